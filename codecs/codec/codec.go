@@ -1,0 +1,176 @@
+// Package codec defines the seam between pelmill and its codecs: what a codec
+// is, what it takes and gives, and the two ways in which a picture can be wrong
+// for it. Codec packages import it; the list of codecs is in the parent package.
+package codec
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// Codec turns pictures into files and back. All methods are safe for concurrent
+// use. A Codec holds no state: two calls with equal arguments give equal bytes,
+// on every device, in every batch and with any number of threads.
+type Codec interface {
+	// Info describes the codec.
+	Info() Info
+
+	// Options reads key=value pairs. No pairs give the defaults. The error
+	// names the offending pair and what is allowed.
+	Options(pairs []string) (Options, error)
+
+	// Encode answers item i of batch with item i of the result. An item that
+	// cannot be encoded carries its own error, an [*UnsupportedError] where the
+	// codec does not take such a picture, and does no harm to its neighbours.
+	// Encode does not keep or change the pictures. dev nil is the CPU. opts is
+	// a value from the same codec's Options, nil for the defaults. When ctx
+	// ends, the items not yet done carry its error.
+	Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Image, opts Options) []Encoded
+
+	// Decode is the inverse, for files of this codec. Damaged items carry a
+	// [*FormatError]. assets may be nil; files that refer to an asset then fail.
+	Decode(ctx context.Context, dev *gpu.Device, batch [][]byte, assets Assets) []Decoded
+
+	// Inspect describes a file from its headers without decoding the picture.
+	Inspect(file []byte) ([]Field, error)
+}
+
+// Info is what a codec says of itself.
+type Info struct {
+	Name      string // as on the command line: "vq"
+	Title     string // one line for people
+	Extension string // of files, with the dot: ".vq"
+	MediaType string
+	Version   int  // rises whenever the bytes of any file change; part of the fingerprint
+	Lossless  bool // with every option set
+	Accepts   Accepts
+	Options   []OptionInfo
+}
+
+// Accepts says which pictures a codec takes.
+type Accepts struct {
+	Channels []int // allowed channel counts
+	MinBits  int
+	MaxBits  int
+	Signed   bool
+	Slices   bool // takes volumes and frame sequences
+	MaxSide  int  // largest width, height and depth
+}
+
+// OptionInfo documents one option of a codec.
+type OptionInfo struct {
+	Key, Default, Values, Help string
+}
+
+// Check returns an [*UnsupportedError] that says in one sentence why the codec
+// does not take m, or nil.
+func (info Info) Check(m *raster.Image) error {
+	a := info.Accepts
+	switch {
+	case m.Bits < a.MinBits || m.Bits > a.MaxBits:
+		if a.MinBits == a.MaxBits {
+			return Unsupportedf("%s: %d-bit samples; %s takes %d-bit samples only", info.Name, m.Bits, info.Name, a.MaxBits)
+		}
+		return Unsupportedf("%s: %d-bit samples; %s takes %d to %d bits", info.Name, m.Bits, info.Name, a.MinBits, a.MaxBits)
+	case m.Signed && !a.Signed:
+		return Unsupportedf("%s: signed samples; %s takes unsigned samples only", info.Name, info.Name)
+	case m.Depth > 1 && !a.Slices:
+		return Unsupportedf("%s: %d slices; %s takes single pictures only", info.Name, m.Depth, info.Name)
+	case a.MaxSide > 0 && max(m.Width, m.Height, m.Depth) > a.MaxSide:
+		return Unsupportedf("%s: %s; %s takes at most %d samples along a side", info.Name, m.Shape(), info.Name, a.MaxSide)
+	}
+	for _, c := range a.Channels {
+		if c == m.Channels {
+			return nil
+		}
+	}
+	if m.Alpha() {
+		return Unsupportedf("%s: the picture is partly transparent and %s has no alpha channel", info.Name, info.Name)
+	}
+	return Unsupportedf("%s: %d channels; %s takes %s", info.Name, m.Channels, info.Name, strings.Trim(fmt.Sprint(a.Channels), "[]"))
+}
+
+// Options are one codec's validated options.
+type Options interface {
+	// String is the canonical form: every key that changes the bytes, sorted,
+	// with its value, "block=4x4 n=256". It is part of the fingerprint, and its
+	// fields, split at spaces, are accepted by the codec's Options again.
+	String() string
+}
+
+// Encoded is the answer to one picture of a batch: Data, or Err.
+type Encoded struct {
+	Data []byte
+	Err  error
+}
+
+// Decoded is the answer to one file of a batch: Image, or Err.
+type Decoded struct {
+	Image *raster.Image
+	Err   error
+}
+
+// Field is one line of a description.
+type Field struct {
+	Name, Value string
+}
+
+// Assets finds a shared object, such as a codebook, by the SHA-256 of its bytes
+// in lower-case hexadecimal. The caller does not change the bytes.
+type Assets func(ctx context.Context, sha256 string) ([]byte, error)
+
+// SharedOptions is implemented by options that may refer to an asset which many
+// files share. Options that need one are not ready for Encode until WithAsset.
+type SharedOptions interface {
+	Options
+
+	// Want says which asset is still missing.
+	Want() Want
+
+	// WithAsset checks data and returns options that use it. Their String names
+	// the asset by its hash ("codebook=sha256:..."), and their Want is Ready or,
+	// after a parse of that String, the hash again.
+	WithAsset(data []byte) (Options, error)
+}
+
+// Want says what options need before they can be used: nothing (the zero
+// value), an asset trained on a sample of the job's pictures, the contents of a
+// file or object that the user named, or the asset with a known hash.
+type Want struct {
+	Trained bool
+	Path    string
+	SHA256  string
+}
+
+// Trainer is implemented by codecs that can make an asset from sample pictures.
+type Trainer interface {
+	// Train makes an asset for opts. Pictures that the codec does not take are
+	// left out; it is an error if none remains. The same sample in the same
+	// order gives the same bytes.
+	Train(ctx context.Context, dev *gpu.Device, sample []*raster.Image, opts Options) ([]byte, error)
+}
+
+// FormatError says that a file is damaged or not of the codec's format.
+type FormatError struct{ Reason string }
+
+func (e *FormatError) Error() string { return e.Reason }
+
+// Malformedf returns a [*FormatError].
+func Malformedf(format string, args ...any) error {
+	return &FormatError{fmt.Sprintf(format, args...)}
+}
+
+// UnsupportedError says that a picture or file is valid but not one that the
+// codec handles.
+type UnsupportedError struct{ Reason string }
+
+func (e *UnsupportedError) Error() string { return e.Reason }
+
+// Unsupportedf returns an [*UnsupportedError].
+func Unsupportedf(format string, args ...any) error {
+	return &UnsupportedError{fmt.Sprintf(format, args...)}
+}

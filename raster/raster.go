@@ -1,0 +1,187 @@
+// Package raster holds pictures as arrays of samples, independent of any file
+// format. It is what readers produce, what codecs encode and decode, and what
+// verification compares.
+//
+// # Layout
+//
+// An [Image] is W x H x D samples of 1 to 4 interleaved channels. D is 1 for a
+// picture; a volume or a sequence of frames has D slices of equal shape, stored
+// one after the other. Samples of up to 8 bits take one byte, samples of 9 to 16
+// bits take two bytes, little-endian, in two's complement where signed:
+//
+//	slice 0:  row 0: R G B R G B ...   row 1: ...      row H-1: ...
+//	slice 1:  row 0: ...
+//
+// There is no padding between rows or slices, so that the backing array can be
+// handed to a device in one copy.
+//
+// # Identity
+//
+// [Image.Hash] is the identity of a picture: SHA-256 over its shape and its
+// native samples. Two files hold the same picture exactly when their hashes are
+// equal, whatever their formats.
+package raster
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+)
+
+// Image is a 2D picture or a volume. The zero value is not valid; use [New].
+type Image struct {
+	Width, Height int
+	Depth         int  // slices; 1 for a 2D picture
+	Channels      int  // 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha (not premultiplied)
+	Bits          int  // bits per sample, 1 to 16
+	Signed        bool // samples are two's complement
+	Pix           []byte
+	Meta          Meta
+}
+
+// Meta is the little beside the samples that must survive compression. It takes
+// no part in [Image.Hash].
+type Meta struct {
+	Spacing     [3]float64 // distance between samples along x, y and z in millimetres; 0 where unknown
+	Frames      bool       // slices are pages or frames in time, not a volume
+	ICC         []byte     // ICC profile, nil where absent
+	EXIF        []byte     // EXIF block without the container's prefix, nil where absent
+	Orientation int        // EXIF orientation that has already been applied to the samples; 0 where absent
+}
+
+// New returns an image with zeroed samples. It panics when the shape is not
+// valid or does not fit an int; callers check untrusted shapes with [CheckShape].
+func New(width, height, depth, channels, bits int) *Image {
+	if err := CheckShape(width, height, depth, channels, bits); err != nil {
+		panic(err)
+	}
+	m := &Image{Width: width, Height: height, Depth: depth, Channels: channels, Bits: bits}
+	m.Pix = make([]byte, m.Size())
+	return m
+}
+
+// CheckShape reports why a shape cannot be an [Image], or nil.
+func CheckShape(width, height, depth, channels, bits int) error {
+	switch {
+	case width < 1 || height < 1 || depth < 1:
+		return fmt.Errorf("raster: shape %d x %d x %d has an empty side", width, height, depth)
+	case channels < 1 || channels > 4:
+		return fmt.Errorf("raster: %d channels, want 1 to 4", channels)
+	case bits < 1 || bits > 16:
+		return fmt.Errorf("raster: %d bits per sample, want 1 to 16", bits)
+	}
+	const most = 1 << 40
+	n := int64(width)
+	for _, f := range []int64{int64(height), int64(depth), int64(channels)} {
+		if n > most/f {
+			return fmt.Errorf("raster: shape %d x %d x %d is too large", width, height, depth)
+		}
+		n *= f
+	}
+	return nil
+}
+
+// BytesPerSample is 1 for samples of up to 8 bits and 2 above.
+func (m *Image) BytesPerSample() int {
+	if m.Bits > 8 {
+		return 2
+	}
+	return 1
+}
+
+// Samples is the number of samples: width x height x depth x channels.
+func (m *Image) Samples() int { return m.Width * m.Height * m.Depth * m.Channels }
+
+// Size is the length of Pix in bytes.
+func (m *Image) Size() int { return m.Samples() * m.BytesPerSample() }
+
+// Slice returns slice z as a picture that shares the samples of m.
+func (m *Image) Slice(z int) *Image {
+	n := m.Size() / m.Depth
+	s := *m
+	s.Depth = 1
+	s.Pix = m.Pix[z*n : (z+1)*n : (z+1)*n]
+	return &s
+}
+
+// Alpha reports whether the last channel is alpha.
+func (m *Image) Alpha() bool { return m.Channels == 2 || m.Channels == 4 }
+
+// SameShape reports whether m and o agree in everything that [Image.Hash] covers
+// except the samples.
+func (m *Image) SameShape(o *Image) bool {
+	return m.Width == o.Width && m.Height == o.Height && m.Depth == o.Depth &&
+		m.Channels == o.Channels && m.Bits == o.Bits && m.Signed == o.Signed
+}
+
+// Shape renders the shape for people: "768 x 512, 3 x 8 bit".
+func (m *Image) Shape() string {
+	s := fmt.Sprintf("%d x %d", m.Width, m.Height)
+	if m.Depth > 1 {
+		s += fmt.Sprintf(" x %d", m.Depth)
+	}
+	s += fmt.Sprintf(", %d x %d bit", m.Channels, m.Bits)
+	if m.Signed {
+		s += " signed"
+	}
+	return s
+}
+
+// Hash is the picture's identity: SHA-256, in lower-case hexadecimal, over the
+// six shape fields as little-endian uint32 (width, height, depth, channels,
+// bits, signed as 0 or 1) behind the tag "pelmill1", and then over Pix.
+func (m *Image) Hash() string {
+	var head [8 + 6*4]byte
+	copy(head[:], "pelmill1")
+	signed := 0
+	if m.Signed {
+		signed = 1
+	}
+	for i, v := range []int{m.Width, m.Height, m.Depth, m.Channels, m.Bits, signed} {
+		binary.LittleEndian.PutUint32(head[8+4*i:], uint32(v))
+	}
+	h := sha256.New()
+	h.Write(head[:])
+	h.Write(m.Pix)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Sample returns sample i of Pix as its numeric value.
+func (m *Image) Sample(i int) int {
+	if m.Bits <= 8 {
+		v := int(m.Pix[i])
+		if m.Signed {
+			v = int(int8(m.Pix[i]))
+		}
+		return v
+	}
+	u := binary.LittleEndian.Uint16(m.Pix[2*i:])
+	if m.Signed {
+		return int(int16(u))
+	}
+	return int(u)
+}
+
+// DropOpaqueAlpha returns m without its alpha channel when that channel is at
+// its maximum everywhere, and m itself otherwise.
+func DropOpaqueAlpha(m *Image) *Image {
+	if !m.Alpha() || m.Signed {
+		return m
+	}
+	opaque := 1<<m.Bits - 1
+	n := m.Samples()
+	for i := m.Channels - 1; i < n; i += m.Channels {
+		if m.Sample(i) != opaque {
+			return m
+		}
+	}
+	o := *m
+	o.Channels--
+	o.Pix = make([]byte, o.Size())
+	from, to := m.Channels*m.BytesPerSample(), o.Channels*m.BytesPerSample()
+	for i, j := 0, 0; i < len(m.Pix); i, j = i+from, j+to {
+		copy(o.Pix[j:j+to], m.Pix[i:])
+	}
+	return &o
+}
