@@ -1,0 +1,217 @@
+// Package jobs says what a job is: its specification, its manifest and chunks,
+// the record of each object, the report, the states it goes through, and the
+// names of everything it owns in storage and in the queue. It does no I/O.
+//
+// # Three levels
+//
+// A job turns the objects of a source into results in a target with one codec
+// and one set of options. It is cut into chunks, ranges of its manifest of 30 to
+// 120 seconds of work and at most 1,000 objects. Only chunks travel through the
+// queue; an object never becomes a key in Redis.
+//
+// # Where the truth is
+//
+// Everything a job is lies in its target under .pelmill/jobs/<id>/, see
+// [Dir]. A chunk is done when its result shard exists there. Redis holds
+// a window of tasks, a bitmap of done chunks and counters, all of which can be
+// made again from storage.
+//
+//	.pelmill/jobs/<id>/
+//	    spec.json                  what was asked; written once
+//	    control.json               what the operator wants now: run, pause, cancel
+//	    state.json                 what the scheduler has reached
+//	    listing.json               how far the listing has come, while preparing
+//	    manifest/part-00000.jsonl.zst   entries of the source, in key order
+//	    chunks/part-00000.jsonl.zst     entries to work on, one zstd frame a chunk
+//	    plan.json                  counts, estimate, where each chunk's frame is
+//	    partial/000000.jsonl.zst   records of a chunk that was interrupted
+//	    results/000000.jsonl.zst   result shard of a chunk: header line, then records
+//	    results-00000.jsonl.zst    all records, merged when the job finishes
+//	    failed.jsonl               what failed or was rejected: itself a manifest
+//	    report.json                the totals; its existence ends the job
+//	.pelmill/assets/<sha256>       shared codebooks
+package jobs
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// State is where a job stands.
+type State string
+
+const (
+	New        State = "new"
+	Preparing  State = "preparing" // the source is being listed
+	Planned    State = "planned"   // waits for start
+	Running    State = "running"
+	Pausing    State = "pausing" // running chunks finish, no new ones start
+	Paused     State = "paused"
+	Finishing  State = "finishing" // all chunks done, the report is being written
+	Done       State = "done"      // every object was attempted; failures are counted
+	Cancelling State = "cancelling"
+	Cancelled  State = "cancelled"
+	Failed     State = "failed" // stopped itself; State record says why
+)
+
+// Terminal reports whether a job in this state needs no more scheduling.
+// A failed job can be resumed, a done or cancelled one cannot.
+func (s State) Terminal() bool { return s == Done || s == Cancelled || s == Failed }
+
+// Spec is what was asked. It is written once, before anything else of the job.
+type Spec struct {
+	ID      string    `json:"id"`
+	Created time.Time `json:"created"`
+	Token   string    `json:"token,omitempty"`  // idempotency token of the submission
+	Parent  string    `json:"parent,omitempty"` // the job whose failures this one retries
+
+	Source   string `json:"source"`             // canonical bucket URL
+	Target   string `json:"target"`             // canonical bucket URL
+	Manifest string `json:"manifest,omitempty"` // key, under the job's folder, of the user's manifest; empty: list the source
+	Filter   Filter `json:"filter"`
+
+	Codec   string `json:"codec"`
+	Version int    `json:"version"` // of the codec
+	Options string `json:"options"` // canonical, with assets named by hash
+
+	Device    string  `json:"device,omitempty"` // auto, cpu, cuda, cuda:N: what workers must use
+	Verify    string  `json:"verify"`           // full, device, sample:P, off
+	MinPSNR   float64 `json:"min_psnr"`         // dB; a lossy result below it fails; 0: no floor
+	Larger    string  `json:"larger"`           // leave or copy a source whose result would be larger
+	Overwrite bool    `json:"overwrite,omitempty"`
+	Limits    Limits  `json:"limits"`
+
+	Priority     int     `json:"priority"`        // 0 to 3, higher first
+	Hours        string  `json:"hours,omitempty"` // "22:00-06:00", local time of the scheduler: chunks start only then
+	AutoStart    bool    `json:"auto_start"`      // do not wait for start
+	Sample       int     `json:"sample"`          // objects compressed for the estimate; 0: none
+	ChunkObjects int     `json:"chunk_objects"`   // most objects a chunk, at most 1,000
+	ChunkBytes   int64   `json:"chunk_bytes"`     // most source bytes a chunk
+	FailRatio    float64 `json:"fail_ratio"`      // the job stops above this share of failures
+	FailMin      int64   `json:"fail_min"`        // ... but not before so many objects were attempted
+}
+
+// Filter selects objects of the source. Patterns are rclone's: a pattern
+// without a slash matches the last element of the key, one with a slash the
+// whole key; * stays within an element and ** does not.
+type Filter struct {
+	Include []string `json:"include,omitempty"` // empty: everything
+	Exclude []string `json:"exclude,omitempty"`
+	MinSize int64    `json:"min_size,omitempty"` // bytes
+	MaxSize int64    `json:"max_size,omitempty"` // bytes; 0: no limit
+}
+
+// Limits bound what a worker accepts, zero meaning the reader's default.
+type Limits struct {
+	Bytes   int64 `json:"bytes,omitempty"` // of a source file
+	Side    int   `json:"side,omitempty"`
+	Samples int64 `json:"samples,omitempty"`
+	Frames  int   `json:"frames,omitempty"`
+	Ratio   int64 `json:"ratio,omitempty"` // decoded bytes over file bytes
+}
+
+// MaxChunkObjects is the most objects a chunk can have.
+const MaxChunkObjects = 1000
+
+// Defaults fills the fields of s that are zero and have a default.
+func (s *Spec) Defaults() {
+	if s.Device == "" {
+		s.Device = "auto"
+	}
+	if s.Verify == "" {
+		s.Verify = "full"
+	}
+	if s.Larger == "" {
+		s.Larger = "leave"
+	}
+	if s.ChunkObjects == 0 {
+		s.ChunkObjects = MaxChunkObjects
+	}
+	if s.ChunkBytes == 0 {
+		s.ChunkBytes = 256 << 20
+	}
+	if s.FailRatio == 0 {
+		s.FailRatio = 0.5
+	}
+	if s.FailMin == 0 {
+		s.FailMin = 100
+	}
+}
+
+var verifyForm = regexp.MustCompile(`^(full|device|off|sample:(0?\.\d+|1(\.0*)?|0))$`)
+
+// Check reports the first thing in s that is not allowed, with its value.
+func (s *Spec) Check() error {
+	switch {
+	case !ValidID(s.ID):
+		return fmt.Errorf("jobs: id %q: want the form 20060102-150405-abcd", s.ID)
+	case s.Source == "" || s.Target == "":
+		return fmt.Errorf("jobs: source %q, target %q: both are needed", s.Source, s.Target)
+	case s.Codec == "":
+		return fmt.Errorf("jobs: no codec")
+	case !verifyForm.MatchString(s.Verify):
+		return fmt.Errorf("jobs: verify %q: want full, device, sample:P with P from 0 to 1, or off", s.Verify)
+	case s.Larger != "leave" && s.Larger != "copy":
+		return fmt.Errorf("jobs: larger %q: want leave or copy", s.Larger)
+	case s.Larger == "copy" && s.Source == s.Target:
+		return fmt.Errorf("jobs: larger copy: source and target are the same, %s", s.Source)
+	case s.Priority < 0 || s.Priority > 3:
+		return fmt.Errorf("jobs: priority %d: want 0 to 3", s.Priority)
+	case s.ChunkObjects < 1 || s.ChunkObjects > MaxChunkObjects:
+		return fmt.Errorf("jobs: %d objects a chunk: want 1 to %d", s.ChunkObjects, MaxChunkObjects)
+	case s.ChunkBytes < 1:
+		return fmt.Errorf("jobs: %d bytes a chunk: want at least 1", s.ChunkBytes)
+	case s.FailRatio < 0 || s.FailRatio > 1:
+		return fmt.Errorf("jobs: failure ratio %v: want 0 to 1", s.FailRatio)
+	case s.Filter.MaxSize > 0 && s.Filter.MinSize > s.Filter.MaxSize:
+		return fmt.Errorf("jobs: minimum size %d is above the maximum %d", s.Filter.MinSize, s.Filter.MaxSize)
+	}
+	if _, err := ParseHours(s.Hours); err != nil {
+		return err
+	}
+	return nil
+}
+
+var idForm = regexp.MustCompile(`^\d{8}-\d{6}-[a-z2-7]{4}$`)
+
+// ValidID reports whether id has the form that [NewID] gives.
+func ValidID(id string) bool { return idForm.MatchString(id) }
+
+// NewID returns an id whose order is the order of submission to the second:
+// "20060102-150405-abcd", in UTC with a random tail.
+func NewID(now time.Time) string {
+	var b [3]byte
+	rand.Read(b[:])
+	tail := strings.ToLower(base32.StdEncoding.EncodeToString(b[:])[:4])
+	return now.UTC().Format("20060102-150405") + "-" + tail
+}
+
+// Control is what the operator wants now; the last writer wins.
+type Control struct {
+	Want     string    `json:"want"` // run, pause or cancel
+	Priority *int      `json:"priority,omitempty"`
+	Force    bool      `json:"force,omitempty"` // go on although the failure limit was reached
+	At       time.Time `json:"at"`
+}
+
+// The wishes of [Control].
+const (
+	WantRun    = "run"
+	WantPause  = "pause"
+	WantCancel = "cancel"
+)
+
+// StateRecord is what the scheduler has reached. Only the job's leader writes it.
+type StateRecord struct {
+	State    State     `json:"state"`
+	Reason   string    `json:"reason,omitempty"` // why a job failed or does not move, one sentence
+	Limit    bool      `json:"limit,omitempty"`  // it failed because its failure limit was reached
+	Leader   string    `json:"leader,omitempty"`
+	Started  time.Time `json:"started,omitzero"`  // first chunk fed
+	Finished time.Time `json:"finished,omitzero"` // report written
+	At       time.Time `json:"at"`
+}

@@ -1,0 +1,91 @@
+package jobs
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Root is the folder of a target that holds everything of ours that is not a
+// result.
+const Root = ".pelmill/"
+
+// JobsDir holds a folder a job.
+const JobsDir = Root + "jobs/"
+
+// Dir is the folder of a job.
+func Dir(id string) string { return JobsDir + id + "/" }
+
+// The single files of a job.
+func SpecKey(id string) string    { return Dir(id) + "spec.json" }
+func ControlKey(id string) string { return Dir(id) + "control.json" }
+func StateKey(id string) string   { return Dir(id) + "state.json" }
+func ListingKey(id string) string { return Dir(id) + "listing.json" }
+func PlanKey(id string) string    { return Dir(id) + "plan.json" }
+func ReportKey(id string) string  { return Dir(id) + "report.json" }
+func FailedKey(id string) string  { return Dir(id) + "failed.jsonl" }
+
+// UserManifestKey is where a submitted manifest is kept, as JSON lines.
+func UserManifestKey(id string) string { return Dir(id) + "manifest.jsonl" }
+
+// ManifestKey is part n of the listing.
+func ManifestKey(id string, n int) string {
+	return fmt.Sprintf("%smanifest/part-%05d.jsonl.zst", Dir(id), n)
+}
+
+// ChunksKey is part n of the entries to work on.
+func ChunksKey(id string, n int) string {
+	return fmt.Sprintf("%schunks/part-%05d.jsonl.zst", Dir(id), n)
+}
+
+// ResultsDir holds the result shards.
+func ResultsDir(id string) string { return Dir(id) + "results/" }
+
+// ResultKey is the result shard of a chunk.
+func ResultKey(id string, chunk int) string {
+	return fmt.Sprintf("%s%06d.jsonl.zst", ResultsDir(id), chunk)
+}
+
+// ParseResultKey is the inverse of [ResultKey].
+func ParseResultKey(key string) (chunk int, ok bool) {
+	name := key[strings.LastIndexByte(key, '/')+1:]
+	name, ok = strings.CutSuffix(name, ".jsonl.zst")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(name)
+	return n, err == nil && n >= 0
+}
+
+// PartialKey is where a worker leaves the records of a chunk it may not finish.
+func PartialKey(id string, chunk int) string {
+	return fmt.Sprintf("%spartial/%06d.jsonl.zst", Dir(id), chunk)
+}
+
+// MergedKey is part n of a finished job's records.
+func MergedKey(id string, n int) string {
+	return fmt.Sprintf("%sresults-%05d.jsonl.zst", Dir(id), n)
+}
+
+// AssetKey is where a shared asset lies in the target.
+func AssetKey(sha256 string) string { return Root + "assets/" + sha256 }
+
+// Priorities is the number of priorities, and of queues.
+const Priorities = 4
+
+// QueueName is the asynq queue of a priority.
+func QueueName(priority int) string { return "pelmill-p" + strconv.Itoa(priority) }
+
+// TaskType is the asynq type of chunk tasks.
+const TaskType = "chunk"
+
+// Task is what travels through the queue: a chunk of a job, with where its
+// entries are, so that a worker needs no more than one ranged read.
+type Task struct {
+	Job   string `json:"j"`
+	Index int    `json:"i"`
+	Chunk Chunk  `json:"c"`
+}
+
+// ID is the task's id in asynq; it makes feeding idempotent.
+func (t Task) ID() string { return t.Job + ":" + strconv.Itoa(t.Index) }

@@ -1,0 +1,199 @@
+package jobs
+
+import "time"
+
+// Outcome is what became of an object. Every object of a job has exactly one.
+type Outcome string
+
+const (
+	Compressed  Outcome = "compressed"
+	Kept        Outcome = "kept"        // the result would be larger than the source
+	Skipped     Outcome = "skipped"     // already done by an earlier run
+	Unsupported Outcome = "unsupported" // valid, but not for this codec or reader
+	Rejected    Outcome = "rejected"    // malformed or over a limit
+	FailedOut   Outcome = "failed"      // after retries
+)
+
+// Outcomes lists all outcomes in the order in which they are shown.
+var Outcomes = [...]Outcome{Compressed, Kept, Skipped, Unsupported, Rejected, FailedOut}
+
+// Result is the record of one object: a line of JSON in a result shard.
+type Result struct {
+	Key     string    `json:"key"`
+	ETag    string    `json:"etag,omitempty"`
+	Size    int64     `json:"size"`
+	ModTime time.Time `json:"mod_time,omitzero"`
+	SHA256  string    `json:"sha256,omitempty"` // of the source's bytes
+
+	Outcome Outcome `json:"outcome"`
+	Class   string  `json:"class,omitempty"` // of the error, see Class*
+	Error   string  `json:"error,omitempty"` // one sentence, no image content
+	Note    string  `json:"note,omitempty"`  // what a user should know of a success
+
+	Target       string `json:"target,omitempty"`
+	TargetSize   int64  `json:"target_size,omitempty"`
+	TargetSHA256 string `json:"target_sha256,omitempty"`
+	TargetMD5    string `json:"target_md5,omitempty"` // hexadecimal; what listings of many stores show
+	Fingerprint  string `json:"fingerprint,omitempty"`
+
+	PixelHash   string `json:"pixel_hash,omitempty"`   // of the source picture
+	DecodedHash string `json:"decoded_hash,omitempty"` // of the decoded result; equal to PixelHash where lossless
+	Width       int    `json:"width,omitempty"`
+	Height      int    `json:"height,omitempty"`
+	Depth       int    `json:"depth,omitempty"`
+	Channels    int    `json:"channels,omitempty"`
+	Bits        int    `json:"bits,omitempty"`
+
+	Codec   string `json:"codec,omitempty"`
+	Version int    `json:"version,omitempty"`
+	Options string `json:"options,omitempty"`
+
+	RawBytes int64   `json:"raw_bytes,omitempty"` // of the samples
+	Ratio    float64 `json:"ratio,omitempty"`     // raw bytes over target bytes
+	BPP      float64 `json:"bpp,omitempty"`       // target bits per pixel
+	PSNR     float64 `json:"psnr,omitempty"`      // dB, lossy only
+	SSIM     float64 `json:"ssim,omitempty"`      // lossy only
+
+	Verified string             `json:"verified,omitempty"` // full, device or off: what was done
+	Device   string             `json:"device,omitempty"`
+	Seconds  map[string]float64 `json:"seconds,omitempty"` // by stage: fetch, read, encode, verify, store
+	Attempts int                `json:"attempts,omitempty"`
+}
+
+// Classes of errors in [Result].
+const (
+	ClassMalformed = "malformed" // the source is damaged
+	ClassLimit     = "limit"     // the source is over a limit
+	ClassFormat    = "format"    // no reader for it
+	ClassPicture   = "picture"   // the codec does not take such a picture
+	ClassMissing   = "missing"   // the source no longer exists
+	ClassChanged   = "changed"   // the source kept changing while it was read
+	ClassStorage   = "storage"   // storage failed after retries
+	ClassExists    = "exists"    // the target holds something that is not ours
+	ClassVerify    = "verify"    // the result does not decode to the picture
+	ClassCodec     = "codec"     // the codec failed or panicked
+	ClassCrash     = "crash"     // the object ended worker processes
+	ClassTimeout   = "timeout"   // the codec did not end in time
+	ClassDevice    = "device"
+)
+
+// Counts are the totals of a chunk, a job or a progress line. Bytes count
+// compressed and kept objects only.
+type Counts struct {
+	Objects     int64 `json:"objects"`
+	Compressed  int64 `json:"compressed"`
+	Kept        int64 `json:"kept"`
+	Skipped     int64 `json:"skipped"`
+	Unsupported int64 `json:"unsupported"`
+	Rejected    int64 `json:"rejected"`
+	Failed      int64 `json:"failed"`
+	Mismatched  int64 `json:"mismatched"` // of failed: those that failed verification
+	BytesIn     int64 `json:"bytes_in"`
+	BytesRaw    int64 `json:"bytes_raw"`
+	BytesOut    int64 `json:"bytes_out"`
+}
+
+// Add counts one record.
+func (c *Counts) Add(r *Result) {
+	c.Objects++
+	switch r.Outcome {
+	case Compressed:
+		c.Compressed++
+		c.BytesIn += r.Size
+		c.BytesRaw += r.RawBytes
+		c.BytesOut += r.TargetSize
+	case Kept:
+		c.Kept++
+		c.BytesIn += r.Size
+		c.BytesRaw += r.RawBytes
+		c.BytesOut += r.Size
+	case Skipped:
+		c.Skipped++
+	case Unsupported:
+		c.Unsupported++
+	case Rejected:
+		c.Rejected++
+	case FailedOut:
+		c.Failed++
+		if r.Class == ClassVerify {
+			c.Mismatched++
+		}
+	}
+}
+
+// Plus adds o to c.
+func (c *Counts) Plus(o Counts) {
+	a, b := c.fields(), o.fields()
+	for i := range a {
+		*a[i].Value += *b[i].Value
+	}
+}
+
+// Counter is one named number of [Counts].
+type Counter struct {
+	Name  string
+	Value *int64
+}
+
+// Fields gives the counters of c by the names under which Redis keeps them, in
+// a fixed order; the values point into c.
+func (c *Counts) Fields() []Counter { return c.fields() }
+
+func (c *Counts) fields() []Counter {
+	return []Counter{
+		{"objects", &c.Objects}, {"compressed", &c.Compressed}, {"kept", &c.Kept},
+		{"skipped", &c.Skipped}, {"unsupported", &c.Unsupported}, {"rejected", &c.Rejected},
+		{"failed", &c.Failed}, {"mismatched", &c.Mismatched},
+		{"bytes_in", &c.BytesIn}, {"bytes_raw", &c.BytesRaw}, {"bytes_out", &c.BytesOut},
+	}
+}
+
+// Saving is the share of the source bytes that the results save; negative
+// where they are larger.
+func (c Counts) Saving() float64 {
+	if c.BytesIn == 0 {
+		return 0
+	}
+	return 1 - float64(c.BytesOut)/float64(c.BytesIn)
+}
+
+// Bad is the number of objects that count towards the failure limit and give
+// exit code 3.
+func (c Counts) Bad() int64 { return c.Failed + c.Rejected }
+
+// Shard is the first line of a result shard. Its counts are the sum of the
+// records behind it.
+type Shard struct {
+	Job     string    `json:"job"`
+	Chunk   int       `json:"chunk"`
+	Worker  string    `json:"worker"`
+	Attempt int       `json:"attempt"`
+	Seconds float64   `json:"seconds"`
+	Counts  Counts    `json:"counts"`
+	At      time.Time `json:"at"`
+}
+
+// Report is the end of a job.
+type Report struct {
+	Job        string             `json:"job"`
+	State      State              `json:"state"` // done, cancelled or failed
+	Reason     string             `json:"reason,omitempty"`
+	Source     string             `json:"source"`
+	Target     string             `json:"target"`
+	Codec      string             `json:"codec"`
+	Version    int                `json:"version"`
+	Options    string             `json:"options"`
+	Chunks     int                `json:"chunks"`
+	Attempted  int                `json:"attempted"`         // chunks with a shard
+	Counts     Counts             `json:"counts"`            // skipped objects of the plan included
+	Classes    map[string]int64   `json:"classes,omitempty"` // of errors
+	PSNR       float64            `json:"psnr,omitempty"`    // mean, lossy only
+	SSIM       float64            `json:"ssim,omitempty"`
+	Stages     map[string]float64 `json:"stages,omitempty"` // seconds by stage, summed over objects
+	Seconds    float64            `json:"seconds"`          // from the first chunk to the report
+	Devices    []string           `json:"devices,omitempty"`
+	Results    []string           `json:"results,omitempty"`     // keys of the merged records
+	FailedList string             `json:"failed_list,omitempty"` // key of failed.jsonl, empty where nothing failed
+	Started    time.Time          `json:"started,omitzero"`
+	Finished   time.Time          `json:"finished"`
+}
