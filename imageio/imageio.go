@@ -1,0 +1,193 @@
+// Package imageio reads image files into [raster.Image] and writes them back.
+// It is the only place of pelmill that checks how large a picture may be: every
+// limit holds before memory for a single pixel is taken.
+//
+//	head, err := imageio.ReadHeader(data, nil) // shape and memory, no pixels
+//	m, err := imageio.Decode(data, nil)        // the samples
+//
+// The format is taken from the first bytes of a file, never from its name.
+//
+// # Formats
+//
+//	png   1 to 16 bits, palette, alpha, tRNS; a palette becomes RGB or RGBA
+//	jpeg  baseline and progressive; grey, YCbCr, RGB, CMYK and YCCK, the latter two converted to RGB
+//	tiff  1 to 16 bits, signed too, strips and tiles, planes, LZW, Deflate, PackBits, CCITT; pages become frames
+//	pnm   P1 to P7; several pictures in one file become frames
+//	bmp   1, 2, 4, 8, 24 and 32 bits without compression; a palette becomes RGB
+//	gif   every frame, drawn on the full canvas; RGB where nothing stays transparent
+//	webp  lossy and lossless, with alpha; animations are unsupported
+//	nii   NIfTI-1 single files, also with gzip; integers of 8 and 16 bits, both byte orders, RGB24 and RGBA32
+//
+// # What is kept and what is not
+//
+// Samples keep their own depth and sign, with these exceptions. Grey samples of
+// 1, 2 and 4 bits in PNG and TIFF and the bits of PBM become 8-bit samples with
+// white at 255. The grey values of PGM, PPM and PAM are never scaled: the image
+// has the bits that maxval needs, so a maxval of 1023 gives 10 bits, and a
+// maxval that is not 2^n-1, say 100, gives 7 bits and loses its white level.
+// Alpha that is premultiplied in the file (TIFF) is divided out.
+//
+// The EXIF orientation (JPEG, PNG, WebP) and that of TIFF are applied to the
+// samples and noted in [raster.Meta]; the orientation inside the kept EXIF block
+// is set to 1, so that nobody turns the picture twice. ICC profiles are kept and
+// not applied. NIfTI keeps the spacing of the samples; its intensity scale and
+// its orientation in space are not kept.
+//
+// # Errors
+//
+// A file that is damaged or over a limit gives a [*RejectedError]; a file that
+// may be good but is not for us gives an [*UnsupportedError]. There is no third
+// kind from [ReadHeader] and [Decode]; a panic inside a decoder is a rejection.
+//
+// All functions are safe for concurrent use and keep no state.
+package imageio
+
+import (
+	"fmt"
+
+	"github.com/pelmill/pelmill/raster"
+)
+
+// Header is what a file says about its picture, after orientation.
+type Header struct {
+	Format        string // "png", "jpeg", "tiff", "pnm", "bmp", "gif", "webp" or "nii"
+	Width, Height int
+	Depth         int // slices, pages or frames; 1 for a single picture
+	Channels      int // what Decode returns; for a GIF with transparency the most that it may return
+	Bits          int // bits per sample of the decoded picture
+	Signed        bool
+	Frames        bool // slices are frames or pages, not a volume
+
+	// DecodedBytes bounds the memory that Decode allocates in total, and with it
+	// the memory at its peak, the returned picture included. The encoded bytes
+	// are not counted.
+	DecodedBytes int64
+}
+
+// picture is an opened file: its header, and how to get the samples. decode
+// runs only after every limit has been checked.
+type picture struct {
+	Header
+	decode func() (*raster.Image, error)
+}
+
+// pixels is the number of samples of one channel.
+func (h *Header) pixels() int64 { return int64(h.Width) * int64(h.Height) * int64(h.Depth) }
+
+// size is the number of bytes of the decoded picture.
+func (h *Header) size() int64 {
+	n := h.pixels() * int64(h.Channels)
+	if h.Bits > 8 {
+		n *= 2
+	}
+	return n
+}
+
+// overhead covers the tables and row buffers that any decoder needs besides the
+// samples: a deflate window, Huffman tables, a palette.
+const overhead = 256 << 10
+
+// ReadHeader reads the headers of a file and checks every limit, without taking
+// memory for samples. Nil limits are the defaults. Errors are [*RejectedError]
+// or [*UnsupportedError].
+func ReadHeader(data []byte, limits *Limits) (h Header, err error) {
+	defer recovered("header", &err)
+	p, err := open(data, limits)
+	if err != nil {
+		return Header{}, err
+	}
+	return p.Header, nil
+}
+
+// Decode reads a file into samples. It does what [ReadHeader] does first, so
+// that callers need ReadHeader only to plan their memory. The result does not
+// share memory with data. Errors are [*RejectedError] or [*UnsupportedError].
+func Decode(data []byte, limits *Limits) (m *raster.Image, err error) {
+	defer recovered("decoder", &err)
+	p, err := open(data, limits)
+	if err != nil {
+		return nil, err
+	}
+	m, err = p.decode()
+	if err != nil {
+		return nil, classify(p.Format, err)
+	}
+	if m.Width != p.Width || m.Height != p.Height || m.Depth != p.Depth || m.Bits != p.Bits || m.Signed != p.Signed {
+		return nil, rejected(p.Format, "the header promises %d x %d x %d and the data hold %s", p.Width, p.Height, p.Depth, m.Shape())
+	}
+	m.Meta.Frames = p.Frames
+	return m, nil
+}
+
+// recovered turns a panic of a decoder into a rejection: a hostile file must not
+// end a worker.
+func recovered(what string, err *error) {
+	if r := recover(); r != nil {
+		*err = rejected("file", "the %s gave up on it: %v", what, r)
+	}
+}
+
+// formats are tried in this order; the signatures exclude one another.
+var formats = []struct {
+	name  string
+	match func(data []byte) bool
+	open  func(data []byte, lim Limits) (*picture, error)
+}{
+	{"png", prefix("\x89PNG\r\n\x1a\n"), openPNG},
+	{"jpeg", prefix("\xff\xd8\xff"), openJPEG},
+	{"pnm", matchPNM, openPNM},
+}
+
+func prefix(sig string) func([]byte) bool {
+	return func(data []byte) bool {
+		return len(data) >= len(sig) && string(data[:len(sig)]) == sig
+	}
+}
+
+func open(data []byte, limits *Limits) (*picture, error) {
+	lim := limits.orDefaults()
+	if len(data) == 0 {
+		return nil, rejected("file", "the file is empty")
+	}
+	if int64(len(data)) > lim.Bytes {
+		return nil, overLimit("file", "the file has %d bytes and the limit is %d", len(data), lim.Bytes)
+	}
+	for _, f := range formats {
+		if !f.match(data) {
+			continue
+		}
+		p, err := f.open(data, lim)
+		if err != nil {
+			return nil, classify(f.name, err)
+		}
+		p.Format = f.name
+		return p, nil
+	}
+	return nil, unknown(data)
+}
+
+// known names the formats that people send and that have a signature, so that
+// the sentence says more than "unknown".
+var known = []struct{ sig, name string }{
+	{"II+\x00", "a BigTIFF file"}, {"MM\x00+", "a BigTIFF file"},
+	{"%PDF", "a PDF file"}, {"8BPS", "a Photoshop file"}, {"PK\x03\x04", "a ZIP archive"},
+	{"\x00\x00\x00\x0cjP  ", "a JPEG 2000 file"}, {"\xff\x4f\xff\x51", "a JPEG 2000 codestream"},
+	{"\xff\x0a", "a JPEG XL file"}, {"\x00\x00\x00\x0cJXL ", "a JPEG XL file"},
+	{"qoif", "a QOI file"}, {"<svg", "an SVG file"}, {"<?xml", "an XML file"},
+	{"\x1f\x8b", "a gzip file that holds no NIfTI-1 volume"}, {"v/1\x01", "an OpenEXR file"},
+}
+
+func unknown(data []byte) error {
+	for _, k := range known {
+		if prefix(k.sig)(data) {
+			return unsupported("file", "%s is not among the formats that are read", k.name)
+		}
+	}
+	if len(data) > 132 && string(data[128:132]) == "DICM" {
+		return unsupported("file", "a DICOM file is not among the formats that are read")
+	}
+	if len(data) >= 12 && string(data[4:8]) == "ftyp" {
+		return unsupported("file", "a %s file (HEIF, AVIF or video) is not among the formats that are read", fmt.Sprintf("%q", data[8:12]))
+	}
+	return unsupported("file", "its first bytes are those of no format that is read")
+}

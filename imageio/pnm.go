@@ -1,0 +1,340 @@
+package imageio
+
+import (
+	"math/bits"
+	"strings"
+
+	"github.com/pelmill/pelmill/raster"
+)
+
+// pnmHead is the header of one picture of a PNM file, netpbm's manual pages
+// pbm(5), pgm(5), ppm(5), pam(5).
+type pnmHead struct {
+	kind                    byte // the digit of the magic, '1' to '7'
+	width, height, channels int
+	maxval                  int
+	bits                    int // of the decoded picture
+	start                   int // of the samples
+}
+
+func (h *pnmHead) ascii() bool  { return h.kind <= '3' }
+func (h *pnmHead) bitmap() bool { return h.kind == '1' || h.kind == '4' }
+
+// bytes is the number of bytes that the samples of a binary picture take.
+func (h *pnmHead) bytes() int64 {
+	if h.kind == '4' {
+		return int64((h.width+7)/8) * int64(h.height)
+	}
+	n := int64(h.width) * int64(h.height) * int64(h.channels)
+	if h.maxval > 255 {
+		n *= 2
+	}
+	return n
+}
+
+func matchPNM(data []byte) bool {
+	return len(data) >= 2 && data[0] == 'P' && data[1] >= '1' && data[1] <= '7' && (len(data) == 2 || pnmSpace(data[2]) || data[2] == '#')
+}
+
+func pnmSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
+// openPNM reads the header of the first picture, and of those that follow it in
+// a binary file: netpbm's files may hold several.
+func openPNM(data []byte, lim Limits) (*picture, error) {
+	first, err := readPNMHead(data, 0)
+	if err != nil {
+		return nil, err
+	}
+	p := &picture{Header: Header{Width: first.width, Height: first.height, Depth: 1, Channels: first.channels, Bits: first.bits}}
+	if err := lim.check("pnm", &p.Header, len(data)); err != nil {
+		return nil, err
+	}
+	heads := []pnmHead{first}
+	if !first.ascii() {
+		heads, err = pnmSeries(data, first, lim)
+		if err != nil {
+			return nil, err
+		}
+		p.Depth = len(heads)
+		p.Frames = p.Depth > 1
+		if err := lim.check("pnm", &p.Header, len(data)); err != nil {
+			return nil, err
+		}
+	} else if int64(len(data)-first.start) < p.pixels()*int64(p.Channels) {
+		return nil, cutShort("pnm")
+	}
+	p.DecodedBytes = p.size() + overhead
+	p.decode = func() (*raster.Image, error) {
+		m := raster.New(p.Width, p.Height, p.Depth, p.Channels, p.Bits)
+		for z := range heads {
+			if err := readPNMSamples(m.Slice(z), data, &heads[z]); err != nil {
+				return nil, err
+			}
+		}
+		return m, nil
+	}
+	return p, nil
+}
+
+// pnmSeries reads the headers of all pictures of a binary file, which must be of
+// one shape.
+func pnmSeries(data []byte, first pnmHead, lim Limits) ([]pnmHead, error) {
+	heads := []pnmHead{first}
+	for at := first; ; {
+		end := int64(at.start) + at.bytes()
+		if end > int64(len(data)) {
+			return nil, cutShort("pnm")
+		}
+		next := int(end)
+		for next < len(data) && pnmSpace(data[next]) {
+			next++
+		}
+		if next == len(data) {
+			return heads, nil
+		}
+		if !matchPNM(data[next:]) {
+			return nil, rejected("pnm", "%d bytes follow the picture and are none", len(data)-next)
+		}
+		h, err := readPNMHead(data, next)
+		if err != nil {
+			return nil, err
+		}
+		if h.kind != first.kind || h.width != first.width || h.height != first.height || h.channels != first.channels || h.maxval != first.maxval {
+			return nil, unsupported("pnm", "picture %d differs in shape from the first", len(heads)+1)
+		}
+		if len(heads) == lim.Frames {
+			return nil, overLimit("pnm", "more than %d frames are over the limit", lim.Frames)
+		}
+		heads = append(heads, h)
+		at = h
+	}
+}
+
+func readPNMHead(data []byte, at int) (pnmHead, error) {
+	h := pnmHead{kind: data[at+1], channels: 1, maxval: 1}
+	s := pnmScanner{data: data, at: at + 2, comments: true}
+	if h.kind == '7' {
+		if err := h.readPAM(&s); err != nil {
+			return h, err
+		}
+	} else {
+		fields := []*int{&h.width, &h.height, &h.maxval}
+		if h.bitmap() {
+			fields = fields[:2]
+		}
+		for _, f := range fields {
+			v, err := s.number()
+			if err != nil {
+				return h, err
+			}
+			*f = v
+		}
+		if h.kind == '3' || h.kind == '6' {
+			h.channels = 3
+		}
+		// One byte of white space ends the header; what follows are samples.
+		if s.at == len(data) {
+			return h, cutShort("pnm")
+		}
+		if !pnmSpace(data[s.at]) {
+			return h, rejected("pnm", "no white space ends its header")
+		}
+		s.at++
+	}
+	if h.maxval < 1 || h.maxval > 65535 {
+		return h, rejected("pnm", "a maxval of %d is not between 1 and 65,535", h.maxval)
+	}
+	h.bits = bits.Len(uint(h.maxval))
+	if h.bitmap() {
+		h.bits = 8
+	}
+	h.start = s.at
+	return h, nil
+}
+
+// readPAM reads the lines of a P7 header.
+func (h *pnmHead) readPAM(s *pnmScanner) error {
+	h.width, h.height, h.channels, h.maxval = 0, 0, 0, 0
+	for {
+		line, err := s.line()
+		if err != nil {
+			return err
+		}
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		var to *int
+		switch name {
+		case "", "TUPLTYPE":
+			// The number of channels says what a raster can know.
+			continue
+		case "ENDHDR":
+			if h.channels > 4 {
+				return unsupported("pnm", "%d channels are not read", h.channels)
+			}
+			if h.width == 0 || h.height == 0 || h.channels == 0 {
+				return rejected("pnm", "its header lacks a side or the number of channels")
+			}
+			return nil
+		case "WIDTH":
+			to = &h.width
+		case "HEIGHT":
+			to = &h.height
+		case "DEPTH":
+			to = &h.channels
+		case "MAXVAL":
+			to = &h.maxval
+		default:
+			if strings.HasPrefix(name, "#") {
+				continue
+			}
+			return rejected("pnm", "its header has a line %.20q", name)
+		}
+		n := pnmScanner{data: []byte(strings.TrimSpace(value) + " ")}
+		if *to, err = n.number(); err != nil {
+			return err
+		}
+	}
+}
+
+// readPNMSamples fills m, one slice, with the samples of h.
+func readPNMSamples(m *raster.Image, data []byte, h *pnmHead) error {
+	if h.ascii() {
+		return readPNMText(m, data, h)
+	}
+	src := data[h.start:]
+	switch {
+	case h.kind == '4':
+		stride := (m.Width + 7) / 8
+		for y := range m.Height {
+			row, dst := src[y*stride:(y+1)*stride], m.Pix[y*m.Width:(y+1)*m.Width]
+			for x := range dst {
+				dst[x] = row[x>>3]>>(7-x&7)&1 - 1 // 1 is black
+			}
+		}
+	case h.maxval > 255:
+		src = src[:len(m.Pix)]
+		for i := 0; i+1 < len(src); i += 2 {
+			if v := int(src[i])<<8 | int(src[i+1]); v > h.maxval {
+				return overMaxval(v, h)
+			}
+			m.Pix[i], m.Pix[i+1] = src[i+1], src[i]
+		}
+	default:
+		copy(m.Pix, src)
+		if h.maxval < 255 {
+			for _, v := range m.Pix {
+				if int(v) > h.maxval {
+					return overMaxval(int(v), h)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func overMaxval(v int, h *pnmHead) error {
+	return rejected("pnm", "a sample of %d is above the maxval of %d", v, h.maxval)
+}
+
+func readPNMText(m *raster.Image, data []byte, h *pnmHead) error {
+	s := pnmScanner{data: data, at: h.start, comments: true}
+	wide := m.Bits > 8
+	for i := range m.Samples() {
+		if h.kind == '1' {
+			// Bits need no space between them.
+			bit, err := s.bit()
+			if err != nil {
+				return err
+			}
+			m.Pix[i] = bit - 1
+			continue
+		}
+		v, err := s.number()
+		if err != nil {
+			return err
+		}
+		if v > h.maxval {
+			return overMaxval(v, h)
+		}
+		if wide {
+			m.Pix[2*i], m.Pix[2*i+1] = byte(v), byte(v>>8)
+		} else {
+			m.Pix[i] = byte(v)
+		}
+	}
+	return nil
+}
+
+// pnmScanner reads the text of headers and of plain files.
+type pnmScanner struct {
+	data     []byte
+	at       int
+	comments bool // '#' starts a comment that goes to the end of its line
+}
+
+// skip moves to the next byte that is neither white space nor comment.
+func (s *pnmScanner) skip() error {
+	for s.at < len(s.data) {
+		c := s.data[s.at]
+		switch {
+		case pnmSpace(c):
+			s.at++
+		case c == '#' && s.comments:
+			for s.at < len(s.data) && s.data[s.at] != '\n' && s.data[s.at] != '\r' {
+				s.at++
+			}
+		default:
+			return nil
+		}
+	}
+	return cutShort("pnm")
+}
+
+func (s *pnmScanner) number() (int, error) {
+	if err := s.skip(); err != nil {
+		return 0, err
+	}
+	v, start := 0, s.at
+	for s.at < len(s.data) {
+		c := s.data[s.at]
+		if c < '0' || c > '9' {
+			break
+		}
+		v = v*10 + int(c-'0')
+		if v > 1<<31 {
+			return 0, rejected("pnm", "a number in its text is too large")
+		}
+		s.at++
+	}
+	if s.at == start {
+		return 0, rejected("pnm", "byte %q stands where a number belongs", s.data[s.at])
+	}
+	return v, nil
+}
+
+func (s *pnmScanner) bit() (byte, error) {
+	if err := s.skip(); err != nil {
+		return 0, err
+	}
+	c := s.data[s.at]
+	if c != '0' && c != '1' {
+		return 0, rejected("pnm", "byte %q stands where a bit belongs", c)
+	}
+	s.at++
+	return c - '0', nil
+}
+
+// line returns the text up to the next line feed and moves behind it.
+func (s *pnmScanner) line() (string, error) {
+	const longest = 4096
+	for i := s.at; i < len(s.data) && i < s.at+longest; i++ {
+		if s.data[i] == '\n' {
+			line := string(s.data[s.at:i])
+			s.at = i + 1
+			return line, nil
+		}
+	}
+	if len(s.data)-s.at < longest {
+		return "", cutShort("pnm")
+	}
+	return "", rejected("pnm", "its header has a line without end")
+}
