@@ -1,0 +1,125 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	gcs "cloud.google.com/go/storage"
+	"gocloud.dev/blob"
+	_ "gocloud.dev/blob/azureblob" // azblob://
+	"gocloud.dev/blob/driver"
+	_ "gocloud.dev/blob/gcsblob" // gs://
+	_ "gocloud.dev/blob/s3blob"  // s3://
+)
+
+// Bucket is a gocloud bucket plus what our functions need to know of its kind. It belongs to the Buckets that
+// opened it, which closes it; it is safe for concurrent use.
+type Bucket struct {
+	*blob.Bucket
+	URL string // canonical, without secrets
+
+	kind   string // scheme of the URL
+	dir    string // root of a file bucket, absolute
+	prefix string // what blob.PrefixedBucket puts before every key, "" or ending in "/"
+	retry  Retry
+}
+
+// Kind returns "file", "mem", "s3", "gs" or "azblob".
+func (b *Bucket) Kind() string { return b.kind }
+
+// Dir returns the folder of a file bucket, "" for the other kinds.
+func (b *Bucket) Dir() string { return b.dir }
+
+// Buckets opens each bucket once per process. It is safe for concurrent use.
+type Buckets struct {
+	// Retry bounds how temporary errors are tried again. It is read when a bucket is opened.
+	Retry Retry
+
+	mu     sync.Mutex
+	open   map[string]*Bucket
+	mems   map[string]*memBucket
+	closed bool
+}
+
+// NewBuckets returns an empty set of buckets with default settings.
+func NewBuckets() *Buckets {
+	return &Buckets{open: map[string]*Bucket{}, mems: map[string]*memBucket{}}
+}
+
+// Open returns the bucket at a path or URL, the same one for the same canonical URL. It does not look whether the
+// bucket exists; a folder is created by the first Put.
+func (bs *Buckets) Open(ctx context.Context, rawURL string) (*Bucket, error) {
+	u, err := parse(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	if bs.closed {
+		return nil, fmt.Errorf("storage: open %s: buckets are closed", u)
+	}
+	if b := bs.open[u.String()]; b != nil {
+		return b, nil
+	}
+	b := &Bucket{URL: u.String(), kind: u.Scheme, retry: bs.Retry.withDefaults()}
+	if err := bs.dial(ctx, b, u); err != nil {
+		return nil, fmt.Errorf("storage: open %s: %w", u, err)
+	}
+	bs.open[b.URL] = b
+	return b, nil
+}
+
+func (bs *Buckets) dial(ctx context.Context, b *Bucket, u *url.URL) error {
+	if u.Scheme == "file" {
+		b.dir = filepath.FromSlash(u.Path)
+		b.Bucket = blob.NewBucket(&fileBucket{dir: b.dir})
+		return nil
+	}
+	if p := strings.Trim(u.Path, "/"); p != "" {
+		b.prefix = p + "/"
+	}
+	if u.Scheme == "mem" {
+		m := bs.mems[u.Host]
+		if m == nil {
+			m = &memBucket{objects: map[string]*memObject{}}
+			bs.mems[u.Host] = m
+		}
+		b.Bucket = blob.NewBucket(driver.NewPrefixedBucket(m, b.prefix))
+		return nil
+	}
+	bare := *u
+	bare.Path = ""
+	inner, err := blob.DefaultURLMux().OpenBucketURL(ctx, &bare)
+	if err != nil {
+		return err
+	}
+	var client *gcs.Client
+	if inner.As(&client) {
+		// The client would otherwise repeat a throttled call until the context ends.
+		client.SetRetry(gcs.WithMaxAttempts(3))
+	}
+	b.Bucket = inner
+	if b.prefix != "" {
+		b.Bucket = blob.PrefixedBucket(inner, b.prefix)
+	}
+	return nil
+}
+
+// Close closes all buckets. Memory buckets are lost.
+func (bs *Buckets) Close() error {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	bs.closed = true
+	var errs []error
+	for _, b := range bs.open {
+		errs = append(errs, b.Bucket.Close())
+	}
+	clear(bs.open)
+	clear(bs.mems)
+	return errors.Join(errs...)
+}

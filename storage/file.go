@@ -1,0 +1,220 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"unicode/utf8"
+
+	"gocloud.dev/blob/driver"
+	"gocloud.dev/gcerrors"
+)
+
+// fileBucket is a gocloud driver over a folder. gocloud's own has a create-only write that two writers can win,
+// writes a second file beside each object, does not sync, and walks from the root for every page of a listing.
+type fileBucket struct {
+	dir   string
+	sweep sync.Once // stale temporary files are looked for before the first write
+}
+
+// driverCode classifies the errors of the file and memory drivers for gocloud.
+func driverCode(err error) gcerrors.ErrorCode {
+	switch {
+	case errors.Is(err, errMemNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return gcerrors.NotFound
+	case errors.Is(err, errExists):
+		return gcerrors.FailedPrecondition
+	case errors.Is(err, errBadKey):
+		return gcerrors.InvalidArgument
+	case errors.Is(err, errUnsupported):
+		return gcerrors.Unimplemented
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return gcerrors.PermissionDenied
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return gcerrors.ResourceExhausted
+	}
+	return gcerrors.Unknown
+}
+
+func (f *fileBucket) ErrorCode(err error) gcerrors.ErrorCode { return driverCode(err) }
+func (f *fileBucket) As(any) bool                            { return false }
+func (f *fileBucket) ErrorAs(error, any) bool                { return false }
+func (f *fileBucket) Close() error                           { return nil }
+
+// errBadKey is for keys that name no file below the root.
+var errBadKey = errors.New("key cannot be a file's path")
+
+// quoteRune starts an escape in keys of files: U+201B, as in rclone.
+const quoteRune = '\u201b'
+
+// keyOfName turns a file's name into its part of a key: bytes that are no UTF-8 become U+201B and two hexadecimal
+// digits, U+201B itself is doubled. Everything else stays.
+func keyOfName(name string) string {
+	if utf8.ValidString(name) && !strings.ContainsRune(name, quoteRune) {
+		return name
+	}
+	var out strings.Builder
+	for i := 0; i < len(name); {
+		r, n := utf8.DecodeRuneInString(name[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&out, "%c%02X", quoteRune, name[i])
+		case r == quoteRune:
+			out.WriteRune(r)
+			fallthrough
+		default:
+			out.WriteString(name[i : i+n])
+		}
+		i += n
+	}
+	return out.String()
+}
+
+// nameOfKey is the inverse of keyOfName, also on whole keys. A lone U+201B stands for itself.
+func nameOfKey(key string) string {
+	if !strings.ContainsRune(key, quoteRune) {
+		return key
+	}
+	const quote = string(quoteRune)
+	var out strings.Builder
+	for {
+		before, after, found := strings.Cut(key, quote)
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		key = after
+		var c byte
+		switch {
+		case strings.HasPrefix(key, quote):
+			out.WriteString(quote)
+			key = key[len(quote):]
+		case len(key) >= 2 && isHex(key[0]) && isHex(key[1]):
+			fmt.Sscanf(key[:2], "%02X", &c)
+			out.WriteByte(c)
+			key = key[2:]
+		default:
+			out.WriteString(quote)
+		}
+	}
+}
+
+func isHex(c byte) bool { return '0' <= c && c <= '9' || 'A' <= c && c <= 'F' }
+
+// path returns the file that holds key, or an error if the key would leave the root or name no file.
+func (f *fileBucket) path(key string) (string, error) {
+	name := nameOfKey(key)
+	if strings.ContainsRune(name, 0) || !filepath.IsLocal(filepath.FromSlash(name)) {
+		return "", fmt.Errorf("%w: %q", errBadKey, key)
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part == "." || part == ".." {
+			return "", fmt.Errorf("%w: %q", errBadKey, key)
+		}
+	}
+	return filepath.Join(f.dir, filepath.FromSlash(name)), nil
+}
+
+// stat returns the facts of a regular file. Anything else under the name is no object.
+func (f *fileBucket) stat(key string) (string, fs.FileInfo, error) {
+	path, err := f.path(key)
+	if err != nil {
+		return "", nil, err
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "", nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return "", nil, fmt.Errorf("%s is no regular file: %w", path, fs.ErrNotExist)
+	}
+	return path, info, nil
+}
+
+func fileETag(info fs.FileInfo) string {
+	return fmt.Sprintf("%x-%x", info.ModTime().UnixNano(), info.Size())
+}
+
+func (f *fileBucket) Attributes(_ context.Context, key string) (*driver.Attributes, error) {
+	_, info, err := f.stat(key)
+	if err != nil {
+		return nil, err
+	}
+	return &driver.Attributes{ContentType: "application/octet-stream", ModTime: info.ModTime(), Size: info.Size(), ETag: fileETag(info)}, nil
+}
+
+type fileReader struct {
+	io.Reader
+	file  *os.File
+	attrs driver.ReaderAttributes
+	as    func(any) bool
+}
+
+func (r *fileReader) Close() error                         { return r.file.Close() }
+func (r *fileReader) Attributes() *driver.ReaderAttributes { return &r.attrs }
+func (r *fileReader) As(i any) bool                        { return r.as(i) }
+
+func (f *fileBucket) NewRangeReader(_ context.Context, key string, offset, length int64, opts *driver.ReaderOptions) (driver.Reader, error) {
+	path, _, err := f.stat(key)
+	if err != nil {
+		return nil, err
+	}
+	if opts.BeforeRead != nil {
+		if err := opts.BeforeRead(func(any) bool { return false }); err != nil {
+			return nil, err
+		}
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && offset > 0 {
+		_, err = file.Seek(offset, io.SeekStart)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	r := &fileReader{file, file, driver.ReaderAttributes{ContentType: "application/octet-stream", ModTime: info.ModTime(), Size: info.Size()}, asETag(fileETag(info))}
+	if length >= 0 {
+		r.Reader = io.LimitReader(file, length)
+	}
+	return r, nil
+}
+
+func (f *fileBucket) Delete(_ context.Context, key string, _ *driver.DeleteOptions) error {
+	path, _, err := f.stat(key)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func (f *fileBucket) Copy(ctx context.Context, dst, src string, _ *driver.CopyOptions) error {
+	r, err := f.NewRangeReader(ctx, src, 0, -1, &driver.ReaderOptions{})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	w, err := f.NewTypedWriter(ctx, dst, "", &driver.WriterOptions{})
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, r)
+	return errors.Join(err, w.Close())
+}
+
+func (f *fileBucket) SignedURL(context.Context, string, *driver.SignedURLOptions) (string, error) {
+	return "", errUnsupported
+}

@@ -1,0 +1,146 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"gocloud.dev/blob/driver"
+)
+
+// errStop ends a walk early; it is no failure.
+var errStop = errors.New("stop")
+
+// fileWalk is one pass over a folder in the byte order of full keys. One directory's entries are in memory at a time
+// per level of depth.
+type fileWalk struct {
+	ctx       context.Context
+	f         *fileBucket
+	prefix    string // only keys that start so
+	after     string // only keys greater than this
+	skipOwn   bool   // leave out .pelmill/
+	delimited bool   // do not descend: yield a folder below prefix as itself
+	// yield gets a file's key and facts, or with delimited a folder's key and nil.
+	yield func(key string, info fs.FileInfo) error
+}
+
+// run walks. A root that does not exist is an error, as is any folder that cannot be read.
+func (w *fileWalk) run() error {
+	dir, base := w.f.dir, ""
+	if i := strings.LastIndexByte(w.prefix, '/'); i >= 0 {
+		base = w.prefix[:i+1]
+		path, err := w.f.path(strings.TrimSuffix(base, "/"))
+		if err != nil {
+			return err
+		}
+		if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+			_, rootErr := os.Stat(w.f.dir)
+			return rootErr // no such folder: no keys
+		}
+		dir = path
+	}
+	return w.folder(dir, base, true)
+}
+
+// folder walks one directory whose keys start with base, which is empty or ends in "/".
+func (w *fileWalk) folder(dir, base string, top bool) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) && !top {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot list folder %s: %w", dir, err)
+	}
+	parts := make([]struct {
+		key   string // below base, folders with "/"
+		entry fs.DirEntry
+	}, 0, len(entries))
+	parts = parts[:len(entries)]
+	sorted := true
+	for i, e := range entries {
+		parts[i].key, parts[i].entry = keyOfName(e.Name()), e
+		if e.IsDir() {
+			parts[i].key += "/"
+		}
+		sorted = sorted && (i == 0 || parts[i-1].key < parts[i].key)
+	}
+	if !sorted {
+		sort.Slice(parts, func(i, j int) bool { return parts[i].key < parts[j].key })
+	}
+	for i := range parts {
+		key := base + parts[i].key
+		e := parts[i].entry
+		if !strings.HasPrefix(key, w.prefix) && !strings.HasPrefix(w.prefix, key) {
+			continue
+		}
+		switch {
+		case e.IsDir():
+			if key <= w.after && !strings.HasPrefix(w.after, key) || key == tempDir || w.skipOwn && key == ownDir {
+				continue
+			}
+			if w.delimited {
+				if key == w.after {
+					continue
+				}
+				err = w.yield(key, nil)
+			} else {
+				err = w.folder(filepath.Join(dir, e.Name()), key, false)
+			}
+		case !e.Type().IsRegular() || key <= w.after || strings.HasPrefix(e.Name(), tempName):
+			continue
+		default:
+			if i%1024 == 1023 && w.ctx.Err() != nil {
+				return w.ctx.Err()
+			}
+			info, ierr := e.Info()
+			if errors.Is(ierr, fs.ErrNotExist) {
+				continue
+			}
+			if ierr != nil {
+				return fmt.Errorf("cannot read facts of file %s: %w", filepath.Join(dir, e.Name()), ierr)
+			}
+			err = w.yield(key, info)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ListPaged serves gocloud's listing; Walk goes round it so as to read each folder once only.
+func (f *fileBucket) ListPaged(ctx context.Context, opts *driver.ListOptions) (*driver.ListPage, error) {
+	if opts.Delimiter != "" && opts.Delimiter != "/" {
+		return nil, fmt.Errorf("delimiter %q: %w", opts.Delimiter, errUnsupported)
+	}
+	size := opts.PageSize
+	if size <= 0 {
+		size = pageSize
+	}
+	page := &driver.ListPage{}
+	w := fileWalk{ctx: ctx, f: f, prefix: opts.Prefix, after: string(opts.PageToken), delimited: opts.Delimiter != ""}
+	w.yield = func(key string, info fs.FileInfo) error {
+		if len(page.Objects) == size {
+			page.NextPageToken = []byte(page.Objects[size-1].Key)
+			return errStop
+		}
+		o := &driver.ListObject{Key: key, IsDir: info == nil}
+		if info != nil {
+			o.Size, o.ModTime, o.AsFunc = info.Size(), info.ModTime(), asETag(fileETag(info))
+		}
+		page.Objects = append(page.Objects, o)
+		return nil
+	}
+	if err := w.run(); err != nil && err != errStop {
+		return nil, err
+	}
+	return page, nil
+}

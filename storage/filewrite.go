@@ -1,0 +1,190 @@
+package storage
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"gocloud.dev/blob/driver"
+)
+
+const (
+	ownDir    = ".pelmill/"     // keys of pelmill's own
+	tempDir   = ".pelmill/tmp/" // files that have no name yet
+	tempName  = ".pelmill-tmp-" // start of such a file's name; in the folder of its target if that is another file system
+	staleTemp = time.Hour       // a write takes seconds: older temporary files were left by a crash
+)
+
+// fileWriter collects one object in a temporary file and gives it its name in Close.
+type fileWriter struct {
+	ctx    context.Context
+	f      *fileBucket
+	path   string
+	temp   *os.File
+	create bool  // fail if the name is taken
+	err    error // first failed write; nothing is published after it
+}
+
+func (f *fileBucket) NewTypedWriter(ctx context.Context, key, _ string, opts *driver.WriterOptions) (driver.Writer, error) {
+	path, err := f.path(key)
+	if err != nil {
+		return nil, err
+	}
+	if opts.BeforeWrite != nil {
+		if err := opts.BeforeWrite(func(any) bool { return false }); err != nil {
+			return nil, err
+		}
+	}
+	temps := filepath.Join(f.dir, filepath.FromSlash(tempDir))
+	f.sweep.Do(func() { sweepTemps(temps) })
+	temp, err := createTemp(temps)
+	if err != nil {
+		return nil, err
+	}
+	return &fileWriter{ctx: ctx, f: f, path: path, temp: temp, create: opts.IfNotExist}, nil
+}
+
+func (w *fileWriter) Write(p []byte) (int, error) {
+	n, err := w.temp.Write(p)
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	return n, err
+}
+
+// Close publishes the object, unless a write failed or the context ended; then, and on any error, nothing stays.
+func (w *fileWriter) Close() error {
+	temp := w.temp.Name()
+	defer os.Remove(temp)
+	err := w.err
+	if err == nil {
+		err = w.ctx.Err()
+	}
+	if err == nil {
+		err = w.temp.Sync()
+	}
+	if cerr := w.temp.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	if err := makeDirs(filepath.Dir(w.path)); err != nil {
+		return err
+	}
+	err = publish(temp, w.path, w.create)
+	if errors.Is(err, syscall.EXDEV) {
+		err = w.publishAcross(temp)
+	}
+	if err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(w.path))
+}
+
+// publishAcross serves a target folder that is a mount point of its own: the bytes move to a temporary file there.
+func (w *fileWriter) publishAcross(temp string) error {
+	data, err := os.ReadFile(temp)
+	if err != nil {
+		return err
+	}
+	near, err := createTemp(filepath.Dir(w.path))
+	if err != nil {
+		return err
+	}
+	defer os.Remove(near.Name())
+	_, err = near.Write(data)
+	if err == nil {
+		err = near.Sync()
+	}
+	if cerr := near.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	return publish(near.Name(), w.path, w.create)
+}
+
+// publish gives a complete file its name. rename(2) replaces at once; link(2) fails if the name is taken, however
+// many processes try.
+func publish(temp, path string, create bool) error {
+	if info, err := os.Lstat(path); err == nil && info.IsDir() {
+		return fmt.Errorf("%s is a folder", path)
+	}
+	if !create {
+		return os.Rename(temp, path)
+	}
+	err := os.Link(temp, path)
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS) {
+		err = renameNew(temp, path)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s: %w", path, errExists)
+	}
+	return err
+}
+
+// createTemp opens a new file in dir, which it creates if need be, with the permissions that the umask leaves.
+func createTemp(dir string) (*os.File, error) {
+	path := filepath.Join(dir, tempName+rand.Text())
+	temp, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeDirs(dir); err != nil {
+			return nil, err
+		}
+		temp, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	}
+	return temp, err
+}
+
+// makeDirs creates a folder and those above it, and syncs the entry of each that it created.
+func makeDirs(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := makeDirs(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		if info, serr := os.Stat(dir); serr == nil && info.IsDir() {
+			return nil
+		}
+		return err
+	}
+	return syncDir(parent)
+}
+
+// syncDir makes the names in a folder survive a loss of power. File systems that cannot do it say EINVAL.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
+		return err
+	}
+	return nil
+}
+
+// sweepTemps removes what a crash left. Errors do not matter: the next process tries again.
+func sweepTemps(dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && strings.HasPrefix(e.Name(), tempName) && time.Since(info.ModTime()) > staleTemp {
+			os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}

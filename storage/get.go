@@ -1,0 +1,183 @@
+package storage
+
+import (
+	"context"
+	"crypto/md5"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	gcs "cloud.google.com/go/storage"
+	azblobblob "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+)
+
+// GetResult is a whole object.
+type GetResult struct {
+	Data    []byte
+	Size    int64
+	ModTime time.Time // to the second in S3, GCS and Azure
+	ETag    string
+}
+
+// Get reads a whole object into memory.
+//
+// An object of more than limit bytes (negative: no limit) is a *TooLargeError before anything is read. As many bytes
+// arrive as the store announced, and with the MD5 that it lists, or it is an error; a connection that breaks is taken
+// up again where it broke. With want, which is what a listing said (zero fields are not looked at), an object that is
+// no longer that one is ErrChanged. A file that changed while it was read is ErrChanged too.
+func Get(ctx context.Context, b *Bucket, key string, limit int64, want *Object) (GetResult, error) {
+	if limit < 0 {
+		limit = math.MaxInt64
+	}
+	if want == nil {
+		want = &Object{}
+	}
+	var got GetResult
+	var part []byte // what has arrived of the object that got describes
+	err := b.retry.do(ctx, func() error {
+		r, err := b.NewRangeReader(ctx, key, int64(len(part)), -1, nil)
+		if err != nil && len(part) > 0 && gcerrors.Code(err) != gcerrors.Unknown {
+			part = nil // gone or shorter by now: the next attempt says what is there
+			return errors.Join(errMismatch, err)
+		}
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		now := GetResult{Size: r.Size(), ModTime: r.ModTime(), ETag: readerETag(r)}
+		if now.Size > limit {
+			return &TooLargeError{URL: b.URL, Key: key, Size: now.Size, Limit: limit}
+		}
+		if err := changed(b, want, now); err != nil {
+			return err
+		}
+		if part != nil && (now.ETag != got.ETag || now.Size != got.Size || !now.ModTime.Equal(got.ModTime)) {
+			part = nil
+			return fmt.Errorf("object changed while it was read: %w", errMismatch)
+		}
+		if part == nil {
+			part = make([]byte, 0, now.Size)
+		}
+		got = now
+		n, err := io.ReadFull(r, part[len(part):cap(part)])
+		part = part[:len(part)+n]
+		if err == nil || errors.Is(err, io.EOF) && int64(len(part)) == now.Size {
+			err = verify(ctx, b, key, r, want, now, part)
+			if err != nil {
+				part = nil
+			}
+			return err
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return fmt.Errorf("%d of %d bytes arrived: %w", len(part), now.Size, io.ErrUnexpectedEOF)
+		}
+		return err
+	})
+	if err != nil {
+		return GetResult{}, wrap(b, "get", key, err)
+	}
+	got.Data = part
+	return got, nil
+}
+
+// changed compares what a listing said with what is there.
+func changed(b *Bucket, want *Object, now GetResult) error {
+	modTime := want.ModTime
+	if b.kind != "file" && b.kind != "mem" {
+		modTime = modTime.Truncate(time.Second) // HTTP dates have no fractions, listings do
+	}
+	switch {
+	case want.Size != 0 && want.Size != now.Size:
+		return fmt.Errorf("%w: %d bytes, were %d", ErrChanged, now.Size, want.Size)
+	case want.ETag != "" && now.ETag != "" && want.ETag != now.ETag:
+		return fmt.Errorf("%w: etag %s, was %s", ErrChanged, now.ETag, want.ETag)
+	case !want.ModTime.IsZero() && want.ETag == "" && !now.ModTime.Equal(modTime):
+		return fmt.Errorf("%w: modified %s, was %s", ErrChanged, now.ModTime, want.ModTime)
+	}
+	return nil
+}
+
+// verify proves that the bytes are those of the object: a file must not have changed meanwhile, and where a store
+// lists an MD5 the bytes must have it.
+func verify(ctx context.Context, b *Bucket, key string, r *blob.Reader, want *Object, now GetResult, data []byte) error {
+	if b.kind == "file" {
+		a, err := b.Attributes(ctx, key)
+		if err == nil && a.ETag != now.ETag || IsNotExist(err) {
+			return fmt.Errorf("%w: while it was read", ErrChanged)
+		}
+		return err
+	}
+	sum := want.MD5
+	var in s3.GetObjectOutput
+	if r.As(&in) {
+		sum = nil
+		if !keyedETag(string(in.ServerSideEncryption), in.SSECustomerAlgorithm) {
+			sum = md5OfETag(now.ETag)
+		}
+	}
+	if got := md5.Sum(data); sum != nil && string(got[:]) != string(sum) {
+		return fmt.Errorf("MD5 %x, store lists %x: %w", got, sum, errMismatch)
+	}
+	return nil
+}
+
+// readerETag returns the identity of the object being read, in the form that listings have it.
+func readerETag(r *blob.Reader) string {
+	var own etagOf
+	var s3o s3.GetObjectOutput
+	var gco *gcs.Reader
+	var azo azblobblob.DownloadStreamResponse
+	switch {
+	case r.As(&own):
+		return own.ETag
+	case r.As(&s3o) && s3o.ETag != nil:
+		return trimETag(*s3o.ETag)
+	case r.As(&gco):
+		return strconv.FormatInt(gco.Attrs.Generation, 10)
+	case r.As(&azo) && azo.ETag != nil:
+		return trimETag(string(*azo.ETag))
+	}
+	return ""
+}
+
+// GetRange reads length bytes from offset on, all of them: an object that ends before is an error.
+func GetRange(ctx context.Context, b *Bucket, key string, offset, length int64) ([]byte, error) {
+	var data []byte
+	err := b.retry.do(ctx, func() error {
+		r, err := b.NewRangeReader(ctx, key, offset, length, nil)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		if r.Size() < offset+length {
+			return fmt.Errorf("%w: %d bytes, wanted %d from %d on", errPastEnd, r.Size(), length, offset)
+		}
+		data = make([]byte, length)
+		n, err := io.ReadFull(r, data)
+		if errors.Is(err, io.EOF) && length > 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil && length > 0 {
+			return fmt.Errorf("%d of %d bytes arrived: %w", n, length, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, wrap(b, "get range of", key, err)
+	}
+	return data, nil
+}
+
+// errPastEnd means that a range is not within the object; callers have no use for it but the text.
+var errPastEnd = errors.New("object is too short")
+
+// wrap adds to an error what the caller asked for.
+func wrap(b *Bucket, what, key string, err error) error {
+	return fmt.Errorf("storage: %s: %s %q: %w", b.URL, what, key, err)
+}

@@ -1,0 +1,132 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+)
+
+// PutOptions say how an object is written. Nil means create-only, without metadata.
+type PutOptions struct {
+	// Overwrite replaces an object that exists. Without it Put only creates.
+	Overwrite bool
+	// Metadata goes with the object where the store keeps some; folders drop it. Keys are [a-z][a-z0-9_]*, values
+	// short ASCII: S3 has room for 2 KB in all. Put adds "sha256" of the content unless it is there.
+	Metadata map[string]string
+	// ContentType is the media type; empty means application/octet-stream.
+	ContentType string
+}
+
+// PutResult tells what is stored now.
+type PutResult struct {
+	ETag        string
+	Size        int64
+	MD5, SHA256 []byte
+	Existed     bool // the same bytes were there already, and nothing was written
+}
+
+// Put writes an object at once and proves it: after the upload the store's own checksum is compared, or, where it has
+// none, the object is read again. Until then Put does not return success; a cancelled or failed upload leaves nothing.
+//
+// Without Overwrite an object that is there already is left. If it has the same bytes that is a success (Existed), so
+// two workers that do the same work do not disturb each other; if it has others it is an *ExistsError.
+func Put(ctx context.Context, b *Bucket, key string, data []byte, opts *PutOptions) (PutResult, error) {
+	if opts == nil {
+		opts = &PutOptions{}
+	}
+	md, sha := md5.Sum(data), sha256.Sum256(data)
+	res := PutResult{Size: int64(len(data)), MD5: md[:], SHA256: sha[:]}
+	meta := map[string]string{"sha256": hex.EncodeToString(sha[:])}
+	maps.Copy(meta, opts.Metadata)
+	wo := &blob.WriterOptions{ContentType: opts.ContentType, Metadata: meta, IfNotExist: !opts.Overwrite}
+	if wo.ContentType == "" {
+		wo.ContentType = "application/octet-stream"
+	}
+	ours := false // what is under the key was written by this call
+	err := b.retry.do(ctx, func() error {
+		err := b.Upload(ctx, key, bytes.NewReader(data), wo)
+		existed := err != nil && wo.IfNotExist && gcerrors.Code(err) == gcerrors.FailedPrecondition
+		if err != nil && !existed {
+			return err
+		}
+		ours = ours || !existed
+		now, metadata, err := check(ctx, b, key, data, &res, ours)
+		if !ours && errors.Is(err, errMismatch) {
+			// A bit that flipped on the way back must not make a stranger of our own object.
+			now, metadata, err = check(ctx, b, key, data, &res, ours)
+		}
+		switch {
+		case err == nil:
+			res.ETag, res.Existed = now.ETag, existed && !ours
+			return nil
+		case IsNotExist(err):
+			return fmt.Errorf("store took the object but does not have it (%w): %w", errMismatch, err)
+		case !errors.Is(err, errMismatch):
+			return err
+		case !ours:
+			return &ExistsError{URL: b.URL, Key: key, Object: now, Metadata: metadata}
+		}
+		// The damaged object is this call's own: it is replaced.
+		wo.IfNotExist = false
+		return fmt.Errorf("read back: %w", err)
+	})
+	if err != nil {
+		var exists *ExistsError
+		if errors.As(err, &exists) {
+			return PutResult{}, exists
+		}
+		return PutResult{}, wrap(b, "put", key, err)
+	}
+	return res, nil
+}
+
+// check compares the object under key with data: by size, then by the MD5 that the store computed, else by reading.
+// What Azure lists as MD5 was computed by it only if it was not sent along, as we do not.
+func check(ctx context.Context, b *Bucket, key string, data []byte, want *PutResult, ours bool) (Object, map[string]string, error) {
+	a, err := b.Attributes(ctx, key)
+	if err != nil {
+		return Object{}, nil, err
+	}
+	now := statOf(b, key, a)
+	if b.kind == "azblob" && !ours {
+		now.MD5 = nil
+	}
+	switch {
+	case now.Size != want.Size:
+		return now, a.Metadata, fmt.Errorf("%d bytes stored, want %d: %w", now.Size, want.Size, errMismatch)
+	case now.MD5 != nil && bytes.Equal(now.MD5, want.MD5):
+		return now, a.Metadata, nil
+	case now.MD5 != nil:
+		return now, a.Metadata, fmt.Errorf("MD5 %x stored, want %x: %w", now.MD5, want.MD5, errMismatch)
+	}
+	r, err := b.NewReader(ctx, key, nil)
+	if err != nil {
+		return now, a.Metadata, err
+	}
+	defer r.Close()
+	buf := make([]byte, min(len(data)+1, 256<<10))
+	for rest := data; ; {
+		n, err := r.Read(buf)
+		if n > len(rest) || !bytes.Equal(buf[:n], rest[:n]) {
+			return now, a.Metadata, fmt.Errorf("other content from byte %d on: %w", len(data)-len(rest), errMismatch)
+		}
+		rest = rest[n:]
+		switch {
+		case errors.Is(err, io.EOF) && len(rest) == 0:
+			return now, a.Metadata, nil
+		case errors.Is(err, io.EOF):
+			return now, a.Metadata, fmt.Errorf("%d of %d bytes came back: %w", len(data)-len(rest), len(data), io.ErrUnexpectedEOF)
+		case err != nil:
+			return now, a.Metadata, err
+		}
+	}
+}

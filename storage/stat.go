@@ -1,0 +1,67 @@
+package storage
+
+import (
+	"context"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	gcs "cloud.google.com/go/storage"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"gocloud.dev/blob"
+)
+
+// Stat returns what the store knows of one object, and its metadata (keys in lower case; nil in folders).
+func Stat(ctx context.Context, b *Bucket, key string) (Object, map[string]string, error) {
+	var o Object
+	var metadata map[string]string
+	err := b.retry.do(ctx, func() error {
+		a, err := b.Attributes(ctx, key)
+		if err == nil {
+			o, metadata = statOf(b, key, a), a.Metadata
+		}
+		return err
+	})
+	if err != nil {
+		return Object{}, nil, wrap(b, "stat", key, err)
+	}
+	return o, metadata, nil
+}
+
+// statOf brings attributes into the form that listings have.
+func statOf(b *Bucket, key string, a *blob.Attributes) Object {
+	o := Object{Key: key, Size: a.Size, ETag: trimETag(a.ETag), ModTime: a.ModTime, MD5: a.MD5}
+	var s3o s3.HeadObjectOutput
+	var gco gcs.ObjectAttrs
+	switch {
+	case a.As(&s3o) && keyedETag(string(s3o.ServerSideEncryption), s3o.SSECustomerAlgorithm):
+		o.MD5 = nil
+	case a.As(&gco):
+		o.ETag = strconv.FormatInt(gco.Generation, 10)
+	}
+	return o
+}
+
+// keyedETag reports whether S3 encrypts the object in a way that makes its ETag no MD5 of the content, though it
+// looks like one.
+func keyedETag(encryption string, customer *string) bool {
+	return strings.HasPrefix(encryption, "aws:kms") || customer != nil && *customer != ""
+}
+
+// md5OfETag returns the MD5 that an ETag of S3 is for objects uploaded in one piece, else nil.
+func md5OfETag(etag string) []byte {
+	sum, err := hex.DecodeString(etag)
+	if err != nil || len(sum) != 16 {
+		return nil
+	}
+	return sum
+}
+
+// Delete removes an object. One that does not exist is no error, as a repeated call cannot tell.
+func Delete(ctx context.Context, b *Bucket, key string) error {
+	err := b.retry.do(ctx, func() error { return b.Bucket.Delete(ctx, key) })
+	if err != nil && !IsNotExist(err) {
+		return wrap(b, "delete", key, err)
+	}
+	return nil
+}
