@@ -1,0 +1,341 @@
+package faults
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Fault is one way in which a store fails its clients.
+type Fault int
+
+const (
+	Refuse     Fault = iota // 503 SlowDown; the store does not see the call
+	CutBody                 // the answer's body ends in the middle and the connection closes
+	FlipBit                 // one bit of the answer's body is inverted
+	DropWrite               // a PUT is answered as done; the store does not see it
+	DropAnswer              // the store does the call, the connection closes without an answer
+	Delay                   // the call takes longer
+)
+
+var faultNames = [...]string{"refuse", "cut body", "flip bit", "drop write", "drop answer", "delay"}
+
+func (f Fault) String() string { return faultNames[f] }
+
+// Call is what a rule sees of a request, in the path style of S3.
+type Call struct {
+	Method, Bucket, Key string
+	Query               url.Values
+}
+
+// Reads matches the reading of objects.
+func Reads(c Call) bool {
+	return c.Method == http.MethodGet && c.Key != "" && len(c.Query["uploadId"]) == 0
+}
+
+// Writes matches the writing of objects in one call.
+func Writes(c Call) bool {
+	return c.Method == http.MethodPut && c.Key != "" && !c.Query.Has("uploadId") && !c.Query.Has("partNumber")
+}
+
+// Rule does one fault to a share of the calls it matches.
+type Rule struct {
+	Fault Fault
+	Share float64         // of the matching calls, 0 to 1
+	Match func(Call) bool // nil: every call
+	Wait  time.Duration   // of Delay
+	Bare  bool            // FlipBit: take the checksum headers away, as from a store that has none
+	Most  int             // stop after so many faults; 0: never
+}
+
+// Proxy forwards S3 calls to a store and does to them what its rules say. Host and path stay as the client sent
+// them, so that signatures stay valid. It is safe for concurrent use.
+type Proxy struct {
+	URL string // http://127.0.0.1:port
+
+	mu    sync.Mutex
+	rng   *rand.Rand
+	rules []Rule
+	left  []int // faults that each rule may still do; -1: any number
+	done  map[Fault]int
+	calls int
+}
+
+// faultKey carries the fault of a call from the handler to the answer.
+type faultKey struct{}
+
+// NewProxy starts a proxy in front of the store at target, an http URL, and stops it when the test ends. The faults
+// fall by seed, in the order of the calls.
+func NewProxy(t testing.TB, target string, seed uint64) *Proxy {
+	t.Helper()
+	to, err := url.Parse(target)
+	if err != nil {
+		t.Fatalf("faults: proxy target: %v", err)
+	}
+	p := &Proxy{rng: rand.New(rand.NewPCG(seed, 1)), done: map[Fault]int{}}
+	forward := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to)
+			r.Out.Host = r.In.Host
+		},
+		// Compression would add an Accept-Encoding that the client did not sign.
+		Transport:      &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
+		FlushInterval:  -1,
+		ModifyResponse: p.spoil,
+		ErrorLog:       log.New(io.Discard, "", 0),
+		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("faults: proxy: %v", err)
+	}
+	p.URL = "http://" + listener.Addr().String()
+	server := &http.Server{
+		Handler:  http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.serve(forward, w, r) }),
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		server.Serve(listener)
+	}()
+	t.Cleanup(func() {
+		server.Close()
+		<-served
+	})
+	return p
+}
+
+// Set replaces the rules. A call suffers Delay rules and the first other rule that falls on it.
+func (p *Proxy) Set(rules ...Rule) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rules = rules
+	p.left = make([]int, len(rules))
+	for i, r := range rules {
+		p.left[i] = r.Most
+		if r.Most == 0 {
+			p.left[i] = -1
+		}
+	}
+}
+
+// Done is how often a fault was done so far.
+func (p *Proxy) Done(f Fault) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.done[f]
+}
+
+// Calls is how many calls came so far.
+func (p *Proxy) Calls() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.calls
+}
+
+// draw decides what happens to a call; rule nil is no fault.
+func (p *Proxy) draw(c Call) (wait time.Duration, rule *Rule) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls++
+	for i, r := range p.rules {
+		if rule != nil && r.Fault != Delay || p.left[i] == 0 || r.Match != nil && !r.Match(c) || p.rng.Float64() >= r.Share {
+			continue
+		}
+		if p.left[i] > 0 {
+			p.left[i]--
+		}
+		if r.Fault == Delay {
+			wait += r.Wait
+			p.done[Delay]++
+			continue
+		}
+		rule = &r
+	}
+	return wait, rule
+}
+
+func (p *Proxy) count(f Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done[f]++
+}
+
+func (p *Proxy) serve(forward http.Handler, w http.ResponseWriter, r *http.Request) {
+	wait, rule := p.draw(callOf(r))
+	if wait > 0 {
+		select {
+		case <-time.After(wait):
+		case <-r.Context().Done():
+			panic(http.ErrAbortHandler)
+		}
+	}
+	if rule == nil {
+		forward.ServeHTTP(w, r)
+		return
+	}
+	switch rule.Fault {
+	case Refuse:
+		p.count(Refuse)
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/xml")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		io.WriteString(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>`)
+	case DropWrite:
+		p.count(DropWrite)
+		pretend(w, r)
+	case DropAnswer:
+		p.count(DropAnswer)
+		forward.ServeHTTP(discard{http.Header{}}, r)
+		panic(http.ErrAbortHandler)
+	default:
+		forward.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), faultKey{}, rule)))
+	}
+}
+
+func callOf(r *http.Request) Call {
+	bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	return Call{Method: r.Method, Bucket: bucket, Key: key, Query: r.URL.Query()}
+}
+
+// spoil changes the body of an answer that suffers CutBody or FlipBit.
+func (p *Proxy) spoil(resp *http.Response) error {
+	rule, _ := resp.Request.Context().Value(faultKey{}).(*Rule)
+	if rule == nil || resp.StatusCode/100 != 2 || resp.ContentLength <= 0 {
+		return nil
+	}
+	p.count(rule.Fault)
+	switch rule.Fault {
+	case CutBody:
+		resp.Body = &cutBody{resp.Body, resp.ContentLength / 2}
+	case FlipBit:
+		p.mu.Lock()
+		bit := p.rng.Int64N(8 * resp.ContentLength)
+		p.mu.Unlock()
+		resp.Body = &flipBody{resp.Body, bit}
+		for name := range resp.Header {
+			if rule.Bare && strings.HasPrefix(name, "X-Amz-Checksum-") {
+				resp.Header.Del(name)
+			}
+		}
+	}
+	return nil
+}
+
+// cutBody fails after left bytes.
+type cutBody struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *cutBody) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, errors.New("faults: body cut")
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+// flipBody inverts the bit with number bit.
+type flipBody struct {
+	io.ReadCloser
+	bit int64
+}
+
+func (b *flipBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if at := b.bit / 8; b.bit >= 0 && at < int64(n) {
+		p[at] ^= 1 << (b.bit % 8)
+	}
+	b.bit -= 8 * int64(n)
+	return n, err
+}
+
+// discard takes an answer that nobody gets.
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header         { return d.header }
+func (d discard) Write(p []byte) (int, error) { return len(p), nil }
+func (d discard) WriteHeader(int)             {}
+
+// pretend answers a PUT as a store that had taken it: with the ETag of the payload and the checksums that the client
+// sent.
+func pretend(w http.ResponseWriter, r *http.Request) {
+	body, trailer, err := payload(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	for name, values := range r.Header {
+		if strings.HasPrefix(name, "X-Amz-Checksum-") {
+			w.Header()[name] = values
+		}
+	}
+	for name, value := range trailer {
+		w.Header().Set(name, value)
+	}
+	sum := md5.Sum(body)
+	w.Header().Set("ETag", strconv.Quote(hex.EncodeToString(sum[:])))
+	w.WriteHeader(http.StatusOK)
+}
+
+// payload reads the body of a PUT, plain or in the aws-chunked encoding of signature version 4:
+//
+//	1f4;chunk-signature=...\r\n 500 bytes \r\n ... 0\r\n x-amz-checksum-crc32:AAAAAA==\r\n \r\n
+func payload(r *http.Request) (body []byte, trailer map[string]string, err error) {
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING-") {
+		return raw, nil, nil
+	}
+	in := bufio.NewReader(bytes.NewReader(raw))
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return nil, nil, fmt.Errorf("faults: aws-chunked body: %w", err)
+		}
+		size, _, _ := strings.Cut(strings.TrimSpace(line), ";")
+		n, err := strconv.ParseInt(size, 16, 32)
+		if err != nil {
+			return nil, nil, fmt.Errorf("faults: aws-chunked size %q: %w", size, err)
+		}
+		if n == 0 {
+			break
+		}
+		chunk := make([]byte, n+2)
+		if _, err := io.ReadFull(in, chunk); err != nil {
+			return nil, nil, fmt.Errorf("faults: aws-chunked chunk of %d bytes: %w", n, err)
+		}
+		body = append(body, chunk[:n]...)
+	}
+	trailer = map[string]string{}
+	for {
+		line, err := in.ReadString('\n')
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			trailer[name] = value
+		}
+		if err != nil {
+			return body, trailer, nil
+		}
+	}
+}
