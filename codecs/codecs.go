@@ -1,0 +1,56 @@
+// Package codecs is the list of codecs.
+//
+// A codec is a value of [codec.Codec]; what it has to do is said there. To add
+// one, write its package in a folder beside vq, with the same file names, run
+// codectest.Run from its tests until it passes, and add one line to [All].
+package codecs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/vq"
+)
+
+// All returns every codec of this build.
+func All() []codec.Codec {
+	return []codec.Codec{
+		vq.Codec{},
+	}
+}
+
+// Find returns the codec with the given name.
+func Find(name string) (codec.Codec, error) {
+	var names []string
+	for _, c := range All() {
+		n := c.Info().Name
+		if n == name {
+			return c, nil
+		}
+		names = append(names, n)
+	}
+	return nil, fmt.Errorf("codecs: no codec %q; there are %s", name, strings.Join(names, ", "))
+}
+
+// ByExtension returns the codec whose files end like key, a file name or an
+// object's key. Letter case does not matter.
+func ByExtension(key string) (codec.Codec, bool) {
+	key = strings.ToLower(key)
+	for _, c := range All() {
+		if strings.HasSuffix(key, c.Info().Extension) {
+			return c, true
+		}
+	}
+	return nil, false
+}
+
+// Sniff returns the codec that knows the headers of the file data.
+func Sniff(data []byte) (codec.Codec, bool) {
+	for _, c := range All() {
+		if _, err := c.Inspect(data); err == nil {
+			return c, true
+		}
+	}
+	return nil, false
+}

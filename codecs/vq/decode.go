@@ -1,0 +1,216 @@
+package vq
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// Decode restores the pictures of files. Files with a shared codebook ask assets
+// for it.
+func (Codec) Decode(ctx context.Context, dev *gpu.Device, batch [][]byte, assets codec.Assets) []codec.Decoded {
+	out := make([]codec.Decoded, len(batch))
+	crew := newCrew()
+	crew.each(len(batch), func(i int) {
+		out[i].Image, out[i].Err = decode(ctx, crew, batch[i], assets)
+	})
+	return out
+}
+
+func decode(ctx context.Context, c *crew, data []byte, assets codec.Assets) (*raster.Image, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	h, err := parseHeader(data)
+	if err != nil {
+		return nil, err
+	}
+	section, index, err := h.sections(data)
+	if err != nil {
+		return nil, err
+	}
+	books, err := h.books(ctx, section, assets)
+	if err != nil {
+		return nil, err
+	}
+	table, err := decodeTables(ctx, c, h, books, index)
+	if err != nil {
+		return nil, err
+	}
+	m := raster.New(h.w, h.h, h.d, h.channels(), 8)
+	m.Meta.Frames = h.flags&flagFrames != 0
+	m.Meta.Spacing = h.spacing
+	list := books.list()
+	var at [2]int
+	for z := range h.d {
+		var ps []plane
+		for i, s := range h.planeSizes() {
+			book := min(i, 1)
+			p := newPlane(s[0], s[1])
+			n := h.block.grid(s[0], s[1]).blocks()
+			expand(c, table[book][at[book]:][:n], list[book], p)
+			at[book] += n
+			ps = append(ps, p)
+		}
+		picture(c, m.Slice(z), ps, h.half())
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// sections checks and returns the codebook and the index section.
+func (h *header) sections(data []byte) (book, index []byte, err error) {
+	book = data[h.sectionsStart:][:h.bookSize]
+	rest := data[h.sectionsStart+h.bookSize:]
+	if binary.LittleEndian.Uint32(rest) != checksum(book) {
+		return nil, nil, codec.Malformedf("vq: the codebook's checksum is wrong")
+	}
+	index = rest[4:][:h.tableSize]
+	if binary.LittleEndian.Uint32(rest[4+h.tableSize:]) != checksum(index) {
+		return nil, nil, codec.Malformedf("vq: the index table's checksum is wrong")
+	}
+	return book, index, nil
+}
+
+// books reads the file's codebooks or gets the shared ones.
+func (h *header) books(ctx context.Context, section []byte, assets codec.Assets) (*bookPair, error) {
+	if !h.shared() {
+		return decodeBooks(section, h.block, h.n, h.chroma)
+	}
+	if assets == nil {
+		return nil, fmt.Errorf("vq: the file needs the shared codebook sha256:%s", h.codebook)
+	}
+	data, err := assets(ctx, h.codebook)
+	if err != nil {
+		return nil, fmt.Errorf("vq: shared codebook sha256:%s: %w", h.codebook, err)
+	}
+	if got := assetHash(data); got != h.codebook {
+		return nil, fmt.Errorf("vq: shared codebook: has sha256 %s, want %s", got, h.codebook)
+	}
+	b, err := parseAsset(data)
+	if err != nil {
+		return nil, err
+	}
+	if !h.colour() {
+		b.chroma = nil
+	}
+	if b.luma.shape != h.block || b.luma.n() != h.n || h.colour() && (b.chroma == nil || b.chroma.n() != h.chroma) {
+		return nil, codec.Malformedf("vq: the shared codebook does not fit the file's header")
+	}
+	return b, nil
+}
+
+// decodeTables reads the index section into the tables of luma and of chroma.
+func decodeTables(ctx context.Context, c *crew, h *header, books *bookPair, in []byte) ([][]uint16, error) {
+	var table [][]uint16
+	for i, s := range h.planeSizes() {
+		n := h.block.grid(s[0], s[1]).blocks() * h.d
+		switch i {
+		case 0:
+			table = append(table, make([]uint16, n))
+		case 1:
+			table = append(table, make([]uint16, 2*n))
+		}
+	}
+	list := pieces(h, table)
+	if h.raw() {
+		for _, p := range list {
+			if p.first > 0 {
+				continue
+			}
+			n := h.codewords(p.book)
+			size := rawSize(p.grid, n)
+			if int64(len(in)) < size || !readRaw(in[:size], p.table, n) {
+				return nil, codec.Malformedf("vq: an entry of the index table is out of range")
+			}
+			in = in[size:]
+		}
+		if len(in) > 0 {
+			return nil, codec.Malformedf("vq: %d bytes after the index table", len(in))
+		}
+		return table, nil
+	}
+	coded := make([][]byte, len(list))
+	body := in[4*len(list):]
+	for i := range list {
+		size := binary.LittleEndian.Uint32(in[4*i:])
+		if size < rangeTail || uint64(size) > uint64(len(body)) {
+			return nil, codec.Malformedf("vq: segment %d of %d bytes", i, size)
+		}
+		coded[i], body = body[:size:size], body[size:]
+	}
+	if len(body) > 0 {
+		return nil, codec.Malformedf("vq: %d bytes after the index table", len(body))
+	}
+	rankers := newRankers(c, books)
+	var damaged atomic.Bool
+	c.each(len(list), func(i int) {
+		p := list[i]
+		if ctx.Err() != nil || damaged.Load() {
+			return
+		}
+		if !decodeSegment(coded[i], p.table, p.grid.cols, p.segment, rankers[p.book]) {
+			damaged.Store(true)
+		}
+	})
+	if damaged.Load() {
+		return nil, codec.Malformedf("vq: the index table is damaged")
+	}
+	return table, ctx.Err()
+}
+
+// Inspect describes a file from its header.
+func (Codec) Inspect(data []byte) ([]codec.Field, error) {
+	h, err := parseHeader(data)
+	if err != nil {
+		return nil, err
+	}
+	kind := "grey"
+	if h.colour() {
+		kind = "RGB, chroma 4:4:4"
+		if h.half() {
+			kind = "RGB, chroma 4:2:0"
+		}
+	}
+	size := fmt.Sprintf("%d x %d", h.w, h.h)
+	if h.d > 1 {
+		what := "slices"
+		if h.flags&flagFrames != 0 {
+			what = "frames"
+		}
+		size += fmt.Sprintf(", %d %s", h.d, what)
+	}
+	words := fmt.Sprint(h.n)
+	if h.colour() {
+		words += fmt.Sprintf(" and %d for chroma", h.chroma)
+	}
+	book := fmt.Sprintf("in the file, %d bytes", h.bookSize)
+	if h.shared() {
+		book = "shared, sha256:" + h.codebook
+	}
+	index := "side-match ranks"
+	if h.raw() {
+		index = "plain"
+	}
+	f := []codec.Field{
+		{Name: "format", Value: fmt.Sprintf("vq, version %d", formatVersion)},
+		{Name: "size", Value: size},
+		{Name: "samples", Value: "8 bit, " + kind},
+		{Name: "block", Value: h.block.String()},
+		{Name: "codewords", Value: words},
+		{Name: "codebook", Value: book},
+		{Name: "index table", Value: fmt.Sprintf("%s, %d bytes", index, h.tableSize)},
+	}
+	if h.spacing != [3]float64{} {
+		f = append(f, codec.Field{Name: "spacing", Value: strings.Trim(fmt.Sprint(h.spacing), "[]") + " mm"})
+	}
+	return f, nil
+}

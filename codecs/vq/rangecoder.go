@@ -1,0 +1,126 @@
+package vq
+
+// The entropy coder is a binary range coder with carry propagation as in LZMA
+// (I. Pavlov), with adaptive probabilities of 16 bits.
+
+// bit is an adaptive estimate for one binary decision in one context. The
+// first decisions move it fast, as an average would; later ones at a rate that
+// never falls below 1/adaptLimit, so that it follows the picture.
+type bit struct {
+	zero uint16 // probability that the decision is 0, in 1/65536
+	seen uint8  // decisions so far, at most adaptLimit
+}
+
+func (b *bit) update(v int) {
+	p := int(b.zero)
+	if v == 0 {
+		p += (65536 - p) * int(adaptRate[b.seen]) >> 16
+	} else {
+		p -= p * int(adaptRate[b.seen]) >> 16
+	}
+	b.zero = uint16(min(max(p, probMin), 65536-probMin))
+	if b.seen < adaptLimit {
+		b.seen++
+	}
+}
+
+// rangeEncoder appends to out. The zero value is not ready; use newRangeEncoder.
+type rangeEncoder struct {
+	out    []byte
+	low    uint64 // 33 bits: the carry is bit 32
+	width  uint32
+	cache  byte
+	behind int // bytes held back because a carry may still change them
+	begun  bool
+}
+
+func newRangeEncoder(out []byte) *rangeEncoder {
+	return &rangeEncoder{out: out, width: 0xffffffff, behind: 1}
+}
+
+func (e *rangeEncoder) encode(b *bit, v int) {
+	bound := uint32(uint64(e.width) * uint64(b.zero) >> 16)
+	if v == 0 {
+		e.width = bound
+	} else {
+		e.low += uint64(bound)
+		e.width -= bound
+	}
+	b.update(v)
+	for e.width < 1<<24 {
+		e.width <<= 8
+		e.shift()
+	}
+}
+
+func (e *rangeEncoder) shift() {
+	if e.low < 0xff000000 || e.low > 0xffffffff {
+		carry := byte(e.low >> 32)
+		if e.begun { // the first byte is always 0 and is not written
+			e.out = append(e.out, e.cache+carry)
+		}
+		e.begun = true
+		for ; e.behind > 1; e.behind-- {
+			e.out = append(e.out, 0xff+carry)
+		}
+		e.cache = byte(e.low >> 24)
+		e.behind = 0
+	}
+	e.behind++
+	e.low = e.low << 8 & 0xffffffff
+}
+
+// finish writes the last bytes and returns out.
+func (e *rangeEncoder) finish() []byte {
+	for range 5 {
+		e.shift()
+	}
+	return e.out
+}
+
+// rangeDecoder reads what rangeEncoder wrote. Beyond the end it reads zeros and
+// counts them, so that a damaged file ends the work and never the program.
+type rangeDecoder struct {
+	in    []byte
+	pos   int
+	width uint32
+	code  uint32
+}
+
+func newRangeDecoder(in []byte) *rangeDecoder {
+	d := &rangeDecoder{in: in, width: 0xffffffff}
+	for range 4 {
+		d.code = d.code<<8 | uint32(d.next())
+	}
+	return d
+}
+
+func (d *rangeDecoder) next() byte {
+	d.pos++
+	if d.pos > len(d.in) {
+		return 0
+	}
+	return d.in[d.pos-1]
+}
+
+func (d *rangeDecoder) decode(b *bit) int {
+	bound := uint32(uint64(d.width) * uint64(b.zero) >> 16)
+	v := 0
+	if d.code < bound {
+		d.width = bound
+	} else {
+		d.code -= bound
+		d.width -= bound
+		v = 1
+	}
+	b.update(v)
+	for d.width < 1<<24 {
+		d.width <<= 8
+		d.code = d.code<<8 | uint32(d.next())
+	}
+	return v
+}
+
+// exact reports whether the decoder has consumed its input to the last byte and
+// no byte more, as it has at the end of every stream that is not damaged.
+func (d *rangeDecoder) exact() bool { return d.pos == len(d.in) }

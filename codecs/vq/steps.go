@@ -1,0 +1,89 @@
+package vq
+
+// The steps of the codec, in the order in which they run. encode.go and
+// decode.go hold the control flow; steps_cpu.go holds the steps in Go, each a
+// function on plain arrays of integers, so that another device can take over any
+// of them and give the same numbers.
+//
+//	step      input                      output                            unit of parallel work
+//	planes    picture                    grey or Y, Co, Cg, 8 bit          row
+//	blocks    plane                      M x K samples, block after block  row of blocks
+//	search    M x K blocks, N codewords  M keys: distance, index           block (eq. 1, Algorithm 1)
+//	gather    blocks, indices            N x K sums, N counts              block, summed in integers
+//	shift     sums, counts, distances    N codewords for the next pass     cell
+//	ranks     index table, codewords     M ranks                           block
+//	code      ranks                      bytes                             segment
+//	decode    bytes, codewords           index table                       segment
+//	expand    index table, codewords     plane (Algorithm 2)               row of blocks
+//	picture   planes                     picture                           row
+//
+// M blocks are in raster order, K = p x q samples of a block too.
+
+// shape is the geometry of the blocks: p rows of q samples, as in the paper.
+type shape struct {
+	p, q int
+}
+
+func (s shape) k() int { return s.p * s.q }
+
+// plane is one channel of one slice, row after row without padding.
+type plane struct {
+	w, h int
+	pix  []byte
+}
+
+// grid is the geometry of the index table of a plane.
+type grid struct {
+	rows, cols int
+}
+
+func (s shape) grid(w, h int) grid {
+	return grid{(h + s.p - 1) / s.p, (w + s.q - 1) / s.q}
+}
+
+func (g grid) blocks() int { return g.rows * g.cols }
+
+// segment is a run of whole rows of the index table that is coded on its own:
+// it looks at no block outside itself.
+type segment struct {
+	first, rows int
+}
+
+// segments cuts the table into segments of as many rows as hold segmentBlocks
+// blocks, at least one.
+func (g grid) segments() []segment {
+	step := max(1, segmentBlocks/g.cols)
+	var s []segment
+	for r := 0; r < g.rows; r += step {
+		s = append(s, segment{r, min(step, g.rows-r)})
+	}
+	return s
+}
+
+// codebook is N codewords of K samples. The codewords of a finished codebook
+// ascend by the sum of their samples, then by their samples from the first, and
+// no two are equal.
+type codebook struct {
+	shape
+	words []byte // N x K
+}
+
+func (b *codebook) n() int { return len(b.words) / b.k() }
+
+func (b *codebook) word(i int) []byte {
+	k := b.k()
+	return b.words[i*k : (i+1)*k : (i+1)*k]
+}
+
+// key packs what search decides by, the squared distance and then the index:
+// the least key is the nearest codeword, and of equally near ones the first.
+// 64 samples of 8 bits are at most 2^22 apart and an index takes 12 bits, so
+// that a key takes 34 bits; for blocks of up to 16 samples it is 32.
+type key uint64
+
+const indexBits = 12
+
+func makeKey(distance uint32, index int) key { return key(distance)<<indexBits | key(index) }
+
+func (k key) index() int       { return int(k & (1<<indexBits - 1)) }
+func (k key) distance() uint32 { return uint32(k >> indexBits) }
