@@ -1,0 +1,424 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/raster"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// minPSNR is what a result of the generated pictures reaches with the coarse codebooks of the fault tests; a wrong
+// picture of the same shape has 15 dB or less.
+const minPSNR = 22
+
+// Checked is what [Check] found, for assertions of a single test.
+type Checked struct {
+	Spec    jobs.Spec
+	Plan    jobs.Plan
+	Report  jobs.Report
+	Results map[string]jobs.Result // of this job, by source key
+	Entries map[string]jobs.Entry  // planned in this job, by source key
+}
+
+// Check fails the test unless job id in target has ended in state done and says the truth about sources, which are
+// all objects of its source:
+//
+//   - Every source has exactly one record, either in this job or, where the plan skipped it, in one of the earlier
+//     jobs.
+//   - The outcome is one that the source allows, and one that is not a success has a class and a sentence.
+//   - A result has the recorded size and checksums, decodes to the recorded picture, and that is the source's
+//     picture as far as the recorded PSNR says. What is no success has no object in the target.
+//   - The records of the shards, of the merged files and of failed.jsonl agree; the counters of each shard and of the
+//     report are sums over records.
+//   - The target holds the results and, under .pelmill/, what jobs own; nothing else.
+//
+// The target is read directly, so it is to be opened past any [Proxy]. c decodes the results.
+func Check(t testing.TB, target *storage.Bucket, c codec.Codec, sources []Source, id string, earlier ...string) *Checked {
+	t.Helper()
+	k := &check{t: t, ctx: context.Background(), target: target, codec: c}
+	found := k.job(id)
+	known := map[string]jobs.Result{}
+	for _, e := range earlier {
+		for key, r := range k.job(e).Results {
+			if r.Outcome == jobs.Compressed || r.Outcome == jobs.Kept {
+				known[key] = r
+			}
+		}
+	}
+	if found.Report.State != jobs.Done {
+		t.Errorf("job %s ended as %q (%s), want done", id, found.Report.State, found.Report.Reason)
+	}
+	if found.Plan.Objects != int64(len(sources)) {
+		t.Errorf("the plan has %d objects, want %d", found.Plan.Objects, len(sources))
+	}
+	if int64(len(found.Results))+found.Plan.Skipped != int64(len(sources)) {
+		t.Errorf("%d records and %d skipped, want together %d", len(found.Results), found.Plan.Skipped, len(sources))
+	}
+	want := map[string]bool{}
+	for _, s := range sources {
+		r, ok := found.Results[s.Key]
+		if !ok {
+			if r, ok = known[s.Key]; !ok {
+				t.Errorf("%s has no record", s.Key)
+				continue
+			}
+		}
+		k.object(&found.Spec, s, r, found.Entries[s.Key])
+		if r.Outcome == jobs.Compressed {
+			want[r.Target] = true
+		}
+	}
+	k.strays(want)
+	return found
+}
+
+type check struct {
+	t      testing.TB
+	ctx    context.Context
+	target *storage.Bucket
+	codec  codec.Codec
+}
+
+// job reads one job and checks that what it says of itself agrees.
+func (k *check) job(id string) *Checked {
+	k.t.Helper()
+	f := &Checked{Results: map[string]jobs.Result{}, Entries: map[string]jobs.Entry{}}
+	k.json(jobs.SpecKey(id), &f.Spec)
+	k.json(jobs.PlanKey(id), &f.Plan)
+	k.json(jobs.ReportKey(id), &f.Report)
+
+	var merged []jobs.Result
+	for _, key := range f.Report.Results {
+		lines(k, key, func(r jobs.Result) error {
+			merged = append(merged, r)
+			return nil
+		})
+	}
+	var total jobs.Counts
+	for i := range merged {
+		r := &merged[i]
+		if _, twice := f.Results[r.Key]; twice {
+			k.t.Errorf("job %s: %s has two records", id, r.Key)
+		}
+		f.Results[r.Key] = *r
+		total.Add(r)
+	}
+	total.Skipped += f.Plan.Skipped
+	total.Objects += f.Plan.Skipped
+	if f.Report.Counts != total {
+		k.t.Errorf("job %s: the report counts\n%+v, the records sum to\n%+v", id, f.Report.Counts, total)
+	}
+	k.shards(id, f, merged)
+	k.failed(id, f, merged)
+	k.entries(id, f)
+	return f
+}
+
+// shards compares the shards with the merged records. A finished job may have dropped its shards, but not some.
+func (k *check) shards(id string, f *Checked, merged []jobs.Result) {
+	k.t.Helper()
+	var all []jobs.Result
+	var total jobs.Counts
+	n := 0
+	for _, key := range k.list(jobs.ResultsDir(id)) {
+		chunk, ok := jobs.ParseResultKey(key)
+		if !ok {
+			k.t.Errorf("job %s: %s is no shard", id, key)
+			continue
+		}
+		n++
+		var head jobs.Shard
+		var sum jobs.Counts
+		line := 0
+		lines(k, key, func(raw json.RawMessage) error {
+			if line++; line == 1 {
+				return json.Unmarshal(raw, &head)
+			}
+			var r jobs.Result
+			if err := json.Unmarshal(raw, &r); err != nil {
+				return err
+			}
+			sum.Add(&r)
+			all = append(all, r)
+			return nil
+		})
+		if head.Job != id || head.Chunk != chunk || head.Counts != sum {
+			k.t.Errorf("job %s: shard %s says %+v, its records sum to %+v", id, key, head, sum)
+		}
+		if chunk < len(f.Plan.Chunks) && f.Plan.Chunks[chunk].Objects != int(sum.Objects) {
+			k.t.Errorf("job %s: shard %s has %d records, its chunk %d objects", id, key, sum.Objects, f.Plan.Chunks[chunk].Objects)
+		}
+		total.Plus(sum)
+	}
+	if n == 0 {
+		return
+	}
+	if n != f.Report.Attempted || f.Report.State == jobs.Done && n != len(f.Plan.Chunks) {
+		k.t.Errorf("job %s: %d shards, %d chunks, %d attempted", id, n, len(f.Plan.Chunks), f.Report.Attempted)
+	}
+	if len(all) != len(merged) {
+		k.t.Errorf("job %s: %d records in shards, %d merged", id, len(all), len(merged))
+		return
+	}
+	for i := range all {
+		if !reflect.DeepEqual(all[i], merged[i]) {
+			k.t.Errorf("job %s: record %d is %+v in its shard and %+v merged", id, i, all[i], merged[i])
+			return
+		}
+	}
+}
+
+func (k *check) failed(id string, f *Checked, merged []jobs.Result) {
+	k.t.Helper()
+	var want, got []string
+	for _, r := range merged {
+		if r.Outcome == jobs.Rejected || r.Outcome == jobs.FailedOut {
+			want = append(want, r.Key)
+		}
+	}
+	if f.Report.FailedList != "" {
+		data, err := k.target.ReadAll(k.ctx, f.Report.FailedList)
+		if err != nil {
+			k.t.Errorf("job %s: failed list: %v", id, err)
+		}
+		for dec := json.NewDecoder(bytes.NewReader(data)); ; {
+			var r jobs.Result
+			if err := dec.Decode(&r); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				k.t.Errorf("job %s: failed list: %v", id, err)
+				break
+			}
+			got = append(got, r.Key)
+		}
+	}
+	if !slices.Equal(want, got) {
+		k.t.Errorf("job %s: failed list %v, want %v", id, got, want)
+	}
+}
+
+// entries reads the chunks of the plan.
+func (k *check) entries(id string, f *Checked) {
+	k.t.Helper()
+	parts := map[int]bool{}
+	for _, c := range f.Plan.Chunks {
+		if parts[c.Part] {
+			continue
+		}
+		parts[c.Part] = true
+		lines(k, jobs.ChunksKey(id, c.Part), func(e jobs.Entry) error {
+			if _, twice := f.Entries[e.Key]; twice {
+				k.t.Errorf("job %s: %s is in two chunks", id, e.Key)
+			}
+			f.Entries[e.Key] = e
+			return nil
+		})
+	}
+}
+
+// object compares one record with its source and its result.
+func (k *check) object(spec *jobs.Spec, s Source, r jobs.Result, e jobs.Entry) {
+	k.t.Helper()
+	want := s.Want
+	if want == nil {
+		want = []jobs.Outcome{jobs.Compressed}
+	}
+	if !slices.Contains(want, r.Outcome) {
+		k.t.Errorf("%s: outcome %s (%s: %s), want %v", s.Key, r.Outcome, r.Class, r.Error, want)
+		return
+	}
+	if r.Outcome != jobs.Compressed && r.Outcome != jobs.Kept {
+		if r.Class == "" || r.Error == "" {
+			k.t.Errorf("%s: %s with class %q and text %q, want both", s.Key, r.Outcome, r.Class, r.Error)
+		}
+		if e.Key != "" && !e.Replace {
+			if ok, err := k.target.Exists(k.ctx, e.TargetKey(k.codec.Info().Extension)); ok || err != nil {
+				k.t.Errorf("%s: %s, but its target exists: %v, %v", s.Key, r.Outcome, ok, err)
+			}
+		}
+		return
+	}
+	if err := k.success(spec, s, r); err != nil {
+		k.t.Errorf("%s: %s: %v", s.Key, r.Outcome, err)
+	}
+}
+
+func (k *check) success(spec *jobs.Spec, s Source, r jobs.Result) error {
+	if sum := hexSHA256(s.Data); r.SHA256 != sum || r.Size != int64(len(s.Data)) {
+		return fmt.Errorf("recorded source has %d bytes, SHA-256 %s; it has %d, %s", r.Size, r.SHA256, len(s.Data), sum)
+	}
+	if r.PixelHash != s.Image.Hash() {
+		return fmt.Errorf("pixel hash %s, the picture's is %s", r.PixelHash, s.Image.Hash())
+	}
+	if r.Width != s.Image.Width || r.Height != s.Image.Height || r.Channels != s.Image.Channels || r.Bits != s.Image.Bits {
+		return fmt.Errorf("shape %d x %d x %d, %d bit, want %s", r.Width, r.Height, r.Channels, r.Bits, s.Image.Shape())
+	}
+	if r.Outcome == jobs.Kept {
+		return nil
+	}
+	if want := spec.Fingerprint(jobs.Entry{ETag: r.ETag, Size: r.Size}); r.Fingerprint != want {
+		return fmt.Errorf("fingerprint %s, want %s", r.Fingerprint, want)
+	}
+	data, err := k.target.ReadAll(k.ctx, r.Target)
+	if err != nil {
+		return err
+	}
+	if int64(len(data)) != r.TargetSize || hexSHA256(data) != r.TargetSHA256 {
+		return fmt.Errorf("%s has %d bytes, SHA-256 %s; recorded are %d, %s", r.Target, len(data), hexSHA256(data), r.TargetSize, r.TargetSHA256)
+	}
+	if sum := md5.Sum(data); r.TargetMD5 != "" && r.TargetMD5 != hex.EncodeToString(sum[:]) {
+		return fmt.Errorf("%s: MD5 differs from the recorded %s", r.Target, r.TargetMD5)
+	}
+	out := k.codec.Decode(k.ctx, nil, [][]byte{data}, nil)[0]
+	if out.Err != nil {
+		return fmt.Errorf("%s: %w", r.Target, out.Err)
+	}
+	if h := out.Image.Hash(); h != r.DecodedHash {
+		return fmt.Errorf("%s decodes to %s, recorded is %s", r.Target, h, r.DecodedHash)
+	}
+	if k.codec.Info().Lossless {
+		if r.DecodedHash != r.PixelHash {
+			return fmt.Errorf("%s: lossless, but it decodes to another picture", r.Target)
+		}
+		return nil
+	}
+	psnr, err := raster.PSNR(s.Image, out.Image)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.Target, err)
+	}
+	if psnr < minPSNR || math.Abs(psnr-r.PSNR) > 0.01 {
+		return fmt.Errorf("%s: %.2f dB, recorded are %.2f dB, want at least %d", r.Target, psnr, r.PSNR, minPSNR)
+	}
+	return nil
+}
+
+// strays looks for what should not be in the target.
+func (k *check) strays(want map[string]bool) {
+	k.t.Helper()
+	for _, key := range Keys(k.t, k.target) {
+		switch {
+		case want[key]:
+			delete(want, key)
+		case strings.HasPrefix(key, jobs.JobsDir), strings.HasPrefix(key, jobs.Root+"assets/"):
+		default:
+			k.t.Errorf("the target holds %s, which is nobody's result", key)
+		}
+	}
+	for key := range want {
+		k.t.Errorf("the target lacks %s", key)
+	}
+}
+
+// Keys lists everything in a bucket; in a folder every file, whatever its name, except unfinished ones that a killed
+// process left in .pelmill/tmp, which the next writer sweeps by age.
+func Keys(t testing.TB, b *storage.Bucket) []string {
+	t.Helper()
+	k := &check{t: t, ctx: context.Background(), target: b}
+	if b.Kind() != "file" {
+		return k.list("")
+	}
+	var keys []string
+	err := filepath.WalkDir(b.Dir(), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		key, err := filepath.Rel(b.Dir(), path)
+		if err == nil && !strings.HasPrefix(key, jobs.Root+"tmp/") {
+			keys = append(keys, filepath.ToSlash(key))
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("walk %s: %v", b.Dir(), err)
+	}
+	return keys
+}
+
+// Whole fails the test unless every result in target, of a job that may still run, decodes. It is for the moment
+// after an interruption.
+func Whole(t testing.TB, target *storage.Bucket, c codec.Codec) int {
+	t.Helper()
+	n := 0
+	for _, key := range Keys(t, target) {
+		if strings.HasPrefix(key, jobs.Root) {
+			continue
+		}
+		if !strings.HasSuffix(key, c.Info().Extension) {
+			t.Errorf("the target holds %s, which is no result", key)
+			continue
+		}
+		n++
+		data, err := target.ReadAll(context.Background(), key)
+		if err == nil {
+			err = c.Decode(context.Background(), nil, [][]byte{data}, nil)[0].Err
+		}
+		if err != nil {
+			t.Errorf("%s is no whole result: %v", key, err)
+		}
+	}
+	return n
+}
+
+func (k *check) list(prefix string) (keys []string) {
+	k.t.Helper()
+	it := k.target.List(nil)
+	for {
+		o, err := it.Next(k.ctx)
+		if errors.Is(err, io.EOF) {
+			return keys
+		}
+		if err != nil {
+			k.t.Errorf("list %s: %v", k.target.URL, err)
+			return keys
+		}
+		if strings.HasPrefix(o.Key, prefix) && !strings.HasSuffix(o.Key, "/") {
+			keys = append(keys, o.Key)
+		}
+	}
+}
+
+func (k *check) json(key string, v any) {
+	k.t.Helper()
+	data, err := k.target.ReadAll(k.ctx, key)
+	if err == nil {
+		err = json.Unmarshal(data, v)
+	}
+	if err != nil {
+		k.t.Fatalf("read %s: %v", key, err)
+	}
+}
+
+// lines calls fn for each line of an object of JSON lines.
+func lines[T any](k *check, key string, fn func(T) error) {
+	k.t.Helper()
+	data, err := k.target.ReadAll(k.ctx, key)
+	if err == nil {
+		err = storage.DecodeLines(data, fn)
+	}
+	if err != nil {
+		k.t.Errorf("read %s: %v", key, err)
+	}
+}
+
+func hexSHA256(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
