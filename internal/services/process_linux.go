@@ -1,0 +1,8 @@
+package services
+
+import "syscall"
+
+// dieWithParent makes the kernel kill a server whose test process was killed.
+func dieWithParent() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
