@@ -16,6 +16,9 @@ import (
 // end with exit code 7 on it.
 var ErrNoDevice = errors.New("no usable device")
 
+// Built reports whether this build can use CUDA at all.
+const Built = false
+
 // Device is one card. A nil *Device stands for the CPU.
 type Device struct {
 	name string
