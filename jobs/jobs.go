@@ -17,10 +17,11 @@
 // made again from storage.
 //
 //	.pelmill/jobs/<id>/
-//	    spec.json                  what was asked; written once
+//	    spec.json                  what was asked
 //	    control.json               what the operator wants now: run, pause, cancel
 //	    state.json                 what the scheduler has reached
 //	    listing.json               how far the listing has come, while preparing
+//	    given/part-00000.jsonl.zst      entries that the user named, in key order
 //	    manifest/part-00000.jsonl.zst   entries of the source, in key order
 //	    chunks/part-00000.jsonl.zst     entries to work on, one zstd frame a chunk
 //	    plan.json                  counts, estimate, where each chunk's frame is
@@ -71,12 +72,13 @@ type Spec struct {
 
 	Source   string `json:"source"`             // canonical bucket URL
 	Target   string `json:"target"`             // canonical bucket URL
-	Manifest string `json:"manifest,omitempty"` // key, under the job's folder, of the user's manifest; empty: list the source
+	Manifest string `json:"manifest,omitempty"` // folder, under the job's, of the user's manifest, see [GivenKey]; empty: list the source
 	Filter   Filter `json:"filter"`
 
 	Codec   string `json:"codec"`
-	Version int    `json:"version"` // of the codec
-	Options string `json:"options"` // canonical, with assets named by hash
+	Version int    `json:"version"`         // of the codec
+	Options string `json:"options"`         // canonical, with assets named by hash; rewritten once by the plan of a job that trains
+	Asked   string `json:"asked,omitempty"` // canonical options as asked, where the plan makes an asset for them
 
 	Device    string  `json:"device,omitempty"` // auto, cpu, cuda, cuda:N: what workers must use
 	Verify    string  `json:"verify"`           // full, device, sample:P, off
@@ -95,9 +97,11 @@ type Spec struct {
 	FailMin      int64   `json:"fail_min"`        // ... but not before so many objects were attempted
 }
 
-// Filter selects objects of the source. Patterns are rclone's: a pattern
-// without a slash matches the last element of the key, one with a slash the
-// whole key; * stays within an element and ** does not.
+// Filter selects objects of the source. Patterns are rclone's: one that starts
+// with a slash matches the whole key, another the end of the key from the
+// beginning of an element on; one that ends with a slash matches everything
+// below such a folder; * stays within an element and ** as an element does not.
+// What is excluded stays excluded.
 type Filter struct {
 	Include []string `json:"include,omitempty"` // empty: everything
 	Exclude []string `json:"exclude,omitempty"`
@@ -213,5 +217,6 @@ type StateRecord struct {
 	Leader   string    `json:"leader,omitempty"`
 	Started  time.Time `json:"started,omitzero"`  // first chunk fed
 	Finished time.Time `json:"finished,omitzero"` // report written
+	Heard    time.Time `json:"heard,omitzero"`    // At of the control record that this state answers
 	At       time.Time `json:"at"`
 }

@@ -25,8 +25,13 @@ func PlanKey(id string) string    { return Dir(id) + "plan.json" }
 func ReportKey(id string) string  { return Dir(id) + "report.json" }
 func FailedKey(id string) string  { return Dir(id) + "failed.jsonl" }
 
-// UserManifestKey is where a submitted manifest is kept, as JSON lines.
-func UserManifestKey(id string) string { return Dir(id) + "manifest.jsonl" }
+// Given is the folder below a job's that holds the user's manifest.
+const Given = "given/"
+
+// GivenKey is part n of the manifest that the user gave, sorted by key.
+func GivenKey(id string, n int) string {
+	return fmt.Sprintf("%s%spart-%05d.jsonl.zst", Dir(id), Given, n)
+}
 
 // ManifestKey is part n of the listing.
 func ManifestKey(id string, n int) string {
