@@ -1,0 +1,91 @@
+# pelmill: "make help" lists the targets. What tests need is installed into .tools/, which git ignores.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VERSITYGW := v1.8.0
+FAKE_GCS  := v1.56.1
+AZURITE   := 3.37.0
+# Commands that tests run and the Debian packages that bring them.
+COMMANDS  := redis-server redis-cli node npm dwebp
+PACKAGES  := redis-server redis-tools nodejs npm webp
+
+TOOLS     := $(CURDIR)/.tools
+# Packages where goroutines meet; they run once more under the race detector where a C compiler is there.
+RACE      := $(patsubst %,./%/...,$(wildcard storage queue scheduler worker))
+FUZZTIME  ?= 20s
+BENCHTIME ?= 1s
+BENCH     ?= .
+
+# In CI a service that is missing is a failure, elsewhere the test says loudly that it did not run.
+ifdef CI
+export PELMILL_TEST ?= require
+endif
+
+.PHONY: help build test services commands check unit race bench fuzz clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
+
+build: ## bin/pelmill, without CGO
+	CGO_ENABLED=0 go build -trimpath -o bin/pelmill ./cmd/pelmill
+
+test: services check unit race ## install what tests need, then check and run everything
+
+check: ## format, vet, and a build without CGO
+	@unformatted=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); \
+	if [[ -n "$$unformatted" ]]; then echo "not in gofmt's format:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	CGO_ENABLED=0 go build ./...
+
+unit:
+	go test -p 2 -timeout 30m ./...
+
+race:
+	@if [[ "$$(go env CGO_ENABLED)" == 1 ]] && command -v "$$(go env CC)" >/dev/null; then \
+		echo go test -race -short $(RACE); \
+		go test -race -short -p 2 -timeout 20m $(RACE); \
+	else echo "NOT TESTED: the race detector needs a C compiler"; fi
+
+services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) ## install the servers that tests start
+
+commands:
+	@missing=; for c in $(COMMANDS); do command -v $$c >/dev/null || missing+=" $$c"; done; \
+	if [[ -z "$$missing" ]]; then exit 0; fi; \
+	if [[ $$(id -u) == 0 ]] && command -v apt-get >/dev/null; then \
+		export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
+		install="apt-get install -y --no-install-recommends $(PACKAGES)"; \
+		$$install || { apt-get update && $$install; }; \
+	else \
+		echo "missing:$$missing"; \
+		echo "install them first; on Debian: sudo apt-get install $(PACKAGES)"; \
+		if [[ "$${PELMILL_TEST:-}" == require ]]; then exit 1; fi; \
+	fi
+
+$(TOOLS)/versitygw-$(VERSITYGW):
+	CGO_ENABLED=0 GOBIN=$(TOOLS)/bin go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW)
+	@rm -f $(TOOLS)/versitygw-*; touch $@
+
+$(TOOLS)/fake-gcs-server-$(FAKE_GCS):
+	CGO_ENABLED=0 GOBIN=$(TOOLS)/bin go install github.com/fsouza/fake-gcs-server@$(FAKE_GCS)
+	@rm -f $(TOOLS)/fake-gcs-server-*; touch $@
+
+$(TOOLS)/azurite-$(AZURITE):
+	@if ! command -v npm >/dev/null; then echo "azurite not installed: no npm"; exit 0; fi; \
+	npm --prefix $(TOOLS) install --no-audit --no-fund --loglevel error azurite@$(AZURITE) </dev/null; \
+	rm -f $(TOOLS)/azurite-*; touch $@
+
+bench: ## run the benchmarks; BENCH=regexp and BENCHTIME choose
+	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -p 1 -timeout 60m ./...
+
+fuzz: ## run every fuzz target for FUZZTIME
+	@for pkg in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "$$pkg $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+clean: ## remove what was built and installed
+	rm -rf bin $(TOOLS)
