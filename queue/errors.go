@@ -1,0 +1,67 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	// ErrUnreachable: Redis did not answer. Wait and try again.
+	ErrUnreachable = errors.New("redis cannot be reached")
+
+	// ErrFull: Redis is at maxmemory and refuses to store more. Stop feeding
+	// until [Conn.Memory] shows room.
+	ErrFull = errors.New("redis is full (maxmemory)")
+
+	// ErrQueued: the task is in the queue already, in some state.
+	ErrQueued = errors.New("task is queued already")
+
+	// ErrHandBack is what a handler returns to give its task back: another
+	// worker gets it at once and it does not count as a failure.
+	ErrHandBack = errors.New("task handed back")
+)
+
+// fail wraps err with what was done and with the sentinel that a caller may
+// branch on. asynq passes Redis' answers on as text only, hence the search.
+func fail(what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled), errors.Is(err, ErrUnreachable), errors.Is(err, ErrFull):
+		return fmt.Errorf("queue: %s: %w", what, err)
+	case strings.Contains(err.Error(), "OOM command not allowed"):
+		return fmt.Errorf("queue: %s: %w", what, ErrFull)
+	case offline(err):
+		return fmt.Errorf("queue: %s: %w: %w", what, ErrUnreachable, err)
+	}
+	return fmt.Errorf("queue: %s: %w", what, err)
+}
+
+// offline reports whether err means that no server answered, as opposed to a
+// server that answered with an error.
+func offline(err error) bool {
+	var network net.Error
+	switch {
+	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, context.DeadlineExceeded), errors.Is(err, net.ErrClosed),
+		errors.Is(err, redis.ErrClosed), errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
+		return true
+	}
+	text := err.Error()
+	for _, sign := range []string{
+		"LOADING", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "TRYAGAIN",
+		"sentinels specified in configuration are unreachable", "cluster has no nodes",
+		"connection refused", "connection reset", "broken pipe", "i/o timeout",
+	} {
+		if strings.Contains(text, sign) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,24 @@
+-- Takes or renews a lock.
+-- KEYS  lock, fence
+-- ARGV  holder, ttl in milliseconds
+-- Answers the fencing number, 0 where somebody else holds the lock.
+local holder = redis.call("GET", KEYS[1])
+if holder == ARGV[1] then
+  local fence = redis.call("GET", KEYS[2])
+  if fence then
+    redis.call("PEXPIRE", KEYS[1], ARGV[2])
+    return tonumber(fence)
+  end
+elseif holder then
+  return 0
+end
+-- At least the clock in milliseconds, so that it rises even when Redis forgot.
+local time = redis.call("TIME")
+local fence = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local last = tonumber(redis.call("GET", KEYS[2]) or 0)
+if fence <= last then
+  fence = last + 1
+end
+redis.call("SET", KEYS[2], string.format("%.0f", fence))
+redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2])
+return fence

@@ -1,0 +1,7 @@
+-- Gives a lock up, where it is held by the caller.
+-- KEYS  lock
+-- ARGV  holder
+if redis.call("GET", KEYS[1]) == ARGV[1] then
+  return redis.call("DEL", KEYS[1])
+end
+return 0

@@ -1,0 +1,192 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/pelmill/pelmill/jobs"
+)
+
+const (
+	// maxRetry never ends a chunk: whether a job has failed too much is decided
+	// by its counters, and asynq's archive forgets silently above 10,000 tasks.
+	maxRetry = 1 << 20
+
+	// taskTimeout is longer than any chunk. Objects have their own limit in
+	// the worker; this one only ends what the worker has lost.
+	taskTimeout = 24 * time.Hour
+
+	// withdrawBatch bounds how long one script keeps Redis busy.
+	withdrawBatch = 200
+
+	// snapshotAge is how long what was seen of a queue is believed by Enqueue.
+	snapshotAge = 2 * time.Second
+)
+
+// asynqKey is a key of a queue in asynq v0.26: internal/base/base.go.
+func asynqKey(priority int, part string) string {
+	return "asynq:{" + jobs.QueueName(priority) + "}:" + part
+}
+
+// snapshot is the ids of a queue's tasks at a moment.
+type snapshot struct {
+	at  time.Time
+	ids map[string]struct{}
+}
+
+// Enqueue adds a task to the queue of a priority, 0 to [jobs.Priorities]-1.
+// [ErrQueued]: a task of that id is there, in some state, see [Conn.TaskState].
+// [ErrFull]: there is no room. The id of a task that Redis has half lost, a hash
+// in no list, does not stand in the way.
+func (c *Conn) Enqueue(ctx context.Context, priority int, t jobs.Task) error {
+	err := c.enqueue(ctx, priority, t)
+	if !errors.Is(err, ErrQueued) {
+		return err
+	}
+	known, lookErr := c.knows(ctx, priority, t.ID())
+	if lookErr != nil {
+		return lookErr
+	}
+	if known {
+		return err
+	}
+	state, lookErr := c.TaskState(ctx, priority, t)
+	if lookErr != nil {
+		return lookErr
+	}
+	if state != "" {
+		return err
+	}
+	return c.enqueue(ctx, priority, t)
+}
+
+func (c *Conn) enqueue(ctx context.Context, priority int, t jobs.Task) error {
+	what := "enqueue " + t.ID()
+	if priority < 0 || priority >= jobs.Priorities {
+		return fmt.Errorf("queue: %s: priority %d: want 0 to %d", what, priority, jobs.Priorities-1)
+	}
+	if strings.ContainsAny(t.Job, "{}") {
+		return fmt.Errorf("queue: %s: a job's id holds no braces", what)
+	}
+	payload, err := json.Marshal(t)
+	if err != nil {
+		return fmt.Errorf("queue: %s: %w", what, err)
+	}
+	_, err = c.feed.EnqueueContext(ctx, asynq.NewTask(jobs.TaskType, payload),
+		asynq.Queue(jobs.QueueName(priority)), asynq.TaskID(t.ID()),
+		asynq.MaxRetry(maxRetry), asynq.Timeout(taskTimeout))
+	if errors.Is(err, asynq.ErrTaskIDConflict) {
+		return fmt.Errorf("queue: %s: %w", what, ErrQueued)
+	}
+	return fail(what, err)
+}
+
+// knows reports whether a task is in one of the queue's lists, as of at most
+// snapshotAge ago. A scheduler that checks thousands of tasks reads them once.
+func (c *Conn) knows(ctx context.Context, priority int, id string) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := &c.seen[priority]
+	if time.Since(s.at) > snapshotAge {
+		at := time.Now()
+		pipe := c.rdb.Pipeline()
+		lists := []*redis.StringSliceCmd{
+			pipe.LRange(ctx, asynqKey(priority, "pending"), 0, -1),
+			pipe.LRange(ctx, asynqKey(priority, "active"), 0, -1),
+			pipe.ZRange(ctx, asynqKey(priority, "scheduled"), 0, -1),
+			pipe.ZRange(ctx, asynqKey(priority, "retry"), 0, -1),
+			pipe.ZRange(ctx, asynqKey(priority, "archived"), 0, -1),
+			pipe.ZRange(ctx, asynqKey(priority, "completed"), 0, -1),
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return false, fail("list tasks of priority "+fmt.Sprint(priority), err)
+		}
+		ids := map[string]struct{}{}
+		for _, l := range lists {
+			for _, id := range l.Val() {
+				ids[id] = struct{}{}
+			}
+		}
+		*s = snapshot{at, ids}
+	}
+	_, ok := s.ids[id]
+	return ok, nil
+}
+
+// TaskState is where a task is: pending, active, scheduled, retry, archived or
+// completed; empty where there is none. The remains of a task that is in no
+// list are removed.
+func (c *Conn) TaskState(ctx context.Context, priority int, t jobs.Task) (string, error) {
+	keys := []string{asynqKey(priority, "t:"+t.ID())}
+	for _, part := range []string{"pending", "active", "scheduled", "retry", "archived", "completed"} {
+		keys = append(keys, asynqKey(priority, part))
+	}
+	state, err := locateScript.Run(ctx, c.rdb, keys, t.ID()).Text()
+	return state, fail("find task "+t.ID(), err)
+}
+
+// Revive adds a task anew whose id stands in the archive. [ErrQueued]: it is
+// queued in some other state.
+func (c *Conn) Revive(ctx context.Context, priority int, t jobs.Task) error {
+	if _, err := c.withdraw(ctx, priority, "archived", []jobs.Task{t}); err != nil {
+		return err
+	}
+	return c.Enqueue(ctx, priority, t)
+}
+
+// Withdraw removes tasks that no worker has: pending, scheduled, to be retried
+// or archived. Active ones stay. It gives how many were removed, and works on a
+// full Redis. It is fastest with the tasks in the order in which they were fed.
+func (c *Conn) Withdraw(ctx context.Context, priority int, tasks []jobs.Task) (n int, err error) {
+	return c.withdraw(ctx, priority, "", tasks)
+}
+
+func (c *Conn) withdraw(ctx context.Context, priority int, state string, tasks []jobs.Task) (n int, err error) {
+	var keys []string
+	for _, part := range []string{"pending", "scheduled", "retry", "archived", "completed"} {
+		keys = append(keys, asynqKey(priority, part))
+	}
+	for len(tasks) > 0 {
+		batch := tasks[:min(len(tasks), withdrawBatch)]
+		tasks = tasks[len(batch):]
+		args := []any{asynqKey(priority, "t:"), state}
+		for _, t := range batch {
+			args = append(args, t.ID())
+		}
+		removed, err := withdrawScript.Run(ctx, c.rdb, keys, args...).Int()
+		n += removed
+		if err != nil {
+			return n, fail(fmt.Sprintf("withdraw %d tasks", len(batch)), err)
+		}
+	}
+	return n, nil
+}
+
+// Depth is how many tasks a queue holds, by state.
+type Depth struct {
+	Pending, Active, Retry, Scheduled, Archived int64
+}
+
+// Waiting is what a window counts: tasks that will be, or are being, worked on.
+func (d Depth) Waiting() int64 { return d.Pending + d.Active + d.Retry + d.Scheduled }
+
+// Depth counts the tasks of a priority, in constant time.
+func (c *Conn) Depth(ctx context.Context, priority int) (Depth, error) {
+	pipe := c.rdb.Pipeline()
+	pending := pipe.LLen(ctx, asynqKey(priority, "pending"))
+	active := pipe.LLen(ctx, asynqKey(priority, "active"))
+	retry := pipe.ZCard(ctx, asynqKey(priority, "retry"))
+	scheduled := pipe.ZCard(ctx, asynqKey(priority, "scheduled"))
+	archived := pipe.ZCard(ctx, asynqKey(priority, "archived"))
+	if _, err := pipe.Exec(ctx); err != nil {
+		return Depth{}, fail(fmt.Sprintf("count tasks of priority %d", priority), err)
+	}
+	return Depth{pending.Val(), active.Val(), retry.Val(), scheduled.Val(), archived.Val()}, nil
+}
