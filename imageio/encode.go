@@ -26,6 +26,10 @@ func Encode(m *raster.Image, format string) ([]byte, error) {
 	switch format {
 	case "png":
 		return encodePNG(m)
+	case "tiff":
+		return encodeTIFF(m)
+	case "nii":
+		return encodeNIfTI(m)
 	case "pnm":
 		return encodePNM(m)
 	}

@@ -136,6 +136,11 @@ var formats = []struct {
 	{"png", prefix("\x89PNG\r\n\x1a\n"), openPNG},
 	{"jpeg", prefix("\xff\xd8\xff"), openJPEG},
 	{"pnm", matchPNM, openPNM},
+	{"tiff", matchTIFF, openTIFF},
+	{"bmp", prefix("BM"), openBMP},
+	{"gif", matchGIF, openGIF},
+	{"webp", matchWebP, openWebP},
+	{"nii", matchNIfTI, openNIfTI},
 }
 
 func prefix(sig string) func([]byte) bool {

@@ -52,7 +52,7 @@ func TestRoundTrip(t *testing.T) {
 				for _, depth := range []int{1, 3} {
 					m := pattern(s.w, s.h, depth, channels, bits)
 					m.Meta.Frames = depth > 1
-					for _, format := range []string{"png", "pnm"} {
+					for _, format := range []string{"png", "pnm", "tiff", "nii"} {
 						roundTrip(t, m, format)
 					}
 				}
