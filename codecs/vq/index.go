@@ -2,269 +2,242 @@ package vq
 
 import "math/bits"
 
-// ranker orders codewords by how well they would continue the picture: by the
-// squared difference of a block's samples along its upper edge to the row above
-// it, and along its left edge to the column before it, and then by index. This is
-// the order of side-match VQ (Kim, 1992); here it only renumbers the choice that
-// search made, so that nothing is lost.
-type ranker struct {
-	n    int
-	up   []uint32 // N x N: lower edge of codeword u against upper edge of codeword c
-	left []uint32 // N x N: right edge of codeword u against left edge of codeword c
+// The index table is coded as ranks, each as the bit length of the rank in unary and
+// then the bits below its leading one. Every decision but the lowest bits of long
+// ranks is estimated in mixed contexts and the estimates are mixed.
+
+const (
+	mixed = 4 // contexts of a decision
+
+	// Places of decisions in a rank: one for each step of the unary length, then
+	// three for each length, the first two bits below the leading one.
+	unaryPlaces = indexBits
+	places      = unaryPlaces + 3*(indexBits+1)
+
+	mismatches = 22 // bit lengths of a mismatch below 2^20, and room
+	activities = 10 // bit lengths of an activity of at most 510
+	surrounds  = 13
+	bests      = 256
+
+	noRank = 2 // bit length that stands for the rank of a missing neighbour
+)
+
+// contextSizes and the order of contexts: activity and least mismatch; least
+// mismatch and surrounding ranks; activity and surrounding ranks; the codeword of
+// least mismatch.
+var contextStart = [mixed + 1]int{
+	0,
+	activities * mismatches,
+	activities*mismatches + mismatches*surrounds,
+	activities*mismatches + mismatches*surrounds + activities*surrounds,
+	activities*mismatches + mismatches*surrounds + activities*surrounds + bests,
 }
 
-func newRanker(c *crew, book *codebook) *ranker {
-	n, k, p, q := book.n(), book.k(), book.p, book.q
-	r := &ranker{n: n, up: make([]uint32, n*n), left: make([]uint32, n*n)}
-	c.spans(n, 16, func(lo, hi int) {
-		for u := lo; u < hi; u++ {
-			a := book.word(u)
-			for x := range n {
-				b := book.words[x*k:][:k]
-				var s, t uint32
-				for j := range q {
-					d := int32(a[(p-1)*q+j]) - int32(b[j])
-					s += uint32(d * d)
-				}
-				for i := range p {
-					d := int32(a[i*q+q-1]) - int32(b[i*q])
-					t += uint32(d * d)
-				}
-				r.up[u*n+x], r.left[u*n+x] = s, t
-			}
-		}
-	})
-	return r
-}
-
-// edges are the rows of mismatches for the neighbours above and left of block c of
-// row r, nil where the segment that begins at row first has none.
-func (k *ranker) edges(table []uint16, cols, first, r, c int) (up, left []uint32) {
-	at := r*cols + c
-	if r > first {
-		u := int(table[at-cols])
-		up = k.up[u*k.n:][:k.n]
-	}
-	if c > 0 {
-		u := int(table[at-1])
-		left = k.left[u*k.n:][:k.n]
-	}
-	return up, left
-}
-
-// rank is the place of codeword x in the order: the number of codewords with a
-// smaller (mismatch, index).
-func rank(up, left []uint32, x int) int {
-	switch {
-	case up == nil && left == nil:
-		return x
-	case up == nil:
-		up, left = left, nil
-		fallthrough
-	case left == nil:
-		n := 0
-		mine := up[x]
-		for _, d := range up[:x] {
-			n += int((mine-d)>>31) ^ 1
-		}
-		for _, d := range up[x+1:] {
-			n += int((d - mine) >> 31)
-		}
-		return n
-	}
-	left = left[:len(up)]
-	n := 0
-	mine := up[x] + left[x]
-	for i, d := range up[:x] {
-		n += int((mine-d-left[i])>>31) ^ 1
-	}
-	for i := x + 1; i < len(up); i++ {
-		n += int((up[i] + left[i] - mine) >> 31)
-	}
-	return n
-}
-
-// nth is the inverse of rank: the codeword at place r. sum and order are scratch
-// of N entries.
-func (k *ranker) nth(up, left []uint32, r int, scratch []key) int {
-	switch {
-	case up == nil && left == nil:
-		return r
-	case up == nil:
-		up = left
-		fallthrough
-	case left == nil:
-		for i, d := range up {
-			scratch[i] = makeKey(d, i)
-		}
-	default:
-		left = left[:len(up)]
-		for i, d := range up {
-			scratch[i] = makeKey(d+left[i], i)
-		}
-	}
-	return selectKey(scratch[:len(up)], r).index()
-}
-
-// selectKey returns the r-th least of keys, which it reorders (Hoare, 1961).
-func selectKey(keys []key, r int) key {
-	if r < 4 {
-		for i := 0; i <= r; i++ {
-			least := i
-			for j := i + 1; j < len(keys); j++ {
-				if keys[j] < keys[least] {
-					least = j
-				}
-			}
-			keys[i], keys[least] = keys[least], keys[i]
-		}
-		return keys[r]
-	}
-	lo, hi := 0, len(keys)-1
-	for lo < hi {
-		pivot := keys[(lo+hi)/2]
-		i, j := lo, hi
-		for i <= j {
-			for keys[i] < pivot {
-				i++
-			}
-			for keys[j] > pivot {
-				j--
-			}
-			if i <= j {
-				keys[i], keys[j] = keys[j], keys[i]
-				i++
-				j--
-			}
-		}
-		switch {
-		case r <= j:
-			hi = j
-		case r >= i:
-			lo = i
-		default:
-			return keys[r]
-		}
-	}
-	return keys[r]
-}
-
-// rankModel is the adaptive state for the ranks of one segment. A rank r is coded
-// as its bit length e, in unary, and then its bits below the leading one. The
-// context is the bit lengths of the ranks of the neighbours.
+// rankModel is the adaptive state for the ranks of one segment.
 type rankModel struct {
-	length [7 * 7][indexBits + 1]bit
-	top    [indexBits + 1][4]bit
-	rest   [indexBits + 1][indexBits]bit
-	most   int // bit length of the greatest rank
+	estimates []bit // by context, then by place
+	weights   [places][mixed]int32
+	low       [indexBits + 1][indexBits]bit
+	most      int // bit length of the greatest rank
+	bestShift int
+
+	at [mixed]int // where the contexts of the present rank begin in estimates
 }
 
 func newRankModel(n int) *rankModel {
-	m := &rankModel{most: bits.Len(uint(n - 1))}
-	even := bit{zero: 1 << 15}
-	for i := range m.length {
-		for j := range m.length[i] {
-			m.length[i][j] = even
+	m := &rankModel{
+		estimates: make([]bit, contextStart[mixed]*places),
+		most:      bits.Len(uint(n - 1)),
+	}
+	m.bestShift = max(0, m.most-8)
+	for i := range m.estimates {
+		m.estimates[i] = bit{zero: 1 << 15}
+	}
+	for i := range m.weights {
+		for j := range m.weights[i] {
+			m.weights[i][j] = mixStart
 		}
 	}
-	for i := range m.top {
-		for j := range m.top[i] {
-			m.top[i][j] = even
-		}
-		for j := range m.rest[i] {
-			m.rest[i][j] = even
+	for i := range m.low {
+		for j := range m.low[i] {
+			m.low[i][j] = bit{zero: 1 << 15}
 		}
 	}
 	return m
 }
 
-func (m *rankModel) encode(e *rangeEncoder, ctx, r int) {
-	l := bits.Len(uint(r))
-	for i := 0; i < m.most; i++ {
-		if i == l {
-			e.encode(&m.length[ctx][i], 0)
+const (
+	mixStart = 19661 // first weight of an estimate, 0.3 in 1/65536
+	mixShift = 14    // rate of the weights
+)
+
+// enter sets the contexts of a rank. least is the least side key, lengths are the
+// bit lengths of the ranks around.
+func (m *rankModel) enter(activity int, least uint32, left, up, upLeft, upRight uint8) {
+	a := bits.Len(uint(activity))
+	l := bits.Len32(least >> indexBits)
+	s := min((2*int(left)+2*int(up)+int(upLeft)+int(upRight)+2)/4, surrounds-1)
+	best := int(least&(1<<indexBits-1)) >> m.bestShift
+	m.at = [mixed]int{
+		(contextStart[0] + a*mismatches + l) * places,
+		(contextStart[1] + l*surrounds + s) * places,
+		(contextStart[2] + a*surrounds + s) * places,
+		(contextStart[3] + best) * places,
+	}
+}
+
+// mix is the probability, in 1/65536, that the decision at a place is 0: the mean
+// of the log odds of the estimates by the weights of the place.
+func (m *rankModel) mix(place int) (zero int32, odds [mixed]int32) {
+	w := &m.weights[place]
+	var sum int64
+	for i, at := range m.at {
+		odds[i] = int32(stretch[m.estimates[at+place].zero>>4])
+		sum += int64(w[i]) * int64(odds[i])
+	}
+	p := squash(int32(min(max(sum>>16, -2047), 2047)))
+	return min(max(p, probMin), 65536-probMin), odds
+}
+
+// learn moves weights and estimates after decision v.
+func (m *rankModel) learn(place, v int, zero int32, odds [mixed]int32) {
+	miss := 65536 - zero
+	if v == 1 {
+		miss = -zero
+	}
+	w := &m.weights[place]
+	for i, at := range m.at {
+		w[i] += odds[i] * miss >> mixShift
+		m.estimates[at+place].update(v)
+	}
+}
+
+// coder codes the decisions of ranks one way or the other: encodes v, or ignores v
+// and returns what it decodes.
+type coder struct {
+	e *rangeEncoder
+	d *rangeDecoder
+}
+
+func (c coder) code(m *rankModel, place, v int) int {
+	zero, odds := m.mix(place)
+	if c.e != nil {
+		c.e.put(uint32(zero), v)
+	} else {
+		v = c.d.get(uint32(zero))
+	}
+	m.learn(place, v, zero, odds)
+	return v
+}
+
+func (c coder) codeLow(b *bit, v int) int {
+	if c.e != nil {
+		c.e.encode(b, v)
+		return v
+	}
+	return c.d.decode(b)
+}
+
+// rank codes rank r.
+func (c coder) rank(m *rankModel, r int) int {
+	want := bits.Len(uint(r))
+	length := 0
+	for length < m.most {
+		more := 0
+		if length < want {
+			more = 1
+		}
+		if c.code(m, length, more) == 0 {
 			break
 		}
-		e.encode(&m.length[ctx][i], 1)
+		length++
+	}
+	if length < 2 {
+		return length
 	}
 	node := 1
-	for i := l - 2; i >= 0; i-- {
+	for i := length - 2; i >= 0; i-- {
 		v := r >> i & 1
 		if node < 4 {
-			e.encode(&m.top[l][node], v)
-			node = node<<1 | v
+			v = c.code(m, unaryPlaces+3*length+node-1, v)
 		} else {
-			e.encode(&m.rest[l][i], v)
+			v = c.codeLow(&m.low[length][i], v)
 		}
+		node = node<<1 | v
 	}
+	return node
 }
 
-func (m *rankModel) decode(d *rangeDecoder, ctx int) int {
-	l := 0
-	for l < m.most && d.decode(&m.length[ctx][l]) == 1 {
-		l++
-	}
-	if l == 0 {
-		return 0
-	}
-	r, node := 1, 1
-	for i := l - 2; i >= 0; i-- {
-		var v int
-		if node < 4 {
-			v = d.decode(&m.top[l][node])
-			node = node<<1 | v
-		} else {
-			v = d.decode(&m.rest[l][i])
-		}
-		r = r<<1 | v
-	}
-	return r
+// around holds the bit lengths of the ranks of the present row up to the present
+// block and of the row above from there on. Entry c+1 belongs to column c; the
+// outermost stand for what lies beyond the table.
+type around struct {
+	row          []uint8
+	left, upLeft uint8
 }
 
-// rankContext is the context of a rank from the bit lengths of the ranks left of
-// it and above it.
-func rankContext(left, up uint8) int { return int(min(left, 6))*7 + int(min(up, 6)) }
+func newAround(cols int) *around {
+	a := &around{row: make([]uint8, cols+2)}
+	for i := range a.row {
+		a.row[i] = noRank
+	}
+	return a
+}
 
-// encodeSegment codes the ranks of the rows of one segment.
+func (a *around) newRow() { a.left, a.upLeft = noRank, noRank }
+
+func (a *around) enter(m *rankModel, c, activity int, least uint32) {
+	m.enter(activity, least, a.left, a.row[c+1], a.upLeft, a.row[c+2])
+}
+
+func (a *around) leave(c, r int) {
+	a.upLeft = a.row[c+1]
+	a.left = uint8(bits.Len(uint(r)))
+	a.row[c+1] = a.left
+}
+
+// encodeSegment codes the ranks of the rows of one segment of a table.
 func encodeSegment(table []uint16, cols int, s segment, k *ranker) []byte {
-	e := newRangeEncoder(nil)
-	m := newRankModel(k.n)
-	above := make([]uint8, cols)
+	coder := coder{e: newRangeEncoder(nil)}
+	m, a := newRankModel(k.n), newAround(cols)
 	for r := s.first; r < s.first+s.rows; r++ {
-		left := uint8(0)
+		a.newRow()
 		for c := range cols {
-			u, l := k.edges(table, cols, s.first, r, c)
-			v := rank(u, l, int(table[r*cols+c]))
-			m.encode(e, rankContext(left, above[c]), v)
-			left = uint8(bits.Len(uint(v)))
-			above[c] = left
+			up, left, activity := k.edges(table, cols, s.first, r, c)
+			place, least := rank(up, left, int(table[r*cols+c]))
+			a.enter(m, c, activity, least)
+			coder.rank(m, place)
+			a.leave(c, place)
 		}
 	}
-	return e.finish()
+	return coder.e.finish()
 }
 
 // decodeSegment is the inverse of encodeSegment, into table. It reports whether
 // the bytes are those of a segment.
 func decodeSegment(in []byte, table []uint16, cols int, s segment, k *ranker) bool {
-	d := newRangeDecoder(in)
-	m := newRankModel(k.n)
-	above := make([]uint8, cols)
-	scratch := make([]key, k.n)
+	coder := coder{d: newRangeDecoder(in)}
+	m, a := newRankModel(k.n), newAround(cols)
+	keys := make([]uint32, k.n)
 	for r := s.first; r < s.first+s.rows; r++ {
-		left := uint8(0)
+		a.newRow()
 		for c := range cols {
-			v := m.decode(d, rankContext(left, above[c]))
-			if v >= k.n {
+			up, left, activity := k.edges(table, cols, s.first, r, c)
+			side := sideKeys(up, left, keys)
+			a.enter(m, c, activity, side)
+			place := coder.rank(m, 0)
+			if place >= k.n {
 				return false
 			}
-			u, l := k.edges(table, cols, s.first, r, c)
-			table[r*cols+c] = uint16(k.nth(u, l, v, scratch))
-			left = uint8(bits.Len(uint(v)))
-			above[c] = left
+			if place > 0 {
+				side = nth(keys, place)
+			}
+			table[r*cols+c] = uint16(side & (1<<indexBits - 1))
+			a.leave(c, place)
 		}
-		if d.pos > len(in) {
+		if coder.d.pos > len(in) {
 			return false
 		}
 	}
-	return d.exact()
+	return coder.d.exact()
 }

@@ -38,15 +38,21 @@ func newRangeEncoder(out []byte) *rangeEncoder {
 	return &rangeEncoder{out: out, width: 0xffffffff, behind: 1}
 }
 
+// encode codes decision v with the estimate b and moves that.
 func (e *rangeEncoder) encode(b *bit, v int) {
-	bound := uint32(uint64(e.width) * uint64(b.zero) >> 16)
+	e.put(uint32(b.zero), v)
+	b.update(v)
+}
+
+// put codes decision v, which is 0 with a probability of zero/65536.
+func (e *rangeEncoder) put(zero uint32, v int) {
+	bound := uint32(uint64(e.width) * uint64(zero) >> 16)
 	if v == 0 {
 		e.width = bound
 	} else {
 		e.low += uint64(bound)
 		e.width -= bound
 	}
-	b.update(v)
 	for e.width < 1<<24 {
 		e.width <<= 8
 		e.shift()
@@ -103,8 +109,16 @@ func (d *rangeDecoder) next() byte {
 	return d.in[d.pos-1]
 }
 
+// decode is the inverse of rangeEncoder.encode.
 func (d *rangeDecoder) decode(b *bit) int {
-	bound := uint32(uint64(d.width) * uint64(b.zero) >> 16)
+	v := d.get(uint32(b.zero))
+	b.update(v)
+	return v
+}
+
+// get is the inverse of rangeEncoder.put.
+func (d *rangeDecoder) get(zero uint32) int {
+	bound := uint32(uint64(d.width) * uint64(zero) >> 16)
 	v := 0
 	if d.code < bound {
 		d.width = bound
@@ -113,7 +127,6 @@ func (d *rangeDecoder) decode(b *bit) int {
 		d.width -= bound
 		v = 1
 	}
-	b.update(v)
 	for d.width < 1<<24 {
 		d.width <<= 8
 		d.code = d.code<<8 | uint32(d.next())

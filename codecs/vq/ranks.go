@@ -1,0 +1,141 @@
+package vq
+
+import "math/bits"
+
+// ranker orders codewords by how well they would continue the picture: by the
+// squared difference of a block's samples along its upper edge to the row above
+// it, and along its left edge to the column before it, and then by index. This is
+// the order of side-match VQ (Kim, 1992); here it only renumbers the choice that
+// search made, so that nothing is lost.
+//
+// The mismatch of both edges is at most 16 x 255^2 < 2^20 (8x8 blocks), so that
+// mismatch and index make one 32-bit side key, the sum of an entry of each table:
+//
+//	side key = mismatch << 12 | index = up[u*n+c] + left[l*n+c]
+type ranker struct {
+	n     int
+	up    []uint32 // N x N: lower edge of codeword u against upper edge of c, and c
+	left  []uint32 // N x N: right edge of codeword l against left edge of c
+	index []uint32 // N: c alone, for blocks without a neighbour above
+	zero  []uint32 // N: for blocks without a neighbour to the left
+	span  []uint16 // N: greatest less least sample
+}
+
+func newRanker(c *crew, book *codebook) *ranker {
+	n, k, p, q := book.n(), book.k(), book.p, book.q
+	r := &ranker{
+		n: n, up: make([]uint32, n*n), left: make([]uint32, n*n),
+		index: make([]uint32, n), zero: make([]uint32, n), span: make([]uint16, n),
+	}
+	c.spans(n, 16, func(lo, hi int) {
+		for u := lo; u < hi; u++ {
+			a := book.word(u)
+			r.index[u] = uint32(u)
+			r.span[u] = span(a)
+			lower := a[(p-1)*q:]
+			up, left := r.up[u*n:][:n], r.left[u*n:][:n]
+			for x := range n {
+				b := book.words[x*k:][:k]
+				var s, t uint32
+				for j, v := range lower {
+					d := int32(v) - int32(b[j])
+					s += uint32(d * d)
+				}
+				for i := 0; i < k; i += q {
+					d := int32(a[i+q-1]) - int32(b[i])
+					t += uint32(d * d)
+				}
+				up[x] = s<<indexBits | uint32(x)
+				left[x] = t << indexBits
+			}
+		}
+	})
+	return r
+}
+
+// span is the difference of the greatest and the least sample.
+func span(w []byte) uint16 {
+	lo, hi := w[0], w[0]
+	for _, v := range w {
+		lo, hi = min(lo, v), max(hi, v)
+	}
+	return uint16(hi - lo)
+}
+
+// edges are the two table rows for column c of row r of an index table, in a segment
+// that begins at row first, and the activity of the two neighbours.
+func (k *ranker) edges(table []uint16, cols, first, r, c int) (up, left []uint32, activity int) {
+	at := r*cols + c
+	up, left = k.index, k.zero
+	if r > first {
+		u := int(table[at-cols])
+		up = k.up[u*k.n:][:k.n]
+		activity += int(k.span[u])
+	}
+	if c > 0 {
+		u := int(table[at-1])
+		left = k.left[u*k.n:][:k.n]
+		activity += int(k.span[u])
+	}
+	return up, left, activity
+}
+
+// rank is the place of codeword x in the order, that is, the number of lesser side
+// keys, and the least side key.
+func rank(up, left []uint32, x int) (place int, least uint32) {
+	left = left[:len(up)]
+	mine := up[x] + left[x]
+	least = mine
+	var n uint32
+	for i, u := range up {
+		s := u + left[i]
+		_, less := bits.Sub32(s, mine, 0)
+		n += less
+		least = min(least, s)
+	}
+	return int(n), least
+}
+
+// sideKeys writes all side keys to keys and returns the least.
+func sideKeys(up, left, keys []uint32) uint32 {
+	left, keys = left[:len(up)], keys[:len(up)]
+	least := ^uint32(0)
+	for i, u := range up {
+		s := u + left[i]
+		keys[i] = s
+		least = min(least, s)
+	}
+	return least
+}
+
+// nth is the r-th least of keys, counted from 0, by Hoare's selection. It reorders
+// keys, of which no two are equal.
+func nth(keys []uint32, r int) uint32 {
+	lo, hi := 0, len(keys)-1
+	for lo < hi {
+		pivot := keys[(lo+hi)/2]
+		i, j := lo, hi
+		for i <= j {
+			for keys[i] < pivot {
+				i++
+			}
+			for keys[j] > pivot {
+				j--
+			}
+			if i <= j {
+				keys[i], keys[j] = keys[j], keys[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case r <= j:
+			hi = j
+		case r >= i:
+			lo = i
+		default:
+			return keys[r]
+		}
+	}
+	return keys[r]
+}
