@@ -271,17 +271,3 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		})
 	}
 }
-
-func TestSourcesAreTheSameOnEveryRun(t *testing.T) {
-	a, b := append(faults.Pictures(3, 8, 64), faults.Poison(3, 6)...), append(faults.Pictures(3, 8, 64), faults.Poison(3, 6)...)
-	keys := map[string]bool{}
-	for i := range a {
-		if a[i].Key != b[i].Key || string(a[i].Data) != string(b[i].Data) {
-			t.Errorf("source %d differs", i)
-		}
-		keys[jobs.Stem(a[i].Key)] = true
-	}
-	if len(keys) != len(a) {
-		t.Errorf("%d different stems of %d sources", len(keys), len(a))
-	}
-}

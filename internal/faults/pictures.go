@@ -20,6 +20,7 @@ type Source struct {
 	Data  []byte
 	Image *raster.Image  // nil for what is no picture
 	Want  []jobs.Outcome // nil: compressed
+	Also  []Source       // other versions that the object had while the job ran; a record of one of them is right too
 }
 
 // Pictures makes n pictures of the given side, grey and RGB, as PNG and PNM, in three folders. They look like
@@ -39,6 +40,12 @@ func Pictures(seed uint64, n, side int) []Source {
 		all[i] = Source{Key: fmt.Sprintf("%c/%05d%s", 'a'+i%3, i, ext), Data: data, Image: m}
 	}
 	return all
+}
+
+// Picture makes one picture of exactly the given size, RGB as PNG, under a key.
+func Picture(seed uint64, key string, w, h int) Source {
+	m := photograph(rand.New(rand.NewPCG(seed, 0)), w, h, 3)
+	return Source{Key: key, Data: encodePNG(m), Image: m}
 }
 
 func photograph(rng *rand.Rand, w, h, channels int) *raster.Image {
