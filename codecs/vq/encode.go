@@ -68,7 +68,8 @@ func encode(ctx context.Context, c *crew, m *raster.Image, o *Options) ([]byte, 
 		return nil, codec.Unsupportedf("vq: a colour picture, and the shared codebook was made from grey pictures only")
 	}
 	h := newHeader(m, o)
-	luma, chroma := cutPicture(c, m, h)
+	lumaSamples, chromaSamples := cutPicture(c, m, h)
+	luma, chroma := newVectors(c, o.block.k(), lumaSamples), newVectors(c, o.block.k(), chromaSamples)
 
 	books := o.books
 	if books != nil && !h.colour() {
@@ -121,10 +122,10 @@ func cutPicture(c *crew, m *raster.Image, h *header) (luma, chroma []byte) {
 
 // assign gives every block its index in codebook i of books. Codewords of a
 // picture's own codebook that no block chose are dropped.
-func assign(c *crew, pts []byte, books *bookPair, i int, shared bool) ([]uint16, *bookPair) {
+func assign(c *crew, b vectors, books *bookPair, i int, shared bool) ([]uint16, *bookPair) {
 	book := books.list()[i]
-	keys := make([]key, len(pts)/book.k())
-	search(c, pts, book, keys)
+	keys := make([]key, b.m())
+	search(c, b, book, keys)
 	with := *books
 	if !shared {
 		book = used(book, keys)
@@ -259,11 +260,11 @@ func (c Codec) Train(ctx context.Context, dev *gpu.Device, pictures []*raster.Im
 	}
 	books := new(bookPair)
 	var err error
-	if books.luma, err = train(ctx, crew, luma, o.block, o.n, o.start, o.passes); err != nil {
+	if books.luma, err = train(ctx, crew, newVectors(crew, o.block.k(), luma), o.block, o.n, o.start, o.passes); err != nil {
 		return nil, err
 	}
 	if chroma != nil {
-		if books.chroma, err = train(ctx, crew, chroma, o.block, o.chroma, o.start, o.passes); err != nil {
+		if books.chroma, err = train(ctx, crew, newVectors(crew, o.block.k(), chroma), o.block, o.chroma, o.start, o.passes); err != nil {
 			return nil, err
 		}
 	}

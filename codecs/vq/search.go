@@ -5,15 +5,20 @@ import "sort"
 // finder answers nearest-codeword queries for one codebook. It is safe for
 // concurrent use. Every way of searching gives the same keys.
 type finder struct {
-	book  *codebook
+	vector *vectorFinder // nil: the codewords in order, as follows
+
+	k     int
 	order []int32 // codewords by ascending sum of their samples, then by index
 	sums  []int32 // in that order
 	words []byte  // in that order
 }
 
-func newFinder(book *codebook) *finder {
-	f := &finder{book: book}
+func newFinder(book *codebook, use kernel) *finder {
 	n, k := book.n(), book.k()
+	f := &finder{k: k, vector: newVectorFinder(book, use)}
+	if f.vector != nil {
+		return f
+	}
 	f.order = make([]int32, n)
 	sums := make([]int32, n)
 	for i := range n {
@@ -38,20 +43,24 @@ func sum(b []byte) int32 {
 	return s
 }
 
-// find sets keys to the least key of each of the blocks at pts.
-func (f *finder) find(pts []byte, keys []key) {
-	f.findSorted(pts, keys)
+// find sets keys to the least key of each of at most blocksAtOnce blocks.
+func (f *finder) find(b vectors, keys []key) {
+	if f.vector != nil {
+		f.vector.find(b, keys)
+		return
+	}
+	f.findOrdered(b, keys)
 }
 
-// findSorted goes through the codewords outwards from the one whose sum is
+// findOrdered goes through the codewords outwards from the one whose sum is
 // nearest to the block's. The squared difference of two sums is at most K times
 // the squared distance of the vectors (equal-average search, Ra and Kim, 1993), so
 // that it can stop when that bound exceeds the best distance; codewords at
 // exactly the best distance are still seen, and the key decides among them.
-func (f *finder) findSorted(pts []byte, keys []key) {
-	n, k := len(f.sums), f.book.k()
+func (f *finder) findOrdered(b vectors, keys []key) {
+	n, k := len(f.sums), f.k
 	for i := range keys {
-		x := pts[i*k:][:k]
+		x := b.at(i)
 		s := sum(x)
 		hi := sort.Search(n, func(j int) bool { return f.sums[j] >= s })
 		lo := hi - 1
@@ -101,3 +110,5 @@ func distance(x, c []byte, limit uint32) uint32 {
 	}
 	return s
 }
+
+func (k kernel) String() string { return [...]string{"go", "avx2", "vnni"}[k] }

@@ -60,6 +60,38 @@ func (g grid) segments() []segment {
 	return s
 }
 
+// vectors are M blocks of K samples, one after the other.
+type vectors struct {
+	k       int
+	samples []byte
+	norms   []uint32 // M: sums of the squared samples, for the search
+}
+
+func newVectors(c *crew, k int, samples []byte) vectors {
+	v := vectors{k, samples, make([]uint32, len(samples)/k)}
+	c.spans(len(v.norms), blocksAtOnce, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			v.norms[i] = norm(v.at(i))
+		}
+	})
+	return v
+}
+
+func norm(x []byte) uint32 {
+	var s uint32
+	for _, v := range x {
+		s += uint32(v) * uint32(v)
+	}
+	return s
+}
+
+func (v vectors) m() int          { return len(v.norms) }
+func (v vectors) at(i int) []byte { return v.samples[i*v.k : (i+1)*v.k : (i+1)*v.k] }
+
+func (v vectors) part(lo, hi int) vectors {
+	return vectors{v.k, v.samples[lo*v.k : hi*v.k], v.norms[lo:hi]}
+}
+
 // codebook is N codewords of K samples. The codewords of a finished codebook
 // ascend by the sum of their samples, then by their samples from the first, and
 // no two are equal.

@@ -139,11 +139,10 @@ func expand(c *crew, table []uint16, book *codebook, a plane) {
 
 // search finds the nearest codeword of every block, exactly: the least key of
 // (distance, index) over the codebook.
-func search(c *crew, pts []byte, book *codebook, keys []key) {
-	f := newFinder(book)
-	k := book.k()
+func search(c *crew, b vectors, book *codebook, keys []key) {
+	f := newFinder(book, bestKernel)
 	c.spans(len(keys), blocksAtOnce, func(lo, hi int) {
-		f.find(pts[lo*k:hi*k], keys[lo:hi])
+		f.find(b.part(lo, hi), keys[lo:hi])
 	})
 }
 
@@ -163,7 +162,8 @@ func newCells(n, k int) *cells {
 
 // gather adds up the blocks of each cell. All sums are of integers, so that it
 // does not matter who adds what.
-func gather(c *crew, pts []byte, keys []key, n, k int) *cells {
+func gather(c *crew, b vectors, keys []key, n int) *cells {
+	k := b.k
 	parts := make([]*cells, min(cap(c.idle), (len(keys)+blocksAtOnce-1)/blocksAtOnce))
 	size := (len(keys) + len(parts) - 1) / len(parts)
 	c.each(len(parts), func(p int) {
@@ -173,7 +173,7 @@ func gather(c *crew, pts []byte, keys []key, n, k int) *cells {
 			t.count[x]++
 			t.distance[x] += uint64(keys[i].distance())
 			sum := t.sum[x*k:][:k]
-			for j, v := range pts[i*k:][:k] {
+			for j, v := range b.at(i) {
 				sum[j] += uint64(v)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"sort"
 )
 
-// train makes a codebook of at most n codewords for the blocks pts (M x K). The
+// train makes a codebook of at most n codewords for the blocks b. The
 // blocks give the same codebook on every machine: all arithmetic is on integers,
 // chance comes from a fixed generator, and ties go to the lowest index.
 //
@@ -16,25 +16,25 @@ import (
 // as in LBG: every block to its nearest codeword, every codeword to the mean of
 // its blocks. Between passes cells are shifted as in ELBG (Patane and Russo,
 // 2001): see shift.
-func train(ctx context.Context, c *crew, pts []byte, s shape, n int, how start, passes int) (*codebook, error) {
-	if book := distinct(pts, s, n); book != nil {
+func train(ctx context.Context, c *crew, b vectors, s shape, n int, how start, passes int) (*codebook, error) {
+	if book := distinct(b, s, n); book != nil {
 		return book, nil
 	}
-	pts = sample(pts, s.k(), n*trainBlocks)
-	if book := distinct(pts, s, n); book != nil {
+	b = sample(b, n*trainBlocks)
+	if book := distinct(b, s, n); book != nil {
 		return book, nil
 	}
 	var book *codebook
 	switch how {
 	case startSplit:
 		var err error
-		if book, err = split(ctx, c, pts, s, n); err != nil {
+		if book, err = split(ctx, c, b, s, n); err != nil {
 			return nil, err
 		}
 	default:
-		book = seed(c, pts, s, n)
+		book = seed(b, s, n)
 	}
-	if err := lloyd(ctx, c, pts, book, passes); err != nil {
+	if err := lloyd(ctx, c, b, book, passes); err != nil {
 		return nil, err
 	}
 	return finished(book), nil
@@ -42,19 +42,19 @@ func train(ctx context.Context, c *crew, pts []byte, s shape, n int, how start, 
 
 // lloyd improves book in place by at most the given number of passes, fewer when
 // one changes nothing.
-func lloyd(ctx context.Context, c *crew, pts []byte, book *codebook, passes int) error {
-	keys := make([]key, len(pts)/book.k())
+func lloyd(ctx context.Context, c *crew, b vectors, book *codebook, passes int) error {
+	keys := make([]key, b.m())
 	before := make([]byte, len(book.words))
 	for pass := range passes {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		copy(before, book.words)
-		search(c, pts, book, keys)
-		t := gather(c, pts, keys, book.n(), book.k())
+		search(c, b, book, keys)
+		t := gather(c, b, keys, book.n())
 		centre(book, t)
 		if pass < passes*shiftShare/8 {
-			shift(c, pts, keys, book, t)
+			shift(c, b, keys, book, t)
 		}
 		if bytes.Equal(before, book.words) {
 			break
@@ -92,11 +92,11 @@ func mean(sum uint64, n uint32) byte {
 // empty; to cut cell k in two gains what a few passes of two means over its
 // blocks show. The cheapest cells are matched with the greatest gains as long as
 // that lowers the error, each cell at most once.
-func shift(c *crew, pts []byte, keys []key, book *codebook, t *cells) {
+func shift(c *crew, b vectors, keys []key, book *codebook, t *cells) {
 	n, k := book.n(), book.k()
 	members := groups(keys, t.count)
 	halves := make([]half, n)
-	c.each(n, func(i int) { halves[i] = cut(pts, members[i], book.word(i), t.distance[i]) })
+	c.each(n, func(i int) { halves[i] = cut(b, members[i], book.word(i), t.distance[i]) })
 	partner := make([]int, n)
 	cost := make([]uint64, n)
 	nearest(c, book, t, partner, cost)
@@ -193,18 +193,18 @@ type half struct {
 
 // cut divides the blocks of a cell by two means. The start is the block that is
 // farthest from the codeword, the first of several, and its mirror image.
-func cut(pts []byte, members []int32, word []byte, error uint64) half {
+func cut(b vectors, members []int32, word []byte, error uint64) half {
 	k := len(word)
 	if len(members) < 2 || error == 0 {
 		return half{}
 	}
 	far, most := 0, uint32(0)
 	for _, m := range members {
-		if d := distance(pts[int(m)*k:][:k], word, 1<<30); d > most {
+		if d := distance(b.at(int(m)), word, 1<<30); d > most {
 			far, most = int(m), d
 		}
 	}
-	h := half{a: append([]byte(nil), pts[far*k:][:k]...), b: make([]byte, k)}
+	h := half{a: append([]byte(nil), b.at(far)...), b: make([]byte, k)}
 	for j := range k {
 		h.b[j] = clip(2*int(word[j]) - int(h.a[j]))
 	}
@@ -214,7 +214,7 @@ func cut(pts []byte, members []int32, word []byte, error uint64) half {
 		var na, nb uint32
 		var left uint64
 		for _, m := range members {
-			x := pts[int(m)*k:][:k]
+			x := b.at(int(m))
 			da := distance(x, h.a, 1<<30)
 			db := distance(x, h.b, da)
 			to := sums[:k]
@@ -248,16 +248,16 @@ const cutPasses = 3
 // split is LBG's start (Linde, Buzo and Gray, 1980): the mean of all blocks, whose
 // cells are cut in two, the ones of greatest gain first, until there are n, with
 // two passes of Lloyd's algorithm after every doubling.
-func split(ctx context.Context, c *crew, pts []byte, s shape, n int) (*codebook, error) {
+func split(ctx context.Context, c *crew, b vectors, s shape, n int) (*codebook, error) {
 	k := s.k()
 	book := &codebook{s, make([]byte, k, n*k)}
-	keys := make([]key, len(pts)/k)
+	keys := make([]key, b.m())
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		search(c, pts, book, keys)
-		t := gather(c, pts, keys, book.n(), k)
+		search(c, b, book, keys)
+		t := gather(c, b, keys, book.n())
 		centre(book, t)
 		now := book.n()
 		if now == n {
@@ -265,7 +265,7 @@ func split(ctx context.Context, c *crew, pts []byte, s shape, n int) (*codebook,
 		}
 		members := groups(keys, t.count)
 		halves := make([]half, now)
-		c.each(now, func(i int) { halves[i] = cut(pts, members[i], book.word(i), t.distance[i]) })
+		c.each(now, func(i int) { halves[i] = cut(b, members[i], book.word(i), t.distance[i]) })
 		order := make([]int, now)
 		for i := range order {
 			order[i] = i
@@ -281,7 +281,7 @@ func split(ctx context.Context, c *crew, pts []byte, s shape, n int) (*codebook,
 			book.words = append(book.words, h.b...)
 			copy(book.word(i), h.a)
 		}
-		if err := lloyd(ctx, c, pts, book, 2); err != nil {
+		if err := lloyd(ctx, c, b, book, 2); err != nil {
 			return nil, err
 		}
 	}
@@ -291,30 +291,28 @@ func split(ctx context.Context, c *crew, pts []byte, s shape, n int) (*codebook,
 // blocks, the first one any, each further one drawn with a probability that is
 // proportional to the squared distance to its nearest codeword so far. It draws
 // from a sample of seedBlocks blocks per codeword.
-func seed(c *crew, pts []byte, s shape, n int) *codebook {
-	k := s.k()
-	pts = sample(pts, k, n*seedBlocks)
-	m := len(pts) / k
-	near := make([]uint32, m)
+func seed(b vectors, s shape, n int) *codebook {
+	b = sample(b, n*seedBlocks)
+	near := make([]uint32, b.m())
 	for i := range near {
 		near[i] = 1 << 30
 	}
 	r := rng(1)
-	book := &codebook{s, make([]byte, 0, n*k)}
-	pick := int(r.below(uint64(m)))
+	book := &codebook{s, make([]byte, 0, n*b.k)}
+	pick := int(r.below(uint64(b.m())))
 	for {
-		word := pts[pick*k:][:k]
+		word := b.at(pick)
 		book.words = append(book.words, word...)
 		if book.n() == n {
 			return book
 		}
 		var total uint64
-		for i := range m {
-			near[i] = min(near[i], distance(pts[i*k:][:k], word, near[i]))
+		for i, d := range near {
+			near[i] = min(d, distance(b.at(i), word, d))
 			total += uint64(near[i])
 		}
 		if total == 0 {
-			pick = int(r.below(uint64(m)))
+			pick = int(r.below(uint64(b.m())))
 			continue
 		}
 		at := r.below(total)
@@ -349,36 +347,36 @@ func (r *rng) below(n uint64) uint64 {
 
 // sample keeps at most most blocks: one from each of as many equal stretches, at
 // a place that the generator draws, so that no column of the picture is favoured.
-func sample(pts []byte, k, most int) []byte {
-	m := len(pts) / k
-	if m <= most {
-		return pts
+func sample(b vectors, most int) vectors {
+	if b.m() <= most {
+		return b
 	}
-	out := make([]byte, 0, most*k)
+	out := vectors{b.k, make([]byte, 0, most*b.k), make([]uint32, most)}
 	r := rng(2)
 	for i := range most {
-		lo, hi := i*m/most, (i+1)*m/most
+		lo, hi := i*b.m()/most, (i+1)*b.m()/most
 		at := lo + int(r.below(uint64(hi-lo)))
-		out = append(out, pts[at*k:][:k]...)
+		out.samples = append(out.samples, b.at(at)...)
+		out.norms[i] = b.norms[at]
 	}
 	return out
 }
 
 // distinct returns the finished codebook of all different blocks if there are at
 // most n, and nil otherwise.
-func distinct(pts []byte, s shape, n int) *codebook {
-	k := s.k()
+func distinct(b vectors, s shape, n int) *codebook {
 	seen := make(map[string]struct{}, n+1)
 	book := &codebook{shape: s}
-	for ; len(pts) > 0; pts = pts[k:] {
-		if _, ok := seen[string(pts[:k])]; ok {
+	for i := range b.m() {
+		x := b.at(i)
+		if _, ok := seen[string(x)]; ok {
 			continue
 		}
 		if len(seen) == n {
 			return nil
 		}
-		seen[string(pts[:k])] = struct{}{}
-		book.words = append(book.words, pts[:k]...)
+		seen[string(x)] = struct{}{}
+		book.words = append(book.words, x...)
 	}
 	return finished(book)
 }

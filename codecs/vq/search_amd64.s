@@ -1,0 +1,280 @@
+#include "textflag.h"
+
+// func cpuid(leaf, sub uint32) (a, b, c, d uint32)
+TEXT ·cpuid(SB), NOSPLIT, $0-24
+	MOVL leaf+0(FP), AX
+	MOVL sub+4(FP), CX
+	CPUID
+	MOVL AX, a+8(FP)
+	MOVL BX, b+12(FP)
+	MOVL CX, c+16(FP)
+	MOVL DX, d+20(FP)
+	RET
+
+// func xgetbv() uint32
+TEXT ·xgetbv(SB), NOSPLIT, $0-4
+	XORL CX, CX
+	XGETBV
+	MOVL AX, ret+0(FP)
+	RET
+
+// func searchAVX2(keys *uint32, pts *byte, norms *uint32, fours int, words *int16, base *uint32, groups, k int, shift uint64)
+//
+// Four blocks at a time against eight codewords: Y0-Y3 hold |x|^2 - 2 x.c of the four
+// blocks, Y8-Y11 the least keys so far, Y12-Y15 |x|^2. The blocks lie on the stack as
+// 16-bit samples, block after block.
+TEXT ·searchAVX2(SB), NOSPLIT, $512-72
+	MOVQ keys+0(FP), DI
+	MOVQ pts+8(FP), SI
+	MOVQ norms+16(FP), DX
+	MOVQ fours+24(FP), CX
+	MOVQ k+56(FP), R8
+	ADDQ R8, R8            // bytes of a block of 16-bit samples
+	LEAQ (R8)(R8*1), R9
+	LEAQ (R9)(R8*1), R10
+	VMOVQ shift+64(FP), X6
+
+four:
+	// Widen 4 k samples; 4 k is a multiple of 16.
+	MOVQ SP, R11
+	LEAQ (SP)(R8*4), R12
+widen:
+	VPMOVZXBW (SI), Y0
+	VMOVDQU Y0, (R11)
+	ADDQ $16, SI
+	ADDQ $32, R11
+	CMPQ R11, R12
+	JB   widen
+
+	VPBROADCASTD 0(DX), Y12
+	VPBROADCASTD 4(DX), Y13
+	VPBROADCASTD 8(DX), Y14
+	VPBROADCASTD 12(DX), Y15
+	ADDQ $16, DX
+	VPCMPEQD Y8, Y8, Y8
+	VMOVDQA Y8, Y9
+	VMOVDQA Y8, Y10
+	VMOVDQA Y8, Y11
+
+	MOVQ words+32(FP), AX
+	MOVQ base+40(FP), BX
+	MOVQ groups+48(FP), R13
+
+group:
+	VMOVDQA Y12, Y0
+	VMOVDQA Y13, Y1
+	VMOVDQA Y14, Y2
+	VMOVDQA Y15, Y3
+	MOVQ SP, R11
+	LEAQ (SP)(R8*1), R12
+pair:
+	VMOVDQU (AX), Y7
+	VPBROADCASTD (R11), Y4
+	VPBROADCASTD (R11)(R8*1), Y5
+	VPMADDWD Y7, Y4, Y4
+	VPMADDWD Y7, Y5, Y5
+	VPADDD Y4, Y0, Y0
+	VPADDD Y5, Y1, Y1
+	VPBROADCASTD (R11)(R9*1), Y4
+	VPBROADCASTD (R11)(R10*1), Y5
+	VPMADDWD Y7, Y4, Y4
+	VPMADDWD Y7, Y5, Y5
+	VPADDD Y4, Y2, Y2
+	VPADDD Y5, Y3, Y3
+	ADDQ $32, AX
+	ADDQ $4, R11
+	CMPQ R11, R12
+	JB   pair
+
+	VMOVDQU (BX), Y7
+	ADDQ $32, BX
+	VPSLLD X6, Y0, Y0
+	VPSLLD X6, Y1, Y1
+	VPSLLD X6, Y2, Y2
+	VPSLLD X6, Y3, Y3
+	VPADDD Y7, Y0, Y0
+	VPADDD Y7, Y1, Y1
+	VPADDD Y7, Y2, Y2
+	VPADDD Y7, Y3, Y3
+	VPMINUD Y0, Y8, Y8
+	VPMINUD Y1, Y9, Y9
+	VPMINUD Y2, Y10, Y10
+	VPMINUD Y3, Y11, Y11
+	DECQ R13
+	JNZ  group
+
+	// The least of the eight lanes of each: transpose as the minima are taken.
+	VPUNPCKLDQ Y9, Y8, Y0
+	VPUNPCKHDQ Y9, Y8, Y1
+	VPUNPCKLDQ Y11, Y10, Y2
+	VPUNPCKHDQ Y11, Y10, Y3
+	VPMINUD Y1, Y0, Y0
+	VPMINUD Y3, Y2, Y2
+	VPUNPCKLQDQ Y2, Y0, Y1
+	VPUNPCKHQDQ Y2, Y0, Y3
+	VPMINUD Y3, Y1, Y1
+	VEXTRACTI128 $1, Y1, X2
+	VPMINUD X2, X1, X1
+	VMOVDQU X1, (DI)
+	ADDQ $16, DI
+	DECQ CX
+	JNZ  four
+	VZEROUPPER
+	RET
+
+// func searchVNNI(keys *uint32, pts *byte, halves *uint32, eights int, words *byte, base *uint32, groups, k int, shift uint64)
+//
+// Eight blocks at a time against sixteen codewords: Z0-Z7 hold ceil(|x|^2 / 2) +
+// c.(127 - x) of the eight blocks, Z8-Z15 the least keys so far, Z16-Z23 the first
+// summand. The blocks lie on the stack as 127 - x, signed.
+TEXT ·searchVNNI(SB), NOSPLIT, $512-72
+	MOVQ keys+0(FP), DI
+	MOVQ pts+8(FP), SI
+	MOVQ halves+16(FP), DX
+	MOVQ eights+24(FP), CX
+	MOVQ k+56(FP), R8
+	LEAQ (R8)(R8*2), R9    // 3 k
+	LEAQ (R9)(R8*4), R10   // 7 k
+	LEAQ (R8)(R8*4), R14   // 5 k
+	VMOVQ shift+64(FP), X30
+	MOVL $0x7f7f7f7f, AX
+	VPBROADCASTD AX, Y31
+
+eight:
+	// 8 k samples; 8 k is a multiple of 32.
+	MOVQ SP, R11
+	LEAQ (SP)(R8*8), R12
+flip:
+	VPXORD (SI), Y31, Y0
+	VMOVDQU32 Y0, (R11)
+	ADDQ $32, SI
+	ADDQ $32, R11
+	CMPQ R11, R12
+	JB   flip
+
+	VPBROADCASTD 0(DX), Z16
+	VPBROADCASTD 4(DX), Z17
+	VPBROADCASTD 8(DX), Z18
+	VPBROADCASTD 12(DX), Z19
+	VPBROADCASTD 16(DX), Z20
+	VPBROADCASTD 20(DX), Z21
+	VPBROADCASTD 24(DX), Z22
+	VPBROADCASTD 28(DX), Z23
+	ADDQ $32, DX
+	VPTERNLOGD $0xff, Z8, Z8, Z8
+	VMOVDQA32 Z8, Z9
+	VMOVDQA32 Z8, Z10
+	VMOVDQA32 Z8, Z11
+	VMOVDQA32 Z8, Z12
+	VMOVDQA32 Z8, Z13
+	VMOVDQA32 Z8, Z14
+	VMOVDQA32 Z8, Z15
+
+	MOVQ words+32(FP), AX
+	MOVQ base+40(FP), BX
+	MOVQ groups+48(FP), R13
+
+sixteen:
+	VMOVDQA32 Z16, Z0
+	VMOVDQA32 Z17, Z1
+	VMOVDQA32 Z18, Z2
+	VMOVDQA32 Z19, Z3
+	VMOVDQA32 Z20, Z4
+	VMOVDQA32 Z21, Z5
+	VMOVDQA32 Z22, Z6
+	VMOVDQA32 Z23, Z7
+	MOVQ SP, R11
+	LEAQ (SP)(R8*1), R12
+quad:
+	VMOVDQU32 (AX), Z24
+	VPDPBUSD.BCST (R11), Z24, Z0
+	VPDPBUSD.BCST (R11)(R8*1), Z24, Z1
+	VPDPBUSD.BCST (R11)(R8*2), Z24, Z2
+	VPDPBUSD.BCST (R11)(R9*1), Z24, Z3
+	VPDPBUSD.BCST (R11)(R8*4), Z24, Z4
+	VPDPBUSD.BCST (R11)(R14*1), Z24, Z5
+	VPDPBUSD.BCST (R11)(R9*2), Z24, Z6
+	VPDPBUSD.BCST (R11)(R10*1), Z24, Z7
+	ADDQ $64, AX
+	ADDQ $4, R11
+	CMPQ R11, R12
+	JB   quad
+
+	VMOVDQU32 (BX), Z25
+	ADDQ $64, BX
+	VPSLLD X30, Z0, Z0
+	VPSLLD X30, Z1, Z1
+	VPSLLD X30, Z2, Z2
+	VPSLLD X30, Z3, Z3
+	VPSLLD X30, Z4, Z4
+	VPSLLD X30, Z5, Z5
+	VPSLLD X30, Z6, Z6
+	VPSLLD X30, Z7, Z7
+	VPADDD Z25, Z0, Z0
+	VPADDD Z25, Z1, Z1
+	VPADDD Z25, Z2, Z2
+	VPADDD Z25, Z3, Z3
+	VPADDD Z25, Z4, Z4
+	VPADDD Z25, Z5, Z5
+	VPADDD Z25, Z6, Z6
+	VPADDD Z25, Z7, Z7
+	VPMINUD Z0, Z8, Z8
+	VPMINUD Z1, Z9, Z9
+	VPMINUD Z2, Z10, Z10
+	VPMINUD Z3, Z11, Z11
+	VPMINUD Z4, Z12, Z12
+	VPMINUD Z5, Z13, Z13
+	VPMINUD Z6, Z14, Z14
+	VPMINUD Z7, Z15, Z15
+	DECQ R13
+	JNZ  sixteen
+
+	// The least of the sixteen lanes of each: first of the two halves of 256 bits,
+	// then for blocks 0-3 and 4-7 by transposing as the minima are taken.
+	VEXTRACTI64X4 $1, Z8, Y0
+	VPMINUD Y0, Y8, Y8
+	VEXTRACTI64X4 $1, Z9, Y1
+	VPMINUD Y1, Y9, Y9
+	VEXTRACTI64X4 $1, Z10, Y2
+	VPMINUD Y2, Y10, Y10
+	VEXTRACTI64X4 $1, Z11, Y3
+	VPMINUD Y3, Y11, Y11
+	VEXTRACTI64X4 $1, Z12, Y0
+	VPMINUD Y0, Y12, Y12
+	VEXTRACTI64X4 $1, Z13, Y1
+	VPMINUD Y1, Y13, Y13
+	VEXTRACTI64X4 $1, Z14, Y2
+	VPMINUD Y2, Y14, Y14
+	VEXTRACTI64X4 $1, Z15, Y3
+	VPMINUD Y3, Y15, Y15
+
+	VPUNPCKLDQ Y9, Y8, Y0
+	VPUNPCKHDQ Y9, Y8, Y1
+	VPUNPCKLDQ Y11, Y10, Y2
+	VPUNPCKHDQ Y11, Y10, Y3
+	VPMINUD Y1, Y0, Y0
+	VPMINUD Y3, Y2, Y2
+	VPUNPCKLQDQ Y2, Y0, Y1
+	VPUNPCKHQDQ Y2, Y0, Y3
+	VPMINUD Y3, Y1, Y1
+	VEXTRACTI128 $1, Y1, X2
+	VPMINUD X2, X1, X1
+	VMOVDQU X1, (DI)
+
+	VPUNPCKLDQ Y13, Y12, Y0
+	VPUNPCKHDQ Y13, Y12, Y1
+	VPUNPCKLDQ Y15, Y14, Y2
+	VPUNPCKHDQ Y15, Y14, Y3
+	VPMINUD Y1, Y0, Y0
+	VPMINUD Y3, Y2, Y2
+	VPUNPCKLQDQ Y2, Y0, Y1
+	VPUNPCKHQDQ Y2, Y0, Y3
+	VPMINUD Y3, Y1, Y1
+	VEXTRACTI128 $1, Y1, X2
+	VPMINUD X2, X1, X1
+	VMOVDQU X1, 16(DI)
+	ADDQ $32, DI
+	DECQ CX
+	JNZ  eight
+	VZEROUPPER
+	RET
