@@ -10,11 +10,15 @@ import (
 	"sync"
 
 	gcs "cloud.google.com/go/storage"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/logging"
 	"gocloud.dev/blob"
 	_ "gocloud.dev/blob/azureblob" // azblob://
 	"gocloud.dev/blob/driver"
 	_ "gocloud.dev/blob/gcsblob" // gs://
-	_ "gocloud.dev/blob/s3blob"  // s3://
+	"gocloud.dev/blob/s3blob"
 )
 
 // Bucket is a gocloud bucket plus what our functions need to know of its kind. It belongs to the Buckets that
@@ -98,16 +102,38 @@ func (bs *Buckets) dial(ctx context.Context, b *Bucket, u *url.URL) error {
 	if err != nil {
 		return err
 	}
-	var client *gcs.Client
-	if inner.As(&client) {
+	var gcsClient *gcs.Client
+	var s3Client *s3.Client
+	var azure *container.Client
+	switch {
+	case inner.As(&gcsClient):
 		// The client would otherwise repeat a throttled call until the context ends.
-		client.SetRetry(gcs.WithMaxAttempts(3))
+		gcsClient.SetRetry(gcs.WithMaxAttempts(3))
+	case inner.As(&s3Client):
+		if inner, err = silentS3(ctx, s3Client, u); err != nil {
+			return err
+		}
+	case inner.As(&azure):
+		inner = blob.NewBucket(&azureBucket{azure})
 	}
 	b.Bucket = inner
 	if b.prefix != "" {
 		b.Bucket = blob.PrefixedBucket(inner, b.prefix)
 	}
 	return nil
+}
+
+// silentS3 opens a bucket again with a client that does not write warnings to standard error, as the SDK's does.
+func silentS3(ctx context.Context, loud *s3.Client, u *url.URL) (*blob.Bucket, error) {
+	o := loud.Options()
+	o.Logger = logging.Nop{}
+	opts := &s3blob.Options{KMSEncryptionID: u.Query().Get("kmskeyid"), RequestChecksumCalculation: o.RequestChecksumCalculation}
+	for _, known := range s3types.ServerSideEncryption("").Values() {
+		if strings.EqualFold(string(known), u.Query().Get("ssetype")) {
+			opts.EncryptionType = known
+		}
+	}
+	return s3blob.OpenBucket(ctx, s3.New(o), u.Host, opts)
 }
 
 // Close closes all buckets. Memory buckets are lost.

@@ -73,7 +73,7 @@ func Temporary(err error) bool {
 		"BadDigest", "XAmzContentChecksumMismatch", "Md5Mismatch": // damaged on the way
 		return true
 	}
-	for _, e := range []error{errMismatch, io.ErrUnexpectedEOF, context.DeadlineExceeded, syscall.ECONNRESET, syscall.ECONNABORTED,
+	for _, e := range []error{errMismatch, errStalled, io.ErrUnexpectedEOF, context.DeadlineExceeded, syscall.ECONNRESET, syscall.ECONNABORTED,
 		syscall.ECONNREFUSED, syscall.EPIPE, syscall.ETIMEDOUT, syscall.EINTR, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE, syscall.ESTALE} {
 		if errors.Is(err, e) {
 			return true

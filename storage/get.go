@@ -11,7 +11,6 @@ import (
 	"time"
 
 	gcs "cloud.google.com/go/storage"
-	azblobblob "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
@@ -40,8 +39,8 @@ func Get(ctx context.Context, b *Bucket, key string, limit int64, want *Object) 
 	}
 	var got GetResult
 	var part []byte // what has arrived of the object that got describes
-	err := b.retry.do(ctx, func() error {
-		r, err := b.NewRangeReader(ctx, key, int64(len(part)), -1, nil)
+	err := b.retry.do(ctx, func(ctx *attempt) error {
+		r, err := b.NewRangeReader(ctx, key, int64(len(part)), -1, asStored)
 		if err != nil && len(part) > 0 && gcerrors.Code(err) != gcerrors.Unknown {
 			part = nil // gone or shorter by now: the next attempt says what is there
 			return errors.Join(errMismatch, err)
@@ -51,9 +50,13 @@ func Get(ctx context.Context, b *Bucket, key string, limit int64, want *Object) 
 		}
 		defer r.Close()
 		now := GetResult{Size: r.Size(), ModTime: r.ModTime(), ETag: readerETag(r)}
+		if now.Size < 0 {
+			return fmt.Errorf("%w: store does not tell its size", errUnsupported)
+		}
 		if now.Size > limit {
 			return &TooLargeError{URL: b.URL, Key: key, Size: now.Size, Limit: limit}
 		}
+		ctx.expect(now.Size)
 		if err := changed(b, want, now); err != nil {
 			return err
 		}
@@ -85,6 +88,15 @@ func Get(ctx context.Context, b *Bucket, key string, limit int64, want *Object) 
 	got.Data = part
 	return got, nil
 }
+
+// asStored keeps GCS from inflating objects that are marked as gzip: their size would not be that of the bytes.
+var asStored = &blob.ReaderOptions{BeforeRead: func(as func(any) bool) error {
+	var object **gcs.ObjectHandle
+	if as(&object) {
+		*object = (*object).ReadCompressed(true)
+	}
+	return nil
+}}
 
 // changed compares what a listing said with what is there.
 func changed(b *Bucket, want *Object, now GetResult) error {
@@ -132,7 +144,6 @@ func readerETag(r *blob.Reader) string {
 	var own etagOf
 	var s3o s3.GetObjectOutput
 	var gco *gcs.Reader
-	var azo azblobblob.DownloadStreamResponse
 	switch {
 	case r.As(&own):
 		return own.ETag
@@ -140,8 +151,6 @@ func readerETag(r *blob.Reader) string {
 		return trimETag(*s3o.ETag)
 	case r.As(&gco):
 		return strconv.FormatInt(gco.Attrs.Generation, 10)
-	case r.As(&azo) && azo.ETag != nil:
-		return trimETag(string(*azo.ETag))
 	}
 	return ""
 }
@@ -149,8 +158,9 @@ func readerETag(r *blob.Reader) string {
 // GetRange reads length bytes from offset on, all of them: an object that ends before is an error.
 func GetRange(ctx context.Context, b *Bucket, key string, offset, length int64) ([]byte, error) {
 	var data []byte
-	err := b.retry.do(ctx, func() error {
-		r, err := b.NewRangeReader(ctx, key, offset, length, nil)
+	err := b.retry.do(ctx, func(ctx *attempt) error {
+		ctx.expect(length)
+		r, err := b.NewRangeReader(ctx, key, offset, length, asStored)
 		if err != nil {
 			return err
 		}

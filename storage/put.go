@@ -51,8 +51,12 @@ func Put(ctx context.Context, b *Bucket, key string, data []byte, opts *PutOptio
 	if wo.ContentType == "" {
 		wo.ContentType = "application/octet-stream"
 	}
+	if b.kind == "gs" {
+		wo.BufferSize = min(len(data)+1, 16<<20) // the client would take 16 MB for each small object
+	}
 	ours := false // what is under the key was written by this call
-	err := b.retry.do(ctx, func() error {
+	err := b.retry.do(ctx, func(ctx *attempt) error {
+		ctx.expect(2 * res.Size)
 		err := b.Upload(ctx, key, bytes.NewReader(data), wo)
 		existed := err != nil && wo.IfNotExist && gcerrors.Code(err) == gcerrors.FailedPrecondition
 		if err != nil && !existed {
@@ -108,7 +112,7 @@ func check(ctx context.Context, b *Bucket, key string, data []byte, want *PutRes
 	case now.MD5 != nil:
 		return now, a.Metadata, fmt.Errorf("MD5 %x stored, want %x: %w", now.MD5, want.MD5, errMismatch)
 	}
-	r, err := b.NewReader(ctx, key, nil)
+	r, err := b.NewReader(ctx, key, asStored)
 	if err != nil {
 		return now, a.Metadata, err
 	}

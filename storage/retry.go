@@ -2,6 +2,8 @@ package storage
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -14,8 +16,15 @@ type Retry struct {
 	Attempts int           // calls in all; default 6, 1 means none again
 	Initial  time.Duration // mean of the first wait; default 100 ms
 	Max      time.Duration // largest mean wait; default 10 s
-	Elapsed  time.Duration // no new attempt after this; default 2 min
+	Elapsed  time.Duration // no new attempt after this; default 5 min
+	Timeout  time.Duration // of one attempt, besides a second for each MB to transfer; default 2 min
 }
+
+// slowest is the rate in bytes per second below which a transfer counts as stalled.
+const slowest = 1 << 20
+
+// errStalled means that an attempt got no answer in time. It is temporary.
+var errStalled = errors.New("store did not answer in time")
 
 func (r Retry) withDefaults() Retry {
 	if r.Attempts <= 0 {
@@ -28,19 +37,35 @@ func (r Retry) withDefaults() Retry {
 		r.Max = 10 * time.Second
 	}
 	if r.Elapsed <= 0 {
-		r.Elapsed = 2 * time.Minute
+		r.Elapsed = 5 * time.Minute
+	}
+	if r.Timeout <= 0 {
+		r.Timeout = 2 * time.Minute
 	}
 	return r
 }
 
+// attempt is the context of one try of an operation. The vendors' clients wait without end for a server that keeps
+// the connection open but says nothing.
+type attempt struct {
+	context.Context
+	timer   *time.Timer
+	timeout time.Duration
+}
+
+// expect gives the attempt the time to transfer that many bytes from now on.
+func (a *attempt) expect(bytes int64) {
+	a.timer.Reset(a.timeout + time.Duration(float64(bytes)/slowest*float64(time.Second)))
+}
+
 // do calls f until it succeeds, fails for good, or the bounds are reached, and returns its last error.
-func (r Retry) do(ctx context.Context, f func() error) error {
+func (r Retry) do(ctx context.Context, f func(a *attempt) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	var last error
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		last = f()
+		last = r.once(ctx, f)
 		if last != nil && (ctx.Err() != nil || !Temporary(last)) {
 			return struct{}{}, backoff.Permanent(last)
 		}
@@ -56,4 +81,16 @@ func (r Retry) do(ctx context.Context, f func() error) error {
 		return cause
 	}
 	return last
+}
+
+func (r Retry) once(ctx context.Context, f func(a *attempt) error) error {
+	tryCtx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(r.Timeout, func() { cancel(errStalled) })
+	defer timer.Stop()
+	err := f(&attempt{tryCtx, timer, r.Timeout})
+	if err != nil && ctx.Err() == nil && context.Cause(tryCtx) == errStalled {
+		return fmt.Errorf("%w: %v", errStalled, err)
+	}
+	return err
 }

@@ -15,7 +15,7 @@ import (
 func Stat(ctx context.Context, b *Bucket, key string) (Object, map[string]string, error) {
 	var o Object
 	var metadata map[string]string
-	err := b.retry.do(ctx, func() error {
+	err := b.retry.do(ctx, func(ctx *attempt) error {
 		a, err := b.Attributes(ctx, key)
 		if err == nil {
 			o, metadata = statOf(b, key, a), a.Metadata
@@ -59,7 +59,7 @@ func md5OfETag(etag string) []byte {
 
 // Delete removes an object. One that does not exist is no error, as a repeated call cannot tell.
 func Delete(ctx context.Context, b *Bucket, key string) error {
-	err := b.retry.do(ctx, func() error { return b.Bucket.Delete(ctx, key) })
+	err := b.retry.do(ctx, func(ctx *attempt) error { return b.Bucket.Delete(ctx, key) })
 	if err != nil && !IsNotExist(err) {
 		return wrap(b, "delete", key, err)
 	}

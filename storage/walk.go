@@ -10,7 +10,6 @@ import (
 	"time"
 
 	gcs "cloud.google.com/go/storage"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"gocloud.dev/blob"
@@ -147,7 +146,7 @@ func listPage(ctx context.Context, b *Bucket, o WalkOptions, at walkToken) (Page
 	}
 	var list []*blob.ListObject
 	var native []byte
-	err := b.retry.do(ctx, func() (err error) {
+	err := b.retry.do(ctx, func(ctx *attempt) (err error) {
 		list, native, err = b.ListPage(ctx, token, pageSize, lo)
 		return err
 	})
@@ -168,7 +167,6 @@ func objectOf(l *blob.ListObject) Object {
 	var own etagOf
 	var s3o s3types.Object
 	var gco gcs.ObjectAttrs
-	var azo container.BlobItem
 	switch {
 	case l.As(&own):
 		o.ETag = own.ETag
@@ -178,10 +176,6 @@ func objectOf(l *blob.ListObject) Object {
 		}
 	case l.As(&gco):
 		o.ETag = strconv.FormatInt(gco.Generation, 10)
-	case l.As(&azo):
-		if azo.Properties != nil && azo.Properties.ETag != nil {
-			o.ETag = trimETag(string(*azo.Properties.ETag))
-		}
 	}
 	return o
 }
