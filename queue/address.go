@@ -71,6 +71,11 @@ func parseAddress(s string) (*address, error) {
 	}
 	rest, query, _ := strings.Cut(rest, "?")
 	authority, path, _ := strings.Cut(rest, "/")
+	if authority != "" && !strings.Contains(authority, "@") && (strings.Contains(path, "@") || strings.HasPrefix(authority, ":")) {
+		// A slash or question mark in a password cuts it in two, and the
+		// messages below would show the halves.
+		return nil, fmt.Errorf("queue: redis address %s://...: no host; special characters of a password are percent-encoded", name)
+	}
 	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
 		user, password, hasPassword := strings.Cut(authority[:at], ":")
 		authority = authority[at+1:]
@@ -93,6 +98,9 @@ func parseAddress(s string) (*address, error) {
 	} else {
 		for host := range strings.SplitSeq(authority, ",") {
 			full, err := withPort(host, scheme.port)
+			if err != nil && strings.Contains(query, "@") {
+				return nil, fmt.Errorf("queue: redis address %s://...: malformed host; special characters of a password are percent-encoded", name)
+			}
 			if err != nil {
 				return nil, fmt.Errorf("queue: redis address %s://%s: %w", name, authority, err)
 			}
@@ -168,6 +176,8 @@ func (a *address) query(name, authority, query string) error {
 			a.sentinelUser = value
 		case key == "sentinel_password" && a.kind == sentinel:
 			a.sentinelPassword = value
+		case strings.Contains(key, "@"):
+			return fmt.Errorf("queue: redis address %s://...: special characters of a password are percent-encoded", name)
 		default:
 			return fmt.Errorf("queue: redis address %s://%s: unknown parameter %q", name, authority, key)
 		}

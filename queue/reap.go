@@ -14,9 +14,10 @@ type ReapReport struct {
 	Unleased int // active tasks without a lease: pending again
 	Broken   int // ids without a task behind them: removed
 	Stray    int // leases of tasks that are not active: removed
+	Due      int // tasks whose delay was over and that no worker had moved: pending again
 }
 
-// Total is how much was repaired.
+// Total is how much was repaired, which is everything but Due.
 func (r ReapReport) Total() int { return r.Expired + r.Unleased + r.Broken + r.Stray }
 
 // reapRule is when a lease counts as abandoned. asynq's workers renew every 5 s
@@ -32,7 +33,9 @@ var defaultReapRule = reapRule{grace: 5 * time.Second, steady: 12 * time.Second,
 // Reap puts tasks of dead workers back to the head of their queue, which does
 // not count as a retry, and removes broken entries, in all four queues. asynq's
 // own recovery takes up to two minutes, counts as a failure, and does not see
-// entries that have no lease or no task. Called every 5 to 10 seconds by one or
+// entries that have no lease or no task. It also moves what is due again, which
+// otherwise only workers do: a task handed back by the last worker to leave is
+// pending for whoever starts new ones. Called every 5 to 10 seconds by one or
 // more schedulers, it brings a task back 30 to 40 seconds after its worker was
 // killed. Called for the first time, it wants to see a lease unchanged for 12
 // seconds before it believes that its worker is dead.
@@ -45,20 +48,21 @@ func (c *Conn) reap(ctx context.Context, rule reapRule) (ReapReport, error) {
 	for priority := range jobs.Priorities {
 		keys := []string{
 			asynqKey(priority, "active"), asynqKey(priority, "lease"), asynqKey(priority, "pending"),
-			"pelmill:{" + jobs.QueueName(priority) + "}:leases",
+			"pelmill:{" + jobs.QueueName(priority) + "}:leases", asynqKey(priority, "retry"),
 		}
 		n, err := reapScript.Run(ctx, c.rdb, keys, asynqKey(priority, "t:"),
 			int(rule.grace.Seconds()), int(rule.steady.Seconds()), int(rule.silent.Seconds())).Int64Slice()
 		if err != nil {
 			return total, fail(fmt.Sprintf("reap priority %d", priority), err)
 		}
-		if len(n) != 4 {
-			return total, fmt.Errorf("queue: reap priority %d: %d numbers: want 4", priority, len(n))
+		if len(n) != 5 {
+			return total, fmt.Errorf("queue: reap priority %d: %d numbers: want 5", priority, len(n))
 		}
 		total.Expired += int(n[0])
 		total.Unleased += int(n[1])
 		total.Broken += int(n[2])
 		total.Stray += int(n[3])
+		total.Due += int(n[4])
 	}
 	return total, nil
 }

@@ -96,7 +96,7 @@ func (c *Conn) knows(ctx context.Context, priority int, id string) (bool, error)
 	s := &c.seen[priority]
 	if time.Since(s.at) > snapshotAge {
 		at := time.Now()
-		pipe := c.rdb.Pipeline()
+		pipe := c.rdb.TxPipeline()
 		lists := []*redis.StringSliceCmd{
 			pipe.LRange(ctx, asynqKey(priority, "pending"), 0, -1),
 			pipe.LRange(ctx, asynqKey(priority, "active"), 0, -1),
@@ -177,9 +177,9 @@ type Depth struct {
 // Waiting is what a window counts: tasks that will be, or are being, worked on.
 func (d Depth) Waiting() int64 { return d.Pending + d.Active + d.Retry + d.Scheduled }
 
-// Depth counts the tasks of a priority, in constant time.
+// Depth counts the tasks of a priority at one moment, in constant time.
 func (c *Conn) Depth(ctx context.Context, priority int) (Depth, error) {
-	pipe := c.rdb.Pipeline()
+	pipe := c.rdb.TxPipeline()
 	pending := pipe.LLen(ctx, asynqKey(priority, "pending"))
 	active := pipe.LLen(ctx, asynqKey(priority, "active"))
 	retry := pipe.ZCard(ctx, asynqKey(priority, "retry"))

@@ -12,9 +12,10 @@ if holder == ARGV[1] then
 elseif holder then
   return 0
 end
--- At least the clock in milliseconds, so that it rises even when Redis forgot.
+-- At least the clock in microseconds, so that it rises even when Redis forgot;
+-- exact in a double until the year 2255.
 local time = redis.call("TIME")
-local fence = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local fence = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local last = tonumber(redis.call("GET", KEYS[2]) or 0)
 if fence <= last then
   fence = last + 1

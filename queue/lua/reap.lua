@@ -1,7 +1,7 @@
 -- Puts the tasks of dead workers back and removes what is broken, in one queue.
--- KEYS  active, lease, pending, seen (hash: task to "score since")
+-- KEYS  active, lease, pending, seen (hash: task to "score since"), retry
 -- ARGV  prefix of task hashes, grace, steady, silent; seconds, see reap.go
--- Answers {expired, without lease, without hash, stray leases}.
+-- Answers {expired, without lease, without hash, stray leases, due again}.
 local grace, steady, silent = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local now = tonumber(redis.call("TIME")[1])
 local expired, unleased, broken, stray = 0, 0, 0, 0
@@ -55,10 +55,17 @@ for _, id in ipairs(redis.call("ZRANGE", KEYS[2], 0, -1)) do
   end
 end
 
+local due = redis.call("ZRANGEBYSCORE", KEYS[5], "-inf", now, "LIMIT", 0, 1000)
+for _, id in ipairs(due) do
+  redis.call("ZREM", KEYS[5], id)
+  redis.call("LPUSH", KEYS[3], id)
+  redis.call("HSET", ARGV[1] .. id, "state", "pending", "pending_since", string.format("%d000000000", now))
+end
+
 redis.call("DEL", KEYS[4])
 for i = 1, #keep, 2 do
   -- A full Redis may refuse; what was repaired above stays repaired.
   redis.pcall("HSET", KEYS[4], keep[i], keep[i + 1])
 end
 redis.call("EXPIRE", KEYS[4], 3600)
-return {expired, unleased, broken, stray}
+return {expired, unleased, broken, stray, #due}

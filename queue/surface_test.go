@@ -1,0 +1,422 @@
+package queue
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/pelmill/pelmill/jobs"
+)
+
+// surface is what must hold on every kind of Redis.
+var surface = []struct {
+	name string
+	test func(t *testing.T, c *Conn)
+}{
+	{"registry", testRegistry},
+	{"enqueue is idempotent", testEnqueue},
+	{"a half lost task does not block its id", testHalfLost},
+	{"withdraw leaves active tasks", testWithdraw},
+	{"an archived task revives", testRevive},
+	{"commit counts once", testCommit},
+	{"init replaces", testInit},
+	{"bitmaps of all sizes", testBitmaps},
+	{"lost data is noticed", testLost},
+	{"signal", testSignal},
+	{"forget leaves nothing", testForget},
+	{"flights", testFlights},
+	{"leader lock", testLead},
+	{"reap", testReap},
+	{"health", testHealth},
+	{"serve runs every task once, highest priority first", testServe},
+	{"failures are tried again, panics too", testRetry},
+	{"a task handed back returns at once and burns no attempt", testHandBack},
+	{"no more handlers than slots", testSlots},
+	{"shutdown hands back", testShutdown},
+	{"workers", testWorkers},
+}
+
+func testRegistry(t *testing.T, c *Conn) {
+	ctx := t.Context()
+	if target, err := c.Target(ctx, "a"); err != nil || target != "" {
+		t.Fatalf("target of an unknown job: %q, %v", target, err)
+	}
+	for _, target := range []string{"s3://x/y", "s3://x/z"} {
+		if err := c.Register(ctx, "a", target); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Register(ctx, "b", "file:///t"); err != nil {
+		t.Fatal(err)
+	}
+	all, err := c.Jobs(ctx)
+	if want := map[string]string{"a": "s3://x/z", "b": "file:///t"}; err != nil || !maps.Equal(all, want) {
+		t.Fatalf("jobs %v, %v: want %v", all, err, want)
+	}
+	for range 2 {
+		if err := c.Unregister(ctx, "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if target, err := c.Target(ctx, "b"); err != nil || target != "file:///t" {
+		t.Fatalf("target %q, %v", target, err)
+	}
+}
+
+func testEnqueue(t *testing.T, c *Conn) {
+	for p := range jobs.Priorities {
+		enqueue(t, c, p, task(p))
+		wantErr(t, c.Enqueue(t.Context(), p, task(p)), ErrQueued)
+		wantState(t, c, p, task(p), "pending")
+		wantDepth(t, c, p, Depth{Pending: 1})
+	}
+	for _, p := range []int{-1, jobs.Priorities} {
+		if err := c.Enqueue(t.Context(), p, task(9)); err == nil {
+			t.Errorf("priority %d was taken", p)
+		}
+	}
+	wantState(t, c, 0, task(9), "")
+}
+
+func testHalfLost(t *testing.T, c *Conn) {
+	enqueue(t, c, 1, task(1), task(2))
+	// What an eviction leaves: the hash without its place in the list.
+	if err := c.Redis().Del(t.Context(), asynqKey(1, "pending")).Err(); err != nil {
+		t.Fatal(err)
+	}
+	enqueue(t, c, 1, task(1))
+	wantErr(t, c.Enqueue(t.Context(), 1, task(1)), ErrQueued)
+	wantState(t, c, 1, task(2), "")
+	wantDepth(t, c, 1, Depth{Pending: 1})
+}
+
+// activate makes the queue's oldest task active, as a worker does.
+func activate(t *testing.T, c *Conn, priority int, lease time.Time) string {
+	t.Helper()
+	ctx := t.Context()
+	id, err := c.Redis().RPopLPush(ctx, asynqKey(priority, "pending"), asynqKey(priority, "active")).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Redis().HSet(ctx, asynqKey(priority, "t:"+id), "state", "active")
+	c.Redis().HDel(ctx, asynqKey(priority, "t:"+id), "pending_since")
+	if err := c.Redis().ZAdd(ctx, asynqKey(priority, "lease"), redis.Z{Score: float64(lease.Unix()), Member: id}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func testWithdraw(t *testing.T, c *Conn) {
+	ctx := t.Context()
+	var all []jobs.Task
+	for i := range 3 * withdrawBatch {
+		all = append(all, task(i))
+	}
+	enqueue(t, c, 2, all...)
+	active := activate(t, c, 2, time.Now().Add(time.Minute))
+	if active != task(0).ID() {
+		t.Fatalf("first out is %s", active)
+	}
+	if err := c.inspect.ArchiveTask(jobs.QueueName(2), task(5).ID()); err != nil {
+		t.Fatal(err)
+	}
+	n, err := c.Withdraw(ctx, 2, append(all[:450:450], task(100_000)))
+	if err != nil || n != 449 {
+		t.Fatalf("withdrew %d, %v: want 449", n, err)
+	}
+	wantDepth(t, c, 2, Depth{Pending: int64(len(all) - 450), Active: 1})
+	wantState(t, c, 2, task(0), "active")
+	wantState(t, c, 2, task(1), "")
+	wantState(t, c, 2, task(450), "pending")
+	if n, err := c.Withdraw(ctx, 2, all); err != nil || n != len(all)-450 {
+		t.Fatalf("withdrew %d, %v: want the other %d", n, err, len(all)-450)
+	}
+	enqueue(t, c, 2, task(1))
+}
+
+func testRevive(t *testing.T, c *Conn) {
+	enqueue(t, c, 0, task(1), task(2))
+	if err := c.inspect.ArchiveTask(jobs.QueueName(0), task(1).ID()); err != nil {
+		t.Fatal(err)
+	}
+	wantErr(t, c.Enqueue(t.Context(), 0, task(1)), ErrQueued)
+	wantState(t, c, 0, task(1), "archived")
+	wantDepth(t, c, 0, Depth{Pending: 1, Archived: 1})
+	if err := c.Revive(t.Context(), 0, task(1)); err != nil {
+		t.Fatal(err)
+	}
+	wantDepth(t, c, 0, Depth{Pending: 2})
+	wantErr(t, c.Revive(t.Context(), 0, task(2)), ErrQueued)
+	wantDepth(t, c, 0, Depth{Pending: 2})
+}
+
+func counts(n int64) jobs.Counts {
+	return jobs.Counts{Objects: n, Compressed: n - 1, Failed: 1, Mismatched: 1, BytesIn: n << 40, BytesRaw: n << 41, BytesOut: n << 39}
+}
+
+func commit(t testing.TB, c *Conn, job string, index int, n int64, want Committed) {
+	t.Helper()
+	if got, err := c.Commit(t.Context(), job, index, counts(n)); err != nil || got != want {
+		t.Fatalf("commit of chunk %d: %v, %v: want %v", index, got, err, want)
+	}
+}
+
+func wantProgress(t testing.TB, c *Conn, job string, done []byte, total jobs.Counts) {
+	t.Helper()
+	bits, got, ok, err := c.Progress(t.Context(), job)
+	if err != nil || !ok || !bytes.Equal(bits, done) || got != total {
+		t.Fatalf("progress %08b %+v %v %v: want %08b %+v", bits, got, ok, err, done, total)
+	}
+}
+
+func testCommit(t *testing.T, c *Conn) {
+	ctx := t.Context()
+	commit(t, c, "j", 0, 5, Lost)
+	if err := c.Init(ctx, "j", 10, nil, jobs.Counts{}); err != nil {
+		t.Fatal(err)
+	}
+	wantProgress(t, c, "j", []byte{0, 0}, jobs.Counts{})
+	var want jobs.Counts
+	for i, index := range []int{9, 0, 3} {
+		n := int64(10 * (i + 1))
+		commit(t, c, "j", index, n, First)
+		commit(t, c, "j", index, 99, Again)
+		want.Plus(counts(n))
+	}
+	wantProgress(t, c, "j", []byte{0b10010000, 0b01000000}, want)
+	for _, index := range []int{-1, 10, 1 << 30} {
+		if got, err := c.Commit(ctx, "j", index, counts(1)); err == nil {
+			t.Errorf("chunk %d of 10: %v", index, got)
+		}
+	}
+	for index, want := range map[int]bool{0: true, 1: false, 9: true, 10: false} {
+		if done, err := c.IsDone(ctx, "j", index); err != nil || done != want {
+			t.Errorf("chunk %d done: %v, %v: want %v", index, done, err, want)
+		}
+	}
+	wantProgress(t, c, "j", []byte{0b10010000, 0b01000000}, want)
+}
+
+func testInit(t *testing.T, c *Conn) {
+	ctx := t.Context()
+	if err := c.Init(ctx, "j", 20, nil, counts(3)); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, c, "j", 19, 5, First)
+	done := NewBitmap(12)
+	SetBit(done, 2)
+	if err := c.Init(ctx, "j", 12, done, counts(7)); err != nil {
+		t.Fatal(err)
+	}
+	wantProgress(t, c, "j", done, counts(7))
+	commit(t, c, "j", 2, 5, Again)
+	// Bits behind the last chunk are nobody's.
+	if err := c.Init(ctx, "j", 3, []byte{0xff}, jobs.Counts{}); err != nil {
+		t.Fatal(err)
+	}
+	wantProgress(t, c, "j", []byte{0b11100000}, jobs.Counts{})
+	if err := c.Init(ctx, "j", 3, []byte{0, 0}, jobs.Counts{}); err == nil {
+		t.Error("a bitmap longer than the chunks was taken")
+	}
+}
+
+func testBitmaps(t *testing.T, c *Conn) {
+	for _, n := range []int{0, 1, 7, 8, 9, 15, 16, 17, 1000} {
+		job := fmt.Sprintf("j%d", n)
+		if err := c.Init(t.Context(), job, n, nil, jobs.Counts{}); err != nil {
+			t.Fatal(err)
+		}
+		if n > 0 {
+			commit(t, c, job, n-1, 1, First)
+		}
+		done, _, ok, err := c.Progress(t.Context(), job)
+		if err != nil || !ok || len(done) != (n+7)/8 {
+			t.Fatalf("%d chunks: bitmap of %d bytes, %v, %v", n, len(done), ok, err)
+		}
+		for i := range n {
+			if Bit(done, i) != (i == n-1) {
+				t.Fatalf("%d chunks: bit %d is %v", n, i, Bit(done, i))
+			}
+		}
+		if Bit(done, len(done)*8) {
+			t.Fatal("a bit behind the end is set")
+		}
+	}
+}
+
+func testLost(t *testing.T, c *Conn) {
+	ctx := t.Context()
+	for _, part := range []string{"", "meta", "done", "counts"} {
+		if err := c.Init(ctx, "j", 10, nil, jobs.Counts{}); err != nil {
+			t.Fatal(err)
+		}
+		commit(t, c, "j", 4, 2, First)
+		if part == "" {
+			flush(t, c)
+		} else if err := c.Redis().Del(ctx, jobKey("j", part)).Err(); err != nil {
+			t.Fatal(err)
+		}
+		commit(t, c, "j", 5, 2, Lost)
+		if _, _, ok, err := c.Progress(ctx, "j"); err != nil || ok {
+			t.Fatalf("progress without %q: ok %v, %v", part, ok, err)
+		}
+	}
+	if done, err := c.IsDone(ctx, "nobody", 4); err != nil || done {
+		t.Fatalf("chunk of an unknown job done: %v, %v", done, err)
+	}
+}
+
+func testSignal(t *testing.T, c *Conn) {
+	ctx := t.Context()
+	if s, err := c.Signal(ctx, "j"); err != nil || s != "" {
+		t.Fatalf("signal %q, %v: want none", s, err)
+	}
+	if err := c.SetSignal(ctx, "j", jobs.Cancelled); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, c, "j", 0, 1, Lost) // a signal does not make a job
+	if err := c.Init(ctx, "j", 1, nil, jobs.Counts{}); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := c.Signal(ctx, "j"); err != nil || s != jobs.Cancelled {
+		t.Fatalf("signal %q, %v: want %q", s, err, jobs.Cancelled)
+	}
+}
+
+func testForget(t *testing.T, c *Conn) {
+	ctx := t.Context()
+	if err := c.Init(ctx, "j", 5000, nil, jobs.Counts{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SetSignal(ctx, "j", jobs.Paused); err != nil {
+		t.Fatal(err)
+	}
+	for chunk := range 600 {
+		if err := c.Begin(ctx, "j", chunk, []int{1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := c.Forget(ctx, "j"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left := keys(t, c, "*{j}*"); len(left) > 0 {
+		t.Fatalf("left: %v", left)
+	}
+}
+
+func testFlights(t *testing.T, c *Conn) {
+	ctx := t.Context()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(chunk int, want map[int]int) {
+		t.Helper()
+		if got, err := c.Flights(ctx, "j", chunk); err != nil || !maps.Equal(got, want) {
+			t.Fatalf("flights of chunk %d: %v, %v: want %v", chunk, got, err, want)
+		}
+	}
+	want(0, map[int]int{})
+	check(c.Begin(ctx, "j", 0, nil))
+	check(c.Begin(ctx, "j", 0, []int{0, 1, 2}))
+	check(c.Begin(ctx, "j", 1, []int{0}))
+	check(c.End(ctx, "j", 0, []int{1}))
+	want(0, map[int]int{0: 1, 2: 1}) // the process died here
+	check(c.Begin(ctx, "j", 0, []int{2}))
+	want(0, map[int]int{0: 1, 2: 2})
+	check(c.End(ctx, "j", 0, []int{0, 1, 2}))
+	check(c.End(ctx, "j", 0, []int{0}))
+	check(c.End(ctx, "j", 0, nil))
+	want(0, map[int]int{})
+	want(1, map[int]int{0: 1})
+	if ttl := c.Redis().TTL(ctx, jobKey("j", "flight:1")).Val(); ttl < 24*time.Hour {
+		t.Errorf("a flight is remembered for %v", ttl)
+	}
+	check(c.End(ctx, "j", 1, []int{0}))
+	if left := keys(t, c, "*{j}*"); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func testLead(t *testing.T, c *Conn) {
+	ctx := t.Context()
+	lead := func(holder string, ttl time.Duration) int64 {
+		t.Helper()
+		fence, ok, err := c.Lead(ctx, "job:1", holder, ttl)
+		if err != nil || ok != (fence > 0) {
+			t.Fatal(fence, ok, err)
+		}
+		return fence
+	}
+	a := lead("a", time.Minute)
+	if a == 0 || lead("a", time.Minute) != a {
+		t.Fatal("the holder cannot renew")
+	}
+	if lead("b", time.Minute) != 0 {
+		t.Fatal("two holders")
+	}
+	if _, ok, _ := c.Lead(ctx, "job:2", "b", time.Minute); !ok {
+		t.Fatal("locks are not independent")
+	}
+	if err := c.Resign(ctx, "job:1", "b"); err != nil || lead("b", time.Minute) != 0 {
+		t.Fatal("somebody else resigned for the holder", err)
+	}
+	if err := c.Resign(ctx, "job:1", "a"); err != nil {
+		t.Fatal(err)
+	}
+	b := lead("b", 50*time.Millisecond)
+	if b <= a {
+		t.Fatalf("fence %d after %d", b, a)
+	}
+	var again int64
+	until(t, "the lock of b expires", func() bool { again = lead("a", time.Minute); return again > 0 })
+	if again <= b {
+		t.Fatalf("fence %d after %d", again, b)
+	}
+	flush(t, c)
+	if fence := lead("b", time.Minute); fence <= again {
+		t.Fatalf("fence %d after %d and a loss of all data", fence, again)
+	}
+	if _, _, err := c.Lead(ctx, "job:1", "a", 0); err == nil {
+		t.Error("a lock for no time was given")
+	}
+}
+
+func testHealth(t *testing.T, c *Conn) {
+	ctx := t.Context()
+	if err := c.Ping(ctx); err != nil {
+		t.Fatal(err)
+	}
+	used, max, err := c.Memory(ctx)
+	if err != nil || max != 0 || (used == 0) != c.Embedded() {
+		t.Errorf("memory %d of %d, %v", used, max, err)
+	}
+	if policy, err := c.Policy(ctx); err != nil || policy != "noeviction" {
+		t.Errorf("policy %q, %v", policy, err)
+	}
+	if skew, err := c.Clock(ctx); err != nil || skew.Abs() > time.Minute {
+		t.Errorf("clock %v off, %v", skew, err)
+	}
+	version, err := c.Version(ctx)
+	if err != nil || (version == "") != c.Embedded() {
+		t.Errorf("version %q, %v", version, err)
+	}
+	if s := c.String(); strings.Contains(s, "p/w") || strings.Contains(s, "p%2F") {
+		t.Errorf("the password is in %q", s)
+	}
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := c.Enqueue(cancelled, 0, task(0)); err == nil {
+		t.Error("enqueued although the context had ended")
+	}
+}
