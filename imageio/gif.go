@@ -83,7 +83,7 @@ func walkGIF(data []byte, width, height, most int) (gifWalk, error) {
 			const graphicControl = 0xf9
 			if i+4 <= len(data) && data[i+1] == graphicControl {
 				dispose = data[i+3] >> 2 & 7
-				w.clear = w.clear || data[i+3]&1 != 0 || dispose == gif.DisposalBackground
+				w.clear = w.clear || data[i+3]&1 != 0 || dispose >= gif.DisposalBackground
 			}
 			i += 2
 		case 0x2c: // image descriptor

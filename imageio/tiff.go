@@ -332,8 +332,8 @@ func (t *tiffPage) checkBlocks() error {
 		if t.bits != 1 || t.samples != 1 {
 			return rejected("tiff", "fax compression with %d samples of %d bits", t.samples, t.bits)
 		}
-		if t.compression == tiffG3 && t.value(tagT4Options, 0)&1 != 0 {
-			return unsupported("tiff", "two-dimensional fax compression of group 3 is not read")
+		if t.compression == tiffG3 && t.value(tagT4Options, 0) != 0 {
+			return unsupported("tiff", "fax compression of group 3 in two dimensions or with padding is not read")
 		}
 	default:
 		return unsupported("tiff", "compression %d is not read", t.compression)
