@@ -1,0 +1,276 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/storage"
+)
+
+const (
+	firstDelay = time.Second // after an error, doubled up to mostDelay
+	mostDelay  = time.Minute
+	hearEvery  = 2 * time.Second // control.json is read, or every two ticks if that is shorter
+)
+
+// drive is one job under this scheduler's lead.
+type drive struct {
+	s       *Scheduler
+	log     *slog.Logger
+	f       folder
+	spec    jobs.Spec
+	tools   tools
+	control jobs.Control
+	heard   time.Time // control was read
+	state   jobs.StateRecord
+}
+
+// drive takes a job to its end. Everything is read from storage at the start and
+// again after every error, so it does not matter which process did the phases
+// before. It returns nil when the job needs no more driving.
+func (s *Scheduler) drive(ctx context.Context, log *slog.Logger, id, target string) error {
+	b, err := s.buckets.Open(ctx, target)
+	if err != nil {
+		return err
+	}
+	delay := firstDelay
+	for {
+		d := &drive{s: s, log: log, f: folder{b: b, id: id, before: s.before}}
+		began := time.Now()
+		err := d.run(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		if errors.Is(err, errKilled) {
+			return err
+		}
+		log.Warn("job does not move", "state", d.state.State, "error", err)
+		if time.Since(began) > mostDelay {
+			delay = firstDelay
+		}
+		d.note(ctx, err.Error())
+		sleep(ctx, delay)
+		delay = min(2*delay, mostDelay)
+	}
+}
+
+// errKilled is what tests let a write fail with, to stand for the end of the
+// process.
+var errKilled = errors.New("scheduler: killed")
+
+var (
+	errCancel = errors.New("scheduler: the job was cancelled")
+	errAgain  = errors.New("scheduler: chunks were counted whose records are gone; they are done again")
+)
+
+// run goes from where storage says that the job is to its end.
+func (d *drive) run(ctx context.Context) error {
+	var ok bool
+	var err error
+	if d.spec, ok, err = getJSON[jobs.Spec](ctx, d.f.b, jobs.SpecKey(d.f.id)); err != nil {
+		return err
+	}
+	if !ok {
+		d.log.Warn("registered job has no specification, leaving it", "target", d.f.b.URL)
+		return d.s.conn.Unregister(ctx, d.f.id)
+	}
+	if d.state, _, err = getJSON[jobs.StateRecord](ctx, d.f.b, jobs.StateKey(d.f.id)); err != nil {
+		return err
+	}
+	if err := d.hear(ctx, true); err != nil {
+		return err
+	}
+	if ended, err := d.ended(ctx); ended || err != nil {
+		return err
+	}
+	if d.tools, err = parseTools(d.s.opts.Codecs, &d.spec); err != nil {
+		return d.finish(ctx, ending{state: jobs.Failed, reason: err.Error()})
+	}
+	plan, ok, err := getJSON[jobs.Plan](ctx, d.f.b, jobs.PlanKey(d.f.id))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		plan, err = d.prepare(ctx)
+		switch {
+		case errors.Is(err, errCancel):
+			return d.finish(ctx, ending{state: jobs.Cancelled})
+		case err != nil && ctx.Err() == nil && !passing(err):
+			return d.finish(ctx, ending{state: jobs.Failed, reason: err.Error()})
+		case err != nil:
+			return err
+		}
+	}
+	return d.work(ctx, &plan)
+}
+
+// passing reports whether what failed may go well later. It asks about
+// preparing only; a job that runs is not given up for an error of storage.
+func passing(err error) bool {
+	var moved *storage.ExistsError // a part, by a scheduler that lost its lead
+	return storage.Temporary(err) || errors.Is(err, queue.ErrUnreachable) || errors.Is(err, queue.ErrFull) ||
+		errors.Is(err, errPlanned) || errors.Is(err, errKilled) || errors.As(err, &moved)
+}
+
+// hear reads control.json, unless it was read a moment ago.
+func (d *drive) hear(ctx context.Context, now bool) error {
+	if !now && time.Since(d.heard) < min(hearEvery, 2*d.s.opts.Tick) {
+		return nil
+	}
+	control, ok, err := getJSON[jobs.Control](ctx, d.f.b, jobs.ControlKey(d.f.id))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		// The submission ended between the specification and this.
+		if control.Want = jobs.WantPause; d.spec.AutoStart {
+			control.Want = jobs.WantRun
+		}
+	}
+	d.control, d.heard = control, time.Now()
+	return nil
+}
+
+// priority is the job's as of now.
+func (d *drive) priority() int {
+	if p := d.control.Priority; p != nil && *p >= 0 && *p < jobs.Priorities {
+		return *p
+	}
+	return d.spec.Priority
+}
+
+// set writes the state where it changed.
+func (d *drive) set(ctx context.Context, state jobs.State, reason string) error {
+	if d.state.State == state && d.state.Reason == reason && !d.state.At.IsZero() {
+		return nil
+	}
+	next := d.state
+	next.State, next.Reason = state, reason
+	return d.write(ctx, next)
+}
+
+func (d *drive) write(ctx context.Context, next jobs.StateRecord) error {
+	next.Leader, next.At, next.Heard = d.s.opts.Holder, time.Now().UTC(), d.control.At
+	if err := d.f.putJSON(ctx, jobs.StateKey(d.f.id), next, true); err != nil {
+		return err
+	}
+	if next.State != d.state.State {
+		d.log.Info("job is "+string(next.State), "reason", next.Reason)
+	}
+	d.state = next
+	return nil
+}
+
+// note writes down why a job does not move, if it can.
+func (d *drive) note(ctx context.Context, reason string) {
+	if d.state.State == "" || d.state.State.Terminal() {
+		return
+	}
+	if err := d.set(ctx, d.state.State, reason); err != nil {
+		d.log.Debug("cannot write the state", "error", err)
+	}
+}
+
+// ended deals with a job that has a report: nothing is left to do, or it failed
+// and the operator wants it to go on.
+func (d *drive) ended(ctx context.Context) (bool, error) {
+	report, ok, err := getJSON[jobs.Report](ctx, d.f.b, jobs.ReportKey(d.f.id))
+	if err != nil || !ok {
+		return false, err
+	}
+	if report.State != jobs.Failed || d.control.Want != jobs.WantRun || d.control.At.Equal(d.state.Heard) {
+		return true, d.leave(ctx, report)
+	}
+	d.log.Info("failed job goes on", "force", d.control.Force)
+	if err := storage.Delete(ctx, d.f.b, jobs.ReportKey(d.f.id)); err != nil {
+		return false, err
+	}
+	next := d.state
+	next.State, next.Reason, next.Limit, next.Finished = jobs.Preparing, "", false, time.Time{}
+	return false, d.write(ctx, next)
+}
+
+// leave removes an ended job from Redis.
+func (d *drive) leave(ctx context.Context, report jobs.Report) error {
+	if d.state.State != report.State {
+		next := d.state
+		next.State, next.Reason, next.Finished = report.State, report.Reason, report.Finished
+		if err := d.write(ctx, next); err != nil {
+			return err
+		}
+	}
+	if err := d.s.conn.Forget(ctx, d.f.id); err != nil {
+		return err
+	}
+	return d.s.conn.Unregister(ctx, d.f.id)
+}
+
+// prepare lists and plans, and looks meanwhile whether the job is cancelled.
+func (d *drive) prepare(ctx context.Context) (plan jobs.Plan, err error) {
+	if d.control.Want == jobs.WantCancel {
+		return plan, errCancel
+	}
+	if err := d.set(ctx, jobs.Preparing, "waits for other jobs to be prepared"); err != nil {
+		return plan, err
+	}
+	release, err := d.s.acquire(ctx)
+	if err != nil {
+		return plan, err
+	}
+	defer release()
+	if err := d.set(ctx, jobs.Preparing, ""); err != nil {
+		return plan, err
+	}
+	pctx, cancel := context.WithCancelCause(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		for sleep(pctx, hearEvery); pctx.Err() == nil; sleep(pctx, hearEvery) {
+			c, _, err := getJSON[jobs.Control](pctx, d.f.b, jobs.ControlKey(d.f.id))
+			if err == nil && c.Want == jobs.WantCancel {
+				cancel(errCancel)
+			}
+		}
+	}()
+	defer func() {
+		if context.Cause(pctx) == errCancel {
+			err = errCancel
+		}
+		cancel(nil)
+		<-watched
+	}()
+	source, err := d.s.buckets.Open(pctx, d.spec.Source)
+	if err != nil {
+		return plan, err
+	}
+	at, err := prepare(pctx, d.f, &d.spec, d.tools.extension(), source)
+	if err != nil {
+		return plan, fmt.Errorf("scheduler: list the source: %w", err)
+	}
+	d.log.Info("source is listed", "objects", at.Objects, "bytes", at.Bytes, "filtered", at.Filtered)
+	p := &planning{
+		folder: &d.f, spec: &d.spec, tools: d.tools, source: source, target: d.f.b, at: at, slots: d.s.planSlots(),
+		all: parts(d.f.b, at.Parts, func(n int) string { return jobs.ManifestKey(d.f.id, n) }),
+	}
+	if plan, err = p.plan(pctx); err != nil {
+		return plan, fmt.Errorf("scheduler: plan: %w", err)
+	}
+	d.tools = p.tools
+	d.log.Info("job is planned", "objects", plan.Objects, "skipped", plan.Skipped, "chunks", len(plan.Chunks))
+	return plan, nil
+}
+
+// acquire waits for one of the few places for what needs much memory.
+func (s *Scheduler) acquire(ctx context.Context) (release func(), err error) {
+	select {
+	case s.heavy <- struct{}{}:
+		return func() { <-s.heavy }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}

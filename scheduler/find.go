@@ -1,0 +1,200 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"iter"
+	"strings"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// findings is what the plan knows of each line of a manifest, a bit each: a
+// hundred million lines are 50 MB.
+type findings struct {
+	done       bitset // its result is there
+	shared     bitset // needs a full target name
+	oldDefault bitset // an earlier result of ours has the default name
+	oldFull    bitset // ... the full name
+
+	doneObjects, doneBytes int64
+	collisions             int64
+}
+
+// candidate is a line that is done if its target is as recorded.
+const candidateSize = 8 + 8 + 8 + 16 // line, target size, source size, MD5
+
+// find joins a manifest with the records of earlier jobs and with one listing
+// of the target.
+func find(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, specs []jobs.Spec) (*findings, error) {
+	f := &findings{}
+	var check sorter // candidates by target key
+	defer check.close()
+	checked, err := f.join(ctx, spec, extension, target, all, specs, &check)
+	if err != nil || checked == 0 {
+		return f, err
+	}
+	in, err := check.sorted()
+	if err != nil {
+		return nil, err
+	}
+	return f, f.confirm(ctx, target, in)
+}
+
+// join fills everything but the done bits of lines whose target has to be
+// looked up; those go to check.
+func (f *findings) join(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, specs []jobs.Spec, check *sorter) (checked int64, err error) {
+	ledger, err := openLedger(ctx, target, specs)
+	if err != nil {
+		return 0, err
+	}
+	defer ledger.close()
+	var names claims
+	mark := func(line int64) {
+		if !f.shared.has(line) {
+			f.shared.set(line)
+			f.collisions++
+		}
+	}
+	old, more, err := ledger.next()
+	if err != nil {
+		return 0, err
+	}
+	elsewhere := func() error {
+		if hasName(old.records, extension) {
+			names.meet(old.key, earlierLine, mark)
+		}
+		old, more, err = ledger.next()
+		return err
+	}
+	line := int64(-1)
+	err = all(ctx, func(e jobs.Entry) error {
+		line++
+		if line%4096 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		for more && old.key < e.Key {
+			if err := elsewhere(); err != nil {
+				return err
+			}
+		}
+		names.meet(e.Key, line, mark)
+		if !more || old.key != e.Key {
+			return nil
+		}
+		lookUp, err := f.match(spec, extension, e, line, old.records, check)
+		if err != nil {
+			return err
+		}
+		if lookUp {
+			checked++
+		}
+		old, more, err = ledger.next()
+		return err
+	})
+	for err == nil && more && names.concerns(old.key) {
+		err = elsewhere()
+	}
+	return checked, err
+}
+
+// hasName reports whether records say, or do not deny, that a result with the
+// codec's extension exists.
+func hasName(records []record, extension string) bool {
+	for _, r := range records {
+		if r.Target == "" || strings.HasSuffix(r.Target, extension) {
+			return true
+		}
+	}
+	return false
+}
+
+// match looks at the records of one line; true means that its target has to be
+// looked up.
+func (f *findings) match(spec *jobs.Spec, extension string, e jobs.Entry, line int64, records []record, check *sorter) (bool, error) {
+	for _, r := range records {
+		if r.Outcome != jobs.Compressed {
+			continue
+		}
+		if r.Target == jobs.Stem(e.Key)+extension {
+			f.oldDefault.set(line)
+		}
+		if r.Target == e.Key+extension {
+			f.oldFull.set(line)
+		}
+	}
+	if e.Missing {
+		return false, nil
+	}
+	r, ok := valid(records, spec.Fingerprint(e), spec.Larger == "copy")
+	if !ok {
+		return false, nil
+	}
+	if r.Target == "" {
+		f.finish(line, e.Size)
+		return false, nil
+	}
+	size := r.TargetSize
+	if size == 0 && r.Outcome == jobs.Kept {
+		size = r.Size
+	}
+	var v [candidateSize]byte
+	binary.BigEndian.PutUint64(v[0:], uint64(line))
+	binary.BigEndian.PutUint64(v[8:], uint64(size))
+	binary.BigEndian.PutUint64(v[16:], uint64(max(e.Size, 0)))
+	n := 24
+	if sum, err := hex.DecodeString(r.TargetMD5); err == nil && len(sum) == 16 {
+		n += copy(v[24:], sum)
+	}
+	return true, check.add([]byte(r.Target), v[:n])
+}
+
+func (f *findings) finish(line, size int64) {
+	f.done.set(line)
+	f.doneObjects++
+	f.doneBytes += max(size, 0)
+}
+
+// confirm merges the candidates with a listing of the target.
+func (f *findings) confirm(ctx context.Context, target *storage.Bucket, in stream) error {
+	p, ok, err := in.next()
+	if err != nil || !ok {
+		return err
+	}
+	after := before(string(p.key))
+	next, stop := iter.Pull2(objects(ctx, target, after))
+	defer stop()
+	o, err, more := next()
+	for ok && more && err == nil {
+		switch key := string(p.key); {
+		case o.Key < key:
+			o, err, more = next()
+			continue
+		case o.Key == key && o.Size == int64(binary.BigEndian.Uint64(p.value[8:])) &&
+			(o.MD5 == nil || len(p.value) == 24 || string(o.MD5) == string(p.value[24:])):
+			f.finish(int64(binary.BigEndian.Uint64(p.value)), int64(binary.BigEndian.Uint64(p.value[16:])))
+		}
+		if p, ok, err = in.next(); err != nil {
+			return err
+		}
+	}
+	if storage.IsNotExist(err) && !storage.Unreachable(err) {
+		return nil
+	}
+	return err
+}
+
+// before gives a key that sorts before k: its folder.
+func before(k string) string { return k[:strings.LastIndexByte(k, '/')+1] }
+
+// target completes an entry with where its result goes.
+func (f *findings) target(e *jobs.Entry, line int64, extension string) {
+	if f.shared.has(line) {
+		e.Target = e.Key + extension
+		e.Replace = f.oldFull.has(line)
+		return
+	}
+	e.Replace = f.oldDefault.has(line)
+}

@@ -1,0 +1,305 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// record is what the ledger needs of a [jobs.Result].
+type record struct {
+	Key          string       `json:"key"`
+	Size         int64        `json:"size"`
+	Outcome      jobs.Outcome `json:"outcome"`
+	Target       string       `json:"target,omitempty"`
+	TargetSize   int64        `json:"target_size,omitempty"`
+	TargetMD5    string       `json:"target_md5,omitempty"`
+	Fingerprint  string       `json:"fingerprint,omitempty"`
+}
+
+// openAtOnce is the number of earlier jobs whose records are read side by side.
+// The records of all older ones go through a sort on the local disk first.
+const openAtOnce = 8
+
+// earlier gives the ids of the jobs of a target that came before this one and
+// have the same source, newest first.
+func earlier(ctx context.Context, b *storage.Bucket, spec *jobs.Spec) ([]jobs.Spec, error) {
+	ids, err := jobIDs(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	var out []jobs.Spec
+	err = inOrder(ctx, len(ids), func(ctx context.Context, i int) (*jobs.Spec, error) {
+		if ids[i] == spec.ID {
+			return nil, nil
+		}
+		s, ok, err := getJSON[jobs.Spec](ctx, b, jobs.SpecKey(ids[i]))
+		if err != nil || !ok {
+			return nil, err
+		}
+		return &s, nil
+	}, func(_ int, s *jobs.Spec) error {
+		if s != nil && s.Source == spec.Source {
+			out = append(out, *s)
+		}
+		return nil
+	})
+	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
+		out[i], out[j] = out[j], out[i]
+	}
+	return out, err
+}
+
+// records gives the lines of a job's records that are JSON of a [jobs.Result],
+// in key order: of the merged files where the job is finished, else of its
+// shards and, for chunks without one, of what workers left of them.
+func records(ctx context.Context, b *storage.Bucket, id string) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		fn := func(line []byte) error {
+			if !yield(line, nil) {
+				return errEnough
+			}
+			return nil
+		}
+		report, ok, err := getJSON[jobs.Report](ctx, b, jobs.ReportKey(id))
+		switch {
+		case err != nil:
+		case ok && len(report.Results) > 0:
+			for _, key := range report.Results {
+				if err = rawLines(ctx, b, key, fn); err != nil {
+					break
+				}
+			}
+		case !ok || report.Attempted > 0:
+			err = shardLines(ctx, b, id, fn)
+		}
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(nil, err)
+		}
+	}
+}
+
+// shardLines gives the lines of all shards without their headers, and of the
+// partial records of chunks without a shard.
+func shardLines(ctx context.Context, b *storage.Bucket, id string, fn func(line []byte) error) error {
+	type chunk struct {
+		n   int
+		key string
+	}
+	done, err := shards(ctx, b, id)
+	if err != nil {
+		return err
+	}
+	var part []int
+	err = walk(ctx, b, jobs.Dir(id)+"partial/", "", func(o storage.Object) error {
+		if n, ok := jobs.ParseResultKey(o.Key); ok {
+			part = append(part, n)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var all []chunk
+	for len(done)+len(part) > 0 {
+		switch {
+		case len(part) == 0 || len(done) > 0 && done[0] <= part[0]:
+			if len(part) > 0 && part[0] == done[0] {
+				part = part[1:]
+			}
+			all = append(all, chunk{done[0], jobs.ResultKey(id, done[0])})
+			done = done[1:]
+		default:
+			all = append(all, chunk{part[0], jobs.PartialKey(id, part[0])})
+			part = part[1:]
+		}
+	}
+	return inOrder(ctx, len(all), func(ctx context.Context, i int) (lines [][]byte, err error) {
+		err = rawLines(ctx, b, all[i].key, func(line []byte) error {
+			if !isHeader(line) {
+				lines = append(lines, append([]byte(nil), line...))
+			}
+			return nil
+		})
+		if storage.IsNotExist(err) && !storage.Unreachable(err) {
+			return nil, nil // a partial object that became a shard meanwhile
+		}
+		return lines, err
+	}, func(_ int, lines [][]byte) error {
+		for _, line := range lines {
+			if err := fn(line); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// isHeader tells the line of a [jobs.Shard] from that of a [jobs.Result].
+func isHeader(line []byte) bool {
+	const start = `{"job":`
+	return len(line) >= len(start) && string(line[:len(start)]) == start
+}
+
+// past is the records of one key, newest first.
+type past struct {
+	key     string
+	records []record
+}
+
+// ledger gives the records of all earlier jobs by key. close must be called.
+type ledger struct {
+	heads []ledgerHead // newest job first
+	older sorter
+}
+
+type ledgerHead struct {
+	rec  record
+	ok   bool
+	next func() (record, error, bool)
+	stop func()
+}
+
+// openLedger opens the records of jobs, given newest first.
+func openLedger(ctx context.Context, b *storage.Bucket, specs []jobs.Spec) (*ledger, error) {
+	l := &ledger{}
+	for i, s := range specs {
+		if i < openAtOnce {
+			l.open(decoded(records(ctx, b, s.ID)))
+			continue
+		}
+		for rec, err := range decoded(records(ctx, b, s.ID)) {
+			var value []byte
+			if err == nil {
+				value, err = json.Marshal(&rec)
+			}
+			if err == nil {
+				err = l.older.add([]byte(rec.Key), value)
+			}
+			if err != nil {
+				l.close()
+				return nil, err
+			}
+		}
+	}
+	if len(specs) > openAtOnce {
+		in, err := l.older.sorted()
+		if err != nil {
+			l.close()
+			return nil, err
+		}
+		l.open(func(yield func(record, error) bool) {
+			for {
+				p, ok, err := in.next()
+				var rec record
+				if err == nil && ok {
+					err = json.Unmarshal(p.value, &rec)
+				}
+				if !ok && err == nil || !yield(rec, err) || err != nil {
+					return
+				}
+			}
+		})
+	}
+	for i := range l.heads {
+		if err := l.heads[i].advance(); err != nil {
+			l.close()
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// decoded parses lines, and leaves out what says nothing of a result.
+func decoded(lines iter.Seq2[[]byte, error]) iter.Seq2[record, error] {
+	return func(yield func(record, error) bool) {
+		for line, err := range lines {
+			var rec record
+			if err == nil {
+				err = json.Unmarshal(line, &rec)
+			}
+			if err != nil {
+				yield(rec, fmt.Errorf("scheduler: records of an earlier job: %w", err))
+				return
+			}
+			if rec.Key != "" && !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (l *ledger) open(seq iter.Seq2[record, error]) {
+	h := ledgerHead{}
+	h.next, h.stop = iter.Pull2(seq)
+	l.heads = append(l.heads, h)
+}
+
+func (h *ledgerHead) advance() error {
+	rec, err, ok := h.next()
+	if err != nil {
+		return err
+	}
+	h.rec, h.ok = rec, ok
+	return nil
+}
+
+// next gives the records of the next key.
+func (l *ledger) next() (p past, ok bool, err error) {
+	for i := range l.heads {
+		if h := &l.heads[i]; h.ok && (!ok || h.rec.Key < p.key) {
+			p.key, ok = h.rec.Key, true
+		}
+	}
+	for i := range l.heads {
+		h := &l.heads[i]
+		for h.ok && h.rec.Key == p.key {
+			p.records = append(p.records, h.rec)
+			if err := h.advance(); err != nil {
+				return past{}, false, err
+			}
+			if h.ok && h.rec.Key < p.key {
+				return past{}, false, fmt.Errorf("scheduler: records of an earlier job are not in key order: %q after %q", h.rec.Key, p.key)
+			}
+		}
+	}
+	return p, ok, nil
+}
+
+func (l *ledger) close() {
+	for i := range l.heads {
+		l.heads[i].stop()
+	}
+	l.older.close()
+}
+
+// valid gives the newest record that says that the work with this fingerprint
+// is done, if its result is still there, which the caller looks up. A record
+// whose target a newer one of the same key took over says nothing.
+func valid(records []record, fingerprint string, copies bool) (rec record, ok bool) {
+	var taken []string
+	for _, r := range records {
+		if r.Outcome != jobs.Compressed && r.Outcome != jobs.Kept {
+			continue
+		}
+		free := true
+		for _, t := range taken {
+			free = free && t != r.Target
+		}
+		if !free {
+			continue
+		}
+		if r.Fingerprint == fingerprint && !(copies && r.Outcome == jobs.Kept && r.Target == "") {
+			return r, true
+		}
+		if r.Target != "" {
+			taken = append(taken, r.Target)
+		}
+	}
+	return record{}, false
+}

@@ -1,0 +1,426 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/storage"
+)
+
+const (
+	partEntries  = 100_000   // of a part of a manifest, to the next page of the listing
+	frameEntries = 1000      // of a frame in a part
+	listedAtMost = 1_000_000 // objects between two checkpoints of a listing, whatever the filters leave
+	statAtMost   = 1000      // entries of a given manifest that are asked for one by one
+)
+
+// listing is how far the listing of a source has come: listing.json.
+type listing struct {
+	Parts    int       `json:"parts"`              // of the manifest, written
+	Token    []byte    `json:"token,omitempty"`    // of the listing, right after the last part
+	LastKey  string    `json:"last_key,omitempty"` // of the last part
+	Objects  int64     `json:"objects"`
+	Bytes    int64     `json:"bytes"`
+	Filtered int64     `json:"filtered"`
+	Done     bool      `json:"done,omitempty"`
+	At       time.Time `json:"at"`
+}
+
+// given says how large a user's manifest is: given/index.json.
+type given struct {
+	Parts   int   `json:"parts"`
+	Entries int64 `json:"entries"`
+	Lacking int64 `json:"lacking"` // entries without etag, which the source is asked for
+}
+
+func givenIndexKey(id string) string { return jobs.Dir(id) + jobs.Given + "index.json" }
+
+// partWriter cuts entries into parts of frames.
+type partWriter struct {
+	put     func(part int, data []byte) error
+	lines   storage.Lines
+	frame   []jobs.Entry
+	entries int // of the part
+	parts   int // written
+}
+
+func (w *partWriter) add(e jobs.Entry) error {
+	w.entries++
+	w.frame = append(w.frame, e)
+	if len(w.frame) < frameEntries {
+		return nil
+	}
+	return w.endFrame()
+}
+
+func (w *partWriter) endFrame() error {
+	if len(w.frame) == 0 {
+		return nil
+	}
+	_, _, err := storage.Frame(&w.lines, w.frame)
+	w.frame = w.frame[:0]
+	return err
+}
+
+// end writes the part, unless it is empty.
+func (w *partWriter) end() error {
+	if err := w.endFrame(); err != nil || w.entries == 0 {
+		return err
+	}
+	if err := w.put(w.parts, w.lines.Bytes()); err != nil {
+		return err
+	}
+	w.parts++
+	w.entries = 0
+	w.lines.Reset()
+	return nil
+}
+
+// entries gives the entries of a manifest in key order, as often as it is called.
+type entries func(ctx context.Context, fn func(jobs.Entry) error) error
+
+// parts is a manifest in storage.
+func parts(b *storage.Bucket, n int, key func(part int) string) entries {
+	return func(ctx context.Context, fn func(jobs.Entry) error) error {
+		for i := range n {
+			got, err := storage.Get(ctx, b, key(i), largest, nil)
+			if err != nil {
+				return err
+			}
+			if err := storage.DecodeLines(got.Data, fn); err != nil {
+				return fmt.Errorf("scheduler: %s: %w", key(i), err)
+			}
+		}
+		return nil
+	}
+}
+
+// spool is a manifest on the local disk.
+func spool(s *sorter) entries {
+	return func(ctx context.Context, fn func(jobs.Entry) error) error {
+		in, err := s.sorted()
+		if err != nil {
+			return err
+		}
+		for n := 0; ; n++ {
+			p, ok, err := in.next()
+			if err != nil || !ok {
+				return err
+			}
+			var e jobs.Entry
+			if err := json.Unmarshal(p.value, &e); err != nil {
+				return fmt.Errorf("scheduler: sorted manifest: %w", err)
+			}
+			if n%4096 == 0 && ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err := fn(e); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// sortManifest reads a user's manifest into a sorter, one entry a key, the
+// first of equal ones.
+func sortManifest(s *sorter, parse func(fn func(jobs.Entry) error) error) error {
+	return parse(func(e jobs.Entry) error {
+		if ours(e.Key) {
+			return nil
+		}
+		value, err := json.Marshal(&e)
+		if err != nil {
+			return err
+		}
+		return s.add([]byte(e.Key), value)
+	})
+}
+
+// distinct leaves out entries whose key the one before has.
+func distinct(all entries) entries {
+	return func(ctx context.Context, fn func(jobs.Entry) error) error {
+		last := ""
+		return all(ctx, func(e jobs.Entry) error {
+			if e.Key == last {
+				return nil
+			}
+			last = e.Key
+			return fn(e)
+		})
+	}
+}
+
+// storeGiven writes a user's manifest in parts, sorted, under a new job's folder.
+func storeGiven(ctx context.Context, f folder, all entries) error {
+	var index given
+	w := partWriter{put: func(n int, data []byte) error { return f.put(ctx, jobs.GivenKey(f.id, n), data, true) }}
+	err := all(ctx, func(e jobs.Entry) error {
+		index.Entries++
+		if e.ETag == "" {
+			index.Lacking++
+		}
+		if err := w.add(e); err != nil || w.entries < partEntries {
+			return err
+		}
+		return w.end()
+	})
+	if err := errors.Join(err, w.end()); err != nil {
+		return err
+	}
+	index.Parts = w.parts
+	return f.putJSON(ctx, givenIndexKey(f.id), index, true)
+}
+
+// ours reports whether a key is in a folder of pelmill's own, of this target or
+// of one that lies in the source.
+func ours(key string) bool {
+	return strings.HasPrefix(key, jobs.Root) || strings.Contains(key, "/"+jobs.Root)
+}
+
+// preparation lists a source into a manifest.
+type preparation struct {
+	spec      *jobs.Spec
+	extension string // of the codec
+	source    *storage.Bucket
+	nested    string // folder of the source that is the target, with a slash; empty where there is none
+	filter    *filter
+	at        listing
+	seen      int64 // objects since the last checkpoint
+
+	add        func(jobs.Entry) error
+	full       func() bool  // the current part is
+	checkpoint func() error // ends the part and writes down at
+}
+
+func newPreparation(spec *jobs.Spec, extension string, source *storage.Bucket) (*preparation, error) {
+	f, err := newFilter(spec.Filter)
+	if err != nil {
+		return nil, err
+	}
+	p := &preparation{spec: spec, extension: extension, source: source, filter: f, full: func() bool { return false }}
+	p.checkpoint = func() error { return nil }
+	from, fromQuery, _ := strings.Cut(spec.Source, "?")
+	to, toQuery, _ := strings.Cut(spec.Target, "?")
+	if rest, ok := strings.CutPrefix(to, strings.TrimSuffix(from, "/")+"/"); ok && fromQuery == toQuery {
+		p.nested = rest + "/"
+	}
+	return p, nil
+}
+
+// skip reports whether an object of the source is a result or record of ours.
+func (p *preparation) skip(key string) bool {
+	return ours(key) || p.nested != "" && strings.HasPrefix(key, p.nested) ||
+		p.spec.Source == p.spec.Target && strings.HasSuffix(key, p.extension)
+}
+
+// take passes an entry through the filters. Entries must come in key order.
+func (p *preparation) take(e jobs.Entry) error {
+	p.seen++
+	if e.Key <= p.at.LastKey {
+		return fmt.Errorf("scheduler: the listing of %s is not in key order, %q comes after %q", p.spec.Source, e.Key, p.at.LastKey)
+	}
+	p.at.LastKey = e.Key
+	if !p.filter.keep(e.Key, e.Size) {
+		p.at.Filtered++
+		return nil
+	}
+	p.at.Objects++
+	p.at.Bytes += max(e.Size, 0)
+	return p.add(e)
+}
+
+// list walks the source from where the listing has come.
+func (p *preparation) list(ctx context.Context) error {
+	err := storage.Walk(ctx, p.source, &storage.WalkOptions{Token: p.at.Token}, func(page storage.Page) error {
+		for _, o := range page.Objects {
+			if p.skip(o.Key) {
+				continue
+			}
+			if err := p.take(jobs.Entry{Key: o.Key, Size: o.Size, ETag: o.ETag, ModTime: o.ModTime}); err != nil {
+				return err
+			}
+		}
+		p.at.Token = page.Token
+		if p.full() || p.seen >= listedAtMost {
+			p.seen = 0
+			return p.checkpoint()
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	p.at.Done = true
+	return p.checkpoint()
+}
+
+// fromGiven goes through a user's manifest from where the listing has come, and
+// completes it from the source: with a request an entry where few are lacking,
+// else with one listing.
+func (p *preparation) fromGiven(ctx context.Context, all entries, lacking int64) error {
+	var batch []jobs.Entry
+	complete := p.ask
+	if lacking > statAtMost {
+		next, stop := iter.Pull2(objects(ctx, p.source, p.at.LastKey))
+		defer stop()
+		var o storage.Object
+		complete = func(_ context.Context, batch []jobs.Entry) error {
+			for i := range batch {
+				e := &batch[i]
+				if e.ETag != "" {
+					continue
+				}
+				for o.Key < e.Key {
+					var err error
+					var ok bool
+					if o, err, ok = next(); err != nil {
+						return err
+					} else if !ok {
+						o.Key = "\xff\xff\xff\xff" // above every key, all of which are UTF-8
+					}
+				}
+				found(e, o, o.Key == e.Key)
+			}
+			return nil
+		}
+	}
+	flush := func() error {
+		if err := complete(ctx, batch); err != nil {
+			return err
+		}
+		for _, e := range batch {
+			if err := p.take(e); err != nil {
+				return err
+			}
+		}
+		batch = batch[:0]
+		if p.full() {
+			return p.checkpoint()
+		}
+		return nil
+	}
+	resume := p.at.LastKey
+	err := all(ctx, func(e jobs.Entry) error {
+		if e.Key <= resume || p.skip(e.Key) {
+			return nil
+		}
+		if batch = append(batch, e); len(batch) < frameEntries {
+			return nil
+		}
+		return flush()
+	})
+	if err == nil {
+		err = flush()
+	}
+	if err != nil {
+		return err
+	}
+	p.at.Done = true
+	return p.checkpoint()
+}
+
+// ask completes the entries of a batch that lack an etag, one request each.
+func (p *preparation) ask(ctx context.Context, batch []jobs.Entry) error {
+	var lacking []*jobs.Entry
+	for i := range batch {
+		if batch[i].ETag == "" {
+			lacking = append(lacking, &batch[i])
+		}
+	}
+	type answer struct {
+		o  storage.Object
+		ok bool
+	}
+	return inOrder(ctx, len(lacking), func(ctx context.Context, i int) (answer, error) {
+		o, _, err := storage.Stat(ctx, p.source, lacking[i].Key)
+		if storage.IsNotExist(err) && !storage.Unreachable(err) {
+			return answer{}, nil
+		}
+		return answer{o, err == nil}, err
+	}, func(i int, a answer) error {
+		found(lacking[i], a.o, a.ok)
+		return nil
+	})
+}
+
+// found completes an entry with what the source has.
+func found(e *jobs.Entry, o storage.Object, ok bool) {
+	if !ok {
+		e.Missing = true
+		return
+	}
+	e.Size, e.ETag, e.ModTime = o.Size, o.ETag, o.ModTime
+}
+
+// objects is a listing to pull from.
+func objects(ctx context.Context, b *storage.Bucket, after string) iter.Seq2[storage.Object, error] {
+	return func(yield func(storage.Object, error) bool) {
+		err := storage.Walk(ctx, b, &storage.WalkOptions{StartAfter: after}, func(page storage.Page) error {
+			for _, o := range page.Objects {
+				if !yield(o, nil) {
+					return errEnough
+				}
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(storage.Object{}, err)
+		}
+	}
+}
+
+// prepare writes a job's manifest, continuing where a killed process stopped.
+// It gives the listing where that is complete.
+func prepare(ctx context.Context, f folder, spec *jobs.Spec, extension string, source *storage.Bucket) (listing, error) {
+	at, _, err := getJSON[listing](ctx, f.b, jobs.ListingKey(f.id))
+	if err != nil || at.Done {
+		return at, err
+	}
+	p, err := newPreparation(spec, extension, source)
+	if err != nil {
+		return at, err
+	}
+	p.at = at
+	// Parts that a killed process wrote after its last checkpoint are written
+	// again, from a listing that may have changed.
+	dir, after := jobs.Dir(f.id)+"manifest/", ""
+	if at.Parts > 0 {
+		after = jobs.ManifestKey(f.id, at.Parts-1)
+	}
+	if err := f.remove(ctx, dir, after); err != nil {
+		return at, err
+	}
+	w := &partWriter{parts: at.Parts, put: func(n int, data []byte) error {
+		return f.put(ctx, jobs.ManifestKey(f.id, n), data, false)
+	}}
+	p.add = w.add
+	p.full = func() bool { return w.entries >= partEntries }
+	p.checkpoint = func() error {
+		if err := w.end(); err != nil {
+			return err
+		}
+		p.at.Parts, p.at.At = w.parts, time.Now().UTC()
+		return f.putJSON(ctx, jobs.ListingKey(f.id), p.at, true)
+	}
+	if spec.Manifest == "" {
+		err = p.list(ctx)
+	} else {
+		var index given
+		var ok bool
+		index, ok, err = getJSON[given](ctx, f.b, givenIndexKey(f.id))
+		if err == nil && !ok {
+			err = fmt.Errorf("scheduler: the manifest of job %s is gone: no %s", f.id, givenIndexKey(f.id))
+		}
+		if err == nil {
+			all := parts(f.b, index.Parts, func(n int) string { return jobs.GivenKey(f.id, n) })
+			err = p.fromGiven(ctx, all, index.Lacking)
+		}
+	}
+	return p.at, err
+}

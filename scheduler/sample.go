@@ -1,0 +1,205 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/raster"
+	"github.com/pelmill/pelmill/storage"
+)
+
+const (
+	sampleSeconds = 5         // that the estimate may take, besides its last object
+	samplePicture = 128 << 20 // bytes of memory that a picture of a sample may need
+	trainPictures = 64        // that a codebook is trained on
+	trainMemory   = 128 << 20 // bytes of samples of all of them
+)
+
+// pick calls take with n of the entries that are not left out, spread evenly,
+// until it returns false. total is how many are not left out.
+func pick(ctx context.Context, all entries, total int64, n int, leaveOut func(line int64) bool, take func(jobs.Entry) (more bool, err error)) error {
+	var chosen []jobs.Entry
+	line, seen := int64(-1), int64(0)
+	n = int(min(int64(n), total))
+	err := all(ctx, func(e jobs.Entry) error {
+		if line++; leaveOut(line) {
+			return nil
+		}
+		// The middle of each of n equal ranges.
+		if len(chosen) < n && seen == (2*int64(len(chosen))+1)*total/(2*int64(n)) {
+			chosen = append(chosen, e)
+		}
+		seen++
+		if len(chosen) == n {
+			return errEnough
+		}
+		return nil
+	})
+	if err != nil && err != errEnough {
+		return err
+	}
+	for _, e := range chosen {
+		more, err := take(e)
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetch reads a picture of a sample. A reason says why it cannot be used; err is
+// for storage that cannot be read.
+func (p *planning) fetch(ctx context.Context, e jobs.Entry) (m *raster.Image, size int64, reason, err error) {
+	limits := &imageio.Limits{Bytes: p.spec.Limits.Bytes, Side: p.spec.Limits.Side, Samples: p.spec.Limits.Samples,
+		Frames: p.spec.Limits.Frames, Ratio: p.spec.Limits.Ratio}
+	got, err := storage.Get(ctx, p.source, e.Key, samplePicture, nil)
+	if err != nil {
+		if ctx.Err() != nil || storage.Unreachable(err) {
+			return nil, 0, nil, err
+		}
+		return nil, 0, err, nil
+	}
+	head, reason := imageio.ReadHeader(got.Data, limits)
+	if reason == nil && head.DecodedBytes > samplePicture {
+		reason = fmt.Errorf("scheduler: a picture of %d bytes is too large for a sample", head.DecodedBytes)
+	}
+	if reason == nil {
+		m, reason = imageio.Decode(got.Data, limits)
+	}
+	if reason == nil {
+		reason = p.tools.codec.Info().Check(m)
+	}
+	return m, int64(len(got.Data)), reason, nil
+}
+
+// estimate compresses a sample of what is to do, on one core.
+func (p *planning) estimate(ctx context.Context, found *findings, todo, todoBytes int64) (*jobs.Estimate, error) {
+	opts, err := loadAsset(ctx, p.target, p.tools.opts)
+	if err != nil {
+		return nil, err
+	}
+	var est jobs.Estimate
+	var tried int64 // bytes of all objects of the sample
+	start := time.Now()
+	err = pick(ctx, p.all, todo, p.spec.Sample, found.done.has, func(e jobs.Entry) (bool, error) {
+		m, size, reason, err := p.fetch(ctx, e)
+		if err != nil {
+			return false, err
+		}
+		est.Objects++
+		tried += size
+		begin := time.Now()
+		var data []byte
+		if reason == nil {
+			data, reason = encode(ctx, p.tools.codec, m, opts)
+		}
+		if reason != nil {
+			est.Failed++
+		} else {
+			est.Seconds += time.Since(begin).Seconds()
+			est.BytesIn += size
+			est.BytesOut += min(size, int64(len(data)))
+		}
+		return time.Since(start) < sampleSeconds*time.Second, ctx.Err()
+	})
+	if err != nil || est.Objects == 0 {
+		return nil, err
+	}
+	if est.BytesIn > 0 {
+		est.Saving = 1 - float64(est.BytesOut)/float64(est.BytesIn)
+	}
+	if tried > 0 {
+		est.CoreSeconds = est.Seconds * float64(todoBytes) / float64(tried)
+	}
+	return &est, nil
+}
+
+// encode compresses one picture; a panic of the codec is an error.
+func encode(ctx context.Context, c codec.Codec, m *raster.Image, opts codec.Options) (data []byte, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("scheduler: codec %s: %v", c.Info().Name, r)
+		}
+	}()
+	out := c.Encode(ctx, nil, []*raster.Image{m}, opts)
+	return out[0].Data, out[0].Err
+}
+
+// train gives options that want a trained asset one: that of the newest earlier
+// job of this source that asked for the same, so that what it did stays done,
+// else a new one, from a sample of the whole manifest.
+func (p *planning) train(ctx context.Context, specs []jobs.Spec) error {
+	shared, ok := p.tools.opts.(codec.SharedOptions)
+	if !ok || !shared.Want().Trained {
+		return nil
+	}
+	for _, s := range specs {
+		if s.Codec != p.spec.Codec || s.Version != p.spec.Version || s.Asked != p.spec.Asked || s.Options == s.Asked {
+			continue
+		}
+		opts, err := p.tools.codec.Options(pairs(s.Options))
+		if err == nil {
+			opts, err = loadAsset(ctx, p.target, opts)
+		}
+		if err == nil {
+			return p.adopt(ctx, opts)
+		}
+		if !storage.IsNotExist(err) {
+			return err
+		}
+	}
+	trainer, ok := p.tools.codec.(codec.Trainer)
+	if !ok {
+		return fmt.Errorf("scheduler: codec %s cannot be trained", p.spec.Codec)
+	}
+	var sample []*raster.Image
+	memory := 0
+	err := pick(ctx, p.all, p.at.Objects, trainPictures, func(int64) bool { return false }, func(e jobs.Entry) (bool, error) {
+		m, _, reason, err := p.fetch(ctx, e)
+		if err != nil {
+			return false, err
+		}
+		if reason == nil {
+			sample = append(sample, m)
+			memory += m.Size()
+		}
+		return memory < trainMemory, nil
+	})
+	if err != nil {
+		return err
+	}
+	if p.at.Objects == 0 || p.folder == nil && len(sample) == 0 {
+		return nil
+	}
+	if len(sample) == 0 {
+		return fmt.Errorf("scheduler: options %q: none of %d sample objects is a picture to train on", p.spec.Options, min(p.at.Objects, trainPictures))
+	}
+	asset, err := trainer.Train(ctx, nil, sample, p.tools.opts)
+	if err != nil {
+		return fmt.Errorf("scheduler: train with options %q: %w", p.spec.Options, err)
+	}
+	if p.folder != nil {
+		if err := storeAsset(ctx, *p.folder, asset); err != nil {
+			return err
+		}
+	}
+	opts, err := shared.WithAsset(asset)
+	if err != nil {
+		return fmt.Errorf("scheduler: use what was trained: %w", err)
+	}
+	return p.adopt(ctx, opts)
+}
+
+// adopt makes opts the options of the job, before any of its chunks exists.
+func (p *planning) adopt(ctx context.Context, opts codec.Options) error {
+	p.tools.opts = opts
+	p.spec.Options = opts.String()
+	if p.folder == nil {
+		return nil
+	}
+	return p.folder.putJSON(ctx, jobs.SpecKey(p.spec.ID), p.spec, true)
+}

@@ -1,0 +1,315 @@
+package scheduler
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/storage"
+)
+
+const (
+	leaseTime    = 15 * time.Second // of a lead; a scheduler that dies is replaced after it
+	scanEvery    = time.Minute      // for unfinished jobs in the targets given to Run
+	reapEvery    = 5 * time.Second
+	workersEvery = 10 * time.Second // the number of slots is looked up
+	heavyAtOnce  = 2                // jobs that are listed, planned or merged at once; bounds memory
+	smallWindow  = 256              // of the embedded queue
+	leastWindow  = 500
+	mostWindow   = 20_000
+
+	// aliveKey is in Redis while a scheduler runs, for the sentence of a status.
+	aliveKey = "pelmill:scheduler"
+)
+
+// Options of [New].
+type Options struct {
+	Log    *slog.Logger     // nil: nothing is logged
+	Holder string           // name of this scheduler in locks; empty: host, process and a random part
+	Tick   time.Duration    // between two looks at a job; 0: 1 s, embedded 100 ms
+	Window int              // tasks of a priority in the queue; 0: 4 a worker slot, 500 to 20,000, embedded 256
+	Codecs []codec.Codec    // nil: all of this build
+	Now    func() time.Time // for the hours of a job; nil: time.Now
+}
+
+// Scheduler drives jobs. Any number of schedulers can run on one Redis.
+type Scheduler struct {
+	conn    *queue.Conn
+	buckets *storage.Buckets
+	opts    Options
+	log     *slog.Logger
+	heavy   chan struct{}
+	running sync.WaitGroup
+
+	lease  time.Duration
+	before func(key string) error // see folder; nil but in tests
+
+	mu      sync.Mutex
+	driving map[string]bool // jobs that this process leads
+	ended   map[string]bool // jobs in the targets of Run that need nothing
+	slots   int             // of all workers
+}
+
+// New makes a scheduler; Run starts it.
+func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) *Scheduler {
+	s := &Scheduler{
+		conn: conn, buckets: buckets, lease: leaseTime,
+		heavy:   make(chan struct{}, heavyAtOnce),
+		driving: map[string]bool{}, ended: map[string]bool{},
+	}
+	if opts != nil {
+		s.opts = *opts
+	}
+	if s.log = s.opts.Log; s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.opts.Holder == "" {
+		host, _ := os.Hostname()
+		var b [4]byte
+		rand.Read(b[:])
+		s.opts.Holder = fmt.Sprintf("%s:%d:%s", host, os.Getpid(), hex.EncodeToString(b[:]))
+	}
+	if s.opts.Tick <= 0 {
+		if s.opts.Tick = time.Second; conn.Embedded() {
+			s.opts.Tick = 100 * time.Millisecond
+		}
+	}
+	if s.opts.Now == nil {
+		s.opts.Now = time.Now
+	}
+	return s
+}
+
+// Run drives all registered jobs, and the unfinished ones that it finds in
+// targets, until ctx ends. It survives outages of Redis and of storage. Its
+// error is about targets that are no bucket URLs; after ctx ended it is nil, and
+// everything that it started has ended.
+func (s *Scheduler) Run(ctx context.Context, targets ...string) error {
+	for i, t := range targets {
+		canonical, err := storage.Canonical(t)
+		if err != nil {
+			return err
+		}
+		targets[i] = canonical
+	}
+	s.log.Info("scheduler starts", "holder", s.opts.Holder, "queue", s.conn.String())
+	defer s.log.Info("scheduler has ended", "holder", s.opts.Holder)
+	defer s.running.Wait()
+	s.running.Go(func() { s.reap(ctx) })
+	s.running.Go(func() { s.lookAtWorkers(ctx) })
+	var scanned time.Time
+	offline := false
+	for ; ctx.Err() == nil; sleep(ctx, s.opts.Tick) {
+		err := s.round(ctx)
+		if err == nil && time.Since(scanned) > scanEvery {
+			scanned = time.Now()
+			for _, t := range targets {
+				if err := s.scan(ctx, t); err != nil && ctx.Err() == nil {
+					s.log.Warn("cannot look for jobs", "target", t, "error", err)
+				}
+			}
+		}
+		if ctx.Err() == nil && offline != (err != nil) {
+			if offline = err != nil; offline {
+				s.log.Warn("queue does not answer, waiting", "error", err)
+			} else {
+				s.log.Info("queue answers again")
+			}
+		}
+	}
+	return nil
+}
+
+// sleep waits for d or the end of ctx.
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+// round shows that this scheduler lives and takes up registered jobs.
+func (s *Scheduler) round(ctx context.Context) error {
+	if err := s.conn.Redis().Set(ctx, aliveKey, s.opts.Holder, s.lease).Err(); err != nil {
+		return err
+	}
+	registered, err := s.conn.Jobs(ctx)
+	if err != nil {
+		return err
+	}
+	for id, target := range registered {
+		if err := s.take(ctx, id, target); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scan registers the unfinished jobs of a target.
+func (s *Scheduler) scan(ctx context.Context, target string) error {
+	b, err := s.buckets.Open(ctx, target)
+	if err != nil {
+		return err
+	}
+	ids, err := jobIDs(ctx, b)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		s.mu.Lock()
+		known := s.driving[id] || s.ended[id]
+		s.mu.Unlock()
+		if known {
+			continue
+		}
+		_, done, err := getJSON[jobs.Report](ctx, b, jobs.ReportKey(id))
+		if err != nil {
+			return err
+		}
+		if done {
+			s.mu.Lock()
+			s.ended[id] = true
+			s.mu.Unlock()
+			continue
+		}
+		if err := s.conn.Register(ctx, id, target); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take drives a job if no other scheduler does.
+func (s *Scheduler) take(ctx context.Context, id, target string) error {
+	s.mu.Lock()
+	mine := s.driving[id]
+	s.mu.Unlock()
+	if mine {
+		return nil
+	}
+	fence, ok, err := s.conn.Lead(ctx, "job:"+id, s.opts.Holder, s.lease)
+	if err != nil || !ok {
+		return err
+	}
+	s.mu.Lock()
+	s.driving[id] = true
+	s.mu.Unlock()
+	s.running.Go(func() {
+		defer func() {
+			s.mu.Lock()
+			delete(s.driving, id)
+			s.mu.Unlock()
+		}()
+		s.lead(ctx, id, target, fence)
+	})
+	return nil
+}
+
+var errLostLead = errors.New("scheduler: another scheduler may lead the job")
+
+// lead drives a job while this scheduler holds its lock.
+func (s *Scheduler) lead(ctx context.Context, id, target string, fence int64) {
+	log := s.log.With("job", id)
+	log.Debug("leads", "fence", fence)
+	lctx, cancel := context.WithCancelCause(ctx)
+	var renew sync.WaitGroup
+	renew.Go(func() {
+		for held := time.Now(); ; {
+			sleep(lctx, s.lease/4)
+			if lctx.Err() != nil {
+				return
+			}
+			now, ok, err := s.conn.Lead(lctx, "job:"+id, s.opts.Holder, s.lease)
+			switch {
+			case err == nil && ok && now == fence:
+				held = time.Now()
+			case err == nil && ok:
+				// The lock was free for a while; whoever had it has left.
+				fence, held = now, time.Now()
+			case err == nil, time.Since(held) > s.lease:
+				cancel(errLostLead)
+				return
+			}
+		}
+	})
+	err := s.drive(lctx, log, id, target)
+	cancel(nil)
+	renew.Wait()
+	if err != nil && ctx.Err() == nil {
+		log.Warn("stops leading", "error", err)
+	}
+	rctx, done := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer done()
+	if err := s.conn.Resign(rctx, "job:"+id, s.opts.Holder); err != nil {
+		log.Debug("cannot give up the lead", "error", err)
+	}
+}
+
+// reap repairs the queues, one scheduler at a time.
+func (s *Scheduler) reap(ctx context.Context) {
+	for ; ctx.Err() == nil; sleep(ctx, reapEvery) {
+		_, ok, err := s.conn.Lead(ctx, "reaper", s.opts.Holder, s.lease)
+		if err != nil || !ok {
+			continue
+		}
+		report, err := s.conn.Reap(ctx)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			s.log.Debug("cannot repair the queues", "error", err)
+		case report.Total() > 0:
+			s.log.Info("gave back tasks of lost workers", "report", report)
+		}
+	}
+	rctx, done := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer done()
+	s.conn.Resign(rctx, "reaper", s.opts.Holder)
+}
+
+// lookAtWorkers keeps the number of slots.
+func (s *Scheduler) lookAtWorkers(ctx context.Context) {
+	for ; ctx.Err() == nil; sleep(ctx, workersEvery) {
+		workers, err := s.conn.Workers(ctx)
+		if err != nil {
+			continue
+		}
+		n := 0
+		for _, w := range workers {
+			n += w.Concurrency
+		}
+		s.mu.Lock()
+		s.slots = n
+		s.mu.Unlock()
+	}
+}
+
+// window is how many tasks a priority may have in the queue.
+func (s *Scheduler) window() int64 {
+	if s.opts.Window > 0 {
+		return int64(s.opts.Window)
+	}
+	if s.conn.Embedded() {
+		return smallWindow
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int64(min(max(4*s.slots, leastWindow), mostWindow))
+}
+
+// planSlots is how many chunks can run at once, for cutting a small job.
+func (s *Scheduler) planSlots() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(s.slots, runtime.GOMAXPROCS(0))
+}

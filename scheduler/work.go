@@ -1,0 +1,400 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/queue"
+)
+
+const (
+	fullAt         = 0.7              // share of maxmemory at which feeding stops
+	memoryEvery    = 2 * time.Second  // memory is looked up
+	reconcileEvery = 3 * time.Second  // fed chunks are compared with the queue
+	spotChecks     = 100              // chunks that are compared although the numbers agree
+	stopWait       = 30 * time.Second // for workers to leave their chunks when a job is cancelled
+)
+
+// work is a job whose chunks are being fed.
+type work struct {
+	*drive
+	plan     *jobs.Plan
+	hours    jobs.Hours
+	done     []byte // as of the last look
+	counts   jobs.Counts
+	depth    queue.Depth
+	cursor   int         // chunks below were fed
+	fedTo    int         // priority that they were fed to
+	left     map[int]int // chunks that were active in another priority's queue when that changed, with it
+	held     bool        // nothing of the job waits in the queue: it is paused or outside its hours
+	suspects []int       // chunks that were withdrawn and that workers may have
+	spot     int         // where the next spot check starts
+	compared time.Time
+	measured time.Time
+	full     string // why memory does not allow feeding
+}
+
+// work feeds and tracks a planned job until it ends.
+func (d *drive) work(ctx context.Context, plan *jobs.Plan) error {
+	w := &work{drive: d, plan: plan, fedTo: d.priority(), left: map[int]int{}}
+	var err error
+	if w.hours, err = jobs.ParseHours(d.spec.Hours); err != nil {
+		return d.finish(ctx, ending{state: jobs.Failed, reason: err.Error()})
+	}
+	for ; ; sleep(ctx, d.s.opts.Tick) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := d.hear(ctx, false); err != nil {
+			return err
+		}
+		switch {
+		case d.control.Want == jobs.WantCancel:
+			return w.stop(ctx, ending{state: jobs.Cancelled, plan: plan})
+		case len(plan.Chunks) == 0:
+			return d.finish(ctx, ending{state: jobs.Done, plan: plan})
+		case d.control.Want == jobs.WantPause && d.state.Started.IsZero():
+			if err := d.set(ctx, jobs.Planned, "waits for start"); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := w.track(ctx); err != nil {
+			return err
+		}
+		if countDone(w.done) == len(plan.Chunks) {
+			return d.finish(ctx, ending{state: jobs.Done, plan: plan})
+		}
+		if why := tripped(&d.spec, w.counts); why != "" && !d.control.Force {
+			return w.stop(ctx, ending{state: jobs.Failed, reason: why, limit: true, plan: plan})
+		}
+		if d.control.Want == jobs.WantPause {
+			err = w.pause(ctx)
+		} else {
+			err = w.feed(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// track reads what is done, and makes it again from storage where Redis has
+// lost it.
+func (w *work) track(ctx context.Context) error {
+	// The depth first: a chunk that is committed in between is then in the
+	// queue's number and not among those that should be there.
+	var err error
+	if w.depth, err = w.s.conn.Depth(ctx, w.fedTo); err != nil {
+		return err
+	}
+	done, counts, ok, err := w.s.conn.Progress(ctx, w.f.id)
+	if err != nil {
+		return err
+	}
+	if ok && len(done) != len(queue.NewBitmap(len(w.plan.Chunks))) {
+		ok = false
+	}
+	if !ok {
+		if done, counts, err = w.rebuild(ctx); err != nil {
+			return err
+		}
+	}
+	w.done, w.counts = done, counts
+	return nil
+}
+
+// rebuild makes the job's keys in Redis from its result shards.
+func (w *work) rebuild(ctx context.Context) ([]byte, jobs.Counts, error) {
+	done, counts, err := headers(ctx, w.f, len(w.plan.Chunks))
+	if err != nil {
+		return nil, counts, err
+	}
+	if err := w.s.conn.Register(ctx, w.f.id, w.f.b.URL); err != nil {
+		return nil, counts, err
+	}
+	if err := w.s.conn.Init(ctx, w.f.id, len(w.plan.Chunks), done, counts); err != nil {
+		return nil, counts, err
+	}
+	if !w.state.Started.IsZero() {
+		w.log.Info("progress was made again from storage", "chunks", countDone(done), "of", len(w.plan.Chunks))
+	}
+	w.cursor, w.held = 0, false
+	return done, counts, nil
+}
+
+func (w *work) task(chunk int) jobs.Task {
+	return jobs.Task{Job: w.f.id, Index: chunk, Chunk: w.plan.Chunks[chunk]}
+}
+
+// fed gives the chunks that were fed and are not done.
+func (w *work) fed() []int {
+	var out []int
+	for i := range w.cursor {
+		if !queue.Bit(w.done, i) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// feed fills the window.
+func (w *work) feed(ctx context.Context) error {
+	if !w.hours.Open(w.s.opts.Now()) {
+		if err := w.withdraw(ctx); err != nil {
+			return err
+		}
+		return w.set(ctx, jobs.Running, "outside the hours "+w.spec.Hours)
+	}
+	if p := w.priority(); p != w.fedTo {
+		if err := w.move(ctx, p); err != nil {
+			return err
+		}
+	}
+	if w.state.State != jobs.Running || w.state.Started.IsZero() {
+		next := w.state
+		next.State, next.Reason = jobs.Running, ""
+		if next.Started.IsZero() {
+			next.Started = time.Now().UTC()
+		}
+		if err := w.write(ctx, next); err != nil {
+			return err
+		}
+		if err := w.s.conn.SetSignal(ctx, w.f.id, jobs.Running); err != nil {
+			return err
+		}
+	}
+	w.held = false
+	if err := w.memory(ctx); err != nil {
+		return err
+	}
+	why := w.full
+	if why == "" {
+		err := w.fill(ctx)
+		if err == nil {
+			err = w.reconcile(ctx)
+		}
+		if errors.Is(err, queue.ErrFull) {
+			why, err = "Redis is full", nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.set(ctx, jobs.Running, why)
+}
+
+// fill enqueues chunks from the cursor on.
+func (w *work) fill(ctx context.Context) error {
+	room := w.s.window() - w.depth.Waiting()
+	for ; room > 0 && w.cursor < len(w.plan.Chunks); w.cursor++ {
+		if queue.Bit(w.done, w.cursor) || w.stillLeft(w.cursor) {
+			continue
+		}
+		err := w.s.conn.Enqueue(ctx, w.fedTo, w.task(w.cursor))
+		switch {
+		case err == nil:
+			room--
+		case !errors.Is(err, queue.ErrQueued):
+			return err
+		}
+	}
+	return nil
+}
+
+// memory sets why Redis has no room for more.
+func (w *work) memory(ctx context.Context) error {
+	if time.Since(w.measured) < memoryEvery {
+		return nil
+	}
+	used, limit, err := w.s.conn.Memory(ctx)
+	if err != nil {
+		return err
+	}
+	w.measured, w.full = time.Now(), fullness(used, limit)
+	return nil
+}
+
+// fullness says why Redis is too full to feed, or is empty.
+func fullness(used, limit int64) string {
+	if limit <= 0 || float64(used) <= fullAt*float64(limit) {
+		return ""
+	}
+	return fmt.Sprintf("Redis uses %d %% of its memory, feeding waits until it is %d %%", 100*used/limit, int(100*fullAt))
+}
+
+// reconcile enqueues fed chunks again that are neither done nor in the queue:
+// all of them where the numbers show that some are missing, else a few, because
+// another job's tasks can hide it.
+func (w *work) reconcile(ctx context.Context) error {
+	if time.Since(w.compared) < reconcileEvery {
+		return nil
+	}
+	w.compared = time.Now()
+	fed := w.fed()
+	first, n := 0, len(fed)
+	if w.depth.Waiting() >= int64(len(fed)) && w.depth.Archived == 0 {
+		first, n = w.spot, min(spotChecks, len(fed))
+		w.spot += n
+	}
+	for i := range n {
+		chunk := fed[(first+i)%len(fed)]
+		if w.stillLeft(chunk) {
+			continue
+		}
+		err := w.s.conn.Enqueue(ctx, w.fedTo, w.task(chunk))
+		switch {
+		case err == nil:
+			w.log.Debug("chunk was not in the queue, fed again", "chunk", chunk)
+		case !errors.Is(err, queue.ErrQueued):
+			return err
+		case w.depth.Archived > 0:
+			state, err := w.s.conn.TaskState(ctx, w.fedTo, w.task(chunk))
+			if err == nil && state == "archived" {
+				err = w.s.conn.Revive(ctx, w.fedTo, w.task(chunk))
+			}
+			if err != nil && !errors.Is(err, queue.ErrQueued) {
+				return err
+			}
+		}
+	}
+	for chunk, priority := range w.left {
+		state, err := w.s.conn.TaskState(ctx, priority, w.task(chunk))
+		if err != nil {
+			return err
+		}
+		if state == "" {
+			delete(w.left, chunk)
+		}
+	}
+	return nil
+}
+
+func (w *work) stillLeft(chunk int) bool {
+	_, ok := w.left[chunk]
+	return ok
+}
+
+// withdraw takes the job's waiting tasks out of the queue, once until the next
+// feeding.
+func (w *work) withdraw(ctx context.Context) error {
+	if w.held {
+		return nil
+	}
+	chunks := w.fed()
+	if w.cursor == 0 {
+		// After a restart tasks may wait that another process fed.
+		w.cursor = len(w.plan.Chunks)
+		chunks = w.fed()
+	}
+	var tasks []jobs.Task
+	for _, chunk := range chunks {
+		tasks = append(tasks, w.task(chunk))
+	}
+	if _, err := w.s.conn.Withdraw(ctx, w.fedTo, tasks); err != nil {
+		return err
+	}
+	w.held, w.cursor, w.suspects = true, 0, chunks
+	return nil
+}
+
+// move puts the waiting tasks into another priority's queue. Chunks that a
+// worker has are not fed there until it is through with them.
+func (w *work) move(ctx context.Context, priority int) error {
+	fed := w.fed()
+	if err := w.withdraw(ctx); err != nil {
+		return err
+	}
+	for _, chunk := range fed {
+		state, err := w.s.conn.TaskState(ctx, w.fedTo, w.task(chunk))
+		if err != nil {
+			return err
+		}
+		if state != "" {
+			w.left[chunk] = w.fedTo
+		}
+	}
+	w.log.Info("priority changed", "from", w.fedTo, "to", priority)
+	w.fedTo = priority
+	var err error
+	w.depth, err = w.s.conn.Depth(ctx, priority)
+	return err
+}
+
+// pause takes waiting tasks back; the job is paused when no worker has a chunk
+// of it any more.
+func (w *work) pause(ctx context.Context) error {
+	if w.state.State == jobs.Paused && w.held {
+		return nil
+	}
+	if err := w.s.conn.SetSignal(ctx, w.f.id, jobs.Paused); err != nil {
+		return err
+	}
+	if err := w.withdraw(ctx); err != nil {
+		return err
+	}
+	busy, err := w.busy(ctx)
+	if err != nil {
+		return err
+	}
+	if busy > 0 {
+		return w.set(ctx, jobs.Pausing, "chunks that run are finished first")
+	}
+	return w.set(ctx, jobs.Paused, "paused by the operator")
+}
+
+// busy counts the chunks that workers still have of those that were withdrawn.
+func (w *work) busy(ctx context.Context) (int, error) {
+	kept := w.suspects[:0]
+	for i, chunk := range w.suspects {
+		priority := w.fedTo
+		if p, ok := w.left[chunk]; ok {
+			priority = p
+		}
+		state := ""
+		if !queue.Bit(w.done, chunk) {
+			var err error
+			if state, err = w.s.conn.TaskState(ctx, priority, w.task(chunk)); err != nil {
+				w.suspects = append(kept, w.suspects[i:]...)
+				return 0, err
+			}
+		}
+		if state == "active" {
+			kept = append(kept, chunk)
+		}
+	}
+	w.suspects = kept
+	return len(kept), nil
+}
+
+// stop takes a job out of the queue for good, has workers leave their chunks,
+// and writes its report.
+func (w *work) stop(ctx context.Context, end ending) error {
+	if end.state == jobs.Cancelled {
+		if err := w.set(ctx, jobs.Cancelling, "workers leave their chunks"); err != nil {
+			return err
+		}
+	}
+	if w.state.Started.IsZero() {
+		return w.finish(ctx, end)
+	}
+	if err := w.s.conn.SetSignal(ctx, w.f.id, jobs.Cancelled); err != nil {
+		return err
+	}
+	if err := w.withdraw(ctx); err != nil {
+		return err
+	}
+	for until := time.Now().Add(stopWait); time.Now().Before(until) && ctx.Err() == nil; sleep(ctx, w.s.opts.Tick) {
+		busy, err := w.busy(ctx)
+		if err != nil {
+			return err
+		}
+		if busy == 0 {
+			break
+		}
+	}
+	return w.finish(ctx, end)
+}
