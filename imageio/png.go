@@ -188,7 +188,10 @@ func pngChunks(data []byte, visit func(kind string, body []byte, first bool) (bo
 // profileBound is the most that an iCCP chunk may inflate to. Profiles are tables
 // that deflate to a half or a tenth; a bomb is dropped at this size.
 func profileBound(body []byte) int64 {
-	return min(16<<20, 32*int64(len(body)))
+	if body == nil {
+		return 0
+	}
+	return min(16<<20, 64<<10+32*int64(len(body)))
 }
 
 // pngProfile inflates an iCCP chunk: a name, a zero, the method, zlib data. A
