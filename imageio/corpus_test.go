@@ -21,7 +21,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-func palettePNG(t *testing.T, m *image.Paletted) []byte {
+func palettePNG(t testing.TB, m *image.Paletted) []byte {
 	var b bytes.Buffer
 	if err := png.Encode(&b, m); err != nil {
 		t.Fatal(err)
@@ -98,15 +98,8 @@ func goodFiles(t testing.TB) map[string][]byte {
 		}
 		files[name] = bytes.Clone(b.Bytes())
 	}
-	jpg := func(m *raster.Image) []byte {
-		tt, ok := t.(*testing.T)
-		if !ok {
-			tt = new(testing.T)
-		}
-		return asJPEG(tt, m, 80)
-	}
-	files["grey.jpg"] = jpg(pattern(9, 5, 1, 1, 8))
-	files["turned.jpg"] = withEXIF(jpg(pattern(9, 5, 1, 3, 8)), exifBlock(binary.LittleEndian, 6))
+	files["grey.jpg"] = asJPEG(t, pattern(9, 5, 1, 1, 8), 80)
+	files["turned.jpg"] = withEXIF(asJPEG(t, pattern(9, 5, 1, 3, 8), 80), exifBlock(binary.LittleEndian, 6))
 	names, err := filepath.Glob(filepath.Join("testdata", "good", "*"))
 	if err != nil {
 		t.Fatal(err)

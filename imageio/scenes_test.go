@@ -120,7 +120,7 @@ func ownPictures(t *testing.T) map[string][]byte {
 	return files
 }
 
-func asJPEG(t *testing.T, m *raster.Image, quality int) []byte {
+func asJPEG(t testing.TB, m *raster.Image, quality int) []byte {
 	var img image.Image
 	r := image.Rect(0, 0, m.Width, m.Height)
 	if m.Channels == 1 {
