@@ -1,0 +1,149 @@
+package raster
+
+import (
+	"math"
+	"testing"
+)
+
+// slowPSNR is the definition, in floating point.
+func slowPSNR(a, b *Image) float64 {
+	var mse float64
+	for i := range a.Samples() {
+		d := float64(a.Sample(i)) - float64(b.Sample(i))
+		mse += d * d / float64(a.Samples())
+	}
+	if mse == 0 {
+		return Identical
+	}
+	peak := math.Pow(2, float64(a.Bits)) - 1
+	return 20*math.Log10(peak) - 10*math.Log10(mse)
+}
+
+// slowSSIM is equation 13 of Wang et al. with means, variances and covariance in
+// two passes over each window.
+func slowSSIM(a, b *Image) float64 {
+	peak := math.Pow(2, float64(a.Bits)) - 1
+	c1, c2 := math.Pow(0.01*peak, 2), math.Pow(0.03*peak, 2)
+	colours := a.Channels
+	if a.Alpha() {
+		colours--
+	}
+	w, h := min(8, a.Width), min(8, a.Height)
+	at := func(m *Image, x, y, z, c int) float64 {
+		return float64(m.Sample(((z*m.Height+y)*m.Width+x)*m.Channels + c))
+	}
+	var sum float64
+	n := 0
+	for z := range a.Depth {
+		for c := range colours {
+			for y := 0; y+h <= a.Height; y += 4 {
+				for x := 0; x+w <= a.Width; x += 4 {
+					var ma, mb, va, vb, cov float64
+					each := func(f func(p, q float64)) {
+						for j := range h {
+							for i := range w {
+								f(at(a, x+i, y+j, z, c), at(b, x+i, y+j, z, c))
+							}
+						}
+					}
+					k := float64(w * h)
+					each(func(p, q float64) { ma += p / k; mb += q / k })
+					each(func(p, q float64) {
+						va += (p - ma) * (p - ma) / k
+						vb += (q - mb) * (q - mb) / k
+						cov += (p - ma) * (q - mb) / k
+					})
+					sum += (2*ma*mb + c1) * (2*cov + c2) / ((ma*ma + mb*mb + c1) * (va + vb + c2))
+					n++
+				}
+			}
+		}
+	}
+	return sum / float64(n)
+}
+
+// pairs are pictures and their distorted forms.
+func pairs() [][2]*Image {
+	var p [][2]*Image
+	for _, s := range [][3]int{{1, 1, 1}, {7, 7, 1}, {8, 8, 1}, {9, 7, 2}, {33, 21, 1}, {64, 5, 3}} {
+		for _, f := range []struct {
+			channels, bits int
+			signed         bool
+		}{{1, 8, false}, {3, 8, false}, {4, 8, false}, {2, 16, false}, {1, 12, true}, {1, 8, true}, {3, 1, false}} {
+			a := filled(s[0], s[1], s[2], f.channels, f.bits, f.signed, uint32(s[0]))
+			near := filled(s[0], s[1], s[2], f.channels, f.bits, f.signed, uint32(s[0]))
+			for i := 0; i < near.Samples(); i += 3 {
+				set(near, i, near.Sample(i)^1)
+			}
+			far := filled(s[0], s[1], s[2], f.channels, f.bits, f.signed, 99)
+			p = append(p, [2]*Image{a, a}, [2]*Image{a, near}, [2]*Image{a, far})
+		}
+	}
+	return p
+}
+
+// The tolerance covers the order of floating-point sums in the references.
+const qualityTolerance = 1e-9
+
+func TestQuality(t *testing.T) {
+	for _, p := range pairs() {
+		a, b := p[0], p[1]
+		psnr, err := PSNR(a, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := slowPSNR(a, b); math.Abs(psnr-want) > qualityTolerance*math.Abs(want)+qualityTolerance {
+			t.Errorf("%s: PSNR %v, want %v", a.Shape(), psnr, want)
+		}
+		ssim, err := SSIM(a, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Sums of squares of 16-bit samples cancel where the reference
+		// subtracts the mean first.
+		if want := slowSSIM(a, b); math.Abs(ssim-want) > 1e-6 {
+			t.Errorf("%s: SSIM %v, want %v", a.Shape(), ssim, want)
+		}
+		if a == b && (psnr != Identical || ssim != 1) {
+			t.Errorf("%s with itself: PSNR %v, SSIM %v", a.Shape(), psnr, ssim)
+		}
+	}
+}
+
+func TestQualityOfOtherShapes(t *testing.T) {
+	a := New(4, 4, 1, 1, 8)
+	for _, b := range []*Image{New(5, 4, 1, 1, 8), New(4, 4, 2, 1, 8), New(4, 4, 1, 3, 8), New(4, 4, 1, 1, 9)} {
+		if _, err := PSNR(a, b); err == nil {
+			t.Errorf("PSNR of %s against %s", b.Shape(), a.Shape())
+		}
+		if _, err := SSIM(a, b); err == nil {
+			t.Errorf("SSIM of %s against %s", b.Shape(), a.Shape())
+		}
+	}
+}
+
+// Published anchors: one level of difference everywhere is 48.13 dB at 8 bits.
+func TestPSNRAnchor(t *testing.T) {
+	a, b := New(16, 16, 1, 1, 8), New(16, 16, 1, 1, 8)
+	for i := range b.Pix {
+		b.Pix[i] = 1
+	}
+	if v, _ := PSNR(a, b); math.Abs(v-48.1308) > 1e-4 {
+		t.Errorf("%.4f dB, want 48.1308", v)
+	}
+}
+
+func BenchmarkQuality(b *testing.B) {
+	x, y := filled(768, 512, 1, 3, 8, false, 1), filled(768, 512, 1, 3, 8, false, 2)
+	for name, f := range map[string]func(a, b *Image) (float64, error){"psnr": PSNR, "ssim": SSIM} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(x.Size()))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := f(x, y); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
