@@ -73,36 +73,104 @@ func SSIM(a, b *Image) (float64, error) {
 	return total / float64(windows), nil
 }
 
+// ssimSums are the integer sums over a part of a window: of the samples of both
+// pictures, their squares and their products.
+type ssimSums struct{ s1, s2, s11, s22, s12 int64 }
+
+func (s *ssimSums) add(p, q int64) {
+	s.s1 += p
+	s.s2 += q
+	s.s11 += p * p
+	s.s22 += q * q
+	s.s12 += p * q
+}
+
+// index is equation 13 for a window of n samples.
+func (s *ssimSums) index(n int, c1, c2 float64) float64 {
+	k := float64(n)
+	m1, m2 := float64(s.s1)/k, float64(s.s2)/k
+	v1 := float64(float64(s.s11)/k) - float64(m1*m1)
+	v2 := float64(float64(s.s22)/k) - float64(m2*m2)
+	cov := float64(float64(s.s12)/k) - float64(m1*m2)
+	num := float64(float64(2*m1*m2)+c1) * float64(float64(2*cov)+c2)
+	den := float64(float64(m1*m1)+float64(m2*m2)+c1) * float64(v1+v2+c2)
+	return num / den
+}
+
+// ssimPlane sums the index over all windows of a channel. A window is two by two
+// cells of ssimStride samples, and each cell is summed once.
 func ssimPlane(a, b *Image, c int, c1, c2 float64) (total float64, windows int) {
-	w, h := min(ssimWindow, a.Width), min(ssimWindow, a.Height)
+	if a.Width < ssimWindow || a.Height < ssimWindow {
+		return ssimNarrow(a, b, c, c1, c2)
+	}
+	across := a.Width / ssimStride
+	above, cells := make([]ssimSums, across), make([]ssimSums, across)
+	for y := 0; y+ssimStride <= a.Height; y += ssimStride {
+		ssimCells(cells, a, b, y, c)
+		for i := 0; y > 0 && i+1 < across; i++ {
+			var w ssimSums
+			for _, s := range [4]*ssimSums{&above[i], &above[i+1], &cells[i], &cells[i+1]} {
+				w.s1 += s.s1
+				w.s2 += s.s2
+				w.s11 += s.s11
+				w.s22 += s.s22
+				w.s12 += s.s12
+			}
+			total += w.index(ssimWindow*ssimWindow, c1, c2)
+			windows++
+		}
+		above, cells = cells, above
+	}
+	return total, windows
+}
+
+// ssimCells sums a row of cells that begins at row y.
+func ssimCells(cells []ssimSums, a, b *Image, y, c int) {
+	clear(cells)
 	bytes8 := a.Bits <= 8 && !a.Signed
+	for j := y; j < y+ssimStride; j++ {
+		i := j*a.Width*a.Channels + c
+		for x := range cells {
+			s := &cells[x]
+			if !bytes8 {
+				for k := 0; k < ssimStride; k, i = k+1, i+a.Channels {
+					s.add(int64(a.Sample(i)), int64(b.Sample(i)))
+				}
+				continue
+			}
+			// Sums of four products of bytes fit 32 bits.
+			var t1, t2, t11, t22, t12 int32
+			for k := 0; k < ssimStride; k, i = k+1, i+a.Channels {
+				p, q := int32(a.Pix[i]), int32(b.Pix[i])
+				t1 += p
+				t2 += q
+				t11 += p * p
+				t22 += q * q
+				t12 += p * q
+			}
+			s.s1 += int64(t1)
+			s.s2 += int64(t2)
+			s.s11 += int64(t11)
+			s.s22 += int64(t22)
+			s.s12 += int64(t12)
+		}
+	}
+}
+
+// ssimNarrow takes pictures with a side of less than a window: windows are as
+// long as that side.
+func ssimNarrow(a, b *Image, c int, c1, c2 float64) (total float64, windows int) {
+	w, h := min(ssimWindow, a.Width), min(ssimWindow, a.Height)
 	for y := 0; y+h <= a.Height; y += ssimStride {
 		for x := 0; x+w <= a.Width; x += ssimStride {
-			var s1, s2, s11, s22, s12 int64
+			var s ssimSums
 			for j := y; j < y+h; j++ {
 				i := (j*a.Width+x)*a.Channels + c
 				for k := 0; k < w; k, i = k+1, i+a.Channels {
-					var p, q int64
-					if bytes8 {
-						p, q = int64(a.Pix[i]), int64(b.Pix[i])
-					} else {
-						p, q = int64(a.Sample(i)), int64(b.Sample(i))
-					}
-					s1 += p
-					s2 += q
-					s11 += p * p
-					s22 += q * q
-					s12 += p * q
+					s.add(int64(a.Sample(i)), int64(b.Sample(i)))
 				}
 			}
-			n := float64(w * h)
-			m1, m2 := float64(s1)/n, float64(s2)/n
-			v1 := float64(float64(s11)/n) - float64(m1*m1)
-			v2 := float64(float64(s22)/n) - float64(m2*m2)
-			cov := float64(float64(s12)/n) - float64(m1*m2)
-			num := float64(float64(2*m1*m2)+c1) * float64(float64(2*cov)+c2)
-			den := float64(float64(m1*m1)+float64(m2*m2)+c1) * float64(v1+v2+c2)
-			total += num / den
+			total += s.index(w*h, c1, c2)
 			windows++
 		}
 	}
