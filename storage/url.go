@@ -44,6 +44,9 @@ func parse(raw string) (*url.URL, error) {
 	if u.Host == "" && scheme != "mem" {
 		return nil, fmt.Errorf("storage: %q names no bucket", redact(raw))
 	}
+	if u.Host == "" {
+		u.Host = "default" // of mem:// only
+	}
 	prefix := strings.Trim(u.Path, "/")
 	for part := range strings.SplitSeq(prefix, "/") {
 		if part == "." || part == ".." || part == "" && prefix != "" {
