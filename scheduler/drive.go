@@ -207,7 +207,14 @@ func (d *drive) leave(ctx context.Context, report jobs.Report) error {
 	if err := d.s.conn.Forget(ctx, d.f.id); err != nil {
 		return err
 	}
-	return d.s.conn.Unregister(ctx, d.f.id)
+	if err := d.s.conn.Unregister(ctx, d.f.id); err != nil || report.State != jobs.Failed {
+		return err
+	}
+	// An operator may have resumed the job between the last look and this.
+	if err := d.hear(ctx, true); err != nil || d.control.Want != jobs.WantRun || d.control.At.Equal(d.state.Heard) {
+		return err
+	}
+	return d.s.conn.Register(ctx, d.f.id, d.f.b.URL)
 }
 
 // prepare lists and plans, and looks meanwhile whether the job is cancelled.

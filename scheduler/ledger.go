@@ -13,13 +13,13 @@ import (
 
 // record is what the ledger needs of a [jobs.Result].
 type record struct {
-	Key          string       `json:"key"`
-	Size         int64        `json:"size"`
-	Outcome      jobs.Outcome `json:"outcome"`
-	Target       string       `json:"target,omitempty"`
-	TargetSize   int64        `json:"target_size,omitempty"`
-	TargetMD5    string       `json:"target_md5,omitempty"`
-	Fingerprint  string       `json:"fingerprint,omitempty"`
+	Key         string       `json:"key"`
+	Size        int64        `json:"size"`
+	Outcome     jobs.Outcome `json:"outcome"`
+	Target      string       `json:"target,omitempty"`
+	TargetSize  int64        `json:"target_size,omitempty"`
+	TargetMD5   string       `json:"target_md5,omitempty"`
+	Fingerprint string       `json:"fingerprint,omitempty"`
 }
 
 // openAtOnce is the number of earlier jobs whose records are read side by side.

@@ -130,16 +130,24 @@ func spool(s *sorter) entries {
 // sortManifest reads a user's manifest into a sorter, one entry a key, the
 // first of equal ones.
 func sortManifest(s *sorter, parse func(fn func(jobs.Entry) error) error) error {
+	add := spoolTo(s)
 	return parse(func(e jobs.Entry) error {
 		if ours(e.Key) {
 			return nil
 		}
+		return add(e)
+	})
+}
+
+// spoolTo adds entries to a sorter.
+func spoolTo(s *sorter) func(jobs.Entry) error {
+	return func(e jobs.Entry) error {
 		value, err := json.Marshal(&e)
 		if err != nil {
 			return err
 		}
 		return s.add([]byte(e.Key), value)
-	})
+	}
 }
 
 // distinct leaves out entries whose key the one before has.

@@ -1,0 +1,399 @@
+package scheduler
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"time"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// Client is what commands use. Its methods need the job's target only; with a
+// connection they also register the job, so that a scheduler elsewhere finds it,
+// and report what the queue knows. It is safe for concurrent use.
+type Client struct {
+	Buckets *storage.Buckets
+	Conn    *queue.Conn   // nil: without a queue
+	Codecs  []codec.Codec // nil: all of this build
+}
+
+// ErrNoJob: the target has no job of that id.
+var ErrNoJob = errors.New("no such job")
+
+// Submit makes a new job of spec and returns it as stored: with its id, defaults
+// filled in, canonical URLs and canonical options.
+//
+// spec.Options are key=value pairs, one a line, or all in one line with spaces
+// between. An option that names a file or URL is read now and kept in the target
+// under its hash. spec.Sample 0 takes no sample.
+//
+// manifest names the objects, in one of the formats [CSV], [Inventory], [JSONL]
+// and [FilesFrom]; nil means that the source is listed. It is read and sorted
+// now, in bounded memory.
+//
+// With spec.Token, a token that was used in this target before gives the job of
+// then. The job's specification is the last thing written but for its control
+// record, so a submission that fails can be repeated with the same token.
+func (c *Client) Submit(ctx context.Context, spec jobs.Spec, manifest io.Reader, format string) (jobs.Spec, error) {
+	asset, err := c.complete(ctx, &spec)
+	if err != nil {
+		return spec, err
+	}
+	target, err := c.Buckets.Open(ctx, spec.Target)
+	if err != nil {
+		return spec, err
+	}
+	if spec.Token != "" {
+		if spec.ID, err = claimToken(ctx, target, spec.Token, spec.ID); err != nil {
+			return spec, err
+		}
+		old, ok, err := getJSON[jobs.Spec](ctx, target, jobs.SpecKey(spec.ID))
+		if err != nil {
+			return spec, err
+		}
+		if ok {
+			return old, c.open(ctx, old)
+		}
+	}
+	f := folder{b: target, id: spec.ID}
+	if asset != nil {
+		if err := storeAsset(ctx, f, asset); err != nil {
+			return spec, err
+		}
+	}
+	if manifest != nil {
+		spec.Manifest = jobs.Given
+		var s sorter
+		defer s.close()
+		err := sortManifest(&s, func(fn func(jobs.Entry) error) error { return parseManifest(manifest, format, spec.Source, fn) })
+		if err == nil {
+			err = storeGiven(ctx, f, distinct(spool(&s)))
+		}
+		if err != nil {
+			return spec, err
+		}
+	}
+	err = f.putJSON(ctx, jobs.SpecKey(spec.ID), spec, false)
+	var exists *storage.ExistsError
+	if errors.As(err, &exists) && spec.Token != "" {
+		// The same submission, at the same time.
+		old, _, err := getJSON[jobs.Spec](ctx, target, jobs.SpecKey(spec.ID))
+		if err != nil {
+			return spec, err
+		}
+		return old, c.open(ctx, old)
+	}
+	if err != nil {
+		return spec, err
+	}
+	return spec, c.open(ctx, spec)
+}
+
+// complete checks spec and fills it in.
+func (c *Client) complete(ctx context.Context, spec *jobs.Spec) (asset []byte, err error) {
+	if spec.Source, err = storage.Canonical(spec.Source); err != nil {
+		return nil, err
+	}
+	if spec.Target, err = storage.Canonical(spec.Target); err != nil {
+		return nil, err
+	}
+	if asset, err = resolve(ctx, c.Buckets, c.Codecs, spec); err != nil {
+		return nil, err
+	}
+	if spec.Created.IsZero() {
+		spec.Created = time.Now().UTC()
+	}
+	if spec.ID == "" {
+		spec.ID = jobs.NewID(spec.Created)
+	}
+	spec.Defaults()
+	if _, err := newFilter(spec.Filter); err != nil {
+		return nil, err
+	}
+	return asset, spec.Check()
+}
+
+// claimToken gives the id that a token stands for in a target, id where it is new.
+func claimToken(ctx context.Context, target *storage.Bucket, token, id string) (string, error) {
+	sum := sha256.Sum256([]byte(token))
+	key := jobs.Root + "tokens/" + hex.EncodeToString(sum[:])
+	_, err := storage.Put(ctx, target, key, []byte(id), nil)
+	var exists *storage.ExistsError
+	if !errors.As(err, &exists) {
+		return id, err
+	}
+	got, err := storage.Get(ctx, target, key, 1024, nil)
+	if err == nil && !jobs.ValidID(string(got.Data)) {
+		err = fmt.Errorf("scheduler: %s holds %q, want the id of a job", key, got.Data)
+	}
+	return string(got.Data), err
+}
+
+// open gives a stored job its first control record, if it has none, and
+// registers it, unless it has ended.
+func (c *Client) open(ctx context.Context, spec jobs.Spec) error {
+	target, err := c.Buckets.Open(ctx, spec.Target)
+	if err != nil {
+		return err
+	}
+	ctl := jobs.Control{Want: jobs.WantPause, At: spec.Created}
+	if spec.AutoStart {
+		ctl.Want = jobs.WantRun
+	}
+	err = folder{b: target, id: spec.ID}.putJSON(ctx, jobs.ControlKey(spec.ID), ctl, false)
+	var exists *storage.ExistsError
+	if err != nil && !errors.As(err, &exists) {
+		return err
+	}
+	if c.Conn == nil {
+		return nil
+	}
+	if _, done, err := getJSON[jobs.Report](ctx, target, jobs.ReportKey(spec.ID)); err != nil || done {
+		return err
+	}
+	return c.Conn.Register(ctx, spec.ID, spec.Target)
+}
+
+// Control says what the operator wants of a job: to run (start, resume), to
+// pause, to cancel, or another priority. An empty Want keeps the last one, as
+// does a nil Priority. The scheduler obeys within seconds. A done or cancelled
+// job is an error; a failed one runs again.
+func (c *Client) Control(ctx context.Context, target, id string, ctl jobs.Control) error {
+	b, spec, err := c.job(ctx, target, id)
+	if err != nil {
+		return err
+	}
+	report, ended, err := getJSON[jobs.Report](ctx, b, jobs.ReportKey(id))
+	if err != nil {
+		return err
+	}
+	if ended && !(report.State == jobs.Failed && ctl.Want == jobs.WantRun) {
+		return fmt.Errorf("scheduler: job %s is %s", id, report.State)
+	}
+	old, ok, err := getJSON[jobs.Control](ctx, b, jobs.ControlKey(id))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		if old.Want = jobs.WantPause; spec.AutoStart {
+			old.Want = jobs.WantRun
+		}
+	}
+	if ctl.Want == "" {
+		ctl.Want, ctl.Force = old.Want, ctl.Force || old.Force
+	}
+	if ctl.Priority == nil {
+		ctl.Priority = old.Priority
+	}
+	switch {
+	case ctl.Want != jobs.WantRun && ctl.Want != jobs.WantPause && ctl.Want != jobs.WantCancel:
+		return fmt.Errorf("scheduler: control %q: want %s, %s or %s", ctl.Want, jobs.WantRun, jobs.WantPause, jobs.WantCancel)
+	case ctl.Priority != nil && (*ctl.Priority < 0 || *ctl.Priority >= jobs.Priorities):
+		return fmt.Errorf("scheduler: priority %d: want 0 to %d", *ctl.Priority, jobs.Priorities-1)
+	case old.Want == jobs.WantCancel && ctl.Want != jobs.WantCancel:
+		return fmt.Errorf("scheduler: job %s is being cancelled", id)
+	}
+	if ctl.At.IsZero() {
+		ctl.At = time.Now().UTC()
+	}
+	if err := (folder{b: b, id: id}).putJSON(ctx, jobs.ControlKey(id), ctl, true); err != nil {
+		return err
+	}
+	if c.Conn == nil {
+		return nil
+	}
+	return c.Conn.Register(ctx, id, spec.Target)
+}
+
+// job opens the target of a job and reads its specification.
+func (c *Client) job(ctx context.Context, target, id string) (*storage.Bucket, jobs.Spec, error) {
+	b, err := c.Buckets.Open(ctx, target)
+	if err != nil {
+		return nil, jobs.Spec{}, err
+	}
+	if !jobs.ValidID(id) {
+		return nil, jobs.Spec{}, fmt.Errorf("scheduler: %q in %s: %w", id, b.URL, ErrNoJob)
+	}
+	spec, ok, err := getJSON[jobs.Spec](ctx, b, jobs.SpecKey(id))
+	if err == nil && !ok {
+		err = fmt.Errorf("scheduler: %s in %s: %w", id, b.URL, ErrNoJob)
+	}
+	return b, spec, err
+}
+
+// Spec reads the specification of a job.
+func (c *Client) Spec(ctx context.Context, target, id string) (jobs.Spec, error) {
+	_, spec, err := c.job(ctx, target, id)
+	return spec, err
+}
+
+// Plan reads the plan of a job; one that is not planned yet is an error for
+// which storage.IsNotExist holds.
+func (c *Client) Plan(ctx context.Context, target, id string) (jobs.Plan, error) {
+	return read[jobs.Plan](ctx, c, target, id, jobs.PlanKey(id))
+}
+
+// Report reads the report of a job; one that has not ended is an error for which
+// storage.IsNotExist holds.
+func (c *Client) Report(ctx context.Context, target, id string) (jobs.Report, error) {
+	return read[jobs.Report](ctx, c, target, id, jobs.ReportKey(id))
+}
+
+func read[T any](ctx context.Context, c *Client, target, id, key string) (v T, err error) {
+	b, _, err := c.job(ctx, target, id)
+	if err != nil {
+		return v, err
+	}
+	v, ok, err := getJSON[T](ctx, b, key)
+	if err == nil && !ok {
+		_, _, err = storage.Stat(ctx, b, key)
+	}
+	return v, err
+}
+
+// FindUnfinished gives the newest unfinished job of a target that does the same:
+// the same source, codec, options and filter, without a given manifest. Options
+// are written as for Submit.
+func (c *Client) FindUnfinished(ctx context.Context, source, target, codec, options string, filter jobs.Filter) (id string, ok bool, err error) {
+	want := jobs.Spec{Source: source, Target: target, Codec: codec, Options: options, Filter: filter}
+	if _, err := c.complete(ctx, &want); err != nil {
+		return "", false, err
+	}
+	b, err := c.Buckets.Open(ctx, want.Target)
+	if err != nil {
+		return "", false, err
+	}
+	ids, err := jobIDs(ctx, b)
+	if err != nil {
+		return "", false, err
+	}
+	for i := len(ids) - 1; i >= 0; i-- {
+		spec, ok, err := getJSON[jobs.Spec](ctx, b, jobs.SpecKey(ids[i]))
+		if err != nil {
+			return "", false, err
+		}
+		if !ok || spec.Source != want.Source || spec.Codec != want.Codec || spec.Version != want.Version ||
+			asked(&spec) != asked(&want) || spec.Manifest != "" || !sameFilter(spec.Filter, want.Filter) {
+			continue
+		}
+		control, _, err := getJSON[jobs.Control](ctx, b, jobs.ControlKey(ids[i]))
+		if err != nil {
+			return "", false, err
+		}
+		ended, err := exists(ctx, b, jobs.ReportKey(ids[i]))
+		if err != nil {
+			return "", false, err
+		}
+		if !ended && control.Want != jobs.WantCancel {
+			return ids[i], true, nil
+		}
+	}
+	return "", false, nil
+}
+
+func sameFilter(a, b jobs.Filter) bool {
+	norm := func(f jobs.Filter) jobs.Filter {
+		if len(f.Include) == 0 {
+			f.Include = nil
+		}
+		if len(f.Exclude) == 0 {
+			f.Exclude = nil
+		}
+		return f
+	}
+	return reflect.DeepEqual(norm(a), norm(b))
+}
+
+// Retry submits a new job for the objects of an ended job that failed or were
+// rejected, with its specification, which mutate may change; nil changes
+// nothing.
+func (c *Client) Retry(ctx context.Context, target, id string, mutate func(*jobs.Spec)) (jobs.Spec, error) {
+	b, spec, err := c.job(ctx, target, id)
+	if err != nil {
+		return spec, err
+	}
+	report, err := c.Report(ctx, target, id)
+	if err != nil {
+		return spec, err
+	}
+	if report.FailedList == "" {
+		return spec, fmt.Errorf("scheduler: job %s has nothing to try again: %w", id, ErrNothing)
+	}
+	spec.ID, spec.Token, spec.Created, spec.Parent, spec.Manifest = "", "", time.Time{}, id, ""
+	spec.Filter = jobs.Filter{}
+	if mutate != nil {
+		mutate(&spec)
+	}
+	list, err := openObject(ctx, b, report.FailedList)
+	if err != nil {
+		return spec, err
+	}
+	return c.Submit(ctx, spec, list, JSONL)
+}
+
+// ErrNothing: there is nothing to do.
+var ErrNothing = errors.New("nothing to do")
+
+// DryRun makes the plan that a job would get, with its estimate, and writes
+// nothing. Its arguments are those of Submit. The job would be cut for the
+// slots of this machine.
+func (c *Client) DryRun(ctx context.Context, spec jobs.Spec, manifest io.Reader, format string) (jobs.Plan, error) {
+	asset, err := c.complete(ctx, &spec)
+	if err != nil {
+		return jobs.Plan{}, err
+	}
+	source, err := c.Buckets.Open(ctx, spec.Source)
+	if err != nil {
+		return jobs.Plan{}, err
+	}
+	target, err := c.Buckets.Open(ctx, spec.Target)
+	if err != nil {
+		return jobs.Plan{}, err
+	}
+	t, err := parseTools(c.Codecs, &spec)
+	if err != nil {
+		return jobs.Plan{}, err
+	}
+	if shared, ok := t.opts.(codec.SharedOptions); ok && asset != nil {
+		if t.opts, err = shared.WithAsset(asset); err != nil {
+			return jobs.Plan{}, err
+		}
+	}
+	var listed, named sorter
+	defer listed.close()
+	defer named.close()
+	p, err := newPreparation(&spec, t.extension(), source)
+	if err != nil {
+		return jobs.Plan{}, err
+	}
+	p.add = spoolTo(&listed)
+	if manifest == nil {
+		err = p.list(ctx)
+	} else {
+		lacking := int64(0)
+		err = sortManifest(&named, func(fn func(jobs.Entry) error) error {
+			return parseManifest(manifest, format, spec.Source, func(e jobs.Entry) error {
+				if e.ETag == "" {
+					lacking++
+				}
+				return fn(e)
+			})
+		})
+		if err == nil {
+			err = p.fromGiven(ctx, distinct(spool(&named)), lacking)
+		}
+	}
+	if err != nil {
+		return jobs.Plan{}, fmt.Errorf("scheduler: list the source: %w", err)
+	}
+	pl := &planning{spec: &spec, tools: t, source: source, target: target, at: p.at, all: spool(&listed)}
+	return pl.plan(ctx)
+}

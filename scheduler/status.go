@@ -1,0 +1,268 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/queue"
+)
+
+// Status is where a job stands.
+type Status struct {
+	Spec    jobs.Spec
+	Control jobs.Control
+	State   jobs.StateRecord
+	Objects int64       // of the source after filters; -1 where not listed yet
+	Bytes   int64       // of them
+	Counts  jobs.Counts // so far, with the objects that were done before
+	Chunks  int         // of the plan
+	Done    int         // chunks that are committed
+	Depth   queue.Depth // of the job's priority, all jobs together
+	Workers []queue.WorkerInfo
+
+	Rate float64       // objects a second since the first chunk was fed; 0: not known
+	ETA  time.Duration // to the last chunk at that rate; 0: not known
+
+	// Why says in one sentence why the job does not move. It is empty where it
+	// does, and where it has ended well.
+	Why string
+}
+
+// Status reads where a job stands, with a handful of requests.
+func (c *Client) Status(ctx context.Context, target, id string) (Status, error) {
+	st := Status{Objects: -1}
+	b, spec, err := c.job(ctx, target, id)
+	if err != nil {
+		return st, err
+	}
+	st.Spec = spec
+	if st.State, _, err = getJSON[jobs.StateRecord](ctx, b, jobs.StateKey(id)); err != nil {
+		return st, err
+	}
+	if st.State.State == "" {
+		st.State.State = jobs.New
+	}
+	if st.Control, _, err = getJSON[jobs.Control](ctx, b, jobs.ControlKey(id)); err != nil {
+		return st, err
+	}
+	plan, planned, err := getJSON[jobs.Plan](ctx, b, jobs.PlanKey(id))
+	if err != nil {
+		return st, err
+	}
+	if planned {
+		st.Objects, st.Bytes, st.Chunks = plan.Objects, plan.Bytes, len(plan.Chunks)
+	} else if at, ok, err := getJSON[listing](ctx, b, jobs.ListingKey(id)); err != nil {
+		return st, err
+	} else if ok {
+		st.Objects, st.Bytes = at.Objects, at.Bytes
+	}
+	report, ended, err := getJSON[jobs.Report](ctx, b, jobs.ReportKey(id))
+	if err != nil {
+		return st, err
+	}
+	if ended {
+		st.Counts, st.Done = report.Counts, report.Attempted
+		st.State.State, st.State.Reason = report.State, report.Reason
+		if report.Seconds > 0 {
+			st.Rate = float64(report.Counts.Objects-report.Counts.Skipped) / report.Seconds
+		}
+		st.Why = report.Reason
+		return st, nil
+	}
+	var qerr error
+	if c.Conn != nil {
+		qerr = c.fromQueue(ctx, &st)
+	}
+	if planned {
+		st.Counts.Objects += plan.Skipped
+		st.Counts.Skipped += plan.Skipped
+	}
+	st.Why = c.why(ctx, &st, qerr)
+	return st, nil
+}
+
+// fromQueue adds what Redis knows.
+func (c *Client) fromQueue(ctx context.Context, st *Status) error {
+	done, counts, ok, err := c.Conn.Progress(ctx, st.Spec.ID)
+	if err != nil {
+		return err
+	}
+	if ok {
+		st.Done, st.Counts = countDone(done), counts
+	}
+	priority := st.Spec.Priority
+	if st.Control.Priority != nil {
+		priority = *st.Control.Priority
+	}
+	if st.Depth, err = c.Conn.Depth(ctx, priority); err != nil {
+		return err
+	}
+	if st.Workers, err = c.Conn.Workers(ctx); err != nil {
+		return err
+	}
+	if elapsed := time.Since(st.State.Started).Seconds(); !st.State.Started.IsZero() && counts.Objects > 0 && elapsed > 0 {
+		st.Rate = float64(counts.Objects) / elapsed
+		if left := st.Objects - counts.Objects; left > 0 {
+			st.ETA = time.Duration(float64(left) / st.Rate * float64(time.Second))
+		}
+	}
+	return nil
+}
+
+// why finds the reason closest to the root.
+func (c *Client) why(ctx context.Context, st *Status, qerr error) string {
+	state := st.State.State
+	switch {
+	case state == jobs.Paused, state == jobs.Planned && st.Control.Want != jobs.WantRun:
+		return st.State.Reason
+	case c.Conn == nil:
+		return st.State.Reason
+	case errors.Is(qerr, queue.ErrUnreachable):
+		return "Redis cannot be reached"
+	case qerr != nil:
+		return qerr.Error()
+	}
+	switch alive, err := c.Conn.Redis().Exists(ctx, aliveKey).Result(); {
+	case err != nil:
+		return "Redis cannot be reached"
+	case alive == 0:
+		return "no scheduler is running"
+	case st.State.Reason != "":
+		return st.State.Reason
+	case state != jobs.Running:
+		return ""
+	}
+	if used, limit, err := c.Conn.Memory(ctx); err == nil {
+		if full := fullness(used, limit); full != "" {
+			return full
+		}
+	}
+	taking := 0
+	for _, w := range st.Workers {
+		if !w.Stopping {
+			taking++
+		}
+	}
+	switch {
+	case len(st.Workers) == 0:
+		return "no worker is connected"
+	case taking == 0:
+		return fmt.Sprintf("all %d workers are stopping", len(st.Workers))
+	case st.Depth.Pending == 0 && st.Depth.Active == 0 && st.Depth.Retry > 0:
+		return fmt.Sprintf("%d chunks could not be stored or fetched and are tried again soon", st.Depth.Retry)
+	case st.Depth.Pending > 0 && st.Depth.Active == 0 && c.busyElsewhere(ctx, st):
+		return "the workers are busy with jobs of a higher priority"
+	}
+	return ""
+}
+
+func (c *Client) busyElsewhere(ctx context.Context, st *Status) bool {
+	priority := st.Spec.Priority
+	if st.Control.Priority != nil {
+		priority = *st.Control.Priority
+	}
+	for p := priority + 1; p < jobs.Priorities; p++ {
+		if d, err := c.Conn.Depth(ctx, p); err == nil && d.Pending+d.Active > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Summary is a line of a list of jobs.
+type Summary struct {
+	ID       string
+	Created  time.Time
+	Source   string
+	Codec    string
+	Options  string
+	Parent   string
+	State    jobs.State
+	Reason   string
+	Finished time.Time
+	Counts   jobs.Counts // of ended jobs
+}
+
+// List gives the jobs of a target, newest last.
+func (c *Client) List(ctx context.Context, target string) ([]Summary, error) {
+	b, err := c.Buckets.Open(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := jobIDs(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	var out []Summary
+	err = inOrder(ctx, len(ids), func(ctx context.Context, i int) (*Summary, error) {
+		spec, ok, err := getJSON[jobs.Spec](ctx, b, jobs.SpecKey(ids[i]))
+		if err != nil || !ok {
+			return nil, err
+		}
+		s := &Summary{ID: spec.ID, Created: spec.Created, Source: spec.Source, Codec: spec.Codec, Options: spec.Options, Parent: spec.Parent, State: jobs.New}
+		state, ok, err := getJSON[jobs.StateRecord](ctx, b, jobs.StateKey(ids[i]))
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			s.State, s.Reason = state.State, state.Reason
+		}
+		report, ok, err := getJSON[jobs.Report](ctx, b, jobs.ReportKey(ids[i]))
+		if ok {
+			s.State, s.Reason, s.Finished, s.Counts = report.State, report.Reason, report.Finished, report.Counts
+		}
+		return s, err
+	}, func(_ int, s *Summary) error {
+		if s != nil {
+			out = append(out, *s)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Results calls fn with every record of a job in manifest order: of the merged
+// files, or, of a job that has not ended, of the shards there are. Objects that
+// the plan skipped have no record.
+func (c *Client) Results(ctx context.Context, target, id string, fn func(jobs.Result) error) error {
+	b, _, err := c.job(ctx, target, id)
+	if err != nil {
+		return err
+	}
+	for line, err := range records(ctx, b, id) {
+		var r jobs.Result
+		if err == nil {
+			if err = json.Unmarshal(line, &r); err != nil {
+				err = fmt.Errorf("scheduler: records of job %s: %w", id, err)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if err := fn(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Newest gives the id of the newest job of a target; one without a job is
+// [ErrNoJob].
+func (c *Client) Newest(ctx context.Context, target string) (string, error) {
+	b, err := c.Buckets.Open(ctx, target)
+	if err != nil {
+		return "", err
+	}
+	ids, err := jobIDs(ctx, b)
+	if err == nil && len(ids) == 0 {
+		err = fmt.Errorf("scheduler: %s: %w", b.URL, ErrNoJob)
+	}
+	if err != nil {
+		return "", err
+	}
+	return ids[len(ids)-1], nil
+}
