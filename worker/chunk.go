@@ -1,0 +1,290 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// Rhythm of what goes on beside the objects of a chunk.
+const (
+	partialTime = 5 * time.Second // between partial shards
+	signalTime  = time.Second     // between looks at the job's signal
+	farewell    = 5 * time.Second // for what must still be written after the context has ended
+)
+
+// errCancelled ends a chunk whose job was cancelled.
+var errCancelled = errors.New("job was cancelled")
+
+// chunk is the work on one task.
+type chunk struct {
+	*known
+	w       *Worker
+	task    jobs.Task
+	attempt int   // delivery, from 1
+	age     int64 // for CPU tokens
+	start   time.Time
+	entries []jobs.Entry
+	flights *flights
+	batch   *batcher // nil on the CPU
+	fail    context.CancelCauseFunc
+
+	mu      sync.Mutex
+	records []*jobs.Result // by position in the chunk; nil: not done
+	done    int
+	saved   int    // of done, in the partial shard
+	last    []solo // to do after the others, one at a time
+}
+
+// solo is an object that runs alone.
+type solo struct {
+	index   int
+	attempt int // with which it begins
+	deaths  int // of processes, with the object in flight
+}
+
+// Chunk works on one chunk of a job whose specification is known. It returns nil
+// when the chunk is committed or needs no more work, [queue.ErrHandBack] where
+// the caller ended ctx, and else what stands in the way of the whole chunk.
+func (w *Worker) Chunk(ctx context.Context, spec jobs.Spec, source, target *storage.Bucket, t jobs.Task, attempt int) error {
+	k, err := w.prepare(ctx, spec, source, target)
+	if err != nil {
+		return err
+	}
+	return w.run(ctx, k, t, attempt)
+}
+
+func (w *Worker) run(ctx context.Context, k *known, t jobs.Task, attempt int) error {
+	w.metrics.inflight.Inc()
+	defer w.metrics.inflight.Dec()
+	c := &chunk{known: k, w: w, task: t, attempt: attempt, age: w.age.Add(1), start: time.Now()}
+	done, err := c.doneBefore(ctx)
+	if done || err != nil {
+		return err
+	}
+	if err := c.open(ctx); err != nil {
+		return err
+	}
+	err = c.work(ctx)
+	if err == nil {
+		err = c.commit(ctx)
+	}
+	if err != nil {
+		// What ended ctx must not keep the records from being stored.
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+		defer cancel()
+		if serr := c.savePartial(late); serr != nil {
+			err = errors.Join(err, serr)
+		}
+	}
+	switch {
+	case err == nil:
+		seconds := time.Since(c.start).Seconds()
+		w.metrics.chunks.Observe(seconds)
+		w.log.Info("chunk done", "job", t.Job, "chunk", t.Index, "objects", len(c.entries), "seconds", seconds)
+		return nil
+	case errors.Is(err, errCancelled):
+		w.log.Info("chunk left, the job was cancelled", "job", t.Job, "chunk", t.Index)
+		return nil
+	case ctx.Err() != nil:
+		return queue.ErrHandBack
+	}
+	return fmt.Errorf("worker: chunk %s: %w", t.ID(), err)
+}
+
+// doneBefore finds out whether the chunk needs no work: it is committed, or its
+// shard is there and only the commit was lost, or the job was cancelled.
+func (c *chunk) doneBefore(ctx context.Context) (bool, error) {
+	conn, id, i := c.w.conn, c.task.Job, c.task.Index
+	if conn != nil {
+		done, err := conn.IsDone(ctx, id, i)
+		if done || err != nil {
+			return done, err
+		}
+		state, err := conn.Signal(ctx, id)
+		if stops(state) || err != nil {
+			return true, err
+		}
+	}
+	head, ok, err := c.readShard(ctx)
+	if !ok || err != nil {
+		return false, err
+	}
+	return true, c.count(ctx, head.Counts)
+}
+
+func stops(s jobs.State) bool { return s == jobs.Cancelled || s == jobs.Cancelling }
+
+// open reads the entries, and what an earlier delivery left: records and flights.
+func (c *chunk) open(ctx context.Context) error {
+	at := c.task.Chunk
+	frame, err := storage.GetRange(ctx, c.target, jobs.ChunksKey(c.task.Job, at.Part), at.Offset, at.Length)
+	if err != nil {
+		return err
+	}
+	err = storage.DecodeLines(frame, func(e jobs.Entry) error {
+		c.entries = append(c.entries, e)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(c.entries) != at.Objects {
+		return fmt.Errorf("%d entries, the plan has %d", len(c.entries), at.Objects)
+	}
+	c.records = make([]*jobs.Result, len(c.entries))
+	if err := c.readPartial(ctx); err != nil {
+		return err
+	}
+	c.flights = newFlights(c.w, c.task)
+	deaths, err := c.flights.past(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range c.entries {
+		if n := deaths[i]; n > 0 && c.records[i] == nil {
+			c.last = append(c.last, solo{i, 1, n})
+		}
+	}
+	return nil
+}
+
+// work does all objects that have no record.
+func (c *chunk) work(ctx context.Context) error {
+	ctx, c.fail = context.WithCancelCause(ctx)
+	defer c.fail(nil)
+	var beside, objects sync.WaitGroup
+	over := make(chan struct{})
+	beside.Go(func() { c.flights.run(over) })
+	beside.Go(func() { c.savePartials(ctx, over) })
+	if c.w.conn != nil {
+		beside.Go(func() { c.watchSignal(ctx, over) })
+	}
+	window := c.w.opts.Fetchers + 2*c.w.opts.CPU
+	if c.device != nil {
+		c.batch = newBatcher(c)
+		beside.Go(func() { c.batch.run(ctx, over) })
+		window = max(window, 2*batchPictures)
+	}
+
+	var todo []int
+	alone := map[int]bool{}
+	for _, s := range c.last {
+		alone[s.index] = true
+	}
+	for i, r := range c.records {
+		if r == nil && !alone[i] {
+			todo = append(todo, i)
+		}
+	}
+	var next atomic.Int64
+	for range min(window, len(todo)) {
+		objects.Go(func() {
+			for ctx.Err() == nil {
+				n := int(next.Add(1)) - 1
+				if n >= len(todo) {
+					return
+				}
+				c.object(ctx, solo{index: todo[n], attempt: 1}, false)
+			}
+		})
+	}
+	objects.Wait()
+	if ctx.Err() == nil {
+		c.alone(ctx)
+	}
+	close(over)
+	beside.Wait()
+	return context.Cause(ctx)
+}
+
+// alone does the objects that failed twice or that were in flight when a process
+// died: the former first, as they have never ended a process.
+func (c *chunk) alone(ctx context.Context) {
+	c.mu.Lock()
+	last := c.last
+	c.mu.Unlock()
+	if len(last) == 0 {
+		return
+	}
+	if err := c.savePartial(ctx); err != nil {
+		c.fail(err)
+		return
+	}
+	order(last)
+	c.flights.oneByOne()
+	for _, s := range last {
+		if ctx.Err() != nil {
+			return
+		}
+		if s.deaths >= maxDeaths {
+			r := c.blank(s.index)
+			r.Outcome, r.Class = jobs.FailedOut, jobs.ClassCrash
+			r.Error = fmt.Sprintf("worker processes died %d times while the object was in work, twice of these it was alone", s.deaths)
+			r.Attempts = s.deaths
+			c.record(s.index, &r)
+			continue
+		}
+		c.object(ctx, s, true)
+	}
+}
+
+// maxDeaths is how often a process may die with the object in flight: once among
+// others, and twice alone.
+const maxDeaths = 3
+
+// record keeps the one record of an object.
+func (c *chunk) record(i int, r *jobs.Result) {
+	c.mu.Lock()
+	c.records[i] = r
+	c.done++
+	c.mu.Unlock()
+	c.w.report(c.task.Job, r)
+}
+
+func (c *chunk) savePartials(ctx context.Context, over <-chan struct{}) {
+	tick := time.NewTicker(partialTime)
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := c.savePartial(ctx); err != nil && ctx.Err() == nil {
+				c.w.log.Warn("cannot store a partial shard", "job", c.task.Job, "chunk", c.task.Index, "error", err)
+			}
+		}
+	}
+}
+
+// watchSignal ends the chunk when its job is cancelled. A Redis that does not
+// answer changes nothing.
+func (c *chunk) watchSignal(ctx context.Context, over <-chan struct{}) {
+	tick := time.NewTicker(signalTime)
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			state, err := c.w.conn.Signal(ctx, c.task.Job)
+			if err != nil {
+				c.w.metrics.redis.Inc()
+			} else if stops(state) {
+				c.fail(errCancelled)
+				return
+			}
+		}
+	}
+}

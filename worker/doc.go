@@ -1,0 +1,55 @@
+// Package worker does the work of a job: it takes chunks from the queue and turns
+// their objects into results.
+//
+// # The pipeline
+//
+//	fetch   read the source whole; up to Fetchers at once
+//	read    decode the file, after its header was held against limits and memory
+//	encode  run the codec: on the CPU one picture at a time, on a device in batches
+//	verify  decode the result and compare it with the picture
+//	store   create the target, once, proven by its checksum
+//	record  one line in the chunk's result shard
+//
+// An object is one goroutine that goes through these stages; a stage is bounded by
+// a semaphore, not by a queue. Three of them belong to the whole process and are
+// shared by all its chunks: CPU tokens, of which the older chunk gets the next one
+// so that chunks end one after the other and the next is already warm; bytes of
+// files; bytes of pictures. Picture bytes are taken from the header's dimensions
+// before anything is decoded. Files and pictures have separate budgets because an
+// object takes the second while it holds the first.
+//
+// # What becomes of an object
+//
+// Every object of a chunk gets exactly one [jobs.Result]. What the source is to
+// blame for is not tried again. Storage is tried again inside package storage. A
+// codec that fails, panics or gives a wrong result is tried a second time, and a
+// third time after the other objects, alone on the CPU. A codec that does not end
+// within ObjectTimeout costs its object at once: outcome failed, class timeout.
+// If it does not even heed its context, its goroutine cannot be stopped: it keeps
+// its CPU token until it ends, so that there are never more encoders at work than
+// allowed, and the worker says on /readyz that it is not ready. When every token is
+// lost in this way for [Options].ObjectTimeout and a minute, [Worker.Run] returns
+// [ErrStuck], and the process should be replaced.
+//
+// # When a process dies
+//
+// Before objects enter the codec the queue is told, one round trip for many. What
+// was in flight when a process died runs after everything else of the chunk, one
+// at a time. Who is in flight alone at two more deaths is recorded as failed, class
+// crash. Without Redis the work goes on without this protection.
+//
+// Every few seconds the records so far are stored as a partial shard, so that a
+// chunk that is delivered again goes on where it stood. The result shard is
+// created once; whoever finds one commits its counts, not his own.
+//
+// # Stopping
+//
+// When the context of [Worker.Run] ends no more chunks are taken. Chunks have
+// Grace to finish; then their objects are cancelled, their records kept as a
+// partial shard, and the chunks handed back. No object is ever half written.
+//
+// # Without a queue
+//
+// [Decompress] turns results back into images, [VerifyTarget] proves a target
+// against its records, [SelfTest] tries a codec.
+package worker

@@ -1,0 +1,85 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// fault is what went wrong with one object. Any other error on the way of an
+// object is one of its whole chunk.
+type fault struct {
+	outcome jobs.Outcome
+	class   string
+	err     error
+	again   bool // another attempt may end differently
+}
+
+func (f *fault) Error() string { return f.err.Error() }
+func (f *fault) Unwrap() error { return f.err }
+
+func faultf(o jobs.Outcome, class, format string, args ...any) *fault {
+	return &fault{outcome: o, class: class, err: fmt.Errorf(format, args...)}
+}
+
+// maxText bounds the text of an error in a record, in bytes.
+const maxText = 500
+
+// text is the error as one line for a record.
+func (f *fault) text() string {
+	s := strings.Join(strings.Fields(f.err.Error()), " ")
+	if len(s) > maxText {
+		s = strings.ToValidUTF8(s[:maxText], "") + "..."
+	}
+	return s
+}
+
+// readFault judges an error of package imageio.
+func readFault(err error) *fault {
+	var rejected *imageio.RejectedError
+	var unsupported *imageio.UnsupportedError
+	switch {
+	case errors.As(err, &unsupported):
+		return &fault{outcome: jobs.Unsupported, class: jobs.ClassFormat, err: err}
+	case errors.As(err, &rejected) && rejected.Limit:
+		return &fault{outcome: jobs.Rejected, class: jobs.ClassLimit, err: err}
+	}
+	return &fault{outcome: jobs.Rejected, class: jobs.ClassMalformed, err: err}
+}
+
+// codecFault judges an error of a codec's Encode.
+func codecFault(err error) *fault {
+	var unsupported *codec.UnsupportedError
+	switch {
+	case errors.As(err, &unsupported):
+		return &fault{outcome: jobs.Unsupported, class: jobs.ClassPicture, err: err}
+	case errors.Is(err, gpu.ErrNoDevice):
+		return &fault{outcome: jobs.FailedOut, class: jobs.ClassDevice, err: err, again: true}
+	}
+	return &fault{outcome: jobs.FailedOut, class: jobs.ClassCodec, err: err, again: true}
+}
+
+// storageFault judges an error of package storage after its retries. A store that
+// cannot be reached at all is no fault of the object.
+func storageFault(ctx context.Context, err error) error {
+	var large *storage.TooLargeError
+	var exists *storage.ExistsError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &large):
+		return &fault{outcome: jobs.Rejected, class: jobs.ClassLimit, err: err}
+	case errors.As(err, &exists):
+		return &fault{outcome: jobs.FailedOut, class: jobs.ClassExists, err: err}
+	case storage.Unreachable(err) && storage.Temporary(err):
+		return err
+	}
+	return &fault{outcome: jobs.FailedOut, class: jobs.ClassStorage, err: err}
+}

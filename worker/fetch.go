@@ -1,0 +1,117 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/raster"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// maxFile is the default limit of imageio, in bytes.
+const maxFile = 1 << 30
+
+// changes is how often a source may have changed before it is given up, and
+// changeWait how long the first wait between is; it doubles.
+const (
+	changes    = 4
+	changeWait = 50 * time.Millisecond
+)
+
+// fetch reads the source that e names. Where the source is no longer what e says,
+// it reads what is there now and changes e. The caller calls release when it no
+// longer needs the bytes.
+func (c *chunk) fetch(ctx context.Context, e *jobs.Entry) (data []byte, release func(), err error) {
+	if e.Missing {
+		return nil, nil, faultf(jobs.FailedOut, jobs.ClassMissing, "the manifest names %q and the source does not have it", e.Key)
+	}
+	limit := int64(maxFile)
+	if n := c.spec.Limits.Bytes; n > 0 {
+		limit = min(limit, n)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.w.opts.ObjectTimeout,
+		faultf(jobs.FailedOut, jobs.ClassStorage, "the source was not read within %s", c.w.opts.ObjectTimeout))
+	defer cancel()
+	wait := changeWait
+	for try := range changes {
+		if try > 0 {
+			select {
+			case <-time.After(wait):
+				wait *= 2
+			case <-ctx.Done():
+				return nil, nil, context.Cause(ctx)
+			}
+		}
+		if try > 0 || e.Size < 0 {
+			now, _, err := storage.Stat(ctx, c.source, e.Key)
+			if err != nil {
+				return nil, nil, c.missing(ctx, e, err)
+			}
+			e.Size, e.ETag, e.ModTime = now.Size, now.ETag, now.ModTime
+		}
+		if e.Size > limit {
+			return nil, nil, faultf(jobs.Rejected, jobs.ClassLimit, "the file has %d bytes and the limit is %d", e.Size, limit)
+		}
+		data, release, err = c.get(ctx, e, limit)
+		switch {
+		case err == nil && int64(len(data)) == e.Size:
+			return data, release, nil
+		case err == nil:
+			release() // an empty object that has grown
+		case !errors.Is(err, storage.ErrChanged):
+			return nil, nil, c.missing(ctx, e, err)
+		}
+	}
+	return nil, nil, faultf(jobs.FailedOut, jobs.ClassChanged, "%q changed %d times while it was read", e.Key, changes)
+}
+
+func (c *chunk) get(ctx context.Context, e *jobs.Entry, limit int64) ([]byte, func(), error) {
+	n := min(max(e.Size, 1), c.w.fileMax)
+	if err := c.w.files.Acquire(ctx, n); err != nil {
+		return nil, nil, err
+	}
+	if err := take(ctx, c.w.fetches); err != nil {
+		c.w.files.Release(n)
+		return nil, nil, err
+	}
+	got, err := storage.Get(ctx, c.source, e.Key, limit, &storage.Object{Key: e.Key, Size: e.Size, ETag: e.ETag, ModTime: e.ModTime})
+	<-c.w.fetches
+	if err != nil {
+		c.w.files.Release(n)
+		return nil, nil, err
+	}
+	return got.Data, func() { c.w.files.Release(n) }, nil
+}
+
+func (c *chunk) missing(ctx context.Context, e *jobs.Entry, err error) error {
+	if storage.IsNotExist(err) {
+		return &fault{outcome: jobs.FailedOut, class: jobs.ClassMissing, err: fmt.Errorf("the source is gone: %w", err)}
+	}
+	return storageFault(ctx, err)
+}
+
+func (c *chunk) limits() *imageio.Limits {
+	l := c.spec.Limits
+	return &imageio.Limits{Bytes: l.Bytes, Side: l.Side, Samples: l.Samples, Frames: l.Frames, Ratio: l.Ratio}
+}
+
+// accepts refuses by the header what the codec does not take in any case, before
+// memory is taken. An alpha channel may turn out to be opaque.
+func (c *chunk) accepts(h *imageio.Header) error {
+	m := raster.Image{Width: h.Width, Height: h.Height, Depth: h.Depth, Channels: h.Channels, Bits: h.Bits, Signed: h.Signed}
+	err := c.info.Check(&m)
+	if err != nil && m.Alpha() {
+		m.Channels--
+		if c.info.Check(&m) == nil {
+			return nil
+		}
+	}
+	if err != nil {
+		return codecFault(err)
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package worker
+
+import (
+	"context"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// deafTime is how long a call may go on after its context has ended before it is
+// given up.
+const deafTime = 2 * time.Second
+
+// deafError says that a call goes on although its context has ended.
+type deafError struct {
+	fault error // what becomes of the object; the chunk's error where its context ended
+	call  *call
+}
+
+func (e *deafError) Error() string { return e.fault.Error() }
+func (e *deafError) Unwrap() error { return e.fault }
+
+// then runs f when the call ends.
+func (e *deafError) then(f func()) { e.call.then(f) }
+
+// call is one guarded call.
+type call struct {
+	mu    sync.Mutex
+	ended bool
+	deaf  bool
+	after []func()
+}
+
+func (c *call) then(f func()) {
+	c.mu.Lock()
+	if !c.ended {
+		c.after = append(c.after, f)
+		f = nil
+	}
+	c.mu.Unlock()
+	if f != nil {
+		f()
+	}
+}
+
+// end runs what waits for the end and reports whether the call had been given up.
+func (c *call) end() bool {
+	c.mu.Lock()
+	c.ended = true
+	after, deaf := c.after, c.deaf
+	c.mu.Unlock()
+	for _, f := range after {
+		f()
+	}
+	return deaf
+}
+
+// giveUp reports false where the call has ended after all.
+func (c *call) giveUp() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deaf = !c.ended
+	return c.deaf
+}
+
+// onCPU runs stages of p with a CPU token.
+func (c *chunk) onCPU(ctx context.Context, started func(), p *product, stages func(*product, context.Context) error) error {
+	if err := c.w.cpu.acquire(ctx, c.age); err != nil {
+		return err
+	}
+	started()
+	return c.w.guard(ctx, c.w.cpu.release, func(ctx context.Context) (err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				f := p.panicked(v)
+				c.w.log.Warn("a codec or reader panicked", "job", c.task.Job, "key", c.w.logKey(p.key),
+					"stage", p.stage, "panic", v, "stack", string(debug.Stack()))
+				err = f
+			}
+		}()
+		return stages(p, ctx)
+	})
+}
+
+// guard runs work, which must not panic, for at most ObjectTimeout. free is
+// called when work has really ended, which may be long after guard has returned a
+// [*deafError].
+func (w *Worker) guard(parent context.Context, free func(), work func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(parent, w.opts.ObjectTimeout, w.timeout)
+	running := &call{}
+	done := make(chan error, 1)
+	go func() {
+		defer cancel()
+		err := work(ctx)
+		free()
+		done <- err
+		if running.end() {
+			w.stuck.Add(-1)
+		}
+	}()
+	// judge tells why a call failed whose context had ended.
+	judge := func(err error) error {
+		switch {
+		case err == nil:
+			return nil
+		case parent.Err() != nil:
+			return context.Cause(parent)
+		case context.Cause(ctx) == error(w.timeout):
+			return w.timeout
+		}
+		return err
+	}
+	select {
+	case err := <-done:
+		return judge(err)
+	case <-ctx.Done():
+	}
+	patience := time.NewTimer(deafTime)
+	defer patience.Stop()
+	select {
+	case err := <-done:
+		return judge(err)
+	case <-patience.C:
+	}
+	w.stuck.Add(1)
+	if !running.giveUp() {
+		w.stuck.Add(-1)
+		return judge(<-done)
+	}
+	w.log.Error("a codec goes on after its context has ended", "stuck", w.stuck.Load())
+	return &deafError{fault: judge(ctx.Err()), call: running}
+}

@@ -1,0 +1,87 @@
+package worker
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"runtime/debug"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/pelmill/pelmill/jobs"
+)
+
+// metrics are the worker's, in a registry of its own. No label has more values
+// than there are codecs, outcomes, stages or directions.
+type metrics struct {
+	registry *prometheus.Registry
+	objects  *prometheus.CounterVec // codec, mode, device, outcome
+	bytes    *prometheus.CounterVec // direction: in, raw, out
+	stages   map[string]prometheus.Observer
+	ratio    prometheus.Histogram
+	chunks   prometheus.Histogram
+	inflight prometheus.Gauge
+	redis    prometheus.Counter
+}
+
+func newMetrics(w *Worker) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		objects: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pelmill_objects_total", Help: "Objects that got a record, by codec, mode, device and outcome."},
+			[]string{"codec", "mode", "device", "outcome"}),
+		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pelmill_bytes_total", Help: "Bytes of compressed and kept objects: of sources (in), samples (raw) and targets (out)."},
+			[]string{"direction"}),
+		ratio: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "pelmill_compression_ratio", Help: "Bytes of the source over bytes of the target.",
+			Buckets: []float64{1, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64}}),
+		chunks: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "pelmill_chunk_seconds", Help: "Time for a chunk.", Buckets: prometheus.ExponentialBuckets(0.1, 2, 13)}),
+		inflight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pelmill_chunk_inflight", Help: "Chunks in work."}),
+		redis:    prometheus.NewCounter(prometheus.CounterOpts{Name: "pelmill_redis_errors_total", Help: "Calls to Redis that failed."}),
+		stages:   map[string]prometheus.Observer{},
+	}
+	stages := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "pelmill_stage_seconds", Help: "Time of one object in a stage.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 18)},
+		[]string{"stage"})
+	for _, s := range []string{stageFetch, stageRead, stageEncode, stageVerify, stageStore} {
+		m.stages[s] = stages.WithLabelValues(s)
+	}
+	version := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+	}
+	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "pelmill_build_info", Help: "1; the labels say what runs.",
+		ConstLabels: prometheus.Labels{"version": version, "device": w.device.Name()}}, func() float64 { return 1 })
+	stuck := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "pelmill_stuck_encoders", Help: "Encoders held by a codec that does not end."}, func() float64 { return float64(w.stuck.Load()) })
+	m.registry.MustRegister(m.objects, m.bytes, stages, m.ratio, m.chunks, m.inflight, m.redis, build, stuck,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func (m *metrics) stage(name string) prometheus.Observer { return m.stages[name] }
+
+// result counts a record.
+func (m *metrics) result(r *jobs.Result) {
+	m.objects.WithLabelValues(r.Codec, "encode", r.Device, string(r.Outcome)).Inc()
+	var c jobs.Counts
+	c.Add(r)
+	m.bytes.WithLabelValues("in").Add(float64(c.BytesIn))
+	m.bytes.WithLabelValues("raw").Add(float64(c.BytesRaw))
+	m.bytes.WithLabelValues("out").Add(float64(c.BytesOut))
+	if r.Outcome == jobs.Compressed && r.TargetSize > 0 {
+		m.ratio.Observe(float64(r.Size) / float64(r.TargetSize))
+	}
+}
+
+// logKey is how a key appears in the log.
+func (w *Worker) logKey(key string) string {
+	if !w.opts.HashKeys {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	return "sha256:" + hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,244 @@
+package worker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// Stages, as in [jobs.Result].Seconds and in metrics.
+const (
+	stageFetch  = "fetch"
+	stageRead   = "read"
+	stageEncode = "encode"
+	stageVerify = "verify"
+	stageStore  = "store"
+)
+
+// blank is the record of an object of which nothing is known but its entry.
+func (c *chunk) blank(i int) jobs.Result {
+	e := &c.entries[i]
+	return jobs.Result{
+		Key: e.Key, ETag: e.ETag, Size: max(e.Size, 0), ModTime: e.ModTime,
+		Codec: c.spec.Codec, Version: c.spec.Version, Options: c.spec.Options,
+	}
+}
+
+// object brings one object to its record, unless the context ends, the chunk
+// fails, or the object has failed twice and must run again later, alone.
+func (c *chunk) object(ctx context.Context, s solo, alone bool) {
+	r := c.blank(s.index)
+	r.Attempts = s.attempt
+	err := c.compress(ctx, s.index, &r, alone)
+	var f *fault
+	switch {
+	case err == nil:
+	case !errors.As(err, &f):
+		if ctx.Err() == nil {
+			c.fail(err)
+		}
+		return
+	case f.again && r.Attempts < maxAttempts:
+		c.mu.Lock()
+		c.last = append(c.last, solo{index: s.index, attempt: r.Attempts + 1})
+		c.mu.Unlock()
+		return
+	default:
+		r.Outcome, r.Class, r.Error = f.outcome, f.class, f.text()
+	}
+	c.record(s.index, &r)
+}
+
+// maxAttempts is how often an object is tried: twice among others, once alone.
+const maxAttempts = 3
+
+// compress does all stages. It returns a *fault where the object is to blame and
+// fills r as far as it comes.
+func (c *chunk) compress(ctx context.Context, i int, r *jobs.Result, alone bool) error {
+	r.Seconds = make(map[string]float64, 5)
+	e := c.entries[i] // a copy: the source may have changed since
+	start := time.Now()
+	data, release, err := c.fetch(ctx, &e)
+	if err != nil {
+		return err
+	}
+	defer release()
+	c.spent(r, stageFetch, time.Since(start))
+	r.ETag, r.Size, r.ModTime = e.ETag, int64(len(data)), e.ModTime
+	sum := sha256.Sum256(data)
+	r.SHA256 = hex.EncodeToString(sum[:])
+
+	p, err := c.produce(ctx, i, data, r, alone)
+	if err != nil {
+		return err
+	}
+	r.PixelHash, r.DecodedHash, r.PSNR, r.SSIM = p.pixelHash, p.decodedHash, p.psnr, p.ssim
+	r.Verified, r.Note = p.verified, p.note
+	r.Fingerprint = c.spec.Fingerprint(e)
+
+	start = time.Now()
+	defer func() { c.spent(r, stageStore, time.Since(start)) }()
+	return c.store(ctx, &e, data, p, r)
+}
+
+// produce reads, encodes and verifies, with a second attempt in place.
+func (c *chunk) produce(ctx context.Context, i int, data []byte, r *jobs.Result, alone bool) (*product, error) {
+	head, err := imageio.ReadHeader(data, c.limits())
+	if err != nil {
+		return nil, readFault(err)
+	}
+	r.Width, r.Height, r.Depth, r.Channels, r.Bits = head.Width, head.Height, head.Depth, head.Channels, head.Bits
+	r.RawBytes = samples(&head)
+	if err := c.accepts(&head); err != nil {
+		return nil, err
+	}
+	memory := min(weight(&head), c.w.picMax)
+	if err := c.w.pictures.Acquire(ctx, memory); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	// A call that was given up still holds its memory.
+	defer func() {
+		if memory > 0 {
+			c.w.pictures.Release(memory)
+		}
+	}()
+	if err := c.flights.enter(ctx, i); err != nil {
+		return nil, err
+	}
+	defer c.flights.left(i)
+	waits := true // between the flight's announcement and the first encoder
+	started := func() {
+		if waits && c.flights.conn != nil {
+			c.flights.started()
+		}
+		waits = false
+	}
+	defer started()
+
+	for ; ; r.Attempts++ {
+		p := &product{known: c.known, data: data, key: r.Key}
+		device := c.device
+		if alone {
+			device = nil
+		}
+		r.Device = device.Name()
+		if device == nil {
+			err = c.onCPU(ctx, started, p, (*product).all)
+		} else {
+			err = c.onDevice(ctx, started, p, device)
+		}
+		var deaf *deafError
+		if errors.As(err, &deaf) {
+			held := memory
+			memory = 0
+			deaf.then(func() { c.w.pictures.Release(held) })
+			return nil, deaf.fault
+		}
+		if err == nil {
+			for stage, d := range p.spent {
+				c.spent(r, stage, d)
+			}
+			r.Channels, r.RawBytes = p.channels, p.rawBytes
+			return p, nil
+		}
+		var f *fault
+		if alone || !errors.As(err, &f) || !f.again || r.Attempts >= maxAttempts-1 {
+			return nil, err
+		}
+	}
+}
+
+// onDevice is read on the CPU, encode in a batch on the device, verify on the CPU
+// or on the device.
+func (c *chunk) onDevice(ctx context.Context, started func(), p *product, device *gpu.Device) error {
+	if err := c.onCPU(ctx, started, p, (*product).read); err != nil {
+		return err
+	}
+	if err := c.batch.encode(ctx, p); err != nil {
+		return err
+	}
+	if c.spec.Verify == "device" && !p.kept() {
+		return c.batch.verify(ctx, p)
+	}
+	return c.onCPU(ctx, started, p, (*product).verify)
+}
+
+// store creates the target, or does what is asked for where the result is not
+// smaller than the source.
+func (c *chunk) store(ctx context.Context, e *jobs.Entry, source []byte, p *product, r *jobs.Result) error {
+	key, data, media := e.TargetKey(c.info.Extension), p.encoded, c.info.MediaType
+	r.Outcome = jobs.Compressed
+	if p.kept() {
+		r.Outcome = jobs.Kept
+		if c.spec.Larger != "copy" {
+			return nil
+		}
+		key, data, media = e.Key, source, ""
+	}
+	meta := map[string]string{"pelmill_fingerprint": r.Fingerprint, "pelmill_source_sha256": r.SHA256, "pelmill_pixel_hash": r.PixelHash}
+	if r.ETag != "" {
+		meta["pelmill_source_etag"] = r.ETag
+	}
+	put, err := c.put(ctx, key, data, &storage.PutOptions{Metadata: meta, ContentType: media}, e.Replace)
+	if err != nil {
+		return err
+	}
+	r.Target, r.TargetSize = key, put.Size
+	r.TargetSHA256, r.TargetMD5 = hex.EncodeToString(put.SHA256), hex.EncodeToString(put.MD5)
+	if r.Outcome == jobs.Compressed {
+		r.Ratio = float64(r.RawBytes) / float64(put.Size)
+		r.BPP = 8 * float64(put.Size) / (float64(r.Width) * float64(r.Height) * float64(r.Depth))
+	}
+	return nil
+}
+
+// put creates an object. What is there already is replaced only where it is ours:
+// by the ledger, by the user's word, or by its metadata.
+func (c *chunk) put(ctx context.Context, key string, data []byte, opts *storage.PutOptions, replace bool) (storage.PutResult, error) {
+	if err := take(ctx, c.w.stores); err != nil {
+		return storage.PutResult{}, err
+	}
+	defer func() { <-c.w.stores }()
+	limited, cancel := context.WithTimeout(ctx, c.w.opts.ObjectTimeout)
+	defer cancel()
+	put, err := storage.Put(limited, c.target, key, data, opts)
+	var exists *storage.ExistsError
+	if errors.As(err, &exists) && (replace || c.spec.Overwrite || exists.Metadata["pelmill_fingerprint"] != "") {
+		over := *opts
+		over.Overwrite = true
+		put, err = storage.Put(limited, c.target, key, data, &over)
+	}
+	if err != nil {
+		return put, storageFault(ctx, err)
+	}
+	return put, nil
+}
+
+// spent notes the seconds of a stage, to the microsecond.
+func (c *chunk) spent(r *jobs.Result, stage string, d time.Duration) {
+	r.Seconds[stage] += math.Round(d.Seconds()*1e6) / 1e6
+	c.w.metrics.stage(stage).Observe(d.Seconds())
+}
+
+// take waits for a place in a semaphore.
+func take(ctx context.Context, slots chan struct{}) error {
+	select {
+	case slots <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

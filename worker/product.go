@@ -1,0 +1,195 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// product is one attempt to make a file out of a source. Whoever calls its stages
+// owns it; after a stage that was given up it must not be looked at any more.
+type product struct {
+	*known
+	key  string
+	data []byte // of the source
+
+	stage   string // at work
+	spent   map[string]time.Duration
+	image   *raster.Image // what the codec gets
+	encoded []byte
+	decoded *raster.Image // by a device, for verification
+
+	channels               int
+	rawBytes               int64
+	note                   string
+	pixelHash, decodedHash string
+	psnr, ssim             float64
+	verified               string
+}
+
+// kept reports whether the result is no gain.
+func (p *product) kept() bool { return len(p.encoded) >= len(p.data) }
+
+// in runs the work of a stage and measures it.
+func (p *product) in(stage string, work func() error) error {
+	p.stage = stage
+	start := time.Now()
+	err := work()
+	if p.spent == nil {
+		p.spent = make(map[string]time.Duration, 3)
+	}
+	p.spent[stage] += time.Since(start)
+	return err
+}
+
+// all is everything on the CPU.
+func (p *product) all(ctx context.Context) error {
+	if err := p.read(ctx); err != nil {
+		return err
+	}
+	if err := p.encode(ctx); err != nil {
+		return err
+	}
+	return p.verify(ctx)
+}
+
+func (p *product) read(context.Context) error {
+	return p.in(stageRead, func() error {
+		l := p.spec.Limits
+		m, err := imageio.Decode(p.data, &imageio.Limits{Bytes: l.Bytes, Side: l.Side, Samples: l.Samples, Frames: l.Frames, Ratio: l.Ratio})
+		if err != nil {
+			return readFault(err)
+		}
+		if err := p.info.Check(m); err != nil {
+			opaque := raster.DropOpaqueAlpha(m)
+			if opaque == m || p.info.Check(opaque) != nil {
+				return codecFault(err)
+			}
+			m, p.note = opaque, "the alpha channel is opaque everywhere and was left out"
+		}
+		p.image, p.pixelHash, p.channels, p.rawBytes = m, m.Hash(), m.Channels, int64(len(m.Pix))
+		return nil
+	})
+}
+
+func (p *product) encode(ctx context.Context) error {
+	return p.in(stageEncode, func() error {
+		out := p.codec.Encode(ctx, nil, []*raster.Image{p.image}, p.options)
+		if len(out) != 1 {
+			return codecFault(fmt.Errorf("%s: %d results for one picture", p.info.Name, len(out)))
+		}
+		return p.take(out[0].Data, out[0].Err)
+	})
+}
+
+// take accepts what the codec gave.
+func (p *product) take(data []byte, err error) error {
+	switch {
+	case err != nil:
+		return codecFault(err)
+	case len(data) == 0:
+		return codecFault(fmt.Errorf("%s: an empty file", p.info.Name))
+	}
+	p.encoded = data
+	return nil
+}
+
+// verify decodes the result on the CPU and compares, where the job asks for it and
+// the result is going to be used.
+func (p *product) verify(ctx context.Context) error {
+	if p.kept() {
+		return nil
+	}
+	if !wanted(p.spec.Verify, p.key) {
+		p.verified = "off"
+		return nil
+	}
+	return p.in(stageVerify, func() error {
+		out := p.codec.Decode(ctx, nil, [][]byte{p.encoded}, p.assets)
+		if len(out) != 1 {
+			return unverified("%s: %d pictures from one file", p.info.Name, len(out))
+		}
+		p.verified = "full"
+		return p.compare(out[0].Image, out[0].Err)
+	})
+}
+
+// wanted reports whether the result for key is to be verified. A sample is chosen
+// by the key, so that it is the same in every delivery.
+func wanted(verify, key string) bool {
+	if verify == "off" {
+		return false
+	}
+	share, ok := strings.CutPrefix(verify, "sample:")
+	if !ok {
+		return true
+	}
+	p, err := strconv.ParseFloat(share, 64)
+	return err != nil || sampled(key, p)
+}
+
+// sampled chooses a share of all keys.
+func sampled(key string, share float64) bool {
+	h := fnv.New64a()
+	h.Write([]byte(key))
+	// The low bits of FNV are the better mixed ones.
+	return float64(h.Sum64()&(1<<32-1)) < share*(1<<32)
+}
+
+// compare holds the decoded picture against the one that was encoded.
+func (p *product) compare(m *raster.Image, err error) error {
+	if err != nil {
+		return unverified("the result does not decode: %w", err)
+	}
+	if m == nil || len(m.Pix) != len(p.image.Pix) || !m.SameShape(p.image) {
+		shape := "nothing"
+		if m != nil {
+			shape = m.Shape()
+		}
+		return unverified("the result decodes to %s, the picture is %s", shape, p.image.Shape())
+	}
+	p.decodedHash = m.Hash()
+	switch {
+	case p.decodedHash == p.pixelHash:
+		if !p.info.Lossless {
+			p.psnr, p.ssim = raster.Identical, 1
+		}
+		return nil
+	case p.info.Lossless:
+		return unverified("the result decodes to another picture")
+	}
+	if p.psnr, err = raster.PSNR(p.image, m); err != nil {
+		return unverified("%w", err)
+	}
+	if p.ssim, err = raster.SSIM(p.image, m); err != nil {
+		return unverified("%w", err)
+	}
+	if p.psnr < p.spec.MinPSNR {
+		// The same picture gives the same quality in every attempt.
+		return faultf(jobs.FailedOut, jobs.ClassVerify, "a PSNR of %.2f dB is below the floor of %.2f dB", p.psnr, p.spec.MinPSNR)
+	}
+	return nil
+}
+
+func unverified(format string, args ...any) error {
+	f := faultf(jobs.FailedOut, jobs.ClassVerify, format, args...)
+	f.again = true
+	return f
+}
+
+// panicked turns a panic in a stage into a fault.
+func (p *product) panicked(v any) *fault {
+	if p.stage == stageRead {
+		return faultf(jobs.Rejected, jobs.ClassMalformed, "reading it panicked: %v", v)
+	}
+	f := faultf(jobs.FailedOut, jobs.ClassCodec, "%s panicked in %s: %v", p.info.Name, p.stage, v)
+	f.again = true
+	return f
+}

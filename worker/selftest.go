@@ -1,0 +1,123 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// selfTestTime bounds a self-test.
+const selfTestTime = time.Minute
+
+// selfTestPSNR is what a lossy codec must reach on a smooth picture with its
+// default options, in dB. It tells a codec that works from one that does not, not
+// a good one from a bad one.
+const selfTestPSNR = 15
+
+// SelfTest encodes and decodes small known pictures of every kind that the codec
+// takes, with its default options, on the CPU and on dev. The error says what
+// differs. It does not end before the codec does, or a minute has passed.
+func SelfTest(ctx context.Context, c codec.Codec, dev *gpu.Device) error {
+	ctx, cancel := context.WithTimeout(ctx, selfTestTime)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if v := recover(); v != nil {
+				done <- fmt.Errorf("it panicked: %v", v)
+			}
+		}()
+		done <- selfTest(ctx, c, dev)
+	}()
+	var err error
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("self-test of codec %s: %w", c.Info().Name, err)
+	}
+	return nil
+}
+
+func selfTest(ctx context.Context, c codec.Codec, dev *gpu.Device) error {
+	info := c.Info()
+	for _, channels := range info.Accepts.Channels {
+		m := testPicture(channels, info.Accepts.MaxBits)
+		files := c.Encode(ctx, nil, []*raster.Image{m}, nil)
+		if err := one(len(files), "file", m); err != nil {
+			return err
+		}
+		file := files[0]
+		if file.Err != nil {
+			return fmt.Errorf("encode %s: %w", m.Shape(), file.Err)
+		}
+		devices := []*gpu.Device{nil}
+		if dev != nil {
+			devices = append(devices, dev)
+			other := c.Encode(ctx, dev, []*raster.Image{m}, nil)
+			if len(other) != 1 || other[0].Err != nil || !bytes.Equal(other[0].Data, file.Data) {
+				return fmt.Errorf("encode %s: device %s gives another file than the CPU", m.Shape(), dev.Name())
+			}
+		}
+		for _, d := range devices {
+			pictures := c.Decode(ctx, d, [][]byte{file.Data}, nil)
+			if err := one(len(pictures), "picture", m); err != nil {
+				return err
+			}
+			if err := near(m, pictures[0], info.Lossless); err != nil {
+				return fmt.Errorf("decode %s on %s: %w", m.Shape(), d.Name(), err)
+			}
+		}
+	}
+	return nil
+}
+
+func one(n int, what string, m *raster.Image) error {
+	if n != 1 {
+		return fmt.Errorf("%s: %d %ss, want 1", m.Shape(), n, what)
+	}
+	return nil
+}
+
+func near(m *raster.Image, got codec.Decoded, lossless bool) error {
+	if got.Err != nil {
+		return got.Err
+	}
+	psnr, err := raster.PSNR(m, got.Image)
+	switch {
+	case err != nil:
+		return err
+	case lossless && got.Image.Hash() != m.Hash():
+		return fmt.Errorf("it is another picture, PSNR %.1f dB", psnr)
+	case psnr < selfTestPSNR:
+		return fmt.Errorf("PSNR %.1f dB, want at least %d dB", psnr, selfTestPSNR)
+	}
+	return nil
+}
+
+// testPicture is 37 x 29 samples, slopes of a different direction in each channel.
+func testPicture(channels, bits int) *raster.Image {
+	m := raster.New(37, 29, 1, channels, bits)
+	top := 1<<bits - 1
+	for y := range m.Height {
+		for x := range m.Width {
+			for c := range channels {
+				v := [...]int{x, y, x + y, m.Width - x}[c] * top / (m.Width + m.Height)
+				i := (y*m.Width+x)*channels + c
+				if bits <= 8 {
+					m.Pix[i] = byte(v)
+				} else {
+					m.Pix[2*i], m.Pix[2*i+1] = byte(v), byte(v>>8)
+				}
+			}
+		}
+	}
+	return m
+}

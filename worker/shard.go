@@ -1,0 +1,197 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// maxShard bounds a shard: a thousand records of a few kilobytes.
+const maxShard = 64 << 20
+
+// commitTime is how long a commit is tried while Redis does not answer.
+const commitTime = time.Minute
+
+// commit stores the result shard and counts it. Where another worker stored one
+// before, that one is counted.
+func (c *chunk) commit(ctx context.Context) error {
+	data, head, err := c.shard(true)
+	if err != nil {
+		return err
+	}
+	_, err = storage.Put(ctx, c.target, jobs.ResultKey(c.task.Job, c.task.Index), data, nil)
+	var exists *storage.ExistsError
+	switch {
+	case errors.As(err, &exists):
+		other, ok, err := c.readShard(ctx)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fmt.Errorf("shard %d was there and is gone", c.task.Index)
+		}
+		head = other
+	case err != nil:
+		return err
+	}
+	if err := c.count(ctx, head.Counts); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	saved := c.saved
+	c.mu.Unlock()
+	if saved > 0 {
+		// One that stays behind costs a few kilobytes.
+		if err := storage.Delete(ctx, c.target, jobs.PartialKey(c.task.Job, c.task.Index)); err != nil {
+			c.w.log.Debug("cannot delete a partial shard", "job", c.task.Job, "chunk", c.task.Index, "error", err)
+		}
+	}
+	return nil
+}
+
+// count commits counts to the queue. [queue.Lost] is no error: the scheduler
+// makes the counters again from the shards.
+func (c *chunk) count(ctx context.Context, counts jobs.Counts) error {
+	if c.w.conn == nil {
+		return nil
+	}
+	wait := 100 * time.Millisecond
+	for start := time.Now(); ; wait = min(2*wait, 5*time.Second) {
+		_, err := c.w.conn.Commit(ctx, c.task.Job, c.task.Index, counts)
+		if err == nil {
+			return nil
+		}
+		c.w.metrics.redis.Inc()
+		passes := errors.Is(err, queue.ErrUnreachable) || errors.Is(err, queue.ErrFull)
+		if !passes || ctx.Err() != nil || time.Since(start) > commitTime {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// shard encodes the records there are. whole: it is an error if one is missing.
+func (c *chunk) shard(whole bool) ([]byte, jobs.Shard, error) {
+	head := jobs.Shard{Job: c.task.Job, Chunk: c.task.Index, Worker: c.w.name, Attempt: c.attempt,
+		Seconds: time.Since(c.start).Seconds(), At: time.Now().UTC()}
+	c.mu.Lock()
+	records := make([]*jobs.Result, 0, len(c.records))
+	for i, r := range c.records {
+		if r != nil {
+			records = append(records, r)
+			head.Counts.Add(r)
+		} else if whole {
+			c.mu.Unlock()
+			return nil, head, fmt.Errorf("object %d of %d has no record", i, len(c.records))
+		}
+	}
+	c.mu.Unlock()
+	var lines storage.Lines
+	if _, _, err := storage.Frame(&lines, []jobs.Shard{head}); err != nil {
+		return nil, head, err
+	}
+	if _, _, err := storage.Frame(&lines, records); err != nil {
+		return nil, head, err
+	}
+	return lines.Bytes(), head, nil
+}
+
+// readShard reads the header of the chunk's result shard; ok is false where there
+// is none.
+func (c *chunk) readShard(ctx context.Context) (head jobs.Shard, ok bool, err error) {
+	got, err := storage.Get(ctx, c.target, jobs.ResultKey(c.task.Job, c.task.Index), maxShard, nil)
+	if storage.IsNotExist(err) {
+		return head, false, nil
+	}
+	if err != nil {
+		return head, false, err
+	}
+	head, err = parseShard(got.Data, nil)
+	return head, err == nil, err
+}
+
+// parseShard reads a shard: a header line, then records, which fn gets.
+func parseShard(data []byte, fn func(*jobs.Result)) (jobs.Shard, error) {
+	var head jobs.Shard
+	n := 0
+	err := storage.DecodeLines(data, func(line json.RawMessage) error {
+		n++
+		if n == 1 {
+			return json.Unmarshal(line, &head)
+		}
+		if fn == nil {
+			return nil
+		}
+		r := new(jobs.Result)
+		if err := json.Unmarshal(line, r); err != nil {
+			return err
+		}
+		fn(r)
+		return nil
+	})
+	if err == nil && n == 0 {
+		err = errors.New("it is empty")
+	}
+	if err != nil {
+		return head, fmt.Errorf("shard: %w", err)
+	}
+	return head, nil
+}
+
+// savePartial stores the records so far, if there are new ones.
+func (c *chunk) savePartial(ctx context.Context) error {
+	c.mu.Lock()
+	done := c.done
+	same := done == c.saved || done == len(c.records)
+	c.mu.Unlock()
+	if same {
+		return nil
+	}
+	data, _, err := c.shard(false)
+	if err != nil {
+		return err
+	}
+	_, err = storage.Put(ctx, c.target, jobs.PartialKey(c.task.Job, c.task.Index), data, &storage.PutOptions{Overwrite: true})
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.saved = max(c.saved, done)
+	c.mu.Unlock()
+	return nil
+}
+
+// readPartial takes over the records of an earlier delivery. A partial shard that
+// cannot be read is work to do again, not an error.
+func (c *chunk) readPartial(ctx context.Context) error {
+	got, err := storage.Get(ctx, c.target, jobs.PartialKey(c.task.Job, c.task.Index), maxShard, nil)
+	if storage.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	byKey := map[string]*jobs.Result{}
+	if _, err := parseShard(got.Data, func(r *jobs.Result) { byKey[r.Key] = r }); err != nil {
+		c.w.log.Warn("cannot read a partial shard", "job", c.task.Job, "chunk", c.task.Index, "error", err)
+		return nil
+	}
+	for i := range c.entries {
+		if r := byKey[c.entries[i].Key]; r != nil {
+			c.records[i] = r
+			c.done++
+		}
+	}
+	c.saved = c.done
+	return nil
+}

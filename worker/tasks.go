@@ -1,0 +1,204 @@
+package worker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// tasks is what a worker remembers between chunks.
+type tasks struct {
+	mu     sync.Mutex
+	known  map[string]*known // by job
+	assets *assets
+}
+
+// known is a job as chunks need it. It does not change once chunks are fed.
+type known struct {
+	spec           jobs.Spec
+	source, target *storage.Bucket
+	codec          codec.Codec
+	info           codec.Info
+	options        codec.Options
+	assets         codec.Assets
+	device         *gpu.Device
+}
+
+// rememberedJobs bounds what is kept; a worker meets few jobs at a time.
+const rememberedJobs = 64
+
+// maxSpec bounds a specification, which is a few hundred bytes.
+const maxSpec = 1 << 20
+
+// handle is the queue's handler.
+func (w *Worker) handle(ctx context.Context, t jobs.Task, attempt int) error {
+	log := w.log.With("job", t.Job, "chunk", t.Index)
+	k, err := w.job(ctx, t.Job)
+	if err == nil {
+		err = w.run(ctx, k, t, attempt)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, queue.ErrHandBack) || ctx.Err() != nil:
+		log.Info("chunk handed back")
+		return queue.ErrHandBack
+	}
+	log.Warn("chunk failed and will be tried again", "attempt", attempt, "error", err)
+	return err
+}
+
+// job finds what is needed for chunks of a job.
+func (w *Worker) job(ctx context.Context, id string) (*known, error) {
+	w.tasks.mu.Lock()
+	k := w.tasks.known[id]
+	w.tasks.mu.Unlock()
+	if k != nil {
+		return k, nil
+	}
+	url, err := w.conn.Target(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	if url == "" {
+		return nil, fmt.Errorf("worker: job %s: no target is registered", id)
+	}
+	target, err := w.buckets.Open(ctx, url)
+	if err != nil {
+		return nil, fmt.Errorf("worker: job %s: %w", id, err)
+	}
+	got, err := storage.Get(ctx, target, jobs.SpecKey(id), maxSpec, nil)
+	if err != nil {
+		return nil, fmt.Errorf("worker: job %s: %w", id, err)
+	}
+	var spec jobs.Spec
+	if err := json.Unmarshal(got.Data, &spec); err != nil {
+		return nil, fmt.Errorf("worker: job %s: specification: %w", id, err)
+	}
+	source, err := w.buckets.Open(ctx, spec.Source)
+	if err != nil {
+		return nil, fmt.Errorf("worker: job %s: %w", id, err)
+	}
+	if k, err = w.prepare(ctx, spec, source, target); err != nil {
+		return nil, err
+	}
+	w.tasks.mu.Lock()
+	defer w.tasks.mu.Unlock()
+	if w.tasks.known == nil || len(w.tasks.known) >= rememberedJobs {
+		w.tasks.known = map[string]*known{}
+	}
+	w.tasks.known[id] = k
+	return k, nil
+}
+
+// prepare resolves a specification.
+func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *storage.Bucket) (*known, error) {
+	spec.Defaults()
+	k := &known{spec: spec, source: source, target: target}
+	for _, c := range w.codecs {
+		if info := c.Info(); info.Name == spec.Codec {
+			k.codec, k.info = c, info
+		}
+	}
+	switch {
+	case k.codec == nil:
+		return nil, fmt.Errorf("worker: job %s: this worker has no codec %q", spec.ID, spec.Codec)
+	case k.info.Version != spec.Version:
+		return nil, fmt.Errorf("worker: job %s: wants version %d of %s, this worker has %d", spec.ID, spec.Version, spec.Codec, k.info.Version)
+	}
+	switch {
+	case spec.Device == "cpu":
+	case strings.HasPrefix(spec.Device, "cuda") && w.device == nil:
+		return nil, fmt.Errorf("worker: job %s: wants device %s: %w", spec.ID, spec.Device, gpu.ErrNoDevice)
+	default:
+		k.device = w.device
+	}
+	k.assets = w.tasks.assets.from(target)
+	var err error
+	k.options, err = resolve(ctx, k.codec, strings.Fields(spec.Options), k.assets)
+	if err != nil {
+		return nil, fmt.Errorf("worker: job %s: %w", spec.ID, err)
+	}
+	return k, nil
+}
+
+// resolve reads options and gives them the asset they want.
+func resolve(ctx context.Context, c codec.Codec, pairs []string, find codec.Assets) (codec.Options, error) {
+	options, err := c.Options(pairs)
+	if err != nil {
+		return nil, err
+	}
+	shared, ok := options.(codec.SharedOptions)
+	if !ok {
+		return options, nil
+	}
+	want := shared.Want()
+	switch {
+	case want == codec.Want{}:
+		return options, nil
+	case want.SHA256 == "":
+		return nil, fmt.Errorf("options %q: they still name no stored asset", options)
+	}
+	data, err := find(ctx, want.SHA256)
+	if err != nil {
+		return nil, err
+	}
+	return shared.WithAsset(data)
+}
+
+// assets keeps shared objects, such as codebooks, by their hash.
+type assets struct {
+	mu   sync.Mutex
+	have map[string][]byte
+}
+
+const (
+	maxAsset   = 64 << 20
+	keptAssets = 16
+)
+
+func newAssets() *assets { return &assets{have: map[string][]byte{}} }
+
+// from looks in memory, then in the buckets, in order.
+func (a *assets) from(buckets ...*storage.Bucket) codec.Assets {
+	return func(ctx context.Context, hash string) ([]byte, error) {
+		a.mu.Lock()
+		data := a.have[hash]
+		a.mu.Unlock()
+		if data != nil {
+			return data, nil
+		}
+		err := fmt.Errorf("asset sha256:%s: no bucket to look in", hash)
+		for _, b := range buckets {
+			var got storage.GetResult
+			if got, err = storage.Get(ctx, b, jobs.AssetKey(hash), maxAsset, nil); err == nil {
+				data = got.Data
+				break
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != hash {
+			return nil, fmt.Errorf("asset sha256:%s: the stored bytes have sha256 %x", hash, sum)
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if len(a.have) >= keptAssets {
+			clear(a.have)
+		}
+		a.have[hash] = data
+		return data, nil
+	}
+}

@@ -1,0 +1,212 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/pelmill/pelmill/codecs"
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// ErrStuck is what [Worker.Run] returns when codecs that ignore the end of their
+// context hold every encoder. The process should end and be started again.
+var ErrStuck = errors.New("every encoder is held by a codec that does not end")
+
+// Options of [New].
+type Options struct {
+	Device        string            // auto, cpu, cuda or cuda:N; empty: auto
+	CPU           int               // pictures on the CPU at once; 0: GOMAXPROCS
+	Fetchers      int               // objects fetched at once, and as many stored; 0: 16
+	Memory        int64             // bytes for files and pictures in work; 0: half of the memory, at most 16 GiB
+	Chunks        int               // chunks at once; 0: 2
+	Grace         time.Duration     // for chunks to finish when Run ends; 0: 30 s
+	ObjectTimeout time.Duration     // for reading, encoding and verifying one picture; 0: 10 min
+	Log           *slog.Logger      // nil: none
+	OnResult      func(jobs.Result) // called once for every record made here, one at a time; nil: none
+	Listen        string            // host:port of health, metrics and pprof; empty: none; without a host: loopback
+	HashKeys      bool              // log the first digits of a key's SHA-256 instead of the key
+	Codecs        []codec.Codec     // nil: [codecs.All]
+}
+
+// Worker runs chunks. All methods are safe for concurrent use.
+type Worker struct {
+	conn    *queue.Conn
+	buckets *storage.Buckets
+	opts    Options
+	log     *slog.Logger
+	name    string // host:pid, in shards
+	codecs  []codec.Codec
+
+	device   *gpu.Device // nil: CPU
+	cpu      *tokens
+	lanes    chan struct{}       // batches on the device at once
+	fetches  chan struct{}       // objects being fetched
+	stores   chan struct{}       // objects being stored
+	files    *semaphore.Weighted // bytes of files held
+	pictures *semaphore.Weighted // bytes of pictures and of work on them
+	fileMax  int64
+	picMax   int64
+	timeout  *fault // of a picture that took too long
+
+	age      atomic.Int64 // of chunks: lower is older
+	stuck    atomic.Int64 // calls that ignore the end of their context
+	tested   atomic.Bool
+	draining atomic.Bool
+	reported sync.Mutex // held while OnResult runs
+	metrics  *metrics
+	tasks    tasks
+}
+
+// batchLanes is how many batches are on a device at once, so that the copies of
+// one overlap with the kernels of another.
+const batchLanes = 2
+
+// New opens the device and prepares a worker; it starts nothing. conn may be nil
+// for a worker of which only [Worker.Chunk] is called: it then has no protection
+// against crashes and commits nothing. A device that is insisted on and missing
+// gives [gpu.ErrNoDevice].
+func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, error) {
+	w := &Worker{conn: conn, buckets: buckets}
+	if opts != nil {
+		w.opts = *opts
+	}
+	o := &w.opts
+	if err := o.defaults(); err != nil {
+		return nil, err
+	}
+	var err error
+	if w.device, err = gpu.Open(o.Device); err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	w.log, w.codecs = o.Log, o.Codecs
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	w.name = host + ":" + strconv.Itoa(os.Getpid())
+	w.cpu = newTokens(o.CPU)
+	w.lanes = make(chan struct{}, batchLanes)
+	w.fetches = make(chan struct{}, o.Fetchers)
+	w.stores = make(chan struct{}, o.Fetchers)
+	w.fileMax = o.Memory / 4
+	w.picMax = o.Memory - w.fileMax
+	w.files = semaphore.NewWeighted(w.fileMax)
+	w.pictures = semaphore.NewWeighted(w.picMax)
+	w.timeout = faultf(jobs.FailedOut, jobs.ClassTimeout, "the codec did not end within %s", o.ObjectTimeout)
+	w.metrics = newMetrics(w)
+	w.tasks.assets = newAssets()
+	return w, nil
+}
+
+func (o *Options) defaults() error {
+	switch {
+	case o.CPU < 0 || o.Fetchers < 0 || o.Chunks < 0:
+		return fmt.Errorf("worker: %d encoders, %d fetchers, %d chunks: want none below 0", o.CPU, o.Fetchers, o.Chunks)
+	case o.Memory < 0 || o.Memory > 0 && o.Memory < minMemory:
+		return fmt.Errorf("worker: memory of %d bytes: want at least %d", o.Memory, minMemory)
+	}
+	fill(&o.CPU, runtime.GOMAXPROCS(0))
+	fill(&o.Fetchers, 16)
+	fill(&o.Memory, defaultMemory())
+	fill(&o.Chunks, 2)
+	fill(&o.Grace, 30*time.Second)
+	fill(&o.ObjectTimeout, 10*time.Minute)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Codecs == nil {
+		o.Codecs = codecs.All()
+	}
+	return nil
+}
+
+func fill[T int | int64 | time.Duration](to *T, value T) {
+	if *to == 0 {
+		*to = value
+	}
+}
+
+// Device is what this worker runs codecs on; nil is the CPU.
+func (w *Worker) Device() *gpu.Device { return w.device }
+
+// Run tests the codecs, then serves chunks until ctx ends, and returns after the
+// chunks it had finished or were handed back within Grace. It returns an error
+// where it cannot start, or [ErrStuck].
+func (w *Worker) Run(ctx context.Context) error {
+	if w.conn == nil {
+		return errors.New("worker: run: there is no queue")
+	}
+	for _, c := range w.codecs {
+		if err := SelfTest(ctx, c, w.device); err != nil {
+			return fmt.Errorf("worker: %w", err)
+		}
+	}
+	w.tested.Store(true)
+	stop, err := w.listen()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	server, err := w.conn.Serve(&queue.ServerOptions{
+		Concurrency: w.opts.Chunks, ShutdownTimeout: w.opts.Grace, Log: w.log, Device: w.device.Name(),
+	}, w.handle)
+	if err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
+	w.log.Info("worker serves", "device", w.device.Name(), "encoders", w.opts.CPU, "chunks", w.opts.Chunks, "memory", w.opts.Memory)
+	err = w.watch(ctx)
+	w.draining.Store(true)
+	server.Shutdown()
+	w.log.Info("worker ends")
+	return err
+}
+
+// watch returns nil when ctx ends, or ErrStuck.
+func (w *Worker) watch(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var since time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-tick.C:
+			switch {
+			case w.stuck.Load() < int64(w.opts.CPU):
+				since = time.Time{}
+			case since.IsZero():
+				since = now
+				w.log.Error("every encoder is held by a codec that does not end", "encoders", w.opts.CPU)
+			case now.Sub(since) > w.opts.ObjectTimeout+time.Minute:
+				return fmt.Errorf("worker: %w", ErrStuck)
+			}
+		}
+	}
+}
+
+// report gives a record to the metrics, the log and the caller.
+func (w *Worker) report(job string, r *jobs.Result) {
+	w.metrics.result(r)
+	if r.Error != "" {
+		w.log.Debug("object not compressed", "job", job, "key", w.logKey(r.Key), "outcome", string(r.Outcome), "class", r.Class)
+	}
+	if w.opts.OnResult != nil {
+		w.reported.Lock()
+		defer w.reported.Unlock()
+		w.opts.OnResult(*r)
+	}
+}

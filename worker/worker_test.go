@@ -1,0 +1,27 @@
+package worker
+
+import (
+	"testing"
+
+	"github.com/pelmill/pelmill/codecs/vq"
+	"github.com/pelmill/pelmill/jobs"
+)
+
+// The straight line: PNG through the embedded queue and vq to results, shards and
+// counts.
+func TestRunCompressesAJob(t *testing.T) {
+	for _, target := range []string{"mem://target", t.TempDir()} {
+		j := newJob(t, "mem://source", target, vq.Codec{}, func(s *jobs.Spec) { s.ChunkObjects = 7 }).queued()
+		j.photos(23, 64).plan()
+		w := j.worker(Options{}, vq.Codec{})
+		counts := j.run(w)
+		if counts.Objects != 23 || counts.Compressed != 23 {
+			t.Errorf("counts %+v, want 23 compressed", counts)
+		}
+		for key, r := range j.results() {
+			if r.Outcome != jobs.Compressed || r.Verified != "full" || r.PSNR < 20 || r.SSIM <= 0 || r.Target != jobs.Stem(key)+".vq" {
+				t.Errorf("%s: %+v", key, r)
+			}
+		}
+	}
+}
