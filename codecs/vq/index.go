@@ -218,19 +218,19 @@ func encodeSegment(table []uint16, cols int, s segment, k *ranker) []byte {
 func decodeSegment(in []byte, table []uint16, cols int, s segment, k *ranker) bool {
 	coder := coder{d: newRangeDecoder(in)}
 	m, a := newRankModel(k.n), newAround(cols)
-	keys := make([]uint32, k.n)
+	p := newPicker(k.n)
 	for r := s.first; r < s.first+s.rows; r++ {
 		a.newRow()
 		for c := range cols {
 			up, left, activity := k.edges(table, cols, s.first, r, c)
-			side := sideKeys(up, left, keys)
+			side := sideKeys(up, left, p.keys)
 			a.enter(m, c, activity, side)
 			place := coder.rank(m, 0)
 			if place >= k.n {
 				return false
 			}
 			if place > 0 {
-				side = nth(keys, place)
+				side = p.nth(place)
 			}
 			table[r*cols+c] = uint16(side & (1<<indexBits - 1))
 			a.leave(c, place)

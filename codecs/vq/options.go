@@ -42,12 +42,12 @@ var optionInfo = []codec.OptionInfo{
 	{Key: "codebook", Default: "image", Values: "image, job, PATH, sha256:HEX", Help: "trained on each picture, once on a sample of the job, read from a file, or known by its hash"},
 	{Key: "index", Default: "rank", Values: "rank, raw", Help: "index table as entropy-coded side-match ranks, or plain"},
 	{Key: "train", Default: "kmeans++", Values: "kmeans++, split", Help: "start of the training"},
-	{Key: "passes", Default: "24", Values: "1 to 200", Help: "passes of the training, at most"},
+	{Key: "passes", Default: "16", Values: "1 to 200", Help: "passes of the training, at most"},
 }
 
 // Options reads key=value pairs. A later pair of the same key wins.
 func (Codec) Options(pairs []string) (codec.Options, error) {
-	o := &Options{block: shape{4, 4}, n: 256, half: true, start: startKMeans, passes: 24, source: "image"}
+	o := &Options{block: shape{4, 4}, n: 256, half: true, start: startKMeans, passes: 16, source: "image"}
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok {

@@ -1,6 +1,9 @@
 package vq
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // ranker orders codewords by how well they would continue the picture: by the
 // squared difference of a block's samples along its upper edge to the row above
@@ -108,34 +111,56 @@ func sideKeys(up, left, keys []uint32) uint32 {
 	return least
 }
 
-// nth is the r-th least of keys, counted from 0, by Hoare's selection. It reorders
-// keys, of which no two are equal.
-func nth(keys []uint32, r int) uint32 {
-	lo, hi := 0, len(keys)-1
-	for lo < hi {
-		pivot := keys[(lo+hi)/2]
-		i, j := lo, hi
-		for i <= j {
-			for keys[i] < pivot {
-				i++
-			}
-			for keys[j] > pivot {
-				j--
-			}
-			if i <= j {
-				keys[i], keys[j] = keys[j], keys[i]
-				i++
-				j--
-			}
-		}
-		switch {
-		case r <= j:
-			hi = j
-		case r >= i:
-			lo = i
-		default:
-			return keys[r]
+// picker finds the r-th least of many side keys. A count of keys by their leading
+// bits, four steps to an octave, shows which few of them can be the one.
+type picker struct {
+	keys  []uint32
+	some  []uint32
+	count [33 * 4]uint16
+}
+
+func newPicker(n int) *picker { return &picker{keys: make([]uint32, n), some: make([]uint32, n)} }
+
+// octave is a class of keys that rises with the key.
+func octave(s uint32) int {
+	s |= 4
+	l := bits.Len32(s)
+	return l<<2 | int(s>>((l-3)&31)&3)
+}
+
+// nth is the r-th least of p.keys, counted from 0. No two are equal.
+func (p *picker) nth(r int) uint32 {
+	clear(p.count[:])
+	for _, s := range p.keys {
+		p.count[octave(s)]++
+	}
+	class := 0
+	for r >= int(p.count[class]) {
+		r -= int(p.count[class])
+		class++
+	}
+	n := 0
+	for _, s := range p.keys {
+		p.some[n] = s
+		if octave(s) == class {
+			n++
 		}
 	}
-	return keys[r]
+	some := p.some[:n]
+	if n > 32 {
+		slices.Sort(some)
+		return some[r]
+	}
+	for i := 0; ; i++ {
+		least := i
+		for j := i + 1; j < len(some); j++ {
+			if some[j] < some[least] {
+				least = j
+			}
+		}
+		if i == r {
+			return some[least]
+		}
+		some[i], some[least] = some[least], some[i]
+	}
 }

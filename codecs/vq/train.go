@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math/bits"
+	"slices"
 	"sort"
 )
 
@@ -32,7 +33,7 @@ func train(ctx context.Context, c *crew, b vectors, s shape, n int, how start, p
 			return nil, err
 		}
 	default:
-		book = seed(b, s, n)
+		book = seed(c, b, s, n)
 	}
 	if err := lloyd(ctx, c, b, book, passes); err != nil {
 		return nil, err
@@ -45,6 +46,7 @@ func train(ctx context.Context, c *crew, b vectors, s shape, n int, how start, p
 func lloyd(ctx context.Context, c *crew, b vectors, book *codebook, passes int) error {
 	keys := make([]key, b.m())
 	before := make([]byte, len(book.words))
+	shifted := passes * shiftShare / 8
 	for pass := range passes {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -53,8 +55,8 @@ func lloyd(ctx context.Context, c *crew, b vectors, book *codebook, passes int) 
 		search(c, b, book, keys)
 		t := gather(c, b, keys, book.n())
 		centre(book, t)
-		if pass < passes*shiftShare/8 {
-			shift(c, b, keys, book, t)
+		if pass < shifted {
+			shift(c, b, keys, book, t, shifted+3*(shifted-1-pass), shifted)
 		}
 		if bytes.Equal(before, book.words) {
 			break
@@ -87,32 +89,29 @@ func mean(sum uint64, n uint32) byte {
 }
 
 // shift moves codewords from where they matter least to where they are missed
-// most. To dissolve cell i into the cell j of its nearest codeword costs
-// ni nj / (ni + nj) x |ci - cj|^2 of squared error (Ward, 1963), nothing where i is
-// empty; to cut cell k in two gains what a few passes of two means over its
-// blocks show. The cheapest cells are matched with the greatest gains as long as
-// that lowers the error, each cell at most once.
-func shift(c *crew, b vectors, keys []key, book *codebook, t *cells) {
+// most. To dissolve cell i into that of its nearest codeword costs squared error
+// (see ward), nothing where i is empty; to cut cell k in two gains what a few passes
+// of two means over its blocks show. The cheapest cells are matched with the
+// greatest gains as long as bold/over times the gain exceeds the cost, each cell at
+// most once. The cost is more than what the blocks of i lose in the end, since they
+// may go to different cells, and the gain less than what comes of it; bold moves
+// that look like a loss at first also lead out of local minima. Each pass is less
+// bold than the one before, from 4 down to 1, as in annealing.
+func shift(c *crew, b vectors, keys []key, book *codebook, t *cells, bold, over int) {
 	n, k := book.n(), book.k()
+	partner, cost := nearest(c, book, t)
+	cheap := sorted(n, func(i int) uint64 { return cost[i] })
+
 	members := groups(keys, t.count)
 	halves := make([]half, n)
-	c.each(n, func(i int) { halves[i] = cut(b, members[i], book.word(i), t.distance[i]) })
-	partner := make([]int, n)
-	cost := make([]uint64, n)
-	nearest(c, book, t, partner, cost)
-
-	cheap, dear := make([]int, n), make([]int, n)
-	for i := range n {
-		cheap[i], dear[i] = i, i
-	}
-	sort.SliceStable(cheap, func(a, b int) bool { return cost[cheap[a]] < cost[cheap[b]] })
-	sort.SliceStable(dear, func(a, b int) bool { return halves[dear[a]].gain > halves[dear[b]].gain })
+	c.each(n, func(i int) { halves[i] = cut(b, keys, members[i], book.word(i)) })
+	dear := sorted(n, func(i int) uint64 { return ^halves[i].gain })
 
 	touched := make([]bool, n)
 	next := 0
 	for _, i := range cheap {
 		j := partner[i]
-		if touched[i] || j < 0 || touched[j] {
+		if touched[i] || touched[j] {
 			continue
 		}
 		for next < n && touched[dear[next]] {
@@ -122,7 +121,7 @@ func shift(c *crew, b vectors, keys []key, book *codebook, t *cells) {
 			return
 		}
 		d := dear[next]
-		if halves[d].gain <= cost[i] {
+		if halves[d].gain*uint64(bold) <= cost[i]*uint64(over) {
 			return
 		}
 		if d == i || d == j {
@@ -138,6 +137,16 @@ func shift(c *crew, b vectors, keys []key, book *codebook, t *cells) {
 		copy(book.word(i), halves[d].a)
 		copy(book.word(d), halves[d].b)
 	}
+}
+
+// sorted lists 0 to n-1 by ascending value, equals by index.
+func sorted(n int, value func(i int) uint64) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	sort.SliceStable(list, func(i, j int) bool { return value(list[i]) < value(list[j]) })
+	return list
 }
 
 // groups lists the blocks of every cell, ascending.
@@ -156,32 +165,59 @@ func groups(keys []key, count []uint32) [][]int32 {
 	return g
 }
 
-// nearest finds for every cell the one that it would be dissolved into and the
-// cost of that. A lone cell has the partner -1.
-func nearest(c *crew, book *codebook, t *cells, partner []int, cost []uint64) {
+// nearest finds for every cell the one that it would be dissolved into, that of its
+// nearest other codeword, and the cost of that.
+//
+// To leave out the codeword itself, the search goes over pairs of codebooks, one for
+// each bit of the index: codewords with the bit against those without, and the
+// other way round. Two different indices differ in some bit.
+func nearest(c *crew, book *codebook, t *cells) (partner []int, cost []uint64) {
 	n := book.n()
-	c.spans(n, 64, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			best := makeKey(1<<30, 0)
-			partner[i] = -1
-			for j := range n {
-				if j == i {
-					continue
-				}
-				if t := makeKey(distance(book.word(i), book.word(j), best.distance()), j); t < best {
-					best, partner[i] = t, j
-				}
-			}
-			a, b := uint64(t.count[i]), uint64(0)
-			if partner[i] >= 0 {
-				b = uint64(t.count[partner[i]])
-			}
-			cost[i] = 0
-			if a+b > 0 {
-				cost[i] = a * b * uint64(best.distance()) / (a + b)
+	best := make([]key, n)
+	for i := range best {
+		best[i] = makeKey(1<<30, 0)
+	}
+	width := bits.Len(uint(n - 1))
+	type side struct {
+		list  []int
+		words vectors
+	}
+	for bit := range width {
+		var sides [2]side
+		for i := range n {
+			s := &sides[i>>bit&1]
+			s.list = append(s.list, i)
+			s.words.samples = append(s.words.samples, book.word(i)...)
+		}
+		for i := range sides {
+			sides[i].words = newVectors(c, book.k(), sides[i].words.samples)
+		}
+		for i, s := range sides {
+			other := sides[1-i]
+			keys := make([]key, len(s.list))
+			search(c, s.words, &codebook{book.shape, other.words.samples}, keys)
+			for j, k := range keys {
+				x := s.list[j]
+				best[x] = min(best[x], makeKey(k.distance(), other.list[k.index()]))
 			}
 		}
-	})
+	}
+	partner, cost = make([]int, n), make([]uint64, n)
+	for i, k := range best {
+		partner[i] = k.index()
+		cost[i] = ward(t.count[i], t.count[partner[i]], k.distance())
+	}
+	return partner, cost
+}
+
+// ward is by how much the squared error of two cells rises when they become one
+// (Ward, 1963): na nb / (na + nb) times the squared distance of their means.
+func ward(na, nb, distance uint32) uint64 {
+	if na == 0 || nb == 0 {
+		return 0
+	}
+	a, b := uint64(na), uint64(nb)
+	return a * b * uint64(distance) / (a + b)
 }
 
 // half is a cell cut in two: the codewords, and by how much the squared error
@@ -191,59 +227,68 @@ type half struct {
 	gain uint64
 }
 
-// cut divides the blocks of a cell by two means. The start is the block that is
+// cut divides the blocks of a cell by two means. The start is the block that was
 // farthest from the codeword, the first of several, and its mirror image.
-func cut(b vectors, members []int32, word []byte, error uint64) half {
-	k := len(word)
-	if len(members) < 2 || error == 0 {
-		return half{}
-	}
+func cut(b vectors, keys []key, members []int32, word []byte) half {
+	k := b.k
 	far, most := 0, uint32(0)
 	for _, m := range members {
-		if d := distance(b.at(int(m)), word, 1<<30); d > most {
+		if d := keys[m].distance(); d > most {
 			far, most = int(m), d
 		}
+	}
+	if most == 0 {
+		return half{}
 	}
 	h := half{a: append([]byte(nil), b.at(far)...), b: make([]byte, k)}
 	for j := range k {
 		h.b[j] = clip(2*int(word[j]) - int(h.a[j]))
 	}
-	sums := make([]uint64, 2*k)
+	sums := make([]uint32, 2*k)
+	way := make([]int32, k)
 	for range cutPasses {
 		clear(sums)
+		// Block x is nearer to b than to a where 2 x.(b - a) > |b|^2 - |a|^2.
+		limit := int32(norm(h.b)) - int32(norm(h.a))
+		for j := range way {
+			way[j] = 2 * (int32(h.b[j]) - int32(h.a[j]))
+		}
 		var na, nb uint32
-		var left uint64
 		for _, m := range members {
 			x := b.at(int(m))
-			da := distance(x, h.a, 1<<30)
-			db := distance(x, h.b, da)
 			to := sums[:k]
-			if db < da {
+			if dot(x, way) > limit {
 				to = sums[k:]
 				nb++
-				left += uint64(db)
 			} else {
 				na++
-				left += uint64(da)
 			}
 			for j, v := range x {
-				to[j] += uint64(v)
+				to[j] += uint32(v)
 			}
-		}
-		if left < error {
-			h.gain = error - left
 		}
 		if na == 0 || nb == 0 {
 			return half{}
 		}
 		for j := range k {
-			h.a[j], h.b[j] = mean(sums[j], na), mean(sums[k+j], nb)
+			h.a[j], h.b[j] = mean(uint64(sums[j]), na), mean(uint64(sums[k+j]), nb)
 		}
+		h.gain = ward(na, nb, distance(h.a, h.b, 1<<30))
 	}
 	return h
 }
 
-const cutPasses = 3
+func dot(x []byte, w []int32) int32 {
+	w = w[:len(x)]
+	var s int32
+	for i, v := range x {
+		s += int32(v) * w[i]
+	}
+	return s
+}
+
+// cutPasses is enough to see what a cut is worth; the passes that follow do the rest.
+const cutPasses = 2
 
 // split is LBG's start (Linde, Buzo and Gray, 1980): the mean of all blocks, whose
 // cells are cut in two, the ones of greatest gain first, until there are n, with
@@ -265,12 +310,8 @@ func split(ctx context.Context, c *crew, b vectors, s shape, n int) (*codebook, 
 		}
 		members := groups(keys, t.count)
 		halves := make([]half, now)
-		c.each(now, func(i int) { halves[i] = cut(b, members[i], book.word(i), t.distance[i]) })
-		order := make([]int, now)
-		for i := range order {
-			order[i] = i
-		}
-		sort.SliceStable(order, func(a, b int) bool { return halves[order[a]].gain > halves[order[b]].gain })
+		c.each(now, func(i int) { halves[i] = cut(b, keys, members[i], book.word(i)) })
+		order := sorted(now, func(i int) uint64 { return ^halves[i].gain })
 		for _, i := range order[:min(now, n-now)] {
 			h := halves[i]
 			if h.gain == 0 {
@@ -290,41 +331,54 @@ func split(ctx context.Context, c *crew, b vectors, s shape, n int) (*codebook, 
 // seed is the start of k-means++ (Arthur and Vassilvitskii, 2007): codewords are
 // blocks, the first one any, each further one drawn with a probability that is
 // proportional to the squared distance to its nearest codeword so far. It draws
-// from a sample of seedBlocks blocks per codeword.
-func seed(b vectors, s shape, n int) *codebook {
+// from a sample of seedBlocks blocks per codeword, and in rounds, between which the
+// distances are brought up to date, as in k-means|| (Bahmani and others, 2012).
+func seed(c *crew, b vectors, s shape, n int) *codebook {
 	b = sample(b, n*seedBlocks)
 	near := make([]uint32, b.m())
 	for i := range near {
-		near[i] = 1 << 30
+		near[i] = 1
 	}
 	r := rng(1)
 	book := &codebook{s, make([]byte, 0, n*b.k)}
-	pick := int(r.below(uint64(b.m())))
-	for {
-		word := b.at(pick)
-		book.words = append(book.words, word...)
-		if book.n() == n {
-			return book
+	keys := make([]key, b.m())
+	var total uint64
+	for _, d := range near {
+		total += uint64(d)
+	}
+	for book.n() < n {
+		round := max(1, min(book.n()/seedRounds, n-book.n()))
+		places := make([]uint64, round)
+		for i := range places {
+			places[i] = r.below(max(total, 1))
 		}
-		var total uint64
+		slices.Sort(places)
+		added := &codebook{shape: s}
+		var sum uint64
 		for i, d := range near {
-			near[i] = min(d, distance(b.at(i), word, d))
+			for sum += uint64(d); len(places) > 0 && places[0] < sum; places = places[1:] {
+				added.words = append(added.words, b.at(i)...)
+			}
+		}
+		for range places { // all blocks are codewords already
+			added.words = append(added.words, b.at(int(r.below(uint64(b.m()))))...)
+		}
+		first := book.n() == 0
+		book.words = append(book.words, added.words...)
+		search(c, b, added, keys)
+		total = 0
+		for i, k := range keys {
+			if first || k.distance() < near[i] {
+				near[i] = k.distance()
+			}
 			total += uint64(near[i])
 		}
-		if total == 0 {
-			pick = int(r.below(uint64(b.m())))
-			continue
-		}
-		at := r.below(total)
-		for i, d := range near {
-			if at < uint64(d) {
-				pick = i
-				break
-			}
-			at -= uint64(d)
-		}
 	}
+	return book
 }
+
+// seedRounds: each round adds one codeword for every so many that there are.
+const seedRounds = 8
 
 const seedBlocks = 16
 
