@@ -1,0 +1,148 @@
+// Package pelmill_test checks the shape of the tree: who may import whom, and
+// that every package says what it is.
+package pelmill_test
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/pelmill/pelmill/"
+
+// rule says what the packages of a folder may import besides the standard
+// library and their own folder. An entry stands for itself and all packages
+// below it. Test files may import what they like.
+type rule struct {
+	ours    []string
+	foreign []string
+}
+
+var zstd = "github.com/klauspost/compress/zstd"
+
+// rules is a statement of policy. A folder that is not listed may not exist.
+var rules = map[string]rule{
+	"raster":  {},
+	"jobs":    {},
+	"gpu":     {},
+	"imageio": {ours: []string{"raster"}, foreign: []string{"golang.org/x/image", "github.com/klauspost/compress"}},
+	"codecs":  {ours: []string{"raster", "gpu"}, foreign: []string{"golang.org/x/sys/cpu"}},
+	"storage": {foreign: []string{"gocloud.dev", "github.com/aws", "cloud.google.com/go/storage", "google.golang.org/api", "github.com/Azure", "github.com/cenkalti/backoff/v5", "golang.org/x/sys/unix", zstd}},
+	"queue":   {ours: []string{"jobs"}, foreign: []string{"github.com/hibiken/asynq", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"}},
+	"scheduler": {ours: []string{"jobs", "queue", "storage", "imageio", "codecs", "codecs/codec", "raster"},
+		foreign: []string{"github.com/bmatcuk/doublestar/v4", zstd}},
+	"worker": {ours: []string{"jobs", "queue", "storage", "imageio", "raster", "codecs", "codecs/codec", "gpu"},
+		foreign: []string{"github.com/prometheus/client_golang", "golang.org/x/sync", zstd}},
+	"cmd": {ours: []string{"raster", "jobs", "gpu", "imageio", "codecs", "codecs/codec", "storage", "queue", "scheduler", "worker"},
+		foreign: []string{"github.com/spf13", "github.com/vbauerster/mpb/v8", "go.yaml.in/yaml/v3", "golang.org/x/term", "golang.org/x/sys/unix"}},
+	"internal": {ours: []string{"jobs", "raster", "storage", "codecs", "codecs/codec", "imageio", "queue", "scheduler", "worker", "gpu"},
+		foreign: []string{"github.com/redis/go-redis/v9", "github.com/aws", "github.com/Azure", "golang.org/x/sys/unix"}},
+}
+
+type goPackage struct {
+	ImportPath string
+	Dir        string
+	Standard   bool
+	GoFiles    []string
+	Imports    []string
+}
+
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,Standard,GoFiles,Imports", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []goPackage
+	for dec := json.NewDecoder(strings.NewReader(string(out))); dec.More(); {
+		var p goPackage
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+func TestImportsFollowTheTable(t *testing.T) {
+	for _, p := range packages(t) {
+		path, ok := strings.CutPrefix(p.ImportPath, module)
+		if !ok {
+			continue
+		}
+		folder, _, _ := strings.Cut(path, "/")
+		r, ok := rules[folder]
+		if !ok {
+			t.Errorf("%s: the table has no rule for folder %q; a new top-level folder needs a reason and a row", path, folder)
+			continue
+		}
+		for _, imp := range p.Imports {
+			if ours, ok := strings.CutPrefix(imp, module); ok {
+				if !allowedOurs(path, folder, ours, r) {
+					t.Errorf("%s imports %s; the table allows %s to import of ours: %v", path, ours, folder, r.ours)
+				}
+			} else if first, _, _ := strings.Cut(imp, "/"); strings.Contains(first, ".") && !matches(r.foreign, imp) {
+				t.Errorf("%s imports %s; the table allows %s to import foreign packages: %v", path, imp, folder, r.foreign)
+			}
+		}
+	}
+}
+
+// allowedOurs knows the two rules that a list cannot say: a codec never imports
+// another codec, and test services are for tests.
+func allowedOurs(path, folder, imp string, r rule) bool {
+	if folder == "codecs" && strings.HasPrefix(imp, "codecs/") {
+		shared := imp == "codecs/codec" || strings.HasPrefix(imp, "codecs/internal/") || imp == "codecs/codectest"
+		return shared || path == "codecs" || strings.HasPrefix(imp, path+"/")
+	}
+	if own := strings.HasPrefix(imp, folder+"/") || imp == folder; own {
+		return true
+	}
+	return slices.Contains(r.ours, imp)
+}
+
+func matches(patterns []string, imp string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		return imp == p || strings.HasPrefix(imp, p+"/")
+	})
+}
+
+func TestEveryPackageHasOneComment(t *testing.T) {
+	for _, p := range packages(t) {
+		var with []string
+		for _, f := range p.GoFiles {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, f), nil, parser.PackageClauseOnly|parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if file.Doc != nil && strings.TrimSpace(file.Doc.Text()) != "" {
+				with = append(with, f)
+			}
+		}
+		if len(p.GoFiles) > 0 && len(with) != 1 {
+			t.Errorf("%s: %d files with a package comment %v, want exactly one", p.ImportPath, len(with), with)
+		}
+	}
+}
+
+func TestNoPackageRegistersItselfInInit(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, f := range p.GoFiles {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, f), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range file.Decls {
+				if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+					t.Errorf("%s: %s has an init function; lists are literals, set-up is a call", p.ImportPath, f)
+				}
+			}
+		}
+	}
+}
