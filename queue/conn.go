@@ -151,7 +151,7 @@ func (c clientLog) Printf(ctx context.Context, format string, v ...any) {
 }
 
 // listens is where the embedded Redis listens.
-func (c *Conn) listens() net.Addr {
+func (c *Conn) listens() *net.TCPAddr {
 	addr, err := net.ResolveTCPAddr("tcp", c.address.hosts[0])
 	if err != nil {
 		return nil

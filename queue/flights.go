@@ -19,15 +19,16 @@ func (c *Conn) Begin(ctx context.Context, job string, chunk int, objects []int) 
 	if len(objects) == 0 {
 		return nil
 	}
-	flight := jobKey(job, "flight:"+strconv.Itoa(chunk))
-	tx := c.rdb.TxPipeline()
-	tx.SAdd(ctx, jobKey(job, "flights"), chunk)
+	args := []any{chunk, int(flightTime.Seconds())}
 	for _, o := range objects {
-		tx.HIncrBy(ctx, flight, strconv.Itoa(o), 1)
+		args = append(args, o)
 	}
-	tx.Expire(ctx, flight, flightTime)
-	_, err := tx.Exec(ctx)
+	err := beginScript.Run(ctx, c.rdb, flightKeys(job, chunk), args...).Err()
 	return fail(fmt.Sprintf("begin %d objects of chunk %d of %s", len(objects), chunk, job), err)
+}
+
+func flightKeys(job string, chunk int) []string {
+	return []string{jobKey(job, "flight:"+strconv.Itoa(chunk)), jobKey(job, "flights")}
 }
 
 // End notes that work on these objects ended, whatever came of it. One round
@@ -40,8 +41,7 @@ func (c *Conn) End(ctx context.Context, job string, chunk int, objects []int) er
 	for _, o := range objects {
 		args = append(args, o)
 	}
-	keys := []string{jobKey(job, "flight:"+strconv.Itoa(chunk)), jobKey(job, "flights")}
-	err := endScript.Run(ctx, c.rdb, keys, args...).Err()
+	err := endScript.Run(ctx, c.rdb, flightKeys(job, chunk), args...).Err()
 	return fail(fmt.Sprintf("end %d objects of chunk %d of %s", len(objects), chunk, job), err)
 }
 
@@ -50,7 +50,7 @@ func (c *Conn) End(ctx context.Context, job string, chunk int, objects []int) er
 // the object in flight.
 func (c *Conn) Flights(ctx context.Context, job string, chunk int) (map[int]int, error) {
 	what := fmt.Sprintf("read flights of chunk %d of %s", chunk, job)
-	all, err := c.rdb.HGetAll(ctx, jobKey(job, "flight:"+strconv.Itoa(chunk))).Result()
+	all, err := c.rdb.HGetAll(ctx, flightKeys(job, chunk)[0]).Result()
 	if err != nil {
 		return nil, fail(what, err)
 	}

@@ -61,6 +61,7 @@ func TestSurface(t *testing.T) {
 			if testing.Short() && k.name != "embedded" && k.name != "single" {
 				t.Skip("starts more than one Redis: not with -short")
 			}
+			t.Parallel()
 			c := open(t, k.url(t))
 			for _, s := range surface {
 				t.Run(s.name, func(t *testing.T) {
@@ -167,9 +168,9 @@ func wantDepth(t testing.TB, c *Conn, priority int, want Depth) {
 // until waits for something that must come to be.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within a minute: %s", what)
+			t.Fatalf("not within two minutes: %s", what)
 		}
 	}
 }

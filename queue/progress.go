@@ -87,24 +87,32 @@ func countArgs(counts *jobs.Counts) []any {
 // Progress gives the bitmap of done chunks, see [Bit], and the counters, as of
 // one moment. ok is false where Redis has lost the job or never had it.
 func (c *Conn) Progress(ctx context.Context, job string) (done []byte, counts jobs.Counts, ok bool, err error) {
-	keys := progressKeys(job)
-	tx := c.rdb.TxPipeline()
-	chunks := tx.HGet(ctx, keys[0], "chunks")
-	bitmap := tx.Get(ctx, keys[1])
-	fields := tx.HGetAll(ctx, keys[2])
-	if _, err = tx.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-		return nil, counts, false, fail("read progress of "+job, err)
+	what := "read progress of " + job
+	answer, err := progressScript.Run(ctx, c.rdb, progressKeys(job)).StringSlice()
+	if err != nil {
+		return nil, counts, false, fail(what, err)
 	}
-	n, err1 := chunks.Int()
-	done, err2 := bitmap.Bytes()
-	if err1 != nil || err2 != nil || len(fields.Val()) == 0 || len(done) != (n+7)/8 {
+	if len(answer) < 2 {
 		return nil, counts, false, nil
 	}
+	chunks, err := strconv.Atoi(answer[0])
+	if err != nil {
+		return nil, counts, false, fmt.Errorf("queue: %s: chunks: %w", what, err)
+	}
+	if done = []byte(answer[1]); len(done) != (chunks+7)/8 {
+		return nil, counts, false, nil
+	}
+	values := map[string]string{}
+	for i := 2; i+1 < len(answer); i += 2 {
+		values[answer[i]] = answer[i+1]
+	}
 	for _, f := range counts.Fields() {
-		if text, found := fields.Val()[f.Name]; found {
-			if *f.Value, err = strconv.ParseInt(text, 10, 64); err != nil {
-				return nil, counts, false, fmt.Errorf("queue: read progress of %s: counter %s: %w", job, f.Name, err)
-			}
+		text, found := values[f.Name]
+		if !found {
+			continue // begun by a version that did not count it
+		}
+		if *f.Value, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return nil, counts, false, fmt.Errorf("queue: %s: counter %s: %w", what, f.Name, err)
 		}
 	}
 	return done, counts, true, nil

@@ -16,11 +16,14 @@ var lua embed.FS
 var (
 	initScript     = script("init")
 	commitScript   = script("commit")
+	progressScript = script("progress")
+	depthScript    = script("depth")
 	withdrawScript = script("withdraw")
 	locateScript   = script("locate")
 	reapScript     = script("reap")
 	leadScript     = script("lead")
 	resignScript   = script("resign")
+	beginScript    = script("begin")
 	endScript      = script("end")
 )
 

@@ -78,7 +78,7 @@ func (c *Conn) Serve(opts *ServerOptions, handler Handler) (*Server, error) {
 		Queues:                   queues,
 		StrictPriority:           true,
 		TaskCheckInterval:        s.opts.Poll,
-		DelayedTaskCheckInterval: min(s.opts.Poll, time.Second),
+		DelayedTaskCheckInterval: max(500*time.Millisecond, min(s.opts.Poll, time.Second)),
 		ShutdownTimeout:          handBackTime, // Shutdown has waited already
 		RetryDelayFunc:           retryDelay,
 		IsFailure:                isFailure,
@@ -163,9 +163,11 @@ func (s *Server) call(ctx context.Context, t jobs.Task, attempt int) (err error)
 
 // settle waits until Redis answers, as long as the task is still ours. asynq
 // v0.26 cannot repeat a report that failed, because it repeats it with a
-// context that has ended; the task would run again when its lease is over.
+// context that has ended; the task would run again when its lease is over. It
+// asks through asynq's client, whose pool takes a second longer than Redis to
+// come back from an outage.
 func (s *Server) settle(ctx context.Context) {
-	for s.conn.rdb.Ping(ctx).Err() != nil {
+	for s.rdb.Ping(ctx).Err() != nil {
 		select {
 		case <-ctx.Done():
 			return

@@ -97,7 +97,7 @@ func testHalfLost(t *testing.T, c *Conn) {
 }
 
 // activate makes the queue's oldest task active, as a worker does.
-func activate(t *testing.T, c *Conn, priority int, lease time.Time) string {
+func activate(t testing.TB, c *Conn, priority int, lease time.Time) string {
 	t.Helper()
 	ctx := t.Context()
 	id, err := c.Redis().RPopLPush(ctx, asynqKey(priority, "pending"), asynqKey(priority, "active")).Result()

@@ -96,7 +96,7 @@ func (c *Conn) knows(ctx context.Context, priority int, id string) (bool, error)
 	s := &c.seen[priority]
 	if time.Since(s.at) > snapshotAge {
 		at := time.Now()
-		pipe := c.rdb.TxPipeline()
+		pipe := c.rdb.Pipeline()
 		lists := []*redis.StringSliceCmd{
 			pipe.LRange(ctx, asynqKey(priority, "pending"), 0, -1),
 			pipe.LRange(ctx, asynqKey(priority, "active"), 0, -1),
@@ -179,14 +179,16 @@ func (d Depth) Waiting() int64 { return d.Pending + d.Active + d.Retry + d.Sched
 
 // Depth counts the tasks of a priority at one moment, in constant time.
 func (c *Conn) Depth(ctx context.Context, priority int) (Depth, error) {
-	pipe := c.rdb.TxPipeline()
-	pending := pipe.LLen(ctx, asynqKey(priority, "pending"))
-	active := pipe.LLen(ctx, asynqKey(priority, "active"))
-	retry := pipe.ZCard(ctx, asynqKey(priority, "retry"))
-	scheduled := pipe.ZCard(ctx, asynqKey(priority, "scheduled"))
-	archived := pipe.ZCard(ctx, asynqKey(priority, "archived"))
-	if _, err := pipe.Exec(ctx); err != nil {
+	var keys []string
+	for _, part := range []string{"pending", "active", "retry", "scheduled", "archived"} {
+		keys = append(keys, asynqKey(priority, part))
+	}
+	n, err := depthScript.Run(ctx, c.rdb, keys).Int64Slice()
+	if err == nil && len(n) != len(keys) {
+		err = fmt.Errorf("%d numbers: want %d", len(n), len(keys))
+	}
+	if err != nil {
 		return Depth{}, fail(fmt.Sprintf("count tasks of priority %d", priority), err)
 	}
-	return Depth{pending.Val(), active.Val(), retry.Val(), scheduled.Val(), archived.Val()}, nil
+	return Depth{Pending: n[0], Active: n[1], Retry: n[2], Scheduled: n[3], Archived: n[4]}, nil
 }
