@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -273,7 +274,7 @@ func TestOthersPictures(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/image").Output()
 	dir := filepath.Join(strings.TrimSpace(string(out)), "testdata")
 	if _, statErr := os.Stat(dir); err != nil || statErr != nil {
-		t.Skipf("SKIPPED: the source of golang.org/x/image is not at hand: %v %v", err, statErr)
+		skip(t, fmt.Sprintf("the source of golang.org/x/image is not at hand: %v %v", err, statErr))
 	}
 	for file, want := range map[string]string{
 		"bmp_1bpp.bmp": "bmp_1bpp.png", "bmp_4bpp.bmp": "bmp_4bpp.png", "bmp_8bpp.bmp": "bmp_8bpp.png",

@@ -58,9 +58,8 @@ type Header struct {
 	Signed        bool
 	Frames        bool // slices are frames or pages, not a volume
 
-	// DecodedBytes bounds the memory that Decode allocates in total, and with it
-	// the memory at its peak, the returned picture included. The encoded bytes
-	// are not counted.
+	// DecodedBytes bounds the memory that Decode holds at its peak, the returned
+	// picture included and the encoded bytes not.
 	DecodedBytes int64
 }
 
@@ -112,6 +111,10 @@ func Decode(data []byte, limits *Limits) (m *raster.Image, err error) {
 	if err != nil {
 		return nil, classify(p.Format, err)
 	}
+	// Only a GIF may turn out to need fewer channels than its header allows for.
+	if m.Channels != p.Channels && (p.Format != "gif" || m.Channels > p.Channels) {
+		return nil, rejected(p.Format, "the header promises %d channels and the data hold %d", p.Channels, m.Channels)
+	}
 	if m.Width != p.Width || m.Height != p.Height || m.Depth != p.Depth || m.Bits != p.Bits || m.Signed != p.Signed {
 		return nil, rejected(p.Format, "the header promises %d x %d x %d and the data hold %s", p.Width, p.Height, p.Depth, m.Shape())
 	}
@@ -123,7 +126,7 @@ func Decode(data []byte, limits *Limits) (m *raster.Image, err error) {
 // end a worker.
 func recovered(what string, err *error) {
 	if r := recover(); r != nil {
-		*err = rejected("file", "the %s gave up on it: %v", what, r)
+		*err = rejected("file", "it is damaged in a way that the %s does not expect: %v", what, r)
 	}
 }
 

@@ -23,11 +23,15 @@ func need(t *testing.T, program string) {
 	if _, err := exec.LookPath(program); err == nil {
 		return
 	}
-	msg := "SKIPPED: " + program + " is not installed; Debian: apt-get install imagemagick netpbm libtiff-tools webp"
+	skip(t, program+" is not installed; Debian: apt-get install imagemagick netpbm libtiff-tools webp")
+}
+
+func skip(t *testing.T, why string) {
+	t.Helper()
 	if os.Getenv("PELMILL_TEST") == "require" {
-		t.Fatal(msg)
+		t.Fatal(why)
 	}
-	t.Skip(msg)
+	t.Skip("SKIPPED: " + why)
 }
 
 // shell runs a command line in dir, of one program or of several with pipes.
@@ -220,6 +224,20 @@ func TestPeersPages(t *testing.T) {
 	}
 	if _, err := Decode(data, nil); err == nil || !strings.Contains(err.Error(), "page 2 differs in shape") {
 		t.Errorf("pages of different shape: %v", err)
+	}
+}
+
+// The orientation of TIFF is applied as ImageMagick does it.
+func TestPeersOrientedPages(t *testing.T) {
+	dir := t.TempDir()
+	sources(t, dir)
+	for _, o := range []string{"top-right", "bottom-right", "bottom-left", "left-top", "right-top", "right-bottom", "left-bottom"} {
+		shell(t, dir, "convert rgb16.ppm -orient "+o+" TIFF:out && convert TIFF:out -auto-orient ppm:want")
+		got := decodeFile(t, filepath.Join(dir, "out"))
+		if got.Meta.Orientation < 2 {
+			t.Errorf("%s: orientation %d", o, got.Meta.Orientation)
+		}
+		same(t, got, decodeFile(t, filepath.Join(dir, "want")))
 	}
 }
 

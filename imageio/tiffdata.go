@@ -31,7 +31,6 @@ func (t *tiffPage) decode(dst *raster.Image, work *tiffWork) error {
 		}
 		into.Pix = work.native[:into.Size()]
 	}
-	offsets, counts := t.blockTags()
 	across, down := t.across(), t.down()
 	for i := range t.blocks() {
 		x, y := i%across*t.blockW, i/across%down*t.blockH
@@ -39,7 +38,7 @@ func (t *tiffPage) decode(dst *raster.Image, work *tiffWork) error {
 		if !t.tiled {
 			rows = min(rows, t.height-y)
 		}
-		raw := t.data[t.at(offsets, i):][:t.at(counts, i)]
+		raw := t.data[t.offsets.at(t.order, i):][:t.counts.at(t.order, i)]
 		block, err := t.decompress(raw, rows*t.rowBytes(), rows, work)
 		if err != nil {
 			return err
@@ -71,7 +70,7 @@ func (t *tiffPage) decode(dst *raster.Image, work *tiffWork) error {
 // A block that holds fewer is an error; what it holds beyond is ignored, as
 // encoders pad.
 func (t *tiffPage) decompress(raw []byte, n, rows int, work *tiffWork) ([]byte, error) {
-	if t.value(tagFillOrder, 1) == 2 {
+	if t.reversed {
 		work.reversed = append(work.reversed[:0], raw...)
 		for i, v := range work.reversed {
 			work.reversed[i] = bits.Reverse8(v)
@@ -261,14 +260,14 @@ func (t *tiffPage) lookUp(dst, indices []byte) {
 	n := 1 << t.bits
 	shift := 0
 	for i := range 3 * n {
-		if t.at(tagColorMap, i) > 255 {
+		if t.colours.at(t.order, i) > 255 {
 			shift = 8
 		}
 	}
 	var table [256][3]byte
 	for i := range n {
 		for c := range 3 {
-			table[i][c] = byte(t.at(tagColorMap, i+c*n) >> shift)
+			table[i][c] = byte(t.colours.at(t.order, i+c*n) >> shift)
 		}
 	}
 	for i, v := range indices {

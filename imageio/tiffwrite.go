@@ -36,14 +36,14 @@ func encodeTIFF(m *raster.Image) ([]byte, error) {
 		b = append(b, strip...)
 		b = append(b, make([]byte, len(b)&1)...)
 		binary.LittleEndian.PutUint32(b[link:], uint32(len(b)))
-		b, link = tiffDirectory(b, m, at, len(strip), icc)
+		b, link = appendDirectory(b, m, at, len(strip), icc)
 	}
 	return b, nil
 }
 
-// tiffDirectory appends a directory, with the values that do not fit a field
+// appendDirectory appends a directory, with the values that do not fit a field
 // behind it, and returns the place of its link.
-func tiffDirectory(b []byte, m *raster.Image, strip, length, icc int) ([]byte, int) {
+func appendDirectory(b []byte, m *raster.Image, strip, length, icc int) ([]byte, int) {
 	const short, long, undefined = 3, 4, 7
 	colour, format := tiffBlackIsZero, 1
 	if m.Channels >= 3 {
