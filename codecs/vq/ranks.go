@@ -121,9 +121,10 @@ type picker struct {
 
 func newPicker(n int) *picker { return &picker{keys: make([]uint32, n), some: make([]uint32, n)} }
 
-// octave is a class of keys that rises with the key.
+// octave is a class of keys that rises with the key. The sum of both mismatches
+// leaves room for the 4.
 func octave(s uint32) int {
-	s |= 4
+	s += 4
 	l := bits.Len32(s)
 	return l<<2 | int(s>>((l-3)&31)&3)
 }

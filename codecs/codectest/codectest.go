@@ -1,0 +1,370 @@
+// Package codectest is the conformance suite that all codecs pass. A codec's test
+// calls [Run] once:
+//
+//	func TestConformance(t *testing.T) {
+//		codectest.Run(t, webp.Codec{}, &codectest.Options{
+//			Sets: [][]string{{"method=0"}, {"method=9"}},
+//		})
+//	}
+//
+// It checks what package codec promises for every codec: that each item of a batch
+// has its own answer, that the same picture gives the same bytes for any batch and
+// any number of goroutines, that pictures come back whole (or, from lossy codecs,
+// near enough), that unsupported pictures and damaged files end in the right error
+// and never in a panic, and that options have one canonical form. What is special to
+// a codec stays in the codec's own tests.
+package codectest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// Options say what the suite cannot know. A nil pointer means the defaults.
+type Options struct {
+	// Sets are further options, as key=value pairs, that the suite runs with beside
+	// the codec's defaults.
+	Sets [][]string
+
+	// Shared are options that need an asset trained on a sample, for a codec that is
+	// a [codec.Trainer]. Nil skips that part.
+	Shared []string
+
+	// MinPSNR is the floor in decibels for smooth pictures from a lossy codec. 0 asks
+	// for 20.
+	MinPSNR float64
+
+	// Checksummed says that every flipped bit and every cut of a file is an error.
+	// Otherwise a damaged file may also decode to some picture.
+	Checksummed bool
+
+	// Device runs the suite on a card too; its bytes must be those of the CPU.
+	Device *gpu.Device
+}
+
+// Run runs the suite as subtests of t.
+func Run(t *testing.T, c codec.Codec, opts *Options) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	s := &suite{codec: c, info: c.Info(), opts: *opts}
+	if s.opts.MinPSNR == 0 {
+		s.opts.MinPSNR = 20
+	}
+	s.sets = [][]string{nil}
+	s.sets = append(s.sets, s.opts.Sets...)
+	t.Run("Info", s.testInfo)
+	t.Run("Options", s.testOptions)
+	t.Run("RoundTrip", s.testRoundTrip)
+	t.Run("Batch", s.testBatch)
+	t.Run("SameBytes", s.testSameBytes)
+	t.Run("Concurrent", s.testConcurrent)
+	t.Run("Unsupported", s.testUnsupported)
+	t.Run("Cancelled", s.testCancelled)
+	t.Run("Damaged", s.testDamaged)
+	if s.opts.Shared != nil {
+		t.Run("Shared", s.testShared)
+	}
+}
+
+type suite struct {
+	codec codec.Codec
+	info  codec.Info
+	opts  Options
+	sets  [][]string
+}
+
+func (s *suite) options(t *testing.T, pairs []string) codec.Options {
+	t.Helper()
+	o, err := s.codec.Options(pairs)
+	if err != nil {
+		t.Fatalf("Options(%q): %v", pairs, err)
+	}
+	return o
+}
+
+// encode encodes one picture, on the card too where there is one.
+func (s *suite) encode(t *testing.T, m *raster.Image, o codec.Options) []byte {
+	t.Helper()
+	e := s.codec.Encode(context.Background(), nil, []*raster.Image{m}, o)
+	if len(e) != 1 || e[0].Err != nil {
+		t.Fatalf("encode %s with %q: %v", m.Shape(), o, answerErr(e))
+	}
+	if s.opts.Device != nil {
+		d := s.codec.Encode(context.Background(), s.opts.Device, []*raster.Image{m}, o)
+		if len(d) != 1 || d[0].Err != nil || !bytes.Equal(d[0].Data, e[0].Data) {
+			t.Fatalf("encode %s with %q: %s gives other bytes than the CPU (%v)", m.Shape(), o, s.opts.Device.Name(), answerErr(d))
+		}
+	}
+	return e[0].Data
+}
+
+func answerErr(e []codec.Encoded) error {
+	if len(e) != 1 {
+		return fmt.Errorf("%d answers for one picture", len(e))
+	}
+	return e[0].Err
+}
+
+func (s *suite) decode(file []byte, assets codec.Assets) (*raster.Image, error) {
+	d := s.codec.Decode(context.Background(), nil, [][]byte{file}, assets)
+	if len(d) != 1 {
+		return nil, fmt.Errorf("%d answers for one file", len(d))
+	}
+	return d[0].Image, d[0].Err
+}
+
+func (s *suite) testInfo(t *testing.T) {
+	i := s.info
+	if !regexp.MustCompile(`^[a-z][a-z0-9]*$`).MatchString(i.Name) {
+		t.Errorf("name %q: want lower-case letters and digits", i.Name)
+	}
+	if !strings.HasPrefix(i.Extension, ".") || i.Extension != strings.ToLower(i.Extension) {
+		t.Errorf("extension %q: want a dot and lower case", i.Extension)
+	}
+	if i.Title == "" || i.MediaType == "" || i.Version < 1 {
+		t.Errorf("title %q, media type %q, version %d: want all three", i.Title, i.MediaType, i.Version)
+	}
+	a := i.Accepts
+	if len(a.Channels) == 0 || a.MinBits < 1 || a.MaxBits > 16 || a.MinBits > a.MaxBits {
+		t.Errorf("accepts %+v", a)
+	}
+	for _, o := range i.Options {
+		if o.Key == "" || o.Default == "" || o.Values == "" || o.Help == "" {
+			t.Errorf("option %+v: want all fields", o)
+		}
+	}
+}
+
+func (s *suite) testOptions(t *testing.T) {
+	for _, pairs := range s.sets {
+		o := s.options(t, pairs)
+		text := o.String()
+		again := s.options(t, strings.Fields(text))
+		if again.String() != text {
+			t.Errorf("options %q parsed again are %q", text, again)
+		}
+		var keys []string
+		for _, f := range strings.Fields(text) {
+			key, _, ok := strings.Cut(f, "=")
+			if !ok {
+				t.Errorf("options %q: field %q is no key=value", text, f)
+			}
+			keys = append(keys, key)
+		}
+		if !slices.IsSorted(keys) {
+			t.Errorf("options %q: keys are not sorted", text)
+		}
+	}
+	for _, bad := range []string{"nosuchkey=1", "nopair", "=", ""} {
+		if _, err := s.codec.Options([]string{bad}); err == nil {
+			t.Errorf("option %q is taken", bad)
+		}
+	}
+}
+
+// check compares a decoded picture with its source.
+func (s *suite) check(m, got *raster.Image, smooth bool) error {
+	switch {
+	case got == nil:
+		return errors.New("no picture and no error")
+	case !got.SameShape(m):
+		return fmt.Errorf("comes back as %s", got.Shape())
+	case len(got.Pix) != len(m.Pix):
+		return fmt.Errorf("comes back with %d bytes of samples, want %d", len(got.Pix), len(m.Pix))
+	}
+	lossless := s.info.Lossless
+	if lossless && got.Hash() != m.Hash() {
+		return errors.New("comes back with other samples")
+	}
+	if !lossless && smooth {
+		if p, err := raster.PSNR(m, got); err != nil || p < s.opts.MinPSNR {
+			return fmt.Errorf("comes back at %.1f dB, want %.1f (%v)", p, s.opts.MinPSNR, err)
+		}
+	}
+	return nil
+}
+
+func (s *suite) testRoundTrip(t *testing.T) {
+	for _, pairs := range s.sets {
+		o := s.options(t, pairs)
+		t.Run(o.String(), func(t *testing.T) {
+			for _, p := range pictures(s.info) {
+				before := bytes.Clone(p.Pix)
+				file := s.encode(t, p.Image, o)
+				if !bytes.Equal(before, p.Pix) {
+					t.Fatalf("%s: encode changed the picture", p)
+				}
+				kept := bytes.Clone(file)
+				got, err := s.decode(file, nil)
+				if err != nil {
+					t.Fatalf("%s: decode: %v", p, err)
+				}
+				if !bytes.Equal(kept, file) {
+					t.Fatalf("%s: decode changed the file", p)
+				}
+				if err := s.check(p.Image, got, p.smooth); err != nil {
+					t.Errorf("%s: %v", p, err)
+				}
+				if f, err := s.codec.Inspect(file); err != nil || len(f) == 0 {
+					t.Errorf("%s: inspect: %v, %v", p, f, err)
+				}
+			}
+		})
+	}
+}
+
+// testBatch puts pictures that the codec does not take, and broken files, between
+// good ones.
+func (s *suite) testBatch(t *testing.T) {
+	o := s.options(t, nil)
+	if got := s.codec.Encode(context.Background(), nil, nil, o); len(got) != 0 {
+		t.Errorf("empty batch: %d answers", len(got))
+	}
+	var batch []*raster.Image
+	var want [][]byte
+	for i, p := range pictures(s.info) {
+		batch, want = append(batch, p.Image), append(want, s.encode(t, p.Image, o))
+		if bad := refused(s.info); i < len(bad) {
+			batch, want = append(batch, bad[i]), append(want, nil)
+		}
+	}
+	files := make([][]byte, len(batch))
+	for i, e := range s.codec.Encode(context.Background(), nil, batch, o) {
+		switch {
+		case want[i] == nil && e.Err == nil:
+			t.Errorf("item %d: %s was taken", i, batch[i].Shape())
+		case want[i] != nil && !bytes.Equal(e.Data, want[i]):
+			t.Errorf("item %d: %s: other bytes in a batch than alone (%v)", i, batch[i].Shape(), e.Err)
+		}
+		files[i] = want[i]
+		if files[i] == nil {
+			files[i] = []byte("broken")
+		}
+	}
+	for i, d := range s.codec.Decode(context.Background(), nil, files, nil) {
+		if want[i] == nil {
+			if d.Err == nil {
+				t.Errorf("item %d: a broken file was decoded", i)
+			}
+			continue
+		}
+		if d.Err != nil {
+			t.Errorf("item %d: %v", i, d.Err)
+		} else if err := s.check(batch[i], d.Image, false); err != nil {
+			t.Errorf("item %d: %v", i, err)
+		}
+	}
+}
+
+// testSameBytes encodes and decodes with 1, 2 and 8 goroutines, forwards and
+// backwards, twice.
+func (s *suite) testSameBytes(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, pairs := range s.sets {
+		o := s.options(t, pairs)
+		var batch []*raster.Image
+		for _, p := range pictures(s.info) {
+			batch = append(batch, p.Image)
+		}
+		var want [][]byte
+		var hashes []string
+		for _, procs := range []int{1, 2, 8, 2} {
+			runtime.GOMAXPROCS(procs)
+			files := make([][]byte, len(batch))
+			for i, e := range s.codec.Encode(context.Background(), nil, batch, o) {
+				if e.Err != nil {
+					t.Fatalf("%q: item %d: %v", o, i, e.Err)
+				}
+				files[i] = e.Data
+			}
+			var got []string
+			for i, d := range s.codec.Decode(context.Background(), nil, files, nil) {
+				if d.Err != nil {
+					t.Fatalf("%q: item %d: %v", o, i, d.Err)
+				}
+				got = append(got, d.Image.Hash())
+			}
+			if want == nil {
+				want, hashes = files, got
+			}
+			for i := range files {
+				if !bytes.Equal(files[i], want[i]) {
+					t.Errorf("%q: item %d (%s): other bytes with %d goroutines", o, i, batch[i].Shape(), procs)
+				}
+				if got[i] != hashes[i] {
+					t.Errorf("%q: item %d (%s): other samples with %d goroutines", o, i, batch[i].Shape(), procs)
+				}
+			}
+			slices.Reverse(batch)
+			slices.Reverse(want)
+			slices.Reverse(hashes)
+		}
+	}
+}
+
+func (s *suite) testConcurrent(t *testing.T) {
+	o := s.options(t, nil)
+	list := pictures(s.info)
+	list = list[max(0, len(list)-4):]
+	want := make([][]byte, len(list))
+	for i, p := range list {
+		want[i] = s.encode(t, p.Image, o)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i, p := range list {
+				e := s.codec.Encode(context.Background(), nil, []*raster.Image{p.Image}, o)
+				if e[0].Err != nil || !bytes.Equal(e[0].Data, want[i]) {
+					t.Errorf("%s: other bytes beside other calls (%v)", p, e[0].Err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (s *suite) testUnsupported(t *testing.T) {
+	o := s.options(t, nil)
+	for _, m := range refused(s.info) {
+		if s.info.Check(m) == nil {
+			t.Errorf("%s: Info.Check takes it", m.Shape())
+		}
+		e := s.codec.Encode(context.Background(), nil, []*raster.Image{m}, o)
+		var u *codec.UnsupportedError
+		if len(e) != 1 || !errors.As(e[0].Err, &u) {
+			t.Errorf("%s: want an UnsupportedError, got %v", m.Shape(), answerErr(e))
+		}
+	}
+}
+
+func (s *suite) testCancelled(t *testing.T) {
+	o := s.options(t, nil)
+	p := pictures(s.info)[0]
+	file := s.encode(t, p.Image, o)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for i, e := range s.codec.Encode(ctx, nil, []*raster.Image{p.Image, p.Image}, o) {
+		if !errors.Is(e.Err, context.Canceled) {
+			t.Errorf("encode: item %d: want the context's error, got %v", i, e.Err)
+		}
+	}
+	for i, d := range s.codec.Decode(ctx, nil, [][]byte{file, file}, nil) {
+		if !errors.Is(d.Err, context.Canceled) {
+			t.Errorf("decode: item %d: want the context's error, got %v", i, d.Err)
+		}
+	}
+}
