@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pelmill/pelmill/codecs"
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) codecs() *cobra.Command {
+	return &cobra.Command{
+		Use:     "codecs",
+		Short:   "List the codecs with what they take and their options",
+		GroupID: groupServing,
+		Args:    arguments(0, 0),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for i, c := range codecs.All() {
+				info := c.Info()
+				if p.json {
+					if err := p.emit(newCodecEvent(info)); err != nil {
+						return err
+					}
+					continue
+				}
+				if i > 0 {
+					fmt.Fprintln(p.stdout)
+				}
+				kind := "lossy"
+				if info.Lossless {
+					kind = "lossless"
+				}
+				fmt.Fprintf(p.stdout, "%s: %s\n", info.Name, info.Title)
+				fmt.Fprintf(p.stdout, "  %s files, %s, version %d; takes %s\n", info.Extension, kind, info.Version, acceptsText(info.Accepts))
+				var table [][]string
+				for _, o := range info.Options {
+					table = append(table, []string{"  -o " + o.Key + "=" + o.Default, o.Values, o.Help})
+				}
+				rows(p.stdout, table)
+			}
+			return nil
+		},
+	}
+}
+
+// codecEvent is what --json prints of a codec.
+type codecEvent struct {
+	Type      string        `json:"type"` // "codec"
+	Name      string        `json:"name"`
+	Title     string        `json:"title"`
+	Extension string        `json:"extension"`
+	MediaType string        `json:"media_type"`
+	Version   int           `json:"version"`
+	Lossless  bool          `json:"lossless"`
+	Channels  []int         `json:"channels"`
+	MinBits   int           `json:"min_bits"`
+	MaxBits   int           `json:"max_bits"`
+	Signed    bool          `json:"signed"`
+	Slices    bool          `json:"slices"`
+	MaxSide   int           `json:"max_side"`
+	Options   []codecOption `json:"options"`
+}
+
+type codecOption struct {
+	Key     string `json:"key"`
+	Default string `json:"default"`
+	Values  string `json:"values"`
+	Help    string `json:"help"`
+}
+
+func newCodecEvent(info codec.Info) codecEvent {
+	a := info.Accepts
+	e := codecEvent{"codec", info.Name, info.Title, info.Extension, info.MediaType, info.Version, info.Lossless,
+		a.Channels, a.MinBits, a.MaxBits, a.Signed, a.Slices, a.MaxSide, []codecOption{}}
+	for _, o := range info.Options {
+		e.Options = append(e.Options, codecOption(o))
+	}
+	return e
+}
+
+// acceptsText says which pictures a codec takes.
+func acceptsText(a codec.Accepts) string {
+	names := map[int]string{1: "grey", 2: "grey with alpha", 3: "RGB", 4: "RGBA"}
+	var channels []string
+	for _, c := range a.Channels {
+		channels = append(channels, names[c])
+	}
+	bits := strconv.Itoa(a.MaxBits)
+	if a.MinBits != a.MaxBits {
+		bits = fmt.Sprintf("%d to %d", a.MinBits, a.MaxBits)
+	}
+	s := fmt.Sprintf("%s of %s bits", strings.Join(channels, ", "), bits)
+	if a.Signed {
+		s += ", signed too"
+	}
+	if a.Slices {
+		s += ", volumes too"
+	}
+	if a.MaxSide > 0 {
+		s += ", up to " + countText(int64(a.MaxSide)) + " along a side"
+	}
+	return s
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) compress() *cobra.Command {
+	j, w, c := &jobFlags{}, &workerFlags{}, &cluster{}
+	var stats time.Duration
+	cmd := &cobra.Command{
+		Use:   "compress SRC DST",
+		Short: "Compress a folder or bucket into another one",
+		Long: `Compress every image of SRC and write the results to DST, with a progress bar and a
+summary. Sources are not touched. What is already done, with the same codec and
+options, is skipped, so the same command can be repeated: it continues a job that
+was interrupted and costs nothing but a listing when there is nothing new (exit
+code 0; code 4 is for a source without any object to take).
+
+Without --redis everything runs in this process. With it the job is submitted to
+the cluster there and watched; interrupting then ends the watching, not the job.
+
+` + exitHelp,
+		Example: `  pelmill compress photos out --codec vq
+  pelmill compress s3://archive/scans s3://archive-vq --codec vq -o n=1024 --include '*.png'`,
+		GroupID: groupData,
+		Args:    arguments(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			spec, err := j.build(args[0], args[1])
+			if err != nil {
+				return err
+			}
+			spec.AutoStart = true
+			if err := c.open(ctx); err != nil {
+				return err
+			}
+			defer c.close()
+			if j.dryRun {
+				return p.dryRun(ctx, c, j, spec)
+			}
+			if c.conn != nil {
+				if spec, err = c.submit(ctx, j, spec); err != nil {
+					return err
+				}
+				return p.follow(ctx, c, ref{spec.Target, spec.ID}, stats)
+			}
+			l, err := p.startLocal(ctx, c, w, spec.Device, stats)
+			if err != nil {
+				return err
+			}
+			defer l.stop()
+			if spec, err = c.continueOrSubmit(ctx, j, spec); err != nil {
+				return err
+			}
+			return l.finish(ctx, ref{spec.Target, spec.ID})
+		},
+	}
+	j.flags(cmd.Flags(), 0)
+	w.flags(cmd.Flags())
+	c.flags(cmd.Flags())
+	statsFlag(cmd, &stats)
+	return cmd
+}
+
+// statsFlag is rclone's --stats.
+func statsFlag(cmd *cobra.Command, every *time.Duration) {
+	cmd.Flags().DurationVar(every, "stats", 30*time.Second, "time between progress lines where there is no terminal, and between progress events")
+}
+
+// dryRunSample is the number of objects that a plan is estimated from.
+const dryRunSample = 16
+
+// dryRun shows what a job would do, and writes nothing.
+func (p *program) dryRun(ctx context.Context, c *cluster, j *jobFlags, spec jobs.Spec) error {
+	manifest, format, err := j.input()
+	if err != nil {
+		return err
+	}
+	if manifest != nil {
+		defer manifest.Close()
+	}
+	var list io.Reader // nil where the manifest is
+	if manifest != nil {
+		list = manifest
+	}
+	if spec.Sample == 0 {
+		spec.Sample = dryRunSample
+	}
+	plan, err := c.client.DryRun(ctx, spec, list, format)
+	if err != nil {
+		return err
+	}
+	_, opts, err := codecOf(spec.Codec, j.options)
+	if err != nil {
+		return err
+	}
+	plan.Job, spec.Options = "", opts.String()
+	if err := p.showPlan(spec, plan, true); err != nil {
+		return err
+	}
+	if plan.Objects == 0 {
+		return nothing(spec.Source, plan)
+	}
+	return nil
+}
+
+// submit submits a job with the user's manifest, if there is one.
+func (c *cluster) submit(ctx context.Context, j *jobFlags, spec jobs.Spec) (jobs.Spec, error) {
+	manifest, format, err := j.input()
+	if err != nil {
+		return spec, err
+	}
+	if manifest == nil {
+		return c.client.Submit(ctx, spec, nil, "")
+	}
+	defer manifest.Close()
+	return c.client.Submit(ctx, spec, manifest, format)
+}
+
+// continueOrSubmit takes up the newest unfinished job that is the same as spec,
+// or submits a new one.
+func (c *cluster) continueOrSubmit(ctx context.Context, j *jobFlags, spec jobs.Spec) (jobs.Spec, error) {
+	if j.manifest != "" || j.filesFrom != "" {
+		return c.submit(ctx, j, spec)
+	}
+	id, ok, err := c.client.FindUnfinished(ctx, spec.Source, spec.Target, spec.Codec, spec.Options, spec.Filter)
+	if err != nil {
+		return spec, err
+	}
+	if !ok {
+		return c.submit(ctx, j, spec)
+	}
+	spec.ID = id
+	return spec, c.client.Control(ctx, spec.Target, id, jobs.Control{Want: jobs.WantRun})
+}
+
+// nothing says why a job has no objects.
+func nothing(source string, plan jobs.Plan) error {
+	if plan.Filtered > 0 {
+		return nothingf("nothing to do: the filters leave out all %s of %s", plural(plan.Filtered, "object"), short(source))
+	}
+	return nothingf("nothing to do: no object in %s", short(source))
+}
+
+// ended gives the exit code of a job that has reached its end.
+func ended(r jobs.Report, limit bool) error {
+	switch {
+	case r.State == jobs.Failed && limit:
+		return &exit{exitLimit, fmt.Errorf("job %s stopped: %s", r.Job, r.Reason)}
+	case r.State == jobs.Failed:
+		return fmt.Errorf("job %s failed: %s", r.Job, r.Reason)
+	case r.State == jobs.Cancelled:
+		return errors.New("job " + r.Job + " was cancelled")
+	case r.Counts.Objects == 0:
+		return nothingf("nothing to do: no object in %s after the filters", short(r.Source))
+	}
+	return outcome(r.Counts)
+}

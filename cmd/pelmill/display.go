@@ -1,0 +1,280 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/raster"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+// snapshot is where a piece of work stands.
+type snapshot struct {
+	job        string
+	state      jobs.State
+	why        string      // why nothing moves, "" where it does
+	total      int64       // objects, 0 while unknown
+	chunks     int64       // of the job
+	chunksDone int64       //
+	counts     jobs.Counts // so far
+	workers    int         // alive; shown where positive
+}
+
+// display shows the progress of one piece of work on stderr: a bar on a
+// terminal, a line every so often elsewhere, nothing with -q, and events on
+// stdout with --json. It is safe for concurrent use.
+type display struct {
+	p     *program
+	every time.Duration // between lines and between events
+
+	mu      sync.Mutex
+	bars    *mpb.Progress // nil without a bar
+	bar     *mpb.Bar
+	now     snapshot
+	said    time.Time // when the last line or event came
+	saidWhy string
+	rate    rate
+	shown   int           // objects that were named because they failed
+	holding bool          // objects are kept back until release
+	held    []jobs.Result //
+}
+
+// shownFailures is how many failed objects are named while the work goes on.
+const shownFailures = 20
+
+// display starts showing; the caller ends it with close.
+func (p *program) display(every time.Duration) *display {
+	d := &display{p: p, every: every, said: time.Now()}
+	if p.terminal && !p.quiet && !p.json {
+		d.bars = mpb.New(mpb.WithOutput(p.stderr), mpb.WithRefreshRate(150*time.Millisecond), mpb.WithAutoRefresh())
+		d.bar = d.bars.New(0, mpb.BarStyle().Lbound("[").Filler("=").Tip(">").Padding(" ").Rbound("]"),
+			mpb.BarRemoveOnComplete(), mpb.BarWidth(30),
+			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string {
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				return d.text()
+			})))
+	}
+	return d
+}
+
+// update shows a newer state of the work.
+func (d *display) update(s snapshot) {
+	d.mu.Lock()
+	changed := s.state != d.now.state || s.why != d.saidWhy && s.why != ""
+	d.now = s
+	d.rate.add(time.Now(), s.counts)
+	due := time.Since(d.said) >= d.every || (changed && d.p.json)
+	text := d.text()
+	event := d.event()
+	if due {
+		d.said, d.saidWhy = time.Now(), s.why
+	}
+	d.mu.Unlock()
+
+	switch {
+	case d.bar != nil:
+		if s.total > 0 {
+			d.bar.SetTotal(max(s.total, s.counts.Objects)+1, false) // the bar would end itself at its total
+		}
+		d.bar.SetCurrent(s.counts.Objects)
+	case due && d.p.json:
+		d.p.emit(event)
+	case due && !d.p.quiet:
+		fmt.Fprintln(d.p.stderr, text)
+	}
+}
+
+// text is the state in one line: "1,200 of 2,000, 45.1/s, 8.2 MiB/s, saving
+// 81.0 %, ETA 18 s". The caller holds mu.
+func (d *display) text() string {
+	s := d.now
+	var parts []string
+	switch {
+	case s.state == jobs.New || s.state == jobs.Preparing:
+		parts = append(parts, "listing the source")
+	case s.state == jobs.Finishing:
+		parts = append(parts, "writing the report")
+	case s.state == jobs.Running || s.state == "":
+	default:
+		parts = append(parts, string(s.state))
+	}
+	if s.total > 0 {
+		parts = append(parts, countText(s.counts.Objects)+" of "+countText(s.total))
+	} else if s.counts.Objects > 0 {
+		parts = append(parts, plural(s.counts.Objects, "object"))
+	}
+	if d.rate.objects > 0 {
+		parts = append(parts, fmt.Sprintf("%.1f/s", d.rate.objects), bytesText(int64(d.rate.bytes))+"/s")
+	}
+	if s.counts.BytesIn > 0 && s.counts.BytesOut > 0 {
+		parts = append(parts, "saving "+percent(s.counts.Saving()))
+	}
+	if bad := s.counts.Bad(); bad > 0 {
+		parts = append(parts, countText(bad)+" failed")
+	}
+	if eta, ok := d.rate.eta(s); ok {
+		parts = append(parts, "ETA "+secondsText(eta))
+	}
+	if s.workers > 0 {
+		parts = append(parts, plural(int64(s.workers), "worker"))
+	}
+	if s.why != "" {
+		parts = append(parts, s.why)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// event is the state as an event. The caller holds mu.
+func (d *display) event() progressEvent {
+	s := d.now
+	e := progressEvent{
+		Type: "progress", Job: s.job, State: s.state, Why: s.why, Total: s.total,
+		ChunksDone: s.chunksDone, Chunks: s.chunks, Counts: s.counts, Saving: s.counts.Saving(),
+		ObjectsPerSecond: d.rate.objects, BytesPerSecond: d.rate.bytes,
+	}
+	if eta, ok := d.rate.eta(s); ok {
+		e.ETA = eta
+	}
+	return e
+}
+
+// hold keeps objects back until release, so that the plan is told first.
+func (d *display) hold() { d.holding = true }
+
+func (d *display) release() {
+	d.mu.Lock()
+	held := d.held
+	d.holding, d.held = false, nil
+	d.mu.Unlock()
+	for _, r := range held {
+		d.object(r)
+	}
+}
+
+// object shows the record of one object: failures, and with -v all.
+func (d *display) object(r jobs.Result) {
+	d.mu.Lock()
+	if d.holding {
+		d.held = append(d.held, r)
+	}
+	holding := d.holding
+	d.mu.Unlock()
+	if holding {
+		return
+	}
+	bad := r.Outcome == jobs.FailedOut || r.Outcome == jobs.Rejected
+	switch {
+	case d.p.json:
+		if bad || d.p.verbose {
+			d.p.emit(objectEvent{"object", r})
+		}
+	case d.p.quiet:
+	case d.p.verbose:
+		d.say(objectText(r))
+	case bad || r.Outcome == jobs.Unsupported:
+		d.mu.Lock()
+		d.shown++
+		n := d.shown
+		d.mu.Unlock()
+		if n <= shownFailures {
+			d.say(objectText(r))
+		}
+		if n == shownFailures {
+			d.say("further ones are not shown here; pelmill report --failed lists them, -v shows all")
+		}
+	}
+}
+
+// say prints a line above the bar.
+func (d *display) say(text string) { io.WriteString(d.log(), text+"\n") }
+
+// log is where lines go that must not break the bar.
+func (d *display) log() io.Writer {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.bars != nil {
+		return d.bars
+	}
+	return d.p.stderr
+}
+
+// close removes the bar.
+func (d *display) close() {
+	d.release()
+	d.mu.Lock()
+	bars := d.bars
+	d.bars = nil
+	d.mu.Unlock()
+	if bars != nil {
+		d.bar.Abort(true)
+		bars.Wait()
+	}
+}
+
+// objectText says what became of an object.
+func objectText(r jobs.Result) string {
+	switch {
+	case r.Error != "":
+		return fmt.Sprintf("%s: %s: %s", r.Outcome, r.Key, r.Error)
+	case r.Outcome == jobs.Compressed:
+		s := fmt.Sprintf("%s: %s -> %s: %s to %s", r.Outcome, r.Key, r.Target, bytesText(r.Size), bytesText(r.TargetSize))
+		switch {
+		case r.PSNR == raster.Identical:
+			s += ", identical"
+		case r.PSNR > 0:
+			s += fmt.Sprintf(", %.2f dB", r.PSNR)
+		}
+		return s
+	case r.Note != "":
+		return fmt.Sprintf("%s: %s: %s", r.Outcome, r.Key, r.Note)
+	}
+	return fmt.Sprintf("%s: %s", r.Outcome, r.Key)
+}
+
+// rate is how fast objects and source bytes come, smoothed over rateWindow.
+type rate struct {
+	at             time.Time
+	worked, read   int64
+	objects, bytes float64 // per second
+}
+
+const rateWindow = 15 * time.Second
+
+// add takes the totals at a time. Objects that had been done before do not
+// count as work.
+func (r *rate) add(now time.Time, c jobs.Counts) {
+	worked := c.Objects - c.Skipped
+	if r.at.IsZero() || worked < r.worked {
+		r.at, r.worked, r.read = now, worked, c.BytesIn
+		return
+	}
+	dt := now.Sub(r.at).Seconds()
+	if dt < 0.5 {
+		return
+	}
+	weight := min(1, dt/rateWindow.Seconds())
+	if r.objects == 0 {
+		weight = 1
+	}
+	r.objects += weight * (float64(worked-r.worked)/dt - r.objects)
+	r.bytes += weight * (float64(max(0, c.BytesIn-r.read))/dt - r.bytes)
+	r.at, r.worked, r.read = now, worked, c.BytesIn
+}
+
+// eta is the expected time to the end in seconds.
+func (r *rate) eta(s snapshot) (float64, bool) {
+	left := s.total - s.counts.Objects
+	if s.total == 0 || left <= 0 || r.objects < 1e-6 {
+		return 0, false
+	}
+	return float64(left) / r.objects, true
+}
+
+// Write prints log lines above the bar.
+func (d *display) Write(b []byte) (int, error) { return d.log().Write(b) }

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pelmill/pelmill/jobs"
+)
+
+// buffer is a bytes.Buffer that several goroutines may use.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+var half = snapshot{
+	job: "20260102-030405-abcd", state: jobs.Running, total: 2000, chunks: 4, chunksDone: 2,
+	counts: jobs.Counts{Objects: 1000, Compressed: 990, Failed: 10, BytesIn: 4 << 20, BytesOut: 1 << 20},
+}
+
+func TestProgressLines(t *testing.T) {
+	var out, errs buffer
+	p := &program{stdout: &out, stderr: &errs}
+	d := p.display(time.Hour)
+	d.update(half)
+	if errs.String() != "" {
+		t.Errorf("a line before its time: %q", errs.String())
+	}
+	d.every = 0
+	d.update(half)
+	d.close()
+	if want := "1,000 of 2,000, saving 75.0 %, 10 failed\n"; errs.String() != want || out.String() != "" {
+		t.Errorf("stderr %q, stdout %q; want %q on stderr", errs.String(), out.String(), want)
+	}
+}
+
+func TestProgressSaysWhyNothingMoves(t *testing.T) {
+	var errs buffer
+	d := (&program{stderr: &errs}).display(0)
+	d.update(snapshot{state: jobs.Paused, why: "paused by the operator", total: 10})
+	if want := "paused, 0 of 10, paused by the operator\n"; errs.String() != want {
+		t.Errorf("%q, want %q", errs.String(), want)
+	}
+}
+
+func TestQuietShowsNothing(t *testing.T) {
+	var out, errs buffer
+	d := (&program{stdout: &out, stderr: &errs, quiet: true, terminal: true}).display(0)
+	d.update(half)
+	d.object(jobs.Result{Key: "a.png", Outcome: jobs.FailedOut, Error: "broken"})
+	d.close()
+	if out.String() != "" || errs.String() != "" {
+		t.Errorf("stdout %q, stderr %q", out.String(), errs.String())
+	}
+}
+
+func TestBar(t *testing.T) {
+	var out, errs buffer
+	d := (&program{stdout: &out, stderr: &errs, terminal: true}).display(time.Hour)
+	d.update(half)
+	d.object(jobs.Result{Key: "a.png", Outcome: jobs.Rejected, Error: "png: cut short"})
+	time.Sleep(400 * time.Millisecond) // two refreshes
+	d.close()
+	d.say("after the end")
+	for _, want := range []string{"[====", "1,000 of 2,000", "rejected: a.png: png: cut short\n", "after the end\n"} {
+		if !strings.Contains(errs.String(), want) {
+			t.Errorf("%q is missing in %q", want, errs.String())
+		}
+	}
+	if out.String() != "" {
+		t.Errorf("stdout %q", out.String())
+	}
+}
+
+func TestProgressEvents(t *testing.T) {
+	var out, errs buffer
+	d := (&program{stdout: &out, stderr: &errs, json: true, terminal: true}).display(time.Hour)
+	d.update(half) // the first one of a state comes at once
+	d.update(half)
+	d.object(jobs.Result{Key: "a.png", Outcome: jobs.Compressed})
+	d.object(jobs.Result{Key: "b.png", Outcome: jobs.FailedOut, Class: jobs.ClassStorage})
+	d.close()
+	var types []string
+	for line := range strings.Lines(out.String()) {
+		var v struct {
+			Type    string
+			Objects int
+			Total   int
+			Key     string
+		}
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		types = append(types, v.Type)
+		if v.Type == "progress" && (v.Objects != 1000 || v.Total != 2000) || v.Type == "object" && v.Key != "b.png" {
+			t.Errorf("%s", line)
+		}
+	}
+	if got := strings.Join(types, " "); got != "progress object" || errs.String() != "" {
+		t.Errorf("events %q, stderr %q", got, errs.String())
+	}
+}
+
+func TestFailuresAreNamedUpToALimit(t *testing.T) {
+	var errs buffer
+	d := (&program{stderr: &errs}).display(time.Hour)
+	for range 100 {
+		d.object(jobs.Result{Key: "a.png", Outcome: jobs.FailedOut, Error: "broken"})
+	}
+	if n := strings.Count(errs.String(), "\n"); n != shownFailures+1 {
+		t.Errorf("%d lines, want %d", n, shownFailures+1)
+	}
+}
+
+func TestRateCountsWorkOnly(t *testing.T) {
+	var r rate
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	r.add(at, jobs.Counts{Objects: 500, Skipped: 500})
+	if _, ok := r.eta(snapshot{total: 1000}); ok {
+		t.Error("an ETA without any work")
+	}
+	for i := range 20 {
+		done := int64(10 * (i + 1))
+		r.add(at.Add(time.Duration(i+1)*time.Second), jobs.Counts{Objects: 500 + done, Skipped: 500, BytesIn: done * 100})
+	}
+	if r.objects < 9.99 || r.objects > 10.01 || r.bytes < 999 || r.bytes > 1001 {
+		t.Errorf("%v objects/s, %v bytes/s, want 10 and 1000", r.objects, r.bytes)
+	}
+	eta, ok := r.eta(snapshot{total: 1000, counts: jobs.Counts{Objects: 700}})
+	if !ok || eta < 29.9 || eta > 30.1 {
+		t.Errorf("ETA %v, %v; want 30 s", eta, ok)
+	}
+}
+
+func TestThinSpreads(t *testing.T) {
+	if got := strings.Join(thin(strings.Split("abcdefghij", ""), 3), ""); got != "adg" {
+		t.Errorf("%q", got)
+	}
+	if got := thin([]string{"a"}, 3); len(got) != 1 {
+		t.Errorf("%q", got)
+	}
+}

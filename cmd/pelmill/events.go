@@ -1,0 +1,99 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/pelmill/pelmill/jobs"
+)
+
+// The objects that --json prints, one a line, told apart by their type. Fields
+// are added in later versions and never renamed.
+
+// planEvent is what a job is going to do.
+type planEvent struct {
+	Type         string         `json:"type"` // "plan"
+	Job          string         `json:"job,omitempty"`
+	Source       string         `json:"source"`
+	Target       string         `json:"target"`
+	Codec        string         `json:"codec"`
+	Options      string         `json:"options"`
+	Objects      int64          `json:"objects"`
+	Bytes        int64          `json:"bytes"`
+	Skipped      int64          `json:"skipped"`
+	SkippedBytes int64          `json:"skipped_bytes"`
+	Filtered     int64          `json:"filtered"`
+	Collisions   int64          `json:"collisions"`
+	Chunks       int            `json:"chunks"`
+	DryRun       bool           `json:"dry_run,omitempty"`
+	Estimate     *jobs.Estimate `json:"estimate,omitempty"`
+}
+
+func newPlanEvent(s jobs.Spec, p jobs.Plan) planEvent {
+	return planEvent{
+		Type: "plan", Job: p.Job, Source: s.Source, Target: s.Target, Codec: s.Codec, Options: s.Options,
+		Objects: p.Objects, Bytes: p.Bytes, Skipped: p.Skipped, SkippedBytes: p.SkippedBytes,
+		Filtered: p.Filtered, Collisions: p.Collisions, Chunks: len(p.Chunks), Estimate: p.Estimate,
+	}
+}
+
+// progressEvent is where a job stands. Rates are of objects and source bytes
+// per second, an ETA is in seconds; both are absent while unknown.
+type progressEvent struct {
+	Type       string     `json:"type"` // "progress"
+	Job        string     `json:"job"`
+	State      jobs.State `json:"state"`
+	Why        string     `json:"why,omitempty"` // why nothing moves
+	Total      int64      `json:"total"`
+	ChunksDone int64      `json:"chunks_done"`
+	Chunks     int64      `json:"chunks"`
+	jobs.Counts
+	Saving           float64 `json:"saving"`
+	ObjectsPerSecond float64 `json:"objects_per_second,omitempty"`
+	BytesPerSecond   float64 `json:"bytes_per_second,omitempty"`
+	ETA              float64 `json:"eta,omitempty"`
+}
+
+// objectEvent is the record of one object.
+type objectEvent struct {
+	Type string `json:"type"` // "object"
+	jobs.Result
+}
+
+// summaryEvent is the last line of a verb that worked on pictures.
+type summaryEvent struct {
+	Type  string     `json:"type"` // "summary"
+	Job   string     `json:"job,omitempty"`
+	State jobs.State `json:"state"`
+	jobs.Counts
+	Saving     float64 `json:"saving"`
+	PSNR       float64 `json:"psnr,omitempty"`
+	SSIM       float64 `json:"ssim,omitempty"`
+	Seconds    float64 `json:"seconds"`
+	Device     string  `json:"device"`
+	Report     string  `json:"report,omitempty"`
+	FailedList string  `json:"failed_list,omitempty"`
+	Reason     string  `json:"reason,omitempty"`
+}
+
+// emit prints v as one line of JSON. Infinite and other numbers without a JSON
+// form cannot occur in our types.
+func (p *program) emit(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	p.printing.Lock()
+	defer p.printing.Unlock()
+	_, err = p.stdout.Write(append(b, '\n'))
+	if err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
+
+// sinceText renders how long ago t was.
+func sinceText(t time.Time) string {
+	return secondsText(time.Since(t).Seconds()) + " ago"
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/pelmill/pelmill/codecs"
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/storage"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) inspect() *cobra.Command {
+	return &cobra.Command{
+		Use:   "inspect FILE",
+		Short: "Show what a file holds, from its headers",
+		Long: `Show what an image or a compressed file holds, from its headers and without
+decoding the picture. FILE is a path or the URL of an object.`,
+		GroupID: groupData,
+		Args:    arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			data, err := readFile(cmd.Context(), args[0], 1<<30)
+			if err != nil {
+				return err
+			}
+			format, fields, err := describe(args[0], data)
+			if err != nil {
+				return fmt.Errorf("inspect %s: %w", args[0], err)
+			}
+			if p.json {
+				values := map[string]string{}
+				for _, f := range fields {
+					values[f.Name] = f.Value
+				}
+				return p.emit(inspectEvent{"inspect", args[0], int64(len(data)), format, values})
+			}
+			table := [][]string{{"file", args[0]}, {"size", fmt.Sprintf("%s (%d bytes)", bytesText(int64(len(data))), len(data))}, {"format", format}}
+			for _, f := range fields {
+				table = append(table, []string{f.Name, f.Value})
+			}
+			rows(p.stdout, table)
+			return nil
+		},
+	}
+}
+
+// inspectEvent is what --json prints of a file.
+type inspectEvent struct {
+	Type   string            `json:"type"` // "inspect"
+	File   string            `json:"file"`
+	Size   int64             `json:"size"`
+	Format string            `json:"format"`
+	Fields map[string]string `json:"fields"`
+}
+
+// describe asks the codec whose extension the name has, then the image
+// readers, then the other codecs, and returns the first answer.
+func describe(name string, data []byte) (format string, fields []codec.Field, err error) {
+	var owner error
+	if c, ok := codecs.ByExtension(name); ok {
+		if fields, owner = c.Inspect(data); owner == nil {
+			return c.Info().Name, fields, nil
+		}
+	}
+	head, err := imageio.ReadHeader(data, nil)
+	if err == nil {
+		return head.Format, headerFields(head), nil
+	}
+	if c, ok := codecs.Sniff(data); ok {
+		fields, err := c.Inspect(data)
+		return c.Info().Name, fields, err
+	}
+	if owner != nil {
+		return "", nil, owner
+	}
+	return "", nil, err
+}
+
+func headerFields(h imageio.Header) []codec.Field {
+	f := []codec.Field{
+		{Name: "width", Value: strconv.Itoa(h.Width)},
+		{Name: "height", Value: strconv.Itoa(h.Height)},
+	}
+	if h.Depth > 1 {
+		name := "slices"
+		if h.Frames {
+			name = "frames"
+		}
+		f = append(f, codec.Field{Name: name, Value: strconv.Itoa(h.Depth)})
+	}
+	bits := strconv.Itoa(h.Bits)
+	if h.Signed {
+		bits += " signed"
+	}
+	return append(f,
+		codec.Field{Name: "channels", Value: strconv.Itoa(h.Channels)},
+		codec.Field{Name: "bits", Value: bits},
+		codec.Field{Name: "memory to decode", Value: bytesText(h.DecodedBytes)})
+}
+
+// readFile reads a local file or, where name is a URL, an object of at most
+// limit bytes.
+func readFile(ctx context.Context, name string, limit int64) ([]byte, error) {
+	if !strings.Contains(name, "://") {
+		info, err := os.Stat(name)
+		switch {
+		case err != nil:
+			return nil, err
+		case info.IsDir():
+			return nil, fmt.Errorf("%s is a folder, not a file", name)
+		case info.Size() > limit:
+			return nil, fmt.Errorf("%s has %s, more than the limit of %s", name, bytesText(info.Size()), bytesText(limit))
+		}
+		return os.ReadFile(name)
+	}
+	bucket, key, err := splitURL(name)
+	if err != nil {
+		return nil, err
+	}
+	buckets := storage.NewBuckets()
+	defer buckets.Close()
+	b, err := buckets.Open(ctx, bucket)
+	if err != nil {
+		return nil, err
+	}
+	got, err := storage.Get(ctx, b, key, limit, nil)
+	return got.Data, err
+}
+
+// splitURL splits the place of an object, a path or URL, into its bucket or
+// folder and its key.
+func splitURL(name string) (bucket, key string, err error) {
+	if !strings.Contains(name, "://") {
+		abs, err := filepath.Abs(name)
+		if err != nil {
+			return "", "", err
+		}
+		return filepath.Dir(abs), filepath.Base(abs), nil
+	}
+	u, err := url.Parse(name)
+	if err != nil {
+		return "", "", usagef("%q is not a URL", name)
+	}
+	dir, key := path.Split(strings.TrimSuffix(u.Path, "/"))
+	if key == "" {
+		return "", "", errors.New(name + " names a bucket, not an object")
+	}
+	u.Path, u.RawPath = dir, ""
+	return u.String(), key, nil
+}

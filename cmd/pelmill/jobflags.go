@@ -1,0 +1,185 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/pelmill/pelmill/codecs"
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/storage"
+	"github.com/spf13/pflag"
+)
+
+// jobFlags are the flags that say what a job does; compress and submit have
+// them.
+type jobFlags struct {
+	spec    jobs.Spec
+	options []string
+	filterFlags
+	filesFrom      string
+	manifest       string
+	manifestFormat string
+	limitBytes     size
+	chunkBytes     size
+	dryRun, yes    bool
+}
+
+// flags adds them to a verb; sample is the default of --sample.
+func (j *jobFlags) flags(fs *pflag.FlagSet, sample int) {
+	s := &j.spec
+	s.Defaults()
+	j.chunkBytes = size(s.ChunkBytes)
+	fs.StringVar(&s.Codec, "codec", "", "codec `NAME`; pelmill codecs lists them")
+	fs.StringArrayVarP(&j.options, "option", "o", nil, "codec option `KEY=VALUE`, may be repeated")
+	fs.StringVar(&s.Device, "device", s.Device, "`DEVICE` that encodes: auto, cpu, cuda or cuda:N")
+	fs.StringVar(&s.Verify, "verify", s.Verify, "`HOW` results are checked: full (decoded on the CPU), device, sample:P with P from 0 to 1, or off")
+	fs.Float64Var(&s.MinPSNR, "min-psnr", 0, "a lossy result below so many `DB` fails; 0 is no floor")
+	fs.StringVar(&s.Larger, "larger", s.Larger, "`WHAT` to do with a source whose result would be larger: leave or copy it")
+	fs.BoolVar(&s.Overwrite, "overwrite", false, "replace objects of the target that are not pelmill's")
+
+	j.filterFlags.flags(fs)
+	fs.StringVar(&j.filesFrom, "files-from", "", "take the keys that `FILE` lists, one a line, instead of listing the source; - is standard input")
+	fs.StringVar(&j.manifest, "manifest", "", "take the objects of this manifest `FILE` instead of listing the source; - is standard input")
+	fs.StringVar(&j.manifestFormat, "manifest-format", "", "`FORMAT` of the manifest: csv, jsonl or inventory; default by its name")
+
+	fs.Var(&j.limitBytes, "limit-bytes", "reject larger source files")
+	fs.IntVar(&s.Limits.Side, "limit-side", 0, "reject pictures with a longer side, in samples")
+	fs.Int64Var(&s.Limits.Samples, "limit-samples", 0, "reject pictures with more samples")
+	fs.IntVar(&s.Limits.Frames, "limit-frames", 0, "reject files with more frames")
+	fs.Int64Var(&s.Limits.Ratio, "limit-ratio", 0, "reject files that decode to more than so many times their size")
+
+	fs.IntVar(&s.Priority, "priority", 0, "0 to 3, higher first")
+	fs.StringVar(&s.Hours, "hours", "", "start chunks only in these `HOURS` of the scheduler's day, such as 22:00-06:00")
+	fs.StringVar(&s.Token, "token", "", "idempotency `TOKEN`: a second submission with it returns the first one's job")
+	fs.IntVar(&s.Sample, "sample", sample, "compress so many objects first to estimate saving and time")
+	fs.IntVar(&s.ChunkObjects, "chunk-objects", s.ChunkObjects, "most objects a chunk")
+	fs.Var(&j.chunkBytes, "chunk-bytes", "most source bytes a chunk")
+	fs.Float64Var(&s.FailRatio, "fail-ratio", s.FailRatio, "stop when more than this share of the attempted objects failed; 1 is never")
+	fs.Int64Var(&s.FailMin, "fail-min", s.FailMin, "... but not before so many were attempted")
+	fs.BoolVar(&j.dryRun, "dry-run", false, "list, filter, compare and estimate, but write nothing")
+	fs.BoolVarP(&j.yes, "yes", "y", false, "start without waiting for pelmill start; compress always does")
+}
+
+// build checks everything that can be checked without looking at the buckets
+// and returns the specification, without an id.
+func (j *jobFlags) build(source, target string) (jobs.Spec, error) {
+	s := j.spec
+	var err error
+	if s.Source, err = storage.Canonical(source); err != nil {
+		return s, &exit{exitUsage, err}
+	}
+	if s.Target, err = storage.Canonical(target); err != nil {
+		return s, &exit{exitUsage, err}
+	}
+	c, _, err := codecOf(s.Codec, j.options)
+	if err != nil {
+		return s, err
+	}
+	s.Version = c.Info().Version
+	for _, pair := range j.options {
+		s.Options += pair + "\n" // lines, so that a path may hold spaces
+	}
+	if s.Filter, err = j.filter(); err != nil {
+		return s, err
+	}
+	s.Limits.Bytes = int64(j.limitBytes)
+	s.ChunkBytes = int64(j.chunkBytes)
+	if err := checkDevice(s.Device); err != nil {
+		return s, err
+	}
+	checked := s
+	checked.ID = "20060102-150405-aaaa"
+	if err := checked.Check(); err != nil {
+		return s, &exit{exitUsage, err}
+	}
+	return s, nil
+}
+
+// filterFlags select objects of a source.
+type filterFlags struct {
+	include, exclude []string
+	minSize, maxSize size
+}
+
+func (f *filterFlags) flags(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&f.include, "include", nil, "take only keys that match `PATTERN`, may be repeated; as in rclone, *.png matches in every folder, /a/*.png in one, and ** also passes /")
+	fs.StringArrayVar(&f.exclude, "exclude", nil, "leave out keys that match `PATTERN`, may be repeated")
+	fs.Var(&f.minSize, "min-size", "leave out smaller objects, in bytes or with K, M or G")
+	fs.Var(&f.maxSize, "max-size", "leave out larger objects, in bytes or with K, M or G")
+}
+
+// filter checks the patterns.
+func (f *filterFlags) filter() (jobs.Filter, error) {
+	filter := jobs.Filter{Include: f.include, Exclude: f.exclude, MinSize: int64(f.minSize), MaxSize: int64(f.maxSize)}
+	if _, err := scheduler.Matcher(filter); err != nil {
+		return filter, &exit{exitUsage, err}
+	}
+	return filter, nil
+}
+
+// codecOf finds a codec and reads its options.
+func codecOf(name string, pairs []string) (codec.Codec, codec.Options, error) {
+	if name == "" {
+		return nil, nil, usagef("--codec is missing; pelmill codecs lists them")
+	}
+	c, err := codecs.Find(name)
+	if err != nil {
+		return nil, nil, &exit{exitUsage, err}
+	}
+	opts, err := c.Options(pairs)
+	if err != nil {
+		return nil, nil, &exit{exitUsage, err}
+	}
+	return c, opts, nil
+}
+
+var deviceForm = regexp.MustCompile(`^(auto|cpu|cuda(:\d+)?)$`)
+
+// checkDevice checks the form of a --device value. Whether there is such a
+// device is for the worker to find out.
+func checkDevice(spec string) error {
+	if !deviceForm.MatchString(spec) {
+		return usagef("--device %q: want auto, cpu, cuda or cuda:N", spec)
+	}
+	return nil
+}
+
+// input opens the user's manifest, if there is one, and says its format.
+// The caller closes it.
+func (j *jobFlags) input() (data io.ReadCloser, format string, err error) {
+	name, format := j.manifest, j.manifestFormat
+	switch {
+	case j.manifest != "" && j.filesFrom != "":
+		return nil, "", usagef("--manifest and --files-from cannot be given together")
+	case j.filesFrom != "" && format != "":
+		return nil, "", usagef("--manifest-format belongs to --manifest, not to --files-from")
+	case j.filesFrom != "":
+		name, format = j.filesFrom, "files-from"
+	case name == "":
+		return nil, "", nil
+	case format == "":
+		switch ext := strings.ToLower(filepath.Ext(name)); ext {
+		case ".csv":
+			format = "csv"
+		case ".jsonl", ".ndjson", ".json":
+			format = "jsonl"
+		default:
+			return nil, "", usagef("manifest %s: its name says no format; give --manifest-format csv, jsonl or inventory", name)
+		}
+	case format != "csv" && format != "jsonl" && format != "inventory":
+		return nil, "", usagef("--manifest-format %q: want csv, jsonl or inventory", format)
+	}
+	if name == "-" {
+		return os.Stdin, format, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, "", usagef("manifest: %w", err)
+	}
+	return f, format, nil
+}

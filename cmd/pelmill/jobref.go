@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/storage"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+const jobRefHelp = `The job is named by its target and its id, by the target alone (the newest job
+there), or, with --redis, by its id alone.`
+
+// cluster is what verbs about jobs need: the buckets and, where --redis is
+// given, the queue.
+type cluster struct {
+	redis   string
+	buckets *storage.Buckets
+	conn    *queue.Conn // nil without --redis
+	client  *scheduler.Client
+}
+
+func (c *cluster) flags(fs *pflag.FlagSet) {
+	fs.StringVar(&c.redis, "redis", "", "Redis `URL`: redis://, rediss://, redis-sentinel:// or redis-cluster://; better in PELMILL_REDIS than here if it has a password")
+}
+
+// open connects to Redis where --redis is given and prepares the buckets. The
+// caller closes c.
+func (c *cluster) open(ctx context.Context) error {
+	if c.redis != "" {
+		conn, err := queue.Open(ctx, c.redis, nil)
+		if err != nil {
+			return err
+		}
+		c.conn = conn
+	}
+	c.buckets = storage.NewBuckets()
+	c.client = &scheduler.Client{Buckets: c.buckets, Conn: c.conn}
+	return nil
+}
+
+func (c *cluster) close() {
+	if c.buckets != nil {
+		c.buckets.Close()
+	}
+	if c.conn != nil {
+		c.conn.Close()
+	}
+}
+
+// ref is a job: where its folder is, and its id.
+type ref struct{ target, id string }
+
+// jobOf finds the job that the arguments name: DST, DST JOB, or JOB with
+// --redis. "./20060102-150405-abcd" is a folder, not an id.
+func (c *cluster) jobOf(ctx context.Context, args []string) (ref, error) {
+	if len(args) == 2 {
+		if !jobs.ValidID(args[1]) {
+			return ref{}, usagef("%q is not a job's id; ids look like 20060102-150405-abcd", args[1])
+		}
+		target, err := storage.Canonical(args[0])
+		if err != nil {
+			return ref{}, &exit{exitUsage, err}
+		}
+		return ref{target, args[1]}, nil
+	}
+	if jobs.ValidID(args[0]) {
+		if c.conn == nil {
+			return ref{}, usagef("job %s: name its target too, or --redis to look it up", args[0])
+		}
+		target, err := c.conn.Target(ctx, args[0])
+		if err != nil {
+			return ref{}, err
+		}
+		if target == "" {
+			return ref{}, fmt.Errorf("job %s: not known to this Redis; name its target too", args[0])
+		}
+		return ref{target, args[0]}, nil
+	}
+	target, err := storage.Canonical(args[0])
+	if err != nil {
+		return ref{}, &exit{exitUsage, err}
+	}
+	id, err := c.client.Newest(ctx, target)
+	return ref{target, id}, err
+}
+
+// jobVerb makes a verb that acts on one job.
+func (p *program) jobVerb(use, short, long string, act func(cmd *cobra.Command, c *cluster, r ref) error) *cobra.Command {
+	c := &cluster{}
+	cmd := &cobra.Command{
+		Use:     use,
+		Short:   short,
+		Long:    long + "\n\n" + jobRefHelp,
+		GroupID: groupJobs,
+		Args:    arguments(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.open(cmd.Context()); err != nil {
+				return err
+			}
+			defer c.close()
+			r, err := c.jobOf(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			return act(cmd, c, r)
+		},
+	}
+	c.flags(cmd.Flags())
+	return cmd
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/worker"
+)
+
+// local does jobs in this process: an embedded queue, a scheduler and a worker.
+type local struct {
+	p       *program
+	c       *cluster
+	worker  *worker.Worker
+	sched   *scheduler.Scheduler
+	display *display
+	running sync.WaitGroup
+	cancel  context.CancelFunc
+
+	mu   sync.Mutex
+	err  error       // of the scheduler or the worker, the first
+	live jobs.Counts // of the objects this process has done
+}
+
+// localGrace is how long an interrupt waits for the pictures at work. What is
+// not done by then is done again later; nothing is half-written.
+const localGrace = 3 * time.Second
+
+// startLocal prepares to run jobs of c here. The caller stops it.
+func (p *program) startLocal(ctx context.Context, c *cluster, w *workerFlags, device string, stats time.Duration) (*local, error) {
+	conn, err := queue.Open(ctx, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	c.conn, c.client.Conn = conn, conn // c closes it
+	l := &local{p: p, c: c, display: p.display(stats)}
+	l.display.hold()
+	log := p.loggerTo(l.display, false)
+	opts := w.options()
+	opts.Device, opts.Grace, opts.Log, opts.OnResult = device, localGrace, log, l.result
+	if l.worker, err = worker.New(conn, c.buckets, opts); err != nil {
+		l.display.close()
+		return nil, err
+	}
+	l.sched = scheduler.New(conn, c.buckets, &scheduler.Options{Log: log})
+	return l, nil
+}
+
+// result counts and shows an object that the worker has done.
+func (l *local) result(r jobs.Result) {
+	l.mu.Lock()
+	l.live.Add(&r)
+	l.mu.Unlock()
+	l.display.object(r)
+}
+
+// finish runs the job to its end, shows it, and returns what the program ends
+// with. When ctx ends first the job is left so that it can be continued.
+func (l *local) finish(ctx context.Context, r ref) error {
+	if err := l.c.conn.Register(ctx, r.id, r.target); err != nil {
+		return err
+	}
+	work, cancel := context.WithCancel(ctx)
+	l.cancel = cancel
+	l.running.Go(func() { l.note(cancel, "scheduler", l.sched.Run(work)) }) // of this job only, not of others in the target
+	l.running.Go(func() { l.note(cancel, "worker", l.worker.Run(work)) })
+	status, err := l.p.await(work, l.c, r, l.display, l.counts)
+	l.stop()
+	var signal *interrupted
+	switch {
+	case errors.As(context.Cause(ctx), &signal):
+		return &exit{exitInterrupted, fmt.Errorf("interrupted; what is done is kept, and the same command continues (job %s)", r.id)}
+	case l.err != nil:
+		return l.err
+	case err != nil:
+		return err
+	}
+	return l.p.reportEnd(ctx, l.c, r, status)
+}
+
+// note keeps the error of a part that ended before its time, and stops the rest.
+func (l *local) note(cancel context.CancelFunc, part string, err error) {
+	defer cancel()
+	if err == nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = fmt.Errorf("%s: %w", part, err)
+	}
+}
+
+func (l *local) counts() jobs.Counts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.live
+}
+
+// stop ends the scheduler and the worker and waits for them.
+func (l *local) stop() {
+	if l.cancel != nil {
+		l.cancel()
+	}
+	l.running.Wait()
+	l.display.close()
+}

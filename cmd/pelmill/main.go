@@ -1,0 +1,75 @@
+// Command pelmill compresses images in bulk: it lists a folder or a bucket,
+// plans the work, encodes every picture with a codec, proves each result by
+// decoding it, and writes the results and a report to another folder or bucket.
+//
+//	pelmill compress photos out --codec vq
+//
+// Without --redis the whole of it runs in this process with an embedded queue.
+// With --redis the same job is done by "pelmill scheduler" and any number of
+// "pelmill worker" elsewhere.
+//
+// Every verb has its file, named after it. A verb reads its flags, calls the
+// packages that do the work and presents what they answer. What verbs share:
+//
+//   - settings come from flags, then PELMILL_* variables, then the YAML file of
+//     --config, then defaults (config.go);
+//   - progress and errors go to standard error, results to standard output, as
+//     a table or with --json as one object per line (display.go, events.go);
+//   - exit codes are listed in exit.go and do not change.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"golang.org/x/term"
+)
+
+func main() { os.Exit(mainCode()) }
+
+// mainCode runs the program on the process's own streams. The first interrupt
+// ends the context, upon which verbs stop in good order; the second one ends
+// the process at once.
+func mainCode() int {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		s := <-signals
+		cancel(&interrupted{signal: s})
+		<-signals
+		os.Exit(exitInterrupted)
+	}()
+	p := &program{
+		stdout:   os.Stdout,
+		stderr:   os.Stderr,
+		terminal: term.IsTerminal(int(os.Stderr.Fd())),
+		env:      os.LookupEnv,
+	}
+	return p.run(ctx, os.Args[1:])
+}
+
+// program is one run of the command line: its streams and the settings that
+// all verbs have.
+type program struct {
+	stdout, stderr io.Writer
+	terminal       bool // stderr is one
+	env            func(name string) (string, bool)
+
+	configFile string
+	json       bool
+	quiet      bool
+	verbose    bool
+
+	printing sync.Mutex // one line of stdout at a time
+}
+
+// interrupted is why the context of a run ends on a signal.
+type interrupted struct{ signal os.Signal }
+
+func (e *interrupted) Error() string { return e.signal.String() }

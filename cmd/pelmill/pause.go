@@ -1,0 +1,11 @@
+package main
+
+import (
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) pause() *cobra.Command {
+	return p.order("pause DST [JOB] | JOB", "Let the chunks at work finish and start no more",
+		"Pause a job: chunks at work finish, no more are started.", jobs.WantPause)
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) plan() *cobra.Command {
+	return p.jobVerb("plan DST [JOB] | JOB", "Show what a job is going to do",
+		"Show what a job is going to do: how many objects, what is done already, and the\nexpected saving and time, from compressing a sample.",
+		func(cmd *cobra.Command, c *cluster, r ref) error {
+			s, err := c.client.Status(cmd.Context(), r.target, r.id)
+			if err != nil {
+				return err
+			}
+			if !planned(s.State.State) {
+				return fmt.Errorf("job %s has no plan yet, it is %s", r.id, s.State.State)
+			}
+			plan, err := c.client.Plan(cmd.Context(), r.target, r.id)
+			if err != nil {
+				return err
+			}
+			return p.showPlan(s.Spec, plan, false)
+		})
+}
+
+// showPlan prints a plan on stdout.
+func (p *program) showPlan(s jobs.Spec, plan jobs.Plan, dry bool) error {
+	e := newPlanEvent(s, plan)
+	e.DryRun = dry
+	if p.json {
+		return p.emit(e)
+	}
+	table := [][]string{
+		{"source", short(s.Source)},
+		{"target", short(s.Target)},
+		{"codec", strings.TrimSpace(s.Codec + " " + s.Options)},
+		{"objects", fmt.Sprintf("%s, %s", countText(plan.Objects), bytesText(plan.Bytes))},
+	}
+	if plan.Filtered > 0 {
+		table = append(table, []string{"filtered", countText(plan.Filtered) + " left out"})
+	}
+	if plan.Skipped > 0 {
+		table = append(table, []string{"done before", fmt.Sprintf("%s, %s", countText(plan.Skipped), bytesText(plan.SkippedBytes))})
+	}
+	table = append(table, []string{"to do", fmt.Sprintf("%s, %s, in %s",
+		countText(plan.Objects-plan.Skipped), bytesText(plan.Bytes-plan.SkippedBytes), plural(int64(len(plan.Chunks)), "chunk"))})
+	if plan.Collisions > 0 {
+		table = append(table, []string{"names", countText(plan.Collisions) + " keep their extension in the target, because others share their name"})
+	}
+	if text := estimateText(plan.Estimate); text != "" {
+		table = append(table, []string{"expected", text})
+	}
+	if dry {
+		fmt.Fprintln(p.stdout, "dry run: nothing was written")
+	}
+	rows(p.stdout, table)
+	return nil
+}
+
+// showPlanOn tells of a plan while progress is shown: in one line, or as an
+// event.
+func (p *program) showPlanOn(d *display, s jobs.Spec, plan jobs.Plan) error {
+	if p.json {
+		return p.emit(newPlanEvent(s, plan))
+	}
+	if p.quiet {
+		return nil
+	}
+	text := fmt.Sprintf("job %s: %s, %s", plan.Job, plural(plan.Objects, "object"), bytesText(plan.Bytes))
+	if plan.Skipped > 0 {
+		text += fmt.Sprintf(", %s done before", countText(plan.Skipped))
+	}
+	if e := estimateText(plan.Estimate); e != "" {
+		text += "; expected: " + e
+	}
+	d.say(text)
+	return nil
+}
+
+func estimateText(e *jobs.Estimate) string {
+	if e == nil || e.Objects == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("saving %s, %s on one core, from a sample of %s", percent(e.Saving), secondsText(e.CoreSeconds), countText(int64(e.Objects)))
+	if e.Failed > 0 {
+		s += fmt.Sprintf(" of which %s failed", countText(int64(e.Failed)))
+	}
+	return s
+}

@@ -1,0 +1,11 @@
+package main
+
+import (
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) resume() *cobra.Command {
+	return p.order("resume DST [JOB] | JOB", "Go on with a paused or failed job",
+		"Go on with a paused job, or with a failed one once the cause is gone. One that\nstopped at its failure limit needs --force.", jobs.WantRun)
+}

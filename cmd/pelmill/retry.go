@@ -1,0 +1,73 @@
+package main
+
+import (
+	"time"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) retry() *cobra.Command {
+	w := &workerFlags{}
+	var stats time.Duration
+	var device, verify string
+	var overwrite, yes bool
+	var minPSNR float64
+	cmd := p.jobVerb("retry DST [JOB] | JOB", "Try the failed objects of a job again",
+		`Make a new job of the objects that failed or were rejected, and do it: in this
+process, or with --redis on the cluster there (which waits for pelmill start unless
+--yes is given). Exit code 4 if nothing had failed.`,
+		func(cmd *cobra.Command, c *cluster, r ref) error {
+			ctx := cmd.Context()
+			if err := checkDevice(device); err != nil {
+				return err
+			}
+			report, err := c.client.Report(ctx, r.target, r.id)
+			if err != nil {
+				return err
+			}
+			if report.Counts.Bad() == 0 {
+				return nothingf("nothing to do: no object of job %s failed", r.id)
+			}
+			here := c.redis == ""
+			var l *local
+			if here {
+				if l, err = p.startLocal(ctx, c, w, device, stats); err != nil {
+					return err
+				}
+				defer l.stop()
+			}
+			spec, err := c.client.Retry(ctx, r.target, r.id, func(s *jobs.Spec) {
+				flags := cmd.Flags()
+				if flags.Changed("device") {
+					s.Device = device
+				}
+				if flags.Changed("verify") {
+					s.Verify = verify
+				}
+				if flags.Changed("min-psnr") {
+					s.MinPSNR = minPSNR
+				}
+				if flags.Changed("overwrite") {
+					s.Overwrite = overwrite
+				}
+				s.AutoStart = here || yes
+			})
+			if err != nil {
+				return err
+			}
+			if here {
+				return l.finish(ctx, ref{spec.Target, spec.ID})
+			}
+			return p.submitted(ctx, c, spec, stats)
+		})
+	flags := cmd.Flags()
+	w.flags(flags)
+	statsFlag(cmd, &stats)
+	flags.StringVar(&device, "device", "auto", "`DEVICE` that encodes: auto, cpu, cuda or cuda:N")
+	flags.StringVar(&verify, "verify", "full", "`HOW` results are checked, if otherwise than before")
+	flags.Float64Var(&minPSNR, "min-psnr", 0, "a lossy result below so many `DB` fails, if otherwise than before")
+	flags.BoolVar(&overwrite, "overwrite", false, "replace objects of the target that are not pelmill's")
+	flags.BoolVarP(&yes, "yes", "y", false, "with --redis: start without waiting for pelmill start")
+	return cmd
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"time"
+
+	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/storage"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) scheduler() *cobra.Command {
+	c := &cluster{}
+	var window int
+	var tick time.Duration
+	cmd := &cobra.Command{
+		Use:   "scheduler [DST...]",
+		Short: "Drive the jobs of a cluster",
+		Long: `List, plan, feed and finish the jobs that were submitted to --redis, and the
+unfinished ones found in each DST, until a signal ends it. Any number of schedulers
+may run: each job has one leader at a time, and another takes over within seconds.
+Everything a job needs is in its target; a Redis that lost everything is filled again
+from there, for the targets named here and those that other jobs mention.`,
+		Example: "  pelmill scheduler --redis redis://queue:6379 s3://scans-vq",
+		GroupID: groupServing,
+		Args:    arguments(0, 1000),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.redis == "" {
+				return usagef("scheduler needs --redis; pelmill compress has its own scheduler")
+			}
+			var targets []string
+			for _, a := range args {
+				t, err := storage.Canonical(a)
+				if err != nil {
+					return &exit{exitUsage, err}
+				}
+				targets = append(targets, t)
+			}
+			if err := c.open(cmd.Context()); err != nil {
+				return err
+			}
+			defer c.close()
+			opts := &scheduler.Options{Log: p.logger(true), Tick: tick, Window: window}
+			return served(cmd.Context(), scheduler.New(c.conn, c.buckets, opts).Run(cmd.Context(), targets...))
+		},
+	}
+	c.flags(cmd.Flags())
+	cmd.Flags().IntVar(&window, "window", 0, "most chunks of a job in Redis at once; 0 follows the number of workers")
+	cmd.Flags().DurationVar(&tick, "tick", 0, "time between looks at a job; 0 chooses")
+	return cmd
+}

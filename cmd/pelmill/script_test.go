@@ -1,0 +1,157 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/pelmill/pelmill/internal/services"
+)
+
+func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"pelmill": main}) }
+
+// TestAlone runs the transcripts that need nothing but the program: testdata/*.txt.
+func TestAlone(t *testing.T) { transcripts(t, "testdata", "") }
+
+// TestCluster runs the transcripts of verbs that need Redis: testdata/cluster/*.txt.
+// $REDIS is the address of one for all.
+func TestCluster(t *testing.T) {
+	transcripts(t, filepath.Join("testdata", "cluster"), services.Redis(t).URL())
+}
+
+// transcripts runs the scripts of a folder. Beside testscript's own commands
+// they have
+//
+//	exits N command args...     the command ends with exit code N
+//	event type [field value]... the last line of stdout with this type has these fields
+//	events type N               stdout has N lines of this type
+//	flip file offset            inverts one bit of a byte; negative offsets count from the end
+//	cut file bytes              shortens a file
+//
+// $IMAGES is the folder with the project's small pictures.
+func transcripts(t *testing.T, dir, redis string) {
+	images, err := filepath.Abs(filepath.Join("..", "..", "testdata", "images"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 dir,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("PELMILL_UPDATE") != "",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("IMAGES", images)
+			env.Setenv("REDIS", redis)
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits":  exits,
+			"event":  event,
+			"events": events,
+			"flip":   flip,
+			"cut":    cut,
+		},
+	})
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits N command args...")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := 0
+	if e := (*exec.ExitError)(nil); errors.As(err, &e) {
+		got = e.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if strconv.Itoa(got) != args[0] {
+		ts.Fatalf("exit code %d, want %s", got, args[0])
+	}
+}
+
+// objects parses stdout as JSON lines; anything else in it ends the script.
+func objects(ts *testscript.TestScript) []map[string]any {
+	var all []map[string]any
+	for line := range strings.Lines(ts.ReadFile("stdout")) {
+		var v map[string]any
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			ts.Fatalf("line %q of stdout: %v", line, err)
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+func event(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args)%2 != 1 {
+		ts.Fatalf("usage: event type [field value]...")
+	}
+	var last map[string]any
+	for _, v := range objects(ts) {
+		if v["type"] == args[0] {
+			last = v
+		}
+	}
+	if last == nil {
+		ts.Fatalf("no %s on stdout", args[0])
+	}
+	for i := 1; i < len(args); i += 2 {
+		got, ok := last[args[i]]
+		if !ok || fmt.Sprint(got) != args[i+1] {
+			ts.Fatalf("%s of %s is %v, want %s", args[i], args[0], got, args[i+1])
+		}
+	}
+}
+
+func events(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: events type N")
+	}
+	n := 0
+	for _, v := range objects(ts) {
+		if v["type"] == args[0] {
+			n++
+		}
+	}
+	if strconv.Itoa(n) != args[1] {
+		ts.Fatalf("%d %s on stdout, want %s", n, args[0], args[1])
+	}
+}
+
+func flip(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: flip file offset")
+	}
+	edit(ts, args, func(data []byte, n int) []byte {
+		if n < 0 {
+			n += len(data)
+		}
+		data[n] ^= 4
+		return data
+	})
+}
+
+func cut(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: cut file bytes")
+	}
+	edit(ts, args, func(data []byte, n int) []byte { return data[:n] })
+}
+
+func edit(ts *testscript.TestScript, args []string, change func(data []byte, n int) []byte) {
+	name := ts.MkAbs(args[0])
+	data, err := os.ReadFile(name)
+	ts.Check(err)
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ts.Check(os.WriteFile(name, change(data, n), 0o666))
+}

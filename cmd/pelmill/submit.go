@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) submit() *cobra.Command {
+	j, c := &jobFlags{}, &cluster{}
+	var stats time.Duration
+	cmd := &cobra.Command{
+		Use:   "submit SRC DST",
+		Short: "Submit a job to the cluster at --redis",
+		Long: `Submit a job to the schedulers and workers at --redis. A scheduler lists SRC and
+plans the job; submit waits for that, prints the plan and leaves the job waiting
+for pelmill start. With --yes the job starts by itself and submit returns at once.
+
+The same --token gives the same job again, however often it is submitted.`,
+		Example: `  pelmill submit s3://scans s3://scans-vq --codec vq --sample 50 --redis redis://queue:6379
+  pelmill submit s3://scans s3://scans-vq --codec vq --manifest inventory.csv --manifest-format inventory --yes`,
+		GroupID: groupJobs,
+		Args:    arguments(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			spec, err := j.build(args[0], args[1])
+			if err != nil {
+				return err
+			}
+			if c.redis == "" && !j.dryRun {
+				return usagef("submit needs --redis; pelmill compress does a job without one")
+			}
+			spec.AutoStart = j.yes
+			if err := c.open(ctx); err != nil {
+				return err
+			}
+			defer c.close()
+			if j.dryRun {
+				return p.dryRun(ctx, c, j, spec)
+			}
+			if spec, err = c.submit(ctx, j, spec); err != nil {
+				return err
+			}
+			return p.submitted(ctx, c, spec, stats)
+		},
+	}
+	j.flags(cmd.Flags(), dryRunSample)
+	c.flags(cmd.Flags())
+	statsFlag(cmd, &stats)
+	return cmd
+}
+
+// jobEvent is what --json prints of a submission or an order.
+type jobEvent struct {
+	Type   string     `json:"type"` // "job"
+	Job    string     `json:"job"`
+	Source string     `json:"source,omitempty"`
+	Target string     `json:"target"`
+	State  jobs.State `json:"state,omitempty"`
+	Want   string     `json:"want,omitempty"`
+}
+
+// submitted tells of a new job. One that does not start by itself is waited for
+// until its plan is there to be looked at.
+func (p *program) submitted(ctx context.Context, c *cluster, spec jobs.Spec, stats time.Duration) error {
+	name := shellQuote(short(spec.Target)) + " " + spec.ID
+	if p.json {
+		if err := p.emit(jobEvent{Type: "job", Job: spec.ID, Source: spec.Source, Target: spec.Target, State: jobs.New}); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintln(p.stdout, spec.ID)
+	}
+	if spec.AutoStart {
+		p.hint("watch it: pelmill watch " + name)
+		return nil
+	}
+	d := p.display(stats)
+	defer d.close()
+	for {
+		s, err := c.client.Status(ctx, spec.Target, spec.ID)
+		if err != nil {
+			return err
+		}
+		if planned(s.State.State) {
+			d.close()
+			if s.State.State == jobs.Failed {
+				return fmt.Errorf("job %s failed: %s", spec.ID, s.State.Reason)
+			}
+			plan, err := c.client.Plan(ctx, spec.Target, spec.ID)
+			if err != nil {
+				return err
+			}
+			if err := p.showPlan(spec, plan, false); err != nil {
+				return err
+			}
+			if plan.Objects == 0 {
+				return nothing(spec.Source, plan)
+			}
+			if s.State.State == jobs.Planned {
+				p.hint("start it: pelmill start " + name)
+			}
+			return nil
+		}
+		d.update(snapshotOf(s))
+		select {
+		case <-ctx.Done():
+			var signal *interrupted
+			if errors.As(context.Cause(ctx), &signal) {
+				return &exit{exitInterrupted, fmt.Errorf("interrupted; the job is submitted (pelmill plan %s)", name)}
+			}
+			return ctx.Err()
+		case <-time.After(lookRemote / 2):
+		}
+	}
+}
+
+// hint prints the next command on stderr.
+func (p *program) hint(text string) {
+	if !p.quiet && !p.json {
+		fmt.Fprintln(p.stderr, text)
+	}
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/pelmill/pelmill/jobs"
+)
+
+// summary prints what a job has come to and what to do next: a table, or with
+// --json the last event.
+func (p *program) summary(r jobs.Report) error {
+	if p.json {
+		e := summaryEvent{
+			Type: "summary", Job: r.Job, State: r.State, Reason: r.Reason, Counts: r.Counts, Saving: r.Counts.Saving(),
+			PSNR: r.PSNR, SSIM: r.SSIM, Seconds: r.Seconds, Device: strings.Join(r.Devices, ", "),
+			Report: place(r.Target, jobs.ReportKey(r.Job)),
+		}
+		if r.FailedList != "" {
+			e.FailedList = place(r.Target, r.FailedList)
+		}
+		return p.emit(e)
+	}
+	if p.quiet {
+		return nil
+	}
+	options := r.Options
+	if options != "" {
+		options = " (" + options + ")"
+	}
+	fmt.Fprintf(p.stdout, "%s: %s, %s%s\n", r.Job, r.State, r.Codec, options)
+	table := countRows(r.Counts)
+	if r.PSNR > 0 {
+		table = append(table, []string{"  quality", fmt.Sprintf("PSNR %.2f dB, SSIM %.4f (means)", r.PSNR, r.SSIM)})
+	}
+	table = append(table, []string{"  time", timeText(r.Counts, r.Seconds, r.Devices)})
+	table = append(table, []string{"  report", place(r.Target, jobs.ReportKey(r.Job))})
+	if r.FailedList != "" {
+		table = append(table, []string{"  failures", place(r.Target, r.FailedList)})
+	}
+	if r.Reason != "" {
+		table = append(table, []string{"  reason", r.Reason})
+	}
+	rows(p.stdout, table)
+	if next := nextStep(r); next != "" {
+		fmt.Fprintf(p.stdout, "next: %s\n", next)
+	}
+	return nil
+}
+
+// countRows is what became of the objects; outcomes that did not occur are
+// left out, except the first.
+func countRows(c jobs.Counts) [][]string {
+	table := [][]string{{"  objects", countText(c.Objects)}}
+	for _, o := range []struct {
+		outcome jobs.Outcome
+		n       int64
+		note    string
+	}{
+		{jobs.Compressed, c.Compressed, ""},
+		{jobs.Kept, c.Kept, "the result would have been larger"},
+		{jobs.Skipped, c.Skipped, "done before"},
+		{jobs.Unsupported, c.Unsupported, "not for this codec"},
+		{jobs.Rejected, c.Rejected, "damaged or over a limit"},
+		{jobs.FailedOut, c.Failed, failedNote(c)},
+	} {
+		if o.n == 0 && o.outcome != jobs.Compressed {
+			continue
+		}
+		text := countText(o.n)
+		if o.note != "" {
+			text += " (" + o.note + ")"
+		}
+		table = append(table, []string{"  " + string(o.outcome), text})
+	}
+	if c.BytesIn > 0 {
+		table = append(table, []string{"  size", fmt.Sprintf("%s to %s, saving %s; %s of samples",
+			bytesText(c.BytesIn), bytesText(c.BytesOut), percent(c.Saving()), bytesText(c.BytesRaw))})
+	}
+	return table
+}
+
+func failedNote(c jobs.Counts) string {
+	if c.Mismatched > 0 {
+		return countText(c.Mismatched) + " did not decode to their picture"
+	}
+	return ""
+}
+
+// timeText is how long it took, how fast it was and on what.
+func timeText(c jobs.Counts, seconds float64, devices []string) string {
+	s := secondsText(seconds)
+	if worked := c.Objects - c.Skipped; worked > 0 && seconds > 0 {
+		s += fmt.Sprintf(", %.1f objects/s, %s/s", float64(worked)/seconds, bytesText(int64(float64(c.BytesIn)/seconds)))
+	}
+	if len(devices) > 0 {
+		slices.Sort(devices)
+		s += " on " + strings.Join(slices.Compact(devices), ", ")
+	}
+	return s
+}
+
+// nextStep is the command that a user will want next, if there is one.
+func nextStep(r jobs.Report) string {
+	ref := shellQuote(short(r.Target)) + " " + r.Job
+	switch {
+	case r.State == jobs.Failed:
+		return "pelmill report --failed " + ref + "; then pelmill resume --force " + ref + " or pelmill retry " + ref
+	case r.Counts.Bad() > 0:
+		return "pelmill report --failed " + ref + "; then pelmill retry " + ref
+	}
+	return ""
+}
+
+// place is where an object is, for people: a path in a folder, else a URL.
+func place(bucket, key string) string {
+	u, err := url.Parse(bucket)
+	if err != nil {
+		return bucket + "/" + key
+	}
+	if u.Scheme == "file" {
+		return strings.TrimSuffix(u.Path, "/") + "/" + key
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/") + "/" + key
+	return u.String()
+}
+
+// short is a bucket for people: a path for a folder, else its URL.
+func short(bucket string) string {
+	if u, err := url.Parse(bucket); err == nil && u.Scheme == "file" {
+		return u.Path
+	}
+	return bucket
+}
+
+// shellQuote quotes s for a POSIX shell where it needs it.
+func shellQuote(s string) string {
+	if s != "" && !strings.ContainsAny(s, " \t\n'\"\\$&;|<>()*?[]#~`!{}") {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// size is a flag's value in bytes: "64", "64K", "1.5G". Units are powers of
+// 1,024 and may be written K, KB or KiB.
+type size int64
+
+func (s *size) Type() string { return "SIZE" }
+
+func (s *size) String() string {
+	v := int64(*s)
+	for i, unit := range []string{"T", "G", "M", "K"} {
+		if n := int64(1) << (10 * (4 - i)); v != 0 && v%n == 0 {
+			return strconv.FormatInt(v/n, 10) + unit
+		}
+	}
+	return strconv.FormatInt(v, 10)
+}
+
+func (s *size) Set(text string) error {
+	number := strings.ToUpper(strings.TrimSpace(text))
+	number = strings.TrimSuffix(number, "B")
+	number = strings.TrimSuffix(number, "I")
+	var shift int
+	if n := len(number); n > 0 {
+		if i := strings.IndexByte("KMGT", number[n-1]); i >= 0 {
+			shift = 10 * (i + 1)
+			number = number[:n-1]
+		}
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	v *= float64(int64(1) << shift)
+	if err != nil || math.IsNaN(v) || v < 0 || v >= 1<<62 || strings.ContainsAny(number, "XPEN_+") {
+		return fmt.Errorf("want bytes such as 500, 64K, 1.5M or 2G")
+	}
+	*s = size(v)
+	return nil
+}
+
+// bytesText renders a number of bytes for people.
+func bytesText(n int64) string {
+	v, units := float64(n), "KMGTP"
+	if n < 1024 && n > -1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	i := -1
+	for (v >= 1024 || v <= -1024) && i < len(units)-1 {
+		v /= 1024
+		i++
+	}
+	if v < 10 && v > -10 {
+		return fmt.Sprintf("%.2f %ciB", v, units[i])
+	}
+	if v < 100 && v > -100 {
+		return fmt.Sprintf("%.1f %ciB", v, units[i])
+	}
+	return fmt.Sprintf("%.0f %ciB", v, units[i])
+}
+
+// countText renders a count with thousands separated.
+func countText(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// secondsText renders a duration in seconds for people.
+func secondsText(s float64) string {
+	switch {
+	case math.IsNaN(s) || math.IsInf(s, 0) || s < 0:
+		return "?"
+	case s < 10:
+		return fmt.Sprintf("%.1f s", s)
+	case s < 120:
+		return fmt.Sprintf("%.0f s", s)
+	case s < 2*3600:
+		return fmt.Sprintf("%d min %02d s", int(s)/60, int(s)%60)
+	case s < 48*3600:
+		return fmt.Sprintf("%d h %02d min", int(s)/3600, int(s)/60%60)
+	}
+	return fmt.Sprintf("%.1f days", s/86400)
+}
+
+// plural renders "1 object", "2 objects".
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return countText(n) + " " + noun + "s"
+}
+
+// percent renders a share of 1.
+func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }

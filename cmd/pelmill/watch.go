@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/storage"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) watch() *cobra.Command {
+	var stats time.Duration
+	cmd := p.jobVerb("watch DST [JOB] | JOB", "Show a job's progress until it ends",
+		`Show the progress of a job until it ends, then its summary. Interrupting ends the
+watching, not the job. The exit code is that of the job.`,
+		func(cmd *cobra.Command, c *cluster, r ref) error {
+			return p.follow(cmd.Context(), c, r, stats)
+		})
+	statsFlag(cmd, &stats)
+	return cmd
+}
+
+// follow watches a job that others do.
+func (p *program) follow(ctx context.Context, c *cluster, r ref, stats time.Duration) error {
+	d := p.display(stats)
+	status, err := p.await(ctx, c, r, d, nil)
+	d.close()
+	var signal *interrupted
+	switch {
+	case errors.As(context.Cause(ctx), &signal):
+		return &exit{exitInterrupted, fmt.Errorf("interrupted; job %s goes on (pelmill watch %s %s)", r.id, shellQuote(short(r.target)), r.id)}
+	case err != nil:
+		return err
+	}
+	if p.json {
+		err := c.client.Results(ctx, r.target, r.id, func(o jobs.Result) error {
+			d.object(o)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return p.reportEnd(ctx, c, r, status)
+}
+
+// The time between looks at a job. A look costs a few requests and, in a large
+// job, the reading of its plan; it takes at most a twentieth of the time.
+const (
+	lookLocal  = 200 * time.Millisecond
+	lookRemote = time.Second
+	lookShare  = 20
+)
+
+// await shows a job on d until it ends. live, where given, counts the objects
+// that this process has done, ahead of the chunks that are committed.
+func (p *program) await(ctx context.Context, c *cluster, r ref, d *display, live func() jobs.Counts) (scheduler.Status, error) {
+	every := lookRemote
+	if live != nil {
+		every = lookLocal
+	}
+	shown := false       // the plan
+	var base jobs.Counts // when the plan was shown
+	for {
+		start := time.Now()
+		s, err := c.client.Status(ctx, r.target, r.id)
+		if err != nil {
+			return s, err
+		}
+		if !shown && planned(s.State.State) {
+			plan, err := c.client.Plan(ctx, r.target, r.id)
+			if err == nil {
+				shown, base = true, s.Counts
+				err = p.showPlanOn(d, s.Spec, plan)
+				d.release()
+			}
+			if err != nil && !storage.IsNotExist(err) {
+				return s, err
+			}
+		}
+		if s.State.State.Terminal() {
+			d.update(snapshotOf(s))
+			return s, nil
+		}
+		for next := start.Add(max(every, lookShare*time.Since(start))); ; {
+			now := snapshotOf(s)
+			if live != nil {
+				ahead := base
+				ahead.Plus(live())
+				if ahead.Objects > now.counts.Objects && ahead.Objects <= now.total {
+					now.counts = ahead
+				}
+			}
+			d.update(now)
+			if !time.Now().Before(next) {
+				break
+			}
+			if live != nil && c.reported(ctx, r) {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return s, context.Cause(ctx)
+			case <-time.After(min(lookLocal, time.Until(next))):
+			}
+		}
+	}
+}
+
+// reported looks whether a job has its report, which is its end. It is cheaper
+// than the whole status.
+func (c *cluster) reported(ctx context.Context, r ref) bool {
+	b, err := c.buckets.Open(ctx, r.target)
+	if err != nil {
+		return false
+	}
+	_, _, err = storage.Stat(ctx, b, jobs.ReportKey(r.id))
+	return err == nil
+}
+
+// planned reports whether a job in this state has a plan.
+func planned(s jobs.State) bool { return s != jobs.New && s != jobs.Preparing }

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/pelmill/pelmill/worker"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) worker() *cobra.Command {
+	c, w := &cluster{}, &workerFlags{}
+	var device, listen string
+	var chunks int
+	var grace time.Duration
+	var hashKeys bool
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Do the chunks of a cluster's jobs",
+		Long: `Take chunks from --redis and do them until a signal ends it. SIGTERM and SIGINT stop
+taking, finish what can be finished within --grace and hand the rest back; a second
+signal ends at once, and other workers do the rest about a minute later.
+
+--listen serves /livez, /readyz, /metrics and /debug/pprof.`,
+		Example: "  pelmill worker --redis redis://queue:6379 --listen 127.0.0.1:9090",
+		GroupID: groupServing,
+		Args:    arguments(0, 0),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.redis == "" {
+				return usagef("worker needs --redis; pelmill compress has its own worker")
+			}
+			if err := checkDevice(device); err != nil {
+				return err
+			}
+			if err := c.open(cmd.Context()); err != nil {
+				return err
+			}
+			defer c.close()
+			opts := w.options()
+			opts.Device, opts.Chunks, opts.Grace, opts.Listen, opts.HashKeys = device, chunks, grace, listen, hashKeys
+			opts.Log = p.logger(true)
+			wk, err := worker.New(c.conn, c.buckets, opts)
+			if err != nil {
+				return err
+			}
+			return served(cmd.Context(), wk.Run(cmd.Context()))
+		},
+	}
+	c.flags(cmd.Flags())
+	w.flags(cmd.Flags())
+	flags := cmd.Flags()
+	flags.StringVar(&device, "device", "auto", "`DEVICE` that encodes: auto, cpu, cuda or cuda:N")
+	flags.IntVar(&chunks, "chunks", 0, "chunks at work at once; 0 chooses")
+	flags.DurationVar(&grace, "grace", 0, "longest time from a signal to the end; 0 chooses")
+	flags.StringVar(&listen, "listen", "", "`ADDRESS` for health, metrics and profiles, such as 127.0.0.1:9090")
+	flags.BoolVar(&hashKeys, "hash-keys", false, "log hashes in place of object keys")
+	return cmd
+}
+
+// served is the end of a verb that runs until a signal: being asked to stop by
+// SIGTERM is no error, an interrupt from the keyboard has its exit code.
+func served(ctx context.Context, err error) error {
+	var signal *interrupted
+	if !errors.As(context.Cause(ctx), &signal) {
+		return err
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	if signal.signal == os.Interrupt {
+		return &exit{code: exitInterrupted}
+	}
+	return nil
+}
