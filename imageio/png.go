@@ -207,10 +207,10 @@ func pngProfile(body []byte) []byte {
 		return nil
 	}
 	defer z.Close()
-	most := profileBound(body)
-	icc, err := io.ReadAll(io.LimitReader(z, most+1))
-	if err != nil || int64(len(icc)) > most {
+	icc := make([]byte, profileBound(body))
+	n, err := io.ReadFull(z, icc)
+	if err != io.ErrUnexpectedEOF {
 		return nil
 	}
-	return icc
+	return bytes.Clone(icc[:n])
 }
