@@ -1,0 +1,418 @@
+package scheduler
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/storage"
+)
+
+func TestFilter(t *testing.T) {
+	tests := []struct {
+		filter jobs.Filter
+		key    string
+		size   int64
+		want   bool
+	}{
+		{jobs.Filter{}, "a.png", 0, true},
+		{jobs.Filter{Include: []string{"*.png"}}, "a.png", 1, true},
+		{jobs.Filter{Include: []string{"*.png"}}, "dir/sub/a.png", 1, true},
+		{jobs.Filter{Include: []string{"*.png"}}, "dir.png/a.jpg", 1, false},
+		{jobs.Filter{Include: []string{"/*.png"}}, "a.png", 1, true},
+		{jobs.Filter{Include: []string{"/*.png"}}, "dir/a.png", 1, false},
+		{jobs.Filter{Include: []string{"sub/*.png"}}, "dir/sub/a.png", 1, true},
+		{jobs.Filter{Include: []string{"sub/*.png"}}, "dir/thesub/a.png", 1, false},
+		{jobs.Filter{Include: []string{"/dir/**"}}, "dir/sub/a.png", 1, true},
+		{jobs.Filter{Include: []string{"dir/"}}, "x/dir/sub/a.png", 1, true},
+		{jobs.Filter{Include: []string{"/dir/"}}, "x/dir/a.png", 1, false},
+		{jobs.Filter{Include: []string{"*.{png,jpg}"}}, "a.jpg", 1, true},
+		{jobs.Filter{Include: []string{"[a-c]?.png"}}, "b1.png", 1, true},
+		{jobs.Filter{Include: []string{"*.png"}, Exclude: []string{"thumb*"}}, "thumb1.png", 1, false},
+		{jobs.Filter{Exclude: []string{"cache/**"}}, "x/cache/y/a.png", 1, false},
+		{jobs.Filter{MinSize: 10}, "a", 9, false},
+		{jobs.Filter{MinSize: 10}, "a", 10, true},
+		{jobs.Filter{MaxSize: 10}, "a", 10, true},
+		{jobs.Filter{MaxSize: 10}, "a", 11, false},
+		{jobs.Filter{MinSize: 10, MaxSize: 20}, "a", -1, true},
+	}
+	for _, tt := range tests {
+		f, err := newFilter(tt.filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.keep(tt.key, tt.size); got != tt.want {
+			t.Errorf("%+v keeps %q of %d bytes: %v, want %v", tt.filter, tt.key, tt.size, got, tt.want)
+		}
+	}
+	for _, bad := range []string{"", "[a", "{a,b"} {
+		if _, err := newFilter(jobs.Filter{Include: []string{bad}}); err == nil {
+			t.Errorf("pattern %q is accepted", bad)
+		}
+	}
+}
+
+func entriesOf(t *testing.T, format, source, text string) []string {
+	t.Helper()
+	var out []string
+	err := parseManifest(strings.NewReader(text), format, source, func(e jobs.Entry) error {
+		out = append(out, fmt.Sprintf("%s|%d|%s", e.Key, e.Size, e.ETag))
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("%s %q: %v", format, text, err)
+	}
+	return out
+}
+
+func TestManifestFormats(t *testing.T) {
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	z.Write([]byte("a.png,3,e\n"))
+	z.Close()
+	tests := []struct {
+		name, format, source, text string
+		want                       []string
+	}{
+		{"keys", CSV, "mem://s", "a.png\nb.png\n", []string{"a.png|-1|", "b.png|-1|"}},
+		{"keys, sizes and etags", CSV, "mem://s", "a.png,5,\"\"\"abc\"\"\"\nb.png,,\n", []string{"a.png|5|abc", "b.png|-1|"}},
+		{"quoted key", CSV, "mem://s", "\"a,1.png\",5,x", []string{"a,1.png|5|x"}},
+		{"header", CSV, "mem://s", "ETag,Key,Size\nx,a.png,7\n", []string{"a.png|7|x"}},
+		{"byte order mark", CSV, "mem://s", "\xef\xbb\xbfkey\na.png\n", []string{"a.png|-1|"}},
+		{"gzip", CSV, "mem://s", zipped.String(), []string{"a.png|3|e"}},
+		{"batch operations", Inventory, "s3://b", "b,a%20b%2B.png\nb,dir/c.png,versionid\n", []string{"a b+.png|-1|", "dir/c.png|-1|"}},
+		{"inventory", Inventory, "s3://b", `"b","a.png","12","2024-01-02T03:04:05.000Z","abc"`, []string{"a.png|12|abc"}},
+		{"inventory with a header", Inventory, "s3://b", "Bucket,Key,VersionId,IsLatest,IsDeleteMarker,Size,ETag\nb,a,v,true,false,1,x\nb,b,v,false,false,1,x\nb,c,v,true,true,,\n", []string{"a|1|x"}},
+		{"inventory outside the prefix", Inventory, "s3://b/photos", "b,photos/a.png,1\nb,other/b.png,1\n", []string{"a.png|1|"}},
+		{"json lines", JSONL, "mem://s", `{"key":"a","size":0,"etag":"x"}` + "\n\n" + `{"key":"b"}`, []string{"a|0|x", "b|-1|"}},
+		{"results", JSONL, "mem://s", `{"key":"a","size":9,"etag":"x","outcome":"failed","class":"codec","seconds":{"read":1}}`, []string{"a|9|x"}},
+		{"files from", FilesFrom, "mem://s", "# comment\n; another\n\n /a b.png \r\nc.png", []string{"a b.png|-1|", "c.png|-1|"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := entriesOf(t, tt.format, tt.source, tt.text); !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestBrokenManifestsSayWhere(t *testing.T) {
+	tests := []struct{ format, source, text, want string }{
+		{JSONL, "mem://s", "{\"key\":\"a\"}\n{", "line 2"},
+		{JSONL, "mem://s", "{\"size\":1}\n", "line 1 has no key"},
+		{CSV, "mem://s", "a\n\"b\n", "line 2"},
+		{CSV, "mem://s", "a\n,5\n", "line 2"},
+		{Inventory, "s3://b", "other,a\n", `names bucket "other"`},
+		{Inventory, "s3://b", "b,%zz\n", "line 1"},
+		{"xml", "mem://s", "", `format "xml"`},
+	}
+	for _, tt := range tests {
+		err := parseManifest(strings.NewReader(tt.text), tt.format, tt.source, func(jobs.Entry) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s %q: error %v, want one with %q", tt.format, tt.text, err, tt.want)
+		}
+	}
+}
+
+func FuzzParseManifest(f *testing.F) {
+	f.Add("a,5,x\n", 0)
+	f.Add("b,a%20b,5\n", 1)
+	f.Add(`{"key":"a"}`, 2)
+	f.Add("# c\na\n", 3)
+	f.Add("\x1f\x8b\x08", 0)
+	f.Fuzz(func(t *testing.T, text string, format int) {
+		formats := []string{CSV, Inventory, JSONL, FilesFrom}
+		parseManifest(strings.NewReader(text), formats[uint(format)%4], "s3://b/p", func(e jobs.Entry) error {
+			if e.Key == "" || e.Size < -1 {
+				t.Errorf("entry %+v", e)
+			}
+			return nil
+		})
+	})
+}
+
+func TestSharedStemsGetFullNames(t *testing.T) {
+	tests := []struct {
+		keys    string // * before a key: of an earlier job
+		collide string
+	}{
+		{"a.jpg b.jpg", ""},
+		{"a.jpg a.png", "a.jpg a.png"},
+		{"a.jpg a.png a.tif", "a.jpg a.png a.tif"},
+		{"a a.jpg", "a a.jpg"},
+		{"a.jpg a.k/x.png a.k/y.png a.png", "a.jpg a.png"},
+		{"a.jpg a.jpg-1.png a.jpg.x.png a.png", "a.jpg a.png"},
+		{"a.jpg a.jpg.png", "a.jpg.png"},
+		{"d/a.jpg d/a.png e/a.jpg", "d/a.jpg d/a.png"},
+		{".a .a.png", ".a .a.png"},
+		{".jpg .png", ""},
+		{"*a.jpg a.png", "a.png"},
+		{"a.jpg *a.png", "a.jpg"},
+		{"a.jpg *b.png c.png", ""},
+		{"*a a.png", "a.png"},
+		{"a.b.jpg a.jpg", ""},
+	}
+	for _, tt := range tests {
+		var c claims
+		marked := map[int64]bool{}
+		keys := strings.Fields(tt.keys)
+		for i, key := range keys {
+			line := int64(i)
+			if k, ok := strings.CutPrefix(key, "*"); ok {
+				key, line = k, earlierLine
+			}
+			c.meet(key, line, func(line int64) { marked[line] = true })
+		}
+		var got []string
+		for i, key := range keys {
+			if marked[int64(i)] {
+				got = append(got, key)
+			}
+		}
+		if strings.Join(got, " ") != tt.collide {
+			t.Errorf("%s: %v collide, want %s", tt.keys, got, tt.collide)
+		}
+	}
+}
+
+// TestNamesAreUnique compares the one pass with names that are counted, over all
+// small sets of keys.
+func TestNamesAreUnique(t *testing.T) {
+	pool := []string{"a", "a.b", "a.b.c", "a.c", "a.x", "a.x.b", "a/b.c", "a/b.d", "b", "b.x"}
+	slices.Sort(pool)
+	for set := range 1 << len(pool) {
+		var keys []string
+		var c claims
+		var f findings
+		for i, key := range pool {
+			if set>>i&1 == 1 {
+				c.meet(key, int64(len(keys)), func(line int64) { f.shared.set(line) })
+				keys = append(keys, key)
+			}
+		}
+		seen := map[string]string{}
+		for i, key := range keys {
+			e := jobs.Entry{Key: key}
+			f.target(&e, int64(i), ".x")
+			name := e.TargetKey(".x")
+			if other, ok := seen[name]; ok {
+				t.Fatalf("%q: %s and %s are both written to %s", keys, other, key, name)
+			}
+			seen[name] = key
+		}
+	}
+}
+
+func TestBreaker(t *testing.T) {
+	tests := []struct {
+		counts jobs.Counts
+		min    int64
+		ratio  float64
+		want   bool
+	}{
+		{jobs.Counts{}, 0, 0.5, false},
+		{jobs.Counts{Objects: 99, Failed: 99}, 100, 0.5, false},
+		{jobs.Counts{Objects: 100, Failed: 50}, 100, 0.5, false},
+		{jobs.Counts{Objects: 100, Failed: 50, Rejected: 1}, 100, 0.5, true},
+		{jobs.Counts{Objects: 100, Unsupported: 100}, 100, 0.5, false},
+		{jobs.Counts{Objects: 100, Failed: 100}, 100, 1, false},
+	}
+	for _, tt := range tests {
+		spec := jobs.Spec{FailMin: tt.min, FailRatio: tt.ratio}
+		if got := tripped(&spec, tt.counts); (got != "") != tt.want {
+			t.Errorf("%+v with limit %v: %q", tt.counts, tt.ratio, got)
+		}
+	}
+}
+
+func TestChunkObjects(t *testing.T) {
+	tests := []struct {
+		todo  int64
+		slots int
+		est   *jobs.Estimate
+		want  int
+	}{
+		{1_000_000, 2, nil, 1000},
+		{2000, 2, nil, 250},
+		{100, 2, nil, 16},
+		{10, 2, nil, 16},
+		{1000, 0, nil, 1000},
+		{1000, 1, &jobs.Estimate{CoreSeconds: 10_000}, 6},
+		{1000, 1, &jobs.Estimate{CoreSeconds: 10_000_000}, 1},
+		{1000, 1, &jobs.Estimate{CoreSeconds: 1}, 250},
+	}
+	for _, tt := range tests {
+		if got := chunkObjects(&jobs.Spec{ChunkObjects: 1000}, tt.todo, tt.slots, tt.est); got != tt.want {
+			t.Errorf("%d objects, %d slots, %+v: %d, want %d", tt.todo, tt.slots, tt.est, got, tt.want)
+		}
+	}
+}
+
+func TestChunksAreCutByObjectsAndBytes(t *testing.T) {
+	written := map[int][]byte{}
+	c := &cutter{objects: 3, bytes: 100, put: func(part int, data []byte) error {
+		written[part] = bytes.Clone(data)
+		return nil
+	}}
+	sizes := []int64{10, 10, 10, 10, 99, 1, 200, -1, 5}
+	for i, size := range sizes {
+		if err := c.add(jobs.Entry{Key: fmt.Sprint(i), Size: size}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(c.end(), c.endPart()); err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{{"0", "1", "2"}, {"3"}, {"4", "5"}, {"6"}, {"7", "8"}}
+	if len(c.chunks) != len(want) {
+		t.Fatalf("%d chunks, want %d: %+v", len(c.chunks), len(want), c.chunks)
+	}
+	for i, ch := range c.chunks {
+		var got []string
+		var weight int64
+		err := storage.DecodeLines(written[ch.Part][ch.Offset:ch.Offset+ch.Length], func(e jobs.Entry) error {
+			got = append(got, e.Key)
+			weight += max(e.Size, 0)
+			return nil
+		})
+		if err != nil || !slices.Equal(got, want[i]) || ch.Objects != len(want[i]) || ch.Bytes != weight {
+			t.Errorf("chunk %d: %q %+v (%v), want %q", i, got, ch, err, want[i])
+		}
+	}
+}
+
+func TestPickSpreadsEvenly(t *testing.T) {
+	all := func(_ context.Context, fn func(jobs.Entry) error) error {
+		for i := range 100 {
+			if err := fn(jobs.Entry{Key: fmt.Sprint(i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	tests := []struct {
+		n    int
+		odd  bool // leave out even lines
+		want []string
+	}{
+		{1, false, []string{"50"}},
+		{4, false, []string{"12", "37", "62", "87"}},
+		{2, true, []string{"25", "75"}},
+	}
+	for _, tt := range tests {
+		var got []string
+		total := int64(100)
+		if tt.odd {
+			total = 50
+		}
+		err := pick(t.Context(), all, total, tt.n, func(line int64) bool { return tt.odd && line%2 == 0 }, func(e jobs.Entry) (bool, error) {
+			got = append(got, e.Key)
+			return true, nil
+		})
+		if err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("%d of 100: %v (%v), want %v", tt.n, got, err, tt.want)
+		}
+	}
+	n := 0
+	if err := pick(t.Context(), all, 100, 1000, func(int64) bool { return false }, func(jobs.Entry) (bool, error) { n++; return true, nil }); err != nil || n != 100 {
+		t.Errorf("more than there are: %d (%v)", n, err)
+	}
+}
+
+func TestValidRecord(t *testing.T) {
+	rec := func(o jobs.Outcome, fp, target string) record {
+		return record{Outcome: o, Fingerprint: fp, Target: target}
+	}
+	tests := []struct {
+		name    string
+		records []record // newest first
+		copies  bool
+		want    string // target, "none" or ""
+	}{
+		{"compressed", []record{rec(jobs.Compressed, "f", "a.x")}, false, "a.x"},
+		{"other fingerprint", []record{rec(jobs.Compressed, "g", "a.x")}, false, "none"},
+		{"failed", []record{rec(jobs.FailedOut, "f", "")}, false, "none"},
+		{"failed later", []record{rec(jobs.FailedOut, "f", ""), rec(jobs.Compressed, "f", "a.x")}, false, "a.x"},
+		{"replaced by other options", []record{rec(jobs.Compressed, "g", "a.x"), rec(jobs.Compressed, "f", "a.x")}, false, "none"},
+		{"beside another codec", []record{rec(jobs.Compressed, "g", "a.y"), rec(jobs.Compressed, "f", "a.x")}, false, "a.x"},
+		{"kept", []record{rec(jobs.Kept, "f", "")}, false, ""},
+		{"kept, to be copied now", []record{rec(jobs.Kept, "f", "")}, true, "none"},
+		{"kept and copied", []record{rec(jobs.Kept, "f", "a.png")}, true, "a.png"},
+	}
+	for _, tt := range tests {
+		r, ok := valid(tt.records, "f", tt.copies)
+		got := r.Target
+		if !ok {
+			got = "none"
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestInOrder(t *testing.T) {
+	for _, n := range []int{0, 1, readers - 1, readers, readers + 1, 100} {
+		next := 0
+		err := inOrder(t.Context(), n, func(_ context.Context, i int) (int, error) {
+			time.Sleep(time.Duration(i%3) * time.Millisecond)
+			return i, nil
+		}, func(i, v int) error {
+			if i != next || v != i {
+				t.Fatalf("got %d as %d, want %d", v, i, next)
+			}
+			next++
+			return nil
+		})
+		if err != nil || next != n {
+			t.Errorf("%d of %d (%v)", next, n, err)
+		}
+	}
+	boom := errors.New("boom")
+	err := inOrder(t.Context(), 100, func(ctx context.Context, i int) (int, error) {
+		if i == 20 {
+			return 0, boom
+		}
+		return i, nil
+	}, func(i, _ int) error {
+		if i >= 20 {
+			t.Errorf("%d was used after an error", i)
+		}
+		return nil
+	})
+	if err != boom {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestCountDone(t *testing.T) {
+	for _, n := range []int{1, 7, 8, 9, 1000} {
+		done := queue.NewBitmap(n)
+		for i := 0; i < n; i += 3 {
+			queue.SetBit(done, i)
+		}
+		if got, want := countDone(done), (n+2)/3; got != want {
+			t.Errorf("%d chunks: %d done, want %d", n, got, want)
+		}
+	}
+}
+
+func TestFullness(t *testing.T) {
+	for _, tt := range []struct {
+		used, limit int64
+		full        bool
+	}{{100, 0, false}, {70, 100, false}, {71, 100, true}, {0, 100, false}} {
+		if got := fullness(tt.used, tt.limit); (got != "") != tt.full {
+			t.Errorf("%d of %d: %q", tt.used, tt.limit, got)
+		}
+	}
+}
