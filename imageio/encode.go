@@ -66,7 +66,9 @@ func encodePNM(m *raster.Image) ([]byte, error) {
 
 // FormatFor is the format of [Encode] that holds m with the least surprise: png
 // for a picture that fits it, nii for a volume, tiff for pages and frames and
-// for what else needs signs, pnm for bits that no other format has.
+// for what else needs signs, pnm for bits that no other format has. A volume
+// that NIfTI-1 has no type for, of 12 bits say, goes to tiff, where its slices
+// become pages: samples and shape stay, [raster.Meta] then says frames.
 func FormatFor(m *raster.Image) string {
 	nifti := (m.Bits == 8 || m.Bits == 16) && m.Channels == 1 || m.Bits == 8 && !m.Signed && m.Channels >= 3
 	switch {
