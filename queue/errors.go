@@ -53,15 +53,16 @@ func offline(err error) bool {
 		errors.Is(err, redis.ErrClosed), errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
 		return true
 	}
-	text := err.Error()
+	text := err.Error() // all that asynq leaves of an error
 	for _, sign := range []string{
 		"LOADING", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "TRYAGAIN",
 		"sentinels specified in configuration are unreachable", "cluster has no nodes",
-		"connection refused", "connection reset", "broken pipe", "i/o timeout",
+		"connection refused", "connection reset", "broken pipe", "i/o timeout", "deadline exceeded",
+		"no such host", "no route to host", "network is unreachable", "use of closed network connection",
 	} {
 		if strings.Contains(text, sign) {
 			return true
 		}
 	}
-	return false
+	return strings.HasSuffix(text, "EOF")
 }

@@ -70,6 +70,12 @@ func TestOpenWithoutInfo(t *testing.T) {
 	if version, err := c.Version(t.Context()); err != nil || version != "" {
 		t.Errorf("version %q, %v", version, err)
 	}
+	if used, max, err := c.Memory(t.Context()); err != nil || used != 0 || max != 0 {
+		t.Errorf("memory %d of %d, %v: want unknown", used, max, err)
+	}
+	if policy, err := c.Policy(t.Context()); err != nil || policy != "" {
+		t.Errorf("policy %q, %v: want unknown", policy, err)
+	}
 }
 
 func TestMemory(t *testing.T) {

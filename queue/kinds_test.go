@@ -34,6 +34,13 @@ var kinds = []struct {
 	{"password", func(t *testing.T) string {
 		return "redis://:p%2Fw%3F%40@" + services.Redis(t, "--requirepass", "p/w?@").Addr() + "/3"
 	}},
+	// A user that may do no more than needed; the tests themselves flush and look.
+	{"user", func(t *testing.T) string {
+		r := services.Redis(t)
+		r.CLI("acl", "setuser", "worker", "on", ">secret", "~asynq:*", "~pelmill:*", "&asynq:*",
+			"+@all", "-@admin", "-@dangerous", "+info", "+flushall", "+keys")
+		return "redis://worker:secret@" + r.Addr()
+	}},
 	{"unix", func(t *testing.T) string {
 		dir, err := os.MkdirTemp("", "redis") // short: the path of a socket has at most 107 bytes
 		if err != nil {

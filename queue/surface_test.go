@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,6 +27,7 @@ var surface = []struct {
 	{"withdraw leaves active tasks", testWithdraw},
 	{"an archived task revives", testRevive},
 	{"commit counts once", testCommit},
+	{"commits at once count once", testCommitAtOnce},
 	{"init replaces", testInit},
 	{"bitmaps of all sizes", testBitmaps},
 	{"lost data is noticed", testLost},
@@ -201,6 +204,38 @@ func testCommit(t *testing.T, c *Conn) {
 		}
 	}
 	wantProgress(t, c, "j", []byte{0b10010000, 0b01000000}, want)
+}
+
+func testCommitAtOnce(t *testing.T, c *Conn) {
+	ctx := t.Context()
+	const chunks, workers = 20, 8
+	if err := c.Init(ctx, "j", chunks, nil, jobs.Counts{}); err != nil {
+		t.Fatal(err)
+	}
+	var first atomic.Int64
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for i := range chunks {
+				got, err := c.Commit(ctx, "j", i, counts(2))
+				if err != nil || got == Lost {
+					t.Error(got, err)
+				}
+				if got == First {
+					first.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if first.Load() != chunks {
+		t.Errorf("%d commits were first: want %d", first.Load(), chunks)
+	}
+	var want jobs.Counts
+	for range chunks {
+		want.Plus(counts(2))
+	}
+	wantProgress(t, c, "j", []byte{0xff, 0xff, 0xf0}, want)
 }
 
 func testInit(t *testing.T, c *Conn) {
