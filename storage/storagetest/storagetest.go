@@ -138,12 +138,9 @@ func (s *suite) keys(t *testing.T, b *storage.Bucket, opts *storage.WalkOptions)
 	return keys
 }
 
-func noise(seed uint64, n int) []byte {
+func noise(seed byte, n int) []byte {
 	data := make([]byte, n)
-	rnd := rand.New(rand.NewPCG(seed, 1))
-	for i := range data {
-		data[i] = byte(rnd.Uint32())
-	}
+	rand.NewChaCha8([32]byte{seed}).Read(data)
 	return data
 }
 
@@ -151,7 +148,7 @@ func roundTrip(t *testing.T, s *suite) {
 	b := s.fresh(t)
 	for i, size := range []int{0, 1, 1000, 1 << 20, 20 << 20} {
 		key := fmt.Sprintf("size/%d.bin", size)
-		data := noise(uint64(i), size)
+		data := noise(byte(i), size)
 		r := s.put(t, b, key, data, nil)
 		if sum := md5.Sum(data); r.Existed || r.Size != int64(size) || !bytes.Equal(r.MD5, sum[:]) || len(r.SHA256) != 32 || r.ETag == "" {
 			t.Errorf("%d bytes: Put says %+v", size, r)
@@ -267,7 +264,7 @@ func (s *suite) oneWinner(t *testing.T, clients []*storage.Bucket, key string, c
 func raceDifferent(t *testing.T, s *suite) {
 	clients := s.clients(t, 6)
 	for k := range 25 {
-		s.oneWinner(t, clients, fmt.Sprintf("k/%d", k), func(i int) []byte { return noise(uint64(i), 2000+i%2) })
+		s.oneWinner(t, clients, fmt.Sprintf("k/%d", k), func(i int) []byte { return noise(byte(i), 2000+i%2) })
 	}
 }
 
@@ -275,7 +272,7 @@ func raceEqual(t *testing.T, s *suite) {
 	clients := s.clients(t, 6)
 	for k := range 15 {
 		key := fmt.Sprintf("k/%d", k)
-		for i, err := range s.race(clients, key, func(int) []byte { return noise(uint64(k), 3000) }) {
+		for i, err := range s.race(clients, key, func(int) []byte { return noise(byte(k), 3000) }) {
 			if err != nil {
 				t.Fatalf("%s: writer %d: %v", key, i, err)
 			}
@@ -491,7 +488,7 @@ func tokens(t *testing.T, s *suite) {
 func agreement(t *testing.T, s *suite) {
 	b := s.fresh(t)
 	for i, size := range []int{0, 10, 100000, 17 << 20} {
-		s.put(t, b, fmt.Sprintf("%d.bin", i), noise(uint64(i), size), nil)
+		s.put(t, b, fmt.Sprintf("%d.bin", i), noise(byte(i), size), nil)
 	}
 	for _, o := range s.list(t, b, nil) {
 		st, _, err := storage.Stat(s.ctx, b, o.Key)
