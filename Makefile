@@ -8,8 +8,8 @@ VERSITYGW := v1.8.0
 FAKE_GCS  := v1.56.1
 AZURITE   := 3.37.0
 # Commands that tests run and the Debian packages that bring them.
-COMMANDS  := redis-server redis-cli node npm dwebp
-PACKAGES  := redis-server redis-tools nodejs npm webp
+COMMANDS  := redis-server redis-cli node npm dwebp pngtopnm tiffcp identify
+PACKAGES  := redis-server redis-tools nodejs npm webp netpbm libtiff-tools imagemagick
 
 TOOLS     := $(CURDIR)/.tools
 # Packages where goroutines meet; they run once more under the race detector where a C compiler is there.
