@@ -1,0 +1,296 @@
+package worker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/pelmill/pelmill/codecs"
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/raster"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// DecompressOptions are those of [Decompress].
+type DecompressOptions struct {
+	Device    *gpu.Device       // nil: CPU
+	CPU       int               // pictures at once; 0: GOMAXPROCS
+	Memory    int64             // bytes of files held; 0: an eighth of the memory
+	Format    string            // of the images, as imageio.Encode has it; empty: the one that fits, imageio.FormatFor
+	Overwrite bool              // replace what is at the target's keys
+	Sniff     bool              // also read files without a codec's extension, and know them by their content
+	Filter    func(string) bool // keys to take; nil: all
+	Codecs    []codec.Codec     // nil: [codecs.All]
+	OnResult  func(jobs.Result) // called once for every object, one at a time; nil: none
+}
+
+// imageExtension is what the images of a format are called.
+var imageExtension = map[string]string{"png": ".png", "tiff": ".tif", "nii": ".nii"}
+
+// Decompress turns the files of any codec that it finds in src into images in dst.
+// The target's key is the source's with the codec's extension taken off and the
+// image's put on: a/b.vq becomes a/b.png, and a/b.jpg.vq a/b.jpg.png. Nothing else
+// that is there is replaced; an image that is there already with the same bytes is
+// skipped. Each image is decoded again and compared before it is stored.
+//
+// The counts are those of a job, with the roles of source and target exchanged.
+// Shared assets are looked for in src and then in dst. The error is one of the
+// whole: a listing that fails, a store that cannot be reached, the end of ctx.
+func Decompress(ctx context.Context, src, dst *storage.Bucket, opts *DecompressOptions) (jobs.Counts, error) {
+	d := &decompression{src: src, dst: dst}
+	if opts != nil {
+		d.DecompressOptions = *opts
+	}
+	fill(&d.CPU, runtime.GOMAXPROCS(0))
+	fill(&d.Memory, max(defaultMemory()/4, minMemory))
+	if d.Codecs == nil {
+		d.Codecs = codecs.All()
+	}
+	if d.Format != "" && imageExtension[d.Format] == "" && d.Format != "pnm" {
+		return d.counts, fmt.Errorf("worker: decompress: format %q: want png, tiff, nii or pnm", d.Format)
+	}
+	d.files = semaphore.NewWeighted(d.Memory)
+	d.assets = newAssets().from(src, dst)
+
+	ctx, d.fail = context.WithCancelCause(ctx)
+	defer d.fail(nil)
+	// Twice as many as encoders, so that some wait for storage while others work.
+	objects := make(chan storage.Object, 2*d.CPU)
+	encoders := make(chan struct{}, d.CPU)
+	var work sync.WaitGroup
+	for range 2*d.CPU + 2 {
+		work.Go(func() {
+			for o := range objects {
+				d.object(ctx, o, encoders)
+			}
+		})
+	}
+	err := storage.Walk(ctx, src, nil, func(p storage.Page) error {
+		for _, o := range p.Objects {
+			_, named := codecOf(d.Codecs, o.Key)
+			if !named && !d.Sniff || d.Filter != nil && !d.Filter(o.Key) {
+				continue
+			}
+			select {
+			case objects <- o:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		return nil
+	})
+	close(objects)
+	work.Wait()
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return d.counts, fmt.Errorf("worker: decompress: %w", err)
+	}
+	return d.counts, nil
+}
+
+// codecOf is the codec by a key's extension, the longest that fits.
+func codecOf(all []codec.Codec, key string) (codec.Codec, bool) {
+	var best codec.Codec
+	for _, c := range all {
+		ext := c.Info().Extension
+		if stripExtension(key, ext) != key && (best == nil || len(ext) > len(best.Info().Extension)) {
+			best = c
+		}
+	}
+	return best, best != nil
+}
+
+// stripExtension is key without ext, whatever its letter case; key itself where it
+// does not end so or is no more than that.
+func stripExtension(key, ext string) string {
+	n := len(key) - len(ext)
+	if n <= 0 || key[n-1] == '/' || !strings.EqualFold(key[n:], ext) {
+		return key
+	}
+	return key[:n]
+}
+
+type decompression struct {
+	DecompressOptions
+	src, dst *storage.Bucket
+	files    *semaphore.Weighted
+	assets   codec.Assets
+	fail     context.CancelCauseFunc
+
+	mu     sync.Mutex
+	counts jobs.Counts
+}
+
+func (d *decompression) object(ctx context.Context, o storage.Object, encoders chan struct{}) {
+	if ctx.Err() != nil {
+		return
+	}
+	r := jobs.Result{Key: o.Key, ETag: o.ETag, Size: o.Size, ModTime: o.ModTime, Device: d.Device.Name(), Attempts: 1,
+		Seconds: map[string]float64{}}
+	err := d.convert(ctx, o, encoders, &r)
+	var f *fault
+	if err != nil && !errors.As(err, &f) {
+		d.fail(err)
+		return
+	}
+	if f != nil {
+		r.Outcome, r.Class, r.Error = f.outcome, f.class, f.text()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.counts.Add(&r)
+	if d.OnResult != nil {
+		d.OnResult(r)
+	}
+}
+
+func (d *decompression) convert(ctx context.Context, o storage.Object, encoders chan struct{}, r *jobs.Result) error {
+	if o.Size > maxFile {
+		return faultf(jobs.Rejected, jobs.ClassLimit, "the file has %d bytes and the limit is %d", o.Size, maxFile)
+	}
+	held := min(max(o.Size, 1), d.Memory)
+	if err := d.files.Acquire(ctx, held); err != nil {
+		return context.Cause(ctx)
+	}
+	defer d.files.Release(held)
+	clock := time.Now()
+	lap := func(stage string) {
+		r.Seconds[stage] = time.Since(clock).Seconds()
+		clock = time.Now()
+	}
+	got, err := storage.Get(ctx, d.src, o.Key, maxFile, nil)
+	if err != nil {
+		if storage.IsNotExist(err) {
+			return &fault{outcome: jobs.FailedOut, class: jobs.ClassMissing, err: err}
+		}
+		return storageFault(ctx, err)
+	}
+	lap(stageFetch)
+	r.Size = int64(len(got.Data))
+	sum := sha256.Sum256(got.Data)
+	r.SHA256 = hex.EncodeToString(sum[:])
+	if err := take(ctx, encoders); err != nil {
+		return err
+	}
+	m, image, format, err := d.image(ctx, o.Key, got.Data, r)
+	<-encoders
+	if err != nil {
+		return err
+	}
+	lap(stageEncode)
+	r.Width, r.Height, r.Depth, r.Channels, r.Bits, r.RawBytes = m.Width, m.Height, m.Depth, m.Channels, m.Bits, int64(len(m.Pix))
+	r.Target = d.target(o.Key, m, format)
+	put, err := storage.Put(ctx, d.dst, r.Target, image, &storage.PutOptions{Overwrite: d.Overwrite})
+	if err != nil {
+		return storageFault(ctx, err)
+	}
+	lap(stageStore)
+	r.Outcome = jobs.Compressed
+	if put.Existed {
+		r.Outcome = jobs.Skipped
+	}
+	r.TargetSize, r.TargetSHA256, r.TargetMD5 = put.Size, hex.EncodeToString(put.SHA256), hex.EncodeToString(put.MD5)
+	return nil
+}
+
+// image decodes a codec's file and encodes the picture.
+func (d *decompression) image(ctx context.Context, key string, file []byte, r *jobs.Result) (m *raster.Image, image []byte, format string, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = faultf(jobs.FailedOut, jobs.ClassCodec, "decoding it panicked: %v", v)
+		}
+	}()
+	c := d.codec(key, file)
+	if c == nil {
+		return nil, nil, "", faultf(jobs.Unsupported, jobs.ClassFormat, "it is no file of any codec")
+	}
+	info := c.Info()
+	r.Codec, r.Version = info.Name, info.Version
+	out := c.Decode(ctx, d.Device, [][]byte{file}, d.assets)
+	if len(out) != 1 {
+		return nil, nil, "", faultf(jobs.FailedOut, jobs.ClassCodec, "%s: %d pictures from one file", info.Name, len(out))
+	}
+	if err := out[0].Err; err != nil {
+		return nil, nil, "", decodeFault(ctx, err)
+	}
+	m = out[0].Image
+	r.PixelHash = m.Hash()
+	if format = d.Format; format == "" {
+		format = imageio.FormatFor(m)
+	}
+	if image, err = imageio.Encode(m, format); err != nil {
+		return nil, nil, "", &fault{outcome: jobs.Unsupported, class: jobs.ClassPicture, err: err}
+	}
+	again, err := imageio.Decode(image, nil)
+	if err != nil {
+		return nil, nil, "", faultf(jobs.FailedOut, jobs.ClassVerify, "the image does not decode: %w", err)
+	}
+	if r.DecodedHash = again.Hash(); r.DecodedHash != r.PixelHash {
+		return nil, nil, "", faultf(jobs.FailedOut, jobs.ClassVerify, "the image decodes to another picture")
+	}
+	r.Verified = "full"
+	return m, image, format, nil
+}
+
+// codec is the one whose file this is: by its name and headers, else by its
+// headers, else by its name, so that a damaged file is called so.
+func (d *decompression) codec(key string, file []byte) codec.Codec {
+	known := func(c codec.Codec) bool { _, err := c.Inspect(file); return err == nil }
+	named, ok := codecOf(d.Codecs, key)
+	if ok && known(named) {
+		return named
+	}
+	if i := slices.IndexFunc(d.Codecs, known); i >= 0 {
+		return d.Codecs[i]
+	}
+	return named
+}
+
+// decodeFault judges an error of a codec's Decode.
+func decodeFault(ctx context.Context, err error) error {
+	var malformed *codec.FormatError
+	var unsupported *codec.UnsupportedError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &malformed):
+		return &fault{outcome: jobs.Rejected, class: jobs.ClassMalformed, err: err}
+	case errors.As(err, &unsupported):
+		return &fault{outcome: jobs.Unsupported, class: jobs.ClassPicture, err: err}
+	}
+	return &fault{outcome: jobs.FailedOut, class: jobs.ClassCodec, err: err}
+}
+
+// target is the image's key.
+func (d *decompression) target(key string, m *raster.Image, format string) string {
+	stem := key
+	if c, ok := codecOf(d.Codecs, key); ok {
+		stem = stripExtension(key, c.Info().Extension)
+	}
+	ext := imageExtension[format]
+	if ext == "" { // pnm, whose files are called by what they hold
+		switch {
+		case m.Alpha():
+			ext = ".pam"
+		case m.Channels == 1:
+			ext = ".pgm"
+		default:
+			ext = ".ppm"
+		}
+	}
+	return stem + ext
+}

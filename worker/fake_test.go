@@ -1,0 +1,99 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// fake is a lossless codec whose files are the hash of a picture that it
+// remembers: small, and as fast as a map. encode and decode, where set, may do
+// something else for a picture: ok says that they did.
+type fake struct {
+	lossy  bool
+	encode func(ctx context.Context, dev *gpu.Device, m *raster.Image) (file []byte, err error, ok bool)
+	decode func(m *raster.Image) (*raster.Image, error, bool)
+
+	pictures     sync.Map // hash to picture
+	active, most atomic.Int64
+	encoded      atomic.Int64
+	batches      sync.Map // size of a batch on a device to true
+}
+
+type fakeOptions string
+
+func (o fakeOptions) String() string { return string(o) }
+
+func (f *fake) Info() codec.Info {
+	return codec.Info{Name: "fake", Extension: ".fake", MediaType: "image/x-fake", Version: 3, Lossless: !f.lossy,
+		Accepts: codec.Accepts{Channels: []int{1, 3}, MinBits: 8, MaxBits: 8, MaxSide: 1000}}
+}
+
+func (f *fake) Options(pairs []string) (codec.Options, error) {
+	for _, p := range pairs {
+		if p != "level=1" {
+			return nil, errors.New("fake: option " + p + ": want level=1")
+		}
+	}
+	return fakeOptions("level=1"), nil
+}
+
+func (f *fake) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Image, _ codec.Options) []codec.Encoded {
+	n := f.active.Add(int64(len(batch)))
+	defer f.active.Add(-int64(len(batch)))
+	for most := f.most.Load(); n > most && !f.most.CompareAndSwap(most, n); most = f.most.Load() {
+	}
+	if dev != nil {
+		f.batches.Store(len(batch), true)
+	}
+	out := make([]codec.Encoded, len(batch))
+	for i, m := range batch {
+		f.encoded.Add(1)
+		if f.encode != nil {
+			if data, err, ok := f.encode(ctx, dev, m); ok {
+				out[i] = codec.Encoded{Data: data, Err: err}
+				continue
+			}
+		}
+		if err := f.Info().Check(m); err != nil {
+			out[i].Err = err
+			continue
+		}
+		hash := m.Hash()
+		f.pictures.Store(hash, m)
+		out[i].Data = []byte("fake " + hash)
+	}
+	return out
+}
+
+func (f *fake) Decode(_ context.Context, _ *gpu.Device, batch [][]byte, _ codec.Assets) []codec.Decoded {
+	out := make([]codec.Decoded, len(batch))
+	for i, file := range batch {
+		hash, ok := strings.CutPrefix(string(file), "fake ")
+		m, found := f.pictures.Load(hash)
+		if !ok || !found {
+			out[i].Err = codec.Malformedf("fake: %.20q is no file of it", file)
+			continue
+		}
+		out[i].Image = m.(*raster.Image)
+		if f.decode != nil {
+			if m, err, ok := f.decode(out[i].Image); ok {
+				out[i] = codec.Decoded{Image: m, Err: err}
+			}
+		}
+	}
+	return out
+}
+
+func (f *fake) Inspect(file []byte) ([]codec.Field, error) {
+	if !strings.HasPrefix(string(file), "fake ") {
+		return nil, codec.Malformedf("fake: no file of it")
+	}
+	return []codec.Field{{Name: "codec", Value: "fake"}}, nil
+}

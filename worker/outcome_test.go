@@ -1,0 +1,342 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/raster"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// Widths that make the fake codec of TestEveryObjectGetsItsOutcome misbehave.
+const (
+	panics = 100 + iota
+	panicsOnce
+	fails
+	failsOnce
+	empty
+	wrongPicture
+	noPicture
+	wrongShape
+	panicsDecoding
+	slow
+	deaf
+	larger
+)
+
+// misbehaving is a codec that does what the width of a picture says.
+func misbehaving(release <-chan struct{}) *fake {
+	var once sync.Map
+	first := func(m *raster.Image) bool {
+		_, seen := once.LoadOrStore(m.Width, true)
+		return !seen
+	}
+	return &fake{
+		encode: func(ctx context.Context, _ *gpu.Device, m *raster.Image) ([]byte, error, bool) {
+			switch m.Width {
+			case panics:
+				panic("boo")
+			case panicsOnce:
+				if first(m) {
+					panic("boo")
+				}
+			case fails:
+				return nil, errors.New("cannot"), true
+			case failsOnce:
+				if first(m) {
+					return nil, errors.New("cannot"), true
+				}
+			case empty:
+				return nil, nil, true
+			case slow:
+				<-ctx.Done()
+				return nil, ctx.Err(), true
+			case deaf:
+				<-release
+			case larger:
+				return make([]byte, 1<<20), nil, true
+			}
+			return nil, nil, false
+		},
+		decode: func(m *raster.Image) (*raster.Image, error, bool) {
+			switch m.Width {
+			case wrongPicture:
+				o := *m
+				o.Pix = bytes.Clone(m.Pix)
+				o.Pix[0] ^= 1
+				return &o, nil, true
+			case noPicture:
+				return nil, nil, true
+			case wrongShape:
+				return raster.New(1, 1, 1, 1, 8), nil, true
+			case panicsDecoding:
+				panic("boo")
+			}
+			return nil, nil, false
+		},
+	}
+}
+
+func TestEveryObjectGetsItsOutcome(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	c := misbehaving(release)
+	j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.Limits.Side = 500 })
+	picture := func(width int) []byte { return png(t, photo(uint64(width), width, 20, 3)) }
+
+	opaque, clear := photo(1, 30, 20, 4), photo(2, 30, 20, 4)
+	for i := 3; i < len(opaque.Pix); i += 4 {
+		opaque.Pix[i] = 255
+	}
+	deep := raster.New(9, 9, 1, 1, 16)
+	good := picture(50)
+	taken := []byte("somebody else's")
+	j.write("taken.fake", taken)
+
+	type want struct {
+		outcome  jobs.Outcome
+		class    string
+		attempts int
+	}
+	ok := want{jobs.Compressed, "", 1}
+	failed := func(class string, attempts int) want { return want{jobs.FailedOut, class, attempts} }
+	wants := map[string]want{}
+	add := func(key string, data []byte, w want) {
+		wants[key] = w
+		j.put(key, data)
+	}
+	add("good.png", good, ok)
+	add("sub/folder/good.jpg.png", good, ok)
+	add("grey.png", png(t, photo(3, 1, 1, 1)), want{jobs.Compressed, "", 1})
+	add("opaque.png", png(t, opaque), ok)
+	add("clear.png", png(t, clear), want{jobs.Unsupported, jobs.ClassPicture, 1})
+	add("deep.png", png(t, deep), want{jobs.Unsupported, jobs.ClassPicture, 1})
+	add("wide.png", picture(501), want{jobs.Rejected, jobs.ClassLimit, 1})
+	add("text.png", []byte("this is no picture"), want{jobs.Unsupported, jobs.ClassFormat, 1})
+	add("empty.png", nil, want{jobs.Rejected, jobs.ClassMalformed, 1})
+	add("cut.png", good[:len(good)/2], want{jobs.Rejected, jobs.ClassMalformed, 1})
+	add("taken.png", good, failed(jobs.ClassExists, 1))
+	add("panics.png", picture(panics), failed(jobs.ClassCodec, 3))
+	add("panicsOnce.png", picture(panicsOnce), want{jobs.Compressed, "", 2})
+	add("fails.png", picture(fails), failed(jobs.ClassCodec, 3))
+	add("failsOnce.png", picture(failsOnce), want{jobs.Compressed, "", 2})
+	add("emptyFile.png", picture(empty), failed(jobs.ClassCodec, 3))
+	add("wrongPicture.png", picture(wrongPicture), failed(jobs.ClassVerify, 3))
+	add("noPicture.png", picture(noPicture), failed(jobs.ClassVerify, 3))
+	add("wrongShape.png", picture(wrongShape), failed(jobs.ClassVerify, 3))
+	add("panicsDecoding.png", picture(panicsDecoding), failed(jobs.ClassCodec, 3))
+	add("slow.png", picture(slow), failed(jobs.ClassTimeout, 1))
+	add("deaf.png", picture(deaf), failed(jobs.ClassTimeout, 1))
+	add("larger.png", picture(larger), want{jobs.Kept, "", 1})
+
+	var entries []jobs.Entry
+	if err := storage.Walk(j.ctx, j.source, nil, func(p storage.Page) error {
+		for _, o := range p.Objects {
+			entries = append(entries, jobs.Entry{Key: o.Key, Size: o.Size, ETag: o.ETag, ModTime: o.ModTime})
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	entries = append(entries, jobs.Entry{Key: "x-gone.png", Size: 5, ETag: "1"}, jobs.Entry{Key: "x-missing.png", Size: -1, Missing: true})
+	wants["x-gone.png"], wants["x-missing.png"] = failed(jobs.ClassMissing, 1), failed(jobs.ClassMissing, 1)
+	j.plan(entries...)
+
+	var reported []jobs.Result
+	w := j.worker(Options{CPU: 3, ObjectTimeout: 300 * time.Millisecond, OnResult: func(r jobs.Result) { reported = append(reported, r) }}, c)
+	if err := j.chunk(w, 0); err != nil {
+		t.Fatal(err)
+	}
+	got := j.results()
+	if len(got) != len(wants) || len(reported) != len(wants) {
+		t.Errorf("%d records, %d reported, want %d", len(got), len(reported), len(wants))
+	}
+	for key, want := range wants {
+		r := got[key]
+		if r.Outcome != want.outcome || r.Class != want.class || r.Attempts != want.attempts {
+			t.Errorf("%s: %s %q after %d attempts (%s), want %+v", key, r.Outcome, r.Class, r.Attempts, r.Error, want)
+		}
+		if (r.Class == "") != (r.Error == "") {
+			t.Errorf("%s: class %q with text %q", key, r.Class, r.Error)
+		}
+		exists, err := j.target.Exists(j.ctx, jobs.Stem(key)+".fake")
+		if err != nil || exists != (r.Outcome == jobs.Compressed || key == "taken.png") {
+			t.Errorf("%s: %s, target exists: %v, %v", key, r.Outcome, exists, err)
+		}
+		if r.Outcome == jobs.Compressed && (r.Verified != "full" || r.DecodedHash != r.PixelHash || r.Fingerprint == "" || r.TargetSHA256 == "" || r.SHA256 == "") {
+			t.Errorf("%s: record lacks proof: %+v", key, r)
+		}
+	}
+	if r := got["opaque.png"]; r.Note == "" || r.Channels != 3 {
+		t.Errorf("opaque alpha: %+v", r)
+	}
+	equalBytes(t, j.target, "taken.fake", taken)
+	if n := w.stuck.Load(); n != 1 {
+		t.Errorf("%d encoders are stuck, want 1", n)
+	}
+	if most := c.most.Load(); most > 3 {
+		t.Errorf("%d encoders at once, want at most 3", most)
+	}
+	if counts := w.unready(j.ctx); len(counts) == 0 {
+		t.Error("a worker with a stuck encoder calls itself ready")
+	}
+}
+
+func TestKeptSources(t *testing.T) {
+	c := misbehaving(nil)
+	for _, mode := range []string{"leave", "copy"} {
+		j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.Larger = mode })
+		data := png(t, photo(1, larger, 9, 3))
+		j.put("a/b.png", data)
+		j.plan()
+		if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
+			t.Fatal(err)
+		}
+		r := j.results()["a/b.png"]
+		if r.Outcome != jobs.Kept || r.Ratio != 0 {
+			t.Errorf("%s: %+v", mode, r)
+		}
+		if mode == "copy" {
+			equalBytes(t, j.target, "a/b.png", data)
+			if r.Target != "a/b.png" || r.TargetSHA256 != r.SHA256 {
+				t.Errorf("copy: %+v", r)
+			}
+		} else if ok, _ := j.target.Exists(j.ctx, "a/b.png"); ok || r.Target != "" {
+			t.Errorf("leave: target %q, exists %v", r.Target, ok)
+		}
+	}
+}
+
+func TestWhatIsReplaced(t *testing.T) {
+	c := &fake{}
+	for name, test := range map[string]struct {
+		entry     jobs.Entry
+		overwrite bool
+		meta      map[string]string
+		want      jobs.Outcome
+	}{
+		"stranger":        {want: jobs.FailedOut},
+		"ledger says so":  {entry: jobs.Entry{Replace: true}, want: jobs.Compressed},
+		"user says so":    {overwrite: true, want: jobs.Compressed},
+		"our metadata":    {meta: map[string]string{"pelmill_fingerprint": "0123"}, want: jobs.Compressed},
+		"strange target":  {entry: jobs.Entry{Target: "a.png.fake"}, want: jobs.Compressed},
+		"other metadata":  {meta: map[string]string{"fingerprint": "0123"}, want: jobs.FailedOut},
+		"unknown version": {entry: jobs.Entry{Size: -1}, want: jobs.FailedOut},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.Overwrite = test.overwrite })
+			data := png(t, photo(1, 20, 20, 3))
+			j.put("a.png", data)
+			old := []byte("old")
+			if _, err := storage.Put(j.ctx, j.target, "a.fake", old, &storage.PutOptions{Metadata: test.meta}); err != nil {
+				t.Fatal(err)
+			}
+			e := test.entry
+			e.Key = "a.png"
+			if e.Size == 0 {
+				e.Size = int64(len(data))
+			}
+			j.plan(e)
+			if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
+				t.Fatal(err)
+			}
+			r := j.results()["a.png"]
+			if r.Outcome != test.want {
+				t.Errorf("%s (%s), want %s", r.Outcome, r.Error, test.want)
+			}
+			if test.want == jobs.FailedOut {
+				equalBytes(t, j.target, "a.fake", old)
+			} else if _, meta, err := storage.Stat(j.ctx, j.target, r.Target); err != nil || meta["pelmill_fingerprint"] != r.Fingerprint {
+				t.Errorf("%s: metadata %v, %v", r.Target, meta, err)
+			}
+		})
+	}
+}
+
+// A source that changed since it was listed is compressed as it is now, and
+// recorded as that.
+func TestChangedSource(t *testing.T) {
+	c := &fake{}
+	for _, source := range []string{"mem://source", t.TempDir()} {
+		j := newJob(t, source, "mem://target", c, nil)
+		j.put("a.png", png(t, photo(1, 20, 20, 3)))
+		j.put("b.png", nil)
+		j.plan()
+		fresh := png(t, photo(2, 31, 20, 3))
+		j.put("a.png", fresh)
+		j.put("b.png", fresh)
+		if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"a.png", "b.png"} {
+			now, _, err := storage.Stat(j.ctx, j.source, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := j.results()[key]
+			want := j.spec.Fingerprint(jobs.Entry{ETag: now.ETag, Size: now.Size})
+			if r.Outcome != jobs.Compressed || r.ETag != now.ETag || r.Size != now.Size || r.Fingerprint != want || r.Width != 31 {
+				t.Errorf("%s: %+v, the source is %+v", key, r, now)
+			}
+		}
+	}
+}
+
+func TestVerifyModes(t *testing.T) {
+	c := misbehaving(nil)
+	for verify, want := range map[string]struct {
+		outcome  jobs.Outcome
+		verified string
+	}{
+		"full":     {jobs.FailedOut, ""},
+		"device":   {jobs.FailedOut, ""},
+		"sample:1": {jobs.FailedOut, ""},
+		"sample:0": {jobs.Compressed, "off"},
+		"off":      {jobs.Compressed, "off"},
+	} {
+		j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.Verify = verify })
+		j.put("a.png", png(t, photo(1, wrongPicture, 9, 3)))
+		j.plan()
+		if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
+			t.Fatal(err)
+		}
+		if r := j.results()["a.png"]; r.Outcome != want.outcome || r.Verified != want.verified {
+			t.Errorf("%s: %s, verified %q, want %+v", verify, r.Outcome, r.Verified, want)
+		}
+	}
+	n := 0
+	for i := range 10000 {
+		if wanted("sample:0.25", "some/key/"+string(rune('a'+i%26))+"/"+time.Duration(i).String()) {
+			n++
+		}
+	}
+	if n < 2200 || n > 2800 {
+		t.Errorf("sample:0.25 takes %d of 10000 keys", n)
+	}
+}
+
+func TestQualityFloor(t *testing.T) {
+	c := misbehaving(nil)
+	c.lossy = true
+	for floor, want := range map[float64]jobs.Outcome{0: jobs.Compressed, 40: jobs.Compressed, 98: jobs.FailedOut} {
+		j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.MinPSNR = floor })
+		j.put("a.png", png(t, photo(1, wrongPicture, 9, 3)))
+		j.plan()
+		if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
+			t.Fatal(err)
+		}
+		r := j.results()["a.png"]
+		if r.Outcome != want || r.PSNR < 40 && want == jobs.Compressed {
+			t.Errorf("floor %v: %s with %v dB (%s), want %s", floor, r.Outcome, r.PSNR, r.Error, want)
+		}
+		if want == jobs.FailedOut && (r.Class != jobs.ClassVerify || r.Attempts != 1) {
+			t.Errorf("floor %v: class %s after %d attempts", floor, r.Class, r.Attempts)
+		}
+	}
+}

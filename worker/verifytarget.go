@@ -1,0 +1,266 @@
+package worker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/pelmill/pelmill/codecs"
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// VerifyOptions are those of [VerifyTarget].
+type VerifyOptions struct {
+	Device *gpu.Device   // nil: CPU
+	CPU    int           // pictures at once; 0: GOMAXPROCS
+	Memory int64         // bytes of files held; 0: an eighth of the memory
+	Sample float64       // share of the objects to look at, chosen by key; 0: all
+	Codecs []codec.Codec // nil: [codecs.All]
+	OnDone func(Verdict) // called once for every object looked at, one at a time; nil: none
+}
+
+// Verdict is what VerifyTarget found of one object. Problem is empty where all is
+// well.
+type Verdict struct {
+	Key     string `json:"key"`
+	Target  string `json:"target"`
+	Problem string `json:"problem,omitempty"` // missing, size, content, decode, picture, unknown or storage
+	Error   string `json:"error,omitempty"`   // one sentence
+}
+
+// What can be wrong with a target.
+const (
+	ProblemMissing = "missing" // it does not exist
+	ProblemSize    = "size"    // it has another size than recorded
+	ProblemContent = "content" // its SHA-256 is not the recorded one
+	ProblemDecode  = "decode"  // it does not decode
+	ProblemPicture = "picture" // it decodes to another picture than recorded
+	ProblemUnknown = "unknown" // this build does not have the codec
+	ProblemStorage = "storage" // it cannot be read
+)
+
+// VerifyReport is the sum of the verdicts.
+type VerifyReport struct {
+	Records  int64            `json:"records"` // seen
+	Without  int64            `json:"without"` // of these, without a target: left, failed, rejected, unsupported, skipped
+	Left     int64            `json:"left"`    // of these, left out of the sample
+	Objects  int64            `json:"objects"` // of these, looked at
+	Good     int64            `json:"good"`
+	Bytes    int64            `json:"bytes"` // read
+	Problems map[string]int64 `json:"problems,omitempty"`
+}
+
+// Bad is the number of objects with a problem.
+func (r VerifyReport) Bad() int64 { return r.Objects - r.Good }
+
+// VerifyTarget proves a target against the records of its jobs: every recorded
+// target exists with the recorded size and SHA-256, and decodes to the picture that
+// was recorded when it was made. results calls its argument with each record, such
+// as scheduler.Client.Results does. Records of one target in several jobs are each
+// held against what is there, so callers give the newest only.
+//
+// The error is one of the whole: records that cannot be read, a store that cannot
+// be reached, the end of ctx.
+func VerifyTarget(ctx context.Context, target *storage.Bucket, results func(func(jobs.Result) error) error, opts *VerifyOptions) (VerifyReport, error) {
+	v := &verification{target: target, report: VerifyReport{Problems: map[string]int64{}}}
+	if opts != nil {
+		v.VerifyOptions = *opts
+	}
+	fill(&v.CPU, runtime.GOMAXPROCS(0))
+	fill(&v.Memory, max(defaultMemory()/4, minMemory))
+	if v.Codecs == nil {
+		v.Codecs = codecs.All()
+	}
+	if v.Sample < 0 || v.Sample > 1 {
+		return v.report, fmt.Errorf("worker: verify: sample of %v: want 0 to 1", v.Sample)
+	}
+	v.files = semaphore.NewWeighted(v.Memory)
+	v.decoders = make(chan struct{}, v.CPU)
+	v.assets = newAssets().from(target)
+
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	records := make(chan jobs.Result, 2*v.CPU)
+	var work sync.WaitGroup
+	for range 2*v.CPU + 2 {
+		work.Go(func() {
+			for r := range records {
+				if ctx.Err() != nil {
+					continue
+				}
+				if err := v.object(ctx, &r); err != nil {
+					fail(err)
+				}
+			}
+		})
+	}
+	err := results(func(r jobs.Result) error {
+		if v.leaveOut(&r) {
+			return nil
+		}
+		select {
+		case records <- r:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	close(records)
+	work.Wait()
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return v.report, fmt.Errorf("worker: verify: %w", err)
+	}
+	return v.report, nil
+}
+
+type verification struct {
+	VerifyOptions
+	target   *storage.Bucket
+	files    *semaphore.Weighted
+	decoders chan struct{}
+	assets   codec.Assets
+
+	mu     sync.Mutex
+	report VerifyReport
+}
+
+// leaveOut counts a record and reports whether there is nothing to look at.
+func (v *verification) leaveOut(r *jobs.Result) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.report.Records++
+	switch {
+	case r.Target == "" || r.Outcome != jobs.Compressed && r.Outcome != jobs.Kept:
+		v.report.Without++
+	case v.Sample > 0 && !sampled(r.Key, v.Sample):
+		v.report.Left++
+	default:
+		return false
+	}
+	return true
+}
+
+// problem is why a target is not as recorded.
+type problem struct {
+	kind string
+	err  error
+}
+
+func (p *problem) Error() string { return p.err.Error() }
+
+func problemf(kind, format string, args ...any) error {
+	return &problem{kind, fmt.Errorf(format, args...)}
+}
+
+func (v *verification) object(ctx context.Context, r *jobs.Result) error {
+	verdict := Verdict{Key: r.Key, Target: r.Target}
+	err := v.look(ctx, r)
+	var p *problem
+	if err != nil && !errors.As(err, &p) {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.report.Objects++
+	if p == nil {
+		v.report.Good++
+	} else {
+		verdict.Problem, verdict.Error = p.kind, strings.Join(strings.Fields(p.err.Error()), " ")
+		v.report.Problems[p.kind]++
+	}
+	if v.OnDone != nil {
+		v.OnDone(verdict)
+	}
+	return nil
+}
+
+func (v *verification) look(ctx context.Context, r *jobs.Result) error {
+	held := min(max(r.TargetSize, 1), v.Memory)
+	if err := v.files.Acquire(ctx, held); err != nil {
+		return context.Cause(ctx)
+	}
+	defer v.files.Release(held)
+	got, err := storage.Get(ctx, v.target, r.Target, max(r.TargetSize, 1), nil)
+	var large *storage.TooLargeError
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case storage.IsNotExist(err):
+		return problemf(ProblemMissing, "%w", err)
+	case errors.As(err, &large):
+		return problemf(ProblemSize, "%d bytes, recorded are %d", large.Size, r.TargetSize)
+	case storage.Unreachable(err) && storage.Temporary(err):
+		return err
+	default:
+		return problemf(ProblemStorage, "%w", err)
+	}
+	v.mu.Lock()
+	v.report.Bytes += got.Size
+	v.mu.Unlock()
+	if got.Size != r.TargetSize {
+		return problemf(ProblemSize, "%d bytes, recorded are %d", got.Size, r.TargetSize)
+	}
+	if sum := sha256.Sum256(got.Data); hex.EncodeToString(sum[:]) != r.TargetSHA256 {
+		return problemf(ProblemContent, "SHA-256 %x, recorded is %s", sum, r.TargetSHA256)
+	}
+	if r.Outcome == jobs.Kept {
+		return nil // a copy of the source
+	}
+	if err := take(ctx, v.decoders); err != nil {
+		return err
+	}
+	defer func() { <-v.decoders }()
+	return v.decode(ctx, r, got.Data)
+}
+
+func (v *verification) decode(ctx context.Context, r *jobs.Result, file []byte) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = problemf(ProblemDecode, "decoding it panicked: %v", p)
+		}
+	}()
+	var c codec.Codec
+	for _, known := range v.Codecs {
+		if known.Info().Name == r.Codec {
+			c = known
+		}
+	}
+	if c == nil {
+		return problemf(ProblemUnknown, "there is no codec %q", r.Codec)
+	}
+	out := c.Decode(ctx, v.Device, [][]byte{file}, v.assets)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case len(out) != 1:
+		return problemf(ProblemDecode, "%d pictures from one file", len(out))
+	case out[0].Err != nil:
+		return problemf(ProblemDecode, "%w", out[0].Err)
+	}
+	want := r.DecodedHash
+	if want == "" && c.Info().Lossless {
+		want = r.PixelHash
+	}
+	if got := out[0].Image.Hash(); want != "" && got != want {
+		return problemf(ProblemPicture, "it decodes to %s, recorded is %s", got, want)
+	}
+	m := out[0].Image
+	if m.Width != r.Width || m.Height != r.Height || m.Depth != r.Depth || m.Channels != r.Channels || m.Bits != r.Bits {
+		return problemf(ProblemPicture, "it decodes to %s, recorded are %d x %d x %d, %d x %d bit", m.Shape(), r.Width, r.Height, r.Depth, r.Channels, r.Bits)
+	}
+	return nil
+}
