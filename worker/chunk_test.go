@@ -1,0 +1,434 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/raster"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// With the CPU as device the encoders of all tokens are at work at once, across
+// the objects of a chunk and across chunks.
+func TestAllCoresAreBusy(t *testing.T) {
+	for _, test := range []struct{ cpu, chunks, perChunk int }{{4, 1, 12}, {4, 2, 2}, {1, 2, 3}} {
+		t.Run(fmt.Sprint(test), func(t *testing.T) {
+			var together sync.WaitGroup
+			together.Add(test.cpu)
+			var arrived atomic.Int64
+			c := &fake{encode: func(context.Context, *gpu.Device, *raster.Image) ([]byte, error, bool) {
+				if arrived.Add(1) <= int64(test.cpu) {
+					together.Done()
+					together.Wait()
+				}
+				return nil, nil, false
+			}}
+			j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.ChunkObjects = test.perChunk }).queued()
+			j.photos(test.chunks*test.perChunk, 16).plan()
+			w := j.worker(Options{CPU: test.cpu, Chunks: test.chunks}, c)
+			ctx, cancel := context.WithCancel(j.ctx)
+			defer cancel()
+			var chunks sync.WaitGroup
+			for i := range j.tasks {
+				chunks.Go(func() {
+					if err := w.Chunk(ctx, j.spec, j.source, j.target, j.tasks[i], 1); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			chunks.Wait()
+			if most := c.most.Load(); most != int64(test.cpu) {
+				t.Errorf("%d encoders at once, want %d", most, test.cpu)
+			}
+		})
+	}
+}
+
+// The shard that is there counts, whoever made it, and its chunk is not done again.
+func TestFoundShardIsCommitted(t *testing.T) {
+	c := &fake{}
+	j := newJob(t, "mem://source", "mem://target", c, nil).queued()
+	j.photos(3, 8).plan()
+	w := j.worker(Options{}, c)
+	if err := j.chunk(w, 0); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := j.conn.Init(j.ctx, j.spec.ID, 1, nil, jobs.Counts{}); err != nil {
+			t.Fatal(err)
+		}
+		before := c.encoded.Load()
+		for range 2 {
+			if err := j.chunk(w, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, counts, _, err := j.conn.Progress(j.ctx, j.spec.ID)
+		if err != nil || counts.Compressed != 3 || counts.Objects != 3 {
+			t.Errorf("counts %+v, %v", counts, err)
+		}
+		if c.encoded.Load() != before {
+			t.Error("a chunk with a shard was done again")
+		}
+	}
+	if err := j.conn.Forget(j.ctx, j.spec.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.chunk(w, 0); err != nil {
+		t.Errorf("commit to a Redis that lost the job: %v, want nil as the scheduler repairs it", err)
+	}
+}
+
+// Two deliveries at once give one shard and one count.
+func TestTwoDeliveriesAtOnce(t *testing.T) {
+	c := &fake{}
+	j := newJob(t, "mem://source", "mem://target", c, nil).queued()
+	j.photos(20, 16).plan()
+	var both sync.WaitGroup
+	for range 2 {
+		w := j.worker(Options{}, c)
+		both.Go(func() {
+			if err := j.chunk(w, 0); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+	_, counts, _, err := j.conn.Progress(j.ctx, j.spec.ID)
+	if err != nil || counts.Objects != 20 || counts.Compressed != 20 {
+		t.Errorf("counts %+v, %v, want 20", counts, err)
+	}
+	j.results()
+}
+
+func TestCommitWhenTheShardAppearsMeanwhile(t *testing.T) {
+	c := &fake{}
+	j := newJob(t, "mem://source", "mem://target", c, nil).queued()
+	j.photos(2, 8).plan()
+	var lines storage.Lines
+	storage.Frame(&lines, []jobs.Shard{{Job: j.spec.ID, Counts: jobs.Counts{Objects: 2, Failed: 2}}})
+	storage.Frame(&lines, []jobs.Result{})
+	c.encode = func(context.Context, *gpu.Device, *raster.Image) ([]byte, error, bool) {
+		storage.Put(j.ctx, j.target, jobs.ResultKey(j.spec.ID, 0), lines.Bytes(), nil)
+		return nil, nil, false
+	}
+	if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, counts, _, _ := j.conn.Progress(j.ctx, j.spec.ID); counts.Failed != 2 || counts.Compressed != 0 {
+		t.Errorf("counts %+v, want those of the shard that is stored", counts)
+	}
+}
+
+// A cancelled job's chunk ends without a shard, and what is done stays on record.
+func TestCancelledJob(t *testing.T) {
+	var j *job
+	var n atomic.Int64
+	c := &fake{encode: func(ctx context.Context, _ *gpu.Device, _ *raster.Image) ([]byte, error, bool) {
+		if n.Add(1) > 5 {
+			if err := j.conn.SetSignal(j.ctx, j.spec.ID, jobs.Cancelling); err != nil {
+				return nil, err, true
+			}
+			<-ctx.Done()
+			return nil, ctx.Err(), true
+		}
+		return nil, nil, false
+	}}
+	j = newJob(t, "mem://source", "mem://target", c, nil).queued()
+	j.photos(12, 8).plan()
+	w := j.worker(Options{CPU: 1}, c)
+	for range 2 { // the second delivery does not even begin
+		if err := j.chunk(w, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := n.Load(); n != 6 {
+		t.Errorf("%d objects were begun, want 6", n)
+	}
+	if ok, _ := j.target.Exists(j.ctx, jobs.ResultKey(j.spec.ID, 0)); ok {
+		t.Error("a cancelled chunk has a shard")
+	}
+	j.partial(5)
+	j.noFlights()
+}
+
+// partial checks the number of records in the partial shard of chunk 0.
+func (j *job) partial(want int) {
+	j.t.Helper()
+	got, err := storage.Get(j.ctx, j.target, jobs.PartialKey(j.spec.ID, 0), -1, nil)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	n := 0
+	if _, err := parseShard(got.Data, func(*jobs.Result) { n++ }); err != nil || n != want {
+		j.t.Errorf("partial shard with %d records, %v, want %d", n, err, want)
+	}
+}
+
+func (j *job) noFlights() {
+	j.t.Helper()
+	if left, err := j.conn.Flights(j.ctx, j.spec.ID, 0); err != nil || len(left) > 0 {
+		j.t.Errorf("flights %v, %v, want none", left, err)
+	}
+}
+
+// When Run ends in mid-chunk, the chunk is handed back with its records, and the
+// next worker does only the rest.
+func TestDrainAndContinue(t *testing.T) {
+	var n atomic.Int64
+	stopped, stop := context.WithCancel(t.Context())
+	c := &fake{encode: func(ctx context.Context, _ *gpu.Device, m *raster.Image) ([]byte, error, bool) {
+		if m.Width == 8 && n.Add(1) == 5 {
+			stop()
+			<-ctx.Done()
+			return nil, ctx.Err(), true
+		}
+		return nil, nil, false
+	}}
+	j := newJob(t, "mem://source", "mem://target", c, nil).queued()
+	j.photos(10, 8).plan()
+	if err := j.conn.Enqueue(j.ctx, 0, j.tasks[0]); err != nil {
+		t.Fatal(err)
+	}
+	w := j.worker(Options{CPU: 1, Grace: time.Nanosecond}, c)
+	if err := w.Run(stopped); err != nil {
+		t.Fatal(err)
+	}
+	j.partial(4)
+	j.noFlights()
+	if reasons := w.unready(j.ctx); len(reasons) == 0 {
+		t.Error("a worker that has stopped calls itself ready")
+	}
+	counts := j.run(j.worker(Options{}, c))
+	if counts.Compressed != 10 {
+		t.Errorf("counts %+v, want 10 compressed", counts)
+	}
+	if n := n.Load(); n != 11 {
+		t.Errorf("%d objects were encoded, want 4 + 1 given up + 6", n)
+	}
+	if ok, _ := j.target.Exists(j.ctx, jobs.PartialKey(j.spec.ID, 0)); ok {
+		t.Error("the partial shard stays behind a finished chunk")
+	}
+	j.noFlights()
+}
+
+// Objects that were in flight when processes died run last, one at a time, those
+// with fewer deaths first; three deaths are enough.
+func TestObjectsThatEndedProcesses(t *testing.T) {
+	var mu sync.Mutex
+	var order []int // widths
+	c := &fake{}
+	j := newJob(t, "mem://source", "mem://target", c, nil).queued()
+	for i := range 12 {
+		j.put(fmt.Sprintf("%02d.png", i), png(t, photo(1, 10+i, 8, 3)))
+	}
+	j.plan()
+	c.encode = func(_ context.Context, _ *gpu.Device, m *raster.Image) ([]byte, error, bool) {
+		if m.Height != 8 {
+			return nil, nil, false
+		}
+		flights, err := j.conn.Flights(j.ctx, j.spec.ID, 0)
+		if err != nil {
+			return nil, err, true
+		}
+		if flights[m.Width-10] == 0 {
+			t.Errorf("object %d is encoded and not announced: %v", m.Width-10, flights)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, m.Width-10)
+		return nil, nil, false
+	}
+	for range 3 {
+		j.conn.Begin(j.ctx, j.spec.ID, 0, []int{4})
+	}
+	for range 2 {
+		j.conn.Begin(j.ctx, j.spec.ID, 0, []int{1})
+	}
+	j.conn.Begin(j.ctx, j.spec.ID, 0, []int{7, 3})
+	if err := j.chunk(j.worker(Options{CPU: 4}, c), 0); err != nil {
+		t.Fatal(err)
+	}
+	if want := []int{3, 7, 1}; len(order) != 11 || !slices.Equal(order[8:], want) {
+		t.Errorf("order %v, want the suspects %v at the end, and not 4", order, want)
+	}
+	for key, r := range j.results() {
+		if crashed := key == "04.png"; crashed != (r.Class == jobs.ClassCrash) || crashed != (r.Outcome == jobs.FailedOut) {
+			t.Errorf("%s: %s %s", key, r.Outcome, r.Class)
+		}
+	}
+}
+
+// A picture larger than the whole budget is done, alone.
+func TestMemoryBudget(t *testing.T) {
+	c := &fake{}
+	j := newJob(t, "mem://source", "mem://target", c, nil)
+	for i := range 6 {
+		j.put(fmt.Sprintf("%d.png", i), png(t, photo(uint64(i), 900, 900, 3)))
+	}
+	j.plan()
+	w := j.worker(Options{CPU: 6, Memory: minMemory}, c)
+	if err := j.chunk(w, 0); err != nil {
+		t.Fatal(err)
+	}
+	if most := c.most.Load(); most != 1 {
+		t.Errorf("%d pictures of more than half the budget at once, want 1", most)
+	}
+	if !w.pictures.TryAcquire(w.picMax) || !w.files.TryAcquire(w.fileMax) {
+		t.Error("memory was not given back")
+	}
+}
+
+// What concerns the whole chunk is an error, not an outcome.
+func TestFaultsOfTheChunk(t *testing.T) {
+	c := &fake{}
+	for name, change := range map[string]func(*jobs.Spec){
+		"codec":   func(s *jobs.Spec) { s.Codec = "nosuch" },
+		"version": func(s *jobs.Spec) { s.Version++ },
+		"options": func(s *jobs.Spec) { s.Options = "level=2" },
+		"device":  func(s *jobs.Spec) { s.Device = "cuda" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := newJob(t, "mem://source", "mem://target", c, change)
+			j.photos(1, 8).plan()
+			if err := j.chunk(j.worker(Options{}, c), 0); err == nil || name == "device" && !errors.Is(err, gpu.ErrNoDevice) {
+				t.Errorf("%v, want an error", err)
+			}
+		})
+	}
+	t.Run("unreachable source", func(t *testing.T) {
+		t.Setenv("AWS_ACCESS_KEY_ID", "a")
+		t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
+		j := newJob(t, "mem://source", "mem://target", c, nil)
+		j.buckets.Retry = storage.Retry{Attempts: 1}
+		j.photos(3, 8).plan()
+		j.source = j.open("s3://bucket?endpoint=http://127.0.0.1:1&region=us-east-1&use_path_style=true")
+		if err := j.chunk(j.worker(Options{}, c), 0); !storage.Unreachable(err) {
+			t.Errorf("%v, want that the source cannot be reached", err)
+		}
+		if ok, _ := j.target.Exists(j.ctx, jobs.ResultKey(j.spec.ID, 0)); ok {
+			t.Error("there is a shard")
+		}
+	})
+	t.Run("cancelled context", func(t *testing.T) {
+		j := newJob(t, "mem://source", "mem://target", c, nil)
+		j.photos(3, 8).plan()
+		ctx, cancel := context.WithCancel(j.ctx)
+		c := &fake{encode: func(ctx context.Context, _ *gpu.Device, _ *raster.Image) ([]byte, error, bool) {
+			cancel()
+			<-ctx.Done()
+			return nil, ctx.Err(), true
+		}}
+		w := j.worker(Options{}, c)
+		if err := w.Chunk(ctx, j.spec, j.source, j.target, j.tasks[0], 1); !errors.Is(err, queue.ErrHandBack) {
+			t.Errorf("%v, want that it is handed back", err)
+		}
+	})
+}
+
+// On a device pictures travel in batches, and fall back to the CPU alone.
+func TestDeviceBatches(t *testing.T) {
+	hold := make(chan struct{})
+	var once sync.Once
+	c := &fake{encode: func(_ context.Context, dev *gpu.Device, m *raster.Image) ([]byte, error, bool) {
+		if m.Width == 9 && dev != nil {
+			return nil, errors.New("out of luck"), true
+		}
+		if dev != nil {
+			once.Do(func() { <-hold })
+		}
+		return nil, nil, false
+	}}
+	for _, verify := range []string{"full", "device"} {
+		j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.Verify = verify })
+		j.photos(150, 8)
+		j.put("q.png", png(t, photo(1, 9, 9, 3)))
+		j.plan()
+		w := j.worker(Options{}, c)
+		w.device = &gpu.Device{}
+		time.AfterFunc(200*time.Millisecond, func() {
+			select {
+			case <-hold:
+			default:
+				close(hold)
+			}
+		})
+		if err := j.chunk(w, 0); err != nil {
+			t.Fatal(err)
+		}
+		for key, r := range j.results() {
+			want := verify
+			if key == "q.png" {
+				want = "full"
+				if r.Attempts != 3 || r.Device != "cpu" {
+					t.Errorf("%s: %d attempts on %q, want the third on the CPU", key, r.Attempts, r.Device)
+				}
+			}
+			if r.Outcome != jobs.Compressed || r.Verified != want {
+				t.Errorf("%s: %s (%s), verified %q, want %q", key, r.Outcome, r.Error, r.Verified, want)
+			}
+		}
+	}
+	largest := 0
+	c.batches.Range(func(k, _ any) bool { largest = max(largest, k.(int)); return true })
+	if largest < 2 || largest > batchPictures {
+		t.Errorf("largest batch %d, want 2 to %d", largest, batchPictures)
+	}
+}
+
+func TestOlderChunksGetTokensFirst(t *testing.T) {
+	tok := newTokens(1)
+	if err := tok.acquire(t.Context(), 9); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var order []int64
+	var all sync.WaitGroup
+	for _, age := range []int64{5, 3, 4, 3, 1} {
+		all.Go(func() {
+			if err := tok.acquire(t.Context(), age); err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			order = append(order, age)
+			mu.Unlock()
+			tok.release()
+		})
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	all.Go(func() {
+		if err := tok.acquire(gone, 0); err == nil {
+			t.Error("a token for a context that has ended")
+		}
+	})
+	for tok.waits() < 6 {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	for tok.waits() > 5 {
+		time.Sleep(time.Millisecond)
+	}
+	tok.release()
+	all.Wait()
+	if want := []int64{1, 3, 3, 4, 5}; !slices.Equal(order, want) {
+		t.Errorf("order %v, want %v", order, want)
+	}
+	if tok.free != 1 {
+		t.Errorf("%d tokens free, want 1", tok.free)
+	}
+}
+
+func (t *tokens) waits() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.waiting)
+}
