@@ -1,0 +1,238 @@
+package vq
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/pelmill/pelmill/raster"
+)
+
+// The steps are compared with slow versions at sizes around the blocks'.
+var stepSizes = [][2]int{{1, 1}, {1, 7}, {7, 1}, {3, 4}, {4, 4}, {5, 5}, {7, 9}, {8, 8}, {16, 15}, {17, 33}, {70, 67}}
+
+func noise(seed uint64, w, h, channels int) *raster.Image {
+	r := rand.New(rand.NewPCG(seed, uint64(w)))
+	m := raster.New(w, h, 1, channels, 8)
+	for i := range m.Pix {
+		m.Pix[i] = byte(r.IntN(256))
+	}
+	return m
+}
+
+func TestPlanes(t *testing.T) {
+	c := newCrew()
+	for _, size := range stepSizes {
+		m := noise(1, size[0], size[1], 3)
+		for _, half := range []bool{false, true} {
+			ps := planes(c, m, half)
+			for y := range m.Height {
+				for x := range m.Width {
+					i := 3 * (y*m.Width + x)
+					r, g, b := int(m.Pix[i]), int(m.Pix[i+1]), int(m.Pix[i+2])
+					co := r - b
+					tt := b + co>>1
+					cg := g - tt
+					if want := tt + cg>>1; int(ps[0].pix[y*m.Width+x]) != want {
+						t.Fatalf("%v: Y of (%d,%d) is %d, want %d", size, x, y, ps[0].pix[y*m.Width+x], want)
+					}
+					if half {
+						continue
+					}
+					if a, b := int(ps[1].pix[y*m.Width+x]), int(ps[2].pix[y*m.Width+x]); a != (co+256)>>1 || b != (cg+256)>>1 {
+						t.Fatalf("%v: Co, Cg of (%d,%d) are %d, %d, want %d, %d", size, x, y, a, b, (co+256)>>1, (cg+256)>>1)
+					}
+				}
+			}
+			if half {
+				full := planes(c, m, false)
+				for i := 1; i < 3; i++ {
+					for y := range ps[i].h {
+						for x := range ps[i].w {
+							s := 2
+							for _, d := range [][2]int{{0, 0}, {0, 1}, {1, 0}, {1, 1}} {
+								s += int(full[i].pix[min(2*y+d[0], m.Height-1)*m.Width+min(2*x+d[1], m.Width-1)])
+							}
+							if got := int(ps[i].pix[y*ps[i].w+x]); got != s>>2 {
+								t.Fatalf("%v: half plane %d at (%d,%d) is %d, want %d", size, i, x, y, got, s>>2)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// Colours go through the planes and back with an error of at most one step of the
+// ninth bit of Co and Cg; grey is exact.
+func TestPictureInvertsPlanes(t *testing.T) {
+	c := newCrew()
+	m := noise(2, 64, 64, 3)
+	for i := 0; i < 3*64; i += 3 {
+		m.Pix[i+1], m.Pix[i+2] = m.Pix[i], m.Pix[i]
+	}
+	got := raster.New(64, 64, 1, 3, 8)
+	picture(c, got, planes(c, m, false), false)
+	for i, v := range m.Pix {
+		d := int(v) - int(got.Pix[i])
+		if i < 3*64 && d != 0 || d > 1 || d < -1 {
+			t.Fatalf("sample %d is %d, want %d", i, got.Pix[i], v)
+		}
+	}
+}
+
+func TestBlocksAndExpand(t *testing.T) {
+	c := newCrew()
+	for name, s := range shapes {
+		for _, size := range stepSizes {
+			w, h := size[0], size[1]
+			m := noise(3, w, h, 1)
+			g := s.grid(w, h)
+			out := make([]byte, g.blocks()*s.k())
+			blocks(c, plane{w, h, m.Pix}, s, out)
+			for i, v := range out {
+				b, j := i/s.k(), i%s.k()
+				y, x := b/g.cols*s.p+j/s.q, b%g.cols*s.q+j%s.q
+				if want := m.Pix[min(y, h-1)*w+min(x, w-1)]; v != want {
+					t.Fatalf("%s, %v: sample %d of block %d is %d, want %d", name, size, j, b, v, want)
+				}
+			}
+			table := make([]uint16, g.blocks())
+			for i := range table {
+				table[i] = uint16(i)
+			}
+			back := newPlane(w, h)
+			expand(c, table, &codebook{s, out}, back)
+			if !bytes.Equal(back.pix, m.Pix) {
+				t.Fatalf("%s, %v: expand does not undo blocks", name, size)
+			}
+		}
+	}
+}
+
+func TestGather(t *testing.T) {
+	c := newCrew()
+	r := rand.New(rand.NewPCG(5, 6))
+	b := newVectors(c, 16, testVectors(r, 16, 3000))
+	keys := make([]key, b.m())
+	for i := range keys {
+		keys[i] = makeKey(uint32(r.IntN(1000)), r.IntN(7))
+	}
+	got := gather(c, b, keys, 8)
+	want := newCells(8, 16)
+	for i, k := range keys {
+		want.count[k.index()]++
+		want.distance[k.index()] += uint64(k.distance())
+		for j, v := range b.at(i) {
+			want.sum[16*k.index()+j] += uint64(v)
+		}
+	}
+	if !slices.Equal(got.count, want.count) || !slices.Equal(got.distance, want.distance) || !slices.Equal(got.sum, want.sum) {
+		t.Error("gather differs from one plain loop")
+	}
+}
+
+func TestMeanRoundsHalvesUp(t *testing.T) {
+	for _, c := range []struct {
+		sum  uint64
+		n    uint32
+		want byte
+	}{{0, 1, 0}, {1, 2, 1}, {1, 3, 0}, {2, 3, 1}, {3, 2, 2}, {255 * 9, 9, 255}, {5, 4, 1}, {6, 4, 2}} {
+		if got := mean(c.sum, c.n); got != c.want {
+			t.Errorf("mean of %d over %d is %d, want %d", c.sum, c.n, got, c.want)
+		}
+	}
+}
+
+// The place of every codeword beside every pair of neighbours, with doubles.
+func TestRanks(t *testing.T) {
+	c := newCrew()
+	for name, s := range shapes {
+		r := rand.New(rand.NewPCG(7, uint64(s.k())))
+		book := &codebook{s, testVectors(r, s.k(), 40)}
+		var words [][]byte
+		for i := range 40 {
+			words = append(words, book.word(i))
+		}
+		k := newRanker(c, book)
+		p := newPicker(40)
+		table := make([]uint16, 4)
+		for range 200 {
+			table[1], table[2] = uint16(r.IntN(40)), uint16(r.IntN(40))
+			where := [][4]int{{1, 1, int(table[1]), int(table[2])}, {0, 0, -1, -1}, {0, 1, -1, int(table[0])}, {1, 0, int(table[0]), -1}}[r.IntN(4)]
+			up, left, _ := k.edges(table, 2, 0, where[0], where[1])
+			order, least := refSides(words, s.p, s.q, where[2], where[3])
+			side := sideKeys(up, left, p.keys)
+			if int(side>>indexBits) != least || int(side&(1<<indexBits-1)) != order[0] {
+				t.Fatalf("%s %v: least side key is (%d, %d), want (%d, %d)", name, where, side>>indexBits, side&(1<<indexBits-1), least, order[0])
+			}
+			for place, x := range order {
+				if got, l := rank(up, left, x); got != place || l != side {
+					t.Fatalf("%s %v: codeword %d has place %d, want %d", name, where, x, got, place)
+				}
+				if got := int(p.nth(place) & (1<<indexBits - 1)); got != x {
+					t.Fatalf("%s %v: place %d has codeword %d, want %d", name, where, place, got, x)
+				}
+			}
+		}
+	}
+}
+
+func TestRawTable(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 9))
+	for _, n := range []int{1, 2, 3, 128, 200, 256, 257, 4096} {
+		for _, count := range []int{1, 2, 7, 8, 9, 100} {
+			table := make([]uint16, count)
+			for i := range table {
+				table[i] = uint16(r.IntN(n))
+			}
+			out := appendRaw(nil, table, n)
+			if size := rawSize(grid{1, count}, n); int64(len(out)) != size {
+				t.Fatalf("n=%d: %d entries take %d bytes, want %d", n, count, len(out), size)
+			}
+			got := make([]uint16, count)
+			if !readRaw(out, got, n) || !slices.Equal(got, table) {
+				t.Fatalf("n=%d: %d entries come back as %v, want %v", n, count, got, table)
+			}
+		}
+	}
+	if readRaw([]byte{0xff}, make([]uint16, 1), 200) {
+		t.Error("entry 255 of 200 is taken")
+	}
+	if readRaw([]byte{0x01}, make([]uint16, 1), 2) {
+		t.Error("filling that is not zero is taken")
+	}
+}
+
+func TestCrewRunsEverythingOnceAndPassesPanics(t *testing.T) {
+	c := newCrew()
+	for _, n := range []int{0, 1, 2, 1000} {
+		var done [1000]int
+		c.each(n, func(i int) { done[i]++ })
+		for i, d := range done {
+			if want := 0; i < n && d != 1 || i >= n && d != want {
+				t.Fatalf("n=%d: item %d ran %d times", n, i, d)
+			}
+		}
+	}
+	for _, n := range []int{1, 64} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("a panic got lost")
+				}
+			}()
+			c.each(n, func(i int) {
+				if i == n-1 {
+					panic(fmt.Sprint("item ", i))
+				}
+			})
+		}()
+	}
+	if len(c.idle) != cap(c.idle)-1 {
+		t.Errorf("%d of %d goroutines are idle again", len(c.idle), cap(c.idle)-1)
+	}
+}
