@@ -4,16 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	gcs "cloud.google.com/go/storage"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/logging"
+	"github.com/googleapis/gax-go/v2"
 	"gocloud.dev/blob"
 	_ "gocloud.dev/blob/azureblob" // azblob://
 	"gocloud.dev/blob/driver"
@@ -108,9 +113,9 @@ func (bs *Buckets) dial(ctx context.Context, b *Bucket, u *url.URL) error {
 	switch {
 	case inner.As(&gcsClient):
 		// The client would otherwise repeat a throttled call until the context ends.
-		gcsClient.SetRetry(gcs.WithMaxAttempts(3))
+		gcsClient.SetRetry(gcs.WithMaxAttempts(innerAttempts), gcs.WithBackoff(gax.Backoff{Initial: b.retry.Initial, Max: b.retry.Max, Multiplier: 2}))
 	case inner.As(&s3Client):
-		if inner, err = silentS3(ctx, s3Client, u); err != nil {
+		if inner, err = tuneS3(ctx, s3Client, u, b.retry); err != nil {
 			return err
 		}
 	case inner.As(&azure):
@@ -123,10 +128,18 @@ func (bs *Buckets) dial(ctx context.Context, b *Bucket, u *url.URL) error {
 	return nil
 }
 
-// silentS3 opens a bucket again with a client that does not write warnings to standard error, as the SDK's does.
-func silentS3(ctx context.Context, loud *s3.Client, u *url.URL) (*blob.Bucket, error) {
-	o := loud.Options()
+// tuneS3 opens a bucket again with a client that does not write warnings to standard error, as the SDK's does, and
+// that waits as told between its own attempts instead of up to 20 s.
+func tuneS3(ctx context.Context, plain *s3.Client, u *url.URL, r Retry) (*blob.Bucket, error) {
+	o := plain.Options()
 	o.Logger = logging.Nop{}
+	o.Retryer = retry.NewStandard(func(so *retry.StandardOptions) {
+		so.MaxAttempts = innerAttempts
+		so.RateLimiter = ratelimit.None
+		so.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
+			return rand.N(2 * min(r.Initial<<min(attempt, 16), r.Max)), nil
+		})
+	})
 	opts := &s3blob.Options{KMSEncryptionID: u.Query().Get("kmskeyid"), RequestChecksumCalculation: o.RequestChecksumCalculation}
 	for _, known := range s3types.ServerSideEncryption("").Values() {
 		if strings.EqualFold(string(known), u.Query().Get("ssetype")) {
@@ -135,6 +148,9 @@ func silentS3(ctx context.Context, loud *s3.Client, u *url.URL) (*blob.Bucket, e
 	}
 	return s3blob.OpenBucket(ctx, s3.New(o), u.Host, opts)
 }
+
+// innerAttempts is how often a vendor's client makes one request before Retry starts the whole operation again.
+const innerAttempts = 3
 
 // Close closes all buckets. Memory buckets are lost.
 func (bs *Buckets) Close() error {

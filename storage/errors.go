@@ -69,7 +69,7 @@ func Temporary(err error) bool {
 	switch errorCode(err) {
 	case "ConditionalRequestConflict", "OperationAborted", // S3: two writers at once
 		"SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "ServerBusy",
-		"InternalError", "ServiceUnavailable", "RequestTimeout", "OperationTimedOut", "IncompleteBody",
+		"InternalError", "ServiceUnavailable", "RequestTimeout", "RequestTimeTooSkewed", "OperationTimedOut", "IncompleteBody",
 		"BadDigest", "XAmzContentChecksumMismatch", "Md5Mismatch": // damaged on the way
 		return true
 	}
