@@ -18,7 +18,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/logging"
-	"github.com/googleapis/gax-go/v2"
 	"gocloud.dev/blob"
 	_ "gocloud.dev/blob/azureblob" // azblob://
 	"gocloud.dev/blob/driver"
@@ -113,7 +112,7 @@ func (bs *Buckets) dial(ctx context.Context, b *Bucket, u *url.URL) error {
 	switch {
 	case inner.As(&gcsClient):
 		// The client would otherwise repeat a throttled call until the context ends.
-		gcsClient.SetRetry(gcs.WithMaxAttempts(innerAttempts), gcs.WithBackoff(gax.Backoff{Initial: b.retry.Initial, Max: b.retry.Max, Multiplier: 2}))
+		gcsClient.SetRetry(gcs.WithMaxAttempts(1))
 	case inner.As(&s3Client):
 		if inner, err = tuneS3(ctx, s3Client, u, b.retry); err != nil {
 			return err
@@ -149,7 +148,8 @@ func tuneS3(ctx context.Context, plain *s3.Client, u *url.URL, r Retry) (*blob.B
 	return s3blob.OpenBucket(ctx, s3.New(o), u.Host, opts)
 }
 
-// innerAttempts is how often a vendor's client makes one request before Retry starts the whole operation again.
+// innerAttempts is how often the client of S3 makes one request, such as a part of an upload, before Retry starts the
+// whole operation again.
 const innerAttempts = 3
 
 // Close closes all buckets. Memory buckets are lost.

@@ -11,8 +11,8 @@ import (
 
 // Retry bounds how often and how long a temporary error is tried again. Zero fields mean the defaults. Waits grow by
 // factor two and are drawn evenly from zero to twice the current one (full jitter), so that many workers that were
-// throttled together do not come back together. The vendors' clients try
-// each request up to three times inside an attempt.
+// throttled together do not come back together. The clients of AWS and
+// Azure try each request up to three times inside an attempt.
 type Retry struct {
 	Attempts int           // calls in all; default 6, 1 means none again
 	Initial  time.Duration // mean of the first wait; default 100 ms
