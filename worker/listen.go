@@ -92,6 +92,7 @@ func (w *Worker) listen() (stop func(), err error) {
 			w.log.Error("health and metrics ended", "error", err)
 		}
 	})
-	w.log.Info("health and metrics", "address", l.Addr().String())
+	w.address = l.Addr().String()
+	w.log.Info("health and metrics", "address", w.address)
 	return func() { server.Close(); serving.Wait() }, nil
 }

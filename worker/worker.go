@@ -68,6 +68,7 @@ type Worker struct {
 	draining atomic.Bool
 	reported sync.Mutex // held while OnResult runs
 	metrics  *metrics
+	address  string // of the listener
 	tasks    tasks
 }
 
