@@ -222,7 +222,7 @@ func (a *address) String() string {
 // an outage, which the callers bridge.
 const (
 	dialTimeout = 5 * time.Second
-	replyTime   = 5 * time.Second
+	replyTime   = 3 * time.Second
 )
 
 // client makes a client; it connects on first use.

@@ -22,33 +22,48 @@ func (l asynqLog) Warn(args ...any)  { l.log.Warn("asynq", "said", fmt.Sprint(ar
 func (l asynqLog) Error(args ...any) { l.log.Warn("asynq", "said", fmt.Sprint(args...)) }
 func (l asynqLog) Fatal(args ...any) { l.log.Error("asynq", "said", fmt.Sprint(args...)) }
 
-// brake slows a client down to which Redis answers with an error. asynq asks
-// for the next task again at once after an error, without end; on a full Redis
-// that is thousands of refused scripts a second from every worker.
-type brake struct {
-	wait time.Duration
-	stop <-chan struct{}
+// guard makes asynq bearable for a Redis in trouble, and the other way round. It
+// bounds each of asynq's requests, most of which have no deadline, so that a
+// Redis that hangs does not hold up a shutdown. And it slows asynq down where
+// Redis answers with an error: asynq asks for the next task again at once, which
+// on a full Redis is thousands of refused scripts a second from every worker.
+type guard struct {
+	wait time.Duration   // after an error
+	stop context.Context // the server's: ended while it shuts down
 }
 
-func (b brake) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+func (g guard) limit() time.Duration {
+	if g.stop.Err() != nil {
+		return 2 * time.Second
+	}
+	return 5 * time.Second
 }
 
-func (b brake) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (g guard) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		if err == nil || errors.Is(err, redis.Nil) || strings.HasPrefix(err.Error(), "NOSCRIPT") || ctx.Err() != nil {
+		limited, cancel := context.WithTimeout(ctx, g.limit())
+		defer cancel()
+		err := next(limited, cmd)
+		if err == nil || errors.Is(err, redis.Nil) || strings.HasPrefix(err.Error(), "NOSCRIPT") {
 			return err
 		}
 		select {
-		case <-time.After(b.wait):
+		case <-time.After(g.wait):
 		case <-ctx.Done():
-		case <-b.stop:
+		case <-g.stop.Done():
 		}
 		return err
 	}
 }
 
-func (b brake) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error { return next(ctx, cmds) }
+func (g guard) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		ctx, cancel := context.WithTimeout(ctx, g.limit())
+		defer cancel()
+		return next(ctx, cmds)
+	}
+}
+
+func (g guard) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
 }

@@ -252,6 +252,46 @@ func TestFullRedis(t *testing.T) {
 	commit(t, c, "j", 99, 1, First)
 }
 
+// TestShutdownWithoutRedis: a program ends although Redis is gone or hangs, and
+// hands back what it can once Redis is there.
+func TestShutdownWithoutRedis(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for a Redis that does not answer: not with -short")
+	}
+	for _, how := range []string{"gone", "hangs"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			r := services.Redis(t)
+			c := open(t, r.URL())
+			enqueue(t, c, 0, task(0))
+			started := make(chan struct{})
+			s := serve(t, c, ServerOptions{ShutdownTimeout: 100 * time.Millisecond}, func(ctx context.Context, task jobs.Task, attempt int) error {
+				close(started)
+				<-ctx.Done()
+				return ErrHandBack
+			})
+			<-started
+			if how == "gone" {
+				r.Kill()
+			} else {
+				r.Pause()
+				defer r.Resume()
+			}
+			begun, done := time.Now(), make(chan struct{})
+			go func() {
+				s.Shutdown()
+				close(done)
+			}()
+			select {
+			case <-done:
+				t.Logf("ended after %v", time.Since(begun).Round(time.Second))
+			case <-time.After(time.Minute):
+				t.Fatal("shutdown hangs")
+			}
+		})
+	}
+}
+
 // evals is how many scripts Redis was asked to run.
 func evals(t *testing.T, c *Conn) int64 {
 	t.Helper()

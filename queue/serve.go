@@ -24,7 +24,7 @@ type ServerOptions struct {
 	ShutdownTimeout time.Duration // for handlers to end on their own; 0: 30 s
 	Poll            time.Duration // between looks at empty queues; 0: 1 s, 50 ms embedded
 	Log             *slog.Logger  // nil: none
-	Priorities      []int         // to serve; nil: all
+	Priorities      []int         // to serve; empty: all
 	Device          string        // shown by Workers
 }
 
@@ -44,7 +44,7 @@ type Server struct {
 	opts    ServerOptions
 	handler Handler
 	asynq   *asynq.Server
-	rdb     redis.UniversalClient // the server's own, with a brake
+	rdb     redis.UniversalClient // the server's own, behind a guard
 	slots   chan struct{}         // one for each handler that runs
 	stop    context.Context       // ends when handlers must hand back
 	end     context.CancelFunc
@@ -68,7 +68,7 @@ func (c *Conn) Serve(opts *ServerOptions, handler Handler) (*Server, error) {
 	s.slots = make(chan struct{}, s.opts.Concurrency)
 	s.stop, s.end = context.WithCancel(context.Background())
 	s.rdb = c.address.client()
-	s.rdb.AddHook(brake{wait: s.opts.Poll, stop: s.stop.Done()})
+	s.rdb.AddHook(guard{wait: s.opts.Poll, stop: s.stop})
 	queues := map[string]int{}
 	for _, p := range s.opts.Priorities {
 		queues[jobs.QueueName(p)] = p + 1
@@ -86,6 +86,7 @@ func (c *Conn) Serve(opts *ServerOptions, handler Handler) (*Server, error) {
 		LogLevel:                 asynq.InfoLevel,
 	})
 	if err := s.asynq.Start(asynq.HandlerFunc(s.process)); err != nil {
+		s.end()
 		return nil, errors.Join(fmt.Errorf("queue: serve: %w", err), s.rdb.Close())
 	}
 	s.hold.Go(s.announce)
@@ -109,7 +110,7 @@ func (s *Server) defaults() error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Priorities == nil {
+	if len(o.Priorities) == 0 { // asynq would serve a queue of its own
 		for p := range jobs.Priorities {
 			o.Priorities = append(o.Priorities, p)
 		}
@@ -183,8 +184,9 @@ func (s *Server) Drain() { s.drain.Do(s.asynq.Stop) }
 
 // Shutdown stops taking tasks, waits up to ShutdownTimeout for handlers to
 // return, then ends their context and waits 10 seconds more for them to hand
-// their tasks back. What still runs then loses its task, and runs on. Shutdown
-// may be called more than once.
+// their tasks back. What still runs then loses its task, and runs on. A Redis
+// that does not answer adds up to 20 seconds. Shutdown may be called more than
+// once.
 func (s *Server) Shutdown() {
 	s.close.Do(func() {
 		s.Drain()
@@ -198,9 +200,20 @@ func (s *Server) Shutdown() {
 			}
 		}
 		s.end()
-		s.asynq.Shutdown()
 		s.hold.Wait()
-		s.rdb.Close()
+		done := make(chan struct{})
+		go func() {
+			s.asynq.Shutdown()
+			s.rdb.Close()
+			close(done)
+		}()
+		select {
+		case <-done:
+		case <-time.After(handBackTime + 20*time.Second):
+			// asynq waits without end for the answer to a subscription, and
+			// panics when its client is closed under it.
+			s.opts.Log.Warn("redis does not answer; its connection is left behind")
+		}
 	})
 }
 
