@@ -257,8 +257,8 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// FuzzDecode gives the decoder files whose checksums are right, so that it gets to
-// what they protect.
+// FuzzDecode gives the decoder files whose section sizes and checksums are right, so
+// that it gets to what they protect.
 func FuzzDecode(f *testing.F) {
 	for _, g := range golden {
 		f.Add(mustEncode(f, g.m, mustOptions(f, g.options...)))
@@ -270,13 +270,17 @@ func FuzzDecode(f *testing.F) {
 		}
 		file = bytes.Clone(file)
 		le := binary.LittleEndian
-		ext, book, table := int64(le.Uint32(file[28:])), int64(le.Uint32(file[32:])), int64(le.Uint32(file[36:]))
-		if headerSize+ext+book+table+8 == int64(len(file)) {
-			le.PutUint32(file[44:], checksum(file[:44], file[48:48+ext]))
-			b := file[headerSize+ext:]
-			le.PutUint32(b[book:], checksum(b[:book]))
-			le.PutUint32(b[book+4+table:], checksum(b[book+4:book+4+table]))
-		}
+		room := len(file) - headerSize - 8
+		ext := min(int(le.Uint32(file[28:])), room)
+		book := min(int(le.Uint32(file[32:])), room-ext)
+		table := room - ext - book
+		le.PutUint32(file[28:], uint32(ext))
+		le.PutUint32(file[32:], uint32(book))
+		le.PutUint64(file[36:], uint64(table))
+		le.PutUint32(file[44:], checksum(file[:44], file[48:48+ext]))
+		sections := file[headerSize+ext:]
+		le.PutUint32(sections[book:], checksum(sections[:book]))
+		le.PutUint32(sections[book+4+table:], checksum(sections[book+4:book+4+table]))
 		if w, h, d := le.Uint32(file[12:]), le.Uint32(file[16:]), le.Uint32(file[20:]); uint64(w)*uint64(h) > 1<<22 || uint64(w)*uint64(h)*uint64(d) > 1<<22 {
 			return // legal, and too slow here
 		}

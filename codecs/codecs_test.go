@@ -1,0 +1,59 @@
+package codecs
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/pelmill/pelmill/raster"
+)
+
+func TestNamesAndExtensionsAreUnique(t *testing.T) {
+	names, extensions := map[string]bool{}, map[string]bool{}
+	for _, c := range All() {
+		i := c.Info()
+		if names[i.Name] || extensions[i.Extension] {
+			t.Errorf("codec %s, extension %s: taken twice", i.Name, i.Extension)
+		}
+		names[i.Name], extensions[i.Extension] = true, true
+	}
+}
+
+func TestFind(t *testing.T) {
+	for _, c := range All() {
+		got, err := Find(c.Info().Name)
+		if err != nil || got.Info().Name != c.Info().Name {
+			t.Errorf("Find(%q): %v", c.Info().Name, err)
+		}
+	}
+	if _, err := Find("zip"); err == nil || !strings.Contains(err.Error(), `no codec "zip"; there are vq`) {
+		t.Errorf("Find of an unknown codec: %v", err)
+	}
+}
+
+func TestByExtension(t *testing.T) {
+	for key, want := range map[string]string{"a/b.vq": "vq", "A.VQ": "vq", "a.png": "", "vq": "", "a.vq/b": "", "": ""} {
+		c, ok := ByExtension(key)
+		if ok != (want != "") || ok && c.Info().Name != want {
+			t.Errorf("ByExtension(%q): %v, want %q", key, ok, want)
+		}
+	}
+}
+
+func TestSniff(t *testing.T) {
+	for _, c := range All() {
+		a := c.Info().Accepts
+		m := raster.New(8, 8, 1, a.Channels[0], a.MaxBits)
+		e := c.Encode(context.Background(), nil, []*raster.Image{m}, nil)
+		if e[0].Err != nil {
+			t.Fatal(e[0].Err)
+		}
+		got, ok := Sniff(e[0].Data)
+		if !ok || got.Info().Name != c.Info().Name {
+			t.Errorf("a file of %s is taken for another", c.Info().Name)
+		}
+	}
+	if _, ok := Sniff([]byte("\x89PNG\r\n\x1a\n")); ok {
+		t.Error("a PNG is taken for a file of ours")
+	}
+}
