@@ -385,7 +385,8 @@ func objects(ctx context.Context, b *storage.Bucket, after string) iter.Seq2[sto
 
 // prepare writes a job's manifest, continuing where a killed process stopped.
 // It gives the listing where that is complete.
-func prepare(ctx context.Context, f folder, spec *jobs.Spec, extension string, source *storage.Bucket) (listing, error) {
+// part is the number of entries after which a part of the manifest ends.
+func prepare(ctx context.Context, f folder, spec *jobs.Spec, extension string, source *storage.Bucket, part int) (listing, error) {
 	at, _, err := getJSON[listing](ctx, f.b, jobs.ListingKey(f.id))
 	if err != nil || at.Done {
 		return at, err
@@ -408,7 +409,7 @@ func prepare(ctx context.Context, f folder, spec *jobs.Spec, extension string, s
 		return f.put(ctx, jobs.ManifestKey(f.id, n), data, false)
 	}}
 	p.add = w.add
-	p.full = func() bool { return w.entries >= partEntries }
+	p.full = func() bool { return w.entries >= part }
 	p.checkpoint = func() error {
 		if err := w.end(); err != nil {
 			return err

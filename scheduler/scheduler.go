@@ -52,6 +52,7 @@ type Scheduler struct {
 	running sync.WaitGroup
 
 	lease  time.Duration
+	part   int                    // entries of a part of a manifest
 	before func(key string) error // see folder; nil but in tests
 
 	mu      sync.Mutex
@@ -63,7 +64,7 @@ type Scheduler struct {
 // New makes a scheduler; Run starts it.
 func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) *Scheduler {
 	s := &Scheduler{
-		conn: conn, buckets: buckets, lease: leaseTime,
+		conn: conn, buckets: buckets, lease: leaseTime, part: partEntries,
 		heavy:   make(chan struct{}, heavyAtOnce),
 		driving: map[string]bool{}, ended: map[string]bool{},
 	}

@@ -1,0 +1,197 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pelmill/pelmill/internal/services"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// resident gives the most memory that the process had since the last reset, in
+// bytes, and starts again; 0 where the system does not say.
+func resident() int64 {
+	var peak int64
+	data, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmHWM:" {
+			kib, _ := strconv.ParseInt(f[1], 10, 64)
+			peak = kib << 10
+		}
+	}
+	os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
+	return peak
+}
+
+// emptyFiles makes n files, 1,000 a folder.
+func emptyFiles(b *testing.B, n int) string {
+	b.Helper()
+	dir := b.TempDir()
+	for i := range n {
+		sub := filepath.Join(dir, fmt.Sprintf("d%04d", i/1000))
+		if i%1000 == 0 {
+			if err := os.Mkdir(sub, 0o755); err != nil {
+				b.Fatal(err)
+			}
+		}
+		f, err := os.Create(filepath.Join(sub, fmt.Sprintf("picture-%07d.png", i)))
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// BenchmarkMillion runs a job of 1,000,000 objects with a worker that does
+// nothing but write the records. The memory is that of scheduler, worker and
+// benchmark in one process, and, embedded, of the queue too.
+func BenchmarkMillion(b *testing.B) {
+	const n = 1_000_000
+	source := emptyFiles(b, n)
+	for _, kind := range []string{"redis", "embedded"} {
+		b.Run(kind, func(b *testing.B) {
+			for range b.N {
+				address := ""
+				var server *services.RedisServer
+				if kind == "redis" {
+					server = services.Redis(b)
+					address = server.URL()
+				}
+				r := newRigOn(b, address, source, b.TempDir())
+				r.worker.write = false
+				r.worker.start(b, 2)
+				var window, peak atomic.Int64
+				ctx, cancel := context.WithCancel(r.ctx)
+				watched := make(chan struct{})
+				go func() {
+					defer close(watched)
+					for ; ctx.Err() == nil; sleep(ctx, 20*time.Millisecond) {
+						if d, err := r.conn.Depth(ctx, 0); err == nil {
+							window.Store(max(window.Load(), d.Waiting()))
+						}
+						if used, _, err := r.conn.Memory(ctx); err == nil {
+							peak.Store(max(peak.Load(), used))
+						}
+					}
+				}()
+				resident()
+				s := New(r.conn, r.buckets, &Options{Codecs: tinyCodecs})
+				stop := r.run(s)
+				start := time.Now()
+				spec := r.submit(func(s *jobs.Spec) { s.ChunkObjects = 100 })
+				r.waitState(spec.ID, jobs.Running)
+				prepared := time.Since(start)
+				report := r.endedAfter(spec.ID, 10*time.Minute)
+				elapsed := time.Since(start)
+				memory := resident()
+				cancel()
+				<-watched
+				stop()
+				if report.Counts.Compressed != n {
+					b.Fatalf("report %+v", report)
+				}
+				b.ReportMetric(n/elapsed.Seconds(), "objects/s")
+				b.ReportMetric(prepared.Seconds(), "s-to-first-chunk")
+				b.ReportMetric(float64(memory)/1e6, "MB-resident")
+				b.ReportMetric(float64(peak.Load())/1e6, "MB-redis")
+				b.ReportMetric(float64(window.Load()), "window")
+				b.ReportMetric(float64(s.window()), "window-limit")
+				b.ReportMetric(float64(report.Chunks), "chunks")
+			}
+		})
+	}
+}
+
+// BenchmarkSecondRun100k runs a job over 100,000 objects whose results are all
+// there.
+func BenchmarkSecondRun100k(b *testing.B) {
+	const n = 100_000
+	b.Run("file", func(b *testing.B) { secondRun(b, emptyFiles(b, n), b.TempDir(), n, func() int64 { return -1 }) })
+	b.Run("s3", func(b *testing.B) {
+		store := services.VersityGW(b)
+		store.NewBucket("target")
+		store.NewBucket("source")
+		// The source's objects are made as files, which the server shows.
+		for i := range n {
+			path := filepath.Join(store.Root, "source", fmt.Sprintf("d%03d", i/1000), fmt.Sprintf("picture-%06d.png", i))
+			if i%1000 == 0 {
+				if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(path, nil, 0o644); err != nil {
+				b.Fatal(err)
+			}
+		}
+		end, err := url.Parse(store.Endpoint)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var requests atomic.Int64
+		proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(end)
+			r.Out.Host = r.In.Host // which is signed
+		}}
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			requests.Add(1)
+			proxy.ServeHTTP(w, r)
+		}))
+		defer front.Close()
+		secondRun(b, services.S3URL(front.URL, "source"), services.S3URL(front.URL, "target"), n, requests.Load)
+	})
+}
+
+func secondRun(b *testing.B, source, target string, n int, requests func() int64) {
+	r := newRigOn(b, "", source, target)
+	r.worker.start(b, 8)
+	r.run(New(r.conn, r.buckets, &Options{Codecs: tinyCodecs}))
+	if report := r.endedAfter(r.submit(nil).ID, 10*time.Minute); report.Counts.Compressed != int64(n) {
+		b.Fatalf("first run: %+v", report)
+	}
+	for b.Loop() {
+		before := requests()
+		resident()
+		start := time.Now()
+		report := r.endedAfter(r.submit(nil).ID, 10*time.Minute)
+		elapsed := time.Since(start)
+		if report.Counts.Skipped != int64(n) || report.Chunks != 0 {
+			b.Fatalf("second run: %+v", report)
+		}
+		b.ReportMetric(float64(n)/elapsed.Seconds(), "objects/s")
+		b.ReportMetric(float64(resident())/1e6, "MB-resident")
+		if before >= 0 {
+			b.ReportMetric(float64(requests()-before), "requests")
+		}
+	}
+}
+
+// endedAfter waits for a report without checking every record.
+func (r *rig) endedAfter(id string, most time.Duration) (report jobs.Report) {
+	r.t.Helper()
+	for until := time.Now().Add(most); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
+		report, err := r.client.Report(r.ctx, r.target, id)
+		if err == nil {
+			return report
+		}
+		if !storage.IsNotExist(err) {
+			r.t.Fatal(err)
+		}
+	}
+	r.t.Fatalf("job %s has no report after %v", id, most)
+	return report
+}
