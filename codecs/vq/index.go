@@ -67,8 +67,8 @@ func newRankModel(n int) *rankModel {
 }
 
 const (
-	mixStart = 19661 // first weight of an estimate, 0.3 in 1/65536
-	mixShift = 14    // rate of the weights
+	mixStart = 16384 // first weight of an estimate, 1/4 in 1/65536
+	mixShift = 15    // rate of the weights
 )
 
 // enter sets the contexts of a rank. least is the least side key, lengths are the

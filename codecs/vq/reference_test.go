@@ -55,14 +55,14 @@ func refSides(words [][]byte, p, q, up, left int) (order []int, least int) {
 type refEstimate struct{ z, n int }
 
 func (e *refEstimate) take(v int) {
-	rate := 131072 / (2*e.n + 3)
+	rate := 65536 / (e.n + 2)
 	if v == 0 {
 		e.z += (65536 - e.z) * rate >> 16
 	} else {
 		e.z -= e.z * rate >> 16
 	}
 	e.z = min(max(e.z, 32), 65504)
-	e.n = min(e.n+1, 120)
+	e.n = min(e.n+1, 60)
 }
 
 // refStream is the range decoder with estimates that come into being when they are
@@ -146,7 +146,7 @@ func (s *refStream) mixed(contexts [4]int, place int) int {
 		e[c] = s.estimate([4]int{c, ctx, place, 0})
 		odds[c] = refStretch[e[c].z>>4]
 		if _, ok := s.weights[[2]int{place, c}]; !ok {
-			s.weights[[2]int{place, c}] = 19661
+			s.weights[[2]int{place, c}] = 16384
 		}
 		x += s.weights[[2]int{place, c}] * odds[c]
 	}
@@ -157,7 +157,7 @@ func (s *refStream) mixed(contexts [4]int, place int) int {
 		m = -z
 	}
 	for c := range contexts {
-		s.weights[[2]int{place, c}] += odds[c] * m >> 14
+		s.weights[[2]int{place, c}] += odds[c] * m >> 15
 		e[c].take(v)
 	}
 	return v

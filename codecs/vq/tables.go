@@ -23,7 +23,7 @@ const (
 )
 
 const (
-	adaptLimit = 120
+	adaptLimit = 60
 	probMin    = 32 // no decision costs less than 0.0007 bits
 
 	// rangeTail is the least length of a stream of the range coder.
@@ -31,11 +31,11 @@ const (
 )
 
 // adaptRate[n] is the step of an estimate after n decisions, in 1/65536:
-// 1/(n+1.5), so that the estimate is the average of the decisions (and of half
-// a decision each way) until it reaches adaptLimit.
+// 1/(n+2), so that the estimate is the average of the decisions (and of one
+// each way) until it reaches adaptLimit.
 var adaptRate = func() (t [adaptLimit + 1]uint16) {
 	for n := range t {
-		t[n] = uint16(2 * 65536 / (2*n + 3))
+		t[n] = uint16(65536 / (n + 2))
 	}
 	return t
 }()
