@@ -36,6 +36,7 @@ type Checked struct {
 	Report  jobs.Report
 	Results map[string]jobs.Result // of this job, by source key
 	Entries map[string]jobs.Entry  // planned in this job, by source key
+	Workers int                    // that wrote its shards
 }
 
 // Check fails the test unless job id in target has ended in state done and says the truth about sources, which are
@@ -138,6 +139,7 @@ func (k *check) shards(id string, f *Checked, merged []jobs.Result) {
 	var all []jobs.Result
 	var total jobs.Counts
 	n := 0
+	workers := map[string]bool{}
 	for _, key := range k.list(jobs.ResultsDir(id)) {
 		chunk, ok := jobs.ParseResultKey(key)
 		if !ok {
@@ -160,6 +162,7 @@ func (k *check) shards(id string, f *Checked, merged []jobs.Result) {
 			all = append(all, r)
 			return nil
 		})
+		workers[head.Worker] = true
 		if head.Job != id || head.Chunk != chunk || head.Counts != sum {
 			k.t.Errorf("job %s: shard %s says %+v, its records sum to %+v", id, key, head, sum)
 		}
@@ -168,6 +171,7 @@ func (k *check) shards(id string, f *Checked, merged []jobs.Result) {
 		}
 		total.Plus(sum)
 	}
+	f.Workers = len(workers)
 	if n == 0 {
 		return
 	}

@@ -92,12 +92,6 @@ func (p *Process) Wait(t testing.TB, limit time.Duration) int {
 	case <-p.done:
 		return p.cmd.ProcessState.ExitCode()
 	case <-time.After(limit):
-		// The goroutines of a program that hangs say where.
-		p.Signal(syscall.SIGQUIT)
-		select {
-		case <-p.done:
-		case <-time.After(2 * time.Second):
-		}
 		t.Fatalf("faults: %s still runs after %v", p.name, limit)
 		return 0
 	}

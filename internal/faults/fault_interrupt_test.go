@@ -1,0 +1,47 @@
+package faults_test
+
+import (
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pelmill/pelmill/internal/faults"
+)
+
+// interrupted runs compress again and again, ends each run with a signal after it has stored something, looks for
+// halves, and lets the last one come to its end. All runs together are one job.
+func interrupted(signal syscall.Signal, code int) func(t *testing.T) {
+	return func(t *testing.T) {
+		const rounds = 4
+		tr := inFolders(t, faults.Pictures(10, 480, 128))
+		tr.extra = []string{"--chunk-objects", "20"}
+		before := 0
+		for round := range rounds {
+			p := tr.pelmill("compress", tr.flags("compress")...)
+			faults.Until(t, limit, "results", func() bool {
+				return !p.Running() || faults.Whole(t, tr.to, vq(t)) > before
+			})
+			time.Sleep(rand.N(50 * time.Millisecond))
+			if !p.Running() {
+				t.Fatalf("round %d: the run ended before the signal; the job is too small", round)
+			}
+			p.Signal(signal)
+			if got := p.Wait(t, limit); got != code {
+				t.Errorf("round %d: exit code %d, want %d", round, got, code)
+			}
+			n := faults.Whole(t, tr.to, vq(t))
+			if n < before || n == len(tr.sources) {
+				t.Errorf("round %d: %d results after %d before", round, n, before)
+			}
+			before = n
+		}
+		if got := tr.pelmill("compress", tr.flags("compress")...).Wait(t, limit); got != 0 {
+			t.Errorf("last run: exit code %d, want 0", got)
+		}
+		tr.check(tr.job())
+		if got := tr.pelmill("compress", tr.flags("compress")...).Wait(t, limit); got != 0 {
+			t.Errorf("one more run: exit code %d, want 0: everything was done before", got)
+		}
+	}
+}

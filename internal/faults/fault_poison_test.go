@@ -1,0 +1,87 @@
+package faults_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/pelmill/pelmill/internal/faults"
+	"github.com/pelmill/pelmill/jobs"
+)
+
+func poisonImages(t *testing.T) {
+	tr := inFolders(t, append(faults.Pictures(6, 228, 64), faults.Poison(6, 12)...))
+	tr.extra = []string{"--chunk-objects", "20"}
+	if code := tr.pelmill("compress", tr.flags("compress")...).Wait(t, limit); code != 3 {
+		t.Errorf("exit code %d, want 3: finished with rejected objects", code)
+	}
+	tr.check(tr.job())
+}
+
+// odd makes a picture that the faultworker's codec answers with a fault.
+func odd(i, width int, class string) (faults.Source, string) {
+	s := faults.Picture(uint64(i), fmt.Sprintf("b/%05d-odd.png", i), width, 40)
+	s.Want = []jobs.Outcome{jobs.FailedOut}
+	return s, class
+}
+
+// classes waits for the end of a job and looks at the classes of the pictures that made the codec fail.
+func (tr *trial) classes(id string, want map[string]string) {
+	tr.t.Helper()
+	f := tr.ended(id)
+	for key, class := range want {
+		if got := f.Results[key].Class; got != class {
+			tr.t.Errorf("%s: class %q, want %q", key, got, class)
+		}
+	}
+}
+
+func panickingCodec(t *testing.T) {
+	sources, want := faults.Pictures(7, 60, 64), map[string]string{}
+	for i := range 3 {
+		s, class := odd(20*i+7, 33, jobs.ClassCodec)
+		sources, want[s.Key] = append(sources, s), class
+	}
+	tr := inFolders(t, sources).withRedis()
+	tr.extra = []string{"--chunk-objects", "15"}
+	id := tr.submit()
+	tr.scheduler()
+	w := tr.faultWorker()
+	tr.classes(id, want)
+	if !w.Running() {
+		t.Error("the worker ended; a panic of a codec should only cost the picture")
+	}
+}
+
+func deafCodec(t *testing.T) {
+	sources, want := faults.Pictures(8, 60, 64), map[string]string{}
+	for i := range 2 {
+		s, class := odd(30*i+7, 34, jobs.ClassTimeout)
+		sources, want[s.Key] = append(sources, s), class
+	}
+	tr := inFolders(t, sources).withRedis()
+	tr.extra = []string{"--chunk-objects", "15"}
+	id := tr.submit()
+	tr.scheduler()
+	w := tr.faultWorker("-timeout", "1s", "-sleep", "4s")
+	tr.classes(id, want)
+	if !w.Running() {
+		t.Error("the worker ended; 99 would mean more pictures at once than it has encoders")
+	}
+}
+
+// killingCodec has a picture that ends the worker's process. Something starts it again, as a supervisor would.
+func killingCodec(t *testing.T) {
+	s, class := odd(37, 35, jobs.ClassCrash)
+	tr := inFolders(t, append(faults.Pictures(9, 60, 64), s)).withRedis()
+	tr.extra = []string{"--chunk-objects", "30"}
+	id := tr.submit()
+	tr.scheduler()
+	w := tr.faultWorker()
+	faults.Until(t, limit, "the report", func() bool {
+		if !w.Running() {
+			w = tr.faultWorker()
+		}
+		return tr.count(jobs.ReportKey(id)) == 1
+	})
+	tr.classes(id, map[string]string{s.Key: class})
+}
