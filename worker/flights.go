@@ -38,6 +38,7 @@ type boarding struct {
 const (
 	flightCall = 2 * time.Second // longest round trip
 	flightRest = 5 * time.Second // pause after one failed
+	flightEnds = 32              // objects taken back at once
 )
 
 func newFlights(w *Worker, t jobs.Task) *flights {
@@ -149,7 +150,12 @@ func (f *flights) turn() {
 	for _, b := range now {
 		close(b.let)
 	}
-	f.takeBack()
+	f.mu.Lock()
+	many := len(f.ended) >= flightEnds
+	f.mu.Unlock()
+	if many {
+		f.takeBack()
+	}
 }
 
 // begin announces objects. Without Redis they are let in unannounced: its loss

@@ -59,6 +59,9 @@ func (w *Worker) unready(ctx context.Context) []string {
 	if n := w.stuck.Load(); n > 0 {
 		reasons = append(reasons, fmt.Sprintf("%d of %d encoders are held by a codec that does not end", n, w.opts.CPU))
 	}
+	if trouble := w.trouble.Load(); trouble != nil {
+		reasons = append(reasons, *trouble)
+	}
 	if w.conn != nil {
 		ctx, cancel := context.WithTimeout(ctx, readyTime)
 		defer cancel()

@@ -66,7 +66,11 @@ func (m *metrics) stage(name string) prometheus.Observer { return m.stages[name]
 
 // result counts a record.
 func (m *metrics) result(r *jobs.Result) {
-	m.objects.WithLabelValues(r.Codec, "encode", r.Device, string(r.Outcome)).Inc()
+	device := r.Device
+	if device == "" {
+		device = "none" // it did not come so far
+	}
+	m.objects.WithLabelValues(r.Codec, "encode", device, string(r.Outcome)).Inc()
 	var c jobs.Counts
 	c.Add(r)
 	m.bytes.WithLabelValues("in").Add(float64(c.BytesIn))

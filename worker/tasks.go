@@ -41,6 +41,14 @@ const rememberedJobs = 64
 // maxSpec bounds a specification, which is a few hundred bytes.
 const maxSpec = 1 << 20
 
+// strayAttempts is how often a task is tried whose job does not exist. The queue
+// may deliver a finished task once more when the job is gone; and where the job
+// is only not yet registered again, the scheduler feeds the chunk once more.
+const strayAttempts = 4
+
+// errNoJob means that a job is not registered or has no specification.
+var errNoJob = errors.New("there is no such job")
+
 // handle is the queue's handler.
 func (w *Worker) handle(ctx context.Context, t jobs.Task, attempt int) error {
 	log := w.log.With("job", t.Job, "chunk", t.Index)
@@ -50,10 +58,17 @@ func (w *Worker) handle(ctx context.Context, t jobs.Task, attempt int) error {
 	}
 	switch {
 	case err == nil:
+		w.trouble.Store(nil)
 		return nil
 	case errors.Is(err, queue.ErrHandBack) || ctx.Err() != nil:
 		log.Info("chunk handed back")
 		return queue.ErrHandBack
+	case errors.Is(err, errNoJob) && attempt >= strayAttempts:
+		log.Warn("chunk of an unknown job dropped", "error", err)
+		return nil
+	case storage.Unreachable(err):
+		text := err.Error()
+		w.trouble.Store(&text)
 	}
 	log.Warn("chunk failed and will be tried again", "attempt", attempt, "error", err)
 	return err
@@ -72,13 +87,16 @@ func (w *Worker) job(ctx context.Context, id string) (*known, error) {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
 	if url == "" {
-		return nil, fmt.Errorf("worker: job %s: no target is registered", id)
+		return nil, fmt.Errorf("worker: job %s: %w: no target is registered", id, errNoJob)
 	}
 	target, err := w.buckets.Open(ctx, url)
 	if err != nil {
 		return nil, fmt.Errorf("worker: job %s: %w", id, err)
 	}
 	got, err := storage.Get(ctx, target, jobs.SpecKey(id), maxSpec, nil)
+	if storage.IsNotExist(err) {
+		return nil, fmt.Errorf("worker: job %s: %w: %w", id, errNoJob, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("worker: job %s: %w", id, err)
 	}

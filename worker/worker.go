@@ -60,13 +60,15 @@ type Worker struct {
 	pictures *semaphore.Weighted // bytes of pictures and of work on them
 	fileMax  int64
 	picMax   int64
-	timeout  *fault // of a picture that took too long
+	timeout  *fault        // of a picture that took too long
+	patience time.Duration // with all encoders stuck
 
 	age      atomic.Int64 // of chunks: lower is older
 	stuck    atomic.Int64 // calls that ignore the end of their context
 	tested   atomic.Bool
 	draining atomic.Bool
-	reported sync.Mutex // held while OnResult runs
+	trouble  atomic.Pointer[string] // storage that could not be reached, until a chunk succeeds
+	reported sync.Mutex             // held while OnResult runs
 	metrics  *metrics
 	address  string // of the listener
 	tasks    tasks
@@ -107,6 +109,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	w.picMax = o.Memory - w.fileMax
 	w.files = semaphore.NewWeighted(w.fileMax)
 	w.pictures = semaphore.NewWeighted(w.picMax)
+	w.patience = o.ObjectTimeout + time.Minute
 	w.timeout = faultf(jobs.FailedOut, jobs.ClassTimeout, "the codec did not end within %s", o.ObjectTimeout)
 	w.metrics = newMetrics(w)
 	w.tasks.assets = newAssets()
@@ -192,7 +195,7 @@ func (w *Worker) watch(ctx context.Context) error {
 			case since.IsZero():
 				since = now
 				w.log.Error("every encoder is held by a codec that does not end", "encoders", w.opts.CPU)
-			case now.Sub(since) > w.opts.ObjectTimeout+time.Minute:
+			case now.Sub(since) > w.patience:
 				return fmt.Errorf("worker: %w", ErrStuck)
 			}
 		}

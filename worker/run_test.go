@@ -1,0 +1,89 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// When a codec that ignores its context holds every encoder, the objects that are
+// lost have their record, and the process asks to be replaced.
+func TestStuckWorkerEnds(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	c := misbehaving(release)
+	j := newJob(t, "mem://source", "mem://target", c, nil).queued()
+	j.put("deaf.png", png(t, photo(1, deaf, 9, 3)))
+	j.photos(3, 8).plan()
+	if err := j.conn.Enqueue(j.ctx, 0, j.tasks[0]); err != nil {
+		t.Fatal(err)
+	}
+	w := j.worker(Options{CPU: 1, ObjectTimeout: 50 * time.Millisecond, Grace: time.Nanosecond}, c)
+	w.patience = time.Nanosecond
+	if err := w.Run(j.ctx); !errors.Is(err, ErrStuck) {
+		t.Errorf("%v, want %v", err, ErrStuck)
+	}
+	j.noFlights()
+	if counts := j.run(j.worker(Options{}, c)); counts.Failed != 1 || counts.Compressed != 3 {
+		t.Errorf("the next worker: %+v, want 1 failed and 3 compressed", counts)
+	}
+	if r := j.results()["deaf.png"]; r.Class != jobs.ClassTimeout {
+		t.Errorf("%+v, want a timeout", r)
+	}
+}
+
+// Without Redis the objects are done all the same, and their shard is stored.
+func TestRedisGoesAway(t *testing.T) {
+	var j *job
+	var n atomic.Int64
+	c := &fake{encode: func(context.Context, *gpu.Device, *raster.Image) ([]byte, error, bool) {
+		if n.Add(1) == 3 {
+			j.conn.Close()
+		}
+		return nil, nil, false
+	}}
+	j = newJob(t, "mem://source", "mem://target", c, nil).queued()
+	j.photos(60, 8).plan()
+	ctx, cancel := context.WithCancel(j.ctx)
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil {
+			if ok, _ := j.target.Exists(ctx, jobs.ResultKey(j.spec.ID, 0)); ok {
+				cancel() // as the queue does when the lease is lost
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	w := j.worker(Options{CPU: 2}, c)
+	if err := w.Chunk(ctx, j.spec, j.source, j.target, j.tasks[0], 1); err == nil {
+		t.Error("a chunk that could not be committed is called done")
+	}
+	if got := j.results(); len(got) != 60 {
+		t.Errorf("%d records, want 60", len(got))
+	}
+}
+
+// Tasks whose job is gone do not stay in the queue for ever.
+func TestTaskOfAnUnknownJob(t *testing.T) {
+	j := newJob(t, "mem://source", "mem://target", &fake{}, nil).queued()
+	w := j.worker(Options{}, &fake{})
+	task := jobs.Task{Job: "20260102-030405-abcd"}
+	if err := w.handle(j.ctx, task, 1); !errors.Is(err, errNoJob) {
+		t.Errorf("first attempt: %v, want %v", err, errNoJob)
+	}
+	if err := w.handle(j.ctx, task, strayAttempts); err != nil {
+		t.Errorf("last attempt: %v, want that it is dropped", err)
+	}
+	if err := j.conn.Register(j.ctx, task.Job, j.target.URL); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.handle(j.ctx, task, 1); !errors.Is(err, errNoJob) {
+		t.Errorf("without specification: %v, want %v", err, errNoJob)
+	}
+}
