@@ -132,7 +132,7 @@ func encodeBook(e *rangeEncoder, b *codebook) {
 func decodeBook(d *rangeDecoder, s shape, n int) (*codebook, error) {
 	m := newBookModel()
 	k := s.k()
-	b := &codebook{s, make([]byte, n*k)}
+	b := &codebook{shape: s, words: make([]byte, n*k)}
 	last := 0
 	for i := range n {
 		total := last + m.step.decode(d)

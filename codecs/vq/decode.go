@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -17,13 +18,46 @@ import (
 func (Codec) Decode(ctx context.Context, dev *gpu.Device, batch [][]byte, assets codec.Assets) []codec.Decoded {
 	out := make([]codec.Decoded, len(batch))
 	crew := newCrew()
+	shared := &sharedBooks{assets: assets, known: make(map[string]*bookPair)}
 	crew.each(len(batch), func(i int) {
-		out[i].Image, out[i].Err = decode(ctx, crew, batch[i], assets)
+		out[i].Image, out[i].Err = decode(ctx, crew, batch[i], shared)
 	})
 	return out
 }
 
-func decode(ctx context.Context, c *crew, data []byte, assets codec.Assets) (*raster.Image, error) {
+// sharedBooks are the shared codebooks of a batch, each read once.
+type sharedBooks struct {
+	assets codec.Assets
+
+	mu    sync.Mutex
+	known map[string]*bookPair
+}
+
+func (s *sharedBooks) get(ctx context.Context, hash string) (*bookPair, error) {
+	if s.assets == nil {
+		return nil, fmt.Errorf("vq: the file needs the shared codebook sha256:%s", hash)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.known[hash]; b != nil {
+		return b, nil
+	}
+	data, err := s.assets(ctx, hash)
+	if err != nil {
+		return nil, fmt.Errorf("vq: shared codebook sha256:%s: %w", hash, err)
+	}
+	if got := assetHash(data); got != hash {
+		return nil, fmt.Errorf("vq: shared codebook: has sha256 %s, want %s", got, hash)
+	}
+	b, err := parseAsset(data)
+	if err != nil {
+		return nil, err
+	}
+	s.known[hash] = b
+	return b, nil
+}
+
+func decode(ctx context.Context, c *crew, data []byte, shared *sharedBooks) (*raster.Image, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -35,7 +69,7 @@ func decode(ctx context.Context, c *crew, data []byte, assets codec.Assets) (*ra
 	if err != nil {
 		return nil, err
 	}
-	books, err := h.books(ctx, section, assets)
+	books, err := h.books(ctx, section, shared)
 	if err != nil {
 		return nil, err
 	}
@@ -81,26 +115,16 @@ func (h *header) sections(data []byte) (book, index []byte, err error) {
 }
 
 // books reads the file's codebooks or gets the shared ones.
-func (h *header) books(ctx context.Context, section []byte, assets codec.Assets) (*bookPair, error) {
+func (h *header) books(ctx context.Context, section []byte, shared *sharedBooks) (*bookPair, error) {
 	if !h.shared() {
 		return decodeBooks(section, h.block, h.n, h.chroma)
 	}
-	if assets == nil {
-		return nil, fmt.Errorf("vq: the file needs the shared codebook sha256:%s", h.codebook)
-	}
-	data, err := assets(ctx, h.codebook)
-	if err != nil {
-		return nil, fmt.Errorf("vq: shared codebook sha256:%s: %w", h.codebook, err)
-	}
-	if got := assetHash(data); got != h.codebook {
-		return nil, fmt.Errorf("vq: shared codebook: has sha256 %s, want %s", got, h.codebook)
-	}
-	b, err := parseAsset(data)
+	b, err := shared.get(ctx, h.codebook)
 	if err != nil {
 		return nil, err
 	}
 	if !h.colour() {
-		b.chroma = nil
+		b = &bookPair{luma: b.luma}
 	}
 	if b.luma.shape != h.block || b.luma.n() != h.n || h.colour() && (b.chroma == nil || b.chroma.n() != h.chroma) {
 		return nil, codec.Malformedf("vq: the shared codebook does not fit the file's header")
@@ -150,14 +174,14 @@ func decodeTables(ctx context.Context, c *crew, h *header, books *bookPair, in [
 	if len(body) > 0 {
 		return nil, codec.Malformedf("vq: %d bytes after the index table", len(body))
 	}
-	rankers := newRankers(c, books)
+	book := books.list()
 	var damaged atomic.Bool
 	c.each(len(list), func(i int) {
 		p := list[i]
 		if ctx.Err() != nil || damaged.Load() {
 			return
 		}
-		if !decodeSegment(coded[i], p.table, p.grid.cols, p.segment, rankers[p.book]) {
+		if !decodeSegment(coded[i], p.table, p.grid.cols, p.segment, book[p.book].ranker(c)) {
 			damaged.Store(true)
 		}
 	})

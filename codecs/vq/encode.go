@@ -205,11 +205,11 @@ func encodeTables(ctx context.Context, c *crew, h *header, books *bookPair, tabl
 		}
 		return out, nil
 	}
-	rankers := newRankers(c, books)
+	book := books.list()
 	coded := make([][]byte, len(list))
 	c.each(len(list), func(i int) {
 		if p := list[i]; ctx.Err() == nil {
-			coded[i] = encodeSegment(p.table, p.grid.cols, p.segment, rankers[p.book])
+			coded[i] = encodeSegment(p.table, p.grid.cols, p.segment, book[p.book].ranker(c))
 		}
 	})
 	if err := ctx.Err(); err != nil {
@@ -222,17 +222,10 @@ func encodeTables(ctx context.Context, c *crew, h *header, books *bookPair, tabl
 	return append(out, bytes.Join(coded, nil)...), nil
 }
 
-func newRankers(c *crew, books *bookPair) []*ranker {
-	var r []*ranker
-	for _, b := range books.list() {
-		r = append(r, newRanker(c, b))
-	}
-	return r
-}
-
 // Train makes a codebook file from the blocks of all pictures of the sample that
-// the codec takes, at most [trainBlocks] per codeword and of every picture a share
-// by its size. It has a chroma codebook if there is an RGB picture among them.
+// the codec takes; of a very large picture it uses no more blocks than training
+// looks at in all, 256 for each codeword. The file has a chroma codebook if there is
+// an RGB picture among them.
 func (c Codec) Train(ctx context.Context, dev *gpu.Device, pictures []*raster.Image, opts codec.Options) ([]byte, error) {
 	if opts == nil {
 		opts, _ = c.Options(nil)
@@ -252,8 +245,10 @@ func (c Codec) Train(ctx context.Context, dev *gpu.Device, pictures []*raster.Im
 			refused = err
 			continue
 		}
-		l, o := cutPicture(crew, m, newHeader(m, o))
-		luma, chroma = append(luma, l...), append(chroma, o...)
+		l, ch := cutPicture(crew, m, newHeader(m, o))
+		k := o.block.k()
+		luma = append(luma, sample(newVectors(crew, k, l), o.n*trainBlocks).samples...)
+		chroma = append(chroma, sample(newVectors(crew, k, ch), o.chroma*trainBlocks).samples...)
 	}
 	if luma == nil {
 		return nil, fmt.Errorf("vq: train: no picture to train on: %w", refused)
@@ -263,7 +258,7 @@ func (c Codec) Train(ctx context.Context, dev *gpu.Device, pictures []*raster.Im
 	if books.luma, err = train(ctx, crew, newVectors(crew, o.block.k(), luma), o.block, o.n, o.start, o.passes); err != nil {
 		return nil, err
 	}
-	if chroma != nil {
+	if len(chroma) > 0 {
 		if books.chroma, err = train(ctx, crew, newVectors(crew, o.block.k(), chroma), o.block, o.chroma, o.start, o.passes); err != nil {
 			return nil, err
 		}

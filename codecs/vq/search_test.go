@@ -45,7 +45,7 @@ func TestSearchIsExact(t *testing.T) {
 	for name, s := range shapes {
 		for _, n := range []int{1, 2, 7, 8, 9, 15, 16, 17, 100, 256, 1023, 1024, 1025, 4096} {
 			r := rand.New(rand.NewPCG(uint64(n), uint64(s.k())))
-			book := &codebook{s, testVectors(r, s.k(), n)}
+			book := &codebook{shape: s, words: testVectors(r, s.k(), n)}
 			copy(book.word(n-1), book.word(r.IntN(n))) // a tie
 			m := 1 + r.IntN(80)
 			if n == 256 {
@@ -79,7 +79,7 @@ func FuzzSearch(f *testing.F) {
 		if len(data) < words+s.k() {
 			return
 		}
-		book := &codebook{s, data[:words]}
+		book := &codebook{shape: s, words: data[:words]}
 		rest := data[words:]
 		samples := rest[:len(rest)/s.k()*s.k()]
 		if len(samples) > blocksAtOnce*s.k() {

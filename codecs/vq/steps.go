@@ -1,5 +1,7 @@
 package vq
 
+import "sync"
+
 // The steps of the codec, in the order in which they run. encode.go and
 // decode.go hold the control flow; steps_cpu.go holds the steps in Go, each a
 // function on plain arrays of integers, so that another device can take over any
@@ -98,6 +100,16 @@ func (v vectors) part(lo, hi int) vectors {
 type codebook struct {
 	shape
 	words []byte // N x K
+
+	once sync.Once
+	side *ranker // of a finished codebook, made when it is first needed
+}
+
+// ranker returns the side-match order of a finished codebook. A shared codebook
+// makes it once for all pictures.
+func (b *codebook) ranker(c *crew) *ranker {
+	b.once.Do(func() { b.side = newRanker(c, b) })
+	return b.side
 }
 
 func (b *codebook) n() int { return len(b.words) / b.k() }

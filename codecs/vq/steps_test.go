@@ -105,7 +105,7 @@ func TestBlocksAndExpand(t *testing.T) {
 				table[i] = uint16(i)
 			}
 			back := newPlane(w, h)
-			expand(c, table, &codebook{s, out}, back)
+			expand(c, table, &codebook{shape: s, words: out}, back)
 			if !bytes.Equal(back.pix, m.Pix) {
 				t.Fatalf("%s, %v: expand does not undo blocks", name, size)
 			}
@@ -152,7 +152,7 @@ func TestRanks(t *testing.T) {
 	c := newCrew()
 	for name, s := range shapes {
 		r := rand.New(rand.NewPCG(7, uint64(s.k())))
-		book := &codebook{s, testVectors(r, s.k(), 40)}
+		book := &codebook{shape: s, words: testVectors(r, s.k(), 40)}
 		var words [][]byte
 		for i := range 40 {
 			words = append(words, book.word(i))

@@ -195,7 +195,7 @@ func nearest(c *crew, book *codebook, t *cells) (partner []int, cost []uint64) {
 		for i, s := range sides {
 			other := sides[1-i]
 			keys := make([]key, len(s.list))
-			search(c, s.words, &codebook{book.shape, other.words.samples}, keys)
+			search(c, s.words, &codebook{shape: book.shape, words: other.words.samples}, keys)
 			for j, k := range keys {
 				x := s.list[j]
 				best[x] = min(best[x], makeKey(k.distance(), other.list[k.index()]))
@@ -295,7 +295,7 @@ const cutPasses = 2
 // two passes of Lloyd's algorithm after every doubling.
 func split(ctx context.Context, c *crew, b vectors, s shape, n int) (*codebook, error) {
 	k := s.k()
-	book := &codebook{s, make([]byte, k, n*k)}
+	book := &codebook{shape: s, words: make([]byte, k, n*k)}
 	keys := make([]key, b.m())
 	for {
 		if err := ctx.Err(); err != nil {
@@ -340,7 +340,7 @@ func seed(c *crew, b vectors, s shape, n int) *codebook {
 		near[i] = 1
 	}
 	r := rng(1)
-	book := &codebook{s, make([]byte, 0, n*b.k)}
+	book := &codebook{shape: s, words: make([]byte, 0, n*b.k)}
 	keys := make([]key, b.m())
 	var total uint64
 	for _, d := range near {
@@ -443,7 +443,7 @@ func finished(book *codebook) *codebook {
 		list[i] = book.word(i)
 	}
 	sort.Slice(list, func(a, b int) bool { return before(list[a], list[b]) })
-	out := &codebook{book.shape, make([]byte, 0, len(book.words))}
+	out := &codebook{shape: book.shape, words: make([]byte, 0, len(book.words))}
 	for i, w := range list {
 		if i == 0 || !bytes.Equal(w, list[i-1]) {
 			out.words = append(out.words, w...)
@@ -467,7 +467,7 @@ func used(book *codebook, keys []key) *codebook {
 	for _, k := range keys {
 		count[k.index()]++
 	}
-	out := &codebook{book.shape, make([]byte, 0, len(book.words))}
+	out := &codebook{shape: book.shape, words: make([]byte, 0, len(book.words))}
 	at := make([]int, n)
 	for i, c := range count {
 		if c > 0 {
