@@ -51,6 +51,9 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 				}
 				return p.follow(ctx, c, ref{spec.Target, spec.ID}, stats)
 			}
+			if err := c.readable(ctx, spec.Source); err != nil {
+				return err
+			}
 			l, err := p.startLocal(ctx, c, w, spec.Device, stats)
 			if err != nil {
 				return err

@@ -107,10 +107,15 @@ type filterFlags struct {
 }
 
 func (f *filterFlags) flags(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&f.include, "include", nil, "take only keys that match `PATTERN`, may be repeated; as in rclone, *.png matches in every folder, /a/*.png in one, and ** also passes /")
-	fs.StringArrayVar(&f.exclude, "exclude", nil, "leave out keys that match `PATTERN`, may be repeated")
+	f.patterns(fs)
 	fs.Var(&f.minSize, "min-size", "leave out smaller objects, in bytes or with K, M or G")
 	fs.Var(&f.maxSize, "max-size", "leave out larger objects, in bytes or with K, M or G")
+}
+
+// patterns adds the flags that look at keys only.
+func (f *filterFlags) patterns(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&f.include, "include", nil, "take only keys that match `PATTERN`, may be repeated; as in rclone, *.png matches in every folder, /a/*.png in one, and ** also passes /")
+	fs.StringArrayVar(&f.exclude, "exclude", nil, "leave out keys that match `PATTERN`, may be repeated")
 }
 
 // filter checks the patterns.

@@ -10,6 +10,7 @@ import (
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/storage"
 	"github.com/pelmill/pelmill/worker"
 )
 
@@ -31,6 +32,21 @@ type local struct {
 // localGrace is how long an interrupt waits for the pictures at work. What is
 // not done by then is done again later; nothing is half-written.
 const localGrace = 3 * time.Second
+
+// readable looks whether the source can be listed. A scheduler waits for a
+// source that is away; a command that somebody waits for says so at once.
+func (c *cluster) readable(ctx context.Context, source string) error {
+	b, err := c.buckets.Open(ctx, source)
+	if err != nil {
+		return err
+	}
+	enough := errors.New("enough")
+	err = storage.Walk(ctx, b, nil, func(storage.Page) error { return enough })
+	if errors.Is(err, enough) {
+		return nil
+	}
+	return err
+}
 
 // startLocal prepares to run jobs of c here. The caller stops it.
 func (p *program) startLocal(ctx context.Context, c *cluster, w *workerFlags, device string, stats time.Duration) (*local, error) {

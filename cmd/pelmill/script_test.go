@@ -7,9 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -35,6 +38,8 @@ func TestCluster(t *testing.T) {
 //	events type N               stdout has N lines of this type
 //	flip file offset            inverts one bit of a byte; negative offsets count from the end
 //	cut file bytes              shortens a file
+//	keep NAME type field        sets $NAME to the field of the last line of this type on stdout
+//	until regexp command args...   runs the command until its stdout matches
 //
 // $IMAGES is the folder with the project's small pictures.
 func transcripts(t *testing.T, dir, redis string) {
@@ -42,6 +47,7 @@ func transcripts(t *testing.T, dir, redis string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var database atomic.Int32 // each script has its own, so that schedulers and workers do not see each other's jobs
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
 		RequireExplicitExec: true,
@@ -49,7 +55,9 @@ func transcripts(t *testing.T, dir, redis string) {
 		UpdateScripts:       os.Getenv("PELMILL_UPDATE") != "",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("IMAGES", images)
-			env.Setenv("REDIS", redis)
+			if redis != "" {
+				env.Setenv("REDIS", fmt.Sprintf("%s%d", strings.TrimSuffix(redis, "0"), database.Add(1)))
+			}
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -58,6 +66,8 @@ func transcripts(t *testing.T, dir, redis string) {
 			"events": events,
 			"flip":   flip,
 			"cut":    cut,
+			"keep":   keep,
+			"until":  until,
 		},
 	})
 }
@@ -91,21 +101,51 @@ func objects(ts *testscript.TestScript) []map[string]any {
 	return all
 }
 
+// last is the last object of a type on stdout.
+func last(ts *testscript.TestScript, kind string) map[string]any {
+	var found map[string]any
+	for _, v := range objects(ts) {
+		if v["type"] == kind {
+			found = v
+		}
+	}
+	if found == nil {
+		ts.Fatalf("no %s on stdout", kind)
+	}
+	return found
+}
+
+func keep(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: keep NAME type field")
+	}
+	ts.Setenv(args[0], fmt.Sprint(last(ts, args[1])[args[2]]))
+}
+
+// patience is how long until waits.
+const patience = 30 * time.Second
+
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until regexp command args...")
+	}
+	want, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	for start := time.Now(); time.Since(start) < patience; time.Sleep(50 * time.Millisecond) {
+		if ts.Exec(args[1], args[2:]...) == nil && want.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+	}
+	ts.Fatalf("no match for %q within %v", args[0], patience)
+}
+
 func event(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args)%2 != 1 {
 		ts.Fatalf("usage: event type [field value]...")
 	}
-	var last map[string]any
-	for _, v := range objects(ts) {
-		if v["type"] == args[0] {
-			last = v
-		}
-	}
-	if last == nil {
-		ts.Fatalf("no %s on stdout", args[0])
-	}
+	found := last(ts, args[0])
 	for i := 1; i < len(args); i += 2 {
-		got, ok := last[args[i]]
+		got, ok := found[args[i]]
 		if !ok || fmt.Sprint(got) != args[i+1] {
 			ts.Fatalf("%s of %s is %v, want %s", args[i], args[0], got, args[i+1])
 		}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/storage"
+	"github.com/pelmill/pelmill/worker"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) decompress() *cobra.Command {
+	d := &decompression{p: p}
+	cmd := &cobra.Command{
+		Use:   "decompress SRC DST",
+		Short: "Turn compressed files into images again",
+		Long: `Decode every file of SRC that a codec wrote and write it to DST as an image: a/b.vq
+becomes a/b.png. Without --format it is PNG, TIFF for what PNG cannot hold, or NIfTI for
+volumes. Images that are there already with the same bytes are skipped, others are left
+alone unless --overwrite is given.
+
+` + exitHelp,
+		Example: "  pelmill decompress out back",
+		GroupID: groupData,
+		Args:    arguments(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return d.run(cmd.Context(), args[0], args[1])
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&d.format, "format", "", "`FORMAT` of the images: png, tiff, nii or pnm; default the one that fits")
+	flags.BoolVar(&d.overwrite, "overwrite", false, "replace what is in the way")
+	flags.BoolVar(&d.sniff, "sniff", false, "also read files without a codec's extension, and know them by their content")
+	flags.StringVar(&d.device, "device", "auto", "`DEVICE` that decodes: auto, cpu, cuda or cuda:N")
+	flags.IntVar(&d.encoders, "encoders", 0, "pictures decoded at once; 0 is one a core")
+	flags.Var(&d.memory, "memory", "memory for files, in bytes or with K, M or G; 0 is an eighth of the machine's")
+	d.filterFlags.patterns(flags)
+	statsFlag(cmd, &d.stats)
+	return cmd
+}
+
+// decompression is one run of the verb decompress.
+type decompression struct {
+	p *program
+	filterFlags
+	format           string
+	overwrite, sniff bool
+	device           string
+	encoders         int
+	memory           size
+	stats            time.Duration
+}
+
+var decompressFormats = map[string]bool{"": true, "png": true, "tiff": true, "nii": true, "pnm": true}
+
+func (d *decompression) run(ctx context.Context, source, target string) error {
+	if !decompressFormats[d.format] {
+		return usagef("--format %q: want png, tiff, nii or pnm", d.format)
+	}
+	filter, err := d.filter()
+	if err != nil {
+		return err
+	}
+	keep, err := scheduler.Matcher(filter)
+	if err != nil {
+		return err
+	}
+	if err := checkDevice(d.device); err != nil {
+		return err
+	}
+	device, err := gpu.Open(d.device)
+	if err != nil {
+		return err
+	}
+	buckets := storage.NewBuckets()
+	defer buckets.Close()
+	src, err := buckets.Open(ctx, source)
+	if err != nil {
+		return err
+	}
+	dst, err := buckets.Open(ctx, target)
+	if err != nil {
+		return err
+	}
+	shown := d.p.display(d.stats)
+	var mu sync.Mutex
+	var sum jobs.Counts
+	start := time.Now()
+	counts, err := worker.Decompress(ctx, src, dst, &worker.DecompressOptions{
+		Device: device, CPU: d.encoders, Memory: int64(d.memory), Format: d.format, Overwrite: d.overwrite, Sniff: d.sniff,
+		Filter: func(key string) bool { return keep(key, -1) },
+		OnResult: func(r jobs.Result) {
+			mu.Lock()
+			sum.Add(&r)
+			now := sum
+			mu.Unlock()
+			shown.object(r)
+			shown.update(snapshot{state: jobs.Running, counts: now})
+		},
+	})
+	shown.close()
+	var signal *interrupted
+	switch {
+	case errors.As(context.Cause(ctx), &signal):
+		return &exit{exitInterrupted, errors.New("interrupted; what is done is kept, and the same command does the rest")}
+	case err != nil:
+		return err
+	case counts.Objects == 0:
+		return nothingf("nothing to do: no file of a codec in %s", short(src.URL))
+	}
+	return d.end(counts, time.Since(start).Seconds(), device.Name())
+}
+
+// end prints the summary and gives the exit code.
+func (d *decompression) end(c jobs.Counts, seconds float64, device string) error {
+	switch {
+	case d.p.json:
+		if err := d.p.emit(summaryEvent{Type: "summary", State: jobs.Done, Counts: c, Saving: c.Saving(), Seconds: seconds, Device: device}); err != nil {
+			return err
+		}
+	case !d.p.quiet:
+		rows(d.p.stdout, append([][]string{
+			{"  files", countText(c.Objects)},
+			{"  decoded", countText(c.Compressed)},
+		}, d.rest(c, seconds, device)...))
+	}
+	return outcome(c)
+}
+
+func (d *decompression) rest(c jobs.Counts, seconds float64, device string) (table [][]string) {
+	for _, o := range []struct {
+		n    int64
+		name string
+	}{
+		{c.Skipped, "  skipped"}, {c.Unsupported, "  unsupported"}, {c.Rejected, "  rejected"}, {c.Failed, "  failed"},
+	} {
+		if o.n > 0 {
+			table = append(table, []string{o.name, countText(o.n)})
+		}
+	}
+	if c.BytesIn > 0 {
+		table = append(table, []string{"  size", fmt.Sprintf("%s to %s", bytesText(c.BytesIn), bytesText(c.BytesOut))})
+	}
+	return append(table, []string{"  time", timeText(c, seconds, []string{device})})
+}
