@@ -32,7 +32,7 @@ func BenchmarkPipeline(b *testing.B) {
 		for i := range 2000 {
 			writeFile(b, filepath.Join(dir, fmt.Sprintf("%04d.png", i)), png(b, photo(uint64(i), 256, 256, 3)))
 		}
-		benchPipeline(b, dir)
+		benchPipeline(b, dir, 2)
 	})
 	b.Run("48x768x512", func(b *testing.B) {
 		dir := b.TempDir()
@@ -52,7 +52,7 @@ func BenchmarkPipeline(b *testing.B) {
 			}
 			writeFile(b, filepath.Join(dir, fmt.Sprintf("%04d.png", i)), data)
 		}
-		benchPipeline(b, dir)
+		benchPipeline(b, dir, 3)
 	})
 }
 
@@ -63,11 +63,9 @@ func writeFile(b *testing.B, path string, data []byte) {
 	}
 }
 
-// rounds is how often each side runs, in turn, so that what else the machine does
-// meets both; the fastest counts.
-const rounds = 2
-
-func benchPipeline(b *testing.B, dir string) {
+// benchPipeline runs both sides in turn, so many rounds, so that what else the
+// machine does meets both; the fastest of each counts.
+func benchPipeline(b *testing.B, dir string, rounds int) {
 	cores := runtime.GOMAXPROCS(0)
 	for b.Loop() {
 		var loop, pipeline time.Duration
@@ -79,9 +77,8 @@ func benchPipeline(b *testing.B, dir string) {
 			j := newJob(b, dir, b.TempDir(), vq.Codec{}, func(s *jobs.Spec) { s.ChunkObjects = max(16, objects/(4*cores)) }).queued()
 			j.plan()
 			w := j.worker(Options{}, vq.Codec{})
-			start := time.Now()
-			counts := j.run(w)
-			pipeline = faster(pipeline, time.Since(start))
+			counts, d := j.timed(w)
+			pipeline = faster(pipeline, d)
 			if done := counts.Compressed + counts.Kept; done != int64(objects) {
 				b.Fatalf("%+v, want %d compressed or kept", counts, objects)
 			}

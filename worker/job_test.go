@@ -145,6 +145,14 @@ func (j *job) chunk(w *Worker, i int) error {
 // run serves the job until every chunk is committed.
 func (j *job) run(w *Worker) jobs.Counts {
 	j.t.Helper()
+	counts, _ := j.timed(w)
+	return counts
+}
+
+// timed is run, with the time from the worker's start to the last commit.
+func (j *job) timed(w *Worker) (jobs.Counts, time.Duration) {
+	j.t.Helper()
+	start := time.Now()
 	ctx, cancel := context.WithCancel(j.ctx)
 	var serving sync.WaitGroup
 	var err error
@@ -161,7 +169,8 @@ func (j *job) run(w *Worker) jobs.Counts {
 			j.t.Fatal(err)
 		}
 	}
-	return j.wait()
+	counts := j.wait()
+	return counts, time.Since(start)
 }
 
 // wait waits for all bits.
