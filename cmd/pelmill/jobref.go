@@ -13,7 +13,7 @@ import (
 )
 
 const jobRefHelp = `The job is named by its target and its id, by the target alone (the newest job
-there), or, with --redis, by its id alone.`
+there), or, while it has not ended and with --redis, by its id alone.`
 
 // cluster is what verbs about jobs need: the buckets and, where --redis is
 // given, the queue.
@@ -77,7 +77,7 @@ func (c *cluster) jobOf(ctx context.Context, args []string) (ref, error) {
 			return ref{}, err
 		}
 		if target == "" {
-			return ref{}, fmt.Errorf("job %s: not known to this Redis; name its target too", args[0])
+			return ref{}, fmt.Errorf("job %s: not known to this Redis, which forgets jobs that have ended; name its target too", args[0])
 		}
 		return ref{target, args[0]}, nil
 	}
