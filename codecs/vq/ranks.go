@@ -83,12 +83,12 @@ func (k *ranker) edges(table []uint16, cols, first, r, c int) (up, left []uint32
 	return up, left, activity
 }
 
-// rank is the place of codeword x in the order, that is, the number of lesser side
-// keys, and the least side key.
-func rank(up, left []uint32, x int) (place int, least uint32) {
+// rankGo counts the side keys that are less than mine and finds the least, the
+// greatest number there is for none. For codeword x and mine = up[x] + left[x], the
+// count is the place of x in the order (the function rank).
+func rankGo(up, left []uint32, mine uint32) (lesser int, least uint32) {
 	left = left[:len(up)]
-	mine := up[x] + left[x]
-	least = mine
+	least = ^uint32(0)
 	var n uint32
 	for i, u := range up {
 		s := u + left[i]
@@ -99,8 +99,9 @@ func rank(up, left []uint32, x int) (place int, least uint32) {
 	return int(n), least
 }
 
-// sideKeys writes all side keys to keys and returns the least.
-func sideKeys(up, left, keys []uint32) uint32 {
+// sideKeysGo writes all side keys to keys and returns the least, the greatest number
+// there is for none.
+func sideKeysGo(up, left, keys []uint32) uint32 {
 	left, keys = left[:len(up)], keys[:len(up)]
 	least := ^uint32(0)
 	for i, u := range up {
@@ -110,6 +111,19 @@ func sideKeys(up, left, keys []uint32) uint32 {
 	}
 	return least
 }
+
+// nextGo returns the least key that is not less than from: the one with the least
+// difference to it modulo 2^32. It returns from - 1 for no keys.
+func nextGo(keys []uint32, from uint32) uint32 {
+	step := ^uint32(0)
+	for _, s := range keys {
+		step = min(step, s-from)
+	}
+	return from + step
+}
+
+// inTurn is the place from which on a picker counts keys by classes.
+const inTurn = 32
 
 // picker finds the r-th least of many side keys. A count of keys by their leading
 // bits, four steps to an octave, shows which few of them can be the one.
@@ -129,8 +143,16 @@ func octave(s uint32) int {
 	return l<<2 | int(s>>((l-3)&31)&3)
 }
 
-// nth is the r-th least of p.keys, counted from 0. No two are equal.
+// nth is the r-th least of p.keys, counted from 0. No two are equal. The first few
+// are found one after the other.
 func (p *picker) nth(r int) uint32 {
+	if r < inTurn {
+		s := next(p.keys, 0)
+		for range r {
+			s = next(p.keys, s+1)
+		}
+		return s
+	}
 	clear(p.count[:])
 	for _, s := range p.keys {
 		p.count[octave(s)]++

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"sort"
+	"sync"
 )
 
 // The slow, obviously right versions that the steps are compared with: Algorithms 1
@@ -123,7 +124,7 @@ func refSquash(x int) int {
 	return t(i) + ((t(i+1) - t(i)) * (y & 63) >> 6)
 }
 
-var refStretch = func() []int {
+var refStretch = sync.OnceValue(func() []int {
 	t := make([]int, 4096)
 	for v := range t {
 		t[v] = 2047
@@ -135,7 +136,7 @@ var refStretch = func() []int {
 		}
 	}
 	return t
-}()
+})
 
 // mixed decodes a decision in four contexts.
 func (s *refStream) mixed(contexts [4]int, place int) int {
@@ -144,7 +145,7 @@ func (s *refStream) mixed(contexts [4]int, place int) int {
 	x := 0
 	for c, ctx := range contexts {
 		e[c] = s.estimate([4]int{c, ctx, place, 0})
-		odds[c] = refStretch[e[c].z>>4]
+		odds[c] = refStretch()[e[c].z>>4]
 		if _, ok := s.weights[[2]int{place, c}]; !ok {
 			s.weights[[2]int{place, c}] = 16384
 		}

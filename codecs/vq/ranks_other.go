@@ -1,0 +1,11 @@
+//go:build !amd64
+
+package vq
+
+func rank(up, left []uint32, x int) (place int, least uint32) {
+	return rankGo(up, left, up[x]+left[x])
+}
+
+func sideKeys(up, left, keys []uint32) uint32 { return sideKeysGo(up, left, keys) }
+
+func next(keys []uint32, from uint32) uint32 { return nextGo(keys, from) }
