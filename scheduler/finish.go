@@ -16,6 +16,7 @@ import (
 
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -103,9 +104,10 @@ type tally struct {
 	classes map[string]int64
 	stages  map[string]float64
 	devices map[string]bool
-	psnr    float64
-	ssim    float64
+	psnr    float64 // sum over differ
+	ssim    float64 // sum over lossy
 	lossy   int64
+	differ  int64  // of lossy, those whose picture is not identical: raster.Identical has no place in a mean
 	lines   []byte // all records
 	failed  []byte // those that failed or were rejected
 	uneven  bool   // the shard's header has other counts than its records
@@ -132,8 +134,11 @@ func (t *tally) add(line []byte) error {
 	}
 	if r.PSNR > 0 {
 		t.lossy++
-		t.psnr += r.PSNR
 		t.ssim += r.SSIM
+		if r.PSNR < raster.Identical {
+			t.differ++
+			t.psnr += r.PSNR
+		}
 	}
 	t.lines = append(append(t.lines, line...), '\n')
 	if r.Outcome == jobs.FailedOut || r.Outcome == jobs.Rejected {
@@ -154,7 +159,7 @@ func (t *tally) plus(o *tally) {
 	for k := range o.devices {
 		t.devices[k] = true
 	}
-	t.psnr, t.ssim, t.lossy = t.psnr+o.psnr, t.ssim+o.ssim, t.lossy+o.lossy
+	t.psnr, t.ssim, t.lossy, t.differ = t.psnr+o.psnr, t.ssim+o.ssim, t.lossy+o.lossy, t.differ+o.differ
 }
 
 // finish merges the shards, writes the report and takes the job out of Redis.
@@ -204,7 +209,10 @@ func (d *drive) finish(ctx context.Context, end ending) error {
 	report.Classes, report.Stages = sum.classes, sum.stages
 	report.Devices = slices.Sorted(maps.Keys(sum.devices))
 	if sum.lossy > 0 {
-		report.PSNR, report.SSIM = sum.psnr/float64(sum.lossy), sum.ssim/float64(sum.lossy)
+		report.PSNR, report.SSIM = raster.Identical, sum.ssim/float64(sum.lossy)
+	}
+	if sum.differ > 0 {
+		report.PSNR = sum.psnr / float64(sum.differ)
 	}
 	report.Finished = time.Now().UTC()
 	if !report.Started.IsZero() {
