@@ -21,7 +21,7 @@ func shift(c *crew, b vectors, keys []key, book *codebook, t *cells, bold, over 
 
 	members := groups(keys, t.count)
 	halves := make([]half, n)
-	c.each(n, func(i int) { halves[i] = cut(b, keys, members[i], book.word(i)) })
+	c.each(n, func(i int) { halves[i] = cut(b, keys, members[i], book.word(i), t.sum[i*k:][:k]) })
 	dear := sorted(n, func(i int) uint64 { return ^halves[i].gain })
 
 	touched := make([]bool, n)
@@ -145,8 +145,9 @@ type half struct {
 }
 
 // cut divides the blocks of a cell by two means. The start is the block that was
-// farthest from the codeword, the first of several, and its mirror image.
-func cut(b vectors, keys []key, members []int32, word []byte) half {
+// farthest from the codeword, the first of several, and its mirror image. total are
+// the sums of the samples of all blocks of the cell.
+func cut(b vectors, keys []key, members []int32, word []byte, total []uint64) half {
 	k := b.k
 	far, most := 0, uint32(0)
 	for _, m := range members {
@@ -161,45 +162,48 @@ func cut(b vectors, keys []key, members []int32, word []byte) half {
 	for j := range k {
 		h.b[j] = clip(2*int(word[j]) - int(h.a[j]))
 	}
-	sums := make([]uint32, 2*k)
-	way := make([]int32, k)
+	sums := make([]uint32, k) // of the blocks nearer to b
+	way := make([]int16, k)
 	for range cutPasses {
 		clear(sums)
 		// Block x is nearer to b than to a where 2 x.(b - a) > |b|^2 - |a|^2.
 		limit := int32(norm(h.b)) - int32(norm(h.a))
 		for j := range way {
-			way[j] = 2 * (int32(h.b[j]) - int32(h.a[j]))
+			way[j] = 2 * (int16(h.b[j]) - int16(h.a[j]))
 		}
-		var na, nb uint32
-		for _, m := range members {
-			x := b.at(int(m))
-			to := sums[:k]
-			if dot(x, way) > limit {
-				to = sums[k:]
-				nb++
-			} else {
-				na++
-			}
-			for j, v := range x {
-				to[j] += uint32(v)
-			}
-		}
+		nb := sumBeyond(b, members, way, limit, sums)
+		na := uint32(len(members)) - nb
 		if na == 0 || nb == 0 {
 			return half{}
 		}
-		for j := range k {
-			h.a[j], h.b[j] = mean(uint64(sums[j]), na), mean(uint64(sums[k+j]), nb)
+		for j, s := range sums {
+			h.a[j], h.b[j] = mean(total[j]-uint64(s), na), mean(uint64(s), nb)
 		}
 		h.gain = ward(na, nb, distance(h.a, h.b, 1<<30))
 	}
 	return h
 }
 
-func dot(x []byte, w []int32) int32 {
+// sumBeyondGo adds up those of the members x of b for which x.way > limit, and counts
+// them.
+func sumBeyondGo(b vectors, members []int32, way []int16, limit int32, sums []uint32) (count uint32) {
+	for _, m := range members {
+		x := b.at(int(m))
+		if dot(x, way) > limit {
+			count++
+			for j, v := range x {
+				sums[j] += uint32(v)
+			}
+		}
+	}
+	return count
+}
+
+func dot(x []byte, w []int16) int32 {
 	w = w[:len(x)]
 	var s int32
 	for i, v := range x {
-		s += int32(v) * w[i]
+		s += int32(v) * int32(w[i])
 	}
 	return s
 }

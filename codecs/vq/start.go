@@ -26,7 +26,7 @@ func split(ctx context.Context, c *crew, b vectors, s shape, n int) (*codebook, 
 		}
 		members := groups(keys, t.count)
 		halves := make([]half, now)
-		c.each(now, func(i int) { halves[i] = cut(b, keys, members[i], book.word(i)) })
+		c.each(now, func(i int) { halves[i] = cut(b, keys, members[i], book.word(i), t.sum[i*k:][:k]) })
 		order := sorted(now, func(i int) uint64 { return ^halves[i].gain })
 		for _, i := range order[:min(now, n-now)] {
 			h := halves[i]

@@ -216,6 +216,34 @@ func TestRankKernels(t *testing.T) {
 	}
 }
 
+func TestSumBeyond(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 16))
+	c := newCrew()
+	for _, k := range []int{4, 8, 16, 64} {
+		b := newVectors(c, k, testVectors(r, k, 300))
+		way := make([]int16, k)
+		for trial := range 300 {
+			for i := range way {
+				way[i] = int16(2 * (r.IntN(511) - 255))
+			}
+			members := make([]int32, r.IntN(20))
+			for i := range members {
+				members[i] = int32(r.IntN(300))
+			}
+			limit := int32(r.IntN(100000) - 50000)
+			if len(members) > 0 && trial%2 == 0 {
+				limit = dot(b.at(int(members[0])), way) // exactly there is not beyond
+			}
+			got, want := make([]uint32, k), make([]uint32, k)
+			got[0], want[0] = 7, 7
+			n, m := sumBeyond(b, members, way, limit, got), sumBeyondGo(b, members, way, limit, want)
+			if n != m || !slices.Equal(got, want) {
+				t.Fatalf("k=%d: %d blocks with sums %v, want %d with %v", k, n, got, m, want)
+			}
+		}
+	}
+}
+
 func TestRawTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	for _, n := range []int{1, 2, 3, 128, 200, 256, 257, 4096} {
