@@ -26,6 +26,12 @@ func TestIDsSortByTimeAndAreValid(t *testing.T) {
 			t.Errorf("%q is not valid", id)
 		}
 	}
+	for ms := range 999 {
+		at := time.Date(2026, 1, 2, 3, 4, 5, ms*1e6, time.UTC)
+		if a, b := NewID(at), NewID(at.Add(time.Millisecond)); a >= b || !ValidID(a) {
+			t.Fatalf("%q, a millisecond later %q: want them in order", a, b)
+		}
+	}
 	for _, id := range []string{"", "x", "20260102-030405-AAAA", "20260102-030405-aaaa/..", "../../etc/passwd"} {
 		if ValidID(id) {
 			t.Errorf("%q is valid", id)
