@@ -150,6 +150,9 @@ func parseHeader(data []byte) (*header, error) {
 	if h.shared() != (h.codebook != "") || h.shared() && h.bookSize != 0 {
 		return nil, codec.Malformedf("vq: codebook both in the file and shared, or neither")
 	}
+	if err := h.checkCodewords(); err != nil {
+		return nil, err
+	}
 	left := int64(len(data)) - int64(h.sectionsStart) - 8
 	if left < 0 || tableSize > uint64(left) || bookSize+int64(tableSize) != left {
 		return nil, codec.Malformedf("vq: sections of %d and %d bytes in a file of %d", bookSize, tableSize, len(data))
@@ -159,6 +162,24 @@ func parseHeader(data []byte) (*header, error) {
 		return nil, codec.Malformedf("vq: index table of %d bytes, at least %d for this picture", h.tableSize, least)
 	}
 	return h, nil
+}
+
+// checkCodewords limits a picture's own codebooks to the number of its blocks, which
+// is what bounds the memory that a small file can ask for.
+func (h *header) checkCodewords() error {
+	if h.shared() {
+		return nil
+	}
+	for i, s := range h.planeSizes() {
+		blocks := int64(h.block.grid(s[0], s[1]).blocks()) * int64(h.d)
+		if i > 0 {
+			blocks *= 2 // Co and Cg
+		}
+		if n := h.codewords(i); int64(n) > blocks {
+			return codec.Malformedf("vq: %d codewords for %d blocks", n, blocks)
+		}
+	}
+	return nil
 }
 
 // overSamples reports whether a shape exceeds maxSamples; each side is at most
