@@ -140,7 +140,7 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 		return p.folder.put(ctx, jobs.ChunksKey(p.spec.ID, part), data, false)
 	}
 	line := int64(-1)
-	err = p.all(ctx, func(e jobs.Entry) error {
+	err = p.rest(ctx, plan, func(e jobs.Entry) error {
 		if line++; found.done.has(line) {
 			return nil
 		}
@@ -156,7 +156,7 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 	if err != nil {
 		return jobs.Plan{}, err
 	}
-	if line+1 != plan.Objects {
+	if line+1 != plan.Objects && plan.Objects > plan.Skipped {
 		return jobs.Plan{}, fmt.Errorf("scheduler: the manifest of job %s has %d entries, want %d", p.spec.ID, line+1, plan.Objects)
 	}
 	plan.Chunks = append(plan.Chunks, c.chunks...)
@@ -170,6 +170,14 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 		err = errPlanned
 	}
 	return plan, err
+}
+
+// rest gives all entries, unless none of them is to do.
+func (p *planning) rest(ctx context.Context, plan jobs.Plan, fn func(jobs.Entry) error) error {
+	if plan.Objects == plan.Skipped {
+		return nil
+	}
+	return p.all(ctx, fn)
 }
 
 // errPlanned ends a plan whose job has one already.

@@ -15,7 +15,7 @@ import (
 const (
 	firstDelay = time.Second // after an error, doubled up to mostDelay
 	mostDelay  = time.Minute
-	hearEvery  = 2 * time.Second // control.json is read, or every two ticks if that is shorter
+	hearEvery  = 2 * time.Second // control.json is read, or every ten ticks if that is shorter
 )
 
 // drive is one job under this scheduler's lead.
@@ -119,7 +119,7 @@ func passing(err error) bool {
 
 // hear reads control.json, unless it was read a moment ago.
 func (d *drive) hear(ctx context.Context, now bool) error {
-	if !now && time.Since(d.heard) < min(hearEvery, 2*d.s.opts.Tick) {
+	if !now && time.Since(d.heard) < min(hearEvery, 10*d.s.opts.Tick) {
 		return nil
 	}
 	control, ok, err := getJSON[jobs.Control](ctx, d.f.b, jobs.ControlKey(d.f.id))

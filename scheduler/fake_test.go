@@ -373,7 +373,7 @@ func (r *rig) ended(id string) jobs.Report {
 			sum.Plus(h.Counts)
 		}
 	}
-	err = shardLines(r.ctx, b, id, func(line []byte) error {
+	err = shardLines(r.ctx, b, id, false, func(line []byte) error {
 		fromShards = append(fromShards, bytes.Clone(line))
 		return nil
 	})
@@ -388,7 +388,7 @@ func (r *rig) ended(id string) jobs.Report {
 		r.t.Errorf("report counts %+v, shards and plan %+v", report.Counts, sum)
 	}
 	var merged [][]byte
-	for line, err := range records(r.ctx, b, id) {
+	for line, err := range records(r.ctx, b, id, false) {
 		if err != nil {
 			r.t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/internal/services"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -349,4 +350,44 @@ func tempFile(t *testing.T, size int64) *os.File {
 		t.Fatal(err)
 	}
 	return f
+}
+
+func TestRedisIsGoneForAWhile(t *testing.T) {
+	server := services.Redis(t)
+	r := newRigOn(t, server.URL(), "mem://source", "mem://target")
+	r.fill(300)
+	r.worker.delay = 20 * time.Millisecond
+	r.worker.start(t, 2)
+	r.run(r.scheduler(&Options{Window: 20}))
+	spec := r.submit(func(s *jobs.Spec) { s.ChunkObjects = 3 })
+	r.wait("some chunks", func() bool { return r.worker.chunks.Load() > 10 })
+	server.Kill() // it keeps nothing
+	time.Sleep(2 * time.Second)
+	server.Start()
+	report := r.ended(spec.ID)
+	if c := report.Counts; c.Objects != 300 || c.Compressed != 300 || report.Attempted != 100 {
+		t.Errorf("report %+v", report)
+	}
+}
+
+func TestRedisIsFull(t *testing.T) {
+	server := services.Redis(t, "--maxmemory", "20mb")
+	r := newRigOn(t, server.URL(), "mem://source", "mem://target")
+	r.fill(60)
+	r.worker.delay = 20 * time.Millisecond
+	r.worker.start(t, 2)
+	server.CLI("SET", "foreign", strings.Repeat("x", 100_000))
+	for i := range 140 { // fourteen megabytes of somebody else's
+		server.CLI("COPY", "foreign", fmt.Sprint("foreign", i))
+	}
+	r.run(r.scheduler(nil))
+	spec := r.submit(func(s *jobs.Spec) { s.ChunkObjects = 3 })
+	r.wait("the reason", func() bool {
+		st, err := r.client.Status(r.ctx, r.target, spec.ID)
+		return err == nil && strings.Contains(st.Why, "of its memory")
+	})
+	server.CLI("FLUSHALL")
+	if c := r.ended(spec.ID).Counts; c.Compressed != 60 {
+		t.Errorf("%+v", c)
+	}
 }

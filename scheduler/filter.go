@@ -27,6 +27,16 @@ func newFilter(f jobs.Filter) (*filter, error) {
 	return out, nil
 }
 
+// Matcher checks a filter and returns a function that reports whether it lets
+// an object pass. A size below zero is not known and passes.
+func Matcher(f jobs.Filter) (func(key string, size int64) bool, error) {
+	checked, err := newFilter(f)
+	if err != nil {
+		return nil, err
+	}
+	return checked.keep, nil
+}
+
 // patterns turns rclone's patterns into ones that match whole keys.
 func patterns(in []string) ([]string, error) {
 	var out []string

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
@@ -26,8 +28,7 @@ type record struct {
 // The records of all older ones go through a sort on the local disk first.
 const openAtOnce = 8
 
-// earlier gives the ids of the jobs of a target that came before this one and
-// have the same source, newest first.
+// earlier gives the other jobs of a target with the same source, newest first.
 func earlier(ctx context.Context, b *storage.Bucket, spec *jobs.Spec) ([]jobs.Spec, error) {
 	ids, err := jobIDs(ctx, b)
 	if err != nil {
@@ -49,16 +50,16 @@ func earlier(ctx context.Context, b *storage.Bucket, spec *jobs.Spec) ([]jobs.Sp
 		}
 		return nil
 	})
-	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
-		out[i], out[j] = out[j], out[i]
-	}
+	// Ids are in order to the second only.
+	slices.SortStableFunc(out, func(a, b jobs.Spec) int { return b.Created.Compare(a.Created) })
 	return out, err
 }
 
 // records gives the lines of a job's records that are JSON of a [jobs.Result],
-// in key order: of the merged files where the job is finished, else of its
-// shards and, for chunks without one, of what workers left of them.
-func records(ctx context.Context, b *storage.Bucket, id string) iter.Seq2[[]byte, error] {
+// in key order: of the merged files where there are any, else of its shards.
+// With partial, a job that is not done also gives what workers left of chunks
+// without a shard.
+func records(ctx context.Context, b *storage.Bucket, id string, partial bool) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		fn := func(line []byte) error {
 			if !yield(line, nil) {
@@ -69,14 +70,14 @@ func records(ctx context.Context, b *storage.Bucket, id string) iter.Seq2[[]byte
 		report, ok, err := getJSON[jobs.Report](ctx, b, jobs.ReportKey(id))
 		switch {
 		case err != nil:
-		case ok && len(report.Results) > 0:
+		case ok && len(report.Results) > 0 && !(partial && report.State != jobs.Done):
 			for _, key := range report.Results {
 				if err = rawLines(ctx, b, key, fn); err != nil {
 					break
 				}
 			}
-		case !ok || report.Attempted > 0:
-			err = shardLines(ctx, b, id, fn)
+		case !ok || report.State != jobs.Done || report.Attempted > 0:
+			err = shardLines(ctx, b, id, partial, fn)
 		}
 		if err != nil && !errors.Is(err, errEnough) {
 			yield(nil, err)
@@ -84,9 +85,9 @@ func records(ctx context.Context, b *storage.Bucket, id string) iter.Seq2[[]byte
 	}
 }
 
-// shardLines gives the lines of all shards without their headers, and of the
-// partial records of chunks without a shard.
-func shardLines(ctx context.Context, b *storage.Bucket, id string, fn func(line []byte) error) error {
+// shardLines gives the lines of all shards without their headers and, with
+// partial, of the partial records of chunks without a shard.
+func shardLines(ctx context.Context, b *storage.Bucket, id string, partial bool, fn func(line []byte) error) error {
 	type chunk struct {
 		n   int
 		key string
@@ -96,14 +97,17 @@ func shardLines(ctx context.Context, b *storage.Bucket, id string, fn func(line 
 		return err
 	}
 	var part []int
-	err = walk(ctx, b, jobs.Dir(id)+"partial/", "", func(o storage.Object) error {
-		if n, ok := jobs.ParseResultKey(o.Key); ok {
-			part = append(part, n)
+	if partial {
+		err = walk(ctx, b, jobs.Dir(id)+"partial/", "", func(o storage.Object) error {
+			if n, ok := jobs.ParseResultKey(o.Key); ok {
+				part = append(part, n)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return err
+		slices.Sort(part)
 	}
 	var all []chunk
 	for len(done)+len(part) > 0 {
@@ -129,6 +133,9 @@ func shardLines(ctx context.Context, b *storage.Bucket, id string, fn func(line 
 		if storage.IsNotExist(err) && !storage.Unreachable(err) {
 			return nil, nil // a partial object that became a shard meanwhile
 		}
+		if all[i].key != jobs.ResultKey(id, all[i].n) {
+			err = errors.Join(err, sortByKey(lines))
+		}
 		return lines, err
 	}, func(_ int, lines [][]byte) error {
 		for _, line := range lines {
@@ -138,6 +145,23 @@ func shardLines(ctx context.Context, b *storage.Bucket, id string, fn func(line 
 		}
 		return nil
 	})
+}
+
+// sortByKey brings records into the order of their keys: workers may write those
+// of a partial object as they come.
+func sortByKey(lines [][]byte) error {
+	keys := make(map[*byte]string, len(lines))
+	for _, line := range lines {
+		var v struct {
+			Key string `json:"key"`
+		}
+		if err := json.Unmarshal(line, &v); err != nil {
+			return fmt.Errorf("scheduler: records of an earlier job: %w", err)
+		}
+		keys[&line[0]] = v.Key
+	}
+	slices.SortStableFunc(lines, func(a, b []byte) int { return strings.Compare(keys[&a[0]], keys[&b[0]]) })
+	return nil
 }
 
 // isHeader tells the line of a [jobs.Shard] from that of a [jobs.Result].
@@ -170,10 +194,10 @@ func openLedger(ctx context.Context, b *storage.Bucket, specs []jobs.Spec) (*led
 	l := &ledger{}
 	for i, s := range specs {
 		if i < openAtOnce {
-			l.open(decoded(records(ctx, b, s.ID)))
+			l.open(decoded(records(ctx, b, s.ID, true)))
 			continue
 		}
-		for rec, err := range decoded(records(ctx, b, s.ID)) {
+		for rec, err := range decoded(records(ctx, b, s.ID, true)) {
 			var value []byte
 			if err == nil {
 				value, err = json.Marshal(&rec)

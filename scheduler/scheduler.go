@@ -55,6 +55,8 @@ type Scheduler struct {
 	part   int                    // entries of a part of a manifest
 	before func(key string) error // see folder; nil but in tests
 
+	known map[string]string // jobs that were registered, with their targets; only Run's goroutine uses it
+
 	mu      sync.Mutex
 	driving map[string]bool // jobs that this process leads
 	ended   map[string]bool // jobs in the targets of Run that need nothing
@@ -66,7 +68,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) *Scheduler {
 	s := &Scheduler{
 		conn: conn, buckets: buckets, lease: leaseTime, part: partEntries,
 		heavy:   make(chan struct{}, heavyAtOnce),
-		driving: map[string]bool{}, ended: map[string]bool{},
+		driving: map[string]bool{}, known: map[string]string{}, ended: map[string]bool{},
 	}
 	if opts != nil {
 		s.opts = *opts
@@ -151,10 +153,50 @@ func (s *Scheduler) round(ctx context.Context) error {
 		return err
 	}
 	for id, target := range registered {
+		s.known[id] = target
 		if err := s.take(ctx, id, target); err != nil {
 			return err
 		}
 	}
+	for id, target := range s.known {
+		if _, ok := registered[id]; ok {
+			continue
+		}
+		s.mu.Lock()
+		mine := s.driving[id]
+		s.mu.Unlock()
+		if mine {
+			continue // it is registered again, or taken out, where it is driven
+		}
+		if err := s.vanished(ctx, id, target); err != nil {
+			s.log.Debug("cannot look at a job that is no longer registered", "job", id, "error", err)
+		}
+	}
+	return nil
+}
+
+// vanished registers a job again that was registered before, unless it has
+// ended: Redis has lost it.
+func (s *Scheduler) vanished(ctx context.Context, id, target string) error {
+	ctx, cancel := context.WithTimeout(ctx, s.lease)
+	defer cancel()
+	b, err := s.buckets.Open(ctx, target)
+	if err != nil {
+		return err
+	}
+	_, there, err := getJSON[jobs.Spec](ctx, b, jobs.SpecKey(id))
+	if err != nil {
+		return err
+	}
+	_, ended, err := getJSON[jobs.Report](ctx, b, jobs.ReportKey(id))
+	if err != nil {
+		return err
+	}
+	if there && !ended {
+		s.log.Info("queue has lost a job, registering it again", "job", id)
+		return s.conn.Register(ctx, id, target)
+	}
+	delete(s.known, id)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pelmill/pelmill/jobs"
@@ -222,6 +223,8 @@ func (c *Client) List(ctx context.Context, target string) ([]Summary, error) {
 		}
 		return nil
 	})
+	// Ids are in order to the second only.
+	slices.SortStableFunc(out, func(a, b Summary) int { return a.Created.Compare(b.Created) })
 	return out, err
 }
 
@@ -233,7 +236,7 @@ func (c *Client) Results(ctx context.Context, target, id string, fn func(jobs.Re
 	if err != nil {
 		return err
 	}
-	for line, err := range records(ctx, b, id) {
+	for line, err := range records(ctx, b, id, false) {
 		var r jobs.Result
 		if err == nil {
 			if err = json.Unmarshal(line, &r); err != nil {
@@ -264,5 +267,19 @@ func (c *Client) Newest(ctx context.Context, target string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return ids[len(ids)-1], nil
+	newest, last := "", time.Time{}
+	for i := len(ids) - 1; i >= 0; i-- {
+		if second := len("20060102-150405"); ids[i][:second] != ids[len(ids)-1][:second] {
+			break
+		}
+		// Ids are in order to the second only.
+		spec, ok, err := getJSON[jobs.Spec](ctx, b, jobs.SpecKey(ids[i]))
+		if err != nil {
+			return "", err
+		}
+		if newest == "" || ok && spec.Created.After(last) {
+			newest, last = ids[i], spec.Created
+		}
+	}
+	return newest, nil
 }

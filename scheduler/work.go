@@ -14,6 +14,7 @@ const (
 	fullAt         = 0.7              // share of maxmemory at which feeding stops
 	memoryEvery    = 2 * time.Second  // memory is looked up
 	reconcileEvery = 3 * time.Second  // fed chunks are compared with the queue
+	registerEvery  = 10 * time.Second // a job that waits is registered again, in case Redis lost it
 	spotChecks     = 100              // chunks that are compared although the numbers agree
 	stopWait       = 30 * time.Second // for workers to leave their chunks when a job is cancelled
 )
@@ -32,6 +33,7 @@ type work struct {
 	held     bool        // nothing of the job waits in the queue: it is paused or outside its hours
 	suspects []int       // chunks that were withdrawn and that workers may have
 	spot     int         // where the next spot check starts
+	named    time.Time   // registered
 	compared time.Time
 	measured time.Time
 	full     string // why memory does not allow feeding
@@ -50,6 +52,12 @@ func (d *drive) work(ctx context.Context, plan *jobs.Plan) error {
 		}
 		if err := d.hear(ctx, false); err != nil {
 			return err
+		}
+		if time.Since(w.named) > registerEvery {
+			w.named = time.Now()
+			if err := d.s.conn.Register(ctx, d.f.id, d.f.b.URL); err != nil {
+				return err
+			}
 		}
 		switch {
 		case d.control.Want == jobs.WantCancel:
