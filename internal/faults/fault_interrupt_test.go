@@ -45,3 +45,18 @@ func interrupted(signal syscall.Signal, code int) func(t *testing.T) {
 		}
 	}
 }
+
+// twoRuns has somebody start the same command while it runs.
+func twoRuns(t *testing.T) {
+	tr := inFolders(t, faults.Pictures(14, 240, 128))
+	tr.extra = []string{"--chunk-objects", "20"}
+	a := tr.pelmill("compress", tr.flags("compress")...)
+	faults.Until(t, limit, "results", func() bool { return !a.Running() || faults.Whole(t, tr.to, vq(t)) > 0 })
+	b := tr.pelmill("compress", tr.flags("compress")...)
+	for _, p := range []*faults.Process{a, b} {
+		if code := p.Wait(t, limit); code != 0 {
+			t.Errorf("exit code %d, want 0", code)
+		}
+	}
+	tr.check(tr.job())
+}

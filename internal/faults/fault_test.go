@@ -23,6 +23,7 @@ func TestFaultsInFolders(t *testing.T) {
 		{"poison images", poisonImages},
 		{"SIGINT", interrupted(syscall.SIGINT, 130)},
 		{"SIGKILL", interrupted(syscall.SIGKILL, -1)},
+		{"two runs at once", twoRuns},
 		{"full disk", fullDisk},
 		{"read-only target", readOnly},
 	} {

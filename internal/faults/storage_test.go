@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pelmill/pelmill/internal/faults"
 	"github.com/pelmill/pelmill/internal/services"
@@ -35,7 +36,14 @@ func TestStorageThroughFaults(t *testing.T) {
 	gw := services.VersityGW(t)
 	p := faults.NewProxy(t, gw.Endpoint, 7)
 	direct := openBucket(t, gw.NewBucket("faulty"))
-	through := openBucket(t, services.S3URL(p.URL, "faulty"))
+	patient := openBucket(t, services.S3URL(p.URL, "faulty"))
+	hasty := storage.NewBuckets()
+	t.Cleanup(func() { hasty.Close() })
+	hasty.Retry.Timeout = time.Second
+	impatient, err := hasty.Open(t.Context(), services.S3URL(p.URL, "faulty"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i, rules := range [][]faults.Rule{
 		{},
 		{{Fault: faults.Refuse, Share: 0.3}},
@@ -44,6 +52,7 @@ func TestStorageThroughFaults(t *testing.T) {
 		{{Fault: faults.FlipBit, Share: 0.3, Match: faults.Reads, Bare: true}},
 		{{Fault: faults.DropWrite, Share: 0.3, Match: faults.Writes}},
 		{{Fault: faults.DropAnswer, Share: 0.3, Match: faults.Writes}},
+		{{Fault: faults.Delay, Share: 0.2, Wait: time.Hour}},
 	} {
 		name := "none"
 		if len(rules) > 0 {
@@ -54,6 +63,10 @@ func TestStorageThroughFaults(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			p.Set(rules...)
+			through := patient
+			if name == faults.Delay.String() {
+				through = impatient
+			}
 			var puts, gets atomic.Int32
 			var all sync.WaitGroup
 			for j := range 30 {
