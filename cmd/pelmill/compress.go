@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/pelmill/pelmill/jobs"
@@ -37,6 +36,10 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 			if err != nil {
 				return err
 			}
+			if err := j.open(); err != nil {
+				return err
+			}
+			defer j.close()
 			spec.AutoStart = true
 			if err := c.open(ctx); err != nil {
 				return err
@@ -46,7 +49,7 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 				return p.dryRun(ctx, c, j, spec)
 			}
 			if c.conn != nil {
-				if spec, err = c.submit(ctx, j, spec); err != nil {
+				if spec, err = c.client.Submit(ctx, spec, j.list, j.format); err != nil {
 					return err
 				}
 				return p.follow(ctx, c, ref{spec.Target, spec.ID}, stats)
@@ -82,21 +85,10 @@ const dryRunSample = 16
 
 // dryRun shows what a job would do, and writes nothing.
 func (p *program) dryRun(ctx context.Context, c *cluster, j *jobFlags, spec jobs.Spec) error {
-	manifest, format, err := j.input()
-	if err != nil {
-		return err
-	}
-	if manifest != nil {
-		defer manifest.Close()
-	}
-	var list io.Reader // nil where the manifest is
-	if manifest != nil {
-		list = manifest
-	}
 	if spec.Sample == 0 {
 		spec.Sample = dryRunSample
 	}
-	plan, err := c.client.DryRun(ctx, spec, list, format)
+	plan, err := c.client.DryRun(ctx, spec, j.list, j.format)
 	if err != nil {
 		return err
 	}
@@ -114,31 +106,18 @@ func (p *program) dryRun(ctx context.Context, c *cluster, j *jobFlags, spec jobs
 	return nil
 }
 
-// submit submits a job with the user's manifest, if there is one.
-func (c *cluster) submit(ctx context.Context, j *jobFlags, spec jobs.Spec) (jobs.Spec, error) {
-	manifest, format, err := j.input()
-	if err != nil {
-		return spec, err
-	}
-	if manifest == nil {
-		return c.client.Submit(ctx, spec, nil, "")
-	}
-	defer manifest.Close()
-	return c.client.Submit(ctx, spec, manifest, format)
-}
-
 // continueOrSubmit takes up the newest unfinished job that is the same as spec,
 // or submits a new one.
 func (c *cluster) continueOrSubmit(ctx context.Context, j *jobFlags, spec jobs.Spec) (jobs.Spec, error) {
-	if j.manifest != "" || j.filesFrom != "" {
-		return c.submit(ctx, j, spec)
+	if j.list != nil {
+		return c.client.Submit(ctx, spec, j.list, j.format)
 	}
 	id, ok, err := c.client.FindUnfinished(ctx, spec.Source, spec.Target, spec.Codec, spec.Options, spec.Filter)
 	if err != nil {
 		return spec, err
 	}
 	if !ok {
-		return c.submit(ctx, j, spec)
+		return c.client.Submit(ctx, spec, j.list, j.format)
 	}
 	spec.ID = id
 	return spec, c.client.Control(ctx, spec.Target, id, jobs.Control{Want: jobs.WantRun})

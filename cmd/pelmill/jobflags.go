@@ -27,6 +27,9 @@ type jobFlags struct {
 	limitBytes     size
 	chunkBytes     size
 	dryRun, yes    bool
+
+	list   io.Reader // of the user's manifest; nil: the source is listed
+	format string    // of it
 }
 
 // flags adds them to a verb; sample is the default of --sample.
@@ -65,6 +68,9 @@ func (j *jobFlags) flags(fs *pflag.FlagSet, sample int) {
 	fs.BoolVarP(&j.yes, "yes", "y", false, "start without waiting for pelmill start; compress always does")
 }
 
+// leastRatio stands for a --fail-ratio of zero: any failure is more.
+const leastRatio = 1e-12
+
 // build checks everything that can be checked without looking at the buckets
 // and returns the specification, without an id.
 func (j *jobFlags) build(source, target string) (jobs.Spec, error) {
@@ -92,6 +98,22 @@ func (j *jobFlags) build(source, target string) (jobs.Spec, error) {
 	if err := checkDevice(s.Device); err != nil {
 		return s, err
 	}
+	for _, n := range []struct {
+		flag  string
+		value int64
+	}{
+		{"limit-side", int64(s.Limits.Side)}, {"limit-samples", s.Limits.Samples}, {"limit-frames", int64(s.Limits.Frames)},
+		{"limit-ratio", s.Limits.Ratio}, {"sample", int64(s.Sample)}, {"fail-min", s.FailMin},
+	} {
+		if n.value < 0 {
+			return s, usagef("--%s %d: want 0 or more", n.flag, n.value)
+		}
+	}
+	// In a specification zero stands for the default.
+	if s.FailRatio == 0 {
+		s.FailRatio = leastRatio
+	}
+	s.FailMin = max(1, s.FailMin)
 	checked := s
 	checked.ID = "20060102-150405-aaaa"
 	if err := checked.Check(); err != nil {
@@ -154,37 +176,46 @@ func checkDevice(spec string) error {
 	return nil
 }
 
-// input opens the user's manifest, if there is one, and says its format.
-// The caller closes it.
-func (j *jobFlags) input() (data io.ReadCloser, format string, err error) {
-	name, format := j.manifest, j.manifestFormat
+// open opens the user's manifest, if there is one, and finds out its format.
+// The caller closes j.
+func (j *jobFlags) open() error {
+	name := j.manifest
+	j.format = j.manifestFormat
 	switch {
 	case j.manifest != "" && j.filesFrom != "":
-		return nil, "", usagef("--manifest and --files-from cannot be given together")
-	case j.filesFrom != "" && format != "":
-		return nil, "", usagef("--manifest-format belongs to --manifest, not to --files-from")
+		return usagef("--manifest and --files-from cannot be given together")
+	case j.filesFrom != "" && j.format != "":
+		return usagef("--manifest-format belongs to --manifest, not to --files-from")
 	case j.filesFrom != "":
-		name, format = j.filesFrom, "files-from"
+		name, j.format = j.filesFrom, scheduler.FilesFrom
 	case name == "":
-		return nil, "", nil
-	case format == "":
-		switch ext := strings.ToLower(filepath.Ext(name)); ext {
+		return nil
+	case j.format == "":
+		switch ext := strings.ToLower(filepath.Ext(strings.TrimSuffix(name, ".gz"))); ext {
 		case ".csv":
-			format = "csv"
+			j.format = scheduler.CSV
 		case ".jsonl", ".ndjson", ".json":
-			format = "jsonl"
+			j.format = scheduler.JSONL
 		default:
-			return nil, "", usagef("manifest %s: its name says no format; give --manifest-format csv, jsonl or inventory", name)
+			return usagef("manifest %s: its name says no format; give --manifest-format csv, jsonl or inventory", name)
 		}
-	case format != "csv" && format != "jsonl" && format != "inventory":
-		return nil, "", usagef("--manifest-format %q: want csv, jsonl or inventory", format)
+	case j.format != scheduler.CSV && j.format != scheduler.JSONL && j.format != scheduler.Inventory:
+		return usagef("--manifest-format %q: want csv, jsonl or inventory", j.format)
 	}
 	if name == "-" {
-		return os.Stdin, format, nil
+		j.list = os.Stdin
+		return nil
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, "", usagef("manifest: %w", err)
+		return usagef("manifest: %w", err)
 	}
-	return f, format, nil
+	j.list = f
+	return nil
+}
+
+func (j *jobFlags) close() {
+	if f, ok := j.list.(*os.File); ok && f != os.Stdin {
+		f.Close()
+	}
 }

@@ -50,6 +50,10 @@ func (c *cluster) readable(ctx context.Context, source string) error {
 
 // startLocal prepares to run jobs of c here. The caller stops it.
 func (p *program) startLocal(ctx context.Context, c *cluster, w *workerFlags, device string, stats time.Duration) (*local, error) {
+	opts, err := w.options()
+	if err != nil {
+		return nil, err
+	}
 	conn, err := queue.Open(ctx, "", nil)
 	if err != nil {
 		return nil, err
@@ -58,7 +62,6 @@ func (p *program) startLocal(ctx context.Context, c *cluster, w *workerFlags, de
 	l := &local{p: p, c: c, display: p.display(stats)}
 	l.display.hold()
 	log := p.loggerTo(l.display, false)
-	opts := w.options()
 	opts.Device, opts.Grace, opts.Log, opts.OnResult = device, localGrace, log, l.result
 	if l.worker, err = worker.New(conn, c.buckets, opts); err != nil {
 		l.display.close()

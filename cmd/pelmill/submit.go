@@ -34,6 +34,10 @@ The same --token gives the same job again, however often it is submitted.`,
 			if c.redis == "" && !j.dryRun {
 				return usagef("submit needs --redis; pelmill compress does a job without one")
 			}
+			if err := j.open(); err != nil {
+				return err
+			}
+			defer j.close()
 			spec.AutoStart = j.yes
 			if err := c.open(ctx); err != nil {
 				return err
@@ -42,7 +46,7 @@ The same --token gives the same job again, however often it is submitted.`,
 			if j.dryRun {
 				return p.dryRun(ctx, c, j, spec)
 			}
-			if spec, err = c.submit(ctx, j, spec); err != nil {
+			if spec, err = c.client.Submit(ctx, spec, j.list, j.format); err != nil {
 				return err
 			}
 			return p.submitted(ctx, c, spec, stats)

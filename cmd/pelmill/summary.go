@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // summary prints what a job has come to and what to do next: a table, or with
@@ -32,7 +33,10 @@ func (p *program) summary(r jobs.Report) error {
 	}
 	fmt.Fprintf(p.stdout, "%s: %s, %s%s\n", r.Job, r.State, r.Codec, options)
 	table := countRows(r.Counts)
-	if r.PSNR > 0 {
+	switch {
+	case r.PSNR == raster.Identical:
+		table = append(table, []string{"  quality", "identical"})
+	case r.PSNR > 0:
 		table = append(table, []string{"  quality", fmt.Sprintf("PSNR %.2f dB, SSIM %.4f (means)", r.PSNR, r.SSIM)})
 	}
 	table = append(table, []string{"  time", timeText(r.Counts, r.Seconds, r.Devices)})

@@ -89,6 +89,7 @@ func (p *program) await(ctx context.Context, c *cluster, r ref, d *display, live
 		for next := start.Add(max(every, lookShare*time.Since(start))); ; {
 			now := snapshotOf(s)
 			if live != nil {
+				now.workers = 0 // this process
 				ahead := base
 				ahead.Plus(live())
 				if ahead.Objects > now.counts.Objects && ahead.Objects <= now.total {

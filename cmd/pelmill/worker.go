@@ -34,11 +34,17 @@ signal ends at once, and other workers do the rest about a minute later.
 			if err := checkDevice(device); err != nil {
 				return err
 			}
+			opts, err := w.options()
+			if err != nil {
+				return err
+			}
+			if chunks < 0 || grace < 0 {
+				return usagef("--chunks %d, --grace %v: want 0 or more", chunks, grace)
+			}
 			if err := c.open(cmd.Context()); err != nil {
 				return err
 			}
 			defer c.close()
-			opts := w.options()
 			opts.Device, opts.Chunks, opts.Grace, opts.Listen, opts.HashKeys = device, chunks, grace, listen, hashKeys
 			opts.Log = p.logger(true)
 			wk, err := worker.New(c.conn, c.buckets, opts)

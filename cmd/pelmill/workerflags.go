@@ -23,6 +23,14 @@ func (w *workerFlags) flags(fs *pflag.FlagSet) {
 	fs.DurationVar(&w.timeout, "object-timeout", 0, "longest time for one picture; 0 chooses")
 }
 
-func (w *workerFlags) options() *worker.Options {
-	return &worker.Options{CPU: w.encoders, Fetchers: w.transfers, Memory: int64(w.memory), ObjectTimeout: w.timeout}
+func (w *workerFlags) options() (*worker.Options, error) {
+	switch {
+	case w.encoders < 0:
+		return nil, usagef("--encoders %d: want 0 or more", w.encoders)
+	case w.transfers < 0:
+		return nil, usagef("--transfers %d: want 0 or more", w.transfers)
+	case w.timeout < 0:
+		return nil, usagef("--object-timeout %v: want 0 or more", w.timeout)
+	}
+	return &worker.Options{CPU: w.encoders, Fetchers: w.transfers, Memory: int64(w.memory), ObjectTimeout: w.timeout}, nil
 }
