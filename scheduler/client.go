@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"runtime"
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -343,8 +344,8 @@ func (c *Client) Retry(ctx context.Context, target, id string, mutate func(*jobs
 var ErrNothing = errors.New("nothing to do")
 
 // DryRun makes the plan that a job would get, with its estimate, and writes
-// nothing. Its arguments are those of Submit. The job would be cut for the
-// slots of this machine.
+// nothing. Its arguments are those of Submit. Chunks are cut as for workers with
+// as many slots as this machine has cores.
 func (c *Client) DryRun(ctx context.Context, spec jobs.Spec, manifest io.Reader, format string) (jobs.Plan, error) {
 	asset, err := c.complete(ctx, &spec)
 	if err != nil {
@@ -394,6 +395,6 @@ func (c *Client) DryRun(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 	if err != nil {
 		return jobs.Plan{}, fmt.Errorf("scheduler: list the source: %w", err)
 	}
-	pl := &planning{spec: &spec, tools: t, source: source, target: target, at: p.at, all: spool(&listed)}
+	pl := &planning{spec: &spec, tools: t, source: source, target: target, at: p.at, all: spool(&listed), slots: runtime.GOMAXPROCS(0)}
 	return pl.plan(ctx)
 }

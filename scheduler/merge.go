@@ -1,0 +1,257 @@
+package scheduler
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/raster"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// streamedAbove is how many bytes of failed.jsonl are not written from memory.
+const streamedAbove = 32 << 20
+
+// tally is what the report needs of some records.
+type tally struct {
+	counts  jobs.Counts
+	classes map[string]int64
+	stages  map[string]float64
+	devices map[string]bool
+	psnr    float64 // sum over differ
+	ssim    float64 // sum over lossy
+	lossy   int64
+	differ  int64  // of lossy, those whose picture is not identical: raster.Identical has no place in a mean
+	lines   []byte // all records
+	failed  []byte // those that failed or were rejected
+	uneven  bool   // the shard's header has other counts than its records
+}
+
+func newTally() *tally {
+	return &tally{classes: map[string]int64{}, stages: map[string]float64{}, devices: map[string]bool{}}
+}
+
+func (t *tally) add(line []byte) error {
+	var r jobs.Result
+	if err := json.Unmarshal(line, &r); err != nil {
+		return err
+	}
+	t.counts.Add(&r)
+	if r.Class != "" {
+		t.classes[r.Class]++
+	}
+	for stage, seconds := range r.Seconds {
+		t.stages[stage] += seconds
+	}
+	if r.Device != "" {
+		t.devices[r.Device] = true
+	}
+	if r.PSNR > 0 {
+		t.lossy++
+		t.ssim += r.SSIM
+		if r.PSNR < raster.Identical {
+			t.differ++
+			t.psnr += r.PSNR
+		}
+	}
+	t.lines = append(append(t.lines, line...), '\n')
+	if r.Outcome == jobs.FailedOut || r.Outcome == jobs.Rejected {
+		t.failed = append(append(t.failed, line...), '\n')
+	}
+	return nil
+}
+
+// plus adds everything but the lines.
+func (t *tally) plus(o *tally) {
+	t.counts.Plus(o.counts)
+	for k, v := range o.classes {
+		t.classes[k] += v
+	}
+	for k, v := range o.stages {
+		t.stages[k] += v
+	}
+	for k := range o.devices {
+		t.devices[k] = true
+	}
+	t.psnr, t.ssim, t.lossy, t.differ = t.psnr+o.psnr, t.ssim+o.ssim, t.lossy+o.lossy, t.differ+o.differ
+}
+
+// merge writes results-*.jsonl.zst and failed.jsonl from the shards of the given
+// chunks, and sets their keys in report.
+func (d *drive) merge(ctx context.Context, chunks []int, report *jobs.Report) (*tally, error) {
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(largest))
+	if err != nil {
+		return nil, fmt.Errorf("scheduler: zstd decoder: %w", err)
+	}
+	defer dec.Close()
+	failed, err := os.CreateTemp("", "pelmill-failed-*")
+	if err != nil {
+		return nil, fmt.Errorf("scheduler: list of failures: %w", err)
+	}
+	os.Remove(failed.Name())
+	defer failed.Close()
+	out := &merging{put: func(n int, data []byte) error {
+		key := jobs.MergedKey(d.f.id, n)
+		report.Results = append(report.Results, key)
+		return d.f.put(ctx, key, data, true)
+	}}
+	sum := newTally()
+	err = inOrder(ctx, len(chunks), func(ctx context.Context, i int) (*tally, error) {
+		return readShard(ctx, d.f, chunks[i], dec)
+	}, func(i int, t *tally) error {
+		if t.uneven {
+			d.log.Error("the header of a result shard does not count its records, the report does", "chunk", chunks[i])
+		}
+		sum.plus(t)
+		if _, err := failed.Write(t.failed); err != nil {
+			return fmt.Errorf("scheduler: list of failures: %w", err)
+		}
+		return out.add(t.lines)
+	})
+	if err == nil {
+		err = out.end()
+	}
+	if err != nil {
+		return nil, err
+	}
+	size, err := failed.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return nil, fmt.Errorf("scheduler: list of failures: %w", err)
+	}
+	if size == 0 {
+		return sum, storage.Delete(ctx, d.f.b, jobs.FailedKey(d.f.id))
+	}
+	report.FailedList = jobs.FailedKey(d.f.id)
+	return sum, d.putFile(ctx, report.FailedList, failed, size)
+}
+
+// readShard reads the records of a chunk.
+func readShard(ctx context.Context, f folder, chunk int, dec *zstd.Decoder) (*tally, error) {
+	key := jobs.ResultKey(f.id, chunk)
+	got, err := storage.Get(ctx, f.b, key, largest, nil)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := dec.DecodeAll(got.Data, nil)
+	if err != nil {
+		return nil, fmt.Errorf("scheduler: %s: %w", key, err)
+	}
+	t := newTally()
+	var h jobs.Shard
+	for n := 0; len(raw) > 0; n++ {
+		var line []byte
+		line, raw, _ = bytes.Cut(raw, []byte{'\n'})
+		if n == 0 {
+			err = json.Unmarshal(line, &h)
+		} else if len(line) > 0 {
+			err = t.add(line)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("scheduler: %s line %d: %w", key, n+1, err)
+		}
+	}
+	t.uneven = h.Counts != t.counts
+	return t, nil
+}
+
+// putFile writes a local file as an object.
+func (d *drive) putFile(ctx context.Context, key string, file *os.File, size int64) error {
+	// Writers of azblob panic when an upload fails (gocloud.dev v0.47.0), so
+	// there everything goes through memory.
+	if size <= streamedAbove || d.f.b.Kind() == "azblob" {
+		data := make([]byte, size)
+		if _, err := file.ReadAt(data, 0); err != nil {
+			return fmt.Errorf("scheduler: %s: %w", key, err)
+		}
+		return d.f.put(ctx, key, data, true)
+	}
+	wctx, cancel := context.WithCancel(ctx)
+	defer cancel() // before Close it leaves nothing behind
+	w, err := d.f.b.NewWriter(wctx, key, nil)
+	if err != nil {
+		return fmt.Errorf("scheduler: write %s: %w", key, err)
+	}
+	if _, err := io.Copy(w, io.NewSectionReader(file, 0, size)); err != nil {
+		cancel()
+		return fmt.Errorf("scheduler: write %s: %w", key, errors.Join(err, w.Close()))
+	}
+	if err := w.Close(); err != nil {
+		return fmt.Errorf("scheduler: write %s: %w", key, err)
+	}
+	o, _, err := storage.Stat(ctx, d.f.b, key)
+	if err == nil && o.Size != size {
+		err = fmt.Errorf("scheduler: write %s: %d bytes are stored, want %d", key, o.Size, size)
+	}
+	return err
+}
+
+// merging cuts lines into frames and parts.
+type merging struct {
+	put     func(part int, data []byte) error
+	enc     *zstd.Encoder
+	raw     []byte // lines of the next frame
+	lines   int    // of them
+	data    []byte // frames of the part
+	entries int    // in them
+	parts   int
+}
+
+func (m *merging) add(lines []byte) error {
+	for len(lines) > 0 {
+		end := bytes.IndexByte(lines, '\n') + 1
+		m.raw = append(m.raw, lines[:end]...)
+		lines = lines[end:]
+		if m.lines++; m.lines < frameEntries {
+			continue
+		}
+		if err := m.endFrame(); err != nil {
+			return err
+		}
+		if m.entries >= partEntries {
+			if err := m.endPart(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *merging) endFrame() error {
+	if m.enc == nil {
+		var err error
+		if m.enc, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)); err != nil {
+			return fmt.Errorf("scheduler: zstd encoder: %w", err)
+		}
+	}
+	m.data = m.enc.EncodeAll(m.raw, m.data)
+	m.entries += m.lines
+	m.raw, m.lines = m.raw[:0], 0
+	return nil
+}
+
+func (m *merging) endPart() error {
+	err := m.put(m.parts, m.data)
+	m.parts++
+	m.data, m.entries = m.data[:0], 0
+	return err
+}
+
+// end writes what is left.
+func (m *merging) end() error {
+	if m.lines > 0 {
+		if err := m.endFrame(); err != nil {
+			return err
+		}
+	}
+	if m.entries == 0 {
+		return nil
+	}
+	return m.endPart()
+}
