@@ -62,7 +62,7 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 				return err
 			}
 			defer l.stop()
-			if spec, err = c.continueOrSubmit(ctx, j, spec); err != nil {
+			if spec, err = l.continueOrSubmit(ctx, j, spec); err != nil {
 				return err
 			}
 			return l.finish(ctx, ref{spec.Target, spec.ID})
@@ -108,19 +108,34 @@ func (p *program) dryRun(ctx context.Context, c *cluster, j *jobFlags, spec jobs
 
 // continueOrSubmit takes up the newest unfinished job that is the same as spec,
 // or submits a new one.
-func (c *cluster) continueOrSubmit(ctx context.Context, j *jobFlags, spec jobs.Spec) (jobs.Spec, error) {
+func (l *local) continueOrSubmit(ctx context.Context, j *jobFlags, spec jobs.Spec) (jobs.Spec, error) {
+	client := l.c.client
 	if j.list != nil {
-		return c.client.Submit(ctx, spec, j.list, j.format)
+		return client.Submit(ctx, spec, j.list, j.format)
 	}
-	id, ok, err := c.client.FindUnfinished(ctx, spec.Source, spec.Target, spec.Codec, spec.Options, spec.Filter)
+	id, ok, err := client.FindUnfinished(ctx, spec.Source, spec.Target, spec.Codec, spec.Options, spec.Filter)
 	if err != nil {
 		return spec, err
 	}
-	if !ok {
-		return c.client.Submit(ctx, spec, j.list, j.format)
+	if ok {
+		old, err := client.Spec(ctx, spec.Target, id)
+		if err != nil {
+			return spec, err
+		}
+		if sameWork(old, spec) {
+			if !l.p.quiet && !l.p.json {
+				l.display.say("continuing job " + id + ", with the objects listed " + sinceText(old.Created))
+			}
+			return old, client.Control(ctx, old.Target, id, jobs.Control{Want: jobs.WantRun})
+		}
 	}
-	spec.ID = id
-	return spec, c.client.Control(ctx, spec.Target, id, jobs.Control{Want: jobs.WantRun})
+	return client.Submit(ctx, spec, j.list, j.format)
+}
+
+// sameWork reports whether two jobs of one source, codec and filter also treat
+// results alike. What another job has done is not lost: a new one skips it.
+func sameWork(a, b jobs.Spec) bool {
+	return a.Verify == b.Verify && a.MinPSNR == b.MinPSNR && a.Larger == b.Larger && a.Overwrite == b.Overwrite && a.Limits == b.Limits
 }
 
 // nothing says why a job has no objects.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,7 +43,10 @@ decoding the picture. FILE is a path or the URL of an object.`,
 				}
 				return p.emit(inspectEvent{"inspect", args[0], int64(len(data)), format, values})
 			}
-			table := [][]string{{"file", args[0]}, {"size", fmt.Sprintf("%s (%d bytes)", bytesText(int64(len(data))), len(data))}, {"format", format}}
+			table := [][]string{{"file", args[0]}, {"bytes", fmt.Sprintf("%d (%s)", len(data), bytesText(int64(len(data))))}}
+			if !slices.ContainsFunc(fields, func(f codec.Field) bool { return f.Name == "format" }) {
+				table = append(table, []string{"format", format})
+			}
 			for _, f := range fields {
 				table = append(table, []string{f.Name, f.Value})
 			}

@@ -19,7 +19,7 @@ func (p *program) scheduler() *cobra.Command {
 unfinished ones found in each DST, until a signal ends it. Any number of schedulers
 may run: each job has one leader at a time, and another takes over within seconds.
 Everything a job needs is in its target; a Redis that lost everything is filled again
-from there, for the targets named here and those that other jobs mention.`,
+from there, for each DST named here.`,
 		Example: "  pelmill scheduler --redis redis://queue:6379 s3://scans-vq",
 		GroupID: groupServing,
 		Args:    arguments(0, 1000),
