@@ -114,6 +114,7 @@ func (d *examination) all(ctx context.Context, redis string, places []string) {
 		d.redis(ctx, redis)
 	}
 	buckets := storage.NewBuckets()
+	buckets.Retry = storage.Retry{Attempts: 2, Timeout: 20 * time.Second} // who asks wants the truth, soon
 	defer buckets.Close()
 	for i, place := range places {
 		b, err := buckets.Open(ctx, place)

@@ -111,7 +111,7 @@ func nextStep(r jobs.Report) string {
 	ref := shellQuote(short(r.Target)) + " " + r.Job
 	switch {
 	case r.State == jobs.Failed:
-		return "pelmill report --failed " + ref + "; then pelmill resume --force " + ref + " or pelmill retry " + ref
+		return "pelmill report --failed " + ref + "; then compress again with --fail-ratio 1, or on a cluster pelmill resume --force " + ref
 	case r.Counts.Bad() > 0:
 		return "pelmill report --failed " + ref + "; then pelmill retry " + ref
 	}
