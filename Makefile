@@ -23,10 +23,10 @@ ifdef CI
 export PELMILL_TEST ?= require
 endif
 
-.PHONY: help build test services commands check unit race bench fuzz clean
+.PHONY: help build test services commands check unit race bench bench-all fuzz clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
 build: ## bin/pelmill, without CGO
 	CGO_ENABLED=0 go build -trimpath -o bin/pelmill ./cmd/pelmill
@@ -76,7 +76,15 @@ $(TOOLS)/azurite-$(AZURITE):
 	npm --prefix $(TOOLS) install --no-audit --no-fund --loglevel error azurite@$(AZURITE) </dev/null; \
 	rm -f $(TOOLS)/azurite-*; touch $@
 
-bench: ## run the benchmarks; BENCH=regexp and BENCHTIME choose
+# What the project promises in numbers, in the order of its parts. The large ones run once; they make their own data
+# and compare both sides within one run.
+bench: services ## print the promised numbers: search, rate, listing, pipeline, a million objects
+	go test -run '^$$' -bench 'Search|Kodak' -benchtime $(BENCHTIME) -timeout 20m ./codecs/vq
+	go test -run '^$$' -bench Walk80k -benchtime 1x -timeout 20m ./storage
+	go test -run '^$$' -bench 'Pipeline|TinyObjects' -benchtime 1x -timeout 30m ./worker
+	go test -run '^$$' -bench 'Million|SecondRun100k' -benchtime 1x -timeout 40m ./scheduler
+
+bench-all: services ## run every benchmark; BENCH=regexp and BENCHTIME choose
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -p 1 -timeout 60m ./...
 
 fuzz: ## run every fuzz target for FUZZTIME
