@@ -82,6 +82,7 @@ bench: services ## print the promised numbers: search, rate, listing, pipeline, 
 	go test -run '^$$' -bench 'Search|Kodak' -benchtime $(BENCHTIME) -timeout 20m ./codecs/vq
 	go test -run '^$$' -bench Walk80k -benchtime 1x -timeout 20m ./storage
 	go test -run '^$$' -bench 'Pipeline|TinyObjects' -benchtime 1x -timeout 30m ./worker
+	go test -run '^$$' -bench Compress -benchtime 1x -timeout 40m ./cmd/pelmill
 	go test -run '^$$' -bench 'Million|SecondRun100k' -benchtime 1x -timeout 40m ./scheduler
 
 bench-all: services ## run every benchmark; BENCH=regexp and BENCHTIME choose
