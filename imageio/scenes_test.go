@@ -90,14 +90,13 @@ func ownPictures(t *testing.T) map[string][]byte {
 		}
 		files[name] = data
 	}
-	put("dawn.png", "png", scene(192, 128, 3, func(x, y, c int) int {
+	put("gradient.png", "png", scene(192, 128, 3, func(x, y, c int) int {
 		return []int{x * 255 / 191, y * 255 / 127, (x + y) * 255 / 318}[c] + grain(x, y, c)
 	}))
-	put("meadow.png", "png", scene(256, 192, 3, func(x, y, c int) int { return landscape(x, y, c) + grain(x, y, c) }))
 	put("rings.png", "png", scene(129, 97, 1, func(x, y, _ int) int { return ring(x, y, 129, 97) + grain(x, y, 0) }))
 	put("plasma.ppm", "pnm", scene(128, 96, 3, plasma))
 	put("plasma.tiff", "tiff", scene(128, 128, 1, plasma))
-	put("still.pgm", "pnm", scene(96, 64, 1, func(x, y, _ int) int { return cloud(x, y, 4, 24) + grain(x, y, 0) }))
+	put("rings.pgm", "pnm", scene(96, 64, 1, func(x, y, _ int) int { return ring(x, y, 96, 64) + grain(x, y, 0) }))
 
 	pal := color.Palette{color.RGBA{250, 248, 240, 255}, color.RGBA{30, 30, 60, 255}, color.RGBA{180, 40, 30, 255}, color.RGBA{60, 120, 60, 255}}
 	page := image.NewPaletted(image.Rect(0, 0, 160, 96), pal)
