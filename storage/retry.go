@@ -18,7 +18,7 @@ type Retry struct {
 	Initial  time.Duration // mean of the first wait; default 100 ms
 	Max      time.Duration // largest mean wait; default 10 s
 	Elapsed  time.Duration // no new attempt after this; default 5 min
-	Timeout  time.Duration // of one attempt, besides a second for each MB to transfer; default 2 min
+	Timeout  time.Duration // of one attempt, besides a second for each MB to transfer; default 1 min
 }
 
 // slowest is the rate in bytes per second below which a transfer counts as stalled.
@@ -41,7 +41,7 @@ func (r Retry) withDefaults() Retry {
 		r.Elapsed = 5 * time.Minute
 	}
 	if r.Timeout <= 0 {
-		r.Timeout = 2 * time.Minute
+		r.Timeout = time.Minute
 	}
 	return r
 }
