@@ -1,50 +1,127 @@
-// Package gpu finds the devices that codecs can run on.
+// Package gpu runs kernels on NVIDIA cards.
 //
-// A nil *[Device] is the CPU: every codec takes one and gives the same bytes
-// with and without it. This build has no CUDA support, so [Open] knows only the
-// CPU; a request that insists on a card ends with [ErrNoDevice].
+// A nil *[Device] is the CPU: every codec takes one and gives the same bytes with
+// and without it. [Open] finds the cards, [Device.Do] runs a batch on one of them:
+//
+//	dev, err := gpu.Open("auto") // nil without an error: no card, use the CPU
+//	err = dev.Do(ctx, func(l *gpu.Lane) error {
+//		k, err := l.Kernel(&module, "codec_step")
+//		in, err := l.Device(len(pixels))
+//		out, err := l.Device(n)
+//		s := l.Stream(0)
+//		err = s.Upload(in, 0, pixels)
+//		err = gpu.Launch(s, k, gpu.Grid{Blocks: [3]int{n / 256}, Threads: [3]int{256}}, &params{out.Ptr, in.Ptr, uint32(n)})
+//		err = s.Download(result, out, 0)
+//		return s.Sync()
+//	})
+//
+// # Builds
+//
+// With the build tag cuda and cgo the package opens NVIDIA's driver when it is first
+// needed (package driver); the program starts without one. In all other builds
+// [Built] is false, [Open] knows only the CPU, and of the API only what codecs need to
+// compile is there: code that launches lives in files with the tag.
+//
+// # Lanes
+//
+// A lane is a goroutine that is locked to its thread and its card, with two streams
+// and its own device memory. A card has a few of them, so that copies of one batch
+// overlap the kernels of another. A batch runs on whichever lane of whichever card is
+// free. Everything a batch takes from its lane goes back when its function returns,
+// after both streams have come to rest; Free gives it back earlier.
+//
+// # Memory
+//
+// Device memory and page-locked memory come from pools with a budget in bytes and are
+// kept for the next batch. What does not fit, by budget or by the card, is
+// [ErrOutOfMemory]; [Device.Split] answers it with halves of the batch.
+//
+// # Errors
+//
+// An error of the driver is an [*Error], which names the call and the kernel. After
+// one that is [ErrFatal] no result of this process can be trusted: the batch is
+// discarded, every later call fails with the same error, and the program must end, so
+// that its supervisor starts it afresh. A driver call that does not return within
+// [Options].Hang is treated so too; its thread stays where it is.
+//
+// # Parameters
+//
+// A kernel's parameters are passed as one Go struct with the fields in the order of the
+// kernel's parameter list and of the same sizes: [Ptr] for pointers, fixed-size integers
+// for the rest. [CheckParams] compares it with the PTX in a test.
 package gpu
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// ErrNoDevice says that no usable device of the requested kind exists. Programs
-// end with exit code 7 on it.
-var ErrNoDevice = errors.New("no usable device")
-
-// Built reports whether this build can use CUDA at all.
-const Built = false
-
-// Device is one card. A nil *Device stands for the CPU.
-type Device struct {
-	name string
+// Info describes a card.
+type Info struct {
+	Index           int    // number of the card among those that the driver shows
+	Name            string // "NVIDIA H200"
+	UUID            string // "GPU-" and 32 hexadecimal digits in groups
+	PCI             string // address on the bus, "0000:3b:00.0"
+	Memory          int64  // bytes
+	Major, Minor    int    // compute capability
+	Multiprocessors int
+	SharedMemory    int    // bytes that a block may use at most
+	Driver          string // CUDA version of the driver, "12.8"
 }
 
-// Name is the device's name in records: "cpu" for nil.
-func (d *Device) Name() string {
-	if d == nil {
-		return "cpu"
-	}
-	return d.name
+// Capability is the compute capability in one number: 75 for 7.5.
+func (i *Info) Capability() int { return 10*i.Major + i.Minor }
+
+// String is the card on one line.
+func (i *Info) String() string {
+	return fmt.Sprintf("cuda:%d %s, %.1f GiB, compute capability %d.%d, PCI %s, driver for CUDA %s",
+		i.Index, i.Name, float64(i.Memory)/(1<<30), i.Major, i.Minor, i.PCI, i.Driver)
 }
 
-// Open returns the device that spec names: "auto" (a card where there is one,
-// else the CPU), "cpu", "cuda" or "cuda:N". It returns an error that wraps
-// [ErrNoDevice] when spec insists on a card and there is none.
-func Open(spec string) (*Device, error) {
+// Link is the measured speed of copies between page-locked host memory and a card.
+type Link struct {
+	Card     Info
+	Up, Down float64 // bytes per second, to and from the card
+}
+
+// Options of [OpenWith]. Zero fields mean the defaults.
+type Options struct {
+	Lanes  int           // per card; 3
+	Memory int64         // budget of device memory per card in bytes; three quarters of what is free
+	Pinned int64         // budget of page-locked host memory in bytes; 4 GiB
+	Hang   time.Duration // how long a call of the driver may take; 60 s
+}
+
+const (
+	defaultLanes  = 3
+	defaultPinned = 4 << 30
+	defaultHang   = 60 * time.Second
+)
+
+// Ptr is an address in device memory.
+type Ptr uint64
+
+// Grid is how a launch is divided. Of Blocks and Threads, y and z count as 1 where
+// they are 0.
+type Grid struct {
+	Blocks  [3]int // x, y, z
+	Threads [3]int // per block: x, y, z
+	Shared  int    // bytes of dynamic shared memory per block
+}
+
+// parse reads a device specification: card is -1 for any.
+func parse(spec string) (card int, insists bool, err error) {
 	switch {
-	case spec == "" || spec == "auto" || spec == "cpu":
-		return nil, nil
+	case spec == "" || spec == "auto":
+		return -1, false, nil
 	case spec == "cuda":
-		return nil, fmt.Errorf("gpu: open %q: %w: this build has no CUDA support", spec, ErrNoDevice)
+		return -1, true, nil
 	case strings.HasPrefix(spec, "cuda:"):
-		if n, err := strconv.Atoi(spec[len("cuda:"):]); err == nil && n >= 0 {
-			return nil, fmt.Errorf("gpu: open %q: %w: this build has no CUDA support", spec, ErrNoDevice)
+		if n, err := strconv.ParseUint(spec[len("cuda:"):], 10, 16); err == nil {
+			return int(n), true, nil
 		}
 	}
-	return nil, fmt.Errorf("gpu: device %q: want auto, cpu, cuda or cuda:N", spec)
+	return 0, false, fmt.Errorf("gpu: device %q: want auto, cpu, cuda or cuda:N", spec)
 }

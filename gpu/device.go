@@ -1,0 +1,418 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/pelmill/pelmill/gpu/driver"
+)
+
+// Built reports whether this build can use CUDA at all.
+const Built = true
+
+// Device is one card or several of one machine. A nil *Device stands for the CPU.
+type Device struct {
+	name  string
+	opts  Options
+	cards []*card
+	jobs  chan *job
+	done  sync.WaitGroup // the lanes
+
+	closing chan struct{} // closed by Close
+	closed  sync.Once
+	dead    chan struct{} // closed once failure is set
+	failure atomic.Pointer[error]
+
+	mu   sync.Mutex
+	host *pool[unsafe.Pointer]
+}
+
+// card is a card with its primary context and what is loaded into it.
+type card struct {
+	Info
+	version int // of CUDA, as the driver reports it
+	dev     cuDevice
+	ctx     cuContext
+
+	mu      sync.Mutex
+	modules map[*Module]*loaded
+}
+
+// Name is the device's name in records: "cpu" for nil.
+func (d *Device) Name() string {
+	if d == nil {
+		return "cpu"
+	}
+	return d.name
+}
+
+// driverError makes an [Error] of a driver's code.
+func driverError(card int, call, kernel string, err error) error {
+	var c driver.Code
+	if err == nil || !errors.As(err, &c) {
+		return err
+	}
+	return &Error{Card: card, Call: call, Kernel: kernel, Code: int(c), Name: c.Error()}
+}
+
+// List returns the cards of this machine, or why there is none: then the error wraps
+// [ErrNoDevice]. CUDA_VISIBLE_DEVICES hides and orders cards.
+func List() ([]Info, error) {
+	cards, err := list()
+	var infos []Info
+	for _, c := range cards {
+		infos = append(infos, c.Info)
+	}
+	if err != nil {
+		err = fmt.Errorf("gpu: %w", err)
+	}
+	return infos, err
+}
+
+func list() ([]*card, error) {
+	if err := driver.Open(driver.Library); err != nil {
+		if errors.Is(err, driver.ErrNoLibrary) {
+			return nil, fmt.Errorf("%w: %w", err, ErrNoDevice)
+		}
+		return nil, fmt.Errorf("cuInit: %v: %w", err, ErrNoDevice)
+	}
+	n, err := deviceCount()
+	if err != nil {
+		return nil, fmt.Errorf("cuDeviceGetCount: %v: %w", err, ErrNoDevice)
+	}
+	if n == 0 {
+		return nil, fmt.Errorf("the driver shows no card: %w", ErrNoDevice)
+	}
+	var cards []*card
+	for i := range n {
+		info, dev, err := describe(i)
+		if err != nil {
+			return nil, fmt.Errorf("%v: %w", err, ErrNoDevice)
+		}
+		cards = append(cards, &card{Info: info, version: driverVersion(), dev: dev, modules: make(map[*Module]*loaded)})
+	}
+	return cards, nil
+}
+
+// Open returns the device that spec names: "auto" (all cards where there are any, else
+// the CPU), "cpu", "cuda" (all cards) or "cuda:N" (one card). It returns an error that
+// wraps [ErrNoDevice] when spec insists on a card and there is none. Cards that cannot
+// run this program's kernels do not count.
+func Open(spec string) (*Device, error) { return OpenWith(spec, nil) }
+
+// OpenWith is [Open] with options; nil means defaults.
+func OpenWith(spec string, o *Options) (*Device, error) {
+	if spec == "cpu" {
+		return nil, nil
+	}
+	index, insists, err := parse(spec)
+	if err != nil {
+		return nil, err
+	}
+	d, err := open(index, o)
+	switch {
+	case err == nil:
+		return d, nil
+	case !insists:
+		return nil, nil
+	case errors.Is(err, ErrNoDevice):
+		return nil, fmt.Errorf("gpu: open %q: %w", spec, err)
+	}
+	return nil, fmt.Errorf("gpu: open %q: %v: %w", spec, err, ErrNoDevice)
+}
+
+// open starts the lanes of card index, or of all cards where it is negative. Cards
+// that fail are left out as long as one remains.
+func open(index int, o *Options) (*Device, error) {
+	cards, err := list()
+	if err != nil {
+		return nil, err
+	}
+	if index >= len(cards) {
+		return nil, fmt.Errorf("there are cards 0 to %d: %w", len(cards)-1, ErrNoDevice)
+	}
+	if index >= 0 {
+		cards = cards[index : index+1]
+	}
+	d := &Device{jobs: make(chan *job), closing: make(chan struct{}), dead: make(chan struct{})}
+	if o != nil {
+		d.opts = *o
+	}
+	if d.opts.Lanes <= 0 {
+		d.opts.Lanes = defaultLanes
+	}
+	if d.opts.Pinned <= 0 {
+		d.opts.Pinned = defaultPinned
+	}
+	if d.opts.Hang <= 0 {
+		d.opts.Hang = defaultHang
+	}
+	d.host = newPool("page-locked memory", d.opts.Pinned,
+		func(n int) (unsafe.Pointer, error) {
+			p, err := hostAlloc(n)
+			return p, d.judge(-1, "cuMemHostAlloc", "", err)
+		},
+		func(p unsafe.Pointer) error { return d.judge(-1, "cuMemFreeHost", "", hostFree(p)) })
+	var refused error
+	for _, c := range cards {
+		if err := d.start(c); err != nil {
+			refused = errors.Join(refused, err)
+			continue
+		}
+		d.cards = append(d.cards, c)
+	}
+	if len(d.cards) == 0 {
+		return nil, refused
+	}
+	d.name = d.cards[0].Name
+	if n := len(d.cards); n > 1 {
+		d.name = strconv.Itoa(n) + " x " + d.name
+	}
+	return d, nil
+}
+
+// start makes a card's context and its lanes.
+func (d *Device) start(c *card) error {
+	if _, err := selfTestModule.choose(c.Capability(), c.version); err != nil {
+		return fmt.Errorf("card %d: %w", c.Index, err)
+	}
+	var err error
+	if c.ctx, err = retainContext(c.dev); err != nil {
+		return driverError(c.Index, "cuDevicePrimaryCtxRetain", "", err)
+	}
+	lanes := make([]*Lane, d.opts.Lanes)
+	started := make(chan error)
+	for i := range lanes {
+		lanes[i] = &Lane{dev: d, card: c}
+		d.done.Add(1)
+		go lanes[i].loop(started)
+		if err = <-started; err != nil {
+			lanes = lanes[:i]
+			break
+		}
+	}
+	if err == nil {
+		for range lanes {
+			started <- nil
+		}
+		return nil
+	}
+	for range lanes {
+		started <- err
+	}
+	d.done.Wait()
+	releaseContext(c.dev)
+	return err
+}
+
+// Cards describes the cards of the device; nil for the CPU.
+func (d *Device) Cards() []Info {
+	if d == nil {
+		return nil
+	}
+	var infos []Info
+	for _, c := range d.cards {
+		infos = append(infos, c.Info)
+	}
+	return infos
+}
+
+// Err is the fatal error that ended the device's use, nil while there is none.
+func (d *Device) Err() error {
+	if d == nil {
+		return nil
+	}
+	if err := d.failure.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// poison notes the first fatal error.
+func (d *Device) poison(err error) {
+	if d.failure.CompareAndSwap(nil, &err) {
+		close(d.dead)
+	}
+}
+
+// judge makes an [Error] of a driver's code and notes a fatal one.
+func (d *Device) judge(card int, call, kernel string, err error) error {
+	err = driverError(card, call, kernel, err)
+	if errors.Is(err, ErrFatal) {
+		d.poison(err)
+	}
+	return err
+}
+
+// Close waits for running batches and frees everything. After a fatal error it does
+// nothing but return that error: the driver is not to be called any more. No Do may
+// begin after Close.
+func (d *Device) Close() error {
+	if d == nil || d.cards == nil {
+		return nil
+	}
+	d.closed.Do(func() { close(d.closing) })
+	ended := make(chan struct{})
+	go func() {
+		d.done.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-d.dead:
+	}
+	if err := d.Err(); err != nil {
+		return err
+	}
+	return d.release()
+}
+
+// release frees what belongs to no lane.
+func (d *Device) release() error {
+	var all error
+	for i, c := range d.cards {
+		all = errors.Join(all, d.with(c, func() error {
+			if i == 0 {
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				all = errors.Join(all, d.host.trim(0))
+			}
+			for m, l := range c.modules {
+				all = errors.Join(all, driverError(c.Index, "cuModuleUnload", "", unloadModule(l.module)))
+				delete(c.modules, m)
+			}
+			return nil
+		}))
+		all = errors.Join(all, driverError(c.Index, "cuDevicePrimaryCtxRelease", "", releaseContext(c.dev)))
+	}
+	return all
+}
+
+// with runs f on a thread where the card's context is current.
+func (d *Device) with(c *card, f func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := setContext(c.ctx); err != nil {
+		return driverError(c.Index, "cuCtxSetCurrent", "", err)
+	}
+	return f()
+}
+
+// job is a batch on its way through a lane.
+type job struct {
+	f    func(*Lane) error
+	lane atomic.Pointer[Lane] // once a lane has it
+	end  chan struct{}        // closed when err and panicked are final
+	err  error
+
+	panicked any
+}
+
+// Do runs f on a free lane and waits for it. f owns the lane until it returns and must
+// not hand it to other goroutines. When Do returns, both streams are at rest and all
+// memory that f took from the lane is back in the pools.
+//
+// The context ends the wait for a lane; f itself watches it between its steps. A panic
+// in f goes on in the caller. After a call of the driver that hung, Do returns while f
+// is still in it: then the process must end.
+func (d *Device) Do(ctx context.Context, f func(*Lane) error) error {
+	if d == nil || d.cards == nil {
+		return fmt.Errorf("gpu: a batch for a device that is not open: %w", ErrNoDevice)
+	}
+	j := &job{f: f, end: make(chan struct{})}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-d.dead:
+		return d.Err()
+	default:
+	}
+	select {
+	case d.jobs <- j:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-d.dead:
+		return d.Err()
+	case <-d.closing:
+		return fmt.Errorf("gpu: a batch for a device that was closed: %w", ErrNoDevice)
+	}
+	d.watch(j)
+	select {
+	case <-j.end:
+	default:
+		return d.Err()
+	}
+	if j.panicked != nil {
+		panic(j.panicked)
+	}
+	// What ran beside a fatal error is not to be trusted either.
+	if err := d.Err(); err != nil {
+		return err
+	}
+	return j.err
+}
+
+// watch returns when the job has ended, when a call of the driver in it hangs, or when
+// the card was lost and the job does not end soon either.
+func (d *Device) watch(j *job) {
+	tick := time.NewTicker(max(d.opts.Hang/8, time.Millisecond))
+	defer tick.Stop()
+	var lost time.Time
+	for {
+		select {
+		case <-j.end:
+			return
+		case now := <-tick.C:
+			if l := j.lane.Load(); l != nil {
+				if err := l.hangs(now, d.opts.Hang); err != nil {
+					d.poison(err)
+					return
+				}
+			}
+			if d.failure.Load() != nil {
+				if lost.IsZero() {
+					lost = now
+				}
+				if now.Sub(lost) > d.opts.Hang {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Split runs f for the items 0 to n-1 in parts: all at once first, and where f ends in
+// [ErrOutOfMemory] in halves, down to single items. It returns the items, ascending,
+// that do not even fit alone, for the CPU, or the first other error. f may run more
+// than once for an item.
+func (d *Device) Split(ctx context.Context, n int, f func(l *Lane, from, to int) error) (left []int, err error) {
+	type part struct{ from, to int }
+	for parts := []part{{0, n}}; len(parts) > 0; {
+		p := parts[len(parts)-1]
+		parts = parts[:len(parts)-1]
+		if p.from == p.to {
+			continue
+		}
+		err := d.Do(ctx, func(l *Lane) error { return f(l, p.from, p.to) })
+		switch {
+		case err == nil:
+		case !errors.Is(err, ErrOutOfMemory) || errors.Is(err, ErrFatal):
+			return left, err
+		case p.to-p.from == 1:
+			left = append(left, p.from)
+		default:
+			half := p.from + (p.to-p.from)/2
+			parts = append(parts, part{half, p.to}, part{p.from, half})
+		}
+	}
+	return left, nil
+}

@@ -1,0 +1,112 @@
+//go:build cuda && cgo
+
+package driver
+
+// #cgo CFLAGS: -I${SRCDIR} -O2
+// #cgo LDFLAGS: -L${SRCDIR}/lib -Wl,--as-needed -ldl
+// #include <cuda.h>
+// #include "table.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+)
+
+// Library is the driver's name in every program; tests load a driver of their own.
+const Library = "libcuda.so.1"
+
+// ErrNoLibrary says that the driver is not installed.
+var ErrNoLibrary = errors.New("NVIDIA's driver is not installed")
+
+// once holds what the one call that loaded a library came to: the table belongs to
+// the process, as cu's calls through it do.
+var once struct {
+	sync.Mutex
+	done bool
+	err  error
+}
+
+// Open loads the library, by name through the system's search path or by its path,
+// and initialises the driver. Only the first call in a process does; all later ones
+// return its result. The error wraps [ErrNoLibrary] or is a [Code].
+func Open(library string) error {
+	once.Lock()
+	defer once.Unlock()
+	if !once.done {
+		once.done, once.err = true, open(library)
+	}
+	return once.err
+}
+
+func open(library string) error {
+	name := C.CString(library)
+	defer C.free(unsafe.Pointer(name))
+	var text [256]C.char
+	switch status := C.pelmill_open(name, &text[0], C.size_t(len(text))); status {
+	case 0:
+		return nil
+	case C.PELMILL_NO_LIBRARY:
+		return fmt.Errorf("%w: %s", ErrNoLibrary, C.GoString(&text[0]))
+	default:
+		return Code(status)
+	}
+}
+
+// Code is a result of the driver other than success.
+type Code int
+
+// Error is the driver's name of the code, or its number where the driver has none.
+func (c Code) Error() string {
+	var name *C.char
+	if C.cuGetErrorName(C.CUresult(c), &name) == C.CUDA_SUCCESS && name != nil {
+		return C.GoString(name)
+	}
+	return fmt.Sprintf("CUDA error %d", int(c))
+}
+
+func result(status C.CUresult) error {
+	if status == C.CUDA_SUCCESS {
+		return nil
+	}
+	return Code(status)
+}
+
+// HostAlloc returns n bytes of page-locked memory that every context may copy from
+// and to. cu's MemFreeHost frees it. A context must be current.
+func HostAlloc(n int) (unsafe.Pointer, error) {
+	var p unsafe.Pointer
+	err := result(C.cuMemHostAlloc(&p, C.size_t(n), C.CU_MEMHOSTALLOC_PORTABLE))
+	return p, err
+}
+
+// HostRegister locks the pages of n bytes at p for every context. The memory must
+// neither move nor be freed before [HostUnregister].
+func HostRegister(p unsafe.Pointer, n int) error {
+	return result(C.cuMemHostRegister(p, C.size_t(n), C.CU_MEMHOSTREGISTER_PORTABLE))
+}
+
+// HostUnregister undoes [HostRegister].
+func HostUnregister(p unsafe.Pointer) error { return result(C.cuMemHostUnregister(p)) }
+
+// SetMaxShared lets the function use up to n bytes of dynamic shared memory, which
+// is needed above 48 KiB.
+func SetMaxShared(function unsafe.Pointer, n int) error {
+	return result(C.cuFuncSetAttribute(C.CUfunction(function), C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(n)))
+}
+
+// PCI is the address of a device on the bus, as in "0000:3b:00.0".
+func PCI(device int) (string, error) {
+	var text [32]C.char
+	err := result(C.cuDeviceGetPCIBusId(&text[0], C.int(len(text)), C.CUdevice(device)))
+	return C.GoString(&text[0]), err
+}
+
+// Launch starts a kernel. size is grid x, y, z, then block x, y, z; shared is in
+// bytes; params are bytes in the layout of the kernel's parameter list and may be
+// reused at once.
+func Launch(function, stream unsafe.Pointer, size [6]uint32, shared int, params unsafe.Pointer, bytes int) error {
+	return result(C.CUresult(C.pelmill_launch(function, (*C.uint)(&size[0]), C.uint(shared), stream, params, C.size_t(bytes))))
+}

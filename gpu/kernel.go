@@ -1,0 +1,110 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/pelmill/pelmill/gpu/driver"
+)
+
+// loaded is a module on a card.
+type loaded struct {
+	module  cuModule
+	layouts map[string]layout
+	kernels map[string]*Kernel
+}
+
+// Kernel is a function of a module on the card of a lane. It stays valid on that card
+// until the device is closed.
+type Kernel struct {
+	name     string
+	function cuFunction
+	layout   layout
+
+	mu     sync.Mutex
+	shared int // bytes of dynamic shared memory that it may use
+}
+
+// Kernel returns a kernel by its name in the PTX. The module is loaded on its first
+// use on a card, which takes up to 0.1 s where the driver has to compile it.
+func (l *Lane) Kernel(m *Module, name string) (*Kernel, error) {
+	c := l.card
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	on := c.modules[m]
+	if on == nil {
+		var err error
+		if on, err = l.load(m); err != nil {
+			return nil, err
+		}
+		c.modules[m] = on
+	}
+	if k := on.kernels[name]; k != nil {
+		return k, nil
+	}
+	lay, ok := on.layouts[name]
+	if !ok {
+		return nil, fmt.Errorf("gpu: module %s has no kernel %s", m.Name, name)
+	}
+	k := &Kernel{name: name, layout: lay, shared: plainShared}
+	err := l.do("cuModuleGetFunction", name, func() (err error) { k.function, err = findFunction(on.module, name); return err })
+	if err != nil {
+		return nil, err
+	}
+	on.kernels[name] = k
+	return k, nil
+}
+
+// load loads the best variant that the driver takes.
+func (l *Lane) load(m *Module) (*loaded, error) {
+	list, err := m.choose(l.card.Capability(), l.card.version)
+	if err != nil {
+		return nil, err
+	}
+	on := &loaded{kernels: make(map[string]*Kernel)}
+	for _, v := range list {
+		if on.layouts, err = layouts(v.text); err != nil {
+			return nil, err
+		}
+		err = l.do("cuModuleLoadData", m.Name, func() (err error) { on.module, err = loadModule(v.text); return err })
+		var e *Error
+		if err == nil || !errors.As(err, &e) || e.Code != codeUnsupportedPTX && e.Code != codeNoBinary && e.Code != codeInvalidPTX {
+			break
+		}
+		err = fmt.Errorf("%w: the driver, for CUDA %s, refuses PTX %d.%d for compute capability %d.%d: %w",
+			err, l.card.Driver, v.version/10, v.version%10, v.capability/10, v.capability%10, ErrNoDevice)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return on, nil
+}
+
+// Blocks is how many blocks of the kernel a multiprocessor holds at once.
+func (l *Lane) Blocks(k *Kernel, threads, shared int) (n int, err error) {
+	if err := k.allowShared(l, shared); err != nil {
+		return 0, err
+	}
+	err = l.do("cuOccupancyMaxActiveBlocksPerMultiprocessor", k.name, func() (err error) {
+		n, err = occupancy(k.function, threads, shared)
+		return err
+	})
+	return n, err
+}
+
+// allowShared lets the kernel use n bytes of dynamic shared memory.
+func (k *Kernel) allowShared(l *Lane, n int) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if n <= k.shared {
+		return nil
+	}
+	err := l.do("cuFuncSetAttribute", k.name, func() error { return driver.SetMaxShared(functionHandle(&k.function), n) })
+	if err == nil {
+		k.shared = n
+	}
+	return err
+}

@@ -1,0 +1,211 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Lane is a thread with a card's context, two streams and memory of its own. It is
+// valid inside the function that [Device.Do] runs, and only on its goroutine.
+type Lane struct {
+	dev     *Device
+	card    *card
+	streams [2]Stream
+	memory  *pool[Ptr]
+
+	// What the running batch holds.
+	buffers []*Buffer
+	hosts   []*Host
+	events  []*Event
+
+	spare    []cuEvent
+	launched []string // kernels since the last wait
+
+	call  atomic.Pointer[string] // the driver's function that the lane is in
+	since atomic.Int64           // when it went in, in nanoseconds of the clock's start; 0: in none
+	names atomic.Pointer[string] // kernels since the last wait, for whom watches
+}
+
+// Card describes the lane's card.
+func (l *Lane) Card() Info { return l.card.Info }
+
+// Budget is the most device memory, in bytes, that a batch on the lane may hold.
+func (l *Lane) Budget() int64 { return l.memory.budget }
+
+// Stream returns stream 0 or 1 of the lane. What is put into one stream runs in that
+// order; between the two only events order anything.
+func (l *Lane) Stream(i int) *Stream { return &l.streams[i] }
+
+// Sync waits for both streams. All copies have then arrived.
+func (l *Lane) Sync() error {
+	for i := range l.streams {
+		if err := l.streams[i].Sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begun is the start of the clock for Lane.since.
+var begun = time.Now()
+
+// do makes one call of the driver: it refuses where the card is lost, notes the time
+// for the watch, and judges the result.
+func (l *Lane) do(call, kernel string, f func() error) error {
+	if err := l.dev.Err(); err != nil {
+		return err
+	}
+	l.call.Store(&call)
+	l.since.Store(max(1, int64(time.Since(begun))))
+	err := f()
+	l.since.Store(0)
+	if kernel == "" {
+		kernel = strings.Join(l.launched, ", ")
+	}
+	return l.dev.judge(l.card.Index, call, kernel, err)
+}
+
+// hangs says whether the lane has been in one call of the driver for longer than limit.
+func (l *Lane) hangs(now time.Time, limit time.Duration) error {
+	since := l.since.Load()
+	if since == 0 || now.Sub(begun)-time.Duration(since) <= limit {
+		return nil
+	}
+	e := &HangError{Card: l.card.Index, Call: *l.call.Load(), After: limit}
+	if names := l.names.Load(); names != nil {
+		e.Kernel = *names
+	}
+	return e
+}
+
+// maxLaunched bounds the names of kernels that an error lists.
+const maxLaunched = 8
+
+func (l *Lane) ran(kernel string) {
+	if slices.Contains(l.launched, kernel) || len(l.launched) == maxLaunched {
+		return
+	}
+	l.launched = append(l.launched, kernel)
+	names := strings.Join(l.launched, ", ")
+	l.names.Store(&names)
+}
+
+func (l *Lane) rested() {
+	l.launched = l.launched[:0]
+	l.names.Store(nil)
+}
+
+// loop is the lane's goroutine. It reports on ready how its start went, then waits
+// there for word how that of all lanes went.
+func (l *Lane) loop(ready chan error) {
+	defer l.dev.done.Done()
+	// Never unlocked: the thread ends with the goroutine, and the context with it.
+	runtime.LockOSThread()
+	err := l.begin()
+	ready <- err
+	if err != nil {
+		return
+	}
+	if <-ready != nil {
+		l.end()
+		return
+	}
+	for {
+		select {
+		case <-l.dev.dead:
+			return
+		case <-l.dev.closing:
+			if err := l.end(); err != nil && errors.Is(err, ErrFatal) {
+				l.dev.poison(err)
+			}
+			return
+		case j := <-l.dev.jobs:
+			j.lane.Store(l)
+			l.run(j)
+			close(j.end)
+		}
+	}
+}
+
+// begin makes the context current and the streams.
+func (l *Lane) begin() error {
+	at := l.card.Index
+	if err := setContext(l.card.ctx); err != nil {
+		return driverError(at, "cuCtxSetCurrent", "", err)
+	}
+	budget := l.dev.opts.Memory
+	if budget <= 0 {
+		free, err := memoryInfo()
+		if err != nil {
+			return driverError(at, "cuMemGetInfo", "", err)
+		}
+		budget = free / 4 * 3
+	}
+	l.memory = newPool("device memory", budget/int64(l.dev.opts.Lanes),
+		func(n int) (p Ptr, err error) {
+			err = l.do("cuMemAlloc", "", func() error { p, err = memAlloc(n); return err })
+			return p, err
+		},
+		func(p Ptr) error { return l.do("cuMemFree", "", func() error { return memFree(p) }) })
+	for i := range l.streams {
+		s, err := makeStream()
+		if err != nil {
+			if i > 0 {
+				destroyStream(l.streams[0].stream)
+			}
+			return driverError(at, "cuStreamCreate", "", err)
+		}
+		l.streams[i] = Stream{lane: l, stream: s}
+	}
+	return nil
+}
+
+// end frees everything of the lane.
+func (l *Lane) end() error {
+	all := l.memory.trim(0)
+	for _, e := range l.spare {
+		all = errors.Join(all, l.do("cuEventDestroy", "", func() error { return destroyEvent(e) }))
+	}
+	for i := range l.streams {
+		all = errors.Join(all, l.do("cuStreamDestroy", "", func() error { return destroyStream(l.streams[i].stream) }))
+	}
+	return all
+}
+
+// run runs a batch and takes back everything that it holds.
+func (l *Lane) run(j *job) {
+	func() {
+		defer func() {
+			if p := recover(); p != nil {
+				j.panicked = fmt.Sprintf("%v\n\n%s", p, debug.Stack())
+			}
+		}()
+		j.err = j.f(l)
+	}()
+	// Memory goes back only once nothing on the card uses it any more. After a fatal
+	// error it stays where it is: the process ends.
+	if err := l.Sync(); err != nil && j.err == nil {
+		j.err = err
+	}
+	if l.dev.Err() != nil {
+		return
+	}
+	for _, b := range l.buffers {
+		b.free()
+	}
+	for _, h := range l.hosts {
+		h.Free()
+	}
+	for _, e := range l.events {
+		l.spare = append(l.spare, e.event)
+	}
+	l.buffers, l.hosts, l.events = l.buffers[:0], l.hosts[:0], l.events[:0]
+}

@@ -1,0 +1,162 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"unsafe"
+
+	"github.com/pelmill/pelmill/gpu/driver"
+)
+
+// Buffer is device memory of a lane. Its contents are whatever the last user left.
+type Buffer struct {
+	Ptr  Ptr // address, a multiple of 256
+	Size int // bytes that were asked for
+
+	lane  *Lane
+	block int // bytes that it takes
+}
+
+// Device returns n bytes of device memory. The error wraps [ErrOutOfMemory] where they
+// do not fit. They go back to the lane at the end of the batch or with [Buffer.Free].
+func (l *Lane) Device(n int) (*Buffer, error) {
+	p, block, err := l.memory.take(n)
+	if err != nil {
+		return nil, err
+	}
+	b := &Buffer{Ptr: p, Size: n, lane: l, block: block}
+	l.buffers = append(l.buffers, b)
+	return b, nil
+}
+
+// Free lets the lane use the memory again at once, within the batch too: what still
+// runs on it must be in the stream, or ordered by events before the stream, in which
+// the memory is used next.
+func (b *Buffer) Free() {
+	if i := slices.Index(b.lane.buffers, b); i >= 0 {
+		b.lane.buffers = slices.Delete(b.lane.buffers, i, i+1)
+		b.free()
+	}
+}
+
+func (b *Buffer) free() { b.lane.memory.give(b.Ptr, b.block) }
+
+// part checks that n bytes from off lie in the buffer and returns their address.
+func (b *Buffer) part(off, n int) (Ptr, error) {
+	if off < 0 || n < 0 || off > b.Size || n > b.Size-off {
+		return 0, fmt.Errorf("gpu: %d bytes at %d do not lie in a buffer of %d", n, off, b.Size)
+	}
+	return b.Ptr + Ptr(off), nil
+}
+
+// Host is page-locked host memory: copies from and to it run beside everything else
+// and at the full speed of the link. Its contents are whatever the last user left.
+type Host struct {
+	Bytes []byte // valid until Free or, for one of a lane, until the end of the batch
+
+	dev        *Device
+	lane       *Lane
+	block      unsafe.Pointer
+	size       int
+	registered *runtime.Pinner
+}
+
+// Host returns n bytes of page-locked memory that last until Free, so that pictures
+// can be read into it before a batch begins. The error wraps [ErrOutOfMemory] where
+// they do not fit.
+func (d *Device) Host(n int) (h *Host, err error) {
+	if d == nil || d.cards == nil {
+		return nil, fmt.Errorf("gpu: page-locked memory of a device that is not open: %w", ErrNoDevice)
+	}
+	if err := d.Err(); err != nil {
+		return nil, err
+	}
+	err = d.with(d.cards[0], func() error {
+		h, err = d.takeHost(n)
+		return err
+	})
+	return h, err
+}
+
+func (d *Device) takeHost(n int) (*Host, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p, size, err := d.host.take(n)
+	if err != nil {
+		return nil, err
+	}
+	return &Host{Bytes: unsafe.Slice((*byte)(p), n), dev: d, block: p, size: size}, nil
+}
+
+// Host returns n bytes of page-locked memory that last until the end of the batch or
+// Free.
+func (l *Lane) Host(n int) (h *Host, err error) {
+	err = l.do("cuMemHostAlloc", "", func() error {
+		h, err = l.dev.takeHost(n)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.lane = l
+	l.hosts = append(l.hosts, h)
+	return h, nil
+}
+
+// Register locks the pages of b, which costs about as much as copying it: for large
+// memory that is copied more than once. They stay locked until the end of the batch or
+// Free. Two slices that share a page cannot both be registered.
+func (l *Lane) Register(b []byte) (*Host, error) {
+	if len(b) == 0 {
+		return nil, fmt.Errorf("gpu: no memory to register")
+	}
+	h := &Host{Bytes: b, dev: l.dev, lane: l, block: unsafe.Pointer(&b[0]), registered: new(runtime.Pinner)}
+	h.registered.Pin(&b[0])
+	if err := l.do("cuMemHostRegister", "", func() error { return driver.HostRegister(h.block, len(b)) }); err != nil {
+		h.registered.Unpin()
+		return nil, err
+	}
+	l.hosts = append(l.hosts, h)
+	return h, nil
+}
+
+// Free gives the memory back. No copy from or to it may be under way. A second call
+// does nothing.
+func (h *Host) Free() {
+	if h.Bytes == nil {
+		return
+	}
+	h.Bytes = nil
+	if l := h.lane; l != nil {
+		if i := slices.Index(l.hosts, h); i >= 0 {
+			l.hosts = slices.Delete(l.hosts, i, i+1)
+		}
+	}
+	if h.registered != nil {
+		// An error is noted where it is fatal and else leaves pages locked, no more.
+		h.lane.do("cuMemHostUnregister", "", func() error { return driver.HostUnregister(h.block) })
+		h.registered.Unpin()
+		return
+	}
+	h.dev.mu.Lock()
+	defer h.dev.mu.Unlock()
+	h.dev.host.give(h.block, h.size)
+}
+
+// View is memory as elements of another type: what b holds of whole elements. b must
+// be aligned for them, as [Host].Bytes is.
+func View[T int16 | int32 | int64 | uint16 | uint32 | uint64 | float32 | float64](b []byte) []T {
+	var t T
+	n := len(b) / int(unsafe.Sizeof(t))
+	if n == 0 {
+		return nil
+	}
+	p := unsafe.Pointer(unsafe.SliceData(b))
+	if uintptr(p)%unsafe.Alignof(t) != 0 {
+		panic("gpu: View of memory that is not aligned")
+	}
+	return unsafe.Slice((*T)(p), n)
+}

@@ -1,0 +1,53 @@
+//go:build !cuda || !cgo
+
+package gpu
+
+import "fmt"
+
+// Built reports whether this build can use CUDA at all.
+const Built = false
+
+var errNotBuilt = fmt.Errorf("this build has no CUDA support: %w", ErrNoDevice)
+
+// Device is one card or several. A nil *Device stands for the CPU.
+type Device struct {
+	name string
+}
+
+// Name is the device's name in records: "cpu" for nil.
+func (d *Device) Name() string {
+	if d == nil {
+		return "cpu"
+	}
+	return d.name
+}
+
+// List returns the cards of this machine, or why there is none: then the error wraps
+// [ErrNoDevice].
+func List() ([]Info, error) { return nil, fmt.Errorf("gpu: %w", errNotBuilt) }
+
+// Open returns the device that spec names: "auto" (all cards where there are any, else
+// the CPU), "cpu", "cuda" (all cards) or "cuda:N" (one card). It returns an error that
+// wraps [ErrNoDevice] when spec insists on a card and there is none.
+func Open(spec string) (*Device, error) { return OpenWith(spec, nil) }
+
+// OpenWith is [Open] with options; nil means defaults.
+func OpenWith(spec string, _ *Options) (*Device, error) {
+	if spec == "cpu" {
+		return nil, nil
+	}
+	_, insists, err := parse(spec)
+	if err == nil && insists {
+		err = fmt.Errorf("gpu: open %q: %w", spec, errNotBuilt)
+	}
+	return nil, err
+}
+
+// Cards describes the cards of the device; nil for the CPU.
+func (d *Device) Cards() []Info { return nil }
+
+// Err is nil in builds without CUDA.
+func (d *Device) Err() error { return nil }
+
+// Close does nothing in builds without CUDA.
+func (d *Device) Close() error { return nil }
