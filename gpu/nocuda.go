@@ -2,7 +2,10 @@
 
 package gpu
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+)
 
 // Built reports whether this build can use CUDA at all.
 const Built = false
@@ -51,3 +54,13 @@ func (d *Device) Err() error { return nil }
 
 // Close does nothing in builds without CUDA.
 func (d *Device) Close() error { return nil }
+
+// SelfTest fails in builds without CUDA.
+func (d *Device) SelfTest(context.Context) error {
+	return fmt.Errorf("gpu: self-test: %w", errNotBuilt)
+}
+
+// Links fails in builds without CUDA.
+func (d *Device) Links(context.Context) ([]Link, error) {
+	return nil, fmt.Errorf("gpu: measure links: %w", errNotBuilt)
+}

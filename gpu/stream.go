@@ -4,6 +4,7 @@ package gpu
 
 import (
 	"fmt"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -87,6 +88,14 @@ func (l *Lane) Event() (*Event, error) {
 	return e, nil
 }
 
+// Free lets the lane use the event again before the end of the batch.
+func (e *Event) Free() {
+	if i := slices.Index(e.lane.events, e); i >= 0 {
+		e.lane.events = slices.Delete(e.lane.events, i, i+1)
+		e.lane.spare = append(e.lane.spare, e.event)
+	}
+}
+
 // Record puts the event after everything that the stream holds so far.
 func (s *Stream) Record(e *Event) error {
 	return s.lane.do("cuEventRecord", "", func() error { return record(e.event, s.stream) })
@@ -104,6 +113,34 @@ func (e *Event) Since(start *Event) (time.Duration, error) {
 	var ms float64
 	err := e.lane.do("cuEventElapsedTime", "", func() (err error) { ms, err = elapsed(start.event, e.event); return err })
 	return time.Duration(ms * float64(time.Millisecond)), err
+}
+
+// Time is how long the card takes for what f puts into the stream. It waits for it.
+func (s *Stream) Time(f func() error) (time.Duration, error) {
+	start, err := s.lane.Event()
+	if err != nil {
+		return 0, err
+	}
+	end, err := s.lane.Event()
+	if err != nil {
+		return 0, err
+	}
+	if err := s.Record(start); err != nil {
+		return 0, err
+	}
+	if err := f(); err != nil {
+		return 0, err
+	}
+	if err := s.Record(end); err != nil {
+		return 0, err
+	}
+	if err := s.Sync(); err != nil {
+		return 0, err
+	}
+	took, err := end.Since(start)
+	start.Free()
+	end.Free()
+	return took, err
 }
 
 // Limits of a launch that the host checks, the same for all capabilities from 7.5 on
