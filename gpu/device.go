@@ -25,7 +25,6 @@ type Device struct {
 	opts  Options
 	cards []*card
 	jobs  chan *job
-	done  sync.WaitGroup // the lanes
 
 	closing chan struct{} // closed by Close
 	closed  sync.Once
@@ -43,6 +42,8 @@ type card struct {
 	dev     cuDevice
 	ctx     cuContext
 
+	lanes   []*Lane
+	running sync.WaitGroup // the lanes' goroutines
 	mu      sync.Mutex
 	modules map[*Module]*loaded
 }
@@ -189,28 +190,23 @@ func (d *Device) start(c *card) error {
 	if c.ctx, err = retainContext(c.dev); err != nil {
 		return driverError(c.Index, "cuDevicePrimaryCtxRetain", "", err)
 	}
-	lanes := make([]*Lane, d.opts.Lanes)
-	started := make(chan error)
-	for i := range lanes {
-		lanes[i] = &Lane{dev: d, card: c}
-		d.done.Add(1)
-		go lanes[i].loop(started)
-		if err = <-started; err != nil {
-			lanes = lanes[:i]
+	ready, verdict := make(chan error), make(chan error, d.opts.Lanes)
+	for range d.opts.Lanes {
+		l := &Lane{dev: d, card: c}
+		c.lanes = append(c.lanes, l)
+		c.running.Add(1)
+		go l.loop(ready, verdict)
+		if err = <-ready; err != nil {
 			break
 		}
 	}
-	if err == nil {
-		for range lanes {
-			started <- nil
-		}
-		return nil
+	for range d.opts.Lanes {
+		verdict <- err
 	}
-	for range lanes {
-		started <- err
+	if err != nil {
+		c.running.Wait()
+		releaseContext(c.dev)
 	}
-	d.done.Wait()
-	releaseContext(c.dev)
 	return err
 }
 
@@ -263,38 +259,67 @@ func (d *Device) Close() error {
 	d.closed.Do(func() { close(d.closing) })
 	ended := make(chan struct{})
 	go func() {
-		d.done.Wait()
+		for _, c := range d.cards {
+			c.running.Wait()
+		}
 		close(ended)
 	}()
-	select {
-	case <-ended:
-	case <-d.dead:
-	}
+	d.watch(ended, d.lanes()...)
 	if err := d.Err(); err != nil {
 		return err
 	}
-	return d.release()
+	err := d.within("cuDevicePrimaryCtxRelease", d.release)
+	if fatal := d.Err(); fatal != nil {
+		return fatal
+	}
+	return err
+}
+
+func (d *Device) lanes() []*Lane {
+	var all []*Lane
+	for _, c := range d.cards {
+		all = append(all, c.lanes...)
+	}
+	return all
 }
 
 // release frees what belongs to no lane.
 func (d *Device) release() error {
 	var all error
 	for i, c := range d.cards {
-		all = errors.Join(all, d.with(c, func() error {
+		for _, l := range c.lanes {
+			all = errors.Join(all, l.ended)
+		}
+		all = errors.Join(all, d.with(c, func() (err error) {
 			if i == 0 {
 				d.mu.Lock()
 				defer d.mu.Unlock()
-				all = errors.Join(all, d.host.trim(0))
+				err = d.host.trim(0)
 			}
 			for m, l := range c.modules {
-				all = errors.Join(all, driverError(c.Index, "cuModuleUnload", "", unloadModule(l.module)))
+				err = errors.Join(err, d.judge(c.Index, "cuModuleUnload", m.Name, unloadModule(l.module)))
 				delete(c.modules, m)
 			}
-			return nil
+			return err
 		}))
-		all = errors.Join(all, driverError(c.Index, "cuDevicePrimaryCtxRelease", "", releaseContext(c.dev)))
+		all = errors.Join(all, d.judge(c.Index, "cuDevicePrimaryCtxRelease", "", releaseContext(c.dev)))
 	}
 	return all
+}
+
+// within runs f beside the caller and gives it up as hanging after a while.
+func (d *Device) within(call string, f func() error) error {
+	end := make(chan error, 1)
+	go func() { end <- f() }()
+	patience := time.NewTimer(d.opts.Hang)
+	defer patience.Stop()
+	select {
+	case err := <-end:
+		return err
+	case <-patience.C:
+		d.poison(&HangError{Card: -1, Call: call, After: d.opts.Hang})
+		return d.Err()
+	}
 }
 
 // with runs f on a thread where the card's context is current.
@@ -309,11 +334,9 @@ func (d *Device) with(c *card, f func() error) error {
 
 // job is a batch on its way through a lane.
 type job struct {
-	f    func(*Lane) error
-	lane atomic.Pointer[Lane] // once a lane has it
-	end  chan struct{}        // closed when err and panicked are final
-	err  error
-
+	f        func(*Lane) error
+	end      chan struct{} // closed when err and panicked are final
+	err      error
 	panicked any
 }
 
@@ -345,7 +368,7 @@ func (d *Device) Do(ctx context.Context, f func(*Lane) error) error {
 	case <-d.closing:
 		return fmt.Errorf("gpu: a batch for a device that was closed: %w", ErrNoDevice)
 	}
-	d.watch(j)
+	d.watch(j.end, d.lanes()...)
 	select {
 	case <-j.end:
 	default:
@@ -361,18 +384,23 @@ func (d *Device) Do(ctx context.Context, f func(*Lane) error) error {
 	return j.err
 }
 
-// watch returns when the job has ended, when a call of the driver in it hangs, or when
-// the card was lost and the job does not end soon either.
-func (d *Device) watch(j *job) {
+// watch returns when end is closed, when a call of the driver in one of the lanes
+// hangs, or when the card was lost and end is not closed soon after.
+func (d *Device) watch(end <-chan struct{}, lanes ...*Lane) {
+	select {
+	case <-end:
+		return
+	default:
+	}
 	tick := time.NewTicker(max(d.opts.Hang/8, time.Millisecond))
 	defer tick.Stop()
 	var lost time.Time
 	for {
 		select {
-		case <-j.end:
+		case <-end:
 			return
 		case now := <-tick.C:
-			if l := j.lane.Load(); l != nil {
+			for _, l := range lanes {
 				if err := l.hangs(now, d.opts.Hang); err != nil {
 					d.poison(err)
 					return

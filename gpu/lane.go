@@ -26,6 +26,7 @@ type Lane struct {
 	hosts   []*Host
 	events  []*Event
 
+	ended    error // what freeing everything came to, once the goroutine is gone
 	spare    []cuEvent
 	launched []string // kernels since the last wait
 
@@ -103,10 +104,10 @@ func (l *Lane) rested() {
 	l.names.Store(nil)
 }
 
-// loop is the lane's goroutine. It reports on ready how its start went, then waits
-// there for word how that of all lanes went.
-func (l *Lane) loop(ready chan error) {
-	defer l.dev.done.Done()
+// loop is the lane's goroutine. It reports how its start went, then waits to hear how
+// that of all lanes of the card went.
+func (l *Lane) loop(ready chan<- error, verdict <-chan error) {
+	defer l.card.running.Done()
 	// Never unlocked: the thread ends with the goroutine, and the context with it.
 	runtime.LockOSThread()
 	err := l.begin()
@@ -114,7 +115,7 @@ func (l *Lane) loop(ready chan error) {
 	if err != nil {
 		return
 	}
-	if <-ready != nil {
+	if <-verdict != nil {
 		l.end()
 		return
 	}
@@ -123,12 +124,9 @@ func (l *Lane) loop(ready chan error) {
 		case <-l.dev.dead:
 			return
 		case <-l.dev.closing:
-			if err := l.end(); err != nil && errors.Is(err, ErrFatal) {
-				l.dev.poison(err)
-			}
+			l.ended = l.end()
 			return
 		case j := <-l.dev.jobs:
-			j.lane.Store(l)
 			l.run(j)
 			close(j.end)
 		}
@@ -198,14 +196,15 @@ func (l *Lane) run(j *job) {
 	if l.dev.Err() != nil {
 		return
 	}
-	for _, b := range l.buffers {
+	buffers, hosts, events := l.buffers, l.hosts, l.events
+	l.buffers, l.hosts, l.events = nil, nil, nil
+	for _, b := range buffers {
 		b.free()
 	}
-	for _, h := range l.hosts {
+	for _, h := range hosts {
 		h.Free()
 	}
-	for _, e := range l.events {
+	for _, e := range events {
 		l.spare = append(l.spare, e.event)
 	}
-	l.buffers, l.hosts, l.events = l.buffers[:0], l.hosts[:0], l.events[:0]
 }

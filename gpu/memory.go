@@ -4,11 +4,8 @@ package gpu
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"unsafe"
-
-	"github.com/pelmill/pelmill/gpu/driver"
 )
 
 // Buffer is device memory of a lane. Its contents are whatever the last user left.
@@ -57,28 +54,34 @@ func (b *Buffer) part(off, n int) (Ptr, error) {
 type Host struct {
 	Bytes []byte // valid until Free or, for one of a lane, until the end of the batch
 
-	dev        *Device
-	lane       *Lane
-	block      unsafe.Pointer
-	size       int
-	registered *runtime.Pinner
+	dev   *Device
+	lane  *Lane // nil: it lasts until Free
+	block unsafe.Pointer
+	size  int
 }
 
 // Host returns n bytes of page-locked memory that last until Free, so that pictures
 // can be read into it before a batch begins. The error wraps [ErrOutOfMemory] where
 // they do not fit.
-func (d *Device) Host(n int) (h *Host, err error) {
+func (d *Device) Host(n int) (*Host, error) {
 	if d == nil || d.cards == nil {
 		return nil, fmt.Errorf("gpu: page-locked memory of a device that is not open: %w", ErrNoDevice)
 	}
 	if err := d.Err(); err != nil {
 		return nil, err
 	}
-	err = d.with(d.cards[0], func() error {
-		h, err = d.takeHost(n)
-		return err
+	got := make(chan *Host, 1)
+	err := d.within("cuMemHostAlloc", func() error {
+		return d.with(d.cards[0], func() error {
+			h, err := d.takeHost(n)
+			got <- h
+			return err
+		})
 	})
-	return h, err
+	if err != nil {
+		return nil, err
+	}
+	return <-got, nil
 }
 
 func (d *Device) takeHost(n int) (*Host, error) {
@@ -106,23 +109,6 @@ func (l *Lane) Host(n int) (h *Host, err error) {
 	return h, nil
 }
 
-// Register locks the pages of b, which costs about as much as copying it: for large
-// memory that is copied more than once. They stay locked until the end of the batch or
-// Free. Two slices that share a page cannot both be registered.
-func (l *Lane) Register(b []byte) (*Host, error) {
-	if len(b) == 0 {
-		return nil, fmt.Errorf("gpu: no memory to register")
-	}
-	h := &Host{Bytes: b, dev: l.dev, lane: l, block: unsafe.Pointer(&b[0]), registered: new(runtime.Pinner)}
-	h.registered.Pin(&b[0])
-	if err := l.do("cuMemHostRegister", "", func() error { return driver.HostRegister(h.block, len(b)) }); err != nil {
-		h.registered.Unpin()
-		return nil, err
-	}
-	l.hosts = append(l.hosts, h)
-	return h, nil
-}
-
 // Free gives the memory back. No copy from or to it may be under way. A second call
 // does nothing.
 func (h *Host) Free() {
@@ -134,12 +120,6 @@ func (h *Host) Free() {
 		if i := slices.Index(l.hosts, h); i >= 0 {
 			l.hosts = slices.Delete(l.hosts, i, i+1)
 		}
-	}
-	if h.registered != nil {
-		// An error is noted where it is fatal and else leaves pages locked, no more.
-		h.lane.do("cuMemHostUnregister", "", func() error { return driver.HostUnregister(h.block) })
-		h.registered.Unpin()
-		return
 	}
 	h.dev.mu.Lock()
 	defer h.dev.mu.Unlock()

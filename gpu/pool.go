@@ -87,7 +87,7 @@ func (p *pool[T]) idleBytes() int64 {
 }
 
 // trim frees idle blocks, the largest first, until at most target bytes are held or
-// none is idle.
+// none is idle. A block whose freeing failed is gone too.
 func (p *pool[T]) trim(target int64) error {
 	if p.held <= target {
 		return nil
@@ -97,18 +97,17 @@ func (p *pool[T]) trim(target int64) error {
 		sizes = append(sizes, size)
 	}
 	slices.Sort(sizes)
+	var all error
 	for _, size := range slices.Backward(sizes) {
 		for list := p.idle[size]; len(list) > 0 && p.held > target; list = p.idle[size] {
 			block := list[len(list)-1]
 			p.idle[size] = list[:len(list)-1]
 			p.held -= int64(size)
-			if err := p.free(block); err != nil {
-				return err
-			}
+			all = errors.Join(all, p.free(block))
 		}
 		if len(p.idle[size]) == 0 {
 			delete(p.idle, size)
 		}
 	}
-	return nil
+	return all
 }

@@ -82,15 +82,6 @@ func HostAlloc(n int) (unsafe.Pointer, error) {
 	return p, err
 }
 
-// HostRegister locks the pages of n bytes at p for every context. The memory must
-// neither move nor be freed before [HostUnregister].
-func HostRegister(p unsafe.Pointer, n int) error {
-	return result(C.cuMemHostRegister(p, C.size_t(n), C.CU_MEMHOSTREGISTER_PORTABLE))
-}
-
-// HostUnregister undoes [HostRegister].
-func HostUnregister(p unsafe.Pointer) error { return result(C.cuMemHostUnregister(p)) }
-
 // SetMaxShared lets the function use up to n bytes of dynamic shared memory, which
 // is needed above 48 KiB.
 func SetMaxShared(function unsafe.Pointer, n int) error {

@@ -1,0 +1,603 @@
+//go:build cuda && cgo
+
+package gputest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/gpu/driver"
+	"github.com/pelmill/pelmill/gpu/gputest"
+)
+
+// fake is the driver of this test binary.
+var fake *gputest.Fake
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "pelmill-fake-driver")
+	if err != nil {
+		panic(err)
+	}
+	status := 0
+	if os.Getenv("PELMILL_FAKE_INIT") != "" {
+		status = 803
+	}
+	if os.Getenv("PELMILL_FAKE_INIT") != "missing" {
+		fake, err = gputest.LoadFake(dir, status)
+	} else {
+		err = driver.Open("libpelmill-no-such-driver.so.1")
+	}
+	if err != nil && status == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// module has the one kernel
+//
+//	void add(uint64_t *out, const uint8_t *in, uint32_t n, uint16_t step, uint8_t flag)
+var module = gpu.Module{Name: "test", Variants: []string{`
+.version 6.3
+.target sm_75
+.address_size 64
+.visible .entry add(
+	.param .u64 add_param_0,
+	.param .u64 add_param_1,
+	.param .u32 add_param_2,
+	.param .u16 add_param_3,
+	.param .u8 add_param_4
+)
+{ ret; }
+`}}
+
+type addParams struct {
+	out, in gpu.Ptr
+	n       uint32
+	step    uint16
+	flag    uint8
+}
+
+func open(t *testing.T, o *gpu.Options) *gpu.Device {
+	t.Helper()
+	d, err := gpu.OpenWith("cuda", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func closed(t *testing.T, d *gpu.Device) {
+	t.Helper()
+	if err := d.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	if left := fake.Left(); left != "" {
+		t.Errorf("after Close there are %s", left)
+	}
+}
+
+// batch does every kind of call once or more and checks what it can.
+func batch(l *gpu.Lane, in []byte) error {
+	k, err := l.Kernel(&module, "add")
+	if err != nil {
+		return err
+	}
+	src, err := l.Device(len(in))
+	if err != nil {
+		return err
+	}
+	dst, err := l.Device(len(in))
+	if err != nil {
+		return err
+	}
+	host, err := l.Host(len(in))
+	if err != nil {
+		return err
+	}
+	copy(host.Bytes, in)
+	up, down := l.Stream(0), l.Stream(1)
+	arrived, err := l.Event()
+	if err != nil {
+		return err
+	}
+	if err := up.Upload(src, 0, host.Bytes); err != nil {
+		return err
+	}
+	if err := up.Fill(dst, 0, dst.Size, 7); err != nil {
+		return err
+	}
+	if _, err := l.Blocks(k, 256, 0); err != nil {
+		return err
+	}
+	took, err := up.Time(func() error {
+		return gpu.Launch(up, k, gpu.Grid{Blocks: [3]int{2}, Threads: [3]int{256}, Shared: 60 << 10}, &addParams{dst.Ptr, src.Ptr, 3, 4, 5})
+	})
+	if err != nil {
+		return err
+	}
+	if took != 1500*time.Microsecond {
+		return fmt.Errorf("the launch took %v", took)
+	}
+	if err := up.Copy(dst, 0, src, 0, len(in)); err != nil {
+		return err
+	}
+	if err := errors.Join(up.Record(arrived), down.Wait(arrived)); err != nil {
+		return err
+	}
+	got := make([]byte, len(in))
+	if err := down.Download(got, dst, 0); err != nil {
+		return err
+	}
+	if err := l.Sync(); err != nil {
+		return err
+	}
+	host.Free()
+	if !bytes.Equal(got, in) {
+		return errors.New("other bytes came back")
+	}
+	return nil
+}
+
+var pixels = bytes.Repeat([]byte("pelmill "), 1000)
+
+func TestABatchLeavesNothingBehind(t *testing.T) {
+	fake.Reset()
+	d := open(t, nil)
+	if d.Name() != "Fake 0" {
+		t.Errorf("the device is called %q", d.Name())
+	}
+	for range 10 {
+		if err := d.Do(t.Context(), func(l *gpu.Lane) error { return batch(l, pixels) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if fake.Launches != 10 || fake.Modules != 1 {
+		t.Errorf("%d launches, %d modules", fake.Launches, fake.Modules)
+	}
+	closed(t, d)
+}
+
+func TestALaunchPassesPackedParameters(t *testing.T) {
+	fake.Reset()
+	d := open(t, nil)
+	err := d.Do(t.Context(), func(l *gpu.Lane) error {
+		k, err := l.Kernel(&module, "add")
+		if err != nil {
+			return err
+		}
+		p := &addParams{1 << 40, 2 << 40, 3, 4, 5}
+		return gpu.Launch(l.Stream(1), k, gpu.Grid{Blocks: [3]int{70_000, 3}, Threads: [3]int{32, 4, 2}, Shared: 1024}, p)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	le := binary.LittleEndian
+	want := le.AppendUint64(le.AppendUint64(nil, 1<<40), 2<<40)
+	want = append(le.AppendUint16(le.AppendUint32(want, 3), 4), 5)
+	if got := fake.Params[:fake.Size]; !bytes.Equal(got, want) {
+		t.Errorf("parameters % x, want % x", got, want)
+	}
+	if want := [7]int64{70_000, 3, 1, 32, 4, 2, 1024}; fake.Grid != want {
+		t.Errorf("grid %v, want %v", fake.Grid, want)
+	}
+	closed(t, d)
+}
+
+func TestImpossibleLaunchesAndCopiesAreRefused(t *testing.T) {
+	fake.Reset()
+	d := open(t, nil)
+	one := [3]int{1}
+	for name, g := range map[string]gpu.Grid{
+		"no block":               {Threads: one},
+		"too many blocks":        {Blocks: [3]int{1, 65_536}, Threads: one},
+		"no thread":              {Blocks: one},
+		"too many threads":       {Blocks: one, Threads: [3]int{512, 4}},
+		"too much shared memory": {Blocks: one, Threads: one, Shared: 65 << 10},
+		"negative shared memory": {Blocks: one, Threads: one, Shared: -1},
+	} {
+		err := d.Do(t.Context(), func(l *gpu.Lane) error {
+			k, err := l.Kernel(&module, "add")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return gpu.Launch(l.Stream(0), k, g, &addParams{})
+		})
+		if err == nil || !strings.Contains(err.Error(), "launch add") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	err := d.Do(t.Context(), func(l *gpu.Lane) error {
+		k, _ := l.Kernel(&module, "add")
+		b, err := l.Device(100)
+		if err != nil {
+			return err
+		}
+		s := l.Stream(0)
+		for name, err := range map[string]error{
+			"parameters of another size": gpu.Launch(s, k, gpu.Grid{Blocks: one, Threads: one}, &struct{ a uint64 }{}),
+			"upload beyond the end":      s.Upload(b, 1, make([]byte, 100)),
+			"download before the start":  s.Download(make([]byte, 1), b, -1),
+			"fill beyond the end":        s.Fill(b, 100, 1, 0),
+			"copy beyond the end":        s.Copy(b, 50, b, 0, 51),
+		} {
+			if err == nil {
+				t.Errorf("%s: no error", name)
+			}
+		}
+		if _, err := l.Kernel(&module, "sub"); err == nil {
+			t.Error("a kernel that is not there: no error")
+		}
+		if _, err := l.Device(0); err == nil {
+			t.Error("0 bytes: no error")
+		}
+		return nil
+	})
+	if err != nil || fake.Launches != 0 {
+		t.Errorf("%v, %d launches", err, fake.Launches)
+	}
+	closed(t, d)
+}
+
+// What runs in tests that fail somewhere on the way: one lane, so that the order of
+// calls is always the same.
+const (
+	batches = 3
+	lanes   = 1
+)
+
+// calls is how many calls of the driver opening, the batches and closing take.
+func calls(t *testing.T) int64 {
+	fake.Reset()
+	d := open(t, &gpu.Options{Lanes: lanes})
+	for range batches {
+		if err := d.Do(t.Context(), func(l *gpu.Lane) error { return batch(l, pixels) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closed(t, d)
+	return fake.Calls
+}
+
+func TestAnErrorAtAnyCallLeavesNothingBehind(t *testing.T) {
+	n := calls(t)
+	if n < 40 {
+		t.Fatalf("only %d calls", n)
+	}
+	for _, code := range []int64{1, 2, 201, 400, 701, 999, 700, 719, 214} {
+		for at := int64(1); at <= n; at++ {
+			fake.Reset()
+			fake.FailAt, fake.Code = at, code
+			if code == 700 || code == 719 {
+				fake.Sticky = 1
+			}
+			attempt(t, fmt.Sprintf("code %d at call %d of %d", code, at, n), code)
+		}
+	}
+}
+
+// attempt opens, runs batches and closes, with an error somewhere.
+func attempt(t *testing.T, name string, code int64) {
+	t.Helper()
+	d, err := gpu.OpenWith("cuda", &gpu.Options{Lanes: lanes})
+	if err != nil {
+		if !errors.Is(err, gpu.ErrNoDevice) || errors.Is(err, gpu.ErrFatal) {
+			t.Errorf("%s: open: %v", name, err)
+		}
+		if left := fake.Left(); left != "" && fake.Sticky == 0 {
+			t.Errorf("%s: after Open failed there are %s", name, left)
+		}
+		return
+	}
+	fatal := map[int64]bool{700: true, 719: true, 214: true, 999: true}[code]
+	failed := 0
+	for range batches {
+		lost := d.Err()
+		err := d.Do(t.Context(), func(l *gpu.Lane) error { return batch(l, pixels) })
+		if err == nil {
+			continue
+		}
+		failed++
+		var e *gpu.Error
+		if !errors.As(err, &e) || int64(e.Code) != code || !strings.HasPrefix(e.Call, "cu") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if errors.Is(err, gpu.ErrFatal) != fatal || errors.Is(err, gpu.ErrOutOfMemory) != (code == 2) {
+			t.Errorf("%s: judged wrongly: %v", name, err)
+		}
+		if lost != nil && err != lost {
+			t.Errorf("%s: after %v: %v", name, lost, err)
+		}
+	}
+	if failed > 1 && !fatal || fatal && d.Err() == nil && failed > 0 {
+		t.Errorf("%s: %d batches failed, the card's error is %v", name, failed, d.Err())
+	}
+	err = d.Close()
+	if d.Err() != nil {
+		if err != d.Err() {
+			t.Errorf("%s: close: %v, the card's error is %v", name, err, d.Err())
+		}
+		return // the process would end
+	}
+	if err != nil && strings.Contains(err.Error(), "cuCtxSetCurrent") {
+		return // what is left goes with the context
+	}
+	if left := fake.Left(); left != "" {
+		t.Errorf("%s: after Close (%v) there are %s", name, err, left)
+	}
+}
+
+func TestOutOfMemoryHalvesTheBatch(t *testing.T) {
+	fake.Reset()
+	fake.Memory = 64 << 20
+	d := open(t, &gpu.Options{Lanes: 1, Memory: 16 << 20})
+	sizes := make([]int, 37) // of the items, in MiB; some never fit
+	for i := range sizes {
+		sizes[i] = 1 + i*7%5
+	}
+	sizes[11], sizes[36] = 17, 40
+	seen := make([]int, len(sizes))
+	left, err := d.Split(t.Context(), len(sizes), func(l *gpu.Lane, from, to int) error {
+		for i := from; i < to; i++ {
+			if _, err := l.Device(sizes[i] << 20); err != nil {
+				return err
+			}
+		}
+		for i := from; i < to; i++ {
+			seen[i]++
+		}
+		return nil
+	})
+	if err != nil || fmt.Sprint(left) != "[11 36]" {
+		t.Errorf("left %v, %v", left, err)
+	}
+	for i, n := range seen {
+		if want := map[bool]int{true: 0, false: 1}[i == 11 || i == 36]; n != want {
+			t.Errorf("item %d was done %d times, want %d", i, n, want)
+		}
+	}
+	closed(t, d)
+}
+
+func TestAFullCardIsNotFatal(t *testing.T) {
+	fake.Reset()
+	fake.Memory = 8 << 20
+	d := open(t, &gpu.Options{Lanes: 1, Memory: 1 << 30})
+	take := func(l *gpu.Lane, sizes ...int) error {
+		for _, n := range sizes {
+			if _, err := l.Device(n << 20); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := d.Do(t.Context(), func(l *gpu.Lane) error { return take(l, 3, 6) }); !errors.Is(err, gpu.ErrOutOfMemory) || errors.Is(err, gpu.ErrFatal) {
+		t.Errorf("9 MiB on a card of 8: %v", err)
+	}
+	// The idle 3 MiB make room.
+	if err := d.Do(t.Context(), func(l *gpu.Lane) error { return take(l, 7) }); err != nil {
+		t.Errorf("7 MiB on a card of 8: %v", err)
+	}
+	closed(t, d)
+}
+
+// TestAHangEndsInTheWatchdog lets each call after Open hang, those of Close too.
+func TestAHangEndsInTheWatchdog(t *testing.T) {
+	n := calls(t)
+	fake.Reset()
+	d := open(t, &gpu.Options{Lanes: lanes})
+	opened := fake.Calls
+	closed(t, d)
+	for at := opened + 1; at <= n; at += 4 {
+		fake.Reset()
+		fake.HangAt, fake.Hang = at, 1
+		d := open(t, &gpu.Options{Lanes: lanes, Hang: 20 * time.Millisecond})
+		var running sync.WaitGroup
+		for range batches {
+			if err := d.Do(t.Context(), func(l *gpu.Lane) error {
+				running.Add(1)
+				defer running.Done()
+				return batch(l, pixels)
+			}); err != d.Err() {
+				t.Errorf("hang at call %d: %v, the card's error is %v", at, err, d.Err())
+			}
+		}
+		err := d.Close()
+		var hang *gpu.HangError
+		if !errors.As(err, &hang) || !errors.Is(err, gpu.ErrFatal) || !strings.HasPrefix(hang.Call, "cu") || err != d.Err() {
+			t.Errorf("hang at call %d: close: %v", at, err)
+		}
+		fake.Hang = 0
+		running.Wait()
+		for fake.Inside != 0 || hang != nil && hang.Card < 0 && fake.Contexts != 0 {
+			time.Sleep(time.Millisecond) // until what hung has ended too
+		}
+	}
+}
+
+func TestSeveralCardsShareTheBatches(t *testing.T) {
+	fake.Reset()
+	fake.Cards = 3
+	d := open(t, &gpu.Options{Lanes: 2})
+	if d.Name() != "3 x Fake 0" || len(d.Cards()) != 3 {
+		t.Errorf("%q, %d cards", d.Name(), len(d.Cards()))
+	}
+	// Six batches that wait for each other need six lanes, two on each card.
+	const n = 6
+	cards, all, ends := make(chan int, n), make(chan struct{}), make(chan error, n)
+	for range n {
+		go func() {
+			ends <- d.Do(context.Background(), func(l *gpu.Lane) error {
+				cards <- l.Card().Index
+				<-all
+				return batch(l, pixels)
+			})
+		}()
+	}
+	count := map[int]int{}
+	for range n {
+		count[<-cards]++
+	}
+	close(all)
+	for range n {
+		if err := <-ends; err != nil {
+			t.Error(err)
+		}
+	}
+	if fmt.Sprint(count) != "map[0:2 1:2 2:2]" {
+		t.Errorf("batches by card: %v", count)
+	}
+	closed(t, d)
+
+	fake.Reset()
+	fake.Cards = 3
+	d, err := gpu.Open("cuda:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = d.Do(t.Context(), func(l *gpu.Lane) error {
+		if i := l.Card(); i.Index != 1 || i.Name != "Fake 1" || i.PCI != "0000:02:00.0" || i.Capability() != 90 {
+			t.Errorf("pinned to card 1, on %s", &i)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	closed(t, d)
+	if _, err := gpu.Open("cuda:3"); !errors.Is(err, gpu.ErrNoDevice) {
+		t.Errorf("cuda:3 of three cards: %v", err)
+	}
+}
+
+func TestUnusableCardsAreRefusedInOneSentence(t *testing.T) {
+	for name, c := range map[string]struct {
+		set  func()
+		want string
+	}{
+		"no card":    {func() { fake.Cards = 0 }, "no card"},
+		"old card":   {func() { fake.Capability = 70 }, "kernels need compute capability 7.5, the card has 7.0"},
+		"old driver": {func() { fake.Version = 9020 }, "the driver is for CUDA 9.2, kernels in PTX 6.3 need one for CUDA 10.0 (driver 410.48) or later"},
+	} {
+		fake.Reset()
+		c.set()
+		d, err := gpu.Open("cuda")
+		if d != nil || !errors.Is(err, gpu.ErrNoDevice) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if d, err := gpu.Open("auto"); d != nil || err != nil {
+			t.Errorf("%s: auto: %v, %v", name, d, err)
+		}
+		if left := fake.Left(); left != "" {
+			t.Errorf("%s: left %s", name, left)
+		}
+	}
+	fake.Reset()
+	fake.RefusePTX = 222
+	d := open(t, nil)
+	err := d.Do(t.Context(), func(l *gpu.Lane) error { return batch(l, pixels) })
+	if !errors.Is(err, gpu.ErrNoDevice) || !strings.Contains(err.Error(), "refuses PTX 6.3") {
+		t.Errorf("refused PTX: %v", err)
+	}
+	closed(t, d)
+}
+
+func TestAPanicReachesTheCaller(t *testing.T) {
+	fake.Reset()
+	d := open(t, &gpu.Options{Lanes: 1})
+	func() {
+		defer func() {
+			if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), "an odd picture") {
+				t.Errorf("recovered %v", p)
+			}
+		}()
+		d.Do(t.Context(), func(l *gpu.Lane) error {
+			if _, err := l.Device(10); err != nil {
+				t.Error(err)
+			}
+			panic("an odd picture")
+		})
+	}()
+	if err := d.Do(t.Context(), func(l *gpu.Lane) error { return batch(l, pixels) }); err != nil {
+		t.Errorf("the next batch: %v", err)
+	}
+	closed(t, d)
+}
+
+func TestTheContextEndsTheWaitForALane(t *testing.T) {
+	fake.Reset()
+	d := open(t, &gpu.Options{Lanes: 1})
+	busy, release, end := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		end <- d.Do(context.Background(), func(*gpu.Lane) error { close(busy); <-release; return nil })
+	}()
+	<-busy
+	why := errors.New("the chunk was cancelled")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if err := d.Do(ctx, func(*gpu.Lane) error { return nil }); !errors.Is(err, why) {
+		t.Errorf("got %v", err)
+	}
+	close(release)
+	if err := <-end; err != nil {
+		t.Error(err)
+	}
+	closed(t, d)
+}
+
+func TestPageLockedMemoryHasABudget(t *testing.T) {
+	fake.Reset()
+	d := open(t, &gpu.Options{Lanes: 1, Pinned: 8 << 20})
+	a, err := d.Host(6 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Host(3 << 20); !errors.Is(err, gpu.ErrOutOfMemory) {
+		t.Errorf("9 MiB of 8: %v", err)
+	}
+	if v := gpu.View[uint32](a.Bytes); len(v) != 6<<18 {
+		t.Errorf("a view of %d elements", len(v))
+	}
+	a.Free()
+	a.Free()
+	b, err := d.Host(7 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Free()
+	closed(t, d)
+}
+
+// TestAProcessWithoutADriver runs this binary with a driver that cannot be had.
+func TestAProcessWithoutADriver(t *testing.T) {
+	if os.Getenv("PELMILL_FAKE_INIT") != "" {
+		_, err := gpu.List()
+		_, err2 := gpu.Open("cuda")
+		d, err3 := gpu.Open("auto")
+		if !errors.Is(err, gpu.ErrNoDevice) || !errors.Is(err2, gpu.ErrNoDevice) || d != nil || err3 != nil {
+			t.Fatalf("%v; %v; %v, %v", err, err2, d, err3)
+		}
+		t.Logf("said: %v", err2)
+		return
+	}
+	for kind, want := range map[string]string{"missing": "NVIDIA's driver is not installed", "fails": "cuInit: "} {
+		cmd := exec.Command(os.Args[0], "-test.v", "-test.run", "^TestAProcessWithoutADriver$")
+		cmd.Env = append(os.Environ(), "PELMILL_FAKE_INIT="+kind)
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v\n%s", kind, err, out)
+		}
+	}
+}
