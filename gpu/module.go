@@ -104,7 +104,7 @@ func layouts(ptx string) (map[string]layout, error) {
 				return nil, fmt.Errorf("gpu: kernel %s: cannot read parameter %q", name, strings.TrimSpace(text))
 			}
 			bits, err := strconv.Atoi(m[3])
-			if err != nil || bits%8 != 0 || bits == 0 {
+			if err != nil || bits != 8 && bits != 16 && bits != 32 && bits != 64 {
 				return nil, fmt.Errorf("gpu: kernel %s: parameter of %s bits", name, m[3])
 			}
 			size, align := bits/8, bits/8
@@ -115,7 +115,7 @@ func layouts(ptx string) (map[string]layout, error) {
 			}
 			if m[4] != "" {
 				count, err := strconv.Atoi(m[4])
-				if err != nil || count > maxParams {
+				if err != nil || count < 1 || count > maxParams {
 					return nil, fmt.Errorf("gpu: kernel %s: parameter of %s elements", name, m[4])
 				}
 				size *= count
