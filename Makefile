@@ -8,8 +8,8 @@ VERSITYGW := v1.8.0
 FAKE_GCS  := v1.56.1
 AZURITE   := 3.37.0
 # Commands that tests run and the Debian packages that bring them.
-COMMANDS  := redis-server redis-cli node npm dwebp pngtopnm tiffcp identify
-PACKAGES  := redis-server redis-tools nodejs npm webp netpbm libtiff-tools imagemagick
+COMMANDS  := clang-19 redis-server redis-cli node npm dwebp pngtopnm tiffcp identify
+PACKAGES  := clang-19 redis-server redis-tools nodejs npm webp netpbm libtiff-tools imagemagick
 
 TOOLS     := $(CURDIR)/.tools
 # Packages where goroutines meet; they run once more under the race detector where a C compiler is there.
@@ -23,13 +23,29 @@ ifdef CI
 export PELMILL_TEST ?= require
 endif
 
-.PHONY: help build test services commands check unit race bench bench-all fuzz clean
+# With a C compiler the program is built with CUDA support, which needs neither a toolkit nor a driver: the
+# declarations that gorgonia.org/cu compiles against are ours.
+CC        := $(shell go env CC)
+CUDA      := $(shell [[ "$$(go env CGO_ENABLED)" == 1 ]] && command -v $(CC) >/dev/null && echo yes)
+ifdef CUDA
+GOTAGS    := -tags cuda
+export CGO_CFLAGS ?= -O2 -g
+override CGO_CFLAGS += -I$(CURDIR)/gpu/driver
+endif
+
+# Packages with kernels.
+CARDS     := $(patsubst %/,./%,$(sort $(dir $(wildcard gpu/*.cu codecs/*/*.cu))))
+
+.PHONY: help build kernels test test-gpu gpu-bundle bench-gpu services commands check unit race bench bench-all fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
-build: ## bin/pelmill, without CGO
-	CGO_ENABLED=0 go build -trimpath -o bin/pelmill ./cmd/pelmill
+build: ## bin/pelmill, with CUDA support where a C compiler is there
+	go build $(GOTAGS) -trimpath -o bin/pelmill ./cmd/pelmill
+
+kernels: ## compile the kernels to PTX with clang 19
+	PELMILL_KERNELS=write go test -count 1 -run '^TestKernelsAreCompiled$$' $(CARDS)
 
 test: services check unit race ## install what tests need, then check and run everything
 
@@ -38,15 +54,43 @@ check: ## format, vet, and a build without CGO
 	if [[ -n "$$unformatted" ]]; then echo "not in gofmt's format:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	CGO_ENABLED=0 go build ./...
+	$(if $(CUDA),go vet $(GOTAGS) ./gpu/... ./codecs/... ./cmd/...,@echo "NOT TESTED: CUDA support needs a C compiler")
 
 unit:
 	go test -p 2 -timeout 30m ./...
+	$(if $(CUDA),go test $(GOTAGS) -p 2 -timeout 30m $(CARDS) ./gpu/gputest)
 
 race:
 	@if [[ "$$(go env CGO_ENABLED)" == 1 ]] && command -v "$$(go env CC)" >/dev/null; then \
 		echo go test -race -short $(RACE); \
 		go test -race -short -p 2 -timeout 20m $(RACE); \
+		go test -race -short -tags cuda -timeout 20m ./gpu/...; \
 	else echo "NOT TESTED: the race detector needs a C compiler"; fi
+
+test-gpu: ## run the tests that need a card, also under compute-sanitizer where it is installed
+	PELMILL_GPU=require go test $(GOTAGS) -count 1 -p 1 -timeout 30m $(CARDS)
+	@if command -v compute-sanitizer >/dev/null; then $(MAKE) gpu-bundle && bin/gpu-bundle/run sanitize; \
+	else echo "NOT TESTED: compute-sanitizer is not installed"; fi
+
+bench-gpu: ## run the benchmarks that need a card
+	PELMILL_GPU=require go test $(GOTAGS) -run '^$$' -bench Card -benchtime $(BENCHTIME) -p 1 -timeout 60m $(CARDS)
+
+# The binaries run in folders like those of their packages, with the sources of kernels and what the tests read.
+gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a card and without Go
+	@[[ -n "$(CUDA)" ]] || { echo "CUDA support needs a C compiler"; exit 1; }
+	rm -rf bin/gpu-bundle
+	@for dir in $(CARDS); do \
+		mkdir -p bin/gpu-bundle/$$dir; \
+		echo go test -c $(GOTAGS) $$dir; \
+		go test -c $(GOTAGS) -o bin/gpu-bundle/$$dir/$$(basename $$dir).test $$dir; \
+		for f in $$dir/testdata $$dir/include $$dir/*.cu $$dir/*.cuh $$dir/*.ptx; do \
+			if [[ -e "$$f" ]]; then cp -r "$$f" bin/gpu-bundle/$$dir/; fi; \
+		done; \
+	done
+	go build $(GOTAGS) -o bin/gpu-bundle/pelmill ./cmd/pelmill
+	@if [[ -d ../shared/data/kodak ]]; then mkdir -p bin/shared/data && cp -rn ../shared/data/kodak bin/shared/data/; fi
+	install gpu/gputest/run-bundle bin/gpu-bundle/run
+	tar -C bin -czf bin/gpu-bundle.tar.gz gpu-bundle $$([[ ! -d bin/shared ]] || echo shared)
 
 services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) ## install the servers that tests start
 

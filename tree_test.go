@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -30,7 +31,7 @@ var zstd = "github.com/klauspost/compress/zstd"
 var rules = map[string]rule{
 	"raster":  {},
 	"jobs":    {},
-	"gpu":     {},
+	"gpu":     {foreign: []string{"gorgonia.org/cu"}},
 	"imageio": {ours: []string{"raster"}, foreign: []string{"golang.org/x/image", "github.com/klauspost/compress"}},
 	"codecs":  {ours: []string{"raster", "gpu"}},
 	"storage": {foreign: []string{"gocloud.dev", "github.com/aws", "cloud.google.com/go/storage", "google.golang.org/api", "github.com/Azure", "github.com/cenkalti/backoff/v5", "golang.org/x/sys/unix", zstd}},
@@ -50,12 +51,16 @@ type goPackage struct {
 	Dir        string
 	Standard   bool
 	GoFiles    []string
+	CgoFiles   []string
 	Imports    []string
 }
 
 func packages(t *testing.T) []goPackage {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,Standard,GoFiles,Imports", "./...").Output()
+	// With the tag, which no other file than those of gpu and the codecs knows.
+	cmd := exec.Command("go", "list", "-tags", "cuda", "-json=ImportPath,Dir,Standard,GoFiles,CgoFiles,Imports", "./...")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
@@ -65,6 +70,7 @@ func packages(t *testing.T) []goPackage {
 		if err := dec.Decode(&p); err != nil {
 			t.Fatal(err)
 		}
+		p.GoFiles = append(p.GoFiles, p.CgoFiles...)
 		all = append(all, p)
 	}
 	return all
@@ -91,6 +97,27 @@ func TestImportsFollowTheTable(t *testing.T) {
 				t.Errorf("%s imports %s; the table allows %s to import foreign packages: %v", path, imp, folder, r.foreign)
 			}
 		}
+	}
+}
+
+// TestOneFileKnowsTheDriver keeps the foreign interface to CUDA replaceable.
+func TestOneFileKnowsTheDriver(t *testing.T) {
+	var with []string
+	for _, p := range packages(t) {
+		for _, f := range p.GoFiles {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, f), nil, parser.ImportsOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, i := range file.Imports {
+				if i.Path.Value == `"gorgonia.org/cu"` {
+					with = append(with, filepath.Join(filepath.Base(p.Dir), f))
+				}
+			}
+		}
+	}
+	if len(with) != 1 {
+		t.Errorf("gorgonia.org/cu is imported by %v, want one file", with)
 	}
 }
 
