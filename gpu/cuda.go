@@ -115,6 +115,7 @@ func releaseContext(d cuDevice) error       { return code(d.ReleasePrimaryCtx())
 func setContext(ctx cuContext) error        { return code(cu.SetCurrentContext(ctx)) }
 func makeStream() (cuStream, error)         { s, err := cu.MakeStream(streamFlags); return s, code(err) }
 func destroyStream(s cuStream) error        { return code(s.Destroy()) }
+func restsStream(s cuStream) bool           { return s.Query() == nil }
 func waitStream(s cuStream) error           { return code(s.Synchronize()) }
 func makeEvent() (cuEvent, error)           { e, err := cu.MakeEvent(eventFlags); return e, code(err) }
 func destroyEvent(e cuEvent) error          { return code(cu.DestroyEvent(&e)) }

@@ -44,6 +44,13 @@
 // that its supervisor starts it afresh. A driver call that does not return within
 // [Options].Hang is treated so too; its thread stays where it is.
 //
+// # Kernels
+//
+// A codec keeps its kernels in kernels.cu, which includes what it needs of include/,
+// compiled to kernels.ptx (compute capability 7.5) and, where asked for, kernels_80.ptx
+// by "make kernels". It embeds them as strings, lists them in a [Module], and has
+// gputest.Kernels check in a test that they are those of the sources.
+//
 // # Parameters
 //
 // A kernel's parameters are passed as one Go struct with the fields in the order of the
@@ -74,10 +81,10 @@ type Info struct {
 // Capability is the compute capability in one number: 75 for 7.5.
 func (i *Info) Capability() int { return 10*i.Major + i.Minor }
 
-// String is the card on one line.
+// String is the card on one line, without its number.
 func (i *Info) String() string {
-	return fmt.Sprintf("cuda:%d %s, %.1f GiB, compute capability %d.%d, PCI %s, driver for CUDA %s",
-		i.Index, i.Name, float64(i.Memory)/(1<<30), i.Major, i.Minor, i.PCI, i.Driver)
+	return fmt.Sprintf("%s, %.1f GiB, compute capability %d.%d, PCI %s, driver for CUDA %s",
+		i.Name, float64(i.Memory)/(1<<30), i.Major, i.Minor, i.PCI, i.Driver)
 }
 
 // Link is the measured speed of copies between page-locked host memory and a card.

@@ -60,10 +60,18 @@ func (s *Stream) Fill(dst *Buffer, off, n int, value byte) error {
 	return s.lane.do("cuMemsetD8Async", "", func() error { return fill(p, value, n, s.stream) })
 }
 
+// patience is how long Sync asks again and again before it sleeps: waking up takes
+// longer than the work on a small picture.
+const patience = 100 * time.Microsecond
+
 // Sync waits until the stream has come to rest. It also reports errors of kernels that
 // ran since the last wait.
 func (s *Stream) Sync() error {
-	err := s.lane.do("cuStreamSynchronize", "", func() error { return waitStream(s.stream) })
+	err := s.lane.do("cuStreamSynchronize", "", func() error {
+		for start := time.Now(); !restsStream(s.stream) && time.Since(start) < patience; {
+		}
+		return waitStream(s.stream)
+	})
 	if err == nil {
 		s.lane.rested()
 	}

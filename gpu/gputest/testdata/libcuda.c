@@ -323,6 +323,7 @@ static result use(enum kind kind, void *handle)
 result cuStreamCreate(void **stream, unsigned flags) { (void)flags; return make(STREAM, stream, &control->streams); }
 result cuStreamDestroy_v2(void *stream) { return destroy(STREAM, stream, &control->streams); }
 result cuStreamSynchronize(void *stream) { return use(STREAM, stream); }
+result cuStreamQuery(void *stream) { return use(STREAM, stream); }
 result cuStreamWaitEvent(void *stream, void *event, unsigned flags) { (void)event, (void)flags; return use(STREAM, stream); }
 result cuEventCreate(void **event, unsigned flags) { (void)flags; return make(EVENT, event, &control->events); }
 result cuEventDestroy_v2(void *event) { return destroy(EVENT, event, &control->events); }
