@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/codecs"
-	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/storage"
@@ -27,8 +26,8 @@ func (p *program) doctor() *cobra.Command {
 		Long: `Check what a job needs before it runs: with --redis the server's version, eviction
 policy, persistence, memory and clock; the right to list and read SRC; the right
 to create, read and delete in each DST, with objects under .pelmill/tmp/ that are
-removed again; every codec on pictures with known results; the devices, the free
-disk and the limit of open files.
+removed again; every codec on pictures with known results; the cards with their links, kernels and
+codecs; the free disk and the limit of open files.
 
 Exit code 0 if nothing failed (warnings are allowed), 8 if Redis or a bucket cannot
 be reached, else 1.`,
@@ -132,11 +131,7 @@ func (d *examination) all(ctx context.Context, redis string, places []string) {
 		}
 	}
 	d.codecs(ctx)
-	if dev, err := gpu.Open("cuda"); err == nil {
-		d.ok("device", "%s", dev.Name())
-	} else {
-		d.ok("device", "cpu only (%v)", err)
-	}
+	d.devices(ctx)
 	d.disk(os.TempDir())
 	d.openFiles()
 }
