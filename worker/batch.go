@@ -131,6 +131,11 @@ func (b *batcher) launch(ctx context.Context, batch []*item) {
 		answers = a
 		return nil
 	})
+	if lost := w.lost(); lost != nil {
+		// Nothing that came from a lost card can be trusted, success or not, and no
+		// object is to blame: the chunk goes back to the queue.
+		err = lost
+	}
 	each := time.Since(start) / time.Duration(len(batch))
 	for i, it := range batch {
 		if err != nil {

@@ -93,7 +93,7 @@ func (w *Worker) run(ctx context.Context, k *known, t jobs.Task, attempt int) er
 	case errors.Is(err, errCancelled):
 		w.log.Info("chunk left, the job was cancelled", "job", t.Job, "chunk", t.Index)
 		return nil
-	case ctx.Err() != nil:
+	case ctx.Err() != nil || w.lost() != nil:
 		return queue.ErrHandBack
 	}
 	return fmt.Errorf("worker: chunk %s: %w", t.ID(), err)

@@ -385,6 +385,39 @@ func TestDeviceBatches(t *testing.T) {
 	}
 }
 
+// What a lost card answers counts for nothing, and no picture is blamed for it.
+func TestALostCardEndsTheWorker(t *testing.T) {
+	var lost atomic.Bool
+	c := &fake{encode: func(_ context.Context, dev *gpu.Device, _ *raster.Image) ([]byte, error, bool) {
+		if dev != nil {
+			lost.Store(true)
+		}
+		return nil, nil, false
+	}}
+	j := newJob(t, "mem://source", "mem://target", c, nil)
+	j.photos(20, 8)
+	j.plan()
+	w := j.worker(Options{}, c)
+	w.device = &gpu.Device{}
+	w.lost = func() error {
+		if lost.Load() {
+			return gpu.ErrFatal
+		}
+		return nil
+	}
+	if err := j.chunk(w, 0); !errors.Is(err, queue.ErrHandBack) {
+		t.Errorf("%v, want that the chunk is handed back", err)
+	}
+	for _, key := range []string{jobs.ResultKey(j.spec.ID, 0), jobs.PartialKey(j.spec.ID, 0)} {
+		if _, _, err := storage.Stat(t.Context(), j.target, key); !storage.IsNotExist(err) {
+			t.Errorf("%s: %v, want no record of what a lost card made", key, err)
+		}
+	}
+	if err := w.watch(t.Context()); !errors.Is(err, gpu.ErrFatal) {
+		t.Errorf("%v, want that the worker ends", err)
+	}
+}
+
 func TestOlderChunksGetTokensFirst(t *testing.T) {
 	tok := newTokens(1)
 	if err := tok.acquire(t.Context(), 9); err != nil {

@@ -31,6 +31,13 @@
 // lost in this way for [Options].ObjectTimeout and a minute, [Worker.Run] returns
 // [ErrStuck], and the process should be replaced.
 //
+// # When a card is lost
+//
+// After an error that NVIDIA calls fatal, or a hang, nothing that the card computes
+// can be trusted. The batch is discarded, the chunk handed back, and [Worker.Run]
+// returns an error that wraps [gpu.ErrFatal], so that a supervisor starts a new
+// process. The worker never goes on quietly on the CPU.
+//
 // # When a process dies
 //
 // Before objects enter the codec the queue is told, one round trip for many. What

@@ -51,7 +51,8 @@ type Worker struct {
 	name    string // host:pid, in shards
 	codecs  []codec.Codec
 
-	device   *gpu.Device // nil: CPU
+	device   *gpu.Device  // nil: CPU
+	lost     func() error // says that the device is lost to this process
 	cpu      *tokens
 	lanes    chan struct{}       // batches on the device at once
 	fetches  chan struct{}       // objects being fetched
@@ -95,6 +96,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	if w.device, err = gpu.Open(o.Device); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
+	w.lost = w.device.Err
 	w.log, w.codecs = o.Log, o.Codecs
 	host, err := os.Hostname()
 	if err != nil {
@@ -149,7 +151,8 @@ func (w *Worker) Device() *gpu.Device { return w.device }
 
 // Run tests the codecs, then serves chunks until ctx ends, and returns after the
 // chunks it had finished or were handed back within Grace. It returns an error
-// where it cannot start, or [ErrStuck].
+// where it cannot start, [ErrStuck], or one that wraps [gpu.ErrFatal] when its
+// card is lost: the process must then be replaced.
 func (w *Worker) Run(ctx context.Context) error {
 	if w.conn == nil {
 		return errors.New("worker: run: there is no queue")
@@ -179,7 +182,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return err
 }
 
-// watch returns nil when ctx ends, or ErrStuck.
+// watch returns nil when ctx ends, ErrStuck, or the loss of the card.
 func (w *Worker) watch(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -189,6 +192,9 @@ func (w *Worker) watch(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case now := <-tick.C:
+			if err := w.lost(); err != nil {
+				return fmt.Errorf("worker: %w", err)
+			}
 			switch {
 			case w.stuck.Load() < int64(w.opts.CPU):
 				since = time.Time{}

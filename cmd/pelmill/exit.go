@@ -24,13 +24,14 @@ const (
 	exitLimit       = 6   // the job stopped itself at its failure limit
 	exitNoDevice    = 7   // the requested device does not exist
 	exitUnreachable = 8   // storage or queue cannot be reached
+	exitLostCard    = 9   // the card failed in the middle of the work; a new process can go on
 	exitInterrupted = 130 // SIGINT or SIGTERM
 )
 
 const exitHelp = `Exit codes: 0 all well (also when everything had been done before), 1 error, 2 usage,
 3 finished with failed or rejected objects, 4 nothing to do (no object in the source
 after the filters), 5 verification mismatch, 6 failure limit reached, 7 no usable
-device, 8 storage or queue unreachable, 130 interrupted.`
+device, 8 storage or queue unreachable, 9 card lost (run it again), 130 interrupted.`
 
 // exit ends the program with a code of its own. Without an error nothing more
 // is printed: the verb has said all there is to say.
@@ -73,6 +74,8 @@ func code(ctx context.Context, err error) int {
 		return exitNothing
 	case errors.Is(err, gpu.ErrNoDevice):
 		return exitNoDevice
+	case errors.Is(err, gpu.ErrFatal):
+		return exitLostCard
 	case errors.Is(err, queue.ErrUnreachable), storage.Unreachable(err):
 		return exitUnreachable
 	}

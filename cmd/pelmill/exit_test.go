@@ -32,6 +32,7 @@ func TestExitCodes(t *testing.T) {
 		{"no device", t.Context(), fmt.Errorf("worker: %w", gpu.ErrNoDevice), 7},
 		{"no Redis", t.Context(), fmt.Errorf("queue: %w: refused", queue.ErrUnreachable), 8},
 		{"no rights", t.Context(), &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}, 8},
+		{"lost card", t.Context(), fmt.Errorf("worker: %w", gpu.ErrFatal), 9},
 		{"interrupted", stopped, context.Canceled, 130},
 		{"what a verb says counts more than the signal", stopped, &exit{code: 3}, 3},
 	} {
