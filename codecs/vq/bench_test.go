@@ -53,7 +53,7 @@ func BenchmarkSearch(b *testing.B) {
 	samples := make([]byte, 512*512)
 	blocks(c, p, s, samples)
 	v := newVectors(c, 16, samples)
-	book, err := train(context.Background(), c, v, s, 256, startKMeans, 4)
+	book, err := train(context.Background(), &cpuBlocks{vectors: v, crew: c}, s, 256, startKMeans, 4)
 	if err != nil {
 		b.Fatal(err)
 	}

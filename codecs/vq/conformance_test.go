@@ -5,9 +5,15 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codectest"
 	"github.com/pelmill/pelmill/codecs/vq"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/gpu/gputest"
 )
 
-func TestConformance(t *testing.T) {
+func TestConformance(t *testing.T) { conform(t, nil) }
+
+func TestConformanceOnCard(t *testing.T) { conform(t, gputest.Device(t, nil)) }
+
+func conform(t *testing.T, dev *gpu.Device) {
 	codectest.Run(t, vq.Codec{}, &codectest.Options{
 		Sets: [][]string{
 			{"index=raw"},
@@ -19,5 +25,6 @@ func TestConformance(t *testing.T) {
 		Shared:      []string{"codebook=job", "n=64"},
 		MinPSNR:     18, // with two codewords for the whole picture
 		Checksummed: true,
+		Device:      dev,
 	})
 }

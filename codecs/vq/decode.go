@@ -20,7 +20,7 @@ func (Codec) Decode(ctx context.Context, dev *gpu.Device, batch [][]byte, assets
 	crew := newCrew()
 	shared := &sharedBooks{assets: assets, known: make(map[string]*bookPair)}
 	crew.each(len(batch), func(i int) {
-		out[i].Image, out[i].Err = decode(ctx, crew, batch[i], shared)
+		out[i].Image, out[i].Err = decode(ctx, dev, crew, batch[i], shared)
 	})
 	return out
 }
@@ -57,7 +57,7 @@ func (s *sharedBooks) get(ctx context.Context, hash string) (*bookPair, error) {
 	return b, nil
 }
 
-func decode(ctx context.Context, c *crew, data []byte, shared *sharedBooks) (*raster.Image, error) {
+func decode(ctx context.Context, dev *gpu.Device, c *crew, data []byte, shared *sharedBooks) (*raster.Image, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -80,22 +80,9 @@ func decode(ctx context.Context, c *crew, data []byte, shared *sharedBooks) (*ra
 	m := raster.New(h.w, h.h, h.d, h.channels(), 8)
 	m.Meta.Frames = h.flags&flagFrames != 0
 	m.Meta.Spacing = h.spacing
-	list := books.list()
-	var at [2]int
-	for z := range h.d {
-		var ps []plane
-		for i, s := range h.planeSizes() {
-			book := min(i, 1)
-			p := newPlane(s[0], s[1])
-			n := h.block.grid(s[0], s[1]).blocks()
-			expand(c, table[book][at[book]:][:n], list[book], p)
-			at[book] += n
-			ps = append(ps, p)
-		}
-		picture(c, m.Slice(z), ps, h.half())
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
+	err = run(ctx, dev, c, 1, func(d device, _, _ int) error { return d.expand(ctx, h, books, table, m) })
+	if err != nil {
+		return nil, err
 	}
 	return m, nil
 }

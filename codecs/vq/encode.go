@@ -17,15 +17,78 @@ import (
 func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Image, opts codec.Options) []codec.Encoded {
 	out := make([]codec.Encoded, len(batch))
 	o, err := c.resolve(opts)
-	crew := newCrew()
-	crew.each(len(batch), func(i int) {
-		if err != nil {
+	var sets [][]int
+	for i, m := range batch {
+		if err == nil {
+			out[i].Err = check(m, o)
+		} else {
 			out[i].Err = err
-			return
 		}
-		out[i].Data, out[i].Err = encode(ctx, crew, batch[i], o)
+		if out[i].Err != nil {
+			continue
+		}
+		if n := len(sets); n > 0 && dev != nil && together(batch, sets[n-1], m, o) {
+			sets[n-1] = append(sets[n-1], i)
+			continue
+		}
+		sets = append(sets, []int{i})
+	}
+	crew := newCrew()
+	crew.each(len(sets), func(s int) {
+		pictures := make([]*raster.Image, len(sets[s]))
+		for j, i := range sets[s] {
+			pictures[j] = batch[i]
+		}
+		known := make([]*analysis, len(pictures))
+		err := run(ctx, dev, crew, len(pictures), func(d device, from, to int) error {
+			list, err := analyse(ctx, d, pictures[from:to], o)
+			copy(known[from:to], list)
+			return err
+		})
+		crew.each(len(known), func(j int) {
+			i := sets[s][j]
+			if known[j] == nil {
+				out[i].Err = err
+				return
+			}
+			out[i].Data, out[i].Err = assemble(ctx, crew, known[j])
+		})
 	})
 	return out
+}
+
+// together says whether a card takes m in one go with the pictures of set: those of
+// one size that share a codebook, up to setBytes.
+func together(batch []*raster.Image, set []int, m *raster.Image, o *Options) bool {
+	first := batch[set[0]]
+	return o.books != nil && m.Width == first.Width && m.Height == first.Height && m.Channels == first.Channels &&
+		(len(set)+1)*max(m.Size(), first.Size()) <= setBytes
+}
+
+// setBytes is enough for copies at the full speed of the link, and little enough that
+// a batch makes several sets, of which one is copied while another is searched.
+const setBytes = 32 << 20
+
+// run runs f for the items 0 to n-1: on the CPU one after the other, or on dev as many
+// at a time as fit there, and on the CPU those that do not even fit alone.
+func run(ctx context.Context, dev *gpu.Device, c *crew, n int, f func(d device, from, to int) error) error {
+	var left []int
+	if dev != nil {
+		var err error
+		if left, err = onCard(ctx, dev, c, n, f); err != nil {
+			return err
+		}
+	} else {
+		for i := range n {
+			left = append(left, i)
+		}
+	}
+	for _, i := range left {
+		if err := f(cpu{c}, i, i+1); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // resolve returns the codec's options, ready for use.
@@ -46,114 +109,148 @@ func (c Codec) resolve(opts codec.Options) (*Options, error) {
 	return o, nil
 }
 
-// check says whether the codec takes m.
-func check(m *raster.Image) error {
+// check says whether the codec takes m with the options.
+func check(m *raster.Image, o *Options) error {
 	if err := (Codec{}).Info().Check(m); err != nil {
 		return err
 	}
 	if overSamples(m.Width, m.Height, m.Depth, m.Channels) {
 		return codec.Unsupportedf("vq: %s; vq takes at most %d samples", m.Shape(), maxSamples)
 	}
+	if o.books != nil && m.Channels == 3 && o.books.chroma == nil {
+		return codec.Unsupportedf("vq: a colour picture, and the shared codebook was made from grey pictures only")
+	}
 	return nil
 }
 
-func encode(ctx context.Context, c *crew, m *raster.Image, o *Options) ([]byte, error) {
+// analysis is what is known of a picture before its index table is coded.
+type analysis struct {
+	header  *header
+	books   *bookPair
+	table   [][]uint16 // of luma and chroma, all slices, for the plain index table
+	symbols [][]symbol // likewise, for the coded one
+}
+
+// analyse finds the codebooks and the index tables of pictures: of one picture, or of
+// several that share the codebook and the size of slices.
+func analyse(ctx context.Context, d device, pictures []*raster.Image, o *Options) ([]*analysis, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := check(m); err != nil {
+	h := newHeader(pictures[0], o)
+	var slices [][]byte
+	for _, m := range pictures {
+		for z := range m.Depth {
+			slices = append(slices, m.Slice(z).Pix)
+		}
+	}
+	luma, chroma, err := d.cut(h, slices)
+	if err != nil {
 		return nil, err
 	}
-	if o.books != nil && m.Channels == 3 && o.books.chroma == nil {
-		return nil, codec.Unsupportedf("vq: a colour picture, and the shared codebook was made from grey pictures only")
+	sets := []blockSet{luma}
+	if h.colour() {
+		sets = append(sets, chroma)
 	}
-	h := newHeader(m, o)
-	lumaSamples, chromaSamples := cutPicture(c, m, h)
-	luma, chroma := newVectors(c, o.block.k(), lumaSamples), newVectors(c, o.block.k(), chromaSamples)
-
-	books := o.books
-	if books != nil && !h.colour() {
-		books = &bookPair{luma: books.luma}
+	books, err := booksFor(ctx, h, sets, o)
+	if err != nil {
+		return nil, err
 	}
-	if books == nil {
-		books = new(bookPair)
-		var err error
-		if books.luma, err = train(ctx, c, luma, o.block, o.n, o.start, o.passes); err != nil {
+	list := make([]*analysis, len(pictures))
+	for i, m := range pictures {
+		list[i] = &analysis{header: newHeader(m, o), books: books}
+	}
+	size := h.planeSizes()
+	for i, b := range sets {
+		book, err := assign(b, books, i, h.shared())
+		if err != nil {
 			return nil, err
 		}
-		if m.Channels == 3 {
-			if books.chroma, err = train(ctx, c, chroma, o.block, o.chroma, o.start, o.passes); err != nil {
-				return nil, err
-			}
-		}
-	}
-	table := make([][]uint16, 1, 2) // of luma and chroma, all slices
-	table[0], books = assign(c, luma, books, 0, h.shared())
-	if h.colour() {
-		var t []uint16
-		t, books = assign(c, chroma, books, 1, h.shared())
-		table = append(table, t)
-	}
-	return assemble(ctx, c, h, books, table)
-}
-
-// cutPicture returns the blocks of luma (or grey) and of chroma of all slices:
-// slice after slice, of chroma first Co, then Cg.
-func cutPicture(c *crew, m *raster.Image, h *header) (luma, chroma []byte) {
-	size := h.planeSizes()
-	k := h.block.k()
-	per := h.block.grid(size[0][0], size[0][1]).blocks() * k
-	luma = make([]byte, per*m.Depth)
-	perChroma := 0
-	if h.colour() {
-		perChroma = h.block.grid(size[1][0], size[1][1]).blocks() * k
-		chroma = make([]byte, 2*perChroma*m.Depth)
-	}
-	c.each(m.Depth, func(z int) {
-		ps := planes(c, m.Slice(z), h.half())
-		blocks(c, ps[0], h.block, luma[z*per:(z+1)*per])
-		for i, p := range ps[1:] {
-			at := (2*z + i) * perChroma
-			blocks(c, p, h.block, chroma[at:at+perChroma])
-		}
-	})
-	return luma, chroma
-}
-
-// assign gives every block its index in codebook i of books. Codewords of a
-// picture's own codebook that no block chose are dropped.
-func assign(c *crew, b vectors, books *bookPair, i int, shared bool) ([]uint16, *bookPair) {
-	book := books.list()[i]
-	keys := make([]key, b.m())
-	search(c, b, book, keys)
-	with := *books
-	if !shared {
-		book = used(book, keys)
-		if i == 0 {
-			with.luma = book
+		g := h.block.grid(size[i][0], size[i][1])
+		per := (1 + i) * g.blocks() // of a slice
+		if h.raw() {
+			err = shareOut(list, per, b.table, func(a *analysis) *[][]uint16 { return &a.table })
 		} else {
-			with.chroma = book
+			err = shareOut(list, per, func() ([]symbol, error) { return b.symbols(book, g) }, func(a *analysis) *[][]symbol { return &a.symbols })
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	table := make([]uint16, len(keys))
-	for i, k := range keys {
-		table[i] = uint16(k.index())
-	}
-	return table, &with
+	return list, nil
 }
 
-// piece is one coded part of the index section: a segment of a plane's table.
-type piece struct {
-	book  int      // 0 luma, 1 chroma
-	grid  grid     // of the plane
-	table []uint16 // of the plane
+// booksFor is the shared codebook, or one that is trained on the blocks of luma and of
+// chroma.
+func booksFor(ctx context.Context, h *header, sets []blockSet, o *Options) (*bookPair, error) {
+	if o.books != nil {
+		if h.colour() {
+			return o.books, nil
+		}
+		return &bookPair{luma: o.books.luma}, nil
+	}
+	books := new(bookPair)
+	var err error
+	if books.luma, err = train(ctx, sets[0], o.block, o.n, o.start, o.passes); err != nil {
+		return nil, err
+	}
+	if h.colour() {
+		if books.chroma, err = train(ctx, sets[1], o.block, o.chroma, o.start, o.passes); err != nil {
+			return nil, err
+		}
+	}
+	return books, nil
+}
+
+// assign gives every block its index in codebook i of books, which it returns.
+// Codewords of a picture's own codebook that no block chose are dropped.
+func assign(b blockSet, books *bookPair, i int, shared bool) (*codebook, error) {
+	book := books.list()[i]
+	count, err := b.assign(book)
+	if err != nil || shared {
+		return book, err
+	}
+	less, to := used(book, count)
+	if less.n() == book.n() {
+		return book, nil
+	}
+	if i == 0 {
+		books.luma = less
+	} else {
+		books.chroma = less
+	}
+	return less, b.renumber(to)
+}
+
+// shareOut hands the pictures their parts of a table of all their slices, per entries
+// for each slice.
+func shareOut[T any](list []*analysis, per int, all func() ([]T, error), to func(*analysis) *[][]T) error {
+	t, err := all()
+	if err != nil {
+		return err
+	}
+	for _, a := range list {
+		n := a.header.d * per
+		p := to(a)
+		*p = append(*p, t[:n:n])
+		t = t[n:]
+	}
+	return nil
+}
+
+// piece is one coded part of the index section: a segment of a plane's table, of
+// indices or symbols.
+type piece[T any] struct {
+	book  int  // 0 luma, 1 chroma
+	grid  grid // of the plane
+	table []T  // of the plane
 	segment
 }
 
 // pieces lists the parts of the index section in their order in the file: by slice,
 // then by plane, then downwards. table holds the entries of luma and of chroma.
-func pieces(h *header, table [][]uint16) []piece {
-	var list []piece
+func pieces[T any](h *header, table [][]T) []piece[T] {
+	var list []piece[T]
 	var at [2]int
 	sizes := h.planeSizes()
 	for range h.d {
@@ -163,7 +260,7 @@ func pieces(h *header, table [][]uint16) []piece {
 			t := table[book][at[book]:][:g.blocks()]
 			at[book] += g.blocks()
 			for _, seg := range g.segments() {
-				list = append(list, piece{book, g, t, seg})
+				list = append(list, piece[T]{book, g, t, seg})
 			}
 		}
 	}
@@ -171,16 +268,17 @@ func pieces(h *header, table [][]uint16) []piece {
 }
 
 // assemble codes the index tables and writes the file.
-func assemble(ctx context.Context, c *crew, h *header, books *bookPair, table [][]uint16) ([]byte, error) {
-	h.n = books.luma.n()
+func assemble(ctx context.Context, c *crew, a *analysis) ([]byte, error) {
+	h := a.header
+	h.n = a.books.luma.n()
 	if h.colour() {
-		h.chroma = books.chroma.n()
+		h.chroma = a.books.chroma.n()
 	}
 	var section []byte
 	if !h.shared() {
-		section = encodeBooks(books)
+		section = encodeBooks(a.books)
 	}
-	index, err := encodeTables(ctx, c, h, books, table)
+	index, err := encodeTables(ctx, c, a)
 	if err != nil {
 		return nil, err
 	}
@@ -194,22 +292,22 @@ func assemble(ctx context.Context, c *crew, h *header, books *bookPair, table []
 }
 
 // encodeTables is the index section.
-func encodeTables(ctx context.Context, c *crew, h *header, books *bookPair, table [][]uint16) ([]byte, error) {
-	list := pieces(h, table)
+func encodeTables(ctx context.Context, c *crew, a *analysis) ([]byte, error) {
+	h := a.header
 	if h.raw() {
 		var out []byte
-		for _, p := range list {
+		for _, p := range pieces(h, a.table) {
 			if p.first == 0 {
 				out = appendRaw(out, p.table, h.codewords(p.book))
 			}
 		}
 		return out, nil
 	}
-	book := books.list()
+	list := pieces(h, a.symbols)
 	coded := make([][]byte, len(list))
 	c.each(len(list), func(i int) {
 		if p := list[i]; ctx.Err() == nil {
-			coded[i] = encodeSegment(p.table, p.grid.cols, p.segment, book[p.book].ranker(c))
+			coded[i] = encodeSegment(p.table, p.grid.cols, p.segment, h.codewords(p.book))
 		}
 	})
 	if err := ctx.Err(); err != nil {
@@ -235,33 +333,77 @@ func (c Codec) Train(ctx context.Context, dev *gpu.Device, pictures []*raster.Im
 		return nil, fmt.Errorf("vq: options of another codec: %T", opts)
 	}
 	crew := newCrew()
-	var luma, chroma []byte
+	var samples [2][]byte // of luma and chroma
 	refused := errors.New("the sample is empty")
 	for _, m := range pictures {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := check(m); err != nil {
+		if err := check(m, &Options{}); err != nil {
 			refused = err
 			continue
 		}
-		l, ch := cutPicture(crew, m, newHeader(m, o))
-		k := o.block.k()
-		luma = append(luma, sample(newVectors(crew, k, l), o.n*trainBlocks).samples...)
-		chroma = append(chroma, sample(newVectors(crew, k, ch), o.chroma*trainBlocks).samples...)
-	}
-	if luma == nil {
-		return nil, fmt.Errorf("vq: train: no picture to train on: %w", refused)
-	}
-	books := new(bookPair)
-	var err error
-	if books.luma, err = train(ctx, crew, newVectors(crew, o.block.k(), luma), o.block, o.n, o.start, o.passes); err != nil {
-		return nil, err
-	}
-	if len(chroma) > 0 {
-		if books.chroma, err = train(ctx, crew, newVectors(crew, o.block.k(), chroma), o.block, o.chroma, o.start, o.passes); err != nil {
+		err := run(ctx, dev, crew, 1, func(d device, _, _ int) error { return takeSample(d, m, o, &samples) })
+		if err != nil {
 			return nil, err
 		}
 	}
+	if samples[0] == nil {
+		return nil, fmt.Errorf("vq: train: no picture to train on: %w", refused)
+	}
+	books := new(bookPair)
+	err := run(ctx, dev, crew, 1, func(d device, _, _ int) error {
+		for i, n := range []int{o.n, o.chroma} {
+			if len(samples[i]) == 0 {
+				continue
+			}
+			b, err := d.load(o.block.k(), samples[i])
+			if err != nil {
+				return err
+			}
+			book, err := train(ctx, b, o.block, n, o.start, o.passes)
+			if err != nil {
+				return err
+			}
+			if i == 0 {
+				books.luma = book
+			} else {
+				books.chroma = book
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	return marshalAsset(books), nil
+}
+
+// takeSample appends what training may look at of m to the samples of luma and chroma.
+func takeSample(d device, m *raster.Image, o *Options, samples *[2][]byte) error {
+	var slices [][]byte
+	for z := range m.Depth {
+		slices = append(slices, m.Slice(z).Pix)
+	}
+	luma, chroma, err := d.cut(newHeader(m, o), slices)
+	if err != nil {
+		return err
+	}
+	var taken [2][]byte
+	for i, b := range []blockSet{luma, chroma} {
+		if b == nil {
+			continue
+		}
+		t, err := b.sample([]int{o.n, o.chroma}[i] * trainBlocks)
+		if err != nil {
+			return err
+		}
+		if taken[i], err = t.read(0, t.m()); err != nil {
+			return err
+		}
+	}
+	for i, t := range taken {
+		samples[i] = append(samples[i], t...)
+	}
+	return nil
 }

@@ -39,7 +39,6 @@ type rankModel struct {
 	weights   [places][mixed]int32
 	low       [indexBits + 1][indexBits]bit
 	most      int // bit length of the greatest rank
-	bestShift int
 
 	at [mixed]int // where the contexts of the present rank begin in estimates
 }
@@ -49,7 +48,6 @@ func newRankModel(n int) *rankModel {
 		estimates: make([]bit, contextStart[mixed]*places),
 		most:      bits.Len(uint(n - 1)),
 	}
-	m.bestShift = max(0, m.most-8)
 	for i := range m.estimates {
 		m.estimates[i] = bit{zero: 1 << 15}
 	}
@@ -71,13 +69,11 @@ const (
 	mixShift = 15    // rate of the weights
 )
 
-// enter sets the contexts of a rank. least is the least side key, lengths are the
-// bit lengths of the ranks around.
-func (m *rankModel) enter(activity int, least uint32, left, up, upLeft, upRight uint8) {
-	a := bits.Len(uint(activity))
-	l := bits.Len32(least >> indexBits)
+// enter sets the contexts of the rank of symbol y. left to upRight are the bit
+// lengths of the ranks around.
+func (m *rankModel) enter(y symbol, left, up, upLeft, upRight uint8) {
+	a, l, best := y.activity(), y.mismatch(), y.best()
 	s := min((2*int(left)+2*int(up)+int(upLeft)+int(upRight)+2)/4, surrounds-1)
-	best := int(least&(1<<indexBits-1)) >> m.bestShift
 	m.at = [mixed]int{
 		(contextStart[0] + a*mismatches + l) * places,
 		(contextStart[1] + l*surrounds + s) * places,
@@ -186,8 +182,8 @@ func newAround(cols int) *around {
 
 func (a *around) newRow() { a.left, a.upLeft = noRank, noRank }
 
-func (a *around) enter(m *rankModel, c, activity int, least uint32) {
-	m.enter(activity, least, a.left, a.row[c+1], a.upLeft, a.row[c+2])
+func (a *around) enter(m *rankModel, c int, s symbol) {
+	m.enter(s, a.left, a.row[c+1], a.upLeft, a.row[c+2])
 }
 
 func (a *around) leave(c, r int) {
@@ -196,18 +192,50 @@ func (a *around) leave(c, r int) {
 	a.row[c+1] = a.left
 }
 
-// encodeSegment codes the ranks of the rows of one segment of a table.
-func encodeSegment(table []uint16, cols int, s segment, k *ranker) []byte {
-	coder := coder{e: newRangeEncoder(nil)}
-	m, a := newRankModel(k.n), newAround(cols)
+// symbol is what the index coder has to know of a block:
+//
+//	bits 0-11   rank
+//	bits 12-19  codeword of least mismatch, without its lowest bits where N > 256
+//	bits 20-24  bit length of the least mismatch
+//	bits 25-28  bit length of the activity
+type symbol uint32
+
+func makeSymbol(rank int, least uint32, activity, bestShift int) symbol {
+	return symbol(rank | int(least&(1<<indexBits-1))>>bestShift<<12 |
+		bits.Len32(least>>indexBits)<<20 | bits.Len(uint(activity))<<25)
+}
+
+func (s symbol) rank() int     { return int(s & (1<<indexBits - 1)) }
+func (s symbol) best() int     { return int(s >> 12 & 255) }
+func (s symbol) mismatch() int { return int(s >> 20 & 31) }
+func (s symbol) activity() int { return int(s >> 25) }
+
+// bestShift is how many of its bits the codeword of least mismatch loses in a symbol.
+func bestShift(n int) int { return max(0, bits.Len(uint(n-1))-8) }
+
+// ranks makes the symbols of the rows of one segment of a table.
+func ranks(table []uint16, cols int, s segment, k *ranker, out []symbol) {
+	shift := bestShift(k.n)
 	for r := s.first; r < s.first+s.rows; r++ {
-		a.newRow()
 		for c := range cols {
 			up, left, activity := k.edges(table, cols, s.first, r, c)
 			place, least := rank(up, left, int(table[r*cols+c]))
-			a.enter(m, c, activity, least)
-			coder.rank(m, place)
-			a.leave(c, place)
+			out[r*cols+c] = makeSymbol(place, least, activity, shift)
+		}
+	}
+}
+
+// encodeSegment codes the symbols of the rows of one segment of a table with n
+// codewords.
+func encodeSegment(table []symbol, cols int, s segment, n int) []byte {
+	coder := coder{e: newRangeEncoder(nil)}
+	m, a := newRankModel(n), newAround(cols)
+	for r := s.first; r < s.first+s.rows; r++ {
+		a.newRow()
+		for c, s := range table[r*cols:][:cols] {
+			a.enter(m, c, s)
+			coder.rank(m, s.rank())
+			a.leave(c, s.rank())
 		}
 	}
 	return coder.e.finish()
@@ -218,13 +246,13 @@ func encodeSegment(table []uint16, cols int, s segment, k *ranker) []byte {
 func decodeSegment(in []byte, table []uint16, cols int, s segment, k *ranker) bool {
 	coder := coder{d: newRangeDecoder(in)}
 	m, a := newRankModel(k.n), newAround(cols)
-	p := newPicker(k.n)
+	p, shift := newPicker(k.n), bestShift(k.n)
 	for r := s.first; r < s.first+s.rows; r++ {
 		a.newRow()
 		for c := range cols {
 			up, left, activity := k.edges(table, cols, s.first, r, c)
 			side := sideKeys(up, left, p.keys)
-			a.enter(m, c, activity, side)
+			a.enter(m, c, makeSymbol(0, side, activity, shift))
 			place := coder.rank(m, 0)
 			if place >= k.n {
 				return false

@@ -14,20 +14,29 @@ import (
 // may go to different cells, and the gain less than what comes of it; bold moves
 // that look like a loss at first also lead out of local minima. Each pass is less
 // bold than the one before, from 4 down to 1, as in annealing.
-func shift(c *crew, b vectors, keys []key, book *codebook, t *cells, bold, over int) {
+func shift(b trainSet, book *codebook, t *cells, bold, over int) error {
 	n, k := book.n(), book.k()
-	partner, cost := nearest(c, book, t)
+	halves, err := b.halves(book, t)
+	if err != nil {
+		return err
+	}
+	others := make([]key, n) // the nearest other codewords
+	if n > 1 {
+		if others, err = b.nearest(book); err != nil {
+			return err
+		}
+	}
+	cost := make([]uint64, n)
+	for i, o := range others {
+		cost[i] = ward(t.count[i], t.count[o.index()], o.distance())
+	}
 	cheap := sorted(n, func(i int) uint64 { return cost[i] })
-
-	members := groups(keys, t.count)
-	halves := make([]half, n)
-	c.each(n, func(i int) { halves[i] = cut(b, keys, members[i], book.word(i), t.sum[i*k:][:k]) })
 	dear := sorted(n, func(i int) uint64 { return ^halves[i].gain })
 
 	touched := make([]bool, n)
 	next := 0
 	for _, i := range cheap {
-		j := partner[i]
+		j := others[i].index()
 		if touched[i] || touched[j] {
 			continue
 		}
@@ -35,11 +44,11 @@ func shift(c *crew, b vectors, keys []key, book *codebook, t *cells, bold, over 
 			next++
 		}
 		if next == n {
-			return
+			return nil
 		}
 		d := dear[next]
 		if halves[d].gain*uint64(bold) <= cost[i]*uint64(over) {
-			return
+			return nil
 		}
 		if d == i || d == j {
 			continue
@@ -54,6 +63,7 @@ func shift(c *crew, b vectors, keys []key, book *codebook, t *cells, bold, over 
 		copy(book.word(i), halves[d].a)
 		copy(book.word(d), halves[d].b)
 	}
+	return nil
 }
 
 // sorted lists 0 to n-1 by ascending value, equals by index.
@@ -82,13 +92,12 @@ func groups(keys []key, count []uint32) [][]int32 {
 	return g
 }
 
-// nearest finds for every cell the one that it would be dissolved into, that of its
-// nearest other codeword, and the cost of that.
+// nearest finds the nearest other codeword of every codeword.
 //
 // To leave out the codeword itself, the search goes over pairs of codebooks, one for
 // each bit of the index: codewords with the bit against those without, and the
 // other way round. Two different indices differ in some bit.
-func nearest(c *crew, book *codebook, t *cells) (partner []int, cost []uint64) {
+func nearest(c *crew, book *codebook) []key {
 	n := book.n()
 	best := make([]key, n)
 	for i := range best {
@@ -119,12 +128,7 @@ func nearest(c *crew, book *codebook, t *cells) (partner []int, cost []uint64) {
 			}
 		}
 	}
-	partner, cost = make([]int, n), make([]uint64, n)
-	for i, k := range best {
-		partner[i] = k.index()
-		cost[i] = ward(t.count[i], t.count[partner[i]], k.distance())
-	}
-	return partner, cost
+	return best
 }
 
 // ward is by how much the squared error of two cells rises when they become one

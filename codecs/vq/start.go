@@ -9,24 +9,29 @@ import (
 // split is LBG's start (Linde, Buzo and Gray, 1980): the mean of all blocks, whose
 // cells are cut in two, the ones of greatest gain first, until there are n, with
 // two passes of Lloyd's algorithm after every doubling.
-func split(ctx context.Context, c *crew, b vectors, s shape, n int) (*codebook, error) {
+func split(ctx context.Context, b trainSet, s shape, n int) (*codebook, error) {
 	k := s.k()
 	book := &codebook{shape: s, words: make([]byte, k, n*k)}
-	keys := make([]key, b.m())
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		search(c, b, book, keys)
-		t := gather(c, b, keys, book.n())
+		if err := b.search(book); err != nil {
+			return nil, err
+		}
+		t, err := b.gather(book.n())
+		if err != nil {
+			return nil, err
+		}
 		centre(book, t)
 		now := book.n()
 		if now == n {
 			return book, nil
 		}
-		members := groups(keys, t.count)
-		halves := make([]half, now)
-		c.each(now, func(i int) { halves[i] = cut(b, keys, members[i], book.word(i), t.sum[i*k:][:k]) })
+		halves, err := b.halves(book, t)
+		if err != nil {
+			return nil, err
+		}
 		order := sorted(now, func(i int) uint64 { return ^halves[i].gain })
 		for _, i := range order[:min(now, n-now)] {
 			h := halves[i]
@@ -38,7 +43,7 @@ func split(ctx context.Context, c *crew, b vectors, s shape, n int) (*codebook, 
 			book.words = append(book.words, h.b...)
 			copy(book.word(i), h.a)
 		}
-		if err := lloyd(ctx, c, b, book, 2); err != nil {
+		if err := lloyd(ctx, b, book, 2); err != nil {
 			return nil, err
 		}
 	}
@@ -49,34 +54,50 @@ func split(ctx context.Context, c *crew, b vectors, s shape, n int) (*codebook, 
 // proportional to the squared distance to its nearest codeword so far. It draws
 // from a sample of seedBlocks blocks per codeword, and in rounds, between which the
 // distances are brought up to date, as in k-means|| (Bahmani and others, 2012).
-func seed(c *crew, b vectors, s shape, n int) *codebook {
-	b = sample(b, n*seedBlocks)
+func seed(b trainSet, s shape, n int) (*codebook, error) {
+	b, err := b.sample(n * seedBlocks)
+	if err != nil {
+		return nil, err
+	}
+	k := s.k()
+	samples, err := b.read(0, b.m())
+	if err != nil {
+		return nil, err
+	}
 	near := make([]uint32, b.m()) // squared distance to the nearest codeword so far
 	for i := range near {
 		near[i] = 1
 	}
 	total := uint64(b.m())
 	r := rng(1)
-	book := &codebook{shape: s, words: make([]byte, 0, n*b.k)}
-	keys := make([]key, b.m())
+	book := &codebook{shape: s, words: make([]byte, 0, n*k)}
 	for book.n() < n {
 		round := max(1, min(book.n()/seedRounds, n-book.n()))
 		added := &codebook{shape: s}
 		for _, i := range draw(&r, near, total, round) {
-			added.words = append(added.words, b.at(i)...)
+			added.words = append(added.words, samples[i*k:(i+1)*k]...)
 		}
 		first := book.n() == 0
 		book.words = append(book.words, added.words...)
-		search(c, b, added, keys)
+		if book.n() == n {
+			break
+		}
+		if err := b.search(added); err != nil {
+			return nil, err
+		}
+		distances, err := b.distances()
+		if err != nil {
+			return nil, err
+		}
 		total = 0
-		for i, k := range keys {
-			if first || k.distance() < near[i] {
-				near[i] = k.distance()
+		for i, d := range distances {
+			if first || d < near[i] {
+				near[i] = d
 			}
 			total += uint64(near[i])
 		}
 	}
-	return book
+	return book, nil
 }
 
 // draw picks blocks, each with a probability that is proportional to its weight;
@@ -110,6 +131,9 @@ const (
 	seedRounds = 8  // a round adds one codeword for every so many that there are
 )
 
+// sampleSeed starts the generator that draws a sample.
+const sampleSeed = 2
+
 // rng is the splitmix64 generator (Steele, Lea and Flood, 2014).
 type rng uint64
 
@@ -127,14 +151,13 @@ func (r *rng) below(n uint64) uint64 {
 	return hi
 }
 
-// sample keeps at most most blocks: one from each of as many equal stretches, at
-// a place that the generator draws, so that no column of the picture is favoured.
+// sample is the step of [source].
 func sample(b vectors, most int) vectors {
 	if b.m() <= most {
 		return b
 	}
 	out := vectors{b.k, make([]byte, 0, most*b.k), make([]uint32, most)}
-	r := rng(2)
+	r := rng(sampleSeed)
 	for i := range most {
 		lo, hi := i*b.m()/most, (i+1)*b.m()/most
 		at := lo + int(r.below(uint64(hi-lo)))

@@ -1,25 +1,103 @@
 package vq
 
-import "sync"
+import (
+	"context"
+	"sync"
 
-// The steps of the codec, in the order in which they run. encode.go and
-// decode.go hold the control flow; steps_cpu.go holds the steps in Go, each a
-// function on plain arrays of integers, so that another device can take over any
-// of them and give the same numbers.
+	"github.com/pelmill/pelmill/raster"
+)
+
+// The steps of the codec, in the order in which they run. encode.go, train.go,
+// start.go, shift.go and decode.go hold the control flow, the same for all devices.
+// The steps marked with a star are behind the interface device: steps_cpu.go has
+// them in Go, kernels.cu and steps_cuda.go on a card, with the same numbers. The
+// others look at N codewords or run strictly in sequence, and run on the CPU.
 //
-//	step      input                      output                            unit of parallel work
-//	planes    picture                    grey or Y, Co, Cg, 8 bit          row
-//	blocks    plane                      M x K samples, block after block  row of blocks
-//	search    M x K blocks, N codewords  M keys: distance, index           block (eq. 1, Algorithm 1)
-//	gather    blocks, indices            N x K sums, N counts              block, summed in integers
-//	shift     sums, counts, distances    N codewords for the next pass     cell
-//	ranks     index table, codewords     M ranks                           block
-//	code      ranks                      bytes                             segment
-//	decode    bytes, codewords           index table                       segment
-//	expand    index table, codewords     plane (Algorithm 2)               row of blocks
-//	picture   planes                     picture                           row
+//	step       input                      output                            unit of parallel work
+//	planes*    picture                    grey or Y, Co, Cg, 8 bit          row
+//	blocks*    plane                      M x K samples, block after block  row of blocks
+//	sample*    blocks                     blocks to train on                block
+//	search*    M x K blocks, N codewords  M keys: distance, index           block (eq. 1, Algorithm 1)
+//	gather*    blocks, indices            N x K sums, N counts              block, summed in integers
+//	halves*    blocks, keys, codewords    N pairs of codewords, N gains     block, summed in integers
+//	nearest*   codewords                  N keys of other codewords         codeword
+//	shift      the last four              N codewords for the next pass
+//	ranks*     index table, codewords     M symbols                         block
+//	code       symbols                    bytes                             segment
+//	decode     bytes, codewords           index table                       segment
+//	expand*    index table, codewords     plane (Algorithm 2)               row of blocks
+//	picture*   planes                     picture                           row
 //
 // M blocks are in raster order, K = p x q samples of a block too.
+
+// device runs the steps. What its methods return lives where the device works, and
+// on a card no longer than the batch.
+type device interface {
+	// cut makes the sets of blocks of luma (or grey) and of chroma (nil for grey)
+	// of slices, which have the size that h says: slice after slice, of chroma
+	// first Co, then Cg. It does not change the slices.
+	cut(h *header, slices [][]byte) (luma, chroma blockSet, err error)
+
+	// load makes a set to train on of blocks of K samples.
+	load(k int, samples []byte) (trainSet, error)
+
+	// expand writes the picture of index tables of luma and of chroma, as
+	// decodeTables gives them.
+	expand(ctx context.Context, h *header, books *bookPair, table [][]uint16, m *raster.Image) error
+}
+
+// source is blocks that a codebook can be trained on.
+type source interface {
+	m() int
+
+	// read returns the samples of blocks lo to hi-1, not to be changed.
+	read(lo, hi int) ([]byte, error)
+
+	// sample keeps at most most blocks: one from each of as many equal stretches, at
+	// a place that the generator draws, so that no column of the picture is
+	// favoured.
+	sample(most int) (trainSet, error)
+}
+
+// blockSet is all blocks of some planes of one size, and their index table.
+type blockSet interface {
+	source
+
+	// assign fills the table with the indices of the nearest codewords and returns
+	// how many blocks chose each.
+	assign(book *codebook) (count []uint32, err error)
+
+	// renumber gives index i of the table the number to[i].
+	renumber(to []uint16) error
+
+	table() ([]uint16, error)
+
+	// symbols returns the table as the index coder takes it; each plane has the
+	// grid g and the codebook is finished.
+	symbols(book *codebook, g grid) ([]symbol, error)
+}
+
+// trainSet is blocks to train on, with what the last search found.
+type trainSet interface {
+	source
+
+	// search finds the key of every block.
+	search(book *codebook) error
+
+	// distances returns the squared distances of the keys.
+	distances() ([]uint32, error)
+
+	// gather adds up the blocks of each of n cells.
+	gather(n int) (*cells, error)
+
+	// halves cuts every cell in two: see cut. book holds codewords as they are
+	// after the search, and t what gather returned since.
+	halves(book *codebook, t *cells) ([]half, error)
+
+	// nearest finds the nearest other codeword of every codeword; there are at
+	// least two.
+	nearest(book *codebook) ([]key, error)
+}
 
 // shape is the geometry of the blocks: p rows of q samples, as in the paper.
 type shape struct {

@@ -1,6 +1,158 @@
 package vq
 
-import "github.com/pelmill/pelmill/raster"
+import (
+	"context"
+
+	"github.com/pelmill/pelmill/raster"
+)
+
+// cpu is the device that runs all steps in Go.
+type cpu struct {
+	crew *crew
+}
+
+func (d cpu) cut(h *header, slices [][]byte) (luma, chroma blockSet, err error) {
+	size := h.planeSizes()
+	k := h.block.k()
+	per := h.block.grid(size[0][0], size[0][1]).blocks() * k
+	y := make([]byte, per*len(slices))
+	perChroma := 0
+	var co []byte
+	if h.colour() {
+		perChroma = h.block.grid(size[1][0], size[1][1]).blocks() * k
+		co = make([]byte, 2*perChroma*len(slices))
+	}
+	d.crew.each(len(slices), func(z int) {
+		m := &raster.Image{Width: h.w, Height: h.h, Depth: 1, Channels: h.channels(), Bits: 8, Pix: slices[z]}
+		ps := planes(d.crew, m, h.half())
+		blocks(d.crew, ps[0], h.block, y[z*per:(z+1)*per])
+		for i, p := range ps[1:] {
+			at := (2*z + i) * perChroma
+			blocks(d.crew, p, h.block, co[at:at+perChroma])
+		}
+	})
+	luma = newCPUBlocks(d.crew, k, y)
+	if h.colour() {
+		chroma = newCPUBlocks(d.crew, k, co)
+	}
+	return luma, chroma, nil
+}
+
+func (d cpu) load(k int, samples []byte) (trainSet, error) {
+	return newCPUBlocks(d.crew, k, samples), nil
+}
+
+func (d cpu) expand(ctx context.Context, h *header, books *bookPair, table [][]uint16, m *raster.Image) error {
+	list := books.list()
+	var at [2]int
+	for z := range h.d {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var ps []plane
+		for i, s := range h.planeSizes() {
+			book := min(i, 1)
+			p := newPlane(s[0], s[1])
+			n := h.block.grid(s[0], s[1]).blocks()
+			expand(d.crew, table[book][at[book]:][:n], list[book], p)
+			at[book] += n
+			ps = append(ps, p)
+		}
+		picture(d.crew, m.Slice(z), ps, h.half())
+	}
+	return nil
+}
+
+// cpuBlocks is a set of blocks in memory: all blocks of planes, or those to train on.
+type cpuBlocks struct {
+	vectors
+	crew *crew
+	keys []key // of the last search
+}
+
+func newCPUBlocks(c *crew, k int, samples []byte) *cpuBlocks {
+	return &cpuBlocks{vectors: newVectors(c, k, samples), crew: c}
+}
+
+func (b *cpuBlocks) read(lo, hi int) ([]byte, error) { return b.samples[lo*b.k : hi*b.k], nil }
+
+func (b *cpuBlocks) sample(most int) (trainSet, error) {
+	return &cpuBlocks{vectors: sample(b.vectors, most), crew: b.crew}, nil
+}
+
+func (b *cpuBlocks) search(book *codebook) error {
+	if b.keys == nil {
+		b.keys = make([]key, b.m())
+	}
+	search(b.crew, b.vectors, book, b.keys)
+	return nil
+}
+
+func (b *cpuBlocks) distances() ([]uint32, error) {
+	d := make([]uint32, len(b.keys))
+	for i, k := range b.keys {
+		d[i] = k.distance()
+	}
+	return d, nil
+}
+
+func (b *cpuBlocks) gather(n int) (*cells, error) { return gather(b.crew, b.vectors, b.keys, n), nil }
+
+func (b *cpuBlocks) halves(book *codebook, t *cells) ([]half, error) {
+	members := groups(b.keys, t.count)
+	h := make([]half, book.n())
+	b.crew.each(len(h), func(i int) {
+		h[i] = cut(b.vectors, b.keys, members[i], book.word(i), t.sum[i*b.k:][:b.k])
+	})
+	return h, nil
+}
+
+func (b *cpuBlocks) nearest(book *codebook) ([]key, error) { return nearest(b.crew, book), nil }
+
+func (b *cpuBlocks) assign(book *codebook) ([]uint32, error) {
+	b.search(book)
+	count := make([]uint32, book.n())
+	for _, k := range b.keys {
+		count[k.index()]++
+	}
+	return count, nil
+}
+
+func (b *cpuBlocks) renumber(to []uint16) error {
+	for i, k := range b.keys {
+		b.keys[i] = makeKey(k.distance(), int(to[k.index()]))
+	}
+	return nil
+}
+
+func (b *cpuBlocks) table() ([]uint16, error) {
+	t := make([]uint16, len(b.keys))
+	for i, k := range b.keys {
+		t[i] = uint16(k.index())
+	}
+	return t, nil
+}
+
+func (b *cpuBlocks) symbols(book *codebook, g grid) ([]symbol, error) {
+	t, _ := b.table()
+	out := make([]symbol, len(t))
+	type part struct {
+		plane int
+		segment
+	}
+	var parts []part
+	for p := range len(t) / g.blocks() {
+		for _, s := range g.segments() {
+			parts = append(parts, part{p * g.blocks(), s})
+		}
+	}
+	side := book.ranker(b.crew)
+	b.crew.each(len(parts), func(i int) {
+		p := parts[i]
+		ranks(t[p.plane:][:g.blocks()], g.cols, p.segment, side, out[p.plane:])
+	})
+	return out, nil
+}
 
 // rowsAtOnce is how many rows of a plane or of blocks a goroutine takes at a
 // time: enough that handing them out costs nothing.
@@ -151,14 +303,11 @@ const blocksAtOnce = 1024
 
 // cells is what a pass over the blocks learns about the cells of the codebook.
 type cells struct {
-	count    []uint32
-	distance []uint64 // sum of the squared distances to the codeword
-	sum      []uint64 // N x K, sums of the samples
+	count []uint32
+	sum   []uint64 // N x K, sums of the samples
 }
 
-func newCells(n, k int) *cells {
-	return &cells{make([]uint32, n), make([]uint64, n), make([]uint64, n*k)}
-}
+func newCells(n, k int) *cells { return &cells{make([]uint32, n), make([]uint64, n*k)} }
 
 // gather adds up the blocks of each cell. All sums are of integers, so that it
 // does not matter who adds what.
@@ -171,7 +320,6 @@ func gather(c *crew, b vectors, keys []key, n int) *cells {
 		for i := p * size; i < min(len(keys), (p+1)*size); i++ {
 			x := keys[i].index()
 			t.count[x]++
-			t.distance[x] += uint64(keys[i].distance())
 			sum := t.sum[x*k:][:k]
 			for j, v := range b.at(i) {
 				sum[j] += uint64(v)
@@ -183,7 +331,6 @@ func gather(c *crew, b vectors, keys []key, n int) *cells {
 	for _, o := range parts[1:] {
 		for i := range t.count {
 			t.count[i] += o.count[i]
-			t.distance[i] += o.distance[i]
 		}
 		for i := range t.sum {
 			t.sum[i] += o.sum[i]

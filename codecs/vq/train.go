@@ -15,25 +15,30 @@ import (
 // as in LBG: every block to its nearest codeword, every codeword to the mean of
 // its blocks. Between passes cells are shifted as in ELBG (Patane and Russo,
 // 2001): see shift.
-func train(ctx context.Context, c *crew, b vectors, s shape, n int, how start, passes int) (*codebook, error) {
-	if book := distinct(b, s, n); book != nil {
-		return book, nil
+func train(ctx context.Context, all source, s shape, n int, how start, passes int) (*codebook, error) {
+	if book, err := distinct(all, s, n); book != nil || err != nil {
+		return book, err
 	}
-	b = sample(b, n*trainBlocks)
-	if book := distinct(b, s, n); book != nil {
-		return book, nil
+	b, err := all.sample(n * trainBlocks)
+	if err != nil {
+		return nil, err
+	}
+	if b.m() < all.m() {
+		if book, err := distinct(b, s, n); book != nil || err != nil {
+			return book, err
+		}
 	}
 	var book *codebook
 	switch how {
 	case startSplit:
-		var err error
-		if book, err = split(ctx, c, b, s, n); err != nil {
-			return nil, err
-		}
+		book, err = split(ctx, b, s, n)
 	default:
-		book = seed(c, b, s, n)
+		book, err = seed(b, s, n)
 	}
-	if err := lloyd(ctx, c, b, book, passes); err != nil {
+	if err != nil {
+		return nil, err
+	}
+	if err := lloyd(ctx, b, book, passes); err != nil {
 		return nil, err
 	}
 	return finished(book), nil
@@ -41,8 +46,7 @@ func train(ctx context.Context, c *crew, b vectors, s shape, n int, how start, p
 
 // lloyd improves book in place by at most the given number of passes, fewer when
 // one changes nothing.
-func lloyd(ctx context.Context, c *crew, b vectors, book *codebook, passes int) error {
-	keys := make([]key, b.m())
+func lloyd(ctx context.Context, b trainSet, book *codebook, passes int) error {
 	last := make([]byte, len(book.words))
 	shifted := passes * shiftShare / 8
 	for pass := range passes {
@@ -50,11 +54,18 @@ func lloyd(ctx context.Context, c *crew, b vectors, book *codebook, passes int) 
 			return err
 		}
 		copy(last, book.words)
-		search(c, b, book, keys)
-		t := gather(c, b, keys, book.n())
+		if err := b.search(book); err != nil {
+			return err
+		}
+		t, err := b.gather(book.n())
+		if err != nil {
+			return err
+		}
 		centre(book, t)
 		if pass < shifted {
-			shift(c, b, keys, book, t, shifted+3*(shifted-1-pass), shifted)
+			if err := shift(b, book, t, shifted+3*(shifted-1-pass), shifted); err != nil {
+				return err
+			}
 		}
 		if bytes.Equal(last, book.words) {
 			break
@@ -88,21 +99,31 @@ func mean(sum uint64, n uint32) byte {
 
 // distinct returns the finished codebook of all different blocks if there are at
 // most n, and nil otherwise.
-func distinct(b vectors, s shape, n int) *codebook {
+func distinct(b source, s shape, n int) (*codebook, error) {
 	seen := make(map[string]struct{}, n+1)
 	book := &codebook{shape: s}
-	for i := range b.m() {
-		x := b.at(i)
-		if _, ok := seen[string(x)]; ok {
-			continue
+	k := s.k()
+	// Most pictures show more than n contents in the first few thousand blocks.
+	for lo, size := 0, 4*n; lo < b.m(); size *= 2 {
+		hi := min(b.m(), lo+size)
+		samples, err := b.read(lo, hi)
+		if err != nil {
+			return nil, err
 		}
-		if len(seen) == n {
-			return nil
+		for ; len(samples) > 0; samples = samples[k:] {
+			x := samples[:k]
+			if _, ok := seen[string(x)]; ok {
+				continue
+			}
+			if len(seen) == n {
+				return nil, nil
+			}
+			seen[string(x)] = struct{}{}
+			book.words = append(book.words, x...)
 		}
-		seen[string(x)] = struct{}{}
-		book.words = append(book.words, x...)
+		lo = hi
 	}
-	return finished(book)
+	return finished(book), nil
 }
 
 // finished brings a codebook into the order of files, without doubles.
@@ -130,25 +151,15 @@ func before(a, b []byte) bool {
 	return bytes.Compare(a, b) < 0
 }
 
-// used drops the codewords that no key refers to and renumbers the keys.
-func used(book *codebook, keys []key) *codebook {
-	n := book.n()
-	count := make([]int, n)
-	for _, k := range keys {
-		count[k.index()]++
-	}
-	out := &codebook{shape: book.shape, words: make([]byte, 0, len(book.words))}
-	at := make([]int, n)
+// used drops the codewords that no block chose and says where the others went.
+func used(book *codebook, count []uint32) (out *codebook, to []uint16) {
+	out = &codebook{shape: book.shape, words: make([]byte, 0, len(book.words))}
+	to = make([]uint16, len(count))
 	for i, c := range count {
 		if c > 0 {
-			at[i] = out.n()
+			to[i] = uint16(out.n())
 			out.words = append(out.words, book.word(i)...)
 		}
 	}
-	if out.n() < n {
-		for i, k := range keys {
-			keys[i] = makeKey(k.distance(), at[k.index()])
-		}
-	}
-	return out
+	return out, to
 }

@@ -67,13 +67,13 @@ func TestTrainedCodebook(t *testing.T) {
 	for i := range 1000 {
 		samples = append(samples, byte(i), byte(i), byte(i>>2), byte(i>>2))
 	}
-	b := newVectors(c, 4, samples)
+	b := newCPUBlocks(c, 4, samples)
 	for _, how := range []start{startKMeans, startSplit} {
-		first, err := train(context.Background(), c, b, shape{2, 2}, 16, how, 100)
+		first, err := train(context.Background(), b, shape{2, 2}, 16, how, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := train(context.Background(), c, b, shape{2, 2}, 16, how, 100)
+		second, err := train(context.Background(), b, shape{2, 2}, 16, how, 100)
 		if err != nil || !bytes.Equal(first.words, second.words) {
 			t.Errorf("%s: training twice gives two codebooks (%v)", how, err)
 		}

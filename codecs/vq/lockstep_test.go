@@ -1,0 +1,392 @@
+//go:build cuda && cgo
+
+package vq
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/gpu/gputest"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// The steps on a card give, after every step, what the steps in Go give: for random
+// pictures of odd sizes, all block sizes, whole and in bands, with and without tensor
+// cores. The message names the first step that differs.
+func TestLockstep(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	pictures := 10000
+	if testing.Short() {
+		pictures = 500
+	}
+	old := gpu.Module{Name: "vq", Variants: []string{kernels75}} // as on cards before 8.0
+	const at = 50                                                // pictures for a batch
+	for first := 0; first < pictures; first += at {
+		err := dev.Do(context.Background(), func(l *gpu.Lane) error {
+			for seed := first; seed < first+at; seed++ {
+				d := newCard(l, newCrew())
+				r := rand.New(rand.NewPCG(uint64(seed), 77))
+				if r.IntN(2) == 0 {
+					d.module = &old
+				}
+				if r.IntN(3) == 0 {
+					d.band = 1 << r.IntN(12)
+				}
+				if err := lockstep(d, r); err != nil {
+					return fmt.Errorf("picture %d: %w", seed, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d pictures on %s", pictures, dev.Name())
+}
+
+// check says at which step two results differ.
+func differ[T comparable](step string, got, want []T) error {
+	if len(got) != len(want) {
+		return fmt.Errorf("%s: %d values, want %d", step, len(got), len(want))
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			return fmt.Errorf("%s: value %d of %d is %v, want %v", step, i, len(got), got[i], want[i])
+		}
+	}
+	return nil
+}
+
+// randomPicture is noise, a slope or few values, up to 100 x 100.
+func randomPicture(r *rand.Rand, channels int) *raster.Image {
+	side := func() int { return 1 + r.IntN(1+r.IntN(100)) }
+	m := raster.New(side(), side(), 1+r.IntN(3)/2*2, channels, 8)
+	kind, a, b := r.IntN(4), r.IntN(5), r.IntN(5)
+	for i := range m.Pix {
+		x, y := i/channels%m.Width, i/channels/m.Width
+		switch kind {
+		case 0:
+			m.Pix[i] = byte(r.IntN(256))
+		case 1:
+			m.Pix[i] = byte(a*x + b*y + 40*(i%channels) + r.IntN(8))
+		case 2:
+			m.Pix[i] = byte(85 * r.IntN(4))
+		case 3:
+			m.Pix[i] = byte(255 * (x / 8 % 2))
+		}
+	}
+	return m
+}
+
+func lockstep(d *card, r *rand.Rand) error {
+	s := []shape{{2, 2}, {4, 2}, {4, 4}, {8, 8}}[r.IntN(4)]
+	m := randomPicture(r, 1+2*r.IntN(2))
+	o := &Options{block: s, half: r.IntN(2) == 0}
+	h := newHeader(m, o)
+	var pix [][]byte
+	for z := range m.Depth {
+		pix = append(pix, m.Slice(z).Pix)
+	}
+	c := cpu{d.crew}
+	var want, got [2]blockSet
+	var err error
+	if want[0], want[1], err = c.cut(h, pix); err != nil {
+		return err
+	}
+	if got[0], got[1], err = d.cut(h, pix); err != nil {
+		return err
+	}
+	what := fmt.Sprintf("%s, %d in all, blocks of %s, half %v, bands of %d bytes", m.Shape(), m.Depth, s, h.half(), d.band)
+	books := new(bookPair)
+	var tables [][]uint16
+	for i := range want {
+		if want[i] == nil {
+			continue
+		}
+		g := s.grid(h.planeSizes()[i][0], h.planeSizes()[i][1])
+		book, table, err := lockstepSet(d, r, want[i], got[i], s, g)
+		if err != nil {
+			return fmt.Errorf("%s: set %d: %w", what, i, err)
+		}
+		if i == 0 {
+			books.luma = book
+		} else {
+			books.chroma = book
+		}
+		tables = append(tables, table)
+	}
+	a, b := raster.New(m.Width, m.Height, m.Depth, m.Channels, 8), raster.New(m.Width, m.Height, m.Depth, m.Channels, 8)
+	if err := c.expand(context.Background(), h, books, tables, a); err != nil {
+		return err
+	}
+	if err := d.expand(context.Background(), h, books, tables, b); err != nil {
+		return err
+	}
+	if err := differ("expand", b.Pix, a.Pix); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return lockstepError(d, m.Pix, a.Pix)
+}
+
+func lockstepError(d *card, a, b []byte) error {
+	var want uint64
+	for i := range a {
+		e := int(a[i]) - int(b[i])
+		want += uint64(e * e)
+	}
+	da, err := d.upload(a)
+	if err != nil {
+		return err
+	}
+	db, err := d.upload(b)
+	if err != nil {
+		return err
+	}
+	got, err := d.squaredError(da, db, len(a))
+	da.Free()
+	db.Free()
+	if err == nil && got != want {
+		err = fmt.Errorf("squared error: %d, want %d", got, want)
+	}
+	return err
+}
+
+// lockstepSet compares the steps on one set of blocks and returns its codebook and
+// table.
+func lockstepSet(d *card, r *rand.Rand, want, got blockSet, s shape, g grid) (*codebook, []uint16, error) {
+	m, k := want.m(), s.k()
+	if got.m() != m {
+		return nil, nil, fmt.Errorf("blocks: %d, want %d", got.m(), m)
+	}
+	all, _ := want.read(0, m)
+	card, err := got.read(0, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := differ("blocks", card, all); err != nil {
+		return nil, nil, err
+	}
+	wt, _ := want.sample(1 + r.IntN(2*m))
+	gt, err := got.sample(wt.m())
+	if err != nil {
+		return nil, nil, err
+	}
+	wantSample, _ := wt.read(0, wt.m())
+	gotSample, err := gt.read(0, gt.m())
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := differ("sample", gotSample, wantSample); err != nil {
+		return nil, nil, err
+	}
+
+	// Codewords: some of the blocks, and others, with ties.
+	n := 2 + r.IntN(1+r.IntN(300))
+	if r.IntN(20) == 0 {
+		n = 1000 + r.IntN(3097)
+	}
+	book := &codebook{shape: s, words: testVectors(r, k, n)}
+	for i := 0; i < n; i += 2 {
+		at := r.IntN(m)
+		copy(book.word(i), all[at*k:(at+1)*k])
+	}
+	if err := lockstepTraining(wt, gt, book); err != nil {
+		return nil, nil, err
+	}
+
+	book = finished(book)
+	count, _ := want.assign(book)
+	gotCount, err := got.assign(book)
+	if err != nil {
+		return nil, nil, err
+	}
+	table, _ := want.table()
+	gotTable, err := got.table()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := differ("assign: table", gotTable, table); err != nil {
+		return nil, nil, err
+	}
+	if err := differ("assign: count", gotCount, count); err != nil {
+		return nil, nil, err
+	}
+	book, to := used(book, count)
+	want.renumber(to)
+	if err := got.renumber(to); err != nil {
+		return nil, nil, err
+	}
+	table, _ = want.table()
+	if gotTable, err = got.table(); err != nil {
+		return nil, nil, err
+	}
+	if err := differ("renumber", gotTable, table); err != nil {
+		return nil, nil, err
+	}
+	symbols, _ := want.symbols(book, g)
+	gotSymbols, err := got.symbols(book, g)
+	if err != nil {
+		return nil, nil, err
+	}
+	return book, table, differ("symbols", gotSymbols, symbols)
+}
+
+func lockstepTraining(want, got trainSet, book *codebook) error {
+	book = &codebook{shape: book.shape, words: bytes.Clone(book.words)}
+	for pass := range 2 {
+		step := func(name string) string { return fmt.Sprintf("pass %d, %s", pass, name) }
+		want.search(book)
+		if err := got.search(book); err != nil {
+			return err
+		}
+		a, _ := want.distances()
+		b, err := got.distances()
+		if err != nil {
+			return err
+		}
+		if err := differ(step("search"), b, a); err != nil {
+			return err
+		}
+		t, _ := want.gather(book.n())
+		gt, err := got.gather(book.n())
+		if err != nil {
+			return err
+		}
+		if err := differ(step("gather: count"), gt.count, t.count); err != nil {
+			return err
+		}
+		if err := differ(step("gather: sum"), gt.sum, t.sum); err != nil {
+			return err
+		}
+		centre(book, t)
+		h, _ := want.halves(book, t)
+		gh, err := got.halves(book, t)
+		if err != nil {
+			return err
+		}
+		for i := range h {
+			if gh[i].gain != h[i].gain || h[i].gain > 0 && (!bytes.Equal(gh[i].a, h[i].a) || !bytes.Equal(gh[i].b, h[i].b)) {
+				return fmt.Errorf("%s: cell %d of %d is %v, want %v", step("halves"), i, len(h), gh[i], h[i])
+			}
+		}
+		k, _ := want.nearest(book)
+		gk, err := got.nearest(book)
+		if err != nil {
+			return err
+		}
+		if err := differ(step("nearest"), gk, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Large sets take the kernels for many blocks, several chunks of the codebook and
+// bands that are not the test's but the codec's.
+func TestLockstepLarge(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	old := gpu.Module{Name: "vq", Variants: []string{kernels75}}
+	for i, c := range []struct{ m, k, n int }{
+		{600_001, 16, 4096}, {400_003, 64, 1500}, {700_001, 4, 1025}, {700_007, 8, 300}, {600_001, 16, 256}, {300_001, 64, 256},
+	} {
+		for _, module := range []*gpu.Module{&cardModule, &old} {
+			err := dev.Do(context.Background(), func(l *gpu.Lane) error {
+				d := newCard(l, newCrew())
+				d.module = module
+				r := rand.New(rand.NewPCG(uint64(i), 78))
+				samples := testVectors(r, c.k, c.m)
+				s := map[int]shape{4: {2, 2}, 8: {4, 2}, 16: {4, 4}, 64: {8, 8}}[c.k]
+				book := &codebook{shape: s, words: testVectors(r, c.k, c.n)}
+				want, err := cpu{d.crew}.load(c.k, samples)
+				if err != nil {
+					return err
+				}
+				got, err := d.load(c.k, samples)
+				if err != nil {
+					return err
+				}
+				return lockstepTraining(want, got, book)
+			})
+			if err != nil {
+				t.Errorf("%d blocks of %d samples, %d codewords, %d variants: %v", c.m, c.k, c.n, len(module.Variants), err)
+			}
+		}
+	}
+}
+
+// Files and pictures are the same from the CPU and from a card: of the Kodak pictures
+// where they are at hand, of large scenes in several bands, and of batches that share
+// a codebook.
+func TestSameBytesOnCard(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	var batch []*raster.Image
+	for n := 1; n <= 24; n++ {
+		if m, ok := kodak(t, n); ok {
+			batch = append(batch, m, grey(m))
+		}
+	}
+	t.Logf("%d pictures of the Kodak suite and their grey versions", len(batch)/2)
+	batch = append(batch, scene(1400, 1000, 1, 3), scene(1999, 1501, 2, 1))
+	for range 40 {
+		batch = append(batch, scene(65, 47, 1, 1))
+	}
+	asset, err := Codec{}.Train(context.Background(), nil, batch, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := (Codec{}).Train(context.Background(), dev, batch, nil); err != nil || !bytes.Equal(asset, again) {
+		t.Fatalf("another shared codebook from the card (%v)", err)
+	}
+	for _, pairs := range [][]string{nil, {"index=raw", "n=1024"}, {"block=8x8", "chroma=444", "n=64", "train=split"}, {"block=2x2", "n=100"}, {"codebook=job"}} {
+		var o codec.Options
+		if o, err = (Codec{}).Options(pairs); err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(pairs, "codebook=job") {
+			if o, err = o.(*Options).WithAsset(asset); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := Codec{}.Encode(context.Background(), nil, batch, o)
+		got := Codec{}.Encode(context.Background(), dev, batch, o)
+		var files [][]byte
+		for i := range want {
+			if want[i].Err != nil || got[i].Err != nil || !bytes.Equal(got[i].Data, want[i].Data) {
+				t.Fatalf("%q: picture %d, %s: other bytes (%v, %v)", o, i, batch[i].Shape(), want[i].Err, got[i].Err)
+			}
+			files = append(files, want[i].Data)
+		}
+		assets := func(context.Context, string) ([]byte, error) { return asset, nil }
+		a, b := Codec{}.Decode(context.Background(), nil, files, assets), Codec{}.Decode(context.Background(), dev, files, assets)
+		for i := range a {
+			if a[i].Err != nil || b[i].Err != nil || !bytes.Equal(a[i].Image.Pix, b[i].Image.Pix) {
+				t.Fatalf("%q: picture %d: other samples (%v, %v)", o, i, a[i].Err, b[i].Err)
+			}
+		}
+	}
+}
+
+// A card with too little memory takes smaller batches, and leaves to the CPU what does
+// not even fit alone; the bytes stay the same.
+func TestLittleMemory(t *testing.T) {
+	var batch []*raster.Image
+	for i := range 12 {
+		batch = append(batch, scene(300+10*i, 200, 1, 1+2*(i%2)))
+	}
+	want := Codec{}.Encode(context.Background(), nil, batch, nil)
+	for _, memory := range []int64{30 << 10, 300 << 10, 3 << 20} {
+		dev := gputest.Device(t, &gpu.Options{Lanes: 1, Memory: memory})
+		for i, e := range (Codec{}).Encode(context.Background(), dev, batch, nil) {
+			if e.Err != nil || !bytes.Equal(e.Data, want[i].Data) {
+				t.Errorf("%d bytes: picture %d: other bytes (%v)", memory, i, e.Err)
+			}
+		}
+	}
+}

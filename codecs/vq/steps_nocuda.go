@@ -1,0 +1,17 @@
+//go:build !cuda || !cgo
+
+package vq
+
+import (
+	"context"
+
+	"github.com/pelmill/pelmill/gpu"
+)
+
+// onCard leaves everything to the CPU: this build has no card to give.
+func onCard(_ context.Context, _ *gpu.Device, _ *crew, n int, _ func(d device, from, to int) error) (left []int, err error) {
+	for i := range n {
+		left = append(left, i)
+	}
+	return left, nil
+}
