@@ -206,9 +206,12 @@ func booksFor(ctx context.Context, h *header, sets []blockSet, o *Options) (*boo
 // Codewords of a picture's own codebook that no block chose are dropped.
 func assign(b blockSet, books *bookPair, i int, shared bool) (*codebook, error) {
 	book := books.list()[i]
-	count, err := b.assign(book)
-	if err != nil || shared {
+	if err := b.assign(book); err != nil || shared {
 		return book, err
+	}
+	count, err := b.count(book.n())
+	if err != nil {
+		return nil, err
 	}
 	less, to := used(book, count)
 	if less.n() == book.n() {

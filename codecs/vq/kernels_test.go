@@ -8,7 +8,10 @@ import (
 	"github.com/pelmill/pelmill/gpu/gputest"
 )
 
-func TestKernelsAreCompiled(t *testing.T) { gputest.Kernels(t, "kernels.cu", 75, 80) }
+func TestKernelsAreCompiled(t *testing.T) {
+	gputest.Kernels(t, "kernels.cu", 75, 80)
+	gputest.Kernels(t, "testdata/peer.cu", 75) // of the benchmarks
+}
 
 // Every kernel takes its parameters where the Go structs put them.
 func TestKernelParameters(t *testing.T) {

@@ -202,8 +202,12 @@ func lockstepSet(d *card, r *rand.Rand, want, got blockSet, s shape, g grid) (*c
 	}
 
 	book = finished(book)
-	count, _ := want.assign(book)
-	gotCount, err := got.assign(book)
+	want.assign(book)
+	if err := got.assign(book); err != nil {
+		return nil, nil, err
+	}
+	count, _ := want.count(book.n())
+	gotCount, err := got.count(book.n())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -212,10 +216,10 @@ func lockstepSet(d *card, r *rand.Rand, want, got blockSet, s shape, g grid) (*c
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := differ("assign: table", gotTable, table); err != nil {
+	if err := differ("assign", gotTable, table); err != nil {
 		return nil, nil, err
 	}
-	if err := differ("assign: count", gotCount, count); err != nil {
+	if err := differ("count", gotCount, count); err != nil {
 		return nil, nil, err
 	}
 	book, to := used(book, count)

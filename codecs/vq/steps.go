@@ -63,9 +63,11 @@ type source interface {
 type blockSet interface {
 	source
 
-	// assign fills the table with the indices of the nearest codewords and returns
-	// how many blocks chose each.
-	assign(book *codebook) (count []uint32, err error)
+	// assign fills the table with the indices of the nearest codewords.
+	assign(book *codebook) error
+
+	// count returns how many blocks chose each of n codewords.
+	count(n int) ([]uint32, error)
 
 	// renumber gives index i of the table the number to[i].
 	renumber(to []uint16) error

@@ -109,9 +109,10 @@ func (b *cpuBlocks) halves(book *codebook, t *cells) ([]half, error) {
 
 func (b *cpuBlocks) nearest(book *codebook) ([]key, error) { return nearest(b.crew, book), nil }
 
-func (b *cpuBlocks) assign(book *codebook) ([]uint32, error) {
-	b.search(book)
-	count := make([]uint32, book.n())
+func (b *cpuBlocks) assign(book *codebook) error { return b.search(book) }
+
+func (b *cpuBlocks) count(n int) ([]uint32, error) {
+	count := make([]uint32, n)
 	for _, k := range b.keys {
 		count[k.index()]++
 	}

@@ -1,0 +1,556 @@
+//go:build cuda && cgo
+
+package vq
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/gpu/gputest"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// The benchmarks on a card print tables and make their data themselves; those of the
+// paper's tables use the Kodak pictures where they are at hand. Each runs once.
+
+//go:embed testdata/peer.ptx
+var peerPTX string
+
+var (
+	peerModule = gpu.Module{Name: "the paper's search", Variants: []string{peerPTX}}
+	dotsModule = gpu.Module{Name: "vq", Variants: []string{kernels75}} // without tensor cores
+)
+
+type peerParams struct {
+	Table, Blocks, Words gpu.Ptr
+	M, N, K              uint32
+}
+
+// landscape is a grey picture of smooth slopes, edges and grain.
+func landscape(w, h int) *raster.Image {
+	m := raster.New(w, h, 1, 1, 8)
+	newCrew().each(h, func(y int) {
+		r := rand.New(rand.NewPCG(uint64(y), 5))
+		for x := range w {
+			v := 128 + 60*math.Sin(float64(x)/97+float64(y)/31) + 40*math.Sin(float64(x*y)/9000)
+			if (x/50+y/70)%5 == 0 {
+				v += 50
+			}
+			m.Pix[y*w+x] = clip(int(v) + r.IntN(16))
+		}
+	})
+	return m
+}
+
+// someBlocks is a codebook of n blocks of a picture.
+func someBlocks(m *raster.Image, n int) *codebook {
+	s := shape{4, 4}
+	g := s.grid(m.Width, m.Height)
+	all := make([]byte, g.blocks()*16)
+	blocks(newCrew(), plane{m.Width, m.Height, m.Pix}, s, all)
+	r := rand.New(rand.NewPCG(uint64(n), 6))
+	b := &codebook{shape: s, words: make([]byte, n*16)}
+	for i := range n {
+		at := r.IntN(g.blocks())
+		copy(b.word(i), all[16*at:])
+	}
+	return finished(b)
+}
+
+// onLane runs f with the steps on a lane.
+func onLane(b *testing.B, dev *gpu.Device, f func(d *card) error) {
+	b.Helper()
+	err := dev.Do(context.Background(), func(l *gpu.Lane) error { return f(newCard(l, newCrew())) })
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// best is the least time on the card of several runs, after one to warm up.
+func best(d *card, runs int, f func() error) (time.Duration, error) {
+	var least time.Duration
+	for i := range runs + 1 {
+		t, err := d.stream.Time(f)
+		if err != nil {
+			return 0, err
+		}
+		if i == 1 || i > 1 && t < least {
+			least = t
+		}
+	}
+	return least, nil
+}
+
+func giga(n int, t time.Duration) float64 { return float64(n) / t.Seconds() / 1e9 }
+
+// BenchmarkCardSearch is the search kernel on 8192 x 8192 grey, 4x4 blocks, beside the
+// paper's on the same card.
+func BenchmarkCardSearch(b *testing.B) {
+	dev := gputest.Device(b, nil)
+	m := landscape(8192, 8192)
+	for b.Loop() {
+		table := new(strings.Builder)
+		fmt.Fprintf(table, "\nsearch, 8192 x 8192 grey, kernel time on %s\n%6s %10s %10s %10s %10s %10s %10s %8s\n", dev.Name(),
+			"N", "ms", "Gpx/s", "dp4a ms", "Gpx/s", "paper's ms", "Gpx/s", "times")
+		onLane(b, dev, func(d *card) error {
+			h := newHeader(m, &Options{block: shape{4, 4}})
+			luma, _, err := d.cut(h, [][]byte{m.Pix})
+			if err != nil {
+				return err
+			}
+			set := luma.(*cardBlocks)
+			if err := set.enter(0); err != nil {
+				return err
+			}
+			columns, err := peerBlocks(d, set)
+			if err != nil {
+				return err
+			}
+			for _, n := range []int{128, 256, 512, 1024, 2048, 4096} {
+				book := someBlocks(m, n)
+				ours, err := searchTime(d, set, book)
+				if err != nil {
+					return err
+				}
+				d.module = &dotsModule
+				dots, err := searchTime(d, set, book)
+				d.module = &cardModule
+				if err != nil {
+					return err
+				}
+				peer, err := peerTime(d, set, columns, book)
+				if err != nil {
+					return err
+				}
+				px := len(m.Pix)
+				fmt.Fprintf(table, "%6d %10.3f %10.1f %10.3f %10.1f %10.3f %10.2f %8.1f\n", book.n(),
+					ours.Seconds()*1e3, giga(px, ours), dots.Seconds()*1e3, giga(px, dots), peer.Seconds()*1e3, giga(px, peer), peer.Seconds()/ours.Seconds())
+				b.ReportMetric(giga(px, ours), fmt.Sprintf("Gpx/s-%d", n))
+				b.ReportMetric(peer.Seconds()/ours.Seconds(), fmt.Sprintf("x-paper-%d", n))
+			}
+			return nil
+		})
+		fmt.Println(table)
+	}
+}
+
+func searchTime(d *card, set *cardBlocks, book *codebook) (time.Duration, error) {
+	words, err := d.upload(book.words)
+	if err != nil {
+		return 0, err
+	}
+	defer words.Free()
+	table, err := d.lane.Device(2 * set.m())
+	if err != nil {
+		return 0, err
+	}
+	defer table.Free()
+	return best(d, 5, func() error {
+		return d.launchSearch(16, &searchParams{Table: table.Ptr, Blocks: set.luma.Ptr, Words: words.Ptr, M: uint64(set.m()), N: uint32(book.n())})
+	})
+}
+
+// peerBlocks brings the blocks to the card as the paper's kernel wants them: columns
+// of floats.
+func peerBlocks(d *card, set *cardBlocks) (*gpu.Buffer, error) {
+	samples, err := set.read(0, set.m())
+	if err != nil {
+		return nil, err
+	}
+	return d.upload(columns(samples, 16))
+}
+
+func columns(samples []byte, k int) []byte {
+	m := len(samples) / k
+	out := make([]byte, 4*len(samples))
+	for i := range m {
+		for z := range k {
+			binary.LittleEndian.PutUint32(out[4*(z*m+i):], math.Float32bits(float32(samples[i*k+z])))
+		}
+	}
+	return out
+}
+
+func peerTime(d *card, set *cardBlocks, blocks *gpu.Buffer, book *codebook) (time.Duration, error) {
+	words, err := d.upload(columns(book.words, 16))
+	if err != nil {
+		return 0, err
+	}
+	defer words.Free()
+	table, err := d.lane.Device(4 * set.m())
+	if err != nil {
+		return 0, err
+	}
+	defer table.Free()
+	k, err := d.lane.Kernel(&peerModule, "peer_search")
+	if err != nil {
+		return 0, err
+	}
+	g := gpu.Grid{Blocks: [3]int{(set.m() + 63) / 64}, Threads: [3]int{64}}
+	return best(d, 2, func() error {
+		return gpu.Launch(d.stream, k, g, &peerParams{table.Ptr, blocks.Ptr, words.Ptr, uint32(set.m()), uint32(book.n()), 16})
+	})
+}
+
+// BenchmarkCardDecode is the kernel of the decoder on 8192 x 8192 grey, beside a copy
+// within the card.
+func BenchmarkCardDecode(b *testing.B) {
+	dev := gputest.Device(b, nil)
+	m := landscape(8192, 8192)
+	for b.Loop() {
+		onLane(b, dev, func(d *card) error {
+			const size = 1 << 30
+			from, err := d.lane.Device(size)
+			if err != nil {
+				return err
+			}
+			to, err := d.lane.Device(size)
+			if err != nil {
+				return err
+			}
+			took, err := best(d, 5, func() error { return d.stream.Copy(to, 0, from, 0, size) })
+			if err != nil {
+				return err
+			}
+			rate := giga(2*size, took)
+			fmt.Printf("\ndecode, 8192 x 8192 grey, kernel time on %s; a copy moves %.0f GB/s read and written\n%6s %10s %10s %10s %8s\n",
+				dev.Name(), rate, "N", "ms", "Gpx/s", "GB/s", "of copy")
+			for _, n := range []int{128, 256, 512, 1024, 4096} {
+				book := someBlocks(m, n)
+				h := newHeader(m, &Options{block: book.shape})
+				words, err := d.upload(book.words)
+				if err != nil {
+					return err
+				}
+				set, _, err := d.cut(h, [][]byte{m.Pix})
+				if err != nil {
+					return err
+				}
+				if err := set.assign(book); err != nil {
+					return err
+				}
+				indices := set.(*cardBlocks).indices
+				p := expandParams{Pixels: to.Ptr, Luma: indices.Ptr, Words: words.Ptr, N: uint32(book.n()),
+					Width: 8192, Height: 8192, Channels: 1, BlockP: 4, BlockQ: 4}
+				took, err := best(d, 10, func() error { return d.launchExpand(h, p, 0, 8192) })
+				if err != nil {
+					return err
+				}
+				moved := giga(len(m.Pix)+len(m.Pix)/8, took)
+				fmt.Printf("%6d %10.4f %10.1f %10.0f %7.0f%%\n", book.n(), took.Seconds()*1e3, giga(len(m.Pix), took), moved, 100*moved/rate)
+				b.ReportMetric(moved/rate, fmt.Sprintf("of-copy-%d", n))
+			}
+			return nil
+		})
+	}
+}
+
+// BenchmarkCardLatency is one picture of 512 x 512 after the other, from page-locked
+// memory to the index table in host memory, N = 1024: the median.
+func BenchmarkCardLatency(b *testing.B) {
+	dev := gputest.Device(b, nil)
+	m := landscape(512, 512)
+	o := &Options{block: shape{4, 4}, raw: true, books: &bookPair{luma: someBlocks(m, 1024)}}
+	pin(b, dev, []*raster.Image{m})
+	for b.Loop() {
+		var each []time.Duration
+		crew := newCrew()
+		for range 500 {
+			start := time.Now()
+			err := run(context.Background(), dev, crew, 1, func(d device, _, _ int) error {
+				_, err := analyse(context.Background(), d, []*raster.Image{m}, o)
+				return err
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			each = append(each, time.Since(start))
+		}
+		slices.Sort(each)
+		fmt.Printf("\n512 x 512 grey, N = 1024, one at a time, host to host on %s: median of 500 %.3f ms, least %.3f ms\n",
+			dev.Name(), each[250].Seconds()*1e3, each[0].Seconds()*1e3)
+		b.ReportMetric(each[250].Seconds()*1e3, "ms")
+	}
+}
+
+// pin moves the samples of pictures into page-locked memory, one after the other.
+func pin(b *testing.B, dev *gpu.Device, list []*raster.Image) {
+	b.Helper()
+	size := 0
+	for _, m := range list {
+		size += len(m.Pix)
+	}
+	h, err := dev.Host(size)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(h.Free)
+	at := h.Bytes
+	for _, m := range list {
+		copy(at, m.Pix)
+		m.Pix, at = at[:len(m.Pix):len(m.Pix)], at[len(m.Pix):]
+	}
+}
+
+// BenchmarkCardBatch is 4096 pictures of 512 x 512 that share a codebook of 256, from
+// page-locked memory to index tables in host memory, beside the measured link.
+func BenchmarkCardBatch(b *testing.B) {
+	dev := gputest.Device(b, &gpu.Options{Pinned: 6 << 30})
+	const count = 4096
+	whole := landscape(512, 512*64)
+	var batch []*raster.Image
+	for i := range count {
+		m := raster.New(512, 512, 1, 1, 8)
+		m.Pix = whole.Pix[i%64*len(m.Pix):][:len(m.Pix)]
+		batch = append(batch, m)
+	}
+	o := &Options{block: shape{4, 4}, raw: true, books: &bookPair{luma: someBlocks(whole, 256)}, hash: strings.Repeat("0", 64)}
+	pin(b, dev, batch)
+	links, err := dev.Links(context.Background())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		crew := newCrew()
+		per := setBytes / (512 * 512)
+		pass := func() {
+			crew.each(count/per, func(s int) {
+				err := run(context.Background(), dev, crew, per, func(d device, from, to int) error {
+					_, err := analyse(context.Background(), d, batch[s*per+from:s*per+to], o)
+					return err
+				})
+				if err != nil {
+					b.Error(err)
+				}
+			})
+		}
+		pass()
+		took := fastest(5, pass)
+		rate := float64(count*512*512) / took.Seconds()
+		files := fastest(2, func() { Codec{}.Encode(context.Background(), dev, batch, o) })
+		fmt.Printf("\n4096 x 512 x 512 grey, N = 256, to index tables on %s: %.1f ms, %.1f GB/s, link %.1f GB/s, %.0f%%; to whole files (plain tables) %.1f ms\n",
+			dev.Name(), took.Seconds()*1e3, rate/1e9, links[0].Up/1e9, 100*rate/links[0].Up, files.Seconds()*1e3)
+		b.ReportMetric(rate/links[0].Up, "of-link")
+	}
+}
+
+// BenchmarkCardTraining is Lloyd's algorithm with shifts, N = 256, 20 passes over all
+// blocks of 8192 x 8192 grey, beside the CPU path on two cores, which does 4 passes of
+// the same make-up and counts five times.
+func BenchmarkCardTraining(b *testing.B) {
+	dev := gputest.Device(b, nil)
+	m := landscape(8192, 8192)
+	h := newHeader(m, &Options{block: shape{4, 4}})
+	start := someBlocks(m, 256)
+	fresh := func() *codebook { return &codebook{shape: start.shape, words: bytes.Clone(start.words)} }
+	ctx := context.Background()
+	for b.Loop() {
+		var quick time.Duration
+		var short *codebook
+		onLane(b, dev, func(d *card) error {
+			set, _, err := d.cut(h, [][]byte{m.Pix})
+			if err != nil {
+				return err
+			}
+			t, err := set.sample(set.m())
+			if err != nil {
+				return err
+			}
+			for range 3 {
+				book, begin := fresh(), time.Now()
+				if err := lloyd(ctx, t, book, 20); err != nil {
+					return err
+				}
+				if took := time.Since(begin); quick == 0 || took < quick {
+					quick = took
+				}
+			}
+			short = fresh()
+			return lloyd(ctx, t, short, 4)
+		})
+		before := runtime.GOMAXPROCS(2)
+		set, _, _ := cpu{newCrew()}.cut(h, [][]byte{m.Pix})
+		t, _ := set.sample(set.m())
+		book, begin := fresh(), time.Now()
+		if err := lloyd(ctx, t, book, 4); err != nil {
+			b.Fatal(err)
+		}
+		slow := 5 * time.Since(begin)
+		runtime.GOMAXPROCS(before)
+		if !bytes.Equal(book.words, short.words) {
+			b.Error("the codebooks differ")
+		}
+		fmt.Printf("\nLBG with shifts, N = 256, 20 passes over 8192 x 8192 grey: %.1f ms on %s, %.0f ms on two cores, %.0f times\n",
+			quick.Seconds()*1e3, dev.Name(), slow.Seconds()*1e3, slow.Seconds()/quick.Seconds())
+		b.ReportMetric(slow.Seconds()/quick.Seconds(), "x-cpu")
+	}
+}
+
+// BenchmarkCardPaper prints the paper's Tables I to IV for grey 512 x 512 crops: the
+// encoder finds the index table, the decoder the picture, both host to host. The CPU
+// is Algorithm 1 and 2 as they stand, on one core, and this codec on all cores.
+func BenchmarkCardPaper(b *testing.B) {
+	dev := gputest.Device(b, nil)
+	var names []string
+	var list []*raster.Image
+	for n := 1; n <= 24; n++ {
+		if m, ok := kodak(b, n); ok {
+			names, list = append(names, fmt.Sprintf("kodim%02d", n)), append(list, crop(grey(m)))
+		}
+	}
+	if list == nil {
+		whole := landscape(512, 512*11)
+		for i := range 11 {
+			m := raster.New(512, 512, 1, 1, 8)
+			copy(m.Pix, whole.Pix[i*len(m.Pix):])
+			names, list = append(names, fmt.Sprintf("landscape%d", i)), append(list, m)
+		}
+	}
+	pin(b, dev, list)
+	sizes := []int{128, 256, 512, 1024}
+	var books []*codebook
+	err := run(context.Background(), dev, newCrew(), 1, func(d device, _, _ int) error {
+		for _, n := range sizes {
+			set, _, err := d.cut(newHeader(list[0], &Options{block: shape{4, 4}}), pixels(list))
+			if err != nil {
+				return err
+			}
+			book, err := train(context.Background(), set, shape{4, 4}, n, startKMeans, 16)
+			if err != nil {
+				return err
+			}
+			books = append(books, book)
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if err := paperTables(dev, names, list, sizes, books); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func pixels(list []*raster.Image) (out [][]byte) {
+	for _, m := range list {
+		out = append(out, m.Pix)
+	}
+	return out
+}
+
+// crop is the upper left 512 x 512 of a picture, turned where it is upright.
+func crop(m *raster.Image) *raster.Image {
+	out := raster.New(512, 512, 1, 1, 8)
+	for y := range 512 {
+		copy(out.Pix[512*y:512*(y+1)], m.Pix[m.Width*y:])
+	}
+	return out
+}
+
+func paperTables(dev *gpu.Device, names []string, list []*raster.Image, sizes []int, books []*codebook) error {
+	const ways = 3 // the paper's algorithm on one core, this codec's CPU path, the card
+	encode := make([][][ways]float64, len(list))
+	decode := make([][ways]float64, len(sizes))
+	one, all := &crew{idle: make(chan struct{}, 1)}, newCrew()
+	ctx := context.Background()
+	milliseconds := func(t time.Duration) float64 { return t.Seconds() * 1e3 }
+	for i, m := range list {
+		for j, book := range books {
+			o := &Options{block: shape{4, 4}, raw: true, books: &bookPair{luma: book}}
+			a := make([]byte, len(m.Pix))
+			blocks(one, plane{512, 512, m.Pix}, book.shape, a)
+			table := make([]uint16, len(a)/16)
+			var failed error
+			on := func(dev *gpu.Device) func() {
+				return func() {
+					err := run(ctx, dev, all, 1, func(d device, _, _ int) error {
+						_, err := analyse(ctx, d, []*raster.Image{m}, o)
+						return err
+					})
+					failed = errors.Join(failed, err)
+				}
+			}
+			e := [ways]float64{
+				milliseconds(fastest(1, func() { searchPlain(one, a, book.words, 16, table) })),
+				milliseconds(fastest(5, on(nil))),
+				milliseconds(fastest(9, on(dev))),
+			}
+			encode[i] = append(encode[i], e)
+			h := newHeader(m, o)
+			out := raster.New(512, 512, 1, 1, 8)
+			expandOn := func(dev *gpu.Device) func() {
+				return func() {
+					failed = errors.Join(failed, run(ctx, dev, all, 1, func(d device, _, _ int) error {
+						return d.expand(ctx, h, o.books, [][]uint16{table}, out)
+					}))
+				}
+			}
+			for w, t := range []time.Duration{
+				fastest(3, func() { expandPlain(table, book.words, out.Pix) }), fastest(5, expandOn(nil)), fastest(9, expandOn(dev)),
+			} {
+				decode[j][w] += milliseconds(t) / float64(len(list))
+			}
+			if failed != nil {
+				return failed
+			}
+		}
+	}
+	average := make([][ways]float64, len(sizes))
+	line := func(name string, values func(j int) float64) {
+		fmt.Printf("%-14s", name)
+		for j := range sizes {
+			fmt.Printf(" %10.3f", values(j))
+		}
+		fmt.Println()
+	}
+	for w, title := range []string{"Table I: CPU VQ encoder, Algorithm 1 on one core, ms", "Table I, this codec on all cores, ms", "Table II: GPU VQ encoder, ms"} {
+		fmt.Printf("\n%s\n%-14s", title, "Image")
+		for _, n := range sizes {
+			fmt.Printf(" %10d", n)
+		}
+		fmt.Println()
+		for i, name := range names {
+			line(name, func(j int) float64 {
+				average[j][w] += encode[i][j][w] / float64(len(list))
+				return encode[i][j][w]
+			})
+		}
+		line("Average", func(j int) float64 { return average[j][w] })
+	}
+	fmt.Printf("\nTable III: VQ decoder, ms\n")
+	line("CPU, Alg. 2", func(j int) float64 { return decode[j][0] })
+	line("CPU, codec", func(j int) float64 { return decode[j][1] })
+	line("GPU", func(j int) float64 { return decode[j][2] })
+	fmt.Printf("\nTable IV: speed-up of the GPU\n")
+	line("VQ encoder", func(j int) float64 { return average[j][0] / average[j][2] })
+	line("  over codec", func(j int) float64 { return average[j][1] / average[j][2] })
+	line("VQ decoder", func(j int) float64 { return decode[j][0] / decode[j][2] })
+	line("  over codec", func(j int) float64 { return decode[j][1] / decode[j][2] })
+	return nil
+}
+
+// expandPlain is Algorithm 2 as it stands, for 512 x 512 and 4x4 blocks.
+func expandPlain(table []uint16, words, out []byte) {
+	for r := range 128 {
+		for c := range 128 {
+			x := int(table[128*r+c])
+			for k := range 16 {
+				out[(4*r+k/4)*512+4*c+k%4] = words[16*x+k]
+			}
+		}
+	}
+}
