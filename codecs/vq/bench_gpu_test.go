@@ -300,14 +300,20 @@ func pin(b *testing.B, dev *gpu.Device, list []*raster.Image) {
 	at := h.Bytes
 	for _, m := range list {
 		copy(at, m.Pix)
-		m.Pix, at = at[:len(m.Pix):len(m.Pix)], at[len(m.Pix):]
+		m.Pix, at = at[:len(m.Pix)], at[len(m.Pix):]
 	}
 }
 
 // BenchmarkCardBatch is 4096 pictures of 512 x 512 that share a codebook of 256, from
 // page-locked memory to index tables in host memory, beside the measured link.
 func BenchmarkCardBatch(b *testing.B) {
-	dev := gputest.Device(b, &gpu.Options{Pinned: 6 << 30})
+	for _, lanes := range []int{3, 6} {
+		b.Run(fmt.Sprintf("lanes=%d", lanes), func(b *testing.B) { cardBatch(b, lanes) })
+	}
+}
+
+func cardBatch(b *testing.B, lanes int) {
+	dev := gputest.Device(b, &gpu.Options{Pinned: 6 << 30, Lanes: lanes})
 	const count = 4096
 	whole := landscape(512, 512*64)
 	var batch []*raster.Image
@@ -340,8 +346,8 @@ func BenchmarkCardBatch(b *testing.B) {
 		took := fastest(5, pass)
 		rate := float64(count*512*512) / took.Seconds()
 		files := fastest(2, func() { Codec{}.Encode(context.Background(), dev, batch, o) })
-		fmt.Printf("\n4096 x 512 x 512 grey, N = 256, to index tables on %s: %.1f ms, %.1f GB/s, link %.1f GB/s, %.0f%%; to whole files (plain tables) %.1f ms\n",
-			dev.Name(), took.Seconds()*1e3, rate/1e9, links[0].Up/1e9, 100*rate/links[0].Up, files.Seconds()*1e3)
+		fmt.Printf("\n4096 x 512 x 512 grey, N = 256, to index tables on %s, %d lanes: %.1f ms, %.1f GB/s, link %.1f GB/s, %.0f%%; to whole files (plain tables) %.1f ms\n",
+			dev.Name(), lanes, took.Seconds()*1e3, rate/1e9, links[0].Up/1e9, 100*rate/links[0].Up, files.Seconds()*1e3)
 		b.ReportMetric(rate/links[0].Up, "of-link")
 	}
 }
@@ -550,6 +556,39 @@ func expandPlain(table []uint16, words, out []byte) {
 			x := int(table[128*r+c])
 			for k := range 16 {
 				out[(4*r+k/4)*512+4*c+k%4] = words[16*x+k]
+			}
+		}
+	}
+}
+
+// BenchmarkCardEncode is whole files with a codebook for each picture, the defaults,
+// beside the CPU on all cores.
+func BenchmarkCardEncode(b *testing.B) {
+	dev := gputest.Device(b, nil)
+	whole := landscape(512, 512*96)
+	var small []*raster.Image
+	for i := range 96 {
+		m := raster.New(512, 512, 1, 1, 8)
+		copy(m.Pix, whole.Pix[i*len(m.Pix):])
+		small = append(small, m)
+	}
+	large := []*raster.Image{landscape(8192, 4096)}
+	for b.Loop() {
+		for _, c := range []struct {
+			what  string
+			batch []*raster.Image
+		}{{"96 x 512 x 512 grey", small}, {"8192 x 4096 grey", large}} {
+			for _, o := range []*Options{mustOptions(b), mustOptions(b, "n=1024", "index=raw")} {
+				var files [2][]byte
+				encode := func(i int, dev *gpu.Device) func() {
+					return func() { files[i] = Codec{}.Encode(context.Background(), dev, c.batch, o)[0].Data }
+				}
+				slow, quick := fastest(1, encode(0, nil)), fastest(2, encode(1, dev))
+				if !bytes.Equal(files[0], files[1]) {
+					b.Error("other bytes on the card")
+				}
+				fmt.Printf("%s, %s: %.0f ms on %d cores, %.0f ms on %s, %.1f times\n", c.what, o,
+					slow.Seconds()*1e3, runtime.GOMAXPROCS(0), quick.Seconds()*1e3, dev.Name(), slow.Seconds()/quick.Seconds())
 			}
 		}
 	}

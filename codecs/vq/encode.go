@@ -138,13 +138,7 @@ func analyse(ctx context.Context, d device, pictures []*raster.Image, o *Options
 		return nil, err
 	}
 	h := newHeader(pictures[0], o)
-	var slices [][]byte
-	for _, m := range pictures {
-		for z := range m.Depth {
-			slices = append(slices, m.Slice(z).Pix)
-		}
-	}
-	luma, chroma, err := d.cut(h, slices)
+	luma, chroma, err := d.cut(h, slicesOf(pictures))
 	if err != nil {
 		return nil, err
 	}
@@ -178,6 +172,19 @@ func analyse(ctx context.Context, d device, pictures []*raster.Image, o *Options
 		}
 	}
 	return list, nil
+}
+
+// slicesOf is the samples of all slices. Those that lie one after the other can be seen
+// to: no slice's capacity ends before the next one.
+func slicesOf(pictures []*raster.Image) [][]byte {
+	var list [][]byte
+	for _, m := range pictures {
+		n := m.Size() / m.Depth
+		for z := range m.Depth {
+			list = append(list, m.Pix[z*n:(z+1)*n])
+		}
+	}
+	return list
 }
 
 // booksFor is the shared codebook, or one that is trained on the blocks of luma and of
@@ -384,11 +391,7 @@ func (c Codec) Train(ctx context.Context, dev *gpu.Device, pictures []*raster.Im
 
 // takeSample appends what training may look at of m to the samples of luma and chroma.
 func takeSample(d device, m *raster.Image, o *Options, samples *[2][]byte) error {
-	var slices [][]byte
-	for z := range m.Depth {
-		slices = append(slices, m.Slice(z).Pix)
-	}
-	luma, chroma, err := d.cut(newHeader(m, o), slices)
+	luma, chroma, err := d.cut(newHeader(m, o), slicesOf([]*raster.Image{m}))
 	if err != nil {
 		return err
 	}

@@ -742,17 +742,23 @@ KERNEL vq_expand_grey(uint32_t *__restrict__ pixels,       // height x width
 	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
 		s_book[i] = words[i];
 	sync_block(); // the codebook is whole
-	uint32_t fours = width / 16;
-	uint64_t all = (uint64_t)fours * (height / 4);
-	for (uint64_t i = thread(); i < all; i += (uint64_t)gridDim.x * blockDim.x) {
-		words2 x = ((const words2 *)table)[i];
+	// A picture has at most 2^30 samples, so that 32 bits count everything.
+	uint32_t fours = width / 16, all = fours * (height / 4), step = gridDim.x * blockDim.x;
+	uint32_t i = (uint32_t)thread();
+	words2 next = i < all ? ((const words2 *)table)[i] : words2{0, 0};
+	while (i < all) {
+		words2 x = next;
+		uint32_t now = i;
+		i += step;
+		if (i < all)
+			next = ((const words2 *)table)[i]; // under way while this one is written
 		words4 b0 = s_book[below(x.x & 0xffff, n)], b1 = s_book[below(x.x >> 16, n)];
 		words4 b2 = s_book[below(x.y & 0xffff, n)], b3 = s_book[below(x.y >> 16, n)];
-		words4 *out = (words4 *)pixels + i / fours * 4 * fours + i % fours;
+		words4 *out = (words4 *)pixels + (now / fours * 4 * fours + now % fours);
 		out[0] = words4{b0.x, b1.x, b2.x, b3.x};
 		out[fours] = words4{b0.y, b1.y, b2.y, b3.y};
-		out[2 * (uint64_t)fours] = words4{b0.z, b1.z, b2.z, b3.z};
-		out[3 * (uint64_t)fours] = words4{b0.w, b1.w, b2.w, b3.w};
+		out[2 * fours] = words4{b0.z, b1.z, b2.z, b3.z};
+		out[3 * fours] = words4{b0.w, b1.w, b2.w, b3.w};
 	}
 }
 

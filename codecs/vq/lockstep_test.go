@@ -90,10 +90,7 @@ func lockstep(d *card, r *rand.Rand) error {
 	m := randomPicture(r, 1+2*r.IntN(2))
 	o := &Options{block: s, half: r.IntN(2) == 0}
 	h := newHeader(m, o)
-	var pix [][]byte
-	for z := range m.Depth {
-		pix = append(pix, m.Slice(z).Pix)
-	}
+	pix := slicesOf([]*raster.Image{m})
 	c := cpu{d.crew}
 	var want, got [2]blockSet
 	var err error

@@ -3,7 +3,6 @@
 package vq
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 
@@ -43,7 +42,9 @@ func launchGrid[P any](d *card, kernel string, g gpu.Grid, params *P) error {
 	if err != nil {
 		return err
 	}
-	g.Threads = [3]int{cardThreads}
+	if g.Threads[0] == 0 {
+		g.Threads[0] = cardThreads
+	}
 	return gpu.Launch(d.stream, k, g, params)
 }
 
@@ -65,22 +66,63 @@ func (d *card) zeros(n int) (*gpu.Buffer, error) {
 	return b, d.stream.Fill(b, 0, n, 0)
 }
 
-// download brings n bytes of b to the host and waits for them. They go through
-// page-locked memory, which is several times faster than without.
+// download brings n bytes of b to the host and waits for them.
 func (d *card) download(b *gpu.Buffer, n int) ([]byte, error) {
-	h, err := d.lane.Host(n)
-	if err != nil {
-		return nil, err
-	}
-	defer h.Free()
-	if err := d.stream.Download(h.Bytes, b, 0); err != nil {
-		return nil, err
-	}
-	if err := d.stream.Sync(); err != nil {
-		return nil, err
-	}
-	return bytes.Clone(h.Bytes), nil
+	out := make([]byte, n)
+	return out, d.fetch(out, b)
 }
+
+// fetchBytes is what fetch copies at a time.
+const fetchBytes = 4 << 20
+
+// fetch fills dst from b and waits for it. The bytes go through page-locked memory,
+// several times as fast as without: one piece is copied on while the next one comes,
+// in the other stream.
+func (d *card) fetch(dst []byte, b *gpu.Buffer) error {
+	size := min(len(dst), fetchBytes)
+	pieces := (len(dst) + size - 1) / size
+	var way [2]*gpu.Host
+	for i := range min(pieces, 2) {
+		var err error
+		if way[i], err = d.lane.Host(size); err != nil {
+			return err
+		}
+		defer way[i].Free()
+	}
+	if pieces > 1 {
+		made, err := d.lane.Event()
+		if err != nil {
+			return err
+		}
+		defer made.Free()
+		if err := d.stream.Record(made); err != nil {
+			return err
+		}
+		if err := d.lane.Stream(1).Wait(made); err != nil {
+			return err
+		}
+	}
+	for i := range pieces + 1 {
+		if i < pieces {
+			part := way[i%2].Bytes[:min(size, len(dst)-i*size)]
+			if err := d.lane.Stream(i%2).Download(part, b, i*size); err != nil {
+				return err
+			}
+		}
+		if i == 0 {
+			continue
+		}
+		if err := d.lane.Stream((i - 1) % 2).Sync(); err != nil {
+			return err
+		}
+		to, from := dst[(i-1)*size:min(len(dst), i*size)], way[(i-1)%2].Bytes
+		d.crew.spans(len(to), copyBytes, func(lo, hi int) { copy(to[lo:hi], from[lo:hi]) })
+	}
+	return nil
+}
+
+// copyBytes is what a goroutine copies at a time.
+const copyBytes = 256 << 10
 
 // table16 is a table as bytes of the card, which is little-endian.
 func table16(t []uint16) []byte {
@@ -143,9 +185,16 @@ func (p *cutting) enter(i int) error {
 			}
 		}
 	}
-	for z := range b.slices {
-		rows := p.slices[b.slice+z][b.row*line : (b.row+b.rows)*line]
-		if err := p.stream.Upload(p.pixels, z*b.rows*line, rows); err != nil {
+	for z := 0; z < b.slices; {
+		rows, first := p.slices[b.slice+z][b.row*line:(b.row+b.rows)*line], z
+		for z++; z < b.slices; z++ {
+			both, ok := joined(rows, p.slices[b.slice+z])
+			if !ok {
+				break
+			}
+			rows = both
+		}
+		if err := p.stream.Upload(p.pixels, first*b.rows*line, rows); err != nil {
 			return err
 		}
 	}
@@ -169,6 +218,15 @@ func (p *cutting) enter(i int) error {
 	}
 	p.at = i
 	return nil
+}
+
+// joined is a and b as one where b follows a in memory, as the slices of a volume do.
+func joined(a, b []byte) ([]byte, bool) {
+	n := len(a) + len(b)
+	if cap(a) < n || &a[:n][len(a)] != &b[0] {
+		return nil, false
+	}
+	return a[:n], true
 }
 
 // cardBlocks is the blocks of luma or of chroma of a cutting, and their index table.
@@ -349,7 +407,7 @@ func (b *cardBlocks) symbols(book *codebook, g grid) ([]symbol, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := b.stream.Download(out[4*first:4*(first+m)], symbols, 0); err != nil {
+		if err := b.fetch(out[4*first:4*(first+m)], symbols); err != nil {
 			return nil, err
 		}
 	}
@@ -404,7 +462,7 @@ func (d *card) expand(ctx context.Context, h *header, books *bookPair, table [][
 		if err := d.launchExpand(h, p, row, rows); err != nil {
 			return err
 		}
-		if err := d.stream.Download(m.Pix[row*line:(row+rows)*line], pixels, 0); err != nil {
+		if err := d.fetch(m.Pix[row*line:(row+rows)*line], pixels); err != nil {
 			return err
 		}
 	}
@@ -414,9 +472,11 @@ func (d *card) expand(ctx context.Context, h *header, books *bookPair, table [][
 // launchExpand expands rows of the stack of all slices from the given row on.
 func (d *card) launchExpand(h *header, p expandParams, row, rows int) error {
 	if !h.colour() && h.block == (shape{4, 4}) && h.w%16 == 0 && h.h%4 == 0 {
-		const fours = 4 * cardThreads // a thread takes about four times four blocks
-		blocks := min((rows/4*(h.w/16)+fours-1)/fours, 8*d.lane.Card().Multiprocessors)
-		return launchGrid(d, "vq_expand_grey", gpu.Grid{Blocks: [3]int{blocks}, Shared: 16 * int(p.N)}, &expandGreyParams{
+		// Two blocks of 1024 threads fill a multiprocessor and bring the codebook only
+		// twice; the codewords of the largest codebook take 64 KiB each time.
+		threads := [3]int{1024}
+		blocks := min((rows/4*(h.w/16)+threads[0]-1)/threads[0], 2*d.lane.Card().Multiprocessors)
+		return launchGrid(d, "vq_expand_grey", gpu.Grid{Blocks: [3]int{blocks}, Threads: threads, Shared: 16 * int(p.N)}, &expandGreyParams{
 			Pixels: p.Pixels, Table: p.Luma + gpu.Ptr(2*(row/4)*(h.w/4)), Words: p.Words,
 			Width: p.Width, Height: uint32(rows), N: p.N,
 		})
