@@ -33,16 +33,29 @@ func (t *cardTrain) read(lo, hi int) ([]byte, error) {
 }
 
 func (t *cardTrain) sample(most int) (trainSet, error) {
-	if t.count <= most {
-		return &cardTrain{card: t.card, k: t.k, count: t.count, blocks: t.blocks}, nil
+	s := &cardTrain{card: t.card, k: t.k, count: min(most, t.count), blocks: t.blocks}
+	if t.count > most {
+		var err error
+		if s.blocks, err = t.lane.Device(most * t.k); err != nil {
+			return nil, err
+		}
+		if err := t.takeSample(s, t.blocks.Ptr, 0, t.count, t.count); err != nil {
+			return nil, err
+		}
 	}
-	s := &cardTrain{card: t.card, k: t.k, count: most}
-	var err error
-	if s.blocks, err = t.lane.Device(most * t.k); err != nil {
+	if s.count > fewBlocks {
+		return s, nil
+	}
+	samples, err := s.read(0, s.count)
+	if err != nil {
 		return nil, err
 	}
-	return s, t.takeSample(s, t.blocks.Ptr, 0, t.count, t.count)
+	return newCPUBlocks(t.crew, t.k, samples), nil
 }
+
+// fewBlocks are searched by the CPU in less time than a card is asked and answers. The
+// draws of k-means++ for 256 codewords look at so many, some forty times.
+const fewBlocks = 4096
 
 // bring puts the codewords on the card and makes room for their cells.
 func (t *cardTrain) bring(book *codebook) error {

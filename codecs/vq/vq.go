@@ -25,14 +25,21 @@
 // [Codec.Train]) costs no room in the files, which name it by its SHA-256 and
 // cannot be read without it.
 //
+// # Cards
+//
+// With a card the steps over blocks and pixels run there; README.md says which. What
+// does not fit into its memory goes there in smaller parts, and what does not fit at
+// all takes the CPU. Pictures of one size that share a codebook are searched together.
+//
 // # Guarantees
 //
 // The nearest codeword is exact: the least squared distance, and of equals the
 // least index. All decisions are made in integers, sums are of integers, chance
 // comes from a fixed generator, and ties go to the lowest index, so that the same
 // picture and options give the same bytes with any number of goroutines, in any
-// batch and on any machine. Decode checks every size before it takes memory and
-// every section against its checksum, and never panics on damaged input.
+// batch, with a card or without, and on any machine. Decode checks every size before
+// it takes memory and every section against its checksum, and never panics on
+// damaged input.
 package vq
 
 import (
