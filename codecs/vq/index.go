@@ -69,10 +69,10 @@ const (
 	mixShift = 15    // rate of the weights
 )
 
-// enter sets the contexts of the rank of symbol y. left to upRight are the bit
-// lengths of the ranks around.
-func (m *rankModel) enter(y symbol, left, up, upLeft, upRight uint8) {
-	a, l, best := y.activity(), y.mismatch(), y.best()
+// enter sets the contexts of a rank: a and l are the bit lengths of the activity and
+// of the least mismatch, best is its codeword, left to upRight are the bit lengths of
+// the ranks around.
+func (m *rankModel) enter(a, l, best int, left, up, upLeft, upRight uint8) {
 	s := min((2*int(left)+2*int(up)+int(upLeft)+int(upRight)+2)/4, surrounds-1)
 	m.at = [mixed]int{
 		(contextStart[0] + a*mismatches + l) * places,
@@ -182,8 +182,8 @@ func newAround(cols int) *around {
 
 func (a *around) newRow() { a.left, a.upLeft = noRank, noRank }
 
-func (a *around) enter(m *rankModel, c int, s symbol) {
-	m.enter(s, a.left, a.row[c+1], a.upLeft, a.row[c+2])
+func (a *around) enter(m *rankModel, c, activity, mismatch, best int) {
+	m.enter(activity, mismatch, best, a.left, a.row[c+1], a.upLeft, a.row[c+2])
 }
 
 func (a *around) leave(c, r int) {
@@ -233,7 +233,7 @@ func encodeSegment(table []symbol, cols int, s segment, n int) []byte {
 	for r := s.first; r < s.first+s.rows; r++ {
 		a.newRow()
 		for c, s := range table[r*cols:][:cols] {
-			a.enter(m, c, s)
+			a.enter(m, c, s.activity(), s.mismatch(), s.best())
 			coder.rank(m, s.rank())
 			a.leave(c, s.rank())
 		}
@@ -252,7 +252,7 @@ func decodeSegment(in []byte, table []uint16, cols int, s segment, k *ranker) bo
 		for c := range cols {
 			up, left, activity := k.edges(table, cols, s.first, r, c)
 			side := sideKeys(up, left, p.keys)
-			a.enter(m, c, makeSymbol(0, side, activity, shift))
+			a.enter(m, c, bits.Len(uint(activity)), bits.Len32(side>>indexBits), int(side&(1<<indexBits-1))>>shift)
 			place := coder.rank(m, 0)
 			if place >= k.n {
 				return false
