@@ -23,7 +23,7 @@ func TestLockstep(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	pictures := 10000
 	if testing.Short() {
-		pictures = 500
+		pictures = 100 // under compute-sanitizer a kernel takes a hundred times as long
 	}
 	old := gpu.Module{Name: "vq", Variants: []string{kernels75}} // as on cards before 8.0
 	const at = 50                                                // pictures for a batch
@@ -297,6 +297,9 @@ func TestLockstepLarge(t *testing.T) {
 	for i, c := range []struct{ m, k, n int }{
 		{600_001, 16, 4096}, {400_003, 64, 1500}, {700_001, 4, 1025}, {700_007, 8, 300}, {600_001, 16, 256}, {300_001, 64, 256},
 	} {
+		if testing.Short() {
+			c.m /= 64
+		}
 		for _, module := range []*gpu.Module{&cardModule, &old} {
 			err := dev.Do(context.Background(), func(l *gpu.Lane) error {
 				d := newCard(l, newCrew())
@@ -328,13 +331,17 @@ func TestLockstepLarge(t *testing.T) {
 func TestSameBytesOnCard(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	var batch []*raster.Image
-	for n := 1; n <= 24; n++ {
-		if m, ok := kodak(t, n); ok {
-			batch = append(batch, m, grey(m))
+	if testing.Short() {
+		batch = append(batch, scene(200, 150, 1, 3), scene(199, 101, 2, 1))
+	} else {
+		for n := 1; n <= 24; n++ {
+			if m, ok := kodak(t, n); ok {
+				batch = append(batch, m, grey(m))
+			}
 		}
+		t.Logf("%d pictures of the Kodak suite and their grey versions", len(batch)/2)
+		batch = append(batch, scene(1400, 1000, 1, 3), scene(1999, 1501, 2, 1))
 	}
-	t.Logf("%d pictures of the Kodak suite and their grey versions", len(batch)/2)
-	batch = append(batch, scene(1400, 1000, 1, 3), scene(1999, 1501, 2, 1))
 	for range 40 {
 		batch = append(batch, scene(65, 47, 1, 1))
 	}
