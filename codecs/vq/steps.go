@@ -10,7 +10,7 @@ import (
 // The steps of the codec, in the order in which they run. encode.go, train.go,
 // start.go, shift.go and decode.go hold the control flow, the same for all devices.
 // The steps marked with a star are behind the interface device: steps_cpu.go has
-// them in Go, kernels.cu and steps_cuda.go on a card, with the same numbers. The
+// them in Go, kernels.cu with its parts and steps_cuda.go on a card, with the same numbers. The
 // others look at N codewords or run strictly in sequence, and run on the CPU.
 //
 //	step       input                      output                            unit of parallel work

@@ -248,7 +248,7 @@ func (b *cardBlocks) count(n int) ([]uint32, error) {
 	return gpu.View[uint32](out), err
 }
 
-// searchBlocks is how many blocks a block of threads takes in kernels.cu: in the kernels
+// searchBlocks is how many blocks a block of threads takes in search.cuh: in the kernels
 // for many, by K, and in those for few.
 var searchBlocks = map[int]int{4: 1024, 8: 1024, 16: 1024, 64: 512}
 

@@ -1,0 +1,90 @@
+// From index tables to pictures, and what was lost on the way.
+#pragma once
+
+#include "vectors.cuh"
+
+// Pixels first to first+count-1 of an index table, with the inverse of the colour transform. One thread per pixel.
+KERNEL vq_expand(uint8_t *__restrict__ pixels,              // count x channels
+                 const uint16_t *__restrict__ luma,         // slices x grid of luma
+                 const uint16_t *__restrict__ chroma,       // slices x (Co, Cg) x grid of chroma; null for grey
+                 const uint8_t *__restrict__ words,         // n x K
+                 const uint8_t *__restrict__ chroma_words,  // of chroma; null for grey
+                 uint64_t first, uint64_t count,
+                 uint32_t width, uint32_t height,
+                 uint32_t channels,                         // 1 or 3
+                 uint32_t half,                             // 1: chroma of half width and height
+                 uint32_t p, uint32_t q, uint32_t n, uint32_t n_chroma)
+{
+	uint64_t i = thread();
+	if (i >= count)
+		return;
+	uint64_t at = first + i;
+	uint32_t x = (uint32_t)(at % width);
+	uint32_t y = (uint32_t)(at / width % height);
+	uint64_t z = at / ((uint64_t)width * height);
+	uint32_t k = p * q, rows = (height + p - 1) / p, cols = (width + q - 1) / q;
+	uint32_t index = below(luma[(z * rows + y / p) * cols + x / q], n);
+	int32_t v = words[index * k + y % p * q + x % q];
+	if (channels == 1) {
+		pixels[i] = (uint8_t)v;
+		return;
+	}
+	uint32_t h = (height + half) >> half, w = (width + half) >> half;
+	uint32_t xx = x >> half, yy = y >> half;
+	rows = (h + p - 1) / p;
+	cols = (w + q - 1) / q;
+	int32_t colour[2];
+	for (uint32_t plane = 0; plane < 2; plane++) {
+		index = below(chroma[((2 * z + plane) * rows + yy / p) * cols + xx / q], n_chroma);
+		colour[plane] = 2 * (int32_t)chroma_words[index * k + yy % p * q + xx % q] - 256;
+	}
+	int32_t t = v - (colour[1] >> 1), b = t - (colour[0] >> 1);
+	pixels[3 * i] = (uint8_t)clip(b + colour[0]);
+	pixels[3 * i + 1] = (uint8_t)clip(colour[1] + t);
+	pixels[3 * i + 2] = (uint8_t)clip(b);
+}
+
+// The pixels of the table for grey pictures of 4x4 blocks whose width is a multiple of 16 and height one of 4: a thread
+// takes four blocks beside each other and writes 16 pixels at a time. The launch brings n x 16 bytes of shared memory
+// for the codebook.
+KERNEL vq_expand_grey(uint32_t *__restrict__ pixels,       // height x width
+                      const uint16_t *__restrict__ table,  // height/4 x width/4
+                      const words4 *__restrict__ words,    // n
+                      uint32_t width, uint32_t height, uint32_t n)
+{
+	extern __shared__ __attribute__((aligned(16))) words4 s_book[];
+	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
+		s_book[i] = words[i];
+	sync_block(); // the codebook is whole
+	// A picture has at most 2^30 samples, so that 32 bits count everything.
+	uint32_t fours = width / 16, all = fours * (height / 4), step = gridDim.x * blockDim.x;
+	uint32_t i = (uint32_t)thread();
+	words2 next = i < all ? ((const words2 *)table)[i] : words2{0, 0};
+	while (i < all) {
+		words2 x = next;
+		uint32_t now = i;
+		i += step;
+		if (i < all)
+			next = ((const words2 *)table)[i]; // under way while this one is written
+		words4 b0 = s_book[below(x.x & 0xffff, n)], b1 = s_book[below(x.x >> 16, n)];
+		words4 b2 = s_book[below(x.y & 0xffff, n)], b3 = s_book[below(x.y >> 16, n)];
+		words4 *out = (words4 *)pixels + (now / fours * 4 * fours + now % fours);
+		out[0] = words4{b0.x, b1.x, b2.x, b3.x};
+		out[fours] = words4{b0.y, b1.y, b2.y, b3.y};
+		out[2 * fours] = words4{b0.z, b1.z, b2.z, b3.z};
+		out[3 * fours] = words4{b0.w, b1.w, b2.w, b3.w};
+	}
+}
+
+// Sum of the squared differences of two pictures, for PSNR.
+KERNEL vq_error(uint64_t *__restrict__ sum,  // 1, added to
+                const uint8_t *__restrict__ a, const uint8_t *__restrict__ b, uint64_t n)
+{
+	__shared__ uint64_t s_sum[most_warps];
+	uint64_t own = 0;
+	for (uint64_t i = thread(); i < n; i += (uint64_t)gridDim.x * blockDim.x)
+		own += square((int32_t)a[i] - b[i]);
+	own = block_sum(own, s_sum);
+	if (threadIdx.x == 0)
+		__nvvm_atom_add_gen_ll((long long *)sum, (long long)own);
+}
