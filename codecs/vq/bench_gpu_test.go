@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
@@ -374,27 +375,43 @@ func BenchmarkCardTraining(b *testing.B) {
 			if err != nil {
 				return err
 			}
-			t, err := set.sample(set.m())
+			all, err := set.sample(set.m())
 			if err != nil {
 				return err
 			}
+			t, err := newTeacher(d, start.shape, []*pupil{{blocks: all.(*cardSource).blocks, m: all.m(), n: start.n()}})
+			if err != nil {
+				return err
+			}
+			passes := func(count int) (*codebook, error) {
+				if err := t.resume(true); err != nil {
+					return nil, err
+				}
+				if err := d.stream.Upload(t.words, 0, start.words); err != nil {
+					return nil, err
+				}
+				if err := t.lloyd(ctx, t.most, count); err != nil {
+					return nil, err
+				}
+				err := t.finish()
+				return t.gang[0].book, err
+			}
 			for range 3 {
-				book, begin := fresh(), time.Now()
-				if err := lloyd(ctx, t, book, 20); err != nil {
+				begin := time.Now()
+				if _, err := passes(20); err != nil {
 					return err
 				}
 				if took := time.Since(begin); quick == 0 || took < quick {
 					quick = took
 				}
 			}
-			short = fresh()
-			return lloyd(ctx, t, short, 4)
+			short, err = passes(4)
+			return err
 		})
 		before := runtime.GOMAXPROCS(2)
 		set, _, _ := cpu{newCrew()}.cut(h, [][]byte{m.Pix})
-		t, _ := set.sample(set.m())
 		book, begin := fresh(), time.Now()
-		if err := lloyd(ctx, t, book, 4); err != nil {
+		if err := lloyd(ctx, set.(*cpuBlocks), book, 4); err != nil {
 			b.Fatal(err)
 		}
 		slow := 5 * time.Since(begin)
@@ -408,35 +425,87 @@ func BenchmarkCardTraining(b *testing.B) {
 	}
 }
 
-// BenchmarkCardEncode is whole files with a codebook for each picture, the defaults,
-// beside the CPU on all cores.
+// BenchmarkCardEncode is whole files with a codebook for each picture, the defaults and
+// others, beside the CPU on all cores, and how the time of the gangs divides.
 func BenchmarkCardEncode(b *testing.B) {
 	dev := gputest.Device(b, nil)
-	whole := landscape(512, 512*96)
-	var small []*raster.Image
-	for i := range 96 {
-		m := raster.New(512, 512, 1, 1, 8)
-		copy(m.Pix, whole.Pix[i*len(m.Pix):])
-		small = append(small, m)
+	cases := []struct {
+		what  string
+		batch []*raster.Image
+	}{
+		{"96 x 512 x 512 grey", landscapes(96, 512, 512, 1)},
+		{"240 x 768 x 512 RGB", landscapes(240, 768, 512, 3)},
+		{"8192 x 4096 grey", []*raster.Image{landscape(8192, 4096)}},
 	}
-	large := []*raster.Image{landscape(8192, 4096)}
 	for b.Loop() {
-		for _, c := range []struct {
-			what  string
-			batch []*raster.Image
-		}{{"96 x 512 x 512 grey", small}, {"8192 x 4096 grey", large}} {
+		for _, c := range cases {
 			for _, o := range []*Options{mustOptions(b), mustOptions(b, "n=1024", "index=raw")} {
-				var files [2][]byte
+				var files [2][]codec.Encoded
 				encode := func(i int, dev *gpu.Device) func() {
-					return func() { files[i] = Codec{}.Encode(context.Background(), dev, c.batch, o)[0].Data }
+					return func() { files[i] = Codec{}.Encode(context.Background(), dev, c.batch, o) }
 				}
-				slow, quick := fastest(1, encode(0, nil)), fastest(2, encode(1, dev))
-				if !bytes.Equal(files[0], files[1]) {
-					b.Error("other bytes on the card")
+				slow, quick := fastest(2, encode(0, nil)), fastest(4, encode(1, dev))
+				for i := range c.batch {
+					if files[0][i].Err != nil || !bytes.Equal(files[0][i].Data, files[1][i].Data) {
+						b.Fatalf("%s, %s: picture %d: other bytes on the card (%v, %v)", c.what, o, i, files[0][i].Err, files[1][i].Err)
+					}
 				}
-				fmt.Printf("%s, %s: %.0f ms on %d cores, %.0f ms on %s, %.1f times\n", c.what, o,
+				fmt.Printf("%s, %s: %.1f ms on %d cores, %.1f ms on %s, %.1f times\n", c.what, o,
 					slow.Seconds()*1e3, runtime.GOMAXPROCS(0), quick.Seconds()*1e3, dev.Name(), slow.Seconds()/quick.Seconds())
+				b.ReportMetric(slow.Seconds()/quick.Seconds(), "x-cpu")
+				stages(b, dev, c.batch, o)
 			}
 		}
 	}
+}
+
+// landscapes are pictures that are parts of one.
+func landscapes(count, w, h, channels int) []*raster.Image {
+	whole := landscape(w, h*count)
+	var list []*raster.Image
+	for i := range count {
+		m := raster.New(w, h, 1, channels, 8)
+		for j, v := range whole.Pix[i*w*h:][:w*h] {
+			for c := range channels {
+				m.Pix[j*channels+c] = clip(int(v) + c*int(v)/8 + 3*c*(j/w%40-20)/2)
+			}
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// stages prints how long one gang of a batch takes in each of its stages, alone on the
+// card, and the coding of its indices.
+func stages(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
+	if !ganged(batch[0], o) {
+		return
+	}
+	list := batch[:min(len(batch), gangBytes/batch[0].Size())]
+	var took [5]time.Duration
+	for range 3 {
+		g := &gang{pictures: list, options: o}
+		onLane(b, dev, func(d *card) error {
+			g.card = d
+			for i, step := range []func(context.Context) error{g.cut, g.train, g.assign, g.code} {
+				begin := time.Now()
+				if err := step(context.Background()); err != nil {
+					return err
+				}
+				took[i] = time.Since(begin)
+			}
+			return nil
+		})
+		begin := time.Now()
+		known := g.analyses()
+		crew := newCrew()
+		crew.each(len(known), func(i int) {
+			if _, err := assemble(context.Background(), crew, known[i]); err != nil {
+				b.Error(err)
+			}
+		})
+		took[4] = time.Since(begin)
+	}
+	fmt.Printf("  a gang of %d pictures: to the card %.2f ms, training %.2f, indices %.2f, symbols or tables %.2f, coding on the CPU %.2f\n",
+		len(list), took[0].Seconds()*1e3, took[1].Seconds()*1e3, took[2].Seconds()*1e3, took[3].Seconds()*1e3, took[4].Seconds()*1e3)
 }

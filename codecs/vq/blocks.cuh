@@ -14,15 +14,9 @@ DEVICE Colour transform(const uint8_t *rgb)
 	return {t + (e >> 1), (o + 256) >> 1, (e + 256) >> 1};
 }
 
-// Cuts slices of interleaved pixels into the blocks of plane blockIdx.y: 0 grey or Y, 1 Co, 2 Cg. One thread per row of a
-// block; threads of a warp read along a row of pixels.
-KERNEL vq_blocks(uint8_t *__restrict__ luma,          // slices x grid of luma x K
-                 uint8_t *__restrict__ chroma,        // slices x (Co, Cg) x grid of chroma x K; null for grey
-                 const uint8_t *__restrict__ pixels,  // slices x height x width x channels
-                 uint32_t width, uint32_t height, uint32_t slices,
-                 uint32_t channels,                   // 1 or 3
-                 uint32_t half,                       // 1: chroma of half width and height
-                 uint32_t p, uint32_t q)              // rows and columns of a block
+// One row of a block of plane blockIdx.y; the parameters are those of vq_blocks.
+DEVICE void cut_row(uint8_t *__restrict__ luma, uint8_t *__restrict__ chroma, const uint8_t *__restrict__ pixels, uint32_t width,
+                    uint32_t height, uint32_t slices, uint32_t channels, uint32_t half, uint32_t p, uint32_t q)
 {
 	uint32_t plane = blockIdx.y;
 	uint32_t shrink = plane > 0 ? half : 0;
@@ -72,6 +66,36 @@ KERNEL vq_blocks(uint8_t *__restrict__ luma,          // slices x grid of luma x
 		*(uint64_t *)out = samples;
 }
 
+// Cuts slices of interleaved pixels into the blocks of plane blockIdx.y: 0 grey or Y, 1 Co, 2 Cg. One thread per row of a
+// block; threads of a warp read along a row of pixels.
+KERNEL vq_blocks(uint8_t *__restrict__ luma,          // slices x grid of luma x K
+                 uint8_t *__restrict__ chroma,        // slices x (Co, Cg) x grid of chroma x K; null for grey
+                 const uint8_t *__restrict__ pixels,  // slices x height x width x channels
+                 uint32_t width, uint32_t height, uint32_t slices,
+                 uint32_t channels,                   // 1 or 3
+                 uint32_t half,                       // 1: chroma of half width and height
+                 uint32_t p, uint32_t q)              // rows and columns of a block
+{
+	cut_row(luma, chroma, pixels, width, height, slices, channels, half, p, q);
+}
+
+// A picture of a gang, with the parameters of vq_blocks.
+struct Picture {
+	uint8_t *luma, *chroma;
+	const uint8_t *pixels;
+	uint32_t width, height, slices, channels, half, p, q;
+	uint32_t unused;
+};
+static_assert(sizeof(Picture) == 56, "gangPicture");
+
+// vq_blocks for picture blockIdx.z of a gang; grey ones leave the planes of chroma alone.
+KERNEL vq_gang_blocks(const Picture *__restrict__ list)
+{
+	const Picture &m = list[blockIdx.z];
+	if (blockIdx.y == 0 || m.channels == 3)
+		cut_row(m.luma, m.chroma, m.pixels, m.width, m.height, m.slices, m.channels, m.half, m.p, m.q);
+}
+
 // The i-th number, from 0, of the generator splitmix64 with the given seed.
 DEVICE uint64_t random(uint64_t seed, uint64_t i)
 {
@@ -81,8 +105,18 @@ DEVICE uint64_t random(uint64_t seed, uint64_t i)
 	return z ^ z >> 31;
 }
 
-// Copies those blocks of a drawn sample that lie among the count blocks from first: sample i of most is drawn from the
-// i-th of most equal stretches of all m blocks. One thread per word of a block.
+// Which of m blocks is number i of a sample of most, which is drawn from the i-th of most equal stretches; i itself where
+// the sample is all blocks.
+DEVICE uint64_t place(uint64_t i, uint64_t m, uint64_t most, uint64_t seed)
+{
+	if (m <= most)
+		return i;
+	uint64_t lo = i * m / most, hi = (i + 1) * m / most;
+	return lo + __nvvm_mulhi_ull(random(seed, i), hi - lo);
+}
+
+// Copies those blocks of a drawn sample that lie among the count blocks from first of all m. One thread per word of a
+// block.
 KERNEL vq_sample(uint32_t *__restrict__ out,           // most x K
                  const uint32_t *__restrict__ blocks,  // count x K
                  uint64_t seed, uint64_t first, uint64_t count, uint64_t m, uint32_t most, uint32_t k)
@@ -91,8 +125,7 @@ KERNEL vq_sample(uint32_t *__restrict__ out,           // most x K
 	uint64_t i = thread() / words, w = thread() % words;
 	if (i >= most)
 		return;
-	uint64_t lo = i * m / most, hi = (i + 1) * m / most;
-	uint64_t at = lo + __nvvm_mulhi_ull(random(seed, i), hi - lo);
+	uint64_t at = place(i, m, most, seed);
 	if (at >= first && at - first < count)
 		out[i * words + w] = blocks[(at - first) * words + w];
 }

@@ -18,6 +18,7 @@ func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Imag
 	out := make([]codec.Encoded, len(batch))
 	o, err := c.resolve(opts)
 	var sets [][]int
+	gang := 0 // bytes of samples in the last set
 	for i, m := range batch {
 		if err == nil {
 			out[i].Err = check(m, o)
@@ -27,11 +28,13 @@ func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Imag
 		if out[i].Err != nil {
 			continue
 		}
-		if n := len(sets); n > 0 && dev != nil && together(batch, sets[n-1], m, o) {
+		if n := len(sets); n > 0 && dev != nil && (together(batch, sets[n-1], m, o) || ganged(m, o) && gang+m.Size() <= gangBytes) {
 			sets[n-1] = append(sets[n-1], i)
+			gang += m.Size()
 			continue
 		}
 		sets = append(sets, []int{i})
+		gang = m.Size()
 	}
 	crew := newCrew()
 	crew.each(len(sets), func(s int) {
@@ -68,6 +71,14 @@ func together(batch []*raster.Image, set []int, m *raster.Image, o *Options) boo
 // setBytes is enough for copies at the full speed of the link, and little enough that
 // a batch makes several sets, of which one is copied while another is searched.
 const setBytes = 32 << 20
+
+// ganged says whether a card takes m in one go with other pictures that have codebooks
+// of their own, whatever their sizes.
+func ganged(m *raster.Image, o *Options) bool { return o.books == nil && m.Size() <= gangBytes }
+
+// gangBytes keeps a card busy through the steps of training, and is little enough that
+// a batch makes several gangs: the indices of one are coded while the next one trains.
+const gangBytes = 8 << 20
 
 // run runs f for the items 0 to n-1: on the CPU one after the other, or on dev as many
 // at a time as fit there, and on the CPU those that do not even fit alone.
@@ -131,11 +142,14 @@ type analysis struct {
 	symbols [][]symbol // likewise, for the coded one
 }
 
-// analyse finds the codebooks and the index tables of pictures: of one picture, or of
-// several that share the codebook and the size of slices.
+// analyse finds the codebooks and the index tables of pictures: of one picture, of
+// several that share the codebook and the size of slices, or of a gang.
 func analyse(ctx context.Context, d device, pictures []*raster.Image, o *Options) ([]*analysis, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if g, ok := d.(gangDevice); ok && ganged(pictures[0], o) {
+		return g.analyseGang(ctx, pictures, o)
 	}
 	h := newHeader(pictures[0], o)
 	luma, chroma, err := d.cut(h, slicesOf(pictures))
@@ -146,7 +160,7 @@ func analyse(ctx context.Context, d device, pictures []*raster.Image, o *Options
 	if h.colour() {
 		sets = append(sets, chroma)
 	}
-	books, err := booksFor(ctx, h, sets, o)
+	books, err := booksFor(ctx, d, h, sets, o)
 	if err != nil {
 		return nil, err
 	}
@@ -189,22 +203,24 @@ func slicesOf(pictures []*raster.Image) [][]byte {
 
 // booksFor is the shared codebook, or one that is trained on the blocks of luma and of
 // chroma.
-func booksFor(ctx context.Context, h *header, sets []blockSet, o *Options) (*bookPair, error) {
+func booksFor(ctx context.Context, d device, h *header, sets []blockSet, o *Options) (*bookPair, error) {
 	if o.books != nil {
 		if h.colour() {
 			return o.books, nil
 		}
 		return &bookPair{luma: o.books.luma}, nil
 	}
-	books := new(bookPair)
-	var err error
-	if books.luma, err = train(ctx, sets[0], o.block, o.n, o.start, o.passes); err != nil {
+	var sources []source
+	for _, b := range sets {
+		sources = append(sources, b)
+	}
+	list, err := d.train(ctx, sources, o.block, []int{o.n, o.chroma}, o.start, o.passes)
+	if err != nil {
 		return nil, err
 	}
+	books := &bookPair{luma: list[0]}
 	if h.colour() {
-		if books.chroma, err = train(ctx, sets[1], o.block, o.chroma, o.start, o.passes); err != nil {
-			return nil, err
-		}
+		books.chroma = list[1]
 	}
 	return books, nil
 }
@@ -361,30 +377,28 @@ func (c Codec) Train(ctx context.Context, dev *gpu.Device, pictures []*raster.Im
 	if samples[0] == nil {
 		return nil, fmt.Errorf("vq: train: no picture to train on: %w", refused)
 	}
-	books := new(bookPair)
+	var list []*codebook
 	err := run(ctx, dev, crew, 1, func(d device, _, _ int) error {
-		for i, n := range []int{o.n, o.chroma} {
-			if len(samples[i]) == 0 {
-				continue
-			}
-			b, err := d.load(o.block.k(), samples[i])
-			if err != nil {
-				return err
-			}
-			book, err := train(ctx, b, o.block, n, o.start, o.passes)
-			if err != nil {
-				return err
-			}
-			if i == 0 {
-				books.luma = book
-			} else {
-				books.chroma = book
+		var sets []source
+		for _, s := range samples {
+			if len(s) > 0 {
+				b, err := d.load(o.block.k(), s)
+				if err != nil {
+					return err
+				}
+				sets = append(sets, b)
 			}
 		}
-		return nil
+		var err error
+		list, err = d.train(ctx, sets, o.block, []int{o.n, o.chroma}, o.start, o.passes)
+		return err
 	})
 	if err != nil {
 		return nil, err
+	}
+	books := &bookPair{luma: list[0]}
+	if len(list) > 1 {
+		books.chroma = list[1]
 	}
 	return marshalAsset(books), nil
 }

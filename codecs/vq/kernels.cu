@@ -7,5 +7,7 @@
 #include "blocks.cuh"
 #include "search.cuh"
 #include "train.cuh"
+#include "start.cuh"
+#include "shift.cuh"
 #include "index.cuh"
 #include "decode.cuh"

@@ -33,27 +33,6 @@ type (
 		M                          uint64
 		N                          uint32
 	}
-	gatherParams struct {
-		Sums, Counts, Blocks, Keys gpu.Ptr
-		M, N, K, Shared            uint32
-	}
-	farthestParams struct {
-		Far, Keys gpu.Ptr
-		M, N      uint32
-	}
-	halvesParams struct {
-		A, B, Gains, Ways, Limits, Beyond, BeyondCounts gpu.Ptr
-		Far, Sums, Counts, Blocks, Words                gpu.Ptr
-		M, N, K, First                                  uint32
-	}
-	beyondParams struct {
-		Sums, Counts, Blocks, Keys, Ways, Limits gpu.Ptr
-		M, N, K, Shared                          uint32
-	}
-	nearestParams struct {
-		Keys, Words gpu.Ptr
-		N, K        uint32
-	}
 	countParams struct {
 		Counts, Table gpu.Ptr
 		M             uint64
@@ -88,6 +67,64 @@ type (
 	}
 )
 
+// The entries of the lists that the kernels of gangs take, each the struct of that name
+// there without the word gang.
+type (
+	gangPicture struct {
+		Luma, Chroma, Pixels                          gpu.Ptr
+		Width, Height, Slices, Channels, Half, BP, BQ uint32
+		_                                             uint32
+	}
+	gangSearch struct {
+		Keys, Table, Blocks, Words, Rest gpu.Ptr
+		M, N                             uint32
+	}
+	gangTraining struct {
+		Blocks, Keys, Words, Last, Sums, Counts, Far gpu.Ptr
+		A, B, Gains, Ways, Limits                    gpu.Ptr
+		Beyond, BeyondCounts, Others, Costs          gpu.Ptr
+		Cheap, Dear, Near, State                     gpu.Ptr
+		M, N, K                                      uint32
+		_                                            uint32
+	}
+	gangIndex struct {
+		Table, Counts, To, Words, Up, Left, Spans, Symbols gpu.Ptr
+		M, N, Most, Rows, Cols, Step, Shift, BP, BQ        uint32
+		_                                                  uint32
+	}
+)
+
+// Their parameters.
+type (
+	gangParams struct {
+		List gpu.Ptr
+	}
+	gangMostParams struct {
+		List gpu.Ptr
+		Most uint32
+	}
+	gangResumeParams struct {
+		List       gpu.Ptr
+		Count, All uint32
+	}
+	gangAddParams struct {
+		List         gpu.Ptr
+		Most, Shared uint32
+	}
+	gangHalvesParams struct {
+		List        gpu.Ptr
+		Most, First uint32
+	}
+	gangOrderParams struct {
+		List        gpu.Ptr
+		Most, Costs uint32
+	}
+	gangShiftParams struct {
+		List             gpu.Ptr
+		Most, Bold, Over uint32
+	}
+)
+
 // kernelParams names the kernels with their parameters.
 var kernelParams = map[string]any{
 	"vq_blocks":        blocksParams{},
@@ -100,11 +137,6 @@ var kernelParams = map[string]any{
 	"vq_search_16_few": searchParams{},
 	"vq_search_64":     searchParams{},
 	"vq_search_64_few": searchParams{},
-	"vq_gather":        gatherParams{},
-	"vq_farthest":      farthestParams{},
-	"vq_halves":        halvesParams{},
-	"vq_beyond":        beyondParams{},
-	"vq_nearest":       nearestParams{},
 	"vq_count":         countParams{},
 	"vq_renumber":      renumberParams{},
 	"vq_sides":         sidesParams{},
@@ -112,6 +144,28 @@ var kernelParams = map[string]any{
 	"vq_expand":        expandParams{},
 	"vq_expand_grey":   expandGreyParams{},
 	"vq_error":         errorParams{},
+
+	"vq_gang_blocks":    gangParams{},
+	"vq_gang_search_4":  gangMostParams{},
+	"vq_gang_search_8":  gangMostParams{},
+	"vq_gang_search_16": gangMostParams{},
+	"vq_gang_search_64": gangMostParams{},
+	"vq_gang_draw":      gangParams{},
+	"vq_gang_approach":  gangParams{},
+	"vq_gang_grow":      gangMostParams{},
+	"vq_gang_resume":    gangResumeParams{},
+	"vq_gang_gather":    gangAddParams{},
+	"vq_gang_centre":    gangMostParams{},
+	"vq_gang_farthest":  gangMostParams{},
+	"vq_gang_halves":    gangHalvesParams{},
+	"vq_gang_beyond":    gangAddParams{},
+	"vq_gang_nearest":   gangMostParams{},
+	"vq_gang_order":     gangOrderParams{},
+	"vq_gang_shift":     gangShiftParams{},
+	"vq_gang_count":     gangParams{},
+	"vq_gang_renumber":  gangParams{},
+	"vq_gang_sides":     gangParams{},
+	"vq_gang_ranks":     gangParams{},
 }
 
 // bandBytes bounds the pixels that are on a card at a time: a larger picture goes

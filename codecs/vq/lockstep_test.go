@@ -5,10 +5,12 @@ package vq
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
@@ -194,10 +196,6 @@ func lockstepSet(d *card, r *rand.Rand, want, got blockSet, s shape, g grid) (*c
 		at := r.IntN(m)
 		copy(book.word(i), all[at*k:(at+1)*k])
 	}
-	if err := lockstepTraining(wt, gt, book); err != nil {
-		return nil, nil, err
-	}
-
 	book = finished(book)
 	want.assign(book)
 	if err := got.assign(book); err != nil {
@@ -239,52 +237,232 @@ func lockstepSet(d *card, r *rand.Rand, want, got blockSet, s shape, g grid) (*c
 	return book, table, differ("symbols", gotSymbols, symbols)
 }
 
-func lockstepTraining(want, got trainSet, book *codebook) error {
-	book = &codebook{shape: book.shape, words: bytes.Clone(book.words)}
-	for pass := range 2 {
-		step := func(name string) string { return fmt.Sprintf("pass %d, %s", pass, name) }
-		want.search(book)
-		if err := got.search(book); err != nil {
-			return err
+// The steps of training, for gangs of codebooks of different sizes: after each the gang
+// on a card has what the same sets have in Go, and in the end the same codebooks.
+func TestLockstepTraining(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	gangs := 600
+	if testing.Short() {
+		gangs = 30
+	}
+	old := gpu.Module{Name: "vq", Variants: []string{kernels75}}
+	const at = 30
+	for first := 0; first < gangs; first += at {
+		err := dev.Do(context.Background(), func(l *gpu.Lane) error {
+			for seed := first; seed < first+at; seed++ {
+				d := newCard(l, newCrew())
+				r := rand.New(rand.NewPCG(uint64(seed), 79))
+				if r.IntN(2) == 0 {
+					d.module = &old
+				}
+				s := []shape{{2, 2}, {4, 2}, {4, 4}, {8, 8}}[r.IntN(4)]
+				var sets []*cpuBlocks
+				var n []int
+				for range 1 + r.IntN(6) {
+					m := 1 + r.IntN(1+r.IntN(3000))
+					sets = append(sets, newCPUBlocks(d.crew, s.k(), testVectors(r, s.k(), m)))
+					n = append(n, 2+r.IntN(1+r.IntN(300)))
+				}
+				if r.IntN(20) == 0 {
+					n[0] = 1000 + r.IntN(3097)
+				}
+				if err := lockstepGang(d, s, sets, n, startKMeans, 4); err != nil {
+					return fmt.Errorf("gang %d: k-means++: %w", seed, err)
+				}
+				if err := lockstepGang(d, s, sets, n, startSplit, 2); err != nil {
+					return fmt.Errorf("gang %d: split: %w", seed, err)
+				}
+				if err := lockstepTrain(d, s, sets, n, 1+r.IntN(20)); err != nil {
+					return fmt.Errorf("gang %d: %w", seed, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		a, _ := want.distances()
-		b, err := got.distances()
+	}
+}
+
+// fetchPart is n numbers at a place in a buffer of a teacher.
+func fetchPart[T uint32 | uint64](t *teacher, b *gpu.Buffer, at, n int) ([]T, error) {
+	var zero T
+	out := make([]byte, int(unsafe.Sizeof(zero))*n)
+	err := t.stream.Download(out, b, at)
+	return gpu.View[T](out), err
+}
+
+// lockstepGang compares the start and some passes step by step.
+func lockstepGang(d *card, s shape, sets []*cpuBlocks, n []int, how start, passes int) error {
+	ctx := context.Background()
+	var gang []*pupil
+	for i, b := range sets {
+		on, err := d.upload(b.samples)
 		if err != nil {
 			return err
 		}
-		if err := differ(step("search"), b, a); err != nil {
-			return err
-		}
-		t, _ := want.gather(book.n())
-		gt, err := got.gather(book.n())
-		if err != nil {
-			return err
-		}
-		if err := differ(step("gather: count"), gt.count, t.count); err != nil {
-			return err
-		}
-		if err := differ(step("gather: sum"), gt.sum, t.sum); err != nil {
-			return err
-		}
-		centre(book, t)
-		h, _ := want.halves(book, t)
-		gh, err := got.halves(book, t)
-		if err != nil {
-			return err
-		}
-		for i := range h {
-			if gh[i].gain != h[i].gain || h[i].gain > 0 && (!bytes.Equal(gh[i].a, h[i].a) || !bytes.Equal(gh[i].b, h[i].b)) {
-				return fmt.Errorf("%s: cell %d of %d is %v, want %v", step("halves"), i, len(h), gh[i], h[i])
+		defer on.Free()
+		gang = append(gang, &pupil{blocks: on.Ptr, m: b.m(), n: n[i]})
+	}
+	t, err := newTeacher(d, s, gang)
+	if err != nil {
+		return err
+	}
+	defer t.free()
+	books, rests := make([]*codebook, len(sets)), make([]bool, len(sets))
+	begin, first := t.seed, seed
+	if how == startSplit {
+		begin, first = t.split, split
+	}
+	if err := begin(ctx); err != nil {
+		return err
+	}
+	for i, b := range sets {
+		books[i], _ = first(ctx, b, s, n[i])
+	}
+	for pass := -1; pass < passes; pass++ {
+		shifted := shiftedPasses(passes)
+		bold := 0
+		if pass >= 0 {
+			if err := t.cells(t.most); err != nil {
+				return err
+			}
+			if pass < shifted {
+				bold = boldness(pass, shifted)
+				for _, step := range []func() error{
+					func() error { return t.halves(t.most) }, func() error { return t.nearest(t.most) }, func() error { return t.order(t.most, true) },
+				} {
+					if err := step(); err != nil {
+						return err
+					}
+				}
+			}
+			last := make([][]byte, len(sets))
+			for i, b := range sets {
+				if rests[i] {
+					continue
+				}
+				last[i] = bytes.Clone(books[i].words)
+				if err := lockstepPass(t, i, b, books[i], bold, shifted); err != nil {
+					return fmt.Errorf("pass %d: set %d of %d, %d blocks of %d samples, %d codewords: %w", pass, i, len(sets), b.m(), b.k, n[i], err)
+				}
+				rests[i] = bytes.Equal(last[i], books[i].words)
+			}
+			if err := t.shift(t.most, bold, shifted); err != nil {
+				return err
 			}
 		}
-		k, _ := want.nearest(book)
-		gk, err := got.nearest(book)
+		if err := t.finish(); err != nil {
+			return err
+		}
+		for i, p := range gang {
+			if err := differ(fmt.Sprintf("codewords after pass %d of set %d, %d blocks, %d codewords", pass, i, p.m, p.n), p.book.words, books[i].words); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lockstepPass makes a pass in Go and compares what it finds with what the card has.
+func lockstepPass(t *teacher, i int, b *cpuBlocks, book *codebook, bold, over int) error {
+	n, k, x := book.n(), b.k, t.places[i]
+	b.search(book)
+	keys, err := fetchPart[uint64](t, t.work, x.keys, b.m())
+	if err != nil {
+		return err
+	}
+	got := make([]key, len(keys))
+	for j, v := range keys {
+		got[j] = key(v)
+	}
+	if err := differ("search", got, b.keys); err != nil {
+		return err
+	}
+	c := b.gather(n)
+	counts, err := fetchPart[uint32](t, t.sums, x.counts, n)
+	if err != nil {
+		return err
+	}
+	if err := differ("gather: count", counts, c.count); err != nil {
+		return err
+	}
+	sums, err := fetchPart[uint32](t, t.sums, x.sums, n*k)
+	if err != nil {
+		return err
+	}
+	for j, v := range sums {
+		if uint64(v) != c.sum[j] {
+			return fmt.Errorf("gather: sum %d is %d, want %d", j, v, c.sum[j])
+		}
+	}
+	centre(book, c)
+	words := make([]byte, n*k)
+	if err := t.stream.Download(words, t.words, x.words); err != nil {
+		return err
+	}
+	if err := differ("centre", words, book.words); err != nil {
+		return err
+	}
+	if bold == 0 {
+		return nil
+	}
+	gains, err := fetchPart[uint64](t, t.work, x.gains, n)
+	if err != nil {
+		return err
+	}
+	a, z := make([]byte, n*k), make([]byte, n*k)
+	if err := t.stream.Download(a, t.work, x.a); err != nil {
+		return err
+	}
+	if err := t.stream.Download(z, t.work, x.b); err != nil {
+		return err
+	}
+	for j, h := range b.halves(book, c) {
+		if gains[j] != h.gain || h.gain > 0 && (!bytes.Equal(a[j*k:(j+1)*k], h.a) || !bytes.Equal(z[j*k:(j+1)*k], h.b)) {
+			return fmt.Errorf("halves: cell %d of %d gains %d: %v, %v, want %v", j, n, gains[j], a[j*k:(j+1)*k], z[j*k:(j+1)*k], h)
+		}
+	}
+	others, err := fetchPart[uint64](t, t.work, x.others, n)
+	if err != nil {
+		return err
+	}
+	for j, want := range nearest(b.crew, book) {
+		if key(others[j]) != want {
+			return fmt.Errorf("nearest: codeword %d of %d is %v, want %v", j, n, key(others[j]), want)
+		}
+	}
+	shift(b, book, c, bold, over)
+	return nil
+}
+
+// lockstepTrain compares whole codebooks.
+func lockstepTrain(d *card, s shape, sets []*cpuBlocks, n []int, passes int) error {
+	var want, got []source
+	for _, b := range sets {
+		on, err := d.load(b.k, b.samples)
 		if err != nil {
 			return err
 		}
-		if err := differ(step("nearest"), gk, k); err != nil {
+		want, got = append(want, b), append(got, on)
+	}
+	for _, how := range []start{startKMeans, startSplit} {
+		a, err := cpu{d.crew}.train(context.Background(), want, s, n, how, passes)
+		if err != nil {
 			return err
 		}
+		b, err := d.train(context.Background(), got, s, n, how, passes)
+		if err != nil {
+			return err
+		}
+		for i := range a {
+			if err := differ(fmt.Sprintf("%s, %d passes: codebook %d", how, passes, i), b[i].words, a[i].words); err != nil {
+				return err
+			}
+		}
+	}
+	for _, b := range got {
+		b.(*cardSource).buffer.Free()
 	}
 	return nil
 }
@@ -295,10 +473,10 @@ func TestLockstepLarge(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	old := gpu.Module{Name: "vq", Variants: []string{kernels75}}
 	for i, c := range []struct{ m, k, n int }{
-		{600_001, 16, 4096}, {400_003, 64, 1500}, {700_001, 4, 1025}, {700_007, 8, 300}, {600_001, 16, 256}, {300_001, 64, 256},
+		{600_000, 16, 4096}, {400_000, 64, 1500}, {700_000, 4, 1025}, {700_000, 8, 300}, {600_000, 16, 256}, {300_000, 64, 256},
 	} {
 		if testing.Short() {
-			c.m /= 64
+			c.m /= 100
 		}
 		for _, module := range []*gpu.Module{&cardModule, &old} {
 			err := dev.Do(context.Background(), func(l *gpu.Lane) error {
@@ -307,20 +485,85 @@ func TestLockstepLarge(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(i), 78))
 				samples := testVectors(r, c.k, c.m)
 				s := map[int]shape{4: {2, 2}, 8: {4, 2}, 16: {4, 4}, 64: {8, 8}}[c.k]
+				set := newCPUBlocks(d.crew, c.k, samples)
+				if err := lockstepGang(d, s, []*cpuBlocks{set}, []int{c.n}, startKMeans, 2); err != nil {
+					return err
+				}
+				// The samples as a picture, whose blocks are others.
+				m := raster.New(100*s.q, c.m/100*s.p, 1, 1, 8)
+				copy(m.Pix, samples)
 				book := &codebook{shape: s, words: testVectors(r, c.k, c.n)}
-				want, err := cpu{d.crew}.load(c.k, samples)
+				h := newHeader(m, &Options{block: s})
+				want, _, _ := cpu{d.crew}.cut(h, [][]byte{m.Pix})
+				got, _, err := d.cut(h, [][]byte{m.Pix})
 				if err != nil {
 					return err
 				}
-				got, err := d.load(c.k, samples)
+				want.assign(book)
+				if err := got.assign(book); err != nil {
+					return err
+				}
+				a, _ := want.table()
+				b, err := got.table()
 				if err != nil {
 					return err
 				}
-				return lockstepTraining(want, got, book)
+				return differ("assign", b, a)
 			})
 			if err != nil {
 				t.Errorf("%d blocks of %d samples, %d codewords, %d variants: %v", c.m, c.k, c.n, len(module.Variants), err)
 			}
+		}
+	}
+}
+
+// mixedPictures is pictures of all kinds for one gang: 1x1, fewer blocks than codewords, flat,
+// grey and RGB, volumes, and some that are sampled for small codebooks.
+func mixedPictures() []*raster.Image {
+	var list []*raster.Image
+	for i, size := range [][2]int{{1, 1}, {5, 3}, {64, 48}, {33, 129}, {200, 150}, {7, 400}, {1, 90}, {256, 256}, {301, 99}} {
+		list = append(list, scene(size[0], size[1], 1+i%3/2, 1), scene(size[0], size[1], 1, 3))
+	}
+	flat := raster.New(300, 200, 1, 3, 8)
+	for i := range flat.Pix {
+		flat.Pix[i] = 77
+	}
+	return append(list, flat, noise(4, 222, 111, 3))
+}
+
+// Pictures of all sizes and kinds in one gang give the bytes that each gives on the CPU.
+func TestGang(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	batch := mixedPictures()
+	for _, pairs := range [][]string{
+		nil, {"index=raw"}, {"n=2", "chroma-n=3"}, {"n=17", "chroma=444", "block=2x2"}, {"train=split", "block=4x2"},
+		{"n=1000", "chroma-n=20", "block=8x8", "passes=1"}, {"n=60", "train=split", "passes=30"},
+	} {
+		o := mustOptions(t, pairs...)
+		want := Codec{}.Encode(context.Background(), nil, batch, o)
+		got := Codec{}.Encode(context.Background(), dev, batch, o)
+		for i := range want {
+			if want[i].Err != nil || got[i].Err != nil || !bytes.Equal(got[i].Data, want[i].Data) {
+				t.Errorf("%q: picture %d, %s: other bytes (%v, %v)", o, i, batch[i].Shape(), want[i].Err, got[i].Err)
+			}
+		}
+	}
+}
+
+// A gang whose context ends hands the error to every picture.
+func TestGangEndsWithItsContext(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	stop := errors.New("enough")
+	cancel(stop)
+	for i, e := range (Codec{}).Encode(ctx, dev, mixedPictures(), nil) {
+		if e.Data != nil || !errors.Is(e.Err, stop) && !errors.Is(e.Err, context.Canceled) {
+			t.Errorf("picture %d: %d bytes, error %v", i, len(e.Data), e.Err)
+		}
+	}
+	for i, e := range (Codec{}).Encode(context.Background(), dev, mixedPictures(), nil) {
+		if e.Err != nil {
+			t.Errorf("picture %d of the next batch: %v", i, e.Err)
 		}
 	}
 }

@@ -43,11 +43,11 @@ func BenchmarkCardPaper(b *testing.B) {
 			if err != nil {
 				return err
 			}
-			book, err := train(context.Background(), set, shape{4, 4}, n, startKMeans, 16)
+			list, err := d.train(context.Background(), []source{set}, shape{4, 4}, []int{n}, startKMeans, 16)
 			if err != nil {
 				return err
 			}
-			books = append(books, book)
+			books = append(books, list[0])
 		}
 		return nil
 	})

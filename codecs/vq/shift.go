@@ -14,17 +14,12 @@ import (
 // may go to different cells, and the gain less than what comes of it; bold moves
 // that look like a loss at first also lead out of local minima. Each pass is less
 // bold than the one before, from 4 down to 1, as in annealing.
-func shift(b trainSet, book *codebook, t *cells, bold, over int) error {
+func shift(b *cpuBlocks, book *codebook, t *cells, bold, over int) {
 	n, k := book.n(), book.k()
-	halves, err := b.halves(book, t)
-	if err != nil {
-		return err
-	}
+	halves := b.halves(book, t)
 	others := make([]key, n) // the nearest other codewords
 	if n > 1 {
-		if others, err = b.nearest(book); err != nil {
-			return err
-		}
+		others = nearest(b.crew, book)
 	}
 	cost := make([]uint64, n)
 	for i, o := range others {
@@ -44,11 +39,11 @@ func shift(b trainSet, book *codebook, t *cells, bold, over int) error {
 			next++
 		}
 		if next == n {
-			return nil
+			return
 		}
 		d := dear[next]
 		if halves[d].gain*uint64(bold) <= cost[i]*uint64(over) {
-			return nil
+			return
 		}
 		if d == i || d == j {
 			continue
@@ -63,7 +58,6 @@ func shift(b trainSet, book *codebook, t *cells, bold, over int) error {
 		copy(book.word(i), halves[d].a)
 		copy(book.word(d), halves[d].b)
 	}
-	return nil
 }
 
 // sorted lists 0 to n-1 by ascending value, equals by index.

@@ -9,29 +9,21 @@ import (
 // split is LBG's start (Linde, Buzo and Gray, 1980): the mean of all blocks, whose
 // cells are cut in two, the ones of greatest gain first, until there are n, with
 // two passes of Lloyd's algorithm after every doubling.
-func split(ctx context.Context, b trainSet, s shape, n int) (*codebook, error) {
+func split(ctx context.Context, b *cpuBlocks, s shape, n int) (*codebook, error) {
 	k := s.k()
 	book := &codebook{shape: s, words: make([]byte, k, n*k)}
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := b.search(book); err != nil {
-			return nil, err
-		}
-		t, err := b.gather(book.n())
-		if err != nil {
-			return nil, err
-		}
+		b.search(book)
+		t := b.gather(book.n())
 		centre(book, t)
 		now := book.n()
 		if now == n {
 			return book, nil
 		}
-		halves, err := b.halves(book, t)
-		if err != nil {
-			return nil, err
-		}
+		halves := b.halves(book, t)
 		order := sorted(now, func(i int) uint64 { return ^halves[i].gain })
 		for _, i := range order[:min(now, n-now)] {
 			h := halves[i]
@@ -54,16 +46,9 @@ func split(ctx context.Context, b trainSet, s shape, n int) (*codebook, error) {
 // proportional to the squared distance to its nearest codeword so far. It draws
 // from a sample of seedBlocks blocks per codeword, and in rounds, between which the
 // distances are brought up to date, as in k-means|| (Bahmani and others, 2012).
-func seed(b trainSet, s shape, n int) (*codebook, error) {
-	b, err := b.sample(n * seedBlocks)
-	if err != nil {
-		return nil, err
-	}
+func seed(_ context.Context, b *cpuBlocks, s shape, n int) (*codebook, error) {
+	b = b.keep(n * seedBlocks)
 	k := s.k()
-	samples, err := b.read(0, b.m())
-	if err != nil {
-		return nil, err
-	}
 	near := make([]uint32, b.m()) // squared distance to the nearest codeword so far
 	for i := range near {
 		near[i] = 1
@@ -75,24 +60,20 @@ func seed(b trainSet, s shape, n int) (*codebook, error) {
 		round := max(1, min(book.n()/seedRounds, n-book.n()))
 		added := &codebook{shape: s}
 		for _, i := range draw(&r, near, total, round) {
-			added.words = append(added.words, samples[i*k:(i+1)*k]...)
+			added.words = append(added.words, b.at(i)...)
 		}
 		first := book.n() == 0
 		book.words = append(book.words, added.words...)
 		if book.n() == n {
 			break
 		}
-		if err := b.search(added); err != nil {
-			return nil, err
-		}
-		distances, err := b.distances()
-		if err != nil {
-			return nil, err
-		}
+		b.search(added)
 		total = 0
-		for i, d := range distances {
-			if first || d < near[i] {
-				near[i] = d
+		for i, k := range b.keys {
+			if first {
+				near[i] = k.distance()
+			} else {
+				near[i] = min(near[i], k.distance())
 			}
 			total += uint64(near[i])
 		}
@@ -157,12 +138,20 @@ func sample(b vectors, most int) vectors {
 		return b
 	}
 	out := vectors{b.k, make([]byte, 0, most*b.k), make([]uint32, most)}
-	r := rng(sampleSeed)
-	for i := range most {
-		lo, hi := i*b.m()/most, (i+1)*b.m()/most
-		at := lo + int(r.below(uint64(hi-lo)))
+	for i, at := range samplePlaces(b.m(), most) {
 		out.samples = append(out.samples, b.at(at)...)
 		out.norms[i] = b.norms[at]
 	}
 	return out
+}
+
+// samplePlaces draws which of m blocks a sample of most of them has.
+func samplePlaces(m, most int) []int {
+	places := make([]int, most)
+	r := rng(sampleSeed)
+	for i := range places {
+		lo, hi := i*m/most, (i+1)*m/most
+		places[i] = lo + int(r.below(uint64(hi-lo)))
+	}
+	return places
 }

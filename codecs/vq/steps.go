@@ -7,21 +7,24 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// The steps of the codec, in the order in which they run. encode.go, train.go,
-// start.go, shift.go and decode.go hold the control flow, the same for all devices.
-// The steps marked with a star are behind the interface device: steps_cpu.go has
-// them in Go, kernels.cu with its parts and steps_cuda.go on a card, with the same numbers. The
-// others look at N codewords or run strictly in sequence, and run on the CPU.
+// The steps of the codec, in the order in which they run. encode.go and decode.go
+// hold the control flow, the same for all devices. The steps marked with a star are
+// behind the interface device: in Go in steps_cpu.go, train.go, start.go and shift.go,
+// and on a card in kernels.cu with its parts, which steps_cuda.go, train_cuda.go and
+// gang_cuda.go launch, with the same numbers. The others run strictly in sequence, and
+// on the CPU.
 //
 //	step       input                      output                            unit of parallel work
 //	planes*    picture                    grey or Y, Co, Cg, 8 bit          row
 //	blocks*    plane                      M x K samples, block after block  row of blocks
 //	sample*    blocks                     blocks to train on                block
+//	draw*      weights of blocks          the next codewords to start from  block
 //	search*    M x K blocks, N codewords  M keys: distance, index           block (eq. 1, Algorithm 1)
 //	gather*    blocks, indices            N x K sums, N counts              block, summed in integers
 //	halves*    blocks, keys, codewords    N pairs of codewords, N gains     block, summed in integers
+//	centre*    sums, counts               N codewords                       sample
 //	nearest*   codewords                  N keys of other codewords         codeword
-//	shift      the last four              N codewords for the next pass
+//	shift*     the last five              N codewords for the next pass     pair of cells
 //	ranks*     index table, codewords     M symbols                         block
 //	code       symbols                    bytes                             segment
 //	decode     bytes, codewords           index table                       segment
@@ -38,25 +41,41 @@ type device interface {
 	// first Co, then Cg. It does not change the slices.
 	cut(h *header, slices [][]byte) (luma, chroma blockSet, err error)
 
-	// load makes a set to train on of blocks of K samples.
-	load(k int, samples []byte) (trainSet, error)
+	// load makes a source of blocks of K samples.
+	load(k int, samples []byte) (source, error)
+
+	// train makes a codebook of at most n[i] codewords for each of the sets: see the
+	// function train.
+	train(ctx context.Context, sets []source, s shape, n []int, how start, passes int) ([]*codebook, error)
 
 	// expand writes the picture of index tables of luma and of chroma, as
 	// decodeTables gives them.
 	expand(ctx context.Context, h *header, books *bookPair, table [][]uint16, m *raster.Image) error
 }
 
-// source is blocks that a codebook can be trained on.
-type source interface {
+// gangDevice is a device that analyses several small pictures, each with codebooks of
+// its own, in the same launches.
+type gangDevice interface {
+	device
+	analyseGang(ctx context.Context, pictures []*raster.Image, o *Options) ([]*analysis, error)
+}
+
+// reader is blocks that can be looked at.
+type reader interface {
 	m() int
 
 	// read returns the samples of blocks lo to hi-1, not to be changed.
 	read(lo, hi int) ([]byte, error)
+}
+
+// source is blocks that a codebook can be trained on.
+type source interface {
+	reader
 
 	// sample keeps at most most blocks: one from each of as many equal stretches, at
 	// a place that the generator draws, so that no column of the picture is
 	// favoured.
-	sample(most int) (trainSet, error)
+	sample(most int) (source, error)
 }
 
 // blockSet is all blocks of some planes of one size, and their index table.
@@ -77,28 +96,6 @@ type blockSet interface {
 	// symbols returns the table as the index coder takes it; each plane has the
 	// grid g and the codebook is finished.
 	symbols(book *codebook, g grid) ([]symbol, error)
-}
-
-// trainSet is blocks to train on, with what the last search found.
-type trainSet interface {
-	source
-
-	// search finds the key of every block.
-	search(book *codebook) error
-
-	// distances returns the squared distances of the keys.
-	distances() ([]uint32, error)
-
-	// gather adds up the blocks of each of n cells.
-	gather(n int) (*cells, error)
-
-	// halves cuts every cell in two: see cut. book holds codewords as they are
-	// after the search, and t what gather returned since.
-	halves(book *codebook, t *cells) ([]half, error)
-
-	// nearest finds the nearest other codeword of every codeword; there are at
-	// least two.
-	nearest(book *codebook) ([]key, error)
 }
 
 // shape is the geometry of the blocks: p rows of q samples, as in the paper.

@@ -38,8 +38,19 @@ func (d cpu) cut(h *header, slices [][]byte) (luma, chroma blockSet, err error) 
 	return luma, chroma, nil
 }
 
-func (d cpu) load(k int, samples []byte) (trainSet, error) {
+func (d cpu) load(k int, samples []byte) (source, error) {
 	return newCPUBlocks(d.crew, k, samples), nil
+}
+
+func (d cpu) train(ctx context.Context, sets []source, s shape, n []int, how start, passes int) ([]*codebook, error) {
+	books := make([]*codebook, len(sets))
+	for i, b := range sets {
+		var err error
+		if books[i], err = train(ctx, b.(*cpuBlocks), s, n[i], how, passes); err != nil {
+			return nil, err
+		}
+	}
+	return books, nil
 }
 
 func (d cpu) expand(ctx context.Context, h *header, books *bookPair, table [][]uint16, m *raster.Image) error {
@@ -76,40 +87,36 @@ func newCPUBlocks(c *crew, k int, samples []byte) *cpuBlocks {
 
 func (b *cpuBlocks) read(lo, hi int) ([]byte, error) { return b.samples[lo*b.k : hi*b.k], nil }
 
-func (b *cpuBlocks) sample(most int) (trainSet, error) {
-	return &cpuBlocks{vectors: sample(b.vectors, most), crew: b.crew}, nil
+func (b *cpuBlocks) sample(most int) (source, error) { return b.keep(most), nil }
+
+func (b *cpuBlocks) keep(most int) *cpuBlocks {
+	return &cpuBlocks{vectors: sample(b.vectors, most), crew: b.crew}
 }
 
-func (b *cpuBlocks) search(book *codebook) error {
+func (b *cpuBlocks) search(book *codebook) {
 	if b.keys == nil {
 		b.keys = make([]key, b.m())
 	}
 	search(b.crew, b.vectors, book, b.keys)
-	return nil
 }
 
-func (b *cpuBlocks) distances() ([]uint32, error) {
-	d := make([]uint32, len(b.keys))
-	for i, k := range b.keys {
-		d[i] = k.distance()
-	}
-	return d, nil
-}
+func (b *cpuBlocks) gather(n int) *cells { return gather(b.crew, b.vectors, b.keys, n) }
 
-func (b *cpuBlocks) gather(n int) (*cells, error) { return gather(b.crew, b.vectors, b.keys, n), nil }
-
-func (b *cpuBlocks) halves(book *codebook, t *cells) ([]half, error) {
+// halves cuts every cell in two: see cut. book holds codewords as they are after the
+// search, and t what gather returned since.
+func (b *cpuBlocks) halves(book *codebook, t *cells) []half {
 	members := groups(b.keys, t.count)
 	h := make([]half, book.n())
 	b.crew.each(len(h), func(i int) {
 		h[i] = cut(b.vectors, b.keys, members[i], book.word(i), t.sum[i*b.k:][:b.k])
 	})
-	return h, nil
+	return h
 }
 
-func (b *cpuBlocks) nearest(book *codebook) ([]key, error) { return nearest(b.crew, book), nil }
-
-func (b *cpuBlocks) assign(book *codebook) error { return b.search(book) }
+func (b *cpuBlocks) assign(book *codebook) error {
+	b.search(book)
+	return nil
+}
 
 func (b *cpuBlocks) count(n int) ([]uint32, error) {
 	count := make([]uint32, n)

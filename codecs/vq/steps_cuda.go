@@ -49,9 +49,12 @@ func (d *card) cut(h *header, slices [][]byte) (luma, chroma blockSet, err error
 	return luma, chroma, nil
 }
 
-func (d *card) load(k int, samples []byte) (trainSet, error) {
-	b, err := d.upload(samples)
-	return &cardTrain{card: d, k: k, count: len(samples) / k, blocks: b}, err
+func (d *card) load(k int, samples []byte) (source, error) {
+	t, err := d.room(k, len(samples)/k)
+	if err != nil {
+		return nil, err
+	}
+	return t, d.stream.Upload(t.buffer, 0, samples)
 }
 
 // cutting is pictures of which one band at a time is on the card, in blocks.
@@ -193,23 +196,13 @@ func (b *cardBlocks) read(lo, hi int) ([]byte, error) {
 	return out, err
 }
 
-func (b *cardBlocks) sample(most int) (trainSet, error) {
-	t := &cardTrain{card: b.card, k: b.k(), count: min(most, b.m())}
-	var err error
-	if t.blocks, err = b.lane.Device(t.count * t.k); err != nil {
+func (b *cardBlocks) sample(most int) (source, error) {
+	t, err := b.room(b.k(), min(most, b.m()))
+	if err != nil {
 		return nil, err
 	}
 	return t, b.each(func(buffer *gpu.Buffer, local, first, count int) error {
 		return b.takeSample(t, buffer.Ptr+gpu.Ptr(local*t.k), first, count, b.m())
-	})
-}
-
-// takeSample copies to t what the sample of m blocks has of count blocks from first.
-func (d *card) takeSample(t *cardTrain, blocks gpu.Ptr, first, count, m int) error {
-	return launch(d, "vq_sample", t.count*t.k/4, &sampleParams{
-		Out: t.blocks.Ptr, Blocks: blocks,
-		Seed: sampleSeed, First: uint64(first), Count: uint64(count), M: uint64(m),
-		Most: uint32(t.count), K: uint32(t.k),
 	})
 }
 
@@ -254,10 +247,13 @@ var searchBlocks = map[int]int{4: 1024, 8: 1024, 16: 1024, 64: 512}
 
 const searchFew = 256
 
+// many says whether m blocks are enough for the kernels for many.
+func (d *card) many(k, m int) bool { return m >= 2*searchBlocks[k]*d.lane.Card().Multiprocessors }
+
 func (d *card) launchSearch(k int, p *searchParams) error {
 	name := map[int]string{4: "vq_search_4", 8: "vq_search_8", 16: "vq_search_16", 64: "vq_search_64"}[k]
 	per := searchBlocks[k]
-	if int(p.M) < 2*per*d.lane.Card().Multiprocessors {
+	if !d.many(k, int(p.M)) {
 		name, per = name+"_few", searchFew
 	}
 	return launchGrid(d, name, gpu.Grid{Blocks: [3]int{(int(p.M) + per - 1) / per}}, p)

@@ -1,7 +1,46 @@
-// What a pass of training learns about the cells of the codebook.
+// A pass of training: what it learns about the cells of the codebook, and the codewords at their means. A gang of codebooks
+// trains in the same launches; nothing of it waits for the host.
 #pragma once
 
 #include "vectors.cuh"
+
+// One codebook in training.
+struct Training {
+	const uint32_t *blocks;           // m x K
+	uint64_t *keys;                   // m, of the last search
+	uint8_t *words, *last;            // n x K, the codewords, and as they were before the pass
+	uint32_t *sums, *counts;          // n x K, n; 0 before the blocks are added up
+	uint64_t *far;                    // n, of vq_gang_farthest; 0 before
+	uint8_t *a, *b;                   // n x K, the codewords of the halves of the cells
+	uint64_t *gains;                  // n, of the halves
+	int16_t *ways;                    // n x K
+	int32_t *limits;                  // n
+	uint32_t *beyond, *beyond_counts; // n x K, n; 0 between the steps
+	uint64_t *others, *costs;         // n, the keys of the nearest other codewords, and what a cell in theirs would cost
+	uint16_t *cheap, *dear;           // n, the cells by ascending cost and by descending gain
+	uint32_t *near;                   // of the blocks that the first codewords are drawn from
+	uint32_t *state;                  // see below; 0 at first
+	uint32_t m, n, k, unused;
+};
+static_assert(sizeof(Training) == 176, "gangTraining");
+
+enum State {
+	state_rest, // 1: the passes change nothing more, 2: split has all codewords
+	state_from, // the codewords that the last draw added
+	state_to,
+};
+
+DEVICE uint32_t mean(uint64_t sum, uint32_t n) { return (uint32_t)((2 * sum + n) / (2 * (uint64_t)n)); }
+
+// By how much the squared error of two cells rises when they become one; see ward in shift.go.
+DEVICE uint64_t ward(uint32_t na, uint32_t nb, uint32_t distance)
+{
+	return na == 0 || nb == 0 ? 0 : (uint64_t)na * nb * distance / ((uint64_t)na + nb);
+}
+
+// The kernels take the training blockIdx.y of the list, and of it the first most codewords. Those whose training has come
+// to rest, here or before the launch, do nothing.
+DEVICE uint32_t cells_of(const Training &t, uint32_t most) { return t.state[state_rest] != 0 ? 0 : least(t.n, most); }
 
 // Adds the samples of blocks to the cells of their codewords: W = K/4 neighbouring lanes take a block, each one word of
 // it. With ways, only blocks beyond their cell's limit count: those with x.way > limit. Sums are collected in shared
@@ -63,130 +102,100 @@ DEVICE void add_up(uint32_t *sums, uint32_t *counts, const uint32_t *blocks, con
 	}
 }
 
-// Sums of the samples and number of the blocks of every cell.
-KERNEL vq_gather(uint32_t *__restrict__ sums,          // n x K, added to
-                 uint32_t *__restrict__ counts,        // n, added to
-                 const uint32_t *__restrict__ blocks,  // m x K
-                 const uint64_t *__restrict__ keys,    // m
-                 uint32_t m, uint32_t n, uint32_t k,
-                 uint32_t shared)                      // 1: the launch brings n x (K + 1) words of shared memory
+// Sums of the samples and number of the blocks of every cell. The launch brings shared bytes of shared memory, where the
+// cells are collected that fit.
+KERNEL vq_gang_gather(const Training *__restrict__ list, uint32_t most, uint32_t shared)
 {
-	add_up<false>(sums, counts, blocks, keys, nullptr, nullptr, m, n, k, shared);
+	const Training &t = list[blockIdx.y];
+	uint32_t n = cells_of(t, most);
+	if (n > 0)
+		add_up<false>(t.sums, t.counts, t.blocks, t.keys, nullptr, nullptr, t.m, n, t.k, 4 * n * (t.k + 1) <= shared);
+}
+
+// Moves every codeword to the mean of its blocks; that of an empty cell stays. One thread per sample.
+KERNEL vq_gang_centre(const Training *__restrict__ list, uint32_t most)
+{
+	const Training &t = list[blockIdx.y];
+	uint64_t i = thread();
+	if (i >= (uint64_t)cells_of(t, most) * t.k)
+		return;
+	uint32_t count = t.counts[i / t.k];
+	t.last[i] = t.words[i];
+	if (count > 0)
+		t.words[i] = (uint8_t)mean(t.sums[i], count);
 }
 
 // The farthest block of every cell: distance << 32 | ~block, so that of several the first wins. 0 where all are on the
 // codeword. One thread per block.
-KERNEL vq_farthest(uint64_t *__restrict__ far,         // n, set to 0 before
-                   const uint64_t *__restrict__ keys,  // m
-                   uint32_t m, uint32_t n)
+KERNEL vq_gang_farthest(const Training *__restrict__ list, uint32_t most)
 {
+	const Training &t = list[blockIdx.y];
+	uint32_t n = cells_of(t, most);
 	uint64_t i = thread();
-	if (i >= m)
+	if (n == 0 || i >= t.m)
 		return;
-	uint64_t distance = keys[i] >> index_bits;
-	uint32_t cell = (uint32_t)keys[i] & index_mask;
+	uint64_t distance = t.keys[i] >> index_bits;
+	uint32_t cell = (uint32_t)t.keys[i] & index_mask;
 	if (distance == 0 || cell >= n)
 		return;
 	uint64_t v = distance << 32 | (uint32_t)~i;
 	// What stands there only grows: most threads need not ask for the exchange.
-	if (v > *(volatile uint64_t *)&far[cell])
-		__nvvm_atom_max_gen_ull((unsigned long long *)&far[cell], v);
+	if (v > *(volatile uint64_t *)&t.far[cell])
+		__nvvm_atom_max_gen_ull((unsigned long long *)&t.far[cell], v);
 }
 
-// A codeword's half of a cell that is cut in two, with what the next pass over the blocks needs.
 constexpr int32_t no_limit = 0x7fffffff; // of a cell that cannot be cut: no block is beyond it
 
-DEVICE uint32_t mean(uint64_t sum, uint32_t n) { return (uint32_t)((2 * sum + n) / (2 * (uint64_t)n)); }
-
-// Starts (first = 1) or improves the two codewords of every cell: from the farthest block and its mirror image, or from
-// the sums of the blocks beyond the limit. One warp per cell.
-KERNEL vq_halves(uint8_t *__restrict__ a,              // n x K
-                 uint8_t *__restrict__ b,              // n x K
-                 uint64_t *__restrict__ gains,         // n
-                 int16_t *__restrict__ ways,           // n x K
-                 int32_t *__restrict__ limits,         // n
-                 uint32_t *__restrict__ beyond,        // n x K, sums of the blocks beyond; left at 0
-                 uint32_t *__restrict__ beyond_counts, // n; left at 0
-                 const uint64_t *__restrict__ far,     // n, of vq_farthest
-                 const uint32_t *__restrict__ sums,    // n x K, of vq_gather
-                 const uint32_t *__restrict__ counts,  // n, of vq_gather
-                 const uint8_t *__restrict__ blocks,   // m x K
-                 const uint8_t *__restrict__ words,    // n x K
-                 uint32_t m, uint32_t n, uint32_t k, uint32_t first)
+// Starts (first = 1) or improves the two codewords of every cell that is cut in two: from the farthest block and its
+// mirror image, or from the sums of the blocks beyond the limit. One warp per cell.
+KERNEL vq_gang_halves(const Training *__restrict__ list, uint32_t most, uint32_t first)
 {
-	uint32_t cell = (uint32_t)(thread() / warp_size);
-	if (cell >= n)
+	const Training &t = list[blockIdx.y];
+	uint32_t cell = (uint32_t)(thread() / warp_size), k = t.k;
+	if (cell >= cells_of(t, most))
 		return;
-	uint32_t nb = beyond_counts[cell], na = counts[cell] - nb;
+	uint32_t nb = t.beyond_counts[cell], na = t.counts[cell] - nb;
 	bool dead;
 	if (first != 0)
-		dead = far[cell] == 0;
+		dead = t.far[cell] == 0;
 	else
-		dead = limits[cell] == no_limit || na == 0 || nb == 0;
+		dead = t.limits[cell] == no_limit || na == 0 || nb == 0;
 	sync_warp(); // all have read what lane 0 writes below
-	uint32_t from = ~(uint32_t)far[cell];
+	uint32_t from = ~(uint32_t)t.far[cell];
+	const uint8_t *block = (const uint8_t *)t.blocks + (uint64_t)below(from, t.m) * k;
 	int32_t limit = 0;
 	uint32_t apart = 0;
 	for (uint32_t j = lane(); j < k; j += warp_size) {
-		uint32_t at = cell * k + j, s = beyond[at];
+		uint32_t at = cell * k + j, s = t.beyond[at];
 		int32_t va = 0, vb = 0;
 		if (!dead && first != 0) {
-			va = blocks[(uint64_t)below(from, m) * k + j];
-			vb = clip(2 * (int32_t)words[at] - va);
+			va = block[j];
+			vb = clip(2 * (int32_t)t.words[at] - va);
 		} else if (!dead) {
-			va = (int32_t)mean((uint64_t)sums[at] - s, na);
+			va = (int32_t)mean((uint64_t)t.sums[at] - s, na);
 			vb = (int32_t)mean(s, nb);
 		}
-		a[at] = (uint8_t)va;
-		b[at] = (uint8_t)vb;
-		ways[at] = (int16_t)(2 * (vb - va));
-		beyond[at] = 0;
+		t.a[at] = (uint8_t)va;
+		t.b[at] = (uint8_t)vb;
+		t.ways[at] = (int16_t)(2 * (vb - va));
+		t.beyond[at] = 0;
 		limit += vb * vb - va * va;
 		apart += square(va - vb);
 	}
 	limit = (int32_t)warp_sum((uint32_t)limit);
 	apart = warp_sum(apart);
 	if (lane() == 0) {
-		beyond_counts[cell] = 0;
-		limits[cell] = dead ? no_limit : limit;
-		gains[cell] = dead || first != 0 ? 0 : (uint64_t)na * nb * apart / ((uint64_t)na + nb);
+		t.beyond_counts[cell] = 0;
+		t.limits[cell] = dead ? no_limit : limit;
+		t.gains[cell] = dead || first != 0 ? 0 : ward(na, nb, apart);
 	}
 }
 
-// Sums and number of those blocks of every cell that are beyond its limit.
-KERNEL vq_beyond(uint32_t *__restrict__ sums,          // n x K, added to
-                 uint32_t *__restrict__ counts,        // n, added to
-                 const uint32_t *__restrict__ blocks,  // m x K
-                 const uint64_t *__restrict__ keys,    // m
-                 const int16_t *__restrict__ ways,     // n x K
-                 const int32_t *__restrict__ limits,   // n
-                 uint32_t m, uint32_t n, uint32_t k,
-                 uint32_t shared)                      // 1: the launch brings n x (K + 1) words of shared memory
+// Sums and number of those blocks of every cell that are beyond its limit; shared as in vq_gang_gather.
+KERNEL vq_gang_beyond(const Training *__restrict__ list, uint32_t most, uint32_t shared)
 {
-	add_up<true>(sums, counts, blocks, keys, ways, limits, m, n, k, shared);
-}
-
-// The nearest other codeword of every codeword, of several the first. n is at least 2. One warp per codeword.
-KERNEL vq_nearest(uint64_t *__restrict__ keys,         // n
-                  const uint32_t *__restrict__ words,  // n x K
-                  uint32_t n, uint32_t k)
-{
-	uint32_t i = (uint32_t)(thread() / warp_size), w = k / 4;
-	if (i >= n)
-		return;
-	uint64_t best = ~0ull;
-	for (uint32_t j = lane(); j < n; j += warp_size) {
-		if (j == i)
-			continue;
-		uint32_t distance = 0;
-		for (uint32_t s = 0; s < w; s++) {
-			uint32_t u = words[i * w + s], v = words[j * w + s];
-			// Modulo 2^32; the whole is not negative.
-			distance += dp4a(u, u, 0) + dp4a(v, v, 0) - 2 * dp4a(u, v, 0);
-		}
-		best = least(best, (uint64_t)distance << index_bits | j);
-	}
-	best = warp_least(best);
-	if (lane() == 0)
-		keys[i] = best;
+	const Training &t = list[blockIdx.y];
+	uint32_t n = cells_of(t, most);
+	if (n > 0)
+		add_up<true>(t.beyond, t.beyond_counts, t.blocks, t.keys, t.ways, t.limits, t.m, n, t.k, 4 * n * (t.k + 1) <= shared);
 }

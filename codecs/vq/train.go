@@ -2,8 +2,9 @@ package vq
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"sort"
+	"slices"
 )
 
 // train makes a codebook of at most n codewords for the blocks b. The same blocks
@@ -15,26 +16,21 @@ import (
 // as in LBG: every block to its nearest codeword, every codeword to the mean of
 // its blocks. Between passes cells are shifted as in ELBG (Patane and Russo,
 // 2001): see shift.
-func train(ctx context.Context, all source, s shape, n int, how start, passes int) (*codebook, error) {
+func train(ctx context.Context, all *cpuBlocks, s shape, n int, how start, passes int) (*codebook, error) {
 	if book, err := distinct(all, s, n); book != nil || err != nil {
 		return book, err
 	}
-	b, err := all.sample(n * trainBlocks)
-	if err != nil {
-		return nil, err
-	}
+	b := all.keep(n * trainBlocks)
 	if b.m() < all.m() {
 		if book, err := distinct(b, s, n); book != nil || err != nil {
 			return book, err
 		}
 	}
-	var book *codebook
-	switch how {
-	case startSplit:
-		book, err = split(ctx, b, s, n)
-	default:
-		book, err = seed(b, s, n)
+	begin := seed
+	if how == startSplit {
+		begin = split
 	}
+	book, err := begin(ctx, b, s, n)
 	if err != nil {
 		return nil, err
 	}
@@ -46,26 +42,19 @@ func train(ctx context.Context, all source, s shape, n int, how start, passes in
 
 // lloyd improves book in place by at most the given number of passes, fewer when
 // one changes nothing.
-func lloyd(ctx context.Context, b trainSet, book *codebook, passes int) error {
+func lloyd(ctx context.Context, b *cpuBlocks, book *codebook, passes int) error {
 	last := make([]byte, len(book.words))
-	shifted := passes * shiftShare / 8
+	shifted := shiftedPasses(passes)
 	for pass := range passes {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		copy(last, book.words)
-		if err := b.search(book); err != nil {
-			return err
-		}
-		t, err := b.gather(book.n())
-		if err != nil {
-			return err
-		}
+		b.search(book)
+		t := b.gather(book.n())
 		centre(book, t)
 		if pass < shifted {
-			if err := shift(b, book, t, shifted+3*(shifted-1-pass), shifted); err != nil {
-				return err
-			}
+			shift(b, book, t, boldness(pass, shifted), shifted)
 		}
 		if bytes.Equal(last, book.words) {
 			break
@@ -74,9 +63,12 @@ func lloyd(ctx context.Context, b trainSet, book *codebook, passes int) error {
 	return nil
 }
 
-// shiftShare is the part of the passes, in eighths, after which cells are
-// shifted; the passes that remain let the codewords settle.
-const shiftShare = 6
+// shiftedPasses is after how many of the passes cells are shifted: six eighths of
+// them; those that remain let the codewords settle.
+func shiftedPasses(passes int) int { return passes * 6 / 8 }
+
+// boldness is bold of shift, for over = shifted: from 4 times as much down to as much.
+func boldness(pass, shifted int) int { return shifted + 3*(shifted-1-pass) }
 
 // centre moves every codeword to the mean of its blocks, each sample rounded to
 // the nearest integer and halves up. The codeword of an empty cell stays.
@@ -99,7 +91,7 @@ func mean(sum uint64, n uint32) byte {
 
 // distinct returns the finished codebook of all different blocks if there are at
 // most n, and nil otherwise.
-func distinct(b source, s shape, n int) (*codebook, error) {
+func distinct(b reader, s shape, n int) (*codebook, error) {
 	seen := make(map[string]struct{}, n+1)
 	book := &codebook{shape: s}
 	k := s.k()
@@ -128,16 +120,21 @@ func distinct(b source, s shape, n int) (*codebook, error) {
 
 // finished brings a codebook into the order of files, without doubles.
 func finished(book *codebook) *codebook {
-	n := book.n()
-	list := make([][]byte, n)
-	for i := range list {
-		list[i] = book.word(i)
+	type word struct {
+		sum     int32
+		samples []byte
 	}
-	sort.Slice(list, func(a, b int) bool { return before(list[a], list[b]) })
+	list := make([]word, book.n())
+	for i := range list {
+		list[i] = word{sum(book.word(i)), book.word(i)}
+	}
+	slices.SortFunc(list, func(a, b word) int {
+		return cmp.Or(cmp.Compare(a.sum, b.sum), bytes.Compare(a.samples, b.samples))
+	})
 	out := &codebook{shape: book.shape, words: make([]byte, 0, len(book.words))}
 	for i, w := range list {
-		if i == 0 || !bytes.Equal(w, list[i-1]) {
-			out.words = append(out.words, w...)
+		if i == 0 || !bytes.Equal(w.samples, list[i-1].samples) {
+			out.words = append(out.words, w.samples...)
 		}
 	}
 	return out

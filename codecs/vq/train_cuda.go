@@ -3,240 +3,441 @@
 package vq
 
 import (
+	"context"
 	"fmt"
+	"unsafe"
 
 	"github.com/pelmill/pelmill/gpu"
 )
 
-// cardTrain is blocks to train on, on a card.
-type cardTrain struct {
+// cardSource is blocks on a card.
+type cardSource struct {
 	*card
 	k, count int
-	blocks   *gpu.Buffer
-	keys     *gpu.Buffer // of the last search
-	words    *gpu.Buffer // codewords of the last call that had any
+	blocks   gpu.Ptr
+	buffer   *gpu.Buffer
+}
 
-	room  int         // cells that the buffers below have room for
-	cells *gpu.Buffer // sums, then counts, of gather
-	cuts  *gpu.Buffer // see cutParts
-	other *gpu.Buffer // keys of nearest
+func (t *cardSource) m() int { return t.count }
+
+func (t *cardSource) read(lo, hi int) ([]byte, error) {
+	out := make([]byte, (hi-lo)*t.k)
+	return out, t.stream.Download(out, t.buffer, lo*t.k)
+}
+
+func (t *cardSource) sample(most int) (source, error) {
+	if t.count <= most {
+		return t, nil
+	}
+	s, err := t.room(t.k, most)
+	if err != nil {
+		return nil, err
+	}
+	return s, t.takeSample(s, t.blocks, 0, t.count, t.count)
+}
+
+// room is a source of count blocks that are still to be brought.
+func (d *card) room(k, count int) (*cardSource, error) {
+	b, err := d.lane.Device(count * k)
+	if err != nil {
+		return nil, err
+	}
+	return &cardSource{card: d, k: k, count: count, blocks: b.Ptr, buffer: b}, nil
+}
+
+// takeSample copies to t what the sample of m blocks has of count blocks from first.
+func (d *card) takeSample(t *cardSource, blocks gpu.Ptr, first, count, m int) error {
+	return launch(d, "vq_sample", t.count*t.k/4, &sampleParams{
+		Out: t.blocks, Blocks: blocks,
+		Seed: sampleSeed, First: uint64(first), Count: uint64(count), M: uint64(m),
+		Most: uint32(t.count), K: uint32(t.k),
+	})
+}
+
+// train is the function train, for all sets in the same launches.
+func (d *card) train(ctx context.Context, sets []source, s shape, n []int, how start, passes int) ([]*codebook, error) {
+	books := make([]*codebook, len(sets))
+	var gang []*pupil
+	var of []int
+	for i, all := range sets {
+		var err error
+		if books[i], err = distinct(all, s, n[i]); err != nil {
+			return nil, err
+		}
+		if books[i] != nil {
+			continue
+		}
+		b, err := all.sample(n[i] * trainBlocks)
+		if err != nil {
+			return nil, err
+		}
+		if b.m() < all.m() {
+			if books[i], err = distinct(b, s, n[i]); err != nil {
+				return nil, err
+			}
+		}
+		if books[i] == nil {
+			gang, of = append(gang, &pupil{blocks: b.(*cardSource).blocks, m: b.m(), n: n[i]}), append(of, i)
+		}
+	}
+	if err := d.teach(ctx, s, gang, how, passes); err != nil {
+		return nil, err
+	}
+	for j, p := range gang {
+		books[of[j]] = finished(p.book)
+	}
+	return books, nil
 }
 
 // maxTrainBlocks keeps the sums of samples of a cell within 32 bits.
 const maxTrainBlocks = 1 << 24
 
-func (t *cardTrain) m() int { return t.count }
-
-func (t *cardTrain) read(lo, hi int) ([]byte, error) {
-	out := make([]byte, (hi-lo)*t.k)
-	return out, t.stream.Download(out, t.blocks, lo*t.k)
+// pupil is blocks for which a codebook is trained.
+type pupil struct {
+	blocks gpu.Ptr
+	m, n   int       // blocks, codewords
+	book   *codebook // the result
 }
 
-func (t *cardTrain) sample(most int) (trainSet, error) {
-	s := &cardTrain{card: t.card, k: t.k, count: min(most, t.count), blocks: t.blocks}
-	if t.count > most {
-		var err error
-		if s.blocks, err = t.lane.Device(most * t.k); err != nil {
-			return nil, err
-		}
-		if err := t.takeSample(s, t.blocks.Ptr, 0, t.count, t.count); err != nil {
-			return nil, err
-		}
+// teacher trains the codebooks of a gang. Its methods but those that download put
+// launches into the stream and wait for nothing.
+type teacher struct {
+	*card
+	shape  shape
+	gang   []*pupil
+	places []trainPlaces // of each
+
+	most, mostBlocks, mostDrawn int // of any of the gang: codewords, blocks, blocks to draw from
+
+	list, searches *gpu.Buffer // entries of the gang
+	words, work    *gpu.Buffer
+	sums           *gpu.Buffer // what is zero before a pass
+}
+
+// trainPlaces are where the parts of one training lie in the buffers of a teacher.
+type trainPlaces struct {
+	words, beyond, beyondCounts, state                   int // in words
+	sums, counts, far                                    int // in sums
+	keys, last, a, b, gains, ways, limits, others, costs int // in work
+	cheap, dear, near                                    int
+}
+
+// layout hands out parts of a buffer.
+type layout struct{ size int }
+
+func (p *layout) take(n int) int {
+	at := p.size
+	p.size += (n + 255) &^ 255 // words of 16 bytes are read at once, and lines of the cache not shared
+	return at
+}
+
+// teach trains the codebooks of a gang in place of seed or split and lloyd.
+func (d *card) teach(ctx context.Context, s shape, gang []*pupil, how start, passes int) error {
+	if len(gang) == 0 {
+		return nil
 	}
-	if s.count > fewBlocks {
-		return s, nil
-	}
-	samples, err := s.read(0, s.count)
+	t, err := newTeacher(d, s, gang)
 	if err != nil {
+		return err
+	}
+	defer t.free()
+	begin := t.seed
+	if how == startSplit {
+		begin = t.split
+	}
+	if err := begin(ctx); err != nil {
+		return err
+	}
+	if err := t.lloyd(ctx, t.most, passes); err != nil {
+		return err
+	}
+	return t.finish()
+}
+
+func newTeacher(d *card, s shape, gang []*pupil) (*teacher, error) {
+	t := &teacher{card: d, shape: s, gang: gang, places: make([]trainPlaces, len(gang))}
+	k := s.k()
+	var words, sums, work layout
+	for i, p := range gang {
+		if p.m > maxTrainBlocks {
+			return nil, fmt.Errorf("vq: %d blocks to train on, a card takes %d: %w", p.m, maxTrainBlocks, gpu.ErrOutOfMemory)
+		}
+		n, drawn := p.n, min(p.m, p.n*seedBlocks)
+		t.most, t.mostBlocks, t.mostDrawn = max(t.most, n), max(t.mostBlocks, p.m), max(t.mostDrawn, drawn)
+		t.places[i].words = words.take(n * k)
+		t.places[i].sums = sums.take(4 * n * k)
+		t.places[i].counts = sums.take(4 * n)
+		t.places[i].far = sums.take(8 * n)
+	}
+	for i, p := range gang {
+		n, x := p.n, &t.places[i]
+		// Behind all codewords, which are brought back in one piece.
+		x.beyond, x.beyondCounts, x.state = words.take(4*n*k), words.take(4*n), words.take(16)
+		x.keys, x.last = work.take(8*p.m), work.take(n*k)
+		x.a, x.b, x.gains = work.take(n*k), work.take(n*k), work.take(8*n)
+		x.ways, x.limits = work.take(2*n*k), work.take(4*n)
+		x.others, x.costs = work.take(8*n), work.take(8*n)
+		x.cheap, x.dear = work.take(2*n), work.take(2*n)
+		x.near = work.take(4 * min(p.m, n*seedBlocks))
+	}
+	var err error
+	if t.words, err = d.zeros(words.size); err != nil {
 		return nil, err
 	}
-	return newCPUBlocks(t.crew, t.k, samples), nil
+	if t.sums, err = d.lane.Device(sums.size); err != nil {
+		return nil, err
+	}
+	if t.work, err = d.lane.Device(work.size); err != nil {
+		return nil, err
+	}
+	list, searches := make([]gangTraining, len(gang)), make([]gangSearch, len(gang))
+	for i, p := range gang {
+		x := t.places[i]
+		in := func(b *gpu.Buffer, at int) gpu.Ptr { return b.Ptr + gpu.Ptr(at) }
+		list[i] = gangTraining{
+			Blocks: p.blocks, Keys: in(t.work, x.keys), Words: in(t.words, x.words), Last: in(t.work, x.last),
+			Sums: in(t.sums, x.sums), Counts: in(t.sums, x.counts), Far: in(t.sums, x.far),
+			A: in(t.work, x.a), B: in(t.work, x.b), Gains: in(t.work, x.gains), Ways: in(t.work, x.ways), Limits: in(t.work, x.limits),
+			Beyond: in(t.words, x.beyond), BeyondCounts: in(t.words, x.beyondCounts),
+			Others: in(t.work, x.others), Costs: in(t.work, x.costs), Cheap: in(t.work, x.cheap), Dear: in(t.work, x.dear),
+			Near: in(t.work, x.near), State: in(t.words, x.state),
+			M: uint32(p.m), N: uint32(p.n), K: uint32(k),
+		}
+		searches[i] = gangSearch{
+			Keys: list[i].Keys, Blocks: p.blocks, Words: list[i].Words, Rest: list[i].State, M: uint32(p.m), N: uint32(p.n),
+		}
+	}
+	if t.list, err = uploadList(d, list); err != nil {
+		return nil, err
+	}
+	t.searches, err = uploadList(d, searches)
+	return t, err
 }
 
-// fewBlocks are searched by the CPU in less time than a card is asked and answers. The
-// draws of k-means++ for 256 codewords look at so many, some forty times.
-const fewBlocks = 4096
-
-// bring puts the codewords on the card and makes room for their cells.
-func (t *cardTrain) bring(book *codebook) error {
-	n := book.n()
-	if t.room < n {
-		for _, b := range []*gpu.Buffer{t.words, t.cells, t.cuts, t.other} {
-			if b != nil {
-				b.Free()
-			}
-		}
-		n := max(n, 2*t.room) // a codebook that grows asks seldom
-		t.words, t.cells, t.cuts, t.other, t.room = nil, nil, nil, nil, 0
-		for _, b := range []struct {
-			buffer **gpu.Buffer
-			size   int
-		}{
-			{&t.words, n * t.k}, {&t.cells, 4 * n * (t.k + 1)}, {&t.cuts, t.parts(n).size}, {&t.other, 8 * n},
-		} {
-			var err error
-			if *b.buffer, err = t.lane.Device(b.size); err != nil {
-				return err
-			}
-		}
-		t.room = n
-	}
-	return t.stream.Upload(t.words, 0, book.words)
+// uploadList brings the entries of a gang to the card.
+func uploadList[T gangPicture | gangSearch | gangTraining | gangIndex](d *card, list []T) (*gpu.Buffer, error) {
+	return d.upload(unsafe.Slice((*byte)(unsafe.Pointer(&list[0])), len(list)*int(unsafe.Sizeof(list[0]))))
 }
 
-func (t *cardTrain) search(book *codebook) error {
-	if t.count > maxTrainBlocks {
-		return fmt.Errorf("vq: %d blocks to train on, a card takes %d: %w", t.count, maxTrainBlocks, gpu.ErrOutOfMemory)
+func (t *teacher) free() {
+	for _, b := range []*gpu.Buffer{t.words, t.sums, t.work, t.list, t.searches} {
+		b.Free()
 	}
-	if t.keys == nil {
-		var err error
-		if t.keys, err = t.lane.Device(8 * t.count); err != nil {
+}
+
+// each launches a kernel with at least the given number of threads for each codebook.
+func each[P any](t *teacher, kernel string, threads int, params *P) error {
+	return eachGrid(t, kernel, gpu.Grid{Blocks: [3]int{(threads + cardThreads - 1) / cardThreads}}, params)
+}
+
+func eachGrid[P any](t *teacher, kernel string, g gpu.Grid, params *P) error {
+	g.Blocks[1] = len(t.gang)
+	return launchGrid(t.card, kernel, g, params)
+}
+
+// gangThreads is the block of threads of the kernels that have one for each codebook.
+const gangThreads = 1024
+
+func (t *teacher) single(threads int) gpu.Grid {
+	return gpu.Grid{Blocks: [3]int{1}, Threads: [3]int{threads}}
+}
+
+// seed is the function seed. The rounds are as many as the largest codebook takes; the
+// others wait.
+func (t *teacher) seed(ctx context.Context) error {
+	for n := 0; n < t.most; n += max(1, min(n/seedRounds, t.most-n)) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := t.draw(); err != nil {
+			return err
+		}
+		if err := t.approach(); err != nil {
 			return err
 		}
 	}
-	if err := t.bring(book); err != nil {
+	return nil
+}
+
+func (t *teacher) draw() error {
+	return eachGrid(t, "vq_gang_draw", t.single(gangThreads), &gangParams{t.list.Ptr})
+}
+
+func (t *teacher) approach() error {
+	return each(t, "vq_gang_approach", t.mostDrawn, &gangParams{t.list.Ptr})
+}
+
+// split is the function split. A codebook that has all its codewords waits for the
+// larger ones.
+func (t *teacher) split(ctx context.Context) error {
+	for now := 1; ; now *= 2 {
+		if err := t.resume(false); err != nil {
+			return err
+		}
+		if err := t.cells(now); err != nil {
+			return err
+		}
+		if now < t.most {
+			if err := t.halves(now); err != nil {
+				return err
+			}
+			if err := t.order(now, false); err != nil {
+				return err
+			}
+		}
+		if err := eachGrid(t, "vq_gang_grow", t.single(gangThreads), &gangMostParams{t.list.Ptr, uint32(now)}); err != nil {
+			return err
+		}
+		if now >= t.most {
+			return t.resume(true)
+		}
+		if err := t.lloyd(ctx, 2*now, 2); err != nil {
+			return err
+		}
+	}
+}
+
+func (t *teacher) resume(all bool) error {
+	p := gangResumeParams{List: t.list.Ptr, Count: uint32(len(t.gang))}
+	if all {
+		p.All = 1
+	}
+	return launch(t.card, "vq_gang_resume", len(t.gang), &p)
+}
+
+// lloyd is the function lloyd, for codebooks of at most most codewords.
+func (t *teacher) lloyd(ctx context.Context, most, passes int) error {
+	most = min(most, t.most)
+	shifted := shiftedPasses(passes)
+	for pass := range passes {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := t.cells(most); err != nil {
+			return err
+		}
+		bold := 0
+		if pass < shifted {
+			bold = boldness(pass, shifted)
+			if err := t.halves(most); err != nil {
+				return err
+			}
+			if err := t.nearest(most); err != nil {
+				return err
+			}
+			if err := t.order(most, true); err != nil {
+				return err
+			}
+		}
+		if err := t.shift(most, bold, shifted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cells is search, gather and centre.
+func (t *teacher) cells(most int) error {
+	if err := t.search(most); err != nil {
 		return err
 	}
-	return t.launchSearch(t.k, &searchParams{
-		Keys: t.keys.Ptr, Blocks: t.blocks.Ptr, Words: t.words.Ptr, M: uint64(t.count), N: uint32(book.n()),
-	})
+	if err := t.gather(most); err != nil {
+		return err
+	}
+	return t.centre(most)
 }
 
-func (t *cardTrain) distances() ([]uint32, error) {
-	keys, err := t.download(t.keys, 8*t.count)
+func (t *teacher) search(most int) error {
+	if p := t.gang[0]; len(t.gang) == 1 && t.many(t.shape.k(), p.m) {
+		return t.launchSearch(t.shape.k(), &searchParams{
+			Keys: t.work.Ptr + gpu.Ptr(t.places[0].keys), Blocks: p.blocks, Words: t.words.Ptr + gpu.Ptr(t.places[0].words),
+			M: uint64(p.m), N: uint32(min(p.n, most)),
+		})
+	}
+	return t.searchGang(t.shape.k(), t.searches, len(t.gang), t.mostBlocks, most)
+}
+
+// searchGang runs the searches of a list, each over at most m blocks.
+func (d *card) searchGang(k int, list *gpu.Buffer, count, m, most int) error {
+	g := gpu.Grid{Blocks: [3]int{(m + searchFew - 1) / searchFew, count}}
+	return launchGrid(d, fmt.Sprintf("vq_gang_search_%d", k), g, &gangMostParams{list.Ptr, uint32(most)})
+}
+
+// adding is the grid of a kernel that adds blocks to cells, and its parameters.
+func (t *teacher) adding(most int) (gpu.Grid, *gangAddParams) {
+	const words = 8 // of blocks, for a thread at least
+	c, k := t.lane.Card(), t.shape.k()
+	blocks := (t.mostBlocks*k/4 + words*cardThreads - 1) / (words * cardThreads)
+	// Every block of threads brings its sums to those of the others.
+	g := gpu.Grid{Blocks: [3]int{min(blocks, max(1, 8*c.Multiprocessors/len(t.gang)))}}
+	for _, p := range t.gang {
+		if bytes := 4 * min(most, p.n) * (k + 1); bytes <= c.SharedMemory/2 {
+			g.Shared = max(g.Shared, bytes)
+		}
+	}
+	return g, &gangAddParams{t.list.Ptr, uint32(most), uint32(g.Shared)}
+}
+
+func (t *teacher) gather(most int) error {
+	if err := t.stream.Fill(t.sums, 0, t.sums.Size, 0); err != nil {
+		return err
+	}
+	g, p := t.adding(most)
+	return eachGrid(t, "vq_gang_gather", g, p)
+}
+
+func (t *teacher) centre(most int) error {
+	return each(t, "vq_gang_centre", most*t.shape.k(), &gangMostParams{t.list.Ptr, uint32(most)})
+}
+
+func (t *teacher) halves(most int) error {
+	err := each(t, "vq_gang_farthest", t.mostBlocks, &gangMostParams{t.list.Ptr, uint32(most)})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	d := make([]uint32, t.count)
-	for i, k := range gpu.View[uint64](keys) {
-		d[i] = key(k).distance()
-	}
-	return d, nil
-}
-
-// addGrid is the grid of a kernel that adds blocks to n cells, and whether the cells
-// are in shared memory.
-func (t *cardTrain) addGrid(n int) (g gpu.Grid, shared uint32) {
-	const each = 8 // words of blocks for a thread
-	c := t.lane.Card()
-	g.Blocks[0] = min((t.count*t.k/4+each*cardThreads-1)/(each*cardThreads), 4*c.Multiprocessors)
-	if bytes := 4 * n * (t.k + 1); bytes <= c.SharedMemory/2 {
-		g.Shared, shared = bytes, 1
-	}
-	return g, shared
-}
-
-func (t *cardTrain) gather(n int) (*cells, error) {
-	size := 4 * n * (t.k + 1)
-	if err := t.stream.Fill(t.cells, 0, size, 0); err != nil {
-		return nil, err
-	}
-	g, shared := t.addGrid(n)
-	err := launchGrid(t.card, "vq_gather", g, &gatherParams{
-		Sums: t.cells.Ptr, Counts: t.cells.Ptr + gpu.Ptr(4*n*t.k), Blocks: t.blocks.Ptr, Keys: t.keys.Ptr,
-		M: uint32(t.count), N: uint32(n), K: uint32(t.k), Shared: shared,
-	})
-	if err != nil {
-		return nil, err
-	}
-	out, err := t.download(t.cells, size)
-	if err != nil {
-		return nil, err
-	}
-	all := gpu.View[uint32](out)
-	c := newCells(n, t.k)
-	for i := range c.sum {
-		c.sum[i] = uint64(all[i])
-	}
-	copy(c.count, all[n*t.k:])
-	return c, nil
-}
-
-// cutParts are the places of what halves works with in one buffer.
-type cutParts struct {
-	gains, a, b  int // what is brought back, up to ways
-	ways, limits int
-	far          int // from here on zeros at first
-	beyond       int // sums, then counts
-	size         int
-}
-
-func (t *cardTrain) parts(n int) (p cutParts) {
-	p.a = 8 * n
-	p.b = p.a + n*t.k
-	p.ways = p.b + n*t.k
-	p.limits = p.ways + 2*n*t.k
-	p.far = (p.limits + 4*n + 7) &^ 7
-	p.beyond = p.far + 8*n
-	p.size = p.beyond + 4*n*(t.k+1)
-	return p
-}
-
-func (t *cardTrain) halves(book *codebook, _ *cells) ([]half, error) {
-	if err := t.bring(book); err != nil {
-		return nil, err
-	}
-	n, k := book.n(), t.k
-	parts := t.parts(n)
-	if err := t.stream.Fill(t.cuts, parts.far, parts.size-parts.far, 0); err != nil {
-		return nil, err
-	}
-	at := func(offset int) gpu.Ptr { return t.cuts.Ptr + gpu.Ptr(offset) }
-	m32, n32, k32 := uint32(t.count), uint32(n), uint32(k)
-	err := launch(t.card, "vq_farthest", t.count, &farthestParams{Far: at(parts.far), Keys: t.keys.Ptr, M: m32, N: n32})
-	if err != nil {
-		return nil, err
-	}
-	p := halvesParams{
-		A: at(parts.a), B: at(parts.b), Gains: at(parts.gains), Ways: at(parts.ways), Limits: at(parts.limits),
-		Beyond: at(parts.beyond), BeyondCounts: at(parts.beyond + 4*n*k), Far: at(parts.far),
-		Sums: t.cells.Ptr, Counts: t.cells.Ptr + gpu.Ptr(4*n*k), Blocks: t.blocks.Ptr, Words: t.words.Ptr,
-		M: m32, N: n32, K: k32, First: 1,
-	}
-	if err := launch(t.card, "vq_halves", 32*n, &p); err != nil {
-		return nil, err
+	p := &gangHalvesParams{t.list.Ptr, uint32(most), 1}
+	if err := each(t, "vq_gang_halves", 32*most, p); err != nil {
+		return err
 	}
 	p.First = 0
-	g, shared := t.addGrid(n)
+	g, add := t.adding(most)
 	for range cutPasses {
-		err := launchGrid(t.card, "vq_beyond", g, &beyondParams{
-			Sums: p.Beyond, Counts: p.BeyondCounts, Blocks: p.Blocks, Keys: t.keys.Ptr, Ways: p.Ways, Limits: p.Limits,
-			M: m32, N: n32, K: k32, Shared: shared,
-		})
-		if err != nil {
-			return nil, err
+		if err := eachGrid(t, "vq_gang_beyond", g, add); err != nil {
+			return err
 		}
-		if err := launch(t.card, "vq_halves", 32*n, &p); err != nil {
-			return nil, err
+		if err := each(t, "vq_gang_halves", 32*most, p); err != nil {
+			return err
 		}
 	}
-	out, err := t.download(t.cuts, parts.ways)
-	if err != nil {
-		return nil, err
-	}
-	h := make([]half, n)
-	for i, gain := range gpu.View[uint64](out[:parts.a]) {
-		h[i] = half{out[parts.a+i*k:][:k:k], out[parts.b+i*k:][:k:k], gain}
-	}
-	return h, nil
+	return nil
 }
 
-func (t *cardTrain) nearest(book *codebook) ([]key, error) {
-	if err := t.bring(book); err != nil {
-		return nil, err
+func (t *teacher) nearest(most int) error {
+	return each(t, "vq_gang_nearest", 32*most, &gangMostParams{t.list.Ptr, uint32(most)})
+}
+
+func (t *teacher) order(most int, costs bool) error {
+	p := &gangOrderParams{List: t.list.Ptr, Most: uint32(most)}
+	if costs {
+		p.Costs = 1
 	}
-	n := book.n()
-	err := launch(t.card, "vq_nearest", 32*n, &nearestParams{Keys: t.other.Ptr, Words: t.words.Ptr, N: uint32(n), K: uint32(t.k)})
+	return each(t, "vq_gang_order", most, p)
+}
+
+func (t *teacher) shift(most, bold, over int) error {
+	return eachGrid(t, "vq_gang_shift", t.single(gangThreads), &gangShiftParams{t.list.Ptr, uint32(most), uint32(bold), uint32(over)})
+}
+
+// finish brings the codewords back.
+func (t *teacher) finish() error {
+	last := len(t.gang) - 1
+	out, err := t.download(t.words, t.places[last].words+t.gang[last].n*t.shape.k())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out, err := t.download(t.other, 8*n)
-	if err != nil {
-		return nil, err
+	for i, p := range t.gang {
+		at := t.places[i].words
+		p.book = &codebook{shape: t.shape, words: out[at:][:p.n*t.shape.k()]}
 	}
-	keys := make([]key, n)
-	for i, k := range gpu.View[uint64](out) {
-		keys[i] = key(k)
-	}
-	return keys, nil
+	return nil
 }
