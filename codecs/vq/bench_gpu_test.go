@@ -475,13 +475,22 @@ func landscapes(count, w, h, channels int) []*raster.Image {
 	return list
 }
 
+func ascending(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
 // stages prints how long one gang of a batch takes in each of its stages, alone on the
 // card, and the coding of its indices.
 func stages(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
 	if !ganged(batch[0], o) {
 		return
 	}
-	list := batch[:min(len(batch), gangBytes/batch[0].Size())]
+	sets := together(batch, ascending(len(batch)), o)
+	list := batch[:len(sets[0])]
 	var took [5]time.Duration
 	for range 3 {
 		g := &gang{pictures: list, options: o}
@@ -506,6 +515,47 @@ func stages(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
 		})
 		took[4] = time.Since(begin)
 	}
+	passes(b, dev, list, o)
 	fmt.Printf("  a gang of %d pictures: to the card %.2f ms, training %.2f, indices %.2f, symbols or tables %.2f, coding on the CPU %.2f\n",
 		len(list), took[0].Seconds()*1e3, took[1].Seconds()*1e3, took[2].Seconds()*1e3, took[3].Seconds()*1e3, took[4].Seconds()*1e3)
+}
+
+// passes prints what the parts of a gang's training take on the card.
+func passes(b *testing.B, dev *gpu.Device, list []*raster.Image, o *Options) {
+	onLane(b, dev, func(d *card) error {
+		g := &gang{card: d, pictures: list, options: o}
+		if err := g.cut(context.Background()); err != nil {
+			return err
+		}
+		var pupils []*pupil
+		for _, s := range g.sets {
+			pupils = append(pupils, &pupil{blocks: g.blocks.Ptr + gpu.Ptr(s.at), m: s.m, n: s.n})
+		}
+		t, err := newTeacher(d, o.block, pupils)
+		if err != nil {
+			return err
+		}
+		start, err := d.stream.Time(func() error { return t.seed(context.Background()) })
+		if err != nil {
+			return err
+		}
+		fmt.Printf("  on the card: seed %.3f ms", start.Seconds()*1e3)
+		for _, part := range []struct {
+			name string
+			f    func() error
+		}{
+			{"search", func() error { return t.search(t.most) }}, {"gather", func() error { return t.gather(t.most) }},
+			{"centre", func() error { return t.centre(t.most) }}, {"halves", func() error { return t.halves(t.most) }},
+			{"nearest", func() error { return t.nearest(t.most) }}, {"order", func() error { return t.order(t.most, true) }},
+			{"shift", func() error { return t.shift(t.most, 48, 12) }},
+		} {
+			took, err := d.stream.Time(part.f)
+			if err != nil {
+				return err
+			}
+			fmt.Printf(", %s %.3f", part.name, took.Seconds()*1e3)
+		}
+		fmt.Println()
+		return nil
+	})
 }

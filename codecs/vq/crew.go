@@ -14,9 +14,10 @@ type crew struct {
 	idle chan struct{} // one token per goroutine that may still be started
 }
 
-func newCrew() *crew {
-	n := runtime.GOMAXPROCS(0)
-	c := &crew{idle: make(chan struct{}, n)}
+func newCrew() *crew { return crewOf(runtime.GOMAXPROCS(0)) }
+
+func crewOf(n int) *crew {
+	c := &crew{idle: make(chan struct{}, max(n, 1))}
 	for range n - 1 {
 		c.idle <- struct{}{}
 	}
@@ -24,22 +25,29 @@ func newCrew() *crew {
 }
 
 // each calls f(0) to f(n-1), on the calling goroutine and on as many others as
-// are idle, and returns when all calls have. A panic in f reaches the caller.
+// are idle, also those that become so meanwhile, and returns when all calls have. A
+// panic in f reaches the caller.
 func (c *crew) each(n int, f func(i int)) {
 	var next atomic.Int64
+	var wg sync.WaitGroup
+	var once sync.Once
+	var failure any
+	var help func()
 	work := func() {
 		for {
 			i := int(next.Add(1)) - 1
 			if i >= n {
 				return
 			}
+			if i < n-1 {
+				help()
+			}
 			f(i)
 		}
 	}
-	var wg sync.WaitGroup
-	var once sync.Once
-	var failure any
-	for range n - 1 {
+	// help starts one more goroutine, which starts another, as long as there are idle
+	// ones and calls to make.
+	help = func() {
 		select {
 		case <-c.idle:
 			wg.Go(func() {
@@ -52,10 +60,8 @@ func (c *crew) each(n int, f func(i int)) {
 				}()
 				work()
 			})
-			continue
 		default:
 		}
-		break
 	}
 	defer func() {
 		wg.Wait()

@@ -17,27 +17,25 @@ import (
 func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Image, opts codec.Options) []codec.Encoded {
 	out := make([]codec.Encoded, len(batch))
 	o, err := c.resolve(opts)
-	var sets [][]int
-	gang := 0 // bytes of samples in the last set
+	var taken []int
 	for i, m := range batch {
 		if err == nil {
 			out[i].Err = check(m, o)
 		} else {
 			out[i].Err = err
 		}
-		if out[i].Err != nil {
-			continue
+		if out[i].Err == nil {
+			taken = append(taken, i)
 		}
-		if n := len(sets); n > 0 && dev != nil && (together(batch, sets[n-1], m, o) || ganged(m, o) && gang+m.Size() <= gangBytes) {
-			sets[n-1] = append(sets[n-1], i)
-			gang += m.Size()
-			continue
-		}
-		sets = append(sets, []int{i})
-		gang = m.Size()
 	}
 	crew := newCrew()
-	crew.each(len(sets), func(s int) {
+	sets, starters := oneByOne(taken), crew
+	if dev != nil {
+		// Who waits for the card keeps no core from working.
+		sets = together(batch, taken, o)
+		starters = crewOf(len(sets))
+	}
+	starters.each(len(sets), func(s int) {
 		pictures := make([]*raster.Image, len(sets[s]))
 		for j, i := range sets[s] {
 			pictures[j] = batch[i]
@@ -60,25 +58,56 @@ func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Imag
 	return out
 }
 
-// together says whether a card takes m in one go with the pictures of set: those of
-// one size that share a codebook, up to setBytes.
-func together(batch []*raster.Image, set []int, m *raster.Image, o *Options) bool {
-	first := batch[set[0]]
-	return o.books != nil && m.Width == first.Width && m.Height == first.Height && m.Channels == first.Channels &&
-		(len(set)+1)*max(m.Size(), first.Size()) <= setBytes
+func oneByOne(items []int) [][]int {
+	var sets [][]int
+	for _, i := range items {
+		sets = append(sets, []int{i})
+	}
+	return sets
+}
+
+// together divides pictures into sets of neighbours that a card takes in one go: those
+// of one size that share a codebook, or a gang of small ones that have codebooks of
+// their own, whatever their sizes.
+func together(batch []*raster.Image, items []int, o *Options) [][]int {
+	all := 0
+	for _, i := range items {
+		all += batch[i].Size()
+	}
+	gangSize := min(max(all/gangs, leastGang), gangBytes)
+	var sets [][]int
+	size := 0 // bytes of samples in the last set
+	for _, i := range items {
+		m := batch[i]
+		if n := len(sets); n > 0 {
+			first := batch[sets[n-1][0]]
+			same := o.books != nil && m.Width == first.Width && m.Height == first.Height && m.Channels == first.Channels
+			if same && (len(sets[n-1])+1)*max(m.Size(), first.Size()) <= setBytes || ganged(m, o) && size+m.Size() <= gangSize {
+				sets[n-1] = append(sets[n-1], i)
+				size += m.Size()
+				continue
+			}
+		}
+		sets = append(sets, []int{i})
+		size = m.Size()
+	}
+	return sets
 }
 
 // setBytes is enough for copies at the full speed of the link, and little enough that
 // a batch makes several sets, of which one is copied while another is searched.
 const setBytes = 32 << 20
 
-// ganged says whether a card takes m in one go with other pictures that have codebooks
-// of their own, whatever their sizes.
+// ganged says whether a card takes m in a gang.
 func ganged(m *raster.Image, o *Options) bool { return o.books == nil && m.Size() <= gangBytes }
 
-// gangBytes keeps a card busy through the steps of training, and is little enough that
-// a batch makes several gangs: the indices of one are coded while the next one trains.
-const gangBytes = 8 << 20
+// A batch makes some gangs, so that the indices of one are coded while the next ones
+// train, but none so small that a card trains it in no less time than a larger one.
+const (
+	gangs     = 6
+	leastGang = 4 << 20  // bytes of samples
+	gangBytes = 16 << 20 // at most
+)
 
 // run runs f for the items 0 to n-1: on the CPU one after the other, or on dev as many
 // at a time as fit there, and on the CPU those that do not even fit alone.

@@ -35,21 +35,23 @@ var contextStart = [mixed + 1]int{
 
 // rankModel is the adaptive state for the ranks of one segment.
 type rankModel struct {
-	estimates []bit // by context, then by place
+	estimates [][places]bit // by context, then by place
 	weights   [places][mixed]int32
 	low       [indexBits + 1][indexBits]bit
 	most      int // bit length of the greatest rank
 
-	at [mixed]int // where the contexts of the present rank begin in estimates
+	at [mixed]*[places]bit // the estimates in the contexts of the present rank
 }
 
 func newRankModel(n int) *rankModel {
 	m := &rankModel{
-		estimates: make([]bit, contextStart[mixed]*places),
+		estimates: make([][places]bit, contextStart[mixed]),
 		most:      bits.Len(uint(n - 1)),
 	}
 	for i := range m.estimates {
-		m.estimates[i] = bit{zero: 1 << 15}
+		for j := range m.estimates[i] {
+			m.estimates[i][j] = bit{zero: 1 << 15}
+		}
 	}
 	for i := range m.weights {
 		for j := range m.weights[i] {
@@ -74,37 +76,11 @@ const (
 // the ranks around.
 func (m *rankModel) enter(a, l, best int, left, up, upLeft, upRight uint8) {
 	s := min((2*int(left)+2*int(up)+int(upLeft)+int(upRight)+2)/4, surrounds-1)
-	m.at = [mixed]int{
-		(contextStart[0] + a*mismatches + l) * places,
-		(contextStart[1] + l*surrounds + s) * places,
-		(contextStart[2] + a*surrounds + s) * places,
-		(contextStart[3] + best) * places,
-	}
-}
-
-// mix is the probability, in 1/65536, that the decision at a place is 0: the mean
-// of the log odds of the estimates by the weights of the place.
-func (m *rankModel) mix(place int) (zero int32, odds [mixed]int32) {
-	w := &m.weights[place]
-	var sum int64
-	for i, at := range m.at {
-		odds[i] = int32(stretch[m.estimates[at+place].zero>>4])
-		sum += int64(w[i]) * int64(odds[i])
-	}
-	p := squash(int32(min(max(sum>>16, -2047), 2047)))
-	return min(max(p, probMin), 65536-probMin), odds
-}
-
-// learn moves weights and estimates after decision v.
-func (m *rankModel) learn(place, v int, zero int32, odds [mixed]int32) {
-	miss := 65536 - zero
-	if v == 1 {
-		miss = -zero
-	}
-	w := &m.weights[place]
-	for i, at := range m.at {
-		w[i] += odds[i] * miss >> mixShift
-		m.estimates[at+place].update(v)
+	m.at = [mixed]*[places]bit{
+		&m.estimates[contextStart[0]+a*mismatches+l],
+		&m.estimates[contextStart[1]+l*surrounds+s],
+		&m.estimates[contextStart[2]+a*surrounds+s],
+		&m.estimates[contextStart[3]+best],
 	}
 }
 
@@ -115,14 +91,31 @@ type coder struct {
 	d *rangeDecoder
 }
 
-func (c coder) code(m *rankModel, place, v int) int {
-	zero, odds := m.mix(place)
-	if c.e != nil {
-		c.e.put(uint32(zero), v)
+// code codes the decision at a place. Its probability, in 1/65536, of being 0 is the mean
+// of the log odds of the estimates by the weights of the place; afterwards weights and
+// estimates move. Written without loops: the index coder spends its time here.
+func (k coder) code(m *rankModel, place, v int) int {
+	a, b, c, d := &m.at[0][place], &m.at[1][place], &m.at[2][place], &m.at[3][place]
+	oa, ob := int32(stretch[a.zero>>4]), int32(stretch[b.zero>>4])
+	oc, od := int32(stretch[c.zero>>4]), int32(stretch[d.zero>>4])
+	w := &m.weights[place]
+	sum := int64(w[0])*int64(oa) + int64(w[1])*int64(ob) + int64(w[2])*int64(oc) + int64(w[3])*int64(od)
+	zero := squash(int32(min(max(sum>>16, -2047), 2047)))
+	zero = min(max(zero, probMin), 65536-probMin)
+	if k.e != nil {
+		k.e.put(uint32(zero), v)
 	} else {
-		v = c.d.get(uint32(zero))
+		v = k.d.get(uint32(zero))
 	}
-	m.learn(place, v, zero, odds)
+	miss := 65536&(int32(v)-1) - zero // 65536 less for 0
+	w[0] += oa * miss >> mixShift
+	w[1] += ob * miss >> mixShift
+	w[2] += oc * miss >> mixShift
+	w[3] += od * miss >> mixShift
+	a.update(v)
+	b.update(v)
+	c.update(v)
+	d.update(v)
 	return v
 }
 

@@ -11,17 +11,15 @@ type bit struct {
 	seen uint8  // decisions so far, at most adaptLimit
 }
 
+// update moves the estimate towards decision v. It has no branch on v, which a
+// processor cannot foresee.
 func (b *bit) update(v int) {
-	p := int(b.zero)
-	if v == 0 {
-		p += (65536 - p) * int(adaptRate[b.seen]) >> 16
-	} else {
-		p -= p * int(adaptRate[b.seen]) >> 16
-	}
+	p, minus := int32(b.zero), -int32(v)        // (x ^ minus) - minus is x for 0 and -x for 1
+	way := ((65536&^minus - p) ^ minus) - minus // to the end that v points to: 65536 - p, or p
+	step := int32(uint32(way) * uint32(adaptRate[b.seen&63]) >> 16)
+	p += (step ^ minus) - minus
 	b.zero = uint16(min(max(p, probMin), 65536-probMin))
-	if b.seen < adaptLimit {
-		b.seen++
-	}
+	b.seen = min(b.seen+1, adaptLimit)
 }
 
 // rangeEncoder appends to out. The zero value is not ready; use newRangeEncoder.
@@ -47,12 +45,9 @@ func (e *rangeEncoder) encode(b *bit, v int) {
 // put codes decision v, which is 0 with a probability of zero/65536.
 func (e *rangeEncoder) put(zero uint32, v int) {
 	bound := uint32(uint64(e.width) * uint64(zero) >> 16)
-	if v == 0 {
-		e.width = bound
-	} else {
-		e.low += uint64(bound)
-		e.width -= bound
-	}
+	one := -uint32(v) // all ones or 0: a branch on v could not be foreseen
+	e.low += uint64(bound & one)
+	e.width = bound + (e.width-2*bound)&one
 	for e.width < 1<<24 {
 		e.width <<= 8
 		e.shift()

@@ -52,6 +52,7 @@ KERNEL vq_gang_order(const Training *__restrict__ list, uint32_t most, uint32_t 
 }
 
 constexpr uint32_t shift_threads = 1024;
+constexpr uint32_t shift_near = 512; // costs and gains that are at hand for the matching, the others seldom count
 constexpr uint32_t most_moves = most_codewords / 3; // of three cells each
 
 // Shifts cells as long as bold/over times the gain exceeds the cost, not at all where bold is 0, and ends the training
@@ -63,6 +64,7 @@ extern "C" __global__ void __launch_bounds__(shift_threads)
 	__shared__ uint16_t s_cheap[most_codewords], s_dear[most_codewords], s_other[most_codewords];
 	__shared__ uint8_t s_touched[most_codewords];
 	__shared__ uint16_t s_moves[most_moves][3]; // the cell that goes, that which takes its blocks, that which is cut
+	__shared__ uint64_t s_costs[shift_near], s_gains[shift_near]; // in order
 	__shared__ uint32_t s_count, s_changed;
 	const Training &t = list[blockIdx.y];
 	uint32_t n = cells_of(t, most), k = t.k;
@@ -76,6 +78,10 @@ extern "C" __global__ void __launch_bounds__(shift_threads)
 			s_dear[i] = t.dear[i];
 			s_other[i] = (uint16_t)(t.others[i] & index_mask);
 			s_touched[i] = 0;
+			if (i < shift_near) {
+				s_costs[i] = t.costs[s_cheap[i]];
+				s_gains[i] = t.gains[s_dear[i]];
+			}
 		}
 		sync_block(); // the lists are whole
 		if (threadIdx.x == 0) {
@@ -89,7 +95,9 @@ extern "C" __global__ void __launch_bounds__(shift_threads)
 				if (next == n)
 					break;
 				uint32_t d = s_dear[next];
-				if (t.gains[d] * bold <= t.costs[i] * over)
+				uint64_t gain = next < shift_near ? s_gains[next] : t.gains[d];
+				uint64_t cost = c < shift_near ? s_costs[c] : t.costs[i];
+				if (gain * bold <= cost * over)
 					break;
 				if (d == i || d == j)
 					continue;

@@ -33,8 +33,8 @@ const (
 // adaptRate[n] is the step of an estimate after n decisions, in 1/65536:
 // 1/(n+2), so that the estimate is the average of the decisions (and of one
 // each way) until it reaches adaptLimit.
-var adaptRate = func() (t [adaptLimit + 1]uint16) {
-	for n := range t {
+var adaptRate = func() (t [64]uint16) {
+	for n := range adaptLimit + 1 {
 		t[n] = uint16(65536 / (n + 2))
 	}
 	return t
@@ -59,7 +59,7 @@ var logistic = [65]int32{
 // logistic with straight lines between its entries.
 func squash(x int32) int32 {
 	x += 2048
-	i := x >> 6
+	i := x >> 6 & 63
 	return logistic[i] + (logistic[i+1]-logistic[i])*(x&63)>>6
 }
 
