@@ -11,7 +11,8 @@ import (
 
 // A gang is small pictures that go through all steps on a card together, each with
 // codebooks of its own: every kernel is launched once for all of them, and what goes
-// to the card or back goes in one copy.
+// to the card or back goes in one copy, with the room between its parts, which is why
+// that is filled with zeros.
 type gang struct {
 	*card
 	options  *Options
@@ -118,7 +119,7 @@ func (g *gang) cut(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if g.blocks, err = g.lane.Device(all.size); err != nil {
+	if g.blocks, err = g.zeros(all.size); err != nil {
 		return err
 	}
 	for _, s := range g.sets {
@@ -227,7 +228,7 @@ func (g *gang) assign(context.Context) error {
 		g.entries[i] = gangIndex{Table: gpu.Ptr(tables.take(2 * s.m)), Words: g.entries[i].Words, M: uint32(s.m), Most: uint32(s.book.n())}
 	}
 	var err error
-	if g.tables, err = g.lane.Device(tables.size); err != nil {
+	if g.tables, err = g.zeros(tables.size); err != nil {
 		return err
 	}
 	counts, err := g.zeros(counted.size)
@@ -328,7 +329,7 @@ func (g *gang) code(context.Context) error {
 	if err != nil {
 		return err
 	}
-	from, err := g.lane.Device(symbols.size)
+	from, err := g.zeros(symbols.size)
 	if err != nil {
 		return err
 	}

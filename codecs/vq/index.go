@@ -94,28 +94,28 @@ type coder struct {
 // code codes the decision at a place. Its probability, in 1/65536, of being 0 is the mean
 // of the log odds of the estimates by the weights of the place; afterwards weights and
 // estimates move. Written without loops: the index coder spends its time here.
-func (k coder) code(m *rankModel, place, v int) int {
-	a, b, c, d := &m.at[0][place], &m.at[1][place], &m.at[2][place], &m.at[3][place]
-	oa, ob := int32(stretch[a.zero>>4]), int32(stretch[b.zero>>4])
-	oc, od := int32(stretch[c.zero>>4]), int32(stretch[d.zero>>4])
+func (c coder) code(m *rankModel, place, v int) int {
+	e0, e1, e2, e3 := &m.at[0][place], &m.at[1][place], &m.at[2][place], &m.at[3][place]
+	o0, o1 := int32(stretch[e0.zero>>4]), int32(stretch[e1.zero>>4])
+	o2, o3 := int32(stretch[e2.zero>>4]), int32(stretch[e3.zero>>4])
 	w := &m.weights[place]
-	sum := int64(w[0])*int64(oa) + int64(w[1])*int64(ob) + int64(w[2])*int64(oc) + int64(w[3])*int64(od)
+	sum := int64(w[0])*int64(o0) + int64(w[1])*int64(o1) + int64(w[2])*int64(o2) + int64(w[3])*int64(o3)
 	zero := squash(int32(min(max(sum>>16, -2047), 2047)))
 	zero = min(max(zero, probMin), 65536-probMin)
-	if k.e != nil {
-		k.e.put(uint32(zero), v)
+	if c.e != nil {
+		c.e.put(uint32(zero), v)
 	} else {
-		v = k.d.get(uint32(zero))
+		v = c.d.get(uint32(zero))
 	}
 	miss := 65536&(int32(v)-1) - zero // 65536 less for 0
-	w[0] += oa * miss >> mixShift
-	w[1] += ob * miss >> mixShift
-	w[2] += oc * miss >> mixShift
-	w[3] += od * miss >> mixShift
-	a.update(v)
-	b.update(v)
-	c.update(v)
-	d.update(v)
+	w[0] += o0 * miss >> mixShift
+	w[1] += o1 * miss >> mixShift
+	w[2] += o2 * miss >> mixShift
+	w[3] += o3 * miss >> mixShift
+	e0.update(v)
+	e1.update(v)
+	e2.update(v)
+	e3.update(v)
 	return v
 }
 

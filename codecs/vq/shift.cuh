@@ -65,13 +65,11 @@ extern "C" __global__ void __launch_bounds__(shift_threads)
 	__shared__ uint8_t s_touched[most_codewords];
 	__shared__ uint16_t s_moves[most_moves][3]; // the cell that goes, that which takes its blocks, that which is cut
 	__shared__ uint64_t s_costs[shift_near], s_gains[shift_near]; // in order
-	__shared__ uint32_t s_count, s_changed;
+	__shared__ uint32_t s_count;
 	const Training &t = list[blockIdx.y];
 	uint32_t n = cells_of(t, most), k = t.k;
 	if (n == 0)
 		return;
-	if (threadIdx.x == 0)
-		s_count = s_changed = 0;
 	if (bold != 0 && n > 1) {
 		for (uint32_t i = threadIdx.x; i < n; i += shift_threads) {
 			s_cheap[i] = t.cheap[i];
@@ -120,12 +118,12 @@ extern "C" __global__ void __launch_bounds__(shift_threads)
 			t.words[d] = t.b[d];
 		}
 	}
-	sync_block(); // the codewords are those of the next pass, and s_changed is 0
+	sync_block(); // the codewords are those of the next pass
 	const uint32_t *words = (const uint32_t *)t.words, *last = (const uint32_t *)t.last;
+	bool changed = false;
 	for (uint32_t i = threadIdx.x; i < n * k / 4; i += shift_threads)
-		if (words[i] != last[i])
-			s_changed = 1;
-	sync_block(); // all have looked
-	if (threadIdx.x == 0 && s_changed == 0)
+		changed = changed || words[i] != last[i];
+	int any = __nvvm_bar0_or(changed); // waits for all threads
+	if (threadIdx.x == 0 && any == 0)
 		t.state[state_rest] = 1;
 }

@@ -21,10 +21,10 @@ import (
 //	draw*      weights of blocks          the next codewords to start from  block
 //	search*    M x K blocks, N codewords  M keys: distance, index           block (eq. 1, Algorithm 1)
 //	gather*    blocks, indices            N x K sums, N counts              block, summed in integers
-//	halves*    blocks, keys, codewords    N pairs of codewords, N gains     block, summed in integers
 //	centre*    sums, counts               N codewords                       sample
+//	halves*    blocks, keys, codewords    N pairs of codewords, N gains     block, summed in integers
 //	nearest*   codewords                  N keys of other codewords         codeword
-//	shift*     the last five              N codewords for the next pass     pair of cells
+//	shift*     the last four              N codewords for the next pass     pair of cells
 //	ranks*     index table, codewords     M symbols                         block
 //	code       symbols                    bytes                             segment
 //	decode     bytes, codewords           index table                       segment

@@ -14,7 +14,6 @@ import (
 type cardSource struct {
 	*card
 	k, count int
-	blocks   gpu.Ptr
 	buffer   *gpu.Buffer
 }
 
@@ -33,7 +32,7 @@ func (t *cardSource) sample(most int) (source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, t.takeSample(s, t.blocks, 0, t.count, t.count)
+	return s, t.takeSample(s, t.buffer.Ptr, 0, t.count, t.count)
 }
 
 // room is a source of count blocks that are still to be brought.
@@ -42,13 +41,13 @@ func (d *card) room(k, count int) (*cardSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cardSource{card: d, k: k, count: count, blocks: b.Ptr, buffer: b}, nil
+	return &cardSource{card: d, k: k, count: count, buffer: b}, nil
 }
 
 // takeSample copies to t what the sample of m blocks has of count blocks from first.
 func (d *card) takeSample(t *cardSource, blocks gpu.Ptr, first, count, m int) error {
 	return launch(d, "vq_sample", t.count*t.k/4, &sampleParams{
-		Out: t.blocks, Blocks: blocks,
+		Out: t.buffer.Ptr, Blocks: blocks,
 		Seed: sampleSeed, First: uint64(first), Count: uint64(count), M: uint64(m),
 		Most: uint32(t.count), K: uint32(t.k),
 	})
@@ -77,7 +76,7 @@ func (d *card) train(ctx context.Context, sets []source, s shape, n []int, how s
 			}
 		}
 		if books[i] == nil {
-			gang, of = append(gang, &pupil{blocks: b.(*cardSource).blocks, m: b.m(), n: n[i]}), append(of, i)
+			gang, of = append(gang, &pupil{blocks: b.(*cardSource).buffer.Ptr, m: b.m(), n: n[i]}), append(of, i)
 		}
 	}
 	if err := d.teach(ctx, s, gang, how, passes); err != nil {
@@ -235,12 +234,8 @@ func eachGrid[P any](t *teacher, kernel string, g gpu.Grid, params *P) error {
 	return launchGrid(t.card, kernel, g, params)
 }
 
-// gangThreads is the block of threads of the kernels that have one for each codebook.
-const gangThreads = 1024
-
-func (t *teacher) single(threads int) gpu.Grid {
-	return gpu.Grid{Blocks: [3]int{1}, Threads: [3]int{threads}}
-}
+// oneBlock is the grid of the kernels that have one block of threads for each codebook.
+var oneBlock = gpu.Grid{Blocks: [3]int{1}, Threads: [3]int{1024}}
 
 // seed is the function seed. The rounds are as many as the largest codebook takes; the
 // others wait.
@@ -260,7 +255,7 @@ func (t *teacher) seed(ctx context.Context) error {
 }
 
 func (t *teacher) draw() error {
-	return eachGrid(t, "vq_gang_draw", t.single(gangThreads), &gangParams{t.list.Ptr})
+	return eachGrid(t, "vq_gang_draw", oneBlock, &gangParams{t.list.Ptr})
 }
 
 func (t *teacher) approach() error {
@@ -285,7 +280,7 @@ func (t *teacher) split(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := eachGrid(t, "vq_gang_grow", t.single(gangThreads), &gangMostParams{t.list.Ptr, uint32(now)}); err != nil {
+		if err := eachGrid(t, "vq_gang_grow", oneBlock, &gangMostParams{t.list.Ptr, uint32(now)}); err != nil {
 			return err
 		}
 		if now >= t.most {
@@ -425,7 +420,7 @@ func (t *teacher) order(most int, costs bool) error {
 }
 
 func (t *teacher) shift(most, bold, over int) error {
-	return eachGrid(t, "vq_gang_shift", t.single(gangThreads), &gangShiftParams{t.list.Ptr, uint32(most), uint32(bold), uint32(over)})
+	return eachGrid(t, "vq_gang_shift", oneBlock, &gangShiftParams{t.list.Ptr, uint32(most), uint32(bold), uint32(over)})
 }
 
 // finish brings the codewords back.

@@ -27,9 +27,11 @@
 //
 // # Cards
 //
-// With a card the steps over blocks and pixels run there; README.md says which. What
-// does not fit into its memory goes there in smaller parts, and what does not fit at
-// all takes the CPU. Pictures of one size that share a codebook are searched together.
+// With a card the steps over blocks and pixels and the training run there; README.md
+// says which. Small pictures with codebooks of their own share every launch, whatever
+// their sizes: a batch of many keeps a card busy where one does not. Pictures of one
+// size that share a codebook are searched together. What does not fit into the card's
+// memory goes there in smaller parts, and what does not fit at all takes the CPU.
 //
 // # Guarantees
 //

@@ -1,0 +1,101 @@
+//go:build cuda && cgo
+
+package vq
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/gpu/gputest"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// mixedPictures is pictures of all kinds for one gang: 1x1, fewer blocks than codewords, flat,
+// grey and RGB, volumes, and some that are sampled for small codebooks.
+func mixedPictures() []*raster.Image {
+	var list []*raster.Image
+	for i, size := range [][2]int{{1, 1}, {5, 3}, {64, 48}, {33, 129}, {200, 150}, {7, 400}, {1, 90}, {256, 256}, {301, 99}} {
+		list = append(list, scene(size[0], size[1], 1+i%3/2, 1), scene(size[0], size[1], 1, 3))
+	}
+	flat := raster.New(300, 200, 1, 3, 8)
+	for i := range flat.Pix {
+		flat.Pix[i] = 77
+	}
+	return append(list, flat, noise(4, 222, 111, 3))
+}
+
+// Pictures of all sizes and kinds in one gang give the bytes that each gives on the CPU.
+func TestGang(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	batch := mixedPictures()
+	for _, pairs := range [][]string{
+		nil, {"index=raw"}, {"n=2", "chroma-n=3"}, {"n=17", "chroma=444", "block=2x2"}, {"train=split", "block=4x2"},
+		{"n=1000", "chroma-n=20", "block=8x8", "passes=1"}, {"n=60", "train=split", "passes=30"},
+	} {
+		o := mustOptions(t, pairs...)
+		want := Codec{}.Encode(context.Background(), nil, batch, o)
+		got := Codec{}.Encode(context.Background(), dev, batch, o)
+		for i := range want {
+			if want[i].Err != nil || got[i].Err != nil || !bytes.Equal(got[i].Data, want[i].Data) {
+				t.Errorf("%q: picture %d, %s: other bytes (%v, %v)", o, i, batch[i].Shape(), want[i].Err, got[i].Err)
+			}
+		}
+	}
+}
+
+// A gang whose context ends hands the error to every picture.
+func TestGangEndsWithItsContext(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	stop := errors.New("enough")
+	cancel(stop)
+	for i, e := range (Codec{}).Encode(ctx, dev, mixedPictures(), nil) {
+		if e.Data != nil || !errors.Is(e.Err, stop) && !errors.Is(e.Err, context.Canceled) {
+			t.Errorf("picture %d: %d bytes, error %v", i, len(e.Data), e.Err)
+		}
+	}
+	for i, e := range (Codec{}).Encode(context.Background(), dev, mixedPictures(), nil) {
+		if e.Err != nil {
+			t.Errorf("picture %d of the next batch: %v", i, e.Err)
+		}
+	}
+}
+
+// A context that ends in the middle of the work leaves pictures that are whole and
+// pictures with its error.
+func TestGangIsCutShort(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	batch := mixedPictures()
+	want := Codec{}.Encode(context.Background(), nil, batch, nil)
+	for _, after := range []time.Duration{200 * time.Microsecond, time.Millisecond, 3 * time.Millisecond, 8 * time.Millisecond} {
+		ctx, cancel := context.WithTimeout(context.Background(), after)
+		for i, e := range (Codec{}).Encode(ctx, dev, batch, nil) {
+			if e.Err == nil && !bytes.Equal(e.Data, want[i].Data) || e.Err != nil && !errors.Is(e.Err, context.DeadlineExceeded) {
+				t.Errorf("after %v: picture %d: %d bytes, error %v", after, i, len(e.Data), e.Err)
+			}
+		}
+		cancel()
+	}
+}
+
+// A card with too little memory takes smaller gangs, and leaves to the CPU what does not
+// even fit alone, whatever the step that finds no room; the bytes stay the same.
+func TestLittleMemory(t *testing.T) {
+	batch := mixedPictures()
+	for i := range 12 {
+		batch = append(batch, scene(300+10*i, 200, 1, 1+2*(i%2)))
+	}
+	want := Codec{}.Encode(context.Background(), nil, batch, nil)
+	for memory := int64(30 << 10); memory < 64<<20; memory += memory/2 + 1111 {
+		dev := gputest.Device(t, &gpu.Options{Lanes: 1, Memory: memory})
+		for i, e := range (Codec{}).Encode(context.Background(), dev, batch, nil) {
+			if e.Err != nil || !bytes.Equal(e.Data, want[i].Data) {
+				t.Errorf("%d bytes: picture %d: other bytes (%v)", memory, i, e.Err)
+			}
+		}
+	}
+}

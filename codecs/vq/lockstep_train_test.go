@@ -1,0 +1,296 @@
+//go:build cuda && cgo
+
+package vq
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/gpu/gputest"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// The steps of training, for gangs of codebooks of different sizes: after each the gang
+// on a card has what the same sets have in Go, and in the end the same codebooks.
+func TestLockstepTraining(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	gangs := 600
+	if testing.Short() {
+		gangs = 30
+	}
+	old := gpu.Module{Name: "vq", Variants: []string{kernels75}}
+	const at = 30
+	for first := 0; first < gangs; first += at {
+		err := dev.Do(context.Background(), func(l *gpu.Lane) error {
+			for seed := first; seed < first+at; seed++ {
+				d := newCard(l, newCrew())
+				r := rand.New(rand.NewPCG(uint64(seed), 79))
+				if r.IntN(2) == 0 {
+					d.module = &old
+				}
+				s := []shape{{2, 2}, {4, 2}, {4, 4}, {8, 8}}[r.IntN(4)]
+				var sets []*cpuBlocks
+				var n []int
+				for range 1 + r.IntN(6) {
+					m := 1 + r.IntN(1+r.IntN(3000))
+					sets = append(sets, newCPUBlocks(d.crew, s.k(), testVectors(r, s.k(), m)))
+					n = append(n, 2+r.IntN(1+r.IntN(300)))
+				}
+				if r.IntN(20) == 0 {
+					n[0] = 1000 + r.IntN(3097)
+				}
+				if err := lockstepGang(d, s, sets, n, startKMeans, 4); err != nil {
+					return fmt.Errorf("gang %d: k-means++: %w", seed, err)
+				}
+				if err := lockstepGang(d, s, sets, n, startSplit, 2); err != nil {
+					return fmt.Errorf("gang %d: split: %w", seed, err)
+				}
+				if err := lockstepTrain(d, s, sets, n, 1+r.IntN(20)); err != nil {
+					return fmt.Errorf("gang %d: %w", seed, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// fetchPart is n numbers at a place in a buffer of a teacher.
+func fetchPart[T uint32 | uint64](t *teacher, b *gpu.Buffer, at, n int) ([]T, error) {
+	var zero T
+	out := make([]byte, int(unsafe.Sizeof(zero))*n)
+	err := t.stream.Download(out, b, at)
+	return gpu.View[T](out), err
+}
+
+// lockstepGang compares the start and some passes step by step.
+func lockstepGang(d *card, s shape, sets []*cpuBlocks, n []int, how start, passes int) error {
+	ctx := context.Background()
+	var gang []*pupil
+	for i, b := range sets {
+		on, err := d.upload(b.samples)
+		if err != nil {
+			return err
+		}
+		defer on.Free()
+		gang = append(gang, &pupil{blocks: on.Ptr, m: b.m(), n: n[i]})
+	}
+	t, err := newTeacher(d, s, gang)
+	if err != nil {
+		return err
+	}
+	defer t.free()
+	books, rests := make([]*codebook, len(sets)), make([]bool, len(sets))
+	begin, first := t.seed, seed
+	if how == startSplit {
+		begin, first = t.split, split
+	}
+	if err := begin(ctx); err != nil {
+		return err
+	}
+	for i, b := range sets {
+		books[i], _ = first(ctx, b, s, n[i])
+	}
+	for pass := -1; pass < passes; pass++ {
+		shifted := shiftedPasses(passes)
+		bold := 0
+		if pass >= 0 {
+			if err := t.cells(t.most); err != nil {
+				return err
+			}
+			if pass < shifted {
+				bold = boldness(pass, shifted)
+				for _, step := range []func() error{
+					func() error { return t.halves(t.most) }, func() error { return t.nearest(t.most) }, func() error { return t.order(t.most, true) },
+				} {
+					if err := step(); err != nil {
+						return err
+					}
+				}
+			}
+			last := make([][]byte, len(sets))
+			for i, b := range sets {
+				if rests[i] {
+					continue
+				}
+				last[i] = bytes.Clone(books[i].words)
+				if err := lockstepPass(t, i, b, books[i], bold, shifted); err != nil {
+					return fmt.Errorf("pass %d: set %d of %d, %d blocks of %d samples, %d codewords: %w", pass, i, len(sets), b.m(), b.k, n[i], err)
+				}
+				rests[i] = bytes.Equal(last[i], books[i].words)
+			}
+			if err := t.shift(t.most, bold, shifted); err != nil {
+				return err
+			}
+		}
+		if err := t.finish(); err != nil {
+			return err
+		}
+		for i, p := range gang {
+			if err := differ(fmt.Sprintf("codewords after pass %d of set %d, %d blocks, %d codewords", pass, i, p.m, p.n), p.book.words, books[i].words); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lockstepPass makes a pass in Go and compares what it finds with what the card has.
+func lockstepPass(t *teacher, i int, b *cpuBlocks, book *codebook, bold, over int) error {
+	n, k, x := book.n(), b.k, t.places[i]
+	b.search(book)
+	keys, err := fetchPart[uint64](t, t.work, x.keys, b.m())
+	if err != nil {
+		return err
+	}
+	got := make([]key, len(keys))
+	for j, v := range keys {
+		got[j] = key(v)
+	}
+	if err := differ("search", got, b.keys); err != nil {
+		return err
+	}
+	c := b.gather(n)
+	counts, err := fetchPart[uint32](t, t.sums, x.counts, n)
+	if err != nil {
+		return err
+	}
+	if err := differ("gather: count", counts, c.count); err != nil {
+		return err
+	}
+	sums, err := fetchPart[uint32](t, t.sums, x.sums, n*k)
+	if err != nil {
+		return err
+	}
+	for j, v := range sums {
+		if uint64(v) != c.sum[j] {
+			return fmt.Errorf("gather: sum %d is %d, want %d", j, v, c.sum[j])
+		}
+	}
+	centre(book, c)
+	words := make([]byte, n*k)
+	if err := t.stream.Download(words, t.words, x.words); err != nil {
+		return err
+	}
+	if err := differ("centre", words, book.words); err != nil {
+		return err
+	}
+	if bold == 0 {
+		return nil
+	}
+	gains, err := fetchPart[uint64](t, t.work, x.gains, n)
+	if err != nil {
+		return err
+	}
+	a, z := make([]byte, n*k), make([]byte, n*k)
+	if err := t.stream.Download(a, t.work, x.a); err != nil {
+		return err
+	}
+	if err := t.stream.Download(z, t.work, x.b); err != nil {
+		return err
+	}
+	for j, h := range b.halves(book, c) {
+		if gains[j] != h.gain || h.gain > 0 && (!bytes.Equal(a[j*k:(j+1)*k], h.a) || !bytes.Equal(z[j*k:(j+1)*k], h.b)) {
+			return fmt.Errorf("halves: cell %d of %d gains %d: %v, %v, want %v", j, n, gains[j], a[j*k:(j+1)*k], z[j*k:(j+1)*k], h)
+		}
+	}
+	others, err := fetchPart[uint64](t, t.work, x.others, n)
+	if err != nil {
+		return err
+	}
+	for j, want := range nearest(b.crew, book) {
+		if key(others[j]) != want {
+			return fmt.Errorf("nearest: codeword %d of %d is %v, want %v", j, n, key(others[j]), want)
+		}
+	}
+	shift(b, book, c, bold, over)
+	return nil
+}
+
+// lockstepTrain compares whole codebooks.
+func lockstepTrain(d *card, s shape, sets []*cpuBlocks, n []int, passes int) error {
+	var want, got []source
+	for _, b := range sets {
+		on, err := d.load(b.k, b.samples)
+		if err != nil {
+			return err
+		}
+		want, got = append(want, b), append(got, on)
+	}
+	for _, how := range []start{startKMeans, startSplit} {
+		a, err := cpu{d.crew}.train(context.Background(), want, s, n, how, passes)
+		if err != nil {
+			return err
+		}
+		b, err := d.train(context.Background(), got, s, n, how, passes)
+		if err != nil {
+			return err
+		}
+		for i := range a {
+			if err := differ(fmt.Sprintf("%s, %d passes: codebook %d", how, passes, i), b[i].words, a[i].words); err != nil {
+				return err
+			}
+		}
+	}
+	for _, b := range got {
+		b.(*cardSource).buffer.Free()
+	}
+	return nil
+}
+
+// Large sets take the kernels for many blocks, several chunks of the codebook and
+// bands that are not the test's but the codec's.
+func TestLockstepLarge(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	old := gpu.Module{Name: "vq", Variants: []string{kernels75}}
+	for i, c := range []struct{ m, k, n int }{
+		{600_000, 16, 4096}, {400_000, 64, 1500}, {700_000, 4, 1025}, {700_000, 8, 300}, {600_000, 16, 256}, {300_000, 64, 256},
+	} {
+		if testing.Short() {
+			c.m /= 100
+		}
+		for _, module := range []*gpu.Module{&cardModule, &old} {
+			err := dev.Do(context.Background(), func(l *gpu.Lane) error {
+				d := newCard(l, newCrew())
+				d.module = module
+				r := rand.New(rand.NewPCG(uint64(i), 78))
+				samples := testVectors(r, c.k, c.m)
+				s := map[int]shape{4: {2, 2}, 8: {4, 2}, 16: {4, 4}, 64: {8, 8}}[c.k]
+				set := newCPUBlocks(d.crew, c.k, samples)
+				if err := lockstepGang(d, s, []*cpuBlocks{set}, []int{c.n}, startKMeans, 2); err != nil {
+					return err
+				}
+				// The samples as a picture, whose blocks are others.
+				m := raster.New(100*s.q, c.m/100*s.p, 1, 1, 8)
+				copy(m.Pix, samples)
+				book := &codebook{shape: s, words: testVectors(r, c.k, c.n)}
+				h := newHeader(m, &Options{block: s})
+				want, _, _ := cpu{d.crew}.cut(h, [][]byte{m.Pix})
+				got, _, err := d.cut(h, [][]byte{m.Pix})
+				if err != nil {
+					return err
+				}
+				want.assign(book)
+				if err := got.assign(book); err != nil {
+					return err
+				}
+				a, _ := want.table()
+				b, err := got.table()
+				if err != nil {
+					return err
+				}
+				return differ("assign", b, a)
+			})
+			if err != nil {
+				t.Errorf("%d blocks of %d samples, %d codewords, %d variants: %v", c.m, c.k, c.n, len(module.Variants), err)
+			}
+		}
+	}
+}
