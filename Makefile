@@ -33,8 +33,9 @@ export CGO_CFLAGS ?= -O2 -g
 override CGO_CFLAGS += -I$(CURDIR)/gpu/driver
 endif
 
-# Packages with kernels.
+# Packages with kernels, and those that have only benchmarks for cards.
 CARDS     := $(patsubst %/,./%,$(sort $(dir $(wildcard gpu/*.cu codecs/*/*.cu))))
+ONCARDS   := ./cmd/pelmill
 
 .PHONY: help build kernels test test-gpu gpu-bundle bench-gpu services commands check unit race bench bench-all fuzz clean
 
@@ -73,7 +74,7 @@ test-gpu: ## run the tests that need a card, also under compute-sanitizer where 
 	else echo "NOT TESTED: compute-sanitizer is not installed"; fi
 
 bench-gpu: ## run the benchmarks that need a card
-	PELMILL_GPU=require go test $(GOTAGS) -run '^$$' -bench Card -benchtime $(BENCHTIME) -p 1 -timeout 60m $(CARDS)
+	PELMILL_GPU=require go test $(GOTAGS) -run '^$$' -bench Card -benchtime $(BENCHTIME) -p 1 -timeout 60m $(CARDS) $(ONCARDS)
 
 # The binaries run in folders like those of their packages, with the sources of kernels and what the tests read.
 gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a card and without Go
@@ -87,7 +88,12 @@ gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a 
 			if [[ -e "$$f" ]]; then cp -r "$$f" bin/gpu-bundle/$$dir/; fi; \
 		done; \
 	done
-	go build $(GOTAGS) -o bin/gpu-bundle/pelmill ./cmd/pelmill
+	@for dir in $(ONCARDS); do \
+		mkdir -p bin/gpu-bundle/$$dir; \
+		echo go test -c $(GOTAGS) $$dir; \
+		go test -c $(GOTAGS) -ldflags '-s -w' -o bin/gpu-bundle/$$dir/$$(basename $$dir).bench $$dir; \
+	done
+	go build $(GOTAGS) -ldflags '-s -w' -o bin/gpu-bundle/pelmill ./cmd/pelmill
 	@if [[ -d ../shared/data/kodak ]]; then mkdir -p bin/shared/data && cp -rn ../shared/data/kodak bin/shared/data/; fi
 	install gpu/gputest/run-bundle bin/gpu-bundle/run
 	tar -C bin -czf bin/gpu-bundle.tar.gz gpu-bundle $$([[ ! -d bin/shared ]] || echo shared)
@@ -126,7 +132,7 @@ bench: services ## print the promised numbers: search, rate, listing, pipeline, 
 	go test -run '^$$' -bench 'Search|Kodak' -benchtime $(BENCHTIME) -timeout 20m ./codecs/vq
 	go test -run '^$$' -bench Walk80k -benchtime 1x -timeout 20m ./storage
 	go test -run '^$$' -bench 'Pipeline|TinyObjects' -benchtime 1x -timeout 30m ./worker
-	go test -run '^$$' -bench Compress -benchtime 1x -timeout 40m ./cmd/pelmill
+	go test -run '^$$' -bench BenchmarkCompress -benchtime 1x -timeout 40m ./cmd/pelmill
 	go test -run '^$$' -bench 'Million|SecondRun100k' -benchtime 1x -timeout 40m ./scheduler
 
 bench-all: services ## run every benchmark; BENCH=regexp and BENCHTIME choose
