@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,9 @@ type Device struct {
 
 	mu   sync.Mutex
 	host *pool[unsafe.Pointer]
+
+	stats   stats
+	opening place
 }
 
 // card is a card with its primary context and what is loaded into it.
@@ -68,38 +72,88 @@ func driverError(card int, call, kernel string, err error) error {
 // List returns the cards of this machine, or why there is none: then the error wraps
 // [ErrNoDevice]. CUDA_VISIBLE_DEVICES hides and orders cards.
 func List() ([]Info, error) {
-	cards, err := list()
+	d := newDevice(nil)
 	var infos []Info
-	for _, c := range cards {
-		infos = append(infos, c.Info)
+	err := d.asking(func() error {
+		cards, err := d.list()
+		for _, c := range cards {
+			infos = append(infos, c.Info)
+		}
+		return err
+	})
+	var hang *HangError
+	switch {
+	case errors.As(err, &hang):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("gpu: %w", err)
 	}
-	if err != nil {
-		err = fmt.Errorf("gpu: %w", err)
-	}
-	return infos, err
+	return infos, nil
 }
 
-func list() ([]*card, error) {
-	if err := driver.Open(driver.Library); err != nil {
-		if errors.Is(err, driver.ErrNoLibrary) {
-			return nil, fmt.Errorf("%w: %w", err, ErrNoDevice)
-		}
-		return nil, fmt.Errorf("cuInit: %v: %w", err, ErrNoDevice)
+// newDevice is a device without cards, with options or nil.
+func newDevice(o *Options) *Device {
+	d := &Device{jobs: make(chan *job), closing: make(chan struct{}), dead: make(chan struct{})}
+	if o != nil {
+		d.opts = *o
 	}
-	n, err := deviceCount()
-	if err != nil {
-		return nil, fmt.Errorf("cuDeviceGetCount: %v: %w", err, ErrNoDevice)
+	if d.opts.Lanes <= 0 {
+		d.opts.Lanes = defaultLanes
 	}
-	if n == 0 {
-		return nil, fmt.Errorf("the driver shows no card: %w", ErrNoDevice)
+	if d.opts.Pinned <= 0 {
+		d.opts.Pinned = defaultPinned
+	}
+	if d.opts.Hang <= 0 {
+		d.opts.Hang = defaultHang
+	}
+	d.host = newPool("page-locked memory", d.opts.Pinned,
+		func(n int) (unsafe.Pointer, error) {
+			p, err := hostAlloc(n)
+			return p, d.judge(-1, "cuMemHostAlloc", "", err)
+		},
+		func(p unsafe.Pointer) error { return d.judge(-1, "cuMemFreeHost", "", hostFree(p)) })
+	return d
+}
+
+// list asks the driver for its cards.
+func (d *Device) list() ([]*card, error) {
+	var refused error
+	err := d.ask(-1, "cuInit", func() error { refused = driver.Open(driver.Library); return nil })
+	switch {
+	case err != nil:
+		return nil, err
+	case errors.Is(refused, driver.ErrNoLibrary):
+		return nil, fmt.Errorf("%w: %w", refused, ErrNoDevice)
+	case refused != nil:
+		return nil, fmt.Errorf("cuInit: %v: %w", refused, ErrNoDevice)
 	}
 	var cards []*card
-	for i := range n {
-		info, dev, err := describe(i)
+	err = d.ask(-1, "cuDeviceGetCount", func() error {
+		n, err := deviceCount()
 		if err != nil {
-			return nil, fmt.Errorf("%v: %w", err, ErrNoDevice)
+			refused = fmt.Errorf("cuDeviceGetCount: %v: %w", err, ErrNoDevice)
 		}
-		cards = append(cards, &card{Info: info, version: driverVersion(), dev: dev, modules: make(map[*Module]*loaded)})
+		cards = make([]*card, n)
+		return nil
+	})
+	if err = cmp.Or(err, refused); err != nil {
+		return nil, err
+	}
+	if len(cards) == 0 {
+		return nil, fmt.Errorf("the driver shows no card: %w", ErrNoDevice)
+	}
+	for i := range cards {
+		err := d.ask(i, "cuDeviceGetAttribute", func() error {
+			info, dev, err := describe(i)
+			if err != nil {
+				refused = fmt.Errorf("%v: %w", err, ErrNoDevice)
+			}
+			cards[i] = &card{Info: info, version: driverVersion(), dev: dev, modules: make(map[*Module]*loaded)}
+			return nil
+		})
+		if err = cmp.Or(err, refused); err != nil {
+			return nil, err
+		}
 	}
 	return cards, nil
 }
@@ -120,9 +174,12 @@ func OpenWith(spec string, o *Options) (*Device, error) {
 		return nil, err
 	}
 	d, err := open(index, o)
+	var hang *HangError
 	switch {
 	case err == nil:
 		return d, nil
+	case errors.As(err, &hang):
+		return nil, err
 	case !insists:
 		return nil, nil
 	case errors.Is(err, ErrNoDevice):
@@ -134,61 +191,50 @@ func OpenWith(spec string, o *Options) (*Device, error) {
 // open starts the lanes of card index, or of all cards where it is negative. Cards
 // that fail are left out as long as one remains.
 func open(index int, o *Options) (*Device, error) {
-	cards, err := list()
-	if err != nil {
+	d := newDevice(o)
+	if err := d.asking(func() error { return d.open(index) }); err != nil {
 		return nil, err
 	}
+	return d, nil
+}
+
+func (d *Device) open(index int) error {
+	cards, err := d.list()
+	if err != nil {
+		return err
+	}
 	if index >= len(cards) {
-		return nil, fmt.Errorf("there are cards 0 to %d: %w", len(cards)-1, ErrNoDevice)
+		return fmt.Errorf("there are cards 0 to %d: %w", len(cards)-1, ErrNoDevice)
 	}
 	if index >= 0 {
 		cards = cards[index : index+1]
 	}
-	d := &Device{jobs: make(chan *job), closing: make(chan struct{}), dead: make(chan struct{})}
-	if o != nil {
-		d.opts = *o
-	}
-	if d.opts.Lanes <= 0 {
-		d.opts.Lanes = defaultLanes
-	}
-	if d.opts.Pinned <= 0 {
-		d.opts.Pinned = defaultPinned
-	}
-	if d.opts.Hang <= 0 {
-		d.opts.Hang = defaultHang
-	}
-	d.host = newPool("page-locked memory", d.opts.Pinned,
-		func(n int) (unsafe.Pointer, error) {
-			p, err := hostAlloc(n)
-			return p, d.judge(-1, "cuMemHostAlloc", "", err)
-		},
-		func(p unsafe.Pointer) error { return d.judge(-1, "cuMemFreeHost", "", hostFree(p)) })
 	var refused error
 	for _, c := range cards {
 		if err := d.start(c); err != nil {
+			if lost := d.Err(); lost != nil {
+				return lost
+			}
 			refused = errors.Join(refused, err)
 			continue
 		}
 		d.cards = append(d.cards, c)
 	}
 	if len(d.cards) == 0 {
-		return nil, refused
+		return refused
 	}
 	d.name = d.cards[0].Name
 	if n := len(d.cards); n > 1 {
 		d.name = strconv.Itoa(n) + " x " + d.name
 	}
-	return d, nil
+	return nil
 }
 
 // start makes a card's context and its lanes.
 func (d *Device) start(c *card) error {
-	if _, err := selfTestModule.choose(c.Capability(), c.version); err != nil {
-		return fmt.Errorf("card %d: %w", c.Index, err)
-	}
-	var err error
-	if c.ctx, err = retainContext(c.dev); err != nil {
-		return driverError(c.Index, "cuDevicePrimaryCtxRetain", "", err)
+	err := d.ask(c.Index, "cuDevicePrimaryCtxRetain", func() (err error) { c.ctx, err = retainContext(c.dev); return err })
+	if err != nil {
+		return err
 	}
 	ready, verdict := make(chan error), make(chan error, d.opts.Lanes)
 	for range d.opts.Lanes {
@@ -203,7 +249,7 @@ func (d *Device) start(c *card) error {
 	for range d.opts.Lanes {
 		verdict <- err
 	}
-	if err != nil {
+	if err != nil && d.Err() == nil {
 		c.running.Wait()
 		releaseContext(c.dev)
 	}
@@ -264,7 +310,7 @@ func (d *Device) Close() error {
 		}
 		close(ended)
 	}()
-	d.watch(ended, d.lanes()...)
+	d.watch(ended, d.lanesHang)
 	if err := d.Err(); err != nil {
 		return err
 	}
@@ -273,14 +319,6 @@ func (d *Device) Close() error {
 		return fatal
 	}
 	return err
-}
-
-func (d *Device) lanes() []*Lane {
-	var all []*Lane
-	for _, c := range d.cards {
-		all = append(all, c.lanes...)
-	}
-	return all
 }
 
 // release frees what belongs to no lane.
@@ -368,7 +406,7 @@ func (d *Device) Do(ctx context.Context, f func(*Lane) error) error {
 	case <-d.closing:
 		return fmt.Errorf("gpu: a batch for a device that was closed: %w", ErrNoDevice)
 	}
-	d.watch(j.end, d.lanes()...)
+	d.watch(j.end, d.lanesHang)
 	select {
 	case <-j.end:
 	default:
@@ -382,40 +420,6 @@ func (d *Device) Do(ctx context.Context, f func(*Lane) error) error {
 		return err
 	}
 	return j.err
-}
-
-// watch returns when end is closed, when a call of the driver in one of the lanes
-// hangs, or when the card was lost and end is not closed soon after.
-func (d *Device) watch(end <-chan struct{}, lanes ...*Lane) {
-	select {
-	case <-end:
-		return
-	default:
-	}
-	tick := time.NewTicker(max(d.opts.Hang/8, time.Millisecond))
-	defer tick.Stop()
-	var lost time.Time
-	for {
-		select {
-		case <-end:
-			return
-		case now := <-tick.C:
-			for _, l := range lanes {
-				if err := l.hangs(now, d.opts.Hang); err != nil {
-					d.poison(err)
-					return
-				}
-			}
-			if d.failure.Load() != nil {
-				if lost.IsZero() {
-					lost = now
-				}
-				if now.Sub(lost) > d.opts.Hang {
-					return
-				}
-			}
-		}
-	}
 }
 
 // Split runs f for the items 0 to n-1 in parts: all at once first, and where f ends in
@@ -436,8 +440,10 @@ func (d *Device) Split(ctx context.Context, n int, f func(l *Lane, from, to int)
 		case !errors.Is(err, ErrOutOfMemory) || errors.Is(err, ErrFatal):
 			return left, err
 		case p.to-p.from == 1:
+			d.stats.short(1)
 			left = append(left, p.from)
 		default:
+			d.stats.short(p.to - p.from)
 			half := p.from + (p.to-p.from)/2
 			parts = append(parts, part{half, p.to}, part{p.from, half})
 		}

@@ -76,14 +76,17 @@ func (e *Error) Is(target error) bool {
 // HangError is a call of the driver that did not return in time. It matches
 // [ErrFatal].
 type HangError struct {
-	Card   int
+	Card   int    // -1 where none is concerned
 	Call   string // function of the driver
 	Kernel string // kernels that ran since the last wait; may be empty
 	After  time.Duration
 }
 
 func (e *HangError) Error() string {
-	text := fmt.Sprintf("gpu: card %d: %s", e.Card, e.Call)
+	text := "gpu: " + e.Call
+	if e.Card >= 0 {
+		text = fmt.Sprintf("gpu: card %d: %s", e.Card, e.Call)
+	}
 	if e.Kernel != "" {
 		text += " (" + e.Kernel + ")"
 	}
@@ -109,16 +112,25 @@ var isas = []struct {
 
 // checkPTX says whether a driver for the CUDA version reads PTX of the version.
 func checkPTX(ptx, cuda int) error {
+	least, need := firstDriver(ptx)
+	switch {
+	case least == 0:
+		return fmt.Errorf("kernels in PTX %d.%d: unknown version: %w", ptx/10, ptx%10, ErrNoDevice)
+	case cuda >= least:
+		return nil
+	}
+	return fmt.Errorf("the driver is for CUDA %s, kernels in PTX %d.%d need %s: %w", cudaVersion(cuda), ptx/10, ptx%10, need, ErrNoDevice)
+}
+
+// firstDriver is the first driver that reads PTX of the version: its CUDA version, and
+// in words. 0 where the version is unknown.
+func firstDriver(ptx int) (cuda int, words string) {
 	for _, i := range isas {
 		if i.ptx >= ptx {
-			if cuda >= i.cuda {
-				return nil
-			}
-			return fmt.Errorf("the driver is for CUDA %s, kernels in PTX %d.%d need one for CUDA %s (driver %s) or later: %w",
-				cudaVersion(cuda), ptx/10, ptx%10, cudaVersion(i.cuda), i.driver, ErrNoDevice)
+			return i.cuda, fmt.Sprintf("one for CUDA %s (driver %s) or later", cudaVersion(i.cuda), i.driver)
 		}
 	}
-	return fmt.Errorf("kernels in PTX %d.%d: unknown version: %w", ptx/10, ptx%10, ErrNoDevice)
+	return 0, ""
 }
 
 // cudaVersion renders 12080 as "12.8".

@@ -93,6 +93,16 @@ type Link struct {
 	Up, Down float64 // bytes per second, to and from the card
 }
 
+// Stats is what a device has done since it was opened, over all its cards.
+type Stats struct {
+	Memory   int64         // bytes of device memory held now, those kept for the next batch included
+	Batches  int64         // calls of [Device.Do] that ended
+	Busy     time.Duration // with at least one batch on a lane
+	LaneTime time.Duration // of batches, added up
+	Halved   int64         // batches that did not fit into the memory and were halved
+	Left     int64         // items that did not fit alone
+}
+
 // Options of [OpenWith]. Zero fields mean the defaults.
 type Options struct {
 	Lanes  int           // per card; 3

@@ -70,17 +70,46 @@ func (l *Lane) load(m *Module) (*loaded, error) {
 			return nil, err
 		}
 		err = l.do("cuModuleLoadData", m.Name, func() (err error) { on.module, err = loadModule(v.text); return err })
-		var e *Error
-		if err == nil || !errors.As(err, &e) || e.Code != codeUnsupportedPTX && e.Code != codeNoBinary && e.Code != codeInvalidPTX {
+		refused := l.card.refused(m, v, err)
+		if refused == nil {
 			break
 		}
-		err = fmt.Errorf("%w: the driver, for CUDA %s, refuses PTX %d.%d for compute capability %d.%d: %w",
-			err, l.card.Driver, v.version/10, v.version%10, v.capability/10, v.capability%10, ErrNoDevice)
+		err = refused
 	}
 	if err != nil {
 		return nil, err
 	}
 	return on, nil
+}
+
+// refused is what stands in the way where the driver did not take a variant of a
+// module because it cannot read it; nil where err is of another kind or nil.
+func (c *card) refused(m *Module, v variant, err error) error {
+	var e *Error
+	if !errors.As(err, &e) || e.Code != codeUnsupportedPTX && e.Code != codeNoBinary && e.Code != codeInvalidPTX {
+		return nil
+	}
+	_, need := firstDriver(v.version)
+	return fmt.Errorf("gpu: card %d: the driver, for CUDA %s, refuses the kernels of %s in PTX %d.%d for compute capability %d.%d (%s, %d), which need %s: %w",
+		c.Index, c.Driver, m.Name, v.version/10, v.version%10, v.capability/10, v.capability%10, e.Name, e.Code, need, ErrNoDevice)
+}
+
+// tryKernels tries while a device is opened whether the driver takes kernels at all,
+// in the context that is current.
+func (c *card) tryKernels(d *Device) error {
+	list, err := selfTestModule.choose(c.Capability(), c.version)
+	if err != nil {
+		return fmt.Errorf("card %d: %w", c.Index, err)
+	}
+	v, module := list[0], cuModule{}
+	err = d.ask(c.Index, "cuModuleLoadData", func() (err error) { module, err = loadModule(v.text); return err })
+	if refused := c.refused(&selfTestModule, v, err); refused != nil {
+		return refused
+	}
+	if err != nil {
+		return err
+	}
+	return d.ask(c.Index, "cuModuleUnload", func() error { return unloadModule(module) })
 }
 
 // Blocks is how many blocks of the kernel a multiprocessor holds at once.

@@ -30,8 +30,7 @@ type Lane struct {
 	spare    []cuEvent
 	launched []string // kernels since the last wait
 
-	call  atomic.Pointer[string] // the driver's function that the lane is in
-	since atomic.Int64           // when it went in, in nanoseconds of the clock's start; 0: in none
+	at    place
 	names atomic.Pointer[string] // kernels since the last wait, for whom watches
 }
 
@@ -55,19 +54,13 @@ func (l *Lane) Sync() error {
 	return nil
 }
 
-// begun is the start of the clock for Lane.since.
-var begun = time.Now()
-
 // do makes one call of the driver: it refuses where the card is lost, notes the time
 // for the watch, and judges the result.
 func (l *Lane) do(call, kernel string, f func() error) error {
 	if err := l.dev.Err(); err != nil {
 		return err
 	}
-	l.call.Store(&call)
-	l.since.Store(max(1, int64(time.Since(begun))))
-	err := f()
-	l.since.Store(0)
+	err := l.at.in(l.card.Index, call, f)
 	if kernel == "" {
 		kernel = strings.Join(l.launched, ", ")
 	}
@@ -76,11 +69,10 @@ func (l *Lane) do(call, kernel string, f func() error) error {
 
 // hangs says whether the lane has been in one call of the driver for longer than limit.
 func (l *Lane) hangs(now time.Time, limit time.Duration) error {
-	since := l.since.Load()
-	if since == 0 || now.Sub(begun)-time.Duration(since) <= limit {
+	e := l.at.hangs(now, limit)
+	if e == nil {
 		return nil
 	}
-	e := &HangError{Card: l.card.Index, Call: *l.call.Load(), After: limit}
 	if names := l.names.Load(); names != nil {
 		e.Kernel = *names
 	}
@@ -133,33 +125,40 @@ func (l *Lane) loop(ready chan<- error, verdict <-chan error) {
 	}
 }
 
-// begin makes the context current and the streams.
+// begin makes the context current and the streams. The card's first lane also tries
+// whether the driver takes kernels.
 func (l *Lane) begin() error {
-	at := l.card.Index
-	if err := setContext(l.card.ctx); err != nil {
-		return driverError(at, "cuCtxSetCurrent", "", err)
+	d, at := l.dev, l.card.Index
+	if err := d.ask(at, "cuCtxSetCurrent", func() error { return setContext(l.card.ctx) }); err != nil {
+		return err
 	}
-	budget := l.dev.opts.Memory
+	if l == l.card.lanes[0] {
+		if err := l.card.tryKernels(d); err != nil {
+			return err
+		}
+	}
+	budget := d.opts.Memory
 	if budget <= 0 {
-		free, err := memoryInfo()
-		if err != nil {
-			return driverError(at, "cuMemGetInfo", "", err)
+		var free int64
+		if err := d.ask(at, "cuMemGetInfo", func() (err error) { free, err = memoryInfo(); return err }); err != nil {
+			return err
 		}
 		budget = free / 4 * 3
 	}
-	l.memory = newPool("device memory", budget/int64(l.dev.opts.Lanes),
+	l.memory = newPool("device memory", budget/int64(d.opts.Lanes),
 		func(n int) (p Ptr, err error) {
 			err = l.do("cuMemAlloc", "", func() error { p, err = memAlloc(n); return err })
 			return p, err
 		},
 		func(p Ptr) error { return l.do("cuMemFree", "", func() error { return memFree(p) }) })
+	l.memory.note = d.stats.held
 	for i := range l.streams {
-		s, err := makeStream()
-		if err != nil {
-			if i > 0 {
+		var s cuStream
+		if err := d.ask(at, "cuStreamCreate", func() (err error) { s, err = makeStream(); return err }); err != nil {
+			if i > 0 && d.Err() == nil {
 				destroyStream(l.streams[0].stream)
 			}
-			return driverError(at, "cuStreamCreate", "", err)
+			return err
 		}
 		l.streams[i] = Stream{lane: l, stream: s}
 	}
@@ -180,6 +179,7 @@ func (l *Lane) end() error {
 
 // run runs a batch and takes back everything that it holds.
 func (l *Lane) run(j *job) {
+	defer l.dev.stats.begin()()
 	func() {
 		defer func() {
 			if p := recover(); p != nil {

@@ -49,6 +49,9 @@ func OpenWith(spec string, _ *Options) (*Device, error) {
 // Cards describes the cards of the device; nil for the CPU.
 func (d *Device) Cards() []Info { return nil }
 
+// Stats is zero in builds without CUDA.
+func (d *Device) Stats() Stats { return Stats{} }
+
 // Err is nil in builds without CUDA.
 func (d *Device) Err() error { return nil }
 

@@ -16,6 +16,7 @@ type pool[T any] struct {
 	idle   map[int][]T // by their sizes
 	alloc  func(n int) (T, error)
 	free   func(T) error
+	note   func(n int) // told how much held grew; nil: nobody
 }
 
 func newPool[T any](what string, budget int64, alloc func(int) (T, error), free func(T) error) *pool[T] {
@@ -67,8 +68,15 @@ func (p *pool[T]) take(n int) (T, int, error) {
 	if err != nil {
 		return none, 0, err
 	}
-	p.held += int64(size)
+	p.grow(size)
 	return block, size, nil
+}
+
+func (p *pool[T]) grow(n int) {
+	p.held += int64(n)
+	if p.note != nil {
+		p.note(n)
+	}
 }
 
 func (p *pool[T]) exhausted(n int) error {
@@ -102,7 +110,7 @@ func (p *pool[T]) trim(target int64) error {
 		for list := p.idle[size]; len(list) > 0 && p.held > target; list = p.idle[size] {
 			block := list[len(list)-1]
 			p.idle[size] = list[:len(list)-1]
-			p.held -= int64(size)
+			p.grow(-size)
 			all = errors.Join(all, p.free(block))
 		}
 		if len(p.idle[size]) == 0 {

@@ -61,6 +61,9 @@ func (d *Device) onEach(ctx context.Context, f func(*Lane) error) error {
 	for _, c := range d.cards {
 		one, err := open(c.Index, &Options{Lanes: 1, Pinned: d.opts.Pinned, Memory: d.opts.Memory, Hang: d.opts.Hang})
 		if err != nil {
+			if errors.Is(err, ErrFatal) {
+				d.poison(err)
+			}
 			return err
 		}
 		err = one.Do(ctx, f)

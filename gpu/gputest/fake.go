@@ -32,7 +32,7 @@ type Fake struct {
 	FailAt int64 // number of the call that returns Code; 0: none
 	Code   int64
 	Sticky int64 // 1: so do all later calls
-	HangAt int64 // number of the call that does not return while Hang is 1
+	HangAt int64 // number of the call that does not return while Hang is 1; 0 is cuInit
 	Hang   int64
 	Inside int64 // calls under way
 
@@ -75,35 +75,42 @@ func (f *Fake) Left() string {
 // for a test binary that opens no card. initStatus is what cuInit returns. The error is
 // that of the driver where it does not start.
 func LoadFake(dir string, initStatus int) (*Fake, error) {
-	source, library, state := filepath.Join(dir, "libcuda.c"), filepath.Join(dir, "libcuda.so"), filepath.Join(dir, "state")
-	if err := os.WriteFile(source, fakeSource, 0o666); err != nil {
+	f, library, err := BuildFake(dir)
+	if err != nil {
 		return nil, err
+	}
+	f.Init = int64(initStatus)
+	return f, driver.Open(library)
+}
+
+// BuildFake is [LoadFake] without loading the library that it makes.
+func BuildFake(dir string) (f *Fake, library string, err error) {
+	source, state := filepath.Join(dir, "libcuda.c"), filepath.Join(dir, "state")
+	library = filepath.Join(dir, "libcuda.so")
+	if err := os.WriteFile(source, fakeSource, 0o666); err != nil {
+		return nil, "", err
 	}
 	cc := os.Getenv("CC")
 	if cc == "" {
 		cc = "cc"
 	}
 	if out, err := exec.Command(cc, "-shared", "-fPIC", "-O1", "-pthread", "-o", library, source).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("gputest: build the fake driver: %w\n%s", err, out)
+		return nil, "", fmt.Errorf("gputest: build the fake driver: %w\n%s", err, out)
 	}
 	size := int(unsafe.Sizeof(Fake{}))
 	if err := os.WriteFile(state, make([]byte, size), 0o666); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	file, err := os.OpenFile(state, os.O_RDWR, 0)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer file.Close()
 	shared, err := syscall.Mmap(int(file.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 	if err != nil {
-		return nil, fmt.Errorf("gputest: map the fake driver's state: %w", err)
+		return nil, "", fmt.Errorf("gputest: map the fake driver's state: %w", err)
 	}
-	f := (*Fake)(unsafe.Pointer(&shared[0]))
+	f = (*Fake)(unsafe.Pointer(&shared[0]))
 	f.Reset()
-	f.Init = int64(initStatus)
-	if err := os.Setenv("PELMILL_FAKE_DRIVER", state); err != nil {
-		return nil, err
-	}
-	return f, driver.Open(library)
+	return f, library, os.Setenv("PELMILL_FAKE_DRIVER", state)
 }

@@ -29,13 +29,24 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	status := 0
-	if os.Getenv("PELMILL_FAKE_INIT") != "" {
-		status = 803
-	}
-	if os.Getenv("PELMILL_FAKE_INIT") != "missing" {
+	switch os.Getenv("PELMILL_FAKE_INIT") {
+	case "":
 		fake, err = gputest.LoadFake(dir, status)
-	} else {
+	case "missing":
 		err = driver.Open("libpelmill-no-such-driver.so.1")
+		status = 803
+	case "hangs":
+		var library string
+		if fake, library, err = gputest.BuildFake(dir); err == nil {
+			fake.Hang = 1
+			go driver.Open(library)
+		}
+		for err == nil && fake.Inside == 0 {
+			time.Sleep(time.Millisecond)
+		}
+	default:
+		status = 803
+		fake, err = gputest.LoadFake(dir, status)
 	}
 	if err != nil && status == 0 {
 		fmt.Fprintln(os.Stderr, err)
@@ -427,6 +438,74 @@ func TestAHangEndsInTheWatchdog(t *testing.T) {
 	}
 }
 
+// TestAHangWhileOpeningEndsInTheWatchdog lets each call of Open hang.
+func TestAHangWhileOpeningEndsInTheWatchdog(t *testing.T) {
+	fake.Reset()
+	d := open(t, &gpu.Options{Lanes: 2})
+	opened := fake.Calls
+	closed(t, d)
+	if opened < 15 {
+		t.Fatalf("Open made only %d calls", opened)
+	}
+	for at := int64(1); at <= opened; at++ {
+		for _, spec := range []string{"cuda", "auto"} {
+			fake.Reset()
+			fake.HangAt, fake.Hang = at, 1
+			d, err := gpu.OpenWith(spec, &gpu.Options{Lanes: 2, Hang: 20 * time.Millisecond})
+			var hang *gpu.HangError
+			if d != nil || !errors.As(err, &hang) || !errors.Is(err, gpu.ErrFatal) || !strings.HasPrefix(hang.Call, "cu") || strings.Contains(err.Error(), "-1") {
+				t.Errorf("hang at call %d of Open(%q): %v, %v", at, spec, d, err)
+			}
+			if fake.Inside != 1 || fake.Calls != at {
+				t.Errorf("hang at call %d: %d calls, %d under way", at, fake.Calls, fake.Inside)
+			}
+			fake.Hang = 0
+			for fake.Inside != 0 {
+				time.Sleep(time.Millisecond) // until what hung has ended too
+			}
+			time.Sleep(2 * time.Millisecond)
+			if n := fake.Calls; n > at+attributes {
+				t.Errorf("hang at call %d: %d more calls of a driver that was given up", at, n-at)
+			}
+		}
+	}
+}
+
+// attributes is how many calls describe a card, which are watched as one.
+const attributes = 10
+
+func TestStatsCountWork(t *testing.T) {
+	fake.Reset()
+	fake.Memory = 64 << 20
+	d := open(t, &gpu.Options{Lanes: 1, Memory: 16 << 20})
+	if s := d.Stats(); s != (gpu.Stats{}) {
+		t.Errorf("before the first batch: %+v", s)
+	}
+	for range 3 {
+		if err := d.Do(t.Context(), func(l *gpu.Lane) error { return batch(l, pixels) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := d.Stats()
+	if s.Batches != 3 || s.Memory != fake.Bytes || s.Memory == 0 || s.Busy <= 0 || s.LaneTime != s.Busy || s.Halved != 0 || s.Left != 0 {
+		t.Errorf("%+v with %d bytes on the card", s, fake.Bytes)
+	}
+	// In 16 MiB: all four are halved, and so are both halves; the last does not fit alone.
+	sizes := []int{10, 10, 10, 20}
+	_, err := d.Split(t.Context(), len(sizes), func(l *gpu.Lane, from, to int) error {
+		for i := from; i < to; i++ {
+			if _, err := l.Device(sizes[i] << 20); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if s := d.Stats(); err != nil || s.Halved != 3 || s.Left != 1 || s.Memory != fake.Bytes {
+		t.Errorf("%+v with %d bytes on the card, %v", s, fake.Bytes, err)
+	}
+	closed(t, d)
+}
+
 func TestSeveralCardsShareTheBatches(t *testing.T) {
 	fake.Reset()
 	fake.Cards = 3
@@ -504,14 +583,31 @@ func TestUnusableCardsAreRefusedInOneSentence(t *testing.T) {
 			t.Errorf("%s: left %s", name, left)
 		}
 	}
-	fake.Reset()
-	fake.RefusePTX = 222
-	d := open(t, nil)
-	err := d.Do(t.Context(), func(l *gpu.Lane) error { return batch(l, pixels) })
-	if !errors.Is(err, gpu.ErrNoDevice) || !strings.Contains(err.Error(), "refuses PTX 6.3") {
-		t.Errorf("refused PTX: %v", err)
+}
+
+// A driver that is too old says so by what it refuses, not only by its version.
+func TestRefusedKernelsAreOneSentence(t *testing.T) {
+	for _, code := range []int64{209, 218, 222} {
+		want := fmt.Sprintf("card 0: the driver, for CUDA 12.8, refuses the kernels of %%s in PTX 6.3 for compute capability 7.5 (FAKE_ERROR_%d, %d), "+
+			"which need one for CUDA 10.0 (driver 410.48) or later: no usable device", code, code)
+		fake.Reset()
+		fake.RefusePTX = code
+		d, err := gpu.Open("cuda")
+		if d != nil || !errors.Is(err, gpu.ErrNoDevice) || !strings.Contains(err.Error(), fmt.Sprintf(want, "gpu")) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("open: %v", err)
+		}
+		if left := fake.Left(); left != "" {
+			t.Errorf("left %s", left)
+		}
+		fake.RefusePTX = 0
+		d = open(t, nil)
+		fake.RefusePTX = code
+		err = d.Do(t.Context(), func(l *gpu.Lane) error { return batch(l, pixels) })
+		if !errors.Is(err, gpu.ErrNoDevice) || !strings.Contains(err.Error(), fmt.Sprintf(want, "test")) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("a later module: %v", err)
+		}
+		closed(t, d)
 	}
-	closed(t, d)
 }
 
 func TestAPanicReachesTheCaller(t *testing.T) {
@@ -582,6 +678,15 @@ func TestPageLockedMemoryHasABudget(t *testing.T) {
 
 // TestAProcessWithoutADriver runs this binary with a driver that cannot be had.
 func TestAProcessWithoutADriver(t *testing.T) {
+	if os.Getenv("PELMILL_FAKE_INIT") == "hangs" {
+		d, err := gpu.OpenWith("cuda", &gpu.Options{Hang: 20 * time.Millisecond})
+		var hang *gpu.HangError
+		if d != nil || !errors.As(err, &hang) || hang.Call != "cuInit" {
+			t.Fatalf("%v, %v", d, err)
+		}
+		t.Logf("said: %v", err)
+		return
+	}
 	if os.Getenv("PELMILL_FAKE_INIT") != "" {
 		_, err := gpu.List()
 		_, err2 := gpu.Open("cuda")
@@ -592,7 +697,7 @@ func TestAProcessWithoutADriver(t *testing.T) {
 		t.Logf("said: %v", err2)
 		return
 	}
-	for kind, want := range map[string]string{"missing": "NVIDIA's driver is not installed", "fails": "cuInit: "} {
+	for kind, want := range map[string]string{"missing": "NVIDIA's driver is not installed", "fails": "cuInit: ", "hangs": "gpu: cuInit: did not return within 20ms"} {
 		cmd := exec.Command(os.Args[0], "-test.v", "-test.run", "^TestAProcessWithoutADriver$")
 		cmd.Env = append(os.Environ(), "PELMILL_FAKE_INIT="+kind)
 		out, err := cmd.CombinedOutput()
