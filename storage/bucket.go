@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	gcs "cloud.google.com/go/storage"
@@ -48,6 +49,8 @@ type Buckets struct {
 	// Retry bounds how temporary errors are tried again. It is read when a bucket is opened.
 	Retry Retry
 
+	again atomic.Int64
+
 	mu     sync.Mutex
 	open   map[string]*Bucket
 	mems   map[string]*memBucket
@@ -75,6 +78,7 @@ func (bs *Buckets) Open(ctx context.Context, rawURL string) (*Bucket, error) {
 		return b, nil
 	}
 	b := &Bucket{URL: u.String(), kind: u.Scheme, retry: bs.Retry.withDefaults()}
+	b.retry.again = &bs.again
 	if err := bs.dial(ctx, b, u); err != nil {
 		return nil, fmt.Errorf("storage: open %s: %w", u, err)
 	}
@@ -151,6 +155,10 @@ func tuneS3(ctx context.Context, plain *s3.Client, u *url.URL, r Retry) (*blob.B
 // innerAttempts is how often the client of S3 makes one request, such as a part of an upload, before Retry starts the
 // whole operation again.
 const innerAttempts = 3
+
+// Retries returns how often operations on its buckets were tried again so far. What the clients of the stores try again
+// inside one attempt does not count.
+func (bs *Buckets) Retries() int64 { return bs.again.Load() }
 
 // Close closes all buckets. Memory buckets are lost.
 func (bs *Buckets) Close() error {

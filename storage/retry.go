@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -19,6 +20,8 @@ type Retry struct {
 	Max      time.Duration // largest mean wait; default 10 s
 	Elapsed  time.Duration // no new attempt after this; default 5 min
 	Timeout  time.Duration // of one attempt, besides a second for each MB to transfer; default 1 min
+
+	again *atomic.Int64 // counts attempts after the first; nil: nobody does
 }
 
 // slowest is the rate in bytes per second below which a transfer counts as stalled.
@@ -65,7 +68,11 @@ func (r Retry) do(ctx context.Context, f func(a *attempt) error) error {
 		return err
 	}
 	var last error
+	tries := 0
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		if tries++; tries > 1 && r.again != nil {
+			r.again.Add(1)
+		}
 		last = r.once(ctx, f)
 		if last != nil && (ctx.Err() != nil || !Temporary(last)) {
 			return struct{}{}, backoff.Permanent(last)
