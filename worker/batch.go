@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pelmill/pelmill/jobs"
@@ -17,43 +18,61 @@ const (
 	batchBytes    = 256 << 20 // of samples
 )
 
-// batcher collects pictures of a chunk into batches for the device. While all
-// lanes are busy a batch grows; when one is free it starts with what there is.
+// batchWait is how long a batch with a free lane waits for pictures that are being
+// read: some pictures at once take a card little longer than one.
+const batchWait = 20 * time.Millisecond
+
+// batcher collects pictures of a job, of all its chunks at work, into batches for
+// the device. While all lanes are busy a batch grows; when one is free it takes the
+// pictures that are about to come as well, and starts.
 type batcher struct {
-	c     *chunk
+	w     *Worker
+	k     *known
 	items chan *item
+	near  atomic.Int64 // pictures being read, whose items come next
+
+	mu    sync.Mutex
+	users int           // chunks
+	over  chan struct{} // closed when the last of them has left
 }
 
 // item is a product that waits for the device.
 type item struct {
 	*product
-	decode bool
-	done   chan error // buffered
+	ctx  context.Context // of its chunk
+	done chan error      // buffered
 }
 
-func newBatcher(c *chunk) *batcher {
-	return &batcher{c: c, items: make(chan *item, 2*batchPictures)}
+func newBatcher(w *Worker, k *known) *batcher {
+	return &batcher{w: w, k: k, items: make(chan *item, 2*batchPictures)}
 }
 
-// encode runs p's encode stage in a batch.
-func (b *batcher) encode(ctx context.Context, p *product) error { return b.submit(ctx, p, false) }
-
-// verify decodes p's result in a batch on the device, and compares on the CPU.
-func (b *batcher) verify(ctx context.Context, p *product) error {
-	if err := b.submit(ctx, p, true); err != nil {
-		return err
+// join lets a chunk use the batcher until it calls what is returned.
+func (b *batcher) join() (leave func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.users++; b.users == 1 {
+		b.over = make(chan struct{})
+		go b.run(b.over)
 	}
-	p.verified = "device"
-	return b.c.onCPU(ctx, func() {}, p, func(p *product, _ context.Context) error {
-		return p.in(stageVerify, func() error { return p.compare(p.decoded, nil) })
-	})
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.users--; b.users == 0 {
+			close(b.over)
+		}
+	}
 }
 
-func (b *batcher) submit(ctx context.Context, p *product, decode bool) error {
-	it := &item{product: p, decode: decode, done: make(chan error, 1)}
+// encode runs p's encode stage in a batch, and the decoding for its verify stage
+// where the device is to do that. p is near until then.
+func (b *batcher) encode(ctx context.Context, p *product) error {
+	it := &item{product: p, ctx: ctx, done: make(chan error, 1)}
 	select {
 	case b.items <- it:
+		b.near.Add(-1)
 	case <-ctx.Done():
+		b.near.Add(-1)
 		return context.Cause(ctx)
 	}
 	select {
@@ -64,71 +83,112 @@ func (b *batcher) submit(ctx context.Context, p *product, decode bool) error {
 	}
 }
 
-// run forms batches until over is closed or ctx ends, and waits for those it
-// started.
-func (b *batcher) run(ctx context.Context, over <-chan struct{}) {
-	var started sync.WaitGroup
-	defer started.Wait()
-	var next *item // came while a batch of the other kind, or a full one, was formed
+// run forms batches until over is closed.
+func (b *batcher) run(over <-chan struct{}) {
+	var next *item // did not fit into the last batch
 	for {
 		first := next
-		next = nil
 		if first == nil {
 			select {
 			case first = <-b.items:
 			case <-over:
 				return
-			case <-ctx.Done():
-				return
 			}
 		}
-		if take(ctx, b.c.w.lanes) != nil {
-			return
-		}
-		batch, bytes := []*item{first}, len(first.image.Pix)
-	collect:
-		for len(batch) < batchPictures {
-			select {
-			case it := <-b.items:
-				bytes += len(it.image.Pix)
-				if it.decode != first.decode || bytes > batchBytes {
-					next = it
-					break collect
-				}
-				batch = append(batch, it)
-			default:
-				break collect
-			}
-		}
-		started.Go(func() { b.launch(ctx, batch) })
+		b.w.lanes <- struct{}{}
+		var batch []*item
+		batch, next = b.collect(first)
+		go b.launch(batch)
 	}
+}
+
+// collect forms a batch, and returns the item that it took and that does not fit.
+func (b *batcher) collect(first *item) (batch []*item, next *item) {
+	patience := time.NewTimer(batchWait)
+	defer patience.Stop()
+	batch, bytes := []*item{first}, len(first.image.Pix)
+	for len(batch) < batchPictures {
+		// Asked before the channel: an item is in it before it is no longer near.
+		coming := b.near.Load() > 0
+		var it *item
+		select {
+		case it = <-b.items:
+		default:
+			if !coming {
+				return batch, nil
+			}
+			select {
+			case it = <-b.items:
+			case <-patience.C:
+				return batch, nil
+			}
+		}
+		if bytes += len(it.image.Pix); bytes > batchBytes {
+			return batch, it
+		}
+		batch = append(batch, it)
+	}
+	return batch, nil
+}
+
+// together is a context that ends when those of all items have.
+func together(batch []*item) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var left atomic.Int64
+	seen := map[context.Context]bool{}
+	for _, it := range batch {
+		seen[it.ctx] = true
+	}
+	left.Store(int64(len(seen)))
+	for c := range seen {
+		stop := context.AfterFunc(c, func() {
+			if left.Add(-1) == 0 {
+				cancel()
+			}
+		})
+		context.AfterFunc(ctx, func() { stop() })
+	}
+	return ctx, cancel
 }
 
 // answer is what the device made of one item.
 type answer struct {
-	data  []byte
-	image *raster.Image
-	err   error
+	data      []byte
+	err       error
+	asked     bool // to decode data
+	decoded   *raster.Image
+	decodeErr error
 }
 
-func (b *batcher) launch(ctx context.Context, batch []*item) {
-	w := b.c.w
-	start := time.Now()
+func (b *batcher) launch(batch []*item) {
+	w := b.w
+	ctx, cancel := together(batch)
+	defer cancel()
+	w.formed.Add(1)
+	w.batched.Add(int64(len(batch)))
 	var answers []answer
+	var encode, verify time.Duration // of each item
 	err := w.guard(ctx, func() { <-w.lanes }, func(ctx context.Context) (err error) {
 		defer func() {
 			if v := recover(); v != nil {
-				w.log.Warn("a codec panicked on the device", "job", b.c.task.Job, "panic", v, "stack", string(debug.Stack()))
-				f := faultf(jobs.FailedOut, jobs.ClassCodec, "%s panicked on the device: %v", b.c.info.Name, v)
+				w.log.Warn("a codec panicked on the device", "job", b.k.spec.ID, "panic", v, "stack", string(debug.Stack()))
+				f := faultf(jobs.FailedOut, jobs.ClassCodec, "%s panicked on the device: %v", b.k.info.Name, v)
 				f.again = true
 				err = f
 			}
 		}()
-		a := b.onDevice(ctx, batch)
-		if len(a) != len(batch) {
-			return codecFault(fmt.Errorf("%s: %d results for a batch of %d", b.c.info.Name, len(a), len(batch)))
+		start := time.Now()
+		a, err := b.onDevice(ctx, batch)
+		if err != nil {
+			return err
 		}
-		answers = a
+		encoded := time.Now()
+		n, err := b.decode(ctx, batch, a)
+		if err != nil {
+			return err
+		}
+		answers, encode = a, encoded.Sub(start)/time.Duration(len(batch))
+		verify = time.Since(encoded) / time.Duration(max(1, n))
 		return nil
 	})
 	if lost := w.lost(); lost != nil {
@@ -136,46 +196,62 @@ func (b *batcher) launch(ctx context.Context, batch []*item) {
 		// object is to blame: the chunk goes back to the queue.
 		err = lost
 	}
-	each := time.Since(start) / time.Duration(len(batch))
+	w.sayShortMemory(b.k.spec.ID)
 	for i, it := range batch {
 		if err != nil {
 			it.done <- err
 			continue
 		}
 		a := answers[i]
-		stage := stageEncode
-		if it.decode {
-			stage = stageVerify
-			it.decoded = a.image
-			if a.err != nil {
-				a.err = unverified("the result does not decode on the device: %w", a.err)
-			}
-		} else {
-			a.err = it.take(a.data, a.err)
+		it.spend(stageEncode, encode)
+		if a.asked {
+			it.spend(stageVerify, verify)
+			it.decoded, it.decodeErr = a.decoded, a.decodeErr
 		}
-		it.spent[stage] += each
-		it.done <- a.err
+		it.done <- it.take(a.data, a.err)
 	}
 }
 
-func (b *batcher) onDevice(ctx context.Context, batch []*item) []answer {
-	var answers []answer
-	if batch[0].decode {
-		files := make([][]byte, len(batch))
-		for i, it := range batch {
-			files[i] = it.encoded
-		}
-		for _, d := range b.c.codec.Decode(ctx, b.c.device, files, b.c.assets) {
-			answers = append(answers, answer{image: d.Image, err: d.Err})
-		}
-		return answers
-	}
+func (b *batcher) onDevice(ctx context.Context, batch []*item) ([]answer, error) {
 	pictures := make([]*raster.Image, len(batch))
 	for i, it := range batch {
 		pictures[i] = it.image
 	}
-	for _, e := range b.c.codec.Encode(ctx, b.c.device, pictures, b.c.options) {
+	var answers []answer
+	for _, e := range b.k.codec.Encode(ctx, b.k.device, pictures, b.k.options) {
 		answers = append(answers, answer{data: e.Data, err: e.Err})
 	}
-	return answers
+	if len(answers) != len(batch) {
+		return nil, codecFault(fmt.Errorf("%s: %d results for a batch of %d", b.k.info.Name, len(answers), len(batch)))
+	}
+	return answers, nil
+}
+
+// decode decodes the files that the device is to verify, in a batch again, and
+// returns how many those are.
+func (b *batcher) decode(ctx context.Context, batch []*item, answers []answer) (int, error) {
+	if b.k.spec.Verify != verifyDevice {
+		return 0, nil
+	}
+	var files [][]byte
+	for i := range answers {
+		a := &answers[i]
+		if a.asked = a.err == nil && len(a.data) > 0 && len(a.data) < len(batch[i].data); a.asked {
+			files = append(files, a.data)
+		}
+	}
+	if len(files) == 0 {
+		return 0, nil
+	}
+	decoded := b.k.codec.Decode(ctx, b.k.device, files, b.k.assets)
+	if len(decoded) != len(files) {
+		return 0, unverified("%s: %d pictures from %d files", b.k.info.Name, len(decoded), len(files))
+	}
+	for i := range answers {
+		if answers[i].asked {
+			answers[i].decoded, answers[i].decodeErr = decoded[0].Image, decoded[0].Err
+			decoded = decoded[1:]
+		}
+	}
+	return len(files), nil
 }

@@ -33,7 +33,6 @@ type chunk struct {
 	start   time.Time
 	entries []jobs.Entry
 	flights *flights
-	batch   *batcher // nil on the CPU
 	fail    context.CancelCauseFunc
 
 	mu      sync.Mutex
@@ -167,11 +166,8 @@ func (c *chunk) work(ctx context.Context) error {
 	if c.w.conn != nil {
 		beside.Go(func() { c.watchSignal(ctx, over) })
 	}
-	window := c.w.opts.Fetchers + 2*c.w.opts.CPU
-	if c.device != nil {
-		c.batch = newBatcher(c)
-		beside.Go(func() { c.batch.run(ctx, over) })
-		window = max(window, 2*batchPictures)
+	if c.batch != nil {
+		defer c.batch.join()()
 	}
 
 	var todo []int
@@ -185,14 +181,14 @@ func (c *chunk) work(ctx context.Context) error {
 		}
 	}
 	var next atomic.Int64
-	for range min(window, len(todo)) {
+	for range min(c.w.window, len(todo)) {
 		objects.Go(func() {
 			for ctx.Err() == nil {
 				n := int(next.Add(1)) - 1
 				if n >= len(todo) {
 					return
 				}
-				c.object(ctx, solo{index: todo[n], attempt: 1}, false)
+				c.oneOfMany(ctx, solo{index: todo[n], attempt: 1})
 			}
 		})
 	}
@@ -203,6 +199,18 @@ func (c *chunk) work(ctx context.Context) error {
 	close(over)
 	beside.Wait()
 	return context.Cause(ctx)
+}
+
+// oneOfMany does an object among others. With a device more chunks are at work than
+// it can do at once, so that batches are filled: the oldest go first.
+func (c *chunk) oneOfMany(ctx context.Context, s solo) {
+	if c.batch != nil {
+		if c.w.inWork.acquire(ctx, c.age) != nil {
+			return
+		}
+		defer c.w.inWork.release()
+	}
+	c.object(ctx, s, false)
 }
 
 // alone does the objects that failed twice or that were in flight when a process

@@ -18,6 +18,12 @@
 // before anything is decoded. Files and pictures have separate budgets because an
 // object takes the second while it holds the first.
 //
+// With a card, pictures of one job, also of several chunks, are encoded together,
+// up to 64 at once. A batch starts when the card has room for it and takes what is
+// there and what is being read just then; it never waits for more than 20 ms. With
+// Verify "device" its results are decoded there at once. So many chunks are at work
+// that small ones fill batches too, and the oldest goes first.
+//
 // # What becomes of an object
 //
 // Every object of a chunk gets exactly one [jobs.Result]. What the source is to
@@ -30,6 +36,33 @@
 // allowed, and the worker says on /readyz that it is not ready. When every token is
 // lost in this way for [Options].ObjectTimeout and a minute, [Worker.Run] returns
 // [ErrStuck], and the process should be replaced.
+//
+// # Metrics
+//
+// [Worker.Handler] serves for Prometheus, besides those of Go and of the process:
+//
+//	pelmill_objects_total            objects with a record, by codec, mode, device, outcome
+//	pelmill_bytes_total              bytes in, raw and out
+//	pelmill_compression_ratio        of objects
+//	pelmill_stage_seconds            time of an object in a stage
+//	pelmill_chunk_seconds            time of a chunk
+//	pelmill_chunk_inflight           chunks in work
+//	pelmill_stuck_encoders           see above
+//	pelmill_redis_errors_total       calls to Redis that failed
+//	pelmill_storage_retries_total    operations of storage that were tried again
+//	pelmill_gpu_batches_total        batches of pictures for cards
+//	pelmill_gpu_pictures_total       pictures in them
+//	pelmill_gpu_busy_seconds_total   time in which cards had work
+//	pelmill_gpu_memory_bytes         memory held on cards
+//	pelmill_gpu_out_of_memory_total  parts of batches that did not fit into it
+//	pelmill_build_info               version and device
+//
+// # Without a card
+//
+// The device "auto" is the CPU where there is no usable card; the log says why,
+// once, and [Worker.WhyCPU] does. What does not fit into the memory of a card is
+// tried in halves, and picture by picture on the CPU; the log says each once. A
+// driver that hangs while it is opened is an error also with "auto".
 //
 // # When a card is lost
 //

@@ -58,8 +58,23 @@ func newMetrics(w *Worker) *metrics {
 	stuck := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "pelmill_stuck_encoders", Help: "Encoders held by a codec that does not end."}, func() float64 { return float64(w.stuck.Load()) })
 	m.registry.MustRegister(m.objects, m.bytes, stages, m.ratio, m.chunks, m.inflight, m.redis, build, stuck,
+		counter("pelmill_storage_retries_total", "Operations of storage that were tried again after a temporary error.",
+			func() float64 { return float64(w.buckets.Retries()) }),
+		counter("pelmill_gpu_batches_total", "Batches of pictures that were formed for the device.", func() float64 { return float64(w.formed.Load()) }),
+		counter("pelmill_gpu_pictures_total", "Pictures in these batches.", func() float64 { return float64(w.batched.Load()) }),
+		counter("pelmill_gpu_busy_seconds_total", "Time in which cards had work.", func() float64 { return w.stats().Busy.Seconds() }),
+		counter("pelmill_gpu_out_of_memory_total", "Parts of batches that did not fit into the memory of a card.", func() float64 {
+			s := w.stats()
+			return float64(s.Halved + s.Left)
+		}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pelmill_gpu_memory_bytes", Help: "Memory held on cards."},
+			func() float64 { return float64(w.stats().Memory) }),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+func counter(name, help string, value func() float64) prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, value)
 }
 
 func (m *metrics) stage(name string) prometheus.Observer { return m.stages[name] }

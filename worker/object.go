@@ -159,16 +159,22 @@ func (c *chunk) produce(ctx context.Context, i int, data []byte, r *jobs.Result,
 // onDevice is read on the CPU, encode in a batch on the device, verify on the CPU
 // or on the device.
 func (c *chunk) onDevice(ctx context.Context, started func(), p *product, device *gpu.Device) error {
-	if err := c.onCPU(ctx, started, p, (*product).read); err != nil {
+	c.batch.near.Add(1)
+	err := c.onCPU(ctx, started, p, (*product).read)
+	if err != nil {
+		c.batch.near.Add(-1)
 		return err
 	}
 	if err := c.batch.encode(ctx, p); err != nil {
 		return err
 	}
-	if c.spec.Verify == "device" && !p.kept() {
-		return c.batch.verify(ctx, p)
+	if c.spec.Verify == verifyDevice && !p.kept() {
+		p.verified = verifyDevice
+		return c.onCPU(ctx, func() {}, p, func(p *product, _ context.Context) error {
+			return p.in(stageVerify, func() error { return p.compare(p.decoded, p.decodeErr) })
+		})
 	}
-	return c.onCPU(ctx, started, p, (*product).verify)
+	return c.onCPU(ctx, func() {}, p, (*product).verify)
 }
 
 // store creates the target, or does what is asked for where the result is not

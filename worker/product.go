@@ -24,7 +24,9 @@ type product struct {
 	spent   map[string]time.Duration
 	image   *raster.Image // what the codec gets
 	encoded []byte
-	decoded *raster.Image // by a device, for verification
+
+	decoded   *raster.Image // by a device, for verification
+	decodeErr error
 
 	channels               int
 	rawBytes               int64
@@ -42,11 +44,15 @@ func (p *product) in(stage string, work func() error) error {
 	p.stage = stage
 	start := time.Now()
 	err := work()
+	p.spend(stage, time.Since(start))
+	return err
+}
+
+func (p *product) spend(stage string, d time.Duration) {
 	if p.spent == nil {
 		p.spent = make(map[string]time.Duration, 3)
 	}
-	p.spent[stage] += time.Since(start)
-	return err
+	p.spent[stage] += d
 }
 
 // all is everything on the CPU.
@@ -120,6 +126,9 @@ func (p *product) verify(ctx context.Context) error {
 		return p.compare(out[0].Image, out[0].Err)
 	})
 }
+
+// verifyDevice is the --verify that decodes where the encoder ran.
+const verifyDevice = "device"
 
 // wanted reports whether the result for key is to be verified. A sample is chosen
 // by the key, so that it is the same in every delivery.

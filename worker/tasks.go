@@ -33,6 +33,7 @@ type known struct {
 	options        codec.Options
 	assets         codec.Assets
 	device         *gpu.Device
+	batch          *batcher // nil on the CPU
 }
 
 // rememberedJobs bounds what is kept; a worker meets few jobs at a time.
@@ -113,6 +114,9 @@ func (w *Worker) job(ctx context.Context, id string) (*known, error) {
 	}
 	w.tasks.mu.Lock()
 	defer w.tasks.mu.Unlock()
+	if other := w.tasks.known[id]; other != nil {
+		return other, nil // all chunks of a job share batches
+	}
 	if w.tasks.known == nil || len(w.tasks.known) >= rememberedJobs {
 		w.tasks.known = map[string]*known{}
 	}
@@ -141,6 +145,9 @@ func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *st
 		return nil, fmt.Errorf("worker: job %s: wants device %s: %w", spec.ID, spec.Device, gpu.ErrNoDevice)
 	default:
 		k.device = w.device
+	}
+	if k.device != nil {
+		k.batch = newBatcher(w, k)
 	}
 	k.assets = w.tasks.assets.from(target)
 	var err error

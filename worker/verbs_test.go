@@ -87,6 +87,8 @@ func TestHealth(t *testing.T) {
 		"/metrics":       `pelmill_objects_total{codec="fake",device="cpu",mode="encode",outcome="compressed"} 3`,
 		"/debug/pprof/":  "goroutine",
 		"/metrics?again": `pelmill_stage_seconds_count{stage="store"} 3`,
+		"/metrics?gpu":   "pelmill_gpu_pictures_total 0",
+		"/metrics?store": "pelmill_storage_retries_total 0",
 	} {
 		if code, body := get(path); code != 200 || !strings.Contains(body, want) {
 			t.Errorf("%s: %d, want 200 with %s", path, code, want)

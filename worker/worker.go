@@ -32,7 +32,7 @@ type Options struct {
 	CPU           int               // pictures on the CPU at once; 0: GOMAXPROCS
 	Fetchers      int               // objects fetched at once, and as many stored; 0: 16
 	Memory        int64             // bytes for files and pictures in work; 0: half of the memory, at most 16 GiB
-	Chunks        int               // chunks at once; 0: 2
+	Chunks        int               // chunks at once; 0: 2, with a card as many as fill its batches
 	Grace         time.Duration     // for chunks to finish when Run ends; 0: 30 s
 	ObjectTimeout time.Duration     // for reading, encoding and verifying one picture; 0: 10 min
 	Log           *slog.Logger      // nil: none
@@ -52,8 +52,12 @@ type Worker struct {
 	codecs  []codec.Codec
 
 	device   *gpu.Device  // nil: CPU
+	why      error        // for which auto became the CPU
 	lost     func() error // says that the device is lost to this process
+	stats    func() gpu.Stats
 	cpu      *tokens
+	window   int                 // objects of a chunk at work at once
+	inWork   *tokens             // with a device: objects of all chunks at work at once
 	lanes    chan struct{}       // batches on the device at once
 	fetches  chan struct{}       // objects being fetched
 	stores   chan struct{}       // objects being stored
@@ -65,6 +69,10 @@ type Worker struct {
 	patience time.Duration // with all encoders stuck
 
 	age      atomic.Int64 // of chunks: lower is older
+	formed   atomic.Int64 // batches for the device
+	batched  atomic.Int64 // pictures in them
+	halved   sync.Once    // short memory on the device was told
+	left     sync.Once    // and that pictures are done on the CPU
 	stuck    atomic.Int64 // calls that ignore the end of their context
 	tested   atomic.Bool
 	draining atomic.Bool
@@ -75,9 +83,13 @@ type Worker struct {
 	tasks    tasks
 }
 
-// batchLanes is how many batches are on a device at once, so that the copies of
-// one overlap with the kernels of another.
+// batchLanes is how many batches are at work at once for each card, so that one is
+// on the card while the results of another are coded.
 const batchLanes = 2
+
+// fewestObjects is what chunks of a small job have: with a device so many chunks are
+// at work that even their objects fill its batches.
+const fewestObjects = 16
 
 // New opens the device and prepares a worker; it starts nothing. conn may be nil
 // for a worker of which only [Worker.Chunk] is called: it then has no protection
@@ -93,10 +105,10 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 		return nil, err
 	}
 	var err error
-	if w.device, err = gpu.Open(o.Device); err != nil {
+	if w.device, w.why, err = openDevice(o.Device); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
-	w.lost = w.device.Err
+	w.lost, w.stats = w.device.Err, w.device.Stats
 	w.log, w.codecs = o.Log, o.Codecs
 	host, err := os.Hostname()
 	if err != nil {
@@ -104,7 +116,17 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	}
 	w.name = host + ":" + strconv.Itoa(os.Getpid())
 	w.cpu = newTokens(o.CPU)
-	w.lanes = make(chan struct{}, batchLanes)
+	lanes := batchLanes * max(1, len(w.device.Cards()))
+	w.lanes = make(chan struct{}, lanes)
+	w.window = o.Fetchers + 2*o.CPU
+	chunks := 2
+	if w.device != nil {
+		// Those in batches at work, and those that are being collected.
+		w.window += (lanes + 1) * batchPictures
+		chunks = max(2, w.window/fewestObjects)
+	}
+	fill(&o.Chunks, chunks)
+	w.inWork = newTokens(w.window)
 	w.fetches = make(chan struct{}, o.Fetchers)
 	w.stores = make(chan struct{}, o.Fetchers)
 	w.fileMax = o.Memory / 4
@@ -128,7 +150,6 @@ func (o *Options) defaults() error {
 	fill(&o.CPU, runtime.GOMAXPROCS(0))
 	fill(&o.Fetchers, 16)
 	fill(&o.Memory, defaultMemory())
-	fill(&o.Chunks, 2)
 	fill(&o.Grace, 30*time.Second)
 	fill(&o.ObjectTimeout, 10*time.Minute)
 	if o.Log == nil {
@@ -145,9 +166,6 @@ func fill[T int | int64 | time.Duration](to *T, value T) {
 		*to = value
 	}
 }
-
-// Device is what this worker runs codecs on; nil is the CPU.
-func (w *Worker) Device() *gpu.Device { return w.device }
 
 // Run tests the codecs, then serves chunks until ctx ends, and returns after the
 // chunks it had finished or were handed back within Grace. It returns an error
@@ -174,11 +192,14 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("worker: %w", err)
 	}
+	if w.why != nil {
+		w.log.Info("no card is used", "reason", w.why)
+	}
 	w.log.Info("worker serves", "device", w.device.Name(), "encoders", w.opts.CPU, "chunks", w.opts.Chunks, "memory", w.opts.Memory)
 	err = w.watch(ctx)
 	w.draining.Store(true)
 	server.Shutdown()
-	w.log.Info("worker ends")
+	w.log.Info("worker ends", w.deviceWork()...)
 	return err
 }
 

@@ -67,6 +67,9 @@ func (p *program) startLocal(ctx context.Context, c *cluster, w *workerFlags, de
 		l.display.close()
 		return nil, err
 	}
+	if why := l.worker.WhyCPU(); why != nil && !p.quiet && !p.json {
+		l.display.say("on the CPU: " + why.Error())
+	}
 	l.sched = scheduler.New(conn, c.buckets, &scheduler.Options{Log: log})
 	return l, nil
 }

@@ -1,0 +1,54 @@
+package worker
+
+import (
+	"errors"
+
+	"github.com/pelmill/pelmill/gpu"
+)
+
+// openDevice opens what spec names. Where auto finds no card the device is nil, and
+// why says so.
+func openDevice(spec string) (d *gpu.Device, why, err error) {
+	if spec != "" && spec != "auto" {
+		d, err = gpu.Open(spec)
+		return d, nil, err
+	}
+	d, err = gpu.Open("cuda")
+	if errors.Is(err, gpu.ErrNoDevice) {
+		return nil, err, nil
+	}
+	return d, nil, err
+}
+
+// Device is what this worker runs codecs on; nil is the CPU.
+func (w *Worker) Device() *gpu.Device { return w.device }
+
+// WhyCPU is why the device "auto" became the CPU; nil where it did not.
+func (w *Worker) WhyCPU() error { return w.why }
+
+// sayShortMemory says, once for each, that batches do not fit into the memory of
+// the device and that pictures do not.
+func (w *Worker) sayShortMemory(job string) {
+	s := w.stats()
+	if s.Halved > 0 {
+		w.halved.Do(func() {
+			w.log.Warn("memory on the device is short: batches are halved until they fit", "job", job, "device", w.device.Name())
+		})
+	}
+	if s.Left > 0 {
+		w.left.Do(func() {
+			w.log.Warn("memory on the device is short: pictures that do not fit alone are done on the CPU", "job", job, "device", w.device.Name())
+		})
+	}
+}
+
+// deviceWork describes for the log what the device has done.
+func (w *Worker) deviceWork() []any {
+	if w.device == nil {
+		return nil
+	}
+	s := w.stats()
+	formed, pictures := w.formed.Load(), w.batched.Load()
+	return []any{"device", w.device.Name(), "pictures", pictures, "pictures_a_batch", float64(pictures) / float64(max(1, formed)),
+		"busy_seconds", s.Busy.Seconds(), "lane_seconds", s.LaneTime.Seconds(), "lane_batches", s.Batches}
+}

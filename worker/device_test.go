@@ -1,0 +1,124 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// Small chunks of one job share batches, of which none waits for pictures that do
+// not come.
+func TestBatchesCrossChunks(t *testing.T) {
+	hold := make(chan struct{}) // until many wait
+	c := &fake{encode: func(_ context.Context, dev *gpu.Device, m *raster.Image) ([]byte, error, bool) {
+		if dev != nil && m.Width == 8 { // none of the self-test
+			<-hold
+		}
+		return nil, nil, false
+	}}
+	j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.ChunkObjects, s.Verify = 16, "device" }).queued()
+	j.photos(160, 8).plan()
+	w := j.worker(Options{CPU: 4}, c)
+	w.device = &gpu.Device{}
+	w.opts.Chunks, w.window, w.inWork = 10, 160, newTokens(160)
+	time.AfterFunc(500*time.Millisecond, func() { close(hold) })
+	if counts := j.run(w); counts.Compressed != 160 {
+		t.Errorf("%+v, want 160 compressed", counts)
+	}
+	most := 0
+	c.batches.Range(func(k, _ any) bool { most = max(most, k.(int)); return true })
+	if most <= 16 || most > batchPictures {
+		t.Errorf("largest batch %d, want more than a chunk has and at most %d", most, batchPictures)
+	}
+	for key, r := range j.results() {
+		if r.Verified != "device" || r.Attempts != 1 {
+			t.Errorf("%s: verified %q in attempt %d", key, r.Verified, r.Attempts)
+		}
+	}
+	if pictures, formed := w.batched.Load(), w.formed.Load(); pictures != 160 || formed < 3 {
+		t.Errorf("%d pictures in %d batches", pictures, formed)
+	}
+}
+
+// A cancelled chunk leaves its batch to those of other chunks.
+func TestABatchEndsWithItsLastChunk(t *testing.T) {
+	one, endOne := context.WithCancel(t.Context())
+	two, endTwo := context.WithCancel(t.Context())
+	ctx, cancel := together([]*item{{ctx: one}, {ctx: two}, {ctx: one}})
+	defer cancel()
+	endOne()
+	time.Sleep(10 * time.Millisecond)
+	if ctx.Err() != nil {
+		t.Error("the batch ended with the first of two chunks")
+	}
+	endTwo()
+	select {
+	case <-ctx.Done():
+	case <-time.After(10 * time.Second):
+		t.Error("the batch goes on without a chunk")
+	}
+}
+
+// Metrics tell of the device, and the log of memory that is short, once.
+func TestDeviceIsTold(t *testing.T) {
+	var log bytes.Buffer
+	c := &fake{}
+	j := newJob(t, "mem://source", "mem://target", c, nil)
+	j.photos(20, 8).plan()
+	w := j.worker(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, c)
+	w.device = &gpu.Device{}
+	w.stats = func() gpu.Stats {
+		return gpu.Stats{Memory: 77, Batches: 5, Busy: 1500 * time.Millisecond, Halved: 3, Left: 1}
+	}
+	for range 2 {
+		w.sayShortMemory("j")
+	}
+	if err := j.chunk(w, 0); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(log.String(), "memory on the device is short"); n != 2 {
+		t.Errorf("short memory is told %d times, want once for batches and once for pictures:\n%s", n, log.String())
+	}
+	rec := httptest.NewRecorder()
+	w.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	for _, want := range []string{
+		"pelmill_gpu_memory_bytes 77\n", "pelmill_gpu_busy_seconds_total 1.5\n", "pelmill_gpu_out_of_memory_total 4\n", "pelmill_gpu_pictures_total 20\n",
+		fmt.Sprintf("pelmill_gpu_batches_total %d\n", w.formed.Load()), "pelmill_storage_retries_total 0\n",
+	} {
+		if !strings.Contains(rec.Body.String(), want) {
+			t.Errorf("no %q in the metrics", want)
+		}
+	}
+}
+
+// Without a card auto is the CPU, and the log says why.
+func TestAutoSaysWhyItIsTheCPU(t *testing.T) {
+	if _, err := gpu.List(); err == nil {
+		t.Skip("this machine has a card")
+	}
+	var log bytes.Buffer
+	c := &fake{}
+	j := newJob(t, "mem://source", "mem://target", c, nil).queued()
+	j.photos(2, 8).plan()
+	w := j.worker(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, c)
+	if w.Device() != nil || !errors.Is(w.WhyCPU(), gpu.ErrNoDevice) {
+		t.Errorf("device %s, because of %v", w.Device().Name(), w.WhyCPU())
+	}
+	j.run(w)
+	if n := strings.Count(log.String(), "no usable device"); n != 1 {
+		t.Errorf("the log says it %d times:\n%s", n, log.String())
+	}
+	if w := j.worker(Options{Device: "cpu"}, c); w.WhyCPU() != nil {
+		t.Errorf("cpu was asked for: %v", w.WhyCPU())
+	}
+}
