@@ -38,11 +38,11 @@ template <int K> DEVICE uint32_t load_chunk(uint32_t *s_words, uint32_t *s_base,
 	return filled;
 }
 
-// The key of a chunk's least key, as it is between chunks.
-template <int K> DEVICE uint64_t whole_key(uint32_t least, uint32_t norm, uint32_t first)
+// The key of a chunk's least key, as it is between chunks. The least bit of odd is that of |x|^2.
+template <int K> DEVICE uint64_t whole_key(uint32_t least, uint32_t odd, uint32_t first)
 {
 	constexpr uint32_t bits = Chunk<K>::bits;
-	uint64_t distance = (least >> bits) - (norm & 1);
+	uint64_t distance = (least >> bits) - (odd & 1);
 	return distance << index_bits | (first + (least & ((1u << bits) - 1)));
 }
 
@@ -89,18 +89,20 @@ DEVICE void search_dots(uint64_t *keys, uint16_t *table, const uint32_t *blocks,
 	__shared__ __attribute__((aligned(16))) uint32_t s_words[C::most * C::stride];
 	__shared__ uint32_t s_base[C::most];
 	uint64_t first = (uint64_t)blockIdx.x * (V * search_threads) + threadIdx.x;
-	uint32_t x[V][W], norm[V];
+	uint32_t x[V][W], start[V], odd = 0; // bit v of odd is that of |x[v]|^2
 	uint64_t best[V];
 #pragma unroll
 	for (int v = 0; v < V; v++) {
 		uint64_t i = first + v * search_threads;
 		i = i < m ? i : m - 1;
-		norm[v] = 0;
+		uint32_t norm = 0;
 #pragma unroll
 		for (int w = 0; w < W; w++) {
 			x[v][w] = blocks[i * W + w];
-			norm[v] = dp4a(x[v][w], x[v][w], norm[v]);
+			norm = dp4a(x[v][w], x[v][w], norm);
 		}
+		start[v] = 0u - (norm + 1) / 2;
+		odd |= (norm & 1) << v;
 		best[v] = ~0ull;
 	}
 	for (uint32_t from = 0; from < n; from += C::most) {
@@ -117,7 +119,7 @@ DEVICE void search_dots(uint64_t *keys, uint16_t *table, const uint32_t *blocks,
 			uint32_t base = s_base[j];
 #pragma unroll
 			for (int v = 0; v < V; v++) {
-				uint32_t dot = 0u - (norm[v] + 1) / 2;
+				uint32_t dot = start[v];
 #pragma unroll
 				for (int w = 0; w < W; w++)
 					dot = dp4a(x[v][w], c[w], dot);
@@ -126,7 +128,7 @@ DEVICE void search_dots(uint64_t *keys, uint16_t *table, const uint32_t *blocks,
 		}
 #pragma unroll
 		for (int v = 0; v < V; v++)
-			best[v] = least(best[v], whole_key<K>(near[v], norm[v], from));
+			best[v] = least(best[v], whole_key<K>(near[v], odd >> v, from));
 		sync_block(); // before the chunk is overwritten
 	}
 #pragma unroll
@@ -158,9 +160,11 @@ DEVICE void search_tensor(uint64_t *keys, uint16_t *table, const uint32_t *block
 	__shared__ __attribute__((aligned(8))) uint32_t s_base[C::most];
 	uint32_t g = lane() / 4, t = lane() % 4;
 	uint64_t first = ((uint64_t)blockIdx.x * (search_threads / warp_size) + warp()) * (16 * T) + g;
-	uint32_t x[T][S][2], norm[T][2];
+	uint32_t x[T][S][2], odd = 0; // bit 2v+r of odd is that of the |x|^2 of x[v][..][r]
 	int32_t start[T][4];
-	uint64_t best[T][2];
+	// Of the four lanes with the same blocks each keeps the best keys of a fourth of them: lane t those of the blocks
+	// g + 8(4i+t).
+	uint64_t best[T / 2];
 #pragma unroll
 	for (int v = 0; v < T; v++) {
 #pragma unroll
@@ -175,11 +179,13 @@ DEVICE void search_tensor(uint64_t *keys, uint16_t *table, const uint32_t *block
 			}
 			part += exchange(part, 1);
 			part += exchange(part, 2);
-			norm[v][r] = part;
+			odd |= (part & 1) << (2 * v + r);
 			start[v][2 * r] = start[v][2 * r + 1] = -(int32_t)((part + 1) / 2);
-			best[v][r] = ~0ull;
 		}
 	}
+#pragma unroll
+	for (int i = 0; i < T / 2; i++)
+		best[i] = ~0ull;
 	for (uint32_t from = 0; from < n; from += C::most) {
 		uint32_t filled = load_chunk<K>(s_words, s_base, words + (uint64_t)from * W, least(C::most, n - from));
 		sync_block(); // the chunk is whole
@@ -212,26 +218,24 @@ DEVICE void search_tensor(uint64_t *keys, uint16_t *table, const uint32_t *block
 			}
 		}
 #pragma unroll
-		for (int v = 0; v < T; v++) {
+		for (int i = 0; i < T / 2; i++) {
+			uint32_t mine = 0;
 #pragma unroll
-			for (int r = 0; r < 2; r++) {
-				uint32_t k = least(near[v][r], exchange(near[v][r], 1));
+			for (uint32_t j = 0; j < 4; j++) {
+				uint32_t k = near[2 * i + j / 2][j % 2];
+				k = least(k, exchange(k, 1));
 				k = least(k, exchange(k, 2));
-				best[v][r] = least(best[v][r], whole_key<K>(k, norm[v][r], from));
+				mine = t == j ? k : mine;
 			}
+			best[i] = least(best[i], whole_key<K>(mine, odd >> (4 * i + t), from));
 		}
 		sync_block(); // before the chunk is overwritten
 	}
-	if (t == 0) {
 #pragma unroll
-		for (int v = 0; v < T; v++) {
-#pragma unroll
-			for (int r = 0; r < 2; r++) {
-				uint64_t i = first + 16 * v + 8 * r;
-				if (i < m)
-					store_key(keys, table, i, best[v][r]);
-			}
-		}
+	for (int i = 0; i < T / 2; i++) {
+		uint64_t block = first + 8 * (4 * i + t);
+		if (block < m)
+			store_key(keys, table, block, best[i]);
 	}
 }
 
@@ -256,23 +260,25 @@ DEVICE void search(uint64_t *keys, uint16_t *table, const uint32_t *blocks, cons
 #endif
 
 // The nearest of n codewords for each of m blocks. keys or table may be null. Each kernel has a variant that takes fewer
-// blocks at a time, for so few blocks that the other would leave multiprocessors idle.
-#define SEARCH(name, K, V)                                                                                           \
-	extern "C" __global__ void __launch_bounds__(search_threads)                                                  \
+// blocks at a time, for so few blocks that the other would leave multiprocessors idle. The last number is how many blocks
+// of threads a multiprocessor is to hold at least, 0 where the compiler may choose: it then gives vq_search_4 and
+// vq_search_64 too few registers.
+#define SEARCH(name, K, V, held)                                                                                     \
+	extern "C" __global__ void __launch_bounds__(search_threads, held)                                            \
 		name(uint64_t *__restrict__ keys, uint16_t *__restrict__ table, const uint32_t *__restrict__ blocks,  \
 	             const uint32_t *__restrict__ words, uint64_t m, uint32_t n)                                          \
 	{                                                                                                             \
 		search<K, V>(keys, table, blocks, words, m, n);                                                       \
 	}
 
-SEARCH(vq_search_4, 4, 4)
-SEARCH(vq_search_8, 8, 4)
-SEARCH(vq_search_16, 16, 4)
-SEARCH(vq_search_64, 64, 2)
-SEARCH(vq_search_4_few, 4, 1)
-SEARCH(vq_search_8_few, 8, 1)
-SEARCH(vq_search_16_few, 16, 1)
-SEARCH(vq_search_64_few, 64, 1)
+SEARCH(vq_search_4, 4, 4, 4)
+SEARCH(vq_search_8, 8, 4, 0)
+SEARCH(vq_search_16, 16, 4, 0)
+SEARCH(vq_search_64, 64, 2, 1)
+SEARCH(vq_search_4_few, 4, 1, 0)
+SEARCH(vq_search_8_few, 8, 1, 0)
+SEARCH(vq_search_16_few, 16, 1, 0)
+SEARCH(vq_search_64_few, 64, 1, 0)
 
 // One search of a gang.
 struct Search {
