@@ -44,13 +44,25 @@ KERNEL vq_expand(uint8_t *__restrict__ pixels,              // count x channels
 	pixels[3 * i + 2] = (uint8_t)clip(b);
 }
 
-// The pixels of the table for grey pictures of 4x4 blocks whose width is a multiple of 16 and height one of 4: a thread
-// takes four blocks beside each other and writes 16 pixels at a time. The launch brings n x 16 bytes of shared memory
-// for the codebook.
-KERNEL vq_expand_grey(uint32_t *__restrict__ pixels,       // height x width
-                      const uint16_t *__restrict__ table,  // height/4 x width/4
-                      const words4 *__restrict__ words,    // n
-                      uint32_t width, uint32_t height, uint32_t n)
+constexpr uint32_t grey_threads = 1024;
+constexpr int grey_runs = 4; // of four blocks each, that a thread takes at a time
+
+// Writes words that are not read again soon, so that the cache lets them go first.
+DEVICE void store_streaming(words4 *p, words4 v)
+{
+	asm volatile("st.global.cs.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+}
+
+// The pixels of the table for grey pictures of 4x4 blocks whose width is a multiple of 16 and height one of 4. A thread
+// writes four blocks beside each other as four times 16 pixels, a warp 512 bytes beside each other in each of four rows.
+// Memory bounds the kernel, and a thread reads its part of the table for several such runs before it writes the first:
+// that comes to the rate of the same accesses without a codebook. The launch brings n x 16 bytes of shared memory for the
+// codebook.
+KERNEL __launch_bounds__(grey_threads)
+	vq_expand_grey(words4 *__restrict__ pixels,       // height x width
+	               const words2 *__restrict__ table,  // height/4 x width/4
+	               const words4 *__restrict__ words,  // n
+	               uint32_t width, uint32_t height, uint32_t n)
 {
 	extern __shared__ __attribute__((aligned(16))) words4 s_book[];
 	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
@@ -58,21 +70,26 @@ KERNEL vq_expand_grey(uint32_t *__restrict__ pixels,       // height x width
 	sync_block(); // the codebook is whole
 	// A picture has at most 2^30 samples, so that 32 bits count everything.
 	uint32_t fours = width / 16, all = fours * (height / 4), step = gridDim.x * blockDim.x;
-	uint32_t i = (uint32_t)thread();
-	words2 next = i < all ? ((const words2 *)table)[i] : words2{0, 0};
-	while (i < all) {
-		words2 x = next;
-		uint32_t now = i;
-		i += step;
-		if (i < all)
-			next = ((const words2 *)table)[i]; // under way while this one is written
-		words4 b0 = s_book[below(x.x & 0xffff, n)], b1 = s_book[below(x.x >> 16, n)];
-		words4 b2 = s_book[below(x.y & 0xffff, n)], b3 = s_book[below(x.y >> 16, n)];
-		words4 *out = (words4 *)pixels + (now / fours * 4 * fours + now % fours);
-		out[0] = words4{b0.x, b1.x, b2.x, b3.x};
-		out[fours] = words4{b0.y, b1.y, b2.y, b3.y};
-		out[2 * fours] = words4{b0.z, b1.z, b2.z, b3.z};
-		out[3 * fours] = words4{b0.w, b1.w, b2.w, b3.w};
+	for (uint32_t first = (uint32_t)thread(); first < all; first += grey_runs * step) {
+		words2 x[grey_runs];
+#pragma unroll
+		for (int r = 0; r < grey_runs; r++) {
+			uint32_t i = first + r * step;
+			x[r] = i < all ? table[i] : words2{0, 0};
+		}
+#pragma unroll
+		for (int r = 0; r < grey_runs; r++) {
+			uint32_t i = first + r * step;
+			if (i >= all)
+				break;
+			words4 b0 = s_book[below(x[r].x & 0xffff, n)], b1 = s_book[below(x[r].x >> 16, n)];
+			words4 b2 = s_book[below(x[r].y & 0xffff, n)], b3 = s_book[below(x[r].y >> 16, n)];
+			words4 *out = pixels + (i / fours * 4 * fours + i % fours);
+			store_streaming(out, words4{b0.x, b1.x, b2.x, b3.x});
+			store_streaming(out + fours, words4{b0.y, b1.y, b2.y, b3.y});
+			store_streaming(out + 2 * fours, words4{b0.z, b1.z, b2.z, b3.z});
+			store_streaming(out + 3 * fours, words4{b0.w, b1.w, b2.w, b3.w});
+		}
 	}
 }
 

@@ -374,8 +374,7 @@ func (d *card) expand(ctx context.Context, h *header, books *bookPair, table [][
 // launchExpand expands rows of the stack of all slices from the given row on.
 func (d *card) launchExpand(h *header, p expandParams, row, rows int) error {
 	if !h.colour() && h.block == (shape{4, 4}) && h.w%16 == 0 && h.h%4 == 0 {
-		// Two blocks of 1024 threads fill a multiprocessor and bring the codebook only
-		// twice; the codewords of the largest codebook take 64 KiB each time.
+		// Few large blocks of threads, because each brings the codebook: up to 64 KiB.
 		threads := [3]int{1024}
 		blocks := min((rows/4*(h.w/16)+threads[0]-1)/threads[0], 2*d.lane.Card().Multiprocessors)
 		return launchGrid(d, "vq_expand_grey", gpu.Grid{Blocks: [3]int{blocks}, Threads: threads, Shared: 16 * int(p.N)}, &expandGreyParams{
