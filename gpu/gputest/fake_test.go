@@ -9,9 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -404,76 +402,6 @@ func TestAFullCardIsNotFatal(t *testing.T) {
 	closed(t, d)
 }
 
-// TestAHangEndsInTheWatchdog lets each call after Open hang, those of Close too.
-func TestAHangEndsInTheWatchdog(t *testing.T) {
-	n := calls(t)
-	fake.Reset()
-	d := open(t, &gpu.Options{Lanes: lanes})
-	opened := fake.Calls
-	closed(t, d)
-	for at := opened + 1; at <= n; at += 4 {
-		fake.Reset()
-		fake.HangAt, fake.Hang = at, 1
-		d := open(t, &gpu.Options{Lanes: lanes, Hang: 20 * time.Millisecond})
-		var running sync.WaitGroup
-		for range batches {
-			if err := d.Do(t.Context(), func(l *gpu.Lane) error {
-				running.Add(1)
-				defer running.Done()
-				return batch(l, pixels)
-			}); err != d.Err() {
-				t.Errorf("hang at call %d: %v, the card's error is %v", at, err, d.Err())
-			}
-		}
-		err := d.Close()
-		var hang *gpu.HangError
-		if !errors.As(err, &hang) || !errors.Is(err, gpu.ErrFatal) || !strings.HasPrefix(hang.Call, "cu") || err != d.Err() {
-			t.Errorf("hang at call %d: close: %v", at, err)
-		}
-		fake.Hang = 0
-		running.Wait()
-		for fake.Inside != 0 || hang != nil && hang.Card < 0 && fake.Contexts != 0 {
-			time.Sleep(time.Millisecond) // until what hung has ended too
-		}
-	}
-}
-
-// TestAHangWhileOpeningEndsInTheWatchdog lets each call of Open hang.
-func TestAHangWhileOpeningEndsInTheWatchdog(t *testing.T) {
-	fake.Reset()
-	d := open(t, &gpu.Options{Lanes: 2})
-	opened := fake.Calls
-	closed(t, d)
-	if opened < 15 {
-		t.Fatalf("Open made only %d calls", opened)
-	}
-	for at := int64(1); at <= opened; at++ {
-		for _, spec := range []string{"cuda", "auto"} {
-			fake.Reset()
-			fake.HangAt, fake.Hang = at, 1
-			d, err := gpu.OpenWith(spec, &gpu.Options{Lanes: 2, Hang: 20 * time.Millisecond})
-			var hang *gpu.HangError
-			if d != nil || !errors.As(err, &hang) || !errors.Is(err, gpu.ErrFatal) || !strings.HasPrefix(hang.Call, "cu") || strings.Contains(err.Error(), "-1") {
-				t.Errorf("hang at call %d of Open(%q): %v, %v", at, spec, d, err)
-			}
-			if fake.Inside != 1 || fake.Calls != at {
-				t.Errorf("hang at call %d: %d calls, %d under way", at, fake.Calls, fake.Inside)
-			}
-			fake.Hang = 0
-			for fake.Inside != 0 {
-				time.Sleep(time.Millisecond) // until what hung has ended too
-			}
-			time.Sleep(2 * time.Millisecond)
-			if n := fake.Calls; n > at+attributes {
-				t.Errorf("hang at call %d: %d more calls of a driver that was given up", at, n-at)
-			}
-		}
-	}
-}
-
-// attributes is how many calls describe a card, which are watched as one.
-const attributes = 10
-
 func TestStatsCountWork(t *testing.T) {
 	fake.Reset()
 	fake.Memory = 64 << 20
@@ -561,55 +489,6 @@ func TestSeveralCardsShareTheBatches(t *testing.T) {
 	}
 }
 
-func TestUnusableCardsAreRefusedInOneSentence(t *testing.T) {
-	for name, c := range map[string]struct {
-		set  func()
-		want string
-	}{
-		"no card":    {func() { fake.Cards = 0 }, "no card"},
-		"old card":   {func() { fake.Capability = 70 }, "kernels need compute capability 7.5, the card has 7.0"},
-		"old driver": {func() { fake.Version = 9020 }, "the driver is for CUDA 9.2, kernels in PTX 6.3 need one for CUDA 10.0 (driver 410.48) or later"},
-	} {
-		fake.Reset()
-		c.set()
-		d, err := gpu.Open("cuda")
-		if d != nil || !errors.Is(err, gpu.ErrNoDevice) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", name, err)
-		}
-		if d, err := gpu.Open("auto"); d != nil || err != nil {
-			t.Errorf("%s: auto: %v, %v", name, d, err)
-		}
-		if left := fake.Left(); left != "" {
-			t.Errorf("%s: left %s", name, left)
-		}
-	}
-}
-
-// A driver that is too old says so by what it refuses, not only by its version.
-func TestRefusedKernelsAreOneSentence(t *testing.T) {
-	for _, code := range []int64{209, 218, 222} {
-		want := fmt.Sprintf("card 0: the driver, for CUDA 12.8, refuses the kernels of %%s in PTX 6.3 for compute capability 7.5 (FAKE_ERROR_%d, %d), "+
-			"which need one for CUDA 10.0 (driver 410.48) or later: no usable device", code, code)
-		fake.Reset()
-		fake.RefusePTX = code
-		d, err := gpu.Open("cuda")
-		if d != nil || !errors.Is(err, gpu.ErrNoDevice) || !strings.Contains(err.Error(), fmt.Sprintf(want, "gpu")) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("open: %v", err)
-		}
-		if left := fake.Left(); left != "" {
-			t.Errorf("left %s", left)
-		}
-		fake.RefusePTX = 0
-		d = open(t, nil)
-		fake.RefusePTX = code
-		err = d.Do(t.Context(), func(l *gpu.Lane) error { return batch(l, pixels) })
-		if !errors.Is(err, gpu.ErrNoDevice) || !strings.Contains(err.Error(), fmt.Sprintf(want, "test")) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("a later module: %v", err)
-		}
-		closed(t, d)
-	}
-}
-
 func TestAPanicReachesTheCaller(t *testing.T) {
 	fake.Reset()
 	d := open(t, &gpu.Options{Lanes: 1})
@@ -674,35 +553,4 @@ func TestPageLockedMemoryHasABudget(t *testing.T) {
 	}
 	b.Free()
 	closed(t, d)
-}
-
-// TestAProcessWithoutADriver runs this binary with a driver that cannot be had.
-func TestAProcessWithoutADriver(t *testing.T) {
-	if os.Getenv("PELMILL_FAKE_INIT") == "hangs" {
-		d, err := gpu.OpenWith("cuda", &gpu.Options{Hang: 20 * time.Millisecond})
-		var hang *gpu.HangError
-		if d != nil || !errors.As(err, &hang) || hang.Call != "cuInit" {
-			t.Fatalf("%v, %v", d, err)
-		}
-		t.Logf("said: %v", err)
-		return
-	}
-	if os.Getenv("PELMILL_FAKE_INIT") != "" {
-		_, err := gpu.List()
-		_, err2 := gpu.Open("cuda")
-		d, err3 := gpu.Open("auto")
-		if !errors.Is(err, gpu.ErrNoDevice) || !errors.Is(err2, gpu.ErrNoDevice) || d != nil || err3 != nil {
-			t.Fatalf("%v; %v; %v, %v", err, err2, d, err3)
-		}
-		t.Logf("said: %v", err2)
-		return
-	}
-	for kind, want := range map[string]string{"missing": "NVIDIA's driver is not installed", "fails": "cuInit: ", "hangs": "gpu: cuInit: did not return within 20ms"} {
-		cmd := exec.Command(os.Args[0], "-test.v", "-test.run", "^TestAProcessWithoutADriver$")
-		cmd.Env = append(os.Environ(), "PELMILL_FAKE_INIT="+kind)
-		out, err := cmd.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), want) {
-			t.Errorf("%s: %v\n%s", kind, err, out)
-		}
-	}
 }
