@@ -204,7 +204,7 @@ func (c *chunk) work(ctx context.Context) error {
 // oneOfMany does an object among others. With a device more chunks are at work than
 // it can do at once, so that batches are filled: the oldest go first.
 func (c *chunk) oneOfMany(ctx context.Context, s solo) {
-	if c.batch != nil {
+	if c.w.device != nil {
 		if c.w.inWork.acquire(ctx, c.age) != nil {
 			return
 		}
