@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/internal/crew"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
@@ -98,9 +99,9 @@ func stages(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
 		})
 		begin := time.Now()
 		known := g.analyses()
-		crew := newCrew()
-		crew.each(len(known), func(i int) {
-			if _, err := assemble(context.Background(), crew, known[i]); err != nil {
+		workers := crew.New()
+		workers.Each(len(known), func(i int) {
+			if _, err := assemble(context.Background(), workers, known[i]); err != nil {
 				b.Error(err)
 			}
 		})

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/internal/crew"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
@@ -40,7 +41,7 @@ type peerParams struct {
 // landscape is a grey picture of smooth slopes, edges and grain.
 func landscape(w, h int) *raster.Image {
 	m := raster.New(w, h, 1, 1, 8)
-	newCrew().each(h, func(y int) {
+	crew.New().Each(h, func(y int) {
 		r := rand.New(rand.NewPCG(uint64(y), 5))
 		for x := range w {
 			v := 128 + 60*math.Sin(float64(x)/97+float64(y)/31) + 40*math.Sin(float64(x*y)/9000)
@@ -58,7 +59,7 @@ func someBlocks(m *raster.Image, n int) *codebook {
 	s := shape{4, 4}
 	g := s.grid(m.Width, m.Height)
 	all := make([]byte, g.blocks()*16)
-	blocks(newCrew(), plane{m.Width, m.Height, m.Pix}, s, all)
+	blocks(crew.New(), plane{m.Width, m.Height, m.Pix}, s, all)
 	r := rand.New(rand.NewPCG(uint64(n), 6))
 	b := &codebook{shape: s, words: make([]byte, n*16)}
 	for i := range n {
@@ -71,7 +72,7 @@ func someBlocks(m *raster.Image, n int) *codebook {
 // onLane runs f with the steps on a lane.
 func onLane(b *testing.B, dev *gpu.Device, f func(d *card) error) {
 	b.Helper()
-	err := dev.Do(context.Background(), func(l *gpu.Lane) error { return f(newCard(l, newCrew())) })
+	err := dev.Do(context.Background(), func(l *gpu.Lane) error { return f(newCard(l, crew.New())) })
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -309,10 +310,10 @@ func BenchmarkCardLatency(b *testing.B) {
 	pin(b, dev, []*raster.Image{m})
 	for b.Loop() {
 		var each []time.Duration
-		crew := newCrew()
+		workers := crew.New()
 		for range 500 {
 			start := time.Now()
-			err := run(context.Background(), dev, crew, 1, func(d device, _, _ int) error {
+			err := run(context.Background(), dev, workers, 1, func(d device, _, _ int) error {
 				_, err := analyse(context.Background(), d, []*raster.Image{m}, o)
 				return err
 			})
@@ -372,11 +373,11 @@ func cardBatch(b *testing.B, lanes int) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		crew := newCrew()
+		workers := crew.New()
 		per := setBytes / (512 * 512)
 		pass := func() {
-			crew.each(count/per, func(s int) {
-				err := run(context.Background(), dev, crew, per, func(d device, from, to int) error {
+			workers.Each(count/per, func(s int) {
+				err := run(context.Background(), dev, workers, per, func(d device, from, to int) error {
 					_, err := analyse(context.Background(), d, batch[s*per+from:s*per+to], o)
 					return err
 				})
@@ -447,7 +448,7 @@ func BenchmarkCardTraining(b *testing.B) {
 			return err
 		})
 		before := runtime.GOMAXPROCS(2)
-		set, _, _ := cpu{newCrew()}.cut(h, [][]byte{m.Pix})
+		set, _, _ := cpu{crew.New()}.cut(h, [][]byte{m.Pix})
 		book, begin := fresh(), time.Now()
 		if err := lloyd(ctx, set.(*cpuBlocks), book, 4); err != nil {
 			b.Fatal(err)

@@ -9,14 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/internal/crew"
 	"github.com/pelmill/pelmill/raster"
 )
 
 // searchPlain is the triple loop of Algorithm 1 on as many goroutines as search has:
 // the yardstick of BenchmarkSearch.
-func searchPlain(c *crew, samples, words []byte, k int, table []uint16) {
+func searchPlain(c *crew.Crew, samples, words []byte, k int, table []uint16) {
 	n := len(words) / k
-	c.spans(len(table), blocksAtOnce, func(lo, hi int) {
+	c.Spans(len(table), blocksAtOnce, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			x := samples[i*k : (i+1)*k]
 			best, nearest := 1<<30, 0
@@ -49,7 +50,7 @@ func BenchmarkSearch(b *testing.B) {
 	for y := range 512 {
 		copy(p.pix[512*y:512*(y+1)], g.Pix[y*g.Width:])
 	}
-	c, s := newCrew(), shape{4, 4}
+	c, s := crew.New(), shape{4, 4}
 	samples := make([]byte, 512*512)
 	blocks(c, p, s, samples)
 	v := newVectors(c, 16, samples)
@@ -66,7 +67,7 @@ func BenchmarkSearch(b *testing.B) {
 			b.ReportAllocs()
 			f := newFinder(book, use)
 			run := func() {
-				c.spans(len(keys), blocksAtOnce, func(lo, hi int) { f.find(v.part(lo, hi), keys[lo:hi]) })
+				c.Spans(len(keys), blocksAtOnce, func(lo, hi int) { f.find(v.part(lo, hi), keys[lo:hi]) })
 			}
 			for b.Loop() {
 				run()

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/internal/crew"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -17,10 +18,10 @@ import (
 // for it.
 func (Codec) Decode(ctx context.Context, dev *gpu.Device, batch [][]byte, assets codec.Assets) []codec.Decoded {
 	out := make([]codec.Decoded, len(batch))
-	crew := newCrew()
+	workers := crew.New()
 	shared := &sharedBooks{assets: assets, known: make(map[string]*bookPair)}
-	crew.each(len(batch), func(i int) {
-		out[i].Image, out[i].Err = decode(ctx, dev, crew, batch[i], shared)
+	workers.Each(len(batch), func(i int) {
+		out[i].Image, out[i].Err = decode(ctx, dev, workers, batch[i], shared)
 	})
 	return out
 }
@@ -57,7 +58,7 @@ func (s *sharedBooks) get(ctx context.Context, hash string) (*bookPair, error) {
 	return b, nil
 }
 
-func decode(ctx context.Context, dev *gpu.Device, c *crew, data []byte, shared *sharedBooks) (*raster.Image, error) {
+func decode(ctx context.Context, dev *gpu.Device, c *crew.Crew, data []byte, shared *sharedBooks) (*raster.Image, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -120,7 +121,7 @@ func (h *header) books(ctx context.Context, section []byte, shared *sharedBooks)
 }
 
 // decodeTables reads the index section into the tables of luma and of chroma.
-func decodeTables(ctx context.Context, c *crew, h *header, books *bookPair, in []byte) ([][]uint16, error) {
+func decodeTables(ctx context.Context, c *crew.Crew, h *header, books *bookPair, in []byte) ([][]uint16, error) {
 	var table [][]uint16
 	for i, s := range h.planeSizes() {
 		n := h.block.grid(s[0], s[1]).blocks() * h.d
@@ -163,7 +164,7 @@ func decodeTables(ctx context.Context, c *crew, h *header, books *bookPair, in [
 	}
 	book := books.list()
 	var damaged atomic.Bool
-	c.each(len(list), func(i int) {
+	c.Each(len(list), func(i int) {
 		p := list[i]
 		if ctx.Err() != nil || damaged.Load() {
 			return

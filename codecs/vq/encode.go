@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/internal/crew"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -28,31 +29,31 @@ func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Imag
 			taken = append(taken, i)
 		}
 	}
-	crew := newCrew()
-	sets, starters := oneByOne(taken), crew
+	workers := crew.New()
+	sets, starters := oneByOne(taken), workers
 	if dev != nil {
 		// Who waits for the card keeps no core from working.
 		sets = together(batch, taken, o)
-		starters = crewOf(len(sets))
+		starters = crew.Of(len(sets))
 	}
-	starters.each(len(sets), func(s int) {
+	starters.Each(len(sets), func(s int) {
 		pictures := make([]*raster.Image, len(sets[s]))
 		for j, i := range sets[s] {
 			pictures[j] = batch[i]
 		}
 		known := make([]*analysis, len(pictures))
-		err := run(ctx, dev, crew, len(pictures), func(d device, from, to int) error {
+		err := run(ctx, dev, workers, len(pictures), func(d device, from, to int) error {
 			list, err := analyse(ctx, d, pictures[from:to], o)
 			copy(known[from:to], list)
 			return err
 		})
-		crew.each(len(known), func(j int) {
+		workers.Each(len(known), func(j int) {
 			i := sets[s][j]
 			if known[j] == nil {
 				out[i].Err = err
 				return
 			}
-			out[i].Data, out[i].Err = assemble(ctx, crew, known[j])
+			out[i].Data, out[i].Err = assemble(ctx, workers, known[j])
 		})
 	})
 	return out
@@ -111,7 +112,7 @@ const (
 
 // run runs f for the items 0 to n-1: on the CPU one after the other, or on dev as many
 // at a time as fit there, and on the CPU those that do not even fit alone.
-func run(ctx context.Context, dev *gpu.Device, c *crew, n int, f func(d device, from, to int) error) error {
+func run(ctx context.Context, dev *gpu.Device, c *crew.Crew, n int, f func(d device, from, to int) error) error {
 	var left []int
 	if dev != nil {
 		var err error
@@ -323,7 +324,7 @@ func pieces[T any](h *header, table [][]T) []piece[T] {
 }
 
 // assemble codes the index tables and writes the file.
-func assemble(ctx context.Context, c *crew, a *analysis) ([]byte, error) {
+func assemble(ctx context.Context, c *crew.Crew, a *analysis) ([]byte, error) {
 	h := a.header
 	h.n = a.books.luma.n()
 	if h.colour() {
@@ -347,7 +348,7 @@ func assemble(ctx context.Context, c *crew, a *analysis) ([]byte, error) {
 }
 
 // encodeTables is the index section.
-func encodeTables(ctx context.Context, c *crew, a *analysis) ([]byte, error) {
+func encodeTables(ctx context.Context, c *crew.Crew, a *analysis) ([]byte, error) {
 	h := a.header
 	if h.raw() {
 		var out []byte
@@ -360,7 +361,7 @@ func encodeTables(ctx context.Context, c *crew, a *analysis) ([]byte, error) {
 	}
 	list := pieces(h, a.symbols)
 	coded := make([][]byte, len(list))
-	c.each(len(list), func(i int) {
+	c.Each(len(list), func(i int) {
 		if p := list[i]; ctx.Err() == nil {
 			coded[i] = encodeSegment(p.table, p.grid.cols, p.segment, h.codewords(p.book))
 		}
@@ -387,7 +388,7 @@ func (c Codec) Train(ctx context.Context, dev *gpu.Device, pictures []*raster.Im
 	if !ok {
 		return nil, fmt.Errorf("vq: options of another codec: %T", opts)
 	}
-	crew := newCrew()
+	workers := crew.New()
 	var samples [2][]byte // of luma and chroma
 	refused := errors.New("the sample is empty")
 	for _, m := range pictures {
@@ -398,7 +399,7 @@ func (c Codec) Train(ctx context.Context, dev *gpu.Device, pictures []*raster.Im
 			refused = err
 			continue
 		}
-		err := run(ctx, dev, crew, 1, func(d device, _, _ int) error { return takeSample(d, m, o, &samples) })
+		err := run(ctx, dev, workers, 1, func(d device, _, _ int) error { return takeSample(d, m, o, &samples) })
 		if err != nil {
 			return nil, err
 		}
@@ -407,7 +408,7 @@ func (c Codec) Train(ctx context.Context, dev *gpu.Device, pictures []*raster.Im
 		return nil, fmt.Errorf("vq: train: no picture to train on: %w", refused)
 	}
 	var list []*codebook
-	err := run(ctx, dev, crew, 1, func(d device, _, _ int) error {
+	err := run(ctx, dev, workers, 1, func(d device, _, _ int) error {
 		var sets []source
 		for _, s := range samples {
 			if len(s) > 0 {

@@ -133,7 +133,7 @@ func (g *gang) cut(context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.crew.each(len(g.pictures), func(i int) { copy(way.Bytes[starts[i]:], g.pictures[i].Pix) })
+	g.crew.Each(len(g.pictures), func(i int) { copy(way.Bytes[starts[i]:], g.pictures[i].Pix) })
 	if err := g.stream.Upload(source, 0, way.Bytes[:pixels.size]); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (g *gang) cut(context.Context) error {
 func (g *gang) train(ctx context.Context) error {
 	k := g.options.block.k()
 	samples := make([][]byte, len(g.sets)) // what is trained on where that is not all blocks
-	g.crew.each(len(g.sets), func(i int) {
+	g.crew.Each(len(g.sets), func(i int) {
 		s := g.sets[i]
 		b := memoryBlocks{k, g.samples[s.at:][:s.m*k]}
 		if s.book, _ = distinct(b, g.options.block, s.n); s.book != nil || s.m <= s.n*trainBlocks {
@@ -185,7 +185,7 @@ func (g *gang) train(ctx context.Context) error {
 	if err := g.teach(ctx, g.options.block, pupils, g.options.start, g.options.passes); err != nil {
 		return err
 	}
-	g.crew.each(len(g.sets), func(i int) {
+	g.crew.Each(len(g.sets), func(i int) {
 		if s := g.sets[i]; s.pupil != nil {
 			s.book = finished(s.pupil.book)
 		}
@@ -352,7 +352,7 @@ func (g *gang) code(context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.crew.each(len(g.sets), func(i int) {
+	g.crew.Each(len(g.sets), func(i int) {
 		s := g.sets[i]
 		s.symbols = asSymbols(gpu.View[uint32](out[at[i]:][:4*s.m]))
 	})

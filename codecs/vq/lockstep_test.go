@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/internal/crew"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
@@ -29,7 +30,7 @@ func TestLockstep(t *testing.T) {
 	for first := 0; first < pictures; first += at {
 		err := dev.Do(context.Background(), func(l *gpu.Lane) error {
 			for seed := first; seed < first+at; seed++ {
-				d := newCard(l, newCrew())
+				d := newCard(l, crew.New())
 				r := rand.New(rand.NewPCG(uint64(seed), 77))
 				if r.IntN(2) == 0 {
 					d.module = &old

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/pelmill/pelmill/codecs/internal/crew"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
@@ -28,7 +29,7 @@ func TestLockstepTraining(t *testing.T) {
 	for first := 0; first < gangs; first += at {
 		err := dev.Do(context.Background(), func(l *gpu.Lane) error {
 			for seed := first; seed < min(first+at, gangs); seed++ {
-				d := newCard(l, newCrew())
+				d := newCard(l, crew.New())
 				r := rand.New(rand.NewPCG(uint64(seed), 79))
 				if r.IntN(2) == 0 {
 					d.module = &old
@@ -258,7 +259,7 @@ func TestLockstepLarge(t *testing.T) {
 		}
 		for _, module := range []*gpu.Module{&cardModule, &old} {
 			err := dev.Do(context.Background(), func(l *gpu.Lane) error {
-				d := newCard(l, newCrew())
+				d := newCard(l, crew.New())
 				d.module = module
 				r := rand.New(rand.NewPCG(uint64(i), 78))
 				samples := testVectors(r, c.k, c.m)

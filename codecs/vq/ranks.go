@@ -3,6 +3,8 @@ package vq
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/pelmill/pelmill/codecs/internal/crew"
 )
 
 // ranker orders codewords by how well they would continue the picture: by the
@@ -24,13 +26,13 @@ type ranker struct {
 	span  []uint16 // N: greatest less least sample
 }
 
-func newRanker(c *crew, book *codebook) *ranker {
+func newRanker(c *crew.Crew, book *codebook) *ranker {
 	n, k, p, q := book.n(), book.k(), book.p, book.q
 	r := &ranker{
 		n: n, up: make([]uint32, n*n), left: make([]uint32, n*n),
 		index: make([]uint32, n), zero: make([]uint32, n), span: make([]uint16, n),
 	}
-	c.spans(n, 16, func(lo, hi int) {
+	c.Spans(n, 16, func(lo, hi int) {
 		for u := lo; u < hi; u++ {
 			a := book.word(u)
 			r.index[u] = uint32(u)

@@ -3,6 +3,8 @@ package vq
 import (
 	"math/bits"
 	"sort"
+
+	"github.com/pelmill/pelmill/codecs/internal/crew"
 )
 
 // shift moves codewords from where they matter least to where they are missed
@@ -91,7 +93,7 @@ func groups(keys []key, count []uint32) [][]int32 {
 // To leave out the codeword itself, the search goes over pairs of codebooks, one for
 // each bit of the index: codewords with the bit against those without, and the
 // other way round. Two different indices differ in some bit.
-func nearest(c *crew, book *codebook) []key {
+func nearest(c *crew.Crew, book *codebook) []key {
 	n := book.n()
 	best := make([]key, n)
 	for i := range best {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/pelmill/pelmill/codecs/internal/crew"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -146,9 +147,9 @@ type vectors struct {
 	norms   []uint32 // M: sums of the squared samples, for the search
 }
 
-func newVectors(c *crew, k int, samples []byte) vectors {
+func newVectors(c *crew.Crew, k int, samples []byte) vectors {
 	v := vectors{k, samples, make([]uint32, len(samples)/k)}
-	c.spans(len(v.norms), blocksAtOnce, func(lo, hi int) {
+	c.Spans(len(v.norms), blocksAtOnce, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			v.norms[i] = norm(v.at(i))
 		}
@@ -184,7 +185,7 @@ type codebook struct {
 
 // ranker returns the side-match order of a finished codebook. A shared codebook
 // makes it once for all pictures.
-func (b *codebook) ranker(c *crew) *ranker {
+func (b *codebook) ranker(c *crew.Crew) *ranker {
 	b.once.Do(func() { b.side = newRanker(c, b) })
 	return b.side
 }

@@ -3,12 +3,13 @@ package vq
 import (
 	"context"
 
+	"github.com/pelmill/pelmill/codecs/internal/crew"
 	"github.com/pelmill/pelmill/raster"
 )
 
 // cpu is the device that runs all steps in Go.
 type cpu struct {
-	crew *crew
+	crew *crew.Crew
 }
 
 func (d cpu) cut(h *header, slices [][]byte) (luma, chroma blockSet, err error) {
@@ -22,7 +23,7 @@ func (d cpu) cut(h *header, slices [][]byte) (luma, chroma blockSet, err error) 
 		perChroma = h.block.grid(size[1][0], size[1][1]).blocks() * k
 		co = make([]byte, 2*perChroma*len(slices))
 	}
-	d.crew.each(len(slices), func(z int) {
+	d.crew.Each(len(slices), func(z int) {
 		m := &raster.Image{Width: h.w, Height: h.h, Depth: 1, Channels: h.channels(), Bits: 8, Pix: slices[z]}
 		ps := planes(d.crew, m, h.half())
 		blocks(d.crew, ps[0], h.block, y[z*per:(z+1)*per])
@@ -77,11 +78,11 @@ func (d cpu) expand(ctx context.Context, h *header, books *bookPair, table [][]u
 // cpuBlocks is a set of blocks in memory: all blocks of planes, or those to train on.
 type cpuBlocks struct {
 	vectors
-	crew *crew
+	crew *crew.Crew
 	keys []key // of the last search
 }
 
-func newCPUBlocks(c *crew, k int, samples []byte) *cpuBlocks {
+func newCPUBlocks(c *crew.Crew, k int, samples []byte) *cpuBlocks {
 	return &cpuBlocks{vectors: newVectors(c, k, samples), crew: c}
 }
 
@@ -107,7 +108,7 @@ func (b *cpuBlocks) gather(n int) *cells { return gather(b.crew, b.vectors, b.ke
 func (b *cpuBlocks) halves(book *codebook, t *cells) []half {
 	members := groups(b.keys, t.count)
 	h := make([]half, book.n())
-	b.crew.each(len(h), func(i int) {
+	b.crew.Each(len(h), func(i int) {
 		h[i] = cut(b.vectors, b.keys, members[i], book.word(i), t.sum[i*b.k:][:b.k])
 	})
 	return h
@@ -155,7 +156,7 @@ func (b *cpuBlocks) symbols(book *codebook, g grid) ([]symbol, error) {
 		}
 	}
 	side := book.ranker(b.crew)
-	b.crew.each(len(parts), func(i int) {
+	b.crew.Each(len(parts), func(i int) {
 		p := parts[i]
 		ranks(t[p.plane:][:g.blocks()], g.cols, p.segment, side, out[p.plane:])
 	})
@@ -176,13 +177,13 @@ const rowsAtOnce = 16
 // (C + 256) >> 1, so that 128 is no colour. With half, both are averaged over
 // 2 x 2 samples, rounded, where the last column and row count for what lies
 // beyond them.
-func planes(c *crew, m *raster.Image, half bool) []plane {
+func planes(c *crew.Crew, m *raster.Image, half bool) []plane {
 	w, h := m.Width, m.Height
 	if m.Channels == 1 {
 		return []plane{{w, h, m.Pix}}
 	}
 	y, co, cg := newPlane(w, h), newPlane(w, h), newPlane(w, h)
-	c.spans(h, rowsAtOnce, func(lo, hi int) {
+	c.Spans(h, rowsAtOnce, func(lo, hi int) {
 		lumaChroma(m.Pix[3*lo*w:3*hi*w], y.pix[lo*w:hi*w], co.pix[lo*w:hi*w], cg.pix[lo*w:hi*w])
 	})
 	if half {
@@ -207,9 +208,9 @@ func lumaChroma(rgb, y, co, cg []byte) {
 	}
 }
 
-func halve(c *crew, a plane) plane {
+func halve(c *crew.Crew, a plane) plane {
 	b := newPlane((a.w+1)/2, (a.h+1)/2)
-	c.spans(b.h, rowsAtOnce, func(lo, hi int) {
+	c.Spans(b.h, rowsAtOnce, func(lo, hi int) {
 		for y := lo; y < hi; y++ {
 			r0 := a.pix[2*y*a.w:][:a.w]
 			r1 := a.pix[min(2*y+1, a.h-1)*a.w:][:a.w]
@@ -225,7 +226,7 @@ func halve(c *crew, a plane) plane {
 
 // picture is the inverse of planes, into slice m. Chroma of half size is
 // repeated. Sums that leave 0 to 255 are clipped.
-func picture(c *crew, m *raster.Image, ps []plane, half bool) {
+func picture(c *crew.Crew, m *raster.Image, ps []plane, half bool) {
 	w, h := m.Width, m.Height
 	if m.Channels == 1 {
 		copy(m.Pix, ps[0].pix)
@@ -235,7 +236,7 @@ func picture(c *crew, m *raster.Image, ps []plane, half bool) {
 	if half {
 		shift = 1
 	}
-	c.spans(h, rowsAtOnce, func(lo, hi int) {
+	c.Spans(h, rowsAtOnce, func(lo, hi int) {
 		for y := lo; y < hi; y++ {
 			luma := ps[0].pix[y*w:][:w]
 			co := ps[1].pix[(y>>shift)*ps[1].w:][:ps[1].w]
@@ -256,10 +257,10 @@ func clip(v int) byte { return byte(min(max(v, 0), 255)) }
 
 // blocks cuts a plane into M x K samples at out, which has that length. The last
 // column and row of the plane are repeated where a block reaches beyond them.
-func blocks(c *crew, a plane, s shape, out []byte) {
+func blocks(c *crew.Crew, a plane, s shape, out []byte) {
 	g := s.grid(a.w, a.h)
 	k := s.k()
-	c.spans(g.rows, rowsAtOnce, func(lo, hi int) {
+	c.Spans(g.rows, rowsAtOnce, func(lo, hi int) {
 		for r := lo; r < hi; r++ {
 			for i := range s.p {
 				row := a.pix[min(r*s.p+i, a.h-1)*a.w:][:a.w]
@@ -280,10 +281,10 @@ func blocks(c *crew, a plane, s shape, out []byte) {
 
 // expand writes the codewords of an index table to plane a (Algorithm 2). Blocks
 // that reach beyond the plane are cut.
-func expand(c *crew, table []uint16, book *codebook, a plane) {
+func expand(c *crew.Crew, table []uint16, book *codebook, a plane) {
 	s, k := book.shape, book.k()
 	g := s.grid(a.w, a.h)
-	c.spans(g.rows, rowsAtOnce, func(lo, hi int) {
+	c.Spans(g.rows, rowsAtOnce, func(lo, hi int) {
 		for r := lo; r < hi; r++ {
 			line := table[r*g.cols:][:g.cols]
 			for i := 0; i < s.p && r*s.p+i < a.h; i++ {
@@ -299,9 +300,9 @@ func expand(c *crew, table []uint16, book *codebook, a plane) {
 
 // search finds the nearest codeword of every block, exactly: the least key of
 // (distance, index) over the codebook.
-func search(c *crew, b vectors, book *codebook, keys []key) {
+func search(c *crew.Crew, b vectors, book *codebook, keys []key) {
 	f := newFinder(book, bestKernel)
-	c.spans(len(keys), blocksAtOnce, func(lo, hi int) {
+	c.Spans(len(keys), blocksAtOnce, func(lo, hi int) {
 		f.find(b.part(lo, hi), keys[lo:hi])
 	})
 }
@@ -319,11 +320,11 @@ func newCells(n, k int) *cells { return &cells{make([]uint32, n), make([]uint64,
 
 // gather adds up the blocks of each cell. All sums are of integers, so that it
 // does not matter who adds what.
-func gather(c *crew, b vectors, keys []key, n int) *cells {
+func gather(c *crew.Crew, b vectors, keys []key, n int) *cells {
 	k := b.k
-	parts := make([]*cells, min(cap(c.idle), (len(keys)+blocksAtOnce-1)/blocksAtOnce))
+	parts := make([]*cells, min(c.Size(), (len(keys)+blocksAtOnce-1)/blocksAtOnce))
 	size := (len(keys) + len(parts) - 1) / len(parts)
-	c.each(len(parts), func(p int) {
+	c.Each(len(parts), func(p int) {
 		t := newCells(n, k)
 		for i := p * size; i < min(len(keys), (p+1)*size); i++ {
 			x := keys[i].index()

@@ -1,4 +1,7 @@
-package vq
+// Package crew shares the cores between the pictures of a batch and the work inside
+// each picture. A batch of many small pictures runs one picture per goroutine; a lone
+// large picture gets them all. Who does which piece of work never shows in the result.
+package crew
 
 import (
 	"runtime"
@@ -6,28 +9,30 @@ import (
 	"sync/atomic"
 )
 
-// crew shares GOMAXPROCS goroutines between the pictures of a batch and the work
-// inside each picture. A batch of many small pictures runs one picture per
-// goroutine; a lone large picture gets them all. Who does which piece of work
-// never shows in the result.
-type crew struct {
+// Crew is a number of goroutines, of which the callers of its methods are some.
+type Crew struct {
 	idle chan struct{} // one token per goroutine that may still be started
 }
 
-func newCrew() *crew { return crewOf(runtime.GOMAXPROCS(0)) }
+// New returns a crew of GOMAXPROCS goroutines.
+func New() *Crew { return Of(runtime.GOMAXPROCS(0)) }
 
-func crewOf(n int) *crew {
-	c := &crew{idle: make(chan struct{}, max(n, 1))}
+// Of returns a crew of n goroutines, at least one.
+func Of(n int) *Crew {
+	c := &Crew{idle: make(chan struct{}, max(n, 1))}
 	for range n - 1 {
 		c.idle <- struct{}{}
 	}
 	return c
 }
 
-// each calls f(0) to f(n-1), on the calling goroutine and on as many others as
+// Size is the number of goroutines.
+func (c *Crew) Size() int { return cap(c.idle) }
+
+// Each calls f(0) to f(n-1), on the calling goroutine and on as many others as
 // are idle, also those that become so meanwhile, and returns when all calls have. A
 // panic in f reaches the caller.
-func (c *crew) each(n int, f func(i int)) {
+func (c *Crew) Each(n int, f func(i int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	var once sync.Once
@@ -72,9 +77,9 @@ func (c *crew) each(n int, f func(i int)) {
 	work()
 }
 
-// spans cuts n items into pieces of size and calls f with the limits of each.
-func (c *crew) spans(n, size int, f func(lo, hi int)) {
-	c.each((n+size-1)/size, func(i int) {
+// Spans cuts n items into pieces of size and calls f with the limits of each.
+func (c *Crew) Spans(n, size int, f func(lo, hi int)) {
+	c.Each((n+size-1)/size, func(i int) {
 		f(i*size, min(n, (i+1)*size))
 	})
 }
