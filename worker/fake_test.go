@@ -30,18 +30,23 @@ type fakeOptions string
 
 func (o fakeOptions) String() string { return string(o) }
 
+// Lossy makes the codec lossy with one of its options.
+func (o fakeOptions) Lossy() bool { return o == "level=0" }
+
 func (f *fake) Info() codec.Info {
 	return codec.Info{Name: "fake", Extension: ".fake", MediaType: "image/x-fake", Version: 3, Lossless: !f.lossy,
 		Accepts: codec.Accepts{Channels: []int{1, 3}, MinBits: 8, MaxBits: 8, MaxSide: 1000}}
 }
 
 func (f *fake) Options(pairs []string) (codec.Options, error) {
+	o := fakeOptions("level=1")
 	for _, p := range pairs {
-		if p != "level=1" {
-			return nil, errors.New("fake: option " + p + ": want level=1")
+		if p != "level=1" && p != "level=0" {
+			return nil, errors.New("fake: option " + p + ": want level=1 or level=0")
 		}
+		o = fakeOptions(p)
 	}
-	return fakeOptions("level=1"), nil
+	return o, nil
 }
 
 func (f *fake) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Image, _ codec.Options) []codec.Encoded {

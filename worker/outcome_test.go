@@ -340,3 +340,20 @@ func TestQualityFloor(t *testing.T) {
 		}
 	}
 }
+
+// A lossless codec with options that change pictures is held to the floor like a lossy one.
+func TestOptionsThatChangePictures(t *testing.T) {
+	c := misbehaving(nil)
+	for options, want := range map[string]jobs.Outcome{"level=1": jobs.FailedOut, "level=0": jobs.Compressed} {
+		j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.Options = options })
+		j.put("a.png", png(t, photo(1, wrongPicture, 9, 3)))
+		j.plan()
+		if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
+			t.Fatal(err)
+		}
+		r := j.results()["a.png"]
+		if r.Outcome != want || want == jobs.Compressed && (r.PSNR < 20 || r.DecodedHash == r.PixelHash) {
+			t.Errorf("%s: %s with %v dB (%s), want %s", options, r.Outcome, r.PSNR, r.Error, want)
+		}
+	}
+}

@@ -165,13 +165,14 @@ func (p *product) compare(m *raster.Image, err error) error {
 		return unverified("the result decodes to %s, the picture is %s", shape, p.image.Shape())
 	}
 	p.decodedHash = m.Hash()
+	lossless := p.info.KeepsPictures(p.options)
 	switch {
 	case p.decodedHash == p.pixelHash:
-		if !p.info.Lossless {
+		if !lossless {
 			p.psnr, p.ssim = raster.Identical, 1
 		}
 		return nil
-	case p.info.Lossless:
+	case lossless:
 		return unverified("the result decodes to another picture")
 	}
 	if p.psnr, err = raster.PSNR(p.image, m); err != nil {

@@ -252,8 +252,11 @@ func (v *verification) decode(ctx context.Context, r *jobs.Result, file []byte) 
 		return problemf(ProblemDecode, "%w", out[0].Err)
 	}
 	want := r.DecodedHash
-	if want == "" && c.Info().Lossless {
-		want = r.PixelHash
+	if want == "" {
+		o, err := c.Options(strings.Fields(r.Options))
+		if err == nil && c.Info().KeepsPictures(o) {
+			want = r.PixelHash
+		}
 	}
 	if got := out[0].Image.Hash(); want != "" && got != want {
 		return problemf(ProblemPicture, "it decodes to %s, recorded is %s", got, want)

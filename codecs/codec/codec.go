@@ -46,7 +46,7 @@ type Info struct {
 	Extension string // of files, with the dot: ".vq"
 	MediaType string
 	Version   int  // rises whenever the bytes of any file change; part of the fingerprint
-	Lossless  bool // with every option set
+	Lossless  bool // with every option set, except where [LossyOptions] say otherwise
 	Accepts   Accepts
 	Options   []OptionInfo
 }
@@ -59,6 +59,13 @@ type Accepts struct {
 	Signed   bool
 	Slices   bool // takes volumes and frame sequences
 	MaxSide  int  // largest width, height and depth
+	Instead  Instead
+}
+
+// Instead says for each reason to refuse a picture what would work: the end of a
+// sentence, "convert them to 8 bits first". Empty where there is nothing to say.
+type Instead struct {
+	Bits, Signed, Slices, Side string
 }
 
 // OptionInfo documents one option of a codec.
@@ -70,18 +77,24 @@ type OptionInfo struct {
 // does not take m, or nil.
 func (info Info) Check(m *raster.Image) error {
 	a := info.Accepts
+	refuse := func(instead, format string, args ...any) error {
+		if instead != "" {
+			format += ": " + strings.ReplaceAll(instead, "%", "%%")
+		}
+		return Unsupportedf(info.Name+": "+format, args...)
+	}
 	switch {
 	case m.Bits < a.MinBits || m.Bits > a.MaxBits:
 		if a.MinBits == a.MaxBits {
-			return Unsupportedf("%s: %d-bit samples; %s takes %d-bit samples only", info.Name, m.Bits, info.Name, a.MaxBits)
+			return refuse(a.Instead.Bits, "%d-bit samples; %s takes %d-bit samples only", m.Bits, info.Name, a.MaxBits)
 		}
-		return Unsupportedf("%s: %d-bit samples; %s takes %d to %d bits", info.Name, m.Bits, info.Name, a.MinBits, a.MaxBits)
+		return refuse(a.Instead.Bits, "%d-bit samples; %s takes %d to %d bits", m.Bits, info.Name, a.MinBits, a.MaxBits)
 	case m.Signed && !a.Signed:
-		return Unsupportedf("%s: signed samples; %s takes unsigned samples only", info.Name, info.Name)
+		return refuse(a.Instead.Signed, "signed samples; %s takes unsigned samples only", info.Name)
 	case m.Depth > 1 && !a.Slices:
-		return Unsupportedf("%s: %d slices; %s takes single pictures only", info.Name, m.Depth, info.Name)
+		return refuse(a.Instead.Slices, "%d slices; %s takes single pictures only", m.Depth, info.Name)
 	case a.MaxSide > 0 && max(m.Width, m.Height, m.Depth) > a.MaxSide:
-		return Unsupportedf("%s: %s; %s takes at most %d samples along a side", info.Name, m.Shape(), info.Name, a.MaxSide)
+		return refuse(a.Instead.Side, "%s; %s takes at most %d samples along a side", m.Shape(), info.Name, a.MaxSide)
 	}
 	for _, c := range a.Channels {
 		if c == m.Channels {
@@ -100,6 +113,22 @@ type Options interface {
 	// with its value, "block=4x4 n=256". It is part of the fingerprint, and its
 	// fields, split at spaces, are accepted by the codec's Options again.
 	String() string
+}
+
+// LossyOptions is implemented by the options of a lossless codec that can also be set
+// to change pictures.
+type LossyOptions interface {
+	Options
+
+	// Lossy says whether pictures come back changed with these options.
+	Lossy() bool
+}
+
+// KeepsPictures says whether pictures come back whole from the codec with opts, nil for
+// the defaults.
+func (info Info) KeepsPictures(opts Options) bool {
+	l, ok := opts.(LossyOptions)
+	return info.Lossless && (!ok || !l.Lossy())
 }
 
 // Encoded is the answer to one picture of a batch: Data, or Err.

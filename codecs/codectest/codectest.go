@@ -176,7 +176,7 @@ func (s *suite) testOptions(t *testing.T) {
 }
 
 // check compares a decoded picture with its source.
-func (s *suite) check(m, got *raster.Image, smooth bool) error {
+func (s *suite) check(m, got *raster.Image, lossless, smooth bool) error {
 	switch {
 	case got == nil:
 		return errors.New("no picture and no error")
@@ -185,7 +185,6 @@ func (s *suite) check(m, got *raster.Image, smooth bool) error {
 	case len(got.Pix) != len(m.Pix):
 		return fmt.Errorf("comes back with %d bytes of samples, want %d", len(got.Pix), len(m.Pix))
 	}
-	lossless := s.info.Lossless
 	if lossless && got.Hash() != m.Hash() {
 		return errors.New("comes back with other samples")
 	}
@@ -215,7 +214,7 @@ func (s *suite) testRoundTrip(t *testing.T) {
 				if !bytes.Equal(kept, file) {
 					t.Fatalf("%s: decode changed the file", p)
 				}
-				if err := s.check(p.Image, got, p.smooth); err != nil {
+				if err := s.check(p.Image, got, s.info.KeepsPictures(o), p.smooth); err != nil {
 					t.Errorf("%s: %v", p, err)
 				}
 				if f, err := s.codec.Inspect(file); err != nil || len(f) == 0 {
@@ -263,7 +262,7 @@ func (s *suite) testBatch(t *testing.T) {
 		}
 		if d.Err != nil {
 			t.Errorf("item %d: %v", i, d.Err)
-		} else if err := s.check(batch[i], d.Image, false); err != nil {
+		} else if err := s.check(batch[i], d.Image, s.info.KeepsPictures(o), false); err != nil {
 			t.Errorf("item %d: %v", i, err)
 		}
 	}

@@ -146,7 +146,7 @@ func (s *suite) testShared(t *testing.T) {
 		if err != nil {
 			t.Fatalf("item %d: %v", i, err)
 		}
-		if err := s.check(sample[i], m, false); err != nil {
+		if err := s.check(sample[i], m, s.info.KeepsPictures(with), false); err != nil {
 			t.Errorf("item %d: %v", i, err)
 		}
 		if _, err := s.decode(e.Data, nil); err == nil {
