@@ -11,12 +11,14 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/vq"
+	"github.com/pelmill/pelmill/codecs/webp"
 )
 
 // All returns every codec of this build.
 func All() []codec.Codec {
 	return []codec.Codec{
 		vq.Codec{},
+		webp.Codec{},
 	}
 }
 

@@ -56,6 +56,9 @@ const (
 	cacheAt    = lengthAt + 24
 )
 
+// signature is the first byte of a VP8L bitstream (RFC 9649, 3.4).
+const signature = 0x2f
+
 // stream is everything that is turned into bits.
 type stream struct {
 	width, height int

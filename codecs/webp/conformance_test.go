@@ -1,0 +1,26 @@
+package webp
+
+import (
+	"testing"
+
+	"github.com/pelmill/pelmill/codecs/codectest"
+)
+
+// optionSets are those of the suite beside the defaults.
+var optionSets = [][]string{
+	{"effort=0"},
+	{"effort=1"},
+	{"effort=3"},
+	{"effort=9"},
+	{"exact=false"},
+	{"near-lossless=60"},
+	{"near-lossless=0", "effort=1"},
+	{"metadata=strip", "effort=1"},
+}
+
+func TestConformance(t *testing.T) {
+	codectest.Run(t, Codec{}, &codectest.Options{
+		Sets:    optionSets,
+		MinPSNR: 24, // with samples rounded to multiples of 32
+	})
+}

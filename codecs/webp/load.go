@@ -1,0 +1,80 @@
+package webp
+
+import "github.com/pelmill/pelmill/raster"
+
+// load reads an 8-bit picture. Without exact, pixels of alpha 0 become 0 in all channels.
+func load(m *raster.Image, exact bool) pixels {
+	p := pixels{m.Width, m.Height, make([]uint32, m.Width*m.Height)}
+	src := m.Pix
+	switch m.Channels {
+	case 1:
+		for i, v := range src[:len(p.argb)] {
+			p.argb[i] = 0xff000000 | uint32(v)*0x010101
+		}
+	case 2:
+		for i := range p.argb {
+			s := src[2*i : 2*i+2 : 2*i+2]
+			p.argb[i] = uint32(s[1])<<24 | uint32(s[0])*0x010101
+		}
+	case 3:
+		for i := range p.argb {
+			s := src[3*i : 3*i+3 : 3*i+3]
+			p.argb[i] = 0xff000000 | uint32(s[0])<<16 | uint32(s[1])<<8 | uint32(s[2])
+		}
+	case 4:
+		for i := range p.argb {
+			s := src[4*i : 4*i+4 : 4*i+4]
+			p.argb[i] = uint32(s[3])<<24 | uint32(s[0])<<16 | uint32(s[1])<<8 | uint32(s[2])
+		}
+	}
+	if !exact && m.Alpha() {
+		for i, v := range p.argb {
+			if v < 1<<24 {
+				p.argb[i] = 0
+			}
+		}
+	}
+	return p
+}
+
+// grey reports whether red, green and blue are equal in every pixel.
+func (p pixels) grey() bool {
+	for _, v := range p.argb {
+		if (v^v>>8)&0xffff != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// store is the inverse of load for the result of a decoder: w x h pixels of bytes R, G,
+// B, A. It may use rgba as the picture's memory.
+func store(w, h int, rgba []byte, alpha, colour bool) *raster.Image {
+	m := &raster.Image{Width: w, Height: h, Depth: 1, Channels: 1, Bits: 8}
+	for i := 0; i < len(rgba) && !colour; i += 4 {
+		colour = rgba[i] != rgba[i+1] || rgba[i] != rgba[i+2]
+	}
+	if colour {
+		m.Channels = 3
+	}
+	if alpha {
+		m.Channels++
+	}
+	n := w * h
+	switch m.Channels {
+	case 1:
+		for i := range n {
+			rgba[i] = rgba[4*i]
+		}
+	case 2:
+		for i := range n {
+			rgba[2*i], rgba[2*i+1] = rgba[4*i], rgba[4*i+3]
+		}
+	case 3:
+		for i := range n {
+			rgba[3*i], rgba[3*i+1], rgba[3*i+2] = rgba[4*i], rgba[4*i+1], rgba[4*i+2]
+		}
+	}
+	m.Pix = rgba[: n*m.Channels : n*m.Channels]
+	return m
+}
