@@ -1,7 +1,6 @@
 package webp
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -12,88 +11,92 @@ const (
 )
 
 // codeLengths returns the lengths of an optimal prefix code for counts of which no
-// code is longer than most, by the package-merge of Larmore and Hirschberg (1990)
-// where Huffman's code is too deep. Symbols that do not occur have length 0; a lone
-// symbol has length 1.
+// code is longer than most. Symbols that do not occur have length 0; a lone symbol has
+// length 1.
 func codeLengths(counts []uint32, most int) []uint8 {
-	type leaf struct {
-		count  uint32
-		symbol int
-	}
 	lengths := make([]uint8, len(counts))
-	var leaves []leaf
-	for s, c := range counts {
+	n := 0
+	for _, c := range counts {
 		if c > 0 {
-			leaves = append(leaves, leaf{c, s})
+			n++
 		}
 	}
-	n := len(leaves)
 	if n == 0 {
 		return lengths
 	}
+	// Leaves by count and then symbol, which has 12 bits.
+	memory := make([]uint64, 3*n)
+	leaves, nodes := memory[:0:n], memory[n:2*n]
+	for s, c := range counts {
+		if c > 0 {
+			leaves = append(leaves, uint64(c)<<12|uint64(s))
+		}
+	}
+	slices.Sort(leaves)
 	if n == 1 {
-		lengths[leaves[0].symbol] = 1
+		lengths[leaves[0]&4095] = 1
 		return lengths
 	}
-	slices.SortFunc(leaves, func(a, b leaf) int {
-		if c := cmp.Compare(a.count, b.count); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.symbol, b.symbol)
-	})
-	// Huffman's algorithm with two queues: leaves, and nodes in the order they are made.
-	weight := make([]uint64, 2*n-1)
-	parent := make([]int, 2*n-1)
-	for i, l := range leaves {
-		weight[i] = uint64(l.count)
-	}
-	i, j := 0, n
-	for k := n; k < 2*n-1; k++ {
+	// Huffman's algorithm with two queues, leaves and nodes in the order in which they
+	// are made. Of equal weights the leaf goes first, which keeps codes short.
+	parent := make([]int32, 2*n) // of leaves and then of nodes
+	for k, i, j := 0, 0, 0; k < n-1; k++ {
+		sum := uint64(0)
 		for range 2 {
-			var at int
-			if j >= k || i < n && weight[i] <= weight[j] {
-				at, i = i, i+1
+			if j >= k || i < n && leaves[i]>>12 <= nodes[j] {
+				sum += leaves[i] >> 12
+				parent[i] = int32(k)
+				i++
 			} else {
-				at, j = j, j+1
+				sum += nodes[j]
+				parent[n+j] = int32(k)
+				j++
 			}
-			weight[k] += weight[at]
-			parent[at] = k
 		}
+		nodes[k] = sum
 	}
-	depth := make([]int, 2*n-1)
-	deepest := 0
-	for k := 2*n - 3; k >= 0; k-- {
-		depth[k] = depth[parent[k]] + 1
-		deepest = max(deepest, depth[k])
+	depth := memory[2*n:]
+	depth[n-2] = 0
+	for k := n - 3; k >= 0; k-- {
+		depth[k] = depth[parent[n+k]] + 1
 	}
-	if deepest <= most {
-		for i, l := range leaves {
-			lengths[l.symbol] = uint8(depth[i])
-		}
+	// The rarest leaf is as deep as any.
+	if depth[parent[0]]+1 > uint64(most) {
+		limitedLengths(leaves, most, lengths)
 		return lengths
 	}
-	// Package-merge: row r holds leaves and packages of two of row r-1, by weight. The
-	// first 2n-2 items of the last row are bought; a leaf's length is how often it was.
+	for i, l := range leaves {
+		lengths[l&4095] = uint8(depth[parent[i]] + 1)
+	}
+	return lengths
+}
+
+// limitedLengths is codeLengths where Huffman's code is too deep, by the package-merge
+// of Larmore and Hirschberg (1990). Row r holds leaves, and packages of two of row r-1,
+// by weight. The first 2n-2 items of the last row are bought; a leaf's length is how
+// often it was.
+func limitedLengths(leaves []uint64, most int, lengths []uint8) {
+	n := len(leaves)
 	type item struct {
 		weight uint64
 		leaf   int // -1 for a package
 	}
 	rows := make([][]item, most)
 	for r := range rows {
-		var packages []item
+		var packages []uint64
 		if r > 0 {
-			for p := 0; p+1 < len(rows[r-1]); p += 2 {
-				packages = append(packages, item{rows[r-1][p].weight + rows[r-1][p+1].weight, -1})
+			for last := rows[r-1]; len(last) > 1; last = last[2:] {
+				packages = append(packages, last[0].weight+last[1].weight)
 			}
 		}
 		row := make([]item, 0, n+len(packages))
-		for l, p := 0, 0; l < n || p < len(packages); {
-			if p == len(packages) || l < n && uint64(leaves[l].count) <= packages[p].weight {
-				row = append(row, item{uint64(leaves[l].count), l})
+		for l := 0; l < n || len(packages) > 0; {
+			if len(packages) == 0 || l < n && leaves[l]>>12 <= packages[0] {
+				row = append(row, item{leaves[l] >> 12, l})
 				l++
 			} else {
-				row = append(row, packages[p])
-				p++
+				row = append(row, item{packages[0], -1})
+				packages = packages[1:]
 			}
 		}
 		rows[r] = row
@@ -105,12 +108,11 @@ func codeLengths(counts []uint32, most int) []uint8 {
 			if it.leaf < 0 {
 				packages++
 			} else {
-				lengths[leaves[it.leaf].symbol]++
+				lengths[leaves[it.leaf]&4095]++
 			}
 		}
 		take = 2 * packages
 	}
-	return lengths
 }
 
 // canonical returns the codes of the given lengths, bits reversed so that they can be
@@ -145,11 +147,25 @@ type run struct {
 	extra  uint8
 }
 
-var runExtraBits = [19]uint{16: 2, 17: 3, 18: 7}
+// Symbols of runs, the least and most that they repeat, and their extra bits (RFC 9649,
+// 3.7.2.1.2).
+const (
+	repeatLength = 16
+	repeatZero   = 17
+	repeatZeros  = 18
+)
 
-// runs codes lengths as they are written.
-func runs(lengths []uint8) []run {
-	var out []run
+var (
+	runLeast = [19]int{16: 3, 17: 3, 18: 11}
+	runMost  = [19]int{16: 6, 17: 10, 18: 138}
+	runExtra = [19]uint8{16: 2, 17: 3, 18: 7}
+)
+
+// startLengths are rough costs of the symbols of runs, for the first choice.
+var startLengths = [19]uint8{4, 6, 6, 5, 5, 4, 4, 4, 4, 4, 4, 5, 6, 6, 7, 7, 4, 4, 4}
+
+// runs codes lengths with the fewest bits where meta has the lengths of the codes.
+func runs(out []run, lengths []uint8, meta *[19]uint8) []run {
 	last := uint8(8)
 	for i := 0; i < len(lengths); {
 		v := lengths[i]
@@ -159,119 +175,230 @@ func runs(lengths []uint8) []run {
 		}
 		i += n
 		if v == 0 {
-			for n >= 11 {
-				k := min(n, 138)
-				out = append(out, run{18, uint8(k - 11)})
-				n -= k
-			}
-			if n >= 3 {
-				out = append(out, run{17, uint8(n - 3)})
-				n = 0
-			}
-			for range n {
-				out = append(out, run{0, 0})
-			}
+			out = zeros(out, n, meta)
 			continue
 		}
 		if v != last {
-			out = append(out, run{v, 0})
+			out = append(out, run{symbol: v})
 			last = v
 			n--
 		}
-		for n >= 3 {
-			k := min(n, 6)
-			out = append(out, run{16, uint8(k - 3)})
-			n -= k
-		}
-		for range n {
-			out = append(out, run{v, 0})
-		}
+		out = repeats(out, n, v, repeatLength, meta)
 	}
 	return out
 }
 
-// writeCode writes the prefix code of the given lengths (RFC 9649, 3.7.2.1).
-func writeCode(w *bitWriter, lengths []uint8) {
-	var used []int
+// cost is the bits of a symbol of runs. One that has no code yet is dear.
+func cost(symbol uint8, meta *[19]uint8) int {
+	if meta[symbol] == 0 {
+		return 12 + int(runExtra[symbol])
+	}
+	return int(meta[symbol] + runExtra[symbol])
+}
+
+// repeats codes n times v, with symbol where that is cheaper.
+func repeats(out []run, n int, v, symbol uint8, meta *[19]uint8) []run {
+	best, bestCost := 0, 1<<30
+	for k := 0; k*runLeast[symbol] <= n; k++ {
+		single := max(0, n-k*runMost[symbol])
+		if c := k*cost(symbol, meta) + single*cost(v, meta); c < bestCost {
+			best, bestCost = k, c
+		}
+		if single == 0 {
+			break
+		}
+	}
+	single := max(0, n-best*runMost[symbol])
+	out = spread(out, n-single, best, symbol)
+	for range single {
+		out = append(out, run{symbol: v})
+	}
+	return out
+}
+
+// spread codes n by k runs of symbol.
+func spread(out []run, n, k int, symbol uint8) []run {
+	for ; k > 0; k-- {
+		m := min(runMost[symbol], n-(k-1)*runLeast[symbol])
+		out = append(out, run{symbol, uint8(m - runLeast[symbol])})
+		n -= m
+	}
+	return out
+}
+
+// zeros codes n zeros.
+func zeros(out []run, n int, meta *[19]uint8) []run {
+	best, bestCost := 0, 1<<30
+	for long := 0; long*runLeast[repeatZeros] <= n; long++ {
+		rest := max(0, n-long*runMost[repeatZeros])
+		c := long * cost(repeatZeros, meta)
+		least := 1 << 30
+		for short := 0; short*runLeast[repeatZero] <= rest; short++ {
+			least = min(least, short*cost(repeatZero, meta)+max(0, rest-short*runMost[repeatZero])*cost(0, meta))
+		}
+		if c += least; c < bestCost {
+			best, bestCost = long, c
+		}
+		if rest == 0 {
+			break
+		}
+	}
+	rest := max(0, n-best*runMost[repeatZeros])
+	return repeats(spread(out, n-rest, best, repeatZeros), rest, 0, repeatZero, meta)
+}
+
+// description is a prefix code as it is written.
+type description struct {
+	symbols [2]int    // of a simple code
+	simple  int       // how many, 0 for a normal code
+	meta    [19]uint8 // lengths of the code length code
+	stored  int       // how many of them are written
+	runs    []run
+	short   bool // the number of runs is written, because zeros follow that are not
+	bits    int  // of all
+}
+
+// describe finds a short way to write the prefix code of the given lengths.
+func describe(lengths []uint8) (d description) {
+	used := 0
 	for s, l := range lengths {
 		if l > 0 {
-			used = append(used, s)
-			if len(used) > 2 {
+			if used < 2 {
+				d.symbols[used] = s
+			}
+			if used++; used > 2 {
 				break
 			}
 		}
 	}
-	if len(used) <= 2 && (len(used) == 0 || used[len(used)-1] < 256) {
-		writeSimpleCode(w, used)
+	if used <= 2 && (used == 0 || d.symbols[used-1] < 256) {
+		d.simple = max(used, 1)
+		d.bits = 4
+		if d.symbols[0] > 1 {
+			d.bits += 7
+		}
+		if used == 2 {
+			d.bits += 8
+		}
+		return d
+	}
+	meta := startLengths
+	for pass := range 3 {
+		e := description{runs: runs(nil, lengths, &meta)}
+		e.finish()
+		if pass == 0 || e.bits < d.bits {
+			d = e
+		} else if e.bits >= d.bits {
+			break
+		}
+		meta = e.meta
+	}
+	return d
+}
+
+// finish makes the code length code for the runs, with or without the zeros at the end.
+func (d *description) finish() {
+	d.code()
+	end := len(d.runs)
+	for end > 0 && (d.runs[end-1].symbol == 0 || d.runs[end-1].symbol > repeatLength) {
+		end--
+	}
+	if end < 2 || end == len(d.runs) {
 		return
 	}
-	w.put(0, 1)
-	list := runs(lengths)
-	counts := make([]uint32, 19)
-	for _, r := range list {
-		counts[r.symbol]++
-	}
-	meta := codeLengths(counts, maxMetaLength)
-	codes := canonical(meta)
-	n := 19
-	for n > 4 && meta[codeLengthOrder[n-1]] == 0 {
-		n--
-	}
-	w.put(uint64(n-4), 4)
-	only := 0
-	for _, s := range codeLengthOrder[:n] {
-		w.put(uint64(meta[s]), 3)
-	}
-	for _, l := range meta {
-		if l > 0 {
-			only++
-		}
-	}
-	// Zeros at the end need not be written where the number of symbols says so.
-	end, saved := len(list), 0
-	for end > 0 && (list[end-1].symbol == 0 || list[end-1].symbol >= 17) {
-		end--
-		saved += int(meta[list[end].symbol]) + int(runExtraBits[list[end].symbol])
-	}
-	if only == 1 {
-		saved = 0
-	}
-	if end > 1 && saved > 12 {
-		// max_symbol counts symbols of the code length code.
-		v := uint64(end - 2)
-		width := uint(2)
-		for v>>width > 0 {
-			width += 2
-		}
-		w.put(1, 1)
-		w.put(uint64(width/2-1), 3)
-		w.put(v, width)
-		list = list[:end]
-	} else {
-		w.put(0, 1)
-	}
-	for _, r := range list {
-		if only > 1 {
-			w.put(uint64(codes[r.symbol]), uint(meta[r.symbol]))
-		}
-		w.put(uint64(r.extra), runExtraBits[r.symbol])
+	e := description{runs: d.runs[:end], short: true}
+	e.code()
+	if e.bits < d.bits {
+		*d = e
 	}
 }
 
-func writeSimpleCode(w *bitWriter, used []int) {
-	if len(used) == 0 {
-		used = []int{0}
+// code makes the code length code and counts bits.
+func (d *description) code() {
+	var counts [19]uint32
+	for _, r := range d.runs {
+		counts[r.symbol]++
 	}
-	w.put(1, 1)
-	w.put(uint64(len(used)-1), 1)
-	if used[0] <= 1 {
+	copy(d.meta[:], codeLengths(counts[:], maxMetaLength))
+	d.stored = 19
+	for d.stored > 4 && d.meta[codeLengthOrder[d.stored-1]] == 0 {
+		d.stored--
+	}
+	d.bits = 1 + 4 + 3*d.stored + 1
+	kinds := 0
+	for s, n := range counts {
+		d.bits += int(n) * int(d.meta[s]+runExtra[s])
+		if n > 0 {
+			kinds++
+		}
+	}
+	if kinds == 1 { // takes no bits
+		d.bits -= len(d.runs)
+	}
+	if d.short {
+		d.bits += 3 + int(d.countBits())
+	}
+}
+
+// countBits is the size of the number of runs less 2: even, 2 to 16.
+func (d *description) countBits() uint {
+	return max(2, (uint(bits.Len(uint(len(d.runs)-2)))+1)&^1)
+}
+
+// codeBits is the cost of writing the prefix code of the given lengths, in bits.
+func codeBits(lengths []uint8) int {
+	d := describe(lengths)
+	return d.bits
+}
+
+// writeCode writes the prefix code of the given lengths (RFC 9649, 3.7.2.1).
+func writeCode(w *bitWriter, lengths []uint8) {
+	d := describe(lengths)
+	if d.simple > 0 {
+		d.writeSimple(w)
+		return
+	}
+	w.put(0, 1)
+	w.put(uint64(d.stored-4), 4)
+	for _, s := range codeLengthOrder[:d.stored] {
+		w.put(uint64(d.meta[s]), 3)
+	}
+	if d.short {
+		n := d.countBits()
+		w.put(1, 1)
+		w.put(uint64(n/2-1), 3)
+		w.put(uint64(len(d.runs)-2), n)
+	} else {
 		w.put(0, 1)
-		w.put(uint64(used[0]), 1)
+	}
+	var codes [19]code
+	makeCodes(d.meta[:], codes[:], make([]uint32, 19))
+	for _, r := range d.runs {
+		c := codes[r.symbol]
+		w.put(uint64(c>>4), uint(c&15))
+		w.put(uint64(r.extra), uint(runExtra[r.symbol]))
+	}
+}
+
+// writeSimple writes a code of one or two symbols below 256 (RFC 9649, 3.7.2.1.1).
+func (d *description) writeSimple(w *bitWriter) {
+	w.put(1, 1)
+	w.put(uint64(d.simple-1), 1)
+	if d.symbols[0] <= 1 {
+		w.put(0, 1)
+		w.put(uint64(d.symbols[0]), 1)
 	} else {
 		w.put(1, 1)
-		w.put(uint64(used[0]), 8)
+		w.put(uint64(d.symbols[0]), 8)
 	}
-	if len(used) == 2 {
-		w.put(uint64(used[1]), 8)
+	if d.simple == 2 {
+		w.put(uint64(d.symbols[1]), 8)
 	}
+}
+
+// bestLengths returns the lengths with the fewest bits for the code and its counts
+// together: those of an optimal code, or of one for counts evened out where neighbours
+// are alike, whose lengths make longer runs.
+func bestLengths(counts []uint32) []uint8 {
+	return codeLengths(counts, maxCodeLength)
 }

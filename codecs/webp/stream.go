@@ -1,11 +1,16 @@
 package webp
 
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// symbols is how many symbols a group has.
 func (p *parse) symbols() int {
-	n := greenAt + 280
 	if p.cacheBits > 0 {
-		n += 1 << p.cacheBits
+		return cacheAt + 1<<p.cacheBits
 	}
-	return n
+	return cacheAt
 }
 
 // prefix splits a length or distance code into a symbol and extra bits (RFC 9649, 3.6.2.2).
@@ -14,76 +19,95 @@ func prefix(v uint32) (symbol, extra uint32, n uint) {
 	if v < 4 {
 		return v, 0, 0
 	}
-	h := uint32(31)
-	for v>>h == 0 {
-		h--
-	}
-	second := v >> (h - 1) & 1
+	h := uint32(bits.Len32(v)) - 1
 	n = uint(h - 1)
-	return 2*h + second, v & (1<<n - 1), n
+	return 2*h + v>>n&1, v & (1<<n - 1), n
 }
 
-func (s *stream) each(f func(i, group int)) {
-	p := s.pixels
-	g := s.groups
-	tw := 0
-	if g.bits > 0 {
-		tw = (p.w + 1<<g.bits - 1) >> g.bits
+// spans calls f for the pixels of each row that use one group, in raster order.
+func (s *stream) spans(f func(lo, hi, group int)) {
+	w, h, g := s.pixels.w, s.pixels.h, &s.groups
+	if g.bits == 0 {
+		f(0, w*h, 0)
+		return
 	}
-	for y, i := 0, 0; y < p.h; y++ {
-		for x := 0; x < p.w; x, i = x+1, i+1 {
-			k := 0
-			if g.bits > 0 {
-				k = int(g.of[y>>g.bits*tw+x>>g.bits])
+	tile := 1 << g.bits
+	across := (w + tile - 1) >> g.bits
+	for y := range h {
+		of := g.of[y>>g.bits*across:][:across]
+		for x := 0; x < w; {
+			// Neighbours of one group go together.
+			k, end := of[x>>g.bits], x+tile
+			for end < w && of[end>>g.bits] == k {
+				end += tile
 			}
-			f(i, k)
+			f(y*w+x, y*w+min(end, w), int(k))
+			x = end
 		}
 	}
 }
 
+// used is the number of groups up to the last that a tile uses.
+func (g *groups) used() int {
+	n := 0
+	for _, k := range g.of {
+		n = max(n, int(k))
+	}
+	return n + 1
+}
+
+// histograms counts the symbols of each group.
 func (s *stream) histograms() [][]uint32 {
-	n := max(1, s.groups.n)
-	out := make([][]uint32, n)
+	out := make([][]uint32, max(s.groups.n, s.groups.used()))
 	for k := range out {
 		out[k] = make([]uint32, s.parse.symbols())
 	}
-	s.each(func(i, k int) {
+	s.spans(func(lo, hi, k int) {
 		h := out[k]
-		l := uint16(0)
-		if s.parse.length != nil {
-			l = s.parse.length[i]
+		if s.parse.length == nil {
+			h := (*[cacheAt]uint32)(h)
+			for _, v := range s.pixels.argb[lo:hi] {
+				h[alphaAt+v>>24]++
+				h[redAt+v>>16&255]++
+				h[blueAt+v&255]++
+				h[greenAt+v>>8&255]++
+			}
+			return
 		}
-		switch l {
-		case 0:
-			v := s.pixels.argb[i]
-			h[alphaAt+v>>24]++
-			h[redAt+v>>16&255]++
-			h[blueAt+v&255]++
-			h[greenAt+v>>8&255]++
-		case covered:
-		case cached:
-			h[greenAt+280+s.parse.value[i]]++
-		default:
-			c, _, _ := prefix(uint32(l))
-			h[greenAt+256+c]++
-			c, _, _ = prefix(s.parse.value[i])
-			h[distanceAt+c]++
+		for i := lo; i < hi; i++ {
+			switch l := s.parse.length[i]; l {
+			case 0:
+				v := s.pixels.argb[i]
+				h[alphaAt+v>>24]++
+				h[redAt+v>>16&255]++
+				h[blueAt+v&255]++
+				h[greenAt+v>>8&255]++
+			case covered:
+			case cached:
+				h[cacheAt+s.parse.value[i]]++
+			default:
+				c, _, _ := prefix(uint32(l))
+				h[lengthAt+c]++
+				c, _, _ = prefix(s.parse.value[i])
+				h[distanceAt+c]++
+			}
 		}
 	})
 	return out
 }
 
+// write returns the VP8L bitstream (RFC 9649, 3.4 to 3.8).
 func (s *stream) write() []byte {
 	w := &bitWriter{}
-	w.put(0x2f, 8)
+	w.put(signature, 8)
 	w.put(uint64(s.width-1), 14)
 	w.put(uint64(s.height-1), 14)
-	a := uint64(0)
+	alpha := uint64(0)
 	if s.alpha {
-		a = 1
+		alpha = 1
 	}
-	w.put(a, 1)
-	w.put(0, 3)
+	w.put(alpha, 1)
+	w.put(0, 3) // version
 	for _, t := range s.transforms {
 		w.put(1, 1)
 		w.put(uint64(t.kind), 2)
@@ -93,16 +117,7 @@ func (s *stream) write() []byte {
 			writeSub(w, t.data)
 		case colourIndexing:
 			w.put(uint64(t.data.w-1), 8)
-			d := pixels{t.data.w, 1, make([]uint32, t.data.w)}
-			for i, v := range t.data.argb {
-				if i > 0 {
-					u := t.data.argb[i-1]
-					d.argb[i] = (v&0xff00ff00-u&0xff00ff00)&0xff00ff00 | (v&0xff00ff-u&0xff00ff)&0xff00ff
-				} else {
-					d.argb[i] = v
-				}
-			}
-			writeSub(w, d)
+			writeSub(w, differences(t.data))
 		}
 	}
 	w.put(0, 1)
@@ -110,10 +125,25 @@ func (s *stream) write() []byte {
 	return w.bytes()
 }
 
+// differences codes a palette as it is stored: every colour less the one before, by
+// channel (RFC 9649, 4.4).
+func differences(palette pixels) pixels {
+	d := pixels{palette.w, 1, make([]uint32, palette.w)}
+	last := uint32(0)
+	for i, v := range palette.argb {
+		d.argb[i] = ((v|0x00ff00ff)-(last&0xff00ff00))&0xff00ff00 | ((v|0xff00ff00)-(last&0x00ff00ff))&0x00ff00ff
+		last = v
+	}
+	return d
+}
+
+// writeSub writes one of the small images that describe the main one.
 func writeSub(w *bitWriter, p pixels) {
 	(&stream{pixels: p}).writeImage(w, false)
 }
 
+// writeImage writes the pixels with their cache, groups and codes (RFC 9649, 3.7). Only
+// the main image has groups.
 func (s *stream) writeImage(w *bitWriter, main bool) {
 	if s.parse.cacheBits > 0 {
 		w.put(1, 1)
@@ -121,71 +151,138 @@ func (s *stream) writeImage(w *bitWriter, main bool) {
 	} else {
 		w.put(0, 1)
 	}
-	if main {
-		if s.groups.bits > 0 && s.groups.n > 1 {
-			w.put(1, 1)
-			w.put(uint64(s.groups.bits-2), 3)
-			tw := (s.pixels.w + 1<<s.groups.bits - 1) >> s.groups.bits
-			sub := pixels{tw, len(s.groups.of) / tw, make([]uint32, len(s.groups.of))}
-			for i, g := range s.groups.of {
-				sub.argb[i] = 0xff000000 | uint32(g)<<8
-			}
-			writeSub(w, sub)
-		} else {
-			w.put(0, 1)
+	// Decoders read as many groups as the map names.
+	n := s.groups.used()
+	if main && n > 1 {
+		w.put(1, 1)
+		w.put(uint64(s.groups.bits-2), 3)
+		across := (s.pixels.w + 1<<s.groups.bits - 1) >> s.groups.bits
+		sub := pixels{across, len(s.groups.of) / across, make([]uint32, len(s.groups.of))}
+		for i, g := range s.groups.of {
+			sub.argb[i] = 0xff000000 | uint32(g)<<8
+		}
+		writeSub(w, sub)
+	} else if main {
+		w.put(0, 1)
+	}
+	codes := make([][]code, n)
+	size := 0
+	for k, h := range s.histograms()[:n] {
+		codes[k] = make([]code, len(h))
+		for _, part := range alphabets(len(h)) {
+			counts := h[part[0]:part[1]]
+			lengths := bestLengths(counts)
+			writeCode(w, lengths)
+			size += makeCodes(lengths, codes[k][part[0]:part[1]], counts)
+		}
+		for c, count := range h[lengthAt:cacheAt] {
+			size += int(count) * max(0, c/2-1)
+		}
+		for c, count := range h[distanceAt:greenAt] {
+			size += int(count) * max(0, c/2-1)
 		}
 	}
-	hs := s.histograms()
-	lens := make([][]uint8, len(hs))
-	codes := make([][]uint16, len(hs))
-	for k, h := range hs {
-		lens[k] = make([]uint8, len(h))
-		codes[k] = make([]uint16, len(h))
-		part := func(lo, hi int) {
-			l := codeLengths(h[lo:hi], maxCodeLength)
-			copy(codes[k][lo:hi], canonical(l))
-			writeCode(w, l)
-			n := 0
-			for _, v := range l {
-				if v > 0 {
-					n++
-				}
-			}
-			if n == 1 {
-				clear(l)
-			}
-			copy(lens[k][lo:hi], l)
+	s.writePixels(w, codes, size)
+}
+
+// alphabets are the limits of the five codes of a group of n symbols in the order in
+// which they are written.
+func alphabets(n int) [5][2]int {
+	return [5][2]int{{greenAt, n}, {redAt, blueAt}, {blueAt, distanceAt}, {alphaAt, redAt}, {distanceAt, greenAt}}
+}
+
+// code is a symbol's code as it is put, above its length in the low 4 bits. A lone
+// symbol's has no bits.
+type code uint32
+
+// makeCodes fills codes and returns the bits that counts symbols take.
+func makeCodes(lengths []uint8, codes []code, counts []uint32) (size int) {
+	used := 0
+	for _, l := range lengths {
+		if l > 0 {
+			used++
 		}
-		part(greenAt, len(h))
-		part(redAt, redAt+256)
-		part(blueAt, blueAt+256)
-		part(alphaAt, alphaAt+256)
-		part(distanceAt, distanceAt+40)
 	}
-	s.each(func(i, k int) {
-		l := uint16(0)
-		if s.parse.length != nil {
-			l = s.parse.length[i]
+	if used < 2 {
+		return 0
+	}
+	for i, c := range canonical(lengths) {
+		codes[i] = code(c)<<4 | code(lengths[i])
+		size += int(counts[i]) * int(lengths[i])
+	}
+	return size
+}
+
+// writePixels writes the symbols, size bits in all.
+func (s *stream) writePixels(w *bitWriter, codes [][]code, size int) {
+	room, held, n := w.reserve(size)
+	at := 0
+	// flush leaves less than 8 bits, so that 56 more have room.
+	flush := func() {
+		binary.LittleEndian.PutUint64(room[at:], held)
+		at += int(n >> 3)
+		held >>= n &^ 7
+		n &= 7
+	}
+	s.spans(func(lo, hi, k int) {
+		t := codes[k]
+		if s.parse.length == nil {
+			at, held, n = writeLiterals(room, at, held, n, s.pixels.argb[lo:hi], (*[cacheAt]code)(t))
+			return
 		}
-		c, n := codes[k], lens[k]
-		put := func(at uint32) { w.put(uint64(c[at]), uint(n[at])) }
-		switch l {
-		case 0:
-			v := s.pixels.argb[i]
-			put(greenAt + v>>8&255)
-			put(redAt + v>>16&255)
-			put(blueAt + v&255)
-			put(alphaAt + v>>24)
-		case covered:
-		case cached:
-			put(greenAt + 280 + s.parse.value[i])
-		default:
-			c, e, x := prefix(uint32(l))
-			put(greenAt + 256 + c)
-			w.put(uint64(e), x)
-			c, e, x = prefix(s.parse.value[i])
-			put(distanceAt + c)
-			w.put(uint64(e), x)
+		for i := lo; i < hi; i++ {
+			switch l := s.parse.length[i]; l {
+			case 0:
+				at, held, n = writeLiterals(room, at, held, n, s.pixels.argb[i:i+1], (*[cacheAt]code)(t))
+			case covered:
+			case cached:
+				c := t[cacheAt+s.parse.value[i]]
+				held |= uint64(c>>4) << n
+				n += uint(c & 15)
+				flush()
+			default:
+				symbol, extra, count := prefix(uint32(l))
+				c := t[lengthAt+symbol]
+				held |= (uint64(extra)<<(c&15) | uint64(c>>4)) << n // 15 + 10 bits
+				n += uint(c&15) + count
+				flush()
+				symbol, extra, count = prefix(s.parse.value[i])
+				c = t[distanceAt+symbol]
+				held |= (uint64(extra)<<(c&15) | uint64(c>>4)) << n // 15 + 18 bits
+				n += uint(c&15) + count
+				flush()
+			}
 		}
 	})
+	w.commit(at, held, n)
+}
+
+// writeLiterals stores pixels from room[at] on, of which n bits are held, and returns what
+// follows.
+func writeLiterals(room []byte, at int, held uint64, n uint, argb []uint32, t *[cacheAt]code) (int, uint64, uint) {
+	for _, v := range argb {
+		c := t[greenAt+v>>8&255]
+		held |= uint64(c>>4) << (n & 63)
+		n += uint(c & 15)
+		c = t[redAt+v>>16&255]
+		held |= uint64(c>>4) << (n & 63)
+		n += uint(c & 15)
+		c = t[blueAt+v&255]
+		held |= uint64(c>>4) << (n & 63)
+		n += uint(c & 15)
+		c = t[alphaAt+v>>24]
+		if n > 48 { // 7 + 45 may be held already
+			binary.LittleEndian.PutUint64(room[at:], held)
+			at += int(n >> 3)
+			held >>= n &^ 7 & 63
+			n &= 7
+		}
+		held |= uint64(c>>4) << (n & 63)
+		n += uint(c & 15)
+		binary.LittleEndian.PutUint64(room[at:], held)
+		at += int(n >> 3)
+		held >>= n &^ 7 & 63
+		n &= 7
+	}
+	return at, held, n
 }
