@@ -282,39 +282,43 @@ func describe(lengths []uint8) (d description) {
 		}
 		return d
 	}
-	meta := startLengths
-	for pass := range 3 {
-		e := description{runs: runs(nil, lengths, &meta)}
-		e.finish()
-		if pass == 0 || e.bits < d.bits {
-			d = e
-		} else if e.bits >= d.bits {
+	end := len(lengths)
+	for end > 0 && lengths[end-1] == 0 {
+		end--
+	}
+	single := description{runs: make([]run, end)}
+	for i, l := range lengths[:end] {
+		single.runs[i].symbol = l
+	}
+	single.code(end < len(lengths))
+	d = single
+	// With the zeros at the end and without, from the costs of a usual code and from
+	// those of this one without runs.
+	for _, n := range [2]int{len(lengths), end} {
+		for _, meta := range [2][19]uint8{startLengths, single.meta} {
+			for range 2 {
+				e := description{runs: runs(make([]run, 0, n), lengths[:n], &meta)}
+				e.code(n < len(lengths))
+				meta = e.meta
+				if e.bits < d.bits {
+					d = e
+				}
+			}
+		}
+		if end == len(lengths) {
 			break
 		}
-		meta = e.meta
 	}
 	return d
 }
 
-// finish makes the code length code for the runs, with or without the zeros at the end.
-func (d *description) finish() {
-	d.code()
-	end := len(d.runs)
-	for end > 0 && (d.runs[end-1].symbol == 0 || d.runs[end-1].symbol > repeatLength) {
-		end--
-	}
-	if end < 2 || end == len(d.runs) {
+// code makes the code length code of the runs and counts bits. Where runs are left out
+// behind them, zeros, their number is written.
+func (d *description) code(short bool) {
+	if d.short = short; short && len(d.runs) < 2 {
+		d.bits = 1 << 30 // their number cannot be written
 		return
 	}
-	e := description{runs: d.runs[:end], short: true}
-	e.code()
-	if e.bits < d.bits {
-		*d = e
-	}
-}
-
-// code makes the code length code and counts bits.
-func (d *description) code() {
 	var counts [19]uint32
 	for _, r := range d.runs {
 		counts[r.symbol]++
