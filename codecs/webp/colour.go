@@ -1,0 +1,211 @@
+package webp
+
+import "github.com/pelmill/pelmill/codecs/internal/crew"
+
+// multipliers are the elements of a colour transform: of each tile red-to-blue in red,
+// green-to-blue in green, green-to-red in blue, and 255 in alpha (RFC 9649, 4.2). A nil
+// *multipliers is no transform.
+type multipliers struct {
+	bits, columns int
+	of            []uint32
+}
+
+// noMultipliers are the elements that change nothing.
+const noMultipliers = 0xff000000
+
+func newMultipliers(w, h, bits int) *multipliers {
+	m := &multipliers{bits, tiles(w, bits), make([]uint32, tiles(w, bits)*tiles(h, bits))}
+	for i := range m.of {
+		m.of[i] = noMultipliers
+	}
+	return m
+}
+
+// recolour takes from red and blue of v what elements m make of its green, and from
+// blue also what they make of red (RFC 9649, 4.2).
+func recolour(v, m uint32) uint32 {
+	green, red := int32(int8(v>>8)), int32(int8(v>>16))
+	r := int32(v>>16) - int32(int8(m))*green>>5
+	b := int32(v) - int32(int8(m>>8))*green>>5 - int32(int8(m>>16))*red>>5
+	return v&0xff00ff00 | uint32(r&255)<<16 | uint32(b&255)
+}
+
+// applyAll transforms n residuals from pixel (x, y) on, by all modes, in place.
+func (m *multipliers) applyAll(rows *residualRows, x, y, n int) {
+	if m == nil {
+		return
+	}
+	for lo := 0; lo < n; {
+		tx := (x + lo) >> m.bits
+		hi := min(n, (tx+1)<<m.bits-x)
+		if e := m.of[y>>m.bits*m.columns+tx]; e != noMultipliers {
+			for k := range rows {
+				recolourRow(rows[k][lo:hi], rows[k][lo:hi], e)
+			}
+		}
+		lo = hi
+	}
+}
+
+func recolourRow(out, in []uint32, e uint32) {
+	out = out[:len(in)]
+	for i, v := range in {
+		out[i] = recolour(v, e)
+	}
+}
+
+// transformColours sets out to the residuals r of a picture w wide after the colour
+// transform m.
+func transformColours(c *crew.Crew, w int, r []uint32, m *multipliers, out []uint32) {
+	c.Spans(len(r)/w, rowsAtOnce, func(from, to int) {
+		for y := from; y < to; y++ {
+			for tx := range m.columns {
+				lo, hi := y*w+tx<<m.bits, y*w+min(w, (tx+1)<<m.bits)
+				recolourRow(out[lo:hi], r[lo:hi], m.of[y>>m.bits*m.columns+tx])
+			}
+		}
+	})
+}
+
+// multiplierPrices is what each value of red-to-blue, green-to-blue and green-to-red
+// costs, in 1/256 bit.
+type multiplierPrices [3][256]uint16
+
+func (p *multiplierPrices) of(m uint32) uint32 {
+	return uint32(p[0][m>>16&255]) + uint32(p[1][m>>8&255]) + uint32(p[2][m&255])
+}
+
+// colours improves the elements m of each tile, starting from what they are, by their
+// own prices and those of the literals that the residuals r become, of which it looks
+// at every skip-th row of the tile. It first moves green-to-red, then green-to-blue
+// and red-to-blue together, by each of the steps in turn: once down or, where that is
+// no gain, up; and of the two, at most twice to the best of the four neighbours at
+// that distance. Pixels whose length is not 0 are not counted; length may be nil.
+func colours(c *crew.Crew, w, h int, r []uint32, skip int, steps []int, own *multiplierPrices, g *pricing, length []uint16, m *multipliers) {
+	c.Spans(len(m.of), 1, func(q, _ int) {
+		s := sampleTile(w, h, r, m.bits, q%m.columns, q/m.columns, skip, g, length)
+		e := m.of[q]
+		e = s.searchRed(e, steps, own)
+		m.of[q] = s.searchBlue(e, steps, own)
+	})
+}
+
+// tileSample is the residuals of a tile, or some rows of them, by runs that lie in the
+// same group.
+type tileSample struct {
+	px   []uint32
+	runs []sampleRun
+	skip uint32
+}
+
+type sampleRun struct {
+	end   int // in px
+	table *literals
+}
+
+func sampleTile(w, h int, r []uint32, bits, tx, ty, skip int, g *pricing, length []uint16) *tileSample {
+	s := &tileSample{skip: uint32(skip), px: make([]uint32, 0, 1<<(2*bits)/skip)}
+	x1 := min(w, (tx+1)<<bits)
+	for y := ty << bits; y < min(h, (ty+1)<<bits); y += skip {
+		for x := tx << bits; x < x1; {
+			end := x1
+			if g.groups.bits > 0 {
+				end = min(x1, (x>>g.groups.bits+1)<<g.groups.bits)
+			}
+			line := r[y*w+x : y*w+end]
+			if l := masked(length, y*w+x, end-x); l == nil {
+				s.px = append(s.px, line...)
+			} else {
+				for i, v := range line {
+					if l[i] == 0 {
+						s.px = append(s.px, v)
+					}
+				}
+			}
+			t := g.at(x, y)
+			if n := len(s.runs); n > 0 && s.runs[n-1].table == t {
+				s.runs[n-1].end = len(s.px)
+			} else {
+				s.runs = append(s.runs, sampleRun{len(s.px), t})
+			}
+			x = end
+		}
+	}
+	return s
+}
+
+// red is the price of all red residuals with green-to-red a.
+func (s *tileSample) red(a int, own *multiplierPrices) uint32 {
+	sum, from := uint32(0), 0
+	for _, run := range s.runs {
+		t := run.table
+		for _, v := range s.px[from:run.end] {
+			sum += uint32(t[redAt+uint32(uint8(int32(v>>16)-int32(a)*int32(int8(v>>8))>>5))])
+		}
+		from = run.end
+	}
+	return sum*s.skip + uint32(own[2][uint8(a)])
+}
+
+// blue is the price of all blue residuals with green-to-blue a and red-to-blue b.
+func (s *tileSample) blue(a, b int, own *multiplierPrices) uint32 {
+	sum, from := uint32(0), 0
+	for _, run := range s.runs {
+		t := run.table
+		for _, v := range s.px[from:run.end] {
+			sum += uint32(t[blueAt+uint32(uint8(int32(v)-int32(a)*int32(int8(v>>8))>>5-int32(b)*int32(int8(v>>16))>>5))])
+		}
+		from = run.end
+	}
+	return sum*s.skip + uint32(own[1][uint8(a)]) + uint32(own[0][uint8(b)])
+}
+
+func isMultiplier(v int) bool { return v >= -128 && v <= 127 }
+
+func (s *tileSample) searchRed(e uint32, steps []int, own *multiplierPrices) uint32 {
+	a := int(int8(e))
+	best := s.red(a, own)
+	for _, d := range steps {
+		for _, v := range [2]int{a - d, a + d} {
+			if !isMultiplier(v) {
+				continue
+			}
+			if sum := s.red(v, own); sum < best {
+				best, a = sum, v
+				break
+			}
+		}
+	}
+	return e&0xffffff00 | uint32(uint8(a))
+}
+
+func (s *tileSample) searchBlue(e uint32, steps []int, own *multiplierPrices) uint32 {
+	a, b := int(int8(e>>8)), int(int8(e>>16))
+	best := s.blue(a, b, own)
+	for _, d := range steps {
+		for range 2 {
+			a0, b0 := a, b
+			for _, v := range [4][2]int{{a0 - d, b0}, {a0 + d, b0}, {a0, b0 - d}, {a0, b0 + d}} {
+				if !isMultiplier(v[0]) || !isMultiplier(v[1]) {
+					continue
+				}
+				if sum := s.blue(v[0], v[1], own); sum < best {
+					best, a, b = sum, v[0], v[1]
+				}
+			}
+			if a == a0 && b == b0 {
+				break
+			}
+		}
+	}
+	return e&0xff0000ff | uint32(uint8(b))<<16 | uint32(uint8(a))<<8
+}
+
+// subtractGreens takes green from red and blue of every pixel (RFC 9649, 4.3).
+func subtractGreens(c *crew.Crew, argb []uint32) {
+	c.Spans(len(argb), 1<<16, func(lo, hi int) {
+		for i, v := range argb[lo:hi] {
+			argb[lo+i] = less(v, v>>8&255*0x10001)
+		}
+	})
+}

@@ -1,0 +1,180 @@
+package webp
+
+import (
+	"slices"
+
+	"github.com/pelmill/pelmill/codecs/internal/crew"
+)
+
+// pricing is what the symbols of a picture cost: a table for each group, and which
+// tile is in which group.
+type pricing struct {
+	groups  groups
+	columns int // of tiles
+	symbols int // of a table
+	tables  []uint16
+	opaque  bool // the alpha of all literals is the same, and need not be looked up
+}
+
+// literals is the part of a table that has the literals.
+type literals [lengthAt]uint16
+
+func (g *pricing) table(k int) []uint16 { return g.tables[k*g.symbols:][:g.symbols] }
+
+// at returns the literals' prices for pixel (x, y).
+func (g *pricing) at(x, y int) *literals {
+	k := 0
+	if g.groups.bits > 0 {
+		k = int(g.groups.of[y>>g.groups.bits*g.columns+x>>g.groups.bits])
+	}
+	return (*literals)(g.tables[k*g.symbols:])
+}
+
+// tileSymbols appends to list the symbols of the pixels of tile (tx, ty) of 1<<bits:
+// what has to be added up to price it, and counted for the histogram of its group.
+func tileSymbols(list []uint16, p *pixels, parse *parse, opaque bool, bits, tx, ty int) []uint16 {
+	x0, x1 := tx<<bits, min(p.w, (tx+1)<<bits)
+	for y := ty << bits; y < min(p.h, (ty+1)<<bits); y++ {
+		at := y*p.w + x0
+		line := p.argb[at : y*p.w+x1]
+		if parse.length == nil && opaque {
+			for _, v := range line {
+				list = append(list, uint16(redAt+v>>16&255), uint16(greenAt+v>>8&255), uint16(blueAt+v&255))
+			}
+			continue
+		}
+		for i, v := range line {
+			l := uint16(0)
+			if parse.length != nil {
+				l = parse.length[at+i]
+			}
+			switch l {
+			case 0:
+				list = append(list, uint16(redAt+v>>16&255), uint16(greenAt+v>>8&255), uint16(blueAt+v&255))
+				if !opaque {
+					list = append(list, uint16(alphaAt+v>>24))
+				}
+			case covered:
+			case cached:
+				list = append(list, uint16(cacheAt+parse.value[at+i]))
+			default:
+				s, _, _ := prefix(uint32(l))
+				d, _, _ := prefix(parse.value[at+i])
+				list = append(list, uint16(lengthAt+s), uint16(distanceAt+d))
+			}
+		}
+	}
+	return list
+}
+
+func listPrice(list, table []uint16) (s uint32) {
+	for _, v := range list {
+		s += uint32(table[v])
+	}
+	return s
+}
+
+// tilePrices returns the price of every tile of 1<<bits by one table.
+func tilePrices(c *crew.Crew, p *pixels, parse *parse, opaque bool, bits int, table []uint16) []uint32 {
+	tw, th := tiles(p.w, bits), tiles(p.h, bits)
+	out := make([]uint32, tw*th)
+	c.Spans(th, 1, func(ty, _ int) {
+		var list []uint16
+		for tx := range tw {
+			list = tileSymbols(list[:0], p, parse, opaque, bits, tx, ty)
+			out[ty*tw+tx] = listPrice(list, table)
+		}
+	})
+	return out
+}
+
+// assign moves every tile of g.groups to the group where it costs least, by that
+// group's own price and its table; of groups that cost the same to the lowest. Of a
+// tile in group k it looks at groups k-near to k+near, or at all where near is 0.
+func assign(c *crew.Crew, p *pixels, parse *parse, g *pricing, own []uint32, near int) {
+	bits := g.groups.bits
+	tw, th := tiles(p.w, bits), tiles(p.h, bits)
+	c.Spans(th, 1, func(ty, _ int) {
+		var list []uint16
+		for tx := range tw {
+			list = tileSymbols(list[:0], p, parse, g.opaque, bits, tx, ty)
+			k := &g.groups.of[ty*tw+tx]
+			lo, hi := 0, g.groups.n
+			if near > 0 {
+				lo, hi = max(0, int(*k)-near), min(g.groups.n, int(*k)+near+1)
+			}
+			best := ^uint32(0)
+			for j := lo; j < hi; j++ {
+				if s := own[j] + listPrice(list, g.table(j)); s < best {
+					best, *k = s, uint16(j)
+				}
+			}
+		}
+	})
+}
+
+// histograms counts the symbols of each group: n histograms one after the other.
+func histograms(c *crew.Crew, p *pixels, parse *parse, opaque bool, g groups) []uint32 {
+	symbols := parse.symbols()
+	n := max(1, g.n)
+	bits := g.bits
+	if bits == 0 {
+		bits = 7
+	}
+	tw, th := tiles(p.w, bits), tiles(p.h, bits)
+	part := max(1, (th+4*c.Size()-1)/(4*c.Size()))
+	sums := make([][]uint32, (th+part-1)/part)
+	c.Spans(th, part, func(from, to int) {
+		h := make([]uint32, n*symbols)
+		var list []uint16
+		for ty := from; ty < to; ty++ {
+			for tx := range tw {
+				k := 0
+				if g.bits > 0 {
+					k = int(g.of[ty*tw+tx])
+				}
+				own := h[k*symbols:][:symbols]
+				list = tileSymbols(list[:0], p, parse, opaque, bits, tx, ty)
+				for _, v := range list {
+					own[v]++
+				}
+			}
+		}
+		sums[from/part] = h
+	})
+	for _, h := range sums[1:] {
+		for i, v := range h {
+			sums[0][i] += v
+		}
+	}
+	return sums[0]
+}
+
+// startGroups cuts tiles, ordered by price, into n groups of the same size: group 0 has
+// the cheapest.
+func startGroups(prices []uint32, n int) []uint16 {
+	order := make([]uint64, len(prices))
+	for i, v := range prices {
+		order[i] = uint64(v)<<32 | uint64(i)
+	}
+	slices.Sort(order)
+	of := make([]uint16, len(prices))
+	for i, o := range order {
+		of[uint32(o)] = uint16(i * n / len(order))
+	}
+	return of
+}
+
+// renumber numbers the groups that are in use in the order in which they first appear.
+func (g *groups) renumber() {
+	to := make([]uint16, g.n)
+	n := uint16(0)
+	for i, k := range g.of {
+		if to[k] == 0 {
+			n++
+			to[k] = n
+		}
+		g.of[i] = to[k] - 1
+	}
+	g.n = int(n)
+}

@@ -1,0 +1,143 @@
+package webp
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// someParse codes pixels in all four ways, in no order that a decoder would accept.
+func someParse(r *rand.Rand, n int) parse {
+	p := parse{cacheBits: 3, length: make([]uint16, n), value: make([]uint32, n)}
+	for i := range n {
+		switch r.IntN(4) {
+		case 1:
+			p.length[i] = covered
+		case 2:
+			p.length[i], p.value[i] = cached, uint32(r.IntN(8))
+		case 3:
+			p.length[i], p.value[i] = uint16(1+r.IntN(4095)), 1+r.Uint32N(1<<20)
+		}
+	}
+	return p
+}
+
+func TestHistogramsCountWhatTheStreamWrites(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 1))
+	for _, size := range sizes {
+		p := texture(r, size[0], size[1], true)
+		for _, how := range []parse{{}, someParse(r, len(p.argb))} {
+			for _, bits := range []int{0, 2, 3, 5} {
+				g := groups{bits, 1, nil}
+				if bits > 0 {
+					g = groups{bits, 5, make([]uint16, tiles(p.w, bits)*tiles(p.h, bits))}
+					for i := range g.of {
+						g.of[i] = uint16(r.IntN(5))
+					}
+				}
+				s := &stream{pixels: p, parse: how, groups: g}
+				want := slices.Concat(s.histograms()...)
+				for _, c := range crews {
+					if got := histograms(c, &p, &how, false, g); !slices.Equal(got, want) {
+						t.Fatalf("%dx%d, tiles of %d: the counts differ", p.w, p.h, 1<<bits)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestHistogramsOfOpaquePicturesLeaveAlphaOut(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 2))
+	p := texture(r, 33, 31, false)
+	all, opaque := histograms(crews[0], &p, &parse{}, false, groups{}), histograms(crews[0], &p, &parse{}, true, groups{})
+	if !slices.Equal(all[redAt:], opaque[redAt:]) {
+		t.Error("other counts differ")
+	}
+	if slices.Max(opaque[:redAt]) != 0 {
+		t.Error("alpha is counted")
+	}
+}
+
+// tilePrice is the price of a tile from the histogram of it alone.
+func tilePrice(p *pixels, how *parse, bits, q int, table []uint16) uint32 {
+	of := make([]uint16, tiles(p.w, bits)*tiles(p.h, bits))
+	of[q] = 1
+	sum := uint32(0)
+	for s, n := range histograms(crews[0], p, how, false, groups{bits, 2, of})[how.symbols():] {
+		sum += n * uint32(table[s])
+	}
+	return sum
+}
+
+func TestTilePricesAddUpTheSymbolsOfATile(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 3))
+	for _, size := range sizes {
+		p := texture(r, size[0], size[1], true)
+		for _, how := range []parse{{}, someParse(r, len(p.argb))} {
+			table := make([]uint16, how.symbols())
+			for i := range table {
+				table[i] = uint16(r.IntN(maxPrice))
+			}
+			for _, c := range crews {
+				for q, got := range tilePrices(c, &p, &how, false, 3, table) {
+					if want := tilePrice(&p, &how, 3, q, table); got != want {
+						t.Fatalf("%dx%d: tile %d costs %d, want %d", p.w, p.h, q, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestAssignTakesTheCheapestGroupThatIsNear(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	const bits = 3
+	for _, size := range sizes {
+		p := texture(r, size[0], size[1], true)
+		for _, how := range []parse{{}, someParse(r, len(p.argb))} {
+			g, _ := somePricing(r, &p, bits, false)
+			g.symbols = how.symbols()
+			g.tables = make([]uint16, 5*g.symbols)
+			for i := range g.tables {
+				g.tables[i] = uint16(r.IntN(maxPrice))
+			}
+			own := []uint32{100, 3000, 0, 50, 100}
+			from := slices.Clone(g.groups.of)
+			for _, near := range []int{0, 1, 2} {
+				for _, c := range crews {
+					copy(g.groups.of, from)
+					assign(c, &p, &how, g, own, near)
+					for q, got := range g.groups.of {
+						want, best := 0, ^uint32(0)
+						for k := range 5 {
+							if near > 0 && (k < int(from[q])-near || k > int(from[q])+near) {
+								continue
+							}
+							if s := own[k] + tilePrice(&p, &how, bits, q, g.table(k)); s < best {
+								want, best = k, s
+							}
+						}
+						if int(got) != want {
+							t.Fatalf("%dx%d, near %d: tile %d moves to %d, want %d", p.w, p.h, near, q, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestStartGroupsAreOfOneSizeAndOrderedByPrice(t *testing.T) {
+	if got, want := startGroups([]uint32{5, 1, 5, 9, 2, 5}, 3), []uint16{1, 0, 1, 2, 0, 2}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestRenumberKeepsTheOrderOfFirstAppearance(t *testing.T) {
+	g := groups{2, 7, []uint16{4, 4, 0, 6, 0, 4}}
+	g.renumber()
+	if want := []uint16{0, 0, 1, 2, 1, 0}; g.n != 3 || !slices.Equal(g.of, want) {
+		t.Errorf("%d groups %v, want 3 %v", g.n, g.of, want)
+	}
+}

@@ -1,0 +1,90 @@
+package webp
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestLog2IsWithinItsBoundOverTheRange(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	check := func(v uint64) {
+		t.Helper()
+		// Above 2^53 float64 rounds v, by far less than the bound.
+		if got, want := float64(log2(v)), math.Log2(float64(v))*65536; math.Abs(got-want) > 1.25 {
+			t.Fatalf("log2(%d) = %v, want %.2f", v, got, want)
+		}
+	}
+	for v := uint64(1); v < 1<<18; v++ {
+		check(v)
+	}
+	for n := 18; n < 64; n++ {
+		check(1 << n)
+		check(1<<n - 1)
+		check(1<<n + 1)
+		for range 1000 {
+			check(1<<n | r.Uint64()>>(64-n))
+		}
+	}
+	check(math.MaxUint64)
+}
+
+func TestLog2DoesNotFall(t *testing.T) {
+	last := uint32(0)
+	for v := uint64(1); v < 1<<18; v++ {
+		if l := log2(v); l < last {
+			t.Fatalf("log2(%d) = %d < %d", v, l, last)
+		} else {
+			last = l
+		}
+	}
+}
+
+func TestEntropyIsTheSumOfIdealCodes(t *testing.T) {
+	for _, c := range []struct {
+		counts []uint32
+		bits   float64
+	}{
+		{nil, 0},
+		{[]uint32{0, 0}, 0},
+		{[]uint32{7}, 0},
+		{[]uint32{1, 1}, 2},
+		{[]uint32{2, 1, 1}, 6},
+		{[]uint32{1 << 30, 1 << 30, 1 << 30, 1 << 30}, 1 << 33},
+	} {
+		if got := float64(entropy(c.counts)) / 65536; math.Abs(got-c.bits) > 1e-4*(1+c.bits) {
+			t.Errorf("entropy(%v) = %v, want %v", c.counts, got, c.bits)
+		}
+	}
+}
+
+func TestPrices(t *testing.T) {
+	hist, out := make([]uint32, cacheAt), make([]uint16, cacheAt)
+	hist[redAt+3], hist[redAt+4], hist[redAt+255] = 2, 1, 1
+	prices(hist, out)
+	for s, want := range map[int]uint16{redAt + 3: 256, redAt + 4: 512, redAt + 255: 512, redAt: 512 + 406} {
+		if out[s] != want {
+			t.Errorf("symbol %d costs %d, want %d", s, out[s], want)
+		}
+	}
+	hist[redAt+3] = math.MaxUint32
+	prices(hist, out)
+	if out[redAt] != maxPrice {
+		t.Errorf("an unseen symbol of 2^32 costs %d, want %d", out[redAt], maxPrice)
+	}
+}
+
+func TestCodePricesAreTheLengthsOfTheCode(t *testing.T) {
+	hist, out := make([]uint32, cacheAt), make([]uint16, cacheAt)
+	hist[greenAt], hist[greenAt+1], hist[greenAt+2] = 5, 2, 2
+	hist[alphaAt+255] = 9
+	codePrices(hist, out)
+	for s, want := range map[int]uint16{greenAt: 256, greenAt + 1: 512, greenAt + 2: 512, alphaAt + 255: 0} {
+		if out[s] != want {
+			t.Errorf("symbol %d costs %d, want %d", s, out[s], want)
+		}
+	}
+	if out[greenAt+3] < 512 {
+		t.Errorf("an unseen symbol costs %d, less than the longest code", out[greenAt+3])
+	}
+}

@@ -1,0 +1,218 @@
+package webp
+
+import "github.com/pelmill/pelmill/codecs/internal/crew"
+
+// predictors is the number of modes of the predictor transform (RFC 9649, 4.1).
+const predictors = 14
+
+// span is how many pixels of a row are worked on at a time: few enough that their
+// residuals by all modes stay in the first cache.
+const span = 128
+
+// residualRows holds the residuals of up to span pixels by every mode.
+type residualRows [predictors][span]uint32
+
+// tiles returns how many tiles of 1<<bits lie along n pixels.
+func tiles(n, bits int) int { return (n + 1<<bits - 1) >> bits }
+
+// predict sets mode to the predictor that costs least in each tile of 1<<bits, at
+// most 8 bits: its own price, and the prices of the literals that its residuals leave
+// after the colour transform mul, where that is not nil. Ties go to the lowest mode. A
+// tile must not be larger than those of mul and of g. Pixels whose length is not 0 are
+// not counted; length may be nil.
+func predict(c *crew.Crew, p *pixels, bits int, modePrices *[predictors]uint32, mul *multipliers, g *pricing, length []uint16, mode []uint8) {
+	tw := tiles(p.w, bits)
+	c.Spans(tiles(p.h, bits), 1, func(ty, _ int) {
+		sums := make([][predictors]uint32, tw)
+		for i := range sums {
+			sums[i] = *modePrices
+		}
+		rows := new(residualRows)
+		for y := ty << bits; y < min(p.h, (ty+1)<<bits); y++ {
+			for x := 0; x < p.w; x += span {
+				n := min(span, p.w-x)
+				residualRow(p, x, y, n, rows)
+				mul.applyAll(rows, x, y, n)
+				sumRow(rows, x, y, n, bits, g, masked(length, y*p.w+x, n), sums)
+			}
+		}
+		for tx := range sums {
+			best := 0
+			for k, s := range sums[tx] {
+				if s < sums[tx][best] {
+					best = k
+				}
+			}
+			mode[ty*tw+tx] = uint8(best)
+		}
+	})
+}
+
+// masked returns length[at:at+n], or nil where all of it are literals.
+func masked(length []uint16, at, n int) []uint16 {
+	if length == nil {
+		return nil
+	}
+	for _, l := range length[at : at+n] {
+		if l != 0 {
+			return length[at : at+n]
+		}
+	}
+	return nil
+}
+
+// sumRow adds the prices of n residuals from (x, y) on to the sums of their tiles.
+func sumRow(rows *residualRows, x, y, n, bits int, g *pricing, length []uint16, sums [][predictors]uint32) {
+	for lo := 0; lo < n; {
+		tx := (x + lo) >> bits
+		hi := min(n, (tx+1)<<bits-x)
+		t := g.at(x+lo, y)
+		for k := range rows {
+			r := rows[k][lo:hi]
+			switch {
+			case length != nil:
+				for i, v := range r {
+					if length[lo+i] == 0 {
+						sums[tx][k] += literalPrice(v, t)
+					}
+				}
+			case g.opaque:
+				sums[tx][k] += opaquePrice(r, t)
+			default:
+				for _, v := range r {
+					sums[tx][k] += literalPrice(v, t)
+				}
+			}
+		}
+		lo = hi
+	}
+}
+
+func literalPrice(v uint32, t *literals) uint32 {
+	return uint32(t[alphaAt+v>>24]) + uint32(t[redAt+v>>16&255]) + uint32(t[greenAt+v>>8&255]) + uint32(t[blueAt+v&255])
+}
+
+// opaquePrice is the sum of literalPrice where all alpha residuals are the same.
+func opaquePrice(px []uint32, t *literals) (s uint32) {
+	for _, v := range px {
+		s += uint32(t[redAt+v>>16&255]) + uint32(t[greenAt+v>>8&255]) + uint32(t[blueAt+v&255])
+	}
+	return s
+}
+
+// residuals sets out to the pixels of p less their predictions by the modes of tiles
+// of 1<<bits, modulo 256 (RFC 9649, 4.1).
+func residuals(c *crew.Crew, p *pixels, bits int, mode []uint8, out []uint32) {
+	tw := tiles(p.w, bits)
+	c.Spans(p.h, rowsAtOnce, func(from, to int) {
+		rows := new(residualRows)
+		for y := from; y < to; y++ {
+			for x := 0; x < p.w; x += span {
+				n := min(span, p.w-x)
+				residualRow(p, x, y, n, rows)
+				line := out[y*p.w+x:][:n]
+				for lo := 0; lo < n; {
+					tx := (x + lo) >> bits
+					hi := min(n, (tx+1)<<bits-x)
+					copy(line[lo:hi], rows[mode[y>>bits*tw+tx]][lo:hi])
+					lo = hi
+				}
+			}
+		}
+	})
+}
+
+// rowsAtOnce is how many rows a goroutine takes at a time: enough that handing them
+// out costs nothing.
+const rowsAtOnce = 16
+
+// opaqueBlack is the prediction of the first pixel, and of all pixels by mode 0.
+const opaqueBlack = 0xff000000
+
+// residualRow sets rows[k][i] to pixel (x+i, y) less its prediction by mode k, for n
+// pixels. The first row is predicted from the left and the first column from above,
+// whatever the mode. The pixel above and to the right of a row's last is, as the
+// pixels lie in memory, the first of its own row (RFC 9649, 4.1).
+func residualRow(p *pixels, x, y, n int, rows *residualRows) {
+	px := p.argb
+	at := y*p.w + x
+	if y == 0 {
+		for i := range n {
+			left := uint32(opaqueBlack)
+			if x+i > 0 {
+				left = px[at+i-1]
+			}
+			for k := range rows {
+				rows[k][i] = less(px[at+i], left)
+			}
+		}
+		return
+	}
+	first := 0
+	if x == 0 {
+		for k := range rows {
+			rows[k][0] = less(px[at], px[at-p.w])
+		}
+		first = 1
+	}
+	if first < n {
+		predictRow(px[at+first-1:][:n-first+1], px[at-p.w+first-1:][:n-first+2], first, rows)
+	}
+}
+
+// predictRowGo does the inner pixels of residualRow: cur starts one pixel to the left
+// of them, up one pixel up and to the left, and ends one to the right. The residuals
+// go to rows[k][at:].
+func predictRowGo(cur, up []uint32, at int, rows *residualRows) {
+	l, tl, t := cur[0], up[0], up[1]
+	for i, v := range cur[1:] {
+		tr := up[i+2]
+		ltl, ttr, lt := average(l, tl), average(t, tr), average(l, t)
+		o := at + i
+		rows[0][o] = less(v, opaqueBlack)
+		rows[1][o] = less(v, l)
+		rows[2][o] = less(v, t)
+		rows[3][o] = less(v, tr)
+		rows[4][o] = less(v, tl)
+		rows[5][o] = less(v, average(average(l, tr), t))
+		rows[6][o] = less(v, ltl)
+		rows[7][o] = less(v, lt)
+		rows[8][o] = less(v, average(tl, t))
+		rows[9][o] = less(v, ttr)
+		rows[10][o] = less(v, average(ltl, ttr))
+		d := int32(0)
+		var full, half uint32
+		for s := 0; s < 32; s += 8 {
+			a, b, c := int32(l>>s&255), int32(t>>s&255), int32(tl>>s&255)
+			d += abs(b-c) - abs(a-c)
+			full |= clip(a+b-c) << s
+			m := int32(lt >> s & 255)
+			half |= clip(m+(m-c)/2) << s
+		}
+		pick := t
+		if d < 0 {
+			pick = l
+		}
+		rows[11][o] = less(v, pick)
+		rows[12][o] = less(v, full)
+		rows[13][o] = less(v, half)
+		l, tl, t = v, t, tr
+	}
+}
+
+// average returns the rounded down mean of each of the four bytes.
+func average(a, b uint32) uint32 { return (a^b)&0xfefefefe>>1 + a&b }
+
+// less returns the four differences of bytes, modulo 256.
+func less(a, b uint32) uint32 {
+	ag := 0x00ff00ff + a&0xff00ff00 - b&0xff00ff00
+	rb := 0xff00ff00 + a&0x00ff00ff - b&0x00ff00ff
+	return ag&0xff00ff00 | rb&0x00ff00ff
+}
+
+func abs(v int32) int32 {
+	m := v >> 31
+	return (v ^ m) - m
+}
+
+func clip(v int32) uint32 { return uint32(min(max(v, 0), 255)) }

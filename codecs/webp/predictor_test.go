@@ -1,0 +1,147 @@
+package webp
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestResidualsAreAsInTheSpecification(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 1))
+	for _, size := range sizes {
+		p := texture(r, size[0], size[1], true)
+		var rows residualRows
+		for y := range p.h {
+			for x := 0; x < p.w; x += span {
+				n := min(span, p.w-x)
+				residualRow(&p, x, y, n, &rows)
+				for k := range rows {
+					for i := range n {
+						if want := residualAt(&p, x+i, y, k); rows[k][i] != want {
+							t.Fatalf("%dx%d: mode %d at (%d, %d): %08x, want %08x", p.w, p.h, k, x+i, y, rows[k][i], want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestResidualsTakeTheModeOfTheTile(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	for _, size := range sizes {
+		p := texture(r, size[0], size[1], true)
+		for bits := 2; bits < 6; bits++ {
+			tw := tiles(p.w, bits)
+			mode := make([]uint8, tw*tiles(p.h, bits))
+			for i := range mode {
+				mode[i] = uint8(r.IntN(predictors))
+			}
+			for _, c := range crews {
+				out := make([]uint32, p.w*p.h)
+				residuals(c, &p, bits, mode, out)
+				for i, v := range out {
+					x, y := i%p.w, i/p.w
+					if want := residualAt(&p, x, y, int(mode[y>>bits*tw+x>>bits])); v != want {
+						t.Fatalf("%dx%d, tiles of %d: (%d, %d): %08x, want %08x", p.w, p.h, 1<<bits, x, y, v, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// somePricing makes random tables and groups, and multipliers, of tiles of 1<<bits.
+func somePricing(r *rand.Rand, p *pixels, bits int, opaque bool) (*pricing, *multipliers) {
+	g := &pricing{
+		groups:  groups{bits, 5, make([]uint16, tiles(p.w, bits)*tiles(p.h, bits))},
+		columns: tiles(p.w, bits),
+		symbols: cacheAt,
+		tables:  make([]uint16, 5*cacheAt),
+		opaque:  opaque,
+	}
+	for i := range g.tables {
+		g.tables[i] = uint16(r.IntN(maxPrice + 1))
+	}
+	for i := range g.groups.of {
+		g.groups.of[i] = uint16(r.IntN(5))
+	}
+	m := newMultipliers(p.w, p.h, bits)
+	for i := range m.of {
+		if r.IntN(4) > 0 {
+			m.of[i] = opaqueBlack | r.Uint32()>>8
+		}
+	}
+	return g, m
+}
+
+// masks returns no mask and a random one.
+func masks(r *rand.Rand, n int) [][]uint16 {
+	m := make([]uint16, n)
+	for i := range m {
+		if r.IntN(3) == 0 {
+			m[i] = covered
+		}
+	}
+	return [][]uint16{nil, m}
+}
+
+func TestPredictTakesTheCheapestMode(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 3))
+	for _, size := range sizes {
+		for bits := 2; bits < 6; bits++ {
+			alpha := bits%2 == 0
+			p := texture(r, size[0], size[1], alpha)
+			g, m := somePricing(r, &p, min(8, bits+r.IntN(3)), !alpha)
+			var own [predictors]uint32
+			for k := range own {
+				own[k] = uint32(r.IntN(2000))
+			}
+			for _, m := range []*multipliers{nil, m} {
+				for _, length := range masks(r, p.w*p.h) {
+					want := cheapestModes(&p, bits, &own, m, g, length)
+					for _, c := range crews {
+						got := make([]uint8, len(want))
+						predict(c, &p, bits, &own, m, g, length, got)
+						if !slices.Equal(got, want) {
+							t.Fatalf("%dx%d, tiles of %d:\n%v, want\n%v", p.w, p.h, 1<<bits, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func cheapestModes(p *pixels, bits int, own *[predictors]uint32, m *multipliers, g *pricing, length []uint16) []uint8 {
+	tw := tiles(p.w, bits)
+	mode := make([]uint8, tw*tiles(p.h, bits))
+	for q := range mode {
+		best := math.MaxInt
+		for k := range predictors {
+			sum := int(own[k])
+			for y := q / tw << bits; y < min(p.h, (q/tw+1)<<bits); y++ {
+				for x := q % tw << bits; x < min(p.w, (q%tw+1)<<bits); x++ {
+					if length != nil && length[y*p.w+x] != 0 {
+						continue
+					}
+					v := residualAt(p, x, y, k)
+					if m != nil {
+						v = recolour(v, m.of[y>>m.bits*m.columns+x>>m.bits])
+					}
+					table := g.table(int(g.groups.of[y>>g.groups.bits*g.columns+x>>g.groups.bits]))
+					c := split(v)
+					sum += int(table[redAt+c[1]]) + int(table[greenAt+c[2]]) + int(table[blueAt+c[3]])
+					if !g.opaque {
+						sum += int(table[alphaAt+c[0]])
+					}
+				}
+			}
+			if sum < best {
+				best, mode[q] = sum, uint8(k)
+			}
+		}
+	}
+	return mode
+}
