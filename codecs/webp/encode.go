@@ -46,7 +46,7 @@ func encode(ctx context.Context, c *crew.Crew, m *raster.Image, o *Options) ([]b
 	p := load(m, o.exact)
 	nearLossless(p, o.nearLossless)
 	colour := m.Channels >= 3 && p.grey()
-	s, err := plain(p)
+	s, err := photo(ctx, c, p, plans[o.effort])
 	if err != nil {
 		return nil, err
 	}
@@ -56,31 +56,4 @@ func encode(ctx context.Context, c *crew.Crew, m *raster.Image, o *Options) ([]b
 		f.icc, f.exif = m.Meta.ICC, upright(m.Meta.EXIF)
 	}
 	return f.write()
-}
-
-// plain subtracts green and predicts all pixels by the one on the left.
-func plain(p pixels) (*stream, error) {
-	t := make([]uint32, len(p.argb))
-	for i, v := range p.argb {
-		g := v >> 8 & 255
-		t[i] = v&0xff00ff00 | (v>>16-g)&255<<16 | (v-g)&255
-	}
-	const bits = 9
-	tw, th := (p.w+1<<bits-1)>>bits, (p.h+1<<bits-1)>>bits
-	modes := pixels{tw, th, make([]uint32, tw*th)}
-	for i := range modes.argb {
-		modes.argb[i] = 0xff000000 | 1<<8
-	}
-	r := pixels{p.w, p.h, make([]uint32, len(t))}
-	for i, v := range t {
-		q := uint32(0xff000000)
-		switch {
-		case i%p.w > 0:
-			q = t[i-1]
-		case i > 0:
-			q = t[i-p.w]
-		}
-		r.argb[i] = ((v|0x00ff00ff)-(q&0xff00ff00))&0xff00ff00 | ((v|0xff00ff00)-(q&0x00ff00ff))&0x00ff00ff
-	}
-	return &stream{pixels: r, transforms: []transform{{kind: subtractGreen}, {kind: predictorTransform, bits: bits, data: modes}}}, nil
 }
