@@ -401,8 +401,52 @@ func (d *description) writeSimple(w *bitWriter) {
 }
 
 // bestLengths returns the lengths with the fewest bits for the code and its counts
-// together: those of an optimal code, or of one for counts evened out where neighbours
-// are alike, whose lengths make longer runs.
+// together: those of an optimal code or, where the code itself weighs, of one for counts
+// evened out where neighbours are alike, whose lengths make longer runs.
 func bestLengths(counts []uint32) []uint8 {
-	return codeLengths(counts, maxCodeLength)
+	best := codeLengths(counts, maxCodeLength)
+	head, body := codeBits(best), sizeOf(best, counts)
+	if 8*head < body {
+		return best
+	}
+	for _, tolerance := range [...]uint32{2, 5, 8} {
+		lengths := codeLengths(evened(counts, tolerance), maxCodeLength)
+		if h, b := codeBits(lengths), sizeOf(lengths, counts); h+b < head+body {
+			best, head, body = lengths, h, b
+		}
+	}
+	return best
+}
+
+// sizeOf is the bits that the symbols take, if more than one is used.
+func sizeOf(lengths []uint8, counts []uint32) (n int) {
+	for i, c := range counts {
+		n += int(c) * int(lengths[i])
+	}
+	return n
+}
+
+// evened replaces the counts of four neighbours or more, none of them 0, that differ by
+// no more than tolerance sixteenths of their mean, or 1, by the mean.
+func evened(counts []uint32, tolerance uint32) []uint32 {
+	out := slices.Clone(counts)
+	for i := 0; i < len(counts); {
+		sum, least, most := uint64(counts[i]), counts[i], counts[i]
+		j := i + 1
+		for ; least > 0 && j < len(counts); j++ {
+			c := counts[j]
+			lo, hi := min(least, c), max(most, c)
+			if c == 0 || uint64(hi-lo)*16*uint64(j-i+1) > max(16*uint64(j-i+1), (sum+uint64(c))*uint64(tolerance)) {
+				break
+			}
+			sum, least, most = sum+uint64(c), lo, hi
+		}
+		if n := uint64(j - i); n >= 4 {
+			for k := i; k < j; k++ {
+				out[k] = uint32((sum + n/2) / n)
+			}
+		}
+		i = j
+	}
+	return out
 }
