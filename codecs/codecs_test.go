@@ -32,7 +32,7 @@ func TestFind(t *testing.T) {
 }
 
 func TestByExtension(t *testing.T) {
-	for key, want := range map[string]string{"a/b.vq": "vq", "A.VQ": "vq", "a.png": "", "vq": "", "a.vq/b": "", "": ""} {
+	for key, want := range map[string]string{"a/b.vq": "vq", "A.VQ": "vq", "a.webp": "webp", "a.WebP": "webp", "a.png": "", "vq": "", "a.vq/b": "", "": ""} {
 		c, ok := ByExtension(key)
 		if ok != (want != "") || ok && c.Info().Name != want {
 			t.Errorf("ByExtension(%q): %v, want %q", key, ok, want)
