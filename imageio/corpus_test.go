@@ -359,7 +359,7 @@ func FuzzEXIF(f *testing.F) {
 	f.Add(exifBlock(binary.LittleEndian, 6))
 	f.Add(exifBlock(binary.BigEndian, 9))
 	f.Fuzz(func(t *testing.T, exif []byte) {
-		o, at := exifOrientation(exif)
+		o, at := raster.EXIFOrientation(exif)
 		if o < 0 || o > 8 || o > 0 && at > len(exif)-2 {
 			t.Fatalf("orientation %d at %d of %d bytes", o, at, len(exif))
 		}

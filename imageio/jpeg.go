@@ -71,7 +71,7 @@ func openJPEG(data []byte, lim Limits) (*picture, error) {
 		if err != nil {
 			return nil, err
 		}
-		return upright(m, meta), nil
+		return raster.Upright(m, meta), nil
 	}
 	return p, nil
 }

@@ -380,7 +380,7 @@ func TestPeersJPEG(t *testing.T) {
 func TestOrientation(t *testing.T) {
 	base := pattern(5, 3, 2, 3, 16)
 	for o := 2; o <= 8; o++ {
-		turned := orient(base, o)
+		turned := raster.Orient(base, o)
 		for z := range base.Depth {
 			for y := range base.Height {
 				for x := range base.Width {

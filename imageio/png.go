@@ -80,7 +80,7 @@ func openPNG(data []byte, lim Limits) (*picture, error) {
 			return nil, err
 		}
 		meta.ICC = pngProfile(profile)
-		return upright(m, meta), nil
+		return raster.Upright(m, meta), nil
 	}
 	return p, nil
 }

@@ -106,7 +106,7 @@ func openTIFF(data []byte, lim Limits) (*picture, error) {
 				return nil, err
 			}
 		}
-		return upright(m, meta), nil
+		return raster.Upright(m, meta), nil
 	}
 	return p, nil
 }

@@ -12,6 +12,7 @@ const (
 	tagPhotometric  = 262
 	tagFillOrder    = 266
 	tagStripOffsets = 273
+	tagOrientation  = 274
 	tagSamples      = 277
 	tagRowsPerStrip = 278
 	tagStripCounts  = 279

@@ -83,7 +83,7 @@ func openWebP(data []byte, lim Limits) (*picture, error) {
 		if err != nil {
 			return nil, err
 		}
-		return upright(m, meta), nil
+		return raster.Upright(m, meta), nil
 	}
 	return p, nil
 }

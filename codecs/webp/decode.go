@@ -37,8 +37,9 @@ func decode(ctx context.Context, data []byte) (*raster.Image, error) {
 		return nil, err
 	}
 	m := store(f.width, f.height, rgba, f.alpha, f.colour)
-	m.Meta.ICC, m.Meta.EXIF = bytes.Clone(f.icc), bytes.Clone(f.exif)
-	return m, nil
+	// Files of others may hold the picture lying.
+	turn, _ := raster.EXIFOrientation(f.exif)
+	return raster.Upright(m, raster.Meta{ICC: f.icc, EXIF: f.exif, Orientation: turn}), nil
 }
 
 // decode returns the pixels as bytes R, G, B, A.

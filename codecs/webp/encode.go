@@ -53,7 +53,7 @@ func encode(ctx context.Context, c *crew.Crew, m *raster.Image, o *Options) ([]b
 	s.width, s.height, s.alpha = m.Width, m.Height, m.Alpha()
 	f := &file{width: m.Width, height: m.Height, alpha: m.Alpha(), colour: colour, bitstream: s.write()}
 	if !o.strip {
-		f.icc, f.exif = m.Meta.ICC, upright(m.Meta.EXIF)
+		f.icc, f.exif = m.Meta.ICC, raster.UprightEXIF(m.Meta.EXIF)
 	}
 	return f.write()
 }
