@@ -1,0 +1,78 @@
+package webp
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/pelmill/pelmill/raster"
+)
+
+func TestExactKeepsHiddenColours(t *testing.T) {
+	m := raster.New(2, 1, 1, 4, 8)
+	copy(m.Pix, []byte{1, 2, 3, 0, 4, 5, 6, 1})
+	for exact, want := range map[bool]uint32{true: 0x00010203, false: 0} {
+		if p := load(m, exact); p.argb[0] != want || p.argb[1] != 0x01040506 {
+			t.Errorf("exact=%t: %08x, want %08x and 01040506", exact, p.argb, want)
+		}
+	}
+}
+
+func TestStoreIsTheInverseOfLoad(t *testing.T) {
+	r := rand.New(rand.NewPCG(23, 24))
+	for _, kind := range kinds {
+		for channels := 1; channels <= 4; channels++ {
+			m := randomPicture(r, kind, 13, 7, channels)
+			p := load(m, true)
+			got := store(m.Width, m.Height, rgba(m).Pix, m.Alpha(), channels >= 3 && p.grey())
+			if got.Hash() != m.Hash() {
+				t.Errorf("%s, %s: comes back as %s", kind, m.Shape(), got.Shape())
+			}
+		}
+	}
+}
+
+// Samples move by at most half of the coarsest step, alpha and the border not at all, and
+// the lower the level the less the picture is what it was.
+func TestNearLossless(t *testing.T) {
+	r := rand.New(rand.NewPCG(25, 26))
+	for _, kind := range []string{"noise", "photo", "gradient", "sparse"} {
+		m := randomPicture(r, kind, 60, 50, 4)
+		source := load(m, true)
+		last := 0
+		for _, level := range []int{100, 99, 79, 59, 39, 19} {
+			p := load(m, true)
+			nearLossless(p, level)
+			limit := 0
+			if level < 100 {
+				limit = 1 << (5 - level/20) / 2
+			}
+			changed := 0
+			for i, v := range p.argb {
+				x, y := i%p.w, i/p.w
+				for s := 0; s < 32; s += 8 {
+					d := channel(v, s) - channel(source.argb[i], s)
+					if d = max(d, -d); d > 0 {
+						changed += d
+					}
+					if border := x == 0 || y == 0 || x == p.w-1 || y == p.h-1; d > 0 && (border || s == 24) || d > limit {
+						t.Fatalf("%s, level %d: sample of %d, %d moves by %d", kind, level, x, y, d)
+					}
+				}
+			}
+			if changed < last || level < 80 && kind == "noise" && changed == last {
+				t.Errorf("%s, level %d: moves samples by %d in all, by %d the level above", kind, level, changed, last)
+			}
+			last = changed
+		}
+	}
+}
+
+// Pictures of few colours keep them: rounding would make their palette worse.
+func TestNearLosslessLeavesPalettesAlone(t *testing.T) {
+	m := randomPicture(rand.New(rand.NewPCG(27, 28)), "256", 40, 40, 3)
+	p, want := load(m, true), load(m, true)
+	nearLossless(p, 0)
+	if err := samePixels(p, want); err != nil {
+		t.Error(err)
+	}
+}
