@@ -57,6 +57,7 @@ check: ## format, vet, and a build without CGO
 	CGO_ENABLED=0 go build ./...
 	$(if $(CUDA),go vet $(GOTAGS) ./gpu/... ./codecs/... ./cmd/...,@echo "NOT TESTED: CUDA support needs a C compiler")
 
+unit: export PELMILL_FUZZ ?= 30s
 unit:
 	go test -p 2 -timeout 30m ./...
 	$(if $(CUDA),go test $(GOTAGS) -p 2 -timeout 30m $(CARDS) ./gpu/gputest)
