@@ -39,18 +39,23 @@ func (m *multipliers) applyAll(rows *residualRows, x, y, n int) {
 		tx := (x + lo) >> m.bits
 		hi := min(n, (tx+1)<<m.bits-x)
 		if e := m.of[y>>m.bits*m.columns+tx]; e != noMultipliers {
-			for k := range rows {
-				recolourRow(rows[k][lo:hi], rows[k][lo:hi], e)
-			}
+			recolourRows(rows, lo, hi, e)
 		}
 		lo = hi
 	}
 }
 
-func recolourRow(out, in []uint32, e uint32) {
+// recolourRowsGo transforms residuals lo to hi-1 by all modes.
+func recolourRowsGo(rows *residualRows, lo, hi int, m uint32) {
+	for k := range rows {
+		recolourRowGo(rows[k][lo:hi], rows[k][lo:hi], m)
+	}
+}
+
+func recolourRowGo(out, in []uint32, m uint32) {
 	out = out[:len(in)]
 	for i, v := range in {
-		out[i] = recolour(v, e)
+		out[i] = recolour(v, m)
 	}
 }
 

@@ -16,7 +16,9 @@ func TestRecolourIsUndoneByTheDecoder(t *testing.T) {
 	}
 }
 
-func TestTransformColoursTakesTheElementsOfTheTile(t *testing.T) {
+func TestTransformColoursTakesTheElementsOfTheTile(t *testing.T) { eachWay(t, transformColoursTakesTheElementsOfTheTile) }
+
+func transformColoursTakesTheElementsOfTheTile(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 2))
 	for _, size := range sizes {
 		p := texture(r, size[0], size[1], true)
@@ -36,7 +38,9 @@ func TestTransformColoursTakesTheElementsOfTheTile(t *testing.T) {
 	}
 }
 
-func TestColoursFollowsTheLeastPrice(t *testing.T) {
+func TestColoursFollowsTheLeastPrice(t *testing.T) { eachWay(t, coloursFollowsTheLeastPrice) }
+
+func coloursFollowsTheLeastPrice(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for _, size := range sizes {
 		p := texture(r, size[0], size[1], true)

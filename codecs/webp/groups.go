@@ -88,14 +88,42 @@ func tilePrices(c *crew.Crew, p *pixels, parse *parse, opaque bool, bits int, ta
 	return out
 }
 
+// lanes is how many groups a list of symbols is priced by at a time.
+const lanes = 16
+
+// lanePrices are the tables of all groups, symbol by symbol: the price in group k lies
+// at symbol*stride + k. Beyond the last group there are zeros.
+func (g *pricing) lanePrices() (table []uint16, stride int) {
+	stride = (g.groups.n + lanes - 1) / lanes * lanes
+	table = make([]uint16, g.symbols*stride)
+	for k := range g.groups.n {
+		for s, v := range g.table(k) {
+			table[s*stride+k] = v
+		}
+	}
+	return table, stride
+}
+
+// listPricesGo sets sums to the prices of the list by the first groups of table.
+func listPricesGo(sums *[lanes]uint32, list, table []uint16, stride int) {
+	*sums = [lanes]uint32{}
+	for _, v := range list {
+		for j, p := range table[int(v)*stride:][:lanes] {
+			sums[j] += uint32(p)
+		}
+	}
+}
+
 // assign moves every tile of g.groups to the group where it costs least, by that
 // group's own price and its table; of groups that cost the same to the lowest. Of a
 // tile in group k it looks at groups k-near to k+near, or at all where near is 0.
 func assign(c *crew.Crew, p *pixels, parse *parse, g *pricing, own []uint32, near int) {
 	bits := g.groups.bits
 	tw, th := tiles(p.w, bits), tiles(p.h, bits)
+	table, stride := g.lanePrices()
 	c.Spans(th, 1, func(ty, _ int) {
 		var list []uint16
+		var sums [lanes]uint32
 		for tx := range tw {
 			list = tileSymbols(list[:0], p, parse, g.opaque, bits, tx, ty)
 			k := &g.groups.of[ty*tw+tx]
@@ -104,9 +132,13 @@ func assign(c *crew.Crew, p *pixels, parse *parse, g *pricing, own []uint32, nea
 				lo, hi = max(0, int(*k)-near), min(g.groups.n, int(*k)+near+1)
 			}
 			best := ^uint32(0)
-			for j := lo; j < hi; j++ {
-				if s := own[j] + listPrice(list, g.table(j)); s < best {
-					best, *k = s, uint16(j)
+			for lo < hi {
+				at := min(lo, stride-lanes)
+				listPrices(&sums, list, table[at:], stride)
+				for ; lo < min(hi, at+lanes); lo++ {
+					if s := own[lo] + sums[lo-at]; s < best {
+						best, *k = s, uint16(lo)
+					}
 				}
 			}
 		}

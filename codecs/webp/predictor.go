@@ -67,19 +67,14 @@ func sumRow(rows *residualRows, x, y, n, bits int, g *pricing, length []uint16, 
 		tx := (x + lo) >> bits
 		hi := min(n, (tx+1)<<bits-x)
 		t := g.at(x+lo, y)
+		if length == nil && g.opaque {
+			opaqueSums(&sums[tx], rows, lo, hi, t)
+			lo = hi
+			continue
+		}
 		for k := range rows {
-			r := rows[k][lo:hi]
-			switch {
-			case length != nil:
-				for i, v := range r {
-					if length[lo+i] == 0 {
-						sums[tx][k] += literalPrice(v, t)
-					}
-				}
-			case g.opaque:
-				sums[tx][k] += opaquePrice(r, t)
-			default:
-				for _, v := range r {
+			for i, v := range rows[k][lo:hi] {
+				if length == nil || length[lo+i] == 0 {
 					sums[tx][k] += literalPrice(v, t)
 				}
 			}
@@ -92,12 +87,16 @@ func literalPrice(v uint32, t *literals) uint32 {
 	return uint32(t[alphaAt+v>>24]) + uint32(t[redAt+v>>16&255]) + uint32(t[greenAt+v>>8&255]) + uint32(t[blueAt+v&255])
 }
 
-// opaquePrice is the sum of literalPrice where all alpha residuals are the same.
-func opaquePrice(px []uint32, t *literals) (s uint32) {
-	for _, v := range px {
-		s += uint32(t[redAt+v>>16&255]) + uint32(t[greenAt+v>>8&255]) + uint32(t[blueAt+v&255])
+// opaqueSumsGo adds the prices of residuals lo to hi-1 by each mode to its sum, where
+// alpha need not be looked up.
+func opaqueSumsGo(sums *[predictors]uint32, rows *residualRows, lo, hi int, t *literals) {
+	for k := range rows {
+		s := uint32(0)
+		for _, v := range rows[k][lo:hi] {
+			s += uint32(t[redAt+v>>16&255]) + uint32(t[greenAt+v>>8&255]) + uint32(t[blueAt+v&255])
+		}
+		sums[k] += s
 	}
-	return s
 }
 
 // residuals sets out to the pixels of p less their predictions by the modes of tiles

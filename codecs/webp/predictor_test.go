@@ -7,7 +7,9 @@ import (
 	"testing"
 )
 
-func TestResidualsAreAsInTheSpecification(t *testing.T) {
+func TestResidualsAreAsInTheSpecification(t *testing.T) { eachWay(t, residualsAreAsInTheSpecification) }
+
+func residualsAreAsInTheSpecification(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for _, size := range sizes {
 		p := texture(r, size[0], size[1], true)
@@ -28,7 +30,9 @@ func TestResidualsAreAsInTheSpecification(t *testing.T) {
 	}
 }
 
-func TestResidualsTakeTheModeOfTheTile(t *testing.T) {
+func TestResidualsTakeTheModeOfTheTile(t *testing.T) { eachWay(t, residualsTakeTheModeOfTheTile) }
+
+func residualsTakeTheModeOfTheTile(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for _, size := range sizes {
 		p := texture(r, size[0], size[1], true)
@@ -87,7 +91,9 @@ func masks(r *rand.Rand, n int) [][]uint16 {
 	return [][]uint16{nil, m}
 }
 
-func TestPredictTakesTheCheapestMode(t *testing.T) {
+func TestPredictTakesTheCheapestMode(t *testing.T) { eachWay(t, predictTakesTheCheapestMode) }
+
+func predictTakesTheCheapestMode(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))
 	for _, size := range sizes {
 		for bits := 2; bits < 6; bits++ {
