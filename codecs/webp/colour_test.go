@@ -16,7 +16,9 @@ func TestRecolourIsUndoneByTheDecoder(t *testing.T) {
 	}
 }
 
-func TestTransformColoursTakesTheElementsOfTheTile(t *testing.T) { eachWay(t, transformColoursTakesTheElementsOfTheTile) }
+func TestTransformColoursTakesTheElementsOfTheTile(t *testing.T) {
+	eachWay(t, transformColoursTakesTheElementsOfTheTile)
+}
 
 func transformColoursTakesTheElementsOfTheTile(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 2))

@@ -90,7 +90,9 @@ func TestTilePricesAddUpTheSymbolsOfATile(t *testing.T) {
 	}
 }
 
-func TestAssignTakesTheCheapestGroupThatIsNear(t *testing.T) { eachWay(t, assignTakesTheCheapestGroupThatIsNear) }
+func TestAssignTakesTheCheapestGroupThatIsNear(t *testing.T) {
+	eachWay(t, assignTakesTheCheapestGroupThatIsNear)
+}
 
 func assignTakesTheCheapestGroupThatIsNear(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
