@@ -299,10 +299,13 @@ func describe(lengths []uint8) (d description) {
 			for range 2 {
 				e := description{runs: runs(make([]run, 0, n), lengths[:n], &meta)}
 				e.code(n < len(lengths))
-				meta = e.meta
 				if e.bits < d.bits {
 					d = e
 				}
+				if e.meta == meta {
+					break
+				}
+				meta = e.meta
 			}
 		}
 		if end == len(lengths) {
@@ -355,9 +358,8 @@ func codeBits(lengths []uint8) int {
 	return d.bits
 }
 
-// writeCode writes the prefix code of the given lengths (RFC 9649, 3.7.2.1).
-func writeCode(w *bitWriter, lengths []uint8) {
-	d := describe(lengths)
+// write writes the prefix code (RFC 9649, 3.7.2.1).
+func (d *description) write(w *bitWriter) {
 	if d.simple > 0 {
 		d.writeSimple(w)
 		return
@@ -400,22 +402,24 @@ func (d *description) writeSimple(w *bitWriter) {
 	}
 }
 
-// bestLengths returns the lengths with the fewest bits for the code and its counts
-// together: those of an optimal code or, where the code itself weighs, of one for counts
-// evened out where neighbours are alike, whose lengths make longer runs.
-func bestLengths(counts []uint32) []uint8 {
+// bestCode returns the lengths, and how they are written, with the fewest bits for the
+// code and its counts together: those of an optimal code or, where the code itself
+// weighs, of one for counts evened out where neighbours are alike, whose lengths make
+// longer runs.
+func bestCode(counts []uint32) ([]uint8, description) {
 	best := codeLengths(counts, maxCodeLength)
-	head, body := codeBits(best), sizeOf(best, counts)
-	if 8*head < body {
-		return best
+	d := describe(best)
+	body := sizeOf(best, counts)
+	if 8*d.bits < body || d.simple > 0 {
+		return best, d
 	}
 	for _, tolerance := range [...]uint32{2, 5, 8} {
 		lengths := codeLengths(evened(counts, tolerance), maxCodeLength)
-		if h, b := codeBits(lengths), sizeOf(lengths, counts); h+b < head+body {
-			best, head, body = lengths, h, b
+		if e, b := describe(lengths), sizeOf(lengths, counts); e.bits+b < d.bits+body {
+			best, d, body = lengths, e, b
 		}
 	}
-	return best
+	return best, d
 }
 
 // sizeOf is the bits that the symbols take, if more than one is used.

@@ -101,7 +101,7 @@ func TestCodesAreComplete(t *testing.T) {
 			counts := testCounts(r, n)
 			for _, f := range []func([]uint32) []uint8{
 				func(c []uint32) []uint8 { return codeLengths(c, maxCodeLength) },
-				bestLengths,
+				func(c []uint32) []uint8 { l, _ := bestCode(c); return l },
 			} {
 				lengths := f(counts)
 				used, kraft := 0, 0
@@ -164,7 +164,7 @@ func (r *bitReader) symbol(lengths []uint8) int {
 	return -1
 }
 
-// readCode reads what writeCode writes (RFC 9649, 3.7.2.1).
+// readCode reads what description.write writes (RFC 9649, 3.7.2.1).
 func (r *bitReader) readCode(n int) []uint8 {
 	lengths := make([]uint8, n)
 	if r.get(1) == 1 {
@@ -212,7 +212,8 @@ func TestCodesAreReadAsWritten(t *testing.T) {
 		for range 300 {
 			lengths := codeLengths(testCounts(r, n), maxCodeLength)
 			w := &bitWriter{}
-			writeCode(w, lengths)
+			d := describe(lengths)
+			d.write(w)
 			if w.len() != codeBits(lengths) {
 				t.Fatalf("%v takes %d bits, codeBits says %d", lengths, w.len(), codeBits(lengths))
 			}

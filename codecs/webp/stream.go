@@ -171,8 +171,8 @@ func (s *stream) writeImage(w *bitWriter, main bool) {
 		codes[k] = make([]code, len(h))
 		for _, part := range alphabets(len(h)) {
 			counts := h[part[0]:part[1]]
-			lengths := bestLengths(counts)
-			writeCode(w, lengths)
+			lengths, d := bestCode(counts)
+			d.write(w)
 			size += makeCodes(lengths, codes[k][part[0]:part[1]], counts)
 		}
 		for c, count := range h[lengthAt:cacheAt] {
@@ -257,27 +257,27 @@ func (s *stream) writePixels(w *bitWriter, codes [][]code, size int) {
 	w.commit(at, held, n)
 }
 
-// writeLiterals stores pixels from room[at] on, of which n bits are held, and returns what
-// follows.
+// writeLiterals stores pixels from room[at] on, of which n bits are held, less than 8,
+// and returns what follows.
 func writeLiterals(room []byte, at int, held uint64, n uint, argb []uint32, t *[cacheAt]code) (int, uint64, uint) {
-	for _, v := range argb {
-		c := t[greenAt+v>>8&255]
-		held |= uint64(c>>4) << (n & 63)
-		n += uint(c & 15)
-		c = t[redAt+v>>16&255]
-		held |= uint64(c>>4) << (n & 63)
-		n += uint(c & 15)
-		c = t[blueAt+v&255]
-		held |= uint64(c>>4) << (n & 63)
-		n += uint(c & 15)
-		c = t[alphaAt+v>>24]
-		if n > 48 { // 7 + 45 may be held already
+	if t[alphaAt+argb[0]>>24] == 0 { // the only alpha there is
+		for _, v := range argb {
+			held, n = putColour(held, n, v, t)
 			binary.LittleEndian.PutUint64(room[at:], held)
 			at += int(n >> 3)
 			held >>= n &^ 7 & 63
 			n &= 7
 		}
-		held |= uint64(c>>4) << (n & 63)
+		return at, held, n
+	}
+	for _, v := range argb {
+		held, n = putColour(held, n, v, t)
+		binary.LittleEndian.PutUint64(room[at:], held)
+		at += int(n >> 3)
+		held >>= n &^ 7 & 63
+		n &= 7
+		c := t[alphaAt+v>>24]
+		held |= uint64(c>>4) << n
 		n += uint(c & 15)
 		binary.LittleEndian.PutUint64(room[at:], held)
 		at += int(n >> 3)
@@ -285,4 +285,15 @@ func writeLiterals(room []byte, at int, held uint64, n uint, argb []uint32, t *[
 		n &= 7
 	}
 	return at, held, n
+}
+
+// putColour adds green, red and blue, at most 45 bits, to at most 7.
+func putColour(held uint64, n uint, v uint32, t *[cacheAt]code) (uint64, uint) {
+	g, r, b := t[greenAt+v>>8&255], t[redAt+v>>16&255], t[blueAt+v&255]
+	held |= uint64(g>>4) << (n & 63)
+	n += uint(g & 15)
+	held |= uint64(r>>4) << (n & 63)
+	n += uint(r & 15)
+	held |= uint64(b>>4) << (n & 63)
+	return held, n + uint(b&15)
 }
