@@ -129,8 +129,9 @@ $(TOOLS)/azurite-$(AZURITE):
 
 # What the project promises in numbers, in the order of its parts. The large ones run once; they make their own data
 # and compare both sides within one run.
-bench: services ## print the promised numbers: search, rate, listing, pipeline, a million objects
+bench: services ## print the promised numbers: search, rate, sizes against cwebp, listing, pipeline, a million objects
 	go test -run '^$$' -bench 'Search|Kodak' -benchtime $(BENCHTIME) -timeout 20m ./codecs/vq
+	go test -run '^$$' -bench Cwebp -benchtime 1x -timeout 40m ./codecs/webp
 	go test -run '^$$' -bench Walk80k -benchtime 1x -timeout 20m ./storage
 	go test -run '^$$' -bench 'Pipeline|TinyObjects' -benchtime 1x -timeout 30m ./worker
 	go test -run '^$$' -bench BenchmarkCompress -benchtime 1x -timeout 40m ./cmd/pelmill

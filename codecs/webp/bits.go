@@ -44,7 +44,7 @@ func (w *bitWriter) reserve(n int) (room []byte, held uint64, bits uint) {
 	at := len(w.out)
 	need := at + (n+7)/8 + 16
 	if cap(w.out) < need {
-		grown := make([]byte, at, need+need/16)
+		grown := make([]byte, at, 2*need)
 		copy(grown, w.out)
 		w.out = grown
 	}

@@ -51,7 +51,7 @@ func encode(ctx context.Context, c *crew.Crew, m *raster.Image, o *Options) ([]b
 		return nil, err
 	}
 	s.width, s.height, s.alpha = m.Width, m.Height, m.Alpha()
-	f := &file{width: m.Width, height: m.Height, alpha: m.Alpha(), colour: colour, bitstream: s.write()}
+	f := &file{width: m.Width, height: m.Height, alpha: m.Alpha(), colour: colour, bitstream: s.writeOn(c)}
 	if !o.strip {
 		f.icc, f.exif = m.Meta.ICC, raster.UprightEXIF(m.Meta.EXIF)
 	}

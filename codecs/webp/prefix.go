@@ -378,7 +378,7 @@ func (d *description) write(w *bitWriter) {
 		w.put(0, 1)
 	}
 	var codes [19]code
-	makeCodes(d.meta[:], codes[:], make([]uint32, 19))
+	makeCodes(d.meta[:], codes[:])
 	for _, r := range d.runs {
 		c := codes[r.symbol]
 		w.put(uint64(c>>4), uint(c&15))

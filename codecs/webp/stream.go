@@ -3,6 +3,8 @@ package webp
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/pelmill/pelmill/codecs/internal/crew"
 )
 
 // symbols is how many symbols a group has.
@@ -24,16 +26,17 @@ func prefix(v uint32) (symbol, extra uint32, n uint) {
 	return 2*h + v>>n&1, v & (1<<n - 1), n
 }
 
-// spans calls f for the pixels of each row that use one group, in raster order.
-func (s *stream) spans(f func(lo, hi, group int)) {
-	w, h, g := s.pixels.w, s.pixels.h, &s.groups
-	if g.bits == 0 {
-		f(0, w*h, 0)
-		return
-	}
+// spans calls f for the pixels of rows from to before end, in raster order, and together
+// for those of a row that use one group.
+func (s *stream) spans(from, end int, f func(lo, hi, group int)) {
+	w, g := s.pixels.w, &s.groups
 	tile := 1 << g.bits
 	across := (w + tile - 1) >> g.bits
-	for y := range h {
+	for y := from; y < end; y++ {
+		if g.bits == 0 {
+			f(y*w, (y+1)*w, 0)
+			continue
+		}
 		of := g.of[y>>g.bits*across:][:across]
 		for x := 0; x < w; {
 			// Neighbours of one group go together.
@@ -56,14 +59,54 @@ func (g *groups) used() int {
 	return n + 1
 }
 
-// histograms counts the symbols of each group.
-func (s *stream) histograms() [][]uint32 {
-	out := make([][]uint32, max(s.groups.n, s.groups.used()))
-	for k := range out {
-		out[k] = make([]uint32, s.parse.symbols())
+// bandPixels is about how many pixels a goroutine takes at a time.
+const bandPixels = 1 << 17
+
+// bands calls f for bands of rows.
+func (s *stream) bands(c *crew.Crew, f func(band, from, end int)) (n int) {
+	rows := max(1, bandPixels/s.pixels.w)
+	n = (s.pixels.h + rows - 1) / rows
+	if f != nil {
+		c.Each(n, func(i int) { f(i, i*rows, min(s.pixels.h, (i+1)*rows)) })
 	}
-	s.spans(func(lo, hi, k int) {
-		h := out[k]
+	return n
+}
+
+// histograms counts the symbols of each group.
+func (s *stream) histograms() [][]uint32 { return s.histogramsOn(crew.Of(1)) }
+
+func (s *stream) histogramsOn(c *crew.Crew) [][]uint32 {
+	n, size := max(s.groups.n, s.groups.used()), s.parse.symbols()
+	parts := make([][]uint32, min(c.Size(), s.bands(c, nil)))
+	free := make(chan int, len(parts)) // parts that nobody counts in
+	for i := range parts {
+		free <- i
+	}
+	s.bands(c, func(_, from, end int) {
+		p := <-free
+		if parts[p] == nil {
+			parts[p] = make([]uint32, n*size)
+		}
+		s.count(from, end, parts[p])
+		free <- p
+	})
+	for _, part := range parts[1:] {
+		for i, v := range part {
+			parts[0][i] += v
+		}
+	}
+	out := make([][]uint32, n)
+	for k := range out {
+		out[k] = parts[0][k*size:][:size]
+	}
+	return out
+}
+
+// count adds the symbols of rows to hist, which has those of each group in turn.
+func (s *stream) count(from, end int, hist []uint32) {
+	size := s.parse.symbols()
+	s.spans(from, end, func(lo, hi, k int) {
+		h := hist[k*size:][:size]
 		if s.parse.length == nil {
 			h := (*[cacheAt]uint32)(h)
 			for _, v := range s.pixels.argb[lo:hi] {
@@ -93,11 +136,12 @@ func (s *stream) histograms() [][]uint32 {
 			}
 		}
 	})
-	return out
 }
 
 // write returns the VP8L bitstream (RFC 9649, 3.4 to 3.8).
-func (s *stream) write() []byte {
+func (s *stream) write() []byte { return s.writeOn(crew.Of(1)) }
+
+func (s *stream) writeOn(c *crew.Crew) []byte {
 	w := &bitWriter{}
 	w.put(signature, 8)
 	w.put(uint64(s.width-1), 14)
@@ -121,7 +165,7 @@ func (s *stream) write() []byte {
 		}
 	}
 	w.put(0, 1)
-	s.writeImage(w, true)
+	s.writeImage(c, w, true)
 	return w.bytes()
 }
 
@@ -139,12 +183,12 @@ func differences(palette pixels) pixels {
 
 // writeSub writes one of the small images that describe the main one.
 func writeSub(w *bitWriter, p pixels) {
-	(&stream{pixels: p}).writeImage(w, false)
+	(&stream{pixels: p}).writeImage(crew.Of(1), w, false)
 }
 
 // writeImage writes the pixels with their cache, groups and codes (RFC 9649, 3.7). Only
 // the main image has groups.
-func (s *stream) writeImage(w *bitWriter, main bool) {
+func (s *stream) writeImage(c *crew.Crew, w *bitWriter, main bool) {
 	if s.parse.cacheBits > 0 {
 		w.put(1, 1)
 		w.put(uint64(s.parse.cacheBits), 4)
@@ -165,24 +209,22 @@ func (s *stream) writeImage(w *bitWriter, main bool) {
 	} else if main {
 		w.put(0, 1)
 	}
+	hist := s.histogramsOn(c)
 	codes := make([][]code, n)
-	size := 0
-	for k, h := range s.histograms()[:n] {
+	heads := make([]bitWriter, n)
+	c.Each(n, func(k int) {
+		h := hist[k]
 		codes[k] = make([]code, len(h))
 		for _, part := range alphabets(len(h)) {
-			counts := h[part[0]:part[1]]
-			lengths, d := bestCode(counts)
-			d.write(w)
-			size += makeCodes(lengths, codes[k][part[0]:part[1]], counts)
+			lengths, d := bestCode(h[part[0]:part[1]])
+			d.write(&heads[k])
+			makeCodes(lengths, codes[k][part[0]:part[1]])
 		}
-		for c, count := range h[lengthAt:cacheAt] {
-			size += int(count) * max(0, c/2-1)
-		}
-		for c, count := range h[distanceAt:greenAt] {
-			size += int(count) * max(0, c/2-1)
-		}
+	})
+	for k := range heads {
+		w.append(&heads[k])
 	}
-	s.writePixels(w, codes, size)
+	s.writePixels(c, w, codes)
 }
 
 // alphabets are the limits of the five codes of a group of n symbols in the order in
@@ -195,8 +237,8 @@ func alphabets(n int) [5][2]int {
 // symbol's has no bits.
 type code uint32
 
-// makeCodes fills codes and returns the bits that counts symbols take.
-func makeCodes(lengths []uint8, codes []code, counts []uint32) (size int) {
+// makeCodes fills codes.
+func makeCodes(lengths []uint8, codes []code) {
 	used := 0
 	for _, l := range lengths {
 		if l > 0 {
@@ -204,18 +246,40 @@ func makeCodes(lengths []uint8, codes []code, counts []uint32) (size int) {
 		}
 	}
 	if used < 2 {
-		return 0
+		return
 	}
 	for i, c := range canonical(lengths) {
 		codes[i] = code(c)<<4 | code(lengths[i])
-		size += int(counts[i]) * int(lengths[i])
 	}
-	return size
 }
 
-// writePixels writes the symbols, size bits in all.
-func (s *stream) writePixels(w *bitWriter, codes [][]code, size int) {
-	room, held, n := w.reserve(size)
+// pixelBits is more than any pixel takes: a literal of four codes, or a length and a
+// distance with their extra bits.
+const pixelBits = 4 * maxCodeLength
+
+// writePixels writes the symbols, each band to a place of its own.
+func (s *stream) writePixels(c *crew.Crew, w *bitWriter, codes [][]code) {
+	n := s.bands(c, nil)
+	if n == 1 {
+		s.writeBand(w, 0, s.pixels.h, codes)
+		return
+	}
+	parts := make([]bitWriter, n)
+	s.bands(c, func(i, from, end int) { s.writeBand(&parts[i], from, end, codes) })
+	for i := range parts {
+		w.append(&parts[i])
+	}
+}
+
+// writeBand writes the symbols of rows.
+func (s *stream) writeBand(w *bitWriter, from, end int, codes [][]code) {
+	for y := from; y < end; y++ {
+		s.writeRow(w, y, codes)
+	}
+}
+
+func (s *stream) writeRow(w *bitWriter, y int, codes [][]code) {
+	room, held, n := w.reserve(pixelBits * s.pixels.w)
 	at := 0
 	// flush leaves less than 8 bits, so that 56 more have room.
 	flush := func() {
@@ -224,7 +288,7 @@ func (s *stream) writePixels(w *bitWriter, codes [][]code, size int) {
 		held >>= n &^ 7
 		n &= 7
 	}
-	s.spans(func(lo, hi, k int) {
+	s.spans(y, y+1, func(lo, hi, k int) {
 		t := codes[k]
 		if s.parse.length == nil {
 			at, held, n = writeLiterals(room, at, held, n, s.pixels.argb[lo:hi], (*[cacheAt]code)(t))
