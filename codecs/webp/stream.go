@@ -181,9 +181,21 @@ func differences(palette pixels) pixels {
 	return d
 }
 
-// writeSub writes one of the small images that describe the main one.
+// writeSub writes one of the small images that describe the main one, as literals or with
+// copies, whichever is shorter.
 func writeSub(w *bitWriter, p pixels) {
-	(&stream{pixels: p}).writeImage(crew.Of(1), w, false)
+	var best *bitWriter
+	for _, q := range []parse{{}, parseSmall(p)} {
+		t := &bitWriter{}
+		(&stream{pixels: p, parse: q}).writeImage(crew.Of(1), t, false)
+		if best == nil || t.len() < best.len() {
+			best = t
+		}
+		if len(p.argb) < 2 {
+			break
+		}
+	}
+	w.append(best)
 }
 
 // writeImage writes the pixels with their cache, groups and codes (RFC 9649, 3.7). Only
