@@ -59,12 +59,12 @@ func (g *groups) used() int {
 	return n + 1
 }
 
-// bandPixels is about how many pixels a goroutine takes at a time.
-const bandPixels = 1 << 17
+// pixelsAtOnce is about how many pixels a goroutine takes at a time.
+const pixelsAtOnce = 1 << 17
 
 // bands calls f for bands of rows.
 func (s *stream) bands(c *crew.Crew, f func(band, from, end int)) (n int) {
-	rows := max(1, bandPixels/s.pixels.w)
+	rows := max(1, pixelsAtOnce/s.pixels.w)
 	n = (s.pixels.h + rows - 1) / rows
 	if f != nil {
 		c.Each(n, func(i int) { f(i, i*rows, min(s.pixels.h, (i+1)*rows)) })
