@@ -157,7 +157,8 @@ func BenchmarkWrite(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := photo(context.Background(), crew.New(), load(m, true), plans[defaults.effort])
+	workers := crew.New()
+	s, err := photo(context.Background(), workers, host{workers}, load(m, true), plans[defaults.effort])
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -2,7 +2,9 @@ package webp
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/internal/crew"
@@ -12,21 +14,109 @@ import (
 
 // Encode makes one file per picture. See the package comment for what it takes and
 // guarantees.
-func (c Codec) Encode(ctx context.Context, _ *gpu.Device, batch []*raster.Image, opts codec.Options) []codec.Encoded {
+func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Image, opts codec.Options) []codec.Encoded {
 	out := make([]codec.Encoded, len(batch))
 	o, err := resolve(opts)
 	info := c.Info()
-	workers := crew.New()
-	workers.Each(len(batch), func(i int) {
+	var taken []int
+	for i, m := range batch {
 		if out[i].Err = err; err == nil {
-			out[i].Err = info.Check(batch[i])
+			out[i].Err = info.Check(m)
 		}
 		if out[i].Err == nil {
-			out[i].Data, out[i].Err = encode(ctx, workers, batch[i], o)
+			taken = append(taken, i)
 		}
+	}
+	workers := crew.New()
+	onCPU := func(list []int) {
+		workers.Each(len(list), func(j int) {
+			i := list[j]
+			out[i].Data, out[i].Err = encode(ctx, workers, host{workers}, batch[i], o)
+		})
+	}
+	if dev == nil {
+		onCPU(taken)
+		return out
+	}
+	sets := together(batch, taken)
+	// Who waits for the card keeps no core from working.
+	crew.Of(len(sets)).Each(len(sets), func(s int) {
+		onCPU(encodeSet(ctx, dev, workers, batch, sets[s], o, out))
 	})
 	return out
 }
+
+// encodeSet encodes pictures on a card, and returns those that are left to the CPU.
+func encodeSet(ctx context.Context, dev *gpu.Device, c *crew.Crew, batch []*raster.Image, set []int, o *Options, out []codec.Encoded) (left []int) {
+	pictures := make([]*raster.Image, len(set))
+	for j, i := range set {
+		pictures[j] = batch[i]
+	}
+	big, err := onCard(ctx, dev, c, len(set), func(g ganged, from, to int) error {
+		return g.encode(pictures[from:to], o, func(d device, j int) {
+			e := &out[set[from+j]]
+			e.Data, e.Err = encode(ctx, c, d, pictures[from+j], o)
+		})
+	})
+	if err != nil {
+		for _, i := range set {
+			out[i] = codec.Encoded{Err: err}
+		}
+		return nil
+	}
+	for _, j := range big {
+		left = append(left, set[j])
+	}
+	for _, i := range set {
+		if errors.Is(out[i].Err, errForCPU) {
+			left = append(left, i)
+		}
+	}
+	slices.Sort(left)
+	return slices.Compact(left)
+}
+
+// errForCPU is the error of pictures that a card leaves to the CPU.
+var errForCPU = errors.New("webp: a picture for the CPU")
+
+// ganged is a lane that takes several pictures at once.
+type ganged interface {
+	// encode calls encode for each of the pictures, with the device for it, on goroutines
+	// that take turns with the card. It returns an error of the card, and then all its
+	// results are void.
+	encode(pictures []*raster.Image, o *Options, encode func(d device, i int)) error
+}
+
+// together divides pictures into sets that a card takes in one go, whatever their sizes.
+func together(batch []*raster.Image, items []int) [][]int {
+	all := 0
+	for _, i := range items {
+		all += batch[i].Width * batch[i].Height
+	}
+	most := min(max(all/gangs, leastGang), mostGang)
+	var sets [][]int
+	size := 0 // pixels of the last set
+	for _, i := range items {
+		n := batch[i].Width * batch[i].Height
+		if last := len(sets) - 1; last >= 0 && size+n <= most && len(sets[last]) < mostPictures {
+			sets[last] = append(sets[last], i)
+			size += n
+			continue
+		}
+		sets = append(sets, []int{i})
+		size = n
+	}
+	return sets
+}
+
+// A batch makes some gangs, so that the codes of one are made while kernels of another
+// run, but none so small that a card has done it in no less time than a larger one.
+const (
+	gangs        = 6
+	leastGang    = 2 << 20 // pixels
+	mostGang     = 16 << 20
+	mostPictures = 256
+)
 
 func resolve(opts codec.Options) (*Options, error) {
 	if opts == nil {
@@ -39,19 +129,23 @@ func resolve(opts codec.Options) (*Options, error) {
 	return o, nil
 }
 
-func encode(ctx context.Context, c *crew.Crew, m *raster.Image, o *Options) ([]byte, error) {
+// encode makes the file of a picture.
+func encode(ctx context.Context, c *crew.Crew, d device, m *raster.Image, o *Options) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	p := load(m, o.exact)
 	nearLossless(p, o.nearLossless)
 	colour := m.Channels >= 3 && p.grey()
-	s, err := photo(ctx, c, p, plans[o.effort])
+	s, err := photo(ctx, c, d, p, plans[o.effort])
 	if err != nil {
 		return nil, err
 	}
 	s.width, s.height, s.alpha = m.Width, m.Height, m.Alpha()
 	f := &file{width: m.Width, height: m.Height, alpha: m.Alpha(), colour: colour, bitstream: s.writeOn(c)}
+	if s.packer != nil && s.packer.failed() != nil {
+		return nil, s.packer.failed()
+	}
 	if !o.strip {
 		f.icc, f.exif = m.Meta.ICC, raster.UprightEXIF(m.Meta.EXIF)
 	}

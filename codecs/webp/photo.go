@@ -53,6 +53,12 @@ type canvas interface {
 	result() (*choices, error)
 }
 
+// device makes canvases.
+type device interface {
+	// canvas takes over a picture as it was loaded, and subtracts green (RFC 9649, 4.3).
+	canvas(p pixels) (canvas, error)
+}
+
 // choices is what was chosen for a picture, and the picture it leaves.
 type choices struct {
 	modeBits    int
@@ -60,6 +66,7 @@ type choices struct {
 	multipliers *multipliers // nil: no colour transform
 	groups      groups
 	pixels      pixels
+	packer      packer // see stream
 }
 
 // firstMode is the mode whose residuals make the first prices: Select, which does well
@@ -70,6 +77,7 @@ var colourSteps = []int{16, 8, 4, 2, 1}
 
 // search is one picture's way through the passes of a plan.
 type search struct {
+	crew   *crew.Crew
 	canvas canvas
 	plan   plan
 
@@ -129,9 +137,7 @@ func (s *search) price(by func(hist []uint32, out []uint16)) {
 	hist := s.canvas.histograms()
 	n := s.canvas.symbols()
 	s.tables = make([]uint16, len(hist))
-	for at := 0; at < len(hist); at += n {
-		by(hist[at:at+n], s.tables[at:at+n])
-	}
+	s.crew.Spans(len(hist), n, func(lo, hi int) { by(hist[lo:hi], s.tables[lo:hi]) })
 }
 
 func idealPrices32(counts, out []uint32) {
@@ -193,10 +199,12 @@ func groupsFor(most, w, h, bits int) int {
 // photo returns the stream of a picture without copies and colour cache: subtract
 // green, predictor, colour transform and groups as the plan of the effort says. p is
 // changed.
-func photo(ctx context.Context, c *crew.Crew, p pixels, plan plan) (*stream, error) {
-	subtractGreens(c, p.argb)
-	v := newCPUCanvas(c, p, parse{})
-	s := &search{canvas: v, plan: plan}
+func photo(ctx context.Context, c *crew.Crew, d device, p pixels, plan plan) (*stream, error) {
+	v, err := d.canvas(p)
+	if err != nil {
+		return nil, err
+	}
+	s := &search{crew: c, canvas: v, plan: plan}
 	if err := s.transforms(ctx); err != nil {
 		return nil, err
 	}
@@ -207,13 +215,13 @@ func photo(ctx context.Context, c *crew.Crew, p pixels, plan plan) (*stream, err
 	if err != nil {
 		return nil, err
 	}
-	out := &stream{
-		width: p.w, height: p.h, alpha: !v.opaque,
+	return &stream{
+		width: p.w, height: p.h,
 		transforms: append([]transform{{kind: subtractGreen}}, found.transforms(p.w, p.h)...),
 		pixels:     found.pixels,
 		groups:     found.groups,
-	}
-	return out, nil
+		packer:     found.packer,
+	}, nil
 }
 
 // transforms returns the predictor and the colour transform.

@@ -65,6 +65,20 @@ type stream struct {
 	alpha         bool
 	transforms    []transform
 	pixels        pixels // after all transforms; narrower than width where pixels are bundled
+	packer        packer // nil, or what has the pixels, all literals, where pixels.argb is nil
 	parse         parse
 	groups        groups
+}
+
+// packer is a device that has the pixels of a stream. Where it fails, its methods return
+// anything of the right size, and failed the error.
+type packer interface {
+	// counts returns the histograms of the groups.
+	counts() [][]uint32
+
+	// pack returns the symbols of all pixels by the codes of the groups, size bits in
+	// all, behind first bits of 0. The bytes are good until the next call of a method.
+	pack(codes [][]code, first, size int) []byte
+
+	failed() error
 }

@@ -2,6 +2,14 @@ package webp
 
 import "github.com/pelmill/pelmill/codecs/internal/crew"
 
+// host is the device whose canvases are in memory.
+type host struct{ crew *crew.Crew }
+
+func (d host) canvas(p pixels) (canvas, error) {
+	subtractGreens(d.crew, p.argb)
+	return newCPUCanvas(d.crew, p, parse{}), nil
+}
+
 // cpuCanvas is a canvas in memory, whose steps run in Go.
 type cpuCanvas struct {
 	crew   *crew.Crew

@@ -76,6 +76,9 @@ func (s *stream) bands(c *crew.Crew, f func(band, from, end int)) (n int) {
 func (s *stream) histograms() [][]uint32 { return s.histogramsOn(crew.Of(1)) }
 
 func (s *stream) histogramsOn(c *crew.Crew) [][]uint32 {
+	if s.packer != nil {
+		return s.packer.counts()
+	}
 	n, size := max(s.groups.n, s.groups.used()), s.parse.symbols()
 	parts := make([][]uint32, min(c.Size(), s.bands(c, nil)))
 	free := make(chan int, len(parts)) // parts that nobody counts in
@@ -236,7 +239,27 @@ func (s *stream) writeImage(c *crew.Crew, w *bitWriter, main bool) {
 	for k := range heads {
 		w.append(&heads[k])
 	}
+	if s.packer != nil {
+		s.writePacked(c, w, hist, codes)
+		return
+	}
 	s.writePixels(c, w, codes)
+}
+
+// writePacked writes the symbols, which hist counts, as the packer has them.
+func (s *stream) writePacked(c *crew.Crew, w *bitWriter, hist [][]uint32, codes [][]code) {
+	size := 0
+	for k, list := range codes {
+		for i, v := range list[:lengthAt] {
+			size += int(v&15) * int(hist[k][i])
+		}
+	}
+	room, held, n := w.reserve(size)
+	all := int(n) + size
+	packed := s.packer.pack(codes, int(n), size)[:(all+7)/8]
+	c.Spans(len(packed), 1<<20, func(lo, hi int) { copy(room[lo:hi], packed[lo:hi]) })
+	room[0] |= byte(held)
+	w.commit(all/8, uint64(room[all/8])&(1<<(all%8)-1), uint(all%8))
 }
 
 // alphabets are the limits of the five codes of a group of n symbols in the order in

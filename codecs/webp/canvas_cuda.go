@@ -1,0 +1,268 @@
+//go:build cuda && cgo
+
+package webp
+
+import (
+	"slices"
+
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// cardCanvas is a canvas on a card, of a gang. Its methods belong to the search of its
+// picture.
+type cardCanvas struct {
+	gang  *gang
+	w, h  int
+	exact bool
+	err   error // the first
+
+	frame    cardFrame // what lasts from step to step
+	groupsOf groups    // without the tiles
+	mode     byte      // to fill modes with
+
+	argb, residual, coded      *gpu.Buffer
+	modes, multipliers, groups *gpu.Buffer // by tile; nil: none
+}
+
+// easel is the device of one picture of a gang.
+type easel struct {
+	gang    *gang
+	picture *raster.Image
+	options *Options
+}
+
+// canvas brings the picture's samples to the card, which loads them itself, or p where
+// what was loaded has been changed.
+func (e *easel) canvas(p pixels) (canvas, error) {
+	c := &cardCanvas{gang: e.gang, w: p.w, h: p.h, exact: e.options.exact}
+	c.frame = cardFrame{Width: uint32(p.w), Height: uint32(p.h), Opaque: 1, N: 1, Symbols: uint32(c.symbols())}
+	source := asBytes(p.argb)
+	if e.options.nearLossless == 100 {
+		source, c.frame.Channels = e.picture.Pix, uint32(e.picture.Channels)
+	}
+	got := c.do(&ask{
+		step: stepLoad, parts: [][]byte{source}, want: 4,
+		room: func() error { return c.take(4*c.w*c.h, &c.argb, &c.residual) },
+		set:  func(f *cardFrame, at []gpu.Ptr) { f.Source = at[0] },
+	})
+	if c.err == nil && got[0] != 0 {
+		c.frame.Opaque = 0
+	}
+	return c, c.err
+}
+
+// take makes room for buffers of n bytes each and notes in the frame where they are.
+func (c *cardCanvas) take(n int, buffers ...**gpu.Buffer) error {
+	for _, b := range buffers {
+		if *b != nil && (*b).Size == n {
+			continue
+		}
+		if *b != nil {
+			(*b).Free()
+		}
+		var err error
+		if *b, err = c.gang.lane.Device(n); err != nil {
+			return err
+		}
+	}
+	at := func(b *gpu.Buffer) gpu.Ptr {
+		if b == nil {
+			return 0
+		}
+		return b.Ptr
+	}
+	f := &c.frame
+	f.Argb, f.Residual, f.Coded = at(c.argb), at(c.residual), at(c.coded)
+	f.Modes, f.Multipliers, f.Groups = at(c.modes), at(c.multipliers), at(c.groups)
+	if c.coded == nil {
+		f.Coded = f.Residual
+	}
+	return nil
+}
+
+// do asks for a step and returns what comes back, zeros where the card failed.
+func (c *cardCanvas) do(a *ask) []byte {
+	a.canvas = c
+	if c.err == nil {
+		c.err = c.gang.wait(a)
+	}
+	if c.err != nil {
+		return make([]byte, a.want)
+	}
+	return a.got
+}
+
+func (c *cardCanvas) size() (w, h int) { return c.w, c.h }
+func (c *cardCanvas) symbols() int     { return new(parse).symbols() }
+func (c *cardCanvas) opaque() bool     { return c.frame.Opaque != 0 }
+func (c *cardCanvas) count(bits int) int {
+	return tiles(c.w, bits) * tiles(c.h, bits)
+}
+
+func (c *cardCanvas) fill(bits int, mode uint8) {
+	c.mode, c.frame.ModeBits = mode, uint32(bits)
+	c.do(&ask{step: stepFill, room: func() error { return c.take(c.count(bits), &c.modes) }})
+}
+
+func (c *cardCanvas) predict(bits int, own *[predictors]uint32, tables []uint16) (counts [predictors]uint32) {
+	c.frame.ModeBits = uint32(bits)
+	got := c.do(&ask{
+		step: stepPredict, parts: [][]byte{asBytes(own[:]), asBytes(tables)}, want: 4 * predictors,
+		room: func() error { return c.take(c.count(bits), &c.modes) },
+		set:  func(f *cardFrame, at []gpu.Ptr) { f.ModePrices, f.Prices = at[0], at[1] },
+	})
+	copy(counts[:], gpu.View[uint32](got))
+	return counts
+}
+
+func (c *cardCanvas) recolour(bits, skip int, steps []int, own *multiplierPrices, tables []uint16) (counts [3][256]uint32) {
+	fresh := c.multipliers == nil || c.frame.ColourBits != uint32(bits)
+	c.frame.ColourBits = uint32(bits)
+	prices := slices.Concat(own[0][:], own[1][:], own[2][:])
+	got := c.do(&ask{
+		step: stepRecolour, parts: [][]byte{asBytes(prices), asBytes(tables)}, want: 4 * 3 * 256,
+		room: func() error {
+			if err := c.take(4*c.w*c.h, &c.coded); err != nil {
+				return err
+			}
+			if err := c.take(4*c.count(bits), &c.multipliers); err != nil || !fresh {
+				return err
+			}
+			return c.gang.stream.Fill(c.multipliers, 0, c.multipliers.Size, 0)
+		},
+		set: func(f *cardFrame, at []gpu.Ptr) {
+			f.MultiplierPrices, f.Prices, f.Skip = at[0], at[1], uint32(skip)
+			f.Count = uint32(len(steps))
+			for i, v := range steps {
+				f.Steps[i] = uint32(v)
+			}
+		},
+	})
+	list := gpu.View[uint32](got)
+	for i := range counts {
+		copy(counts[i][:], list[256*i:])
+	}
+	return counts
+}
+
+func (c *cardCanvas) tilePrices(bits int, table []uint16) []uint32 {
+	return slices.Clone(gpu.View[uint32](c.do(&ask{
+		step: stepTilePrices, parts: [][]byte{asBytes(table)}, want: 4 * c.count(bits),
+		set: func(f *cardFrame, at []gpu.Ptr) { f.Prices, f.GroupBits = at[0], uint32(bits) },
+	})))
+}
+
+func (c *cardCanvas) setGroups(g groups) {
+	c.groupsOf = groups{bits: g.bits, n: g.n}
+	c.frame.GroupBits, c.frame.N = uint32(g.bits), uint32(g.n)
+	c.do(&ask{
+		step: stepSetGroups, parts: [][]byte{asBytes(g.of)},
+		room: func() error { return c.take(2*len(g.of), &c.groups) },
+	})
+}
+
+func (c *cardCanvas) assign(own []uint32, near int, tables []uint16) (counts []uint32) {
+	return slices.Clone(gpu.View[uint32](c.do(&ask{
+		step: stepAssign, parts: [][]byte{asBytes(own), asBytes(tables)}, want: 4 * len(own),
+		set: func(f *cardFrame, at []gpu.Ptr) { f.GroupPrices, f.Prices, f.Near = at[0], at[1], uint32(near) },
+	})))
+}
+
+func (c *cardCanvas) remap(to []uint16, n int) {
+	c.groupsOf.n = n
+	c.do(&ask{
+		step: stepRemap, parts: [][]byte{asBytes(to)},
+		set: func(f *cardFrame, at []gpu.Ptr) { f.Prices = at[0] },
+	})
+	c.frame.N = uint32(n)
+}
+
+func (c *cardCanvas) histograms() []uint32 {
+	return slices.Clone(gpu.View[uint32](c.do(&ask{step: stepHistograms, want: 4 * int(c.frame.N*c.frame.Symbols)})))
+}
+
+// chosen are the buffers that hold the choices.
+func (c *cardCanvas) chosen() []*gpu.Buffer {
+	list := []*gpu.Buffer{c.modes}
+	for _, b := range []*gpu.Buffer{c.multipliers, c.groups} {
+		if b != nil {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+func (c *cardCanvas) result() (*choices, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
+	out := &choices{modeBits: int(c.frame.ModeBits), groups: c.groupsOf, pixels: pixels{w: c.w, h: c.h}, packer: c}
+	want := 0
+	for _, b := range c.chosen() {
+		want += roundUp(b.Size)
+	}
+	got := c.do(&ask{step: stepResult, want: want})
+	if c.err != nil {
+		return nil, c.err
+	}
+	next := func(b *gpu.Buffer) []byte {
+		part := got[:b.Size]
+		got = got[roundUp(b.Size):]
+		return part
+	}
+	out.modes = slices.Clone(next(c.modes))
+	if c.multipliers != nil {
+		bits := int(c.frame.ColourBits)
+		m := &multipliers{bits: bits, columns: tiles(c.w, bits), of: slices.Clone(gpu.View[uint32](next(c.multipliers)))}
+		for i := range m.of {
+			m.of[i] |= noMultipliers
+		}
+		out.multipliers = m
+	}
+	if c.groups != nil {
+		out.groups.of = slices.Clone(gpu.View[uint16](next(c.groups)))
+	}
+	return out, nil
+}
+
+// roundUp lets what follows n bytes begin where words do.
+func roundUp(n int) int { return (n + 15) &^ 15 }
+
+// counts is the histograms with alpha, of a packer.
+func (c *cardCanvas) counts() [][]uint32 {
+	n := c.symbols()
+	var out [][]uint32
+	for list := c.histograms(); len(list) > 0; list = list[n:] {
+		h := list[:n:n]
+		if c.opaque() {
+			for _, v := range h[redAt:blueAt] {
+				h[alphaAt] += v // the residuals of alpha are 0
+			}
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+func (c *cardCanvas) pack(codes [][]code, first, size int) []byte {
+	words := (first + size + 31) / 32
+	blocks := (c.w*c.h + packPixels*cardThreads - 1) / (packPixels * cardThreads)
+	all := make([]uint32, 0, len(codes)*c.symbols())
+	for _, list := range codes {
+		for _, v := range list {
+			all = append(all, uint32(v))
+		}
+	}
+	return c.do(&ask{
+		step: stepPack, parts: [][]byte{asBytes(all)}, want: 4 * max(1, words), work: 8 * (1 + blocks),
+		set: func(f *cardFrame, at []gpu.Ptr) {
+			f.Codes, f.First, f.Words = at[0], uint64(first), uint64(words)
+			if len(codes) == 1 {
+				f.Groups = 0
+			}
+		},
+	})
+}
+
+func (c *cardCanvas) failed() error { return c.err }

@@ -1,0 +1,90 @@
+//go:build cuda && cgo
+
+package webp
+
+import (
+	"context"
+	"unsafe"
+
+	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/gpu"
+)
+
+const cardThreads = 256 // of a block of threads
+
+// card is a lane at work for the codec.
+type card struct {
+	crew   *crew.Crew
+	lane   *gpu.Lane
+	stream *gpu.Stream
+}
+
+// onCard runs f for the items 0 to n-1 on dev, in parts where they do not fit, and
+// returns those that do not even fit alone.
+func onCard(ctx context.Context, dev *gpu.Device, c *crew.Crew, n int, f func(g ganged, from, to int) error) (left []int, err error) {
+	return dev.Split(ctx, n, func(l *gpu.Lane, from, to int) error {
+		return f(&card{c, l, l.Stream(0)}, from, to)
+	})
+}
+
+// launch starts a kernel for the given number of pictures, with at least as many threads
+// for each.
+func launch[P any](d *card, kernel string, threads, pictures int, params *P) error {
+	k, err := d.lane.Kernel(&cardModule, kernel)
+	if err != nil {
+		return err
+	}
+	return gpu.Launch(d.stream, k, gpu.Grid{
+		Blocks:  [3]int{max(1, (threads+cardThreads-1)/cardThreads), pictures},
+		Threads: [3]int{cardThreads},
+	}, params)
+}
+
+// arena is a buffer on the card and one of its size on the host, page-locked, that grow
+// with what is put into them.
+type arena struct {
+	device *gpu.Buffer
+	host   *gpu.Host
+}
+
+// room makes both hold n bytes. What they held before is lost.
+func (a *arena) room(l *gpu.Lane, n int) error {
+	if n == 0 || a.device != nil && a.device.Size >= n {
+		return nil
+	}
+	if a.device != nil {
+		a.device.Free()
+		a.host.Free()
+	}
+	var err error
+	if a.device, err = l.Device(n); err != nil {
+		a.device = nil
+		return err
+	}
+	a.host, err = l.Host(n)
+	return err
+}
+
+// layout hands out parts of a buffer.
+type layout struct{ size int }
+
+func (p *layout) take(n int) int {
+	at := p.size
+	p.size += (n + 255) &^ 255 // no line of the cache is shared
+	return at
+}
+
+// asBytes is a list in memory, as the card, which is little-endian, reads it.
+func asBytes[T uint16 | uint32 | cardFrame](list []T) []byte {
+	if len(list) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&list[0])), len(list)*int(unsafe.Sizeof(list[0])))
+}
+
+// copyBytes is what a goroutine copies at a time.
+const copyBytes = 256 << 10
+
+func (d *card) copy(dst, src []byte) {
+	d.crew.Spans(len(src), copyBytes, func(lo, hi int) { copy(dst[lo:hi], src[lo:hi]) })
+}

@@ -1,0 +1,228 @@
+//go:build cuda && cgo
+
+package webp
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// A gang is pictures that are searched together on a card. The search of each runs on
+// its own goroutine, as it does on the CPU, and asks for steps. When all that still run
+// have asked, the lane serves them: what goes to the card goes in one copy, every kernel
+// runs once for all pictures that need it, and what comes back comes in one copy. In
+// between the searches make tables and codes on all cores.
+type gang struct {
+	*card
+	asked    chan *ask
+	up, down arena
+	work     *gpu.Buffer // zeros that a kernel needs and nobody reads
+}
+
+// ask is a step that a search waits for, or its end.
+type ask struct {
+	step   step
+	canvas *cardCanvas
+	room   func() error // takes memory on the card; may be nil
+	parts  [][]byte     // what goes to the card
+	want   int          // bytes that come back; zero before the step
+	work   int          // bytes of zeros beside them
+	set    func(f *cardFrame, at []gpu.Ptr)
+
+	// Of the answer.
+	got  []byte // in page-locked memory until the search asks again
+	err  error
+	done chan struct{}
+
+	ended    bool
+	panicked any
+}
+
+// step is what a gang does in one go.
+type step int
+
+const (
+	stepLoad step = iota
+	stepFill
+	stepPredict
+	stepRecolour
+	stepTilePrices
+	stepSetGroups
+	stepAssign
+	stepRemap
+	stepHistograms
+	stepResult
+	stepPack
+	steps
+)
+
+// encode runs encode for each of the pictures. It returns the first error of the card;
+// others are the business of encode.
+func (d *card) encode(pictures []*raster.Image, o *Options, encode func(v device, i int)) error {
+	g := &gang{card: d, asked: make(chan *ask)}
+	n := len(pictures)
+	for i := range n {
+		go func() {
+			end := &ask{ended: true}
+			defer func() {
+				if p := recover(); p != nil {
+					end.panicked = fmt.Sprintf("%v\n\n%s", p, debug.Stack())
+				}
+				g.asked <- end
+			}()
+			encode(&easel{g, pictures[i], o}, i)
+		}()
+	}
+	var failed error
+	var panicked any
+	for live := n; live > 0; {
+		var round []*ask
+		for len(round) < live {
+			a := <-g.asked
+			if !a.ended {
+				round = append(round, a)
+				continue
+			}
+			live--
+			if a.panicked != nil {
+				panicked = a.panicked
+			}
+		}
+		if failed == nil {
+			failed = g.serve(round)
+		}
+		for _, a := range round {
+			a.err = failed
+			close(a.done)
+		}
+	}
+	if panicked != nil {
+		panic(panicked)
+	}
+	return failed
+}
+
+// wait hands the ask to the lane and returns when the step is done.
+func (g *gang) wait(a *ask) error {
+	a.done = make(chan struct{})
+	g.asked <- a
+	<-a.done
+	return a.err
+}
+
+// serve does the steps of a round.
+func (g *gang) serve(round []*ask) error {
+	if len(round) == 0 {
+		return nil
+	}
+	var kinds [steps][]*ask
+	var up, down, work layout
+	for _, a := range round {
+		if a.room != nil {
+			if err := a.room(); err != nil {
+				return err
+			}
+		}
+		kinds[a.step] = append(kinds[a.step], a)
+	}
+	var lists [steps]int
+	partsAt, downAt, workAt := make([][]int, len(round)), make([]int, len(round)), make([]int, len(round))
+	frames := make([]cardFrame, 0, len(round))
+	n := 0
+	for k, list := range kinds {
+		for _, a := range list {
+			for _, p := range a.parts {
+				partsAt[n] = append(partsAt[n], up.take(len(p)))
+			}
+			downAt[n], workAt[n] = down.take(a.want), work.take(a.work)
+			round[n] = a
+			n++
+		}
+		lists[k] = up.take(len(list) * len(asBytes(make([]cardFrame, 1))))
+	}
+	if err := g.rooms(up.size, down.size, work.size); err != nil {
+		return err
+	}
+	for i, a := range round {
+		f := a.canvas.frame
+		at := make([]gpu.Ptr, len(a.parts))
+		for j := range a.parts {
+			at[j] = g.up.device.Ptr + gpu.Ptr(partsAt[i][j])
+		}
+		if a.want > 0 {
+			f.Result = g.down.device.Ptr + gpu.Ptr(downAt[i])
+		}
+		if a.work > 0 {
+			f.State = g.work.Ptr + gpu.Ptr(workAt[i])
+		}
+		if a.set != nil {
+			a.set(&f, at)
+		}
+		frames = append(frames, f)
+	}
+	first := 0
+	for k, list := range kinds {
+		copy(g.up.host.Bytes[lists[k]:], asBytes(frames[first:first+len(list)]))
+		first += len(list)
+	}
+	g.crew.Each(len(round), func(i int) {
+		for j, p := range round[i].parts {
+			g.copy(g.up.host.Bytes[partsAt[i][j]:], p)
+		}
+	})
+	if err := g.stream.Upload(g.up.device, 0, g.up.host.Bytes[:up.size]); err != nil {
+		return err
+	}
+	first = 0
+	for k, list := range kinds {
+		if len(list) > 0 {
+			params := &listParams{g.up.device.Ptr + gpu.Ptr(lists[k])}
+			if err := g.do(step(k), list, frames[first:first+len(list)], partsAt[first:], downAt[first:], params); err != nil {
+				return err
+			}
+		}
+		first += len(list)
+	}
+	if down.size > 0 {
+		if err := g.stream.Download(g.down.host.Bytes[:down.size], g.down.device, 0); err != nil {
+			return err
+		}
+	}
+	for i, a := range round {
+		if a.want > 0 {
+			a.got = g.down.host.Bytes[downAt[i]:][:a.want]
+		}
+	}
+	return g.stream.Sync()
+}
+
+// rooms makes room for a round, and zeros where they are wanted.
+func (g *gang) rooms(up, down, work int) error {
+	if err := g.up.room(g.lane, up); err != nil {
+		return err
+	}
+	if err := g.down.room(g.lane, down); err != nil {
+		return err
+	}
+	if down > 0 {
+		if err := g.stream.Fill(g.down.device, 0, down, 0); err != nil {
+			return err
+		}
+	}
+	if work == 0 {
+		return nil
+	}
+	if g.work == nil || g.work.Size < work {
+		if g.work != nil {
+			g.work.Free()
+		}
+		var err error
+		if g.work, err = g.lane.Device(work); err != nil {
+			return err
+		}
+	}
+	return g.stream.Fill(g.work, 0, work, 0)
+}

@@ -1,0 +1,11 @@
+// The steps of the photo path on a card, in their order and with the numbers of their Go functions.
+//
+// A launch is for all pictures of a gang: blockIdx.y is the picture, and blockIdx.x reaches as far as the largest one
+// needs. Pixels are 0xAARRGGBB in raster order. Prices are table lookups in 1/256 bit, every sum is of integers and every
+// minimum takes the first of equals, so that no result depends on the order in which threads run.
+
+#include "load.cuh"
+#include "predictor.cuh"
+#include "colour.cuh"
+#include "groups.cuh"
+#include "pack.cuh"

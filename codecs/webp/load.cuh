@@ -1,0 +1,44 @@
+// From samples to pixels.
+#pragma once
+
+#include "frame.cuh"
+
+// Samples, interleaved, as pixels in argb: grey, grey with alpha, RGB, RGB with alpha; or pixels as they are, where channels
+// is 0. exact 0 clears pixels that cannot be seen. Sets bit 0 of result[0] where a pixel is not opaque. One thread per pixel of picture blockIdx.y.
+KERNEL webp_load(const Frame *__restrict__ list, uint32_t exact)
+{
+	const Frame &f = list[blockIdx.y];
+	uint64_t i = thread();
+	if (i >= (uint64_t)f.width * f.height)
+		return;
+	uint32_t v;
+	if (f.channels == 0) {
+		v = ((const uint32_t *)f.source)[i];
+	} else {
+		const uint8_t *s = f.source + i * f.channels;
+		uint32_t r = s[0], g = r, b = r, a = 255;
+		if (f.channels >= 3) {
+			g = s[1];
+			b = s[2];
+		}
+		if (f.channels % 2 == 0)
+			a = s[f.channels - 1];
+		v = a << 24 | r << 16 | g << 8 | b;
+	}
+	if (f.channels != 0 && v >> 24 == 0 && exact == 0)
+		v = 0;
+	f.argb[i] = v;
+	if (v >> 24 != 255)
+		f.result[0] = 1; // every thread that writes writes the same
+}
+
+// Green taken from red and blue in argb (RFC 9649, 4.3). One thread per pixel of picture blockIdx.y.
+KERNEL webp_subtract_green(const Frame *__restrict__ list)
+{
+	const Frame &f = list[blockIdx.y];
+	uint64_t i = thread();
+	if (i >= (uint64_t)f.width * f.height)
+		return;
+	uint32_t v = f.argb[i], g = v >> 8 & 255;
+	f.argb[i] = subtract(v, g << 16 | g);
+}
