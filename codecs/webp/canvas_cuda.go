@@ -182,52 +182,48 @@ func (c *cardCanvas) histograms() []uint32 {
 	return slices.Clone(gpu.View[uint32](c.do(&ask{step: stepHistograms, want: 4 * int(c.frame.N*c.frame.Symbols)})))
 }
 
-// chosen are the buffers that hold the choices.
-func (c *cardCanvas) chosen() []*gpu.Buffer {
-	list := []*gpu.Buffer{c.modes}
-	for _, b := range []*gpu.Buffer{c.multipliers, c.groups} {
+// fetch returns what buffers hold; nil for those that are nil.
+func (c *cardCanvas) fetch(buffers ...*gpu.Buffer) [][]byte {
+	a := &ask{step: stepFetch}
+	for _, b := range buffers {
 		if b != nil {
-			list = append(list, b)
+			a.fetch = append(a.fetch, b)
+			a.want += roundUp(b.Size)
+		}
+	}
+	got := c.do(a)
+	list := make([][]byte, len(buffers))
+	for i, b := range buffers {
+		if b != nil {
+			list[i] = got[:b.Size]
+			got = got[roundUp(b.Size):]
 		}
 	}
 	return list
 }
 
+// roundUp lets what follows n bytes begin where words do.
+func roundUp(n int) int { return (n + 15) &^ 15 }
+
 func (c *cardCanvas) result() (*choices, error) {
-	if c.err != nil {
-		return nil, c.err
-	}
 	out := &choices{modeBits: int(c.frame.ModeBits), groups: c.groupsOf, pixels: pixels{w: c.w, h: c.h}, packer: c}
-	want := 0
-	for _, b := range c.chosen() {
-		want += roundUp(b.Size)
-	}
-	got := c.do(&ask{step: stepResult, want: want})
+	got := c.fetch(c.modes, c.multipliers, c.groups)
 	if c.err != nil {
 		return nil, c.err
 	}
-	next := func(b *gpu.Buffer) []byte {
-		part := got[:b.Size]
-		got = got[roundUp(b.Size):]
-		return part
-	}
-	out.modes = slices.Clone(next(c.modes))
+	out.modes = slices.Clone(got[0])
 	if c.multipliers != nil {
 		bits := int(c.frame.ColourBits)
-		m := &multipliers{bits: bits, columns: tiles(c.w, bits), of: slices.Clone(gpu.View[uint32](next(c.multipliers)))}
-		for i := range m.of {
-			m.of[i] |= noMultipliers
+		out.multipliers = &multipliers{bits: bits, columns: tiles(c.w, bits), of: slices.Clone(gpu.View[uint32](got[1]))}
+		for i := range out.multipliers.of {
+			out.multipliers.of[i] |= noMultipliers
 		}
-		out.multipliers = m
 	}
-	if c.groups != nil {
-		out.groups.of = slices.Clone(gpu.View[uint16](next(c.groups)))
+	if c.groupsOf.bits > 0 {
+		out.groups.of = slices.Clone(gpu.View[uint16](got[2]))
 	}
 	return out, nil
 }
-
-// roundUp lets what follows n bytes begin where words do.
-func roundUp(n int) int { return (n + 15) &^ 15 }
 
 // counts is the histograms with alpha, of a packer.
 func (c *cardCanvas) counts() [][]uint32 {

@@ -31,6 +31,7 @@ type ask struct {
 	want   int          // bytes that come back; zero before the step
 	work   int          // bytes of zeros beside them
 	set    func(f *cardFrame, at []gpu.Ptr)
+	fetch  []*gpu.Buffer // what comes back of stepFetch, one after the other
 
 	// Of the answer.
 	got  []byte // in page-locked memory until the search asks again
@@ -54,7 +55,7 @@ const (
 	stepAssign
 	stepRemap
 	stepHistograms
-	stepResult
+	stepFetch
 	stepPack
 	steps
 )

@@ -37,10 +37,10 @@ func (g *gang) do(s step, list []*ask, frames []cardFrame, partsAt [][]int, down
 		return g.launches(frames, params, "webp_histograms")
 	case stepPack:
 		return g.launches(frames, params, "webp_pack")
-	case stepResult:
+	case stepFetch:
 		for i, a := range list {
 			at := downAt[i]
-			for _, b := range a.canvas.chosen() {
+			for _, b := range a.fetch {
 				if err := g.stream.Copy(g.down.device, at, b, 0, b.Size); err != nil {
 					return err
 				}

@@ -1,0 +1,303 @@
+//go:build cuda && cgo
+
+package webp
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/gpu/gputest"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// The steps on a card give, after every step, what the steps in Go give: for gangs of
+// random pictures, each with steps of its own. The message names the first that differs.
+func TestLockstep(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	gangs, members := 60, 40
+	if testing.Short() {
+		gangs, members = 2, 10 // under compute-sanitizer a kernel takes a hundred times as long
+	}
+	workers := crew.New()
+	o := &Options{exact: true, nearLossless: 100}
+	for first := range gangs {
+		pictures := make([]*raster.Image, members)
+		for i := range pictures {
+			pictures[i] = randomPicture(rand.New(rand.NewPCG(uint64(first), uint64(i))))
+		}
+		errs := make([]error, members)
+		err := dev.Do(t.Context(), func(l *gpu.Lane) error {
+			return (&card{workers, l, l.Stream(0)}).encode(pictures, o, func(d device, i int) {
+				errs[i] = lockstep(workers, d, rand.New(rand.NewPCG(uint64(first), uint64(1000+i))), pictures[i])
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, err := range errs {
+			if err != nil {
+				t.Errorf("gang %d, picture %d, %s: %v", first, i, pictures[i].Shape(), err)
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("%d gangs of %d pictures on %s", gangs, members, dev.Name())
+}
+
+// randomPicture is noise, a slope, few values, one value or stripes, opaque or not, with
+// sides of up to 150.
+func randomPicture(r *rand.Rand) *raster.Image {
+	side := func() int {
+		if r.IntN(4) == 0 {
+			return max(1, 1<<r.IntN(7)-1+r.IntN(3)) // about as long as tiles are
+		}
+		return 1 + r.IntN(1+r.IntN(150))
+	}
+	m := raster.New(side(), side(), 1, 1+r.IntN(4), 8)
+	kind, a, b := r.IntN(5), r.IntN(5), r.IntN(5)
+	for i := range m.Pix {
+		x, y := i/m.Channels%m.Width, i/m.Channels/m.Width
+		switch kind {
+		case 0:
+			m.Pix[i] = byte(r.IntN(256))
+		case 1:
+			m.Pix[i] = byte(a*x + b*y + 40*(i%m.Channels) + r.IntN(8))
+		case 2:
+			m.Pix[i] = byte(85 * r.IntN(4))
+		case 3:
+			m.Pix[i] = byte(50 * a)
+		case 4:
+			m.Pix[i] = byte(255 * (x / 8 % 2))
+		}
+	}
+	if m.Alpha() && r.IntN(3) == 0 {
+		for i := m.Channels - 1; i < len(m.Pix); i += m.Channels {
+			m.Pix[i] = 255
+		}
+	}
+	return m
+}
+
+// differ says at which step two results differ.
+func differ[T comparable](step string, got, want []T) error {
+	if len(got) != len(want) {
+		return fmt.Errorf("%s: %d values, want %d", step, len(got), len(want))
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			return fmt.Errorf("%s: value %d of %d is %v, want %v", step, i, len(got), got[i], want[i])
+		}
+	}
+	return nil
+}
+
+// lockstep takes a picture through random steps on both sides.
+func lockstep(workers *crew.Crew, d device, r *rand.Rand, m *raster.Image) error {
+	made, _ := host{workers}.canvas(load(m, true))
+	a := made.(*cpuCanvas)
+	if made, err := d.canvas(load(m, true)); err != nil {
+		return err
+	} else if err := lockstepPasses(workers, r, a, made.(*cardCanvas)); err != nil {
+		return err
+	}
+	return nil
+}
+
+func lockstepPasses(workers *crew.Crew, r *rand.Rand, a *cpuCanvas, b *cardCanvas) error {
+	if a.opaque != b.opaque() {
+		return fmt.Errorf("load: opaque %v, want %v", b.opaque(), a.opaque)
+	}
+	predictor := 2 + r.IntN(4)
+	colour, group := predictor+r.IntN(3), predictor+r.IntN(3)
+	mode := uint8(r.IntN(predictors))
+	a.fill(predictor, mode)
+	b.fill(predictor, mode)
+	if err := same("fill", a, b); err != nil {
+		return err
+	}
+	hist := a.histograms()
+	tables := make([]uint16, len(hist))
+	price := func() error {
+		hist = a.histograms()
+		if err := differ("histograms", b.histograms(), hist); err != nil {
+			return err
+		}
+		tables = make([]uint16, len(hist))
+		by := []func([]uint32, []uint16){prices, codePrices}[r.IntN(2)]
+		for at := 0; at < len(hist); at += a.symbols() {
+			by(hist[at:at+a.symbols()], tables[at:at+a.symbols()])
+		}
+		return nil
+	}
+	for range 1 + r.IntN(8) {
+		if err := price(); err != nil {
+			return err
+		}
+		switch r.IntN(5) {
+		case 0, 1:
+			var own [predictors]uint32
+			for i := range own {
+				own[i] = uint32(r.IntN(2000))
+			}
+			want, got := a.predict(predictor, &own, tables), b.predict(predictor, &own, tables)
+			if err := differ("predict", got[:], want[:]); err != nil {
+				return err
+			}
+		case 2:
+			own := new(multiplierPrices)
+			for i := range own {
+				for j := range own[i] {
+					own[i][j] = uint16(r.IntN(1000))
+				}
+			}
+			skip := 1 << r.IntN(3)
+			want := a.recolour(colour, skip, colourSteps, own, tables)
+			got := b.recolour(colour, skip, colourSteps, own, tables)
+			for i := range want {
+				if err := differ("recolour", got[i][:], want[i][:]); err != nil {
+					return err
+				}
+			}
+		case 3:
+			want := a.tilePrices(group, tables)
+			if err := differ("tilePrices", b.tilePrices(group, tables), want); err != nil {
+				return err
+			}
+			n := 2 + r.IntN(40)
+			of := startGroups(want, n)
+			a.setGroups(groups{group, n, slices.Clone(of)})
+			b.setGroups(groups{group, n, of})
+		case 4:
+			if a.groups.bits == 0 {
+				continue
+			}
+			own := make([]uint32, a.groups.n)
+			for i := range own {
+				own[i] = uint32(r.IntN(3000))
+			}
+			near := r.IntN(3)
+			want := a.assign(own, near, tables)
+			if err := differ("assign", b.assign(own, near, tables), want); err != nil {
+				return err
+			}
+			if r.IntN(3) == 0 {
+				to, n := make([]uint16, a.groups.n), 1+r.IntN(a.groups.n)
+				for i := range to {
+					to[i] = uint16(r.IntN(n))
+				}
+				a.remap(to, n)
+				b.remap(to, n)
+			}
+		}
+		if err := same("after a step", a, b); err != nil {
+			return err
+		}
+	}
+	return samePacked(a, b)
+}
+
+// same compares all that the two sides hold.
+func same(step string, a *cpuCanvas, b *cardCanvas) error {
+	want, _ := a.result()
+	got, err := b.result()
+	if err != nil {
+		return err
+	}
+	if err := differ(step+": modes", got.modes, want.modes); err != nil {
+		return err
+	}
+	if err := differ(step+": groups", got.groups.of, want.groups.of); err != nil {
+		return err
+	}
+	if want.multipliers != nil {
+		if err := differ(step+": multipliers", got.multipliers.of, want.multipliers.of); err != nil {
+			return err
+		}
+	}
+	coded := b.coded
+	if coded == nil {
+		coded = b.residual
+	}
+	list := b.fetch(b.argb, b.residual, coded)
+	for i, want := range [][]uint32{a.source.argb, a.residual, a.coded.argb} {
+		if err := differ(step+": "+[]string{"argb", "residual", "coded"}[i], gpu.View[uint32](list[i]), want); err != nil {
+			return err
+		}
+	}
+	return b.err
+}
+
+// samePacked compares the streams of the two sides.
+func samePacked(a *cpuCanvas, b *cardCanvas) error {
+	var streams [2][]byte
+	for i, v := range []canvas{a, b} {
+		found, err := v.result()
+		if err != nil {
+			return err
+		}
+		w, h := v.size()
+		s := &stream{width: w, height: h, transforms: found.transforms(w, h), pixels: found.pixels, groups: found.groups, packer: found.packer}
+		streams[i] = s.write()
+	}
+	if b.err != nil {
+		return b.err
+	}
+	return differ("pack", streams[1], streams[0])
+}
+
+// Files are the same from the CPU and from a card: of random pictures in gangs of all
+// sizes, of the Kodak pictures where they are at hand, and with every effort.
+func TestSameBytesOnCard(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	var batch []*raster.Image
+	for i := range 150 {
+		batch = append(batch, randomPicture(rand.New(rand.NewPCG(77, uint64(i)))))
+	}
+	sets := [][]string{{"exact=false"}, {"near-lossless=60"}}
+	for effort := range 10 {
+		sets = append(sets, []string{fmt.Sprint("effort=", effort)})
+	}
+	if testing.Short() {
+		batch, sets = batch[:20], sets[:1]
+	}
+	for _, pairs := range sets {
+		sameBytes(t, dev, batch, pairs)
+	}
+	if testing.Short() {
+		return
+	}
+	var photos []*raster.Image
+	for n := 1; n <= 24; n++ {
+		if m, ok := kodak(t, n); ok {
+			photos = append(photos, m)
+		}
+	}
+	t.Logf("%d pictures of the Kodak suite", len(photos))
+	for _, pairs := range [][]string{{"effort=1"}, {"effort=6"}, {"effort=9"}} {
+		sameBytes(t, dev, photos, pairs)
+	}
+}
+
+// sameBytes encodes a batch on both sides.
+func sameBytes(t *testing.T, dev *gpu.Device, batch []*raster.Image, pairs []string) {
+	t.Helper()
+	o, err := Codec{}.Options(pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Codec{}.Encode(context.Background(), nil, batch, o)
+	got := Codec{}.Encode(context.Background(), dev, batch, o)
+	for i := range want {
+		if want[i].Err != nil || got[i].Err != nil || !bytes.Equal(got[i].Data, want[i].Data) {
+			t.Errorf("%q: picture %d, %s: other bytes (%v, %v)", pairs, i, batch[i].Shape(), want[i].Err, got[i].Err)
+		}
+	}
+}
