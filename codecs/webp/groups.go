@@ -2,6 +2,7 @@ package webp
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"github.com/pelmill/pelmill/codecs/internal/crew"
 )
@@ -81,6 +82,10 @@ func tilePrices(c *crew.Crew, p *pixels, parse *parse, opaque bool, bits int, ta
 	c.Spans(th, 1, func(ty, _ int) {
 		var list []uint16
 		for tx := range tw {
+			if parse.length == nil && opaque {
+				out[ty*tw+tx] = priceTile((*literals)(table), p, bits, tx, ty)
+				continue
+			}
 			list = tileSymbols(list[:0], p, parse, opaque, bits, tx, ty)
 			out[ty*tw+tx] = listPrice(list, table)
 		}
@@ -116,8 +121,11 @@ func listPricesGo(sums *[lanes]uint32, list, table []uint16, stride int) {
 
 // assign moves every tile of g.groups to the group where it costs least, by that
 // group's own price and its table; of groups that cost the same to the lowest. Of a
-// tile in group k it looks at groups k-near to k+near, or at all where near is 0.
-func assign(c *crew.Crew, p *pixels, parse *parse, g *pricing, own []uint32, near int) {
+// tile in group k it looks at groups k-near to k+near, or at all where near is 0. It
+// returns for each group the sum of its tiles' regrets: what they would cost more in the
+// next best of the groups looked at, noGroup where that is the only one.
+func assign(c *crew.Crew, p *pixels, parse *parse, g *pricing, own []uint32, near int) []uint64 {
+	regrets := make([]atomic.Uint64, g.groups.n)
 	bits := g.groups.bits
 	tw, th := tiles(p.w, bits), tiles(p.h, bits)
 	table, stride := g.lanePrices()
@@ -131,18 +139,26 @@ func assign(c *crew.Crew, p *pixels, parse *parse, g *pricing, own []uint32, nea
 			if near > 0 {
 				lo, hi = max(0, int(*k)-near), min(g.groups.n, int(*k)+near+1)
 			}
-			best := ^uint32(0)
+			best, second := ^uint32(0), ^uint32(0)
 			for lo < hi {
 				at := min(lo, stride-lanes)
 				listPrices(&sums, list, table[at:], stride)
 				for ; lo < min(hi, at+lanes); lo++ {
 					if s := own[lo] + sums[lo-at]; s < best {
-						best, *k = s, uint16(lo)
+						best, second, *k = s, best, uint16(lo)
+					} else if s < second {
+						second = s
 					}
 				}
 			}
+			regrets[*k].Add(uint64(min(second-best, noGroup)))
 		}
 	})
+	out := make([]uint64, len(regrets))
+	for k := range regrets {
+		out[k] = regrets[k].Load()
+	}
+	return out
 }
 
 // histograms counts the symbols of each group: n histograms one after the other.
@@ -154,7 +170,8 @@ func histograms(c *crew.Crew, p *pixels, parse *parse, opaque bool, g groups) []
 		bits = 7
 	}
 	tw, th := tiles(p.w, bits), tiles(p.h, bits)
-	part := max(1, (th+4*c.Size()-1)/(4*c.Size()))
+	// A part for each goroutine: a histogram of many groups is larger than the rows.
+	part := max(1, (th+c.Size()-1)/c.Size())
 	sums := make([][]uint32, (th+part-1)/part)
 	c.Spans(th, part, func(from, to int) {
 		h := make([]uint32, n*symbols)
@@ -166,6 +183,10 @@ func histograms(c *crew.Crew, p *pixels, parse *parse, opaque bool, g groups) []
 					k = int(g.of[ty*tw+tx])
 				}
 				own := h[k*symbols:][:symbols]
+				if parse.length == nil && opaque {
+					countTile(own, p, bits, tx, ty)
+					continue
+				}
 				list = tileSymbols(list[:0], p, parse, opaque, bits, tx, ty)
 				for _, v := range list {
 					own[v]++
@@ -180,6 +201,30 @@ func histograms(c *crew.Crew, p *pixels, parse *parse, opaque bool, g groups) []
 		}
 	}
 	return sums[0]
+}
+
+// priceTile is what tileSymbols means for the price of an opaque tile without copies.
+func priceTile(t *literals, p *pixels, bits, tx, ty int) (s uint32) {
+	x0, x1 := tx<<bits, min(p.w, (tx+1)<<bits)
+	for y := ty << bits; y < min(p.h, (ty+1)<<bits); y++ {
+		for _, v := range p.argb[y*p.w+x0 : y*p.w+x1] {
+			s += literalPrice(v, t, true)
+		}
+	}
+	return s
+}
+
+// countTile is what tileSymbols means for the histogram of an opaque tile without copies.
+func countTile(hist []uint32, p *pixels, bits, tx, ty int) {
+	h := (*[cacheAt]uint32)(hist)
+	x0, x1 := tx<<bits, min(p.w, (tx+1)<<bits)
+	for y := ty << bits; y < min(p.h, (ty+1)<<bits); y++ {
+		for _, v := range p.argb[y*p.w+x0 : y*p.w+x1] {
+			h[redAt+v>>16&255]++
+			h[greenAt+v>>8&255]++
+			h[blueAt+v&255]++
+		}
+	}
 }
 
 // startGroups cuts tiles, ordered by price, into n groups of the same size: group 0 has

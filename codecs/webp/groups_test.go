@@ -47,6 +47,22 @@ func TestHistogramsCountWhatTheStreamWrites(t *testing.T) {
 	}
 }
 
+func TestPricesOfOpaquePicturesLeaveAlphaOut(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 5))
+	p := texture(r, 33, 31, false)
+	table := make([]uint16, cacheAt)
+	for i := range table[redAt:] {
+		table[redAt+i] = uint16(r.IntN(maxPrice))
+	}
+	want := tilePrices(crews[0], &p, &parse{}, false, 3, table)
+	for i := range redAt {
+		table[i] = maxPrice
+	}
+	if got := tilePrices(crews[0], &p, &parse{}, true, 3, table); !slices.Equal(got, want) {
+		t.Errorf("%d, want %d", got, want)
+	}
+}
+
 func TestHistogramsOfOpaquePicturesLeaveAlphaOut(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	p := texture(r, 33, 31, false)
@@ -111,20 +127,27 @@ func assignTakesTheCheapestGroupThatIsNear(t *testing.T) {
 			for _, near := range []int{0, 1, 2} {
 				for _, c := range crews {
 					copy(g.groups.of, from)
-					assign(c, &p, &how, g, own, near)
+					regrets := assign(c, &p, &how, g, own, near)
+					wantRegrets := make([]uint64, 5)
 					for q, got := range g.groups.of {
-						want, best := 0, ^uint32(0)
+						want, best, second := 0, ^uint32(0), ^uint32(0)
 						for k := range 5 {
 							if near > 0 && (k < int(from[q])-near || k > int(from[q])+near) {
 								continue
 							}
 							if s := own[k] + tilePrice(&p, &how, bits, q, g.table(k)); s < best {
-								want, best = k, s
+								want, best, second = k, s, best
+							} else {
+								second = min(second, s)
 							}
 						}
 						if int(got) != want {
 							t.Fatalf("%dx%d, near %d: tile %d moves to %d, want %d", p.w, p.h, near, q, got, want)
 						}
+						wantRegrets[want] += uint64(min(second-best, noGroup))
+					}
+					if !slices.Equal(regrets, wantRegrets) {
+						t.Fatalf("%dx%d, near %d: regrets %d, want %d", p.w, p.h, near, regrets, wantRegrets)
 					}
 				}
 			}

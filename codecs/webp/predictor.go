@@ -17,18 +17,16 @@ func tiles(n, bits int) int { return (n + 1<<bits - 1) >> bits }
 
 // predict sets mode to the predictor that costs least in each tile of 1<<bits, at
 // most 8 bits: its own price, and the prices of the literals that its residuals leave
-// after the colour transform mul, where that is not nil. Ties go to the lowest mode. A
+// after the colour transform mul, where that is not nil, of which it looks at every
+// skip-th row of the tile. Ties go to the lowest mode. A
 // tile must not be larger than those of mul and of g. Pixels whose length is not 0 are
 // not counted; length may be nil.
-func predict(c *crew.Crew, p *pixels, bits int, modePrices *[predictors]uint32, mul *multipliers, g *pricing, length []uint16, mode []uint8) {
+func predict(c *crew.Crew, p *pixels, bits, skip int, modePrices *[predictors]uint32, mul *multipliers, g *pricing, length []uint16, mode []uint8) {
 	tw := tiles(p.w, bits)
 	c.Spans(tiles(p.h, bits), 1, func(ty, _ int) {
 		sums := make([][predictors]uint32, tw)
-		for i := range sums {
-			sums[i] = *modePrices
-		}
 		rows := new(residualRows)
-		for y := ty << bits; y < min(p.h, (ty+1)<<bits); y++ {
+		for y := ty << bits; y < min(p.h, (ty+1)<<bits); y += skip {
 			for x := 0; x < p.w; x += span {
 				n := min(span, p.w-x)
 				residualRow(p, x, y, n, rows)
@@ -37,13 +35,12 @@ func predict(c *crew.Crew, p *pixels, bits int, modePrices *[predictors]uint32, 
 			}
 		}
 		for tx := range sums {
-			best := 0
+			best := ^uint32(0)
 			for k, s := range sums[tx] {
-				if s < sums[tx][best] {
-					best = k
+				if s = s*uint32(skip) + modePrices[k]; s < best {
+					best, mode[ty*tw+tx] = s, uint8(k)
 				}
 			}
-			mode[ty*tw+tx] = uint8(best)
 		}
 	})
 }
@@ -75,7 +72,7 @@ func sumRow(rows *residualRows, x, y, n, bits int, g *pricing, length []uint16, 
 		for k := range rows {
 			for i, v := range rows[k][lo:hi] {
 				if length == nil || length[lo+i] == 0 {
-					sums[tx][k] += literalPrice(v, t)
+					sums[tx][k] += literalPrice(v, t, g.opaque)
 				}
 			}
 		}
@@ -83,8 +80,12 @@ func sumRow(rows *residualRows, x, y, n, bits int, g *pricing, length []uint16, 
 	}
 }
 
-func literalPrice(v uint32, t *literals) uint32 {
-	return uint32(t[alphaAt+v>>24]) + uint32(t[redAt+v>>16&255]) + uint32(t[greenAt+v>>8&255]) + uint32(t[blueAt+v&255])
+func literalPrice(v uint32, t *literals, opaque bool) uint32 {
+	s := uint32(t[redAt+v>>16&255]) + uint32(t[greenAt+v>>8&255]) + uint32(t[blueAt+v&255])
+	if opaque {
+		return s
+	}
+	return s + uint32(t[alphaAt+v>>24])
 }
 
 // opaqueSumsGo adds the prices of residuals lo to hi-1 by each mode to its sum, where
@@ -93,7 +94,7 @@ func opaqueSumsGo(sums *[predictors]uint32, rows *residualRows, lo, hi int, t *l
 	for k := range rows {
 		s := uint32(0)
 		for _, v := range rows[k][lo:hi] {
-			s += uint32(t[redAt+v>>16&255]) + uint32(t[greenAt+v>>8&255]) + uint32(t[blueAt+v&255])
+			s += literalPrice(v, t, true)
 		}
 		sums[k] += s
 	}

@@ -106,10 +106,11 @@ func predictTakesTheCheapestMode(t *testing.T) {
 			}
 			for _, m := range []*multipliers{nil, m} {
 				for _, length := range masks(r, p.w*p.h) {
-					want := cheapestModes(&p, bits, &own, m, g, length)
+					skip := 1 << r.IntN(3)
+					want := cheapestModes(&p, bits, skip, &own, m, g, length)
 					for _, c := range crews {
 						got := make([]uint8, len(want))
-						predict(c, &p, bits, &own, m, g, length, got)
+						predict(c, &p, bits, skip, &own, m, g, length, got)
 						if !slices.Equal(got, want) {
 							t.Fatalf("%dx%d, tiles of %d:\n%v, want\n%v", p.w, p.h, 1<<bits, got, want)
 						}
@@ -120,14 +121,14 @@ func predictTakesTheCheapestMode(t *testing.T) {
 	}
 }
 
-func cheapestModes(p *pixels, bits int, own *[predictors]uint32, m *multipliers, g *pricing, length []uint16) []uint8 {
+func cheapestModes(p *pixels, bits, skip int, own *[predictors]uint32, m *multipliers, g *pricing, length []uint16) []uint8 {
 	tw := tiles(p.w, bits)
 	mode := make([]uint8, tw*tiles(p.h, bits))
 	for q := range mode {
 		best := math.MaxInt
 		for k := range predictors {
 			sum := int(own[k])
-			for y := q / tw << bits; y < min(p.h, (q/tw+1)<<bits); y++ {
+			for y := q / tw << bits; y < min(p.h, (q/tw+1)<<bits); y += skip {
 				for x := q % tw << bits; x < min(p.w, (q%tw+1)<<bits); x++ {
 					if length != nil && length[y*p.w+x] != 0 {
 						continue
@@ -138,9 +139,9 @@ func cheapestModes(p *pixels, bits int, own *[predictors]uint32, m *multipliers,
 					}
 					table := g.table(int(g.groups.of[y>>g.groups.bits*g.columns+x>>g.groups.bits]))
 					c := split(v)
-					sum += int(table[redAt+c[1]]) + int(table[greenAt+c[2]]) + int(table[blueAt+c[3]])
+					sum += skip * (int(table[redAt+c[1]]) + int(table[greenAt+c[2]]) + int(table[blueAt+c[3]]))
 					if !g.opaque {
-						sum += int(table[alphaAt+c[0]])
+						sum += skip * int(table[alphaAt+c[0]])
 					}
 				}
 			}

@@ -84,9 +84,9 @@ func (v *cpuCanvas) transformColours() {
 	}
 }
 
-func (v *cpuCanvas) predict(bits int, own *[predictors]uint32, tables []uint16) (counts [predictors]uint32) {
+func (v *cpuCanvas) predict(bits, skip int, own *[predictors]uint32, tables []uint16) (counts [predictors]uint32) {
 	v.setModeBits(bits)
-	predict(v.crew, &v.source, bits, own, v.multipliers, v.pricing(tables), v.parse.length, v.mode)
+	predict(v.crew, &v.source, bits, skip, own, v.multipliers, v.pricing(tables), v.parse.length, v.mode)
 	for _, k := range v.mode {
 		counts[k]++
 	}
@@ -119,20 +119,13 @@ func (v *cpuCanvas) tilePrices(bits int, table []uint16) []uint32 {
 
 func (v *cpuCanvas) setGroups(g groups) { v.groups = g }
 
-func (v *cpuCanvas) assign(own []uint32, near int, tables []uint16) (counts []uint32) {
-	assign(v.crew, &v.coded, &v.parse, v.pricing(tables), own, near)
+func (v *cpuCanvas) assign(own []uint32, near int, tables []uint16) (counts []uint32, regrets []uint64) {
+	regrets = assign(v.crew, &v.coded, &v.parse, v.pricing(tables), own, near)
 	counts = make([]uint32, v.groups.n)
 	for _, k := range v.groups.of {
 		counts[k]++
 	}
-	return counts
-}
-
-func (v *cpuCanvas) remap(to []uint16, n int) {
-	for i, k := range v.groups.of {
-		v.groups.of[i] = to[k]
-	}
-	v.groups.n = n
+	return counts, regrets
 }
 
 func (v *cpuCanvas) histograms() []uint32 {

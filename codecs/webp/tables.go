@@ -1,31 +1,51 @@
 package webp
 
+import "math/bits"
+
 // plan is what the search for a picture's transforms and groups does.
 type plan struct {
-	predictor, colour, group int // log2 of tiles' sides; colour 0: no colour transform
+	// log2 of the sides of tiles. The predictor's are tried up to predictorMost;
+	// colour 0: no colour transform.
+	predictor, predictorMost int
+	colour, group            int
 
-	groups int // at most, of a picture of 2^19 pixels; see groupsFor
+	// Groups to start with at most, in a picture of 2^19 pixels or less.
+	groups int
 
-	// Passes before there are groups.
-	modePasses, colourPasses, skip int
+	// Passes before there are groups, and of which rows of a tile they look at one.
+	modePasses, modeSkip, colourPasses, colourSkip int
 
-	groupPasses, near int // group passes, and how far a tile moves in each; 0: anywhere
+	// Passes over groups, and how far a tile moves in each; 0: to any group.
+	groupPasses, near int
 
-	// Passes in which modes, multipliers and groups are chosen again by the prices of
-	// the groups.
+	// Passes, after those, in which modes, and in the first of them also multipliers,
+	// are chosen again by the prices of the groups before tiles move.
 	joint, jointColours int
 }
 
+// startGroups is how many groups a picture starts with: one for 16 tiles, and beyond
+// 2^19 pixels as many more as the picture is wider and higher.
+func (p *plan) startGroups(w, h int) int {
+	most := p.groups
+	for n := bits.Len(uint(w*h)) - 20; n > 0; n -= 2 {
+		most *= 2
+	}
+	return max(1, min(most, mostGroups, tiles(w, p.group)*tiles(h, p.group)/16))
+}
+
+// mostGroups bounds the tables, and with them the passes that look at all groups.
+const mostGroups = 256
+
 // plans by effort.
 var plans = [10]plan{
-	0: {predictor: 4, group: 5, groups: 1},
-	1: {predictor: 4, group: 4, groups: 8, modePasses: 1, groupPasses: 1, near: 2},
-	2: {predictor: 3, colour: 5, group: 4, groups: 16, modePasses: 1, colourPasses: 1, skip: 4, groupPasses: 1, near: 4},
-	3: {predictor: 3, colour: 5, group: 3, groups: 32, modePasses: 1, colourPasses: 1, skip: 4, groupPasses: 2, near: 4},
-	4: {predictor: 2, colour: 5, group: 3, groups: 32, modePasses: 1, colourPasses: 1, skip: 4, groupPasses: 2, near: 4},
-	5: {predictor: 2, colour: 5, group: 3, groups: 32, modePasses: 1, colourPasses: 1, skip: 4, groupPasses: 2, near: 4},
-	6: {predictor: 2, colour: 5, group: 3, groups: 32, modePasses: 1, colourPasses: 1, skip: 4, groupPasses: 2, near: 4, joint: 1},
-	7: {predictor: 2, colour: 4, group: 3, groups: 32, modePasses: 1, colourPasses: 1, skip: 2, groupPasses: 2, near: 4, joint: 2},
-	8: {predictor: 2, colour: 4, group: 3, groups: 32, modePasses: 2, colourPasses: 1, skip: 1, groupPasses: 2, near: 6, joint: 4, jointColours: 1},
-	9: {predictor: 2, colour: 4, group: 3, groups: 32, modePasses: 2, colourPasses: 1, skip: 1, groupPasses: 2, joint: 8, jointColours: 2},
+	0: {predictor: 4, colour: 6, groups: 1, modePasses: 1, modeSkip: 4, colourPasses: 1, colourSkip: 16},
+	1: {predictor: 3, colour: 6, group: 3, groups: 16, modePasses: 1, modeSkip: 2, colourPasses: 1, colourSkip: 16, groupPasses: 1, near: 7},
+	2: {predictor: 3, colour: 5, group: 3, groups: 16, modePasses: 1, modeSkip: 1, colourPasses: 1, colourSkip: 8, groupPasses: 1, near: 7},
+	3: {predictor: 2, colour: 5, group: 3, groups: 24, modePasses: 1, modeSkip: 1, colourPasses: 1, colourSkip: 8, groupPasses: 2, near: 7},
+	4: {predictor: 2, colour: 5, group: 3, groups: 32, modePasses: 1, modeSkip: 2, colourPasses: 1, colourSkip: 8, groupPasses: 2, near: 7, joint: 1},
+	5: {predictor: 2, colour: 5, group: 3, groups: 32, modePasses: 1, modeSkip: 2, colourPasses: 1, colourSkip: 8, groupPasses: 2, near: 7, joint: 2},
+	6: {predictor: 2, predictorMost: 4, colour: 5, group: 3, groups: 32, colourPasses: 1, colourSkip: 4, groupPasses: 3, near: 7, joint: 3, jointColours: 1},
+	7: {predictor: 2, predictorMost: 4, colour: 5, group: 3, groups: 48, colourPasses: 1, colourSkip: 2, groupPasses: 3, joint: 4, jointColours: 2},
+	8: {predictor: 2, predictorMost: 4, colour: 5, group: 3, groups: 48, colourPasses: 1, colourSkip: 1, groupPasses: 4, joint: 6, jointColours: 3},
+	9: {predictor: 2, predictorMost: 4, colour: 5, group: 3, groups: 48, colourPasses: 1, colourSkip: 1, groupPasses: 8, joint: 10, jointColours: 6},
 }

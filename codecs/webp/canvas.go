@@ -1,0 +1,60 @@
+package webp
+
+// canvas is a picture on a device and what has been chosen for it so far. The methods
+// that choose are passes: every tile takes what costs it least by prices that are the
+// same for all, the device applies the choice to the picture, and the caller makes the
+// next prices from the counts. A pass does not depend on the order of tiles, which is
+// why it gives the same on every device.
+//
+// Tables hold as many prices for each group, in turn, as symbols says. Where a device
+// fails, the methods return anything of the right size, and result the error.
+type canvas interface {
+	size() (w, h int)
+
+	// symbols is how many a group has.
+	symbols() int
+
+	// fill gives all tiles of 1<<bits the same mode.
+	fill(bits int, mode uint8)
+
+	// predict chooses the modes of tiles of 1<<bits by own, what each of them costs,
+	// and tables, through the multipliers there are: see the function predict. It
+	// returns how many tiles took each mode.
+	predict(bits, skip int, own *[predictors]uint32, tables []uint16) (counts [predictors]uint32)
+
+	// recolour chooses the multipliers of tiles of 1<<bits: see the function colours.
+	// It starts from those there are, if of the same size. It returns how many
+	// tiles took each value of red-to-blue, green-to-blue and green-to-red.
+	recolour(bits, skip int, steps []int, own *multiplierPrices, tables []uint16) (counts [3][256]uint32)
+
+	// tilePrices returns the price of each tile of 1<<bits by one table.
+	tilePrices(bits int, table []uint16) []uint32
+
+	// setGroups sets the group of each tile. The canvas owns g.of from then on.
+	setGroups(g groups)
+
+	// assign moves tiles to other groups: see the function assign. It returns how
+	// many tiles each group has, and the sum of their regrets.
+	assign(own []uint32, near int, tables []uint16) (counts []uint32, regrets []uint64)
+
+	// histograms counts the symbols of each group.
+	histograms() []uint32
+
+	result() (*choices, error)
+}
+
+// device makes canvases.
+type device interface {
+	// canvas takes over a picture as it was loaded, and subtracts green (RFC 9649, 4.3).
+	canvas(p pixels) (canvas, error)
+}
+
+// choices is what was chosen for a picture, and the picture it leaves.
+type choices struct {
+	modeBits    int
+	modes       []uint8      // of tiles of 1<<modeBits
+	multipliers *multipliers // nil: no colour transform
+	groups      groups
+	pixels      pixels
+	packer      packer // see stream
+}

@@ -1,0 +1,147 @@
+package webp
+
+import (
+	"bytes"
+	"context"
+	"image"
+	_ "image/gif"
+	_ "image/jpeg"
+	_ "image/png"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"golang.org/x/image/vp8l"
+
+	"github.com/pelmill/pelmill/codecs/internal/crew"
+)
+
+func photoBytes(t *testing.T, c *crew.Crew, p pixels, plan plan) []byte {
+	t.Helper()
+	p.argb = slices.Clone(p.argb)
+	s, err := photo(context.Background(), c, host{c}, p, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.alpha = true
+	return s.write()
+}
+
+func unpack(t *testing.T, bitstream []byte) pixels {
+	t.Helper()
+	m, err := vp8l.Decode(bytes.NewReader(bitstream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := m.(*image.NRGBA)
+	p := pixels{n.Rect.Dx(), n.Rect.Dy(), nil}
+	for i := 0; i < len(n.Pix); i += 4 {
+		p.argb = append(p.argb, argb{int(n.Pix[i+3]), int(n.Pix[i]), int(n.Pix[i+1]), int(n.Pix[i+2])}.join())
+	}
+	return p
+}
+
+func TestPhotosComeBackAtEveryEffort(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 1))
+	for _, size := range append(sizes, [2]int{260, 130}) {
+		for effort, plan := range plans {
+			p := texture(r, size[0], size[1], effort%2 == 0)
+			if got := unpack(t, photoBytes(t, crews[1], p, plan)); got.w != p.w || got.h != p.h || !slices.Equal(got.argb, p.argb) {
+				t.Fatalf("%dx%d, effort %d: other pixels", p.w, p.h, effort)
+			}
+		}
+	}
+}
+
+func TestPhotosDoNotDependOnThreads(t *testing.T) {
+	p := texture(rand.New(rand.NewPCG(6, 2)), 250, 190, true)
+	for _, effort := range []int{0, 1, 6, 9} {
+		if !bytes.Equal(photoBytes(t, crews[0], p, plans[effort]), photoBytes(t, crews[1], p, plans[effort])) {
+			t.Errorf("effort %d: other bytes with other threads", effort)
+		}
+	}
+}
+
+func TestGroupsNeverCost(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 3))
+	flat := pixels{300, 200, slices.Repeat([]uint32{0xff336699}, 300*200)}
+	for _, p := range []pixels{flat, texture(r, 3, 2, true), texture(r, 40, 40, true), texture(r, 200, 150, false)} {
+		for _, how := range []parse{{}, someParse(r, len(p.argb))} {
+			s := &stream{width: p.w, height: p.h, alpha: true, pixels: p, parse: how}
+			one := len(s.write())
+			for effort, plan := range plans {
+				if err := group(context.Background(), crews[1], s, plan); err != nil {
+					t.Fatal(err)
+				}
+				if n := len(s.write()); n > one {
+					t.Errorf("%dx%d, effort %d: %d bytes with %d groups, %d with one", p.w, p.h, effort, n, s.groups.n, one)
+				}
+			}
+		}
+	}
+}
+
+func TestTransformedIgnoresWhatIsCopied(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 4))
+	p := texture(r, 64, 64, false)
+	q := pixels{p.w, p.h, slices.Clone(p.argb)}
+	length := make([]uint16, len(p.argb))
+	for i := range p.argb {
+		// The lower right quarter, which predicts no other pixel that is counted.
+		if i%p.w >= 32 && i/p.w >= 32 {
+			length[i], q.argb[i] = covered, opaqueBlack|r.Uint32()>>8
+		}
+	}
+	_, a, err := transformed(context.Background(), crews[0], p, plans[1], length)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, b, _ := transformed(context.Background(), crews[0], q, plans[1], length)
+	for i := range a {
+		if !slices.Equal(a[i].data.argb, b[i].data.argb) {
+			t.Errorf("transform %d depends on pixels that are copied", a[i].kind)
+		}
+	}
+}
+
+func TestMoreEffortMakesSmallerFiles(t *testing.T) {
+	names, err := filepath.Glob("../../testdata/images/*")
+	if err != nil || len(names) == 0 {
+		t.Fatal("no pictures in testdata/images", err)
+	}
+	var total [10]int
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _, err := image.Decode(bytes.NewReader(data))
+		if err != nil {
+			continue // not a format of the standard library
+		}
+		p := pixels{m.Bounds().Dx(), m.Bounds().Dy(), nil}
+		for y := range p.h {
+			for x := range p.w {
+				a, b, c, _ := m.At(m.Bounds().Min.X+x, m.Bounds().Min.Y+y).RGBA()
+				p.argb = append(p.argb, argb{255, int(a >> 8), int(b >> 8), int(c >> 8)}.join())
+			}
+		}
+		var own [10]int
+		for effort, plan := range plans {
+			own[effort] = len(photoBytes(t, crews[1], p, plan))
+			total[effort] += own[effort]
+		}
+		t.Logf("%s, bytes by effort: %d", filepath.Base(name), own)
+	}
+	for effort, n := range total[1:] {
+		if n > total[effort]*102/100 {
+			t.Errorf("%d bytes at effort %d, %d at %d", n, effort+1, total[effort], effort)
+		}
+	}
+	if total[9] > total[6] || total[6] > total[1] || total[1] > total[0] {
+		t.Errorf("bytes by effort: %d", total)
+	}
+	t.Logf("bytes by effort: %d", total)
+}
