@@ -103,8 +103,8 @@ func groupBits(hist []uint32) (n int) {
 				used++
 			}
 		}
-		lengths := bestLengths(counts)
-		n += codeBits(lengths)
+		lengths, d := bestCode(counts)
+		n += d.bits
 		if used > 1 {
 			n += sizeOf(lengths, counts)
 		}
