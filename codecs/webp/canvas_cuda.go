@@ -105,12 +105,12 @@ func (c *cardCanvas) fill(bits int, mode uint8) {
 	c.do(&ask{step: stepFill, room: func() error { return c.take(c.count(bits), &c.modes) }})
 }
 
-func (c *cardCanvas) predict(bits int, own *[predictors]uint32, tables []uint16) (counts [predictors]uint32) {
+func (c *cardCanvas) predict(bits, skip int, own *[predictors]uint32, tables []uint16) (counts [predictors]uint32) {
 	c.frame.ModeBits = uint32(bits)
 	got := c.do(&ask{
 		step: stepPredict, parts: [][]byte{asBytes(own[:]), asBytes(tables)}, want: 4 * predictors,
 		room: func() error { return c.take(c.count(bits), &c.modes) },
-		set:  func(f *cardFrame, at []gpu.Ptr) { f.ModePrices, f.Prices = at[0], at[1] },
+		set:  func(f *cardFrame, at []gpu.Ptr) { f.ModePrices, f.Prices, f.Skip = at[0], at[1], uint32(skip) },
 	})
 	copy(counts[:], gpu.View[uint32](got))
 	return counts
@@ -155,27 +155,25 @@ func (c *cardCanvas) tilePrices(bits int, table []uint16) []uint32 {
 
 func (c *cardCanvas) setGroups(g groups) {
 	c.groupsOf = groups{bits: g.bits, n: g.n}
-	c.frame.GroupBits, c.frame.N = uint32(g.bits), uint32(g.n)
+	c.frame.GroupBits, c.frame.N = uint32(g.bits), uint32(max(1, g.n))
+	if g.bits == 0 {
+		c.groups, c.frame.Groups = nil, 0 // the memory goes back with the batch
+		return
+	}
 	c.do(&ask{
 		step: stepSetGroups, parts: [][]byte{asBytes(g.of)},
 		room: func() error { return c.take(2*len(g.of), &c.groups) },
 	})
 }
 
-func (c *cardCanvas) assign(own []uint32, near int, tables []uint16) (counts []uint32) {
-	return slices.Clone(gpu.View[uint32](c.do(&ask{
-		step: stepAssign, parts: [][]byte{asBytes(own), asBytes(tables)}, want: 4 * len(own),
+func (c *cardCanvas) assign(own []uint32, near int, tables []uint16) (counts []uint32, regrets []uint64) {
+	n := len(own)
+	even := (n + 1) / 2 * 2 // words before those of 64 bits
+	got := c.do(&ask{
+		step: stepAssign, parts: [][]byte{asBytes(own), asBytes(tables)}, want: 4*even + 8*n,
 		set: func(f *cardFrame, at []gpu.Ptr) { f.GroupPrices, f.Prices, f.Near = at[0], at[1], uint32(near) },
-	})))
-}
-
-func (c *cardCanvas) remap(to []uint16, n int) {
-	c.groupsOf.n = n
-	c.do(&ask{
-		step: stepRemap, parts: [][]byte{asBytes(to)},
-		set: func(f *cardFrame, at []gpu.Ptr) { f.Prices = at[0] },
 	})
-	c.frame.N = uint32(n)
+	return slices.Clone(gpu.View[uint32](got[:4*n])), slices.Clone(gpu.View[uint64](got[4*even:]))
 }
 
 func (c *cardCanvas) histograms() []uint32 {
@@ -254,9 +252,6 @@ func (c *cardCanvas) pack(codes [][]code, first, size int) []byte {
 		step: stepPack, parts: [][]byte{asBytes(all)}, want: 4 * max(1, words), work: 8 * (1 + blocks),
 		set: func(f *cardFrame, at []gpu.Ptr) {
 			f.Codes, f.First, f.Words = at[0], uint64(first), uint64(words)
-			if len(codes) == 1 {
-				f.Groups = 0
-			}
 		},
 	})
 }

@@ -17,13 +17,14 @@ type card struct {
 	crew   *crew.Crew
 	lane   *gpu.Lane
 	stream *gpu.Stream
+	note   func(what string) // see gang
 }
 
 // onCard runs f for the items 0 to n-1 on dev, in parts where they do not fit, and
 // returns those that do not even fit alone.
 func onCard(ctx context.Context, dev *gpu.Device, c *crew.Crew, n int, f func(g ganged, from, to int) error) (left []int, err error) {
 	return dev.Split(ctx, n, func(l *gpu.Lane, from, to int) error {
-		return f(&card{c, l, l.Stream(0)}, from, to)
+		return f(&card{crew: c, lane: l, stream: l.Stream(0)}, from, to)
 	})
 }
 

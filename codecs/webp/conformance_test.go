@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codectest"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/gpu/gputest"
 )
 
 // optionSets are those of the suite beside the defaults.
@@ -18,9 +20,14 @@ var optionSets = [][]string{
 	{"metadata=strip", "effort=1"},
 }
 
-func TestConformance(t *testing.T) {
+func TestConformance(t *testing.T) { conform(t, nil) }
+
+func TestConformanceOnCard(t *testing.T) { conform(t, gputest.Device(t, nil)) }
+
+func conform(t *testing.T, dev *gpu.Device) {
 	codectest.Run(t, Codec{}, &codectest.Options{
 		Sets:    optionSets,
 		MinPSNR: 24, // with samples rounded to multiples of 32
+		Device:  dev,
 	})
 }

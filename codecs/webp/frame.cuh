@@ -30,7 +30,7 @@ struct Frame {
 	uint32_t n;                          // groups
 	uint32_t symbols;                    // of a table
 	uint32_t near;                       // how far a tile's group may move, 0: anywhere
-	uint32_t skip;                       // one of how many rows webp_colours looks at
+	uint32_t skip;                       // one of how many rows of a tile counts, of webp_predict and webp_colours
 	uint32_t count;                      // steps
 	uint32_t steps[8];                   // of the search for multipliers, in turn
 };

@@ -20,6 +20,15 @@ type gang struct {
 	asked    chan *ask
 	up, down arena
 	work     *gpu.Buffer // zeros that a kernel needs and nobody reads
+
+	note func(what string) // told what has just ended; nil: nobody
+}
+
+// mark tells that what began with the last mark has ended.
+func (g *gang) mark(what string) {
+	if g.note != nil && g.stream.Sync() == nil {
+		g.note(what)
+	}
 }
 
 // ask is a step that a search waits for, or its end.
@@ -53,17 +62,18 @@ const (
 	stepTilePrices
 	stepSetGroups
 	stepAssign
-	stepRemap
 	stepHistograms
 	stepFetch
 	stepPack
 	steps
 )
 
+var stepNames = [steps]string{"load", "fill", "predict", "recolour", "tile prices", "set groups", "assign", "histograms", "fetch", "pack"}
+
 // encode runs encode for each of the pictures. It returns the first error of the card;
 // others are the business of encode.
 func (d *card) encode(pictures []*raster.Image, o *Options, encode func(v device, i int)) error {
-	g := &gang{card: d, asked: make(chan *ask)}
+	g := &gang{card: d, asked: make(chan *ask), note: d.note}
 	n := len(pictures)
 	for i := range n {
 		go func() {
@@ -119,6 +129,7 @@ func (g *gang) serve(round []*ask) error {
 	if len(round) == 0 {
 		return nil
 	}
+	g.mark("host")
 	var kinds [steps][]*ask
 	var up, down, work layout
 	for _, a := range round {
@@ -174,9 +185,11 @@ func (g *gang) serve(round []*ask) error {
 			g.copy(g.up.host.Bytes[partsAt[i][j]:], p)
 		}
 	})
+	g.mark("gather")
 	if err := g.stream.Upload(g.up.device, 0, g.up.host.Bytes[:up.size]); err != nil {
 		return err
 	}
+	g.mark("upload")
 	first = 0
 	for k, list := range kinds {
 		if len(list) > 0 {
@@ -184,6 +197,7 @@ func (g *gang) serve(round []*ask) error {
 			if err := g.do(step(k), list, frames[first:first+len(list)], partsAt[first:], downAt[first:], params); err != nil {
 				return err
 			}
+			g.mark(stepNames[k])
 		}
 		first += len(list)
 	}
@@ -197,7 +211,9 @@ func (g *gang) serve(round []*ask) error {
 			a.got = g.down.host.Bytes[downAt[i]:][:a.want]
 		}
 	}
-	return g.stream.Sync()
+	err := g.stream.Sync()
+	g.mark("download")
+	return err
 }
 
 // rooms makes room for a round, and zeros where they are wanted.

@@ -24,8 +24,11 @@ KERNEL webp_tile_prices(const Frame *__restrict__ list)
 		f.result[tile] = sum;
 }
 
-// Moves every tile to the group where it costs least with the group's own price, of equal ones the first. Adds to
-// result how many tiles are in each. A warp takes a tile of picture blockIdx.y.
+constexpr uint32_t no_group = 0xffffffffu / 2; // noGroup of passes.go
+
+// Moves every tile to the group where it costs least with the group's own price, of equal ones the first. Adds to result
+// how many tiles are in each, and behind the counts, as 64 bits, the sum of their regrets: what they would cost more in the
+// next best of the groups looked at, at most no_group. A warp takes a tile of picture blockIdx.y.
 KERNEL webp_assign(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];
@@ -38,27 +41,22 @@ KERNEL webp_assign(const Frame *__restrict__ list)
 		lo = group > f.near ? group - f.near : 0;
 		hi = least(f.n, group + f.near + 1);
 	}
-	uint32_t best = ~0u;
+	uint32_t best = ~0u, second = ~0u;
 	for (uint32_t j = lo; j < hi; j++) {
 		uint32_t sum = price_literals(f, t, f.prices + (uint64_t)j * f.symbols) + f.group_prices[j];
 		if (sum < best) {
+			second = best;
 			best = sum;
 			group = j;
+		} else if (sum < second) {
+			second = sum;
 		}
 	}
 	if (lane() == 0) {
 		f.groups[tile] = (uint16_t)group;
 		add_to(&f.result[group], 1);
+		add_to((uint64_t *)&f.result[(f.n + 1) / 2 * 2 + 2 * group], least(second - best, no_group));
 	}
-}
-
-// Moves the tiles of group k to group prices[k]. One thread per tile of picture blockIdx.y.
-KERNEL webp_remap(const Frame *__restrict__ list)
-{
-	const Frame &f = list[blockIdx.y];
-	uint64_t tile = thread();
-	if (tile < (uint64_t)tiles(f.width, f.group_bits) * tiles(f.height, f.group_bits))
-		f.groups[tile] = f.prices[f.groups[tile]];
 }
 
 // Counts the literals of coded in result, n tables, which the host set to zero; alpha only where it is not opaque. The

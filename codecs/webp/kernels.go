@@ -47,7 +47,6 @@ var kernelParams = map[string]any{
 	"webp_transform_colours": listParams{},
 	"webp_tile_prices":       listParams{},
 	"webp_assign":            listParams{},
-	"webp_remap":             listParams{},
 	"webp_histograms":        listParams{},
 	"webp_pack":              listParams{},
 }

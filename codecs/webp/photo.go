@@ -26,6 +26,9 @@ func photo(ctx context.Context, c *crew.Crew, d device, p pixels, plan plan) (*s
 	}
 	if n := v.symbols(); found.groups.n > 1 {
 		found.groups.keepIfSmaller(c, v.histograms(), n)
+		if found.packer != nil {
+			v.setGroups(found.groups)
+		}
 	}
 	return &stream{
 		width: p.w, height: p.h,

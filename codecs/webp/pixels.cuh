@@ -105,7 +105,7 @@ DEVICE uint32_t coloured(uint32_t v, uint32_t multipliers)
 }
 
 DEVICE uint32_t add_to(uint32_t *p, uint32_t v) { return (uint32_t)__nvvm_atom_add_gen_i((int *)p, (int)v); }
-DEVICE uint32_t or_to(uint32_t *p, uint32_t v) { return (uint32_t)__nvvm_atom_or_gen_i((int *)p, (int)v); }
+DEVICE void add_to(uint64_t *p, uint64_t v) { __nvvm_atom_add_gen_ll((long long *)p, (long long)v); }
 DEVICE uint32_t exchange(uint32_t v, uint32_t with) // value of the lane whose number differs by the bits of with
 {
 	return (uint32_t)__nvvm_shfl_sync_bfly_i32(whole_warp, (int)v, (int)with, warp_size - 1);

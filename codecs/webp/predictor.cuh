@@ -23,8 +23,8 @@ DEVICE void price_modes(uint32_t *sums, const Frame &f, const uint16_t *table, u
 		sums[k] += literal_price(table, coloured(subtract(v, predicted(k, n)), m), f.opaque);
 }
 
-// The mode of every tile of picture blockIdx.y: the first of those whose residuals, after the colour transform, cost least
-// with the mode's own price. All pixels of a tile lie in one group and in one tile of the colour transform. Adds to result
+// The mode of every tile of picture blockIdx.y: the first of those whose residuals, in every skip-th row and after the
+// colour transform, cost least with the mode's own price. All pixels of a tile lie in one group and in one tile of the colour transform. Adds to result
 // how many tiles took each mode.
 //
 // A thread prices strips of four pixels by all modes in registers. 4 threads share a tile of 4 x 4, 16 one of 8 x 8, and a
@@ -50,7 +50,7 @@ KERNEL __launch_bounds__(256) webp_predict(const Frame *__restrict__ list)
 		const uint16_t *table = table_at(f, t.x, t.y);
 		uint32_t m = f.multipliers == nullptr ? 0 : multipliers_at(f, t.x, t.y);
 		for (uint32_t s = threadIdx.x % share; s < across << bits; s += share) {
-			uint32_t y = s / across, x = s % across * strip;
+			uint32_t y = s / across * f.skip, x = s % across * strip;
 			if (y >= t.h)
 				break;
 			for (uint32_t end = least(t.w, x + strip); x < end; x++)
@@ -65,7 +65,7 @@ KERNEL __launch_bounds__(256) webp_predict(const Frame *__restrict__ list)
 	uint32_t best = 0, lowest = 0;
 #pragma unroll
 	for (uint32_t k = 0; k < modes; k++) {
-		uint32_t sum = sums[k] + f.mode_prices[k];
+		uint32_t sum = sums[k] * f.skip + f.mode_prices[k];
 		if (k == 0 || sum < lowest) {
 			lowest = sum;
 			best = k;

@@ -31,8 +31,6 @@ func (g *gang) do(s step, list []*ask, frames []cardFrame, partsAt [][]int, down
 		}
 	case stepAssign:
 		return g.launches(frames, params, "webp_assign")
-	case stepRemap:
-		return g.launches(frames, params, "webp_remap")
 	case stepHistograms:
 		return g.launches(frames, params, "webp_histograms")
 	case stepPack:
@@ -104,8 +102,6 @@ func (f *cardFrame) threads(kernel string) int {
 		return 32 * f.tiles(f.ColourBits)
 	case "webp_tile_prices", "webp_assign":
 		return 32 * f.tiles(f.GroupBits)
-	case "webp_remap":
-		return f.tiles(f.GroupBits)
 	case "webp_histograms":
 		return (f.pixels() + histogramPixels - 1) / histogramPixels
 	case "webp_pack":

@@ -1,0 +1,95 @@
+//go:build cuda && cgo
+
+package webp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/gpu/gputest"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// mixedPictures is pictures of all kinds and sizes for one gang.
+func mixedPictures(n int) []*raster.Image {
+	list := []*raster.Image{raster.New(1, 1, 1, 1, 8), raster.New(300, 200, 1, 3, 8), raster.New(1, 500, 1, 4, 8)}
+	for i := range n {
+		list = append(list, oddPicture(rand.New(rand.NewPCG(5, uint64(i)))))
+	}
+	return list
+}
+
+// A gang whose context ends hands the error to every picture, and the next one is whole.
+func TestGangEndsWithItsContext(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	stop := errors.New("enough")
+	cancel(stop)
+	batch := mixedPictures(20)
+	for i, e := range (Codec{}).Encode(ctx, dev, batch, nil) {
+		if e.Data != nil || !errors.Is(e.Err, stop) && !errors.Is(e.Err, context.Canceled) {
+			t.Errorf("picture %d: %d bytes, error %v", i, len(e.Data), e.Err)
+		}
+	}
+	for i, e := range (Codec{}).Encode(context.Background(), dev, batch, nil) {
+		if e.Err != nil {
+			t.Errorf("picture %d of the next batch: %v", i, e.Err)
+		}
+	}
+}
+
+// A context that ends in the middle of the work leaves pictures that are whole and
+// pictures with its error.
+func TestGangIsCutShort(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	batch := mixedPictures(40)
+	want := Codec{}.Encode(context.Background(), nil, batch, nil)
+	for _, after := range []time.Duration{200 * time.Microsecond, time.Millisecond, 3 * time.Millisecond, 8 * time.Millisecond} {
+		ctx, cancel := context.WithTimeout(context.Background(), after)
+		for i, e := range (Codec{}).Encode(ctx, dev, batch, nil) {
+			if e.Err == nil && !bytes.Equal(e.Data, want[i].Data) || e.Err != nil && !errors.Is(e.Err, context.DeadlineExceeded) {
+				t.Errorf("after %v: picture %d: %d bytes, error %v", after, i, len(e.Data), e.Err)
+			}
+		}
+		cancel()
+	}
+}
+
+// A card with too little memory takes smaller gangs, and leaves to the CPU what does not
+// even fit alone, whatever the step that finds no room; the bytes stay the same.
+func TestLittleMemory(t *testing.T) {
+	batch := mixedPictures(30)
+	want := Codec{}.Encode(context.Background(), nil, batch, nil)
+	for memory := int64(30 << 10); memory < 64<<20; memory += memory/2 + 1111 {
+		dev := gputest.Device(t, &gpu.Options{Lanes: 1, Memory: memory})
+		for i, e := range (Codec{}).Encode(context.Background(), dev, batch, nil) {
+			if e.Err != nil || !bytes.Equal(e.Data, want[i].Data) {
+				t.Errorf("%d bytes: picture %d: other bytes (%v)", memory, i, e.Err)
+			}
+		}
+	}
+}
+
+// A panic in the search of one picture reaches the caller, and holds up no other.
+func TestGangPanics(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	pictures := mixedPictures(3)
+	dev.Do(t.Context(), func(l *gpu.Lane) error {
+		return newCard(l).encode(pictures, &defaults, func(d device, i int) {
+			d.canvas(load(pictures[i], true))
+			if i == 2 {
+				panic("a search")
+			}
+		})
+	})
+}
