@@ -26,6 +26,52 @@ KERNEL webp_tile_prices(const Frame *__restrict__ list)
 
 constexpr uint32_t no_group = 0xffffffffu / 2; // noGroup of passes.go
 
+constexpr uint32_t at_once = 8; // groups that a warp prices together
+constexpr uint32_t held = 8;    // pixels of a tile that a thread keeps in registers
+
+// The prices of a tile by the tables of groups first to first+7, of which those from end on are nothing: lane i holds that
+// of group first + i/4. The threads of the warp call; count is the tile's pixels, and v those of them that the thread has.
+//
+// A thread adds up its own pixels by all eight tables, and then hands half of its sums to a lane that hands it the other
+// half, three times over, so that 9 exchanges do for eight sums.
+DEVICE uint32_t price_groups(const Frame &f, const Tile &t, const uint32_t *v, uint32_t count, uint32_t first, uint32_t end)
+{
+	uint32_t sums[at_once];
+#pragma unroll
+	for (uint32_t j = 0; j < at_once; j++) {
+		sums[j] = 0;
+		if (first + j >= end)
+			continue;
+		const uint16_t *table = f.prices + (uint64_t)(first + j) * f.symbols;
+#pragma unroll
+		for (uint32_t p = 0; p < held; p++) {
+			if (p * warp_size + lane() < count)
+				sums[j] += literal_price(table, v[p], f.opaque);
+		}
+		for (uint32_t s = held * warp_size + lane(); s < count; s += warp_size)
+			sums[j] += literal_price(table, f.coded[(uint64_t)(t.y + s / t.w) * f.width + t.x + s % t.w], f.opaque);
+	}
+#pragma unroll
+	for (uint32_t half = at_once / 2; half > 0; half /= 2) {
+		uint32_t with = 4 * half; // lanes that differ in this bit share the sums out
+		bool upper = (lane() & with) != 0;
+#pragma unroll
+		for (uint32_t j = 0; j < half; j++) {
+			uint32_t give = upper ? sums[j] : sums[j + half], keep = upper ? sums[j + half] : sums[j];
+			sums[j] = keep + exchange(give, with);
+		}
+	}
+	sums[0] += exchange(sums[0], 2);
+	return sums[0] + exchange(sums[0], 1);
+}
+
+DEVICE uint32_t warp_least_of_all(uint32_t v)
+{
+	for (uint32_t d = warp_size / 2; d > 0; d /= 2)
+		v = least(v, exchange(v, d));
+	return v;
+}
+
 // Moves every tile to the group where it costs least with the group's own price, of equal ones the first. Adds to result
 // how many tiles are in each, and behind the counts, as 64 bits, the sum of their regrets: what they would cost more in the
 // next best of the groups looked at, at most no_group. A warp takes a tile of picture blockIdx.y.
@@ -41,9 +87,19 @@ KERNEL webp_assign(const Frame *__restrict__ list)
 		lo = group > f.near ? group - f.near : 0;
 		hi = least(f.n, group + f.near + 1);
 	}
+	uint32_t count = t.w * t.h, v[held];
+#pragma unroll
+	for (uint32_t p = 0; p < held; p++) {
+		uint32_t s = p * warp_size + lane();
+		v[p] = s < count ? f.coded[(uint64_t)(t.y + s / t.w) * f.width + t.x + s % t.w] : 0;
+	}
+	// Each lane looks for the best of its groups, then the warp for the best of those, and for the best but that one.
 	uint32_t best = ~0u, second = ~0u;
-	for (uint32_t j = lo; j < hi; j++) {
-		uint32_t sum = price_literals(f, t, f.prices + (uint64_t)j * f.symbols) + f.group_prices[j];
+	for (uint32_t first = lo; first < hi; first += at_once) {
+		uint32_t sum = price_groups(f, t, v, count, first, hi), j = first + lane() / 4;
+		if (j >= hi)
+			continue;
+		sum += f.group_prices[j];
 		if (sum < best) {
 			second = best;
 			best = sum;
@@ -52,10 +108,13 @@ KERNEL webp_assign(const Frame *__restrict__ list)
 			second = sum;
 		}
 	}
+	uint32_t lowest = warp_least_of_all(best);
+	uint32_t to = warp_least_of_all(best == lowest ? group : ~0u);
+	second = warp_least_of_all(group == to ? second : best);
 	if (lane() == 0) {
-		f.groups[tile] = (uint16_t)group;
-		add_to(&f.result[group], 1);
-		add_to((uint64_t *)&f.result[(f.n + 1) / 2 * 2 + 2 * group], least(second - best, no_group));
+		f.groups[tile] = (uint16_t)to;
+		add_to(&f.result[to], 1);
+		add_to((uint64_t *)&f.result[(f.n + 1) / 2 * 2 + 2 * to], least(second - lowest, no_group));
 	}
 }
 
