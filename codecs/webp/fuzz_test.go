@@ -17,8 +17,8 @@ import (
 // kinds of pictures that take different ways through the encoder.
 var kinds = []string{"constant", "two", "palette", "256", "257", "gradient", "noise", "photo", "tiles", "text", "sparse", "greyish"}
 
-// randomPicture is a picture of a kind.
-func randomPicture(r *rand.Rand, kind string, w, h, channels int) *raster.Image {
+// pictureOf is a picture of a kind.
+func pictureOf(r *rand.Rand, kind string, w, h, channels int) *raster.Image {
 	m := raster.New(w, h, 1, channels, 8)
 	colours := map[string]int{"constant": 1, "two": 2, "palette": 3 + r.IntN(62), "256": 256, "257": 257}[kind]
 	palette := make([][4]byte, max(colours, 2))
@@ -106,7 +106,7 @@ func try(seed uint64) error {
 	r := rand.New(rand.NewPCG(17, seed))
 	side := func() int { return 1 + r.IntN(1<<(1+r.IntN(6))) }
 	kind := kinds[r.IntN(len(kinds))]
-	m := randomPicture(r, kind, side(), side(), 1+r.IntN(4))
+	m := pictureOf(r, kind, side(), side(), 1+r.IntN(4))
 	o := defaults
 	o.effort = r.IntN(10)
 	o.exact = r.IntN(4) > 0
@@ -167,7 +167,7 @@ func FuzzEncode(f *testing.F) {
 func FuzzDecode(f *testing.F) {
 	r := rand.New(rand.NewPCG(19, 20))
 	for i, kind := range kinds {
-		m := randomPicture(r, kind, 1+r.IntN(40), 1+r.IntN(40), 1+i%4)
+		m := pictureOf(r, kind, 1+r.IntN(40), 1+r.IntN(40), 1+i%4)
 		if i%3 == 0 {
 			m.Meta.ICC, m.Meta.EXIF = []byte("profile"), exifBlock(i%9, i%2 == 0, i)
 		}

@@ -97,7 +97,7 @@ func samples() []*raster.Image {
 		for channels := 1; channels <= 4; channels++ {
 			r := rand.New(rand.NewPCG(uint64(i), uint64(channels)))
 			for _, kind := range kinds {
-				m := randomPicture(r, kind, size[0], size[1], channels)
+				m := pictureOf(r, kind, size[0], size[1], channels)
 				if len(list)%3 == 1 {
 					m.Meta.ICC = bytes.Repeat([]byte{7}, 1+r.IntN(300))
 				}
