@@ -46,7 +46,9 @@ func BenchmarkSteps(b *testing.B) {
 	var price []uint32
 	s.price(prices)
 	step("tile-prices", func() { price = v.tilePrices(3, s.tables) })
-	v.setGroups(groups{3, 32, startGroups(price, 32)})
+	g := startGroups(price, make([]bool, len(price)), 32)
+	g.bits = 3
+	v.setGroups(g)
 	step("histograms", func() { v.histograms() })
 	s.price(prices)
 	step("price", func() { s.price(prices) })

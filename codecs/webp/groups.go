@@ -123,7 +123,8 @@ func listPricesGo(sums *[lanes]uint32, list, table []uint16, stride int) {
 // group's own price and its table; of groups that cost the same to the lowest. Of a
 // tile in group k it looks at groups k-near to k+near, or at all where near is 0. It
 // returns for each group the sum of its tiles' regrets: what they would cost more in the
-// next best of the groups looked at, noGroup where that is the only one.
+// next best of the groups looked at, noGroup where that is the only one. Tiles of groups
+// whose own price is closed stay there, without regret.
 func assign(c *crew.Crew, p *pixels, parse *parse, g *pricing, own []uint32, near int) []uint64 {
 	regrets := make([]atomic.Uint64, g.groups.n)
 	bits := g.groups.bits
@@ -133,8 +134,11 @@ func assign(c *crew.Crew, p *pixels, parse *parse, g *pricing, own []uint32, nea
 		var list []uint16
 		var sums [lanes]uint32
 		for tx := range tw {
-			list = tileSymbols(list[:0], p, parse, g.opaque, bits, tx, ty)
 			k := &g.groups.of[ty*tw+tx]
+			if own[*k] == closed {
+				continue
+			}
+			list = tileSymbols(list[:0], p, parse, g.opaque, bits, tx, ty)
 			lo, hi := 0, g.groups.n
 			if near > 0 {
 				lo, hi = max(0, int(*k)-near), min(g.groups.n, int(*k)+near+1)
@@ -228,18 +232,40 @@ func countTile(hist []uint32, p *pixels, bits, tx, ty int) {
 }
 
 // startGroups cuts tiles, ordered by price, into n groups of the same size: group 0 has
-// the cheapest.
-func startGroups(prices []uint32, n int) []uint16 {
-	order := make([]uint64, len(prices))
+// the cheapest. Flat tiles, where there are any, make one more group.
+func startGroups(prices []uint32, flat []bool, n int) groups {
+	order := make([]uint64, 0, len(prices))
+	of := make([]uint16, len(prices))
 	for i, v := range prices {
-		order[i] = uint64(v)<<32 | uint64(i)
+		if flat[i] {
+			of[i] = uint16(n)
+		} else {
+			order = append(order, uint64(v)<<32|uint64(i))
+		}
 	}
 	slices.Sort(order)
-	of := make([]uint16, len(prices))
 	for i, o := range order {
 		of[uint32(o)] = uint16(i * n / len(order))
 	}
-	return of
+	if len(order) < len(prices) {
+		n++
+	}
+	return groups{n: n, of: of}
+}
+
+// flatTable prices the commonest symbols of each code at 0 and all others at 1.
+func flatTable(hist []uint32) []uint16 {
+	table := make([]uint16, len(hist))
+	for _, p := range parts(len(hist)) {
+		top := p[0]
+		for i := p[0]; i < p[1]; i++ {
+			if table[i] = 1; hist[i] > hist[top] {
+				top = i
+			}
+		}
+		table[top] = 0
+	}
+	return table
 }
 
 // renumber numbers the groups that are in use in the order in which they first appear.

@@ -122,7 +122,7 @@ func assignTakesTheCheapestGroupThatIsNear(t *testing.T) {
 			for i := range g.tables {
 				g.tables[i] = uint16(r.IntN(maxPrice))
 			}
-			own := []uint32{100, 3000, 0, 50, 100}
+			own := []uint32{100, 3000, 0, 50, closed}
 			from := slices.Clone(g.groups.of)
 			for _, near := range []int{0, 1, 2} {
 				for _, c := range crews {
@@ -130,6 +130,12 @@ func assignTakesTheCheapestGroupThatIsNear(t *testing.T) {
 					regrets := assign(c, &p, &how, g, own, near)
 					wantRegrets := make([]uint64, 5)
 					for q, got := range g.groups.of {
+						if from[q] == 4 {
+							if got != 4 {
+								t.Fatalf("%dx%d, near %d: tile %d leaves its closed group", p.w, p.h, near, q)
+							}
+							continue
+						}
 						want, best, second := 0, ^uint32(0), ^uint32(0)
 						for k := range 5 {
 							if near > 0 && (k < int(from[q])-near || k > int(from[q])+near) {
@@ -156,7 +162,11 @@ func assignTakesTheCheapestGroupThatIsNear(t *testing.T) {
 }
 
 func TestStartGroupsAreOfOneSizeAndOrderedByPrice(t *testing.T) {
-	if got, want := startGroups([]uint32{5, 1, 5, 9, 2, 5}, 3), []uint16{1, 0, 1, 2, 0, 2}; !slices.Equal(got, want) {
+	prices := []uint32{5, 1, 5, 9, 2, 5}
+	if got, want := startGroups(prices, make([]bool, 6), 3), []uint16{1, 0, 1, 2, 0, 2}; got.n != 3 || !slices.Equal(got.of, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got, want := startGroups(prices, []bool{false, true, false, false, true, false}, 2), []uint16{0, 2, 0, 1, 2, 1}; got.n != 3 || !slices.Equal(got.of, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

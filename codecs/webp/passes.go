@@ -150,12 +150,13 @@ func (s *chooser) grouping(ctx context.Context) error {
 	if sparse {
 		first, joint, by = min(first, 3), min(joint, 1), prices
 	}
-	of := startGroups(s.canvas.tilePrices(p.group, s.tables), n)
-	counts := make([]uint32, n)
-	for _, k := range of {
+	g := startGroups(s.canvas.tilePrices(p.group, s.tables), s.flatTiles(), n)
+	g.bits = p.group
+	counts := make([]uint32, g.n)
+	for _, k := range g.of {
 		counts[k]++
 	}
-	s.canvas.setGroups(groups{p.group, n, of})
+	s.canvas.setGroups(g)
 	for i := range first + joint {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -172,9 +173,9 @@ func (s *chooser) grouping(ctx context.Context) error {
 			s.price(by)
 		}
 		var regrets []uint64
-		counts, regrets = s.canvas.assign(groupPrices(counts), p.near, s.tables)
+		counts, regrets = s.canvas.assign(groupPrices(counts, n), p.near, s.tables)
 		if i < first+joint-1 && !sparse {
-			s.dissolve(counts, regrets)
+			s.dissolve(counts[:n], regrets)
 		}
 	}
 	return nil
@@ -194,18 +195,47 @@ func (s *chooser) sparse() bool {
 	return bits>>log2Bits < 5*uint64(w*h)
 }
 
-// noGroup is the price of a group that must not be chosen: with the dearest tile it
-// still fits into 32 bits.
-const noGroup = math.MaxUint32 / 2
+// flatTiles tells tiles that have no symbols but the commonest, if they are more than a
+// few. They get a group of their own, whose codes have no bits. One pixel of another kind
+// would cost all of them bits; prices cannot tell that, so the group is closed.
+func (s *chooser) flatTiles() []bool {
+	prices := s.canvas.tilePrices(s.plan.group, flatTable(s.hist))
+	flat := make([]bool, len(prices))
+	n := 0
+	for i, v := range prices {
+		if flat[i] = v == 0; flat[i] {
+			n++
+		}
+	}
+	if n < leastFlat {
+		clear(flat)
+	}
+	return flat
+}
 
-// groupPrices are what it costs to say that a tile is in a group.
-func groupPrices(counts []uint32) []uint32 {
+const leastFlat = 8
+
+// Prices of groups that no tile may move to: with the dearest tile they still fit into
+// 32 bits. Tiles of a closed group stay there.
+const (
+	noGroup = math.MaxUint32 / 2
+	closed  = noGroup + 1
+)
+
+// groupPrices are what it costs to say that a tile is in a group. From the n-th on they
+// are closed.
+func groupPrices(counts []uint32, n int) []uint32 {
 	short := make([]uint16, len(counts))
 	idealPrices(counts, short)
 	out := make([]uint32, len(counts))
 	for k, v := range short {
-		if out[k] = uint32(v); counts[k] == 0 {
+		switch {
+		case k >= n:
+			out[k] = closed
+		case counts[k] == 0:
 			out[k] = noGroup
+		default:
+			out[k] = uint32(v)
 		}
 	}
 	return out
