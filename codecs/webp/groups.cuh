@@ -24,10 +24,36 @@ KERNEL webp_tile_prices(const Frame *__restrict__ list)
 		f.result[tile] = sum;
 }
 
-constexpr uint32_t no_group = 0xffffffffu / 2; // noGroup of passes.go
+// Prices of groups in passes.go.
+constexpr uint32_t no_group = 0xffffffffu / 2;
+constexpr uint32_t closed = no_group + 1;
 
 constexpr uint32_t at_once = 8; // groups that a warp prices together
 constexpr uint32_t held = 8;    // pixels of a tile that a thread keeps in registers
+
+// Adds to sums the price of literal v in groups first to first+7, as far as they come before end.
+DEVICE void add_prices(uint32_t *sums, const Frame &f, uint32_t v, uint32_t first, uint32_t end)
+{
+#pragma unroll
+	for (uint32_t j = 0; j < at_once; j++) {
+		if (first + j < end)
+			sums[j] += literal_price(f.prices + (uint64_t)(first + j) * f.symbols, v, f.opaque);
+	}
+}
+
+// Lanes that differ in bit 4 * half hand each other half of 2 * half sums, and add; then those that differ in the next bit.
+template <uint32_t half> DEVICE void share_out(uint32_t *sums)
+{
+	bool upper = (lane() & (4 * half)) != 0;
+#pragma unroll
+	for (uint32_t j = 0; j < half; j++) {
+		// Both are read before one is chosen, so that sums stays in registers.
+		uint32_t low = sums[j], high = sums[j + half];
+		sums[j] = (upper ? high : low) + exchange(upper ? low : high, 4 * half);
+	}
+	if constexpr (half > 1)
+		share_out<half / 2>(sums);
+}
 
 // The prices of a tile by the tables of groups first to first+7, of which those from end on are nothing: lane i holds that
 // of group first + i/4. The threads of the warp call; count is the tile's pixels, and v those of them that the thread has.
@@ -36,31 +62,15 @@ constexpr uint32_t held = 8;    // pixels of a tile that a thread keeps in regis
 // half, three times over, so that 9 exchanges do for eight sums.
 DEVICE uint32_t price_groups(const Frame &f, const Tile &t, const uint32_t *v, uint32_t count, uint32_t first, uint32_t end)
 {
-	uint32_t sums[at_once];
+	uint32_t sums[at_once] = {};
 #pragma unroll
-	for (uint32_t j = 0; j < at_once; j++) {
-		sums[j] = 0;
-		if (first + j >= end)
-			continue;
-		const uint16_t *table = f.prices + (uint64_t)(first + j) * f.symbols;
-#pragma unroll
-		for (uint32_t p = 0; p < held; p++) {
-			if (p * warp_size + lane() < count)
-				sums[j] += literal_price(table, v[p], f.opaque);
-		}
-		for (uint32_t s = held * warp_size + lane(); s < count; s += warp_size)
-			sums[j] += literal_price(table, f.coded[(uint64_t)(t.y + s / t.w) * f.width + t.x + s % t.w], f.opaque);
+	for (uint32_t p = 0; p < held; p++) {
+		if (p * warp_size + lane() < count)
+			add_prices(sums, f, v[p], first, end);
 	}
-#pragma unroll
-	for (uint32_t half = at_once / 2; half > 0; half /= 2) {
-		uint32_t with = 4 * half; // lanes that differ in this bit share the sums out
-		bool upper = (lane() & with) != 0;
-#pragma unroll
-		for (uint32_t j = 0; j < half; j++) {
-			uint32_t give = upper ? sums[j] : sums[j + half], keep = upper ? sums[j + half] : sums[j];
-			sums[j] = keep + exchange(give, with);
-		}
-	}
+	for (uint32_t s = held * warp_size + lane(); s < count; s += warp_size)
+		add_prices(sums, f, f.coded[(uint64_t)(t.y + s / t.w) * f.width + t.x + s % t.w], first, end);
+	share_out<at_once / 2>(sums);
 	sums[0] += exchange(sums[0], 2);
 	return sums[0] + exchange(sums[0], 1);
 }
@@ -74,7 +84,8 @@ DEVICE uint32_t warp_least_of_all(uint32_t v)
 
 // Moves every tile to the group where it costs least with the group's own price, of equal ones the first. Adds to result
 // how many tiles are in each, and behind the counts, as 64 bits, the sum of their regrets: what they would cost more in the
-// next best of the groups looked at, at most no_group. A warp takes a tile of picture blockIdx.y.
+// next best of the groups looked at, at most no_group. Tiles of closed groups stay, without regret. A warp takes a tile of
+// picture blockIdx.y.
 KERNEL webp_assign(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];
@@ -86,6 +97,11 @@ KERNEL webp_assign(const Frame *__restrict__ list)
 	if (f.near > 0) {
 		lo = group > f.near ? group - f.near : 0;
 		hi = least(f.n, group + f.near + 1);
+	}
+	if (f.group_prices[group] == closed) {
+		if (lane() == 0)
+			add_to(&f.result[group], 1);
+		return;
 	}
 	uint32_t count = t.w * t.h, v[held];
 #pragma unroll

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/internal/crew"
@@ -176,16 +175,17 @@ func lockstepPasses(workers *crew.Crew, r *rand.Rand, a *cpuCanvas, b *cardCanva
 				return err
 			}
 			n := 2 + r.IntN(40)
-			of := startGroups(want, n)
-			a.setGroups(groups{group, n, slices.Clone(of)})
-			b.setGroups(groups{group, n, of})
+			g := startGroups(want, make([]bool, len(want)), n)
+			g.bits = group
+			b.setGroups(g) // the canvas in memory keeps the slice
+			a.setGroups(g)
 		case 4:
 			if a.groups.bits == 0 {
 				continue
 			}
 			own := make([]uint32, a.groups.n)
 			for i := range own {
-				own[i] = uint32(r.IntN(3000))
+				own[i] = []uint32{uint32(r.IntN(3000)), noGroup, closed}[max(0, r.IntN(20)-17)]
 			}
 			near := r.IntN(3)
 			want, regrets := a.assign(own, near, tables)
