@@ -134,7 +134,7 @@ func encode(ctx context.Context, c *crew.Crew, d device, m *raster.Image, o *Opt
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p := load(m, o.exact)
+	p := loadOn(c, m, o.exact)
 	nearLossless(p, o.nearLossless)
 	colour := m.Channels >= 3 && p.grey()
 	s, err := photo(ctx, c, d, p, plans[o.effort])

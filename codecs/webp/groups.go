@@ -1,7 +1,6 @@
 package webp
 
 import (
-	"slices"
 	"sync/atomic"
 
 	"github.com/pelmill/pelmill/codecs/internal/crew"
@@ -243,7 +242,7 @@ func startGroups(prices []uint32, flat []bool, n int) groups {
 			order = append(order, uint64(v)<<32|uint64(i))
 		}
 	}
-	slices.Sort(order)
+	order = sortedByPrice(order)
 	for i, o := range order {
 		of[uint32(o)] = uint16(i * n / len(order))
 	}
@@ -251,6 +250,34 @@ func startGroups(prices []uint32, flat []bool, n int) groups {
 		n++
 	}
 	return groups{n: n, of: of}
+}
+
+// sortedByPrice sorts a list by its high 32 bits, those that are equal in their order in
+// the list, by digits of 11 bits from the least on. It may write to the list.
+func sortedByPrice(list []uint64) []uint64 {
+	const digit = 11
+	next := make([]uint64, len(list))
+	for shift := 32; shift < 64; shift += digit {
+		var at [1 << digit]int
+		for _, v := range list {
+			at[v>>shift&(1<<digit-1)]++
+		}
+		if len(list) == 0 || at[list[0]>>shift&(1<<digit-1)] == len(list) {
+			continue
+		}
+		sum := 0
+		for i, n := range at {
+			at[i] = sum
+			sum += n
+		}
+		for _, v := range list {
+			d := v >> shift & (1<<digit - 1)
+			next[at[d]] = v
+			at[d]++
+		}
+		list, next = next, list
+	}
+	return list
 }
 
 // flatTable prices the commonest symbols of each code at 0 and all others at 1.

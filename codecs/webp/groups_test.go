@@ -178,3 +178,17 @@ func TestRenumberKeepsTheOrderOfFirstAppearance(t *testing.T) {
 		t.Errorf("%d groups %v, want 3 %v", g.n, g.of, want)
 	}
 }
+
+func TestTilesAreSortedByPriceAndThenByPlace(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for n := range 300 {
+		list := make([]uint64, n)
+		for i := range list {
+			list[i] = uint64(r.Uint32()>>r.IntN(32))<<32 | uint64(i)
+		}
+		want := slices.Sorted(slices.Values(list))
+		if got := sortedByPrice(list); !slices.Equal(got, want) {
+			t.Fatalf("%d tiles: %x, want %x", n, got, want)
+		}
+	}
+}

@@ -1,40 +1,54 @@
 package webp
 
-import "github.com/pelmill/pelmill/raster"
+import (
+	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/raster"
+)
 
 // load reads an 8-bit picture. Without exact, pixels of alpha 0 become 0 in all channels.
-func load(m *raster.Image, exact bool) pixels {
+func load(m *raster.Image, exact bool) pixels { return loadOn(crew.Of(1), m, exact) }
+
+func loadOn(c *crew.Crew, m *raster.Image, exact bool) pixels {
 	p := pixels{m.Width, m.Height, make([]uint32, m.Width*m.Height)}
-	src := m.Pix
-	switch m.Channels {
-	case 1:
-		for i, v := range src[:len(p.argb)] {
-			p.argb[i] = 0xff000000 | uint32(v)*0x010101
-		}
-	case 2:
-		for i := range p.argb {
-			s := src[2*i : 2*i+2 : 2*i+2]
-			p.argb[i] = uint32(s[1])<<24 | uint32(s[0])*0x010101
-		}
-	case 3:
-		for i := range p.argb {
-			s := src[3*i : 3*i+3 : 3*i+3]
-			p.argb[i] = 0xff000000 | uint32(s[0])<<16 | uint32(s[1])<<8 | uint32(s[2])
-		}
-	case 4:
-		for i := range p.argb {
-			s := src[4*i : 4*i+4 : 4*i+4]
-			p.argb[i] = uint32(s[3])<<24 | uint32(s[0])<<16 | uint32(s[1])<<8 | uint32(s[2])
-		}
-	}
-	if !exact && m.Alpha() {
-		for i, v := range p.argb {
-			if v < 1<<24 {
-				p.argb[i] = 0
+	c.Spans(len(p.argb), loadPixels, func(lo, hi int) {
+		out := p.argb[lo:hi]
+		loadSamples(out, m.Pix[lo*m.Channels:hi*m.Channels], m.Channels)
+		if !exact && m.Alpha() {
+			for i, v := range out {
+				if v < 1<<24 {
+					out[i] = 0
+				}
 			}
 		}
-	}
+	})
 	return p
+}
+
+// loadPixels is how many pixels a goroutine takes at a time.
+const loadPixels = 1 << 16
+
+func loadSamples(out []uint32, src []byte, channels int) {
+	switch channels {
+	case 1:
+		for i, v := range src[:len(out)] {
+			out[i] = 0xff000000 | uint32(v)*0x010101
+		}
+	case 2:
+		for i := range out {
+			s := src[2*i : 2*i+2 : 2*i+2]
+			out[i] = uint32(s[1])<<24 | uint32(s[0])*0x010101
+		}
+	case 3:
+		for i := range out {
+			s := src[3*i : 3*i+3 : 3*i+3]
+			out[i] = 0xff000000 | uint32(s[0])<<16 | uint32(s[1])<<8 | uint32(s[2])
+		}
+	case 4:
+		for i := range out {
+			s := src[4*i : 4*i+4 : 4*i+4]
+			out[i] = uint32(s[3])<<24 | uint32(s[0])<<16 | uint32(s[1])<<8 | uint32(s[2])
+		}
+	}
 }
 
 // grey reports whether red, green and blue are equal in every pixel.
