@@ -108,32 +108,37 @@ type sampleRun struct {
 	table *literals
 }
 
+// sampleTile goes through the tiles of groups in a tile, one after the other, so that
+// runs are long.
 func sampleTile(w, h int, r []uint32, bits, tx, ty, skip int, g *pricing, length []uint16) *tileSample {
 	s := &tileSample{skip: uint32(skip), px: make([]uint32, 0, 1<<(2*bits)/skip)}
-	x1 := min(w, (tx+1)<<bits)
-	for y := ty << bits; y < min(h, (ty+1)<<bits); y += skip {
-		for x := tx << bits; x < x1; {
-			end := x1
-			if g.groups.bits > 0 {
-				end = min(x1, (x>>g.groups.bits+1)<<g.groups.bits)
-			}
-			line := r[y*w+x : y*w+end]
-			if l := masked(length, y*w+x, end-x); l == nil {
-				s.px = append(s.px, line...)
-			} else {
-				for i, v := range line {
-					if l[i] == 0 {
-						s.px = append(s.px, v)
+	x1, y1 := min(w, (tx+1)<<bits), min(h, (ty+1)<<bits)
+	side := 1 << bits
+	if g.groups.bits > 0 {
+		side = min(side, 1<<g.groups.bits)
+	}
+	y0 := ty << bits
+	for top := y0; top < y1; top += side {
+		for x := tx << bits; x < x1; x += side {
+			end := min(x1, x+side)
+			for y := y0 + (top-y0+skip-1)/skip*skip; y < min(y1, top+side); y += skip {
+				line := r[y*w+x : y*w+end]
+				if l := masked(length, y*w+x, end-x); l == nil {
+					s.px = append(s.px, line...)
+				} else {
+					for i, v := range line {
+						if l[i] == 0 {
+							s.px = append(s.px, v)
+						}
 					}
 				}
 			}
-			t := g.at(x, y)
+			t := g.at(x, top)
 			if n := len(s.runs); n > 0 && s.runs[n-1].table == t {
 				s.runs[n-1].end = len(s.px)
 			} else {
 				s.runs = append(s.runs, sampleRun{len(s.px), t})
 			}
-			x = end
 		}
 	}
 	return s
@@ -141,28 +146,34 @@ func sampleTile(w, h int, r []uint32, bits, tx, ty, skip int, g *pricing, length
 
 // red is the price of all red residuals with green-to-red a.
 func (s *tileSample) red(a int, own *multiplierPrices) uint32 {
-	sum, from := uint32(0), 0
-	for _, run := range s.runs {
-		t := run.table
-		for _, v := range s.px[from:run.end] {
-			sum += uint32(t[redAt+uint32(uint8(int32(v>>16)-int32(a)*int32(int8(v>>8))>>5))])
-		}
-		from = run.end
-	}
-	return sum*s.skip + uint32(own[2][uint8(a)])
+	return s.price(uint32(uint8(a)), redAt)*s.skip + uint32(own[2][uint8(a)])
 }
 
 // blue is the price of all blue residuals with green-to-blue a and red-to-blue b.
 func (s *tileSample) blue(a, b int, own *multiplierPrices) uint32 {
-	sum, from := uint32(0), 0
+	return s.price(uint32(uint8(a))<<8|uint32(uint8(b))<<16, blueAt)*s.skip + uint32(own[1][uint8(a)]) + uint32(own[0][uint8(b)])
+}
+
+// price is what the residuals become in the channel whose prices are at redAt or blueAt.
+func (s *tileSample) price(m uint32, at int) (sum uint32) {
+	from := 0
 	for _, run := range s.runs {
-		t := run.table
-		for _, v := range s.px[from:run.end] {
-			sum += uint32(t[blueAt+uint32(uint8(int32(v)-int32(a)*int32(int8(v>>8))>>5-int32(b)*int32(int8(v>>16))>>5))])
-		}
+		sum += channelPrice(s.px[from:run.end], m, run.table, at)
 		from = run.end
 	}
-	return sum*s.skip + uint32(own[1][uint8(a)]) + uint32(own[0][uint8(b)])
+	return sum
+}
+
+// channelPriceGo is the price of red or blue after a transform with elements m.
+func channelPriceGo(px []uint32, m uint32, t *literals, at int) (sum uint32) {
+	shift := 0
+	if at == redAt {
+		shift = 16
+	}
+	for _, v := range px {
+		sum += uint32(t[at+int(recolour(v, m)>>shift&255)])
+	}
+	return sum
 }
 
 func isMultiplier(v int) bool { return v >= -128 && v <= 127 }

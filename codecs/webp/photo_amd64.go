@@ -18,6 +18,9 @@ func recolourRowAVX2(out, in *uint32, n int, toBlue, greens uint32)
 func opaqueSumsAVX2(sums, rows *uint32, n int, table *uint16)
 
 //go:noescape
+func channelPriceAVX2(px *uint32, n int, toBlue, greens uint32, table *uint16, shift uint64) uint32
+
+//go:noescape
 func listPricesAVX2(sums *uint32, list *uint16, n int, table *uint16, stride int)
 
 // predictRow is predictRowGo.
@@ -79,4 +82,21 @@ func listPrices(sums *[lanes]uint32, list, table []uint16, stride int) {
 		return
 	}
 	listPricesAVX2(&sums[0], &list[0], len(list), &table[0], stride)
+}
+
+// channelPrice is channelPriceGo.
+func channelPrice(px []uint32, m uint32, t *literals, at int) (sum uint32) {
+	n := len(px) &^ 7
+	if !hasAVX2 {
+		n = 0
+	}
+	if n > 0 {
+		shift := uint64(0)
+		if at == redAt {
+			shift = 16
+		}
+		b, g := factors(m)
+		sum = channelPriceAVX2(&px[0], n, b, g, &t[at], shift)
+	}
+	return sum + channelPriceGo(px[n:], m, t, at)
 }

@@ -184,6 +184,55 @@ next:
 	VZEROUPPER
 	RET
 
+// func channelPriceAVX2(px *uint32, n int, toBlue, greens uint32, table *uint16, shift uint64) uint32
+//
+// n pixels, a multiple of 8. Prices are added as in opaqueSumsAVX2, eight at a time.
+TEXT ·channelPriceAVX2(SB), NOSPLIT, $0-44
+	MOVQ px+0(FP), SI
+	MOVQ n+8(FP), R8
+	FACTORS(toBlue+16(FP), greens+20(FP))
+	MOVQ table+24(FP), R9
+	VMOVQ shift+32(FP), X10
+	MOVL $0x000000ff, AX
+	VMOVD AX, X9
+	VPBROADCASTD X9, Y9
+	XORL R15, R15
+next:
+	VMOVDQU (SI), Y0
+	ADDQ $32, SI
+	RECOLOUR(Y0, Y0, Y1, Y2)
+	VPSRLD X10, Y0, Y0
+	VPAND Y9, Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VMOVQ X0, AX
+	VPEXTRQ $1, X0, BX
+	VMOVQ X1, CX
+	VPEXTRQ $1, X1, DX
+	MOVL AX, R10
+	SHRQ $32, AX
+	MOVL BX, R11
+	SHRQ $32, BX
+	MOVL CX, R12
+	SHRQ $32, CX
+	MOVL DX, R13
+	SHRQ $32, DX
+	MOVL (R9)(R10*2), R10
+	ADDL (R9)(AX*2), R10
+	ADDL (R9)(R11*2), R10
+	ADDL (R9)(BX*2), R10
+	MOVL (R9)(R12*2), R12
+	ADDL (R9)(CX*2), R12
+	ADDL (R9)(R13*2), R12
+	ADDL (R9)(DX*2), R12
+	ADDL R12, R10
+	MOVWLZX R10, R10
+	ADDL R10, R15
+	SUBQ $8, R8
+	JNZ  next
+	MOVL R15, ret+40(FP)
+	VZEROUPPER
+	RET
+
 // Where the codes' prices lie in a table, in bytes: see stream.go.
 #define RED 512
 #define BLUE 1024

@@ -17,3 +17,7 @@ func opaqueSums(sums *[predictors]uint32, rows *residualRows, lo, hi int, t *lit
 func listPrices(sums *[lanes]uint32, list, table []uint16, stride int) {
 	listPricesGo(sums, list, table, stride)
 }
+
+func channelPrice(px []uint32, m uint32, t *literals, at int) uint32 {
+	return channelPriceGo(px, m, t, at)
+}
