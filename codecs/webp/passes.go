@@ -76,24 +76,27 @@ func (s *chooser) transforms(ctx context.Context) error {
 	return nil
 }
 
-// predictorTiles chooses modes for tiles of the plan's size or, if modes and residuals
-// then have less entropy and the plan allows it, of a larger one.
+// predictorTiles chooses modes for tiles of the largest size of the plan or, as long as
+// modes and residuals then have less entropy, of smaller ones.
 func (s *chooser) predictorTiles() {
+	p := &s.plan
+	least := p.predictor
+	p.predictor = p.predictorMost
 	bits := s.entropyOfModes()
-	for s.plan.predictor < s.plan.predictorMost {
-		last, tables := s.modePrices, s.tables
+	for p.predictor > least {
+		last := s.modePrices
 		s.forgetModes()
-		s.plan.predictor++
+		p.predictor--
 		b := s.entropyOfModes()
-		if b >= bits {
-			s.plan.predictor--
-			s.modePrices, s.tables = last, tables
+		if b > bits {
+			p.predictor++
+			s.modePrices = last
 			s.modes(1)
-			return
+			break
 		}
 		bits = b
-		s.plan.group = max(s.plan.group, s.plan.predictor)
 	}
+	p.group = max(p.group, p.predictor)
 }
 
 // entropyOfModes makes a pass over the predictor's tiles and returns the entropy of the

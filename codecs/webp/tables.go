@@ -4,7 +4,7 @@ import "math/bits"
 
 // plan is what the search for a picture's transforms and groups does.
 type plan struct {
-	// log2 of the sides of tiles. The predictor's are tried up to predictorMost;
+	// log2 of the sides of tiles. The predictor's are tried from predictorMost down;
 	// colour 0: no colour transform.
 	predictor, predictorMost int
 	colour, group            int
@@ -44,7 +44,7 @@ var plans = [10]plan{
 	3: {predictor: 2, colour: 5, group: 3, groups: 24, modePasses: 1, modeSkip: 1, colourPasses: 1, colourSkip: 8, groupPasses: 2, near: 7},
 	4: {predictor: 2, colour: 5, group: 3, groups: 32, modePasses: 1, modeSkip: 2, colourPasses: 1, colourSkip: 8, groupPasses: 2, near: 7, joint: 1},
 	5: {predictor: 2, colour: 5, group: 3, groups: 32, modePasses: 1, modeSkip: 2, colourPasses: 1, colourSkip: 8, groupPasses: 2, near: 7, joint: 2},
-	6: {predictor: 2, predictorMost: 4, colour: 5, group: 3, groups: 32, colourPasses: 1, colourSkip: 4, groupPasses: 3, near: 7, joint: 3, jointColours: 1},
+	6: {predictor: 2, predictorMost: 3, colour: 5, group: 3, groups: 32, colourPasses: 1, colourSkip: 4, groupPasses: 3, near: 7, joint: 3, jointColours: 1},
 	7: {predictor: 2, predictorMost: 4, colour: 5, group: 3, groups: 48, colourPasses: 1, colourSkip: 2, groupPasses: 3, joint: 4, jointColours: 2},
 	8: {predictor: 2, predictorMost: 4, colour: 5, group: 3, groups: 48, colourPasses: 1, colourSkip: 1, groupPasses: 4, joint: 6, jointColours: 3},
 	9: {predictor: 2, predictorMost: 4, colour: 5, group: 3, groups: 48, colourPasses: 1, colourSkip: 1, groupPasses: 8, joint: 10, jointColours: 6},
