@@ -140,7 +140,7 @@ func TestMoreEffortMakesSmallerFiles(t *testing.T) {
 			t.Errorf("%d bytes at effort %d, %d at %d", n, effort+1, total[effort], effort)
 		}
 	}
-	if total[9] > total[6] || total[6] > total[1] || total[1] > total[0] {
+	if total[9] > total[5] || total[6] > total[3] || total[3] > total[0] {
 		t.Errorf("bytes by effort: %d", total)
 	}
 	t.Logf("bytes by effort: %d", total)

@@ -39,13 +39,13 @@ const mostGroups = 256
 // plans by effort.
 var plans = [10]plan{
 	0: {predictor: 4, colour: 6, groups: 1, modePasses: 1, modeSkip: 4, colourPasses: 1, colourSkip: 16},
-	1: {predictor: 3, colour: 6, group: 3, groups: 16, modePasses: 1, modeSkip: 2, colourPasses: 1, colourSkip: 16, groupPasses: 1, near: 7},
-	2: {predictor: 3, colour: 5, group: 3, groups: 16, modePasses: 1, modeSkip: 1, colourPasses: 1, colourSkip: 8, groupPasses: 1, near: 7},
-	3: {predictor: 2, colour: 5, group: 3, groups: 24, modePasses: 1, modeSkip: 1, colourPasses: 1, colourSkip: 8, groupPasses: 2, near: 7},
-	4: {predictor: 2, colour: 5, group: 3, groups: 32, modePasses: 1, modeSkip: 2, colourPasses: 1, colourSkip: 8, groupPasses: 2, near: 7, joint: 1},
-	5: {predictor: 2, colour: 5, group: 3, groups: 32, modePasses: 1, modeSkip: 2, colourPasses: 1, colourSkip: 8, groupPasses: 2, near: 7, joint: 2},
-	6: {predictor: 2, predictorMost: 3, colour: 5, group: 3, groups: 32, colourPasses: 1, colourSkip: 4, groupPasses: 3, near: 7, joint: 3, jointColours: 1},
-	7: {predictor: 2, predictorMost: 4, colour: 5, group: 3, groups: 48, colourPasses: 1, colourSkip: 2, groupPasses: 3, joint: 4, jointColours: 2},
-	8: {predictor: 2, predictorMost: 4, colour: 5, group: 3, groups: 48, colourPasses: 1, colourSkip: 1, groupPasses: 4, joint: 6, jointColours: 3},
-	9: {predictor: 2, predictorMost: 4, colour: 5, group: 3, groups: 48, colourPasses: 1, colourSkip: 1, groupPasses: 8, joint: 10, jointColours: 6},
+	1: {predictor: 3, colour: 6, group: 3, groups: 16, modePasses: 1, modeSkip: 2, colourPasses: 1, colourSkip: 8, groupPasses: 1, near: 7},
+	2: {predictor: 3, colour: 5, group: 3, groups: 16, modePasses: 1, modeSkip: 1, colourPasses: 1, colourSkip: 4, groupPasses: 1, near: 7},
+	3: {predictor: 2, colour: 5, group: 3, groups: 24, modePasses: 1, modeSkip: 1, colourPasses: 1, colourSkip: 4, groupPasses: 2, near: 7},
+	4: {predictor: 2, colour: 5, group: 3, groups: 32, modePasses: 1, modeSkip: 2, colourPasses: 1, colourSkip: 4, groupPasses: 2, near: 7, joint: 1, jointColours: 1},
+	5: {predictor: 2, colour: 5, group: 3, groups: 32, modePasses: 1, modeSkip: 1, colourPasses: 1, colourSkip: 4, groupPasses: 3, near: 7, joint: 2, jointColours: 1},
+	6: {predictor: 2, predictorMost: 3, colour: 5, group: 3, groups: 32, colourPasses: 1, colourSkip: 2, groupPasses: 3, near: 7, joint: 3, jointColours: 2},
+	7: {predictor: 2, predictorMost: 4, colour: 5, group: 3, groups: 48, colourPasses: 1, colourSkip: 2, groupPasses: 3, joint: 4, jointColours: 3},
+	8: {predictor: 2, predictorMost: 4, colour: 5, group: 3, groups: 48, modePasses: 1, modeSkip: 1, colourPasses: 1, colourSkip: 1, groupPasses: 4, joint: 6, jointColours: 4},
+	9: {predictor: 2, predictorMost: 4, colour: 5, group: 3, groups: 64, modePasses: 2, modeSkip: 1, colourPasses: 2, colourSkip: 1, groupPasses: 8, joint: 10, jointColours: 6},
 }
