@@ -170,7 +170,7 @@ func (c *cardCanvas) assign(own []uint32, near int, tables []uint16) (counts []u
 	n := len(own)
 	even := (n + 1) / 2 * 2 // words before those of 64 bits
 	got := c.do(&ask{
-		step: stepAssign, parts: [][]byte{asBytes(own), asBytes(tables)}, want: 4*even + 8*n,
+		step: stepAssign, parts: [][]byte{asBytes(own), asBytes(tables)}, want: 4*even + 8*n, work: 4 * c.symbols() * rowWords(n),
 		set: func(f *cardFrame, at []gpu.Ptr) { f.GroupPrices, f.Prices, f.Near = at[0], at[1], uint32(near) },
 	})
 	return slices.Clone(gpu.View[uint32](got[:4*n])), slices.Clone(gpu.View[uint64](got[4*even:]))

@@ -21,7 +21,7 @@ struct Frame {
 	const uint32_t *group_prices;        // by group
 	uint32_t *result;                    // what the kernel's header says, zero before
 	const uint32_t *codes;               // by group and symbol: bits << 4 | length, the first bit lowest
-	uint64_t *state;                     // of the running sum over the picture
+	uint64_t *state;                     // of the running sum over the picture, or prices by symbol
 	uint64_t words;                      // that result has, of webp_pack
 	uint64_t first;                      // bit in result where webp_pack begins
 	uint32_t width, height, channels;

@@ -28,51 +28,43 @@ KERNEL webp_tile_prices(const Frame *__restrict__ list)
 constexpr uint32_t no_group = 0xffffffffu / 2;
 constexpr uint32_t closed = no_group + 1;
 
-constexpr uint32_t at_once = 8; // groups that a warp prices together
-constexpr uint32_t held = 8;    // pixels of a tile that a thread keeps in registers
+// Prices by symbol instead of by group lie in words of two groups, the even one in the low half; a row of a symbol has as
+// many words as fill whole lines of the cache.
+DEVICE uint32_t row_words(uint32_t n) { return (n + 63) / 64 * 32; }
 
-// Adds to sums the price of literal v in groups first to first+7, as far as they come before end.
-DEVICE void add_prices(uint32_t *sums, const Frame &f, uint32_t v, uint32_t first, uint32_t end)
+// Sets state to prices by symbol, for webp_assign. One thread per word of picture blockIdx.y.
+KERNEL webp_rows(const Frame *__restrict__ list)
 {
-#pragma unroll
-	for (uint32_t j = 0; j < at_once; j++) {
-		if (first + j < end)
-			sums[j] += literal_price(f.prices + (uint64_t)(first + j) * f.symbols, v, f.opaque);
-	}
+	const Frame &f = list[blockIdx.y];
+	uint32_t words = row_words(f.n);
+	uint64_t i = thread();
+	if (i >= (uint64_t)words * f.symbols)
+		return;
+	uint32_t k = (uint32_t)(i % words) * 2, s = (uint32_t)(i / words);
+	uint32_t low = k < f.n ? f.prices[(uint64_t)k * f.symbols + s] : 0;
+	uint32_t high = k + 1 < f.n ? f.prices[(uint64_t)(k + 1) * f.symbols + s] : 0;
+	((uint32_t *)f.state)[i] = low | high << 16;
 }
 
-// Lanes that differ in bit 4 * half hand each other half of 2 * half sums, and add; then those that differ in the next bit.
-template <uint32_t half> DEVICE void share_out(uint32_t *sums)
-{
-	bool upper = (lane() & (4 * half)) != 0;
-#pragma unroll
-	for (uint32_t j = 0; j < half; j++) {
-		// Both are read before one is chosen, so that sums stays in registers.
-		uint32_t low = sums[j], high = sums[j + half];
-		sums[j] = (upper ? high : low) + exchange(upper ? low : high, 4 * half);
-	}
-	if constexpr (half > 1)
-		share_out<half / 2>(sums);
-}
+constexpr uint32_t held = 2; // words of a row that a lane of webp_assign adds up at a time
 
-// The prices of a tile by the tables of groups first to first+7, of which those from end on are nothing: lane i holds that
-// of group first + i/4. The threads of the warp call; count is the tile's pixels, and v those of them that the thread has.
-//
-// A thread adds up its own pixels by all eight tables, and then hands half of its sums to a lane that hands it the other
-// half, three times over, so that 9 exchanges do for eight sums.
-DEVICE uint32_t price_groups(const Frame &f, const Tile &t, const uint32_t *v, uint32_t count, uint32_t first, uint32_t end)
+// Adds to sums, two for each word, the price of literal v in the groups of the words that the lane has from word w on, as
+// far as they come before end. The halves of a word do not meet: four prices are less than 2^16.
+DEVICE void add_prices(uint32_t *sums, const Frame &f, uint32_t v, uint32_t words, uint32_t w, uint32_t end)
 {
-	uint32_t sums[at_once] = {};
+	const uint32_t *rows = (const uint32_t *)f.state;
+	const uint32_t *red = rows + (red_at + (v >> 16 & 255)) * words, *green = rows + (green_at + (v >> 8 & 255)) * words;
+	const uint32_t *blue = rows + (blue_at + (v & 255)) * words, *alpha = rows + (alpha_at + (v >> 24)) * words;
 #pragma unroll
-	for (uint32_t p = 0; p < held; p++) {
-		if (p * warp_size + lane() < count)
-			add_prices(sums, f, v[p], first, end);
+	for (uint32_t i = 0; i < held; i++, w += warp_size) {
+		if (w >= end)
+			break;
+		uint32_t both = red[w] + green[w] + blue[w];
+		if (f.opaque == 0)
+			both += alpha[w];
+		sums[2 * i] += both & 0xffff;
+		sums[2 * i + 1] += both >> 16;
 	}
-	for (uint32_t s = held * warp_size + lane(); s < count; s += warp_size)
-		add_prices(sums, f, f.coded[(uint64_t)(t.y + s / t.w) * f.width + t.x + s % t.w], first, end);
-	share_out<at_once / 2>(sums);
-	sums[0] += exchange(sums[0], 2);
-	return sums[0] + exchange(sums[0], 1);
 }
 
 DEVICE uint32_t warp_least_of_all(uint32_t v)
@@ -84,8 +76,9 @@ DEVICE uint32_t warp_least_of_all(uint32_t v)
 
 // Moves every tile to the group where it costs least with the group's own price, of equal ones the first. Adds to result
 // how many tiles are in each, and behind the counts, as 64 bits, the sum of their regrets: what they would cost more in the
-// next best of the groups looked at, at most no_group. Tiles of closed groups stay, without regret. A warp takes a tile of
-// picture blockIdx.y.
+// next best of the groups looked at, at most no_group. Tiles of closed groups stay, without regret. A warp takes a
+// tile of picture blockIdx.y: its lanes have groups of their own and go over the pixels together, so that what they read of
+// webp_rows lies side by side.
 KERNEL webp_assign(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];
@@ -103,25 +96,30 @@ KERNEL webp_assign(const Frame *__restrict__ list)
 			add_to(&f.result[group], 1);
 		return;
 	}
-	uint32_t count = t.w * t.h, v[held];
-#pragma unroll
-	for (uint32_t p = 0; p < held; p++) {
-		uint32_t s = p * warp_size + lane();
-		v[p] = s < count ? f.coded[(uint64_t)(t.y + s / t.w) * f.width + t.x + s % t.w] : 0;
-	}
 	// Each lane looks for the best of its groups, then the warp for the best of those, and for the best but that one.
 	uint32_t best = ~0u, second = ~0u;
-	for (uint32_t first = lo; first < hi; first += at_once) {
-		uint32_t sum = price_groups(f, t, v, count, first, hi), j = first + lane() / 4;
-		if (j >= hi)
-			continue;
-		sum += f.group_prices[j];
-		if (sum < best) {
-			second = best;
-			best = sum;
-			group = j;
-		} else if (sum < second) {
-			second = sum;
+	uint32_t words = row_words(f.n), count = t.w * t.h, end = (hi + 1) / 2;
+	for (uint32_t first = lo / 2; first < end; first += held * warp_size) {
+		uint32_t sums[2 * held] = {}, w = first + lane();
+		for (uint32_t from = 0; from < count; from += warp_size) {
+			uint32_t s = from + lane();
+			uint32_t own = s < count ? f.coded[(uint64_t)(t.y + s / t.w) * f.width + t.x + s % t.w] : 0;
+			for (uint32_t i = 0; i < warp_size && from + i < count; i++)
+				add_prices(sums, f, broadcast(own, i), words, w, end);
+		}
+#pragma unroll
+		for (uint32_t i = 0; i < 2 * held; i++) {
+			uint32_t j = 2 * (w + i / 2 * warp_size) + i % 2;
+			if (j < lo || j >= hi)
+				continue;
+			uint32_t sum = sums[i] + f.group_prices[j];
+			if (sum < best) {
+				second = best;
+				best = sum;
+				group = j;
+			} else if (sum < second) {
+				second = sum;
+			}
 		}
 	}
 	uint32_t lowest = warp_least_of_all(best);

@@ -46,6 +46,7 @@ var kernelParams = map[string]any{
 	"webp_colours":           listParams{},
 	"webp_transform_colours": listParams{},
 	"webp_tile_prices":       listParams{},
+	"webp_rows":              listParams{},
 	"webp_assign":            listParams{},
 	"webp_histograms":        listParams{},
 	"webp_pack":              listParams{},

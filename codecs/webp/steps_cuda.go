@@ -30,7 +30,7 @@ func (g *gang) do(s step, list []*ask, frames []cardFrame, partsAt [][]int, down
 			}
 		}
 	case stepAssign:
-		return g.launches(frames, params, "webp_assign")
+		return g.launches(frames, params, "webp_rows", "webp_assign")
 	case stepHistograms:
 		return g.launches(frames, params, "webp_histograms")
 	case stepPack:
@@ -93,6 +93,9 @@ const (
 	histogramPixels = 16
 )
 
+// rowWords is row_words of groups.cuh.
+func rowWords(n int) int { return (n + 63) / 64 * 32 }
+
 // threads is how many a kernel takes for the picture.
 func (f *cardFrame) threads(kernel string) int {
 	switch kernel {
@@ -102,6 +105,8 @@ func (f *cardFrame) threads(kernel string) int {
 		return 32 * f.tiles(f.ColourBits)
 	case "webp_tile_prices", "webp_assign":
 		return 32 * f.tiles(f.GroupBits)
+	case "webp_rows":
+		return int(f.Symbols) * rowWords(int(f.N))
 	case "webp_histograms":
 		return (f.pixels() + histogramPixels - 1) / histogramPixels
 	case "webp_pack":
