@@ -5,6 +5,7 @@ package webp
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -171,40 +172,42 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 		if err := c.take(4*len(m.of), &c.multipliers); err != nil {
 			return err
 		}
-		f := c.frame
-		f.Width, f.Height, f.Opaque, f.N, f.Symbols = uint32(w), uint32(h), 1, 1, uint32(len(tables))
-		f.ColourBits, f.Skip, f.Count = bits, uint32(skip), uint32(len(colourSteps))
-		for i, v := range colourSteps {
-			f.Steps[i] = uint32(v)
-		}
 		rest, err := l.Device(64 << 10)
 		if err != nil {
 			return err
 		}
-		const ownAt, tablesAt, resultAt = 4 << 10, 8 << 10, 16 << 10
-		f.MultiplierPrices, f.Prices, f.Result = rest.Ptr+ownAt, rest.Ptr+tablesAt, rest.Ptr+resultAt
-		s := l.Stream(0)
+		const tablesAt, ownAt, resultAt = 16 << 10, 32 << 10, 48 << 10
+		frames := paperBands(c, w, h, bits, skip)
+		for i := range frames {
+			f := &frames[i]
+			f.MultiplierPrices, f.Prices, f.Result = rest.Ptr+ownAt, rest.Ptr+tablesAt, rest.Ptr+resultAt
+		}
+		if err := errors.Join(l.Stream(0).Fill(rest, 0, rest.Size, 0), l.Stream(0).Upload(rest, 0, asBytes(frames)),
+			l.Stream(0).Upload(rest, tablesAt, asBytes(tables)), l.Sync()); err != nil {
+			return err
+		}
+		run := func(i, stream int) error {
+			g := *c.gang.card
+			g.stream = l.Stream(stream)
+			params := &listParams{rest.Ptr + gpu.Ptr(i*len(asBytes(frames[:1])))}
+			return (&gang{card: &g}).launches(frames[i:i+1], params, "webp_colours", "webp_transform_colours")
+		}
 		quick = fastest(4, func() {
-			for _, step := range []func() error{
-				func() error { return s.Fill(rest, 0, rest.Size, 0) },
-				func() error { return s.Upload(rest, 0, asBytes([]cardFrame{f})) },
-				func() error { return s.Upload(rest, tablesAt, asBytes(tables)) },
-				func() error { return s.Fill(c.multipliers, 0, c.multipliers.Size, 0) },
-				func() error { return s.Upload(c.residual, 0, in.Bytes) },
-				func() (err error) {
-					kernels, err = s.Time(func() error {
-						return c.gang.launches([]cardFrame{f}, &listParams{rest.Ptr}, "webp_colours", "webp_transform_colours")
-					})
-					return err
-				},
-				func() error { return s.Download(out.Bytes, c.coded, 0) },
-				func() error { return s.Download(elements.Bytes, c.multipliers, 0) },
-				s.Sync,
-			} {
-				if e := step(); e != nil {
-					err = e
-				}
+			err = errors.Join(err, l.Stream(0).Fill(c.multipliers, 0, c.multipliers.Size, 0), l.Sync())
+			at := 0
+			for i := range frames {
+				s, n := l.Stream(i%2), 4*frames[i].pixels()
+				err = errors.Join(err, s.Upload(c.residual, at, in.Bytes[at:at+n]), run(i, i%2), s.Download(out.Bytes[at:at+n], c.coded, at))
+				at += n
 			}
+			err = errors.Join(err, l.Sync(), l.Stream(0).Download(elements.Bytes, c.multipliers, 0), l.Sync())
+		})
+		err = errors.Join(err, l.Stream(0).Fill(c.multipliers, 0, c.multipliers.Size, 0))
+		kernels, _ = l.Stream(0).Time(func() error {
+			for i := range frames {
+				err = errors.Join(err, run(i, 0))
+			}
+			return err
 		})
 		return err
 	})
@@ -223,6 +226,26 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 	}
 	fmt.Printf("| %d | %.0f | %.2f | %.2f | %.0f |\n", n, ms(slow), ms(quick), ms(kernels), slow.Seconds()/quick.Seconds())
 	return nil
+}
+
+// paperBands are the frames of a picture in bands, of which one is copied while another
+// one is searched.
+func paperBands(c *cardCanvas, w, h, bits, skip int) (list []cardFrame) {
+	const bands = 8
+	rows := (tiles(h, bits) + bands - 1) / bands << bits
+	for y := 0; y < h; y += rows {
+		f := c.frame
+		f.Width, f.Height, f.Opaque, f.N, f.Symbols = uint32(w), uint32(min(rows, h-y)), 1, 1, uint32(c.symbols())
+		f.ColourBits, f.Skip, f.Count = uint32(bits), uint32(skip), uint32(len(colourSteps))
+		for i, v := range colourSteps {
+			f.Steps[i] = uint32(v)
+		}
+		f.Residual += gpu.Ptr(4 * w * y)
+		f.Coded += gpu.Ptr(4 * w * y)
+		f.Multipliers += gpu.Ptr(4 * tiles(w, bits) * (y >> bits))
+		list = append(list, f)
+	}
+	return list
 }
 
 // residualMosaic fills out with residuals of pictures by the first mode, side by side.
