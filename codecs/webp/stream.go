@@ -187,18 +187,42 @@ func differences(palette pixels) pixels {
 // writeSub writes one of the small images that describe the main one, as literals or with
 // copies, whichever is shorter.
 func writeSub(w *bitWriter, p pixels) {
-	var best *bitWriter
-	for _, q := range []parse{{}, parseSmall(p)} {
+	c := crew.Of(1)
+	best := &bitWriter{}
+	(&stream{pixels: p}).writeImage(c, best, false)
+	if p.repeats() {
 		t := &bitWriter{}
-		(&stream{pixels: p, parse: q}).writeImage(crew.Of(1), t, false)
-		if best == nil || t.len() < best.len() {
+		(&stream{pixels: p, parse: parseSmall(p)}).writeImage(c, t, false)
+		if t.len() < best.len() {
 			best = t
-		}
-		if len(p.argb) < 2 {
-			break
 		}
 	}
 	w.append(best)
+}
+
+// smallImage is the size, in pixels, up to which copies are always tried.
+const smallImage = 1 << 16
+
+// repeats reports whether copies are worth trying: where it takes little time, and where
+// one pixel in eight ends a row of four that equals the one above, or itself shifted by
+// one.
+func (p pixels) repeats() bool {
+	if len(p.argb) <= smallImage {
+		return len(p.argb) > 1
+	}
+	n, left, up := 0, 0, 0
+	for i, v := range p.argb {
+		if left++; i == 0 || v != p.argb[i-1] {
+			left = 0
+		}
+		if up++; i < p.w || v != p.argb[i-p.w] {
+			up = 0
+		}
+		if left >= 4 || up >= 4 {
+			n++
+		}
+	}
+	return 8*n > len(p.argb)
 }
 
 // writeImage writes the pixels with their cache, groups and codes (RFC 9649, 3.7). Only
