@@ -265,6 +265,10 @@ func TestSameBytesOnCard(t *testing.T) {
 	for i := range 150 {
 		batch = append(batch, oddPicture(rand.New(rand.NewPCG(77, uint64(i)))))
 	}
+	for i, kind := range kinds {
+		r := rand.New(rand.NewPCG(78, uint64(i)))
+		batch = append(batch, pictureOf(r, kind, 70+r.IntN(60), 90, 3), pictureOf(r, kind, 64, 64, 4))
+	}
 	sets := [][]string{{"exact=false"}, {"near-lossless=60"}}
 	for effort := range 10 {
 		sets = append(sets, []string{fmt.Sprint("effort=", effort)})
