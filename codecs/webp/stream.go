@@ -161,10 +161,10 @@ func (s *stream) writeOn(c *crew.Crew) []byte {
 		switch t.kind {
 		case predictorTransform, colourTransform:
 			w.put(uint64(t.bits-2), 3)
-			writeSub(w, t.data)
+			writeSub(c, w, t.data)
 		case colourIndexing:
 			w.put(uint64(t.data.w-1), 8)
-			writeSub(w, differences(t.data))
+			writeSub(c, w, differences(t.data))
 		}
 	}
 	w.put(0, 1)
@@ -186,8 +186,7 @@ func differences(palette pixels) pixels {
 
 // writeSub writes one of the small images that describe the main one, as literals or with
 // copies, whichever is shorter.
-func writeSub(w *bitWriter, p pixels) {
-	c := crew.Of(1)
+func writeSub(c *crew.Crew, w *bitWriter, p pixels) {
 	best := &bitWriter{}
 	(&stream{pixels: p}).writeImage(c, best, false)
 	if p.repeats() {
@@ -244,7 +243,7 @@ func (s *stream) writeImage(c *crew.Crew, w *bitWriter, main bool) {
 		for i, g := range s.groups.of {
 			sub.argb[i] = 0xff000000 | uint32(g)<<8
 		}
-		writeSub(w, sub)
+		writeSub(c, w, sub)
 	} else if main {
 		w.put(0, 1)
 	}
