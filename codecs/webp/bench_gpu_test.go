@@ -231,7 +231,7 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 // paperBands are the frames of a picture in bands, of which one is copied while another
 // one is searched.
 func paperBands(c *cardCanvas, w, h, bits, skip int) (list []cardFrame) {
-	const bands = 8
+	bands := min(max(w*h>>21, 1), 8) // small ones do not fill the card
 	rows := (tiles(h, bits) + bands - 1) / bands << bits
 	for y := 0; y < h; y += rows {
 		f := c.frame
