@@ -63,8 +63,8 @@ func (g *gang) launches(frames []cardFrame, params *listParams, kernels ...strin
 	return nil
 }
 
-// load starts the kernels that make pixels of samples. Exact and other pictures have
-// launches of their own: a gang's pictures have the same options, so there is one.
+// load starts the kernels that make pixels of samples. All pictures of a gang have the
+// same options.
 func (g *gang) load(list []*ask, frames []cardFrame, params *listParams) error {
 	most := 0
 	for i := range frames {
