@@ -147,10 +147,10 @@ func (c *cardCanvas) recolour(bits, skip int, steps []int, own *multiplierPrices
 }
 
 func (c *cardCanvas) tilePrices(bits int, table []uint16) []uint32 {
-	return slices.Clone(gpu.View[uint32](c.do(&ask{
+	return gpu.View[uint32](c.do(&ask{
 		step: stepTilePrices, parts: [][]byte{asBytes(table)}, want: 4 * c.count(bits),
 		set: func(f *cardFrame, at []gpu.Ptr) { f.Prices, f.GroupBits = at[0], uint32(bits) },
-	})))
+	}))
 }
 
 func (c *cardCanvas) setGroups(g groups) {
@@ -173,11 +173,11 @@ func (c *cardCanvas) assign(own []uint32, near int, tables []uint16) (counts []u
 		step: stepAssign, parts: [][]byte{asBytes(own), asBytes(tables)}, want: 4*even + 8*n, work: 4 * c.symbols() * rowWords(n),
 		set: func(f *cardFrame, at []gpu.Ptr) { f.GroupPrices, f.Prices, f.Near = at[0], at[1], uint32(near) },
 	})
-	return slices.Clone(gpu.View[uint32](got[:4*n])), slices.Clone(gpu.View[uint64](got[4*even:]))
+	return gpu.View[uint32](got[:4*n]), gpu.View[uint64](got[4*even:])
 }
 
 func (c *cardCanvas) histograms() []uint32 {
-	return slices.Clone(gpu.View[uint32](c.do(&ask{step: stepHistograms, want: 4 * int(c.frame.N*c.frame.Symbols)})))
+	return gpu.View[uint32](c.do(&ask{step: stepHistograms, want: 4 * int(c.frame.N*c.frame.Symbols)}))
 }
 
 // fetch returns what buffers hold; nil for those that are nil.
@@ -209,16 +209,16 @@ func (c *cardCanvas) result() (*choices, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	out.modes = slices.Clone(got[0])
+	out.modes = got[0]
 	if c.multipliers != nil {
 		bits := int(c.frame.ColourBits)
-		out.multipliers = &multipliers{bits: bits, columns: tiles(c.w, bits), of: slices.Clone(gpu.View[uint32](got[1]))}
+		out.multipliers = &multipliers{bits: bits, columns: tiles(c.w, bits), of: gpu.View[uint32](got[1])}
 		for i := range out.multipliers.of {
 			out.multipliers.of[i] |= noMultipliers
 		}
 	}
 	if c.groupsOf.bits > 0 {
-		out.groups.of = slices.Clone(gpu.View[uint16](got[2]))
+		out.groups.of = gpu.View[uint16](got[2])
 	}
 	return out, nil
 }

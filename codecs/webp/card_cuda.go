@@ -86,6 +86,7 @@ func asBytes[T uint16 | uint32 | cardFrame](list []T) []byte {
 // copyBytes is what a goroutine copies at a time.
 const copyBytes = 256 << 10
 
+// copy copies as much as fits into dst, or src if that is less.
 func (d *card) copy(dst, src []byte) {
-	d.crew.Spans(len(src), copyBytes, func(lo, hi int) { copy(dst[lo:hi], src[lo:hi]) })
+	d.crew.Spans(min(len(dst), len(src)), copyBytes, func(lo, hi int) { copy(dst[lo:hi], src[lo:hi]) })
 }

@@ -5,6 +5,7 @@ package webp
 import (
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
@@ -12,7 +13,7 @@ import (
 
 // A gang is pictures that are searched together on a card. The search of each runs on
 // its own goroutine, as it does on the CPU, and asks for steps. When all that still run
-// have asked, the lane serves them: what goes to the card goes in one copy, every kernel
+// have asked, or some are late, the lane serves those that have: what goes to the card goes in one copy, every kernel
 // runs once for all pictures that need it, and what comes back comes in one copy. In
 // between the searches make tables and codes on all cores.
 type gang struct {
@@ -43,7 +44,7 @@ type ask struct {
 	fetch  []*gpu.Buffer // what comes back of stepFetch, one after the other
 
 	// Of the answer.
-	got  []byte // in page-locked memory until the search asks again
+	got  []byte
 	err  error
 	done chan struct{}
 
@@ -70,6 +71,9 @@ const (
 
 var stepNames = [steps]string{"load", "fill", "predict", "recolour", "tile prices", "set groups", "assign", "histograms", "fetch", "pack"}
 
+// patience is how long the first that asks waits for the others.
+const patience = 50 * time.Millisecond
+
 // encode runs encode for each of the pictures. It returns the first error of the card;
 // others are the business of encode.
 func (d *card) encode(pictures []*raster.Image, o *Options, encode func(v device, i int)) error {
@@ -91,15 +95,23 @@ func (d *card) encode(pictures []*raster.Image, o *Options, encode func(v device
 	var panicked any
 	for live := n; live > 0; {
 		var round []*ask
-		for len(round) < live {
-			a := <-g.asked
-			if !a.ended {
-				round = append(round, a)
-				continue
-			}
-			live--
-			if a.panicked != nil {
-				panicked = a.panicked
+		var late <-chan time.Time
+		for waiting := true; waiting && len(round) < live; {
+			select {
+			case a := <-g.asked:
+				if !a.ended {
+					round = append(round, a)
+					if late == nil {
+						late = time.After(patience)
+					}
+					continue
+				}
+				live--
+				if a.panicked != nil {
+					panicked = a.panicked
+				}
+			case <-late:
+				waiting = false
 			}
 		}
 		if failed == nil {
@@ -206,14 +218,19 @@ func (g *gang) serve(round []*ask) error {
 			return err
 		}
 	}
-	for i, a := range round {
-		if a.want > 0 {
-			a.got = g.down.host.Bytes[downAt[i]:][:a.want]
-		}
+	if err := g.stream.Sync(); err != nil {
+		return err
 	}
-	err := g.stream.Sync()
 	g.mark("download")
-	return err
+	// The next round may begin before a search has read what it was given.
+	g.crew.Each(len(round), func(i int) {
+		if a := round[i]; a.want > 0 {
+			a.got = make([]byte, a.want)
+			g.copy(a.got, g.down.host.Bytes[downAt[i]:])
+		}
+	})
+	g.mark("hand out")
+	return nil
 }
 
 // rooms makes room for a round, and zeros where they are wanted.

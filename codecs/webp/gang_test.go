@@ -75,6 +75,30 @@ func TestLittleMemory(t *testing.T) {
 	}
 }
 
+// A picture whose search takes long holds up no other.
+func TestGangDoesNotWaitForTheLast(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	pictures := mixedPictures(3)
+	others := make(chan error, len(pictures))
+	err := dev.Do(t.Context(), func(l *gpu.Lane) error {
+		d := newCard(l)
+		return d.encode(pictures, &defaults, func(v device, i int) {
+			if i == 0 {
+				for range len(pictures) - 1 {
+					if err := <-others; err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			_, err := photo(t.Context(), d.crew, v, load(pictures[i], true), plans[1])
+			others <- err
+		})
+	})
+	if err := errors.Join(err, <-others); err != nil {
+		t.Error(err)
+	}
+}
+
 // A panic in the search of one picture reaches the caller, and holds up no other.
 func TestGangPanics(t *testing.T) {
 	dev := gputest.Device(t, nil)

@@ -77,7 +77,7 @@ type packer interface {
 	counts() [][]uint32
 
 	// pack returns the symbols of all pixels by the codes of the groups, size bits in
-	// all, behind first bits of 0. The bytes are good until the next call of a method.
+	// all, behind first bits of 0.
 	pack(codes [][]code, first, size int) []byte
 
 	failed() error
