@@ -137,7 +137,7 @@ func encode(ctx context.Context, c *crew.Crew, d device, m *raster.Image, o *Opt
 	p := loadOn(c, m, o.exact)
 	nearLossless(p, o.nearLossless)
 	colour := m.Channels >= 3 && p.grey()
-	s, err := photo(ctx, c, d, p, plans[o.effort])
+	s, err := choose(ctx, c, d, p, o.effort)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,112 @@
+package webp
+
+// The colour cache holds the latest pixel of each hash (RFC 9649, 5.2.3). All pixels go
+// into it, also copied ones, so whether a pixel is there does not depend on the parse.
+
+const maxCacheBits = 11
+
+// cacheHash is the index of a pixel in a cache of maxCacheBits; a smaller cache has the
+// upper bits of it.
+func cacheHash(v uint32) uint32 { return v * 0x1e35a7bd >> (32 - maxCacheBits) }
+
+// cacheHits says for every pixel the bits of the smallest cache that has it: a larger
+// one has it too, because of the pixels of a hash fewer are in its way. 0xff: none.
+func cacheHits(argb []uint32) []uint8 {
+	out := make([]uint8, len(argb))
+	var tables [maxCacheBits + 1][]uint32
+	for b := range tables {
+		if b > 0 {
+			tables[b] = make([]uint32, 1<<b)
+		}
+	}
+	largest := tables[maxCacheBits]
+	for i, v := range argb {
+		// A cache is full of zeros at first. The pixel before is in all of them.
+		if i > 0 && v == argb[i-1] {
+			out[i] = 1
+			continue
+		}
+		h := cacheHash(v)
+		bits := uint8(0xff)
+		if largest[h] == v {
+			lo, hi := 1, maxCacheBits
+			for lo < hi {
+				m := (lo + hi) / 2
+				if tables[m][h>>(maxCacheBits-m)] == v {
+					hi = m
+				} else {
+					lo = m + 1
+				}
+			}
+			bits = uint8(lo)
+		}
+		out[i] = bits
+		for b := 1; b <= maxCacheBits; b++ {
+			tables[b][h>>(maxCacheBits-b)] = v
+		}
+	}
+	return out
+}
+
+// chooseCache returns the bits with which the literals and cached pixels of a parse
+// become smallest, its copies kept.
+func chooseCache(p pixels, q *parse, hits []uint8) int {
+	// colours[m] counts the pixels whose smallest cache is m, none under 0.
+	var colours [maxCacheBits + 1]*[4][256]uint32
+	var index [maxCacheBits + 1][]uint32
+	for b := range colours {
+		colours[b] = new([4][256]uint32)
+		index[b] = make([]uint32, 1<<maxCacheBits)
+	}
+	lengths := make([]uint32, 24)
+	for i := 0; i < len(p.argb); i++ {
+		if q.length != nil {
+			if l := q.length[i]; l > 0 && l < cached {
+				c, _, _ := prefix(uint32(l))
+				lengths[c]++
+				i += int(l) - 1
+				continue
+			}
+		}
+		v := p.argb[i]
+		m := hits[i]
+		if m > maxCacheBits {
+			m = 0
+		} else {
+			index[m][cacheHash(v)]++
+		}
+		c := colours[m]
+		c[0][v>>24]++
+		c[1][v>>16&255]++
+		c[2][v&255]++
+		c[3][v>>8&255]++
+	}
+	best, bits := uint64(1<<63), 0
+	sum := *colours[0]
+	for b := maxCacheBits; b >= 0; b-- {
+		// Literals with b bits are the pixels that b bits do not have.
+		green := append([]uint32(nil), sum[3][:]...)
+		green = append(green, lengths...)
+		if b > 0 {
+			folded := make([]uint32, 1<<b)
+			for m := 1; m <= b; m++ {
+				for h, n := range index[m] {
+					folded[h>>(maxCacheBits-b)] += n
+				}
+			}
+			green = append(green, folded...)
+		}
+		cost := codeSize(green) + codeSize(sum[0][:]) + codeSize(sum[1][:]) + codeSize(sum[2][:])
+		if cost < best {
+			best, bits = cost, b
+		}
+		if b > 0 {
+			for c := range sum {
+				for s, n := range colours[b][c] {
+					sum[c][s] += n
+				}
+			}
+		}
+	}
+	return bits
+}

@@ -1,0 +1,26 @@
+package webp
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+func TestCacheHitsAreThoseOfEverySize(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, colours := range []int{1, 2, 30, 5000} {
+		p := drawn(r, 97, 83, colours)
+		hits := cacheHits(p.argb)
+		for bits := 1; bits <= maxCacheBits; bits++ {
+			cache := make([]uint32, 1<<bits)
+			for i, v := range p.argb {
+				k := v * 0x1e35a7bd >> (32 - bits)
+				if got, want := int(hits[i]) <= bits, cache[k] == v; got != want && want {
+					t.Fatalf("%d colours, %d bits: pixel %d: hit %t, want %t", colours, bits, i, got, want)
+				} else if got && !want {
+					t.Fatalf("%d colours, %d bits: pixel %d is not in the cache", colours, bits, i)
+				}
+				cache[k] = v
+			}
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package webp
+
+// census is what a picture looks like before anything is tried: sums over sampled rows,
+// which do not depend on the order of pixels but for repeats.
+type census struct {
+	pixels  int
+	equal   int // to the left or the upper neighbour
+	repeats int // of the others: they and the next three were there before
+
+	// Bits, times 65536, of the pixels that are not equal to a neighbour: as they are,
+	// less their green, and less the neighbours' gradient and their green.
+	direct, green, spatial uint64
+
+	colours []uint32 // nil for more than mostColours
+}
+
+const (
+	censusBits   = 15      // of the table that finds repeats
+	censusPixels = 1 << 18 // that are looked at
+)
+
+// count takes the census of p by about most pixels, or all where most is 0.
+func count(p pixels, most int) census {
+	c := census{colours: colours256(p.argb)}
+	var h [3][4][256]uint32
+	table := make([]uint32, 1<<censusBits)
+	step := 1
+	if most > 0 {
+		step = max(1, (p.w*p.h+most-1)/most)
+	}
+	for y := 0; y < p.h; y += step {
+		row := p.argb[y*p.w:][:p.w]
+		above := row
+		if y > 0 {
+			above = p.argb[(y-1)*p.w:][:p.w]
+		}
+		left := row[0]
+		corner := above[0]
+		for x, v := range row {
+			c.pixels++
+			l, t, k := left, above[x], corner
+			left, corner = v, t
+			if v == l && (x > 0 || y > 0) || v == t && y > 0 {
+				c.equal++
+				continue
+			}
+			if x+3 < len(row) {
+				key := (v*0x9e3779b1 ^ row[x+1]*0x85ebca6b ^ row[x+2]*0xc2b2ae35 ^ row[x+3]*0x27d4eb2f)
+				key = (key ^ key>>15) * 0x2c1b3c6d
+				if table[key>>(32-censusBits)] == key {
+					c.repeats++
+				}
+				table[key>>(32-censusBits)] = key
+			}
+			g := lessGreen(v)
+			s := less(g, gradient(lessGreen(l), lessGreen(t), lessGreen(k)))
+			for n, u := range [...]uint32{v, g, s} {
+				h[n][0][u>>24]++
+				h[n][1][u>>16&255]++
+				h[n][2][u>>8&255]++
+				h[n][3][u&255]++
+			}
+		}
+	}
+	for n, out := range []*uint64{&c.direct, &c.green, &c.spatial} {
+		for k := range h[n] {
+			*out += entropy(h[n][k][:])
+		}
+	}
+	return c
+}
+
+func lessGreen(v uint32) uint32 {
+	g := v >> 8 & 255
+	return v&0xff00ff00 | (v-g<<16)&0xff0000 | (v-g)&255
+}
+
+// gradient is the average of left and upper neighbour by channel.
+func gradient(l, t, _ uint32) uint32 { return (l^t)&0xfefefefe>>1 + l&t }

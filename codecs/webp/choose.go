@@ -1,0 +1,222 @@
+package webp
+
+import (
+	"context"
+	"slices"
+
+	"github.com/pelmill/pelmill/codecs/internal/crew"
+)
+
+// copying is how an effort looks for copies, caches and groups.
+type copying struct {
+	near, depth int // of newMatcher
+	stop        int // a candidate as long as this ends the search
+	nice        int // of an end of such a copy only the last few are tried
+	fine        int // ends up to this length are all tried
+
+	passes      int  // by the prices of the parse before
+	groupPasses int  // and by the prices of groups
+	grouped     bool // whether there are groups
+
+	everything bool // try all strategies, and keep the smallest file
+}
+
+// copyings by effort.
+var copyings = [10]copying{
+	0: {near: 4, depth: 2, stop: 64, nice: 16, fine: 8},
+	1: {near: 8, depth: 4, stop: 64, nice: 16, fine: 8, grouped: true},
+	2: {near: 8, depth: 4, stop: 64, nice: 16, fine: 8, passes: 1, grouped: true},
+	3: {near: 12, depth: 8, stop: 128, nice: 16, fine: 12, passes: 1, grouped: true},
+	4: {near: 12, depth: 12, stop: 256, nice: 16, fine: 12, passes: 1, grouped: true},
+	5: {near: 24, depth: 16, stop: 256, nice: 16, fine: 12, passes: 1, grouped: true},
+	6: {near: 24, depth: 16, stop: 256, nice: 16, fine: 12, passes: 1, groupPasses: 1, grouped: true},
+	7: {near: 24, depth: 32, stop: 256, nice: 32, fine: 16, passes: 2, groupPasses: 2, grouped: true},
+	8: {near: 40, depth: 64, stop: 1024, nice: 64, fine: 32, passes: 2, groupPasses: 3, grouped: true},
+	9: {near: 60, depth: 128, stop: longestCopy, nice: 64, fine: 32, passes: 2, groupPasses: 3, grouped: true, everything: true},
+}
+
+// strategy is a way to transform a picture before its copies are looked for.
+type strategy struct {
+	kind      int // of its transform: colourIndexing, subtractGreen, predictorTransform, or plain
+	order     int // of the palette
+	predictor int // log2 of the tiles' sides; uniform: one mode for all
+	colour    int
+}
+
+const (
+	plain   = 4
+	uniform = 9
+)
+
+// choose returns the stream of p, which is changed.
+func choose(ctx context.Context, c *crew.Crew, d device, p pixels, effort int) (*stream, error) {
+	seen := count(p, censusPixels)
+	if seen.photo() {
+		return photo(ctx, c, d, p, plans[effort])
+	}
+	f := copyings[effort]
+	list := seen.strategies(f.everything)
+	if !f.everything && len(list) > 1 {
+		best := ^uint64(0)
+		var chosen strategy
+		for _, a := range list {
+			s, err := a.transform(ctx, c, p, effort)
+			if err != nil {
+				return nil, err
+			}
+			quick := f
+			quick.passes, quick.groupPasses, quick.grouped = 0, 0, false
+			newParser(s.pixels, quick).copies(c, s, quick, 0)
+			size := uint64(0)
+			for _, h := range s.histograms() {
+				size += groupSize(h) + extraBits(h)<<log2Bits
+			}
+			for _, t := range s.transforms {
+				size += mapSize(t.data) << log2Bits
+			}
+			if size < best {
+				best, chosen = size, a
+			}
+		}
+		list = []strategy{chosen}
+	}
+	var best *stream
+	least := 0
+	for _, a := range list {
+		s, err := a.transform(ctx, c, p, effort)
+		if err != nil {
+			return nil, err
+		}
+		q := newParser(s.pixels, f)
+		for _, bits := range a.groupBits(p, &seen, f.everything) {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			t := *s
+			q.copies(c, &t, f, bits)
+			if len(list) == 1 && !f.everything {
+				return &t, nil
+			}
+			if n := len(t.write()); best == nil || n < least {
+				best, least = &t, n
+			}
+		}
+	}
+	if f.everything && seen.equal < 3*seen.pixels/4 {
+		// Copies may not be worth what they do to the transforms.
+		s, err := photo(ctx, c, host{c}, clone(p), plans[effort])
+		if err != nil {
+			return nil, err
+		}
+		s.width, s.height = p.w, p.h
+		if len(s.write()) < least {
+			best = s
+		}
+	}
+	return best, nil
+}
+
+func clone(p pixels) pixels { return pixels{p.w, p.h, slices.Clone(p.argb)} }
+
+// extraBits are the bits of lengths and distances that follow their symbols.
+func extraBits(h []uint32) (n uint64) {
+	for s := 4; s < 40; s++ {
+		n += uint64(h[distanceAt+s]) * uint64(s/2-1)
+		if s < 24 {
+			n += uint64(h[lengthAt+s]) * uint64(s/2-1)
+		}
+	}
+	return n
+}
+
+// mapSize estimates the bits of a transform's data, of which what stands above or to
+// the left costs nothing.
+func mapSize(p pixels) (n uint64) {
+	for i, v := range p.argb {
+		if i > 0 && v == p.argb[i-1] || i >= p.w && v == p.argb[i-p.w] {
+			n++
+		} else {
+			n += 6
+		}
+	}
+	return n
+}
+
+// transform returns the stream of p, which is not changed, as literals.
+func (a strategy) transform(ctx context.Context, c *crew.Crew, p pixels, effort int) (*stream, error) {
+	s := &stream{width: p.w, height: p.h}
+	switch a.kind {
+	case plain:
+		s.pixels = p
+	case subtractGreen:
+		s.pixels = clone(p)
+		subtractGreens(c, s.pixels.argb)
+		s.transforms = []transform{{kind: subtractGreen}}
+	case colourIndexing:
+		palette := order(p, colours256(p.argb), a.order)
+		s.pixels = index(p, palette)
+		s.transforms = []transform{{kind: colourIndexing, data: pixels{len(palette), 1, palette}}}
+	case predictorTransform:
+		plan := plan{predictor: a.predictor, colour: a.colour, modePasses: 1, modeSkip: 1, colourPasses: 1, colourSkip: 4}
+		if a.predictor == uniform {
+			plan.predictor = 8
+		}
+		q := clone(p)
+		subtractGreens(c, q.argb)
+		out, list, err := transformed(ctx, c, q, plan, nil)
+		if err != nil {
+			return nil, err
+		}
+		s.pixels = out
+		s.transforms = append([]transform{{kind: subtractGreen}}, list...)
+	}
+	return s, nil
+}
+
+// groupBits are log2 of the sides of tiles for groups.
+func (a strategy) groupBits(p pixels, seen *census, all bool) []int {
+	if all {
+		return []int{3, 4, 5, 6}
+	}
+	if a.kind == predictorTransform {
+		return []int{3}
+	}
+	if seen.equal*10 < seen.pixels*9 {
+		return []int{4}
+	}
+	return []int{5}
+}
+
+// photo says whether the picture is one in which copies do not pay: less than 2 of 5
+// pixels equal a neighbour, and few repeat what was before.
+func (s *census) photo() bool {
+	return 5*s.equal < 2*s.pixels && 8*s.repeats < s.pixels-s.equal && s.colours == nil
+}
+
+// strategies are what is worth trying.
+func (s *census) strategies(all bool) []strategy {
+	few := strategy{kind: colourIndexing, order: byNeed}
+	tiled := strategy{kind: predictorTransform, predictor: 3, colour: 5}
+	one := strategy{kind: predictorTransform, predictor: uniform}
+	if all {
+		list := []strategy{{kind: subtractGreen}, {kind: plain}, tiled, {kind: predictorTransform, predictor: 4, colour: 4}, {kind: predictorTransform, predictor: 5, colour: 5}, one}
+		if s.colours != nil {
+			list = append(list, few, strategy{kind: colourIndexing, order: byValue}, strategy{kind: colourIndexing, order: byNeighbours})
+		}
+		return list
+	}
+	others := uint64(max(1, s.pixels-s.equal))
+	direct := s.green / others * (others - uint64(s.repeats))
+	spatial := s.spatial / others * (others - others/8)
+	switch {
+	case len(s.colours) > 0 && len(s.colours) <= 16:
+		return []strategy{few}
+	case spatial < direct && s.repeats*8 > int(others):
+		return []strategy{tiled, one}
+	case spatial < direct:
+		return []strategy{tiled}
+	case s.colours != nil && s.green > others*9<<log2Bits:
+		return []strategy{few}
+	}
+	return []strategy{{kind: subtractGreen}}
+}

@@ -1,0 +1,233 @@
+package webp
+
+// The candidates of a position are copies that may start there. They depend on the
+// pixels and on the depth of the search alone, not on how the pixels before are coded:
+//
+//   - the near ones: every distance of the list near whose copy is two pixels or longer;
+//   - the far ones: of the latest depth earlier positions with the same key, those whose
+//     copy is three pixels or longer.
+//
+// The key of a position is a hash of the pixel, of the length of the run of equal pixels
+// that it starts and of the pixel after that run; for a run of one, of three pixels. So
+// the positions of a long run are not in each other's way: what follows the run decides
+// about the length of a copy. Copies end at the latest where the band of their position
+// ends. Of all candidates those are kept that no other beats in length and distance code.
+
+const (
+	longestCopy = 4095        // RFC 9649, 3.6.2.2 would allow 4096
+	farthest    = 1<<20 - 120 // distance code 2^20
+	keyBits     = 16          // of the table of latest positions
+	manyPixels  = longestCopy // runs are not counted further
+)
+
+// nearest lists (dx, dy) of the distance codes 1 to 120 (RFC 9649, 5.2.2), as in the
+// RFC's table: pixels to the left and rows above.
+var nearest = [120][2]int8{
+	{0, 1}, {1, 0}, {1, 1}, {-1, 1}, {0, 2}, {2, 0}, {1, 2}, {-1, 2},
+	{2, 1}, {-2, 1}, {2, 2}, {-2, 2}, {0, 3}, {3, 0}, {1, 3}, {-1, 3},
+	{3, 1}, {-3, 1}, {2, 3}, {-2, 3}, {3, 2}, {-3, 2}, {0, 4}, {4, 0},
+	{1, 4}, {-1, 4}, {4, 1}, {-4, 1}, {3, 3}, {-3, 3}, {2, 4}, {-2, 4},
+	{4, 2}, {-4, 2}, {0, 5}, {3, 4}, {-3, 4}, {4, 3}, {-4, 3}, {5, 0},
+	{1, 5}, {-1, 5}, {5, 1}, {-5, 1}, {2, 5}, {-2, 5}, {5, 2}, {-5, 2},
+	{4, 4}, {-4, 4}, {3, 5}, {-3, 5}, {5, 3}, {-5, 3}, {0, 6}, {6, 0},
+	{1, 6}, {-1, 6}, {6, 1}, {-6, 1}, {2, 6}, {-2, 6}, {6, 2}, {-6, 2},
+	{4, 5}, {-4, 5}, {5, 4}, {-5, 4}, {3, 6}, {-3, 6}, {6, 3}, {-6, 3},
+	{0, 7}, {7, 0}, {1, 7}, {-1, 7}, {5, 5}, {-5, 5}, {7, 1}, {-7, 1},
+	{4, 6}, {-4, 6}, {6, 4}, {-6, 4}, {2, 7}, {-2, 7}, {7, 2}, {-7, 2},
+	{3, 7}, {-3, 7}, {7, 3}, {-7, 3}, {5, 6}, {-5, 6}, {6, 5}, {-6, 5},
+	{8, 0}, {4, 7}, {-4, 7}, {7, 4}, {-7, 4}, {8, 1}, {8, 2}, {6, 6},
+	{-6, 6}, {8, 3}, {5, 7}, {-5, 7}, {7, 5}, {-7, 5}, {8, 4}, {6, 7},
+	{-6, 7}, {7, 6}, {-7, 6}, {8, 5}, {7, 7}, {-7, 7}, {8, 6}, {8, 7},
+}
+
+// nearDistance is the distance in pixels that a code up to 120 stands for in a picture
+// of width w.
+func nearDistance(code, w int) int {
+	d := nearest[code-1]
+	return max(1, int(d[0])+int(d[1])*w)
+}
+
+// distanceCodes maps distances to codes. Where several codes stand for one distance it
+// knows the lowest.
+type distanceCodes []uint8
+
+func newDistanceCodes(w int) distanceCodes {
+	out := make(distanceCodes, 7*w+9)
+	for code := 120; code > 0; code-- {
+		out[nearDistance(code, w)] = uint8(code)
+	}
+	return out
+}
+
+func (c distanceCodes) code(distance int) uint32 {
+	if distance < len(c) && c[distance] != 0 {
+		return uint32(c[distance])
+	}
+	return uint32(distance) + 120
+}
+
+// matcher finds candidates in one picture. It is not changed after newMatcher.
+type matcher struct {
+	p     pixels
+	codes distanceCodes
+	near  []int    // distances that are always tried
+	run   []uint16 // how many pixels after a position equal it, at most manyPixels
+	prev  []int32  // the latest earlier position of the same key, or -1
+	depth int      // how many of them are tried
+}
+
+// newMatcher prepares the search of p with near distance codes up to near and depth
+// earlier positions per position.
+func newMatcher(p pixels, near, depth int) *matcher {
+	m := &matcher{p: p, codes: newDistanceCodes(p.w), depth: depth}
+	for code := 1; code <= near; code++ {
+		if d := nearDistance(code, p.w); m.codes.code(d) == uint32(code) {
+			m.near = append(m.near, d)
+		}
+	}
+	n := len(p.argb)
+	m.run = make([]uint16, n)
+	for i := n - 2; i >= 0; i-- {
+		if p.argb[i] == p.argb[i+1] {
+			m.run[i] = min(m.run[i+1]+1, manyPixels)
+		}
+	}
+	if depth > 0 {
+		m.link()
+	}
+	return m
+}
+
+// link fills prev.
+func (m *matcher) link() {
+	argb := m.p.argb
+	n := len(argb)
+	m.prev = make([]int32, n)
+	last := make([]int32, 1<<keyBits)
+	for i := range last {
+		last[i] = -1
+	}
+	for i := 0; i < n; i++ {
+		r := int(m.run[i])
+		if i+r+1 >= n || i+2 >= n || r == manyPixels {
+			m.prev[i] = -1
+			continue
+		}
+		var k uint32
+		if r == 0 {
+			k = argb[i]*0x9e3779b1 ^ argb[i+1]*0x85ebca6b ^ argb[i+2]*0xc2b2ae35
+		} else {
+			k = argb[i]*0x9e3779b1 ^ uint32(r)*0x27d4eb2f ^ argb[i+r+1]*0xc2b2ae35
+		}
+		k = (k ^ k>>15) * 0x2c1b3c6d >> (32 - keyBits)
+		m.prev[i] = last[k]
+		last[k] = int32(i)
+	}
+}
+
+// candidate is a copy: its length in pixels and its distance code.
+type candidate struct {
+	length uint32
+	code   uint32
+}
+
+// finder reads candidates of the positions of one band. What it remembers saves time
+// and does not show in the result.
+type finder struct {
+	*matcher
+	end  int // of the band
+	nice int // a copy of this length ends the search
+	near []struct{ from, to int }
+	seen struct{ distance, from, to int }
+	out  []candidate
+}
+
+func newFinder(m *matcher, end, nice int) *finder {
+	return &finder{matcher: m, end: end, nice: nice, near: make([]struct{ from, to int }, len(m.near))}
+}
+
+// same is the number of pixels, at most most, that are the same from i and from j on.
+func same(argb []uint32, i, j, most int) int {
+	a, b := argb[i:i+most:i+most], argb[j:j+most:j+most]
+	k := 0
+	for ; k+4 <= len(a) && k+4 <= len(b); k += 4 {
+		if a[k]^b[k]|(a[k+1]^b[k+1])|(a[k+2]^b[k+2])|(a[k+3]^b[k+3]) != 0 {
+			break
+		}
+	}
+	for k < len(a) && k < len(b) && a[k] == b[k] {
+		k++
+	}
+	return k
+}
+
+// at returns the candidates of position i by rising length. They are valid until the
+// next call.
+func (f *finder) at(i int) []candidate {
+	argb := f.p.argb
+	f.out = f.out[:0]
+	most := min(longestCopy, f.end-i)
+	if most < 2 {
+		return nil
+	}
+	v0, v1 := argb[i], argb[i+1]
+	best := 1
+	for k, d := range f.matcher.near {
+		if d > i || argb[i-d] != v0 || argb[i-d+1] != v1 {
+			continue
+		}
+		length := 0
+		if d == 1 {
+			length = min(int(f.run[i-1]), most)
+		} else {
+			to := f.near[k].to
+			if to <= i || f.near[k].from > i {
+				to = i
+			}
+			length = to - i
+			if length < most {
+				length += same(argb, i+length, i+length-d, most-length)
+			}
+			length = min(length, most)
+			f.near[k].from, f.near[k].to = i, i+length
+		}
+		// Codes rise along the list, so only a longer copy is worth its code.
+		if length > best {
+			f.out = append(f.out, candidate{uint32(length), uint32(k)})
+			best = length
+		}
+	}
+	for k := range f.out {
+		f.out[k].code = f.codes.code(f.matcher.near[f.out[k].code])
+	}
+	if f.prev == nil || best >= f.nice || best == most {
+		return f.out
+	}
+	j := int(f.prev[i])
+	lowest := max(0, i-farthest)
+	for n := f.depth; n > 0 && j >= lowest; n-- {
+		// The pixel that would make it longer first.
+		if argb[j+best] == argb[i+best] && argb[j] == v0 {
+			length := 0
+			d := i - j
+			if d == f.seen.distance && f.seen.from <= i && i < f.seen.to {
+				length = min(f.seen.to-i, most)
+				if length < most {
+					length += same(argb, i+length, j+length, most-length)
+				}
+			} else {
+				length = same(argb, i, j, most)
+			}
+			if length > best && length > 2 {
+				f.out = append(f.out, candidate{uint32(length), f.codes.code(d)})
+				best = length
+				f.seen.distance, f.seen.from, f.seen.to = d, i, i+length
+				if best >= f.nice || best == most {
+					break
+				}
+			}
+		}
+		j = int(f.prev[j])
+	}
+	return f.out
+}

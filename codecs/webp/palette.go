@@ -1,0 +1,217 @@
+package webp
+
+import (
+	"cmp"
+	"slices"
+)
+
+const mostColours = 256 // of a palette (RFC 9649, 4.4)
+
+// colours256 returns the colours of p by rising value, or nil where there are more than
+// mostColours.
+func colours256(argb []uint32) []uint32 {
+	const size = 1024
+	var table [size]uint32
+	var full [size]bool
+	var out []uint32
+	last, any := uint32(0), false
+	for _, v := range argb {
+		if any && v == last {
+			continue
+		}
+		last, any = v, true
+		k := v * 0x9e3779b1 >> 22
+		for full[k] && table[k] != v {
+			k = (k + 1) % size
+		}
+		if !full[k] {
+			if len(out) == mostColours {
+				return nil
+			}
+			full[k], table[k] = true, v
+			out = append(out, v)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// bundleBits is log2 of how many pixels share one (RFC 9649, 4.4).
+func bundleBits(colours int) uint {
+	switch {
+	case colours <= 2:
+		return 3
+	case colours <= 4:
+		return 2
+	case colours <= 16:
+		return 1
+	}
+	return 0
+}
+
+// index replaces pixels by their places in the palette, in green, and bundles them.
+func index(p pixels, palette []uint32) pixels {
+	const size = 1024
+	var keys [size]uint32
+	var values [size]int16
+	for i := range values {
+		values[i] = -1
+	}
+	for i, v := range palette {
+		k := v * 0x9e3779b1 >> 22
+		for values[k] >= 0 {
+			k = (k + 1) % size
+		}
+		keys[k], values[k] = v, int16(i)
+	}
+	b := bundleBits(len(palette))
+	per := 1 << b
+	depth := uint(8 >> b)
+	w := (p.w + per - 1) >> b
+	out := pixels{w, p.h, make([]uint32, w*p.h)}
+	last, at := palette[0], uint32(0)
+	for y := range p.h {
+		row := out.argb[y*w:][:w]
+		for x, v := range p.argb[y*p.w:][:p.w] {
+			if v != last {
+				k := v * 0x9e3779b1 >> 22
+				for keys[k] != v || values[k] < 0 {
+					k = (k + 1) % size
+				}
+				last, at = v, uint32(values[k])
+			}
+			row[x>>b] |= at << (8 + uint(x)%uint(per)*depth)
+		}
+		for x := range row {
+			row[x] |= opaqueBlack
+		}
+	}
+	return out
+}
+
+// Orders of a palette.
+const (
+	byValue      = iota // as numbers
+	byNeed              // every colour follows the one nearest to it of those left
+	byNeighbours        // colours that meet often lie together (Zeng, Li, Lei 2000)
+)
+
+// order returns the palette in one of the orders.
+func order(p pixels, palette []uint32, how int) []uint32 {
+	out := slices.Clone(palette)
+	switch how {
+	case byNeed:
+		for i := range out {
+			last := uint32(0)
+			if i > 0 {
+				last = out[i-1]
+			}
+			best, at := ^uint32(0), i
+			for j := i; j < len(out); j++ {
+				if d := colourDistance(out[j], last); d < best {
+					best, at = d, j
+				}
+			}
+			out[i], out[at] = out[at], out[i]
+		}
+	case byNeighbours:
+		return zeng(p, out)
+	}
+	return out
+}
+
+// colourDistance weighs the differences that the coded palette has.
+func colourDistance(a, b uint32) (d uint32) {
+	for s := 0; s < 32; s += 8 {
+		v := (a>>s - b>>s) & 255
+		d += min(v, 256-v)
+	}
+	return d
+}
+
+// zeng orders the palette so that colours which are often neighbours get indices close
+// to each other: starting from the pair that meets most, the colour that meets those
+// placed most, those near an end weighing more for that end, goes to the end it meets
+// more (Pinho and Neves 2004, section 2).
+func zeng(p pixels, palette []uint32) []uint32 {
+	n := len(palette)
+	if n < 3 {
+		return palette
+	}
+	place := index8(p, palette)
+	meets := make([]uint32, n*n)
+	for y := range p.h {
+		for x := range p.w {
+			i := y*p.w + x
+			a := int(place[i])
+			if x > 0 {
+				b := int(place[i-1])
+				meets[a*n+b]++
+				meets[b*n+a]++
+			}
+			if y > 0 {
+				b := int(place[i-p.w])
+				meets[a*n+b]++
+				meets[b*n+a]++
+			}
+		}
+	}
+	for a := range n {
+		meets[a*n+a] = 0
+	}
+	best, x, y := uint32(0), 0, 1
+	for a := range n {
+		for b := a + 1; b < n; b++ {
+			if m := meets[a*n+b]; m > best {
+				best, x, y = m, a, b
+			}
+		}
+	}
+	row := []int{x, y}
+	placed := make([]bool, n)
+	placed[x], placed[y] = true, true
+	sum := make([]uint64, n)
+	for c := range n {
+		sum[c] = uint64(meets[c*n+x]) + uint64(meets[c*n+y])
+	}
+	for len(row) < n {
+		at := -1
+		for c := range n {
+			if !placed[c] && (at < 0 || sum[c] > sum[at]) {
+				at = c
+			}
+		}
+		balance := int64(0)
+		for j, c := range row {
+			balance += int64(len(row)-1-2*j) * int64(meets[at*n+c])
+		}
+		if balance > 0 {
+			row = slices.Insert(row, 0, at)
+		} else {
+			row = append(row, at)
+		}
+		placed[at] = true
+		for c := range n {
+			sum[c] += uint64(meets[c*n+at])
+		}
+	}
+	out := make([]uint32, n)
+	for i, c := range row {
+		out[i] = palette[c]
+	}
+	return out
+}
+
+// index8 returns the place of each pixel in the palette, which is sorted.
+func index8(p pixels, palette []uint32) []uint8 {
+	out := make([]uint8, len(p.argb))
+	last, at := palette[0], 0
+	for i, v := range p.argb {
+		if v != last {
+			at, _ = slices.BinarySearchFunc(palette, v, cmp.Compare)
+			last = v
+		}
+		out[i] = uint8(at)
+	}
+	return out
+}

@@ -1,0 +1,363 @@
+package webp
+
+import "github.com/pelmill/pelmill/codecs/internal/crew"
+
+// parser finds parses of one picture.
+type parser struct {
+	p     pixels
+	m     *matcher
+	hits  []uint8 // cacheHits
+	bands []*band
+}
+
+// band is a range of positions that is parsed by itself: copies reach back over its
+// start, but not over its end.
+type band struct {
+	lo, hi int
+	find   *finder
+	first  []uint32 // of a position in found, 1 based; 0: not looked for yet
+	found  []candidate
+	costs  []uint32
+}
+
+// bandPixels is the least size of a band, which ends with a row.
+const bandPixels = 1 << 20
+
+func newParser(p pixels, s copying) *parser {
+	q := &parser{p: p, m: newMatcher(p, s.near, s.depth), hits: cacheHits(p.argb)}
+	rows := (bandPixels + p.w - 1) / p.w
+	for y := 0; y < p.h; y += rows {
+		lo, hi := y*p.w, min(y+rows, p.h)*p.w
+		if p.h-y < 2*rows {
+			hi = p.h * p.w
+		}
+		q.bands = append(q.bands, &band{lo: lo, hi: hi, find: newFinder(q.m, hi, s.stop), first: make([]uint32, hi-lo)})
+		if hi == p.h*p.w {
+			break
+		}
+	}
+	return q
+}
+
+// at returns the candidates of position i.
+func (b *band) at(i int) []candidate {
+	const last = 1 << 31
+	k := b.first[i-b.lo]
+	if k == 0 {
+		out := b.find.at(i)
+		if len(out) == 0 {
+			b.first[i-b.lo] = 1
+			return nil
+		}
+		// found[k-2] says how many follow.
+		b.found = append(b.found, candidate{uint32(len(out)), 0})
+		b.first[i-b.lo] = uint32(len(b.found)) + 1
+		b.found = append(b.found, out...)
+		return out
+	}
+	if k == 1 {
+		return nil
+	}
+	n := b.found[k-2].length
+	return b.found[k-1 : k-1+n]
+}
+
+// greedy parses with fixed ideas of what things cost.
+func (q *parser) greedy() parse {
+	out := parse{length: make([]uint16, len(q.p.argb)), value: make([]uint32, len(q.p.argb))}
+	for _, b := range q.bands {
+		for i := b.lo; i < b.hi; {
+			c, gain := b.bestGain(i)
+			if gain <= 0 {
+				i++
+				continue
+			}
+			if c.length < 64 && i+1 < b.hi {
+				if _, next := b.bestGain(i + 1); next > gain {
+					i++
+					continue
+				}
+			}
+			out.copy(i, c.length, c.code)
+			i += int(c.length)
+		}
+	}
+	return out
+}
+
+func (p *parse) copy(i int, length, code uint32) {
+	p.length[i], p.value[i] = uint16(length), code
+	for k := i + 1; k < i+int(length); k++ {
+		p.length[k] = covered
+	}
+}
+
+// bestGain returns the candidate that saves most when a literal costs a byte.
+func (b *band) bestGain(i int) (candidate, int) {
+	var best candidate
+	gain := 0
+	for _, c := range b.at(i) {
+		_, _, e := prefix(c.code)
+		_, _, f := prefix(c.length)
+		if g := 8*int(c.length) - 7 - int(e) - int(f); g > gain {
+			best, gain = c, g
+		}
+	}
+	return best, gain
+}
+
+// cheapest parses by prices of the groups' symbols. cacheBits 0 is no cache.
+func (q *parser) cheapest(cacheBits int, g groups, prices [][]uint16, nice, fine int) parse {
+	out := parse{cacheBits: cacheBits, length: make([]uint16, len(q.p.argb)), value: make([]uint32, len(q.p.argb))}
+	for _, b := range q.bands {
+		b.cheapest(q, &out, g, prices, nice, fine)
+	}
+	return out
+}
+
+const (
+	costBlock = 1 << 15 // positions whose costs are relative to the first's
+	costStart = 1 << 24 // other ways may be cheaper than the one to the first
+	noCost    = 1 << 31
+	lastEnds  = 4 // of a long copy
+)
+
+// lengthPrices are prices of copies' lengths, distances by symbol, with extra bits.
+type copyPrices struct {
+	length   [longestCopy + 1]uint16
+	distance [40]uint16
+}
+
+func newCopyPrices(t []uint16) *copyPrices {
+	c := new(copyPrices)
+	for l := 1; l <= longestCopy; l++ {
+		s, _, n := prefix(uint32(l))
+		c.length[l] = t[lengthAt+s] + uint16(n)<<8
+	}
+	for s := range c.distance {
+		n := 0
+		if s >= 4 {
+			n = s/2 - 1
+		}
+		c.distance[s] = t[distanceAt+s] + uint16(n)<<8
+	}
+	return c
+}
+
+// bucketEnd is the longest length with the symbol of the next longer one.
+var bucketEnd = func() (t [longestCopy + 1]uint32) {
+	for l := longestCopy; l > 0; l-- {
+		t[l] = longestCopy
+		if l < longestCopy {
+			a, _, _ := prefix(uint32(l + 1))
+			t[l] = uint32(l + 1)
+			if l+1 < longestCopy {
+				if b, _, _ := prefix(uint32(l + 2)); a == b {
+					t[l] = t[l+1]
+				}
+			}
+		}
+	}
+	return t
+}()
+
+func (b *band) cheapest(q *parser, out *parse, g groups, prices [][]uint16, nice, fine int) {
+	p := q.p
+	copies := make([]*copyPrices, len(prices))
+	for k := range copies {
+		copies[k] = newCopyPrices(prices[k])
+	}
+	tw := 0
+	if g.bits > 0 {
+		tw = (p.w + 1<<g.bits - 1) >> g.bits
+	}
+	if b.costs == nil {
+		b.costs = make([]uint32, costBlock+2*longestCopy+2)
+	}
+	cost := b.costs
+	for k := range cost {
+		cost[k] = noCost
+	}
+	cost[0] = costStart
+	base := b.lo
+	x, y := 0, b.lo/p.w
+	t, cp := prices[0], copies[0]
+	shift := maxCacheBits - out.cacheBits
+	length, value := out.length, out.value
+	lastGroup := uint16(0)
+	coverEnd, coverAt, coverCost, coverCode, coverLen := 0, 0, uint32(0), uint32(0), &cp.length
+	for i := b.lo; i < b.hi; {
+		if i-base >= costBlock {
+			coverCost -= cost[i-base] - costStart
+			low := cost[i-base] - costStart
+			n := copy(cost, cost[i-base:])
+			for k := range cost[:n] {
+				if cost[k] != noCost {
+					cost[k] -= low
+				}
+			}
+			for k := n; k < len(cost); k++ {
+				cost[k] = noCost
+			}
+			base = i
+		}
+		if tw > 0 {
+			if k := g.of[y>>g.bits*tw+x>>g.bits]; k != lastGroup {
+				t, cp, lastGroup = prices[k], copies[k], k
+			}
+		}
+		at := i - base
+		here := cost[at]
+		v := p.argb[i]
+		var one uint32
+		if int(q.hits[i]) <= out.cacheBits {
+			one = here + uint32(t[cacheAt+cacheHash(v)>>shift])
+			if one < cost[at+1] {
+				cost[at+1] = one
+				length[i], value[i] = cached, cacheHash(v)>>shift
+			}
+		} else {
+			one = here + uint32(t[alphaAt+v>>24]) + uint32(t[redAt+v>>16&255]) + uint32(t[blueAt+v&255]) + uint32(t[greenAt+v>>8&255])
+			if one < cost[at+1] {
+				cost[at+1] = one
+				length[i] = 0
+			}
+		}
+		step := 1
+		from := uint32(2)
+		for _, c := range b.at(i) {
+			s, _, _ := prefix(c.code)
+			start := here + uint32(cp.distance[s])
+			to := c.length
+			if int(to) >= nice {
+				for l := max(from, to-lastEnds); l < to; l++ {
+					if n := start + uint32(cp.length[l]); n < cost[at+int(l)] {
+						cost[at+int(l)] = n
+						length[i+int(l)-1], value[i+int(l)-1] = uint16(l), c.code
+					}
+				}
+				if n := start + uint32(cp.length[to]); n < cost[at+int(to)] {
+					cost[at+int(to)] = n
+					length[i+int(to)-1], value[i+int(to)-1] = uint16(to), c.code
+					if i+int(to) >= coverEnd {
+						coverEnd, coverAt, coverCost, coverCode, coverLen = i+int(to), i, start, c.code, &cp.length
+					}
+				}
+				from = to + 1
+				continue
+			}
+			for l := from; l <= to; {
+				// To the end of the bucket of this length, or all of a short one.
+				if n := start + uint32(cp.length[l]); n < cost[at+int(l)] {
+					cost[at+int(l)] = n
+					length[i+int(l)-1], value[i+int(l)-1] = uint16(l), c.code
+				}
+				switch {
+				case l < uint32(fine):
+					l++
+				case l == to:
+					l++
+				default:
+					l = min(bucketEnd[l], to)
+				}
+			}
+			from = to + 1
+		}
+		for i+step < coverEnd-lastEnds && cost[at+step] >= coverCost+uint32(coverLen[i+step-coverAt]) {
+			step++
+		}
+		if i+step < coverEnd {
+			if n := coverCost + uint32(coverLen[i+step-coverAt]); cost[at+step] >= noCost || n < cost[at+step] {
+				cost[at+step] = n
+				length[i+step-1], value[i+step-1] = uint16(i+step-coverAt), coverCode
+			}
+		}
+		i += step
+		x += step
+		for x >= p.w {
+			x -= p.w
+			y++
+		}
+	}
+	// Each position knows the last step of the cheapest way to it.
+	for j := b.hi - 1; j >= b.lo; j-- {
+		if l := length[j]; l > 0 && l < cached {
+			start, code := j+1-int(l), value[j]
+			out.copy(start, uint32(l), code)
+			j = start
+		}
+	}
+}
+
+// pricesOf returns the prices of a stream's symbols by group.
+func pricesOf(s *stream) [][]uint16 {
+	h := s.histograms()
+	t := make([][]uint16, len(h))
+	if len(h) > 1 {
+		all := make([]uint32, len(h[0]))
+		for _, g := range h {
+			for i, v := range g {
+				all[i] += v
+			}
+		}
+		for k := range h {
+			t[k] = make([]uint16, len(h[k]))
+			smoothPrices(h[k], all, t[k])
+		}
+		return t
+	}
+	for k := range h {
+		t[k] = make([]uint16, len(h[k]))
+		prices(h[k], t[k])
+	}
+	return t
+}
+
+// copies parses the pixels of a stream, first greedily, then by the prices of the parse
+// before, at last with groups on tiles of 1<<bits.
+func (q *parser) copies(c *crew.Crew, s *stream, f copying, bits int) {
+	s.groups = groups{}
+	s.parse = q.greedy()
+	s.parse.setCache(q.p, q.hits, chooseCache(q.p, &s.parse, q.hits))
+	for range f.passes {
+		s.parse = q.cheapest(s.parse.cacheBits, s.groups, pricesOf(s), f.nice, f.fine)
+		s.parse.setCache(q.p, q.hits, chooseCache(q.p, &s.parse, q.hits))
+	}
+	if !f.grouped {
+		return
+	}
+	s.groups = cluster(c, s, bits, mostClusters, 2)
+	for range f.groupPasses {
+		if s.groups.n < 2 {
+			return
+		}
+		s.parse = q.cheapest(s.parse.cacheBits, s.groups, pricesOf(s), f.nice, f.fine)
+		s.parse.setCache(q.p, q.hits, s.parse.cacheBits)
+		s.groups = cluster(c, s, bits, mostClusters, 2)
+	}
+}
+
+// parseSmall parses one of the small images that describe the main one.
+func parseSmall(p pixels) parse {
+	if len(p.argb) < 16 {
+		return parse{}
+	}
+	s := &stream{pixels: p}
+	f := copying{near: 24, depth: 16, stop: 256, nice: 64, fine: 16, passes: 2}
+	newParser(p, f).copies(nil, s, f, 0)
+	return s.parse
+}
+
+// setCache changes the cache; copies stay.
+func (p *parse) setCache(in pixels, hits []uint8, bits int) {
+	p.cacheBits = bits
+	for i, l := range p.length {
+		if l == 0 || l == cached {
+			if int(hits[i]) <= bits {
+				p.length[i], p.value[i] = cached, cacheHash(in.argb[i])>>(maxCacheBits-bits)
+			} else {
+				p.length[i] = 0
+			}
+		}
+	}
+}
