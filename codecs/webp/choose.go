@@ -48,11 +48,15 @@ const (
 	uniform = 9
 )
 
-// choose returns the stream of p, which is changed.
+// choose returns the stream of p, which is changed; errForCPU where d is a card and p no
+// photograph.
 func choose(ctx context.Context, c *crew.Crew, d device, p pixels, effort int) (*stream, error) {
 	seen := count(p, censusPixels)
 	if seen.photo() {
 		return photo(ctx, c, d, p, plans[effort])
+	}
+	if _, ok := d.(host); !ok {
+		return nil, errForCPU
 	}
 	f := copyings[effort]
 	list := seen.strategies(f.everything)

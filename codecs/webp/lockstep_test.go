@@ -122,7 +122,7 @@ func lockstepPasses(workers *crew.Crew, r *rand.Rand, a *cpuCanvas, b *cardCanva
 	mode := uint8(r.IntN(predictors))
 	a.fill(predictor, mode)
 	b.fill(predictor, mode)
-	if err := same("fill", a, b); err != nil {
+	if err := sameCanvas("fill", a, b); err != nil {
 		return err
 	}
 	hist := a.histograms()
@@ -197,7 +197,7 @@ func lockstepPasses(workers *crew.Crew, r *rand.Rand, a *cpuCanvas, b *cardCanva
 				return err
 			}
 		}
-		if err := same("after a step", a, b); err != nil {
+		if err := sameCanvas("after a step", a, b); err != nil {
 			return err
 		}
 	}
@@ -208,8 +208,8 @@ func lockstepPasses(workers *crew.Crew, r *rand.Rand, a *cpuCanvas, b *cardCanva
 	return samePacked(a, b)
 }
 
-// same compares all that the two sides hold.
-func same(step string, a *cpuCanvas, b *cardCanvas) error {
+// sameCanvas compares all that the two sides hold.
+func sameCanvas(step string, a *cpuCanvas, b *cardCanvas) error {
 	want, _ := a.result()
 	got, err := b.result()
 	if err != nil {
