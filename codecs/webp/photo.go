@@ -86,7 +86,7 @@ func (g *groups) keepIfSmaller(c *crew.Crew, hist []uint32, n int) {
 		ids.argb[i] = opaqueBlack | uint32(k)<<8
 	}
 	w := &bitWriter{}
-	writeSub(c, w, ids)
+	(&stream{pixels: ids}).writeImage(c, w, false) // copies would hardly change the answer
 	many := w.len() + 3
 	for _, b := range bits {
 		many += b

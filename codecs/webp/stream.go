@@ -200,7 +200,7 @@ func writeSub(c *crew.Crew, w *bitWriter, p pixels) {
 }
 
 // smallImage is the size, in pixels, up to which copies are always tried.
-const smallImage = 1 << 16
+const smallImage = 1 << 13
 
 // repeats reports whether copies are worth trying: where it takes little time, and where
 // one pixel in eight ends a row of four that equals the one above, or itself shifted by
