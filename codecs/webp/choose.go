@@ -29,7 +29,7 @@ var copyings = [10]copying{
 	3: {near: 12, depth: 8, stop: 128, nice: 16, fine: 12, passes: 1, grouped: true},
 	4: {near: 12, depth: 12, stop: 256, nice: 16, fine: 12, passes: 1, grouped: true},
 	5: {near: 24, depth: 16, stop: 256, nice: 16, fine: 12, passes: 1, grouped: true},
-	6: {near: 24, depth: 16, stop: 256, nice: 16, fine: 12, passes: 1, groupPasses: 1, grouped: true},
+	6: {near: 24, depth: 8, stop: 64, nice: 16, fine: 12, passes: 1, groupPasses: 1, grouped: true},
 	7: {near: 24, depth: 32, stop: 256, nice: 32, fine: 16, passes: 2, groupPasses: 2, grouped: true},
 	8: {near: 40, depth: 64, stop: 1024, nice: 64, fine: 32, passes: 2, groupPasses: 3, grouped: true},
 	9: {near: 60, depth: 128, stop: longestCopy, nice: 64, fine: 32, passes: 2, groupPasses: 3, grouped: true, everything: true},

@@ -146,8 +146,8 @@ func newFinder(m *matcher, end, nice int) *finder {
 	return &finder{matcher: m, end: end, nice: nice, near: make([]struct{ from, to int }, len(m.near))}
 }
 
-// same is the number of pixels, at most most, that are the same from i and from j on.
-func same(argb []uint32, i, j, most int) int {
+// agreeing is the number of pixels, at most most, that are the same from i and from j on.
+func agreeing(argb []uint32, i, j, most int) int {
 	a, b := argb[i:i+most:i+most], argb[j:j+most:j+most]
 	k := 0
 	for ; k+4 <= len(a) && k+4 <= len(b); k += 4 {
@@ -186,7 +186,7 @@ func (f *finder) at(i int) []candidate {
 			}
 			length = to - i
 			if length < most {
-				length += same(argb, i+length, i+length-d, most-length)
+				length += agreeing(argb, i+length, i+length-d, most-length)
 			}
 			length = min(length, most)
 			f.near[k].from, f.near[k].to = i, i+length
@@ -194,7 +194,9 @@ func (f *finder) at(i int) []candidate {
 		// Codes rise along the list, so only a longer copy is worth its code.
 		if length > best {
 			f.out = append(f.out, candidate{uint32(length), uint32(k)})
-			best = length
+			if best = length; best >= f.nice || best == most {
+				break
+			}
 		}
 	}
 	for k := range f.out {
@@ -213,10 +215,10 @@ func (f *finder) at(i int) []candidate {
 			if d == f.seen.distance && f.seen.from <= i && i < f.seen.to {
 				length = min(f.seen.to-i, most)
 				if length < most {
-					length += same(argb, i+length, j+length, most-length)
+					length += agreeing(argb, i+length, j+length, most-length)
 				}
 			} else {
-				length = same(argb, i, j, most)
+				length = agreeing(argb, i, j, most)
 			}
 			if length > best && length > 2 {
 				f.out = append(f.out, candidate{uint32(length), f.codes.code(d)})
