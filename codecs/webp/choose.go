@@ -1,6 +1,7 @@
 package webp
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -59,30 +60,9 @@ func choose(ctx context.Context, c *crew.Crew, d device, p pixels, effort int) (
 		return nil, errForCPU
 	}
 	f := copyings[effort]
-	list := seen.strategies(f.everything)
-	if !f.everything && len(list) > 1 {
-		best := ^uint64(0)
-		var chosen strategy
-		for _, a := range list {
-			s, err := a.transform(ctx, c, p, effort)
-			if err != nil {
-				return nil, err
-			}
-			quick := f
-			quick.passes, quick.groupPasses, quick.grouped = 0, 0, false
-			newParser(s.pixels, quick).copies(c, s, quick, 0)
-			size := uint64(0)
-			for _, h := range s.histograms() {
-				size += groupSize(h) + extraBits(h)<<log2Bits
-			}
-			for _, t := range s.transforms {
-				size += mapSize(t.data) << log2Bits
-			}
-			if size < best {
-				best, chosen = size, a
-			}
-		}
-		list = []strategy{chosen}
+	list, err := shortlist(ctx, c, p, seen.strategies(f.everything), effort)
+	if err != nil {
+		return nil, err
 	}
 	var best *stream
 	least := 0
@@ -113,12 +93,65 @@ func choose(ctx context.Context, c *crew.Crew, d device, p pixels, effort int) (
 			return nil, err
 		}
 		s.width, s.height = p.w, p.h
+		if n := len(s.write()); n < least {
+			best, least = s, n
+		}
+	}
+	if f.everything {
+		// More candidates lead the search by prices to another end, not always a better.
+		s, err := choose(ctx, c, d, clone(p), quickEffort)
+		if err != nil {
+			return nil, err
+		}
 		if len(s.write()) < least {
 			best = s
 		}
 	}
 	return best, nil
 }
+
+// mostTried is how many strategies are tried to the end where all are considered.
+const mostTried = 4
+
+// shortlist returns the most promising strategies, by a quick parse: one, or several
+// where an effort tries everything.
+func shortlist(ctx context.Context, c *crew.Crew, p pixels, all []strategy, effort int) ([]strategy, error) {
+	f := copyings[effort]
+	most := 1
+	if f.everything {
+		most = mostTried
+	}
+	if len(all) <= most {
+		return all, nil
+	}
+	quick := copyings[min(effort, quickEffort)]
+	quick.passes, quick.groupPasses, quick.grouped = 0, 0, false
+	sizes := make([]uint64, len(all))
+	order := make([]int, len(all))
+	for i, a := range all {
+		order[i] = i
+		s, err := a.transform(ctx, c, p, min(effort, quickEffort))
+		if err != nil {
+			return nil, err
+		}
+		newParser(s.pixels, quick).copies(c, s, quick, 0)
+		for _, h := range s.histograms() {
+			sizes[i] += groupSize(h) + extraBits(h)<<log2Bits
+		}
+		for _, t := range s.transforms {
+			sizes[i] += mapSize(t.data) << log2Bits
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sizes[a], sizes[b]) })
+	list := make([]strategy, most)
+	for i := range list {
+		list[i] = all[order[i]]
+	}
+	return list, nil
+}
+
+// quickEffort is the effort at which strategies are compared first, at most.
+const quickEffort = 6
 
 func clone(p pixels) pixels { return pixels{p.w, p.h, slices.Clone(p.argb)} }
 
@@ -162,6 +195,9 @@ func (a strategy) transform(ctx context.Context, c *crew.Crew, p pixels, effort 
 		s.transforms = []transform{{kind: colourIndexing, data: pixels{len(palette), 1, palette}}}
 	case predictorTransform:
 		plan := plan{predictor: a.predictor, colour: a.colour, modePasses: 1, modeSkip: 1, colourPasses: 1, colourSkip: 4}
+		if effort >= 6 {
+			plan.modePasses, plan.colourPasses, plan.colourSkip = 2, 2, 1
+		}
 		if a.predictor == uniform {
 			plan.predictor = 8
 		}
@@ -203,7 +239,7 @@ func (s *census) strategies(all bool) []strategy {
 	tiled := strategy{kind: predictorTransform, predictor: 3, colour: 5}
 	one := strategy{kind: predictorTransform, predictor: uniform}
 	if all {
-		list := []strategy{{kind: subtractGreen}, {kind: plain}, tiled, {kind: predictorTransform, predictor: 4, colour: 4}, {kind: predictorTransform, predictor: 5, colour: 5}, one}
+		list := []strategy{{kind: subtractGreen}, {kind: plain}, {kind: predictorTransform, predictor: 2, colour: 4}, tiled, {kind: predictorTransform, predictor: 4, colour: 5}, one}
 		if s.colours != nil {
 			list = append(list, few, strategy{kind: colourIndexing, order: byValue}, strategy{kind: colourIndexing, order: byNeighbours})
 		}
