@@ -19,7 +19,7 @@ type copying struct {
 	groupPasses int  // and by the prices of groups
 	grouped     bool // whether there are groups
 
-	everything bool // try all strategies, and keep the smallest file
+	everything bool // try the best strategies of all, and keep the smallest file
 }
 
 // copyings by effort.
@@ -77,7 +77,7 @@ func choose(ctx context.Context, c *crew.Crew, d device, p pixels, effort int) (
 				return nil, err
 			}
 			t := *s
-			q.copies(c, &t, f, bits)
+			q.copies(&t, f, bits)
 			if len(list) == 1 && !f.everything {
 				return &t, nil
 			}
@@ -134,7 +134,7 @@ func shortlist(ctx context.Context, c *crew.Crew, p pixels, all []strategy, effo
 		if err != nil {
 			return nil, err
 		}
-		newParser(s.pixels, quick).copies(c, s, quick, 0)
+		newParser(s.pixels, quick).copies(s, quick, 0)
 		for _, h := range s.histograms() {
 			sizes[i] += groupSize(h) + extraBits(h)<<log2Bits
 		}

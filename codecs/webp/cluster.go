@@ -1,7 +1,6 @@
 package webp
 
 import (
-	"github.com/pelmill/pelmill/codecs/internal/crew"
 	"math/bits"
 	"slices"
 )
@@ -238,8 +237,7 @@ func smoothPrices(hist, all []uint32, out []uint16) {
 }
 
 // cluster returns groups on tiles of 1<<bits. passes is how often tiles choose.
-func cluster(c *crew.Crew, s *stream, bits, most, passes int) groups {
-
+func cluster(s *stream, bits, most, passes int) groups {
 	w, h := s.pixels.w, s.pixels.h
 	n := min(most, tiles(w, bits)*tiles(h, bits)/4)
 	if n < 2 {

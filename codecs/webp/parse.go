@@ -1,7 +1,5 @@
 package webp
 
-import "github.com/pelmill/pelmill/codecs/internal/crew"
-
 // parser finds parses of one picture.
 type parser struct {
 	p     pixels
@@ -315,7 +313,7 @@ func pricesOf(s *stream) [][]uint16 {
 
 // copies parses the pixels of a stream, first greedily, then by the prices of the parse
 // before, at last with groups on tiles of 1<<bits.
-func (q *parser) copies(c *crew.Crew, s *stream, f copying, bits int) {
+func (q *parser) copies(s *stream, f copying, bits int) {
 	s.groups = groups{}
 	s.parse = q.greedy()
 	s.parse.setCache(q.p, q.hits, chooseCache(q.p, &s.parse, q.hits))
@@ -326,14 +324,14 @@ func (q *parser) copies(c *crew.Crew, s *stream, f copying, bits int) {
 	if !f.grouped {
 		return
 	}
-	s.groups = cluster(c, s, bits, mostClusters, 2)
+	s.groups = cluster(s, bits, mostClusters, 2)
 	for range f.groupPasses {
 		if s.groups.n < 2 {
 			return
 		}
 		s.parse = q.cheapest(s.parse.cacheBits, s.groups, pricesOf(s), f.nice, f.fine)
 		s.parse.setCache(q.p, q.hits, s.parse.cacheBits)
-		s.groups = cluster(c, s, bits, mostClusters, 2)
+		s.groups = cluster(s, bits, mostClusters, 2)
 	}
 }
 
@@ -344,7 +342,7 @@ func parseSmall(p pixels) parse {
 	}
 	s := &stream{pixels: p}
 	f := copying{near: 24, depth: 16, stop: 256, nice: 64, fine: 16, passes: 2}
-	newParser(p, f).copies(nil, s, f, 0)
+	newParser(p, f).copies(s, f, 0)
 	return s.parse
 }
 

@@ -4,8 +4,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"github.com/pelmill/pelmill/codecs/internal/crew"
 )
 
 // replay decodes a parse the slow way: it reads literals from p and everything else from
@@ -58,7 +56,7 @@ func TestParsesMakeThePixels(t *testing.T) {
 					continue
 				}
 				s := &stream{width: p.w, height: p.h, pixels: p}
-				newParser(p, f).copies(crew.Of(2), s, f, 3)
+				newParser(p, f).copies(s, f, 3)
 				if got := replay(t, p, &s.parse); !slices.Equal(got, p.argb) {
 					t.Fatalf("%dx%d, %d colours, effort %d: the parse gives another picture", p.w, p.h, colours, effort)
 				}
@@ -81,7 +79,7 @@ func TestBandsMakeThePixels(t *testing.T) {
 		t.Fatalf("%d bands", len(q.bands))
 	}
 	s := &stream{width: w, height: h, pixels: p}
-	q.copies(crew.Of(2), s, copyings[2], 5)
+	q.copies(s, copyings[2], 5)
 	if !slices.Equal(replay(t, p, &s.parse), p.argb) {
 		t.Fatal("the parse gives another picture")
 	}
