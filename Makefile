@@ -84,7 +84,7 @@ gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a 
 	@for dir in $(CARDS); do \
 		mkdir -p bin/gpu-bundle/$$dir; \
 		echo go test -c $(GOTAGS) $$dir; \
-		go test -c $(GOTAGS) -o bin/gpu-bundle/$$dir/$$(basename $$dir).test $$dir; \
+		go test -c $(GOTAGS) -ldflags '-s -w' -o bin/gpu-bundle/$$dir/$$(basename $$dir).test $$dir; \
 		for f in $$dir/testdata $$dir/include $$dir/*.cu $$dir/*.cuh $$dir/*.ptx; do \
 			if [[ -e "$$f" ]]; then cp -r "$$f" bin/gpu-bundle/$$dir/; fi; \
 		done; \
@@ -96,6 +96,7 @@ gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a 
 	done
 	go build $(GOTAGS) -ldflags '-s -w' -o bin/gpu-bundle/pelmill ./cmd/pelmill
 	@if [[ -d ../shared/data/kodak ]]; then mkdir -p bin/shared/data && cp -rn ../shared/data/kodak bin/shared/data/; fi
+	mkdir -p bin/gpu-bundle/testdata && cp -r testdata/images bin/gpu-bundle/testdata/
 	install gpu/gputest/run-bundle bin/gpu-bundle/run
 	tar -C bin -czf bin/gpu-bundle.tar.gz gpu-bundle $$([[ ! -d bin/shared ]] || echo shared)
 
