@@ -15,9 +15,9 @@ type copying struct {
 	nice        int // of an end of such a copy only the last few are tried
 	fine        int // ends up to this length are all tried
 
-	passes      int  // by the prices of the parse before
-	groupPasses int  // and by the prices of groups
-	grouped     bool // whether there are groups
+	passes      int // by the prices of the parse before
+	groupPasses int // and by the prices of groups
+	groups      int // to start with at most; 0: none
 
 	everything bool // try the best strategies of all, and keep the smallest file
 }
@@ -25,15 +25,15 @@ type copying struct {
 // copyings by effort.
 var copyings = [10]copying{
 	0: {near: 4, depth: 2, stop: 64, nice: 16, fine: 8},
-	1: {near: 8, depth: 4, stop: 64, nice: 16, fine: 8, grouped: true},
-	2: {near: 8, depth: 4, stop: 64, nice: 16, fine: 8, passes: 1, grouped: true},
-	3: {near: 12, depth: 8, stop: 128, nice: 16, fine: 12, passes: 1, grouped: true},
-	4: {near: 12, depth: 12, stop: 256, nice: 16, fine: 12, passes: 1, grouped: true},
-	5: {near: 24, depth: 16, stop: 256, nice: 16, fine: 12, passes: 1, grouped: true},
-	6: {near: 24, depth: 8, stop: 64, nice: 16, fine: 12, passes: 1, groupPasses: 1, grouped: true},
-	7: {near: 24, depth: 32, stop: 256, nice: 32, fine: 16, passes: 2, groupPasses: 2, grouped: true},
-	8: {near: 40, depth: 64, stop: 1024, nice: 64, fine: 32, passes: 2, groupPasses: 3, grouped: true},
-	9: {near: 60, depth: 128, stop: longestCopy, nice: 64, fine: 32, passes: 2, groupPasses: 3, grouped: true, everything: true},
+	1: {near: 8, depth: 4, stop: 64, nice: 16, fine: 8, groups: 32},
+	2: {near: 8, depth: 4, stop: 64, nice: 16, fine: 8, passes: 1, groups: 32},
+	3: {near: 12, depth: 8, stop: 128, nice: 16, fine: 12, passes: 1, groups: 32},
+	4: {near: 12, depth: 12, stop: 256, nice: 16, fine: 12, passes: 1, groups: 32},
+	5: {near: 24, depth: 16, stop: 256, nice: 16, fine: 12, passes: 1, groups: 32},
+	6: {near: 24, depth: 8, stop: 64, nice: 16, fine: 12, passes: 1, groupPasses: 1, groups: 32},
+	7: {near: 24, depth: 32, stop: 256, nice: 32, fine: 16, passes: 2, groupPasses: 2, groups: 32},
+	8: {near: 40, depth: 64, stop: 1024, nice: 64, fine: 32, passes: 2, groupPasses: 3, groups: 32},
+	9: {near: 60, depth: 128, stop: longestCopy, nice: 64, fine: 32, passes: 2, groupPasses: 3, groups: 32, everything: true},
 }
 
 // strategy is a way to transform a picture before its copies are looked for.
@@ -125,7 +125,7 @@ func shortlist(ctx context.Context, c *crew.Crew, p pixels, all []strategy, effo
 		return all, nil
 	}
 	quick := copyings[min(effort, quickEffort)]
-	quick.passes, quick.groupPasses, quick.grouped = 0, 0, false
+	quick.passes, quick.groupPasses, quick.groups = 0, 0, 0
 	sizes := make([]uint64, len(all))
 	order := make([]int, len(all))
 	for i, a := range all {

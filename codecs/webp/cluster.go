@@ -5,43 +5,54 @@ import (
 	"slices"
 )
 
-// mostClusters is how many groups a search starts with.
-const mostClusters = 32
+// The groups of prefix codes of a stream with copies: tiles sorted by their price make
+// the first, and tiles that those code badly some more. Then each tile takes the group
+// where it costs least, and the two groups go together whose codes are worth least
+// apart, as long as there are such.
 
-// clusters finds the groups of prefix codes of a stream with copies: from tiles sorted
-// by their price, as many groups as most, to the group that costs each tile least, and
-// then the two groups together whose codes are worth least apart, as long as there are
-// such.
+// codeCost adds up about what a code costs: its symbols and its lengths.
+type codeCost struct {
+	counts, logs uint64 // sums over symbols of n, and of n log2(n) times 65536
+	header       uint64 // of the lengths, 1/65536 bits
+	used         int    // symbols
+	next         int    // the symbol after the last
+	last         int    // bits of its count
+}
 
-// codeSize is about what a code costs, 1/65536 bits: its symbols and its lengths.
-func codeSize(counts []uint32) uint64 {
-	used, header := 0, uint64(0)
-	zeros, last := 0, 4
-	for _, v := range counts {
-		if v == 0 {
-			zeros++
-			continue
-		}
-		used++
-		// Codes of symbols that are as frequent as the last are as long.
-		n := bits.Len32(v)
-		d := n - last
-		last = n
-		step := uint64(3) << (log2Bits - 1)
-		switch d {
-		case 0:
-		case 1, -1:
-			step = 5 << (log2Bits - 1)
-		default:
-			step = 4 << log2Bits
-		}
-		header += zeroSize(zeros) + step
-		zeros = 0
-	}
-	if used < 2 {
+// newCodeCost is that of no symbol yet of an alphabet that starts at first.
+func newCodeCost(first int) codeCost { return codeCost{next: first, last: 4} }
+
+// lengthCosts are by how much the bits of two counts differ in turn: codes of symbols
+// that are as frequent as the last are as long.
+var lengthCosts = [3]uint64{3 << (log2Bits - 1), 5 << (log2Bits - 1), 4 << log2Bits}
+
+// add takes the next symbol that occurs, v times.
+func (c *codeCost) add(symbol int, v uint32) {
+	n := bits.Len32(v)
+	c.header += zeroSize(symbol-c.next) + lengthCosts[min(max(n-c.last, c.last-n), 2)]
+	c.next, c.last = symbol+1, n
+	c.used++
+	c.counts += uint64(v)
+	c.logs += uint64(v) * uint64(log2(uint64(v)))
+}
+
+// size is 1/65536 bits.
+func (c *codeCost) size() uint64 {
+	if c.used < 2 {
 		return 6 << log2Bits
 	}
-	return entropy(counts) + header + 40<<log2Bits
+	return max(c.counts*uint64(log2(c.counts)), c.logs) - c.logs + c.header + 40<<log2Bits
+}
+
+// codeSize is the cost of a code for counts.
+func codeSize(counts []uint32) uint64 {
+	c := newCodeCost(0)
+	for i, v := range counts {
+		if v > 0 {
+			c.add(i, v)
+		}
+	}
+	return c.size()
 }
 
 func zeroSize(n int) uint64 {
@@ -58,6 +69,43 @@ func groupSize(h []uint32) (s uint64) {
 	return s
 }
 
+// symbolSet has a bit for each symbol of a group.
+type symbolSet []uint64
+
+// usedSymbols are those that occur.
+func usedSymbols(h []uint32) symbolSet {
+	s := make(symbolSet, (len(h)+63)/64)
+	for i, v := range h {
+		if v > 0 {
+			s[i/64] |= 1 << (i % 64)
+		}
+	}
+	return s
+}
+
+// sumSize is groupSize of the sums of the counts a and b, where no symbols but those of
+// inA and inB occur.
+func sumSize(a, b []uint32, inA, inB symbolSet) (s uint64) {
+	for _, p := range alphabets(len(a)) {
+		c := newCodeCost(p[0])
+		for k := p[0] / 64; k <= (p[1]-1)/64; k++ {
+			set := inA[k] | inB[k]
+			if from := p[0] - 64*k; from > 0 {
+				set &^= 1<<from - 1
+			}
+			if to := p[1] - 64*k; to < 64 {
+				set &= 1<<to - 1
+			}
+			for ; set != 0; set &= set - 1 {
+				i := 64*k + bits.TrailingZeros64(set)
+				c.add(i, a[i]+b[i])
+			}
+		}
+		s += c.size()
+	}
+	return s
+}
+
 // tileLists are the symbols of all tiles, of tile t list[at[t]:at[t+1]].
 type tileLists struct {
 	list    []uint16
@@ -68,21 +116,65 @@ type tileLists struct {
 }
 
 func newTileLists(s *stream, bits int) *tileLists {
-	opaque := true
-	for _, v := range s.pixels.argb {
+	p := &s.pixels
+	alphas := uint32(0) // 1 where the alpha of literals counts
+	for _, v := range p.argb {
 		if v>>24 != 255 {
-			opaque = false
+			alphas = 1
 			break
 		}
 	}
-	tw, th := tiles(s.pixels.w, bits), tiles(s.pixels.h, bits)
-	l := &tileLists{columns: tw, symbols: s.parse.symbols(), at: make([]uint32, 1, tw*th+1)}
-	for ty := range th {
-		for tx := range tw {
-			l.list = tileSymbols(l.list, &s.pixels, &s.parse, opaque, bits, tx, ty)
-			l.at = append(l.at, uint32(len(l.list)))
+	tw, th := tiles(p.w, bits), tiles(p.h, bits)
+	l := &tileLists{columns: tw, symbols: s.parse.symbols(), at: make([]uint32, tw*th+1)}
+	each := func(f func(i, tile int, length uint16)) {
+		for i, x, y := 0, 0, 0; i < len(p.argb); {
+			n := s.parse.length[i]
+			f(i, y>>bits*tw+x>>bits, n)
+			step := 1
+			if n > 0 && n < cached {
+				step = int(n)
+			}
+			i += step
+			for x += step; x >= p.w; x -= p.w {
+				y++
+			}
 		}
 	}
+	each(func(_, tile int, length uint16) {
+		switch length {
+		case 0:
+			l.at[tile+1] += 3 + alphas
+		case cached:
+			l.at[tile+1]++
+		default:
+			l.at[tile+1] += 2
+		}
+	})
+	for t := range tw * th {
+		l.at[t+1] += l.at[t]
+	}
+	l.list = make([]uint16, l.at[tw*th])
+	next := slices.Clone(l.at)
+	each(func(i, tile int, length uint16) {
+		to := l.list[next[tile]:]
+		switch length {
+		case 0:
+			v := p.argb[i]
+			to[0], to[1], to[2] = uint16(redAt+v>>16&255), uint16(greenAt+v>>8&255), uint16(blueAt+v&255)
+			if alphas > 0 {
+				to[3] = uint16(alphaAt + v>>24)
+			}
+			next[tile] += 3 + alphas
+		case cached:
+			to[0] = uint16(cacheAt + s.parse.value[i])
+			next[tile]++
+		default:
+			n, _, _ := prefix(uint32(length))
+			d, _, _ := prefix(s.parse.value[i])
+			to[0], to[1] = uint16(lengthAt+n), uint16(distanceAt+d)
+			next[tile] += 2
+		}
+	})
 	l.all = make([]uint32, l.symbols)
 	for _, v := range l.list {
 		l.all[v]++
@@ -236,19 +328,22 @@ func smoothPrices(hist, all []uint32, out []uint16) {
 	prices(mixed, out)
 }
 
-// cluster returns groups on tiles of 1<<bits. passes is how often tiles choose.
-func cluster(s *stream, bits, most, passes int) groups {
+// cluster returns groups on tiles of 1<<bits. Where the stream has groups already, by an
+// earlier parse of the same picture, it starts with them, and otherwise with most.
+func cluster(s *stream, bits, most int) groups {
 	w, h := s.pixels.w, s.pixels.h
 	n := min(most, tiles(w, bits)*tiles(h, bits)/4)
 	if n < 2 {
 		return groups{}
 	}
 	l := newTileLists(s, bits)
-	g := groups{bits, n, l.seed(n)}
-	l.settle(&g, passes)
-	for range 2 {
-		hist := l.histograms(&g)
-		mergeGroups(&g, hist, l.symbols)
+	g, rounds := groups{bits, s.groups.n, slices.Clone(s.groups.of)}, 1
+	if g.n < 2 {
+		g.n, g.of, rounds = n, l.seed(n), 2
+	}
+	l.settle(&g, 1)
+	for range rounds {
+		mergeGroups(&g, l.histograms(&g), l.symbols)
 		if g.n < 2 {
 			return groups{}
 		}
@@ -263,24 +358,17 @@ func mergeGroups(g *groups, hist []uint32, symbols int) {
 	of := make([]uint16, n)
 	live := make([]bool, n)
 	size := make([]uint64, n)
+	used := make([]symbolSet, n)
 	row := func(k int) []uint32 { return hist[k*symbols:][:symbols] }
 	for k := range n {
 		of[k] = uint16(k)
-		for _, v := range row(k) {
-			if v > 0 {
-				live[k] = true
-				break
-			}
-		}
+		used[k] = usedSymbols(row(k))
+		live[k] = slices.Max(used[k]) > 0
 		size[k] = groupSize(row(k))
 	}
-	sum := make([]uint32, symbols)
 	gain := make([]int64, n*n) // of a < b
 	pair := func(a, b int) {
-		for i, v := range row(a) {
-			sum[i] = v + row(b)[i]
-		}
-		gain[a*n+b] = int64(size[a]+size[b]) - int64(groupSize(sum))
+		gain[a*n+b] = int64(size[a]+size[b]) - int64(sumSize(row(a), row(b), used[a], used[b]))
 	}
 	first := -1
 	for a := range n {
@@ -307,6 +395,9 @@ func mergeGroups(g *groups, hist []uint32, symbols int) {
 		}
 		for i, v := range row(y) {
 			row(x)[i] += v
+		}
+		for i, v := range used[y] {
+			used[x][i] |= v
 		}
 		size[x] = groupSize(row(x))
 		live[y] = false

@@ -321,17 +321,17 @@ func (q *parser) copies(s *stream, f copying, bits int) {
 		s.parse = q.cheapest(s.parse.cacheBits, s.groups, pricesOf(s), f.nice, f.fine)
 		s.parse.setCache(q.p, q.hits, chooseCache(q.p, &s.parse, q.hits))
 	}
-	if !f.grouped {
+	if f.groups == 0 {
 		return
 	}
-	s.groups = cluster(s, bits, mostClusters, 2)
+	s.groups = cluster(s, bits, f.groups)
 	for range f.groupPasses {
 		if s.groups.n < 2 {
 			return
 		}
 		s.parse = q.cheapest(s.parse.cacheBits, s.groups, pricesOf(s), f.nice, f.fine)
 		s.parse.setCache(q.p, q.hits, s.parse.cacheBits)
-		s.groups = cluster(s, bits, mostClusters, 2)
+		s.groups = cluster(s, bits, f.groups)
 	}
 }
 
