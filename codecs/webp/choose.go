@@ -67,17 +67,18 @@ func choose(ctx context.Context, c *crew.Crew, d device, p pixels, effort int) (
 	var best *stream
 	least := 0
 	for _, a := range list {
-		s, err := a.transform(ctx, c, p, effort)
-		if err != nil {
-			return nil, err
+		s, q := a.stream, a.parser
+		if q == nil {
+			q = newParser(s.pixels, f)
+			q.start(s)
 		}
-		q := newParser(s.pixels, f)
+		q.refine(s, f)
 		for _, bits := range a.groupBits(p, &seen, f.everything) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
 			t := *s
-			q.copies(&t, f, bits)
+			q.group(&t, f, bits)
 			if len(list) == 1 && !f.everything {
 				return &t, nil
 			}
@@ -113,41 +114,51 @@ func choose(ctx context.Context, c *crew.Crew, d device, p pixels, effort int) (
 // mostTried is how many strategies are tried to the end where all are considered.
 const mostTried = 4
 
+// trial is a strategy for a picture, and what has been done by it so far.
+type trial struct {
+	strategy
+	stream *stream
+	parser *parser // that made its parse; nil: none that the effort can go on with
+	size   uint64  // of the stream, about
+}
+
 // shortlist returns the most promising strategies, by a quick parse: one, or several
 // where an effort tries everything.
-func shortlist(ctx context.Context, c *crew.Crew, p pixels, all []strategy, effort int) ([]strategy, error) {
+func shortlist(ctx context.Context, c *crew.Crew, p pixels, all []strategy, effort int) ([]trial, error) {
 	f := copyings[effort]
 	most := 1
 	if f.everything {
 		most = mostTried
 	}
-	if len(all) <= most {
-		return all, nil
-	}
 	quick := copyings[min(effort, quickEffort)]
-	quick.passes, quick.groupPasses, quick.groups = 0, 0, 0
-	sizes := make([]uint64, len(all))
-	order := make([]int, len(all))
+	list := make([]trial, len(all))
 	for i, a := range all {
-		order[i] = i
-		s, err := a.transform(ctx, c, p, min(effort, quickEffort))
+		t := &list[i]
+		s, err := a.transform(ctx, c, p, effort)
 		if err != nil {
 			return nil, err
 		}
-		newParser(s.pixels, quick).copies(s, quick, 0)
+		t.strategy, t.stream = a, s
+		if len(all) <= most {
+			continue
+		}
+		q := newParser(s.pixels, quick)
+		q.start(s)
 		for _, h := range s.histograms() {
-			sizes[i] += groupSize(h) + extraBits(h)<<log2Bits
+			t.size += groupSize(h) + extraBits(h)<<log2Bits
 		}
-		for _, t := range s.transforms {
-			sizes[i] += mapSize(t.data) << log2Bits
+		for _, u := range s.transforms {
+			t.size += mapSize(u.data) << log2Bits
+		}
+		if effort <= quickEffort {
+			t.parser = q
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sizes[a], sizes[b]) })
-	list := make([]strategy, most)
-	for i := range list {
-		list[i] = all[order[i]]
+	if len(all) <= most {
+		return list, nil
 	}
-	return list, nil
+	slices.SortStableFunc(list, func(a, b trial) int { return cmp.Compare(a.size, b.size) })
+	return list[:most], nil
 }
 
 // quickEffort is the effort at which strategies are compared first, at most.

@@ -311,16 +311,23 @@ func pricesOf(s *stream) [][]uint16 {
 	return t
 }
 
-// copies parses the pixels of a stream, first greedily, then by the prices of the parse
-// before, at last with groups on tiles of 1<<bits.
-func (q *parser) copies(s *stream, f copying, bits int) {
+// start parses the pixels of a stream greedily.
+func (q *parser) start(s *stream) {
 	s.groups = groups{}
 	s.parse = q.greedy()
 	s.parse.setCache(q.p, q.hits, chooseCache(q.p, &s.parse, q.hits))
+}
+
+// refine parses them by the prices of the parse before.
+func (q *parser) refine(s *stream, f copying) {
 	for range f.passes {
 		s.parse = q.cheapest(s.parse.cacheBits, s.groups, pricesOf(s), f.nice, f.fine)
 		s.parse.setCache(q.p, q.hits, chooseCache(q.p, &s.parse, q.hits))
 	}
+}
+
+// group makes groups on tiles of 1<<bits, and parses by their prices.
+func (q *parser) group(s *stream, f copying, bits int) {
 	if f.groups == 0 {
 		return
 	}
@@ -333,6 +340,13 @@ func (q *parser) copies(s *stream, f copying, bits int) {
 		s.parse.setCache(q.p, q.hits, s.parse.cacheBits)
 		s.groups = cluster(s, bits, f.groups)
 	}
+}
+
+// copies parses the pixels of a stream, at last with groups on tiles of 1<<bits.
+func (q *parser) copies(s *stream, f copying, bits int) {
+	q.start(s)
+	q.refine(s, f)
+	q.group(s, f, bits)
 }
 
 // parseSmall parses one of the small images that describe the main one.
