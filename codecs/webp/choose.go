@@ -25,7 +25,7 @@ type copying struct {
 // copyings by effort.
 var copyings = [10]copying{
 	0: {near: 4, depth: 2, stop: 64, nice: 16, fine: 8},
-	1: {near: 8, depth: 4, stop: 64, nice: 16, fine: 8, groups: 32},
+	1: {near: 4, depth: 4, stop: 64, nice: 16, fine: 8, groups: 16},
 	2: {near: 8, depth: 4, stop: 64, nice: 16, fine: 8, passes: 1, groups: 32},
 	3: {near: 12, depth: 8, stop: 128, nice: 16, fine: 12, passes: 1, groups: 32},
 	4: {near: 12, depth: 12, stop: 256, nice: 16, fine: 12, passes: 1, groups: 32},
@@ -68,6 +68,11 @@ func choose(ctx context.Context, c *crew.Crew, d device, p pixels, effort int) (
 	least := 0
 	for _, a := range list {
 		s, q := a.stream, a.parser
+		if s == nil {
+			if s, err = a.transform(ctx, c, p, effort); err != nil {
+				return nil, err
+			}
+		}
 		if q == nil {
 			q = newParser(s.pixels, f)
 			q.start(s)
@@ -117,30 +122,33 @@ const mostTried = 4
 // trial is a strategy for a picture, and what has been done by it so far.
 type trial struct {
 	strategy
-	stream *stream
+	stream *stream // nil: nothing yet
 	parser *parser // that made its parse; nil: none that the effort can go on with
 	size   uint64  // of the stream, about
 }
 
-// shortlist returns the most promising strategies, by a quick parse: one, or several
-// where an effort tries everything.
+// shortlist returns the most promising strategies, by a quick parse: one, by a sample of
+// the picture, or several where an effort tries everything.
 func shortlist(ctx context.Context, c *crew.Crew, p pixels, all []strategy, effort int) ([]trial, error) {
-	f := copyings[effort]
-	most := 1
-	if f.everything {
+	most, part := 1, p
+	if copyings[effort].everything {
 		most = mostTried
+	} else {
+		part = sample(p)
 	}
 	quick := copyings[min(effort, quickEffort)]
 	list := make([]trial, len(all))
 	for i, a := range all {
+		list[i].strategy = a
+	}
+	if len(all) <= most {
+		return list, nil
+	}
+	for i := range list {
 		t := &list[i]
-		s, err := a.transform(ctx, c, p, effort)
+		s, err := t.transform(ctx, c, part, effort)
 		if err != nil {
 			return nil, err
-		}
-		t.strategy, t.stream = a, s
-		if len(all) <= most {
-			continue
 		}
 		q := newParser(s.pixels, quick)
 		q.start(s)
@@ -150,15 +158,34 @@ func shortlist(ctx context.Context, c *crew.Crew, p pixels, all []strategy, effo
 		for _, u := range s.transforms {
 			t.size += mapSize(u.data) << log2Bits
 		}
-		if effort <= quickEffort {
-			t.parser = q
+		if part.h == p.h {
+			t.stream = s
+			if effort <= quickEffort {
+				t.parser = q
+			}
 		}
-	}
-	if len(all) <= most {
-		return list, nil
 	}
 	slices.SortStableFunc(list, func(a, b trial) int { return cmp.Compare(a.size, b.size) })
 	return list[:most], nil
+}
+
+const (
+	wholeSample = 1 << 18 // pixels of a picture that is its own sample
+	sampleRows  = 64      // of a strip
+)
+
+// sample returns a quarter of a large picture in strips.
+func sample(p pixels) pixels {
+	if len(p.argb) <= wholeSample || p.h <= 4*sampleRows {
+		return p
+	}
+	out := pixels{w: p.w}
+	for y := 0; y < p.h; y += 4 * sampleRows {
+		n := min(sampleRows, p.h-y)
+		out.argb = append(out.argb, p.argb[y*p.w:(y+n)*p.w]...)
+		out.h += n
+	}
+	return out
 }
 
 // quickEffort is the effort at which strategies are compared first, at most.
@@ -197,23 +224,26 @@ func (a strategy) transform(ctx context.Context, c *crew.Crew, p pixels, effort 
 	case plain:
 		s.pixels = p
 	case subtractGreen:
-		s.pixels = clone(p)
-		subtractGreens(c, s.pixels.argb)
+		s.pixels = withoutGreen(c, p)
 		s.transforms = []transform{{kind: subtractGreen}}
 	case colourIndexing:
 		palette := order(p, colours256(p.argb), a.order)
 		s.pixels = index(p, palette)
 		s.transforms = []transform{{kind: colourIndexing, data: pixels{len(palette), 1, palette}}}
 	case predictorTransform:
-		plan := plan{predictor: a.predictor, colour: a.colour, modePasses: 1, modeSkip: 1, colourPasses: 1, colourSkip: 4}
-		if effort >= 6 {
-			plan.modePasses, plan.colourPasses, plan.colourSkip = 2, 2, 1
+		plan := plan{predictor: a.predictor, colour: a.colour, modePasses: 1, modeSkip: 1, colourPasses: 1, colourSkip: 1}
+		switch {
+		case effort < 2:
+			plan.colour = 0
+		case effort < 6:
+			plan.colourSkip = 4
+		case effort > 6:
+			plan.modePasses, plan.colourPasses = 2, 2
 		}
 		if a.predictor == uniform {
 			plan.predictor = 8
 		}
-		q := clone(p)
-		subtractGreens(c, q.argb)
+		q := withoutGreen(c, p)
 		out, list, err := transformed(ctx, c, q, plan, nil)
 		if err != nil {
 			return nil, err

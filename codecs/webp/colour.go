@@ -218,10 +218,20 @@ func (s *tileSample) searchBlue(e uint32, steps []int, own *multiplierPrices) ui
 }
 
 // subtractGreens takes green from red and blue of every pixel (RFC 9649, 4.3).
-func subtractGreens(c *crew.Crew, argb []uint32) {
-	c.Spans(len(argb), 1<<16, func(lo, hi int) {
-		for i, v := range argb[lo:hi] {
-			argb[lo+i] = less(v, v>>8&255*0x10001)
+func subtractGreens(c *crew.Crew, argb []uint32) { lessGreens(c, argb, argb) }
+
+// withoutGreen returns p as subtractGreens would leave it.
+func withoutGreen(c *crew.Crew, p pixels) pixels {
+	out := pixels{p.w, p.h, make([]uint32, len(p.argb))}
+	lessGreens(c, out.argb, p.argb)
+	return out
+}
+
+func lessGreens(c *crew.Crew, out, in []uint32) {
+	c.Spans(len(in), 1<<16, func(lo, hi int) {
+		to := out[lo:hi]
+		for i, v := range in[lo:hi] {
+			to[i] = less(v, v>>8&255*0x10001)
 		}
 	})
 }

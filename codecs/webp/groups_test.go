@@ -6,17 +6,17 @@ import (
 	"testing"
 )
 
-// someParse codes pixels in all four ways, in no order that a decoder would accept.
+// someParse codes pixels in all four ways, with copies from anywhere.
 func someParse(r *rand.Rand, n int) parse {
 	p := parse{cacheBits: 3, length: make([]uint16, n), value: make([]uint32, n)}
-	for i := range n {
-		switch r.IntN(4) {
+	for i := 0; i < n; i++ {
+		switch r.IntN(3) {
 		case 1:
-			p.length[i] = covered
-		case 2:
 			p.length[i], p.value[i] = cached, uint32(r.IntN(8))
-		case 3:
-			p.length[i], p.value[i] = uint16(1+r.IntN(4095)), 1+r.Uint32N(1<<20)
+		case 2:
+			l := 1 + r.IntN(min(n-i, 1+r.IntN(400)))
+			p.copy(i, uint32(l), 1+r.Uint32N(1<<20))
+			i += l - 1
 		}
 	}
 	return p

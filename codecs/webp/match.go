@@ -85,17 +85,27 @@ func newMatcher(p pixels, near, depth int) *matcher {
 			m.near = append(m.near, d)
 		}
 	}
-	n := len(p.argb)
-	m.run = make([]uint16, n)
-	for i := n - 2; i >= 0; i-- {
-		if p.argb[i] == p.argb[i+1] {
-			m.run[i] = min(m.run[i+1]+1, manyPixels)
-		}
-	}
+	m.run = runs16(p.argb)
 	if depth > 0 {
 		m.link()
 	}
 	return m
+}
+
+// runs16 says of each pixel how many after it equal it, at most manyPixels.
+func runs16(argb []uint32) []uint16 {
+	out := make([]uint16, len(argb))
+	for i := 0; i < len(argb); {
+		n := 1
+		for i+n < len(argb) && argb[i+n] == argb[i] {
+			n++
+		}
+		for k := range out[i : i+n] {
+			out[i+k] = uint16(min(n-1-k, manyPixels))
+		}
+		i += n
+	}
+	return out
 }
 
 // link fills prev.
@@ -103,25 +113,33 @@ func (m *matcher) link() {
 	argb := m.p.argb
 	n := len(argb)
 	m.prev = make([]int32, n)
-	last := make([]int32, 1<<keyBits)
+	last := new([1 << keyBits]int32)
 	for i := range last {
 		last[i] = -1
 	}
-	for i := 0; i < n; i++ {
+	for i := 0; i < n; {
 		r := int(m.run[i])
 		if i+r+1 >= n || i+2 >= n || r == manyPixels {
 			m.prev[i] = -1
+			i++
 			continue
 		}
-		var k uint32
 		if r == 0 {
-			k = argb[i]*0x9e3779b1 ^ argb[i+1]*0x85ebca6b ^ argb[i+2]*0xc2b2ae35
-		} else {
-			k = argb[i]*0x9e3779b1 ^ uint32(r)*0x27d4eb2f ^ argb[i+r+1]*0xc2b2ae35
+			k := argb[i]*0x9e3779b1 ^ argb[i+1]*0x85ebca6b ^ argb[i+2]*0xc2b2ae35
+			k = (k ^ k>>15) * 0x2c1b3c6d >> (32 - keyBits)
+			m.prev[i] = last[k]
+			last[k] = int32(i)
+			i++
+			continue
 		}
-		k = (k ^ k>>15) * 0x2c1b3c6d >> (32 - keyBits)
-		m.prev[i] = last[k]
-		last[k] = int32(i)
+		ends := argb[i]*0x9e3779b1 ^ argb[i+r+1]*0xc2b2ae35
+		for prev := m.prev[i : i+r]; r > 0; r-- {
+			k := ends ^ uint32(r)*0x27d4eb2f
+			k = (k ^ k>>15) * 0x2c1b3c6d >> (32 - keyBits)
+			prev[len(prev)-r] = last[k]
+			last[k] = int32(i)
+			i++
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ type parser struct {
 type band struct {
 	lo, hi int
 	find   *finder
-	first  []uint32 // of a position in found, 1 based; 0: not looked for yet
+	first  []uint32 // of a position in found, 1 based; 0: not looked for yet; nil: none is kept
 	found  []candidate
 	costs  []uint32
 }
@@ -29,7 +29,11 @@ func newParser(p pixels, s copying) *parser {
 		if p.h-y < 2*rows {
 			hi = p.h * p.w
 		}
-		q.bands = append(q.bands, &band{lo: lo, hi: hi, find: newFinder(q.m, hi, s.stop), first: make([]uint32, hi-lo)})
+		b := &band{lo: lo, hi: hi, find: newFinder(q.m, hi, s.stop)}
+		if s.passes+s.groupPasses > 0 {
+			b.first = make([]uint32, hi-lo)
+		}
+		q.bands = append(q.bands, b)
 		if hi == p.h*p.w {
 			break
 		}
@@ -39,7 +43,9 @@ func newParser(p pixels, s copying) *parser {
 
 // at returns the candidates of position i.
 func (b *band) at(i int) []candidate {
-	const last = 1 << 31
+	if b.first == nil {
+		return b.find.at(i)
+	}
 	k := b.first[i-b.lo]
 	if k == 0 {
 		out := b.find.at(i)
@@ -64,20 +70,23 @@ func (b *band) at(i int) []candidate {
 func (q *parser) greedy() parse {
 	out := parse{length: make([]uint16, len(q.p.argb)), value: make([]uint32, len(q.p.argb))}
 	for _, b := range q.bands {
+		c, gain := b.bestGain(b.lo, q.hits)
 		for i := b.lo; i < b.hi; {
-			c, gain := b.bestGain(i)
-			if gain <= 0 {
-				i++
-				continue
-			}
-			if c.length < 64 && i+1 < b.hi {
-				if _, next := b.bestGain(i + 1); next > gain {
+			step := max(1, int(c.length))
+			if step < 64 && i+1 < b.hi {
+				next, more := b.bestGain(i+1, q.hits)
+				if gain <= 0 || more > gain {
+					c, gain = next, more
 					i++
 					continue
 				}
 			}
-			out.copy(i, c.length, c.code)
-			i += int(c.length)
+			if gain > 0 {
+				out.copy(i, c.length, c.code)
+			}
+			if i += step; i < b.hi {
+				c, gain = b.bestGain(i, q.hits)
+			}
 		}
 	}
 	return out
@@ -85,19 +94,40 @@ func (q *parser) greedy() parse {
 
 func (p *parse) copy(i int, length, code uint32) {
 	p.length[i], p.value[i] = uint16(length), code
-	for k := i + 1; k < i+int(length); k++ {
-		p.length[k] = covered
+	inside := p.length[i+1 : i+int(length)]
+	for k := range inside {
+		inside[k] = covered
 	}
 }
 
-// bestGain returns the candidate that saves most when a literal costs a byte.
-func (b *band) bestGain(i int) (candidate, int) {
+// What a greedy parse takes things to cost, in bits without the extra bits of a copy.
+const (
+	equalBits   = 3  // a pixel that equals the one before
+	cachedBits  = 4  // one that is in the largest colour cache
+	literalBits = 14 // any other
+	copyBits    = 11
+
+	weighed = 16 // pixels of a copy that are looked at; others count as equal ones
+)
+
+// bestGain returns the candidate that saves most.
+func (b *band) bestGain(i int, hits []uint8) (candidate, int) {
 	var best candidate
-	gain := 0
+	gain, saved, seen := 0, 0, 0
 	for _, c := range b.at(i) {
+		for ; seen < min(int(c.length), weighed); seen++ {
+			switch h := hits[i+seen]; {
+			case h <= 1:
+				saved += equalBits
+			case h <= maxCacheBits:
+				saved += cachedBits
+			default:
+				saved += literalBits
+			}
+		}
 		_, _, e := prefix(c.code)
 		_, _, f := prefix(c.length)
-		if g := 8*int(c.length) - 7 - int(e) - int(f); g > gain {
+		if g := saved + equalBits*(int(c.length)-seen) - copyBits - int(e) - int(f); g > gain {
 			best, gain = c, g
 		}
 	}
@@ -363,13 +393,14 @@ func parseSmall(p pixels) parse {
 // setCache changes the cache; copies stay.
 func (p *parse) setCache(in pixels, hits []uint8, bits int) {
 	p.cacheBits = bits
-	for i, l := range p.length {
-		if l == 0 || l == cached {
-			if int(hits[i]) <= bits {
-				p.length[i], p.value[i] = cached, cacheHash(in.argb[i])>>(maxCacheBits-bits)
-			} else {
-				p.length[i] = 0
-			}
+	for i := 0; i < len(p.length); i++ {
+		switch l := p.length[i]; {
+		case l != 0 && l != cached:
+			i += int(l) - 1
+		case int(hits[i]) <= bits:
+			p.length[i], p.value[i] = cached, cacheHash(in.argb[i])>>(maxCacheBits-bits)
+		default:
+			p.length[i] = 0
 		}
 	}
 }

@@ -31,7 +31,7 @@ func predict(c *crew.Crew, p *pixels, bits, skip int, modePrices *[predictors]ui
 				n := min(span, p.w-x)
 				residualRow(p, x, y, n, rows)
 				mul.applyAll(rows, x, y, n)
-				sumRow(rows, x, y, n, bits, g, masked(length, y*p.w+x, n), sums)
+				sumRow(rows, x, y, n, bits, g, g.opaque || p.opaqueAround(x, y, n), masked(length, y*p.w+x, n), sums)
 			}
 		}
 		for tx := range sums {
@@ -58,13 +58,29 @@ func masked(length []uint16, at, n int) []uint16 {
 	return nil
 }
 
-// sumRow adds the prices of n residuals from (x, y) on to the sums of their tiles.
-func sumRow(rows *residualRows, x, y, n, bits int, g *pricing, length []uint16, sums [][predictors]uint32) {
+// opaqueAround reports whether n pixels from (x, y) on, and those that they are predicted
+// from, have alpha 255: it is then 0 in all residuals, and costs the same by all modes.
+func (p *pixels) opaqueAround(x, y, n int) bool {
+	lo := max(0, (y-1)*p.w+x-1)
+	and := uint32(0xffffffff)
+	for _, v := range p.argb[lo : lo+min(n+2, len(p.argb)-lo)] {
+		and &= v
+	}
+	at := max(0, y*p.w+x-1)
+	for _, v := range p.argb[at : y*p.w+x+n] {
+		and &= v
+	}
+	return and >= opaqueBlack
+}
+
+// sumRow adds the prices of n residuals from (x, y) on, of alpha only where they are not
+// opaque, to the sums of their tiles.
+func sumRow(rows *residualRows, x, y, n, bits int, g *pricing, opaque bool, length []uint16, sums [][predictors]uint32) {
 	for lo := 0; lo < n; {
 		tx := (x + lo) >> bits
 		hi := min(n, (tx+1)<<bits-x)
 		t := g.at(x+lo, y)
-		if length == nil && g.opaque {
+		if length == nil && opaque {
 			opaqueSums(&sums[tx], rows, lo, hi, t)
 			lo = hi
 			continue
@@ -72,7 +88,7 @@ func sumRow(rows *residualRows, x, y, n, bits int, g *pricing, length []uint16, 
 		for k := range rows {
 			for i, v := range rows[k][lo:hi] {
 				if length == nil || length[lo+i] == 0 {
-					sums[tx][k] += literalPrice(v, t, g.opaque)
+					sums[tx][k] += literalPrice(v, t, opaque)
 				}
 			}
 		}

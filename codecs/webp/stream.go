@@ -108,6 +108,7 @@ func (s *stream) histogramsOn(c *crew.Crew) [][]uint32 {
 // count adds the symbols of rows to hist, which has those of each group in turn.
 func (s *stream) count(from, end int, hist []uint32) {
 	size := s.parse.symbols()
+	next := s.parse.firstFrom(from * s.pixels.w)
 	s.spans(from, end, func(lo, hi, k int) {
 		h := hist[k*size:][:size]
 		if s.parse.length == nil {
@@ -120,25 +121,33 @@ func (s *stream) count(from, end int, hist []uint32) {
 			}
 			return
 		}
-		for i := lo; i < hi; i++ {
-			switch l := s.parse.length[i]; l {
+		for ; next < hi; next++ {
+			switch l := s.parse.length[next]; l {
 			case 0:
-				v := s.pixels.argb[i]
+				v := s.pixels.argb[next]
 				h[alphaAt+v>>24]++
 				h[redAt+v>>16&255]++
 				h[blueAt+v&255]++
 				h[greenAt+v>>8&255]++
-			case covered:
 			case cached:
-				h[cacheAt+s.parse.value[i]]++
+				h[cacheAt+s.parse.value[next]]++
 			default:
 				c, _, _ := prefix(uint32(l))
 				h[lengthAt+c]++
-				c, _, _ = prefix(s.parse.value[i])
+				c, _, _ = prefix(s.parse.value[next])
 				h[distanceAt+c]++
+				next += int(l) - 1
 			}
 		}
 	})
+}
+
+// firstFrom is the first pixel from i on that is not inside a copy.
+func (p *parse) firstFrom(i int) int {
+	for i < len(p.length) && p.length[i] == covered {
+		i++
+	}
+	return i
 }
 
 // write returns the VP8L bitstream (RFC 9649, 3.4 to 3.8).
@@ -331,12 +340,15 @@ func (s *stream) writePixels(c *crew.Crew, w *bitWriter, codes [][]code) {
 
 // writeBand writes the symbols of rows.
 func (s *stream) writeBand(w *bitWriter, from, end int, codes [][]code) {
+	next := s.parse.firstFrom(from * s.pixels.w)
 	for y := from; y < end; y++ {
-		s.writeRow(w, y, codes)
+		next = s.writeRow(w, y, next, codes)
 	}
 }
 
-func (s *stream) writeRow(w *bitWriter, y int, codes [][]code) {
+// writeRow writes the symbols of the pixels of a row from next on. It returns the first
+// pixel behind them.
+func (s *stream) writeRow(w *bitWriter, y, next int, codes [][]code) int {
 	room, held, n := w.reserve(pixelBits * s.pixels.w)
 	at := 0
 	// flush leaves less than 8 bits, so that 56 more have room.
@@ -352,13 +364,12 @@ func (s *stream) writeRow(w *bitWriter, y int, codes [][]code) {
 			at, held, n = writeLiterals(room, at, held, n, s.pixels.argb[lo:hi], (*[cacheAt]code)(t))
 			return
 		}
-		for i := lo; i < hi; i++ {
-			switch l := s.parse.length[i]; l {
+		for ; next < hi; next++ {
+			switch l := s.parse.length[next]; l {
 			case 0:
-				at, held, n = writeLiterals(room, at, held, n, s.pixels.argb[i:i+1], (*[cacheAt]code)(t))
-			case covered:
+				at, held, n = writeLiterals(room, at, held, n, s.pixels.argb[next:next+1], (*[cacheAt]code)(t))
 			case cached:
-				c := t[cacheAt+s.parse.value[i]]
+				c := t[cacheAt+s.parse.value[next]]
 				held |= uint64(c>>4) << n
 				n += uint(c & 15)
 				flush()
@@ -368,15 +379,17 @@ func (s *stream) writeRow(w *bitWriter, y int, codes [][]code) {
 				held |= (uint64(extra)<<(c&15) | uint64(c>>4)) << n // 15 + 10 bits
 				n += uint(c&15) + count
 				flush()
-				symbol, extra, count = prefix(s.parse.value[i])
+				symbol, extra, count = prefix(s.parse.value[next])
 				c = t[distanceAt+symbol]
 				held |= (uint64(extra)<<(c&15) | uint64(c>>4)) << n // 15 + 18 bits
 				n += uint(c&15) + count
 				flush()
+				next += int(l) - 1
 			}
 		}
 	})
 	w.commit(at, held, n)
+	return next
 }
 
 // writeLiterals stores pixels from room[at] on, of which n bits are held, less than 8,
