@@ -1,5 +1,7 @@
 package webp
 
+import "math/bits"
+
 // The colour cache holds the latest pixel of each hash (RFC 9649, 5.2.3). All pixels go
 // into it, also copied ones, so whether a pixel is there does not depend on the parse.
 
@@ -13,36 +15,25 @@ func cacheHash(v uint32) uint32 { return v * 0x1e35a7bd >> (32 - maxCacheBits) }
 // one has it too, because of the pixels of a hash fewer are in its way. 0xff: none.
 func cacheHits(argb []uint32) []uint8 {
 	out := make([]uint8, len(argb))
-	var tables [maxCacheBits + 1][]uint32
-	for b := range tables {
-		if b > 0 {
-			tables[b] = make([]uint32, 1<<b)
-		}
-	}
-	largest := tables[maxCacheBits]
+	// The caches of all sizes are the levels of a tree: entry i of that of b bits lies at
+	// 1<<b + i, and half of this is where the next smaller cache has the same pixel. They
+	// are full of zeros at first.
+	var caches [2 << maxCacheBits]uint32
 	for i, v := range argb {
-		// A cache is full of zeros at first. The pixel before is in all of them.
+		// The pixel before is in all of them.
 		if i > 0 && v == argb[i-1] {
 			out[i] = 1
 			continue
 		}
-		h := cacheHash(v)
-		bits := uint8(0xff)
-		if largest[h] == v {
-			lo, hi := 1, maxCacheBits
-			for lo < hi {
-				m := (lo + hi) / 2
-				if tables[m][h>>(maxCacheBits-m)] == v {
-					hi = m
-				} else {
-					lo = m + 1
-				}
-			}
-			bits = uint8(lo)
+		k := 1<<maxCacheBits | cacheHash(v)
+		for k > 1 && caches[k%uint32(len(caches))] == v {
+			k /= 2
 		}
-		out[i] = bits
-		for b := 1; b <= maxCacheBits; b++ {
-			tables[b][h>>(maxCacheBits-b)] = v
+		if out[i] = uint8(bits.Len32(k)); out[i] > maxCacheBits {
+			out[i] = 0xff
+		}
+		for ; k > 1; k /= 2 {
+			caches[k%uint32(len(caches))] = v
 		}
 	}
 	return out
@@ -81,7 +72,7 @@ func chooseCache(p pixels, q *parse, hits []uint8) int {
 		c[2][v&255]++
 		c[3][v>>8&255]++
 	}
-	best, bits := uint64(1<<63), 0
+	best, choice := uint64(1<<63), 0
 	sum := *colours[0]
 	for b := maxCacheBits; b >= 0; b-- {
 		// Literals with b bits are the pixels that b bits do not have.
@@ -98,7 +89,7 @@ func chooseCache(p pixels, q *parse, hits []uint8) int {
 		}
 		cost := codeSize(green) + codeSize(sum[0][:]) + codeSize(sum[1][:]) + codeSize(sum[2][:])
 		if cost < best {
-			best, bits = cost, b
+			best, choice = cost, b
 		}
 		if b > 0 {
 			for c := range sum {
@@ -108,5 +99,5 @@ func chooseCache(p pixels, q *parse, hits []uint8) int {
 			}
 		}
 	}
-	return bits
+	return choice
 }

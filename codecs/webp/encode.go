@@ -142,6 +142,7 @@ func encode(ctx context.Context, c *crew.Crew, d device, m *raster.Image, o *Opt
 		return nil, err
 	}
 	s.width, s.height, s.alpha = m.Width, m.Height, m.Alpha()
+	s.quick = o.effort < 2
 	f := &file{width: m.Width, height: m.Height, alpha: m.Alpha(), colour: colour, bitstream: s.writeOn(c)}
 	if s.packer != nil && s.packer.failed() != nil {
 		return nil, s.packer.failed()

@@ -1,6 +1,9 @@
 package webp
 
 import (
+	"encoding/binary"
+	"math/bits"
+
 	"github.com/pelmill/pelmill/codecs/internal/crew"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -45,8 +48,7 @@ func loadSamples(out []uint32, src []byte, channels int) {
 		}
 	case 4:
 		for i := range out {
-			s := src[4*i : 4*i+4 : 4*i+4]
-			out[i] = uint32(s[3])<<24 | uint32(s[0])<<16 | uint32(s[1])<<8 | uint32(s[2])
+			out[i] = bits.RotateLeft32(binary.BigEndian.Uint32(src[4*i:]), 24)
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package webp
 
+import "slices"
+
 // parser finds parses of one picture.
 type parser struct {
 	p     pixels
@@ -94,11 +96,11 @@ func (q *parser) greedy() parse {
 
 func (p *parse) copy(i int, length, code uint32) {
 	p.length[i], p.value[i] = uint16(length), code
-	inside := p.length[i+1 : i+int(length)]
-	for k := range inside {
-		inside[k] = covered
-	}
+	copy(p.length[i+1:i+int(length)], allCovered)
 }
+
+// allCovered are as many as a copy covers at most.
+var allCovered = slices.Repeat([]uint16{covered}, longestCopy)
 
 // What a greedy parse takes things to cost, in bits without the extra bits of a copy.
 const (
@@ -380,12 +382,15 @@ func (q *parser) copies(s *stream, f copying, bits int) {
 }
 
 // parseSmall parses one of the small images that describe the main one.
-func parseSmall(p pixels) parse {
+func parseSmall(p pixels, quick bool) parse {
 	if len(p.argb) < 16 {
 		return parse{}
 	}
 	s := &stream{pixels: p}
 	f := copying{near: 24, depth: 16, stop: 256, nice: 64, fine: 16, passes: 2}
+	if quick {
+		f = copying{near: 8, depth: 4, stop: 64}
+	}
 	newParser(p, f).copies(s, f, 0)
 	return s.parse
 }

@@ -29,9 +29,16 @@ func predict(c *crew.Crew, p *pixels, bits, skip int, modePrices *[predictors]ui
 		for y := ty << bits; y < min(p.h, (ty+1)<<bits); y += skip {
 			for x := 0; x < p.w; x += span {
 				n := min(span, p.w-x)
+				mask := masked(length, y*p.w+x, n)
+				some, all := p.around(x, y, n)
+				if some == all && y > 0 && mul == nil && mask == nil {
+					sumFlat(all, x, y, n, bits, g, sums)
+					continue
+				}
 				residualRow(p, x, y, n, rows)
 				mul.applyAll(rows, x, y, n)
-				sumRow(rows, x, y, n, bits, g, g.opaque || p.opaqueAround(x, y, n), masked(length, y*p.w+x, n), sums)
+				// Where all have alpha 255, it is 0 in all residuals, and costs the same by all modes.
+				sumRow(rows, x, y, n, bits, g, g.opaque || all >= opaqueBlack, mask, sums)
 			}
 		}
 		for tx := range sums {
@@ -58,19 +65,34 @@ func masked(length []uint16, at, n int) []uint16 {
 	return nil
 }
 
-// opaqueAround reports whether n pixels from (x, y) on, and those that they are predicted
-// from, have alpha 255: it is then 0 in all residuals, and costs the same by all modes.
-func (p *pixels) opaqueAround(x, y, n int) bool {
+// around returns the bits that some and that all have of n pixels from (x, y) on and those
+// that they are predicted from.
+func (p *pixels) around(x, y, n int) (some, all uint32) {
+	all = ^uint32(0)
 	lo := max(0, (y-1)*p.w+x-1)
-	and := uint32(0xffffffff)
-	for _, v := range p.argb[lo : lo+min(n+2, len(p.argb)-lo)] {
-		and &= v
+	for _, v := range p.argb[lo:min(lo+n+2, len(p.argb))] {
+		some, all = some|v, all&v
 	}
-	at := max(0, y*p.w+x-1)
-	for _, v := range p.argb[at : y*p.w+x+n] {
-		and &= v
+	for _, v := range p.argb[max(0, y*p.w+x-1) : y*p.w+x+n] {
+		some, all = some|v, all&v
 	}
-	return and >= opaqueBlack
+	return some, all
+}
+
+// sumFlat is what sumRow does below the first row where all pixels around are v, and
+// without colour transform: there are residuals by the first mode only.
+func sumFlat(v uint32, x, y, n, bits int, g *pricing, sums [][predictors]uint32) {
+	for lo := 0; lo < n; {
+		tx := (x + lo) >> bits
+		hi := min(n, (tx+1)<<bits-x)
+		t := g.at(x+lo, y)
+		first, other := literalPrice(less(v, opaqueBlack), t, g.opaque), literalPrice(0, t, g.opaque)
+		sums[tx][0] += uint32(hi-lo) * first
+		for k := 1; k < predictors; k++ {
+			sums[tx][k] += uint32(hi-lo) * other
+		}
+		lo = hi
+	}
 }
 
 // sumRow adds the prices of n residuals from (x, y) on, of alpha only where they are not

@@ -68,6 +68,7 @@ type stream struct {
 	packer        packer // nil, or what has the pixels, all literals, where pixels.argb is nil
 	parse         parse
 	groups        groups
+	quick         bool // the images that describe the main one are parsed once, greedily
 }
 
 // packer is a device that has the pixels of a stream. Where it fails, its methods return

@@ -170,10 +170,10 @@ func (s *stream) writeOn(c *crew.Crew) []byte {
 		switch t.kind {
 		case predictorTransform, colourTransform:
 			w.put(uint64(t.bits-2), 3)
-			writeSub(c, w, t.data)
+			s.writeSub(c, w, t.data)
 		case colourIndexing:
 			w.put(uint64(t.data.w-1), 8)
-			writeSub(c, w, differences(t.data))
+			s.writeSub(c, w, differences(t.data))
 		}
 	}
 	w.put(0, 1)
@@ -195,12 +195,12 @@ func differences(palette pixels) pixels {
 
 // writeSub writes one of the small images that describe the main one, as literals or with
 // copies, whichever is shorter.
-func writeSub(c *crew.Crew, w *bitWriter, p pixels) {
+func (s *stream) writeSub(c *crew.Crew, w *bitWriter, p pixels) {
 	best := &bitWriter{}
 	(&stream{pixels: p}).writeImage(c, best, false)
 	if p.repeats() {
 		t := &bitWriter{}
-		(&stream{pixels: p, parse: parseSmall(p)}).writeImage(c, t, false)
+		(&stream{pixels: p, parse: parseSmall(p, s.quick)}).writeImage(c, t, false)
 		if t.len() < best.len() {
 			best = t
 		}
@@ -252,7 +252,7 @@ func (s *stream) writeImage(c *crew.Crew, w *bitWriter, main bool) {
 		for i, g := range s.groups.of {
 			sub.argb[i] = 0xff000000 | uint32(g)<<8
 		}
-		writeSub(c, w, sub)
+		s.writeSub(c, w, sub)
 	} else if main {
 		w.put(0, 1)
 	}
