@@ -25,7 +25,7 @@ type copying struct {
 // copyings by effort.
 var copyings = [10]copying{
 	0: {near: 4, depth: 2, stop: 64, nice: 16, fine: 8},
-	1: {near: 4, depth: 4, stop: 64, nice: 16, fine: 8, groups: 16},
+	1: {near: 4, depth: 3, stop: 64, nice: 16, fine: 8, groups: 12},
 	2: {near: 8, depth: 4, stop: 64, nice: 16, fine: 8, passes: 1, groups: 32},
 	3: {near: 12, depth: 8, stop: 128, nice: 16, fine: 12, passes: 1, groups: 32},
 	4: {near: 12, depth: 12, stop: 256, nice: 16, fine: 12, passes: 1, groups: 32},
@@ -170,17 +170,18 @@ func shortlist(ctx context.Context, c *crew.Crew, p pixels, all []strategy, effo
 }
 
 const (
-	wholeSample = 1 << 18 // pixels of a picture that is its own sample
-	sampleRows  = 64      // of a strip
+	wholeSample  = 1 << 17 // pixels of a picture that is its own sample
+	sampleRows   = 32      // of a strip
+	sampleStrips = 8       // of which one is taken
 )
 
-// sample returns a quarter of a large picture in strips.
+// sample returns strips of a large picture.
 func sample(p pixels) pixels {
-	if len(p.argb) <= wholeSample || p.h <= 4*sampleRows {
+	if len(p.argb) <= wholeSample || p.h <= sampleStrips*sampleRows {
 		return p
 	}
 	out := pixels{w: p.w}
-	for y := 0; y < p.h; y += 4 * sampleRows {
+	for y := 0; y < p.h; y += sampleStrips * sampleRows {
 		n := min(sampleRows, p.h-y)
 		out.argb = append(out.argb, p.argb[y*p.w:(y+n)*p.w]...)
 		out.h += n

@@ -74,19 +74,18 @@ func (q *parser) greedy() parse {
 	for _, b := range q.bands {
 		c, gain := b.bestGain(b.lo, q.hits)
 		for i := b.lo; i < b.hi; {
-			step := max(1, int(c.length))
-			if step < 64 && i+1 < b.hi {
-				next, more := b.bestGain(i+1, q.hits)
-				if gain <= 0 || more > gain {
-					c, gain = next, more
-					i++
-					continue
-				}
+			var next candidate
+			more := 0
+			if i+1 < b.hi {
+				next, more = b.bestGain(i+1, q.hits)
 			}
-			if gain > 0 {
-				out.copy(i, c.length, c.code)
+			if gain <= 0 || more > gain {
+				c, gain = next, more
+				i++
+				continue
 			}
-			if i += step; i < b.hi {
+			out.copy(i, c.length, c.code)
+			if i += int(c.length); i < b.hi {
 				c, gain = b.bestGain(i, q.hits)
 			}
 		}

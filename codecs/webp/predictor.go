@@ -88,6 +88,9 @@ func sumFlat(v uint32, x, y, n, bits int, g *pricing, sums [][predictors]uint32)
 		t := g.at(x+lo, y)
 		first, other := literalPrice(less(v, opaqueBlack), t, g.opaque), literalPrice(0, t, g.opaque)
 		sums[tx][0] += uint32(hi-lo) * first
+		if x+lo == 0 { // predicted from above, whatever the mode
+			sums[tx][0] += other - first
+		}
 		for k := 1; k < predictors; k++ {
 			sums[tx][k] += uint32(hi-lo) * other
 		}

@@ -99,6 +99,14 @@ func predictTakesTheCheapestMode(t *testing.T) {
 		for bits := 2; bits < 6; bits++ {
 			alpha := bits%2 == 0
 			p := texture(r, size[0], size[1], alpha)
+			for i := range p.argb { // a quarter is flat, and another opaque
+				switch 4 * i / len(p.argb) {
+				case 1:
+					p.argb[i] = p.argb[0]
+				case 2:
+					p.argb[i] |= opaqueBlack
+				}
+			}
 			g, m := somePricing(r, &p, min(8, bits+r.IntN(3)), !alpha)
 			var own [predictors]uint32
 			for k := range own {
