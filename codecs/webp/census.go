@@ -71,8 +71,8 @@ func count(p pixels, most int) census {
 }
 
 func lessGreen(v uint32) uint32 {
-	g := v >> 8 & 255
-	return v&0xff00ff00 | (v-g<<16)&0xff0000 | (v-g)&255
+	rb := (0x01000100 + v&0x00ff00ff - v>>8&255*0x00010001) & 0x00ff00ff
+	return v&0xff00ff00 | rb
 }
 
 // gradient is the average of left and upper neighbour by channel.

@@ -231,7 +231,7 @@ func lessGreens(c *crew.Crew, out, in []uint32) {
 	c.Spans(len(in), 1<<16, func(lo, hi int) {
 		to := out[lo:hi]
 		for i, v := range in[lo:hi] {
-			to[i] = less(v, v>>8&255*0x10001)
+			to[i] = lessGreen(v)
 		}
 	})
 }
