@@ -23,6 +23,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/internal/crew"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
+	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -166,7 +167,7 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 	var quick, kernels time.Duration
 	err = dev.Do(context.Background(), func(l *gpu.Lane) error {
 		c := &cardCanvas{gang: &gang{card: newCard(l)}, w: w, h: h}
-		if err := c.take(4*n, &c.residual, &c.coded); err != nil {
+		if err := c.take(4*n, &c.residual, &c.left); err != nil {
 			return err
 		}
 		if err := c.take(4*len(m.of), &c.multipliers); err != nil {
@@ -197,7 +198,7 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 			at := 0
 			for i := range frames {
 				s, n := l.Stream(i%2), 4*frames[i].pixels()
-				err = errors.Join(err, s.Upload(c.residual, at, in.Bytes[at:at+n]), run(i, i%2), s.Download(out.Bytes[at:at+n], c.coded, at))
+				err = errors.Join(err, s.Upload(c.residual, at, in.Bytes[at:at+n]), run(i, i%2), s.Download(out.Bytes[at:at+n], c.left, at))
 				at += n
 			}
 			err = errors.Join(err, l.Sync(), l.Stream(0).Download(elements.Bytes, c.multipliers, 0), l.Sync())
@@ -256,7 +257,7 @@ func residualMosaic(list []*raster.Image, w, h int, out []uint32) {
 		made, _ := host{c}.canvas(load(m, true))
 		v := made.(*cpuCanvas)
 		v.fill(4, firstMode)
-		parts = append(parts, v.coded)
+		parts = append(parts, v.left)
 	}
 	const cell = 512
 	c.Each(h, func(y int) {
@@ -298,6 +299,41 @@ func BenchmarkCardEncode(b *testing.B) {
 	}
 }
 
+// drawings are the pictures of the set graphics, where it is at hand.
+func drawings(t testing.TB) (list []*raster.Image) {
+	files, _ := filepath.Glob(filepath.Join(sharedData("graphics"), "*.png"))
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := imageio.Decode(data, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// BenchmarkCardGraphics is the same of drawings, screens and diagrams, at effort 9 of
+// each once.
+func BenchmarkCardGraphics(b *testing.B) {
+	dev := gputest.Device(b, nil)
+	list := drawings(b)
+	if len(list) == 0 {
+		b.Skipf("SKIPPED: %s is absent", sharedData("graphics"))
+	}
+	var batch []*raster.Image
+	for len(batch) < 256 {
+		batch = append(batch, list...)
+	}
+	for b.Loop() {
+		compareOnCard(b, dev, fmt.Sprintf("%d graphics", len(batch)), batch, len(batch), list, 6)
+		compareOnCard(b, dev, fmt.Sprintf("%d graphics", len(list)), list, len(list), list, 9)
+	}
+}
+
 // compareOnCard prints what a batch takes.
 func compareOnCard(b *testing.B, dev *gpu.Device, what string, batch []*raster.Image, onCPU int, peer []*raster.Image, effort int) {
 	o := defaults
@@ -309,7 +345,11 @@ func compareOnCard(b *testing.B, dev *gpu.Device, what string, batch []*raster.I
 		return n
 	}
 	var files [2][]codec.Encoded
-	quick := fastest(3, func() { files[1] = Codec{}.Encode(context.Background(), dev, batch, &o) })
+	runs := 3
+	if effort == 9 {
+		runs = 1
+	}
+	quick := fastest(runs, func() { files[1] = Codec{}.Encode(context.Background(), dev, batch, &o) })
 	slow := fastest(1, func() { files[0] = Codec{}.Encode(context.Background(), nil, batch[:onCPU], &o) })
 	size := 0
 	for i, e := range files[1] {
@@ -396,8 +436,9 @@ func timed(list []*raster.Image, level int) (size int, took time.Duration, err e
 	sizes, times, errs := make([]int, len(list)), make([]time.Duration, len(list)), make([]error, len(list))
 	crew.Of(max(1, runtime.NumCPU()/2)).Each(len(list), func(i int) {
 		m := list[i]
-		in, out := filepath.Join(dir, strconv.Itoa(i)+".ppm"), filepath.Join(dir, strconv.Itoa(i)+".webp")
-		head := fmt.Sprintf("P6\n%d %d\n255\n", m.Width, m.Height)
+		in, out := filepath.Join(dir, strconv.Itoa(i)+".pam"), filepath.Join(dir, strconv.Itoa(i)+".webp")
+		kind := []string{"", "GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA"}[m.Channels]
+		head := fmt.Sprintf("P7\nWIDTH %d\nHEIGHT %d\nDEPTH %d\nMAXVAL 255\nTUPLTYPE %s\nENDHDR\n", m.Width, m.Height, m.Channels, kind)
 		if errs[i] = os.WriteFile(in, append([]byte(head), m.Pix...), 0o666); errs[i] != nil {
 			return
 		}

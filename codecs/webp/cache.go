@@ -39,22 +39,29 @@ func cacheHits(argb []uint32) []uint8 {
 	return out
 }
 
+// cacheCounts is what the choice of a cache takes of a parse: of the pixels that are not
+// copied, by the bits of the smallest cache that has them, 0 for none, how often each
+// alpha, red, blue and green, and each hash is among them; and the symbols of lengths.
+type cacheCounts struct {
+	colours [maxCacheBits + 1][4][256]uint32
+	hashes  [maxCacheBits + 1][1 << maxCacheBits]uint32
+	lengths [24]uint32
+}
+
 // chooseCache returns the bits with which the literals and cached pixels of a parse
 // become smallest, its copies kept.
 func chooseCache(p pixels, q *parse, hits []uint8) int {
-	// colours[m] counts the pixels whose smallest cache is m, none under 0.
-	var colours [maxCacheBits + 1]*[4][256]uint32
-	var index [maxCacheBits + 1][]uint32
-	for b := range colours {
-		colours[b] = new([4][256]uint32)
-		index[b] = make([]uint32, 1<<maxCacheBits)
-	}
-	lengths := make([]uint32, 24)
+	counts := new(cacheCounts)
+	counts.count(p, q, hits)
+	return counts.best()
+}
+
+func (n *cacheCounts) count(p pixels, q *parse, hits []uint8) {
 	for i := 0; i < len(p.argb); i++ {
 		if q.length != nil {
 			if l := q.length[i]; l > 0 && l < cached {
 				c, _, _ := prefix(uint32(l))
-				lengths[c]++
+				n.lengths[c]++
 				i += int(l) - 1
 				continue
 			}
@@ -64,26 +71,36 @@ func chooseCache(p pixels, q *parse, hits []uint8) int {
 		if m > maxCacheBits {
 			m = 0
 		} else {
-			index[m][cacheHash(v)]++
+			n.hashes[m][cacheHash(v)]++
 		}
-		c := colours[m]
+		c := &n.colours[m]
 		c[0][v>>24]++
 		c[1][v>>16&255]++
 		c[2][v&255]++
 		c[3][v>>8&255]++
 	}
+}
+
+// best returns the bits of the best cache.
+func (n *cacheCounts) best() int {
 	best, choice := uint64(1<<63), 0
-	sum := *colours[0]
+	sum := n.colours[0]
+	var hashes [1 << maxCacheBits]uint32 // of the pixels that a cache has
+	var some [maxCacheBits + 1]bool      // whether a cache has pixels that no smaller one has
+	for m := range n.hashes {
+		for h, v := range n.hashes[m] {
+			hashes[h] += v
+			some[m] = some[m] || v > 0
+		}
+	}
 	for b := maxCacheBits; b >= 0; b-- {
 		// Literals with b bits are the pixels that b bits do not have.
 		green := append([]uint32(nil), sum[3][:]...)
-		green = append(green, lengths...)
+		green = append(green, n.lengths[:]...)
 		if b > 0 {
 			folded := make([]uint32, 1<<b)
-			for m := 1; m <= b; m++ {
-				for h, n := range index[m] {
-					folded[h>>(maxCacheBits-b)] += n
-				}
+			for h, v := range hashes {
+				folded[h>>(maxCacheBits-b)] += v
 			}
 			green = append(green, folded...)
 		}
@@ -91,10 +108,13 @@ func chooseCache(p pixels, q *parse, hits []uint8) int {
 		if cost < best {
 			best, choice = cost, b
 		}
-		if b > 0 {
+		if some[b] {
+			for h, v := range n.hashes[b] {
+				hashes[h] -= v
+			}
 			for c := range sum {
-				for s, n := range colours[b][c] {
-					sum[c][s] += n
+				for s, v := range n.colours[b][c] {
+					sum[c][s] += v
 				}
 			}
 		}

@@ -41,12 +41,20 @@ type canvas interface {
 	histograms() []uint32
 
 	result() (*choices, error)
+
+	// coded returns the picture that the choices leave.
+	coded() pixels
 }
 
-// device makes canvases.
+// device makes canvases and copiers.
 type device interface {
-	// canvas takes over a picture as it was loaded, and subtracts green (RFC 9649, 4.3).
+	// canvas takes a picture as it was loaded, and subtracts green (RFC 9649, 4.3). p is
+	// not changed.
 	canvas(p pixels) (canvas, error)
+
+	// copier takes over a picture after its transforms: what v, one of the device's
+	// canvases, has coded, if v is not nil.
+	copier(p pixels, v canvas) (copier, error)
 }
 
 // choices is what was chosen for a picture, and the picture it leaves.

@@ -21,7 +21,7 @@ type cardCanvas struct {
 	groupsOf groups    // without the tiles
 	mode     byte      // to fill modes with
 
-	argb, residual, coded      *gpu.Buffer
+	argb, residual, left       *gpu.Buffer
 	modes, multipliers, groups *gpu.Buffer // by tile; nil: none
 }
 
@@ -33,12 +33,12 @@ type easel struct {
 }
 
 // canvas brings the picture's samples to the card, which loads them itself, or p where
-// what was loaded has been changed.
+// that is another picture.
 func (e *easel) canvas(p pixels) (canvas, error) {
 	c := &cardCanvas{gang: e.gang, w: p.w, h: p.h, exact: e.options.exact}
 	c.frame = cardFrame{Width: uint32(p.w), Height: uint32(p.h), Opaque: 1, N: 1, Symbols: uint32(c.symbols())}
 	source := asBytes(p.argb)
-	if e.options.nearLossless == 100 {
+	if e.options.nearLossless == 100 && p.w == e.picture.Width && p.h == e.picture.Height {
 		source, c.frame.Channels = e.picture.Pix, uint32(e.picture.Channels)
 	}
 	got := c.do(&ask{
@@ -73,9 +73,9 @@ func (c *cardCanvas) take(n int, buffers ...**gpu.Buffer) error {
 		return b.Ptr
 	}
 	f := &c.frame
-	f.Argb, f.Residual, f.Coded = at(c.argb), at(c.residual), at(c.coded)
+	f.Argb, f.Residual, f.Coded = at(c.argb), at(c.residual), at(c.left)
 	f.Modes, f.Multipliers, f.Groups = at(c.modes), at(c.multipliers), at(c.groups)
-	if c.coded == nil {
+	if c.left == nil {
 		f.Coded = f.Residual
 	}
 	return nil
@@ -123,7 +123,7 @@ func (c *cardCanvas) recolour(bits, skip int, steps []int, own *multiplierPrices
 	got := c.do(&ask{
 		step: stepRecolour, parts: [][]byte{asBytes(prices), asBytes(tables)}, want: 4 * 3 * 256,
 		room: func() error {
-			if err := c.take(4*c.w*c.h, &c.coded); err != nil {
+			if err := c.take(4*c.w*c.h, &c.left); err != nil {
 				return err
 			}
 			if err := c.take(4*c.count(bits), &c.multipliers); err != nil || !fresh {
@@ -161,7 +161,7 @@ func (c *cardCanvas) setGroups(g groups) {
 		return
 	}
 	c.do(&ask{
-		step: stepSetGroups, parts: [][]byte{asBytes(g.of)},
+		step: stepSetGroups, parts: [][]byte{asBytes(g.of)}, keep: []**gpu.Buffer{&c.groups},
 		room: func() error { return c.take(2*len(g.of), &c.groups) },
 	})
 }
@@ -257,3 +257,16 @@ func (c *cardCanvas) pack(codes [][]code, first, size int) []byte {
 }
 
 func (c *cardCanvas) failed() error { return c.err }
+
+// release gives back what the canvas has on the card. It is not used any more.
+func (c *cardCanvas) release() {
+	c.gang.discard(c.argb, c.residual, c.left, c.modes, c.multipliers, c.groups)
+}
+
+func (c *cardCanvas) coded() pixels {
+	from := c.left
+	if from == nil {
+		from = c.residual
+	}
+	return pixels{c.w, c.h, gpu.View[uint32](c.fetch(from)[0])}
+}

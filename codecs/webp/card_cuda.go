@@ -10,14 +10,19 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 )
 
-const cardThreads = 256 // of a block of threads
+// Threads of a block.
+const (
+	cardThreads = 256
+	bigBlock    = 1024 // where a block has a picture
+)
 
 // card is a lane at work for the codec.
 type card struct {
-	crew   *crew.Crew
-	lane   *gpu.Lane
-	stream *gpu.Stream
-	note   func(what string) // see gang
+	crew    *crew.Crew
+	lane    *gpu.Lane
+	stream  *gpu.Stream
+	note    func(what string) // see gang
+	kernels bool              // see gang
 }
 
 // onCard runs f for the items 0 to n-1 on dev, in parts where they do not fit, and
@@ -29,15 +34,15 @@ func onCard(ctx context.Context, dev *gpu.Device, c *crew.Crew, n int, f func(g 
 }
 
 // launch starts a kernel for the given number of pictures, with at least as many threads
-// for each.
-func launch[P any](d *card, kernel string, threads, pictures int, params *P) error {
+// for each, in blocks of block.
+func launch[P any](d *card, kernel string, threads, block, pictures int, params *P) error {
 	k, err := d.lane.Kernel(&cardModule, kernel)
 	if err != nil {
 		return err
 	}
 	return gpu.Launch(d.stream, k, gpu.Grid{
-		Blocks:  [3]int{max(1, (threads+cardThreads-1)/cardThreads), pictures},
-		Threads: [3]int{cardThreads},
+		Blocks:  [3]int{max(1, (threads+block-1)/block), pictures},
+		Threads: [3]int{block},
 	}, params)
 }
 

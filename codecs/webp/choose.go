@@ -49,32 +49,47 @@ const (
 	uniform = 9
 )
 
-// choose returns the stream of p, which is changed; errForCPU where d is a card and p no
-// photograph.
-func choose(ctx context.Context, c *crew.Crew, d device, p pixels, effort int) (*stream, error) {
+// choose returns the stream of p, which is not changed, or none but what it comes to where
+// several were written.
+func choose(ctx context.Context, c *crew.Crew, d device, p pixels, alpha bool, effort int) (*stream, error) {
 	seen := count(p, censusPixels)
 	if seen.photo() {
-		return photo(ctx, c, d, p, plans[effort])
-	}
-	if _, ok := d.(host); !ok {
-		return nil, errForCPU
+		s, err := photo(ctx, c, d, p, plans[effort])
+		if err != nil {
+			return nil, err
+		}
+		s.alpha = alpha
+		return s, nil
 	}
 	f := copyings[effort]
-	list, err := shortlist(ctx, c, p, seen.strategies(f.everything), effort)
+	list, err := shortlist(ctx, c, d, p, seen.strategies(f.everything), effort)
 	if err != nil {
 		return nil, err
 	}
 	var best *stream
-	least := 0
+	// try keeps the smallest, which may be on the device no longer than until the next.
+	try := func(s *stream) error {
+		if s.written == nil {
+			s.alpha = alpha
+			s.written = s.writeOn(c)
+		}
+		if s.packer != nil && s.packer.failed() != nil {
+			return s.packer.failed()
+		}
+		if best == nil || len(s.written) < len(best.written) {
+			best = &stream{written: s.written}
+		}
+		return nil
+	}
 	for _, a := range list {
 		s, q := a.stream, a.parser
 		if s == nil {
-			if s, err = a.transform(ctx, c, p, effort); err != nil {
+			if s, a.copier, err = a.transform(ctx, c, d, p, effort); err != nil {
 				return nil, err
 			}
 		}
 		if q == nil {
-			q = newParser(s.pixels, f)
+			q = newParser(a.copier, f)
 			q.start(s)
 		}
 		q.refine(s, f)
@@ -83,34 +98,38 @@ func choose(ctx context.Context, c *crew.Crew, d device, p pixels, effort int) (
 				return nil, err
 			}
 			t := *s
+			t.alpha = alpha
 			q.group(&t, f, bits)
+			if err := q.v.failed(); err != nil {
+				return nil, err
+			}
 			if len(list) == 1 && !f.everything {
 				return &t, nil
 			}
-			if n := len(t.write()); best == nil || n < least {
-				best, least = &t, n
+			if err := try(&t); err != nil {
+				return nil, err
 			}
 		}
+		q.v.release()
 	}
 	if f.everything && seen.equal < 3*seen.pixels/4 {
 		// Copies may not be worth what they do to the transforms.
-		s, err := photo(ctx, c, host{c}, clone(p), plans[effort])
+		s, err := photo(ctx, c, d, p, plans[effort])
 		if err != nil {
 			return nil, err
 		}
-		s.width, s.height = p.w, p.h
-		if n := len(s.write()); n < least {
-			best, least = s, n
+		if err := try(s); err != nil {
+			return nil, err
 		}
 	}
 	if f.everything {
 		// More candidates lead the search by prices to another end, not always a better.
-		s, err := choose(ctx, c, d, clone(p), quickEffort)
+		s, err := choose(ctx, c, d, p, alpha, quickEffort)
 		if err != nil {
 			return nil, err
 		}
-		if len(s.write()) < least {
-			best = s
+		if err := try(s); err != nil {
+			return nil, err
 		}
 	}
 	return best, nil
@@ -123,13 +142,14 @@ const mostTried = 4
 type trial struct {
 	strategy
 	stream *stream // nil: nothing yet
+	copier copier  // for its pixels
 	parser *parser // that made its parse; nil: none that the effort can go on with
 	size   uint64  // of the stream, about
 }
 
 // shortlist returns the most promising strategies, by a quick parse: one, by a sample of
 // the picture, or several where an effort tries everything.
-func shortlist(ctx context.Context, c *crew.Crew, p pixels, all []strategy, effort int) ([]trial, error) {
+func shortlist(ctx context.Context, c *crew.Crew, d device, p pixels, all []strategy, effort int) ([]trial, error) {
 	most, part := 1, p
 	if copyings[effort].everything {
 		most = mostTried
@@ -146,26 +166,36 @@ func shortlist(ctx context.Context, c *crew.Crew, p pixels, all []strategy, effo
 	}
 	for i := range list {
 		t := &list[i]
-		s, err := t.transform(ctx, c, part, effort)
+		s, v, err := t.transform(ctx, c, d, part, effort)
 		if err != nil {
 			return nil, err
 		}
-		q := newParser(s.pixels, quick)
+		q := newParser(v, quick)
 		q.start(s)
-		for _, h := range s.histograms() {
+		for _, h := range v.histograms(groups{}) {
 			t.size += groupSize(h) + extraBits(h)<<log2Bits
 		}
 		for _, u := range s.transforms {
 			t.size += mapSize(u.data) << log2Bits
 		}
+		if err := v.failed(); err != nil {
+			return nil, err
+		}
 		if part.h == p.h {
-			t.stream = s
+			t.stream, t.copier = s, v
 			if effort <= quickEffort {
 				t.parser = q
 			}
+		} else {
+			v.release()
 		}
 	}
 	slices.SortStableFunc(list, func(a, b trial) int { return cmp.Compare(a.size, b.size) })
+	for _, t := range list[most:] {
+		if t.copier != nil {
+			t.copier.release()
+		}
+	}
 	return list[:most], nil
 }
 
@@ -192,8 +222,6 @@ func sample(p pixels) pixels {
 // quickEffort is the effort at which strategies are compared first, at most.
 const quickEffort = 6
 
-func clone(p pixels) pixels { return pixels{p.w, p.h, slices.Clone(p.argb)} }
-
 // extraBits are the bits of lengths and distances that follow their symbols.
 func extraBits(h []uint32) (n uint64) {
 	for s := 4; s < 40; s++ {
@@ -218,9 +246,11 @@ func mapSize(p pixels) (n uint64) {
 	return n
 }
 
-// transform returns the stream of p, which is not changed, as literals.
-func (a strategy) transform(ctx context.Context, c *crew.Crew, p pixels, effort int) (*stream, error) {
+// transform returns the stream of p, which is not changed, as literals, and a copier for
+// its pixels.
+func (a strategy) transform(ctx context.Context, c *crew.Crew, d device, p pixels, effort int) (*stream, copier, error) {
 	s := &stream{width: p.w, height: p.h}
+	var made canvas
 	switch a.kind {
 	case plain:
 		s.pixels = p
@@ -244,15 +274,22 @@ func (a strategy) transform(ctx context.Context, c *crew.Crew, p pixels, effort 
 		if a.predictor == uniform {
 			plan.predictor = 8
 		}
-		q := withoutGreen(c, p)
-		out, list, err := transformed(ctx, c, q, plan, nil)
-		if err != nil {
-			return nil, err
+		var err error
+		if made, err = d.canvas(p); err != nil {
+			return nil, nil, err
 		}
-		s.pixels = out
-		s.transforms = append([]transform{{kind: subtractGreen}}, list...)
+		if err := newChooser(c, made, plan).transforms(ctx); err != nil {
+			return nil, nil, err
+		}
+		found, err := made.result()
+		if err != nil {
+			return nil, nil, err
+		}
+		s.pixels = made.coded()
+		s.transforms = append([]transform{{kind: subtractGreen}}, found.transforms(p.w, p.h)...)
 	}
-	return s, nil
+	v, err := d.copier(s.pixels, made)
+	return s, v, err
 }
 
 // groupBits are log2 of the sides of tiles for groups.

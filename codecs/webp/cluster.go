@@ -10,6 +10,10 @@ import (
 // where it costs least, and the two groups go together whose codes are worth least
 // apart, as long as there are such.
 
+// mostClusters is how many groups a search may start with: on a card each has a thread of
+// a warp.
+const mostClusters = 32
+
 // codeCost adds up about what a code costs: its symbols and its lengths.
 type codeCost struct {
 	counts, logs uint64 // sums over symbols of n, and of n log2(n) times 65536
@@ -332,7 +336,7 @@ func smoothPrices(hist, all []uint32, out []uint16) {
 // earlier parse of the same picture, it starts with them, and otherwise with most.
 func cluster(s *stream, bits, most int) groups {
 	w, h := s.pixels.w, s.pixels.h
-	n := min(most, tiles(w, bits)*tiles(h, bits)/4)
+	n := min(most, mostClusters, tiles(w, bits)*tiles(h, bits)/4)
 	if n < 2 {
 		return groups{}
 	}

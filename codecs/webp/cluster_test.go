@@ -41,7 +41,7 @@ func TestTileListsHaveTheSymbolsOfTheTiles(t *testing.T) {
 			}
 			s := &stream{width: p.w, height: p.h, pixels: p}
 			f := copyings[2]
-			newParser(p, f).copies(s, f, 3)
+			newParser(newCPUCopier(p), f).copies(s, f, 3)
 			l := newTileLists(s, 3)
 			for tile := range len(l.at) - 1 {
 				want := tileSymbols(nil, &p, &s.parse, alpha>>24 == 255, 3, tile%l.columns, tile/l.columns)

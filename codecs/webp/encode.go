@@ -2,9 +2,7 @@ package webp
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/internal/crew"
@@ -67,17 +65,8 @@ func encodeSet(ctx context.Context, dev *gpu.Device, c *crew.Crew, batch []*rast
 	for _, j := range big {
 		left = append(left, set[j])
 	}
-	for _, i := range set {
-		if errors.Is(out[i].Err, errForCPU) {
-			left = append(left, i)
-		}
-	}
-	slices.Sort(left)
-	return slices.Compact(left)
+	return left
 }
-
-// errForCPU is the error of pictures that a card leaves to the CPU.
-var errForCPU = errors.New("webp: a picture for the CPU")
 
 // ganged is a lane that takes several pictures at once.
 type ganged interface {
@@ -137,11 +126,10 @@ func encode(ctx context.Context, c *crew.Crew, d device, m *raster.Image, o *Opt
 	p := loadOn(c, m, o.exact)
 	nearLossless(p, o.nearLossless)
 	colour := m.Channels >= 3 && p.grey()
-	s, err := choose(ctx, c, d, p, o.effort)
+	s, err := choose(ctx, c, d, p, m.Alpha(), o.effort)
 	if err != nil {
 		return nil, err
 	}
-	s.width, s.height, s.alpha = m.Width, m.Height, m.Alpha()
 	s.quick = o.effort < 2
 	f := &file{width: m.Width, height: m.Height, alpha: m.Alpha(), colour: colour, bitstream: s.writeOn(c)}
 	if s.packer != nil && s.packer.failed() != nil {

@@ -21,7 +21,20 @@ struct Frame {
 	const uint32_t *group_prices;        // by group
 	uint32_t *result;                    // what the kernel's header says, zero before
 	const uint32_t *codes;               // by group and symbol: bits << 4 | length, the first bit lowest
-	uint64_t *state;                     // of the running sum over the picture, or prices by symbol
+	uint64_t *state;                     // of the running sum over the picture, or prices by symbol, or Clusters
+	uint16_t *length;                    // height x width: of a parse (steps.go)
+	uint32_t *value;                     // height x width: of a parse
+	uint8_t *hits;                       // height x width: bits of the smallest cache that has the pixel, or 0xff
+	uint32_t *counts;                    // what the kernel's header says, zero before
+	uint32_t *tables;                    // by chunk, of webp_link and webp_hits and those before them, zero before
+	const uint32_t *distances;           // rows, see match.cuh
+	const uint8_t *distance_codes;       // by distance, 7 x width + 9: its least code up to 120, or 0
+	const uint32_t *ends;                // of the bands of a parse: the position after the last, rising
+	uint32_t *equal;                     // by word and row, see match.cuh
+	uint16_t *reach;                     // by word and row, see match.cuh
+	uint32_t *prev;                      // height x width: 1 + the latest earlier position with the same key, or 0
+	uint32_t *offsets;                   // height x width + 1: where the candidates of a position begin
+	const uint32_t *copies;              // of a new parse: where each begins, and code - 1 << 12 | length; null: no new one
 	uint64_t words;                      // that result has, of webp_pack
 	uint64_t first;                      // bit in result where webp_pack begins
 	uint32_t width, height, channels;
@@ -31,10 +44,15 @@ struct Frame {
 	uint32_t symbols;                    // of a table
 	uint32_t near;                       // how far a tile's group may move, 0: anywhere
 	uint32_t skip;                       // one of how many rows of a tile counts, of webp_predict and webp_colours
-	uint32_t count;                      // steps
+	uint32_t count;                      // steps, or groups that webp_cluster_table lets the search start with
 	uint32_t steps[8];                   // of the search for multipliers, in turn
+	uint32_t cache_bits;                 // of the colour cache
+	uint32_t rows, bands;                // of distances, of ends
+	uint32_t depth;                      // how many earlier positions are tried
+	uint32_t stop;                       // a candidate as long as this ends the search
+	uint32_t copied;                     // copies
 };
-static_assert(sizeof(Frame) == 16 * 8 + 20 * 4, "cardFrame");
+static_assert(sizeof(Frame) == 29 * 8 + 26 * 4, "cardFrame");
 
 DEVICE uint32_t tiles(uint32_t n, uint32_t bits) { return (n + (1u << bits) - 1) >> bits; }
 
@@ -68,6 +86,39 @@ DEVICE uint32_t warp_total(uint32_t v)
 	for (uint32_t d = warp_size / 2; d > 0; d /= 2)
 		v += exchange(v, d);
 	return v;
+}
+
+DEVICE uint64_t warp_total(uint64_t v) { return broadcast(warp_sum(v), 0); }
+
+// The lanes that hold the same v as the own. All lanes of the warp call.
+DEVICE uint32_t same_lanes(uint32_t v) { return (uint32_t)__nvvm_match_any_sync_i32(whole_warp, v); }
+
+// Those of lanes that come before the own.
+DEVICE uint32_t before_own(uint32_t lanes) { return lanes & ((1u << lane()) - 1); }
+
+// The last of lanes, which are some.
+DEVICE uint32_t last_lane(uint32_t lanes) { return 31 - (uint32_t)__builtin_clz(lanes); }
+
+// What the chunks of a picture before each have last put into an entry of their tables, where the tables held what they
+// themselves did: 0 where none has. One thread per entry, 0 to entries-1, over the tables one after the other. Several
+// are read at a time, because the memory is far.
+DEVICE void carry(uint32_t *tables, uint32_t entries, uint32_t chunks, uint32_t entry)
+{
+	constexpr uint32_t together = 8;
+	uint32_t held = 0;
+	for (uint32_t c = 0; c < chunks; c += together) {
+		uint32_t own[together];
+#pragma unroll
+		for (uint32_t k = 0; k < together; k++)
+			own[k] = c + k < chunks ? tables[(uint64_t)(c + k) * entries + entry] : 0;
+#pragma unroll
+		for (uint32_t k = 0; k < together; k++) {
+			if (c + k < chunks)
+				tables[(uint64_t)(c + k) * entries + entry] = held;
+			if (own[k] != 0)
+				held = own[k];
+		}
+	}
 }
 
 // The pixels of a tile, shared out to the lanes of the calling warp row by row: lane i has those that come i-th, i+32nd

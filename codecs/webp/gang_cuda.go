@@ -3,8 +3,10 @@
 package webp
 
 import (
+	"bytes"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/pelmill/pelmill/gpu"
@@ -22,7 +24,29 @@ type gang struct {
 	up, down arena
 	work     *gpu.Buffer // zeros that a kernel needs and nobody reads
 
-	note func(what string) // told what has just ended; nil: nobody
+	mu        sync.Mutex
+	discarded []*gpu.Buffer // what searches have no use for any more
+
+	note    func(what string) // told what has just ended; nil: nobody
+	kernels bool              // and of every kernel
+}
+
+// discard gives buffers back before the next step; those that are nil are none.
+func (g *gang) discard(buffers ...*gpu.Buffer) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.discarded = append(g.discarded, buffers...)
+}
+
+func (g *gang) freeDiscarded() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, b := range g.discarded {
+		if b != nil {
+			b.Free()
+		}
+	}
+	g.discarded = nil
 }
 
 // mark tells that what began with the last mark has ended.
@@ -35,11 +59,13 @@ func (g *gang) mark(what string) {
 // ask is a step that a search waits for, or its end.
 type ask struct {
 	step   step
-	canvas *cardCanvas
-	room   func() error // takes memory on the card; may be nil
-	parts  [][]byte     // what goes to the card
-	want   int          // bytes that come back; zero before the step
-	work   int          // bytes of zeros beside them
+	canvas *cardCanvas    // whose frame it is, or
+	copier *cardCopier    // whose
+	room   func() error   // takes memory on the card; may be nil
+	parts  [][]byte       // what goes to the card
+	keep   []**gpu.Buffer // where parts, the first of them, stay after the step; may be nil
+	want   int            // bytes that come back; zero before the step
+	work   int            // bytes of zeros beside them
 	set    func(f *cardFrame, at []gpu.Ptr)
 	fetch  []*gpu.Buffer // what comes back of stepFetch, one after the other
 
@@ -50,6 +76,14 @@ type ask struct {
 
 	ended    bool
 	panicked any
+}
+
+// frame is what the kernels are to know of the picture, but for what the step adds.
+func (a *ask) frame() cardFrame {
+	if a.copier != nil {
+		return a.copier.frame
+	}
+	return a.canvas.frame
 }
 
 // step is what a gang does in one go.
@@ -66,18 +100,38 @@ const (
 	stepHistograms
 	stepFetch
 	stepPack
+	stepPixels
+	stepCacheCounts
+	stepCountCopies
+	stepSeed
+	stepCluster
+	stepPackCopies
+	stepHits
+	stepSearch
+	stepCandidates
 	steps
 )
 
-var stepNames = [steps]string{"load", "fill", "predict", "recolour", "tile prices", "set groups", "assign", "histograms", "fetch", "pack"}
+var stepNames = [steps]string{"load", "fill", "predict", "recolour", "tile prices", "set groups", "assign", "histograms", "fetch", "pack", "pixels", "cache", "count", "seed and cluster", "cluster", "pack copies", "hits", "search", "candidates"}
 
-// patience is how long the first that asks waits for the others.
-const patience = 50 * time.Millisecond
+// How long an ask waits for others. Searches for copies have parses between their steps,
+// which take long and not equally long.
+const (
+	patience       = 50 * time.Millisecond
+	copierPatience = time.Millisecond
+)
+
+func (a *ask) patience() time.Duration {
+	if a.copier != nil {
+		return copierPatience
+	}
+	return patience
+}
 
 // encode runs encode for each of the pictures. It returns the first error of the card;
 // others are the business of encode.
 func (d *card) encode(pictures []*raster.Image, o *Options, encode func(v device, i int)) error {
-	g := &gang{card: d, asked: make(chan *ask), note: d.note}
+	g := &gang{card: d, asked: make(chan *ask), note: d.note, kernels: d.kernels}
 	n := len(pictures)
 	for i := range n {
 		go func() {
@@ -96,13 +150,14 @@ func (d *card) encode(pictures []*raster.Image, o *Options, encode func(v device
 	for live := n; live > 0; {
 		var round []*ask
 		var late <-chan time.Time
+		var due time.Time // when late comes
 		for waiting := true; waiting && len(round) < live; {
 			select {
 			case a := <-g.asked:
 				if !a.ended {
 					round = append(round, a)
-					if late == nil {
-						late = time.After(patience)
+					if t := time.Now().Add(a.patience()); late == nil || t.Before(due) {
+						late, due = time.After(a.patience()), t
 					}
 					continue
 				}
@@ -142,6 +197,7 @@ func (g *gang) serve(round []*ask) error {
 		return nil
 	}
 	g.mark("host")
+	g.freeDiscarded()
 	var kinds [steps][]*ask
 	var up, down, work layout
 	for _, a := range round {
@@ -171,7 +227,7 @@ func (g *gang) serve(round []*ask) error {
 		return err
 	}
 	for i, a := range round {
-		f := a.canvas.frame
+		f := a.frame()
 		at := make([]gpu.Ptr, len(a.parts))
 		for j := range a.parts {
 			at[j] = g.up.device.Ptr + gpu.Ptr(partsAt[i][j])
@@ -201,12 +257,19 @@ func (g *gang) serve(round []*ask) error {
 	if err := g.stream.Upload(g.up.device, 0, g.up.host.Bytes[:up.size]); err != nil {
 		return err
 	}
+	for i, a := range round {
+		for j, b := range a.keep {
+			if err := g.stream.Copy(*b, 0, g.up.device, partsAt[i][j], (*b).Size); err != nil {
+				return err
+			}
+		}
+	}
 	g.mark("upload")
 	first = 0
 	for k, list := range kinds {
 		if len(list) > 0 {
 			params := &listParams{g.up.device.Ptr + gpu.Ptr(lists[k])}
-			if err := g.do(step(k), list, frames[first:first+len(list)], partsAt[first:], downAt[first:], params); err != nil {
+			if err := g.do(step(k), list, frames[first:first+len(list)], downAt[first:], params); err != nil {
 				return err
 			}
 			g.mark(stepNames[k])
@@ -225,8 +288,7 @@ func (g *gang) serve(round []*ask) error {
 	// The next round may begin before a search has read what it was given.
 	g.crew.Each(len(round), func(i int) {
 		if a := round[i]; a.want > 0 {
-			a.got = make([]byte, a.want)
-			g.copy(a.got, g.down.host.Bytes[downAt[i]:])
+			a.got = bytes.Clone(g.down.host.Bytes[downAt[i]:][:a.want])
 		}
 	})
 	g.mark("hand out")

@@ -1,4 +1,4 @@
-// The steps of the photo path on a card, in their order and with the numbers of their Go functions.
+// The steps on a card, in their order and with the numbers of their Go functions.
 //
 // A launch is for all pictures of a gang: blockIdx.y is the picture, and blockIdx.x reaches as far as the largest one
 // needs. Pixels are 0xAARRGGBB in raster order. Prices are table lookups in 1/256 bit, every sum is of integers and every
@@ -8,4 +8,8 @@
 #include "predictor.cuh"
 #include "colour.cuh"
 #include "groups.cuh"
+#include "match.cuh"
+#include "copies.cuh"
+#include "cache.cuh"
+#include "cluster.cuh"
 #include "pack.cuh"

@@ -26,7 +26,7 @@ func TestKernelParameters(t *testing.T) {
 		}
 	}
 	// frame.cuh asserts the same size of its struct.
-	if n := unsafe.Sizeof(cardFrame{}); n != 16*8+20*4 {
+	if n := unsafe.Sizeof(cardFrame{}); n != 29*8+26*4 {
 		t.Errorf("a frame takes %d bytes", n)
 	}
 }

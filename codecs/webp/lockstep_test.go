@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/internal/crew"
@@ -110,7 +111,102 @@ func lockstep(workers *crew.Crew, d device, r *rand.Rand, m *raster.Image) error
 	} else if err := lockstepPasses(workers, r, a, made.(*cardCanvas)); err != nil {
 		return err
 	}
-	return nil
+	return lockstepCopies(workers, d, r, load(m, true))
+}
+
+// lockstepCopies takes a picture, or another one with repeats of its size, through random
+// steps of the search for copies on both sides.
+func lockstepCopies(workers *crew.Crew, d device, r *rand.Rand, p pixels) error {
+	if r.IntN(2) == 0 {
+		colours := []int{2, 4, 16, 17, 256, 1 + r.IntN(400)}
+		p = drawn(r, p.w, p.h, colours[r.IntN(len(colours))])
+	}
+	var made canvas
+	switch palette := colours256(p.argb); {
+	case palette != nil && r.IntN(2) == 0:
+		p = index(p, palette)
+	case r.IntN(3) == 0:
+		var err error
+		if made, err = d.canvas(p); err != nil {
+			return err
+		}
+		made.fill(2+r.IntN(3), uint8(r.IntN(predictors)))
+		p = made.coded()
+	}
+	f := copyings[r.IntN(len(copyings))]
+	a := newCPUCopier(p)
+	b, err := d.copier(p, made)
+	if err != nil {
+		return err
+	}
+	q, other := newParser(a, f), newParser(b, f)
+	if err := differ("hits", other.hits, q.hits); err != nil {
+		return err
+	}
+	if len(q.bands) != len(other.bands) {
+		return fmt.Errorf("%d bands, want %d", len(other.bands), len(q.bands))
+	}
+	for k, band := range q.bands {
+		for i := band.lo; i < band.hi; i++ {
+			if err := differ(fmt.Sprint("candidates of position ", i), other.bands[k].at(i), band.at(i)); err != nil {
+				return err
+			}
+		}
+	}
+	s := &stream{width: p.w, height: p.h, pixels: p, parse: q.greedy()}
+	t := &stream{width: p.w, height: p.h, pixels: p}
+	size := 3 + r.IntN(4)
+	for round := range 1 + r.IntN(4) {
+		if round > 0 {
+			s.parse = q.cheapest(s.parse.cacheBits, s.groups, pricesOf(a.histograms(s.groups)), f.nice, f.fine)
+		}
+		t.parse = parse{s.parse.cacheBits, slices.Clone(s.parse.length), slices.Clone(s.parse.value)}
+		a.setParse(&s.parse)
+		b.setParse(&t.parse)
+		bits := a.chooseCache()
+		if got := b.chooseCache(); got != bits {
+			return fmt.Errorf("%d bits of cache, want %d", got, bits)
+		}
+		if r.IntN(3) == 0 {
+			bits = r.IntN(maxCacheBits + 1)
+		}
+		a.setCache(bits)
+		b.setCache(bits)
+		if err := sameCounts(a, b, s.groups); err != nil {
+			return err
+		}
+		got := b.cluster(s.groups, size, mostClusters)
+		s.groups = a.cluster(s.groups, size, mostClusters)
+		if got.n != s.groups.n || got.bits != s.groups.bits {
+			return fmt.Errorf("cluster: %d groups on tiles of %d bits, want %d on %d", got.n, got.bits, s.groups.n, s.groups.bits)
+		}
+		if err := differ("cluster", got.of, s.groups.of); err != nil {
+			return err
+		}
+		if err := sameCounts(a, b, s.groups); err != nil {
+			return err
+		}
+	}
+	if r.IntN(3) == 0 {
+		s.groups = groups{}
+	}
+	t.groups, t.packer = s.groups, b.packer(s.groups)
+	want, packed := s.write(), t.write()
+	if err := b.failed(); err != nil {
+		return err
+	}
+	return differ("pack copies", packed, want)
+}
+
+// sameCounts compares histograms.
+func sameCounts(a, b copier, g groups) error {
+	got := b.histograms(g)
+	for k, want := range a.histograms(g) {
+		if err := differ(fmt.Sprint("histogram of group ", k, " of ", len(got)), got[k], want); err != nil {
+			return err
+		}
+	}
+	return b.failed()
 }
 
 func lockstepPasses(workers *crew.Crew, r *rand.Rand, a *cpuCanvas, b *cardCanvas) error {
@@ -226,12 +322,12 @@ func sameCanvas(step string, a *cpuCanvas, b *cardCanvas) error {
 			return err
 		}
 	}
-	coded := b.coded
+	coded := b.left
 	if coded == nil {
 		coded = b.residual
 	}
 	list := b.fetch(b.argb, b.residual, coded)
-	for i, want := range [][]uint32{a.source.argb, a.residual, a.coded.argb} {
+	for i, want := range [][]uint32{a.source.argb, a.residual, a.left.argb} {
 		if err := differ(step+": "+[]string{"argb", "residual", "coded"}[i], gpu.View[uint32](list[i]), want); err != nil {
 			return err
 		}
@@ -292,6 +388,18 @@ func TestSameBytesOnCard(t *testing.T) {
 	for _, pairs := range [][]string{{"effort=1"}, {"effort=6"}, {"effort=9"}} {
 		sameBytes(t, dev, photos, pairs)
 	}
+	large := drawings(t)
+	var small []*raster.Image
+	for _, m := range large {
+		if m.Width*m.Height <= 1<<18 {
+			small = append(small, m)
+		}
+	}
+	t.Logf("%d graphics", len(large))
+	for _, pairs := range [][]string{{"effort=0"}, {"effort=1"}, {"effort=6"}} {
+		sameBytes(t, dev, large, pairs)
+	}
+	sameBytes(t, dev, small, []string{"effort=9"})
 }
 
 // sameBytes encodes a batch on both sides.

@@ -143,11 +143,14 @@ func (m *matcher) link() {
 	}
 }
 
-// candidate is a copy: its length in pixels and its distance code.
-type candidate struct {
-	length uint32
-	code   uint32
-}
+// candidate is a copy: its distance code - 1 << 12 | its length in pixels. Searches read
+// many of them.
+type candidate uint32
+
+func newCandidate(length, code uint32) candidate { return candidate((code-1)<<12 | length) }
+
+func (c candidate) length() uint32 { return uint32(c) & longestCopy }
+func (c candidate) code() uint32   { return uint32(c)>>12 + 1 }
 
 // finder reads candidates of the positions of one band. What it remembers saves time
 // and does not show in the result.
@@ -211,14 +214,11 @@ func (f *finder) at(i int) []candidate {
 		}
 		// Codes rise along the list, so only a longer copy is worth its code.
 		if length > best {
-			f.out = append(f.out, candidate{uint32(length), uint32(k)})
+			f.out = append(f.out, newCandidate(uint32(length), f.codes.code(d)))
 			if best = length; best >= f.nice || best == most {
 				break
 			}
 		}
-	}
-	for k := range f.out {
-		f.out[k].code = f.codes.code(f.matcher.near[f.out[k].code])
 	}
 	if f.prev == nil || best >= f.nice || best == most {
 		return f.out
@@ -239,7 +239,7 @@ func (f *finder) at(i int) []candidate {
 				length = agreeing(argb, i, j, most)
 			}
 			if length > best && length > 2 {
-				f.out = append(f.out, candidate{uint32(length), f.codes.code(d)})
+				f.out = append(f.out, newCandidate(uint32(length), f.codes.code(d)))
 				best = length
 				f.seen.distance, f.seen.from, f.seen.to = d, i, i+length
 				if best >= f.nice || best == most {

@@ -88,14 +88,14 @@ func TestCandidatesAreCopies(t *testing.T) {
 				if c != want[k] {
 					t.Fatalf("%dx%d: position %d: %v, and %v by itself", p.w, p.h, i, got, want)
 				}
-				d := int(c.code) - 120
-				if c.code <= 120 {
-					d = nearDistance(int(c.code), p.w)
+				d := int(c.code()) - 120
+				if c.code() <= 120 {
+					d = nearDistance(int(c.code()), p.w)
 				}
-				if d > i || i+int(c.length) > n {
+				if d > i || i+int(c.length()) > n {
 					t.Fatalf("%dx%d: position %d: %v leaves the picture", p.w, p.h, i, c)
 				}
-				for j := i; j < i+int(c.length); j++ {
+				for j := i; j < i+int(c.length()); j++ {
 					if p.argb[j] != p.argb[j-d] {
 						t.Fatalf("%dx%d: position %d: %v differs at %d", p.w, p.h, i, c, j-i)
 					}

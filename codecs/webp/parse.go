@@ -4,8 +4,8 @@ import "slices"
 
 // parser finds parses of one picture.
 type parser struct {
+	v     copier
 	p     pixels
-	m     *matcher
 	hits  []uint8 // cacheHits
 	bands []*band
 }
@@ -15,36 +15,40 @@ type parser struct {
 type band struct {
 	lo, hi int
 	find   *finder
-	first  []uint32 // of a position in found, 1 based; 0: not looked for yet; nil: none is kept
-	found  []candidate
+	first  []uint32    // of a position in found; 0: not looked for yet, 1: it has none; nil: none is kept
+	found  []candidate // found[first-2] is how many follow
+	given  *given      // what a device has found; nil: none has looked
 	costs  []uint32
 }
 
 // bandPixels is the least size of a band, which ends with a row.
 const bandPixels = 1 << 20
 
-func newParser(p pixels, s copying) *parser {
-	q := &parser{p: p, m: newMatcher(p, s.near, s.depth), hits: cacheHits(p.argb)}
+func newParser(v copier, f copying) *parser {
+	return &parser{v: v, p: v.picture(), hits: v.hits(), bands: v.bands(f)}
+}
+
+// newBands divides a picture.
+func newBands(p pixels) (list []*band) {
 	rows := (bandPixels + p.w - 1) / p.w
 	for y := 0; y < p.h; y += rows {
 		lo, hi := y*p.w, min(y+rows, p.h)*p.w
 		if p.h-y < 2*rows {
 			hi = p.h * p.w
 		}
-		b := &band{lo: lo, hi: hi, find: newFinder(q.m, hi, s.stop)}
-		if s.passes+s.groupPasses > 0 {
-			b.first = make([]uint32, hi-lo)
-		}
-		q.bands = append(q.bands, b)
+		list = append(list, &band{lo: lo, hi: hi})
 		if hi == p.h*p.w {
 			break
 		}
 	}
-	return q
+	return list
 }
 
 // at returns the candidates of position i.
 func (b *band) at(i int) []candidate {
+	if b.given != nil {
+		return b.given.at(i - b.lo)
+	}
 	if b.first == nil {
 		return b.find.at(i)
 	}
@@ -56,7 +60,7 @@ func (b *band) at(i int) []candidate {
 			return nil
 		}
 		// found[k-2] says how many follow.
-		b.found = append(b.found, candidate{uint32(len(out)), 0})
+		b.found = append(b.found, candidate(len(out)))
 		b.first[i-b.lo] = uint32(len(b.found)) + 1
 		b.found = append(b.found, out...)
 		return out
@@ -64,33 +68,49 @@ func (b *band) at(i int) []candidate {
 	if k == 1 {
 		return nil
 	}
-	n := b.found[k-2].length
+	n := uint32(b.found[k-2])
 	return b.found[k-1 : k-1+n]
 }
+
+// given are the candidates of all positions of a band, as a device finds them.
+type given struct {
+	offsets []uint32 // where those of a position begin in list, and behind the last one where they end
+	list    []candidate
+}
+
+// at returns the candidates of position i of the band.
+func (g *given) at(i int) []candidate { return g.list[g.offsets[i]:g.offsets[i+1]] }
 
 // greedy parses with fixed ideas of what things cost.
 func (q *parser) greedy() parse {
 	out := parse{length: make([]uint16, len(q.p.argb)), value: make([]uint32, len(q.p.argb))}
-	for _, b := range q.bands {
-		c, gain := b.bestGain(b.lo, q.hits)
-		for i := b.lo; i < b.hi; {
-			var next candidate
-			more := 0
-			if i+1 < b.hi {
-				next, more = b.bestGain(i+1, q.hits)
-			}
-			if gain <= 0 || more > gain {
-				c, gain = next, more
-				i++
-				continue
-			}
-			out.copy(i, c.length, c.code)
-			if i += int(c.length); i < b.hi {
-				c, gain = b.bestGain(i, q.hits)
-			}
+	q.each(func(b *band) { b.greedy(&out, q.hits) })
+	return out
+}
+
+// each calls f for all bands, which write to parts of a parse that do not meet.
+func (q *parser) each(f func(b *band)) {
+	q.v.workers().Each(len(q.bands), func(k int) { f(q.bands[k]) })
+}
+
+func (b *band) greedy(out *parse, hits []uint8) {
+	c, gain := b.bestGain(b.lo, hits)
+	for i := b.lo; i < b.hi; {
+		var next candidate
+		more := 0
+		if i+1 < b.hi {
+			next, more = b.bestGain(i+1, hits)
+		}
+		if gain <= 0 || more > gain {
+			c, gain = next, more
+			i++
+			continue
+		}
+		out.copy(i, c.length(), c.code())
+		if i += int(c.length()); i < b.hi {
+			c, gain = b.bestGain(i, hits)
 		}
 	}
-	return out
 }
 
 func (p *parse) copy(i int, length, code uint32) {
@@ -116,7 +136,7 @@ func (b *band) bestGain(i int, hits []uint8) (candidate, int) {
 	var best candidate
 	gain, saved, seen := 0, 0, 0
 	for _, c := range b.at(i) {
-		for ; seen < min(int(c.length), weighed); seen++ {
+		for ; seen < min(int(c.length()), weighed); seen++ {
 			switch h := hits[i+seen]; {
 			case h <= 1:
 				saved += equalBits
@@ -126,9 +146,9 @@ func (b *band) bestGain(i int, hits []uint8) (candidate, int) {
 				saved += literalBits
 			}
 		}
-		_, _, e := prefix(c.code)
-		_, _, f := prefix(c.length)
-		if g := saved + equalBits*(int(c.length)-seen) - copyBits - int(e) - int(f); g > gain {
+		_, _, e := prefix(c.code())
+		_, _, f := prefix(c.length())
+		if g := saved + equalBits*(int(c.length())-seen) - copyBits - int(e) - int(f); g > gain {
 			best, gain = c, g
 		}
 	}
@@ -138,9 +158,7 @@ func (b *band) bestGain(i int, hits []uint8) (candidate, int) {
 // cheapest parses by prices of the groups' symbols. cacheBits 0 is no cache.
 func (q *parser) cheapest(cacheBits int, g groups, prices [][]uint16, nice, fine int) parse {
 	out := parse{cacheBits: cacheBits, length: make([]uint16, len(q.p.argb)), value: make([]uint32, len(q.p.argb))}
-	for _, b := range q.bands {
-		b.cheapest(q, &out, g, prices, nice, fine)
-	}
+	q.each(func(b *band) { b.cheapest(q, &out, g, prices, nice, fine) })
 	return out
 }
 
@@ -255,21 +273,22 @@ func (b *band) cheapest(q *parser, out *parse, g groups, prices [][]uint16, nice
 		step := 1
 		from := uint32(2)
 		for _, c := range b.at(i) {
-			s, _, _ := prefix(c.code)
+			code := c.code()
+			s, _, _ := prefix(code)
 			start := here + uint32(cp.distance[s])
-			to := c.length
+			to := c.length()
 			if int(to) >= nice {
 				for l := max(from, to-lastEnds); l < to; l++ {
 					if n := start + uint32(cp.length[l]); n < cost[at+int(l)] {
 						cost[at+int(l)] = n
-						length[i+int(l)-1], value[i+int(l)-1] = uint16(l), c.code
+						length[i+int(l)-1], value[i+int(l)-1] = uint16(l), code
 					}
 				}
 				if n := start + uint32(cp.length[to]); n < cost[at+int(to)] {
 					cost[at+int(to)] = n
-					length[i+int(to)-1], value[i+int(to)-1] = uint16(to), c.code
+					length[i+int(to)-1], value[i+int(to)-1] = uint16(to), code
 					if i+int(to) >= coverEnd {
-						coverEnd, coverAt, coverCost, coverCode, coverLen = i+int(to), i, start, c.code, &cp.length
+						coverEnd, coverAt, coverCost, coverCode, coverLen = i+int(to), i, start, code, &cp.length
 					}
 				}
 				from = to + 1
@@ -279,7 +298,7 @@ func (b *band) cheapest(q *parser, out *parse, g groups, prices [][]uint16, nice
 				// To the end of the bucket of this length, or all of a short one.
 				if n := start + uint32(cp.length[l]); n < cost[at+int(l)] {
 					cost[at+int(l)] = n
-					length[i+int(l)-1], value[i+int(l)-1] = uint16(l), c.code
+					length[i+int(l)-1], value[i+int(l)-1] = uint16(l), code
 				}
 				switch {
 				case l < uint32(fine):
@@ -318,9 +337,8 @@ func (b *band) cheapest(q *parser, out *parse, g groups, prices [][]uint16, nice
 	}
 }
 
-// pricesOf returns the prices of a stream's symbols by group.
-func pricesOf(s *stream) [][]uint16 {
-	h := s.histograms()
+// pricesOf returns the prices of the groups' symbols by their histograms.
+func pricesOf(h [][]uint32) [][]uint16 {
 	t := make([][]uint16, len(h))
 	if len(h) > 1 {
 		all := make([]uint32, len(h[0]))
@@ -342,35 +360,43 @@ func pricesOf(s *stream) [][]uint16 {
 	return t
 }
 
-// start parses the pixels of a stream greedily.
+// start parses the pixels of a stream, which are the copier's, greedily.
 func (q *parser) start(s *stream) {
 	s.groups = groups{}
 	s.parse = q.greedy()
-	s.parse.setCache(q.p, q.hits, chooseCache(q.p, &s.parse, q.hits))
+	q.v.setParse(&s.parse)
+	q.v.setCache(q.v.chooseCache())
+}
+
+// again parses by the prices of the parse before, which the copier has.
+func (q *parser) again(s *stream, f copying) {
+	s.parse = q.cheapest(s.parse.cacheBits, s.groups, pricesOf(q.v.histograms(s.groups)), f.nice, f.fine)
+	q.v.setParse(&s.parse)
 }
 
 // refine parses them by the prices of the parse before.
 func (q *parser) refine(s *stream, f copying) {
 	for range f.passes {
-		s.parse = q.cheapest(s.parse.cacheBits, s.groups, pricesOf(s), f.nice, f.fine)
-		s.parse.setCache(q.p, q.hits, chooseCache(q.p, &s.parse, q.hits))
+		q.again(s, f)
+		q.v.setCache(q.v.chooseCache())
 	}
 }
 
 // group makes groups on tiles of 1<<bits, and parses by their prices.
 func (q *parser) group(s *stream, f copying, bits int) {
-	if f.groups == 0 {
-		return
-	}
-	s.groups = cluster(s, bits, f.groups)
-	for range f.groupPasses {
-		if s.groups.n < 2 {
-			return
+	q.v.setParse(&s.parse)
+	if f.groups > 0 {
+		s.groups = q.v.cluster(s.groups, bits, f.groups)
+		for range f.groupPasses {
+			if s.groups.n < 2 {
+				break
+			}
+			q.again(s, f)
+			q.v.setCache(s.parse.cacheBits)
+			s.groups = q.v.cluster(s.groups, bits, f.groups)
 		}
-		s.parse = q.cheapest(s.parse.cacheBits, s.groups, pricesOf(s), f.nice, f.fine)
-		s.parse.setCache(q.p, q.hits, s.parse.cacheBits)
-		s.groups = cluster(s, bits, f.groups)
 	}
+	s.packer = q.v.packer(s.groups)
 }
 
 // copies parses the pixels of a stream, at last with groups on tiles of 1<<bits.
@@ -390,7 +416,7 @@ func parseSmall(p pixels, quick bool) parse {
 	if quick {
 		f = copying{near: 8, depth: 4, stop: 64}
 	}
-	newParser(p, f).copies(s, f, 0)
+	newParser(newCPUCopier(p), f).copies(s, f, 0)
 	return s.parse
 }
 

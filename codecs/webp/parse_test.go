@@ -56,7 +56,7 @@ func TestParsesMakeThePixels(t *testing.T) {
 					continue
 				}
 				s := &stream{width: p.w, height: p.h, pixels: p}
-				newParser(p, f).copies(s, f, 3)
+				newParser(newCPUCopier(p), f).copies(s, f, 3)
 				if got := replay(t, p, &s.parse); !slices.Equal(got, p.argb) {
 					t.Fatalf("%dx%d, %d colours, effort %d: the parse gives another picture", p.w, p.h, colours, effort)
 				}
@@ -74,13 +74,23 @@ func TestBandsMakeThePixels(t *testing.T) {
 			p.argb[i] = opaqueBlack
 		}
 	}
-	q := newParser(p, copyings[2])
-	if len(q.bands) < 2 {
-		t.Fatalf("%d bands", len(q.bands))
+	var first parse
+	for _, c := range crews {
+		v := &cpuCopier{crew: c, p: p}
+		q := newParser(v, copyings[2])
+		if len(q.bands) < 2 {
+			t.Fatalf("%d bands", len(q.bands))
+		}
+		s := &stream{width: w, height: h, pixels: p}
+		q.copies(s, copyings[2], 5)
+		if first.length == nil {
+			first = s.parse
+		}
+		if !slices.Equal(s.parse.length, first.length) || !slices.Equal(s.parse.value, first.value) {
+			t.Fatalf("another parse by %d goroutines", c.Size())
+		}
 	}
-	s := &stream{width: w, height: h, pixels: p}
-	q.copies(s, copyings[2], 5)
-	if !slices.Equal(replay(t, p, &s.parse), p.argb) {
+	if !slices.Equal(replay(t, p, &first), p.argb) {
 		t.Fatal("the parse gives another picture")
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // photo returns the stream of a picture without copies and colour cache: subtract
-// green, predictor, colour transform and groups, as the plan says. p is changed.
+// green, predictor, colour transform and groups, as the plan says.
 func photo(ctx context.Context, c *crew.Crew, d device, p pixels, plan plan) (*stream, error) {
 	v, err := d.canvas(p)
 	if err != nil {
@@ -37,21 +37,6 @@ func photo(ctx context.Context, c *crew.Crew, d device, p pixels, plan plan) (*s
 		groups:     found.groups,
 		packer:     found.packer,
 	}, nil
-}
-
-// transformed returns p after a predictor and, if the plan has one, a colour transform,
-// and their elements. It chooses them for pixels whose length is not covered; length
-// may be nil. p is not changed.
-func transformed(ctx context.Context, c *crew.Crew, p pixels, plan plan, length []uint16) (pixels, []transform, error) {
-	v := newCPUCanvas(c, p, parse{length: length})
-	if err := newChooser(c, v, plan).transforms(ctx); err != nil {
-		return pixels{}, nil, err
-	}
-	found, err := v.result()
-	if err != nil {
-		return pixels{}, nil, err
-	}
-	return found.pixels, found.transforms(p.w, p.h), nil
 }
 
 // group gives a stream, whose pixels are coded as its parse says, the groups that make

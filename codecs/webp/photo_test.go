@@ -94,11 +94,15 @@ func TestTransformedIgnoresWhatIsCopied(t *testing.T) {
 			length[i], q.argb[i] = covered, opaqueBlack|r.Uint32()>>8
 		}
 	}
-	_, a, err := transformed(context.Background(), crews[0], p, plans[1], length)
-	if err != nil {
-		t.Fatal(err)
+	transformed := func(p pixels) []transform {
+		v := newCPUCanvas(crews[0], p, parse{length: length})
+		if err := newChooser(crews[0], v, plans[1]).transforms(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		found, _ := v.result()
+		return found.transforms(p.w, p.h)
 	}
-	_, b, _ := transformed(context.Background(), crews[0], q, plans[1], length)
+	a, b := transformed(p), transformed(q)
 	for i := range a {
 		if !slices.Equal(a[i].data.argb, b[i].data.argb) {
 			t.Errorf("transform %d depends on pixels that are copied", a[i].kind)

@@ -65,10 +65,11 @@ type stream struct {
 	alpha         bool
 	transforms    []transform
 	pixels        pixels // after all transforms; narrower than width where pixels are bundled
-	packer        packer // nil, or what has the pixels, all literals, where pixels.argb is nil
+	packer        packer // nil, or a device that has the pixels and how they are coded
 	parse         parse
 	groups        groups
-	quick         bool // the images that describe the main one are parsed once, greedily
+	quick         bool   // the images that describe the main one are parsed once, greedily
+	written       []byte // nil: not written yet
 }
 
 // packer is a device that has the pixels of a stream. Where it fails, its methods return

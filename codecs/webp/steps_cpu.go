@@ -6,9 +6,10 @@ import "github.com/pelmill/pelmill/codecs/internal/crew"
 type host struct{ crew *crew.Crew }
 
 func (d host) canvas(p pixels) (canvas, error) {
-	subtractGreens(d.crew, p.argb)
-	return newCPUCanvas(d.crew, p, parse{}), nil
+	return newCPUCanvas(d.crew, withoutGreen(d.crew, p), parse{}), nil
 }
+
+func (d host) copier(p pixels, _ canvas) (copier, error) { return &cpuCopier{crew: d.crew, p: p}, nil }
 
 // cpuCanvas is a canvas in memory, whose steps run in Go.
 type cpuCanvas struct {
@@ -23,13 +24,13 @@ type cpuCanvas struct {
 	groups      groups
 
 	residual []uint32 // after the predictor
-	coded    pixels   // and after the colour transform; the same memory where there is none
+	left     pixels   // and after the colour transform; the same memory where there is none
 }
 
 // newCPUCanvas returns a canvas of p, of which the pixels whose length in parse is not
 // 0 are coded as parse says, and no transform. It keeps p and does not change it.
 func newCPUCanvas(c *crew.Crew, p pixels, parse parse) *cpuCanvas {
-	v := &cpuCanvas{crew: c, source: p, parse: parse, opaque: true, coded: p}
+	v := &cpuCanvas{crew: c, source: p, parse: parse, opaque: true, left: p}
 	for _, a := range p.argb {
 		if a>>24 != 255 {
 			v.opaque = false
@@ -72,7 +73,7 @@ func (v *cpuCanvas) setModeBits(bits int) {
 func (v *cpuCanvas) transform() {
 	if v.residual == nil {
 		v.residual = make([]uint32, len(v.source.argb))
-		v.coded.argb = v.residual
+		v.left.argb = v.residual
 	}
 	residuals(v.crew, &v.source, v.modeBits, v.mode, v.residual)
 	v.transformColours()
@@ -80,7 +81,7 @@ func (v *cpuCanvas) transform() {
 
 func (v *cpuCanvas) transformColours() {
 	if v.multipliers != nil {
-		transformColours(v.crew, v.source.w, v.residual, v.multipliers, v.coded.argb)
+		transformColours(v.crew, v.source.w, v.residual, v.multipliers, v.left.argb)
 	}
 }
 
@@ -100,7 +101,7 @@ func (v *cpuCanvas) recolour(bits, skip int, steps []int, own *multiplierPrices,
 		m = newMultipliers(v.source.w, v.source.h, bits)
 	}
 	if v.multipliers == nil {
-		v.coded.argb = make([]uint32, len(v.residual))
+		v.left.argb = make([]uint32, len(v.residual))
 	}
 	v.multipliers = m
 	colours(v.crew, v.source.w, v.source.h, v.residual, skip, steps, own, v.pricing(tables), v.parse.length, m)
@@ -114,13 +115,13 @@ func (v *cpuCanvas) recolour(bits, skip int, steps []int, own *multiplierPrices,
 }
 
 func (v *cpuCanvas) tilePrices(bits int, table []uint16) []uint32 {
-	return tilePrices(v.crew, &v.coded, &v.parse, v.opaque, bits, table)
+	return tilePrices(v.crew, &v.left, &v.parse, v.opaque, bits, table)
 }
 
 func (v *cpuCanvas) setGroups(g groups) { v.groups = g }
 
 func (v *cpuCanvas) assign(own []uint32, near int, tables []uint16) (counts []uint32, regrets []uint64) {
-	regrets = assign(v.crew, &v.coded, &v.parse, v.pricing(tables), own, near)
+	regrets = assign(v.crew, &v.left, &v.parse, v.pricing(tables), own, near)
 	counts = make([]uint32, v.groups.n)
 	for _, k := range v.groups.of {
 		counts[k]++
@@ -129,9 +130,11 @@ func (v *cpuCanvas) assign(own []uint32, near int, tables []uint16) (counts []ui
 }
 
 func (v *cpuCanvas) histograms() []uint32 {
-	return histograms(v.crew, &v.coded, &v.parse, v.opaque, v.groups)
+	return histograms(v.crew, &v.left, &v.parse, v.opaque, v.groups)
 }
 
 func (v *cpuCanvas) result() (*choices, error) {
-	return &choices{modeBits: v.modeBits, modes: v.mode, multipliers: v.multipliers, groups: v.groups, pixels: v.coded}, nil
+	return &choices{modeBits: v.modeBits, modes: v.mode, multipliers: v.multipliers, groups: v.groups, pixels: v.left}, nil
 }
+
+func (v *cpuCanvas) coded() pixels { return v.left }

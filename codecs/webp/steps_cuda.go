@@ -3,9 +3,9 @@
 package webp
 
 // do puts a step for some pictures into the stream. Frames are theirs, and params the
-// list of them on the card; their parts begin in the gang's buffer at partsAt, and their
-// results at downAt.
-func (g *gang) do(s step, list []*ask, frames []cardFrame, partsAt [][]int, downAt []int, params *listParams) error {
+// list of them on the card; their results begin
+// in the gang's buffer at downAt.
+func (g *gang) do(s step, list []*ask, frames []cardFrame, downAt []int, params *listParams) error {
 	switch s {
 	case stepLoad:
 		return g.load(list, frames, params)
@@ -22,19 +22,29 @@ func (g *gang) do(s step, list []*ask, frames []cardFrame, partsAt [][]int, down
 		return g.launches(frames, params, "webp_colours", "webp_transform_colours")
 	case stepTilePrices:
 		return g.launches(frames, params, "webp_tile_prices")
-	case stepSetGroups:
-		for i, a := range list {
-			b := a.canvas.groups
-			if err := g.stream.Copy(b, 0, g.up.device, partsAt[i][0], b.Size); err != nil {
-				return err
-			}
-		}
+	case stepSetGroups, stepPixels: // what goes to the card stays there
 	case stepAssign:
 		return g.launches(frames, params, "webp_rows", "webp_assign")
 	case stepHistograms:
 		return g.launches(frames, params, "webp_histograms")
+	case stepSearch:
+		return g.launches(frames, params, "webp_equal", "webp_reach", "webp_keys", "webp_link", "webp_carry", "webp_join", "webp_count_candidates", "webp_offsets")
+	case stepCandidates:
+		return g.launches(frames, params, "webp_candidates")
+	case stepHits:
+		return g.launches(frames, params, "webp_colours_of_chunks", "webp_carry_colours", "webp_hits")
 	case stepPack:
 		return g.launches(frames, params, "webp_pack")
+	case stepCacheCounts:
+		return g.launches(frames, params, "webp_clear_parse", "webp_place_copies", "webp_cache_counts")
+	case stepCountCopies:
+		return g.launches(frames, params, "webp_clear_parse", "webp_place_copies", "webp_set_cache", "webp_count_copies")
+	case stepSeed:
+		return g.cluster(frames, params, true)
+	case stepCluster:
+		return g.cluster(frames, params, false)
+	case stepPackCopies:
+		return g.launches(frames, params, "webp_clear_parse", "webp_place_copies", "webp_set_cache", "webp_pack_copies")
 	case stepFetch:
 		for i, a := range list {
 			at := downAt[i]
@@ -51,16 +61,104 @@ func (g *gang) do(s step, list []*ask, frames []cardFrame, partsAt [][]int, down
 
 // launches starts kernels one after the other.
 func (g *gang) launches(frames []cardFrame, params *listParams, kernels ...string) error {
+	return launches(g, frames, params, kernels)
+}
+
+func launches[P any](g *gang, frames []cardFrame, params *P, kernels []string) error {
 	for _, k := range kernels {
-		most := 0
+		most, block := 0, blockThreads(k)
 		for i := range frames {
 			most = max(most, frames[i].threads(k))
 		}
-		if err := launch(g.card, k, most, len(frames), params); err != nil {
+		if err := launch(g.card, k, most, block, len(frames), params); err != nil {
 			return err
+		}
+		if g.kernels {
+			g.mark(k)
 		}
 	}
 	return nil
+}
+
+// blockThreads is how many threads a block of a kernel has.
+func blockThreads(kernel string) int {
+	switch kernel {
+	case "webp_cluster_order", "webp_cluster_worst", "webp_cluster_merge", "webp_cluster_end":
+		return bigBlock
+	}
+	return cardThreads
+}
+
+// settle starts the kernels of one pass over the tiles: see tileLists.settle.
+func (g *gang) settle(frames []cardFrame, params *listParams) error {
+	if err := g.steps(frames, params, 0, "webp_cluster_clear"); err != nil {
+		return err
+	}
+	return g.launches(frames, params, "webp_cluster_count", "webp_cluster_rows", "webp_cluster_assign")
+}
+
+// cluster starts the kernels that choose groups, from the first on or from those there
+// are: see the function cluster.
+func (g *gang) cluster(frames []cardFrame, params *listParams, first bool) error {
+	if err := g.launches(frames, params, "webp_clear_parse", "webp_place_copies", "webp_set_cache", "webp_cluster_tiles", "webp_cluster_table"); err != nil {
+		return err
+	}
+	rounds := 1
+	if first {
+		if err := g.seed(frames, params); err != nil {
+			return err
+		}
+		rounds = 2
+	}
+	if err := g.settle(frames, params); err != nil {
+		return err
+	}
+	for range rounds {
+		if err := g.steps(frames, params, 0, "webp_cluster_clear"); err != nil {
+			return err
+		}
+		if err := g.launches(frames, params, "webp_cluster_count", "webp_cluster_pairs", "webp_cluster_merge"); err != nil {
+			return err
+		}
+		if err := g.settle(frames, params); err != nil {
+			return err
+		}
+	}
+	return g.launches(frames, params, "webp_cluster_end", "webp_count_copies")
+}
+
+// seed starts the kernels that choose the first groups: see tileLists.seed.
+func (g *gang) seed(frames []cardFrame, params *listParams) error {
+	if err := g.steps(frames, params, 0, "webp_cluster_price"); err != nil {
+		return err
+	}
+	if err := g.launches(frames, params, "webp_cluster_order"); err != nil {
+		return err
+	}
+	if err := g.settle(frames, params); err != nil {
+		return err
+	}
+	if err := g.steps(frames, params, 0, "webp_cluster_clear"); err != nil {
+		return err
+	}
+	if err := g.launches(frames, params, "webp_cluster_count", "webp_cluster_rows", "webp_cluster_own"); err != nil {
+		return err
+	}
+	first, end := mostClusters, 0
+	for i := range frames {
+		first, end = min(first, int(frames[i].N)/2), max(end, int(frames[i].N))
+	}
+	for k := first; k < end; k++ {
+		if err := g.steps(frames, params, k, "webp_cluster_worst", "webp_cluster_price"); err != nil {
+			return err
+		}
+	}
+	return g.steps(frames, params, 1, "webp_cluster_clear")
+}
+
+// steps is launches for kernels that know which step of several it is.
+func (g *gang) steps(frames []cardFrame, params *listParams, step int, kernels ...string) error {
+	return launches(g, frames, &clusterParams{params.List, uint32(step)}, kernels)
 }
 
 // load starts the kernels that make pixels of samples. All pictures of a gang have the
@@ -74,10 +172,10 @@ func (g *gang) load(list []*ask, frames []cardFrame, params *listParams) error {
 	if list[0].canvas.exact {
 		p.Exact = 1
 	}
-	if err := launch(g.card, "webp_load", most, len(frames), p); err != nil {
+	if err := launch(g.card, "webp_load", most, cardThreads, len(frames), p); err != nil {
 		return err
 	}
-	return launch(g.card, "webp_subtract_green", most, len(frames), params)
+	return launch(g.card, "webp_subtract_green", most, cardThreads, len(frames), params)
 }
 
 func (f *cardFrame) pixels() int { return int(f.Width) * int(f.Height) }
@@ -91,7 +189,22 @@ func (f *cardFrame) tiles(bits uint32) int {
 const (
 	packPixels      = 4
 	histogramPixels = 16
+	offsetPixels    = 8
 )
+
+// Pixels of a chunk (match.cuh, cache.cuh), and entries of its table.
+const (
+	linkPixels  = 1 << 16
+	linkEntries = 1 << keyBits
+	hitPixels   = 1 << 14
+	hitEntries  = 1 << maxCacheBits
+)
+
+// pieces is how many of the given size n pixels make.
+func pieces(n, size int) int { return (n + size - 1) / size }
+
+// words is how many words of equal a row has.
+func (f *cardFrame) words() int { return pieces(f.pixels(), 32) }
 
 // rowWords is row_words of groups.cuh.
 func rowWords(n int) int { return (n + 63) / 64 * 32 }
@@ -103,13 +216,39 @@ func (f *cardFrame) threads(kernel string) int {
 		return f.tiles(f.ModeBits) * min(32, 1<<(2*f.ModeBits)/4)
 	case "webp_colours":
 		return 32 * f.tiles(f.ColourBits)
-	case "webp_tile_prices", "webp_assign":
+	case "webp_tile_prices", "webp_assign", "webp_cluster_tiles", "webp_cluster_price", "webp_cluster_own", "webp_cluster_count", "webp_cluster_assign":
 		return 32 * f.tiles(f.GroupBits)
 	case "webp_rows":
 		return int(f.Symbols) * rowWords(int(f.N))
 	case "webp_histograms":
 		return (f.pixels() + histogramPixels - 1) / histogramPixels
-	case "webp_pack":
+	case "webp_equal":
+		return 32 * f.words()
+	case "webp_reach":
+		return f.words() * int(f.Rows)
+	case "webp_link":
+		return 32 * pieces(f.pixels(), linkPixels)
+	case "webp_carry":
+		return linkEntries
+	case "webp_colours_of_chunks", "webp_hits":
+		return cardThreads * pieces(f.pixels(), hitPixels)
+	case "webp_carry_colours":
+		return hitEntries
+	case "webp_offsets":
+		return pieces(f.pixels(), offsetPixels)
+	case "webp_place_copies":
+		return 32 * int(f.Copied)
+	case "webp_cluster_table":
+		return cardThreads
+	case "webp_cluster_order", "webp_cluster_worst", "webp_cluster_merge", "webp_cluster_end":
+		return bigBlock
+	case "webp_cluster_clear":
+		return mostClusters * int(f.Symbols)
+	case "webp_cluster_pairs":
+		return 32 * mostClusters * mostClusters
+	case "webp_cluster_rows":
+		return cardThreads * int(f.N)
+	case "webp_pack", "webp_pack_copies":
 		return (f.pixels() + packPixels - 1) / packPixels
 	}
 	return f.pixels()

@@ -154,6 +154,9 @@ func (p *parse) firstFrom(i int) int {
 func (s *stream) write() []byte { return s.writeOn(crew.Of(1)) }
 
 func (s *stream) writeOn(c *crew.Crew) []byte {
+	if s.written != nil {
+		return s.written
+	}
 	w := &bitWriter{}
 	w.put(signature, 8)
 	w.put(uint64(s.width-1), 14)
@@ -282,9 +285,10 @@ func (s *stream) writeImage(c *crew.Crew, w *bitWriter, main bool) {
 func (s *stream) writePacked(c *crew.Crew, w *bitWriter, hist [][]uint32, codes [][]code) {
 	size := 0
 	for k, list := range codes {
-		for i, v := range list[:lengthAt] {
+		for i, v := range list {
 			size += int(v&15) * int(hist[k][i])
 		}
+		size += int(extraBits(hist[k]))
 	}
 	room, held, n := w.reserve(size)
 	all := int(n) + size

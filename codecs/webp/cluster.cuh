@@ -1,0 +1,574 @@
+// Groups of prefix codes for pictures with copies, as in cluster.go: the kernels are launched one after the other for
+// pictures that need one choice of groups, and what they hand on lies in Clusters. A tile's symbols are read from the
+// pixels each time; sums do not depend on their order.
+#pragma once
+
+#include "copies.cuh"
+#include "groups.cuh"
+#include "log2.cuh"
+
+constexpr uint32_t most_clusters = 32; // a lane of a warp has a group
+constexpr uint32_t most_symbols = cache_at + (1 << most_cache_bits);
+constexpr uint32_t big_block = 1024;
+
+DEVICE void least_at(uint32_t *p, uint32_t v) { __nvvm_atom_min_gen_ui(p, v); }
+
+// The memory of picture f in state, which the host sets to zero; clusterWork in copier_cuda.go is its size.
+struct Clusters {
+	uint32_t symbols, tiles, padded; // padded: the power of two that is not less than tiles
+	uint64_t *keys;                  // padded: by which tiles are ordered
+	uint64_t *sizes;                 // by two groups: of their sum; of a group with itself: its own
+	uint32_t *head;                  // 64 words: groups; symbols of all tiles; 1: no tile is left to start a group; then,
+	                                 // from 8 on, the symbols of each code
+	uint32_t *own;                   // by group: its price
+	uint32_t *members;               // by group: tiles with symbols
+	uint32_t *all;                   // by symbol
+	uint32_t *hist;                  // by group and symbol
+	uint32_t *lowest;                // by tile: its price
+	uint32_t *size;                  // by tile: how many symbols it has
+	uint32_t *used;                  // by tile: 1 if it has started a group
+	uint16_t *rows;                  // by symbol and group: prices
+	uint16_t *table;                 // by symbol: prices
+
+	__device__ Clusters(const Frame &f)
+	{
+		symbols = f.symbols;
+		tiles = ::tiles(f.width, f.group_bits) * ::tiles(f.height, f.group_bits);
+		padded = 1u << bit_length(tiles - 1);
+		keys = f.state;
+		sizes = keys + padded;
+		head = (uint32_t *)(sizes + most_clusters * most_clusters);
+		own = head + 64;
+		members = own + most_clusters;
+		all = members + most_clusters;
+		hist = all + symbols;
+		lowest = hist + (uint64_t)most_clusters * symbols;
+		size = lowest + tiles;
+		used = size + tiles;
+		rows = (uint16_t *)(used + tiles);
+		table = rows + (uint64_t)symbols * most_clusters;
+	}
+};
+
+// The limits of the five codes in a group of n symbols.
+DEVICE uint32_t code_at(uint32_t k, uint32_t n)
+{
+	return k == 0 ? alpha_at : k == 1 ? red_at : k == 2 ? blue_at : k == 3 ? distance_at : k == 4 ? green_at : n;
+}
+
+// Calls each for the pixels of tile t that have symbols, one after the other, with the symbols. The threads of the warp
+// call, and are all called.
+template <typename F> DEVICE void each_symbols(const Frame &f, const Tile &t, F each)
+{
+	uint32_t count = t.w * t.h;
+	for (uint32_t from = 0; from < count; from += warp_size) {
+		uint32_t s = from + lane();
+		Symbols own = symbols_of(f, (uint64_t)(t.y + s / t.w) * f.width + t.x + s % t.w, s < count, f.opaque == 0);
+		for (uint32_t left = ballot((own.low & 0xffff) != no_symbol); left != 0; left &= left - 1) {
+			uint32_t k = (uint32_t)__builtin_ctz(left);
+			each(Symbols{broadcast(own.low, k), broadcast(own.high, k)});
+		}
+	}
+}
+
+// Counts the symbols of tile t in to and returns how many there are. The threads of the warp call, and all hold it.
+DEVICE uint32_t count_tile(const Frame &f, const Tile &t, uint32_t *to)
+{
+	uint32_t count = t.w * t.h, sum = 0;
+	for (uint32_t from = 0; from < count; from += warp_size) {
+		uint32_t s = from + lane();
+		Symbols own = symbols_of(f, (uint64_t)(t.y + s / t.w) * f.width + t.x + s % t.w, s < count, f.opaque == 0);
+		count_symbols(to, own, 0);
+		sum += ((own.low & 0xffff) != no_symbol) + (own.low >> 16 != no_symbol) + ((own.high & 0xffff) != no_symbol) +
+		       (own.high >> 16 != no_symbol);
+	}
+	return warp_total(sum);
+}
+
+// The price of tile t by a table whose entries lie stride apart. The threads of the warp call, and all hold it.
+DEVICE uint32_t price_tile_symbols(const Frame &f, const Tile &t, const uint16_t *table, uint32_t stride)
+{
+	uint32_t count = t.w * t.h, sum = 0;
+	for (uint32_t s = lane(); s < count; s += warp_size) {
+		Symbols own = symbols_of(f, (uint64_t)(t.y + s / t.w) * f.width + t.x + s % t.w, true, f.opaque == 0);
+		uint32_t list[4] = {own.low & 0xffff, own.low >> 16, own.high & 0xffff, own.high >> 16};
+#pragma unroll
+		for (uint32_t k = 0; k < 4; k++)
+			if (list[k] != no_symbol)
+				sum += table[list[k] * stride];
+	}
+	return warp_total(sum);
+}
+
+// Prices for counts(symbol) of all symbols go to table, whose entries lie stride apart (prices in log2.go). The threads of
+// the block call; s is shared memory of most_warps elements.
+template <typename F> DEVICE void block_prices(F counts, uint32_t symbols, uint16_t *table, uint32_t stride, uint64_t *s)
+{
+	for (uint32_t k = 0; k < 5; k++) {
+		uint32_t end = code_at(k + 1, symbols);
+		uint64_t n = 0;
+		for (uint32_t i = code_at(k, symbols) + threadIdx.x; i < end; i += blockDim.x)
+			n += counts(i);
+		n = block_sum(n, s);
+		uint32_t log = log2(n == 0 ? 1 : 3 * n);
+		for (uint32_t i = code_at(k, symbols) + threadIdx.x; i < end; i += blockDim.x)
+			table[i * stride] = (uint16_t)ideal_price(counts(i), log);
+	}
+}
+
+// Counts the symbols of all tiles of picture blockIdx.y, and of each how many it has. A warp takes a tile.
+KERNEL webp_cluster_tiles(const Frame *__restrict__ list)
+{
+	const Frame &f = list[blockIdx.y];
+	Clusters c(f);
+	uint64_t tile = thread() / warp_size;
+	if (tile >= c.tiles)
+		return;
+	uint32_t n = count_tile(f, Tile(f, f.group_bits, tile), c.all);
+	if (lane() == 0) {
+		c.size[tile] = n;
+		add_to(&c.head[1], n);
+	}
+}
+
+// Prices by the symbols of all tiles of picture blockIdx.y, in table, and how many symbols each code has. The search starts
+// with count groups. A block takes the picture.
+KERNEL webp_cluster_table(const Frame *__restrict__ list)
+{
+	__shared__ uint64_t s_sums[most_warps];
+	const Frame &f = list[blockIdx.y];
+	Clusters c(f);
+	block_prices([&](uint32_t i) { return c.all[i]; }, c.symbols, c.table, 1, s_sums);
+	for (uint32_t k = 0; k < 5; k++) {
+		uint32_t n = 0;
+		for (uint32_t i = code_at(k, c.symbols) + threadIdx.x; i < code_at(k + 1, c.symbols); i += blockDim.x)
+			n += c.all[i];
+		n = (uint32_t)block_sum((uint64_t)n, s_sums);
+		if (threadIdx.x == 0)
+			c.head[8 + k] = n;
+	}
+	if (threadIdx.x == 0)
+		c.head[0] = f.count;
+}
+
+// Whether the search of picture f begins a group in a step: pictures differ in how many they have.
+DEVICE bool seeds(const Frame &f, const Clusters &c, uint32_t step)
+{
+	return step >= f.n / 2 && step < f.n && c.head[2] == 0;
+}
+
+// The price of every tile of picture blockIdx.y by table; with a step, a group, tiles that cost less go there. A warp takes
+// a tile.
+KERNEL webp_cluster_price(const Frame *__restrict__ list, uint32_t step)
+{
+	const Frame &f = list[blockIdx.y];
+	Clusters c(f);
+	uint64_t tile = thread() / warp_size;
+	if (tile >= c.tiles || (step != 0 && !seeds(f, c, step)))
+		return;
+	uint32_t sum = price_tile_symbols(f, Tile(f, f.group_bits, tile), c.table, 1);
+	if (lane() == 0 && (step == 0 || sum < c.lowest[tile])) {
+		c.lowest[tile] = sum;
+		if (step != 0)
+			f.groups[tile] = (uint16_t)step;
+	}
+}
+
+// The price of every tile of picture blockIdx.y in its group. A warp takes a tile.
+KERNEL webp_cluster_own(const Frame *__restrict__ list)
+{
+	const Frame &f = list[blockIdx.y];
+	Clusters c(f);
+	uint64_t tile = thread() / warp_size;
+	if (tile >= c.tiles)
+		return;
+	uint32_t sum = price_tile_symbols(f, Tile(f, f.group_bits, tile), c.rows + f.groups[tile], most_clusters);
+	if (lane() == 0)
+		c.lowest[tile] = sum;
+}
+
+// Puts the tiles of picture blockIdx.y into the first groups, by rising price of a symbol, as many in each; tiles without
+// symbols into group 0. A block takes the picture and sorts the tiles by a bitonic network.
+KERNEL __launch_bounds__(big_block) webp_cluster_order(const Frame *__restrict__ list)
+{
+	__shared__ uint64_t s_sums[most_warps];
+	const Frame &f = list[blockIdx.y];
+	Clusters c(f);
+	uint64_t some = 0;
+	for (uint32_t t = threadIdx.x; t < c.padded; t += blockDim.x) {
+		uint64_t key = ~0ull;
+		if (t < c.tiles) {
+			f.groups[t] = 0;
+			if (c.size[t] > 0) {
+				key = (uint64_t)c.lowest[t] * 16 / c.size[t] << 32 | t;
+				some++;
+			}
+		}
+		c.keys[t] = key;
+	}
+	some = block_sum(some, s_sums);
+	for (uint32_t run = 2; run <= c.padded; run *= 2) {
+		for (uint32_t apart = run / 2; apart > 0; apart /= 2) {
+			sync_block(); // the exchanges before are done
+			for (uint32_t i = threadIdx.x; i < c.padded; i += blockDim.x) {
+				uint32_t j = i ^ apart;
+				if (j < i)
+					continue;
+				uint64_t a = c.keys[i], b = c.keys[j];
+				if ((a > b) == ((i & run) == 0)) {
+					c.keys[i] = b;
+					c.keys[j] = a;
+				}
+			}
+		}
+	}
+	sync_block(); // all are in order
+	for (uint32_t i = threadIdx.x; i < some; i += blockDim.x)
+		f.groups[(uint32_t)c.keys[i]] = (uint16_t)((uint64_t)i * c.head[0] / some);
+}
+
+// Forgets the histograms of groups of picture blockIdx.y; with step 1, from now on there are all groups. One thread per
+// symbol of a group.
+KERNEL webp_cluster_clear(const Frame *__restrict__ list, uint32_t step)
+{
+	const Frame &f = list[blockIdx.y];
+	Clusters c(f);
+	uint64_t i = thread();
+	if (i < (uint64_t)most_clusters * c.symbols)
+		c.hist[i] = 0;
+	if (i < most_clusters)
+		c.members[i] = 0;
+	if (i == 0 && step == 1)
+		c.head[0] = f.n;
+}
+
+// Counts the symbols of the groups of picture blockIdx.y, and their tiles. A warp takes a tile.
+KERNEL webp_cluster_count(const Frame *__restrict__ list)
+{
+	const Frame &f = list[blockIdx.y];
+	Clusters c(f);
+	uint64_t tile = thread() / warp_size;
+	if (tile >= c.tiles || c.size[tile] == 0)
+		return;
+	uint32_t group = f.groups[tile];
+	count_tile(f, Tile(f, f.group_bits, tile), c.hist + (uint64_t)group * c.symbols);
+	if (lane() == 0)
+		add_to(&c.members[group], 1);
+}
+
+// Prices of group blockIdx.x of picture blockIdx.y: of its symbols, with a little of all (smoothPrices), in rows, and
+// its own. A block takes a group.
+KERNEL webp_cluster_rows(const Frame *__restrict__ list)
+{
+	__shared__ uint64_t s_sums[most_warps];
+	const Frame &f = list[blockIdx.y];
+	Clusters c(f);
+	uint32_t group = blockIdx.x, n = c.head[0];
+	if (group >= n)
+		return; // the whole block
+	const uint32_t *hist = c.hist + (uint64_t)group * c.symbols;
+	block_prices(
+	    [&](uint32_t i) {
+		    uint32_t k = i < red_at ? 0 : i < blue_at ? 1 : i < distance_at ? 2 : i < green_at ? 3 : 4;
+		    uint32_t sum = c.head[8 + k];
+		    return hist[i] * 32 + (uint32_t)((uint64_t)c.all[i] * 64 / (sum == 0 ? 1 : sum));
+	    },
+	    c.symbols, c.rows + group, most_clusters, s_sums);
+	if (threadIdx.x == 0) {
+		uint64_t sum = 0;
+		for (uint32_t k = 0; k < n; k++)
+			sum += c.members[k];
+		uint32_t own = c.members[group];
+		c.own[group] = own == 0 ? no_group : ideal_price(own, log2(sum == 0 ? 1 : 3 * sum)) / 2;
+	}
+}
+
+// Moves every tile of picture blockIdx.y that has symbols to the group where it costs least with half the group's own
+// price, of equal ones the first. A warp takes a tile and a lane a group.
+KERNEL webp_cluster_assign(const Frame *__restrict__ list)
+{
+	const Frame &f = list[blockIdx.y];
+	Clusters c(f);
+	uint64_t tile = thread() / warp_size;
+	uint32_t n = c.head[0];
+	if (tile >= c.tiles || n < 2 || c.size[tile] == 0)
+		return;
+	uint32_t sum = lane() < n ? c.own[lane()] : ~0u;
+	const uint16_t *rows = c.rows + (lane() < n ? lane() : 0);
+	uint32_t added = 0;
+	each_symbols(f, Tile(f, f.group_bits, tile), [&](Symbols s) {
+		added += rows[(s.low & 0xffff) * most_clusters];
+		if (s.low >> 16 != no_symbol)
+			added += rows[(s.low >> 16) * most_clusters];
+		if ((s.high & 0xffff) != no_symbol)
+			added += rows[(s.high & 0xffff) * most_clusters];
+		if (s.high >> 16 != no_symbol)
+			added += rows[(s.high >> 16) * most_clusters];
+	});
+	if (lane() < n)
+		sum += added;
+	uint32_t lowest = warp_least_of_all(sum);
+	uint32_t to = warp_least_of_all(sum == lowest ? lane() : ~0u);
+	if (lane() == 0)
+		f.groups[tile] = (uint16_t)to;
+}
+
+// Begins a group, step, of picture blockIdx.y with the tile that costs most of those that have begun none: table is made
+// of its symbols, those of the tiles around it, and of all. A block takes the picture.
+KERNEL __launch_bounds__(big_block) webp_cluster_worst(const Frame *__restrict__ list, uint32_t step)
+{
+	__shared__ uint64_t s_sums[most_warps];
+	__shared__ uint32_t s_hist[most_symbols];
+	const Frame &f = list[blockIdx.y];
+	Clusters c(f);
+	if (!seeds(f, c, step))
+		return; // the whole block
+	uint64_t key = ~0ull;
+	for (uint32_t t = threadIdx.x; t < c.tiles; t += blockDim.x)
+		if (c.used[t] == 0)
+			key = least(key, (uint64_t)~c.lowest[t] << 32 | t);
+	key = block_least(key, s_sums);
+	if (key >> 32 == 0xffffffff) {
+		if (threadIdx.x == 0)
+			c.head[2] = 1;
+		return; // the whole block
+	}
+	for (uint32_t i = threadIdx.x; i < c.symbols; i += blockDim.x)
+		s_hist[i] = 0;
+	sync_block(); // all are zero
+	uint32_t at = (uint32_t)key, columns = tiles(f.width, f.group_bits), rows = c.tiles / columns;
+	uint32_t size = 0;
+	// Nine warps count a tile each, and every thread knows how many symbols they have.
+	for (uint32_t k = 0; k < 9; k++) {
+		uint32_t x = at % columns + k % 3, y = at / columns + k / 3;
+		if (x < 1 || x > columns || y < 1 || y > rows)
+			continue;
+		uint32_t tile = (y - 1) * columns + x - 1;
+		size += c.size[tile];
+		if (warp() == k)
+			count_tile(f, Tile(f, f.group_bits, tile), s_hist);
+	}
+	sync_block(); // all are counted
+	uint64_t times = (uint64_t)c.head[1] * 4 / (size == 0 ? 1 : size);
+	if (times == 0)
+		times = 1;
+	block_prices([&](uint32_t i) { return s_hist[i] * (uint32_t)times + c.all[i]; }, c.symbols, c.table, 1, s_sums);
+	if (threadIdx.x == 0)
+		c.used[at] = 1;
+}
+
+DEVICE uint64_t zero_size(uint32_t n)
+{
+	return n < 3 ? (uint64_t)n * (2 << log2_bits) : (6ull << log2_bits) + (uint64_t)(n / 100) * (6 << log2_bits);
+}
+
+// About what a code for the n counts of a and, unless it is null, b takes (codeSize). some becomes true where there are
+// any. The threads of the warp call, and all hold the result.
+DEVICE uint64_t code_size(const uint32_t *a, const uint32_t *b, uint32_t n, bool &some)
+{
+	uint64_t total = 0, bits = 0, header = 0;
+	uint32_t used = 0, last = 4; // length of the last count that is not 0
+	int32_t at = -1;             // its place
+	for (uint32_t from = 0; from < n; from += warp_size) {
+		uint32_t i = from + lane();
+		uint32_t v = i < n ? a[i] : 0;
+		if (b != nullptr && i < n)
+			v += b[i];
+		uint32_t mask = ballot(v != 0);
+		if (mask == 0)
+			continue;
+		uint32_t length = bit_length(v), below = mask & ((1u << lane()) - 1);
+		uint32_t before = below == 0 ? 0 : bit_length(below) - 1;
+		// Every lane takes part in the exchange.
+		uint32_t length_before = (uint32_t)__nvvm_shfl_sync_idx_i32(whole_warp, (int)length, (int)before, warp_size - 1);
+		int32_t at_before = (int32_t)(from + before);
+		if (below == 0) {
+			length_before = last;
+			at_before = at;
+		}
+		if (v != 0) {
+			int32_t d = (int32_t)length - (int32_t)length_before;
+			uint32_t step = d == 0 ? 3 << (log2_bits - 1) : d == 1 || d == -1 ? 5 << (log2_bits - 1) : 4 << log2_bits;
+			header += zero_size((uint32_t)((int32_t)i - at_before - 1)) + step;
+			total += v;
+			bits += (uint64_t)v * log2(v);
+		}
+		used += (uint32_t)__builtin_popcount(mask);
+		uint32_t top = bit_length(mask) - 1;
+		at = (int32_t)(from + top);
+		last = broadcast(length, top);
+	}
+	some = some || used > 0;
+	if (used < 2)
+		return 6ull << log2_bits;
+	total = warp_total(total);
+	bits = warp_total(bits);
+	uint64_t whole = total * log2(total);
+	return (whole > bits ? whole - bits : 0) + warp_total(header) + (40ull << log2_bits);
+}
+
+// The five codes of a group (groupSize).
+DEVICE uint64_t group_size(const uint32_t *a, const uint32_t *b, uint32_t symbols, bool &some)
+{
+	uint64_t sum = 0;
+	for (uint32_t k = 0; k < 5; k++) {
+		uint32_t lo = code_at(k, symbols);
+		sum += code_size(a + lo, b == nullptr ? nullptr : b + lo, code_at(k + 1, symbols) - lo, some);
+	}
+	return sum;
+}
+
+// Lets tiles without symbols be in the group of the last one before that has some, or in the first. The threads of the
+// block call; s is a word of shared memory for each warp and one more.
+DEVICE void follow(const Frame &f, const Clusters &c, uint32_t *s)
+{
+	uint32_t before = 0; // one more than the last tile with symbols
+	for (uint32_t from = 0; from < c.tiles; from += blockDim.x) {
+		uint32_t t = from + threadIdx.x;
+		uint32_t last = t < c.tiles && c.size[t] > 0 ? t + 1 : 0;
+		for (uint32_t d = 1; d < warp_size; d *= 2) {
+			uint32_t v = shuffle_up(last, d);
+			if (lane() >= d && v > last)
+				last = v;
+		}
+		if (lane() == warp_size - 1)
+			s[warp()] = last;
+		sync_block(); // s is what each warp ends with
+		uint32_t own = before;
+		for (uint32_t w = 0; w < blockDim.x / warp_size; w++) {
+			if (w < warp() && s[w] > own)
+				own = s[w];
+			if (s[w] > before)
+				before = s[w];
+		}
+		if (last > own)
+			own = last;
+		if (t < c.tiles && c.size[t] == 0)
+			f.groups[t] = own == 0 ? 0 : f.groups[own - 1];
+		sync_block(); // before s is used again
+	}
+}
+
+// What the codes of each two groups of picture blockIdx.y would take together, in sizes, of the first and the later one;
+// of one group alone, where both are the same; 0 of a group without symbols. A warp takes two groups.
+KERNEL webp_cluster_pairs(const Frame *__restrict__ list)
+{
+	const Frame &f = list[blockIdx.y];
+	Clusters c(f);
+	uint64_t p = thread() / warp_size;
+	uint32_t a = (uint32_t)(p / most_clusters), b = (uint32_t)(p % most_clusters), n = c.head[0];
+	if (n < 2 || a > b || b >= n)
+		return;
+	bool some = false;
+	const uint32_t *first = c.hist + (uint64_t)a * c.symbols, *second = c.hist + (uint64_t)b * c.symbols;
+	uint64_t size = group_size(first, a == b ? nullptr : second, c.symbols, some);
+	if (lane() == 0)
+		c.sizes[p] = some ? size : 0;
+}
+
+// Puts groups of picture blockIdx.y together while that makes the stream smaller (mergeGroups), and numbers those that
+// are left by the first tile. A block takes the picture; a warp finds the size of two groups together.
+KERNEL __launch_bounds__(big_block) webp_cluster_merge(const Frame *__restrict__ list)
+{
+	__shared__ uint64_t s_sums[most_warps];
+	__shared__ int64_t s_gain[most_clusters * most_clusters]; // of the first and the second, which is later
+	__shared__ uint64_t s_size[most_clusters];
+	__shared__ uint64_t s_pair[most_clusters];
+	__shared__ uint32_t s_live[most_clusters], s_to[most_clusters], s_first[most_clusters], s_words[most_warps];
+	const Frame &f = list[blockIdx.y];
+	Clusters c(f);
+	uint32_t n = c.head[0], warps = blockDim.x / warp_size;
+	if (n < 2)
+		return; // the whole block
+	follow(f, c, s_words);
+	if (threadIdx.x < n) {
+		uint32_t k = threadIdx.x;
+		s_size[k] = c.sizes[k * most_clusters + k];
+		s_live[k] = s_size[k] != 0;
+		s_to[k] = k;
+		s_first[k] = ~0u;
+	}
+	sync_block(); // sizes are known
+	uint32_t lead = 0; // the first group that has symbols
+	while (lead + 1 < n && s_live[lead] == 0)
+		lead++;
+	for (uint32_t p = threadIdx.x; p < most_clusters * most_clusters; p += blockDim.x) {
+		uint32_t a = p / most_clusters, b = p % most_clusters;
+		if (a < b && b < n)
+			s_gain[p] = (int64_t)(s_size[a] + s_size[b]) - (int64_t)c.sizes[p];
+	}
+	sync_block(); // gains are known
+	for (;;) {
+		uint32_t p = threadIdx.x, a = p / most_clusters, b = p % most_clusters;
+		uint64_t key = ~0ull;
+		if (a < b && b < n && s_live[a] != 0 && s_live[b] != 0 && s_gain[p] > 0)
+			key = ~(uint64_t)s_gain[p];
+		uint64_t best = block_least(key, s_sums);
+		if (best == ~0ull)
+			break; // all threads
+		p = (uint32_t)block_least((uint64_t)(key == best ? p : ~0u), s_sums);
+		uint32_t x = p / most_clusters, y = p % most_clusters;
+		uint32_t *to = c.hist + (uint64_t)x * c.symbols;
+		for (uint32_t i = threadIdx.x; i < c.symbols; i += blockDim.x)
+			to[i] += c.hist[(uint64_t)y * c.symbols + i];
+		if (threadIdx.x == 0)
+			s_live[y] = 0;
+		if (threadIdx.x < n && s_to[threadIdx.x] == y)
+			s_to[threadIdx.x] = x;
+		sync_block(); // the groups are one
+		for (uint32_t k = warp(); k < n; k += warps) {
+			if (s_live[k] == 0)
+				continue;
+			bool some = false;
+			uint64_t size = group_size(to, k == x ? nullptr : c.hist + (uint64_t)k * c.symbols, c.symbols, some);
+			if (lane() == 0)
+				s_pair[k] = size;
+		}
+		sync_block(); // sizes with it are known
+		if (threadIdx.x < n && threadIdx.x != x && s_live[threadIdx.x] != 0) {
+			uint32_t k = threadIdx.x;
+			s_gain[least(k, x) * most_clusters + (k < x ? x : k)] = (int64_t)(s_size[k] + s_pair[x]) - (int64_t)s_pair[k];
+		}
+		if (threadIdx.x == 0)
+			s_size[x] = s_pair[x]; // no other thread reads it here
+		sync_block(); // gains are known
+	}
+	if (threadIdx.x < n && s_live[s_to[threadIdx.x]] == 0)
+		s_to[threadIdx.x] = lead;
+	sync_block(); // s_to is whole
+	for (uint32_t t = threadIdx.x; t < c.tiles; t += blockDim.x)
+		least_at(&s_first[s_to[f.groups[t]]], t);
+	sync_block(); // so is s_first
+	for (uint32_t t = threadIdx.x; t < c.tiles; t += blockDim.x) {
+		uint32_t k = s_to[f.groups[t]], rank = 0;
+		for (uint32_t j = 0; j < n; j++)
+			rank += s_first[j] < s_first[k];
+		f.groups[t] = (uint16_t)rank;
+	}
+	if (threadIdx.x == 0) {
+		uint32_t left = 0;
+		for (uint32_t k = 0; k < n; k++)
+			left += s_first[k] != ~0u;
+		c.head[0] = left;
+	}
+}
+
+// The groups of picture blockIdx.y in result: how many, then by tile as 16 bits. Fewer than two are one of all tiles. A
+// block takes the picture.
+KERNEL __launch_bounds__(big_block) webp_cluster_end(const Frame *__restrict__ list)
+{
+	__shared__ uint32_t s_words[most_warps];
+	const Frame &f = list[blockIdx.y];
+	Clusters c(f);
+	uint32_t n = c.head[0];
+	if (n >= 2)
+		follow(f, c, s_words);
+	sync_block(); // groups are whole
+	for (uint32_t t = threadIdx.x; t < c.tiles; t += blockDim.x) {
+		if (n < 2)
+			f.groups[t] = 0;
+		((uint16_t *)(f.result + 1))[t] = f.groups[t];
+	}
+	if (threadIdx.x == 0)
+		f.result[0] = n;
+}

@@ -1,0 +1,102 @@
+package webp
+
+import "github.com/pelmill/pelmill/codecs/internal/crew"
+
+// copier is a picture on a device after its transforms, and the part of the search for
+// copies, colour cache and groups that goes over all pixels in any order. What is serial
+// or small is the parser's, in Go. As with a canvas no method depends on the order of
+// positions or tiles, which is why it gives the same on every device.
+//
+// From setParse on the methods are about that parse. Where a device fails, they return
+// anything of the right size, and failed the error.
+type copier interface {
+	picture() pixels
+
+	// workers share the bands.
+	workers() *crew.Crew
+
+	// bands returns what the parser's bands start from, with the candidates that the
+	// function finder.at gives: found when they are first asked for, or all of them.
+	bands(f copying) []*band
+
+	// hits says which caches have a pixel: see the function cacheHits.
+	hits() []uint8
+
+	// setParse takes a parse, which nobody changes but the copier until the next one.
+	setParse(q *parse)
+
+	// chooseCache returns the best bits of a cache: see the function chooseCache.
+	chooseCache() int
+
+	// setCache gives the parse another cache. In memory its literals and cached pixels
+	// may stay what they were; the copier knows what they are.
+	setCache(bits int)
+
+	// histograms counts the symbols of each group.
+	histograms(g groups) [][]uint32
+
+	// cluster chooses groups on tiles of 1<<bits, where from were those of the parse
+	// before: see the function cluster.
+	cluster(from groups, bits, most int) groups
+
+	// packer returns what writes the symbols with the groups, until the next setParse;
+	// nil where the parse in memory says it all.
+	packer(g groups) packer
+
+	failed() error
+
+	// release gives back what the copier has on a device. It is not used any more.
+	release()
+}
+
+// cpuCopier is a copier in memory, whose steps run in Go.
+type cpuCopier struct {
+	crew  *crew.Crew
+	p     pixels
+	hit   []uint8
+	parse *parse
+}
+
+func newCPUCopier(p pixels) *cpuCopier { return &cpuCopier{crew: crew.Of(1), p: p} }
+
+func (v *cpuCopier) picture() pixels     { return v.p }
+func (v *cpuCopier) workers() *crew.Crew { return v.crew }
+
+func (v *cpuCopier) bands(f copying) []*band {
+	m := newMatcher(v.p, f.near, f.depth)
+	list := newBands(v.p)
+	for _, b := range list {
+		b.find = newFinder(m, b.hi, f.stop)
+		if f.passes+f.groupPasses > 0 {
+			b.first = make([]uint32, b.hi-b.lo)
+		}
+	}
+	return list
+}
+
+func (v *cpuCopier) hits() []uint8 {
+	if v.hit == nil {
+		v.hit = cacheHits(v.p.argb)
+	}
+	return v.hit
+}
+
+func (v *cpuCopier) setParse(q *parse) { v.parse = q }
+
+func (v *cpuCopier) chooseCache() int { return chooseCache(v.p, v.parse, v.hits()) }
+
+func (v *cpuCopier) setCache(bits int) { v.parse.setCache(v.p, v.hits(), bits) }
+
+func (v *cpuCopier) stream(g groups) *stream {
+	return &stream{pixels: v.p, parse: *v.parse, groups: g}
+}
+
+func (v *cpuCopier) histograms(g groups) [][]uint32 { return v.stream(g).histograms() }
+
+func (v *cpuCopier) cluster(from groups, bits, most int) groups {
+	return cluster(v.stream(from), bits, most)
+}
+
+func (v *cpuCopier) packer(groups) packer { return nil }
+func (v *cpuCopier) failed() error        { return nil }
+func (v *cpuCopier) release()             {}

@@ -1,0 +1,280 @@
+//go:build cuda && cgo
+
+package webp
+
+import (
+	"math/bits"
+	"slices"
+	"unsafe"
+
+	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/gpu"
+)
+
+// cardCopier is a copier on a card, of a gang. Its methods belong to the search of its
+// picture. Pixels, candidates and hits are made there and stay; a parse goes there with
+// the first step that is asked for after setParse.
+type cardCopier struct {
+	gang *gang
+	p    pixels
+	err  error // the first
+
+	frame   cardFrame // what lasts from step to step
+	parse   *parse
+	sent    *uint16    // where the lengths are of the parse that is on the card, or will be
+	changed bool       // it has not gone there yet
+	groupOf []uint16   // the groups on the card
+	counted [][]uint32 // histograms of the parse and of groupOf; nil: not known
+
+	canvas        *cardCanvas // has the pixels; nil: argb
+	argb          *gpu.Buffer // 4 bytes a pixel
+	length, value *gpu.Buffer // of the parse, 2 and 4 bytes a pixel
+	hit           *gpu.Buffer // a byte a pixel: see cacheHits
+	groups        *gpu.Buffer // 2 bytes a tile
+	onHost        []uint8     // what hit holds
+}
+
+// copier brings p to the card, or takes what v has there.
+func (e *easel) copier(p pixels, v canvas) (copier, error) {
+	c := &cardCopier{gang: e.gang, p: p}
+	c.frame = cardFrame{Width: uint32(p.w), Height: uint32(p.h), Opaque: 1, N: 1}
+	for _, v := range p.argb {
+		if v>>24 != 255 {
+			c.frame.Opaque = 0
+			break
+		}
+	}
+	if v != nil {
+		c.canvas = v.(*cardCanvas)
+		c.frame.Coded = c.canvas.frame.Coded
+		return c, c.canvas.err
+	}
+	c.do(&ask{
+		step: stepPixels, parts: [][]byte{asBytes(p.argb)}, keep: []**gpu.Buffer{&c.argb},
+		room: func() error {
+			if err := c.take(&c.argb, 4*len(p.argb)); err != nil {
+				return err
+			}
+			c.frame.Coded = c.argb.Ptr
+			return nil
+		},
+	})
+	return c, c.err
+}
+
+// take makes room for a buffer of n bytes.
+func (c *cardCopier) take(b **gpu.Buffer, n int) (err error) {
+	if *b == nil || (*b).Size != n {
+		if *b != nil {
+			(*b).Free()
+		}
+		*b, err = c.gang.lane.Device(n)
+	}
+	return err
+}
+
+// do asks for a step and returns what comes back, zeros where the card failed.
+func (c *cardCopier) do(a *ask) []byte {
+	a.copier = c
+	if c.err == nil {
+		c.err = c.gang.wait(a)
+	}
+	if c.err != nil {
+		return make([]byte, a.want)
+	}
+	return a.got
+}
+
+// withParse lets the step have the groups g and the parse. Of a parse that has changed its
+// copies go to the card, which knows by the hits how all other pixels are coded.
+func (c *cardCopier) withParse(a *ask, g groups) *ask {
+	n := len(c.p.argb)
+	moved := g.bits > 0 && !slices.Equal(g.of, c.groupOf)
+	if moved {
+		a.parts = append(a.parts, asBytes(g.of))
+		a.keep = append(a.keep, &c.groups)
+		c.groupOf = slices.Clone(g.of)
+	}
+	if c.changed {
+		list := copiesOf(c.parse)
+		part, set := len(a.parts), a.set
+		a.parts = append(a.parts, asBytes(list))
+		a.set = func(f *cardFrame, at []gpu.Ptr) {
+			f.Copies, f.Copied = at[part], uint32(len(list)/2)
+			if set != nil {
+				set(f, at)
+			}
+		}
+	}
+	room := a.room
+	a.room = func() error {
+		if err := c.take(&c.length, 2*n); err != nil {
+			return err
+		}
+		if err := c.take(&c.value, 4*n); err != nil {
+			return err
+		}
+		f := &c.frame
+		f.Length, f.Value, f.Hits = c.length.Ptr, c.value.Ptr, c.hit.Ptr
+		f.Groups = 0
+		if g.bits > 0 {
+			if err := c.take(&c.groups, 2*len(g.of)); err != nil {
+				return err
+			}
+			f.Groups = c.groups.Ptr
+		}
+		if room != nil {
+			return room()
+		}
+		return nil
+	}
+	c.changed = false
+	c.frame.GroupBits, c.frame.N = uint32(g.bits), uint32(max(1, g.n, g.used()))
+	c.frame.CacheBits, c.frame.Symbols = uint32(c.parse.cacheBits), uint32(c.parse.symbols())
+	return a
+}
+
+// copiesOf lists the copies of a parse: where each begins, and its distance code - 1 << 12 |
+// length.
+func copiesOf(q *parse) []uint32 {
+	var list []uint32
+	for i := 0; i < len(q.length); {
+		l := q.length[i]
+		if l == 0 || l == cached {
+			i++
+			continue
+		}
+		list = append(list, uint32(i), (q.value[i]-1)<<12|uint32(l))
+		i += int(l)
+	}
+	return list
+}
+
+func (c *cardCopier) picture() pixels     { return c.p }
+func (c *cardCopier) workers() *crew.Crew { return c.gang.crew }
+
+func (c *cardCopier) setParse(q *parse) {
+	if c.parse == nil || &q.length[0] != c.sent {
+		c.changed = true
+	}
+	c.parse, c.sent, c.counted = q, &q.length[0], nil
+}
+
+func (c *cardCopier) setCache(bits int) {
+	// The steps that need it set it on the card.
+	c.parse.cacheBits, c.counted = bits, nil
+}
+
+func (c *cardCopier) chooseCache() int {
+	got := c.do(c.withParse(&ask{
+		step: stepCacheCounts, want: int(unsafe.Sizeof(cacheCounts{})),
+		set: func(f *cardFrame, _ []gpu.Ptr) { f.Counts = f.Result },
+	}, groups{}))
+	return (*cacheCounts)(unsafe.Pointer(&got[0])).best()
+}
+
+func (c *cardCopier) histograms(g groups) [][]uint32 {
+	if c.counted == nil || g.bits > 0 && !slices.Equal(g.of, c.groupOf) || max(1, g.n, g.used()) != len(c.counted) {
+		n := max(1, g.n, g.used())
+		c.counted = c.split(c.do(c.withParse(&ask{
+			step: stepCountCopies, want: 4 * n * c.parse.symbols(),
+			set: func(f *cardFrame, _ []gpu.Ptr) { f.Counts = f.Result },
+		}, g)), n)
+	}
+	return c.counted
+}
+
+// split cuts counts into the histograms of n groups.
+func (c *cardCopier) split(counts []byte, n int) [][]uint32 {
+	list, symbols := gpu.View[uint32](counts), c.parse.symbols()
+	out := make([][]uint32, n)
+	for k := range out {
+		out[k] = list[k*symbols:][:symbols:symbols]
+	}
+	return out
+}
+
+func (c *cardCopier) cluster(from groups, bits, most int) groups {
+	count := tiles(c.p.w, bits) * tiles(c.p.h, bits)
+	n := min(most, count/4, mostClusters)
+	if n < 2 {
+		return groups{}
+	}
+	begin, start := stepSeed, n/2
+	if from.n > 1 {
+		begin, start, n = stepCluster, from.n, from.n
+	} else {
+		from = groups{}
+	}
+	symbols := c.parse.symbols()
+	countsAt := roundUp(4 + 2*count)
+	a := c.withParse(&ask{
+		step: begin, want: countsAt + 4*n*symbols, work: clusterWork(symbols, count),
+		room: func() error {
+			err := c.take(&c.groups, 2*count)
+			if err == nil {
+				c.frame.Groups = c.groups.Ptr
+			}
+			return err
+		},
+		set: func(f *cardFrame, _ []gpu.Ptr) {
+			f.GroupBits, f.N, f.Count = uint32(bits), uint32(n), uint32(start)
+			f.Counts = f.Result + gpu.Ptr(countsAt)
+		},
+	}, from)
+	got := c.do(a)
+	found := groups{bits: bits, n: int(gpu.View[uint32](got)[0])}
+	found.of = slices.Clone(gpu.View[uint16](got[4:])[:count])
+	c.groupOf = found.of
+	if found.n < 2 {
+		found = groups{}
+	}
+	c.counted = c.split(got[countsAt:], max(1, found.n))
+	return found
+}
+
+// clusterWork is the memory that Clusters of cluster.cuh lays out.
+func clusterWork(symbols, count int) int {
+	padded := 1 << bits.Len(uint(count-1))
+	return 8*(padded+mostClusters*mostClusters) + 4*(64+2*mostClusters+symbols+mostClusters*symbols+3*count) + 2*(1+mostClusters)*symbols
+}
+
+func (c *cardCopier) failed() error { return c.err }
+
+func (c *cardCopier) release() {
+	c.gang.discard(c.argb, c.length, c.value, c.hit, c.groups)
+	if c.canvas != nil {
+		c.canvas.release()
+	}
+}
+
+func (c *cardCopier) packer(g groups) packer { return &cardCopies{c, g} }
+
+// cardCopies are the symbols of a copier's parse with groups, on a card.
+type cardCopies struct {
+	*cardCopier
+	g groups
+}
+
+func (c *cardCopies) counts() [][]uint32 { return c.histograms(c.g)[:c.g.used()] }
+
+func (c *cardCopies) pack(codes [][]code, first, size int) []byte {
+	words := (first + size + 31) / 32
+	blocks := (len(c.p.argb) + packPixels*cardThreads - 1) / (packPixels * cardThreads)
+	all := make([]uint32, 0, len(codes)*c.parse.symbols())
+	for _, list := range codes {
+		for _, v := range list {
+			all = append(all, uint32(v))
+		}
+	}
+	a := c.withParse(&ask{step: stepPackCopies, want: 4 * max(1, words), work: 8 * (1 + blocks)}, c.g)
+	part, set := len(a.parts), a.set
+	a.parts = append(a.parts, asBytes(all))
+	a.set = func(f *cardFrame, at []gpu.Ptr) {
+		f.Codes, f.First, f.Words = at[part], uint64(first), uint64(words)
+		if set != nil {
+			set(f, at)
+		}
+	}
+	return c.do(a)
+}

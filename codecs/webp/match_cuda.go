@@ -1,0 +1,104 @@
+//go:build cuda && cgo
+
+package webp
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/pelmill/pelmill/gpu"
+)
+
+// searched is what the search for candidates of a picture leaves on the card.
+type searched struct {
+	distances, ends             []uint32
+	codes                       distanceCodes
+	depth, stop                 int
+	memory                      *gpu.Buffer
+	equal, reach, prev, offsets int    // where they begin in memory
+	candidates                  uint64 // of all positions
+}
+
+// mostCandidates of a picture are given to the host.
+const mostCandidates = 1 << 30
+
+// search counts the candidates that finder.at gives for the positions of bands.
+func (c *cardCopier) search(f copying, bands []*band) *searched {
+	n := len(c.p.argb)
+	near := newMatcher(pixels{w: c.p.w}, f.near, 0)
+	s := &searched{codes: near.codes, depth: f.depth, stop: f.stop}
+	s.distances = append(s.distances, 1) // for runs of equal pixels
+	for _, d := range near.near {
+		s.distances = append(s.distances, uint32(d))
+	}
+	for _, b := range bands {
+		s.ends = append(s.ends, uint32(b.hi))
+	}
+	var l layout
+	words := len(s.distances) * pieces(n, 32)
+	s.equal, s.reach, s.prev, s.offsets = l.take(4*words), l.take(2*words), l.take(4*n), l.take(4*(n+1))
+	tablesAt := roundUp(8 * (1 + pieces(n, offsetPixels*cardThreads))) // behind the state of a running sum
+	got := c.do(&ask{
+		step: stepSearch, parts: s.parts(), want: 8, work: tablesAt + 4*linkEntries*pieces(n, linkPixels),
+		room: func() error { return c.take(&s.memory, l.size) },
+		set: func(f *cardFrame, at []gpu.Ptr) {
+			s.set(f, at)
+			f.Tables = f.State + gpu.Ptr(tablesAt)
+		},
+	})
+	s.candidates = gpu.View[uint64](got)[0]
+	return s
+}
+
+// parts are what the steps of a search need beside the picture.
+func (s *searched) parts() [][]byte {
+	return [][]byte{asBytes(s.distances), s.codes, asBytes(s.ends)}
+}
+
+// set says where a step finds the parts and what a search has left.
+func (s *searched) set(f *cardFrame, at []gpu.Ptr) {
+	f.Distances, f.DistanceCodes, f.Ends = at[0], at[1], at[2]
+	f.Rows, f.Bands, f.Depth, f.Stop = uint32(len(s.distances)), uint32(len(s.ends)), uint32(s.depth), uint32(s.stop)
+	in := func(at int) gpu.Ptr { return s.memory.Ptr + gpu.Ptr(at) }
+	f.Equal, f.Reach, f.Prev, f.Offsets = in(s.equal), in(s.reach), in(s.prev), in(s.offsets)
+}
+
+// give brings bands the candidates that a search has counted.
+func (c *cardCopier) give(s *searched, bands []*band) {
+	n := len(c.p.argb)
+	a := &ask{step: stepCandidates, parts: s.parts(), set: s.set}
+	if s.candidates > mostCandidates {
+		a.room = func() error { return fmt.Errorf("webp: %d candidates: %w", s.candidates, gpu.ErrOutOfMemory) }
+	} else {
+		a.want = 4 * int(s.candidates)
+	}
+	a.want += 4 * (n + 1)
+	list := gpu.View[uint32](c.do(a))
+	c.gang.discard(s.memory)
+	// A candidate is a word here and there.
+	packed := list[n+1:]
+	all := unsafe.Slice((*candidate)(unsafe.Pointer(unsafe.SliceData(packed))), len(packed))
+	for _, b := range bands {
+		b.given = &given{offsets: list[b.lo : b.hi+1], list: all}
+	}
+}
+
+// bands returns bands with all candidates.
+func (c *cardCopier) bands(f copying) []*band {
+	list := newBands(c.p)
+	c.give(c.search(f, list), list)
+	return list
+}
+
+// hits leaves the hits on the card, too.
+func (c *cardCopier) hits() []uint8 {
+	if c.onHost == nil {
+		n := len(c.p.argb)
+		c.onHost = c.do(&ask{
+			step: stepHits, want: n, work: 4 * hitEntries * pieces(n, hitPixels),
+			room: func() error { return c.take(&c.hit, n) },
+			set:  func(f *cardFrame, _ []gpu.Ptr) { f.Tables, f.Hits = f.State, c.hit.Ptr },
+		})
+	}
+	return c.onHost
+}
