@@ -337,7 +337,7 @@ func BenchmarkCardGraphics(b *testing.B) {
 // compareOnCard prints what a batch takes.
 func compareOnCard(b *testing.B, dev *gpu.Device, what string, batch []*raster.Image, onCPU int, peer []*raster.Image, effort int) {
 	o := defaults
-	o.effort = effort
+	o.effort, o.strip = effort, true // the peer leaves metadata out, too
 	count := func(list []*raster.Image) (n int) {
 		for _, m := range list {
 			n += m.Width * m.Height

@@ -53,19 +53,7 @@ const (
 // several were written.
 func choose(ctx context.Context, c *crew.Crew, d device, p pixels, alpha bool, effort int) (*stream, error) {
 	seen := count(p, censusPixels)
-	if seen.photo() {
-		s, err := photo(ctx, c, d, p, plans[effort])
-		if err != nil {
-			return nil, err
-		}
-		s.alpha = alpha
-		return s, nil
-	}
 	f := copyings[effort]
-	list, err := shortlist(ctx, c, d, p, seen.strategies(f.everything), effort)
-	if err != nil {
-		return nil, err
-	}
 	var best *stream
 	// try keeps the smallest, which may be on the device no longer than until the next.
 	try := func(s *stream) error {
@@ -80,6 +68,32 @@ func choose(ctx context.Context, c *crew.Crew, d device, p pixels, alpha bool, e
 			best = &stream{written: s.written}
 		}
 		return nil
+	}
+	if seen.photo() {
+		s, err := photo(ctx, c, d, p, plans[effort])
+		if err != nil {
+			return nil, err
+		}
+		s.alpha = alpha
+		if !f.everything {
+			return s, nil
+		}
+		if err := try(s); err != nil {
+			return nil, err
+		}
+		s.release()
+		// More passes settle elsewhere, which is not always better.
+		if s, err = photo(ctx, c, d, p, plans[quickEffort]); err != nil {
+			return nil, err
+		}
+		if err := try(s); err != nil {
+			return nil, err
+		}
+		return best, nil
+	}
+	list, err := shortlist(ctx, c, d, p, seen.strategies(f.everything), effort)
+	if err != nil {
+		return nil, err
 	}
 	for _, a := range list {
 		s, q := a.stream, a.parser
@@ -121,6 +135,7 @@ func choose(ctx context.Context, c *crew.Crew, d device, p pixels, alpha bool, e
 		if err := try(s); err != nil {
 			return nil, err
 		}
+		s.release()
 	}
 	if f.everything {
 		// More candidates lead the search by prices to another end, not always a better.

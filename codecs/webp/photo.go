@@ -39,22 +39,6 @@ func photo(ctx context.Context, c *crew.Crew, d device, p pixels, plan plan) (*s
 	}, nil
 }
 
-// group gives a stream, whose pixels are coded as its parse says, the groups that make
-// it smaller, if any.
-func group(ctx context.Context, c *crew.Crew, s *stream, plan plan) error {
-	v := newCPUCanvas(c, s.pixels, s.parse)
-	plan.joint = 0
-	s.groups = groups{}
-	if err := newChooser(c, v, plan).grouping(ctx); err != nil {
-		return err
-	}
-	if v.groups.n > 1 {
-		s.groups = v.groups
-		s.groups.keepIfSmaller(c, v.histograms(), v.symbols())
-	}
-	return nil
-}
-
 // keepIfSmaller leaves g, of the given histograms of n symbols each, renumbered, or one
 // group where that takes fewer bits in all.
 func (g *groups) keepIfSmaller(c *crew.Crew, hist []uint32, n int) {

@@ -68,16 +68,16 @@ func TestGroupsNeverCost(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 3))
 	flat := pixels{300, 200, slices.Repeat([]uint32{0xff336699}, 300*200)}
 	for _, p := range []pixels{flat, texture(r, 3, 2, true), texture(r, 40, 40, true), texture(r, 200, 150, false)} {
-		for _, how := range []parse{{}, someParse(r, len(p.argb))} {
-			s := &stream{width: p.w, height: p.h, alpha: true, pixels: p, parse: how}
-			one := len(s.write())
-			for effort, plan := range plans {
-				if err := group(context.Background(), crews[1], s, plan); err != nil {
-					t.Fatal(err)
-				}
-				if n := len(s.write()); n > one {
-					t.Errorf("%dx%d, effort %d: %d bytes with %d groups, %d with one", p.w, p.h, effort, n, s.groups.n, one)
-				}
+		for effort, plan := range plans {
+			s, err := photo(context.Background(), crews[1], host{crews[1]}, p, plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.alpha = true
+			many, n := len(s.write()), s.groups.n
+			s.groups = groups{}
+			if one := len(s.write()); many > one {
+				t.Errorf("%dx%d, effort %d: %d bytes with %d groups, %d with one", p.w, p.h, effort, many, n, one)
 			}
 		}
 	}

@@ -83,4 +83,14 @@ type packer interface {
 	pack(codes [][]code, first, size int) []byte
 
 	failed() error
+
+	// release gives back what it has on a device. It is not used any more.
+	release()
+}
+
+// release lets go of what the stream has on a device; it cannot be written any more.
+func (s *stream) release() {
+	if s.packer != nil {
+		s.packer.release()
+	}
 }
