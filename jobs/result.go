@@ -54,6 +54,9 @@ type Result struct {
 	PSNR     float64 `json:"psnr,omitempty"`      // dB, lossy only
 	SSIM     float64 `json:"ssim,omitempty"`      // lossy only
 
+	// Facts are what the codec says of the file, such as how many colours it has.
+	Facts map[string]string `json:"facts,omitempty"`
+
 	Verified string             `json:"verified,omitempty"` // full, device or off: what was done
 	Device   string             `json:"device,omitempty"`
 	Seconds  map[string]float64 `json:"seconds,omitempty"` // by stage: fetch, read, encode, verify, store

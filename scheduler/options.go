@@ -22,7 +22,9 @@ type tools struct {
 	opts  codec.Options
 }
 
-func (t tools) extension() string { return t.codec.Info().Extension }
+func (t tools) info() codec.Info { return t.codec.Info().With(t.opts) }
+
+func (t tools) extension() string { return t.info().Extension }
 
 // findCodec looks a codec up by name, in list where that is not nil.
 func findCodec(list []codec.Codec, name string) (codec.Codec, error) {

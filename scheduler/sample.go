@@ -72,7 +72,7 @@ func (p *planning) fetch(ctx context.Context, e jobs.Entry) (m *raster.Image, si
 		m, reason = imageio.Decode(got.Data, limits)
 	}
 	if reason == nil {
-		reason = p.tools.codec.Info().Check(m)
+		reason = p.tools.info().Check(m)
 	}
 	return m, int64(len(got.Data)), reason, nil
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -153,9 +154,8 @@ func together(batch []*item) (context.Context, context.CancelFunc) {
 
 // answer is what the device made of one item.
 type answer struct {
-	data      []byte
-	err       error
-	asked     bool // to decode data
+	codec.Encoded
+	asked     bool // to decode its data
 	decoded   *raster.Image
 	decodeErr error
 }
@@ -208,7 +208,7 @@ func (b *batcher) launch(batch []*item) {
 			it.spend(stageVerify, verify)
 			it.decoded, it.decodeErr = a.decoded, a.decodeErr
 		}
-		it.done <- it.take(a.data, a.err)
+		it.done <- it.take(a.Encoded)
 	}
 }
 
@@ -219,7 +219,7 @@ func (b *batcher) onDevice(ctx context.Context, batch []*item) ([]answer, error)
 	}
 	var answers []answer
 	for _, e := range b.k.codec.Encode(ctx, b.k.device, pictures, b.k.options) {
-		answers = append(answers, answer{data: e.Data, err: e.Err})
+		answers = append(answers, answer{Encoded: e})
 	}
 	if len(answers) != len(batch) {
 		return nil, codecFault(fmt.Errorf("%s: %d results for a batch of %d", b.k.info.Name, len(answers), len(batch)))
@@ -236,8 +236,8 @@ func (b *batcher) decode(ctx context.Context, batch []*item, answers []answer) (
 	var files [][]byte
 	for i := range answers {
 		a := &answers[i]
-		if a.asked = a.err == nil && len(a.data) > 0 && len(a.data) < len(batch[i].data); a.asked {
-			files = append(files, a.data)
+		if a.asked = a.Err == nil && len(a.Data) > 0 && len(a.Data) < len(batch[i].data); a.asked {
+			files = append(files, a.Data)
 		}
 	}
 	if len(files) == 0 {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -106,19 +105,19 @@ func Decompress(ctx context.Context, src, dst *storage.Bucket, opts *DecompressO
 func codecOf(all []codec.Codec, key string) (codec.Codec, bool) {
 	var best codec.Codec
 	for _, c := range all {
-		ext := c.Info().Extension
-		if stripExtension(key, ext) != key && (best == nil || len(ext) > len(best.Info().Extension)) {
+		info := c.Info()
+		if stripExtension(key, info) != key && (best == nil || len(info.Ending(key)) > len(best.Info().Ending(key))) {
 			best = c
 		}
 	}
 	return best, best != nil
 }
 
-// stripExtension is key without ext, whatever its letter case; key itself where it
-// does not end so or is no more than that.
-func stripExtension(key, ext string) string {
-	n := len(key) - len(ext)
-	if n <= 0 || key[n-1] == '/' || !strings.EqualFold(key[n:], ext) {
+// stripExtension is key without a codec's extension; key itself where it does not end
+// so or is no more than that.
+func stripExtension(key string, info codec.Info) string {
+	n := len(key) - len(info.Ending(key))
+	if n == 0 || key[n-1] == '/' {
 		return key
 	}
 	return key[:n]
@@ -279,7 +278,7 @@ func decodeFault(ctx context.Context, err error) error {
 func (d *decompression) target(key string, m *raster.Image, format string) string {
 	stem := key
 	if c, ok := codecOf(d.Codecs, key); ok {
-		stem = stripExtension(key, c.Info().Extension)
+		stem = stripExtension(key, c.Info())
 	}
 	ext := imageExtension[format]
 	if ext == "" { // pnm, whose files are called by what they hold

@@ -33,6 +33,14 @@ func (o fakeOptions) String() string { return string(o) }
 // Lossy makes the codec lossy with one of its options.
 func (o fakeOptions) Lossy() bool { return o == "level=0" }
 
+// Files makes files of another kind with another of its options.
+func (o fakeOptions) Files(info codec.Info) codec.Info {
+	if o == "level=3" {
+		info.Extension, info.MediaType, info.Accepts.Frames = ".false", "image/x-false", true
+	}
+	return info
+}
+
 func (f *fake) Info() codec.Info {
 	return codec.Info{Name: "fake", Extension: ".fake", MediaType: "image/x-fake", Version: 3, Lossless: !f.lossy,
 		Accepts: codec.Accepts{Channels: []int{1, 3}, MinBits: 8, MaxBits: 8, MaxSide: 1000}}
@@ -41,15 +49,15 @@ func (f *fake) Info() codec.Info {
 func (f *fake) Options(pairs []string) (codec.Options, error) {
 	o := fakeOptions("level=1")
 	for _, p := range pairs {
-		if p != "level=1" && p != "level=0" {
-			return nil, errors.New("fake: option " + p + ": want level=1 or level=0")
+		if p != "level=0" && p != "level=1" && p != "level=3" {
+			return nil, errors.New("fake: option " + p + ": want level=0, level=1 or level=3")
 		}
 		o = fakeOptions(p)
 	}
 	return o, nil
 }
 
-func (f *fake) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Image, _ codec.Options) []codec.Encoded {
+func (f *fake) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Image, opts codec.Options) []codec.Encoded {
 	n := f.active.Add(int64(len(batch)))
 	defer f.active.Add(-int64(len(batch)))
 	for most := f.most.Load(); n > most && !f.most.CompareAndSwap(most, n); most = f.most.Load() {
@@ -66,13 +74,14 @@ func (f *fake) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Imag
 				continue
 			}
 		}
-		if err := f.Info().Check(m); err != nil {
+		if err := f.Info().With(opts).Check(m); err != nil {
 			out[i].Err = err
 			continue
 		}
 		hash := m.Hash()
 		f.pictures.Store(hash, m)
 		out[i].Data = []byte("fake " + hash)
+		out[i].Facts = []codec.Field{{Name: "hash", Value: hash}}
 	}
 	return out
 }

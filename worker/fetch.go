@@ -102,7 +102,7 @@ func (c *chunk) limits() *imageio.Limits {
 // accepts refuses by the header what the codec does not take in any case, before
 // memory is taken. An alpha channel may turn out to be opaque.
 func (c *chunk) accepts(h *imageio.Header) error {
-	m := raster.Image{Width: h.Width, Height: h.Height, Depth: h.Depth, Channels: h.Channels, Bits: h.Bits, Signed: h.Signed}
+	m := raster.Image{Width: h.Width, Height: h.Height, Depth: h.Depth, Channels: h.Channels, Bits: h.Bits, Signed: h.Signed, Meta: raster.Meta{Frames: h.Frames}}
 	err := c.info.Check(&m)
 	if err != nil && m.Alpha() {
 		m.Channels--

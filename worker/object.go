@@ -82,6 +82,12 @@ func (c *chunk) compress(ctx context.Context, i int, r *jobs.Result, alone bool)
 	}
 	r.PixelHash, r.DecodedHash, r.PSNR, r.SSIM = p.pixelHash, p.decodedHash, p.psnr, p.ssim
 	r.Verified, r.Note = p.verified, p.note
+	if !p.kept() && len(p.facts) > 0 {
+		r.Facts = make(map[string]string, len(p.facts))
+		for _, f := range p.facts {
+			r.Facts[f.Name] = f.Value
+		}
+	}
 	r.Fingerprint = c.spec.Fingerprint(e)
 
 	start = time.Now()

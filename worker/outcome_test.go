@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -354,6 +355,35 @@ func TestOptionsThatChangePictures(t *testing.T) {
 		r := j.results()["a.png"]
 		if r.Outcome != want || want == jobs.Compressed && (r.PSNR < 20 || r.DecodedHash == r.PixelHash) {
 			t.Errorf("%s: %s with %v dB (%s), want %s", options, r.Outcome, r.PSNR, r.Error, want)
+		}
+	}
+}
+
+// Options choose what files are called and which pictures are taken, and the record keeps
+// what the codec says of a file.
+func TestOptionsThatChooseFiles(t *testing.T) {
+	c := misbehaving(nil)
+	for options, ext := range map[string]string{"level=1": ".fake", "level=3": ".false"} {
+		for _, verify := range []string{"full", "off"} {
+			j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.Options, s.Verify = options, verify })
+			j.put("a.png", png(t, photo(1, 50, 9, 3)))
+			page := []byte("P5\n9 9\n255\n" + strings.Repeat("a", 81))
+			j.put("pages.pgm", bytes.Repeat(page, 3))
+			j.plan()
+			if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
+				t.Fatal(err)
+			}
+			r := j.results()["a.png"]
+			if r.Outcome != jobs.Compressed || r.Target != "a"+ext || r.Facts["hash"] != r.PixelHash || len(r.Facts) != 1 {
+				t.Errorf("%s: %s as %s (%s), facts %v", options, r.Outcome, r.Target, r.Error, r.Facts)
+			}
+			want := jobs.Unsupported
+			if options == "level=3" {
+				want = jobs.Compressed
+			}
+			if r := j.results()["pages.pgm"]; r.Outcome != want || (r.Facts != nil) != (want == jobs.Compressed) {
+				t.Errorf("%s: frames are %s (%s), want %s", options, r.Outcome, r.Error, want)
+			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/raster"
@@ -24,6 +25,7 @@ type product struct {
 	spent   map[string]time.Duration
 	image   *raster.Image // what the codec gets
 	encoded []byte
+	facts   []codec.Field // of encoded
 
 	decoded   *raster.Image // by a device, for verification
 	decodeErr error
@@ -91,19 +93,19 @@ func (p *product) encode(ctx context.Context) error {
 		if len(out) != 1 {
 			return codecFault(fmt.Errorf("%s: %d results for one picture", p.info.Name, len(out)))
 		}
-		return p.take(out[0].Data, out[0].Err)
+		return p.take(out[0])
 	})
 }
 
 // take accepts what the codec gave.
-func (p *product) take(data []byte, err error) error {
+func (p *product) take(e codec.Encoded) error {
 	switch {
-	case err != nil:
-		return codecFault(err)
-	case len(data) == 0:
+	case e.Err != nil:
+		return codecFault(e.Err)
+	case len(e.Data) == 0:
 		return codecFault(fmt.Errorf("%s: an empty file", p.info.Name))
 	}
-	p.encoded = data
+	p.encoded, p.facts = e.Data, e.Facts
 	return nil
 }
 

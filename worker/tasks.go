@@ -155,6 +155,7 @@ func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *st
 	if err != nil {
 		return nil, fmt.Errorf("worker: job %s: %w", spec.ID, err)
 	}
+	k.info = k.info.With(k.options)
 	return k, nil
 }
 

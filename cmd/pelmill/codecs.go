@@ -33,7 +33,7 @@ func (p *program) codecs() *cobra.Command {
 					kind = "lossless"
 				}
 				fmt.Fprintf(p.stdout, "%s: %s\n", info.Name, info.Title)
-				fmt.Fprintf(p.stdout, "  %s files, %s, version %d; takes %s\n", info.Extension, kind, info.Version, acceptsText(info.Accepts))
+				fmt.Fprintf(p.stdout, "  %s files, %s, version %d; takes %s\n", strings.Join(append([]string{info.Extension}, info.Also...), " or "), kind, info.Version, acceptsText(info.Accepts))
 				var table [][]string
 				for _, o := range info.Options {
 					table = append(table, []string{"  -o " + o.Key + "=" + o.Default, o.Values, o.Help})
@@ -51,6 +51,7 @@ type codecEvent struct {
 	Name      string        `json:"name"`
 	Title     string        `json:"title"`
 	Extension string        `json:"extension"`
+	Also      []string      `json:"also,omitempty"` // other extensions, by options
 	MediaType string        `json:"media_type"`
 	Version   int           `json:"version"`
 	Lossless  bool          `json:"lossless"`
@@ -72,7 +73,7 @@ type codecOption struct {
 
 func newCodecEvent(info codec.Info) codecEvent {
 	a := info.Accepts
-	e := codecEvent{"codec", info.Name, info.Title, info.Extension, info.MediaType, info.Version, info.Lossless,
+	e := codecEvent{"codec", info.Name, info.Title, info.Extension, info.Also, info.MediaType, info.Version, info.Lossless,
 		a.Channels, a.MinBits, a.MaxBits, a.Signed, a.Slices, a.MaxSide, []codecOption{}}
 	for _, o := range info.Options {
 		e.Options = append(e.Options, codecOption(o))

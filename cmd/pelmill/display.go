@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -229,6 +231,9 @@ func objectText(r jobs.Result) string {
 			s += ", identical"
 		case r.PSNR > 0:
 			s += fmt.Sprintf(", %.2f dB", r.PSNR)
+		}
+		for _, name := range slices.Sorted(maps.Keys(r.Facts)) {
+			s += ", " + name + " " + r.Facts[name]
 		}
 		return s
 	case r.Note != "":

@@ -86,7 +86,7 @@ func (t *training) run(ctx context.Context, source, place string) error {
 	if err != nil {
 		return err
 	}
-	pictures, err := t.pictures(ctx, src, c.Info())
+	pictures, err := t.pictures(ctx, src, c.Info().With(opts))
 	if err != nil {
 		return err
 	}

@@ -45,8 +45,9 @@ type Info struct {
 	Title     string // one line for people
 	Extension string // of files, with the dot: ".vq"
 	MediaType string
-	Version   int  // rises whenever the bytes of any file change; part of the fingerprint
-	Lossless  bool // with every option set, except where [LossyOptions] say otherwise
+	Also      []string // other extensions that its files may have, see [FileOptions]
+	Version   int      // rises whenever the bytes of any file change; part of the fingerprint
+	Lossless  bool     // with every option set, except where [LossyOptions] say otherwise
 	Accepts   Accepts
 	Options   []OptionInfo
 }
@@ -58,6 +59,7 @@ type Accepts struct {
 	MaxBits  int
 	Signed   bool
 	Slices   bool // takes volumes and frame sequences
+	Frames   bool // takes frame sequences, if not volumes
 	MaxSide  int  // largest width, height and depth
 	Instead  Instead
 }
@@ -91,7 +93,7 @@ func (info Info) Check(m *raster.Image) error {
 		return refuse(a.Instead.Bits, "%d-bit samples; %s takes %d to %d bits", m.Bits, info.Name, a.MinBits, a.MaxBits)
 	case m.Signed && !a.Signed:
 		return refuse(a.Instead.Signed, "signed samples; %s takes unsigned samples only", info.Name)
-	case m.Depth > 1 && !a.Slices:
+	case m.Depth > 1 && !a.Slices && !(a.Frames && m.Meta.Frames):
 		return refuse(a.Instead.Slices, "%d slices; %s takes single pictures only", m.Depth, info.Name)
 	case a.MaxSide > 0 && max(m.Width, m.Height, m.Depth) > a.MaxSide:
 		return refuse(a.Instead.Side, "%s; %s takes at most %d samples along a side", m.Shape(), info.Name, a.MaxSide)
@@ -131,10 +133,40 @@ func (info Info) KeepsPictures(opts Options) bool {
 	return info.Lossless && (!ok || !l.Lossy())
 }
 
+// FileOptions is implemented by the options of a codec that can be set to make files of
+// another kind.
+type FileOptions interface {
+	Options
+
+	// Files returns the codec's info as it is with these options: Extension and
+	// MediaType, and Accepts where the files hold other pictures.
+	Files(Info) Info
+}
+
+// With returns info as it is with opts, nil for the defaults.
+func (info Info) With(opts Options) Info {
+	if f, ok := opts.(FileOptions); ok {
+		return f.Files(info)
+	}
+	return info
+}
+
+// Ending returns the codec's extension that key, a file name or an object's key, ends
+// with, whatever its letter case; empty where there is none.
+func (info Info) Ending(key string) string {
+	for _, ext := range append([]string{info.Extension}, info.Also...) {
+		if n := len(key) - len(ext); n >= 0 && strings.EqualFold(key[n:], ext) {
+			return ext
+		}
+	}
+	return ""
+}
+
 // Encoded is the answer to one picture of a batch: Data, or Err.
 type Encoded struct {
-	Data []byte
-	Err  error
+	Data  []byte
+	Facts []Field // what the record should keep of the file; names in lower case, no image content
+	Err   error
 }
 
 // Decoded is the answer to one file of a batch: Image, or Err.

@@ -200,7 +200,7 @@ func (s *suite) testRoundTrip(t *testing.T) {
 	for _, pairs := range s.sets {
 		o := s.options(t, pairs)
 		t.Run(o.String(), func(t *testing.T) {
-			for _, p := range pictures(s.info) {
+			for _, p := range pictures(s.info.With(o)) {
 				before := bytes.Clone(p.Pix)
 				file := s.encode(t, p.Image, o)
 				if !bytes.Equal(before, p.Pix) {
@@ -275,7 +275,7 @@ func (s *suite) testSameBytes(t *testing.T) {
 	for _, pairs := range s.sets {
 		o := s.options(t, pairs)
 		var batch []*raster.Image
-		for _, p := range pictures(s.info) {
+		for _, p := range pictures(s.info.With(o)) {
 			batch = append(batch, p.Image)
 		}
 		var want [][]byte
@@ -337,15 +337,18 @@ func (s *suite) testConcurrent(t *testing.T) {
 }
 
 func (s *suite) testUnsupported(t *testing.T) {
-	o := s.options(t, nil)
-	for _, m := range refused(s.info) {
-		if s.info.Check(m) == nil {
-			t.Errorf("%s: Info.Check takes it", m.Shape())
-		}
-		e := s.codec.Encode(context.Background(), nil, []*raster.Image{m}, o)
-		var u *codec.UnsupportedError
-		if len(e) != 1 || !errors.As(e[0].Err, &u) {
-			t.Errorf("%s: want an UnsupportedError, got %v", m.Shape(), answerErr(e))
+	for _, pairs := range s.sets {
+		o := s.options(t, pairs)
+		info := s.info.With(o)
+		for _, m := range refused(info) {
+			if info.Check(m) == nil {
+				t.Errorf("%q: %s: Info.Check takes it", o, m.Shape())
+			}
+			e := s.codec.Encode(context.Background(), nil, []*raster.Image{m}, o)
+			var u *codec.UnsupportedError
+			if len(e) != 1 || !errors.As(e[0].Err, &u) {
+				t.Errorf("%q: %s: want an UnsupportedError, got %v", o, m.Shape(), answerErr(e))
+			}
 		}
 	}
 }

@@ -22,11 +22,11 @@ func (p picture) String() string { return p.what + " " + p.Shape() }
 var sizes = [][2]int{{1, 1}, {1, 9}, {9, 1}, {2, 2}, {3, 5}, {7, 8}, {15, 17}, {16, 16}, {17, 15}, {33, 31}, {65, 64}}
 
 // pictures are what a codec takes: all channel counts, the least, the greatest and
-// 8 bits, slices and signed samples where it has them, in all sizes and kinds.
+// 8 bits, slices or frames and signed samples where it has them, in all sizes and kinds.
 func pictures(info codec.Info) []picture {
 	a := info.Accepts
 	depths := []int{1}
-	if a.Slices {
+	if a.Slices || a.Frames {
 		depths = append(depths, 3)
 	}
 	bits := []int{a.MinBits, a.MaxBits}
@@ -47,6 +47,7 @@ func pictures(info codec.Info) []picture {
 					}
 					m := raster.New(size[0], size[1], d, ch, b)
 					m.Signed = a.Signed && i%2 == 1
+					m.Meta.Frames = d > 1 && !a.Slices
 					fill(m, kind)
 					list = append(list, picture{m, kind, kind == "gradient" || kind == "flat"})
 				}

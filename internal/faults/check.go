@@ -254,7 +254,12 @@ func (k *check) object(spec *jobs.Spec, s Source, r jobs.Result, e jobs.Entry) {
 			k.t.Errorf("%s: %s with class %q and text %q, want both", s.Key, r.Outcome, r.Class, r.Error)
 		}
 		if e.Key != "" && !e.Replace {
-			if ok, err := k.target.Exists(k.ctx, e.TargetKey(k.codec.Info().Extension)); ok || err != nil {
+			opts, err := k.codec.Options(strings.Fields(spec.Options))
+			if err != nil {
+				k.t.Errorf("%s: options %q: %v", s.Key, spec.Options, err)
+				return
+			}
+			if ok, err := k.target.Exists(k.ctx, e.TargetKey(k.codec.Info().With(opts).Extension)); ok || err != nil {
 				k.t.Errorf("%s: %s, but its target exists: %v, %v", s.Key, r.Outcome, ok, err)
 			}
 		}
@@ -370,7 +375,7 @@ func Whole(t testing.TB, target *storage.Bucket, c codec.Codec) int {
 		if strings.HasPrefix(key, jobs.Root) {
 			continue
 		}
-		if !strings.HasSuffix(key, c.Info().Extension) {
+		if c.Info().Ending(key) == "" {
 			t.Errorf("the target holds %s, which is no result", key)
 			continue
 		}
