@@ -8,8 +8,8 @@ VERSITYGW := v1.8.0
 FAKE_GCS  := v1.56.1
 AZURITE   := 3.37.0
 # Commands that tests run and the Debian packages that bring them.
-COMMANDS  := clang-19 redis-server redis-cli node npm dwebp pngtopnm tiffcp identify
-PACKAGES  := clang-19 redis-server redis-tools nodejs npm webp netpbm libtiff-tools imagemagick
+COMMANDS  := clang-19 redis-server redis-cli node npm dwebp pngtopnm tiffcp identify pngquant
+PACKAGES  := clang-19 redis-server redis-tools nodejs npm webp netpbm libtiff-tools imagemagick pngquant
 
 TOOLS     := $(CURDIR)/.tools
 # Packages where goroutines meet; they run once more under the race detector where a C compiler is there.
@@ -130,8 +130,9 @@ $(TOOLS)/azurite-$(AZURITE):
 
 # What the project promises in numbers, in the order of its parts. The large ones run once; they make their own data
 # and compare both sides within one run.
-bench: services ## print the promised numbers: search, rate, sizes against cwebp, listing, pipeline, a million objects
+bench: services ## print the promised numbers: search, rate, sizes against cwebp and pngquant, listing, pipeline, a million objects
 	go test -run '^$$' -bench 'Search|Kodak' -benchtime $(BENCHTIME) -timeout 20m ./codecs/vq
+	go test -run '^$$' -bench Pngquant -benchtime 1x -timeout 20m ./codecs/neuquant
 	go test -run '^$$' -bench Cwebp -benchtime 1x -timeout 40m ./codecs/webp
 	go test -run '^$$' -bench Walk80k -benchtime 1x -timeout 20m ./storage
 	go test -run '^$$' -bench 'Pipeline|TinyObjects' -benchtime 1x -timeout 30m ./worker

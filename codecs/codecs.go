@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/neuquant"
 	"github.com/pelmill/pelmill/codecs/vq"
 	"github.com/pelmill/pelmill/codecs/webp"
 )
@@ -17,6 +18,7 @@ import (
 // All returns every codec of this build.
 func All() []codec.Codec {
 	return []codec.Codec{
+		neuquant.Codec{},
 		vq.Codec{},
 		webp.Codec{},
 	}
@@ -38,9 +40,8 @@ func Find(name string) (codec.Codec, error) {
 // ByExtension returns the codec whose files end like key, a file name or an
 // object's key. Letter case does not matter.
 func ByExtension(key string) (codec.Codec, bool) {
-	key = strings.ToLower(key)
 	for _, c := range All() {
-		if strings.HasSuffix(key, c.Info().Extension) {
+		if c.Info().Ending(key) != "" {
 			return c, true
 		}
 	}

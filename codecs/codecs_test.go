@@ -12,10 +12,16 @@ func TestNamesAndExtensionsAreUnique(t *testing.T) {
 	names, extensions := map[string]bool{}, map[string]bool{}
 	for _, c := range All() {
 		i := c.Info()
-		if names[i.Name] || extensions[i.Extension] {
-			t.Errorf("codec %s, extension %s: taken twice", i.Name, i.Extension)
+		if names[i.Name] {
+			t.Errorf("codec %s: taken twice", i.Name)
 		}
-		names[i.Name], extensions[i.Extension] = true, true
+		names[i.Name] = true
+		for _, ext := range append([]string{i.Extension}, i.Also...) {
+			if extensions[ext] {
+				t.Errorf("codec %s, extension %s: taken twice", i.Name, ext)
+			}
+			extensions[ext] = true
+		}
 	}
 }
 
@@ -26,13 +32,13 @@ func TestFind(t *testing.T) {
 			t.Errorf("Find(%q): %v", c.Info().Name, err)
 		}
 	}
-	if _, err := Find("zip"); err == nil || !strings.Contains(err.Error(), `no codec "zip"; there are vq`) {
+	if _, err := Find("zip"); err == nil || !strings.Contains(err.Error(), `no codec "zip"; there are neuquant, vq`) {
 		t.Errorf("Find of an unknown codec: %v", err)
 	}
 }
 
 func TestByExtension(t *testing.T) {
-	for key, want := range map[string]string{"a/b.vq": "vq", "A.VQ": "vq", "a.webp": "webp", "a.WebP": "webp", "a.png": "", "vq": "", "a.vq/b": "", "": ""} {
+	for key, want := range map[string]string{"a/b.vq": "vq", "A.VQ": "vq", "a.webp": "webp", "a.WebP": "webp", "a.png": "neuquant", "a.Gif": "neuquant", "a.jpg": "", "vq": "", "a.vq/b": "", "": ""} {
 		c, ok := ByExtension(key)
 		if ok != (want != "") || ok && c.Info().Name != want {
 			t.Errorf("ByExtension(%q): %v, want %q", key, ok, want)

@@ -1,0 +1,157 @@
+//go:build unix
+
+package neuquant
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// total is what palettes for a set of pictures came to.
+type total struct {
+	psnr  float64 // the mean of the pictures
+	least float64
+	ssim  float64
+	bytes int
+	cpu   time.Duration
+}
+
+func cpuTime(who int) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(who, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkPngquant prints, for the Kodak pictures, the mean PSNR and SSIM, the size of
+// all files, and the processor time from PNG file to indexed PNG file in nanoseconds a
+// pixel: ours in this process on one core, pngquant's in a process for each picture, on
+// the same machine in the same run.
+func BenchmarkPngquant(b *testing.B) {
+	files := kodakFiles(b)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	pixels := 0
+	for _, f := range files {
+		_, m := readPicture(b, f)
+		pixels += m.Width * m.Height
+	}
+	for b.Loop() {
+		fmt.Printf("\n%d pictures of the Kodak suite\n", len(files))
+		fmt.Printf("%-40s %8s %8s %8s %10s %8s\n", "encoder", "PSNR dB", "least", "SSIM", "bytes", "ns/px")
+		row := func(name string, t total) {
+			fmt.Printf("%-40s %8.3f %8.3f %8.5f %10d %8.1f\n", name, t.psnr, t.least, t.ssim, t.bytes, float64(t.cpu.Nanoseconds())/float64(pixels))
+		}
+		for _, o := range []string{
+			"sample=1 refine=0", "", "sample=1 refine=32",
+			"refine=0", "refine=4", "refine=5", "refine=7", "refine=8", "refine=12", "refine=32",
+			"dither=ordered", "dither=floyd-steinberg",
+		} {
+			name := "neuquant " + o
+			if o == "" {
+				name = "neuquant, default (" + fmt.Sprintf("sample=%d refine=%d", defaults.sample, defaults.refine) + ")"
+			}
+			row(name, ours(b, files, strings.Fields(o)))
+		}
+		var list []*raster.Image
+		for _, f := range files {
+			_, m := readPicture(b, f)
+			list = append(list, m)
+		}
+		for _, sample := range []int{1, 10} {
+			took, psnr, err := libgd(b, list, sample)
+			if err != nil {
+				fmt.Println("NOT COMPARED with libgd:", err)
+				break
+			}
+			name := fmt.Sprintf("libgd's NeuQuant, sample=%d, no files", sample)
+			fmt.Printf("%-40s %8.3f %8s %8s %10s %8.1f\n", name, psnr, "", "", "", float64(took.Nanoseconds())/float64(pixels))
+		}
+		if _, err := exec.LookPath("pngquant"); err != nil {
+			fmt.Println("SKIPPED: pngquant is not installed")
+			continue
+		}
+		for _, speed := range []string{"4", "1"} {
+			row("pngquant --nofs --speed "+speed, pngquant(b, files, speed))
+		}
+	}
+}
+
+// take adds the picture that comes back from file for m.
+func (t *total) take(b *testing.B, n int, m *raster.Image, file []byte) {
+	got, err := imageio.Decode(file, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	p, err := raster.PSNR(m, got)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := raster.SSIM(m, got)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if t.bytes == 0 {
+		t.least = math.Inf(1)
+	}
+	t.psnr += p / float64(n)
+	t.ssim += s / float64(n)
+	t.least = min(t.least, p)
+	t.bytes += len(file)
+}
+
+func ours(b *testing.B, files, pairs []string) (t total) {
+	o, err := Codec{}.Options(pairs)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			b.Fatal(err)
+		}
+		before := cpuTime(syscall.RUSAGE_SELF)
+		m, err := imageio.Decode(data, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		e := Codec{}.Encode(context.Background(), nil, []*raster.Image{m}, o)[0]
+		t.cpu += cpuTime(syscall.RUSAGE_SELF) - before
+		if e.Err != nil {
+			b.Fatalf("%s: %v", f, e.Err)
+		}
+		t.take(b, len(files), m, e.Data)
+	}
+	return t
+}
+
+func pngquant(b *testing.B, files []string, speed string) (t total) {
+	out := filepath.Join(b.TempDir(), "a.png")
+	for _, f := range files {
+		_, m := readPicture(b, f)
+		cmd := exec.Command("pngquant", "--nofs", "--speed", speed, "--force", "--output", out, "--", "256", f)
+		cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1")
+		if text, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("%s: %v\n%s", strings.Join(cmd.Args, " "), err, text)
+		}
+		t.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+		data, err := os.ReadFile(out)
+		if err != nil {
+			b.Fatal(err)
+		}
+		t.take(b, len(files), m, data)
+	}
+	return t
+}

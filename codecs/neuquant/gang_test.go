@@ -1,0 +1,92 @@
+//go:build cuda && cgo
+
+package neuquant
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/gpu/gputest"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// mixedPictures are of all channels and many sizes.
+func mixedPictures(n int) (list []*raster.Image) {
+	rng := rand.New(rand.NewPCG(3, 5))
+	for i := range n {
+		m := raster.New(1+rng.IntN(120), 1+rng.IntN(120), 1, 1+i%4, 8)
+		for j := range m.Pix {
+			m.Pix[j] = byte(j/7*(i+1) + rng.IntN(30))
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// A gang whose context ends hands the error to every picture, and the next one is whole.
+func TestGangEndsWithItsContext(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errors.New("enough"))
+	list := oddProblems(rand.New(rand.NewPCG(1, 1)), 20)
+	d := &cards{dev: dev, crew: crew.New()}
+	for i, s := range d.solve(ctx, list, &defaults) {
+		if s.err == nil {
+			t.Errorf("problem %d has no error", i)
+		}
+	}
+	sameSolutions(t, "next", list, &defaults, d.solve(context.Background(), list, &defaults))
+}
+
+// A context that ends in the middle of the work leaves problems that are solved and
+// problems with its error.
+func TestGangIsCutShort(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	list := oddProblems(rand.New(rand.NewPCG(1, 2)), 40)
+	want := cpu{crew.New()}.solve(context.Background(), list, &defaults)
+	for _, after := range []time.Duration{200 * time.Microsecond, time.Millisecond, 3 * time.Millisecond, 8 * time.Millisecond} {
+		ctx, cancel := context.WithTimeout(context.Background(), after)
+		for i, s := range (&cards{dev: dev, crew: crew.New()}).solve(ctx, list, &defaults) {
+			if s.err == nil && !bytes.Equal(s.index, want[i].index) || s.err != nil && !errors.Is(s.err, context.DeadlineExceeded) {
+				t.Errorf("after %v: problem %d: error %v", after, i, s.err)
+			}
+		}
+		cancel()
+	}
+}
+
+// A card with too little memory takes smaller gangs, and leaves to the CPU what does not
+// even fit alone, whatever the step that finds no room.
+func TestLittleMemory(t *testing.T) {
+	list := oddProblems(rand.New(rand.NewPCG(1, 3)), 40)
+	o := &Options{sample: 10, refine: 3}
+	for memory := int64(30 << 10); memory < 256<<20; memory += memory + 1111 {
+		dev := gputest.Device(t, &gpu.Options{Lanes: 1, Memory: memory})
+		d := &cards{dev: dev, crew: crew.New(), train: trainOnCard}
+		sameSolutions(t, "little memory", list, o, d.solve(t.Context(), list, o))
+	}
+}
+
+// Files are the same, whoever makes them.
+func TestFilesOnCard(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	batch := mixedPictures(60)
+	for _, pairs := range [][]string{nil, {"sample=1", "refine=0"}, {"colours=17", "dither=floyd-steinberg"}, {"dither=ordered", "colours=2"}, {"format=gif"}} {
+		o, err := Codec{}.Options(pairs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := Codec{}.Encode(t.Context(), nil, batch, o)
+		for i, e := range (Codec{}).Encode(t.Context(), dev, batch, o) {
+			if e.Err != nil || want[i].Err != nil || !bytes.Equal(e.Data, want[i].Data) {
+				t.Errorf("%v: picture %d, %s: other bytes (%v, %v)", pairs, i, batch[i].Shape(), e.Err, want[i].Err)
+			}
+		}
+	}
+}

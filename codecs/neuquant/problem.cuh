@@ -1,0 +1,82 @@
+// A problem of a gang on the card.
+#pragma once
+
+#include "../../gpu/include/base.cuh"
+#include "../../gpu/include/warp.cuh"
+
+typedef uint32_t words2 __attribute__((ext_vector_type(2)));
+typedef uint32_t words4 __attribute__((ext_vector_type(4)));
+
+constexpr uint32_t most_entries = 256;
+constexpr uint32_t bin_bits = 18;
+constexpr uint32_t opaque_alpha = 255u << 24;
+
+// Colours are R, G, B, A from the lowest byte up. What lies behind the last colour, up to a multiple of 256 bytes, may be
+// read, and the index there be written.
+struct Problem {
+	const uint8_t *samples;   // n x 3 of opaque colours; null: values
+	const uint32_t *values;   // n
+	uint8_t *index;           // n: of the nearest entry; null: not wanted
+	uint32_t *entries;        // most_entries
+	uint32_t *network;        // state of the training: see train.cuh
+	uint64_t *bins;           // 1 << bin_bits, zero before: see bins.cuh
+	uint32_t *alphas;         // 1 << bin_bits, zero before; null where all is opaque
+	uint32_t *counts;         // 257: occupied bins of each part of the bins, and of all
+	uint32_t *colours;        // of the occupied bins, in rising order: the mean
+	uint32_t *weights;        // how many colours
+	uint32_t *numbers;        // the bin
+	uint32_t *rests;          // 4 sums, of the bits of the components that the number lacks
+	uint8_t *nearest;         // the entry
+	uint32_t n, k, opaque;
+	uint32_t cycle, cycles;   // samples of a cycle; all samples
+	uint32_t stride, decay;   // colours from sample to sample; of alpha
+	uint32_t rest;            // 0
+};
+static_assert(sizeof(Problem) == 13 * 8 + 8 * 4, "cardProblem");
+
+DEVICE uint32_t add_to(uint32_t *p, uint32_t v) { return (uint32_t)__nvvm_atom_add_gen_i((int *)p, (int)v); }
+DEVICE uint32_t exchange(uint32_t v, uint32_t with) // value of the lane whose number differs by the bits of with
+{
+	return (uint32_t)__nvvm_shfl_sync_bfly_i32(whole_warp, (int)v, (int)with, warp_size - 1);
+}
+DEVICE uint32_t from_lane(uint32_t v, uint32_t from) { return broadcast(v, from); } // which may differ by lane
+DEVICE uint32_t component(uint32_t v, uint32_t t) { return v >> (8 * t) & 255; }
+
+// Colour i.
+DEVICE uint32_t colour_at(const Problem &p, uint32_t i)
+{
+	if (p.samples == nullptr)
+		return p.values[i];
+	const uint8_t *s = p.samples + 3 * (uint64_t)i;
+	return s[0] | (uint32_t)s[1] << 8 | (uint32_t)s[2] << 16 | opaque_alpha;
+}
+
+// Colours i to i+3; i is a multiple of 4.
+DEVICE void four_colours(const Problem &p, uint32_t i, uint32_t (&x)[4])
+{
+	if (p.samples == nullptr) {
+		words4 v = *(const words4 *)(p.values + i);
+		x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
+		return;
+	}
+	const uint32_t *s = (const uint32_t *)(p.samples + 3 * (uint64_t)i);
+	uint32_t a = s[0], b = s[1], c = s[2];
+	x[0] = a | opaque_alpha;
+	x[1] = funnel_right(a, b, 24) | opaque_alpha;
+	x[2] = funnel_right(b, c, 16) | opaque_alpha;
+	x[3] = c >> 8 | opaque_alpha;
+}
+
+// The least of the warp in all lanes.
+DEVICE uint32_t warp_min(uint32_t v)
+{
+#if __CUDA_ARCH__ >= 800
+	uint32_t m;
+	asm volatile("redux.sync.min.u32 %0, %1, 0xffffffff;" : "=r"(m) : "r"(v));
+	return m;
+#else
+	for (uint32_t d = warp_size / 2; d > 0; d /= 2)
+		v = least(v, exchange(v, d));
+	return v;
+#endif
+}

@@ -1,0 +1,76 @@
+package neuquant
+
+import "context"
+
+// A colour is 4 bytes R, G, B, A from the lowest byte of a uint32 up.
+const opaqueAlpha = 255 << 24
+
+// problem is a list of colours for which entries are looked for: the opaque or the
+// partly transparent pixels of a picture, in raster order.
+type problem struct {
+	// One of the two holds the colours, at least one. values are premultiplied. samples
+	// are R, G, B of opaque pixels, three bytes each, as they lie in a picture, which
+	// they belong to.
+	values  []uint32
+	samples []byte
+
+	entries int  // at most; 1 to 256
+	opaque  bool // all colours have alpha 255
+	mapped  bool // indices are wanted
+}
+
+// solution is what was found for a problem.
+type solution struct {
+	entries []uint32 // premultiplied, as in problem.values; as many as problem.entries
+	index   []uint8  // of the nearest entry, for each colour in turn; nil unless mapped
+	err     error
+}
+
+// device solves problems. The solutions are the same on every device, in every batch
+// and with any number of goroutines.
+type device interface {
+	// solve answers item i of list with item i of the result: it trains a network,
+	// refines its neurons and, where indices are wanted, maps each colour to the nearest.
+	solve(ctx context.Context, list []problem, o *Options) []solution
+}
+
+// n is the number of colours.
+func (p *problem) n() int { return len(p.values) + len(p.samples)/3 }
+
+// at is colour i.
+func (p *problem) at(i int) uint32 {
+	if p.values != nil {
+		return p.values[i]
+	}
+	s := p.samples[3*i : 3*i+3 : 3*i+3]
+	return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | opaqueAlpha
+}
+
+// span is the colours lo to hi-1, in room where they do not lie in memory as values.
+func (p *problem) span(lo, hi int, room []uint32) []uint32 {
+	if p.values != nil {
+		return p.values[lo:hi]
+	}
+	room = room[:hi-lo]
+	unpack(room, p.samples[3*lo:3*hi])
+	return room
+}
+
+// unpack makes colours of samples.
+func unpack(out []uint32, samples []byte) {
+	samples = samples[:3*len(out)]
+	n := len(out)
+	// Four bytes at a time, as long as there are four.
+	for i := 0; i < n-1; i++ {
+		s := samples[3*i : 3*i+4 : 3*i+4]
+		out[i] = uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | opaqueAlpha
+	}
+	if n > 0 {
+		s := samples[3*n-3:]
+		out[n-1] = uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | opaqueAlpha
+	}
+}
+
+// piece is how many colours are worked on at a time: little enough to stay in the
+// cache nearest to the core.
+const piece = 2048

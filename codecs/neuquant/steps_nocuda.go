@@ -1,0 +1,11 @@
+//go:build !cuda || !cgo
+
+package neuquant
+
+import (
+	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/gpu"
+)
+
+// onCard is the CPU: this build has no card to give.
+func onCard(_ *gpu.Device, c *crew.Crew) device { return cpu{c} }

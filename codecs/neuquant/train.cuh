@@ -1,0 +1,195 @@
+// Training: Dekker's network, one warp a problem, so that no thread waits for another block. A lone problem takes as long
+// as its chain of samples; a gang of a thousand takes hardly longer than some hundreds.
+//
+// In the contest lane l has neurons l, l+32, ..., l+224: their components from shared memory, from where a lane for each
+// neuron in reach moves them with few instructions, and their frequencies in registers. Each component is scaled by 256
+// more than on the CPU, so that sums of differences come out as distance << 8 and leave room for the index below. The bias
+// is no number of its own: bias + frequency << 10 never changes (train.go), so that distance - (bias >> 12) is distance +
+// (frequency - start) >> 2 rounded up, and with frequency << 6 in a register, plus a constant that rounds, it is in place
+// above the index after one mask.
+#pragma once
+
+#include "problem.cuh"
+
+constexpr uint32_t neurons = most_entries / warp_size;            // of a lane
+constexpr uint32_t network_words = (5 * neurons + 1) * warp_size; // of the state between launches
+constexpr uint32_t absent = 1u << 30;                             // a component farther than those of all neurons
+constexpr uint32_t train_warps = 4;                               // of a block, one for each scheduler
+
+// |a - b| + c.
+DEVICE uint32_t add_difference(uint32_t a, uint32_t b, uint32_t c)
+{
+	uint32_t d;
+	asm("sad.s32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+	return d;
+}
+
+// Weights of the lane's distance from the winner, in 1/2^18: that of the winner is alpha, those at the radius and beyond 0.
+DEVICE int32_t weight_at(int32_t alpha, int32_t radius)
+{
+	int32_t rad = radius >> 6, d = (int32_t)lane();
+	if (rad <= 1)
+		rad = 0;
+	if (d == 0)
+		return alpha * 256;
+	return d < rad ? alpha * ((rad * rad - d * d) * 256 / (rad * rad)) : 0;
+}
+
+// c - weight (c - v) / 2^18, towards zero, all but the weight scaled by 256.
+DEVICE uint32_t moved(uint32_t c, uint32_t v, int32_t weight)
+{
+	int32_t t = weight * ((int32_t)(c - v) >> 8);
+	t += (int32_t)((uint32_t)(t >> 31) >> 14);
+	uint32_t to; // written out, since the compiler makes three instructions of it
+	asm("mad.lo.s32 %0, %1, -256, %2;" : "=r"(to) : "r"(t >> 18), "r"(c));
+	return to;
+}
+
+// A colour on its way from memory, whose bytes nobody waits for.
+struct Fetched {
+	uint32_t first, second, third;
+
+	__device__ void fetch(const uint8_t *samples, const uint32_t *values, uint32_t i)
+	{
+		if (samples == nullptr) {
+			first = values[i], second = 0, third = 0;
+			return;
+		}
+		const uint8_t *s = samples + 3 * (uint64_t)i;
+		first = s[0], second = s[1], third = s[2];
+	}
+	__device__ uint32_t colour() const { return first | second << 8 | third << 16; }
+};
+
+// Trains with samples first to end-1 of all. C is the number of components that differ: 3 of opaque colours. net is shared
+// memory of the warp, the components of all neurons.
+template <int C> DEVICE void train(const Problem &p, words4 *net, uint32_t first, uint32_t end)
+{
+	const uint8_t *samples = p.samples;
+	const uint32_t *values = p.values;
+	uint32_t n = p.n, k = p.k, cycle = p.cycle, decay = p.decay;
+	uint32_t frequency[neurons];
+	uint32_t start = 65536 / k, l = lane();
+	// -(start << 6) modulo 256, and what rounds up.
+	uint32_t round = (192 - (start << 6)) & 192;
+	int32_t alpha = 1024, radius = (int32_t)(k >> 3) << 6;
+	uint32_t left = cycle; // samples of the cycle
+	words4 *state = (words4 *)p.network;
+#pragma unroll
+	for (uint32_t m = 0; m < neurons; m++) {
+		uint32_t i = m * warp_size + l, v = (i << 12) / k << 8;
+		words4 c = {i < k ? v : absent, i < k ? v : 0, i < k ? v : 0, i < k && C == 4 ? v : 0};
+		net[i] = first == 0 ? c : state[i];
+		frequency[m] = first == 0 ? start << 6 : p.network[(4 * neurons + m) * warp_size + l];
+	}
+	if (first != 0) {
+		const uint32_t *rest = p.network + 5 * neurons * warp_size;
+		alpha = (int32_t)rest[0], radius = (int32_t)rest[1], left = rest[2];
+	}
+	int32_t weight = weight_at(alpha, radius);
+	uint32_t reach = radius >> 6 > 1 ? (uint32_t)radius >> 6 : 1; // neurons at this distance and beyond stay
+
+	// Each lane fetches the colour of one sample of 32, those of the next 32 before these are shown.
+	uint32_t at = (uint32_t)((uint64_t)(first + l) * p.stride % n);
+	uint32_t hop = (uint32_t)((uint64_t)warp_size * p.stride % n);
+	Fetched next;
+	next.fetch(samples, values, at);
+	sync_warp(); // the neurons are there
+	for (uint32_t done = first; done < end; done += warp_size) {
+		uint32_t colours = next.colour();
+		at += hop;
+		at -= at >= n ? n : 0;
+		next.fetch(samples, values, at);
+		uint32_t count = least(warp_size, end - done);
+		for (uint32_t s = 0; s < count; s++) {
+			uint32_t x = broadcast(colours, s);
+			uint32_t v[4] = {x << 12 & 0xff000, x << 4 & 0xff000, x >> 4 & 0xff000, x >> 12 & 0xff000};
+			uint32_t near = ~0u, fair = ~0u;
+#pragma unroll
+			for (uint32_t m = 0; m < neurons; m++) {
+				uint32_t index = m * warp_size + l;
+				words4 c = net[index];
+				uint32_t key = add_difference(c.x, v[0], index);
+				key = add_difference(c.y, v[1], key);
+				key = add_difference(c.z, v[2], key);
+				if (C == 4)
+					key = add_difference(c.w, v[3], key);
+				near = least(near, key);
+				// The index is taken off before the mask, which else could carry.
+				uint32_t biased = key + frequency[m] + (round - index);
+				fair = least(fair, (biased & ~255u) | index);
+				frequency[m] -= (frequency[m] >> 16) << 6;
+			}
+			near = warp_min(near);
+			fair = warp_min(fair);
+			uint32_t first_winner = near & 255, winner = fair & 255;
+#pragma unroll
+			for (uint32_t m = 0; m < neurons; m++)
+				frequency[m] += m * warp_size + l == first_winner ? 64 << 6 : 0;
+			// A lane for each neuron that moves. All lanes go round equally often.
+			for (uint32_t j = l; j - l < 2 * reach - 1; j += warp_size) {
+				int32_t d = (int32_t)(j - (reach - 1));
+				uint32_t i = winner + (uint32_t)d;
+				d = d < 0 ? -d : d;
+				int32_t w = (int32_t)from_lane((uint32_t)weight, (uint32_t)d & (warp_size - 1));
+				if (j < 2 * reach - 1 && i < k) {
+					words4 c = net[i];
+					c.x = moved(c.x, v[0], w);
+					c.y = moved(c.y, v[1], w);
+					c.z = moved(c.z, v[2], w);
+					if (C == 4)
+						c.w = moved(c.w, v[3], w);
+					net[i] = c;
+				}
+			}
+			if (--left == 0) {
+				alpha -= alpha / (int32_t)decay;
+				radius -= radius / 30;
+				left = cycle;
+				weight = weight_at(alpha, radius);
+				reach = radius >> 6 > 1 ? (uint32_t)radius >> 6 : 1;
+			}
+			sync_warp(); // the neurons are where the next sample meets them
+		}
+	}
+	if (end < p.cycles) {
+#pragma unroll
+		for (uint32_t m = 0; m < neurons; m++) {
+			state[m * warp_size + l] = net[m * warp_size + l];
+			p.network[(4 * neurons + m) * warp_size + l] = frequency[m];
+		}
+		uint32_t *rest = p.network + 5 * neurons * warp_size;
+		if (l == 0)
+			rest[0] = (uint32_t)alpha, rest[1] = (uint32_t)radius, rest[2] = left;
+		return;
+	}
+	for (uint32_t i = l; i < k; i += warp_size) {
+		uint32_t entry = C == 3 ? opaque_alpha : 0;
+		words4 c = net[i];
+		entry |= least(255u, ((c.x >> 8) + 8) >> 4);
+		entry |= least(255u, ((c.y >> 8) + 8) >> 4) << 8;
+		entry |= least(255u, ((c.z >> 8) + 8) >> 4) << 16;
+		if (C == 4)
+			entry |= least(255u, ((c.w >> 8) + 8) >> 4) << 24;
+		p.entries[i] = entry;
+	}
+}
+
+// network, entries: of samples first to first+most-1 of each problem. A launch shows a bounded number of samples, since a
+// large picture takes long; what the next one needs is in network. One warp a problem, blocks of train_warps warps.
+KERNEL __launch_bounds__(128) nq_train(const Problem *list, uint32_t count, uint32_t first, uint32_t most)
+{
+	__shared__ words4 s_net[train_warps * most_entries];
+	uint32_t i = blockIdx.x * train_warps + warp();
+	if (i >= count)
+		return;
+	const Problem &p = list[i];
+	if (first >= p.cycles)
+		return;
+	uint32_t end = most < p.cycles - first ? first + most : p.cycles;
+	words4 *net = s_net + warp() * most_entries;
+	if (p.opaque != 0)
+		train<3>(p, net, first, end);
+	else
+		train<4>(p, net, first, end);
+}
