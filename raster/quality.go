@@ -1,6 +1,7 @@
 package raster
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 )
@@ -10,12 +11,15 @@ import (
 const Identical = 999.0
 
 // PSNR is the peak signal-to-noise ratio of b against a in decibels over all
-// channels and slices, with the peak of a's bit depth; [Identical] where no
-// sample differs. The squared errors are summed in integers.
+// channels and slices, with the peak of a's bit depth; [Identical] where nothing
+// differs. The squared errors are summed in integers. Colours of pictures with
+// alpha are multiplied by it first, because nobody sees what is under transparent
+// pixels.
 func PSNR(a, b *Image) (float64, error) {
 	if !a.SameShape(b) {
 		return 0, fmt.Errorf("raster: psnr of %s against %s", b.Shape(), a.Shape())
 	}
+	a, b = asSeen(a), asSeen(b)
 	var sum uint64
 	if a.Bits <= 8 && !a.Signed {
 		pa, pb := a.Pix, b.Pix[:len(a.Pix)]
@@ -37,6 +41,38 @@ func PSNR(a, b *Image) (float64, error) {
 	return 10 * math.Log10(float64(peak*peak)/mse), nil
 }
 
+// asSeen is m with its colours multiplied by alpha and rounded; m itself where it has
+// no alpha, or signed samples, whose alpha has no meaning.
+func asSeen(m *Image) *Image {
+	if !m.Alpha() || m.Signed {
+		return m
+	}
+	out := *m
+	out.Pix = make([]byte, len(m.Pix))
+	n, peak := m.Channels, uint32(1)<<m.Bits-1
+	if m.Bits <= 8 {
+		for i := 0; i < len(m.Pix); i += n {
+			from, to := m.Pix[i:i+n], out.Pix[i:i+n]
+			alpha := uint32(from[n-1])
+			for c, v := range from[:n-1] {
+				to[c] = byte((uint32(v)*alpha + peak/2) / peak)
+			}
+			to[n-1] = from[n-1]
+		}
+		return &out
+	}
+	le := binary.LittleEndian
+	for i := 0; i < len(m.Pix); i += 2 * n {
+		from, to := m.Pix[i:i+2*n], out.Pix[i:i+2*n]
+		alpha := uint64(le.Uint16(from[2*n-2:]))
+		for c := 0; c < 2*n-2; c += 2 {
+			le.PutUint16(to[c:], uint16((uint64(le.Uint16(from[c:]))*alpha+uint64(peak/2))/uint64(peak)))
+		}
+		copy(to[2*n-2:], from[2*n-2:])
+	}
+	return &out
+}
+
 // ssimWindow and ssimStride give the windows of SSIM: 8 x 8 samples, every
 // fourth row and column. Pictures narrower than a window use one window of the
 // picture's own size.
@@ -47,12 +83,13 @@ const (
 
 // SSIM is the mean structural similarity of b against a (Wang, Bovik, Sheikh and
 // Simoncelli, 2004, eq. 13, K1 = 0.01, K2 = 0.03) over uniform windows and all
-// channels but alpha. Window sums are integers, and the mean is taken in raster
+// channels but alpha, by which colours are multiplied first. Window sums are integers, and the mean is taken in raster
 // order, so the number does not depend on the machine.
 func SSIM(a, b *Image) (float64, error) {
 	if !a.SameShape(b) {
 		return 0, fmt.Errorf("raster: ssim of %s against %s", b.Shape(), a.Shape())
 	}
+	a, b = asSeen(a), asSeen(b)
 	ch := a.Channels
 	if a.Alpha() {
 		ch--

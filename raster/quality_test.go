@@ -1,15 +1,26 @@
 package raster
 
 import (
+	"encoding/binary"
 	"math"
 	"testing"
 )
+
+// slowSeen is sample i, a colour by as much as its alpha lets see, to the nearest integer.
+func slowSeen(m *Image, i int) float64 {
+	v := float64(m.Sample(i))
+	last := i - i%m.Channels + m.Channels - 1
+	if m.Channels%2 == 1 || i == last {
+		return v
+	}
+	return math.Round(v * float64(m.Sample(last)) / (math.Pow(2, float64(m.Bits)) - 1))
+}
 
 // slowPSNR is the definition, in floating point.
 func slowPSNR(a, b *Image) float64 {
 	var mse float64
 	for i := range a.Samples() {
-		d := float64(a.Sample(i)) - float64(b.Sample(i))
+		d := slowSeen(a, i) - slowSeen(b, i)
 		mse += d * d / float64(a.Samples())
 	}
 	if mse == 0 {
@@ -30,7 +41,7 @@ func slowSSIM(a, b *Image) float64 {
 	}
 	w, h := min(8, a.Width), min(8, a.Height)
 	at := func(m *Image, x, y, z, c int) float64 {
-		return float64(m.Sample(((z*m.Height+y)*m.Width+x)*m.Channels + c))
+		return slowSeen(m, ((z*m.Height+y)*m.Width+x)*m.Channels+c)
 	}
 	var sum float64
 	n := 0
@@ -145,5 +156,59 @@ func BenchmarkQuality(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// What nobody sees does not count: colours under transparent pixels, and the part of a
+// difference that alpha hides.
+func TestQualityIsOfWhatIsSeen(t *testing.T) {
+	pair := func(bits int, alpha, before, after uint16) (a, b *Image) {
+		a, b = New(16, 16, 1, 2, bits), New(16, 16, 1, 2, bits)
+		put := func(m *Image, i int, v uint16) {
+			if bits <= 8 {
+				m.Pix[i] = byte(v)
+			} else {
+				binary.LittleEndian.PutUint16(m.Pix[2*i:], v)
+			}
+		}
+		for i := 0; i < a.Samples(); i += 2 {
+			put(a, i, before)
+			put(b, i, after)
+			put(a, i+1, alpha)
+			put(b, i+1, alpha)
+		}
+		return a, b
+	}
+	for _, c := range []struct {
+		name                 string
+		bits                 int
+		alpha, before, after uint16
+		mse                  float64 // over colours and alpha
+	}{
+		{"transparent", 8, 0, 200, 10, 0},
+		{"transparent, 16 bits", 16, 0, 60000, 10, 0},
+		{"half transparent", 8, 51, 200, 100, 20 * 20 / 2.},
+		{"opaque", 8, 255, 200, 100, 100 * 100 / 2.},
+		{"opaque, 12 bits", 12, 4095, 2000, 1000, 1000 * 1000 / 2.},
+	} {
+		a, b := pair(c.bits, c.alpha, c.before, c.after)
+		got, err := PSNR(a, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := Identical
+		if c.mse > 0 {
+			peak := float64(int(1)<<c.bits - 1)
+			want = 10 * math.Log10(peak*peak/c.mse)
+		}
+		if math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s: %.4f dB, want %.4f", c.name, got, want)
+		}
+		if s, err := SSIM(a, b); err != nil || (s == 1) != (c.mse == 0) {
+			t.Errorf("%s: SSIM %f, %v", c.name, s, err)
+		}
+		if p, _ := PSNR(b, a); p != got {
+			t.Errorf("%s: %.4f dB the other way, %.4f this way", c.name, p, got)
+		}
 	}
 }
