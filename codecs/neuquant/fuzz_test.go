@@ -10,11 +10,10 @@ import (
 	"image/color"
 	"image/png"
 	"math/rand/v2"
-	"os"
 	"testing"
-	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/codectest"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -183,30 +182,7 @@ func try(seed uint64) error {
 	return nil
 }
 
-// TestRandomPictures encodes random pictures for as long as PELMILL_FUZZ says, "30s" in
-// make test, or for two seconds.
-func TestRandomPictures(t *testing.T) {
-	long := 2 * time.Second
-	if s := os.Getenv("PELMILL_FUZZ"); s != "" {
-		var err error
-		if long, err = time.ParseDuration(s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	start := time.Now()
-	// Every run begins with the same pictures and goes on with others.
-	seed := uint64(0)
-	for ; seed < 200 || time.Since(start) < long; seed++ {
-		s := seed
-		if s >= 200 {
-			s += uint64(start.UnixNano())
-		}
-		if err := try(s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("%d pictures", seed)
-}
+func TestRandomPictures(t *testing.T) { codectest.Random(t, try) }
 
 func FuzzEncode(f *testing.F) {
 	for i := range uint64(40) {
