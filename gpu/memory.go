@@ -126,6 +126,17 @@ func (h *Host) Free() {
 	h.dev.host.give(h.block, h.size)
 }
 
+// Layout hands out parts of a buffer that is taken in one go.
+type Layout struct{ Size int } // bytes of all parts
+
+// Take returns where a part of n bytes begins. Words of any size may be read there, and
+// no two parts share a line of the cache.
+func (l *Layout) Take(n int) int {
+	at := l.Size
+	l.Size += (n + 255) &^ 255
+	return at
+}
+
 // View is memory as elements of another type: what b holds of whole elements. b must
 // be aligned for them, as [Host].Bytes is.
 func View[T int16 | int32 | int64 | uint16 | uint32 | uint64 | float32 | float64](b []byte) []T {

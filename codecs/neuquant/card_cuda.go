@@ -38,15 +38,6 @@ func (d *card) mark(what string) error {
 	return err
 }
 
-// layout hands out parts of a buffer.
-type layout struct{ size int }
-
-func (p *layout) take(n int) int {
-	at := p.size
-	p.size += (n + 255) &^ 255 // no line of the cache is shared
-	return at
-}
-
 // asBytes is a list in memory, as the card, which is little-endian, reads it.
 func asBytes[T uint32 | cardProblem](list []T) []byte {
 	if len(list) == 0 {
@@ -55,7 +46,7 @@ func asBytes[T uint32 | cardProblem](list []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&list[0])), len(list)*int(unsafe.Sizeof(list[0])))
 }
 
-// piece of a buffer on the host.
+// stretch is a part of a buffer on the host.
 type stretch struct {
 	at    int // in the buffer on the card
 	bytes []byte

@@ -67,7 +67,7 @@ func (g *gang) solve(ctx context.Context) ([]solution, error) {
 
 // place takes memory.
 func (g *gang) place() error {
-	var colours, index, networks, found layout
+	var colours, index, networks, found gpu.Layout
 	g.frames = make([]cardProblem, len(g.problems))
 	binned, alphas := 0, 0 // bytes of all bins of a problem
 	for i, p := range g.problems {
@@ -83,16 +83,16 @@ func (g *gang) place() error {
 		bytes := p.samples
 		if p.values != nil {
 			bytes = asBytes(p.values)
-			f.Values = gpu.Ptr(colours.take(len(bytes)))
+			f.Values = gpu.Ptr(colours.Take(len(bytes)))
 			g.up = append(g.up, stretch{int(f.Values), bytes})
 		} else {
-			f.Samples = gpu.Ptr(colours.take(len(bytes)))
+			f.Samples = gpu.Ptr(colours.Take(len(bytes)))
 			g.up = append(g.up, stretch{int(f.Samples), bytes})
 		}
 		if p.mapped {
-			f.Index = gpu.Ptr(index.take(n))
+			f.Index = gpu.Ptr(index.Take(n))
 		}
-		f.Network = gpu.Ptr(networks.take(networkBytes))
+		f.Network = gpu.Ptr(networks.Take(networkBytes))
 		if g.options.refine == 0 {
 			continue
 		}
@@ -101,18 +101,18 @@ func (g *gang) place() error {
 			alphas = alphaBytes
 		}
 		most := min(n, 1<<binBits)
-		f.Counts = gpu.Ptr(found.take(4 * (binParts + 1)))
-		f.Colours, f.Weights, f.Numbers = gpu.Ptr(found.take(4*most)), gpu.Ptr(found.take(4*most)), gpu.Ptr(found.take(4*most))
-		f.Rests, f.Nearest = gpu.Ptr(found.take(16*most)), gpu.Ptr(found.take(most))
+		f.Counts = gpu.Ptr(found.Take(4 * (binParts + 1)))
+		f.Colours, f.Weights, f.Numbers = gpu.Ptr(found.Take(4*most)), gpu.Ptr(found.Take(4*most)), gpu.Ptr(found.Take(4*most))
+		f.Rests, f.Nearest = gpu.Ptr(found.Take(16*most)), gpu.Ptr(found.Take(most))
 	}
-	g.upAt, g.downAt = colours.size, index.size
+	g.upAt, g.downAt = colours.Size, index.Size
 	together := min(len(g.problems), binsTogether)
 	for _, b := range []struct {
 		buffer **gpu.Buffer
 		size   int
 	}{
-		{&g.list, len(asBytes(g.frames))}, {&g.colours, colours.size}, {&g.entries, 4 * maxEntries * len(g.problems)},
-		{&g.index, index.size}, {&g.network, networks.size}, {&g.found, found.size}, {&g.bins, together * (binned + alphas)},
+		{&g.list, len(asBytes(g.frames))}, {&g.colours, colours.Size}, {&g.entries, 4 * maxEntries * len(g.problems)},
+		{&g.index, index.Size}, {&g.network, networks.Size}, {&g.found, found.Size}, {&g.bins, together * (binned + alphas)},
 	} {
 		var err error
 		if *b.buffer, err = g.lane.Device(max(b.size, 1)); err != nil {

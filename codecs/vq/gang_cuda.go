@@ -84,13 +84,13 @@ func (g *gang) analyses() []*analysis {
 
 // cut brings the pictures to the card, and their blocks to the host as well.
 func (g *gang) cut(context.Context) error {
-	var pixels, all layout
+	var pixels, all gpu.Layout
 	k, threads, planes := g.options.block.k(), 0, 1
 	entries, starts := make([]gangPicture, len(g.pictures)), make([]int, len(g.pictures))
 	for i, m := range g.pictures {
 		h := newHeader(m, g.options)
 		g.headers = append(g.headers, h)
-		starts[i] = pixels.take(m.Size())
+		starts[i] = pixels.Take(m.Size())
 		e := &entries[i]
 		*e = gangPicture{
 			Width: uint32(h.w), Height: uint32(h.h), Slices: uint32(h.d), Channels: uint32(h.channels()),
@@ -106,7 +106,7 @@ func (g *gang) cut(context.Context) error {
 			}
 			s := &gangSet{of: i, which: which, grid: h.block.grid(sizes[which][0], sizes[which][1]), n: n}
 			s.m = h.d * (1 + which) * s.grid.blocks()
-			s.at = all.take(s.m * k)
+			s.at = all.Take(s.m * k)
 			g.most = max(g.most, s.m)
 			g.sets = append(g.sets, s)
 		}
@@ -115,11 +115,11 @@ func (g *gang) cut(context.Context) error {
 		}
 		threads = max(threads, h.d*h.block.grid(h.w, h.h).blocks()*h.block.p)
 	}
-	source, err := g.lane.Device(pixels.size)
+	source, err := g.lane.Device(pixels.Size)
 	if err != nil {
 		return err
 	}
-	if g.blocks, err = g.zeros(all.size); err != nil {
+	if g.blocks, err = g.zeros(all.Size); err != nil {
 		return err
 	}
 	for _, s := range g.sets {
@@ -129,12 +129,12 @@ func (g *gang) cut(context.Context) error {
 			e.Chroma = g.blocks.Ptr + gpu.Ptr(s.at)
 		}
 	}
-	way, err := g.lane.Host(max(pixels.size, all.size))
+	way, err := g.lane.Host(max(pixels.Size, all.Size))
 	if err != nil {
 		return err
 	}
 	g.crew.Each(len(g.pictures), func(i int) { copy(way.Bytes[starts[i]:], g.pictures[i].Pix) })
-	if err := g.stream.Upload(source, 0, way.Bytes[:pixels.size]); err != nil {
+	if err := g.stream.Upload(source, 0, way.Bytes[:pixels.Size]); err != nil {
 		return err
 	}
 	list, err := uploadList(g.card, entries)
@@ -145,7 +145,7 @@ func (g *gang) cut(context.Context) error {
 	if err := launchGrid(g.card, "vq_gang_blocks", grid, &gangParams{list.Ptr}); err != nil {
 		return err
 	}
-	g.samples = way.Bytes[:all.size] // the pixels have left it before the blocks come: one stream
+	g.samples = way.Bytes[:all.Size] // the pixels have left it before the blocks come: one stream
 	if err := g.stream.Download(g.samples, g.blocks, 0); err != nil {
 		return err
 	}
@@ -195,12 +195,12 @@ func (g *gang) train(ctx context.Context) error {
 
 // uploadBooks brings all codebooks to the card and notes where.
 func (g *gang) uploadBooks() error {
-	var p layout
+	var p gpu.Layout
 	at := make([]int, len(g.sets))
 	for i, s := range g.sets {
-		at[i] = p.take(len(s.book.words))
+		at[i] = p.Take(len(s.book.words))
 	}
-	all := make([]byte, p.size)
+	all := make([]byte, p.Size)
 	for i, s := range g.sets {
 		copy(all[at[i]:], s.book.words)
 	}
@@ -221,17 +221,17 @@ func (g *gang) assign(context.Context) error {
 	if err := g.uploadBooks(); err != nil {
 		return err
 	}
-	var tables, counted layout
+	var tables, counted gpu.Layout
 	at := make([]int, len(g.sets))
 	for i, s := range g.sets {
-		at[i] = counted.take(4 * s.book.n())
-		g.entries[i] = gangIndex{Table: gpu.Ptr(tables.take(2 * s.m)), Words: g.entries[i].Words, M: uint32(s.m), Most: uint32(s.book.n())}
+		at[i] = counted.Take(4 * s.book.n())
+		g.entries[i] = gangIndex{Table: gpu.Ptr(tables.Take(2 * s.m)), Words: g.entries[i].Words, M: uint32(s.m), Most: uint32(s.book.n())}
 	}
 	var err error
-	if g.tables, err = g.zeros(tables.size); err != nil {
+	if g.tables, err = g.zeros(tables.Size); err != nil {
 		return err
 	}
-	counts, err := g.zeros(counted.size)
+	counts, err := g.zeros(counted.Size)
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func (g *gang) assign(context.Context) error {
 	if err := g.launch("vq_gang_count", (g.most+15)/16, list); err != nil {
 		return err
 	}
-	out, err := g.download(counts, counted.size)
+	out, err := g.download(counts, counted.Size)
 	if err != nil {
 		return err
 	}
@@ -271,21 +271,21 @@ func (g *gang) launch(kernel string, threads int, list *gpu.Buffer) error {
 
 // renumber drops the codewords of which count, from at on in bytes, is 0.
 func (g *gang) renumber(count []uint32, at []int) error {
-	var p layout
+	var p gpu.Layout
 	numbers := make([]int, len(g.sets))
 	to := make([][]uint16, len(g.sets))
 	for i, s := range g.sets {
 		n := s.book.n()
 		less, numbered := used(s.book, count[at[i]/4:][:n])
 		if less.n() < n {
-			s.book, to[i], numbers[i] = less, numbered, p.take(2*n)
+			s.book, to[i], numbers[i] = less, numbered, p.Take(2*n)
 		}
 		g.entries[i].N = uint32(s.book.n())
 	}
-	if p.size == 0 {
+	if p.Size == 0 {
 		return nil
 	}
-	all := make([]byte, p.size)
+	all := make([]byte, p.Size)
 	for i, list := range to {
 		copy(all[numbers[i]:], table16(list))
 	}
@@ -313,23 +313,23 @@ func (g *gang) code(context.Context) error {
 	if g.options.raw {
 		return g.fetchTables()
 	}
-	var sides, symbols layout
+	var sides, symbols gpu.Layout
 	at := make([]int, len(g.sets))
 	books := 0
 	for i, s := range g.sets {
 		n := s.book.n()
 		books = max(books, n)
-		at[i] = symbols.take(4 * s.m)
+		at[i] = symbols.Take(4 * s.m)
 		e := &g.entries[i]
-		e.Up, e.Left, e.Spans = gpu.Ptr(sides.take(4*n*n)), gpu.Ptr(sides.take(4*n*n)), gpu.Ptr(sides.take(4*n))
+		e.Up, e.Left, e.Spans = gpu.Ptr(sides.Take(4*n*n)), gpu.Ptr(sides.Take(4*n*n)), gpu.Ptr(sides.Take(4*n))
 		e.Rows, e.Cols, e.Step = uint32(s.grid.rows), uint32(s.grid.cols), uint32(s.grid.segments()[0].rows)
 		e.Shift, e.BP, e.BQ = uint32(bestShift(n)), uint32(g.options.block.p), uint32(g.options.block.q)
 	}
-	side, err := g.lane.Device(sides.size)
+	side, err := g.lane.Device(sides.Size)
 	if err != nil {
 		return err
 	}
-	from, err := g.zeros(symbols.size)
+	from, err := g.zeros(symbols.Size)
 	if err != nil {
 		return err
 	}
@@ -348,7 +348,7 @@ func (g *gang) code(context.Context) error {
 	if err := g.launch("vq_gang_ranks", 32*g.most, list); err != nil {
 		return err
 	}
-	out, err := g.download(from, symbols.size)
+	out, err := g.download(from, symbols.Size)
 	if err != nil {
 		return err
 	}

@@ -121,15 +121,6 @@ type trainPlaces struct {
 	cheap, dear, near                                    int
 }
 
-// layout hands out parts of a buffer.
-type layout struct{ size int }
-
-func (p *layout) take(n int) int {
-	at := p.size
-	p.size += (n + 255) &^ 255 // words of 16 bytes are read at once, and lines of the cache not shared
-	return at
-}
-
 // teach trains the codebooks of a gang in place of seed or split and lloyd.
 func (d *card) teach(ctx context.Context, s shape, gang []*pupil, how start, passes int) error {
 	if len(gang) == 0 {
@@ -156,37 +147,37 @@ func (d *card) teach(ctx context.Context, s shape, gang []*pupil, how start, pas
 func newTeacher(d *card, s shape, gang []*pupil) (*teacher, error) {
 	t := &teacher{card: d, shape: s, gang: gang, places: make([]trainPlaces, len(gang))}
 	k := s.k()
-	var words, sums, work layout
+	var words, sums, work gpu.Layout
 	for i, p := range gang {
 		if p.m > maxTrainBlocks {
 			return nil, fmt.Errorf("vq: %d blocks to train on, a card takes %d: %w", p.m, maxTrainBlocks, gpu.ErrOutOfMemory)
 		}
 		n, drawn := p.n, min(p.m, p.n*seedBlocks)
 		t.most, t.mostBlocks, t.mostDrawn = max(t.most, n), max(t.mostBlocks, p.m), max(t.mostDrawn, drawn)
-		t.places[i].words = words.take(n * k)
-		t.places[i].sums = sums.take(4 * n * k)
-		t.places[i].counts = sums.take(4 * n)
-		t.places[i].far = sums.take(8 * n)
+		t.places[i].words = words.Take(n * k)
+		t.places[i].sums = sums.Take(4 * n * k)
+		t.places[i].counts = sums.Take(4 * n)
+		t.places[i].far = sums.Take(8 * n)
 	}
 	for i, p := range gang {
 		n, x := p.n, &t.places[i]
 		// Behind all codewords, which are brought back in one piece.
-		x.beyond, x.beyondCounts, x.state = words.take(4*n*k), words.take(4*n), words.take(16)
-		x.keys, x.last = work.take(8*p.m), work.take(n*k)
-		x.a, x.b, x.gains = work.take(n*k), work.take(n*k), work.take(8*n)
-		x.ways, x.limits = work.take(2*n*k), work.take(4*n)
-		x.others, x.costs = work.take(8*n), work.take(8*n)
-		x.cheap, x.dear = work.take(2*n), work.take(2*n)
-		x.near = work.take(4 * min(p.m, n*seedBlocks))
+		x.beyond, x.beyondCounts, x.state = words.Take(4*n*k), words.Take(4*n), words.Take(16)
+		x.keys, x.last = work.Take(8*p.m), work.Take(n*k)
+		x.a, x.b, x.gains = work.Take(n*k), work.Take(n*k), work.Take(8*n)
+		x.ways, x.limits = work.Take(2*n*k), work.Take(4*n)
+		x.others, x.costs = work.Take(8*n), work.Take(8*n)
+		x.cheap, x.dear = work.Take(2*n), work.Take(2*n)
+		x.near = work.Take(4 * min(p.m, n*seedBlocks))
 	}
 	var err error
-	if t.words, err = d.zeros(words.size); err != nil {
+	if t.words, err = d.zeros(words.Size); err != nil {
 		return nil, err
 	}
-	if t.sums, err = d.lane.Device(sums.size); err != nil {
+	if t.sums, err = d.lane.Device(sums.Size); err != nil {
 		return nil, err
 	}
-	if t.work, err = d.lane.Device(work.size); err != nil {
+	if t.work, err = d.lane.Device(work.Size); err != nil {
 		return nil, err
 	}
 	list, searches := make([]gangTraining, len(gang)), make([]gangSearch, len(gang))

@@ -71,15 +71,6 @@ func (a *arena) room(l *gpu.Lane, n int) error {
 	return err
 }
 
-// layout hands out parts of a buffer.
-type layout struct{ size int }
-
-func (p *layout) take(n int) int {
-	at := p.size
-	p.size += (n + 255) &^ 255 // no line of the cache is shared
-	return at
-}
-
 // asBytes is a list in memory, as the card, which is little-endian, reads it.
 func asBytes[T uint16 | uint32 | cardFrame](list []T) []byte {
 	if len(list) == 0 {

@@ -199,7 +199,7 @@ func (g *gang) serve(round []*ask) error {
 	g.mark("host")
 	g.freeDiscarded()
 	var kinds [steps][]*ask
-	var up, down, work layout
+	var up, down, work gpu.Layout
 	for _, a := range round {
 		if a.room != nil {
 			if err := a.room(); err != nil {
@@ -215,15 +215,15 @@ func (g *gang) serve(round []*ask) error {
 	for k, list := range kinds {
 		for _, a := range list {
 			for _, p := range a.parts {
-				partsAt[n] = append(partsAt[n], up.take(len(p)))
+				partsAt[n] = append(partsAt[n], up.Take(len(p)))
 			}
-			downAt[n], workAt[n] = down.take(a.want), work.take(a.work)
+			downAt[n], workAt[n] = down.Take(a.want), work.Take(a.work)
 			round[n] = a
 			n++
 		}
-		lists[k] = up.take(len(list) * len(asBytes(make([]cardFrame, 1))))
+		lists[k] = up.Take(len(list) * len(asBytes(make([]cardFrame, 1))))
 	}
-	if err := g.rooms(up.size, down.size, work.size); err != nil {
+	if err := g.rooms(up.Size, down.Size, work.Size); err != nil {
 		return err
 	}
 	for i, a := range round {
@@ -254,7 +254,7 @@ func (g *gang) serve(round []*ask) error {
 		}
 	})
 	g.mark("gather")
-	if err := g.stream.Upload(g.up.device, 0, g.up.host.Bytes[:up.size]); err != nil {
+	if err := g.stream.Upload(g.up.device, 0, g.up.host.Bytes[:up.Size]); err != nil {
 		return err
 	}
 	for i, a := range round {
@@ -276,8 +276,8 @@ func (g *gang) serve(round []*ask) error {
 		}
 		first += len(list)
 	}
-	if down.size > 0 {
-		if err := g.stream.Download(g.down.host.Bytes[:down.size], g.down.device, 0); err != nil {
+	if down.Size > 0 {
+		if err := g.stream.Download(g.down.host.Bytes[:down.Size], g.down.device, 0); err != nil {
 			return err
 		}
 	}

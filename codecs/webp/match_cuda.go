@@ -34,13 +34,13 @@ func (c *cardCopier) search(f copying, bands []*band) *searched {
 	for _, b := range bands {
 		s.ends = append(s.ends, uint32(b.hi))
 	}
-	var l layout
+	var l gpu.Layout
 	words := len(s.distances) * pieces(n, 32)
-	s.equal, s.reach, s.prev, s.offsets = l.take(4*words), l.take(2*words), l.take(4*n), l.take(4*(n+1))
+	s.equal, s.reach, s.prev, s.offsets = l.Take(4*words), l.Take(2*words), l.Take(4*n), l.Take(4*(n+1))
 	tablesAt := roundUp(8 * (1 + pieces(n, offsetPixels*cardThreads))) // behind the state of a running sum
 	got := c.do(&ask{
 		step: stepSearch, parts: s.parts(), want: 8, work: tablesAt + 4*linkEntries*pieces(n, linkPixels),
-		room: func() error { return c.take(&s.memory, l.size) },
+		room: func() error { return c.take(&s.memory, l.Size) },
 		set: func(f *cardFrame, at []gpu.Ptr) {
 			s.set(f, at)
 			f.Tables = f.State + gpu.Ptr(tablesAt)
