@@ -48,24 +48,12 @@ func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Imag
 // together divides pictures into sets of neighbours that a card takes in one go, whatever
 // their sizes.
 func together(batch []*raster.Image, items []int) [][]int {
+	samples := func(i int) int { return batch[i].Samples() }
 	all := 0
 	for _, i := range items {
-		all += batch[i].Samples()
+		all += samples(i)
 	}
-	most := min(max(all/setsOfBatch, leastSet), mostSet)
-	var sets [][]int
-	size := 0 // samples of the last set
-	for _, i := range items {
-		n := batch[i].Samples()
-		if last := len(sets) - 1; last >= 0 && size+n <= most {
-			sets[last] = append(sets[last], i)
-			size += n
-			continue
-		}
-		sets = append(sets, []int{i})
-		size = n
-	}
-	return sets
+	return crew.Sets(items, min(max(all/setsOfBatch, leastSet), mostSet), len(items), samples)
 }
 
 // A batch makes some sets, so that the files of one are written while a card solves

@@ -70,23 +70,12 @@ const (
 )
 
 // gangs divides the problems of list with numbers items into gangs of neighbours.
-func (d *cards) gangs(list []problem, items []int) (out [][]int) {
+func (d *cards) gangs(list []problem, items []int) [][]int {
 	most := d.most
 	if most == 0 {
 		most = min(max((len(items)+gangsOfBatch-1)/gangsOfBatch, leastGang), mostGang)
 	}
-	size := 0 // colours of the last gang
-	for _, i := range items {
-		n := list[i].n()
-		if last := len(out) - 1; last >= 0 && len(out[last]) < most && size+n <= mostColours {
-			out[last] = append(out[last], i)
-			size += n
-			continue
-		}
-		out = append(out, []int{i})
-		size = n
-	}
-	return out
+	return crew.Sets(items, mostColours, most, func(i int) int { return list[i].n() })
 }
 
 func (d *cards) solve(ctx context.Context, list []problem, o *Options) []solution {

@@ -78,24 +78,12 @@ type ganged interface {
 
 // together divides pictures into sets that a card takes in one go, whatever their sizes.
 func together(batch []*raster.Image, items []int) [][]int {
+	pixels := func(i int) int { return batch[i].Width * batch[i].Height }
 	all := 0
 	for _, i := range items {
-		all += batch[i].Width * batch[i].Height
+		all += pixels(i)
 	}
-	most := min(max(all/gangs, leastGang), mostGang)
-	var sets [][]int
-	size := 0 // pixels of the last set
-	for _, i := range items {
-		n := batch[i].Width * batch[i].Height
-		if last := len(sets) - 1; last >= 0 && size+n <= most && len(sets[last]) < mostPictures {
-			sets[last] = append(sets[last], i)
-			size += n
-			continue
-		}
-		sets = append(sets, []int{i})
-		size = n
-	}
-	return sets
+	return crew.Sets(items, min(max(all/gangs, leastGang), mostGang), mostPictures, pixels)
 }
 
 // A batch makes some gangs, so that the codes of one are made while kernels of another
