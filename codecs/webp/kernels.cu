@@ -12,4 +12,5 @@
 #include "copies.cuh"
 #include "cache.cuh"
 #include "cluster.cuh"
+#include "merge.cuh"
 #include "pack.cuh"
