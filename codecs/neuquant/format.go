@@ -137,8 +137,8 @@ const pngSignature = "\x89PNG\r\n\x1a\n"
 // png writes the file. There is one frame.
 //
 // All orders of a palette have the same repeats and the same lengths of codes, so that
-// they differ by some bytes a block, and by the luck of the search. Level 9 takes six
-// times as long as level 8 and pays where there are many repeats, and not always there.
+// they differ by some bytes a block, and by the luck of the search. Level 9 takes
+// longer than level 8, and pays where there are many repeats, but not always there.
 func (p *indexed) png() ([]byte, error) {
 	use := p.census(0)
 	tries := []struct {
