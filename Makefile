@@ -7,9 +7,10 @@ SHELL := bash
 VERSITYGW := v1.8.0
 FAKE_GCS  := v1.56.1
 AZURITE   := 3.37.0
-# Commands that tests run and the Debian packages that bring them.
-COMMANDS  := clang-19 redis-server redis-cli node npm dwebp pngtopnm tiffcp identify pngquant
-PACKAGES  := clang-19 redis-server redis-tools nodejs npm webp netpbm libtiff-tools imagemagick pngquant
+# Commands that tests run, each with the Debian package that brings it. Only what is missing is installed: a Node.js from
+# elsewhere brings npm with it and conflicts with Debian's.
+COMMANDS  := clang-19:clang-19 redis-server:redis-server redis-cli:redis-tools node:nodejs npm:npm dwebp:webp \
+             pngtopnm:netpbm tiffcp:libtiff-tools identify:imagemagick pngquant:pngquant
 
 TOOLS     := $(CURDIR)/.tools
 # Packages where goroutines meet; they run once more under the race detector where a C compiler is there.
@@ -103,15 +104,16 @@ gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a 
 services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) ## install the servers that tests start
 
 commands:
-	@missing=; for c in $(COMMANDS); do command -v $$c >/dev/null || missing+=" $$c"; done; \
+	@missing=; packages=; for c in $(COMMANDS); do \
+		command -v $${c%%:*} >/dev/null || { missing+=" $${c%%:*}"; packages+=" $${c##*:}"; }; done; \
 	if [[ -z "$$missing" ]]; then exit 0; fi; \
 	if [[ $$(id -u) == 0 ]] && command -v apt-get >/dev/null; then \
 		export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
-		install="apt-get install -y --no-install-recommends $(PACKAGES)"; \
+		install="apt-get install -y --no-install-recommends$$packages"; \
 		$$install || { apt-get update && $$install; }; \
 	else \
 		echo "missing:$$missing"; \
-		echo "install them first; on Debian: sudo apt-get install $(PACKAGES)"; \
+		echo "install them first; on Debian: sudo apt-get install$$packages"; \
 		if [[ "$${PELMILL_TEST:-}" == require ]]; then exit 1; fi; \
 	fi
 
