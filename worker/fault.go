@@ -9,6 +9,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/internal/plain"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -34,7 +35,7 @@ const maxText = 500
 
 // text is the error as one line for a record.
 func (f *fault) text() string {
-	s := strings.Join(strings.Fields(f.err.Error()), " ")
+	s := plain.Line(strings.Join(strings.Fields(f.err.Error()), " "))
 	if len(s) > maxText {
 		s = strings.ToValidUTF8(s[:maxText], "") + "..."
 	}

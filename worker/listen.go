@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/pelmill/pelmill/internal/plain"
 )
 
 // readyTime is how long Redis may take to answer for the worker to be ready.
@@ -35,7 +37,7 @@ func (w *Worker) Handler() http.Handler {
 		}
 		rw.WriteHeader(http.StatusServiceUnavailable)
 		for _, reason := range reasons {
-			fmt.Fprintln(rw, reason)
+			fmt.Fprintln(rw, plain.Line(reason))
 		}
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(w.metrics.registry, promhttp.HandlerOpts{}))

@@ -15,6 +15,7 @@ import (
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/internal/plain"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -178,7 +179,7 @@ func (v *verification) object(ctx context.Context, r *jobs.Result) error {
 	if p == nil {
 		v.report.Good++
 	} else {
-		verdict.Problem, verdict.Error = p.kind, strings.Join(strings.Fields(p.err.Error()), " ")
+		verdict.Problem, verdict.Error = p.kind, plain.Line(strings.Join(strings.Fields(p.err.Error()), " "))
 		v.report.Problems[p.kind]++
 	}
 	if v.OnDone != nil {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pelmill/pelmill/internal/plain"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/raster"
 	"github.com/vbauerster/mpb/v8"
@@ -52,8 +53,8 @@ const shownFailures = 20
 // display starts showing; the caller ends it with close.
 func (p *program) display(every time.Duration) *display {
 	d := &display{p: p, every: every, said: time.Now()}
-	if p.terminal && !p.quiet && !p.json {
-		d.bars = mpb.New(mpb.WithOutput(p.stderr), mpb.WithRefreshRate(150*time.Millisecond), mpb.WithAutoRefresh())
+	if p.screen != nil && !p.quiet && !p.json {
+		d.bars = mpb.New(mpb.WithOutput(p.screen), mpb.WithRefreshRate(150*time.Millisecond), mpb.WithAutoRefresh())
 		d.bar = d.bars.New(0, mpb.BarStyle().Lbound("[").Filler("=").Tip(">").Padding(" ").Rbound("]"),
 			mpb.BarRemoveOnComplete(), mpb.BarWidth(30),
 			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string {
@@ -129,7 +130,7 @@ func (d *display) text() string {
 	if s.why != "" {
 		parts = append(parts, s.why)
 	}
-	return strings.Join(parts, ", ")
+	return plain.Line(strings.Join(parts, ", "))
 }
 
 // event is the state as an event. The caller holds mu.
@@ -178,14 +179,14 @@ func (d *display) object(r jobs.Result) {
 		}
 	case d.p.quiet:
 	case d.p.verbose:
-		d.say(objectText(r))
+		d.say(d.p.objectText(r))
 	case bad || r.Outcome == jobs.Unsupported:
 		d.mu.Lock()
 		d.shown++
 		n := d.shown
 		d.mu.Unlock()
 		if n <= shownFailures {
-			d.say(objectText(r))
+			d.say(d.p.objectText(r))
 		}
 		if n == shownFailures {
 			d.say("further ones are not shown here; pelmill report --failed lists them, -v shows all")
@@ -194,14 +195,14 @@ func (d *display) object(r jobs.Result) {
 }
 
 // say prints a line above the bar.
-func (d *display) say(text string) { io.WriteString(d.log(), text+"\n") }
+func (d *display) say(text string) { io.WriteString(d.log(), plain.Line(text)+"\n") }
 
 // log is where lines go that must not break the bar.
 func (d *display) log() io.Writer {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.bars != nil {
-		return d.bars
+		return plain.Writer(d.bars)
 	}
 	return d.p.stderr
 }
@@ -220,12 +221,13 @@ func (d *display) close() {
 }
 
 // objectText says what became of an object.
-func objectText(r jobs.Result) string {
+func (p *program) objectText(r jobs.Result) string {
+	key := p.name(r.Key)
 	switch {
 	case r.Error != "":
-		return fmt.Sprintf("%s: %s: %s", r.Outcome, r.Key, r.Error)
+		return fmt.Sprintf("%s: %s: %s", r.Outcome, key, r.Error)
 	case r.Outcome == jobs.Compressed:
-		s := fmt.Sprintf("%s: %s -> %s: %s to %s", r.Outcome, r.Key, r.Target, bytesText(r.Size), bytesText(r.TargetSize))
+		s := fmt.Sprintf("%s: %s -> %s: %s to %s", r.Outcome, key, p.name(r.Target), bytesText(r.Size), bytesText(r.TargetSize))
 		switch {
 		case r.PSNR == raster.Identical:
 			s += ", identical"
@@ -237,9 +239,20 @@ func objectText(r jobs.Result) string {
 		}
 		return s
 	case r.Note != "":
-		return fmt.Sprintf("%s: %s: %s", r.Outcome, r.Key, r.Note)
+		return fmt.Sprintf("%s: %s: %s", r.Outcome, key, r.Note)
 	}
-	return fmt.Sprintf("%s: %s", r.Outcome, r.Key)
+	return fmt.Sprintf("%s: %s", r.Outcome, key)
+}
+
+// shownName is the most characters of a name on a terminal.
+const shownName = 120
+
+// name renders the key of an object for people.
+func (p *program) name(key string) string {
+	if p.screen != nil {
+		key = plain.Shorten(key, shownName)
+	}
+	return plain.Name(key)
 }
 
 // rate is how fast objects and source bytes come, smoothed over rateWindow.

@@ -61,7 +61,7 @@ func TestProgressSaysWhyNothingMoves(t *testing.T) {
 
 func TestQuietShowsNothing(t *testing.T) {
 	var out, errs buffer
-	d := (&program{stdout: &out, stderr: &errs, quiet: true, terminal: true}).display(0)
+	d := (&program{stdout: &out, stderr: &errs, quiet: true, screen: &errs}).display(0)
 	d.update(half)
 	d.object(jobs.Result{Key: "a.png", Outcome: jobs.FailedOut, Error: "broken"})
 	d.close()
@@ -72,7 +72,7 @@ func TestQuietShowsNothing(t *testing.T) {
 
 func TestBar(t *testing.T) {
 	var out, errs buffer
-	d := (&program{stdout: &out, stderr: &errs, terminal: true}).display(time.Hour)
+	d := (&program{stdout: &out, stderr: &errs, screen: &errs}).display(time.Hour)
 	d.update(half)
 	d.object(jobs.Result{Key: "a.png", Outcome: jobs.Rejected, Error: "png: cut short"})
 	time.Sleep(400 * time.Millisecond) // two refreshes
@@ -90,7 +90,7 @@ func TestBar(t *testing.T) {
 
 func TestProgressEvents(t *testing.T) {
 	var out, errs buffer
-	d := (&program{stdout: &out, stderr: &errs, json: true, terminal: true}).display(time.Hour)
+	d := (&program{stdout: &out, stderr: &errs, json: true, screen: &errs}).display(time.Hour)
 	d.update(half) // the first one of a state comes at once
 	d.update(half)
 	d.object(jobs.Result{Key: "a.png", Outcome: jobs.Compressed})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/internal/plain"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/scheduler"
@@ -106,5 +107,5 @@ func sentence(err error) string {
 	case storage.Unreachable(err):
 		s += " (pelmill doctor SRC DST tells more)"
 	}
-	return s
+	return plain.Line(s)
 }

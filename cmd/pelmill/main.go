@@ -15,6 +15,7 @@
 //     --config, then defaults (config.go);
 //   - progress and errors go to standard error, results to standard output, as
 //     a table or with --json as one object per line (display.go, events.go);
+//   - names and texts that are not ours are printed through package plain;
 //   - exit codes are listed in exit.go and do not change.
 package main
 
@@ -27,6 +28,8 @@ import (
 	"syscall"
 
 	"golang.org/x/term"
+
+	"github.com/pelmill/pelmill/internal/plain"
 )
 
 func main() { os.Exit(mainCode()) }
@@ -46,10 +49,12 @@ func mainCode() int {
 		os.Exit(exitInterrupted)
 	}()
 	p := &program{
-		stdout:   os.Stdout,
-		stderr:   os.Stderr,
-		terminal: term.IsTerminal(int(os.Stderr.Fd())),
-		env:      os.LookupEnv,
+		stdout: plain.Writer(os.Stdout),
+		stderr: plain.Writer(os.Stderr),
+		env:    os.LookupEnv,
+	}
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		p.screen = os.Stderr
 	}
 	return p.run(ctx, os.Args[1:])
 }
@@ -58,7 +63,7 @@ func mainCode() int {
 // all verbs have.
 type program struct {
 	stdout, stderr io.Writer
-	terminal       bool // stderr is one
+	screen         io.Writer // stderr as it is, for the bar; nil where it is no terminal
 	env            func(name string) (string, bool)
 
 	configFile string

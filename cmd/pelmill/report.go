@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/pelmill/pelmill/internal/plain"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler"
 	"github.com/pelmill/pelmill/storage"
@@ -34,7 +35,7 @@ func (p *program) report() *cobra.Command {
 				if p.json {
 					return p.emit(objectEvent{"object", o})
 				}
-				_, err := fmt.Fprintln(p.stdout, objectText(o))
+				_, err := fmt.Fprintln(p.stdout, plain.Line(p.objectText(o)))
 				return err
 			})
 		})

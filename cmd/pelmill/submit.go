@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pelmill/pelmill/internal/plain"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/spf13/cobra"
 )
@@ -77,7 +78,7 @@ func (p *program) submitted(ctx context.Context, c *cluster, spec jobs.Spec, sta
 			return err
 		}
 	} else {
-		fmt.Fprintln(p.stdout, spec.ID)
+		fmt.Fprintln(p.stdout, plain.Line(spec.ID))
 	}
 	if spec.AutoStart {
 		p.hint("watch it: pelmill watch " + name)
@@ -126,6 +127,6 @@ func (p *program) submitted(ctx context.Context, c *cluster, spec jobs.Spec, sta
 // hint prints the next command on stderr.
 func (p *program) hint(text string) {
 	if !p.quiet && !p.json {
-		fmt.Fprintln(p.stderr, text)
+		fmt.Fprintln(p.stderr, plain.Line(text))
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/pelmill/pelmill/internal/plain"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -31,7 +33,7 @@ func (p *program) summary(r jobs.Report) error {
 	if options != "" {
 		options = " (" + options + ")"
 	}
-	fmt.Fprintf(p.stdout, "%s: %s, %s%s\n", r.Job, r.State, r.Codec, options)
+	fmt.Fprintln(p.stdout, plain.Line(fmt.Sprintf("%s: %s, %s%s", r.Job, r.State, r.Codec, options)))
 	table := countRows(r.Counts)
 	switch {
 	case r.PSNR == raster.Identical:
@@ -49,7 +51,7 @@ func (p *program) summary(r jobs.Report) error {
 	}
 	rows(p.stdout, table)
 	if next := nextStep(r); next != "" {
-		fmt.Fprintf(p.stdout, "next: %s\n", next)
+		fmt.Fprintln(p.stdout, "next: "+plain.Line(next))
 	}
 	return nil
 }
@@ -139,10 +141,35 @@ func short(bucket string) string {
 	return bucket
 }
 
-// shellQuote quotes s for a POSIX shell where it needs it.
+// shellQuote quotes s for a POSIX shell where it needs it. What cannot be printed
+// is escaped in a $'...' string, which every byte can be copied from.
 func shellQuote(s string) string {
+	if plain.Line(s) != s {
+		return "$'" + shellEscape(s) + "'"
+	}
 	if s != "" && !strings.ContainsAny(s, " \t\n'\"\\$&;|<>()*?[]#~`!{}") {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// shellEscape renders s for a $'...' string, with three octal digits for each byte
+// of what cannot be printed: the form that no following digit can lengthen.
+func shellEscape(s string) string {
+	var out strings.Builder
+	for i := 0; i < len(s); {
+		_, n := utf8.DecodeRuneInString(s[i:])
+		switch part := s[i : i+n]; {
+		case part == "'" || part == `\`:
+			out.WriteString(`\` + part)
+		case plain.Line(part) == part:
+			out.WriteString(part)
+		default:
+			for _, b := range []byte(part) {
+				fmt.Fprintf(&out, `\%03o`, b)
+			}
+		}
+		i += n
+	}
+	return out.String()
 }

@@ -5,13 +5,18 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/pelmill/pelmill/internal/plain"
 )
 
-// rows prints a table with aligned columns, two spaces between them.
+// rows prints a table with aligned columns, two spaces between them, each row on
+// one line whatever its cells hold.
 func rows(w io.Writer, table [][]string) {
 	var width []int
 	for _, row := range table {
 		for i, cell := range row {
+			cell = plain.Line(cell)
+			row[i] = cell
 			if i == len(width) {
 				width = append(width, 0)
 			}

@@ -129,7 +129,7 @@ func (t *training) pictures(ctx context.Context, src *storage.Bucket, info codec
 			return nil, err
 		}
 		if err != nil {
-			t.p.hint("left out: " + key + ": " + err.Error())
+			t.p.hint("left out: " + t.p.name(key) + ": " + err.Error())
 			continue
 		}
 		pictures = append(pictures, m)

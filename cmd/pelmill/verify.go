@@ -163,9 +163,9 @@ func (v *verification) show(d *display, o worker.Verdict) {
 		v.p.emit(verdictEvent{"object", o})
 	case v.p.quiet:
 	case o.Problem == "":
-		d.say("good: " + o.Target)
+		d.say("good: " + v.p.name(o.Target))
 	default:
-		d.say(fmt.Sprintf("%s: %s: %s", o.Problem, o.Target, o.Error))
+		d.say(fmt.Sprintf("%s: %s: %s", o.Problem, v.p.name(o.Target), o.Error))
 	}
 }
 
