@@ -3,6 +3,7 @@ package jobs
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"path"
 	"reflect"
 	"strings"
 	"testing"
@@ -95,19 +96,118 @@ func TestHoursOpen(t *testing.T) {
 	}
 }
 
-func TestTargetKeyReplacesTheExtension(t *testing.T) {
-	for _, c := range []struct{ key, target, want string }{
-		{"a.png", "", "a.vq"},
-		{"dir.d/a.tar.gz", "", "dir.d/a.tar.vq"},
-		{"dir.d/a", "", "dir.d/a.vq"},
-		{"dir/.hidden", "", "dir/.hidden.vq"},
-		{"dir/.hidden.png", "", "dir/.hidden.vq"},
-		{"a.png", "a.png.vq", "a.png.vq"},
+func TestTargetKeyFollowsFromTheKey(t *testing.T) {
+	for _, c := range []struct {
+		key  string
+		full bool
+		told string
+		want string
+	}{
+		{"a.png", false, "", "a.vq"},
+		{"dir.d/a.tar.gz", false, "", "dir.d/a.tar.vq"},
+		{"dir.d/a", false, "", "dir.d/a.vq"},
+		{"dir/.hidden", false, "", "dir/.hidden.vq"},
+		{"dir/.hidden.png", false, "", "dir/.hidden.vq"},
+		{"a.png", true, "", "a.png.vq"},
+		{"a.png", false, "a.png.vq", "a.png.vq"},
+		{"a.png", false, "a.vq", "a.vq"},
 	} {
-		if got := (Entry{Key: c.key, Target: c.target}).TargetKey(".vq"); got != c.want {
-			t.Errorf("%q: %q, want %q", c.key, got, c.want)
+		e := Entry{Key: c.key, Full: c.full, Told: c.told}
+		if got := e.TargetKey(".vq"); got != c.want {
+			t.Errorf("%+v: %q, want %q", e, got, c.want)
+		}
+		if err := e.Check(".vq"); err != nil {
+			t.Errorf("%+v: %v", e, err)
 		}
 	}
+}
+
+func TestEntriesThatNoPlanHas(t *testing.T) {
+	const job = ".pelmill/jobs/20260102-030405-abcd/spec.json"
+	for _, e := range []Entry{
+		{Key: "a.png", Told: "b.vq"}, {Key: "a.png", Told: job}, {Key: "a.png", Told: "../x"}, {Key: "a.png", Full: true, Told: "a.vq"},
+		{Key: ""}, {Key: "/etc/passwd"}, {Key: "../x"}, {Key: "a/../../x"}, {Key: "a/./b.png"}, {Key: ".."}, {Key: "a\x00.png"},
+		{Key: job}, {Key: ".pelmill"}, {Key: "sub/.pelmill/jobs/x/plan.json"}, {Key: ".Pelmill/assets/x.png"},
+		{Key: "\u201b2Epelmill/jobs/x/spec.json"}, {Key: "\u201b2E\u201b2E/x.png"}, {Key: "a\u201b2Fb.png"},
+	} {
+		if err := e.Check(".vq"); err == nil {
+			t.Errorf("%+v is allowed, as %q", e, e.TargetKey(".vq"))
+		}
+	}
+	for _, key := range []string{"a.png", "a//b.png", "...png", "a..b/c", ".pelmill.png", "pelmill/a", "x.pelmill/a", "\u201bFF.png", "\u201b\u201b2E.png", "a\u201b"} {
+		if err := (Entry{Key: key}).Check(".vq"); err != nil {
+			t.Errorf("%q: %v", key, err)
+		}
+	}
+}
+
+func TestChunksThatNoPlanHas(t *testing.T) {
+	good := Chunk{Part: 1, Offset: 7, Length: 100, Objects: 1000, Bytes: 1 << 40}
+	if err := good.Check(); err != nil {
+		t.Error(err)
+	}
+	for _, change := range []func(*Chunk){
+		func(c *Chunk) { c.Part = -1 }, func(c *Chunk) { c.Offset = -1 }, func(c *Chunk) { c.Bytes = -1 },
+		func(c *Chunk) { c.Length = 0 }, func(c *Chunk) { c.Length = 1 << 40 },
+		func(c *Chunk) { c.Objects = 0 }, func(c *Chunk) { c.Objects = MaxChunkObjects + 1 },
+	} {
+		c := good
+		change(&c)
+		if c.Check() == nil {
+			t.Errorf("%+v is allowed", c)
+		}
+	}
+}
+
+func TestParseTaskTakesAJobAndAChunkOnly(t *testing.T) {
+	const id = "20260102-030405-abcd"
+	for payload, want := range map[string]Task{
+		`{"j":"` + id + `","i":7}`:                                     {id, 7},
+		`{"j":"` + id + `","i":7,"c":{"p":1,"o":9,"l":9,"n":9,"b":9}}`: {id, 7},
+	} {
+		if got, err := ParseTask([]byte(payload)); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", payload, got, err)
+		}
+	}
+	for _, payload := range []string{``, `null`, `[]`, `{}`, `{"j":"../x","i":0}`, `{"j":"` + id + `","i":-1}`, `{"j":"` + id + `","i":1e9}`,
+		`{"j":"` + id + `","i":0,"x":"` + strings.Repeat("x", maxTask) + `"}`} {
+		if got, err := ParseTask([]byte(payload)); err == nil {
+			t.Errorf("%.80s: %+v", payload, got)
+		}
+	}
+}
+
+// FuzzParseTask looks for payloads that name what could not be a key or a chunk.
+func FuzzParseTask(f *testing.F) {
+	f.Add([]byte(`{"j":"20260102-030405-abcd","i":7}`))
+	f.Add([]byte(`{"j":"20260102-030405-abcd","i":0,"c":{"p":1,"o":2,"l":3,"n":4,"b":5}}`))
+	f.Add([]byte(`{"J":"x","i":-1}`))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		task, err := ParseTask(payload)
+		if err == nil && (!ValidID(task.Job) || task.Index < 0 || task.Index >= MaxChunks || strings.Count(task.ID(), ":") != 1) {
+			t.Errorf("%q is task %+v", payload, task)
+		}
+	})
+}
+
+// FuzzEntryTarget looks for entries whose result could leave the target or get
+// among pelmill's own objects.
+func FuzzEntryTarget(f *testing.F) {
+	f.Add("a.png", "", false)
+	f.Add("a.png", "../x", true)
+	f.Add(".pelmill/x", "", false)
+	f.Add("a/../b", "a/../b.vq", false)
+	f.Fuzz(func(t *testing.T, key, told string, full bool) {
+		e := Entry{Key: key, Told: told, Full: full}
+		if e.Check(".vq") != nil {
+			return
+		}
+		to := e.TargetKey(".vq")
+		if !strings.HasSuffix(to, ".vq") || strings.HasPrefix(to, "/") || path.Clean(to) != strings.TrimSuffix(to, "/") && !strings.Contains(to, "//") ||
+			strings.Contains("/"+strings.ToLower(to), "/"+Root) || strings.HasPrefix(path.Clean(to), "..") && strings.HasPrefix(path.Clean(to)+"/", "../") {
+			t.Errorf("%+v goes to %q", e, to)
+		}
+	})
 }
 
 func TestFingerprintCoversWhatChangesTheBytes(t *testing.T) {

@@ -1,8 +1,10 @@
 package jobs
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"path"
 	"strings"
@@ -15,18 +17,37 @@ type Entry struct {
 	Size    int64     `json:"s"` // bytes; -1 where not known
 	ETag    string    `json:"e,omitempty"`
 	ModTime time.Time `json:"m,omitzero"`
-	Target  string    `json:"t,omitempty"` // target key where it is not the default one
+	Full    bool      `json:"f,omitempty"` // the result has the full name, see TargetKey
 	Replace bool      `json:"r,omitempty"` // the target holds an older result of ours, which may be overwritten
 	Missing bool      `json:"x,omitempty"` // named by the user's manifest but not found in the source
+
+	// Told is the target key as plans of earlier versions spell it out. It is
+	// accepted where it is one of the two names that TargetKey can give.
+	Told string `json:"t,omitempty"`
 }
 
-// TargetKey is where the result of e goes: the source key with the codec's
-// extension in place of its own, unless the plan chose another name.
+// TargetKey is where the result of e goes. It follows from the source key: that
+// with the codec's extension in place of its own or, where the plan found that
+// another source would get the same name, the full key with the extension behind.
 func (e Entry) TargetKey(extension string) string {
-	if e.Target != "" {
-		return e.Target
+	if e.Full || e.Told != "" && e.Told == e.Key+extension {
+		return e.Key + extension
 	}
 	return Stem(e.Key) + extension
+}
+
+// Check reports why the object of e must not be touched: its key or that of its
+// result is none that a job may use, or the plan names a target that does not
+// follow from the key.
+func (e Entry) Check(extension string) error {
+	if err := CheckKey(e.Key); err != nil {
+		return err
+	}
+	if e.Told != "" && e.Told != e.TargetKey(extension) {
+		return fmt.Errorf("the plan names the target %q for %q, which can only be %q or %q",
+			e.Told, e.Key, Stem(e.Key)+extension, e.Key+extension)
+	}
+	return CheckKey(e.TargetKey(extension))
 }
 
 // Stem is a key without its extension. A leading dot of the last element is
@@ -57,6 +78,53 @@ type Chunk struct {
 	Bytes   int64 `json:"b"` // of the sources
 }
 
+// Bounds of a plan. They hold before memory is taken for it.
+const (
+	MaxChunks    = 1_000_000 // of a plan
+	MaxFrame     = 32 << 20  // bytes of a chunk's frame
+	MaxFrameText = 64 << 20  // bytes of its lines: a thousand keys of any store are a tenth
+	MaxPlan      = 128 << 20 // bytes of plan.json
+	maxPart      = 1 << 40   // bytes of a part of chunks
+)
+
+// Chunks are the chunks of a plan, at most [MaxChunks].
+type Chunks []Chunk
+
+// UnmarshalJSON reads the chunks one by one, so that no more memory is taken than
+// a plan may need.
+func (c *Chunks) UnmarshalJSON(data []byte) error {
+	*c = nil
+	lines := json.NewDecoder(bytes.NewReader(data))
+	if open, err := lines.Token(); err != nil || open != json.Delim('[') {
+		return err // null is a plan without chunks
+	}
+	for *c = (Chunks{}); lines.More(); {
+		if len(*c) == MaxChunks {
+			return fmt.Errorf("jobs: plan with more than %d chunks", MaxChunks)
+		}
+		var next Chunk
+		if err := lines.Decode(&next); err != nil {
+			return err
+		}
+		*c = append(*c, next)
+	}
+	return nil
+}
+
+// Check reports what in c no plan has.
+func (c Chunk) Check() error {
+	switch {
+	case c.Part < 0 || c.Part > MaxChunks || c.Offset < 0 || c.Offset > maxPart || c.Bytes < 0:
+		return fmt.Errorf("jobs: chunk of %d bytes in part %d at %d: want nothing below 0, parts to %d and offsets to %d",
+			c.Bytes, c.Part, c.Offset, MaxChunks, maxPart)
+	case c.Length < 1 || c.Length > MaxFrame:
+		return fmt.Errorf("jobs: chunk with a frame of %d bytes: want 1 to %d", c.Length, MaxFrame)
+	case c.Objects < 1 || c.Objects > MaxChunkObjects:
+		return fmt.Errorf("jobs: chunk of %d objects: want 1 to %d", c.Objects, MaxChunkObjects)
+	}
+	return nil
+}
+
 // Plan is the result of preparing: what there is, what is already done, what
 // remains, cut into chunks.
 type Plan struct {
@@ -68,7 +136,7 @@ type Plan struct {
 	Filtered     int64     `json:"filtered"`   // left out by filters
 	Collisions   int64     `json:"collisions"` // objects with a full target name because two sources share a stem
 	Estimate     *Estimate `json:"estimate,omitempty"`
-	Chunks       []Chunk   `json:"chunks"`
+	Chunks       Chunks    `json:"chunks"`
 	At           time.Time `json:"at"`
 }
 

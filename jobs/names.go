@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -72,7 +73,7 @@ func MergedKey(id string, n int) string {
 	return fmt.Sprintf("%sresults-%05d.jsonl.zst", Dir(id), n)
 }
 
-// AssetKey is where a shared asset lies in the target.
+// AssetKey is where a shared asset lies in the target; see [ValidHash].
 func AssetKey(sha256 string) string { return Root + "assets/" + sha256 }
 
 // Priorities is the number of priorities, and of queues.
@@ -84,13 +85,36 @@ func QueueName(priority int) string { return "pelmill-p" + strconv.Itoa(priority
 // TaskType is the asynq type of chunk tasks.
 const TaskType = "chunk"
 
-// Task is what travels through the queue: a chunk of a job, with where its
-// entries are, so that a worker needs no more than one ranged read.
+// Task is what travels through the queue: it names a chunk of a job. Where the
+// chunk's entries are is said by the job's plan; nothing else is taken from the
+// queue, to which more people can write than to the target.
 type Task struct {
 	Job   string `json:"j"`
 	Index int    `json:"i"`
-	Chunk Chunk  `json:"c"`
 }
 
 // ID is the task's id in asynq; it makes feeding idempotent.
 func (t Task) ID() string { return t.Job + ":" + strconv.Itoa(t.Index) }
+
+// maxTask bounds the payload of a task, which is about 40 bytes, and 150 in
+// earlier versions.
+const maxTask = 1 << 10
+
+// ParseTask reads the payload of a task. Fields that earlier versions wrote are
+// left alone.
+func ParseTask(payload []byte) (Task, error) {
+	if len(payload) > maxTask {
+		return Task{}, fmt.Errorf("jobs: task of %d bytes: want at most %d", len(payload), maxTask)
+	}
+	var t Task
+	if err := json.Unmarshal(payload, &t); err != nil {
+		return Task{}, fmt.Errorf("jobs: task %q: %w", payload, err)
+	}
+	switch {
+	case !ValidID(t.Job):
+		return Task{}, fmt.Errorf("jobs: task %q: job %q: want the form 20060102-150405-abcd", payload, t.Job)
+	case t.Index < 0 || t.Index >= MaxChunks:
+		return Task{}, fmt.Errorf("jobs: task %q: chunk %d: want 0 to %d", payload, t.Index, MaxChunks-1)
+	}
+	return t, nil
+}

@@ -70,6 +70,7 @@ const (
 	ClassFormat    = "format"    // no reader for it
 	ClassPicture   = "picture"   // the codec does not take such a picture
 	ClassMissing   = "missing"   // the source no longer exists
+	ClassKey       = "key"       // no object may be read or written under its key
 	ClassChanged   = "changed"   // the source kept changing while it was read
 	ClassStorage   = "storage"   // storage failed after retries
 	ClassExists    = "exists"    // the target holds something that is not ours

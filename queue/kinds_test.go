@@ -139,7 +139,7 @@ func keys(t testing.TB, c *Conn, pattern string) []string {
 }
 
 func task(i int) jobs.Task {
-	return jobs.Task{Job: "20260102-030405-abcd", Index: i, Chunk: jobs.Chunk{Part: 1, Offset: 77, Length: 4096, Objects: 1000, Bytes: 1 << 28}}
+	return jobs.Task{Job: "20260102-030405-abcd", Index: i}
 }
 
 func enqueue(t testing.TB, c *Conn, priority int, tasks ...jobs.Task) {

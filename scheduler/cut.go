@@ -66,6 +66,9 @@ func (c *cutter) end() error {
 	if err != nil {
 		return err
 	}
+	if len(c.chunks) == jobs.MaxChunks {
+		return fmt.Errorf("scheduler: the plan would have more than %d chunks; allow more objects or bytes a chunk", jobs.MaxChunks)
+	}
 	c.chunks = append(c.chunks, jobs.Chunk{Part: c.part, Offset: at, Length: length, Objects: len(c.frame), Bytes: c.weight})
 	c.frame, c.weight = c.frame[:0], 0
 	if c.inPart++; c.inPart < partChunks && c.lines.Len() < partBytes {
@@ -144,7 +147,7 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 		if line++; found.done.has(line) {
 			return nil
 		}
-		found.target(&e, line, p.tools.extension())
+		found.target(&e, line)
 		return c.add(e)
 	})
 	if err == nil {

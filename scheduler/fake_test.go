@@ -141,7 +141,12 @@ func (w *worker) chunk(ctx context.Context, task jobs.Task, attempt int) error {
 		_, err = w.conn.Commit(ctx, task.Job, task.Index, h.Counts)
 		return err
 	}
-	data, err := storage.GetRange(ctx, b, jobs.ChunksKey(task.Job, task.Chunk.Part), task.Chunk.Offset, task.Chunk.Length)
+	plan, _, err := getJSON[jobs.Plan](ctx, b, jobs.PlanKey(task.Job))
+	if err != nil {
+		return err
+	}
+	at := plan.Chunks[task.Index]
+	data, err := storage.GetRange(ctx, b, jobs.ChunksKey(task.Job, at.Part), at.Offset, at.Length)
 	if err != nil {
 		return err
 	}

@@ -190,9 +190,9 @@ func (f *findings) confirm(ctx context.Context, target *storage.Bucket, in strea
 func before(k string) string { return k[:strings.LastIndexByte(k, '/')+1] }
 
 // target completes an entry with where its result goes.
-func (f *findings) target(e *jobs.Entry, line int64, extension string) {
+func (f *findings) target(e *jobs.Entry, line int64) {
 	if f.shared.has(line) {
-		e.Target = e.Key + extension
+		e.Full = true
 		e.Replace = f.oldFull.has(line)
 		return
 	}

@@ -157,6 +157,9 @@ func loadAsset(ctx context.Context, target *storage.Bucket, opts codec.Options) 
 	if hash == "" {
 		return opts, nil
 	}
+	if !jobs.ValidHash(hash) {
+		return nil, fmt.Errorf("scheduler: asset of the options %q: want a SHA-256 of 64 hexadecimal digits", opts)
+	}
 	got, err := storage.Get(ctx, target, jobs.AssetKey(hash), largestAsset, nil)
 	if err != nil {
 		return nil, fmt.Errorf("scheduler: asset of the options %q: %w", opts, err)

@@ -135,7 +135,7 @@ func (w *work) rebuild(ctx context.Context) ([]byte, jobs.Counts, error) {
 }
 
 func (w *work) task(chunk int) jobs.Task {
-	return jobs.Task{Job: w.f.id, Index: chunk, Chunk: w.plan.Chunks[chunk]}
+	return jobs.Task{Job: w.f.id, Index: chunk}
 }
 
 // fed gives the chunks that were fed and are not done.

@@ -54,7 +54,13 @@ const maxLines = 1 << 30
 // DecodeLines inflates one or more frames and calls fn for each line. A line
 // that is not valid JSON for T, or an error of fn, ends it.
 func DecodeLines[T any](data []byte, fn func(T) error) error {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxLines))
+	return DecodeLinesWithin(data, maxLines, fn)
+}
+
+// DecodeLinesWithin is [DecodeLines] for frames that hold at most so many bytes of
+// lines; more is an error before memory is taken for it.
+func DecodeLinesWithin[T any](data []byte, most int64, fn func(T) error) error {
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(most)))
 	if err != nil {
 		return fmt.Errorf("storage: zstd decoder: %w", err)
 	}

@@ -28,8 +28,9 @@ type chunk struct {
 	*known
 	w       *Worker
 	task    jobs.Task
-	attempt int   // delivery, from 1
-	age     int64 // for CPU tokens
+	at      jobs.Chunk // where the entries are, by the plan
+	attempt int        // delivery, from 1
+	age     int64      // for CPU tokens
 	start   time.Time
 	entries []jobs.Entry
 	flights *flights
@@ -63,7 +64,11 @@ func (w *Worker) Chunk(ctx context.Context, spec jobs.Spec, source, target *stor
 func (w *Worker) run(ctx context.Context, k *known, t jobs.Task, attempt int) error {
 	w.metrics.inflight.Inc()
 	defer w.metrics.inflight.Dec()
-	c := &chunk{known: k, w: w, task: t, attempt: attempt, age: w.age.Add(1), start: time.Now()}
+	at, err := w.tasks.plans.chunk(ctx, k.target, t)
+	if err != nil {
+		return err
+	}
+	c := &chunk{known: k, w: w, task: t, at: at, attempt: attempt, age: w.age.Add(1), start: time.Now()}
 	done, err := c.doneBefore(ctx)
 	if done || err != nil {
 		return err
@@ -123,20 +128,9 @@ func stops(s jobs.State) bool { return s == jobs.Cancelled || s == jobs.Cancelli
 
 // open reads the entries, and what an earlier delivery left: records and flights.
 func (c *chunk) open(ctx context.Context) error {
-	at := c.task.Chunk
-	frame, err := storage.GetRange(ctx, c.target, jobs.ChunksKey(c.task.Job, at.Part), at.Offset, at.Length)
-	if err != nil {
+	var err error
+	if c.entries, err = readEntries(ctx, c.target, c.task.Job, c.at); err != nil {
 		return err
-	}
-	err = storage.DecodeLines(frame, func(e jobs.Entry) error {
-		c.entries = append(c.entries, e)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if len(c.entries) != at.Objects {
-		return fmt.Errorf("%d entries, the plan has %d", len(c.entries), at.Objects)
 	}
 	c.records = make([]*jobs.Result, len(c.entries))
 	if err := c.readPartial(ctx); err != nil {

@@ -93,21 +93,25 @@ func (j *job) plan(entries ...jobs.Entry) *job {
 		}
 	}
 	var lines storage.Lines
+	plan := jobs.Plan{Job: j.spec.ID}
 	for i := 0; len(entries) > 0; i++ {
 		n := min(len(entries), j.spec.ChunkObjects)
 		offset, length, err := storage.Frame(&lines, entries[:n])
 		if err != nil {
 			j.t.Fatal(err)
 		}
-		j.tasks = append(j.tasks, jobs.Task{Job: j.spec.ID, Index: i, Chunk: jobs.Chunk{Offset: offset, Length: length, Objects: n}})
+		j.tasks = append(j.tasks, jobs.Task{Job: j.spec.ID, Index: i})
+		plan.Chunks = append(plan.Chunks, jobs.Chunk{Offset: offset, Length: length, Objects: n})
 		entries = entries[n:]
 	}
 	j.write(jobs.ChunksKey(j.spec.ID, 0), lines.Bytes())
-	spec, err := json.Marshal(j.spec)
-	if err != nil {
-		j.t.Fatal(err)
+	for key, v := range map[string]any{jobs.SpecKey(j.spec.ID): j.spec, jobs.PlanKey(j.spec.ID): plan} {
+		data, err := json.Marshal(v)
+		if err != nil {
+			j.t.Fatal(err)
+		}
+		j.write(key, data)
 	}
-	j.write(jobs.SpecKey(j.spec.ID), spec)
 	if j.conn != nil {
 		if err := j.conn.Init(j.ctx, j.spec.ID, len(j.tasks), nil, jobs.Counts{}); err != nil {
 			j.t.Fatal(err)

@@ -226,7 +226,7 @@ func TestWhatIsReplaced(t *testing.T) {
 		"ledger says so":  {entry: jobs.Entry{Replace: true}, want: jobs.Compressed},
 		"user says so":    {overwrite: true, want: jobs.Compressed},
 		"our metadata":    {meta: map[string]string{"pelmill_fingerprint": "0123"}, want: jobs.Compressed},
-		"strange target":  {entry: jobs.Entry{Target: "a.png.fake"}, want: jobs.Compressed},
+		"strange target":  {entry: jobs.Entry{Full: true}, want: jobs.Compressed},
 		"other metadata":  {meta: map[string]string{"fingerprint": "0123"}, want: jobs.FailedOut},
 		"unknown version": {entry: jobs.Entry{Size: -1}, want: jobs.FailedOut},
 	} {

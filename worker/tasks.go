@@ -21,6 +21,7 @@ import (
 type tasks struct {
 	mu     sync.Mutex
 	known  map[string]*known // by job
+	plans  plans
 	assets *assets
 }
 
@@ -64,7 +65,7 @@ func (w *Worker) handle(ctx context.Context, t jobs.Task, attempt int) error {
 	case errors.Is(err, queue.ErrHandBack) || ctx.Err() != nil:
 		log.Info("chunk handed back")
 		return queue.ErrHandBack
-	case errors.Is(err, errNoJob) && attempt >= strayAttempts:
+	case errors.Is(err, errNoChunk), errors.Is(err, errNoJob) && attempt >= strayAttempts:
 		log.Warn("chunk of an unknown job dropped", "error", err)
 		return nil
 	case storage.Unreachable(err):
@@ -202,8 +203,11 @@ func (a *assets) from(buckets ...*storage.Bucket) codec.Assets {
 		a.mu.Lock()
 		data := a.have[hash]
 		a.mu.Unlock()
-		if data != nil {
+		switch {
+		case data != nil:
 			return data, nil
+		case !jobs.ValidHash(hash):
+			return nil, fmt.Errorf("asset sha256:%q: want 64 hexadecimal digits", hash)
 		}
 		err := fmt.Errorf("asset sha256:%s: no bucket to look in", hash)
 		for _, b := range buckets {

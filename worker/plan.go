@@ -1,0 +1,125 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// plans keeps where the chunks of jobs lie, as their plans say. A plan does not
+// change once it is written. It is safe for concurrent use.
+type plans struct {
+	mu     sync.Mutex
+	have   map[string]*chunkPlaces // by job
+	chunks int                     // in all of them
+}
+
+// chunkPlaces are the chunks of one plan, read by the first who needs them.
+type chunkPlaces struct {
+	mu     sync.Mutex
+	chunks []jobs.Chunk
+}
+
+// keptChunks bounds the chunks of all plans that are kept, 40 bytes each. A plan
+// that is larger is kept alone.
+const keptChunks = jobs.MaxChunks
+
+// errNoChunk means that the plan of a job has no chunk of that number.
+var errNoChunk = errors.New("there is no such chunk")
+
+// chunk finds the place of a task's entries.
+func (p *plans) chunk(ctx context.Context, target *storage.Bucket, t jobs.Task) (jobs.Chunk, error) {
+	all, err := p.of(ctx, target, t.Job)
+	if err != nil {
+		return jobs.Chunk{}, fmt.Errorf("worker: plan of job %s: %w", t.Job, err)
+	}
+	if t.Index < 0 || t.Index >= len(all) {
+		return jobs.Chunk{}, fmt.Errorf("worker: chunk %s: %w: the plan has %d", t.ID(), errNoChunk, len(all))
+	}
+	if err := all[t.Index].Check(); err != nil {
+		return jobs.Chunk{}, fmt.Errorf("worker: chunk %s: %w", t.ID(), err)
+	}
+	return all[t.Index], nil
+}
+
+// of gives the chunks of a job.
+func (p *plans) of(ctx context.Context, target *storage.Bucket, id string) ([]jobs.Chunk, error) {
+	p.mu.Lock()
+	places := p.have[id]
+	if places == nil {
+		if p.have == nil || len(p.have) >= rememberedJobs {
+			p.have, p.chunks = map[string]*chunkPlaces{}, 0
+		}
+		places = &chunkPlaces{}
+		p.have[id] = places
+	}
+	p.mu.Unlock()
+	places.mu.Lock()
+	defer places.mu.Unlock()
+	if places.chunks != nil {
+		return places.chunks, nil
+	}
+	chunks, err := readPlan(ctx, target, id)
+	if err != nil {
+		return nil, err
+	}
+	places.chunks = chunks
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.have[id] == places {
+		if p.chunks += len(chunks); p.chunks > keptChunks {
+			p.have, p.chunks = map[string]*chunkPlaces{id: places}, len(chunks)
+		}
+	}
+	return chunks, nil
+}
+
+// readPlan reads the chunks of a job's plan; they are never nil.
+func readPlan(ctx context.Context, target *storage.Bucket, id string) ([]jobs.Chunk, error) {
+	got, err := storage.Get(ctx, target, jobs.PlanKey(id), jobs.MaxPlan, nil)
+	if storage.IsNotExist(err) {
+		return nil, fmt.Errorf("%w that is planned: %w", errNoJob, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var plan struct {
+		Job    string      `json:"job"`
+		Chunks jobs.Chunks `json:"chunks"`
+	}
+	if err := json.Unmarshal(got.Data, &plan); err != nil {
+		return nil, err
+	}
+	if plan.Job != id {
+		return nil, fmt.Errorf("it is the plan of job %q", plan.Job)
+	}
+	if plan.Chunks == nil {
+		return jobs.Chunks{}, nil
+	}
+	return plan.Chunks, nil
+}
+
+// readEntries reads the entries of a chunk, which must be as many as the plan says.
+func readEntries(ctx context.Context, target *storage.Bucket, id string, at jobs.Chunk) ([]jobs.Entry, error) {
+	frame, err := storage.GetRange(ctx, target, jobs.ChunksKey(id, at.Part), at.Offset, at.Length)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]jobs.Entry, 0, at.Objects)
+	err = storage.DecodeLinesWithin(frame, jobs.MaxFrameText, func(e jobs.Entry) error {
+		if len(entries) == at.Objects {
+			return fmt.Errorf("more entries than the %d of the plan", at.Objects)
+		}
+		entries = append(entries, e)
+		return nil
+	})
+	if err == nil && len(entries) != at.Objects {
+		err = fmt.Errorf("%d entries, the plan has %d", len(entries), at.Objects)
+	}
+	return entries, err
+}
