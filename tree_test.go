@@ -37,7 +37,7 @@ var rules = map[string]rule{
 	"storage": {foreign: []string{"gocloud.dev", "github.com/aws", "cloud.google.com/go/storage", "google.golang.org/api", "github.com/Azure", "github.com/cenkalti/backoff/v5", "golang.org/x/sys/unix", zstd}},
 	"queue":   {ours: []string{"jobs"}, foreign: []string{"github.com/hibiken/asynq", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"}},
 	"scheduler": {ours: []string{"jobs", "queue", "storage", "imageio", "codecs", "codecs/codec", "raster"},
-		foreign: []string{"github.com/bmatcuk/doublestar/v4", zstd}},
+		foreign: []string{"github.com/bmatcuk/doublestar/v4", "golang.org/x/sys/unix", zstd}},
 	"worker": {ours: []string{"internal/plain", "jobs", "queue", "storage", "imageio", "raster", "codecs", "codecs/codec", "gpu"},
 		foreign: []string{"github.com/prometheus/client_golang", "golang.org/x/sync", zstd}},
 	"cmd": {ours: []string{"internal/plain", "raster", "jobs", "gpu", "imageio", "codecs", "codecs/codec", "storage", "queue", "scheduler", "worker"},

@@ -91,11 +91,10 @@ func (d *drive) merge(ctx context.Context, chunks []int, report *jobs.Report) (*
 		return nil, fmt.Errorf("scheduler: zstd decoder: %w", err)
 	}
 	defer dec.Close()
-	failed, err := os.CreateTemp("", "pelmill-failed-*")
+	failed, err := openTemp("failed")
 	if err != nil {
 		return nil, fmt.Errorf("scheduler: list of failures: %w", err)
 	}
-	os.Remove(failed.Name())
 	defer failed.Close()
 	out := &merging{put: func(n int, data []byte) error {
 		key := jobs.MergedKey(d.f.id, n)

@@ -27,7 +27,7 @@ const (
 )
 
 // sorter sorts pairs by key in bounded memory, with runs in temporary files
-// that have no name once they are open, so that a killed process leaves none.
+// without names, so that a killed process leaves none.
 // Equal keys stay in the order of add.
 type sorter struct {
 	memory int // 0: sortMemory
@@ -90,11 +90,10 @@ func (s *sorter) spill() error {
 
 // write makes a run of a stream.
 func (s *sorter) write(from stream) error {
-	f, err := os.CreateTemp("", "pelmill-sort-*")
+	f, err := openTemp("sort")
 	if err != nil {
 		return fmt.Errorf("scheduler: sort: %w", err)
 	}
-	os.Remove(f.Name())
 	s.runs = append(s.runs, f)
 	w := bufio.NewWriterSize(f, 256<<10)
 	var head [2 * binary.MaxVarintLen64]byte

@@ -26,7 +26,9 @@
 //   - Put returns success only after the stored bytes were compared: by the checksum that the store itself
 //     computed, or by reading them again.
 //   - A folder never gets a file beside the results: temporary files live in .pelmill/tmp, on the same file
-//     system, are synced before they get their name, and are swept when a crash left them.
+//     system, and are synced before they get their name. Those of a killed process are swept before the next
+//     process writes its first object; a lock tells them from those of a process that lives. Where other machines
+//     may write to the same file system, or locks are not to be had, they are swept after an hour.
 //   - Errors that pass (throttling, 5xx, broken connections, short bodies) are retried inside with full jitter,
 //     within the bounds of [Retry]; what comes out is for the caller to decide, by [IsNotExist], [Temporary],
 //     [Unreachable], [Full], [ErrChanged], [ExistsError] and [TooLargeError].
@@ -42,5 +44,7 @@
 //
 // Objects are read and written whole, from memory; the callers bound their size. Stores keep keys up to 1,024
 // bytes; a folder keeps what its file system does. Folders have no object metadata: it is accepted and dropped.
-// Two processes on different machines may write one folder over NFS as long as link(2) works there.
+// A process that is killed in an upload of more than 5 MB to S3 leaves the parts of an unfinished multipart upload,
+// which no listing shows and which cost storage; a lifecycle rule of the bucket with AbortIncompleteMultipartUpload
+// removes them. Two processes on different machines may write one folder over NFS as long as link(2) works there.
 package storage

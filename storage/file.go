@@ -21,7 +21,7 @@ import (
 // writes a second file beside each object, does not sync, and walks from the root for every page of a listing.
 type fileBucket struct {
 	dir   string
-	sweep sync.Once // stale temporary files are looked for before the first write
+	swept sync.Map // folders in which temporary files of dead processes were looked for; each once, before the first write
 }
 
 // driverCode classifies the errors of the file and memory drivers for gocloud.

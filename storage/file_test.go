@@ -274,35 +274,6 @@ func TestFilesThatAreTargetsOfNothing(t *testing.T) {
 	}
 }
 
-func TestStaleTemporaryFilesAreSwept(t *testing.T) {
-	dir := t.TempDir()
-	temps := filepath.Join(dir, filepath.FromSlash(tempDir))
-	if err := os.MkdirAll(temps, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	for name, age := range map[string]time.Duration{tempName + "old": 2 * staleTemp, tempName + "new": time.Second, "foreign": 2 * staleTemp} {
-		path := filepath.Join(temps, name)
-		if err := os.WriteFile(path, []byte("half"), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		when := time.Now().Add(-age)
-		if err := os.Chtimes(path, when, when); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b := openDir(t, dir)
-	if got := walkKeys(t, b, &WalkOptions{Prefix: ".pelmill/"}); len(got) != 0 {
-		t.Errorf("temporary files are listed: %q", got)
-	}
-	if _, err := Put(t.Context(), b, "a", nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	want := []string{tempDir + tempName + "new", tempDir + "foreign", "a"}
-	if got := files(t, dir); !slices.Equal(got, want) {
-		t.Errorf("files are %q, want %q", got, want)
-	}
-}
-
 func TestReadsDuringRewritesAreWholeOrRefused(t *testing.T) {
 	b := openDir(t, t.TempDir())
 	path := filepath.Join(b.Dir(), "f")

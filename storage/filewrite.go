@@ -2,24 +2,19 @@ package storage
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
-	"time"
 
 	"gocloud.dev/blob/driver"
 )
 
 const (
-	ownDir    = ".pelmill/"     // keys of pelmill's own
-	tempDir   = ".pelmill/tmp/" // files that have no name yet
-	tempName  = ".pelmill-tmp-" // start of such a file's name; in the folder of its target if that is another file system
-	staleTemp = time.Hour       // a write takes seconds: older temporary files were left by a crash
+	ownDir  = ".pelmill/"     // keys of pelmill's own
+	tempDir = ".pelmill/tmp/" // temporary files; those of a target on another file system are in its folder
 )
 
 // fileWriter collects one object in a temporary file and gives it its name in Close.
@@ -27,7 +22,7 @@ type fileWriter struct {
 	ctx    context.Context
 	f      *fileBucket
 	path   string
-	temp   *os.File
+	temp   *tempFile
 	create bool  // fail if the name is taken
 	err    error // first failed write; nothing is published after it
 }
@@ -43,7 +38,7 @@ func (f *fileBucket) NewTypedWriter(ctx context.Context, key, _ string, opts *dr
 		}
 	}
 	temps := filepath.Join(f.dir, filepath.FromSlash(tempDir))
-	f.sweep.Do(func() { sweepTemps(temps) })
+	f.sweepOnce(temps)
 	temp, err := createTemp(temps)
 	if err != nil {
 		return nil, err
@@ -62,7 +57,7 @@ func (w *fileWriter) Write(p []byte) (int, error) {
 // Close publishes the object, unless a write failed or the context ended; then, and on any error, nothing stays.
 func (w *fileWriter) Close() error {
 	temp := w.temp.Name()
-	defer os.Remove(temp)
+	defer w.temp.discard()
 	err := w.err
 	if err == nil {
 		err = w.ctx.Err()
@@ -95,11 +90,13 @@ func (w *fileWriter) publishAcross(temp string) error {
 	if err != nil {
 		return err
 	}
-	near, err := createTemp(filepath.Dir(w.path))
+	dir := filepath.Dir(w.path)
+	w.f.sweepOnce(dir)
+	near, err := createTemp(dir)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(near.Name())
+	defer near.discard()
 	_, err = near.Write(data)
 	if err == nil {
 		err = near.Sync()
@@ -130,19 +127,6 @@ func publish(temp, path string, create bool) error {
 		return fmt.Errorf("%s: %w", path, errExists)
 	}
 	return err
-}
-
-// createTemp opens a new file in dir, which it creates if need be, with the permissions that the umask leaves.
-func createTemp(dir string) (*os.File, error) {
-	path := filepath.Join(dir, tempName+rand.Text())
-	temp, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := makeDirs(dir); err != nil {
-			return nil, err
-		}
-		temp, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-	}
-	return temp, err
 }
 
 // makeDirs creates a folder and those above it, and syncs the entry of each that it created.
@@ -176,15 +160,4 @@ func syncDir(dir string) error {
 		return err
 	}
 	return nil
-}
-
-// sweepTemps removes what a crash left. Errors do not matter: the next process tries again.
-func sweepTemps(dir string) {
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
-		info, err := e.Info()
-		if err == nil && strings.HasPrefix(e.Name(), tempName) && time.Since(info.ModTime()) > staleTemp {
-			os.Remove(filepath.Join(dir, e.Name()))
-		}
-	}
 }

@@ -342,7 +342,7 @@ func (k *check) strays(want map[string]bool) {
 }
 
 // Keys lists everything in a bucket; in a folder every file, whatever its name, except unfinished ones that a killed
-// process left in .pelmill/tmp, which the next writer sweeps by age.
+// process left in .pelmill/tmp, which the next process that writes there sweeps.
 func Keys(t testing.TB, b *storage.Bucket) []string {
 	t.Helper()
 	k := &check{t: t, ctx: context.Background(), target: b}

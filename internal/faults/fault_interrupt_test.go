@@ -2,11 +2,14 @@ package faults_test
 
 import (
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/pelmill/pelmill/internal/faults"
+	"github.com/pelmill/pelmill/jobs"
 )
 
 // oneCore makes a run long enough to be interrupted on any machine.
@@ -46,8 +49,16 @@ func interrupted(signal syscall.Signal, code int) func(t *testing.T) {
 			}
 			before = n
 		}
+		// What a process leaves that dies while it writes a result.
+		half := filepath.Join(tr.disk, jobs.Root+"tmp", ".pelmill-tmp-HALF")
+		if err := os.WriteFile(half, []byte("half"), 0o666); err != nil {
+			t.Fatal(err)
+		}
 		if got := tr.pelmill("compress", tr.flags("compress")...).Wait(t, limit); got != 0 {
 			t.Errorf("last run: exit code %d, want 0", got)
+		}
+		if left, err := os.ReadDir(filepath.Dir(half)); err != nil || len(left) > 0 {
+			t.Errorf("temporary files of runs that are over: %v, %v, want none", left, err)
 		}
 		tr.check(tr.job())
 		if got := tr.pelmill("compress", tr.flags("compress")...).Wait(t, limit); got != 0 {

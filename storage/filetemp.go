@@ -1,0 +1,100 @@
+package storage
+
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	tempName  = ".pelmill-tmp-" // start of the name of a file that has no name of its own yet
+	staleTemp = time.Hour       // a write takes seconds: where files cannot be locked, older ones were left by a crash
+)
+
+// tempFile is a file that is being written. It is locked until it is discarded, also after it was closed, so that
+// whoever sweeps its folder knows that its writer lives. The lock ends with the process.
+type tempFile struct {
+	*os.File
+	lock *os.File // a second descriptor of the same open file; nil where files cannot be locked
+}
+
+// createTemp opens a new file in dir, which it creates if need be, with the permissions that the umask leaves.
+func createTemp(dir string) (*tempFile, error) {
+	for {
+		path := filepath.Join(dir, tempName+rand.Text())
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		if errors.Is(err, fs.ErrNotExist) {
+			if err := makeDirs(dir); err != nil {
+				return nil, err
+			}
+			file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		}
+		if err != nil {
+			return nil, err
+		}
+		t := &tempFile{File: file, lock: lockFile(file)}
+		// Before it was locked, a sweep may have taken it for one that a crash left.
+		if named(file, path) {
+			return t, nil
+		}
+		t.Close()
+		t.discard()
+	}
+}
+
+// named reports whether path still leads to the open file.
+func named(file *os.File, path string) bool {
+	opened, err := file.Stat()
+	if err != nil {
+		return true
+	}
+	now, err := os.Lstat(path)
+	return err == nil && os.SameFile(opened, now)
+}
+
+// discard removes the file's temporary name and ends its lock. Whoever has closed the file calls it once.
+func (t *tempFile) discard() {
+	os.Remove(t.Name())
+	if t.lock != nil {
+		t.lock.Close()
+	}
+}
+
+// sweepOnce sweeps a folder before the first write to it.
+func (f *fileBucket) sweepOnce(dir string) {
+	if _, done := f.swept.LoadOrStore(dir, true); !done {
+		sweepTemps(dir)
+	}
+}
+
+// sweepTemps removes the temporary files of dir whose writers are dead. Errors do not matter: the next process tries
+// again.
+func sweepTemps(dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), tempName) || !e.Type().IsRegular() {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		switch tryLock(path, func() { os.Remove(path) }) {
+		case lockHeld, lockFree:
+		case lockUnknown:
+			if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > staleTemp {
+				os.Remove(path)
+			}
+		}
+	}
+}
+
+// lockState is what is known of a file's writer.
+type lockState int
+
+const (
+	lockUnknown lockState = iota // the system or the file system has no locks that all writers see
+	lockHeld                     // the writer lives
+	lockFree                     // the writer is dead
+)
