@@ -37,7 +37,8 @@ type chunk struct {
 	fail    context.CancelCauseFunc
 
 	mu      sync.Mutex
-	records []*jobs.Result // by position in the chunk; nil: not done
+	records []*jobs.Result          // by position in the chunk; nil: not done
+	made    map[string]*jobs.Result // by key: those made in this process and reported
 	done    int
 	saved   int    // of done, in the partial shard
 	last    []solo // to do after the others, one at a time
@@ -68,8 +69,17 @@ func (w *Worker) run(ctx context.Context, k *known, t jobs.Task, attempt int) er
 	if err != nil {
 		return err
 	}
-	c := &chunk{known: k, w: w, task: t, at: at, attempt: attempt, age: w.age.Add(1), start: time.Now()}
+	c := &chunk{known: k, w: w, task: t, at: at, attempt: attempt, age: w.age.Add(1)}
+	made, err := w.runs.enter(ctx, t.ID())
+	if err != nil {
+		return queue.ErrHandBack
+	}
+	defer func() { w.runs.leave(t.ID(), c.made) }()
+	c.made, c.start = made, time.Now()
 	done, err := c.doneBefore(ctx)
+	if done {
+		c.made = nil
+	}
 	if done || err != nil {
 		return err
 	}
@@ -90,11 +100,13 @@ func (w *Worker) run(ctx context.Context, k *known, t jobs.Task, attempt int) er
 	}
 	switch {
 	case err == nil:
+		c.made = nil
 		seconds := time.Since(c.start).Seconds()
 		w.metrics.chunks.Observe(seconds)
 		w.log.Info("chunk done", "job", t.Job, "chunk", t.Index, "objects", len(c.entries), "seconds", seconds)
 		return nil
 	case errors.Is(err, errCancelled):
+		c.made = nil
 		w.log.Info("chunk left, the job was cancelled", "job", t.Job, "chunk", t.Index)
 		return nil
 	case ctx.Err() != nil || w.lost() != nil:
@@ -136,6 +148,7 @@ func (c *chunk) open(ctx context.Context) error {
 	if err := c.readPartial(ctx); err != nil {
 		return err
 	}
+	c.takeMade()
 	c.flights = newFlights(c.w, c.task)
 	deaths, err := c.flights.past(ctx)
 	if err != nil {
@@ -147,6 +160,23 @@ func (c *chunk) open(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// takeMade takes over the records of an earlier run in this process, which may be
+// newer than the partial shard.
+func (c *chunk) takeMade() {
+	if c.made == nil {
+		c.made = map[string]*jobs.Result{}
+	}
+	for i := range c.entries {
+		r := c.made[c.entries[i].Key]
+		if r != nil && c.records[i] == nil {
+			c.done++
+		}
+		if r != nil {
+			c.records[i] = r
+		}
+	}
 }
 
 // work does all objects that have no record.
@@ -246,6 +276,7 @@ const maxDeaths = 3
 func (c *chunk) record(i int, r *jobs.Result) {
 	c.mu.Lock()
 	c.records[i] = r
+	c.made[r.Key] = r
 	c.done++
 	c.mu.Unlock()
 	c.w.report(c.task.Job, r)

@@ -36,7 +36,7 @@ type Options struct {
 	Grace         time.Duration     // for chunks to finish when Run ends; 0: 30 s
 	ObjectTimeout time.Duration     // for reading, encoding and verifying one picture; 0: 10 min
 	Log           *slog.Logger      // nil: none
-	OnResult      func(jobs.Result) // called once for every record made here, one at a time; nil: none
+	OnResult      func(jobs.Result) // called once for every record made here, one at a time, also where a chunk is delivered again; nil: none
 	Listen        string            // host:port of health, metrics and pprof; empty: none; without a host: loopback
 	HashKeys      bool              // log the first digits of a key's SHA-256 instead of the key
 	Codecs        []codec.Codec     // nil: [codecs.All]
@@ -81,6 +81,7 @@ type Worker struct {
 	metrics  *metrics
 	address  string // of the listener
 	tasks    tasks
+	runs     *runs
 }
 
 // batchLanes is how many batches are at work at once for each card, so that one is
@@ -137,6 +138,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	w.timeout = faultf(jobs.FailedOut, jobs.ClassTimeout, "the codec did not end within %s", o.ObjectTimeout)
 	w.metrics = newMetrics(w)
 	w.tasks.assets = newAssets()
+	w.runs = newRuns()
 	return w, nil
 }
 
