@@ -33,6 +33,8 @@ type Bucket struct {
 	URL string // canonical, without secrets
 
 	kind   string // scheme of the URL
+	store  string // in which the bucket lies, see storeOf
+	name   string // of the bucket in its store; empty for folders
 	dir    string // root of a file bucket, absolute
 	prefix string // what blob.PrefixedBucket puts before every key, "" or ending in "/"
 	retry  Retry
@@ -95,6 +97,7 @@ func (bs *Buckets) dial(ctx context.Context, b *Bucket, u *url.URL) error {
 	if p := strings.Trim(u.Path, "/"); p != "" {
 		b.prefix = p + "/"
 	}
+	b.name = u.Host
 	if u.Scheme == "mem" {
 		m := bs.mems[u.Host]
 		if m == nil {
@@ -124,6 +127,7 @@ func (bs *Buckets) dial(ctx context.Context, b *Bucket, u *url.URL) error {
 	case inner.As(&azure):
 		inner = blob.NewBucket(&azureBucket{azure})
 	}
+	b.store = storeOf(inner, azure, u)
 	b.Bucket = inner
 	if b.prefix != "" {
 		b.Bucket = blob.PrefixedBucket(inner, b.prefix)
