@@ -119,7 +119,30 @@ func (c *Client) complete(ctx context.Context, spec *jobs.Spec) (asset []byte, e
 	if _, err := newFilter(spec.Filter); err != nil {
 		return nil, err
 	}
-	return asset, spec.Check()
+	if err := spec.Check(); err != nil {
+		return nil, err
+	}
+	return asset, c.copies(ctx, spec)
+}
+
+// copies refuses to copy sources to themselves, however the target is spelled.
+func (c *Client) copies(ctx context.Context, spec *jobs.Spec) error {
+	if spec.Larger != "copy" {
+		return nil
+	}
+	source, err := c.Buckets.Open(ctx, spec.Source)
+	if err != nil {
+		return err
+	}
+	target, err := c.Buckets.Open(ctx, spec.Target)
+	if err != nil {
+		return err
+	}
+	overlap, err := storage.Compare(source, target)
+	if err == nil && overlap.Relation == storage.Same && !overlap.Unsure {
+		err = fmt.Errorf("scheduler: larger copy: source %s and target %s are the same", spec.Source, spec.Target)
+	}
+	return err
 }
 
 // claimToken gives the id that a token stands for in a target, id where it is new.
@@ -371,10 +394,11 @@ func (c *Client) DryRun(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 	var listed, named sorter
 	defer listed.close()
 	defer named.close()
-	p, err := newPreparation(&spec, t.extension(), source)
+	p, err := newPreparation(ctx, c.Buckets, c.Codecs, &spec, source, target, "")
 	if err != nil {
 		return jobs.Plan{}, err
 	}
+	defer p.close()
 	p.add = spoolTo(&listed)
 	if manifest == nil {
 		err = p.list(ctx)

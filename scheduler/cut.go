@@ -111,7 +111,7 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 	if err := p.train(ctx, specs); err != nil {
 		return jobs.Plan{}, err
 	}
-	found, err := find(ctx, p.spec, p.tools.extension(), p.target, p.all, specs)
+	found, err := find(ctx, p.spec, p.tools.extension(), p.target, p.all, specs, p.at.InPlace)
 	if err != nil {
 		return jobs.Plan{}, err
 	}

@@ -255,7 +255,7 @@ func (d *drive) prepare(ctx context.Context) (plan jobs.Plan, err error) {
 	if err != nil {
 		return plan, err
 	}
-	at, err := prepare(pctx, d.f, &d.spec, d.tools.extension(), source, d.s.part)
+	at, err := prepare(pctx, d.f, &d.spec, d.s.buckets, d.s.opts.Codecs, source, d.s.part)
 	if err != nil {
 		return plan, fmt.Errorf("scheduler: list the source: %w", err)
 	}

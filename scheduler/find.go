@@ -19,6 +19,8 @@ type findings struct {
 	oldDefault bitset // an earlier result of ours has the default name
 	oldFull    bitset // ... the full name
 
+	inPlace bool // the target is the source
+
 	doneObjects, doneBytes int64
 	collisions             int64
 }
@@ -28,8 +30,8 @@ const candidateSize = 8 + 8 + 8 + 16 // line, target size, source size, MD5
 
 // find joins a manifest with the records of earlier jobs and with one listing
 // of the target.
-func find(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, specs []jobs.Spec) (*findings, error) {
-	f := &findings{}
+func find(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, specs []jobs.Spec, inPlace bool) (*findings, error) {
+	f := &findings{inPlace: inPlace}
 	var check sorter // candidates by target key
 	defer check.close()
 	checked, err := f.join(ctx, spec, extension, target, all, specs, &check)
@@ -81,6 +83,9 @@ func (f *findings) join(ctx context.Context, spec *jobs.Spec, extension string, 
 			}
 		}
 		names.meet(e.Key, line, mark)
+		if f.inPlace && jobs.Stem(e.Key)+extension == e.Key {
+			f.shared.set(line) // its own key is taken, by itself
+		}
 		if !more || old.key != e.Key {
 			return nil
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -27,6 +28,7 @@ type listing struct {
 	Objects  int64     `json:"objects"`
 	Bytes    int64     `json:"bytes"`
 	Filtered int64     `json:"filtered"`
+	InPlace  bool      `json:"in_place,omitempty"` // the target is the source
 	Done     bool      `json:"done,omitempty"`
 	At       time.Time `json:"at"`
 }
@@ -48,38 +50,54 @@ func ours(key string) bool {
 
 // preparation lists a source into a manifest.
 type preparation struct {
-	spec      *jobs.Spec
-	extension string // of the codec
-	source    *storage.Bucket
-	nested    string // folder of the source that is the target, with a slash; empty where there is none
-	filter    *filter
-	at        listing
-	seen      int64 // objects since the last checkpoint
+	spec    *jobs.Spec
+	source  *storage.Bucket
+	nested  string   // folder of the source that is the target, with a slash; empty where there is none
+	results *results // in the source; nil where the target's do not lie there
+	filter  *filter
+	at      listing
+	seen    int64 // objects since the last checkpoint
 
 	add        func(jobs.Entry) error
 	full       func() bool  // the current part is
 	checkpoint func() error // ends the part and writes down at
 }
 
-func newPreparation(spec *jobs.Spec, extension string, source *storage.Bucket) (*preparation, error) {
+// newPreparation looks how source and target overlap. witness is a key that the
+// target has, by which the source is asked in doubt; empty where there is none.
+// close must be called.
+func newPreparation(ctx context.Context, buckets *storage.Buckets, codecs []codec.Codec, spec *jobs.Spec, source, target *storage.Bucket, witness string) (*preparation, error) {
 	f, err := newFilter(spec.Filter)
 	if err != nil {
 		return nil, err
 	}
-	p := &preparation{spec: spec, extension: extension, source: source, filter: f, full: func() bool { return false }}
+	p := &preparation{spec: spec, source: source, filter: f, full: func() bool { return false }}
 	p.checkpoint = func() error { return nil }
-	from, fromQuery, _ := strings.Cut(spec.Source, "?")
-	to, toQuery, _ := strings.Cut(spec.Target, "?")
-	if rest, ok := strings.CutPrefix(to, strings.TrimSuffix(from, "/")+"/"); ok && fromQuery == toQuery {
-		p.nested = rest + "/"
+	var overlap storage.Overlap
+	if witness != "" {
+		overlap, err = buckets.Resolve(ctx, source, target, witness)
+	} else if overlap, err = storage.Compare(source, target); overlap.Unsure {
+		overlap = storage.Overlap{}
 	}
-	return p, nil
+	if err != nil {
+		return nil, err
+	}
+	p.at.InPlace = overlap.Relation == storage.Same
+	switch overlap.Relation {
+	case storage.TargetInside:
+		p.nested = overlap.Prefix
+	case storage.Same, storage.SourceInside:
+		p.results, err = findResults(ctx, codecs, source, target, spec.ID, overlap)
+	}
+	return p, err
 }
 
-// skip reports whether an object of the source is a result or record of ours.
+func (p *preparation) close() { p.results.close() }
+
+// skip reports whether an object of the source is in a folder of pelmill's own,
+// or in the target that lies in the source.
 func (p *preparation) skip(key string) bool {
-	return ours(key) || p.nested != "" && strings.HasPrefix(key, p.nested) ||
-		p.spec.Source == p.spec.Target && strings.HasSuffix(key, p.extension)
+	return ours(key) || p.nested != "" && strings.HasPrefix(key, p.nested)
 }
 
 // take passes an entry through the filters. Entries must come in key order.
@@ -103,6 +121,11 @@ func (p *preparation) list(ctx context.Context) error {
 	err := storage.Walk(ctx, p.source, &storage.WalkOptions{Token: p.at.Token}, func(page storage.Page) error {
 		for _, o := range page.Objects {
 			if p.skip(o.Key) {
+				continue
+			}
+			if made, err := p.results.has(ctx, o); err != nil {
+				return err
+			} else if made {
 				continue
 			}
 			if err := p.take(jobs.Entry{Key: o.Key, Size: o.Size, ETag: o.ETag, ModTime: o.ModTime}); err != nil {
@@ -158,6 +181,15 @@ func (p *preparation) fromGiven(ctx context.Context, all entries, lacking int64)
 			return err
 		}
 		for _, e := range batch {
+			if !e.Missing {
+				made, err := p.results.has(ctx, storage.Object{Key: e.Key, Size: e.Size, ModTime: e.ModTime})
+				if err != nil {
+					return err
+				}
+				if made {
+					continue
+				}
+			}
 			if err := p.take(e); err != nil {
 				return err
 			}
@@ -241,15 +273,17 @@ func objects(ctx context.Context, b *storage.Bucket, after string) iter.Seq2[sto
 // prepare writes a job's manifest, continuing where a killed process stopped.
 // It gives the listing where that is complete.
 // part is the number of entries after which a part of the manifest ends.
-func prepare(ctx context.Context, f folder, spec *jobs.Spec, extension string, source *storage.Bucket, part int) (listing, error) {
+func prepare(ctx context.Context, f folder, spec *jobs.Spec, buckets *storage.Buckets, codecs []codec.Codec, source *storage.Bucket, part int) (listing, error) {
 	at, _, err := getJSON[listing](ctx, f.b, jobs.ListingKey(f.id))
 	if err != nil || at.Done {
 		return at, err
 	}
-	p, err := newPreparation(spec, extension, source)
+	p, err := newPreparation(ctx, buckets, codecs, spec, source, f.b, jobs.SpecKey(f.id))
 	if err != nil {
 		return at, err
 	}
+	defer p.close()
+	at.InPlace = p.at.InPlace
 	p.at = at
 	// Parts that a killed process wrote after its last checkpoint are written
 	// again, from a listing that may have changed.
