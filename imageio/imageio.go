@@ -9,9 +9,9 @@
 //
 // # Formats
 //
-//	png   1 to 16 bits, palette, alpha, tRNS; a palette becomes RGB or RGBA
+//	png   1 to 16 bits, palette, alpha, tRNS; a palette becomes RGB or RGBA; of an animation the picture for viewers without it
 //	jpeg  baseline and progressive; grey, YCbCr, RGB, CMYK and YCCK, the latter two converted to RGB
-//	tiff  1 to 16 bits, signed too, strips and tiles, planes, LZW, Deflate, PackBits, CCITT; pages become frames
+//	tiff  1 to 16 bits, signed too, strips and tiles, planes, LZW of old and new, Deflate, PackBits, CCITT; pages become frames
 //	pnm   P1 to P7; several pictures in one file become frames
 //	bmp   1, 2, 4, 8, 24 and 32 bits without compression; a palette becomes RGB
 //	gif   every frame, drawn on the full canvas; RGB where nothing stays transparent
@@ -25,13 +25,16 @@
 // white at 255. The grey values of PGM, PPM and PAM are never scaled: the image
 // has the bits that maxval needs, so a maxval of 1023 gives 10 bits, and a
 // maxval that is not 2^n-1, say 100, gives 7 bits and loses its white level.
-// Alpha that is premultiplied in the file (TIFF) is divided out.
+// Alpha that is premultiplied in the file (TIFF) is divided out. Samples of TIFF
+// beyond colour that are not said to be alpha, near infrared say, are left out.
+// [Header] names what was left out of a file, and so does the record of a job.
 //
 // The EXIF orientation (JPEG, PNG, WebP) and that of TIFF are applied to the
 // samples and noted in [raster.Meta]; the orientation inside the kept EXIF block
-// is set to 1, so that nobody turns the picture twice. ICC profiles are kept and
-// not applied. NIfTI keeps the spacing of the samples; its intensity scale and
-// its orientation in space are not kept.
+// is set to 1, so that nobody turns the picture twice. In a PNG file the block
+// may be an eXIf chunk or a raw profile, before or behind the samples. ICC
+// profiles are kept and not applied. NIfTI keeps the spacing of the samples; its
+// intensity scale and its orientation in space are not kept.
 //
 // # Errors
 //
@@ -57,6 +60,11 @@ type Header struct {
 	Bits          int // bits per sample of the decoded picture
 	Signed        bool
 	Frames        bool // slices are frames or pages, not a volume
+
+	// Note says what of the file is not in the picture, in a sentence that starts
+	// with "it", and is empty where nothing is left out that [raster.Image] has a
+	// place for.
+	Note string
 
 	// DecodedBytes bounds the memory that Decode holds at its peak, the returned
 	// picture included and the encoded bytes not.

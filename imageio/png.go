@@ -3,7 +3,7 @@ package imageio
 import (
 	"bytes"
 	"compress/zlib"
-	"encoding/binary"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
@@ -26,52 +26,24 @@ const profileLimit = 16 << 20
 
 func openPNG(data []byte, lim Limits) (*picture, error) {
 	p := &picture{}
-	var depth, colour, interlace int
-	var transparent bool
-	var meta raster.Meta
-	var profile []byte
-	err := pngChunks(data, func(kind string, body []byte, first bool) (bool, error) {
-		if first != (kind == "IHDR") {
-			return false, rejected("png", "its first chunk is not IHDR, or IHDR comes twice")
-		}
-		switch kind {
-		case "IHDR":
-			if len(body) != 13 {
-				return false, rejected("png", "its IHDR chunk has %d bytes", len(body))
-			}
-			w, h := binary.BigEndian.Uint32(body), binary.BigEndian.Uint32(body[4:])
-			depth, colour, interlace = int(body[8]), int(body[9]), int(body[12])
-			p.Header = Header{Width: int(w), Height: int(h), Depth: 1, Channels: pngChannels(colour), Bits: max(depth, 8)}
-			if p.Channels == 0 || depth < 1 || depth > 16 {
-				return false, rejected("png", "colour type %d with %d bits is not defined", colour, depth)
-			}
-			return false, lim.check("png", &p.Header, len(data))
-		case "tRNS":
-			transparent = true
-		case "iCCP":
-			profile = body
-		case "eXIf":
-			meta.EXIF = body
-		case "acTL":
-			if len(body) >= 4 && binary.BigEndian.Uint32(body) > 1 {
-				return false, unsupported("png", "animated PNG is not read")
-			}
-		}
-		return kind == "IDAT", nil
-	})
+	f, err := scanPNG(data, p, lim)
 	if err != nil {
 		return nil, err
 	}
-	if transparent && (colour == pngGrey || colour == pngRGB || colour == pngPalette) {
+	if f.transparent && (f.colour == pngGrey || f.colour == pngRGB || f.colour == pngPalette) {
 		p.Channels++
 		if err := lim.check("png", &p.Header, len(data)); err != nil {
 			return nil, err
 		}
 	}
-	p.DecodedBytes = pngMemory(&p.Header, depth, colour, interlace) + 2*profileBound(profile)
+	if f.frames > 1 {
+		p.Note = fmt.Sprintf("it is an animation of %d pictures, of which the one was read that viewers without animation show", f.frames)
+	}
+	meta := raster.Meta{EXIF: f.exif.block()}
+	p.DecodedBytes = pngMemory(&p.Header, f.depth, f.colour, f.interlace) + 2*profileBound(f.profile) + int64(len(meta.EXIF))
 	p.turn(&meta)
 	p.decode = func() (*raster.Image, error) {
-		src, err := png.Decode(bytes.NewReader(data))
+		src, err := png.Decode(f.reader(data))
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +51,7 @@ func openPNG(data []byte, lim Limits) (*picture, error) {
 		if err != nil {
 			return nil, err
 		}
-		meta.ICC = pngProfile(profile)
+		meta.ICC = pngProfile(f.profile)
 		return raster.Upright(m, meta), nil
 	}
 	return p, nil
@@ -159,30 +131,6 @@ func straight(c color.Color) [4]byte {
 	}
 	n := color.NRGBAModel.Convert(c).(color.NRGBA)
 	return [4]byte{n.R, n.G, n.B, n.A}
-}
-
-// pngChunks calls visit for every chunk until it returns true or IEND is
-// reached. Checksums are left to the decoder.
-func pngChunks(data []byte, visit func(kind string, body []byte, first bool) (bool, error)) error {
-	first := true
-	for rest := data[8:]; ; {
-		if len(rest) < 8 {
-			return cutShort("png")
-		}
-		n, kind := int64(binary.BigEndian.Uint32(rest)), string(rest[4:8])
-		if kind == "IDAT" {
-			n = 0
-		}
-		if n+12 > int64(len(rest)) {
-			return cutShort("png")
-		}
-		done, err := visit(kind, rest[8:8+n], first)
-		if err != nil || done || kind == "IEND" {
-			return err
-		}
-		first = false
-		rest = rest[n+12:]
-	}
 }
 
 // profileBound is the most that an iCCP chunk may inflate to. Profiles are tables

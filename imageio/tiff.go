@@ -1,7 +1,9 @@
 package imageio
 
 import (
+	"cmp"
 	"encoding/binary"
+	"fmt"
 
 	"github.com/pelmill/pelmill/raster"
 )
@@ -10,7 +12,7 @@ import (
 // first page, takes planes for pixels, and knows neither signed samples nor grey
 // with alpha. Its LZW and its CCITT decoder are used.
 
-// tiffPageMemory is more than a tiffPage takes.
+// tiffPageMemory is more than a tiffPage takes, its slots not counted.
 const tiffPageMemory = 512
 
 // tiffPage is one directory, checked.
@@ -18,12 +20,15 @@ type tiffPage struct {
 	data    []byte
 	order   binary.ByteOrder
 	offsets tiffEntry // of strips or tiles
-	counts  tiffEntry // of their bytes
+	counts  tiffEntry // of their bytes; without values where they must be found
 	colours tiffEntry // of a palette
 
 	width, height int
-	samples       int // channels in the file
-	bits          int // per sample in the file
+	samples       int   // per pixel in the file
+	slots         []int // where each of them goes in a decoded pixel, -1 for those that are left out
+	kept          int   // samples per pixel that are not left out
+	planes        int   // samples per pixel up to the last one that is not left out
+	bits          int   // per sample in the file
 	signed        bool
 	photometric   int
 	compression   int
@@ -33,6 +38,7 @@ type tiffPage struct {
 	tiled         bool
 	blockW        int // width of a strip or tile, the padding of tiles included
 	blockH        int
+	alpha         bool // the last sample that is kept is alpha
 	premultiplied bool
 
 	channels int // of the picture
@@ -49,9 +55,9 @@ func openTIFF(data []byte, lim Limits) (*picture, error) {
 		return nil, cutShort("tiff")
 	}
 	p := &picture{}
-	var pages []*tiffPage
-	var meta raster.Meta
+	var pages tiffPages
 	seen := map[uint32]bool{}
+	var reduced uint32 // the first page that is a reduced copy
 	dir := &tiffDirectory{data: data, order: order, fields: map[uint16]tiffEntry{}}
 	for at := order.Uint32(data[4:]); at != 0; {
 		if seen[at] {
@@ -62,46 +68,45 @@ func openTIFF(data []byte, lim Limits) (*picture, error) {
 		}
 		seen[at] = true
 		next, err := dir.read(at)
+		switch {
+		case err != nil:
+			return nil, err
+		case dir.mask():
+			pages.masks++
+		case dir.reduced():
+			// A reduced copy of another page is no page of its own.
+			reduced = cmp.Or(reduced, at)
+		default:
+			err = pages.take(p, dir, lim)
+		}
 		if err != nil {
 			return nil, err
 		}
 		at = next
-		if dir.value(tagSubfileType, 0)&1 != 0 {
-			// A reduced copy of another page: derived, and not a page of its own.
-			continue
-		}
-		page := &tiffPage{data: data, order: order}
-		if err := page.check(dir, lim); err != nil {
-			return nil, err
-		}
-		if len(pages) == 0 {
-			p.Header = Header{Width: page.width, Height: page.height, Channels: page.channels, Bits: page.outBits, Signed: page.signed}
-			meta.Orientation = dir.orientation()
-			meta.ICC = dir.fields[tagICC].raw
-		} else if page.width != p.Width || page.height != p.Height || page.channels != p.Channels || page.outBits != p.Bits || page.signed != p.Signed || dir.orientation() != meta.Orientation {
-			return nil, unsupported("tiff", "page %d differs in shape from the first", len(pages)+1)
-		}
-		pages = append(pages, page)
-		p.Depth = len(pages)
-		p.Frames = p.Depth > 1
-		if err := lim.check("tiff", &p.Header, len(data)); err != nil {
+	}
+	if len(pages.list) == 0 && reduced != 0 {
+		if err := pages.takeReduced(p, dir, reduced, lim); err != nil {
 			return nil, err
 		}
 	}
-	if len(pages) == 0 {
+	if len(pages.list) == 0 {
 		return nil, rejected("tiff", "it has no page")
 	}
 	var most int64
-	for _, page := range pages {
+	for _, page := range pages.list {
 		most = max(most, page.memory())
+		p.DecodedBytes += tiffPageMemory + 8*int64(len(page.slots))
 	}
-	p.DecodedBytes = p.size() + most + int64(len(pages))*tiffPageMemory + overhead
+	p.DecodedBytes += p.size() + most + overhead
+	p.Note = pages.note()
+	meta := pages.meta
 	p.turn(&meta)
 	p.decode = func() (*raster.Image, error) {
-		m := &raster.Image{Width: pages[0].width, Height: pages[0].height, Depth: p.Depth, Channels: p.Channels, Bits: p.Bits, Signed: p.Signed}
+		first := pages.list[0]
+		m := &raster.Image{Width: first.width, Height: first.height, Depth: p.Depth, Channels: p.Channels, Bits: p.Bits, Signed: p.Signed}
 		m.Pix = make([]byte, m.Size())
 		var work tiffWork
-		for z, page := range pages {
+		for z, page := range pages.list {
 			if err := page.decode(m.Slice(z), &work); err != nil {
 				return nil, err
 			}
@@ -109,6 +114,57 @@ func openTIFF(data []byte, lim Limits) (*picture, error) {
 		return raster.Upright(m, meta), nil
 	}
 	return p, nil
+}
+
+// tiffPages collects the pages of a file that make up the picture.
+type tiffPages struct {
+	list  []*tiffPage
+	meta  raster.Meta // of the first
+	masks int         // pages that are transparency masks
+}
+
+// takeReduced adds a page of a file that holds nothing but reduced copies: it is a
+// picture like any other, unless what it is a copy of lies below it, as in files
+// of cameras.
+func (t *tiffPages) takeReduced(p *picture, dir *tiffDirectory, at uint32, lim Limits) error {
+	if _, err := dir.read(at); err != nil {
+		return err
+	}
+	if _, ok := dir.fields[tagSubPages]; ok {
+		return unsupported("tiff", "its picture lies in a directory below that of a reduced copy, which is not read")
+	}
+	return t.take(p, dir, lim)
+}
+
+// take adds the page of a directory.
+func (t *tiffPages) take(p *picture, dir *tiffDirectory, lim Limits) error {
+	page := &tiffPage{data: dir.data, order: dir.order}
+	if err := page.check(dir, lim); err != nil {
+		return err
+	}
+	if len(t.list) == 0 {
+		p.Header = Header{Width: page.width, Height: page.height, Channels: page.channels, Bits: page.outBits, Signed: page.signed}
+		t.meta = raster.Meta{Orientation: dir.orientation(), ICC: dir.fields[tagICC].raw}
+	} else if page.width != p.Width || page.height != p.Height || page.channels != p.Channels || page.outBits != p.Bits || page.signed != p.Signed || dir.orientation() != t.meta.Orientation {
+		return unsupported("tiff", "page %d differs in shape from the first", len(t.list)+1)
+	}
+	t.list = append(t.list, page)
+	p.Depth = len(t.list)
+	p.Frames = p.Depth > 1
+	return lim.check("tiff", &p.Header, len(dir.data))
+}
+
+// note says what of the pages is not in the picture.
+func (t *tiffPages) note() string {
+	for _, page := range t.list {
+		if left := page.samples - page.kept; left > 0 {
+			return fmt.Sprintf("it has %d samples per pixel of which %d are neither colour nor alpha and were left out", page.samples, left)
+		}
+	}
+	if t.masks > 0 {
+		return "it has a transparency mask, which was left out"
+	}
+	return ""
 }
 
 // check takes the page's description from its directory and refuses what is not
@@ -122,11 +178,10 @@ func (t *tiffPage) check(dir *tiffDirectory, lim Limits) error {
 	t.width, t.height = int(w), int(h)
 	t.samples = int(dir.value(tagSamples, 1))
 	t.bits = int(dir.value(tagBits, 1))
-	t.photometric = int(dir.value(tagPhotometric, -1))
 	t.compression = int(dir.value(tagCompression, tiffNone))
 	t.planar = dir.value(tagPlanar, 1) == 2 && t.samples > 1
-	if t.samples < 1 || t.samples > 5 {
-		return unsupported("tiff", "%d samples per pixel are not read", t.samples)
+	if t.samples < 1 || t.samples > 1<<16 {
+		return rejected("tiff", "it has %d samples per pixel", t.samples)
 	}
 	for i := 1; i < t.samples && i < int(dir.fields[tagBits].count); i++ {
 		if dir.at(tagBits, i) != int64(t.bits) {
@@ -146,123 +201,15 @@ func (t *tiffPage) check(dir *tiffDirectory, lim Limits) error {
 		}
 		t.signed = f == 2
 	}
-	if err := t.checkColour(dir); err != nil {
-		return err
-	}
-	shape := Header{Width: t.width, Height: t.height, Depth: 1, Channels: t.channels, Bits: t.outBits}
+	// What is left out is decoded too: the limit is on all samples.
+	shape := Header{Width: t.width, Height: t.height, Depth: 1, Channels: t.samples, Bits: t.bits}
 	if err := lim.check("tiff", &shape, len(t.data)); err != nil {
 		return err
 	}
-	return t.checkBlocks(dir)
-}
-
-// checkColour finds the channels of the picture.
-func (t *tiffPage) checkColour(dir *tiffDirectory) error {
-	colours := 1
-	t.outBits = t.bits
-	switch t.photometric {
-	case tiffWhiteIsZero, tiffBlackIsZero:
-		if !t.signed && (t.bits == 1 || t.bits == 2 || t.bits == 4) && t.samples == 1 {
-			t.outBits = 8
-		}
-	case tiffRGB:
-		colours = 3
-	case tiffPalette:
-		if t.samples != 1 || t.bits > 8 || int(dir.fields[tagColorMap].count) != 3<<t.bits || dir.fields[tagColorMap].kind != 3 {
-			return rejected("tiff", "its palette does not fit its samples")
-		}
-		t.colours = dir.fields[tagColorMap]
-		t.outBits = 8
-		t.channels = 3
-		return nil
-	case tiffCMYK:
-		if t.samples != 4 || t.bits != 8 || t.signed {
-			return unsupported("tiff", "CMYK with other than 4 samples of 8 bits is not read")
-		}
-		t.channels = 3
-		return nil
-	case -1:
-		return rejected("tiff", "it does not say what its samples mean")
-	default:
-		return unsupported("tiff", "colour space %d is not read", t.photometric)
+	if err := t.checkColour(dir); err != nil {
+		return err
 	}
-	if t.photometric == tiffWhiteIsZero && (t.signed || t.samples > 1) {
-		return unsupported("tiff", "white at zero with signed samples or with alpha is not read")
-	}
-	if t.samples < colours || t.samples > colours+1 {
-		return unsupported("tiff", "%d samples per pixel in colour space %d are not read", t.samples, t.photometric)
-	}
-	t.channels = t.samples
-	t.premultiplied = t.samples > colours && dir.value(tagExtraSamples, 0) == tiffPremultiplied && !t.signed
-	return nil
-}
-
-// checkBlocks finds the strips or tiles and sees that the file has one for every
-// part of the page.
-func (t *tiffPage) checkBlocks(dir *tiffDirectory) error {
-	switch t.compression {
-	case tiffNone, tiffLZW, tiffDeflate, tiffDeflateOld, tiffPackBits:
-	case tiffG3, tiffG4:
-		if t.bits != 1 || t.samples != 1 {
-			return rejected("tiff", "fax compression with %d samples of %d bits", t.samples, t.bits)
-		}
-		if t.compression == tiffG3 && dir.value(tagT4Options, 0) != 0 {
-			return unsupported("tiff", "fax compression of group 3 in two dimensions or with padding is not read")
-		}
-	default:
-		return unsupported("tiff", "compression %d is not read", t.compression)
-	}
-	switch v := dir.value(tagPredictor, 1); {
-	case v == 2 && (t.bits == 8 || t.bits == 16):
-		t.predictor = t.compression == tiffLZW || t.compression == tiffDeflate || t.compression == tiffDeflateOld
-	case v != 1:
-		return unsupported("tiff", "predictor %d for samples of %d bits is not read", v, t.bits)
-	}
-	_, t.tiled = dir.fields[tagTileWidth]
-	if !t.tiled {
-		rows := dir.value(tagRowsPerStrip, int64(t.height))
-		if rows < 1 {
-			return rejected("tiff", "its strips have no rows")
-		}
-		t.blockW, t.blockH = t.width, int(min(rows, int64(t.height)))
-	} else {
-		w, h := dir.value(tagTileWidth, 0), dir.value(tagTileLength, 0)
-		// A tile may be larger than a small picture, but not at any price; and
-		// tiles of a few samples cost more than they hold.
-		if w < 8 || h < 8 || w > max(1024, int64(t.width)+16) || h > max(1024, int64(t.height)+16) {
-			return rejected("tiff", "tiles of %d x %d do not fit %d x %d samples", w, h, t.width, t.height)
-		}
-		t.blockW, t.blockH = int(w), int(h)
-	}
-	t.reversed = dir.value(tagFillOrder, 1) == 2
-	t.offsets, t.counts = dir.fields[tagStripOffsets], dir.fields[tagStripCounts]
-	if t.tiled {
-		t.offsets, t.counts = dir.fields[tagTileOffsets], dir.fields[tagTileCounts]
-	}
-	n := int64(t.blocks())
-	for _, e := range []tiffEntry{t.offsets, t.counts} {
-		if int64(e.count) < n || e.kind != 3 && e.kind != 4 {
-			return rejected("tiff", "it tells the places of %d of %d strips or tiles", e.count, n)
-		}
-	}
-	for i := range int(n) {
-		if t.offsets.at(t.order, i)+t.counts.at(t.order, i) > int64(len(t.data)) {
-			return cutShort("tiff")
-		}
-	}
-	return nil
-}
-
-func (t *tiffPage) across() int { return (t.width + t.blockW - 1) / t.blockW }
-func (t *tiffPage) down() int   { return (t.height + t.blockH - 1) / t.blockH }
-
-// blocks is the number of strips or tiles, over all planes.
-func (t *tiffPage) blocks() int {
-	n := t.across() * t.down()
-	if t.planar {
-		n *= t.samples
-	}
-	return n
+	return t.checkBlocks(dir, lim)
 }
 
 // perBlock is the number of samples per pixel in a strip or tile.
@@ -282,13 +229,15 @@ func (t *tiffPage) rowBytes() int { return (t.blockW*t.perBlock()*t.bits + 7) / 
 func (t *tiffPage) memory() int64 {
 	n := int64(t.rowBytes()) * int64(t.blockH)
 	if t.reversed {
+		var most int64
 		for i := range t.blocks() {
-			n = max(n, t.counts.at(t.order, i))
+			_, count := t.extent(i)
+			most = max(most, count)
 		}
-		n *= 2
+		n += min(most, reversedMost(n))
 	}
 	if t.converts() {
-		n += int64(t.width) * int64(t.height) * int64(t.samples) * int64((t.bits+7)/8)
+		n += int64(t.width) * int64(t.height) * int64(t.kept) * int64((t.bits+7)/8)
 	}
 	return n
 }

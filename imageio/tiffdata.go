@@ -2,6 +2,7 @@ package imageio
 
 import (
 	"bytes"
+	oldlzw "compress/lzw"
 	"encoding/binary"
 	"io"
 	"math/bits"
@@ -25,7 +26,7 @@ type tiffWork struct {
 func (t *tiffPage) decode(dst *raster.Image, work *tiffWork) error {
 	into := dst
 	if t.converts() {
-		into = &raster.Image{Width: t.width, Height: t.height, Depth: 1, Channels: t.samples, Bits: t.bits}
+		into = &raster.Image{Width: t.width, Height: t.height, Depth: 1, Channels: t.kept, Bits: t.bits}
 		if cap(work.native) < into.Size() {
 			work.native = make([]byte, into.Size())
 		}
@@ -33,34 +34,25 @@ func (t *tiffPage) decode(dst *raster.Image, work *tiffWork) error {
 	}
 	across, down := t.across(), t.down()
 	for i := range t.blocks() {
-		x, y := i%across*t.blockW, i/across%down*t.blockH
-		rows := t.blockH
-		if !t.tiled {
-			rows = min(rows, t.height-y)
+		slot := t.slot(i)
+		if slot < 0 {
+			continue
 		}
-		raw := t.data[t.offsets.at(t.order, i):][:t.counts.at(t.order, i)]
-		block, err := t.decompress(raw, rows*t.rowBytes(), rows, work)
+		offset, count := t.extent(i)
+		rows := t.rows(i)
+		block, err := t.decompress(t.data[offset:offset+count], rows*t.rowBytes(), rows, work)
 		if err != nil {
 			return err
 		}
-		plane := 0
-		if t.planar {
-			plane = i / (across * down)
-		}
-		t.place(into, block, x, y, plane)
+		t.place(into, block, i%across*t.blockW, i/across%down*t.blockH, slot)
 	}
 	switch {
 	case t.photometric == tiffPalette:
-		t.lookUp(dst.Pix, into.Pix)
+		t.lookUp(dst, into.Pix)
 	case t.photometric == tiffCMYK:
-		for i, j := 0, 0; i < len(dst.Pix); i, j = i+3, j+4 {
-			s := into.Pix[j : j+4 : j+4]
-			k := 255 - uint32(s[3])
-			for c := range 3 {
-				dst.Pix[i+c] = byte(((255-uint32(s[c]))*k + 127) / 255)
-			}
-		}
-	case t.premultiplied:
+		t.fromCMYK(dst, into.Pix)
+	}
+	if t.premultiplied {
 		divideAlpha(dst)
 	}
 	return nil
@@ -71,6 +63,7 @@ func (t *tiffPage) decode(dst *raster.Image, work *tiffWork) error {
 // encoders pad.
 func (t *tiffPage) decompress(raw []byte, n, rows int, work *tiffWork) ([]byte, error) {
 	if t.reversed {
+		raw = raw[:min(int64(len(raw)), reversedMost(int64(n)))]
 		work.reversed = append(work.reversed[:0], raw...)
 		for i, v := range work.reversed {
 			work.reversed[i] = bits.Reverse8(v)
@@ -92,7 +85,7 @@ func (t *tiffPage) decompress(raw []byte, n, rows int, work *tiffWork) ([]byte, 
 	case tiffPackBits:
 		err = unpackBits(block, raw)
 	case tiffLZW:
-		z := lzw.NewReader(bytes.NewReader(raw), lzw.MSB, 8)
+		z := lzwReader(raw)
 		_, err = io.ReadFull(z, block)
 		z.Close()
 	case tiffDeflate, tiffDeflateOld:
@@ -113,6 +106,21 @@ func (t *tiffPage) decompress(raw []byte, n, rows int, work *tiffWork) ([]byte, 
 		t.addLeft(block)
 	}
 	return block, nil
+}
+
+// reversedMost bounds the encoded bytes that are turned for n decoded ones. No
+// compression here needs as many; strips whose length is not told, or that
+// overlap, would otherwise cost the length of the file each.
+func reversedMost(n int64) int64 { return 8*n + 4096 }
+
+// lzwReader tells the LZW of TIFF from that of libtiff before 1991, as libtiff
+// does: codes then began at the lowest bit, and the first, a clear code, gives
+// the bytes 0 and 1. Their width also grew one code later.
+func lzwReader(raw []byte) io.ReadCloser {
+	if len(raw) >= 2 && raw[0] == 0 && raw[1]&1 != 0 {
+		return oldlzw.NewReader(bytes.NewReader(raw), oldlzw.LSB, 8)
+	}
+	return lzw.NewReader(bytes.NewReader(raw), lzw.MSB, 8)
 }
 
 // unzip fills block and verifies the checksum where the data end with it.
@@ -184,79 +192,87 @@ func (t *tiffPage) addLeft(block []byte) {
 	}
 }
 
-// place writes the samples of a strip or tile at (x, y), for one plane where the
-// file has planes, and leaves out what lies beyond the picture.
-func (t *tiffPage) place(m *raster.Image, block []byte, x, y, plane int) {
+// place writes the samples of a strip or tile at (x, y), and leaves out what lies
+// beyond the picture. In a file with planes they are those of one channel, slot.
+func (t *tiffPage) place(m *raster.Image, block []byte, x, y, slot int) {
 	cols, rows := min(t.blockW, t.width-x), min(len(block)/t.rowBytes(), t.height-y)
-	step := m.Channels / t.perBlock() // samples of m from one to the next
+	slots := t.slots
+	if t.planar {
+		slots = []int{slot}
+	}
 	for r := range rows {
 		src := block[r*t.rowBytes():][:t.rowBytes()]
-		at := ((y+r)*m.Width+x)*m.Channels + plane
-		n := cols * t.perBlock()
+		at := ((y+r)*m.Width + x) * m.Channels
 		switch {
-		case t.bits == 8 && step == 1:
-			copy(m.Pix[at:at+n], src)
-			t.invert8(m.Pix[at : at+n])
+		case t.bits == 8 && len(slots) == m.Channels:
+			copy(m.Pix[at:at+cols*m.Channels], src)
 		case t.bits == 8:
-			for i, j := 0, at; i < n; i, j = i+1, j+step {
-				m.Pix[j] = src[i]
+			for i, slot := range slots[:min(len(slots), t.planes)] {
+				for j, k := at+slot, i; slot >= 0 && k < cols*len(slots); j, k = j+m.Channels, k+len(slots) {
+					m.Pix[j] = src[k]
+				}
 			}
 		default:
-			t.placeRow(m, src, at, n, step)
+			t.placeRow(m, src, at, cols, slots)
+		}
+		if t.bits == 8 && t.photometric == tiffWhiteIsZero {
+			for i := at; i < at+cols*m.Channels && slots[0] == 0; i += m.Channels {
+				m.Pix[i] = ^m.Pix[i]
+			}
 		}
 	}
 }
 
-func (t *tiffPage) invert8(row []byte) {
-	if t.photometric == tiffWhiteIsZero {
-		for i := range row {
-			row[i] = ^row[i]
-		}
-	}
-}
-
-// placeRow writes n samples of other than 8 bits. Samples of less than 16 bits
-// are packed, the first in the highest bits.
-func (t *tiffPage) placeRow(m *raster.Image, src []byte, at, n, step int) {
+// placeRow writes the samples of cols pixels of other than 8 bits to the given
+// places in each. Samples of less than 16 bits are packed, the first in the
+// highest bits.
+func (t *tiffPage) placeRow(m *raster.Image, src []byte, at, cols int, slots []int) {
 	most := uint32(1)<<t.bits - 1
 	widen := uint32(1)
 	if t.bits < 8 && m.Bits == 8 {
 		widen = 255 / most
 	}
-	invert := t.photometric == tiffWhiteIsZero
+	whiteIsZero := t.photometric == tiffWhiteIsZero
 	var acc uint32
 	var have, next int
-	for i := range n {
-		var v uint32
-		if t.bits == 16 {
-			v = uint32(t.order.Uint16(src[2*i:]))
-		} else {
-			for have < t.bits {
-				acc = acc<<8 | uint32(src[next])
-				next++
-				have += 8
+	for range cols {
+		for _, slot := range slots {
+			var v uint32
+			if t.bits == 16 {
+				v = uint32(t.order.Uint16(src[next:]))
+				next += 2
+			} else {
+				for have < t.bits {
+					acc = acc<<8 | uint32(src[next])
+					next++
+					have += 8
+				}
+				have -= t.bits
+				v = acc >> have & most
 			}
-			have -= t.bits
-			v = acc >> have & most
+			if slot < 0 {
+				continue
+			}
+			if whiteIsZero && slot == 0 {
+				v = most - v
+			}
+			v *= widen
+			if t.signed && v > most/2 {
+				v |= ^most
+			}
+			if j := at + slot; m.Bits > 8 {
+				binary.LittleEndian.PutUint16(m.Pix[2*j:], uint16(v))
+			} else {
+				m.Pix[j] = byte(v)
+			}
 		}
-		if invert {
-			v = most - v
-		}
-		v *= widen
-		if t.signed && v > most/2 {
-			v |= ^most
-		}
-		if j := at + i*step; m.Bits > 8 {
-			binary.LittleEndian.PutUint16(m.Pix[2*j:], uint16(v))
-		} else {
-			m.Pix[j] = byte(v)
-		}
+		at += m.Channels
 	}
 }
 
-// lookUp replaces indices by the colours of the map, which are of 16 bits; files
-// that use only the low 8 bits of them exist and are taken as meant.
-func (t *tiffPage) lookUp(dst, indices []byte) {
+// lookUp replaces indices by the colours of the map, of which, as in libtiff, the
+// high 8 of 16 bits count, unless no value uses them. Alpha stays.
+func (t *tiffPage) lookUp(dst *raster.Image, native []byte) {
 	n := 1 << t.bits
 	shift := 0
 	for i := range 3 * n {
@@ -270,8 +286,26 @@ func (t *tiffPage) lookUp(dst, indices []byte) {
 			table[i][c] = byte(t.colours.at(t.order, i+c*n) >> shift)
 		}
 	}
-	for i, v := range indices {
-		copy(dst[3*i:3*i+3], table[v][:])
+	most := 1<<t.bits - 1
+	for i, j := 0, 0; j < len(native); i, j = i+dst.Channels, j+t.kept {
+		copy(dst.Pix[i:i+3], table[native[j]][:])
+		if t.alpha {
+			dst.Pix[i+3] = byte(int(native[j+1]) * 255 / most)
+		}
+	}
+}
+
+// fromCMYK converts with the rounding of libtiff, and keeps alpha.
+func (t *tiffPage) fromCMYK(dst *raster.Image, native []byte) {
+	for i, j := 0, 0; j < len(native); i, j = i+dst.Channels, j+t.kept {
+		s := native[j : j+t.kept : j+t.kept]
+		k := 255 - uint32(s[3])
+		for c := range 3 {
+			dst.Pix[i+c] = byte((255 - uint32(s[c])) * k / 255)
+		}
+		if t.alpha {
+			dst.Pix[i+3] = s[4]
+		}
 	}
 }
 

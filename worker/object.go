@@ -133,7 +133,7 @@ func (c *chunk) produce(ctx context.Context, i int, data []byte, r *jobs.Result,
 	defer started()
 
 	for ; ; r.Attempts++ {
-		p := &product{known: c.known, data: data, key: r.Key}
+		p := &product{known: c.known, data: data, key: r.Key, note: head.Note}
 		device := c.device
 		if alone {
 			device = nil

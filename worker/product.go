@@ -32,7 +32,7 @@ type product struct {
 
 	channels               int
 	rawBytes               int64
-	note                   string
+	note                   string // what the record should say of a success
 	pixelHash, decodedHash string
 	psnr, ssim             float64
 	verified               string
@@ -80,7 +80,11 @@ func (p *product) read(context.Context) error {
 			if opaque == m || p.info.Check(opaque) != nil {
 				return codecFault(err)
 			}
-			m, p.note = opaque, "the alpha channel is opaque everywhere and was left out"
+			m = opaque
+			if p.note != "" {
+				p.note += "; "
+			}
+			p.note += "the alpha channel is opaque everywhere and was left out"
 		}
 		p.image, p.pixelHash, p.channels, p.rawBytes = m, m.Hash(), m.Channels, int64(len(m.Pix))
 		return nil

@@ -104,10 +104,14 @@ func headerFields(h imageio.Header) []codec.Field {
 	if h.Signed {
 		bits += " signed"
 	}
-	return append(f,
+	f = append(f,
 		codec.Field{Name: "channels", Value: strconv.Itoa(h.Channels)},
 		codec.Field{Name: "bits", Value: bits},
 		codec.Field{Name: "memory to decode", Value: bytesText(h.DecodedBytes)})
+	if h.Note != "" {
+		f = append(f, codec.Field{Name: "note", Value: h.Note})
+	}
+	return f
 }
 
 // readFile reads a local file or, where name is a URL, an object of at most
