@@ -159,7 +159,7 @@ func bigClaims(t testing.TB) map[string][]byte {
 
 	good := goodFiles(t)
 	j := bytes.Clone(good["grey.jpg"])
-	sof := bytes.Index(j, []byte{0xff, jpegSOF0})
+	sof := bytes.Index(j, []byte{0xff, 0xc0})
 	be.PutUint16(j[sof+5:], 65535)
 	be.PutUint16(j[sof+7:], 65535)
 

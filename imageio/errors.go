@@ -4,12 +4,13 @@ import (
 	"compress/flate"
 	"errors"
 	"fmt"
-	"image/jpeg"
 	"image/png"
 	"io"
 	"strings"
 
 	"golang.org/x/image/bmp"
+
+	"github.com/pelmill/pelmill/imageio/internal/jpeg"
 )
 
 // RejectedError says that a file is malformed, cut short or over a limit.
@@ -51,13 +52,16 @@ func classify(format string, err error) error {
 	var r *RejectedError
 	var u *UnsupportedError
 	var ju jpeg.UnsupportedError
+	var jf jpeg.FormatError
 	var pu png.UnsupportedError
 	var corrupt flate.CorruptInputError
 	switch {
 	case errors.As(err, &r), errors.As(err, &u):
 		return err
 	case errors.As(err, &ju):
-		return unsupported(format, "it uses %s", string(ju))
+		return unsupported(format, "%s", string(ju))
+	case errors.As(err, &jf):
+		return rejected(format, "%s", string(jf))
 	case errors.As(err, &pu):
 		return unsupported(format, "it uses %s", string(pu))
 	case errors.Is(err, bmp.ErrUnsupported):

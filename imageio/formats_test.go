@@ -46,7 +46,7 @@ func TestKinds(t *testing.T) {
 	}
 	jpg := func(marker byte) []byte {
 		data := asJPEG(t, pattern(8, 8, 1, 1, 8), 90)
-		data[bytes.Index(data, []byte{0xff, jpegSOF0})+1] = marker
+		data[bytes.Index(data, []byte{0xff, 0xc0})+1] = marker
 		return data
 	}
 	apng := func(frames uint32) []byte {
@@ -78,7 +78,7 @@ func TestKinds(t *testing.T) {
 
 		{"png depth", append(append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01"), 99, 0, 0, 0, 0), 0, 0, 0, 0), false, "99 bits"},
 		{"lossless jpeg", jpg(0xc3), true, "lossless JPEG"},
-		{"arithmetic jpeg", jpg(0xc9), true, "arithmetic"},
+		{"hierarchical jpeg", jpg(0xc5), true, "hierarchical"},
 		{"animated webp", []byte("RIFF\x16\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00"), true, "animations"},
 		{"bmp header", append([]byte("BM"), make([]byte, 40)...), true, "header of 0 bytes"},
 

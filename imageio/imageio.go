@@ -10,7 +10,8 @@
 // # Formats
 //
 //	png   1 to 16 bits, palette, alpha, tRNS; a palette becomes RGB or RGBA; of an animation the picture for viewers without it
-//	jpeg  baseline and progressive; grey, YCbCr, RGB, CMYK and YCCK, the latter two converted to RGB
+//	jpeg  sequential and progressive, Huffman and arithmetic; grey, YCbCr, RGB, CMYK and YCCK, the latter two
+//	      converted to RGB; samples are those of libjpeg-turbo's djpeg, bit for bit
 //	tiff  1 to 16 bits, signed too, strips and tiles, planes, LZW of old and new, Deflate, PackBits, CCITT; pages become frames
 //	pnm   P1 to P7; several pictures in one file become frames
 //	bmp   1, 2, 4, 8, 24 and 32 bits without compression; a palette becomes RGB

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"image"
 	"image/color"
-	"image/jpeg"
 	"image/png"
 	"testing"
 
@@ -198,31 +197,4 @@ func slowly(img image.Image, channels, bits int) *raster.Image {
 		}
 	}
 	return m
-}
-
-// JPEG samples are those of the standard library's colour conversion.
-func TestJPEGModels(t *testing.T) {
-	for _, s := range sides {
-		r := image.Rect(0, 0, s.w, s.h)
-		for name, img := range map[string]image.Image{"grey": image.NewGray(r), "colour": opaque(image.NewNRGBA(r))} {
-			scribble(img, false)
-			var b bytes.Buffer
-			if err := jpeg.Encode(&b, img, nil); err != nil {
-				t.Fatal(err)
-			}
-			ref, err := jpeg.Decode(bytes.NewReader(b.Bytes()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			m, err := Decode(b.Bytes(), nil)
-			if err != nil {
-				t.Fatalf("%s %v: %v", name, r, err)
-			}
-			channels := 3
-			if name == "grey" {
-				channels = 1
-			}
-			same(t, m, slowly(ref, channels, 8))
-		}
-	}
 }

@@ -220,8 +220,8 @@ func TestDecodedBytes(t *testing.T) {
 // A JPEG of thousands of empty scans costs a pass over the picture for each.
 func TestScans(t *testing.T) {
 	jpg := asJPEG(t, pattern(8, 8, 1, 1, 8), 90)
-	sos := bytes.Index(jpg, []byte{0xff, jpegSOS})
-	many := append(append(bytes.Clone(jpg[:sos]), bytes.Repeat(jpg[sos:len(jpg)-2], jpegScans+1)...), 0xff, jpegEOI)
+	sos := bytes.Index(jpg, []byte{0xff, 0xda})
+	many := append(append(bytes.Clone(jpg[:sos]), bytes.Repeat(jpg[sos:len(jpg)-2], jpegScans+1)...), 0xff, 0xd9)
 	if _, err := ReadHeader(many, nil); !overLimitError(err) {
 		t.Errorf("%d scans: %v", jpegScans+1, err)
 	}

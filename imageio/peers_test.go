@@ -315,67 +315,6 @@ func TestPeersWebP(t *testing.T) {
 	}
 }
 
-// jpegTolerance is the most that two inverse transforms and two conversions of
-// colour, each within its standard, were seen to differ in a sample. With
-// subsampled chroma the interpolation differs too, so that only the mean can be
-// held.
-const jpegTolerance = 4
-
-// JPEG agrees with libjpeg-turbo as ImageMagick calls it.
-func TestPeersJPEG(t *testing.T) {
-	dir := t.TempDir()
-	src := sources(t, dir)
-	exif := func(o uint16) string {
-		name := fmt.Sprintf("turn%d.jpg", o)
-		jpg := withEXIF(asJPEG(t, src["noise.ppm"], 95), exifBlock(binary.BigEndian, o))
-		if err := os.WriteFile(filepath.Join(dir, name), jpg, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return name
-	}
-	cases := []struct {
-		name, line string
-		subsampled bool
-	}{
-		{"baseline", "convert noise.ppm -quality 92 -sampling-factor 1x1 out.jpg", false},
-		{"progressive", "convert noise.ppm -quality 92 -interlace JPEG -sampling-factor 1x1 out.jpg", false},
-		{"grey", "convert grey.pgm -quality 92 out.jpg", false},
-		{"grey progressive", "convert grey.pgm -quality 92 -interlace JPEG out.jpg", false},
-		{"420", "convert noise.ppm -quality 92 -sampling-factor 2x2 out.jpg", true},
-		{"422", "convert noise.ppm -quality 92 -sampling-factor 2x1 out.jpg", true},
-		{"440", "convert noise.ppm -quality 92 -sampling-factor 1x2 out.jpg", true},
-		{"411", "convert noise.ppm -quality 92 -sampling-factor 4x1 out.jpg", true},
-		{"cmyk", "convert noise.ppm -colorspace CMYK -sampling-factor 1x1 -quality 92 out.jpg", false},
-		{"rgb", "convert noise.ppm -set colorspace RGB -sampling-factor 1x1 -quality 92 out.jpg", false},
-	}
-	for o := uint16(1); o <= 8; o++ {
-		cases = append(cases, struct {
-			name, line string
-			subsampled bool
-		}{fmt.Sprintf("orientation %d", o), "cat " + exif(o) + " > out.jpg", true})
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			shell(t, dir, c.line)
-			shell(t, dir, "convert out.jpg -auto-orient -colorspace sRGB -depth 8 pnm:want")
-			got, want := decodeFile(t, filepath.Join(dir, "out.jpg")), decodeFile(t, filepath.Join(dir, "want"))
-			if !got.SameShape(want) {
-				t.Fatalf("%s, want %s", got.Shape(), want.Shape())
-			}
-			worst, sum := 0, 0
-			for i := range got.Pix {
-				d := int(got.Pix[i]) - int(want.Pix[i])
-				worst, sum = max(worst, d, -d), sum+d*d
-			}
-			mse := float64(sum) / float64(len(got.Pix))
-			t.Logf("largest difference %d, mean square %.2f", worst, mse)
-			if !c.subsampled && worst > jpegTolerance || mse > 40 {
-				t.Errorf("largest difference %d, mean square %.2f", worst, mse)
-			}
-		})
-	}
-}
-
 // The orientation is applied, noted, and no longer in the EXIF block.
 func TestOrientation(t *testing.T) {
 	base := pattern(5, 3, 2, 3, 16)
