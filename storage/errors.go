@@ -51,9 +51,6 @@ func IsNotExist(err error) bool {
 	return err != nil && gcerrors.Code(err) == gcerrors.NotFound || driverCode(err) == gcerrors.NotFound
 }
 
-// Full reports whether a write failed because the disk or the quota is full; every further write will.
-func Full(err error) bool { return driverCode(err) == gcerrors.ResourceExhausted }
-
 // Temporary reports whether the same call may succeed later: throttling, a server's fault, a conflict with another
 // writer, a broken or slow connection, fewer or other bytes than announced. The functions of this package have tried
 // several times when they return such an error.
