@@ -218,8 +218,9 @@ const (
 // StateRecord is what the scheduler has reached. Only the job's leader writes it.
 type StateRecord struct {
 	State    State     `json:"state"`
-	Reason   string    `json:"reason,omitempty"` // why a job failed or does not move, one sentence
-	Limit    bool      `json:"limit,omitempty"`  // it failed because its failure limit was reached
+	Reason   string    `json:"reason,omitempty"`  // why a job failed or does not move, one sentence
+	Limit    bool      `json:"limit,omitempty"`   // it failed because its failure limit was reached
+	Blocked  Cause     `json:"blocked,omitempty"` // it is paused because something blocks it, see Block
 	Leader   string    `json:"leader,omitempty"`
 	Started  time.Time `json:"started,omitzero"`  // first chunk fed
 	Finished time.Time `json:"finished,omitzero"` // report written

@@ -73,6 +73,9 @@ func MergedKey(id string, n int) string {
 	return fmt.Sprintf("%sresults-%05d.jsonl.zst", Dir(id), n)
 }
 
+// ProbeKey is what a process writes and deletes to find out whether the target of a job takes writes.
+func ProbeKey(id, process string) string { return Root + "probe/" + id + "-" + process }
+
 // AssetKey is where a shared asset lies in the target; see [ValidHash].
 func AssetKey(sha256 string) string { return Root + "assets/" + sha256 }
 

@@ -25,6 +25,10 @@ var (
 	// ErrHandBack is what a handler returns to give its task back: another
 	// worker gets it at once and it does not count as a failure.
 	ErrHandBack = errors.New("task handed back")
+
+	// ErrLater is what a handler returns to give its task back for some
+	// seconds, because nobody can do it now. It does not count as a failure.
+	ErrLater = errors.New("task put off")
 )
 
 // fail wraps err with what was done and with the sentinel that a caller may
@@ -56,6 +60,7 @@ func offline(err error) bool {
 	text := err.Error() // all that asynq leaves of an error
 	for _, sign := range []string{
 		"LOADING", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "TRYAGAIN",
+		"MISCONF", // it cannot write its own file, and refuses every write until it can
 		"sentinels specified in configuration are unreachable", "cluster has no nodes",
 		"connection refused", "connection reset", "broken pipe", "i/o timeout", "deadline exceeded",
 		"no such host", "no route to host", "network is unreachable", "use of closed network connection",

@@ -25,12 +25,18 @@ type ServerOptions struct {
 	Log             *slog.Logger  // nil: none
 	Priorities      []int         // to serve; empty: all
 	Device          string        // shown by Workers
+	Attempts        int           // failures of a chunk after which its job is blocked; 0: 12
+
+	// Passing tells whether what a chunk failed with may go away by itself,
+	// see jobs.BlockStore; nil: nothing does.
+	Passing func(err error) bool
 }
 
 // Handler works on one task. attempt counts from 1 and rises with each failure.
 // ctx ends when the server gives up waiting at shutdown, and when the task was
 // lost to another worker. nil: the task is done. An error: it is tried again
-// after 1 to 60 seconds. [ErrHandBack]: somebody gets it at once.
+// after 1 to 60 seconds, and after Attempts of them the job is blocked, see
+// [Conn.Block]. [ErrHandBack]: somebody gets it at once, [ErrLater]: soon.
 type Handler func(ctx context.Context, t jobs.Task, attempt int) error
 
 // handBackTime is how long handlers have between the end of their context and
@@ -106,6 +112,9 @@ func (s *Server) defaults() error {
 			o.Poll = 50 * time.Millisecond
 		}
 	}
+	if o.Attempts <= 0 {
+		o.Attempts = maxAttempts
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -148,6 +157,9 @@ func (s *Server) process(ctx context.Context, at *asynq.Task) error {
 		defer context.AfterFunc(s.stop, cancel)()
 		return s.call(ctx, t, retried+1)
 	}()
+	if isFailure(err) && retried+1 >= s.opts.Attempts {
+		err = s.giveUp(ctx, t, retried+1, err)
+	}
 	s.settle(ctx)
 	return err
 }
@@ -259,15 +271,18 @@ func (s *Server) announce() {
 // retryDelay is 1 s, 2 s, 4 s up to 60 s, half of it random, so that chunks
 // that failed together do not come back together.
 func retryDelay(retried int, err error, _ *asynq.Task) time.Duration {
-	if !isFailure(err) {
+	switch {
+	case errors.Is(err, ErrLater):
+		return laterTime
+	case !isFailure(err):
 		return 0
 	}
 	d := min(time.Second<<min(retried, 6), time.Minute)
 	return max(time.Second, d/2+rand.N(d/2+1))
 }
 
-// isFailure says what counts as an attempt: not what was handed back, and not
-// the death of a worker.
+// isFailure says what counts as an attempt: not what was handed back or put off,
+// and not the death of a worker.
 func isFailure(err error) bool {
-	return err != nil && !errors.Is(err, ErrHandBack) && !errors.Is(err, asynq.ErrLeaseExpired)
+	return err != nil && !errors.Is(err, ErrHandBack) && !errors.Is(err, ErrLater) && !errors.Is(err, asynq.ErrLeaseExpired)
 }

@@ -32,6 +32,7 @@ var surface = []struct {
 	{"bitmaps of all sizes", testBitmaps},
 	{"lost data is noticed", testLost},
 	{"signal", testSignal},
+	{"blocked jobs", testBlocked},
 	{"forget leaves nothing", testForget},
 	{"flights", testFlights},
 	{"leader lock", testLead},
@@ -40,6 +41,9 @@ var surface = []struct {
 	{"serve runs every task once, highest priority first", testServe},
 	{"failures are tried again, panics too", testRetry},
 	{"a task handed back returns at once and burns no attempt", testHandBack},
+	{"a task put off returns later and burns no attempt", testLater},
+	{"a chunk that always fails blocks its job", testAttempts},
+	{"junk is dropped", testJunk},
 	{"no more handlers than slots", testSlots},
 	{"shutdown hands back", testShutdown},
 	{"workers", testWorkers},
@@ -330,6 +334,9 @@ func testForget(t *testing.T, c *Conn) {
 		t.Fatal(err)
 	}
 	if err := c.SetSignal(ctx, "j", jobs.Paused); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Block(ctx, "j", jobs.Block{}); err != nil {
 		t.Fatal(err)
 	}
 	for chunk := range 600 {

@@ -15,10 +15,6 @@ import (
 )
 
 const (
-	// maxRetry never ends a chunk: whether a job has failed too much is decided
-	// by its counters, and asynq's archive forgets silently above 10,000 tasks.
-	maxRetry = 1 << 20
-
 	// taskTimeout is longer than any chunk. Objects have their own limit in
 	// the worker; this one only ends what the worker has lost.
 	taskTimeout = 24 * time.Hour
@@ -139,6 +135,19 @@ func (c *Conn) Revive(ctx context.Context, priority int, t jobs.Task) error {
 		return err
 	}
 	return c.Enqueue(ctx, priority, t)
+}
+
+// LastError is what a task failed with the last time; empty where it did not,
+// or is not queued.
+func (c *Conn) LastError(ctx context.Context, priority int, t jobs.Task) (string, error) {
+	info, err := c.inspect.GetTaskInfo(jobs.QueueName(priority), t.ID())
+	switch {
+	case errors.Is(err, asynq.ErrTaskNotFound), errors.Is(err, asynq.ErrQueueNotFound):
+		return "", nil
+	case err != nil:
+		return "", fail("look up task "+t.ID(), err)
+	}
+	return info.LastErr, nil
 }
 
 // Withdraw removes tasks that no worker has: pending, scheduled, to be retried

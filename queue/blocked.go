@@ -1,0 +1,51 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/pelmill/pelmill/jobs"
+)
+
+// Block stops a job: workers hand its chunks back and its scheduler pauses it, until Unblock. The first reason stays. It
+// is kept in Redis because the target, where the state of a job is, may be what takes no more.
+func (c *Conn) Block(ctx context.Context, job string, b jobs.Block) error {
+	if b.Since.IsZero() {
+		b.Since = time.Now().UTC()
+	}
+	data, err := json.Marshal(b)
+	if err != nil {
+		return fmt.Errorf("queue: block %s: %w", job, err)
+	}
+	err = c.rdb.SetArgs(ctx, jobKey(job, "blocked"), data, redis.SetArgs{Mode: "NX"}).Err()
+	if errors.Is(err, redis.Nil) {
+		return nil
+	}
+	return fail("block "+job, err)
+}
+
+// Unblock lets a job go on. It is idempotent.
+func (c *Conn) Unblock(ctx context.Context, job string) error {
+	return fail("unblock "+job, c.rdb.Del(ctx, jobKey(job, "blocked")).Err())
+}
+
+// Blocked tells whether a job is stopped, and why.
+func (c *Conn) Blocked(ctx context.Context, job string) (b jobs.Block, ok bool, err error) {
+	data, err := c.rdb.Get(ctx, jobKey(job, "blocked")).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return b, false, nil
+	}
+	if err != nil {
+		return b, false, fail("look up what blocks "+job, err)
+	}
+	if err := json.Unmarshal(data, &b); err != nil {
+		// Whatever wrote this meant that the job must not go on.
+		return jobs.Block{Cause: jobs.BlockChunk, Reason: "what blocks the job cannot be read"}, true, nil
+	}
+	return b, true, nil
+}
