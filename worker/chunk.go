@@ -98,6 +98,7 @@ func (w *Worker) run(ctx context.Context, k *known, t jobs.Task, attempt int) er
 			err = errors.Join(err, serr)
 		}
 	}
+	var r *refusal
 	switch {
 	case err == nil:
 		c.made = nil
@@ -111,12 +112,17 @@ func (w *Worker) run(ctx context.Context, k *known, t jobs.Task, attempt int) er
 		return nil
 	case ctx.Err() != nil || w.lost() != nil:
 		return queue.ErrHandBack
+	case errors.As(err, &r):
+		return c.putOff(ctx, r)
+	case errors.Is(err, errBlocked):
+		return queue.ErrLater
 	}
 	return fmt.Errorf("worker: chunk %s: %w", t.ID(), err)
 }
 
 // doneBefore finds out whether the chunk needs no work: it is committed, or its
-// shard is there and only the commit was lost, or the job was cancelled.
+// shard is there and only the commit was lost, or the job was cancelled. It
+// returns [queue.ErrLater] where the job is blocked.
 func (c *chunk) doneBefore(ctx context.Context) (bool, error) {
 	conn, id, i := c.w.conn, c.task.Job, c.task.Index
 	if conn != nil {
@@ -127,6 +133,13 @@ func (c *chunk) doneBefore(ctx context.Context) (bool, error) {
 		state, err := conn.Signal(ctx, id)
 		if stops(state) || err != nil {
 			return true, err
+		}
+		stopped, err := c.stopped(ctx, false)
+		if err == nil && stopped {
+			err = queue.ErrLater
+		}
+		if err != nil {
+			return false, err
 		}
 	}
 	head, ok, err := c.readShard(ctx)
@@ -292,14 +305,20 @@ func (c *chunk) savePartials(ctx context.Context, over <-chan struct{}) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := c.savePartial(ctx); err != nil && ctx.Err() == nil {
+			err := c.savePartial(ctx)
+			var r *refusal
+			if errors.As(err, &r) {
+				c.fail(err)
+				return
+			}
+			if err != nil && ctx.Err() == nil {
 				c.w.log.Warn("cannot store a partial shard", "job", c.task.Job, "chunk", c.task.Index, "error", err)
 			}
 		}
 	}
 }
 
-// watchSignal ends the chunk when its job is cancelled. A Redis that does not
+// watchSignal ends the chunk when its job is cancelled or blocked. A Redis that does not
 // answer changes nothing.
 func (c *chunk) watchSignal(ctx context.Context, over <-chan struct{}) {
 	tick := time.NewTicker(signalTime)
@@ -316,6 +335,9 @@ func (c *chunk) watchSignal(ctx context.Context, over <-chan struct{}) {
 				c.w.metrics.redis.Inc()
 			} else if stops(state) {
 				c.fail(errCancelled)
+				return
+			} else if stopped, err := c.stopped(ctx, true); err == nil && stopped {
+				c.fail(errBlocked)
 				return
 			}
 		}

@@ -232,7 +232,7 @@ func (c *chunk) put(ctx context.Context, key string, data []byte, opts *storage.
 		put, err = storage.Put(limited, c.target, key, data, &over)
 	}
 	if err != nil {
-		return put, storageFault(ctx, err)
+		return put, c.writeFault(ctx, err, len(data))
 	}
 	return put, nil
 }

@@ -38,7 +38,7 @@ func (c *chunk) commit(ctx context.Context) error {
 		}
 		head = other
 	case err != nil:
-		return err
+		return refused(err, len(data))
 	}
 	if err := c.count(ctx, head.Counts); err != nil {
 		return err
@@ -163,7 +163,7 @@ func (c *chunk) savePartial(ctx context.Context) error {
 	}
 	_, err = storage.Put(ctx, c.target, jobs.PartialKey(c.task.Job, c.task.Index), data, &storage.PutOptions{Overwrite: true})
 	if err != nil {
-		return err
+		return refused(err, len(data))
 	}
 	c.mu.Lock()
 	c.saved = max(c.saved, done)

@@ -65,6 +65,9 @@ func (w *Worker) handle(ctx context.Context, t jobs.Task, attempt int) error {
 	case errors.Is(err, queue.ErrHandBack) || ctx.Err() != nil:
 		log.Info("chunk handed back")
 		return queue.ErrHandBack
+	case errors.Is(err, queue.ErrLater):
+		log.Debug("chunk put off, its job is blocked")
+		return queue.ErrLater
 	case errors.Is(err, errNoChunk), errors.Is(err, errNoJob) && attempt >= strayAttempts:
 		log.Warn("chunk of an unknown job dropped", "error", err)
 		return nil

@@ -74,6 +74,7 @@ type Worker struct {
 	halved   sync.Once    // short memory on the device was told
 	left     sync.Once    // and that pictures are done on the CPU
 	stuck    atomic.Int64 // calls that ignore the end of their context
+	probing  sync.Mutex   // held while a write to a target is probed
 	tested   atomic.Bool
 	draining atomic.Bool
 	trouble  atomic.Pointer[string] // storage that could not be reached, until a chunk succeeds
@@ -190,6 +191,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer stop()
 	server, err := w.conn.Serve(&queue.ServerOptions{
 		Concurrency: w.opts.Chunks, ShutdownTimeout: w.opts.Grace, Log: w.log, Device: w.device.Name(),
+		Passing: func(err error) bool { return storage.Unreachable(err) || storage.Temporary(err) },
 	}, w.handle)
 	if err != nil {
 		return fmt.Errorf("worker: %w", err)

@@ -1,0 +1,86 @@
+package worker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// refusal is a write that the target refused, and why: the chunk ends, its job
+// waits, and no object is to blame.
+type refusal struct {
+	why   string
+	bytes int64
+	err   error
+}
+
+func (r *refusal) Error() string { return r.err.Error() }
+func (r *refusal) Unwrap() error { return r.err }
+
+// errBlocked ends a chunk whose job waits until the target takes writes again.
+var errBlocked = errors.New("the job is blocked")
+
+// refused makes a refusal of an error of a write below .pelmill/, if it is one.
+func refused(err error, bytes int) error {
+	if why := storage.Refused(err); why != "" {
+		return &refusal{why: why, bytes: int64(bytes), err: err}
+	}
+	return err
+}
+
+// writeFault judges an error of the writing of a result. A full store refuses
+// all that come; a forbidden key may be the only one, which a write beside it
+// tells.
+func (c *chunk) writeFault(ctx context.Context, err error, bytes int) error {
+	if ctx.Err() == nil && storage.Refused(err) != "" && (storage.Full(err) || c.refusesAll(ctx)) {
+		return refused(err, bytes)
+	}
+	return storageFault(ctx, err)
+}
+
+// probeTime is the longest that a probing write may take.
+const probeTime = 30 * time.Second
+
+// refusesAll finds out whether the target takes a small write of our own.
+func (c *chunk) refusesAll(ctx context.Context) bool {
+	c.w.probing.Lock()
+	defer c.w.probing.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	name := sha256.Sum256([]byte(c.w.name))
+	key := jobs.ProbeKey(c.task.Job, hex.EncodeToString(name[:4]))
+	return storage.Refused(storage.Probe(ctx, c.target, key, 1)) != ""
+}
+
+// putOff stops the whole job where the target refused a write of the chunk, and
+// returns what the chunk ends with. Where the others cannot be told, the chunk
+// counts as failed, so that it is tried again more and more rarely.
+func (c *chunk) putOff(ctx context.Context, r *refusal) error {
+	if c.w.conn == nil {
+		return fmt.Errorf("worker: chunk %s: %w", c.task.ID(), r)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	err := c.w.conn.Block(ctx, c.task.Job, jobs.Block{
+		Cause: jobs.BlockTarget, Reason: jobs.RefusedReason(r.why), Bytes: r.bytes,
+	})
+	if err != nil {
+		return fmt.Errorf("worker: chunk %s: %w", c.task.ID(), errors.Join(r, err))
+	}
+	c.w.log.Warn("the target refuses writes, the job waits", "job", c.task.Job, "chunk", c.task.Index, "error", r.err)
+	return queue.ErrLater
+}
+
+// stopped tells whether chunks of the job must not be worked on now. now: not
+// even those that are at work.
+func (c *chunk) stopped(ctx context.Context, now bool) (bool, error) {
+	b, ok, err := c.w.conn.Blocked(ctx, c.task.Job)
+	return ok && (!now || b.Cause == jobs.BlockTarget), err
+}
