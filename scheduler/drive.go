@@ -28,6 +28,8 @@ type drive struct {
 	control jobs.Control
 	heard   time.Time // control was read
 	state   jobs.StateRecord
+
+	withdraw func(context.Context) error // takes the job's chunks out of the queue; nil before they are fed
 }
 
 // drive takes a job to its end. Everything is read from storage at the start and
@@ -49,12 +51,20 @@ func (s *Scheduler) drive(ctx context.Context, log *slog.Logger, id, target stri
 		if errors.Is(err, errKilled) {
 			return err
 		}
-		log.Warn("job does not move", "state", d.state.State, "error", err)
 		if time.Since(began) > mostDelay {
 			delay = firstDelay
 		}
-		d.note(ctx, err.Error())
-		sleep(ctx, delay)
+		if block, ok := blockOf(err); ok {
+			err = d.wait(ctx, block, delay)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+		}
+		if err != nil {
+			log.Warn("job does not move", "state", d.state.State, "error", err)
+			d.note(ctx, err.Error())
+			sleep(ctx, delay)
+		}
 		delay = min(2*delay, mostDelay)
 	}
 }
@@ -113,7 +123,10 @@ func (d *drive) run(ctx context.Context) error {
 // preparing only; a job that runs is not given up for an error of storage.
 func passing(err error) bool {
 	var moved *storage.ExistsError // a part, by a scheduler that lost its lead
-	return storage.Temporary(err) || errors.Is(err, queue.ErrUnreachable) || errors.Is(err, queue.ErrFull) ||
+	if _, ok := blockOf(err); ok {
+		return true
+	}
+	return storage.Temporary(err) || errors.Is(err, queue.ErrUnreachable) ||
 		errors.Is(err, errPlanned) || errors.Is(err, errKilled) || errors.As(err, &moved)
 }
 
@@ -146,16 +159,24 @@ func (d *drive) priority() int {
 
 // set writes the state where it changed.
 func (d *drive) set(ctx context.Context, state jobs.State, reason string) error {
-	if d.state.State == state && d.state.Reason == reason && !d.state.At.IsZero() {
+	return d.setBlocked(ctx, state, reason, "")
+}
+
+// setBlocked writes a state that something causes.
+func (d *drive) setBlocked(ctx context.Context, state jobs.State, reason string, cause jobs.Cause) error {
+	if d.state.State == state && d.state.Reason == reason && d.state.Blocked == cause && !d.state.At.IsZero() {
 		return nil
 	}
 	next := d.state
-	next.State, next.Reason = state, reason
+	next.State, next.Reason, next.Blocked = state, reason, cause
 	return d.write(ctx, next)
 }
 
 func (d *drive) write(ctx context.Context, next jobs.StateRecord) error {
 	next.Leader, next.At, next.Heard = d.s.opts.Holder, time.Now().UTC(), d.control.At
+	if next.State != jobs.Paused {
+		next.Blocked = ""
+	}
 	if err := d.f.putJSON(ctx, jobs.StateKey(d.f.id), next, true); err != nil {
 		return err
 	}
@@ -188,7 +209,7 @@ func (d *drive) ended(ctx context.Context) (bool, error) {
 	}
 	d.log.Info("failed job goes on", "force", d.control.Force)
 	if err := storage.Delete(ctx, d.f.b, jobs.ReportKey(d.f.id)); err != nil {
-		return false, err
+		return false, refused(err, 0)
 	}
 	next := d.state
 	next.State, next.Reason, next.Limit, next.Finished = jobs.Preparing, "", false, time.Time{}

@@ -33,7 +33,7 @@ type folder struct {
 func (f folder) put(ctx context.Context, key string, data []byte, overwrite bool) error {
 	if f.before != nil {
 		if err := f.before(key); err != nil {
-			return err
+			return refused(err, int64(len(data)))
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -44,7 +44,7 @@ func (f folder) put(ctx context.Context, key string, data []byte, overwrite bool
 		contentType = "application/zstd"
 	}
 	if _, err := storage.Put(ctx, f.b, key, data, &storage.PutOptions{Overwrite: overwrite, ContentType: contentType}); err != nil {
-		return err
+		return refused(err, int64(len(data)))
 	}
 	if f.before != nil {
 		return f.before(key + "!")
@@ -142,7 +142,7 @@ func (f folder) remove(ctx context.Context, prefix, after string) error {
 	}
 	for _, key := range keys {
 		if err := storage.Delete(ctx, f.b, key); err != nil {
-			return err
+			return refused(err, 0)
 		}
 	}
 	return nil

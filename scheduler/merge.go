@@ -93,7 +93,7 @@ func (d *drive) merge(ctx context.Context, chunks []int, report *jobs.Report) (*
 	defer dec.Close()
 	failed, err := openTemp("failed")
 	if err != nil {
-		return nil, fmt.Errorf("scheduler: list of failures: %w", err)
+		return nil, fmt.Errorf("scheduler: list of failures: %w", temporary(err))
 	}
 	defer failed.Close()
 	out := &merging{put: func(n int, data []byte) error {
@@ -110,7 +110,7 @@ func (d *drive) merge(ctx context.Context, chunks []int, report *jobs.Report) (*
 		}
 		sum.plus(t)
 		if _, err := failed.Write(t.failed); err != nil {
-			return fmt.Errorf("scheduler: list of failures: %w", err)
+			return fmt.Errorf("scheduler: list of failures: %w", temporary(err))
 		}
 		return out.add(t.lines)
 	})
@@ -125,7 +125,7 @@ func (d *drive) merge(ctx context.Context, chunks []int, report *jobs.Report) (*
 		return nil, fmt.Errorf("scheduler: list of failures: %w", err)
 	}
 	if size == 0 {
-		return sum, storage.Delete(ctx, d.f.b, jobs.FailedKey(d.f.id))
+		return sum, refused(storage.Delete(ctx, d.f.b, jobs.FailedKey(d.f.id)), 0)
 	}
 	report.FailedList = jobs.FailedKey(d.f.id)
 	return sum, d.putFile(ctx, report.FailedList, failed, size)
@@ -175,14 +175,14 @@ func (d *drive) putFile(ctx context.Context, key string, file *os.File, size int
 	defer cancel() // before Close it leaves nothing behind
 	w, err := d.f.b.NewWriter(wctx, key, nil)
 	if err != nil {
-		return fmt.Errorf("scheduler: write %s: %w", key, err)
+		return fmt.Errorf("scheduler: write %s: %w", key, refused(err, size))
 	}
 	if _, err := io.Copy(w, io.NewSectionReader(file, 0, size)); err != nil {
 		cancel()
-		return fmt.Errorf("scheduler: write %s: %w", key, errors.Join(err, w.Close()))
+		return fmt.Errorf("scheduler: write %s: %w", key, refused(errors.Join(err, w.Close()), size))
 	}
 	if err := w.Close(); err != nil {
-		return fmt.Errorf("scheduler: write %s: %w", key, err)
+		return fmt.Errorf("scheduler: write %s: %w", key, refused(err, size))
 	}
 	o, _, err := storage.Stat(ctx, d.f.b, key)
 	if err == nil && o.Size != size {

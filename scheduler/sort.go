@@ -92,7 +92,7 @@ func (s *sorter) spill() error {
 func (s *sorter) write(from stream) error {
 	f, err := openTemp("sort")
 	if err != nil {
-		return fmt.Errorf("scheduler: sort: %w", err)
+		return fmt.Errorf("scheduler: sort: %w", temporary(err))
 	}
 	s.runs = append(s.runs, f)
 	w := bufio.NewWriterSize(f, 256<<10)
@@ -112,7 +112,7 @@ func (s *sorter) write(from stream) error {
 		w.Write(p.value)
 	}
 	if err := w.Flush(); err != nil {
-		return fmt.Errorf("scheduler: sort: write a run: %w", err)
+		return fmt.Errorf("scheduler: sort: write a run: %w", temporary(err))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pelmill/pelmill/jobs"
@@ -31,6 +32,11 @@ type Status struct {
 	// Why says in one sentence why the job does not move. It is empty where it
 	// does, and where it has ended well.
 	Why string
+
+	// Blocked is what stands in the way of everything that the job has left to
+	// do; empty where nothing does. State.Reason is then the reason without an
+	// advice, which Why has.
+	Blocked jobs.Cause
 }
 
 // Status reads where a job stands, with a handful of requests.
@@ -95,6 +101,14 @@ func (c *Client) fromQueue(ctx context.Context, st *Status) error {
 	if ok {
 		st.Done, st.Counts = countDone(done), counts
 	}
+	if b, blocked, err := c.Conn.Blocked(ctx, st.Spec.ID); err != nil {
+		return err
+	} else if blocked {
+		// The target may not have taken the state record.
+		st.State.State, st.State.Reason, st.State.Blocked = jobs.Paused, b.Reason, b.Cause
+	} else if st.State.Blocked != jobs.BlockRedis {
+		st.State.Blocked = "" // of an earlier process; what blocks the job now would be in Redis
+	}
 	priority := st.Spec.Priority
 	if st.Control.Priority != nil {
 		priority = *st.Control.Priority
@@ -117,6 +131,10 @@ func (c *Client) fromQueue(ctx context.Context, st *Status) error {
 // why finds the reason closest to the root.
 func (c *Client) why(ctx context.Context, st *Status, qerr error) string {
 	state := st.State.State
+	if st.State.Blocked != "" {
+		st.Blocked = st.State.Blocked
+		return st.State.Reason + "; " + st.Blocked.Advice()
+	}
 	switch {
 	case state == jobs.Paused, state == jobs.Planned && st.Control.Want != jobs.WantRun:
 		return st.State.Reason
@@ -127,20 +145,23 @@ func (c *Client) why(ctx context.Context, st *Status, qerr error) string {
 	case qerr != nil:
 		return qerr.Error()
 	}
+	full := ""
+	if used, limit, err := c.Conn.Memory(ctx); err == nil {
+		full = fullness(used, limit)
+	}
 	switch alive, err := c.Conn.Redis().Exists(ctx, aliveKey).Result(); {
 	case err != nil:
 		return "Redis cannot be reached"
+	case full != "" && (alive == 0 || state == jobs.Running && (st.State.Reason == "" || strings.HasPrefix(st.State.Reason, "Redis "))):
+		// A full Redis does not even know whether a scheduler is running.
+		st.Blocked = jobs.BlockRedis
+		return full
 	case alive == 0:
 		return "no scheduler is running"
 	case st.State.Reason != "":
 		return st.State.Reason
 	case state != jobs.Running:
 		return ""
-	}
-	if used, limit, err := c.Conn.Memory(ctx); err == nil {
-		if full := fullness(used, limit); full != "" {
-			return full
-		}
 	}
 	taking := 0
 	for _, w := range st.Workers {
@@ -211,6 +232,11 @@ func (c *Client) List(ctx context.Context, target string) ([]Summary, error) {
 		}
 		if ok {
 			s.State, s.Reason = state.State, state.Reason
+		}
+		if c.Conn != nil {
+			if b, blocked, err := c.Conn.Blocked(ctx, ids[i]); err == nil && blocked {
+				s.State, s.Reason = jobs.Paused, b.Reason
+			}
 		}
 		report, ok, err := getJSON[jobs.Report](ctx, b, jobs.ReportKey(ids[i]))
 		if ok {

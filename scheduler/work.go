@@ -42,6 +42,10 @@ type work struct {
 // work feeds and tracks a planned job until it ends.
 func (d *drive) work(ctx context.Context, plan *jobs.Plan) error {
 	w := &work{drive: d, plan: plan, fedTo: d.priority(), left: map[int]int{}}
+	d.withdraw = func(ctx context.Context) error {
+		w.held, w.cursor = false, 0
+		return w.withdraw(ctx)
+	}
 	var err error
 	if w.hours, err = jobs.ParseHours(d.spec.Hours); err != nil {
 		return d.finish(ctx, ending{state: jobs.Failed, reason: err.Error()})
@@ -75,6 +79,11 @@ func (d *drive) work(ctx context.Context, plan *jobs.Plan) error {
 		}
 		if countDone(w.done) == len(plan.Chunks) {
 			return d.finish(ctx, ending{state: jobs.Done, plan: plan})
+		}
+		if b, ok, err := d.s.conn.Blocked(ctx, d.f.id); err != nil {
+			return err
+		} else if ok {
+			return &blockedError{b}
 		}
 		if why := tripped(&d.spec, w.counts); why != "" && !d.control.Force {
 			return w.stop(ctx, ending{state: jobs.Failed, reason: why, limit: true, plan: plan})
@@ -260,11 +269,7 @@ func (w *work) reconcile(ctx context.Context) error {
 		case !errors.Is(err, queue.ErrQueued):
 			return err
 		case w.depth.Archived > 0:
-			state, err := w.s.conn.TaskState(ctx, w.fedTo, w.task(chunk))
-			if err == nil && state == "archived" {
-				err = w.s.conn.Revive(ctx, w.fedTo, w.task(chunk))
-			}
-			if err != nil && !errors.Is(err, queue.ErrQueued) {
+			if err := w.archived(ctx, chunk); err != nil {
 				return err
 			}
 		}
@@ -279,6 +284,28 @@ func (w *work) reconcile(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// archived blocks the job where the queue has given one of its chunks up: no
+// worker could. A chunk that failed for no reason is fed again.
+func (w *work) archived(ctx context.Context, chunk int) error {
+	t := w.task(chunk)
+	state, err := w.s.conn.TaskState(ctx, w.fedTo, t)
+	if err != nil || state != "archived" {
+		return err
+	}
+	text, err := w.s.conn.LastError(ctx, w.fedTo, t)
+	if err != nil {
+		return err
+	}
+	if text != "" {
+		return &blockedError{jobs.Block{Cause: jobs.BlockChunk, Reason: queue.GivenUp(chunk, text)}}
+	}
+	err = w.s.conn.Revive(ctx, w.fedTo, t)
+	if errors.Is(err, queue.ErrQueued) {
+		err = nil
+	}
+	return err
 }
 
 func (w *work) stillLeft(chunk int) bool {
