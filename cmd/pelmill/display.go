@@ -21,6 +21,7 @@ type snapshot struct {
 	job        string
 	state      jobs.State
 	why        string      // why nothing moves, "" where it does
+	blocked    bool        // by something that people must change: it is said at once
 	total      int64       // objects, 0 while unknown
 	chunks     int64       // of the job
 	chunksDone int64       //
@@ -72,7 +73,7 @@ func (d *display) update(s snapshot) {
 	changed := s.state != d.now.state || s.why != d.saidWhy && s.why != ""
 	d.now = s
 	d.rate.add(time.Now(), s.counts)
-	due := time.Since(d.said) >= d.every || (changed && d.p.json)
+	due := time.Since(d.said) >= d.every || (changed && (d.p.json || s.blocked))
 	text := d.text()
 	event := d.event()
 	if due {
@@ -112,7 +113,7 @@ func (d *display) text() string {
 	} else if s.counts.Objects > 0 {
 		parts = append(parts, plural(s.counts.Objects, "object"))
 	}
-	if d.rate.objects > 0 {
+	if d.rate.objects > 0 && !s.blocked {
 		parts = append(parts, fmt.Sprintf("%.1f/s", d.rate.objects), bytesText(int64(d.rate.bytes))+"/s")
 	}
 	if s.counts.BytesIn > 0 && s.counts.BytesOut > 0 {
@@ -121,7 +122,7 @@ func (d *display) text() string {
 	if bad := s.counts.Bad(); bad > 0 {
 		parts = append(parts, countText(bad)+" failed")
 	}
-	if eta, ok := d.rate.eta(s); ok {
+	if eta, ok := d.rate.eta(s); ok && !s.blocked {
 		parts = append(parts, "ETA "+secondsText(eta))
 	}
 	if s.workers > 0 {

@@ -24,7 +24,7 @@ const (
 	exitMismatch    = 5   // a result did not decode to its picture, or is not what was recorded
 	exitLimit       = 6   // the job stopped itself at its failure limit
 	exitNoDevice    = 7   // the requested device does not exist
-	exitUnreachable = 8   // storage or queue cannot be reached
+	exitUnreachable = 8   // storage or queue cannot be reached, or takes no more
 	exitLostCard    = 9   // the card failed in the middle of the work; a new process can go on
 	exitInterrupted = 130 // SIGINT or SIGTERM
 )
@@ -32,7 +32,7 @@ const (
 const exitHelp = `Exit codes: 0 all well (also when everything had been done before), 1 error, 2 usage,
 3 finished with failed or rejected objects, 4 nothing to do (no object in the source
 after the filters), 5 verification mismatch, 6 failure limit reached, 7 no usable
-device, 8 storage or queue unreachable, 9 card lost (run it again), 130 interrupted.`
+device, 8 storage or queue unreachable or full, 9 card lost (run it again), 130 interrupted.`
 
 // exit ends the program with a code of its own. Without an error nothing more
 // is printed: the verb has said all there is to say.
@@ -64,6 +64,7 @@ func nothingf(format string, args ...any) error {
 func code(ctx context.Context, err error) int {
 	var e *exit
 	var signal *interrupted
+	var temp *scheduler.TempError
 	switch {
 	case err == nil:
 		return exitOK
@@ -77,7 +78,7 @@ func code(ctx context.Context, err error) int {
 		return exitNoDevice
 	case errors.Is(err, gpu.ErrFatal):
 		return exitLostCard
-	case errors.Is(err, queue.ErrUnreachable), storage.Unreachable(err):
+	case errors.Is(err, queue.ErrUnreachable), errors.Is(err, queue.ErrFull), storage.Unreachable(err), storage.Full(err), errors.As(err, &temp):
 		return exitUnreachable
 	}
 	return exitError
@@ -99,11 +100,15 @@ func outcome(c jobs.Counts) error {
 // depends on its kind alone.
 func sentence(err error) string {
 	s := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	var temp *scheduler.TempError
 	switch {
+	case errors.As(err, &temp):
 	case errors.Is(err, gpu.ErrNoDevice):
 		s += " (--device auto or cpu runs without one)"
 	case errors.Is(err, queue.ErrUnreachable):
 		s += " (is Redis running there? pelmill doctor --redis URL tells more)"
+	case storage.Full(err):
+		s += " (make room; the same command continues)"
 	case storage.Unreachable(err):
 		s += " (pelmill doctor SRC DST tells more)"
 	}

@@ -101,7 +101,7 @@ func (l *local) finish(ctx context.Context, r ref) error {
 	case l.err != nil:
 		return l.err
 	case err != nil:
-		return err
+		return l.p.blockedEnd(status, err, "the same command continues (job "+r.id+")")
 	}
 	return l.p.reportEnd(ctx, l.c, r, status)
 }

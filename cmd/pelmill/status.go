@@ -13,7 +13,7 @@ import (
 func (p *program) status() *cobra.Command {
 	var all bool
 	cmd := p.jobVerb("status DST [JOB] | JOB", "Show where a job stands, and why if it does not move",
-		"Show where a job stands and, if nothing moves, why: no worker, paused, Redis full,\noutside its hours, waiting for start, no scheduler. --all lists the jobs of DST.",
+		"Show where a job stands and, if nothing moves, why: no worker, paused, Redis full,\nthe target full or closed to us, outside its hours, waiting for start, no scheduler. --all lists the jobs of DST.",
 		func(cmd *cobra.Command, c *cluster, r ref) error {
 			if all {
 				return p.jobList(cmd, c, r.target)
@@ -34,6 +34,7 @@ type statusEvent struct {
 	Job     string     `json:"job"`
 	State   jobs.State `json:"state"`
 	Why     string     `json:"why,omitempty"`
+	Blocked jobs.Cause `json:"blocked,omitempty"` // what kind of thing is in the way of all the rest
 	Source  string     `json:"source"`
 	Target  string     `json:"target"`
 	Codec   string     `json:"codec"`
@@ -51,7 +52,7 @@ type statusEvent struct {
 
 func newStatusEvent(s scheduler.Status, r ref) statusEvent {
 	return statusEvent{
-		Type: "status", Job: r.id, State: s.State.State, Why: s.Why, Source: s.Spec.Source, Target: r.target,
+		Type: "status", Job: r.id, State: s.State.State, Why: s.Why, Blocked: s.Blocked, Source: s.Spec.Source, Target: r.target,
 		Codec: s.Spec.Codec, Options: s.Spec.Options, Created: s.Spec.Created, Counts: s.Counts, Saving: s.Counts.Saving(),
 		ChunksDone: s.Done, Chunks: s.Chunks, Workers: len(s.Workers), Rate: s.Rate, ETA: s.ETA.Seconds(), Total: s.Objects,
 	}
@@ -105,12 +106,12 @@ func (p *program) jobList(cmd *cobra.Command, c *cluster, target string) error {
 	var table [][]string
 	for _, j := range all {
 		if p.json {
-			if err := p.emit(jobEvent{Type: "job", Job: j.ID, Source: j.Source, Target: target, State: j.State}); err != nil {
+			if err := p.emit(jobEvent{Type: "job", Job: j.ID, Source: j.Source, Target: target, State: j.State, Why: j.Reason}); err != nil {
 				return err
 			}
 			continue
 		}
-		table = append(table, []string{j.ID, string(j.State), strings.TrimSpace(j.Codec + " " + j.Options), short(j.Source)})
+		table = append(table, []string{j.ID, string(j.State), strings.TrimSpace(j.Codec + " " + j.Options), short(j.Source), j.Reason})
 	}
 	rows(p.stdout, table)
 	return nil
@@ -119,7 +120,7 @@ func (p *program) jobList(cmd *cobra.Command, c *cluster, target string) error {
 // snapshotOf is the state of a job for display.
 func snapshotOf(s scheduler.Status) snapshot {
 	return snapshot{
-		job: s.Spec.ID, state: s.State.State, why: s.Why, total: max(0, s.Objects), counts: s.Counts,
+		job: s.Spec.ID, state: s.State.State, why: s.Why, blocked: s.Blocked != "", total: max(0, s.Objects), counts: s.Counts,
 		chunks: int64(s.Chunks), chunksDone: int64(s.Done), workers: len(s.Workers),
 	}
 }

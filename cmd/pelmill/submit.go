@@ -66,6 +66,7 @@ type jobEvent struct {
 	Source string     `json:"source,omitempty"`
 	Target string     `json:"target"`
 	State  jobs.State `json:"state,omitempty"`
+	Why    string     `json:"why,omitempty"` // why it does not move, or failed
 	Want   string     `json:"want,omitempty"`
 }
 
@@ -86,12 +87,17 @@ func (p *program) submitted(ctx context.Context, c *cluster, spec jobs.Spec, sta
 	}
 	d := p.display(stats)
 	defer d.close()
+	var waits waiting
 	for {
 		s, err := c.client.Status(ctx, spec.Target, spec.ID)
 		if err != nil {
 			return err
 		}
-		if planned(s.State.State) {
+		if err := waits.over(s); err != nil {
+			d.close()
+			return p.blockedEnd(s, err, "the job is planned when it can be (pelmill plan "+name+")")
+		}
+		if s.Blocked == "" && planned(s.State.State) {
 			d.close()
 			if s.State.State == jobs.Failed {
 				return fmt.Errorf("job %s failed: %s", spec.ID, s.State.Reason)

@@ -16,7 +16,8 @@ func (p *program) watch() *cobra.Command {
 	var stats time.Duration
 	cmd := p.jobVerb("watch DST [JOB] | JOB", "Show a job's progress until it ends",
 		`Show the progress of a job until it ends, then its summary. Interrupting ends the
-watching, not the job. The exit code is that of the job.`,
+watching, not the job. The exit code is that of the job, or 8 where nothing of it can
+be done for a minute because the target, Redis or a temporary folder takes no more.`,
 		func(cmd *cobra.Command, c *cluster, r ref) error {
 			return p.follow(cmd.Context(), c, r, stats)
 		})
@@ -34,7 +35,7 @@ func (p *program) follow(ctx context.Context, c *cluster, r ref, stats time.Dura
 	case errors.As(context.Cause(ctx), &signal):
 		return &exit{exitInterrupted, fmt.Errorf("interrupted; job %s goes on (pelmill watch %s %s)", r.id, shellQuote(short(r.target)), r.id)}
 	case err != nil:
-		return err
+		return p.blockedEnd(status, err, "job "+r.id+" goes on when it can (pelmill watch "+shellQuote(short(r.target))+" "+r.id+")")
 	}
 	if p.json {
 		err := c.client.Results(ctx, r.target, r.id, func(o jobs.Result) error {
@@ -63,6 +64,7 @@ func (p *program) await(ctx context.Context, c *cluster, r ref, d *display, live
 	if live != nil {
 		every = lookLocal
 	}
+	var waits waiting
 	shown := false       // the plan
 	var base jobs.Counts // when the plan was shown
 	for {
@@ -85,6 +87,9 @@ func (p *program) await(ctx context.Context, c *cluster, r ref, d *display, live
 		if s.State.State.Terminal() {
 			d.update(snapshotOf(s))
 			return s, nil
+		}
+		if err := waits.over(s); err != nil {
+			return s, err
 		}
 		for next := start.Add(max(every, lookShare*time.Since(start))); ; {
 			now := snapshotOf(s)
