@@ -380,7 +380,7 @@ func TestRedisIsFull(t *testing.T) {
 	spec := r.submit(func(s *jobs.Spec) { s.ChunkObjects = 3 })
 	r.wait("the reason", func() bool {
 		st, err := r.client.Status(r.ctx, r.target, spec.ID)
-		return err == nil && strings.Contains(st.Why, "of its memory")
+		return err == nil && strings.Contains(st.Why, "of its memory") && st.Blocked == jobs.BlockRedis
 	})
 	server.CLI("FLUSHALL")
 	if c := r.ended(spec.ID).Counts; c.Compressed != 60 {

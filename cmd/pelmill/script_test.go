@@ -19,7 +19,10 @@ import (
 	"github.com/pelmill/pelmill/internal/services"
 )
 
-func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"pelmill": main}) }
+func TestMain(m *testing.M) {
+	roomPatience = 3 * time.Second
+	testscript.Main(m, map[string]func(){"pelmill": main})
+}
 
 // TestAlone runs the transcripts that need nothing but the program: testdata/*.txt.
 func TestAlone(t *testing.T) { transcripts(t, "testdata", "") }
@@ -40,6 +43,10 @@ func TestCluster(t *testing.T) {
 //	cut file bytes              shortens a file
 //	keep NAME type field        sets $NAME to the field of the last line of this type on stdout
 //	until regexp command args...   runs the command until its stdout matches
+//	disk folder options            mounts a tmpfs, until the end of the script
+//	remount folder options         changes it
+//
+// The condition mount is the right to mount, which no machine must give.
 //
 // $IMAGES is the folder with the project's small pictures.
 func transcripts(t *testing.T, dir, redis string) {
@@ -68,6 +75,19 @@ func transcripts(t *testing.T, dir, redis string) {
 			"cut":    cut,
 			"keep":   keep,
 			"until":  until,
+
+			"disk":    disk,
+			"remount": remount,
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "mount" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			dir := t.TempDir()
+			if mount("-t", "tmpfs", "pelmill-test", dir) != nil {
+				return false, nil
+			}
+			return true, exec.Command("umount", "-l", dir).Run()
 		},
 	})
 }
@@ -137,6 +157,29 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Fatalf("no match for %q within %v", args[0], patience)
+}
+
+func mount(args ...string) error {
+	if out, err := exec.Command("mount", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("mount %q: %w: %s", args, err, out)
+	}
+	return nil
+}
+
+func disk(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: disk folder options")
+	}
+	dir := ts.MkAbs(args[0])
+	ts.Check(mount("-t", "tmpfs", "-o", args[1], "pelmill-test", dir))
+	ts.Defer(func() { exec.Command("umount", "-l", dir).Run() })
+}
+
+func remount(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: remount folder options")
+	}
+	ts.Check(mount("-o", "remount,"+args[1], ts.MkAbs(args[0])))
 }
 
 func event(ts *testscript.TestScript, neg bool, args []string) {

@@ -80,6 +80,10 @@ func fillRedis(t *testing.T, gw *services.Store) {
 		text := faults.Run(t, 0, tr.env, program(t, "cmd/pelmill"), "status", tr.target, id, "--redis", tr.redis.URL(), "--json")
 		return strings.Contains(text, "memory")
 	})
+	other := append(tr.flags("submit"), "--redis", tr.redis.URL(), "--yes")
+	if p := tr.pelmill("submit", other...); p.Wait(t, limit) != 8 || !strings.Contains(p.Stderr(), "redis is full") {
+		t.Error("a submission to a full Redis is no exit code 8 with the reason")
+	}
 	time.Sleep(outage)
 	if tr.count(jobs.ReportKey(id)) != 0 {
 		t.Fatal("the job ended on a full Redis; it is too small")

@@ -25,6 +25,7 @@ func TestFaultsInFolders(t *testing.T) {
 		{"SIGKILL", interrupted(syscall.SIGKILL, -1)},
 		{"two runs at once", twoRuns},
 		{"full disk", fullDisk},
+		{"full disk of a cluster", fullDiskOfACluster},
 		{"read-only target", readOnly},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -53,6 +54,8 @@ func TestFaultsOnS3(t *testing.T) {
 		{"redis flushed", flushRedis},
 		{"redis full", fillRedis},
 		{"source changes", changingSource},
+		{"writes forbidden", refusedWrites(faults.Forbid, "access denied (AccessDenied)")},
+		{"store full", refusedWrites(faults.Full, "no space left (XMinioStorageFull)")},
 		{"storage refuses", badStorage(faults.Rule{Fault: faults.Refuse, Share: 0.3})},
 		{"storage cuts", badStorage(faults.Rule{Fault: faults.CutBody, Share: 0.3, Match: faults.Reads})},
 		{"storage flips", badStorage(faults.Rule{Fault: faults.FlipBit, Share: 0.2, Match: faults.Reads})},

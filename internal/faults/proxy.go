@@ -32,9 +32,11 @@ const (
 	DropWrite               // a PUT is answered as done; the store does not see it
 	DropAnswer              // the store does the call, the connection closes without an answer
 	Delay                   // the call takes longer
+	Forbid                  // 403 AccessDenied; the store does not see the call
+	Full                    // 507 XMinioStorageFull; the store does not see the call
 )
 
-var faultNames = [...]string{"refuse", "cut body", "flip bit", "drop write", "drop answer", "delay"}
+var faultNames = [...]string{"refuse", "cut body", "flip bit", "drop write", "drop answer", "delay", "forbid", "full"}
 
 func (f Fault) String() string { return faultNames[f] }
 
@@ -192,12 +194,9 @@ func (p *Proxy) serve(forward http.Handler, w http.ResponseWriter, r *http.Reque
 		return
 	}
 	switch rule.Fault {
-	case Refuse:
-		p.count(Refuse)
-		io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "application/xml")
-		w.WriteHeader(http.StatusServiceUnavailable)
-		io.WriteString(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>`)
+	case Refuse, Forbid, Full:
+		p.count(rule.Fault)
+		refuse(w, r, rule.Fault)
 	case DropWrite:
 		p.count(DropWrite)
 		pretend(w, r)
@@ -208,6 +207,22 @@ func (p *Proxy) serve(forward http.Handler, w http.ResponseWriter, r *http.Reque
 	default:
 		forward.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), faultKey{}, rule)))
 	}
+}
+
+// refuse answers a call with an error of S3.
+func refuse(w http.ResponseWriter, r *http.Request, f Fault) {
+	answer := map[Fault]struct {
+		status        int
+		code, message string
+	}{
+		Refuse: {http.StatusServiceUnavailable, "SlowDown", "Please reduce your request rate."},
+		Forbid: {http.StatusForbidden, "AccessDenied", "Access Denied."},
+		Full:   {http.StatusInsufficientStorage, "XMinioStorageFull", "Storage backend has reached its minimum free drive threshold."},
+	}[f]
+	io.Copy(io.Discard, r.Body)
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(answer.status)
+	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>%s</Code><Message>%s</Message></Error>`, answer.code, answer.message)
 }
 
 func callOf(r *http.Request) Call {
