@@ -167,6 +167,14 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("jobs: %d objects a chunk: want 1 to %d", s.ChunkObjects, MaxChunkObjects)
 	case s.ChunkBytes < 1:
 		return fmt.Errorf("jobs: %d bytes a chunk: want at least 1", s.ChunkBytes)
+	case s.Manifest != "" && s.Manifest != Given:
+		return fmt.Errorf("jobs: manifest %q: want %s or none", s.Manifest, Given)
+	case s.Filter.MinSize < 0 || s.Filter.MaxSize < 0:
+		return fmt.Errorf("jobs: sizes from %d to %d: want nothing below 0", s.Filter.MinSize, s.Filter.MaxSize)
+	case s.Limits.Bytes < 0 || s.Limits.Side < 0 || s.Limits.Samples < 0 || s.Limits.Frames < 0 || s.Limits.Ratio < 0:
+		return fmt.Errorf("jobs: limits %+v: want nothing below 0", s.Limits)
+	case s.Sample < 0 || s.FailMin < 0:
+		return fmt.Errorf("jobs: sample of %d objects, failures from %d objects on: want nothing below 0", s.Sample, s.FailMin)
 	case s.FailRatio < 0 || s.FailRatio > 1:
 		return fmt.Errorf("jobs: failure ratio %v: want 0 to 1", s.FailRatio)
 	case s.Filter.MaxSize > 0 && s.Filter.MinSize > s.Filter.MaxSize:

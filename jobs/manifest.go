@@ -20,6 +20,7 @@ type Entry struct {
 	Full    bool      `json:"f,omitempty"` // the result has the full name, see TargetKey
 	Replace bool      `json:"r,omitempty"` // the target holds an older result of ours, which may be overwritten
 	Missing bool      `json:"x,omitempty"` // named by the user's manifest but not found in the source
+	Bad     string    `json:"b,omitempty"` // why there can be no such object or no result of it, one sentence; then it is only recorded
 
 	// Told is the target key as plans of earlier versions spell it out. It is
 	// accepted where it is one of the two names that TargetKey can give.

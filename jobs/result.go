@@ -70,7 +70,7 @@ const (
 	ClassFormat    = "format"    // no reader for it
 	ClassPicture   = "picture"   // the codec does not take such a picture
 	ClassMissing   = "missing"   // the source no longer exists
-	ClassKey       = "key"       // no object may be read or written under its key
+	ClassKey       = "key"       // no object can or may be read or written under its key, or a line of the manifest names none
 	ClassChanged   = "changed"   // the source kept changing while it was read
 	ClassStorage   = "storage"   // storage failed after retries
 	ClassExists    = "exists"    // the target holds something that is not ours

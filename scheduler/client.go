@@ -406,7 +406,7 @@ func (c *Client) DryRun(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 		lacking := int64(0)
 		err = sortManifest(&named, func(fn func(jobs.Entry) error) error {
 			return parseManifest(manifest, format, spec.Source, func(e jobs.Entry) error {
-				if e.ETag == "" {
+				if !complete(&e) {
 					lacking++
 				}
 				return fn(e)

@@ -82,7 +82,9 @@ func (f *findings) join(ctx context.Context, spec *jobs.Spec, extension string, 
 				return err
 			}
 		}
-		names.meet(e.Key, line, mark)
+		if e.Bad == "" {
+			names.meet(e.Key, line, mark)
+		}
 		if f.inPlace && jobs.Stem(e.Key)+extension == e.Key {
 			f.shared.set(line) // its own key is taken, by itself
 		}
@@ -130,7 +132,7 @@ func (f *findings) match(spec *jobs.Spec, extension string, e jobs.Entry, line i
 			f.oldFull.set(line)
 		}
 	}
-	if e.Missing {
+	if e.Missing || e.Bad != "" {
 		return false, nil
 	}
 	r, ok := valid(records, spec.Fingerprint(e), spec.Larger == "copy")

@@ -2,14 +2,15 @@ package scheduler
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
@@ -17,8 +18,10 @@ import (
 	"github.com/pelmill/pelmill/storage"
 )
 
-// headerBytes of a shard hold its first frame.
-const headerBytes = 1024
+const (
+	headerBytes   = 1024    // of a shard hold its first frame
+	largestHeader = 1 << 20 // bytes of a shard in which its first line must end
+)
 
 // ending says how a job ends. plan is nil where it has none.
 type ending struct {
@@ -63,7 +66,13 @@ func header(ctx context.Context, b *storage.Bucket, o storage.Object) (h jobs.Sh
 		if err == nil {
 			err = json.Unmarshal(line, &h)
 		}
-		if err == nil || length >= o.Size {
+		if err == nil {
+			err = h.Check()
+		}
+		if err == nil && jobs.ResultKey(h.Job, h.Chunk) != o.Key {
+			err = fmt.Errorf("it is of chunk %d of job %q", h.Chunk, h.Job)
+		}
+		if err == nil || length >= min(o.Size, largestHeader) {
 			if err != nil {
 				err = fmt.Errorf("scheduler: header of %s: %w", o.Key, err)
 			}
@@ -73,24 +82,15 @@ func header(ctx context.Context, b *storage.Bucket, o storage.Object) (h jobs.Sh
 }
 
 // firstLine inflates as far as the first line end; what follows may be cut off.
-func firstLine(data []byte) ([]byte, error) {
-	z, err := zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
-	if err != nil {
-		return nil, err
+func firstLine(data []byte) (line []byte, err error) {
+	err = storage.EachLine(bytes.NewReader(data), func(first []byte) error {
+		line = bytes.Clone(first)
+		return errEnough
+	})
+	if errors.Is(err, errEnough) {
+		return line, nil
 	}
-	defer z.Close()
-	var line []byte
-	buf := make([]byte, 4096)
-	for {
-		n, err := z.Read(buf)
-		line = append(line, buf[:n]...)
-		if end := bytes.IndexByte(line, '\n'); end >= 0 {
-			return line[:end], nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
+	return nil, cmp.Or(err, io.ErrUnexpectedEOF)
 }
 
 // finish merges the shards, writes the report and takes the job out of Redis.

@@ -1,8 +1,6 @@
 package scheduler
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
@@ -69,10 +65,35 @@ func getJSON[T any](ctx context.Context, b *storage.Bucket, key string) (v T, ok
 	if err != nil {
 		return v, false, err
 	}
-	if err := json.Unmarshal(got.Data, &v); err != nil {
+	if v, err = parseJSON[T](key, got.Data); err != nil {
 		return v, false, fmt.Errorf("scheduler: %s: %s: %w", b.URL, key, err)
 	}
 	return v, true, nil
+}
+
+// parseJSON reads the object at key, and checks what can be checked of it: that no
+// number is impossible and that it is of the job in whose folder it lies.
+func parseJSON[T any](key string, data []byte) (v T, err error) {
+	if err := json.Unmarshal(data, &v); err != nil {
+		return v, err
+	}
+	own := key
+	switch v := any(&v).(type) {
+	case *jobs.Spec:
+		own, err = jobs.SpecKey(v.ID), v.Check()
+	case *jobs.Plan:
+		own, err = jobs.PlanKey(v.Job), v.Check()
+	case *jobs.Report:
+		own, err = jobs.ReportKey(v.Job), v.Check()
+	case *listing:
+		err = v.check()
+	case *given:
+		err = v.check()
+	}
+	if err == nil && own != key {
+		err = fmt.Errorf("it belongs to %s", own)
+	}
+	return v, err
 }
 
 // exists reports whether there is an object.
@@ -245,29 +266,8 @@ func rawLines(ctx context.Context, b *storage.Bucket, key string, fn func(line [
 	if err != nil {
 		return err
 	}
-	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(largest), zstd.WithDecoderLowmem(true))
-	if err != nil {
-		return fmt.Errorf("scheduler: zstd decoder: %w", err)
-	}
-	defer z.Close()
-	return eachLine(z, func(line []byte) error { return fn(line) }, b.URL+": "+key)
-}
-
-// longestLine bounds a line of any file that is read line by line.
-const longestLine = 4 << 20
-
-func eachLine(r io.Reader, fn func(line []byte) error, name string) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 64<<10), longestLine)
-	for lines.Scan() {
-		if line := bytes.TrimSpace(lines.Bytes()); len(line) > 0 {
-			if err := fn(line); err != nil {
-				return err
-			}
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("scheduler: read %s: %w", name, err)
+	if err := storage.EachLine(r, fn); err != nil {
+		return fmt.Errorf("scheduler: read %s: %s: %w", b.URL, key, err)
 	}
 	return nil
 }

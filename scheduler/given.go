@@ -2,31 +2,33 @@ package scheduler
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pelmill/pelmill/jobs"
 )
 
-// The formats of a manifest that a user gives.
+// The formats of a manifest that a user gives. A line or row that names no object
+// never ends a job: it becomes one failed object that says what is wrong with it.
 const (
 	CSV       = "csv"        // key[,size[,etag]], or any columns under a header that names them
 	Inventory = "inventory"  // S3 Inventory or a manifest of S3 Batch Operations: bucket,key[,size[,time[,etag]]], keys URL-encoded
 	JSONL     = "jsonl"      // {"key":..,"size":..,"etag":..} a line; a failed.jsonl is one
-	FilesFrom = "files-from" // a key a line; empty lines and those that start with # or ; are left out
+	FilesFrom = "files-from" // a key a line; spaces and a slash in front are dropped, empty lines and those that start with # or ; left out
 )
 
 // parseManifest calls fn for each entry of a manifest, in its order. Sizes that
 // are not given are -1. A gzip file is inflated. Rows of an inventory that lie
-// outside the source's prefix, or are no current version, are left out.
+// outside the source's prefix, or are no current version, are left out. The
+// memory that it takes is bounded, whatever the manifest holds.
 func parseManifest(r io.Reader, format, source string, fn func(jobs.Entry) error) error {
 	buf := bufio.NewReaderSize(r, 64<<10)
 	if magic, _ := buf.Peek(2); string(magic) == "\x1f\x8b" {
@@ -37,130 +39,54 @@ func parseManifest(r io.Reader, format, source string, fn func(jobs.Entry) error
 		defer z.Close()
 		buf = bufio.NewReaderSize(z, 64<<10)
 	}
-	if bom, _ := buf.Peek(3); string(bom) == "\xef\xbb\xbf" {
+	switch bom, _ := buf.Peek(3); {
+	case string(bom) == "\xef\xbb\xbf":
 		buf.Discard(3)
+	case len(bom) > 1 && (string(bom[:2]) == "\xff\xfe" || string(bom[:2]) == "\xfe\xff"):
+		return errors.New("scheduler: the manifest is UTF-16; save it as UTF-8")
 	}
-	switch format {
-	case CSV, Inventory:
-		return parseTable(buf, format == Inventory, source, fn)
-	case JSONL:
-		return parseJSONLines(buf, fn)
-	case FilesFrom:
-		return parseFilesFrom(buf, fn)
-	}
-	return fmt.Errorf("scheduler: manifest format %q: want %s, %s, %s or %s", format, CSV, Inventory, JSONL, FilesFrom)
-}
-
-func parseFilesFrom(r io.Reader, fn func(jobs.Entry) error) error {
-	return eachLine(r, func(line []byte) error {
-		if line[0] == '#' || line[0] == ';' {
-			return nil
-		}
-		return fn(jobs.Entry{Key: strings.TrimPrefix(string(line), "/"), Size: -1})
-	}, "the list of files")
-}
-
-func parseJSONLines(r io.Reader, fn func(jobs.Entry) error) error {
-	n := 0
-	return eachLine(r, func(line []byte) error {
-		n++
-		var v struct {
-			Key     string    `json:"key"`
-			Size    *int64    `json:"size"`
-			ETag    string    `json:"etag"`
-			ModTime time.Time `json:"mod_time"`
-		}
-		if err := json.Unmarshal(line, &v); err != nil {
-			return fmt.Errorf("scheduler: manifest line %d: %w", n, err)
-		}
-		if v.Key == "" {
-			return fmt.Errorf("scheduler: manifest line %d has no key", n)
-		}
-		e := jobs.Entry{Key: v.Key, Size: -1, ETag: v.ETag, ModTime: v.ModTime}
-		if v.Size != nil && *v.Size >= 0 {
-			e.Size = *v.Size
-		}
-		return fn(e)
-	}, "the manifest")
-}
-
-// columns says where a table has what; -1 is nowhere.
-type columns struct {
-	bucket, key, size, etag, time, latest, marker int
-}
-
-// named reads a header; ok is false where the row is none.
-func named(row []string) (c columns, ok bool) {
-	c = columns{-1, -1, -1, -1, -1, -1, -1}
-	for i, name := range row {
-		name = strings.NewReplacer("_", "", " ", "", "-", "").Replace(strings.ToLower(name))
-		switch name {
-		case "bucket":
-			c.bucket = i
-		case "key":
-			c.key = i
-		case "size":
-			c.size = i
-		case "etag":
-			c.etag = i
-		case "lastmodifieddate", "lastmodified", "modtime":
-			c.time = i
-		case "islatest":
-			c.latest = i
-		case "isdeletemarker":
-			c.marker = i
-		}
-	}
-	return c, c.key >= 0
-}
-
-func parseTable(r io.Reader, inventory bool, source string, fn func(jobs.Entry) error) error {
 	u, err := url.Parse(source)
 	if err != nil {
 		return fmt.Errorf("scheduler: manifest: source %q: %w", source, err)
 	}
-	prefix := ""
-	if u.Scheme != "file" {
-		if prefix = strings.Trim(u.Path, "/"); prefix != "" {
-			prefix += "/"
-		}
+	switch format {
+	case CSV, Inventory:
+		return newTable(u, format == Inventory).parse(buf, fn)
+	case JSONL:
+		return eachRecord(buf, u, jsonEntry, fn)
+	case FilesFrom:
+		return eachRecord(buf, u, fileEntry, fn)
 	}
-	cols := columns{-1, 0, 1, 2, -1, -1, -1}
-	if inventory {
-		cols = columns{0, 1, 2, 4, 3, -1, -1}
-	}
-	rows := csv.NewReader(r)
-	rows.FieldsPerRecord, rows.ReuseRecord = -1, true
-	for first := true; ; first = false {
-		row, err := rows.Read()
+	return fmt.Errorf("scheduler: manifest format %q: want %s, %s, %s or %s", format, CSV, Inventory, JSONL, FilesFrom)
+}
+
+// eachRecord calls fn with what parse makes of each line that is not empty; an
+// entry without key is one to leave out.
+func eachRecord(r io.Reader, source *url.URL, parse func(line []byte, folder bool) (jobs.Entry, error), fn func(jobs.Entry) error) error {
+	lines := newRecordReader(r, false)
+	for {
+		record, whole, err := lines.next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("scheduler: manifest: %w", err)
 		}
-		line, _ := rows.FieldPos(0)
-		if first {
-			if c, ok := named(row); ok {
-				cols = c
-				continue
-			}
+		line := bytes.TrimSpace(record)
+		if len(line) == 0 {
+			continue
 		}
-		e, bucket, err := cols.entry(row, inventory)
+		var e jobs.Entry
+		if whole {
+			e, err = parse(line, source.Scheme == "file")
+		} else {
+			err = fmt.Errorf("has more than %d bytes", longestRecord)
+		}
 		if err != nil {
-			return fmt.Errorf("scheduler: manifest line %d: %w", line, err)
+			e = badLine(lines.line, line, "%v", err)
 		}
 		if e.Key == "" {
 			continue
-		}
-		if inventory {
-			if bucket != "" && u.Scheme != "file" && bucket != u.Host {
-				return fmt.Errorf("scheduler: manifest line %d names bucket %q and the source is %s", line, bucket, source)
-			}
-			var ok bool
-			if e.Key, ok = strings.CutPrefix(e.Key, prefix); !ok || e.Key == "" {
-				continue
-			}
 		}
 		if err := fn(e); err != nil {
 			return err
@@ -168,35 +94,43 @@ func parseTable(r io.Reader, inventory bool, source string, fn func(jobs.Entry) 
 	}
 }
 
-// entry reads a row; an entry without key is one to leave out.
-func (c columns) entry(row []string, encoded bool) (e jobs.Entry, bucket string, err error) {
-	at := func(i int) string {
-		if i < 0 || i >= len(row) {
-			return ""
-		}
-		return row[i]
+func fileEntry(line []byte, folder bool) (jobs.Entry, error) {
+	if line[0] == '#' || line[0] == ';' {
+		return jobs.Entry{}, nil
 	}
-	if strings.EqualFold(at(c.latest), "false") || strings.EqualFold(at(c.marker), "true") {
-		return e, "", nil
+	key, _ := bytes.CutPrefix(line, []byte("/"))
+	if len(key) == 0 {
+		return jobs.Entry{}, errors.New("names no object")
 	}
-	e = jobs.Entry{Key: at(c.key), Size: -1, ETag: strings.Trim(at(c.etag), `"`)}
-	if e.Key == "" {
-		return e, "", fmt.Errorf("no key in %d columns", len(row))
+	return givenEntry(string(key), folder), nil
+}
+
+func jsonEntry(line []byte, folder bool) (jobs.Entry, error) {
+	var v struct {
+		Key     string       `json:"key"`
+		Size    *int64       `json:"size"`
+		ETag    string       `json:"etag"`
+		ModTime time.Time    `json:"mod_time"`
+		Outcome jobs.Outcome `json:"outcome"`
+		Class   string       `json:"class"`
+		Error   string       `json:"error"`
 	}
-	if encoded {
-		if e.Key, err = url.QueryUnescape(e.Key); err != nil {
-			return e, "", err
-		}
+	if !utf8.Valid(line) {
+		return jobs.Entry{}, errors.New("is no UTF-8")
 	}
-	if n, err := strconv.ParseInt(at(c.size), 10, 64); err == nil && n >= 0 {
-		e.Size = n
-	} else {
-		// A third column that is no number is the version of a manifest of S3
-		// Batch Operations, and what follows has no known order.
-		e.ETag = ""
+	if err := json.Unmarshal(line, &v); err != nil {
+		return jobs.Entry{}, fmt.Errorf("is not JSON of an object (%w)", err)
 	}
-	if t, err := time.Parse(time.RFC3339, at(c.time)); err == nil {
-		e.ModTime = t
+	if v.Key == "" {
+		return jobs.Entry{}, errors.New("has no key")
 	}
-	return e, at(c.bucket), nil
+	e := givenEntry(v.Key, folder)
+	e.ETag, e.ModTime = v.ETag, v.ModTime
+	if v.Size != nil && *v.Size >= 0 {
+		e.Size = *v.Size
+	}
+	if v.Outcome == jobs.FailedOut && v.Class == jobs.ClassKey && strings.HasPrefix(v.Key, badLineKey) {
+		e.Bad = v.Error // a line of failed.jsonl that named nothing does not name anything now
+	}
+	return e, nil
 }

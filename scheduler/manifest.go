@@ -139,7 +139,7 @@ func storeGiven(ctx context.Context, f folder, all entries) error {
 	w := partWriter{put: func(n int, data []byte) error { return f.put(ctx, jobs.GivenKey(f.id, n), data, true) }}
 	err := all(ctx, func(e jobs.Entry) error {
 		index.Entries++
-		if e.ETag == "" {
+		if !complete(&e) {
 			index.Lacking++
 		}
 		if err := w.add(e); err != nil || w.entries < partEntries {

@@ -86,11 +86,6 @@ func (t *tally) plus(o *tally) {
 // merge writes results-*.jsonl.zst and failed.jsonl from the shards of the given
 // chunks, and sets their keys in report.
 func (d *drive) merge(ctx context.Context, chunks []int, report *jobs.Report) (*tally, error) {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(largest))
-	if err != nil {
-		return nil, fmt.Errorf("scheduler: zstd decoder: %w", err)
-	}
-	defer dec.Close()
 	failed, err := openTemp("failed")
 	if err != nil {
 		return nil, fmt.Errorf("scheduler: list of failures: %w", temporary(err))
@@ -103,7 +98,7 @@ func (d *drive) merge(ctx context.Context, chunks []int, report *jobs.Report) (*
 	}}
 	sum := newTally()
 	err = inOrder(ctx, len(chunks), func(ctx context.Context, i int) (*tally, error) {
-		return readShard(ctx, d.f, chunks[i], dec)
+		return readShard(ctx, d.f, chunks[i])
 	}, func(i int, t *tally) error {
 		if t.uneven {
 			d.log.Error("the header of a result shard does not count its records, the report does", "chunk", chunks[i])
@@ -132,29 +127,41 @@ func (d *drive) merge(ctx context.Context, chunks []int, report *jobs.Report) (*
 }
 
 // readShard reads the records of a chunk.
-func readShard(ctx context.Context, f folder, chunk int, dec *zstd.Decoder) (*tally, error) {
+func readShard(ctx context.Context, f folder, chunk int) (*tally, error) {
 	key := jobs.ResultKey(f.id, chunk)
 	got, err := storage.Get(ctx, f.b, key, largest, nil)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := dec.DecodeAll(got.Data, nil)
+	t, err := tallyShard(got.Data)
 	if err != nil {
 		return nil, fmt.Errorf("scheduler: %s: %w", key, err)
 	}
+	return t, nil
+}
+
+// tallyShard reads a header and its records, which are no more than a chunk has
+// objects.
+func tallyShard(data []byte) (*tally, error) {
 	t := newTally()
 	var h jobs.Shard
-	for n := 0; len(raw) > 0; n++ {
-		var line []byte
-		line, raw, _ = bytes.Cut(raw, []byte{'\n'})
-		if n == 0 {
+	n := 0
+	err := storage.EachLine(bytes.NewReader(data), func(line []byte) (err error) {
+		switch n++; {
+		case n == 1:
 			err = json.Unmarshal(line, &h)
-		} else if len(line) > 0 {
+		case n > 1+jobs.MaxChunkObjects:
+			err = fmt.Errorf("more than %d records", jobs.MaxChunkObjects)
+		default:
 			err = t.add(line)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("scheduler: %s line %d: %w", key, n+1, err)
+			err = fmt.Errorf("line %d: %w", n, err)
 		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	t.uneven = h.Counts != t.counts
 	return t, nil

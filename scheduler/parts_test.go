@@ -105,41 +105,6 @@ func TestManifestFormats(t *testing.T) {
 	}
 }
 
-func TestBrokenManifestsSayWhere(t *testing.T) {
-	tests := []struct{ format, source, text, want string }{
-		{JSONL, "mem://s", "{\"key\":\"a\"}\n{", "line 2"},
-		{JSONL, "mem://s", "{\"size\":1}\n", "line 1 has no key"},
-		{CSV, "mem://s", "a\n\"b\n", "line 2"},
-		{CSV, "mem://s", "a\n,5\n", "line 2"},
-		{Inventory, "s3://b", "other,a\n", `names bucket "other"`},
-		{Inventory, "s3://b", "b,%zz\n", "line 1"},
-		{"xml", "mem://s", "", `format "xml"`},
-	}
-	for _, tt := range tests {
-		err := parseManifest(strings.NewReader(tt.text), tt.format, tt.source, func(jobs.Entry) error { return nil })
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s %q: error %v, want one with %q", tt.format, tt.text, err, tt.want)
-		}
-	}
-}
-
-func FuzzParseManifest(f *testing.F) {
-	f.Add("a,5,x\n", 0)
-	f.Add("b,a%20b,5\n", 1)
-	f.Add(`{"key":"a"}`, 2)
-	f.Add("# c\na\n", 3)
-	f.Add("\x1f\x8b\x08", 0)
-	f.Fuzz(func(t *testing.T, text string, format int) {
-		formats := []string{CSV, Inventory, JSONL, FilesFrom}
-		parseManifest(strings.NewReader(text), formats[uint(format)%4], "s3://b/p", func(e jobs.Entry) error {
-			if e.Key == "" || e.Size < -1 {
-				t.Errorf("entry %+v", e)
-			}
-			return nil
-		})
-	})
-}
-
 func TestSharedStemsGetFullNames(t *testing.T) {
 	tests := []struct {
 		keys    string // * before a key: of an earlier job

@@ -33,11 +33,27 @@ type listing struct {
 	At       time.Time `json:"at"`
 }
 
+// check reports what no listing has.
+func (l *listing) check() error {
+	if l.Parts < 0 || l.Parts > jobs.MaxChunks || l.Objects < 0 || l.Bytes < 0 || l.Filtered < 0 {
+		return fmt.Errorf("scheduler: listing of %d objects of %d bytes in %d parts, %d filtered", l.Objects, l.Bytes, l.Parts, l.Filtered)
+	}
+	return nil
+}
+
 // given says how large a user's manifest is: given/index.json.
 type given struct {
 	Parts   int   `json:"parts"`
 	Entries int64 `json:"entries"`
 	Lacking int64 `json:"lacking"` // entries without etag, which the source is asked for
+}
+
+// check reports what no index has.
+func (g *given) check() error {
+	if g.Parts < 0 || g.Parts > jobs.MaxChunks || g.Entries < 0 || g.Lacking < 0 || g.Lacking > g.Entries {
+		return fmt.Errorf("scheduler: given manifest of %d entries, %d incomplete, in %d parts", g.Entries, g.Lacking, g.Parts)
+	}
+	return nil
 }
 
 func givenIndexKey(id string) string { return jobs.Dir(id) + jobs.Given + "index.json" }
@@ -107,7 +123,7 @@ func (p *preparation) take(e jobs.Entry) error {
 		return fmt.Errorf("scheduler: the listing of %s is not in key order, %q comes after %q", p.spec.Source, e.Key, p.at.LastKey)
 	}
 	p.at.LastKey = e.Key
-	if !p.filter.keep(e.Key, e.Size) {
+	if e.Bad == "" && !p.filter.keep(e.Key, e.Size) {
 		p.at.Filtered++
 		return nil
 	}
@@ -151,15 +167,15 @@ func (p *preparation) list(ctx context.Context) error {
 // else with one listing.
 func (p *preparation) fromGiven(ctx context.Context, all entries, lacking int64) error {
 	var batch []jobs.Entry
-	complete := p.ask
+	fill := p.ask
 	if lacking > statAtMost {
 		next, stop := iter.Pull2(objects(ctx, p.source, p.at.LastKey))
 		defer stop()
 		var o storage.Object
-		complete = func(_ context.Context, batch []jobs.Entry) error {
+		fill = func(_ context.Context, batch []jobs.Entry) error {
 			for i := range batch {
 				e := &batch[i]
-				if e.ETag != "" {
+				if complete(e) {
 					continue
 				}
 				for o.Key < e.Key {
@@ -177,7 +193,7 @@ func (p *preparation) fromGiven(ctx context.Context, all entries, lacking int64)
 		}
 	}
 	flush := func() error {
-		if err := complete(ctx, batch); err != nil {
+		if err := fill(ctx, batch); err != nil {
 			return err
 		}
 		for _, e := range batch {
@@ -205,6 +221,9 @@ func (p *preparation) fromGiven(ctx context.Context, all entries, lacking int64)
 		if e.Key <= resume || p.skip(e.Key) {
 			return nil
 		}
+		if err := p.source.CheckKey(e.Key); err != nil && e.Bad == "" {
+			e.Bad = err.Error()
+		}
 		if batch = append(batch, e); len(batch) < frameEntries {
 			return nil
 		}
@@ -224,7 +243,7 @@ func (p *preparation) fromGiven(ctx context.Context, all entries, lacking int64)
 func (p *preparation) ask(ctx context.Context, batch []jobs.Entry) error {
 	var lacking []*jobs.Entry
 	for i := range batch {
-		if batch[i].ETag == "" {
+		if !complete(&batch[i]) {
 			lacking = append(lacking, &batch[i])
 		}
 	}
@@ -243,6 +262,9 @@ func (p *preparation) ask(ctx context.Context, batch []jobs.Entry) error {
 		return nil
 	})
 }
+
+// complete reports whether the source need not be asked for an entry.
+func complete(e *jobs.Entry) bool { return e.ETag != "" || e.Bad != "" }
 
 // found completes an entry with what the source has.
 func found(e *jobs.Entry, o storage.Object, ok bool) {

@@ -54,9 +54,9 @@ var errBadKey = errors.New("key cannot be a file's path")
 // quoteRune starts an escape in keys of files: U+201B, as in rclone.
 const quoteRune = '\u201b'
 
-// keyOfName turns a file's name into its part of a key: bytes that are no UTF-8 become U+201B and two hexadecimal
+// KeyOfName turns a file's name into its part of a key: bytes that are no UTF-8 become U+201B and two hexadecimal
 // digits, U+201B itself is doubled. Everything else stays.
-func keyOfName(name string) string {
+func KeyOfName(name string) string {
 	if utf8.ValidString(name) && !strings.ContainsRune(name, quoteRune) {
 		return name
 	}
@@ -77,7 +77,7 @@ func keyOfName(name string) string {
 	return out.String()
 }
 
-// nameOfKey is the inverse of keyOfName, also on whole keys. A lone U+201B stands for itself.
+// nameOfKey is the inverse of KeyOfName, also on whole keys. A lone U+201B stands for itself.
 func nameOfKey(key string) string {
 	if !strings.ContainsRune(key, quoteRune) {
 		return key
@@ -108,16 +108,26 @@ func nameOfKey(key string) string {
 
 func isHex(c byte) bool { return '0' <= c && c <= '9' || 'A' <= c && c <= 'F' }
 
-// path returns the file that holds key, or an error if the key would leave the root or name no file.
-func (f *fileBucket) path(key string) (string, error) {
+// name returns the path below the root, with slashes, of the file that holds key, or an error if the key would leave the
+// root or name no file.
+func (f *fileBucket) name(key string) (string, error) {
 	name := nameOfKey(key)
 	if strings.ContainsRune(name, 0) || !filepath.IsLocal(filepath.FromSlash(name)) {
-		return "", fmt.Errorf("%w: %q", errBadKey, key)
+		return "", fmt.Errorf("%w: %.200q", errBadKey, key)
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || part == "." || part == ".." {
-			return "", fmt.Errorf("%w: %q", errBadKey, key)
+			return "", fmt.Errorf("%w: %.200q", errBadKey, key)
 		}
+	}
+	return name, nil
+}
+
+// path returns the file that holds key.
+func (f *fileBucket) path(key string) (string, error) {
+	name, err := f.name(key)
+	if err != nil {
+		return "", err
 	}
 	return filepath.Join(f.dir, filepath.FromSlash(name)), nil
 }

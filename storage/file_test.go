@@ -127,7 +127,7 @@ func FuzzFileKey(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		key := keyOfName(name)
+		key := KeyOfName(name)
 		if got := nameOfKey(key); got != name {
 			t.Errorf("%q becomes key %q, which is file %q", name, key, got)
 		}

@@ -66,7 +66,7 @@ func (w *fileWalk) folder(dir, base string, top bool) error {
 	parts = parts[:len(entries)]
 	sorted := true
 	for i, e := range entries {
-		parts[i].key, parts[i].entry = keyOfName(e.Name()), e
+		parts[i].key, parts[i].entry = KeyOfName(e.Name()), e
 		if e.IsDir() {
 			parts[i].key += "/"
 		}

@@ -1,9 +1,12 @@
 package storage
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"math"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -47,9 +50,46 @@ func (l *Lines) Bytes() []byte { return l.buf.Bytes() }
 // Reset starts a new object.
 func (l *Lines) Reset() { l.buf.Reset() }
 
-// maxLines bounds what [DecodeLines] inflates in one call, against damaged or
-// hostile objects.
-const maxLines = 1 << 30
+// What hostile or damaged objects may make a reader hold: a line, and the window of a zstd frame, of which ours have
+// 8 MiB at most. Frames are inflated piece by piece, so that their whole size does not matter to memory.
+const (
+	longestLine = 1 << 20
+	zstdWindow  = 16 << 20
+	maxLines    = 1 << 30 // that DecodeLines inflates in one call, in bytes
+)
+
+// EachLine inflates zstd frames and calls fn with each line that is not empty, valid until the next. An error of fn ends
+// it and is returned as it is.
+func EachLine(r io.Reader, fn func(line []byte) error) error { return eachLine(r, math.MaxInt64, fn) }
+
+func eachLine(r io.Reader, most int64, fn func(line []byte) error) error {
+	dec, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindow))
+	if err != nil {
+		return fmt.Errorf("storage: zstd decoder: %w", err)
+	}
+	defer dec.Close()
+	within := io.LimitedReader{R: dec, N: most}
+	lines := bufio.NewScanner(&within)
+	lines.Buffer(make([]byte, 16<<10), longestLine)
+	n := 0
+	for ; lines.Scan(); n++ {
+		if line := lines.Bytes(); len(line) > 0 {
+			if err := fn(line); err != nil {
+				return err
+			}
+		}
+	}
+	err = lines.Err()
+	if err == nil && within.N == 0 {
+		if more, _ := dec.Read(make([]byte, 1)); more > 0 {
+			err = fmt.Errorf("more than %d bytes of lines", most)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("storage: line %d: %w", n+1, err)
+	}
+	return nil
+}
 
 // DecodeLines inflates one or more frames and calls fn for each line. A line
 // that is not valid JSON for T, or an error of fn, ends it.
@@ -60,28 +100,13 @@ func DecodeLines[T any](data []byte, fn func(T) error) error {
 // DecodeLinesWithin is [DecodeLines] for frames that hold at most so many bytes of
 // lines; more is an error before memory is taken for it.
 func DecodeLinesWithin[T any](data []byte, most int64, fn func(T) error) error {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(most)))
-	if err != nil {
-		return fmt.Errorf("storage: zstd decoder: %w", err)
-	}
-	defer dec.Close()
-	raw, err := dec.DecodeAll(data, nil)
-	if err != nil {
-		return fmt.Errorf("storage: inflate %d bytes of lines: %w", len(data), err)
-	}
-	for n := 1; len(raw) > 0; n++ {
-		line, rest, _ := bytes.Cut(raw, []byte{'\n'})
-		raw = rest
-		if len(line) == 0 {
-			continue
-		}
+	n := 0
+	return eachLine(bytes.NewReader(data), most, func(line []byte) error {
+		n++
 		var v T
 		if err := json.Unmarshal(line, &v); err != nil {
 			return fmt.Errorf("storage: line %d: %w", n, err)
 		}
-		if err := fn(v); err != nil {
-			return err
-		}
-	}
-	return nil
+		return fn(v)
+	})
 }

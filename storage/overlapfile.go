@@ -111,10 +111,10 @@ func (p place) prefix(elements []string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		key.WriteString(keyOfName(name) + "/")
+		key.WriteString(KeyOfName(name) + "/")
 	}
 	for _, name := range elements[max(existing, 0):] {
-		key.WriteString(keyOfName(name) + "/")
+		key.WriteString(KeyOfName(name) + "/")
 	}
 	return key.String(), nil
 }
@@ -198,7 +198,7 @@ func fileInSource(source, target *Bucket, key string) (string, bool, error) {
 	}
 	var sourceKey strings.Builder
 	for _, name := range elements {
-		sourceKey.WriteString(keyOfName(name) + "/")
+		sourceKey.WriteString(KeyOfName(name) + "/")
 	}
-	return sourceKey.String() + keyOfName(filepath.Base(file)), true, nil
+	return sourceKey.String() + KeyOfName(filepath.Base(file)), true, nil
 }

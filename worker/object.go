@@ -65,6 +65,9 @@ const maxAttempts = 3
 func (c *chunk) compress(ctx context.Context, i int, r *jobs.Result, alone bool) error {
 	r.Seconds = make(map[string]float64, 5)
 	e := c.entries[i] // a copy: the source may have changed since
+	if e.Bad != "" {
+		return faultf(jobs.FailedOut, jobs.ClassKey, "%s", e.Bad)
+	}
 	if err := e.Check(c.info.Extension); err != nil {
 		return &fault{outcome: jobs.FailedOut, class: jobs.ClassKey, err: err}
 	}

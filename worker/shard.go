@@ -127,7 +127,13 @@ func parseShard(data []byte, fn func(*jobs.Result)) (jobs.Shard, error) {
 	err := storage.DecodeLines(data, func(line json.RawMessage) error {
 		n++
 		if n == 1 {
-			return json.Unmarshal(line, &head)
+			if err := json.Unmarshal(line, &head); err != nil {
+				return err
+			}
+			return head.Check()
+		}
+		if n > 1+jobs.MaxChunkObjects {
+			return fmt.Errorf("more than %d records", jobs.MaxChunkObjects)
 		}
 		if fn == nil {
 			return nil

@@ -11,7 +11,7 @@ import (
 // is read came from lines that are records.
 func FuzzParseShard(f *testing.F) {
 	var lines storage.Lines
-	storage.Frame(&lines, []jobs.Shard{{Job: "j", Chunk: 3, Counts: jobs.Counts{Objects: 1}}})
+	storage.Frame(&lines, []jobs.Shard{{Job: "20260102-030405-abcd", Chunk: 3, Counts: jobs.Counts{Objects: 1, Compressed: 1}}})
 	f.Add(append([]byte(nil), lines.Bytes()...))
 	storage.Frame(&lines, []jobs.Result{{Key: "a", Outcome: jobs.Compressed}})
 	f.Add(append([]byte(nil), lines.Bytes()...))

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -108,6 +109,10 @@ func (w *Worker) job(ctx context.Context, id string) (*known, error) {
 	var spec jobs.Spec
 	if err := json.Unmarshal(got.Data, &spec); err != nil {
 		return nil, fmt.Errorf("worker: job %s: specification: %w", id, err)
+	}
+	spec.Defaults()
+	if err := spec.Check(); err != nil || spec.ID != id {
+		return nil, fmt.Errorf("worker: job %s: specification of job %q: %w", id, spec.ID, cmp.Or(err, errNoJob))
 	}
 	source, err := w.buckets.Open(ctx, spec.Source)
 	if err != nil {
