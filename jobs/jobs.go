@@ -31,6 +31,7 @@
 //	    failed.jsonl               what failed or was rejected: itself a manifest
 //	    report.json                the totals; its existence ends the job
 //	.pelmill/assets/<sha256>       shared codebooks
+//	.pelmill/probe/<id>-<process>  for a moment, to find out whether the target takes writes
 package jobs
 
 import (

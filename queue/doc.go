@@ -17,6 +17,9 @@
 //   - A chunk is counted exactly once, see [Conn.Commit].
 //   - A task id exists at most once in a queue, so feeding is idempotent, see
 //     [Conn.Enqueue].
+//   - A chunk that fails is tried again after 1 to 60 seconds and, after some
+//     attempts, blocks its job with its last error, see [Conn.Block]: it is neither
+//     lost nor tried for ever. What is no chunk is dropped.
 //   - No more than Concurrency handlers of a server run, even when handlers
 //     ignore their context, see [Conn.Serve].
 //   - Errors never show a password.
@@ -51,6 +54,7 @@
 //	pelmill:{<job>}:done        bitmap in Redis' order, see [Bit]
 //	pelmill:{<job>}:counts      hash: the fields of jobs.Counts
 //	pelmill:{<job>}:signal      what workers must obey
+//	pelmill:{<job>}:blocked     jobs.Block: why nothing of the job can be done now
 //	pelmill:{<job>}:flight:<i>  hash: object to times in flight
 //	pelmill:{<job>}:flights     set: chunks with a flight hash
 //	pelmill:{lead:<name>}:*     lock and fencing counter

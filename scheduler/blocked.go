@@ -2,8 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"os"
 	"time"
@@ -16,6 +14,7 @@ const (
 	leastProbe = 64 << 10 // bytes; a disk that is full to the last block may still take a few
 	mostProbe  = 64 << 20
 	probeTime  = 30 * time.Second
+	localDelay = 5 * time.Second // most between two probes where somebody waits for the job at the terminal
 )
 
 // wait holds a blocked job back until what blocks it is gone, or the operator
@@ -28,8 +27,12 @@ func (d *drive) wait(ctx context.Context, b jobs.Block, delay time.Duration) err
 			return err
 		}
 	}
-	heard := d.control.At
-	for ; ; delay = min(2*delay, mostDelay) {
+	heard, most := d.control.At, mostDelay
+	if d.s.conn.Embedded() {
+		most = localDelay
+	}
+	for ; ; delay = 2 * delay {
+		delay = min(delay, most)
 		d.hold(ctx, b)
 		for until := time.Now().Add(delay); time.Now().Before(until); sleep(ctx, min(d.s.opts.Tick, time.Until(until))) {
 			if ctx.Err() != nil {
@@ -96,9 +99,8 @@ func (d *drive) gone(ctx context.Context, b jobs.Block) error {
 
 // probe writes to the target what is as large as the write that was refused.
 func (d *drive) probe(ctx context.Context, bytes int64) error {
-	name := sha256.Sum256([]byte(d.s.opts.Holder))
-	key := jobs.ProbeKey(d.f.id, hex.EncodeToString(name[:4]))
-	return storage.Probe(ctx, d.f.b, key, min(max(bytes, leastProbe), mostProbe))
+	// Only the job's leader uses this key, so what a killed one left is replaced by the next probe, and deleted.
+	return storage.Probe(ctx, d.f.b, jobs.ProbeKey(d.f.id, "scheduler"), min(max(bytes, leastProbe), mostProbe))
 }
 
 // readable lists the beginning of the source.

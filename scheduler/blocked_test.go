@@ -168,3 +168,51 @@ func TestAJobWaitsForTheTemporaryFolder(t *testing.T) {
 		t.Errorf("report %+v", report)
 	}
 }
+
+// A chunk that the queue has given up stands in its archive with its last error.
+// The job is paused with it, and fed anew when it is resumed.
+func TestAnArchivedChunkPausesTheJob(t *testing.T) {
+	r := newRig(t)
+	r.fill(10)
+	var broken atomic.Bool
+	broken.Store(true)
+	server, err := r.conn.Serve(&queue.ServerOptions{Poll: 20 * time.Millisecond}, func(ctx context.Context, task jobs.Task, attempt int) error {
+		if broken.Load() {
+			return errors.New("no way")
+		}
+		return r.worker.chunk(ctx, task, attempt)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	spec := r.submit(nil)
+	task, redis := jobs.Task{Job: spec.ID}, r.conn.Redis()
+	prefix := "asynq:{" + jobs.QueueName(0) + "}:"
+	r.run(r.scheduler(nil))
+	r.wait("the chunk to be archived", func() bool {
+		if state, err := r.conn.TaskState(r.ctx, 0, task); err != nil || state != "retry" {
+			return false
+		}
+		n, err := redis.ZRem(r.ctx, prefix+"retry", task.ID()).Result()
+		if err != nil || n == 0 {
+			return false
+		}
+		_, err = redis.HSet(r.ctx, prefix+"t:"+task.ID(), "state", "archived").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return redis.Do(r.ctx, "ZADD", prefix+"archived", time.Now().Unix(), task.ID()).Err() == nil
+	})
+	st := r.paused(spec.ID, jobs.BlockChunk)
+	if !strings.Contains(st.Why, "chunk 0 failed") || !strings.Contains(st.Why, "no way") {
+		t.Errorf("why: %q", st.Why)
+	}
+	broken.Store(false)
+	if err := r.client.Control(r.ctx, r.target, spec.ID, jobs.Control{Want: jobs.WantRun}); err != nil {
+		t.Fatal(err)
+	}
+	if report := r.ended(spec.ID); report.Counts.Compressed != 10 {
+		t.Errorf("report %+v", report)
+	}
+}

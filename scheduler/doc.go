@@ -22,6 +22,15 @@
 // written create-only (the parts, plan.json), and the totals of a report come
 // from the shards alone, each of which counts once.
 //
+// # Blocked jobs
+//
+// A target that refuses writes, a Redis or a temporary folder that is full, and a
+// chunk that fails again and again block a job, see [jobs.Block]. The reason is in
+// Redis, as the target may not even take the state record. The leader withdraws
+// the job's chunks, writes the state paused if it can, and looks more and more
+// rarely, up to every minute, whether a write succeeds; a newer control record ends
+// the wait at once. A chunk that fails for no reason that passes waits for that.
+//
 // # What is already done
 //
 // An object is done when a record of an earlier job of the same source and

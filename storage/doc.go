@@ -31,7 +31,7 @@
 //     may write to the same file system, or locks are not to be had, they are swept after an hour.
 //   - Errors that pass (throttling, 5xx, broken connections, short bodies) are retried inside with full jitter,
 //     within the bounds of [Retry]; what comes out is for the caller to decide, by [IsNotExist], [Temporary],
-//     [Unreachable], [Full], [ErrChanged], [ExistsError] and [TooLargeError].
+//     [Unreachable], [Refused], [Full], [ErrChanged], [ExistsError] and [TooLargeError].
 //
 // # Keys of a folder
 //

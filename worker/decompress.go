@@ -195,7 +195,7 @@ func (d *decompression) convert(ctx context.Context, o storage.Object, encoders 
 	r.Target = d.target(o.Key, m, format)
 	put, err := storage.Put(ctx, d.dst, r.Target, image, &storage.PutOptions{Overwrite: d.Overwrite})
 	if err != nil {
-		return storageFault(ctx, err)
+		return d.writeFault(ctx, err)
 	}
 	lap(stageStore)
 	r.Outcome = jobs.Compressed

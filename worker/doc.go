@@ -37,6 +37,13 @@
 // lost in this way for [Options].ObjectTimeout and a minute, [Worker.Run] returns
 // [ErrStuck], and the process should be replaced.
 //
+// # When the target refuses writes
+//
+// A target that is full, read-only or forbidden blocks the job, see [jobs.Block]:
+// the chunk ends without a record of the object, what is encoded at that moment is
+// dropped, and chunks of the job are put off until its scheduler lifts the block. A
+// key that is forbidden although others can be written is a failed object.
+//
 // # Metrics
 //
 // [Worker.Handler] serves for Prometheus, besides those of Go and of the process:

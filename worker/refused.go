@@ -45,6 +45,15 @@ func (c *chunk) writeFault(ctx context.Context, err error, bytes int) error {
 	return storageFault(ctx, err)
 }
 
+// writeFault judges an error of the writing of an image: a full target ends the
+// work.
+func (d *decompression) writeFault(ctx context.Context, err error) error {
+	if ctx.Err() == nil && storage.Full(err) {
+		return err
+	}
+	return storageFault(ctx, err)
+}
+
 // probeTime is the longest that a probing write may take.
 const probeTime = 30 * time.Second
 
@@ -68,9 +77,11 @@ func (c *chunk) putOff(ctx context.Context, r *refusal) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
-	err := c.w.conn.Block(ctx, c.task.Job, jobs.Block{
-		Cause: jobs.BlockTarget, Reason: jobs.RefusedReason(r.why), Bytes: r.bytes,
-	})
+	reason := jobs.RefusedReason(r.why)
+	if !storage.Full(r.err) {
+		reason += ", says worker " + c.w.name // rights can be of one machine
+	}
+	err := c.w.conn.Block(ctx, c.task.Job, jobs.Block{Cause: jobs.BlockTarget, Reason: reason, Bytes: r.bytes})
 	if err != nil {
 		return fmt.Errorf("worker: chunk %s: %w", c.task.ID(), errors.Join(r, err))
 	}

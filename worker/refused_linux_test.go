@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	codecs "github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/storage"
@@ -88,7 +90,7 @@ func TestATargetThatRefusesWritesBlocksTheJob(t *testing.T) {
 				b, ok, _ = j.conn.Blocked(j.ctx, j.spec.ID)
 				return ok
 			})
-			if b.Cause != jobs.BlockTarget || b.Reason != jobs.RefusedReason(c.why) {
+			if b.Cause != jobs.BlockTarget || !strings.HasPrefix(b.Reason, jobs.RefusedReason(c.why)) {
 				t.Errorf("%+v, want the reason %q", b, c.why)
 			}
 			eventually(t, "all chunks to be put off", func() bool {
@@ -209,5 +211,21 @@ func TestChunksOfABlockedJobArePutOff(t *testing.T) {
 	}
 	if n := codec.encoded.Load(); n != 0 {
 		t.Errorf("%d encodes", n)
+	}
+}
+
+// A full target ends a decompression: the objects are not to blame.
+func TestDecompressEndsOnAFullTarget(t *testing.T) {
+	codec := &fake{}
+	j := newJob(t, "mem://source", "mem://files", codec, nil).queued()
+	j.photos(30, 8).plan()
+	j.run(j.worker(Options{}, codec))
+	dst := j.open("file://" + disk(t, "nr_inodes=12"))
+	counts, err := Decompress(j.ctx, j.target, dst, &DecompressOptions{Codecs: []codecs.Codec{codec}, CPU: 2})
+	if !storage.Full(err) {
+		t.Errorf("%v, want that the target is full", err)
+	}
+	if counts.Bad() != 0 {
+		t.Errorf("%+v, want no failed object", counts)
 	}
 }
