@@ -145,16 +145,19 @@ func (c *Client) why(ctx context.Context, st *Status, qerr error) string {
 	case qerr != nil:
 		return qerr.Error()
 	}
-	full := ""
+	full, stuck := "", false
 	if used, limit, err := c.Conn.Memory(ctx); err == nil {
-		full = fullness(used, limit)
+		// Chunks at work go on until Redis takes nothing at all.
+		full, stuck = fullness(used, limit), st.Depth.Active == 0 || float64(used) > refusesAt*float64(limit)
 	}
 	switch alive, err := c.Conn.Redis().Exists(ctx, aliveKey).Result(); {
 	case err != nil:
 		return "Redis cannot be reached"
 	case full != "" && (alive == 0 || state == jobs.Running && (st.State.Reason == "" || strings.HasPrefix(st.State.Reason, "Redis "))):
 		// A full Redis does not even know whether a scheduler is running.
-		st.Blocked = jobs.BlockRedis
+		if stuck {
+			st.Blocked = jobs.BlockRedis
+		}
 		return full
 	case alive == 0:
 		return "no scheduler is running"

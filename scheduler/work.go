@@ -12,6 +12,7 @@ import (
 
 const (
 	fullAt         = 0.7              // share of maxmemory at which feeding stops
+	refusesAt      = 0.98             // share at which Redis refuses writes; it goes a little up and down there
 	memoryEvery    = 2 * time.Second  // memory is looked up
 	reconcileEvery = 3 * time.Second  // fed chunks are compared with the queue
 	registerEvery  = 10 * time.Second // a job that waits is registered again, in case Redis lost it

@@ -229,3 +229,22 @@ func TestDecompressEndsOnAFullTarget(t *testing.T) {
 		t.Errorf("%+v, want no failed object", counts)
 	}
 }
+
+// Another worker may be able to do what this one is not: the job does not wait
+// for an operator.
+func TestWhatOneWorkerCannotDoPasses(t *testing.T) {
+	c := &fake{}
+	for name, change := range map[string]func(*jobs.Spec){
+		"codec":   func(s *jobs.Spec) { s.Codec = "nosuch" },
+		"version": func(s *jobs.Spec) { s.Version++ },
+		"device":  func(s *jobs.Spec) { s.Device = "cuda" },
+		"options": func(s *jobs.Spec) { s.Options = "level=2" }, // no worker can
+	} {
+		j := newJob(t, "mem://source", "mem://target", c, change)
+		j.photos(1, 8).plan()
+		err := j.chunk(j.worker(Options{}, c), 0)
+		if err == nil || passes(err) != (name != "options") {
+			t.Errorf("%s: %v passes: %v", name, err, passes(err))
+		}
+	}
+}

@@ -144,9 +144,9 @@ func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *st
 	}
 	switch {
 	case k.codec == nil:
-		return nil, fmt.Errorf("worker: job %s: this worker has no codec %q", spec.ID, spec.Codec)
+		return nil, fmt.Errorf("worker: job %s: %w: it has no codec %q", spec.ID, errUnable, spec.Codec)
 	case k.info.Version != spec.Version:
-		return nil, fmt.Errorf("worker: job %s: wants version %d of %s, this worker has %d", spec.ID, spec.Version, spec.Codec, k.info.Version)
+		return nil, fmt.Errorf("worker: job %s: %w: it wants version %d of %s, this worker has %d", spec.ID, errUnable, spec.Version, spec.Codec, k.info.Version)
 	}
 	switch {
 	case spec.Device == "cpu":

@@ -191,7 +191,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer stop()
 	server, err := w.conn.Serve(&queue.ServerOptions{
 		Concurrency: w.opts.Chunks, ShutdownTimeout: w.opts.Grace, Log: w.log, Device: w.device.Name(),
-		Passing: func(err error) bool { return storage.Unreachable(err) || storage.Temporary(err) },
+		Passing: passes,
 	}, w.handle)
 	if err != nil {
 		return fmt.Errorf("worker: %w", err)
