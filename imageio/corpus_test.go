@@ -350,6 +350,14 @@ func FuzzDecode(f *testing.F) {
 	for _, data := range bigClaims(f) {
 		f.Add(data)
 	}
+	for _, page := range tiffVariants() {
+		f.Add(page.bytes())
+	}
+	for _, c := range gifShown() {
+		f.Add(c.data)
+	}
+	exif := append([]byte("Raw profile type exif\x00\x00"), zlibbed(rawProfileText("exif", exifBlock(binary.BigEndian, 6)))...)
+	f.Add(pngWith(f, pattern(3, 2, 1, 3, 8), nil, chunkOf("zTXt", exif)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		agree(t, data, &Limits{Samples: 1 << 22, Frames: 64})
 	})

@@ -1,17 +1,24 @@
 package imageio
 
 import (
-	"bytes"
 	"encoding/binary"
-	"image"
-	"image/gif"
 
 	"github.com/pelmill/pelmill/raster"
 )
 
-// gifFrameTables is what the decoder takes for the palette of a frame: up to 256
-// colours, each boxed.
-const gifFrameTables = 8 << 10
+// Frames are decoded here and not with image/gif, which refuses frames that lie
+// partly outside of the canvas, unknown extensions and indices beyond the colours,
+// all of which giflib and browsers take, and which holds all frames at once.
+
+// gifFrameMemory is more than a gifFrame takes, with room to grow a list of them.
+const gifFrameMemory = 256
+
+// Disposal methods (GIF89a specification, 23); 4 is in use for 3.
+const (
+	gifToBackground  = 2
+	gifToPrevious    = 3
+	gifToPreviousOld = 4
+)
 
 func matchGIF(data []byte) bool {
 	return len(data) >= 6 && (string(data[:6]) == "GIF87a" || string(data[:6]) == "GIF89a")
@@ -25,100 +32,109 @@ func openGIF(data []byte, lim Limits) (*picture, error) {
 	}
 	le := binary.LittleEndian
 	p := &picture{Header: Header{Width: int(le.Uint16(data[6:])), Height: int(le.Uint16(data[8:])), Depth: 1, Channels: 3, Bits: 8}}
-	if err := lim.check("gif", &p.Header, len(data)); err != nil {
+	if p.Width > 0 && p.Height > 0 {
+		if err := lim.check("gif", &p.Header, len(data)); err != nil {
+			return nil, err
+		}
+	}
+	w := gifWalk{data: data}
+	if err := w.walk(lim); err != nil {
 		return nil, err
 	}
-	w, err := walkGIF(data, p.Width, p.Height, lim.Frames)
-	if err != nil {
-		return nil, err
+	// Programs that do not know the size of the canvas write zero or one that is too
+	// small. The first frame is then the canvas, as in browsers.
+	if f := &w.frames[0]; f.width > p.Width || f.height > p.Height {
+		p.Width, p.Height, f.x, f.y = f.width, f.height, 0, 0
 	}
-	p.Depth = w.frames
+	p.Depth = len(w.frames)
 	p.Frames = p.Depth > 1
-	if w.clear {
+	if f := &w.frames[0]; w.clear || f.width != p.Width || f.height != p.Height || f.x != 0 || f.y != 0 {
 		p.Channels = 4
 	}
 	if err := lim.check("gif", &p.Header, len(data)); err != nil {
 		return nil, err
 	}
-	// Interlaced frames are held twice. Frames are drawn as RGBA, onto a canvas that may be kept to be restored.
+	// Frames are drawn as RGBA, onto a canvas that may be kept to be restored.
 	canvas := int64(p.Width) * int64(p.Height)
-	p.DecodedBytes = 2*w.area + 4*p.pixels() + 8*canvas + int64(p.Depth)*gifFrameTables + overhead
-	p.decode = func() (*raster.Image, error) {
-		g, err := gif.DecodeAll(bytes.NewReader(data))
-		if err != nil {
-			return nil, err
-		}
-		if len(g.Image) != p.Depth || g.Config.Width != p.Width || g.Config.Height != p.Height {
-			return nil, rejected("gif", "%d frames were found and %d decoded", p.Depth, len(g.Image))
-		}
-		return drawGIF(g, w.disposal), nil
-	}
+	p.DecodedBytes = w.largest + 4*p.pixels() + 8*canvas + int64(p.Depth)*gifFrameMemory + overhead
+	p.decode = func() (*raster.Image, error) { return w.draw(p.Width, p.Height) }
 	return p, nil
+}
+
+// gifFrame is one frame, as its descriptor and the graphic control before it have it.
+type gifFrame struct {
+	x, y, width, height int
+
+	table       int // place of its colours, the global ones or its own; 0 where there are none
+	colours     int
+	interlaced  bool
+	transparent int // index, -1 where there is none
+	disposal    byte
+	code        int // place of the code size, behind which the data follow
 }
 
 // gifWalk is what a walk over the blocks of a file finds.
 type gifWalk struct {
-	frames int
-	area   int64 // of all frames together
-	clear  bool  // something may stay transparent
-
-	disposal []byte // of each frame; the decoder repeats that of the frame before where there is none
+	data    []byte
+	frames  []gifFrame
+	largest int64 // samples of the largest frame
+	clear   bool  // something may stay transparent
 }
 
-func walkGIF(data []byte, width, height, most int) (gifWalk, error) {
-	var w gifWalk
-	table := func(flags byte) int {
-		if flags&0x80 == 0 {
-			return 0
-		}
-		return 3 << (1 + flags&7)
+// gifTable returns the number of colours of a table by the flags before it.
+func gifTable(flags byte) int {
+	if flags&0x80 == 0 {
+		return 0
 	}
-	var dispose byte
-	for i := 13 + table(data[10]); ; {
+	return 2 << (flags & 7)
+}
+
+func (w *gifWalk) walk(lim Limits) error {
+	data := w.data
+	global := gifTable(data[10])
+	control := gifFrame{transparent: -1}
+	for i := 13 + 3*global; ; {
 		if i >= len(data) {
-			return w, cutShort("gif")
+			return cutShort("gif")
 		}
 		switch data[i] {
 		case 0x21: // extension
 			const graphicControl = 0xf9
-			if i+4 <= len(data) && data[i+1] == graphicControl {
-				dispose = data[i+3] >> 2 & 7
-				w.clear = w.clear || data[i+3]&1 != 0 || dispose >= gif.DisposalBackground
+			if i+8 <= len(data) && data[i+1] == graphicControl && data[i+2] == 4 {
+				control = gifFrame{transparent: -1, disposal: data[i+3] >> 2 & 7}
+				if data[i+3]&1 != 0 {
+					control.transparent = int(data[i+6])
+				}
 			}
 			i += 2
 		case 0x2c: // image descriptor
-			if i+10 > len(data) {
-				return w, cutShort("gif")
+			if len(w.frames) == lim.Frames {
+				return overLimit("gif", "more than %d frames are over the limit", lim.Frames)
 			}
-			le := binary.LittleEndian
-			x, y := int(le.Uint16(data[i+1:])), int(le.Uint16(data[i+3:]))
-			fw, fh := int(le.Uint16(data[i+5:])), int(le.Uint16(data[i+7:]))
-			if x+fw > width || y+fh > height {
-				return w, rejected("gif", "frame %d lies outside of the canvas", w.frames+1)
+			if i+11 > len(data) {
+				return cutShort("gif")
 			}
-			if w.frames == most {
-				return w, overLimit("gif", "more than %d frames are over the limit", most)
+			f := control
+			control = gifFrame{transparent: -1}
+			if global > 0 {
+				f.table, f.colours = 13, global
 			}
-			if w.frames == 0 && (fw != width || fh != height) {
-				w.clear = true
+			var err error
+			if i, err = w.frame(f, i, lim); err != nil {
+				return err
 			}
-			w.frames++
-			w.disposal = append(w.disposal, dispose)
-			dispose = 0
-			w.area += int64(fw) * int64(fh)
-			i += 10 + table(data[i+9]) + 1 // and the code size
 		case 0x3b: // trailer
-			if w.frames == 0 {
-				return w, rejected("gif", "it holds no frame")
+			if len(w.frames) == 0 {
+				return rejected("gif", "it holds no frame")
 			}
-			return w, nil
+			return nil
 		default:
-			return w, rejected("gif", "a block of the kind %#02x is not defined", data[i])
+			return rejected("gif", "a block of the kind %#02x is not defined", data[i])
 		}
 		// Both are followed by blocks of data up to an empty one.
 		for {
 			if i >= len(data) {
-				return w, cutShort("gif")
+				return cutShort("gif")
 			}
 			n := int(data[i])
 			i += 1 + n
@@ -129,54 +145,113 @@ func walkGIF(data []byte, width, height, most int) (gifWalk, error) {
 	}
 }
 
-// drawGIF draws the frames one after the other on a canvas that is transparent
-// at first, and takes a slice after each. What a frame disposes of becomes
+// frame reads the descriptor at i, and returns the place of the frame's blocks.
+func (w *gifWalk) frame(f gifFrame, i int, lim Limits) (int, error) {
+	data, le := w.data, binary.LittleEndian
+	f.x, f.y = int(le.Uint16(data[i+1:])), int(le.Uint16(data[i+3:]))
+	f.width, f.height = int(le.Uint16(data[i+5:])), int(le.Uint16(data[i+7:]))
+	f.interlaced = data[i+9]&0x40 != 0
+	// A frame that is larger than the canvas is decoded as a whole.
+	shape := Header{Width: f.width, Height: f.height, Depth: 1, Channels: 1, Bits: 8}
+	if err := lim.check("gif", &shape, len(data)); err != nil {
+		return i, err
+	}
+	if n := gifTable(data[i+9]); n > 0 {
+		f.table, f.colours = i+10, n
+		i += 3 * n
+	}
+	f.code = i + 10
+	if f.code >= len(data) {
+		return i, cutShort("gif")
+	}
+	if f.colours == 0 {
+		return i, unsupported("gif", "a frame without colours is not read")
+	}
+	size := int(data[f.code])
+	if size < 1 || size > 8 {
+		return i, rejected("gif", "a frame has indices of %d bits", size)
+	}
+	w.frames = append(w.frames, f)
+	w.largest = max(w.largest, int64(f.width)*int64(f.height))
+	w.clear = w.clear || f.transparent >= 0 || f.disposal >= gifToBackground || f.colours < 1<<size
+	return f.code + 1, nil
+}
+
+// draw draws the frames one after the other on a canvas that is transparent at
+// first, and takes a slice after each. What a frame disposes of becomes
 // transparent, as every browser does it; the background colour is not used.
-func drawGIF(g *gif.GIF, disposal []byte) *raster.Image {
-	w, h := g.Config.Width, g.Config.Height
-	m := raster.New(w, h, len(g.Image), 4, 8)
-	canvas := make([]byte, 4*w*h)
+func (w *gifWalk) draw(width, height int) (*raster.Image, error) {
+	m := raster.New(width, height, len(w.frames), 4, 8)
+	canvas := make([]byte, 4*width*height)
+	indices := make([]byte, w.largest)
+	var z gifLZW
 	var saved []byte
-	for z, frame := range g.Image {
-		if disposal[z] == gif.DisposalPrevious {
+	for i := range w.frames {
+		f := &w.frames[i]
+		pix := indices[:f.width*f.height]
+		if err := z.decode(pix, w.data, f.code+1, int(w.data[f.code])); err != nil {
+			return nil, err
+		}
+		previous := f.disposal == gifToPrevious || f.disposal == gifToPreviousOld
+		if previous {
 			saved = append(saved[:0], canvas...)
 		}
-		drawFrame(canvas, w, frame)
-		copy(m.Slice(z).Pix, canvas)
-		switch disposal[z] {
-		case gif.DisposalPrevious:
+		f.onto(canvas, width, height, pix, w.data)
+		copy(m.Slice(i).Pix, canvas)
+		switch {
+		case previous:
 			copy(canvas, saved)
-		case gif.DisposalBackground:
-			r := frame.Rect
-			for y := r.Min.Y; y < r.Max.Y; y++ {
-				clear(canvas[4*(y*w+r.Min.X) : 4*(y*w+r.Max.X)])
+		case f.disposal == gifToBackground:
+			for y := f.y; y < min(f.y+f.height, height); y++ {
+				clear(canvas[4*(y*width+min(f.x, width)) : 4*(y*width+min(f.x+f.width, width))])
 			}
 		}
 	}
 	for i := 3; i < len(m.Pix); i += 4 {
 		if m.Pix[i] != 255 {
-			return m
+			return m, nil
 		}
 	}
 	m.Channels = 3
 	packed := dropFourth(m.Pix)
 	m.Pix = packed[:len(packed):len(packed)]
-	return m
+	return m, nil
 }
 
-func drawFrame(canvas []byte, width int, frame *image.Paletted) {
+// onto draws the indices of the frame on a canvas, as far as they lie on it. An
+// index without a colour is transparent.
+func (f *gifFrame) onto(canvas []byte, width, height int, pix, data []byte) {
 	var table [256][4]byte
-	for i, c := range frame.Palette {
-		table[i] = straight(c)
+	for i := range f.colours {
+		copy(table[i][:3], data[f.table+3*i:])
+		table[i][3] = 255
 	}
-	r := frame.Rect
-	for y := r.Min.Y; y < r.Max.Y; y++ {
-		src := frame.Pix[(y-r.Min.Y)*frame.Stride:][:r.Dx()]
-		dst := canvas[4*(y*width+r.Min.X):][:4*r.Dx()]
-		for x, v := range src {
-			if e := &table[v]; e[3] != 0 {
-				copy(dst[4*x:4*x+4], e[:])
+	if f.transparent >= 0 {
+		table[f.transparent] = [4]byte{}
+	}
+	cols := min(f.width, width-f.x)
+	row := func(from, to int) {
+		if y := f.y + to; y < height && cols > 0 {
+			dst := canvas[4*(y*width+f.x):]
+			for x, v := range pix[from*f.width:][:cols] {
+				if e := &table[v]; e[3] != 0 {
+					copy(dst[4*x:4*x+4], e[:])
+				}
 			}
+		}
+	}
+	if !f.interlaced {
+		for y := range f.height {
+			row(y, y)
+		}
+		return
+	}
+	// GIF89a specification, appendix E.
+	from := 0
+	for _, pass := range [4]struct{ first, step int }{{0, 8}, {4, 8}, {2, 4}, {1, 2}} {
+		for y := pass.first; y < f.height; y += pass.step {
+			row(from, y)
+			from++
 		}
 	}
 }

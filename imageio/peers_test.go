@@ -15,7 +15,7 @@ import (
 
 // The tests of this file hold us against programs that others wrote: they write
 // files that we read, and read files that we and they wrote. Debian's packages
-// imagemagick, netpbm, libtiff-tools and webp have them.
+// imagemagick, netpbm, libtiff-tools, giflib-tools and webp have them.
 
 // need skips loudly, or fails in CI, where a program is missing.
 func need(t *testing.T, program string) {
@@ -23,7 +23,7 @@ func need(t *testing.T, program string) {
 	if _, err := exec.LookPath(program); err == nil {
 		return
 	}
-	skip(t, program+" is not installed; Debian: apt-get install imagemagick netpbm libtiff-tools webp")
+	skip(t, program+" is not installed; Debian: apt-get install imagemagick netpbm libtiff-tools webp giflib-tools")
 }
 
 func skip(t *testing.T, why string) {

@@ -132,7 +132,11 @@ func readPNMHead(data []byte, at int) (pnmHead, error) {
 		if h.kind == '3' || h.kind == '6' {
 			h.channels = 3
 		}
-		// One byte of white space ends the header; what follows are samples.
+		// One byte of white space ends the header; what follows are samples. A comment
+		// may stand before it, as netpbm reads it.
+		if s.at < len(data) && data[s.at] == '#' {
+			s.comment()
+		}
 		if s.at == len(data) {
 			return h, cutShort("pnm")
 		}
@@ -155,6 +159,7 @@ func readPNMHead(data []byte, at int) (pnmHead, error) {
 // readPAM reads the lines of a P7 header.
 func (h *pnmHead) readPAM(s *pnmScanner) error {
 	h.width, h.height, h.channels, h.maxval = 0, 0, 0, 0
+	tuple := ""
 	for {
 		line, err := s.line()
 		if err != nil {
@@ -163,8 +168,10 @@ func (h *pnmHead) readPAM(s *pnmScanner) error {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		var to *int
 		switch name {
-		case "", "TUPLTYPE":
-			// The number of channels says what a raster can know.
+		case "":
+			continue
+		case "TUPLTYPE":
+			tuple = strings.TrimSpace(tuple + " " + strings.TrimSpace(value))
 			continue
 		case "ENDHDR":
 			if h.channels > 4 {
@@ -173,7 +180,7 @@ func (h *pnmHead) readPAM(s *pnmScanner) error {
 			if h.width == 0 || h.height == 0 || h.channels == 0 {
 				return rejected("pnm", "its header lacks a side or the number of channels")
 			}
-			return nil
+			return h.checkTuple(tuple)
 		case "WIDTH":
 			to = &h.width
 		case "HEIGHT":
@@ -193,6 +200,18 @@ func (h *pnmHead) readPAM(s *pnmScanner) error {
 			return err
 		}
 	}
+}
+
+// checkTuple refuses samples that are not the colours and alpha that their number
+// suggests, such as those of CMYK. One sample is grey under any name, and a file
+// that names nothing is taken by the number.
+func (h *pnmHead) checkTuple(tuple string) error {
+	colours, alpha := strings.CutSuffix(tuple, "_ALPHA")
+	known := colours == "RGB" && h.channels >= 3 || (colours == "GRAYSCALE" || colours == "BLACKANDWHITE") && h.channels <= 2
+	if tuple == "" || h.channels == 1 || known && alpha == (h.channels%2 == 0) {
+		return nil
+	}
+	return unsupported("pnm", "%d channels of the type %.20q are not read", h.channels, tuple)
 }
 
 // readPNMSamples fills m, one slice, with the samples of h.
@@ -279,14 +298,19 @@ func (s *pnmScanner) skip() error {
 		case pnmSpace(c):
 			s.at++
 		case c == '#' && s.comments:
-			for s.at < len(s.data) && s.data[s.at] != '\n' && s.data[s.at] != '\r' {
-				s.at++
-			}
+			s.comment()
 		default:
 			return nil
 		}
 	}
 	return cutShort("pnm")
+}
+
+// comment moves to the end of the line.
+func (s *pnmScanner) comment() {
+	for s.at < len(s.data) && s.data[s.at] != '\n' && s.data[s.at] != '\r' {
+		s.at++
+	}
 }
 
 func (s *pnmScanner) number() (int, error) {

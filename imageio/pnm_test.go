@@ -23,6 +23,10 @@ func TestPNM(t *testing.T) {
 		{"P5 comment before maxval", "P5\n2 1\n#x\n255\nAB", 2, 1, 1, 8, []int{65, 66}},
 		{"P6 16 bit", "P6 1 1 65535\n\x01\x02\x03\x04\x05\x06", 1, 1, 3, 16, []int{0x102, 0x304, 0x506}},
 		{"P7", "P7\n# c\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\nabcd", 1, 1, 4, 8, []int{97, 98, 99, 100}},
+		{"P5 comment behind maxval", "P5 2 1 255# 0 0\nAB", 2, 1, 1, 8, []int{65, 66}},
+		{"P7 of one sample with a name of its own", "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nTUPLTYPE HEIGHTS\nENDHDR\na", 1, 1, 1, 8, []int{97}},
+		{"P7 black and white", "P7\nWIDTH 2\nHEIGHT 1\nDEPTH 1\nMAXVAL 1\nTUPLTYPE BLACKANDWHITE\nENDHDR\n\x00\x01", 2, 1, 1, 1, []int{0, 1}},
+		{"P7 without a type", "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 2\nMAXVAL 255\nENDHDR\nab", 1, 1, 2, 8, []int{97, 98}},
 		{"maxval 100 stays as it is", "P5 1 1 100\n\x64", 1, 1, 1, 7, []int{100}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -56,6 +60,8 @@ func TestPNMErrors(t *testing.T) {
 		{"tail", "P5 1 1 255\nxtail", "4 bytes follow"},
 		{"two shapes", "P5 1 1 255\nxP5 2 1 255\nxx", "differs in shape"},
 		{"five channels", "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 5\nMAXVAL 255\nENDHDR\nabcde", "5 channels"},
+		{"CMYK", "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE CMYK\nENDHDR\nabcd", "4 channels of the type"},
+		{"RGB and something", "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB\nENDHDR\nabcd", "4 channels of the type"},
 		{"endless line", "P7\n" + strings.Repeat("x", 9000), "line without end"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

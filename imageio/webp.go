@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"image"
+	"io"
 
 	"golang.org/x/image/webp"
 
@@ -22,27 +23,30 @@ func openWebP(data []byte, lim Limits) (*picture, error) {
 	p := &picture{}
 	var meta raster.Meta
 	var canvas *Header
+	var alpha, bitstream []byte
 	opened, lossy := false, false
-	err := webpChunks(data, func(kind string, body []byte) error {
+	err := webpChunks(data, &opened, func(kind string, body []byte) error {
 		switch kind {
 		case "VP8X":
 			if len(body) < 10 {
 				return cutShort("webp")
 			}
-			const animation, alpha = 0x02, 0x10
+			const animation = 0x02
 			if body[0]&animation != 0 {
 				return unsupported("webp", "animations are not read")
 			}
 			canvas = &Header{Width: 1 + uint24(body[4:]), Height: 1 + uint24(body[7:]), Depth: 1, Channels: 3, Bits: 8}
-			if body[0]&alpha != 0 {
-				canvas.Channels = 4
-			}
 			return lim.check("webp", canvas, len(data))
+		case "ALPH":
+			// As in libwebp, the chunk counts and not the flag of VP8X.
+			if canvas != nil && !opened {
+				alpha = body
+			}
 		case "VP8 ", "VP8L":
 			if opened {
 				return rejected("webp", "it holds two pictures")
 			}
-			opened, lossy = true, kind == "VP8 "
+			opened, lossy, bitstream = true, kind == "VP8 ", body
 			var err error
 			if lossy {
 				p.Header, err = vp8Header(body)
@@ -55,8 +59,8 @@ func openWebP(data []byte, lim Limits) (*picture, error) {
 			if canvas != nil && (canvas.Width != p.Width || canvas.Height != p.Height) {
 				return rejected("webp", "a canvas of %d x %d holds a picture of %d x %d", canvas.Width, canvas.Height, p.Width, p.Height)
 			}
-			if canvas != nil && lossy {
-				p.Channels = canvas.Channels
+			if alpha != nil && lossy {
+				p.Channels = 4
 			}
 			return lim.check("webp", &p.Header, len(data))
 		case "ICCP":
@@ -73,9 +77,10 @@ func openWebP(data []byte, lim Limits) (*picture, error) {
 		return nil, rejected("webp", "it holds no picture")
 	}
 	p.DecodedBytes = webpMemory(&p.Header, lossy, len(data))
+	h := p.Header // before it is turned
 	p.turn(&meta)
 	p.decode = func() (*raster.Image, error) {
-		src, err := webp.Decode(bytes.NewReader(data))
+		src, err := webp.Decode(webpSource(&h, lossy, alpha, bitstream))
 		if err != nil {
 			return nil, err
 		}
@@ -88,8 +93,38 @@ func openWebP(data []byte, lim Limits) (*picture, error) {
 	return p, nil
 }
 
-// webpChunks calls visit for every chunk of the container.
-func webpChunks(data []byte, visit func(kind string, body []byte) error) error {
+// webpSource presents the picture as the decoder takes it, without what stands
+// beside it in the file: the decoder refuses an alpha channel that VP8X does not
+// announce or that is announced and missing, which libwebp takes.
+func webpSource(h *Header, lossy bool, alpha, bitstream []byte) io.Reader {
+	le := binary.LittleEndian
+	var parts []io.Reader
+	length := len("WEBP")
+	chunk := func(kind string, body []byte) {
+		parts = append(parts, bytes.NewReader(le.AppendUint32([]byte(kind), uint32(len(body)))), bytes.NewReader(body))
+		if len(body)&1 != 0 {
+			parts = append(parts, bytes.NewReader([]byte{0}))
+		}
+		length += 8 + len(body) + len(body)&1
+	}
+	if lossy && alpha != nil {
+		const hasAlpha = 0x10
+		w, ht := uint32(h.Width-1), uint32(h.Height-1)
+		chunk("VP8X", []byte{hasAlpha, 0, 0, 0, byte(w), byte(w >> 8), byte(w >> 16), byte(ht), byte(ht >> 8), byte(ht >> 16)})
+		chunk("ALPH", alpha)
+	}
+	kind := "VP8L"
+	if lossy {
+		kind = "VP8 "
+	}
+	chunk(kind, bitstream)
+	head := append(le.AppendUint32([]byte("RIFF"), uint32(length)), "WEBP"...)
+	return io.MultiReader(append([]io.Reader{bytes.NewReader(head)}, parts...)...)
+}
+
+// webpChunks calls visit for every chunk of the container. Bytes behind the
+// picture that are too few for a chunk are passed over.
+func webpChunks(data []byte, opened *bool, visit func(kind string, body []byte) error) error {
 	le := binary.LittleEndian
 	end := 8 + int64(le.Uint32(data[4:]))
 	if end > int64(len(data)) {
@@ -97,6 +132,9 @@ func webpChunks(data []byte, visit func(kind string, body []byte) error) error {
 	}
 	rest := data[12:max(end, 12)]
 	for len(rest) > 0 {
+		if len(rest) < 8 && *opened {
+			return nil
+		}
 		if len(rest) < 8 {
 			return cutShort("webp")
 		}
