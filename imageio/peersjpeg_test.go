@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,7 +49,14 @@ func sameAsDjpeg(t *testing.T, data []byte) {
 		t.Fatal("djpeg refuses it")
 	}
 	agree(t, data, nil)
-	got, err := Decode(data, nil)
+	head, err := ReadHeader(data, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got *raster.Image
+	if n := allocated(func() { got, err = Decode(data, nil) }); n > head.DecodedBytes {
+		t.Errorf("%d bytes were taken, the header says %d", n, head.DecodedBytes)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,6 +210,50 @@ func TestPeersJPEGOrientation(t *testing.T) {
 		}
 		shell(t, dir, "convert in.jpg -auto-orient -depth 8 ppm:want")
 		same(t, decodeFile(t, filepath.Join(dir, "in.jpg")), decodeFile(t, filepath.Join(dir, "want")))
+	}
+}
+
+// Damaged files: what djpeg reads without a warning is read, what it refuses is
+// refused, and where it warns, the file is refused or gives djpeg's samples.
+func TestPeersJPEGMutants(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		skip(t, "the vector instructions of another machine overflow in another way")
+	}
+	m := scene(40, 30, 3, plasma)
+	var files [][]byte
+	for _, line := range []string{
+		"cjpeg -quality 90 -sample 2x2", "cjpeg -quality 90 -sample 2x1 -restart 1", "cjpeg -quality 90 -progressive -restart 2",
+		"cjpeg -quality 90 -arithmetic -restart 1", "cjpeg -quality 90 -arithmetic -progressive -sample 1x2", "cjpeg -rgb -optimize",
+	} {
+		files = append(files, encoded(t, m, line))
+	}
+	rng := rand.New(rand.NewPCG(5, 6))
+	for n := range 400 {
+		data := bytes.Clone(files[n%len(files)])
+		for range 1 + rng.IntN(3) {
+			at, v := 2+rng.IntN(len(data)-2), byte(rng.IntN(256))
+			switch rng.IntN(4) {
+			case 0:
+				data[at] ^= 1 << (v & 7)
+			case 1:
+				data[at] = v
+			case 2:
+				data = slices.Delete(data, at, at+1)
+			case 3:
+				data = slices.Insert(data, at, v)
+			}
+		}
+		got, err := Decode(data, &Limits{Samples: 1 << 22})
+		if overLimitError(err) {
+			continue
+		}
+		want, status := djpeg(t, data)
+		switch {
+		case (err == nil) != (status == 0) && status != 2:
+			t.Errorf("mutant %d: djpeg ends with %d, we say: %v", n, status, err)
+		case err == nil:
+			same(t, got, want)
+		}
 	}
 }
 
