@@ -15,7 +15,7 @@
 //	tiff  1 to 16 bits, signed too, strips and tiles, planes, LZW of old and new, Deflate, PackBits, CCITT; pages become frames
 //	pnm   P1 to P7; several pictures in one file become frames
 //	bmp   1, 2, 4, 8, 24 and 32 bits without compression; a palette becomes RGB
-//	gif   every frame, drawn on the full canvas; RGB where nothing stays transparent
+//	gif   every frame, drawn on the full canvas and as far as it lies on it; RGB where nothing stays transparent
 //	webp  lossy and lossless, with alpha; animations are unsupported
 //	nii   NIfTI-1 single files, also with gzip; integers of 8 and 16 bits, both byte orders, RGB24 and RGBA32
 //
@@ -42,6 +42,8 @@
 // A file that is damaged or over a limit gives a [*RejectedError]; a file that
 // may be good but is not for us gives an [*UnsupportedError]. There is no third
 // kind from [ReadHeader] and [Decode]; a panic inside a decoder is a rejection.
+// A file that libjpeg-turbo, libpng, libtiff, giflib or libwebp shows without a
+// warning is not rejected. The tests have the list of what differs, with reasons.
 //
 // All functions are safe for concurrent use and keep no state.
 package imageio
