@@ -56,6 +56,10 @@ const (
 	Cancelling State = "cancelling"
 	Cancelled  State = "cancelled"
 	Failed     State = "failed" // stopped itself; State record says why
+
+	// StateRefused is shown of a job that asks its scheduler for a bucket which
+	// that may not open. No state record has it.
+	StateRefused State = "refused"
 )
 
 // Terminal reports whether a job in this state needs no more scheduling.
@@ -185,6 +189,24 @@ func (s *Spec) Check() error {
 		return err
 	}
 	return nil
+}
+
+// MaxSpec bounds a stored specification in bytes; it has a few hundred.
+const MaxSpec = 1 << 20
+
+// CheckAt reports why s, as read from the folder of a job, cannot be the
+// specification of job id in target, a canonical URL: somebody has changed or
+// copied it.
+func (s *Spec) CheckAt(id, target string) error {
+	filled := *s
+	filled.Defaults()
+	switch {
+	case s.ID != id:
+		return fmt.Errorf("jobs: the specification of job %s is that of %q", id, s.ID)
+	case s.Target != target:
+		return fmt.Errorf("jobs: the specification of job %s is for the target %q, and lies in %q", id, s.Target, target)
+	}
+	return filled.Check()
 }
 
 var idForm = regexp.MustCompile(`^\d{8}-\d{6}-[a-z2-7]{4}$`)

@@ -147,7 +147,7 @@ func (c *Conn) Forget(ctx context.Context, job string) error {
 	if err != nil {
 		return fail("forget "+job, err)
 	}
-	keys := append(progressKeys(job), jobKey(job, "signal"), jobKey(job, "blocked"), flights)
+	keys := append(progressKeys(job), jobKey(job, "signal"), jobKey(job, "blocked"), deniedKey(job, Schedulers), deniedKey(job, Workers), flights)
 	for _, chunk := range chunks {
 		keys = append(keys, jobKey(job, "flight:"+chunk))
 	}

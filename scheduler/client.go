@@ -9,6 +9,7 @@ import (
 	"io"
 	"reflect"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -56,7 +57,10 @@ func (c *Client) Submit(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 		if spec.ID, err = claimToken(ctx, target, spec.Token, spec.ID); err != nil {
 			return spec, err
 		}
-		old, ok, err := getJSON[jobs.Spec](ctx, target, jobs.SpecKey(spec.ID))
+		old, ok, err := readSpec(ctx, target, spec.ID)
+		if err == nil && ok {
+			err = old.CheckAt(spec.ID, target.URL)
+		}
 		if err != nil {
 			return spec, err
 		}
@@ -86,7 +90,10 @@ func (c *Client) Submit(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 	var exists *storage.ExistsError
 	if errors.As(err, &exists) && spec.Token != "" {
 		// The same submission, at the same time.
-		old, _, err := getJSON[jobs.Spec](ctx, target, jobs.SpecKey(spec.ID))
+		old, _, err := readSpec(ctx, target, spec.ID)
+		if err == nil {
+			err = old.CheckAt(spec.ID, target.URL)
+		}
 		if err != nil {
 			return spec, err
 		}
@@ -234,7 +241,18 @@ func (c *Client) Control(ctx context.Context, target, id string, ctl jobs.Contro
 	if c.Conn == nil {
 		return nil
 	}
+	if !samePlace(spec.Target, b.URL) {
+		return fmt.Errorf("scheduler: job %s in %s is for the target %q, so no scheduler will do it", id, b.URL, spec.Target)
+	}
 	return c.Conn.Register(ctx, id, spec.Target)
+}
+
+// samePlace reports whether two canonical URLs differ in parameters only: people
+// may reach a bucket in another way than schedulers and workers.
+func samePlace(a, b string) bool {
+	a, _, _ = strings.Cut(a, "?")
+	b, _, _ = strings.Cut(b, "?")
+	return a == b
 }
 
 // job opens the target of a job and reads its specification.
@@ -246,9 +264,12 @@ func (c *Client) job(ctx context.Context, target, id string) (*storage.Bucket, j
 	if !jobs.ValidID(id) {
 		return nil, jobs.Spec{}, fmt.Errorf("scheduler: %q in %s: %w", id, b.URL, ErrNoJob)
 	}
-	spec, ok, err := getJSON[jobs.Spec](ctx, b, jobs.SpecKey(id))
-	if err == nil && !ok {
+	spec, ok, err := readSpec(ctx, b, id)
+	switch {
+	case err == nil && !ok:
 		err = fmt.Errorf("scheduler: %s in %s: %w", id, b.URL, ErrNoJob)
+	case err == nil && spec.ID != id:
+		err = fmt.Errorf("scheduler: %s: the specification of job %s is that of %q: somebody has changed or copied it", b.URL, id, spec.ID)
 	}
 	return b, spec, err
 }
@@ -300,11 +321,11 @@ func (c *Client) FindUnfinished(ctx context.Context, source, target, codec, opti
 		return "", false, err
 	}
 	for i := len(ids) - 1; i >= 0; i-- {
-		spec, ok, err := getJSON[jobs.Spec](ctx, b, jobs.SpecKey(ids[i]))
+		spec, ok, err := readSpec(ctx, b, ids[i])
 		if err != nil {
 			return "", false, err
 		}
-		if !ok || spec.Source != want.Source || spec.Codec != want.Codec || spec.Version != want.Version ||
+		if !ok || spec.ID != ids[i] || spec.Target != b.URL || spec.Source != want.Source || spec.Codec != want.Codec || spec.Version != want.Version ||
 			asked(&spec) != asked(&want) || spec.Manifest != "" || !sameFilter(spec.Filter, want.Filter) {
 			continue
 		}
@@ -351,6 +372,13 @@ func (c *Client) Retry(ctx context.Context, target, id string, mutate func(*jobs
 	if report.FailedList == "" {
 		return spec, fmt.Errorf("scheduler: job %s has nothing to try again: %w", id, ErrNothing)
 	}
+	if err := storedOptions(c.Codecs, &spec); err != nil {
+		return spec, err
+	}
+	if report.FailedList != jobs.FailedKey(id) {
+		return spec, fmt.Errorf("scheduler: the report of job %s names the list %q, want %q", id, report.FailedList, jobs.FailedKey(id))
+	}
+	spec.Target = b.URL
 	spec.ID, spec.Token, spec.Created, spec.Parent, spec.Manifest = "", "", time.Time{}, id, ""
 	spec.Filter = jobs.Filter{}
 	if mutate != nil {

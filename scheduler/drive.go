@@ -36,7 +36,7 @@ type drive struct {
 // again after every error, so it does not matter which process did the phases
 // before. It returns nil when the job needs no more driving.
 func (s *Scheduler) drive(ctx context.Context, log *slog.Logger, id, target string) error {
-	b, err := s.buckets.Open(ctx, target)
+	b, err := s.open(ctx, target)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,8 @@ func (s *Scheduler) drive(ctx context.Context, log *slog.Logger, id, target stri
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		if errors.Is(err, errKilled) {
+		var denied *deniedError
+		if errors.Is(err, errKilled) || errors.As(err, &denied) {
 			return err
 		}
 		if time.Since(began) > mostDelay {
@@ -82,7 +83,7 @@ var (
 func (d *drive) run(ctx context.Context) error {
 	var ok bool
 	var err error
-	if d.spec, ok, err = getJSON[jobs.Spec](ctx, d.f.b, jobs.SpecKey(d.f.id)); err != nil {
+	if d.spec, ok, err = d.admit(ctx); err != nil {
 		return err
 	}
 	if !ok {
@@ -272,7 +273,7 @@ func (d *drive) prepare(ctx context.Context) (plan jobs.Plan, err error) {
 		cancel(nil)
 		<-watched
 	}()
-	source, err := d.s.buckets.Open(pctx, d.spec.Source)
+	source, err := d.s.open(pctx, d.spec.Source)
 	if err != nil {
 		return plan, err
 	}

@@ -58,7 +58,12 @@ func (f folder) putJSON(ctx context.Context, key string, v any, overwrite bool) 
 
 // getJSON reads an object; ok is false where there is none.
 func getJSON[T any](ctx context.Context, b *storage.Bucket, key string) (v T, ok bool, err error) {
-	got, err := storage.Get(ctx, b, key, largest, nil)
+	return getJSONWithin[T](ctx, b, key, jobs.MaxPlan)
+}
+
+// getJSONWithin reads an object of at most so many bytes.
+func getJSONWithin[T any](ctx context.Context, b *storage.Bucket, key string, most int64) (v T, ok bool, err error) {
+	got, err := storage.Get(ctx, b, key, most, nil)
 	if storage.IsNotExist(err) {
 		return v, false, nil
 	}

@@ -39,10 +39,11 @@ func earlier(ctx context.Context, b *storage.Bucket, spec *jobs.Spec) ([]jobs.Sp
 		if ids[i] == spec.ID {
 			return nil, nil
 		}
-		s, ok, err := getJSON[jobs.Spec](ctx, b, jobs.SpecKey(ids[i]))
+		s, ok, err := readSpec(ctx, b, ids[i])
 		if err != nil || !ok {
 			return nil, err
 		}
+		s.ID = ids[i] // whatever it says
 		return &s, nil
 	}, func(_ int, s *jobs.Spec) error {
 		if s != nil && s.Source == spec.Source {
@@ -72,6 +73,10 @@ func records(ctx context.Context, b *storage.Bucket, id string, partial bool) it
 		case err != nil:
 		case ok && len(report.Results) > 0 && !(partial && report.State != jobs.Done):
 			for _, key := range report.Results {
+				if !strings.HasPrefix(key, jobs.Dir(id)) {
+					err = fmt.Errorf("scheduler: the report of job %s names records in %q, which is not its folder", id, key)
+					break
+				}
 				if err = rawLines(ctx, b, key, fn); err != nil {
 					break
 				}

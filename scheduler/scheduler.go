@@ -60,7 +60,8 @@ type Scheduler struct {
 	mu      sync.Mutex
 	driving map[string]bool // jobs that this process leads
 	ended   map[string]bool // jobs in the targets of Run that need nothing
-	slots   int             // of all workers
+	denials map[string]denial
+	slots   int // of all workers
 }
 
 // New makes a scheduler; Run starts it.
@@ -68,7 +69,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) *Scheduler {
 	s := &Scheduler{
 		conn: conn, buckets: buckets, lease: leaseTime, part: partEntries,
 		heavy:   make(chan struct{}, heavyAtOnce),
-		driving: map[string]bool{}, known: map[string]string{}, ended: map[string]bool{},
+		driving: map[string]bool{}, known: map[string]string{}, ended: map[string]bool{}, denials: map[string]denial{},
 	}
 	if opts != nil {
 		s.opts = *opts
@@ -152,7 +153,11 @@ func (s *Scheduler) round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.forgetDenials(registered)
 	for id, target := range registered {
+		if !jobs.ValidID(id) || s.denied(id, target) {
+			continue // nothing of it is looked at
+		}
 		s.known[id] = target
 		if err := s.take(ctx, id, target); err != nil {
 			return err
@@ -180,11 +185,16 @@ func (s *Scheduler) round(ctx context.Context) error {
 func (s *Scheduler) vanished(ctx context.Context, id, target string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.lease)
 	defer cancel()
-	b, err := s.buckets.Open(ctx, target)
+	b, err := s.open(ctx, target)
+	var denied *deniedError
+	if errors.As(err, &denied) {
+		delete(s.known, id)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	_, there, err := getJSON[jobs.Spec](ctx, b, jobs.SpecKey(id))
+	_, there, err := readSpec(ctx, b, id)
 	if err != nil {
 		return err
 	}
@@ -290,7 +300,12 @@ func (s *Scheduler) lead(ctx context.Context, id, target string, fence int64) {
 	err := s.drive(lctx, log, id, target)
 	cancel(nil)
 	renew.Wait()
-	if err != nil && ctx.Err() == nil {
+	var denied *deniedError
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case errors.As(err, &denied):
+		s.deny(ctx, log, id, target, denied)
+	default:
 		log.Warn("stops leading", "error", err)
 	}
 	rctx, done := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

@@ -29,6 +29,8 @@ type Status struct {
 	Rate float64       // objects a second since the first chunk was fed; 0: not known
 	ETA  time.Duration // to the last chunk at that rate; 0: not known
 
+	deniedBy string // why a worker does not do its chunks; empty where none says so
+
 	// Why says in one sentence why the job does not move. It is empty where it
 	// does, and where it has ended well.
 	Why string
@@ -119,6 +121,14 @@ func (c *Client) fromQueue(ctx context.Context, st *Status) error {
 	if st.Workers, err = c.Conn.Workers(ctx); err != nil {
 		return err
 	}
+	if reason, err := c.Conn.Denied(ctx, st.Spec.ID, queue.Schedulers); err != nil {
+		return err
+	} else if reason != "" {
+		st.State.State, st.State.Reason, st.State.Blocked = jobs.StateRefused, reason, ""
+	}
+	if st.deniedBy, err = c.Conn.Denied(ctx, st.Spec.ID, queue.Workers); err != nil {
+		return err
+	}
 	if elapsed := time.Since(st.State.Started).Seconds(); !st.State.Started.IsZero() && counts.Objects > 0 && elapsed > 0 {
 		st.Rate = float64(counts.Objects) / elapsed
 		if left := st.Objects - counts.Objects; left > 0 {
@@ -144,6 +154,10 @@ func (c *Client) why(ctx context.Context, st *Status, qerr error) string {
 		return "Redis cannot be reached"
 	case qerr != nil:
 		return qerr.Error()
+	case state == jobs.StateRefused:
+		return st.State.Reason
+	case st.deniedBy != "":
+		return "refused by worker " + st.deniedBy
 	}
 	full, stuck := "", false
 	if used, limit, err := c.Conn.Memory(ctx); err == nil {
@@ -224,11 +238,11 @@ func (c *Client) List(ctx context.Context, target string) ([]Summary, error) {
 	}
 	var out []Summary
 	err = inOrder(ctx, len(ids), func(ctx context.Context, i int) (*Summary, error) {
-		spec, ok, err := getJSON[jobs.Spec](ctx, b, jobs.SpecKey(ids[i]))
+		spec, ok, err := readSpec(ctx, b, ids[i])
 		if err != nil || !ok {
 			return nil, err
 		}
-		s := &Summary{ID: spec.ID, Created: spec.Created, Source: spec.Source, Codec: spec.Codec, Options: spec.Options, Parent: spec.Parent, State: jobs.New}
+		s := &Summary{ID: ids[i], Created: spec.Created, Source: spec.Source, Codec: spec.Codec, Options: spec.Options, Parent: spec.Parent, State: jobs.New}
 		state, ok, err := getJSON[jobs.StateRecord](ctx, b, jobs.StateKey(ids[i]))
 		if err != nil {
 			return nil, err
@@ -302,7 +316,7 @@ func (c *Client) Newest(ctx context.Context, target string) (string, error) {
 			break
 		}
 		// Ids are in order to the second only.
-		spec, ok, err := getJSON[jobs.Spec](ctx, b, jobs.SpecKey(ids[i]))
+		spec, ok, err := readSpec(ctx, b, ids[i])
 		if err != nil {
 			return "", err
 		}

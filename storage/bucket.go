@@ -51,6 +51,13 @@ type Buckets struct {
 	// Retry bounds how temporary errors are tried again. It is read when a bucket is opened.
 	Retry Retry
 
+	// S3Endpoint is where s3:// buckets are whose URL names no endpoint, see [ParseEndpoint]; empty: AWS, or what the
+	// SDK's own variables say. It is read when a bucket is opened.
+	S3Endpoint string
+
+	// Allow says what Open may open; nil: everything. It must be set before Buckets is shared.
+	Allow *Policy
+
 	again atomic.Int64
 
 	mu     sync.Mutex
@@ -65,8 +72,11 @@ func NewBuckets() *Buckets {
 }
 
 // Open returns the bucket at a path or URL, the same one for the same canonical URL. It does not look whether the
-// bucket exists; a folder is created by the first Put.
+// bucket exists; a folder is created by the first Put. What Allow forbids is a *NotAllowedError.
 func (bs *Buckets) Open(ctx context.Context, rawURL string) (*Bucket, error) {
+	if err := bs.Allow.Check(rawURL); err != nil {
+		return nil, err
+	}
 	u, err := parse(rawURL)
 	if err != nil {
 		return nil, err
@@ -107,6 +117,7 @@ func (bs *Buckets) dial(ctx context.Context, b *Bucket, u *url.URL) error {
 		b.Bucket = blob.NewBucket(driver.NewPrefixedBucket(m, b.prefix))
 		return nil
 	}
+	u = bs.atEndpoint(*u)
 	bare := *u
 	bare.Path = ""
 	inner, err := blob.DefaultURLMux().OpenBucketURL(ctx, &bare)
@@ -140,6 +151,9 @@ func (bs *Buckets) dial(ctx context.Context, b *Bucket, u *url.URL) error {
 func tuneS3(ctx context.Context, plain *s3.Client, u *url.URL, r Retry) (*blob.Bucket, error) {
 	o := plain.Options()
 	o.Logger = logging.Nop{}
+	if o.Region == "" && u.Query().Get("endpoint") != "" {
+		o.Region = "us-east-1" // a service of one's own has one region, and requests are signed for some
+	}
 	o.Retryer = retry.NewStandard(func(so *retry.StandardOptions) {
 		so.MaxAttempts = innerAttempts
 		so.RateLimiter = ratelimit.None

@@ -1,11 +1,9 @@
 package worker
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,6 +21,7 @@ type tasks struct {
 	mu     sync.Mutex
 	known  map[string]*known // by job
 	plans  plans
+	denied denials
 	assets *assets
 }
 
@@ -41,9 +40,6 @@ type known struct {
 // rememberedJobs bounds what is kept; a worker meets few jobs at a time.
 const rememberedJobs = 64
 
-// maxSpec bounds a specification, which is a few hundred bytes.
-const maxSpec = 1 << 20
-
 // strayAttempts is how often a task is tried whose job does not exist. The queue
 // may deliver a finished task once more when the job is gone; and where the job
 // is only not yet registered again, the scheduler feeds the chunk once more.
@@ -59,6 +55,7 @@ func (w *Worker) handle(ctx context.Context, t jobs.Task, attempt int) error {
 	if err == nil {
 		err = w.run(ctx, k, t, attempt)
 	}
+	var denied *deniedError
 	switch {
 	case err == nil:
 		w.trouble.Store(nil)
@@ -69,6 +66,8 @@ func (w *Worker) handle(ctx context.Context, t jobs.Task, attempt int) error {
 	case errors.Is(err, queue.ErrLater):
 		log.Debug("chunk put off, its job is blocked")
 		return queue.ErrLater
+	case errors.As(err, &denied):
+		return w.deny(ctx, t, attempt, denied)
 	case errors.Is(err, errNoChunk), errors.Is(err, errNoJob) && attempt >= strayAttempts:
 		log.Warn("chunk of an unknown job dropped", "error", err)
 		return nil
@@ -95,26 +94,10 @@ func (w *Worker) job(ctx context.Context, id string) (*known, error) {
 	if url == "" {
 		return nil, fmt.Errorf("worker: job %s: %w: no target is registered", id, errNoJob)
 	}
-	target, err := w.buckets.Open(ctx, url)
-	if err != nil {
-		return nil, fmt.Errorf("worker: job %s: %w", id, err)
+	if err := w.tasks.denied.last(id, url); err != nil {
+		return nil, err
 	}
-	got, err := storage.Get(ctx, target, jobs.SpecKey(id), maxSpec, nil)
-	if storage.IsNotExist(err) {
-		return nil, fmt.Errorf("worker: job %s: %w: %w", id, errNoJob, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("worker: job %s: %w", id, err)
-	}
-	var spec jobs.Spec
-	if err := json.Unmarshal(got.Data, &spec); err != nil {
-		return nil, fmt.Errorf("worker: job %s: specification: %w", id, err)
-	}
-	spec.Defaults()
-	if err := spec.Check(); err != nil || spec.ID != id {
-		return nil, fmt.Errorf("worker: job %s: specification of job %q: %w", id, spec.ID, cmp.Or(err, errNoJob))
-	}
-	source, err := w.buckets.Open(ctx, spec.Source)
+	spec, source, target, err := w.admit(ctx, id, url)
 	if err != nil {
 		return nil, fmt.Errorf("worker: job %s: %w", id, err)
 	}

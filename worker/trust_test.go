@@ -3,10 +3,16 @@ package worker
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -114,6 +120,104 @@ func TestPlansAreReadOnceAndBounded(t *testing.T) {
 		}
 		if err := j.chunk(j.worker(Options{}, c), 2); err == nil {
 			t.Errorf("a plan with %s is obeyed", name)
+		}
+	}
+}
+
+// endpoint is an S3 service that counts what is asked of it.
+func endpoint(t *testing.T) (asked *atomic.Int64, bucket string) {
+	asked = new(atomic.Int64)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	t.Cleanup(server.Close)
+	t.Setenv("AWS_ACCESS_KEY_ID", "key")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	return asked, "s3://bucket?endpoint=" + server.URL + "&region=us-east-1&use_path_style=true"
+}
+
+// What Redis and a job's folder say is checked before anything is requested. The
+// tasks of such a job are given back at first and then dropped, with one line in
+// the log, and whoever asks for the job's status can be told.
+func TestJobsThatAskForMoreThanIsAllowed(t *testing.T) {
+	asked, evil := endpoint(t)
+	for name, change := range map[string]func(j *job, register *string){
+		"target with an endpoint":    func(_ *job, register *string) { *register = evil },
+		"target is a folder":         func(_ *job, register *string) { *register = "file:///etc" },
+		"target is no URL":           func(_ *job, register *string) { *register = "\x1b]0;x" },
+		"source with an endpoint":    func(j *job, _ *string) { j.spec.Source = evil },
+		"source is a folder":         func(j *job, _ *string) { j.spec.Source = "file:///etc" },
+		"source is other memory":     func(j *job, _ *string) { j.spec.Source = "mem://other" },
+		"spec of another job":        func(j *job, _ *string) { j.spec.ID = "20260102-030405-abcd" },
+		"spec for another target":    func(j *job, _ *string) { j.spec.Target = "mem://source" },
+		"spec for the target's URL?": func(j *job, _ *string) { j.spec.Target = "mem://target?x=y" },
+		"spec that no job has":       func(j *job, _ *string) { j.spec.Verify = "sometimes" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &fake{}
+			j := newJob(t, "mem://source", "mem://target", c, nil).queued().photos(2, 20)
+			id, register := j.spec.ID, j.target.URL
+			change(j, &register)
+			changed := j.spec
+			j.spec.ID = id
+			j.plan()
+			data, err := json.Marshal(changed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := storage.Put(j.ctx, j.target, jobs.SpecKey(id), data, &storage.PutOptions{Overwrite: true}); err != nil {
+				t.Fatal(err)
+			}
+			if err := j.conn.Register(j.ctx, id, register); err != nil {
+				t.Fatal(err)
+			}
+			if j.buckets.Allow, err = storage.Plain().Plus("mem://source", "mem://target"); err != nil {
+				t.Fatal(err)
+			}
+			var log strings.Builder
+			w := j.worker(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, c)
+			var denied *deniedError
+			for attempt := 1; attempt < strayAttempts; attempt++ {
+				if err := w.handle(j.ctx, j.tasks[0], attempt); !errors.As(err, &denied) {
+					t.Errorf("attempt %d: %v, want that it is refused", attempt, err)
+				}
+			}
+			if err := w.handle(j.ctx, j.tasks[0], strayAttempts); err != nil {
+				t.Errorf("last attempt: %v, want that it is dropped", err)
+			}
+			if n := strings.Count(log.String(), "level=WARN"); n != 1 {
+				t.Errorf("%d warnings, want one:\n%s", n, log.String())
+			}
+			if reason, err := j.conn.Denied(j.ctx, id, queue.Workers); err != nil || !strings.Contains(reason, w.name) || strings.ContainsRune(reason, 0x1b) {
+				t.Errorf("reason %q, %v", reason, err)
+			}
+			if ok, err := j.target.Exists(j.ctx, jobs.ResultKey(id, 0)); ok || err != nil {
+				t.Errorf("a shard was written: %v, %v", ok, err)
+			}
+			// Once it is put right, the job is done at the next look.
+			if register != j.target.URL {
+				if err := j.conn.Register(j.ctx, id, j.target.URL); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.handle(j.ctx, j.tasks[0], 1); err != nil {
+					t.Errorf("put right: %v", err)
+				}
+			}
+		})
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("%d requests at an address that nobody allowed", n)
+	}
+}
+
+// Hashes come from files and options; what is none never becomes a key.
+func TestAssetsAreNamedByHashesOnly(t *testing.T) {
+	j := newJob(t, "mem://source", "mem://target", &fake{}, nil)
+	find := newAssets().from(j.target)
+	for _, hash := range []string{"", "../jobs/x/spec.json", strings.Repeat("A", 64), strings.Repeat("a", 63), fmt.Sprintf("%064d/", 0)} {
+		if _, err := find(j.ctx, hash); err == nil || storage.IsNotExist(err) {
+			t.Errorf("%q: %v, want that it is refused", hash, err)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func (p *program) compress() *cobra.Command {
-	j, w, c := &jobFlags{}, &workerFlags{}, &cluster{}
+	j, w, c := &jobFlags{}, &workerFlags{}, &cluster{p: p}
 	var stats time.Duration
 	cmd := &cobra.Command{
 		Use:   "compress SRC DST",
@@ -52,6 +52,7 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 				if spec, err = c.client.Submit(ctx, spec, j.list, j.format); err != nil {
 					return err
 				}
+				p.hintAllow(spec)
 				return p.follow(ctx, c, ref{spec.Target, spec.ID}, stats)
 			}
 			if err := c.readable(ctx, spec.Source); err != nil {
@@ -62,6 +63,7 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 				return err
 			}
 			defer l.stop()
+			l.places = []string{spec.Source, spec.Target}
 			if spec, err = l.continueOrSubmit(ctx, j, spec); err != nil {
 				return err
 			}

@@ -10,7 +10,6 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler"
-	"github.com/pelmill/pelmill/storage"
 	"github.com/pelmill/pelmill/worker"
 	"github.com/spf13/cobra"
 )
@@ -78,7 +77,7 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 	if err != nil {
 		return err
 	}
-	buckets := storage.NewBuckets()
+	buckets := d.p.newBuckets()
 	defer buckets.Close()
 	src, err := buckets.Open(ctx, source)
 	if err != nil {

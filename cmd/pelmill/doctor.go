@@ -19,7 +19,7 @@ import (
 )
 
 func (p *program) doctor() *cobra.Command {
-	c := &cluster{}
+	c := &cluster{p: p}
 	cmd := &cobra.Command{
 		Use:   "doctor [SRC [DST...]]",
 		Short: "Check Redis, buckets, codecs and this machine",
@@ -112,7 +112,7 @@ func (d *examination) all(ctx context.Context, redis string, places []string) {
 	if redis != "" {
 		d.redis(ctx, redis)
 	}
-	buckets := storage.NewBuckets()
+	buckets := d.p.newBuckets()
 	buckets.Retry = storage.Retry{Attempts: 2, Timeout: 20 * time.Second} // who asks wants the truth, soon
 	defer buckets.Close()
 	for i, place := range places {

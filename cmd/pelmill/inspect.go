@@ -28,7 +28,7 @@ decoding the picture. FILE is a path or the URL of an object.`,
 		GroupID: groupData,
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			data, err := readFile(cmd.Context(), args[0], 1<<30)
+			data, err := p.readFile(cmd.Context(), args[0], 1<<30)
 			if err != nil {
 				return err
 			}
@@ -116,7 +116,7 @@ func headerFields(h imageio.Header) []codec.Field {
 
 // readFile reads a local file or, where name is a URL, an object of at most
 // limit bytes.
-func readFile(ctx context.Context, name string, limit int64) ([]byte, error) {
+func (p *program) readFile(ctx context.Context, name string, limit int64) ([]byte, error) {
 	if !strings.Contains(name, "://") {
 		info, err := os.Stat(name)
 		switch {
@@ -133,7 +133,7 @@ func readFile(ctx context.Context, name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	buckets := storage.NewBuckets()
+	buckets := p.newBuckets()
 	defer buckets.Close()
 	b, err := buckets.Open(ctx, bucket)
 	if err != nil {

@@ -18,6 +18,8 @@ there), or, while it has not ended and with --redis, by its id alone.`
 // cluster is what verbs about jobs need: the buckets and, where --redis is
 // given, the queue.
 type cluster struct {
+	p       *program
+	allow   allowFlag // of verbs that have --allow
 	redis   string
 	buckets *storage.Buckets
 	conn    *queue.Conn // nil without --redis
@@ -38,7 +40,7 @@ func (c *cluster) open(ctx context.Context) error {
 		}
 		c.conn = conn
 	}
-	c.buckets = storage.NewBuckets()
+	c.buckets = c.p.newBuckets()
 	c.client = &scheduler.Client{Buckets: c.buckets, Conn: c.conn}
 	return nil
 }
@@ -79,6 +81,13 @@ func (c *cluster) jobOf(ctx context.Context, args []string) (ref, error) {
 		if target == "" {
 			return ref{}, fmt.Errorf("job %s: not known to this Redis, which forgets jobs that have ended; name its target too", args[0])
 		}
+		policy, err := c.allow.policy()
+		if err == nil {
+			err = policy.Check(target)
+		}
+		if err != nil {
+			return ref{}, fmt.Errorf("job %s: its target is what Redis says, and %w (name it on the command line, or --allow it)", args[0], err)
+		}
 		return ref{target, args[0]}, nil
 	}
 	target, err := storage.Canonical(args[0])
@@ -91,7 +100,7 @@ func (c *cluster) jobOf(ctx context.Context, args []string) (ref, error) {
 
 // jobVerb makes a verb that acts on one job.
 func (p *program) jobVerb(use, short, long string, act func(cmd *cobra.Command, c *cluster, r ref) error) *cobra.Command {
-	c := &cluster{}
+	c := &cluster{p: p}
 	cmd := &cobra.Command{
 		Use:     use,
 		Short:   short,
@@ -111,5 +120,6 @@ func (p *program) jobVerb(use, short, long string, act func(cmd *cobra.Command, 
 		},
 	}
 	c.flags(cmd.Flags())
+	c.allow.flags(cmd.Flags())
 	return cmd
 }

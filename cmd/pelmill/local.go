@@ -21,6 +21,7 @@ type local struct {
 	worker  *worker.Worker
 	sched   *scheduler.Scheduler
 	display *display
+	places  []string // that the command line names: nothing else is opened for a job
 	running sync.WaitGroup
 	cancel  context.CancelFunc
 
@@ -86,6 +87,10 @@ func (l *local) result(r jobs.Result) {
 // with. When ctx ends first the job is left so that it can be continued.
 func (l *local) finish(ctx context.Context, r ref) error {
 	if err := l.c.conn.Register(ctx, r.id, r.target); err != nil {
+		return err
+	}
+	var err error
+	if l.c.buckets.Allow, err = storage.Only(l.places...); err != nil {
 		return err
 	}
 	work, cancel := context.WithCancel(ctx)

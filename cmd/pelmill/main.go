@@ -67,6 +67,7 @@ type program struct {
 	env            func(name string) (string, bool)
 
 	configFile string
+	s3Endpoint endpoint
 	json       bool
 	quiet      bool
 	verbose    bool

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/storage"
 	"github.com/spf13/cobra"
 )
 
@@ -30,12 +31,19 @@ process, or with --redis on the cluster there (which waits for pelmill start unl
 				return nothingf("nothing to do: no object of job %s failed", r.id)
 			}
 			here := c.redis == ""
+			// Its source is what the job's folder says; it must be in the store of the
+			// target, which the command line names.
+			store, err := storage.Store(r.target)
+			if err != nil {
+				return err
+			}
 			var l *local
 			if here {
 				if l, err = p.startLocal(ctx, c, w, device, stats); err != nil {
 					return err
 				}
 				defer l.stop()
+				l.places = []string{r.target, store}
 			}
 			spec, err := c.client.Retry(ctx, r.target, r.id, func(s *jobs.Spec) {
 				flags := cmd.Flags()

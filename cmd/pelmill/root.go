@@ -73,6 +73,7 @@ commas between values of a repeated flag) or by a key of the YAML file of --conf
 	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.configFile, "config", "", "YAML `FILE` with settings; keys are names of flags")
+	flags.Var(&p.s3Endpoint, "s3-endpoint", "where s3:// buckets are, such as http://minio:9000, unless their URL says otherwise; credentials and region come from the environment")
 	flags.BoolVar(&p.json, "json", false, "print one JSON object per line on standard output")
 	flags.BoolVarP(&p.quiet, "quiet", "q", false, "no progress and no summary, only errors")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "say more: every object, every log line")

@@ -9,7 +9,7 @@ import (
 )
 
 func (p *program) scheduler() *cobra.Command {
-	c := &cluster{}
+	c := &cluster{p: p}
 	var window int
 	var tick time.Duration
 	cmd := &cobra.Command{
@@ -19,7 +19,8 @@ func (p *program) scheduler() *cobra.Command {
 unfinished ones found in each DST, until a signal ends it. Any number of schedulers
 may run: each job has one leader at a time, and another takes over within seconds.
 Everything a job needs is in its target; a Redis that lost everything is filled again
-from there, for each DST named here.`,
+from there, for each DST named here. It opens only buckets of the stores that it is
+configured for, each DST, and what --allow names.`,
 		Example: "  pelmill scheduler --redis redis://queue:6379 s3://scans-vq",
 		GroupID: groupServing,
 		Args:    arguments(0, 1000),
@@ -35,15 +36,21 @@ from there, for each DST named here.`,
 				}
 				targets = append(targets, t)
 			}
+			policy, err := c.allow.policy(targets...)
+			if err != nil {
+				return err
+			}
 			if err := c.open(cmd.Context()); err != nil {
 				return err
 			}
 			defer c.close()
+			c.buckets.Allow = policy
 			opts := &scheduler.Options{Log: p.logger(true), Tick: tick, Window: window}
 			return served(cmd.Context(), scheduler.New(c.conn, c.buckets, opts).Run(cmd.Context(), targets...))
 		},
 	}
 	c.flags(cmd.Flags())
+	c.allow.flags(cmd.Flags())
 	cmd.Flags().IntVar(&window, "window", 0, "most chunks of a job in Redis at once; 0 follows the number of workers")
 	cmd.Flags().DurationVar(&tick, "tick", 0, "time between looks at a job; 0 chooses")
 	return cmd

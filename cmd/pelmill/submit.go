@@ -12,7 +12,7 @@ import (
 )
 
 func (p *program) submit() *cobra.Command {
-	j, c := &jobFlags{}, &cluster{}
+	j, c := &jobFlags{}, &cluster{p: p}
 	var stats time.Duration
 	cmd := &cobra.Command{
 		Use:   "submit SRC DST",
@@ -81,6 +81,7 @@ func (p *program) submitted(ctx context.Context, c *cluster, spec jobs.Spec, sta
 	} else {
 		fmt.Fprintln(p.stdout, plain.Line(spec.ID))
 	}
+	p.hintAllow(spec)
 	if spec.AutoStart {
 		p.hint("watch it: pelmill watch " + name)
 		return nil
@@ -91,6 +92,10 @@ func (p *program) submitted(ctx context.Context, c *cluster, spec jobs.Spec, sta
 	for {
 		s, err := c.client.Status(ctx, spec.Target, spec.ID)
 		if err != nil {
+			return err
+		}
+		if err := refused(s, spec.ID); err != nil {
+			d.close()
 			return err
 		}
 		if err := waits.over(s); err != nil {

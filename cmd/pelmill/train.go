@@ -76,7 +76,7 @@ func (t *training) run(ctx context.Context, source, place string) error {
 	if err != nil {
 		return err
 	}
-	buckets := storage.NewBuckets()
+	buckets := t.p.newBuckets()
 	defer buckets.Close()
 	src, err := buckets.Open(ctx, source)
 	if err != nil {

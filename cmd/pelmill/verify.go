@@ -12,7 +12,6 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler"
-	"github.com/pelmill/pelmill/storage"
 	"github.com/pelmill/pelmill/worker"
 	"github.com/spf13/cobra"
 )
@@ -79,7 +78,7 @@ func (v *verification) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	buckets := storage.NewBuckets()
+	buckets := v.p.newBuckets()
 	defer buckets.Close()
 	client := &scheduler.Client{Buckets: buckets}
 	target, err := buckets.Open(ctx, args[0])

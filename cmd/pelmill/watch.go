@@ -73,6 +73,9 @@ func (p *program) await(ctx context.Context, c *cluster, r ref, d *display, live
 		if err != nil {
 			return s, err
 		}
+		if err := refused(s, r.id); err != nil {
+			return s, err
+		}
 		if !shown && planned(s.State.State) {
 			plan, err := c.client.Plan(ctx, r.target, r.id)
 			if err == nil {

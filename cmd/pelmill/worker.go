@@ -11,7 +11,7 @@ import (
 )
 
 func (p *program) worker() *cobra.Command {
-	c, w := &cluster{}, &workerFlags{}
+	c, w := &cluster{p: p}, &workerFlags{}
 	var device, listen string
 	var chunks int
 	var grace time.Duration
@@ -22,6 +22,9 @@ func (p *program) worker() *cobra.Command {
 		Long: `Take chunks from --redis and do them until a signal ends it. SIGTERM and SIGINT stop
 taking, finish what can be finished within --grace and hand the rest back; a second
 signal ends at once, and other workers do the rest about a minute later.
+
+It opens only buckets of the stores that it is configured for, or what --allow names:
+whoever can write to Redis cannot send it elsewhere.
 
 --listen serves /livez, /readyz, /metrics and /debug/pprof.`,
 		Example: "  pelmill worker --redis redis://queue:6379 --listen 127.0.0.1:9090",
@@ -41,10 +44,15 @@ signal ends at once, and other workers do the rest about a minute later.
 			if chunks < 0 || grace < 0 {
 				return usagef("--chunks %d, --grace %v: want 0 or more", chunks, grace)
 			}
+			policy, err := c.allow.policy()
+			if err != nil {
+				return err
+			}
 			if err := c.open(cmd.Context()); err != nil {
 				return err
 			}
 			defer c.close()
+			c.buckets.Allow = policy
 			opts.Device, opts.Chunks, opts.Grace, opts.Listen, opts.HashKeys = device, chunks, grace, listen, hashKeys
 			opts.Log = p.logger(true)
 			wk, err := worker.New(c.conn, c.buckets, opts)
@@ -55,6 +63,7 @@ signal ends at once, and other workers do the rest about a minute later.
 		},
 	}
 	c.flags(cmd.Flags())
+	c.allow.flags(cmd.Flags())
 	w.flags(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&device, "device", "auto", "`DEVICE` that encodes: auto, cpu, cuda or cuda:N")

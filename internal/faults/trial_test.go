@@ -74,6 +74,7 @@ func inFolders(t *testing.T, sources []faults.Source) *trial {
 		t.Fatal(err)
 	}
 	tr.disk = tr.target
+	tr.env = []string{"PELMILL_ALLOW=" + tr.source + "," + tr.target}
 	return tr.fill()
 }
 
@@ -85,11 +86,12 @@ func inBuckets(t *testing.T, gw *services.Store, sources []faults.Source) *trial
 	name = strings.Trim(name, "-")
 	gw.NewBucket(name + "-src")
 	gw.NewBucket(name + "-dst")
-	tr := &trial{t: t, sources: sources, env: gw.Env, proxy: faults.NewProxy(t, gw.Endpoint, 1)}
+	tr := &trial{t: t, sources: sources, proxy: faults.NewProxy(t, gw.Endpoint, 1)}
+	tr.env = append(slices.Clone(gw.Env), "PELMILL_S3_ENDPOINT="+tr.proxy.URL)
 	tr.source, tr.target = gw.URL(name+"-src"), gw.URL(name+"-dst")
 	tr.disk = filepath.Join(gw.Root, name+"-dst")
 	tr.fill()
-	tr.source, tr.target = services.S3URL(tr.proxy.URL, name+"-src"), services.S3URL(tr.proxy.URL, name+"-dst")
+	tr.source, tr.target = "s3://"+name+"-src", "s3://"+name+"-dst"
 	return tr
 }
 

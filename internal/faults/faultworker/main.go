@@ -54,6 +54,7 @@ func run() error {
 	}
 	defer conn.Close()
 	buckets := storage.NewBuckets()
+	buckets.S3Endpoint = os.Getenv("PELMILL_S3_ENDPOINT")
 	defer buckets.Close()
 	w, err := worker.New(conn, buckets, &worker.Options{
 		CPU:           *cpu,
