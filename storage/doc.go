@@ -19,6 +19,9 @@
 // Credentials come from where each vendor's own tools find them (environment, profile, metadata service) and
 // never from the URL: [Canonical] drops what looks like one.
 //
+// Where a URL comes from somebody else, [Buckets].Allow holds a [Policy]: what it forbids is a [*NotAllowedError]
+// before any request is made.
+//
 // # Guarantees
 //
 //   - An object appears whole or not at all. A cancelled or failed Put leaves nothing under the key.
