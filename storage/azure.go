@@ -163,8 +163,9 @@ func (z *azureBucket) NewTypedWriter(ctx context.Context, key, contentType strin
 	if key == "" {
 		return nil, errors.New("empty key")
 	}
+	cond := &condition{}
 	if opts.BeforeWrite != nil {
-		if err := opts.BeforeWrite(func(any) bool { return false }); err != nil {
+		if err := opts.BeforeWrite(takeCondition(&cond)); err != nil {
 			return nil, err
 		}
 	}
@@ -175,9 +176,13 @@ func (z *azureBucket) NewTypedWriter(ctx context.Context, key, contentType strin
 		escaped := url.PathEscape(v)
 		w.opts.Metadata[k] = &escaped
 	}
-	if opts.IfNotExist {
+	switch {
+	case opts.IfNotExist:
 		none := azcore.ETagAny
 		w.opts.AccessConditions = &azblob.AccessConditions{ModifiedAccessConditions: &azblob.ModifiedAccessConditions{IfNoneMatch: &none}}
+	case cond.match != "":
+		quoted := azcore.ETag(`"` + cond.match + `"`)
+		w.opts.AccessConditions = &azblob.AccessConditions{ModifiedAccessConditions: &azblob.ModifiedAccessConditions{IfMatch: &quoted}}
 	}
 	return w, nil
 }

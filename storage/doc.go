@@ -25,7 +25,9 @@
 // # Guarantees
 //
 //   - An object appears whole or not at all. A cancelled or failed Put leaves nothing under the key.
-//   - Put does not replace an object unless told to, also against concurrent writers in other processes.
+//   - Put does not replace an object unless told to, and with IfMatch only the version that the caller has looked at,
+//     also against concurrent writers in other processes. In a folder the writers of pelmill keep each other out with
+//     flock(2) on .pelmill/replace.lock; S3 servers that ignore If-Match leave the moment between a look and the write.
 //   - Put returns success only after the stored bytes were compared: by the checksum that the store itself
 //     computed, or by reading them again.
 //   - A folder never gets a file beside the results: temporary files live in .pelmill/tmp, on the same file

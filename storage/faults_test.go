@@ -192,6 +192,40 @@ func TestPutDoesNotTakeAStrangerForItsOwn(t *testing.T) {
 	}
 }
 
+// A damaged upload is replaced by the call that made it, but not once another writer has put something in its place.
+func TestPutDoesNotReplaceWhatReplacedItsDamagedUpload(t *testing.T) {
+	theirs := &memObject{data: []byte("their")}
+	theirs.attrs.Size = int64(len(theirs.data))
+	for name, when := range map[string]int{"before it is read back": 0, "while it is read back": 1} {
+		f := &faulty{}
+		b := f.open()
+		f.onWrite = func(int, []byte) ([]byte, error) { return []byte("junk?"), nil }
+		come := func() { f.put(theirs, "k", false, &condition{}) }
+		if when == 0 {
+			f.onStat = func(call int) error {
+				if call == 0 {
+					come()
+				}
+				return nil
+			}
+		} else {
+			f.onRead = func(call int, d []byte) io.Reader {
+				if call == 0 {
+					come()
+				}
+				return bytes.NewReader(d)
+			}
+		}
+		var exists *ExistsError
+		if _, err := Put(t.Context(), b, "k", []byte("mine!"), nil); !errors.As(err, &exists) {
+			t.Errorf("%s: %v, want *ExistsError", name, err)
+		}
+		if got := f.objects["k"].data; string(got) != "their" {
+			t.Errorf("%s: %q is stored, want what the other writer left", name, got)
+		}
+	}
+}
+
 func TestPutIsNotFooledByAFlipOnTheWayBack(t *testing.T) {
 	f := &faulty{}
 	b := f.open()
@@ -295,7 +329,7 @@ func TestGetNoticesAnotherObjectInMidStream(t *testing.T) {
 		}
 		o := &memObject{data: bytes.Repeat([]byte("b"), 1000)}
 		o.attrs.Size = 1000
-		f.put(o, "k", false)
+		f.put(o, "k", false, &condition{})
 		return &breaking{bytes.NewReader(d[:500]), syscall.ECONNRESET}
 	}
 	g, err := Get(t.Context(), b, "k", -1, nil)

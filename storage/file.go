@@ -22,6 +22,8 @@ import (
 type fileBucket struct {
 	dir   string
 	swept sync.Map // folders in which temporary files of dead processes were looked for; each once, before the first write
+
+	replacing sync.Mutex // held with the lock on replaceLock
 }
 
 // driverCode classifies the errors of the file and memory drivers for gocloud.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"gocloud.dev/blob/driver"
 )
@@ -23,7 +24,8 @@ type fileWriter struct {
 	f      *fileBucket
 	path   string
 	temp   *tempFile
-	create bool  // fail if the name is taken
+	create bool // fail if the name is taken
+	cond   *condition
 	err    error // first failed write; nothing is published after it
 }
 
@@ -32,8 +34,9 @@ func (f *fileBucket) NewTypedWriter(ctx context.Context, key, _ string, opts *dr
 	if err != nil {
 		return nil, err
 	}
+	cond := &condition{}
 	if opts.BeforeWrite != nil {
-		if err := opts.BeforeWrite(func(any) bool { return false }); err != nil {
+		if err := opts.BeforeWrite(takeCondition(&cond)); err != nil {
 			return nil, err
 		}
 	}
@@ -43,7 +46,7 @@ func (f *fileBucket) NewTypedWriter(ctx context.Context, key, _ string, opts *dr
 	if err != nil {
 		return nil, err
 	}
-	return &fileWriter{ctx: ctx, f: f, path: path, temp: temp, create: opts.IfNotExist}, nil
+	return &fileWriter{ctx: ctx, f: f, path: path, temp: temp, create: opts.IfNotExist, cond: cond}, nil
 }
 
 func (w *fileWriter) Write(p []byte) (int, error) {
@@ -63,7 +66,7 @@ func (w *fileWriter) Close() error {
 		err = w.ctx.Err()
 	}
 	if err == nil {
-		err = w.temp.Sync()
+		err = settle(w.temp)
 	}
 	if cerr := w.temp.Close(); err == nil {
 		err = cerr
@@ -74,7 +77,7 @@ func (w *fileWriter) Close() error {
 	if err := makeDirs(filepath.Dir(w.path)); err != nil {
 		return err
 	}
-	err = publish(temp, w.path, w.create)
+	err = w.publish(temp)
 	if errors.Is(err, syscall.EXDEV) {
 		err = w.publishAcross(temp)
 	}
@@ -99,7 +102,7 @@ func (w *fileWriter) publishAcross(temp string) error {
 	defer near.discard()
 	_, err = near.Write(data)
 	if err == nil {
-		err = near.Sync()
+		err = settle(near)
 	}
 	if cerr := near.Close(); err == nil {
 		err = cerr
@@ -107,7 +110,34 @@ func (w *fileWriter) publishAcross(temp string) error {
 	if err != nil {
 		return err
 	}
-	return publish(near.Name(), w.path, w.create)
+	return w.publish(near.Name())
+}
+
+// publish gives a complete file its name as the condition of the write allows.
+func (w *fileWriter) publish(temp string) error {
+	info, err := os.Lstat(temp)
+	if err != nil {
+		return err
+	}
+	if w.cond.match != "" {
+		err = w.f.replaceVersion(temp, w.path, w.cond.match)
+	} else {
+		err = publish(temp, w.path, w.create)
+	}
+	if err == nil {
+		w.cond.made = fileETag(info)
+	}
+	return err
+}
+
+// settle makes a complete temporary file survive a loss of power. The clock of file systems stands still for
+// milliseconds, so it gets a time to the nanosecond: two versions of one size then have different ETags.
+func settle(temp *tempFile) error {
+	now := time.Now()
+	if err := os.Chtimes(temp.Name(), now, now); err != nil {
+		return err
+	}
+	return temp.Sync()
 }
 
 // publish gives a complete file its name. rename(2) replaces at once; link(2) fails if the name is taken, however

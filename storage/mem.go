@@ -53,11 +53,16 @@ func (m *memBucket) get(key string) (*memObject, error) {
 	return o, nil
 }
 
-func (m *memBucket) put(o *memObject, key string, createOnly bool) error {
+func (m *memBucket) put(o *memObject, key string, createOnly bool, cond *condition) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old := m.objects[key]
-	if old != nil && createOnly {
+	switch {
+	case old != nil && createOnly:
+		return errExists
+	case cond.match != "" && old == nil:
+		return errMemNotFound
+	case cond.match != "" && old.attrs.ETag != cond.match:
 		return errExists
 	}
 	m.clock = max(m.clock+1, time.Now().UnixNano())
@@ -65,6 +70,7 @@ func (m *memBucket) put(o *memObject, key string, createOnly bool) error {
 	o.attrs.CreateTime = o.attrs.ModTime
 	o.attrs.ETag = fmt.Sprintf("%x-%x", m.clock, len(o.data))
 	m.objects[key] = o
+	cond.made = o.attrs.ETag
 	if old == nil {
 		m.sorted = nil
 	}
@@ -175,18 +181,19 @@ type memWriter struct {
 	key    string
 	object memObject
 	create bool
+	cond   *condition
 }
 
 func (m *memBucket) NewTypedWriter(ctx context.Context, key, contentType string, opts *driver.WriterOptions) (driver.Writer, error) {
 	if key == "" {
 		return nil, errors.New("empty key")
 	}
+	w := &memWriter{ctx: ctx, m: m, key: key, create: opts.IfNotExist, cond: &condition{}}
 	if opts.BeforeWrite != nil {
-		if err := opts.BeforeWrite(func(any) bool { return false }); err != nil {
+		if err := opts.BeforeWrite(takeCondition(&w.cond)); err != nil {
 			return nil, err
 		}
 	}
-	w := &memWriter{ctx: ctx, m: m, key: key, create: opts.IfNotExist}
 	w.object.attrs = driver.Attributes{ContentType: contentType, Metadata: maps.Clone(opts.Metadata)}
 	return w, nil
 }
@@ -198,7 +205,7 @@ func (w *memWriter) Close() error {
 	w.object.data = bytes.Clone(w.Bytes())
 	sum := md5.Sum(w.object.data)
 	w.object.attrs.MD5, w.object.attrs.Size = sum[:], int64(len(w.object.data))
-	return w.m.put(&w.object, w.key, w.create)
+	return w.m.put(&w.object, w.key, w.create, w.cond)
 }
 
 func (m *memBucket) Copy(_ context.Context, dst, src string, _ *driver.CopyOptions) error {
@@ -207,7 +214,7 @@ func (m *memBucket) Copy(_ context.Context, dst, src string, _ *driver.CopyOptio
 		return err
 	}
 	c := *o
-	return m.put(&c, dst, false)
+	return m.put(&c, dst, false, &condition{})
 }
 
 func (m *memBucket) Delete(_ context.Context, key string, _ *driver.DeleteOptions) error {

@@ -17,8 +17,12 @@ import (
 
 // PutOptions say how an object is written. Nil means create-only, without metadata.
 type PutOptions struct {
-	// Overwrite replaces an object that exists. Without it Put only creates.
+	// Overwrite replaces an object that exists. Without it, and without IfMatch, Put only creates.
 	Overwrite bool
+	// IfMatch replaces the version of the object that has this ETag, as Stat, Get, Walk and ExistsError tell it, and no
+	// other: any other version is an *ExistsError. An object that is gone meanwhile is created. The store itself decides;
+	// a store that speaks S3 but ignores If-Match leaves the moment between a look at the object and the write.
+	IfMatch string
 	// Metadata goes with the object where the store keeps some; folders drop it. Keys are [a-z][a-z0-9_]*, values
 	// short ASCII: S3 has room for 2 KB in all. Put adds "sha256" of the content unless it is there.
 	Metadata map[string]string
@@ -32,13 +36,16 @@ type PutResult struct {
 	Size        int64
 	MD5, SHA256 []byte
 	Existed     bool // the same bytes were there already, and nothing was written
+	// Metadata is that of an object that Existed: it tells whose it is. Nil in folders.
+	Metadata map[string]string
 }
 
 // Put writes an object at once and proves it: after the upload the store's own checksum is compared, or, where it has
 // none, the object is read again. Until then Put does not return success; a cancelled or failed upload leaves nothing.
 //
 // Without Overwrite an object that is there already is left. If it has the same bytes that is a success (Existed), so
-// two workers that do the same work do not disturb each other; if it has others it is an *ExistsError.
+// two workers that do the same work do not disturb each other; if it has others it is an *ExistsError. An upload that
+// arrived damaged is replaced, but not where somebody else has replaced it by then: that is an *ExistsError too.
 func Put(ctx context.Context, b *Bucket, key string, data []byte, opts *PutOptions) (PutResult, error) {
 	if opts == nil {
 		opts = &PutOptions{}
@@ -47,7 +54,8 @@ func Put(ctx context.Context, b *Bucket, key string, data []byte, opts *PutOptio
 	res := PutResult{Size: int64(len(data)), MD5: md[:], SHA256: sha[:]}
 	meta := map[string]string{"sha256": hex.EncodeToString(sha[:])}
 	maps.Copy(meta, opts.Metadata)
-	wo := &blob.WriterOptions{ContentType: opts.ContentType, Metadata: meta, IfNotExist: !opts.Overwrite}
+	cond := &condition{match: opts.IfMatch}
+	wo := &blob.WriterOptions{ContentType: opts.ContentType, Metadata: meta, IfNotExist: !opts.Overwrite && opts.IfMatch == "", BeforeWrite: cond.set}
 	if wo.ContentType == "" {
 		wo.ContentType = "application/octet-stream"
 	}
@@ -57,12 +65,11 @@ func Put(ctx context.Context, b *Bucket, key string, data []byte, opts *PutOptio
 	ours := false // what is under the key was written by this call
 	err := b.retry.do(ctx, func(ctx *attempt) error {
 		ctx.expect(2 * res.Size)
-		err := b.Upload(ctx, key, bytes.NewReader(data), wo)
-		existed := err != nil && wo.IfNotExist && gcerrors.Code(err) == gcerrors.FailedPrecondition
-		if err != nil && !existed {
+		refused, err := upload(ctx, b, key, data, wo, cond)
+		if err != nil {
 			return err
 		}
-		ours = ours || !existed
+		ours = ours || !refused
 		now, metadata, err := check(ctx, b, key, data, &res, ours)
 		if !ours && errors.Is(err, errMismatch) {
 			// A bit that flipped on the way back must not make a stranger of our own object.
@@ -70,17 +77,21 @@ func Put(ctx context.Context, b *Bucket, key string, data []byte, opts *PutOptio
 		}
 		switch {
 		case err == nil:
-			res.ETag, res.Existed = now.ETag, existed && !ours
+			if res.ETag = now.ETag; refused && !ours {
+				res.Existed, res.Metadata = true, metadata
+			}
 			return nil
 		case IsNotExist(err):
 			return fmt.Errorf("store took the object but does not have it (%w): %w", errMismatch, err)
 		case !errors.Is(err, errMismatch):
 			return err
-		case !ours:
+		case opts.Overwrite:
+		case !ours, !cond.wrote(now, metadata, meta):
 			return &ExistsError{URL: b.URL, Key: key, Object: now, Metadata: metadata}
+		default:
+			// The damaged object is this call's own: that version of it is replaced.
+			wo.IfNotExist, cond.match = false, now.ETag
 		}
-		// The damaged object is this call's own: it is replaced.
-		wo.IfNotExist = false
 		return fmt.Errorf("read back: %w", err)
 	})
 	if err != nil {
@@ -91,6 +102,31 @@ func Put(ctx context.Context, b *Bucket, key string, data []byte, opts *PutOptio
 		return PutResult{}, wrap(b, "put", key, err)
 	}
 	return res, nil
+}
+
+// upload writes an object as the condition allows. refused: another one is there, which stays.
+func upload(ctx context.Context, b *Bucket, key string, data []byte, wo *blob.WriterOptions, cond *condition) (refused bool, err error) {
+	if cond.match != "" {
+		a, err := b.Attributes(ctx, key)
+		switch {
+		case IsNotExist(err) && !Unreachable(err):
+			wo.IfNotExist, cond.match = true, ""
+		case err != nil:
+			return false, err
+		case statOf(b, key, a).ETag != cond.match:
+			return true, nil
+		}
+	}
+	err = b.Upload(ctx, key, bytes.NewReader(data), wo)
+	switch {
+	case err == nil:
+		return false, nil
+	case (wo.IfNotExist || cond.match != "") && gcerrors.Code(err) == gcerrors.FailedPrecondition:
+		return true, nil
+	case cond.match != "" && IsNotExist(err) && !Unreachable(err):
+		return false, fmt.Errorf("object to replace is gone (%w): %w", errMismatch, err) // the next attempt creates it
+	}
+	return false, err
 }
 
 // check compares the object under key with data: by size, then by the MD5 that the store computed, else by reading.

@@ -41,6 +41,8 @@ func Run(t *testing.T, s Store) {
 		{"one winner among different writers", raceDifferent},
 		{"equal writers all succeed", raceEqual},
 		{"one winner of large objects", raceLarge},
+		{"replace one version only", replaceVersion},
+		{"one winner among those who replace one version", raceReplace},
 		{"odd keys", oddKeys},
 		{"prefix is part of the bucket", prefix},
 		{"listing order and markers", listing},
@@ -222,14 +224,15 @@ func metadata(t *testing.T, s *suite) {
 }
 
 // race lets every client write its own content and returns the errors, by client.
-func (s *suite) race(clients []*storage.Bucket, key string, content func(i int) []byte) []error {
+// match is the ETag of the version that they replace; empty: they create.
+func (s *suite) race(clients []*storage.Bucket, key, match string, content func(i int) []byte) []error {
 	errs := make([]error, len(clients))
 	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for i, b := range clients {
 		wg.Go(func() {
 			<-start
-			_, errs[i] = storage.Put(s.ctx, b, key, content(i), nil)
+			_, errs[i] = storage.Put(s.ctx, b, key, content(i), &storage.PutOptions{Metadata: owner(i), IfMatch: match})
 		})
 	}
 	close(start)
@@ -237,11 +240,19 @@ func (s *suite) race(clients []*storage.Bucket, key string, content func(i int) 
 	return errs
 }
 
-func (s *suite) oneWinner(t *testing.T, clients []*storage.Bucket, key string, content func(i int) []byte) {
+// owner is the metadata of a client's objects.
+func owner(i int) map[string]string { return map[string]string{"owner": fmt.Sprintf("client-%d", i)} }
+
+// oneWinner lets all clients write and wants one to succeed and the others to learn whose object is there.
+func (s *suite) oneWinner(t *testing.T, clients []*storage.Bucket, key, match string, content func(i int) []byte) {
 	t.Helper()
 	winner := -1
-	for i, err := range s.race(clients, key, content) {
+	var found []*storage.ExistsError
+	for i, err := range s.race(clients, key, match, content) {
 		var exists *storage.ExistsError
+		if errors.As(err, &exists) {
+			found = append(found, exists)
+		}
 		switch {
 		case err == nil && winner >= 0:
 			t.Fatalf("%s: writers %d and %d both won", key, winner, i)
@@ -257,12 +268,17 @@ func (s *suite) oneWinner(t *testing.T, clients []*storage.Bucket, key string, c
 	if !bytes.Equal(s.get(t, clients[0], key), content(winner)) {
 		t.Fatalf("%s: content is not the winner's", key)
 	}
+	for _, e := range found {
+		if e.Object.Size != int64(len(content(winner))) || s.Metadata && e.Metadata["owner"] != owner(winner)["owner"] {
+			t.Fatalf("%s: a loser found %d bytes, metadata %v; want those of client %d", key, e.Object.Size, e.Metadata, winner)
+		}
+	}
 }
 
 func raceDifferent(t *testing.T, s *suite) {
 	clients := s.clients(t, 6)
 	for k := range 25 {
-		s.oneWinner(t, clients, fmt.Sprintf("k/%d", k), func(i int) []byte { return noise(byte(i), 2000+i%2) })
+		s.oneWinner(t, clients, fmt.Sprintf("k/%d", k), "", func(i int) []byte { return noise(byte(i), 2000+i%2) })
 	}
 }
 
@@ -270,7 +286,7 @@ func raceEqual(t *testing.T, s *suite) {
 	clients := s.clients(t, 6)
 	for k := range 15 {
 		key := fmt.Sprintf("k/%d", k)
-		for i, err := range s.race(clients, key, func(int) []byte { return noise(byte(k), 3000) }) {
+		for i, err := range s.race(clients, key, "", func(int) []byte { return noise(byte(k), 3000) }) {
 			if err != nil {
 				t.Fatalf("%s: writer %d: %v", key, i, err)
 			}
@@ -280,7 +296,53 @@ func raceEqual(t *testing.T, s *suite) {
 
 func raceLarge(t *testing.T, s *suite) {
 	contents := [][]byte{noise(0, 17<<20), noise(1, 17<<20), noise(2, 18<<20)}
-	s.oneWinner(t, s.clients(t, len(contents)), "large", func(i int) []byte { return contents[i] })
+	s.oneWinner(t, s.clients(t, len(contents)), "large", "", func(i int) []byte { return contents[i] })
+}
+
+// replaceVersion: with IfMatch Put replaces what was looked at and nothing that came later.
+func replaceVersion(t *testing.T, s *suite) {
+	b := s.fresh(t)
+	for i, size := range []int{2000, 17 << 20} {
+		key := fmt.Sprintf("%d", size)
+		version := func(v int) []byte { return noise(byte(10*i+v), size) }
+		replace := func(v int, etag string) (storage.PutResult, error) {
+			return storage.Put(s.ctx, b, key, version(v), &storage.PutOptions{IfMatch: etag, Metadata: owner(v)})
+		}
+		first := s.put(t, b, key, version(0), &storage.PutOptions{Metadata: owner(0)})
+		second, err := replace(1, first.ETag)
+		if err != nil || second.Existed || second.ETag == first.ETag {
+			t.Fatalf("%d bytes: the version that is there: %+v, %v", size, second, err)
+		}
+		var exists *storage.ExistsError
+		if _, err := replace(2, first.ETag); !errors.As(err, &exists) {
+			t.Fatalf("%d bytes: a version that is gone: %v, want *ExistsError", size, err)
+		}
+		if exists.Object.ETag != second.ETag || s.Metadata && exists.Metadata["owner"] != "client-1" {
+			t.Errorf("%d bytes: ExistsError is %+v, want the second version's", size, exists)
+		}
+		if !bytes.Equal(s.get(t, b, key), version(1)) {
+			t.Errorf("%d bytes: the later version was replaced", size)
+		}
+		again, err := replace(1, first.ETag)
+		if err != nil || !again.Existed || again.ETag != second.ETag || s.Metadata && again.Metadata["owner"] != "client-1" {
+			t.Errorf("%d bytes: the same bytes once more: %+v, %v", size, again, err)
+		}
+		if err := storage.Delete(s.ctx, b, key); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := replace(3, second.ETag); err != nil || r.Existed || !bytes.Equal(s.get(t, b, key), version(3)) {
+			t.Errorf("%d bytes: an object that is gone: %+v, %v, want it created", size, r, err)
+		}
+	}
+}
+
+func raceReplace(t *testing.T, s *suite) {
+	clients := s.clients(t, 6)
+	for k := range 15 {
+		key := fmt.Sprintf("k/%d", k)
+		old := s.put(t, clients[0], key, noise(100, 2000), nil)
+		s.oneWinner(t, clients, key, old.ETag, func(i int) []byte { return noise(byte(i), 2000) })
+	}
 }
 
 func limits(t *testing.T, s *suite) {
