@@ -18,7 +18,7 @@ type Entry struct {
 	ETag    string    `json:"e,omitempty"`
 	ModTime time.Time `json:"m,omitzero"`
 	Full    bool      `json:"f,omitempty"` // the result has the full name, see TargetKey
-	Replace bool      `json:"r,omitempty"` // the target holds an older result of ours, which may be overwritten
+	Old     []Version `json:"o,omitempty"` // results that earlier jobs made of it under the target key, newest first; such a one may be replaced
 	Missing bool      `json:"x,omitempty"` // named by the user's manifest but not found in the source
 	Bad     string    `json:"b,omitempty"` // why there can be no such object or no result of it, one sentence; then it is only recorded
 

@@ -115,6 +115,7 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 	if err != nil {
 		return jobs.Plan{}, err
 	}
+	defer found.close()
 	plan := jobs.Plan{
 		Job: p.spec.ID, Objects: p.at.Objects, Bytes: p.at.Bytes, Filtered: p.at.Filtered,
 		Skipped: found.doneObjects, SkippedBytes: found.doneBytes, Collisions: found.collisions,
@@ -147,7 +148,9 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 		if line++; found.done.has(line) {
 			return nil
 		}
-		found.target(&e, line)
+		if err := found.target(&e, line, p.tools.extension()); err != nil {
+			return err
+		}
 		return c.add(e)
 	})
 	if err == nil {

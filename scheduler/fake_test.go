@@ -216,7 +216,7 @@ func (w *worker) object(ctx context.Context, b *storage.Bucket, spec *jobs.Spec,
 		sum := md5.Sum(data)
 		r.TargetMD5 = hex.EncodeToString(sum[:])
 		if w.write {
-			if _, err := storage.Put(ctx, b, r.Target, data, &storage.PutOptions{Overwrite: e.Replace}); err != nil {
+			if _, err := storage.Put(ctx, b, r.Target, data, &storage.PutOptions{Overwrite: len(e.Old) > 0 || spec.Overwrite}); err != nil {
 				r.Outcome, r.Class, r.Error = jobs.FailedOut, jobs.ClassExists, err.Error()
 			}
 		}

@@ -12,12 +12,13 @@ import (
 )
 
 // findings is what the plan knows of each line of a manifest, a bit each: a
-// hundred million lines are 50 MB.
+// hundred million lines are 25 MB; what earlier jobs made of those that are not
+// done goes to the local disk. close must be called.
 type findings struct {
-	done       bitset // its result is there
-	shared     bitset // needs a full target name
-	oldDefault bitset // an earlier result of ours has the default name
-	oldFull    bitset // ... the full name
+	done   bitset // its result is there
+	shared bitset // needs a full target name
+	old    sorter // earlier results by line
+	was    oldResults
 
 	inPlace bool // the target is the source
 
@@ -35,15 +36,23 @@ func find(ctx context.Context, spec *jobs.Spec, extension string, target *storag
 	var check sorter // candidates by target key
 	defer check.close()
 	checked, err := f.join(ctx, spec, extension, target, all, specs, &check)
-	if err != nil || checked == 0 {
-		return f, err
+	if err == nil && checked > 0 {
+		var in stream
+		if in, err = check.sorted(); err == nil {
+			err = f.confirm(ctx, target, in)
+		}
 	}
-	in, err := check.sorted()
+	if err == nil {
+		f.was, err = openOld(&f.old)
+	}
 	if err != nil {
+		f.close()
 		return nil, err
 	}
-	return f, f.confirm(ctx, target, in)
+	return f, nil
 }
+
+func (f *findings) close() { f.old.close() }
 
 // join fills everything but the done bits of lines whose target has to be
 // looked up; those go to check.
@@ -121,23 +130,12 @@ func hasName(records []record, extension string) bool {
 // match looks at the records of one line; true means that its target has to be
 // looked up.
 func (f *findings) match(spec *jobs.Spec, extension string, e jobs.Entry, line int64, records []record, check *sorter) (bool, error) {
-	for _, r := range records {
-		if r.Outcome != jobs.Compressed {
-			continue
-		}
-		if r.Target == jobs.Stem(e.Key)+extension {
-			f.oldDefault.set(line)
-		}
-		if r.Target == e.Key+extension {
-			f.oldFull.set(line)
-		}
-	}
 	if e.Missing || e.Bad != "" {
 		return false, nil
 	}
 	r, ok := valid(records, spec.Fingerprint(e), spec.Larger == "copy")
 	if !ok {
-		return false, nil
+		return false, addOld(&f.old, line, e.Key, extension, records)
 	}
 	if r.Target == "" {
 		f.finish(line, e.Size)
@@ -196,12 +194,12 @@ func (f *findings) confirm(ctx context.Context, target *storage.Bucket, in strea
 // before gives a key that sorts before k: its folder.
 func before(k string) string { return k[:strings.LastIndexByte(k, '/')+1] }
 
-// target completes an entry with where its result goes.
-func (f *findings) target(e *jobs.Entry, line int64) {
+// target completes an entry with where its result goes and which versions of it
+// may be replaced there. Lines must come in order.
+func (f *findings) target(e *jobs.Entry, line int64, extension string) (err error) {
 	if f.shared.has(line) {
 		e.Full = true
-		e.Replace = f.oldFull.has(line)
-		return
 	}
-	e.Replace = f.oldDefault.has(line)
+	e.Old, err = f.was.of(line, e.TargetKey(extension), e.Key)
+	return err
 }

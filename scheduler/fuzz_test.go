@@ -101,7 +101,7 @@ func FuzzLedger(f *testing.F) {
 			}
 		}
 		var all []record
-		for rec, err := range decoded(lines) {
+		for rec, err := range decoded("20260102-030405-abcd", lines) {
 			if err != nil {
 				break
 			}

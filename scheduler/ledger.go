@@ -15,13 +15,15 @@ import (
 
 // record is what the ledger needs of a [jobs.Result].
 type record struct {
-	Key         string       `json:"key"`
-	Size        int64        `json:"size"`
-	Outcome     jobs.Outcome `json:"outcome"`
-	Target      string       `json:"target,omitempty"`
-	TargetSize  int64        `json:"target_size,omitempty"`
-	TargetMD5   string       `json:"target_md5,omitempty"`
-	Fingerprint string       `json:"fingerprint,omitempty"`
+	Key          string       `json:"key"`
+	Size         int64        `json:"size"`
+	Outcome      jobs.Outcome `json:"outcome"`
+	Target       string       `json:"target,omitempty"`
+	TargetSize   int64        `json:"target_size,omitempty"`
+	TargetMD5    string       `json:"target_md5,omitempty"`
+	TargetSHA256 string       `json:"target_sha256,omitempty"`
+	Fingerprint  string       `json:"fingerprint,omitempty"`
+	Job          string       `json:"of_job,omitempty"` // whose record it is; records themselves do not say
 }
 
 // openAtOnce is the number of earlier jobs whose records are read side by side.
@@ -46,7 +48,7 @@ func earlier(ctx context.Context, b *storage.Bucket, spec *jobs.Spec) ([]jobs.Sp
 		s.ID = ids[i] // whatever it says
 		return &s, nil
 	}, func(_ int, s *jobs.Spec) error {
-		if s != nil && s.Source == spec.Source {
+		if s != nil && jobs.SameSource(s.Source, spec.Source) {
 			out = append(out, *s)
 		}
 		return nil
@@ -199,10 +201,10 @@ func openLedger(ctx context.Context, b *storage.Bucket, specs []jobs.Spec) (*led
 	l := &ledger{}
 	for i, s := range specs {
 		if i < openAtOnce {
-			l.open(decoded(records(ctx, b, s.ID, true)))
+			l.open(decoded(s.ID, records(ctx, b, s.ID, true)))
 			continue
 		}
-		for rec, err := range decoded(records(ctx, b, s.ID, true)) {
+		for rec, err := range decoded(s.ID, records(ctx, b, s.ID, true)) {
 			var value []byte
 			if err == nil {
 				value, err = json.Marshal(&rec)
@@ -244,8 +246,8 @@ func openLedger(ctx context.Context, b *storage.Bucket, specs []jobs.Spec) (*led
 	return l, nil
 }
 
-// decoded parses lines, and leaves out what says nothing of a result.
-func decoded(lines iter.Seq2[[]byte, error]) iter.Seq2[record, error] {
+// decoded parses lines of a job, and leaves out what says nothing of a result.
+func decoded(job string, lines iter.Seq2[[]byte, error]) iter.Seq2[record, error] {
 	return func(yield func(record, error) bool) {
 		for line, err := range lines {
 			var rec record
@@ -256,6 +258,7 @@ func decoded(lines iter.Seq2[[]byte, error]) iter.Seq2[record, error] {
 				yield(rec, fmt.Errorf("scheduler: records of an earlier job: %w", err))
 				return
 			}
+			rec.Job = job
 			if rec.Key != "" && !yield(rec, nil) {
 				return
 			}

@@ -167,7 +167,9 @@ func TestNamesAreUnique(t *testing.T) {
 		seen := map[string]string{}
 		for i, key := range keys {
 			e := jobs.Entry{Key: key}
-			f.target(&e, int64(i))
+			if err := f.target(&e, int64(i), ".x"); err != nil {
+				t.Fatal(err)
+			}
 			name := e.TargetKey(".x")
 			if other, ok := seen[name]; ok {
 				t.Fatalf("%q: %s and %s are both written to %s", keys, other, key, name)

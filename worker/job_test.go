@@ -33,8 +33,15 @@ type job struct {
 // newJob plans a job over everything in source, chunkObjects a chunk.
 func newJob(t testing.TB, source, target string, c codec.Codec, change func(*jobs.Spec)) *job {
 	t.Helper()
-	j := &job{t: t, ctx: t.Context(), buckets: storage.NewBuckets()}
-	t.Cleanup(func() { j.buckets.Close() })
+	buckets := storage.NewBuckets()
+	t.Cleanup(func() { buckets.Close() })
+	return newJobIn(t, buckets, source, target, c, change)
+}
+
+// newJobIn is newJob beside other jobs.
+func newJobIn(t testing.TB, buckets *storage.Buckets, source, target string, c codec.Codec, change func(*jobs.Spec)) *job {
+	t.Helper()
+	j := &job{t: t, ctx: t.Context(), buckets: buckets}
 	j.source, j.target = j.open(source), j.open(target)
 	options, err := c.Options(nil)
 	if err != nil {

@@ -201,11 +201,12 @@ func (c *chunk) store(ctx context.Context, e *jobs.Entry, source []byte, p *prod
 		}
 		key, data, media = e.Key, source, ""
 	}
-	meta := map[string]string{"pelmill_fingerprint": r.Fingerprint, "pelmill_source_sha256": r.SHA256, "pelmill_pixel_hash": r.PixelHash}
+	meta := c.ownerMetadata(e, r.Fingerprint)
+	meta["pelmill_source_sha256"], meta["pelmill_pixel_hash"] = r.SHA256, r.PixelHash
 	if r.ETag != "" {
 		meta["pelmill_source_etag"] = r.ETag
 	}
-	put, err := c.put(ctx, key, data, &storage.PutOptions{Metadata: meta, ContentType: media}, e.Replace)
+	put, err := c.put(ctx, e, key, data, &storage.PutOptions{Metadata: meta, ContentType: media})
 	if err != nil {
 		return err
 	}
@@ -216,28 +217,6 @@ func (c *chunk) store(ctx context.Context, e *jobs.Entry, source []byte, p *prod
 		r.BPP = 8 * float64(put.Size) / (float64(r.Width) * float64(r.Height) * float64(r.Depth))
 	}
 	return nil
-}
-
-// put creates an object. What is there already is replaced only where it is ours:
-// by the ledger, by the user's word, or by its metadata.
-func (c *chunk) put(ctx context.Context, key string, data []byte, opts *storage.PutOptions, replace bool) (storage.PutResult, error) {
-	if err := take(ctx, c.w.stores); err != nil {
-		return storage.PutResult{}, err
-	}
-	defer func() { <-c.w.stores }()
-	limited, cancel := context.WithTimeout(ctx, c.w.opts.ObjectTimeout)
-	defer cancel()
-	put, err := storage.Put(limited, c.target, key, data, opts)
-	var exists *storage.ExistsError
-	if errors.As(err, &exists) && (replace || c.spec.Overwrite || exists.Metadata["pelmill_fingerprint"] != "") {
-		over := *opts
-		over.Overwrite = true
-		put, err = storage.Put(limited, c.target, key, data, &over)
-	}
-	if err != nil {
-		return put, c.writeFault(ctx, err, len(data))
-	}
-	return put, nil
 }
 
 // spent notes the seconds of a stage, to the microsecond.

@@ -223,9 +223,9 @@ func TestWhatIsReplaced(t *testing.T) {
 		want      jobs.Outcome
 	}{
 		"stranger":        {want: jobs.FailedOut},
-		"ledger says so":  {entry: jobs.Entry{Replace: true}, want: jobs.Compressed},
+		"ledger says so":  {entry: jobs.Entry{Old: []jobs.Version{{Size: 3, SHA256: "cba06b5736faf67e54b07b561eae94395e774c517a7d910a54369e1263ccfbd4"}}}, want: jobs.Compressed},
 		"user says so":    {overwrite: true, want: jobs.Compressed},
-		"our metadata":    {meta: map[string]string{"pelmill_fingerprint": "0123"}, want: jobs.Compressed},
+		"unknown owner":   {meta: map[string]string{"pelmill_fingerprint": "0123"}, want: jobs.FailedOut},
 		"strange target":  {entry: jobs.Entry{Full: true}, want: jobs.Compressed},
 		"other metadata":  {meta: map[string]string{"fingerprint": "0123"}, want: jobs.FailedOut},
 		"unknown version": {entry: jobs.Entry{Size: -1}, want: jobs.FailedOut},

@@ -238,9 +238,9 @@ func TestSharedCodebook(t *testing.T) {
 }
 
 // each calls fn with all records, as a scheduler's client does.
-func (j *job) each(fn func(jobs.Result) error) error {
+func (j *job) each(fn func(jobs.Claim) error) error {
 	for _, r := range j.results() {
-		if err := fn(r); err != nil {
+		if err := fn(jobs.Claim{Result: r}); err != nil {
 			return err
 		}
 	}
@@ -250,7 +250,7 @@ func (j *job) each(fn func(jobs.Result) error) error {
 func TestVerifyTarget(t *testing.T) {
 	c := misbehaving(nil)
 	j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.Larger = "copy"; s.Verify = "off" })
-	for _, key := range []string{"good", "gone", "longer", "shorter", "content", "damaged", "strange"} {
+	for _, key := range []string{"good", "gone", "longer", "shorter", "content", "damaged", "strange", "taken"} {
 		j.put(key+".png", png(t, photo(1, 20, 20, 3)))
 	}
 	j.put("other.png", png(t, photo(1, wrongPicture, 20, 3)))
@@ -286,9 +286,13 @@ func TestVerifyTarget(t *testing.T) {
 	strange := records["strange.png"]
 	strange.Codec = "nosuch"
 	records["strange.png"] = strange
-	each := func(fn func(jobs.Result) error) error {
-		for _, r := range records {
-			if err := fn(r); err != nil {
+	each := func(fn func(jobs.Claim) error) error {
+		for key, r := range records {
+			claim := jobs.Claim{Result: r}
+			if key == "taken.png" {
+				claim.Owner = &jobs.Owner{Job: "20260102-030405-abcd", Source: "file:///other"}
+			}
+			if err := fn(claim); err != nil {
 				return err
 			}
 		}
@@ -300,21 +304,22 @@ func TestVerifyTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"good.png": "", "kept.png": "", "gone.png": ProblemMissing, "longer.png": ProblemSize, "shorter.png": ProblemSize,
-		"content.png": ProblemContent, "damaged.png": ProblemDecode, "panics.png": ProblemDecode, "other.png": ProblemPicture, "strange.png": ProblemUnknown}
+		"content.png": ProblemContent, "damaged.png": ProblemDecode, "panics.png": ProblemDecode, "other.png": ProblemPicture, "strange.png": ProblemUnknown,
+		"taken.png": ProblemReplaced}
 	for key, problem := range want {
 		if p, ok := got[key]; !ok || p != problem {
 			t.Errorf("%s: problem %q, want %q", key, p, problem)
 		}
 	}
-	if report.Records != 11 || report.Without != 1 || report.Objects != 10 || report.Good != 2 || report.Bad() != 8 {
+	if report.Records != 12 || report.Without != 1 || report.Objects != 11 || report.Good != 2 || report.Bad() != 9 {
 		t.Errorf("report %+v", report)
 	}
 	report, err = VerifyTarget(j.ctx, j.target, each, &VerifyOptions{Codecs: []codec.Codec{c}, Sample: 1e-9})
-	if err != nil || report.Left != 10 || report.Objects != 0 {
+	if err != nil || report.Left != 11 || report.Objects != 0 {
 		t.Errorf("sample: %+v, %v", report, err)
 	}
 	broken := errors.New("no records")
-	if _, err := VerifyTarget(j.ctx, j.target, func(func(jobs.Result) error) error { return broken }, nil); !errors.Is(err, broken) {
+	if _, err := VerifyTarget(j.ctx, j.target, func(func(jobs.Claim) error) error { return broken }, nil); !errors.Is(err, broken) {
 		t.Errorf("%v, want %v", err, broken)
 	}
 }

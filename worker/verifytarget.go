@@ -35,19 +35,20 @@ type VerifyOptions struct {
 type Verdict struct {
 	Key     string `json:"key"`
 	Target  string `json:"target"`
-	Problem string `json:"problem,omitempty"` // missing, size, content, decode, picture, unknown or storage
+	Problem string `json:"problem,omitempty"` // missing, size, content, decode, picture, replaced, unknown or storage
 	Error   string `json:"error,omitempty"`   // one sentence
 }
 
 // What can be wrong with a target.
 const (
-	ProblemMissing = "missing" // it does not exist
-	ProblemSize    = "size"    // it has another size than recorded
-	ProblemContent = "content" // its SHA-256 is not the recorded one
-	ProblemDecode  = "decode"  // it does not decode
-	ProblemPicture = "picture" // it decodes to another picture than recorded
-	ProblemUnknown = "unknown" // this build does not have the codec
-	ProblemStorage = "storage" // it cannot be read
+	ProblemMissing  = "missing"  // it does not exist
+	ProblemSize     = "size"     // it has another size than recorded
+	ProblemContent  = "content"  // its SHA-256 is not the recorded one
+	ProblemDecode   = "decode"   // it does not decode
+	ProblemPicture  = "picture"  // it decodes to another picture than recorded
+	ProblemReplaced = "replaced" // it is now the result of another source object
+	ProblemUnknown  = "unknown"  // this build does not have the codec
+	ProblemStorage  = "storage"  // it cannot be read
 )
 
 // VerifyReport is the sum of the verdicts.
@@ -66,13 +67,12 @@ func (r VerifyReport) Bad() int64 { return r.Objects - r.Good }
 
 // VerifyTarget proves a target against the records of its jobs: every recorded
 // target exists with the recorded size and SHA-256, and decodes to the picture that
-// was recorded when it was made. results calls its argument with each record, such
-// as scheduler.Client.Results does. Records of one target in several jobs are each
-// held against what is there, so callers give the newest only.
+// was recorded when it was made, and no other source object has taken it over.
+// claims calls its argument with each record, such as scheduler.Client.Claims does.
 //
 // The error is one of the whole: records that cannot be read, a store that cannot
 // be reached, the end of ctx.
-func VerifyTarget(ctx context.Context, target *storage.Bucket, results func(func(jobs.Result) error) error, opts *VerifyOptions) (VerifyReport, error) {
+func VerifyTarget(ctx context.Context, target *storage.Bucket, claims func(func(jobs.Claim) error) error, opts *VerifyOptions) (VerifyReport, error) {
 	v := &verification{target: target, report: VerifyReport{Problems: map[string]int64{}}}
 	if opts != nil {
 		v.VerifyOptions = *opts
@@ -91,7 +91,7 @@ func VerifyTarget(ctx context.Context, target *storage.Bucket, results func(func
 
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	records := make(chan jobs.Result, 2*v.CPU)
+	records := make(chan jobs.Claim, 2*v.CPU)
 	var work sync.WaitGroup
 	for range 2*v.CPU + 2 {
 		work.Go(func() {
@@ -105,8 +105,8 @@ func VerifyTarget(ctx context.Context, target *storage.Bucket, results func(func
 			}
 		})
 	}
-	err := results(func(r jobs.Result) error {
-		if v.leaveOut(&r) {
+	err := claims(func(r jobs.Claim) error {
+		if v.leaveOut(&r.Result) {
 			return nil
 		}
 		select {
@@ -166,9 +166,14 @@ func problemf(kind, format string, args ...any) error {
 	return &problem{kind, fmt.Errorf(format, args...)}
 }
 
-func (v *verification) object(ctx context.Context, r *jobs.Result) error {
+func (v *verification) object(ctx context.Context, r *jobs.Claim) error {
 	verdict := Verdict{Key: r.Key, Target: r.Target}
-	err := v.look(ctx, r)
+	var err error
+	if r.Owner != nil {
+		err = problemf(ProblemReplaced, "job %s has written it since, from %s", r.Owner.Job, r.Owner.Source)
+	} else {
+		err = v.look(ctx, &r.Result)
+	}
 	var p *problem
 	if err != nil && !errors.As(err, &p) {
 		return err

@@ -83,6 +83,8 @@ type Worker struct {
 	address  string // of the listener
 	tasks    tasks
 	runs     *runs
+	states   jobStates // of the other jobs of targets
+	owners   *owners
 }
 
 // batchLanes is how many batches are at work at once for each card, so that one is
@@ -140,6 +142,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	w.metrics = newMetrics(w)
 	w.tasks.assets = newAssets()
 	w.runs = newRuns()
+	w.owners = newOwners(w.codecs, &w.states, &w.tasks.plans)
 	return w, nil
 }
 

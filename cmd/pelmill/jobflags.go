@@ -43,7 +43,7 @@ func (j *jobFlags) flags(fs *pflag.FlagSet, sample int) {
 	fs.StringVar(&s.Verify, "verify", s.Verify, "`HOW` results are checked: full (decoded on the CPU), device, sample:P with P from 0 to 1, or off")
 	fs.Float64Var(&s.MinPSNR, "min-psnr", 0, "a lossy result below so many `DB` fails; 0 is no floor")
 	fs.StringVar(&s.Larger, "larger", s.Larger, "`WHAT` to do with a source whose result would be larger: leave or copy it")
-	fs.BoolVar(&s.Overwrite, "overwrite", false, "replace objects of the target that are not pelmill's")
+	fs.BoolVar(&s.Overwrite, "overwrite", false, "replace what is in the way in the target, unless a job that has not ended owns it")
 
 	j.filterFlags.flags(fs)
 	fs.StringVar(&j.filesFrom, "files-from", "", "take the keys that `FILE` lists, one a line, instead of listing the source; - is standard input")

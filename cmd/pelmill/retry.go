@@ -75,7 +75,7 @@ process, or with --redis on the cluster there (which waits for pelmill start unl
 	flags.StringVar(&device, "device", "auto", "`DEVICE` that encodes: auto, cpu, cuda or cuda:N")
 	flags.StringVar(&verify, "verify", "full", "`HOW` results are checked, if otherwise than before")
 	flags.Float64Var(&minPSNR, "min-psnr", 0, "a lossy result below so many `DB` fails, if otherwise than before")
-	flags.BoolVar(&overwrite, "overwrite", false, "replace objects of the target that are not pelmill's")
+	flags.BoolVar(&overwrite, "overwrite", false, "replace what is in the way in the target, unless a job that has not ended owns it")
 	flags.BoolVarP(&yes, "yes", "y", false, "with --redis: start without waiting for pelmill start")
 	return cmd
 }

@@ -33,7 +33,14 @@ func TestCluster(t *testing.T) {
 	transcripts(t, filepath.Join("testdata", "cluster"), services.Redis(t).URL())
 }
 
-// transcripts runs the scripts of a folder. Beside testscript's own commands
+// TestS3 runs the transcripts of what differs between folders and buckets:
+// testdata/s3/*.txt. $TARGET is an empty bucket, $TARGET2 another one.
+func TestS3(t *testing.T) {
+	s := services.VersityGW(t)
+	transcripts(t, filepath.Join("testdata", "s3"), "", append(s.Env, "TARGET="+s.NewBucket("target"), "TARGET2="+s.NewBucket("target2"))...)
+}
+
+// transcripts runs the scripts of a folder, with more of an environment. Beside testscript's own commands
 // they have
 //
 //	exits N command args...     the command ends with exit code N
@@ -49,7 +56,7 @@ func TestCluster(t *testing.T) {
 // The condition mount is the right to mount, which no machine must give.
 //
 // $IMAGES is the folder with the project's small pictures.
-func transcripts(t *testing.T, dir, redis string) {
+func transcripts(t *testing.T, dir, redis string, environment ...string) {
 	images, err := filepath.Abs(filepath.Join("..", "..", "testdata", "images"))
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +69,7 @@ func transcripts(t *testing.T, dir, redis string) {
 		UpdateScripts:       os.Getenv("PELMILL_UPDATE") != "",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("IMAGES", images)
+			env.Vars = append(env.Vars, environment...)
 			if redis != "" {
 				// Folders stand for buckets here, and no process opens a folder that only Redis names.
 				env.Setenv("PELMILL_ALLOW", env.WorkDir+","+images)

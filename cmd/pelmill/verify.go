@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -22,8 +20,9 @@ func (p *program) verify() *cobra.Command {
 		Use:   "verify DST [JOB]",
 		Short: "Check every recorded result in a target",
 		Long: `Read every result that the jobs of DST (or one of them) recorded and hold it against its
-record: it is there, has the recorded size and SHA-256, and decodes to the picture that
-was recorded when it was made. Exit code 5 if one does not.`,
+record: it is there, has the recorded size and SHA-256, decodes to the picture that was
+recorded when it was made, and no job of another source has replaced it since. Exit code 5
+if one does not.`,
 		GroupID: groupData,
 		Args:    arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -85,26 +84,23 @@ func (v *verification) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var ids []string
+	only := ""
 	if len(args) == 2 {
-		ids = args[1:]
-	} else {
-		all, err := client.List(ctx, target.URL)
-		if err != nil {
+		only = args[1]
+		if _, err := client.Spec(ctx, target.URL, only); err != nil {
 			return err
 		}
-		for _, j := range slices.Backward(all) {
-			ids = append(ids, j.ID)
-		}
-	}
-	if len(ids) == 0 {
+	} else if _, err := client.Newest(ctx, target.URL); errors.Is(err, scheduler.ErrNoJob) {
 		return nothingf("nothing to do: no job in %s", short(target.URL))
+	} else if err != nil {
+		return err
 	}
+	claims := func(fn func(jobs.Claim) error) error { return client.Claims(ctx, target.URL, only, fn) }
 	shown := v.p.display(v.stats)
 	var mu sync.Mutex
 	var sum jobs.Counts
 	start := time.Now()
-	report, err := worker.VerifyTarget(ctx, target, newest(ctx, client, target.URL, ids), &worker.VerifyOptions{
+	report, err := worker.VerifyTarget(ctx, target, claims, &worker.VerifyOptions{
 		Device: device, CPU: v.encoders, Memory: int64(v.memory), Sample: v.share,
 		OnDone: func(o worker.Verdict) {
 			mu.Lock()
@@ -127,31 +123,6 @@ func (v *verification) run(ctx context.Context, args []string) error {
 		return err
 	}
 	return v.end(report, time.Since(start).Seconds(), device.Name(), short(target.URL))
-}
-
-// newest goes through the records of jobs, of which the newest is the first,
-// and leaves out those of a target that a newer job wrote again.
-func newest(ctx context.Context, client *scheduler.Client, target string, ids []string) func(func(jobs.Result) error) error {
-	return func(fn func(jobs.Result) error) error {
-		seen := map[[16]byte]bool{}
-		for _, id := range ids {
-			err := client.Results(ctx, target, id, func(r jobs.Result) error {
-				if r.Target != "" && len(ids) > 1 {
-					sum := sha256.Sum256([]byte(r.Target))
-					key := [16]byte(sum[:16])
-					if seen[key] {
-						return nil
-					}
-					seen[key] = true
-				}
-				return fn(r)
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 }
 
 // show tells of one result: a bad one, and with -v every one.
@@ -178,7 +149,7 @@ func (v *verification) end(r worker.VerifyReport, seconds float64, device, targe
 	case !v.p.quiet:
 		table := [][]string{{"  results", countText(r.Objects)}, {"  good", countText(r.Good)}}
 		for _, problem := range []string{worker.ProblemMissing, worker.ProblemSize, worker.ProblemContent, worker.ProblemDecode,
-			worker.ProblemPicture, worker.ProblemUnknown, worker.ProblemStorage} {
+			worker.ProblemPicture, worker.ProblemReplaced, worker.ProblemUnknown, worker.ProblemStorage} {
 			if n := r.Problems[problem]; n > 0 {
 				table = append(table, []string{"  " + problem, countText(n)})
 			}

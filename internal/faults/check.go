@@ -253,7 +253,7 @@ func (k *check) object(spec *jobs.Spec, s Source, r jobs.Result, e jobs.Entry) {
 		if r.Class == "" || r.Error == "" {
 			k.t.Errorf("%s: %s with class %q and text %q, want both", s.Key, r.Outcome, r.Class, r.Error)
 		}
-		if e.Key != "" && !e.Replace {
+		if e.Key != "" && len(e.Old) == 0 {
 			opts, err := k.codec.Options(strings.Fields(spec.Options))
 			if err != nil {
 				k.t.Errorf("%s: options %q: %v", s.Key, spec.Options, err)

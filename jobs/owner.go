@@ -1,0 +1,91 @@
+package jobs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/url"
+	"strings"
+)
+
+// Metadata of results, where the store keeps some. A key of a target belongs to
+// one source object, and only what was made from that object may replace it.
+const (
+	MetaJob         = "pelmill_job"         // id of the job that wrote it
+	MetaSource      = "pelmill_source"      // [SourceID] of what it was made from
+	MetaFingerprint = "pelmill_fingerprint" // see [Spec.Fingerprint]
+)
+
+// Version is one content that a key of a target had, as a record tells it.
+type Version struct {
+	Job    string `json:"j"`
+	Size   int64  `json:"s"`           // bytes
+	SHA256 string `json:"h,omitempty"` // hexadecimal
+}
+
+// Owner is a job and what it compresses.
+type Owner struct {
+	Job    string `json:"job"`
+	Source string `json:"source"` // canonical bucket URL
+}
+
+// Claim is the record of a result, with the job that has written the same key
+// for another source object since; Owner is nil where none has.
+type Claim struct {
+	Result
+	Owner *Owner
+}
+
+// storeParams are the parameters of a bucket's URL that say which store it is
+// in. All others say how to get there.
+var storeParams = map[string][]string{
+	"s3":     {"endpoint"},
+	"azblob": {"storage_account", "domain", "localemu"},
+}
+
+// SourceStore is a canonical bucket URL in the one spelling that names the store,
+// the bucket and the prefix, and no more: without region, protocol and the like,
+// and with a bare host as the endpoint. Endpoints of AWS are left out, as names
+// of its buckets are unique.
+func SourceStore(bucket string) string {
+	u, err := url.Parse(bucket)
+	if err != nil {
+		return bucket
+	}
+	store := url.Values{}
+	q := u.Query()
+	for _, name := range storeParams[u.Scheme] {
+		if v := q.Get(name); v != "" {
+			store.Set(name, v)
+		}
+	}
+	if e := endpointHost(store.Get("endpoint")); e != "" {
+		store.Set("endpoint", e)
+	} else {
+		store.Del("endpoint")
+	}
+	u.RawQuery = store.Encode()
+	return u.String()
+}
+
+// endpointHost is the host, and the port where it is not that of HTTP or HTTPS.
+func endpointHost(endpoint string) string {
+	_, host, found := strings.Cut(strings.ToLower(endpoint), "://")
+	if !found {
+		host = strings.ToLower(endpoint)
+	}
+	host, _, _ = strings.Cut(host, "/")
+	host = strings.TrimSuffix(strings.TrimSuffix(host, ":443"), ":80")
+	if strings.HasSuffix(host, ".amazonaws.com") {
+		return ""
+	}
+	return host
+}
+
+// SameSource reports whether two canonical URLs name the same bucket and prefix.
+func SameSource(a, b string) bool { return a == b || SourceStore(a) == SourceStore(b) }
+
+// SourceID names one source object: the SHA-256 of its store, bucket and key.
+func SourceID(bucket, key string) string {
+	sum := sha256.Sum256([]byte(SourceStore(bucket) + "\x00" + key))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,330 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// owners finds the job that an object of a target belongs to where the object
+// does not tell: by the chunks of the jobs' plans, which are in key order, so a
+// few reads find a key, and by the records of ended jobs. It is asked only about
+// objects that stand in the way of a result, which come in key order as well;
+// so what was read last answers most questions.
+type owners struct {
+	codecs []codec.Codec
+	states *jobStates
+	plans  *plans
+
+	mu     sync.Mutex
+	listed map[string]jobList // by target
+	opened map[stateKey]*openPlan
+	chunks map[chunkKey][]jobs.Entry
+	shards map[chunkKey]map[string]written // by source key
+}
+
+func newOwners(codecs []codec.Codec, states *jobStates, plans *plans) *owners {
+	return &owners{codecs: codecs, states: states, plans: plans, listed: map[string]jobList{}, opened: map[stateKey]*openPlan{}, chunks: map[chunkKey][]jobs.Entry{},
+		shards: map[chunkKey]map[string]written{}}
+}
+
+type jobList struct {
+	ids []string // newest first
+	at  time.Time
+}
+
+// openPlan is the plan of a job. It does not change.
+type openPlan struct {
+	chunks    []jobs.Chunk
+	extension string // of its results; empty where this build does not know
+	copies    bool   // sources that do not become smaller go to the target too
+
+	mu    sync.Mutex
+	first map[int]string // key of chunks that were read
+}
+
+type chunkKey struct {
+	stateKey
+	chunk int
+}
+
+// Bounds of what owners keeps.
+const (
+	keptPlans  = 64
+	keptFrames = 32 // of up to 1,000 entries
+	namedJobs  = 32 // newest ended jobs among which the owner of an object is looked for
+)
+
+// found is a job that an object belongs to, and its record where the job has ended.
+type found struct {
+	jobState
+	record written
+}
+
+// written is what a record says of a result.
+type written struct {
+	Key          string
+	Target       string
+	TargetSize   int64
+	TargetSHA256 string
+}
+
+// of gives the job that the object under key belongs to: another one than c's
+// that has not ended and has key among its targets, else an ended one that
+// recorded something of this size there; nil where there is none. With the
+// SHA-256 of what is there, only jobs of other sources count, and of the ended
+// ones those that recorded just that.
+func (o *owners) of(ctx context.Context, c *chunk, key string, size int64, sum string) (*found, error) {
+	ids, err := o.list(ctx, c.target)
+	if err != nil {
+		return nil, err
+	}
+	var ended []jobState
+	for _, id := range ids {
+		if id == c.task.Job {
+			continue
+		}
+		st, err := o.states.of(ctx, c.target, id)
+		switch {
+		case err != nil:
+			return nil, err
+		case st.spec.ID != id, st.idle, sum != "" && jobs.SameSource(st.spec.Source, c.spec.Source):
+			continue
+		case !st.unfinished:
+			if len(ended) < namedJobs {
+				ended = append(ended, st)
+			}
+			continue
+		}
+		at, has, err := o.has(ctx, c.target, &st.spec, key)
+		if err != nil {
+			return nil, err
+		}
+		if !has {
+			continue
+		}
+		switch r, recorded, err := o.record(ctx, c.target, st.spec.ID, at); {
+		case err != nil:
+			return nil, err
+		case !recorded || r.Target == key:
+			return &found{jobState: st}, nil
+		}
+	}
+	if c.spec.Overwrite {
+		return nil, nil // whose it was does not matter
+	}
+	for _, st := range ended {
+		at, has, err := o.has(ctx, c.target, &st.spec, key)
+		if err != nil {
+			return nil, err
+		}
+		if !has {
+			continue
+		}
+		r, recorded, err := o.record(ctx, c.target, st.spec.ID, at)
+		if err != nil {
+			return nil, err
+		}
+		if recorded && r.Target == key && r.TargetSize == size && (sum == "" || r.TargetSHA256 == sum) {
+			return &found{st, r}, nil
+		}
+	}
+	return nil, nil
+}
+
+// list gives the ids of the jobs of a target, newest first.
+func (o *owners) list(ctx context.Context, b *storage.Bucket) ([]string, error) {
+	o.mu.Lock()
+	l, ok := o.listed[b.URL]
+	o.mu.Unlock()
+	if ok && time.Since(l.at) < stateTime {
+		return l.ids, nil
+	}
+	l = jobList{at: time.Now()}
+	names, err := storage.Folders(ctx, b, jobs.JobsDir)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Backward(names) {
+		if jobs.ValidID(name) {
+			l.ids = append(l.ids, name)
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.listed[b.URL] = l
+	return l.ids, nil
+}
+
+// object is one of a plan: a chunk, and the key of the source.
+type object struct {
+	chunk int
+	key   string
+}
+
+// has finds the object of a job's plan that has a target key.
+func (o *owners) has(ctx context.Context, b *storage.Bucket, spec *jobs.Spec, key string) (at object, found bool, err error) {
+	plan, err := o.open(ctx, b, spec)
+	if err != nil || plan == nil {
+		return object{}, false, err
+	}
+	// A source of this target is called stem, or begins with stem and a dot: its
+	// extension is cut off, and that of the codec behind it. A copy has key itself.
+	stem := jobs.Stem(key)
+	n := sort.Search(len(plan.chunks), func(i int) bool {
+		if err != nil {
+			return true
+		}
+		var first string
+		first, err = o.first(ctx, b, spec.ID, plan, i)
+		return first > stem
+	})
+	for i := max(n-1, 0); i < len(plan.chunks) && err == nil; i++ {
+		var entries []jobs.Entry
+		if entries, err = o.entries(ctx, b, spec.ID, plan, i); err != nil {
+			break
+		}
+		for _, e := range entries {
+			switch {
+			case e.Key > stem+"/": // '/' follows '.'
+				return object{}, false, nil
+			case plan.names(e, key), e.Key == key && plan.copies:
+				return object{i, e.Key}, true, nil
+			}
+		}
+	}
+	return object{}, false, err
+}
+
+// names reports whether key is the target of e.
+func (p *openPlan) names(e jobs.Entry, key string) bool {
+	extension := p.extension
+	if extension == "" {
+		extension = path.Ext(key)
+	}
+	return e.TargetKey(extension) == key
+}
+
+// open reads a plan. It is nil where the job has none yet: it has no results.
+func (o *owners) open(ctx context.Context, b *storage.Bucket, spec *jobs.Spec) (*openPlan, error) {
+	at := stateKey{b.URL, spec.ID}
+	o.mu.Lock()
+	plan := o.opened[at]
+	o.mu.Unlock()
+	if plan != nil {
+		return plan, nil
+	}
+	chunks, err := o.plans.of(ctx, b, spec.ID)
+	if errors.Is(err, errNoJob) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	plan = &openPlan{chunks: chunks, copies: spec.Larger == "copy", first: map[int]string{}}
+	for _, c := range o.codecs {
+		if info := c.Info(); info.Name == spec.Codec {
+			if o, err := c.Options(strings.Fields(spec.Options)); err == nil {
+				plan.extension = info.With(o).Extension
+			}
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.opened) >= keptPlans {
+		clear(o.opened)
+	}
+	o.opened[at] = plan
+	return plan, nil
+}
+
+// first gives the first key of a chunk.
+func (o *owners) first(ctx context.Context, b *storage.Bucket, id string, plan *openPlan, chunk int) (string, error) {
+	plan.mu.Lock()
+	key, ok := plan.first[chunk]
+	plan.mu.Unlock()
+	if ok {
+		return key, nil
+	}
+	entries, err := o.entries(ctx, b, id, plan, chunk)
+	if err != nil || len(entries) == 0 {
+		return "", err
+	}
+	plan.mu.Lock()
+	defer plan.mu.Unlock()
+	plan.first[chunk] = entries[0].Key
+	return entries[0].Key, nil
+}
+
+// entries reads a chunk. What it gives must not be changed.
+func (o *owners) entries(ctx context.Context, b *storage.Bucket, id string, plan *openPlan, chunk int) ([]jobs.Entry, error) {
+	at := chunkKey{stateKey{b.URL, id}, chunk}
+	o.mu.Lock()
+	entries, ok := o.chunks[at]
+	o.mu.Unlock()
+	if ok {
+		return entries, nil
+	}
+	entries, err := readEntries(ctx, b, id, plan.chunks[chunk])
+	if err != nil {
+		return nil, fmt.Errorf("worker: chunk %d of job %s: %w", chunk, id, err)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.chunks) >= keptFrames {
+		clear(o.chunks)
+	}
+	o.chunks[at] = entries
+	return entries, nil
+}
+
+// record gives what a job recorded of an object. Shards are kept, as they do not
+// change.
+func (o *owners) record(ctx context.Context, b *storage.Bucket, id string, of object) (r written, ok bool, err error) {
+	at := chunkKey{stateKey{b.URL, id}, of.chunk}
+	o.mu.Lock()
+	all, ok := o.shards[at]
+	o.mu.Unlock()
+	if ok {
+		r, ok = all[of.key]
+		return r, ok, nil
+	}
+	whole := true
+	got, err := storage.Get(ctx, b, jobs.ResultKey(id, of.chunk), maxShard, nil)
+	if storage.IsNotExist(err) {
+		whole = false
+		got, err = storage.Get(ctx, b, jobs.PartialKey(id, of.chunk), maxShard, nil)
+	}
+	if storage.IsNotExist(err) {
+		return r, false, nil
+	}
+	if err != nil {
+		return r, false, err
+	}
+	all = map[string]written{}
+	if _, err := parseShard(got.Data, func(r *jobs.Result) {
+		all[r.Key] = written{r.Key, r.Target, r.TargetSize, r.TargetSHA256}
+	}); err != nil {
+		return r, false, err
+	}
+	if whole {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if len(o.shards) >= keptFrames {
+			clear(o.shards)
+		}
+		o.shards[at] = all
+	}
+	r, ok = all[of.key]
+	return r, ok, nil
+}

@@ -1,0 +1,175 @@
+package worker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// replaceTries is how often what lies under a target key may change while it is
+// judged and replaced.
+const replaceTries = 8
+
+// put writes an object. What is there already is replaced only where
+// [chunk.mayReplace] allows it, and only as long as it stays what was judged.
+// The same bytes are a success, unless they are the result of another source
+// object: a key has one owner, who may replace it later.
+func (c *chunk) put(ctx context.Context, e *jobs.Entry, key string, data []byte, opts *storage.PutOptions) (storage.PutResult, error) {
+	if err := take(ctx, c.w.stores); err != nil {
+		return storage.PutResult{}, err
+	}
+	defer func() { <-c.w.stores }()
+	limited, cancel := context.WithTimeout(ctx, c.w.opts.ObjectTimeout)
+	defer cancel()
+	o := *opts
+	for range replaceTries {
+		put, err := storage.Put(limited, c.target, key, data, &o)
+		var there *storage.ExistsError
+		switch {
+		case errors.As(err, &there):
+		case err != nil:
+			return put, c.writeFault(ctx, err, len(data))
+		case !put.Existed || !c.anothers(e, put.Metadata):
+			return put, nil
+		default:
+			there = &storage.ExistsError{URL: c.target.URL, Key: key, Metadata: put.Metadata,
+				Object: storage.Object{Key: key, Size: put.Size, ETag: put.ETag, MD5: put.MD5}}
+		}
+		err = c.mayReplace(limited, e, key, there)
+		var verdict *fault
+		switch {
+		case err == nil:
+			o.IfMatch = there.Object.ETag
+		case errors.Is(err, storage.ErrChanged):
+			o.IfMatch = ""
+		case errors.As(err, &verdict):
+			return storage.PutResult{}, verdict
+		default:
+			return storage.PutResult{}, storageFault(ctx, err)
+		}
+	}
+	return storage.PutResult{}, faultf(jobs.FailedOut, jobs.ClassExists, "%q changed %d times while it was to be replaced: end what else writes to %s, and retry",
+		key, replaceTries, c.target.URL)
+}
+
+// ownerMetadata says of a result whose it is.
+func (c *chunk) ownerMetadata(e *jobs.Entry, fingerprint string) map[string]string {
+	return map[string]string{jobs.MetaJob: c.task.Job, jobs.MetaSource: jobs.SourceID(c.spec.Source, e.Key), jobs.MetaFingerprint: fingerprint}
+}
+
+// anothers reports whether metadata says that an object was made from another
+// source object than e.
+func (c *chunk) anothers(e *jobs.Entry, metadata map[string]string) bool {
+	id := metadata[jobs.MetaSource]
+	return id != "" && id != jobs.SourceID(c.spec.Source, e.Key)
+}
+
+// mayReplace judges what lies under a target key. It is nil where the object may
+// be replaced: it was made from the same source object, or the user wants to
+// overwrite, and no other job that has not ended owns it. storage.ErrChanged
+// means that something else is there by now; a *fault is the verdict.
+func (c *chunk) mayReplace(ctx context.Context, e *jobs.Entry, key string, there *storage.ExistsError) error {
+	if there.Metadata[jobs.MetaSource] == "" {
+		return c.judgeByRecords(ctx, e, key, there)
+	}
+	id, same := there.Metadata[jobs.MetaJob], !c.anothers(e, there.Metadata)
+	switch {
+	case id == c.task.Job && same:
+		return nil
+	case id == c.task.Job:
+		return faultf(jobs.FailedOut, jobs.ClassExists, "%q is the result of another object of this job: compress one of the two into another target", key)
+	}
+	owner, err := c.w.states.of(ctx, c.target, id)
+	switch {
+	case err != nil:
+		return err
+	case owner.unfinished:
+		return c.owned(key, id, owner.spec.Source)
+	case same || c.spec.Overwrite:
+		return nil
+	}
+	return c.foreign(key, id, owner.spec.Source)
+}
+
+// judgeByRecords judges an object that does not tell whose it is: a file, or a
+// result of a version that did not write it down.
+func (c *chunk) judgeByRecords(ctx context.Context, e *jobs.Entry, key string, there *storage.ExistsError) error {
+	size := there.Object.Size
+	old, known, err := c.recorded(ctx, e.Old, key, there)
+	if err != nil {
+		return err
+	}
+	if known {
+		state, err := c.w.states.of(ctx, c.target, old.Job)
+		switch {
+		case err != nil:
+			return err
+		case state.unfinished && old.Job != c.task.Job:
+			return c.owned(key, old.Job, state.spec.Source)
+		}
+	}
+	// The same bytes may be a result of another source, too.
+	owner, err := c.w.owners.of(ctx, c, key, size, old.SHA256)
+	switch {
+	case err != nil:
+		return err
+	case owner == nil && (known || c.spec.Overwrite):
+		return nil
+	case owner == nil:
+		return faultf(jobs.FailedOut, jobs.ClassExists, "%q exists with other content (%d bytes) and no recent job of %s has recorded it: "+
+			"move it away, compress into another target, or give --overwrite to replace it", key, size, c.target.URL)
+	case owner.unfinished:
+		return c.owned(key, owner.spec.ID, owner.spec.Source)
+	}
+	if owner.record.Key == e.Key && jobs.SameSource(owner.spec.Source, c.spec.Source) {
+		made := jobs.Version{Job: owner.spec.ID, Size: size, SHA256: owner.record.TargetSHA256}
+		if _, same, err := c.recorded(ctx, []jobs.Version{made}, key, there); same || err != nil {
+			return err
+		}
+	}
+	return c.foreign(key, owner.spec.ID, owner.spec.Source)
+}
+
+// recorded finds what lies there among the versions of it that were recorded.
+func (c *chunk) recorded(ctx context.Context, versions []jobs.Version, key string, there *storage.ExistsError) (jobs.Version, bool, error) {
+	var sum string
+	for _, old := range versions {
+		if old.Size != there.Object.Size || old.SHA256 == "" {
+			continue
+		}
+		if sum == "" {
+			got, err := storage.Get(ctx, c.target, key, there.Object.Size, &there.Object)
+			if err != nil {
+				if storage.IsNotExist(err) {
+					err = storage.ErrChanged
+				}
+				return old, false, err
+			}
+			digest := sha256.Sum256(got.Data)
+			sum = hex.EncodeToString(digest[:])
+		}
+		if sum == old.SHA256 {
+			return old, true, nil
+		}
+	}
+	return jobs.Version{}, false, nil
+}
+
+// owned is the verdict on the result of a job that has not ended.
+func (c *chunk) owned(key, job, source string) error {
+	return faultf(jobs.FailedOut, jobs.ClassExists, "%q belongs to job %s from %s, which has not ended: wait for it, or end it with: pelmill cancel %s %s",
+		key, job, source, c.target.URL, job)
+}
+
+// foreign is the verdict on the result of another source object.
+func (c *chunk) foreign(key, job, source string) error {
+	if source == "" {
+		source = "a source that is no longer known"
+	}
+	return faultf(jobs.FailedOut, jobs.ClassExists, "%q is the result of job %s from %s: compress into another target, or give --overwrite to replace it",
+		key, job, source)
+}
