@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 )
 
@@ -93,7 +94,7 @@ func (bs *Buckets) Resolve(ctx context.Context, source, target *Bucket, witness 
 	from.Path = to.Path
 	seen, err := bs.Open(ctx, from.String())
 	if err != nil {
-		return o, err
+		return o, nil
 	}
 	here, _, err := Stat(ctx, seen, witness)
 	switch {
@@ -146,4 +147,29 @@ func InSource(ctx context.Context, source, target *Bucket, key string) (string, 
 		return "", false, err
 	}
 	return sourceKey, identical(here, there), nil
+}
+
+// MayHold reports whether what target has under key may lie at a path or bucket URL, which is not opened: nothing is
+// asked. Buckets of one name count as one, at whatever address.
+func MayHold(rawURL string, target *Bucket, key string) (bool, error) {
+	u, err := parse(rawURL)
+	if err != nil {
+		return false, nil // nothing lies there
+	}
+	b := &Bucket{URL: u.String(), kind: u.Scheme, name: u.Host}
+	if u.Scheme == "file" {
+		b.dir = filepath.FromSlash(u.Path)
+		if target.kind == "file" {
+			_, ok, err := fileInSource(b, target, key)
+			return ok, err
+		}
+	} else if p := strings.Trim(u.Path, "/"); p != "" {
+		b.prefix = p + "/"
+	}
+	o, err := Compare(b, target)
+	if err != nil {
+		return false, err
+	}
+	_, ok := o.SourceKey(key)
+	return ok, nil
 }

@@ -33,6 +33,8 @@ type DecompressOptions struct {
 	Filter    func(string) bool // keys to take; nil: all
 	Codecs    []codec.Codec     // nil: [codecs.All]
 	OnResult  func(jobs.Result) // called once for every object, one at a time; nil: none
+	Buckets   *storage.Buckets  // opens what other processes read, so that none of it is replaced; nil: src is guarded only
+	Name      string            // under which this work is announced, see [queue.Announce]
 }
 
 // imageExtension is what the images of a format are called.
@@ -42,7 +44,9 @@ var imageExtension = map[string]string{"png": ".png", "tiff": ".tif", "nii": ".n
 // The target's key is the source's with the codec's extension taken off and the
 // image's put on: a/b.vq becomes a/b.png, and a/b.jpg.vq a/b.jpg.png. Nothing else
 // that is there is replaced; an image that is there already with the same bytes is
-// skipped. Each image is decoded again and compared before it is stored.
+// skipped. Each image is decoded again and compared before it is stored. With
+// Overwrite everything is replaced but what lies in src or is read by work that
+// runs. Where dst lies in src, it is left out of what is read.
 //
 // The counts are those of a job, with the roles of source and target exchanged.
 // Shared assets are looked for in src and then in dst. The error is one of the
@@ -60,6 +64,12 @@ func Decompress(ctx context.Context, src, dst *storage.Bucket, opts *DecompressO
 	if d.Format != "" && imageExtension[d.Format] == "" && d.Format != "pnm" {
 		return d.counts, fmt.Errorf("worker: decompress: format %q: want png, tiff, nii or pnm", d.Format)
 	}
+	overlap, err := storage.Compare(src, dst)
+	if err != nil {
+		return d.counts, fmt.Errorf("worker: decompress: %w", err)
+	}
+	d.sources = NewSourceGuard(d.Buckets, src, dst, d.Name)
+	d.own = newOwnImages(overlap)
 	d.files = semaphore.NewWeighted(d.Memory)
 	d.assets = newAssets().from(src, dst)
 
@@ -76,8 +86,11 @@ func Decompress(ctx context.Context, src, dst *storage.Bucket, opts *DecompressO
 			}
 		})
 	}
-	err := storage.Walk(ctx, src, nil, func(p storage.Page) error {
+	err = storage.Walk(ctx, src, nil, func(p storage.Page) error {
 		for _, o := range p.Objects {
+			if d.own.has(o.Key) {
+				continue
+			}
 			_, named := codecOf(d.Codecs, o.Key)
 			if !named && !d.Sniff || d.Filter != nil && !d.Filter(o.Key) {
 				continue
@@ -128,6 +141,8 @@ type decompression struct {
 	src, dst *storage.Bucket
 	files    *semaphore.Weighted
 	assets   codec.Assets
+	sources  *SourceGuard
+	own      *ownImages
 	fail     context.CancelCauseFunc
 
 	mu     sync.Mutex
@@ -193,7 +208,7 @@ func (d *decompression) convert(ctx context.Context, o storage.Object, encoders 
 	lap(stageEncode)
 	r.Width, r.Height, r.Depth, r.Channels, r.Bits, r.RawBytes = m.Width, m.Height, m.Depth, m.Channels, m.Bits, int64(len(m.Pix))
 	r.Target = d.target(o.Key, m, format)
-	put, err := storage.Put(ctx, d.dst, r.Target, image, &storage.PutOptions{Overwrite: d.Overwrite})
+	put, err := d.put(ctx, r.Target, image)
 	if err != nil {
 		return d.writeFault(ctx, err)
 	}

@@ -72,9 +72,12 @@ func codecFault(err error) *fault {
 func storageFault(ctx context.Context, err error) error {
 	var large *storage.TooLargeError
 	var exists *storage.ExistsError
+	var verdict *fault
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.As(err, &verdict):
+		return verdict
 	case errors.As(err, &large):
 		return &fault{outcome: jobs.Rejected, class: jobs.ClassLimit, err: err}
 	case errors.As(err, &exists):

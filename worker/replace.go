@@ -15,7 +15,7 @@ import (
 const replaceTries = 8
 
 // put writes an object. What is there already is replaced only where
-// [chunk.mayReplace] allows it, and only as long as it stays what was judged.
+// [chunk.spareSources] allows it, and only as long as it stays what was judged.
 // The same bytes are a success, unless they are the result of another source
 // object: a key has one owner, who may replace it later.
 func (c *chunk) put(ctx context.Context, e *jobs.Entry, key string, data []byte, opts *storage.PutOptions) (storage.PutResult, error) {
@@ -39,7 +39,7 @@ func (c *chunk) put(ctx context.Context, e *jobs.Entry, key string, data []byte,
 			there = &storage.ExistsError{URL: c.target.URL, Key: key, Metadata: put.Metadata,
 				Object: storage.Object{Key: key, Size: put.Size, ETag: put.ETag, MD5: put.MD5}}
 		}
-		err = c.mayReplace(limited, e, key, there)
+		err = c.spareSources(limited, e, key, there)
 		var verdict *fault
 		switch {
 		case err == nil:

@@ -35,6 +35,7 @@ type known struct {
 	assets         codec.Assets
 	device         *gpu.Device
 	batch          *batcher // nil on the CPU
+	sources        *SourceGuard
 }
 
 // rememberedJobs bounds what is kept; a worker meets few jobs at a time.
@@ -141,6 +142,7 @@ func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *st
 	if k.device != nil {
 		k.batch = newBatcher(w, k)
 	}
+	k.sources = w.guardSources(spec.ID, source, target)
 	k.assets = w.tasks.assets.from(target)
 	var err error
 	k.options, err = resolve(ctx, k.codec, strings.Fields(spec.Options), k.assets)

@@ -82,6 +82,7 @@ type Worker struct {
 	metrics  *metrics
 	address  string // of the listener
 	tasks    tasks
+	others   *otherSpecs // nil without a queue that others use
 	runs     *runs
 	states   jobStates // of the other jobs of targets
 	owners   *owners
@@ -141,6 +142,9 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	w.timeout = faultf(jobs.FailedOut, jobs.ClassTimeout, "the codec did not end within %s", o.ObjectTimeout)
 	w.metrics = newMetrics(w)
 	w.tasks.assets = newAssets()
+	if conn != nil && !conn.Embedded() {
+		w.others = &otherSpecs{conn: conn, buckets: buckets}
+	}
 	w.runs = newRuns()
 	w.owners = newOwners(w.codecs, &w.states, &w.tasks.plans)
 	return w, nil

@@ -67,7 +67,7 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 			if spec, err = l.continueOrSubmit(ctx, j, spec); err != nil {
 				return err
 			}
-			return l.finish(ctx, ref{spec.Target, spec.ID})
+			return l.finish(ctx, ref{spec.Target, spec.ID}, spec.Source)
 		},
 	}
 	j.flags(cmd.Flags(), 0)

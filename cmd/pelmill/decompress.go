@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -87,12 +88,15 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 	if err != nil {
 		return err
 	}
+	name := rand.Text()
+	defer d.p.announce("decompress", name, src.URL, dst.URL)()
 	shown := d.p.display(d.stats)
 	var mu sync.Mutex
 	var sum jobs.Counts
 	start := time.Now()
 	counts, err := worker.Decompress(ctx, src, dst, &worker.DecompressOptions{
 		Device: device, CPU: d.encoders, Memory: int64(d.memory), Format: d.format, Overwrite: d.overwrite, Sniff: d.sniff,
+		Buckets: buckets, Name: name,
 		Filter: func(key string) bool { return keep(key, -1) },
 		OnResult: func(r jobs.Result) {
 			mu.Lock()

@@ -85,7 +85,7 @@ func (l *local) result(r jobs.Result) {
 
 // finish runs the job to its end, shows it, and returns what the program ends
 // with. When ctx ends first the job is left so that it can be continued.
-func (l *local) finish(ctx context.Context, r ref) error {
+func (l *local) finish(ctx context.Context, r ref, source string) error {
 	if err := l.c.conn.Register(ctx, r.id, r.target); err != nil {
 		return err
 	}
@@ -93,6 +93,7 @@ func (l *local) finish(ctx context.Context, r ref) error {
 	if l.c.buckets.Allow, err = storage.Only(l.places...); err != nil {
 		return err
 	}
+	defer l.p.announce("compress", r.id, source, r.target)()
 	work, cancel := context.WithCancel(ctx)
 	l.cancel = cancel
 	l.running.Go(func() { l.note(cancel, "scheduler", l.sched.Run(work)) }) // of this job only, not of others in the target

@@ -65,7 +65,7 @@ process, or with --redis on the cluster there (which waits for pelmill start unl
 				return err
 			}
 			if here {
-				return l.finish(ctx, ref{spec.Target, spec.ID})
+				return l.finish(ctx, ref{spec.Target, spec.ID}, spec.Source)
 			}
 			return p.submitted(ctx, c, spec, stats)
 		})

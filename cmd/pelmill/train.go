@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -11,6 +12,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/scheduler"
 	"github.com/pelmill/pelmill/storage"
+	"github.com/pelmill/pelmill/worker"
 	"github.com/spf13/cobra"
 )
 
@@ -94,8 +96,8 @@ func (t *training) run(ctx context.Context, source, place string) error {
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	if _, err := storage.Put(ctx, dst, key, data, &storage.PutOptions{Overwrite: t.overwrite}); err != nil {
-		return fmt.Errorf("train: %w (--overwrite replaces it)", err)
+	if err := t.put(ctx, worker.NewSourceGuard(buckets, src, dst, ""), dst, key, data); err != nil {
+		return err
 	}
 	sum := sha256.Sum256(data)
 	e := trainEvent{"train", place, hex.EncodeToString(sum[:]), len(data), len(pictures), opts.String()}
@@ -108,6 +110,33 @@ func (t *training) run(ctx context.Context, source, place string) error {
 		{"pictures", countText(int64(e.Pictures))},
 	})
 	t.p.hint("use it: pelmill compress SRC DST --codec " + t.codec + " -o codebook=" + shellQuote(place))
+	return nil
+}
+
+// put stores the codebook. --overwrite replaces an older one, and no picture of the
+// source or of what other processes read.
+func (t *training) put(ctx context.Context, guard *worker.SourceGuard, dst *storage.Bucket, key string, data []byte) error {
+	_, err := storage.Put(ctx, dst, key, data, nil)
+	var exists *storage.ExistsError
+	switch {
+	case errors.As(err, &exists) && !t.overwrite:
+		return fmt.Errorf("train: %w (--overwrite replaces it)", err)
+	case !errors.As(err, &exists):
+		if err != nil {
+			err = fmt.Errorf("train: %w", err)
+		}
+		return err
+	}
+	inSource, err := guard.InSource(ctx, key)
+	if err == nil && inSource {
+		err = fmt.Errorf("%q lies in the source: --overwrite does not replace it; choose another name", key)
+	}
+	if err == nil {
+		_, err = storage.Put(ctx, dst, key, data, &storage.PutOptions{Overwrite: true})
+	}
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
 	return nil
 }
 

@@ -1,0 +1,100 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/pelmill/pelmill/storage"
+)
+
+// put stores an image. What is there is replaced only where the user wants it and
+// nobody reads it: there are no records that could prove it to be an image that an
+// earlier run made of the same file.
+func (d *decompression) put(ctx context.Context, key string, image []byte) (storage.PutResult, error) {
+	d.own.begin(key)
+	put, err := storage.Put(ctx, d.dst, key, image, nil)
+	d.own.end(key, err == nil && !put.Existed)
+	var exists *storage.ExistsError
+	if !d.Overwrite || !errors.As(err, &exists) {
+		return put, err
+	}
+	switch inSource, err := d.sources.InSource(ctx, key); {
+	case err != nil:
+		return put, err
+	case inSource:
+		return put, d.sources.refused(key)
+	}
+	return storage.Put(ctx, d.dst, key, image, &storage.PutOptions{Overwrite: true})
+}
+
+// ownImages are the images of a run that lie in what it reads, so that they are not
+// read themselves.
+type ownImages struct {
+	overlap storage.Overlap
+
+	mu   sync.Mutex
+	turn *sync.Cond
+	keys map[string]bool // of the source: true is written, false is being written
+	at   string          // the last key that was read: what lies before is not met any more
+}
+
+func newOwnImages(overlap storage.Overlap) *ownImages {
+	if overlap.Unsure {
+		overlap = storage.Overlap{}
+	}
+	w := &ownImages{overlap: overlap, keys: map[string]bool{}}
+	w.turn = sync.NewCond(&w.mu)
+	return w
+}
+
+// begin notes a key of the target before it is written.
+func (w *ownImages) begin(key string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if key, ok := w.sourceKey(key); ok && !w.keys[key] {
+		w.keys[key] = false
+	}
+}
+
+// end says whether an object was created there.
+func (w *ownImages) end(key string, created bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key, ok := w.sourceKey(key)
+	switch {
+	case ok && created:
+		w.keys[key] = true
+	case !w.keys[key]: // another file may have the same image
+		delete(w.keys, key)
+	}
+	w.turn.Broadcast()
+}
+
+// sourceKey is the key of the source under which what is written will be met.
+func (w *ownImages) sourceKey(key string) (string, bool) {
+	if w.overlap.Relation == storage.TargetInside {
+		return "", false
+	}
+	key, ok := w.overlap.SourceKey(key)
+	return key, ok && key >= w.at
+}
+
+// has reports whether a key of the source is an image of this run, or lies in its
+// target. Keys come in order.
+func (w *ownImages) has(key string) bool {
+	if w.overlap.Relation == storage.TargetInside {
+		return strings.HasPrefix(key, w.overlap.Prefix)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.at = key
+	done, there := w.keys[key]
+	for there && !done {
+		w.turn.Wait()
+		done, there = w.keys[key]
+	}
+	delete(w.keys, key)
+	return done
+}

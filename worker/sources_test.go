@@ -1,0 +1,185 @@
+package worker
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/internal/services"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// alone keeps what runs on this machine out of a test.
+func alone(t *testing.T) { t.Setenv("XDG_CACHE_HOME", t.TempDir()) }
+
+// overwriting runs a job over entry with Overwrite and something in the way of its
+// result, and gives the record and whether that is still there.
+func overwriting(t *testing.T, j *job, entry, way string, metadata map[string]string) (r jobs.Result, untouched bool) {
+	t.Helper()
+	j.spec.Overwrite = true
+	data := png(t, photo(1, 20, 20, 3))
+	j.put(entry, data)
+	old := []byte("the user's own")
+	if _, err := storage.Put(j.ctx, j.target, way, old, &storage.PutOptions{Metadata: metadata}); err != nil {
+		t.Fatal(err)
+	}
+	j.plan(jobs.Entry{Key: entry, Size: int64(len(data))})
+	c := &fake{}
+	if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
+		t.Fatal(err)
+	}
+	got, err := storage.Get(j.ctx, j.target, way, 1<<20, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j.results()[entry], string(got.Data) == string(old)
+}
+
+func TestOverwriteSparesSources(t *testing.T) {
+	alone(t)
+	for _, tt := range []struct {
+		name, source, target string
+		entry, way           string
+		replaced             bool
+	}{
+		{"disjoint", "mem://a", "mem://b", "x.png", "x.fake", true},
+		{"beside each other", "mem://a/x", "mem://a/xy", "x.png", "x.fake", true},
+		{"same", "mem://a", "mem://a", "x.png", "x.fake", false},
+		{"target inside", "mem://a", "mem://a/out", "x.png", "x.fake", false},
+		{"source inside", "mem://a/in", "mem://a", "in/x.png", "in/x.fake", false},
+		{"source inside, result outside", "mem://a/in", "mem://a", "x.png", "x.fake", true},
+		{"link", "photos", "alias", "x.png", "x.fake", false},
+		{"link to a folder of the source", "photos", "toout", "x.png", "x.fake", false},
+		{"other folder", "photos", "other", "x.png", "x.fake", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			for _, d := range []string{"photos/out", "other"} {
+				if err := os.MkdirAll(d, 0o777); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for name, to := range map[string]string{"alias": "photos", "toout": "photos/out"} {
+				if err := os.Symlink(to, name); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, untouched := overwriting(t, newJob(t, tt.source, tt.target, &fake{}, nil), tt.entry, tt.way, nil)
+			switch {
+			case untouched == tt.replaced:
+				t.Errorf("untouched: %v; %s %s", untouched, r.Outcome, r.Error)
+			case tt.replaced && r.Outcome != jobs.Compressed:
+				t.Errorf("%s: %s", r.Outcome, r.Error)
+			case !tt.replaced && (r.Class != jobs.ClassExists || !strings.Contains(r.Error, "choose another target")):
+				t.Errorf("%s %s: %s", r.Outcome, r.Class, r.Error)
+			}
+		})
+	}
+}
+
+func TestSourcesOfWorkThatRunsAreSpared(t *testing.T) {
+	alone(t)
+	announce := func(source, target string) func() {
+		t.Helper()
+		end, err := queue.Announce(queue.Running{What: "compress", Job: jobs.NewID(time.Now()), Source: source, Target: target})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return end
+	}
+	for _, tt := range []struct {
+		name, source, target string // of the other
+		replaced             bool
+	}{
+		{"it reads our target", "mem://target", "mem://elsewhere", false},
+		{"it reads around our target", "mem://target/sub", "mem://elsewhere", true},
+		{"it writes our target", "mem://elsewhere", "mem://target", true},
+	} {
+		end := announce(tt.source, tt.target)
+		r, untouched := overwriting(t, newJob(t, "mem://source", "mem://target", &fake{}, nil), "x.png", "x.fake", nil)
+		if untouched == tt.replaced {
+			t.Errorf("%s: untouched %v, %s %s", tt.name, untouched, r.Outcome, r.Error)
+		}
+		if !tt.replaced && !strings.Contains(r.Error, "is a source of job") {
+			t.Errorf("%s: %s %s", tt.name, r.Outcome, r.Error)
+		}
+		end()
+		if _, untouched := overwriting(t, newJob(t, "mem://source", "mem://target", &fake{}, nil), "x.png", "x.fake", nil); untouched {
+			t.Errorf("%s: it has ended, and nothing is replaced", tt.name)
+		}
+	}
+}
+
+func TestSourcesOfJobsInTheClusterAreSpared(t *testing.T) {
+	alone(t)
+	conn, err := queue.Open(t.Context(), services.Redis(t).URL(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, reads := range []bool{true, false} {
+		j := newJob(t, "mem://source", "mem://target", &fake{}, nil)
+		j.conn = conn
+		other := jobs.Spec{ID: jobs.NewID(time.Now()), Source: "mem://target", Target: "mem://elsewhere"}
+		if !reads {
+			other.Source = "mem://somewhere"
+		}
+		spec, err := json.Marshal(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := storage.Put(j.ctx, j.open(other.Target), jobs.SpecKey(other.ID), spec, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.Register(j.ctx, other.ID, other.Target); err != nil {
+			t.Fatal(err)
+		}
+		r, untouched := overwriting(t, j, "x.png", "x.fake", nil)
+		if untouched != reads || reads && !strings.Contains(r.Error, "is a source of job "+other.ID) {
+			t.Errorf("another job reads the target: %v; untouched %v, %s %s", reads, untouched, r.Outcome, r.Error)
+		}
+		if err := conn.Unregister(j.ctx, other.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestDecompressSparesSources(t *testing.T) {
+	alone(t)
+	for _, tt := range []struct {
+		source, target string
+		outcomes       map[string]jobs.Outcome
+	}{
+		{"mem://a", "mem://b", map[string]jobs.Outcome{"x.fake": jobs.Compressed, "y.fake": jobs.Compressed}},
+		{"mem://a", "mem://a", map[string]jobs.Outcome{"x.fake": jobs.FailedOut, "y.fake": jobs.Compressed}},
+		{"mem://a", "mem://a/out", map[string]jobs.Outcome{"x.fake": jobs.FailedOut, "y.fake": jobs.Compressed}},
+	} {
+		c := &fake{}
+		j := newJob(t, tt.source, tt.target, c, nil)
+		m := photo(1, 20, 20, 3)
+		file := []byte("fake " + m.Hash())
+		c.pictures.Store(m.Hash(), m)
+		j.put("x.fake", file)
+		j.put("y.fake", file)
+		j.write("x.png", []byte("the user's own"))
+		got := map[string]jobs.Outcome{}
+		_, err := Decompress(j.ctx, j.source, j.target, &DecompressOptions{Overwrite: true, Sniff: false, Codecs: []codec.Codec{c}, Buckets: j.buckets,
+			OnResult: func(r jobs.Result) { got[r.Key] = r.Outcome }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, want := range tt.outcomes {
+			if got[key] != want {
+				t.Errorf("%s to %s: %s is %s, want %s", tt.source, tt.target, key, got[key], want)
+			}
+		}
+		if len(got) != 2 {
+			t.Errorf("%s to %s: %v", tt.source, tt.target, got)
+		}
+	}
+}
