@@ -29,6 +29,8 @@ type fileBucket struct {
 // driverCode classifies the errors of the file and memory drivers for gocloud.
 func driverCode(err error) gcerrors.ErrorCode {
 	switch {
+	case errors.Is(err, errLink):
+		return gcerrors.InvalidArgument
 	case errors.Is(err, errMemNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return gcerrors.NotFound
 	case errors.Is(err, errExists):
@@ -134,20 +136,23 @@ func (f *fileBucket) path(key string) (string, error) {
 	return filepath.Join(f.dir, filepath.FromSlash(name)), nil
 }
 
-// stat returns the facts of a regular file. Anything else under the name is no object.
-func (f *fileBucket) stat(key string) (string, fs.FileInfo, error) {
-	path, err := f.path(key)
+// find returns the folder, the path through it and the facts of a regular file. Anything else under the name is no
+// object. The caller closes the folder.
+func (f *fileBucket) find(key string) (*fileDir, string, fs.FileInfo, error) {
+	dir, base, err := f.folderOf(key, false)
 	if err != nil {
-		return "", nil, err
+		return nil, "", nil, err
 	}
+	path := dir.file(base)
 	info, err := os.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file: %w", filepath.Join(dir.real, base), fs.ErrNotExist)
+	}
 	if err != nil {
-		return "", nil, err
+		dir.close()
+		return nil, "", nil, dir.named(err)
 	}
-	if !info.Mode().IsRegular() {
-		return "", nil, fmt.Errorf("%s is no regular file: %w", path, fs.ErrNotExist)
-	}
-	return path, info, nil
+	return dir, path, info, nil
 }
 
 func fileETag(info fs.FileInfo) string {
@@ -155,10 +160,11 @@ func fileETag(info fs.FileInfo) string {
 }
 
 func (f *fileBucket) Attributes(_ context.Context, key string) (*driver.Attributes, error) {
-	_, info, err := f.stat(key)
+	dir, _, info, err := f.find(key)
 	if err != nil {
 		return nil, err
 	}
+	dir.close()
 	return &driver.Attributes{ContentType: "application/octet-stream", ModTime: info.ModTime(), Size: info.Size(), ETag: fileETag(info)}, nil
 }
 
@@ -174,20 +180,24 @@ func (r *fileReader) Attributes() *driver.ReaderAttributes { return &r.attrs }
 func (r *fileReader) As(i any) bool                        { return r.as(i) }
 
 func (f *fileBucket) NewRangeReader(_ context.Context, key string, offset, length int64, opts *driver.ReaderOptions) (driver.Reader, error) {
-	path, _, err := f.stat(key)
+	dir, path, _, err := f.find(key)
 	if err != nil {
 		return nil, err
 	}
+	defer dir.close()
 	if opts.BeforeRead != nil {
 		if err := opts.BeforeRead(func(any) bool { return false }); err != nil {
 			return nil, err
 		}
 	}
-	file, err := os.Open(path)
+	file, err := os.OpenFile(path, openNoFollow, 0)
 	if err != nil {
-		return nil, err
+		return nil, dir.named(err)
 	}
 	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%q is no regular file: %w", key, fs.ErrNotExist)
+	}
 	if err == nil && offset > 0 {
 		_, err = file.Seek(offset, io.SeekStart)
 	}
@@ -203,14 +213,15 @@ func (f *fileBucket) NewRangeReader(_ context.Context, key string, offset, lengt
 }
 
 func (f *fileBucket) Delete(_ context.Context, key string, _ *driver.DeleteOptions) error {
-	path, _, err := f.stat(key)
+	dir, path, _, err := f.find(key)
 	if err != nil {
 		return err
 	}
+	defer dir.close()
 	if err := os.Remove(path); err != nil {
-		return err
+		return dir.named(err)
 	}
-	return syncDir(filepath.Dir(path))
+	return dir.named(syncDir(dir.path))
 }
 
 func (f *fileBucket) Copy(ctx context.Context, dst, src string, _ *driver.CopyOptions) error {

@@ -1,9 +1,7 @@
 package storage
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -33,16 +31,15 @@ func (f *fileBucket) replaceVersion(temp, path, match string) error {
 
 // lock waits for the lock of the bucket's folder.
 func (f *fileBucket) lock() (unlock func(), err error) {
-	path := filepath.Join(f.dir, filepath.FromSlash(replaceLock))
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := makeDirs(filepath.Dir(path)); err != nil {
-			return nil, err
-		}
-		file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
-	}
+	dir, base, err := f.folderOf(replaceLock, true)
 	if err != nil {
 		return nil, err
+	}
+	defer dir.close()
+	path := filepath.Join(dir.real, base)
+	file, err := os.OpenFile(dir.file(base), os.O_RDWR|os.O_CREATE|noFollow, 0o666)
+	if err != nil {
+		return nil, dir.named(err)
 	}
 	f.replacing.Lock() // goroutines wait here and not in the kernel, where each would hold a thread
 	if err := lockWhole(file); err != nil {

@@ -64,9 +64,9 @@ func (t *tempFile) discard() {
 	}
 }
 
-// sweepOnce sweeps a folder before the first write to it.
-func (f *fileBucket) sweepOnce(dir string) {
-	if _, done := f.swept.LoadOrStore(dir, true); !done {
+// sweepOnce sweeps a folder, which real names, before the first write to it.
+func (f *fileBucket) sweepOnce(dir, real string) {
+	if _, done := f.swept.LoadOrStore(real, true); !done {
 		sweepTemps(dir)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"syscall"
 
 	"gocloud.dev/blob/driver"
 )
@@ -31,33 +32,46 @@ type fileWalk struct {
 
 // run walks. A root that does not exist is an error, as is any folder that cannot be read.
 func (w *fileWalk) run() error {
-	dir, base := w.f.dir, ""
+	name, base := "", ""
 	if i := strings.LastIndexByte(w.prefix, '/'); i >= 0 {
 		base = w.prefix[:i+1]
-		path, err := w.f.path(strings.TrimSuffix(base, "/"))
-		if err != nil {
+		var err error
+		if name, err = w.f.name(strings.TrimSuffix(base, "/")); err != nil {
 			return err
 		}
-		if info, err := os.Lstat(path); err != nil || !info.IsDir() {
-			_, rootErr := os.Stat(w.f.dir)
-			return rootErr // no such folder: no keys
-		}
-		dir = path
 	}
-	return w.folder(dir, base, true)
+	dir, err := w.f.folder(name, false)
+	if err != nil && name != "" {
+		_, rootErr := os.Stat(w.f.dir)
+		return rootErr // no such folder: no keys
+	}
+	if err != nil {
+		return fmt.Errorf("cannot list folder %s: %w", w.f.dir, err)
+	}
+	defer dir.close()
+	return w.folder(dir, "", base, true)
 }
 
-// folder walks one directory whose keys start with base, which is empty or ends in "/".
-func (w *fileWalk) folder(dir, base string, top bool) error {
+// folder walks the directory name of parent, or that itself where name is empty. Its keys start with base, which is empty
+// or ends in "/".
+func (w *fileWalk) folder(parent *fileDir, name, base string, top bool) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(dir)
+	dir, err := parent.openList(name)
+	if !top && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)) {
+		return nil // removed meanwhile, or replaced by a file or a link
+	}
+	if err != nil {
+		return fmt.Errorf("cannot list folder %s: %w", filepath.Join(parent.real, name), err)
+	}
+	defer dir.close()
+	entries, err := dir.list()
 	if errors.Is(err, fs.ErrNotExist) && !top {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot list folder %s: %w", dir, err)
+		return fmt.Errorf("cannot list folder %s: %w", dir.real, dir.named(err))
 	}
 	parts := make([]struct {
 		key   string // below base, folders with "/"
@@ -92,7 +106,7 @@ func (w *fileWalk) folder(dir, base string, top bool) error {
 				}
 				err = w.yield(key, nil)
 			} else {
-				err = w.folder(filepath.Join(dir, e.Name()), key, false)
+				err = w.folder(dir, e.Name(), key, false)
 			}
 		case !e.Type().IsRegular() || key <= w.after || strings.HasPrefix(e.Name(), tempName):
 			continue
@@ -105,7 +119,7 @@ func (w *fileWalk) folder(dir, base string, top bool) error {
 				continue
 			}
 			if ierr != nil {
-				return fmt.Errorf("cannot read facts of file %s: %w", filepath.Join(dir, e.Name()), ierr)
+				return fmt.Errorf("cannot read facts of file %s: %w", filepath.Join(dir.real, e.Name()), dir.named(ierr))
 			}
 			err = w.yield(key, info)
 		}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -22,7 +23,9 @@ const (
 type fileWriter struct {
 	ctx    context.Context
 	f      *fileBucket
-	path   string
+	key    string
+	path   string   // of the object, in Close
+	temps  *fileDir // where temp is
 	temp   *tempFile
 	create bool // fail if the name is taken
 	cond   *condition
@@ -30,8 +33,7 @@ type fileWriter struct {
 }
 
 func (f *fileBucket) NewTypedWriter(ctx context.Context, key, _ string, opts *driver.WriterOptions) (driver.Writer, error) {
-	path, err := f.path(key)
-	if err != nil {
+	if _, err := f.name(key); err != nil {
 		return nil, err
 	}
 	cond := &condition{}
@@ -40,13 +42,17 @@ func (f *fileBucket) NewTypedWriter(ctx context.Context, key, _ string, opts *dr
 			return nil, err
 		}
 	}
-	temps := filepath.Join(f.dir, filepath.FromSlash(tempDir))
-	f.sweepOnce(temps)
-	temp, err := createTemp(temps)
+	temps, err := f.folder(strings.TrimSuffix(tempDir, "/"), true)
 	if err != nil {
 		return nil, err
 	}
-	return &fileWriter{ctx: ctx, f: f, path: path, temp: temp, create: opts.IfNotExist, cond: cond}, nil
+	f.sweepOnce(temps.path, temps.real)
+	temp, err := createTemp(temps.path)
+	if err != nil {
+		temps.close()
+		return nil, temps.named(err)
+	}
+	return &fileWriter{ctx: ctx, f: f, key: key, temps: temps, temp: temp, create: opts.IfNotExist, cond: cond}, nil
 }
 
 func (w *fileWriter) Write(p []byte) (int, error) {
@@ -60,6 +66,7 @@ func (w *fileWriter) Write(p []byte) (int, error) {
 // Close publishes the object, unless a write failed or the context ended; then, and on any error, nothing stays.
 func (w *fileWriter) Close() error {
 	temp := w.temp.Name()
+	defer w.temps.close()
 	defer w.temp.discard()
 	err := w.err
 	if err == nil {
@@ -74,28 +81,30 @@ func (w *fileWriter) Close() error {
 	if err != nil {
 		return err
 	}
-	if err := makeDirs(filepath.Dir(w.path)); err != nil {
-		return err
-	}
-	err = w.publish(temp)
-	if errors.Is(err, syscall.EXDEV) {
-		err = w.publishAcross(temp)
-	}
+	dir, base, err := w.f.folderOf(w.key, true)
 	if err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(w.path))
+	defer dir.close()
+	w.path = dir.file(base)
+	err = w.publish(temp)
+	if errors.Is(err, syscall.EXDEV) {
+		err = w.publishAcross(dir, temp)
+	}
+	if err == nil {
+		err = syncDir(dir.path)
+	}
+	return dir.named(w.temps.named(err))
 }
 
 // publishAcross serves a target folder that is a mount point of its own: the bytes move to a temporary file there.
-func (w *fileWriter) publishAcross(temp string) error {
+func (w *fileWriter) publishAcross(dir *fileDir, temp string) error {
 	data, err := os.ReadFile(temp)
 	if err != nil {
 		return err
 	}
-	dir := filepath.Dir(w.path)
-	w.f.sweepOnce(dir)
-	near, err := createTemp(dir)
+	w.f.sweepOnce(dir.path, dir.real)
+	near, err := createTemp(dir.path)
 	if err != nil {
 		return err
 	}
@@ -144,7 +153,7 @@ func settle(temp *tempFile) error {
 // many processes try.
 func publish(temp, path string, create bool) error {
 	if info, err := os.Lstat(path); err == nil && info.IsDir() {
-		return fmt.Errorf("%s is a folder", path)
+		return &fs.PathError{Op: "replace", Path: path, Err: syscall.EISDIR}
 	}
 	if !create {
 		return os.Rename(temp, path)
