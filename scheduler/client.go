@@ -25,6 +25,7 @@ type Client struct {
 	Buckets *storage.Buckets
 	Conn    *queue.Conn   // nil: without a queue
 	Codecs  []codec.Codec // nil: all of this build
+	Memory  int64         // bytes that the process may take where it plans, in Submit and DryRun; 0: 1 GiB
 }
 
 // ErrNoJob: the target has no job of that id.
@@ -76,7 +77,7 @@ func (c *Client) Submit(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 	}
 	if manifest != nil {
 		spec.Manifest = jobs.Given
-		var s sorter
+		s := memory(c.Memory).sorter()
 		defer s.close()
 		err := sortManifest(&s, func(fn func(jobs.Entry) error) error { return parseManifest(manifest, format, spec.Source, fn) })
 		if err == nil {
@@ -419,7 +420,7 @@ func (c *Client) DryRun(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 			return jobs.Plan{}, err
 		}
 	}
-	var listed, named sorter
+	listed, named := memory(c.Memory).sorter(), memory(c.Memory).sorter()
 	defer listed.close()
 	defer named.close()
 	p, err := newPreparation(ctx, c.Buckets, c.Codecs, &spec, source, target, "")
@@ -447,6 +448,6 @@ func (c *Client) DryRun(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 	if err != nil {
 		return jobs.Plan{}, fmt.Errorf("scheduler: list the source: %w", err)
 	}
-	pl := &planning{spec: &spec, tools: t, source: source, target: target, at: p.at, all: spool(&listed), slots: runtime.GOMAXPROCS(0)}
+	pl := &planning{spec: &spec, tools: t, source: source, target: target, at: p.at, all: spool(&listed), slots: runtime.GOMAXPROCS(0), memory: memory(c.Memory)}
 	return pl.plan(ctx)
 }

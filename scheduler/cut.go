@@ -99,6 +99,7 @@ type planning struct {
 	at     listing
 	all    entries
 	slots  int // chunks that can run at once, as far as known
+	memory memory
 }
 
 // plan goes through the manifest two to four times: to train a codebook where
@@ -111,7 +112,7 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 	if err := p.train(ctx, specs); err != nil {
 		return jobs.Plan{}, err
 	}
-	found, err := find(ctx, p.spec, p.tools.extension(), p.target, p.all, specs, p.at.InPlace)
+	found, err := find(ctx, p.spec, p.tools.extension(), p.target, p.all, specs, p.at.InPlace, p.memory)
 	if err != nil {
 		return jobs.Plan{}, err
 	}

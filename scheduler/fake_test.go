@@ -412,3 +412,6 @@ func (r *rig) ended(id string) jobs.Report {
 	}
 	return report
 }
+
+func (tiny) Header([]byte) (codec.Header, error)              { return codec.Header{}, nil }
+func (tiny) Memory(*raster.Image, codec.Options) codec.Memory { return codec.Memory{} }

@@ -31,11 +31,11 @@ const candidateSize = 8 + 8 + 8 + 16 // line, target size, source size, MD5
 
 // find joins a manifest with the records of earlier jobs and with one listing
 // of the target.
-func find(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, specs []jobs.Spec, inPlace bool) (*findings, error) {
+func find(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, specs []jobs.Spec, inPlace bool, mem memory) (*findings, error) {
 	f := &findings{inPlace: inPlace}
-	var check sorter // candidates by target key
+	check := mem.sorter() // candidates by target key
 	defer check.close()
-	checked, err := f.join(ctx, spec, extension, target, all, specs, &check)
+	checked, err := f.join(ctx, spec, extension, target, all, specs, mem, &check)
 	if err == nil && checked > 0 {
 		var in stream
 		if in, err = check.sorted(); err == nil {
@@ -56,8 +56,8 @@ func (f *findings) close() { f.old.close() }
 
 // join fills everything but the done bits of lines whose target has to be
 // looked up; those go to check.
-func (f *findings) join(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, specs []jobs.Spec, check *sorter) (checked int64, err error) {
-	ledger, err := openLedger(ctx, target, specs)
+func (f *findings) join(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, specs []jobs.Spec, mem memory, check *sorter) (checked int64, err error) {
+	ledger, err := openLedger(ctx, target, specs, mem)
 	if err != nil {
 		return 0, err
 	}

@@ -197,8 +197,8 @@ type ledgerHead struct {
 }
 
 // openLedger opens the records of jobs, given newest first.
-func openLedger(ctx context.Context, b *storage.Bucket, specs []jobs.Spec) (*ledger, error) {
-	l := &ledger{}
+func openLedger(ctx context.Context, b *storage.Bucket, specs []jobs.Spec, mem memory) (*ledger, error) {
+	l := &ledger{older: mem.sorter()}
 	for i, s := range specs {
 		if i < openAtOnce {
 			l.open(decoded(s.ID, records(ctx, b, s.ID, true)))

@@ -15,9 +15,9 @@ import (
 
 const (
 	sampleSeconds = 5         // that the estimate may take, besides its last object
-	samplePicture = 128 << 20 // bytes of memory that a picture of a sample may need
+	sampleFile    = 128 << 20 // bytes of a file of a sample
 	trainPictures = 64        // that a codebook is trained on
-	trainMemory   = 128 << 20 // bytes of samples of all of them
+	trainMemory   = 128 << 20 // bytes of samples of all of them, at most
 )
 
 // pick calls take with n of the entries that are not left out, spread evenly,
@@ -52,12 +52,13 @@ func pick(ctx context.Context, all entries, total int64, n int, leaveOut func(li
 	return nil
 }
 
-// fetch reads a picture of a sample. A reason says why it cannot be used; err is
-// for storage that cannot be read.
-func (p *planning) fetch(ctx context.Context, e jobs.Entry) (m *raster.Image, size int64, reason, err error) {
+// fetch reads a picture of a sample, unless its file, reading it, and then what need
+// says take more memory than there is. A reason says why it cannot be used; err is for
+// storage that cannot be read.
+func (p *planning) fetch(ctx context.Context, e jobs.Entry, need func(*imageio.Header) int64) (m *raster.Image, size int64, reason, err error) {
 	limits := &imageio.Limits{Bytes: p.spec.Limits.Bytes, Side: p.spec.Limits.Side, Samples: p.spec.Limits.Samples,
 		Frames: p.spec.Limits.Frames, Ratio: p.spec.Limits.Ratio}
-	got, err := storage.Get(ctx, p.source, e.Key, samplePicture, nil)
+	got, err := storage.Get(ctx, p.source, e.Key, min(sampleFile, p.memory.pictures()/2), nil)
 	if err != nil {
 		if ctx.Err() != nil || storage.Unreachable(err) {
 			return nil, 0, nil, err
@@ -65,8 +66,10 @@ func (p *planning) fetch(ctx context.Context, e jobs.Entry) (m *raster.Image, si
 		return nil, 0, err, nil
 	}
 	head, reason := imageio.ReadHeader(got.Data, limits)
-	if reason == nil && head.DecodedBytes > samplePicture {
-		reason = fmt.Errorf("scheduler: a picture of %d bytes is too large for a sample", head.DecodedBytes)
+	if reason == nil {
+		if n := int64(len(got.Data)) + max(head.DecodedBytes, need(&head)); n > p.memory.pictures() {
+			reason = tooLarge(n)
+		}
 	}
 	if reason == nil {
 		m, reason = imageio.Decode(got.Data, limits)
@@ -87,7 +90,7 @@ func (p *planning) estimate(ctx context.Context, found *findings, todo, todoByte
 	var tried int64 // bytes of all objects of the sample
 	start := time.Now()
 	err = pick(ctx, p.all, todo, p.spec.Sample, found.done.has, func(e jobs.Entry) (bool, error) {
-		m, size, reason, err := p.fetch(ctx, e)
+		m, size, reason, err := p.fetch(ctx, e, func(h *imageio.Header) int64 { return encodeMemory(p.tools.codec, h, opts) })
 		if err != nil {
 			return false, err
 		}
@@ -158,17 +161,23 @@ func (p *planning) train(ctx context.Context, specs []jobs.Spec) error {
 		return fmt.Errorf("scheduler: codec %s cannot be trained", p.spec.Codec)
 	}
 	var sample []*raster.Image
-	memory := 0
+	held, most := int64(0), p.memory.training()
 	err := pick(ctx, p.all, p.at.Objects, trainPictures, func(int64) bool { return false }, func(e jobs.Entry) (bool, error) {
-		m, _, reason, err := p.fetch(ctx, e)
+		m, _, reason, err := p.fetch(ctx, e, func(h *imageio.Header) int64 {
+			n := int64(shapeOf(h).Size())
+			if held+n > most {
+				return p.memory.pictures()
+			}
+			return held + h.DecodedBytes
+		})
 		if err != nil {
 			return false, err
 		}
 		if reason == nil {
 			sample = append(sample, m)
-			memory += m.Size()
+			held += int64(m.Size())
 		}
-		return memory < trainMemory, nil
+		return held < most, nil
 	})
 	if err != nil {
 		return err

@@ -39,6 +39,7 @@ type Options struct {
 	Tick   time.Duration    // between two looks at a job; 0: 1 s, embedded 100 ms
 	Window int              // tasks of a priority in the queue; 0: 4 a worker slot, 500 to 20,000, embedded 256
 	Codecs []codec.Codec    // nil: all of this build
+	Memory int64            // bytes that the process may take while it plans; 0: 1 GiB
 	Now    func() time.Time // for the hours of a job; nil: time.Now
 }
 

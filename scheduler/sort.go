@@ -66,7 +66,7 @@ func (s *sorter) order() {
 // spill writes what is in memory as a run.
 func (s *sorter) spill() error {
 	s.order()
-	if err := s.write(&memory{s: s}); err != nil {
+	if err := s.write(&inMemory{s: s}); err != nil {
 		return err
 	}
 	s.arena, s.index = s.arena[:0], s.index[:0]
@@ -126,7 +126,7 @@ func (s *sorter) sorted() (stream, error) {
 	}
 	if len(s.runs) == 0 {
 		s.order()
-		return &memory{s: s}, nil
+		return &inMemory{s: s}, nil
 	}
 	s.arena, s.index = nil, nil
 	return merged(files(s.runs))
@@ -140,13 +140,13 @@ func (s *sorter) close() {
 	s.runs, s.arena, s.index = nil, nil, nil
 }
 
-// memory streams the ordered index.
-type memory struct {
+// inMemory streams the ordered index.
+type inMemory struct {
 	s *sorter
 	i int
 }
 
-func (m *memory) next() (pair, bool, error) {
+func (m *inMemory) next() (pair, bool, error) {
 	if m.i == len(m.s.index) {
 		return pair{}, false, nil
 	}

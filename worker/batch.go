@@ -168,7 +168,7 @@ func (b *batcher) launch(batch []*item) {
 	w.batched.Add(int64(len(batch)))
 	var answers []answer
 	var encode, verify time.Duration // of each item
-	err := w.guard(ctx, func() { <-w.lanes }, func(ctx context.Context) (err error) {
+	err := w.guards.run(ctx, func() { <-w.lanes }, func(ctx context.Context) (err error) {
 		defer func() {
 			if v := recover(); v != nil {
 				w.log.Warn("a codec panicked on the device", "job", b.k.spec.ID, "panic", v, "stack", string(debug.Stack()))

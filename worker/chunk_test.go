@@ -276,14 +276,14 @@ func TestMemoryBudget(t *testing.T) {
 		j.put(fmt.Sprintf("%d.png", i), png(t, photo(uint64(i), 900, 900, 3)))
 	}
 	j.plan()
-	w := j.worker(Options{CPU: 6, Memory: minMemory}, c)
+	w := j.worker(Options{CPU: 6, Memory: MinMemory}, c)
 	if err := j.chunk(w, 0); err != nil {
 		t.Fatal(err)
 	}
 	if most := c.most.Load(); most != 1 {
 		t.Errorf("%d pictures of more than half the budget at once, want 1", most)
 	}
-	if !w.pictures.TryAcquire(w.picMax) || !w.files.TryAcquire(w.fileMax) {
+	if b := w.budget; !b.pictures.TryAcquire(b.picMax()) || !b.files.TryAcquire(b.fileMax) {
 		t.Error("memory was not given back")
 	}
 }

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
@@ -26,7 +24,8 @@ import (
 type DecompressOptions struct {
 	Device    *gpu.Device       // nil: CPU
 	CPU       int               // pictures at once; 0: GOMAXPROCS
-	Memory    int64             // bytes of files held; 0: an eighth of the memory
+	Memory    int64             // bytes that the process may take, at least MinMemory; 0: DefaultMemory
+	Timeout   time.Duration     // for decoding one file, and for encoding its image; 0: 10 min
 	Format    string            // of the images, as imageio.Encode has it; empty: the one that fits, imageio.FormatFor
 	Overwrite bool              // replace what is at the target's keys
 	Sniff     bool              // also read files without a codec's extension, and know them by their content
@@ -57,7 +56,8 @@ func Decompress(ctx context.Context, src, dst *storage.Bucket, opts *DecompressO
 		d.DecompressOptions = *opts
 	}
 	fill(&d.CPU, runtime.GOMAXPROCS(0))
-	fill(&d.Memory, max(defaultMemory()/4, minMemory))
+	fill(&d.Memory, DefaultMemory())
+	fill(&d.Timeout, objectTimeout)
 	if d.Codecs == nil {
 		d.Codecs = codecs.All()
 	}
@@ -70,7 +70,10 @@ func Decompress(ctx context.Context, src, dst *storage.Bucket, opts *DecompressO
 	}
 	d.sources = NewSourceGuard(d.Buckets, src, dst, d.Name)
 	d.own = newOwnImages(overlap)
-	d.files = semaphore.NewWeighted(d.Memory)
+	if d.Memory < MinMemory || d.Timeout < 0 {
+		return d.counts, fmt.Errorf("worker: decompress: memory of %d bytes and a time of %s: want at least %d and 0", d.Memory, d.Timeout, MinMemory)
+	}
+	d.budget, d.guards = newBudget(d.Memory), newGuards(d.Timeout, nil)
 	d.assets = newAssets().from(src, dst)
 
 	ctx, d.fail = context.WithCancelCause(ctx)
@@ -139,7 +142,8 @@ func stripExtension(key string, info codec.Info) string {
 type decompression struct {
 	DecompressOptions
 	src, dst *storage.Bucket
-	files    *semaphore.Weighted
+	budget   *budget
+	guards   *guards
 	assets   codec.Assets
 	sources  *SourceGuard
 	own      *ownImages
@@ -155,7 +159,10 @@ func (d *decompression) object(ctx context.Context, o storage.Object, encoders c
 	}
 	r := jobs.Result{Key: o.Key, ETag: o.ETag, Size: o.Size, ModTime: o.ModTime, Device: d.Device.Name(), Attempts: 1,
 		Seconds: map[string]float64{}}
-	err := d.convert(ctx, o, encoders, &r)
+	err := d.convert(ctx, o, encoders, &r, false)
+	if errors.Is(err, errWhole) {
+		err = d.convert(ctx, o, encoders, &r, true)
+	}
 	var f *fault
 	if err != nil && !errors.As(err, &f) {
 		d.fail(err)
@@ -172,22 +179,28 @@ func (d *decompression) object(ctx context.Context, o storage.Object, encoders c
 	}
 }
 
-func (d *decompression) convert(ctx context.Context, o storage.Object, encoders chan struct{}, r *jobs.Result) error {
+// convert does an object with a share of the memory, or with the whole.
+func (d *decompression) convert(ctx context.Context, o storage.Object, encoders chan struct{}, r *jobs.Result, whole bool) error {
 	if o.Size > maxFile {
 		return faultf(jobs.Rejected, jobs.ClassLimit, "the file has %d bytes and the limit is %d", o.Size, maxFile)
 	}
-	held := min(max(o.Size, 1), d.Memory)
-	if err := d.files.Acquire(ctx, held); err != nil {
-		return context.Cause(ctx)
+	held, err := d.budget.take(ctx, o.Size, whole)
+	if err != nil {
+		return err
 	}
-	defer d.files.Release(held)
+	// A call that was given up still holds its memory.
+	defer func() { held.release() }()
 	clock := time.Now()
 	lap := func(stage string) {
 		r.Seconds[stage] = time.Since(clock).Seconds()
 		clock = time.Now()
 	}
-	got, err := storage.Get(ctx, d.src, o.Key, maxFile, nil)
+	got, err := storage.Get(ctx, d.src, o.Key, max(o.Size, 1), nil)
 	if err != nil {
+		var large *storage.TooLargeError
+		if errors.As(err, &large) {
+			return faultf(jobs.FailedOut, jobs.ClassChanged, "it has %d bytes and had %d when it was listed", large.Size, o.Size)
+		}
 		if storage.IsNotExist(err) {
 			return &fault{outcome: jobs.FailedOut, class: jobs.ClassMissing, err: err}
 		}
@@ -197,14 +210,40 @@ func (d *decompression) convert(ctx context.Context, o storage.Object, encoders 
 	r.Size = int64(len(got.Data))
 	sum := sha256.Sum256(got.Data)
 	r.SHA256 = hex.EncodeToString(sum[:])
+	c := d.codec(o.Key, got.Data)
+	if c == nil {
+		return faultf(jobs.Unsupported, jobs.ClassFormat, "it is no file of any codec")
+	}
+	r.Codec, r.Version = c.Info().Name, c.Info().Version
+	head, err := c.Header(got.Data)
+	if err != nil {
+		return decodeFault(ctx, err)
+	}
+	need := imageMemory(head)
+	if err := held.picture(ctx, need, need); err != nil {
+		return err
+	}
 	if err := take(ctx, encoders); err != nil {
 		return err
 	}
-	m, image, format, err := d.image(ctx, o.Key, got.Data, r)
-	<-encoders
+	// What image makes stays its own until it has ended.
+	var made converted
+	err = d.guards.run(ctx, func() { <-encoders }, func(ctx context.Context) (err error) {
+		made, err = d.image(ctx, c, got.Data)
+		return err
+	})
+	var deaf *deafError
+	if errors.As(err, &deaf) {
+		late := held
+		held = new(share)
+		deaf.then(late.release)
+		return deaf.fault
+	}
 	if err != nil {
 		return err
 	}
+	m, image, format := made.picture, made.image, made.format
+	r.PixelHash, r.DecodedHash, r.Verified = made.hash, made.hash, "full"
 	lap(stageEncode)
 	r.Width, r.Height, r.Depth, r.Channels, r.Bits, r.RawBytes = m.Width, m.Height, m.Depth, m.Channels, m.Bits, int64(len(m.Pix))
 	r.Target = d.target(o.Key, m, format)
@@ -221,43 +260,54 @@ func (d *decompression) convert(ctx context.Context, o storage.Object, encoders 
 	return nil
 }
 
-// image decodes a codec's file and encodes the picture.
-func (d *decompression) image(ctx context.Context, key string, file []byte, r *jobs.Result) (m *raster.Image, image []byte, format string, err error) {
+// imageMemory is what turning a file into an image takes, besides the bytes of the
+// file: the picture, and at once either what decoding takes, or the image, which
+// doubles as it is written, or the image and what decoding it again takes.
+func imageMemory(h codec.Header) int64 {
+	n := h.Size()
+	return max(h.Memory, n+3*n) + imageTables
+}
+
+const imageTables = 2 << 20 // of deflate, both ways
+
+// converted is a file that was turned into an image.
+type converted struct {
+	picture *raster.Image
+	image   []byte
+	format  string
+	hash    string // of the picture, decoded from the file and from the image
+}
+
+// image decodes a file of c and encodes the picture.
+func (d *decompression) image(ctx context.Context, c codec.Codec, file []byte) (made converted, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = faultf(jobs.FailedOut, jobs.ClassCodec, "decoding it panicked: %v", v)
 		}
 	}()
-	c := d.codec(key, file)
-	if c == nil {
-		return nil, nil, "", faultf(jobs.Unsupported, jobs.ClassFormat, "it is no file of any codec")
-	}
-	info := c.Info()
-	r.Codec, r.Version = info.Name, info.Version
 	out := c.Decode(ctx, d.Device, [][]byte{file}, d.assets)
 	if len(out) != 1 {
-		return nil, nil, "", faultf(jobs.FailedOut, jobs.ClassCodec, "%s: %d pictures from one file", info.Name, len(out))
+		return made, faultf(jobs.FailedOut, jobs.ClassCodec, "%s: %d pictures from one file", c.Info().Name, len(out))
 	}
 	if err := out[0].Err; err != nil {
-		return nil, nil, "", decodeFault(ctx, err)
+		return made, decodeFault(ctx, err)
 	}
-	m = out[0].Image
-	r.PixelHash = m.Hash()
-	if format = d.Format; format == "" {
-		format = imageio.FormatFor(m)
+	m := out[0].Image
+	made.picture, made.hash = m, m.Hash()
+	if made.format = d.Format; made.format == "" {
+		made.format = imageio.FormatFor(m)
 	}
-	if image, err = imageio.Encode(m, format); err != nil {
-		return nil, nil, "", &fault{outcome: jobs.Unsupported, class: jobs.ClassPicture, err: err}
+	if made.image, err = imageio.Encode(m, made.format); err != nil {
+		return made, &fault{outcome: jobs.Unsupported, class: jobs.ClassPicture, err: err}
 	}
-	again, err := imageio.Decode(image, nil)
+	again, err := imageio.Decode(made.image, nil)
 	if err != nil {
-		return nil, nil, "", faultf(jobs.FailedOut, jobs.ClassVerify, "the image does not decode: %w", err)
+		return made, faultf(jobs.FailedOut, jobs.ClassVerify, "the image does not decode: %w", err)
 	}
-	if r.DecodedHash = again.Hash(); r.DecodedHash != r.PixelHash {
-		return nil, nil, "", faultf(jobs.FailedOut, jobs.ClassVerify, "the image decodes to another picture")
+	if again.Hash() != made.hash {
+		return made, faultf(jobs.FailedOut, jobs.ClassVerify, "the image decodes to another picture")
 	}
-	r.Verified = "full"
-	return m, image, format, nil
+	return made, nil
 }
 
 // codec is the one whose file this is: by its name and headers, else by its

@@ -14,9 +14,26 @@
 // a semaphore, not by a queue. Three of them belong to the whole process and are
 // shared by all its chunks: CPU tokens, of which the older chunk gets the next one
 // so that chunks end one after the other and the next is already warm; bytes of
-// files; bytes of pictures. Picture bytes are taken from the header's dimensions
-// before anything is decoded. Files and pictures have separate budgets because an
-// object takes the second while it holds the first.
+// files; bytes of pictures.
+//
+// # Memory
+//
+// [Options].Memory is what the whole process may take, within a fifth, also for
+// [Decompress] and [VerifyTarget]. Three quarters of it, less 40 MB for the program
+// itself, are shared out to objects; the rest is garbage that the collector has not
+// reached yet. The program tells the collector the same number
+// ([runtime/debug.SetMemoryLimit]); who uses this package elsewhere does so too.
+//
+// What an object takes is known before anything is decoded: the bytes of its file,
+// and the most that one stage holds. Reading takes what the header says
+// ([imageio.Header].DecodedBytes), encoding and decoding what the codec says of the
+// shape ([codec.Memory]). Where a codec needs less for the samples than for the
+// shape, the difference is given back once they are read. Objects wait for their
+// share. One that needs more than a share can be, waits until it has everything, and
+// one that needs more than there is, is rejected with class limit and the --memory
+// that it needs; it is tried again when the job is, on a worker with more. Files and
+// pictures have separate budgets because an object takes the second while it holds
+// the first. Buffers of a card are counted with six times the samples of a picture.
 //
 // With a card, pictures of one job, also of several chunks, are encoded together,
 // up to 64 at once. A batch starts when the card has room for it and takes what is

@@ -111,3 +111,19 @@ func (f *fake) Inspect(file []byte) ([]codec.Field, error) {
 	}
 	return []codec.Field{{Name: "codec", Value: "fake"}}, nil
 }
+
+func (f *fake) Header(file []byte) (codec.Header, error) {
+	hash, _ := strings.CutPrefix(string(file), "fake ")
+	found, ok := f.pictures.Load(hash)
+	if !ok {
+		return codec.Header{}, codec.Malformedf("fake: no file of it")
+	}
+	m := found.(*raster.Image)
+	return codec.Header{Width: m.Width, Height: m.Height, Depth: m.Depth, Channels: m.Channels, Bits: m.Bits, Memory: int64(m.Size())}, nil
+}
+
+// Memory is three pictures for encoding.
+func (f *fake) Memory(m *raster.Image, _ codec.Options) codec.Memory {
+	n := int64(m.Samples())
+	return codec.Memory{Encode: 3 * n, Decode: n, File: 100}
+}

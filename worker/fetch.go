@@ -8,7 +8,6 @@ import (
 
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
-	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -23,9 +22,9 @@ const (
 )
 
 // fetch reads the source that e names. Where the source is no longer what e says,
-// it reads what is there now and changes e. The caller calls release when it no
-// longer needs the bytes.
-func (c *chunk) fetch(ctx context.Context, e *jobs.Entry) (data []byte, release func(), err error) {
+// it reads what is there now and changes e. The caller releases the share of the
+// budget, or the whole of it where whole says so, when it no longer needs the bytes.
+func (c *chunk) fetch(ctx context.Context, e *jobs.Entry, whole bool) (data []byte, held *share, err error) {
 	if e.Missing {
 		return nil, nil, faultf(jobs.FailedOut, jobs.ClassMissing, "the manifest names %q and the source does not have it", e.Key)
 	}
@@ -56,12 +55,15 @@ func (c *chunk) fetch(ctx context.Context, e *jobs.Entry) (data []byte, release 
 		if e.Size > limit {
 			return nil, nil, faultf(jobs.Rejected, jobs.ClassLimit, "the file has %d bytes and the limit is %d", e.Size, limit)
 		}
-		data, release, err = c.get(ctx, e, limit)
+		data, held, err = c.get(ctx, e, limit, whole)
+		var f *fault
 		switch {
 		case err == nil && int64(len(data)) == e.Size:
-			return data, release, nil
+			return data, held, nil
 		case err == nil:
-			release() // an empty object that has grown
+			held.release() // an empty object that has grown
+		case errors.As(err, &f):
+			return nil, nil, err
 		case !errors.Is(err, storage.ErrChanged):
 			return nil, nil, c.missing(ctx, e, err)
 		}
@@ -69,22 +71,22 @@ func (c *chunk) fetch(ctx context.Context, e *jobs.Entry) (data []byte, release 
 	return nil, nil, faultf(jobs.FailedOut, jobs.ClassChanged, "%q changed %d times while it was read", e.Key, changes)
 }
 
-func (c *chunk) get(ctx context.Context, e *jobs.Entry, limit int64) ([]byte, func(), error) {
-	n := min(max(e.Size, 1), c.w.fileMax)
-	if err := c.w.files.Acquire(ctx, n); err != nil {
+func (c *chunk) get(ctx context.Context, e *jobs.Entry, limit int64, whole bool) ([]byte, *share, error) {
+	held, err := c.w.budget.take(ctx, e.Size, whole)
+	if err != nil {
 		return nil, nil, err
 	}
 	if err := take(ctx, c.w.fetches); err != nil {
-		c.w.files.Release(n)
+		held.release()
 		return nil, nil, err
 	}
 	got, err := storage.Get(ctx, c.source, e.Key, limit, &storage.Object{Key: e.Key, Size: e.Size, ETag: e.ETag, ModTime: e.ModTime})
 	<-c.w.fetches
 	if err != nil {
-		c.w.files.Release(n)
+		held.release()
 		return nil, nil, err
 	}
-	return got.Data, func() { c.w.files.Release(n) }, nil
+	return got.Data, held, nil
 }
 
 func (c *chunk) missing(ctx context.Context, e *jobs.Entry, err error) error {
@@ -102,11 +104,11 @@ func (c *chunk) limits() *imageio.Limits {
 // accepts refuses by the header what the codec does not take in any case, before
 // memory is taken. An alpha channel may turn out to be opaque.
 func (c *chunk) accepts(h *imageio.Header) error {
-	m := raster.Image{Width: h.Width, Height: h.Height, Depth: h.Depth, Channels: h.Channels, Bits: h.Bits, Signed: h.Signed, Meta: raster.Meta{Frames: h.Frames}}
-	err := c.info.Check(&m)
+	m := shapeOf(h)
+	err := c.info.Check(m)
 	if err != nil && m.Alpha() {
 		m.Channels--
-		if c.info.Check(&m) == nil {
+		if c.info.Check(m) == nil {
 			return nil
 		}
 	}

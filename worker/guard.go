@@ -2,9 +2,13 @@ package worker
 
 import (
 	"context"
+	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/pelmill/pelmill/jobs"
 )
 
 // deafTime is how long a call may go on after its context has ended before it is
@@ -69,7 +73,7 @@ func (c *chunk) onCPU(ctx context.Context, started func(), p *product, stages fu
 		return err
 	}
 	started()
-	return c.w.guard(ctx, c.w.cpu.release, func(ctx context.Context) (err error) {
+	return c.w.guards.run(ctx, c.w.cpu.release, func(ctx context.Context) (err error) {
 		defer func() {
 			if v := recover(); v != nil {
 				f := p.panicked(v)
@@ -82,11 +86,30 @@ func (c *chunk) onCPU(ctx context.Context, started func(), p *product, stages fu
 	})
 }
 
-// guard runs work, which must not panic, for at most ObjectTimeout. free is
-// called when work has really ended, which may be long after guard has returned a
-// [*deafError].
-func (w *Worker) guard(parent context.Context, free func(), work func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(parent, w.opts.ObjectTimeout, w.timeout)
+// objectTimeout is the default of the longest time for one picture.
+const objectTimeout = 10 * time.Minute
+
+// guards bounds the time of calls of codecs.
+type guards struct {
+	limit   time.Duration
+	timeout *fault // of a picture that took too long
+	log     *slog.Logger
+	stuck   atomic.Int64 // calls that ignore the end of their context
+}
+
+// newGuards returns guards whose calls take at most limit. log may be nil.
+func newGuards(limit time.Duration, log *slog.Logger) *guards {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &guards{limit: limit, log: log,
+		timeout: faultf(jobs.FailedOut, jobs.ClassTimeout, "the codec did not end within %s", limit)}
+}
+
+// run runs work, which must not panic, for at most the limit. free is called when
+// work has really ended, which may be long after run has returned a [*deafError].
+func (g *guards) run(parent context.Context, free func(), work func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(parent, g.limit, g.timeout)
 	running := &call{}
 	done := make(chan error, 1)
 	go func() {
@@ -95,7 +118,7 @@ func (w *Worker) guard(parent context.Context, free func(), work func(context.Co
 		free()
 		done <- err
 		if running.end() {
-			w.stuck.Add(-1)
+			g.stuck.Add(-1)
 		}
 	}()
 	// judge tells why a call failed whose context had ended.
@@ -105,8 +128,8 @@ func (w *Worker) guard(parent context.Context, free func(), work func(context.Co
 			return nil
 		case parent.Err() != nil:
 			return context.Cause(parent)
-		case context.Cause(ctx) == error(w.timeout):
-			return w.timeout
+		case context.Cause(ctx) == error(g.timeout):
+			return g.timeout
 		}
 		return err
 	}
@@ -122,11 +145,11 @@ func (w *Worker) guard(parent context.Context, free func(), work func(context.Co
 		return judge(err)
 	case <-patience.C:
 	}
-	w.stuck.Add(1)
+	g.stuck.Add(1)
 	if !running.giveUp() {
-		w.stuck.Add(-1)
+		g.stuck.Add(-1)
 		return judge(<-done)
 	}
-	w.log.Error("a codec goes on after its context has ended", "stuck", w.stuck.Load())
+	g.log.Error("a codec goes on after its context has ended", "stuck", g.stuck.Load())
 	return &deafError{fault: judge(ctx.Err()), call: running}
 }

@@ -58,7 +58,7 @@ func (w *Worker) unready(ctx context.Context) []string {
 	if w.draining.Load() {
 		reasons = append(reasons, "the worker is stopping")
 	}
-	if n := w.stuck.Load(); n > 0 {
+	if n := w.guards.stuck.Load(); n > 0 {
 		reasons = append(reasons, fmt.Sprintf("%d of %d encoders are held by a codec that does not end", n, w.opts.CPU))
 	}
 	if trouble := w.trouble.Load(); trouble != nil {

@@ -5,18 +5,19 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/raster"
 )
 
 const (
-	minMemory     = 16 << 20
 	maxMemory     = 16 << 30 // of the default
 	unknownMemory = 4 << 30  // assumed where the system does not say
 )
 
-// defaultMemory is half of what this process may use, by the machine and by its
-// control group.
-func defaultMemory() int64 {
+// DefaultMemory is half of what this process may use, by the machine and by its
+// control group, at most 16 GiB.
+func DefaultMemory() int64 {
 	total := int64(unknownMemory)
 	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
 		for line := range strings.Lines(string(data)) {
@@ -37,24 +38,46 @@ func defaultMemory() int64 {
 			total = min(total, n)
 		}
 	}
-	return min(max(total/2, minMemory), maxMemory)
+	return min(max(total/2, MinMemory), maxMemory)
 }
 
-// codecShare is how many times the samples of a picture a codec may hold while it
-// encodes and decodes them: its planes or blocks, its working tables, the result,
-// and the decoded picture that is compared.
-const codecShare = 6
+// deviceShare is how many times the samples of a picture the codec holds in this
+// process while a device encodes it: staging buffers, what comes back, the file.
+// Pictures of more than devicePicture bytes may not fit there and be done on the CPU.
+const (
+	deviceShare   = 6
+	devicePicture = 64 << 20
+)
 
-// weight is what an object takes of the picture budget.
-func weight(h *imageio.Header) int64 {
-	return h.DecodedBytes + codecShare*samples(h)
+// readMemory is what reading a picture takes, besides the bytes of the file.
+func (k *known) readMemory(h *imageio.Header) int64 {
+	m := shapeOf(h)
+	if m.Alpha() {
+		return max(h.DecodedBytes, 2*int64(m.Size())) // while an opaque alpha channel is left out
+	}
+	return h.DecodedBytes
+}
+
+// workMemory is what the stages after reading take, the picture included: the most
+// that one of them holds. m has samples or only its shape.
+func (k *known) workMemory(m *raster.Image, device *gpu.Device) int64 {
+	n := int64(m.Size())
+	codec := k.codec.Memory(m, k.options)
+	if device != nil && n <= devicePicture {
+		codec.Encode = min(codec.Encode, deviceShare*n)
+	}
+	compare := int64(0)
+	if m.Alpha() {
+		compare = 2 * n // both pictures as they are seen
+	}
+	return n + max(codec.Encode, codec.File+codec.Decode+compare)
+}
+
+// shapeOf is a picture without samples.
+func shapeOf(h *imageio.Header) *raster.Image {
+	return &raster.Image{Width: h.Width, Height: h.Height, Depth: h.Depth, Channels: h.Channels, Bits: h.Bits, Signed: h.Signed,
+		Meta: raster.Meta{Frames: h.Frames}}
 }
 
 // samples is the size of the decoded picture in bytes.
-func samples(h *imageio.Header) int64 {
-	n := int64(h.Width) * int64(h.Height) * int64(h.Depth) * int64(h.Channels)
-	if h.Bits > 8 {
-		n *= 2
-	}
-	return n
-}
+func samples(h *imageio.Header) int64 { return int64(shapeOf(h).Size()) }

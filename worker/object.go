@@ -11,6 +11,7 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -60,9 +61,19 @@ func (c *chunk) object(ctx context.Context, s solo, alone bool) {
 // maxAttempts is how often an object is tried: twice among others, once alone.
 const maxAttempts = 3
 
-// compress does all stages. It returns a *fault where the object is to blame and
-// fills r as far as it comes.
+// compress does all stages, of an object that needs all memory once more from the
+// start. It returns a *fault where the object is to blame and fills r as far as it
+// comes.
 func (c *chunk) compress(ctx context.Context, i int, r *jobs.Result, alone bool) error {
+	err := c.compressWithin(ctx, i, r, alone, false)
+	if errors.Is(err, errWhole) {
+		err = c.compressWithin(ctx, i, r, alone, true)
+	}
+	return err
+}
+
+// compressWithin is compress with a share of the memory, or with the whole.
+func (c *chunk) compressWithin(ctx context.Context, i int, r *jobs.Result, alone, whole bool) error {
 	r.Seconds = make(map[string]float64, 5)
 	e := c.entries[i] // a copy: the source may have changed since
 	if e.Bad != "" {
@@ -72,17 +83,25 @@ func (c *chunk) compress(ctx context.Context, i int, r *jobs.Result, alone bool)
 		return &fault{outcome: jobs.FailedOut, class: jobs.ClassKey, err: err}
 	}
 	start := time.Now()
-	data, release, err := c.fetch(ctx, &e)
+	data, held, err := c.fetch(ctx, &e, whole)
 	if err != nil {
 		return err
 	}
-	defer release()
+	// A call that was given up still holds its memory.
+	defer func() { held.release() }()
 	c.spent(r, stageFetch, time.Since(start))
 	r.ETag, r.Size, r.ModTime = e.ETag, int64(len(data)), e.ModTime
 	sum := sha256.Sum256(data)
 	r.SHA256 = hex.EncodeToString(sum[:])
 
-	p, err := c.produce(ctx, i, data, r, alone)
+	p, err := c.produce(ctx, i, data, r, alone, held)
+	var deaf *deafError
+	if errors.As(err, &deaf) {
+		late := held
+		held = new(share)
+		deaf.then(late.release)
+		return deaf.fault
+	}
 	if err != nil {
 		return err
 	}
@@ -102,7 +121,7 @@ func (c *chunk) compress(ctx context.Context, i int, r *jobs.Result, alone bool)
 }
 
 // produce reads, encodes and verifies, with a second attempt in place.
-func (c *chunk) produce(ctx context.Context, i int, data []byte, r *jobs.Result, alone bool) (*product, error) {
+func (c *chunk) produce(ctx context.Context, i int, data []byte, r *jobs.Result, alone bool, held *share) (*product, error) {
 	head, err := imageio.ReadHeader(data, c.limits())
 	if err != nil {
 		return nil, readFault(err)
@@ -112,16 +131,14 @@ func (c *chunk) produce(ctx context.Context, i int, data []byte, r *jobs.Result,
 	if err := c.accepts(&head); err != nil {
 		return nil, err
 	}
-	memory := min(weight(&head), c.w.picMax)
-	if err := c.w.pictures.Acquire(ctx, memory); err != nil {
-		return nil, context.Cause(ctx)
+	device := c.device
+	if alone {
+		device = nil
 	}
-	// A call that was given up still holds its memory.
-	defer func() {
-		if memory > 0 {
-			c.w.pictures.Release(memory)
-		}
-	}()
+	shape := shapeOf(&head)
+	if err := held.picture(ctx, c.readMemory(&head), max(c.readMemory(&head), c.workMemory(shape, device))); err != nil {
+		return nil, err
+	}
 	if err := c.flights.enter(ctx, i); err != nil {
 		return nil, err
 	}
@@ -137,9 +154,8 @@ func (c *chunk) produce(ctx context.Context, i int, data []byte, r *jobs.Result,
 
 	for ; ; r.Attempts++ {
 		p := &product{known: c.known, data: data, key: r.Key, note: head.Note}
-		device := c.device
-		if alone {
-			device = nil
+		p.fits = func(m *raster.Image) error {
+			return held.known(max(c.readMemory(&head), c.workMemory(m, device)))
 		}
 		r.Device = device.Name()
 		if device == nil {
@@ -149,10 +165,7 @@ func (c *chunk) produce(ctx context.Context, i int, data []byte, r *jobs.Result,
 		}
 		var deaf *deafError
 		if errors.As(err, &deaf) {
-			held := memory
-			memory = 0
-			deaf.then(func() { c.w.pictures.Release(held) })
-			return nil, deaf.fault
+			return nil, err
 		}
 		if err == nil {
 			for stage, d := range p.spent {

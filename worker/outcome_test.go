@@ -178,7 +178,7 @@ func TestEveryObjectGetsItsOutcome(t *testing.T) {
 		t.Errorf("opaque alpha: %+v", r)
 	}
 	equalBytes(t, j.target, "taken.fake", taken)
-	if n := w.stuck.Load(); n != 1 {
+	if n := w.guards.stuck.Load(); n != 1 {
 		t.Errorf("%d encoders are stuck, want 1", n)
 	}
 	if most := c.most.Load(); most > 3 {

@@ -19,7 +19,8 @@ import (
 type product struct {
 	*known
 	key  string
-	data []byte // of the source
+	data []byte                      // of the source
+	fits func(m *raster.Image) error // asks for the memory of the stages after reading; nil: there is enough
 
 	stage   string // at work
 	spent   map[string]time.Duration
@@ -87,6 +88,9 @@ func (p *product) read(context.Context) error {
 			p.note += "the alpha channel is opaque everywhere and was left out"
 		}
 		p.image, p.pixelHash, p.channels, p.rawBytes = m, m.Hash(), m.Channels, int64(len(m.Pix))
+		if p.fits != nil {
+			return p.fits(m)
+		}
 		return nil
 	})
 }

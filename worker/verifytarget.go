@@ -9,8 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-
-	"golang.org/x/sync/semaphore"
+	"time"
 
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -22,12 +21,13 @@ import (
 
 // VerifyOptions are those of [VerifyTarget].
 type VerifyOptions struct {
-	Device *gpu.Device   // nil: CPU
-	CPU    int           // pictures at once; 0: GOMAXPROCS
-	Memory int64         // bytes of files held; 0: an eighth of the memory
-	Sample float64       // share of the objects to look at, chosen by key; 0: all
-	Codecs []codec.Codec // nil: [codecs.All]
-	OnDone func(Verdict) // called once for every object looked at, one at a time; nil: none
+	Device  *gpu.Device   // nil: CPU
+	CPU     int           // pictures at once; 0: GOMAXPROCS
+	Memory  int64         // bytes that the process may take, at least MinMemory; 0: DefaultMemory
+	Timeout time.Duration // for decoding one file; 0: 10 min
+	Sample  float64       // share of the objects to look at, chosen by key; 0: all
+	Codecs  []codec.Codec // nil: [codecs.All]
+	OnDone  func(Verdict) // called once for every object looked at, one at a time; nil: none
 }
 
 // Verdict is what VerifyTarget found of one object. Problem is empty where all is
@@ -35,7 +35,7 @@ type VerifyOptions struct {
 type Verdict struct {
 	Key     string `json:"key"`
 	Target  string `json:"target"`
-	Problem string `json:"problem,omitempty"` // missing, size, content, decode, picture, replaced, unknown or storage
+	Problem string `json:"problem,omitempty"` // missing, size, content, decode, picture, replaced, unknown, storage or memory
 	Error   string `json:"error,omitempty"`   // one sentence
 }
 
@@ -49,6 +49,7 @@ const (
 	ProblemReplaced = "replaced" // it is now the result of another source object
 	ProblemUnknown  = "unknown"  // this build does not have the codec
 	ProblemStorage  = "storage"  // it cannot be read
+	ProblemMemory   = "memory"   // it needs more memory than there is to be decoded
 )
 
 // VerifyReport is the sum of the verdicts.
@@ -78,14 +79,18 @@ func VerifyTarget(ctx context.Context, target *storage.Bucket, claims func(func(
 		v.VerifyOptions = *opts
 	}
 	fill(&v.CPU, runtime.GOMAXPROCS(0))
-	fill(&v.Memory, max(defaultMemory()/4, minMemory))
+	fill(&v.Memory, DefaultMemory())
+	fill(&v.Timeout, objectTimeout)
 	if v.Codecs == nil {
 		v.Codecs = codecs.All()
 	}
 	if v.Sample < 0 || v.Sample > 1 {
 		return v.report, fmt.Errorf("worker: verify: sample of %v: want 0 to 1", v.Sample)
 	}
-	v.files = semaphore.NewWeighted(v.Memory)
+	if v.Memory < MinMemory || v.Timeout < 0 {
+		return v.report, fmt.Errorf("worker: verify: memory of %d bytes and a time of %s: want at least %d and 0", v.Memory, v.Timeout, MinMemory)
+	}
+	v.budget, v.guards = newBudget(v.Memory), newGuards(v.Timeout, nil)
 	v.decoders = make(chan struct{}, v.CPU)
 	v.assets = newAssets().from(target)
 
@@ -130,7 +135,8 @@ func VerifyTarget(ctx context.Context, target *storage.Bucket, claims func(func(
 type verification struct {
 	VerifyOptions
 	target   *storage.Bucket
-	files    *semaphore.Weighted
+	budget   *budget
+	guards   *guards
 	decoders chan struct{}
 	assets   codec.Assets
 
@@ -171,8 +177,16 @@ func (v *verification) object(ctx context.Context, r *jobs.Claim) error {
 	var err error
 	if r.Owner != nil {
 		err = problemf(ProblemReplaced, "job %s has written it since, from %s", r.Owner.Job, r.Owner.Source)
-	} else {
-		err = v.look(ctx, &r.Result)
+	} else if err = v.look(ctx, &r.Result, false); errors.Is(err, errWhole) {
+		err = v.look(ctx, &r.Result, true)
+	}
+	var f *fault
+	switch {
+	case !errors.As(err, &f):
+	case f == v.guards.timeout:
+		err = &problem{ProblemDecode, f}
+	default:
+		err = &problem{ProblemMemory, f}
 	}
 	var p *problem
 	if err != nil && !errors.As(err, &p) {
@@ -193,12 +207,15 @@ func (v *verification) object(ctx context.Context, r *jobs.Claim) error {
 	return nil
 }
 
-func (v *verification) look(ctx context.Context, r *jobs.Result) error {
-	held := min(max(r.TargetSize, 1), v.Memory)
-	if err := v.files.Acquire(ctx, held); err != nil {
-		return context.Cause(ctx)
+// look does an object with a share of the memory, or with the whole. A *fault says
+// that it does not fit or does not end.
+func (v *verification) look(ctx context.Context, r *jobs.Result, whole bool) error {
+	held, err := v.budget.take(ctx, r.TargetSize, whole)
+	if err != nil {
+		return err
 	}
-	defer v.files.Release(held)
+	// A call that was given up still holds its memory.
+	defer func() { held.release() }()
 	got, err := storage.Get(ctx, v.target, r.Target, max(r.TargetSize, 1), nil)
 	var large *storage.TooLargeError
 	switch {
@@ -226,28 +243,49 @@ func (v *verification) look(ctx context.Context, r *jobs.Result) error {
 	if r.Outcome == jobs.Kept {
 		return nil // a copy of the source
 	}
+	c := v.codec(r.Codec)
+	if c == nil {
+		return problemf(ProblemUnknown, "there is no codec %q", r.Codec)
+	}
+	head, err := c.Header(got.Data)
+	if err != nil {
+		return problemf(ProblemDecode, "%w", err)
+	}
+	if err := held.picture(ctx, head.Memory, head.Memory); err != nil {
+		return err
+	}
 	if err := take(ctx, v.decoders); err != nil {
 		return err
 	}
-	defer func() { <-v.decoders }()
-	return v.decode(ctx, r, got.Data)
+	err = v.guards.run(ctx, func() { <-v.decoders }, func(ctx context.Context) error {
+		return v.decode(ctx, c, r, got.Data)
+	})
+	var deaf *deafError
+	if errors.As(err, &deaf) {
+		late := held
+		held = new(share)
+		deaf.then(late.release)
+		return deaf.fault
+	}
+	return err
 }
 
-func (v *verification) decode(ctx context.Context, r *jobs.Result, file []byte) (err error) {
+// codec is the one of that name; nil where there is none.
+func (v *verification) codec(name string) codec.Codec {
+	for _, c := range v.Codecs {
+		if c.Info().Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+func (v *verification) decode(ctx context.Context, c codec.Codec, r *jobs.Result, file []byte) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = problemf(ProblemDecode, "decoding it panicked: %v", p)
 		}
 	}()
-	var c codec.Codec
-	for _, known := range v.Codecs {
-		if known.Info().Name == r.Codec {
-			c = known
-		}
-	}
-	if c == nil {
-		return problemf(ProblemUnknown, "there is no codec %q", r.Codec)
-	}
 	out := c.Decode(ctx, v.Device, [][]byte{file}, v.assets)
 	switch {
 	case ctx.Err() != nil:

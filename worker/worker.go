@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
@@ -31,7 +29,7 @@ type Options struct {
 	Device        string            // auto, cpu, cuda or cuda:N; empty: auto
 	CPU           int               // pictures on the CPU at once; 0: GOMAXPROCS
 	Fetchers      int               // objects fetched at once, and as many stored; 0: 16
-	Memory        int64             // bytes for files and pictures in work; 0: half of the memory, at most 16 GiB
+	Memory        int64             // bytes that the process may take, at least MinMemory; 0: DefaultMemory
 	Chunks        int               // chunks at once; 0: 2, with a card as many as fill its batches
 	Grace         time.Duration     // for chunks to finish when Run ends; 0: 30 s
 	ObjectTimeout time.Duration     // for reading, encoding and verifying one picture; 0: 10 min
@@ -56,16 +54,13 @@ type Worker struct {
 	lost     func() error // says that the device is lost to this process
 	stats    func() gpu.Stats
 	cpu      *tokens
-	window   int                 // objects of a chunk at work at once
-	inWork   *tokens             // with a device: objects of all chunks at work at once
-	lanes    chan struct{}       // batches on the device at once
-	fetches  chan struct{}       // objects being fetched
-	stores   chan struct{}       // objects being stored
-	files    *semaphore.Weighted // bytes of files held
-	pictures *semaphore.Weighted // bytes of pictures and of work on them
-	fileMax  int64
-	picMax   int64
-	timeout  *fault        // of a picture that took too long
+	window   int           // objects of a chunk at work at once
+	inWork   *tokens       // with a device: objects of all chunks at work at once
+	lanes    chan struct{} // batches on the device at once
+	fetches  chan struct{} // objects being fetched
+	stores   chan struct{} // objects being stored
+	budget   *budget       // of memory
+	guards   *guards       // of calls of codecs
 	patience time.Duration // with all encoders stuck
 
 	age      atomic.Int64 // of chunks: lower is older
@@ -73,7 +68,6 @@ type Worker struct {
 	batched  atomic.Int64 // pictures in them
 	halved   sync.Once    // short memory on the device was told
 	left     sync.Once    // and that pictures are done on the CPU
-	stuck    atomic.Int64 // calls that ignore the end of their context
 	probing  sync.Mutex   // held while a write to a target is probed
 	tested   atomic.Bool
 	draining atomic.Bool
@@ -134,12 +128,9 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	w.inWork = newTokens(w.window)
 	w.fetches = make(chan struct{}, o.Fetchers)
 	w.stores = make(chan struct{}, o.Fetchers)
-	w.fileMax = o.Memory / 4
-	w.picMax = o.Memory - w.fileMax
-	w.files = semaphore.NewWeighted(w.fileMax)
-	w.pictures = semaphore.NewWeighted(w.picMax)
+	w.budget = newBudget(o.Memory)
+	w.guards = newGuards(o.ObjectTimeout, o.Log)
 	w.patience = o.ObjectTimeout + time.Minute
-	w.timeout = faultf(jobs.FailedOut, jobs.ClassTimeout, "the codec did not end within %s", o.ObjectTimeout)
 	w.metrics = newMetrics(w)
 	w.tasks.assets = newAssets()
 	if conn != nil && !conn.Embedded() {
@@ -154,14 +145,14 @@ func (o *Options) defaults() error {
 	switch {
 	case o.CPU < 0 || o.Fetchers < 0 || o.Chunks < 0:
 		return fmt.Errorf("worker: %d encoders, %d fetchers, %d chunks: want none below 0", o.CPU, o.Fetchers, o.Chunks)
-	case o.Memory < 0 || o.Memory > 0 && o.Memory < minMemory:
-		return fmt.Errorf("worker: memory of %d bytes: want at least %d", o.Memory, minMemory)
+	case o.Memory < 0 || o.Memory > 0 && o.Memory < MinMemory:
+		return fmt.Errorf("worker: memory of %d bytes: want at least %d", o.Memory, MinMemory)
 	}
 	fill(&o.CPU, runtime.GOMAXPROCS(0))
 	fill(&o.Fetchers, 16)
-	fill(&o.Memory, defaultMemory())
+	fill(&o.Memory, DefaultMemory())
 	fill(&o.Grace, 30*time.Second)
-	fill(&o.ObjectTimeout, 10*time.Minute)
+	fill(&o.ObjectTimeout, objectTimeout)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -228,7 +219,7 @@ func (w *Worker) watch(ctx context.Context) error {
 				return fmt.Errorf("worker: %w", err)
 			}
 			switch {
-			case w.stuck.Load() < int64(w.opts.CPU):
+			case w.guards.stuck.Load() < int64(w.opts.CPU):
 				since = time.Time{}
 			case since.IsZero():
 				since = now

@@ -45,6 +45,11 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 				return err
 			}
 			defer c.close()
+			local, err := w.options()
+			if err != nil {
+				return err
+			}
+			c.client.Memory = local.Memory
 			if j.dryRun {
 				return p.dryRun(ctx, c, j, spec)
 			}

@@ -39,7 +39,7 @@ alone unless --overwrite is given.
 	flags.BoolVar(&d.sniff, "sniff", false, "also read files without a codec's extension, and know them by their content")
 	flags.StringVar(&d.device, "device", "auto", "`DEVICE` that decodes: auto, cpu, cuda or cuda:N")
 	flags.IntVar(&d.encoders, "encoders", 0, "pictures decoded at once; 0 is one a core")
-	flags.Var(&d.memory, "memory", "memory for files, in bytes or with K, M or G; 0 is an eighth of the machine's")
+	memoryFlags(flags, &d.memory, &d.timeout)
 	d.filterFlags.patterns(flags)
 	statsFlag(cmd, &d.stats)
 	return cmd
@@ -54,6 +54,7 @@ type decompression struct {
 	device           string
 	encoders         int
 	memory           size
+	timeout          time.Duration
 	stats            time.Duration
 }
 
@@ -72,6 +73,10 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 		return err
 	}
 	if err := checkDevice(d.device); err != nil {
+		return err
+	}
+	memory, err := checkMemory(d.memory, d.timeout)
+	if err != nil {
 		return err
 	}
 	device, err := gpu.Open(d.device)
@@ -95,7 +100,7 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 	var sum jobs.Counts
 	start := time.Now()
 	counts, err := worker.Decompress(ctx, src, dst, &worker.DecompressOptions{
-		Device: device, CPU: d.encoders, Memory: int64(d.memory), Format: d.format, Overwrite: d.overwrite, Sniff: d.sniff,
+		Device: device, CPU: d.encoders, Memory: memory, Timeout: d.timeout, Format: d.format, Overwrite: d.overwrite, Sniff: d.sniff,
 		Buckets: buckets, Name: name,
 		Filter: func(key string) bool { return keep(key, -1) },
 		OnResult: func(r jobs.Result) {

@@ -12,6 +12,7 @@ func (p *program) scheduler() *cobra.Command {
 	c := &cluster{p: p}
 	var window int
 	var tick time.Duration
+	mem := size(1 << 30)
 	cmd := &cobra.Command{
 		Use:   "scheduler [DST...]",
 		Short: "Drive the jobs of a cluster",
@@ -29,9 +30,10 @@ configured for, each DST, and what --allow names.`,
 				return usagef("scheduler needs --redis; pelmill compress has its own scheduler")
 			}
 			var targets []string
+			var err error
 			for _, a := range args {
-				t, err := storage.Canonical(a)
-				if err != nil {
+				var t string
+				if t, err = storage.Canonical(a); err != nil {
 					return &exit{exitUsage, err}
 				}
 				targets = append(targets, t)
@@ -46,12 +48,16 @@ configured for, each DST, and what --allow names.`,
 			defer c.close()
 			c.buckets.Allow = policy
 			opts := &scheduler.Options{Log: p.logger(true), Tick: tick, Window: window}
+			if opts.Memory, err = checkMemory(mem, 0); err != nil {
+				return err
+			}
 			return served(cmd.Context(), scheduler.New(c.conn, c.buckets, opts).Run(cmd.Context(), targets...))
 		},
 	}
 	c.flags(cmd.Flags())
 	c.allow.flags(cmd.Flags())
 	cmd.Flags().IntVar(&window, "window", 0, "most chunks of a job in Redis at once; 0 follows the number of workers")
+	cmd.Flags().Var(&mem, "memory", "`SIZE` that the process keeps its memory to while it plans jobs, within a fifth, in bytes or with K, M or G")
 	cmd.Flags().DurationVar(&tick, "tick", 0, "time between looks at a job; 0 chooses")
 	return cmd
 }

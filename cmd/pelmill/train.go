@@ -17,7 +17,7 @@ import (
 )
 
 func (p *program) train() *cobra.Command {
-	t := &training{p: p, memory: 512 << 20}
+	t := &training{p: p, memory: 3 << 30}
 	cmd := &cobra.Command{
 		Use:   "train SRC CODEBOOK",
 		Short: "Make a codebook from sample pictures",
@@ -35,7 +35,7 @@ and write it to CODEBOOK, a path or the URL of an object. Jobs use it with
 	flags.StringVar(&t.codec, "codec", "", "codec `NAME`; pelmill codecs lists them")
 	flags.StringArrayVarP(&t.options, "option", "o", nil, "codec option `KEY=VALUE`, may be repeated")
 	flags.IntVar(&t.sample, "sample", 64, "pictures to train on, spread evenly over SRC")
-	flags.Var(&t.memory, "memory", "most memory for their samples, in bytes or with K, M or G")
+	flags.Var(&t.memory, "memory", "`SIZE` that the process keeps its memory to, within a fifth, in bytes or with K, M or G; less may leave pictures out of the sample")
 	flags.BoolVar(&t.overwrite, "overwrite", false, "replace CODEBOOK if it exists")
 	t.filterFlags.flags(flags)
 	return cmd
@@ -74,6 +74,10 @@ func (t *training) run(ctx context.Context, source, place string) error {
 	case t.sample < 1:
 		return usagef("--sample %d: want at least 1", t.sample)
 	}
+	memory, err := checkMemory(t.memory, 0)
+	if err != nil {
+		return err
+	}
 	bucketURL, key, err := splitURL(place)
 	if err != nil {
 		return err
@@ -88,7 +92,7 @@ func (t *training) run(ctx context.Context, source, place string) error {
 	if err != nil {
 		return err
 	}
-	pictures, err := t.pictures(ctx, src, c.Info().With(opts))
+	pictures, err := t.pictures(ctx, src, c.Info().With(opts), worker.NewTrainingMemory(memory))
 	if err != nil {
 		return err
 	}
@@ -142,7 +146,7 @@ func (t *training) put(ctx context.Context, guard *worker.SourceGuard, dst *stor
 
 // pictures reads a sample of the source's pictures, as many as fit in memory.
 // Files that cannot be read or are not for the codec are left out and told of.
-func (t *training) pictures(ctx context.Context, src *storage.Bucket, info codec.Info) ([]*raster.Image, error) {
+func (t *training) pictures(ctx context.Context, src *storage.Bucket, info codec.Info, memory *worker.TrainingMemory) ([]*raster.Image, error) {
 	keys, err := t.keys(ctx, src)
 	if err != nil {
 		return nil, err
@@ -151,9 +155,8 @@ func (t *training) pictures(ctx context.Context, src *storage.Bucket, info codec
 		return nil, nothingf("nothing to do: no object in %s after the filters", short(src.URL))
 	}
 	var pictures []*raster.Image
-	used := 0
 	for _, key := range keys {
-		m, err := picture(ctx, src, key, info, int64(t.memory)-int64(used))
+		m, err := picture(ctx, src, key, info, memory)
 		if ctx.Err() != nil || storage.Unreachable(err) {
 			return nil, err
 		}
@@ -162,7 +165,6 @@ func (t *training) pictures(ctx context.Context, src *storage.Bucket, info codec
 			continue
 		}
 		pictures = append(pictures, m)
-		used += m.Size()
 	}
 	if len(pictures) == 0 {
 		return nil, fmt.Errorf("train: none of %s can be used", plural(int64(len(keys)), "object"))
@@ -170,8 +172,8 @@ func (t *training) pictures(ctx context.Context, src *storage.Bucket, info codec
 	return pictures, nil
 }
 
-func picture(ctx context.Context, src *storage.Bucket, key string, info codec.Info, memory int64) (*raster.Image, error) {
-	got, err := storage.Get(ctx, src, key, memory, nil)
+func picture(ctx context.Context, src *storage.Bucket, key string, info codec.Info, memory *worker.TrainingMemory) (*raster.Image, error) {
+	got, err := storage.Get(ctx, src, key, memory.Left(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -179,14 +181,18 @@ func picture(ctx context.Context, src *storage.Bucket, key string, info codec.In
 	if err != nil {
 		return nil, err
 	}
-	if head.DecodedBytes > memory {
-		return nil, fmt.Errorf("needs %s, more than is left of --memory", bytesText(head.DecodedBytes))
-	}
-	m, err := imageio.Decode(got.Data, nil)
-	if err != nil {
+	if err := memory.Take(int64(len(got.Data)), &head); err != nil {
 		return nil, err
 	}
-	return m, info.Check(m)
+	m, err := imageio.Decode(got.Data, nil)
+	if err == nil {
+		err = info.Check(m)
+	}
+	if err != nil {
+		memory.Return(&head)
+		return nil, err
+	}
+	return m, nil
 }
 
 // keys lists the source once and returns up to t.sample of its keys, spread

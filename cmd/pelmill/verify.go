@@ -33,7 +33,7 @@ if one does not.`,
 	flags.Float64Var(&v.share, "share", 1, "look only at this share of the results, from 0 to 1, always the same ones")
 	flags.StringVar(&v.device, "device", "cpu", "`DEVICE` that decodes: auto, cpu, cuda or cuda:N")
 	flags.IntVar(&v.encoders, "encoders", 0, "pictures decoded at once; 0 is one a core")
-	flags.Var(&v.memory, "memory", "memory for files, in bytes or with K, M or G; 0 is an eighth of the machine's")
+	memoryFlags(flags, &v.memory, &v.timeout)
 	statsFlag(cmd, &v.stats)
 	return cmd
 }
@@ -45,6 +45,7 @@ type verification struct {
 	device   string
 	encoders int
 	memory   size
+	timeout  time.Duration
 	stats    time.Duration
 }
 
@@ -71,6 +72,10 @@ func (v *verification) run(ctx context.Context, args []string) error {
 		return usagef("%q is not a job's id; ids look like 20060102-150405-abcd", args[1])
 	}
 	if err := checkDevice(v.device); err != nil {
+		return err
+	}
+	memory, err := checkMemory(v.memory, v.timeout)
+	if err != nil {
 		return err
 	}
 	device, err := gpu.Open(v.device)
@@ -101,7 +106,7 @@ func (v *verification) run(ctx context.Context, args []string) error {
 	var sum jobs.Counts
 	start := time.Now()
 	report, err := worker.VerifyTarget(ctx, target, claims, &worker.VerifyOptions{
-		Device: device, CPU: v.encoders, Memory: int64(v.memory), Sample: v.share,
+		Device: device, CPU: v.encoders, Memory: memory, Timeout: v.timeout, Sample: v.share,
 		OnDone: func(o worker.Verdict) {
 			mu.Lock()
 			sum.Objects++
@@ -149,7 +154,7 @@ func (v *verification) end(r worker.VerifyReport, seconds float64, device, targe
 	case !v.p.quiet:
 		table := [][]string{{"  results", countText(r.Objects)}, {"  good", countText(r.Good)}}
 		for _, problem := range []string{worker.ProblemMissing, worker.ProblemSize, worker.ProblemContent, worker.ProblemDecode,
-			worker.ProblemPicture, worker.ProblemReplaced, worker.ProblemUnknown, worker.ProblemStorage} {
+			worker.ProblemPicture, worker.ProblemReplaced, worker.ProblemUnknown, worker.ProblemStorage, worker.ProblemMemory} {
 			if n := r.Problems[problem]; n > 0 {
 				table = append(table, []string{"  " + problem, countText(n)})
 			}
@@ -159,7 +164,7 @@ func (v *verification) end(r worker.VerifyReport, seconds float64, device, targe
 		}
 		rows(v.p.stdout, append(table, []string{"  time", timeText(jobs.Counts{Objects: r.Objects, BytesIn: r.Bytes}, seconds, []string{device})}))
 	}
-	switch unclear := r.Problems[worker.ProblemUnknown] + r.Problems[worker.ProblemStorage]; {
+	switch unclear := r.Problems[worker.ProblemUnknown] + r.Problems[worker.ProblemStorage] + r.Problems[worker.ProblemMemory]; {
 	case r.Bad() > unclear:
 		return &exit{code: exitMismatch}
 	case r.Bad() > 0:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"runtime/debug"
 	"time"
 
 	"github.com/pelmill/pelmill/worker"
@@ -19,8 +20,33 @@ type workerFlags struct {
 func (w *workerFlags) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&w.encoders, "encoders", 0, "pictures encoded at once; 0 is one a core")
 	fs.IntVar(&w.transfers, "transfers", 0, "objects fetched at once; 0 chooses")
-	fs.Var(&w.memory, "memory", "memory for pictures, in bytes or with K, M or G; 0 is half of the machine's")
-	fs.DurationVar(&w.timeout, "object-timeout", 0, "longest time for one picture; 0 chooses")
+	memoryFlags(fs, &w.memory, &w.timeout)
+}
+
+// memoryFlags are those of every verb that decodes pictures.
+func memoryFlags(fs *pflag.FlagSet, memory *size, timeout *time.Duration) {
+	fs.Var(memory, "memory", "`SIZE` that the process keeps its memory to, within a fifth: objects wait for their share, and those that need more are rejected; in bytes or with K, M or G; 0 is half of the machine's")
+	fs.DurationVar(timeout, "object-timeout", 0, "longest time for one picture; 0 is 10 minutes")
+}
+
+// checkMemory checks the values of memoryFlags and returns the memory, which it tells
+// the collector: garbage is collected in time to stay within it.
+func checkMemory(memory size, timeout time.Duration) (int64, error) {
+	switch {
+	case timeout < 0:
+		return 0, usagef("--object-timeout %v: want 0 or more", timeout)
+	case memory != 0 && memory < worker.MinMemory:
+		least := size(worker.MinMemory)
+		return 0, usagef("--memory %s: want at least %s, as the program itself takes most of that", &memory, &least)
+	}
+	n := int64(memory)
+	if n == 0 {
+		n = worker.DefaultMemory()
+	}
+	if now := debug.SetMemoryLimit(-1); n < now { // GOMEMLIMIT may be less
+		debug.SetMemoryLimit(n)
+	}
+	return n, nil
 }
 
 func (w *workerFlags) options() (*worker.Options, error) {
@@ -29,8 +55,10 @@ func (w *workerFlags) options() (*worker.Options, error) {
 		return nil, usagef("--encoders %d: want 0 or more", w.encoders)
 	case w.transfers < 0:
 		return nil, usagef("--transfers %d: want 0 or more", w.transfers)
-	case w.timeout < 0:
-		return nil, usagef("--object-timeout %v: want 0 or more", w.timeout)
 	}
-	return &worker.Options{CPU: w.encoders, Fetchers: w.transfers, Memory: int64(w.memory), ObjectTimeout: w.timeout}, nil
+	memory, err := checkMemory(w.memory, w.timeout)
+	if err != nil {
+		return nil, err
+	}
+	return &worker.Options{CPU: w.encoders, Fetchers: w.transfers, Memory: memory, ObjectTimeout: w.timeout}, nil
 }

@@ -37,6 +37,14 @@ type Codec interface {
 
 	// Inspect describes a file from its headers without decoding the picture.
 	Inspect(file []byte) ([]Field, error)
+
+	// Header reads from a file's headers what is to come, the memory included that
+	// decoding takes. Its errors are those of Decode.
+	Header(file []byte) (Header, error)
+
+	// Memory says what the codec holds for a picture of m's shape, or for m itself
+	// where it has samples, which may be less. opts is as for Encode.
+	Memory(m *raster.Image, opts Options) Memory
 }
 
 // Info is what a codec says of itself.

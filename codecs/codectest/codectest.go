@@ -74,6 +74,7 @@ func Run(t *testing.T, c codec.Codec, opts *Options) {
 	t.Run("Unsupported", s.testUnsupported)
 	t.Run("Cancelled", s.testCancelled)
 	t.Run("Damaged", s.testDamaged)
+	t.Run("Memory", s.testMemory)
 	if s.opts.Shared != nil {
 		t.Run("Shared", s.testShared)
 	}

@@ -95,7 +95,8 @@ func choose(ctx context.Context, c *crew.Crew, d device, p pixels, alpha bool, e
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range list {
+	for i, a := range list {
+		list[i] = trial{}
 		s, q := a.stream, a.parser
 		if s == nil {
 			if s, a.copier, err = a.transform(ctx, c, d, p, effort); err != nil {
@@ -200,6 +201,8 @@ func shortlist(ctx context.Context, c *crew.Crew, d device, p pixels, all []stra
 			t.stream, t.copier = s, v
 			if effort <= quickEffort {
 				t.parser = q
+			} else {
+				s.parse = parse{} // it begins anew, and is as large as the picture
 			}
 		} else {
 			v.release()
@@ -211,6 +214,7 @@ func shortlist(ctx context.Context, c *crew.Crew, d device, p pixels, all []stra
 			t.copier.release()
 		}
 	}
+	clear(list[most:]) // what they keep is as large as the picture
 	return list[:most], nil
 }
 

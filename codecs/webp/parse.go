@@ -15,9 +15,9 @@ type parser struct {
 type band struct {
 	lo, hi int
 	find   *finder
-	first  []uint32    // of a position in found; 0: not looked for yet, 1: it has none; nil: none is kept
-	found  []candidate // found[first-2] is how many follow
-	given  *given      // what a device has found; nil: none has looked
+	first  []uint32 // of a position in kept; 0: nothing is kept, 1: it has none; nil: none is kept
+	kept   candidates
+	given  *given // what a device has found; nil: none has looked
 	costs  []uint32
 }
 
@@ -52,24 +52,20 @@ func (b *band) at(i int) []candidate {
 	if b.first == nil {
 		return b.find.at(i)
 	}
-	k := b.first[i-b.lo]
-	if k == 0 {
+	switch k := b.first[i-b.lo]; k {
+	case 0:
 		out := b.find.at(i)
 		if len(out) == 0 {
 			b.first[i-b.lo] = 1
-			return nil
+		} else if at, ok := b.kept.add(out, keptCandidates*(b.hi-b.lo)); ok {
+			b.first[i-b.lo] = at + 2
 		}
-		// found[k-2] says how many follow.
-		b.found = append(b.found, candidate(len(out)))
-		b.first[i-b.lo] = uint32(len(b.found)) + 1
-		b.found = append(b.found, out...)
 		return out
-	}
-	if k == 1 {
+	case 1:
 		return nil
+	default:
+		return b.kept.at(k - 2)
 	}
-	n := uint32(b.found[k-2])
-	return b.found[k-1 : k-1+n]
 }
 
 // given are the candidates of all positions of a band, as a device finds them.

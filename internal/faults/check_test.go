@@ -271,3 +271,6 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		})
 	}
 }
+
+func (plain) Header([]byte) (codec.Header, error)              { return codec.Header{}, nil }
+func (plain) Memory(*raster.Image, codec.Options) codec.Memory { return codec.Memory{} }

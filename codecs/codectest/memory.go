@@ -1,0 +1,97 @@
+package codectest
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"testing"
+	"time"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// testMemory holds what the codec says of memory against what it takes: of pictures
+// that are hard, that repeat themselves, and that are large enough for what grows with
+// them to show.
+func (s *suite) testMemory(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(5)) // so that little garbage is counted
+	for _, pairs := range s.sets {
+		o := s.options(t, pairs)
+		info := s.info.With(o)
+		for _, channels := range info.Accepts.Channels {
+			for _, name := range []string{"noise", "repeated"} {
+				m := raster.New(360, 270, 1, channels, 8)
+				if name == "noise" {
+					fill(m, "noise")
+				} else {
+					repeat(m)
+				}
+				if info.Check(m) != nil {
+					continue
+				}
+				shape := *m
+				shape.Pix = nil
+				says, known := s.codec.Memory(&shape, o), s.codec.Memory(m, o)
+				if known.Encode > says.Encode {
+					t.Errorf("%s with %q: %d bytes to encode it and %d for its shape", m.Shape(), o, known.Encode, says.Encode)
+				}
+				var e []codec.Encoded
+				took := peak(func() { e = s.codec.Encode(context.Background(), nil, []*raster.Image{m}, o) })
+				if err := answerErr(e); err != nil {
+					t.Fatal(err)
+				}
+				if took > known.Encode || int64(len(e[0].Data)) > known.File {
+					t.Errorf("%s %s with %q: encoding took %d bytes for a file of %d, and the codec says %d and %d", name, m.Shape(), o, took, len(e[0].Data), known.Encode, known.File)
+				}
+				h, err := s.codec.Header(e[0].Data)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if h.Width != m.Width || h.Height != m.Height || h.Depth != m.Depth || h.Channels < m.Channels || h.Bits != m.Bits {
+					t.Errorf("%s with %q: the header says %+v", m.Shape(), o, h)
+				}
+				took = peak(func() { s.codec.Decode(context.Background(), nil, [][]byte{e[0].Data}, nil) })
+				if took > min(h.Memory, says.Decode) {
+					t.Errorf("%s %s with %q: decoding took %d bytes, the header says %d and the codec %d", name, m.Shape(), o, took, h.Memory, says.Decode)
+				}
+			}
+		}
+	}
+}
+
+// repeat fills a picture with tiles that come again.
+func repeat(m *raster.Image) {
+	for i := range m.Pix {
+		x, y := i/m.Channels%m.Width, i/m.Channels/m.Width
+		m.Pix[i] = byte((x/37+y/23)*31+50*(i%m.Channels)) & 0xf0
+	}
+}
+
+// peak is the most that f adds to the objects of the heap.
+func peak(f func()) int64 {
+	runtime.GC()
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	now := func() int64 {
+		metrics.Read(sample)
+		return int64(sample[0].Value.Uint64())
+	}
+	before, most := now(), int64(0)
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			most = max(most, now())
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	f()
+	close(stop)
+	<-done
+	return most - before
+}

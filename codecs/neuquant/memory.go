@@ -1,0 +1,73 @@
+package neuquant
+
+import (
+	"runtime"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/raster"
+)
+
+const (
+	tableMemory  = 6 << 20  // lookups, palettes, the deflate window
+	partMemory   = 14 << 20 // of a goroutine's table of bins: see binTable; its list doubles as it grows
+	binMemory    = 24 << 20 // of all bins
+	countedBytes = 72       // of a bin, for pictures with fewer pixels than bins
+)
+
+// Memory is that of the colours of each pixel, their indices and the file, and of the
+// bins in which colours are counted, of which each goroutine has a table.
+func (c Codec) Memory(m *raster.Image, opts codec.Options) codec.Memory {
+	o, err := resolve(opts)
+	if err != nil {
+		o = &defaults
+	}
+	n := int64(m.Width) * int64(m.Height) * int64(m.Depth)
+	pixel := int64(6) // of opaque colours
+	if m.Channels != 3 {
+		pixel = 12 // and their list, as of grey
+	}
+	if m.Alpha() {
+		pixel = 21 // and those of the parts
+	}
+	parts := max(min(int64(runtime.GOMAXPROCS(0)), max(1, n>>18)), (n+binPart-1)/binPart)
+	bins := min(parts*partMemory+binMemory, n*countedBytes)
+	if m.Channels < 3 {
+		bins = min(bins, 1<<20)
+	}
+	meta := int64(len(m.Meta.ICC) + len(m.Meta.EXIF))
+	return codec.Memory{
+		Encode: n*pixel + bins + tableMemory + meta,
+		Decode: decodeMemory(n, m.Channels, o.gif) + meta,
+		File:   n + n/2 + tableMemory + meta,
+	}
+}
+
+// decodeMemory is that of the indices and of the picture, and of a GIF file also of the
+// canvas and of the frame before.
+func decodeMemory(pixels int64, channels int, gif bool) int64 {
+	if gif {
+		return pixels*int64(10+channels) + tableMemory
+	}
+	return pixels*int64(2+channels) + tableMemory
+}
+
+// Header reads the blocks of a file without its pixels.
+func (Codec) Header(data []byte) (codec.Header, error) {
+	f, err := open(data)
+	if err != nil {
+		return codec.Header{}, err
+	}
+	h := codec.Header{Width: f.width, Height: f.height, Depth: f.frames, Channels: 3, Bits: 8}
+	if f.clear > 0 {
+		h.Channels = 4
+	}
+	if f.mark > 0 {
+		h.Channels = f.mark
+	}
+	n := int64(f.width) * int64(f.height) * int64(f.frames)
+	h.Memory = decodeMemory(n, h.Channels, f.gif) + int64(len(f.profile)+len(f.exif))
+	if turn, _ := raster.EXIFOrientation(f.exif); turn > 1 {
+		h.Memory += h.Size()
+	}
+	return h, nil
+}

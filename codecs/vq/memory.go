@@ -1,0 +1,72 @@
+package vq
+
+import (
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// tableMemory covers what does not grow with the picture: codebooks, the search's
+// tables, the sums of a training.
+const tableMemory = 4 << 20
+
+// Memory is that of the planes, of their blocks, and of an index and a key for each
+// block, and of the tables of ranks, which grow with the square of the codebook.
+func (Codec) Memory(m *raster.Image, opts codec.Options) codec.Memory {
+	o, _ := opts.(*Options)
+	if o == nil {
+		parsed, _ := Codec{}.Options(nil)
+		o = parsed.(*Options)
+	}
+	h := newHeader(m, o)
+	h.n, h.chroma = o.n, o.chroma
+	if o.books != nil {
+		h.n, h.block = o.books.luma.n(), shape{o.books.luma.p, o.books.luma.q}
+		if o.books.chroma != nil {
+			h.chroma = o.books.chroma.n()
+		}
+	}
+	samples := h.samples()
+	blocks := samples/int64(h.block.k()) + 1
+	return codec.Memory{
+		// Planes, blocks, and of each block a key, twice an index, a symbol.
+		Encode: 2*samples + int64(m.Samples()) + 16*blocks + h.ranks() + tableMemory,
+		Decode: h.decodeMemory(),
+		File:   2*blocks + tableMemory,
+	}
+}
+
+// samples is how many samples the planes of all slices have.
+func (h *header) samples() (n int64) {
+	for _, s := range h.planeSizes() {
+		n += int64(s[0]) * int64(s[1]) * int64(h.d)
+	}
+	return n
+}
+
+// ranks is the memory of the tables that order codewords: see ranker.
+func (h *header) ranks() int64 {
+	if h.raw() {
+		return 0
+	}
+	n := 8 * int64(h.n) * int64(h.n)
+	if h.colour() {
+		n += 8 * int64(h.chroma) * int64(h.chroma)
+	}
+	return n
+}
+
+// decodeMemory is that of the picture, of the planes of a slice, and of the indices.
+func (h *header) decodeMemory() int64 {
+	samples := h.samples()
+	picture := int64(h.w) * int64(h.h) * int64(h.d) * int64(h.channels())
+	return picture + samples/int64(h.d) + 4*samples/int64(h.block.k()) + h.ranks() + tableMemory
+}
+
+// Header reads the header of a file.
+func (Codec) Header(data []byte) (codec.Header, error) {
+	h, err := parseHeader(data)
+	if err != nil {
+		return codec.Header{}, err
+	}
+	return codec.Header{Width: h.w, Height: h.h, Depth: h.d, Channels: h.channels(), Bits: 8, Memory: h.decodeMemory()}, nil
+}

@@ -1,0 +1,149 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/pelmill/pelmill/jobs"
+)
+
+// What a process needs besides files and pictures, and what the collector needs to
+// keep garbage from adding up: of the memory that a process may take, this much less
+// and then this share is for files and pictures.
+const (
+	ownMemory   = 40 << 20
+	budgetShare = 0.75
+)
+
+// MinMemory is the least memory that a process can be given.
+const MinMemory = 64 << 20
+
+// budgetOf is what files and pictures may take of the memory of a process.
+func budgetOf(memory int64) int64 { return int64(float64(memory-ownMemory) * budgetShare) }
+
+// memoryFor is the memory of a process whose files and pictures may take n.
+func memoryFor(n int64) int64 { return int64(float64(n)/budgetShare) + ownMemory }
+
+// budget bounds the bytes of files and pictures at work. An object takes those of its
+// file first and, once it has read the header, those of its picture; files have a
+// quarter of the budget and pictures the rest, so that objects that wait for the
+// second never keep those from ending that have both. What does not fit into its
+// part takes the whole budget before anything is read, in the same order.
+type budget struct {
+	memory         int64 // of the process
+	files          *semaphore.Weighted
+	pictures       *semaphore.Weighted
+	fileMax, total int64
+}
+
+func newBudget(memory int64) *budget {
+	total := budgetOf(memory)
+	b := &budget{memory: memory, total: total, fileMax: total / 4}
+	b.files = semaphore.NewWeighted(b.fileMax)
+	b.pictures = semaphore.NewWeighted(b.picMax())
+	return b
+}
+
+func (b *budget) picMax() int64 { return b.total - b.fileMax }
+
+// errWhole says that an object needs the whole budget and has a part of it: it has
+// to give that back, and to begin again with the whole.
+var errWhole = errors.New("the object needs the whole budget of memory")
+
+// share is what one object has taken. Its owner releases it once.
+type share struct {
+	b              *budget
+	file, pictures int64 // held
+	size           int64 // of the file
+	whole          bool
+}
+
+// take waits for the bytes of a file; whole also for all the others. The error is
+// the end of ctx, or a *fault for a file that can never fit.
+func (b *budget) take(ctx context.Context, size int64, whole bool) (*share, error) {
+	s := &share{b: b, size: max(size, 1), whole: whole || size > b.fileMax}
+	if size > b.total {
+		return nil, b.tooLarge(size)
+	}
+	n := s.size
+	if s.whole {
+		n = b.fileMax
+	}
+	if err := b.files.Acquire(ctx, n); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	s.file = n
+	if !s.whole {
+		return s, nil
+	}
+	if err := b.pictures.Acquire(ctx, b.picMax()); err != nil {
+		s.release()
+		return nil, context.Cause(ctx)
+	}
+	s.pictures = b.picMax()
+	return s, nil
+}
+
+// picture waits for the bytes of the picture and of the work on it: read while it is
+// read, and at most n then. The error is that of take, or errWhole.
+func (s *share) picture(ctx context.Context, read, n int64) error {
+	switch {
+	case s.size+read > s.b.total:
+		return s.b.tooLarge(s.size + n)
+	case s.whole:
+		return nil
+	case n > s.b.picMax():
+		return errWhole
+	}
+	if err := s.b.pictures.Acquire(ctx, n); err != nil {
+		return context.Cause(ctx)
+	}
+	s.pictures = n
+	return nil
+}
+
+// known says what the work on the picture takes now that the picture is known: no
+// more than what was taken for it is kept. The error is a *fault where it does not fit
+// even into the whole.
+func (s *share) known(n int64) error {
+	switch {
+	case s.size+n > s.b.total:
+		return s.b.tooLarge(s.size + n)
+	case !s.whole && n < s.pictures:
+		s.b.pictures.Release(s.pictures - n)
+		s.pictures = n
+	}
+	return nil
+}
+
+// release gives everything back.
+func (s *share) release() {
+	if s.file > 0 {
+		s.b.files.Release(s.file)
+	}
+	if s.pictures > 0 {
+		s.b.pictures.Release(s.pictures)
+	}
+	s.file, s.pictures = 0, 0
+}
+
+// tooLarge is the fault of an object that needs more than there is.
+func (b *budget) tooLarge(n int64) error {
+	return faultf(jobs.Rejected, jobs.ClassLimit, "%s", TooLarge(memoryFor(n), b.memory))
+}
+
+// TooLarge is the sentence for an object that needs more memory than a process has.
+func TooLarge(needs, memory int64) string {
+	return fmt.Sprintf("it needs %s of memory and --memory is %s; raise --memory, or take options of the codec that need less", binarySize(needs), binarySize(memory))
+}
+
+// binarySize is a number of bytes as --memory takes it, such as 2.1G.
+func binarySize(n int64) string {
+	if n >= 1<<30 {
+		return fmt.Sprintf("%.1fG", float64(n)/(1<<30)+0.05)
+	}
+	return fmt.Sprintf("%dM", (n+1<<20-1)>>20)
+}

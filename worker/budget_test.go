@@ -1,0 +1,125 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/jobs"
+)
+
+// The number that a refused object is told lets it in.
+func TestMemoryForIsTheInverse(t *testing.T) {
+	for _, n := range []int64{1, 1 << 20, 100 << 20, 5 << 30} {
+		if got := budgetOf(memoryFor(n) + 1); got < n || got > n+2 {
+			t.Errorf("a process for %d bytes has a budget of %d", n, got)
+		}
+	}
+	if budgetOf(MinMemory) <= 0 {
+		t.Errorf("the least memory leaves nothing: %d", budgetOf(MinMemory))
+	}
+}
+
+func TestBudget(t *testing.T) {
+	b := newBudget(memoryFor(1000) + 1)
+	if b.total != 1000 || b.fileMax != 250 || b.picMax() != 750 {
+		t.Fatalf("%+v, want 1000 bytes, 250 of them for files", b)
+	}
+	for _, c := range []struct {
+		name          string
+		file, read, n int64
+		whole         bool  // what is asked for
+		first         error // of a share
+		then          error // of the whole; nil: not asked
+	}{
+		{name: "fits", file: 250, read: 100, n: 750},
+		{name: "picture over its part", file: 10, read: 100, n: 751, first: errWhole},
+		{name: "file over its part has the whole", file: 251, read: 100, n: 749},
+		{name: "file over the whole", file: 1001, first: &fault{}},
+		{name: "reading over the whole", file: 400, read: 601, n: 601, first: &fault{}},
+		{name: "work may turn out to be less", file: 10, read: 100, n: 5000, first: errWhole},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			try := func(whole bool) error {
+				s, err := b.take(t.Context(), c.file, whole)
+				if err != nil {
+					return err
+				}
+				defer s.release()
+				return s.picture(t.Context(), c.read, c.n)
+			}
+			err := try(false)
+			var f *fault
+			switch want := c.first.(type) {
+			case *fault:
+				if !errors.As(err, &f) || f.outcome != jobs.Rejected || f.class != jobs.ClassLimit {
+					t.Errorf("%v, want that it is rejected over a limit", err)
+				}
+			default:
+				if !errors.Is(err, want) {
+					t.Errorf("%v, want %v", err, want)
+				}
+			}
+			if errors.Is(err, errWhole) {
+				if err := try(true); err != nil {
+					t.Errorf("with the whole budget: %v", err)
+				}
+			}
+			if !b.files.TryAcquire(b.fileMax) || !b.pictures.TryAcquire(b.picMax()) {
+				t.Fatal("bytes were not given back")
+			}
+			b.files.Release(b.fileMax)
+			b.pictures.Release(b.picMax())
+		})
+	}
+}
+
+// What is known of a picture once it is read gives the rest to others, and refuses
+// what does not fit even alone.
+func TestBudgetOfKnownPictures(t *testing.T) {
+	b := newBudget(memoryFor(1000) + 1)
+	s, err := b.take(t.Context(), 10, false)
+	if err == nil {
+		err = s.picture(t.Context(), 100, 700)
+	}
+	if err == nil {
+		err = s.known(200)
+	}
+	if err != nil || !b.pictures.TryAcquire(550) || b.pictures.TryAcquire(1) {
+		t.Errorf("%v; 550 bytes of pictures should be free, and no more", err)
+	}
+	b.pictures.Release(550)
+	var f *fault
+	if err := s.known(991); !errors.As(err, &f) || f.class != jobs.ClassLimit {
+		t.Errorf("%v, want that it is over the limit", err)
+	}
+	s.release()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	all, _ := b.take(t.Context(), 10, true)
+	if _, err := b.take(ctx, 10, false); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want the end of the context", err)
+	}
+	all.release()
+}
+
+func TestTrainingMemory(t *testing.T) {
+	m := NewTrainingMemory(memoryFor(4<<20) + 1) // 1 MiB of samples
+	head := &imageio.Header{Width: 512, Height: 512, Depth: 1, Channels: 3, Bits: 8, DecodedBytes: 1 << 20}
+	if err := m.Take(1000, head); err != nil {
+		t.Error(err)
+	}
+	if err := m.Take(1000, head); err == nil {
+		t.Error("two pictures of 768 KiB are in a sample of 1 MiB")
+	}
+	m.Return(head)
+	large := *head
+	large.DecodedBytes = 5 << 20
+	if err := m.Take(1000, &large); err == nil {
+		t.Error("a picture is read that takes more than there is")
+	}
+	if err := m.Take(1000, head); err != nil {
+		t.Error(err)
+	}
+}
