@@ -161,6 +161,7 @@ func tuneS3(ctx context.Context, plain *s3.Client, u *url.URL, r Retry) (*blob.B
 			return rand.N(2 * min(r.Initial<<min(attempt, 16), r.Max)), nil
 		})
 	})
+	encodedKeys(&o)
 	opts := &s3blob.Options{KMSEncryptionID: u.Query().Get("kmskeyid"), RequestChecksumCalculation: o.RequestChecksumCalculation}
 	for _, known := range s3types.ServerSideEncryption("").Values() {
 		if strings.EqualFold(string(known), u.Query().Get("ssetype")) {

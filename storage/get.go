@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	gcs "cloud.google.com/go/storage"
@@ -40,7 +41,7 @@ func Get(ctx context.Context, b *Bucket, key string, limit int64, want *Object) 
 	var got GetResult
 	var part []byte // what has arrived of the object that got describes
 	err := b.retry.do(ctx, func(ctx *attempt) error {
-		r, err := b.NewRangeReader(ctx, key, int64(len(part)), -1, asStored)
+		r, err := openReader(ctx, b, key, int64(len(part)))
 		if err != nil && len(part) > 0 && gcerrors.Code(err) != gcerrors.Unknown {
 			part = nil // gone or shorter by now: the next attempt says what is there
 			return errors.Join(errMismatch, err)
@@ -87,6 +88,28 @@ func Get(ctx context.Context, b *Bucket, key string, limit int64, want *Object) 
 	}
 	got.Data = part
 	return got, nil
+}
+
+// openReader opens an object from offset on. On S3 gocloud asks for some keys in an escaped form, which is that of
+// objects written through it; objects of others have the key itself.
+func openReader(ctx context.Context, b *Bucket, key string, offset int64) (*blob.Reader, error) {
+	r, err := b.NewRangeReader(ctx, key, offset, -1, asStored)
+	if b.kind != "s3" || !escaped(key) || !IsNotExist(err) {
+		return r, err
+	}
+	whole := b.prefix + key
+	return b.NewRangeReader(ctx, key, offset, -1, &blob.ReaderOptions{BeforeRead: func(as func(any) bool) error {
+		var in *s3.GetObjectInput
+		if as(&in) {
+			in.Key = &whole
+		}
+		return nil
+	}})
+}
+
+// escaped reports whether gocloud's driver for S3 escapes a key: control characters, and the slash of "../".
+func escaped(key string) bool {
+	return strings.Contains(key, "../") || strings.ContainsFunc(key, func(r rune) bool { return r < ' ' })
 }
 
 // asStored keeps GCS from inflating objects that are marked as gzip: their size would not be that of the bytes.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
@@ -90,6 +92,9 @@ func (c *chunk) get(ctx context.Context, e *jobs.Entry, limit int64, whole bool)
 }
 
 func (c *chunk) missing(ctx context.Context, e *jobs.Entry, err error) error {
+	if storage.IsNotExist(err) && strings.ContainsRune(e.Key, utf8.RuneError) {
+		return faultf(jobs.Unsupported, jobs.ClassKey, "the store lists the name %q with a substitute for characters that it does not spell, so it cannot be asked for; copy the object under another name", e.Key)
+	}
 	if storage.IsNotExist(err) {
 		return &fault{outcome: jobs.FailedOut, class: jobs.ClassMissing, err: fmt.Errorf("the source is gone: %w", err)}
 	}

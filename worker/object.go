@@ -79,6 +79,9 @@ func (c *chunk) compressWithin(ctx context.Context, i int, r *jobs.Result, alone
 	if e.Bad != "" {
 		return faultf(jobs.FailedOut, jobs.ClassKey, "%s", e.Bad)
 	}
+	if err := jobs.CheckKey(e.Key); err != nil {
+		return faultf(jobs.Unsupported, jobs.ClassKey, "%w; copy the object under another name", err)
+	}
 	if err := e.Check(c.info.Extension); err != nil {
 		return &fault{outcome: jobs.FailedOut, class: jobs.ClassKey, err: err}
 	}

@@ -44,11 +44,15 @@ func TestEntriesThatAimElsewhere(t *testing.T) {
 	}
 	equalBytes(t, j.target, spec, before)
 	for key, r := range j.results() {
+		want := jobs.FailedOut
+		if key == spec || key == "a/../b.png" {
+			want = jobs.Unsupported // buckets of others have such keys
+		}
 		if key == "good.png" {
 			if r.Outcome != jobs.Compressed {
 				t.Errorf("%s: %s (%s)", key, r.Outcome, r.Error)
 			}
-		} else if r.Outcome != jobs.FailedOut || r.Class != jobs.ClassKey || r.Target != "" {
+		} else if r.Outcome != want || r.Class != jobs.ClassKey || r.Target != "" {
 			t.Errorf("%s: %s, class %q, target %q (%s)", key, r.Outcome, r.Class, r.Target, r.Error)
 		}
 	}
@@ -219,5 +223,22 @@ func TestAssetsAreNamedByHashesOnly(t *testing.T) {
 		if _, err := find(j.ctx, hash); err == nil || storage.IsNotExist(err) {
 			t.Errorf("%q: %v, want that it is refused", hash, err)
 		}
+	}
+}
+
+// A listing that cannot spell a name shows a substitute for it, under which there is nothing: the object is not gone.
+func TestNamesThatAListingCannotSpell(t *testing.T) {
+	c := &fake{}
+	j := newJob(t, "mem://source", "mem://target", c, nil)
+	j.plan(jobs.Entry{Key: "a\ufffd.png", Size: 10}, jobs.Entry{Key: "b.png", Size: 10})
+	if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
+		t.Fatal(err)
+	}
+	results := j.results()
+	if r := results["a\ufffd.png"]; r.Outcome != jobs.Unsupported || r.Class != jobs.ClassKey {
+		t.Errorf("a name with a substitute: %s, class %q (%s)", r.Outcome, r.Class, r.Error)
+	}
+	if r := results["b.png"]; r.Outcome != jobs.FailedOut || r.Class != jobs.ClassMissing {
+		t.Errorf("an object that is gone: %s, class %q (%s)", r.Outcome, r.Class, r.Error)
 	}
 }
