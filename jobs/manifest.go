@@ -134,8 +134,9 @@ type Plan struct {
 	Bytes        int64     `json:"bytes"`
 	Skipped      int64     `json:"skipped"` // already done
 	SkippedBytes int64     `json:"skipped_bytes"`
-	Filtered     int64     `json:"filtered"`   // left out by filters
-	Collisions   int64     `json:"collisions"` // objects with a full target name because two sources share a stem
+	Filtered     int64     `json:"filtered"`        // left out by filters
+	Collisions   int64     `json:"collisions"`      // objects with a full target name because two sources share a stem, or a folder has the name
+	Unfit        int64     `json:"unfit,omitempty"` // objects that fail because the target can hold no result under their name
 	Estimate     *Estimate `json:"estimate,omitempty"`
 	Chunks       Chunks    `json:"chunks"`
 	At           time.Time `json:"at"`

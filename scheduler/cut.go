@@ -149,7 +149,7 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 		if line++; found.done.has(line) {
 			return nil
 		}
-		if err := found.target(&e, line, p.tools.extension()); err != nil {
+		if err := found.target(&e, line, p.tools.extension(), p.target); err != nil {
 			return err
 		}
 		return c.add(e)
@@ -166,6 +166,7 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 	if line+1 != plan.Objects && plan.Objects > plan.Skipped {
 		return jobs.Plan{}, fmt.Errorf("scheduler: the manifest of job %s has %d entries, want %d", p.spec.ID, line+1, plan.Objects)
 	}
+	plan.Collisions, plan.Unfit = found.collisions, found.unfit
 	plan.Chunks = append(plan.Chunks, c.chunks...)
 	plan.At = time.Now().UTC()
 	if p.folder == nil {

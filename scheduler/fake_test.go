@@ -209,6 +209,8 @@ func (w *worker) object(ctx context.Context, b *storage.Bucket, spec *jobs.Spec,
 	switch {
 	case e.Missing:
 		r.Outcome, r.Class, r.Error = jobs.FailedOut, jobs.ClassMissing, "the source no longer exists"
+	case e.Bad != "":
+		r.Outcome, r.Class, r.Error = jobs.FailedOut, jobs.ClassKey, e.Bad
 	case r.Outcome == jobs.Compressed:
 		r.Target = e.TargetKey(".tiny")
 		data := []byte("tiny " + r.Fingerprint)

@@ -22,8 +22,11 @@ type findings struct {
 
 	inPlace bool // the target is the source
 
+	folders map[string]bool // folders of the source that are called as a result may be: "a.vq" of "a.vq/b.png"
+
 	doneObjects, doneBytes int64
-	collisions             int64
+	collisions             int64 // objects with a full name
+	unfit                  int64 // objects whose result can have no name
 }
 
 // candidate is a line that is done if its target is as recorded.
@@ -32,7 +35,7 @@ const candidateSize = 8 + 8 + 8 + 16 // line, target size, source size, MD5
 // find joins a manifest with the records of earlier jobs and with one listing
 // of the target.
 func find(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, specs []jobs.Spec, inPlace bool, mem memory) (*findings, error) {
-	f := &findings{inPlace: inPlace}
+	f := &findings{inPlace: inPlace, folders: map[string]bool{}}
 	check := mem.sorter() // candidates by target key
 	defer check.close()
 	checked, err := f.join(ctx, spec, extension, target, all, specs, mem, &check)
@@ -93,6 +96,7 @@ func (f *findings) join(ctx context.Context, spec *jobs.Spec, extension string, 
 		}
 		if e.Bad == "" {
 			names.meet(e.Key, line, mark)
+			f.meetFolders(e.Key, extension)
 		}
 		if f.inPlace && jobs.Stem(e.Key)+extension == e.Key {
 			f.shared.set(line) // its own key is taken, by itself
@@ -195,10 +199,13 @@ func (f *findings) confirm(ctx context.Context, target *storage.Bucket, in strea
 func before(k string) string { return k[:strings.LastIndexByte(k, '/')+1] }
 
 // target completes an entry with where its result goes and which versions of it
-// may be replaced there. Lines must come in order.
-func (f *findings) target(e *jobs.Entry, line int64, extension string) (err error) {
+// may be replaced there, or with why there can be no result. Lines must come in order.
+func (f *findings) target(e *jobs.Entry, line int64, extension string, target *storage.Bucket) (err error) {
 	if f.shared.has(line) {
 		e.Full = true
+	}
+	if e.Bad == "" {
+		f.fit(e, extension, target)
 	}
 	e.Old, err = f.was.of(line, e.TargetKey(extension), e.Key)
 	return err

@@ -149,17 +149,22 @@ func TestSharedStemsGetFullNames(t *testing.T) {
 	}
 }
 
-// TestNamesAreUnique compares the one pass with names that are counted, over all
-// small sets of keys.
+// TestNamesAreUnique goes over all small sets of keys: no two results have one name,
+// and none has the name of a folder of another.
 func TestNamesAreUnique(t *testing.T) {
-	pool := []string{"a", "a.b", "a.b.c", "a.c", "a.x", "a.x.b", "a/b.c", "a/b.d", "b", "b.x"}
+	pool := []string{"a", "a.b", "a.b.c", "a.c", "a.x", "a.x.b", "a.x/b", "a.b.x/b", "a/b.c", "a/b.d", "b", "b.x"}
 	slices.Sort(pool)
+	target, err := storage.NewBuckets().Open(t.Context(), "mem://names")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for set := range 1 << len(pool) {
 		var keys []string
 		var c claims
-		var f findings
+		f := findings{folders: map[string]bool{}}
 		for i, key := range pool {
 			if set>>i&1 == 1 {
+				f.meetFolders(key, ".x")
 				c.meet(key, int64(len(keys)), func(line int64) { f.shared.set(line) })
 				keys = append(keys, key)
 			}
@@ -167,14 +172,25 @@ func TestNamesAreUnique(t *testing.T) {
 		seen := map[string]string{}
 		for i, key := range keys {
 			e := jobs.Entry{Key: key}
-			if err := f.target(&e, int64(i), ".x"); err != nil {
+			if err := f.target(&e, int64(i), ".x", target); err != nil {
 				t.Fatal(err)
+			}
+			if e.Bad != "" {
+				continue
 			}
 			name := e.TargetKey(".x")
 			if other, ok := seen[name]; ok {
 				t.Fatalf("%q: %s and %s are both written to %s", keys, other, key, name)
 			}
 			seen[name] = key
+		}
+		for name, key := range seen {
+			for folder := name; strings.Contains(folder, "/"); {
+				folder = folder[:strings.LastIndexByte(folder, '/')]
+				if other, ok := seen[folder]; ok {
+					t.Fatalf("%q: the result %s of %s is a folder of the result %s of %s", keys, folder, other, name, key)
+				}
+			}
 		}
 	}
 }

@@ -25,6 +25,7 @@ type planEvent struct {
 	SkippedBytes int64          `json:"skipped_bytes"`
 	Filtered     int64          `json:"filtered"`
 	Collisions   int64          `json:"collisions"`
+	Unfit        int64          `json:"unfit"`
 	Chunks       int            `json:"chunks"`
 	DryRun       bool           `json:"dry_run,omitempty"`
 	Estimate     *jobs.Estimate `json:"estimate,omitempty"`
@@ -34,7 +35,7 @@ func newPlanEvent(s jobs.Spec, p jobs.Plan) planEvent {
 	return planEvent{
 		Type: "plan", Job: p.Job, Source: s.Source, Target: s.Target, Codec: s.Codec, Options: s.Options,
 		Objects: p.Objects, Bytes: p.Bytes, Skipped: p.Skipped, SkippedBytes: p.SkippedBytes,
-		Filtered: p.Filtered, Collisions: p.Collisions, Chunks: len(p.Chunks), Estimate: p.Estimate,
+		Filtered: p.Filtered, Collisions: p.Collisions, Unfit: p.Unfit, Chunks: len(p.Chunks), Estimate: p.Estimate,
 	}
 }
 

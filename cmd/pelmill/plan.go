@@ -51,6 +51,9 @@ func (p *program) showPlan(s jobs.Spec, plan jobs.Plan, dry bool) error {
 	if plan.Collisions > 0 {
 		table = append(table, []string{"names", countText(plan.Collisions) + " keep their extension in the target, because others share their name"})
 	}
+	if plan.Unfit > 0 {
+		table = append(table, []string{"no name", countText(plan.Unfit) + " will fail, because the target can hold no result under their name"})
+	}
 	if text := estimateText(plan.Estimate); text != "" {
 		table = append(table, []string{"expected", text})
 	}
