@@ -88,6 +88,7 @@ type Spec struct {
 	MinPSNR   float64 `json:"min_psnr"`         // dB; a lossy result below it fails; 0: no floor
 	Larger    string  `json:"larger"`           // leave or copy a source whose result would be larger
 	Overwrite bool    `json:"overwrite,omitempty"`
+	CopyLinks bool    `json:"copy_links,omitempty"` // links of the source were followed by the process that listed it
 	Limits    Limits  `json:"limits"`
 
 	Priority     int     `json:"priority"`        // 0 to 3, higher first

@@ -248,17 +248,23 @@ func (p *preparation) ask(ctx context.Context, batch []jobs.Entry) error {
 		}
 	}
 	type answer struct {
-		o  storage.Object
-		ok bool
+		o   storage.Object
+		ok  bool
+		bad string
 	}
 	return inOrder(ctx, len(lacking), func(ctx context.Context, i int) (answer, error) {
 		o, _, err := storage.Stat(ctx, p.source, lacking[i].Key)
 		if storage.IsNotExist(err) && !storage.Unreachable(err) {
 			return answer{}, nil
 		}
-		return answer{o, err == nil}, err
+		if storage.NoPlace(err) {
+			return answer{bad: err.Error()}, nil
+		}
+		return answer{o: o, ok: err == nil}, err
 	}, func(i int, a answer) error {
-		found(lacking[i], a.o, a.ok)
+		if lacking[i].Bad = a.bad; a.bad == "" {
+			found(lacking[i], a.o, a.ok)
+		}
 		return nil
 	})
 }

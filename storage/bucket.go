@@ -36,6 +36,7 @@ type Bucket struct {
 	store  string // in which the bucket lies, see storeOf
 	name   string // of the bucket in its store; empty for folders
 	dir    string // root of a file bucket, absolute
+	links  *links // how its links are followed; nil: not at all
 	prefix string // what blob.PrefixedBucket puts before every key, "" or ending in "/"
 	retry  Retry
 }
@@ -57,6 +58,9 @@ type Buckets struct {
 
 	// Allow says what Open may open; nil: everything. It must be set before Buckets is shared.
 	Allow *Policy
+
+	// CopyLinks names the one folder whose links are followed; nil: none. It is read when a bucket is opened.
+	CopyLinks *CopyLinks
 
 	again atomic.Int64
 
@@ -101,7 +105,8 @@ func (bs *Buckets) Open(ctx context.Context, rawURL string) (*Bucket, error) {
 func (bs *Buckets) dial(ctx context.Context, b *Bucket, u *url.URL) error {
 	if u.Scheme == "file" {
 		b.dir = filepath.FromSlash(u.Path)
-		b.Bucket = blob.NewBucket(&fileBucket{dir: b.dir})
+		b.links = bs.CopyLinks.of(b.URL)
+		b.Bucket = blob.NewBucket(&fileBucket{dir: b.dir, links: b.links})
 		return nil
 	}
 	if p := strings.Trim(u.Path, "/"); p != "" {

@@ -51,6 +51,10 @@ func IsNotExist(err error) bool {
 	return err != nil && gcerrors.Code(err) == gcerrors.NotFound || driverCode(err) == gcerrors.NotFound
 }
 
+// NoPlace reports whether a key names no place in a folder that may be used: its path leads through a link, or out of the
+// folder, or is none.
+func NoPlace(err error) bool { return errors.Is(err, errLink) || errors.Is(err, errBadKey) }
+
 // Temporary reports whether the same call may succeed later: throttling, a server's fault, a conflict with another
 // writer, a broken or slow connection, fewer or other bytes than announced. The functions of this package have tried
 // several times when they return such an error.

@@ -21,6 +21,7 @@ import (
 // writes a second file beside each object, does not sync, and walks from the root for every page of a listing.
 type fileBucket struct {
 	dir   string
+	links *links   // how links below dir are followed; nil: not at all
 	swept sync.Map // folders in which temporary files of dead processes were looked for; each once, before the first write
 
 	replacing sync.Mutex // held with the lock on replaceLock
@@ -144,7 +145,7 @@ func (f *fileBucket) find(key string) (*fileDir, string, fs.FileInfo, error) {
 		return nil, "", nil, err
 	}
 	path := dir.file(base)
-	info, err := os.Lstat(path)
+	info, err := f.lstat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is no regular file: %w", filepath.Join(dir.real, base), fs.ErrNotExist)
 	}
@@ -190,7 +191,7 @@ func (f *fileBucket) NewRangeReader(_ context.Context, key string, offset, lengt
 			return nil, err
 		}
 	}
-	file, err := os.OpenFile(path, openNoFollow, 0)
+	file, err := os.OpenFile(path, f.openFlags(), 0)
 	if err != nil {
 		return nil, dir.named(err)
 	}

@@ -69,6 +69,9 @@ func (f *fileBucket) folderOf(key string, create bool) (*fileDir, string, error)
 
 // folder reaches a folder by its path below the root, "" for the root itself.
 func (f *fileBucket) folder(name string, create bool) (*fileDir, error) {
+	if f.links != nil {
+		return f.links.folder(f.dir, name)
+	}
 	d, err := openFolder(f.dir, name)
 	if !create || !errors.Is(err, fs.ErrNotExist) {
 		return d, err

@@ -22,10 +22,11 @@ var errStop = errors.New("stop")
 type fileWalk struct {
 	ctx       context.Context
 	f         *fileBucket
-	prefix    string // only keys that start so
-	after     string // only keys greater than this
-	skipOwn   bool   // leave out .pelmill/
-	delimited bool   // do not descend: yield a folder below prefix as itself
+	prefix    string        // only keys that start so
+	after     string        // only keys greater than this
+	skipOwn   bool          // leave out .pelmill/
+	delimited bool          // do not descend: yield a folder below prefix as itself
+	above     []fs.FileInfo // where links are followed: the folders in which the walk is, the outermost first
 	// yield gets a file's key and facts, or with delimited a folder's key and nil.
 	yield func(key string, info fs.FileInfo) error
 }
@@ -58,7 +59,7 @@ func (w *fileWalk) folder(parent *fileDir, name, base string, top bool) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	dir, err := parent.openList(name)
+	dir, err := w.open(parent, name)
 	if !top && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)) {
 		return nil // removed meanwhile, or replaced by a file or a link
 	}
@@ -66,12 +67,21 @@ func (w *fileWalk) folder(parent *fileDir, name, base string, top bool) error {
 		return fmt.Errorf("cannot list folder %s: %w", filepath.Join(parent.real, name), err)
 	}
 	defer dir.close()
+	if w.f.links != nil {
+		if !w.enter(dir) {
+			return nil
+		}
+		defer w.leave()
+	}
 	entries, err := dir.list()
 	if errors.Is(err, fs.ErrNotExist) && !top {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("cannot list folder %s: %w", dir.real, dir.named(err))
+	}
+	if w.f.links != nil {
+		followEntries(dir, entries)
 	}
 	parts := make([]struct {
 		key   string // below base, folders with "/"

@@ -99,7 +99,7 @@ func walkFiles(ctx context.Context, b *Bucket, o WalkOptions, at walkToken, fn f
 		page = Page{Objects: make([]Object, 0, pageSize)}
 		return fnErr
 	}
-	w := fileWalk{ctx: ctx, f: &fileBucket{dir: b.dir}, prefix: o.Prefix, after: at.After, skipOwn: !strings.HasPrefix(o.Prefix, ownDir)}
+	w := fileWalk{ctx: ctx, f: &fileBucket{dir: b.dir, links: b.links}, prefix: o.Prefix, after: at.After, skipOwn: !strings.HasPrefix(o.Prefix, ownDir)}
 	w.yield = func(key string, info fs.FileInfo) error {
 		if len(page.Objects) == pageSize {
 			if err := flush(walkToken{After: page.Objects[pageSize-1].Key}); err != nil {

@@ -246,7 +246,11 @@ func (d *decompression) convert(ctx context.Context, o storage.Object, encoders 
 	r.PixelHash, r.DecodedHash, r.Verified = made.hash, made.hash, "full"
 	lap(stageEncode)
 	r.Width, r.Height, r.Depth, r.Channels, r.Bits, r.RawBytes = m.Width, m.Height, m.Depth, m.Channels, m.Bits, int64(len(m.Pix))
-	r.Target = d.target(o.Key, m, format)
+	target := d.target(o.Key, m, format)
+	if err := jobs.CheckKey(target); err != nil {
+		return faultf(jobs.Unsupported, jobs.ClassKey, "%w", err)
+	}
+	r.Target = target
 	put, err := d.put(ctx, r.Target, image)
 	if err != nil {
 		return d.writeFault(ctx, err)

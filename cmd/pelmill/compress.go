@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/storage"
 	"github.com/spf13/cobra"
 )
 
@@ -36,6 +38,10 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 			if err != nil {
 				return err
 			}
+			links, err := copyLinks(spec, c.redis)
+			if err != nil {
+				return err
+			}
 			if err := j.open(); err != nil {
 				return err
 			}
@@ -45,6 +51,7 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 				return err
 			}
 			defer c.close()
+			c.buckets.CopyLinks = links
 			local, err := w.options()
 			if err != nil {
 				return err
@@ -76,10 +83,27 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 		},
 	}
 	j.flags(cmd.Flags(), 0)
+	cmd.Flags().BoolVarP(&j.spec.CopyLinks, "copy-links", "L", false, "follow links to files and folders in SRC, a folder of this machine")
 	w.flags(cmd.Flags())
 	c.flags(cmd.Flags())
 	statsFlag(cmd, &stats)
 	return cmd
+}
+
+// copyLinks gives the folder whose links are followed, nil where none is asked for. Workers elsewhere follow none:
+// whoever can write to a folder that they read could show them anything of their machine.
+func copyLinks(spec jobs.Spec, redis string) (*storage.CopyLinks, error) {
+	switch {
+	case !spec.CopyLinks:
+		return nil, nil
+	case redis != "":
+		return nil, usagef("--copy-links is for folders of this machine, without --redis")
+	case !strings.HasPrefix(spec.Source, "file://"):
+		return nil, usagef("--copy-links is for folders, and %s is a bucket", short(spec.Source))
+	case spec.Source == spec.Target:
+		return nil, usagef("--copy-links: source and target are the same folder")
+	}
+	return &storage.CopyLinks{Source: spec.Source, Target: spec.Target}, nil
 }
 
 // statsFlag is rclone's --stats.
@@ -142,7 +166,7 @@ func (l *local) continueOrSubmit(ctx context.Context, j *jobFlags, spec jobs.Spe
 // sameWork reports whether two jobs of one source, codec and filter also treat
 // results alike. What another job has done is not lost: a new one skips it.
 func sameWork(a, b jobs.Spec) bool {
-	return a.Verify == b.Verify && a.MinPSNR == b.MinPSNR && a.Larger == b.Larger && a.Overwrite == b.Overwrite && a.Limits == b.Limits
+	return a.Verify == b.Verify && a.MinPSNR == b.MinPSNR && a.Larger == b.Larger && a.Overwrite == b.Overwrite && a.CopyLinks == b.CopyLinks && a.Limits == b.Limits
 }
 
 // nothing says why a job has no objects.
