@@ -21,3 +21,6 @@ func openFolder(root, name string) (*fileDir, error) { return checkFolder(root, 
 func (d *fileDir) openList(name string) (*fileDir, error) { return d.openListByPath(name) }
 
 func notFolder(path string) error { return &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR} }
+
+// info gives the facts of a file among the entries of d.
+func (d *fileDir) info(e fs.DirEntry) (fs.FileInfo, error) { return e.Info() }

@@ -124,7 +124,13 @@ func (w *fileWalk) folder(parent *fileDir, name, base string, top bool) error {
 			if i%1024 == 1023 && w.ctx.Err() != nil {
 				return w.ctx.Err()
 			}
-			info, ierr := e.Info()
+			var info fs.FileInfo
+			var ierr error
+			if w.f.links == nil {
+				info, ierr = dir.info(e)
+			} else {
+				info, ierr = e.Info() // of what a link leads to
+			}
 			if errors.Is(ierr, fs.ErrNotExist) {
 				continue
 			}
