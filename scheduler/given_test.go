@@ -81,8 +81,8 @@ func TestManifestsThatAreNone(t *testing.T) {
 	}
 }
 
-// TestManifestMemoryIsBounded reads 512 MiB of one field from a gzip file of half
-// a megabyte.
+// TestManifestMemoryIsBounded reads one field of 128 MiB from a gzip file, in each
+// format.
 func TestManifestMemoryIsBounded(t *testing.T) {
 	for _, format := range []string{CSV, Inventory, JSONL, FilesFrom} {
 		r, w := io.Pipe()

@@ -140,10 +140,11 @@ func TooLarge(needs, memory int64) string {
 	return fmt.Sprintf("it needs %s of memory and --memory is %s; raise --memory, or take options of the codec that need less", binarySize(needs), binarySize(memory))
 }
 
-// binarySize is a number of bytes as --memory takes it, such as 2.1G.
+// binarySize is a number of bytes as --memory takes it, such as 2.1G, rounded up.
 func binarySize(n int64) string {
 	if n >= 1<<30 {
-		return fmt.Sprintf("%.1fG", float64(n)/(1<<30)+0.05)
+		tenths := (10*n + 1<<30 - 1) >> 30
+		return fmt.Sprintf("%d.%dG", tenths/10, tenths%10)
 	}
 	return fmt.Sprintf("%dM", (n+1<<20-1)>>20)
 }

@@ -123,3 +123,12 @@ func TestTrainingMemory(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Sizes are told in the units of the flag: --memory 1G is not 1.1G.
+func TestSizesAreToldAsTheFlagTakesThem(t *testing.T) {
+	for n, want := range map[int64]string{1 << 30: "1.0G", 1<<30 + 1: "1.1G", 5 << 29: "2.5G", 128 << 20: "128M", 1: "1M"} {
+		if got := binarySize(n); got != want {
+			t.Errorf("%d bytes are %s, want %s", n, got, want)
+		}
+	}
+}
