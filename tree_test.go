@@ -38,7 +38,7 @@ var rules = map[string]rule{
 	"queue":   {ours: []string{"jobs"}, foreign: []string{"github.com/hibiken/asynq", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"}},
 	"scheduler": {ours: []string{"jobs", "queue", "storage", "imageio", "codecs", "codecs/codec", "raster"},
 		foreign: []string{"github.com/bmatcuk/doublestar/v4", "golang.org/x/sys/unix", zstd}},
-	"worker": {ours: []string{"internal/plain", "jobs", "queue", "storage", "imageio", "raster", "codecs", "codecs/codec", "gpu"},
+	"worker": {ours: []string{"internal/plain", "jobs", "queue", "storage", "imageio", "raster", "codecs", "codecs/codec", "codecs/pool", "gpu"},
 		foreign: []string{"github.com/prometheus/client_golang", "golang.org/x/sync", zstd}},
 	"cmd": {ours: []string{"internal/plain", "raster", "jobs", "gpu", "imageio", "codecs", "codecs/codec", "storage", "queue", "scheduler", "worker"},
 		foreign: []string{"github.com/spf13", "github.com/vbauerster/mpb/v8", "go.yaml.in/yaml/v3", "golang.org/x/term", "golang.org/x/sys/unix"}},
@@ -125,7 +125,7 @@ func TestOneFileKnowsTheDriver(t *testing.T) {
 // another codec, and test services are for tests.
 func allowedOurs(path, folder, imp string, r rule) bool {
 	if folder == "codecs" && strings.HasPrefix(imp, "codecs/") {
-		shared := imp == "codecs/codec" || strings.HasPrefix(imp, "codecs/internal/") || imp == "codecs/codectest"
+		shared := slices.Contains([]string{"codecs/codec", "codecs/pool", "codecs/codectest"}, imp) || strings.HasPrefix(imp, "codecs/internal/")
 		return shared || path == "codecs" || strings.HasPrefix(imp, path+"/")
 	}
 	if own := strings.HasPrefix(imp, folder+"/") || imp == folder; own {

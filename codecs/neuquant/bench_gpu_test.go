@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
@@ -79,7 +79,7 @@ const side = 512 // of the pictures of the batch
 // fillCrops fills pix with n pictures of side x side, all different: each source from all
 // its columns or rows on, then mirrored.
 func fillCrops(list []*raster.Image, n int, pix []byte) {
-	crew.New().Each(n, func(i int) {
+	pool.New().Each(n, func(i int) {
 		m := list[i%len(list)]
 		places := m.Width - side + m.Height - side + 1
 		at := i / len(list)
@@ -152,7 +152,7 @@ func BenchmarkCardBatch(b *testing.B) {
 			}
 			fillCrops(src, n, locked.Bytes)
 			plain := append([]byte(nil), locked.Bytes...)
-			fmt.Printf("%d pictures of %d x %d on %s, %d lanes\n| sample | refine | pixels in | pictures of a gang | pictures/s | GB/s up |\n", n, side, side, dev.Name(), lanes)
+			fmt.Printf("%d pictures of %d x %d on %s, %d lanes\n| sample | refine | pixels in | pictures of a batch | pictures/s | GB/s up |\n", n, side, side, dev.Name(), lanes)
 			for _, c := range []struct {
 				sample, refine int
 				locked         bool
@@ -164,7 +164,7 @@ func BenchmarkCardBatch(b *testing.B) {
 				if c.locked {
 					pix, where = locked.Bytes, "page-locked memory"
 				}
-				d := &cards{dev: dev, crew: crew.New(), locked: c.locked, most: c.most}
+				d := &cards{dev: dev, pool: pool.New(), locked: c.locked, most: c.most}
 				list := cropProblems(n, pix)
 				t := fastest(3, func() { solveAll(b, d, list, &Options{sample: c.sample, refine: c.refine}) })
 				fmt.Printf("| %d | %d | %s | %d | %.0f | %.1f |\n", c.sample, c.refine, where, c.most, n/t.Seconds(), float64(len(pix))/t.Seconds()/1e9)
@@ -174,10 +174,10 @@ func BenchmarkCardBatch(b *testing.B) {
 	}
 }
 
-// shares are what the steps of one gang take when each waits for the one before.
+// shares are what the steps of one batch take when each waits for the one before.
 func shares(b *testing.B, dev *gpu.Device, list []problem, o *Options, who trainer, locked bool) (order []string, took map[string]time.Duration) {
 	var last time.Time
-	d := &cards{dev: dev, crew: crew.New(), train: who, most: len(list), locked: locked}
+	d := &cards{dev: dev, pool: pool.New(), train: who, most: len(list), locked: locked}
 	d.note = func(what string) {
 		now := time.Now()
 		if _, ok := took[what]; !ok {
@@ -193,7 +193,7 @@ func shares(b *testing.B, dev *gpu.Device, list []problem, o *Options, who train
 	return order, took
 }
 
-// BenchmarkCardSteps is the steps of a gang of 512 pictures of 512 x 512, one after the
+// BenchmarkCardSteps is the steps of a batch of 512 pictures of 512 x 512, one after the
 // other. The bound of mapping is 3 instructions for a pixel and an entry: at 128 lanes a
 // cycle of each of 132 multiprocessors and 1.98 GHz 43 Gpx/s at 256 entries, and half of
 // that where all three are of the same kind.
@@ -210,7 +210,7 @@ func BenchmarkCardSteps(b *testing.B) {
 			list := cropProblems(c.n, locked.Bytes)
 			o := &Options{sample: c.sample, refine: 6}
 			order, took := shares(b, dev, list, o, trainOnCard, true)
-			fmt.Printf("gang of %d pictures of %d x %d, sample %d, on %s\n| step | ms | share |\n", c.n, side, side, c.sample, dev.Name())
+			fmt.Printf("batch of %d pictures of %d x %d, sample %d, on %s\n| step | ms | share |\n", c.n, side, side, c.sample, dev.Name())
 			all := time.Duration(0)
 			for _, t := range took {
 				all += t
@@ -242,8 +242,8 @@ func BenchmarkCardDekker(b *testing.B) {
 		o := &Options{sample: 1}
 		plain := fastest(1, func() { refSolve(&list[0], o) })
 		const cores = 4
-		fast := fastest(2, func() { solveAll(b, cpu{crew.Of(1)}, list[:cores], o) }) / cores
-		d := &cards{dev: dev, crew: crew.New(), locked: true, most: 1024}
+		fast := fastest(2, func() { solveAll(b, cpu{pool.Of(1)}, list[:cores], o) }) / cores
+		d := &cards{dev: dev, pool: pool.New(), locked: true, most: 1024}
 		card := fastest(2, func() { solveAll(b, d, list, o) }) / n
 		fmt.Printf("Dekker's algorithm with sample=1 refine=0, pictures of %d x %d\n| who | pictures/s | times one core's |\n", side, side)
 		fmt.Printf("| reference in Go, one core | %.2f | %.2f |\n", 1/plain.Seconds(), fast.Seconds()/plain.Seconds())

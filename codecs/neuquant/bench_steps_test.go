@@ -5,12 +5,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // BenchmarkSteps times the steps of a photo on one core.
 func BenchmarkSteps(b *testing.B) {
-	c := crew.Of(1)
+	c := pool.Of(1)
 	_, m := readPicture(b, kodakFiles(b)[0])
 	p := problem{samples: m.Pix, entries: 256, opaque: true, mapped: true}
 	step := func(name string, f func()) {

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -104,7 +104,7 @@ func onAllCores(b *testing.B, files []string) (mine, theirs time.Duration) {
 	dir := b.TempDir()
 	each := func(make func(from, to string) error) time.Duration {
 		start := time.Now()
-		crew.New().Each(repeats*len(files), func(i int) {
+		pool.New().Each(repeats*len(files), func(i int) {
 			if err := make(files[i%len(files)], filepath.Join(dir, fmt.Sprint(i))); err != nil {
 				b.Error(err)
 			}

@@ -3,7 +3,7 @@ package neuquant
 import (
 	"math/bits"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // binBits is how many bits of a colour its bin has.
@@ -41,7 +41,7 @@ func inBin(v uint32) uint32 { return v<<4&48 | v>>6&12 | v>>16&3 }
 const binPart = 1 << 24
 
 // collect sorts the colours of a problem into bins.
-func collect(c *crew.Crew, p *problem) *histogram {
+func collect(c *pool.Pool, p *problem) *histogram {
 	// A table for each of the goroutines that may be free, but none for a few colours.
 	n := p.n()
 	parts := max(min(c.Size(), max(1, n>>18)), (n+binPart-1)/binPart)

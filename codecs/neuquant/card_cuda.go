@@ -6,13 +6,13 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 )
 
 // card is a lane at work for the codec.
 type card struct {
-	crew   *crew.Crew
+	pool   *pool.Pool
 	lane   *gpu.Lane
 	locked bool              // problems lie in page-locked memory, from which the card reads
 	train  trainer           // who trains
@@ -61,7 +61,7 @@ const (
 // copies calls f for what lies in bytes lo to hi-1 of a buffer with the stretches list,
 // which ascend: with a part of a stretch and its place behind lo. All goroutines share it.
 func (d *card) copies(list []stretch, lo, hi int, f func(part []byte, at int)) {
-	d.crew.Spans(hi-lo, copyBytes, func(a, b int) {
+	d.pool.Spans(hi-lo, copyBytes, func(a, b int) {
 		a, b = a+lo, b+lo
 		i, _ := slices.BinarySearchFunc(list, a, func(s stretch, at int) int {
 			if s.at+len(s.bytes) <= at {

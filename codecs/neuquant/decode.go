@@ -16,7 +16,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 
 	"github.com/pelmill/pelmill/codecs/codec"
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -25,7 +25,7 @@ import (
 // the CPU.
 func (Codec) Decode(ctx context.Context, _ *gpu.Device, batch [][]byte, _ codec.Assets) []codec.Decoded {
 	out := make([]codec.Decoded, len(batch))
-	crew.New().Each(len(batch), func(i int) {
+	pool.New().Each(len(batch), func(i int) {
 		out[i].Image, out[i].Err = decode(ctx, batch[i])
 	})
 	return out

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // dithering finds the entries of pixels by their places.
@@ -20,7 +20,7 @@ type dithering struct {
 
 // dither maps the pixels of a cut, of frames of width x height, to the entries of its
 // parts.
-func (d *cut) dither(ctx context.Context, c *crew.Crew, o *Options, width, height int, of [][]uint32, first [3]uint8) ([]uint8, error) {
+func (d *cut) dither(ctx context.Context, c *pool.Pool, o *Options, width, height int, of [][]uint32, first [3]uint8) ([]uint8, error) {
 	v := &dithering{cut: d, width: width, height: height, first: first, out: make([]uint8, d.all.n())}
 	v.one = len(d.parts) == 1 && !d.clear
 	for i, entries := range of {
@@ -39,7 +39,7 @@ func (d *cut) dither(ctx context.Context, c *crew.Crew, o *Options, width, heigh
 }
 
 // ordered adds to each pixel what the Bayer matrix says.
-func (v *dithering) ordered(ctx context.Context, c *crew.Crew) {
+func (v *dithering) ordered(ctx context.Context, c *pool.Pool) {
 	var offsets [3][64]int32
 	for k, f := range v.finders {
 		if f == nil {
@@ -94,7 +94,7 @@ func spread(n int) int32 {
 //
 //   - 7
 //     3  5  1      of 16
-func (v *dithering) diffuse(ctx context.Context, c *crew.Crew) {
+func (v *dithering) diffuse(ctx context.Context, c *pool.Pool) {
 	const block = 64 // pixels after which the row below is told
 	rows := len(v.out) / v.width
 	done := make([]atomic.Int32, rows)

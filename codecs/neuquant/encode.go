@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/pelmill/pelmill/codecs/codec"
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -29,7 +29,7 @@ func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Imag
 			taken = append(taken, i)
 		}
 	}
-	workers := crew.New()
+	workers := pool.New()
 	if dev == nil {
 		workers.Each(len(taken), func(j int) {
 			encode(ctx, workers, cpu{workers}, batch, taken[j:j+1], o, out)
@@ -39,7 +39,7 @@ func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Imag
 	d := onCard(dev, workers)
 	sets := together(batch, taken)
 	// Who waits for the card keeps no core from working.
-	crew.Of(min(len(sets), setsAtOnce)).Each(len(sets), func(s int) {
+	pool.Of(min(len(sets), setsAtOnce)).Each(len(sets), func(s int) {
 		encode(ctx, workers, d, batch, sets[s], o, out)
 	})
 	return out
@@ -53,7 +53,7 @@ func together(batch []*raster.Image, items []int) [][]int {
 	for _, i := range items {
 		all += samples(i)
 	}
-	return crew.Sets(items, min(max(all/setsOfBatch, leastSet), mostSet), len(items), samples)
+	return pool.Sets(items, min(max(all/setsOfBatch, leastSet), mostSet), len(items), samples)
 }
 
 // A batch makes some sets, so that the files of one are written while a card solves
@@ -85,7 +85,7 @@ type job struct {
 }
 
 // encode makes the files of the pictures in set, whose problems d solves together.
-func encode(ctx context.Context, c *crew.Crew, d device, batch []*raster.Image, set []int, o *Options, out []codec.Encoded) {
+func encode(ctx context.Context, c *pool.Pool, d device, batch []*raster.Image, set []int, o *Options, out []codec.Encoded) {
 	jobs := make([]job, len(set))
 	c.Each(len(set), func(j int) { jobs[j].cut(batch[set[j]], o) })
 	var list []problem
@@ -127,7 +127,7 @@ func (j *job) cut(m *raster.Image, o *Options) {
 }
 
 // file makes the file of a picture whose problems are solved.
-func (j *job) file(ctx context.Context, c *crew.Crew, o *Options) codec.Encoded {
+func (j *job) file(ctx context.Context, c *pool.Pool, o *Options) codec.Encoded {
 	p, facts, err := j.indexed(ctx, c, o)
 	if err != nil {
 		return codec.Encoded{Err: err}
@@ -145,7 +145,7 @@ func (j *job) file(ctx context.Context, c *crew.Crew, o *Options) codec.Encoded 
 
 // indexed makes the palettes and the indices of a picture, and says how many entries the
 // largest palette uses and whether the picture is whole.
-func (j *job) indexed(ctx context.Context, c *crew.Crew, o *Options) (*indexed, []codec.Field, error) {
+func (j *job) indexed(ctx context.Context, c *pool.Pool, o *Options) (*indexed, []codec.Field, error) {
 	m := j.picture
 	p := &indexed{width: m.Width, height: m.Height, channels: m.Channels}
 	if !o.strip {
@@ -174,7 +174,7 @@ func (j *job) indexed(ctx context.Context, c *crew.Crew, o *Options) (*indexed, 
 
 // finish makes the palette and the indices of a cut of m, of whose problems solved are
 // the solutions.
-func (d *cut) finish(ctx context.Context, c *crew.Crew, o *Options, m *raster.Image, solved []solution) (palette []uint32, index []uint8, err error) {
+func (d *cut) finish(ctx context.Context, c *pool.Pool, o *Options, m *raster.Image, solved []solution) (palette []uint32, index []uint8, err error) {
 	if d.exact != nil {
 		return d.exact, places(&d.all, d.exact), nil
 	}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu/gputest"
 )
 
@@ -30,7 +30,7 @@ func differ[T comparable](what string, got, want []T) error {
 // differ it names the first few.
 func sameSolutions(t *testing.T, what string, list []problem, o *Options, got []solution) {
 	t.Helper()
-	want := cpu{crew.New()}.solve(context.Background(), list, o)
+	want := cpu{pool.New()}.solve(context.Background(), list, o)
 	wrong := 0
 	for i := range list {
 		err := got[i].err
@@ -72,9 +72,9 @@ func oddProblems(rng *rand.Rand, n int) (list []problem) {
 // not refined, the refinement of what the CPU has trained, and all together.
 func TestLockstep(t *testing.T) {
 	dev := gputest.Device(t, nil)
-	gangs, members := 3, 200
+	batches, members := 3, 200
 	if testing.Short() {
-		gangs, members = 1, 12 // under compute-sanitizer a kernel takes a hundred times as long
+		batches, members = 1, 12 // under compute-sanitizer a kernel takes a hundred times as long
 	}
 	for _, c := range []struct {
 		name           string
@@ -93,15 +93,15 @@ func TestLockstep(t *testing.T) {
 		{"all", trainWhereFaster, 10, 6},
 	} {
 		t.Run(fmt.Sprintf("%s-%d-%d", c.name, c.sample, c.refine), func(t *testing.T) {
-			for i := range gangs {
+			for i := range batches {
 				list := oddProblems(rand.New(rand.NewPCG(uint64(i), uint64(c.sample+100*c.refine))), members)
-				d := &cards{dev: dev, crew: crew.New(), train: c.train}
+				d := &cards{dev: dev, pool: pool.New(), train: c.train}
 				o := &Options{sample: c.sample, refine: c.refine}
 				sameSolutions(t, c.name, list, o, d.solve(t.Context(), list, o))
 			}
 		})
 	}
-	t.Logf("%d gangs of %d problems each on %s", gangs, members, dev.Name())
+	t.Logf("%d batches of %d problems each on %s", batches, members, dev.Name())
 }
 
 // A training that takes several launches goes on where it stopped.
@@ -119,7 +119,7 @@ func TestLockstepLongTraining(t *testing.T) {
 	}
 	list = append(list, oddProblems(rng, 3)...)
 	o := &Options{sample: 1, refine: 2}
-	d := &cards{dev: dev, crew: crew.New(), train: trainOnCard}
+	d := &cards{dev: dev, pool: pool.New(), train: trainOnCard}
 	sameSolutions(t, "long", list, o, d.solve(t.Context(), list, o))
 }
 
@@ -135,7 +135,7 @@ func TestLockstepKodak(t *testing.T) {
 	}
 	for _, o := range []Options{{sample: 10, refine: 6}, {sample: 1}, {sample: 30, refine: 32}} {
 		for _, who := range []trainer{trainOnCard, trainWhereFaster} {
-			d := &cards{dev: dev, crew: crew.New(), train: who}
+			d := &cards{dev: dev, pool: pool.New(), train: who}
 			sameSolutions(t, "kodak", list, &o, d.solve(t.Context(), list, &o))
 		}
 	}
@@ -160,7 +160,7 @@ func TestManySmallProblems(t *testing.T) {
 		}
 	}
 	o := &Options{sample: 10, refine: 4}
-	d := &cards{dev: dev, crew: crew.New(), train: trainOnCard}
+	d := &cards{dev: dev, pool: pool.New(), train: trainOnCard}
 	got := d.solve(t.Context(), list, o)
 	sameSolutions(t, "many", list, o, got)
 	if other := d.solve(t.Context(), list[n/2:], o); !slices.EqualFunc(other, got[n/2:], func(a, b solution) bool {

@@ -4,12 +4,12 @@ import (
 	"context"
 	"math/bits"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // mapTo finds the nearest entry of each colour, the lowest of equals. h is the
 // histogram of the problem, where there is one.
-func mapTo(ctx context.Context, c *crew.Crew, p *problem, entries []uint32, h *histogram) ([]uint8, error) {
+func mapTo(ctx context.Context, c *pool.Pool, p *problem, entries []uint32, h *histogram) ([]uint8, error) {
 	f := newFinder(entries)
 	find := f.indices
 	if h != nil && p.opaque {
@@ -50,7 +50,7 @@ func (h *histogram) distinct() (n int) {
 
 // indices returns what does the same for the opaque colours of the histogram, by a table
 // of the nearest entries of those: a photo has ten times as many pixels as colours.
-func (h *histogram) indices(c *crew.Crew, f *finder) func(colours []uint32, out []uint8) {
+func (h *histogram) indices(c *pool.Pool, f *finder) func(colours []uint32, out []uint8) {
 	table := make([]uint8, 64*len(h.bins))
 	c.Spans(len(h.bins), binsAtOnce, func(lo, hi int) {
 		var colours [piece]uint32

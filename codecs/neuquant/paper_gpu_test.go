@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
@@ -46,14 +46,14 @@ func paperRow(b *testing.B, dev *gpu.Device, src []*raster.Image, seed, w, h int
 	}
 	defer locked.Free()
 	list := make([]problem, n)
-	crew.New().Each(n, func(i int) {
+	pool.New().Each(n, func(i int) {
 		list[i] = problem{samples: locked.Bytes[i*w*h*3:][: w*h*3 : w*h*3], entries: 256, opaque: true, mapped: true}
 		mosaic(src, seed+i, w, list[i].samples)
 	})
 	perPixel := func(t time.Duration, pictures int) float64 { return t.Seconds() / float64(pictures*w*h) }
-	out[0] = perPixel(fastest(1, func() { solveAll(b, cpu{crew.Of(1)}, list[:1], o) }), 1)
-	out[1] = perPixel(fastest(2, func() { solveAll(b, &cards{dev: dev, crew: crew.New(), locked: true}, list[:1], o) }), 1)
-	out[2] = perPixel(fastest(2, func() { solveAll(b, &cards{dev: dev, crew: crew.New(), locked: true, most: n / 3}, list, o) }), n)
+	out[0] = perPixel(fastest(1, func() { solveAll(b, cpu{pool.Of(1)}, list[:1], o) }), 1)
+	out[1] = perPixel(fastest(2, func() { solveAll(b, &cards{dev: dev, pool: pool.New(), locked: true}, list[:1], o) }), 1)
+	out[2] = perPixel(fastest(2, func() { solveAll(b, &cards{dev: dev, pool: pool.New(), locked: true, most: n / 3}, list, o) }), n)
 	return out
 }
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -218,7 +218,7 @@ func TestPicturesAreTheReference(t *testing.T) {
 		m := randomPicture(rng, s.w, s.h, s.depth, 1+rng.IntN(4), share, rng.IntN(5) == 0)
 		name := fmt.Sprintf("%d: %s, shares %v, %v", n, m.Shape(), share, &o)
 		before := slices.Clone(m.Pix)
-		c := crew.Of(1 + n%3)
+		c := pool.Of(1 + n%3)
 		var j job
 		j.cut(m, &o)
 		for _, cut := range j.cuts {

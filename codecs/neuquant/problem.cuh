@@ -1,4 +1,4 @@
-// A problem of a gang on the card.
+// A problem of a batch on the card.
 #pragma once
 
 #include "../../gpu/include/base.cuh"

@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // cluster is what lies nearest to an entry.
@@ -32,7 +32,7 @@ func (c *cluster) add(o *cluster) {
 // refine moves entries to the means of what is nearest to them, as often as passes
 // says, and all but the last time moves some that are missed least to where the most is
 // wrong: k-means with the replacement of the least useful. h may be nil where passes is 0.
-func refine(ctx context.Context, c *crew.Crew, h *histogram, entries []uint32, passes int) error {
+func refine(ctx context.Context, c *pool.Pool, h *histogram, entries []uint32, passes int) error {
 	if passes == 0 {
 		return nil
 	}
@@ -62,7 +62,7 @@ func refine(ctx context.Context, c *crew.Crew, h *histogram, entries []uint32, p
 const binsAtOnce = 4096
 
 // assign finds the nearest entry of each bin.
-func assign(c *crew.Crew, h *histogram, entries []uint32, of []uint8) []cluster {
+func assign(c *pool.Pool, h *histogram, entries []uint32, of []uint8) []cluster {
 	f := newFinder(entries)
 	n := len(h.bins)
 	parts := make([][]cluster, (n+binsAtOnce-1)/binsAtOnce)

@@ -3,16 +3,16 @@ package neuquant
 import (
 	"context"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // cpu is the device whose steps run in Go: goroutines share the problems, and those
 // that are free the bins and the colours of one.
-type cpu struct{ crew *crew.Crew }
+type cpu struct{ pool *pool.Pool }
 
 func (d cpu) solve(ctx context.Context, list []problem, o *Options) []solution {
 	out := make([]solution, len(list))
-	d.crew.Each(len(list), func(i int) {
+	d.pool.Each(len(list), func(i int) {
 		p := &list[i]
 		s := &out[i]
 		if s.err = ctx.Err(); s.err != nil {
@@ -28,10 +28,10 @@ func (d cpu) solve(ctx context.Context, list []problem, o *Options) []solution {
 		s.entries = train(p, o.sample)
 		var h *histogram
 		if o.refine > 0 || p.mapped && p.opaque && p.n() >= tableFrom {
-			h = collect(d.crew, p)
+			h = collect(d.pool, p)
 		}
-		if s.err = refine(ctx, d.crew, h, s.entries, o.refine); s.err == nil && p.mapped {
-			s.index, s.err = mapTo(ctx, d.crew, p, s.entries, h)
+		if s.err = refine(ctx, d.pool, h, s.entries, o.refine); s.err == nil && p.mapped {
+			s.index, s.err = mapTo(ctx, d.pool, p, s.entries, h)
 		}
 	})
 	return out

@@ -6,26 +6,26 @@ import (
 	"context"
 	"sync"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 )
 
 // onCard is the device whose steps run on cards.
-func onCard(dev *gpu.Device, c *crew.Crew) device { return &cards{dev: dev, crew: c} }
+func onCard(dev *gpu.Device, c *pool.Pool) device { return &cards{dev: dev, pool: c} }
 
-// cards is a device: problems go to its lanes in gangs, so that the copies of one run
+// cards is a device: problems go to its lanes in batches, so that the copies of one run
 // beside the kernels of another.
 type cards struct {
 	dev  *gpu.Device
-	crew *crew.Crew
+	pool *pool.Pool
 
 	locked bool // see card
 	train  trainer
-	most   int               // problems of a gang; 0: as it is best
+	most   int               // problems of a batch; 0: as it is best
 	note   func(what string) // see card
 }
 
-// trainer is who trains the networks of a gang. The entries are the same.
+// trainer is who trains the networks of a batch. The entries are the same.
 type trainer int
 
 const (
@@ -34,15 +34,15 @@ const (
 	trainOnHost
 )
 
-// What a sample takes: on a core, and on a card for one problem or for all of a gang at
+// What a sample takes: on a core, and on a card for one problem or for all of a batch at
 // the same time.
 const (
 	coreSample = 90  // ns
 	cardSample = 310 // ns
 )
 
-// trainer decides for a gang: a few problems are trained sooner by the cores.
-func (g *gang) trainer() trainer {
+// trainer decides for a batch: a few problems are trained sooner by the cores.
+func (g *batch) trainer() trainer {
 	if g.card.train != trainWhereFaster {
 		return g.card.train
 	}
@@ -51,7 +51,7 @@ func (g *gang) trainer() trainer {
 		n := int(g.frames[i].Cycles)
 		all, longest = all+n, max(longest, n)
 	}
-	workers := min(g.crew.Size(), len(g.frames))
+	workers := min(g.pool.Size(), len(g.frames))
 	if max(all/workers, longest)*coreSample < longest*cardSample {
 		return trainOnHost
 	}
@@ -60,22 +60,22 @@ func (g *gang) trainer() trainer {
 
 const (
 	// mostColours is what the bins of a card count without a sum that is too large
-	// (bins.cuh), and what a gang has at most.
+	// (bins.cuh), and what a batch has at most.
 	mostColours = 1<<27 - 1
 
-	// A gang of leastGang problems takes no longer than a smaller one, and with mostGang a
-	// card is full; a batch makes some gangs.
-	leastGang, mostGang = 64, 512
-	gangsOfBatch        = 6
+	// A batch of leastBatch problems takes no longer than a smaller one, and with mostBatch a
+	// card is full; a call makes some batches.
+	leastBatch, mostBatch = 64, 512
+	batchesOfCall         = 6
 )
 
-// gangs divides the problems of list with numbers items into gangs of neighbours.
-func (d *cards) gangs(list []problem, items []int) [][]int {
+// batches divides the problems of list with numbers items into batches of neighbours.
+func (d *cards) batches(list []problem, items []int) [][]int {
 	most := d.most
 	if most == 0 {
-		most = min(max((len(items)+gangsOfBatch-1)/gangsOfBatch, leastGang), mostGang)
+		most = min(max((len(items)+batchesOfCall-1)/batchesOfCall, leastBatch), mostBatch)
 	}
-	return crew.Sets(items, mostColours, most, func(i int) int { return list[i].n() })
+	return pool.Sets(items, mostColours, most, func(i int) int { return list[i].n() })
 }
 
 func (d *cards) solve(ctx context.Context, list []problem, o *Options) []solution {
@@ -89,10 +89,10 @@ func (d *cards) solve(ctx context.Context, list []problem, o *Options) []solutio
 		items = append(items, i)
 	}
 	var mu sync.Mutex
-	gangs := d.gangs(list, items)
+	batches := d.batches(list, items)
 	// Who waits for a lane keeps no core from working.
-	crew.Of(len(gangs)).Each(len(gangs), func(i int) {
-		alone := d.solveGang(ctx, list, gangs[i], o, out)
+	pool.Of(len(batches)).Each(len(batches), func(i int) {
+		alone := d.solveBatch(ctx, list, batches[i], o, out)
 		mu.Lock()
 		defer mu.Unlock()
 		left = append(left, alone...)
@@ -101,17 +101,17 @@ func (d *cards) solve(ctx context.Context, list []problem, o *Options) []solutio
 	for j, i := range left {
 		rest[j] = list[i]
 	}
-	for j, s := range (cpu{d.crew}).solve(ctx, rest, o) {
+	for j, s := range (cpu{d.pool}).solve(ctx, rest, o) {
 		out[left[j]] = s
 	}
 	return out
 }
 
-// solveGang solves the problems of list with numbers items, and returns the numbers of
+// solveBatch solves the problems of list with numbers items, and returns the numbers of
 // those that do not fit into the memory of a lane even alone.
-func (d *cards) solveGang(ctx context.Context, list []problem, items []int, o *Options, out []solution) (left []int) {
+func (d *cards) solveBatch(ctx context.Context, list []problem, items []int, o *Options, out []solution) (left []int) {
 	alone, err := d.dev.Split(ctx, len(items), func(l *gpu.Lane, from, to int) error {
-		g := &gang{card: &card{crew: d.crew, lane: l, locked: d.locked, train: d.train, note: d.note}, options: o}
+		g := &batch{card: &card{pool: d.pool, lane: l, locked: d.locked, train: d.train, note: d.note}, options: o}
 		for _, i := range items[from:to] {
 			g.problems = append(g.problems, &list[i])
 		}

@@ -3,9 +3,9 @@
 package neuquant
 
 import (
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 )
 
 // onCard is the CPU: this build has no card to give.
-func onCard(_ *gpu.Device, c *crew.Crew) device { return cpu{c} }
+func onCard(_ *gpu.Device, c *pool.Pool) device { return cpu{c} }

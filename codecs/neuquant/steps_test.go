@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // kinds of colours that problems are made of.
@@ -92,10 +92,10 @@ func TestSolveIsTheReference(t *testing.T) { eachWay(t, testSolve) }
 func testSolve(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i, o := range manners {
-		d := cpu{crew.Of(1 + i%3)}
+		d := cpu{pool.Of(1 + i%3)}
 		list := someProblems(rng)
 		got := d.solve(context.Background(), list, &o)
-		d.crew.Each(len(list), func(i int) {
+		d.pool.Each(len(list), func(i int) {
 			entries, index := refSolve(&list[i], &o)
 			if got[i].err != nil {
 				t.Errorf("%v: %v", &list[i], got[i].err)
@@ -176,7 +176,7 @@ func TestCollectIsTheReference(t *testing.T) {
 		for _, opaque := range []bool{true, false} {
 			p := problem{values: colours(rng, kind, 3<<18+5, opaque), opaque: opaque}
 			want := refBins(refColours(&p), opaque)
-			h := collect(crew.Of(3), &p)
+			h := collect(pool.Of(3), &p)
 			if len(h.bins) != len(want) {
 				t.Fatalf("%s: %d bins, want %d", kind, len(h.bins), len(want))
 			}
@@ -203,7 +203,7 @@ func TestMapIsTheReference(t *testing.T) {
 				for _, opaque := range []bool{true, false} {
 					v := colours(rng, kind, 1500, opaque)
 					p := problem{values: slices.Concat(v, v, v[:7]), entries: k, opaque: opaque}
-					c := crew.Of(2)
+					c := pool.Of(2)
 					entries := train(&p, 10)
 					for _, h := range []*histogram{collect(c, &p), nil} {
 						out, err := mapTo(context.Background(), c, &p, entries, h)
@@ -231,7 +231,7 @@ func TestSolveEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	p := problem{entries: 2, opaque: true, values: []uint32{0xff000000, 0xff000001, 0xff000002}}
-	if s := (cpu{crew.Of(1)}).solve(ctx, []problem{p}, &defaults); s[0].err != context.Canceled {
+	if s := (cpu{pool.Of(1)}).solve(ctx, []problem{p}, &defaults); s[0].err != context.Canceled {
 		t.Errorf("error %v", s[0].err)
 	}
 }

@@ -1,5 +1,5 @@
 // Training: Dekker's network, one warp a problem, so that no thread waits for another block. A lone problem takes as long
-// as its chain of samples; a gang of a thousand takes hardly longer than some hundreds.
+// as its chain of samples; a batch of a thousand takes hardly longer than some hundreds.
 //
 // In the contest lane l has neurons l, l+32, ..., l+224: their components from shared memory, from where a lane for each
 // neuron in reach moves them with few instructions, and their frequencies in registers. Each component is scaled by 256

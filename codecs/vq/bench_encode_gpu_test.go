@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
 )
 
 // BenchmarkCardEncode is whole files with a codebook for each picture, the defaults and
-// others, beside the CPU on all cores, and how the time of the gangs divides.
+// others, beside the CPU on all cores, and how the time of the batches divides.
 func BenchmarkCardEncode(b *testing.B) {
 	dev := gputest.Device(b, nil)
 	cases := []struct {
@@ -75,17 +75,17 @@ func ascending(n int) []int {
 	return list
 }
 
-// stages prints how long one gang of a batch takes in each of its stages, alone on the
+// stages prints how long one batch of a call takes in each of its stages, alone on the
 // card, and the coding of its indices.
-func stages(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
-	if !ganged(batch[0], o) {
+func stages(b *testing.B, dev *gpu.Device, images []*raster.Image, o *Options) {
+	if !batched(images[0], o) {
 		return
 	}
-	sets := together(batch, ascending(len(batch)), o)
-	list := batch[:len(sets[0])]
+	sets := together(images, ascending(len(images)), o)
+	list := images[:len(sets[0])]
 	var took [5]time.Duration
 	for range 3 {
-		g := &gang{pictures: list, options: o}
+		g := &batch{pictures: list, options: o}
 		onLane(b, dev, func(d *card) error {
 			g.card = d
 			for i, step := range []func(context.Context) error{g.cut, g.train, g.assign, g.code} {
@@ -99,7 +99,7 @@ func stages(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
 		})
 		begin := time.Now()
 		known := g.analyses()
-		workers := crew.New()
+		workers := pool.New()
 		workers.Each(len(known), func(i int) {
 			if _, err := assemble(context.Background(), workers, known[i]); err != nil {
 				b.Error(err)
@@ -108,14 +108,14 @@ func stages(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
 		took[4] = time.Since(begin)
 	}
 	passes(b, dev, list, o)
-	fmt.Printf("  a gang of %d pictures: to the card %.2f ms, training %.2f, indices %.2f, symbols or tables %.2f, coding on the CPU %.2f\n",
+	fmt.Printf("  a batch of %d pictures: to the card %.2f ms, training %.2f, indices %.2f, symbols or tables %.2f, coding on the CPU %.2f\n",
 		len(list), took[0].Seconds()*1e3, took[1].Seconds()*1e3, took[2].Seconds()*1e3, took[3].Seconds()*1e3, took[4].Seconds()*1e3)
 }
 
-// passes prints what the parts of a gang's training take on the card.
+// passes prints what the parts of a batch's training take on the card.
 func passes(b *testing.B, dev *gpu.Device, list []*raster.Image, o *Options) {
 	onLane(b, dev, func(d *card) error {
-		g := &gang{card: d, pictures: list, options: o}
+		g := &batch{card: d, pictures: list, options: o}
 		if err := g.cut(context.Background()); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
@@ -41,7 +41,7 @@ type peerParams struct {
 // landscape is a grey picture of smooth slopes, edges and grain.
 func landscape(w, h int) *raster.Image {
 	m := raster.New(w, h, 1, 1, 8)
-	crew.New().Each(h, func(y int) {
+	pool.New().Each(h, func(y int) {
 		r := rand.New(rand.NewPCG(uint64(y), 5))
 		for x := range w {
 			v := 128 + 60*math.Sin(float64(x)/97+float64(y)/31) + 40*math.Sin(float64(x*y)/9000)
@@ -59,7 +59,7 @@ func someBlocks(m *raster.Image, n int) *codebook {
 	s := shape{4, 4}
 	g := s.grid(m.Width, m.Height)
 	all := make([]byte, g.blocks()*16)
-	blocks(crew.New(), plane{m.Width, m.Height, m.Pix}, s, all)
+	blocks(pool.New(), plane{m.Width, m.Height, m.Pix}, s, all)
 	r := rand.New(rand.NewPCG(uint64(n), 6))
 	b := &codebook{shape: s, words: make([]byte, n*16)}
 	for i := range n {
@@ -72,7 +72,7 @@ func someBlocks(m *raster.Image, n int) *codebook {
 // onLane runs f with the steps on a lane.
 func onLane(b *testing.B, dev *gpu.Device, f func(d *card) error) {
 	b.Helper()
-	err := dev.Do(context.Background(), func(l *gpu.Lane) error { return f(newCard(l, crew.New())) })
+	err := dev.Do(context.Background(), func(l *gpu.Lane) error { return f(newCard(l, pool.New())) })
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func BenchmarkCardLatency(b *testing.B) {
 	pin(b, dev, []*raster.Image{m})
 	for b.Loop() {
 		var each []time.Duration
-		workers := crew.New()
+		workers := pool.New()
 		for range 500 {
 			start := time.Now()
 			err := run(context.Background(), dev, workers, 1, func(d device, _, _ int) error {
@@ -373,7 +373,7 @@ func cardBatch(b *testing.B, lanes int) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		workers := crew.New()
+		workers := pool.New()
 		per := setBytes / (512 * 512)
 		pass := func() {
 			workers.Each(count/per, func(s int) {
@@ -433,7 +433,7 @@ func BenchmarkCardTraining(b *testing.B) {
 					return nil, err
 				}
 				err := t.finish()
-				return t.gang[0].book, err
+				return t.batch[0].book, err
 			}
 			for range 3 {
 				begin := time.Now()
@@ -448,7 +448,7 @@ func BenchmarkCardTraining(b *testing.B) {
 			return err
 		})
 		before := runtime.GOMAXPROCS(2)
-		set, _, _ := cpu{crew.New()}.cut(h, [][]byte{m.Pix})
+		set, _, _ := cpu{pool.New()}.cut(h, [][]byte{m.Pix})
 		book, begin := fresh(), time.Now()
 		if err := lloyd(ctx, set.(*cpuBlocks), book, 4); err != nil {
 			b.Fatal(err)

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/raster"
 )
 
 // searchPlain is the triple loop of Algorithm 1 on as many goroutines as search has:
 // the yardstick of BenchmarkSearch.
-func searchPlain(c *crew.Crew, samples, words []byte, k int, table []uint16) {
+func searchPlain(c *pool.Pool, samples, words []byte, k int, table []uint16) {
 	n := len(words) / k
 	c.Spans(len(table), blocksAtOnce, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -50,11 +50,11 @@ func BenchmarkSearch(b *testing.B) {
 	for y := range 512 {
 		copy(p.pix[512*y:512*(y+1)], g.Pix[y*g.Width:])
 	}
-	c, s := crew.New(), shape{4, 4}
+	c, s := pool.New(), shape{4, 4}
 	samples := make([]byte, 512*512)
 	blocks(c, p, s, samples)
 	v := newVectors(c, 16, samples)
-	book, err := train(context.Background(), &cpuBlocks{vectors: v, crew: c}, s, 256, startKMeans, 4)
+	book, err := train(context.Background(), &cpuBlocks{vectors: v, pool: c}, s, 256, startKMeans, 4)
 	if err != nil {
 		b.Fatal(err)
 	}

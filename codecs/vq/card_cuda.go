@@ -90,7 +90,7 @@ func (d *card) fetch(dst []byte, b *gpu.Buffer) error {
 			return err
 		}
 		to, from := dst[(i-1)*size:min(len(dst), i*size)], way[(i-1)%2].Bytes
-		d.crew.Spans(len(to), copyBytes, func(lo, hi int) { copy(to[lo:hi], from[lo:hi]) })
+		d.pool.Spans(len(to), copyBytes, func(lo, hi int) { copy(to[lo:hi], from[lo:hi]) })
 	}
 	return nil
 }

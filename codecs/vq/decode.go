@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pelmill/pelmill/codecs/codec"
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -18,7 +18,7 @@ import (
 // for it.
 func (Codec) Decode(ctx context.Context, dev *gpu.Device, batch [][]byte, assets codec.Assets) []codec.Decoded {
 	out := make([]codec.Decoded, len(batch))
-	workers := crew.New()
+	workers := pool.New()
 	shared := &sharedBooks{assets: assets, known: make(map[string]*bookPair)}
 	workers.Each(len(batch), func(i int) {
 		out[i].Image, out[i].Err = decode(ctx, dev, workers, batch[i], shared)
@@ -58,7 +58,7 @@ func (s *sharedBooks) get(ctx context.Context, hash string) (*bookPair, error) {
 	return b, nil
 }
 
-func decode(ctx context.Context, dev *gpu.Device, c *crew.Crew, data []byte, shared *sharedBooks) (*raster.Image, error) {
+func decode(ctx context.Context, dev *gpu.Device, c *pool.Pool, data []byte, shared *sharedBooks) (*raster.Image, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (h *header) books(ctx context.Context, section []byte, shared *sharedBooks)
 }
 
 // decodeTables reads the index section into the tables of luma and of chroma.
-func decodeTables(ctx context.Context, c *crew.Crew, h *header, books *bookPair, in []byte) ([][]uint16, error) {
+func decodeTables(ctx context.Context, c *pool.Pool, h *header, books *bookPair, in []byte) ([][]uint16, error) {
 	var table [][]uint16
 	for i, s := range h.planeSizes() {
 		n := h.block.grid(s[0], s[1]).blocks() * h.d

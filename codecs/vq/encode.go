@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"github.com/pelmill/pelmill/codecs/codec"
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -29,12 +29,12 @@ func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Imag
 			taken = append(taken, i)
 		}
 	}
-	workers := crew.New()
+	workers := pool.New()
 	sets, starters := oneByOne(taken), workers
 	if dev != nil {
 		// Who waits for the card keeps no core from working.
 		sets = together(batch, taken, o)
-		starters = crew.Of(len(sets))
+		starters = pool.Of(len(sets))
 	}
 	starters.Each(len(sets), func(s int) {
 		pictures := make([]*raster.Image, len(sets[s]))
@@ -68,14 +68,14 @@ func oneByOne(items []int) [][]int {
 }
 
 // together divides pictures into sets of neighbours that a card takes in one go: those
-// of one size that share a codebook, or a gang of small ones that have codebooks of
+// of one size that share a codebook, or a batch of small ones that have codebooks of
 // their own, whatever their sizes.
 func together(batch []*raster.Image, items []int, o *Options) [][]int {
 	all := 0
 	for _, i := range items {
 		all += batch[i].Size()
 	}
-	gangSize := min(max(all/gangs, leastGang), gangBytes)
+	batchSize := min(max(all/batches, leastBatch), batchBytes)
 	var sets [][]int
 	size := 0 // bytes of samples in the last set
 	for _, i := range items {
@@ -83,7 +83,7 @@ func together(batch []*raster.Image, items []int, o *Options) [][]int {
 		if n := len(sets); n > 0 {
 			first := batch[sets[n-1][0]]
 			same := o.books != nil && m.Width == first.Width && m.Height == first.Height && m.Channels == first.Channels
-			if same && (len(sets[n-1])+1)*max(m.Size(), first.Size()) <= setBytes || ganged(m, o) && size+m.Size() <= gangSize {
+			if same && (len(sets[n-1])+1)*max(m.Size(), first.Size()) <= setBytes || batched(m, o) && size+m.Size() <= batchSize {
 				sets[n-1] = append(sets[n-1], i)
 				size += m.Size()
 				continue
@@ -99,20 +99,20 @@ func together(batch []*raster.Image, items []int, o *Options) [][]int {
 // a batch makes several sets, of which one is copied while another is searched.
 const setBytes = 32 << 20
 
-// ganged says whether a card takes m in a gang.
-func ganged(m *raster.Image, o *Options) bool { return o.books == nil && m.Size() <= gangBytes }
+// batched says whether a card takes m in a batch.
+func batched(m *raster.Image, o *Options) bool { return o.books == nil && m.Size() <= batchBytes }
 
-// A batch makes some gangs, so that the indices of one are coded while the next ones
+// A call makes some batches, so that the indices of one are coded while the next ones
 // train, but none so small that a card trains it in no less time than a larger one.
 const (
-	gangs     = 6
-	leastGang = 4 << 20  // bytes of samples
-	gangBytes = 16 << 20 // at most
+	batches    = 6
+	leastBatch = 4 << 20  // bytes of samples
+	batchBytes = 16 << 20 // at most
 )
 
 // run runs f for the items 0 to n-1: on the CPU one after the other, or on dev as many
 // at a time as fit there, and on the CPU those that do not even fit alone.
-func run(ctx context.Context, dev *gpu.Device, c *crew.Crew, n int, f func(d device, from, to int) error) error {
+func run(ctx context.Context, dev *gpu.Device, c *pool.Pool, n int, f func(d device, from, to int) error) error {
 	var left []int
 	if dev != nil {
 		var err error
@@ -173,13 +173,13 @@ type analysis struct {
 }
 
 // analyse finds the codebooks and the index tables of pictures: of one picture, of
-// several that share the codebook and the size of slices, or of a gang.
+// several that share the codebook and the size of slices, or of a batch.
 func analyse(ctx context.Context, d device, pictures []*raster.Image, o *Options) ([]*analysis, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if g, ok := d.(gangDevice); ok && ganged(pictures[0], o) {
-		return g.analyseGang(ctx, pictures, o)
+	if g, ok := d.(batchDevice); ok && batched(pictures[0], o) {
+		return g.analyseBatch(ctx, pictures, o)
 	}
 	h := newHeader(pictures[0], o)
 	luma, chroma, err := d.cut(h, slicesOf(pictures))
@@ -324,7 +324,7 @@ func pieces[T any](h *header, table [][]T) []piece[T] {
 }
 
 // assemble codes the index tables and writes the file.
-func assemble(ctx context.Context, c *crew.Crew, a *analysis) ([]byte, error) {
+func assemble(ctx context.Context, c *pool.Pool, a *analysis) ([]byte, error) {
 	h := a.header
 	h.n = a.books.luma.n()
 	if h.colour() {
@@ -348,7 +348,7 @@ func assemble(ctx context.Context, c *crew.Crew, a *analysis) ([]byte, error) {
 }
 
 // encodeTables is the index section.
-func encodeTables(ctx context.Context, c *crew.Crew, a *analysis) ([]byte, error) {
+func encodeTables(ctx context.Context, c *pool.Pool, a *analysis) ([]byte, error) {
 	h := a.header
 	if h.raw() {
 		var out []byte
@@ -388,7 +388,7 @@ func (c Codec) Train(ctx context.Context, dev *gpu.Device, pictures []*raster.Im
 	if !ok {
 		return nil, fmt.Errorf("vq: options of another codec: %T", opts)
 	}
-	workers := crew.New()
+	workers := pool.New()
 	var samples [2][]byte // of luma and chroma
 	refused := errors.New("the sample is empty")
 	for _, m := range pictures {

@@ -118,7 +118,7 @@ KERNEL vq_ranks(uint32_t *__restrict__ symbols,      // m
 	ranks(symbols, table, up, left, spans, first, m, n, rows, cols, step, shift);
 }
 
-// The index table of one codebook of a gang, with the parameters of the kernels above.
+// The index table of one codebook of a batch, with the parameters of the kernels above.
 struct Index {
 	uint16_t *table;
 	uint32_t *counts;
@@ -128,17 +128,17 @@ struct Index {
 	uint32_t m, n, most; // n codewords, of most before the renumbering
 	uint32_t rows, cols, step, shift, p, q, unused;
 };
-static_assert(sizeof(Index) == 104, "gangIndex");
+static_assert(sizeof(Index) == 104, "batchIndex");
 
 // Each of these takes entry blockIdx.y of the list.
 
-KERNEL vq_gang_count(const Index *__restrict__ list)
+KERNEL vq_batch_count(const Index *__restrict__ list)
 {
 	const Index &x = list[blockIdx.y];
 	count(x.counts, x.table, x.m, x.most);
 }
 
-KERNEL vq_gang_renumber(const Index *__restrict__ list)
+KERNEL vq_batch_renumber(const Index *__restrict__ list)
 {
 	const Index &x = list[blockIdx.y];
 	uint64_t i = thread();
@@ -146,13 +146,13 @@ KERNEL vq_gang_renumber(const Index *__restrict__ list)
 		x.table[i] = x.to[below(x.table[i], x.most)];
 }
 
-KERNEL vq_gang_sides(const Index *__restrict__ list)
+KERNEL vq_batch_sides(const Index *__restrict__ list)
 {
 	const Index &x = list[blockIdx.y];
 	sides(x.up, x.left, x.spans, x.words, x.n, x.p, x.q);
 }
 
-KERNEL vq_gang_ranks(const Index *__restrict__ list)
+KERNEL vq_batch_ranks(const Index *__restrict__ list)
 {
 	const Index &x = list[blockIdx.y];
 	ranks(x.symbols, x.table, x.up, x.left, x.spans, 0, x.m, x.n, x.rows, x.cols, x.step, x.shift);

@@ -67,19 +67,19 @@ type (
 	}
 )
 
-// The entries of the lists that the kernels of gangs take, each the struct of that name
-// there without the word gang.
+// The entries of the lists that the kernels of batches take, each the struct of that name
+// there without the word batch.
 type (
-	gangPicture struct {
+	batchPicture struct {
 		Luma, Chroma, Pixels                          gpu.Ptr
 		Width, Height, Slices, Channels, Half, BP, BQ uint32
 		_                                             uint32
 	}
-	gangSearch struct {
+	batchSearch struct {
 		Keys, Table, Blocks, Words, Rest gpu.Ptr
 		M, N                             uint32
 	}
-	gangTraining struct {
+	batchTraining struct {
 		Blocks, Keys, Words, Last, Sums, Counts, Far gpu.Ptr
 		A, B, Gains, Ways, Limits                    gpu.Ptr
 		Beyond, BeyondCounts, Others, Costs          gpu.Ptr
@@ -87,7 +87,7 @@ type (
 		M, N, K                                      uint32
 		_                                            uint32
 	}
-	gangIndex struct {
+	batchIndex struct {
 		Table, Counts, To, Words, Up, Left, Spans, Symbols gpu.Ptr
 		M, N, Most, Rows, Cols, Step, Shift, BP, BQ        uint32
 		_                                                  uint32
@@ -96,30 +96,30 @@ type (
 
 // Their parameters.
 type (
-	gangParams struct {
+	batchParams struct {
 		List gpu.Ptr
 	}
-	gangMostParams struct {
+	batchMostParams struct {
 		List gpu.Ptr
 		Most uint32
 	}
-	gangResumeParams struct {
+	batchResumeParams struct {
 		List       gpu.Ptr
 		Count, All uint32
 	}
-	gangAddParams struct {
+	batchAddParams struct {
 		List         gpu.Ptr
 		Most, Shared uint32
 	}
-	gangHalvesParams struct {
+	batchHalvesParams struct {
 		List        gpu.Ptr
 		Most, First uint32
 	}
-	gangOrderParams struct {
+	batchOrderParams struct {
 		List        gpu.Ptr
 		Most, Costs uint32
 	}
-	gangShiftParams struct {
+	batchShiftParams struct {
 		List             gpu.Ptr
 		Most, Bold, Over uint32
 	}
@@ -145,27 +145,27 @@ var kernelParams = map[string]any{
 	"vq_expand_grey":   expandGreyParams{},
 	"vq_error":         errorParams{},
 
-	"vq_gang_blocks":    gangParams{},
-	"vq_gang_search_4":  gangMostParams{},
-	"vq_gang_search_8":  gangMostParams{},
-	"vq_gang_search_16": gangMostParams{},
-	"vq_gang_search_64": gangMostParams{},
-	"vq_gang_draw":      gangParams{},
-	"vq_gang_approach":  gangParams{},
-	"vq_gang_grow":      gangMostParams{},
-	"vq_gang_resume":    gangResumeParams{},
-	"vq_gang_gather":    gangAddParams{},
-	"vq_gang_centre":    gangMostParams{},
-	"vq_gang_farthest":  gangMostParams{},
-	"vq_gang_halves":    gangHalvesParams{},
-	"vq_gang_beyond":    gangAddParams{},
-	"vq_gang_nearest":   gangMostParams{},
-	"vq_gang_order":     gangOrderParams{},
-	"vq_gang_shift":     gangShiftParams{},
-	"vq_gang_count":     gangParams{},
-	"vq_gang_renumber":  gangParams{},
-	"vq_gang_sides":     gangParams{},
-	"vq_gang_ranks":     gangParams{},
+	"vq_batch_blocks":    batchParams{},
+	"vq_batch_search_4":  batchMostParams{},
+	"vq_batch_search_8":  batchMostParams{},
+	"vq_batch_search_16": batchMostParams{},
+	"vq_batch_search_64": batchMostParams{},
+	"vq_batch_draw":      batchParams{},
+	"vq_batch_approach":  batchParams{},
+	"vq_batch_grow":      batchMostParams{},
+	"vq_batch_resume":    batchResumeParams{},
+	"vq_batch_gather":    batchAddParams{},
+	"vq_batch_centre":    batchMostParams{},
+	"vq_batch_farthest":  batchMostParams{},
+	"vq_batch_halves":    batchHalvesParams{},
+	"vq_batch_beyond":    batchAddParams{},
+	"vq_batch_nearest":   batchMostParams{},
+	"vq_batch_order":     batchOrderParams{},
+	"vq_batch_shift":     batchShiftParams{},
+	"vq_batch_count":     batchParams{},
+	"vq_batch_renumber":  batchParams{},
+	"vq_batch_sides":     batchParams{},
+	"vq_batch_ranks":     batchParams{},
 }
 
 // bandBytes bounds the pixels that are on a card at a time: a larger picture goes

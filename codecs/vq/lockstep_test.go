@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
@@ -30,7 +30,7 @@ func TestLockstep(t *testing.T) {
 	for first := 0; first < pictures; first += at {
 		err := dev.Do(context.Background(), func(l *gpu.Lane) error {
 			for seed := first; seed < first+at; seed++ {
-				d := newCard(l, crew.New())
+				d := newCard(l, pool.New())
 				r := rand.New(rand.NewPCG(uint64(seed), 77))
 				if r.IntN(2) == 0 {
 					d.module = &old
@@ -91,7 +91,7 @@ func lockstep(d *card, r *rand.Rand) error {
 	o := &Options{block: s, half: r.IntN(2) == 0}
 	h := newHeader(m, o)
 	pix := slicesOf([]*raster.Image{m})
-	c := cpu{d.crew}
+	c := cpu{d.pool}
 	var want, got [2]blockSet
 	var err error
 	if want[0], want[1], err = c.cut(h, pix); err != nil {

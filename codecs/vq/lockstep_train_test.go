@@ -10,26 +10,26 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
 )
 
-// The steps of training, for gangs of codebooks of different sizes: after each the gang
+// The steps of training, for batches of codebooks of different sizes: after each the batch
 // on a card has what the same sets have in Go, and in the end the same codebooks.
 func TestLockstepTraining(t *testing.T) {
 	dev := gputest.Device(t, nil)
-	gangs := 600
+	batches := 600
 	if testing.Short() {
-		gangs = 6 // under compute-sanitizer a kernel takes a hundred times as long
+		batches = 6 // under compute-sanitizer a kernel takes a hundred times as long
 	}
 	old := gpu.Module{Name: "vq", Variants: []string{kernels75}}
 	const at = 30
-	for first := 0; first < gangs; first += at {
+	for first := 0; first < batches; first += at {
 		err := dev.Do(context.Background(), func(l *gpu.Lane) error {
-			for seed := first; seed < min(first+at, gangs); seed++ {
-				d := newCard(l, crew.New())
+			for seed := first; seed < min(first+at, batches); seed++ {
+				d := newCard(l, pool.New())
 				r := rand.New(rand.NewPCG(uint64(seed), 79))
 				if r.IntN(2) == 0 {
 					d.module = &old
@@ -39,20 +39,20 @@ func TestLockstepTraining(t *testing.T) {
 				var n []int
 				for range 1 + r.IntN(6) {
 					m := 1 + r.IntN(1+r.IntN(3000))
-					sets = append(sets, newCPUBlocks(d.crew, s.k(), testVectors(r, s.k(), m)))
+					sets = append(sets, newCPUBlocks(d.pool, s.k(), testVectors(r, s.k(), m)))
 					n = append(n, 2+r.IntN(1+r.IntN(300)))
 				}
 				if r.IntN(20) == 0 && !testing.Short() {
 					n[0] = 1000 + r.IntN(3097)
 				}
-				if err := lockstepGang(d, s, sets, n, startKMeans, 4); err != nil {
-					return fmt.Errorf("gang %d: k-means++: %w", seed, err)
+				if err := lockstepBatch(d, s, sets, n, startKMeans, 4); err != nil {
+					return fmt.Errorf("batch %d: k-means++: %w", seed, err)
 				}
-				if err := lockstepGang(d, s, sets, n, startSplit, 2); err != nil {
-					return fmt.Errorf("gang %d: split: %w", seed, err)
+				if err := lockstepBatch(d, s, sets, n, startSplit, 2); err != nil {
+					return fmt.Errorf("batch %d: split: %w", seed, err)
 				}
 				if err := lockstepTrain(d, s, sets, n, 1+r.IntN(20)); err != nil {
-					return fmt.Errorf("gang %d: %w", seed, err)
+					return fmt.Errorf("batch %d: %w", seed, err)
 				}
 			}
 			return nil
@@ -71,19 +71,19 @@ func fetchPart[T uint32 | uint64](t *teacher, b *gpu.Buffer, at, n int) ([]T, er
 	return gpu.View[T](out), err
 }
 
-// lockstepGang compares the start and some passes step by step.
-func lockstepGang(d *card, s shape, sets []*cpuBlocks, n []int, how start, passes int) error {
+// lockstepBatch compares the start and some passes step by step.
+func lockstepBatch(d *card, s shape, sets []*cpuBlocks, n []int, how start, passes int) error {
 	ctx := context.Background()
-	var gang []*pupil
+	var batch []*pupil
 	for i, b := range sets {
 		on, err := d.upload(b.samples)
 		if err != nil {
 			return err
 		}
 		defer on.Free()
-		gang = append(gang, &pupil{blocks: on.Ptr, m: b.m(), n: n[i]})
+		batch = append(batch, &pupil{blocks: on.Ptr, m: b.m(), n: n[i]})
 	}
-	t, err := newTeacher(d, s, gang)
+	t, err := newTeacher(d, s, batch)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func lockstepGang(d *card, s shape, sets []*cpuBlocks, n []int, how start, passe
 		if err := t.finish(); err != nil {
 			return err
 		}
-		for i, p := range gang {
+		for i, p := range batch {
 			if err := differ(fmt.Sprintf("codewords after pass %d of set %d, %d blocks, %d codewords", pass, i, p.m, p.n), p.book.words, books[i].words); err != nil {
 				return err
 			}
@@ -206,7 +206,7 @@ func lockstepPass(t *teacher, i int, b *cpuBlocks, book *codebook, bold, over in
 	if err != nil {
 		return err
 	}
-	for j, want := range nearest(b.crew, book) {
+	for j, want := range nearest(b.pool, book) {
 		if key(others[j]) != want {
 			return fmt.Errorf("nearest: codeword %d of %d is %v, want %v", j, n, key(others[j]), want)
 		}
@@ -226,7 +226,7 @@ func lockstepTrain(d *card, s shape, sets []*cpuBlocks, n []int, passes int) err
 		want, got = append(want, b), append(got, on)
 	}
 	for _, how := range []start{startKMeans, startSplit} {
-		a, err := cpu{d.crew}.train(context.Background(), want, s, n, how, passes)
+		a, err := cpu{d.pool}.train(context.Background(), want, s, n, how, passes)
 		if err != nil {
 			return err
 		}
@@ -259,13 +259,13 @@ func TestLockstepLarge(t *testing.T) {
 		}
 		for _, module := range []*gpu.Module{&cardModule, &old} {
 			err := dev.Do(context.Background(), func(l *gpu.Lane) error {
-				d := newCard(l, crew.New())
+				d := newCard(l, pool.New())
 				d.module = module
 				r := rand.New(rand.NewPCG(uint64(i), 78))
 				samples := testVectors(r, c.k, c.m)
 				s := map[int]shape{4: {2, 2}, 8: {4, 2}, 16: {4, 4}, 64: {8, 8}}[c.k]
-				set := newCPUBlocks(d.crew, c.k, samples)
-				if err := lockstepGang(d, s, []*cpuBlocks{set}, []int{c.n}, startKMeans, 2); err != nil {
+				set := newCPUBlocks(d.pool, c.k, samples)
+				if err := lockstepBatch(d, s, []*cpuBlocks{set}, []int{c.n}, startKMeans, 2); err != nil {
 					return err
 				}
 				// The samples as a picture, whose blocks are others.
@@ -273,7 +273,7 @@ func TestLockstepLarge(t *testing.T) {
 				copy(m.Pix, samples)
 				book := &codebook{shape: s, words: testVectors(r, c.k, c.n)}
 				h := newHeader(m, &Options{block: s})
-				want, _, _ := cpu{d.crew}.cut(h, [][]byte{m.Pix})
+				want, _, _ := cpu{d.pool}.cut(h, [][]byte{m.Pix})
 				got, _, err := d.cut(h, [][]byte{m.Pix})
 				if err != nil {
 					return err

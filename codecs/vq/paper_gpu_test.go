@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
@@ -38,7 +38,7 @@ func BenchmarkCardPaper(b *testing.B) {
 	pin(b, dev, list)
 	sizes := []int{128, 256, 512, 1024}
 	var books []*codebook
-	err := run(context.Background(), dev, crew.New(), 1, func(d device, _, _ int) error {
+	err := run(context.Background(), dev, pool.New(), 1, func(d device, _, _ int) error {
 		for _, n := range sizes {
 			set, _, err := d.cut(newHeader(list[0], &Options{block: shape{4, 4}}), pixels(list))
 			if err != nil {
@@ -82,7 +82,7 @@ func paperTables(dev *gpu.Device, names []string, list []*raster.Image, sizes []
 	const ways = 3 // the paper's algorithm on one core, this codec's CPU path, the card
 	encode := make([][][ways]float64, len(list))
 	decode := make([][ways]float64, len(sizes))
-	one, all := crew.Of(1), crew.New()
+	one, all := pool.Of(1), pool.New()
 	ctx := context.Background()
 	milliseconds := func(t time.Duration) float64 { return t.Seconds() * 1e3 }
 	for i, m := range list {

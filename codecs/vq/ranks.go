@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // ranker orders codewords by how well they would continue the picture: by the
@@ -26,7 +26,7 @@ type ranker struct {
 	span  []uint16 // N: greatest less least sample
 }
 
-func newRanker(c *crew.Crew, book *codebook) *ranker {
+func newRanker(c *pool.Pool, book *codebook) *ranker {
 	n, k, p, q := book.n(), book.k(), book.p, book.q
 	r := &ranker{
 		n: n, up: make([]uint32, n*n), left: make([]uint32, n*n),

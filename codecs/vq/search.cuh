@@ -280,7 +280,7 @@ SEARCH(vq_search_8_few, 8, 1, 0)
 SEARCH(vq_search_16_few, 16, 1, 0)
 SEARCH(vq_search_64_few, 64, 1, 0)
 
-// One search of a gang.
+// One search of a batch.
 struct Search {
 	uint64_t *keys;      // may be null
 	uint16_t *table;     // may be null
@@ -288,10 +288,10 @@ struct Search {
 	const uint32_t *rest; // not 0: there is nothing to do; may be null
 	uint32_t m, n;
 };
-static_assert(sizeof(Search) == 48, "gangSearch");
+static_assert(sizeof(Search) == 48, "batchSearch");
 
-// The search of entry blockIdx.y of a gang's list, among its first most codewords.
-#define SEARCH_GANG(name, K, V)                                                                                      \
+// The search of entry blockIdx.y of a batch's list, among its first most codewords.
+#define SEARCH_BATCH(name, K, V)                                                                                      \
 	extern "C" __global__ void __launch_bounds__(search_threads) name(const Search *__restrict__ list, uint32_t most) \
 	{                                                                                                             \
 		const Search &s = list[blockIdx.y];                                                                   \
@@ -299,7 +299,7 @@ static_assert(sizeof(Search) == 48, "gangSearch");
 			search<K, V>(s.keys, s.table, s.blocks, s.words, s.m, least(s.n, most));                      \
 	}
 
-SEARCH_GANG(vq_gang_search_4, 4, 1)
-SEARCH_GANG(vq_gang_search_8, 8, 1)
-SEARCH_GANG(vq_gang_search_16, 16, 1)
-SEARCH_GANG(vq_gang_search_64, 64, 1)
+SEARCH_BATCH(vq_batch_search_4, 4, 1)
+SEARCH_BATCH(vq_batch_search_8, 8, 1)
+SEARCH_BATCH(vq_batch_search_16, 16, 1)
+SEARCH_BATCH(vq_batch_search_64, 64, 1)

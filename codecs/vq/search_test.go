@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // kernels are the ways to search that this machine can run.
@@ -43,7 +43,7 @@ func testVectors(r *rand.Rand, k, m int) []byte {
 // group more and less, doubled codewords, and numbers of blocks that are no multiple
 // of what a kernel takes at a time.
 func TestSearchIsExact(t *testing.T) {
-	c := crew.New()
+	c := pool.New()
 	for name, s := range shapes {
 		for _, n := range []int{1, 2, 7, 8, 9, 15, 16, 17, 100, 256, 1023, 1024, 1025, 4096} {
 			r := rand.New(rand.NewPCG(uint64(n), uint64(s.k())))
@@ -88,7 +88,7 @@ func FuzzSearch(f *testing.F) {
 			samples = samples[:blocksAtOnce*s.k()]
 		}
 		want := refSearch(samples, book.words, s.k())
-		b := newVectors(crew.New(), s.k(), samples)
+		b := newVectors(pool.New(), s.k(), samples)
 		for _, use := range kernels() {
 			got := make([]key, len(want))
 			newFinder(book, use).find(b, got)

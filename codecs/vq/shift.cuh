@@ -5,7 +5,7 @@
 
 // The nearest other codeword of every codeword, of several the first, and what it costs to dissolve a cell into that of the
 // other. There are at least two codewords. One warp per codeword.
-KERNEL vq_gang_nearest(const Training *__restrict__ list, uint32_t most)
+KERNEL vq_batch_nearest(const Training *__restrict__ list, uint32_t most)
 {
 	const Training &t = list[blockIdx.y];
 	uint32_t i = (uint32_t)(thread() / warp_size), w = t.k / 4, n = cells_of(t, most);
@@ -33,7 +33,7 @@ KERNEL vq_gang_nearest(const Training *__restrict__ list, uint32_t most)
 
 // The cells in the order of their costs, unless that is not asked for, and of their gains; equals by index. One thread per
 // cell counts those before its own.
-KERNEL vq_gang_order(const Training *__restrict__ list, uint32_t most, uint32_t costs)
+KERNEL vq_batch_order(const Training *__restrict__ list, uint32_t most, uint32_t costs)
 {
 	const Training &t = list[blockIdx.y];
 	uint32_t n = cells_of(t, most), i = (uint32_t)thread(), cheap = 0, dear = 0;
@@ -59,7 +59,7 @@ constexpr uint32_t most_moves = most_codewords / 3; // of three cells each
 // where the pass changed nothing. One block of threads for each training: the first thread matches the cells, since each
 // match depends on those before, and all move the codewords.
 extern "C" __global__ void __launch_bounds__(shift_threads)
-	vq_gang_shift(const Training *__restrict__ list, uint32_t most, uint32_t bold, uint32_t over)
+	vq_batch_shift(const Training *__restrict__ list, uint32_t most, uint32_t bold, uint32_t over)
 {
 	__shared__ uint16_t s_cheap[most_codewords], s_dear[most_codewords], s_other[most_codewords];
 	__shared__ uint8_t s_touched[most_codewords];

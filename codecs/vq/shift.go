@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"sort"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // shift moves codewords from where they matter least to where they are missed
@@ -21,7 +21,7 @@ func shift(b *cpuBlocks, book *codebook, t *cells, bold, over int) {
 	halves := b.halves(book, t)
 	others := make([]key, n) // the nearest other codewords
 	if n > 1 {
-		others = nearest(b.crew, book)
+		others = nearest(b.pool, book)
 	}
 	cost := make([]uint64, n)
 	for i, o := range others {
@@ -93,7 +93,7 @@ func groups(keys []key, count []uint32) [][]int32 {
 // To leave out the codeword itself, the search goes over pairs of codebooks, one for
 // each bit of the index: codewords with the bit against those without, and the
 // other way round. Two different indices differ in some bit.
-func nearest(c *crew.Crew, book *codebook) []key {
+func nearest(c *pool.Pool, book *codebook) []key {
 	n := book.n()
 	best := make([]key, n)
 	for i := range best {

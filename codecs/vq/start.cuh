@@ -1,4 +1,4 @@
-// The first codewords of a gang of codebooks: see seed and split in start.go.
+// The first codewords of a batch of codebooks: see seed and split in start.go.
 #pragma once
 
 #include "blocks.cuh"
@@ -15,7 +15,7 @@ DEVICE uint32_t seed_sample(const Training &t) { return least(t.m, t.n * seed_bl
 
 // Adds a round of codewords: blocks that are drawn with probabilities proportional to near, all alike in the first round.
 // One block of threads for each training; a thread owns a stretch of near.
-extern "C" __global__ void __launch_bounds__(draw_threads) vq_gang_draw(const Training *__restrict__ list)
+extern "C" __global__ void __launch_bounds__(draw_threads) vq_batch_draw(const Training *__restrict__ list)
 {
 	__shared__ uint64_t s_sums[most_warps], s_drawn[most_places], s_places[most_places]; // places on the line of all weights
 	__shared__ uint32_t s_picks[most_places];
@@ -104,7 +104,7 @@ template <int W> DEVICE uint32_t nearest_added(const uint32_t *block, const uint
 }
 
 // Brings near up to date with the codewords of the last draw. One thread per block.
-KERNEL vq_gang_approach(const Training *__restrict__ list)
+KERNEL vq_batch_approach(const Training *__restrict__ list)
 {
 	const Training &t = list[blockIdx.y];
 	uint32_t from = t.state[state_from], to = t.state[state_to], blocks = seed_sample(t);
@@ -131,7 +131,7 @@ KERNEL vq_gang_approach(const Training *__restrict__ list)
 
 // Cuts the cells of greatest gain of now codewords in two, all of them unless that makes more than n. A cell that cannot
 // be cut gives an empty one. With n codewords the start is over. One block of threads for each training.
-KERNEL vq_gang_grow(const Training *__restrict__ list, uint32_t now)
+KERNEL vq_batch_grow(const Training *__restrict__ list, uint32_t now)
 {
 	const Training &t = list[blockIdx.y];
 	if (cells_of(t, now) == 0)
@@ -156,7 +156,7 @@ KERNEL vq_gang_grow(const Training *__restrict__ list, uint32_t now)
 }
 
 // Lets the passes go on: with all = 1 also where split has all codewords. One thread for each of count trainings.
-KERNEL vq_gang_resume(const Training *__restrict__ list, uint32_t count, uint32_t all)
+KERNEL vq_batch_resume(const Training *__restrict__ list, uint32_t count, uint32_t all)
 {
 	uint64_t i = thread();
 	if (i < count && (all != 0 || list[i].state[state_rest] == 1))

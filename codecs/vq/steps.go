@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -12,7 +12,7 @@ import (
 // hold the control flow, the same for all devices. The steps marked with a star are
 // behind the interface device: in Go in steps_cpu.go, train.go, start.go and shift.go,
 // and on a card in kernels.cu with its parts, which steps_cuda.go, train_cuda.go and
-// gang_cuda.go launch, with the same numbers. The others run strictly in sequence, and
+// batch_cuda.go launch, with the same numbers. The others run strictly in sequence, and
 // on the CPU.
 //
 //	step       input                      output                            unit of parallel work
@@ -54,11 +54,11 @@ type device interface {
 	expand(ctx context.Context, h *header, books *bookPair, table [][]uint16, m *raster.Image) error
 }
 
-// gangDevice is a device that analyses several small pictures, each with codebooks of
+// batchDevice is a device that analyses several small pictures, each with codebooks of
 // its own, in the same launches.
-type gangDevice interface {
+type batchDevice interface {
 	device
-	analyseGang(ctx context.Context, pictures []*raster.Image, o *Options) ([]*analysis, error)
+	analyseBatch(ctx context.Context, pictures []*raster.Image, o *Options) ([]*analysis, error)
 }
 
 // reader is blocks that can be looked at.
@@ -147,7 +147,7 @@ type vectors struct {
 	norms   []uint32 // M: sums of the squared samples, for the search
 }
 
-func newVectors(c *crew.Crew, k int, samples []byte) vectors {
+func newVectors(c *pool.Pool, k int, samples []byte) vectors {
 	v := vectors{k, samples, make([]uint32, len(samples)/k)}
 	c.Spans(len(v.norms), blocksAtOnce, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -185,7 +185,7 @@ type codebook struct {
 
 // ranker returns the side-match order of a finished codebook. A shared codebook
 // makes it once for all pictures.
-func (b *codebook) ranker(c *crew.Crew) *ranker {
+func (b *codebook) ranker(c *pool.Pool) *ranker {
 	b.once.Do(func() { b.side = newRanker(c, b) })
 	return b.side
 }

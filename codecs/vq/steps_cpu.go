@@ -3,13 +3,13 @@ package vq
 import (
 	"context"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/raster"
 )
 
 // cpu is the device that runs all steps in Go.
 type cpu struct {
-	crew *crew.Crew
+	pool *pool.Pool
 }
 
 func (d cpu) cut(h *header, slices [][]byte) (luma, chroma blockSet, err error) {
@@ -23,24 +23,24 @@ func (d cpu) cut(h *header, slices [][]byte) (luma, chroma blockSet, err error) 
 		perChroma = h.block.grid(size[1][0], size[1][1]).blocks() * k
 		co = make([]byte, 2*perChroma*len(slices))
 	}
-	d.crew.Each(len(slices), func(z int) {
+	d.pool.Each(len(slices), func(z int) {
 		m := &raster.Image{Width: h.w, Height: h.h, Depth: 1, Channels: h.channels(), Bits: 8, Pix: slices[z]}
-		ps := planes(d.crew, m, h.half())
-		blocks(d.crew, ps[0], h.block, y[z*per:(z+1)*per])
+		ps := planes(d.pool, m, h.half())
+		blocks(d.pool, ps[0], h.block, y[z*per:(z+1)*per])
 		for i, p := range ps[1:] {
 			at := (2*z + i) * perChroma
-			blocks(d.crew, p, h.block, co[at:at+perChroma])
+			blocks(d.pool, p, h.block, co[at:at+perChroma])
 		}
 	})
-	luma = newCPUBlocks(d.crew, k, y)
+	luma = newCPUBlocks(d.pool, k, y)
 	if h.colour() {
-		chroma = newCPUBlocks(d.crew, k, co)
+		chroma = newCPUBlocks(d.pool, k, co)
 	}
 	return luma, chroma, nil
 }
 
 func (d cpu) load(k int, samples []byte) (source, error) {
-	return newCPUBlocks(d.crew, k, samples), nil
+	return newCPUBlocks(d.pool, k, samples), nil
 }
 
 func (d cpu) train(ctx context.Context, sets []source, s shape, n []int, how start, passes int) ([]*codebook, error) {
@@ -66,11 +66,11 @@ func (d cpu) expand(ctx context.Context, h *header, books *bookPair, table [][]u
 			book := min(i, 1)
 			p := newPlane(s[0], s[1])
 			n := h.block.grid(s[0], s[1]).blocks()
-			expand(d.crew, table[book][at[book]:][:n], list[book], p)
+			expand(d.pool, table[book][at[book]:][:n], list[book], p)
 			at[book] += n
 			ps = append(ps, p)
 		}
-		picture(d.crew, m.Slice(z), ps, h.half())
+		picture(d.pool, m.Slice(z), ps, h.half())
 	}
 	return nil
 }
@@ -78,12 +78,12 @@ func (d cpu) expand(ctx context.Context, h *header, books *bookPair, table [][]u
 // cpuBlocks is a set of blocks in memory: all blocks of planes, or those to train on.
 type cpuBlocks struct {
 	vectors
-	crew *crew.Crew
+	pool *pool.Pool
 	keys []key // of the last search
 }
 
-func newCPUBlocks(c *crew.Crew, k int, samples []byte) *cpuBlocks {
-	return &cpuBlocks{vectors: newVectors(c, k, samples), crew: c}
+func newCPUBlocks(c *pool.Pool, k int, samples []byte) *cpuBlocks {
+	return &cpuBlocks{vectors: newVectors(c, k, samples), pool: c}
 }
 
 func (b *cpuBlocks) read(lo, hi int) ([]byte, error) { return b.samples[lo*b.k : hi*b.k], nil }
@@ -91,24 +91,24 @@ func (b *cpuBlocks) read(lo, hi int) ([]byte, error) { return b.samples[lo*b.k :
 func (b *cpuBlocks) sample(most int) (source, error) { return b.keep(most), nil }
 
 func (b *cpuBlocks) keep(most int) *cpuBlocks {
-	return &cpuBlocks{vectors: sample(b.vectors, most), crew: b.crew}
+	return &cpuBlocks{vectors: sample(b.vectors, most), pool: b.pool}
 }
 
 func (b *cpuBlocks) search(book *codebook) {
 	if b.keys == nil {
 		b.keys = make([]key, b.m())
 	}
-	search(b.crew, b.vectors, book, b.keys)
+	search(b.pool, b.vectors, book, b.keys)
 }
 
-func (b *cpuBlocks) gather(n int) *cells { return gather(b.crew, b.vectors, b.keys, n) }
+func (b *cpuBlocks) gather(n int) *cells { return gather(b.pool, b.vectors, b.keys, n) }
 
 // halves cuts every cell in two: see cut. book holds codewords as they are after the
 // search, and t what gather returned since.
 func (b *cpuBlocks) halves(book *codebook, t *cells) []half {
 	members := groups(b.keys, t.count)
 	h := make([]half, book.n())
-	b.crew.Each(len(h), func(i int) {
+	b.pool.Each(len(h), func(i int) {
 		h[i] = cut(b.vectors, b.keys, members[i], book.word(i), t.sum[i*b.k:][:b.k])
 	})
 	return h
@@ -155,8 +155,8 @@ func (b *cpuBlocks) symbols(book *codebook, g grid) ([]symbol, error) {
 			parts = append(parts, part{p * g.blocks(), s})
 		}
 	}
-	side := book.ranker(b.crew)
-	b.crew.Each(len(parts), func(i int) {
+	side := book.ranker(b.pool)
+	b.pool.Each(len(parts), func(i int) {
 		p := parts[i]
 		ranks(t[p.plane:][:g.blocks()], g.cols, p.segment, side, out[p.plane:])
 	})
@@ -177,7 +177,7 @@ const rowsAtOnce = 16
 // (C + 256) >> 1, so that 128 is no colour. With half, both are averaged over
 // 2 x 2 samples, rounded, where the last column and row count for what lies
 // beyond them.
-func planes(c *crew.Crew, m *raster.Image, half bool) []plane {
+func planes(c *pool.Pool, m *raster.Image, half bool) []plane {
 	w, h := m.Width, m.Height
 	if m.Channels == 1 {
 		return []plane{{w, h, m.Pix}}
@@ -208,7 +208,7 @@ func lumaChroma(rgb, y, co, cg []byte) {
 	}
 }
 
-func halve(c *crew.Crew, a plane) plane {
+func halve(c *pool.Pool, a plane) plane {
 	b := newPlane((a.w+1)/2, (a.h+1)/2)
 	c.Spans(b.h, rowsAtOnce, func(lo, hi int) {
 		for y := lo; y < hi; y++ {
@@ -226,7 +226,7 @@ func halve(c *crew.Crew, a plane) plane {
 
 // picture is the inverse of planes, into slice m. Chroma of half size is
 // repeated. Sums that leave 0 to 255 are clipped.
-func picture(c *crew.Crew, m *raster.Image, ps []plane, half bool) {
+func picture(c *pool.Pool, m *raster.Image, ps []plane, half bool) {
 	w, h := m.Width, m.Height
 	if m.Channels == 1 {
 		copy(m.Pix, ps[0].pix)
@@ -257,7 +257,7 @@ func clip(v int) byte { return byte(min(max(v, 0), 255)) }
 
 // blocks cuts a plane into M x K samples at out, which has that length. The last
 // column and row of the plane are repeated where a block reaches beyond them.
-func blocks(c *crew.Crew, a plane, s shape, out []byte) {
+func blocks(c *pool.Pool, a plane, s shape, out []byte) {
 	g := s.grid(a.w, a.h)
 	k := s.k()
 	c.Spans(g.rows, rowsAtOnce, func(lo, hi int) {
@@ -281,7 +281,7 @@ func blocks(c *crew.Crew, a plane, s shape, out []byte) {
 
 // expand writes the codewords of an index table to plane a (Algorithm 2). Blocks
 // that reach beyond the plane are cut.
-func expand(c *crew.Crew, table []uint16, book *codebook, a plane) {
+func expand(c *pool.Pool, table []uint16, book *codebook, a plane) {
 	s, k := book.shape, book.k()
 	g := s.grid(a.w, a.h)
 	c.Spans(g.rows, rowsAtOnce, func(lo, hi int) {
@@ -300,7 +300,7 @@ func expand(c *crew.Crew, table []uint16, book *codebook, a plane) {
 
 // search finds the nearest codeword of every block, exactly: the least key of
 // (distance, index) over the codebook.
-func search(c *crew.Crew, b vectors, book *codebook, keys []key) {
+func search(c *pool.Pool, b vectors, book *codebook, keys []key) {
 	f := newFinder(book, bestKernel)
 	c.Spans(len(keys), blocksAtOnce, func(lo, hi int) {
 		f.find(b.part(lo, hi), keys[lo:hi])
@@ -320,7 +320,7 @@ func newCells(n, k int) *cells { return &cells{make([]uint32, n), make([]uint64,
 
 // gather adds up the blocks of each cell. All sums are of integers, so that it
 // does not matter who adds what.
-func gather(c *crew.Crew, b vectors, keys []key, n int) *cells {
+func gather(c *pool.Pool, b vectors, keys []key, n int) *cells {
 	k := b.k
 	parts := make([]*cells, min(c.Size(), (len(keys)+blocksAtOnce-1)/blocksAtOnce))
 	size := (len(keys) + len(parts) - 1) / len(parts)

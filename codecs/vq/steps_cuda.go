@@ -6,27 +6,27 @@ import (
 	"context"
 	"encoding/binary"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
 )
 
 // onCard runs f for the items 0 to n-1 on dev, in parts where they do not fit, and
 // returns those that do not even fit alone.
-func onCard(ctx context.Context, dev *gpu.Device, c *crew.Crew, n int, f func(d device, from, to int) error) (left []int, err error) {
+func onCard(ctx context.Context, dev *gpu.Device, c *pool.Pool, n int, f func(d device, from, to int) error) (left []int, err error) {
 	return dev.Split(ctx, n, func(l *gpu.Lane, from, to int) error { return f(newCard(l, c), from, to) })
 }
 
 // card is the device that runs the steps on a lane.
 type card struct {
-	crew   *crew.Crew
+	pool   *pool.Pool
 	lane   *gpu.Lane
 	stream *gpu.Stream
 	module *gpu.Module
 	band   int // bytes of pixels at a time
 }
 
-func newCard(l *gpu.Lane, c *crew.Crew) *card {
+func newCard(l *gpu.Lane, c *pool.Pool) *card {
 	// Pixels, blocks, the table and its symbols take up to four times the band.
 	return &card{c, l, l.Stream(0), &cardModule, min(bandBytes, int(l.Budget()/8))}
 }

@@ -5,12 +5,12 @@ package vq
 import (
 	"context"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 )
 
 // onCard leaves everything to the CPU: this build has no card to give.
-func onCard(_ context.Context, _ *gpu.Device, _ *crew.Crew, n int, _ func(d device, from, to int) error) (left []int, err error) {
+func onCard(_ context.Context, _ *gpu.Device, _ *pool.Pool, n int, _ func(d device, from, to int) error) (left []int, err error) {
 	for i := range n {
 		left = append(left, i)
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -23,7 +23,7 @@ func noise(seed uint64, w, h, channels int) *raster.Image {
 }
 
 func TestPlanes(t *testing.T) {
-	c := crew.New()
+	c := pool.New()
 	for _, size := range stepSizes {
 		m := noise(1, size[0], size[1], 3)
 		for _, half := range []bool{false, true} {
@@ -69,7 +69,7 @@ func TestPlanes(t *testing.T) {
 // Colours go through the planes and back with an error of at most one step of the
 // ninth bit of Co and Cg; grey is exact.
 func TestPictureInvertsPlanes(t *testing.T) {
-	c := crew.New()
+	c := pool.New()
 	m := noise(2, 64, 64, 3)
 	for i := 0; i < 3*64; i += 3 {
 		m.Pix[i+1], m.Pix[i+2] = m.Pix[i], m.Pix[i]
@@ -85,7 +85,7 @@ func TestPictureInvertsPlanes(t *testing.T) {
 }
 
 func TestBlocksAndExpand(t *testing.T) {
-	c := crew.New()
+	c := pool.New()
 	for name, s := range shapes {
 		for _, size := range stepSizes {
 			w, h := size[0], size[1]
@@ -114,7 +114,7 @@ func TestBlocksAndExpand(t *testing.T) {
 }
 
 func TestGather(t *testing.T) {
-	c := crew.New()
+	c := pool.New()
 	r := rand.New(rand.NewPCG(5, 6))
 	b := newVectors(c, 16, testVectors(r, 16, 3000))
 	keys := make([]key, b.m())
@@ -148,7 +148,7 @@ func TestMeanRoundsHalvesUp(t *testing.T) {
 
 // The place of every codeword beside every pair of neighbours, with doubles.
 func TestRanks(t *testing.T) {
-	c := crew.New()
+	c := pool.New()
 	for name, s := range shapes {
 		r := rand.New(rand.NewPCG(7, uint64(s.k())))
 		book := &codebook{shape: s, words: testVectors(r, s.k(), 40)}
@@ -217,7 +217,7 @@ func TestRankKernels(t *testing.T) {
 
 func TestSumBeyond(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 16))
-	c := crew.New()
+	c := pool.New()
 	for _, k := range []int{4, 8, 16, 64} {
 		b := newVectors(c, k, testVectors(r, k, 300))
 		way := make([]int16, k)

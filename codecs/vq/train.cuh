@@ -1,4 +1,4 @@
-// A pass of training: what it learns about the cells of the codebook, and the codewords at their means. A gang of codebooks
+// A pass of training: what it learns about the cells of the codebook, and the codewords at their means. A batch of codebooks
 // trains in the same launches; nothing of it waits for the host.
 #pragma once
 
@@ -10,7 +10,7 @@ struct Training {
 	uint64_t *keys;                   // m, of the last search
 	uint8_t *words, *last;            // n x K, the codewords, and as they were before the pass
 	uint32_t *sums, *counts;          // n x K, n; 0 before the blocks are added up
-	uint64_t *far;                    // n, of vq_gang_farthest; 0 before
+	uint64_t *far;                    // n, of vq_batch_farthest; 0 before
 	uint8_t *a, *b;                   // n x K, the codewords of the halves of the cells
 	uint64_t *gains;                  // n, of the halves
 	int16_t *ways;                    // n x K
@@ -22,7 +22,7 @@ struct Training {
 	uint32_t *state;                  // see below; 0 at first
 	uint32_t m, n, k, unused;
 };
-static_assert(sizeof(Training) == 176, "gangTraining");
+static_assert(sizeof(Training) == 176, "batchTraining");
 
 enum State {
 	state_rest, // 1: the passes change nothing more, 2: split has all codewords
@@ -104,7 +104,7 @@ DEVICE void add_up(uint32_t *sums, uint32_t *counts, const uint32_t *blocks, con
 
 // Sums of the samples and number of the blocks of every cell. The launch brings shared bytes of shared memory, where the
 // cells are collected that fit.
-KERNEL vq_gang_gather(const Training *__restrict__ list, uint32_t most, uint32_t shared)
+KERNEL vq_batch_gather(const Training *__restrict__ list, uint32_t most, uint32_t shared)
 {
 	const Training &t = list[blockIdx.y];
 	uint32_t n = cells_of(t, most);
@@ -113,7 +113,7 @@ KERNEL vq_gang_gather(const Training *__restrict__ list, uint32_t most, uint32_t
 }
 
 // Moves every codeword to the mean of its blocks; that of an empty cell stays. One thread per sample.
-KERNEL vq_gang_centre(const Training *__restrict__ list, uint32_t most)
+KERNEL vq_batch_centre(const Training *__restrict__ list, uint32_t most)
 {
 	const Training &t = list[blockIdx.y];
 	uint64_t i = thread();
@@ -127,7 +127,7 @@ KERNEL vq_gang_centre(const Training *__restrict__ list, uint32_t most)
 
 // The farthest block of every cell: distance << 32 | ~block, so that of several the first wins. 0 where all are on the
 // codeword. One thread per block.
-KERNEL vq_gang_farthest(const Training *__restrict__ list, uint32_t most)
+KERNEL vq_batch_farthest(const Training *__restrict__ list, uint32_t most)
 {
 	const Training &t = list[blockIdx.y];
 	uint32_t n = cells_of(t, most);
@@ -148,7 +148,7 @@ constexpr int32_t no_limit = 0x7fffffff; // of a cell that cannot be cut: no blo
 
 // Starts (first = 1) or improves the two codewords of every cell that is cut in two: from the farthest block and its
 // mirror image, or from the sums of the blocks beyond the limit. One warp per cell.
-KERNEL vq_gang_halves(const Training *__restrict__ list, uint32_t most, uint32_t first)
+KERNEL vq_batch_halves(const Training *__restrict__ list, uint32_t most, uint32_t first)
 {
 	const Training &t = list[blockIdx.y];
 	uint32_t cell = (uint32_t)(thread() / warp_size), k = t.k;
@@ -191,8 +191,8 @@ KERNEL vq_gang_halves(const Training *__restrict__ list, uint32_t most, uint32_t
 	}
 }
 
-// Sums and number of those blocks of every cell that are beyond its limit; shared as in vq_gang_gather.
-KERNEL vq_gang_beyond(const Training *__restrict__ list, uint32_t most, uint32_t shared)
+// Sums and number of those blocks of every cell that are beyond its limit; shared as in vq_batch_gather.
+KERNEL vq_batch_beyond(const Training *__restrict__ list, uint32_t most, uint32_t shared)
 {
 	const Training &t = list[blockIdx.y];
 	uint32_t n = cells_of(t, most);

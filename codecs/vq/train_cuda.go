@@ -56,7 +56,7 @@ func (d *card) takeSample(t *cardSource, blocks gpu.Ptr, first, count, m int) er
 // train is the function train, for all sets in the same launches.
 func (d *card) train(ctx context.Context, sets []source, s shape, n []int, how start, passes int) ([]*codebook, error) {
 	books := make([]*codebook, len(sets))
-	var gang []*pupil
+	var batch []*pupil
 	var of []int
 	for i, all := range sets {
 		var err error
@@ -76,13 +76,13 @@ func (d *card) train(ctx context.Context, sets []source, s shape, n []int, how s
 			}
 		}
 		if books[i] == nil {
-			gang, of = append(gang, &pupil{blocks: b.(*cardSource).buffer.Ptr, m: b.m(), n: n[i]}), append(of, i)
+			batch, of = append(batch, &pupil{blocks: b.(*cardSource).buffer.Ptr, m: b.m(), n: n[i]}), append(of, i)
 		}
 	}
-	if err := d.teach(ctx, s, gang, how, passes); err != nil {
+	if err := d.teach(ctx, s, batch, how, passes); err != nil {
 		return nil, err
 	}
-	for j, p := range gang {
+	for j, p := range batch {
 		books[of[j]] = finished(p.book)
 	}
 	return books, nil
@@ -98,17 +98,17 @@ type pupil struct {
 	book   *codebook // the result
 }
 
-// teacher trains the codebooks of a gang. Its methods but those that download put
+// teacher trains the codebooks of a batch. Its methods but those that download put
 // launches into the stream and wait for nothing.
 type teacher struct {
 	*card
 	shape  shape
-	gang   []*pupil
+	batch  []*pupil
 	places []trainPlaces // of each
 
-	most, mostBlocks, mostDrawn int // of any of the gang: codewords, blocks, blocks to draw from
+	most, mostBlocks, mostDrawn int // of any of the batch: codewords, blocks, blocks to draw from
 
-	list, searches *gpu.Buffer // entries of the gang
+	list, searches *gpu.Buffer // entries of the batch
 	words, work    *gpu.Buffer
 	sums           *gpu.Buffer // what is zero before a pass
 }
@@ -121,12 +121,12 @@ type trainPlaces struct {
 	cheap, dear, near                                    int
 }
 
-// teach trains the codebooks of a gang in place of seed or split and lloyd.
-func (d *card) teach(ctx context.Context, s shape, gang []*pupil, how start, passes int) error {
-	if len(gang) == 0 {
+// teach trains the codebooks of a batch in place of seed or split and lloyd.
+func (d *card) teach(ctx context.Context, s shape, batch []*pupil, how start, passes int) error {
+	if len(batch) == 0 {
 		return nil
 	}
-	t, err := newTeacher(d, s, gang)
+	t, err := newTeacher(d, s, batch)
 	if err != nil {
 		return err
 	}
@@ -144,11 +144,11 @@ func (d *card) teach(ctx context.Context, s shape, gang []*pupil, how start, pas
 	return t.finish()
 }
 
-func newTeacher(d *card, s shape, gang []*pupil) (*teacher, error) {
-	t := &teacher{card: d, shape: s, gang: gang, places: make([]trainPlaces, len(gang))}
+func newTeacher(d *card, s shape, batch []*pupil) (*teacher, error) {
+	t := &teacher{card: d, shape: s, batch: batch, places: make([]trainPlaces, len(batch))}
 	k := s.k()
 	var words, sums, work gpu.Layout
-	for i, p := range gang {
+	for i, p := range batch {
 		if p.m > maxTrainBlocks {
 			return nil, fmt.Errorf("vq: %d blocks to train on, a card takes %d: %w", p.m, maxTrainBlocks, gpu.ErrOutOfMemory)
 		}
@@ -159,7 +159,7 @@ func newTeacher(d *card, s shape, gang []*pupil) (*teacher, error) {
 		t.places[i].counts = sums.Take(4 * n)
 		t.places[i].far = sums.Take(8 * n)
 	}
-	for i, p := range gang {
+	for i, p := range batch {
 		n, x := p.n, &t.places[i]
 		// Behind all codewords, which are brought back in one piece.
 		x.beyond, x.beyondCounts, x.state = words.Take(4*n*k), words.Take(4*n), words.Take(16)
@@ -180,11 +180,11 @@ func newTeacher(d *card, s shape, gang []*pupil) (*teacher, error) {
 	if t.work, err = d.lane.Device(work.Size); err != nil {
 		return nil, err
 	}
-	list, searches := make([]gangTraining, len(gang)), make([]gangSearch, len(gang))
-	for i, p := range gang {
+	list, searches := make([]batchTraining, len(batch)), make([]batchSearch, len(batch))
+	for i, p := range batch {
 		x := t.places[i]
 		in := func(b *gpu.Buffer, at int) gpu.Ptr { return b.Ptr + gpu.Ptr(at) }
-		list[i] = gangTraining{
+		list[i] = batchTraining{
 			Blocks: p.blocks, Keys: in(t.work, x.keys), Words: in(t.words, x.words), Last: in(t.work, x.last),
 			Sums: in(t.sums, x.sums), Counts: in(t.sums, x.counts), Far: in(t.sums, x.far),
 			A: in(t.work, x.a), B: in(t.work, x.b), Gains: in(t.work, x.gains), Ways: in(t.work, x.ways), Limits: in(t.work, x.limits),
@@ -193,7 +193,7 @@ func newTeacher(d *card, s shape, gang []*pupil) (*teacher, error) {
 			Near: in(t.work, x.near), State: in(t.words, x.state),
 			M: uint32(p.m), N: uint32(p.n), K: uint32(k),
 		}
-		searches[i] = gangSearch{
+		searches[i] = batchSearch{
 			Keys: list[i].Keys, Blocks: p.blocks, Words: list[i].Words, Rest: list[i].State, M: uint32(p.m), N: uint32(p.n),
 		}
 	}
@@ -204,8 +204,8 @@ func newTeacher(d *card, s shape, gang []*pupil) (*teacher, error) {
 	return t, err
 }
 
-// uploadList brings the entries of a gang to the card.
-func uploadList[T gangPicture | gangSearch | gangTraining | gangIndex](d *card, list []T) (*gpu.Buffer, error) {
+// uploadList brings the entries of a batch to the card.
+func uploadList[T batchPicture | batchSearch | batchTraining | batchIndex](d *card, list []T) (*gpu.Buffer, error) {
 	return d.upload(unsafe.Slice((*byte)(unsafe.Pointer(&list[0])), len(list)*int(unsafe.Sizeof(list[0]))))
 }
 
@@ -221,7 +221,7 @@ func each[P any](t *teacher, kernel string, threads int, params *P) error {
 }
 
 func eachGrid[P any](t *teacher, kernel string, g gpu.Grid, params *P) error {
-	g.Blocks[1] = len(t.gang)
+	g.Blocks[1] = len(t.batch)
 	return launchGrid(t.card, kernel, g, params)
 }
 
@@ -246,11 +246,11 @@ func (t *teacher) seed(ctx context.Context) error {
 }
 
 func (t *teacher) draw() error {
-	return eachGrid(t, "vq_gang_draw", oneBlock, &gangParams{t.list.Ptr})
+	return eachGrid(t, "vq_batch_draw", oneBlock, &batchParams{t.list.Ptr})
 }
 
 func (t *teacher) approach() error {
-	return each(t, "vq_gang_approach", t.mostDrawn, &gangParams{t.list.Ptr})
+	return each(t, "vq_batch_approach", t.mostDrawn, &batchParams{t.list.Ptr})
 }
 
 // split is the function split. A codebook that has all its codewords waits for the
@@ -271,7 +271,7 @@ func (t *teacher) split(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := eachGrid(t, "vq_gang_grow", oneBlock, &gangMostParams{t.list.Ptr, uint32(now)}); err != nil {
+		if err := eachGrid(t, "vq_batch_grow", oneBlock, &batchMostParams{t.list.Ptr, uint32(now)}); err != nil {
 			return err
 		}
 		if now >= t.most {
@@ -284,11 +284,11 @@ func (t *teacher) split(ctx context.Context) error {
 }
 
 func (t *teacher) resume(all bool) error {
-	p := gangResumeParams{List: t.list.Ptr, Count: uint32(len(t.gang))}
+	p := batchResumeParams{List: t.list.Ptr, Count: uint32(len(t.batch))}
 	if all {
 		p.All = 1
 	}
-	return launch(t.card, "vq_gang_resume", len(t.gang), &p)
+	return launch(t.card, "vq_batch_resume", len(t.batch), &p)
 }
 
 // lloyd is the function lloyd, for codebooks of at most most codewords.
@@ -334,34 +334,34 @@ func (t *teacher) cells(most int) error {
 }
 
 func (t *teacher) search(most int) error {
-	if p := t.gang[0]; len(t.gang) == 1 && t.many(t.shape.k(), p.m) {
+	if p := t.batch[0]; len(t.batch) == 1 && t.many(t.shape.k(), p.m) {
 		return t.launchSearch(t.shape.k(), &searchParams{
 			Keys: t.work.Ptr + gpu.Ptr(t.places[0].keys), Blocks: p.blocks, Words: t.words.Ptr + gpu.Ptr(t.places[0].words),
 			M: uint64(p.m), N: uint32(min(p.n, most)),
 		})
 	}
-	return t.searchGang(t.shape.k(), t.searches, len(t.gang), t.mostBlocks, most)
+	return t.searchBatch(t.shape.k(), t.searches, len(t.batch), t.mostBlocks, most)
 }
 
-// searchGang runs the searches of a list, each over at most m blocks.
-func (d *card) searchGang(k int, list *gpu.Buffer, count, m, most int) error {
+// searchBatch runs the searches of a list, each over at most m blocks.
+func (d *card) searchBatch(k int, list *gpu.Buffer, count, m, most int) error {
 	g := gpu.Grid{Blocks: [3]int{(m + searchFew - 1) / searchFew, count}}
-	return launchGrid(d, fmt.Sprintf("vq_gang_search_%d", k), g, &gangMostParams{list.Ptr, uint32(most)})
+	return launchGrid(d, fmt.Sprintf("vq_batch_search_%d", k), g, &batchMostParams{list.Ptr, uint32(most)})
 }
 
 // adding is the grid of a kernel that adds blocks to cells, and its parameters.
-func (t *teacher) adding(most int) (gpu.Grid, *gangAddParams) {
+func (t *teacher) adding(most int) (gpu.Grid, *batchAddParams) {
 	const words = 8 // of blocks, for a thread at least
 	c, k := t.lane.Card(), t.shape.k()
 	blocks := (t.mostBlocks*k/4 + words*cardThreads - 1) / (words * cardThreads)
 	// Every block of threads brings its sums to those of the others.
-	g := gpu.Grid{Blocks: [3]int{min(blocks, max(1, 8*c.Multiprocessors/len(t.gang)))}}
-	for _, p := range t.gang {
+	g := gpu.Grid{Blocks: [3]int{min(blocks, max(1, 8*c.Multiprocessors/len(t.batch)))}}
+	for _, p := range t.batch {
 		if bytes := 4 * min(most, p.n) * (k + 1); bytes <= c.SharedMemory/2 {
 			g.Shared = max(g.Shared, bytes)
 		}
 	}
-	return g, &gangAddParams{t.list.Ptr, uint32(most), uint32(g.Shared)}
+	return g, &batchAddParams{t.list.Ptr, uint32(most), uint32(g.Shared)}
 }
 
 func (t *teacher) gather(most int) error {
@@ -369,29 +369,29 @@ func (t *teacher) gather(most int) error {
 		return err
 	}
 	g, p := t.adding(most)
-	return eachGrid(t, "vq_gang_gather", g, p)
+	return eachGrid(t, "vq_batch_gather", g, p)
 }
 
 func (t *teacher) centre(most int) error {
-	return each(t, "vq_gang_centre", most*t.shape.k(), &gangMostParams{t.list.Ptr, uint32(most)})
+	return each(t, "vq_batch_centre", most*t.shape.k(), &batchMostParams{t.list.Ptr, uint32(most)})
 }
 
 func (t *teacher) halves(most int) error {
-	err := each(t, "vq_gang_farthest", t.mostBlocks, &gangMostParams{t.list.Ptr, uint32(most)})
+	err := each(t, "vq_batch_farthest", t.mostBlocks, &batchMostParams{t.list.Ptr, uint32(most)})
 	if err != nil {
 		return err
 	}
-	p := &gangHalvesParams{t.list.Ptr, uint32(most), 1}
-	if err := each(t, "vq_gang_halves", 32*most, p); err != nil {
+	p := &batchHalvesParams{t.list.Ptr, uint32(most), 1}
+	if err := each(t, "vq_batch_halves", 32*most, p); err != nil {
 		return err
 	}
 	p.First = 0
 	g, add := t.adding(most)
 	for range cutPasses {
-		if err := eachGrid(t, "vq_gang_beyond", g, add); err != nil {
+		if err := eachGrid(t, "vq_batch_beyond", g, add); err != nil {
 			return err
 		}
-		if err := each(t, "vq_gang_halves", 32*most, p); err != nil {
+		if err := each(t, "vq_batch_halves", 32*most, p); err != nil {
 			return err
 		}
 	}
@@ -399,29 +399,29 @@ func (t *teacher) halves(most int) error {
 }
 
 func (t *teacher) nearest(most int) error {
-	return each(t, "vq_gang_nearest", 32*most, &gangMostParams{t.list.Ptr, uint32(most)})
+	return each(t, "vq_batch_nearest", 32*most, &batchMostParams{t.list.Ptr, uint32(most)})
 }
 
 func (t *teacher) order(most int, costs bool) error {
-	p := &gangOrderParams{List: t.list.Ptr, Most: uint32(most)}
+	p := &batchOrderParams{List: t.list.Ptr, Most: uint32(most)}
 	if costs {
 		p.Costs = 1
 	}
-	return each(t, "vq_gang_order", most, p)
+	return each(t, "vq_batch_order", most, p)
 }
 
 func (t *teacher) shift(most, bold, over int) error {
-	return eachGrid(t, "vq_gang_shift", oneBlock, &gangShiftParams{t.list.Ptr, uint32(most), uint32(bold), uint32(over)})
+	return eachGrid(t, "vq_batch_shift", oneBlock, &batchShiftParams{t.list.Ptr, uint32(most), uint32(bold), uint32(over)})
 }
 
 // finish brings the codewords back.
 func (t *teacher) finish() error {
-	last := len(t.gang) - 1
-	out, err := t.download(t.words, t.places[last].words+t.gang[last].n*t.shape.k())
+	last := len(t.batch) - 1
+	out, err := t.download(t.words, t.places[last].words+t.batch[last].n*t.shape.k())
 	if err != nil {
 		return err
 	}
-	for i, p := range t.gang {
+	for i, p := range t.batch {
 		at := t.places[i].words
 		p.book = &codebook{shape: t.shape, words: out[at:][:p.n*t.shape.k()]}
 	}

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -63,7 +63,7 @@ func TestLargePictureGivesTheSameBytes(t *testing.T) {
 
 // A trained codebook is full, in order, and the same every time.
 func TestTrainedCodebook(t *testing.T) {
-	c := crew.New()
+	c := pool.New()
 	samples := make([]byte, 0, 4*1000)
 	for i := range 1000 {
 		samples = append(samples, byte(i), byte(i), byte(i>>2), byte(i>>2))

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/imageio"
@@ -85,7 +85,7 @@ func repeated(list []*raster.Image, n int) []*raster.Image {
 func mosaic(list []*raster.Image, seed uint64, w, h int) *raster.Image {
 	m := raster.New(w, h, 1, 3, 8)
 	const cell = 512 // all pictures have as much
-	crew.New().Each(h, func(y int) {
+	pool.New().Each(h, func(y int) {
 		r := rand.NewPCG(seed, uint64(y))
 		for x := range w {
 			from := list[(int(seed)+x/cell*5+y/cell*7)%len(list)]
@@ -131,7 +131,7 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 	const bits = 5
 	skip := plans[6].colourSkip
 	n := w * h
-	one := crew.Of(1)
+	one := pool.Of(1)
 	in, err := dev.Host(4 * n)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 	r := gpu.View[uint32](in.Bytes)
 	residualMosaic(list, w, h, r)
 	p := pixels{w, h, r}
-	hist := histograms(crew.New(), &p, &parse{}, true, groups{})
+	hist := histograms(pool.New(), &p, &parse{}, true, groups{})
 	tables := make([]uint16, len(hist))
 	prices(hist, tables)
 	g := &pricing{symbols: len(tables), tables: tables, opaque: true}
@@ -166,7 +166,7 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 	defer elements.Free()
 	var quick, kernels time.Duration
 	err = dev.Do(context.Background(), func(l *gpu.Lane) error {
-		c := &cardCanvas{gang: &gang{card: newCard(l)}, w: w, h: h}
+		c := &cardCanvas{batch: &batch{card: newCard(l)}, w: w, h: h}
 		if err := c.take(4*n, &c.residual, &c.left); err != nil {
 			return err
 		}
@@ -188,10 +188,10 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 			return err
 		}
 		run := func(i, stream int) error {
-			g := *c.gang.card
+			g := *c.batch.card
 			g.stream = l.Stream(stream)
 			params := &listParams{rest.Ptr + gpu.Ptr(i*len(asBytes(frames[:1])))}
-			return (&gang{card: &g}).launches(frames[i:i+1], params, "webp_colours", "webp_transform_colours")
+			return (&batch{card: &g}).launches(frames[i:i+1], params, "webp_colours", "webp_transform_colours")
 		}
 		quick = fastest(4, func() {
 			err = errors.Join(err, l.Stream(0).Fill(c.multipliers, 0, c.multipliers.Size, 0), l.Sync())
@@ -251,7 +251,7 @@ func paperBands(c *cardCanvas, w, h, bits, skip int) (list []cardFrame) {
 
 // residualMosaic fills out with residuals of pictures by the first mode, side by side.
 func residualMosaic(list []*raster.Image, w, h int, out []uint32) {
-	c := crew.New()
+	c := pool.New()
 	var parts []pixels
 	for _, m := range list {
 		made, _ := host{c}.canvas(load(m, true))
@@ -379,7 +379,7 @@ func compareOnCard(b *testing.B, dev *gpu.Device, what string, batch []*raster.I
 		effort, rate(peer, took), rate(peer, took)/card, len(peer), theirs, ours, 100*(float64(ours)/float64(theirs)-1))
 }
 
-// shares prints how the time of a batch's first gang, alone on the card, divides.
+// shares prints how the time of a call's first batch, alone on the card, divides.
 func shares(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
 	items := make([]int, len(batch))
 	for i := range items {
@@ -402,7 +402,7 @@ func shares(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
 			last = time.Now()
 		}
 		return d.encode(pictures, o, func(v device, i int) {
-			if _, err := encode(context.Background(), d.crew, v, pictures[i], o); err != nil {
+			if _, err := encode(context.Background(), d.pool, v, pictures[i], o); err != nil {
 				b.Error(err)
 			}
 		})
@@ -411,7 +411,7 @@ func shares(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
 		b.Fatal(err)
 	}
 	took["host"] += time.Since(last)
-	fmt.Printf("  a gang of %d alone, %.1f ms:", len(pictures), ms(time.Since(begin)))
+	fmt.Printf("  a batch of %d alone, %.1f ms:", len(pictures), ms(time.Since(begin)))
 	for _, what := range order {
 		fmt.Printf(" %s %.1f,", what, ms(took[what]))
 	}
@@ -434,7 +434,7 @@ func timed(list []*raster.Image, level int) (size int, took time.Duration, err e
 	}
 	defer os.RemoveAll(dir)
 	sizes, times, errs := make([]int, len(list)), make([]time.Duration, len(list)), make([]error, len(list))
-	crew.Of(max(1, runtime.NumCPU()/2)).Each(len(list), func(i int) {
+	pool.Of(max(1, runtime.NumCPU()/2)).Each(len(list), func(i int) {
 		m := list[i]
 		in, out := filepath.Join(dir, strconv.Itoa(i)+".pam"), filepath.Join(dir, strconv.Itoa(i)+".webp")
 		kind := []string{"", "GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA"}[m.Channels]

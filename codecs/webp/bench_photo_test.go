@@ -4,12 +4,12 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // BenchmarkSteps times the passes of the photo path on one core; a pixel is 4 bytes.
 func BenchmarkSteps(b *testing.B) {
-	c := crew.Of(1)
+	c := pool.Of(1)
 	p := texture(rand.New(rand.NewPCG(5, 1)), 768, 512, false)
 	subtractGreens(c, p.argb)
 	v := newCPUCanvas(c, p, parse{})

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -160,7 +160,7 @@ func BenchmarkWrite(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	workers := crew.New()
+	workers := pool.New()
 	s, err := photo(context.Background(), workers, host{workers}, load(m, true), plans[defaults.effort])
 	if err != nil {
 		b.Fatal(err)

@@ -9,10 +9,10 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// cardCanvas is a canvas on a card, of a gang. Its methods belong to the search of its
+// cardCanvas is a canvas on a card, of a batch. Its methods belong to the search of its
 // picture.
 type cardCanvas struct {
-	gang  *gang
+	batch *batch
 	w, h  int
 	exact bool
 	err   error // the first
@@ -25,9 +25,9 @@ type cardCanvas struct {
 	modes, multipliers, groups *gpu.Buffer // by tile; nil: none
 }
 
-// easel is the device of one picture of a gang.
+// easel is the device of one picture of a batch.
 type easel struct {
-	gang    *gang
+	batch   *batch
 	picture *raster.Image
 	options *Options
 }
@@ -35,7 +35,7 @@ type easel struct {
 // canvas brings the picture's samples to the card, which loads them itself, or p where
 // that is another picture.
 func (e *easel) canvas(p pixels) (canvas, error) {
-	c := &cardCanvas{gang: e.gang, w: p.w, h: p.h, exact: e.options.exact}
+	c := &cardCanvas{batch: e.batch, w: p.w, h: p.h, exact: e.options.exact}
 	c.frame = cardFrame{Width: uint32(p.w), Height: uint32(p.h), Opaque: 1, N: 1, Symbols: uint32(c.symbols())}
 	source := asBytes(p.argb)
 	if e.options.nearLossless == 100 && p.w == e.picture.Width && p.h == e.picture.Height {
@@ -62,7 +62,7 @@ func (c *cardCanvas) take(n int, buffers ...**gpu.Buffer) error {
 			(*b).Free()
 		}
 		var err error
-		if *b, err = c.gang.lane.Device(n); err != nil {
+		if *b, err = c.batch.lane.Device(n); err != nil {
 			return err
 		}
 	}
@@ -85,7 +85,7 @@ func (c *cardCanvas) take(n int, buffers ...**gpu.Buffer) error {
 func (c *cardCanvas) do(a *ask) []byte {
 	a.canvas = c
 	if c.err == nil {
-		c.err = c.gang.wait(a)
+		c.err = c.batch.wait(a)
 	}
 	if c.err != nil {
 		return make([]byte, a.want)
@@ -129,7 +129,7 @@ func (c *cardCanvas) recolour(bits, skip int, steps []int, own *multiplierPrices
 			if err := c.take(4*c.count(bits), &c.multipliers); err != nil || !fresh {
 				return err
 			}
-			return c.gang.stream.Fill(c.multipliers, 0, c.multipliers.Size, 0)
+			return c.batch.stream.Fill(c.multipliers, 0, c.multipliers.Size, 0)
 		},
 		set: func(f *cardFrame, at []gpu.Ptr) {
 			f.MultiplierPrices, f.Prices, f.Skip = at[0], at[1], uint32(skip)
@@ -260,7 +260,7 @@ func (c *cardCanvas) failed() error { return c.err }
 
 // release gives back what the canvas has on the card. It is not used any more.
 func (c *cardCanvas) release() {
-	c.gang.discard(c.argb, c.residual, c.left, c.modes, c.multipliers, c.groups)
+	c.batch.discard(c.argb, c.residual, c.left, c.modes, c.multipliers, c.groups)
 }
 
 func (c *cardCanvas) coded() pixels {

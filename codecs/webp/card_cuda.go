@@ -6,7 +6,7 @@ import (
 	"context"
 	"unsafe"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 )
 
@@ -18,18 +18,18 @@ const (
 
 // card is a lane at work for the codec.
 type card struct {
-	crew    *crew.Crew
+	pool    *pool.Pool
 	lane    *gpu.Lane
 	stream  *gpu.Stream
-	note    func(what string) // see gang
-	kernels bool              // see gang
+	note    func(what string) // see batch
+	kernels bool              // see batch
 }
 
 // onCard runs f for the items 0 to n-1 on dev, in parts where they do not fit, and
 // returns those that do not even fit alone.
-func onCard(ctx context.Context, dev *gpu.Device, c *crew.Crew, n int, f func(g ganged, from, to int) error) (left []int, err error) {
+func onCard(ctx context.Context, dev *gpu.Device, c *pool.Pool, n int, f func(g batched, from, to int) error) (left []int, err error) {
 	return dev.Split(ctx, n, func(l *gpu.Lane, from, to int) error {
-		return f(&card{crew: c, lane: l, stream: l.Stream(0)}, from, to)
+		return f(&card{pool: c, lane: l, stream: l.Stream(0)}, from, to)
 	})
 }
 
@@ -84,5 +84,5 @@ const copyBytes = 256 << 10
 
 // copy copies as much as fits into dst, or src if that is less.
 func (d *card) copy(dst, src []byte) {
-	d.crew.Spans(min(len(dst), len(src)), copyBytes, func(lo, hi int) { copy(dst[lo:hi], src[lo:hi]) })
+	d.pool.Spans(min(len(dst), len(src)), copyBytes, func(lo, hi int) { copy(dst[lo:hi], src[lo:hi]) })
 }

@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // copying is how an effort looks for copies, caches and groups.
@@ -51,7 +51,7 @@ const (
 
 // choose returns the stream of p, which is not changed, or none but what it comes to where
 // several were written.
-func choose(ctx context.Context, c *crew.Crew, d device, p pixels, alpha bool, effort int) (*stream, error) {
+func choose(ctx context.Context, c *pool.Pool, d device, p pixels, alpha bool, effort int) (*stream, error) {
 	seen := count(p, censusPixels)
 	f := copyings[effort]
 	var best *stream
@@ -165,7 +165,7 @@ type trial struct {
 
 // shortlist returns the most promising strategies, by a quick parse: one, by a sample of
 // the picture, or several where an effort tries everything.
-func shortlist(ctx context.Context, c *crew.Crew, d device, p pixels, all []strategy, effort int) ([]trial, error) {
+func shortlist(ctx context.Context, c *pool.Pool, d device, p pixels, all []strategy, effort int) ([]trial, error) {
 	most, part := 1, p
 	if copyings[effort].everything {
 		most = mostTried
@@ -267,7 +267,7 @@ func mapSize(p pixels) (n uint64) {
 
 // transform returns the stream of p, which is not changed, as literals, and a copier for
 // its pixels.
-func (a strategy) transform(ctx context.Context, c *crew.Crew, d device, p pixels, effort int) (*stream, copier, error) {
+func (a strategy) transform(ctx context.Context, c *pool.Pool, d device, p pixels, effort int) (*stream, copier, error) {
 	s := &stream{width: p.w, height: p.h}
 	var made canvas
 	switch a.kind {

@@ -1,6 +1,6 @@
 package webp
 
-import "github.com/pelmill/pelmill/codecs/internal/crew"
+import "github.com/pelmill/pelmill/codecs/pool"
 
 // multipliers are the elements of a colour transform: of each tile red-to-blue in red,
 // green-to-blue in green, green-to-red in blue, and 255 in alpha (RFC 9649, 4.2). A nil
@@ -61,7 +61,7 @@ func recolourRowGo(out, in []uint32, m uint32) {
 
 // transformColours sets out to the residuals r of a picture w wide after the colour
 // transform m.
-func transformColours(c *crew.Crew, w int, r []uint32, m *multipliers, out []uint32) {
+func transformColours(c *pool.Pool, w int, r []uint32, m *multipliers, out []uint32) {
 	c.Spans(len(r)/w, rowsAtOnce, func(from, to int) {
 		for y := from; y < to; y++ {
 			for tx := range m.columns {
@@ -86,7 +86,7 @@ func (p *multiplierPrices) of(m uint32) uint32 {
 // and red-to-blue together, by each of the steps in turn: once down or, where that is
 // no gain, up; and of the two, at most twice to the best of the four neighbours at
 // that distance. Pixels whose length is not 0 are not counted; length may be nil.
-func colours(c *crew.Crew, w, h int, r []uint32, skip int, steps []int, own *multiplierPrices, g *pricing, length []uint16, m *multipliers) {
+func colours(c *pool.Pool, w, h int, r []uint32, skip int, steps []int, own *multiplierPrices, g *pricing, length []uint16, m *multipliers) {
 	c.Spans(len(m.of), 1, func(q, _ int) {
 		s := sampleTile(w, h, r, m.bits, q%m.columns, q/m.columns, skip, g, length)
 		e := m.of[q]
@@ -218,16 +218,16 @@ func (s *tileSample) searchBlue(e uint32, steps []int, own *multiplierPrices) ui
 }
 
 // subtractGreens takes green from red and blue of every pixel (RFC 9649, 4.3).
-func subtractGreens(c *crew.Crew, argb []uint32) { lessGreens(c, argb, argb) }
+func subtractGreens(c *pool.Pool, argb []uint32) { lessGreens(c, argb, argb) }
 
 // withoutGreen returns p as subtractGreens would leave it.
-func withoutGreen(c *crew.Crew, p pixels) pixels {
+func withoutGreen(c *pool.Pool, p pixels) pixels {
 	out := pixels{p.w, p.h, make([]uint32, len(p.argb))}
 	lessGreens(c, out.argb, p.argb)
 	return out
 }
 
-func lessGreens(c *crew.Crew, out, in []uint32) {
+func lessGreens(c *pool.Pool, out, in []uint32) {
 	c.Spans(len(in), 1<<16, func(lo, hi int) {
 		to := out[lo:hi]
 		for i, v := range in[lo:hi] {

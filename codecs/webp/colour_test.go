@@ -26,7 +26,7 @@ func transformColoursTakesTheElementsOfTheTile(t *testing.T) {
 		p := texture(r, size[0], size[1], true)
 		for bits := 2; bits < 7; bits++ {
 			_, m := somePricing(r, &p, bits, false)
-			for _, c := range crews {
+			for _, c := range pools {
 				out := make([]uint32, len(p.argb))
 				transformColours(c, p.w, p.argb, m, out)
 				for i, v := range out {
@@ -61,7 +61,7 @@ func coloursFollowsTheLeastPrice(t *testing.T) {
 					for q := range want {
 						want[q] = followPrice(&p, q, skip, &own, g, length, start)
 					}
-					for _, c := range crews {
+					for _, c := range pools {
 						m := *start
 						m.of = slices.Clone(start.of)
 						colours(c, p.w, p.h, p.argb, skip, colourSteps, &own, g, length, &m)

@@ -1,6 +1,6 @@
 package webp
 
-import "github.com/pelmill/pelmill/codecs/internal/crew"
+import "github.com/pelmill/pelmill/codecs/pool"
 
 // copier is a picture on a device after its transforms, and the part of the search for
 // copies, colour cache and groups that goes over all pixels in any order. What is serial
@@ -13,7 +13,7 @@ type copier interface {
 	picture() pixels
 
 	// workers share the bands.
-	workers() *crew.Crew
+	workers() *pool.Pool
 
 	// bands returns what the parser's bands start from, with the candidates that the
 	// function finder.at gives: found when they are first asked for, or all of them.
@@ -51,16 +51,16 @@ type copier interface {
 
 // cpuCopier is a copier in memory, whose steps run in Go.
 type cpuCopier struct {
-	crew  *crew.Crew
+	pool  *pool.Pool
 	p     pixels
 	hit   []uint8
 	parse *parse
 }
 
-func newCPUCopier(p pixels) *cpuCopier { return &cpuCopier{crew: crew.Of(1), p: p} }
+func newCPUCopier(p pixels) *cpuCopier { return &cpuCopier{pool: pool.Of(1), p: p} }
 
 func (v *cpuCopier) picture() pixels     { return v.p }
-func (v *cpuCopier) workers() *crew.Crew { return v.crew }
+func (v *cpuCopier) workers() *pool.Pool { return v.pool }
 
 func (v *cpuCopier) bands(f copying) []*band {
 	m := newMatcher(v.p, f.near, f.depth)

@@ -7,17 +7,17 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 )
 
-// cardCopier is a copier on a card, of a gang. Its methods belong to the search of its
+// cardCopier is a copier on a card, of a batch. Its methods belong to the search of its
 // picture. Pixels, candidates and hits are made there and stay; a parse goes there with
 // the first step that is asked for after setParse.
 type cardCopier struct {
-	gang *gang
-	p    pixels
-	err  error // the first
+	batch *batch
+	p     pixels
+	err   error // the first
 
 	frame   cardFrame // what lasts from step to step
 	parse   *parse
@@ -36,7 +36,7 @@ type cardCopier struct {
 
 // copier brings p to the card, or takes what v has there.
 func (e *easel) copier(p pixels, v canvas) (copier, error) {
-	c := &cardCopier{gang: e.gang, p: p}
+	c := &cardCopier{batch: e.batch, p: p}
 	c.frame = cardFrame{Width: uint32(p.w), Height: uint32(p.h), Opaque: 1, N: 1}
 	for _, v := range p.argb {
 		if v>>24 != 255 {
@@ -68,7 +68,7 @@ func (c *cardCopier) take(b **gpu.Buffer, n int) (err error) {
 		if *b != nil {
 			(*b).Free()
 		}
-		*b, err = c.gang.lane.Device(n)
+		*b, err = c.batch.lane.Device(n)
 	}
 	return err
 }
@@ -77,7 +77,7 @@ func (c *cardCopier) take(b **gpu.Buffer, n int) (err error) {
 func (c *cardCopier) do(a *ask) []byte {
 	a.copier = c
 	if c.err == nil {
-		c.err = c.gang.wait(a)
+		c.err = c.batch.wait(a)
 	}
 	if c.err != nil {
 		return make([]byte, a.want)
@@ -151,7 +151,7 @@ func copiesOf(q *parse) []uint32 {
 }
 
 func (c *cardCopier) picture() pixels     { return c.p }
-func (c *cardCopier) workers() *crew.Crew { return c.gang.crew }
+func (c *cardCopier) workers() *pool.Pool { return c.batch.pool }
 
 func (c *cardCopier) setParse(q *parse) {
 	if c.parse == nil || &q.length[0] != c.sent {
@@ -242,7 +242,7 @@ func clusterWork(symbols, count int) int {
 func (c *cardCopier) failed() error { return c.err }
 
 func (c *cardCopier) release() {
-	c.gang.discard(c.argb, c.length, c.value, c.hit, c.groups)
+	c.batch.discard(c.argb, c.length, c.value, c.hit, c.groups)
 	if c.canvas != nil {
 		c.canvas.release()
 	}

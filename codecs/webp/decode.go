@@ -10,7 +10,7 @@ import (
 	"golang.org/x/image/vp8l"
 
 	"github.com/pelmill/pelmill/codecs/codec"
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -18,7 +18,7 @@ import (
 // Decode restores the pictures of lossless WebP files, of any encoder, on the CPU.
 func (Codec) Decode(ctx context.Context, _ *gpu.Device, batch [][]byte, _ codec.Assets) []codec.Decoded {
 	out := make([]codec.Decoded, len(batch))
-	crew.New().Each(len(batch), func(i int) {
+	pool.New().Each(len(batch), func(i int) {
 		out[i].Image, out[i].Err = decode(ctx, batch[i])
 	})
 	return out

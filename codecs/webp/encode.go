@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/pelmill/pelmill/codecs/codec"
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -25,7 +25,7 @@ func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Imag
 			taken = append(taken, i)
 		}
 	}
-	workers := crew.New()
+	workers := pool.New()
 	onCPU := func(list []int) {
 		workers.Each(len(list), func(j int) {
 			i := list[j]
@@ -38,19 +38,19 @@ func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Imag
 	}
 	sets := together(batch, taken)
 	// Who waits for the card keeps no core from working.
-	crew.Of(len(sets)).Each(len(sets), func(s int) {
+	pool.Of(len(sets)).Each(len(sets), func(s int) {
 		onCPU(encodeSet(ctx, dev, workers, batch, sets[s], o, out))
 	})
 	return out
 }
 
 // encodeSet encodes pictures on a card, and returns those that are left to the CPU.
-func encodeSet(ctx context.Context, dev *gpu.Device, c *crew.Crew, batch []*raster.Image, set []int, o *Options, out []codec.Encoded) (left []int) {
+func encodeSet(ctx context.Context, dev *gpu.Device, c *pool.Pool, batch []*raster.Image, set []int, o *Options, out []codec.Encoded) (left []int) {
 	pictures := make([]*raster.Image, len(set))
 	for j, i := range set {
 		pictures[j] = batch[i]
 	}
-	big, err := onCard(ctx, dev, c, len(set), func(g ganged, from, to int) error {
+	big, err := onCard(ctx, dev, c, len(set), func(g batched, from, to int) error {
 		return g.encode(pictures[from:to], o, func(d device, j int) {
 			e := &out[set[from+j]]
 			e.Data, e.Err = encode(ctx, c, d, pictures[from+j], o)
@@ -68,8 +68,8 @@ func encodeSet(ctx context.Context, dev *gpu.Device, c *crew.Crew, batch []*rast
 	return left
 }
 
-// ganged is a lane that takes several pictures at once.
-type ganged interface {
+// batched is a lane that takes several pictures at once.
+type batched interface {
 	// encode calls encode for each of the pictures, with the device for it, on goroutines
 	// that take turns with the card. It returns an error of the card, and then all its
 	// results are void.
@@ -83,15 +83,15 @@ func together(batch []*raster.Image, items []int) [][]int {
 	for _, i := range items {
 		all += pixels(i)
 	}
-	return crew.Sets(items, min(max(all/gangs, leastGang), mostGang), mostPictures, pixels)
+	return pool.Sets(items, min(max(all/batches, leastBatch), mostBatch), mostPictures, pixels)
 }
 
-// A batch makes some gangs, so that the codes of one are made while kernels of another
+// A call makes some batches, so that the codes of one are made while kernels of another
 // run, but none so small that a card has done it in no less time than a larger one.
 const (
-	gangs        = 6
-	leastGang    = 2 << 20 // pixels
-	mostGang     = 16 << 20
+	batches      = 6
+	leastBatch   = 2 << 20 // pixels
+	mostBatch    = 16 << 20
 	mostPictures = 256
 )
 
@@ -107,7 +107,7 @@ func resolve(opts codec.Options) (*Options, error) {
 }
 
 // encode makes the file of a picture.
-func encode(ctx context.Context, c *crew.Crew, d device, m *raster.Image, o *Options) ([]byte, error) {
+func encode(ctx context.Context, c *pool.Pool, d device, m *raster.Image, o *Options) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-// A picture of a gang on the card.
+// A picture of a batch on the card.
 #pragma once
 
 #include "pixels.cuh"

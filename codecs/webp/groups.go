@@ -3,7 +3,7 @@ package webp
 import (
 	"sync/atomic"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // pricing is what the symbols of a picture cost: a table for each group, and which
@@ -75,7 +75,7 @@ func listPrice(list, table []uint16) (s uint32) {
 }
 
 // tilePrices returns the price of every tile of 1<<bits by one table.
-func tilePrices(c *crew.Crew, p *pixels, parse *parse, opaque bool, bits int, table []uint16) []uint32 {
+func tilePrices(c *pool.Pool, p *pixels, parse *parse, opaque bool, bits int, table []uint16) []uint32 {
 	tw, th := tiles(p.w, bits), tiles(p.h, bits)
 	out := make([]uint32, tw*th)
 	c.Spans(th, 1, func(ty, _ int) {
@@ -124,7 +124,7 @@ func listPricesGo(sums *[lanes]uint32, list, table []uint16, stride int) {
 // returns for each group the sum of its tiles' regrets: what they would cost more in the
 // next best of the groups looked at, noGroup where that is the only one. Tiles of groups
 // whose own price is closed stay there, without regret.
-func assign(c *crew.Crew, p *pixels, parse *parse, g *pricing, own []uint32, near int) []uint64 {
+func assign(c *pool.Pool, p *pixels, parse *parse, g *pricing, own []uint32, near int) []uint64 {
 	regrets := make([]atomic.Uint64, g.groups.n)
 	bits := g.groups.bits
 	tw, th := tiles(p.w, bits), tiles(p.h, bits)
@@ -165,7 +165,7 @@ func assign(c *crew.Crew, p *pixels, parse *parse, g *pricing, own []uint32, nea
 }
 
 // histograms counts the symbols of each group: n histograms one after the other.
-func histograms(c *crew.Crew, p *pixels, parse *parse, opaque bool, g groups) []uint32 {
+func histograms(c *pool.Pool, p *pixels, parse *parse, opaque bool, g groups) []uint32 {
 	symbols := parse.symbols()
 	n := max(1, g.n)
 	bits := g.bits

@@ -37,7 +37,7 @@ func TestHistogramsCountWhatTheStreamWrites(t *testing.T) {
 				}
 				s := &stream{pixels: p, parse: how, groups: g}
 				want := slices.Concat(s.histograms()...)
-				for _, c := range crews {
+				for _, c := range pools {
 					if got := histograms(c, &p, &how, false, g); !slices.Equal(got, want) {
 						t.Fatalf("%dx%d, tiles of %d: the counts differ", p.w, p.h, 1<<bits)
 					}
@@ -54,11 +54,11 @@ func TestPricesOfOpaquePicturesLeaveAlphaOut(t *testing.T) {
 	for i := range table[redAt:] {
 		table[redAt+i] = uint16(r.IntN(maxPrice))
 	}
-	want := tilePrices(crews[0], &p, &parse{}, false, 3, table)
+	want := tilePrices(pools[0], &p, &parse{}, false, 3, table)
 	for i := range redAt {
 		table[i] = maxPrice
 	}
-	if got := tilePrices(crews[0], &p, &parse{}, true, 3, table); !slices.Equal(got, want) {
+	if got := tilePrices(pools[0], &p, &parse{}, true, 3, table); !slices.Equal(got, want) {
 		t.Errorf("%d, want %d", got, want)
 	}
 }
@@ -66,7 +66,7 @@ func TestPricesOfOpaquePicturesLeaveAlphaOut(t *testing.T) {
 func TestHistogramsOfOpaquePicturesLeaveAlphaOut(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	p := texture(r, 33, 31, false)
-	all, opaque := histograms(crews[0], &p, &parse{}, false, groups{}), histograms(crews[0], &p, &parse{}, true, groups{})
+	all, opaque := histograms(pools[0], &p, &parse{}, false, groups{}), histograms(pools[0], &p, &parse{}, true, groups{})
 	if !slices.Equal(all[redAt:], opaque[redAt:]) {
 		t.Error("other counts differ")
 	}
@@ -80,7 +80,7 @@ func tilePrice(p *pixels, how *parse, bits, q int, table []uint16) uint32 {
 	of := make([]uint16, tiles(p.w, bits)*tiles(p.h, bits))
 	of[q] = 1
 	sum := uint32(0)
-	for s, n := range histograms(crews[0], p, how, false, groups{bits, 2, of})[how.symbols():] {
+	for s, n := range histograms(pools[0], p, how, false, groups{bits, 2, of})[how.symbols():] {
 		sum += n * uint32(table[s])
 	}
 	return sum
@@ -95,7 +95,7 @@ func TestTilePricesAddUpTheSymbolsOfATile(t *testing.T) {
 			for i := range table {
 				table[i] = uint16(r.IntN(maxPrice))
 			}
-			for _, c := range crews {
+			for _, c := range pools {
 				for q, got := range tilePrices(c, &p, &how, false, 3, table) {
 					if want := tilePrice(&p, &how, 3, q, table); got != want {
 						t.Fatalf("%dx%d: tile %d costs %d, want %d", p.w, p.h, q, got, want)
@@ -125,7 +125,7 @@ func assignTakesTheCheapestGroupThatIsNear(t *testing.T) {
 			own := []uint32{100, 3000, 0, 50, closed}
 			from := slices.Clone(g.groups.of)
 			for _, near := range []int{0, 1, 2} {
-				for _, c := range crews {
+				for _, c := range pools {
 					copy(g.groups.of, from)
 					regrets := assign(c, &p, &how, g, own, near)
 					wantRegrets := make([]uint64, 5)

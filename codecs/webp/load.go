@@ -4,14 +4,14 @@ import (
 	"encoding/binary"
 	"math/bits"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/raster"
 )
 
 // load reads an 8-bit picture. Without exact, pixels of alpha 0 become 0 in all channels.
-func load(m *raster.Image, exact bool) pixels { return loadOn(crew.Of(1), m, exact) }
+func load(m *raster.Image, exact bool) pixels { return loadOn(pool.Of(1), m, exact) }
 
-func loadOn(c *crew.Crew, m *raster.Image, exact bool) pixels {
+func loadOn(c *pool.Pool, m *raster.Image, exact bool) pixels {
 	p := pixels{m.Width, m.Height, make([]uint32, m.Width*m.Height)}
 	c.Spans(len(p.argb), loadPixels, func(lo, hi int) {
 		out := p.argb[lo:hi]

@@ -10,23 +10,23 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
 )
 
-// The steps on a card give, after every step, what the steps in Go give: for gangs of
+// The steps on a card give, after every step, what the steps in Go give: for batches of
 // random pictures, each with steps of its own. The message names the first that differs.
 func TestLockstep(t *testing.T) {
 	dev := gputest.Device(t, nil)
-	gangs, members := 60, 40
+	batches, members := 60, 40
 	if testing.Short() {
-		gangs, members = 2, 10 // under compute-sanitizer a kernel takes a hundred times as long
+		batches, members = 2, 10 // under compute-sanitizer a kernel takes a hundred times as long
 	}
-	workers := crew.New()
+	workers := pool.New()
 	o := &Options{exact: true, nearLossless: 100}
-	for first := range gangs {
+	for first := range batches {
 		pictures := make([]*raster.Image, members)
 		for i := range pictures {
 			pictures[i] = oddPicture(rand.New(rand.NewPCG(uint64(first), uint64(i))))
@@ -42,18 +42,18 @@ func TestLockstep(t *testing.T) {
 		}
 		for i, err := range errs {
 			if err != nil {
-				t.Errorf("gang %d, picture %d, %s: %v", first, i, pictures[i].Shape(), err)
+				t.Errorf("batch %d, picture %d, %s: %v", first, i, pictures[i].Shape(), err)
 			}
 		}
 		if t.Failed() {
 			return
 		}
 	}
-	t.Logf("%d gangs of %d pictures on %s", gangs, members, dev.Name())
+	t.Logf("%d batches of %d pictures on %s", batches, members, dev.Name())
 }
 
-// newCard is a lane at work with a crew of its own.
-func newCard(l *gpu.Lane) *card { return &card{crew: crew.New(), lane: l, stream: l.Stream(0)} }
+// newCard is a lane at work with a pool of its own.
+func newCard(l *gpu.Lane) *card { return &card{pool: pool.New(), lane: l, stream: l.Stream(0)} }
 
 // oddPicture is noise, a slope, few values, one value or stripes, opaque or not, with
 // sides of up to 150.
@@ -103,7 +103,7 @@ func differ[T comparable](step string, got, want []T) error {
 }
 
 // lockstep takes a picture through random steps on both sides.
-func lockstep(workers *crew.Crew, d device, r *rand.Rand, m *raster.Image) error {
+func lockstep(workers *pool.Pool, d device, r *rand.Rand, m *raster.Image) error {
 	made, _ := host{workers}.canvas(load(m, true))
 	a := made.(*cpuCanvas)
 	if made, err := d.canvas(load(m, true)); err != nil {
@@ -116,7 +116,7 @@ func lockstep(workers *crew.Crew, d device, r *rand.Rand, m *raster.Image) error
 
 // lockstepCopies takes a picture, or another one with repeats of its size, through random
 // steps of the search for copies on both sides.
-func lockstepCopies(workers *crew.Crew, d device, r *rand.Rand, p pixels) error {
+func lockstepCopies(workers *pool.Pool, d device, r *rand.Rand, p pixels) error {
 	if r.IntN(2) == 0 {
 		colours := []int{2, 4, 16, 17, 256, 1 + r.IntN(400)}
 		p = drawn(r, p.w, p.h, colours[r.IntN(len(colours))])
@@ -209,7 +209,7 @@ func sameCounts(a, b copier, g groups) error {
 	return b.failed()
 }
 
-func lockstepPasses(workers *crew.Crew, r *rand.Rand, a *cpuCanvas, b *cardCanvas) error {
+func lockstepPasses(workers *pool.Pool, r *rand.Rand, a *cpuCanvas, b *cardCanvas) error {
 	if a.opaque != b.opaque() {
 		return fmt.Errorf("load: opaque %v, want %v", b.opaque(), a.opaque)
 	}
@@ -353,7 +353,7 @@ func samePacked(a *cpuCanvas, b *cardCanvas) error {
 	return differ("pack", streams[1], streams[0])
 }
 
-// Files are the same from the CPU and from a card: of random pictures in gangs of all
+// Files are the same from the CPU and from a card: of random pictures in batches of all
 // sizes, of the Kodak pictures where they are at hand, and with every effort.
 func TestSameBytesOnCard(t *testing.T) {
 	dev := gputest.Device(t, nil)

@@ -74,7 +74,7 @@ func (c *cardCopier) give(s *searched, bands []*band) {
 	}
 	a.want += 4 * (n + 1)
 	list := gpu.View[uint32](c.do(a))
-	c.gang.discard(s.memory)
+	c.batch.discard(s.memory)
 	// A candidate is a word here and there.
 	packed := list[n+1:]
 	all := unsafe.Slice((*candidate)(unsafe.Pointer(unsafe.SliceData(packed))), len(packed))

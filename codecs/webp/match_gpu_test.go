@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
@@ -73,15 +73,15 @@ func matchedPictures(r *rand.Rand) (list []*matched) {
 	return list
 }
 
-// Candidates, links and hits from a card are those of Go at every position, of gangs of
+// Candidates, links and hits from a card are those of Go at every position, of batches of
 // pictures, each searched with its own numbers.
 func TestLockstepCandidates(t *testing.T) {
 	dev := gputest.Device(t, nil)
-	gangs := 12
+	batches := 12
 	if testing.Short() {
-		gangs = 1
+		batches = 1
 	}
-	for first := range gangs {
+	for first := range batches {
 		r := rand.New(rand.NewPCG(31, uint64(first)))
 		list := matchedPictures(r)
 		if testing.Short() {
@@ -112,14 +112,14 @@ func TestLockstepCandidates(t *testing.T) {
 		}
 		for i, err := range errs {
 			if err != nil {
-				t.Errorf("gang %d, picture %d, %d x %d: %v", first, i, list[i].p.w, list[i].p.h, err)
+				t.Errorf("batch %d, picture %d, %d x %d: %v", first, i, list[i].p.w, list[i].p.h, err)
 			}
 		}
 		if t.Failed() {
 			return
 		}
 	}
-	t.Logf("%d gangs on %s", gangs, dev.Name())
+	t.Logf("%d batches on %s", batches, dev.Name())
 }
 
 func (m *matched) lockstep(d device) error {
@@ -161,7 +161,7 @@ func (m *matched) lockstep(d device) error {
 func graphics(b *testing.B) (list []pixels) {
 	for _, m := range drawings(b) {
 		p := load(m, true)
-		subtractGreens(crew.Of(1), p.argb)
+		subtractGreens(pool.Of(1), p.argb)
 		list = append(list, p)
 	}
 	r := rand.New(rand.NewPCG(32, 1))

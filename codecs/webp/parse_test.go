@@ -75,8 +75,8 @@ func TestBandsMakeThePixels(t *testing.T) {
 		}
 	}
 	var first parse
-	for _, c := range crews {
-		v := &cpuCopier{crew: c, p: p}
+	for _, c := range pools {
+		v := &cpuCopier{pool: c, p: p}
 		q := newParser(v, copyings[2])
 		if len(q.bands) < 2 {
 			t.Fatalf("%d bands", len(q.bands))

@@ -4,7 +4,7 @@ import (
 	"context"
 	"math"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // firstMode is the mode whose residuals make the first prices: Select, which does well
@@ -22,7 +22,7 @@ var colourSteps = []int{16, 8, 4, 2, 1}
 
 // chooser takes one picture through the passes of a plan.
 type chooser struct {
-	crew   *crew.Crew
+	pool   *pool.Pool
 	canvas canvas
 	plan   plan
 
@@ -32,8 +32,8 @@ type chooser struct {
 	tables           []uint16 // made of them
 }
 
-func newChooser(c *crew.Crew, v canvas, p plan) *chooser {
-	s := &chooser{crew: c, canvas: v, plan: p}
+func newChooser(c *pool.Pool, v canvas, p plan) *chooser {
+	s := &chooser{pool: c, canvas: v, plan: p}
 	s.forgetModes()
 	for i := range s.multiplierPrices {
 		for j := range s.multiplierPrices[i] {
@@ -135,7 +135,7 @@ func (s *chooser) colours() {
 func (s *chooser) price(by func(hist []uint32, out []uint16)) {
 	s.hist = s.canvas.histograms()
 	s.tables = make([]uint16, len(s.hist))
-	s.crew.Spans(len(s.hist), s.canvas.symbols(), func(lo, hi int) { by(s.hist[lo:hi], s.tables[lo:hi]) })
+	s.pool.Spans(len(s.hist), s.canvas.symbols(), func(lo, hi int) { by(s.hist[lo:hi], s.tables[lo:hi]) })
 }
 
 // grouping chooses groups, and with them anew modes and multipliers. It starts with
@@ -250,7 +250,7 @@ func groupPrices(counts []uint32, n int) []uint32 {
 func (s *chooser) dissolve(counts []uint32, regrets []uint64) {
 	n := s.canvas.symbols()
 	gain := make([]int64, len(counts))
-	s.crew.Spans(len(counts), 1, func(k, _ int) {
+	s.pool.Spans(len(counts), 1, func(k, _ int) {
 		if counts[k] > 0 {
 			gain[k] = int64(headBits(s.hist[k*n:][:n]))<<priceBits - int64(regrets[k])
 		}

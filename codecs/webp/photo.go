@@ -3,12 +3,12 @@ package webp
 import (
 	"context"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // photo returns the stream of a picture without copies and colour cache: subtract
 // green, predictor, colour transform and groups, as the plan says.
-func photo(ctx context.Context, c *crew.Crew, d device, p pixels, plan plan) (*stream, error) {
+func photo(ctx context.Context, c *pool.Pool, d device, p pixels, plan plan) (*stream, error) {
 	v, err := d.canvas(p)
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func photo(ctx context.Context, c *crew.Crew, d device, p pixels, plan plan) (*s
 
 // keepIfSmaller leaves g, of the given histograms of n symbols each, renumbered, or one
 // group where that takes fewer bits in all.
-func (g *groups) keepIfSmaller(c *crew.Crew, hist []uint32, n int) {
+func (g *groups) keepIfSmaller(c *pool.Pool, hist []uint32, n int) {
 	all := make([]uint32, n)
 	for i, v := range hist {
 		all[i%n] += v

@@ -15,10 +15,10 @@ import (
 
 	"golang.org/x/image/vp8l"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
-func photoBytes(t *testing.T, c *crew.Crew, p pixels, plan plan) []byte {
+func photoBytes(t *testing.T, c *pool.Pool, p pixels, plan plan) []byte {
 	t.Helper()
 	p.argb = slices.Clone(p.argb)
 	s, err := photo(context.Background(), c, host{c}, p, plan)
@@ -48,7 +48,7 @@ func TestPhotosComeBackAtEveryEffort(t *testing.T) {
 	for _, size := range append(sizes, [2]int{260, 130}) {
 		for effort, plan := range plans {
 			p := texture(r, size[0], size[1], effort%2 == 0)
-			if got := unpack(t, photoBytes(t, crews[1], p, plan)); got.w != p.w || got.h != p.h || !slices.Equal(got.argb, p.argb) {
+			if got := unpack(t, photoBytes(t, pools[1], p, plan)); got.w != p.w || got.h != p.h || !slices.Equal(got.argb, p.argb) {
 				t.Fatalf("%dx%d, effort %d: other pixels", p.w, p.h, effort)
 			}
 		}
@@ -58,7 +58,7 @@ func TestPhotosComeBackAtEveryEffort(t *testing.T) {
 func TestPhotosDoNotDependOnThreads(t *testing.T) {
 	p := texture(rand.New(rand.NewPCG(6, 2)), 250, 190, true)
 	for _, effort := range []int{0, 1, 6, 9} {
-		if !bytes.Equal(photoBytes(t, crews[0], p, plans[effort]), photoBytes(t, crews[1], p, plans[effort])) {
+		if !bytes.Equal(photoBytes(t, pools[0], p, plans[effort]), photoBytes(t, pools[1], p, plans[effort])) {
 			t.Errorf("effort %d: other bytes with other threads", effort)
 		}
 	}
@@ -69,7 +69,7 @@ func TestGroupsNeverCost(t *testing.T) {
 	flat := pixels{300, 200, slices.Repeat([]uint32{0xff336699}, 300*200)}
 	for _, p := range []pixels{flat, texture(r, 3, 2, true), texture(r, 40, 40, true), texture(r, 200, 150, false)} {
 		for effort, plan := range plans {
-			s, err := photo(context.Background(), crews[1], host{crews[1]}, p, plan)
+			s, err := photo(context.Background(), pools[1], host{pools[1]}, p, plan)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,8 +95,8 @@ func TestTransformedIgnoresWhatIsCopied(t *testing.T) {
 		}
 	}
 	transformed := func(p pixels) []transform {
-		v := newCPUCanvas(crews[0], p, parse{length: length})
-		if err := newChooser(crews[0], v, plans[1]).transforms(context.Background()); err != nil {
+		v := newCPUCanvas(pools[0], p, parse{length: length})
+		if err := newChooser(pools[0], v, plans[1]).transforms(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		found, _ := v.result()
@@ -134,7 +134,7 @@ func TestMoreEffortMakesSmallerFiles(t *testing.T) {
 		}
 		var own [10]int
 		for effort, plan := range plans {
-			own[effort] = len(photoBytes(t, crews[1], p, plan))
+			own[effort] = len(photoBytes(t, pools[1], p, plan))
 			total[effort] += own[effort]
 		}
 		t.Logf("%s, bytes by effort: %d", filepath.Base(name), own)

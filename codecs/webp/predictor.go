@@ -1,6 +1,6 @@
 package webp
 
-import "github.com/pelmill/pelmill/codecs/internal/crew"
+import "github.com/pelmill/pelmill/codecs/pool"
 
 // predictors is the number of modes of the predictor transform (RFC 9649, 4.1).
 const predictors = 14
@@ -21,7 +21,7 @@ func tiles(n, bits int) int { return (n + 1<<bits - 1) >> bits }
 // skip-th row of the tile. Ties go to the lowest mode. A
 // tile must not be larger than those of mul and of g. Pixels whose length is not 0 are
 // not counted; length may be nil.
-func predict(c *crew.Crew, p *pixels, bits, skip int, modePrices *[predictors]uint32, mul *multipliers, g *pricing, length []uint16, mode []uint8) {
+func predict(c *pool.Pool, p *pixels, bits, skip int, modePrices *[predictors]uint32, mul *multipliers, g *pricing, length []uint16, mode []uint8) {
 	tw := tiles(p.w, bits)
 	c.Spans(tiles(p.h, bits), 1, func(ty, _ int) {
 		sums := make([][predictors]uint32, tw)
@@ -143,7 +143,7 @@ func opaqueSumsGo(sums *[predictors]uint32, rows *residualRows, lo, hi int, t *l
 
 // residuals sets out to the pixels of p less their predictions by the modes of tiles
 // of 1<<bits, modulo 256 (RFC 9649, 4.1).
-func residuals(c *crew.Crew, p *pixels, bits int, mode []uint8, out []uint32) {
+func residuals(c *pool.Pool, p *pixels, bits int, mode []uint8, out []uint32) {
 	tw := tiles(p.w, bits)
 	c.Spans(p.h, rowsAtOnce, func(from, to int) {
 		rows := new(residualRows)

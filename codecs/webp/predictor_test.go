@@ -42,7 +42,7 @@ func residualsTakeTheModeOfTheTile(t *testing.T) {
 			for i := range mode {
 				mode[i] = uint8(r.IntN(predictors))
 			}
-			for _, c := range crews {
+			for _, c := range pools {
 				out := make([]uint32, p.w*p.h)
 				residuals(c, &p, bits, mode, out)
 				for i, v := range out {
@@ -116,7 +116,7 @@ func predictTakesTheCheapestMode(t *testing.T) {
 				for _, length := range masks(r, p.w*p.h) {
 					skip := 1 << r.IntN(3)
 					want := cheapestModes(&p, bits, skip, &own, m, g, length)
-					for _, c := range crews {
+					for _, c := range pools {
 						got := make([]uint8, len(want))
 						predict(c, &p, bits, skip, &own, m, g, length, got)
 						if !slices.Equal(got, want) {

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // The transforms as RFC 9649 defines them, a pixel and a channel at a time.
@@ -134,7 +134,7 @@ func texture(r *rand.Rand, w, h int, alpha bool) pixels {
 
 var sizes = [][2]int{{1, 1}, {2, 1}, {1, 2}, {1, 9}, {9, 1}, {3, 3}, {8, 8}, {15, 17}, {16, 16}, {17, 15}, {33, 31}, {127, 5}, {128, 4}, {129, 9}, {130, 3}, {300, 7}}
 
-var crews = []*crew.Crew{crew.Of(1), crew.Of(3)}
+var pools = []*pool.Pool{pool.Of(1), pool.Of(3)}
 
 // eachWay runs a test with vector instructions, if there are any, and without.
 func eachWay(t *testing.T, test func(t *testing.T)) {

@@ -1,19 +1,19 @@
 package webp
 
-import "github.com/pelmill/pelmill/codecs/internal/crew"
+import "github.com/pelmill/pelmill/codecs/pool"
 
 // host is the device whose canvases are in memory.
-type host struct{ crew *crew.Crew }
+type host struct{ pool *pool.Pool }
 
 func (d host) canvas(p pixels) (canvas, error) {
-	return newCPUCanvas(d.crew, withoutGreen(d.crew, p), parse{}), nil
+	return newCPUCanvas(d.pool, withoutGreen(d.pool, p), parse{}), nil
 }
 
-func (d host) copier(p pixels, _ canvas) (copier, error) { return &cpuCopier{crew: d.crew, p: p}, nil }
+func (d host) copier(p pixels, _ canvas) (copier, error) { return &cpuCopier{pool: d.pool, p: p}, nil }
 
 // cpuCanvas is a canvas in memory, whose steps run in Go.
 type cpuCanvas struct {
-	crew   *crew.Crew
+	pool   *pool.Pool
 	source pixels
 	parse  parse
 	opaque bool
@@ -29,8 +29,8 @@ type cpuCanvas struct {
 
 // newCPUCanvas returns a canvas of p, of which the pixels whose length in parse is not
 // 0 are coded as parse says, and no transform. It keeps p and does not change it.
-func newCPUCanvas(c *crew.Crew, p pixels, parse parse) *cpuCanvas {
-	v := &cpuCanvas{crew: c, source: p, parse: parse, opaque: true, left: p}
+func newCPUCanvas(c *pool.Pool, p pixels, parse parse) *cpuCanvas {
+	v := &cpuCanvas{pool: c, source: p, parse: parse, opaque: true, left: p}
 	for _, a := range p.argb {
 		if a>>24 != 255 {
 			v.opaque = false
@@ -75,19 +75,19 @@ func (v *cpuCanvas) transform() {
 		v.residual = make([]uint32, len(v.source.argb))
 		v.left.argb = v.residual
 	}
-	residuals(v.crew, &v.source, v.modeBits, v.mode, v.residual)
+	residuals(v.pool, &v.source, v.modeBits, v.mode, v.residual)
 	v.transformColours()
 }
 
 func (v *cpuCanvas) transformColours() {
 	if v.multipliers != nil {
-		transformColours(v.crew, v.source.w, v.residual, v.multipliers, v.left.argb)
+		transformColours(v.pool, v.source.w, v.residual, v.multipliers, v.left.argb)
 	}
 }
 
 func (v *cpuCanvas) predict(bits, skip int, own *[predictors]uint32, tables []uint16) (counts [predictors]uint32) {
 	v.setModeBits(bits)
-	predict(v.crew, &v.source, bits, skip, own, v.multipliers, v.pricing(tables), v.parse.length, v.mode)
+	predict(v.pool, &v.source, bits, skip, own, v.multipliers, v.pricing(tables), v.parse.length, v.mode)
 	for _, k := range v.mode {
 		counts[k]++
 	}
@@ -104,7 +104,7 @@ func (v *cpuCanvas) recolour(bits, skip int, steps []int, own *multiplierPrices,
 		v.left.argb = make([]uint32, len(v.residual))
 	}
 	v.multipliers = m
-	colours(v.crew, v.source.w, v.source.h, v.residual, skip, steps, own, v.pricing(tables), v.parse.length, m)
+	colours(v.pool, v.source.w, v.source.h, v.residual, skip, steps, own, v.pricing(tables), v.parse.length, m)
 	for _, e := range m.of {
 		counts[0][e>>16&255]++
 		counts[1][e>>8&255]++
@@ -115,13 +115,13 @@ func (v *cpuCanvas) recolour(bits, skip int, steps []int, own *multiplierPrices,
 }
 
 func (v *cpuCanvas) tilePrices(bits int, table []uint16) []uint32 {
-	return tilePrices(v.crew, &v.left, &v.parse, v.opaque, bits, table)
+	return tilePrices(v.pool, &v.left, &v.parse, v.opaque, bits, table)
 }
 
 func (v *cpuCanvas) setGroups(g groups) { v.groups = g }
 
 func (v *cpuCanvas) assign(own []uint32, near int, tables []uint16) (counts []uint32, regrets []uint64) {
-	regrets = assign(v.crew, &v.left, &v.parse, v.pricing(tables), own, near)
+	regrets = assign(v.pool, &v.left, &v.parse, v.pricing(tables), own, near)
 	counts = make([]uint32, v.groups.n)
 	for _, k := range v.groups.of {
 		counts[k]++
@@ -130,7 +130,7 @@ func (v *cpuCanvas) assign(own []uint32, near int, tables []uint16) (counts []ui
 }
 
 func (v *cpuCanvas) histograms() []uint32 {
-	return histograms(v.crew, &v.left, &v.parse, v.opaque, v.groups)
+	return histograms(v.pool, &v.left, &v.parse, v.opaque, v.groups)
 }
 
 func (v *cpuCanvas) result() (*choices, error) {

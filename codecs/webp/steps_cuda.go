@@ -4,8 +4,8 @@ package webp
 
 // do puts a step for some pictures into the stream. Frames are theirs, and params the
 // list of them on the card; their results begin
-// in the gang's buffer at downAt.
-func (g *gang) do(s step, list []*ask, frames []cardFrame, downAt []int, params *listParams) error {
+// in the batch's buffer at downAt.
+func (g *batch) do(s step, list []*ask, frames []cardFrame, downAt []int, params *listParams) error {
 	switch s {
 	case stepLoad:
 		return g.load(list, frames, params)
@@ -60,11 +60,11 @@ func (g *gang) do(s step, list []*ask, frames []cardFrame, downAt []int, params 
 }
 
 // launches starts kernels one after the other.
-func (g *gang) launches(frames []cardFrame, params *listParams, kernels ...string) error {
+func (g *batch) launches(frames []cardFrame, params *listParams, kernels ...string) error {
 	return launches(g, frames, params, kernels)
 }
 
-func launches[P any](g *gang, frames []cardFrame, params *P, kernels []string) error {
+func launches[P any](g *batch, frames []cardFrame, params *P, kernels []string) error {
 	for _, k := range kernels {
 		most, block := 0, blockThreads(k)
 		for i := range frames {
@@ -90,7 +90,7 @@ func blockThreads(kernel string) int {
 }
 
 // settle starts the kernels of one pass over the tiles: see tileLists.settle.
-func (g *gang) settle(frames []cardFrame, params *listParams) error {
+func (g *batch) settle(frames []cardFrame, params *listParams) error {
 	if err := g.steps(frames, params, 0, "webp_cluster_clear"); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (g *gang) settle(frames []cardFrame, params *listParams) error {
 
 // cluster starts the kernels that choose groups, from the first on or from those there
 // are: see the function cluster.
-func (g *gang) cluster(frames []cardFrame, params *listParams, first bool) error {
+func (g *batch) cluster(frames []cardFrame, params *listParams, first bool) error {
 	if err := g.launches(frames, params, "webp_clear_parse", "webp_place_copies", "webp_set_cache", "webp_cluster_tiles", "webp_cluster_table"); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (g *gang) cluster(frames []cardFrame, params *listParams, first bool) error
 }
 
 // seed starts the kernels that choose the first groups: see tileLists.seed.
-func (g *gang) seed(frames []cardFrame, params *listParams) error {
+func (g *batch) seed(frames []cardFrame, params *listParams) error {
 	if err := g.steps(frames, params, 0, "webp_cluster_price"); err != nil {
 		return err
 	}
@@ -157,13 +157,13 @@ func (g *gang) seed(frames []cardFrame, params *listParams) error {
 }
 
 // steps is launches for kernels that know which step of several it is.
-func (g *gang) steps(frames []cardFrame, params *listParams, step int, kernels ...string) error {
+func (g *batch) steps(frames []cardFrame, params *listParams, step int, kernels ...string) error {
 	return launches(g, frames, &clusterParams{params.List, uint32(step)}, kernels)
 }
 
-// load starts the kernels that make pixels of samples. All pictures of a gang have the
+// load starts the kernels that make pixels of samples. All pictures of a batch have the
 // same options.
-func (g *gang) load(list []*ask, frames []cardFrame, params *listParams) error {
+func (g *batch) load(list []*ask, frames []cardFrame, params *listParams) error {
 	most := 0
 	for i := range frames {
 		most = max(most, frames[i].pixels())

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // symbols is how many symbols a group has.
@@ -63,7 +63,7 @@ func (g *groups) used() int {
 const pixelsAtOnce = 1 << 17
 
 // bands calls f for bands of rows.
-func (s *stream) bands(c *crew.Crew, f func(band, from, end int)) (n int) {
+func (s *stream) bands(c *pool.Pool, f func(band, from, end int)) (n int) {
 	rows := max(1, pixelsAtOnce/s.pixels.w)
 	n = (s.pixels.h + rows - 1) / rows
 	if f != nil {
@@ -73,9 +73,9 @@ func (s *stream) bands(c *crew.Crew, f func(band, from, end int)) (n int) {
 }
 
 // histograms counts the symbols of each group.
-func (s *stream) histograms() [][]uint32 { return s.histogramsOn(crew.Of(1)) }
+func (s *stream) histograms() [][]uint32 { return s.histogramsOn(pool.Of(1)) }
 
-func (s *stream) histogramsOn(c *crew.Crew) [][]uint32 {
+func (s *stream) histogramsOn(c *pool.Pool) [][]uint32 {
 	if s.packer != nil {
 		return s.packer.counts()
 	}
@@ -151,9 +151,9 @@ func (p *parse) firstFrom(i int) int {
 }
 
 // write returns the VP8L bitstream (RFC 9649, 3.4 to 3.8).
-func (s *stream) write() []byte { return s.writeOn(crew.Of(1)) }
+func (s *stream) write() []byte { return s.writeOn(pool.Of(1)) }
 
-func (s *stream) writeOn(c *crew.Crew) []byte {
+func (s *stream) writeOn(c *pool.Pool) []byte {
 	if s.written != nil {
 		return s.written
 	}
@@ -198,7 +198,7 @@ func differences(palette pixels) pixels {
 
 // writeSub writes one of the small images that describe the main one, as literals or with
 // copies, whichever is shorter.
-func (s *stream) writeSub(c *crew.Crew, w *bitWriter, p pixels) {
+func (s *stream) writeSub(c *pool.Pool, w *bitWriter, p pixels) {
 	best := &bitWriter{}
 	(&stream{pixels: p}).writeImage(c, best, false)
 	if p.repeats() {
@@ -238,7 +238,7 @@ func (p pixels) repeats() bool {
 
 // writeImage writes the pixels with their cache, groups and codes (RFC 9649, 3.7). Only
 // the main image has groups.
-func (s *stream) writeImage(c *crew.Crew, w *bitWriter, main bool) {
+func (s *stream) writeImage(c *pool.Pool, w *bitWriter, main bool) {
 	if s.parse.cacheBits > 0 {
 		w.put(1, 1)
 		w.put(uint64(s.parse.cacheBits), 4)
@@ -282,7 +282,7 @@ func (s *stream) writeImage(c *crew.Crew, w *bitWriter, main bool) {
 }
 
 // writePacked writes the symbols, which hist counts, as the packer has them.
-func (s *stream) writePacked(c *crew.Crew, w *bitWriter, hist [][]uint32, codes [][]code) {
+func (s *stream) writePacked(c *pool.Pool, w *bitWriter, hist [][]uint32, codes [][]code) {
 	size := 0
 	for k, list := range codes {
 		for i, v := range list {
@@ -329,7 +329,7 @@ func makeCodes(lengths []uint8, codes []code) {
 const pixelBits = 4 * maxCodeLength
 
 // writePixels writes the symbols, each band to a place of its own.
-func (s *stream) writePixels(c *crew.Crew, w *bitWriter, codes [][]code) {
+func (s *stream) writePixels(c *pool.Pool, w *bitWriter, codes [][]code) {
 	n := s.bands(c, nil)
 	if n == 1 {
 		s.writeBand(w, 0, s.pixels.h, codes)

@@ -9,10 +9,10 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 )
 
-// A gang is problems that a card solves together: every kernel runs once for all of them.
+// A batch is problems that a card solves together: every kernel runs once for all of them.
 // Training is a chain of samples, whose length decides how long it takes for one problem
 // or for a thousand; the bins are made beside it, in the other stream.
-type gang struct {
+type batch struct {
 	*card
 	options  *Options
 	problems []*problem
@@ -53,7 +53,7 @@ const (
 )
 
 // solve answers the problems.
-func (g *gang) solve(ctx context.Context) ([]solution, error) {
+func (g *batch) solve(ctx context.Context) ([]solution, error) {
 	for _, step := range []func() error{g.place, g.load, g.train, g.refine} {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
@@ -66,7 +66,7 @@ func (g *gang) solve(ctx context.Context) ([]solution, error) {
 }
 
 // place takes memory.
-func (g *gang) place() error {
+func (g *batch) place() error {
 	var colours, index, networks, found gpu.Layout
 	g.frames = make([]cardProblem, len(g.problems))
 	binned, alphas := 0, 0 // bytes of all bins of a problem
@@ -146,7 +146,7 @@ func (g *gang) place() error {
 }
 
 // load brings the problems to the card.
-func (g *gang) load() error {
+func (g *batch) load() error {
 	if err := g.lane.Stream(0).Upload(g.list, 0, asBytes(g.frames)); err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (g *gang) load() error {
 }
 
 // from is the address of the list from problem i on.
-func (g *gang) from(i int) gpu.Ptr { return g.list.Ptr + gpu.Ptr(i*len(asBytes(g.frames[:1]))) }
+func (g *batch) from(i int) gpu.Ptr { return g.list.Ptr + gpu.Ptr(i*len(asBytes(g.frames[:1]))) }
 
 // most is the number of colours of the largest of some problems.
 func most(frames []cardProblem) (n int) {
@@ -168,7 +168,7 @@ func most(frames []cardProblem) (n int) {
 }
 
 // train makes entries of the samples, and the bins beside.
-func (g *gang) train() error {
+func (g *batch) train() error {
 	onCard := g.trainer() == trainOnCard
 	if onCard {
 		cycles := 0
@@ -193,7 +193,7 @@ func (g *gang) train() error {
 		return nil
 	}
 	all := make([]uint32, maxEntries*len(g.problems))
-	g.crew.Each(len(g.problems), func(i int) {
+	g.pool.Each(len(g.problems), func(i int) {
 		copy(all[maxEntries*i:], train(g.problems[i], g.options.sample))
 	})
 	if err := g.lane.Stream(0).Upload(g.entries, 0, asBytes(all)); err != nil {
@@ -203,7 +203,7 @@ func (g *gang) train() error {
 }
 
 // collect lists the occupied bins.
-func (g *gang) collect() error {
+func (g *batch) collect() error {
 	if g.options.refine == 0 {
 		return nil
 	}
@@ -231,7 +231,7 @@ func (g *gang) collect() error {
 }
 
 // refine moves the entries to where they serve best, and maps the colours to them.
-func (g *gang) refine() error {
+func (g *batch) refine() error {
 	s := g.lane.Stream(0)
 	if err := g.follow(0, 1); err != nil {
 		return err
@@ -255,9 +255,9 @@ func (g *gang) refine() error {
 }
 
 // fetch brings the solutions to the host.
-func (g *gang) fetch() ([]solution, error) {
+func (g *batch) fetch() ([]solution, error) {
 	out := make([]solution, len(g.problems))
-	g.crew.Each(len(out), func(i int) {
+	g.pool.Each(len(out), func(i int) {
 		if p := g.problems[i]; p.mapped {
 			// While the card works, the system finds the memory.
 			out[i].index = make([]uint8, p.n())

@@ -15,7 +15,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// mixedPictures is pictures of all kinds and sizes for one gang.
+// mixedPictures is pictures of all kinds and sizes for one batch.
 func mixedPictures(n int) []*raster.Image {
 	list := []*raster.Image{raster.New(1, 1, 1, 1, 8), raster.New(300, 200, 1, 3, 8), raster.New(1, 500, 1, 4, 8)}
 	for i := range n {
@@ -24,8 +24,8 @@ func mixedPictures(n int) []*raster.Image {
 	return list
 }
 
-// A gang whose context ends hands the error to every picture, and the next one is whole.
-func TestGangEndsWithItsContext(t *testing.T) {
+// A batch whose context ends hands the error to every picture, and the next one is whole.
+func TestBatchEndsWithItsContext(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := errors.New("enough")
@@ -45,7 +45,7 @@ func TestGangEndsWithItsContext(t *testing.T) {
 
 // A context that ends in the middle of the work leaves pictures that are whole and
 // pictures with its error.
-func TestGangIsCutShort(t *testing.T) {
+func TestBatchIsCutShort(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	batch := mixedPictures(40)
 	want := Codec{}.Encode(context.Background(), nil, batch, nil)
@@ -60,7 +60,7 @@ func TestGangIsCutShort(t *testing.T) {
 	}
 }
 
-// A card with too little memory takes smaller gangs, and leaves to the CPU what does not
+// A card with too little memory takes smaller batches, and leaves to the CPU what does not
 // even fit alone, whatever the step that finds no room; the bytes stay the same.
 func TestLittleMemory(t *testing.T) {
 	batch := mixedPictures(30)
@@ -76,7 +76,7 @@ func TestLittleMemory(t *testing.T) {
 }
 
 // A picture whose search takes long holds up no other.
-func TestGangDoesNotWaitForTheLast(t *testing.T) {
+func TestBatchDoesNotWaitForTheLast(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	pictures := mixedPictures(3)
 	others := make(chan error, len(pictures))
@@ -90,7 +90,7 @@ func TestGangDoesNotWaitForTheLast(t *testing.T) {
 					}
 				}
 			}
-			_, err := photo(t.Context(), d.crew, v, load(pictures[i], true), plans[1])
+			_, err := photo(t.Context(), d.pool, v, load(pictures[i], true), plans[1])
 			others <- err
 		})
 	})
@@ -100,7 +100,7 @@ func TestGangDoesNotWaitForTheLast(t *testing.T) {
 }
 
 // A panic in the search of one picture reaches the caller, and holds up no other.
-func TestGangPanics(t *testing.T) {
+func TestBatchPanics(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	defer func() {
 		if recover() == nil {

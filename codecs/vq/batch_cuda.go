@@ -9,30 +9,30 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// A gang is small pictures that go through all steps on a card together, each with
+// A batch is small pictures that go through all steps on a card together, each with
 // codebooks of its own: every kernel is launched once for all of them, and what goes
 // to the card or back goes in one copy, with the room between its parts, which is why
 // that is filled with zeros.
-type gang struct {
+type batch struct {
 	*card
 	options  *Options
 	pictures []*raster.Image
 	headers  []*header
-	sets     []*gangSet
-	blocks   *gpu.Buffer // of all sets
-	samples  []byte      // the same on the host, page-locked
-	most     int         // blocks of a set
-	entries  []gangIndex // of the sets
-	tables   *gpu.Buffer // of all sets
+	sets     []*batchSet
+	blocks   *gpu.Buffer  // of all sets
+	samples  []byte       // the same on the host, page-locked
+	most     int          // blocks of a set
+	entries  []batchIndex // of the sets
+	tables   *gpu.Buffer  // of all sets
 }
 
-// gangSet is the blocks of luma or of chroma of a picture of a gang.
-type gangSet struct {
+// batchSet is the blocks of luma or of chroma of a picture of a batch.
+type batchSet struct {
 	of    int  // number of the picture
 	which int  // 0 luma, 1 chroma
 	grid  grid // of a plane
 	n     int  // codewords at most
-	at, m int  // where its blocks begin in the gang's, in bytes, and how many they are
+	at, m int  // where its blocks begin in the batch's, in bytes, and how many they are
 	book  *codebook
 	pupil *pupil // nil where the codebook needs no training
 
@@ -49,9 +49,9 @@ type memoryBlocks struct {
 func (b memoryBlocks) m() int                          { return len(b.samples) / b.k }
 func (b memoryBlocks) read(lo, hi int) ([]byte, error) { return b.samples[lo*b.k : hi*b.k], nil }
 
-// analyseGang is the function analyse for a gang.
-func (d *card) analyseGang(ctx context.Context, pictures []*raster.Image, o *Options) ([]*analysis, error) {
-	g := &gang{card: d, options: o, pictures: pictures}
+// analyseBatch is the function analyse for a batch.
+func (d *card) analyseBatch(ctx context.Context, pictures []*raster.Image, o *Options) ([]*analysis, error) {
+	g := &batch{card: d, options: o, pictures: pictures}
 	for _, step := range []func(context.Context) error{g.cut, g.train, g.assign, g.code} {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -64,7 +64,7 @@ func (d *card) analyseGang(ctx context.Context, pictures []*raster.Image, o *Opt
 }
 
 // analyses is what is known of the pictures in the end.
-func (g *gang) analyses() []*analysis {
+func (g *batch) analyses() []*analysis {
 	list := make([]*analysis, len(g.pictures))
 	for i, h := range g.headers {
 		list[i] = &analysis{header: h, books: new(bookPair)}
@@ -83,16 +83,16 @@ func (g *gang) analyses() []*analysis {
 }
 
 // cut brings the pictures to the card, and their blocks to the host as well.
-func (g *gang) cut(context.Context) error {
+func (g *batch) cut(context.Context) error {
 	var pixels, all gpu.Layout
 	k, threads, planes := g.options.block.k(), 0, 1
-	entries, starts := make([]gangPicture, len(g.pictures)), make([]int, len(g.pictures))
+	entries, starts := make([]batchPicture, len(g.pictures)), make([]int, len(g.pictures))
 	for i, m := range g.pictures {
 		h := newHeader(m, g.options)
 		g.headers = append(g.headers, h)
 		starts[i] = pixels.Take(m.Size())
 		e := &entries[i]
-		*e = gangPicture{
+		*e = batchPicture{
 			Width: uint32(h.w), Height: uint32(h.h), Slices: uint32(h.d), Channels: uint32(h.channels()),
 			BP: uint32(h.block.p), BQ: uint32(h.block.q),
 		}
@@ -104,7 +104,7 @@ func (g *gang) cut(context.Context) error {
 			if which == 1 && !h.colour() {
 				continue
 			}
-			s := &gangSet{of: i, which: which, grid: h.block.grid(sizes[which][0], sizes[which][1]), n: n}
+			s := &batchSet{of: i, which: which, grid: h.block.grid(sizes[which][0], sizes[which][1]), n: n}
 			s.m = h.d * (1 + which) * s.grid.blocks()
 			s.at = all.Take(s.m * k)
 			g.most = max(g.most, s.m)
@@ -133,7 +133,7 @@ func (g *gang) cut(context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.crew.Each(len(g.pictures), func(i int) { copy(way.Bytes[starts[i]:], g.pictures[i].Pix) })
+	g.pool.Each(len(g.pictures), func(i int) { copy(way.Bytes[starts[i]:], g.pictures[i].Pix) })
 	if err := g.stream.Upload(source, 0, way.Bytes[:pixels.Size]); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (g *gang) cut(context.Context) error {
 		return err
 	}
 	grid := gpu.Grid{Blocks: [3]int{(threads + cardThreads - 1) / cardThreads, planes, len(entries)}}
-	if err := launchGrid(g.card, "vq_gang_blocks", grid, &gangParams{list.Ptr}); err != nil {
+	if err := launchGrid(g.card, "vq_batch_blocks", grid, &batchParams{list.Ptr}); err != nil {
 		return err
 	}
 	g.samples = way.Bytes[:all.Size] // the pixels have left it before the blocks come: one stream
@@ -153,10 +153,10 @@ func (g *gang) cut(context.Context) error {
 }
 
 // train finds the codebooks.
-func (g *gang) train(ctx context.Context) error {
+func (g *batch) train(ctx context.Context) error {
 	k := g.options.block.k()
 	samples := make([][]byte, len(g.sets)) // what is trained on where that is not all blocks
-	g.crew.Each(len(g.sets), func(i int) {
+	g.pool.Each(len(g.sets), func(i int) {
 		s := g.sets[i]
 		b := memoryBlocks{k, g.samples[s.at:][:s.m*k]}
 		if s.book, _ = distinct(b, g.options.block, s.n); s.book != nil || s.m <= s.n*trainBlocks {
@@ -185,7 +185,7 @@ func (g *gang) train(ctx context.Context) error {
 	if err := g.teach(ctx, g.options.block, pupils, g.options.start, g.options.passes); err != nil {
 		return err
 	}
-	g.crew.Each(len(g.sets), func(i int) {
+	g.pool.Each(len(g.sets), func(i int) {
 		if s := g.sets[i]; s.pupil != nil {
 			s.book = finished(s.pupil.book)
 		}
@@ -194,7 +194,7 @@ func (g *gang) train(ctx context.Context) error {
 }
 
 // uploadBooks brings all codebooks to the card and notes where.
-func (g *gang) uploadBooks() error {
+func (g *batch) uploadBooks() error {
 	var p gpu.Layout
 	at := make([]int, len(g.sets))
 	for i, s := range g.sets {
@@ -215,9 +215,9 @@ func (g *gang) uploadBooks() error {
 }
 
 // assign gives every block its index, and drops the codewords that no block chose.
-func (g *gang) assign(context.Context) error {
+func (g *batch) assign(context.Context) error {
 	k := g.options.block.k()
-	g.entries = make([]gangIndex, len(g.sets))
+	g.entries = make([]batchIndex, len(g.sets))
 	if err := g.uploadBooks(); err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (g *gang) assign(context.Context) error {
 	at := make([]int, len(g.sets))
 	for i, s := range g.sets {
 		at[i] = counted.Take(4 * s.book.n())
-		g.entries[i] = gangIndex{Table: gpu.Ptr(tables.Take(2 * s.m)), Words: g.entries[i].Words, M: uint32(s.m), Most: uint32(s.book.n())}
+		g.entries[i] = batchIndex{Table: gpu.Ptr(tables.Take(2 * s.m)), Words: g.entries[i].Words, M: uint32(s.m), Most: uint32(s.book.n())}
 	}
 	var err error
 	if g.tables, err = g.zeros(tables.Size); err != nil {
@@ -235,24 +235,24 @@ func (g *gang) assign(context.Context) error {
 	if err != nil {
 		return err
 	}
-	searches := make([]gangSearch, len(g.sets))
+	searches := make([]batchSearch, len(g.sets))
 	for i, s := range g.sets {
 		e := &g.entries[i]
 		e.Table += g.tables.Ptr
 		e.Counts = counts.Ptr + gpu.Ptr(at[i])
-		searches[i] = gangSearch{Table: e.Table, Blocks: g.blocks.Ptr + gpu.Ptr(s.at), Words: e.Words, M: e.M, N: e.Most}
+		searches[i] = batchSearch{Table: e.Table, Blocks: g.blocks.Ptr + gpu.Ptr(s.at), Words: e.Words, M: e.M, N: e.Most}
 	}
 	list, err := uploadList(g.card, searches)
 	if err != nil {
 		return err
 	}
-	if err := g.searchGang(k, list, len(searches), g.most, 1<<indexBits); err != nil {
+	if err := g.searchBatch(k, list, len(searches), g.most, 1<<indexBits); err != nil {
 		return err
 	}
 	if list, err = uploadList(g.card, g.entries); err != nil {
 		return err
 	}
-	if err := g.launch("vq_gang_count", (g.most+15)/16, list); err != nil {
+	if err := g.launch("vq_batch_count", (g.most+15)/16, list); err != nil {
 		return err
 	}
 	out, err := g.download(counts, counted.Size)
@@ -264,13 +264,13 @@ func (g *gang) assign(context.Context) error {
 
 // launch starts a kernel over the index tables with at least the given number of
 // threads for each.
-func (g *gang) launch(kernel string, threads int, list *gpu.Buffer) error {
+func (g *batch) launch(kernel string, threads int, list *gpu.Buffer) error {
 	blocks := (threads + cardThreads - 1) / cardThreads
-	return launchGrid(g.card, kernel, gpu.Grid{Blocks: [3]int{blocks, len(g.entries)}}, &gangParams{list.Ptr})
+	return launchGrid(g.card, kernel, gpu.Grid{Blocks: [3]int{blocks, len(g.entries)}}, &batchParams{list.Ptr})
 }
 
 // renumber drops the codewords of which count, from at on in bytes, is 0.
-func (g *gang) renumber(count []uint32, at []int) error {
+func (g *batch) renumber(count []uint32, at []int) error {
 	var p gpu.Layout
 	numbers := make([]int, len(g.sets))
 	to := make([][]uint16, len(g.sets))
@@ -302,14 +302,14 @@ func (g *gang) renumber(count []uint32, at []int) error {
 	if err != nil {
 		return err
 	}
-	if err := g.launch("vq_gang_renumber", g.most, list); err != nil {
+	if err := g.launch("vq_batch_renumber", g.most, list); err != nil {
 		return err
 	}
 	return g.uploadBooks()
 }
 
 // code brings the index tables back, as the index coder takes them.
-func (g *gang) code(context.Context) error {
+func (g *batch) code(context.Context) error {
 	if g.options.raw {
 		return g.fetchTables()
 	}
@@ -342,17 +342,17 @@ func (g *gang) code(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := g.launch("vq_gang_sides", books*books, list); err != nil {
+	if err := g.launch("vq_batch_sides", books*books, list); err != nil {
 		return err
 	}
-	if err := g.launch("vq_gang_ranks", 32*g.most, list); err != nil {
+	if err := g.launch("vq_batch_ranks", 32*g.most, list); err != nil {
 		return err
 	}
 	out, err := g.download(from, symbols.Size)
 	if err != nil {
 		return err
 	}
-	g.crew.Each(len(g.sets), func(i int) {
+	g.pool.Each(len(g.sets), func(i int) {
 		s := g.sets[i]
 		s.symbols = asSymbols(gpu.View[uint32](out[at[i]:][:4*s.m]))
 	})
@@ -360,7 +360,7 @@ func (g *gang) code(context.Context) error {
 }
 
 // fetchTables brings the index tables back as they are.
-func (g *gang) fetchTables() error {
+func (g *batch) fetchTables() error {
 	last := len(g.sets) - 1
 	first := g.entries[0].Table
 	out, err := g.download(g.tables, int(g.entries[last].Table-first)+2*g.sets[last].m)

@@ -13,12 +13,12 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// A gang is pictures that are searched together on a card. The search of each runs on
+// A batch is pictures that are searched together on a card. The search of each runs on
 // its own goroutine, as it does on the CPU, and asks for steps. When all that still run
 // have asked, or some are late, the lane serves those that have: what goes to the card goes in one copy, every kernel
 // runs once for all pictures that need it, and what comes back comes in one copy. In
 // between the searches make tables and codes on all cores.
-type gang struct {
+type batch struct {
 	*card
 	asked    chan *ask
 	up, down arena
@@ -32,13 +32,13 @@ type gang struct {
 }
 
 // discard gives buffers back before the next step; those that are nil are none.
-func (g *gang) discard(buffers ...*gpu.Buffer) {
+func (g *batch) discard(buffers ...*gpu.Buffer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.discarded = append(g.discarded, buffers...)
 }
 
-func (g *gang) freeDiscarded() {
+func (g *batch) freeDiscarded() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, b := range g.discarded {
@@ -50,7 +50,7 @@ func (g *gang) freeDiscarded() {
 }
 
 // mark tells that what began with the last mark has ended.
-func (g *gang) mark(what string) {
+func (g *batch) mark(what string) {
 	if g.note != nil && g.stream.Sync() == nil {
 		g.note(what)
 	}
@@ -86,7 +86,7 @@ func (a *ask) frame() cardFrame {
 	return a.canvas.frame
 }
 
-// step is what a gang does in one go.
+// step is what a batch does in one go.
 type step int
 
 const (
@@ -131,7 +131,7 @@ func (a *ask) patience() time.Duration {
 // encode runs encode for each of the pictures. It returns the first error of the card;
 // others are the business of encode.
 func (d *card) encode(pictures []*raster.Image, o *Options, encode func(v device, i int)) error {
-	g := &gang{card: d, asked: make(chan *ask), note: d.note, kernels: d.kernels}
+	g := &batch{card: d, asked: make(chan *ask), note: d.note, kernels: d.kernels}
 	n := len(pictures)
 	for i := range n {
 		go func() {
@@ -184,7 +184,7 @@ func (d *card) encode(pictures []*raster.Image, o *Options, encode func(v device
 }
 
 // wait hands the ask to the lane and returns when the step is done.
-func (g *gang) wait(a *ask) error {
+func (g *batch) wait(a *ask) error {
 	a.done = make(chan struct{})
 	g.asked <- a
 	<-a.done
@@ -192,7 +192,7 @@ func (g *gang) wait(a *ask) error {
 }
 
 // serve does the steps of a round.
-func (g *gang) serve(round []*ask) error {
+func (g *batch) serve(round []*ask) error {
 	if len(round) == 0 {
 		return nil
 	}
@@ -248,7 +248,7 @@ func (g *gang) serve(round []*ask) error {
 		copy(g.up.host.Bytes[lists[k]:], asBytes(frames[first:first+len(list)]))
 		first += len(list)
 	}
-	g.crew.Each(len(round), func(i int) {
+	g.pool.Each(len(round), func(i int) {
 		for j, p := range round[i].parts {
 			g.copy(g.up.host.Bytes[partsAt[i][j]:], p)
 		}
@@ -286,7 +286,7 @@ func (g *gang) serve(round []*ask) error {
 	}
 	g.mark("download")
 	// The next round may begin before a search has read what it was given.
-	g.crew.Each(len(round), func(i int) {
+	g.pool.Each(len(round), func(i int) {
 		if a := round[i]; a.want > 0 {
 			a.got = bytes.Clone(g.down.host.Bytes[downAt[i]:][:a.want])
 		}
@@ -296,7 +296,7 @@ func (g *gang) serve(round []*ask) error {
 }
 
 // rooms makes room for a round, and zeros where they are wanted.
-func (g *gang) rooms(up, down, work int) error {
+func (g *batch) rooms(up, down, work int) error {
 	if err := g.up.room(g.lane, up); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// mixedPictures is pictures of all kinds for one gang: 1x1, fewer blocks than codewords, flat,
+// mixedPictures is pictures of all kinds for one batch: 1x1, fewer blocks than codewords, flat,
 // grey and RGB, volumes, and some that are sampled for small codebooks.
 func mixedPictures() []*raster.Image {
 	var list []*raster.Image
@@ -28,8 +28,8 @@ func mixedPictures() []*raster.Image {
 	return append(list, flat, noise(4, 222, 111, 3))
 }
 
-// Pictures of all sizes and kinds in one gang give the bytes that each gives on the CPU.
-func TestGang(t *testing.T) {
+// Pictures of all sizes and kinds in one batch give the bytes that each gives on the CPU.
+func TestBatch(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	batch := mixedPictures()
 	for _, pairs := range [][]string{
@@ -47,8 +47,8 @@ func TestGang(t *testing.T) {
 	}
 }
 
-// A gang whose context ends hands the error to every picture.
-func TestGangEndsWithItsContext(t *testing.T) {
+// A batch whose context ends hands the error to every picture.
+func TestBatchEndsWithItsContext(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := errors.New("enough")
@@ -67,7 +67,7 @@ func TestGangEndsWithItsContext(t *testing.T) {
 
 // A context that ends in the middle of the work leaves pictures that are whole and
 // pictures with its error.
-func TestGangIsCutShort(t *testing.T) {
+func TestBatchIsCutShort(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	batch := mixedPictures()
 	want := Codec{}.Encode(context.Background(), nil, batch, nil)
@@ -82,7 +82,7 @@ func TestGangIsCutShort(t *testing.T) {
 	}
 }
 
-// A card with too little memory takes smaller gangs, and leaves to the CPU what does not
+// A card with too little memory takes smaller batches, and leaves to the CPU what does not
 // even fit alone, whatever the step that finds no room; the bytes stay the same.
 func TestLittleMemory(t *testing.T) {
 	batch := mixedPictures()

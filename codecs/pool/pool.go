@@ -1,7 +1,7 @@
-// Package crew shares the cores between the pictures of a batch and the work inside
+// Package pool shares the cores between the pictures of a batch and the work inside
 // each picture. A batch of many small pictures runs one picture per goroutine; a lone
 // large picture gets them all. Who does which piece of work never shows in the result.
-package crew
+package pool
 
 import (
 	"runtime"
@@ -9,17 +9,17 @@ import (
 	"sync/atomic"
 )
 
-// Crew is a number of goroutines, of which the callers of its methods are some.
-type Crew struct {
+// Pool is a number of goroutines, of which the callers of its methods are some.
+type Pool struct {
 	idle chan struct{} // one token per goroutine that may still be started
 }
 
-// New returns a crew of GOMAXPROCS goroutines.
-func New() *Crew { return Of(runtime.GOMAXPROCS(0)) }
+// New returns a pool of GOMAXPROCS goroutines.
+func New() *Pool { return Of(runtime.GOMAXPROCS(0)) }
 
-// Of returns a crew of n goroutines, at least one.
-func Of(n int) *Crew {
-	c := &Crew{idle: make(chan struct{}, max(n, 1))}
+// Of returns a pool of n goroutines, at least one.
+func Of(n int) *Pool {
+	c := &Pool{idle: make(chan struct{}, max(n, 1))}
 	for range n - 1 {
 		c.idle <- struct{}{}
 	}
@@ -27,12 +27,12 @@ func Of(n int) *Crew {
 }
 
 // Size is the number of goroutines.
-func (c *Crew) Size() int { return cap(c.idle) }
+func (c *Pool) Size() int { return cap(c.idle) }
 
 // Each calls f(0) to f(n-1), on the calling goroutine and on as many others as
 // are idle, also those that become so meanwhile, and returns when all calls have. A
 // panic in f reaches the caller.
-func (c *Crew) Each(n int, f func(i int)) {
+func (c *Pool) Each(n int, f func(i int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	var once sync.Once
@@ -78,7 +78,7 @@ func (c *Crew) Each(n int, f func(i int)) {
 }
 
 // Spans cuts n items into pieces of size and calls f with the limits of each.
-func (c *Crew) Spans(n, size int, f func(lo, hi int)) {
+func (c *Pool) Spans(n, size int, f func(lo, hi int)) {
 	c.Each((n+size-1)/size, func(i int) {
 		f(i*size, min(n, (i+1)*size))
 	})

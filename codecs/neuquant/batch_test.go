@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pelmill/pelmill/codecs/internal/crew"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
@@ -29,13 +29,13 @@ func mixedPictures(n int) (list []*raster.Image) {
 	return list
 }
 
-// A gang whose context ends hands the error to every picture, and the next one is whole.
-func TestGangEndsWithItsContext(t *testing.T) {
+// A batch whose context ends hands the error to every picture, and the next one is whole.
+func TestBatchEndsWithItsContext(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("enough"))
 	list := oddProblems(rand.New(rand.NewPCG(1, 1)), 20)
-	d := &cards{dev: dev, crew: crew.New()}
+	d := &cards{dev: dev, pool: pool.New()}
 	for i, s := range d.solve(ctx, list, &defaults) {
 		if s.err == nil {
 			t.Errorf("problem %d has no error", i)
@@ -46,13 +46,13 @@ func TestGangEndsWithItsContext(t *testing.T) {
 
 // A context that ends in the middle of the work leaves problems that are solved and
 // problems with its error.
-func TestGangIsCutShort(t *testing.T) {
+func TestBatchIsCutShort(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	list := oddProblems(rand.New(rand.NewPCG(1, 2)), 40)
-	want := cpu{crew.New()}.solve(context.Background(), list, &defaults)
+	want := cpu{pool.New()}.solve(context.Background(), list, &defaults)
 	for _, after := range []time.Duration{200 * time.Microsecond, time.Millisecond, 3 * time.Millisecond, 8 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(context.Background(), after)
-		for i, s := range (&cards{dev: dev, crew: crew.New()}).solve(ctx, list, &defaults) {
+		for i, s := range (&cards{dev: dev, pool: pool.New()}).solve(ctx, list, &defaults) {
 			if s.err == nil && !bytes.Equal(s.index, want[i].index) || s.err != nil && !errors.Is(s.err, context.DeadlineExceeded) {
 				t.Errorf("after %v: problem %d: error %v", after, i, s.err)
 			}
@@ -61,14 +61,14 @@ func TestGangIsCutShort(t *testing.T) {
 	}
 }
 
-// A card with too little memory takes smaller gangs, and leaves to the CPU what does not
+// A card with too little memory takes smaller batches, and leaves to the CPU what does not
 // even fit alone, whatever the step that finds no room.
 func TestLittleMemory(t *testing.T) {
 	list := oddProblems(rand.New(rand.NewPCG(1, 3)), 40)
 	o := &Options{sample: 10, refine: 3}
 	for memory := int64(30 << 10); memory < 256<<20; memory += memory + 1111 {
 		dev := gputest.Device(t, &gpu.Options{Lanes: 1, Memory: memory})
-		d := &cards{dev: dev, crew: crew.New(), train: trainOnCard}
+		d := &cards{dev: dev, pool: pool.New(), train: trainOnCard}
 		sameSolutions(t, "little memory", list, o, d.solve(t.Context(), list, o))
 	}
 }

@@ -1,4 +1,4 @@
-package crew
+package pool
 
 import (
 	"fmt"
