@@ -60,7 +60,7 @@ type Host struct {
 	size  int
 }
 
-// Host returns n bytes of page-locked memory that last until Free, so that pictures
+// Host returns n bytes of page-locked memory that last until Free, so that images
 // can be read into it before a batch begins. The error wraps [ErrOutOfMemory] where
 // they do not fit.
 func (d *Device) Host(n int) (*Host, error) {

@@ -61,7 +61,7 @@ func (s *Stream) Fill(dst *Buffer, off, n int, value byte) error {
 }
 
 // patience is how long Sync asks again and again before it sleeps: waking up takes
-// longer than the work on a small picture.
+// longer than the work on a small image.
 const patience = 100 * time.Microsecond
 
 // Sync waits until the stream has come to rest. It also reports errors of kernels that

@@ -12,7 +12,7 @@ import (
 
 // openBMP reads the fields that tell the size. Kinds of headers and compressions
 // are left to the decoder, which reads BITMAPINFOHEADER, V4 and V5.
-func openBMP(data []byte, lim Limits) (*picture, error) {
+func openBMP(data []byte, lim Limits) (*opened, error) {
 	if len(data) < 18 {
 		return nil, cutShort("bmp")
 	}
@@ -27,7 +27,7 @@ func openBMP(data []byte, lim Limits) (*picture, error) {
 	w, h := int64(int32(le.Uint32(data[18:]))), int64(int32(le.Uint32(data[22:])))
 	h = max(h, -h) // negative where rows go from top to bottom
 	bits := int64(le.Uint16(data[28:]))
-	p := &picture{Header: Header{Width: int(w), Height: int(h), Depth: 1, Channels: 3, Bits: 8}}
+	p := &opened{Header: Header{Width: int(w), Height: int(h), Depth: 1, Channels: 3, Bits: 8}}
 	perPixel := int64(4)
 	switch bits {
 	case 1, 2, 4, 8:

@@ -140,7 +140,7 @@ func withEXIF(jpg, exif []byte) []byte {
 	return append(append([]byte("\xff\xd8"), seg...), jpg[2:]...)
 }
 
-// bigClaims are files of a 1x1 picture whose headers claim 65,535 x 65,535, or
+// bigClaims are files of a 1x1 image whose headers claim 65,535 x 65,535, or
 // the most that the format can say.
 func bigClaims(t testing.TB) map[string][]byte {
 	one := pattern(1, 1, 1, 3, 8)
@@ -272,8 +272,8 @@ func oneSentence(t *testing.T, name string, err error) {
 }
 
 // A file that ends early is refused wherever it ends, unless only what is beside
-// the picture is lost (fields of TIFF that are not read). Two kinds cannot tell:
-// in a text file of PNM, "255" cut to "25" is a number; and a series of pictures
+// the image is lost (fields of TIFF that are not read). Two kinds cannot tell:
+// in a text file of PNM, "255" cut to "25" is a number; and a series of images
 // that is cut between two of them is a shorter series.
 func TestCuts(t *testing.T) {
 	for name, data := range goodFiles(t) {
@@ -299,7 +299,7 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// A flipped byte never panics, and never gives a picture of another shape than
+// A flipped byte never panics, and never gives an image of another shape than
 // the header tells.
 func TestFlips(t *testing.T) {
 	lim := &Limits{Samples: 1 << 22}

@@ -7,10 +7,10 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// Encode writes a picture in a format: "png", "pnm", "tiff" or "nii". Each takes
+// Encode writes an image in a format: "png", "pnm", "tiff" or "nii". Each takes
 // what it can hold without loss and gives an [*UnsupportedError] for the rest:
 //
-//	png   one picture, unsigned, 8 or 16 bits; ICC profile and EXIF block are written
+//	png   one image, unsigned, 8 or 16 bits; ICC profile and EXIF block are written
 //	pnm   unsigned, any bits; PGM for grey, PPM for RGB, PAM with alpha; several slices follow one another
 //	tiff  anything of 8 bits or more; a slice is a page; the ICC profile is written
 //	nii   8 or 16 bits grey, signed or not, and 8 bits RGB or RGBA; spacing is written
@@ -65,7 +65,7 @@ func encodePNM(m *raster.Image) ([]byte, error) {
 }
 
 // FormatFor is the format of [Encode] that holds m with the least surprise: png
-// for a picture that fits it, nii for a volume, tiff for pages and frames and
+// for an image that fits it, nii for a volume, tiff for pages and frames and
 // for what else needs signs, pnm for bits that no other format has. A volume
 // that NIfTI-1 has no type for, of 12 bits say, goes to tiff, where its slices
 // become pages: samples and shape stay, [raster.Meta] then says frames.

@@ -267,9 +267,9 @@ func TestPremultiplied(t *testing.T) {
 	}
 }
 
-// The pictures that golang.org/x/image tests itself with, and their PNG forms:
+// The images that golang.org/x/image tests itself with, and their PNG forms:
 // made by many programs, and chosen to be odd.
-func TestOthersPictures(t *testing.T) {
+func TestOthersImages(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/image").Output()
 	dir := filepath.Join(strings.TrimSpace(string(out)), "testdata")
 	if _, statErr := os.Stat(dir); err != nil || statErr != nil {

@@ -26,12 +26,12 @@ func matchGIF(data []byte) bool {
 
 // openGIF walks the blocks of the whole file without inflating any, so that
 // frames and the memory for them are known (GIF89a specification, 17 to 26).
-func openGIF(data []byte, lim Limits) (*picture, error) {
+func openGIF(data []byte, lim Limits) (*opened, error) {
 	if len(data) < 13 {
 		return nil, cutShort("gif")
 	}
 	le := binary.LittleEndian
-	p := &picture{Header: Header{Width: int(le.Uint16(data[6:])), Height: int(le.Uint16(data[8:])), Depth: 1, Channels: 3, Bits: 8}}
+	p := &opened{Header: Header{Width: int(le.Uint16(data[6:])), Height: int(le.Uint16(data[8:])), Depth: 1, Channels: 3, Bits: 8}}
 	if p.Width > 0 && p.Height > 0 {
 		if err := lim.check("gif", &p.Header, len(data)); err != nil {
 			return nil, err

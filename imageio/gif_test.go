@@ -185,7 +185,7 @@ func TestGIFShown(t *testing.T) {
 	}
 }
 
-// A frame may claim no more than a picture may, though little of it lies on the
+// A frame may claim no more than an image may, though little of it lies on the
 // canvas.
 func TestGIFFrameWithinLimits(t *testing.T) {
 	data := gifFile(3, 2, gifColours, gifPart{w: 3, h: 2, indices: make([]byte, 6)}, gifPart{w: 65535, h: 65535, indices: make([]byte, 6)})

@@ -1,5 +1,5 @@
 // Package imageio reads image files into [raster.Image] and writes them back.
-// It is the only place of pelmill that checks how large a picture may be: every
+// It is the only place of pelmill that checks how large an image may be: every
 // limit holds before memory for a single pixel is taken.
 //
 //	head, err := imageio.ReadHeader(data, nil) // shape and memory, no pixels
@@ -9,11 +9,11 @@
 //
 // # Formats
 //
-//	png   1 to 16 bits, palette, alpha, tRNS; a palette becomes RGB or RGBA; of an animation the picture for viewers without it
+//	png   1 to 16 bits, palette, alpha, tRNS; a palette becomes RGB or RGBA; of an animation the image for viewers without it
 //	jpeg  sequential and progressive, Huffman and arithmetic; grey, YCbCr, RGB, CMYK and YCCK, the latter two
 //	      converted to RGB; samples are those of libjpeg-turbo's djpeg, bit for bit
 //	tiff  1 to 16 bits, signed too, strips and tiles, planes, LZW of old and new, Deflate, PackBits, CCITT; pages become frames
-//	pnm   P1 to P7; several pictures in one file become frames
+//	pnm   P1 to P7; several images in one file become frames
 //	bmp   1, 2, 4, 8, 24 and 32 bits without compression; a palette becomes RGB
 //	gif   every frame, drawn on the full canvas and as far as it lies on it; RGB where nothing stays transparent
 //	webp  lossy and lossless, with alpha; animations are unsupported
@@ -32,7 +32,7 @@
 //
 // The EXIF orientation (JPEG, PNG, WebP) and that of TIFF are applied to the
 // samples and noted in [raster.Meta]; the orientation inside the kept EXIF block
-// is set to 1, so that nobody turns the picture twice. In a PNG file the block
+// is set to 1, so that nobody turns the image twice. In a PNG file the block
 // may be an eXIf chunk or a raw profile, before or behind the samples. ICC
 // profiles are kept and not applied. NIfTI keeps the spacing of the samples; its
 // intensity scale and its orientation in space are not kept.
@@ -54,29 +54,29 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// Header is what a file says about its picture, after orientation.
+// Header is what a file says about its image, after orientation.
 type Header struct {
 	Format        string // "png", "jpeg", "tiff", "pnm", "bmp", "gif", "webp" or "nii"
 	Width, Height int
-	Depth         int // slices, pages or frames; 1 for a single picture
+	Depth         int // slices, pages or frames; 1 for a single image
 	Channels      int // what Decode returns; for a GIF with transparency the most that it may return
-	Bits          int // bits per sample of the decoded picture
+	Bits          int // bits per sample of the decoded image
 	Signed        bool
 	Frames        bool // slices are frames or pages, not a volume
 
-	// Note says what of the file is not in the picture, in a sentence that starts
+	// Note says what of the file is not in the image, in a sentence that starts
 	// with "it", and is empty where nothing is left out that [raster.Image] has a
 	// place for.
 	Note string
 
 	// DecodedBytes bounds the memory that Decode holds at its peak, the returned
-	// picture included and the encoded bytes not.
+	// image included and the encoded bytes not.
 	DecodedBytes int64
 }
 
-// picture is an opened file: its header, and how to get the samples. decode
+// image is an opened file: its header, and how to get the samples. decode
 // runs only after every limit has been checked.
-type picture struct {
+type opened struct {
 	Header
 	decode func() (*raster.Image, error)
 }
@@ -84,7 +84,7 @@ type picture struct {
 // pixels is the number of samples of one channel.
 func (h *Header) pixels() int64 { return int64(h.Width) * int64(h.Height) * int64(h.Depth) }
 
-// size is the number of bytes of the decoded picture.
+// size is the number of bytes of the decoded image.
 func (h *Header) size() int64 {
 	n := h.pixels() * int64(h.Channels)
 	if h.Bits > 8 {
@@ -145,7 +145,7 @@ func recovered(what string, err *error) {
 var formats = []struct {
 	name  string
 	match func(data []byte) bool
-	open  func(data []byte, lim Limits) (*picture, error)
+	open  func(data []byte, lim Limits) (*opened, error)
 }{
 	{"png", prefix("\x89PNG\r\n\x1a\n"), openPNG},
 	{"jpeg", prefix("\xff\xd8\xff"), openJPEG},
@@ -163,7 +163,7 @@ func prefix(sig string) func([]byte) bool {
 	}
 }
 
-func open(data []byte, limits *Limits) (*picture, error) {
+func open(data []byte, limits *Limits) (*opened, error) {
 	lim := limits.orDefaults()
 	if len(data) == 0 {
 		return nil, rejected("file", "the file is empty")

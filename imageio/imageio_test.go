@@ -26,7 +26,7 @@ func pattern(w, h, d, channels, bits int) *raster.Image {
 	return m
 }
 
-// same fails unless both pictures have one identity.
+// same fails unless both images have one identity.
 func same(t *testing.T, got, want *raster.Image) {
 	t.Helper()
 	if !want.SameShape(got) {

@@ -14,13 +14,13 @@ const (
 )
 
 // jpegScans bounds the scans of a file. Each may cost a pass over the whole
-// picture for a few bytes; a progressive file of an encoder has some ten, and
+// image for a few bytes; a progressive file of an encoder has some ten, and
 // the standard allows no more than 896 that refine something (64 coefficients,
 // 14 bits).
 const jpegScans = 1000
 
-func openJPEG(data []byte, lim Limits) (*picture, error) {
-	p := &picture{}
+func openJPEG(data []byte, lim Limits) (*opened, error) {
+	p := &opened{}
 	var meta raster.Meta
 	var profile jpegProfile
 	head, err := jpeg.ReadHeader(data, func(marker byte, body []byte) {
@@ -72,7 +72,7 @@ func (j *jpegProfile) add(number, count byte, part []byte) {
 }
 
 // join returns nil for a profile with a missing or doubled segment: it is not
-// part of the picture.
+// part of the image.
 func (j *jpegProfile) join() []byte {
 	if j.bad || j.count == 0 {
 		return nil

@@ -10,7 +10,7 @@ type Limits struct {
 
 	// Ratio bounds decoded bytes per encoded byte; default 5,000. It stops
 	// files of a few bytes that cost gigabytes; honest formats stay below it
-	// (Deflate reaches 1,032, LZW of TIFF some 2,700). Pictures of up to 64 MiB
+	// (Deflate reaches 1,032, LZW of TIFF some 2,700). Images of up to 64 MiB
 	// are never measured by it, because a blank page may need but 30 bytes.
 	Ratio int64
 }

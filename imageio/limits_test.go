@@ -217,7 +217,7 @@ func TestDecodedBytes(t *testing.T) {
 	}
 }
 
-// A JPEG of thousands of empty scans costs a pass over the picture for each.
+// A JPEG of thousands of empty scans costs a pass over the image for each.
 func TestScans(t *testing.T) {
 	jpg := asJPEG(t, pattern(8, 8, 1, 1, 8), 90)
 	sos := bytes.Index(jpg, []byte{0xff, 0xda})

@@ -71,7 +71,7 @@ func gunzip(data []byte, n int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(z, n))
 }
 
-func openNIfTI(data []byte, lim Limits) (*picture, error) {
+func openNIfTI(data []byte, lim Limits) (*opened, error) {
 	zipped := prefix("\x1f\x8b")(data)
 	head := data
 	if zipped {
@@ -87,7 +87,7 @@ func openNIfTI(data []byte, lim Limits) (*picture, error) {
 		return nil, unsupported("nii", "a header whose samples lie in another file is not read")
 	}
 	order := niftiOrder(head)
-	p := &picture{}
+	p := &opened{}
 	meta, offset, err := p.niftiShape(head, order)
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func gunzipInto(pix, data []byte, offset int64) error {
 
 // niftiShape reads dim, datatype, bitpix, pixdim, vox_offset and xyzt_units of
 // the header (nifti1.h).
-func (p *picture) niftiShape(head []byte, order binary.ByteOrder) (raster.Meta, int64, error) {
+func (p *opened) niftiShape(head []byte, order binary.ByteOrder) (raster.Meta, int64, error) {
 	var meta raster.Meta
 	dim := func(i int) int { return int(int16(order.Uint16(head[40+2*i:]))) }
 	float := func(at int) float64 { return float64(math.Float32frombits(order.Uint32(head[at:]))) }

@@ -7,8 +7,8 @@ import (
 )
 
 // turn notes the orientation of the EXIF block of meta, or meta's own where it
-// is set already, and gives the header the shape of the upright picture.
-func (p *picture) turn(meta *raster.Meta) {
+// is set already, and gives the header the shape of the upright image.
+func (p *opened) turn(meta *raster.Meta) {
 	if meta.Orientation == 0 {
 		meta.Orientation, _ = raster.EXIFOrientation(meta.EXIF)
 	}

@@ -61,7 +61,7 @@ func decodeFile(t *testing.T, path string) *raster.Image {
 	return m
 }
 
-// sources are pictures that peers convert: photo-like, of an uneven size.
+// sources are images that peers convert: photo-like, of an uneven size.
 func sources(t *testing.T, dir string) map[string]*raster.Image {
 	const w, h = 77, 51
 	s := map[string]*raster.Image{

@@ -19,7 +19,7 @@ import (
 // The tests of this file hold our JPEG decoder against djpeg of libjpeg-turbo:
 // all samples are equal.
 
-// djpeg runs djpeg with its default settings. It returns the picture and the
+// djpeg runs djpeg with its default settings. It returns the image and the
 // exit status: 1 for a refusal, 2 for a warning.
 func djpeg(t *testing.T, data []byte) (*raster.Image, int) {
 	t.Helper()
@@ -63,7 +63,7 @@ func sameAsDjpeg(t *testing.T, data []byte) {
 	same(t, got, want)
 }
 
-// encoded runs a command line on a picture and returns what it writes.
+// encoded runs a command line on an image and returns what it writes.
 func encoded(t *testing.T, m *raster.Image, line string) []byte {
 	t.Helper()
 	data, err := Encode(m, "pnm")

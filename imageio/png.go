@@ -24,8 +24,8 @@ const (
 // profileLimit bounds an inflated ICC profile; real ones stay below 4 MiB.
 const profileLimit = 16 << 20
 
-func openPNG(data []byte, lim Limits) (*picture, error) {
-	p := &picture{}
+func openPNG(data []byte, lim Limits) (*opened, error) {
+	p := &opened{}
 	f, err := scanPNG(data, p, lim)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func pngChannels(colour int) int {
 
 // pngMemory counts the image of the standard decoder, which has four channels
 // unless it is opaque grey or a palette, its seven passes where interlaced
-// (together as large as the picture), and our copy where one is made.
+// (together as large as the image), and our copy where one is made.
 func pngMemory(h *Header, depth, colour, interlace int) int64 {
 	perPixel := int64(4)
 	if h.Channels == 1 || colour == pngPalette {
@@ -144,7 +144,7 @@ func profileBound(body []byte) int64 {
 
 // pngProfile inflates an iCCP chunk: a name, a zero, the method, zlib data. A
 // profile that does not inflate is dropped, as other readers do: it is not part
-// of the picture.
+// of the image.
 func pngProfile(body []byte) []byte {
 	i := bytes.IndexByte(body, 0)
 	if i < 0 || i+2 > len(body) || body[i+1] != 0 {

@@ -29,7 +29,7 @@ type pngPart struct {
 // scanPNG reads the chunks of the whole file (PNG specification, 5.6): metadata
 // may also follow the samples. Samples are skipped, and checksums are left to
 // the decoder.
-func scanPNG(data []byte, p *picture, lim Limits) (*pngFile, error) {
+func scanPNG(data []byte, p *opened, lim Limits) (*pngFile, error) {
 	f := &pngFile{}
 	first, samples := true, false
 	err := pngChunks(data, func(kind string, at int, body []byte) error {
@@ -55,7 +55,7 @@ func scanPNG(data []byte, p *picture, lim Limits) (*pngFile, error) {
 			}
 		case "IEND":
 		default:
-			// PNG specification, 5.4: a capital first letter marks a chunk that the picture needs.
+			// PNG specification, 5.4: a capital first letter marks a chunk that the image needs.
 			if kind[0]&0x20 == 0 {
 				return unsupported("png", "it needs chunks of the kind %q, which are not read", kind)
 			}
@@ -65,7 +65,7 @@ func scanPNG(data []byte, p *picture, lim Limits) (*pngFile, error) {
 	return f, err
 }
 
-func (f *pngFile) header(body []byte, p *picture, encoded int, lim Limits) error {
+func (f *pngFile) header(body []byte, p *opened, encoded int, lim Limits) error {
 	if len(body) != 13 {
 		return rejected("png", "its IHDR chunk has %d bytes", len(body))
 	}

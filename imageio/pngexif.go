@@ -47,7 +47,7 @@ func (e *pngEXIF) chunk(body []byte) {
 }
 
 // text looks for a raw profile in a tEXt, zTXt or iTXt chunk. One that cannot be
-// read is no part of the picture and is passed over.
+// read is no part of the image and is passed over.
 func (e *pngEXIF) text(kind string, body []byte) {
 	keyword, rest, ok := bytes.Cut(body, []byte{0})
 	name, isProfile := strings.CutPrefix(strings.ToLower(string(keyword[:min(len(keyword), 79)])), "raw profile type ")

@@ -281,7 +281,7 @@ func pngKind(width, height, depth, colour, channels, interlace int, key bool) []
 	return pngFileOf(width, height, depth, colour, interlace, rows, before...)
 }
 
-// sameColours compares pictures that may differ in their number of channels: a
+// sameColours compares images that may differ in their number of channels: a
 // peer repeats grey, widens samples, or adds an opaque alpha channel.
 func sameColours(t *testing.T, got, want *raster.Image) {
 	t.Helper()

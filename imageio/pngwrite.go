@@ -11,7 +11,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// encodePNG writes one picture of unsigned 8- or 16-bit samples with its profile
+// encodePNG writes one image of unsigned 8- or 16-bit samples with its profile
 // and its EXIF block. The standard encoder has no grey with alpha, and no place
 // for either block.
 func encodePNG(m *raster.Image) ([]byte, error) {

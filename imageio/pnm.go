@@ -7,20 +7,20 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// pnmHead is the header of one picture of a PNM file, netpbm's manual pages
+// pnmHead is the header of one image of a PNM file, netpbm's manual pages
 // pbm(5), pgm(5), ppm(5), pam(5).
 type pnmHead struct {
 	kind                    byte // the digit of the magic, '1' to '7'
 	width, height, channels int
 	maxval                  int
-	bits                    int // of the decoded picture
+	bits                    int // of the decoded image
 	start                   int // of the samples
 }
 
 func (h *pnmHead) ascii() bool  { return h.kind <= '3' }
 func (h *pnmHead) bitmap() bool { return h.kind == '1' || h.kind == '4' }
 
-// bytes is the number of bytes that the samples of a binary picture take.
+// bytes is the number of bytes that the samples of a binary image take.
 func (h *pnmHead) bytes() int64 {
 	if h.kind == '4' {
 		return int64((h.width+7)/8) * int64(h.height)
@@ -38,14 +38,14 @@ func matchPNM(data []byte) bool {
 
 func pnmSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
-// openPNM reads the header of the first picture, and of those that follow it in
+// openPNM reads the header of the first image, and of those that follow it in
 // a binary file: netpbm's files may hold several.
-func openPNM(data []byte, lim Limits) (*picture, error) {
+func openPNM(data []byte, lim Limits) (*opened, error) {
 	first, err := readPNMHead(data, 0)
 	if err != nil {
 		return nil, err
 	}
-	p := &picture{Header: Header{Width: first.width, Height: first.height, Depth: 1, Channels: first.channels, Bits: first.bits}}
+	p := &opened{Header: Header{Width: first.width, Height: first.height, Depth: 1, Channels: first.channels, Bits: first.bits}}
 	if err := lim.check("pnm", &p.Header, len(data)); err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func openPNM(data []byte, lim Limits) (*picture, error) {
 	return p, nil
 }
 
-// pnmSeries reads the headers of all pictures of a binary file, which must be of
+// pnmSeries reads the headers of all images of a binary file, which must be of
 // one shape.
 func pnmSeries(data []byte, first pnmHead, lim Limits) ([]pnmHead, error) {
 	heads := []pnmHead{first}

@@ -16,10 +16,10 @@ import (
 
 var update = flag.Bool("update", false, "write the pictures in testdata anew")
 
-// The project's own pictures are computed, in integers, so that they have no
+// The project's own images are computed, in integers, so that they have no
 // other origin and no licence but ours.
 
-// scene fills a picture of 8-bit samples from a function of the place.
+// scene fills an image of 8-bit samples from a function of the place.
 func scene(w, h, channels int, at func(x, y, c int) int) *raster.Image {
 	m := raster.New(w, h, 1, channels, 8)
 	i := 0
@@ -80,8 +80,8 @@ func landscape(x, y, c int) int {
 	return []int{60, 100, 30}[c] + plasma(x, y, 1)/3 - (y-horizon)/4
 }
 
-// ownPictures are the files of the quick start, by name.
-func ownPictures(t *testing.T) map[string][]byte {
+// ownImages are the files of the quick start, by name.
+func ownImages(t *testing.T) map[string][]byte {
 	files := map[string][]byte{}
 	put := func(name, format string, m *raster.Image) {
 		data, err := Encode(m, format)
@@ -144,11 +144,11 @@ func asJPEG(t testing.TB, m *raster.Image, quality int) []byte {
 }
 
 // The files of the quick start hold what the functions above compute: opaque
-// pictures of 8 bits, together less than 400 KB.
-func TestOwnPictures(t *testing.T) {
+// images of 8 bits, together less than 400 KB.
+func TestOwnImages(t *testing.T) {
 	dir := filepath.Join("..", "testdata", "images")
 	total := 0
-	for name, made := range ownPictures(t) {
+	for name, made := range ownImages(t) {
 		path := filepath.Join(dir, name)
 		if *update {
 			if err := os.WriteFile(path, made, 0o644); err != nil {

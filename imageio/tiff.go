@@ -41,7 +41,7 @@ type tiffPage struct {
 	alpha         bool // the last sample that is kept is alpha
 	premultiplied bool
 
-	channels int // of the picture
+	channels int // of the image
 	outBits  int
 }
 
@@ -49,12 +49,12 @@ func matchTIFF(data []byte) bool {
 	return len(data) >= 4 && (string(data[:4]) == "II*\x00" || string(data[:4]) == "MM\x00*")
 }
 
-func openTIFF(data []byte, lim Limits) (*picture, error) {
+func openTIFF(data []byte, lim Limits) (*opened, error) {
 	order, ok := byteOrder(data)
 	if !ok {
 		return nil, cutShort("tiff")
 	}
-	p := &picture{}
+	p := &opened{}
 	var pages tiffPages
 	seen := map[uint32]bool{}
 	var reduced uint32 // the first page that is a reduced copy
@@ -116,7 +116,7 @@ func openTIFF(data []byte, lim Limits) (*picture, error) {
 	return p, nil
 }
 
-// tiffPages collects the pages of a file that make up the picture.
+// tiffPages collects the pages of a file that make up the image.
 type tiffPages struct {
 	list  []*tiffPage
 	meta  raster.Meta // of the first
@@ -124,9 +124,9 @@ type tiffPages struct {
 }
 
 // takeReduced adds a page of a file that holds nothing but reduced copies: it is a
-// picture like any other, unless what it is a copy of lies below it, as in files
+// image like any other, unless what it is a copy of lies below it, as in files
 // of cameras.
-func (t *tiffPages) takeReduced(p *picture, dir *tiffDirectory, at uint32, lim Limits) error {
+func (t *tiffPages) takeReduced(p *opened, dir *tiffDirectory, at uint32, lim Limits) error {
 	if _, err := dir.read(at); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (t *tiffPages) takeReduced(p *picture, dir *tiffDirectory, at uint32, lim L
 }
 
 // take adds the page of a directory.
-func (t *tiffPages) take(p *picture, dir *tiffDirectory, lim Limits) error {
+func (t *tiffPages) take(p *opened, dir *tiffDirectory, lim Limits) error {
 	page := &tiffPage{data: dir.data, order: dir.order}
 	if err := page.check(dir, lim); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (t *tiffPages) take(p *picture, dir *tiffDirectory, lim Limits) error {
 	return lim.check("tiff", &p.Header, len(dir.data))
 }
 
-// note says what of the pages is not in the picture.
+// note says what of the pages is not in the image.
 func (t *tiffPages) note() string {
 	for _, page := range t.list {
 		if left := page.samples - page.kept; left > 0 {
@@ -223,9 +223,9 @@ func (t *tiffPage) perBlock() int {
 // rowBytes is the length of a row of a strip or tile, which ends at a byte.
 func (t *tiffPage) rowBytes() int { return (t.blockW*t.perBlock()*t.bits + 7) / 8 }
 
-// memory is what decode takes besides the picture: a strip or tile as it is in
+// memory is what decode takes besides the image: a strip or tile as it is in
 // the file where its bits are reversed, the same decompressed, and the samples
-// of the file where they are not those of the picture.
+// of the file where they are not those of the image.
 func (t *tiffPage) memory() int64 {
 	n := int64(t.rowBytes()) * int64(t.blockH)
 	if t.reversed {
@@ -242,5 +242,5 @@ func (t *tiffPage) memory() int64 {
 	return n
 }
 
-// converts reports whether the samples of the file are not those of the picture.
+// converts reports whether the samples of the file are not those of the image.
 func (t *tiffPage) converts() bool { return t.photometric == tiffPalette || t.photometric == tiffCMYK }

@@ -1,6 +1,6 @@
 package imageio
 
-// checkColour finds the channels of the picture and which samples of the file
+// checkColour finds the channels of the image and which samples of the file
 // they are.
 func (t *tiffPage) checkColour(dir *tiffDirectory) error {
 	t.photometric = int(dir.value(tagPhotometric, t.assumed()))

@@ -18,7 +18,7 @@ import (
 type tiffWork struct {
 	block    []byte // a strip or tile, decompressed
 	reversed []byte // the same, compressed, where the file stores bits in reverse
-	native   []byte // samples of the file that are not those of the picture
+	native   []byte // samples of the file that are not those of the image
 	inflate  io.ReadCloser
 }
 
@@ -193,7 +193,7 @@ func (t *tiffPage) addLeft(block []byte) {
 }
 
 // place writes the samples of a strip or tile at (x, y), and leaves out what lies
-// beyond the picture. In a file with planes they are those of one channel, slot.
+// beyond the image. In a file with planes they are those of one channel, slot.
 func (t *tiffPage) place(m *raster.Image, block []byte, x, y, slot int) {
 	cols, rows := min(t.blockW, t.width-x), min(len(block)/t.rowBytes(), t.height-y)
 	slots := t.slots

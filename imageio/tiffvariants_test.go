@@ -375,7 +375,7 @@ func TestTIFFMissingCounts(t *testing.T) {
 	}
 }
 
-// Pages that are masks or reduced copies are no pictures of their own, unless a
+// Pages that are masks or reduced copies are no images of their own, unless a
 // file holds nothing else.
 func TestTIFFDerivedPages(t *testing.T) {
 	m := pattern(4, 5, 2, 1, 8)

@@ -11,7 +11,7 @@ import (
 )
 
 // encodeTIFF writes a page per slice: little-endian, one deflated strip a page,
-// the bits of the picture. Samples of 9 to 15 bits are packed, since a reader
+// the bits of the image. Samples of 9 to 15 bits are packed, since a reader
 // must find their number again.
 func encodeTIFF(m *raster.Image) ([]byte, error) {
 	if m.Bits < 8 {

@@ -18,9 +18,9 @@ func matchWebP(data []byte) bool {
 // openWebP reads the chunks (WebP container specification) and the headers of
 // the bitstreams (RFC 6386, 9.1; RFC 9649, 3.4). It also checks what the decoder
 // takes on trust: that every chunk lies within the file, and that the canvas has
-// the size of the picture on it.
-func openWebP(data []byte, lim Limits) (*picture, error) {
-	p := &picture{}
+// the size of the image on it.
+func openWebP(data []byte, lim Limits) (*opened, error) {
+	p := &opened{}
 	var meta raster.Meta
 	var canvas *Header
 	var alpha, bitstream []byte
@@ -93,7 +93,7 @@ func openWebP(data []byte, lim Limits) (*picture, error) {
 	return p, nil
 }
 
-// webpSource presents the picture as the decoder takes it, without what stands
+// webpSource presents the image as the decoder takes it, without what stands
 // beside it in the file: the decoder refuses an alpha channel that VP8X does not
 // announce or that is announced and missing, which libwebp takes.
 func webpSource(h *Header, lossy bool, alpha, bitstream []byte) io.Reader {
@@ -123,7 +123,7 @@ func webpSource(h *Header, lossy bool, alpha, bitstream []byte) io.Reader {
 }
 
 // webpChunks calls visit for every chunk of the container. Bytes behind the
-// picture that are too few for a chunk are passed over.
+// image that are too few for a chunk are passed over.
 func webpChunks(data []byte, opened *bool, visit func(kind string, body []byte) error) error {
 	le := binary.LittleEndian
 	end := 8 + int64(le.Uint32(data[4:]))
@@ -182,8 +182,8 @@ func vp8lHeader(b []byte) (Header, error) {
 }
 
 // webpMemory counts, for VP8, planes padded to macroblocks with their filter
-// parameters, our copy, and alpha, which is a VP8L picture of its own; for VP8L
-// the picture, its copy while a palette is undone, the images of transforms and
+// parameters, our copy, and alpha, which is a VP8L image of its own; for VP8L
+// the image, its copy while a palette is undone, the images of transforms and
 // the prefix codes. The decoder holds these to 2,600 groups of 5 codes; the
 // nodes of a code take 256 bytes for each byte that describes it.
 func webpMemory(h *Header, lossy bool, encoded int) int64 {

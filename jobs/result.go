@@ -36,7 +36,7 @@ type Result struct {
 	TargetMD5    string `json:"target_md5,omitempty"` // hexadecimal; what listings of many stores show
 	Fingerprint  string `json:"fingerprint,omitempty"`
 
-	PixelHash   string `json:"pixel_hash,omitempty"`   // of the source picture
+	PixelHash   string `json:"pixel_hash,omitempty"`   // of the source image
 	DecodedHash string `json:"decoded_hash,omitempty"` // of the decoded result; equal to PixelHash where lossless
 	Width       int    `json:"width,omitempty"`
 	Height      int    `json:"height,omitempty"`
@@ -68,13 +68,13 @@ const (
 	ClassMalformed = "malformed" // the source is damaged
 	ClassLimit     = "limit"     // the source is over a limit
 	ClassFormat    = "format"    // no reader for it
-	ClassPicture   = "picture"   // the codec does not take such a picture
+	ClassImage     = "picture"   // the codec does not take such an image
 	ClassMissing   = "missing"   // the source no longer exists
 	ClassKey       = "key"       // no object can or may be read or written under its key, or a line of the manifest names none
 	ClassChanged   = "changed"   // the source kept changing while it was read
 	ClassStorage   = "storage"   // storage failed after retries
 	ClassExists    = "exists"    // the target holds something that is not ours
-	ClassVerify    = "verify"    // the result does not decode to the picture
+	ClassVerify    = "verify"    // the result does not decode to the image
 	ClassCodec     = "codec"     // the codec failed or panicked
 	ClassCrash     = "crash"     // the object ended worker processes
 	ClassTimeout   = "timeout"   // the codec did not end in time

@@ -2,10 +2,10 @@ package raster
 
 import "encoding/binary"
 
-// Luma is the grey picture of m by ITU-R BT.601: 0.299 R + 0.587 G + 0.114 B in
+// Luma is the grey image of m by ITU-R BT.601: 0.299 R + 0.587 G + 0.114 B in
 // 16.16 fixed point, rounded to nearest. The weights are those of libjpeg, of
 // [image/color] and of common imaging libraries, so that published numbers on
-// grey versions of colour pictures can be compared. Alpha is dropped. A picture
+// grey versions of colour images can be compared. Alpha is dropped. An image
 // that is grey without alpha is returned as it is.
 func Luma(m *Image) *Image {
 	if m.Channels == 1 {

@@ -6,7 +6,7 @@ import (
 )
 
 // tagOrientation is the tag of TIFF 6.0 and EXIF 2.3 that says how the stored
-// rows and columns lie in the upright picture:
+// rows and columns lie in the upright image:
 //
 //	1 as stored         2 mirrored left-right    3 turned by 180     4 mirrored top-bottom
 //	5 transposed        6 turned right by 90     7 transverse        8 turned left by 90
@@ -37,7 +37,7 @@ func UprightEXIF(exif []byte) []byte {
 
 // EXIFOrientation finds the orientation in the first directory of an EXIF block
 // and the place of its value. It returns 0 where there is none or where it is
-// not 1 to 8: a damaged EXIF block does not damage the picture.
+// not 1 to 8: a damaged EXIF block does not damage the image.
 func EXIFOrientation(exif []byte) (orientation, at int) {
 	order, ok := byteOrder(exif)
 	if !ok {
@@ -66,7 +66,7 @@ func EXIFOrientation(exif []byte) (orientation, at int) {
 	return 0, 0
 }
 
-// Orient returns the upright form of a picture stored with orientation o, 2 to
+// Orient returns the upright form of an image stored with orientation o, 2 to
 // 8, in new memory. Slices are turned alike.
 func Orient(m *Image, o int) *Image {
 	u := *m

@@ -6,13 +6,13 @@ import (
 	"math"
 )
 
-// Identical is the PSNR of a picture compared with itself. Infinity has no form
+// Identical is the PSNR of an image compared with itself. Infinity has no form
 // in JSON, so that records carry this number instead.
 const Identical = 999.0
 
 // PSNR is the peak signal-to-noise ratio of b against a in decibels over all
 // channels and slices, with the peak of a's bit depth; [Identical] where nothing
-// differs. The squared errors are summed in integers. Colours of pictures with
+// differs. The squared errors are summed in integers. Colours of images with
 // alpha are multiplied by it first, because nobody sees what is under transparent
 // pixels.
 func PSNR(a, b *Image) (float64, error) {
@@ -74,8 +74,8 @@ func asSeen(m *Image) *Image {
 }
 
 // ssimWindow and ssimStride give the windows of SSIM: 8 x 8 samples, every
-// fourth row and column. Pictures narrower than a window use one window of the
-// picture's own size.
+// fourth row and column. Images narrower than a window use one window of the
+// image's own size.
 const (
 	ssimWindow = 8
 	ssimStride = 4
@@ -111,7 +111,7 @@ func SSIM(a, b *Image) (float64, error) {
 }
 
 // ssimSums are the integer sums over a part of a window: of the samples of both
-// pictures, their squares and their products.
+// images, their squares and their products.
 type ssimSums struct{ s1, s2, s11, s22, s12 int64 }
 
 func (s *ssimSums) add(p, q int64) {
@@ -194,7 +194,7 @@ func ssimCells(cells []ssimSums, a, b *Image, y, c int) {
 	}
 }
 
-// ssimNarrow takes pictures with a side of less than a window: windows are as
+// ssimNarrow takes images with a side of less than a window: windows are as
 // long as that side.
 func ssimNarrow(a, b *Image, c int, c1, c2 float64) (total float64, windows int) {
 	w, h := min(ssimWindow, a.Width), min(ssimWindow, a.Height)

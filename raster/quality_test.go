@@ -73,7 +73,7 @@ func slowSSIM(a, b *Image) float64 {
 	return sum / float64(n)
 }
 
-// pairs are pictures and their distorted forms.
+// pairs are images and their distorted forms.
 func pairs() [][2]*Image {
 	var p [][2]*Image
 	for _, s := range [][3]int{{1, 1, 1}, {7, 7, 1}, {8, 8, 1}, {9, 7, 2}, {33, 21, 1}, {64, 5, 3}} {

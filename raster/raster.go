@@ -1,11 +1,11 @@
-// Package raster holds pictures as arrays of samples, independent of any file
+// Package raster holds images as arrays of samples, independent of any file
 // format. It is what readers produce, what codecs encode and decode, and what
 // verification compares.
 //
 // # Layout
 //
 // An [Image] is W x H x D samples of 1 to 4 interleaved channels. D is 1 for a
-// picture; a volume or a sequence of frames has D slices of equal shape, stored
+// image; a volume or a sequence of frames has D slices of equal shape, stored
 // one after the other. Samples of up to 8 bits take one byte, samples of 9 to 16
 // bits take two bytes, little-endian, in two's complement where signed:
 //
@@ -17,8 +17,8 @@
 //
 // # Identity
 //
-// [Image.Hash] is the identity of a picture: SHA-256 over its shape and its
-// native samples. Two files hold the same picture exactly when their hashes are
+// [Image.Hash] is the identity of an image: SHA-256 over its shape and its
+// native samples. Two files hold the same image exactly when their hashes are
 // equal, whatever their formats.
 package raster
 
@@ -29,10 +29,10 @@ import (
 	"fmt"
 )
 
-// Image is a 2D picture or a volume. The zero value is not valid; use [New].
+// Image is a 2D image or a volume. The zero value is not valid; use [New].
 type Image struct {
 	Width, Height int
-	Depth         int  // slices; 1 for a 2D picture
+	Depth         int  // slices; 1 for a 2D image
 	Channels      int  // 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha (not premultiplied)
 	Bits          int  // bits per sample, 1 to 16
 	Signed        bool // samples are two's complement
@@ -96,7 +96,7 @@ func (m *Image) Samples() int { return m.Width * m.Height * m.Depth * m.Channels
 // Size is the length of Pix in bytes.
 func (m *Image) Size() int { return m.Samples() * m.BytesPerSample() }
 
-// Slice returns slice z as a picture that shares the samples of m.
+// Slice returns slice z as an image that shares the samples of m.
 func (m *Image) Slice(z int) *Image {
 	n := m.Size() / m.Depth
 	s := *m
@@ -128,7 +128,7 @@ func (m *Image) Shape() string {
 	return s
 }
 
-// Hash is the picture's identity: SHA-256, in lower-case hexadecimal, over the
+// Hash is the image's identity: SHA-256, in lower-case hexadecimal, over the
 // six shape fields as little-endian uint32 (width, height, depth, channels,
 // bits, signed as 0 or 1) behind the tag "pelmill1", and then over Pix.
 func (m *Image) Hash() string {

@@ -54,7 +54,7 @@
 //
 // # Options that are trained
 //
-// A codec's option may ask for an asset that is trained on the job's pictures.
+// A codec's option may ask for an asset that is trained on the job's images.
 // The plan does that once, keeps the asset in the target under its hash, and
 // writes the specification again with the final options. A later job of the same
 // source, target and options uses the same asset, so that what was done stays

@@ -74,7 +74,7 @@ func (tiny) Train(_ context.Context, _ *gpu.Device, sample []*raster.Image, _ co
 
 var tinyCodecs = []codec.Codec{tiny{}}
 
-// worker answers chunk tasks the way a real one does, but without pictures.
+// worker answers chunk tasks the way a real one does, but without images.
 type worker struct {
 	conn    *queue.Conn
 	buckets *storage.Buckets

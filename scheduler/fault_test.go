@@ -63,7 +63,7 @@ func TestAJobSurvivesADeathAtEveryWrite(t *testing.T) {
 func survive(t *testing.T, k *killer) {
 	r := newRig(t)
 	for i := range 12 {
-		r.picture(fmt.Sprintf("%02d.png", i), 10, 10)
+		r.image(fmt.Sprintf("%02d.png", i), 10, 10)
 	}
 	r.fill(60)
 	r.worker.outcome = func(e jobs.Entry) jobs.Outcome {

@@ -317,8 +317,8 @@ func TestRetryDoesWhatFailed(t *testing.T) {
 	}
 }
 
-// picture puts a grey picture of w x h into the source.
-func (r *rig) picture(key string, w, h int) {
+// image puts a grey image of w x h into the source.
+func (r *rig) image(key string, w, h int) {
 	r.t.Helper()
 	var buf bytes.Buffer
 	if err := png.Encode(&buf, image.NewGray(image.Rect(0, 0, w, h))); err != nil {
@@ -332,7 +332,7 @@ func (r *rig) picture(key string, w, h int) {
 func TestTheSampleGivesAnEstimate(t *testing.T) {
 	r := newRig(t)
 	for i := range 20 {
-		r.picture(fmt.Sprintf("%02d.png", i), 40, 40)
+		r.image(fmt.Sprintf("%02d.png", i), 40, 40)
 	}
 	r.put(r.source, "10a.png")
 	r.run(r.scheduler(nil))
@@ -350,7 +350,7 @@ func TestTheSampleGivesAnEstimate(t *testing.T) {
 func TestATrainedOptionIsKeptByLaterJobs(t *testing.T) {
 	r := newRig(t)
 	for i := range 5 {
-		r.picture(fmt.Sprintf("%02d.png", i), 10, 10)
+		r.image(fmt.Sprintf("%02d.png", i), 10, 10)
 	}
 	r.worker.start(t, 1)
 	r.run(r.scheduler(nil))
@@ -363,7 +363,7 @@ func TestATrainedOptionIsKeptByLaterJobs(t *testing.T) {
 	if err != nil || spec.Asked != "book=job" || spec.Options != first.Options {
 		t.Errorf("specification %+v (%v)", spec, err)
 	}
-	r.picture("05.png", 10, 10)
+	r.image("05.png", 10, 10)
 	second := r.ended(r.submit(book).ID)
 	if second.Options != first.Options || second.Counts.Skipped != 5 || second.Counts.Compressed != 1 {
 		t.Errorf("second: %+v", second)

@@ -22,30 +22,30 @@ func (m memory) bytes() int64 {
 	return int64(m)
 }
 
-// pictures is what the pictures of a sample may take at once, with what the codec
+// images is what the images of a sample may take at once, with what the codec
 // takes to encode one of them.
-func (m memory) pictures() int64 { return m.bytes() / 2 }
+func (m memory) images() int64 { return m.bytes() / 2 }
 
 // training is what samples may take that a codebook is trained on. The training
 // holds up to three times as much besides.
-func (m memory) training() int64 { return min(trainMemory, m.pictures()/4) }
+func (m memory) training() int64 { return min(trainMemory, m.images()/4) }
 
 // sorter is what one sorter may hold. Up to four are at work at once.
 func (m memory) sorter() sorter { return sorter{memory: int(min(sortMemory, m.bytes()/16))} }
 
-// shapeOf is a picture without samples.
+// shapeOf is an image without samples.
 func shapeOf(h *imageio.Header) *raster.Image {
 	return &raster.Image{Width: h.Width, Height: h.Height, Depth: h.Depth, Channels: h.Channels, Bits: h.Bits, Signed: h.Signed,
 		Meta: raster.Meta{Frames: h.Frames}}
 }
 
-// encodeMemory is what encoding a picture takes, the picture included.
+// encodeMemory is what encoding an image takes, the image included.
 func encodeMemory(c codec.Codec, h *imageio.Header, opts codec.Options) int64 {
 	m := shapeOf(h)
 	return int64(m.Size()) + c.Memory(m, opts).Encode
 }
 
-// tooLarge is why a picture is not in a sample.
+// tooLarge is why an image is not in a sample.
 func tooLarge(n int64) error {
 	return fmt.Errorf("scheduler: a picture that needs %d bytes of memory is too large for a sample", n)
 }

@@ -28,7 +28,7 @@ type tally struct {
 	psnr    float64 // sum over differ
 	ssim    float64 // sum over lossy
 	lossy   int64
-	differ  int64  // of lossy, those whose picture is not identical: raster.Identical has no place in a mean
+	differ  int64  // of lossy, those whose image is not identical: raster.Identical has no place in a mean
 	lines   []byte // all records
 	failed  []byte // those that failed or were rejected
 	uneven  bool   // the shard's header has other counts than its records

@@ -16,7 +16,7 @@ import (
 const (
 	sampleSeconds = 5         // that the estimate may take, besides its last object
 	sampleFile    = 128 << 20 // bytes of a file of a sample
-	trainPictures = 64        // that a codebook is trained on
+	trainImages   = 64        // that a codebook is trained on
 	trainMemory   = 128 << 20 // bytes of samples of all of them, at most
 )
 
@@ -52,13 +52,13 @@ func pick(ctx context.Context, all entries, total int64, n int, leaveOut func(li
 	return nil
 }
 
-// fetch reads a picture of a sample, unless its file, reading it, and then what need
+// fetch reads an image of a sample, unless its file, reading it, and then what need
 // says take more memory than there is. A reason says why it cannot be used; err is for
 // storage that cannot be read.
 func (p *planning) fetch(ctx context.Context, e jobs.Entry, need func(*imageio.Header) int64) (m *raster.Image, size int64, reason, err error) {
 	limits := &imageio.Limits{Bytes: p.spec.Limits.Bytes, Side: p.spec.Limits.Side, Samples: p.spec.Limits.Samples,
 		Frames: p.spec.Limits.Frames, Ratio: p.spec.Limits.Ratio}
-	got, err := storage.Get(ctx, p.source, e.Key, min(sampleFile, p.memory.pictures()/2), nil)
+	got, err := storage.Get(ctx, p.source, e.Key, min(sampleFile, p.memory.images()/2), nil)
 	if err != nil {
 		if ctx.Err() != nil || storage.Unreachable(err) {
 			return nil, 0, nil, err
@@ -67,7 +67,7 @@ func (p *planning) fetch(ctx context.Context, e jobs.Entry, need func(*imageio.H
 	}
 	head, reason := imageio.ReadHeader(got.Data, limits)
 	if reason == nil {
-		if n := int64(len(got.Data)) + max(head.DecodedBytes, need(&head)); n > p.memory.pictures() {
+		if n := int64(len(got.Data)) + max(head.DecodedBytes, need(&head)); n > p.memory.images() {
 			reason = tooLarge(n)
 		}
 	}
@@ -122,7 +122,7 @@ func (p *planning) estimate(ctx context.Context, found *findings, todo, todoByte
 	return &est, nil
 }
 
-// encode compresses one picture; a panic of the codec is an error.
+// encode compresses one image; a panic of the codec is an error.
 func encode(ctx context.Context, c codec.Codec, m *raster.Image, opts codec.Options) (data []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -162,11 +162,11 @@ func (p *planning) train(ctx context.Context, specs []jobs.Spec) error {
 	}
 	var sample []*raster.Image
 	held, most := int64(0), p.memory.training()
-	err := pick(ctx, p.all, p.at.Objects, trainPictures, func(int64) bool { return false }, func(e jobs.Entry) (bool, error) {
+	err := pick(ctx, p.all, p.at.Objects, trainImages, func(int64) bool { return false }, func(e jobs.Entry) (bool, error) {
 		m, _, reason, err := p.fetch(ctx, e, func(h *imageio.Header) int64 {
 			n := int64(shapeOf(h).Size())
 			if held+n > most {
-				return p.memory.pictures()
+				return p.memory.images()
 			}
 			return held + h.DecodedBytes
 		})
@@ -186,7 +186,7 @@ func (p *planning) train(ctx context.Context, specs []jobs.Spec) error {
 		return nil
 	}
 	if len(sample) == 0 {
-		return fmt.Errorf("scheduler: options %q: none of %d sample objects is a picture to train on", p.spec.Options, min(p.at.Objects, trainPictures))
+		return fmt.Errorf("scheduler: options %q: none of %d sample objects is a picture to train on", p.spec.Options, min(p.at.Objects, trainImages))
 	}
 	asset, err := trainer.Train(ctx, nil, sample, p.tools.opts)
 	if err != nil {

@@ -15,22 +15,22 @@ import (
 
 // Bounds of a batch on a device.
 const (
-	batchPictures = 64
-	batchBytes    = 256 << 20 // of samples
+	batchImages = 64
+	batchBytes  = 256 << 20 // of samples
 )
 
-// batchWait is how long a batch with a free lane waits for pictures that are being
-// read: some pictures at once take a card little longer than one.
+// batchWait is how long a batch with a free lane waits for images that are being
+// read: some images at once take a card little longer than one.
 const batchWait = 20 * time.Millisecond
 
-// batcher collects pictures of a job, of all its chunks at work, into batches for
+// batcher collects images of a job, of all its chunks at work, into batches for
 // the device. While all lanes are busy a batch grows; when one is free it takes the
-// pictures that are about to come as well, and starts.
+// images that are about to come as well, and starts.
 type batcher struct {
 	w     *Worker
 	k     *known
 	items chan *item
-	near  atomic.Int64 // pictures being read, whose items come next
+	near  atomic.Int64 // images being read, whose items come next
 
 	mu    sync.Mutex
 	users int           // chunks
@@ -45,7 +45,7 @@ type item struct {
 }
 
 func newBatcher(w *Worker, k *known) *batcher {
-	return &batcher{w: w, k: k, items: make(chan *item, 2*batchPictures)}
+	return &batcher{w: w, k: k, items: make(chan *item, 2*batchImages)}
 }
 
 // join lets a chunk use the batcher until it calls what is returned.
@@ -108,7 +108,7 @@ func (b *batcher) collect(first *item) (batch []*item, next *item) {
 	patience := time.NewTimer(batchWait)
 	defer patience.Stop()
 	batch, bytes := []*item{first}, len(first.image.Pix)
-	for len(batch) < batchPictures {
+	for len(batch) < batchImages {
 		// Asked before the channel: an item is in it before it is no longer near.
 		coming := b.near.Load() > 0
 		var it *item
@@ -213,12 +213,12 @@ func (b *batcher) launch(batch []*item) {
 }
 
 func (b *batcher) onDevice(ctx context.Context, batch []*item) ([]answer, error) {
-	pictures := make([]*raster.Image, len(batch))
+	images := make([]*raster.Image, len(batch))
 	for i, it := range batch {
-		pictures[i] = it.image
+		images[i] = it.image
 	}
 	var answers []answer
-	for _, e := range b.k.codec.Encode(ctx, b.k.device, pictures, b.k.options) {
+	for _, e := range b.k.codec.Encode(ctx, b.k.device, images, b.k.options) {
 		answers = append(answers, answer{Encoded: e})
 	}
 	if len(answers) != len(batch) {

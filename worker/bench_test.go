@@ -90,7 +90,7 @@ func benchPipeline(b *testing.B, parts ...string) {
 	}
 }
 
-// BenchmarkTinyObjects is what the worker itself costs: pictures of one sample, a
+// BenchmarkTinyObjects is what the worker itself costs: images of one sample, a
 // codec that returns at once, memory for buckets, an embedded queue.
 func BenchmarkTinyObjects(b *testing.B) {
 	c := &fake{}

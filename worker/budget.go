@@ -10,9 +10,9 @@ import (
 	"github.com/pelmill/pelmill/jobs"
 )
 
-// What a process needs besides files and pictures, and what the collector needs to
+// What a process needs besides files and images, and what the collector needs to
 // keep garbage from adding up: of the memory that a process may take, this much less
-// and then this share is for files and pictures.
+// and then this share is for files and images.
 const (
 	ownMemory   = 40 << 20
 	budgetShare = 0.75
@@ -21,21 +21,21 @@ const (
 // MinMemory is the least memory that a process can be given.
 const MinMemory = 64 << 20
 
-// budgetOf is what files and pictures may take of the memory of a process.
+// budgetOf is what files and images may take of the memory of a process.
 func budgetOf(memory int64) int64 { return int64(float64(memory-ownMemory) * budgetShare) }
 
-// memoryFor is the memory of a process whose files and pictures may take n.
+// memoryFor is the memory of a process whose files and images may take n.
 func memoryFor(n int64) int64 { return int64(float64(n)/budgetShare) + ownMemory }
 
-// budget bounds the bytes of files and pictures at work. An object takes those of its
-// file first and, once it has read the header, those of its picture; files have a
-// quarter of the budget and pictures the rest, so that objects that wait for the
+// budget bounds the bytes of files and images at work. An object takes those of its
+// file first and, once it has read the header, those of its image; files have a
+// quarter of the budget and images the rest, so that objects that wait for the
 // second never keep those from ending that have both. What does not fit into its
 // part takes the whole budget before anything is read, in the same order.
 type budget struct {
 	memory         int64 // of the process
 	files          *semaphore.Weighted
-	pictures       *semaphore.Weighted
+	images         *semaphore.Weighted
 	fileMax, total int64
 }
 
@@ -43,7 +43,7 @@ func newBudget(memory int64) *budget {
 	total := budgetOf(memory)
 	b := &budget{memory: memory, total: total, fileMax: total / 4}
 	b.files = semaphore.NewWeighted(b.fileMax)
-	b.pictures = semaphore.NewWeighted(b.picMax())
+	b.images = semaphore.NewWeighted(b.picMax())
 	return b
 }
 
@@ -55,10 +55,10 @@ var errWhole = errors.New("the object needs the whole budget of memory")
 
 // share is what one object has taken. Its owner releases it once.
 type share struct {
-	b              *budget
-	file, pictures int64 // held
-	size           int64 // of the file
-	whole          bool
+	b            *budget
+	file, images int64 // held
+	size         int64 // of the file
+	whole        bool
 }
 
 // take waits for the bytes of a file; whole also for all the others. The error is
@@ -79,17 +79,17 @@ func (b *budget) take(ctx context.Context, size int64, whole bool) (*share, erro
 	if !s.whole {
 		return s, nil
 	}
-	if err := b.pictures.Acquire(ctx, b.picMax()); err != nil {
+	if err := b.images.Acquire(ctx, b.picMax()); err != nil {
 		s.release()
 		return nil, context.Cause(ctx)
 	}
-	s.pictures = b.picMax()
+	s.images = b.picMax()
 	return s, nil
 }
 
-// picture waits for the bytes of the picture and of the work on it: read while it is
+// image waits for the bytes of the image and of the work on it: read while it is
 // read, and at most n then. The error is that of take, or errWhole.
-func (s *share) picture(ctx context.Context, read, n int64) error {
+func (s *share) image(ctx context.Context, read, n int64) error {
 	switch {
 	case s.size+read > s.b.total:
 		return s.b.tooLarge(s.size + n)
@@ -98,23 +98,23 @@ func (s *share) picture(ctx context.Context, read, n int64) error {
 	case n > s.b.picMax():
 		return errWhole
 	}
-	if err := s.b.pictures.Acquire(ctx, n); err != nil {
+	if err := s.b.images.Acquire(ctx, n); err != nil {
 		return context.Cause(ctx)
 	}
-	s.pictures = n
+	s.images = n
 	return nil
 }
 
-// known says what the work on the picture takes now that the picture is known: no
+// known says what the work on the image takes now that the image is known: no
 // more than what was taken for it is kept. The error is a *fault where it does not fit
 // even into the whole.
 func (s *share) known(n int64) error {
 	switch {
 	case s.size+n > s.b.total:
 		return s.b.tooLarge(s.size + n)
-	case !s.whole && n < s.pictures:
-		s.b.pictures.Release(s.pictures - n)
-		s.pictures = n
+	case !s.whole && n < s.images:
+		s.b.images.Release(s.images - n)
+		s.images = n
 	}
 	return nil
 }
@@ -124,10 +124,10 @@ func (s *share) release() {
 	if s.file > 0 {
 		s.b.files.Release(s.file)
 	}
-	if s.pictures > 0 {
-		s.b.pictures.Release(s.pictures)
+	if s.images > 0 {
+		s.b.images.Release(s.images)
 	}
-	s.file, s.pictures = 0, 0
+	s.file, s.images = 0, 0
 }
 
 // tooLarge is the fault of an object that needs more than there is.

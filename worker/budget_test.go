@@ -47,7 +47,7 @@ func TestBudget(t *testing.T) {
 					return err
 				}
 				defer s.release()
-				return s.picture(t.Context(), c.read, c.n)
+				return s.image(t.Context(), c.read, c.n)
 			}
 			err := try(false)
 			var f *fault
@@ -66,30 +66,30 @@ func TestBudget(t *testing.T) {
 					t.Errorf("with the whole budget: %v", err)
 				}
 			}
-			if !b.files.TryAcquire(b.fileMax) || !b.pictures.TryAcquire(b.picMax()) {
+			if !b.files.TryAcquire(b.fileMax) || !b.images.TryAcquire(b.picMax()) {
 				t.Fatal("bytes were not given back")
 			}
 			b.files.Release(b.fileMax)
-			b.pictures.Release(b.picMax())
+			b.images.Release(b.picMax())
 		})
 	}
 }
 
-// What is known of a picture once it is read gives the rest to others, and refuses
+// What is known of an image once it is read gives the rest to others, and refuses
 // what does not fit even alone.
-func TestBudgetOfKnownPictures(t *testing.T) {
+func TestBudgetOfKnownImages(t *testing.T) {
 	b := newBudget(memoryFor(1000) + 1)
 	s, err := b.take(t.Context(), 10, false)
 	if err == nil {
-		err = s.picture(t.Context(), 100, 700)
+		err = s.image(t.Context(), 100, 700)
 	}
 	if err == nil {
 		err = s.known(200)
 	}
-	if err != nil || !b.pictures.TryAcquire(550) || b.pictures.TryAcquire(1) {
+	if err != nil || !b.images.TryAcquire(550) || b.images.TryAcquire(1) {
 		t.Errorf("%v; 550 bytes of pictures should be free, and no more", err)
 	}
-	b.pictures.Release(550)
+	b.images.Release(550)
 	var f *fault
 	if err := s.known(991); !errors.As(err, &f) || f.class != jobs.ClassLimit {
 		t.Errorf("%v, want that it is over the limit", err)

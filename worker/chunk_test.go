@@ -268,7 +268,7 @@ func TestObjectsThatEndedProcesses(t *testing.T) {
 	}
 }
 
-// A picture larger than the whole budget is done, alone.
+// An image larger than the whole budget is done, alone.
 func TestMemoryBudget(t *testing.T) {
 	c := &fake{}
 	j := newJob(t, "mem://source", "mem://target", c, nil)
@@ -283,7 +283,7 @@ func TestMemoryBudget(t *testing.T) {
 	if most := c.most.Load(); most != 1 {
 		t.Errorf("%d pictures of more than half the budget at once, want 1", most)
 	}
-	if b := w.budget; !b.pictures.TryAcquire(b.picMax()) || !b.files.TryAcquire(b.fileMax) {
+	if b := w.budget; !b.images.TryAcquire(b.picMax()) || !b.files.TryAcquire(b.fileMax) {
 		t.Error("memory was not given back")
 	}
 }
@@ -335,7 +335,7 @@ func TestFaultsOfTheChunk(t *testing.T) {
 	})
 }
 
-// On a device pictures travel in batches, and fall back to the CPU alone.
+// On a device images travel in batches, and fall back to the CPU alone.
 func TestDeviceBatches(t *testing.T) {
 	hold := make(chan struct{})
 	var once sync.Once
@@ -380,12 +380,12 @@ func TestDeviceBatches(t *testing.T) {
 	}
 	largest := 0
 	c.batches.Range(func(k, _ any) bool { largest = max(largest, k.(int)); return true })
-	if largest < 2 || largest > batchPictures {
-		t.Errorf("largest batch %d, want 2 to %d", largest, batchPictures)
+	if largest < 2 || largest > batchImages {
+		t.Errorf("largest batch %d, want 2 to %d", largest, batchImages)
 	}
 }
 
-// What a lost card answers counts for nothing, and no picture is blamed for it.
+// What a lost card answers counts for nothing, and no image is blamed for it.
 func TestALostCardEndsTheWorker(t *testing.T) {
 	var lost atomic.Bool
 	c := &fake{encode: func(_ context.Context, dev *gpu.Device, _ *raster.Image) ([]byte, error, bool) {

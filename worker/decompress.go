@@ -23,10 +23,10 @@ import (
 // DecompressOptions are those of [Decompress].
 type DecompressOptions struct {
 	Device    *gpu.Device       // nil: CPU
-	CPU       int               // pictures at once; 0: GOMAXPROCS
+	CPU       int               // images at once; 0: GOMAXPROCS
 	Memory    int64             // bytes that the process may take, at least MinMemory; 0: DefaultMemory
-	Timeout   time.Duration     // for decoding one file, and for encoding its image; 0: 10 min
-	Format    string            // of the images, as imageio.Encode has it; empty: the one that fits, imageio.FormatFor
+	Timeout   time.Duration     // for decoding one file, and for encoding its encoded file; 0: 10 min
+	Format    string            // of the encoded file, as imageio.Encode has it; empty: the one that fits, imageio.FormatFor
 	Overwrite bool              // replace what is at the target's keys
 	Sniff     bool              // also read files without a codec's extension, and know them by their content
 	Filter    func(string) bool // keys to take; nil: all
@@ -36,14 +36,14 @@ type DecompressOptions struct {
 	Name      string            // under which this work is announced, see [queue.Announce]
 }
 
-// imageExtension is what the images of a format are called.
+// imageExtension is what the encoded file of a format are called.
 var imageExtension = map[string]string{"png": ".png", "tiff": ".tif", "nii": ".nii"}
 
-// Decompress turns the files of any codec that it finds in src into images in dst.
+// Decompress turns the files of any codec that it finds in src into encoded file in dst.
 // The target's key is the source's with the codec's extension taken off and the
-// image's put on: a/b.vq becomes a/b.png, and a/b.jpg.vq a/b.jpg.png. Nothing else
-// that is there is replaced; an image that is there already with the same bytes is
-// skipped. Each image is decoded again and compared before it is stored. With
+// encoded file's put on: a/b.vq becomes a/b.png, and a/b.jpg.vq a/b.jpg.png. Nothing else
+// that is there is replaced;  encoded file that is there already with the same bytes is
+// skipped. Each encoded file is decoded again and compared before it is stored. With
 // Overwrite everything is replaced but what lies in src or is read by work that
 // runs. Where dst lies in src, it is left out of what is read.
 //
@@ -220,16 +220,16 @@ func (d *decompression) convert(ctx context.Context, o storage.Object, encoders 
 		return decodeFault(ctx, err)
 	}
 	need := imageMemory(head)
-	if err := held.picture(ctx, need, need); err != nil {
+	if err := held.image(ctx, need, need); err != nil {
 		return err
 	}
 	if err := take(ctx, encoders); err != nil {
 		return err
 	}
-	// What image makes stays its own until it has ended.
+	// What encoded file makes stays its own until it has ended.
 	var made converted
 	err = d.guards.run(ctx, func() { <-encoders }, func(ctx context.Context) (err error) {
-		made, err = d.image(ctx, c, got.Data)
+		made, err = d.encode(ctx, c, got.Data)
 		return err
 	})
 	var deaf *deafError
@@ -242,7 +242,7 @@ func (d *decompression) convert(ctx context.Context, o storage.Object, encoders 
 	if err != nil {
 		return err
 	}
-	m, image, format := made.picture, made.image, made.format
+	m, encoded, format := made.image, made.encoded, made.format
 	r.PixelHash, r.DecodedHash, r.Verified = made.hash, made.hash, "full"
 	lap(stageEncode)
 	r.Width, r.Height, r.Depth, r.Channels, r.Bits, r.RawBytes = m.Width, m.Height, m.Depth, m.Channels, m.Bits, int64(len(m.Pix))
@@ -251,7 +251,7 @@ func (d *decompression) convert(ctx context.Context, o storage.Object, encoders 
 		return faultf(jobs.Unsupported, jobs.ClassKey, "%w", err)
 	}
 	r.Target = target
-	put, err := d.put(ctx, r.Target, image)
+	put, err := d.put(ctx, r.Target, encoded)
 	if err != nil {
 		return d.writeFault(ctx, err)
 	}
@@ -264,9 +264,9 @@ func (d *decompression) convert(ctx context.Context, o storage.Object, encoders 
 	return nil
 }
 
-// imageMemory is what turning a file into an image takes, besides the bytes of the
-// file: the picture, and at once either what decoding takes, or the image, which
-// doubles as it is written, or the image and what decoding it again takes.
+// imageMemory is what turning a file into  encoded file takes, besides the bytes of the
+// file: the image, and at once either what decoding takes, or the encoded file, which
+// doubles as it is written, or the encoded file and what decoding it again takes.
 func imageMemory(h codec.Header) int64 {
 	n := h.Size()
 	return max(h.Memory, n+3*n) + imageTables
@@ -274,16 +274,16 @@ func imageMemory(h codec.Header) int64 {
 
 const imageTables = 2 << 20 // of deflate, both ways
 
-// converted is a file that was turned into an image.
+// converted is a file that was turned into  encoded file.
 type converted struct {
-	picture *raster.Image
-	image   []byte
+	image   *raster.Image
+	encoded []byte
 	format  string
-	hash    string // of the picture, decoded from the file and from the image
+	hash    string // of the image, decoded from the file and from the encoded file
 }
 
-// image decodes a file of c and encodes the picture.
-func (d *decompression) image(ctx context.Context, c codec.Codec, file []byte) (made converted, err error) {
+// encoded file decodes a file of c and encodes the image.
+func (d *decompression) encode(ctx context.Context, c codec.Codec, file []byte) (made converted, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = faultf(jobs.FailedOut, jobs.ClassCodec, "decoding it panicked: %v", v)
@@ -297,14 +297,14 @@ func (d *decompression) image(ctx context.Context, c codec.Codec, file []byte) (
 		return made, decodeFault(ctx, err)
 	}
 	m := out[0].Image
-	made.picture, made.hash = m, m.Hash()
+	made.image, made.hash = m, m.Hash()
 	if made.format = d.Format; made.format == "" {
 		made.format = imageio.FormatFor(m)
 	}
-	if made.image, err = imageio.Encode(m, made.format); err != nil {
-		return made, &fault{outcome: jobs.Unsupported, class: jobs.ClassPicture, err: err}
+	if made.encoded, err = imageio.Encode(m, made.format); err != nil {
+		return made, &fault{outcome: jobs.Unsupported, class: jobs.ClassImage, err: err}
 	}
-	again, err := imageio.Decode(made.image, nil)
+	again, err := imageio.Decode(made.encoded, nil)
 	if err != nil {
 		return made, faultf(jobs.FailedOut, jobs.ClassVerify, "the image does not decode: %w", err)
 	}
@@ -338,12 +338,12 @@ func decodeFault(ctx context.Context, err error) error {
 	case errors.As(err, &malformed):
 		return &fault{outcome: jobs.Rejected, class: jobs.ClassMalformed, err: err}
 	case errors.As(err, &unsupported):
-		return &fault{outcome: jobs.Unsupported, class: jobs.ClassPicture, err: err}
+		return &fault{outcome: jobs.Unsupported, class: jobs.ClassImage, err: err}
 	}
 	return &fault{outcome: jobs.FailedOut, class: jobs.ClassCodec, err: err}
 }
 
-// target is the image's key.
+// target is the encoded file's key.
 func (d *decompression) target(key string, m *raster.Image, format string) string {
 	stem := key
 	if c, ok := codecOf(d.Codecs, key); ok {

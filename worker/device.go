@@ -27,7 +27,7 @@ func (w *Worker) Device() *gpu.Device { return w.device }
 func (w *Worker) WhyCPU() error { return w.why }
 
 // sayShortMemory says, once for each, that batches do not fit into the memory of
-// the device and that pictures do not.
+// the device and that images do not.
 func (w *Worker) sayShortMemory(job string) {
 	s := w.stats()
 	if s.Halved > 0 {
@@ -48,7 +48,7 @@ func (w *Worker) deviceWork() []any {
 		return nil
 	}
 	s := w.stats()
-	formed, pictures := w.formed.Load(), w.batched.Load()
-	return []any{"device", w.device.Name(), "pictures", pictures, "pictures_a_batch", float64(pictures) / float64(max(1, formed)),
+	formed, images := w.formed.Load(), w.batched.Load()
+	return []any{"device", w.device.Name(), "pictures", images, "pictures_a_batch", float64(images) / float64(max(1, formed)),
 		"busy_seconds", s.Busy.Seconds(), "lane_seconds", s.LaneTime.Seconds(), "lane_batches", s.Batches}
 }

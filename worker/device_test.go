@@ -16,7 +16,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// Small chunks of one job share batches, of which none waits for pictures that do
+// Small chunks of one job share batches, of which none waits for images that do
 // not come.
 func TestBatchesCrossChunks(t *testing.T) {
 	hold := make(chan struct{}) // until many wait
@@ -37,16 +37,16 @@ func TestBatchesCrossChunks(t *testing.T) {
 	}
 	most := 0
 	c.batches.Range(func(k, _ any) bool { most = max(most, k.(int)); return true })
-	if most <= 16 || most > batchPictures {
-		t.Errorf("largest batch %d, want more than a chunk has and at most %d", most, batchPictures)
+	if most <= 16 || most > batchImages {
+		t.Errorf("largest batch %d, want more than a chunk has and at most %d", most, batchImages)
 	}
 	for key, r := range j.results() {
 		if r.Verified != "device" || r.Attempts != 1 {
 			t.Errorf("%s: verified %q in attempt %d", key, r.Verified, r.Attempts)
 		}
 	}
-	if pictures, formed := w.batched.Load(), w.formed.Load(); pictures != 160 || formed < 3 {
-		t.Errorf("%d pictures in %d batches", pictures, formed)
+	if images, formed := w.batched.Load(), w.formed.Load(); images != 160 || formed < 3 {
+		t.Errorf("%d pictures in %d batches", images, formed)
 	}
 }
 

@@ -5,8 +5,8 @@
 //
 //	fetch   read the source whole; up to Fetchers at once
 //	read    decode the file, after its header was held against limits and memory
-//	encode  run the codec: on the CPU one picture at a time, on a device in batches
-//	verify  decode the result and compare it with the picture
+//	encode  run the codec: on the CPU one image at a time, on a device in batches
+//	verify  decode the result and compare it with the image
 //	store   create the target, once, proven by its checksum
 //	record  one line in the chunk's result shard
 //
@@ -14,7 +14,7 @@
 // a semaphore, not by a queue. Three of them belong to the whole process and are
 // shared by all its chunks: CPU tokens, of which the older chunk gets the next one
 // so that chunks end one after the other and the next is already warm; bytes of
-// files; bytes of pictures.
+// files; bytes of images.
 //
 // # Memory
 //
@@ -32,10 +32,10 @@
 // share. One that needs more than a share can be, waits until it has everything, and
 // one that needs more than there is, is rejected with class limit and the --memory
 // that it needs; it is tried again when the job is, on a worker with more. Files and
-// pictures have separate budgets because an object takes the second while it holds
-// the first. Buffers of a card are counted with six times the samples of a picture.
+// images have separate budgets because an object takes the second while it holds
+// the first. Buffers of a card are counted with six times the samples of an image.
 //
-// With a card, pictures of one job, also of several chunks, are encoded together,
+// With a card, images of one job, also of several chunks, are encoded together,
 // up to 64 at once. A batch starts when the card has room for it and takes what is
 // there and what is being read just then; it never waits for more than 20 ms. With
 // Verify "device" its results are decoded there at once. So many chunks are at work
@@ -74,8 +74,8 @@
 //	pelmill_stuck_encoders           see above
 //	pelmill_redis_errors_total       calls to Redis that failed
 //	pelmill_storage_retries_total    operations of storage that were tried again
-//	pelmill_gpu_batches_total        batches of pictures for cards
-//	pelmill_gpu_pictures_total       pictures in them
+//	pelmill_gpu_batches_total        batches of images for cards
+//	pelmill_gpu_images_total       images in them
 //	pelmill_gpu_busy_seconds_total   time in which cards had work
 //	pelmill_gpu_memory_bytes         memory held on cards
 //	pelmill_gpu_out_of_memory_total  parts of batches that did not fit into it
@@ -85,7 +85,7 @@
 //
 // The device "auto" is the CPU where there is no usable card; the log says why,
 // once, and [Worker.WhyCPU] does. What does not fit into the memory of a card is
-// tried in halves, and picture by picture on the CPU; the log says each once. A
+// tried in halves, and image by image on the CPU; the log says each once. A
 // driver that hangs while it is opened is an error also with "auto".
 //
 // # When a card is lost

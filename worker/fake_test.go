@@ -12,15 +12,15 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// fake is a lossless codec whose files are the hash of a picture that it
+// fake is a lossless codec whose files are the hash of an image that it
 // remembers: small, and as fast as a map. encode and decode, where set, may do
-// something else for a picture: ok says that they did.
+// something else for an image: ok says that they did.
 type fake struct {
 	lossy  bool
 	encode func(ctx context.Context, dev *gpu.Device, m *raster.Image) (file []byte, err error, ok bool)
 	decode func(m *raster.Image) (*raster.Image, error, bool)
 
-	pictures     sync.Map // hash to picture
+	images       sync.Map // hash to image
 	active, most atomic.Int64
 	encoded      atomic.Int64
 	batches      sync.Map // size of a batch on a device to true
@@ -79,7 +79,7 @@ func (f *fake) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Imag
 			continue
 		}
 		hash := m.Hash()
-		f.pictures.Store(hash, m)
+		f.images.Store(hash, m)
 		out[i].Data = []byte("fake " + hash)
 		out[i].Facts = []codec.Field{{Name: "hash", Value: hash}}
 	}
@@ -90,7 +90,7 @@ func (f *fake) Decode(_ context.Context, _ *gpu.Device, batch [][]byte, _ codec.
 	out := make([]codec.Decoded, len(batch))
 	for i, file := range batch {
 		hash, ok := strings.CutPrefix(string(file), "fake ")
-		m, found := f.pictures.Load(hash)
+		m, found := f.images.Load(hash)
 		if !ok || !found {
 			out[i].Err = codec.Malformedf("fake: %.20q is no file of it", file)
 			continue
@@ -114,7 +114,7 @@ func (f *fake) Inspect(file []byte) ([]codec.Field, error) {
 
 func (f *fake) Header(file []byte) (codec.Header, error) {
 	hash, _ := strings.CutPrefix(string(file), "fake ")
-	found, ok := f.pictures.Load(hash)
+	found, ok := f.images.Load(hash)
 	if !ok {
 		return codec.Header{}, codec.Malformedf("fake: no file of it")
 	}
@@ -122,7 +122,7 @@ func (f *fake) Header(file []byte) (codec.Header, error) {
 	return codec.Header{Width: m.Width, Height: m.Height, Depth: m.Depth, Channels: m.Channels, Bits: m.Bits, Memory: int64(m.Size())}, nil
 }
 
-// Memory is three pictures for encoding.
+// Memory is three images for encoding.
 func (f *fake) Memory(m *raster.Image, _ codec.Options) codec.Memory {
 	n := int64(m.Samples())
 	return codec.Memory{Encode: 3 * n, Decode: n, File: 100}

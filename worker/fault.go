@@ -60,7 +60,7 @@ func codecFault(err error) *fault {
 	var unsupported *codec.UnsupportedError
 	switch {
 	case errors.As(err, &unsupported):
-		return &fault{outcome: jobs.Unsupported, class: jobs.ClassPicture, err: err}
+		return &fault{outcome: jobs.Unsupported, class: jobs.ClassImage, err: err}
 	case errors.Is(err, gpu.ErrNoDevice):
 		return &fault{outcome: jobs.FailedOut, class: jobs.ClassDevice, err: err, again: true}
 	}

@@ -86,13 +86,13 @@ func (c *chunk) onCPU(ctx context.Context, started func(), p *product, stages fu
 	})
 }
 
-// objectTimeout is the default of the longest time for one picture.
+// objectTimeout is the default of the longest time for one image.
 const objectTimeout = 10 * time.Minute
 
 // guards bounds the time of calls of codecs.
 type guards struct {
 	limit   time.Duration
-	timeout *fault // of a picture that took too long
+	timeout *fault // of an image that took too long
 	log     *slog.Logger
 	stuck   atomic.Int64 // calls that ignore the end of their context
 }

@@ -233,7 +233,7 @@ func (j *job) results() map[string]jobs.Result {
 	return all
 }
 
-// photo is a picture with slopes, edges and grain, the same for the same seed.
+// photo is an image with slopes, edges and grain, the same for the same seed.
 func photo(seed uint64, width, height, channels int) *raster.Image {
 	m := raster.New(width, height, 1, channels, 8)
 	r := rand.New(rand.NewPCG(seed, 7))
@@ -266,7 +266,7 @@ func png(t testing.TB, m *raster.Image) []byte {
 	return data
 }
 
-// photos adds n pictures.
+// photos adds n images.
 func (j *job) photos(n, side int) *job {
 	j.t.Helper()
 	for i := range n {

@@ -41,15 +41,15 @@ func DefaultMemory() int64 {
 	return min(max(total/2, MinMemory), maxMemory)
 }
 
-// deviceShare is how many times the samples of a picture the codec holds in this
+// deviceShare is how many times the samples of an image the codec holds in this
 // process while a device encodes it: staging buffers, what comes back, the file.
-// Pictures of more than devicePicture bytes may not fit there and be done on the CPU.
+// Images of more than deviceImage bytes may not fit there and be done on the CPU.
 const (
-	deviceShare   = 6
-	devicePicture = 64 << 20
+	deviceShare = 6
+	deviceImage = 64 << 20
 )
 
-// readMemory is what reading a picture takes, besides the bytes of the file.
+// readMemory is what reading an image takes, besides the bytes of the file.
 func (k *known) readMemory(h *imageio.Header) int64 {
 	m := shapeOf(h)
 	if m.Alpha() {
@@ -58,26 +58,26 @@ func (k *known) readMemory(h *imageio.Header) int64 {
 	return h.DecodedBytes
 }
 
-// workMemory is what the stages after reading take, the picture included: the most
+// workMemory is what the stages after reading take, the image included: the most
 // that one of them holds. m has samples or only its shape.
 func (k *known) workMemory(m *raster.Image, device *gpu.Device) int64 {
 	n := int64(m.Size())
 	codec := k.codec.Memory(m, k.options)
-	if device != nil && n <= devicePicture {
+	if device != nil && n <= deviceImage {
 		codec.Encode = min(codec.Encode, deviceShare*n)
 	}
 	compare := int64(0)
 	if m.Alpha() {
-		compare = 2 * n // both pictures as they are seen
+		compare = 2 * n // both images as they are seen
 	}
 	return n + max(codec.Encode, codec.File+codec.Decode+compare)
 }
 
-// shapeOf is a picture without samples.
+// shapeOf is an image without samples.
 func shapeOf(h *imageio.Header) *raster.Image {
 	return &raster.Image{Width: h.Width, Height: h.Height, Depth: h.Depth, Channels: h.Channels, Bits: h.Bits, Signed: h.Signed,
 		Meta: raster.Meta{Frames: h.Frames}}
 }
 
-// samples is the size of the decoded picture in bytes.
+// samples is the size of the decoded image in bytes.
 func samples(h *imageio.Header) int64 { return int64(shapeOf(h).Size()) }

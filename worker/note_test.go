@@ -9,7 +9,7 @@ import (
 	"github.com/pelmill/pelmill/jobs"
 )
 
-// What the reader leaves out of a picture stands in its record.
+// What the reader leaves out of an image stands in its record.
 func TestRecordSaysWhatWasLeftOut(t *testing.T) {
 	j := newJob(t, "mem://source", "mem://target", &fake{}, nil)
 	whole := png(t, photo(1, 20, 20, 3))

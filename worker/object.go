@@ -139,7 +139,7 @@ func (c *chunk) produce(ctx context.Context, i int, data []byte, r *jobs.Result,
 		device = nil
 	}
 	shape := shapeOf(&head)
-	if err := held.picture(ctx, c.readMemory(&head), max(c.readMemory(&head), c.workMemory(shape, device))); err != nil {
+	if err := held.image(ctx, c.readMemory(&head), max(c.readMemory(&head), c.workMemory(shape, device))); err != nil {
 		return nil, err
 	}
 	if err := c.flights.enter(ctx, i); err != nil {

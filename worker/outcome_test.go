@@ -22,8 +22,8 @@ const (
 	fails
 	failsOnce
 	empty
-	wrongPicture
-	noPicture
+	wrongImage
+	noImage
 	wrongShape
 	panicsDecoding
 	slow
@@ -31,7 +31,7 @@ const (
 	larger
 )
 
-// misbehaving is a codec that does what the width of a picture says.
+// misbehaving is a codec that does what the width of an image says.
 func misbehaving(release <-chan struct{}) *fake {
 	var once sync.Map
 	first := func(m *raster.Image) bool {
@@ -67,12 +67,12 @@ func misbehaving(release <-chan struct{}) *fake {
 		},
 		decode: func(m *raster.Image) (*raster.Image, error, bool) {
 			switch m.Width {
-			case wrongPicture:
+			case wrongImage:
 				o := *m
 				o.Pix = bytes.Clone(m.Pix)
 				o.Pix[0] ^= 1
 				return &o, nil, true
-			case noPicture:
+			case noImage:
 				return nil, nil, true
 			case wrongShape:
 				return raster.New(1, 1, 1, 1, 8), nil, true
@@ -89,14 +89,14 @@ func TestEveryObjectGetsItsOutcome(t *testing.T) {
 	defer close(release)
 	c := misbehaving(release)
 	j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.Limits.Side = 500 })
-	picture := func(width int) []byte { return png(t, photo(uint64(width), width, 20, 3)) }
+	image := func(width int) []byte { return png(t, photo(uint64(width), width, 20, 3)) }
 
 	opaque, clear := photo(1, 30, 20, 4), photo(2, 30, 20, 4)
 	for i := 3; i < len(opaque.Pix); i += 4 {
 		opaque.Pix[i] = 255
 	}
 	deep := raster.New(9, 9, 1, 1, 16)
-	good := picture(50)
+	good := image(50)
 	taken := []byte("somebody else's")
 	j.write("taken.fake", taken)
 
@@ -116,25 +116,25 @@ func TestEveryObjectGetsItsOutcome(t *testing.T) {
 	add("sub/folder/good.jpg.png", good, ok)
 	add("grey.png", png(t, photo(3, 1, 1, 1)), want{jobs.Compressed, "", 1})
 	add("opaque.png", png(t, opaque), ok)
-	add("clear.png", png(t, clear), want{jobs.Unsupported, jobs.ClassPicture, 1})
-	add("deep.png", png(t, deep), want{jobs.Unsupported, jobs.ClassPicture, 1})
-	add("wide.png", picture(501), want{jobs.Rejected, jobs.ClassLimit, 1})
+	add("clear.png", png(t, clear), want{jobs.Unsupported, jobs.ClassImage, 1})
+	add("deep.png", png(t, deep), want{jobs.Unsupported, jobs.ClassImage, 1})
+	add("wide.png", image(501), want{jobs.Rejected, jobs.ClassLimit, 1})
 	add("text.png", []byte("this is no picture"), want{jobs.Unsupported, jobs.ClassFormat, 1})
 	add("empty.png", nil, want{jobs.Rejected, jobs.ClassMalformed, 1})
 	add("cut.png", good[:len(good)/2], want{jobs.Rejected, jobs.ClassMalformed, 1})
 	add("taken.png", good, failed(jobs.ClassExists, 1))
-	add("panics.png", picture(panics), failed(jobs.ClassCodec, 3))
-	add("panicsOnce.png", picture(panicsOnce), want{jobs.Compressed, "", 2})
-	add("fails.png", picture(fails), failed(jobs.ClassCodec, 3))
-	add("failsOnce.png", picture(failsOnce), want{jobs.Compressed, "", 2})
-	add("emptyFile.png", picture(empty), failed(jobs.ClassCodec, 3))
-	add("wrongPicture.png", picture(wrongPicture), failed(jobs.ClassVerify, 3))
-	add("noPicture.png", picture(noPicture), failed(jobs.ClassVerify, 3))
-	add("wrongShape.png", picture(wrongShape), failed(jobs.ClassVerify, 3))
-	add("panicsDecoding.png", picture(panicsDecoding), failed(jobs.ClassCodec, 3))
-	add("slow.png", picture(slow), failed(jobs.ClassTimeout, 1))
-	add("deaf.png", picture(deaf), failed(jobs.ClassTimeout, 1))
-	add("larger.png", picture(larger), want{jobs.Kept, "", 1})
+	add("panics.png", image(panics), failed(jobs.ClassCodec, 3))
+	add("panicsOnce.png", image(panicsOnce), want{jobs.Compressed, "", 2})
+	add("fails.png", image(fails), failed(jobs.ClassCodec, 3))
+	add("failsOnce.png", image(failsOnce), want{jobs.Compressed, "", 2})
+	add("emptyFile.png", image(empty), failed(jobs.ClassCodec, 3))
+	add("wrongPicture.png", image(wrongImage), failed(jobs.ClassVerify, 3))
+	add("noPicture.png", image(noImage), failed(jobs.ClassVerify, 3))
+	add("wrongShape.png", image(wrongShape), failed(jobs.ClassVerify, 3))
+	add("panicsDecoding.png", image(panicsDecoding), failed(jobs.ClassCodec, 3))
+	add("slow.png", image(slow), failed(jobs.ClassTimeout, 1))
+	add("deaf.png", image(deaf), failed(jobs.ClassTimeout, 1))
+	add("larger.png", image(larger), want{jobs.Kept, "", 1})
 
 	var entries []jobs.Entry
 	if err := storage.Walk(j.ctx, j.source, nil, func(p storage.Page) error {
@@ -302,7 +302,7 @@ func TestVerifyModes(t *testing.T) {
 		"off":      {jobs.Compressed, "off"},
 	} {
 		j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.Verify = verify })
-		j.put("a.png", png(t, photo(1, wrongPicture, 9, 3)))
+		j.put("a.png", png(t, photo(1, wrongImage, 9, 3)))
 		j.plan()
 		if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
 			t.Fatal(err)
@@ -327,7 +327,7 @@ func TestQualityFloor(t *testing.T) {
 	c.lossy = true
 	for floor, want := range map[float64]jobs.Outcome{0: jobs.Compressed, 40: jobs.Compressed, 98: jobs.FailedOut} {
 		j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.MinPSNR = floor })
-		j.put("a.png", png(t, photo(1, wrongPicture, 9, 3)))
+		j.put("a.png", png(t, photo(1, wrongImage, 9, 3)))
 		j.plan()
 		if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
 			t.Fatal(err)
@@ -342,12 +342,12 @@ func TestQualityFloor(t *testing.T) {
 	}
 }
 
-// A lossless codec with options that change pictures is held to the floor like a lossy one.
-func TestOptionsThatChangePictures(t *testing.T) {
+// A lossless codec with options that change images is held to the floor like a lossy one.
+func TestOptionsThatChangeImages(t *testing.T) {
 	c := misbehaving(nil)
 	for options, want := range map[string]jobs.Outcome{"level=1": jobs.FailedOut, "level=0": jobs.Compressed} {
 		j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.Options = options })
-		j.put("a.png", png(t, photo(1, wrongPicture, 9, 3)))
+		j.put("a.png", png(t, photo(1, wrongImage, 9, 3)))
 		j.plan()
 		if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
 			t.Fatal(err)
@@ -359,7 +359,7 @@ func TestOptionsThatChangePictures(t *testing.T) {
 	}
 }
 
-// Options choose what files are called and which pictures are taken, and the record keeps
+// Options choose what files are called and which images are taken, and the record keeps
 // what the codec says of a file.
 func TestOptionsThatChooseFiles(t *testing.T) {
 	c := misbehaving(nil)

@@ -162,7 +162,7 @@ func sampled(key string, share float64) bool {
 	return float64(h.Sum64()&(1<<32-1)) < share*(1<<32)
 }
 
-// compare holds the decoded picture against the one that was encoded.
+// compare holds the decoded image against the one that was encoded.
 func (p *product) compare(m *raster.Image, err error) error {
 	if err != nil {
 		return unverified("the result does not decode: %w", err)
@@ -175,7 +175,7 @@ func (p *product) compare(m *raster.Image, err error) error {
 		return unverified("the result decodes to %s, the picture is %s", shape, p.image.Shape())
 	}
 	p.decodedHash = m.Hash()
-	lossless := p.info.KeepsPictures(p.options)
+	lossless := p.info.KeepsImages(p.options)
 	switch {
 	case p.decodedHash == p.pixelHash:
 		if !lossless {
@@ -192,7 +192,7 @@ func (p *product) compare(m *raster.Image, err error) error {
 		return unverified("%w", err)
 	}
 	if p.psnr < p.spec.MinPSNR {
-		// The same picture gives the same quality in every attempt.
+		// The same image gives the same quality in every attempt.
 		return faultf(jobs.FailedOut, jobs.ClassVerify, "a PSNR of %.2f dB is below the floor of %.2f dB", p.psnr, p.spec.MinPSNR)
 	}
 	return nil

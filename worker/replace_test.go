@@ -65,7 +65,7 @@ func (p *place) in(name string, test func(p *place)) {
 // keys of every source.
 var placeKeys = []string{"a.png", "b/c.png", "b/d.png", "e.png"}
 
-// source fills a bucket with pictures that depend on a seed.
+// source fills a bucket with images that depend on a seed.
 func (p *place) source(name string, seed uint64) string {
 	p.t.Helper()
 	url := "mem://" + name
@@ -82,13 +82,13 @@ func (p *place) source(name string, seed uint64) string {
 	return url
 }
 
-// encoder is a codec with options that make other bytes of the same pictures.
+// encoder is a codec with options that make other bytes of the same images.
 func (p *place) encoder(options string) *fake {
 	f := &fake{}
 	f.encode = func(_ context.Context, _ *gpu.Device, m *raster.Image) ([]byte, error, bool) {
 		file := options + m.Hash()
-		f.pictures.Store(file, m)
-		p.all.pictures.Store(file, m)
+		f.images.Store(file, m)
+		p.all.images.Store(file, m)
 		return []byte("fake " + file), nil, true
 	}
 	return f

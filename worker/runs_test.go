@@ -63,11 +63,11 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// holding is a codec that stops at its n-th picture until release is closed.
+// holding is a codec that stops at its n-th image until release is closed.
 func holding(n int64, release <-chan struct{}) *fake {
-	var pictures atomic.Int64
+	var images atomic.Int64
 	return &fake{encode: func(context.Context, *gpu.Device, *raster.Image) ([]byte, error, bool) {
-		if pictures.Add(1) == n {
+		if images.Add(1) == n {
 			<-release
 		}
 		return nil, nil, false
@@ -79,7 +79,7 @@ func holding(n int64, release <-chan struct{}) *fake {
 func TestLostLeaseTellsNothingTwice(t *testing.T) {
 	release := make(chan struct{})
 	free := sync.OnceFunc(func() { close(release) })
-	tested := int64(len((&fake{}).Info().Accepts.Channels)) // pictures of the self-test
+	tested := int64(len((&fake{}).Info().Accepts.Channels)) // images of the self-test
 	c := holding(tested+4, release)
 	j := newJob(t, "mem://source", "mem://target", c, nil).queued()
 	j.photos(6, 16).plan()

@@ -14,12 +14,12 @@ import (
 // selfTestTime bounds a self-test.
 const selfTestTime = time.Minute
 
-// selfTestPSNR is what a lossy codec must reach on a smooth picture with its
+// selfTestPSNR is what a lossy codec must reach on a smooth image with its
 // default options, in dB. It tells a codec that works from one that does not, not
 // a good one from a bad one.
 const selfTestPSNR = 15
 
-// SelfTest encodes and decodes small known pictures of every kind that the codec
+// SelfTest encodes and decodes small known images of every kind that the codec
 // takes, with its default options, on the CPU and on dev. The error says what
 // differs. It does not end before the codec does, or a minute has passed.
 func SelfTest(ctx context.Context, c codec.Codec, dev *gpu.Device) error {
@@ -49,7 +49,7 @@ func SelfTest(ctx context.Context, c codec.Codec, dev *gpu.Device) error {
 func selfTest(ctx context.Context, c codec.Codec, dev *gpu.Device) error {
 	info := c.Info()
 	for _, channels := range info.Accepts.Channels {
-		m := testPicture(channels, info.Accepts.MaxBits)
+		m := testImage(channels, info.Accepts.MaxBits)
 		files := c.Encode(ctx, nil, []*raster.Image{m}, nil)
 		if err := one(len(files), "file", m); err != nil {
 			return err
@@ -67,11 +67,11 @@ func selfTest(ctx context.Context, c codec.Codec, dev *gpu.Device) error {
 			}
 		}
 		for _, d := range devices {
-			pictures := c.Decode(ctx, d, [][]byte{file.Data}, nil)
-			if err := one(len(pictures), "picture", m); err != nil {
+			images := c.Decode(ctx, d, [][]byte{file.Data}, nil)
+			if err := one(len(images), "picture", m); err != nil {
 				return err
 			}
-			if err := near(m, pictures[0], info.Lossless); err != nil {
+			if err := near(m, images[0], info.Lossless); err != nil {
 				return fmt.Errorf("decode %s on %s: %w", m.Shape(), d.Name(), err)
 			}
 		}
@@ -102,8 +102,8 @@ func near(m *raster.Image, got codec.Decoded, lossless bool) error {
 	return nil
 }
 
-// testPicture is 37 x 29 samples, slopes of a different direction in each channel.
-func testPicture(channels, bits int) *raster.Image {
+// testImage is 37 x 29 samples, slopes of a different direction in each channel.
+func testImage(channels, bits int) *raster.Image {
 	m := raster.New(37, 29, 1, channels, bits)
 	top := 1<<bits - 1
 	for y := range m.Height {

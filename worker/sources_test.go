@@ -163,7 +163,7 @@ func TestDecompressSparesSources(t *testing.T) {
 		j := newJob(t, tt.source, tt.target, c, nil)
 		m := photo(1, 20, 20, 3)
 		file := []byte("fake " + m.Hash())
-		c.pictures.Store(m.Hash(), m)
+		c.images.Store(m.Hash(), m)
 		j.put("x.fake", file)
 		j.put("y.fake", file)
 		j.write("x.png", []byte("the user's own"))

@@ -10,7 +10,7 @@ import (
 const trainingSamples = 512 << 20
 
 // TrainingMemory shares out the memory of a process in which a codec is trained: a
-// quarter for the samples of pictures, as the training holds up to three times as
+// quarter for the samples of images, as the training holds up to three times as
 // much besides. It is for one goroutine.
 type TrainingMemory struct {
 	total, most int64
@@ -26,7 +26,7 @@ func NewTrainingMemory(memory int64) *TrainingMemory {
 // Left is how large a file may be that is read now.
 func (t *TrainingMemory) Left() int64 { return min(t.total-t.used, maxFile) }
 
-// Take takes the samples of a picture whose file has size bytes, if there is room for
+// Take takes the samples of an image whose file has size bytes, if there is room for
 // them and for reading them.
 func (t *TrainingMemory) Take(size int64, h *imageio.Header) error {
 	n := samples(h)
@@ -40,5 +40,5 @@ func (t *TrainingMemory) Take(size int64, h *imageio.Header) error {
 	return nil
 }
 
-// Return gives the samples of a picture back that is not used.
+// Return gives the samples of an image back that is not used.
 func (t *TrainingMemory) Return(h *imageio.Header) { t.used -= samples(h) }

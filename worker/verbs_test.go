@@ -253,7 +253,7 @@ func TestVerifyTarget(t *testing.T) {
 	for _, key := range []string{"good", "gone", "longer", "shorter", "content", "damaged", "strange", "taken"} {
 		j.put(key+".png", png(t, photo(1, 20, 20, 3)))
 	}
-	j.put("other.png", png(t, photo(1, wrongPicture, 20, 3)))
+	j.put("other.png", png(t, photo(1, wrongImage, 20, 3)))
 	j.put("panics.png", png(t, photo(1, panicsDecoding, 20, 3)))
 	j.put("kept.png", png(t, photo(1, larger, 20, 3)))
 	j.put("bad.png", []byte("bad"))
@@ -304,7 +304,7 @@ func TestVerifyTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"good.png": "", "kept.png": "", "gone.png": ProblemMissing, "longer.png": ProblemSize, "shorter.png": ProblemSize,
-		"content.png": ProblemContent, "damaged.png": ProblemDecode, "panics.png": ProblemDecode, "other.png": ProblemPicture, "strange.png": ProblemUnknown,
+		"content.png": ProblemContent, "damaged.png": ProblemDecode, "panics.png": ProblemDecode, "other.png": ProblemImage, "strange.png": ProblemUnknown,
 		"taken.png": ProblemReplaced}
 	for key, problem := range want {
 		if p, ok := got[key]; !ok || p != problem {

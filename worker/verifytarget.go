@@ -22,7 +22,7 @@ import (
 // VerifyOptions are those of [VerifyTarget].
 type VerifyOptions struct {
 	Device  *gpu.Device   // nil: CPU
-	CPU     int           // pictures at once; 0: GOMAXPROCS
+	CPU     int           // images at once; 0: GOMAXPROCS
 	Memory  int64         // bytes that the process may take, at least MinMemory; 0: DefaultMemory
 	Timeout time.Duration // for decoding one file; 0: 10 min
 	Sample  float64       // share of the objects to look at, chosen by key; 0: all
@@ -35,7 +35,7 @@ type VerifyOptions struct {
 type Verdict struct {
 	Key     string `json:"key"`
 	Target  string `json:"target"`
-	Problem string `json:"problem,omitempty"` // missing, size, content, decode, picture, replaced, unknown, storage or memory
+	Problem string `json:"problem,omitempty"` // missing, size, content, decode, image, replaced, unknown, storage or memory
 	Error   string `json:"error,omitempty"`   // one sentence
 }
 
@@ -45,7 +45,7 @@ const (
 	ProblemSize     = "size"     // it has another size than recorded
 	ProblemContent  = "content"  // its SHA-256 is not the recorded one
 	ProblemDecode   = "decode"   // it does not decode
-	ProblemPicture  = "picture"  // it decodes to another picture than recorded
+	ProblemImage    = "picture"  // it decodes to another image than recorded
 	ProblemReplaced = "replaced" // it is now the result of another source object
 	ProblemUnknown  = "unknown"  // this build does not have the codec
 	ProblemStorage  = "storage"  // it cannot be read
@@ -67,7 +67,7 @@ type VerifyReport struct {
 func (r VerifyReport) Bad() int64 { return r.Objects - r.Good }
 
 // VerifyTarget proves a target against the records of its jobs: every recorded
-// target exists with the recorded size and SHA-256, and decodes to the picture that
+// target exists with the recorded size and SHA-256, and decodes to the image that
 // was recorded when it was made, and no other source object has taken it over.
 // claims calls its argument with each record, such as scheduler.Client.Claims does.
 //
@@ -251,7 +251,7 @@ func (v *verification) look(ctx context.Context, r *jobs.Result, whole bool) err
 	if err != nil {
 		return problemf(ProblemDecode, "%w", err)
 	}
-	if err := held.picture(ctx, head.Memory, head.Memory); err != nil {
+	if err := held.image(ctx, head.Memory, head.Memory); err != nil {
 		return err
 	}
 	if err := take(ctx, v.decoders); err != nil {
@@ -298,16 +298,16 @@ func (v *verification) decode(ctx context.Context, c codec.Codec, r *jobs.Result
 	want := r.DecodedHash
 	if want == "" {
 		o, err := c.Options(strings.Fields(r.Options))
-		if err == nil && c.Info().KeepsPictures(o) {
+		if err == nil && c.Info().KeepsImages(o) {
 			want = r.PixelHash
 		}
 	}
 	if got := out[0].Image.Hash(); want != "" && got != want {
-		return problemf(ProblemPicture, "it decodes to %s, recorded is %s", got, want)
+		return problemf(ProblemImage, "it decodes to %s, recorded is %s", got, want)
 	}
 	m := out[0].Image
 	if m.Width != r.Width || m.Height != r.Height || m.Depth != r.Depth || m.Channels != r.Channels || m.Bits != r.Bits {
-		return problemf(ProblemPicture, "it decodes to %s, recorded are %d x %d x %d, %d x %d bit", m.Shape(), r.Width, r.Height, r.Depth, r.Channels, r.Bits)
+		return problemf(ProblemImage, "it decodes to %s, recorded are %d x %d x %d, %d x %d bit", m.Shape(), r.Width, r.Height, r.Depth, r.Channels, r.Bits)
 	}
 	return nil
 }

@@ -27,12 +27,12 @@ var ErrStuck = errors.New("every encoder is held by a codec that does not end")
 // Options of [New].
 type Options struct {
 	Device        string            // auto, cpu, cuda or cuda:N; empty: auto
-	CPU           int               // pictures on the CPU at once; 0: GOMAXPROCS
+	CPU           int               // images on the CPU at once; 0: GOMAXPROCS
 	Fetchers      int               // objects fetched at once, and as many stored; 0: 16
 	Memory        int64             // bytes that the process may take, at least MinMemory; 0: DefaultMemory
 	Chunks        int               // chunks at once; 0: 2, with a card as many as fill its batches
 	Grace         time.Duration     // for chunks to finish when Run ends; 0: 30 s
-	ObjectTimeout time.Duration     // for reading, encoding and verifying one picture; 0: 10 min
+	ObjectTimeout time.Duration     // for reading, encoding and verifying one image; 0: 10 min
 	Log           *slog.Logger      // nil: none
 	OnResult      func(jobs.Result) // called once for every record made here, one at a time, also where a chunk is delivered again; nil: none
 	Listen        string            // host:port of health, metrics and pprof; empty: none; without a host: loopback
@@ -65,9 +65,9 @@ type Worker struct {
 
 	age      atomic.Int64 // of chunks: lower is older
 	formed   atomic.Int64 // batches for the device
-	batched  atomic.Int64 // pictures in them
+	batched  atomic.Int64 // images in them
 	halved   sync.Once    // short memory on the device was told
-	left     sync.Once    // and that pictures are done on the CPU
+	left     sync.Once    // and that images are done on the CPU
 	probing  sync.Mutex   // held while a write to a target is probed
 	tested   atomic.Bool
 	draining atomic.Bool
@@ -121,7 +121,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	chunks := 2
 	if w.device != nil {
 		// Those in batches at work, and those that are being collected.
-		w.window += (lanes + 1) * batchPictures
+		w.window += (lanes + 1) * batchImages
 		chunks = max(2, w.window/fewestObjects)
 	}
 	fill(&o.Chunks, chunks)

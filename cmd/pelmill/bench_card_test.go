@@ -22,10 +22,10 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// cardPictures is how many pictures BenchmarkCardCompress compresses, of 768 x 512 RGB.
-const cardPictures = 480
+// cardImages is how many images BenchmarkCardCompress compresses, of 768 x 512 RGB.
+const cardImages = 480
 
-// BenchmarkCardCompress is the whole command on uncompressed pictures on the local disk:
+// BenchmarkCardCompress is the whole command on uncompressed images on the local disk:
 // on all cores, and on the machine's cards with the results decoded there. Both targets
 // must hold the same bytes. It prints both rates and what the stages of the objects took,
 // added up over objects that are at work side by side; waiting between stages is in none.
@@ -33,26 +33,26 @@ const cardPictures = 480
 func BenchmarkCardCompress(b *testing.B) {
 	dev := gputest.Device(b, nil)
 	dir := b.TempDir()
-	pixels := writePictures(b, dir)
+	pixels := writeImages(b, dir)
 	for b.Loop() {
 		cpu := runCompress(b, dir, "--device", "cpu")
 		card := runCompress(b, dir, "--device", "cuda", "--verify", "device")
 		sameResults(b, cpu.target, card.target)
-		fmt.Printf("\npelmill compress, vq, %d PNM pictures of 768 x 512 RGB on local disk, %d cores, %s\n", cardPictures, runtime.GOMAXPROCS(0), dev.Name())
+		fmt.Printf("\npelmill compress, vq, %d PNM pictures of 768 x 512 RGB on local disk, %d cores, %s\n", cardImages, runtime.GOMAXPROCS(0), dev.Name())
 		for _, r := range []*compressRun{cpu, card} {
 			r.print(pixels)
 		}
 		ratio := cpu.took.Seconds() / card.took.Seconds()
 		fmt.Printf("the card's run is %.2f times as fast as that of the CPU\n", ratio)
-		b.ReportMetric(cardPictures/cpu.took.Seconds(), "cpu-objects/s")
-		b.ReportMetric(cardPictures/card.took.Seconds(), "card-objects/s")
+		b.ReportMetric(cardImages/cpu.took.Seconds(), "cpu-objects/s")
+		b.ReportMetric(cardImages/card.took.Seconds(), "card-objects/s")
 		b.ReportMetric(ratio, "x-cpu")
 	}
 }
 
-// writePictures makes the sources and returns the bytes of their samples: the Kodak
-// pictures, each time moved a row further down, or made ones where those are missing.
-func writePictures(b *testing.B, dir string) (pixels int) {
+// writeImages makes the sources and returns the bytes of their samples: the Kodak
+// images, each time moved a row further down, or made ones where those are missing.
+func writeImages(b *testing.B, dir string) (pixels int) {
 	b.Helper()
 	kodak, _ := filepath.Glob("../../../shared/data/kodak/*.png")
 	if len(kodak) == 0 {
@@ -60,7 +60,7 @@ func writePictures(b *testing.B, dir string) (pixels int) {
 	}
 	var known []*raster.Image
 	for i := range 24 {
-		m := faults.Picture(uint64(i), "", 768, 512).Image
+		m := faults.Image(uint64(i), "", 768, 512).Image
 		if len(kodak) > 0 {
 			data, err := os.ReadFile(kodak[i%len(kodak)])
 			if err != nil {
@@ -72,7 +72,7 @@ func writePictures(b *testing.B, dir string) (pixels int) {
 		}
 		known = append(known, m)
 	}
-	for i := range cardPictures {
+	for i := range cardImages {
 		m := *known[i%len(known)]
 		down := i / len(known) * m.Width * m.Channels
 		m.Pix = append(bytes.Clone(m.Pix[down:]), m.Pix[:down]...)
@@ -123,7 +123,7 @@ func runCompress(b *testing.B, dir string, flags ...string) *compressRun {
 	if err == nil {
 		err = json.Unmarshal(data, &r.report)
 	}
-	if err != nil || r.report.Counts.Compressed != cardPictures {
+	if err != nil || r.report.Counts.Compressed != cardImages {
 		b.Fatalf("%v: %+v, %v", flags, r.report.Counts, err)
 	}
 	return r
@@ -132,7 +132,7 @@ func runCompress(b *testing.B, dir string, flags ...string) *compressRun {
 func (r *compressRun) print(pixels int) {
 	s := r.took.Seconds()
 	fmt.Printf("%s: %.2f s for the command, %.2f s of it the job: %.1f objects/s, %.1f MB/s of pixels\n",
-		strings.Join(r.report.Devices, ", "), s, r.report.Seconds, cardPictures/s, float64(pixels)/s/1e6)
+		strings.Join(r.report.Devices, ", "), s, r.report.Seconds, cardImages/s, float64(pixels)/s/1e6)
 	sum := 0.0
 	for _, v := range r.report.Stages {
 		sum += v
@@ -175,7 +175,7 @@ func sameResults(b *testing.B, want, got string) {
 		}
 		return err
 	})
-	if err != nil || n != cardPictures {
+	if err != nil || n != cardImages {
 		b.Fatalf("%d results compared: %v", n, err)
 	}
 }

@@ -26,7 +26,7 @@ func BenchmarkCompress(b *testing.B) {
 	b.Run("2000x256x256", func(b *testing.B) {
 		dir := b.TempDir()
 		for i := range 2000 {
-			s := faults.Picture(uint64(i), fmt.Sprintf("%04d.png", i), 256, 256)
+			s := faults.Image(uint64(i), fmt.Sprintf("%04d.png", i), 256, 256)
 			if err := os.WriteFile(filepath.Join(dir, s.Key), s.Data, 0o666); err != nil {
 				b.Fatal(err)
 			}
@@ -40,7 +40,7 @@ func BenchmarkCompress(b *testing.B) {
 		}
 		dir := b.TempDir()
 		for i := range 48 {
-			data := faults.Picture(uint64(i), "", 768, 512).Data
+			data := faults.Image(uint64(i), "", 768, 512).Data
 			if len(kodak) > 0 {
 				var err error
 				if data, err = os.ReadFile(kodak[i%len(kodak)]); err != nil {
@@ -100,7 +100,7 @@ func benchLoop(b *testing.B, files []string) time.Duration {
 	return time.Since(start)
 }
 
-// benchOne verifies as a job does: the decoded picture's hash, PSNR and SSIM.
+// benchOne verifies as a job does: the decoded image's hash, PSNR and SSIM.
 func benchOne(ctx context.Context, file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {

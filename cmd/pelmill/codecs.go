@@ -81,7 +81,7 @@ func newCodecEvent(info codec.Info) codecEvent {
 	return e
 }
 
-// acceptsText says which pictures a codec takes.
+// acceptsText says which images a codec takes.
 func acceptsText(a codec.Accepts) string {
 	names := map[int]string{1: "grey", 2: "grey with alpha", 3: "RGB", 4: "RGBA"}
 	var channels []string

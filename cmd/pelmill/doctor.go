@@ -289,7 +289,7 @@ func (d *examination) openFiles() {
 	}
 }
 
-// codecs lets every codec encode and decode pictures with known results.
+// codecs lets every codec encode and decode images with known results.
 func (d *examination) codecs(ctx context.Context) {
 	for _, c := range codecs.All() {
 		name := "codec " + c.Info().Name

@@ -62,7 +62,7 @@ type objectEvent struct {
 	jobs.Result
 }
 
-// summaryEvent is the last line of a verb that worked on pictures.
+// summaryEvent is the last line of a verb that worked on images.
 type summaryEvent struct {
 	Type  string     `json:"type"` // "summary"
 	Job   string     `json:"job,omitempty"`

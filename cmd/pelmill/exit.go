@@ -21,7 +21,7 @@ const (
 	exitUsage       = 2   // unknown verb, flag, codec or option, or a value that is not allowed
 	exitFailures    = 3   // finished, but objects failed or were rejected
 	exitNothing     = 4   // nothing to do: no object in the source after the filters
-	exitMismatch    = 5   // a result did not decode to its picture, or is not what was recorded
+	exitMismatch    = 5   // a result did not decode to its image, or is not what was recorded
 	exitLimit       = 6   // the job stopped itself at its failure limit
 	exitNoDevice    = 7   // the requested device does not exist
 	exitUnreachable = 8   // storage or queue cannot be reached, or takes no more

@@ -19,8 +19,8 @@ import (
 
 const limit = 2 * time.Minute
 
-// folders makes a source of n pictures and an empty target.
-func folders(t *testing.T, n int) (source, target string, b *storage.Bucket, pictures []faults.Source) {
+// folders makes a source of n images and an empty target.
+func folders(t *testing.T, n int) (source, target string, b *storage.Bucket, images []faults.Source) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("this system has no signals")
@@ -35,13 +35,13 @@ func folders(t *testing.T, n int) (source, target string, b *storage.Bucket, pic
 	if b, err = buckets.Open(context.Background(), target); err != nil {
 		t.Fatal(err)
 	}
-	pictures = faults.Pictures(1, n, 128)
-	for _, p := range pictures {
+	images = faults.Images(1, n, 128)
+	for _, p := range images {
 		if _, err := storage.Put(context.Background(), from, p.Key, p.Data, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return source, target, b, pictures
+	return source, target, b, images
 }
 
 // pelmill is the path of the program, which is this test under another name.
@@ -70,7 +70,7 @@ func summaryOf(t *testing.T, stdout string) summaryEvent {
 func TestInterruptedCompressIsContinued(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(signal.String(), func(t *testing.T) {
-			source, target, b, pictures := folders(t, 300)
+			source, target, b, images := folders(t, 300)
 			vq, err := codecs.Find("vq")
 			if err != nil {
 				t.Fatal(err)
@@ -86,17 +86,17 @@ func TestInterruptedCompressIsContinued(t *testing.T) {
 				t.Errorf("stderr does not say how to go on: %s", p.Stderr())
 			}
 			n := faults.Whole(t, b, vq)
-			if n <= 10 || n == len(pictures) {
+			if n <= 10 || n == len(images) {
 				t.Errorf("%d results after the interrupt, want some", n)
 			}
 			s := summaryOf(t, faults.Run(t, exitOK, nil, pelmill(t), args...))
 			if !strings.Contains(p.Stderr(), s.Job) {
 				t.Errorf("job %s went on, not the one that was interrupted: %s", s.Job, p.Stderr())
 			}
-			faults.Check(t, b, vq, pictures, s.Job)
+			faults.Check(t, b, vq, images, s.Job)
 			s = summaryOf(t, faults.Run(t, exitOK, nil, pelmill(t), args...))
-			if s.Skipped != int64(len(pictures)) {
-				t.Errorf("%d objects skipped afterwards, want %d", s.Skipped, len(pictures))
+			if s.Skipped != int64(len(images)) {
+				t.Errorf("%d objects skipped afterwards, want %d", s.Skipped, len(images))
 			}
 		})
 	}

@@ -30,7 +30,7 @@ type local struct {
 	live jobs.Counts // of the objects this process has done
 }
 
-// localGrace is how long an interrupt waits for the pictures at work. What is
+// localGrace is how long an interrupt waits for the images at work. What is
 // not done by then is done again later; nothing is half-written.
 const localGrace = 3 * time.Second
 

@@ -1,5 +1,5 @@
 // Command pelmill compresses images in bulk: it lists a folder or a bucket,
-// plans the work, encodes every picture with a codec, proves each result by
+// plans the work, encodes every image with a codec, proves each result by
 // decoding it, and writes the results and a report to another folder or bucket.
 //
 //	pelmill compress photos out --codec vq

@@ -55,7 +55,7 @@ func TestS3(t *testing.T) {
 //
 // The condition mount is the right to mount, which no machine must give.
 //
-// $IMAGES is the folder with the project's small pictures.
+// $IMAGES is the folder with the project's small images.
 func transcripts(t *testing.T, dir, redis string, environment ...string) {
 	images, err := filepath.Abs(filepath.Join("..", "..", "testdata", "images"))
 	if err != nil {

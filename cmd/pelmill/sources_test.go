@@ -33,7 +33,7 @@ func TestSourcesOfAnotherProcessAreNotReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	const key = "victim.png"
-	victim := faults.Pictures(7, 1, 64)[0].Data
+	victim := faults.Images(7, 1, 64)[0].Data
 	if _, err := storage.Put(t.Context(), from, key, victim, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestSourcesOfAnotherProcessAreNotReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := storage.Put(t.Context(), others, "victim.ppm", faults.Picture(9, "victim.ppm", 200, 160).Data, nil); err != nil {
+	if _, err := storage.Put(t.Context(), others, "victim.ppm", faults.Image(9, "victim.ppm", 200, 160).Data, nil); err != nil {
 		t.Fatal(err)
 	}
 	overwrite := func() (string, int) {

@@ -58,7 +58,7 @@ type trainEvent struct {
 	Codebook string `json:"codebook"`
 	SHA256   string `json:"sha256"`
 	Size     int    `json:"size"`
-	Pictures int    `json:"pictures"`
+	Images   int    `json:"pictures"`
 	Options  string `json:"options"`
 }
 
@@ -92,11 +92,11 @@ func (t *training) run(ctx context.Context, source, place string) error {
 	if err != nil {
 		return err
 	}
-	pictures, err := t.pictures(ctx, src, c.Info().With(opts), worker.NewTrainingMemory(memory))
+	images, err := t.images(ctx, src, c.Info().With(opts), worker.NewTrainingMemory(memory))
 	if err != nil {
 		return err
 	}
-	data, err := trainer.Train(ctx, nil, pictures, opts)
+	data, err := trainer.Train(ctx, nil, images, opts)
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
@@ -104,20 +104,20 @@ func (t *training) run(ctx context.Context, source, place string) error {
 		return err
 	}
 	sum := sha256.Sum256(data)
-	e := trainEvent{"train", place, hex.EncodeToString(sum[:]), len(data), len(pictures), opts.String()}
+	e := trainEvent{"train", place, hex.EncodeToString(sum[:]), len(data), len(images), opts.String()}
 	if t.p.json {
 		return t.p.emit(e)
 	}
 	rows(t.p.stdout, [][]string{
 		{"codebook", fmt.Sprintf("%s, %s", e.Codebook, bytesText(int64(e.Size)))},
 		{"sha256", e.SHA256},
-		{"pictures", countText(int64(e.Pictures))},
+		{"pictures", countText(int64(e.Images))},
 	})
 	t.p.hint("use it: pelmill compress SRC DST --codec " + t.codec + " -o codebook=" + shellQuote(place))
 	return nil
 }
 
-// put stores the codebook. --overwrite replaces an older one, and no picture of the
+// put stores the codebook. --overwrite replaces an older one, and no image of the
 // source or of what other processes read.
 func (t *training) put(ctx context.Context, guard *worker.SourceGuard, dst *storage.Bucket, key string, data []byte) error {
 	_, err := storage.Put(ctx, dst, key, data, nil)
@@ -144,9 +144,9 @@ func (t *training) put(ctx context.Context, guard *worker.SourceGuard, dst *stor
 	return nil
 }
 
-// pictures reads a sample of the source's pictures, as many as fit in memory.
+// images reads a sample of the source's images, as many as fit in memory.
 // Files that cannot be read or are not for the codec are left out and told of.
-func (t *training) pictures(ctx context.Context, src *storage.Bucket, info codec.Info, memory *worker.TrainingMemory) ([]*raster.Image, error) {
+func (t *training) images(ctx context.Context, src *storage.Bucket, info codec.Info, memory *worker.TrainingMemory) ([]*raster.Image, error) {
 	keys, err := t.keys(ctx, src)
 	if err != nil {
 		return nil, err
@@ -154,9 +154,9 @@ func (t *training) pictures(ctx context.Context, src *storage.Bucket, info codec
 	if len(keys) == 0 {
 		return nil, nothingf("nothing to do: no object in %s after the filters", short(src.URL))
 	}
-	var pictures []*raster.Image
+	var images []*raster.Image
 	for _, key := range keys {
-		m, err := picture(ctx, src, key, info, memory)
+		m, err := image(ctx, src, key, info, memory)
 		if ctx.Err() != nil || storage.Unreachable(err) {
 			return nil, err
 		}
@@ -164,15 +164,15 @@ func (t *training) pictures(ctx context.Context, src *storage.Bucket, info codec
 			t.p.hint("left out: " + t.p.name(key) + ": " + err.Error())
 			continue
 		}
-		pictures = append(pictures, m)
+		images = append(images, m)
 	}
-	if len(pictures) == 0 {
+	if len(images) == 0 {
 		return nil, fmt.Errorf("train: none of %s can be used", plural(int64(len(keys)), "object"))
 	}
-	return pictures, nil
+	return images, nil
 }
 
-func picture(ctx context.Context, src *storage.Bucket, key string, info codec.Info, memory *worker.TrainingMemory) (*raster.Image, error) {
+func image(ctx context.Context, src *storage.Bucket, key string, info codec.Info, memory *worker.TrainingMemory) (*raster.Image, error) {
 	got, err := storage.Get(ctx, src, key, memory.Left(), nil)
 	if err != nil {
 		return nil, err

@@ -154,7 +154,7 @@ func (v *verification) end(r worker.VerifyReport, seconds float64, device, targe
 	case !v.p.quiet:
 		table := [][]string{{"  results", countText(r.Objects)}, {"  good", countText(r.Good)}}
 		for _, problem := range []string{worker.ProblemMissing, worker.ProblemSize, worker.ProblemContent, worker.ProblemDecode,
-			worker.ProblemPicture, worker.ProblemReplaced, worker.ProblemUnknown, worker.ProblemStorage, worker.ProblemMemory} {
+			worker.ProblemImage, worker.ProblemReplaced, worker.ProblemUnknown, worker.ProblemStorage, worker.ProblemMemory} {
 			if n := r.Problems[problem]; n > 0 {
 				table = append(table, []string{"  " + problem, countText(n)})
 			}

@@ -23,7 +23,7 @@ func (w *workerFlags) flags(fs *pflag.FlagSet) {
 	memoryFlags(fs, &w.memory, &w.timeout)
 }
 
-// memoryFlags are those of every verb that decodes pictures.
+// memoryFlags are those of every verb that decodes images.
 func memoryFlags(fs *pflag.FlagSet, memory *size, timeout *time.Duration) {
 	fs.Var(memory, "memory", "`SIZE` that the process keeps its memory to, within a fifth: objects wait for their share, and those that need more are rejected; in bytes or with K, M or G; 0 is half of the machine's")
 	fs.DurationVar(timeout, "object-timeout", 0, "longest time for one picture; 0 is 10 minutes")

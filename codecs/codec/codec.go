@@ -1,5 +1,5 @@
 // Package codec defines the seam between pelmill and its codecs: what a codec
-// is, what it takes and gives, and the two ways in which a picture can be wrong
+// is, what it takes and gives, and the two ways in which an image can be wrong
 // for it. Codec packages import it; the list of codecs is in the parent package.
 package codec
 
@@ -12,7 +12,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// Codec turns pictures into files and back. All methods are safe for concurrent
+// Codec turns images into files and back. All methods are safe for concurrent
 // use. A Codec holds no state: two calls with equal arguments give equal bytes,
 // on every device, in every batch and with any number of threads.
 type Codec interface {
@@ -25,8 +25,8 @@ type Codec interface {
 
 	// Encode answers item i of batch with item i of the result. An item that
 	// cannot be encoded carries its own error, an [*UnsupportedError] where the
-	// codec does not take such a picture, and does no harm to its neighbours.
-	// Encode does not keep or change the pictures. dev nil is the CPU. opts is
+	// codec does not take such an image, and does no harm to its neighbours.
+	// Encode does not keep or change the images. dev nil is the CPU. opts is
 	// a value from the same codec's Options, nil for the defaults. When ctx
 	// ends, the items not yet done carry its error.
 	Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Image, opts Options) []Encoded
@@ -35,14 +35,14 @@ type Codec interface {
 	// [*FormatError]. assets may be nil; files that refer to an asset then fail.
 	Decode(ctx context.Context, dev *gpu.Device, batch [][]byte, assets Assets) []Decoded
 
-	// Inspect describes a file from its headers without decoding the picture.
+	// Inspect describes a file from its headers without decoding the image.
 	Inspect(file []byte) ([]Field, error)
 
 	// Header reads from a file's headers what is to come, the memory included that
 	// decoding takes. Its errors are those of Decode.
 	Header(file []byte) (Header, error)
 
-	// Memory says what the codec holds for a picture of m's shape, or for m itself
+	// Memory says what the codec holds for an image of m's shape, or for m itself
 	// where it has samples, which may be less. opts is as for Encode.
 	Memory(m *raster.Image, opts Options) Memory
 }
@@ -60,7 +60,7 @@ type Info struct {
 	Options   []OptionInfo
 }
 
-// Accepts says which pictures a codec takes.
+// Accepts says which images a codec takes.
 type Accepts struct {
 	Channels []int // allowed channel counts
 	MinBits  int
@@ -72,7 +72,7 @@ type Accepts struct {
 	Instead  Instead
 }
 
-// Instead says for each reason to refuse a picture what would work: the end of a
+// Instead says for each reason to refuse an image what would work: the end of a
 // sentence, "convert them to 8 bits first". Empty where there is nothing to say.
 type Instead struct {
 	Bits, Signed, Slices, Side string
@@ -126,17 +126,17 @@ type Options interface {
 }
 
 // LossyOptions is implemented by the options of a lossless codec that can also be set
-// to change pictures.
+// to change images.
 type LossyOptions interface {
 	Options
 
-	// Lossy says whether pictures come back changed with these options.
+	// Lossy says whether images come back changed with these options.
 	Lossy() bool
 }
 
-// KeepsPictures says whether pictures come back whole from the codec with opts, nil for
+// KeepsImages says whether images come back whole from the codec with opts, nil for
 // the defaults.
-func (info Info) KeepsPictures(opts Options) bool {
+func (info Info) KeepsImages(opts Options) bool {
 	l, ok := opts.(LossyOptions)
 	return info.Lossless && (!ok || !l.Lossy())
 }
@@ -147,7 +147,7 @@ type FileOptions interface {
 	Options
 
 	// Files returns the codec's info as it is with these options: Extension and
-	// MediaType, and Accepts where the files hold other pictures.
+	// MediaType, and Accepts where the files hold other images.
 	Files(Info) Info
 }
 
@@ -170,7 +170,7 @@ func (info Info) Ending(key string) string {
 	return ""
 }
 
-// Encoded is the answer to one picture of a batch: Data, or Err.
+// Encoded is the answer to one image of a batch: Data, or Err.
 type Encoded struct {
 	Data  []byte
 	Facts []Field // what the record should keep of the file; names in lower case, no image content
@@ -207,7 +207,7 @@ type SharedOptions interface {
 }
 
 // Want says what options need before they can be used: nothing (the zero
-// value), an asset trained on a sample of the job's pictures, the contents of a
+// value), an asset trained on a sample of the job's images, the contents of a
 // file or object that the user named, or the asset with a known hash.
 type Want struct {
 	Trained bool
@@ -215,9 +215,9 @@ type Want struct {
 	SHA256  string
 }
 
-// Trainer is implemented by codecs that can make an asset from sample pictures.
+// Trainer is implemented by codecs that can make an asset from sample images.
 type Trainer interface {
-	// Train makes an asset for opts. Pictures that the codec does not take are
+	// Train makes an asset for opts. Images that the codec does not take are
 	// left out; it is an error if none remains. The same sample in the same
 	// order gives the same bytes.
 	Train(ctx context.Context, dev *gpu.Device, sample []*raster.Image, opts Options) ([]byte, error)
@@ -233,7 +233,7 @@ func Malformedf(format string, args ...any) error {
 	return &FormatError{fmt.Sprintf(format, args...)}
 }
 
-// UnsupportedError says that a picture or file is valid but not one that the
+// UnsupportedError says that an image or file is valid but not one that the
 // codec handles.
 type UnsupportedError struct{ Reason string }
 

@@ -8,9 +8,9 @@
 //	}
 //
 // It checks what package codec promises for every codec: that each item of a batch
-// has its own answer, that the same picture gives the same bytes for any batch and
-// any number of goroutines, that pictures come back whole (or, from lossy codecs,
-// near enough), that unsupported pictures and damaged files end in the right error
+// has its own answer, that the same image gives the same bytes for any batch and
+// any number of goroutines, that images come back whole (or, from lossy codecs,
+// near enough), that unsupported images and damaged files end in the right error
 // and never in a panic, and that options have one canonical form. What is special to
 // a codec stays in the codec's own tests.
 package codectest
@@ -42,12 +42,12 @@ type Options struct {
 	// a [codec.Trainer]. Nil skips that part.
 	Shared []string
 
-	// MinPSNR is the floor in decibels for smooth pictures from a lossy codec. 0 asks
+	// MinPSNR is the floor in decibels for smooth images from a lossy codec. 0 asks
 	// for 20.
 	MinPSNR float64
 
 	// Checksummed says that every flipped bit and every cut of a file is an error.
-	// Otherwise a damaged file may also decode to some picture.
+	// Otherwise a damaged file may also decode to some image.
 	Checksummed bool
 
 	// Device runs the suite on a card too; its bytes must be those of the CPU.
@@ -96,7 +96,7 @@ func (s *suite) options(t *testing.T, pairs []string) codec.Options {
 	return o
 }
 
-// encode encodes one picture, on the card too where there is one.
+// encode encodes one image, on the card too where there is one.
 func (s *suite) encode(t *testing.T, m *raster.Image, o codec.Options) []byte {
 	t.Helper()
 	e := s.codec.Encode(context.Background(), nil, []*raster.Image{m}, o)
@@ -176,7 +176,7 @@ func (s *suite) testOptions(t *testing.T) {
 	}
 }
 
-// check compares a decoded picture with its source.
+// check compares a decoded image with its source.
 func (s *suite) check(m, got *raster.Image, lossless, smooth bool) error {
 	switch {
 	case got == nil:
@@ -201,7 +201,7 @@ func (s *suite) testRoundTrip(t *testing.T) {
 	for _, pairs := range s.sets {
 		o := s.options(t, pairs)
 		t.Run(o.String(), func(t *testing.T) {
-			for _, p := range pictures(s.info.With(o)) {
+			for _, p := range images(s.info.With(o)) {
 				before := bytes.Clone(p.Pix)
 				file := s.encode(t, p.Image, o)
 				if !bytes.Equal(before, p.Pix) {
@@ -215,7 +215,7 @@ func (s *suite) testRoundTrip(t *testing.T) {
 				if !bytes.Equal(kept, file) {
 					t.Fatalf("%s: decode changed the file", p)
 				}
-				if err := s.check(p.Image, got, s.info.KeepsPictures(o), p.smooth); err != nil {
+				if err := s.check(p.Image, got, s.info.KeepsImages(o), p.smooth); err != nil {
 					t.Errorf("%s: %v", p, err)
 				}
 				if f, err := s.codec.Inspect(file); err != nil || len(f) == 0 {
@@ -226,7 +226,7 @@ func (s *suite) testRoundTrip(t *testing.T) {
 	}
 }
 
-// testBatch puts pictures that the codec does not take, and broken files, between
+// testBatch puts images that the codec does not take, and broken files, between
 // good ones.
 func (s *suite) testBatch(t *testing.T) {
 	o := s.options(t, nil)
@@ -235,7 +235,7 @@ func (s *suite) testBatch(t *testing.T) {
 	}
 	var batch []*raster.Image
 	var want [][]byte
-	for i, p := range pictures(s.info) {
+	for i, p := range images(s.info) {
 		batch, want = append(batch, p.Image), append(want, s.encode(t, p.Image, o))
 		if bad := refused(s.info); i < len(bad) {
 			batch, want = append(batch, bad[i]), append(want, nil)
@@ -263,7 +263,7 @@ func (s *suite) testBatch(t *testing.T) {
 		}
 		if d.Err != nil {
 			t.Errorf("item %d: %v", i, d.Err)
-		} else if err := s.check(batch[i], d.Image, s.info.KeepsPictures(o), false); err != nil {
+		} else if err := s.check(batch[i], d.Image, s.info.KeepsImages(o), false); err != nil {
 			t.Errorf("item %d: %v", i, err)
 		}
 	}
@@ -276,7 +276,7 @@ func (s *suite) testSameBytes(t *testing.T) {
 	for _, pairs := range s.sets {
 		o := s.options(t, pairs)
 		var batch []*raster.Image
-		for _, p := range pictures(s.info.With(o)) {
+		for _, p := range images(s.info.With(o)) {
 			batch = append(batch, p.Image)
 		}
 		var want [][]byte
@@ -317,7 +317,7 @@ func (s *suite) testSameBytes(t *testing.T) {
 
 func (s *suite) testConcurrent(t *testing.T) {
 	o := s.options(t, nil)
-	list := pictures(s.info)
+	list := images(s.info)
 	list = list[max(0, len(list)-4):]
 	want := make([][]byte, len(list))
 	for i, p := range list {
@@ -356,7 +356,7 @@ func (s *suite) testUnsupported(t *testing.T) {
 
 func (s *suite) testCancelled(t *testing.T) {
 	o := s.options(t, nil)
-	p := pictures(s.info)[0]
+	p := images(s.info)[0]
 	file := s.encode(t, p.Image, o)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

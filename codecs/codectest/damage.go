@@ -14,11 +14,11 @@ import (
 )
 
 // testDamaged cuts files and flips bits in them. The answer is an error of package
-// codec, or a picture where the codec has no checksum; a panic ends the test.
+// codec, or an image where the codec has no checksum; a panic ends the test.
 func (s *suite) testDamaged(t *testing.T) {
 	for _, pairs := range s.sets {
 		o := s.options(t, pairs)
-		list := pictures(s.info)
+		list := images(s.info)
 		for _, p := range list[max(0, len(list)-3):] {
 			s.damage(t, s.encode(t, p.Image, o))
 		}
@@ -94,7 +94,7 @@ func (s *suite) testShared(t *testing.T) {
 		t.Fatalf("options %q want no asset", s.opts.Shared)
 	}
 	var sample []*raster.Image
-	for _, p := range pictures(s.info) {
+	for _, p := range images(s.info) {
 		sample = append(sample, p.Image)
 	}
 	ctx := context.Background()
@@ -146,7 +146,7 @@ func (s *suite) testShared(t *testing.T) {
 		if err != nil {
 			t.Fatalf("item %d: %v", i, err)
 		}
-		if err := s.check(sample[i], m, s.info.KeepsPictures(with), false); err != nil {
+		if err := s.check(sample[i], m, s.info.KeepsImages(with), false); err != nil {
 			t.Errorf("item %d: %v", i, err)
 		}
 		if _, err := s.decode(e.Data, nil); err == nil {

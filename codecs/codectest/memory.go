@@ -12,7 +12,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// testMemory holds what the codec says of memory against what it takes: of pictures
+// testMemory holds what the codec says of memory against what it takes: of images
 // that are hard, that repeat themselves, and that are large enough for what grows with
 // them to show.
 func (s *suite) testMemory(t *testing.T) {
@@ -61,7 +61,7 @@ func (s *suite) testMemory(t *testing.T) {
 	}
 }
 
-// repeat fills a picture with tiles that come again.
+// repeat fills an image with tiles that come again.
 func repeat(m *raster.Image) {
 	for i := range m.Pix {
 		x, y := i/m.Channels%m.Width, i/m.Channels/m.Width

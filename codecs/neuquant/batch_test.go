@@ -16,8 +16,8 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// mixedPictures are of all channels and many sizes.
-func mixedPictures(n int) (list []*raster.Image) {
+// mixedImages are of all channels and many sizes.
+func mixedImages(n int) (list []*raster.Image) {
 	rng := rand.New(rand.NewPCG(3, 5))
 	for i := range n {
 		m := raster.New(1+rng.IntN(120), 1+rng.IntN(120), 1, 1+i%4, 8)
@@ -29,7 +29,7 @@ func mixedPictures(n int) (list []*raster.Image) {
 	return list
 }
 
-// A batch whose context ends hands the error to every picture, and the next one is whole.
+// A batch whose context ends hands the error to every image, and the next one is whole.
 func TestBatchEndsWithItsContext(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -76,7 +76,7 @@ func TestLittleMemory(t *testing.T) {
 // Files are the same, whoever makes them.
 func TestFilesOnCard(t *testing.T) {
 	dev := gputest.Device(t, nil)
-	batch := mixedPictures(60)
+	batch := mixedImages(60)
 	for _, pairs := range [][]string{nil, {"sample=1", "refine=0"}, {"colours=17", "dither=floyd-steinberg"}, {"dither=ordered", "colours=2"}, {"format=gif"}} {
 		o, err := Codec{}.Options(pairs)
 		if err != nil {

@@ -21,10 +21,10 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// The benchmarks on a card print tables. Their pictures are cut from those of the Kodak
+// The benchmarks on a card print tables. Their images are cut from those of the Kodak
 // suite where they are at hand, and else drawn. Each runs once.
 
-// cardPhotos are the pictures of the Kodak suite, as far as they are at hand.
+// cardPhotos are the images of the Kodak suite, as far as they are at hand.
 func cardPhotos(t testing.TB) (list []*raster.Image) {
 	for n := 1; n <= 24; n++ {
 		f, err := os.Open(filepath.Join("..", "..", "..", "shared", "data", "kodak", fmt.Sprintf("%02d.png", n)))
@@ -47,7 +47,7 @@ func cardPhotos(t testing.TB) (list []*raster.Image) {
 	return list
 }
 
-// drawn is a picture of smooth slopes, edges and grain.
+// drawn is an image of smooth slopes, edges and grain.
 func drawn(seed, w, h int) *raster.Image {
 	m := raster.New(w, h, 1, 3, 8)
 	noise := uint32(seed*2654435761 + 1)
@@ -74,9 +74,9 @@ func sources(b *testing.B) []*raster.Image {
 	return list
 }
 
-const side = 512 // of the pictures of the batch
+const side = 512 // of the images of the batch
 
-// fillCrops fills pix with n pictures of side x side, all different: each source from all
+// fillCrops fills pix with n images of side x side, all different: each source from all
 // its columns or rows on, then mirrored.
 func fillCrops(list []*raster.Image, n int, pix []byte) {
 	pool.New().Each(n, func(i int) {
@@ -103,7 +103,7 @@ func fillCrops(list []*raster.Image, n int, pix []byte) {
 	})
 }
 
-// cropProblems are n pictures in pix.
+// cropProblems are n images in pix.
 func cropProblems(n int, pix []byte) []problem {
 	out := make([]problem, n)
 	for i := range out {
@@ -135,11 +135,11 @@ func solveAll(b *testing.B, d device, list []problem, o *Options) []solution {
 	return out
 }
 
-// BenchmarkCardBatch is 4,096 pictures of 512 x 512 from pixels in host memory to indices
-// in host memory. Limits of an H200: a picture is 786,432 bytes on the link, of which
-// about 50 GB/s go, 64,000 pictures/s. Kernels of a full card take 20.7 microseconds of a
-// picture for 26,214 samples, 11.6 for its bins, 6.9 for 6 passes and 9.6 for mapping,
-// 20,500 pictures/s where none runs beside another one.
+// BenchmarkCardBatch is 4,096 images of 512 x 512 from pixels in host memory to indices
+// in host memory. Limits of an H200: an image is 786,432 bytes on the link, of which
+// about 50 GB/s go, 64,000 images/s. Kernels of a full card take 20.7 microseconds of a
+// image for 26,214 samples, 11.6 for its bins, 6.9 for 6 passes and 9.6 for mapping,
+// 20,500 images/s where none runs beside another one.
 func BenchmarkCardBatch(b *testing.B) {
 	const n = 4096
 	src := sources(b)
@@ -193,7 +193,7 @@ func shares(b *testing.B, dev *gpu.Device, list []problem, o *Options, who train
 	return order, took
 }
 
-// BenchmarkCardSteps is the steps of a batch of 512 pictures of 512 x 512, one after the
+// BenchmarkCardSteps is the steps of a batch of 512 images of 512 x 512, one after the
 // other. The bound of mapping is 3 instructions for a pixel and an entry: at 128 lanes a
 // cycle of each of 132 multiprocessors and 1.98 GHz 43 Gpx/s at 256 entries, and half of
 // that where all three are of the same kind.

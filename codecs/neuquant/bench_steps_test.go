@@ -11,7 +11,7 @@ import (
 // BenchmarkSteps times the steps of a photo on one core.
 func BenchmarkSteps(b *testing.B) {
 	c := pool.Of(1)
-	_, m := readPicture(b, kodakFiles(b)[0])
+	_, m := readImage(b, kodakFiles(b)[0])
 	p := problem{samples: m.Pix, entries: 256, opaque: true, mapped: true}
 	step := func(name string, f func()) {
 		b.Run(name, func(b *testing.B) {

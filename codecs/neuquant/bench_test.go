@@ -20,9 +20,9 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// total is what palettes for a set of pictures came to.
+// total is what palettes for a set of images came to.
 type total struct {
-	psnr  float64 // the mean of the pictures
+	psnr  float64 // the mean of the images
 	least float64
 	ssim  float64
 	bytes int
@@ -37,9 +37,9 @@ func cpuTime(who int) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkPngquant prints, for the Kodak pictures, the mean PSNR and SSIM, the size of
+// BenchmarkPngquant prints, for the Kodak images, the mean PSNR and SSIM, the size of
 // all files, and the processor time from PNG file to indexed PNG file in nanoseconds a
-// pixel: ours in this process on one core, pngquant's in a process for each picture, on
+// pixel: ours in this process on one core, pngquant's in a process for each image, on
 // the same machine in the same run; and then how long both take on all cores.
 func BenchmarkPngquant(b *testing.B) {
 	files := kodakFiles(b)
@@ -47,7 +47,7 @@ func BenchmarkPngquant(b *testing.B) {
 	defer runtime.GOMAXPROCS(cores)
 	pixels := 0
 	for _, f := range files {
-		_, m := readPicture(b, f)
+		_, m := readImage(b, f)
 		pixels += m.Width * m.Height
 	}
 	for b.Loop() {
@@ -69,7 +69,7 @@ func BenchmarkPngquant(b *testing.B) {
 		}
 		var list []*raster.Image
 		for _, f := range files {
-			_, m := readPicture(b, f)
+			_, m := readImage(b, f)
 			list = append(list, m)
 		}
 		for _, sample := range []int{1, 10} {
@@ -134,7 +134,7 @@ func onAllCores(b *testing.B, files []string) (mine, theirs time.Duration) {
 	return mine, theirs
 }
 
-// take adds the picture that comes back from file for m.
+// take adds the image that comes back from file for m.
 func (t *total) take(b *testing.B, n int, m *raster.Image, file []byte) {
 	got, err := imageio.Decode(file, nil)
 	if err != nil {
@@ -185,7 +185,7 @@ func ours(b *testing.B, files, pairs []string) (t total) {
 func pngquant(b *testing.B, files []string, speed string) (t total) {
 	out := filepath.Join(b.TempDir(), "a.png")
 	for _, f := range files {
-		_, m := readPicture(b, f)
+		_, m := readImage(b, f)
 		cmd := exec.Command("pngquant", "--nofs", "--speed", speed, "--force", "--output", out, "--", "256", f)
 		cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1")
 		if text, err := cmd.CombinedOutput(); err != nil {

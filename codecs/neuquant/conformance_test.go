@@ -9,7 +9,7 @@ import (
 )
 
 // optionSets are those of the suite beside the defaults, and coarseSets those with so few
-// colours, or none that are partly transparent, that little is left of smooth pictures.
+// colours, or none that are partly transparent, that little is left of smooth images.
 var (
 	optionSets = [][]string{
 		{"colours=16", "refine=0", "metadata=strip"},

@@ -21,7 +21,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// Decode restores the pictures of indexed PNG files and of GIF files, of any program, on
+// Decode restores the images of indexed PNG files and of GIF files, of any program, on
 // the CPU.
 func (Codec) Decode(ctx context.Context, _ *gpu.Device, batch [][]byte, _ codec.Assets) []codec.Decoded {
 	out := make([]codec.Decoded, len(batch))
@@ -192,7 +192,7 @@ func (f *file) decodePNG(data []byte) (*raster.Image, error) {
 	return raster.Upright(m, raster.Meta{ICC: inflate(f.profile), EXIF: f.exif, Orientation: turn}), nil
 }
 
-// blank is a picture for the colours.
+// blank is an image for the colours.
 func (f *file) blank(c *hues) (*raster.Image, error) {
 	n := c.marked(f.mark)
 	if int64(f.width)*int64(f.height)*int64(f.frames)*int64(n) > maxSamples {
@@ -233,7 +233,7 @@ func entriesOf(p color.Palette) (table [256]uint32) {
 }
 
 // inflate reads an iCCP chunk: a name, a zero, the method, zlib data. A profile that does
-// not inflate is dropped, as other readers do: it is not part of the picture.
+// not inflate is dropped, as other readers do: it is not part of the image.
 func inflate(body []byte) []byte {
 	i := bytes.IndexByte(body, 0)
 	if i < 0 || i+2 > len(body) || body[i+1] != 0 {
@@ -283,7 +283,7 @@ func (f *file) openGIF(data []byte) error {
 			}
 			if data[i+1] == graphicControl {
 				dispose = data[i+3] >> 2 & 7
-				// Later frames of opaque pictures are transparent where nothing changes.
+				// Later frames of opaque images are transparent where nothing changes.
 				if f.frames == 0 && data[i+3]&1 != 0 || dispose >= gif.DisposalBackground {
 					f.clear = 1
 				}

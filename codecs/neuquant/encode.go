@@ -11,7 +11,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// Encode makes one file per picture. See the package comment for what it takes and
+// Encode makes one file per image. See the package comment for what it takes and
 // guarantees.
 func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Image, opts codec.Options) []codec.Encoded {
 	out := make([]codec.Encoded, len(batch))
@@ -45,7 +45,7 @@ func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Imag
 	return out
 }
 
-// together divides pictures into sets of neighbours that a card takes in one go, whatever
+// together divides images into sets of neighbours that a card takes in one go, whatever
 // their sizes.
 func together(batch []*raster.Image, items []int) [][]int {
 	samples := func(i int) int { return batch[i].Samples() }
@@ -58,7 +58,7 @@ func together(batch []*raster.Image, items []int) [][]int {
 
 // A batch makes some sets, so that the files of one are written while a card solves
 // another, but none so small that a card has solved it in no less time than a larger one:
-// training takes the same time for a thousand pictures as for one.
+// training takes the same time for a thousand images as for one.
 const (
 	setsOfBatch = 4
 	setsAtOnce  = 3
@@ -77,14 +77,14 @@ func resolve(opts codec.Options) (*Options, error) {
 	return o, nil
 }
 
-// job is a picture on its way to a file.
+// job is an image on its way to a file.
 type job struct {
-	picture   *raster.Image
+	image     *raster.Image
 	cuts      []*cut // one, or one for each frame
 	solutions [][]solution
 }
 
-// encode makes the files of the pictures in set, whose problems d solves together.
+// encode makes the files of the images in set, whose problems d solves together.
 func encode(ctx context.Context, c *pool.Pool, d device, batch []*raster.Image, set []int, o *Options, out []codec.Encoded) {
 	jobs := make([]job, len(set))
 	c.Each(len(set), func(j int) { jobs[j].cut(batch[set[j]], o) })
@@ -114,9 +114,9 @@ func encode(ctx context.Context, c *pool.Pool, d device, batch []*raster.Image, 
 	c.Each(len(set), func(j int) { out[set[j]] = jobs[j].file(ctx, c, o) })
 }
 
-// cut divides a picture, or each of its frames, into problems.
+// cut divides an image, or each of its frames, into problems.
 func (j *job) cut(m *raster.Image, o *Options) {
-	j.picture = m
+	j.image = m
 	if !o.own {
 		j.cuts = []*cut{newCut(m, o)}
 		return
@@ -126,7 +126,7 @@ func (j *job) cut(m *raster.Image, o *Options) {
 	}
 }
 
-// file makes the file of a picture whose problems are solved.
+// file makes the file of an image whose problems are solved.
 func (j *job) file(ctx context.Context, c *pool.Pool, o *Options) codec.Encoded {
 	p, facts, err := j.indexed(ctx, c, o)
 	if err != nil {
@@ -143,10 +143,10 @@ func (j *job) file(ctx context.Context, c *pool.Pool, o *Options) codec.Encoded 
 	return codec.Encoded{Data: data, Facts: facts}
 }
 
-// indexed makes the palettes and the indices of a picture, and says how many entries the
-// largest palette uses and whether the picture is whole.
+// indexed makes the palettes and the indices of an image, and says how many entries the
+// largest palette uses and whether the image is whole.
 func (j *job) indexed(ctx context.Context, c *pool.Pool, o *Options) (*indexed, []codec.Field, error) {
-	m := j.picture
+	m := j.image
 	p := &indexed{width: m.Width, height: m.Height, channels: m.Channels}
 	if !o.strip {
 		p.meta = m.Meta

@@ -17,7 +17,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// indexed is a picture as indices into palettes.
+// indexed is an image as indices into palettes.
 type indexed struct {
 	width, height int
 	frames        [][]uint8
@@ -67,7 +67,7 @@ func (p *indexed) mark() int {
 	return p.channels
 }
 
-// hues is what a decoder learns of a picture's colours.
+// hues is what a decoder learns of an image's colours.
 type hues struct{ chromatic, clear bool }
 
 func (c *hues) add(v uint32) {

@@ -49,7 +49,7 @@ func command(t testing.TB, program string, args ...string) []byte {
 	return out
 }
 
-// paletted is a picture of random indices, in which every entry is in use where there
+// paletted is an image of random indices, in which every entry is in use where there
 // are enough pixels, and of a palette with unused entries and some that are not opaque.
 func paletted(r *rand.Rand, w, h, frames, entries, clear, channels int) *indexed {
 	p := &indexed{width: w, height: h, channels: channels}
@@ -76,8 +76,8 @@ func paletted(r *rand.Rand, w, h, frames, entries, clear, channels int) *indexed
 	return p
 }
 
-// picture is what p looks like.
-func (p *indexed) picture() *raster.Image {
+// image is what p looks like.
+func (p *indexed) image() *raster.Image {
 	m := raster.New(p.width, p.height, len(p.frames), p.channels, 8)
 	m.Meta.Frames = len(p.frames) > 1
 	at := 0
@@ -154,7 +154,7 @@ func TestPNG(t *testing.T) {
 				if !slices.Equal(names, want) {
 					t.Errorf("%s: chunks %v", what, names)
 				}
-				m := p.picture()
+				m := p.image()
 				if got := mustDecode(t, data); got.Hash() != m.Hash() {
 					t.Errorf("%s: comes back as another picture, %s", what, got.Shape())
 				}
@@ -190,7 +190,7 @@ func TestPNGByPeers(t *testing.T) {
 			if err := os.WriteFile(path, data, 0o666); err != nil {
 				t.Fatal(err)
 			}
-			m := p.picture()
+			m := p.image()
 			for _, part := range []struct {
 				arg  string
 				from int // the first channel, and how many
@@ -222,7 +222,7 @@ func TestPNGByPeers(t *testing.T) {
 	}
 }
 
-// A picture has the channels of its source, whether its colours show them or not.
+// An image has the channels of its source, whether its colours show them or not.
 func TestChannelsComeBack(t *testing.T) {
 	for _, c := range []struct {
 		channels int
@@ -248,7 +248,7 @@ func TestChannelsComeBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := mustDecode(t, data); got.Hash() != p.picture().Hash() {
+			if got := mustDecode(t, data); got.Hash() != p.image().Hash() {
 				t.Errorf("%s: %d channels, %08x: comes back as %s", name, c.channels, c.palette, got.Shape())
 			}
 			if f, err := open(data); err != nil || f.mark != 0 != c.marked {
@@ -267,7 +267,7 @@ func TestMetadataComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := mustDecode(t, data)
-	if !bytes.Equal(m.Meta.ICC, p.meta.ICC) || !bytes.Equal(m.Meta.EXIF, raster.UprightEXIF(p.meta.EXIF)) || m.Hash() != p.picture().Hash() {
+	if !bytes.Equal(m.Meta.ICC, p.meta.ICC) || !bytes.Equal(m.Meta.EXIF, raster.UprightEXIF(p.meta.EXIF)) || m.Hash() != p.image().Hash() {
 		t.Errorf("profile of %d bytes, EXIF block %q", len(m.Meta.ICC), m.Meta.EXIF)
 	}
 	other, err := imageio.Decode(data, nil)
@@ -313,7 +313,7 @@ func TestGIF(t *testing.T) {
 					if err != nil {
 						t.Fatalf("%s: %v", what, err)
 					}
-					m := p.picture()
+					m := p.image()
 					if got := mustDecode(t, data); got.Hash() != m.Hash() || got.Meta.Frames != (frames > 1) {
 						t.Fatalf("%s: comes back as another picture, %s", what, got.Shape())
 					}
@@ -361,7 +361,7 @@ func TestGIFByPeers(t *testing.T) {
 			t.Errorf("%s: identify says %q", name, got)
 		}
 		raw := command(t, "convert", path, "-coalesce", "-depth", "8", "rgba:-")
-		m := p.picture()
+		m := p.image()
 		if len(raw) != 4*p.width*p.height*4 {
 			t.Fatalf("%s: ImageMagick shows %d bytes", name, len(raw))
 		}

@@ -17,11 +17,11 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// pictureKinds are kinds of pictures that take different ways through the encoder.
-var pictureKinds = []string{"constant", "palette", "256", "257", "gradient", "noise", "photo", "sparse", "glass", "grey"}
+// imageKinds are kinds of images that take different ways through the encoder.
+var imageKinds = []string{"constant", "palette", "256", "257", "gradient", "noise", "photo", "sparse", "glass", "grey"}
 
-// pictureOf is a picture of a kind, or so many frames.
-func pictureOf(r *rand.Rand, kind string, w, h, frames, channels int) *raster.Image {
+// imageOf is an image of a kind, or so many frames.
+func imageOf(r *rand.Rand, kind string, w, h, frames, channels int) *raster.Image {
 	m := raster.New(w, h, frames, channels, 8)
 	m.Meta.Frames = frames > 1
 	entries := map[string]int{"constant": 1, "palette": 2 + r.IntN(40), "256": 256, "257": 257}[kind]
@@ -153,7 +153,7 @@ func distinct(list []uint32) int {
 	return len(seen)
 }
 
-// try is one random picture with random options.
+// try is one random image with random options.
 func try(seed uint64) error {
 	r := rand.New(rand.NewPCG(17, seed))
 	side := func() int { return 1 + r.IntN(1<<(1+r.IntN(6))) }
@@ -167,8 +167,8 @@ func try(seed uint64) error {
 	if o.gif = r.IntN(4) == 0; o.gif {
 		frames += r.IntN(3)
 	}
-	kind := pictureKinds[r.IntN(len(pictureKinds))]
-	m := pictureOf(r, kind, side(), side(), frames, 1+r.IntN(4))
+	kind := imageKinds[r.IntN(len(imageKinds))]
+	m := imageOf(r, kind, side(), side(), frames, 1+r.IntN(4))
 	if frames > 1 && r.IntN(2) == 0 { // an animation of which a part moves
 		n := len(m.Slice(0).Pix)
 		from := r.IntN(n)
@@ -182,7 +182,7 @@ func try(seed uint64) error {
 	return nil
 }
 
-func TestRandomPictures(t *testing.T) { codectest.Random(t, try) }
+func TestRandomImages(t *testing.T) { codectest.Random(t, try) }
 
 func FuzzEncode(f *testing.F) {
 	for i := range uint64(40) {
@@ -244,7 +244,7 @@ func decodes(data []byte) error {
 	before := bytes.Clone(data)
 	Codec{}.Inspect(data)
 	if f, err := open(data); err == nil && f.width*f.height*f.frames > 1<<20 {
-		return nil // a large picture is no error, but takes its time
+		return nil // a large image is no error, but takes its time
 	}
 	m, err := decode(context.Background(), data)
 	if !bytes.Equal(before, data) {

@@ -9,7 +9,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// kodakFiles are the pictures of the Kodak suite beside the repository, and nothing but
+// kodakFiles are the images of the Kodak suite beside the repository, and nothing but
 // a loud skip where there are none.
 func kodakFiles(t testing.TB) []string {
 	files, _ := filepath.Glob(filepath.Join("..", "..", "..", "shared", "data", "kodak", "*.png"))
@@ -19,7 +19,7 @@ func kodakFiles(t testing.TB) []string {
 	return files
 }
 
-func readPicture(t testing.TB, file string) (data []byte, m *raster.Image) {
+func readImage(t testing.TB, file string) (data []byte, m *raster.Image) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

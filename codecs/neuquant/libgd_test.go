@@ -13,10 +13,10 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// libgd runs the NeuQuant of libgd on RGB pictures, on one core, and returns the
+// libgd runs the NeuQuant of libgd on RGB images, on one core, and returns the
 // processor time from pixels to pixels and the mean PSNR. The program is libgd-neuquant
 // where that is on the PATH, or made of testdata/libgd.c where libgd-dev is installed.
-func libgd(t testing.TB, pictures []*raster.Image, sample int) (took time.Duration, psnr float64, err error) {
+func libgd(t testing.TB, images []*raster.Image, sample int) (took time.Duration, psnr float64, err error) {
 	dir := t.TempDir()
 	program, err := exec.LookPath("libgd-neuquant")
 	if err != nil {
@@ -26,7 +26,7 @@ func libgd(t testing.TB, pictures []*raster.Image, sample int) (took time.Durati
 		}
 	}
 	args := []string{fmt.Sprint(sample)}
-	for i, m := range pictures {
+	for i, m := range images {
 		name := filepath.Join(dir, fmt.Sprintf("%d.ppm", i))
 		data := fmt.Appendf(nil, "P6 %d %d 255\n", m.Width, m.Height)
 		if err := os.WriteFile(name, append(data, m.Pix...), 0o600); err != nil {
@@ -45,7 +45,7 @@ func libgd(t testing.TB, pictures []*raster.Image, sample int) (took time.Durati
 			return 0, 0, fmt.Errorf("libgd-neuquant says %q: %w", line, err)
 		}
 		took += time.Duration(seconds * float64(time.Second))
-		psnr += 10 * math.Log10(255*255*3*float64(pixels)/squares) / float64(len(pictures))
+		psnr += 10 * math.Log10(255*255*3*float64(pixels)/squares) / float64(len(images))
 	}
 	return took, psnr, nil
 }

@@ -123,7 +123,7 @@ func TestLockstepLongTraining(t *testing.T) {
 	sameSolutions(t, "long", list, o, d.solve(t.Context(), list, o))
 }
 
-// Whole pictures, where they are at hand.
+// Whole images, where they are at hand.
 func TestLockstepKodak(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	var list []problem

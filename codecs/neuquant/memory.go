@@ -11,7 +11,7 @@ const (
 	tableMemory  = 6 << 20  // lookups, palettes, the deflate window
 	partMemory   = 14 << 20 // of a goroutine's table of bins: see binTable; its list doubles as it grows
 	binMemory    = 24 << 20 // of all bins
-	countedBytes = 72       // of a bin, for pictures with fewer pixels than bins
+	countedBytes = 72       // of a bin, for images with fewer pixels than bins
 )
 
 // Memory is that of the colours of each pixel, their indices and the file, and of the
@@ -42,7 +42,7 @@ func (c Codec) Memory(m *raster.Image, opts codec.Options) codec.Memory {
 	}
 }
 
-// decodeMemory is that of the indices and of the picture, and of a GIF file also of the
+// decodeMemory is that of the indices and of the image, and of a GIF file also of the
 // canvas and of the frame before.
 func decodeMemory(pixels int64, channels int, gif bool) int64 {
 	if gif {

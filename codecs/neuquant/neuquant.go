@@ -1,4 +1,4 @@
-// Package neuquant stores pictures with a palette, as indexed PNG or GIF files, which any
+// Package neuquant stores images with a palette, as indexed PNG or GIF files, which any
 // program opens. The palette is found by a Kohonen network (Dekker, "Kohonen neural
 // networks for optimal colour quantization", Network 5, 1994), which the paper
 // "CuNeuQuant: A CUDA Implementation of the NeuQuant Image Quantization Algorithm" brings
@@ -11,7 +11,7 @@
 // to run; ours does not. After the training come passes of k-means, which the paper does
 // not have, and every pixel gets the nearest entry, found exactly.
 //
-// # Pictures
+// # Images
 //
 // 8-bit grey, grey with alpha, RGB and RGBA, up to 65,535 along a side; frames with
 // format=gif. Opaque pixels stay opaque, transparent ones transparent. Distances between
@@ -20,13 +20,13 @@
 //
 // # Losses
 //
-// A picture of more colours than the palette has comes back with the nearest ones. One
+// An image of more colours than the palette has comes back with the nearest ones. One
 // of no more colours comes back whole, and its record says that it is exact.
 //
 // # Guarantees
 //
 // All decisions are made in integers, sums are of integers, and ties go to the lowest
-// index, so that the same picture and options give the same bytes with any number of
+// index, so that the same image and options give the same bytes with any number of
 // goroutines, in any batch, with a card or without, and on any machine.
 //
 // Decode reads indexed PNG files and GIF files of any program, by the standard library.

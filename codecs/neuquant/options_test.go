@@ -59,7 +59,7 @@ func TestFilesByOptions(t *testing.T) {
 	}
 }
 
-// A picture that the format cannot hold is refused with what would work.
+// An image that the format cannot hold is refused with what would work.
 func TestRefusalsSayWhatWorks(t *testing.T) {
 	frames, signed := raster.New(2, 2, 3, 3, 8), raster.New(2, 2, 1, 1, 8)
 	frames.Meta.Frames, signed.Signed = true, true

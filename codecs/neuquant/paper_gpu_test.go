@@ -13,8 +13,8 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// BenchmarkCardPaper prints the paper's Table 1 for pictures of 2 to 6 megapixels, as in
-// its figure 2: seconds a pixel from pixels to indices, one picture at a time and in a
+// BenchmarkCardPaper prints the paper's Table 1 for images of 2 to 6 megapixels, as in
+// its figure 2: seconds a pixel from pixels to indices, one image at a time and in a
 // batch. Sequential is this codec on one core. As in the paper all pixels are trained on;
 // the second table has the default options.
 func BenchmarkCardPaper(b *testing.B) {
@@ -50,14 +50,14 @@ func paperRow(b *testing.B, dev *gpu.Device, src []*raster.Image, seed, w, h int
 		list[i] = problem{samples: locked.Bytes[i*w*h*3:][: w*h*3 : w*h*3], entries: 256, opaque: true, mapped: true}
 		mosaic(src, seed+i, w, list[i].samples)
 	})
-	perPixel := func(t time.Duration, pictures int) float64 { return t.Seconds() / float64(pictures*w*h) }
+	perPixel := func(t time.Duration, images int) float64 { return t.Seconds() / float64(images*w*h) }
 	out[0] = perPixel(fastest(1, func() { solveAll(b, cpu{pool.Of(1)}, list[:1], o) }), 1)
 	out[1] = perPixel(fastest(2, func() { solveAll(b, &cards{dev: dev, pool: pool.New(), locked: true}, list[:1], o) }), 1)
 	out[2] = perPixel(fastest(2, func() { solveAll(b, &cards{dev: dev, pool: pool.New(), locked: true, most: n / 3}, list, o) }), n)
 	return out
 }
 
-// mosaic fills a picture with others, side by side.
+// mosaic fills an image with others, side by side.
 func mosaic(src []*raster.Image, seed, w int, pix []byte) {
 	for i := range len(pix) / (3 * w) {
 		for x := 0; x < w; x += side {

@@ -8,7 +8,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// cut is what shares a palette, a picture or frames, in parts that have entries of
+// cut is what shares a palette, an image or frames, in parts that have entries of
 // their own: the opaque pixels and the partly transparent ones.
 type cut struct {
 	all     problem  // the pixels; premultiplied, unless exact
@@ -25,7 +25,7 @@ type part struct {
 }
 
 // newCut reads the pixels of m, and divides them and the colours of a palette into
-// parts. Samples of opaque colour pictures stay where they are.
+// parts. Samples of opaque colour images stay where they are.
 func newCut(m *raster.Image, o *Options) *cut {
 	d := &cut{}
 	if m.Channels == 3 {

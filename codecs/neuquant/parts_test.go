@@ -177,8 +177,8 @@ func refBayer(x, y, n int) int {
 	return 4*refBayer(x%h, y%h, h) + quarter[y/h][x/h]
 }
 
-// randomPicture has opaque, transparent and other pixels as share says, in per cent.
-func randomPicture(rng *rand.Rand, w, h, depth, channels int, share [3]int, few bool) *raster.Image {
+// randomImage has opaque, transparent and other pixels as share says, in per cent.
+func randomImage(rng *rand.Rand, w, h, depth, channels int, share [3]int, few bool) *raster.Image {
 	m := raster.New(w, h, depth, channels, 8)
 	m.Meta.Frames = depth > 1
 	for i := range w * h * depth {
@@ -203,8 +203,8 @@ func randomPicture(rng *rand.Rand, w, h, depth, channels int, share [3]int, few 
 	return m
 }
 
-// TestPicturesAreTheReference looks at the colours that pictures become.
-func TestPicturesAreTheReference(t *testing.T) {
+// TestImagesAreTheReference looks at the colours that images become.
+func TestImagesAreTheReference(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	type size struct{ w, h, depth int }
 	sizes := []size{{1, 1, 1}, {2, 1, 1}, {1, 7, 1}, {9, 8, 1}, {31, 17, 1}, {130, 9, 1}, {400, 7, 1}, {65, 66, 1}, {12, 9, 3}, {40, 30, 2}}
@@ -215,7 +215,7 @@ func TestPicturesAreTheReference(t *testing.T) {
 			colours: []int{2, 3, 4, 16, 255, 256}[rng.IntN(6)], sample: 1 + 9*rng.IntN(2), refine: 6 * rng.IntN(2),
 			dither: dither(rng.IntN(3)), gif: s.depth > 1 || rng.IntN(3) == 0, own: rng.IntN(3) == 0,
 		}
-		m := randomPicture(rng, s.w, s.h, s.depth, 1+rng.IntN(4), share, rng.IntN(5) == 0)
+		m := randomImage(rng, s.w, s.h, s.depth, 1+rng.IntN(4), share, rng.IntN(5) == 0)
 		name := fmt.Sprintf("%d: %s, shares %v, %v", n, m.Shape(), share, &o)
 		before := slices.Clone(m.Pix)
 		c := pool.Of(1 + n%3)

@@ -6,10 +6,10 @@ import "context"
 const opaqueAlpha = 255 << 24
 
 // problem is a list of colours for which entries are looked for: the opaque or the
-// partly transparent pixels of a picture, in raster order.
+// partly transparent pixels of an image, in raster order.
 type problem struct {
 	// One of the two holds the colours, at least one. values are premultiplied. samples
-	// are R, G, B of opaque pixels, three bytes each, as they lie in a picture, which
+	// are R, G, B of opaque pixels, three bytes each, as they lie in an image, which
 	// they belong to.
 	values  []uint32
 	samples []byte

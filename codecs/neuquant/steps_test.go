@@ -48,7 +48,7 @@ func colours(rng *rand.Rand, kind string, n int, opaque bool) []uint32 {
 	return out
 }
 
-// asSamples is an opaque problem with its colours as a picture has them.
+// asSamples is an opaque problem with its colours as an image has them.
 func asSamples(p problem) problem {
 	for _, v := range p.values {
 		p.samples = append(p.samples, byte(v), byte(v>>8), byte(v>>16))

@@ -14,13 +14,13 @@ const (
 	weightBits = 8       // of a neighbour's weight beside the learning rate
 	shiftBits  = 10 + weightBits
 
-	// dekkerLeast is the least length of a picture, in samples of three a pixel, of which
+	// dekkerLeast is the least length of an image, in samples of three a pixel, of which
 	// Dekker's program skips some.
 	dekkerLeast = 1509
 )
 
 // strides are the numbers of pixels from one sample to the next: the first that does
-// not divide the picture's length, else the last.
+// not divide the image's length, else the last.
 var strides = [4]int{499, 491, 487, 503}
 
 // bayer is the ordered matrix of 8 x 8 (Bayer, 1973): entry y*8+x is the place, 0 to

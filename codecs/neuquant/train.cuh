@@ -176,7 +176,7 @@ template <int C> DEVICE void train(const Problem &p, words4 *net, uint32_t first
 }
 
 // network, entries: of samples first to first+most-1 of each problem. A launch shows a bounded number of samples, since a
-// large picture takes long; what the next one needs is in network. One warp a problem, blocks of train_warps warps.
+// large image takes long; what the next one needs is in network. One warp a problem, blocks of train_warps warps.
 KERNEL __launch_bounds__(128) nq_train(const Problem *list, uint32_t count, uint32_t first, uint32_t most)
 {
 	__shared__ words4 s_net[train_warps * most_entries];

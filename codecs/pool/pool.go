@@ -1,6 +1,6 @@
-// Package pool shares the cores between the pictures of a batch and the work inside
-// each picture. A batch of many small pictures runs one picture per goroutine; a lone
-// large picture gets them all. Who does which piece of work never shows in the result.
+// Package pool shares the cores between the images of a batch and the work inside
+// each image. A batch of many small images runs one image per goroutine; a lone
+// large image gets them all. Who does which piece of work never shows in the result.
 package pool
 
 import (

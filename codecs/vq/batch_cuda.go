@@ -9,26 +9,26 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// A batch is small pictures that go through all steps on a card together, each with
+// A batch is small images that go through all steps on a card together, each with
 // codebooks of its own: every kernel is launched once for all of them, and what goes
 // to the card or back goes in one copy, with the room between its parts, which is why
 // that is filled with zeros.
 type batch struct {
 	*card
-	options  *Options
-	pictures []*raster.Image
-	headers  []*header
-	sets     []*batchSet
-	blocks   *gpu.Buffer  // of all sets
-	samples  []byte       // the same on the host, page-locked
-	most     int          // blocks of a set
-	entries  []batchIndex // of the sets
-	tables   *gpu.Buffer  // of all sets
+	options *Options
+	images  []*raster.Image
+	headers []*header
+	sets    []*batchSet
+	blocks  *gpu.Buffer  // of all sets
+	samples []byte       // the same on the host, page-locked
+	most    int          // blocks of a set
+	entries []batchIndex // of the sets
+	tables  *gpu.Buffer  // of all sets
 }
 
-// batchSet is the blocks of luma or of chroma of a picture of a batch.
+// batchSet is the blocks of luma or of chroma of an image of a batch.
 type batchSet struct {
-	of    int  // number of the picture
+	of    int  // number of the image
 	which int  // 0 luma, 1 chroma
 	grid  grid // of a plane
 	n     int  // codewords at most
@@ -50,8 +50,8 @@ func (b memoryBlocks) m() int                          { return len(b.samples) /
 func (b memoryBlocks) read(lo, hi int) ([]byte, error) { return b.samples[lo*b.k : hi*b.k], nil }
 
 // analyseBatch is the function analyse for a batch.
-func (d *card) analyseBatch(ctx context.Context, pictures []*raster.Image, o *Options) ([]*analysis, error) {
-	g := &batch{card: d, options: o, pictures: pictures}
+func (d *card) analyseBatch(ctx context.Context, images []*raster.Image, o *Options) ([]*analysis, error) {
+	g := &batch{card: d, options: o, images: images}
 	for _, step := range []func(context.Context) error{g.cut, g.train, g.assign, g.code} {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -63,9 +63,9 @@ func (d *card) analyseBatch(ctx context.Context, pictures []*raster.Image, o *Op
 	return g.analyses(), nil
 }
 
-// analyses is what is known of the pictures in the end.
+// analyses is what is known of the images in the end.
 func (g *batch) analyses() []*analysis {
-	list := make([]*analysis, len(g.pictures))
+	list := make([]*analysis, len(g.images))
 	for i, h := range g.headers {
 		list[i] = &analysis{header: h, books: new(bookPair)}
 	}
@@ -82,17 +82,17 @@ func (g *batch) analyses() []*analysis {
 	return list
 }
 
-// cut brings the pictures to the card, and their blocks to the host as well.
+// cut brings the images to the card, and their blocks to the host as well.
 func (g *batch) cut(context.Context) error {
 	var pixels, all gpu.Layout
 	k, threads, planes := g.options.block.k(), 0, 1
-	entries, starts := make([]batchPicture, len(g.pictures)), make([]int, len(g.pictures))
-	for i, m := range g.pictures {
+	entries, starts := make([]batchImage, len(g.images)), make([]int, len(g.images))
+	for i, m := range g.images {
 		h := newHeader(m, g.options)
 		g.headers = append(g.headers, h)
 		starts[i] = pixels.Take(m.Size())
 		e := &entries[i]
-		*e = batchPicture{
+		*e = batchImage{
 			Width: uint32(h.w), Height: uint32(h.h), Slices: uint32(h.d), Channels: uint32(h.channels()),
 			BP: uint32(h.block.p), BQ: uint32(h.block.q),
 		}
@@ -133,7 +133,7 @@ func (g *batch) cut(context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.pool.Each(len(g.pictures), func(i int) { copy(way.Bytes[starts[i]:], g.pictures[i].Pix) })
+	g.pool.Each(len(g.images), func(i int) { copy(way.Bytes[starts[i]:], g.images[i].Pix) })
 	if err := g.stream.Upload(source, 0, way.Bytes[:pixels.Size]); err != nil {
 		return err
 	}

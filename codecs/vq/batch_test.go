@@ -14,9 +14,9 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// mixedPictures is pictures of all kinds for one batch: 1x1, fewer blocks than codewords, flat,
+// mixedImages is images of all kinds for one batch: 1x1, fewer blocks than codewords, flat,
 // grey and RGB, volumes, and some that are sampled for small codebooks.
-func mixedPictures() []*raster.Image {
+func mixedImages() []*raster.Image {
 	var list []*raster.Image
 	for i, size := range [][2]int{{1, 1}, {5, 3}, {64, 48}, {33, 129}, {200, 150}, {7, 400}, {1, 90}, {256, 256}, {301, 99}} {
 		list = append(list, scene(size[0], size[1], 1+i%3/2, 1), scene(size[0], size[1], 1, 3))
@@ -28,10 +28,10 @@ func mixedPictures() []*raster.Image {
 	return append(list, flat, noise(4, 222, 111, 3))
 }
 
-// Pictures of all sizes and kinds in one batch give the bytes that each gives on the CPU.
+// Images of all sizes and kinds in one batch give the bytes that each gives on the CPU.
 func TestBatch(t *testing.T) {
 	dev := gputest.Device(t, nil)
-	batch := mixedPictures()
+	batch := mixedImages()
 	for _, pairs := range [][]string{
 		nil, {"index=raw"}, {"n=2", "chroma-n=3"}, {"n=17", "chroma=444", "block=2x2"}, {"train=split", "block=4x2"},
 		{"n=1000", "chroma-n=20", "block=8x8", "passes=1"}, {"n=60", "train=split", "passes=30"},
@@ -47,29 +47,29 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// A batch whose context ends hands the error to every picture.
+// A batch whose context ends hands the error to every image.
 func TestBatchEndsWithItsContext(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := errors.New("enough")
 	cancel(stop)
-	for i, e := range (Codec{}).Encode(ctx, dev, mixedPictures(), nil) {
+	for i, e := range (Codec{}).Encode(ctx, dev, mixedImages(), nil) {
 		if e.Data != nil || !errors.Is(e.Err, stop) && !errors.Is(e.Err, context.Canceled) {
 			t.Errorf("picture %d: %d bytes, error %v", i, len(e.Data), e.Err)
 		}
 	}
-	for i, e := range (Codec{}).Encode(context.Background(), dev, mixedPictures(), nil) {
+	for i, e := range (Codec{}).Encode(context.Background(), dev, mixedImages(), nil) {
 		if e.Err != nil {
 			t.Errorf("picture %d of the next batch: %v", i, e.Err)
 		}
 	}
 }
 
-// A context that ends in the middle of the work leaves pictures that are whole and
-// pictures with its error.
+// A context that ends in the middle of the work leaves images that are whole and
+// images with its error.
 func TestBatchIsCutShort(t *testing.T) {
 	dev := gputest.Device(t, nil)
-	batch := mixedPictures()
+	batch := mixedImages()
 	want := Codec{}.Encode(context.Background(), nil, batch, nil)
 	for _, after := range []time.Duration{200 * time.Microsecond, time.Millisecond, 3 * time.Millisecond, 8 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(context.Background(), after)
@@ -85,7 +85,7 @@ func TestBatchIsCutShort(t *testing.T) {
 // A card with too little memory takes smaller batches, and leaves to the CPU what does not
 // even fit alone, whatever the step that finds no room; the bytes stay the same.
 func TestLittleMemory(t *testing.T) {
-	batch := mixedPictures()
+	batch := mixedImages()
 	for i := range 12 {
 		batch = append(batch, scene(300+10*i, 200, 1, 1+2*(i%2)))
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// BenchmarkCardEncode is whole files with a codebook for each picture, the defaults and
+// BenchmarkCardEncode is whole files with a codebook for each image, the defaults and
 // others, beside the CPU on all cores, and how the time of the batches divides.
 func BenchmarkCardEncode(b *testing.B) {
 	dev := gputest.Device(b, nil)
@@ -51,7 +51,7 @@ func BenchmarkCardEncode(b *testing.B) {
 	}
 }
 
-// landscapes are pictures that are parts of one.
+// landscapes are images that are parts of one.
 func landscapes(count, w, h, channels int) []*raster.Image {
 	whole := landscape(w, h*count)
 	var list []*raster.Image
@@ -85,7 +85,7 @@ func stages(b *testing.B, dev *gpu.Device, images []*raster.Image, o *Options) {
 	list := images[:len(sets[0])]
 	var took [5]time.Duration
 	for range 3 {
-		g := &batch{pictures: list, options: o}
+		g := &batch{images: list, options: o}
 		onLane(b, dev, func(d *card) error {
 			g.card = d
 			for i, step := range []func(context.Context) error{g.cut, g.train, g.assign, g.code} {
@@ -115,7 +115,7 @@ func stages(b *testing.B, dev *gpu.Device, images []*raster.Image, o *Options) {
 // passes prints what the parts of a batch's training take on the card.
 func passes(b *testing.B, dev *gpu.Device, list []*raster.Image, o *Options) {
 	onLane(b, dev, func(d *card) error {
-		g := &batch{card: d, pictures: list, options: o}
+		g := &batch{card: d, images: list, options: o}
 		if err := g.cut(context.Background()); err != nil {
 			return err
 		}

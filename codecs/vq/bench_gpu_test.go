@@ -23,7 +23,7 @@ import (
 )
 
 // The benchmarks on a card print tables and make their data themselves; those of the
-// paper's tables use the Kodak pictures where they are at hand. Each runs once.
+// paper's tables use the Kodak images where they are at hand. Each runs once.
 
 //go:embed testdata/peer.ptx
 var peerPTX string
@@ -38,7 +38,7 @@ type peerParams struct {
 	M, N, K              uint32
 }
 
-// landscape is a grey picture of smooth slopes, edges and grain.
+// landscape is a grey image of smooth slopes, edges and grain.
 func landscape(w, h int) *raster.Image {
 	m := raster.New(w, h, 1, 1, 8)
 	pool.New().Each(h, func(y int) {
@@ -54,7 +54,7 @@ func landscape(w, h int) *raster.Image {
 	return m
 }
 
-// someBlocks is a codebook of n blocks of a picture.
+// someBlocks is a codebook of n blocks of an image.
 func someBlocks(m *raster.Image, n int) *codebook {
 	s := shape{4, 4}
 	g := s.grid(m.Width, m.Height)
@@ -205,7 +205,7 @@ func peerTime(d *card, set *cardBlocks, blocks *gpu.Buffer, book *codebook) (tim
 }
 
 // BenchmarkCardDecode is the kernel of the decoder on 8192 x 8192 grey, beside a copy
-// and a fill within the card. All are timed in passes over 1 GiB of pictures, one launch
+// and a fill within the card. All are timed in passes over 1 GiB of images, one launch
 // after the other, so that what starting one costs is spread and the cache holds no
 // result of the pass before; for the decoder also as one launch alone.
 func BenchmarkCardDecode(b *testing.B) {
@@ -301,7 +301,7 @@ func BenchmarkCardDecode(b *testing.B) {
 	}
 }
 
-// BenchmarkCardLatency is one picture of 512 x 512 after the other, from page-locked
+// BenchmarkCardLatency is one image of 512 x 512 after the other, from page-locked
 // memory to the index table in host memory, N = 1024: the median.
 func BenchmarkCardLatency(b *testing.B) {
 	dev := gputest.Device(b, nil)
@@ -329,7 +329,7 @@ func BenchmarkCardLatency(b *testing.B) {
 	}
 }
 
-// pin moves the samples of pictures into page-locked memory, one after the other.
+// pin moves the samples of images into page-locked memory, one after the other.
 func pin(b *testing.B, dev *gpu.Device, list []*raster.Image) {
 	b.Helper()
 	size := 0
@@ -348,7 +348,7 @@ func pin(b *testing.B, dev *gpu.Device, list []*raster.Image) {
 	}
 }
 
-// BenchmarkCardBatch is 4096 pictures of 512 x 512 that share a codebook of 256, from
+// BenchmarkCardBatch is 4096 images of 512 x 512 that share a codebook of 256, from
 // page-locked memory to index tables in host memory, beside the measured link.
 func BenchmarkCardBatch(b *testing.B) {
 	for _, lanes := range []int{3, 6} {

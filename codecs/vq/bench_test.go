@@ -38,7 +38,7 @@ func searchPlain(c *pool.Pool, samples, words []byte, k int, table []uint16) {
 }
 
 // BenchmarkSearch measures the search stage as the paper does: 512 x 512 grey, 4x4
-// blocks, N = 256. It reports milliseconds per picture and, in x-plain, how many times
+// blocks, N = 256. It reports milliseconds per image and, in x-plain, how many times
 // faster it is than the plain triple loop on the same cores in the same run.
 func BenchmarkSearch(b *testing.B) {
 	m, ok := kodak(b, 1)
@@ -92,9 +92,9 @@ func fastest(runs int, f func()) time.Duration {
 	return least
 }
 
-// BenchmarkKodak encodes the grey (BT.601 luma) Kodak pictures with the defaults and
+// BenchmarkKodak encodes the grey (BT.601 luma) Kodak images with the defaults and
 // prints a table: PSNR, index rate and total rate of each, and their means over the
-// six pictures of the published comparison (those at hand of 1, 5, 8, 15, 19, 23) and
+// six images of the published comparison (those at hand of 1, 5, 8, 15, 19, 23) and
 // over all. The metrics are those of the six.
 func BenchmarkKodak(b *testing.B) {
 	six := map[int]bool{1: true, 5: true, 8: true, 15: true, 19: true, 23: true}

@@ -79,19 +79,19 @@ KERNEL vq_blocks(uint8_t *__restrict__ luma,          // slices x grid of luma x
 	cut_row(luma, chroma, pixels, width, height, slices, channels, half, p, q);
 }
 
-// A picture of a batch, with the parameters of vq_blocks.
-struct Picture {
+// An image of a batch, with the parameters of vq_blocks.
+struct Image {
 	uint8_t *luma, *chroma;
 	const uint8_t *pixels;
 	uint32_t width, height, slices, channels, half, p, q;
 	uint32_t unused;
 };
-static_assert(sizeof(Picture) == 56, "batchPicture");
+static_assert(sizeof(Image) == 56, "batchImage");
 
-// vq_blocks for picture blockIdx.z of a batch; grey ones leave the planes of chroma alone.
-KERNEL vq_batch_blocks(const Picture *__restrict__ list)
+// vq_blocks for image blockIdx.z of a batch; grey ones leave the planes of chroma alone.
+KERNEL vq_batch_blocks(const Image *__restrict__ list)
 {
-	const Picture &m = list[blockIdx.z];
+	const Image &m = list[blockIdx.z];
 	if (blockIdx.y == 0 || m.channels == 3)
 		cut_row(m.luma, m.chroma, m.pixels, m.width, m.height, m.slices, m.channels, m.half, m.p, m.q);
 }

@@ -29,7 +29,7 @@ func conform(t *testing.T, dev *gpu.Device) {
 	codectest.Run(t, Codec{}, &codectest.Options{
 		Sets:        optionSets,
 		Shared:      sharedSet,
-		MinPSNR:     18, // with two codewords for the whole picture
+		MinPSNR:     18, // with two codewords for the whole image
 		Checksummed: true,
 		Device:      dev,
 	})

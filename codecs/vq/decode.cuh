@@ -1,4 +1,4 @@
-// From index tables to pictures, and what was lost on the way.
+// From index tables to images, and what was lost on the way.
 #pragma once
 
 #include "vectors.cuh"
@@ -53,7 +53,7 @@ DEVICE void store_streaming(words4 *p, words4 v)
 	asm volatile("st.global.cs.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
 }
 
-// The pixels of the table for grey pictures of 4x4 blocks whose width is a multiple of 16 and height one of 4. A thread
+// The pixels of the table for grey images of 4x4 blocks whose width is a multiple of 16 and height one of 4. A thread
 // writes four blocks beside each other as four times 16 pixels, a warp 512 bytes beside each other in each of four rows.
 // Memory bounds the kernel, and a thread reads its part of the table for several such runs before it writes the first:
 // that comes to the rate of the same accesses without a codebook. The launch brings n x 16 bytes of shared memory for the
@@ -68,7 +68,7 @@ KERNEL __launch_bounds__(grey_threads)
 	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
 		s_book[i] = words[i];
 	sync_block(); // the codebook is whole
-	// A picture has at most 2^30 samples, so that 32 bits count everything.
+	// An image has at most 2^30 samples, so that 32 bits count everything.
 	uint32_t fours = width / 16, all = fours * (height / 4), step = gridDim.x * blockDim.x;
 	for (uint32_t first = (uint32_t)thread(); first < all; first += grey_runs * step) {
 		words2 x[grey_runs];
@@ -93,7 +93,7 @@ KERNEL __launch_bounds__(grey_threads)
 	}
 }
 
-// Sum of the squared differences of two pictures, for PSNR.
+// Sum of the squared differences of two images, for PSNR.
 KERNEL vq_error(uint64_t *__restrict__ sum,  // 1, added to
                 const uint8_t *__restrict__ a, const uint8_t *__restrict__ b, uint64_t n)
 {

@@ -14,7 +14,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// Decode restores the pictures of files. Files with a shared codebook ask assets
+// Decode restores the images of files. Files with a shared codebook ask assets
 // for it.
 func (Codec) Decode(ctx context.Context, dev *gpu.Device, batch [][]byte, assets codec.Assets) []codec.Decoded {
 	out := make([]codec.Decoded, len(batch))

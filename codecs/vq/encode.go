@@ -13,7 +13,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// Encode makes one file per picture. See the package comment for what it takes and
+// Encode makes one file per image. See the package comment for what it takes and
 // guarantees.
 func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Image, opts codec.Options) []codec.Encoded {
 	out := make([]codec.Encoded, len(batch))
@@ -37,13 +37,13 @@ func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Imag
 		starters = pool.Of(len(sets))
 	}
 	starters.Each(len(sets), func(s int) {
-		pictures := make([]*raster.Image, len(sets[s]))
+		images := make([]*raster.Image, len(sets[s]))
 		for j, i := range sets[s] {
-			pictures[j] = batch[i]
+			images[j] = batch[i]
 		}
-		known := make([]*analysis, len(pictures))
-		err := run(ctx, dev, workers, len(pictures), func(d device, from, to int) error {
-			list, err := analyse(ctx, d, pictures[from:to], o)
+		known := make([]*analysis, len(images))
+		err := run(ctx, dev, workers, len(images), func(d device, from, to int) error {
+			list, err := analyse(ctx, d, images[from:to], o)
 			copy(known[from:to], list)
 			return err
 		})
@@ -67,7 +67,7 @@ func oneByOne(items []int) [][]int {
 	return sets
 }
 
-// together divides pictures into sets of neighbours that a card takes in one go: those
+// together divides images into sets of neighbours that a card takes in one go: those
 // of one size that share a codebook, or a batch of small ones that have codebooks of
 // their own, whatever their sizes.
 func together(batch []*raster.Image, items []int, o *Options) [][]int {
@@ -164,7 +164,7 @@ func check(m *raster.Image, o *Options) error {
 	return nil
 }
 
-// analysis is what is known of a picture before its index table is coded.
+// analysis is what is known of an image before its index table is coded.
 type analysis struct {
 	header  *header
 	books   *bookPair
@@ -172,17 +172,17 @@ type analysis struct {
 	symbols [][]symbol // likewise, for the coded one
 }
 
-// analyse finds the codebooks and the index tables of pictures: of one picture, of
+// analyse finds the codebooks and the index tables of images: of one image, of
 // several that share the codebook and the size of slices, or of a batch.
-func analyse(ctx context.Context, d device, pictures []*raster.Image, o *Options) ([]*analysis, error) {
+func analyse(ctx context.Context, d device, images []*raster.Image, o *Options) ([]*analysis, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if g, ok := d.(batchDevice); ok && batched(pictures[0], o) {
-		return g.analyseBatch(ctx, pictures, o)
+	if g, ok := d.(batchDevice); ok && batched(images[0], o) {
+		return g.analyseBatch(ctx, images, o)
 	}
-	h := newHeader(pictures[0], o)
-	luma, chroma, err := d.cut(h, slicesOf(pictures))
+	h := newHeader(images[0], o)
+	luma, chroma, err := d.cut(h, slicesOf(images))
 	if err != nil {
 		return nil, err
 	}
@@ -194,8 +194,8 @@ func analyse(ctx context.Context, d device, pictures []*raster.Image, o *Options
 	if err != nil {
 		return nil, err
 	}
-	list := make([]*analysis, len(pictures))
-	for i, m := range pictures {
+	list := make([]*analysis, len(images))
+	for i, m := range images {
 		list[i] = &analysis{header: newHeader(m, o), books: books}
 	}
 	size := h.planeSizes()
@@ -220,9 +220,9 @@ func analyse(ctx context.Context, d device, pictures []*raster.Image, o *Options
 
 // slicesOf is the samples of all slices. Those that lie one after the other can be seen
 // to: no slice's capacity ends before the next one.
-func slicesOf(pictures []*raster.Image) [][]byte {
+func slicesOf(images []*raster.Image) [][]byte {
 	var list [][]byte
-	for _, m := range pictures {
+	for _, m := range images {
 		n := m.Size() / m.Depth
 		for z := range m.Depth {
 			list = append(list, m.Pix[z*n:(z+1)*n])
@@ -256,7 +256,7 @@ func booksFor(ctx context.Context, d device, h *header, sets []blockSet, o *Opti
 }
 
 // assign gives every block its index in codebook i of books, which it returns.
-// Codewords of a picture's own codebook that no block chose are dropped.
+// Codewords of an image's own codebook that no block chose are dropped.
 func assign(b blockSet, books *bookPair, i int, shared bool) (*codebook, error) {
 	book := books.list()[i]
 	if err := b.assign(book); err != nil || shared {
@@ -278,7 +278,7 @@ func assign(b blockSet, books *bookPair, i int, shared bool) (*codebook, error) 
 	return less, b.renumber(to)
 }
 
-// shareOut hands the pictures their parts of a table of all their slices, per entries
+// shareOut hands the images their parts of a table of all their slices, per entries
 // for each slice.
 func shareOut[T any](list []*analysis, per int, all func() ([]T, error), to func(*analysis) *[][]T) error {
 	t, err := all()
@@ -376,11 +376,11 @@ func encodeTables(ctx context.Context, c *pool.Pool, a *analysis) ([]byte, error
 	return append(out, bytes.Join(coded, nil)...), nil
 }
 
-// Train makes a codebook file from the blocks of all pictures of the sample that
-// the codec takes; of a very large picture it uses no more blocks than training
+// Train makes a codebook file from the blocks of all images of the sample that
+// the codec takes; of a very large image it uses no more blocks than training
 // looks at in all, 256 for each codeword. The file has a chroma codebook if there is
-// an RGB picture among them.
-func (c Codec) Train(ctx context.Context, dev *gpu.Device, pictures []*raster.Image, opts codec.Options) ([]byte, error) {
+// an RGB image among them.
+func (c Codec) Train(ctx context.Context, dev *gpu.Device, images []*raster.Image, opts codec.Options) ([]byte, error) {
 	if opts == nil {
 		opts, _ = c.Options(nil)
 	}
@@ -391,7 +391,7 @@ func (c Codec) Train(ctx context.Context, dev *gpu.Device, pictures []*raster.Im
 	workers := pool.New()
 	var samples [2][]byte // of luma and chroma
 	refused := errors.New("the sample is empty")
-	for _, m := range pictures {
+	for _, m := range images {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

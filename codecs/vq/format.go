@@ -164,7 +164,7 @@ func parseHeader(data []byte) (*header, error) {
 	return h, nil
 }
 
-// checkCodewords limits a picture's own codebooks to the number of its blocks, which
+// checkCodewords limits an image's own codebooks to the number of its blocks, which
 // is what bounds the memory that a small file can ask for.
 func (h *header) checkCodewords() error {
 	if h.shared() {

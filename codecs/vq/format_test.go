@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// scene is a picture with smooth, flat, sharp and noisy parts, made in integers.
+// scene is an image with smooth, flat, sharp and noisy parts, made in integers.
 func scene(w, h, d, channels int) *raster.Image {
 	m := raster.New(w, h, d, channels, 8)
 	r := rand.New(rand.NewPCG(11, 12))

@@ -70,7 +70,7 @@ type (
 // The entries of the lists that the kernels of batches take, each the struct of that name
 // there without the word batch.
 type (
-	batchPicture struct {
+	batchImage struct {
 		Luma, Chroma, Pixels                          gpu.Ptr
 		Width, Height, Slices, Channels, Half, BP, BQ uint32
 		_                                             uint32
@@ -168,7 +168,7 @@ var kernelParams = map[string]any{
 	"vq_batch_ranks":     batchParams{},
 }
 
-// bandBytes bounds the pixels that are on a card at a time: a larger picture goes
+// bandBytes bounds the pixels that are on a card at a time: a larger image goes
 // there in bands.
 const bandBytes = 256 << 20
 

@@ -11,7 +11,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// kodak reads picture n of the Kodak suite as RGB, or ok=false where the data
+// kodak reads image n of the Kodak suite as RGB, or ok=false where the data
 // folder has none.
 func kodak(t testing.TB, n int) (*raster.Image, bool) {
 	f, err := os.Open(filepath.Join("..", "..", "..", "shared", "data", "kodak", fmt.Sprintf("%02d.png", n)))
@@ -35,7 +35,7 @@ func kodak(t testing.TB, n int) (*raster.Image, bool) {
 	return m, true
 }
 
-// grey is the BT.601 luma of an RGB picture, rounded.
+// grey is the BT.601 luma of an RGB image, rounded.
 func grey(m *raster.Image) *raster.Image {
 	g := raster.New(m.Width, m.Height, m.Depth, 1, 8)
 	for i := range g.Pix {

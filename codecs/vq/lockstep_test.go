@@ -17,17 +17,17 @@ import (
 )
 
 // The steps on a card give, after every step, what the steps in Go give: for random
-// pictures of odd sizes, all block sizes, whole and in bands, with and without tensor
+// images of odd sizes, all block sizes, whole and in bands, with and without tensor
 // cores. The message names the first step that differs.
 func TestLockstep(t *testing.T) {
 	dev := gputest.Device(t, nil)
-	pictures := 10000
+	images := 10000
 	if testing.Short() {
-		pictures = 100 // under compute-sanitizer a kernel takes a hundred times as long
+		images = 100 // under compute-sanitizer a kernel takes a hundred times as long
 	}
 	old := gpu.Module{Name: "vq", Variants: []string{kernels75}} // as on cards before 8.0
-	const at = 50                                                // pictures for a batch
-	for first := 0; first < pictures; first += at {
+	const at = 50                                                // images for a batch
+	for first := 0; first < images; first += at {
 		err := dev.Do(context.Background(), func(l *gpu.Lane) error {
 			for seed := first; seed < first+at; seed++ {
 				d := newCard(l, pool.New())
@@ -48,7 +48,7 @@ func TestLockstep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("%d pictures on %s", pictures, dev.Name())
+	t.Logf("%d pictures on %s", images, dev.Name())
 }
 
 // check says at which step two results differ.
@@ -64,8 +64,8 @@ func differ[T comparable](step string, got, want []T) error {
 	return nil
 }
 
-// randomPicture is noise, a slope or few values, up to 100 x 100.
-func randomPicture(r *rand.Rand, channels int) *raster.Image {
+// randomImage is noise, a slope or few values, up to 100 x 100.
+func randomImage(r *rand.Rand, channels int) *raster.Image {
 	side := func() int { return 1 + r.IntN(1+r.IntN(100)) }
 	m := raster.New(side(), side(), 1+r.IntN(3)/2*2, channels, 8)
 	kind, a, b := r.IntN(4), r.IntN(5), r.IntN(5)
@@ -87,7 +87,7 @@ func randomPicture(r *rand.Rand, channels int) *raster.Image {
 
 func lockstep(d *card, r *rand.Rand) error {
 	s := []shape{{2, 2}, {4, 2}, {4, 4}, {8, 8}}[r.IntN(4)]
-	m := randomPicture(r, 1+2*r.IntN(2))
+	m := randomImage(r, 1+2*r.IntN(2))
 	o := &Options{block: s, half: r.IntN(2) == 0}
 	h := newHeader(m, o)
 	pix := slicesOf([]*raster.Image{m})
@@ -235,7 +235,7 @@ func lockstepSet(d *card, r *rand.Rand, want, got blockSet, s shape, g grid) (*c
 	return book, table, differ("symbols", gotSymbols, symbols)
 }
 
-// Files and pictures are the same from the CPU and from a card: of the Kodak pictures
+// Files and images are the same from the CPU and from a card: of the Kodak images
 // where they are at hand, of large scenes in several bands, and of batches that share
 // a codebook. The option sets are those of the conformance suite and some more.
 func TestSameBytesOnCard(t *testing.T) {

@@ -268,7 +268,7 @@ func TestLockstepLarge(t *testing.T) {
 				if err := lockstepBatch(d, s, []*cpuBlocks{set}, []int{c.n}, startKMeans, 2); err != nil {
 					return err
 				}
-				// The samples as a picture, whose blocks are others.
+				// The samples as an image, whose blocks are others.
 				m := raster.New(100*s.q, c.m/100*s.p, 1, 1, 8)
 				copy(m.Pix, samples)
 				book := &codebook{shape: s, words: testVectors(r, c.k, c.n)}

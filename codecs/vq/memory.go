@@ -5,7 +5,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// tableMemory covers what does not grow with the picture: codebooks, the search's
+// tableMemory covers what does not grow with the image: codebooks, the search's
 // tables, the sums of a training.
 const tableMemory = 4 << 20
 
@@ -55,11 +55,11 @@ func (h *header) ranks() int64 {
 	return n
 }
 
-// decodeMemory is that of the picture, of the planes of a slice, and of the indices.
+// decodeMemory is that of the image, of the planes of a slice, and of the indices.
 func (h *header) decodeMemory() int64 {
 	samples := h.samples()
-	picture := int64(h.w) * int64(h.h) * int64(h.d) * int64(h.channels())
-	return picture + samples/int64(h.d) + 4*samples/int64(h.block.k()) + h.ranks() + tableMemory
+	image := int64(h.w) * int64(h.h) * int64(h.d) * int64(h.channels())
+	return image + samples/int64(h.d) + 4*samples/int64(h.block.k()) + h.ranks() + tableMemory
 }
 
 // Header reads the header of a file.

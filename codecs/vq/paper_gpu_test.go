@@ -16,7 +16,7 @@ import (
 )
 
 // BenchmarkCardPaper prints the paper's Tables I to IV for grey 512 x 512 crops: the
-// encoder finds the index table, the decoder the picture, both host to host. The CPU
+// encoder finds the index table, the decoder the image, both host to host. The CPU
 // is Algorithm 1 and 2 as they stand, on one core, and this codec on all cores.
 func BenchmarkCardPaper(b *testing.B) {
 	dev := gputest.Device(b, nil)
@@ -69,7 +69,7 @@ func pixels(list []*raster.Image) (out [][]byte) {
 	return out
 }
 
-// crop is the upper left 512 x 512 of a picture, turned where it is upright.
+// crop is the upper left 512 x 512 of an image, turned where it is upright.
 func crop(m *raster.Image) *raster.Image {
 	out := raster.New(512, 512, 1, 1, 8)
 	for y := range 512 {

@@ -5,7 +5,7 @@ package vq
 
 // bit is an adaptive estimate for one binary decision in one context. The
 // first decisions move it fast, as an average would; later ones at a rate that
-// never falls below 1/adaptLimit, so that it follows the picture.
+// never falls below 1/adaptLimit, so that it follows the image.
 type bit struct {
 	zero uint16 // probability that the decision is 0, in 1/65536
 	seen uint8  // decisions so far, at most adaptLimit

@@ -7,7 +7,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/pool"
 )
 
-// ranker orders codewords by how well they would continue the picture: by the
+// ranker orders codewords by how well they would continue the image: by the
 // squared difference of a block's samples along its upper edge to the row above
 // it, and along its left edge to the column before it, and then by index. This is
 // the order of side-match VQ (Kim, 1992); here it only renumbers the choice that

@@ -16,7 +16,7 @@ import (
 // on the CPU.
 //
 //	step       input                      output                            unit of parallel work
-//	planes*    picture                    grey or Y, Co, Cg, 8 bit          row
+//	planes*    image                    grey or Y, Co, Cg, 8 bit          row
 //	blocks*    plane                      M x K samples, block after block  row of blocks
 //	sample*    blocks                     blocks to train on                block
 //	draw*      weights of blocks          the next codewords to start from  block
@@ -30,7 +30,7 @@ import (
 //	code       symbols                    bytes                             segment
 //	decode     bytes, codewords           index table                       segment
 //	expand*    index table, codewords     plane (Algorithm 2)               row of blocks
-//	picture*   planes                     picture                           row
+//	image*   planes                     image                           row
 //
 // M blocks are in raster order, K = p x q samples of a block too.
 
@@ -49,16 +49,16 @@ type device interface {
 	// function train.
 	train(ctx context.Context, sets []source, s shape, n []int, how start, passes int) ([]*codebook, error)
 
-	// expand writes the picture of index tables of luma and of chroma, as
+	// expand writes the image of index tables of luma and of chroma, as
 	// decodeTables gives them.
 	expand(ctx context.Context, h *header, books *bookPair, table [][]uint16, m *raster.Image) error
 }
 
-// batchDevice is a device that analyses several small pictures, each with codebooks of
+// batchDevice is a device that analyses several small images, each with codebooks of
 // its own, in the same launches.
 type batchDevice interface {
 	device
-	analyseBatch(ctx context.Context, pictures []*raster.Image, o *Options) ([]*analysis, error)
+	analyseBatch(ctx context.Context, images []*raster.Image, o *Options) ([]*analysis, error)
 }
 
 // reader is blocks that can be looked at.
@@ -74,7 +74,7 @@ type source interface {
 	reader
 
 	// sample keeps at most most blocks: one from each of as many equal stretches, at
-	// a place that the generator draws, so that no column of the picture is
+	// a place that the generator draws, so that no column of the image is
 	// favoured.
 	sample(most int) (source, error)
 }
@@ -184,7 +184,7 @@ type codebook struct {
 }
 
 // ranker returns the side-match order of a finished codebook. A shared codebook
-// makes it once for all pictures.
+// makes it once for all images.
 func (b *codebook) ranker(c *pool.Pool) *ranker {
 	b.once.Do(func() { b.side = newRanker(c, b) })
 	return b.side

@@ -70,7 +70,7 @@ func (d cpu) expand(ctx context.Context, h *header, books *bookPair, table [][]u
 			at[book] += n
 			ps = append(ps, p)
 		}
-		picture(d.pool, m.Slice(z), ps, h.half())
+		merge(d.pool, m.Slice(z), ps, h.half())
 	}
 	return nil
 }
@@ -224,9 +224,9 @@ func halve(c *pool.Pool, a plane) plane {
 	return b
 }
 
-// picture is the inverse of planes, into slice m. Chroma of half size is
+// merge is the inverse of planes, into slice m. Chroma of half size is
 // repeated. Sums that leave 0 to 255 are clipped.
-func picture(c *pool.Pool, m *raster.Image, ps []plane, half bool) {
+func merge(c *pool.Pool, m *raster.Image, ps []plane, half bool) {
 	w, h := m.Width, m.Height
 	if m.Channels == 1 {
 		copy(m.Pix, ps[0].pix)

@@ -58,7 +58,7 @@ func (d *card) load(k int, samples []byte) (source, error) {
 	return t, d.stream.Upload(t.buffer, 0, samples)
 }
 
-// cutting is pictures of which one band at a time is on the card, in blocks.
+// cutting is images of which one band at a time is on the card, in blocks.
 type cutting struct {
 	*card
 	header *header

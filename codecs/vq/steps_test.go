@@ -68,14 +68,14 @@ func TestPlanes(t *testing.T) {
 
 // Colours go through the planes and back with an error of at most one step of the
 // ninth bit of Co and Cg; grey is exact.
-func TestPictureInvertsPlanes(t *testing.T) {
+func TestImageInvertsPlanes(t *testing.T) {
 	c := pool.New()
 	m := noise(2, 64, 64, 3)
 	for i := 0; i < 3*64; i += 3 {
 		m.Pix[i+1], m.Pix[i+2] = m.Pix[i], m.Pix[i]
 	}
 	got := raster.New(64, 64, 1, 3, 8)
-	picture(c, got, planes(c, m, false), false)
+	merge(c, got, planes(c, m, false), false)
 	for i, v := range m.Pix {
 		d := int(v) - int(got.Pix[i])
 		if i < 3*64 && d != 0 || d > 1 || d < -1 {

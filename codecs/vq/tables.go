@@ -10,15 +10,15 @@ const (
 const (
 	maxCodewords = 4096 // indices fit 12 bits
 	maxSide      = 65535
-	maxSamples   = 1 << 30 // of a picture, over all channels and slices
+	maxSamples   = 1 << 30 // of an image, over all channels and slices
 	maxBlock     = 64      // samples of the largest block, 8x8
 
 	// segmentBlocks bounds the blocks of a segment, the unit of the index table
 	// that is coded on its own: 1 megapixel of 4x4 blocks.
 	segmentBlocks = 1 << 16
 
-	// trainBlocks bounds the blocks that train a picture's codebook, per
-	// codeword; 256 codewords see every block of a 1 megapixel picture.
+	// trainBlocks bounds the blocks that train an image's codebook, per
+	// codeword; 256 codewords see every block of a 1 megapixel image.
 	trainBlocks = 256
 )
 

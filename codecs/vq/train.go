@@ -95,7 +95,7 @@ func distinct(b reader, s shape, n int) (*codebook, error) {
 	seen := make(map[string]struct{}, n+1)
 	book := &codebook{shape: s}
 	k := s.k()
-	// Most pictures show more than n contents in the first few thousand blocks.
+	// Most images show more than n contents in the first few thousand blocks.
 	for lo, size := 0, 4*n; lo < b.m(); size *= 2 {
 		hi := min(b.m(), lo+size)
 		samples, err := b.read(lo, hi)

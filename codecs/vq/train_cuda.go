@@ -205,7 +205,7 @@ func newTeacher(d *card, s shape, batch []*pupil) (*teacher, error) {
 }
 
 // uploadList brings the entries of a batch to the card.
-func uploadList[T batchPicture | batchSearch | batchTraining | batchIndex](d *card, list []T) (*gpu.Buffer, error) {
+func uploadList[T batchImage | batchSearch | batchTraining | batchIndex](d *card, list []T) (*gpu.Buffer, error) {
 	return d.upload(unsafe.Slice((*byte)(unsafe.Pointer(&list[0])), len(list)*int(unsafe.Sizeof(list[0]))))
 }
 

@@ -1,4 +1,4 @@
-// Package vq compresses pictures by vector quantization: the picture is cut into
+// Package vq compresses images by vector quantization: the image is cut into
 // blocks of p x q samples, every block is replaced by the index of the nearest of
 // N codewords, and the file holds the codewords and the table of indices. It is the
 // encoder and decoder of Manohar, Hosein, Kieu and Sankar, "On GPU Acceleration of
@@ -10,7 +10,7 @@
 // strengths are a decoder that only looks up blocks, and indices that can be used
 // without decoding.
 //
-// # Pictures
+// # Images
 //
 // 8-bit grey and RGB, also volumes and frames, whose slices share one codebook.
 // RGB goes through the YCoCg-R transform; Co and Cg have a codebook of their own
@@ -28,8 +28,8 @@
 // # Cards
 //
 // With a card the steps over blocks and pixels and the training run there; README.md
-// says which. Small pictures with codebooks of their own share every launch, whatever
-// their sizes: a batch of many keeps a card busy where one does not. Pictures of one
+// says which. Small images with codebooks of their own share every launch, whatever
+// their sizes: a batch of many keeps a card busy where one does not. Images of one
 // size that share a codebook are searched together. What does not fit into the card's
 // memory goes there in smaller parts, and what does not fit at all takes the CPU.
 //
@@ -38,7 +38,7 @@
 // The nearest codeword is exact: the least squared distance, and of equals the
 // least index. All decisions are made in integers, sums are of integers, chance
 // comes from a fixed generator, and ties go to the lowest index, so that the same
-// picture and options give the same bytes with any number of goroutines, in any
+// image and options give the same bytes with any number of goroutines, in any
 // batch, with a card or without, and on any machine. Decode checks every size before
 // it takes memory and every section against its checksum, and never panics on
 // damaged input.

@@ -35,9 +35,9 @@ func TestQuality(t *testing.T) {
 	}
 }
 
-// A picture that keeps several goroutines busy in every step, and has several
+// An image that keeps several goroutines busy in every step, and has several
 // segments, gives the same bytes with any number of them.
-func TestLargePictureGivesTheSameBytes(t *testing.T) {
+func TestLargeImageGivesTheSameBytes(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	m := scene(1400, 1000, 1, 3)
 	o := mustOptions(t, "block=4x2", "n=100", "passes=5")

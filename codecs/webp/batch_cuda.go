@@ -13,10 +13,10 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// A batch is pictures that are searched together on a card. The search of each runs on
+// A batch is images that are searched together on a card. The search of each runs on
 // its own goroutine, as it does on the CPU, and asks for steps. When all that still run
 // have asked, or some are late, the lane serves those that have: what goes to the card goes in one copy, every kernel
-// runs once for all pictures that need it, and what comes back comes in one copy. In
+// runs once for all images that need it, and what comes back comes in one copy. In
 // between the searches make tables and codes on all cores.
 type batch struct {
 	*card
@@ -78,7 +78,7 @@ type ask struct {
 	panicked any
 }
 
-// frame is what the kernels are to know of the picture, but for what the step adds.
+// frame is what the kernels are to know of the image, but for what the step adds.
 func (a *ask) frame() cardFrame {
 	if a.copier != nil {
 		return a.copier.frame
@@ -128,11 +128,11 @@ func (a *ask) patience() time.Duration {
 	return patience
 }
 
-// encode runs encode for each of the pictures. It returns the first error of the card;
+// encode runs encode for each of the images. It returns the first error of the card;
 // others are the business of encode.
-func (d *card) encode(pictures []*raster.Image, o *Options, encode func(v device, i int)) error {
+func (d *card) encode(images []*raster.Image, o *Options, encode func(v device, i int)) error {
 	g := &batch{card: d, asked: make(chan *ask), note: d.note, kernels: d.kernels}
-	n := len(pictures)
+	n := len(images)
 	for i := range n {
 		go func() {
 			end := &ask{ended: true}
@@ -142,7 +142,7 @@ func (d *card) encode(pictures []*raster.Image, o *Options, encode func(v device
 				}
 				g.asked <- end
 			}()
-			encode(&easel{g, pictures[i], o}, i)
+			encode(&easel{g, images[i], o}, i)
 		}()
 	}
 	var failed error

@@ -15,22 +15,22 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// mixedPictures is pictures of all kinds and sizes for one batch.
-func mixedPictures(n int) []*raster.Image {
+// mixedImages is images of all kinds and sizes for one batch.
+func mixedImages(n int) []*raster.Image {
 	list := []*raster.Image{raster.New(1, 1, 1, 1, 8), raster.New(300, 200, 1, 3, 8), raster.New(1, 500, 1, 4, 8)}
 	for i := range n {
-		list = append(list, oddPicture(rand.New(rand.NewPCG(5, uint64(i)))))
+		list = append(list, oddImage(rand.New(rand.NewPCG(5, uint64(i)))))
 	}
 	return list
 }
 
-// A batch whose context ends hands the error to every picture, and the next one is whole.
+// A batch whose context ends hands the error to every image, and the next one is whole.
 func TestBatchEndsWithItsContext(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := errors.New("enough")
 	cancel(stop)
-	batch := mixedPictures(20)
+	batch := mixedImages(20)
 	for i, e := range (Codec{}).Encode(ctx, dev, batch, nil) {
 		if e.Data != nil || !errors.Is(e.Err, stop) && !errors.Is(e.Err, context.Canceled) {
 			t.Errorf("picture %d: %d bytes, error %v", i, len(e.Data), e.Err)
@@ -43,11 +43,11 @@ func TestBatchEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A context that ends in the middle of the work leaves pictures that are whole and
-// pictures with its error.
+// A context that ends in the middle of the work leaves images that are whole and
+// images with its error.
 func TestBatchIsCutShort(t *testing.T) {
 	dev := gputest.Device(t, nil)
-	batch := mixedPictures(40)
+	batch := mixedImages(40)
 	want := Codec{}.Encode(context.Background(), nil, batch, nil)
 	for _, after := range []time.Duration{200 * time.Microsecond, time.Millisecond, 3 * time.Millisecond, 8 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(context.Background(), after)
@@ -63,7 +63,7 @@ func TestBatchIsCutShort(t *testing.T) {
 // A card with too little memory takes smaller batches, and leaves to the CPU what does not
 // even fit alone, whatever the step that finds no room; the bytes stay the same.
 func TestLittleMemory(t *testing.T) {
-	batch := mixedPictures(30)
+	batch := mixedImages(30)
 	want := Codec{}.Encode(context.Background(), nil, batch, nil)
 	for memory := int64(30 << 10); memory < 64<<20; memory += memory/2 + 1111 {
 		dev := gputest.Device(t, &gpu.Options{Lanes: 1, Memory: memory})
@@ -75,22 +75,22 @@ func TestLittleMemory(t *testing.T) {
 	}
 }
 
-// A picture whose search takes long holds up no other.
+// An image whose search takes long holds up no other.
 func TestBatchDoesNotWaitForTheLast(t *testing.T) {
 	dev := gputest.Device(t, nil)
-	pictures := mixedPictures(3)
-	others := make(chan error, len(pictures))
+	images := mixedImages(3)
+	others := make(chan error, len(images))
 	err := dev.Do(t.Context(), func(l *gpu.Lane) error {
 		d := newCard(l)
-		return d.encode(pictures, &defaults, func(v device, i int) {
+		return d.encode(images, &defaults, func(v device, i int) {
 			if i == 0 {
-				for range len(pictures) - 1 {
+				for range len(images) - 1 {
 					if err := <-others; err != nil {
 						t.Error(err)
 					}
 				}
 			}
-			_, err := photo(t.Context(), d.pool, v, load(pictures[i], true), plans[1])
+			_, err := photo(t.Context(), d.pool, v, load(images[i], true), plans[1])
 			others <- err
 		})
 	})
@@ -99,7 +99,7 @@ func TestBatchDoesNotWaitForTheLast(t *testing.T) {
 	}
 }
 
-// A panic in the search of one picture reaches the caller, and holds up no other.
+// A panic in the search of one image reaches the caller, and holds up no other.
 func TestBatchPanics(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	defer func() {
@@ -107,10 +107,10 @@ func TestBatchPanics(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	pictures := mixedPictures(3)
+	images := mixedImages(3)
 	dev.Do(t.Context(), func(l *gpu.Lane) error {
-		return newCard(l).encode(pictures, &defaults, func(d device, i int) {
-			d.canvas(load(pictures[i], true))
+		return newCard(l).encode(images, &defaults, func(d device, i int) {
+			d.canvas(load(images[i], true))
 			if i == 2 {
 				panic("a search")
 			}

@@ -27,10 +27,10 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// The benchmarks on a card print tables. Their pictures are those of the Kodak suite
+// The benchmarks on a card print tables. Their images are those of the Kodak suite
 // where they are at hand, and else drawn. Each runs once.
 
-// photos are some pictures of 768 x 512 or 512 x 768.
+// photos are some images of 768 x 512 or 512 x 768.
 func photos(b *testing.B) []*raster.Image {
 	var list []*raster.Image
 	for n := 1; n <= 24; n++ {
@@ -46,7 +46,7 @@ func photos(b *testing.B) []*raster.Image {
 	return list
 }
 
-// landscape is a picture of smooth slopes, edges and grain.
+// landscape is an image of smooth slopes, edges and grain.
 func landscape(seed uint64, w, h int) *raster.Image {
 	m := raster.New(w, h, 1, 3, 8)
 	r := rand.New(rand.NewPCG(seed, 5))
@@ -64,7 +64,7 @@ func landscape(seed uint64, w, h int) *raster.Image {
 	return m
 }
 
-// repeated is n pictures: the given ones in turn, from the second round on with other
+// repeated is n images: the given ones in turn, from the second round on with other
 // values of some samples.
 func repeated(list []*raster.Image, n int) []*raster.Image {
 	out := append([]*raster.Image(nil), list[:min(n, len(list))]...)
@@ -81,10 +81,10 @@ func repeated(list []*raster.Image, n int) []*raster.Image {
 	return out
 }
 
-// mosaic is a picture made of others, with noise of one step so that nothing repeats.
+// mosaic is an image made of others, with noise of one step so that nothing repeats.
 func mosaic(list []*raster.Image, seed uint64, w, h int) *raster.Image {
 	m := raster.New(w, h, 1, 3, 8)
-	const cell = 512 // all pictures have as much
+	const cell = 512 // all images have as much
 	pool.New().Each(h, func(y int) {
 		r := rand.NewPCG(seed, uint64(y))
 		for x := range w {
@@ -229,7 +229,7 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 	return nil
 }
 
-// paperBands are the frames of a picture in bands, of which one is copied while another
+// paperBands are the frames of an image in bands, of which one is copied while another
 // one is searched.
 func paperBands(c *cardCanvas, w, h, bits, skip int) (list []cardFrame) {
 	bands := min(max(w*h>>21, 1), 8) // small ones do not fill the card
@@ -249,7 +249,7 @@ func paperBands(c *cardCanvas, w, h, bits, skip int) (list []cardFrame) {
 	return list
 }
 
-// residualMosaic fills out with residuals of pictures by the first mode, side by side.
+// residualMosaic fills out with residuals of images by the first mode, side by side.
 func residualMosaic(list []*raster.Image, w, h int, out []uint32) {
 	c := pool.New()
 	var parts []pixels
@@ -299,7 +299,7 @@ func BenchmarkCardEncode(b *testing.B) {
 	}
 }
 
-// drawings are the pictures of the set graphics, where it is at hand.
+// drawings are the images of the set graphics, where it is at hand.
 func drawings(t testing.TB) (list []*raster.Image) {
 	files, _ := filepath.Glob(filepath.Join(sharedData("graphics"), "*.png"))
 	for _, name := range files {
@@ -385,7 +385,7 @@ func shares(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
 	for i := range items {
 		items[i] = i
 	}
-	pictures := batch[:len(together(batch, items)[0])]
+	images := batch[:len(together(batch, items)[0])]
 	took := map[string]time.Duration{}
 	var order []string
 	begin := time.Now()
@@ -401,8 +401,8 @@ func shares(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
 			took[what] += time.Since(last)
 			last = time.Now()
 		}
-		return d.encode(pictures, o, func(v device, i int) {
-			if _, err := encode(context.Background(), d.pool, v, pictures[i], o); err != nil {
+		return d.encode(images, o, func(v device, i int) {
+			if _, err := encode(context.Background(), d.pool, v, images[i], o); err != nil {
 				b.Error(err)
 			}
 		})
@@ -411,7 +411,7 @@ func shares(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
 		b.Fatal(err)
 	}
 	took["host"] += time.Since(last)
-	fmt.Printf("  a batch of %d alone, %.1f ms:", len(pictures), ms(time.Since(begin)))
+	fmt.Printf("  a batch of %d alone, %.1f ms:", len(images), ms(time.Since(begin)))
 	for _, what := range order {
 		fmt.Printf(" %s %.1f,", what, ms(took[what]))
 	}
@@ -420,7 +420,7 @@ func shares(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
 
 var encodeTime = regexp.MustCompile(`Time to encode picture: ([0-9.]+)s`)
 
-// timed encodes pictures with libwebp's program, as many at once as half the cores, and
+// timed encodes images with libwebp's program, as many at once as half the cores, and
 // returns the bytes of the files and the sum of the times that it reports for encoding
 // alone.
 func timed(list []*raster.Image, level int) (size int, took time.Duration, err error) {

@@ -25,7 +25,7 @@ func sharedData(name string) string {
 }
 
 // total is what encoding a set took: bytes of files, and time of processors, of that
-// what our codec took after the pictures were read.
+// what our codec took after the images were read.
 type total struct {
 	bytes      int
 	cpu, codec time.Duration
@@ -39,9 +39,9 @@ func cpuTime(who int) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkCwebp prints the sizes of the files of two sets of pictures, and the processor
+// BenchmarkCwebp prints the sizes of the files of two sets of images, and the processor
 // time from PNG file to WebP file in nanoseconds a pixel: ours in this process on one
-// core, and cwebp's in a process for each picture, on the same machine in the same run.
+// core, and cwebp's in a process for each image, on the same machine in the same run.
 func BenchmarkCwebp(b *testing.B) {
 	need(b, "cwebp")
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

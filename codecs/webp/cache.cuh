@@ -1,6 +1,6 @@
 // The colour cache (cache.go).
 //
-// Pictures are cut into chunks. What the caches hold where a chunk begins follows from the latest position of each hash of
+// Images are cut into chunks. What the caches hold where a chunk begins follows from the latest position of each hash of
 // 11 bits before it: of a smaller cache an entry is the latest of those whose hashes begin with its own.
 #pragma once
 
@@ -11,7 +11,7 @@ constexpr uint32_t hit_pixels = 1u << 14; // of a chunk
 constexpr uint32_t hit_steps = 32;        // of 32 pixels, after which the caches' results are put together
 constexpr uint32_t hit_threads = 256;
 
-// The latest position + 1 of each hash in a chunk, in the chunk's table; 0: none. A block takes a chunk of picture
+// The latest position + 1 of each hash in a chunk, in the chunk's table; 0: none. A block takes a chunk of image
 // blockIdx.y. Of equal pixels side by side the last alone counts, so that not all threads meet at one entry.
 KERNEL __launch_bounds__(hit_threads) webp_colours_of_chunks(const Frame *__restrict__ list)
 {
@@ -35,7 +35,7 @@ KERNEL __launch_bounds__(hit_threads) webp_colours_of_chunks(const Frame *__rest
 		table[h] = s_latest[h];
 }
 
-// Gives each chunk, instead of its own table, the latest positions before it. One thread per hash of picture blockIdx.y.
+// Gives each chunk, instead of its own table, the latest positions before it. One thread per hash of image blockIdx.y.
 KERNEL webp_carry_colours(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];
@@ -61,7 +61,7 @@ DEVICE uint32_t pass_cache(uint32_t *table, uint32_t bits, uint32_t v, bool some
 	return hit;
 }
 
-// Sets hits, and result to the same. A block takes a chunk of picture blockIdx.y and has all its caches in shared memory, that of b bits from entry
+// Sets hits, and result to the same. A block takes a chunk of image blockIdx.y and has all its caches in shared memory, that of b bits from entry
 // 1 << b on; warp w takes the chunk through those of w+1 and w+9 bits, 32 pixels a step. A larger cache has all that
 // a smaller one has.
 KERNEL __launch_bounds__(hit_threads) webp_hits(const Frame *__restrict__ list)

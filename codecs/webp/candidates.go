@@ -11,7 +11,7 @@ const (
 
 	// keptCandidates is how many of a pixel a band keeps on average. Those of the
 	// positions above that are found again in each pass, as they depend on the pixels
-	// alone: it bounds the memory of pictures that repeat themselves in many ways.
+	// alone: it bounds the memory of images that repeat themselves in many ways.
 	keptCandidates = 8
 )
 

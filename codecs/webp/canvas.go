@@ -1,8 +1,8 @@
 package webp
 
-// canvas is a picture on a device and what has been chosen for it so far. The methods
+// canvas is an image on a device and what has been chosen for it so far. The methods
 // that choose are passes: every tile takes what costs it least by prices that are the
-// same for all, the device applies the choice to the picture, and the caller makes the
+// same for all, the device applies the choice to the image, and the caller makes the
 // next prices from the counts. A pass does not depend on the order of tiles, which is
 // why it gives the same on every device.
 //
@@ -42,22 +42,22 @@ type canvas interface {
 
 	result() (*choices, error)
 
-	// coded returns the picture that the choices leave.
+	// coded returns the image that the choices leave.
 	coded() pixels
 }
 
 // device makes canvases and copiers.
 type device interface {
-	// canvas takes a picture as it was loaded, and subtracts green (RFC 9649, 4.3). p is
+	// canvas takes an image as it was loaded, and subtracts green (RFC 9649, 4.3). p is
 	// not changed.
 	canvas(p pixels) (canvas, error)
 
-	// copier takes over a picture after its transforms: what v, one of the device's
+	// copier takes over an image after its transforms: what v, one of the device's
 	// canvases, has coded, if v is not nil.
 	copier(p pixels, v canvas) (copier, error)
 }
 
-// choices is what was chosen for a picture, and the picture it leaves.
+// choices is what was chosen for an image, and the image it leaves.
 type choices struct {
 	modeBits    int
 	modes       []uint8      // of tiles of 1<<modeBits

@@ -10,7 +10,7 @@ import (
 )
 
 // cardCanvas is a canvas on a card, of a batch. Its methods belong to the search of its
-// picture.
+// image.
 type cardCanvas struct {
 	batch *batch
 	w, h  int
@@ -25,21 +25,21 @@ type cardCanvas struct {
 	modes, multipliers, groups *gpu.Buffer // by tile; nil: none
 }
 
-// easel is the device of one picture of a batch.
+// easel is the device of one image of a batch.
 type easel struct {
 	batch   *batch
-	picture *raster.Image
+	image   *raster.Image
 	options *Options
 }
 
-// canvas brings the picture's samples to the card, which loads them itself, or p where
-// that is another picture.
+// canvas brings the image's samples to the card, which loads them itself, or p where
+// that is another image.
 func (e *easel) canvas(p pixels) (canvas, error) {
 	c := &cardCanvas{batch: e.batch, w: p.w, h: p.h, exact: e.options.exact}
 	c.frame = cardFrame{Width: uint32(p.w), Height: uint32(p.h), Opaque: 1, N: 1, Symbols: uint32(c.symbols())}
 	source := asBytes(p.argb)
-	if e.options.nearLossless == 100 && p.w == e.picture.Width && p.h == e.picture.Height {
-		source, c.frame.Channels = e.picture.Pix, uint32(e.picture.Channels)
+	if e.options.nearLossless == 100 && p.w == e.image.Width && p.h == e.image.Height {
+		source, c.frame.Channels = e.image.Pix, uint32(e.image.Channels)
 	}
 	got := c.do(&ask{
 		step: stepLoad, parts: [][]byte{source}, want: 4,

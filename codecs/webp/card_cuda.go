@@ -13,7 +13,7 @@ import (
 // Threads of a block.
 const (
 	cardThreads = 256
-	bigBlock    = 1024 // where a block has a picture
+	bigBlock    = 1024 // where a block has an image
 )
 
 // card is a lane at work for the codec.
@@ -33,15 +33,15 @@ func onCard(ctx context.Context, dev *gpu.Device, c *pool.Pool, n int, f func(g 
 	})
 }
 
-// launch starts a kernel for the given number of pictures, with at least as many threads
+// launch starts a kernel for the given number of images, with at least as many threads
 // for each, in blocks of block.
-func launch[P any](d *card, kernel string, threads, block, pictures int, params *P) error {
+func launch[P any](d *card, kernel string, threads, block, images int, params *P) error {
 	k, err := d.lane.Kernel(&cardModule, kernel)
 	if err != nil {
 		return err
 	}
 	return gpu.Launch(d.stream, k, gpu.Grid{
-		Blocks:  [3]int{max(1, (threads+block-1)/block), pictures},
+		Blocks:  [3]int{max(1, (threads+block-1)/block), images},
 		Threads: [3]int{block},
 	}, params)
 }

@@ -1,6 +1,6 @@
 package webp
 
-// census is what a picture looks like before anything is tried: sums over sampled rows,
+// census is what an image looks like before anything is tried: sums over sampled rows,
 // which do not depend on the order of pixels but for repeats.
 type census struct {
 	pixels  int

@@ -36,7 +36,7 @@ var copyings = [10]copying{
 	9: {near: 60, depth: 128, stop: longestCopy, nice: 64, fine: 32, passes: 2, groupPasses: 3, groups: 32, everything: true},
 }
 
-// strategy is a way to transform a picture before its copies are looked for.
+// strategy is a way to transform an image before its copies are looked for.
 type strategy struct {
 	kind      int // of its transform: colourIndexing, subtractGreen, predictorTransform, or plain
 	order     int // of the palette
@@ -154,7 +154,7 @@ func choose(ctx context.Context, c *pool.Pool, d device, p pixels, alpha bool, e
 // mostTried is how many strategies are tried to the end where all are considered.
 const mostTried = 4
 
-// trial is a strategy for a picture, and what has been done by it so far.
+// trial is a strategy for an image, and what has been done by it so far.
 type trial struct {
 	strategy
 	stream *stream // nil: nothing yet
@@ -164,7 +164,7 @@ type trial struct {
 }
 
 // shortlist returns the most promising strategies, by a quick parse: one, by a sample of
-// the picture, or several where an effort tries everything.
+// the image, or several where an effort tries everything.
 func shortlist(ctx context.Context, c *pool.Pool, d device, p pixels, all []strategy, effort int) ([]trial, error) {
 	most, part := 1, p
 	if copyings[effort].everything {
@@ -202,7 +202,7 @@ func shortlist(ctx context.Context, c *pool.Pool, d device, p pixels, all []stra
 			if effort <= quickEffort {
 				t.parser = q
 			} else {
-				s.parse = parse{} // it begins anew, and is as large as the picture
+				s.parse = parse{} // it begins anew, and is as large as the image
 			}
 		} else {
 			v.release()
@@ -214,17 +214,17 @@ func shortlist(ctx context.Context, c *pool.Pool, d device, p pixels, all []stra
 			t.copier.release()
 		}
 	}
-	clear(list[most:]) // what they keep is as large as the picture
+	clear(list[most:]) // what they keep is as large as the image
 	return list[:most], nil
 }
 
 const (
-	wholeSample  = 1 << 17 // pixels of a picture that is its own sample
+	wholeSample  = 1 << 17 // pixels of an image that is its own sample
 	sampleRows   = 32      // of a strip
 	sampleStrips = 8       // of which one is taken
 )
 
-// sample returns strips of a large picture.
+// sample returns strips of a large image.
 func sample(p pixels) pixels {
 	if len(p.argb) <= wholeSample || p.h <= sampleStrips*sampleRows {
 		return p
@@ -325,7 +325,7 @@ func (a strategy) groupBits(p pixels, seen *census, all bool) []int {
 	return []int{5}
 }
 
-// photo says whether the picture is one in which copies do not pay: less than 2 of 5
+// photo says whether the image is one in which copies do not pay: less than 2 of 5
 // pixels equal a neighbour, and few repeat what was before.
 func (s *census) photo() bool {
 	return 5*s.equal < 2*s.pixels && 8*s.repeats < s.pixels-s.equal && s.colours == nil

@@ -1,5 +1,5 @@
-// Groups of prefix codes for pictures with copies, as in cluster.go: the kernels are launched one after the other for
-// pictures that need one choice of groups, and what they hand on lies in Clusters. A tile's symbols are read from the
+// Groups of prefix codes for images with copies, as in cluster.go: the kernels are launched one after the other for
+// images that need one choice of groups, and what they hand on lies in Clusters. A tile's symbols are read from the
 // pixels each time; sums do not depend on their order.
 #pragma once
 
@@ -13,7 +13,7 @@ constexpr uint32_t big_block = 1024;
 
 DEVICE void least_at(uint32_t *p, uint32_t v) { __nvvm_atom_min_gen_ui(p, v); }
 
-// The memory of picture f in state, which the host sets to zero; clusterWork in copier_cuda.go is its size.
+// The memory of image f in state, which the host sets to zero; clusterWork in copier_cuda.go is its size.
 struct Clusters {
 	uint32_t symbols, tiles, padded; // padded: the power of two that is not less than tiles
 	uint64_t *keys;                  // padded: by which tiles are ordered
@@ -116,7 +116,7 @@ template <typename F> DEVICE void block_prices(F counts, uint32_t symbols, uint1
 	}
 }
 
-// Counts the symbols of all tiles of picture blockIdx.y, and of each how many it has. A warp takes a tile.
+// Counts the symbols of all tiles of image blockIdx.y, and of each how many it has. A warp takes a tile.
 KERNEL webp_cluster_tiles(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];
@@ -131,8 +131,8 @@ KERNEL webp_cluster_tiles(const Frame *__restrict__ list)
 	}
 }
 
-// Prices by the symbols of all tiles of picture blockIdx.y, in table, and how many symbols each code has. The search starts
-// with count groups. A block takes the picture.
+// Prices by the symbols of all tiles of image blockIdx.y, in table, and how many symbols each code has. The search starts
+// with count groups. A block takes the image.
 KERNEL webp_cluster_table(const Frame *__restrict__ list)
 {
 	__shared__ uint64_t s_sums[most_warps];
@@ -151,13 +151,13 @@ KERNEL webp_cluster_table(const Frame *__restrict__ list)
 		c.head[0] = f.count;
 }
 
-// Whether the search of picture f begins a group in a step: pictures differ in how many they have.
+// Whether the search of image f begins a group in a step: images differ in how many they have.
 DEVICE bool seeds(const Frame &f, const Clusters &c, uint32_t step)
 {
 	return step >= f.n / 2 && step < f.n && c.head[2] == 0;
 }
 
-// The price of every tile of picture blockIdx.y by table; with a step, a group, tiles that cost less go there. A warp takes
+// The price of every tile of image blockIdx.y by table; with a step, a group, tiles that cost less go there. A warp takes
 // a tile.
 KERNEL webp_cluster_price(const Frame *__restrict__ list, uint32_t step)
 {
@@ -174,7 +174,7 @@ KERNEL webp_cluster_price(const Frame *__restrict__ list, uint32_t step)
 	}
 }
 
-// The price of every tile of picture blockIdx.y in its group. A warp takes a tile.
+// The price of every tile of image blockIdx.y in its group. A warp takes a tile.
 KERNEL webp_cluster_own(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];
@@ -187,8 +187,8 @@ KERNEL webp_cluster_own(const Frame *__restrict__ list)
 		c.lowest[tile] = sum;
 }
 
-// Puts the tiles of picture blockIdx.y into the first groups, by rising price of a symbol, as many in each; tiles without
-// symbols into group 0. A block takes the picture and sorts the tiles by a bitonic network.
+// Puts the tiles of image blockIdx.y into the first groups, by rising price of a symbol, as many in each; tiles without
+// symbols into group 0. A block takes the image and sorts the tiles by a bitonic network.
 KERNEL __launch_bounds__(big_block) webp_cluster_order(const Frame *__restrict__ list)
 {
 	__shared__ uint64_t s_sums[most_warps];
@@ -227,7 +227,7 @@ KERNEL __launch_bounds__(big_block) webp_cluster_order(const Frame *__restrict__
 		f.groups[(uint32_t)c.keys[i]] = (uint16_t)((uint64_t)i * c.head[0] / some);
 }
 
-// Forgets the histograms of groups of picture blockIdx.y; with step 1, from now on there are all groups. One thread per
+// Forgets the histograms of groups of image blockIdx.y; with step 1, from now on there are all groups. One thread per
 // symbol of a group.
 KERNEL webp_cluster_clear(const Frame *__restrict__ list, uint32_t step)
 {
@@ -242,7 +242,7 @@ KERNEL webp_cluster_clear(const Frame *__restrict__ list, uint32_t step)
 		c.head[0] = f.n;
 }
 
-// Counts the symbols of the groups of picture blockIdx.y, and their tiles. A warp takes a tile.
+// Counts the symbols of the groups of image blockIdx.y, and their tiles. A warp takes a tile.
 KERNEL webp_cluster_count(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];
@@ -256,7 +256,7 @@ KERNEL webp_cluster_count(const Frame *__restrict__ list)
 		add_to(&c.members[group], 1);
 }
 
-// Prices of group blockIdx.x of picture blockIdx.y: of its symbols, with a little of all (smoothPrices), in rows, and
+// Prices of group blockIdx.x of image blockIdx.y: of its symbols, with a little of all (smoothPrices), in rows, and
 // its own. A block takes a group.
 KERNEL webp_cluster_rows(const Frame *__restrict__ list)
 {
@@ -283,7 +283,7 @@ KERNEL webp_cluster_rows(const Frame *__restrict__ list)
 	}
 }
 
-// Moves every tile of picture blockIdx.y that has symbols to the group where it costs least with half the group's own
+// Moves every tile of image blockIdx.y that has symbols to the group where it costs least with half the group's own
 // price, of equal ones the first. A warp takes a tile and a lane a group.
 KERNEL webp_cluster_assign(const Frame *__restrict__ list)
 {
@@ -313,8 +313,8 @@ KERNEL webp_cluster_assign(const Frame *__restrict__ list)
 		f.groups[tile] = (uint16_t)to;
 }
 
-// Begins a group, step, of picture blockIdx.y with the tile that costs most of those that have begun none: table is made
-// of its symbols, those of the tiles around it, and of all. A block takes the picture.
+// Begins a group, step, of image blockIdx.y with the tile that costs most of those that have begun none: table is made
+// of its symbols, those of the tiles around it, and of all. A block takes the image.
 KERNEL __launch_bounds__(big_block) webp_cluster_worst(const Frame *__restrict__ list, uint32_t step)
 {
 	__shared__ uint64_t s_sums[most_warps];

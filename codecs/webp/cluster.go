@@ -333,7 +333,7 @@ func smoothPrices(hist, all []uint32, out []uint16) {
 }
 
 // cluster returns groups on tiles of 1<<bits. Where the stream has groups already, by an
-// earlier parse of the same picture, it starts with them, and otherwise with most.
+// earlier parse of the same image, it starts with them, and otherwise with most.
 func cluster(s *stream, bits, most int) groups {
 	w, h := s.pixels.w, s.pixels.h
 	n := min(most, mostClusters, tiles(w, bits)*tiles(h, bits)/4)

@@ -74,7 +74,7 @@ DEVICE uint32_t search_blue(const Frame &f, const Tile &t, uint32_t m)
 	return (m & 0xff0000ff) | (uint32_t)(b & 255) << 16 | (uint32_t)(a & 255) << 8;
 }
 
-// Better multipliers for every tile of picture blockIdx.y, from those it has. A warp takes a tile; all its lanes take the
+// Better multipliers for every tile of image blockIdx.y, from those it has. A warp takes a tile; all its lanes take the
 // same way through the search, because all hold the same sums. Adds to result, 3 x 256, how many tiles took each value of
 // red-to-blue, green-to-blue and green-to-red.
 KERNEL webp_colours(const Frame *__restrict__ list)
@@ -92,7 +92,7 @@ KERNEL webp_colours(const Frame *__restrict__ list)
 		add_to(&f.result[256 * (lane() - 1) + (m >> 8 * (3 - lane()) & 255)], 1);
 }
 
-// The residuals after the colour transform, if there is one, in coded. One thread per pixel of picture blockIdx.y.
+// The residuals after the colour transform, if there is one, in coded. One thread per pixel of image blockIdx.y.
 KERNEL webp_transform_colours(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];

@@ -59,7 +59,7 @@ func recolourRowGo(out, in []uint32, m uint32) {
 	}
 }
 
-// transformColours sets out to the residuals r of a picture w wide after the colour
+// transformColours sets out to the residuals r of an image w wide after the colour
 // transform m.
 func transformColours(c *pool.Pool, w int, r []uint32, m *multipliers, out []uint32) {
 	c.Spans(len(r)/w, rowsAtOnce, func(from, to int) {

@@ -2,7 +2,7 @@ package webp
 
 import "github.com/pelmill/pelmill/codecs/pool"
 
-// copier is a picture on a device after its transforms, and the part of the search for
+// copier is an image on a device after its transforms, and the part of the search for
 // copies, colour cache and groups that goes over all pixels in any order. What is serial
 // or small is the parser's, in Go. As with a canvas no method depends on the order of
 // positions or tiles, which is why it gives the same on every device.
@@ -10,7 +10,7 @@ import "github.com/pelmill/pelmill/codecs/pool"
 // From setParse on the methods are about that parse. Where a device fails, they return
 // anything of the right size, and failed the error.
 type copier interface {
-	picture() pixels
+	image() pixels
 
 	// workers share the bands.
 	workers() *pool.Pool
@@ -59,7 +59,7 @@ type cpuCopier struct {
 
 func newCPUCopier(p pixels) *cpuCopier { return &cpuCopier{pool: pool.Of(1), p: p} }
 
-func (v *cpuCopier) picture() pixels     { return v.p }
+func (v *cpuCopier) image() pixels       { return v.p }
 func (v *cpuCopier) workers() *pool.Pool { return v.pool }
 
 func (v *cpuCopier) bands(f copying) []*band {

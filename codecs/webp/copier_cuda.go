@@ -12,7 +12,7 @@ import (
 )
 
 // cardCopier is a copier on a card, of a batch. Its methods belong to the search of its
-// picture. Pixels, candidates and hits are made there and stay; a parse goes there with
+// image. Pixels, candidates and hits are made there and stay; a parse goes there with
 // the first step that is asked for after setParse.
 type cardCopier struct {
 	batch *batch
@@ -150,7 +150,7 @@ func copiesOf(q *parse) []uint32 {
 	return list
 }
 
-func (c *cardCopier) picture() pixels     { return c.p }
+func (c *cardCopier) image() pixels       { return c.p }
 func (c *cardCopier) workers() *pool.Pool { return c.batch.pool }
 
 func (c *cardCopier) setParse(q *parse) {

@@ -73,7 +73,7 @@ DEVICE void count_symbols(uint32_t *to, Symbols s, uint32_t offset)
 		count_at(to, list[k] == no_symbol ? nowhere : offset + list[k]);
 }
 
-// Forgets the parse of picture blockIdx.y where there is a new one. One thread per pixel.
+// Forgets the parse of image blockIdx.y where there is a new one. One thread per pixel.
 KERNEL webp_clear_parse(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];
@@ -82,7 +82,7 @@ KERNEL webp_clear_parse(const Frame *__restrict__ list)
 		f.length[i] = 0;
 }
 
-// Puts copies into the parse of picture blockIdx.y where there is a new one. A warp takes a copy, whose pixels no other has.
+// Puts copies into the parse of image blockIdx.y where there is a new one. A warp takes a copy, whose pixels no other has.
 KERNEL webp_place_copies(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];
@@ -96,7 +96,7 @@ KERNEL webp_place_copies(const Frame *__restrict__ list)
 		f.value[at] = (both >> 12) + 1;
 }
 
-// Gives the parse of picture blockIdx.y, length and value, a cache of cache_bits; copies stay. One thread per pixel.
+// Gives the parse of image blockIdx.y, length and value, a cache of cache_bits; copies stay. One thread per pixel.
 KERNEL webp_set_cache(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];
@@ -114,7 +114,7 @@ KERNEL webp_set_cache(const Frame *__restrict__ list)
 	}
 }
 
-// Counts what the choice of a cache takes of the parse of picture blockIdx.y, in counts (cacheCounts in cache.go): of
+// Counts what the choice of a cache takes of the parse of image blockIdx.y, in counts (cacheCounts in cache.go): of
 // pixels that are not copied, by the bits of the smallest cache that has them, alpha, red, blue and green, 12 x 4 x 256,
 // and hashes, 12 x 2048; and the symbols of lengths. One thread per pixel.
 KERNEL webp_cache_counts(const Frame *__restrict__ list)
@@ -146,7 +146,7 @@ KERNEL webp_cache_counts(const Frame *__restrict__ list)
 		count_at(f.counts, at[k]);
 }
 
-// Counts the symbols of each group of picture blockIdx.y in counts, n tables. One thread per pixel.
+// Counts the symbols of each group of image blockIdx.y in counts, n tables. One thread per pixel.
 KERNEL webp_count_copies(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];

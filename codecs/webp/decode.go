@@ -15,7 +15,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// Decode restores the pictures of lossless WebP files, of any encoder, on the CPU.
+// Decode restores the images of lossless WebP files, of any encoder, on the CPU.
 func (Codec) Decode(ctx context.Context, _ *gpu.Device, batch [][]byte, _ codec.Assets) []codec.Decoded {
 	out := make([]codec.Decoded, len(batch))
 	pool.New().Each(len(batch), func(i int) {
@@ -37,7 +37,7 @@ func decode(ctx context.Context, data []byte) (*raster.Image, error) {
 		return nil, err
 	}
 	m := store(f.width, f.height, rgba, f.alpha, f.colour)
-	// Files of others may hold the picture lying.
+	// Files of others may hold the image lying.
 	turn, _ := raster.EXIFOrientation(f.exif)
 	return raster.Upright(m, raster.Meta{ICC: f.icc, EXIF: f.exif, Orientation: turn}), nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// Encode makes one file per picture. See the package comment for what it takes and
+// Encode makes one file per image. See the package comment for what it takes and
 // guarantees.
 func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Image, opts codec.Options) []codec.Encoded {
 	out := make([]codec.Encoded, len(batch))
@@ -44,16 +44,16 @@ func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Imag
 	return out
 }
 
-// encodeSet encodes pictures on a card, and returns those that are left to the CPU.
+// encodeSet encodes images on a card, and returns those that are left to the CPU.
 func encodeSet(ctx context.Context, dev *gpu.Device, c *pool.Pool, batch []*raster.Image, set []int, o *Options, out []codec.Encoded) (left []int) {
-	pictures := make([]*raster.Image, len(set))
+	images := make([]*raster.Image, len(set))
 	for j, i := range set {
-		pictures[j] = batch[i]
+		images[j] = batch[i]
 	}
 	big, err := onCard(ctx, dev, c, len(set), func(g batched, from, to int) error {
-		return g.encode(pictures[from:to], o, func(d device, j int) {
+		return g.encode(images[from:to], o, func(d device, j int) {
 			e := &out[set[from+j]]
-			e.Data, e.Err = encode(ctx, c, d, pictures[from+j], o)
+			e.Data, e.Err = encode(ctx, c, d, images[from+j], o)
 		})
 	})
 	if err != nil {
@@ -68,31 +68,31 @@ func encodeSet(ctx context.Context, dev *gpu.Device, c *pool.Pool, batch []*rast
 	return left
 }
 
-// batched is a lane that takes several pictures at once.
+// batched is a lane that takes several images at once.
 type batched interface {
-	// encode calls encode for each of the pictures, with the device for it, on goroutines
+	// encode calls encode for each of the images, with the device for it, on goroutines
 	// that take turns with the card. It returns an error of the card, and then all its
 	// results are void.
-	encode(pictures []*raster.Image, o *Options, encode func(d device, i int)) error
+	encode(images []*raster.Image, o *Options, encode func(d device, i int)) error
 }
 
-// together divides pictures into sets that a card takes in one go, whatever their sizes.
+// together divides images into sets that a card takes in one go, whatever their sizes.
 func together(batch []*raster.Image, items []int) [][]int {
 	pixels := func(i int) int { return batch[i].Width * batch[i].Height }
 	all := 0
 	for _, i := range items {
 		all += pixels(i)
 	}
-	return pool.Sets(items, min(max(all/batches, leastBatch), mostBatch), mostPictures, pixels)
+	return pool.Sets(items, min(max(all/batches, leastBatch), mostBatch), mostImages, pixels)
 }
 
 // A call makes some batches, so that the codes of one are made while kernels of another
 // run, but none so small that a card has done it in no less time than a larger one.
 const (
-	batches      = 6
-	leastBatch   = 2 << 20 // pixels
-	mostBatch    = 16 << 20
-	mostPictures = 256
+	batches    = 6
+	leastBatch = 2 << 20 // pixels
+	mostBatch  = 16 << 20
+	mostImages = 256
 )
 
 func resolve(opts codec.Options) (*Options, error) {
@@ -106,7 +106,7 @@ func resolve(opts codec.Options) (*Options, error) {
 	return o, nil
 }
 
-// encode makes the file of a picture.
+// encode makes the file of an image.
 func encode(ctx context.Context, c *pool.Pool, d device, m *raster.Image, o *Options) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

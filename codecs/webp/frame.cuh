@@ -1,4 +1,4 @@
-// A picture of a batch on the card.
+// An image of a batch on the card.
 #pragma once
 
 #include "pixels.cuh"
@@ -21,7 +21,7 @@ struct Frame {
 	const uint32_t *group_prices;        // by group
 	uint32_t *result;                    // what the kernel's header says, zero before
 	const uint32_t *codes;               // by group and symbol: bits << 4 | length, the first bit lowest
-	uint64_t *state;                     // of the running sum over the picture, or prices by symbol, or Clusters
+	uint64_t *state;                     // of the running sum over the image, or prices by symbol, or Clusters
 	uint16_t *length;                    // height x width: of a parse (steps.go)
 	uint32_t *value;                     // height x width: of a parse
 	uint8_t *hits;                       // height x width: bits of the smallest cache that has the pixel, or 0xff
@@ -99,7 +99,7 @@ DEVICE uint32_t before_own(uint32_t lanes) { return lanes & ((1u << lane()) - 1)
 // The last of lanes, which are some.
 DEVICE uint32_t last_lane(uint32_t lanes) { return 31 - (uint32_t)__builtin_clz(lanes); }
 
-// What the chunks of a picture before each have last put into an entry of their tables, where the tables held what they
+// What the chunks of an image before each have last put into an entry of their tables, where the tables held what they
 // themselves did: 0 where none has. One thread per entry, 0 to entries-1, over the tables one after the other. Several
 // are read at a time, because the memory is far.
 DEVICE void carry(uint32_t *tables, uint32_t entries, uint32_t chunks, uint32_t entry)
@@ -124,7 +124,7 @@ DEVICE void carry(uint32_t *tables, uint32_t entries, uint32_t chunks, uint32_t 
 // The pixels of a tile, shared out to the lanes of the calling warp row by row: lane i has those that come i-th, i+32nd
 // and so on.
 struct Tile {
-	uint32_t x, y, w, h; // what lies in the picture
+	uint32_t x, y, w, h; // what lies in the image
 
 	__device__ Tile(const Frame &f, uint32_t bits, uint64_t tile)
 	{

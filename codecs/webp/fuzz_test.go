@@ -13,11 +13,11 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// kinds of pictures that take different ways through the encoder.
+// kinds of images that take different ways through the encoder.
 var kinds = []string{"constant", "two", "palette", "256", "257", "gradient", "noise", "photo", "tiles", "text", "sparse", "greyish"}
 
-// pictureOf is a picture of a kind.
-func pictureOf(r *rand.Rand, kind string, w, h, channels int) *raster.Image {
+// imageOf is an image of a kind.
+func imageOf(r *rand.Rand, kind string, w, h, channels int) *raster.Image {
 	m := raster.New(w, h, 1, channels, 8)
 	colours := map[string]int{"constant": 1, "two": 2, "palette": 3 + r.IntN(62), "256": 256, "257": 257}[kind]
 	palette := make([][4]byte, max(colours, 2))
@@ -100,12 +100,12 @@ func roundTrip(m *raster.Image, o *Options) error {
 	return nil
 }
 
-// try is one random picture with random options.
+// try is one random image with random options.
 func try(seed uint64) error {
 	r := rand.New(rand.NewPCG(17, seed))
 	side := func() int { return 1 + r.IntN(1<<(1+r.IntN(6))) }
 	kind := kinds[r.IntN(len(kinds))]
-	m := pictureOf(r, kind, side(), side(), 1+r.IntN(4))
+	m := imageOf(r, kind, side(), side(), 1+r.IntN(4))
 	o := defaults
 	o.effort = r.IntN(10)
 	o.exact = r.IntN(4) > 0
@@ -118,7 +118,7 @@ func try(seed uint64) error {
 	return nil
 }
 
-func TestRandomPictures(t *testing.T) { codectest.Random(t, try) }
+func TestRandomImages(t *testing.T) { codectest.Random(t, try) }
 
 func FuzzEncode(f *testing.F) {
 	for i := range uint64(40) {
@@ -143,7 +143,7 @@ func FuzzEncode(f *testing.F) {
 func FuzzDecode(f *testing.F) {
 	r := rand.New(rand.NewPCG(19, 20))
 	for i, kind := range kinds {
-		m := pictureOf(r, kind, 1+r.IntN(40), 1+r.IntN(40), 1+i%4)
+		m := imageOf(r, kind, 1+r.IntN(40), 1+r.IntN(40), 1+i%4)
 		if i%3 == 0 {
 			m.Meta.ICC, m.Meta.EXIF = []byte("profile"), exifBlock(i%9, i%2 == 0, i)
 		}

@@ -12,7 +12,7 @@ DEVICE uint32_t price_literals(const Frame &f, const Tile &t, const uint16_t *ta
 	return warp_total(sum);
 }
 
-// The price of every tile of group_bits by the first table, in result. A warp takes a tile of picture blockIdx.y.
+// The price of every tile of group_bits by the first table, in result. A warp takes a tile of image blockIdx.y.
 KERNEL webp_tile_prices(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];
@@ -32,7 +32,7 @@ constexpr uint32_t closed = no_group + 1;
 // many words as fill whole lines of the cache.
 DEVICE uint32_t row_words(uint32_t n) { return (n + 63) / 64 * 32; }
 
-// Sets state to prices by symbol, for webp_assign. One thread per word of picture blockIdx.y.
+// Sets state to prices by symbol, for webp_assign. One thread per word of image blockIdx.y.
 KERNEL webp_rows(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];
@@ -77,7 +77,7 @@ DEVICE uint32_t warp_least_of_all(uint32_t v)
 // Moves every tile to the group where it costs least with the group's own price, of equal ones the first. Adds to result
 // how many tiles are in each, and behind the counts, as 64 bits, the sum of their regrets: what they would cost more in the
 // next best of the groups looked at, at most no_group. Tiles of closed groups stay, without regret. A warp takes a
-// tile of picture blockIdx.y: its lanes have groups of their own and go over the pixels together, so that what they read of
+// tile of image blockIdx.y: its lanes have groups of their own and go over the pixels together, so that what they read of
 // webp_rows lies side by side.
 KERNEL webp_assign(const Frame *__restrict__ list)
 {
@@ -133,7 +133,7 @@ KERNEL webp_assign(const Frame *__restrict__ list)
 }
 
 // Counts the literals of coded in result, n tables, which the host set to zero; alpha only where it is not opaque. The
-// blocks share the pixels of picture blockIdx.y. The counts of a single group are made in shared memory first, where its
+// blocks share the pixels of image blockIdx.y. The counts of a single group are made in shared memory first, where its
 // frequent symbols do not wait for the whole card.
 KERNEL webp_histograms(const Frame *__restrict__ list)
 {

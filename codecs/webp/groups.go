@@ -6,7 +6,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/pool"
 )
 
-// pricing is what the symbols of a picture cost: a table for each group, and which
+// pricing is what the symbols of an image cost: a table for each group, and which
 // tile is in which group.
 type pricing struct {
 	groups  groups

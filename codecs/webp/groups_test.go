@@ -47,7 +47,7 @@ func TestHistogramsCountWhatTheStreamWrites(t *testing.T) {
 	}
 }
 
-func TestPricesOfOpaquePicturesLeaveAlphaOut(t *testing.T) {
+func TestPricesOfOpaqueImagesLeaveAlphaOut(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
 	p := texture(r, 33, 31, false)
 	table := make([]uint16, cacheAt)
@@ -63,7 +63,7 @@ func TestPricesOfOpaquePicturesLeaveAlphaOut(t *testing.T) {
 	}
 }
 
-func TestHistogramsOfOpaquePicturesLeaveAlphaOut(t *testing.T) {
+func TestHistogramsOfOpaqueImagesLeaveAlphaOut(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	p := texture(r, 33, 31, false)
 	all, opaque := histograms(pools[0], &p, &parse{}, false, groups{}), histograms(pools[0], &p, &parse{}, true, groups{})

@@ -34,7 +34,7 @@ type cardFrame struct {
 	Copied                          uint32
 }
 
-// The parameters of the kernels: a list with a frame for each picture.
+// The parameters of the kernels: a list with a frame for each image.
 type (
 	listParams struct {
 		List gpu.Ptr

@@ -12,7 +12,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// kodak reads picture n of the Kodak suite as RGB, or ok=false where the data
+// kodak reads image n of the Kodak suite as RGB, or ok=false where the data
 // folder has none.
 func kodak(t testing.TB, n int) (*raster.Image, bool) {
 	f, err := os.Open(filepath.Join("..", "..", "..", "shared", "data", "kodak", fmt.Sprintf("%02d.png", n)))

@@ -4,7 +4,7 @@
 #include "frame.cuh"
 
 // Samples, interleaved, as pixels in argb: grey, grey with alpha, RGB, RGB with alpha; or pixels as they are, where channels
-// is 0. exact 0 clears pixels that cannot be seen. Sets bit 0 of result[0] where a pixel is not opaque. One thread per pixel of picture blockIdx.y.
+// is 0. exact 0 clears pixels that cannot be seen. Sets bit 0 of result[0] where a pixel is not opaque. One thread per pixel of image blockIdx.y.
 KERNEL webp_load(const Frame *__restrict__ list, uint32_t exact)
 {
 	const Frame &f = list[blockIdx.y];
@@ -32,7 +32,7 @@ KERNEL webp_load(const Frame *__restrict__ list, uint32_t exact)
 		f.result[0] = 1; // every thread that writes writes the same
 }
 
-// Green taken from red and blue in argb (RFC 9649, 4.3). One thread per pixel of picture blockIdx.y.
+// Green taken from red and blue in argb (RFC 9649, 4.3). One thread per pixel of image blockIdx.y.
 KERNEL webp_subtract_green(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];

@@ -8,7 +8,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// load reads an 8-bit picture. Without exact, pixels of alpha 0 become 0 in all channels.
+// load reads an 8-bit image. Without exact, pixels of alpha 0 become 0 in all channels.
 func load(m *raster.Image, exact bool) pixels { return loadOn(pool.Of(1), m, exact) }
 
 func loadOn(c *pool.Pool, m *raster.Image, exact bool) pixels {
@@ -64,7 +64,7 @@ func (p pixels) grey() bool {
 }
 
 // store is the inverse of load for the result of a decoder: w x h pixels of bytes R, G,
-// B, A. It may use rgba as the picture's memory.
+// B, A. It may use rgba as the image's memory.
 func store(w, h int, rgba []byte, alpha, colour bool) *raster.Image {
 	m := &raster.Image{Width: w, Height: h, Depth: 1, Channels: 1, Bits: 8}
 	for i := 0; i < len(rgba) && !colour; i += 4 {

@@ -21,7 +21,7 @@ func TestStoreIsTheInverseOfLoad(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 24))
 	for _, kind := range kinds {
 		for channels := 1; channels <= 4; channels++ {
-			m := pictureOf(r, kind, 13, 7, channels)
+			m := imageOf(r, kind, 13, 7, channels)
 			p := load(m, true)
 			got := store(m.Width, m.Height, rgba(m).Pix, m.Alpha(), channels >= 3 && p.grey())
 			if got.Hash() != m.Hash() {
@@ -32,11 +32,11 @@ func TestStoreIsTheInverseOfLoad(t *testing.T) {
 }
 
 // Samples move by at most half of the coarsest step, alpha and the border not at all, and
-// the lower the level the less the picture is what it was.
+// the lower the level the less the image is what it was.
 func TestNearLossless(t *testing.T) {
 	r := rand.New(rand.NewPCG(25, 26))
 	for _, kind := range []string{"noise", "photo", "gradient", "sparse"} {
-		m := pictureOf(r, kind, 60, 50, 4)
+		m := imageOf(r, kind, 60, 50, 4)
 		source := load(m, true)
 		last := 0
 		for _, level := range []int{100, 99, 79, 59, 39, 19} {
@@ -67,9 +67,9 @@ func TestNearLossless(t *testing.T) {
 	}
 }
 
-// Pictures of few colours keep them: rounding would make their palette worse.
+// Images of few colours keep them: rounding would make their palette worse.
 func TestNearLosslessLeavesPalettesAlone(t *testing.T) {
-	m := pictureOf(rand.New(rand.NewPCG(27, 28)), "256", 40, 40, 3)
+	m := imageOf(rand.New(rand.NewPCG(27, 28)), "256", 40, 40, 3)
 	p, want := load(m, true), load(m, true)
 	nearLossless(p, 0)
 	if err := samePixels(p, want); err != nil {

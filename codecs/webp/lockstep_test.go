@@ -17,7 +17,7 @@ import (
 )
 
 // The steps on a card give, after every step, what the steps in Go give: for batches of
-// random pictures, each with steps of its own. The message names the first that differs.
+// random images, each with steps of its own. The message names the first that differs.
 func TestLockstep(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	batches, members := 60, 40
@@ -27,14 +27,14 @@ func TestLockstep(t *testing.T) {
 	workers := pool.New()
 	o := &Options{exact: true, nearLossless: 100}
 	for first := range batches {
-		pictures := make([]*raster.Image, members)
-		for i := range pictures {
-			pictures[i] = oddPicture(rand.New(rand.NewPCG(uint64(first), uint64(i))))
+		images := make([]*raster.Image, members)
+		for i := range images {
+			images[i] = oddImage(rand.New(rand.NewPCG(uint64(first), uint64(i))))
 		}
 		errs := make([]error, members)
 		err := dev.Do(t.Context(), func(l *gpu.Lane) error {
-			return newCard(l).encode(pictures, o, func(d device, i int) {
-				errs[i] = lockstep(workers, d, rand.New(rand.NewPCG(uint64(first), uint64(1000+i))), pictures[i])
+			return newCard(l).encode(images, o, func(d device, i int) {
+				errs[i] = lockstep(workers, d, rand.New(rand.NewPCG(uint64(first), uint64(1000+i))), images[i])
 			})
 		})
 		if err != nil {
@@ -42,7 +42,7 @@ func TestLockstep(t *testing.T) {
 		}
 		for i, err := range errs {
 			if err != nil {
-				t.Errorf("batch %d, picture %d, %s: %v", first, i, pictures[i].Shape(), err)
+				t.Errorf("batch %d, picture %d, %s: %v", first, i, images[i].Shape(), err)
 			}
 		}
 		if t.Failed() {
@@ -55,9 +55,9 @@ func TestLockstep(t *testing.T) {
 // newCard is a lane at work with a pool of its own.
 func newCard(l *gpu.Lane) *card { return &card{pool: pool.New(), lane: l, stream: l.Stream(0)} }
 
-// oddPicture is noise, a slope, few values, one value or stripes, opaque or not, with
+// oddImage is noise, a slope, few values, one value or stripes, opaque or not, with
 // sides of up to 150.
-func oddPicture(r *rand.Rand) *raster.Image {
+func oddImage(r *rand.Rand) *raster.Image {
 	side := func() int {
 		if r.IntN(4) == 0 {
 			return max(1, 1<<r.IntN(7)-1+r.IntN(3)) // about as long as tiles are
@@ -102,7 +102,7 @@ func differ[T comparable](step string, got, want []T) error {
 	return nil
 }
 
-// lockstep takes a picture through random steps on both sides.
+// lockstep takes an image through random steps on both sides.
 func lockstep(workers *pool.Pool, d device, r *rand.Rand, m *raster.Image) error {
 	made, _ := host{workers}.canvas(load(m, true))
 	a := made.(*cpuCanvas)
@@ -114,7 +114,7 @@ func lockstep(workers *pool.Pool, d device, r *rand.Rand, m *raster.Image) error
 	return lockstepCopies(workers, d, r, load(m, true))
 }
 
-// lockstepCopies takes a picture, or another one with repeats of its size, through random
+// lockstepCopies takes an image, or another one with repeats of its size, through random
 // steps of the search for copies on both sides.
 func lockstepCopies(workers *pool.Pool, d device, r *rand.Rand, p pixels) error {
 	if r.IntN(2) == 0 {
@@ -353,17 +353,17 @@ func samePacked(a *cpuCanvas, b *cardCanvas) error {
 	return differ("pack", streams[1], streams[0])
 }
 
-// Files are the same from the CPU and from a card: of random pictures in batches of all
-// sizes, of the Kodak pictures where they are at hand, and with every effort.
+// Files are the same from the CPU and from a card: of random images in batches of all
+// sizes, of the Kodak images where they are at hand, and with every effort.
 func TestSameBytesOnCard(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	var batch []*raster.Image
 	for i := range 150 {
-		batch = append(batch, oddPicture(rand.New(rand.NewPCG(77, uint64(i)))))
+		batch = append(batch, oddImage(rand.New(rand.NewPCG(77, uint64(i)))))
 	}
 	for i, kind := range kinds {
 		r := rand.New(rand.NewPCG(78, uint64(i)))
-		batch = append(batch, pictureOf(r, kind, 70+r.IntN(60), 90, 3), pictureOf(r, kind, 64, 64, 4))
+		batch = append(batch, imageOf(r, kind, 70+r.IntN(60), 90, 3), imageOf(r, kind, 64, 64, 4))
 	}
 	sets := [][]string{{"exact=false"}, {"near-lossless=60"}}
 	for effort := range 10 {

@@ -6,7 +6,7 @@
 // from its first position on. So the length of a copy at a near distance, or a run of equal pixels, is found in one word
 // and the reach of the next.
 //
-// Far copies are found by the chain of positions with the same key. Pictures are cut into chunks that are linked at the
+// Far copies are found by the chain of positions with the same key. Images are cut into chunks that are linked at the
 // same time, each with a table of the latest position by key; what a chunk's first positions are linked to is in the
 // tables before.
 #pragma once
@@ -24,7 +24,7 @@ constexpr uint32_t offset_pixels = 8;        // of a thread of webp_offsets
 
 DEVICE uint32_t words_of(uint64_t pixels) { return (uint32_t)((pixels + 31) / 32); }
 
-// Sets equal. A warp takes a word of picture blockIdx.y, a lane a position; lane k keeps the word of row k.
+// Sets equal. A warp takes a word of image blockIdx.y, a lane a position; lane k keeps the word of row k.
 KERNEL webp_equal(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];
@@ -45,7 +45,7 @@ KERNEL webp_equal(const Frame *__restrict__ list)
 	}
 }
 
-// Sets reach, at most longest_copy. One thread per word of equal of picture blockIdx.y: where all pixels agree it looks at
+// Sets reach, at most longest_copy. One thread per word of equal of image blockIdx.y: where all pixels agree it looks at
 // the next words, as the threads beside it do, 128 at most.
 KERNEL webp_reach(const Frame *__restrict__ list)
 {
@@ -65,7 +65,7 @@ KERNEL webp_reach(const Frame *__restrict__ list)
 	f.reach[at] = (uint16_t)least(n, longest_copy);
 }
 
-// How many pixels from i on, which is in the picture of n, agree with those at the distance of a row; at most longest_copy.
+// How many pixels from i on, which is in the image of n, agree with those at the distance of a row; at most longest_copy.
 DEVICE uint32_t agreeing_near(const Frame &f, uint64_t n, uint64_t i, uint32_t row)
 {
 	uint64_t word = i / 32;
@@ -76,7 +76,7 @@ DEVICE uint32_t agreeing_near(const Frame &f, uint64_t n, uint64_t i, uint32_t r
 	return least(length, longest_copy);
 }
 
-// Sets prev to first_of_key and the key of each position; 0: it has none. One thread per pixel of picture blockIdx.y.
+// Sets prev to first_of_key and the key of each position; 0: it has none. One thread per pixel of image blockIdx.y.
 KERNEL webp_keys(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];
@@ -96,7 +96,7 @@ KERNEL webp_keys(const Frame *__restrict__ list)
 }
 
 // Links the positions of each chunk, whose keys are in prev, and leaves the keys of those that are the first. A warp takes
-// a chunk of picture blockIdx.y, 32 positions at a time. Its table is 1 + the latest position of each key, or 0.
+// a chunk of image blockIdx.y, 32 positions at a time. Its table is 1 + the latest position of each key, or 0.
 KERNEL webp_link(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];
@@ -123,7 +123,7 @@ KERNEL webp_link(const Frame *__restrict__ list)
 	}
 }
 
-// Gives each chunk, instead of its own table, the latest positions before it. One thread per key of picture blockIdx.y.
+// Gives each chunk, instead of its own table, the latest positions before it. One thread per key of image blockIdx.y.
 KERNEL webp_carry(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];
@@ -132,7 +132,7 @@ KERNEL webp_carry(const Frame *__restrict__ list)
 		carry(f.tables, keys, (uint32_t)((n + link_pixels - 1) / link_pixels), (uint32_t)thread());
 }
 
-// Links the first positions of each chunk to those before it. One thread per pixel of picture blockIdx.y.
+// Links the first positions of each chunk to those before it. One thread per pixel of image blockIdx.y.
 KERNEL webp_join(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];
@@ -273,7 +273,7 @@ DEVICE uint32_t search(const Frame &f, uint64_t n, uint64_t i, uint32_t *to)
 	return s.count;
 }
 
-// Sets offsets to the number of candidates of each position. A block takes 256 pixels of picture blockIdx.y, one per thread.
+// Sets offsets to the number of candidates of each position. A block takes 256 pixels of image blockIdx.y, one per thread.
 KERNEL __launch_bounds__(search_threads) webp_count_candidates(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];
@@ -286,7 +286,7 @@ KERNEL __launch_bounds__(search_threads) webp_count_candidates(const Frame *__re
 }
 
 // Sets offsets to the running sum over the numbers before (scan.cuh), and result, as 64 bits, to that of all. A block takes
-// 2048 pixels of picture blockIdx.y, a thread eight of them. This is not done by those who count: a block would wait for
+// 2048 pixels of image blockIdx.y, a thread eight of them. This is not done by those who count: a block would wait for
 // the slowest search before it.
 KERNEL __launch_bounds__(search_threads) webp_offsets(const Frame *__restrict__ list)
 {
@@ -295,7 +295,7 @@ KERNEL __launch_bounds__(search_threads) webp_offsets(const Frame *__restrict__ 
 	const Frame &f = list[blockIdx.y];
 	uint64_t n = (uint64_t)f.width * f.height;
 	if ((uint64_t)blockIdx.x * search_threads * offset_pixels >= n)
-		return; // the picture has as many blocks as it has tiles, and the whole block leaves
+		return; // the image has as many blocks as it has tiles, and the whole block leaves
 	uint32_t tile = next_tile(f.state, &s_tile);
 	uint64_t first = ((uint64_t)tile * search_threads + threadIdx.x) * offset_pixels;
 	uint32_t counts[offset_pixels];
@@ -318,7 +318,7 @@ KERNEL __launch_bounds__(search_threads) webp_offsets(const Frame *__restrict__ 
 	}
 }
 
-// Sets result to offsets and, behind them, the candidates as code - 1 << 12 | length. A block takes 256 pixels of picture
+// Sets result to offsets and, behind them, the candidates as code - 1 << 12 | length. A block takes 256 pixels of image
 // blockIdx.y, one per thread.
 KERNEL __launch_bounds__(search_threads) webp_candidates(const Frame *__restrict__ list)
 {

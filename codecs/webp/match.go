@@ -40,7 +40,7 @@ var nearest = [120][2]int8{
 	{-6, 7}, {7, 6}, {-7, 6}, {8, 5}, {7, 7}, {-7, 7}, {8, 6}, {8, 7},
 }
 
-// nearDistance is the distance in pixels that a code up to 120 stands for in a picture
+// nearDistance is the distance in pixels that a code up to 120 stands for in an image
 // of width w.
 func nearDistance(code, w int) int {
 	d := nearest[code-1]
@@ -66,7 +66,7 @@ func (c distanceCodes) code(distance int) uint32 {
 	return uint32(distance) + 120
 }
 
-// matcher finds candidates in one picture. It is not changed after newMatcher.
+// matcher finds candidates in one image. It is not changed after newMatcher.
 type matcher struct {
 	p     pixels
 	codes distanceCodes

@@ -9,7 +9,7 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 )
 
-// searched is what the search for candidates of a picture leaves on the card.
+// searched is what the search for candidates of an image leaves on the card.
 type searched struct {
 	distances, ends             []uint32
 	codes                       distanceCodes
@@ -19,7 +19,7 @@ type searched struct {
 	candidates                  uint64 // of all positions
 }
 
-// mostCandidates of a picture are given to the host.
+// mostCandidates of an image are given to the host.
 const mostCandidates = 1 << 30
 
 // search counts the candidates that finder.at gives for the positions of bands.
@@ -50,7 +50,7 @@ func (c *cardCopier) search(f copying, bands []*band) *searched {
 	return s
 }
 
-// parts are what the steps of a search need beside the picture.
+// parts are what the steps of a search need beside the image.
 func (s *searched) parts() [][]byte {
 	return [][]byte{asBytes(s.distances), s.codes, asBytes(s.ends)}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// matched is a picture and how its candidates are looked for.
+// matched is an image and how its candidates are looked for.
 type matched struct {
 	p     pixels
 	f     copying
@@ -35,7 +35,7 @@ func periodic(r *rand.Rand, w, h, period int) pixels {
 	return p
 }
 
-// someBands divides a picture anywhere.
+// someBands divides an image anywhere.
 func someBands(r *rand.Rand, n int) (list []*band) {
 	for at := 0; at < n; {
 		end := min(n, at+1+r.IntN(n+n/4+1))
@@ -45,8 +45,8 @@ func someBands(r *rand.Rand, n int) (list []*band) {
 	return list
 }
 
-// matchedPictures are pictures of all kinds and shapes.
-func matchedPictures(r *rand.Rand) (list []*matched) {
+// matchedImages are images of all kinds and shapes.
+func matchedImages(r *rand.Rand) (list []*matched) {
 	add := func(p pixels) {
 		f := copyings[r.IntN(len(copyings))]
 		if r.IntN(4) == 0 {
@@ -66,7 +66,7 @@ func matchedPictures(r *rand.Rand) (list []*matched) {
 	}
 	for range 20 {
 		add(drawn(r, 1+r.IntN(150), 1+r.IntN(150), 1+r.IntN(9)))
-		add(load(oddPicture(r), true))
+		add(load(oddImage(r), true))
 	}
 	add(drawn(r, 16383, 1, 3))
 	add(drawn(r, 1, 16383, 3))
@@ -74,7 +74,7 @@ func matchedPictures(r *rand.Rand) (list []*matched) {
 }
 
 // Candidates, links and hits from a card are those of Go at every position, of batches of
-// pictures, each searched with its own numbers.
+// images, each searched with its own numbers.
 func TestLockstepCandidates(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	batches := 12
@@ -83,12 +83,12 @@ func TestLockstepCandidates(t *testing.T) {
 	}
 	for first := range batches {
 		r := rand.New(rand.NewPCG(31, uint64(first)))
-		list := matchedPictures(r)
+		list := matchedImages(r)
 		if testing.Short() {
 			list = list[:20]
 		}
 		if first == 1 {
-			// Pictures of several chunks, that begin and end anywhere.
+			// Images of several chunks, that begin and end anywhere.
 			for _, colours := range []int{1, 2, 7, 3000, 1 << 30} {
 				p := drawn(r, 1+r.IntN(1000), 300, min(colours, 3000))
 				if colours == 1<<30 {
@@ -157,7 +157,7 @@ func (m *matched) lockstep(d device) error {
 	return c.failed()
 }
 
-// graphics are the pictures of a data set, drawn ones where it is absent.
+// graphics are the images of a data set, drawn ones where it is absent.
 func graphics(b *testing.B) (list []pixels) {
 	for _, m := range drawings(b) {
 		p := load(m, true)
@@ -171,7 +171,7 @@ func graphics(b *testing.B) (list []pixels) {
 	return list
 }
 
-// shelves is a picture of others in rows, each time in other colours.
+// shelves is an image of others in rows, each time in other colours.
 func shelves(list []pixels, w, h int) pixels {
 	const height = 500
 	out := pixels{w, h, make([]uint32, w*h)}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// drawn returns a picture with repeats: runs, rows copied from above and from further
+// drawn returns an image with repeats: runs, rows copied from above and from further
 // up, a few colours and some noise.
 func drawn(r *rand.Rand, w, h, colours int) pixels {
 	p := pixels{w, h, make([]uint32, w*h)}

@@ -12,7 +12,7 @@ import (
 // code. Effort 9 has the pixels of up to nine strategies at once.
 var searchMemory = [10]int64{0: 50, 1: 40, 2: 64, 3: 64, 4: 64, 5: 64, 6: 64, 7: 72, 8: 72, 9: 160}
 
-// photoMemory is the same for a picture whose copies are not looked for.
+// photoMemory is the same for an image whose copies are not looked for.
 var photoMemory = [10]int64{0: 50, 1: 28, 2: 28, 3: 28, 4: 28, 5: 28, 6: 28, 7: 28, 8: 28, 9: 36}
 
 const (
@@ -21,7 +21,7 @@ const (
 	decodeTables = 1 << 20
 )
 
-// Memory is proportional to the pixels, whatever the channels, and for a picture whose
+// Memory is proportional to the pixels, whatever the channels, and for an image whose
 // samples say that it is a photograph less than for its shape.
 func (Codec) Memory(m *raster.Image, opts codec.Options) codec.Memory {
 	o, err := resolve(opts)
@@ -60,7 +60,7 @@ func (Codec) Header(data []byte) (codec.Header, error) {
 	n := int64(f.width) * int64(f.height)
 	h.Memory = n*decodeBytes + decodeTables + int64(len(f.icc)+len(f.exif))
 	if turn, _ := raster.EXIFOrientation(f.exif); turn > 1 {
-		h.Memory += h.Size() // turned into a picture of its own
+		h.Memory += h.Size() // turned into an image of its own
 	}
 	return h, nil
 }

@@ -96,7 +96,7 @@ DEVICE void follow(const Frame &f, const Clusters &c, uint32_t *s)
 	}
 }
 
-// What the codes of each two groups of picture blockIdx.y would take together, in sizes, of the first and the later one;
+// What the codes of each two groups of image blockIdx.y would take together, in sizes, of the first and the later one;
 // of one group alone, where both are the same; 0 of a group without symbols. A warp takes two groups.
 KERNEL webp_cluster_pairs(const Frame *__restrict__ list)
 {
@@ -113,8 +113,8 @@ KERNEL webp_cluster_pairs(const Frame *__restrict__ list)
 		c.sizes[p] = some ? size : 0;
 }
 
-// Puts groups of picture blockIdx.y together while that makes the stream smaller (mergeGroups), and numbers those that
-// are left by the first tile. A block takes the picture; a warp finds the size of two groups together.
+// Puts groups of image blockIdx.y together while that makes the stream smaller (mergeGroups), and numbers those that
+// are left by the first tile. A block takes the image; a warp finds the size of two groups together.
 KERNEL __launch_bounds__(big_block) webp_cluster_merge(const Frame *__restrict__ list)
 {
 	__shared__ uint64_t s_sums[most_warps];
@@ -200,8 +200,8 @@ KERNEL __launch_bounds__(big_block) webp_cluster_merge(const Frame *__restrict__
 	}
 }
 
-// The groups of picture blockIdx.y in result: how many, then by tile as 16 bits. Fewer than two are one of all tiles. A
-// block takes the picture.
+// The groups of image blockIdx.y in result: how many, then by tile as 16 bits. Fewer than two are one of all tiles. A
+// block takes the image.
 KERNEL __launch_bounds__(big_block) webp_cluster_end(const Frame *__restrict__ list)
 {
 	__shared__ uint32_t s_words[most_warps];

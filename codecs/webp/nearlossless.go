@@ -2,9 +2,9 @@ package webp
 
 // nearLossless rounds the colours of pixels that differ from a neighbour, so that their
 // residuals are cheaper, after the idea of libwebp's pre-filter: level 80 to 99 to
-// multiples of 2, every 20 levels below to twice as much. It goes over the picture once
+// multiples of 2, every 20 levels below to twice as much. It goes over the image once
 // for each bit, coarsest first, because rounding makes new neighbours. Alpha, the pixels
-// on the border and those whose four neighbours are near stay as they are, and pictures
+// on the border and those whose four neighbours are near stay as they are, and images
 // that a palette can hold do too. Level 100 changes nothing.
 func nearLossless(p pixels, level int) {
 	if level >= 100 || p.w < 3 || p.h < 3 || fewColours(p) {

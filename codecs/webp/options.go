@@ -83,5 +83,5 @@ func (o *Options) String() string {
 	return fmt.Sprintf("effort=%d exact=%t metadata=%s near-lossless=%d", o.effort, o.exact, metadata, o.nearLossless)
 }
 
-// Lossy says whether the options change pictures.
+// Lossy says whether the options change images.
 func (o *Options) Lossy() bool { return !o.exact || o.nearLossless < 100 }

@@ -26,7 +26,7 @@ func TestOptions(t *testing.T) {
 			continue
 		}
 		lossy := strings.Contains(want, "exact=false") || strings.Contains(want, "near-lossless=0")
-		if (Codec{}).Info().KeepsPictures(o) == lossy {
+		if (Codec{}).Info().KeepsImages(o) == lossy {
 			t.Errorf("%q: keeps pictures is %t", pairs, lossy)
 		}
 	}
@@ -37,7 +37,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// A picture that the format cannot hold is refused with what would work.
+// An image that the format cannot hold is refused with what would work.
 func TestRefusalsSayWhatWorks(t *testing.T) {
 	signed := raster.New(2, 2, 1, 1, 8)
 	signed.Signed = true

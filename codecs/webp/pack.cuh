@@ -38,7 +38,7 @@ KERNEL __launch_bounds__(pack_threads) webp_pack_copies(const Frame *__restrict_
 	const Frame &f = list[blockIdx.y];
 	uint64_t all = (uint64_t)f.width * f.height;
 	if ((uint64_t)blockIdx.x * pack_threads * pack_pixels >= all)
-		return; // the picture has as many blocks as it has tiles, and the whole block leaves
+		return; // the image has as many blocks as it has tiles, and the whole block leaves
 	uint32_t tile = next_tile(f.state, &s_tile);
 	uint64_t first = ((uint64_t)tile * pack_threads + threadIdx.x) * pack_pixels;
 	uint32_t piece[4 * pack_pixels] = {};
@@ -75,7 +75,7 @@ KERNEL __launch_bounds__(pack_threads) webp_pack_copies(const Frame *__restrict_
 }
 
 // Writes the codes of coded into result, words that the host set to zero, from bit first on. A block takes 1024 pixels of
-// picture blockIdx.y, a thread four of them; where a block's bits begin is a running sum over the blocks in one pass
+// image blockIdx.y, a thread four of them; where a block's bits begin is a running sum over the blocks in one pass
 // (scan.cuh). Threads that share a word both OR into it.
 KERNEL __launch_bounds__(pack_threads) webp_pack(const Frame *__restrict__ list)
 {
@@ -84,7 +84,7 @@ KERNEL __launch_bounds__(pack_threads) webp_pack(const Frame *__restrict__ list)
 	const Frame &f = list[blockIdx.y];
 	uint64_t all = (uint64_t)f.width * f.height;
 	if ((uint64_t)blockIdx.x * pack_threads * pack_pixels >= all)
-		return; // the picture has as many blocks as it has tiles, and the whole block leaves
+		return; // the image has as many blocks as it has tiles, and the whole block leaves
 	uint32_t tile = next_tile(f.state, &s_tile);
 	uint64_t first = ((uint64_t)tile * pack_threads + threadIdx.x) * pack_pixels;
 	uint32_t code[4 * pack_pixels];

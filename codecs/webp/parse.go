@@ -2,7 +2,7 @@ package webp
 
 import "slices"
 
-// parser finds parses of one picture.
+// parser finds parses of one image.
 type parser struct {
 	v     copier
 	p     pixels
@@ -25,10 +25,10 @@ type band struct {
 const bandPixels = 1 << 20
 
 func newParser(v copier, f copying) *parser {
-	return &parser{v: v, p: v.picture(), hits: v.hits(), bands: v.bands(f)}
+	return &parser{v: v, p: v.image(), hits: v.hits(), bands: v.bands(f)}
 }
 
-// newBands divides a picture.
+// newBands divides an image.
 func newBands(p pixels) (list []*band) {
 	rows := (bandPixels + p.w - 1) / p.w
 	for y := 0; y < p.h; y += rows {

@@ -20,7 +20,7 @@ const (
 // colourSteps are how far multipliers move: see the function colours.
 var colourSteps = []int{16, 8, 4, 2, 1}
 
-// chooser takes one picture through the passes of a plan.
+// chooser takes one image through the passes of a plan.
 type chooser struct {
 	pool   *pool.Pool
 	canvas canvas
@@ -100,7 +100,7 @@ func (s *chooser) predictorTiles() {
 }
 
 // entropyOfModes makes a pass over the predictor's tiles and returns the entropy of the
-// modes and of the picture that they leave.
+// modes and of the image that they leave.
 func (s *chooser) entropyOfModes() uint64 {
 	counts := s.modes(1)
 	bits := entropy(counts[:])

@@ -90,14 +90,14 @@ func rgba(m *raster.Image) *raster.Image {
 	return out
 }
 
-// samples are pictures of all shapes, some with metadata of odd sizes.
+// samples are images of all shapes, some with metadata of odd sizes.
 func samples() []*raster.Image {
 	var list []*raster.Image
 	for i, size := range [][2]int{{1, 1}, {2, 1}, {1, 3}, {7, 5}, {16, 16}, {33, 17}, {64, 64}, {130, 67}} {
 		for channels := 1; channels <= 4; channels++ {
 			r := rand.New(rand.NewPCG(uint64(i), uint64(channels)))
 			for _, kind := range kinds {
-				m := pictureOf(r, kind, size[0], size[1], channels)
+				m := imageOf(r, kind, size[0], size[1], channels)
 				if len(list)%3 == 1 {
 					m.Meta.ICC = bytes.Repeat([]byte{7}, 1+r.IntN(300))
 				}
@@ -150,7 +150,7 @@ func TestPeersReadOurFiles(t *testing.T) {
 	}
 }
 
-// Streams that no encoder makes are pictures to libwebp too.
+// Streams that no encoder makes are images to libwebp too.
 func TestPeersReadRandomStreams(t *testing.T) {
 	need(t, "dwebp")
 	for seed := range uint64(100) {

@@ -6,7 +6,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/pool"
 )
 
-// photo returns the stream of a picture without copies and colour cache: subtract
+// photo returns the stream of an image without copies and colour cache: subtract
 // green, predictor, colour transform and groups, as the plan says.
 func photo(ctx context.Context, c *pool.Pool, d device, p pixels, plan plan) (*stream, error) {
 	v, err := d.canvas(p)

@@ -42,7 +42,7 @@ func factors(m uint32) (toBlue, greens uint32) {
 
 // recolourRows is recolourRowsGo. What lies up to seven pixels after hi is overwritten
 // too: tiles that have eight pixels have a multiple of eight, but at the end of the
-// picture, and there is nothing beyond.
+// image, and there is nothing beyond.
 func recolourRows(rows *residualRows, lo, hi int, m uint32) {
 	if !hasAVX2 || hi-lo < 8 {
 		recolourRowsGo(rows, lo, hi, m)

@@ -23,7 +23,7 @@ DEVICE void price_modes(uint32_t *sums, const Frame &f, const uint16_t *table, u
 		sums[k] += literal_price(table, coloured(subtract(v, predicted(k, n)), m), f.opaque);
 }
 
-// The mode of every tile of picture blockIdx.y: the first of those whose residuals, in every skip-th row and after the
+// The mode of every tile of image blockIdx.y: the first of those whose residuals, in every skip-th row and after the
 // colour transform, cost least with the mode's own price. All pixels of a tile lie in one group and in one tile of the colour transform. Adds to result
 // how many tiles took each mode.
 //
@@ -80,7 +80,7 @@ KERNEL __launch_bounds__(256) webp_predict(const Frame *__restrict__ list)
 		add_to(&f.result[threadIdx.x], s_counts[threadIdx.x]);
 }
 
-// The pixels of argb less their predictions, in residual. One thread per pixel of picture blockIdx.y.
+// The pixels of argb less their predictions, in residual. One thread per pixel of image blockIdx.y.
 KERNEL webp_residuals(const Frame *__restrict__ list)
 {
 	const Frame &f = list[blockIdx.y];

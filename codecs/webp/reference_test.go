@@ -28,7 +28,7 @@ func meanOf(a, b argb) (c argb) {
 
 func clampOf(v int) int { return min(max(v, 0), 255) }
 
-// predictionAt is the prediction of pixel (x, y) of a picture by a mode (4.1).
+// predictionAt is the prediction of pixel (x, y) of an image by a mode (4.1).
 func predictionAt(p *pixels, x, y, mode int) uint32 {
 	at := y*p.w + x
 	switch {
@@ -110,7 +110,7 @@ func colourInverse(v, m uint32) uint32 {
 	return c.join()
 }
 
-// texture is a picture of a kind that all modes and signs occur in: smooth, with edges
+// texture is an image of a kind that all modes and signs occur in: smooth, with edges
 // and noise. Without alpha all of it is 255.
 func texture(r *rand.Rand, w, h int, alpha bool) pixels {
 	p := pixels{w, h, make([]uint32, w*h)}

@@ -31,7 +31,7 @@ const (
 type file struct {
 	width, height int
 	alpha         bool
-	colour        bool   // the mark for colour pictures that hold nothing but grey
+	colour        bool   // the mark for colour images that hold nothing but grey
 	bitstream     []byte // VP8L
 	icc, exif     []byte // nil where absent
 }

@@ -1,6 +1,6 @@
 package webp
 
-// pixels is a picture between the transforms: w x h values 0xAARRGGBB in raster order.
+// pixels is an image between the transforms: w x h values 0xAARRGGBB in raster order.
 type pixels struct {
 	w, h int
 	argb []uint32

@@ -2,7 +2,7 @@
 
 package webp
 
-// do puts a step for some pictures into the stream. Frames are theirs, and params the
+// do puts a step for some images into the stream. Frames are theirs, and params the
 // list of them on the card; their results begin
 // in the batch's buffer at downAt.
 func (g *batch) do(s step, list []*ask, frames []cardFrame, downAt []int, params *listParams) error {
@@ -161,7 +161,7 @@ func (g *batch) steps(frames []cardFrame, params *listParams, step int, kernels 
 	return launches(g, frames, &clusterParams{params.List, uint32(step)}, kernels)
 }
 
-// load starts the kernels that make pixels of samples. All pictures of a batch have the
+// load starts the kernels that make pixels of samples. All images of a batch have the
 // same options.
 func (g *batch) load(list []*ask, frames []cardFrame, params *listParams) error {
 	most := 0
@@ -180,7 +180,7 @@ func (g *batch) load(list []*ask, frames []cardFrame, params *listParams) error 
 
 func (f *cardFrame) pixels() int { return int(f.Width) * int(f.Height) }
 
-// tiles is how many of 1<<bits the picture has.
+// tiles is how many of 1<<bits the image has.
 func (f *cardFrame) tiles(bits uint32) int {
 	return tiles(int(f.Width), int(bits)) * tiles(int(f.Height), int(bits))
 }
@@ -209,7 +209,7 @@ func (f *cardFrame) words() int { return pieces(f.pixels(), 32) }
 // rowWords is row_words of groups.cuh.
 func rowWords(n int) int { return (n + 63) / 64 * 32 }
 
-// threads is how many a kernel takes for the picture.
+// threads is how many a kernel takes for the image.
 func (f *cardFrame) threads(kernel string) int {
 	switch kernel {
 	case "webp_predict":

@@ -67,7 +67,7 @@ func slowPrediction(mode uint32, l, t, tr, tl uint32) uint32 {
 	return 0xff000000
 }
 
-// undo returns the picture before the transform (RFC 9649, 4), slowly.
+// undo returns the image before the transform (RFC 9649, 4), slowly.
 func undo(t transform, p pixels, width int) pixels {
 	out := pixels{width, p.h, make([]uint32, width*p.h)}
 	across := (width + 1<<t.bits - 1) >> t.bits
@@ -127,7 +127,7 @@ func bundling(colours int) int {
 	return 0
 }
 
-// randomStream is a stream that no encoder would make, and the picture it stands for.
+// randomStream is a stream that no encoder would make, and the image it stands for.
 func randomStream(r *rand.Rand) (*stream, pixels) {
 	s := &stream{width: 1 + r.IntN(70), height: 1 + r.IntN(40), alpha: true}
 	if r.IntN(8) == 0 {

@@ -2,14 +2,14 @@ package webp
 
 import "math/bits"
 
-// plan is what the search for a picture's transforms and groups does.
+// plan is what the search for an image's transforms and groups does.
 type plan struct {
 	// log2 of the sides of tiles. The predictor's are tried from predictorMost down;
 	// colour 0: no colour transform.
 	predictor, predictorMost int
 	colour, group            int
 
-	// Groups to start with at most, in a picture of 2^19 pixels or less.
+	// Groups to start with at most, in an image of 2^19 pixels or less.
 	groups int
 
 	// Passes before there are groups, and of which rows of a tile they look at one.
@@ -23,8 +23,8 @@ type plan struct {
 	joint, jointColours int
 }
 
-// startGroups is how many groups a picture starts with: one for 16 tiles, and beyond
-// 2^19 pixels as many more as the picture is wider and higher.
+// startGroups is how many groups an image starts with: one for 16 tiles, and beyond
+// 2^19 pixels as many more as the image is wider and higher.
 func (p *plan) startGroups(w, h int) int {
 	most := p.groups
 	for n := bits.Len(uint(w*h)) - 20; n > 0; n -= 2 {

@@ -1,14 +1,14 @@
-// Package webp compresses pictures without loss as WebP files (RFC 9649: VP8L in a RIFF
+// Package webp compresses images without loss as WebP files (RFC 9649: VP8L in a RIFF
 // container), which browsers, viewers and libraries open. The encoder is our own; it
 // uses all that the format has. README.md is a page on the format and on our choices.
 //
-// # Pictures
+// # Images
 //
 // 8-bit grey, grey with alpha, RGB and RGBA, up to 16,383 along a side. VP8L has one
 // layout, RGBA, with a bit that says whether alpha is used. What that does not tell is
-// known from the rest: a picture whose pixels are all grey comes back with one channel,
+// known from the rest: an image whose pixels are all grey comes back with one channel,
 // or two with alpha, unless an empty chunk "RGB " behind the bitstream says otherwise;
-// it is written for colour pictures that hold nothing but grey. ICC profile and EXIF
+// it is written for colour images that hold nothing but grey. ICC profile and EXIF
 // block are kept, or left out with metadata=strip; spacing is not.
 //
 // # Losses
@@ -20,7 +20,7 @@
 // # Guarantees
 //
 // All decisions are made in integers, sums are of integers, and ties go to the lowest
-// index, so that the same picture and options give the same bytes with any number of
+// index, so that the same image and options give the same bytes with any number of
 // goroutines, in any batch, with a card or without, and on any machine.
 //
 // Decode reads any lossless WebP file, by golang.org/x/image. Lossy files (VP8) and

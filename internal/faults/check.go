@@ -25,8 +25,8 @@ import (
 	"github.com/pelmill/pelmill/storage"
 )
 
-// MinPSNR is what a result of the generated pictures reaches with the coarse codebooks of the fault tests; a wrong
-// picture of the same shape has 15 dB or less.
+// MinPSNR is what a result of the generated images reaches with the coarse codebooks of the fault tests; a wrong
+// image of the same shape has 15 dB or less.
 const MinPSNR = 22
 
 // Checked is what [Check] found, for assertions of a single test.
@@ -45,8 +45,8 @@ type Checked struct {
 //   - Every source has exactly one record, either in this job or, where the plan skipped it, in one of the earlier
 //     jobs.
 //   - The outcome is one that the source allows, and one that is not a success has a class and a sentence.
-//   - A result has the recorded size and checksums, decodes to the recorded picture, and that is the source's
-//     picture as far as the recorded PSNR says. What is no success has no object in the target.
+//   - A result has the recorded size and checksums, decodes to the recorded image, and that is the source's
+//     image as far as the recorded PSNR says. What is no success has no object in the target.
 //   - The records of the shards, of the merged files and of failed.jsonl agree; the counters of each shard and of the
 //     report are sums over records.
 //   - The target holds the results and, under .pelmill/, what jobs own; nothing else.

@@ -67,7 +67,7 @@ func (r *recorder) Fatalf(f string, a ...any) {
 	panic(r)
 }
 
-// finished is a finished job as the checker wants it: two good pictures and a bad one in two chunks.
+// finished is a finished job as the checker wants it: two good images and a bad one in two chunks.
 type finished struct {
 	sources []faults.Source
 	spec    jobs.Spec
@@ -81,7 +81,7 @@ const jobID = "20260102-030405-abcd"
 
 func newFinished() *finished {
 	f := &finished{objects: map[string][]byte{}}
-	f.sources = append(faults.Pictures(1, 2, 16), faults.Poison(1, 1)...)
+	f.sources = append(faults.Images(1, 2, 16), faults.Poison(1, 1)...)
 	f.spec = jobs.Spec{ID: jobID, Codec: "plain", Version: 1}
 	f.plan = jobs.Plan{Job: jobID, Objects: 3, Chunks: []jobs.Chunk{{Objects: 2}, {Objects: 1}}}
 	f.report = jobs.Report{Job: jobID, State: jobs.Done, Chunks: 2, Attempted: 2,

@@ -2,14 +2,14 @@
 //
 // A fault test starts real processes, breaks one thing while a job runs, lets the job come to its end, and then
 // asks [Check] whether the promise held: every source has exactly one outcome, every result decodes to the right
-// picture, the counters are the sum of the records, and the target holds results and nothing else.
+// image, the counters are the sum of the records, and the target holds results and nothing else.
 //
 // The parts:
 //
 //   - [Build] compiles a program of the module once per test run, [Start] runs one as a process whose output is
 //     shown when the test fails and which dies with the test.
 //   - [Proxy] stands between pelmill and an S3 store and refuses, cuts, falsifies, delays or swallows calls.
-//   - [Pictures] and [Poison] make sources from a seed, the same ones on every run.
+//   - [Images] and [Poison] make sources from a seed, the same ones on every run.
 //   - [Check] compares what a job left with those sources. It reads the target past the proxy and counts for
 //     itself; nothing of the scheduler or the worker is used to check them.
 //

@@ -15,7 +15,7 @@ import (
 // oneCore makes a run long enough to be interrupted on any machine.
 var oneCore = []string{"GOMAXPROCS=1"}
 
-// results is how many results the target has, in the folders of [faults.Pictures].
+// results is how many results the target has, in the folders of [faults.Images].
 func (tr *trial) results() int {
 	tr.t.Helper()
 	return tr.count("a") + tr.count("b") + tr.count("c")
@@ -26,7 +26,7 @@ func (tr *trial) results() int {
 func interrupted(signal syscall.Signal, code int) func(t *testing.T) {
 	return func(t *testing.T) {
 		const rounds = 4
-		tr := inFolders(t, faults.Pictures(10, 480, 128))
+		tr := inFolders(t, faults.Images(10, 480, 128))
 		tr.extra = []string{"--chunk-objects", "20"}
 		tr.env = oneCore
 		before := 0
@@ -69,7 +69,7 @@ func interrupted(signal syscall.Signal, code int) func(t *testing.T) {
 
 // twoRuns has somebody start the same command while it runs.
 func twoRuns(t *testing.T) {
-	tr := inFolders(t, faults.Pictures(14, 240, 128))
+	tr := inFolders(t, faults.Images(14, 240, 128))
 	tr.extra = []string{"--chunk-objects", "20"}
 	tr.env = oneCore
 	a := tr.pelmill("compress", tr.flags("compress")...)

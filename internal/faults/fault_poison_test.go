@@ -9,7 +9,7 @@ import (
 )
 
 func poisonImages(t *testing.T) {
-	tr := inFolders(t, append(faults.Pictures(6, 228, 64), faults.Poison(6, 12)...))
+	tr := inFolders(t, append(faults.Images(6, 228, 64), faults.Poison(6, 12)...))
 	tr.extra = []string{"--chunk-objects", "20"}
 	if code := tr.pelmill("compress", tr.flags("compress")...).Wait(t, limit); code != 3 {
 		t.Errorf("exit code %d, want 3: finished with rejected objects", code)
@@ -17,14 +17,14 @@ func poisonImages(t *testing.T) {
 	tr.check(tr.job())
 }
 
-// odd makes a picture that the faultworker's codec answers with a fault.
+// odd makes an image that the faultworker's codec answers with a fault.
 func odd(i, width int, class string) (faults.Source, string) {
-	s := faults.Picture(uint64(i), fmt.Sprintf("b/%05d-odd.png", i), width, 40)
+	s := faults.Image(uint64(i), fmt.Sprintf("b/%05d-odd.png", i), width, 40)
 	s.Want = []jobs.Outcome{jobs.FailedOut}
 	return s, class
 }
 
-// classes waits for the end of a job and looks at the classes of the pictures that made the codec fail.
+// classes waits for the end of a job and looks at the classes of the images that made the codec fail.
 func (tr *trial) classes(id string, want map[string]string) {
 	tr.t.Helper()
 	f := tr.ended(id)
@@ -36,7 +36,7 @@ func (tr *trial) classes(id string, want map[string]string) {
 }
 
 func panickingCodec(t *testing.T) {
-	sources, want := faults.Pictures(7, 60, 64), map[string]string{}
+	sources, want := faults.Images(7, 60, 64), map[string]string{}
 	for i := range 3 {
 		s, class := odd(20*i+7, 33, jobs.ClassCodec)
 		sources, want[s.Key] = append(sources, s), class
@@ -53,7 +53,7 @@ func panickingCodec(t *testing.T) {
 }
 
 func deafCodec(t *testing.T) {
-	sources, want := faults.Pictures(8, 60, 64), map[string]string{}
+	sources, want := faults.Images(8, 60, 64), map[string]string{}
 	for i := range 2 {
 		s, class := odd(30*i+7, 34, jobs.ClassTimeout)
 		sources, want[s.Key] = append(sources, s), class
@@ -69,10 +69,10 @@ func deafCodec(t *testing.T) {
 	}
 }
 
-// killingCodec has a picture that ends the worker's process. Something starts it again, as a supervisor would.
+// killingCodec has an image that ends the worker's process. Something starts it again, as a supervisor would.
 func killingCodec(t *testing.T) {
 	s, class := odd(37, 35, jobs.ClassCrash)
-	tr := inFolders(t, append(faults.Pictures(9, 60, 64), s)).withRedis()
+	tr := inFolders(t, append(faults.Images(9, 60, 64), s)).withRedis()
 	tr.extra = []string{"--chunk-objects", "30"}
 	id := tr.submit()
 	tr.scheduler()

@@ -18,7 +18,7 @@ const outage = 5 * time.Second
 // running starts a job of 30 chunks on two workers and comes back when 5 chunks are done, at the moment at which the
 // worker of the last one commits it.
 func running(t *testing.T, gw *services.Store, args ...string) (tr *trial, id string) {
-	tr = inBuckets(t, gw, faults.Pictures(2, 300, 96)).withRedis(args...)
+	tr = inBuckets(t, gw, faults.Images(2, 300, 96)).withRedis(args...)
 	tr.extra = []string{"--chunk-objects", "10"}
 	tr.proxy.Set(slowResults(200 * time.Millisecond))
 	id = tr.submit()

@@ -13,7 +13,7 @@ import (
 // killScheduler ends the scheduler with SIGKILL at one moment of each phase. The proxy holds up the call that makes
 // the moment until the kill.
 func killScheduler(t *testing.T, gw *services.Store) {
-	tr := inBuckets(t, gw, faults.Pictures(3, 200, 96)).withRedis()
+	tr := inBuckets(t, gw, faults.Images(3, 200, 96)).withRedis()
 	tr.extra = []string{"--chunk-objects", "10"}
 	id := tr.submit()
 	tr.worker()
@@ -61,7 +61,7 @@ func (tr *trial) killAt(name string, match func(faults.Call) bool) {
 
 // twoSchedulers runs two at once and kills first one, then the other, so that at least one of them was the leader.
 func twoSchedulers(t *testing.T, gw *services.Store) {
-	tr := inBuckets(t, gw, faults.Pictures(4, 300, 96)).withRedis()
+	tr := inBuckets(t, gw, faults.Images(4, 300, 96)).withRedis()
 	tr.extra = []string{"--chunk-objects", "5"}
 	tr.proxy.Set(slowResults(200 * time.Millisecond))
 	id := tr.submit()

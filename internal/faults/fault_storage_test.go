@@ -11,7 +11,7 @@ import (
 // target alike.
 func badStorage(rules ...faults.Rule) func(t *testing.T, gw *services.Store) {
 	return func(t *testing.T, gw *services.Store) {
-		tr := inBuckets(t, gw, faults.Pictures(5, 60, 96))
+		tr := inBuckets(t, gw, faults.Images(5, 60, 96))
 		tr.extra = []string{"--chunk-objects", "10"}
 		tr.proxy.Set(rules...)
 		if code := tr.pelmill("compress", tr.flags("compress")...).Wait(t, limit); code != 0 {

@@ -45,7 +45,7 @@ func remount(t *testing.T, tr *trial, options string) {
 // fullDisk lets the target run full in the middle of a job. The run says why it waits and does no more; once the disk
 // has grown, it completes the work.
 func fullDisk(t *testing.T) {
-	tr := inFolders(t, faults.Pictures(11, 400, 96))
+	tr := inFolders(t, faults.Images(11, 400, 96))
 	tr.extra = []string{"--chunk-objects", "20", "--json"}
 	smallDisk(t, tr, "1m")
 	p := tr.pelmill("compress", tr.flags("compress")...)
@@ -68,7 +68,7 @@ func fullDisk(t *testing.T) {
 // fullDiskOfACluster is fullDisk with a scheduler, workers and a status, and a scheduler that is killed while the job
 // waits: the state on the disk is not what tells them.
 func fullDiskOfACluster(t *testing.T) {
-	tr := inFolders(t, faults.Pictures(14, 400, 96)).withRedis()
+	tr := inFolders(t, faults.Images(14, 400, 96)).withRedis()
 	tr.extra = []string{"--chunk-objects", "20"}
 	smallDisk(t, tr, "1m")
 	id := tr.submit()
@@ -106,7 +106,7 @@ func (tr *trial) blocked(id, why string) bool {
 // object fails, and the job ends by itself.
 func refusedWrites(fault faults.Fault, why string) func(t *testing.T, gw *services.Store) {
 	return func(t *testing.T, gw *services.Store) {
-		tr := inBuckets(t, gw, faults.Pictures(15, 200, 64)).withRedis()
+		tr := inBuckets(t, gw, faults.Images(15, 200, 64)).withRedis()
 		tr.extra = []string{"--chunk-objects", "10"}
 		id := tr.submit()
 		tr.scheduler()
@@ -130,7 +130,7 @@ func refusedWrites(fault faults.Fault, why string) func(t *testing.T, gw *servic
 
 // readOnly has a target that nobody can write, then one that can be written.
 func readOnly(t *testing.T) {
-	tr := inFolders(t, faults.Pictures(12, 20, 64))
+	tr := inFolders(t, faults.Images(12, 20, 64))
 	smallDisk(t, tr, "16m")
 	remount(t, tr, "ro")
 	p := tr.pelmill("compress", tr.flags("compress")...)
@@ -147,10 +147,10 @@ func readOnly(t *testing.T) {
 	tr.check(tr.job())
 }
 
-// changingSource changes objects between the listing and the reading: some have another picture, some are gone, one
+// changingSource changes objects between the listing and the reading: some have another image, some are gone, one
 // changes all the time.
 func changingSource(t *testing.T, gw *services.Store) {
-	tr := inBuckets(t, gw, faults.Pictures(13, 100, 64)).withRedis()
+	tr := inBuckets(t, gw, faults.Images(13, 100, 64)).withRedis()
 	tr.extra = []string{"--chunk-objects", "20"}
 	id := tr.submit()
 	tr.scheduler()
@@ -159,8 +159,8 @@ func changingSource(t *testing.T, gw *services.Store) {
 		s := &tr.sources[i]
 		switch i % 10 {
 		case 3:
-			// The same key with another picture, of another size.
-			now := faults.Picture(uint64(1000+i), s.Key, 70+i%7, 50)
+			// The same key with another image, of another size.
+			now := faults.Image(uint64(1000+i), s.Key, 70+i%7, 50)
 			s.Data, s.Image = now.Data, now.Image
 			tr.write(*s)
 		case 7:
@@ -172,7 +172,7 @@ func changingSource(t *testing.T, gw *services.Store) {
 	}
 	restless := &tr.sources[0]
 	restless.Want = []jobs.Outcome{jobs.Compressed, jobs.FailedOut}
-	restless.Also = []faults.Source{faults.Picture(2000, restless.Key, 80, 80), faults.Picture(2001, restless.Key, 81, 80)}
+	restless.Also = []faults.Source{faults.Image(2000, restless.Key, 80, 80), faults.Image(2001, restless.Key, 81, 80)}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)

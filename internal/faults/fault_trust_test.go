@@ -30,7 +30,7 @@ func TestRedisIsNotTrusted(t *testing.T) {
 	const planted, forged = "20260102-030405-aaaa", "20260102-030405-aaab"
 	bucket := services.S3URL(evil.URL, "bucket")
 
-	tr := inFolders(t, faults.Pictures(5, 6, 40)).withRedis()
+	tr := inFolders(t, faults.Images(5, 6, 40)).withRedis()
 	tr.env = append(tr.env, "AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret", "AWS_EC2_METADATA_DISABLED=true")
 	spec := `{"id":"` + forged + `","source":"` + bucket + `","target":"file://` + tr.target +
 		`","codec":"vq","version":1,"auto_start":true,"verify":"full","larger":"leave","chunk_objects":10,"chunk_bytes":1000,"sample":3}`

@@ -21,7 +21,7 @@ func slowResults(wait time.Duration) faults.Rule {
 
 func killWorkers(t *testing.T, gw *services.Store) {
 	const kills = 20
-	tr := inBuckets(t, gw, faults.Pictures(1, 800, 96)).withRedis()
+	tr := inBuckets(t, gw, faults.Images(1, 800, 96)).withRedis()
 	tr.extra = []string{"--chunk-objects", "10"}
 	tr.proxy.Set(slowResults(2 * time.Second))
 	id := tr.submit()

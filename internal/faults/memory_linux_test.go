@@ -18,9 +18,9 @@ import (
 	"time"
 )
 
-// largePictures writes pictures of 4.3 million pixels: graphics as PNG, and
+// largeImages writes images of 4.3 million pixels: graphics as PNG, and
 // slopes with grain as JPEG.
-func largePictures(t *testing.T, dir string, n int) {
+func largeImages(t *testing.T, dir string, n int) {
 	t.Helper()
 	const width, height = 2400, 1800
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -128,7 +128,7 @@ func TestMemory(t *testing.T) {
 	}
 	dir := t.TempDir()
 	source, target := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
-	largePictures(t, source, 3)
+	largeImages(t, source, 3)
 	codec := func(name string, options ...string) []string {
 		args := []string{"--codec", name, "--device", "cpu", "--encoders", "4"}
 		for _, o := range options {
@@ -144,7 +144,7 @@ func TestMemory(t *testing.T) {
 	within(t, 192, 0, compress(target+"-neuquant", codec("neuquant", "sample=30", "refine=0"))...)
 	within(t, 384, 0, compress(target+"-webp", codec("webp", "effort=1"))...)
 	within(t, 128, 0, "verify", target, "--encoders", "4")
-	// A small file of a large picture, many times.
+	// A small file of a large image, many times.
 	small, err := os.ReadFile(filepath.Join(target, "0graphic.vq"))
 	if err != nil {
 		t.Fatal(err)

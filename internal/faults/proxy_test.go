@@ -58,15 +58,15 @@ func call(t *testing.T, method, url string, body []byte) (*http.Response, []byte
 	return resp, got, err
 }
 
-var picture = bytes.Repeat([]byte("0123456789abcdef"), 64)
+var content = bytes.Repeat([]byte("0123456789abcdef"), 64)
 
 func TestProxyForwardsWhatNoRuleTouches(t *testing.T) {
 	s, p := newStore(t)
-	if _, _, err := call(t, "PUT", p.URL+"/b/k%20ey", picture); err != nil {
+	if _, _, err := call(t, "PUT", p.URL+"/b/k%20ey", content); err != nil {
 		t.Fatal(err)
 	}
 	_, got, err := call(t, "GET", p.URL+"/b/k%20ey", nil)
-	if err != nil || !bytes.Equal(got, picture) {
+	if err != nil || !bytes.Equal(got, content) {
 		t.Fatalf("got %d bytes, %v", len(got), err)
 	}
 	if host := strings.TrimPrefix(p.URL, "http://"); !s.hosts[host] || len(s.hosts) != 1 {
@@ -99,18 +99,18 @@ func TestProxyFaults(t *testing.T) {
 	}{
 		{faults.Rule{Fault: faults.CutBody, Share: 1, Match: faults.Reads}, func(t *testing.T, s *store, p *faults.Proxy) {
 			_, got, err := call(t, "GET", p.URL+"/b/k", nil)
-			if err == nil || len(got) != len(picture)/2 {
+			if err == nil || len(got) != len(content)/2 {
 				t.Errorf("read %d bytes with error %v, want half the body and an error", len(got), err)
 			}
 		}},
 		{faults.Rule{Fault: faults.FlipBit, Share: 1, Match: faults.Reads, Bare: true}, func(t *testing.T, s *store, p *faults.Proxy) {
 			resp, got, err := call(t, "GET", p.URL+"/b/k", nil)
-			if err != nil || len(got) != len(picture) {
+			if err != nil || len(got) != len(content) {
 				t.Fatalf("read %d bytes, %v", len(got), err)
 			}
 			n := 0
 			for i := range got {
-				n += bits.OnesCount8(got[i] ^ picture[i])
+				n += bits.OnesCount8(got[i] ^ content[i])
 			}
 			if n != 1 {
 				t.Errorf("%d bits differ, want 1", n)
@@ -120,11 +120,11 @@ func TestProxyFaults(t *testing.T) {
 			}
 		}},
 		{faults.Rule{Fault: faults.DropWrite, Share: 1, Match: faults.Writes}, func(t *testing.T, s *store, p *faults.Proxy) {
-			resp, _, err := call(t, "PUT", p.URL+"/b/new", picture)
+			resp, _, err := call(t, "PUT", p.URL+"/b/new", content)
 			if err != nil || resp.StatusCode != http.StatusOK {
 				t.Fatalf("%v, %v", resp, err)
 			}
-			sum := md5.Sum(picture)
+			sum := md5.Sum(content)
 			if got := strings.Trim(resp.Header.Get("ETag"), `"`); got != hex.EncodeToString(sum[:]) {
 				t.Errorf("ETag %q, want the body's", got)
 			}
@@ -133,29 +133,29 @@ func TestProxyFaults(t *testing.T) {
 			}
 		}},
 		{faults.Rule{Fault: faults.DropAnswer, Share: 1, Match: faults.Writes}, func(t *testing.T, s *store, p *faults.Proxy) {
-			if resp, _, err := call(t, "PUT", p.URL+"/b/new", picture); err == nil {
+			if resp, _, err := call(t, "PUT", p.URL+"/b/new", content); err == nil {
 				t.Errorf("answer %s, want none", resp.Status)
 			}
-			if !bytes.Equal(s.objects["/b/new"], picture) {
+			if !bytes.Equal(s.objects["/b/new"], content) {
 				t.Error("the store has no object")
 			}
 		}},
 		{faults.Rule{Fault: faults.Delay, Share: 1, Wait: time.Millisecond}, func(t *testing.T, s *store, p *faults.Proxy) {
-			if _, got, err := call(t, "GET", p.URL+"/b/k", nil); err != nil || !bytes.Equal(got, picture) {
+			if _, got, err := call(t, "GET", p.URL+"/b/k", nil); err != nil || !bytes.Equal(got, content) {
 				t.Errorf("got %d bytes, %v", len(got), err)
 			}
 		}},
 	} {
 		t.Run(c.rule.Fault.String(), func(t *testing.T) {
 			s, p := newStore(t)
-			s.objects["/b/k"] = picture
+			s.objects["/b/k"] = content
 			c.rule.Most = 1
 			p.Set(c.rule)
 			c.check(t, s, p)
 			if n := p.Done(c.rule.Fault); n != 1 {
 				t.Errorf("fault counted %d times, want 1", n)
 			}
-			if _, got, err := call(t, "GET", p.URL+"/b/k", nil); err != nil || !bytes.Equal(got, picture) {
+			if _, got, err := call(t, "GET", p.URL+"/b/k", nil); err != nil || !bytes.Equal(got, content) {
 				t.Errorf("after the last fault: %d bytes, %v", len(got), err)
 			}
 		})

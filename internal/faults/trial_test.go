@@ -118,7 +118,7 @@ func (tr *trial) withRedis(args ...string) *trial {
 	return tr
 }
 
-// flags are those of compress and submit. Few codewords keep small pictures smaller than their sources.
+// flags are those of compress and submit. Few codewords keep small images smaller than their sources.
 func (tr *trial) flags(verb string) []string {
 	return append([]string{verb, tr.source, tr.target, "--codec", "vq", "-o", "n=16"}, tr.extra...)
 }

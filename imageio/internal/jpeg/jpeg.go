@@ -73,7 +73,7 @@ func ReadHeader(data []byte, app func(marker byte, body []byte)) (*Header, error
 }
 
 // CountScans counts the scans of a file up to its end, and stops at limit.
-// Each may cost a pass over the whole picture for a few bytes.
+// Each may cost a pass over the whole image for a few bytes.
 func CountScans(data []byte, limit int) int {
 	n := 0
 	for i := 2; n < limit; {

@@ -28,7 +28,7 @@ func chooseUpsampling(h, v, width int) upsampling {
 }
 
 // row returns row y of the component's samples. Rows above and below the
-// picture are its first and last row.
+// image are its first and last row.
 func (c *component) row(y int) []byte {
 	y = min(max(y, 0), c.height-1) % c.ringRows
 	return c.rows[y*c.stride:][:c.width]

@@ -1,11 +1,11 @@
-// Command faultworker is a pelmill worker for the fault tests. Its codec is vq, except that pictures of three widths
+// Command faultworker is a pelmill worker for the fault tests. Its codec is vq, except that images of three widths
 // bring out what a codec must not do:
 //
 //	33    it panics
 //	34    it sleeps for -sleep and ignores the end of its context
 //	35    it ends the process with SIGKILL, as the kernel does when memory runs out
 //
-// It ends with code 99 when more pictures are being encoded at once than -cpu allows.
+// It ends with code 99 when more images are being encoded at once than -cpu allows.
 package main
 
 import (

@@ -18,14 +18,14 @@ import (
 type Source struct {
 	Key   string
 	Data  []byte
-	Image *raster.Image  // nil for what is no picture
+	Image *raster.Image  // nil for what is no image
 	Want  []jobs.Outcome // nil: compressed
 	Also  []Source       // other versions that the object had while the job ran; a record of one of them is right too
 }
 
-// Pictures makes n pictures of the given side, grey and RGB, as PNG and PNM, in three folders. They look like
+// Images makes n images of the given side, grey and RGB, as PNG and PNM, in three folders. They look like
 // photographs to a codec: slow gradients, an object with an edge, and noise.
-func Pictures(seed uint64, n, side int) []Source {
+func Images(seed uint64, n, side int) []Source {
 	all := make([]Source, n)
 	for i := range all {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
@@ -42,8 +42,8 @@ func Pictures(seed uint64, n, side int) []Source {
 	return all
 }
 
-// Picture makes one picture of exactly the given size, RGB as PNG, under a key.
-func Picture(seed uint64, key string, w, h int) Source {
+// Image makes one image of exactly the given size, RGB as PNG, under a key.
+func Image(seed uint64, key string, w, h int) Source {
 	m := photograph(rand.New(rand.NewPCG(seed, 0)), w, h, 3)
 	return Source{Key: key, Data: encodePNG(m), Image: m}
 }
@@ -94,8 +94,8 @@ func encodePNM(m *raster.Image) []byte {
 	return append(fmt.Appendf(nil, "%s\n%d %d\n255\n", magic, m.Width, m.Height), m.Pix...)
 }
 
-// Poison makes n objects that are no good pictures: cut files, wrong magic numbers, bombs, text, nothing at all. They
-// lie among the keys of [Pictures].
+// Poison makes n objects that are no good images: cut files, wrong magic numbers, bombs, text, nothing at all. They
+// lie among the keys of [Images].
 func Poison(seed uint64, n int) []Source {
 	bad := []jobs.Outcome{jobs.Rejected, jobs.Unsupported}
 	all := make([]Source, n)
@@ -123,7 +123,7 @@ func Poison(seed uint64, n int) []Source {
 	return all
 }
 
-// bombPNG is a 65,535 x 65,535 picture in a hundred bytes, with valid checksums.
+// bombPNG is a 65,535 x 65,535 image in a hundred bytes, with valid checksums.
 func bombPNG() []byte {
 	out := []byte("\x89PNG\r\n\x1a\n")
 	chunk := func(kind string, body []byte) {

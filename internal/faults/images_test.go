@@ -11,7 +11,7 @@ import (
 )
 
 func TestSourcesAreTheSameOnEveryRun(t *testing.T) {
-	all := func() []faults.Source { return append(faults.Pictures(3, 8, 64), faults.Poison(3, 6)...) }
+	all := func() []faults.Source { return append(faults.Images(3, 8, 64), faults.Poison(3, 6)...) }
 	a, b := all(), all()
 	stems := map[string]bool{}
 	for i := range a {
@@ -25,16 +25,16 @@ func TestSourcesAreTheSameOnEveryRun(t *testing.T) {
 	}
 }
 
-// TestPicturesSuitTheCodec holds the fault tests to their assumption: every picture can be read, its result is smaller
+// TestImagesSuitTheCodec holds the fault tests to their assumption: every image can be read, its result is smaller
 // than its source, and it looks like it.
-func TestPicturesSuitTheCodec(t *testing.T) {
+func TestImagesSuitTheCodec(t *testing.T) {
 	c := vq(t)
 	opts, err := c.Options([]string{"n=16"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	worst := raster.Identical
-	for _, s := range append(faults.Pictures(1, 40, 96), faults.Pictures(2, 40, 64)...) {
+	for _, s := range append(faults.Images(1, 40, 96), faults.Images(2, 40, 64)...) {
 		m, err := imageio.Decode(s.Data, nil)
 		if err != nil || m.Hash() != s.Image.Hash() {
 			t.Fatalf("%s: %v, or another picture", s.Key, err)

@@ -9,21 +9,21 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// picture is a test picture with a name.
-type picture struct {
+// image is a test image with a name.
+type image struct {
 	*raster.Image
 	what   string
 	smooth bool // a lossy codec must come near it
 }
 
-func (p picture) String() string { return p.what + " " + p.Shape() }
+func (p image) String() string { return p.what + " " + p.Shape() }
 
 // sizes are around the block sizes of all codecs, and the smallest.
 var sizes = [][2]int{{1, 1}, {1, 9}, {9, 1}, {2, 2}, {3, 5}, {7, 8}, {15, 17}, {16, 16}, {17, 15}, {33, 31}, {65, 64}}
 
-// pictures are what a codec takes: all channel counts, the least, the greatest and
+// images are what a codec takes: all channel counts, the least, the greatest and
 // 8 bits, slices or frames and signed samples where it has them, in all sizes and kinds.
-func pictures(info codec.Info) []picture {
+func images(info codec.Info) []image {
 	a := info.Accepts
 	depths := []int{1}
 	if a.Slices || a.Frames {
@@ -36,7 +36,7 @@ func pictures(info codec.Info) []picture {
 	slices.Sort(bits)
 	bits = slices.Compact(bits)
 	kinds := []string{"gradient", "flat", "noise", "text"}
-	var list []picture
+	var list []image
 	for _, ch := range a.Channels {
 		for _, b := range bits {
 			for _, d := range depths {
@@ -49,20 +49,20 @@ func pictures(info codec.Info) []picture {
 					m.Signed = a.Signed && i%2 == 1
 					m.Meta.Frames = d > 1 && !a.Slices
 					fill(m, kind)
-					list = append(list, picture{m, kind, kind == "gradient" || kind == "flat"})
+					list = append(list, image{m, kind, kind == "gradient" || kind == "flat"})
 				}
 			}
 		}
 		for _, kind := range []string{"noise", "text"} {
 			m := raster.New(40, 40, 1, ch, a.MaxBits)
 			fill(m, kind)
-			list = append(list, picture{m, kind, false})
+			list = append(list, image{m, kind, false})
 		}
 	}
 	return list
 }
 
-// refused are pictures that a codec does not take, one for each reason.
+// refused are images that a codec does not take, one for each reason.
 func refused(info codec.Info) []*raster.Image {
 	a := info.Accepts
 	ch := a.Channels[0]
