@@ -47,8 +47,8 @@
 // # Kernels
 //
 // A codec keeps its kernels in kernels.cu, which includes what it needs of include/,
-// compiled to kernels.ptx (compute capability 7.5) and, where asked for, kernels_80.ptx
-// by "make kernels". It embeds them as strings, lists them in a [Module], and has
+// compiled to ptx/kernels.ptx (compute capability 7.5) and, where asked for,
+// ptx/kernels_80.ptx by "make kernels". It embeds them as strings, lists them in a [Module], and has
 // gputest.Kernels check in a test that they are those of the sources.
 //
 // # Parameters

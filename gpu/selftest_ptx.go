@@ -2,7 +2,7 @@ package gpu
 
 import _ "embed"
 
-//go:embed selftest.ptx
+//go:embed ptx/selftest.ptx
 var selfTestPTX string
 
 // selfTestModule holds the kernels that try the helpers of include/. They need as much

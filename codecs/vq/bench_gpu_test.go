@@ -25,7 +25,7 @@ import (
 // The benchmarks on a card print tables and make their data themselves; those of the
 // paper's tables use the Kodak images where they are at hand. Each runs once.
 
-//go:embed testdata/peer.ptx
+//go:embed testdata/ptx/peer.ptx
 var peerPTX string
 
 var (

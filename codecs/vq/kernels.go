@@ -6,10 +6,10 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 )
 
-//go:embed kernels.ptx
+//go:embed ptx/kernels.ptx
 var kernels75 string
 
-//go:embed kernels_80.ptx
+//go:embed ptx/kernels_80.ptx
 var kernels80 string
 
 // cardModule is the steps on a card, with dot products by tensor cores from compute

@@ -6,7 +6,7 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 )
 
-//go:embed kernels.ptx
+//go:embed ptx/kernels.ptx
 var kernels75 string
 
 // cardModule is the steps on a card.

@@ -3,6 +3,7 @@ package gputest
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,7 +23,7 @@ const compiler = "clang-19"
 var isa = map[int]string{75: "63", 80: "70"}
 
 // Kernels checks the PTX that was made from a CUDA file of the test's folder: one file
-// for each capability, kernels.ptx for 75 and kernels_80.ptx for 80. Its first line
+// for each capability, ptx/kernels.ptx for 75 and ptx/kernels_80.ptx for 80. Its first line
 // must hold the hash of the sources as they are, and where the compiler is installed
 // its result must be what is there. With PELMILL_KERNELS=write in the environment it
 // writes the files instead; "make kernels" does.
@@ -63,7 +64,7 @@ func Kernels(t *testing.T, source string, capabilities ...int) {
 		}
 		made := append([]byte(head+"\n"), ptx...)
 		if write {
-			if err := os.WriteFile(name, made, 0o666); err != nil {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, made, 0o666)); err != nil {
 				t.Fatal(err)
 			}
 			continue
@@ -77,12 +78,13 @@ func Kernels(t *testing.T, source string, capabilities ...int) {
 	}
 }
 
+// ptxName is the file of the PTX: in the folder ptx beside the source.
 func ptxName(source string, capability int) string {
-	name := strings.TrimSuffix(source, filepath.Ext(source))
+	name := strings.TrimSuffix(filepath.Base(source), filepath.Ext(source))
 	if capability != 75 {
 		name += "_" + strconv.Itoa(capability)
 	}
-	return name + ".ptx"
+	return filepath.Join(filepath.Dir(source), "ptx", name+".ptx")
 }
 
 // compile returns the PTX. Floating-point operations are never fused: the CPU does not
