@@ -1,0 +1,156 @@
+package pool
+
+import (
+	"container/heap"
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+)
+
+// slots counts the goroutines of a pool that may still start, and knows who waits for
+// one. A free goroutine and a waiting request never exist at the same time.
+type slots struct {
+	size int
+
+	mu      sync.Mutex
+	free    int
+	came    int64 // requests so far
+	waiting requests
+
+	// Copies of free and len(waiting) that are read without the lock: a reader that
+	// sees an old value looks again before its next piece of work.
+	freeNow, waitingNow atomic.Int64
+}
+
+// request waits for a goroutine.
+type request struct {
+	age, came int64
+	place     int    // in the heap; -1: not in it
+	grant     func() // called with the lock held
+}
+
+// firstInLine is the age of requests that are served before all images.
+const firstInLine = math.MinInt64
+
+func newSlots(size, free int) *slots {
+	s := &slots{size: size, free: free}
+	s.freeNow.Store(int64(free))
+	return s
+}
+
+// wanted reports whether somebody waits for a goroutine.
+func (s *slots) wanted() bool { return s.waitingNow.Load() > 0 }
+
+// tryAcquire takes a goroutine if one is free.
+func (s *slots) tryAcquire() bool {
+	if s.freeNow.Load() == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.takeFree()
+}
+
+func (s *slots) takeFree() bool {
+	if s.free == 0 {
+		return false
+	}
+	s.free--
+	s.freeNow.Store(int64(s.free))
+	return true
+}
+
+// acquire waits for a goroutine.
+func (s *slots) acquire(ctx context.Context, age int64) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s.mu.Lock()
+	if s.takeFree() {
+		s.mu.Unlock()
+		return nil
+	}
+	granted := make(chan struct{})
+	r := s.request(age, func() { close(granted) })
+	s.mu.Unlock()
+	select {
+	case <-granted:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	withdrawn := s.withdraw(r)
+	s.mu.Unlock()
+	if !withdrawn {
+		s.release() // it was granted meanwhile
+	}
+	return context.Cause(ctx)
+}
+
+// release gives a goroutine back: to the first in line, if somebody waits.
+func (s *slots) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) == 0 {
+		s.free++
+		s.freeNow.Store(int64(s.free))
+		return
+	}
+	r := heap.Pop(&s.waiting).(*request)
+	s.waitingNow.Store(int64(len(s.waiting)))
+	r.grant()
+}
+
+// request puts a request in line. Where a goroutine is free it is granted at once. The
+// caller holds the lock.
+func (s *slots) request(age int64, grant func()) *request {
+	r := &request{age: age, came: s.came, place: -1, grant: grant}
+	s.came++
+	if s.takeFree() {
+		grant()
+		return r
+	}
+	heap.Push(&s.waiting, r)
+	s.waitingNow.Store(int64(len(s.waiting)))
+	return r
+}
+
+// withdraw takes a request out of the line and reports whether it was there. The
+// caller holds the lock.
+func (s *slots) withdraw(r *request) bool {
+	if r == nil || r.place < 0 {
+		return false
+	}
+	heap.Remove(&s.waiting, r.place)
+	s.waitingNow.Store(int64(len(s.waiting)))
+	return true
+}
+
+// requests is a heap for [container/heap].
+type requests []*request
+
+func (h requests) Len() int { return len(h) }
+func (h requests) Less(i, j int) bool {
+	if h[i].age != h[j].age {
+		return h[i].age < h[j].age
+	}
+	return h[i].came < h[j].came
+}
+func (h requests) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i, j
+}
+func (h *requests) Push(x any) {
+	r := x.(*request)
+	r.place = len(*h)
+	*h = append(*h, r)
+}
+func (h *requests) Pop() any {
+	old := *h
+	r := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	r.place = -1
+	return r
+}
