@@ -45,17 +45,17 @@ import (
 type State string
 
 const (
-	New        State = "new"
-	Preparing  State = "preparing" // the source is being listed
-	Planned    State = "planned"   // waits for start
-	Running    State = "running"
-	Pausing    State = "pausing" // running chunks finish, no new ones start
-	Paused     State = "paused"
-	Finishing  State = "finishing" // all chunks done, the report is being written
-	Done       State = "done"      // every object was attempted; failures are counted
-	Cancelling State = "cancelling"
-	Cancelled  State = "cancelled"
-	Failed     State = "failed" // stopped itself; State record says why
+	StateNew        State = "new"
+	StatePreparing  State = "preparing" // the source is being listed
+	StatePlanned    State = "planned"   // waits for start
+	StateRunning    State = "running"
+	StatePausing    State = "pausing" // running chunks finish, no new ones start
+	StatePaused     State = "paused"
+	StateFinishing  State = "finishing" // all chunks done, the report is being written
+	StateDone       State = "done"      // every object was attempted; failures are counted
+	StateCancelling State = "cancelling"
+	StateCancelled  State = "cancelled"
+	StateFailed     State = "failed" // stopped itself; State record says why
 
 	// StateRefused is shown of a job that asks its scheduler for a bucket which
 	// that may not open. No state record has it.
@@ -64,7 +64,7 @@ const (
 
 // Terminal reports whether a job in this state needs no more scheduling.
 // A failed job can be resumed, a done or cancelled one cannot.
-func (s State) Terminal() bool { return s == Done || s == Cancelled || s == Failed }
+func (s State) Terminal() bool { return s == StateDone || s == StateCancelled || s == StateFailed }
 
 // Spec is what was asked. It is written once, before anything else of the job.
 type Spec struct {

@@ -6,16 +6,16 @@ import "time"
 type Outcome string
 
 const (
-	Compressed  Outcome = "compressed"
-	Kept        Outcome = "kept"        // the result would be larger than the source
-	Skipped     Outcome = "skipped"     // already done by an earlier run
-	Unsupported Outcome = "unsupported" // valid, but not for this codec or reader
-	Rejected    Outcome = "rejected"    // malformed or over a limit
-	FailedOut   Outcome = "failed"      // after retries
+	OutcomeCompressed  Outcome = "compressed"
+	OutcomeKept        Outcome = "kept"        // the result would be larger than the source
+	OutcomeSkipped     Outcome = "skipped"     // already done by an earlier run
+	OutcomeUnsupported Outcome = "unsupported" // valid, but not for this codec or reader
+	OutcomeRejected    Outcome = "rejected"    // malformed or over a limit
+	OutcomeFailed      Outcome = "failed"      // after retries
 )
 
 // Outcomes lists all outcomes in the order in which they are shown.
-var Outcomes = [...]Outcome{Compressed, Kept, Skipped, Unsupported, Rejected, FailedOut}
+var Outcomes = [...]Outcome{OutcomeCompressed, OutcomeKept, OutcomeSkipped, OutcomeUnsupported, OutcomeRejected, OutcomeFailed}
 
 // Result is the record of one object: a line of JSON in a result shard.
 type Result struct {
@@ -101,23 +101,23 @@ type Counts struct {
 func (c *Counts) Add(r *Result) {
 	c.Objects++
 	switch r.Outcome {
-	case Compressed:
+	case OutcomeCompressed:
 		c.Compressed++
 		c.BytesIn += r.Size
 		c.BytesRaw += r.RawBytes
 		c.BytesOut += r.TargetSize
-	case Kept:
+	case OutcomeKept:
 		c.Kept++
 		c.BytesIn += r.Size
 		c.BytesRaw += r.RawBytes
 		c.BytesOut += r.Size
-	case Skipped:
+	case OutcomeSkipped:
 		c.Skipped++
-	case Unsupported:
+	case OutcomeUnsupported:
 		c.Unsupported++
-	case Rejected:
+	case OutcomeRejected:
 		c.Rejected++
-	case FailedOut:
+	case OutcomeFailed:
 		c.Failed++
 		if r.Class == ClassVerify {
 			c.Mismatched++

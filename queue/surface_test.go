@@ -316,15 +316,15 @@ func testSignal(t *testing.T, c *Conn) {
 	if s, err := c.Signal(ctx, "j"); err != nil || s != "" {
 		t.Fatalf("signal %q, %v: want none", s, err)
 	}
-	if err := c.SetSignal(ctx, "j", jobs.Cancelled); err != nil {
+	if err := c.SetSignal(ctx, "j", jobs.StateCancelled); err != nil {
 		t.Fatal(err)
 	}
 	commit(t, c, "j", 0, 1, Lost) // a signal does not make a job
 	if err := c.Init(ctx, "j", 1, nil, jobs.Counts{}); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := c.Signal(ctx, "j"); err != nil || s != jobs.Cancelled {
-		t.Fatalf("signal %q, %v: want %q", s, err, jobs.Cancelled)
+	if s, err := c.Signal(ctx, "j"); err != nil || s != jobs.StateCancelled {
+		t.Fatalf("signal %q, %v: want %q", s, err, jobs.StateCancelled)
 	}
 }
 
@@ -333,7 +333,7 @@ func testForget(t *testing.T, c *Conn) {
 	if err := c.Init(ctx, "j", 5000, nil, jobs.Counts{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.SetSignal(ctx, "j", jobs.Paused); err != nil {
+	if err := c.SetSignal(ctx, "j", jobs.StatePaused); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Block(ctx, "j", jobs.Block{}); err != nil {

@@ -93,7 +93,7 @@ func BenchmarkMillion(b *testing.B) {
 				stop := r.run(s)
 				start := time.Now()
 				spec := r.submit(func(s *jobs.Spec) { s.ChunkObjects = 500 })
-				r.waitState(spec.ID, jobs.Running)
+				r.waitState(spec.ID, jobs.StateRunning)
 				prepared := time.Since(start)
 				report := r.endedAfter(spec.ID, 10*time.Minute)
 				elapsed := time.Since(start)

@@ -63,7 +63,7 @@ func (d *drive) hold(ctx context.Context, b jobs.Block) {
 		failed("cannot withdraw chunks of a blocked job", d.withdraw(ctx))
 	}
 	if d.state.State != "" && !d.state.State.Terminal() {
-		failed("cannot write the state", d.setBlocked(ctx, jobs.Paused, b.Reason, b.Cause))
+		failed("cannot write the state", d.setBlocked(ctx, jobs.StatePaused, b.Reason, b.Cause))
 	}
 }
 

@@ -28,7 +28,7 @@ func (r *rig) paused(id string, cause jobs.Cause) Status {
 		}
 		return st.Blocked == cause
 	})
-	if st.State.State != jobs.Paused {
+	if st.State.State != jobs.StatePaused {
 		r.t.Errorf("blocked by %q it is %s", cause, st.State.State)
 	}
 	return st
@@ -57,11 +57,11 @@ func TestAJobWaitsForATargetThatRefusesWrites(t *testing.T) {
 			if !strings.Contains(st.Why, "the target refuses writes: no space left on device; the job goes on by itself") {
 				t.Errorf("why: %q", st.Why)
 			}
-			if all, err := r.client.List(r.ctx, r.target); err != nil || len(all) != 1 || all[0].State != jobs.Paused || !strings.Contains(all[0].Reason, "no space") {
+			if all, err := r.client.List(r.ctx, r.target); err != nil || len(all) != 1 || all[0].State != jobs.StatePaused || !strings.Contains(all[0].Reason, "no space") {
 				t.Errorf("list: %+v, %v", all, err)
 			}
 			refuse.Store(false)
-			if report := r.ended(spec.ID); report.State != jobs.Done || report.Counts.Compressed != 20 {
+			if report := r.ended(spec.ID); report.State != jobs.StateDone || report.Counts.Compressed != 20 {
 				t.Errorf("report %+v", report)
 			}
 		})
@@ -80,7 +80,7 @@ func TestABlockedJobGoesOnByAProbeOrByResume(t *testing.T) {
 			cause = jobs.BlockChunk // for which there is no probe
 		}
 		r.run(r.scheduler(nil))
-		r.waitState(spec.ID, jobs.Running)
+		r.waitState(spec.ID, jobs.StateRunning)
 		if err := r.conn.Block(r.ctx, spec.ID, jobs.Block{Cause: cause, Reason: "x"}); err != nil {
 			t.Fatal(err)
 		}
@@ -99,9 +99,9 @@ func TestABlockedJobGoesOnByAProbeOrByResume(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r.waitState(spec.ID, jobs.Running)
+		r.waitState(spec.ID, jobs.StateRunning)
 		r.worker.start(t, 1)
-		if report := r.ended(spec.ID); report.State != jobs.Done || report.Counts.Compressed != 40 {
+		if report := r.ended(spec.ID); report.State != jobs.StateDone || report.Counts.Compressed != 40 {
 			t.Errorf("report %+v", report)
 		}
 	}
@@ -164,7 +164,7 @@ func TestAJobWaitsForTheTemporaryFolder(t *testing.T) {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if report := r.ended(spec.ID); report.State != jobs.Done || report.Counts.Compressed != 10 {
+	if report := r.ended(spec.ID); report.State != jobs.StateDone || report.Counts.Compressed != 10 {
 		t.Errorf("report %+v", report)
 	}
 }

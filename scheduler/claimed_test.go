@@ -46,7 +46,7 @@ func TestClaims(t *testing.T) {
 				spec.Defaults()
 				ids[spec.ID], order = i, append(order, spec.ID)
 				f := folder{b: b, id: spec.ID}
-				record := jobs.Result{Key: d.key, Outcome: jobs.Compressed, Target: "a.tiny", TargetSize: 1, TargetSHA256: d.content}
+				record := jobs.Result{Key: d.key, Outcome: jobs.OutcomeCompressed, Target: "a.tiny", TargetSize: 1, TargetSHA256: d.content}
 				var lines storage.Lines
 				_, _, err := storage.Frame(&lines, []jobs.Shard{{Job: spec.ID}})
 				if err == nil {
@@ -59,7 +59,7 @@ func TestClaims(t *testing.T) {
 					err = f.putJSON(r.ctx, jobs.SpecKey(spec.ID), spec, false)
 				}
 				if err == nil && d.ends > 0 {
-					report := jobs.Report{Job: spec.ID, State: jobs.Done, Attempted: 1, Finished: start.Add(time.Duration(d.ends) * time.Hour)}
+					report := jobs.Report{Job: spec.ID, State: jobs.StateDone, Attempted: 1, Finished: start.Add(time.Duration(d.ends) * time.Hour)}
 					err = f.putJSON(r.ctx, jobs.ReportKey(spec.ID), report, false)
 				}
 				if err != nil {

@@ -207,7 +207,7 @@ func (c *Client) Control(ctx context.Context, target, id string, ctl jobs.Contro
 	if err != nil {
 		return err
 	}
-	if ended && !(report.State == jobs.Failed && ctl.Want == jobs.WantRun) {
+	if ended && !(report.State == jobs.StateFailed && ctl.Want == jobs.WantRun) {
 		return fmt.Errorf("scheduler: job %s is %s", id, report.State)
 	}
 	old, ok, err := getJSON[jobs.Control](ctx, b, jobs.ControlKey(id))

@@ -23,14 +23,14 @@ func TestPauseResumeAndCancel(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r.waitState(spec.ID, jobs.Planned)
+	r.waitState(spec.ID, jobs.StatePlanned)
 	if st, err := r.client.Status(r.ctx, r.target, spec.ID); err != nil || st.Why != "waits for start" || st.Objects != 200 {
 		t.Errorf("planned: %+v (%v)", st, err)
 	}
 	control(jobs.Control{Want: jobs.WantRun})
 	r.wait("some chunks", func() bool { return r.worker.chunks.Load() > 3 })
 	control(jobs.Control{Want: jobs.WantPause})
-	r.waitState(spec.ID, jobs.Paused)
+	r.waitState(spec.ID, jobs.StatePaused)
 	st, err := r.client.Status(r.ctx, r.target, spec.ID)
 	if err != nil || st.Why != "paused by the operator" || st.Depth.Waiting() != 0 || st.Done == 0 || st.Done == st.Chunks {
 		t.Errorf("paused: %+v (%v)", st, err)
@@ -45,10 +45,10 @@ func TestPauseResumeAndCancel(t *testing.T) {
 	r.wait("more chunks", func() bool { return r.worker.chunks.Load() > before+3 })
 	control(jobs.Control{Want: jobs.WantCancel})
 	report := r.ended(spec.ID)
-	if report.State != jobs.Cancelled || report.Attempted == 0 || report.Attempted == report.Chunks || report.Counts.Compressed == 0 {
+	if report.State != jobs.StateCancelled || report.Attempted == 0 || report.Attempted == report.Chunks || report.Counts.Compressed == 0 {
 		t.Errorf("report %+v", report)
 	}
-	if st, err := r.client.Status(r.ctx, r.target, spec.ID); err != nil || st.State.State != jobs.Cancelled {
+	if st, err := r.client.Status(r.ctx, r.target, spec.ID); err != nil || st.State.State != jobs.StateCancelled {
 		t.Errorf("cancelled: %+v (%v)", st.State, err)
 	}
 	for p := range jobs.Priorities {
@@ -85,11 +85,11 @@ func TestCancelBeforeStart(t *testing.T) {
 	r.fill(20)
 	r.run(r.scheduler(nil))
 	spec := r.submit(func(s *jobs.Spec) { s.AutoStart = false })
-	r.waitState(spec.ID, jobs.Planned)
+	r.waitState(spec.ID, jobs.StatePlanned)
 	if err := r.client.Control(r.ctx, r.target, spec.ID, jobs.Control{Want: jobs.WantCancel}); err != nil {
 		t.Fatal(err)
 	}
-	if report := r.ended(spec.ID); report.State != jobs.Cancelled || report.Chunks == 0 || report.Attempted != 0 {
+	if report := r.ended(spec.ID); report.State != jobs.StateCancelled || report.Chunks == 0 || report.Attempted != 0 {
 		t.Errorf("%+v", report)
 	}
 }
@@ -97,17 +97,17 @@ func TestCancelBeforeStart(t *testing.T) {
 func TestTheBreakerStopsAJobAndForceGoesOn(t *testing.T) {
 	r := newRig(t)
 	r.fill(200)
-	r.worker.outcome = func(jobs.Entry) jobs.Outcome { return jobs.FailedOut }
+	r.worker.outcome = func(jobs.Entry) jobs.Outcome { return jobs.OutcomeFailed }
 	r.worker.delay = 10 * time.Millisecond
 	r.worker.start(t, 1)
 	r.run(r.scheduler(&Options{Window: 4}))
 	spec := r.submit(func(s *jobs.Spec) { s.ChunkObjects = 10 })
 	report := r.ended(spec.ID)
-	if report.State != jobs.Failed || report.Attempted < 10 || report.Attempted == 20 || !strings.Contains(report.Reason, "failed or were rejected") || report.FailedList == "" {
+	if report.State != jobs.StateFailed || report.Attempted < 10 || report.Attempted == 20 || !strings.Contains(report.Reason, "failed or were rejected") || report.FailedList == "" {
 		t.Fatalf("report %+v", report)
 	}
 	st, err := r.client.Status(r.ctx, r.target, spec.ID)
-	if err != nil || !st.State.Limit || st.State.State != jobs.Failed {
+	if err != nil || !st.State.Limit || st.State.State != jobs.StateFailed {
 		t.Errorf("status %+v (%v)", st.State, err)
 	}
 	if err := r.client.Control(r.ctx, r.target, spec.ID, jobs.Control{Want: jobs.WantRun, Force: true}); err != nil {
@@ -115,7 +115,7 @@ func TestTheBreakerStopsAJobAndForceGoesOn(t *testing.T) {
 	}
 	r.wait("the report of the rest", func() bool {
 		report, err = r.client.Report(r.ctx, r.target, spec.ID)
-		return err == nil && report.State == jobs.Done
+		return err == nil && report.State == jobs.StateDone
 	})
 	if report = r.ended(spec.ID); report.Counts.Failed != 200 || report.Attempted != 20 {
 		t.Errorf("report %+v", report)
@@ -129,7 +129,7 @@ func TestASourceThatIsMissingFailsTheJobUntilItIsResumed(t *testing.T) {
 	r.run(r.scheduler(nil))
 	spec := r.submit(nil)
 	report := r.ended(spec.ID)
-	if report.State != jobs.Failed || !strings.Contains(report.Reason, "list the source") {
+	if report.State != jobs.StateFailed || !strings.Contains(report.Reason, "list the source") {
 		t.Fatalf("report %+v", report)
 	}
 	r.fill(3)
@@ -138,7 +138,7 @@ func TestASourceThatIsMissingFailsTheJobUntilItIsResumed(t *testing.T) {
 	}
 	r.wait("its end", func() bool {
 		report, err := r.client.Report(r.ctx, r.target, spec.ID)
-		return err == nil && report.State == jobs.Done && report.Counts.Compressed == 3
+		return err == nil && report.State == jobs.StateDone && report.Counts.Compressed == 3
 	})
 }
 
@@ -159,7 +159,7 @@ func TestHours(t *testing.T) {
 	spec := r.submit(func(s *jobs.Spec) { s.Hours = "22:00-06:00" })
 	r.wait("the reason", func() bool {
 		st, err := r.client.Status(r.ctx, r.target, spec.ID)
-		return err == nil && st.Why == "outside the hours 22:00-06:00" && st.State.State == jobs.Running
+		return err == nil && st.Why == "outside the hours 22:00-06:00" && st.State.State == jobs.StateRunning
 	})
 	close(open)
 	if c := r.ended(spec.ID).Counts; c.Compressed != 20 {
@@ -182,7 +182,7 @@ func TestStatusSaysWhyNothingMoves(t *testing.T) {
 		t.Errorf("without a scheduler: %q", got)
 	}
 	r.run(r.scheduler(nil))
-	r.waitState(spec.ID, jobs.Running)
+	r.waitState(spec.ID, jobs.StateRunning)
 	r.wait("the reason", func() bool { return why() == "no worker is connected" })
 	r.worker.start(t, 1)
 	r.ended(spec.ID)
@@ -190,7 +190,7 @@ func TestStatusSaysWhyNothingMoves(t *testing.T) {
 		t.Errorf("at the end: %q", got)
 	}
 	alone := &Client{Buckets: r.buckets}
-	if st, err := alone.Status(r.ctx, r.target, spec.ID); err != nil || st.State.State != jobs.Done {
+	if st, err := alone.Status(r.ctx, r.target, spec.ID); err != nil || st.State.State != jobs.StateDone {
 		t.Errorf("without a queue: %+v (%v)", st.State, err)
 	}
 	if _, err := alone.Status(r.ctx, r.target, "20200101-000000-aaaa"); !errors.Is(err, ErrNoJob) {

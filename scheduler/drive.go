@@ -100,7 +100,7 @@ func (d *drive) run(ctx context.Context) error {
 		return err
 	}
 	if d.tools, err = parseTools(d.s.opts.Codecs, &d.spec); err != nil {
-		return d.finish(ctx, ending{state: jobs.Failed, reason: err.Error()})
+		return d.finish(ctx, ending{state: jobs.StateFailed, reason: err.Error()})
 	}
 	plan, ok, err := getJSON[jobs.Plan](ctx, d.f.b, jobs.PlanKey(d.f.id))
 	if err != nil {
@@ -110,9 +110,9 @@ func (d *drive) run(ctx context.Context) error {
 		plan, err = d.prepare(ctx)
 		switch {
 		case errors.Is(err, errCancel):
-			return d.finish(ctx, ending{state: jobs.Cancelled})
+			return d.finish(ctx, ending{state: jobs.StateCancelled})
 		case err != nil && ctx.Err() == nil && !passing(err):
-			return d.finish(ctx, ending{state: jobs.Failed, reason: err.Error()})
+			return d.finish(ctx, ending{state: jobs.StateFailed, reason: err.Error()})
 		case err != nil:
 			return err
 		}
@@ -175,7 +175,7 @@ func (d *drive) setBlocked(ctx context.Context, state jobs.State, reason string,
 
 func (d *drive) write(ctx context.Context, next jobs.StateRecord) error {
 	next.Leader, next.At, next.Heard = d.s.opts.Holder, time.Now().UTC(), d.control.At
-	if next.State != jobs.Paused {
+	if next.State != jobs.StatePaused {
 		next.Blocked = ""
 	}
 	if err := d.f.putJSON(ctx, jobs.StateKey(d.f.id), next, true); err != nil {
@@ -205,7 +205,7 @@ func (d *drive) ended(ctx context.Context) (bool, error) {
 	if err != nil || !ok {
 		return false, err
 	}
-	if report.State != jobs.Failed || d.control.Want != jobs.WantRun || d.control.At.Equal(d.state.Heard) {
+	if report.State != jobs.StateFailed || d.control.Want != jobs.WantRun || d.control.At.Equal(d.state.Heard) {
 		return true, d.leave(ctx, report)
 	}
 	d.log.Info("failed job goes on", "force", d.control.Force)
@@ -213,7 +213,7 @@ func (d *drive) ended(ctx context.Context) (bool, error) {
 		return false, refused(err, 0)
 	}
 	next := d.state
-	next.State, next.Reason, next.Limit, next.Finished = jobs.Preparing, "", false, time.Time{}
+	next.State, next.Reason, next.Limit, next.Finished = jobs.StatePreparing, "", false, time.Time{}
 	return false, d.write(ctx, next)
 }
 
@@ -229,7 +229,7 @@ func (d *drive) leave(ctx context.Context, report jobs.Report) error {
 	if err := d.s.conn.Forget(ctx, d.f.id); err != nil {
 		return err
 	}
-	if err := d.s.conn.Unregister(ctx, d.f.id); err != nil || report.State != jobs.Failed {
+	if err := d.s.conn.Unregister(ctx, d.f.id); err != nil || report.State != jobs.StateFailed {
 		return err
 	}
 	// An operator may have resumed the job between the last look and this.
@@ -244,7 +244,7 @@ func (d *drive) prepare(ctx context.Context) (plan jobs.Plan, err error) {
 	if d.control.Want == jobs.WantCancel {
 		return plan, errCancel
 	}
-	if err := d.set(ctx, jobs.Preparing, "waits for other jobs to be prepared"); err != nil {
+	if err := d.set(ctx, jobs.StatePreparing, "waits for other jobs to be prepared"); err != nil {
 		return plan, err
 	}
 	release, err := d.s.acquire(ctx)
@@ -252,7 +252,7 @@ func (d *drive) prepare(ctx context.Context) (plan jobs.Plan, err error) {
 		return plan, err
 	}
 	defer release()
-	if err := d.set(ctx, jobs.Preparing, ""); err != nil {
+	if err := d.set(ctx, jobs.StatePreparing, ""); err != nil {
 		return plan, err
 	}
 	pctx, cancel := context.WithCancelCause(ctx)

@@ -162,7 +162,7 @@ func (w *worker) chunk(ctx context.Context, task jobs.Task, attempt int) error {
 		return err
 	}
 	for until := time.Now().Add(w.delay); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
-		if s, err := w.conn.Signal(ctx, task.Job); err == nil && s == jobs.Cancelled {
+		if s, err := w.conn.Signal(ctx, task.Job); err == nil && s == jobs.StateCancelled {
 			w.obeyed.Add(1)
 			return nil
 		}
@@ -200,7 +200,7 @@ func shardOf(ctx context.Context, b *storage.Bucket, task jobs.Task) (jobs.Shard
 }
 
 func (w *worker) object(ctx context.Context, b *storage.Bucket, spec *jobs.Spec, e jobs.Entry) jobs.Result {
-	r := jobs.Result{Key: e.Key, ETag: e.ETag, Size: e.Size, Outcome: jobs.Compressed, Codec: spec.Codec, Version: spec.Version,
+	r := jobs.Result{Key: e.Key, ETag: e.ETag, Size: e.Size, Outcome: jobs.OutcomeCompressed, Codec: spec.Codec, Version: spec.Version,
 		Options: spec.Options, Fingerprint: spec.Fingerprint(e), Attempts: 1, Device: "cpu", RawBytes: 10, PSNR: 30, SSIM: 0.9,
 		Seconds: map[string]float64{"encode": 0.5}}
 	if w.outcome != nil {
@@ -208,10 +208,10 @@ func (w *worker) object(ctx context.Context, b *storage.Bucket, spec *jobs.Spec,
 	}
 	switch {
 	case e.Missing:
-		r.Outcome, r.Class, r.Error = jobs.FailedOut, jobs.ClassMissing, "the source no longer exists"
+		r.Outcome, r.Class, r.Error = jobs.OutcomeFailed, jobs.ClassMissing, "the source no longer exists"
 	case e.Bad != "":
-		r.Outcome, r.Class, r.Error = jobs.FailedOut, jobs.ClassKey, e.Bad
-	case r.Outcome == jobs.Compressed:
+		r.Outcome, r.Class, r.Error = jobs.OutcomeFailed, jobs.ClassKey, e.Bad
+	case r.Outcome == jobs.OutcomeCompressed:
 		r.Target = e.TargetKey(".tiny")
 		data := []byte("tiny " + r.Fingerprint)
 		r.TargetSize = int64(len(data))
@@ -219,10 +219,10 @@ func (w *worker) object(ctx context.Context, b *storage.Bucket, spec *jobs.Spec,
 		r.TargetMD5 = hex.EncodeToString(sum[:])
 		if w.write {
 			if _, err := storage.Put(ctx, b, r.Target, data, &storage.PutOptions{Overwrite: len(e.Old) > 0 || spec.Overwrite}); err != nil {
-				r.Outcome, r.Class, r.Error = jobs.FailedOut, jobs.ClassExists, err.Error()
+				r.Outcome, r.Class, r.Error = jobs.OutcomeFailed, jobs.ClassExists, err.Error()
 			}
 		}
-	case r.Outcome == jobs.FailedOut:
+	case r.Outcome == jobs.OutcomeFailed:
 		r.Class, r.Error = jobs.ClassCodec, "it failed"
 	}
 	return r
@@ -401,7 +401,7 @@ func (r *rig) ended(id string) jobs.Report {
 		}
 		merged = append(merged, bytes.Clone(line))
 	}
-	if report.State == jobs.Done && !slices.EqualFunc(merged, fromShards, bytes.Equal) {
+	if report.State == jobs.StateDone && !slices.EqualFunc(merged, fromShards, bytes.Equal) {
 		r.t.Errorf("%d merged records differ from %d records of the shards", len(merged), len(fromShards))
 	}
 	keyOf := func(line []byte) string {

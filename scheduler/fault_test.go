@@ -68,9 +68,9 @@ func survive(t *testing.T, k *killer) {
 	r.fill(60)
 	r.worker.outcome = func(e jobs.Entry) jobs.Outcome {
 		if e.Key == "d1/00001.png" {
-			return jobs.FailedOut
+			return jobs.OutcomeFailed
 		}
-		return jobs.Compressed
+		return jobs.OutcomeCompressed
 	}
 	r.worker.start(t, 2)
 	s := r.scheduler(nil)
@@ -87,7 +87,7 @@ func survive(t *testing.T, k *killer) {
 		r.run(r.scheduler(nil))
 	}
 	report := r.ended(spec.ID)
-	if c := report.Counts; report.State != jobs.Done || c.Objects != 72 || c.Compressed != 71 || c.Failed != 1 || report.Chunks != 11 {
+	if c := report.Counts; report.State != jobs.StateDone || c.Objects != 72 || c.Compressed != 71 || c.Failed != 1 || report.Chunks != 11 {
 		t.Errorf("report %+v", report)
 	}
 	k.mu.Lock()
@@ -126,7 +126,7 @@ func TestAListingGoesOnAtItsCheckpoint(t *testing.T) {
 			t.Fatalf("%s: checkpoint %+v (%v)", at, next, err)
 		}
 		stop = r.run(r.scheduler(nil))
-		r.waitState(spec.ID, jobs.Planned)
+		r.waitState(spec.ID, jobs.StatePlanned)
 		plan, err := r.client.Plan(r.ctx, r.target, spec.ID)
 		if err != nil || plan.Objects != n {
 			t.Errorf("%s: %d objects in %d chunks (%v)", at, plan.Objects, len(plan.Chunks), err)
@@ -164,7 +164,7 @@ func TestTemporaryErrorsOfStorageAreWaitedFor(t *testing.T) {
 	}
 	r.submit(nil)
 	r.run(s)
-	if report := r.ended(r.newest()); report.State != jobs.Done || report.Counts.Compressed != 20 {
+	if report := r.ended(r.newest()); report.State != jobs.StateDone || report.Counts.Compressed != 20 {
 		t.Errorf("report %+v", report)
 	}
 }

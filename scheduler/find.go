@@ -146,7 +146,7 @@ func (f *findings) match(spec *jobs.Spec, extension string, e jobs.Entry, line i
 		return false, nil
 	}
 	size := r.TargetSize
-	if size == 0 && r.Outcome == jobs.Kept {
+	if size == 0 && r.Outcome == jobs.OutcomeKept {
 		size = r.Size
 	}
 	var v [candidateSize]byte

@@ -97,8 +97,8 @@ func firstLine(data []byte) (line []byte, err error) {
 // A killed process leaves files that the next one writes again; report.json is
 // the last, and a job that has it has ended.
 func (d *drive) finish(ctx context.Context, end ending) error {
-	if end.state == jobs.Done {
-		if err := d.set(ctx, jobs.Finishing, ""); err != nil {
+	if end.state == jobs.StateDone {
+		if err := d.set(ctx, jobs.StateFinishing, ""); err != nil {
 			return err
 		}
 	}
@@ -120,7 +120,7 @@ func (d *drive) finish(ctx context.Context, end ending) error {
 		for len(found) > 0 && found[len(found)-1] >= report.Chunks {
 			found = found[:len(found)-1]
 		}
-		if end.state == jobs.Done && len(found) < report.Chunks {
+		if end.state == jobs.StateDone && len(found) < report.Chunks {
 			w := &work{drive: d, plan: end.plan}
 			if _, _, err := w.rebuild(ctx); err != nil {
 				return err
@@ -149,14 +149,14 @@ func (d *drive) finish(ctx context.Context, end ending) error {
 	if !report.Started.IsZero() {
 		report.Seconds = report.Finished.Sub(report.Started).Seconds()
 	}
-	if end.state == jobs.Done {
+	if end.state == jobs.StateDone {
 		if err := d.f.remove(ctx, jobs.Dir(d.f.id)+"partial/", ""); err != nil {
 			return err
 		}
 	}
 	next := d.state
 	next.State, next.Reason, next.Limit, next.Finished = end.state, end.reason, end.limit, report.Finished
-	if end.state == jobs.Failed {
+	if end.state == jobs.StateFailed {
 		// The record says which control this answers, so it comes before the
 		// report: a control that is newer starts the job again.
 		if err := d.write(ctx, next); err != nil {
@@ -166,7 +166,7 @@ func (d *drive) finish(ctx context.Context, end ending) error {
 	if err := d.f.putJSON(ctx, jobs.ReportKey(d.f.id), report, true); err != nil {
 		return err
 	}
-	if end.state != jobs.Failed {
+	if end.state != jobs.StateFailed {
 		if err := d.write(ctx, next); err != nil {
 			return err
 		}

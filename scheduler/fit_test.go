@@ -31,7 +31,7 @@ func TestThePlanFindsNamesThatTheTargetCannotHold(t *testing.T) {
 		}
 	}
 	err = r.client.Results(r.ctx, r.target, spec.ID, func(o jobs.Result) error {
-		if o.Outcome == jobs.FailedOut && (o.Class != jobs.ClassKey || !strings.Contains(o.Error, "target")) {
+		if o.Outcome == jobs.OutcomeFailed && (o.Class != jobs.ClassKey || !strings.Contains(o.Error, "target")) {
 			t.Errorf("%s: class %s (%s)", o.Key, o.Class, o.Error)
 		}
 		return nil

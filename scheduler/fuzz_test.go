@@ -19,7 +19,7 @@ func FuzzJobJSON(f *testing.F) {
 	for _, v := range []any{
 		spec, listing{Parts: 1, Objects: 3}, given{Parts: 1, Entries: 3, Lacking: 1},
 		jobs.Plan{Job: fuzzJob, Objects: 2, Chunks: jobs.Chunks{{Length: 9, Objects: 1}, {Offset: 9, Length: 9, Objects: 1}}},
-		jobs.Report{Job: fuzzJob, State: jobs.Done}, jobs.Control{Want: jobs.WantRun}, jobs.StateRecord{State: jobs.Running},
+		jobs.Report{Job: fuzzJob, State: jobs.StateDone}, jobs.Control{Want: jobs.WantRun}, jobs.StateRecord{State: jobs.StateRunning},
 	} {
 		b, err := json.Marshal(v)
 		if err != nil {
@@ -72,7 +72,7 @@ func FuzzShard(f *testing.F) {
 	head := jobs.Shard{Job: fuzzJob, Chunk: 3, Counts: jobs.Counts{Objects: 1, Compressed: 1}}
 	storage.Frame(&lines, []jobs.Shard{head})
 	f.Add(bytes.Clone(lines.Bytes()))
-	storage.Frame(&lines, []jobs.Result{{Key: "a", Outcome: jobs.Compressed}})
+	storage.Frame(&lines, []jobs.Result{{Key: "a", Outcome: jobs.OutcomeCompressed}})
 	f.Add(bytes.Clone(lines.Bytes()))
 	f.Add(lines.Bytes()[:lines.Len()-3])
 	f.Fuzz(func(t *testing.T, data []byte) {

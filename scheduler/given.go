@@ -129,7 +129,7 @@ func jsonEntry(line []byte, folder bool) (jobs.Entry, error) {
 	if v.Size != nil && *v.Size >= 0 {
 		e.Size = *v.Size
 	}
-	if v.Outcome == jobs.FailedOut && v.Class == jobs.ClassKey && strings.HasPrefix(v.Key, badLineKey) {
+	if v.Outcome == jobs.OutcomeFailed && v.Class == jobs.ClassKey && strings.HasPrefix(v.Key, badLineKey) {
 		e.Bad = v.Error // a line of failed.jsonl that named nothing does not name anything now
 	}
 	return e, nil

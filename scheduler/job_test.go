@@ -31,14 +31,14 @@ func TestAJobGoesFromSubmitToReport(t *testing.T) {
 	r.run(r.scheduler(nil))
 	spec := r.submit(func(s *jobs.Spec) { s.ChunkObjects = 20 })
 	report := r.ended(spec.ID)
-	if report.State != jobs.Done || report.Counts.Compressed != 250 || report.Counts.Objects != 250 || report.Attempted != report.Chunks {
+	if report.State != jobs.StateDone || report.Counts.Compressed != 250 || report.Counts.Objects != 250 || report.Attempted != report.Chunks {
 		t.Errorf("report %+v", report)
 	}
 	if report.PSNR < 29.9 || report.Stages["encode"] < 124 || len(report.Devices) != 1 {
 		t.Errorf("report %+v", report)
 	}
 	st, err := r.client.Status(r.ctx, r.target, spec.ID)
-	if err != nil || st.State.State != jobs.Done || st.Why != "" || st.Counts != report.Counts {
+	if err != nil || st.State.State != jobs.StateDone || st.Why != "" || st.Counts != report.Counts {
 		t.Errorf("status %+v (%v)", st, err)
 	}
 	n := 0
@@ -47,7 +47,7 @@ func TestAJobGoesFromSubmitToReport(t *testing.T) {
 		t.Errorf("%d results (%v)", n, err)
 	}
 	list, err := r.client.List(r.ctx, r.target)
-	if err != nil || len(list) != 1 || list[0].ID != spec.ID || list[0].State != jobs.Done {
+	if err != nil || len(list) != 1 || list[0].ID != spec.ID || list[0].State != jobs.StateDone {
 		t.Errorf("list %+v (%v)", list, err)
 	}
 	if err := r.client.Control(r.ctx, r.target, spec.ID, jobs.Control{Want: jobs.WantPause}); err == nil {
@@ -72,7 +72,7 @@ func TestASecondJobDoesWhatIsLeft(t *testing.T) {
 			}
 
 			same := r.ended(r.submit(nil).ID)
-			if c := same.Counts; same.Chunks != 0 || c.Skipped != 100 || c.Objects != 100 || same.State != jobs.Done {
+			if c := same.Counts; same.Chunks != 0 || c.Skipped != 100 || c.Objects != 100 || same.State != jobs.StateDone {
 				t.Errorf("same again: %+v", same)
 			}
 
@@ -112,7 +112,7 @@ func TestAnUnfinishedJobCountsForALaterOne(t *testing.T) {
 	r := newRig(t)
 	r.fill(100)
 	stop := r.run(r.scheduler(&Options{Window: 2}))
-	r.worker.outcome = func(jobs.Entry) jobs.Outcome { time.Sleep(2 * time.Millisecond); return jobs.Compressed }
+	r.worker.outcome = func(jobs.Entry) jobs.Outcome { time.Sleep(2 * time.Millisecond); return jobs.OutcomeCompressed }
 	server := r.worker.start(t, 1)
 	first := r.submit(func(s *jobs.Spec) { s.ChunkObjects = 10 })
 	r.wait("three chunks", func() bool { return r.worker.chunks.Load() >= 3 })
@@ -289,13 +289,13 @@ func TestRetryDoesWhatFailed(t *testing.T) {
 	r.worker.outcome = func(e jobs.Entry) jobs.Outcome {
 		switch {
 		case bad && strings.HasSuffix(e.Key, "0.png"):
-			return jobs.FailedOut
+			return jobs.OutcomeFailed
 		case bad && strings.HasSuffix(e.Key, "1.png"):
-			return jobs.Rejected
+			return jobs.OutcomeRejected
 		case strings.HasSuffix(e.Key, "2.png"):
-			return jobs.Unsupported
+			return jobs.OutcomeUnsupported
 		}
-		return jobs.Compressed
+		return jobs.OutcomeCompressed
 	}
 	r.worker.start(t, 1)
 	r.run(r.scheduler(nil))
@@ -337,7 +337,7 @@ func TestTheSampleGivesAnEstimate(t *testing.T) {
 	r.put(r.source, "10a.png")
 	r.run(r.scheduler(nil))
 	spec := r.submit(func(s *jobs.Spec) { s.Sample, s.AutoStart = 21, false })
-	r.waitState(spec.ID, jobs.Planned)
+	r.waitState(spec.ID, jobs.StatePlanned)
 	plan, err := r.client.Plan(r.ctx, r.target, spec.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -405,7 +405,7 @@ func TestAnEmptySourceIsDone(t *testing.T) {
 	r := newRig(t)
 	r.run(r.scheduler(nil))
 	report := r.ended(r.submit(func(s *jobs.Spec) { s.AutoStart = false }).ID)
-	if report.State != jobs.Done || report.Chunks != 0 || report.Counts.Objects != 0 {
+	if report.State != jobs.StateDone || report.Chunks != 0 || report.Counts.Objects != 0 {
 		t.Errorf("report %+v", report)
 	}
 }

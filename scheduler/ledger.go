@@ -73,7 +73,7 @@ func records(ctx context.Context, b *storage.Bucket, id string, partial bool) it
 		report, ok, err := getJSON[jobs.Report](ctx, b, jobs.ReportKey(id))
 		switch {
 		case err != nil:
-		case ok && len(report.Results) > 0 && !(partial && report.State != jobs.Done):
+		case ok && len(report.Results) > 0 && !(partial && report.State != jobs.StateDone):
 			for _, key := range report.Results {
 				if !strings.HasPrefix(key, jobs.Dir(id)) {
 					err = fmt.Errorf("scheduler: the report of job %s names records in %q, which is not its folder", id, key)
@@ -83,7 +83,7 @@ func records(ctx context.Context, b *storage.Bucket, id string, partial bool) it
 					break
 				}
 			}
-		case !ok || report.State != jobs.Done || report.Attempted > 0:
+		case !ok || report.State != jobs.StateDone || report.Attempted > 0:
 			err = shardLines(ctx, b, id, partial, fn)
 		}
 		if err != nil && !errors.Is(err, errEnough) {
@@ -316,7 +316,7 @@ func (l *ledger) close() {
 func valid(records []record, fingerprint string, copies bool) (rec record, ok bool) {
 	var taken []string
 	for _, r := range records {
-		if r.Outcome != jobs.Compressed && r.Outcome != jobs.Kept {
+		if r.Outcome != jobs.OutcomeCompressed && r.Outcome != jobs.OutcomeKept {
 			continue
 		}
 		free := true
@@ -326,7 +326,7 @@ func valid(records []record, fingerprint string, copies bool) (rec record, ok bo
 		if !free {
 			continue
 		}
-		if r.Fingerprint == fingerprint && !(copies && r.Outcome == jobs.Kept && r.Target == "") {
+		if r.Fingerprint == fingerprint && !(copies && r.Outcome == jobs.OutcomeKept && r.Target == "") {
 			return r, true
 		}
 		if r.Target != "" {

@@ -62,7 +62,7 @@ func (t *tally) add(line []byte) error {
 		}
 	}
 	t.lines = append(append(t.lines, line...), '\n')
-	if r.Outcome == jobs.FailedOut || r.Outcome == jobs.Rejected {
+	if r.Outcome == jobs.OutcomeFailed || r.Outcome == jobs.OutcomeRejected {
 		t.failed = append(append(t.failed, line...), '\n')
 	}
 	return nil

@@ -321,15 +321,15 @@ func TestValidRecord(t *testing.T) {
 		copies  bool
 		want    string // target, "none" or ""
 	}{
-		{"compressed", []record{rec(jobs.Compressed, "f", "a.x")}, false, "a.x"},
-		{"other fingerprint", []record{rec(jobs.Compressed, "g", "a.x")}, false, "none"},
-		{"failed", []record{rec(jobs.FailedOut, "f", "")}, false, "none"},
-		{"failed later", []record{rec(jobs.FailedOut, "f", ""), rec(jobs.Compressed, "f", "a.x")}, false, "a.x"},
-		{"replaced by other options", []record{rec(jobs.Compressed, "g", "a.x"), rec(jobs.Compressed, "f", "a.x")}, false, "none"},
-		{"beside another codec", []record{rec(jobs.Compressed, "g", "a.y"), rec(jobs.Compressed, "f", "a.x")}, false, "a.x"},
-		{"kept", []record{rec(jobs.Kept, "f", "")}, false, ""},
-		{"kept, to be copied now", []record{rec(jobs.Kept, "f", "")}, true, "none"},
-		{"kept and copied", []record{rec(jobs.Kept, "f", "a.png")}, true, "a.png"},
+		{"compressed", []record{rec(jobs.OutcomeCompressed, "f", "a.x")}, false, "a.x"},
+		{"other fingerprint", []record{rec(jobs.OutcomeCompressed, "g", "a.x")}, false, "none"},
+		{"failed", []record{rec(jobs.OutcomeFailed, "f", "")}, false, "none"},
+		{"failed later", []record{rec(jobs.OutcomeFailed, "f", ""), rec(jobs.OutcomeCompressed, "f", "a.x")}, false, "a.x"},
+		{"replaced by other options", []record{rec(jobs.OutcomeCompressed, "g", "a.x"), rec(jobs.OutcomeCompressed, "f", "a.x")}, false, "none"},
+		{"beside another codec", []record{rec(jobs.OutcomeCompressed, "g", "a.y"), rec(jobs.OutcomeCompressed, "f", "a.x")}, false, "a.x"},
+		{"kept", []record{rec(jobs.OutcomeKept, "f", "")}, false, ""},
+		{"kept, to be copied now", []record{rec(jobs.OutcomeKept, "f", "")}, true, "none"},
+		{"kept and copied", []record{rec(jobs.OutcomeKept, "f", "a.png")}, true, "a.png"},
 	}
 	for _, tt := range tests {
 		r, ok := valid(tt.records, "f", tt.copies)

@@ -82,9 +82,9 @@ func recordedResults(ctx context.Context, target *storage.Bucket, id string, add
 		if err == nil {
 			err = json.Unmarshal(line, &rec)
 		}
-		if err == nil && rec.Target != "" && (rec.Outcome == jobs.Compressed || rec.Outcome == jobs.Kept) {
+		if err == nil && rec.Target != "" && (rec.Outcome == jobs.OutcomeCompressed || rec.Outcome == jobs.OutcomeKept) {
 			v := result{Size: rec.TargetSize, MD5: digest(rec.TargetMD5)}
-			if v.Size == 0 && rec.Outcome == jobs.Kept {
+			if v.Size == 0 && rec.Outcome == jobs.OutcomeKept {
 				v.Size = rec.Size
 			}
 			err = add(rec.Target, v)
@@ -100,7 +100,7 @@ func recordedResults(ctx context.Context, target *storage.Bucket, id string, add
 // that it could not record, because it runs or its process was killed.
 func plannedResults(ctx context.Context, list []codec.Codec, target *storage.Bucket, id string, add func(string, result) error) error {
 	report, ended, err := getJSON[jobs.Report](ctx, target, jobs.ReportKey(id))
-	if err != nil || ended && report.State == jobs.Done {
+	if err != nil || ended && report.State == jobs.StateDone {
 		return err
 	}
 	spec, ok, err := getJSON[jobs.Spec](ctx, target, jobs.SpecKey(id))

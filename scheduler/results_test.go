@@ -117,13 +117,13 @@ func TestResultsWithoutARecordAreNoSources(t *testing.T) {
 		}
 		r.run(r.scheduler(nil))
 		first := r.submit(func(s *jobs.Spec) { s.Filter.Include = []string{"*.png"} }).ID
-		r.waitState(first, jobs.Running) // without a worker
+		r.waitState(first, jobs.StateRunning) // without a worker
 		meta := map[string]string{"pelmill_fingerprint": "f"}
 		if _, err := storage.Put(r.ctx, r.bucket(place), "a.tiny", []byte("killed before it was recorded"), &storage.PutOptions{Metadata: meta}); err != nil {
 			t.Fatal(err)
 		}
 		second := r.submit(func(s *jobs.Spec) { s.Options, s.AutoStart = "book=sha256:2", false }).ID
-		r.waitState(second, jobs.Planned)
+		r.waitState(second, jobs.StatePlanned)
 		if got, want := r.listed(second), []string{"a.png", "b.png", "b.tiny", "c.png"}; !slices.Equal(got, want) {
 			t.Errorf("%s: sources %q, want %q", place, got, want)
 		}

@@ -53,7 +53,7 @@ func (c *Client) Status(ctx context.Context, target, id string) (Status, error) 
 		return st, err
 	}
 	if st.State.State == "" {
-		st.State.State = jobs.New
+		st.State.State = jobs.StateNew
 	}
 	if st.Control, _, err = getJSON[jobs.Control](ctx, b, jobs.ControlKey(id)); err != nil {
 		return st, err
@@ -107,7 +107,7 @@ func (c *Client) fromQueue(ctx context.Context, st *Status) error {
 		return err
 	} else if blocked {
 		// The target may not have taken the state record.
-		st.State.State, st.State.Reason, st.State.Blocked = jobs.Paused, b.Reason, b.Cause
+		st.State.State, st.State.Reason, st.State.Blocked = jobs.StatePaused, b.Reason, b.Cause
 	} else if st.State.Blocked != jobs.BlockRedis {
 		st.State.Blocked = "" // of an earlier process; what blocks the job now would be in Redis
 	}
@@ -146,7 +146,7 @@ func (c *Client) why(ctx context.Context, st *Status, qerr error) string {
 		return st.State.Reason + "; " + st.Blocked.Advice()
 	}
 	switch {
-	case state == jobs.Paused, state == jobs.Planned && st.Control.Want != jobs.WantRun:
+	case state == jobs.StatePaused, state == jobs.StatePlanned && st.Control.Want != jobs.WantRun:
 		return st.State.Reason
 	case c.Conn == nil:
 		return st.State.Reason
@@ -167,7 +167,7 @@ func (c *Client) why(ctx context.Context, st *Status, qerr error) string {
 	switch alive, err := c.Conn.Redis().Exists(ctx, aliveKey).Result(); {
 	case err != nil:
 		return "Redis cannot be reached"
-	case full != "" && (alive == 0 || state == jobs.Running && (st.State.Reason == "" || strings.HasPrefix(st.State.Reason, "Redis "))):
+	case full != "" && (alive == 0 || state == jobs.StateRunning && (st.State.Reason == "" || strings.HasPrefix(st.State.Reason, "Redis "))):
 		// A full Redis does not even know whether a scheduler is running.
 		if stuck {
 			st.Blocked = jobs.BlockRedis
@@ -177,7 +177,7 @@ func (c *Client) why(ctx context.Context, st *Status, qerr error) string {
 		return "no scheduler is running"
 	case st.State.Reason != "":
 		return st.State.Reason
-	case state != jobs.Running:
+	case state != jobs.StateRunning:
 		return ""
 	}
 	taking := 0
@@ -242,7 +242,7 @@ func (c *Client) List(ctx context.Context, target string) ([]Summary, error) {
 		if err != nil || !ok {
 			return nil, err
 		}
-		s := &Summary{ID: ids[i], Created: spec.Created, Source: spec.Source, Codec: spec.Codec, Options: spec.Options, Parent: spec.Parent, State: jobs.New}
+		s := &Summary{ID: ids[i], Created: spec.Created, Source: spec.Source, Codec: spec.Codec, Options: spec.Options, Parent: spec.Parent, State: jobs.StateNew}
 		state, ok, err := getJSON[jobs.StateRecord](ctx, b, jobs.StateKey(ids[i]))
 		if err != nil {
 			return nil, err
@@ -252,7 +252,7 @@ func (c *Client) List(ctx context.Context, target string) ([]Summary, error) {
 		}
 		if c.Conn != nil {
 			if b, blocked, err := c.Conn.Blocked(ctx, ids[i]); err == nil && blocked {
-				s.State, s.Reason = jobs.Paused, b.Reason
+				s.State, s.Reason = jobs.StatePaused, b.Reason
 			}
 		}
 		report, ok, err := getJSON[jobs.Report](ctx, b, jobs.ReportKey(ids[i]))

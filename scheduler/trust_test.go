@@ -149,7 +149,7 @@ func TestRegistrationsThatAskForMoreThanIsAllowed(t *testing.T) {
 func TestRetryTakesNoFileFromAStoredSpecification(t *testing.T) {
 	r := newRig(t)
 	r.fill(2)
-	r.worker.outcome = func(jobs.Entry) jobs.Outcome { return jobs.FailedOut }
+	r.worker.outcome = func(jobs.Entry) jobs.Outcome { return jobs.OutcomeFailed }
 	r.worker.start(t, 1)
 	r.run(r.scheduler(nil))
 	spec := r.submit(nil)

@@ -49,7 +49,7 @@ func (d *drive) work(ctx context.Context, plan *jobs.Plan) error {
 	}
 	var err error
 	if w.hours, err = jobs.ParseHours(d.spec.Hours); err != nil {
-		return d.finish(ctx, ending{state: jobs.Failed, reason: err.Error()})
+		return d.finish(ctx, ending{state: jobs.StateFailed, reason: err.Error()})
 	}
 	for ; ; sleep(ctx, d.s.opts.Tick) {
 		if ctx.Err() != nil {
@@ -66,11 +66,11 @@ func (d *drive) work(ctx context.Context, plan *jobs.Plan) error {
 		}
 		switch {
 		case d.control.Want == jobs.WantCancel:
-			return w.stop(ctx, ending{state: jobs.Cancelled, plan: plan})
+			return w.stop(ctx, ending{state: jobs.StateCancelled, plan: plan})
 		case len(plan.Chunks) == 0:
-			return d.finish(ctx, ending{state: jobs.Done, plan: plan})
+			return d.finish(ctx, ending{state: jobs.StateDone, plan: plan})
 		case d.control.Want == jobs.WantPause && d.state.Started.IsZero():
-			if err := d.set(ctx, jobs.Planned, "waits for start"); err != nil {
+			if err := d.set(ctx, jobs.StatePlanned, "waits for start"); err != nil {
 				return err
 			}
 			continue
@@ -79,7 +79,7 @@ func (d *drive) work(ctx context.Context, plan *jobs.Plan) error {
 			return err
 		}
 		if countDone(w.done) == len(plan.Chunks) {
-			return d.finish(ctx, ending{state: jobs.Done, plan: plan})
+			return d.finish(ctx, ending{state: jobs.StateDone, plan: plan})
 		}
 		if b, ok, err := d.s.conn.Blocked(ctx, d.f.id); err != nil {
 			return err
@@ -87,7 +87,7 @@ func (d *drive) work(ctx context.Context, plan *jobs.Plan) error {
 			return &blockedError{b}
 		}
 		if why := tripped(&d.spec, w.counts); why != "" && !d.control.Force {
-			return w.stop(ctx, ending{state: jobs.Failed, reason: why, limit: true, plan: plan})
+			return w.stop(ctx, ending{state: jobs.StateFailed, reason: why, limit: true, plan: plan})
 		}
 		if d.control.Want == jobs.WantPause {
 			err = w.pause(ctx)
@@ -165,23 +165,23 @@ func (w *work) feed(ctx context.Context) error {
 		if err := w.withdraw(ctx); err != nil {
 			return err
 		}
-		return w.set(ctx, jobs.Running, "outside the hours "+w.spec.Hours)
+		return w.set(ctx, jobs.StateRunning, "outside the hours "+w.spec.Hours)
 	}
 	if p := w.priority(); p != w.fedTo {
 		if err := w.move(ctx, p); err != nil {
 			return err
 		}
 	}
-	if w.state.State != jobs.Running || w.state.Started.IsZero() {
+	if w.state.State != jobs.StateRunning || w.state.Started.IsZero() {
 		next := w.state
-		next.State, next.Reason = jobs.Running, ""
+		next.State, next.Reason = jobs.StateRunning, ""
 		if next.Started.IsZero() {
 			next.Started = time.Now().UTC()
 		}
 		if err := w.write(ctx, next); err != nil {
 			return err
 		}
-		if err := w.s.conn.SetSignal(ctx, w.f.id, jobs.Running); err != nil {
+		if err := w.s.conn.SetSignal(ctx, w.f.id, jobs.StateRunning); err != nil {
 			return err
 		}
 	}
@@ -202,7 +202,7 @@ func (w *work) feed(ctx context.Context) error {
 			return err
 		}
 	}
-	return w.set(ctx, jobs.Running, why)
+	return w.set(ctx, jobs.StateRunning, why)
 }
 
 // fill enqueues chunks from the cursor on.
@@ -363,10 +363,10 @@ func (w *work) move(ctx context.Context, priority int) error {
 // pause takes waiting tasks back; the job is paused when no worker has a chunk
 // of it any more.
 func (w *work) pause(ctx context.Context) error {
-	if w.state.State == jobs.Paused && w.held {
+	if w.state.State == jobs.StatePaused && w.held {
 		return nil
 	}
-	if err := w.s.conn.SetSignal(ctx, w.f.id, jobs.Paused); err != nil {
+	if err := w.s.conn.SetSignal(ctx, w.f.id, jobs.StatePaused); err != nil {
 		return err
 	}
 	if err := w.withdraw(ctx); err != nil {
@@ -377,9 +377,9 @@ func (w *work) pause(ctx context.Context) error {
 		return err
 	}
 	if busy > 0 {
-		return w.set(ctx, jobs.Pausing, "chunks that run are finished first")
+		return w.set(ctx, jobs.StatePausing, "chunks that run are finished first")
 	}
-	return w.set(ctx, jobs.Paused, "paused by the operator")
+	return w.set(ctx, jobs.StatePaused, "paused by the operator")
 }
 
 // busy counts the chunks that workers still have of those that were withdrawn.
@@ -409,15 +409,15 @@ func (w *work) busy(ctx context.Context) (int, error) {
 // stop takes a job out of the queue for good, has workers leave their chunks,
 // and writes its report.
 func (w *work) stop(ctx context.Context, end ending) error {
-	if end.state == jobs.Cancelled {
-		if err := w.set(ctx, jobs.Cancelling, "workers leave their chunks"); err != nil {
+	if end.state == jobs.StateCancelled {
+		if err := w.set(ctx, jobs.StateCancelling, "workers leave their chunks"); err != nil {
 			return err
 		}
 	}
 	if w.state.Started.IsZero() {
 		return w.finish(ctx, end)
 	}
-	if err := w.s.conn.SetSignal(ctx, w.f.id, jobs.Cancelled); err != nil {
+	if err := w.s.conn.SetSignal(ctx, w.f.id, jobs.StateCancelled); err != nil {
 		return err
 	}
 	if err := w.withdraw(ctx); err != nil {

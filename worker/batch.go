@@ -172,7 +172,7 @@ func (b *batcher) launch(batch []*item) {
 		defer func() {
 			if v := recover(); v != nil {
 				w.log.Warn("a codec panicked on the device", "job", b.k.spec.ID, "panic", v, "stack", string(debug.Stack()))
-				f := faultf(jobs.FailedOut, jobs.ClassCodec, "%s panicked on the device: %v", b.k.info.Name, v)
+				f := faultf(jobs.OutcomeFailed, jobs.ClassCodec, "%s panicked on the device: %v", b.k.info.Name, v)
 				f.again = true
 				err = f
 			}

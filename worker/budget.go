@@ -132,7 +132,7 @@ func (s *share) release() {
 
 // tooLarge is the fault of an object that needs more than there is.
 func (b *budget) tooLarge(n int64) error {
-	return faultf(jobs.Rejected, jobs.ClassLimit, "%s", TooLarge(memoryFor(n), b.memory))
+	return faultf(jobs.OutcomeRejected, jobs.ClassLimit, "%s", TooLarge(memoryFor(n), b.memory))
 }
 
 // TooLarge is the sentence for an object that needs more memory than a process has.

@@ -53,7 +53,7 @@ func TestBudget(t *testing.T) {
 			var f *fault
 			switch want := c.first.(type) {
 			case *fault:
-				if !errors.As(err, &f) || f.outcome != jobs.Rejected || f.class != jobs.ClassLimit {
+				if !errors.As(err, &f) || f.outcome != jobs.OutcomeRejected || f.class != jobs.ClassLimit {
 					t.Errorf("%v, want that it is rejected over a limit", err)
 				}
 			default:

@@ -149,7 +149,7 @@ func (c *chunk) doneBefore(ctx context.Context) (bool, error) {
 	return true, c.count(ctx, head.Counts)
 }
 
-func stops(s jobs.State) bool { return s == jobs.Cancelled || s == jobs.Cancelling }
+func stops(s jobs.State) bool { return s == jobs.StateCancelled || s == jobs.StateCancelling }
 
 // open reads the entries, and what an earlier delivery left: records and flights.
 func (c *chunk) open(ctx context.Context) error {
@@ -271,7 +271,7 @@ func (c *chunk) alone(ctx context.Context) {
 		}
 		if s.deaths >= maxDeaths {
 			r := c.blank(s.index)
-			r.Outcome, r.Class = jobs.FailedOut, jobs.ClassCrash
+			r.Outcome, r.Class = jobs.OutcomeFailed, jobs.ClassCrash
 			r.Error = fmt.Sprintf("worker processes died %d times while the object was in work, twice of these it was alone", s.deaths)
 			r.Attempts = s.deaths
 			c.record(s.index, &r)

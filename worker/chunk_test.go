@@ -135,7 +135,7 @@ func TestCancelledJob(t *testing.T) {
 	var n atomic.Int64
 	c := &fake{encode: func(ctx context.Context, _ *gpu.Device, _ *raster.Image) ([]byte, error, bool) {
 		if n.Add(1) > 5 {
-			if err := j.conn.SetSignal(j.ctx, j.spec.ID, jobs.Cancelling); err != nil {
+			if err := j.conn.SetSignal(j.ctx, j.spec.ID, jobs.StateCancelling); err != nil {
 				return nil, err, true
 			}
 			<-ctx.Done()
@@ -262,7 +262,7 @@ func TestObjectsThatEndedProcesses(t *testing.T) {
 		t.Errorf("order %v, want the suspects %v at the end, and not 4", order, want)
 	}
 	for key, r := range j.results() {
-		if crashed := key == "04.png"; crashed != (r.Class == jobs.ClassCrash) || crashed != (r.Outcome == jobs.FailedOut) {
+		if crashed := key == "04.png"; crashed != (r.Class == jobs.ClassCrash) || crashed != (r.Outcome == jobs.OutcomeFailed) {
 			t.Errorf("%s: %s %s", key, r.Outcome, r.Class)
 		}
 	}
@@ -373,7 +373,7 @@ func TestDeviceBatches(t *testing.T) {
 					t.Errorf("%s: %d attempts on %q, want the third on the CPU", key, r.Attempts, r.Device)
 				}
 			}
-			if r.Outcome != jobs.Compressed || r.Verified != want {
+			if r.Outcome != jobs.OutcomeCompressed || r.Verified != want {
 				t.Errorf("%s: %s (%s), verified %q, want %q", key, r.Outcome, r.Error, r.Verified, want)
 			}
 		}

@@ -182,7 +182,7 @@ func (d *decompression) object(ctx context.Context, o storage.Object, encoders c
 // convert does an object with a share of the memory, or with the whole.
 func (d *decompression) convert(ctx context.Context, o storage.Object, encoders chan struct{}, r *jobs.Result, whole bool) error {
 	if o.Size > maxFile {
-		return faultf(jobs.Rejected, jobs.ClassLimit, "the file has %d bytes and the limit is %d", o.Size, maxFile)
+		return faultf(jobs.OutcomeRejected, jobs.ClassLimit, "the file has %d bytes and the limit is %d", o.Size, maxFile)
 	}
 	held, err := d.budget.take(ctx, o.Size, whole)
 	if err != nil {
@@ -199,10 +199,10 @@ func (d *decompression) convert(ctx context.Context, o storage.Object, encoders 
 	if err != nil {
 		var large *storage.TooLargeError
 		if errors.As(err, &large) {
-			return faultf(jobs.FailedOut, jobs.ClassChanged, "it has %d bytes and had %d when it was listed", large.Size, o.Size)
+			return faultf(jobs.OutcomeFailed, jobs.ClassChanged, "it has %d bytes and had %d when it was listed", large.Size, o.Size)
 		}
 		if storage.IsNotExist(err) {
-			return &fault{outcome: jobs.FailedOut, class: jobs.ClassMissing, err: err}
+			return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassMissing, err: err}
 		}
 		return storageFault(ctx, err)
 	}
@@ -212,7 +212,7 @@ func (d *decompression) convert(ctx context.Context, o storage.Object, encoders 
 	r.SHA256 = hex.EncodeToString(sum[:])
 	c := d.codec(o.Key, got.Data)
 	if c == nil {
-		return faultf(jobs.Unsupported, jobs.ClassFormat, "it is no file of any codec")
+		return faultf(jobs.OutcomeUnsupported, jobs.ClassFormat, "it is no file of any codec")
 	}
 	r.Codec, r.Version = c.Info().Name, c.Info().Version
 	head, err := c.Header(got.Data)
@@ -248,7 +248,7 @@ func (d *decompression) convert(ctx context.Context, o storage.Object, encoders 
 	r.Width, r.Height, r.Depth, r.Channels, r.Bits, r.RawBytes = m.Width, m.Height, m.Depth, m.Channels, m.Bits, int64(len(m.Pix))
 	target := d.target(o.Key, m, format)
 	if err := jobs.CheckKey(target); err != nil {
-		return faultf(jobs.Unsupported, jobs.ClassKey, "%w", err)
+		return faultf(jobs.OutcomeUnsupported, jobs.ClassKey, "%w", err)
 	}
 	r.Target = target
 	put, err := d.put(ctx, r.Target, encoded)
@@ -256,9 +256,9 @@ func (d *decompression) convert(ctx context.Context, o storage.Object, encoders 
 		return d.writeFault(ctx, err)
 	}
 	lap(stageStore)
-	r.Outcome = jobs.Compressed
+	r.Outcome = jobs.OutcomeCompressed
 	if put.Existed {
-		r.Outcome = jobs.Skipped
+		r.Outcome = jobs.OutcomeSkipped
 	}
 	r.TargetSize, r.TargetSHA256, r.TargetMD5 = put.Size, hex.EncodeToString(put.SHA256), hex.EncodeToString(put.MD5)
 	return nil
@@ -286,12 +286,12 @@ type converted struct {
 func (d *decompression) encode(ctx context.Context, c codec.Codec, file []byte) (made converted, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = faultf(jobs.FailedOut, jobs.ClassCodec, "decoding it panicked: %v", v)
+			err = faultf(jobs.OutcomeFailed, jobs.ClassCodec, "decoding it panicked: %v", v)
 		}
 	}()
 	out := c.Decode(ctx, d.Device, [][]byte{file}, d.assets)
 	if len(out) != 1 {
-		return made, faultf(jobs.FailedOut, jobs.ClassCodec, "%s: %d pictures from one file", c.Info().Name, len(out))
+		return made, faultf(jobs.OutcomeFailed, jobs.ClassCodec, "%s: %d pictures from one file", c.Info().Name, len(out))
 	}
 	if err := out[0].Err; err != nil {
 		return made, decodeFault(ctx, err)
@@ -302,14 +302,14 @@ func (d *decompression) encode(ctx context.Context, c codec.Codec, file []byte) 
 		made.format = imageio.FormatFor(m)
 	}
 	if made.encoded, err = imageio.Encode(m, made.format); err != nil {
-		return made, &fault{outcome: jobs.Unsupported, class: jobs.ClassImage, err: err}
+		return made, &fault{outcome: jobs.OutcomeUnsupported, class: jobs.ClassImage, err: err}
 	}
 	again, err := imageio.Decode(made.encoded, nil)
 	if err != nil {
-		return made, faultf(jobs.FailedOut, jobs.ClassVerify, "the image does not decode: %w", err)
+		return made, faultf(jobs.OutcomeFailed, jobs.ClassVerify, "the image does not decode: %w", err)
 	}
 	if again.Hash() != made.hash {
-		return made, faultf(jobs.FailedOut, jobs.ClassVerify, "the image decodes to another picture")
+		return made, faultf(jobs.OutcomeFailed, jobs.ClassVerify, "the image decodes to another picture")
 	}
 	return made, nil
 }
@@ -336,11 +336,11 @@ func decodeFault(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &malformed):
-		return &fault{outcome: jobs.Rejected, class: jobs.ClassMalformed, err: err}
+		return &fault{outcome: jobs.OutcomeRejected, class: jobs.ClassMalformed, err: err}
 	case errors.As(err, &unsupported):
-		return &fault{outcome: jobs.Unsupported, class: jobs.ClassImage, err: err}
+		return &fault{outcome: jobs.OutcomeUnsupported, class: jobs.ClassImage, err: err}
 	}
-	return &fault{outcome: jobs.FailedOut, class: jobs.ClassCodec, err: err}
+	return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassCodec, err: err}
 }
 
 // target is the encoded file's key.

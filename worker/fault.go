@@ -48,11 +48,11 @@ func readFault(err error) *fault {
 	var unsupported *imageio.UnsupportedError
 	switch {
 	case errors.As(err, &unsupported):
-		return &fault{outcome: jobs.Unsupported, class: jobs.ClassFormat, err: err}
+		return &fault{outcome: jobs.OutcomeUnsupported, class: jobs.ClassFormat, err: err}
 	case errors.As(err, &rejected) && rejected.Limit:
-		return &fault{outcome: jobs.Rejected, class: jobs.ClassLimit, err: err}
+		return &fault{outcome: jobs.OutcomeRejected, class: jobs.ClassLimit, err: err}
 	}
-	return &fault{outcome: jobs.Rejected, class: jobs.ClassMalformed, err: err}
+	return &fault{outcome: jobs.OutcomeRejected, class: jobs.ClassMalformed, err: err}
 }
 
 // codecFault judges an error of a codec's Encode.
@@ -60,11 +60,11 @@ func codecFault(err error) *fault {
 	var unsupported *codec.UnsupportedError
 	switch {
 	case errors.As(err, &unsupported):
-		return &fault{outcome: jobs.Unsupported, class: jobs.ClassImage, err: err}
+		return &fault{outcome: jobs.OutcomeUnsupported, class: jobs.ClassImage, err: err}
 	case errors.Is(err, gpu.ErrNoDevice):
-		return &fault{outcome: jobs.FailedOut, class: jobs.ClassDevice, err: err, again: true}
+		return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassDevice, err: err, again: true}
 	}
-	return &fault{outcome: jobs.FailedOut, class: jobs.ClassCodec, err: err, again: true}
+	return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassCodec, err: err, again: true}
 }
 
 // storageFault judges an error of package storage after its retries. A store that
@@ -79,11 +79,11 @@ func storageFault(ctx context.Context, err error) error {
 	case errors.As(err, &verdict):
 		return verdict
 	case errors.As(err, &large):
-		return &fault{outcome: jobs.Rejected, class: jobs.ClassLimit, err: err}
+		return &fault{outcome: jobs.OutcomeRejected, class: jobs.ClassLimit, err: err}
 	case errors.As(err, &exists):
-		return &fault{outcome: jobs.FailedOut, class: jobs.ClassExists, err: err}
+		return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassExists, err: err}
 	case storage.Unreachable(err) && storage.Temporary(err):
 		return err
 	}
-	return &fault{outcome: jobs.FailedOut, class: jobs.ClassStorage, err: err}
+	return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassStorage, err: err}
 }

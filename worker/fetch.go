@@ -28,14 +28,14 @@ const (
 // budget, or the whole of it where whole says so, when it no longer needs the bytes.
 func (c *chunk) fetch(ctx context.Context, e *jobs.Entry, whole bool) (data []byte, held *share, err error) {
 	if e.Missing {
-		return nil, nil, faultf(jobs.FailedOut, jobs.ClassMissing, "the manifest names %q and the source does not have it", e.Key)
+		return nil, nil, faultf(jobs.OutcomeFailed, jobs.ClassMissing, "the manifest names %q and the source does not have it", e.Key)
 	}
 	limit := int64(maxFile)
 	if n := c.spec.Limits.Bytes; n > 0 {
 		limit = min(limit, n)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.w.opts.ObjectTimeout,
-		faultf(jobs.FailedOut, jobs.ClassStorage, "the source was not read within %s", c.w.opts.ObjectTimeout))
+		faultf(jobs.OutcomeFailed, jobs.ClassStorage, "the source was not read within %s", c.w.opts.ObjectTimeout))
 	defer cancel()
 	wait := changeWait
 	for try := range changes {
@@ -55,7 +55,7 @@ func (c *chunk) fetch(ctx context.Context, e *jobs.Entry, whole bool) (data []by
 			e.Size, e.ETag, e.ModTime = now.Size, now.ETag, now.ModTime
 		}
 		if e.Size > limit {
-			return nil, nil, faultf(jobs.Rejected, jobs.ClassLimit, "the file has %d bytes and the limit is %d", e.Size, limit)
+			return nil, nil, faultf(jobs.OutcomeRejected, jobs.ClassLimit, "the file has %d bytes and the limit is %d", e.Size, limit)
 		}
 		data, held, err = c.get(ctx, e, limit, whole)
 		var f *fault
@@ -70,7 +70,7 @@ func (c *chunk) fetch(ctx context.Context, e *jobs.Entry, whole bool) (data []by
 			return nil, nil, c.missing(ctx, e, err)
 		}
 	}
-	return nil, nil, faultf(jobs.FailedOut, jobs.ClassChanged, "%q changed %d times while it was read", e.Key, changes)
+	return nil, nil, faultf(jobs.OutcomeFailed, jobs.ClassChanged, "%q changed %d times while it was read", e.Key, changes)
 }
 
 func (c *chunk) get(ctx context.Context, e *jobs.Entry, limit int64, whole bool) ([]byte, *share, error) {
@@ -93,10 +93,10 @@ func (c *chunk) get(ctx context.Context, e *jobs.Entry, limit int64, whole bool)
 
 func (c *chunk) missing(ctx context.Context, e *jobs.Entry, err error) error {
 	if storage.IsNotExist(err) && strings.ContainsRune(e.Key, utf8.RuneError) {
-		return faultf(jobs.Unsupported, jobs.ClassKey, "the store lists the name %q with a substitute for characters that it does not spell, so it cannot be asked for; copy the object under another name", e.Key)
+		return faultf(jobs.OutcomeUnsupported, jobs.ClassKey, "the store lists the name %q with a substitute for characters that it does not spell, so it cannot be asked for; copy the object under another name", e.Key)
 	}
 	if storage.IsNotExist(err) {
-		return &fault{outcome: jobs.FailedOut, class: jobs.ClassMissing, err: fmt.Errorf("the source is gone: %w", err)}
+		return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassMissing, err: fmt.Errorf("the source is gone: %w", err)}
 	}
 	return storageFault(ctx, err)
 }

@@ -103,7 +103,7 @@ func newGuards(limit time.Duration, log *slog.Logger) *guards {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &guards{limit: limit, log: log,
-		timeout: faultf(jobs.FailedOut, jobs.ClassTimeout, "the codec did not end within %s", limit)}
+		timeout: faultf(jobs.OutcomeFailed, jobs.ClassTimeout, "the codec did not end within %s", limit)}
 }
 
 // run runs work, which must not panic, for at most the limit. free is called when

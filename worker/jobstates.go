@@ -77,7 +77,7 @@ func askState(ctx context.Context, b *storage.Bucket, id string) (st jobState, e
 	case err != nil:
 		return st, err
 	case ok:
-		st.final = report.State != jobs.Failed // an operator can let a failed one go on
+		st.final = report.State != jobs.StateFailed // an operator can let a failed one go on
 		return st, nil
 	}
 	var control jobs.Control

@@ -91,7 +91,7 @@ func (m *metrics) result(r *jobs.Result) {
 	m.bytes.WithLabelValues("in").Add(float64(c.BytesIn))
 	m.bytes.WithLabelValues("raw").Add(float64(c.BytesRaw))
 	m.bytes.WithLabelValues("out").Add(float64(c.BytesOut))
-	if r.Outcome == jobs.Compressed && r.TargetSize > 0 {
+	if r.Outcome == jobs.OutcomeCompressed && r.TargetSize > 0 {
 		m.ratio.Observe(float64(r.Size) / float64(r.TargetSize))
 	}
 }

@@ -24,7 +24,7 @@ func TestRecordSaysWhatWasLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := j.results()
-	if r := got["animated.png"]; r.Outcome != jobs.Compressed || !strings.Contains(r.Note, "animation of 2 pictures") {
+	if r := got["animated.png"]; r.Outcome != jobs.OutcomeCompressed || !strings.Contains(r.Note, "animation of 2 pictures") {
 		t.Errorf("animation: %s, note %q", r.Outcome, r.Note)
 	}
 	if r := got["whole.png"]; r.Note != "" {

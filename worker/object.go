@@ -77,13 +77,13 @@ func (c *chunk) compressWithin(ctx context.Context, i int, r *jobs.Result, alone
 	r.Seconds = make(map[string]float64, 5)
 	e := c.entries[i] // a copy: the source may have changed since
 	if e.Bad != "" {
-		return faultf(jobs.FailedOut, jobs.ClassKey, "%s", e.Bad)
+		return faultf(jobs.OutcomeFailed, jobs.ClassKey, "%s", e.Bad)
 	}
 	if err := jobs.CheckKey(e.Key); err != nil {
-		return faultf(jobs.Unsupported, jobs.ClassKey, "%w; copy the object under another name", err)
+		return faultf(jobs.OutcomeUnsupported, jobs.ClassKey, "%w; copy the object under another name", err)
 	}
 	if err := e.Check(c.info.Extension); err != nil {
-		return &fault{outcome: jobs.FailedOut, class: jobs.ClassKey, err: err}
+		return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassKey, err: err}
 	}
 	start := time.Now()
 	data, held, err := c.fetch(ctx, &e, whole)
@@ -209,9 +209,9 @@ func (c *chunk) onDevice(ctx context.Context, started func(), p *product, device
 // smaller than the source.
 func (c *chunk) store(ctx context.Context, e *jobs.Entry, source []byte, p *product, r *jobs.Result) error {
 	key, data, media := e.TargetKey(c.info.Extension), p.encoded, c.info.MediaType
-	r.Outcome = jobs.Compressed
+	r.Outcome = jobs.OutcomeCompressed
 	if p.kept() {
-		r.Outcome = jobs.Kept
+		r.Outcome = jobs.OutcomeKept
 		if c.spec.Larger != "copy" {
 			return nil
 		}
@@ -228,7 +228,7 @@ func (c *chunk) store(ctx context.Context, e *jobs.Entry, source []byte, p *prod
 	}
 	r.Target, r.TargetSize = key, put.Size
 	r.TargetSHA256, r.TargetMD5 = hex.EncodeToString(put.SHA256), hex.EncodeToString(put.MD5)
-	if r.Outcome == jobs.Compressed {
+	if r.Outcome == jobs.OutcomeCompressed {
 		r.Ratio = float64(r.RawBytes) / float64(put.Size)
 		r.BPP = 8 * float64(put.Size) / (float64(r.Width) * float64(r.Height) * float64(r.Depth))
 	}

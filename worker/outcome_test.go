@@ -105,8 +105,8 @@ func TestEveryObjectGetsItsOutcome(t *testing.T) {
 		class    string
 		attempts int
 	}
-	ok := want{jobs.Compressed, "", 1}
-	failed := func(class string, attempts int) want { return want{jobs.FailedOut, class, attempts} }
+	ok := want{jobs.OutcomeCompressed, "", 1}
+	failed := func(class string, attempts int) want { return want{jobs.OutcomeFailed, class, attempts} }
 	wants := map[string]want{}
 	add := func(key string, data []byte, w want) {
 		wants[key] = w
@@ -114,19 +114,19 @@ func TestEveryObjectGetsItsOutcome(t *testing.T) {
 	}
 	add("good.png", good, ok)
 	add("sub/folder/good.jpg.png", good, ok)
-	add("grey.png", png(t, photo(3, 1, 1, 1)), want{jobs.Compressed, "", 1})
+	add("grey.png", png(t, photo(3, 1, 1, 1)), want{jobs.OutcomeCompressed, "", 1})
 	add("opaque.png", png(t, opaque), ok)
-	add("clear.png", png(t, clear), want{jobs.Unsupported, jobs.ClassImage, 1})
-	add("deep.png", png(t, deep), want{jobs.Unsupported, jobs.ClassImage, 1})
-	add("wide.png", image(501), want{jobs.Rejected, jobs.ClassLimit, 1})
-	add("text.png", []byte("this is no picture"), want{jobs.Unsupported, jobs.ClassFormat, 1})
-	add("empty.png", nil, want{jobs.Rejected, jobs.ClassMalformed, 1})
-	add("cut.png", good[:len(good)/2], want{jobs.Rejected, jobs.ClassMalformed, 1})
+	add("clear.png", png(t, clear), want{jobs.OutcomeUnsupported, jobs.ClassImage, 1})
+	add("deep.png", png(t, deep), want{jobs.OutcomeUnsupported, jobs.ClassImage, 1})
+	add("wide.png", image(501), want{jobs.OutcomeRejected, jobs.ClassLimit, 1})
+	add("text.png", []byte("this is no picture"), want{jobs.OutcomeUnsupported, jobs.ClassFormat, 1})
+	add("empty.png", nil, want{jobs.OutcomeRejected, jobs.ClassMalformed, 1})
+	add("cut.png", good[:len(good)/2], want{jobs.OutcomeRejected, jobs.ClassMalformed, 1})
 	add("taken.png", good, failed(jobs.ClassExists, 1))
 	add("panics.png", image(panics), failed(jobs.ClassCodec, 3))
-	add("panicsOnce.png", image(panicsOnce), want{jobs.Compressed, "", 2})
+	add("panicsOnce.png", image(panicsOnce), want{jobs.OutcomeCompressed, "", 2})
 	add("fails.png", image(fails), failed(jobs.ClassCodec, 3))
-	add("failsOnce.png", image(failsOnce), want{jobs.Compressed, "", 2})
+	add("failsOnce.png", image(failsOnce), want{jobs.OutcomeCompressed, "", 2})
 	add("emptyFile.png", image(empty), failed(jobs.ClassCodec, 3))
 	add("wrongPicture.png", image(wrongImage), failed(jobs.ClassVerify, 3))
 	add("noPicture.png", image(noImage), failed(jobs.ClassVerify, 3))
@@ -134,7 +134,7 @@ func TestEveryObjectGetsItsOutcome(t *testing.T) {
 	add("panicsDecoding.png", image(panicsDecoding), failed(jobs.ClassCodec, 3))
 	add("slow.png", image(slow), failed(jobs.ClassTimeout, 1))
 	add("deaf.png", image(deaf), failed(jobs.ClassTimeout, 1))
-	add("larger.png", image(larger), want{jobs.Kept, "", 1})
+	add("larger.png", image(larger), want{jobs.OutcomeKept, "", 1})
 
 	var entries []jobs.Entry
 	if err := storage.Walk(j.ctx, j.source, nil, func(p storage.Page) error {
@@ -167,10 +167,10 @@ func TestEveryObjectGetsItsOutcome(t *testing.T) {
 			t.Errorf("%s: class %q with text %q", key, r.Class, r.Error)
 		}
 		exists, err := j.target.Exists(j.ctx, jobs.Stem(key)+".fake")
-		if err != nil || exists != (r.Outcome == jobs.Compressed || key == "taken.png") {
+		if err != nil || exists != (r.Outcome == jobs.OutcomeCompressed || key == "taken.png") {
 			t.Errorf("%s: %s, target exists: %v, %v", key, r.Outcome, exists, err)
 		}
-		if r.Outcome == jobs.Compressed && (r.Verified != "full" || r.DecodedHash != r.PixelHash || r.Fingerprint == "" || r.TargetSHA256 == "" || r.SHA256 == "") {
+		if r.Outcome == jobs.OutcomeCompressed && (r.Verified != "full" || r.DecodedHash != r.PixelHash || r.Fingerprint == "" || r.TargetSHA256 == "" || r.SHA256 == "") {
 			t.Errorf("%s: record lacks proof: %+v", key, r)
 		}
 	}
@@ -200,7 +200,7 @@ func TestKeptSources(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := j.results()["a/b.png"]
-		if r.Outcome != jobs.Kept || r.Ratio != 0 {
+		if r.Outcome != jobs.OutcomeKept || r.Ratio != 0 {
 			t.Errorf("%s: %+v", mode, r)
 		}
 		if mode == "copy" {
@@ -222,13 +222,13 @@ func TestWhatIsReplaced(t *testing.T) {
 		meta      map[string]string
 		want      jobs.Outcome
 	}{
-		"stranger":        {want: jobs.FailedOut},
-		"ledger says so":  {entry: jobs.Entry{Old: []jobs.Version{{Size: 3, SHA256: "cba06b5736faf67e54b07b561eae94395e774c517a7d910a54369e1263ccfbd4"}}}, want: jobs.Compressed},
-		"user says so":    {overwrite: true, want: jobs.Compressed},
-		"unknown owner":   {meta: map[string]string{"pelmill_fingerprint": "0123"}, want: jobs.FailedOut},
-		"strange target":  {entry: jobs.Entry{Full: true}, want: jobs.Compressed},
-		"other metadata":  {meta: map[string]string{"fingerprint": "0123"}, want: jobs.FailedOut},
-		"unknown version": {entry: jobs.Entry{Size: -1}, want: jobs.FailedOut},
+		"stranger":        {want: jobs.OutcomeFailed},
+		"ledger says so":  {entry: jobs.Entry{Old: []jobs.Version{{Size: 3, SHA256: "cba06b5736faf67e54b07b561eae94395e774c517a7d910a54369e1263ccfbd4"}}}, want: jobs.OutcomeCompressed},
+		"user says so":    {overwrite: true, want: jobs.OutcomeCompressed},
+		"unknown owner":   {meta: map[string]string{"pelmill_fingerprint": "0123"}, want: jobs.OutcomeFailed},
+		"strange target":  {entry: jobs.Entry{Full: true}, want: jobs.OutcomeCompressed},
+		"other metadata":  {meta: map[string]string{"fingerprint": "0123"}, want: jobs.OutcomeFailed},
+		"unknown version": {entry: jobs.Entry{Size: -1}, want: jobs.OutcomeFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.Overwrite = test.overwrite })
@@ -251,7 +251,7 @@ func TestWhatIsReplaced(t *testing.T) {
 			if r.Outcome != test.want {
 				t.Errorf("%s (%s), want %s", r.Outcome, r.Error, test.want)
 			}
-			if test.want == jobs.FailedOut {
+			if test.want == jobs.OutcomeFailed {
 				equalBytes(t, j.target, "a.fake", old)
 			} else if _, meta, err := storage.Stat(j.ctx, j.target, r.Target); err != nil || meta["pelmill_fingerprint"] != r.Fingerprint {
 				t.Errorf("%s: metadata %v, %v", r.Target, meta, err)
@@ -282,7 +282,7 @@ func TestChangedSource(t *testing.T) {
 			}
 			r := j.results()[key]
 			want := j.spec.Fingerprint(jobs.Entry{ETag: now.ETag, Size: now.Size})
-			if r.Outcome != jobs.Compressed || r.ETag != now.ETag || r.Size != now.Size || r.Fingerprint != want || r.Width != 31 {
+			if r.Outcome != jobs.OutcomeCompressed || r.ETag != now.ETag || r.Size != now.Size || r.Fingerprint != want || r.Width != 31 {
 				t.Errorf("%s: %+v, the source is %+v", key, r, now)
 			}
 		}
@@ -295,11 +295,11 @@ func TestVerifyModes(t *testing.T) {
 		outcome  jobs.Outcome
 		verified string
 	}{
-		"full":     {jobs.FailedOut, ""},
-		"device":   {jobs.FailedOut, ""},
-		"sample:1": {jobs.FailedOut, ""},
-		"sample:0": {jobs.Compressed, "off"},
-		"off":      {jobs.Compressed, "off"},
+		"full":     {jobs.OutcomeFailed, ""},
+		"device":   {jobs.OutcomeFailed, ""},
+		"sample:1": {jobs.OutcomeFailed, ""},
+		"sample:0": {jobs.OutcomeCompressed, "off"},
+		"off":      {jobs.OutcomeCompressed, "off"},
 	} {
 		j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.Verify = verify })
 		j.put("a.png", png(t, photo(1, wrongImage, 9, 3)))
@@ -325,7 +325,7 @@ func TestVerifyModes(t *testing.T) {
 func TestQualityFloor(t *testing.T) {
 	c := misbehaving(nil)
 	c.lossy = true
-	for floor, want := range map[float64]jobs.Outcome{0: jobs.Compressed, 40: jobs.Compressed, 98: jobs.FailedOut} {
+	for floor, want := range map[float64]jobs.Outcome{0: jobs.OutcomeCompressed, 40: jobs.OutcomeCompressed, 98: jobs.OutcomeFailed} {
 		j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.MinPSNR = floor })
 		j.put("a.png", png(t, photo(1, wrongImage, 9, 3)))
 		j.plan()
@@ -333,10 +333,10 @@ func TestQualityFloor(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := j.results()["a.png"]
-		if r.Outcome != want || r.PSNR < 40 && want == jobs.Compressed {
+		if r.Outcome != want || r.PSNR < 40 && want == jobs.OutcomeCompressed {
 			t.Errorf("floor %v: %s with %v dB (%s), want %s", floor, r.Outcome, r.PSNR, r.Error, want)
 		}
-		if want == jobs.FailedOut && (r.Class != jobs.ClassVerify || r.Attempts != 1) {
+		if want == jobs.OutcomeFailed && (r.Class != jobs.ClassVerify || r.Attempts != 1) {
 			t.Errorf("floor %v: class %s after %d attempts", floor, r.Class, r.Attempts)
 		}
 	}
@@ -345,7 +345,7 @@ func TestQualityFloor(t *testing.T) {
 // A lossless codec with options that change images is held to the floor like a lossy one.
 func TestOptionsThatChangeImages(t *testing.T) {
 	c := misbehaving(nil)
-	for options, want := range map[string]jobs.Outcome{"level=1": jobs.FailedOut, "level=0": jobs.Compressed} {
+	for options, want := range map[string]jobs.Outcome{"level=1": jobs.OutcomeFailed, "level=0": jobs.OutcomeCompressed} {
 		j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.Options = options })
 		j.put("a.png", png(t, photo(1, wrongImage, 9, 3)))
 		j.plan()
@@ -353,7 +353,7 @@ func TestOptionsThatChangeImages(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := j.results()["a.png"]
-		if r.Outcome != want || want == jobs.Compressed && (r.PSNR < 20 || r.DecodedHash == r.PixelHash) {
+		if r.Outcome != want || want == jobs.OutcomeCompressed && (r.PSNR < 20 || r.DecodedHash == r.PixelHash) {
 			t.Errorf("%s: %s with %v dB (%s), want %s", options, r.Outcome, r.PSNR, r.Error, want)
 		}
 	}
@@ -374,14 +374,14 @@ func TestOptionsThatChooseFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := j.results()["a.png"]
-			if r.Outcome != jobs.Compressed || r.Target != "a"+ext || r.Facts["hash"] != r.PixelHash || len(r.Facts) != 1 {
+			if r.Outcome != jobs.OutcomeCompressed || r.Target != "a"+ext || r.Facts["hash"] != r.PixelHash || len(r.Facts) != 1 {
 				t.Errorf("%s: %s as %s (%s), facts %v", options, r.Outcome, r.Target, r.Error, r.Facts)
 			}
-			want := jobs.Unsupported
+			want := jobs.OutcomeUnsupported
 			if options == "level=3" {
-				want = jobs.Compressed
+				want = jobs.OutcomeCompressed
 			}
-			if r := j.results()["pages.pgm"]; r.Outcome != want || (r.Facts != nil) != (want == jobs.Compressed) {
+			if r := j.results()["pages.pgm"]; r.Outcome != want || (r.Facts != nil) != (want == jobs.OutcomeCompressed) {
 				t.Errorf("%s: frames are %s (%s), want %s", options, r.Outcome, r.Error, want)
 			}
 		}

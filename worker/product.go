@@ -193,13 +193,13 @@ func (p *product) compare(m *raster.Image, err error) error {
 	}
 	if p.psnr < p.spec.MinPSNR {
 		// The same image gives the same quality in every attempt.
-		return faultf(jobs.FailedOut, jobs.ClassVerify, "a PSNR of %.2f dB is below the floor of %.2f dB", p.psnr, p.spec.MinPSNR)
+		return faultf(jobs.OutcomeFailed, jobs.ClassVerify, "a PSNR of %.2f dB is below the floor of %.2f dB", p.psnr, p.spec.MinPSNR)
 	}
 	return nil
 }
 
 func unverified(format string, args ...any) error {
-	f := faultf(jobs.FailedOut, jobs.ClassVerify, format, args...)
+	f := faultf(jobs.OutcomeFailed, jobs.ClassVerify, format, args...)
 	f.again = true
 	return f
 }
@@ -207,9 +207,9 @@ func unverified(format string, args ...any) error {
 // panicked turns a panic in a stage into a fault.
 func (p *product) panicked(v any) *fault {
 	if p.stage == stageRead {
-		return faultf(jobs.Rejected, jobs.ClassMalformed, "reading it panicked: %v", v)
+		return faultf(jobs.OutcomeRejected, jobs.ClassMalformed, "reading it panicked: %v", v)
 	}
-	f := faultf(jobs.FailedOut, jobs.ClassCodec, "%s panicked in %s: %v", p.info.Name, p.stage, v)
+	f := faultf(jobs.OutcomeFailed, jobs.ClassCodec, "%s panicked in %s: %v", p.info.Name, p.stage, v)
 	f.again = true
 	return f
 }

@@ -102,7 +102,7 @@ func TestATargetThatRefusesWritesBlocksTheJob(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, r := range j.shardsSoFar() {
-				if r.Outcome != jobs.Compressed {
+				if r.Outcome != jobs.OutcomeCompressed {
 					t.Errorf("%s is recorded as %s: %s", r.Key, r.Outcome, r.Error)
 				}
 			}

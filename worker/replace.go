@@ -52,7 +52,7 @@ func (c *chunk) put(ctx context.Context, e *jobs.Entry, key string, data []byte,
 			return storage.PutResult{}, storageFault(ctx, err)
 		}
 	}
-	return storage.PutResult{}, faultf(jobs.FailedOut, jobs.ClassExists, "%q changed %d times while it was to be replaced: end what else writes to %s, and retry",
+	return storage.PutResult{}, faultf(jobs.OutcomeFailed, jobs.ClassExists, "%q changed %d times while it was to be replaced: end what else writes to %s, and retry",
 		key, replaceTries, c.target.URL)
 }
 
@@ -81,7 +81,7 @@ func (c *chunk) mayReplace(ctx context.Context, e *jobs.Entry, key string, there
 	case id == c.task.Job && same:
 		return nil
 	case id == c.task.Job:
-		return faultf(jobs.FailedOut, jobs.ClassExists, "%q is the result of another object of this job: compress one of the two into another target", key)
+		return faultf(jobs.OutcomeFailed, jobs.ClassExists, "%q is the result of another object of this job: compress one of the two into another target", key)
 	}
 	owner, err := c.w.states.of(ctx, c.target, id)
 	switch {
@@ -120,7 +120,7 @@ func (c *chunk) judgeByRecords(ctx context.Context, e *jobs.Entry, key string, t
 	case owner == nil && (known || c.spec.Overwrite):
 		return nil
 	case owner == nil:
-		return faultf(jobs.FailedOut, jobs.ClassExists, "%q exists with other content (%d bytes) and no recent job of %s has recorded it: "+
+		return faultf(jobs.OutcomeFailed, jobs.ClassExists, "%q exists with other content (%d bytes) and no recent job of %s has recorded it: "+
 			"move it away, compress into another target, or give --overwrite to replace it", key, size, c.target.URL)
 	case owner.unfinished:
 		return c.owned(key, owner.spec.ID, owner.spec.Source)
@@ -161,7 +161,7 @@ func (c *chunk) recorded(ctx context.Context, versions []jobs.Version, key strin
 
 // owned is the verdict on the result of a job that has not ended.
 func (c *chunk) owned(key, job, source string) error {
-	return faultf(jobs.FailedOut, jobs.ClassExists, "%q belongs to job %s from %s, which has not ended: wait for it, or end it with: pelmill cancel %s %s",
+	return faultf(jobs.OutcomeFailed, jobs.ClassExists, "%q belongs to job %s from %s, which has not ended: wait for it, or end it with: pelmill cancel %s %s",
 		key, job, source, c.target.URL, job)
 }
 
@@ -170,6 +170,6 @@ func (c *chunk) foreign(key, job, source string) error {
 	if source == "" {
 		source = "a source that is no longer known"
 	}
-	return faultf(jobs.FailedOut, jobs.ClassExists, "%q is the result of job %s from %s: compress into another target, or give --overwrite to replace it",
+	return faultf(jobs.OutcomeFailed, jobs.ClassExists, "%q is the result of job %s from %s: compress into another target, or give --overwrite to replace it",
 		key, job, source)
 }

@@ -140,7 +140,7 @@ func (j *job) recorded() map[string]jobs.Result {
 
 // end writes the report.
 func (j *job) end() {
-	j.writeJSON(jobs.ReportKey(j.spec.ID), jobs.Report{Job: j.spec.ID, State: jobs.Done, Finished: time.Now()})
+	j.writeJSON(jobs.ReportKey(j.spec.ID), jobs.Report{Job: j.spec.ID, State: jobs.StateDone, Finished: time.Now()})
 }
 
 // do runs all chunks of a job.
@@ -159,7 +159,7 @@ func (p *place) do(j *job, c *fake) {
 func (p *place) wants(j *job, outcome jobs.Outcome, texts ...string) {
 	p.t.Helper()
 	for key, r := range j.results() {
-		if r.Outcome != outcome || outcome == jobs.FailedOut && r.Class != jobs.ClassExists {
+		if r.Outcome != outcome || outcome == jobs.OutcomeFailed && r.Class != jobs.ClassExists {
 			p.t.Errorf("%s: %s (%s: %s), want %s", key, r.Outcome, r.Class, r.Error, outcome)
 			continue
 		}
@@ -192,7 +192,7 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 			first.end()
 			second := p.plan(p.source("two", 2), nil)
 			p.do(second, p.encoder(""))
-			p.wants(second, jobs.FailedOut, first.spec.ID, first.spec.Source, "--overwrite")
+			p.wants(second, jobs.OutcomeFailed, first.spec.ID, first.spec.Source, "--overwrite")
 			p.verifies(first, all)
 		})
 		p.in("another source that overwrites", func(p *place) {
@@ -201,7 +201,7 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 			first.end()
 			second := p.plan(p.source("two", 2), overwrite)
 			p.do(second, p.encoder(""))
-			p.wants(second, jobs.Compressed)
+			p.wants(second, jobs.OutcomeCompressed)
 			p.verifies(second, all)
 		})
 		p.in("another source that overwrites a running job", func(p *place) {
@@ -209,18 +209,18 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 			p.do(first, p.encoder(""))
 			second := p.plan(p.source("two", 2), overwrite)
 			p.do(second, p.encoder(""))
-			p.wants(second, jobs.FailedOut, first.spec.ID, first.spec.Source, "pelmill cancel "+first.target.URL+" "+first.spec.ID)
+			p.wants(second, jobs.OutcomeFailed, first.spec.ID, first.spec.Source, "pelmill cancel "+first.target.URL+" "+first.spec.ID)
 			p.verifies(first, all)
 		})
 		p.in("a job that waits for its start", func(p *place) {
 			waiting := p.plan(p.source("one", 1), nil)
-			waiting.writeJSON(jobs.StateKey(waiting.spec.ID), jobs.StateRecord{State: jobs.Planned})
+			waiting.writeJSON(jobs.StateKey(waiting.spec.ID), jobs.StateRecord{State: jobs.StatePlanned})
 			for _, key := range []string{"a.fake", "b/c.fake", "b/d.fake", "e.fake"} {
 				waiting.write(key, []byte("somebody's"))
 			}
 			second := p.plan(p.source("two", 2), overwrite)
 			p.do(second, p.encoder(""))
-			p.wants(second, jobs.Compressed)
+			p.wants(second, jobs.OutcomeCompressed)
 		})
 		p.in("a cancelled job", func(p *place) {
 			first := p.plan(p.source("one", 1), nil)
@@ -228,7 +228,7 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 			first.writeJSON(jobs.ControlKey(first.spec.ID), jobs.Control{Want: jobs.WantCancel})
 			second := p.plan(p.source("two", 2), overwrite)
 			p.do(second, p.encoder(""))
-			p.wants(second, jobs.Compressed)
+			p.wants(second, jobs.OutcomeCompressed)
 		})
 		p.in("a job without a folder", func(p *place) {
 			first := p.plan(p.source("one", 1), nil)
@@ -241,11 +241,11 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 			p.jobs = nil
 			second := p.plan(p.source("two", 2), nil)
 			p.do(second, p.encoder(""))
-			p.wants(second, jobs.FailedOut, "--overwrite")
+			p.wants(second, jobs.OutcomeFailed, "--overwrite")
 			third := p.plan(second.spec.Source, overwrite)
 			second.end()
 			p.do(third, p.encoder(""))
-			p.wants(third, jobs.Compressed)
+			p.wants(third, jobs.OutcomeCompressed)
 		})
 		p.in("the same source that changed", func(p *place) {
 			first := p.plan(p.source("one", 1), nil)
@@ -253,12 +253,12 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 			first.end()
 			second := p.plan(p.source("one", 2), nil)
 			p.do(second, p.encoder(""))
-			p.wants(second, jobs.Compressed)
+			p.wants(second, jobs.OutcomeCompressed)
 			p.verifies(second, all)
 			second.end()
 			third := p.plan(p.source("one", 3), nil)
 			p.do(third, p.encoder(""))
-			p.wants(third, jobs.Compressed)
+			p.wants(third, jobs.OutcomeCompressed)
 			p.verifies(third, all)
 		})
 		p.in("the same source while its job runs", func(p *place) {
@@ -266,7 +266,7 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 			p.do(first, p.encoder(""))
 			second := p.plan("mem://one", overwrite)
 			p.do(second, p.encoder("other"))
-			p.wants(second, jobs.FailedOut, first.spec.ID, "has not ended")
+			p.wants(second, jobs.OutcomeFailed, first.spec.ID, "has not ended")
 			p.verifies(first, all)
 		})
 		p.in("copies of sources", func(p *place) {
@@ -277,15 +277,15 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 			}}
 			first := p.plan(p.source("one", 1), copies)
 			p.do(first, large)
-			p.wants(first, jobs.Kept)
+			p.wants(first, jobs.OutcomeKept)
 			first.end()
 			second := p.plan(p.source("two", 2), copies)
 			p.do(second, large)
-			p.wants(second, jobs.FailedOut, first.spec.ID)
+			p.wants(second, jobs.OutcomeFailed, first.spec.ID)
 			p.verifies(first, all)
 			third := p.plan(p.source("one", 3), copies)
 			p.do(third, large)
-			p.wants(third, jobs.Kept)
+			p.wants(third, jobs.OutcomeKept)
 			p.verifies(third, all)
 		})
 		p.in("delivered twice", func(p *place) {
@@ -295,7 +295,7 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 				p.t.Fatal(err)
 			}
 			p.do(first, p.encoder(""))
-			p.wants(first, jobs.Compressed)
+			p.wants(first, jobs.OutcomeCompressed)
 			p.verifies(first, all)
 		})
 		p.in("the same pictures in two sources", func(p *place) {
@@ -306,14 +306,14 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 			p.do(second, p.encoder(""))
 			second.end()
 			if p.metadata {
-				p.wants(second, jobs.FailedOut, first.spec.ID)
+				p.wants(second, jobs.OutcomeFailed, first.spec.ID)
 			} else {
-				p.wants(second, jobs.Compressed) // the files are there, and nothing tells whose they are
+				p.wants(second, jobs.OutcomeCompressed) // the files are there, and nothing tells whose they are
 			}
 			// Whoever recorded a file keeps it.
 			third := p.plan(p.source("two", 2), nil)
 			p.do(third, p.encoder(""))
-			p.wants(third, jobs.FailedOut, first.spec.ID)
+			p.wants(third, jobs.OutcomeFailed, first.spec.ID)
 			p.verifies(first, all)
 		})
 		p.in("a result that says no source", func(p *place) {
@@ -334,11 +334,11 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 			first.end()
 			second := p.plan(p.source("two", 2), nil)
 			p.do(second, p.encoder(""))
-			p.wants(second, jobs.FailedOut, first.spec.ID)
+			p.wants(second, jobs.OutcomeFailed, first.spec.ID)
 			second.end()
 			third := p.plan(one, nil)
 			p.do(third, p.encoder("other"))
-			p.wants(third, jobs.Compressed)
+			p.wants(third, jobs.OutcomeCompressed)
 		})
 	})
 }
@@ -366,7 +366,7 @@ func TestJobsAtOnceShareNoKey(t *testing.T) {
 						won := 0
 						for key, r := range j.results() {
 							switch {
-							case r.Outcome == jobs.Compressed:
+							case r.Outcome == jobs.OutcomeCompressed:
 								won++
 							case r.Class != jobs.ClassExists || !strings.Contains(r.Error, both[1-i].spec.ID):
 								p.t.Errorf("job %d: %s: %s (%s: %s), want exists and the other job's id", i, key, r.Outcome, r.Class, r.Error)

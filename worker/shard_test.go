@@ -13,7 +13,7 @@ func FuzzParseShard(f *testing.F) {
 	var lines storage.Lines
 	storage.Frame(&lines, []jobs.Shard{{Job: "20260102-030405-abcd", Chunk: 3, Counts: jobs.Counts{Objects: 1, Compressed: 1}}})
 	f.Add(append([]byte(nil), lines.Bytes()...))
-	storage.Frame(&lines, []jobs.Result{{Key: "a", Outcome: jobs.Compressed}})
+	storage.Frame(&lines, []jobs.Result{{Key: "a", Outcome: jobs.OutcomeCompressed}})
 	f.Add(append([]byte(nil), lines.Bytes()...))
 	f.Add(lines.Bytes()[:lines.Len()-3])
 	f.Add([]byte{})

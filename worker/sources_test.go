@@ -73,7 +73,7 @@ func TestOverwriteSparesSources(t *testing.T) {
 			switch {
 			case untouched == tt.replaced:
 				t.Errorf("untouched: %v; %s %s", untouched, r.Outcome, r.Error)
-			case tt.replaced && r.Outcome != jobs.Compressed:
+			case tt.replaced && r.Outcome != jobs.OutcomeCompressed:
 				t.Errorf("%s: %s", r.Outcome, r.Error)
 			case !tt.replaced && (r.Class != jobs.ClassExists || !strings.Contains(r.Error, "choose another target")):
 				t.Errorf("%s %s: %s", r.Outcome, r.Class, r.Error)
@@ -155,9 +155,9 @@ func TestDecompressSparesSources(t *testing.T) {
 		source, target string
 		outcomes       map[string]jobs.Outcome
 	}{
-		{"mem://a", "mem://b", map[string]jobs.Outcome{"x.fake": jobs.Compressed, "y.fake": jobs.Compressed}},
-		{"mem://a", "mem://a", map[string]jobs.Outcome{"x.fake": jobs.FailedOut, "y.fake": jobs.Compressed}},
-		{"mem://a", "mem://a/out", map[string]jobs.Outcome{"x.fake": jobs.FailedOut, "y.fake": jobs.Compressed}},
+		{"mem://a", "mem://b", map[string]jobs.Outcome{"x.fake": jobs.OutcomeCompressed, "y.fake": jobs.OutcomeCompressed}},
+		{"mem://a", "mem://a", map[string]jobs.Outcome{"x.fake": jobs.OutcomeFailed, "y.fake": jobs.OutcomeCompressed}},
+		{"mem://a", "mem://a/out", map[string]jobs.Outcome{"x.fake": jobs.OutcomeFailed, "y.fake": jobs.OutcomeCompressed}},
 	} {
 		c := &fake{}
 		j := newJob(t, tt.source, tt.target, c, nil)

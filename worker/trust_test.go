@@ -44,12 +44,12 @@ func TestEntriesThatAimElsewhere(t *testing.T) {
 	}
 	equalBytes(t, j.target, spec, before)
 	for key, r := range j.results() {
-		want := jobs.FailedOut
+		want := jobs.OutcomeFailed
 		if key == spec || key == "a/../b.png" {
-			want = jobs.Unsupported // buckets of others have such keys
+			want = jobs.OutcomeUnsupported // buckets of others have such keys
 		}
 		if key == "good.png" {
-			if r.Outcome != jobs.Compressed {
+			if r.Outcome != jobs.OutcomeCompressed {
 				t.Errorf("%s: %s (%s)", key, r.Outcome, r.Error)
 			}
 		} else if r.Outcome != want || r.Class != jobs.ClassKey || r.Target != "" {
@@ -235,10 +235,10 @@ func TestNamesThatAListingCannotSpell(t *testing.T) {
 		t.Fatal(err)
 	}
 	results := j.results()
-	if r := results["a\ufffd.png"]; r.Outcome != jobs.Unsupported || r.Class != jobs.ClassKey {
+	if r := results["a\ufffd.png"]; r.Outcome != jobs.OutcomeUnsupported || r.Class != jobs.ClassKey {
 		t.Errorf("a name with a substitute: %s, class %q (%s)", r.Outcome, r.Class, r.Error)
 	}
-	if r := results["b.png"]; r.Outcome != jobs.FailedOut || r.Class != jobs.ClassMissing {
+	if r := results["b.png"]; r.Outcome != jobs.OutcomeFailed || r.Class != jobs.ClassMissing {
 		t.Errorf("an object that is gone: %s, class %q (%s)", r.Outcome, r.Class, r.Error)
 	}
 }

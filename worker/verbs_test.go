@@ -169,7 +169,7 @@ func TestDecompress(t *testing.T) {
 	for key, target := range map[string]string{"a.vq": "a.png", "f/b.vq": "f/b.png", "full.jpg.VQ": "full.jpg.png", "grey.vq": "grey.png"} {
 		r := results[key]
 		data, err := out.ReadAll(j.ctx, target)
-		if err != nil || r.Target != target || r.Outcome != jobs.Compressed {
+		if err != nil || r.Target != target || r.Outcome != jobs.OutcomeCompressed {
 			t.Errorf("%s: %+v, %v", key, r, err)
 			continue
 		}

@@ -150,7 +150,7 @@ func (v *verification) leaveOut(r *jobs.Result) bool {
 	defer v.mu.Unlock()
 	v.report.Records++
 	switch {
-	case r.Target == "" || r.Outcome != jobs.Compressed && r.Outcome != jobs.Kept:
+	case r.Target == "" || r.Outcome != jobs.OutcomeCompressed && r.Outcome != jobs.OutcomeKept:
 		v.report.Without++
 	case v.Sample > 0 && !sampled(r.Key, v.Sample):
 		v.report.Left++
@@ -240,7 +240,7 @@ func (v *verification) look(ctx context.Context, r *jobs.Result, whole bool) err
 	if sum := sha256.Sum256(got.Data); hex.EncodeToString(sum[:]) != r.TargetSHA256 {
 		return problemf(ProblemContent, "SHA-256 %x, recorded is %s", sum, r.TargetSHA256)
 	}
-	if r.Outcome == jobs.Kept {
+	if r.Outcome == jobs.OutcomeKept {
 		return nil // a copy of the source
 	}
 	c := v.codec(r.Codec)

@@ -55,7 +55,7 @@ func (p *program) blockedEnd(s scheduler.Status, err error, next string) error {
 		return err
 	}
 	if p.json {
-		e := summaryEvent{Type: "summary", Job: s.Spec.ID, State: jobs.Paused, Reason: blocked.reason, Counts: s.Counts, Saving: s.Counts.Saving()}
+		e := summaryEvent{Type: "summary", Job: s.Spec.ID, State: jobs.StatePaused, Reason: blocked.reason, Counts: s.Counts, Saving: s.Counts.Saving()}
 		if err := p.emit(e); err != nil {
 			return err
 		}

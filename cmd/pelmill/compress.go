@@ -180,11 +180,11 @@ func nothing(source string, plan jobs.Plan) error {
 // ended gives the exit code of a job that has reached its end.
 func ended(r jobs.Report, limit bool) error {
 	switch {
-	case r.State == jobs.Failed && limit:
+	case r.State == jobs.StateFailed && limit:
 		return &exit{exitLimit, fmt.Errorf("job %s stopped: %s", r.Job, r.Reason)}
-	case r.State == jobs.Failed:
+	case r.State == jobs.StateFailed:
 		return fmt.Errorf("job %s failed: %s", r.Job, r.Reason)
-	case r.State == jobs.Cancelled:
+	case r.State == jobs.StateCancelled:
 		return errors.New("job " + r.Job + " was cancelled")
 	case r.Counts.Objects == 0:
 		return nothingf("nothing to do: no object in %s after the filters", short(r.Source))

@@ -109,7 +109,7 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 			now := sum
 			mu.Unlock()
 			shown.object(r)
-			shown.update(snapshot{state: jobs.Running, counts: now})
+			shown.update(snapshot{state: jobs.StateRunning, counts: now})
 		},
 	})
 	shown.close()
@@ -129,7 +129,7 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 func (d *decompression) end(c jobs.Counts, seconds float64, device string) error {
 	switch {
 	case d.p.json:
-		if err := d.p.emit(summaryEvent{Type: "summary", State: jobs.Done, Counts: c, Saving: c.Saving(), Seconds: seconds, Device: device}); err != nil {
+		if err := d.p.emit(summaryEvent{Type: "summary", State: jobs.StateDone, Counts: c, Saving: c.Saving(), Seconds: seconds, Device: device}); err != nil {
 			return err
 		}
 	case !d.p.quiet:

@@ -100,11 +100,11 @@ func (d *display) text() string {
 	s := d.now
 	var parts []string
 	switch {
-	case s.state == jobs.New || s.state == jobs.Preparing:
+	case s.state == jobs.StateNew || s.state == jobs.StatePreparing:
 		parts = append(parts, "listing the source")
-	case s.state == jobs.Finishing:
+	case s.state == jobs.StateFinishing:
 		parts = append(parts, "writing the report")
-	case s.state == jobs.Running || s.state == "":
+	case s.state == jobs.StateRunning || s.state == "":
 	default:
 		parts = append(parts, string(s.state))
 	}
@@ -172,7 +172,7 @@ func (d *display) object(r jobs.Result) {
 	if holding {
 		return
 	}
-	bad := r.Outcome == jobs.FailedOut || r.Outcome == jobs.Rejected
+	bad := r.Outcome == jobs.OutcomeFailed || r.Outcome == jobs.OutcomeRejected
 	switch {
 	case d.p.json:
 		if bad || d.p.verbose {
@@ -181,7 +181,7 @@ func (d *display) object(r jobs.Result) {
 	case d.p.quiet:
 	case d.p.verbose:
 		d.say(d.p.objectText(r))
-	case bad || r.Outcome == jobs.Unsupported:
+	case bad || r.Outcome == jobs.OutcomeUnsupported:
 		d.mu.Lock()
 		d.shown++
 		n := d.shown
@@ -227,7 +227,7 @@ func (p *program) objectText(r jobs.Result) string {
 	switch {
 	case r.Error != "":
 		return fmt.Sprintf("%s: %s: %s", r.Outcome, key, r.Error)
-	case r.Outcome == jobs.Compressed:
+	case r.Outcome == jobs.OutcomeCompressed:
 		s := fmt.Sprintf("%s: %s -> %s: %s to %s", r.Outcome, key, p.name(r.Target), bytesText(r.Size), bytesText(r.TargetSize))
 		switch {
 		case r.PSNR == raster.Identical:

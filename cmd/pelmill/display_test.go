@@ -30,7 +30,7 @@ func (b *buffer) String() string {
 }
 
 var half = snapshot{
-	job: "20260102-030405-abcd", state: jobs.Running, total: 2000, chunks: 4, chunksDone: 2,
+	job: "20260102-030405-abcd", state: jobs.StateRunning, total: 2000, chunks: 4, chunksDone: 2,
 	counts: jobs.Counts{Objects: 1000, Compressed: 990, Failed: 10, BytesIn: 4 << 20, BytesOut: 1 << 20},
 }
 
@@ -53,7 +53,7 @@ func TestProgressLines(t *testing.T) {
 func TestProgressSaysWhyNothingMoves(t *testing.T) {
 	var errs buffer
 	d := (&program{stderr: &errs}).display(0)
-	d.update(snapshot{state: jobs.Paused, why: "paused by the operator", total: 10})
+	d.update(snapshot{state: jobs.StatePaused, why: "paused by the operator", total: 10})
 	if want := "paused, 0 of 10, paused by the operator\n"; errs.String() != want {
 		t.Errorf("%q, want %q", errs.String(), want)
 	}
@@ -63,7 +63,7 @@ func TestQuietShowsNothing(t *testing.T) {
 	var out, errs buffer
 	d := (&program{stdout: &out, stderr: &errs, quiet: true, screen: &errs}).display(0)
 	d.update(half)
-	d.object(jobs.Result{Key: "a.png", Outcome: jobs.FailedOut, Error: "broken"})
+	d.object(jobs.Result{Key: "a.png", Outcome: jobs.OutcomeFailed, Error: "broken"})
 	d.close()
 	if out.String() != "" || errs.String() != "" {
 		t.Errorf("stdout %q, stderr %q", out.String(), errs.String())
@@ -74,7 +74,7 @@ func TestBar(t *testing.T) {
 	var out, errs buffer
 	d := (&program{stdout: &out, stderr: &errs, screen: &errs}).display(time.Hour)
 	d.update(half)
-	d.object(jobs.Result{Key: "a.png", Outcome: jobs.Rejected, Error: "png: cut short"})
+	d.object(jobs.Result{Key: "a.png", Outcome: jobs.OutcomeRejected, Error: "png: cut short"})
 	time.Sleep(400 * time.Millisecond) // two refreshes
 	d.close()
 	d.say("after the end")
@@ -93,8 +93,8 @@ func TestProgressEvents(t *testing.T) {
 	d := (&program{stdout: &out, stderr: &errs, json: true, screen: &errs}).display(time.Hour)
 	d.update(half) // the first one of a state comes at once
 	d.update(half)
-	d.object(jobs.Result{Key: "a.png", Outcome: jobs.Compressed})
-	d.object(jobs.Result{Key: "b.png", Outcome: jobs.FailedOut, Class: jobs.ClassStorage})
+	d.object(jobs.Result{Key: "a.png", Outcome: jobs.OutcomeCompressed})
+	d.object(jobs.Result{Key: "b.png", Outcome: jobs.OutcomeFailed, Class: jobs.ClassStorage})
 	d.close()
 	var types []string
 	for line := range strings.Lines(out.String()) {
@@ -121,7 +121,7 @@ func TestFailuresAreNamedUpToALimit(t *testing.T) {
 	var errs buffer
 	d := (&program{stderr: &errs}).display(time.Hour)
 	for range 100 {
-		d.object(jobs.Result{Key: "a.png", Outcome: jobs.FailedOut, Error: "broken"})
+		d.object(jobs.Result{Key: "a.png", Outcome: jobs.OutcomeFailed, Error: "broken"})
 	}
 	if n := strings.Count(errs.String(), "\n"); n != shownFailures+1 {
 		t.Errorf("%d lines, want %d", n, shownFailures+1)

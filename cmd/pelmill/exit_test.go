@@ -50,16 +50,16 @@ func TestExitCodesOfEndedJobs(t *testing.T) {
 		limit  bool
 		want   int
 	}{
-		{"all well", jobs.Report{State: jobs.Done, Counts: good}, false, 0},
-		{"all done before", jobs.Report{State: jobs.Done, Counts: jobs.Counts{Objects: 3, Skipped: 3}}, false, 0},
-		{"unsupported is no failure", jobs.Report{State: jobs.Done, Counts: jobs.Counts{Objects: 3, Unsupported: 3}}, false, 0},
-		{"one failed", jobs.Report{State: jobs.Done, Counts: jobs.Counts{Objects: 3, Compressed: 2, Failed: 1}}, false, 3},
-		{"one rejected", jobs.Report{State: jobs.Done, Counts: jobs.Counts{Objects: 3, Compressed: 2, Rejected: 1}}, false, 3},
-		{"no object", jobs.Report{State: jobs.Done}, false, 4},
-		{"one does not decode", jobs.Report{State: jobs.Done, Counts: jobs.Counts{Objects: 3, Rejected: 1, Failed: 2, Mismatched: 1}}, false, 5},
-		{"failure limit", jobs.Report{State: jobs.Failed, Counts: jobs.Counts{Objects: 3, Failed: 3, Mismatched: 3}}, true, 6},
-		{"failed otherwise", jobs.Report{State: jobs.Failed, Counts: good}, false, 1},
-		{"cancelled", jobs.Report{State: jobs.Cancelled, Counts: good}, false, 1},
+		{"all well", jobs.Report{State: jobs.StateDone, Counts: good}, false, 0},
+		{"all done before", jobs.Report{State: jobs.StateDone, Counts: jobs.Counts{Objects: 3, Skipped: 3}}, false, 0},
+		{"unsupported is no failure", jobs.Report{State: jobs.StateDone, Counts: jobs.Counts{Objects: 3, Unsupported: 3}}, false, 0},
+		{"one failed", jobs.Report{State: jobs.StateDone, Counts: jobs.Counts{Objects: 3, Compressed: 2, Failed: 1}}, false, 3},
+		{"one rejected", jobs.Report{State: jobs.StateDone, Counts: jobs.Counts{Objects: 3, Compressed: 2, Rejected: 1}}, false, 3},
+		{"no object", jobs.Report{State: jobs.StateDone}, false, 4},
+		{"one does not decode", jobs.Report{State: jobs.StateDone, Counts: jobs.Counts{Objects: 3, Rejected: 1, Failed: 2, Mismatched: 1}}, false, 5},
+		{"failure limit", jobs.Report{State: jobs.StateFailed, Counts: jobs.Counts{Objects: 3, Failed: 3, Mismatched: 3}}, true, 6},
+		{"failed otherwise", jobs.Report{State: jobs.StateFailed, Counts: good}, false, 1},
+		{"cancelled", jobs.Report{State: jobs.StateCancelled, Counts: good}, false, 1},
 	} {
 		if got := code(t.Context(), ended(tt.report, tt.limit)); got != tt.want {
 			t.Errorf("%s: exit code %d, want %d", tt.name, got, tt.want)

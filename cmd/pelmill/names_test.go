@@ -43,17 +43,17 @@ func TestNamesAreEscapedInLines(t *testing.T) {
 		var out, errs buffer
 		p := &program{stdout: &out, stderr: &errs, verbose: true}
 		d := p.display(0)
-		d.object(jobs.Result{Key: name, Outcome: jobs.FailedOut, Error: "open /src/" + name + ": cut short"})
-		d.object(jobs.Result{Key: name, Target: name + ".vq", Outcome: jobs.Compressed, Facts: map[string]string{"made by": name}})
-		d.object(jobs.Result{Key: name, Outcome: jobs.Kept, Note: name})
-		d.update(snapshot{state: jobs.Paused, why: name, total: 1})
+		d.object(jobs.Result{Key: name, Outcome: jobs.OutcomeFailed, Error: "open /src/" + name + ": cut short"})
+		d.object(jobs.Result{Key: name, Target: name + ".vq", Outcome: jobs.OutcomeCompressed, Facts: map[string]string{"made by": name}})
+		d.object(jobs.Result{Key: name, Outcome: jobs.OutcomeKept, Note: name})
+		d.update(snapshot{state: jobs.StatePaused, why: name, total: 1})
 		(&verification{p: p}).show(d, worker.Verdict{Target: name, Problem: "size", Error: name})
 		p.hint("left out: " + name)
 		onlyLines(t, errs.String(), 6)
 		if !strings.Contains(errs.String(), "failed: "+plain.Name(name)+": ") {
 			t.Errorf("no %s in %s", plain.Name(name), errs.String())
 		}
-		r := jobs.Report{Job: "j", Target: "file:///t/" + name, State: jobs.Failed, Codec: "vq", Reason: name, Options: name}
+		r := jobs.Report{Job: "j", Target: "file:///t/" + name, State: jobs.StateFailed, Codec: "vq", Reason: name, Options: name}
 		if err := p.summary(r); err != nil {
 			t.Error(err)
 		}
@@ -71,8 +71,8 @@ func TestNamesAreEscapedInLines(t *testing.T) {
 func TestBarNeverShowsANameRaw(t *testing.T) {
 	var errs buffer
 	d := (&program{stdout: &errs, stderr: &errs, screen: &errs}).display(time.Hour)
-	d.update(snapshot{state: jobs.Paused, why: "waits for \x1b]0;owned\a", total: 3})
-	d.object(jobs.Result{Key: hostile[0], Outcome: jobs.FailedOut, Error: hostile[1]})
+	d.update(snapshot{state: jobs.StatePaused, why: "waits for \x1b]0;owned\a", total: 3})
+	d.object(jobs.Result{Key: hostile[0], Outcome: jobs.OutcomeFailed, Error: hostile[1]})
 	fmt.Fprintln(d, "a log line with \x1b]0;owned\a")
 	time.Sleep(400 * time.Millisecond) // two refreshes
 	d.close()
@@ -85,7 +85,7 @@ func TestBarNeverShowsANameRaw(t *testing.T) {
 }
 
 func TestLongNamesAreCutOnATerminalOnly(t *testing.T) {
-	r := jobs.Result{Key: strings.Repeat("x", 1000) + ".png", Outcome: jobs.Rejected, Error: "no"}
+	r := jobs.Result{Key: strings.Repeat("x", 1000) + ".png", Outcome: jobs.OutcomeRejected, Error: "no"}
 	if text := (&program{}).objectText(r); !strings.Contains(text, r.Key) {
 		t.Errorf("%q", text)
 	}

@@ -29,7 +29,7 @@ func (p *program) report() *cobra.Command {
 				return p.summary(report)
 			}
 			return c.client.Results(ctx, r.target, r.id, func(o jobs.Result) error {
-				if !all && o.Outcome != jobs.FailedOut && o.Outcome != jobs.Rejected {
+				if !all && o.Outcome != jobs.OutcomeFailed && o.Outcome != jobs.OutcomeRejected {
 					return nil
 				}
 				if p.json {

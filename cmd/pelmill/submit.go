@@ -75,7 +75,7 @@ type jobEvent struct {
 func (p *program) submitted(ctx context.Context, c *cluster, spec jobs.Spec, stats time.Duration) error {
 	name := shellQuote(short(spec.Target)) + " " + spec.ID
 	if p.json {
-		if err := p.emit(jobEvent{Type: "job", Job: spec.ID, Source: spec.Source, Target: spec.Target, State: jobs.New}); err != nil {
+		if err := p.emit(jobEvent{Type: "job", Job: spec.ID, Source: spec.Source, Target: spec.Target, State: jobs.StateNew}); err != nil {
 			return err
 		}
 	} else {
@@ -104,7 +104,7 @@ func (p *program) submitted(ctx context.Context, c *cluster, spec jobs.Spec, sta
 		}
 		if s.Blocked == "" && planned(s.State.State) {
 			d.close()
-			if s.State.State == jobs.Failed {
+			if s.State.State == jobs.StateFailed {
 				return fmt.Errorf("job %s failed: %s", spec.ID, s.State.Reason)
 			}
 			plan, err := c.client.Plan(ctx, spec.Target, spec.ID)
@@ -117,7 +117,7 @@ func (p *program) submitted(ctx context.Context, c *cluster, spec jobs.Spec, sta
 			if plan.Objects == 0 {
 				return nothing(spec.Source, plan)
 			}
-			if s.State.State == jobs.Planned {
+			if s.State.State == jobs.StatePlanned {
 				p.hint("start it: pelmill start " + name)
 			}
 			return nil

@@ -65,14 +65,14 @@ func countRows(c jobs.Counts) [][]string {
 		n       int64
 		note    string
 	}{
-		{jobs.Compressed, c.Compressed, ""},
-		{jobs.Kept, c.Kept, "the result would have been larger"},
-		{jobs.Skipped, c.Skipped, "done before"},
-		{jobs.Unsupported, c.Unsupported, "not for this codec"},
-		{jobs.Rejected, c.Rejected, "damaged or over a limit"},
-		{jobs.FailedOut, c.Failed, failedNote(c)},
+		{jobs.OutcomeCompressed, c.Compressed, ""},
+		{jobs.OutcomeKept, c.Kept, "the result would have been larger"},
+		{jobs.OutcomeSkipped, c.Skipped, "done before"},
+		{jobs.OutcomeUnsupported, c.Unsupported, "not for this codec"},
+		{jobs.OutcomeRejected, c.Rejected, "damaged or over a limit"},
+		{jobs.OutcomeFailed, c.Failed, failedNote(c)},
 	} {
-		if o.n == 0 && o.outcome != jobs.Compressed {
+		if o.n == 0 && o.outcome != jobs.OutcomeCompressed {
 			continue
 		}
 		text := countText(o.n)
@@ -112,7 +112,7 @@ func timeText(c jobs.Counts, seconds float64, devices []string) string {
 func nextStep(r jobs.Report) string {
 	ref := shellQuote(short(r.Target)) + " " + r.Job
 	switch {
-	case r.State == jobs.Failed:
+	case r.State == jobs.StateFailed:
 		return "pelmill report --failed " + ref + "; then compress again with --fail-ratio 1, or on a cluster pelmill resume --force " + ref
 	case r.Counts.Bad() > 0:
 		return "pelmill report --failed " + ref + "; then pelmill retry " + ref

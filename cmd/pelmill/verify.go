@@ -116,7 +116,7 @@ func (v *verification) run(ctx context.Context, args []string) error {
 			now := sum
 			mu.Unlock()
 			v.show(shown, o)
-			shown.update(snapshot{state: jobs.Running, counts: now})
+			shown.update(snapshot{state: jobs.StateRunning, counts: now})
 		},
 	})
 	shown.close()

@@ -132,4 +132,4 @@ func (c *cluster) reported(ctx context.Context, r ref) bool {
 }
 
 // planned reports whether a job in this state has a plan.
-func planned(s jobs.State) bool { return s != jobs.New && s != jobs.Preparing }
+func planned(s jobs.State) bool { return s != jobs.StateNew && s != jobs.StatePreparing }

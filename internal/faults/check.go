@@ -59,12 +59,12 @@ func Check(t testing.TB, target *storage.Bucket, c codec.Codec, sources []Source
 	known := map[string]jobs.Result{}
 	for _, e := range earlier {
 		for key, r := range k.job(e).Results {
-			if r.Outcome == jobs.Compressed || r.Outcome == jobs.Kept {
+			if r.Outcome == jobs.OutcomeCompressed || r.Outcome == jobs.OutcomeKept {
 				known[key] = r
 			}
 		}
 	}
-	if found.Report.State != jobs.Done {
+	if found.Report.State != jobs.StateDone {
 		t.Errorf("job %s ended as %q (%s), want done", id, found.Report.State, found.Report.Reason)
 	}
 	if found.Plan.Objects != int64(len(sources)) {
@@ -83,7 +83,7 @@ func Check(t testing.TB, target *storage.Bucket, c codec.Codec, sources []Source
 			}
 		}
 		k.object(&found.Spec, s, r, found.Entries[s.Key])
-		if r.Outcome == jobs.Compressed {
+		if r.Outcome == jobs.OutcomeCompressed {
 			want[r.Target] = true
 		}
 	}
@@ -175,7 +175,7 @@ func (k *check) shards(id string, f *Checked, merged []jobs.Result) {
 	if n == 0 {
 		return
 	}
-	if n != f.Report.Attempted || f.Report.State == jobs.Done && n != len(f.Plan.Chunks) {
+	if n != f.Report.Attempted || f.Report.State == jobs.StateDone && n != len(f.Plan.Chunks) {
 		k.t.Errorf("job %s: %d shards, %d chunks, %d attempted", id, n, len(f.Plan.Chunks), f.Report.Attempted)
 	}
 	if len(all) != len(merged) {
@@ -194,7 +194,7 @@ func (k *check) failed(id string, f *Checked, merged []jobs.Result) {
 	k.t.Helper()
 	var want, got []string
 	for _, r := range merged {
-		if r.Outcome == jobs.Rejected || r.Outcome == jobs.FailedOut {
+		if r.Outcome == jobs.OutcomeRejected || r.Outcome == jobs.OutcomeFailed {
 			want = append(want, r.Key)
 		}
 	}
@@ -243,13 +243,13 @@ func (k *check) object(spec *jobs.Spec, s Source, r jobs.Result, e jobs.Entry) {
 	k.t.Helper()
 	want := s.Want
 	if want == nil {
-		want = []jobs.Outcome{jobs.Compressed}
+		want = []jobs.Outcome{jobs.OutcomeCompressed}
 	}
 	if !slices.Contains(want, r.Outcome) {
 		k.t.Errorf("%s: outcome %s (%s: %s), want %v", s.Key, r.Outcome, r.Class, r.Error, want)
 		return
 	}
-	if r.Outcome != jobs.Compressed && r.Outcome != jobs.Kept {
+	if r.Outcome != jobs.OutcomeCompressed && r.Outcome != jobs.OutcomeKept {
 		if r.Class == "" || r.Error == "" {
 			k.t.Errorf("%s: %s with class %q and text %q, want both", s.Key, r.Outcome, r.Class, r.Error)
 		}
@@ -285,7 +285,7 @@ func (k *check) success(spec *jobs.Spec, s Source, r jobs.Result) error {
 	if r.Width != s.Image.Width || r.Height != s.Image.Height || r.Channels != s.Image.Channels || r.Bits != s.Image.Bits {
 		return fmt.Errorf("shape %d x %d x %d, %d bit, want %s", r.Width, r.Height, r.Channels, r.Bits, s.Image.Shape())
 	}
-	if r.Outcome == jobs.Kept {
+	if r.Outcome == jobs.OutcomeKept {
 		return nil
 	}
 	if want := spec.Fingerprint(jobs.Entry{ETag: r.ETag, Size: r.Size}); r.Fingerprint != want {

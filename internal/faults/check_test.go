@@ -84,14 +84,14 @@ func newFinished() *finished {
 	f.sources = append(faults.Images(1, 2, 16), faults.Poison(1, 1)...)
 	f.spec = jobs.Spec{ID: jobID, Codec: "plain", Version: 1}
 	f.plan = jobs.Plan{Job: jobID, Objects: 3, Chunks: []jobs.Chunk{{Objects: 2}, {Objects: 1}}}
-	f.report = jobs.Report{Job: jobID, State: jobs.Done, Chunks: 2, Attempted: 2,
+	f.report = jobs.Report{Job: jobID, State: jobs.StateDone, Chunks: 2, Attempted: 2,
 		Results: []string{jobs.MergedKey(jobID, 0)}, FailedList: jobs.FailedKey(jobID)}
 	var all []jobs.Result
 	for _, s := range f.sources {
-		r := jobs.Result{Key: s.Key, Size: int64(len(s.Data)), SHA256: sum(s.Data), Outcome: jobs.Rejected, Class: jobs.ClassMalformed, Error: "cut"}
+		r := jobs.Result{Key: s.Key, Size: int64(len(s.Data)), SHA256: sum(s.Data), Outcome: jobs.OutcomeRejected, Class: jobs.ClassMalformed, Error: "cut"}
 		if m := s.Image; m != nil {
 			file := plain{}.file(m)
-			r.Outcome, r.Class, r.Error = jobs.Compressed, "", ""
+			r.Outcome, r.Class, r.Error = jobs.OutcomeCompressed, "", ""
 			r.Target, r.TargetSize, r.TargetSHA256 = jobs.Stem(s.Key)+".raw", int64(len(file)), sum(file)
 			r.PixelHash, r.DecodedHash = m.Hash(), m.Hash()
 			r.Width, r.Height, r.Depth, r.Channels, r.Bits = m.Width, m.Height, 1, m.Channels, 8
@@ -140,7 +140,7 @@ func (f *finished) check(t *testing.T, spoil func(put func(key string, data []by
 			head.Counts.Add(&r)
 			frame(t, &merged, r)
 			frame(t, &entries, jobs.Entry{Key: r.Key, Size: r.Size})
-			if r.Outcome == jobs.Rejected {
+			if r.Outcome == jobs.OutcomeRejected {
 				line, _ := json.Marshal(r)
 				failed = append(failed, append(line, '\n')...)
 			}
@@ -198,14 +198,14 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 			return nil
 		},
 		"a job that did not end well": func(f *finished) func(put) {
-			f.report.State = jobs.Cancelled
+			f.report.State = jobs.StateCancelled
 			return nil
 		},
 		"a good picture rejected": func(f *finished) func(put) {
 			r := &f.chunks[0][0]
 			delete(f.objects, r.Target)
 			f.report.Counts = jobs.Counts{}
-			*r = jobs.Result{Key: r.Key, Size: r.Size, Outcome: jobs.Rejected, Class: jobs.ClassMalformed, Error: "no"}
+			*r = jobs.Result{Key: r.Key, Size: r.Size, Outcome: jobs.OutcomeRejected, Class: jobs.ClassMalformed, Error: "no"}
 			for _, c := range f.chunks {
 				for i := range c {
 					f.report.Counts.Add(&c[i])

@@ -20,7 +20,7 @@ func poisonImages(t *testing.T) {
 // odd makes an image that the faultworker's codec answers with a fault.
 func odd(i, width int, class string) (faults.Source, string) {
 	s := faults.Image(uint64(i), fmt.Sprintf("b/%05d-odd.png", i), width, 40)
-	s.Want = []jobs.Outcome{jobs.FailedOut}
+	s.Want = []jobs.Outcome{jobs.OutcomeFailed}
 	return s, class
 }
 

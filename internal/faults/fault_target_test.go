@@ -85,7 +85,7 @@ func fullDiskOfACluster(t *testing.T) {
 	remount(t, tr, "size=64m")
 	f := tr.ended(id)
 	for key, r := range f.Results {
-		if r.Outcome == jobs.FailedOut {
+		if r.Outcome == jobs.OutcomeFailed {
 			t.Errorf("%s failed: %s", key, r.Error)
 		}
 	}
@@ -121,7 +121,7 @@ func refusedWrites(fault faults.Fault, why string) func(t *testing.T, gw *servic
 		}
 		tr.proxy.Set()
 		for key, r := range tr.ended(id).Results {
-			if r.Outcome == jobs.FailedOut {
+			if r.Outcome == jobs.OutcomeFailed {
 				t.Errorf("%s failed: %s", key, r.Error)
 			}
 		}
@@ -154,7 +154,7 @@ func changingSource(t *testing.T, gw *services.Store) {
 	tr.extra = []string{"--chunk-objects", "20"}
 	id := tr.submit()
 	tr.scheduler()
-	tr.reached(id, jobs.Running)
+	tr.reached(id, jobs.StateRunning)
 	for i := range tr.sources {
 		s := &tr.sources[i]
 		switch i % 10 {
@@ -167,11 +167,11 @@ func changingSource(t *testing.T, gw *services.Store) {
 			if err := tr.from.Delete(context.Background(), s.Key); err != nil {
 				t.Fatal(err)
 			}
-			s.Want = []jobs.Outcome{jobs.FailedOut}
+			s.Want = []jobs.Outcome{jobs.OutcomeFailed}
 		}
 	}
 	restless := &tr.sources[0]
-	restless.Want = []jobs.Outcome{jobs.Compressed, jobs.FailedOut}
+	restless.Want = []jobs.Outcome{jobs.OutcomeCompressed, jobs.OutcomeFailed}
 	restless.Also = []faults.Source{faults.Image(2000, restless.Key, 80, 80), faults.Image(2001, restless.Key, 81, 80)}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -97,7 +97,7 @@ func encodePNM(m *raster.Image) []byte {
 // Poison makes n objects that are no good images: cut files, wrong magic numbers, bombs, text, nothing at all. They
 // lie among the keys of [Images].
 func Poison(seed uint64, n int) []Source {
-	bad := []jobs.Outcome{jobs.Rejected, jobs.Unsupported}
+	bad := []jobs.Outcome{jobs.OutcomeRejected, jobs.OutcomeUnsupported}
 	all := make([]Source, n)
 	for i := range all {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))

@@ -177,7 +177,7 @@ func (tr *trial) job() string {
 
 // state is what the scheduler says it has reached; New while it has said nothing.
 func (tr *trial) state(id string) jobs.StateRecord {
-	r := jobs.StateRecord{State: jobs.New}
+	r := jobs.StateRecord{State: jobs.StateNew}
 	if data, err := tr.to.ReadAll(context.Background(), jobs.StateKey(id)); err == nil {
 		if err := json.Unmarshal(data, &r); err != nil {
 			tr.t.Errorf("state of job %s: %v", id, err)
