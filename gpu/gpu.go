@@ -1,26 +1,44 @@
 // Package gpu runs kernels on NVIDIA cards.
 //
 // A nil *[Device] is the CPU: every codec takes one and gives the same bytes with
-// and without it. [Open] finds the cards, [Device.Do] runs a batch on one of them:
+// and without it. [Open] finds the devices of the machine.
 //
-//	dev, err := gpu.Open("auto") // nil without an error: no card, use the CPU
-//	err = dev.Do(ctx, func(l *gpu.Lane) error {
-//		k, err := l.Kernel(&module, "codec_step")
-//		in, err := l.Device(len(pixels))
-//		out, err := l.Device(n)
-//		s := l.Stream(0)
-//		err = s.Upload(in, 0, pixels)
-//		err = gpu.Launch(s, k, gpu.Grid{Blocks: [3]int{n / 256}, Threads: [3]int{256}}, &params{out.Ptr, in.Ptr, uint32(n)})
-//		err = s.Download(result, out, 0)
-//		return s.Sync()
+// # How a codec uses it
+//
+// A codec has a [Table] of its kernels: their parameters, and how many threads an item
+// of a batch takes. It divides the items of a call into batches with [Batching.Divide],
+// and [Device.Run] does the batches on lanes and leaves the rest to the CPU:
+//
+//	var kernels = gpu.Table[sizes]{Module: &module, Kernels: map[string]gpu.Entry[sizes]{
+//		"codec_step": {Params: stepParams{}, Threads: func(s *sizes) int { return s.pixels }},
+//	}}
+//
+//	dev.Run(ctx, batching.Divide(items, samples), gpu.Work{
+//		Device: func(l *gpu.Lane, items []int) error { ... },
+//		CPU:    func(items []int) { ... },
+//		Failed: func(items []int, err error) { ... },
 //	})
+//
+// On a lane, a batch takes its memory, brings the samples of all its items there in one
+// go, launches each kernel once for all of them, and brings the results back:
+//
+//	s := l.Stream(0)
+//	staging := &gpu.Staging{Lane: l, Spans: pool.Spans}
+//	in, err := l.Device(n)
+//	err = staging.Upload(in, n, parts)
+//	list, err := s.Put(gpu.Bytes(entries)) // of structs that Go and CUDA share
+//	err = gpu.LaunchFor(&kernels, s, "codec_step", sizes, &stepParams{list.Ptr})
+//	err = staging.Download(results, out, n)
+//
+// [Layout] divides a buffer among the items. [Device.Do], [Device.Split] and [Launch] are
+// what these are made of, for what has another shape.
 //
 // # Builds
 //
 // With the build tag cuda and cgo the package opens NVIDIA's driver when it is first
 // needed (package driver); the program starts without one. In all other builds
-// [Built] is false, [Open] knows only the CPU, and of the API only what codecs need to
-// compile is there: code that launches lives in files with the tag.
+// [Built] is false and [Open] knows only the CPU. What codecs use compiles in every
+// build, so that they need no tags.
 //
 // # Lanes
 //
@@ -55,7 +73,7 @@
 //
 // A kernel's parameters are passed as one Go struct with the fields in the order of the
 // kernel's parameter list and of the same sizes: [Ptr] for pointers, fixed-size integers
-// for the rest. [CheckParams] compares it with the PTX in a test.
+// for the rest. [Table.Check] compares all of a codec with the PTX in a test.
 package gpu
 
 import (

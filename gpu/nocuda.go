@@ -63,6 +63,24 @@ func (d *Device) SelfTest(context.Context) error {
 	return fmt.Errorf("gpu: self-test: %w", errNotBuilt)
 }
 
+// Do fails in builds without CUDA.
+func (d *Device) Do(context.Context, func(*Lane) error) error {
+	return fmt.Errorf("gpu: a batch: %w", errNotBuilt)
+}
+
+// Split leaves all items to the CPU in builds without CUDA.
+func (d *Device) Split(_ context.Context, n int, _ func(l *Lane, from, to int) error) (left []int, err error) {
+	for i := range n {
+		left = append(left, i)
+	}
+	return left, nil
+}
+
+// Host fails in builds without CUDA.
+func (d *Device) Host(int) (*Host, error) {
+	return nil, fmt.Errorf("gpu: pinned memory: %w", errNotBuilt)
+}
+
 // Links fails in builds without CUDA.
 func (d *Device) Links(context.Context) ([]Link, error) {
 	return nil, fmt.Errorf("gpu: measure links: %w", errNotBuilt)

@@ -1,0 +1,97 @@
+package gpu
+
+import (
+	"context"
+	"sync"
+)
+
+// Batching is how the items of a call are divided into batches. Sizes are in whatever
+// the time on a device depends on.
+type Batching struct {
+	Calls int // batches of a call, so that the host's part of one runs beside the device's part of others
+	Least int // size of a batch below which a device takes no less time for it
+	Most  int // size of a batch at most, unless it is a single item
+	Items int // in a batch at most; 0: any number
+}
+
+// Divide divides items into batches of neighbours.
+func (b Batching) Divide(items []int, size func(item int) int) [][]int {
+	all := 0
+	for _, i := range items {
+		all += size(i)
+	}
+	most := min(max(all/max(1, b.Calls), b.Least), b.Most)
+	var batches [][]int
+	sum := 0 // of the last batch
+	for _, i := range items {
+		n := size(i)
+		last := len(batches) - 1
+		if last < 0 || sum+n > most || b.Items > 0 && len(batches[last]) >= b.Items {
+			batches, last, sum = append(batches, nil), last+1, 0
+		}
+		batches[last] = append(batches[last], i)
+		sum += n
+	}
+	return batches
+}
+
+// Work is what a codec does with the items of its batches, which it knows by number. Of
+// the three functions several run at the same time, each for other items.
+type Work struct {
+	// Device does items on a lane, all together. Where it ends in [ErrOutOfMemory] it is
+	// called again with parts of them.
+	Device func(l *Lane, items []int) error
+
+	// CPU does the items of a batch for which no lane has the memory, not even for one
+	// alone.
+	CPU func(items []int)
+
+	// Failed learns that the device failed with items, whose results are void.
+	Failed func(items []int, err error)
+}
+
+// Run does all batches, at the same time as far as there are lanes, and returns when all
+// are done. Without a device, nil, everything is left to w.CPU, in one call. A panic of
+// one of the functions goes on in the caller.
+func (d *Device) Run(ctx context.Context, batches [][]int, w Work) {
+	if d == nil {
+		var all []int
+		for _, items := range batches {
+			all = append(all, items...)
+		}
+		w.CPU(all)
+		return
+	}
+	var wg sync.WaitGroup
+	var once sync.Once
+	var failure any
+	for _, items := range batches {
+		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					once.Do(func() { failure = p })
+				}
+			}()
+			d.runBatch(ctx, items, w)
+		})
+	}
+	wg.Wait()
+	if failure != nil {
+		panic(failure)
+	}
+}
+
+func (d *Device) runBatch(ctx context.Context, items []int, w Work) {
+	alone, err := d.Split(ctx, len(items), func(l *Lane, from, to int) error { return w.Device(l, items[from:to]) })
+	if err != nil {
+		w.Failed(items, err)
+		return
+	}
+	left := make([]int, len(alone))
+	for j, i := range alone {
+		left[j] = items[i]
+	}
+	if len(left) > 0 {
+		w.CPU(left)
+	}
+}

@@ -1,0 +1,187 @@
+//go:build cuda && cgo
+
+package gputest_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pelmill/pelmill/gpu"
+)
+
+// spans runs everything on goroutines of its own.
+func spans(n, size int, f func(lo, hi int)) {
+	var wg sync.WaitGroup
+	for lo := 0; lo < n; lo += size {
+		wg.Go(func() { f(lo, min(n, lo+size)) })
+	}
+	wg.Wait()
+}
+
+// scattered is parts of n bytes in all, with room between some, and the bytes up to the
+// end of the last.
+func scattered(r *rand.Rand, n int) (parts []gpu.Part, end int) {
+	for end < n {
+		end += r.IntN(2) * r.IntN(500)
+		p := gpu.Part{At: end, Bytes: make([]byte, 1+r.IntN(1+n/3))}
+		for i := range p.Bytes {
+			p.Bytes[i] = byte(r.Uint32())
+		}
+		parts, end = append(parts, p), p.At+len(p.Bytes)
+	}
+	return parts, end
+}
+
+func TestStagingCopiesPartsThereAndBack(t *testing.T) {
+	fake.Reset()
+	d := open(t, nil)
+	for _, pinned := range []bool{false, true} {
+		err := d.Do(t.Context(), func(l *gpu.Lane) error {
+			staging := &gpu.Staging{Lane: l, Spans: spans, Pinned: pinned}
+			r := rand.New(rand.NewPCG(1, 2))
+			var b *gpu.Buffer
+			// Of several sizes, up and down: staging buffers are kept, and change.
+			for _, n := range []int{1, 1000, 5 << 20, 300_000, 40 << 20, 9 << 20} {
+				parts, end := scattered(r, n)
+				if err := l.Room(&b, end); err != nil {
+					return err
+				}
+				if err := staging.Upload(b, end, parts); err != nil {
+					return err
+				}
+				back := slices.Clone(parts)
+				for i := range back {
+					back[i].Bytes = make([]byte, len(parts[i].Bytes))
+				}
+				if err := staging.Download(back, b, end); err != nil {
+					return err
+				}
+				for i := range back {
+					if !bytes.Equal(back[i].Bytes, parts[i].Bytes) {
+						return fmt.Errorf("%d bytes, pinned %v: part %d of %d came back with other bytes", n, pinned, i, len(parts))
+					}
+				}
+			}
+			return errors.Join(staging.Upload(b, 0, nil), staging.Download(nil, b, 0))
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	closed(t, d)
+}
+
+func TestPutAndZeros(t *testing.T) {
+	fake.Reset()
+	d := open(t, nil)
+	err := d.Do(t.Context(), func(l *gpu.Lane) error {
+		s := l.Stream(0)
+		a, err := s.Put(gpu.Bytes([]uint32{1, 0x04030201}))
+		if err != nil {
+			return err
+		}
+		b, err := s.Zeros(5)
+		if err != nil {
+			return err
+		}
+		got := make([]byte, 13)
+		if err := errors.Join(s.Download(got[:8], a, 0), s.Download(got[8:], b, 0), s.Sync()); err != nil {
+			return err
+		}
+		if want := []byte{1, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, 0, 0}; !bytes.Equal(got, want) {
+			t.Errorf("% x, want % x", got, want)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	closed(t, d)
+}
+
+func TestLaunchForTakesOnlyWhatTheTableHas(t *testing.T) {
+	fake.Reset()
+	d := open(t, nil)
+	table := &gpu.Table[int]{Module: &module, Kernels: map[string]gpu.Entry[int]{
+		"add":  {Params: addParams{}, Block: 64, Threads: func(n *int) int { return *n }},
+		"lost": {Params: addParams{}, Threads: func(n *int) int { return *n }},
+	}}
+	err := d.Do(t.Context(), func(l *gpu.Lane) error {
+		s := l.Stream(0)
+		if err := gpu.LaunchFor(table, s, "add", []int{65, 3}, &addParams{n: 2}); err != nil {
+			return err
+		}
+		if want := [7]int64{2, 2, 1, 64, 1, 1, 0}; fake.Grid != want {
+			t.Errorf("grid %v, want %v", fake.Grid, want)
+		}
+		for want, err := range map[string]error{
+			"the table of test has no such kernel":    gpu.LaunchFor(table, s, "sub", []int{1}, &addParams{}),
+			"the kernel takes gputest_test.addParams": gpu.LaunchFor(table, s, "add", []int{1}, &struct{ a uint64 }{}),
+			"has no kernel lost":                      gpu.LaunchFor(table, s, "lost", []int{1}, &addParams{}),
+		} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		}
+		return nil
+	})
+	if err != nil || fake.Launches != 1 {
+		t.Errorf("%v, %d launches", err, fake.Launches)
+	}
+	closed(t, d)
+}
+
+// Items that no lane has the memory for are left to the CPU, and what fails or panics in
+// one batch does not touch the others.
+func TestRunLeavesWhatDoesNotFitToTheCPU(t *testing.T) {
+	fake.Reset()
+	fake.Memory = 64 << 20
+	d := open(t, &gpu.Options{Lanes: 2, Memory: 32 << 20})
+	sizes := []int{1, 17, 3, 2, 40, 5} // MiB, of which a lane has 16
+	broken := errors.New("broken")
+	var mu sync.Mutex
+	got := make([]string, len(sizes))
+	note := func(items []int, what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, i := range items {
+			got[i] = what
+		}
+	}
+	work := gpu.Work{
+		Device: func(l *gpu.Lane, items []int) error {
+			for _, i := range items {
+				if sizes[i] == 3 {
+					return broken
+				}
+				if _, err := l.Device(sizes[i] << 20); err != nil {
+					return err
+				}
+			}
+			note(items, "device")
+			return nil
+		},
+		CPU:    func(items []int) { note(items, "CPU") },
+		Failed: func(items []int, err error) { note(items, err.Error()) },
+	}
+	d.Run(t.Context(), [][]int{{0, 1}, {2, 3}, {4, 5}}, work)
+	if want := []string{"device", "CPU", "broken", "broken", "CPU", "device"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	func() {
+		defer func() {
+			if p := recover(); p == nil {
+				t.Error("a panic did not reach the caller")
+			}
+		}()
+		work.Device = func(*gpu.Lane, []int) error { panic("an odd picture") }
+		d.Run(t.Context(), [][]int{{0}, {1}}, work)
+	}()
+	closed(t, d)
+}
