@@ -4,13 +4,13 @@ import (
 	"compress/flate"
 	"errors"
 	"fmt"
-	"image/png"
 	"io"
 	"strings"
 
 	"golang.org/x/image/bmp"
 
 	"github.com/pelmill/pelmill/imageio/internal/jpeg"
+	"github.com/pelmill/pelmill/internal/container"
 )
 
 // RejectedError says that a file is malformed, cut short or over a limit.
@@ -53,7 +53,8 @@ func classify(format string, err error) error {
 	var u *UnsupportedError
 	var ju jpeg.UnsupportedError
 	var jf jpeg.FormatError
-	var pu png.UnsupportedError
+	var cu *container.UnsupportedError
+	var cf *container.FormatError
 	var corrupt flate.CorruptInputError
 	switch {
 	case errors.As(err, &r), errors.As(err, &u):
@@ -62,8 +63,10 @@ func classify(format string, err error) error {
 		return unsupported(format, "%s", string(ju))
 	case errors.As(err, &jf):
 		return rejected(format, "%s", string(jf))
-	case errors.As(err, &pu):
-		return unsupported(format, "it uses %s", string(pu))
+	case errors.As(err, &cu):
+		return unsupported(format, "%s", cu.Reason)
+	case errors.As(err, &cf):
+		return rejected(format, "%s", cf.Reason)
 	case errors.Is(err, bmp.ErrUnsupported):
 		return unsupported(format, "it uses a header, a compression or a depth that is not read")
 	case errors.As(err, &corrupt):

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -54,11 +55,8 @@ func TestKinds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var b bytes.Buffer
-		b.Write(data[:33])
-		pngChunk(&b, "acTL", be.AppendUint32(be.AppendUint32(nil, frames), 0))
-		b.Write(data[33:])
-		return b.Bytes()
+		b := png.Append(bytes.Clone(data[:33]), "acTL", be.AppendUint32(be.AppendUint32(nil, frames), 0))
+		return append(b, data[33:]...)
 	}
 	for _, c := range []struct {
 		name        string

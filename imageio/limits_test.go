@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zlib"
 
+	"github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -77,13 +78,10 @@ func bombPNG(t *testing.T, w, h int) []byte {
 	var head [13]byte
 	binary.BigEndian.PutUint32(head[0:], uint32(w))
 	binary.BigEndian.PutUint32(head[4:], uint32(h))
-	head[8], head[9] = 8, pngRGB
-	var b bytes.Buffer
-	b.WriteString("\x89PNG\r\n\x1a\n")
-	pngChunk(&b, "IHDR", head[:])
-	pngChunk(&b, "IDAT", z.Bytes())
-	pngChunk(&b, "IEND", nil)
-	return b.Bytes()
+	head[8], head[9] = 8, png.RGB
+	b := png.Append([]byte(png.Signature), "IHDR", head[:])
+	b = png.Append(b, "IDAT", z.Bytes())
+	return png.Append(b, "IEND", nil)
 }
 
 // A file of a few bytes may not ask for hundreds of megabytes, whatever its

@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/zlib"
 
+	"github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -29,9 +30,7 @@ func pngWith(t testing.TB, m *raster.Image, before, after []byte) []byte {
 }
 
 func chunkOf(kind string, body []byte) []byte {
-	var b bytes.Buffer
-	pngChunk(&b, kind, body)
-	return b.Bytes()
+	return png.Append(nil, kind, body)
 }
 
 // rawProfileText is the text of a raw profile as ImageMagick and ExifTool write it.
@@ -89,7 +88,7 @@ func TestPNGWhereEXIFLies(t *testing.T) {
 		"a length that is not there":  {after: text("tEXt", "Raw profile type exif", nil, []byte("\nexif\n 900\n4578")), none: true},
 		"letters for digits":          {after: text("tEXt", "Raw profile type exif", nil, []byte("\nexif\n 2\nxyzw")), none: true},
 		"a bomb":                      {after: text("zTXt", "Raw profile type exif", []byte{0}, bomb), none: true},
-		"many that cannot be read":    {after: append(bytes.Repeat(text("tEXt", "Raw profile type exif", nil, nil), rawProfiles), zipped("Raw profile type exif", app1)...), none: true},
+		"many that cannot be read":    {after: append(bytes.Repeat(text("tEXt", "Raw profile type exif", nil, nil), 4), zipped("Raw profile type exif", app1)...), none: true},
 		"data that are not zlib's":    {after: text("zTXt", "Raw profile type exif", []byte{0}, []byte("abc")), none: true},
 		"text without end of keyword": {after: chunkOf("tEXt", []byte("Raw profile type exif")), none: true},
 	} {
@@ -194,15 +193,15 @@ func pngFileOf(width, height, depth, colour, interlace int, rows []byte, before 
 // of sides down to 1, gives the samples that libpng gives ImageMagick.
 func TestPeersPNGKinds(t *testing.T) {
 	dir := t.TempDir()
-	for _, c := range []struct{ colour, channels int }{{pngGrey, 1}, {pngRGB, 3}, {pngPalette, 1}, {pngGreyAlpha, 2}, {pngRGBA, 4}} {
+	for _, c := range []struct{ colour, channels int }{{png.Grey, 1}, {png.RGB, 3}, {png.Palette, 1}, {png.GreyAlpha, 2}, {png.RGBA, 4}} {
 		for _, depth := range []int{1, 2, 4, 8, 16} {
-			if depth < 8 && c.colour != pngGrey && c.colour != pngPalette || depth == 16 && c.colour == pngPalette {
+			if depth < 8 && c.colour != png.Grey && c.colour != png.Palette || depth == 16 && c.colour == png.Palette {
 				continue
 			}
 			for _, size := range [][2]int{{9, 7}, {1, 1}, {1, 5}, {3, 1}} {
 				for interlace := range 2 {
 					for _, key := range []bool{false, true} {
-						if key && (c.colour == pngGreyAlpha || c.colour == pngRGBA) {
+						if key && (c.colour == png.GreyAlpha || c.colour == png.RGBA) {
 							continue
 						}
 						name := fmt.Sprintf("colour-%d-%dbit-%dx%d-interlace%d-key-%v", c.colour, depth, size[0], size[1], interlace, key)
@@ -256,7 +255,7 @@ func pngKind(width, height, depth, colour, channels, interlace int, key bool) []
 		}
 	}
 	var before [][]byte
-	if colour == pngPalette {
+	if colour == png.Palette {
 		colours := make([]byte, 3<<depth)
 		for i := range colours {
 			colours[i] = byte(noise(i, 1, 2))
@@ -264,7 +263,7 @@ func pngKind(width, height, depth, colour, channels, interlace int, key bool) []
 		before = append(before, chunkOf("PLTE", colours))
 	}
 	switch {
-	case key && colour == pngPalette:
+	case key && colour == png.Palette:
 		before = append(before, chunkOf("tRNS", []byte{0, 128}))
 	case key:
 		// The first sample or colour is the transparent one.
@@ -318,12 +317,12 @@ func TestPNGThatLibpngTakes(t *testing.T) {
 	}
 	rows := []byte{0, 0x1b, 0, 0xe4}
 	for name, data := range map[string][]byte{
-		"more colours than the depth reaches": pngFileOf(4, 2, 2, pngPalette, 0, rows, chunkOf("PLTE", colours)),
-		"an index beyond the palette":         pngFileOf(4, 2, 2, pngPalette, 0, rows, chunkOf("PLTE", colours[:9])),
-		"a suggested palette":                 pngFileOf(1, 1, 8, pngRGB, 0, []byte{0, 1, 2, 3}, chunkOf("PLTE", colours)),
-		"bytes behind the end":                append(pngFileOf(4, 2, 2, pngGrey, 0, rows), "tail"...),
-		"an empty IDAT":                       pngFileOf(4, 2, 2, pngGrey, 0, rows, chunkOf("IDAT", nil)),
-		"a private chunk":                     pngFileOf(4, 2, 2, pngGrey, 0, rows, chunkOf("prVt", []byte("x"))),
+		"more colours than the depth reaches": pngFileOf(4, 2, 2, png.Palette, 0, rows, chunkOf("PLTE", colours)),
+		"an index beyond the palette":         pngFileOf(4, 2, 2, png.Palette, 0, rows, chunkOf("PLTE", colours[:9])),
+		"a suggested palette":                 pngFileOf(1, 1, 8, png.RGB, 0, []byte{0, 1, 2, 3}, chunkOf("PLTE", colours)),
+		"bytes behind the end":                append(pngFileOf(4, 2, 2, png.Grey, 0, rows), "tail"...),
+		"an empty IDAT":                       pngFileOf(4, 2, 2, png.Grey, 0, rows, chunkOf("IDAT", nil)),
+		"a private chunk":                     pngFileOf(4, 2, 2, png.Grey, 0, rows, chunkOf("prVt", []byte("x"))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			writeFile(t, filepath.Join(dir, "in.png"), data)
@@ -333,7 +332,7 @@ func TestPNGThatLibpngTakes(t *testing.T) {
 		})
 	}
 	// Of a transparent grey value, libpng takes the bits of the depth.
-	m, err := Decode(pngFileOf(4, 2, 2, pngGrey, 0, rows, chunkOf("tRNS", []byte{0, 0x12})), nil)
+	m, err := Decode(pngFileOf(4, 2, 2, png.Grey, 0, rows, chunkOf("tRNS", []byte{0, 0x12})), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +347,7 @@ func TestPNGThatLibpngTakes(t *testing.T) {
 		return map[bool]int{true: 0, false: 255}[v == 2]
 	}))
 	// The changed palette does not hide that the file is damaged.
-	broken := pngFileOf(4, 2, 2, pngPalette, 0, rows, chunkOf("PLTE", colours))
+	broken := pngFileOf(4, 2, 2, png.Palette, 0, rows, chunkOf("PLTE", colours))
 	at := bytes.Index(broken, []byte("PLTE"))
 	broken[at+9] ^= 1
 	if crc32.ChecksumIEEE(broken[at:at+4+768]) == binary.BigEndian.Uint32(broken[at+4+768:]) {

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 
 	"github.com/klauspost/compress/zlib"
 
+	"github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -18,52 +18,33 @@ func encodePNG(m *raster.Image) ([]byte, error) {
 	if m.Depth != 1 || m.Signed || (m.Bits != 8 && m.Bits != 16) {
 		return nil, unsupported("png", "%s cannot be written, want one picture of unsigned 8 or 16 bits", m.Shape())
 	}
-	colour := [5]byte{1: pngGrey, 2: pngGreyAlpha, 3: pngRGB, 4: pngRGBA}[m.Channels]
+	colour := [5]byte{1: png.Grey, 2: png.GreyAlpha, 3: png.RGB, 4: png.RGBA}[m.Channels]
 	var head [13]byte
 	binary.BigEndian.PutUint32(head[0:], uint32(m.Width))
 	binary.BigEndian.PutUint32(head[4:], uint32(m.Height))
 	head[8], head[9] = byte(m.Bits), colour
 
-	var b bytes.Buffer
-	b.WriteString("\x89PNG\r\n\x1a\n")
-	pngChunk(&b, "IHDR", head[:])
+	b := png.Append([]byte(png.Signature), "IHDR", head[:])
 	if m.Meta.ICC != nil {
-		var icc bytes.Buffer
-		icc.WriteString("icc\x00\x00")
-		z := zlib.NewWriter(&icc)
-		if _, err := z.Write(m.Meta.ICC); err != nil {
+		icc, err := deflated(m.Meta.ICC)
+		if err != nil {
 			return nil, fmt.Errorf("imageio: png: write profile: %w", err)
 		}
-		if err := z.Close(); err != nil {
-			return nil, fmt.Errorf("imageio: png: write profile: %w", err)
-		}
-		pngChunk(&b, "iCCP", icc.Bytes())
+		b = png.Append(b, "iCCP", append([]byte("icc\x00\x00"), icc...))
 	}
 	if m.Meta.EXIF != nil {
-		pngChunk(&b, "eXIf", m.Meta.EXIF)
+		b = png.Append(b, "eXIf", m.Meta.EXIF)
 	}
 	rows, err := pngRows(m)
 	if err != nil {
 		return nil, fmt.Errorf("imageio: png: write %s: %w", m.Shape(), err)
 	}
-	// A chunk holds less than 2^31 bytes (PNG specification, 5.3).
-	for len(rows) > 1<<30 {
-		pngChunk(&b, "IDAT", rows[:1<<30])
-		rows = rows[1<<30:]
+	for len(rows) > png.MaxChunk {
+		b = png.Append(b, "IDAT", rows[:png.MaxChunk])
+		rows = rows[png.MaxChunk:]
 	}
-	pngChunk(&b, "IDAT", rows)
-	pngChunk(&b, "IEND", nil)
-	return b.Bytes(), nil
-}
-
-func pngChunk(b *bytes.Buffer, kind string, body []byte) {
-	var head [8]byte
-	binary.BigEndian.PutUint32(head[:], uint32(len(body)))
-	copy(head[4:], kind)
-	b.Write(head[:])
-	b.Write(body)
-	sum := crc32.Update(crc32.ChecksumIEEE(head[4:]), crc32.IEEETable, body)
-	b.Write(binary.BigEndian.AppendUint32(nil, sum))
+	b = png.Append(b, "IDAT", rows)
+	return png.Append(b, "IEND", nil), nil
 }
 
 // pngRows filters and deflates the rows. Each row takes the filter with the

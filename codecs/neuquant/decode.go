@@ -8,16 +8,14 @@ import (
 	"image"
 	"image/color"
 	"image/gif"
-	"image/png"
-	"io"
 	"math/bits"
 	"strconv"
-
-	"github.com/klauspost/compress/zlib"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/internal/container"
+	"github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -47,7 +45,7 @@ func decode(ctx context.Context, data []byte) (m *raster.Image, err error) {
 	if f.gif {
 		return f.decodeGIF(data)
 	}
-	return f.decodePNG(data)
+	return f.decodePNG()
 }
 
 // Bounds of what a file may ask for.
@@ -69,7 +67,9 @@ type file struct {
 	entries       int // of the palette; of a GIF file, of its largest
 	clear         int // of these, not opaque; of a GIF file 1 where frames let see through
 	mark          int // channels, 0 where the file does not say
-	profile, exif []byte
+	profile       container.Attribute
+	exif          []byte
+	png           *png.File // nil of a GIF file
 	disposal      []byte // of each frame
 }
 
@@ -78,8 +78,8 @@ func open(data []byte) (*file, error) {
 	f := &file{frames: 1}
 	var err error
 	switch {
-	case bytes.HasPrefix(data, []byte(pngSignature)):
-		err = f.openPNG(data[len(pngSignature):])
+	case bytes.HasPrefix(data, []byte(png.Signature)):
+		err = f.openPNG(data)
 	case len(data) > 6 && (string(data[:6]) == "GIF87a" || string(data[:6]) == "GIF89a"):
 		f.gif = true
 		err = f.openGIF(data)
@@ -105,68 +105,46 @@ func open(data []byte) (*file, error) {
 	return f, nil
 }
 
-// openPNG reads chunks up to the end. Checksums are left to the decoder.
-func (f *file) openPNG(rest []byte) error {
-	palette, pixels := false, false
-	for first := true; ; first = false {
-		if len(rest) < 12 || int64(binary.BigEndian.Uint32(rest)) > int64(len(rest))-12 {
-			return codec.Malformedf("neuquant: the PNG file is cut short")
-		}
-		n := int(binary.BigEndian.Uint32(rest))
-		name, body := string(rest[4:8]), rest[8:8+n:8+n]
-		rest = rest[12+n:]
-		if first != (name == "IHDR") {
-			return codec.Malformedf("neuquant: the PNG file does not begin with one IHDR chunk")
-		}
-		switch name {
-		case "IHDR":
-			if n != 13 {
-				return codec.Malformedf("neuquant: an IHDR chunk of %d bytes", n)
-			}
-			if body[9] != indexedColour {
-				return codec.Unsupportedf("neuquant: the PNG file has no palette (colour type %d), so it is not one of this codec; compress takes it as a source", body[9])
-			}
-			w, h := binary.BigEndian.Uint32(body), binary.BigEndian.Uint32(body[4:])
-			f.width, f.height, f.bits = int(min(w, maxSide+1)), int(min(h, maxSide+1)), int(body[8])
-			if f.bits != 1 && f.bits != 2 && f.bits != 4 && f.bits != 8 {
-				return codec.Malformedf("neuquant: indices of %d bits", f.bits)
-			}
-		case "PLTE":
-			palette = true
-			f.entries = n / 3
-		case "tRNS":
-			for _, a := range body {
-				if a < 255 {
-					f.clear++
-				}
-			}
-		case "iCCP":
-			f.profile = body
-		case "eXIf":
-			f.exif = body
-		case channelsChunk:
-			if n == 1 {
-				f.mark = int(body[0])
-			}
-		case "acTL":
-			if n >= 4 && binary.BigEndian.Uint32(body) > 1 {
-				return codec.Unsupportedf("neuquant: an animated PNG file; only single pictures are read from PNG")
-			}
-		case "IDAT":
-			pixels = true
-		case "IEND":
-			if !palette || !pixels {
-				return codec.Malformedf("neuquant: the PNG file has no palette or no pixels")
-			}
-			return nil
+// openPNG reads the chunks. Checksums are left to the decoder.
+func (f *file) openPNG(data []byte) error {
+	const subject = "neuquant: the PNG file"
+	head, err := png.ReadHeader(data)
+	switch {
+	case err != nil:
+		return codec.FromContainer(subject, err)
+	case head.Colour != png.Palette:
+		return codec.Unsupportedf("neuquant: the PNG file has no palette (colour type %d), so it is not one of this codec; compress takes it as a source", head.Colour)
+	case head.Depth != 1 && head.Depth != 2 && head.Depth != 4 && head.Depth != 8:
+		return codec.Malformedf("neuquant: indices of %d bits", head.Depth)
+	}
+	p, err := png.Open(data, container.Strict)
+	switch {
+	case err != nil:
+		return codec.FromContainer(subject, err)
+	case p.Frames > 1:
+		return codec.Unsupportedf("neuquant: an animated PNG file; only single pictures are read from PNG")
+	case p.Palette.Kind == "" || !p.HasSamples:
+		return codec.Malformedf("neuquant: the PNG file has no palette or no pixels")
+	}
+	f.png = p
+	f.width, f.height, f.bits = int(min(p.Width, maxSide+1)), int(min(p.Height, maxSide+1)), p.Depth
+	f.entries = len(p.Palette.Body()) / 3
+	for _, a := range p.Transparency.Body() {
+		if a < 255 {
+			f.clear++
 		}
 	}
+	if c, ok := png.Find(data, channelsChunk); ok && len(c.Body()) == 1 {
+		f.mark = int(c.Body()[0])
+	}
+	f.profile, f.exif = p.ICC, p.EXIF
+	return nil
 }
 
-func (f *file) decodePNG(data []byte) (*raster.Image, error) {
-	src, err := png.Decode(bytes.NewReader(data))
+func (f *file) decodePNG() (*raster.Image, error) {
+	src, err := f.png.Decode()
 	if err != nil {
-		return nil, codec.Malformedf("neuquant: %v", err)
+		return nil, codec.FromContainer("neuquant: the PNG file", err)
 	}
 	p, ok := src.(*image.Paletted)
 	if !ok || p.Rect.Dx() != f.width || p.Rect.Dy() != f.height || p.Stride != f.width {
@@ -189,7 +167,10 @@ func (f *file) decodePNG(data []byte) (*raster.Image, error) {
 	}
 	put(m.Pix, m.Channels, func(i int) uint32 { return table[p.Pix[i]] })
 	turn, _ := raster.EXIFOrientation(f.exif)
-	return raster.Upright(m, raster.Meta{ICC: inflate(f.profile), EXIF: f.exif, Orientation: turn}), nil
+	// A profile that does not inflate is dropped, as other readers do: it is not part of
+	// the image.
+	icc, _ := f.profile.Bytes(maxProfile)
+	return raster.Upright(m, raster.Meta{ICC: icc, EXIF: f.exif, Orientation: turn}), nil
 }
 
 // blank is an image for the colours.
@@ -230,25 +211,6 @@ func entriesOf(p color.Palette) (table [256]uint32) {
 		table[i] = uint32(n.R) | uint32(n.G)<<8 | uint32(n.B)<<16 | uint32(n.A)<<24
 	}
 	return table
-}
-
-// inflate reads an iCCP chunk: a name, a zero, the method, zlib data. A profile that does
-// not inflate is dropped, as other readers do: it is not part of the image.
-func inflate(body []byte) []byte {
-	i := bytes.IndexByte(body, 0)
-	if i < 0 || i+2 > len(body) || body[i+1] != 0 {
-		return nil
-	}
-	z, err := zlib.NewReader(bytes.NewReader(body[i+2:]))
-	if err != nil {
-		return nil
-	}
-	defer z.Close()
-	icc, err := io.ReadAll(io.LimitReader(z, maxProfile+1))
-	if err != nil || len(icc) > maxProfile {
-		return nil
-	}
-	return icc
 }
 
 // maxProfile bounds an inflated profile; real ones stay below 4 MiB.
@@ -418,7 +380,7 @@ func (Codec) Inspect(data []byte) ([]codec.Field, error) {
 	for _, block := range []struct {
 		name string
 		body []byte
-	}{{"ICC profile", f.profile}, {"EXIF block", f.exif}} {
+	}{{"ICC profile", f.profile.Data}, {"EXIF block", f.exif}} {
 		if block.body != nil {
 			fields = append(fields, codec.Field{Name: block.name, Value: strconv.Itoa(len(block.body)) + " bytes"})
 		}

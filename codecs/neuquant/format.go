@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"image"
 	"image/color"
 	"image/gif"
@@ -14,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -132,8 +132,6 @@ func sorted(palette []uint32, use []int, by order) []uint8 {
 // ancillary, private and safe to copy (PNG specification, 5.4).
 const channelsChunk = "chNs"
 
-const pngSignature = "\x89PNG\r\n\x1a\n"
-
 // png writes the file. There is one frame.
 //
 // All orders of a palette have the same repeats and the same lengths of codes, so that
@@ -223,14 +221,13 @@ func deflate(data []byte, level int) ([]byte, error) {
 
 // assemble returns the file of deflated rows, for a palette of the entries of list.
 func (p *indexed) assemble(list []uint8, rows []byte) ([]byte, error) {
-	const mostChunk = 1<<31 - 1 // PNG specification, 5.3
-	if len(p.meta.ICC) > mostChunk/2 || len(p.meta.EXIF) > mostChunk {
+	if len(p.meta.ICC) > png.MaxChunk/2 || len(p.meta.EXIF) > png.MaxChunk {
 		return nil, codec.Unsupportedf("neuquant: %d bytes of metadata; a PNG chunk takes at most 2 GiB: -o metadata=strip leaves them out", len(p.meta.ICC)+len(p.meta.EXIF))
 	}
 	var head [13]byte
 	binary.BigEndian.PutUint32(head[0:], uint32(p.width))
 	binary.BigEndian.PutUint32(head[4:], uint32(p.height))
-	head[8], head[9] = byte(depth(len(list))), indexedColour
+	head[8], head[9] = byte(depth(len(list))), png.Palette
 	var plte, trns []byte
 	for _, i := range list {
 		v := p.palettes[0][i]
@@ -240,40 +237,30 @@ func (p *indexed) assemble(list []uint8, rows []byte) ([]byte, error) {
 		}
 	}
 
-	out := append(make([]byte, 0, len(rows)+len(p.meta.ICC)+len(p.meta.EXIF)+2048), pngSignature...)
-	out = pngChunk(out, "IHDR", head[:])
+	out := append(make([]byte, 0, len(rows)+len(p.meta.ICC)+len(p.meta.EXIF)+2048), png.Signature...)
+	out = png.Append(out, "IHDR", head[:])
 	if p.meta.ICC != nil {
 		icc, err := deflate(p.meta.ICC, zlib.BestCompression)
 		if err != nil {
 			return nil, fmt.Errorf("neuquant: png: write profile: %w", err)
 		}
-		out = pngChunk(out, "iCCP", append([]byte("icc\x00\x00"), icc...))
+		out = png.Append(out, "iCCP", append([]byte("icc\x00\x00"), icc...))
 	}
-	out = pngChunk(out, "PLTE", plte)
+	out = png.Append(out, "PLTE", plte)
 	if trns != nil {
-		out = pngChunk(out, "tRNS", trns)
+		out = png.Append(out, "tRNS", trns)
 	}
 	if exif := raster.UprightEXIF(p.meta.EXIF); exif != nil {
-		out = pngChunk(out, "eXIf", exif)
+		out = png.Append(out, "eXIf", exif)
 	}
 	if mark := p.mark(); mark != 0 {
-		out = pngChunk(out, channelsChunk, []byte{byte(mark)})
+		out = png.Append(out, channelsChunk, []byte{byte(mark)})
 	}
-	for ; len(rows) > mostChunk; rows = rows[mostChunk:] {
-		out = pngChunk(out, "IDAT", rows[:mostChunk])
+	for ; len(rows) > png.MaxChunk; rows = rows[png.MaxChunk:] {
+		out = png.Append(out, "IDAT", rows[:png.MaxChunk])
 	}
-	out = pngChunk(out, "IDAT", rows)
-	return pngChunk(out, "IEND", nil), nil
-}
-
-// indexedColour is the colour type of IHDR.
-const indexedColour = 3
-
-func pngChunk(out []byte, name string, body []byte) []byte {
-	out = binary.BigEndian.AppendUint32(out, uint32(len(body)))
-	from := len(out)
-	out = append(append(out, name...), body...)
-	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[from:]))
+	out = png.Append(out, "IDAT", rows)
+	return png.Append(out, "IEND", nil), nil
 }
 
 // frameTime is how long a frame is shown, in hundredths of a second.

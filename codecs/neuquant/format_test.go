@@ -20,6 +20,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/imageio"
+	pngfile "github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -111,7 +112,7 @@ func mustDecode(t testing.TB, data []byte) *raster.Image {
 func chunks(t testing.TB, data []byte) (names []string, bodies map[string][]byte) {
 	t.Helper()
 	bodies = map[string][]byte{}
-	for rest := data[len(pngSignature):]; len(rest) > 0; {
+	for rest := data[len(pngfile.Signature):]; len(rest) > 0; {
 		n := int(binary.BigEndian.Uint32(rest))
 		name := string(rest[4:8])
 		if binary.BigEndian.Uint32(rest[8+n:]) != crc32.ChecksumIEEE(rest[4:8+n]) {
@@ -393,7 +394,7 @@ func TestRefusedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary.LittleEndian.PutUint16(huge[6:], 65535)
-	animated := slices.Concat(good[:33], pngChunk(nil, "acTL", make([]byte, 8)), good[33:])
+	animated := slices.Concat(good[:33], pngfile.Append(nil, "acTL", make([]byte, 8)), good[33:])
 	binary.BigEndian.PutUint32(animated[41:], 2)
 	for name, c := range map[string]struct {
 		data []byte

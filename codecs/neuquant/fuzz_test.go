@@ -14,6 +14,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/codectest"
+	pngfile "github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -295,7 +296,7 @@ func TestDamagedFiles(t *testing.T) {
 // mend gives most chunks of a PNG file the checksums of what they hold, so that damage
 // gets further than to those.
 func mend(data []byte, r *rand.Rand) {
-	for at := len(pngSignature); at+12 <= len(data); {
+	for at := len(pngfile.Signature); at+12 <= len(data); {
 		n := int(binary.BigEndian.Uint32(data[at:]))
 		if n > len(data)-at-12 {
 			return

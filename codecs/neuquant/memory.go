@@ -65,7 +65,7 @@ func (Codec) Header(data []byte) (codec.Header, error) {
 		h.Channels = f.mark
 	}
 	n := int64(f.width) * int64(f.height) * int64(f.frames)
-	h.Memory = decodeMemory(n, h.Channels, f.gif) + int64(len(f.profile)+len(f.exif))
+	h.Memory = decodeMemory(n, h.Channels, f.gif) + int64(len(f.profile.Data)+len(f.exif))
 	if turn, _ := raster.EXIFOrientation(f.exif); turn > 1 {
 		h.Memory += h.Size()
 	}
