@@ -137,8 +137,9 @@ const maxParams = 4096
 
 // CheckParams compares a parameter struct, given as a value or a pointer, with the
 // parameter list of a kernel in all variants of a module: as many fields, each where
-// the kernel looks for it and as large. Fields named _ are padding. The struct must
-// hold numbers, [Ptr] and arrays and structs of them alone.
+// the kernel looks for it and as large. A kernel whose only parameter is a struct takes
+// the whole. Fields named _ are padding. The struct must hold numbers, [Ptr] and arrays
+// and structs of them alone.
 func CheckParams(m *Module, kernel string, params any) error {
 	t := reflect.TypeOf(params)
 	if t != nil && t.Kind() == reflect.Pointer {
@@ -164,6 +165,13 @@ func CheckParams(m *Module, kernel string, params any) error {
 }
 
 func (l *layout) check(t reflect.Type) error {
+	if len(l.params) == 1 && !l.params[0].scalar && plain(t) {
+		// The kernel takes the struct itself.
+		if size := l.params[0].size; int(t.Size()) != size {
+			return fmt.Errorf("%d bytes for a parameter of %d bytes", t.Size(), size)
+		}
+		return nil
+	}
 	n := 0
 	for i := range t.NumField() {
 		f := t.Field(i)

@@ -33,6 +33,10 @@ const ptx = `// comment
 	.param .u32 pointers_param_3
 )
 { ret; }
+.visible .entry whole(
+	.param .align 8 .b8 whole_param_0[16]
+)
+{ ret; }
 `
 
 func TestLayoutsFollowAlignment(t *testing.T) {
@@ -44,12 +48,13 @@ func TestLayoutsFollowAlignment(t *testing.T) {
 		"scalars":  "{[{0 8 true} {8 1 true} {10 2 true} {12 4 true} {16 8 true}] 24 8}",
 		"none":     "{[] 0 1}",
 		"pointers": "{[{0 8 true} {8 8 true} {16 20 false} {36 4 true}] 40 8}",
+		"whole":    "{[{0 16 false}] 16 8}",
 	} {
 		if got := fmt.Sprint(all[kernel]); got != want {
 			t.Errorf("%s: %s, want %s", kernel, got, want)
 		}
 	}
-	if len(all) != 3 {
+	if len(all) != 4 {
 		t.Errorf("%d kernels", len(all))
 	}
 }
@@ -99,6 +104,11 @@ func TestCheckParamsNamesTheFieldThatIsOff(t *testing.T) {
 			d float32
 			e uint64
 		}{}, "field b"},
+		{"whole", struct {
+			a    Ptr
+			b, c uint32
+		}{}, ""},
+		{"whole", struct{ a Ptr }{}, "8 bytes for a parameter of 16 bytes"},
 		{"scalars", struct{ a Ptr }{}, "1 fields for 5 parameters"},
 		{"none", struct{ a Ptr }{}, "field a has no parameter"},
 		{"scalars", struct{ a *byte }{}, "a card cannot read it"},
