@@ -40,7 +40,7 @@ var rules = map[string]rule{
 	"scheduler": {ours: []string{"jobs", "queue", "storage", "imageio", "codecs", "codecs/codec", "raster"},
 		foreign: []string{"github.com/bmatcuk/doublestar/v4", "golang.org/x/sys/unix", zstd}},
 	"worker": {ours: []string{"internal/plain", "jobs", "queue", "storage", "imageio", "raster", "codecs", "codecs/codec", "codecs/pool", "gpu"},
-		foreign: []string{"github.com/prometheus/client_golang", "golang.org/x/sync", zstd}},
+		foreign: []string{"github.com/prometheus/client_golang", "golang.org/x/sync", "github.com/hashicorp/golang-lru/v2", "github.com/KimMachineGun/automemlimit/memlimit", zstd}},
 	"cmd": {ours: []string{"internal/plain", "raster", "jobs", "gpu", "imageio", "codecs", "codecs/codec", "storage", "queue", "scheduler", "worker"},
 		foreign: []string{"github.com/spf13", "github.com/vbauerster/mpb/v8", "go.yaml.in/yaml/v3", "golang.org/x/term", "golang.org/x/sys/unix"}},
 	"internal/container": {ours: []string{"raster"}, foreign: []string{"golang.org/x/image", "github.com/klauspost/compress/zlib"}},

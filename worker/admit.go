@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/storage"
@@ -59,31 +61,39 @@ func (w *Worker) admit(ctx context.Context, id, url string) (spec jobs.Spec, sou
 	return spec, source, target, err
 }
 
-// denials remembers the jobs that a worker does not do, so that their tasks cost
-// no look at a bucket, and one line of the log.
+// denials keeps the jobs that a worker does not do, so that their tasks cost no
+// look at a bucket, and one line of the log.
 type denials struct {
-	mu   sync.Mutex
-	jobs map[string]*denial
+	mu   sync.Mutex // guards the values
+	jobs *lru.Cache[string, *denial]
+}
+
+// keptDenials bounds what is kept against many registrations.
+const keptDenials = 1000
+
+func newDenials() *denials {
+	kept, err := lru.New[string, *denial](keptDenials)
+	if err != nil {
+		panic(err) // the bound is not below 1
+	}
+	return &denials{jobs: kept}
 }
 
 // denial is what was last found of a job.
 type denial struct {
-	url   string // of the target, as it was registered
-	err   *deniedError
-	until time.Time // the job is not looked at before
-	told  bool      // in the log
-	noted time.Time // in Redis
+	url    string // of the target, as it was registered
+	err    *deniedError
+	until  time.Time // the job is not looked at before
+	logged bool
+	noted  time.Time // in Redis
 }
-
-// rememberedDenials bounds what is kept against many registrations.
-const rememberedDenials = 1000
 
 // last is why a job was denied a moment ago; nil where it was not.
 func (d *denials) last(id, url string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if known := d.jobs[id]; known != nil && known.url == url && time.Now().Before(known.until) {
-		return known.err
+	if last, ok := d.jobs.Get(id); ok && last.url == url && time.Now().Before(last.until) {
+		return last.err
 	}
 	return nil
 }
@@ -92,14 +102,11 @@ func (d *denials) last(id, url string) error {
 func (d *denials) add(id, url string, err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.jobs == nil || len(d.jobs) >= rememberedDenials {
-		d.jobs = map[string]*denial{}
-	}
 	found := &denial{url: url, err: &deniedError{err}, until: time.Now().Add(deniedAgain)}
-	if old := d.jobs[id]; old != nil && old.err.Error() == err.Error() {
-		found.told, found.noted = old.told, old.noted
+	if old, ok := d.jobs.Get(id); ok && old.err.Error() == err.Error() {
+		found.logged, found.noted = old.logged, old.noted
 	}
-	d.jobs[id] = found
+	d.jobs.Add(id, found)
 	return found.err
 }
 
@@ -107,14 +114,14 @@ func (d *denials) add(id, url string, err error) error {
 func (d *denials) news(id string) (log, redis bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	known := d.jobs[id]
-	if known == nil {
+	last, ok := d.jobs.Get(id)
+	if !ok {
 		return false, false
 	}
-	log, redis = !known.told, time.Since(known.noted) > deniedAgain/2
-	known.told = true
+	log, redis = !last.logged, time.Since(last.noted) > deniedAgain/2
+	last.logged = true
 	if redis {
-		known.noted = time.Now()
+		last.noted = time.Now()
 	}
 	return log, redis
 }

@@ -28,7 +28,7 @@ const batchWait = 20 * time.Millisecond
 // images that are about to come as well, and starts.
 type batcher struct {
 	w     *Worker
-	k     *known
+	k     *jobContext
 	items chan *item
 	near  atomic.Int64 // images being read, whose items come next
 
@@ -44,7 +44,7 @@ type item struct {
 	done chan error      // buffered
 }
 
-func newBatcher(w *Worker, k *known) *batcher {
+func newBatcher(w *Worker, k *jobContext) *batcher {
 	return &batcher{w: w, k: k, items: make(chan *item, 2*batchImages)}
 }
 

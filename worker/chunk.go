@@ -25,7 +25,7 @@ var errCancelled = errors.New("job was cancelled")
 
 // chunk is the work on one task.
 type chunk struct {
-	*known
+	*jobContext
 	w       *Worker
 	task    jobs.Task
 	at      jobs.Chunk // where the entries are, by the plan
@@ -62,14 +62,14 @@ func (w *Worker) Chunk(ctx context.Context, spec jobs.Spec, source, target *stor
 	return w.run(ctx, k, t, attempt)
 }
 
-func (w *Worker) run(ctx context.Context, k *known, t jobs.Task, attempt int) error {
+func (w *Worker) run(ctx context.Context, k *jobContext, t jobs.Task, attempt int) error {
 	w.metrics.inflight.Inc()
 	defer w.metrics.inflight.Dec()
 	at, err := w.tasks.plans.chunk(ctx, k.target, t)
 	if err != nil {
 		return err
 	}
-	c := &chunk{known: k, w: w, task: t, at: at, attempt: attempt, age: w.age.Add(1)}
+	c := &chunk{jobContext: k, w: w, task: t, at: at, attempt: attempt, age: w.age.Add(1)}
 	made, err := w.runs.enter(ctx, t.ID())
 	if err != nil {
 		return queue.ErrHandBack

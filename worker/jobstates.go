@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/pelmill/pelmill/jobs"
@@ -18,14 +17,21 @@ const stateTime = 2 * time.Second
 // maxReport bounds a report, which is a few kilobytes.
 const maxReport = 16 << 20
 
-// jobStates answers which jobs of a target have ended. It asks storage, as the
-// queue need not know jobs of other clusters, and remembers the answers.
-type jobStates struct {
-	mu    sync.Mutex
-	known map[stateKey]jobState
+// jobStates answers which jobs of a target have ended. It reads storage, as the
+// queue need not know jobs of other clusters, and keeps the answers.
+type jobStates struct{ read *cache[jobState] }
+
+// keptStates bounds the answers that are kept.
+const keptStates = 4096
+
+func newJobStates() jobStates {
+	return jobStates{newCache[jobState](keptStates).checking(func(st jobState) bool {
+		return st.final || time.Since(st.asked) < stateTime
+	})}
 }
 
-type stateKey struct{ target, id string }
+// jobKey names a job of a target in caches. An id has no space in it.
+func jobKey(b *storage.Bucket, id string) string { return id + " " + b.URL }
 
 // jobState is what is known of a job. The zero value is a job that does not
 // exist, which has ended.
@@ -37,34 +43,14 @@ type jobState struct {
 	asked      time.Time
 }
 
-// rememberedStates bounds the answers that are kept.
-const rememberedStates = 4096
-
 // of gives the state of one job.
-func (s *jobStates) of(ctx context.Context, b *storage.Bucket, id string) (jobState, error) {
-	key := stateKey{b.URL, id}
-	s.mu.Lock()
-	st, ok := s.known[key]
-	s.mu.Unlock()
-	if ok && (st.final || time.Since(st.asked) < stateTime) {
-		return st, nil
-	}
-	st, err := askState(ctx, b, id)
-	if err != nil {
-		return st, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.known == nil || len(s.known) >= rememberedStates {
-		s.known = map[stateKey]jobState{}
-	}
-	s.known[key] = st
-	return st, nil
+func (s jobStates) of(ctx context.Context, b *storage.Bucket, id string) (jobState, error) {
+	return s.read.get(ctx, jobKey(b, id), func(ctx context.Context) (jobState, error) { return readState(ctx, b, id) })
 }
 
-// askState reads what the job's folder says. A job has ended when it has a
+// readState reads what the job's folder says. A job has ended when it has a
 // report or is being cancelled; one without a specification never was.
-func askState(ctx context.Context, b *storage.Bucket, id string) (st jobState, err error) {
+func readState(ctx context.Context, b *storage.Bucket, id string) (st jobState, err error) {
 	st.asked = time.Now()
 	if !jobs.ValidID(id) {
 		return st, nil

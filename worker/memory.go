@@ -1,9 +1,9 @@
 package worker
 
 import (
-	"os"
-	"strconv"
-	"strings"
+	"math"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/imageio"
@@ -16,29 +16,20 @@ const (
 )
 
 // DefaultMemory is half of what this process may use, by the machine and by its
-// control group, at most 16 GiB.
-func DefaultMemory() int64 {
+// control groups, at most 16 GiB.
+func DefaultMemory() int64 { return min(max(availableMemory()/2, MinMemory), maxMemory) }
+
+// availableMemory is the least of the machine's memory and of the limits of the
+// process's control group, of version 1 or 2, and of all groups around it.
+func availableMemory() int64 {
 	total := int64(unknownMemory)
-	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
-		for line := range strings.Lines(string(data)) {
-			f := strings.Fields(line) // "MemTotal:  24576000 kB"
-			if len(f) >= 2 && f[0] == "MemTotal:" {
-				if n, err := strconv.ParseInt(f[1], 10, 64); err == nil {
-					total = n << 10
-				}
-			}
-		}
+	if n, err := memlimit.FromSystem(); err == nil && n > 0 {
+		total = int64(min(n, math.MaxInt64))
 	}
-	for _, limit := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		data, err := os.ReadFile(limit)
-		if err != nil {
-			continue
-		}
-		if n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64); err == nil && n > 0 {
-			total = min(total, n)
-		}
+	if n, err := memlimit.FromCgroup(); err == nil && n > 0 {
+		total = min(total, int64(min(n, math.MaxInt64)))
 	}
-	return min(max(total/2, MinMemory), maxMemory)
+	return total
 }
 
 // deviceShare is how many times the samples of an image the codec holds in this
@@ -50,7 +41,7 @@ const (
 )
 
 // readMemory is what reading an image takes, besides the bytes of the file.
-func (k *known) readMemory(h *imageio.Header) int64 {
+func (k *jobContext) readMemory(h *imageio.Header) int64 {
 	m := shapeOf(h)
 	if m.Alpha() {
 		return max(h.DecodedBytes, 2*int64(m.Size())) // while an opaque alpha channel is left out
@@ -60,7 +51,7 @@ func (k *known) readMemory(h *imageio.Header) int64 {
 
 // workMemory is what the stages after reading take, the image included: the most
 // that one of them holds. m has samples or only its shape.
-func (k *known) workMemory(m *raster.Image, device *gpu.Device) int64 {
+func (k *jobContext) workMemory(m *raster.Image, device *gpu.Device) int64 {
 	n := int64(m.Size())
 	codec := k.codec.Memory(m, k.options)
 	if device != nil && n <= deviceImage {

@@ -156,7 +156,7 @@ func (c *chunk) produce(ctx context.Context, i int, data []byte, r *jobs.Result,
 	defer started()
 
 	for ; ; r.Attempts++ {
-		p := &product{known: c.known, data: data, key: r.Key, note: head.Note}
+		p := &product{jobContext: c.jobContext, data: data, key: r.Key, note: head.Note}
 		p.fits = func(m *raster.Image) error {
 			return held.known(max(c.readMemory(&head), c.workMemory(m, device)))
 		}

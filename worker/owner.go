@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -23,24 +24,34 @@ import (
 // so what was read last answers most questions.
 type owners struct {
 	codecs []codec.Codec
-	states *jobStates
-	plans  *plans
+	states jobStates
+	plans  plans
 
-	mu     sync.Mutex
-	listed map[string]jobList // by target
-	opened map[stateKey]*openPlan
-	chunks map[chunkKey][]jobs.Entry
-	shards map[chunkKey]map[string]written // by source key
+	listed *cache[jobList] // by target
+	opened *cache[*openPlan]
+	chunks *cache[[]jobs.Entry]
+	shards *cache[shardRecords]
 }
 
-func newOwners(codecs []codec.Codec, states *jobStates, plans *plans) *owners {
-	return &owners{codecs: codecs, states: states, plans: plans, listed: map[string]jobList{}, opened: map[stateKey]*openPlan{}, chunks: map[chunkKey][]jobs.Entry{},
-		shards: map[chunkKey]map[string]written{}}
+func newOwners(codecs []codec.Codec, states jobStates, plans plans) *owners {
+	return &owners{codecs: codecs, states: states, plans: plans,
+		listed: newCache[jobList](keptLists).checking(func(l jobList) bool { return time.Since(l.at) < stateTime }),
+		opened: newCache[*openPlan](keptPlans),
+		chunks: newCache[[]jobs.Entry](keptFrames),
+		shards: newCache[shardRecords](keptFrames).checking(func(s shardRecords) bool { return s.whole }),
+	}
 }
 
+// jobList is what storage lists of the jobs of a target.
 type jobList struct {
 	ids []string // newest first
 	at  time.Time
+}
+
+// shardRecords are the records of a chunk by the key of their source.
+type shardRecords struct {
+	records map[string]written
+	whole   bool // the chunk is done: they do not change
 }
 
 // openPlan is the plan of a job. It does not change.
@@ -53,13 +64,14 @@ type openPlan struct {
 	first map[int]string // key of chunks that were read
 }
 
-type chunkKey struct {
-	stateKey
-	chunk int
+// chunkKey names a chunk of a job in caches.
+func chunkKey(b *storage.Bucket, id string, chunk int) string {
+	return strconv.Itoa(chunk) + " " + jobKey(b, id)
 }
 
 // Bounds of what owners keeps.
 const (
+	keptLists  = 64
 	keptPlans  = 64
 	keptFrames = 32 // of up to 1,000 entries
 	namedJobs  = 32 // newest ended jobs among which the owner of an object is looked for
@@ -144,26 +156,20 @@ func (o *owners) of(ctx context.Context, c *chunk, key string, size int64, sum s
 
 // list gives the ids of the jobs of a target, newest first.
 func (o *owners) list(ctx context.Context, b *storage.Bucket) ([]string, error) {
-	o.mu.Lock()
-	l, ok := o.listed[b.URL]
-	o.mu.Unlock()
-	if ok && time.Since(l.at) < stateTime {
-		return l.ids, nil
-	}
-	l = jobList{at: time.Now()}
-	names, err := storage.Folders(ctx, b, jobs.JobsDir)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range slices.Backward(names) {
-		if jobs.ValidID(name) {
-			l.ids = append(l.ids, name)
+	l, err := o.listed.get(ctx, b.URL, func(ctx context.Context) (jobList, error) {
+		l := jobList{at: time.Now()}
+		names, err := storage.Folders(ctx, b, jobs.JobsDir)
+		if err != nil {
+			return l, err
 		}
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.listed[b.URL] = l
-	return l.ids, nil
+		for _, name := range slices.Backward(names) {
+			if jobs.ValidID(name) {
+				l.ids = append(l.ids, name)
+			}
+		}
+		return l, nil
+	})
+	return l.ids, err
 }
 
 // object is one of a plan: a chunk, and the key of the source.
@@ -217,35 +223,25 @@ func (p *openPlan) names(e jobs.Entry, key string) bool {
 
 // open reads a plan. It is nil where the job has none yet: it has no results.
 func (o *owners) open(ctx context.Context, b *storage.Bucket, spec *jobs.Spec) (*openPlan, error) {
-	at := stateKey{b.URL, spec.ID}
-	o.mu.Lock()
-	plan := o.opened[at]
-	o.mu.Unlock()
-	if plan != nil {
+	plan, err := o.opened.get(ctx, jobKey(b, spec.ID), func(ctx context.Context) (*openPlan, error) {
+		chunks, err := o.plans.of(ctx, b, spec.ID)
+		if err != nil {
+			return nil, err
+		}
+		plan := &openPlan{chunks: chunks, copies: spec.Larger == "copy", first: map[int]string{}}
+		for _, c := range o.codecs {
+			if info := c.Info(); info.Name == spec.Codec {
+				if o, err := c.Options(strings.Fields(spec.Options)); err == nil {
+					plan.extension = info.With(o).Extension
+				}
+			}
+		}
 		return plan, nil
-	}
-	chunks, err := o.plans.of(ctx, b, spec.ID)
+	})
 	if errors.Is(err, errNoJob) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	plan = &openPlan{chunks: chunks, copies: spec.Larger == "copy", first: map[int]string{}}
-	for _, c := range o.codecs {
-		if info := c.Info(); info.Name == spec.Codec {
-			if o, err := c.Options(strings.Fields(spec.Options)); err == nil {
-				plan.extension = info.With(o).Extension
-			}
-		}
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.opened) >= keptPlans {
-		clear(o.opened)
-	}
-	o.opened[at] = plan
-	return plan, nil
+	return plan, err
 }
 
 // first gives the first key of a chunk.
@@ -268,63 +264,40 @@ func (o *owners) first(ctx context.Context, b *storage.Bucket, id string, plan *
 
 // entries reads a chunk. What it gives must not be changed.
 func (o *owners) entries(ctx context.Context, b *storage.Bucket, id string, plan *openPlan, chunk int) ([]jobs.Entry, error) {
-	at := chunkKey{stateKey{b.URL, id}, chunk}
-	o.mu.Lock()
-	entries, ok := o.chunks[at]
-	o.mu.Unlock()
-	if ok {
-		return entries, nil
-	}
-	entries, err := readEntries(ctx, b, id, plan.chunks[chunk])
-	if err != nil {
-		return nil, fmt.Errorf("worker: chunk %d of job %s: %w", chunk, id, err)
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.chunks) >= keptFrames {
-		clear(o.chunks)
-	}
-	o.chunks[at] = entries
-	return entries, nil
+	return o.chunks.get(ctx, chunkKey(b, id, chunk), func(ctx context.Context) ([]jobs.Entry, error) {
+		entries, err := readEntries(ctx, b, id, plan.chunks[chunk])
+		if err != nil {
+			err = fmt.Errorf("worker: chunk %d of job %s: %w", chunk, id, err)
+		}
+		return entries, err
+	})
 }
 
-// record gives what a job recorded of an object. Shards are kept, as they do not
-// change.
+// record gives what a job recorded of an object.
 func (o *owners) record(ctx context.Context, b *storage.Bucket, id string, of object) (r written, ok bool, err error) {
-	at := chunkKey{stateKey{b.URL, id}, of.chunk}
-	o.mu.Lock()
-	all, ok := o.shards[at]
-	o.mu.Unlock()
-	if ok {
-		r, ok = all[of.key]
-		return r, ok, nil
-	}
-	whole := true
-	got, err := storage.Get(ctx, b, jobs.ResultKey(id, of.chunk), maxShard, nil)
+	shard, err := o.shards.get(ctx, chunkKey(b, id, of.chunk), func(ctx context.Context) (shardRecords, error) {
+		return readRecords(ctx, b, id, of.chunk)
+	})
+	r, ok = shard.records[of.key]
+	return r, ok, err
+}
+
+// readRecords reads the records of a chunk, or those that it has so far.
+func readRecords(ctx context.Context, b *storage.Bucket, id string, chunk int) (shardRecords, error) {
+	shard := shardRecords{records: map[string]written{}, whole: true}
+	got, err := storage.Get(ctx, b, jobs.ResultKey(id, chunk), maxShard, nil)
 	if storage.IsNotExist(err) {
-		whole = false
-		got, err = storage.Get(ctx, b, jobs.PartialKey(id, of.chunk), maxShard, nil)
+		shard.whole = false
+		got, err = storage.Get(ctx, b, jobs.PartialKey(id, chunk), maxShard, nil)
 	}
 	if storage.IsNotExist(err) {
-		return r, false, nil
+		return shard, nil
 	}
 	if err != nil {
-		return r, false, err
+		return shard, err
 	}
-	all = map[string]written{}
-	if _, err := parseShard(got.Data, func(r *jobs.Result) {
-		all[r.Key] = written{r.Key, r.Target, r.TargetSize, r.TargetSHA256}
-	}); err != nil {
-		return r, false, err
-	}
-	if whole {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if len(o.shards) >= keptFrames {
-			clear(o.shards)
-		}
-		o.shards[at] = all
-	}
-	r, ok = all[of.key]
-	return r, ok, nil
+	_, err = parseShard(got.Data, func(r *jobs.Result) {
+		shard.records[r.Key] = written{r.Key, r.Target, r.TargetSize, r.TargetSHA256}
+	})
+	return shard, err
 }

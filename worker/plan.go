@@ -5,35 +5,28 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
 
 // plans keeps where the chunks of jobs lie, as their plans say. A plan does not
-// change once it is written. It is safe for concurrent use.
-type plans struct {
-	mu     sync.Mutex
-	have   map[string]*chunkPlaces // by job
-	chunks int                     // in all of them
-}
-
-// chunkPlaces are the chunks of one plan, read by the first who needs them.
-type chunkPlaces struct {
-	mu     sync.Mutex
-	chunks []jobs.Chunk
-}
+// change once it is written.
+type plans struct{ read *cache[jobs.Chunks] }
 
 // keptChunks bounds the chunks of all plans that are kept, 40 bytes each. A plan
 // that is larger is kept alone.
 const keptChunks = jobs.MaxChunks
 
+func newPlans() plans {
+	return plans{newCache[jobs.Chunks](keptJobs).weighing(keptChunks, func(c jobs.Chunks) int { return len(c) })}
+}
+
 // errNoChunk means that the plan of a job has no chunk of that number.
 var errNoChunk = errors.New("there is no such chunk")
 
 // chunk finds the place of a task's entries.
-func (p *plans) chunk(ctx context.Context, target *storage.Bucket, t jobs.Task) (jobs.Chunk, error) {
+func (p plans) chunk(ctx context.Context, target *storage.Bucket, t jobs.Task) (jobs.Chunk, error) {
 	all, err := p.of(ctx, target, t.Job)
 	if err != nil {
 		return jobs.Chunk{}, fmt.Errorf("worker: plan of job %s: %w", t.Job, err)
@@ -48,39 +41,12 @@ func (p *plans) chunk(ctx context.Context, target *storage.Bucket, t jobs.Task) 
 }
 
 // of gives the chunks of a job.
-func (p *plans) of(ctx context.Context, target *storage.Bucket, id string) ([]jobs.Chunk, error) {
-	p.mu.Lock()
-	places := p.have[id]
-	if places == nil {
-		if p.have == nil || len(p.have) >= rememberedJobs {
-			p.have, p.chunks = map[string]*chunkPlaces{}, 0
-		}
-		places = &chunkPlaces{}
-		p.have[id] = places
-	}
-	p.mu.Unlock()
-	places.mu.Lock()
-	defer places.mu.Unlock()
-	if places.chunks != nil {
-		return places.chunks, nil
-	}
-	chunks, err := readPlan(ctx, target, id)
-	if err != nil {
-		return nil, err
-	}
-	places.chunks = chunks
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.have[id] == places {
-		if p.chunks += len(chunks); p.chunks > keptChunks {
-			p.have, p.chunks = map[string]*chunkPlaces{id: places}, len(chunks)
-		}
-	}
-	return chunks, nil
+func (p plans) of(ctx context.Context, target *storage.Bucket, id string) (jobs.Chunks, error) {
+	return p.read.get(ctx, jobKey(target, id), func(ctx context.Context) (jobs.Chunks, error) { return readPlan(ctx, target, id) })
 }
 
 // readPlan reads the chunks of a job's plan; they are never nil.
-func readPlan(ctx context.Context, target *storage.Bucket, id string) ([]jobs.Chunk, error) {
+func readPlan(ctx context.Context, target *storage.Bucket, id string) (jobs.Chunks, error) {
 	got, err := storage.Get(ctx, target, jobs.PlanKey(id), jobs.MaxPlan, nil)
 	if storage.IsNotExist(err) {
 		return nil, fmt.Errorf("%w that is planned: %w", errNoJob, err)

@@ -17,7 +17,7 @@ import (
 // product is one attempt to make a file out of a source. Whoever calls its stages
 // owns it; after a stage that was given up it must not be looked at any more.
 type product struct {
-	*known
+	*jobContext
 	key  string
 	data []byte                      // of the source
 	fits func(m *raster.Image) error // asks for the memory of the stages after reading; nil: there is enough

@@ -153,9 +153,9 @@ func (c *chunk) spareSources(ctx context.Context, e *jobs.Entry, key string, the
 // overwriting is c as it judges what exists where the user wants to overwrite, or
 // does not.
 func (c *chunk) overwriting(wanted bool) *chunk {
-	k := *c.known
+	k := *c.jobContext
 	k.spec.Overwrite = wanted
-	return &chunk{known: &k, w: c.w, task: c.task}
+	return &chunk{jobContext: &k, w: c.w, task: c.task}
 }
 
 // otherSpecs knows the jobs that are registered at the queue and have not ended.

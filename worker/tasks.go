@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
@@ -16,17 +15,21 @@ import (
 	"github.com/pelmill/pelmill/storage"
 )
 
-// tasks is what a worker remembers between chunks.
+// tasks is what a worker keeps between chunks.
 type tasks struct {
-	mu     sync.Mutex
-	known  map[string]*known // by job
+	jobs   *cache[*jobContext] // by job
 	plans  plans
-	denied denials
-	assets *assets
+	denied *denials
+	assets assets
 }
 
-// known is a job as chunks need it. It does not change once chunks are fed.
-type known struct {
+func newTasks() tasks {
+	return tasks{jobs: newCache[*jobContext](keptJobs), plans: newPlans(), denied: newDenials(), assets: newAssets()}
+}
+
+// jobContext is a job as its chunks need it: its specification with buckets, codec and
+// options resolved. It does not change.
+type jobContext struct {
 	spec           jobs.Spec
 	source, target *storage.Bucket
 	codec          codec.Codec
@@ -38,8 +41,8 @@ type known struct {
 	sources        *SourceGuard
 }
 
-// rememberedJobs bounds what is kept; a worker meets few jobs at a time.
-const rememberedJobs = 64
+// keptJobs bounds what is kept of jobs; a worker has chunks of few jobs at a time.
+const keptJobs = 64
 
 // strayAttempts is how often a task is tried whose job does not exist. The queue
 // may deliver a finished task once more when the job is gone; and where the job
@@ -80,14 +83,13 @@ func (w *Worker) handle(ctx context.Context, t jobs.Task, attempt int) error {
 	return err
 }
 
-// job finds what is needed for chunks of a job.
-func (w *Worker) job(ctx context.Context, id string) (*known, error) {
-	w.tasks.mu.Lock()
-	k := w.tasks.known[id]
-	w.tasks.mu.Unlock()
-	if k != nil {
-		return k, nil
-	}
+// job finds what is needed for chunks of a job. All chunks of a job share one, and
+// so its batches.
+func (w *Worker) job(ctx context.Context, id string) (*jobContext, error) {
+	return w.tasks.jobs.get(ctx, id, func(ctx context.Context) (*jobContext, error) { return w.readJob(ctx, id) })
+}
+
+func (w *Worker) readJob(ctx context.Context, id string) (*jobContext, error) {
 	url, err := w.conn.Target(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
@@ -102,25 +104,13 @@ func (w *Worker) job(ctx context.Context, id string) (*known, error) {
 	if err != nil {
 		return nil, fmt.Errorf("worker: job %s: %w", id, err)
 	}
-	if k, err = w.prepare(ctx, spec, source, target); err != nil {
-		return nil, err
-	}
-	w.tasks.mu.Lock()
-	defer w.tasks.mu.Unlock()
-	if other := w.tasks.known[id]; other != nil {
-		return other, nil // all chunks of a job share batches
-	}
-	if w.tasks.known == nil || len(w.tasks.known) >= rememberedJobs {
-		w.tasks.known = map[string]*known{}
-	}
-	w.tasks.known[id] = k
-	return k, nil
+	return w.prepare(ctx, spec, source, target)
 }
 
 // prepare resolves a specification.
-func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *storage.Bucket) (*known, error) {
+func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *storage.Bucket) (*jobContext, error) {
 	spec.Defaults()
-	k := &known{spec: spec, source: source, target: target}
+	k := &jobContext{spec: spec, source: source, target: target}
 	for _, c := range w.codecs {
 		if info := c.Info(); info.Name == spec.Codec {
 			k.codec, k.info = c, info
@@ -178,50 +168,43 @@ func resolve(ctx context.Context, c codec.Codec, pairs []string, find codec.Asse
 }
 
 // assets keeps shared objects, such as codebooks, by their hash.
-type assets struct {
-	mu   sync.Mutex
-	have map[string][]byte
-}
+type assets struct{ read *cache[[]byte] }
 
 const (
-	maxAsset   = 64 << 20
-	keptAssets = 16
+	maxAsset       = 64 << 20
+	keptAssets     = 64
+	keptAssetBytes = 128 << 20
 )
 
-func newAssets() *assets { return &assets{have: map[string][]byte{}} }
+func newAssets() assets {
+	return assets{newCache[[]byte](keptAssets).weighing(keptAssetBytes, func(data []byte) int { return len(data) })}
+}
 
 // from looks in memory, then in the buckets, in order.
-func (a *assets) from(buckets ...*storage.Bucket) codec.Assets {
+func (a assets) from(buckets ...*storage.Bucket) codec.Assets {
 	return func(ctx context.Context, hash string) ([]byte, error) {
-		a.mu.Lock()
-		data := a.have[hash]
-		a.mu.Unlock()
-		switch {
-		case data != nil:
-			return data, nil
-		case !jobs.ValidHash(hash):
+		if !jobs.ValidHash(hash) {
 			return nil, fmt.Errorf("asset sha256:%q: want 64 hexadecimal digits", hash)
 		}
-		err := fmt.Errorf("asset sha256:%s: no bucket to look in", hash)
-		for _, b := range buckets {
-			var got storage.GetResult
-			if got, err = storage.Get(ctx, b, jobs.AssetKey(hash), maxAsset, nil); err == nil {
-				data = got.Data
-				break
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != hash {
-			return nil, fmt.Errorf("asset sha256:%s: the stored bytes have sha256 %x", hash, sum)
-		}
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if len(a.have) >= keptAssets {
-			clear(a.have)
-		}
-		a.have[hash] = data
-		return data, nil
+		return a.read.get(ctx, hash, func(ctx context.Context) ([]byte, error) { return readAsset(ctx, hash, buckets) })
 	}
+}
+
+// readAsset reads an asset from the first bucket that has it.
+func readAsset(ctx context.Context, hash string, buckets []*storage.Bucket) (data []byte, err error) {
+	err = fmt.Errorf("asset sha256:%s: no bucket to look in", hash)
+	for _, b := range buckets {
+		var got storage.GetResult
+		if got, err = storage.Get(ctx, b, jobs.AssetKey(hash), maxAsset, nil); err == nil {
+			data = got.Data
+			break
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != hash {
+		return nil, fmt.Errorf("asset sha256:%s: the stored bytes have sha256 %x", hash, sum)
+	}
+	return data, nil
 }

@@ -132,12 +132,12 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	w.guards = newGuards(o.ObjectTimeout, o.Log)
 	w.patience = o.ObjectTimeout + time.Minute
 	w.metrics = newMetrics(w)
-	w.tasks.assets = newAssets()
+	w.tasks, w.states = newTasks(), newJobStates()
 	if conn != nil && !conn.Embedded() {
 		w.others = &otherSpecs{conn: conn, buckets: buckets}
 	}
 	w.runs = newRuns()
-	w.owners = newOwners(w.codecs, &w.states, &w.tasks.plans)
+	w.owners = newOwners(w.codecs, w.states, w.tasks.plans)
 	return w, nil
 }
 
