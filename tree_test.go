@@ -31,7 +31,7 @@ var zstd = "github.com/klauspost/compress/zstd"
 // rules is a statement of policy. A folder that is not listed may not exist.
 var rules = map[string]rule{
 	"raster":  {},
-	"jobs":    {},
+	"jobs":    {ours: []string{"raster"}},
 	"gpu":     {foreign: []string{"gorgonia.org/cu"}},
 	"imageio": {ours: []string{"raster", "internal/container/..."}, foreign: []string{"golang.org/x/image", "github.com/klauspost/compress"}},
 	"codecs":  {ours: []string{"raster", "gpu", "internal/container/..."}, foreign: []string{"golang.org/x/image", "golang.org/x/sys/cpu", "github.com/klauspost/compress/zlib"}},

@@ -51,7 +51,7 @@ func ByExtension(key string) (codec.Codec, bool) {
 // Sniff returns the codec that knows the headers of the file data.
 func Sniff(data []byte) (codec.Codec, bool) {
 	for _, c := range All() {
-		if _, err := c.Inspect(data); err == nil {
+		if _, err := c.Header(data); err == nil {
 			return c, true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -50,7 +51,7 @@ func TestSniff(t *testing.T) {
 	for _, c := range All() {
 		a := c.Info().Accepts
 		m := raster.New(8, 8, 1, a.Channels[0], a.MaxBits)
-		e := c.Encode(context.Background(), nil, []*raster.Image{m}, nil)
+		e := c.Encode(context.Background(), codec.Run{}, codec.Items(m), nil)
 		if e[0].Err != nil {
 			t.Fatal(e[0].Err)
 		}

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/vq"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
@@ -83,10 +84,10 @@ func TestAllCardsMakeTheSameFiles(t *testing.T) {
 		}
 		batch = append(batch, m)
 	}
-	want := vq.Codec{}.Encode(t.Context(), nil, batch, nil)
+	want := vq.Codec{}.Encode(t.Context(), codec.Run{}, codec.Items(batch...), nil)
 	same := func(name string, d *gpu.Device) {
 		t.Helper()
-		for i, e := range (vq.Codec{}).Encode(t.Context(), d, batch, nil) {
+		for i, e := range (vq.Codec{}).Encode(t.Context(), codec.Run{Device: d}, codec.Items(batch...), nil) {
 			if e.Err != nil || !bytes.Equal(e.Data, want[i].Data) {
 				t.Errorf("%s: picture %d: other bytes than on the CPU (%v)", name, i, e.Err)
 			}

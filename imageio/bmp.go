@@ -27,7 +27,7 @@ func openBMP(data []byte, lim Limits) (*opened, error) {
 	w, h := int64(int32(le.Uint32(data[18:]))), int64(int32(le.Uint32(data[22:])))
 	h = max(h, -h) // negative where rows go from top to bottom
 	bits := int64(le.Uint16(data[28:]))
-	p := &opened{Header: Header{Width: int(w), Height: int(h), Depth: 1, Channels: 3, Bits: 8}}
+	p := &opened{Header: Header{Shape: raster.Shape{Width: int(w), Height: int(h), Depth: 1, Channels: 3, Bits: 8}}}
 	perPixel := int64(4)
 	switch bits {
 	case 1, 2, 4, 8:
@@ -52,7 +52,7 @@ func openBMP(data []byte, lim Limits) (*opened, error) {
 	if int64(len(data)) < int64(le.Uint32(data[10:]))+stride*h {
 		return nil, cutShort("bmp")
 	}
-	p.DecodedBytes = p.pixels()*perPixel + stride + overhead
+	p.DecodedBytes = int64(p.Pixels())*perPixel + stride + overhead
 	p.decode = func() (*raster.Image, error) {
 		src, err := bmp.Decode(bytes.NewReader(data))
 		if err != nil {

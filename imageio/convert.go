@@ -14,7 +14,7 @@ import (
 // adopt makes an image of samples that are already in our order. It takes pix
 // over.
 func adopt(width, height, channels, bits int, pix []byte) *raster.Image {
-	m := &raster.Image{Width: width, Height: height, Depth: 1, Channels: channels, Bits: bits}
+	m := &raster.Image{Shape: raster.Shape{Width: width, Height: height, Depth: 1, Channels: channels, Bits: bits}}
 	n := m.Size()
 	m.Pix = pix[:n:n]
 	return m

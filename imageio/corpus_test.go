@@ -251,7 +251,7 @@ func TestBadFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if m, err := Decode(data, nil); err == nil {
-			t.Errorf("%s: decoded to %s", name, m.Shape())
+			t.Errorf("%s: decoded to %s", name, m.Shape)
 		} else {
 			oneSentence(t, name, err)
 		}
@@ -286,7 +286,7 @@ func TestCuts(t *testing.T) {
 				m, err := Decode(data[:n:n], nil)
 				if err == nil {
 					if m.Hash() != whole.Hash() && name != "text.ppm" && name != "frames.pgm" {
-						t.Errorf("cut to %d of %d bytes it decodes to %s", n, len(data), m.Shape())
+						t.Errorf("cut to %d of %d bytes it decodes to %s", n, len(data), m.Shape)
 					}
 					continue
 				}
@@ -329,14 +329,14 @@ func agree(t *testing.T, data []byte, lim *Limits) {
 	if errHeader != nil {
 		t.Fatalf("it decodes, and ReadHeader says: %v", errHeader)
 	}
-	if m.Width != h.Width || m.Height != h.Height || m.Depth != h.Depth || m.Bits != h.Bits || m.Signed != h.Signed || m.Meta.Frames != h.Frames {
-		t.Fatalf("header %+v of %s", h, m.Shape())
+	if m.Width != h.Width || m.Height != h.Height || m.Depth != h.Depth || m.Bits != h.Bits || m.Signed != h.Signed || m.Frames != h.Frames {
+		t.Fatalf("header %+v of %s", h, m.Shape)
 	}
 	if m.Channels != h.Channels && !(h.Format == "gif" && m.Channels < h.Channels) {
 		t.Fatalf("%d channels, the header says %d", m.Channels, h.Channels)
 	}
 	if len(m.Pix) != m.Size() {
-		t.Fatalf("%d bytes of samples for %s", len(m.Pix), m.Shape())
+		t.Fatalf("%d bytes of samples for %s", len(m.Pix), m.Shape)
 	}
 	if int64(m.Size()) > h.DecodedBytes {
 		t.Fatalf("%d bytes of samples, the header says %d", m.Size(), h.DecodedBytes)

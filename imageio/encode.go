@@ -17,11 +17,11 @@ import (
 //
 // [Decode] of the result gives the samples of m, bit for bit. m is not changed.
 func Encode(m *raster.Image, format string) ([]byte, error) {
-	if err := raster.CheckShape(m.Width, m.Height, m.Depth, m.Channels, m.Bits); err != nil {
+	if err := m.Check(); err != nil {
 		return nil, fmt.Errorf("imageio: %s: %w", format, err)
 	}
 	if len(m.Pix) != m.Size() {
-		return nil, fmt.Errorf("imageio: %s: %s takes %d bytes of samples, got %d", format, m.Shape(), m.Size(), len(m.Pix))
+		return nil, fmt.Errorf("imageio: %s: %s takes %d bytes of samples, got %d", format, m.Shape, m.Size(), len(m.Pix))
 	}
 	switch format {
 	case "png":
@@ -38,7 +38,7 @@ func Encode(m *raster.Image, format string) ([]byte, error) {
 
 func encodePNM(m *raster.Image) ([]byte, error) {
 	if m.Signed {
-		return nil, unsupported("pnm", "%s cannot be written, want unsigned samples", m.Shape())
+		return nil, unsupported("pnm", "%s cannot be written, want unsigned samples", m.Shape)
 	}
 	var b bytes.Buffer
 	maxval := 1<<m.Bits - 1
@@ -74,7 +74,7 @@ func FormatFor(m *raster.Image) string {
 	switch {
 	case m.Depth == 1 && !m.Signed && (m.Bits == 8 || m.Bits == 16):
 		return "png"
-	case m.Depth > 1 && !m.Meta.Frames && nifti:
+	case m.Depth > 1 && !m.Frames && nifti:
 		return "nii"
 	case m.Bits >= 8 && (m.Depth > 1 || m.Signed):
 		return "tiff"

@@ -152,7 +152,7 @@ func TestNIfTI(t *testing.T) {
 					t.Errorf("spacing %v, want %v times %g", got.Meta.Spacing, m.Meta.Spacing, c.scale)
 				}
 			}
-			if got.Meta.Frames {
+			if got.Frames {
 				t.Error("a volume is not a series of frames")
 			}
 		})
@@ -177,7 +177,7 @@ func TestRealVolumes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := [3]int{m.Width, m.Height, m.Depth}; got != want || m.Bits != 8 || m.Channels != 1 || m.Meta.Spacing[0] == 0 {
-			t.Errorf("%s: %s with spacing %v, want %v", name, m.Shape(), m.Meta.Spacing, want)
+			t.Errorf("%s: %s with spacing %v, want %v", name, m.Shape, m.Meta.Spacing, want)
 		}
 	}
 }

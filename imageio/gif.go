@@ -31,7 +31,7 @@ func openGIF(data []byte, lim Limits) (*opened, error) {
 		return nil, cutShort("gif")
 	}
 	le := binary.LittleEndian
-	p := &opened{Header: Header{Width: int(le.Uint16(data[6:])), Height: int(le.Uint16(data[8:])), Depth: 1, Channels: 3, Bits: 8}}
+	p := &opened{Header: Header{Shape: raster.Shape{Width: int(le.Uint16(data[6:])), Height: int(le.Uint16(data[8:])), Depth: 1, Channels: 3, Bits: 8}}}
 	if p.Width > 0 && p.Height > 0 {
 		if err := lim.check("gif", &p.Header, len(data)); err != nil {
 			return nil, err
@@ -56,7 +56,7 @@ func openGIF(data []byte, lim Limits) (*opened, error) {
 	}
 	// Frames are drawn as RGBA, onto a canvas that may be kept to be restored.
 	canvas := int64(p.Width) * int64(p.Height)
-	p.DecodedBytes = w.largest + 4*p.pixels() + 8*canvas + int64(p.Depth)*gifFrameMemory + overhead
+	p.DecodedBytes = w.largest + 4*int64(p.Pixels()) + 8*canvas + int64(p.Depth)*gifFrameMemory + overhead
 	p.decode = func() (*raster.Image, error) { return w.draw(p.Width, p.Height) }
 	return p, nil
 }
@@ -152,7 +152,7 @@ func (w *gifWalk) frame(f gifFrame, i int, lim Limits) (int, error) {
 	f.width, f.height = int(le.Uint16(data[i+5:])), int(le.Uint16(data[i+7:]))
 	f.interlaced = data[i+9]&0x40 != 0
 	// A frame that is larger than the canvas is decoded as a whole.
-	shape := Header{Width: f.width, Height: f.height, Depth: 1, Channels: 1, Bits: 8}
+	shape := Header{Shape: raster.Shape{Width: f.width, Height: f.height, Depth: 1, Channels: 1, Bits: 8}}
 	if err := lim.check("gif", &shape, len(data)); err != nil {
 		return i, err
 	}

@@ -162,7 +162,7 @@ func TestGIFShown(t *testing.T) {
 			}
 			m := decodeFile(t, filepath.Join(dir, "in.gif"))
 			if m.Width != c.width || m.Height != c.height {
-				t.Fatalf("%s, want %d x %d", m.Shape(), c.width, c.height)
+				t.Fatalf("%s, want %d x %d", m.Shape, c.width, c.height)
 			}
 			last := m.Slice(m.Depth - 1)
 			for i, want := range c.want {

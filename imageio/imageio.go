@@ -56,13 +56,11 @@ import (
 
 // Header is what a file says about its image, after orientation.
 type Header struct {
-	Format        string // "png", "jpeg", "tiff", "pnm", "bmp", "gif", "webp" or "nii"
-	Width, Height int
-	Depth         int // slices, pages or frames; 1 for a single image
-	Channels      int // what Decode returns; for a GIF with transparency the most that it may return
-	Bits          int // bits per sample of the decoded image
-	Signed        bool
-	Frames        bool // slices are frames or pages, not a volume
+	Format string // "png", "jpeg", "tiff", "pnm", "bmp", "gif", "webp" or "nii"
+
+	// Shape is that of the image which Decode returns; for a GIF with transparency it
+	// has the most channels that Decode may return.
+	raster.Shape
 
 	// Note says what of the file is not in the image, in a sentence that starts
 	// with "it", and is empty where nothing is left out that [raster.Image] has a
@@ -79,18 +77,6 @@ type Header struct {
 type opened struct {
 	Header
 	decode func() (*raster.Image, error)
-}
-
-// pixels is the number of samples of one channel.
-func (h *Header) pixels() int64 { return int64(h.Width) * int64(h.Height) * int64(h.Depth) }
-
-// size is the number of bytes of the decoded image.
-func (h *Header) size() int64 {
-	n := h.pixels() * int64(h.Channels)
-	if h.Bits > 8 {
-		n *= 2
-	}
-	return n
 }
 
 // overhead covers the tables and row buffers that any decoder needs besides the
@@ -126,10 +112,12 @@ func Decode(data []byte, limits *Limits) (m *raster.Image, err error) {
 	if m.Channels != p.Channels && (p.Format != "gif" || m.Channels > p.Channels) {
 		return nil, rejected(p.Format, "the header promises %d channels and the data hold %d", p.Channels, m.Channels)
 	}
-	if m.Width != p.Width || m.Height != p.Height || m.Depth != p.Depth || m.Bits != p.Bits || m.Signed != p.Signed {
-		return nil, rejected(p.Format, "the header promises %d x %d x %d and the data hold %s", p.Width, p.Height, p.Depth, m.Shape())
+	shape := p.Shape
+	shape.Channels = m.Channels
+	if !m.Same(shape) {
+		return nil, rejected(p.Format, "the header promises %d x %d x %d and the data hold %s", p.Width, p.Height, p.Depth, m.Shape)
 	}
-	m.Meta.Frames = p.Frames
+	m.Frames = p.Frames
 	return m, nil
 }
 

@@ -29,13 +29,13 @@ func pattern(w, h, d, channels, bits int) *raster.Image {
 // same fails unless both images have one identity.
 func same(t *testing.T, got, want *raster.Image) {
 	t.Helper()
-	if !want.SameShape(got) {
-		t.Fatalf("got %s, want %s", got.Shape(), want.Shape())
+	if !want.Same(got.Shape) {
+		t.Fatalf("got %s, want %s", got.Shape, want.Shape)
 	}
 	if got.Hash() != want.Hash() {
 		for i := range want.Samples() {
 			if got.Sample(i) != want.Sample(i) {
-				t.Fatalf("%s: sample %d is %d, want %d", want.Shape(), i, got.Sample(i), want.Sample(i))
+				t.Fatalf("%s: sample %d is %d, want %d", want.Shape, i, got.Sample(i), want.Sample(i))
 			}
 		}
 	}
@@ -50,7 +50,7 @@ func TestRoundTrip(t *testing.T) {
 			for bits := 1; bits <= 16; bits++ {
 				for _, depth := range []int{1, 3} {
 					m := pattern(s.w, s.h, depth, channels, bits)
-					m.Meta.Frames = depth > 1
+					m.Frames = depth > 1
 					for _, format := range []string{"png", "pnm", "tiff", "nii"} {
 						roundTrip(t, m, format)
 					}
@@ -65,27 +65,27 @@ func roundTrip(t *testing.T, m *raster.Image, format string) {
 	data, err := Encode(m, format)
 	if err != nil {
 		if _, ok := err.(*UnsupportedError); !ok {
-			t.Fatalf("%s: Encode(%s): %v", format, m.Shape(), err)
+			t.Fatalf("%s: Encode(%s): %v", format, m.Shape, err)
 		}
 		if FormatFor(m) == format && !m.Signed {
-			t.Fatalf("FormatFor(%s) is %s, which does not take it", m.Shape(), format)
+			t.Fatalf("FormatFor(%s) is %s, which does not take it", m.Shape, format)
 		}
 		return
 	}
 	h, err := ReadHeader(data, nil)
 	if err != nil {
-		t.Fatalf("%s: ReadHeader(%s): %v", format, m.Shape(), err)
+		t.Fatalf("%s: ReadHeader(%s): %v", format, m.Shape, err)
 	}
 	got, err := Decode(data, nil)
 	if err != nil {
-		t.Fatalf("%s: Decode(%s): %v", format, m.Shape(), err)
+		t.Fatalf("%s: Decode(%s): %v", format, m.Shape, err)
 	}
 	same(t, got, m)
 	if h.Width != m.Width || h.Height != m.Height || h.Depth != m.Depth || h.Channels != m.Channels || h.Bits != m.Bits || h.Signed != m.Signed {
-		t.Errorf("%s: header %+v of %s", format, h, m.Shape())
+		t.Errorf("%s: header %+v of %s", format, h, m.Shape)
 	}
-	if FormatFor(m) == format && got.Meta.Frames != m.Meta.Frames {
-		t.Errorf("%s: %s has frames %v, want %v", format, m.Shape(), got.Meta.Frames, m.Meta.Frames)
+	if FormatFor(m) == format && got.Frames != m.Frames {
+		t.Errorf("%s: %s has frames %v, want %v", format, m.Shape, got.Frames, m.Frames)
 	}
 }
 

@@ -34,14 +34,14 @@ func openJPEG(data []byte, lim Limits) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Header = Header{Width: head.Width, Height: head.Height, Depth: 1, Channels: min(head.Components, 3), Bits: 8}
+	p.Header = Header{Shape: raster.Shape{Width: head.Width, Height: head.Height, Depth: 1, Channels: min(head.Components, 3), Bits: 8}}
 	if err := lim.check("jpeg", &p.Header, len(data)); err != nil {
 		return nil, err
 	}
 	if jpeg.CountScans(data, jpegScans+1) > jpegScans {
 		return nil, overLimit("jpeg", "it has more scans than the limit of %d", jpegScans)
 	}
-	p.DecodedBytes = p.size() + head.Memory + overhead
+	p.DecodedBytes = int64(p.Size()) + head.Memory + overhead
 	meta.ICC = profile.join()
 	p.turn(&meta)
 	p.decode = func() (*raster.Image, error) {

@@ -58,7 +58,7 @@ func (l Limits) check(format string, h *Header, encoded int) error {
 	if n > l.Samples || n*int64(h.Channels) > l.Samples || n*int64(h.Channels) > l.Samples/int64(h.Depth) {
 		return overLimit(format, "%d x %d x %d with %d channels is over the limit of %d samples", h.Width, h.Height, h.Depth, h.Channels, l.Samples)
 	}
-	if size := h.size(); size > ratioFloor && size/int64(max(encoded, 1)) >= l.Ratio {
+	if size := int64(h.Size()); size > ratioFloor && size/int64(max(encoded, 1)) >= l.Ratio {
 		return overLimit(format, "%d encoded bytes ask for %d decoded bytes, more than %d times as many", encoded, size, l.Ratio)
 	}
 	return nil

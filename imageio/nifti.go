@@ -95,16 +95,16 @@ func openNIfTI(data []byte, lim Limits) (*opened, error) {
 	if err := lim.check("nii", &p.Header, len(data)); err != nil {
 		return nil, err
 	}
-	if !zipped && int64(len(data)) < offset+p.size() {
+	if !zipped && int64(len(data)) < offset+int64(p.Size()) {
 		return nil, cutShort("nii")
 	}
-	p.DecodedBytes = p.size() + overhead
+	p.DecodedBytes = int64(p.Size()) + overhead
 	p.decode = func() (*raster.Image, error) {
-		m := &raster.Image{Width: p.Width, Height: p.Height, Depth: p.Depth, Channels: p.Channels, Bits: p.Bits, Signed: p.Signed, Meta: meta}
+		m := &raster.Image{Shape: raster.Shape{Width: p.Width, Height: p.Height, Depth: p.Depth, Channels: p.Channels, Bits: p.Bits, Signed: p.Signed}, Meta: meta}
 		m.Pix = make([]byte, m.Size())
 		if zipped {
 			err = gunzipInto(m.Pix, data, offset)
-		} else if copy(m.Pix, data[offset:]); int64(len(data)) > offset+p.size() {
+		} else if copy(m.Pix, data[offset:]); int64(len(data)) > offset+int64(p.Size()) {
 			err = tooMuch()
 		}
 		if err != nil {
@@ -179,7 +179,7 @@ func (p *opened) niftiShape(head []byte, order binary.ByteOrder) (raster.Meta, i
 		}
 		return dim(i)
 	}
-	p.Header = Header{Width: side(1), Height: side(2), Depth: side(3), Channels: kind.channels, Bits: kind.bits, Signed: kind.signed}
+	p.Header = Header{Shape: raster.Shape{Width: side(1), Height: side(2), Depth: side(3), Channels: kind.channels, Bits: kind.bits, Signed: kind.signed}}
 	offset := float(108)
 	const last = 1 << 24 // a float counts whole bytes up to here
 	if !(offset >= niftiHeader+4 && offset <= last) || offset != math.Trunc(offset) {
@@ -205,7 +205,7 @@ func encodeNIfTI(m *raster.Image) ([]byte, error) {
 	}
 	const side = math.MaxInt16
 	if code < 0 || m.Width > side || m.Height > side || m.Depth > side {
-		return nil, unsupported("nii", "%s cannot be written, want 8 or 16 bits grey or 8 bits RGB, and sides of up to %d", m.Shape(), side)
+		return nil, unsupported("nii", "%s cannot be written, want 8 or 16 bits grey or 8 bits RGB, and sides of up to %d", m.Shape, side)
 	}
 	b := make([]byte, niftiHeader+4, niftiHeader+4+len(m.Pix))
 	le := binary.LittleEndian

@@ -14,7 +14,7 @@ func (p *opened) turn(meta *raster.Meta) {
 	}
 	p.DecodedBytes += int64(len(meta.EXIF) + len(meta.ICC))
 	if meta.Orientation > 1 {
-		p.DecodedBytes += p.size()
+		p.DecodedBytes += int64(p.Size())
 	}
 	if meta.Orientation > 4 {
 		p.Width, p.Height = p.Height, p.Width

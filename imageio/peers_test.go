@@ -211,8 +211,8 @@ func TestPeersPages(t *testing.T) {
 	src := sources(t, dir)
 	shell(t, dir, "convert rgb.ppm -compress LZW TIFF:a.tiff && convert few.ppm -type TrueColor -compress None TIFF:b.tiff && tiffcp -c zip a.tiff b.tiff a.tiff out")
 	m := decodeFile(t, filepath.Join(dir, "out"))
-	if m.Depth != 3 || !m.Meta.Frames {
-		t.Fatalf("%s, frames %v", m.Shape(), m.Meta.Frames)
+	if m.Depth != 3 || !m.Frames {
+		t.Fatalf("%s, frames %v", m.Shape, m.Frames)
 	}
 	for z, name := range []string{"rgb.ppm", "few.ppm", "rgb.ppm"} {
 		same(t, m.Slice(z), src[name])
@@ -255,8 +255,8 @@ func TestPeersFrames(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			m := decodeFile(t, filepath.Join(dir, "out.gif"))
-			if m.Depth != 3 || !m.Meta.Frames {
-				t.Fatalf("%s, frames %v", m.Shape(), m.Meta.Frames)
+			if m.Depth != 3 || !m.Frames {
+				t.Fatalf("%s, frames %v", m.Shape, m.Frames)
 			}
 			shell(t, dir, "convert out.gif -coalesce PNG32:f%d.png")
 			for z := range m.Depth {
@@ -351,7 +351,7 @@ func TestOrientation(t *testing.T) {
 		t.Fatal(err)
 	}
 	if h.Width != 5 || h.Height != 9 || m.Width != 5 || m.Height != 9 || m.Meta.Orientation != 6 {
-		t.Errorf("header %d x %d, picture %s, orientation %d", h.Width, h.Height, m.Shape(), m.Meta.Orientation)
+		t.Errorf("header %d x %d, picture %s, orientation %d", h.Width, h.Height, m.Shape, m.Meta.Orientation)
 	}
 	if !bytes.Equal(m.Meta.EXIF, exifBlock(binary.LittleEndian, 1)) {
 		t.Errorf("the EXIF block still turns the picture")

@@ -16,7 +16,7 @@ func openPNG(data []byte, lim Limits) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Header = Header{Width: int(head.Width), Height: int(head.Height), Depth: 1, Channels: head.Channels(), Bits: max(head.Depth, 8)}
+	p.Header = Header{Shape: raster.Shape{Width: int(head.Width), Height: int(head.Height), Depth: 1, Channels: head.Channels(), Bits: max(head.Depth, 8)}}
 	if err := lim.check("png", &p.Header, len(data)); err != nil {
 		return nil, err
 	}
@@ -75,12 +75,12 @@ func pngMemory(h *Header, head *png.Header) int64 {
 	if head.Depth == 16 {
 		perPixel *= 2
 	}
-	n := h.pixels() * perPixel
+	n := int64(h.Pixels()) * perPixel
 	if head.Interlaced {
 		n *= 2
 	}
 	if head.Colour == png.Palette {
-		n += h.size()
+		n += int64(h.Size())
 	}
 	return n + 2*int64(h.Width)*8 + overhead
 }

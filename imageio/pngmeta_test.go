@@ -285,12 +285,12 @@ func pngKind(width, height, depth, colour, channels, interlace int, key bool) []
 func sameColours(t *testing.T, got, want *raster.Image) {
 	t.Helper()
 	if got.Width != want.Width || got.Height != want.Height || got.Depth != want.Depth {
-		t.Fatalf("got %s, want %s", got.Shape(), want.Shape())
+		t.Fatalf("got %s, want %s", got.Shape, want.Shape)
 	}
 	for i := range got.Width * got.Height * got.Depth {
 		a, b := colourAt(got, i), colourAt(want, i)
 		if a != b {
-			t.Fatalf("pixel %d is %v, want %v (of 65535; %s, %s)", i, a, b, got.Shape(), want.Shape())
+			t.Fatalf("pixel %d is %v, want %v (of 65535; %s, %s)", i, a, b, got.Shape, want.Shape)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // for either block.
 func encodePNG(m *raster.Image) ([]byte, error) {
 	if m.Depth != 1 || m.Signed || (m.Bits != 8 && m.Bits != 16) {
-		return nil, unsupported("png", "%s cannot be written, want one picture of unsigned 8 or 16 bits", m.Shape())
+		return nil, unsupported("png", "%s cannot be written, want one picture of unsigned 8 or 16 bits", m.Shape)
 	}
 	colour := [5]byte{1: png.Grey, 2: png.GreyAlpha, 3: png.RGB, 4: png.RGBA}[m.Channels]
 	var head [13]byte
@@ -37,7 +37,7 @@ func encodePNG(m *raster.Image) ([]byte, error) {
 	}
 	rows, err := pngRows(m)
 	if err != nil {
-		return nil, fmt.Errorf("imageio: png: write %s: %w", m.Shape(), err)
+		return nil, fmt.Errorf("imageio: png: write %s: %w", m.Shape, err)
 	}
 	for len(rows) > png.MaxChunk {
 		b = png.Append(b, "IDAT", rows[:png.MaxChunk])

@@ -45,7 +45,7 @@ func openPNM(data []byte, lim Limits) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &opened{Header: Header{Width: first.width, Height: first.height, Depth: 1, Channels: first.channels, Bits: first.bits}}
+	p := &opened{Header: Header{Shape: raster.Shape{Width: first.width, Height: first.height, Depth: 1, Channels: first.channels, Bits: first.bits}}}
 	if err := lim.check("pnm", &p.Header, len(data)); err != nil {
 		return nil, err
 	}
@@ -60,10 +60,10 @@ func openPNM(data []byte, lim Limits) (*opened, error) {
 		if err := lim.check("pnm", &p.Header, len(data)); err != nil {
 			return nil, err
 		}
-	} else if int64(len(data)-first.start) < p.pixels()*int64(p.Channels) {
+	} else if int64(len(data)-first.start) < int64(p.Pixels())*int64(p.Channels) {
 		return nil, cutShort("pnm")
 	}
-	p.DecodedBytes = p.size() + overhead
+	p.DecodedBytes = int64(p.Size()) + overhead
 	p.decode = func() (*raster.Image, error) {
 		m := raster.New(p.Width, p.Height, p.Depth, p.Channels, p.Bits)
 		for z := range heads {

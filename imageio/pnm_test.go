@@ -35,7 +35,7 @@ func TestPNM(t *testing.T) {
 				t.Fatal(err)
 			}
 			if m.Width != c.w || m.Height != c.h || m.Channels != c.ch || m.Bits != c.bits {
-				t.Fatalf("got %s", m.Shape())
+				t.Fatalf("got %s", m.Shape)
 			}
 			for i, want := range c.want {
 				if got := m.Sample(i); got != want {

@@ -173,7 +173,7 @@ func TestOwnImages(t *testing.T) {
 			t.Errorf("%s holds another picture than the one that is computed; see -update", name)
 		}
 		if m.Bits != 8 || m.Alpha() || m.Depth != 1 {
-			t.Errorf("%s is %s, want 8 bits without alpha", name, m.Shape())
+			t.Errorf("%s is %s, want 8 bits without alpha", name, m.Shape)
 		}
 	}
 	if total > 400_000 {

@@ -97,13 +97,13 @@ func openTIFF(data []byte, lim Limits) (*opened, error) {
 		most = max(most, page.memory())
 		p.DecodedBytes += tiffPageMemory + 8*int64(len(page.slots))
 	}
-	p.DecodedBytes += p.size() + most + overhead
+	p.DecodedBytes += int64(p.Size()) + most + overhead
 	p.Note = pages.note()
 	meta := pages.meta
 	p.turn(&meta)
 	p.decode = func() (*raster.Image, error) {
 		first := pages.list[0]
-		m := &raster.Image{Width: first.width, Height: first.height, Depth: p.Depth, Channels: p.Channels, Bits: p.Bits, Signed: p.Signed}
+		m := &raster.Image{Shape: raster.Shape{Width: first.width, Height: first.height, Depth: p.Depth, Channels: p.Channels, Bits: p.Bits, Signed: p.Signed}}
 		m.Pix = make([]byte, m.Size())
 		var work tiffWork
 		for z, page := range pages.list {
@@ -143,7 +143,7 @@ func (t *tiffPages) take(p *opened, dir *tiffDirectory, lim Limits) error {
 		return err
 	}
 	if len(t.list) == 0 {
-		p.Header = Header{Width: page.width, Height: page.height, Channels: page.channels, Bits: page.outBits, Signed: page.signed}
+		p.Header = Header{Shape: raster.Shape{Width: page.width, Height: page.height, Channels: page.channels, Bits: page.outBits, Signed: page.signed}}
 		t.meta = raster.Meta{Orientation: dir.orientation(), ICC: dir.fields[tagICC].raw}
 	} else if page.width != p.Width || page.height != p.Height || page.channels != p.Channels || page.outBits != p.Bits || page.signed != p.Signed || dir.orientation() != t.meta.Orientation {
 		return unsupported("tiff", "page %d differs in shape from the first", len(t.list)+1)
@@ -202,7 +202,7 @@ func (t *tiffPage) check(dir *tiffDirectory, lim Limits) error {
 		t.signed = f == 2
 	}
 	// What is left out is decoded too: the limit is on all samples.
-	shape := Header{Width: t.width, Height: t.height, Depth: 1, Channels: t.samples, Bits: t.bits}
+	shape := Header{Shape: raster.Shape{Width: t.width, Height: t.height, Depth: 1, Channels: t.samples, Bits: t.bits}}
 	if err := lim.check("tiff", &shape, len(t.data)); err != nil {
 		return err
 	}

@@ -1,5 +1,7 @@
 package imageio
 
+import "github.com/pelmill/pelmill/raster"
+
 // checkBlocks finds the strips or tiles and sees that the file has one for every
 // part of the page.
 func (t *tiffPage) checkBlocks(dir *tiffDirectory, lim Limits) error {
@@ -86,7 +88,7 @@ func (t *tiffPage) checkLayout(dir *tiffDirectory, lim Limits) error {
 		return nil
 	}
 	// The last tile of a row may reach beyond the longest side.
-	shape := Header{Width: min(t.blockW, lim.Side), Height: min(t.blockH, lim.Side), Depth: 1, Channels: t.perBlock(), Bits: t.bits}
+	shape := Header{Shape: raster.Shape{Width: min(t.blockW, lim.Side), Height: min(t.blockH, lim.Side), Depth: 1, Channels: t.perBlock(), Bits: t.bits}}
 	return lim.check("tiff", &shape, len(t.data))
 }
 

@@ -26,7 +26,7 @@ type tiffWork struct {
 func (t *tiffPage) decode(dst *raster.Image, work *tiffWork) error {
 	into := dst
 	if t.converts() {
-		into = &raster.Image{Width: t.width, Height: t.height, Depth: 1, Channels: t.kept, Bits: t.bits}
+		into = &raster.Image{Shape: raster.Shape{Width: t.width, Height: t.height, Depth: 1, Channels: t.kept, Bits: t.bits}}
 		if cap(work.native) < into.Size() {
 			work.native = make([]byte, into.Size())
 		}

@@ -270,7 +270,7 @@ func TestPeersTIFFVariants(t *testing.T) {
 			writeFile(t, filepath.Join(dir, "in.tif"), f.bytes())
 			got := decodeFile(t, filepath.Join(dir, "in.tif"))
 			if got.Alpha() {
-				t.Fatalf("%s: a sample became alpha", got.Shape())
+				t.Fatalf("%s: a sample became alpha", got.Shape)
 			}
 			// tiff2rgba writes what TIFFReadRGBAImage gives, with -n without alpha.
 			shell(t, dir, "tiff2rgba -n -c none in.tif shown.tif 2> warnings && tifftopnm shown.tif > want 2>> warnings")
@@ -326,7 +326,7 @@ func TestTIFFExtraSamples(t *testing.T) {
 					t.Fatal(err)
 				}
 				if m.Channels != c.channels {
-					t.Fatalf("%s: %s, want %d channels", layout, m.Shape(), c.channels)
+					t.Fatalf("%s: %s, want %d channels", layout, m.Shape, c.channels)
 				}
 				for i := range variantW * variantH * min(c.from, 1) {
 					want := int(f.blocks[0][i*c.samples+c.from])
@@ -419,7 +419,7 @@ func TestTIFFDerivedPages(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got.Depth != c.depth || (c.note == "") != (h.Note == "") || !strings.Contains(h.Note, c.note) {
-				t.Fatalf("%s with note %q, want %d pages with %q", got.Shape(), h.Note, c.depth, c.note)
+				t.Fatalf("%s with note %q, want %d pages with %q", got.Shape, h.Note, c.depth, c.note)
 			}
 			same(t, got.Slice(0), m.Slice(c.first))
 		})

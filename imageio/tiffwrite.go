@@ -15,7 +15,7 @@ import (
 // must find their number again.
 func encodeTIFF(m *raster.Image) ([]byte, error) {
 	if m.Bits < 8 {
-		return nil, unsupported("tiff", "%s cannot be written, want 8 bits or more", m.Shape())
+		return nil, unsupported("tiff", "%s cannot be written, want 8 bits or more", m.Shape)
 	}
 	b := []byte("II*\x00\x00\x00\x00\x00")
 	link := 4 // the place of the offset of the next directory
@@ -27,10 +27,10 @@ func encodeTIFF(m *raster.Image) ([]byte, error) {
 	for z := range m.Depth {
 		strip, err := deflated(tiffRows(m.Slice(z)))
 		if err != nil {
-			return nil, fmt.Errorf("imageio: tiff: write page %d of %s: %w", z+1, m.Shape(), err)
+			return nil, fmt.Errorf("imageio: tiff: write page %d of %s: %w", z+1, m.Shape, err)
 		}
 		if int64(len(b))+int64(len(strip)) > 1<<32-4096 {
-			return nil, unsupported("tiff", "%s is too large for the 4 GiB of a TIFF file", m.Shape())
+			return nil, unsupported("tiff", "%s is too large for the 4 GiB of a TIFF file", m.Shape)
 		}
 		at := len(b)
 		b = append(b, strip...)

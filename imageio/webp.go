@@ -35,7 +35,7 @@ func openWebP(data []byte, lim Limits) (*opened, error) {
 			if body[0]&animation != 0 {
 				return unsupported("webp", "animations are not read")
 			}
-			canvas = &Header{Width: 1 + uint24(body[4:]), Height: 1 + uint24(body[7:]), Depth: 1, Channels: 3, Bits: 8}
+			canvas = &Header{Shape: raster.Shape{Width: 1 + uint24(body[4:]), Height: 1 + uint24(body[7:]), Depth: 1, Channels: 3, Bits: 8}}
 			return lim.check("webp", canvas, len(data))
 		case "ALPH":
 			// As in libwebp, the chunk counts and not the flag of VP8X.
@@ -163,7 +163,7 @@ func vp8Header(b []byte) (Header, error) {
 	if first := uint24(b) >> 5; first > len(b)-10 {
 		return Header{}, cutShort("webp")
 	}
-	return Header{Width: w & 0x3fff, Height: h & 0x3fff, Depth: 1, Channels: 3, Bits: 8}, nil
+	return Header{Shape: raster.Shape{Width: w & 0x3fff, Height: h & 0x3fff, Depth: 1, Channels: 3, Bits: 8}}, nil
 }
 
 func vp8lHeader(b []byte) (Header, error) {
@@ -174,7 +174,7 @@ func vp8lHeader(b []byte) (Header, error) {
 	if b[0] != 0x2f || v>>29 != 0 {
 		return Header{}, rejected("webp", "its picture is not VP8L version 0")
 	}
-	h := Header{Width: 1 + int(v&0x3fff), Height: 1 + int(v>>14&0x3fff), Depth: 1, Channels: 3, Bits: 8}
+	h := Header{Shape: raster.Shape{Width: 1 + int(v&0x3fff), Height: 1 + int(v>>14&0x3fff), Depth: 1, Channels: 3, Bits: 8}}
 	if v>>28&1 != 0 {
 		h.Channels = 4
 	}
@@ -188,7 +188,7 @@ func vp8lHeader(b []byte) (Header, error) {
 // nodes of a code take 256 bytes for each byte that describes it.
 func webpMemory(h *Header, lossy bool, encoded int) int64 {
 	const groups, group, nodes = 2600, 2720, 50 << 10
-	n := h.pixels()
+	n := int64(h.Pixels())
 	tiles := int64((h.Width+3)/4) * int64((h.Height+3)/4)
 	codes := min(groups, tiles+3)
 	vp8l := 8*n + 3*4*tiles + codes*group + min(codes*nodes, 256*int64(encoded)) + overhead
@@ -196,7 +196,7 @@ func webpMemory(h *Header, lossy bool, encoded int) int64 {
 		return vp8l
 	}
 	macroblocks := int64((h.Width+15)/16) * int64((h.Height+15)/16)
-	m := macroblocks*(384+8) + h.size() + int64(encoded) + overhead
+	m := macroblocks*(384+8) + int64(h.Size()) + int64(encoded) + overhead
 	if h.Channels == 4 {
 		m += n + vp8l
 	}

@@ -1,6 +1,10 @@
 package jobs
 
-import "time"
+import (
+	"time"
+
+	"github.com/pelmill/pelmill/raster"
+)
 
 // Outcome is what became of an object. Every object of a job has exactly one.
 type Outcome string
@@ -38,11 +42,8 @@ type Result struct {
 
 	PixelHash   string `json:"pixel_hash,omitempty"`   // of the source image
 	DecodedHash string `json:"decoded_hash,omitempty"` // of the decoded result; equal to PixelHash where lossless
-	Width       int    `json:"width,omitempty"`
-	Height      int    `json:"height,omitempty"`
-	Depth       int    `json:"depth,omitempty"`
-	Channels    int    `json:"channels,omitempty"`
-	Bits        int    `json:"bits,omitempty"`
+
+	raster.Shape // of the source image
 
 	Codec   string `json:"codec,omitempty"`
 	Version int    `json:"version,omitempty"`

@@ -16,8 +16,8 @@ const Identical = 999.0
 // alpha are multiplied by it first, because nobody sees what is under transparent
 // pixels.
 func PSNR(a, b *Image) (float64, error) {
-	if !a.SameShape(b) {
-		return 0, fmt.Errorf("raster: psnr of %s against %s", b.Shape(), a.Shape())
+	if !a.Same(b.Shape) {
+		return 0, fmt.Errorf("raster: psnr of %s against %s", b.Shape, a.Shape)
 	}
 	a, b = asSeen(a), asSeen(b)
 	var sum uint64
@@ -86,8 +86,8 @@ const (
 // channels but alpha, by which colours are multiplied first. Window sums are integers, and the mean is taken in raster
 // order, so the number does not depend on the machine.
 func SSIM(a, b *Image) (float64, error) {
-	if !a.SameShape(b) {
-		return 0, fmt.Errorf("raster: ssim of %s against %s", b.Shape(), a.Shape())
+	if !a.Same(b.Shape) {
+		return 0, fmt.Errorf("raster: ssim of %s against %s", b.Shape, a.Shape)
 	}
 	a, b = asSeen(a), asSeen(b)
 	ch := a.Channels

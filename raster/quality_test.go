@@ -104,7 +104,7 @@ func TestQuality(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := slowPSNR(a, b); math.Abs(psnr-want) > qualityTolerance*math.Abs(want)+qualityTolerance {
-			t.Errorf("%s: PSNR %v, want %v", a.Shape(), psnr, want)
+			t.Errorf("%s: PSNR %v, want %v", a.Shape, psnr, want)
 		}
 		ssim, err := SSIM(a, b)
 		if err != nil {
@@ -113,10 +113,10 @@ func TestQuality(t *testing.T) {
 		// Sums of squares of 16-bit samples cancel where the reference
 		// subtracts the mean first.
 		if want := slowSSIM(a, b); math.Abs(ssim-want) > 1e-6 {
-			t.Errorf("%s: SSIM %v, want %v", a.Shape(), ssim, want)
+			t.Errorf("%s: SSIM %v, want %v", a.Shape, ssim, want)
 		}
 		if a == b && (psnr != Identical || ssim != 1) {
-			t.Errorf("%s with itself: PSNR %v, SSIM %v", a.Shape(), psnr, ssim)
+			t.Errorf("%s with itself: PSNR %v, SSIM %v", a.Shape, psnr, ssim)
 		}
 	}
 }
@@ -125,10 +125,10 @@ func TestQualityOfOtherShapes(t *testing.T) {
 	a := New(4, 4, 1, 1, 8)
 	for _, b := range []*Image{New(5, 4, 1, 1, 8), New(4, 4, 2, 1, 8), New(4, 4, 1, 3, 8), New(4, 4, 1, 1, 9)} {
 		if _, err := PSNR(a, b); err == nil {
-			t.Errorf("PSNR of %s against %s", b.Shape(), a.Shape())
+			t.Errorf("PSNR of %s against %s", b.Shape, a.Shape)
 		}
 		if _, err := SSIM(a, b); err == nil {
-			t.Errorf("SSIM of %s against %s", b.Shape(), a.Shape())
+			t.Errorf("SSIM of %s against %s", b.Shape, a.Shape)
 		}
 	}
 }

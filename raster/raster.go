@@ -26,75 +26,40 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 )
 
 // Image is a 2D image or a volume. The zero value is not valid; use [New].
 type Image struct {
-	Width, Height int
-	Depth         int  // slices; 1 for a 2D image
-	Channels      int  // 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha (not premultiplied)
-	Bits          int  // bits per sample, 1 to 16
-	Signed        bool // samples are two's complement
-	Pix           []byte
-	Meta          Meta
+	Shape
+	Pix  []byte
+	Meta Meta
 }
 
 // Meta is the little beside the samples that must survive compression. It takes
 // no part in [Image.Hash].
 type Meta struct {
 	Spacing     [3]float64 // distance between samples along x, y and z in millimetres; 0 where unknown
-	Frames      bool       // slices are pages or frames in time, not a volume
 	ICC         []byte     // ICC profile, nil where absent
 	EXIF        []byte     // EXIF block without the container's prefix, nil where absent
 	Orientation int        // EXIF orientation that has already been applied to the samples; 0 where absent
 }
 
 // New returns an image with zeroed samples. It panics when the shape is not
-// valid or does not fit an int; callers check untrusted shapes with [CheckShape].
+// valid or does not fit an int; callers check untrusted shapes with [Shape.Check].
 func New(width, height, depth, channels, bits int) *Image {
-	if err := CheckShape(width, height, depth, channels, bits); err != nil {
+	return Make(Shape{Width: width, Height: height, Depth: depth, Channels: channels, Bits: bits})
+}
+
+// Make is [New] for a shape.
+func Make(s Shape) *Image {
+	if err := s.Check(); err != nil {
 		panic(err)
 	}
-	m := &Image{Width: width, Height: height, Depth: depth, Channels: channels, Bits: bits}
-	m.Pix = make([]byte, m.Size())
-	return m
-}
-
-// CheckShape reports why a shape cannot be an [Image], or nil.
-func CheckShape(width, height, depth, channels, bits int) error {
-	switch {
-	case width < 1 || height < 1 || depth < 1:
-		return fmt.Errorf("raster: shape %d x %d x %d has an empty side", width, height, depth)
-	case channels < 1 || channels > 4:
-		return fmt.Errorf("raster: %d channels, want 1 to 4", channels)
-	case bits < 1 || bits > 16:
-		return fmt.Errorf("raster: %d bits per sample, want 1 to 16", bits)
+	if s.BytesPerSample() == 2 {
+		return FromUint16(s, make([]uint16, s.Samples()))
 	}
-	const most = 1 << 40
-	n := int64(width)
-	for _, f := range []int64{int64(height), int64(depth), int64(channels)} {
-		if n > most/f {
-			return fmt.Errorf("raster: shape %d x %d x %d is too large", width, height, depth)
-		}
-		n *= f
-	}
-	return nil
+	return &Image{Shape: s, Pix: make([]byte, s.Size())}
 }
-
-// BytesPerSample is 1 for samples of up to 8 bits and 2 above.
-func (m *Image) BytesPerSample() int {
-	if m.Bits > 8 {
-		return 2
-	}
-	return 1
-}
-
-// Samples is the number of samples: width x height x depth x channels.
-func (m *Image) Samples() int { return m.Width * m.Height * m.Depth * m.Channels }
-
-// Size is the length of Pix in bytes.
-func (m *Image) Size() int { return m.Samples() * m.BytesPerSample() }
 
 // Slice returns slice z as an image that shares the samples of m.
 func (m *Image) Slice(z int) *Image {
@@ -103,29 +68,6 @@ func (m *Image) Slice(z int) *Image {
 	s.Depth = 1
 	s.Pix = m.Pix[z*n : (z+1)*n : (z+1)*n]
 	return &s
-}
-
-// Alpha reports whether the last channel is alpha.
-func (m *Image) Alpha() bool { return m.Channels == 2 || m.Channels == 4 }
-
-// SameShape reports whether m and o agree in everything that [Image.Hash] covers
-// except the samples.
-func (m *Image) SameShape(o *Image) bool {
-	return m.Width == o.Width && m.Height == o.Height && m.Depth == o.Depth &&
-		m.Channels == o.Channels && m.Bits == o.Bits && m.Signed == o.Signed
-}
-
-// Shape renders the shape for people: "768 x 512, 3 x 8 bit".
-func (m *Image) Shape() string {
-	s := fmt.Sprintf("%d x %d", m.Width, m.Height)
-	if m.Depth > 1 {
-		s += fmt.Sprintf(" x %d", m.Depth)
-	}
-	s += fmt.Sprintf(", %d x %d bit", m.Channels, m.Bits)
-	if m.Signed {
-		s += " signed"
-	}
-	return s
 }
 
 // Hash is the image's identity: SHA-256, in lower-case hexadecimal, over the

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"image/color"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -31,7 +32,7 @@ func set(m *Image, i, v int) {
 	}
 }
 
-func TestCheckShape(t *testing.T) {
+func TestShapeCheck(t *testing.T) {
 	for _, c := range []struct {
 		w, h, d, channels, bits int
 		want                    string // part of the error, or empty
@@ -48,9 +49,9 @@ func TestCheckShape(t *testing.T) {
 		{1 << 20, 1 << 20, 2, 1, 8, "too large"},
 		{math.MaxInt, math.MaxInt, math.MaxInt, 4, 16, "too large"},
 	} {
-		err := CheckShape(c.w, c.h, c.d, c.channels, c.bits)
+		err := Shape{Width: c.w, Height: c.h, Depth: c.d, Channels: c.channels, Bits: c.bits}.Check()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("CheckShape(%d, %d, %d, %d, %d) = %v, want %q", c.w, c.h, c.d, c.channels, c.bits, err, c.want)
+			t.Errorf("Check of %d, %d, %d, %d, %d = %v, want %q", c.w, c.h, c.d, c.channels, c.bits, err, c.want)
 		}
 	}
 	defer func() {
@@ -72,8 +73,8 @@ func TestSizes(t *testing.T) {
 		{New(3, 2, 5, 4, 9), 120, 240, "3 x 2 x 5, 4 x 9 bit"},
 		{filled(1, 1, 1, 1, 16, true, 0), 1, 2, "1 x 1, 1 x 16 bit signed"},
 	} {
-		if c.m.Samples() != c.samples || c.m.Size() != c.size || len(c.m.Pix) != c.size || c.m.Shape() != c.shape {
-			t.Errorf("%s: %d samples, %d bytes, want %s, %d, %d", c.m.Shape(), c.m.Samples(), len(c.m.Pix), c.shape, c.samples, c.size)
+		if c.m.Samples() != c.samples || c.m.Size() != c.size || len(c.m.Pix) != c.size || c.m.Shape.String() != c.shape {
+			t.Errorf("%s: %d samples, %d bytes, want %s, %d, %d", c.m.Shape, c.m.Samples(), len(c.m.Pix), c.shape, c.samples, c.size)
 		}
 	}
 }
@@ -90,7 +91,7 @@ func TestHashGolden(t *testing.T) {
 		{filled(7, 5, 3, 1, 12, true, 2), "3405d179f50b2aba6c2ad2c3fb26a0e7dd463895b840d68b7297b183290e170a"},
 	} {
 		if got := c.m.Hash(); got != c.want {
-			t.Errorf("%s: hash %s, want %s", c.m.Shape(), got, c.want)
+			t.Errorf("%s: hash %s, want %s", c.m.Shape, got, c.want)
 		}
 	}
 }
@@ -116,7 +117,8 @@ func TestHashCovers(t *testing.T) {
 		seen[m.Hash()] = name
 	}
 	m := *base
-	m.Meta = Meta{Spacing: [3]float64{1, 2, 3}, Frames: true, ICC: []byte("x"), Orientation: 6}
+	m.Frames = true
+	m.Meta = Meta{Spacing: [3]float64{1, 2, 3}, ICC: []byte("x"), Orientation: 6}
 	if m.Hash() != base.Hash() {
 		t.Error("Meta is part of the hash")
 	}
@@ -128,7 +130,7 @@ func TestSlice(t *testing.T) {
 	for z := range m.Depth {
 		s := m.Slice(z)
 		if s.Depth != 1 || len(s.Pix) != s.Size() || cap(s.Pix) != s.Size() {
-			t.Fatalf("slice %d: %s with %d bytes, capacity %d", z, s.Shape(), len(s.Pix), cap(s.Pix))
+			t.Fatalf("slice %d: %s with %d bytes, capacity %d", z, s.Shape, len(s.Pix), cap(s.Pix))
 		}
 		for i := range n {
 			if s.Sample(i) != m.Sample(z*n+i) {
@@ -157,7 +159,7 @@ func TestSample(t *testing.T) {
 		{16, false, []byte{0xff, 0xff}, 65535},
 		{16, true, []byte{0x00, 0x80}, -32768},
 	} {
-		m := &Image{Width: 1, Height: 1, Depth: 1, Channels: 1, Bits: c.bits, Signed: c.signed, Pix: c.stored}
+		m := &Image{Shape: Shape{Width: 1, Height: 1, Depth: 1, Channels: 1, Bits: c.bits, Signed: c.signed}, Pix: c.stored}
 		if got := m.Sample(0); got != c.want {
 			t.Errorf("%d bits, signed %v, % x: %d, want %d", c.bits, c.signed, c.stored, got, c.want)
 		}
@@ -173,7 +175,7 @@ func TestDropOpaqueAlpha(t *testing.T) {
 			}
 			if !m.Alpha() {
 				if DropOpaqueAlpha(m) != m {
-					t.Errorf("%s is not returned as it is", m.Shape())
+					t.Errorf("%s is not returned as it is", m.Shape)
 				}
 				continue
 			}
@@ -182,16 +184,16 @@ func TestDropOpaqueAlpha(t *testing.T) {
 			}
 			o := DropOpaqueAlpha(m)
 			if o.Channels != channels-1 || len(o.Pix) != o.Size() {
-				t.Fatalf("%s becomes %s", m.Shape(), o.Shape())
+				t.Fatalf("%s becomes %s", m.Shape, o.Shape)
 			}
 			for i := range o.Samples() {
 				if o.Sample(i) != m.Sample(i/o.Channels*channels+i%o.Channels) {
-					t.Fatalf("%s: sample %d differs", m.Shape(), i)
+					t.Fatalf("%s: sample %d differs", m.Shape, i)
 				}
 			}
 			set(m, m.Samples()-1, 0)
 			if DropOpaqueAlpha(m) != m {
-				t.Errorf("%s loses an alpha that is not opaque", m.Shape())
+				t.Errorf("%s loses an alpha that is not opaque", m.Shape)
 			}
 		}
 	}
@@ -206,12 +208,12 @@ func TestLuma(t *testing.T) {
 			g := Luma(m)
 			if channels == 1 {
 				if g != m {
-					t.Errorf("%s is not returned as it is", m.Shape())
+					t.Errorf("%s is not returned as it is", m.Shape)
 				}
 				continue
 			}
 			if g.Channels != 1 || g.Samples()*channels != m.Samples() || g.Bits != bits {
-				t.Fatalf("%s becomes %s", m.Shape(), g.Shape())
+				t.Fatalf("%s becomes %s", m.Shape, g.Shape)
 			}
 			for i := range g.Samples() {
 				j := i * channels
@@ -220,12 +222,12 @@ func TestLuma(t *testing.T) {
 					want = 0.299*want + 0.587*float64(m.Sample(j+1)) + 0.114*float64(m.Sample(j+2))
 				}
 				if math.Abs(float64(g.Sample(i))-want) > 0.5+float64(int(1)<<bits)/65536 {
-					t.Fatalf("%s: sample %d is %d, want %.2f", m.Shape(), i, g.Sample(i), want)
+					t.Fatalf("%s: sample %d is %d, want %.2f", m.Shape, i, g.Sample(i), want)
 				}
 				if bits == 8 && channels >= 3 {
 					c := color.GrayModel.Convert(color.RGBA{m.Pix[j], m.Pix[j+1], m.Pix[j+2], 255}).(color.Gray)
 					if d := int(c.Y) - g.Sample(i); d < -1 || d > 1 {
-						t.Fatalf("%s: sample %d is %d, image/color says %d", m.Shape(), i, g.Sample(i), c.Y)
+						t.Fatalf("%s: sample %d is %d, image/color says %d", m.Shape, i, g.Sample(i), c.Y)
 					}
 				}
 			}
@@ -243,5 +245,44 @@ func TestLuma(t *testing.T) {
 	}
 	if v := Luma(signed).Sample(0); v != -1000 {
 		t.Errorf("-1000 becomes %d", v)
+	}
+}
+
+func TestUint16(t *testing.T) {
+	shape := Shape{Width: 3, Height: 2, Depth: 2, Channels: 1, Bits: 12}
+	samples := make([]uint16, shape.Samples())
+	for i := range samples {
+		samples[i] = uint16(341 * i)
+	}
+	m := FromUint16(shape, samples)
+	if m.Shape != shape || len(m.Pix) != shape.Size() || m.Pix[3] != 341>>8 {
+		t.Fatalf("%s with samples % x", m.Shape, m.Pix)
+	}
+	for z := range m.Depth {
+		for i, v := range m.Slice(z).Uint16() {
+			if want := 341 * (6*z + i); int(v) != want || m.Slice(z).Sample(i) != want {
+				t.Errorf("slice %d: sample %d is %d, want %d", z, i, v, want)
+			}
+		}
+	}
+	odd := *m
+	odd.Pix = append(make([]byte, 1, 1+len(m.Pix)), m.Pix...)[1:]
+	if got := odd.Uint16(); !slices.Equal(got, m.Uint16()) {
+		t.Errorf("at an odd address: %d", got)
+	}
+	for what, f := range map[string]func(){
+		"bytes":          func() { New(2, 2, 1, 1, 8).Uint16() },
+		"bytes for 8":    func() { FromUint16(Shape{Width: 1, Height: 1, Depth: 1, Channels: 1, Bits: 8}, make([]uint16, 1)) },
+		"too few":        func() { FromUint16(shape, samples[1:]) },
+		"no valid shape": func() { FromUint16(Shape{Bits: 16}, nil) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", what)
+				}
+			}()
+			f()
+		}()
 	}
 }

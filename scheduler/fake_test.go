@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
-	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/raster"
@@ -59,16 +58,15 @@ func (tiny) Options(pairs []string) (codec.Options, error) {
 	}
 	return o, nil
 }
-func (tiny) Encode(_ context.Context, _ *gpu.Device, batch []*raster.Image, _ codec.Options) []codec.Encoded {
-	out := make([]codec.Encoded, len(batch))
-	for i, m := range batch {
-		out[i].Data = make([]byte, m.Size()/10)
+func (tiny) Encode(_ context.Context, _ codec.Run, items []codec.Item, _ codec.Options) []codec.Encoded {
+	out := make([]codec.Encoded, len(items))
+	for i, item := range items {
+		out[i].Data = make([]byte, item.Image.Size()/10)
 	}
 	return out
 }
-func (tiny) Decode(context.Context, *gpu.Device, [][]byte, codec.Assets) []codec.Decoded { return nil }
-func (tiny) Inspect([]byte) ([]codec.Field, error)                                       { return nil, nil }
-func (tiny) Train(_ context.Context, _ *gpu.Device, sample []*raster.Image, _ codec.Options) ([]byte, error) {
+func (tiny) Decode(context.Context, codec.Run, [][]byte, codec.Assets) []codec.Decoded { return nil }
+func (tiny) Train(_ context.Context, _ codec.Run, sample []*raster.Image, _ codec.Options) ([]byte, error) {
 	return fmt.Appendf(nil, "trained on %d pictures of %d bytes", len(sample), sample[0].Size()), nil
 }
 
@@ -415,5 +413,5 @@ func (r *rig) ended(id string) jobs.Report {
 	return report
 }
 
-func (tiny) Header([]byte) (codec.Header, error)              { return codec.Header{}, nil }
-func (tiny) Memory(*raster.Image, codec.Options) codec.Memory { return codec.Memory{} }
+func (tiny) Header([]byte) (codec.Header, error)                            { return codec.Header{}, nil }
+func (tiny) Memory(raster.Shape, *raster.Image, codec.Options) codec.Memory { return codec.Memory{} }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/imageio"
-	"github.com/pelmill/pelmill/raster"
 )
 
 // defaultMemory is what a scheduler takes where nothing is said, in bytes.
@@ -33,16 +32,9 @@ func (m memory) training() int64 { return min(trainMemory, m.images()/4) }
 // sorter is what one sorter may hold. Up to four are at work at once.
 func (m memory) sorter() sorter { return sorter{memory: int(min(sortMemory, m.bytes()/16))} }
 
-// shapeOf is an image without samples.
-func shapeOf(h *imageio.Header) *raster.Image {
-	return &raster.Image{Width: h.Width, Height: h.Height, Depth: h.Depth, Channels: h.Channels, Bits: h.Bits, Signed: h.Signed,
-		Meta: raster.Meta{Frames: h.Frames}}
-}
-
 // encodeMemory is what encoding an image takes, the image included.
 func encodeMemory(c codec.Codec, h *imageio.Header, opts codec.Options) int64 {
-	m := shapeOf(h)
-	return int64(m.Size()) + c.Memory(m, opts).Encode
+	return int64(h.Size()) + c.Memory(h.Shape, nil, opts).Encode
 }
 
 // tooLarge is why an image is not in a sample.

@@ -75,7 +75,7 @@ func (p *planning) fetch(ctx context.Context, e jobs.Entry, need func(*imageio.H
 		m, reason = imageio.Decode(got.Data, limits)
 	}
 	if reason == nil {
-		reason = p.tools.info().Check(m)
+		reason = p.tools.info().Check(m.Shape)
 	}
 	return m, int64(len(got.Data)), reason, nil
 }
@@ -129,7 +129,7 @@ func encode(ctx context.Context, c codec.Codec, m *raster.Image, opts codec.Opti
 			err = fmt.Errorf("scheduler: codec %s: %v", c.Info().Name, r)
 		}
 	}()
-	out := c.Encode(ctx, nil, []*raster.Image{m}, opts)
+	out := c.Encode(ctx, codec.Run{}, codec.Items(m), opts)
 	return out[0].Data, out[0].Err
 }
 
@@ -164,7 +164,7 @@ func (p *planning) train(ctx context.Context, specs []jobs.Spec) error {
 	held, most := int64(0), p.memory.training()
 	err := pick(ctx, p.all, p.at.Objects, trainImages, func(int64) bool { return false }, func(e jobs.Entry) (bool, error) {
 		m, _, reason, err := p.fetch(ctx, e, func(h *imageio.Header) int64 {
-			n := int64(shapeOf(h).Size())
+			n := int64(h.Size())
 			if held+n > most {
 				return p.memory.images()
 			}
@@ -188,7 +188,7 @@ func (p *planning) train(ctx context.Context, specs []jobs.Spec) error {
 	if len(sample) == 0 {
 		return fmt.Errorf("scheduler: options %q: none of %d sample objects is a picture to train on", p.spec.Options, min(p.at.Objects, trainImages))
 	}
-	asset, err := trainer.Train(ctx, nil, sample, p.tools.opts)
+	asset, err := trainer.Train(ctx, codec.Run{}, sample, p.tools.opts)
 	if err != nil {
 		return fmt.Errorf("scheduler: train with options %q: %w", p.spec.Options, err)
 	}

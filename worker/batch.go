@@ -213,12 +213,12 @@ func (b *batcher) launch(batch []*item) {
 }
 
 func (b *batcher) onDevice(ctx context.Context, batch []*item) ([]answer, error) {
-	images := make([]*raster.Image, len(batch))
+	items := make([]codec.Item, len(batch))
 	for i, it := range batch {
-		images[i] = it.image
+		items[i] = it.item()
 	}
 	var answers []answer
-	for _, e := range b.k.codec.Encode(ctx, b.k.device, images, b.k.options) {
+	for _, e := range b.k.codec.Encode(ctx, codec.Run{Device: b.k.device}, items, b.k.options) {
 		answers = append(answers, answer{Encoded: e})
 	}
 	if len(answers) != len(batch) {
@@ -243,7 +243,7 @@ func (b *batcher) decode(ctx context.Context, batch []*item, answers []answer) (
 	if len(files) == 0 {
 		return 0, nil
 	}
-	decoded := b.k.codec.Decode(ctx, b.k.device, files, b.k.assets)
+	decoded := b.k.codec.Decode(ctx, codec.Run{Device: b.k.device}, files, b.k.assets)
 	if len(decoded) != len(files) {
 		return 0, unverified("%s: %d pictures from %d files", b.k.info.Name, len(decoded), len(files))
 	}

@@ -175,14 +175,14 @@ func direct(ctx context.Context, target *storage.Bucket, c codec.Codec, options 
 		return err
 	}
 	hash := m.Hash()
-	encoded := c.Encode(ctx, nil, []*raster.Image{m}, options)[0]
+	encoded := c.Encode(ctx, codec.Run{}, codec.Items(m), options)[0]
 	if encoded.Err != nil {
 		return encoded.Err
 	}
 	if len(encoded.Data) >= len(data) {
 		return nil
 	}
-	decoded := c.Decode(ctx, nil, [][]byte{encoded.Data}, nil)[0]
+	decoded := c.Decode(ctx, codec.Run{}, [][]byte{encoded.Data}, nil)[0]
 	if decoded.Err != nil {
 		return decoded.Err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // The number that a refused object is told lets it in.
@@ -106,7 +107,7 @@ func TestBudgetOfKnownImages(t *testing.T) {
 
 func TestTrainingMemory(t *testing.T) {
 	m := NewTrainingMemory(memoryFor(4<<20) + 1) // 1 MiB of samples
-	head := &imageio.Header{Width: 512, Height: 512, Depth: 1, Channels: 3, Bits: 8, DecodedBytes: 1 << 20}
+	head := &imageio.Header{Shape: raster.Shape{Width: 512, Height: 512, Depth: 1, Channels: 3, Bits: 8}, DecodedBytes: 1 << 20}
 	if err := m.Take(1000, head); err != nil {
 		t.Error(err)
 	}

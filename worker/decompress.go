@@ -245,7 +245,7 @@ func (d *decompression) convert(ctx context.Context, o storage.Object, encoders 
 	m, encoded, format := made.image, made.encoded, made.format
 	r.PixelHash, r.DecodedHash, r.Verified = made.hash, made.hash, "full"
 	lap(stageEncode)
-	r.Width, r.Height, r.Depth, r.Channels, r.Bits, r.RawBytes = m.Width, m.Height, m.Depth, m.Channels, m.Bits, int64(len(m.Pix))
+	r.Shape, r.RawBytes = m.Shape, int64(len(m.Pix))
 	target := d.target(o.Key, m, format)
 	if err := jobs.CheckKey(target); err != nil {
 		return faultf(jobs.OutcomeUnsupported, jobs.ClassKey, "%w", err)
@@ -264,11 +264,11 @@ func (d *decompression) convert(ctx context.Context, o storage.Object, encoders 
 	return nil
 }
 
-// imageMemory is what turning a file into  encoded file takes, besides the bytes of the
+// imageMemory is what turning a file into an encoded one takes, besides the bytes of the
 // file: the image, and at once either what decoding takes, or the encoded file, which
 // doubles as it is written, or the encoded file and what decoding it again takes.
 func imageMemory(h codec.Header) int64 {
-	n := h.Size()
+	n := int64(h.Size())
 	return max(h.Memory, n+3*n) + imageTables
 }
 
@@ -289,7 +289,7 @@ func (d *decompression) encode(ctx context.Context, c codec.Codec, file []byte) 
 			err = faultf(jobs.OutcomeFailed, jobs.ClassCodec, "decoding it panicked: %v", v)
 		}
 	}()
-	out := c.Decode(ctx, d.Device, [][]byte{file}, d.assets)
+	out := c.Decode(ctx, codec.Run{Device: d.Device}, [][]byte{file}, d.assets)
 	if len(out) != 1 {
 		return made, faultf(jobs.OutcomeFailed, jobs.ClassCodec, "%s: %d pictures from one file", c.Info().Name, len(out))
 	}
@@ -317,7 +317,7 @@ func (d *decompression) encode(ctx context.Context, c codec.Codec, file []byte) 
 // codec is the one whose file this is: by its name and headers, else by its
 // headers, else by its name, so that a damaged file is called so.
 func (d *decompression) codec(key string, file []byte) codec.Codec {
-	known := func(c codec.Codec) bool { _, err := c.Inspect(file); return err == nil }
+	known := func(c codec.Codec) bool { _, err := c.Header(file); return err == nil }
 	named, ok := codecOf(d.Codecs, key)
 	if ok && known(named) {
 		return named

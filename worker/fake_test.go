@@ -57,24 +57,25 @@ func (f *fake) Options(pairs []string) (codec.Options, error) {
 	return o, nil
 }
 
-func (f *fake) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Image, opts codec.Options) []codec.Encoded {
+func (f *fake) Encode(ctx context.Context, run codec.Run, items []codec.Item, opts codec.Options) []codec.Encoded {
+	batch := codec.Images(items)
 	n := f.active.Add(int64(len(batch)))
 	defer f.active.Add(-int64(len(batch)))
 	for most := f.most.Load(); n > most && !f.most.CompareAndSwap(most, n); most = f.most.Load() {
 	}
-	if dev != nil {
+	if run.Device != nil {
 		f.batches.Store(len(batch), true)
 	}
 	out := make([]codec.Encoded, len(batch))
 	for i, m := range batch {
 		f.encoded.Add(1)
 		if f.encode != nil {
-			if data, err, ok := f.encode(ctx, dev, m); ok {
+			if data, err, ok := f.encode(ctx, run.Device, m); ok {
 				out[i] = codec.Encoded{Data: data, Err: err}
 				continue
 			}
 		}
-		if err := f.Info().With(opts).Check(m); err != nil {
+		if err := f.Info().With(opts).Check(m.Shape); err != nil {
 			out[i].Err = err
 			continue
 		}
@@ -86,7 +87,7 @@ func (f *fake) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Imag
 	return out
 }
 
-func (f *fake) Decode(_ context.Context, _ *gpu.Device, batch [][]byte, _ codec.Assets) []codec.Decoded {
+func (f *fake) Decode(_ context.Context, _ codec.Run, batch [][]byte, _ codec.Assets) []codec.Decoded {
 	out := make([]codec.Decoded, len(batch))
 	for i, file := range batch {
 		hash, ok := strings.CutPrefix(string(file), "fake ")
@@ -105,13 +106,6 @@ func (f *fake) Decode(_ context.Context, _ *gpu.Device, batch [][]byte, _ codec.
 	return out
 }
 
-func (f *fake) Inspect(file []byte) ([]codec.Field, error) {
-	if !strings.HasPrefix(string(file), "fake ") {
-		return nil, codec.Malformedf("fake: no file of it")
-	}
-	return []codec.Field{{Name: "codec", Value: "fake"}}, nil
-}
-
 func (f *fake) Header(file []byte) (codec.Header, error) {
 	hash, _ := strings.CutPrefix(string(file), "fake ")
 	found, ok := f.images.Load(hash)
@@ -119,11 +113,11 @@ func (f *fake) Header(file []byte) (codec.Header, error) {
 		return codec.Header{}, codec.Malformedf("fake: no file of it")
 	}
 	m := found.(*raster.Image)
-	return codec.Header{Width: m.Width, Height: m.Height, Depth: m.Depth, Channels: m.Channels, Bits: m.Bits, Memory: int64(m.Size())}, nil
+	return codec.Header{Shape: m.Shape, Memory: int64(m.Size()), Resolutions: 1, Fields: []codec.Field{{Name: "codec", Value: "fake"}}}, nil
 }
 
 // Memory is three images for encoding.
-func (f *fake) Memory(m *raster.Image, _ codec.Options) codec.Memory {
-	n := int64(m.Samples())
+func (f *fake) Memory(s raster.Shape, _ *raster.Image, _ codec.Options) codec.Memory {
+	n := int64(s.Samples())
 	return codec.Memory{Encode: 3 * n, Decode: n, File: 100}
 }

@@ -109,11 +109,10 @@ func (c *chunk) limits() *imageio.Limits {
 // accepts refuses by the header what the codec does not take in any case, before
 // memory is taken. An alpha channel may turn out to be opaque.
 func (c *chunk) accepts(h *imageio.Header) error {
-	m := shapeOf(h)
-	err := c.info.Check(m)
-	if err != nil && m.Alpha() {
-		m.Channels--
-		if c.info.Check(m) == nil {
+	err := c.info.Check(h.Shape)
+	if opaque := h.Shape; err != nil && h.Alpha() {
+		opaque.Channels--
+		if c.info.Check(opaque) == nil {
 			return nil
 		}
 	}

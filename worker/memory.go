@@ -42,33 +42,23 @@ const (
 
 // readMemory is what reading an image takes, besides the bytes of the file.
 func (k *jobContext) readMemory(h *imageio.Header) int64 {
-	m := shapeOf(h)
-	if m.Alpha() {
-		return max(h.DecodedBytes, 2*int64(m.Size())) // while an opaque alpha channel is left out
+	if h.Alpha() {
+		return max(h.DecodedBytes, 2*int64(h.Size())) // while an opaque alpha channel is left out
 	}
 	return h.DecodedBytes
 }
 
-// workMemory is what the stages after reading take, the image included: the most
-// that one of them holds. m has samples or only its shape.
-func (k *jobContext) workMemory(m *raster.Image, device *gpu.Device) int64 {
-	n := int64(m.Size())
-	codec := k.codec.Memory(m, k.options)
+// workMemory is what the stages after reading an image of shape s take, the image
+// included: the most that one of them holds. m may be nil: the image is not read yet.
+func (k *jobContext) workMemory(s raster.Shape, m *raster.Image, device *gpu.Device) int64 {
+	n := int64(s.Size())
+	codec := k.codec.Memory(s, m, k.options)
 	if device != nil && n <= deviceImage {
 		codec.Encode = min(codec.Encode, deviceShare*n)
 	}
 	compare := int64(0)
-	if m.Alpha() {
+	if s.Alpha() {
 		compare = 2 * n // both images as they are seen
 	}
 	return n + max(codec.Encode, codec.File+codec.Decode+compare)
 }
-
-// shapeOf is an image without samples.
-func shapeOf(h *imageio.Header) *raster.Image {
-	return &raster.Image{Width: h.Width, Height: h.Height, Depth: h.Depth, Channels: h.Channels, Bits: h.Bits, Signed: h.Signed,
-		Meta: raster.Meta{Frames: h.Frames}}
-}
-
-// samples is the size of the decoded image in bytes.
-func samples(h *imageio.Header) int64 { return int64(shapeOf(h).Size()) }

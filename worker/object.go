@@ -129,8 +129,7 @@ func (c *chunk) produce(ctx context.Context, i int, data []byte, r *jobs.Result,
 	if err != nil {
 		return nil, readFault(err)
 	}
-	r.Width, r.Height, r.Depth, r.Channels, r.Bits = head.Width, head.Height, head.Depth, head.Channels, head.Bits
-	r.RawBytes = samples(&head)
+	r.Shape, r.RawBytes = head.Shape, int64(head.Shape.Size())
 	if err := c.accepts(&head); err != nil {
 		return nil, err
 	}
@@ -138,8 +137,7 @@ func (c *chunk) produce(ctx context.Context, i int, data []byte, r *jobs.Result,
 	if alone {
 		device = nil
 	}
-	shape := shapeOf(&head)
-	if err := held.image(ctx, c.readMemory(&head), max(c.readMemory(&head), c.workMemory(shape, device))); err != nil {
+	if err := held.image(ctx, c.readMemory(&head), max(c.readMemory(&head), c.workMemory(head.Shape, nil, device))); err != nil {
 		return nil, err
 	}
 	if err := c.flights.enter(ctx, i); err != nil {
@@ -156,9 +154,9 @@ func (c *chunk) produce(ctx context.Context, i int, data []byte, r *jobs.Result,
 	defer started()
 
 	for ; ; r.Attempts++ {
-		p := &product{jobContext: c.jobContext, data: data, key: r.Key, note: head.Note}
+		p := &product{jobContext: c.jobContext, format: head.Format, data: data, key: r.Key, note: head.Note}
 		p.fits = func(m *raster.Image) error {
-			return held.known(max(c.readMemory(&head), c.workMemory(m, device)))
+			return held.known(max(c.readMemory(&head), c.workMemory(m.Shape, m, device)))
 		}
 		r.Device = device.Name()
 		if device == nil {
@@ -174,7 +172,7 @@ func (c *chunk) produce(ctx context.Context, i int, data []byte, r *jobs.Result,
 			for stage, d := range p.spent {
 				c.spent(r, stage, d)
 			}
-			r.Channels, r.RawBytes = p.channels, p.rawBytes
+			r.Shape, r.RawBytes = p.shape, int64(p.shape.Size())
 			return p, nil
 		}
 		var f *fault

@@ -18,9 +18,10 @@ import (
 // owns it; after a stage that was given up it must not be looked at any more.
 type product struct {
 	*jobContext
-	key  string
-	data []byte                      // of the source
-	fits func(m *raster.Image) error // asks for the memory of the stages after reading; nil: there is enough
+	key    string
+	format string                      // of the source, as imageio names it
+	data   []byte                      // of the source
+	fits   func(m *raster.Image) error // asks for the memory of the stages after reading; nil: there is enough
 
 	stage   string // at work
 	spent   map[string]time.Duration
@@ -31,8 +32,7 @@ type product struct {
 	decoded   *raster.Image // by a device, for verification
 	decodeErr error
 
-	channels               int
-	rawBytes               int64
+	shape                  raster.Shape
 	note                   string // what the record should say of a success
 	pixelHash, decodedHash string
 	psnr, ssim             float64
@@ -76,9 +76,9 @@ func (p *product) read(context.Context) error {
 		if err != nil {
 			return readFault(err)
 		}
-		if err := p.info.Check(m); err != nil {
+		if err := p.info.Check(m.Shape); err != nil {
 			opaque := raster.DropOpaqueAlpha(m)
-			if opaque == m || p.info.Check(opaque) != nil {
+			if opaque == m || p.info.Check(opaque.Shape) != nil {
 				return codecFault(err)
 			}
 			m = opaque
@@ -87,7 +87,7 @@ func (p *product) read(context.Context) error {
 			}
 			p.note += "the alpha channel is opaque everywhere and was left out"
 		}
-		p.image, p.pixelHash, p.channels, p.rawBytes = m, m.Hash(), m.Channels, int64(len(m.Pix))
+		p.image, p.pixelHash, p.shape = m, m.Hash(), m.Shape
 		if p.fits != nil {
 			return p.fits(m)
 		}
@@ -95,9 +95,14 @@ func (p *product) read(context.Context) error {
 	})
 }
 
+// item is what the codec gets.
+func (p *product) item() codec.Item {
+	return codec.Item{Image: p.image, Source: codec.Source{Format: p.format, Data: p.data}}
+}
+
 func (p *product) encode(ctx context.Context) error {
 	return p.in(stageEncode, func() error {
-		out := p.codec.Encode(ctx, nil, []*raster.Image{p.image}, p.options)
+		out := p.codec.Encode(ctx, codec.Run{}, []codec.Item{p.item()}, p.options)
 		if len(out) != 1 {
 			return codecFault(fmt.Errorf("%s: %d results for one picture", p.info.Name, len(out)))
 		}
@@ -128,7 +133,7 @@ func (p *product) verify(ctx context.Context) error {
 		return nil
 	}
 	return p.in(stageVerify, func() error {
-		out := p.codec.Decode(ctx, nil, [][]byte{p.encoded}, p.assets)
+		out := p.codec.Decode(ctx, codec.Run{}, [][]byte{p.encoded}, p.assets)
 		if len(out) != 1 {
 			return unverified("%s: %d pictures from one file", p.info.Name, len(out))
 		}
@@ -167,12 +172,12 @@ func (p *product) compare(m *raster.Image, err error) error {
 	if err != nil {
 		return unverified("the result does not decode: %w", err)
 	}
-	if m == nil || len(m.Pix) != len(p.image.Pix) || !m.SameShape(p.image) {
+	if m == nil || len(m.Pix) != len(p.image.Pix) || !m.Same(p.image.Shape) {
 		shape := "nothing"
 		if m != nil {
-			shape = m.Shape()
+			shape = m.Shape.String()
 		}
-		return unverified("the result decodes to %s, the picture is %s", shape, p.image.Shape())
+		return unverified("the result decodes to %s, the picture is %s", shape, p.image.Shape)
 	}
 	p.decodedHash = m.Hash()
 	lossless := p.info.KeepsImages(p.options)

@@ -50,29 +50,29 @@ func selfTest(ctx context.Context, c codec.Codec, dev *gpu.Device) error {
 	info := c.Info()
 	for _, channels := range info.Accepts.Channels {
 		m := testImage(channels, info.Accepts.MaxBits)
-		files := c.Encode(ctx, nil, []*raster.Image{m}, nil)
+		files := c.Encode(ctx, codec.Run{}, codec.Items(m), nil)
 		if err := one(len(files), "file", m); err != nil {
 			return err
 		}
 		file := files[0]
 		if file.Err != nil {
-			return fmt.Errorf("encode %s: %w", m.Shape(), file.Err)
+			return fmt.Errorf("encode %s: %w", m.Shape, file.Err)
 		}
 		devices := []*gpu.Device{nil}
 		if dev != nil {
 			devices = append(devices, dev)
-			other := c.Encode(ctx, dev, []*raster.Image{m}, nil)
+			other := c.Encode(ctx, codec.Run{Device: dev}, codec.Items(m), nil)
 			if len(other) != 1 || other[0].Err != nil || !bytes.Equal(other[0].Data, file.Data) {
-				return fmt.Errorf("encode %s: device %s gives another file than the CPU", m.Shape(), dev.Name())
+				return fmt.Errorf("encode %s: device %s gives another file than the CPU", m.Shape, dev.Name())
 			}
 		}
 		for _, d := range devices {
-			images := c.Decode(ctx, d, [][]byte{file.Data}, nil)
+			images := c.Decode(ctx, codec.Run{Device: d}, [][]byte{file.Data}, nil)
 			if err := one(len(images), "picture", m); err != nil {
 				return err
 			}
 			if err := near(m, images[0], info.Lossless); err != nil {
-				return fmt.Errorf("decode %s on %s: %w", m.Shape(), d.Name(), err)
+				return fmt.Errorf("decode %s on %s: %w", m.Shape, d.Name(), err)
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func selfTest(ctx context.Context, c codec.Codec, dev *gpu.Device) error {
 
 func one(n int, what string, m *raster.Image) error {
 	if n != 1 {
-		return fmt.Errorf("%s: %d %ss, want 1", m.Shape(), n, what)
+		return fmt.Errorf("%s: %d %ss, want 1", m.Shape, n, what)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func (t *TrainingMemory) Left() int64 { return min(t.total-t.used, maxFile) }
 // Take takes the samples of an image whose file has size bytes, if there is room for
 // them and for reading them.
 func (t *TrainingMemory) Take(size int64, h *imageio.Header) error {
-	n := samples(h)
+	n := int64(h.Size())
 	if t.used+n > t.most {
 		return fmt.Errorf("its samples of %s are more than is left for samples, a quarter of --memory or %s", binarySize(n), binarySize(trainingSamples))
 	}
@@ -41,4 +41,4 @@ func (t *TrainingMemory) Take(size int64, h *imageio.Header) error {
 }
 
 // Return gives the samples of an image back that is not used.
-func (t *TrainingMemory) Return(h *imageio.Header) { t.used -= samples(h) }
+func (t *TrainingMemory) Return(h *imageio.Header) { t.used -= int64(h.Size()) }

@@ -210,7 +210,7 @@ func TestSharedCodebook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asset, err := c.Train(t.Context(), nil, []*raster.Image{photo(1, 64, 64, 3)}, options)
+	asset, err := c.Train(t.Context(), codec.Run{}, []*raster.Image{photo(1, 64, 64, 3)}, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -286,7 +286,7 @@ func (v *verification) decode(ctx context.Context, c codec.Codec, r *jobs.Result
 			err = problemf(ProblemDecode, "decoding it panicked: %v", p)
 		}
 	}()
-	out := c.Decode(ctx, v.Device, [][]byte{file}, v.assets)
+	out := c.Decode(ctx, codec.Run{Device: v.Device}, [][]byte{file}, v.assets)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -306,8 +306,8 @@ func (v *verification) decode(ctx context.Context, c codec.Codec, r *jobs.Result
 		return problemf(ProblemImage, "it decodes to %s, recorded is %s", got, want)
 	}
 	m := out[0].Image
-	if m.Width != r.Width || m.Height != r.Height || m.Depth != r.Depth || m.Channels != r.Channels || m.Bits != r.Bits {
-		return problemf(ProblemImage, "it decodes to %s, recorded are %d x %d x %d, %d x %d bit", m.Shape(), r.Width, r.Height, r.Depth, r.Channels, r.Bits)
+	if !m.Same(r.Shape) {
+		return problemf(ProblemImage, "it decodes to %s, recorded is %s", m.Shape, r.Shape)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/vq"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/internal/faults"
@@ -111,11 +112,11 @@ func benchOne(ctx context.Context, file string) error {
 		return err
 	}
 	m.Hash()
-	encoded := vq.Codec{}.Encode(ctx, nil, []*raster.Image{m}, nil)[0]
+	encoded := vq.Codec{}.Encode(ctx, codec.Run{}, codec.Items(m), nil)[0]
 	if encoded.Err != nil {
 		return encoded.Err
 	}
-	decoded := vq.Codec{}.Decode(ctx, nil, [][]byte{encoded.Data}, nil)[0]
+	decoded := vq.Codec{}.Decode(ctx, codec.Run{}, [][]byte{encoded.Data}, nil)[0]
 	if decoded.Err != nil {
 		return decoded.Err
 	}

@@ -12,11 +12,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/storage"
-	"github.com/spf13/cobra"
 )
 
 func (p *program) inspect() *cobra.Command {
@@ -70,17 +71,19 @@ type inspectEvent struct {
 func describe(name string, data []byte) (format string, fields []codec.Field, err error) {
 	var owner error
 	if c, ok := codecs.ByExtension(name); ok {
-		if fields, owner = c.Inspect(data); owner == nil {
-			return c.Info().Name, fields, nil
+		h, err := c.Header(data)
+		if err == nil {
+			return c.Info().Name, h.Fields, nil
 		}
+		owner = err
 	}
 	head, err := imageio.ReadHeader(data, nil)
 	if err == nil {
 		return head.Format, headerFields(head), nil
 	}
 	if c, ok := codecs.Sniff(data); ok {
-		fields, err := c.Inspect(data)
-		return c.Info().Name, fields, err
+		h, err := c.Header(data)
+		return c.Info().Name, h.Fields, err
 	}
 	if owner != nil {
 		return "", nil, owner

@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/scheduler"
 	"github.com/pelmill/pelmill/storage"
 	"github.com/pelmill/pelmill/worker"
-	"github.com/spf13/cobra"
 )
 
 func (p *program) train() *cobra.Command {
@@ -96,7 +97,7 @@ func (t *training) run(ctx context.Context, source, place string) error {
 	if err != nil {
 		return err
 	}
-	data, err := trainer.Train(ctx, nil, images, opts)
+	data, err := trainer.Train(ctx, codec.Run{}, images, opts)
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
@@ -186,7 +187,7 @@ func image(ctx context.Context, src *storage.Bucket, key string, info codec.Info
 	}
 	m, err := imageio.Decode(got.Data, nil)
 	if err == nil {
-		err = info.Check(m)
+		err = info.Check(m.Shape)
 	}
 	if err != nil {
 		memory.Return(&head)

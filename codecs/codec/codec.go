@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -23,28 +22,25 @@ type Codec interface {
 	// names the offending pair and what is allowed.
 	Options(pairs []string) (Options, error)
 
-	// Encode answers item i of batch with item i of the result. An item that
+	// Encode answers item i of items with item i of the result. An item that
 	// cannot be encoded carries its own error, an [*UnsupportedError] where the
 	// codec does not take such an image, and does no harm to its neighbours.
-	// Encode does not keep or change the images. dev nil is the CPU. opts is
-	// a value from the same codec's Options, nil for the defaults. When ctx
-	// ends, the items not yet done carry its error.
-	Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Image, opts Options) []Encoded
+	// Encode does not keep or change what the items hold. opts is a value from
+	// the same codec's Options, nil for the defaults. When ctx ends, the items
+	// not yet done carry its error.
+	Encode(ctx context.Context, run Run, items []Item, opts Options) []Encoded
 
 	// Decode is the inverse, for files of this codec. Damaged items carry a
 	// [*FormatError]. assets may be nil; files that refer to an asset then fail.
-	Decode(ctx context.Context, dev *gpu.Device, batch [][]byte, assets Assets) []Decoded
-
-	// Inspect describes a file from its headers without decoding the image.
-	Inspect(file []byte) ([]Field, error)
+	Decode(ctx context.Context, run Run, files [][]byte, assets Assets) []Decoded
 
 	// Header reads from a file's headers what is to come, the memory included that
-	// decoding takes. Its errors are those of Decode.
+	// decoding takes, without decoding anything. Its errors are those of Decode.
 	Header(file []byte) (Header, error)
 
-	// Memory says what the codec holds for an image of m's shape, or for m itself
-	// where it has samples, which may be less. opts is as for Encode.
-	Memory(m *raster.Image, opts Options) Memory
+	// Memory says what the codec holds for an image of the shape s, or for m, which
+	// may be nil and otherwise has that shape: that may be less. opts is as for Encode.
+	Memory(s raster.Shape, m *raster.Image, opts Options) Memory
 }
 
 // Info is what a codec says of itself.
@@ -84,8 +80,8 @@ type OptionInfo struct {
 }
 
 // Check returns an [*UnsupportedError] that says in one sentence why the codec
-// does not take m, or nil.
-func (info Info) Check(m *raster.Image) error {
+// does not take images of shape s, or nil.
+func (info Info) Check(s raster.Shape) error {
 	a := info.Accepts
 	refuse := func(instead, format string, args ...any) error {
 		if instead != "" {
@@ -94,27 +90,27 @@ func (info Info) Check(m *raster.Image) error {
 		return Unsupportedf(info.Name+": "+format, args...)
 	}
 	switch {
-	case m.Bits < a.MinBits || m.Bits > a.MaxBits:
+	case s.Bits < a.MinBits || s.Bits > a.MaxBits:
 		if a.MinBits == a.MaxBits {
-			return refuse(a.Instead.Bits, "%d-bit samples; %s takes %d-bit samples only", m.Bits, info.Name, a.MaxBits)
+			return refuse(a.Instead.Bits, "%d-bit samples; %s takes %d-bit samples only", s.Bits, info.Name, a.MaxBits)
 		}
-		return refuse(a.Instead.Bits, "%d-bit samples; %s takes %d to %d bits", m.Bits, info.Name, a.MinBits, a.MaxBits)
-	case m.Signed && !a.Signed:
+		return refuse(a.Instead.Bits, "%d-bit samples; %s takes %d to %d bits", s.Bits, info.Name, a.MinBits, a.MaxBits)
+	case s.Signed && !a.Signed:
 		return refuse(a.Instead.Signed, "signed samples; %s takes unsigned samples only", info.Name)
-	case m.Depth > 1 && !a.Slices && !(a.Frames && m.Meta.Frames):
-		return refuse(a.Instead.Slices, "%d slices; %s takes single pictures only", m.Depth, info.Name)
-	case a.MaxSide > 0 && max(m.Width, m.Height, m.Depth) > a.MaxSide:
-		return refuse(a.Instead.Side, "%s; %s takes at most %d samples along a side", m.Shape(), info.Name, a.MaxSide)
+	case s.Depth > 1 && !a.Slices && !(a.Frames && s.Frames):
+		return refuse(a.Instead.Slices, "%d slices; %s takes single pictures only", s.Depth, info.Name)
+	case a.MaxSide > 0 && max(s.Width, s.Height, s.Depth) > a.MaxSide:
+		return refuse(a.Instead.Side, "%s; %s takes at most %d samples along a side", s, info.Name, a.MaxSide)
 	}
 	for _, c := range a.Channels {
-		if c == m.Channels {
+		if c == s.Channels {
 			return nil
 		}
 	}
-	if m.Alpha() {
+	if s.Alpha() {
 		return Unsupportedf("%s: the picture is partly transparent and %s has no alpha channel", info.Name, info.Name)
 	}
-	return Unsupportedf("%s: %d channels; %s takes %s", info.Name, m.Channels, info.Name, strings.Trim(fmt.Sprint(a.Channels), "[]"))
+	return Unsupportedf("%s: %d channels; %s takes %s", info.Name, s.Channels, info.Name, strings.Trim(fmt.Sprint(a.Channels), "[]"))
 }
 
 // Options are one codec's validated options.
@@ -220,7 +216,7 @@ type Trainer interface {
 	// Train makes an asset for opts. Images that the codec does not take are
 	// left out; it is an error if none remains. The same sample in the same
 	// order gives the same bytes.
-	Train(ctx context.Context, dev *gpu.Device, sample []*raster.Image, opts Options) ([]byte, error)
+	Train(ctx context.Context, run Run, sample []*raster.Image, opts Options) ([]byte, error)
 }
 
 // FormatError says that a file is damaged or not of the codec's format.

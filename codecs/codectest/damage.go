@@ -62,7 +62,7 @@ func (s *suite) damage(t *testing.T, file []byte) {
 
 // try decodes and inspects a damaged file and says what is wrong with the answer.
 func (s *suite) try(file []byte, mustFail bool) error {
-	s.codec.Inspect(file)
+	s.codec.Header(file)
 	m, err := s.decode(file, func(context.Context, string) ([]byte, error) {
 		return nil, errors.New("no such asset")
 	})
@@ -98,18 +98,18 @@ func (s *suite) testShared(t *testing.T) {
 		sample = append(sample, p.Image)
 	}
 	ctx := context.Background()
-	asset, err := trainer.Train(ctx, nil, append(refused(s.info), sample...), shared)
+	asset, err := trainer.Train(ctx, codec.Run{}, append(refused(s.info), sample...), shared)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := trainer.Train(ctx, nil, sample, shared)
+	again, err := trainer.Train(ctx, codec.Run{}, sample, shared)
 	if err != nil || !bytes.Equal(asset, again) {
 		t.Fatalf("training twice gives two assets (%v)", err)
 	}
-	if _, err := trainer.Train(ctx, nil, nil, shared); err == nil {
+	if _, err := trainer.Train(ctx, codec.Run{}, nil, shared); err == nil {
 		t.Error("training on nothing succeeds")
 	}
-	for _, e := range s.codec.Encode(ctx, nil, sample[:1], shared) {
+	for _, e := range s.codec.Encode(ctx, codec.Run{}, codec.Items(sample[:1]...), shared) {
 		if e.Err == nil {
 			t.Error("encode without the asset succeeds")
 		}
@@ -135,7 +135,7 @@ func (s *suite) testShared(t *testing.T) {
 		}
 		return asset, nil
 	}
-	for i, e := range s.codec.Encode(ctx, nil, sample, o) {
+	for i, e := range s.codec.Encode(ctx, codec.Run{}, codec.Items(sample...), o) {
 		if e.Err != nil {
 			t.Fatalf("item %d: %v", i, e.Err)
 		}

@@ -16,7 +16,7 @@ type image struct {
 	smooth bool // a lossy codec must come near it
 }
 
-func (p image) String() string { return p.what + " " + p.Shape() }
+func (p image) String() string { return p.what + " " + p.Shape.String() }
 
 // sizes are around the block sizes of all codecs, and the smallest.
 var sizes = [][2]int{{1, 1}, {1, 9}, {9, 1}, {2, 2}, {3, 5}, {7, 8}, {15, 17}, {16, 16}, {17, 15}, {33, 31}, {65, 64}}
@@ -47,7 +47,7 @@ func images(info codec.Info) []image {
 					}
 					m := raster.New(size[0], size[1], d, ch, b)
 					m.Signed = a.Signed && i%2 == 1
-					m.Meta.Frames = d > 1 && !a.Slices
+					m.Frames = d > 1 && !a.Slices
 					fill(m, kind)
 					list = append(list, image{m, kind, kind == "gradient" || kind == "flat"})
 				}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
@@ -82,10 +83,10 @@ func TestFilesOnCard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := Codec{}.Encode(t.Context(), nil, batch, o)
-		for i, e := range (Codec{}).Encode(t.Context(), dev, batch, o) {
+		want := Codec{}.Encode(t.Context(), codec.Run{}, codec.Items(batch...), o)
+		for i, e := range (Codec{}).Encode(t.Context(), codec.Run{Device: dev}, codec.Items(batch...), o) {
 			if e.Err != nil || want[i].Err != nil || !bytes.Equal(e.Data, want[i].Data) {
-				t.Errorf("%v: picture %d, %s: other bytes (%v, %v)", pairs, i, batch[i].Shape(), e.Err, want[i].Err)
+				t.Errorf("%v: picture %d, %s: other bytes (%v, %v)", pairs, i, batch[i].Shape, e.Err, want[i].Err)
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/raster"
@@ -120,7 +121,7 @@ func onAllCores(b *testing.B, files []string) (mine, theirs time.Duration) {
 		if err != nil {
 			return err
 		}
-		e := Codec{}.Encode(context.Background(), nil, []*raster.Image{m}, nil)[0]
+		e := Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(m), nil)[0]
 		if e.Err != nil {
 			return e.Err
 		}
@@ -172,7 +173,7 @@ func ours(b *testing.B, files, pairs []string) (t total) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		e := Codec{}.Encode(context.Background(), nil, []*raster.Image{m}, o)[0]
+		e := Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(m), o)[0]
 		t.cpu += cpuTime(syscall.RUSAGE_SELF) - before
 		if e.Err != nil {
 			b.Fatalf("%s: %v", f, e.Err)

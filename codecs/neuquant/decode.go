@@ -4,16 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"image"
 	"image/color"
 	"image/gif"
 	"math/bits"
-	"strconv"
 
 	"github.com/pelmill/pelmill/codecs/codec"
-	"github.com/pelmill/pelmill/codecs/pool"
-	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/internal/container"
 	"github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/raster"
@@ -21,10 +17,10 @@ import (
 
 // Decode restores the images of indexed PNG files and of GIF files, of any program, on
 // the CPU.
-func (Codec) Decode(ctx context.Context, _ *gpu.Device, batch [][]byte, _ codec.Assets) []codec.Decoded {
-	out := make([]codec.Decoded, len(batch))
-	pool.New().Each(len(batch), func(i int) {
-		out[i].Image, out[i].Err = decode(ctx, batch[i])
+func (Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, _ codec.Assets) []codec.Decoded {
+	out := make([]codec.Decoded, len(files))
+	run.Cores().Each(len(files), func(i int) {
+		out[i].Image, out[i].Err = decode(ctx, files[i])
 	})
 	return out
 }
@@ -60,6 +56,7 @@ const (
 
 // file is what the blocks of a file say.
 type file struct {
+	bytes         int // of the whole file
 	gif           bool
 	width, height int
 	frames        int
@@ -70,12 +67,12 @@ type file struct {
 	profile       container.Attribute
 	exif          []byte
 	png           *png.File // nil of a GIF file
-	disposal      []byte // of each frame
+	disposal      []byte    // of each frame
 }
 
 // open reads the blocks of a file without its pixels. What it returns shares data.
 func open(data []byte) (*file, error) {
-	f := &file{frames: 1}
+	f := &file{frames: 1, bytes: len(data)}
 	var err error
 	switch {
 	case bytes.HasPrefix(data, []byte(png.Signature)):
@@ -180,7 +177,7 @@ func (f *file) blank(c *hues) (*raster.Image, error) {
 		return nil, codec.Malformedf("neuquant: %d x %d x %d pixels with %d channels are over the limit of %d samples", f.width, f.height, f.frames, n, maxSamples)
 	}
 	m := raster.New(f.width, f.height, f.frames, n, 8)
-	m.Meta.Frames = f.frames > 1
+	m.Frames = f.frames > 1
 	return m, nil
 }
 
@@ -349,41 +346,4 @@ func (f *file) draw(g *gif.GIF, see func(z int, canvas []uint32)) {
 			}
 		}
 	}
-}
-
-// Inspect describes a file from its blocks.
-func (Codec) Inspect(data []byte) ([]codec.Field, error) {
-	f, err := open(data)
-	if err != nil {
-		return nil, err
-	}
-	format, alpha := "PNG, indexed", "no"
-	if f.gif {
-		format = "GIF"
-	}
-	if f.clear > 0 {
-		alpha = "yes"
-	}
-	fields := []codec.Field{
-		{Name: "format", Value: format},
-		{Name: "width", Value: strconv.Itoa(f.width)},
-		{Name: "height", Value: strconv.Itoa(f.height)},
-	}
-	if f.frames > 1 {
-		fields = append(fields, codec.Field{Name: "frames", Value: strconv.Itoa(f.frames)})
-	}
-	fields = append(fields, []codec.Field{
-		{Name: "palette", Value: fmt.Sprintf("%d entries, %d bits an index", f.entries, f.bits)},
-		{Name: "alpha", Value: alpha},
-		{Name: "bits per pixel", Value: fmt.Sprintf("%.3f", 8*float64(len(data))/float64(f.width*f.height*f.frames))},
-	}...)
-	for _, block := range []struct {
-		name string
-		body []byte
-	}{{"ICC profile", f.profile.Data}, {"EXIF block", f.exif}} {
-		if block.body != nil {
-			fields = append(fields, codec.Field{Name: block.name, Value: strconv.Itoa(len(block.body)) + " bytes"})
-		}
-	}
-	return fields, nil
 }

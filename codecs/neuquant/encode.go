@@ -7,13 +7,13 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
-	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
 )
 
 // Encode makes one file per image. See the package comment for what it takes and
 // guarantees.
-func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Image, opts codec.Options) []codec.Encoded {
+func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, opts codec.Options) []codec.Encoded {
+	batch := codec.Images(items)
 	out := make([]codec.Encoded, len(batch))
 	o, err := resolve(opts)
 	info := c.Info()
@@ -23,20 +23,20 @@ func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Imag
 	var taken []int
 	for i, m := range batch {
 		if out[i].Err = err; err == nil {
-			out[i].Err = info.Check(m)
+			out[i].Err = info.Check(m.Shape)
 		}
 		if out[i].Err == nil {
 			taken = append(taken, i)
 		}
 	}
-	workers := pool.New()
-	if dev == nil {
+	workers := run.Cores()
+	if run.Device == nil {
 		workers.Each(len(taken), func(j int) {
 			encode(ctx, workers, cpu{workers}, batch, taken[j:j+1], o, out)
 		})
 		return out
 	}
-	d := onCard(dev, workers)
+	d := onCard(run.Device, workers)
 	sets := together(batch, taken)
 	// Who waits for the card keeps no core from working.
 	pool.Of(min(len(sets), setsAtOnce)).Each(len(sets), func(s int) {

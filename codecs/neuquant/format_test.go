@@ -80,7 +80,7 @@ func paletted(r *rand.Rand, w, h, frames, entries, clear, channels int) *indexed
 // image is what p looks like.
 func (p *indexed) image() *raster.Image {
 	m := raster.New(p.width, p.height, len(p.frames), p.channels, 8)
-	m.Meta.Frames = len(p.frames) > 1
+	m.Frames = len(p.frames) > 1
 	at := 0
 	for z, frame := range p.frames {
 		palette := p.palettes[min(z, len(p.palettes)-1)]
@@ -157,7 +157,7 @@ func TestPNG(t *testing.T) {
 				}
 				m := p.image()
 				if got := mustDecode(t, data); got.Hash() != m.Hash() {
-					t.Errorf("%s: comes back as another picture, %s", what, got.Shape())
+					t.Errorf("%s: comes back as another picture, %s", what, got.Shape)
 				}
 				src, err := png.Decode(bytes.NewReader(data))
 				if err != nil {
@@ -250,7 +250,7 @@ func TestChannelsComeBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := mustDecode(t, data); got.Hash() != p.image().Hash() {
-				t.Errorf("%s: %d channels, %08x: comes back as %s", name, c.channels, c.palette, got.Shape())
+				t.Errorf("%s: %d channels, %08x: comes back as %s", name, c.channels, c.palette, got.Shape)
 			}
 			if f, err := open(data); err != nil || f.mark != 0 != c.marked {
 				t.Errorf("%s: %d channels, %08x: mark %d (%v)", name, c.channels, c.palette, f.mark, err)
@@ -315,8 +315,8 @@ func TestGIF(t *testing.T) {
 						t.Fatalf("%s: %v", what, err)
 					}
 					m := p.image()
-					if got := mustDecode(t, data); got.Hash() != m.Hash() || got.Meta.Frames != (frames > 1) {
-						t.Fatalf("%s: comes back as another picture, %s", what, got.Shape())
+					if got := mustDecode(t, data); got.Hash() != m.Hash() || got.Frames != (frames > 1) {
+						t.Fatalf("%s: comes back as another picture, %s", what, got.Shape)
 					}
 					g, err := gif.DecodeAll(bytes.NewReader(data))
 					if err != nil || len(g.Image) != frames || frames > 1 && (g.LoopCount != 0 || g.Delay[0] != frameTime) {
@@ -415,8 +415,8 @@ func TestRefusedFiles(t *testing.T) {
 		if !errors.As(err, &f) && !errors.As(err, &u) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
-		if _, again := (Codec{}).Inspect(c.data); again == nil {
-			t.Errorf("%s: Inspect takes it", name)
+		if _, again := (Codec{}).Header(c.data); again == nil {
+			t.Errorf("%s: Header takes it", name)
 		}
 	}
 }

@@ -24,7 +24,7 @@ var imageKinds = []string{"constant", "palette", "256", "257", "gradient", "nois
 // imageOf is an image of a kind, or so many frames.
 func imageOf(r *rand.Rand, kind string, w, h, frames, channels int) *raster.Image {
 	m := raster.New(w, h, frames, channels, 8)
-	m.Meta.Frames = frames > 1
+	m.Frames = frames > 1
 	entries := map[string]int{"constant": 1, "palette": 2 + r.IntN(40), "256": 256, "257": 257}[kind]
 	palette := make([]uint32, entries)
 	for i := range palette {
@@ -66,16 +66,16 @@ func imageOf(r *rand.Rand, kind string, w, h, frames, channels int) *raster.Imag
 // opaque and transparent what is transparent, and have no more colours than asked for.
 func roundTrip(m *raster.Image, o *Options) error {
 	ctx := context.Background()
-	e := Codec{}.Encode(ctx, nil, []*raster.Image{m}, o)[0]
+	e := Codec{}.Encode(ctx, codec.Run{}, codec.Items(m), o)[0]
 	if e.Err != nil {
 		return e.Err
 	}
-	d := Codec{}.Decode(ctx, nil, [][]byte{e.Data}, nil)[0]
+	d := Codec{}.Decode(ctx, codec.Run{}, [][]byte{e.Data}, nil)[0]
 	if d.Err != nil {
 		return d.Err
 	}
-	if !d.Image.SameShape(m) {
-		return fmt.Errorf("comes back as %s", d.Image.Shape())
+	if !d.Image.Same(m.Shape) {
+		return fmt.Errorf("comes back as %s", d.Image.Shape)
 	}
 	same := d.Image.Hash() == m.Hash()
 	facts := map[string]string{}
@@ -178,7 +178,7 @@ func try(seed uint64) error {
 		}
 	}
 	if err := roundTrip(m, &o); err != nil {
-		return fmt.Errorf("seed %d, %s of %s, %s: %w", seed, kind, m.Shape(), &o, err)
+		return fmt.Errorf("seed %d, %s of %s, %s: %w", seed, kind, m.Shape, &o, err)
 	}
 	return nil
 }
@@ -243,7 +243,7 @@ func seedFiles(t testing.TB) (files [][]byte) {
 // decodes says what is wrong with the answer to any file.
 func decodes(data []byte) error {
 	before := bytes.Clone(data)
-	Codec{}.Inspect(data)
+	Codec{}.Header(data)
 	if f, err := open(data); err == nil && f.width*f.height*f.frames > 1<<20 {
 		return nil // a large image is no error, but takes its time
 	}
@@ -260,7 +260,7 @@ func decodes(data []byte) error {
 		return nil
 	}
 	if len(m.Pix) != m.Size() {
-		return fmt.Errorf("%s with %d bytes", m.Shape(), len(m.Pix))
+		return fmt.Errorf("%s with %d bytes", m.Shape, len(m.Pix))
 	}
 	return nil
 }

@@ -16,28 +16,31 @@ const (
 
 // Memory is that of the colours of each pixel, their indices and the file, and of the
 // bins in which colours are counted, of which each goroutine has a table.
-func (c Codec) Memory(m *raster.Image, opts codec.Options) codec.Memory {
+func (c Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec.Memory {
 	o, err := resolve(opts)
 	if err != nil {
 		o = &defaults
 	}
-	n := int64(m.Width) * int64(m.Height) * int64(m.Depth)
+	n := int64(s.Pixels())
 	pixel := int64(6) // of opaque colours
-	if m.Channels != 3 {
+	if s.Channels != 3 {
 		pixel = 12 // and their list, as of grey
 	}
-	if m.Alpha() {
+	if s.Alpha() {
 		pixel = 21 // and those of the parts
 	}
 	parts := max(min(int64(runtime.GOMAXPROCS(0)), max(1, n>>18)), (n+binPart-1)/binPart)
 	bins := min(parts*partMemory+binMemory, n*countedBytes)
-	if m.Channels < 3 {
+	if s.Channels < 3 {
 		bins = min(bins, 1<<20)
 	}
-	meta := int64(len(m.Meta.ICC) + len(m.Meta.EXIF))
+	var meta int64
+	if m != nil {
+		meta = int64(len(m.Meta.ICC) + len(m.Meta.EXIF))
+	}
 	return codec.Memory{
 		Encode: n*pixel + bins + tableMemory + meta,
-		Decode: decodeMemory(n, m.Channels, o.gif) + meta,
+		Decode: decodeMemory(n, s.Channels, o.gif) + meta,
 		File:   n + n/2 + tableMemory + meta,
 	}
 }
@@ -49,25 +52,4 @@ func decodeMemory(pixels int64, channels int, gif bool) int64 {
 		return pixels*int64(10+channels) + tableMemory
 	}
 	return pixels*int64(2+channels) + tableMemory
-}
-
-// Header reads the blocks of a file without its pixels.
-func (Codec) Header(data []byte) (codec.Header, error) {
-	f, err := open(data)
-	if err != nil {
-		return codec.Header{}, err
-	}
-	h := codec.Header{Width: f.width, Height: f.height, Depth: f.frames, Channels: 3, Bits: 8}
-	if f.clear > 0 {
-		h.Channels = 4
-	}
-	if f.mark > 0 {
-		h.Channels = f.mark
-	}
-	n := int64(f.width) * int64(f.height) * int64(f.frames)
-	h.Memory = decodeMemory(n, h.Channels, f.gif) + int64(len(f.profile.Data)+len(f.exif))
-	if turn, _ := raster.EXIFOrientation(f.exif); turn > 1 {
-		h.Memory += h.Size()
-	}
-	return h, nil
 }

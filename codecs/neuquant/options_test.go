@@ -62,7 +62,7 @@ func TestFilesByOptions(t *testing.T) {
 // An image that the format cannot hold is refused with what would work.
 func TestRefusalsSayWhatWorks(t *testing.T) {
 	frames, signed := raster.New(2, 2, 3, 3, 8), raster.New(2, 2, 1, 1, 8)
-	frames.Meta.Frames, signed.Signed = true, true
+	frames.Frames, signed.Signed = true, true
 	for _, c := range []struct {
 		m          *raster.Image
 		opts, want string
@@ -80,15 +80,15 @@ func TestRefusalsSayWhatWorks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = Codec{}.Encode(context.Background(), nil, []*raster.Image{c.m}, o)[0].Err
+		err = Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(c.m), o)[0].Err
 		if c.want == "" {
 			if err != nil {
-				t.Errorf("%s: %v", c.m.Shape(), err)
+				t.Errorf("%s: %v", c.m.Shape, err)
 			}
 			continue
 		}
 		if u := (*codec.UnsupportedError)(nil); !errors.As(err, &u) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.m.Shape(), err, c.want)
+			t.Errorf("%s: %v, want %q", c.m.Shape, err, c.want)
 		}
 	}
 }

@@ -180,7 +180,7 @@ func refBayer(x, y, n int) int {
 // randomImage has opaque, transparent and other pixels as share says, in per cent.
 func randomImage(rng *rand.Rand, w, h, depth, channels int, share [3]int, few bool) *raster.Image {
 	m := raster.New(w, h, depth, channels, 8)
-	m.Meta.Frames = depth > 1
+	m.Frames = depth > 1
 	for i := range w * h * depth {
 		s := m.Pix[i*channels:][:channels]
 		for t := range s {
@@ -216,7 +216,7 @@ func TestImagesAreTheReference(t *testing.T) {
 			dither: dither(rng.IntN(3)), gif: s.depth > 1 || rng.IntN(3) == 0, own: rng.IntN(3) == 0,
 		}
 		m := randomImage(rng, s.w, s.h, s.depth, 1+rng.IntN(4), share, rng.IntN(5) == 0)
-		name := fmt.Sprintf("%d: %s, shares %v, %v", n, m.Shape(), share, &o)
+		name := fmt.Sprintf("%d: %s, shares %v, %v", n, m.Shape, share, &o)
 		before := slices.Clone(m.Pix)
 		c := pool.Of(1 + n%3)
 		var j job

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
@@ -37,11 +38,11 @@ func TestBatch(t *testing.T) {
 		{"n=1000", "chroma-n=20", "block=8x8", "passes=1"}, {"n=60", "train=split", "passes=30"},
 	} {
 		o := mustOptions(t, pairs...)
-		want := Codec{}.Encode(context.Background(), nil, batch, o)
-		got := Codec{}.Encode(context.Background(), dev, batch, o)
+		want := Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(batch...), o)
+		got := Codec{}.Encode(context.Background(), codec.Run{Device: dev}, codec.Items(batch...), o)
 		for i := range want {
 			if want[i].Err != nil || got[i].Err != nil || !bytes.Equal(got[i].Data, want[i].Data) {
-				t.Errorf("%q: picture %d, %s: other bytes (%v, %v)", o, i, batch[i].Shape(), want[i].Err, got[i].Err)
+				t.Errorf("%q: picture %d, %s: other bytes (%v, %v)", o, i, batch[i].Shape, want[i].Err, got[i].Err)
 			}
 		}
 	}
@@ -53,12 +54,12 @@ func TestBatchEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := errors.New("enough")
 	cancel(stop)
-	for i, e := range (Codec{}).Encode(ctx, dev, mixedImages(), nil) {
+	for i, e := range (Codec{}).Encode(ctx, codec.Run{Device: dev}, codec.Items(mixedImages()...), nil) {
 		if e.Data != nil || !errors.Is(e.Err, stop) && !errors.Is(e.Err, context.Canceled) {
 			t.Errorf("picture %d: %d bytes, error %v", i, len(e.Data), e.Err)
 		}
 	}
-	for i, e := range (Codec{}).Encode(context.Background(), dev, mixedImages(), nil) {
+	for i, e := range (Codec{}).Encode(context.Background(), codec.Run{Device: dev}, codec.Items(mixedImages()...), nil) {
 		if e.Err != nil {
 			t.Errorf("picture %d of the next batch: %v", i, e.Err)
 		}
@@ -70,10 +71,10 @@ func TestBatchEndsWithItsContext(t *testing.T) {
 func TestBatchIsCutShort(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	batch := mixedImages()
-	want := Codec{}.Encode(context.Background(), nil, batch, nil)
+	want := Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(batch...), nil)
 	for _, after := range []time.Duration{200 * time.Microsecond, time.Millisecond, 3 * time.Millisecond, 8 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(context.Background(), after)
-		for i, e := range (Codec{}).Encode(ctx, dev, batch, nil) {
+		for i, e := range (Codec{}).Encode(ctx, codec.Run{Device: dev}, codec.Items(batch...), nil) {
 			if e.Err == nil && !bytes.Equal(e.Data, want[i].Data) || e.Err != nil && !errors.Is(e.Err, context.DeadlineExceeded) {
 				t.Errorf("after %v: picture %d: %d bytes, error %v", after, i, len(e.Data), e.Err)
 			}
@@ -89,10 +90,10 @@ func TestLittleMemory(t *testing.T) {
 	for i := range 12 {
 		batch = append(batch, scene(300+10*i, 200, 1, 1+2*(i%2)))
 	}
-	want := Codec{}.Encode(context.Background(), nil, batch, nil)
+	want := Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(batch...), nil)
 	for memory := int64(30 << 10); memory < 64<<20; memory += memory/2 + 1111 {
 		dev := gputest.Device(t, &gpu.Options{Lanes: 1, Memory: memory})
-		for i, e := range (Codec{}).Encode(context.Background(), dev, batch, nil) {
+		for i, e := range (Codec{}).Encode(context.Background(), codec.Run{Device: dev}, codec.Items(batch...), nil) {
 			if e.Err != nil || !bytes.Equal(e.Data, want[i].Data) {
 				t.Errorf("%d bytes: picture %d: other bytes (%v)", memory, i, e.Err)
 			}

@@ -34,7 +34,9 @@ func BenchmarkCardEncode(b *testing.B) {
 			for _, o := range []*Options{mustOptions(b), mustOptions(b, "n=1024", "index=raw")} {
 				var files [2][]codec.Encoded
 				encode := func(i int, dev *gpu.Device) func() {
-					return func() { files[i] = Codec{}.Encode(context.Background(), dev, c.batch, o) }
+					return func() {
+						files[i] = Codec{}.Encode(context.Background(), codec.Run{Device: dev}, codec.Items(c.batch...), o)
+					}
 				}
 				slow, quick := fastest(2, encode(0, nil)), fastest(4, encode(1, dev))
 				for i := range c.batch {

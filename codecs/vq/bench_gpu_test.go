@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
@@ -313,7 +314,7 @@ func BenchmarkCardLatency(b *testing.B) {
 		workers := pool.New()
 		for range 500 {
 			start := time.Now()
-			err := run(context.Background(), dev, workers, 1, func(d device, _, _ int) error {
+			err := divide(context.Background(), dev, workers, 1, func(d device, _, _ int) error {
 				_, err := analyse(context.Background(), d, []*raster.Image{m}, o)
 				return err
 			})
@@ -377,7 +378,7 @@ func cardBatch(b *testing.B, lanes int) {
 		per := setBytes / (512 * 512)
 		pass := func() {
 			workers.Each(count/per, func(s int) {
-				err := run(context.Background(), dev, workers, per, func(d device, from, to int) error {
+				err := divide(context.Background(), dev, workers, per, func(d device, from, to int) error {
 					_, err := analyse(context.Background(), d, batch[s*per+from:s*per+to], o)
 					return err
 				})
@@ -389,7 +390,7 @@ func cardBatch(b *testing.B, lanes int) {
 		pass()
 		took := fastest(5, pass)
 		rate := float64(count*512*512) / took.Seconds()
-		files := fastest(2, func() { Codec{}.Encode(context.Background(), dev, batch, o) })
+		files := fastest(2, func() { Codec{}.Encode(context.Background(), codec.Run{Device: dev}, codec.Items(batch...), o) })
 		fmt.Printf("\n4096 x 512 x 512 grey, N = 256, to index tables on %s, %d lanes: %.1f ms, %.1f GB/s, link %.1f GB/s, %.0f%%; to whole files (plain tables) %.1f ms\n",
 			dev.Name(), lanes, took.Seconds()*1e3, rate/1e9, links[0].Up/1e9, 100*rate/links[0].Up, files.Seconds()*1e3)
 		b.ReportMetric(rate/links[0].Up, "of-link")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -111,9 +112,9 @@ func BenchmarkKodak(b *testing.B) {
 			}
 			m = grey(m)
 			b.StartTimer()
-			e := Codec{}.Encode(context.Background(), nil, []*raster.Image{m}, nil)
+			e := Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(m), nil)
 			b.StopTimer()
-			d := Codec{}.Decode(context.Background(), nil, [][]byte{e[0].Data}, nil)
+			d := Codec{}.Decode(context.Background(), codec.Run{}, [][]byte{e[0].Data}, nil)
 			if e[0].Err != nil || d[0].Err != nil {
 				b.Fatal(e[0].Err, d[0].Err)
 			}
@@ -157,7 +158,7 @@ func BenchmarkEncode(b *testing.B) {
 	eachBench(b, func(b *testing.B, m *raster.Image, o *Options) {
 		batch := []*raster.Image{m}
 		for b.Loop() {
-			if e := (Codec{}).Encode(context.Background(), nil, batch, o); e[0].Err != nil {
+			if e := (Codec{}).Encode(context.Background(), codec.Run{}, codec.Items(batch...), o); e[0].Err != nil {
 				b.Fatal(e[0].Err)
 			}
 		}
@@ -166,9 +167,9 @@ func BenchmarkEncode(b *testing.B) {
 
 func BenchmarkDecode(b *testing.B) {
 	eachBench(b, func(b *testing.B, m *raster.Image, o *Options) {
-		e := Codec{}.Encode(context.Background(), nil, []*raster.Image{m}, o)
+		e := Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(m), o)
 		for b.Loop() {
-			if d := (Codec{}).Decode(context.Background(), nil, [][]byte{e[0].Data}, nil); d[0].Err != nil {
+			if d := (Codec{}).Decode(context.Background(), codec.Run{}, [][]byte{e[0].Data}, nil); d[0].Err != nil {
 				b.Fatal(d[0].Err)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -16,12 +15,12 @@ import (
 
 // Decode restores the images of files. Files with a shared codebook ask assets
 // for it.
-func (Codec) Decode(ctx context.Context, dev *gpu.Device, batch [][]byte, assets codec.Assets) []codec.Decoded {
-	out := make([]codec.Decoded, len(batch))
-	workers := pool.New()
+func (Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, assets codec.Assets) []codec.Decoded {
+	out := make([]codec.Decoded, len(files))
+	workers := run.Cores()
 	shared := &sharedBooks{assets: assets, known: make(map[string]*bookPair)}
-	workers.Each(len(batch), func(i int) {
-		out[i].Image, out[i].Err = decode(ctx, dev, workers, batch[i], shared)
+	workers.Each(len(files), func(i int) {
+		out[i].Image, out[i].Err = decode(ctx, run.Device, workers, files[i], shared)
 	})
 	return out
 }
@@ -79,9 +78,9 @@ func decode(ctx context.Context, dev *gpu.Device, c *pool.Pool, data []byte, sha
 		return nil, err
 	}
 	m := raster.New(h.w, h.h, h.d, h.channels(), 8)
-	m.Meta.Frames = h.flags&flagFrames != 0
+	m.Frames = h.flags&flagFrames != 0
 	m.Meta.Spacing = h.spacing
-	err = run(ctx, dev, c, 1, func(d device, _, _ int) error { return d.expand(ctx, h, books, table, m) })
+	err = divide(ctx, dev, c, 1, func(d device, _, _ int) error { return d.expand(ctx, h, books, table, m) })
 	if err != nil {
 		return nil, err
 	}
@@ -177,52 +176,4 @@ func decodeTables(ctx context.Context, c *pool.Pool, h *header, books *bookPair,
 		return nil, codec.Malformedf("vq: the index table is damaged")
 	}
 	return table, ctx.Err()
-}
-
-// Inspect describes a file from its header.
-func (Codec) Inspect(data []byte) ([]codec.Field, error) {
-	h, err := parseHeader(data)
-	if err != nil {
-		return nil, err
-	}
-	kind := "grey"
-	if h.colour() {
-		kind = "RGB, chroma 4:4:4"
-		if h.half() {
-			kind = "RGB, chroma 4:2:0"
-		}
-	}
-	size := fmt.Sprintf("%d x %d", h.w, h.h)
-	if h.d > 1 {
-		what := "slices"
-		if h.flags&flagFrames != 0 {
-			what = "frames"
-		}
-		size += fmt.Sprintf(", %d %s", h.d, what)
-	}
-	words := fmt.Sprint(h.n)
-	if h.colour() {
-		words += fmt.Sprintf(" and %d for chroma", h.chroma)
-	}
-	book := fmt.Sprintf("in the file, %d bytes", h.bookSize)
-	if h.shared() {
-		book = "shared, sha256:" + h.codebook
-	}
-	index := "side-match ranks"
-	if h.raw() {
-		index = "plain"
-	}
-	f := []codec.Field{
-		{Name: "format", Value: fmt.Sprintf("vq, version %d", formatVersion)},
-		{Name: "size", Value: size},
-		{Name: "samples", Value: "8 bit, " + kind},
-		{Name: "block", Value: h.block.String()},
-		{Name: "codewords", Value: words},
-		{Name: "codebook", Value: book},
-		{Name: "index table", Value: fmt.Sprintf("%s, %d bytes", index, h.tableSize)},
-	}
-	if h.spacing != [3]float64{} {
-		f = append(f, codec.Field{Name: "spacing", Value: strings.Trim(fmt.Sprint(h.spacing), "[]") + " mm"})
-	}
-	return f, nil
 }

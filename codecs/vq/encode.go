@@ -15,7 +15,8 @@ import (
 
 // Encode makes one file per image. See the package comment for what it takes and
 // guarantees.
-func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Image, opts codec.Options) []codec.Encoded {
+func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, opts codec.Options) []codec.Encoded {
+	batch := codec.Images(items)
 	out := make([]codec.Encoded, len(batch))
 	o, err := c.resolve(opts)
 	var taken []int
@@ -29,9 +30,9 @@ func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Imag
 			taken = append(taken, i)
 		}
 	}
-	workers := pool.New()
+	workers := run.Cores()
 	sets, starters := oneByOne(taken), workers
-	if dev != nil {
+	if run.Device != nil {
 		// Who waits for the card keeps no core from working.
 		sets = together(batch, taken, o)
 		starters = pool.Of(len(sets))
@@ -42,7 +43,7 @@ func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Imag
 			images[j] = batch[i]
 		}
 		known := make([]*analysis, len(images))
-		err := run(ctx, dev, workers, len(images), func(d device, from, to int) error {
+		err := divide(ctx, run.Device, workers, len(images), func(d device, from, to int) error {
 			list, err := analyse(ctx, d, images[from:to], o)
 			copy(known[from:to], list)
 			return err
@@ -110,9 +111,9 @@ const (
 	batchBytes = 16 << 20 // at most
 )
 
-// run runs f for the items 0 to n-1: on the CPU one after the other, or on dev as many
+// divide runs f for the items 0 to n-1: on the CPU one after the other, or on dev as many
 // at a time as fit there, and on the CPU those that do not even fit alone.
-func run(ctx context.Context, dev *gpu.Device, c *pool.Pool, n int, f func(d device, from, to int) error) error {
+func divide(ctx context.Context, dev *gpu.Device, c *pool.Pool, n int, f func(d device, from, to int) error) error {
 	var left []int
 	if dev != nil {
 		var err error
@@ -152,11 +153,11 @@ func (c Codec) resolve(opts codec.Options) (*Options, error) {
 
 // check says whether the codec takes m with the options.
 func check(m *raster.Image, o *Options) error {
-	if err := (Codec{}).Info().Check(m); err != nil {
+	if err := (Codec{}).Info().Check(m.Shape); err != nil {
 		return err
 	}
 	if overSamples(m.Width, m.Height, m.Depth, m.Channels) {
-		return codec.Unsupportedf("vq: %s; vq takes at most %d samples", m.Shape(), maxSamples)
+		return codec.Unsupportedf("vq: %s; vq takes at most %d samples", m.Shape, maxSamples)
 	}
 	if o.books != nil && m.Channels == 3 && o.books.chroma == nil {
 		return codec.Unsupportedf("vq: a colour picture, and the shared codebook was made from grey pictures only")
@@ -380,7 +381,7 @@ func encodeTables(ctx context.Context, c *pool.Pool, a *analysis) ([]byte, error
 // the codec takes; of a very large image it uses no more blocks than training
 // looks at in all, 256 for each codeword. The file has a chroma codebook if there is
 // an RGB image among them.
-func (c Codec) Train(ctx context.Context, dev *gpu.Device, images []*raster.Image, opts codec.Options) ([]byte, error) {
+func (c Codec) Train(ctx context.Context, run codec.Run, images []*raster.Image, opts codec.Options) ([]byte, error) {
 	if opts == nil {
 		opts, _ = c.Options(nil)
 	}
@@ -388,7 +389,7 @@ func (c Codec) Train(ctx context.Context, dev *gpu.Device, images []*raster.Imag
 	if !ok {
 		return nil, fmt.Errorf("vq: options of another codec: %T", opts)
 	}
-	workers := pool.New()
+	workers := run.Cores()
 	var samples [2][]byte // of luma and chroma
 	refused := errors.New("the sample is empty")
 	for _, m := range images {
@@ -399,7 +400,7 @@ func (c Codec) Train(ctx context.Context, dev *gpu.Device, images []*raster.Imag
 			refused = err
 			continue
 		}
-		err := run(ctx, dev, workers, 1, func(d device, _, _ int) error { return takeSample(d, m, o, &samples) })
+		err := divide(ctx, run.Device, workers, 1, func(d device, _, _ int) error { return takeSample(d, m, o, &samples) })
 		if err != nil {
 			return nil, err
 		}
@@ -408,7 +409,7 @@ func (c Codec) Train(ctx context.Context, dev *gpu.Device, images []*raster.Imag
 		return nil, fmt.Errorf("vq: train: no picture to train on: %w", refused)
 	}
 	var list []*codebook
-	err := run(ctx, dev, workers, 1, func(d device, _, _ int) error {
+	err := divide(ctx, run.Device, workers, 1, func(d device, _, _ int) error {
 		var sets []source
 		for _, s := range samples {
 			if len(s) > 0 {

@@ -257,7 +257,7 @@ func newHeader(m *raster.Image, o *Options) *header {
 	if o.raw {
 		h.flags |= flagRaw
 	}
-	if m.Meta.Frames {
+	if m.Frames {
 		h.flags |= flagFrames
 	}
 	if o.books != nil {

@@ -57,7 +57,7 @@ func mustOptions(t testing.TB, pairs ...string) *Options {
 
 func mustEncode(t testing.TB, m *raster.Image, o codec.Options) []byte {
 	t.Helper()
-	e := Codec{}.Encode(context.Background(), nil, []*raster.Image{m}, o)
+	e := Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(m), o)
 	if e[0].Err != nil {
 		t.Fatal(e[0].Err)
 	}
@@ -65,7 +65,7 @@ func mustEncode(t testing.TB, m *raster.Image, o codec.Options) []byte {
 }
 
 func decodeOne(file []byte, assets codec.Assets) (*raster.Image, error) {
-	d := Codec{}.Decode(context.Background(), nil, [][]byte{file}, assets)
+	d := Codec{}.Decode(context.Background(), codec.Run{}, [][]byte{file}, assets)
 	return d[0].Image, d[0].Err
 }
 
@@ -82,7 +82,7 @@ var golden = []struct {
 }
 
 func frames(m *raster.Image) *raster.Image {
-	m.Meta.Frames = true
+	m.Frames = true
 	m.Meta.Spacing = [3]float64{0.5, 0.25, 3}
 	return m
 }
@@ -131,14 +131,14 @@ func TestAgainstReferenceDecoder(t *testing.T) {
 		file := mustEncode(t, c.m, mustOptions(t, c.options...))
 		got, err := decodeOne(file, nil)
 		if err != nil {
-			t.Fatalf("%s, %q: %v", c.m.Shape(), c.options, err)
+			t.Fatalf("%s, %q: %v", c.m.Shape, c.options, err)
 		}
 		if !bytes.Equal(got.Pix, refDecode(file, nil)) {
-			t.Errorf("%s, %q: decode differs from the reference decoder", c.m.Shape(), c.options)
+			t.Errorf("%s, %q: decode differs from the reference decoder", c.m.Shape, c.options)
 		}
 	}
 	m := scene(90, 70, 1, 3)
-	asset, err := Codec{}.Train(context.Background(), nil, []*raster.Image{m}, mustOptions(t, "codebook=job", "n=32"))
+	asset, err := Codec{}.Train(context.Background(), codec.Run{}, []*raster.Image{m}, mustOptions(t, "codebook=job", "n=32"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestAgainstReferenceDecoder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got.Pix, refDecode(file, asset)) {
-			t.Errorf("%s: decode with a shared codebook differs from the reference decoder", m.Shape())
+			t.Errorf("%s: decode with a shared codebook differs from the reference decoder", m.Shape)
 		}
 	}
 }
@@ -173,7 +173,7 @@ func TestMetaSurvives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Meta.Spacing != m.Meta.Spacing || !got.Meta.Frames {
+	if got.Meta.Spacing != m.Meta.Spacing || !got.Frames {
 		t.Errorf("meta comes back as %+v", got.Meta)
 	}
 	if got.Meta.ICC != nil {
@@ -182,7 +182,7 @@ func TestMetaSurvives(t *testing.T) {
 }
 
 func TestSixteenBitIsSaidClearly(t *testing.T) {
-	e := Codec{}.Encode(context.Background(), nil, []*raster.Image{raster.New(8, 8, 1, 1, 16)}, nil)
+	e := Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(raster.New(8, 8, 1, 1, 16)), nil)
 	if want := "vq: 16-bit samples; vq takes 8-bit samples only"; e[0].Err == nil || e[0].Err.Error() != want {
 		t.Errorf("16-bit picture: %v, want %q", e[0].Err, want)
 	}
@@ -236,7 +236,7 @@ func TestHeaderIsChecked(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, c.kind) {
 			t.Errorf("%s: %T %v, want %T with %q", c.name, err, err, c.kind, c.want)
 		}
-		if _, err := (Codec{}).Inspect(c.file); err == nil {
+		if _, err := (Codec{}).Header(c.file); err == nil {
 			t.Errorf("%s: inspect takes it", c.name)
 		}
 	}
@@ -245,15 +245,15 @@ func TestHeaderIsChecked(t *testing.T) {
 	}
 }
 
-func TestInspect(t *testing.T) {
-	f, err := Codec{}.Inspect(mustEncode(t, frames(scene(45, 37, 2, 3)), mustOptions(t, "n=24")))
+func TestHeaderFields(t *testing.T) {
+	h, err := Codec{}.Header(mustEncode(t, frames(scene(45, 37, 2, 3)), mustOptions(t, "n=24")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprint(f)
+	text := fmt.Sprint(h.Fields)
 	for _, want := range []string{"45 x 37, 2 frames", "RGB, chroma 4:2:0", "4x4", "24 and 6 for chroma", "0.5 0.25 3 mm"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("inspect says %q, want %q in it", text, want)
+			t.Errorf("the header says %q, want %q in it", text, want)
 		}
 	}
 }
@@ -265,7 +265,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(mustEncode(f, g.m, mustOptions(f, g.options...)))
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
-		Codec{}.Inspect(file)
+		Codec{}.Header(file)
 		if len(file) < headerSize+8 {
 			return
 		}
@@ -298,7 +298,7 @@ func FuzzDecode(f *testing.F) {
 }
 
 func FuzzAsset(f *testing.F) {
-	asset, err := Codec{}.Train(context.Background(), nil, []*raster.Image{scene(40, 40, 1, 3)}, mustOptions(f, "codebook=job", "n=16"))
+	asset, err := Codec{}.Train(context.Background(), codec.Run{}, []*raster.Image{scene(40, 40, 1, 3)}, mustOptions(f, "codebook=job", "n=16"))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func lockstep(d *card, r *rand.Rand) error {
 	if got[0], got[1], err = d.cut(h, pix); err != nil {
 		return err
 	}
-	what := fmt.Sprintf("%s, %d in all, blocks of %s, half %v, bands of %d bytes", m.Shape(), m.Depth, s, h.half(), d.band)
+	what := fmt.Sprintf("%s, %d in all, blocks of %s, half %v, bands of %d bytes", m.Shape, m.Depth, s, h.half(), d.band)
 	books := new(bookPair)
 	var tables [][]uint16
 	for i := range want {
@@ -264,11 +264,11 @@ func TestSameBytesOnCard(t *testing.T) {
 		}
 		return o
 	}
-	asset, err := Codec{}.Train(context.Background(), nil, batch, options(sharedSet))
+	asset, err := Codec{}.Train(context.Background(), codec.Run{}, batch, options(sharedSet))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := (Codec{}).Train(context.Background(), dev, batch, options(sharedSet)); err != nil || !bytes.Equal(asset, again) {
+	if again, err := (Codec{}).Train(context.Background(), codec.Run{Device: dev}, batch, options(sharedSet)); err != nil || !bytes.Equal(asset, again) {
 		t.Fatalf("another shared codebook from the card (%v)", err)
 	}
 	for _, pairs := range sets {
@@ -278,17 +278,17 @@ func TestSameBytesOnCard(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		want := Codec{}.Encode(context.Background(), nil, batch, o)
-		got := Codec{}.Encode(context.Background(), dev, batch, o)
+		want := Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(batch...), o)
+		got := Codec{}.Encode(context.Background(), codec.Run{Device: dev}, codec.Items(batch...), o)
 		var files [][]byte
 		for i := range want {
 			if want[i].Err != nil || got[i].Err != nil || !bytes.Equal(got[i].Data, want[i].Data) {
-				t.Fatalf("%q: picture %d, %s: other bytes (%v, %v)", o, i, batch[i].Shape(), want[i].Err, got[i].Err)
+				t.Fatalf("%q: picture %d, %s: other bytes (%v, %v)", o, i, batch[i].Shape, want[i].Err, got[i].Err)
 			}
 			files = append(files, want[i].Data)
 		}
 		assets := func(context.Context, string) ([]byte, error) { return asset, nil }
-		a, b := Codec{}.Decode(context.Background(), nil, files, assets), Codec{}.Decode(context.Background(), dev, files, assets)
+		a, b := Codec{}.Decode(context.Background(), codec.Run{}, files, assets), Codec{}.Decode(context.Background(), codec.Run{Device: dev}, files, assets)
 		for i := range a {
 			if a[i].Err != nil || b[i].Err != nil || !bytes.Equal(a[i].Image.Pix, b[i].Image.Pix) {
 				t.Fatalf("%q: picture %d: other samples (%v, %v)", o, i, a[i].Err, b[i].Err)

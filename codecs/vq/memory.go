@@ -11,13 +11,13 @@ const tableMemory = 4 << 20
 
 // Memory is that of the planes, of their blocks, and of an index and a key for each
 // block, and of the tables of ranks, which grow with the square of the codebook.
-func (Codec) Memory(m *raster.Image, opts codec.Options) codec.Memory {
+func (Codec) Memory(s raster.Shape, _ *raster.Image, opts codec.Options) codec.Memory {
 	o, _ := opts.(*Options)
 	if o == nil {
 		parsed, _ := Codec{}.Options(nil)
 		o = parsed.(*Options)
 	}
-	h := newHeader(m, o)
+	h := newHeader(&raster.Image{Shape: s}, o)
 	h.n, h.chroma = o.n, o.chroma
 	if o.books != nil {
 		h.n, h.block = o.books.luma.n(), shape{o.books.luma.p, o.books.luma.q}
@@ -29,7 +29,7 @@ func (Codec) Memory(m *raster.Image, opts codec.Options) codec.Memory {
 	blocks := samples/int64(h.block.k()) + 1
 	return codec.Memory{
 		// Planes, blocks, and of each block a key, twice an index, a symbol.
-		Encode: 2*samples + int64(m.Samples()) + 16*blocks + h.ranks() + tableMemory,
+		Encode: 2*samples + int64(s.Samples()) + 16*blocks + h.ranks() + tableMemory,
 		Decode: h.decodeMemory(),
 		File:   2*blocks + tableMemory,
 	}
@@ -60,13 +60,4 @@ func (h *header) decodeMemory() int64 {
 	samples := h.samples()
 	image := int64(h.w) * int64(h.h) * int64(h.d) * int64(h.channels())
 	return image + samples/int64(h.d) + 4*samples/int64(h.block.k()) + h.ranks() + tableMemory
-}
-
-// Header reads the header of a file.
-func (Codec) Header(data []byte) (codec.Header, error) {
-	h, err := parseHeader(data)
-	if err != nil {
-		return codec.Header{}, err
-	}
-	return codec.Header{Width: h.w, Height: h.h, Depth: h.d, Channels: h.channels(), Bits: 8, Memory: h.decodeMemory()}, nil
 }

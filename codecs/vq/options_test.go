@@ -65,7 +65,7 @@ func TestWant(t *testing.T) {
 }
 
 func TestAssetMustFit(t *testing.T) {
-	asset, err := Codec{}.Train(context.Background(), nil, []*raster.Image{scene(40, 40, 1, 1)}, mustOptions(t, "n=16", "codebook=job"))
+	asset, err := Codec{}.Train(context.Background(), codec.Run{}, []*raster.Image{scene(40, 40, 1, 1)}, mustOptions(t, "n=16", "codebook=job"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestAssetMustFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := Codec{}.Encode(context.Background(), nil, []*raster.Image{scene(8, 8, 1, 3), scene(8, 8, 1, 1)}, o)
+	e := Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(scene(8, 8, 1, 3), scene(8, 8, 1, 1)), o)
 	if e[0].Err == nil || !strings.Contains(e[0].Err.Error(), "made from grey pictures only") {
 		t.Errorf("colour with a grey codebook: %v", e[0].Err)
 	}

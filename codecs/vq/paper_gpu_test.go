@@ -38,7 +38,7 @@ func BenchmarkCardPaper(b *testing.B) {
 	pin(b, dev, list)
 	sizes := []int{128, 256, 512, 1024}
 	var books []*codebook
-	err := run(context.Background(), dev, pool.New(), 1, func(d device, _, _ int) error {
+	err := divide(context.Background(), dev, pool.New(), 1, func(d device, _, _ int) error {
 		for _, n := range sizes {
 			set, _, err := d.cut(newHeader(list[0], &Options{block: shape{4, 4}}), pixels(list))
 			if err != nil {
@@ -94,7 +94,7 @@ func paperTables(dev *gpu.Device, names []string, list []*raster.Image, sizes []
 			var failed error
 			on := func(dev *gpu.Device) func() {
 				return func() {
-					err := run(ctx, dev, all, 1, func(d device, _, _ int) error {
+					err := divide(ctx, dev, all, 1, func(d device, _, _ int) error {
 						_, err := analyse(ctx, d, []*raster.Image{m}, o)
 						return err
 					})
@@ -111,7 +111,7 @@ func paperTables(dev *gpu.Device, names []string, list []*raster.Image, sizes []
 			out := raster.New(512, 512, 1, 1, 8)
 			expandOn := func(dev *gpu.Device) func() {
 				return func() {
-					failed = errors.Join(failed, run(ctx, dev, all, 1, func(d device, _, _ int) error {
+					failed = errors.Join(failed, divide(ctx, dev, all, 1, func(d device, _, _ int) error {
 						return d.expand(ctx, h, o.books, [][]uint16{table}, out)
 					}))
 				}

@@ -24,7 +24,7 @@ func (d cpu) cut(h *header, slices [][]byte) (luma, chroma blockSet, err error) 
 		co = make([]byte, 2*perChroma*len(slices))
 	}
 	d.pool.Each(len(slices), func(z int) {
-		m := &raster.Image{Width: h.w, Height: h.h, Depth: 1, Channels: h.channels(), Bits: 8, Pix: slices[z]}
+		m := &raster.Image{Shape: raster.Shape{Width: h.w, Height: h.h, Depth: 1, Channels: h.channels(), Bits: 8}, Pix: slices[z]}
 		ps := planes(d.pool, m, h.half())
 		blocks(d.pool, ps[0], h.block, y[z*per:(z+1)*per])
 		for i, p := range ps[1:] {

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -20,11 +21,11 @@ func TestQuality(t *testing.T) {
 			t.Skip("SKIPPED: ../shared/data/kodak is absent")
 		}
 		m = grey(m)
-		e := Codec{}.Encode(context.Background(), nil, []*raster.Image{m}, nil)
+		e := Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(m), nil)
 		if e[0].Err != nil {
 			t.Fatal(e[0].Err)
 		}
-		d := Codec{}.Decode(context.Background(), nil, [][]byte{e[0].Data}, nil)
+		d := Codec{}.Decode(context.Background(), codec.Run{}, [][]byte{e[0].Data}, nil)
 		if d[0].Err != nil {
 			t.Fatal(d[0].Err)
 		}

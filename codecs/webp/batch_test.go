@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
@@ -31,12 +32,12 @@ func TestBatchEndsWithItsContext(t *testing.T) {
 	stop := errors.New("enough")
 	cancel(stop)
 	batch := mixedImages(20)
-	for i, e := range (Codec{}).Encode(ctx, dev, batch, nil) {
+	for i, e := range (Codec{}).Encode(ctx, codec.Run{Device: dev}, codec.Items(batch...), nil) {
 		if e.Data != nil || !errors.Is(e.Err, stop) && !errors.Is(e.Err, context.Canceled) {
 			t.Errorf("picture %d: %d bytes, error %v", i, len(e.Data), e.Err)
 		}
 	}
-	for i, e := range (Codec{}).Encode(context.Background(), dev, batch, nil) {
+	for i, e := range (Codec{}).Encode(context.Background(), codec.Run{Device: dev}, codec.Items(batch...), nil) {
 		if e.Err != nil {
 			t.Errorf("picture %d of the next batch: %v", i, e.Err)
 		}
@@ -48,10 +49,10 @@ func TestBatchEndsWithItsContext(t *testing.T) {
 func TestBatchIsCutShort(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	batch := mixedImages(40)
-	want := Codec{}.Encode(context.Background(), nil, batch, nil)
+	want := Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(batch...), nil)
 	for _, after := range []time.Duration{200 * time.Microsecond, time.Millisecond, 3 * time.Millisecond, 8 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(context.Background(), after)
-		for i, e := range (Codec{}).Encode(ctx, dev, batch, nil) {
+		for i, e := range (Codec{}).Encode(ctx, codec.Run{Device: dev}, codec.Items(batch...), nil) {
 			if e.Err == nil && !bytes.Equal(e.Data, want[i].Data) || e.Err != nil && !errors.Is(e.Err, context.DeadlineExceeded) {
 				t.Errorf("after %v: picture %d: %d bytes, error %v", after, i, len(e.Data), e.Err)
 			}
@@ -64,10 +65,10 @@ func TestBatchIsCutShort(t *testing.T) {
 // even fit alone, whatever the step that finds no room; the bytes stay the same.
 func TestLittleMemory(t *testing.T) {
 	batch := mixedImages(30)
-	want := Codec{}.Encode(context.Background(), nil, batch, nil)
+	want := Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(batch...), nil)
 	for memory := int64(30 << 10); memory < 64<<20; memory += memory/2 + 1111 {
 		dev := gputest.Device(t, &gpu.Options{Lanes: 1, Memory: memory})
-		for i, e := range (Codec{}).Encode(context.Background(), dev, batch, nil) {
+		for i, e := range (Codec{}).Encode(context.Background(), codec.Run{Device: dev}, codec.Items(batch...), nil) {
 			if e.Err != nil || !bytes.Equal(e.Data, want[i].Data) {
 				t.Errorf("%d bytes: picture %d: other bytes (%v)", memory, i, e.Err)
 			}

@@ -349,8 +349,12 @@ func compareOnCard(b *testing.B, dev *gpu.Device, what string, batch []*raster.I
 	if effort == 9 {
 		runs = 1
 	}
-	quick := fastest(runs, func() { files[1] = Codec{}.Encode(context.Background(), dev, batch, &o) })
-	slow := fastest(1, func() { files[0] = Codec{}.Encode(context.Background(), nil, batch[:onCPU], &o) })
+	quick := fastest(runs, func() {
+		files[1] = Codec{}.Encode(context.Background(), codec.Run{Device: dev}, codec.Items(batch...), &o)
+	})
+	slow := fastest(1, func() {
+		files[0] = Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(batch[:onCPU]...), &o)
+	})
 	size := 0
 	for i, e := range files[1] {
 		if e.Err != nil || i < onCPU && !bytes.Equal(e.Data, files[0][i].Data) {
@@ -372,7 +376,7 @@ func compareOnCard(b *testing.B, dev *gpu.Device, what string, batch []*raster.I
 		return
 	}
 	ours := 0
-	for _, e := range (Codec{}).Encode(context.Background(), dev, peer, &o) {
+	for _, e := range (Codec{}).Encode(context.Background(), codec.Run{Device: dev}, codec.Items(peer...), &o) {
 		ours += len(e.Data)
 	}
 	fmt.Printf("  cwebp -z %d on one core: %.0f ns a pixel, the card %.0f times; its files of %d pictures %d bytes, ours %d, %+.2f %%\n",

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/imageio"
-	"github.com/pelmill/pelmill/raster"
 )
 
 // sharedData is the folder of a data set beside the repository.
@@ -115,7 +115,7 @@ func own(b *testing.B, files []string, effort int) (t total) {
 			b.Fatal(err)
 		}
 		read := cpuTime(syscall.RUSAGE_SELF)
-		e := Codec{}.Encode(context.Background(), nil, []*raster.Image{m}, o)[0]
+		e := Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(m), o)[0]
 		end := cpuTime(syscall.RUSAGE_SELF)
 		t.cpu, t.codec = t.cpu+end-start, t.codec+end-read
 		if e.Err != nil {

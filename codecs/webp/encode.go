@@ -12,34 +12,35 @@ import (
 
 // Encode makes one file per image. See the package comment for what it takes and
 // guarantees.
-func (c Codec) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Image, opts codec.Options) []codec.Encoded {
+func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, opts codec.Options) []codec.Encoded {
+	batch := codec.Images(items)
 	out := make([]codec.Encoded, len(batch))
 	o, err := resolve(opts)
 	info := c.Info()
 	var taken []int
 	for i, m := range batch {
 		if out[i].Err = err; err == nil {
-			out[i].Err = info.Check(m)
+			out[i].Err = info.Check(m.Shape)
 		}
 		if out[i].Err == nil {
 			taken = append(taken, i)
 		}
 	}
-	workers := pool.New()
+	workers := run.Cores()
 	onCPU := func(list []int) {
 		workers.Each(len(list), func(j int) {
 			i := list[j]
 			out[i].Data, out[i].Err = encode(ctx, workers, host{workers}, batch[i], o)
 		})
 	}
-	if dev == nil {
+	if run.Device == nil {
 		onCPU(taken)
 		return out
 	}
 	sets := together(batch, taken)
 	// Who waits for the card keeps no core from working.
 	pool.Of(len(sets)).Each(len(sets), func(s int) {
-		onCPU(encodeSet(ctx, dev, workers, batch, sets[s], o, out))
+		onCPU(encodeSet(ctx, run.Device, workers, batch, sets[s], o, out))
 	})
 	return out
 }

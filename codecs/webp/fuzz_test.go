@@ -76,16 +76,16 @@ func imageOf(r *rand.Rand, kind string, w, h, channels int) *raster.Image {
 // roundTrip says what is wrong with the file of m and the options.
 func roundTrip(m *raster.Image, o *Options) error {
 	ctx := context.Background()
-	e := Codec{}.Encode(ctx, nil, []*raster.Image{m}, o)[0]
+	e := Codec{}.Encode(ctx, codec.Run{}, codec.Items(m), o)[0]
 	if e.Err != nil {
 		return e.Err
 	}
-	d := Codec{}.Decode(ctx, nil, [][]byte{e.Data}, nil)[0]
+	d := Codec{}.Decode(ctx, codec.Run{}, [][]byte{e.Data}, nil)[0]
 	if d.Err != nil {
 		return d.Err
 	}
-	if !d.Image.SameShape(m) {
-		return fmt.Errorf("comes back as %s", d.Image.Shape())
+	if !d.Image.Same(m.Shape) {
+		return fmt.Errorf("comes back as %s", d.Image.Shape)
 	}
 	if !o.Lossy() && d.Image.Hash() != m.Hash() {
 		return fmt.Errorf("comes back with other samples")
@@ -113,7 +113,7 @@ func try(seed uint64) error {
 		o.nearLossless = r.IntN(101)
 	}
 	if err := roundTrip(m, &o); err != nil {
-		return fmt.Errorf("seed %d, %s of %s, %s: %w", seed, kind, m.Shape(), &o, err)
+		return fmt.Errorf("seed %d, %s of %s, %s: %w", seed, kind, m.Shape, &o, err)
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func FuzzDecode(f *testing.F) {
 		if !bytes.Equal(before, data) {
 			t.Fatal("decode changed the file")
 		}
-		Codec{}.Inspect(data)
+		Codec{}.Header(data)
 		if err != nil {
 			var malformed *codec.FormatError
 			var unsupported *codec.UnsupportedError
@@ -176,7 +176,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		if len(m.Pix) != m.Size() {
-			t.Fatalf("%s with %d bytes", m.Shape(), len(m.Pix))
+			t.Fatalf("%s with %d bytes", m.Shape, len(m.Pix))
 		}
 		o := defaults
 		o.effort = 1

@@ -66,7 +66,7 @@ func (p pixels) grey() bool {
 // store is the inverse of load for the result of a decoder: w x h pixels of bytes R, G,
 // B, A. It may use rgba as the image's memory.
 func store(w, h int, rgba []byte, alpha, colour bool) *raster.Image {
-	m := &raster.Image{Width: w, Height: h, Depth: 1, Channels: 1, Bits: 8}
+	m := &raster.Image{Shape: raster.Shape{Width: w, Height: h, Depth: 1, Channels: 1, Bits: 8}}
 	for i := 0; i < len(rgba) && !colour; i += 4 {
 		colour = rgba[i] != rgba[i+1] || rgba[i] != rgba[i+2]
 	}

@@ -25,7 +25,7 @@ func TestStoreIsTheInverseOfLoad(t *testing.T) {
 			p := load(m, true)
 			got := store(m.Width, m.Height, rgba(m).Pix, m.Alpha(), channels >= 3 && p.grey())
 			if got.Hash() != m.Hash() {
-				t.Errorf("%s, %s: comes back as %s", kind, m.Shape(), got.Shape())
+				t.Errorf("%s, %s: comes back as %s", kind, m.Shape, got.Shape)
 			}
 		}
 	}

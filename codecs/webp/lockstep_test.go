@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
@@ -42,7 +43,7 @@ func TestLockstep(t *testing.T) {
 		}
 		for i, err := range errs {
 			if err != nil {
-				t.Errorf("batch %d, picture %d, %s: %v", first, i, images[i].Shape(), err)
+				t.Errorf("batch %d, picture %d, %s: %v", first, i, images[i].Shape, err)
 			}
 		}
 		if t.Failed() {
@@ -409,11 +410,11 @@ func sameBytes(t *testing.T, dev *gpu.Device, batch []*raster.Image, pairs []str
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Codec{}.Encode(context.Background(), nil, batch, o)
-	got := Codec{}.Encode(context.Background(), dev, batch, o)
+	want := Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(batch...), o)
+	got := Codec{}.Encode(context.Background(), codec.Run{Device: dev}, codec.Items(batch...), o)
 	for i := range want {
 		if want[i].Err != nil || got[i].Err != nil || !bytes.Equal(got[i].Data, want[i].Data) {
-			t.Errorf("%q: picture %d, %s: other bytes (%v, %v)", pairs, i, batch[i].Shape(), want[i].Err, got[i].Err)
+			t.Errorf("%q: picture %d, %s: other bytes (%v, %v)", pairs, i, batch[i].Shape, want[i].Err, got[i].Err)
 		}
 	}
 }

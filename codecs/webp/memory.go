@@ -23,21 +23,24 @@ const (
 
 // Memory is proportional to the pixels, whatever the channels, and for an image whose
 // samples say that it is a photograph less than for its shape.
-func (Codec) Memory(m *raster.Image, opts codec.Options) codec.Memory {
+func (Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec.Memory {
 	o, err := resolve(opts)
 	if err != nil {
 		o = &defaults
 	}
-	n := int64(m.Width) * int64(m.Height) * int64(m.Depth)
-	meta := int64(len(m.Meta.ICC) + len(m.Meta.EXIF))
+	n := int64(s.Pixels())
+	var meta int64
+	if m != nil {
+		meta = int64(len(m.Meta.ICC) + len(m.Meta.EXIF))
+	}
 	search := searchMemory[o.effort]
-	if len(m.Pix) > 0 && o.nearLossless == 100 && photograph(load(m, o.exact)) {
+	if m != nil && o.nearLossless == 100 && photograph(load(m, o.exact)) {
 		search = photoMemory[o.effort]
 	}
 	return codec.Memory{
 		Encode: n*search + encodeTables + meta,
 		Decode: n*decodeBytes + decodeTables + meta,
-		File:   n*int64(m.Channels) + n/4 + decodeTables + meta,
+		File:   n*int64(s.Channels) + n/4 + decodeTables + meta,
 	}
 }
 
@@ -45,22 +48,4 @@ func (Codec) Memory(m *raster.Image, opts codec.Options) codec.Memory {
 func photograph(p pixels) bool {
 	seen := count(p, censusPixels)
 	return seen.photo()
-}
-
-// Header reads the container and the header of the bitstream.
-func (Codec) Header(data []byte) (codec.Header, error) {
-	f, err := open(data)
-	if err != nil {
-		return codec.Header{}, err
-	}
-	h := codec.Header{Width: f.width, Height: f.height, Depth: 1, Channels: 3, Bits: 8}
-	if f.alpha {
-		h.Channels = 4
-	}
-	n := int64(f.width) * int64(f.height)
-	h.Memory = n*decodeBytes + decodeTables + int64(len(f.icc)+len(f.exif))
-	if turn, _ := raster.EXIFOrientation(f.exif); turn > 1 {
-		h.Memory += h.Size() // turned into an image of its own
-	}
-	return h, nil
 }

@@ -47,9 +47,9 @@ func TestRefusalsSayWhatWorks(t *testing.T) {
 		"slices as pictures":            raster.New(2, 2, 2, 1, 8),
 		"cut the picture":               raster.New(16384, 1, 1, 1, 8),
 	} {
-		err := Codec{}.Encode(context.Background(), nil, []*raster.Image{m}, nil)[0].Err
+		err := Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(m), nil)[0].Err
 		if u := (*codec.UnsupportedError)(nil); !errors.As(err, &u) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", m.Shape(), err, want)
+			t.Errorf("%s: %v, want %q", m.Shape, err, want)
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestLongestSides(t *testing.T) {
 		}
 		got, err := decoded(encoded(t, m, "effort=1"))
 		if err != nil || got.Hash() != m.Hash() {
-			t.Errorf("%s: comes back as another picture (%v)", m.Shape(), err)
+			t.Errorf("%s: comes back as another picture (%v)", m.Shape, err)
 		}
 	}
 }

@@ -48,15 +48,15 @@ func encoded(t testing.TB, m *raster.Image, pairs ...string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := Codec{}.Encode(context.Background(), nil, []*raster.Image{m}, o)[0]
+	e := Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(m), o)[0]
 	if e.Err != nil {
-		t.Fatalf("%s: %v", m.Shape(), e.Err)
+		t.Fatalf("%s: %v", m.Shape, e.Err)
 	}
 	return e.Data
 }
 
 func decoded(file []byte) (*raster.Image, error) {
-	d := Codec{}.Decode(context.Background(), nil, [][]byte{file}, nil)[0]
+	d := Codec{}.Decode(context.Background(), codec.Run{}, [][]byte{file}, nil)[0]
 	return d.Image, d.Err
 }
 
@@ -128,7 +128,7 @@ func TestPeersReadOurFiles(t *testing.T) {
 			continue
 		}
 		file := encoded(t, m, fmt.Sprintf("effort=%d", i%10))
-		what := fmt.Sprintf("picture %d, %s, ICC %d, EXIF %d", i, m.Shape(), len(m.Meta.ICC), len(m.Meta.EXIF))
+		what := fmt.Sprintf("picture %d, %s, ICC %d, EXIF %d", i, m.Shape, len(m.Meta.ICC), len(m.Meta.EXIF))
 		if got := dwebp(t, file); got.Hash() != rgba(m).Hash() {
 			t.Errorf("%s: dwebp sees another picture", what)
 		}
@@ -190,17 +190,17 @@ func TestWeReadFilesOfPeers(t *testing.T) {
 		}
 		got, err := decoded(file)
 		if err != nil {
-			t.Fatalf("picture %d, %s: %v", i, m.Shape(), err)
+			t.Fatalf("picture %d, %s: %v", i, m.Shape, err)
 		}
 		want, err := imageio.Decode(file, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if rgba(got).Hash() != rgba(want).Hash() {
-			t.Errorf("picture %d, %s: the codec sees another picture than imageio", i, m.Shape())
+			t.Errorf("picture %d, %s: the codec sees another picture than imageio", i, m.Shape)
 		}
 		if m.Meta.EXIF == nil && rgba(got).Hash() != rgba(m).Hash() {
-			t.Errorf("picture %d, %s: comes back as %s with other samples", i, m.Shape(), got.Shape())
+			t.Errorf("picture %d, %s: comes back as %s with other samples", i, m.Shape, got.Shape)
 		}
 		if !bytes.Equal(got.Meta.ICC, m.Meta.ICC) {
 			t.Errorf("picture %d: an ICC profile of %d bytes, want %d", i, len(got.Meta.ICC), len(m.Meta.ICC))
@@ -231,7 +231,7 @@ func TestLossyFilesOfPeersAreUnsupported(t *testing.T) {
 		}
 		_, err = decoded(file)
 		if u := (*codec.UnsupportedError)(nil); !errors.As(err, &u) {
-			t.Errorf("%s: %v, want an UnsupportedError", m.Shape(), err)
+			t.Errorf("%s: %v, want an UnsupportedError", m.Shape, err)
 		}
 		if m.Width > 16 {
 			return

@@ -62,17 +62,17 @@ func TestChunksFollowTheMetadata(t *testing.T) {
 		}
 		file := encoded(t, &m)
 		if got := chunks(file); got != c.want {
-			t.Errorf("%s with %q and %q: %s, want %s", m.Shape(), c.icc, c.exif, got, c.want)
+			t.Errorf("%s with %q and %q: %s, want %s", m.Shape, c.icc, c.exif, got, c.want)
 		}
 		if n := binary.LittleEndian.Uint32(file[4:]); int(n) != len(file)-8 || n%2 != 0 {
-			t.Errorf("%s: the container says %d bytes of %d", m.Shape(), n, len(file))
+			t.Errorf("%s: the container says %d bytes of %d", m.Shape, n, len(file))
 		}
 		got, err := decoded(file)
 		if err != nil || got.Hash() != m.Hash() || string(got.Meta.ICC) != c.icc || string(got.Meta.EXIF) != c.exif {
-			t.Errorf("%s with %q and %q: comes back with %q and %q (%v)", m.Shape(), c.icc, c.exif, got.Meta.ICC, got.Meta.EXIF, err)
+			t.Errorf("%s with %q and %q: comes back with %q and %q (%v)", m.Shape, c.icc, c.exif, got.Meta.ICC, got.Meta.EXIF, err)
 		}
 		if stripped := encoded(t, &m, "metadata=strip"); strings.Contains(chunks(stripped), "VP8X") {
-			t.Errorf("%s: metadata=strip leaves %s", m.Shape(), chunks(stripped))
+			t.Errorf("%s: metadata=strip leaves %s", m.Shape, chunks(stripped))
 		}
 	}
 }
@@ -148,7 +148,7 @@ func TestDamagedContainers(t *testing.T) {
 		if f := (*codec.FormatError)(nil); !errors.As(err, &f) {
 			t.Errorf("%s: decode: %v, want a FormatError", name, err)
 		}
-		if _, err := (Codec{}).Inspect(bad); err == nil && name != "no stream" {
+		if _, err := (Codec{}).Header(bad); err == nil && name != "no stream" {
 			t.Errorf("%s: inspect takes it", name)
 		}
 	}
@@ -169,15 +169,15 @@ func resize(file []byte) []byte {
 	return file
 }
 
-func TestInspect(t *testing.T) {
+func TestHeaderFields(t *testing.T) {
 	m := raster.New(20, 10, 1, 2, 8)
 	m.Meta.ICC = []byte("icc")
-	fields, err := Codec{}.Inspect(encoded(t, m))
+	h, err := Codec{}.Header(encoded(t, m))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	for _, f := range fields {
+	for _, f := range h.Fields {
 		got[f.Name] = f.Value
 	}
 	for name, want := range map[string]string{"width": "20", "height": "10", "alpha": "yes", "ICC profile": "3 bytes", "EXIF block": ""} {

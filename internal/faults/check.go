@@ -283,7 +283,7 @@ func (k *check) success(spec *jobs.Spec, s Source, r jobs.Result) error {
 		return fmt.Errorf("pixel hash %s, the picture's is %s", r.PixelHash, s.Image.Hash())
 	}
 	if r.Width != s.Image.Width || r.Height != s.Image.Height || r.Channels != s.Image.Channels || r.Bits != s.Image.Bits {
-		return fmt.Errorf("shape %d x %d x %d, %d bit, want %s", r.Width, r.Height, r.Channels, r.Bits, s.Image.Shape())
+		return fmt.Errorf("shape %d x %d x %d, %d bit, want %s", r.Width, r.Height, r.Channels, r.Bits, s.Image.Shape)
 	}
 	if r.Outcome == jobs.OutcomeKept {
 		return nil
@@ -301,7 +301,7 @@ func (k *check) success(spec *jobs.Spec, s Source, r jobs.Result) error {
 	if sum := md5.Sum(data); r.TargetMD5 != "" && r.TargetMD5 != hex.EncodeToString(sum[:]) {
 		return fmt.Errorf("%s: MD5 differs from the recorded %s", r.Target, r.TargetMD5)
 	}
-	out := k.codec.Decode(k.ctx, nil, [][]byte{data}, nil)[0]
+	out := k.codec.Decode(k.ctx, codec.Run{}, [][]byte{data}, nil)[0]
 	if out.Err != nil {
 		return fmt.Errorf("%s: %w", r.Target, out.Err)
 	}
@@ -382,7 +382,7 @@ func Whole(t testing.TB, target *storage.Bucket, c codec.Codec) int {
 		n++
 		data, err := target.ReadAll(context.Background(), key)
 		if err == nil {
-			err = c.Decode(context.Background(), nil, [][]byte{data}, nil)[0].Err
+			err = c.Decode(context.Background(), codec.Run{}, [][]byte{data}, nil)[0].Err
 		}
 		if err != nil {
 			t.Errorf("%s is no whole result: %v", key, err)

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
-	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/internal/faults"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/raster"
@@ -25,12 +24,12 @@ func (plain) Info() codec.Info {
 }
 
 func (plain) Options([]string) (codec.Options, error) { return nil, nil }
-func (plain) Inspect([]byte) ([]codec.Field, error)   { return nil, nil }
 func (c plain) file(m *raster.Image) []byte {
 	return append(fmt.Appendf(nil, "%d %d %d\n", m.Width, m.Height, m.Channels), m.Pix...)
 }
 
-func (c plain) Encode(_ context.Context, _ *gpu.Device, batch []*raster.Image, _ codec.Options) []codec.Encoded {
+func (c plain) Encode(_ context.Context, _ codec.Run, items []codec.Item, _ codec.Options) []codec.Encoded {
+	batch := codec.Images(items)
 	out := make([]codec.Encoded, len(batch))
 	for i, m := range batch {
 		out[i].Data = c.file(m)
@@ -38,7 +37,7 @@ func (c plain) Encode(_ context.Context, _ *gpu.Device, batch []*raster.Image, _
 	return out
 }
 
-func (plain) Decode(_ context.Context, _ *gpu.Device, batch [][]byte, _ codec.Assets) []codec.Decoded {
+func (plain) Decode(_ context.Context, _ codec.Run, batch [][]byte, _ codec.Assets) []codec.Decoded {
 	out := make([]codec.Decoded, len(batch))
 	for i, data := range batch {
 		head, pix, _ := strings.Cut(string(data), "\n")
@@ -272,5 +271,5 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-func (plain) Header([]byte) (codec.Header, error)              { return codec.Header{}, nil }
-func (plain) Memory(*raster.Image, codec.Options) codec.Memory { return codec.Memory{} }
+func (plain) Header([]byte) (codec.Header, error)                            { return codec.Header{}, nil }
+func (plain) Memory(raster.Shape, *raster.Image, codec.Options) codec.Memory { return codec.Memory{} }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/internal/faults"
 	"github.com/pelmill/pelmill/jobs"
@@ -39,11 +40,11 @@ func TestImagesSuitTheCodec(t *testing.T) {
 		if err != nil || m.Hash() != s.Image.Hash() {
 			t.Fatalf("%s: %v, or another picture", s.Key, err)
 		}
-		enc := c.Encode(t.Context(), nil, []*raster.Image{m}, opts)[0]
+		enc := c.Encode(t.Context(), codec.Run{}, codec.Items(m), opts)[0]
 		if enc.Err != nil || len(enc.Data) >= len(s.Data) {
 			t.Fatalf("%s: %d bytes of %d, %v", s.Key, len(enc.Data), len(s.Data), enc.Err)
 		}
-		dec := c.Decode(t.Context(), nil, [][]byte{enc.Data}, nil)[0]
+		dec := c.Decode(t.Context(), codec.Run{}, [][]byte{enc.Data}, nil)[0]
 		if dec.Err != nil {
 			t.Fatalf("%s: %v", s.Key, dec.Err)
 		}
@@ -59,7 +60,7 @@ func TestImagesSuitTheCodec(t *testing.T) {
 	}
 	for _, s := range faults.Poison(1, 12) {
 		if m, err := imageio.Decode(s.Data, nil); err == nil && !strings.HasSuffix(s.Key, ".jpg") {
-			t.Errorf("%s was read as %s", s.Key, m.Shape())
+			t.Errorf("%s was read as %s", s.Key, m.Shape)
 		}
 	}
 }

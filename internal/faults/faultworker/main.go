@@ -21,9 +21,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
-	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/queue"
-	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/storage"
 	"github.com/pelmill/pelmill/worker"
 )
@@ -77,13 +75,13 @@ type faulty struct {
 	active atomic.Int64
 }
 
-func (c *faulty) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Image, opts codec.Options) []codec.Encoded {
+func (c *faulty) Encode(ctx context.Context, run codec.Run, items []codec.Item, opts codec.Options) []codec.Encoded {
 	defer c.active.Add(-1)
 	if n := c.active.Add(1); n > c.most {
 		fmt.Fprintf(os.Stderr, "faultworker: %d pictures encoded at once, want at most %d\n", n, c.most)
 		os.Exit(99)
 	}
-	for _, m := range batch {
+	for _, m := range codec.Images(items) {
 		switch m.Width {
 		case 33:
 			panic("faultworker: picture of width 33")
@@ -96,5 +94,5 @@ func (c *faulty) Encode(ctx context.Context, dev *gpu.Device, batch []*raster.Im
 			select {}
 		}
 	}
-	return c.Codec.Encode(ctx, dev, batch, opts)
+	return c.Codec.Encode(ctx, run, items, opts)
 }
