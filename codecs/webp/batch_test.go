@@ -91,7 +91,7 @@ func TestBatchDoesNotWaitForTheLast(t *testing.T) {
 					}
 				}
 			}
-			_, err := photo(t.Context(), d.pool, v, load(images[i], true), plans[1])
+			_, err := photo(t.Context(), d.pool, v, load(pools[0], images[i], true), plans[1])
 			others <- err
 		})
 	})
@@ -111,7 +111,7 @@ func TestBatchPanics(t *testing.T) {
 	images := mixedImages(3)
 	dev.Do(t.Context(), func(l *gpu.Lane) error {
 		return newCard(l).encode(images, &defaults, func(d device, i int) {
-			d.canvas(load(images[i], true))
+			d.canvas(load(pools[0], images[i], true))
 			if i == 2 {
 				panic("a search")
 			}

@@ -254,7 +254,7 @@ func residualMosaic(list []*raster.Image, w, h int, out []uint32) {
 	c := pool.New()
 	var parts []pixels
 	for _, m := range list {
-		made, _ := host{c}.canvas(load(m, true))
+		made, _ := host{c}.canvas(load(pools[0], m, true))
 		v := made.(*cpuCanvas)
 		v.fill(4, firstMode)
 		parts = append(parts, v.left)

@@ -10,8 +10,7 @@ import (
 // BenchmarkSteps times the passes of the photo path on one core; a pixel is 4 bytes.
 func BenchmarkSteps(b *testing.B) {
 	c := pool.Of(1)
-	p := texture(rand.New(rand.NewPCG(5, 1)), 768, 512, false)
-	subtractGreens(c, p.argb)
+	p := withoutGreen(c, texture(rand.New(rand.NewPCG(5, 1)), 768, 512, false))
 	v := newCPUCanvas(c, p, parse{})
 	s := newChooser(c, v, plans[6])
 	step := func(name string, f func()) {

@@ -161,13 +161,13 @@ func BenchmarkWrite(b *testing.B) {
 		b.Fatal(err)
 	}
 	workers := pool.New()
-	s, err := photo(context.Background(), workers, host{workers}, load(m, true), plans[defaults.effort])
+	s, err := photo(context.Background(), workers, host{workers}, load(pools[0], m, true), plans[defaults.effort])
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.SetBytes(int64(4 * len(s.pixels.argb)))
 	b.ReportAllocs()
 	for b.Loop() {
-		s.write()
+		s.write(pools[0])
 	}
 }

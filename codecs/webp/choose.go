@@ -59,7 +59,7 @@ func choose(ctx context.Context, c *pool.Pool, d device, p pixels, alpha bool, e
 	try := func(s *stream) error {
 		if s.written == nil {
 			s.alpha = alpha
-			s.written = s.writeOn(c)
+			s.written = s.write(c)
 		}
 		if s.packer != nil && s.packer.failed() != nil {
 			return s.packer.failed()

@@ -76,10 +76,6 @@ func transformColours(c *pool.Pool, w int, r []uint32, m *multipliers, out []uin
 // costs, in 1/256 bit.
 type multiplierPrices [3][256]uint16
 
-func (p *multiplierPrices) of(m uint32) uint32 {
-	return uint32(p[0][m>>16&255]) + uint32(p[1][m>>8&255]) + uint32(p[2][m&255])
-}
-
 // colours improves the elements m of each tile, starting from what they are, by their
 // own prices and those of the literals that the residuals r become, of which it looks
 // at every skip-th row of the tile. It first moves green-to-red, then green-to-blue
@@ -217,21 +213,15 @@ func (s *tileSample) searchBlue(e uint32, steps []int, own *multiplierPrices) ui
 	return e&0xff0000ff | uint32(uint8(b))<<16 | uint32(uint8(a))<<8
 }
 
-// subtractGreens takes green from red and blue of every pixel (RFC 9649, 4.3).
-func subtractGreens(c *pool.Pool, argb []uint32) { lessGreens(c, argb, argb) }
-
-// withoutGreen returns p as subtractGreens would leave it.
+// withoutGreen returns p with green subtracted from red and blue of every pixel (RFC
+// 9649, 4.3).
 func withoutGreen(c *pool.Pool, p pixels) pixels {
 	out := pixels{p.w, p.h, make([]uint32, len(p.argb))}
-	lessGreens(c, out.argb, p.argb)
-	return out
-}
-
-func lessGreens(c *pool.Pool, out, in []uint32) {
-	c.Spans(len(in), 1<<16, func(lo, hi int) {
-		to := out[lo:hi]
-		for i, v := range in[lo:hi] {
+	c.Spans(len(p.argb), 1<<16, func(lo, hi int) {
+		to := out.argb[lo:hi]
+		for i, v := range p.argb[lo:hi] {
 			to[i] = lessGreen(v)
 		}
 	})
+	return out
 }

@@ -91,7 +91,7 @@ func (v *cpuCopier) stream(g groups) *stream {
 	return &stream{pixels: v.p, parse: *v.parse, groups: g}
 }
 
-func (v *cpuCopier) histograms(g groups) [][]uint32 { return v.stream(g).histograms() }
+func (v *cpuCopier) histograms(g groups) [][]uint32 { return v.stream(g).histograms(pool.Of(1)) }
 
 func (v *cpuCopier) cluster(from groups, bits, most int) groups {
 	return cluster(v.stream(from), bits, most)

@@ -112,7 +112,7 @@ func encode(ctx context.Context, c *pool.Pool, d device, m *raster.Image, o *Opt
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p := loadOn(c, m, o.exact)
+	p := load(c, m, o.exact)
 	nearLossless(p, o.nearLossless)
 	colour := m.Channels >= 3 && p.grey()
 	s, err := choose(ctx, c, d, p, m.Alpha(), o.effort)
@@ -120,7 +120,7 @@ func encode(ctx context.Context, c *pool.Pool, d device, m *raster.Image, o *Opt
 		return nil, err
 	}
 	s.quick = o.effort < 2
-	f := &file{width: m.Width, height: m.Height, alpha: m.Alpha(), colour: colour, bitstream: s.writeOn(c)}
+	f := &file{width: m.Width, height: m.Height, alpha: m.Alpha(), colour: colour, bitstream: s.write(c)}
 	if s.packer != nil && s.packer.failed() != nil {
 		return nil, s.packer.failed()
 	}

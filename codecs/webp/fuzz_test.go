@@ -91,8 +91,8 @@ func roundTrip(m *raster.Image, o *Options) error {
 		return fmt.Errorf("comes back with other samples")
 	}
 	if !o.exact && o.nearLossless == 100 {
-		for i, v := range load(d.Image, true).argb {
-			if w := load(m, false).argb[i]; v != w {
+		for i, v := range load(pools[0], d.Image, true).argb {
+			if w := load(pools[0], m, false).argb[i]; v != w {
 				return fmt.Errorf("pixel %d is %08x, want %08x", i, v, w)
 			}
 		}
@@ -151,7 +151,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	for seed := range uint64(20) {
 		s, _ := randomStream(rand.New(rand.NewPCG(21, seed)))
-		data, err := (&file{width: s.width, height: s.height, bitstream: s.write()}).write()
+		data, err := (&file{width: s.width, height: s.height, bitstream: s.write(pools[0])}).write()
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -9,9 +9,7 @@ import (
 )
 
 // load reads an 8-bit image. Without exact, pixels of alpha 0 become 0 in all channels.
-func load(m *raster.Image, exact bool) pixels { return loadOn(pool.Of(1), m, exact) }
-
-func loadOn(c *pool.Pool, m *raster.Image, exact bool) pixels {
+func load(c *pool.Pool, m *raster.Image, exact bool) pixels {
 	p := pixels{m.Width, m.Height, make([]uint32, m.Width*m.Height)}
 	c.Spans(len(p.argb), loadPixels, func(lo, hi int) {
 		out := p.argb[lo:hi]

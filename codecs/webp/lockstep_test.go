@@ -105,14 +105,14 @@ func differ[T comparable](step string, got, want []T) error {
 
 // lockstep takes an image through random steps on both sides.
 func lockstep(workers *pool.Pool, d device, r *rand.Rand, m *raster.Image) error {
-	made, _ := host{workers}.canvas(load(m, true))
+	made, _ := host{workers}.canvas(load(pools[0], m, true))
 	a := made.(*cpuCanvas)
-	if made, err := d.canvas(load(m, true)); err != nil {
+	if made, err := d.canvas(load(pools[0], m, true)); err != nil {
 		return err
 	} else if err := lockstepPasses(workers, r, a, made.(*cardCanvas)); err != nil {
 		return err
 	}
-	return lockstepCopies(workers, d, r, load(m, true))
+	return lockstepCopies(workers, d, r, load(pools[0], m, true))
 }
 
 // lockstepCopies takes an image, or another one with repeats of its size, through random
@@ -192,7 +192,7 @@ func lockstepCopies(workers *pool.Pool, d device, r *rand.Rand, p pixels) error 
 		s.groups = groups{}
 	}
 	t.groups, t.packer = s.groups, b.packer(s.groups)
-	want, packed := s.write(), t.write()
+	want, packed := s.write(pools[0]), t.write(pools[0])
 	if err := b.failed(); err != nil {
 		return err
 	}
@@ -346,7 +346,7 @@ func samePacked(a *cpuCanvas, b *cardCanvas) error {
 		}
 		w, h := v.size()
 		s := &stream{width: w, height: h, transforms: found.transforms(w, h), pixels: found.pixels, groups: found.groups, packer: found.packer}
-		streams[i] = s.write()
+		streams[i] = s.write(pools[0])
 	}
 	if b.err != nil {
 		return b.err

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
@@ -66,7 +65,7 @@ func matchedImages(r *rand.Rand) (list []*matched) {
 	}
 	for range 20 {
 		add(drawn(r, 1+r.IntN(150), 1+r.IntN(150), 1+r.IntN(9)))
-		add(load(oddImage(r), true))
+		add(load(pools[0], oddImage(r), true))
 	}
 	add(drawn(r, 16383, 1, 3))
 	add(drawn(r, 1, 16383, 3))
@@ -160,9 +159,7 @@ func (m *matched) lockstep(d device) error {
 // graphics are the images of a data set, drawn ones where it is absent.
 func graphics(b *testing.B) (list []pixels) {
 	for _, m := range drawings(b) {
-		p := load(m, true)
-		subtractGreens(pool.Of(1), p.argb)
-		list = append(list, p)
+		list = append(list, withoutGreen(pools[0], load(pools[0], m, true)))
 	}
 	r := rand.New(rand.NewPCG(32, 1))
 	for len(list) < 8 {

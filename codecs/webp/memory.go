@@ -2,6 +2,7 @@ package webp
 
 import (
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -34,7 +35,7 @@ func (Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec.M
 		meta = int64(len(m.Meta.ICC) + len(m.Meta.EXIF))
 	}
 	search := searchMemory[o.effort]
-	if m != nil && o.nearLossless == 100 && photograph(load(m, o.exact)) {
+	if m != nil && o.nearLossless == 100 && photograph(load(pool.Of(1), m, o.exact)) {
 		search = photoMemory[o.effort]
 	}
 	return codec.Memory{

@@ -26,7 +26,7 @@ func photoBytes(t *testing.T, c *pool.Pool, p pixels, plan plan) []byte {
 		t.Fatal(err)
 	}
 	s.alpha = true
-	return s.write()
+	return s.write(pools[0])
 }
 
 func unpack(t *testing.T, bitstream []byte) pixels {
@@ -74,9 +74,9 @@ func TestGroupsNeverCost(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.alpha = true
-			many, n := len(s.write()), s.groups.n
+			many, n := len(s.write(pools[0])), s.groups.n
 			s.groups = groups{}
-			if one := len(s.write()); many > one {
+			if one := len(s.write(pools[0])); many > one {
 				t.Errorf("%dx%d, effort %d: %d bytes with %d groups, %d with one", p.w, p.h, effort, many, n, one)
 			}
 		}

@@ -73,9 +73,7 @@ func (s *stream) bands(c *pool.Pool, f func(band, from, end int)) (n int) {
 }
 
 // histograms counts the symbols of each group.
-func (s *stream) histograms() [][]uint32 { return s.histogramsOn(pool.Of(1)) }
-
-func (s *stream) histogramsOn(c *pool.Pool) [][]uint32 {
+func (s *stream) histograms(c *pool.Pool) [][]uint32 {
 	if s.packer != nil {
 		return s.packer.counts()
 	}
@@ -151,9 +149,7 @@ func (p *parse) firstFrom(i int) int {
 }
 
 // write returns the VP8L bitstream (RFC 9649, 3.4 to 3.8).
-func (s *stream) write() []byte { return s.writeOn(pool.Of(1)) }
-
-func (s *stream) writeOn(c *pool.Pool) []byte {
+func (s *stream) write(c *pool.Pool) []byte {
 	if s.written != nil {
 		return s.written
 	}
@@ -259,7 +255,7 @@ func (s *stream) writeImage(c *pool.Pool, w *bitWriter, main bool) {
 	} else if main {
 		w.put(0, 1)
 	}
-	hist := s.histogramsOn(c)
+	hist := s.histograms(c)
 	codes := make([][]code, n)
 	heads := make([]bitWriter, n)
 	c.Each(n, func(k int) {

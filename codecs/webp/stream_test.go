@@ -270,7 +270,7 @@ func samePixels(a, b pixels) error {
 func TestStreamsDecodeToWhatTheySay(t *testing.T) {
 	for seed := range uint64(400) {
 		s, want := randomStream(rand.New(rand.NewPCG(9, seed)))
-		got, err := argbOf(s.write())
+		got, err := argbOf(s.write(pools[0]))
 		if err == nil {
 			err = samePixels(got, want)
 		}
@@ -296,7 +296,7 @@ func TestHistogramsCountEverySymbol(t *testing.T) {
 			}
 		}
 		greens, distances := 0, 0
-		for _, h := range s.histograms() {
+		for _, h := range s.histograms(pools[0]) {
 			for _, n := range h[greenAt:] {
 				greens += int(n)
 			}
