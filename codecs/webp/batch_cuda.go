@@ -19,8 +19,8 @@ import (
 // runs once for all images that need it, and what comes back comes in one copy. In
 // between the searches make tables and codes on all cores.
 type batch struct {
-	*card
-	asked    chan *ask
+	*deviceLane
+	asked    chan *request
 	up, down arena
 	work     *gpu.Buffer // zeros that a kernel needs and nobody reads
 
@@ -56,17 +56,17 @@ func (g *batch) mark(what string) {
 	}
 }
 
-// ask is a step that a search waits for, or its end.
-type ask struct {
+// request is a step that a search waits for, or its end.
+type request struct {
 	step   step
-	canvas *cardCanvas    // whose frame it is, or
-	copier *cardCopier    // whose
-	room   func() error   // takes memory on the card; may be nil
-	parts  [][]byte       // what goes to the card
-	keep   []**gpu.Buffer // where parts, the first of them, stay after the step; may be nil
-	want   int            // bytes that come back; zero before the step
-	work   int            // bytes of zeros beside them
-	set    func(f *cardFrame, at []gpu.Ptr)
+	canvas *devicePredictorSearch // whose frame it is, or
+	copier *deviceReferenceSearch // whose
+	room   func() error           // takes memory on the card; may be nil
+	parts  [][]byte               // what goes to the card
+	keep   []**gpu.Buffer         // where parts, the first of them, stay after the step; may be nil
+	want   int                    // bytes that come back; zero before the step
+	work   int                    // bytes of zeros beside them
+	set    func(f *deviceSlot, at []gpu.Ptr)
 	fetch  []*gpu.Buffer // what comes back of stepFetch, one after the other
 
 	// Of the answer.
@@ -79,7 +79,7 @@ type ask struct {
 }
 
 // frame is what the kernels are to know of the image, but for what the step adds.
-func (a *ask) frame() cardFrame {
+func (a *request) frame() deviceSlot {
 	if a.copier != nil {
 		return a.copier.frame
 	}
@@ -109,10 +109,10 @@ const (
 	stepHits
 	stepSearch
 	stepCandidates
-	steps
+	stepCount
 )
 
-var stepNames = [steps]string{"load", "fill", "predict", "recolour", "tile prices", "set groups", "assign", "histograms", "fetch", "pack", "pixels", "cache", "count", "seed and cluster", "cluster", "pack copies", "hits", "search", "candidates"}
+var stepNames = [stepCount]string{"load", "fill", "predict", "recolour", "tile prices", "set groups", "assign", "histograms", "fetch", "pack", "pixels", "cache", "count", "seed and cluster", "cluster", "pack copies", "hits", "search", "candidates"}
 
 // How long an ask waits for others. Searches for copies have parses between their steps,
 // which take long and not equally long.
@@ -121,7 +121,7 @@ const (
 	copierPatience = time.Millisecond
 )
 
-func (a *ask) patience() time.Duration {
+func (a *request) patience() time.Duration {
 	if a.copier != nil {
 		return copierPatience
 	}
@@ -130,25 +130,25 @@ func (a *ask) patience() time.Duration {
 
 // encode runs encode for each of the images. It returns the first error of the card;
 // others are the business of encode.
-func (d *card) encode(images []*raster.Image, o *Options, encode func(v device, i int)) error {
-	g := &batch{card: d, asked: make(chan *ask), note: d.note, kernels: d.kernels}
+func (d *deviceLane) encode(images []*raster.Image, o *Options, encode func(v steps, i int)) error {
+	g := &batch{deviceLane: d, asked: make(chan *request), note: d.note, kernels: d.kernels}
 	n := len(images)
 	for i := range n {
 		go func() {
-			end := &ask{ended: true}
+			end := &request{ended: true}
 			defer func() {
 				if p := recover(); p != nil {
 					end.panicked = fmt.Sprintf("%v\n\n%s", p, debug.Stack())
 				}
 				g.asked <- end
 			}()
-			encode(&easel{g, images[i], o}, i)
+			encode(&deviceSteps{g, images[i], o}, i)
 		}()
 	}
 	var failed error
 	var panicked any
 	for live := n; live > 0; {
-		var round []*ask
+		var round []*request
 		var late <-chan time.Time
 		var due time.Time // when late comes
 		for waiting := true; waiting && len(round) < live; {
@@ -184,7 +184,7 @@ func (d *card) encode(images []*raster.Image, o *Options, encode func(v device, 
 }
 
 // wait hands the ask to the lane and returns when the step is done.
-func (g *batch) wait(a *ask) error {
+func (g *batch) wait(a *request) error {
 	a.done = make(chan struct{})
 	g.asked <- a
 	<-a.done
@@ -192,13 +192,13 @@ func (g *batch) wait(a *ask) error {
 }
 
 // serve does the steps of a round.
-func (g *batch) serve(round []*ask) error {
+func (g *batch) serve(round []*request) error {
 	if len(round) == 0 {
 		return nil
 	}
 	g.mark("host")
 	g.freeDiscarded()
-	var kinds [steps][]*ask
+	var kinds [stepCount][]*request
 	var up, down, work gpu.Layout
 	for _, a := range round {
 		if a.room != nil {
@@ -208,9 +208,9 @@ func (g *batch) serve(round []*ask) error {
 		}
 		kinds[a.step] = append(kinds[a.step], a)
 	}
-	var lists [steps]int
+	var lists [stepCount]int
 	partsAt, downAt, workAt := make([][]int, len(round)), make([]int, len(round)), make([]int, len(round))
-	frames := make([]cardFrame, 0, len(round))
+	frames := make([]deviceSlot, 0, len(round))
 	n := 0
 	for k, list := range kinds {
 		for _, a := range list {
@@ -221,7 +221,7 @@ func (g *batch) serve(round []*ask) error {
 			round[n] = a
 			n++
 		}
-		lists[k] = up.Take(len(list) * len(asBytes(make([]cardFrame, 1))))
+		lists[k] = up.Take(len(list) * len(asBytes(make([]deviceSlot, 1))))
 	}
 	if err := g.rooms(up.Size, down.Size, work.Size); err != nil {
 		return err

@@ -83,7 +83,7 @@ func TestBatchDoesNotWaitForTheLast(t *testing.T) {
 	others := make(chan error, len(images))
 	err := dev.Do(t.Context(), func(l *gpu.Lane) error {
 		d := newCard(l)
-		return d.encode(images, &defaults, func(v device, i int) {
+		return d.encode(images, &defaults, func(v steps, i int) {
 			if i == 0 {
 				for range len(images) - 1 {
 					if err := <-others; err != nil {
@@ -91,7 +91,7 @@ func TestBatchDoesNotWaitForTheLast(t *testing.T) {
 					}
 				}
 			}
-			_, err := photo(t.Context(), d.pool, v, load(pools[0], images[i], true), plans[1])
+			_, err := photo(t.Context(), d.pool, v, loadImage(pools[0], images[i], true), 1)
 			others <- err
 		})
 	})
@@ -110,8 +110,8 @@ func TestBatchPanics(t *testing.T) {
 	}()
 	images := mixedImages(3)
 	dev.Do(t.Context(), func(l *gpu.Lane) error {
-		return newCard(l).encode(images, &defaults, func(d device, i int) {
-			d.canvas(load(pools[0], images[i], true))
+		return newCard(l).encode(images, &defaults, func(d steps, i int) {
+			d.predictorSearch(loadImage(pools[0], images[i], true))
 			if i == 2 {
 				panic("a search")
 			}

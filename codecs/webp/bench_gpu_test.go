@@ -129,7 +129,7 @@ func BenchmarkCardColours(b *testing.B) {
 
 func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) error {
 	const bits = 5
-	skip := plans[6].colourSkip
+	skip := predictorPlans[6].colourSkip
 	n := w * h
 	one := pool.Of(1)
 	in, err := dev.Host(4 * n)
@@ -145,32 +145,32 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 	r := gpu.View[uint32](in.Bytes)
 	residualMosaic(list, w, h, r)
 	p := pixels{w, h, r}
-	hist := histograms(pool.New(), &p, &parse{}, true, groups{})
+	hist := histograms(pool.New(), &p, &parse{}, true, entropyImage{})
 	tables := make([]uint16, len(hist))
-	prices(hist, tables)
-	g := &pricing{symbols: len(tables), tables: tables, opaque: true}
-	own := new(multiplierPrices)
+	idealCosts(hist, tables)
+	g := &costTables{symbols: len(tables), costs: tables, opaque: true}
+	own := new(multiplierCosts)
 	m := newMultipliers(w, h, bits)
 	coded := make([]uint32, n)
 	for i := range coded {
 		coded[i] = 1 // the first use of memory takes longer than the transform
 	}
 	slow := fastest(1, func() {
-		colours(one, w, h, r, skip, colourSteps, own, g, nil, m)
-		transformColours(one, w, r, m, coded)
+		chooseMultipliers(one, w, h, r, skip, colourSteps, own, g, nil, m)
+		applyMultipliers(one, w, r, m, coded)
 	})
-	elements, err := dev.Host(4 * len(m.of))
+	elements, err := dev.Host(4 * len(m.element))
 	if err != nil {
 		return err
 	}
 	defer elements.Free()
 	var quick, kernels time.Duration
 	err = dev.Do(context.Background(), func(l *gpu.Lane) error {
-		c := &cardCanvas{batch: &batch{card: newCard(l)}, w: w, h: h}
-		if err := c.take(4*n, &c.residual, &c.left); err != nil {
+		c := &devicePredictorSearch{batch: &batch{deviceLane: newCard(l)}, w: w, h: h}
+		if err := c.take(4*n, &c.residual, &c.coloured); err != nil {
 			return err
 		}
-		if err := c.take(4*len(m.of), &c.multipliers); err != nil {
+		if err := c.take(4*len(m.element), &c.multipliers); err != nil {
 			return err
 		}
 		rest, err := l.Device(64 << 10)
@@ -188,17 +188,17 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 			return err
 		}
 		run := func(i, stream int) error {
-			g := *c.batch.card
+			g := *c.batch.deviceLane
 			g.stream = l.Stream(stream)
 			params := &listParams{rest.Ptr + gpu.Ptr(i*len(asBytes(frames[:1])))}
-			return (&batch{card: &g}).launches(frames[i:i+1], params, "webp_colours", "webp_transform_colours")
+			return (&batch{deviceLane: &g}).launches(frames[i:i+1], params, "webp_colours", "webp_transform_colours")
 		}
 		quick = fastest(4, func() {
 			err = errors.Join(err, l.Stream(0).Fill(c.multipliers, 0, c.multipliers.Size, 0), l.Sync())
 			at := 0
 			for i := range frames {
 				s, n := l.Stream(i%2), 4*frames[i].pixels()
-				err = errors.Join(err, s.Upload(c.residual, at, in.Bytes[at:at+n]), run(i, i%2), s.Download(out.Bytes[at:at+n], c.left, at))
+				err = errors.Join(err, s.Upload(c.residual, at, in.Bytes[at:at+n]), run(i, i%2), s.Download(out.Bytes[at:at+n], c.coloured, at))
 				at += n
 			}
 			err = errors.Join(err, l.Sync(), l.Stream(0).Download(elements.Bytes, c.multipliers, 0), l.Sync())
@@ -216,8 +216,8 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 		return err
 	}
 	for i, v := range gpu.View[uint32](elements.Bytes) {
-		if v|noMultipliers != m.of[i] {
-			b.Fatalf("%d x %d: multipliers of tile %d: %x, want %x", w, h, i, v, m.of[i])
+		if v|noMultipliers != m.element[i] {
+			b.Fatalf("%d x %d: multipliers of tile %d: %x, want %x", w, h, i, v, m.element[i])
 		}
 	}
 	for i, v := range gpu.View[uint32](out.Bytes) {
@@ -231,7 +231,7 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 
 // paperBands are the frames of an image in bands, of which one is copied while another
 // one is searched.
-func paperBands(c *cardCanvas, w, h, bits, skip int) (list []cardFrame) {
+func paperBands(c *devicePredictorSearch, w, h, bits, skip int) (list []deviceSlot) {
 	bands := min(max(w*h>>21, 1), 8) // small ones do not fill the card
 	rows := (tiles(h, bits) + bands - 1) / bands << bits
 	for y := 0; y < h; y += rows {
@@ -254,10 +254,10 @@ func residualMosaic(list []*raster.Image, w, h int, out []uint32) {
 	c := pool.New()
 	var parts []pixels
 	for _, m := range list {
-		made, _ := host{c}.canvas(load(pools[0], m, true))
-		v := made.(*cpuCanvas)
-		v.fill(4, firstMode)
-		parts = append(parts, v.left)
+		made, _ := cpuSteps{c}.predictorSearch(loadImage(pools[0], m, true))
+		v := made.(*memoryPredictorSearch)
+		v.setModes(4, firstMode)
+		parts = append(parts, v.coded)
 	}
 	const cell = 512
 	c.Each(h, func(y int) {
@@ -405,7 +405,7 @@ func shares(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
 			took[what] += time.Since(last)
 			last = time.Now()
 		}
-		return d.encode(images, o, func(v device, i int) {
+		return d.encode(images, o, func(v steps, i int) {
 			if _, err := encode(context.Background(), d.pool, v, images[i], o); err != nil {
 				b.Error(err)
 			}

@@ -161,7 +161,7 @@ func BenchmarkWrite(b *testing.B) {
 		b.Fatal(err)
 	}
 	workers := pool.New()
-	s, err := photo(context.Background(), workers, host{workers}, load(pools[0], m, true), plans[defaults.effort])
+	s, err := photo(context.Background(), workers, cpuSteps{workers}, loadImage(pools[0], m, true), defaults.effort)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -5,12 +5,6 @@ import "math/bits"
 // The colour cache holds the latest pixel of each hash (RFC 9649, 5.2.3). All pixels go
 // into it, also copied ones, so whether a pixel is there does not depend on the parse.
 
-const maxCacheBits = 11
-
-// cacheHash is the index of a pixel in a cache of maxCacheBits; a smaller cache has the
-// upper bits of it.
-func cacheHash(v uint32) uint32 { return v * 0x1e35a7bd >> (32 - maxCacheBits) }
-
 // cacheHits says for every pixel the bits of the smallest cache that has it: a larger
 // one has it too, because of the pixels of a hash fewer are in its way. 0xff: none.
 func cacheHits(argb []uint32) []uint8 {
@@ -104,7 +98,7 @@ func (n *cacheCounts) best() int {
 			}
 			green = append(green, folded...)
 		}
-		cost := codeSize(green) + codeSize(sum[0][:]) + codeSize(sum[1][:]) + codeSize(sum[2][:])
+		cost := alphabetSize(green) + alphabetSize(sum[0][:]) + alphabetSize(sum[1][:]) + alphabetSize(sum[2][:])
 		if cost < best {
 			best, choice = cost, b
 		}
@@ -120,4 +114,19 @@ func (n *cacheCounts) best() int {
 		}
 	}
 	return choice
+}
+
+// setCache gives the parse p of in a cache of bits; its backward references stay.
+func setCache(p *parse, in pixels, hits []uint8, bits int) {
+	p.cacheBits = bits
+	for i := 0; i < len(p.length); i++ {
+		switch l := p.length[i]; {
+		case l != 0 && l != cached:
+			i += int(l) - 1
+		case int(hits[i]) <= bits:
+			p.length[i], p.value[i] = cached, cacheHash(in.argb[i])>>(maxCacheBits-bits)
+		default:
+			p.length[i] = 0
+		}
+	}
 }

@@ -1,8 +1,8 @@
 package webp
 
-// candidates keeps the candidates of positions, in blocks of one size, so that they need
+// candidateStore keeps the candidates of positions, in blocks of one size, so that they need
 // no larger memory to move to as they become more.
-type candidates struct {
+type candidateStore struct {
 	blocks [][]candidate // of keptBlock; of a position how many there are, then these
 }
 
@@ -17,7 +17,7 @@ const (
 
 // add keeps the candidates of a position unless there are more than most with them, and
 // returns where.
-func (c *candidates) add(list []candidate, most int) (at uint32, ok bool) {
+func (c *candidateStore) add(list []candidate, most int) (at uint32, ok bool) {
 	n := len(c.blocks)
 	if n == 0 || len(c.blocks[n-1])+1+len(list) > keptBlock {
 		if (n+1)*keptBlock > max(most, keptBlock) {
@@ -33,7 +33,7 @@ func (c *candidates) add(list []candidate, most int) (at uint32, ok bool) {
 }
 
 // at returns what add has kept.
-func (c *candidates) at(at uint32) []candidate {
+func (c *candidateStore) at(at uint32) []candidate {
 	block := c.blocks[at/keptBlock][at%keptBlock:]
 	return block[1 : 1+block[0]]
 }

@@ -9,42 +9,42 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// cardCanvas is a canvas on a card, of a batch. Its methods belong to the search of its
+// devicePredictorSearch is a canvas on a card, of a batch. Its methods belong to the search of its
 // image.
-type cardCanvas struct {
+type devicePredictorSearch struct {
 	batch *batch
 	w, h  int
 	exact bool
 	err   error // the first
 
-	frame    cardFrame // what lasts from step to step
-	groupsOf groups    // without the tiles
-	mode     byte      // to fill modes with
+	frame   deviceSlot   // what lasts from step to step
+	entropy entropyImage // without the tiles
+	mode    byte         // to fill modes with
 
-	argb, residual, left       *gpu.Buffer
+	argb, residual, coloured   *gpu.Buffer
 	modes, multipliers, groups *gpu.Buffer // by tile; nil: none
 }
 
-// easel is the device of one image of a batch.
-type easel struct {
+// deviceSteps is the device of one image of a batch.
+type deviceSteps struct {
 	batch   *batch
 	image   *raster.Image
 	options *Options
 }
 
-// canvas brings the image's samples to the card, which loads them itself, or p where
+// predictorSearch brings the image's samples to the card, which loads them itself, or p where
 // that is another image.
-func (e *easel) canvas(p pixels) (canvas, error) {
-	c := &cardCanvas{batch: e.batch, w: p.w, h: p.h, exact: e.options.exact}
-	c.frame = cardFrame{Width: uint32(p.w), Height: uint32(p.h), Opaque: 1, N: 1, Symbols: uint32(c.symbols())}
+func (e *deviceSteps) predictorSearch(p pixels) (predictorSearch, error) {
+	c := &devicePredictorSearch{batch: e.batch, w: p.w, h: p.h, exact: e.options.exact}
+	c.frame = deviceSlot{Width: uint32(p.w), Height: uint32(p.h), Opaque: 1, N: 1, Symbols: uint32(c.symbols())}
 	source := asBytes(p.argb)
 	if e.options.nearLossless == 100 && p.w == e.image.Width && p.h == e.image.Height {
 		source, c.frame.Channels = e.image.Pix, uint32(e.image.Channels)
 	}
-	got := c.do(&ask{
+	got := c.do(&request{
 		step: stepLoad, parts: [][]byte{source}, want: 4,
 		room: func() error { return c.take(4*c.w*c.h, &c.argb, &c.residual) },
-		set:  func(f *cardFrame, at []gpu.Ptr) { f.Source = at[0] },
+		set:  func(f *deviceSlot, at []gpu.Ptr) { f.Source = at[0] },
 	})
 	if c.err == nil && got[0] != 0 {
 		c.frame.Opaque = 0
@@ -53,7 +53,7 @@ func (e *easel) canvas(p pixels) (canvas, error) {
 }
 
 // take makes room for buffers of n bytes each and notes in the frame where they are.
-func (c *cardCanvas) take(n int, buffers ...**gpu.Buffer) error {
+func (c *devicePredictorSearch) take(n int, buffers ...**gpu.Buffer) error {
 	for _, b := range buffers {
 		if *b != nil && (*b).Size == n {
 			continue
@@ -73,16 +73,16 @@ func (c *cardCanvas) take(n int, buffers ...**gpu.Buffer) error {
 		return b.Ptr
 	}
 	f := &c.frame
-	f.Argb, f.Residual, f.Coded = at(c.argb), at(c.residual), at(c.left)
+	f.Argb, f.Residual, f.Coded = at(c.argb), at(c.residual), at(c.coloured)
 	f.Modes, f.Multipliers, f.Groups = at(c.modes), at(c.multipliers), at(c.groups)
-	if c.left == nil {
+	if c.coloured == nil {
 		f.Coded = f.Residual
 	}
 	return nil
 }
 
 // do asks for a step and returns what comes back, zeros where the card failed.
-func (c *cardCanvas) do(a *ask) []byte {
+func (c *devicePredictorSearch) do(a *request) []byte {
 	a.canvas = c
 	if c.err == nil {
 		c.err = c.batch.wait(a)
@@ -93,37 +93,37 @@ func (c *cardCanvas) do(a *ask) []byte {
 	return a.got
 }
 
-func (c *cardCanvas) size() (w, h int) { return c.w, c.h }
-func (c *cardCanvas) symbols() int     { return new(parse).symbols() }
-func (c *cardCanvas) opaque() bool     { return c.frame.Opaque != 0 }
-func (c *cardCanvas) count(bits int) int {
+func (c *devicePredictorSearch) size() (w, h int) { return c.w, c.h }
+func (c *devicePredictorSearch) symbols() int     { return new(parse).symbols() }
+func (c *devicePredictorSearch) opaque() bool     { return c.frame.Opaque != 0 }
+func (c *devicePredictorSearch) count(bits int) int {
 	return tiles(c.w, bits) * tiles(c.h, bits)
 }
 
-func (c *cardCanvas) fill(bits int, mode uint8) {
+func (c *devicePredictorSearch) setModes(bits int, mode uint8) {
 	c.mode, c.frame.ModeBits = mode, uint32(bits)
-	c.do(&ask{step: stepFill, room: func() error { return c.take(c.count(bits), &c.modes) }})
+	c.do(&request{step: stepFill, room: func() error { return c.take(c.count(bits), &c.modes) }})
 }
 
-func (c *cardCanvas) predict(bits, skip int, own *[predictors]uint32, tables []uint16) (counts [predictors]uint32) {
+func (c *devicePredictorSearch) chooseModes(bits, skip int, own *[modeCount]uint32, tables []uint16) (counts [modeCount]uint32) {
 	c.frame.ModeBits = uint32(bits)
-	got := c.do(&ask{
-		step: stepPredict, parts: [][]byte{asBytes(own[:]), asBytes(tables)}, want: 4 * predictors,
+	got := c.do(&request{
+		step: stepPredict, parts: [][]byte{asBytes(own[:]), asBytes(tables)}, want: 4 * modeCount,
 		room: func() error { return c.take(c.count(bits), &c.modes) },
-		set:  func(f *cardFrame, at []gpu.Ptr) { f.ModePrices, f.Prices, f.Skip = at[0], at[1], uint32(skip) },
+		set:  func(f *deviceSlot, at []gpu.Ptr) { f.ModePrices, f.Prices, f.Skip = at[0], at[1], uint32(skip) },
 	})
 	copy(counts[:], gpu.View[uint32](got))
 	return counts
 }
 
-func (c *cardCanvas) recolour(bits, skip int, steps []int, own *multiplierPrices, tables []uint16) (counts [3][256]uint32) {
+func (c *devicePredictorSearch) chooseMultipliers(bits, skip int, steps []int, own *multiplierCosts, tables []uint16) (counts [3][256]uint32) {
 	fresh := c.multipliers == nil || c.frame.ColourBits != uint32(bits)
 	c.frame.ColourBits = uint32(bits)
 	prices := slices.Concat(own[0][:], own[1][:], own[2][:])
-	got := c.do(&ask{
+	got := c.do(&request{
 		step: stepRecolour, parts: [][]byte{asBytes(prices), asBytes(tables)}, want: 4 * 3 * 256,
 		room: func() error {
-			if err := c.take(4*c.w*c.h, &c.left); err != nil {
+			if err := c.take(4*c.w*c.h, &c.coloured); err != nil {
 				return err
 			}
 			if err := c.take(4*c.count(bits), &c.multipliers); err != nil || !fresh {
@@ -131,7 +131,7 @@ func (c *cardCanvas) recolour(bits, skip int, steps []int, own *multiplierPrices
 			}
 			return c.batch.stream.Fill(c.multipliers, 0, c.multipliers.Size, 0)
 		},
-		set: func(f *cardFrame, at []gpu.Ptr) {
+		set: func(f *deviceSlot, at []gpu.Ptr) {
 			f.MultiplierPrices, f.Prices, f.Skip = at[0], at[1], uint32(skip)
 			f.Count = uint32(len(steps))
 			for i, v := range steps {
@@ -146,43 +146,43 @@ func (c *cardCanvas) recolour(bits, skip int, steps []int, own *multiplierPrices
 	return counts
 }
 
-func (c *cardCanvas) tilePrices(bits int, table []uint16) []uint32 {
-	return gpu.View[uint32](c.do(&ask{
+func (c *devicePredictorSearch) tileCosts(bits int, table []uint16) []uint32 {
+	return gpu.View[uint32](c.do(&request{
 		step: stepTilePrices, parts: [][]byte{asBytes(table)}, want: 4 * c.count(bits),
-		set: func(f *cardFrame, at []gpu.Ptr) { f.Prices, f.GroupBits = at[0], uint32(bits) },
+		set: func(f *deviceSlot, at []gpu.Ptr) { f.Prices, f.GroupBits = at[0], uint32(bits) },
 	}))
 }
 
-func (c *cardCanvas) setGroups(g groups) {
-	c.groupsOf = groups{bits: g.bits, n: g.n}
-	c.frame.GroupBits, c.frame.N = uint32(g.bits), uint32(max(1, g.n))
+func (c *devicePredictorSearch) setEntropyImage(g entropyImage) {
+	c.entropy = entropyImage{bits: g.bits, groups: g.groups}
+	c.frame.GroupBits, c.frame.N = uint32(g.bits), uint32(max(1, g.groups))
 	if g.bits == 0 {
 		c.groups, c.frame.Groups = nil, 0 // the memory goes back with the batch
 		return
 	}
-	c.do(&ask{
-		step: stepSetGroups, parts: [][]byte{asBytes(g.of)}, keep: []**gpu.Buffer{&c.groups},
-		room: func() error { return c.take(2*len(g.of), &c.groups) },
+	c.do(&request{
+		step: stepSetGroups, parts: [][]byte{asBytes(g.group)}, keep: []**gpu.Buffer{&c.groups},
+		room: func() error { return c.take(2*len(g.group), &c.groups) },
 	})
 }
 
-func (c *cardCanvas) assign(own []uint32, near int, tables []uint16) (counts []uint32, regrets []uint64) {
+func (c *devicePredictorSearch) assignGroups(own []uint32, near int, tables []uint16) (counts []uint32, regrets []uint64) {
 	n := len(own)
 	even := (n + 1) / 2 * 2 // words before those of 64 bits
-	got := c.do(&ask{
+	got := c.do(&request{
 		step: stepAssign, parts: [][]byte{asBytes(own), asBytes(tables)}, want: 4*even + 8*n, work: 4 * c.symbols() * rowWords(n),
-		set: func(f *cardFrame, at []gpu.Ptr) { f.GroupPrices, f.Prices, f.Near = at[0], at[1], uint32(near) },
+		set: func(f *deviceSlot, at []gpu.Ptr) { f.GroupPrices, f.Prices, f.Near = at[0], at[1], uint32(near) },
 	})
 	return gpu.View[uint32](got[:4*n]), gpu.View[uint64](got[4*even:])
 }
 
-func (c *cardCanvas) histograms() []uint32 {
-	return gpu.View[uint32](c.do(&ask{step: stepHistograms, want: 4 * int(c.frame.N*c.frame.Symbols)}))
+func (c *devicePredictorSearch) histograms() []uint32 {
+	return gpu.View[uint32](c.do(&request{step: stepHistograms, want: 4 * int(c.frame.N*c.frame.Symbols)}))
 }
 
 // fetch returns what buffers hold; nil for those that are nil.
-func (c *cardCanvas) fetch(buffers ...*gpu.Buffer) [][]byte {
-	a := &ask{step: stepFetch}
+func (c *devicePredictorSearch) fetch(buffers ...*gpu.Buffer) [][]byte {
+	a := &request{step: stepFetch}
 	for _, b := range buffers {
 		if b != nil {
 			a.fetch = append(a.fetch, b)
@@ -203,8 +203,8 @@ func (c *cardCanvas) fetch(buffers ...*gpu.Buffer) [][]byte {
 // roundUp lets what follows n bytes begin where words do.
 func roundUp(n int) int { return (n + 15) &^ 15 }
 
-func (c *cardCanvas) result() (*choices, error) {
-	out := &choices{modeBits: int(c.frame.ModeBits), groups: c.groupsOf, pixels: pixels{w: c.w, h: c.h}, packer: c}
+func (c *devicePredictorSearch) result() (*choices, error) {
+	out := &choices{modeBits: int(c.frame.ModeBits), entropy: c.entropy, pixels: pixels{w: c.w, h: c.h}, packer: c}
 	got := c.fetch(c.modes, c.multipliers, c.groups)
 	if c.err != nil {
 		return nil, c.err
@@ -212,19 +212,19 @@ func (c *cardCanvas) result() (*choices, error) {
 	out.modes = got[0]
 	if c.multipliers != nil {
 		bits := int(c.frame.ColourBits)
-		out.multipliers = &multipliers{bits: bits, columns: tiles(c.w, bits), of: gpu.View[uint32](got[1])}
-		for i := range out.multipliers.of {
-			out.multipliers.of[i] |= noMultipliers
+		out.multipliers = &multipliers{bits: bits, columns: tiles(c.w, bits), element: gpu.View[uint32](got[1])}
+		for i := range out.multipliers.element {
+			out.multipliers.element[i] |= noMultipliers
 		}
 	}
-	if c.groupsOf.bits > 0 {
-		out.groups.of = gpu.View[uint16](got[2])
+	if c.entropy.bits > 0 {
+		out.entropy.group = gpu.View[uint16](got[2])
 	}
 	return out, nil
 }
 
 // counts is the histograms with alpha, of a packer.
-func (c *cardCanvas) counts() [][]uint32 {
+func (c *devicePredictorSearch) counts() [][]uint32 {
 	n := c.symbols()
 	var out [][]uint32
 	for list := c.histograms(); len(list) > 0; list = list[n:] {
@@ -239,7 +239,7 @@ func (c *cardCanvas) counts() [][]uint32 {
 	return out
 }
 
-func (c *cardCanvas) pack(codes [][]code, first, size int) []byte {
+func (c *devicePredictorSearch) pack(codes [][]code, first, size int) []byte {
 	words := (first + size + 31) / 32
 	blocks := (c.w*c.h + packPixels*cardThreads - 1) / (packPixels * cardThreads)
 	all := make([]uint32, 0, len(codes)*c.symbols())
@@ -248,23 +248,23 @@ func (c *cardCanvas) pack(codes [][]code, first, size int) []byte {
 			all = append(all, uint32(v))
 		}
 	}
-	return c.do(&ask{
+	return c.do(&request{
 		step: stepPack, parts: [][]byte{asBytes(all)}, want: 4 * max(1, words), work: 8 * (1 + blocks),
-		set: func(f *cardFrame, at []gpu.Ptr) {
+		set: func(f *deviceSlot, at []gpu.Ptr) {
 			f.Codes, f.First, f.Words = at[0], uint64(first), uint64(words)
 		},
 	})
 }
 
-func (c *cardCanvas) failed() error { return c.err }
+func (c *devicePredictorSearch) failed() error { return c.err }
 
 // release gives back what the canvas has on the card. It is not used any more.
-func (c *cardCanvas) release() {
-	c.batch.discard(c.argb, c.residual, c.left, c.modes, c.multipliers, c.groups)
+func (c *devicePredictorSearch) release() {
+	c.batch.discard(c.argb, c.residual, c.coloured, c.modes, c.multipliers, c.groups)
 }
 
-func (c *cardCanvas) coded() pixels {
-	from := c.left
+func (c *devicePredictorSearch) transformed() pixels {
+	from := c.coloured
 	if from == nil {
 		from = c.residual
 	}

@@ -16,8 +16,8 @@ const (
 	bigBlock    = 1024 // where a block has an image
 )
 
-// card is a lane at work for the codec.
-type card struct {
+// deviceLane is a lane at work for the codec.
+type deviceLane struct {
 	pool    *pool.Pool
 	lane    *gpu.Lane
 	stream  *gpu.Stream
@@ -25,18 +25,18 @@ type card struct {
 	kernels bool              // see batch
 }
 
-// onCard runs f for the items 0 to n-1 on dev, in parts where they do not fit, and
+// onDevice runs f for the items 0 to n-1 on dev, in parts where they do not fit, and
 // returns those that do not even fit alone.
-func onCard(ctx context.Context, dev *gpu.Device, c *pool.Pool, n int, f func(g batched, from, to int) error) (left []int, err error) {
+func onDevice(ctx context.Context, dev *gpu.Device, c *pool.Pool, n int, f func(g batched, from, to int) error) (left []int, err error) {
 	return dev.Split(ctx, n, func(l *gpu.Lane, from, to int) error {
-		return f(&card{pool: c, lane: l, stream: l.Stream(0)}, from, to)
+		return f(&deviceLane{pool: c, lane: l, stream: l.Stream(0)}, from, to)
 	})
 }
 
-// launch starts a kernel for the given number of images, with at least as many threads
+// launchKernel starts a kernel for the given number of images, with at least as many threads
 // for each, in blocks of block.
-func launch[P any](d *card, kernel string, threads, block, images int, params *P) error {
-	k, err := d.lane.Kernel(&cardModule, kernel)
+func launchKernel[P any](d *deviceLane, kernel string, threads, block, images int, params *P) error {
+	k, err := d.lane.Kernel(&module, kernel)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (a *arena) room(l *gpu.Lane, n int) error {
 }
 
 // asBytes is a list in memory, as the card, which is little-endian, reads it.
-func asBytes[T uint16 | uint32 | cardFrame](list []T) []byte {
+func asBytes[T uint16 | uint32 | deviceSlot](list []T) []byte {
 	if len(list) == 0 {
 		return nil
 	}
@@ -83,6 +83,6 @@ func asBytes[T uint16 | uint32 | cardFrame](list []T) []byte {
 const copyBytes = 256 << 10
 
 // copy copies as much as fits into dst, or src if that is less.
-func (d *card) copy(dst, src []byte) {
+func (d *deviceLane) copy(dst, src []byte) {
 	d.pool.Spans(min(len(dst), len(src)), copyBytes, func(lo, hi int) { copy(dst[lo:hi], src[lo:hi]) })
 }

@@ -10,12 +10,12 @@ import (
 // where it costs least, and the two groups go together whose codes are worth least
 // apart, as long as there are such.
 
-// mostClusters is how many groups a search may start with: on a card each has a thread of
+// maxStartGroups is how many groups a search may start with: on a card each has a thread of
 // a warp.
-const mostClusters = 32
+const maxStartGroups = 32
 
-// codeCost adds up about what a code costs: its symbols and its lengths.
-type codeCost struct {
+// sizeEstimate adds up about what a code costs: its symbols and its lengths.
+type sizeEstimate struct {
 	counts, logs uint64 // sums over symbols of n, and of n log2(n) times 65536
 	header       uint64 // of the lengths, 1/65536 bits
 	used         int    // symbols
@@ -23,17 +23,17 @@ type codeCost struct {
 	last         int    // bits of its count
 }
 
-// newCodeCost is that of no symbol yet of an alphabet that starts at first.
-func newCodeCost(first int) codeCost { return codeCost{next: first, last: 4} }
+// newSizeEstimate is that of no symbol yet of an alphabet that starts at first.
+func newSizeEstimate(first int) sizeEstimate { return sizeEstimate{next: first, last: 4} }
 
-// lengthCosts are by how much the bits of two counts differ in turn: codes of symbols
+// lengthChangeSize are by how much the bits of two counts differ in turn: codes of symbols
 // that are as frequent as the last are as long.
-var lengthCosts = [3]uint64{3 << (log2Bits - 1), 5 << (log2Bits - 1), 4 << log2Bits}
+var lengthChangeSize = [3]uint64{3 << (log2Bits - 1), 5 << (log2Bits - 1), 4 << log2Bits}
 
 // add takes the next symbol that occurs, v times.
-func (c *codeCost) add(symbol int, v uint32) {
+func (c *sizeEstimate) add(symbol int, v uint32) {
 	n := bits.Len32(v)
-	c.header += zeroSize(symbol-c.next) + lengthCosts[min(max(n-c.last, c.last-n), 2)]
+	c.header += zeroRunSize(symbol-c.next) + lengthChangeSize[min(max(n-c.last, c.last-n), 2)]
 	c.next, c.last = symbol+1, n
 	c.used++
 	c.counts += uint64(v)
@@ -41,16 +41,16 @@ func (c *codeCost) add(symbol int, v uint32) {
 }
 
 // size is 1/65536 bits.
-func (c *codeCost) size() uint64 {
+func (c *sizeEstimate) size() uint64 {
 	if c.used < 2 {
 		return 6 << log2Bits
 	}
 	return max(c.counts*uint64(log2(c.counts)), c.logs) - c.logs + c.header + 40<<log2Bits
 }
 
-// codeSize is the cost of a code for counts.
-func codeSize(counts []uint32) uint64 {
-	c := newCodeCost(0)
+// alphabetSize is the cost of a code for counts.
+func alphabetSize(counts []uint32) uint64 {
+	c := newSizeEstimate(0)
 	for i, v := range counts {
 		if v > 0 {
 			c.add(i, v)
@@ -59,16 +59,16 @@ func codeSize(counts []uint32) uint64 {
 	return c.size()
 }
 
-func zeroSize(n int) uint64 {
+func zeroRunSize(n int) uint64 {
 	if n < 3 {
 		return uint64(n) * (2 << log2Bits)
 	}
 	return 6<<log2Bits + uint64(n/100)*(6<<log2Bits)
 }
 
-func groupSize(h []uint32) (s uint64) {
-	for _, p := range alphabets(len(h)) {
-		s += codeSize(h[p[0]:p[1]])
+func groupSizeEstimate(h []uint32) (s uint64) {
+	for _, p := range writtenAlphabets(len(h)) {
+		s += alphabetSize(h[p[0]:p[1]])
 	}
 	return s
 }
@@ -87,11 +87,11 @@ func usedSymbols(h []uint32) symbolSet {
 	return s
 }
 
-// sumSize is groupSize of the sums of the counts a and b, where no symbols but those of
+// sumSizeEstimate is groupSizeEstimate of the sums of the counts a and b, where no symbols but those of
 // inA and inB occur.
-func sumSize(a, b []uint32, inA, inB symbolSet) (s uint64) {
-	for _, p := range alphabets(len(a)) {
-		c := newCodeCost(p[0])
+func sumSizeEstimate(a, b []uint32, inA, inB symbolSet) (s uint64) {
+	for _, p := range writtenAlphabets(len(a)) {
+		c := newSizeEstimate(p[0])
 		for k := p[0] / 64; k <= (p[1]-1)/64; k++ {
 			set := inA[k] | inB[k]
 			if from := p[0] - 64*k; from > 0 {
@@ -188,20 +188,20 @@ func newTileLists(s *stream, bits int) *tileLists {
 
 func (l *tileLists) tile(t int) []uint16 { return l.list[l.at[t]:l.at[t+1]] }
 
-// seed chooses n first groups: each from the tile, with those around it, that is coded
+// startGroups chooses n first groups: each from the tile, with those around it, that is coded
 // worst by the groups before, against a code of its own.
-func (l *tileLists) seed(n int) []uint16 {
+func (l *tileLists) startGroups(n int) []uint16 {
 	count := len(l.at) - 1
 	rows := count / l.columns
 	of := make([]uint16, count)
 	least := make([]uint32, count) // price in the group of the tile
 	used := make([]bool, count)
 	table := make([]uint16, l.symbols)
-	prices(l.all, table)
+	idealCosts(l.all, table)
 	h := make([]uint32, l.symbols)
 	for t := range count {
 		list := l.tile(t)
-		least[t] = listPrice(list, table)
+		least[t] = listCost(list, table)
 	}
 	first := max(1, n/2)
 	order := make([]uint64, 0, count)
@@ -214,14 +214,14 @@ func (l *tileLists) seed(n int) []uint16 {
 	for i, o := range order {
 		of[uint32(o)] = uint16(i * first / len(order))
 	}
-	g := groups{n: first, of: of}
-	l.settle(&g, 1)
+	g := entropyImage{groups: first, group: of}
+	l.assignTiles(&g, 1)
 	hist := l.histograms(&g)
 	for k := range first {
-		smoothPrices(hist[k*l.symbols:][:l.symbols], l.all, table)
+		smoothedCosts(hist[k*l.symbols:][:l.symbols], l.all, table)
 		for t := range of {
 			if of[t] == uint16(k) {
-				least[t] = listPrice(l.tile(t), table)
+				least[t] = listCost(l.tile(t), table)
 			}
 		}
 	}
@@ -251,10 +251,10 @@ func (l *tileLists) seed(n int) []uint16 {
 		for i := range h {
 			h[i] = h[i]*f + l.all[i]
 		}
-		prices(h, table)
+		idealCosts(h, table)
 		used[at] = true
 		for t := range count {
-			if p := listPrice(l.tile(t), table); p < least[t] {
+			if p := listCost(l.tile(t), table); p < least[t] {
 				least[t], of[t] = p, uint16(k)
 			}
 		}
@@ -262,9 +262,9 @@ func (l *tileLists) seed(n int) []uint16 {
 	return of
 }
 
-func (l *tileLists) histograms(g *groups) []uint32 {
-	out := make([]uint32, g.n*l.symbols)
-	for t, k := range g.of {
+func (l *tileLists) histograms(g *entropyImage) []uint32 {
+	out := make([]uint32, g.groups*l.symbols)
+	for t, k := range g.group {
 		h := out[int(k)*l.symbols:][:l.symbols]
 		for _, v := range l.tile(t) {
 			h[v]++
@@ -273,54 +273,54 @@ func (l *tileLists) histograms(g *groups) []uint32 {
 	return out
 }
 
-// settle lets tiles choose their groups. Tiles without symbols follow the one before.
-func (l *tileLists) settle(g *groups, passes int) {
-	var sums [lanes]uint32
+// assignTiles lets tiles choose their groups. Tiles without symbols follow the one before.
+func (l *tileLists) assignTiles(g *entropyImage, passes int) {
+	var sums [groupsAtOnce]uint32
 	for range passes {
-		n := g.n
+		n := g.groups
 		hist := l.histograms(g)
-		p := &pricing{groups: *g, symbols: l.symbols, tables: make([]uint16, n*l.symbols)}
+		p := &costTables{entropy: *g, symbols: l.symbols, costs: make([]uint16, n*l.symbols)}
 		own := make([]uint32, n)
 		counts := make([]uint32, n)
-		for t, k := range g.of {
+		for t, k := range g.group {
 			if len(l.tile(t)) > 0 {
 				counts[k]++
 			}
 		}
 		for k := range n {
-			smoothPrices(hist[k*l.symbols:][:l.symbols], l.all, p.table(k))
+			smoothedCosts(hist[k*l.symbols:][:l.symbols], l.all, p.table(k))
 		}
-		for k, v := range groupPrices(counts, n) {
+		for k, v := range groupCosts(counts, n) {
 			// Neighbours are often in one group, which the map makes use of.
 			if own[k] = v / 2; counts[k] == 0 {
 				own[k] = noGroup
 			}
 		}
-		table, stride := p.lanePrices()
+		table, stride := p.bySymbol()
 		last := uint16(0)
-		for t := range g.of {
+		for t := range g.group {
 			list := l.tile(t)
 			if len(list) > 0 {
 				best := ^uint32(0)
-				for at := 0; at < n; at += lanes {
-					listPrices(&sums, list, table[at:], stride)
-					for k := at; k < min(n, at+lanes); k++ {
+				for at := 0; at < n; at += groupsAtOnce {
+					listCosts(&sums, list, table[at:], stride)
+					for k := at; k < min(n, at+groupsAtOnce); k++ {
 						if s := own[k] + sums[k-at]; s < best {
 							best, last = s, uint16(k)
 						}
 					}
 				}
 			}
-			g.of[t] = last
+			g.group[t] = last
 		}
 	}
 }
 
-// smoothPrices sets out to prices by hist, of a group, and a little of all: symbols that
+// smoothedCosts sets out to prices by hist, of a group, and a little of all: symbols that
 // a group does not have are not free there, nor out of reach.
-func smoothPrices(hist, all []uint32, out []uint16) {
+func smoothedCosts(hist, all []uint32, out []uint16) {
 	mixed := make([]uint32, len(hist))
-	for _, p := range alphabets(len(hist)) {
+	for _, p := range writtenAlphabets(len(hist)) {
 		n := uint64(0)
 		for _, v := range all[p[0]:p[1]] {
 			n += uint64(v)
@@ -329,36 +329,36 @@ func smoothPrices(hist, all []uint32, out []uint16) {
 			mixed[i] = hist[i]*32 + uint32(uint64(all[i])*64/max(n, 1))
 		}
 	}
-	prices(mixed, out)
+	idealCosts(mixed, out)
 }
 
 // cluster returns groups on tiles of 1<<bits. Where the stream has groups already, by an
 // earlier parse of the same image, it starts with them, and otherwise with most.
-func cluster(s *stream, bits, most int) groups {
+func cluster(s *stream, bits, most int) entropyImage {
 	w, h := s.pixels.w, s.pixels.h
-	n := min(most, mostClusters, tiles(w, bits)*tiles(h, bits)/4)
+	n := min(most, maxStartGroups, tiles(w, bits)*tiles(h, bits)/4)
 	if n < 2 {
-		return groups{}
+		return entropyImage{}
 	}
 	l := newTileLists(s, bits)
-	g, rounds := groups{bits, s.groups.n, slices.Clone(s.groups.of)}, 1
-	if g.n < 2 {
-		g.n, g.of, rounds = n, l.seed(n), 2
+	g, rounds := entropyImage{bits, s.entropy.groups, slices.Clone(s.entropy.group)}, 1
+	if g.groups < 2 {
+		g.groups, g.group, rounds = n, l.startGroups(n), 2
 	}
-	l.settle(&g, 1)
+	l.assignTiles(&g, 1)
 	for range rounds {
 		mergeGroups(&g, l.histograms(&g), l.symbols)
-		if g.n < 2 {
-			return groups{}
+		if g.groups < 2 {
+			return entropyImage{}
 		}
-		l.settle(&g, 1)
+		l.assignTiles(&g, 1)
 	}
 	return g
 }
 
 // mergeGroups puts groups together while that makes the stream smaller.
-func mergeGroups(g *groups, hist []uint32, symbols int) {
-	n := g.n
+func mergeGroups(g *entropyImage, hist []uint32, symbols int) {
+	n := g.groups
 	of := make([]uint16, n)
 	live := make([]bool, n)
 	size := make([]uint64, n)
@@ -368,11 +368,11 @@ func mergeGroups(g *groups, hist []uint32, symbols int) {
 		of[k] = uint16(k)
 		used[k] = usedSymbols(row(k))
 		live[k] = slices.Max(used[k]) > 0
-		size[k] = groupSize(row(k))
+		size[k] = groupSizeEstimate(row(k))
 	}
 	gain := make([]int64, n*n) // of a < b
 	pair := func(a, b int) {
-		gain[a*n+b] = int64(size[a]+size[b]) - int64(sumSize(row(a), row(b), used[a], used[b]))
+		gain[a*n+b] = int64(size[a]+size[b]) - int64(sumSizeEstimate(row(a), row(b), used[a], used[b]))
 	}
 	first := -1
 	for a := range n {
@@ -403,7 +403,7 @@ func mergeGroups(g *groups, hist []uint32, symbols int) {
 		for i, v := range used[y] {
 			used[x][i] |= v
 		}
-		size[x] = groupSize(row(x))
+		size[x] = groupSizeEstimate(row(x))
 		live[y] = false
 		for k := range of {
 			if of[k] == uint16(y) {
@@ -421,8 +421,8 @@ func mergeGroups(g *groups, hist []uint32, symbols int) {
 			of[k] = uint16(max(first, 0))
 		}
 	}
-	for i, k := range g.of {
-		g.of[i] = of[k]
+	for i, k := range g.group {
+		g.group[i] = of[k]
 	}
 	g.renumber()
 }

@@ -20,7 +20,7 @@ func TestSumsOfGroupsCostWhatTheyDoCounted(t *testing.T) {
 				}
 				sum[i] = a[i] + b[i]
 			}
-			if got, want := sumSize(a, b, usedSymbols(a), usedSymbols(b)), groupSize(sum); got != want {
+			if got, want := sumSizeEstimate(a, b, usedSymbols(a), usedSymbols(b)), groupSizeEstimate(sum); got != want {
 				t.Errorf("%d symbols, one in %d: %d, want %d", symbols, share, got, want)
 			}
 		}
@@ -39,9 +39,7 @@ func TestTileListsHaveTheSymbolsOfTheTiles(t *testing.T) {
 				}
 				alpha &= p.argb[i]
 			}
-			s := &stream{width: p.w, height: p.h, pixels: p}
-			f := copyings[2]
-			newParser(newCPUCopier(p), f).copies(s, f, 3)
+			s := &stream{width: p.w, height: p.h, pixels: p, parse: someParse(r, len(p.argb))}
 			l := newTileLists(s, 3)
 			for tile := range len(l.at) - 1 {
 				want := tileSymbols(nil, &p, &s.parse, alpha>>24 == 255, 3, tile%l.columns, tile/l.columns)

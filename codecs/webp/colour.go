@@ -7,7 +7,7 @@ import "github.com/pelmill/pelmill/codecs/pool"
 // *multipliers is no transform.
 type multipliers struct {
 	bits, columns int
-	of            []uint32
+	element       []uint32
 }
 
 // noMultipliers are the elements that change nothing.
@@ -15,79 +15,82 @@ const noMultipliers = 0xff000000
 
 func newMultipliers(w, h, bits int) *multipliers {
 	m := &multipliers{bits, tiles(w, bits), make([]uint32, tiles(w, bits)*tiles(h, bits))}
-	for i := range m.of {
-		m.of[i] = noMultipliers
+	for i := range m.element {
+		m.element[i] = noMultipliers
 	}
 	return m
 }
 
-// recolour takes from red and blue of v what elements m make of its green, and from
+// transformColour takes from red and blue of v what elements m make of its green, and from
 // blue also what they make of red (RFC 9649, 4.2).
-func recolour(v, m uint32) uint32 {
+func transformColour(v, m uint32) uint32 {
 	green, red := int32(int8(v>>8)), int32(int8(v>>16))
 	r := int32(v>>16) - int32(int8(m))*green>>5
 	b := int32(v) - int32(int8(m>>8))*green>>5 - int32(int8(m>>16))*red>>5
 	return v&0xff00ff00 | uint32(r&255)<<16 | uint32(b&255)
 }
 
-// applyAll transforms n residuals from pixel (x, y) on, by all modes, in place.
-func (m *multipliers) applyAll(rows *residualRows, x, y, n int) {
+// transformRows transforms n residuals from pixel (x, y) on, by all modes, in place.
+func (m *multipliers) transformRows(rows *residualRows, x, y, n int) {
 	if m == nil {
 		return
 	}
 	for lo := 0; lo < n; {
 		tx := (x + lo) >> m.bits
 		hi := min(n, (tx+1)<<m.bits-x)
-		if e := m.of[y>>m.bits*m.columns+tx]; e != noMultipliers {
-			recolourRows(rows, lo, hi, e)
+		if e := m.element[y>>m.bits*m.columns+tx]; e != noMultipliers {
+			transformColourRows(rows, lo, hi, e)
 		}
 		lo = hi
 	}
 }
 
-// recolourRowsGo transforms residuals lo to hi-1 by all modes.
-func recolourRowsGo(rows *residualRows, lo, hi int, m uint32) {
+// transformColourRowsGo transforms residuals lo to hi-1 by all modes.
+func transformColourRowsGo(rows *residualRows, lo, hi int, m uint32) {
 	for k := range rows {
-		recolourRowGo(rows[k][lo:hi], rows[k][lo:hi], m)
+		transformColourRowGo(rows[k][lo:hi], rows[k][lo:hi], m)
 	}
 }
 
-func recolourRowGo(out, in []uint32, m uint32) {
+func transformColourRowGo(out, in []uint32, m uint32) {
 	out = out[:len(in)]
 	for i, v := range in {
-		out[i] = recolour(v, m)
+		out[i] = transformColour(v, m)
 	}
 }
 
-// transformColours sets out to the residuals r of an image w wide after the colour
+// applyMultipliers sets out to the residuals r of an image w wide after the colour
 // transform m.
-func transformColours(c *pool.Pool, w int, r []uint32, m *multipliers, out []uint32) {
+func applyMultipliers(c *pool.Pool, w int, r []uint32, m *multipliers, out []uint32) {
 	c.Spans(len(r)/w, rowsAtOnce, func(from, to int) {
 		for y := from; y < to; y++ {
 			for tx := range m.columns {
 				lo, hi := y*w+tx<<m.bits, y*w+min(w, (tx+1)<<m.bits)
-				recolourRow(out[lo:hi], r[lo:hi], m.of[y>>m.bits*m.columns+tx])
+				transformColourRow(out[lo:hi], r[lo:hi], m.element[y>>m.bits*m.columns+tx])
 			}
 		}
 	})
 }
 
-// multiplierPrices is what each value of red-to-blue, green-to-blue and green-to-red
+// multiplierCosts is what each value of red-to-blue, green-to-blue and green-to-red
 // costs, in 1/256 bit.
-type multiplierPrices [3][256]uint16
+type multiplierCosts [3][256]uint16
 
-// colours improves the elements m of each tile, starting from what they are, by their
+// colourSteps are how far multipliers move, in turn: see chooseMultipliers.
+var colourSteps = []int{16, 8, 4, 2, 1}
+
+// chooseMultipliers improves the elements m of each tile, starting from what they are, by their
 // own prices and those of the literals that the residuals r become, of which it looks
 // at every skip-th row of the tile. It first moves green-to-red, then green-to-blue
 // and red-to-blue together, by each of the steps in turn: once down or, where that is
 // no gain, up; and of the two, at most twice to the best of the four neighbours at
 // that distance. Pixels whose length is not 0 are not counted; length may be nil.
-func colours(c *pool.Pool, w, h int, r []uint32, skip int, steps []int, own *multiplierPrices, g *pricing, length []uint16, m *multipliers) {
-	c.Spans(len(m.of), 1, func(q, _ int) {
+func chooseMultipliers(c *pool.Pool, w, h int, r []uint32, skip int, steps []int, own *multiplierCosts, g *costTables, length []uint16, m *multipliers) {
+	c.Spans(len(m.element), 1, func(q, _ int) {
 		s := sampleTile(w, h, r, m.bits, q%m.columns, q/m.columns, skip, g, length)
-		e := m.of[q]
+		e := m.element[q]
 		e = s.searchRed(e, steps, own)
-		m.of[q] = s.searchBlue(e, steps, own)
+		m.element[q] = s.searchBlue(e, steps, own)
 	})
 }
 
@@ -101,17 +104,17 @@ type tileSample struct {
 
 type sampleRun struct {
 	end   int // in px
-	table *literals
+	table *literalCosts
 }
 
 // sampleTile goes through the tiles of groups in a tile, one after the other, so that
 // runs are long.
-func sampleTile(w, h int, r []uint32, bits, tx, ty, skip int, g *pricing, length []uint16) *tileSample {
+func sampleTile(w, h int, r []uint32, bits, tx, ty, skip int, g *costTables, length []uint16) *tileSample {
 	s := &tileSample{skip: uint32(skip), px: make([]uint32, 0, 1<<(2*bits)/skip)}
 	x1, y1 := min(w, (tx+1)<<bits), min(h, (ty+1)<<bits)
 	side := 1 << bits
-	if g.groups.bits > 0 {
-		side = min(side, 1<<g.groups.bits)
+	if g.entropy.bits > 0 {
+		side = min(side, 1<<g.entropy.bits)
 	}
 	y0 := ty << bits
 	for top := y0; top < y1; top += side {
@@ -129,7 +132,7 @@ func sampleTile(w, h int, r []uint32, bits, tx, ty, skip int, g *pricing, length
 					}
 				}
 			}
-			t := g.at(x, top)
+			t := g.literalsAt(x, top)
 			if n := len(s.runs); n > 0 && s.runs[n-1].table == t {
 				s.runs[n-1].end = len(s.px)
 			} else {
@@ -141,12 +144,12 @@ func sampleTile(w, h int, r []uint32, bits, tx, ty, skip int, g *pricing, length
 }
 
 // red is the price of all red residuals with green-to-red a.
-func (s *tileSample) red(a int, own *multiplierPrices) uint32 {
+func (s *tileSample) red(a int, own *multiplierCosts) uint32 {
 	return s.price(uint32(uint8(a)), redAt)*s.skip + uint32(own[2][uint8(a)])
 }
 
 // blue is the price of all blue residuals with green-to-blue a and red-to-blue b.
-func (s *tileSample) blue(a, b int, own *multiplierPrices) uint32 {
+func (s *tileSample) blue(a, b int, own *multiplierCosts) uint32 {
 	return s.price(uint32(uint8(a))<<8|uint32(uint8(b))<<16, blueAt)*s.skip + uint32(own[1][uint8(a)]) + uint32(own[0][uint8(b)])
 }
 
@@ -154,27 +157,27 @@ func (s *tileSample) blue(a, b int, own *multiplierPrices) uint32 {
 func (s *tileSample) price(m uint32, at int) (sum uint32) {
 	from := 0
 	for _, run := range s.runs {
-		sum += channelPrice(s.px[from:run.end], m, run.table, at)
+		sum += channelCost(s.px[from:run.end], m, run.table, at)
 		from = run.end
 	}
 	return sum
 }
 
-// channelPriceGo is the price of red or blue after a transform with elements m.
-func channelPriceGo(px []uint32, m uint32, t *literals, at int) (sum uint32) {
+// channelCostGo is the price of red or blue after a transform with elements m.
+func channelCostGo(px []uint32, m uint32, t *literalCosts, at int) (sum uint32) {
 	shift := 0
 	if at == redAt {
 		shift = 16
 	}
 	for _, v := range px {
-		sum += uint32(t[at+int(recolour(v, m)>>shift&255)])
+		sum += uint32(t[at+int(transformColour(v, m)>>shift&255)])
 	}
 	return sum
 }
 
 func isMultiplier(v int) bool { return v >= -128 && v <= 127 }
 
-func (s *tileSample) searchRed(e uint32, steps []int, own *multiplierPrices) uint32 {
+func (s *tileSample) searchRed(e uint32, steps []int, own *multiplierCosts) uint32 {
 	a := int(int8(e))
 	best := s.red(a, own)
 	for _, d := range steps {
@@ -191,7 +194,7 @@ func (s *tileSample) searchRed(e uint32, steps []int, own *multiplierPrices) uin
 	return e&0xffffff00 | uint32(uint8(a))
 }
 
-func (s *tileSample) searchBlue(e uint32, steps []int, own *multiplierPrices) uint32 {
+func (s *tileSample) searchBlue(e uint32, steps []int, own *multiplierCosts) uint32 {
 	a, b := int(int8(e>>8)), int(int8(e>>16))
 	best := s.blue(a, b, own)
 	for _, d := range steps {
@@ -220,8 +223,13 @@ func withoutGreen(c *pool.Pool, p pixels) pixels {
 	c.Spans(len(p.argb), 1<<16, func(lo, hi int) {
 		to := out.argb[lo:hi]
 		for i, v := range p.argb[lo:hi] {
-			to[i] = lessGreen(v)
+			to[i] = subtractGreenFrom(v)
 		}
 	})
 	return out
+}
+
+func subtractGreenFrom(v uint32) uint32 {
+	rb := (0x01000100 + v&0x00ff00ff - v>>8&255*0x00010001) & 0x00ff00ff
+	return v&0xff00ff00 | rb
 }

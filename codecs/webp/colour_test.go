@@ -10,7 +10,7 @@ func TestRecolourIsUndoneByTheDecoder(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	for range 200000 {
 		v, m := r.Uint32(), opaqueBlack|r.Uint32()>>8
-		if got := colourInverse(recolour(v, m), m); got != v {
+		if got := colourInverse(transformColour(v, m), m); got != v {
 			t.Fatalf("%08x by %08x comes back as %08x", v, m, got)
 		}
 	}
@@ -28,9 +28,9 @@ func transformColoursTakesTheElementsOfTheTile(t *testing.T) {
 			_, m := somePricing(r, &p, bits, false)
 			for _, c := range pools {
 				out := make([]uint32, len(p.argb))
-				transformColours(c, p.w, p.argb, m, out)
+				applyMultipliers(c, p.w, p.argb, m, out)
 				for i, v := range out {
-					e := m.of[i/p.w>>bits*m.columns+i%p.w>>bits]
+					e := m.element[i/p.w>>bits*m.columns+i%p.w>>bits]
 					if colourInverse(v, e) != p.argb[i] {
 						t.Fatalf("%dx%d, tiles of %d: pixel %d does not come back", p.w, p.h, 1<<bits, i)
 					}
@@ -50,23 +50,23 @@ func coloursFollowsTheLeastPrice(t *testing.T) {
 			for _, skip := range []int{1, 2, 16} {
 				for _, length := range masks(r, p.w*p.h) {
 					g, start := somePricing(r, &p, bits-1, false)
-					start = &multipliers{bits, tiles(p.w, bits), start.of[:tiles(p.w, bits)*tiles(p.h, bits)]}
-					var own multiplierPrices
+					start = &multipliers{bits, tiles(p.w, bits), start.element[:tiles(p.w, bits)*tiles(p.h, bits)]}
+					var own multiplierCosts
 					for i := range own {
 						for j := range own[i] {
 							own[i][j] = uint16(r.IntN(4000))
 						}
 					}
-					want := slices.Clone(start.of)
+					want := slices.Clone(start.element)
 					for q := range want {
 						want[q] = followPrice(&p, q, skip, &own, g, length, start)
 					}
 					for _, c := range pools {
 						m := *start
-						m.of = slices.Clone(start.of)
-						colours(c, p.w, p.h, p.argb, skip, colourSteps, &own, g, length, &m)
-						if !slices.Equal(m.of, want) {
-							t.Fatalf("%dx%d, tiles of %d:\n%08x, want\n%08x", p.w, p.h, 1<<bits, m.of, want)
+						m.element = slices.Clone(start.element)
+						chooseMultipliers(c, p.w, p.h, p.argb, skip, colourSteps, &own, g, length, &m)
+						if !slices.Equal(m.element, want) {
+							t.Fatalf("%dx%d, tiles of %d:\n%08x, want\n%08x", p.w, p.h, 1<<bits, m.element, want)
 						}
 					}
 				}
@@ -76,7 +76,7 @@ func coloursFollowsTheLeastPrice(t *testing.T) {
 }
 
 // followPrice does what colours says, with whole sums over the pixels of the tile.
-func followPrice(p *pixels, q, skip int, own *multiplierPrices, g *pricing, length []uint16, m *multipliers) uint32 {
+func followPrice(p *pixels, q, skip int, own *multiplierCosts, g *costTables, length []uint16, m *multipliers) uint32 {
 	price := func(e uint32, channel int) int {
 		sum := 0
 		for y := q / m.columns << m.bits; y < min(p.h, (q/m.columns+1)<<m.bits); y += skip {
@@ -84,8 +84,8 @@ func followPrice(p *pixels, q, skip int, own *multiplierPrices, g *pricing, leng
 				if length != nil && length[y*p.w+x] != 0 {
 					continue
 				}
-				table := g.table(int(g.groups.of[y>>g.groups.bits*g.columns+x>>g.groups.bits]))
-				c := split(recolour(p.argb[y*p.w+x], e))
+				table := g.table(int(g.entropy.group[y>>g.entropy.bits*g.columns+x>>g.entropy.bits]))
+				c := split(transformColour(p.argb[y*p.w+x], e))
 				sum += skip * int(table[[4]int{alphaAt, redAt, greenAt, blueAt}[channel]+c[channel]])
 			}
 		}
@@ -95,7 +95,7 @@ func followPrice(p *pixels, q, skip int, own *multiplierPrices, g *pricing, leng
 		return sum + int(own[1][e>>8&255]) + int(own[0][e>>16&255])
 	}
 	element := func(r2b, g2b, g2r int) uint32 { return argb{255, r2b, g2b, g2r}.join() }
-	c := split(m.of[q])
+	c := split(m.element[q])
 	a, b, d := signed(c[3]), signed(c[2]), signed(c[1])
 	for _, step := range colourSteps {
 		for _, v := range []int{a - step, a + step} {

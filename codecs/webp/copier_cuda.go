@@ -11,33 +11,33 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 )
 
-// cardCopier is a copier on a card, of a batch. Its methods belong to the search of its
+// deviceReferenceSearch is a copier on a card, of a batch. Its methods belong to the search of its
 // image. Pixels, candidates and hits are made there and stay; a parse goes there with
 // the first step that is asked for after setParse.
-type cardCopier struct {
+type deviceReferenceSearch struct {
 	batch *batch
 	p     pixels
 	err   error // the first
 
-	frame   cardFrame // what lasts from step to step
+	frame   deviceSlot // what lasts from step to step
 	parse   *parse
 	sent    *uint16    // where the lengths are of the parse that is on the card, or will be
 	changed bool       // it has not gone there yet
 	groupOf []uint16   // the groups on the card
 	counted [][]uint32 // histograms of the parse and of groupOf; nil: not known
 
-	canvas        *cardCanvas // has the pixels; nil: argb
-	argb          *gpu.Buffer // 4 bytes a pixel
-	length, value *gpu.Buffer // of the parse, 2 and 4 bytes a pixel
-	hit           *gpu.Buffer // a byte a pixel: see cacheHits
-	groups        *gpu.Buffer // 2 bytes a tile
-	onHost        []uint8     // what hit holds
+	canvas        *devicePredictorSearch // has the pixels; nil: argb
+	argb          *gpu.Buffer            // 4 bytes a pixel
+	length, value *gpu.Buffer            // of the parse, 2 and 4 bytes a pixel
+	hit           *gpu.Buffer            // a byte a pixel: see cacheHits
+	groups        *gpu.Buffer            // 2 bytes a tile
+	onHost        []uint8                // what hit holds
 }
 
-// copier brings p to the card, or takes what v has there.
-func (e *easel) copier(p pixels, v canvas) (copier, error) {
-	c := &cardCopier{batch: e.batch, p: p}
-	c.frame = cardFrame{Width: uint32(p.w), Height: uint32(p.h), Opaque: 1, N: 1}
+// referenceSearch brings p to the card, or takes what v has there.
+func (e *deviceSteps) referenceSearch(p pixels, v predictorSearch) (referenceSearch, error) {
+	c := &deviceReferenceSearch{batch: e.batch, p: p}
+	c.frame = deviceSlot{Width: uint32(p.w), Height: uint32(p.h), Opaque: 1, N: 1}
 	for _, v := range p.argb {
 		if v>>24 != 255 {
 			c.frame.Opaque = 0
@@ -45,11 +45,11 @@ func (e *easel) copier(p pixels, v canvas) (copier, error) {
 		}
 	}
 	if v != nil {
-		c.canvas = v.(*cardCanvas)
+		c.canvas = v.(*devicePredictorSearch)
 		c.frame.Coded = c.canvas.frame.Coded
 		return c, c.canvas.err
 	}
-	c.do(&ask{
+	c.do(&request{
 		step: stepPixels, parts: [][]byte{asBytes(p.argb)}, keep: []**gpu.Buffer{&c.argb},
 		room: func() error {
 			if err := c.take(&c.argb, 4*len(p.argb)); err != nil {
@@ -63,7 +63,7 @@ func (e *easel) copier(p pixels, v canvas) (copier, error) {
 }
 
 // take makes room for a buffer of n bytes.
-func (c *cardCopier) take(b **gpu.Buffer, n int) (err error) {
+func (c *deviceReferenceSearch) take(b **gpu.Buffer, n int) (err error) {
 	if *b == nil || (*b).Size != n {
 		if *b != nil {
 			(*b).Free()
@@ -74,7 +74,7 @@ func (c *cardCopier) take(b **gpu.Buffer, n int) (err error) {
 }
 
 // do asks for a step and returns what comes back, zeros where the card failed.
-func (c *cardCopier) do(a *ask) []byte {
+func (c *deviceReferenceSearch) do(a *request) []byte {
 	a.copier = c
 	if c.err == nil {
 		c.err = c.batch.wait(a)
@@ -87,19 +87,19 @@ func (c *cardCopier) do(a *ask) []byte {
 
 // withParse lets the step have the groups g and the parse. Of a parse that has changed its
 // copies go to the card, which knows by the hits how all other pixels are coded.
-func (c *cardCopier) withParse(a *ask, g groups) *ask {
+func (c *deviceReferenceSearch) withParse(a *request, g entropyImage) *request {
 	n := len(c.p.argb)
-	moved := g.bits > 0 && !slices.Equal(g.of, c.groupOf)
+	moved := g.bits > 0 && !slices.Equal(g.group, c.groupOf)
 	if moved {
-		a.parts = append(a.parts, asBytes(g.of))
+		a.parts = append(a.parts, asBytes(g.group))
 		a.keep = append(a.keep, &c.groups)
-		c.groupOf = slices.Clone(g.of)
+		c.groupOf = slices.Clone(g.group)
 	}
 	if c.changed {
 		list := copiesOf(c.parse)
 		part, set := len(a.parts), a.set
 		a.parts = append(a.parts, asBytes(list))
-		a.set = func(f *cardFrame, at []gpu.Ptr) {
+		a.set = func(f *deviceSlot, at []gpu.Ptr) {
 			f.Copies, f.Copied = at[part], uint32(len(list)/2)
 			if set != nil {
 				set(f, at)
@@ -118,7 +118,7 @@ func (c *cardCopier) withParse(a *ask, g groups) *ask {
 		f.Length, f.Value, f.Hits = c.length.Ptr, c.value.Ptr, c.hit.Ptr
 		f.Groups = 0
 		if g.bits > 0 {
-			if err := c.take(&c.groups, 2*len(g.of)); err != nil {
+			if err := c.take(&c.groups, 2*len(g.group)); err != nil {
 				return err
 			}
 			f.Groups = c.groups.Ptr
@@ -129,7 +129,7 @@ func (c *cardCopier) withParse(a *ask, g groups) *ask {
 		return nil
 	}
 	c.changed = false
-	c.frame.GroupBits, c.frame.N = uint32(g.bits), uint32(max(1, g.n, g.used()))
+	c.frame.GroupBits, c.frame.N = uint32(g.bits), uint32(max(1, g.groups, g.used()))
 	c.frame.CacheBits, c.frame.Symbols = uint32(c.parse.cacheBits), uint32(c.parse.symbols())
 	return a
 }
@@ -150,42 +150,42 @@ func copiesOf(q *parse) []uint32 {
 	return list
 }
 
-func (c *cardCopier) image() pixels       { return c.p }
-func (c *cardCopier) workers() *pool.Pool { return c.batch.pool }
+func (c *deviceReferenceSearch) image() pixels       { return c.p }
+func (c *deviceReferenceSearch) workers() *pool.Pool { return c.batch.pool }
 
-func (c *cardCopier) setParse(q *parse) {
+func (c *deviceReferenceSearch) setParse(q *parse) {
 	if c.parse == nil || &q.length[0] != c.sent {
 		c.changed = true
 	}
 	c.parse, c.sent, c.counted = q, &q.length[0], nil
 }
 
-func (c *cardCopier) setCache(bits int) {
+func (c *deviceReferenceSearch) setCache(bits int) {
 	// The steps that need it set it on the card.
 	c.parse.cacheBits, c.counted = bits, nil
 }
 
-func (c *cardCopier) chooseCache() int {
-	got := c.do(c.withParse(&ask{
+func (c *deviceReferenceSearch) chooseCache() int {
+	got := c.do(c.withParse(&request{
 		step: stepCacheCounts, want: int(unsafe.Sizeof(cacheCounts{})),
-		set: func(f *cardFrame, _ []gpu.Ptr) { f.Counts = f.Result },
-	}, groups{}))
+		set: func(f *deviceSlot, _ []gpu.Ptr) { f.Counts = f.Result },
+	}, entropyImage{}))
 	return (*cacheCounts)(unsafe.Pointer(&got[0])).best()
 }
 
-func (c *cardCopier) histograms(g groups) [][]uint32 {
-	if c.counted == nil || g.bits > 0 && !slices.Equal(g.of, c.groupOf) || max(1, g.n, g.used()) != len(c.counted) {
-		n := max(1, g.n, g.used())
-		c.counted = c.split(c.do(c.withParse(&ask{
+func (c *deviceReferenceSearch) histograms(g entropyImage) [][]uint32 {
+	if c.counted == nil || g.bits > 0 && !slices.Equal(g.group, c.groupOf) || max(1, g.groups, g.used()) != len(c.counted) {
+		n := max(1, g.groups, g.used())
+		c.counted = c.split(c.do(c.withParse(&request{
 			step: stepCountCopies, want: 4 * n * c.parse.symbols(),
-			set: func(f *cardFrame, _ []gpu.Ptr) { f.Counts = f.Result },
+			set: func(f *deviceSlot, _ []gpu.Ptr) { f.Counts = f.Result },
 		}, g)), n)
 	}
 	return c.counted
 }
 
 // split cuts counts into the histograms of n groups.
-func (c *cardCopier) split(counts []byte, n int) [][]uint32 {
+func (c *deviceReferenceSearch) split(counts []byte, n int) [][]uint32 {
 	list, symbols := gpu.View[uint32](counts), c.parse.symbols()
 	out := make([][]uint32, n)
 	for k := range out {
@@ -194,21 +194,21 @@ func (c *cardCopier) split(counts []byte, n int) [][]uint32 {
 	return out
 }
 
-func (c *cardCopier) cluster(from groups, bits, most int) groups {
+func (c *deviceReferenceSearch) cluster(from entropyImage, bits, most int) entropyImage {
 	count := tiles(c.p.w, bits) * tiles(c.p.h, bits)
-	n := min(most, count/4, mostClusters)
+	n := min(most, count/4, maxStartGroups)
 	if n < 2 {
-		return groups{}
+		return entropyImage{}
 	}
 	begin, start := stepSeed, n/2
-	if from.n > 1 {
-		begin, start, n = stepCluster, from.n, from.n
+	if from.groups > 1 {
+		begin, start, n = stepCluster, from.groups, from.groups
 	} else {
-		from = groups{}
+		from = entropyImage{}
 	}
 	symbols := c.parse.symbols()
 	countsAt := roundUp(4 + 2*count)
-	a := c.withParse(&ask{
+	a := c.withParse(&request{
 		step: begin, want: countsAt + 4*n*symbols, work: clusterWork(symbols, count),
 		room: func() error {
 			err := c.take(&c.groups, 2*count)
@@ -217,48 +217,48 @@ func (c *cardCopier) cluster(from groups, bits, most int) groups {
 			}
 			return err
 		},
-		set: func(f *cardFrame, _ []gpu.Ptr) {
+		set: func(f *deviceSlot, _ []gpu.Ptr) {
 			f.GroupBits, f.N, f.Count = uint32(bits), uint32(n), uint32(start)
 			f.Counts = f.Result + gpu.Ptr(countsAt)
 		},
 	}, from)
 	got := c.do(a)
-	found := groups{bits: bits, n: int(gpu.View[uint32](got)[0])}
-	found.of = slices.Clone(gpu.View[uint16](got[4:])[:count])
-	c.groupOf = found.of
-	if found.n < 2 {
-		found = groups{}
+	found := entropyImage{bits: bits, groups: int(gpu.View[uint32](got)[0])}
+	found.group = slices.Clone(gpu.View[uint16](got[4:])[:count])
+	c.groupOf = found.group
+	if found.groups < 2 {
+		found = entropyImage{}
 	}
-	c.counted = c.split(got[countsAt:], max(1, found.n))
+	c.counted = c.split(got[countsAt:], max(1, found.groups))
 	return found
 }
 
 // clusterWork is the memory that Clusters of cluster.cuh lays out.
 func clusterWork(symbols, count int) int {
 	padded := 1 << bits.Len(uint(count-1))
-	return 8*(padded+mostClusters*mostClusters) + 4*(64+2*mostClusters+symbols+mostClusters*symbols+3*count) + 2*(1+mostClusters)*symbols
+	return 8*(padded+maxStartGroups*maxStartGroups) + 4*(64+2*maxStartGroups+symbols+maxStartGroups*symbols+3*count) + 2*(1+maxStartGroups)*symbols
 }
 
-func (c *cardCopier) failed() error { return c.err }
+func (c *deviceReferenceSearch) failed() error { return c.err }
 
-func (c *cardCopier) release() {
+func (c *deviceReferenceSearch) release() {
 	c.batch.discard(c.argb, c.length, c.value, c.hit, c.groups)
 	if c.canvas != nil {
 		c.canvas.release()
 	}
 }
 
-func (c *cardCopier) packer(g groups) packer { return &cardCopies{c, g} }
+func (c *deviceReferenceSearch) packer(g entropyImage) packer { return &devicePacker{c, g} }
 
-// cardCopies are the symbols of a copier's parse with groups, on a card.
-type cardCopies struct {
-	*cardCopier
-	g groups
+// devicePacker are the symbols of a copier's parse with groups, on a card.
+type devicePacker struct {
+	*deviceReferenceSearch
+	g entropyImage
 }
 
-func (c *cardCopies) counts() [][]uint32 { return c.histograms(c.g)[:c.g.used()] }
+func (c *devicePacker) counts() [][]uint32 { return c.histograms(c.g)[:c.g.used()] }
 
-func (c *cardCopies) pack(codes [][]code, first, size int) []byte {
+func (c *devicePacker) pack(codes [][]code, first, size int) []byte {
 	words := (first + size + 31) / 32
 	blocks := (len(c.p.argb) + packPixels*cardThreads - 1) / (packPixels * cardThreads)
 	all := make([]uint32, 0, len(codes)*c.parse.symbols())
@@ -267,10 +267,10 @@ func (c *cardCopies) pack(codes [][]code, first, size int) []byte {
 			all = append(all, uint32(v))
 		}
 	}
-	a := c.withParse(&ask{step: stepPackCopies, want: 4 * max(1, words), work: 8 * (1 + blocks)}, c.g)
+	a := c.withParse(&request{step: stepPackCopies, want: 4 * max(1, words), work: 8 * (1 + blocks)}, c.g)
 	part, set := len(a.parts), a.set
 	a.parts = append(a.parts, asBytes(all))
-	a.set = func(f *cardFrame, at []gpu.Ptr) {
+	a.set = func(f *deviceSlot, at []gpu.Ptr) {
 		f.Codes, f.First, f.Words = at[part], uint64(first), uint64(words)
 		if set != nil {
 			set(f, at)

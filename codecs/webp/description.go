@@ -75,15 +75,15 @@ func repeats(out []run, n int, v, symbol uint8, meta *[19]uint8) []run {
 		}
 	}
 	single := max(0, n-best*runMost[symbol])
-	out = spread(out, n-single, best, symbol)
+	out = longRuns(out, n-single, best, symbol)
 	for range single {
 		out = append(out, run{symbol: v})
 	}
 	return out
 }
 
-// spread codes n by k runs of symbol.
-func spread(out []run, n, k int, symbol uint8) []run {
+// longRuns codes n by k runs of symbol.
+func longRuns(out []run, n, k int, symbol uint8) []run {
 	for ; k > 0; k-- {
 		m := min(runMost[symbol], n-(k-1)*runLeast[symbol])
 		out = append(out, run{symbol, uint8(m - runLeast[symbol])})
@@ -110,7 +110,7 @@ func zeros(out []run, n int, meta *[19]uint8) []run {
 		}
 	}
 	rest := max(0, n-best*runMost[repeatZeros])
-	return repeats(spread(out, n-rest, best, repeatZeros), rest, 0, repeatZero, meta)
+	return repeats(longRuns(out, n-rest, best, repeatZeros), rest, 0, repeatZero, meta)
 }
 
 // description is a prefix code as it is written.
@@ -218,8 +218,8 @@ func (d *description) countBits() uint {
 	return max(2, (uint(bits.Len(uint(len(d.runs)-2)))+1)&^1)
 }
 
-// codeBits is the cost of writing the prefix code of the given lengths, in bits.
-func codeBits(lengths []uint8) int {
+// codeLengthBits is the cost of writing the prefix code of the given lengths, in bits.
+func codeLengthBits(lengths []uint8) int {
 	d := describe(lengths)
 	return d.bits
 }

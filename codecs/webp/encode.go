@@ -30,7 +30,7 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 	onCPU := func(list []int) {
 		workers.Each(len(list), func(j int) {
 			i := list[j]
-			out[i].Data, out[i].Err = encode(ctx, workers, host{workers}, batch[i], o)
+			out[i].Data, out[i].Err = encode(ctx, workers, cpuSteps{workers}, batch[i], o)
 		})
 	}
 	if run.Device == nil {
@@ -51,8 +51,8 @@ func encodeSet(ctx context.Context, dev *gpu.Device, c *pool.Pool, batch []*rast
 	for j, i := range set {
 		images[j] = batch[i]
 	}
-	big, err := onCard(ctx, dev, c, len(set), func(g batched, from, to int) error {
-		return g.encode(images[from:to], o, func(d device, j int) {
+	big, err := onDevice(ctx, dev, c, len(set), func(g batched, from, to int) error {
+		return g.encode(images[from:to], o, func(d steps, j int) {
 			e := &out[set[from+j]]
 			e.Data, e.Err = encode(ctx, c, d, images[from+j], o)
 		})
@@ -74,7 +74,7 @@ type batched interface {
 	// encode calls encode for each of the images, with the device for it, on goroutines
 	// that take turns with the card. It returns an error of the card, and then all its
 	// results are void.
-	encode(images []*raster.Image, o *Options, encode func(d device, i int)) error
+	encode(images []*raster.Image, o *Options, encode func(d steps, i int)) error
 }
 
 // together divides images into sets that a card takes in one go, whatever their sizes.
@@ -108,18 +108,17 @@ func resolve(opts codec.Options) (*Options, error) {
 }
 
 // encode makes the file of an image.
-func encode(ctx context.Context, c *pool.Pool, d device, m *raster.Image, o *Options) ([]byte, error) {
+func encode(ctx context.Context, c *pool.Pool, d steps, m *raster.Image, o *Options) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p := load(c, m, o.exact)
+	p := loadImage(c, m, o.exact)
 	nearLossless(p, o.nearLossless)
 	colour := m.Channels >= 3 && p.grey()
 	s, err := choose(ctx, c, d, p, m.Alpha(), o.effort)
 	if err != nil {
 		return nil, err
 	}
-	s.quick = o.effort < 2
 	f := &file{width: m.Width, height: m.Height, alpha: m.Alpha(), colour: colour, bitstream: s.write(c)}
 	if s.packer != nil && s.packer.failed() != nil {
 		return nil, s.packer.failed()

@@ -91,8 +91,8 @@ func roundTrip(m *raster.Image, o *Options) error {
 		return fmt.Errorf("comes back with other samples")
 	}
 	if !o.exact && o.nearLossless == 100 {
-		for i, v := range load(pools[0], d.Image, true).argb {
-			if w := load(pools[0], m, false).argb[i]; v != w {
+		for i, v := range loadImage(pools[0], d.Image, true).argb {
+			if w := loadImage(pools[0], m, false).argb[i]; v != w {
 				return fmt.Errorf("pixel %d is %08x, want %08x", i, v, w)
 			}
 		}

@@ -6,28 +6,28 @@ import (
 	"github.com/pelmill/pelmill/codecs/pool"
 )
 
-// pricing is what the symbols of an image cost: a table for each group, and which
+// costTables is what the symbols of an image cost: a table for each group, and which
 // tile is in which group.
-type pricing struct {
-	groups  groups
+type costTables struct {
+	entropy entropyImage
 	columns int // of tiles
 	symbols int // of a table
-	tables  []uint16
+	costs   []uint16
 	opaque  bool // the alpha of all literals is the same, and need not be looked up
 }
 
-// literals is the part of a table that has the literals.
-type literals [lengthAt]uint16
+// literalCosts is the part of a table that has the literals.
+type literalCosts [lengthAt]uint16
 
-func (g *pricing) table(k int) []uint16 { return g.tables[k*g.symbols:][:g.symbols] }
+func (g *costTables) table(k int) []uint16 { return g.costs[k*g.symbols:][:g.symbols] }
 
-// at returns the literals' prices for pixel (x, y).
-func (g *pricing) at(x, y int) *literals {
+// literalsAt returns the literals' prices for pixel (x, y).
+func (g *costTables) literalsAt(x, y int) *literalCosts {
 	k := 0
-	if g.groups.bits > 0 {
-		k = int(g.groups.of[y>>g.groups.bits*g.columns+x>>g.groups.bits])
+	if g.entropy.bits > 0 {
+		k = int(g.entropy.group[y>>g.entropy.bits*g.columns+x>>g.entropy.bits])
 	}
-	return (*literals)(g.tables[k*g.symbols:])
+	return (*literalCosts)(g.costs[k*g.symbols:])
 }
 
 // tileSymbols appends to list the symbols of the pixels of tile (tx, ty) of 1<<bits:
@@ -67,40 +67,48 @@ func tileSymbols(list []uint16, p *pixels, parse *parse, opaque bool, bits, tx, 
 	return list
 }
 
-func listPrice(list, table []uint16) (s uint32) {
+func literalCost(v uint32, t *literalCosts, opaque bool) uint32 {
+	s := uint32(t[redAt+v>>16&255]) + uint32(t[greenAt+v>>8&255]) + uint32(t[blueAt+v&255])
+	if opaque {
+		return s
+	}
+	return s + uint32(t[alphaAt+v>>24])
+}
+
+func listCost(list, table []uint16) (s uint32) {
 	for _, v := range list {
 		s += uint32(table[v])
 	}
 	return s
 }
 
-// tilePrices returns the price of every tile of 1<<bits by one table.
-func tilePrices(c *pool.Pool, p *pixels, parse *parse, opaque bool, bits int, table []uint16) []uint32 {
+// tileCosts returns the price of every tile of 1<<bits by one table.
+func tileCosts(c *pool.Pool, p *pixels, parse *parse, opaque bool, bits int, table []uint16) []uint32 {
 	tw, th := tiles(p.w, bits), tiles(p.h, bits)
 	out := make([]uint32, tw*th)
 	c.Spans(th, 1, func(ty, _ int) {
 		var list []uint16
 		for tx := range tw {
 			if parse.length == nil && opaque {
-				out[ty*tw+tx] = priceTile((*literals)(table), p, bits, tx, ty)
+				out[ty*tw+tx] = literalTileCost((*literalCosts)(table), p, bits, tx, ty)
 				continue
 			}
 			list = tileSymbols(list[:0], p, parse, opaque, bits, tx, ty)
-			out[ty*tw+tx] = listPrice(list, table)
+			out[ty*tw+tx] = listCost(list, table)
 		}
 	})
 	return out
 }
 
-// lanes is how many groups a list of symbols is priced by at a time.
-const lanes = 16
+// groupsAtOnce is how many groups a list of symbols is priced by at a time.
+const groupsAtOnce = 16
 
-// lanePrices are the tables of all groups, symbol by symbol: the price in group k lies
+// bySymbol are the tables of all groups, symbol by symbol: the price in group k lies
 // at symbol*stride + k. Beyond the last group there are zeros.
-func (g *pricing) lanePrices() (table []uint16, stride int) {
-	stride = (g.groups.n + lanes - 1) / lanes * lanes
+func (g *costTables) bySymbol() (table []uint16, stride int) {
+	stride = (g.entropy.groups + groupsAtOnce - 1) / groupsAtOnce * groupsAtOnce
 	table = make([]uint16, g.symbols*stride)
-	for k := range g.groups.n {
+	for k := range g.entropy.groups {
 		for s, v := range g.table(k) {
 			table[s*stride+k] = v
 		}
@@ -108,45 +116,45 @@ func (g *pricing) lanePrices() (table []uint16, stride int) {
 	return table, stride
 }
 
-// listPricesGo sets sums to the prices of the list by the first groups of table.
-func listPricesGo(sums *[lanes]uint32, list, table []uint16, stride int) {
-	*sums = [lanes]uint32{}
+// listCostsGo sets sums to the prices of the list by the first groups of table.
+func listCostsGo(sums *[groupsAtOnce]uint32, list, table []uint16, stride int) {
+	*sums = [groupsAtOnce]uint32{}
 	for _, v := range list {
-		for j, p := range table[int(v)*stride:][:lanes] {
+		for j, p := range table[int(v)*stride:][:groupsAtOnce] {
 			sums[j] += uint32(p)
 		}
 	}
 }
 
-// assign moves every tile of g.groups to the group where it costs least, by that
+// assignGroups moves every tile of g.groups to the group where it costs least, by that
 // group's own price and its table; of groups that cost the same to the lowest. Of a
 // tile in group k it looks at groups k-near to k+near, or at all where near is 0. It
 // returns for each group the sum of its tiles' regrets: what they would cost more in the
 // next best of the groups looked at, noGroup where that is the only one. Tiles of groups
 // whose own price is closed stay there, without regret.
-func assign(c *pool.Pool, p *pixels, parse *parse, g *pricing, own []uint32, near int) []uint64 {
-	regrets := make([]atomic.Uint64, g.groups.n)
-	bits := g.groups.bits
+func assignGroups(c *pool.Pool, p *pixels, parse *parse, g *costTables, own []uint32, near int) []uint64 {
+	regrets := make([]atomic.Uint64, g.entropy.groups)
+	bits := g.entropy.bits
 	tw, th := tiles(p.w, bits), tiles(p.h, bits)
-	table, stride := g.lanePrices()
+	table, stride := g.bySymbol()
 	c.Spans(th, 1, func(ty, _ int) {
 		var list []uint16
-		var sums [lanes]uint32
+		var sums [groupsAtOnce]uint32
 		for tx := range tw {
-			k := &g.groups.of[ty*tw+tx]
+			k := &g.entropy.group[ty*tw+tx]
 			if own[*k] == closed {
 				continue
 			}
 			list = tileSymbols(list[:0], p, parse, g.opaque, bits, tx, ty)
-			lo, hi := 0, g.groups.n
+			lo, hi := 0, g.entropy.groups
 			if near > 0 {
-				lo, hi = max(0, int(*k)-near), min(g.groups.n, int(*k)+near+1)
+				lo, hi = max(0, int(*k)-near), min(g.entropy.groups, int(*k)+near+1)
 			}
 			best, second := ^uint32(0), ^uint32(0)
 			for lo < hi {
-				at := min(lo, stride-lanes)
-				listPrices(&sums, list, table[at:], stride)
-				for ; lo < min(hi, at+lanes); lo++ {
+				at := min(lo, stride-groupsAtOnce)
+				listCosts(&sums, list, table[at:], stride)
+				for ; lo < min(hi, at+groupsAtOnce); lo++ {
 					if s := own[lo] + sums[lo-at]; s < best {
 						best, second, *k = s, best, uint16(lo)
 					} else if s < second {
@@ -165,9 +173,9 @@ func assign(c *pool.Pool, p *pixels, parse *parse, g *pricing, own []uint32, nea
 }
 
 // histograms counts the symbols of each group: n histograms one after the other.
-func histograms(c *pool.Pool, p *pixels, parse *parse, opaque bool, g groups) []uint32 {
+func histograms(c *pool.Pool, p *pixels, parse *parse, opaque bool, g entropyImage) []uint32 {
 	symbols := parse.symbols()
-	n := max(1, g.n)
+	n := max(1, g.groups)
 	bits := g.bits
 	if bits == 0 {
 		bits = 7
@@ -183,11 +191,11 @@ func histograms(c *pool.Pool, p *pixels, parse *parse, opaque bool, g groups) []
 			for tx := range tw {
 				k := 0
 				if g.bits > 0 {
-					k = int(g.of[ty*tw+tx])
+					k = int(g.group[ty*tw+tx])
 				}
 				own := h[k*symbols:][:symbols]
 				if parse.length == nil && opaque {
-					countTile(own, p, bits, tx, ty)
+					countLiterals(own, p, bits, tx, ty)
 					continue
 				}
 				list = tileSymbols(list[:0], p, parse, opaque, bits, tx, ty)
@@ -206,19 +214,19 @@ func histograms(c *pool.Pool, p *pixels, parse *parse, opaque bool, g groups) []
 	return sums[0]
 }
 
-// priceTile is what tileSymbols means for the price of an opaque tile without copies.
-func priceTile(t *literals, p *pixels, bits, tx, ty int) (s uint32) {
+// literalTileCost is what tileSymbols means for the price of an opaque tile without copies.
+func literalTileCost(t *literalCosts, p *pixels, bits, tx, ty int) (s uint32) {
 	x0, x1 := tx<<bits, min(p.w, (tx+1)<<bits)
 	for y := ty << bits; y < min(p.h, (ty+1)<<bits); y++ {
 		for _, v := range p.argb[y*p.w+x0 : y*p.w+x1] {
-			s += literalPrice(v, t, true)
+			s += literalCost(v, t, true)
 		}
 	}
 	return s
 }
 
-// countTile is what tileSymbols means for the histogram of an opaque tile without copies.
-func countTile(hist []uint32, p *pixels, bits, tx, ty int) {
+// countLiterals is what tileSymbols means for the histogram of an opaque tile without copies.
+func countLiterals(hist []uint32, p *pixels, bits, tx, ty int) {
 	h := (*[cacheAt]uint32)(hist)
 	x0, x1 := tx<<bits, min(p.w, (tx+1)<<bits)
 	for y := ty << bits; y < min(p.h, (ty+1)<<bits); y++ {
@@ -232,7 +240,7 @@ func countTile(hist []uint32, p *pixels, bits, tx, ty int) {
 
 // startGroups cuts tiles, ordered by price, into n groups of the same size: group 0 has
 // the cheapest. Flat tiles, where there are any, make one more group.
-func startGroups(prices []uint32, flat []bool, n int) groups {
+func startGroups(prices []uint32, flat []bool, n int) entropyImage {
 	order := make([]uint64, 0, len(prices))
 	of := make([]uint16, len(prices))
 	for i, v := range prices {
@@ -242,19 +250,19 @@ func startGroups(prices []uint32, flat []bool, n int) groups {
 			order = append(order, uint64(v)<<32|uint64(i))
 		}
 	}
-	order = sortedByPrice(order)
+	order = sortedByCost(order)
 	for i, o := range order {
 		of[uint32(o)] = uint16(i * n / len(order))
 	}
 	if len(order) < len(prices) {
 		n++
 	}
-	return groups{n: n, of: of}
+	return entropyImage{groups: n, group: of}
 }
 
-// sortedByPrice sorts a list by its high 32 bits, those that are equal in their order in
+// sortedByCost sorts a list by its high 32 bits, those that are equal in their order in
 // the list, by digits of 11 bits from the least on. It may write to the list.
-func sortedByPrice(list []uint64) []uint64 {
+func sortedByCost(list []uint64) []uint64 {
 	const digit = 11
 	next := make([]uint64, len(list))
 	for shift := 32; shift < 64; shift += digit {
@@ -280,10 +288,10 @@ func sortedByPrice(list []uint64) []uint64 {
 	return list
 }
 
-// flatTable prices the commonest symbols of each code at 0 and all others at 1.
-func flatTable(hist []uint32) []uint16 {
+// commonestFree prices the commonest symbols of each code at 0 and all others at 1.
+func commonestFree(hist []uint32) []uint16 {
 	table := make([]uint16, len(hist))
-	for _, p := range parts(len(hist)) {
+	for _, p := range alphabets(len(hist)) {
 		top := p[0]
 		for i := p[0]; i < p[1]; i++ {
 			if table[i] = 1; hist[i] > hist[top] {
@@ -293,18 +301,4 @@ func flatTable(hist []uint32) []uint16 {
 		table[top] = 0
 	}
 	return table
-}
-
-// renumber numbers the groups that are in use in the order in which they first appear.
-func (g *groups) renumber() {
-	to := make([]uint16, g.n)
-	n := uint16(0)
-	for i, k := range g.of {
-		if to[k] == 0 {
-			n++
-			to[k] = n
-		}
-		g.of[i] = to[k] - 1
-	}
-	g.n = int(n)
 }

@@ -6,36 +6,20 @@ import (
 	"testing"
 )
 
-// someParse codes pixels in all four ways, with copies from anywhere.
-func someParse(r *rand.Rand, n int) parse {
-	p := parse{cacheBits: 3, length: make([]uint16, n), value: make([]uint32, n)}
-	for i := 0; i < n; i++ {
-		switch r.IntN(3) {
-		case 1:
-			p.length[i], p.value[i] = cached, uint32(r.IntN(8))
-		case 2:
-			l := 1 + r.IntN(min(n-i, 1+r.IntN(400)))
-			p.copy(i, uint32(l), 1+r.Uint32N(1<<20))
-			i += l - 1
-		}
-	}
-	return p
-}
-
 func TestHistogramsCountWhatTheStreamWrites(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 1))
 	for _, size := range sizes {
 		p := texture(r, size[0], size[1], true)
 		for _, how := range []parse{{}, someParse(r, len(p.argb))} {
 			for _, bits := range []int{0, 2, 3, 5} {
-				g := groups{bits, 1, nil}
+				g := entropyImage{bits, 1, nil}
 				if bits > 0 {
-					g = groups{bits, 5, make([]uint16, tiles(p.w, bits)*tiles(p.h, bits))}
-					for i := range g.of {
-						g.of[i] = uint16(r.IntN(5))
+					g = entropyImage{bits, 5, make([]uint16, tiles(p.w, bits)*tiles(p.h, bits))}
+					for i := range g.group {
+						g.group[i] = uint16(r.IntN(5))
 					}
 				}
-				s := &stream{pixels: p, parse: how, groups: g}
+				s := &stream{pixels: p, parse: how, entropy: g}
 				want := slices.Concat(s.histograms(pools[0])...)
 				for _, c := range pools {
 					if got := histograms(c, &p, &how, false, g); !slices.Equal(got, want) {
@@ -52,13 +36,13 @@ func TestPricesOfOpaqueImagesLeaveAlphaOut(t *testing.T) {
 	p := texture(r, 33, 31, false)
 	table := make([]uint16, cacheAt)
 	for i := range table[redAt:] {
-		table[redAt+i] = uint16(r.IntN(maxPrice))
+		table[redAt+i] = uint16(r.IntN(maxCost))
 	}
-	want := tilePrices(pools[0], &p, &parse{}, false, 3, table)
+	want := tileCosts(pools[0], &p, &parse{}, false, 3, table)
 	for i := range redAt {
-		table[i] = maxPrice
+		table[i] = maxCost
 	}
-	if got := tilePrices(pools[0], &p, &parse{}, true, 3, table); !slices.Equal(got, want) {
+	if got := tileCosts(pools[0], &p, &parse{}, true, 3, table); !slices.Equal(got, want) {
 		t.Errorf("%d, want %d", got, want)
 	}
 }
@@ -66,7 +50,7 @@ func TestPricesOfOpaqueImagesLeaveAlphaOut(t *testing.T) {
 func TestHistogramsOfOpaqueImagesLeaveAlphaOut(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	p := texture(r, 33, 31, false)
-	all, opaque := histograms(pools[0], &p, &parse{}, false, groups{}), histograms(pools[0], &p, &parse{}, true, groups{})
+	all, opaque := histograms(pools[0], &p, &parse{}, false, entropyImage{}), histograms(pools[0], &p, &parse{}, true, entropyImage{})
 	if !slices.Equal(all[redAt:], opaque[redAt:]) {
 		t.Error("other counts differ")
 	}
@@ -80,7 +64,7 @@ func tilePrice(p *pixels, how *parse, bits, q int, table []uint16) uint32 {
 	of := make([]uint16, tiles(p.w, bits)*tiles(p.h, bits))
 	of[q] = 1
 	sum := uint32(0)
-	for s, n := range histograms(pools[0], p, how, false, groups{bits, 2, of})[how.symbols():] {
+	for s, n := range histograms(pools[0], p, how, false, entropyImage{bits, 2, of})[how.symbols():] {
 		sum += n * uint32(table[s])
 	}
 	return sum
@@ -93,10 +77,10 @@ func TestTilePricesAddUpTheSymbolsOfATile(t *testing.T) {
 		for _, how := range []parse{{}, someParse(r, len(p.argb))} {
 			table := make([]uint16, how.symbols())
 			for i := range table {
-				table[i] = uint16(r.IntN(maxPrice))
+				table[i] = uint16(r.IntN(maxCost))
 			}
 			for _, c := range pools {
-				for q, got := range tilePrices(c, &p, &how, false, 3, table) {
+				for q, got := range tileCosts(c, &p, &how, false, 3, table) {
 					if want := tilePrice(&p, &how, 3, q, table); got != want {
 						t.Fatalf("%dx%d: tile %d costs %d, want %d", p.w, p.h, q, got, want)
 					}
@@ -107,7 +91,7 @@ func TestTilePricesAddUpTheSymbolsOfATile(t *testing.T) {
 }
 
 func TestAssignTakesTheCheapestGroupThatIsNear(t *testing.T) {
-	eachWay(t, assignTakesTheCheapestGroupThatIsNear)
+	bothWays(t, assignTakesTheCheapestGroupThatIsNear)
 }
 
 func assignTakesTheCheapestGroupThatIsNear(t *testing.T) {
@@ -116,20 +100,26 @@ func assignTakesTheCheapestGroupThatIsNear(t *testing.T) {
 	for _, size := range sizes {
 		p := texture(r, size[0], size[1], true)
 		for _, how := range []parse{{}, someParse(r, len(p.argb))} {
-			g, _ := somePricing(r, &p, bits, false)
-			g.symbols = how.symbols()
-			g.tables = make([]uint16, 5*g.symbols)
-			for i := range g.tables {
-				g.tables[i] = uint16(r.IntN(maxPrice))
+			g := &costTables{
+				entropy: entropyImage{bits, 5, make([]uint16, tiles(p.w, bits)*tiles(p.h, bits))},
+				columns: tiles(p.w, bits),
+				symbols: how.symbols(),
+			}
+			for i := range g.entropy.group {
+				g.entropy.group[i] = uint16(r.IntN(5))
+			}
+			g.costs = make([]uint16, 5*g.symbols)
+			for i := range g.costs {
+				g.costs[i] = uint16(r.IntN(maxCost))
 			}
 			own := []uint32{100, 3000, 0, 50, closed}
-			from := slices.Clone(g.groups.of)
+			from := slices.Clone(g.entropy.group)
 			for _, near := range []int{0, 1, 2} {
 				for _, c := range pools {
-					copy(g.groups.of, from)
-					regrets := assign(c, &p, &how, g, own, near)
+					copy(g.entropy.group, from)
+					regrets := assignGroups(c, &p, &how, g, own, near)
 					wantRegrets := make([]uint64, 5)
-					for q, got := range g.groups.of {
+					for q, got := range g.entropy.group {
 						if from[q] == 4 {
 							if got != 4 {
 								t.Fatalf("%dx%d, near %d: tile %d leaves its closed group", p.w, p.h, near, q)
@@ -163,19 +153,19 @@ func assignTakesTheCheapestGroupThatIsNear(t *testing.T) {
 
 func TestStartGroupsAreOfOneSizeAndOrderedByPrice(t *testing.T) {
 	prices := []uint32{5, 1, 5, 9, 2, 5}
-	if got, want := startGroups(prices, make([]bool, 6), 3), []uint16{1, 0, 1, 2, 0, 2}; got.n != 3 || !slices.Equal(got.of, want) {
+	if got, want := startGroups(prices, make([]bool, 6), 3), []uint16{1, 0, 1, 2, 0, 2}; got.groups != 3 || !slices.Equal(got.group, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if got, want := startGroups(prices, []bool{false, true, false, false, true, false}, 2), []uint16{0, 2, 0, 1, 2, 1}; got.n != 3 || !slices.Equal(got.of, want) {
+	if got, want := startGroups(prices, []bool{false, true, false, false, true, false}, 2), []uint16{0, 2, 0, 1, 2, 1}; got.groups != 3 || !slices.Equal(got.group, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
 
 func TestRenumberKeepsTheOrderOfFirstAppearance(t *testing.T) {
-	g := groups{2, 7, []uint16{4, 4, 0, 6, 0, 4}}
+	g := entropyImage{2, 7, []uint16{4, 4, 0, 6, 0, 4}}
 	g.renumber()
-	if want := []uint16{0, 0, 1, 2, 1, 0}; g.n != 3 || !slices.Equal(g.of, want) {
-		t.Errorf("%d groups %v, want 3 %v", g.n, g.of, want)
+	if want := []uint16{0, 0, 1, 2, 1, 0}; g.groups != 3 || !slices.Equal(g.group, want) {
+		t.Errorf("%d groups %v, want 3 %v", g.groups, g.group, want)
 	}
 }
 
@@ -187,8 +177,18 @@ func TestTilesAreSortedByPriceAndThenByPlace(t *testing.T) {
 			list[i] = uint64(r.Uint32()>>r.IntN(32))<<32 | uint64(i)
 		}
 		want := slices.Sorted(slices.Values(list))
-		if got := sortedByPrice(list); !slices.Equal(got, want) {
+		if got := sortedByCost(list); !slices.Equal(got, want) {
 			t.Fatalf("%d tiles: %x, want %x", n, got, want)
 		}
 	}
+}
+
+// bothWays runs a test with vector instructions, if there are any, and without.
+func bothWays(t *testing.T, test func(t *testing.T)) {
+	if vectors {
+		t.Run("avx2", test)
+		vectors = false
+		defer func() { vectors = true }()
+	}
+	t.Run("go", test)
 }

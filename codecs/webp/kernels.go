@@ -9,11 +9,11 @@ import (
 //go:embed ptx/kernels.ptx
 var kernels75 string
 
-// cardModule is the steps on a card.
-var cardModule = gpu.Module{Name: "webp", Variants: []string{kernels75}}
+// module is the steps on a card.
+var module = gpu.Module{Name: "webp", Variants: []string{kernels75}}
 
-// cardFrame is struct Frame of frame.cuh, where its fields are explained.
-type cardFrame struct {
+// deviceSlot is struct Frame of frame.cuh, where its fields are explained.
+type deviceSlot struct {
 	Source, Argb, Residual, Coded   gpu.Ptr
 	Modes, ModePrices               gpu.Ptr
 	Multipliers, MultiplierPrices   gpu.Ptr

@@ -8,8 +8,8 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// load reads an 8-bit image. Without exact, pixels of alpha 0 become 0 in all channels.
-func load(c *pool.Pool, m *raster.Image, exact bool) pixels {
+// loadImage reads an 8-bit image. Without exact, pixels of alpha 0 become 0 in all channels.
+func loadImage(c *pool.Pool, m *raster.Image, exact bool) pixels {
 	p := pixels{m.Width, m.Height, make([]uint32, m.Width*m.Height)}
 	c.Spans(len(p.argb), loadPixels, func(lo, hi int) {
 		out := p.argb[lo:hi]
@@ -49,16 +49,6 @@ func loadSamples(out []uint32, src []byte, channels int) {
 			out[i] = bits.RotateLeft32(binary.BigEndian.Uint32(src[4*i:]), 24)
 		}
 	}
-}
-
-// grey reports whether red, green and blue are equal in every pixel.
-func (p pixels) grey() bool {
-	for _, v := range p.argb {
-		if (v^v>>8)&0xffff != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // store is the inverse of load for the result of a decoder: w x h pixels of bytes R, G,

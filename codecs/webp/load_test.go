@@ -11,7 +11,7 @@ func TestExactKeepsHiddenColours(t *testing.T) {
 	m := raster.New(2, 1, 1, 4, 8)
 	copy(m.Pix, []byte{1, 2, 3, 0, 4, 5, 6, 1})
 	for exact, want := range map[bool]uint32{true: 0x00010203, false: 0} {
-		if p := load(pools[0], m, exact); p.argb[0] != want || p.argb[1] != 0x01040506 {
+		if p := loadImage(pools[0], m, exact); p.argb[0] != want || p.argb[1] != 0x01040506 {
 			t.Errorf("exact=%t: %08x, want %08x and 01040506", exact, p.argb, want)
 		}
 	}
@@ -22,7 +22,7 @@ func TestStoreIsTheInverseOfLoad(t *testing.T) {
 	for _, kind := range kinds {
 		for channels := 1; channels <= 4; channels++ {
 			m := imageOf(r, kind, 13, 7, channels)
-			p := load(pools[0], m, true)
+			p := loadImage(pools[0], m, true)
 			got := store(m.Width, m.Height, rgba(m).Pix, m.Alpha(), channels >= 3 && p.grey())
 			if got.Hash() != m.Hash() {
 				t.Errorf("%s, %s: comes back as %s", kind, m.Shape, got.Shape)
@@ -37,10 +37,10 @@ func TestNearLossless(t *testing.T) {
 	r := rand.New(rand.NewPCG(25, 26))
 	for _, kind := range []string{"noise", "photo", "gradient", "sparse"} {
 		m := imageOf(r, kind, 60, 50, 4)
-		source := load(pools[0], m, true)
+		source := loadImage(pools[0], m, true)
 		last := 0
 		for _, level := range []int{100, 99, 79, 59, 39, 19} {
-			p := load(pools[0], m, true)
+			p := loadImage(pools[0], m, true)
 			nearLossless(p, level)
 			limit := 0
 			if level < 100 {
@@ -70,7 +70,7 @@ func TestNearLossless(t *testing.T) {
 // Images of few colours keep them: rounding would make their palette worse.
 func TestNearLosslessLeavesPalettesAlone(t *testing.T) {
 	m := imageOf(rand.New(rand.NewPCG(27, 28)), "256", 40, 40, 3)
-	p, want := load(pools[0], m, true), load(pools[0], m, true)
+	p, want := loadImage(pools[0], m, true), loadImage(pools[0], m, true)
 	nearLossless(p, 0)
 	if err := samePixels(p, want); err != nil {
 		t.Error(err)

@@ -34,7 +34,7 @@ func TestLockstep(t *testing.T) {
 		}
 		errs := make([]error, members)
 		err := dev.Do(t.Context(), func(l *gpu.Lane) error {
-			return newCard(l).encode(images, o, func(d device, i int) {
+			return newCard(l).encode(images, o, func(d steps, i int) {
 				errs[i] = lockstep(workers, d, rand.New(rand.NewPCG(uint64(first), uint64(1000+i))), images[i])
 			})
 		})
@@ -54,7 +54,9 @@ func TestLockstep(t *testing.T) {
 }
 
 // newCard is a lane at work with a pool of its own.
-func newCard(l *gpu.Lane) *card { return &card{pool: pool.New(), lane: l, stream: l.Stream(0)} }
+func newCard(l *gpu.Lane) *deviceLane {
+	return &deviceLane{pool: pool.New(), lane: l, stream: l.Stream(0)}
+}
 
 // oddImage is noise, a slope, few values, one value or stripes, opaque or not, with
 // sides of up to 150.
@@ -104,39 +106,39 @@ func differ[T comparable](step string, got, want []T) error {
 }
 
 // lockstep takes an image through random steps on both sides.
-func lockstep(workers *pool.Pool, d device, r *rand.Rand, m *raster.Image) error {
-	made, _ := host{workers}.canvas(load(pools[0], m, true))
-	a := made.(*cpuCanvas)
-	if made, err := d.canvas(load(pools[0], m, true)); err != nil {
+func lockstep(workers *pool.Pool, d steps, r *rand.Rand, m *raster.Image) error {
+	made, _ := cpuSteps{workers}.predictorSearch(loadImage(pools[0], m, true))
+	a := made.(*memoryPredictorSearch)
+	if made, err := d.predictorSearch(loadImage(pools[0], m, true)); err != nil {
 		return err
-	} else if err := lockstepPasses(workers, r, a, made.(*cardCanvas)); err != nil {
+	} else if err := lockstepPasses(workers, r, a, made.(*devicePredictorSearch)); err != nil {
 		return err
 	}
-	return lockstepCopies(workers, d, r, load(pools[0], m, true))
+	return lockstepCopies(workers, d, r, loadImage(pools[0], m, true))
 }
 
 // lockstepCopies takes an image, or another one with repeats of its size, through random
 // steps of the search for copies on both sides.
-func lockstepCopies(workers *pool.Pool, d device, r *rand.Rand, p pixels) error {
+func lockstepCopies(workers *pool.Pool, d steps, r *rand.Rand, p pixels) error {
 	if r.IntN(2) == 0 {
 		colours := []int{2, 4, 16, 17, 256, 1 + r.IntN(400)}
 		p = drawn(r, p.w, p.h, colours[r.IntN(len(colours))])
 	}
-	var made canvas
-	switch palette := colours256(p.argb); {
+	var made predictorSearch
+	switch palette := paletteOf(p.argb); {
 	case palette != nil && r.IntN(2) == 0:
-		p = index(p, palette)
+		p = indexPixels(p, palette)
 	case r.IntN(3) == 0:
 		var err error
-		if made, err = d.canvas(p); err != nil {
+		if made, err = d.predictorSearch(p); err != nil {
 			return err
 		}
-		made.fill(2+r.IntN(3), uint8(r.IntN(predictors)))
-		p = made.coded()
+		made.setModes(2+r.IntN(3), uint8(r.IntN(modeCount)))
+		p = made.transformed()
 	}
-	f := copyings[r.IntN(len(copyings))]
-	a := newCPUCopier(p)
-	b, err := d.copier(p, made)
+	f := referencePlans[r.IntN(len(referencePlans))]
+	a := newMemoryReferenceSearch(p)
+	b, err := d.referenceSearch(p, made)
 	if err != nil {
 		return err
 	}
@@ -154,12 +156,12 @@ func lockstepCopies(workers *pool.Pool, d device, r *rand.Rand, p pixels) error 
 			}
 		}
 	}
-	s := &stream{width: p.w, height: p.h, pixels: p, parse: q.greedy()}
-	t := &stream{width: p.w, height: p.h, pixels: p}
+	s := &stream{width: p.w, height: p.h, small: parseSmall, pixels: p, parse: q.greedy()}
+	t := &stream{width: p.w, height: p.h, small: parseSmall, pixels: p}
 	size := 3 + r.IntN(4)
 	for round := range 1 + r.IntN(4) {
 		if round > 0 {
-			s.parse = q.cheapest(s.parse.cacheBits, s.groups, pricesOf(a.histograms(s.groups)), f.nice, f.fine)
+			s.parse = q.cheapest(s.parse.cacheBits, s.entropy, costsOf(a.histograms(s.entropy)), f.longReference, f.allLengthsTo)
 		}
 		t.parse = parse{s.parse.cacheBits, slices.Clone(s.parse.length), slices.Clone(s.parse.value)}
 		a.setParse(&s.parse)
@@ -173,25 +175,25 @@ func lockstepCopies(workers *pool.Pool, d device, r *rand.Rand, p pixels) error 
 		}
 		a.setCache(bits)
 		b.setCache(bits)
-		if err := sameCounts(a, b, s.groups); err != nil {
+		if err := sameCounts(a, b, s.entropy); err != nil {
 			return err
 		}
-		got := b.cluster(s.groups, size, mostClusters)
-		s.groups = a.cluster(s.groups, size, mostClusters)
-		if got.n != s.groups.n || got.bits != s.groups.bits {
-			return fmt.Errorf("cluster: %d groups on tiles of %d bits, want %d on %d", got.n, got.bits, s.groups.n, s.groups.bits)
+		got := b.cluster(s.entropy, size, maxStartGroups)
+		s.entropy = a.cluster(s.entropy, size, maxStartGroups)
+		if got.groups != s.entropy.groups || got.bits != s.entropy.bits {
+			return fmt.Errorf("cluster: %d groups on tiles of %d bits, want %d on %d", got.groups, got.bits, s.entropy.groups, s.entropy.bits)
 		}
-		if err := differ("cluster", got.of, s.groups.of); err != nil {
+		if err := differ("cluster", got.group, s.entropy.group); err != nil {
 			return err
 		}
-		if err := sameCounts(a, b, s.groups); err != nil {
+		if err := sameCounts(a, b, s.entropy); err != nil {
 			return err
 		}
 	}
 	if r.IntN(3) == 0 {
-		s.groups = groups{}
+		s.entropy = entropyImage{}
 	}
-	t.groups, t.packer = s.groups, b.packer(s.groups)
+	t.entropy, t.packer = s.entropy, b.packer(s.entropy)
 	want, packed := s.write(pools[0]), t.write(pools[0])
 	if err := b.failed(); err != nil {
 		return err
@@ -200,7 +202,7 @@ func lockstepCopies(workers *pool.Pool, d device, r *rand.Rand, p pixels) error 
 }
 
 // sameCounts compares histograms.
-func sameCounts(a, b copier, g groups) error {
+func sameCounts(a, b referenceSearch, g entropyImage) error {
 	got := b.histograms(g)
 	for k, want := range a.histograms(g) {
 		if err := differ(fmt.Sprint("histogram of group ", k, " of ", len(got)), got[k], want); err != nil {
@@ -210,15 +212,15 @@ func sameCounts(a, b copier, g groups) error {
 	return b.failed()
 }
 
-func lockstepPasses(workers *pool.Pool, r *rand.Rand, a *cpuCanvas, b *cardCanvas) error {
+func lockstepPasses(workers *pool.Pool, r *rand.Rand, a *memoryPredictorSearch, b *devicePredictorSearch) error {
 	if a.opaque != b.opaque() {
 		return fmt.Errorf("load: opaque %v, want %v", b.opaque(), a.opaque)
 	}
 	predictor := 2 + r.IntN(4)
 	colour, group := predictor+r.IntN(3), predictor+r.IntN(3)
-	mode := uint8(r.IntN(predictors))
-	a.fill(predictor, mode)
-	b.fill(predictor, mode)
+	mode := uint8(r.IntN(modeCount))
+	a.setModes(predictor, mode)
+	b.setModes(predictor, mode)
 	if err := sameCanvas("fill", a, b); err != nil {
 		return err
 	}
@@ -230,7 +232,7 @@ func lockstepPasses(workers *pool.Pool, r *rand.Rand, a *cpuCanvas, b *cardCanva
 			return err
 		}
 		tables = make([]uint16, len(hist))
-		by := []func([]uint32, []uint16){prices, codePrices}[r.IntN(2)]
+		by := []func([]uint32, []uint16){idealCosts, codeCosts}[r.IntN(2)]
 		for at := 0; at < len(hist); at += a.symbols() {
 			by(hist[at:at+a.symbols()], tables[at:at+a.symbols()])
 		}
@@ -242,51 +244,51 @@ func lockstepPasses(workers *pool.Pool, r *rand.Rand, a *cpuCanvas, b *cardCanva
 		}
 		switch r.IntN(5) {
 		case 0, 1:
-			var own [predictors]uint32
+			var own [modeCount]uint32
 			for i := range own {
 				own[i] = uint32(r.IntN(2000))
 			}
 			skip := 1 << r.IntN(3)
-			want, got := a.predict(predictor, skip, &own, tables), b.predict(predictor, skip, &own, tables)
+			want, got := a.chooseModes(predictor, skip, &own, tables), b.chooseModes(predictor, skip, &own, tables)
 			if err := differ("predict", got[:], want[:]); err != nil {
 				return err
 			}
 		case 2:
-			own := new(multiplierPrices)
+			own := new(multiplierCosts)
 			for i := range own {
 				for j := range own[i] {
 					own[i][j] = uint16(r.IntN(1000))
 				}
 			}
 			skip := 1 << r.IntN(3)
-			want := a.recolour(colour, skip, colourSteps, own, tables)
-			got := b.recolour(colour, skip, colourSteps, own, tables)
+			want := a.chooseMultipliers(colour, skip, colourSteps, own, tables)
+			got := b.chooseMultipliers(colour, skip, colourSteps, own, tables)
 			for i := range want {
 				if err := differ("recolour", got[i][:], want[i][:]); err != nil {
 					return err
 				}
 			}
 		case 3:
-			want := a.tilePrices(group, tables)
-			if err := differ("tilePrices", b.tilePrices(group, tables), want); err != nil {
+			want := a.tileCosts(group, tables)
+			if err := differ("tilePrices", b.tileCosts(group, tables), want); err != nil {
 				return err
 			}
 			n := 2 + r.IntN(40)
 			g := startGroups(want, make([]bool, len(want)), n)
 			g.bits = group
-			b.setGroups(g) // the canvas in memory keeps the slice
-			a.setGroups(g)
+			b.setEntropyImage(g) // the canvas in memory keeps the slice
+			a.setEntropyImage(g)
 		case 4:
-			if a.groups.bits == 0 {
+			if a.entropy.bits == 0 {
 				continue
 			}
-			own := make([]uint32, a.groups.n)
+			own := make([]uint32, a.entropy.groups)
 			for i := range own {
 				own[i] = []uint32{uint32(r.IntN(3000)), noGroup, closed}[max(0, r.IntN(20)-17)]
 			}
 			near := r.IntN(3)
-			want, regrets := a.assign(own, near, tables)
-			got, gotRegrets := b.assign(own, near, tables)
+			want, regrets := a.assignGroups(own, near, tables)
+			got, gotRegrets := b.assignGroups(own, near, tables)
 			if err := differ("assign", got, want); err != nil {
 				return err
 			}
@@ -298,15 +300,15 @@ func lockstepPasses(workers *pool.Pool, r *rand.Rand, a *cpuCanvas, b *cardCanva
 			return err
 		}
 	}
-	if a.groups.bits > 0 && r.IntN(3) == 0 {
-		a.setGroups(groups{})
-		b.setGroups(groups{})
+	if a.entropy.bits > 0 && r.IntN(3) == 0 {
+		a.setEntropyImage(entropyImage{})
+		b.setEntropyImage(entropyImage{})
 	}
 	return samePacked(a, b)
 }
 
 // sameCanvas compares all that the two sides hold.
-func sameCanvas(step string, a *cpuCanvas, b *cardCanvas) error {
+func sameCanvas(step string, a *memoryPredictorSearch, b *devicePredictorSearch) error {
 	want, _ := a.result()
 	got, err := b.result()
 	if err != nil {
@@ -315,20 +317,20 @@ func sameCanvas(step string, a *cpuCanvas, b *cardCanvas) error {
 	if err := differ(step+": modes", got.modes, want.modes); err != nil {
 		return err
 	}
-	if err := differ(step+": groups", got.groups.of, want.groups.of); err != nil {
+	if err := differ(step+": groups", got.entropy.group, want.entropy.group); err != nil {
 		return err
 	}
 	if want.multipliers != nil {
-		if err := differ(step+": multipliers", got.multipliers.of, want.multipliers.of); err != nil {
+		if err := differ(step+": multipliers", got.multipliers.element, want.multipliers.element); err != nil {
 			return err
 		}
 	}
-	coded := b.left
+	coded := b.coloured
 	if coded == nil {
 		coded = b.residual
 	}
 	list := b.fetch(b.argb, b.residual, coded)
-	for i, want := range [][]uint32{a.source.argb, a.residual, a.left.argb} {
+	for i, want := range [][]uint32{a.source.argb, a.residual, a.coded.argb} {
 		if err := differ(step+": "+[]string{"argb", "residual", "coded"}[i], gpu.View[uint32](list[i]), want); err != nil {
 			return err
 		}
@@ -337,15 +339,15 @@ func sameCanvas(step string, a *cpuCanvas, b *cardCanvas) error {
 }
 
 // samePacked compares the streams of the two sides.
-func samePacked(a *cpuCanvas, b *cardCanvas) error {
+func samePacked(a *memoryPredictorSearch, b *devicePredictorSearch) error {
 	var streams [2][]byte
-	for i, v := range []canvas{a, b} {
+	for i, v := range []predictorSearch{a, b} {
 		found, err := v.result()
 		if err != nil {
 			return err
 		}
 		w, h := v.size()
-		s := &stream{width: w, height: h, transforms: found.transforms(w, h), pixels: found.pixels, groups: found.groups, packer: found.packer}
+		s := &stream{width: w, height: h, small: parseSmall, transforms: found.transforms(w, h), pixels: found.pixels, entropy: found.entropy, packer: found.packer}
 		streams[i] = s.write(pools[0])
 	}
 	if b.err != nil {

@@ -14,64 +14,16 @@ package webp
 // ends. Of all candidates those are kept that no other beats in length and distance code.
 
 const (
-	longestCopy = 4095        // RFC 9649, 3.6.2.2 would allow 4096
-	farthest    = 1<<20 - 120 // distance code 2^20
-	keyBits     = 16          // of the table of latest positions
-	manyPixels  = longestCopy // runs are not counted further
+	keyBits = 16        // of the table of latest positions
+	maxRun  = maxLength // runs are not counted further
 )
-
-// nearest lists (dx, dy) of the distance codes 1 to 120 (RFC 9649, 5.2.2), as in the
-// RFC's table: pixels to the left and rows above.
-var nearest = [120][2]int8{
-	{0, 1}, {1, 0}, {1, 1}, {-1, 1}, {0, 2}, {2, 0}, {1, 2}, {-1, 2},
-	{2, 1}, {-2, 1}, {2, 2}, {-2, 2}, {0, 3}, {3, 0}, {1, 3}, {-1, 3},
-	{3, 1}, {-3, 1}, {2, 3}, {-2, 3}, {3, 2}, {-3, 2}, {0, 4}, {4, 0},
-	{1, 4}, {-1, 4}, {4, 1}, {-4, 1}, {3, 3}, {-3, 3}, {2, 4}, {-2, 4},
-	{4, 2}, {-4, 2}, {0, 5}, {3, 4}, {-3, 4}, {4, 3}, {-4, 3}, {5, 0},
-	{1, 5}, {-1, 5}, {5, 1}, {-5, 1}, {2, 5}, {-2, 5}, {5, 2}, {-5, 2},
-	{4, 4}, {-4, 4}, {3, 5}, {-3, 5}, {5, 3}, {-5, 3}, {0, 6}, {6, 0},
-	{1, 6}, {-1, 6}, {6, 1}, {-6, 1}, {2, 6}, {-2, 6}, {6, 2}, {-6, 2},
-	{4, 5}, {-4, 5}, {5, 4}, {-5, 4}, {3, 6}, {-3, 6}, {6, 3}, {-6, 3},
-	{0, 7}, {7, 0}, {1, 7}, {-1, 7}, {5, 5}, {-5, 5}, {7, 1}, {-7, 1},
-	{4, 6}, {-4, 6}, {6, 4}, {-6, 4}, {2, 7}, {-2, 7}, {7, 2}, {-7, 2},
-	{3, 7}, {-3, 7}, {7, 3}, {-7, 3}, {5, 6}, {-5, 6}, {6, 5}, {-6, 5},
-	{8, 0}, {4, 7}, {-4, 7}, {7, 4}, {-7, 4}, {8, 1}, {8, 2}, {6, 6},
-	{-6, 6}, {8, 3}, {5, 7}, {-5, 7}, {7, 5}, {-7, 5}, {8, 4}, {6, 7},
-	{-6, 7}, {7, 6}, {-7, 6}, {8, 5}, {7, 7}, {-7, 7}, {8, 6}, {8, 7},
-}
-
-// nearDistance is the distance in pixels that a code up to 120 stands for in an image
-// of width w.
-func nearDistance(code, w int) int {
-	d := nearest[code-1]
-	return max(1, int(d[0])+int(d[1])*w)
-}
-
-// distanceCodes maps distances to codes. Where several codes stand for one distance it
-// knows the lowest.
-type distanceCodes []uint8
-
-func newDistanceCodes(w int) distanceCodes {
-	out := make(distanceCodes, 7*w+9)
-	for code := 120; code > 0; code-- {
-		out[nearDistance(code, w)] = uint8(code)
-	}
-	return out
-}
-
-func (c distanceCodes) code(distance int) uint32 {
-	if distance < len(c) && c[distance] != 0 {
-		return uint32(c[distance])
-	}
-	return uint32(distance) + 120
-}
 
 // matcher finds candidates in one image. It is not changed after newMatcher.
 type matcher struct {
 	p     pixels
 	codes distanceCodes
 	near  []int    // distances that are always tried
-	run   []uint16 // how many pixels after a position equal it, at most manyPixels
+	run   []uint16 // how many pixels after a position equal it, at most maxRun
 	prev  []int32  // the latest earlier position of the same key, or -1
 	depth int      // how many of them are tried
 }
@@ -92,7 +44,7 @@ func newMatcher(p pixels, near, depth int) *matcher {
 	return m
 }
 
-// runs16 says of each pixel how many after it equal it, at most manyPixels.
+// runs16 says of each pixel how many after it equal it, at most maxRun.
 func runs16(argb []uint32) []uint16 {
 	out := make([]uint16, len(argb))
 	for i := 0; i < len(argb); {
@@ -101,7 +53,7 @@ func runs16(argb []uint32) []uint16 {
 			n++
 		}
 		for k := range out[i : i+n] {
-			out[i+k] = uint16(min(n-1-k, manyPixels))
+			out[i+k] = uint16(min(n-1-k, maxRun))
 		}
 		i += n
 	}
@@ -119,7 +71,7 @@ func (m *matcher) link() {
 	}
 	for i := 0; i < n; {
 		r := int(m.run[i])
-		if i+r+1 >= n || i+2 >= n || r == manyPixels {
+		if i+r+1 >= n || i+2 >= n || r == maxRun {
 			m.prev[i] = -1
 			i++
 			continue
@@ -149,7 +101,7 @@ type candidate uint32
 
 func newCandidate(length, code uint32) candidate { return candidate((code-1)<<12 | length) }
 
-func (c candidate) length() uint32 { return uint32(c) & longestCopy }
+func (c candidate) length() uint32 { return uint32(c) & maxLength }
 func (c candidate) code() uint32   { return uint32(c)>>12 + 1 }
 
 // finder reads candidates of the positions of one band. What it remembers saves time
@@ -187,7 +139,7 @@ func agreeing(argb []uint32, i, j, most int) int {
 func (f *finder) at(i int) []candidate {
 	argb := f.p.argb
 	f.out = f.out[:0]
-	most := min(longestCopy, f.end-i)
+	most := min(maxLength, f.end-i)
 	if most < 2 {
 		return nil
 	}
@@ -224,7 +176,7 @@ func (f *finder) at(i int) []candidate {
 		return f.out
 	}
 	j := int(f.prev[i])
-	lowest := max(0, i-farthest)
+	lowest := max(0, i-maxDistance)
 	for n := f.depth; n > 0 && j >= lowest; n-- {
 		// The pixel that would make it longer first.
 		if argb[j+best] == argb[i+best] && argb[j] == v0 {

@@ -19,14 +19,14 @@ type searched struct {
 	candidates                  uint64 // of all positions
 }
 
-// mostCandidates of an image are given to the host.
-const mostCandidates = 1 << 30
+// maxCandidates of an image are given to the host.
+const maxCandidates = 1 << 30
 
 // search counts the candidates that finder.at gives for the positions of bands.
-func (c *cardCopier) search(f copying, bands []*band) *searched {
+func (c *deviceReferenceSearch) search(f referencePlan, bands []*band) *searched {
 	n := len(c.p.argb)
-	near := newMatcher(pixels{w: c.p.w}, f.near, 0)
-	s := &searched{codes: near.codes, depth: f.depth, stop: f.stop}
+	near := newMatcher(pixels{w: c.p.w}, f.nearCodes, 0)
+	s := &searched{codes: near.codes, depth: f.depth, stop: f.stopLength}
 	s.distances = append(s.distances, 1) // for runs of equal pixels
 	for _, d := range near.near {
 		s.distances = append(s.distances, uint32(d))
@@ -38,10 +38,10 @@ func (c *cardCopier) search(f copying, bands []*band) *searched {
 	words := len(s.distances) * pieces(n, 32)
 	s.equal, s.reach, s.prev, s.offsets = l.Take(4*words), l.Take(2*words), l.Take(4*n), l.Take(4*(n+1))
 	tablesAt := roundUp(8 * (1 + pieces(n, offsetPixels*cardThreads))) // behind the state of a running sum
-	got := c.do(&ask{
+	got := c.do(&request{
 		step: stepSearch, parts: s.parts(), want: 8, work: tablesAt + 4*linkEntries*pieces(n, linkPixels),
 		room: func() error { return c.take(&s.memory, l.Size) },
-		set: func(f *cardFrame, at []gpu.Ptr) {
+		set: func(f *deviceSlot, at []gpu.Ptr) {
 			s.set(f, at)
 			f.Tables = f.State + gpu.Ptr(tablesAt)
 		},
@@ -56,7 +56,7 @@ func (s *searched) parts() [][]byte {
 }
 
 // set says where a step finds the parts and what a search has left.
-func (s *searched) set(f *cardFrame, at []gpu.Ptr) {
+func (s *searched) set(f *deviceSlot, at []gpu.Ptr) {
 	f.Distances, f.DistanceCodes, f.Ends = at[0], at[1], at[2]
 	f.Rows, f.Bands, f.Depth, f.Stop = uint32(len(s.distances)), uint32(len(s.ends)), uint32(s.depth), uint32(s.stop)
 	in := func(at int) gpu.Ptr { return s.memory.Ptr + gpu.Ptr(at) }
@@ -64,10 +64,10 @@ func (s *searched) set(f *cardFrame, at []gpu.Ptr) {
 }
 
 // give brings bands the candidates that a search has counted.
-func (c *cardCopier) give(s *searched, bands []*band) {
+func (c *deviceReferenceSearch) give(s *searched, bands []*band) {
 	n := len(c.p.argb)
-	a := &ask{step: stepCandidates, parts: s.parts(), set: s.set}
-	if s.candidates > mostCandidates {
+	a := &request{step: stepCandidates, parts: s.parts(), set: s.set}
+	if s.candidates > maxCandidates {
 		a.room = func() error { return fmt.Errorf("webp: %d candidates: %w", s.candidates, gpu.ErrOutOfMemory) }
 	} else {
 		a.want = 4 * int(s.candidates)
@@ -79,25 +79,25 @@ func (c *cardCopier) give(s *searched, bands []*band) {
 	packed := list[n+1:]
 	all := unsafe.Slice((*candidate)(unsafe.Pointer(unsafe.SliceData(packed))), len(packed))
 	for _, b := range bands {
-		b.given = &given{offsets: list[b.lo : b.hi+1], list: all}
+		b.found = &foundCandidates{offsets: list[b.lo : b.hi+1], list: all}
 	}
 }
 
 // bands returns bands with all candidates.
-func (c *cardCopier) bands(f copying) []*band {
+func (c *deviceReferenceSearch) bands(f referencePlan) []*band {
 	list := newBands(c.p)
 	c.give(c.search(f, list), list)
 	return list
 }
 
 // hits leaves the hits on the card, too.
-func (c *cardCopier) hits() []uint8 {
+func (c *deviceReferenceSearch) hits() []uint8 {
 	if c.onHost == nil {
 		n := len(c.p.argb)
-		c.onHost = c.do(&ask{
+		c.onHost = c.do(&request{
 			step: stepHits, want: n, work: 4 * hitEntries * pieces(n, hitPixels),
 			room: func() error { return c.take(&c.hit, n) },
-			set:  func(f *cardFrame, _ []gpu.Ptr) { f.Tables, f.Hits = f.State, c.hit.Ptr },
+			set:  func(f *deviceSlot, _ []gpu.Ptr) { f.Tables, f.Hits = f.State, c.hit.Ptr },
 		})
 	}
 	return c.onHost

@@ -17,7 +17,7 @@ import (
 // matched is an image and how its candidates are looked for.
 type matched struct {
 	p     pixels
-	f     copying
+	f     referencePlan
 	bands []*band
 }
 
@@ -47,9 +47,9 @@ func someBands(r *rand.Rand, n int) (list []*band) {
 // matchedImages are images of all kinds and shapes.
 func matchedImages(r *rand.Rand) (list []*matched) {
 	add := func(p pixels) {
-		f := copyings[r.IntN(len(copyings))]
+		f := referencePlans[r.IntN(len(referencePlans))]
 		if r.IntN(4) == 0 {
-			f.stop = longestCopy
+			f.stopLength = maxLength
 		}
 		bands := someBands(r, len(p.argb))
 		if r.IntN(3) == 0 {
@@ -65,7 +65,7 @@ func matchedImages(r *rand.Rand) (list []*matched) {
 	}
 	for range 20 {
 		add(drawn(r, 1+r.IntN(150), 1+r.IntN(150), 1+r.IntN(9)))
-		add(load(pools[0], oddImage(r), true))
+		add(loadImage(pools[0], oddImage(r), true))
 	}
 	add(drawn(r, 16383, 1, 3))
 	add(drawn(r, 1, 16383, 3))
@@ -95,14 +95,14 @@ func TestLockstepCandidates(t *testing.T) {
 						p.argb[i] = r.Uint32()
 					}
 				}
-				list = append(list, &matched{p, copyings[6], someBands(r, len(p.argb))})
+				list = append(list, &matched{p, referencePlans[6], someBands(r, len(p.argb))})
 			}
 			p := periodic(r, 501, 1000, 100000)
-			list = append(list, &matched{p, copyings[8], newBands(p)})
+			list = append(list, &matched{p, referencePlans[8], newBands(p)})
 		}
 		errs := make([]error, len(list))
 		err := dev.Do(t.Context(), func(l *gpu.Lane) error {
-			return newCard(l).encode(make([]*raster.Image, len(list)), &defaults, func(d device, i int) {
+			return newCard(l).encode(make([]*raster.Image, len(list)), &defaults, func(d steps, i int) {
 				errs[i] = list[i].lockstep(d)
 			})
 		})
@@ -121,19 +121,19 @@ func TestLockstepCandidates(t *testing.T) {
 	t.Logf("%d batches on %s", batches, dev.Name())
 }
 
-func (m *matched) lockstep(d device) error {
-	made, err := d.copier(m.p, nil)
+func (m *matched) lockstep(d steps) error {
+	made, err := d.referenceSearch(m.p, nil)
 	if err != nil {
 		return err
 	}
-	c := made.(*cardCopier)
+	c := made.(*deviceReferenceSearch)
 	n := len(m.p.argb)
-	want := newMatcher(m.p, m.f.near, m.f.depth)
+	want := newMatcher(m.p, m.f.nearCodes, m.f.depth)
 	s := c.search(m.f, m.bands)
 	if c.err != nil {
 		return c.err
 	}
-	got := gpu.View[uint32](c.do(&ask{step: stepFetch, want: roundUp(s.memory.Size), fetch: []*gpu.Buffer{s.memory}})[s.prev:])[:n]
+	got := gpu.View[uint32](c.do(&request{step: stepFetch, want: roundUp(s.memory.Size), fetch: []*gpu.Buffer{s.memory}})[s.prev:])[:n]
 	prev := make([]uint32, n)
 	for i, v := range want.prev {
 		prev[i] = uint32(v + 1)
@@ -143,9 +143,9 @@ func (m *matched) lockstep(d device) error {
 	}
 	c.give(s, m.bands)
 	for _, b := range m.bands {
-		find := newFinder(want, b.hi, m.f.stop)
+		find := newFinder(want, b.hi, m.f.stopLength)
 		for i := b.lo; i < b.hi; i++ {
-			if err := differ(fmt.Sprintf("near %d, depth %d, stop %d: position %d", m.f.near, m.f.depth, m.f.stop, i), b.at(i), find.at(i)); err != nil {
+			if err := differ(fmt.Sprintf("near %d, depth %d, stop %d: position %d", m.f.nearCodes, m.f.depth, m.f.stopLength, i), b.at(i), find.at(i)); err != nil {
 				return err
 			}
 		}
@@ -159,7 +159,7 @@ func (m *matched) lockstep(d device) error {
 // graphics are the images of a data set, drawn ones where it is absent.
 func graphics(b *testing.B) (list []pixels) {
 	for _, m := range drawings(b) {
-		list = append(list, withoutGreen(pools[0], load(pools[0], m, true)))
+		list = append(list, withoutGreen(pools[0], loadImage(pools[0], m, true)))
 	}
 	r := rand.New(rand.NewPCG(32, 1))
 	for len(list) < 8 {
@@ -217,7 +217,7 @@ func BenchmarkCardCandidates(b *testing.B) {
 }
 
 func cardCandidates(b *testing.B, dev *gpu.Device, what string, list []pixels, effort int) {
-	f := copyings[effort]
+	f := referencePlans[effort]
 	n := 0
 	for _, p := range list {
 		n += len(p.argb)
@@ -236,14 +236,14 @@ func cardCandidates(b *testing.B, dev *gpu.Device, what string, list []pixels, e
 			took[what] += time.Since(last)
 			last = time.Now()
 		}
-		return d.encode(make([]*raster.Image, len(list)), &defaults, func(v device, i int) {
-			made, err := v.copier(list[i], nil)
+		return d.encode(make([]*raster.Image, len(list)), &defaults, func(v steps, i int) {
+			made, err := v.referenceSearch(list[i], nil)
 			if err != nil {
 				b.Error(err)
 				return
 			}
 			made.hits()
-			found[i] = len(made.bands(f)[0].given.list)
+			found[i] = len(made.bands(f)[0].found.list)
 			made.release()
 		})
 	}
@@ -266,9 +266,9 @@ func cardCandidates(b *testing.B, dev *gpu.Device, what string, list []pixels, e
 		p.h = min(p.h, 1+1<<21/p.w)
 		p.argb = p.argb[:p.w*p.h]
 		pixels += len(p.argb)
-		m := newMatcher(p, f.near, f.depth)
+		m := newMatcher(p, f.nearCodes, f.depth)
 		for _, band := range newBands(p) {
-			find := newFinder(m, band.hi, f.stop)
+			find := newFinder(m, band.hi, f.stopLength)
 			for i := band.lo; i < band.hi; i++ {
 				find.at(i)
 			}

@@ -5,47 +5,6 @@ import (
 	"testing"
 )
 
-// drawn returns an image with repeats: runs, rows copied from above and from further
-// up, a few colours and some noise.
-func drawn(r *rand.Rand, w, h, colours int) pixels {
-	p := pixels{w, h, make([]uint32, w*h)}
-	palette := make([]uint32, colours)
-	for i := range palette {
-		palette[i] = r.Uint32()
-		if r.IntN(2) == 0 {
-			palette[i] |= opaqueBlack
-		}
-	}
-	for i := 0; i < len(p.argb); {
-		n := min(len(p.argb)-i, 1+r.IntN(40))
-		switch how := r.IntN(4); {
-		case how == 0:
-			v := palette[r.IntN(colours)]
-			for k := range n {
-				p.argb[i+k] = v
-			}
-		case how == 1 && i >= w:
-			for k := range n {
-				p.argb[i+k] = p.argb[i+k-w]
-			}
-		case how == 2 && i > 0:
-			d := 1 + r.IntN(i)
-			for k := range n {
-				p.argb[i+k] = p.argb[i+k-d]
-			}
-		default:
-			for k := range n {
-				p.argb[i+k] = palette[r.IntN(colours)]
-			}
-		}
-		i += n
-	}
-	return p
-}
-
-// shapes are sides around the limits of tiles, bundles and short distance codes.
-var shapes = [][2]int{{1, 1}, {1, 2}, {2, 1}, {1, 300}, {300, 1}, {3, 7}, {8, 8}, {9, 31}, {16, 17}, {33, 65}, {257, 63}}
-
 func TestDistanceCodesStandForDistances(t *testing.T) {
 	for _, w := range []int{1, 2, 3, 7, 8, 9, 16, 100, 16383} {
 		codes := newDistanceCodes(w)

@@ -35,7 +35,7 @@ func (Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec.M
 		meta = int64(len(m.Meta.ICC) + len(m.Meta.EXIF))
 	}
 	search := searchMemory[o.effort]
-	if m != nil && o.nearLossless == 100 && photograph(load(pool.Of(1), m, o.exact)) {
+	if m != nil && o.nearLossless == 100 && photograph(loadImage(pool.Of(1), m, o.exact)) {
 		search = photoMemory[o.effort]
 	}
 	return codec.Memory{
@@ -47,6 +47,6 @@ func (Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec.M
 
 // photograph says what choose finds of p.
 func photograph(p pixels) bool {
-	seen := count(p, censusPixels)
-	return seen.photo()
+	seen := analyse(p, analysisPixels)
+	return seen.isPhoto()
 }

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-const mostColours = 256 // of a palette (RFC 9649, 4.4)
+const maxColours = 256 // of a palette (RFC 9649, 4.4)
 
-// colours256 returns the colours of p by rising value, or nil where there are more than
-// mostColours.
-func colours256(argb []uint32) []uint32 {
+// paletteOf returns the colours of p by rising value, or nil where there are more than
+// maxColours.
+func paletteOf(argb []uint32) []uint32 {
 	const size = 1024
 	var table [size]uint32
 	var full [size]bool
@@ -25,7 +25,7 @@ func colours256(argb []uint32) []uint32 {
 			k = (k + 1) % size
 		}
 		if !full[k] {
-			if len(out) == mostColours {
+			if len(out) == maxColours {
 				return nil
 			}
 			full[k], table[k] = true, v
@@ -49,8 +49,8 @@ func bundleBits(colours int) uint {
 	return 0
 }
 
-// index replaces pixels by their places in the palette, in green, and bundles them.
-func index(p pixels, palette []uint32) pixels {
+// indexPixels replaces pixels by their places in the palette, in green, and bundles them.
+func indexPixels(p pixels, palette []uint32) pixels {
 	const size = 1024
 	var keys [size]uint32
 	var values [size]int16
@@ -96,8 +96,8 @@ const (
 	byNeighbours        // colours that meet often lie together (Zeng, Li, Lei 2000)
 )
 
-// order returns the palette in one of the orders.
-func order(p pixels, palette []uint32, how int) []uint32 {
+// orderPalette returns the palette in one of the orders.
+func orderPalette(p pixels, palette []uint32, how int) []uint32 {
 	out := slices.Clone(palette)
 	switch how {
 	case byNeed:
@@ -138,7 +138,7 @@ func zeng(p pixels, palette []uint32) []uint32 {
 	if n < 3 {
 		return palette
 	}
-	place := index8(p, palette)
+	place := paletteIndices(p, palette)
 	meets := make([]uint32, n*n)
 	for y := range p.h {
 		for x := range p.w {
@@ -202,8 +202,8 @@ func zeng(p pixels, palette []uint32) []uint32 {
 	return out
 }
 
-// index8 returns the place of each pixel in the palette, which is sorted.
-func index8(p pixels, palette []uint32) []uint8 {
+// paletteIndices returns the place of each pixel in the palette, which is sorted.
+func paletteIndices(p pixels, palette []uint32) []uint8 {
 	out := make([]uint8, len(p.argb))
 	last, at := palette[0], 0
 	for i, v := range p.argb {

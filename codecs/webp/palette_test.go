@@ -10,9 +10,9 @@ func TestOrdersArePermutations(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, n := range []int{1, 2, 3, 16, 17, 200} {
 		p := drawn(r, 61, 47, n)
-		palette := colours256(p.argb)
+		palette := paletteOf(p.argb)
 		for how := byValue; how <= byNeighbours; how++ {
-			got := order(p, palette, how)
+			got := orderPalette(p, palette, how)
 			slices.Sort(got)
 			if !slices.Equal(got, palette) {
 				t.Errorf("%d colours, order %d: not the palette", n, how)
@@ -27,7 +27,7 @@ func TestPalettesHaveAtMost256Colours(t *testing.T) {
 		for i := range 1000 {
 			argb = append(argb, uint32(i%n)*0x01020304)
 		}
-		if got := colours256(argb); len(got) != want {
+		if got := paletteOf(argb); len(got) != want {
 			t.Errorf("%d colours: palette of %d, want %d", n, len(got), want)
 		}
 	}
@@ -38,8 +38,8 @@ func TestIndicesAreBundled(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 5, 16, 17, 256} {
 		for _, w := range []int{1, 2, 7, 8, 9, 33} {
 			p := drawn(r, w, 5, n)
-			palette := colours256(p.argb)
-			out := index(p, palette)
+			palette := paletteOf(p.argb)
+			out := indexPixels(p, palette)
 			b := bundleBits(len(palette))
 			per, depth := 1<<b, 8>>b
 			for y := range p.h {

@@ -1,10 +1,8 @@
 package webp
 
-import "slices"
-
 // parser finds parses of one image.
 type parser struct {
-	v     copier
+	v     referenceSearch
 	p     pixels
 	hits  []uint8 // cacheHits
 	bands []*band
@@ -16,15 +14,15 @@ type band struct {
 	lo, hi int
 	find   *finder
 	first  []uint32 // of a position in kept; 0: nothing is kept, 1: it has none; nil: none is kept
-	kept   candidates
-	given  *given // what a device has found; nil: none has looked
+	kept   candidateStore
+	found  *foundCandidates // what a device has found; nil: none has looked
 	costs  []uint32
 }
 
 // bandPixels is the least size of a band, which ends with a row.
 const bandPixels = 1 << 20
 
-func newParser(v copier, f copying) *parser {
+func newParser(v referenceSearch, f referencePlan) *parser {
 	return &parser{v: v, p: v.image(), hits: v.hits(), bands: v.bands(f)}
 }
 
@@ -46,8 +44,8 @@ func newBands(p pixels) (list []*band) {
 
 // at returns the candidates of position i.
 func (b *band) at(i int) []candidate {
-	if b.given != nil {
-		return b.given.at(i - b.lo)
+	if b.found != nil {
+		return b.found.at(i - b.lo)
 	}
 	if b.first == nil {
 		return b.find.at(i)
@@ -68,14 +66,14 @@ func (b *band) at(i int) []candidate {
 	}
 }
 
-// given are the candidates of all positions of a band, as a device finds them.
-type given struct {
+// foundCandidates are the candidates of all positions of a band, as a device finds them.
+type foundCandidates struct {
 	offsets []uint32 // where those of a position begin in list, and behind the last one where they end
 	list    []candidate
 }
 
 // at returns the candidates of position i of the band.
-func (g *given) at(i int) []candidate { return g.list[g.offsets[i]:g.offsets[i+1]] }
+func (g *foundCandidates) at(i int) []candidate { return g.list[g.offsets[i]:g.offsets[i+1]] }
 
 // greedy parses with fixed ideas of what things cost.
 func (q *parser) greedy() parse {
@@ -102,20 +100,12 @@ func (b *band) greedy(out *parse, hits []uint8) {
 			i++
 			continue
 		}
-		out.copy(i, c.length(), c.code())
+		out.setReference(i, c.length(), c.code())
 		if i += int(c.length()); i < b.hi {
 			c, gain = b.bestGain(i, hits)
 		}
 	}
 }
-
-func (p *parse) copy(i int, length, code uint32) {
-	p.length[i], p.value[i] = uint16(length), code
-	copy(p.length[i+1:i+int(length)], allCovered)
-}
-
-// allCovered are as many as a copy covers at most.
-var allCovered = slices.Repeat([]uint16{covered}, longestCopy)
 
 // What a greedy parse takes things to cost, in bits without the extra bits of a copy.
 const (
@@ -152,7 +142,7 @@ func (b *band) bestGain(i int, hits []uint8) (candidate, int) {
 }
 
 // cheapest parses by prices of the groups' symbols. cacheBits 0 is no cache.
-func (q *parser) cheapest(cacheBits int, g groups, prices [][]uint16, nice, fine int) parse {
+func (q *parser) cheapest(cacheBits int, g entropyImage, prices [][]uint16, nice, fine int) parse {
 	out := parse{cacheBits: cacheBits, length: make([]uint16, len(q.p.argb)), value: make([]uint32, len(q.p.argb))}
 	q.each(func(b *band) { b.cheapest(q, &out, g, prices, nice, fine) })
 	return out
@@ -166,14 +156,14 @@ const (
 )
 
 // lengthPrices are prices of copies' lengths, distances by symbol, with extra bits.
-type copyPrices struct {
-	length   [longestCopy + 1]uint16
+type referenceCosts struct {
+	length   [maxLength + 1]uint16
 	distance [40]uint16
 }
 
-func newCopyPrices(t []uint16) *copyPrices {
-	c := new(copyPrices)
-	for l := 1; l <= longestCopy; l++ {
+func newReferenceCosts(t []uint16) *referenceCosts {
+	c := new(referenceCosts)
+	for l := 1; l <= maxLength; l++ {
 		s, _, n := prefix(uint32(l))
 		c.length[l] = t[lengthAt+s] + uint16(n)<<8
 	}
@@ -188,13 +178,13 @@ func newCopyPrices(t []uint16) *copyPrices {
 }
 
 // bucketEnd is the longest length with the symbol of the next longer one.
-var bucketEnd = func() (t [longestCopy + 1]uint32) {
-	for l := longestCopy; l > 0; l-- {
-		t[l] = longestCopy
-		if l < longestCopy {
+var bucketEnd = func() (t [maxLength + 1]uint32) {
+	for l := maxLength; l > 0; l-- {
+		t[l] = maxLength
+		if l < maxLength {
 			a, _, _ := prefix(uint32(l + 1))
 			t[l] = uint32(l + 1)
-			if l+1 < longestCopy {
+			if l+1 < maxLength {
 				if b, _, _ := prefix(uint32(l + 2)); a == b {
 					t[l] = t[l+1]
 				}
@@ -204,18 +194,18 @@ var bucketEnd = func() (t [longestCopy + 1]uint32) {
 	return t
 }()
 
-func (b *band) cheapest(q *parser, out *parse, g groups, prices [][]uint16, nice, fine int) {
+func (b *band) cheapest(q *parser, out *parse, g entropyImage, prices [][]uint16, nice, fine int) {
 	p := q.p
-	copies := make([]*copyPrices, len(prices))
+	copies := make([]*referenceCosts, len(prices))
 	for k := range copies {
-		copies[k] = newCopyPrices(prices[k])
+		copies[k] = newReferenceCosts(prices[k])
 	}
 	tw := 0
 	if g.bits > 0 {
 		tw = (p.w + 1<<g.bits - 1) >> g.bits
 	}
 	if b.costs == nil {
-		b.costs = make([]uint32, costBlock+2*longestCopy+2)
+		b.costs = make([]uint32, costBlock+2*maxLength+2)
 	}
 	cost := b.costs
 	for k := range cost {
@@ -245,7 +235,7 @@ func (b *band) cheapest(q *parser, out *parse, g groups, prices [][]uint16, nice
 			base = i
 		}
 		if tw > 0 {
-			if k := g.of[y>>g.bits*tw+x>>g.bits]; k != lastGroup {
+			if k := g.group[y>>g.bits*tw+x>>g.bits]; k != lastGroup {
 				t, cp, lastGroup = prices[k], copies[k], k
 			}
 		}
@@ -327,106 +317,73 @@ func (b *band) cheapest(q *parser, out *parse, g groups, prices [][]uint16, nice
 	for j := b.hi - 1; j >= b.lo; j-- {
 		if l := length[j]; l > 0 && l < cached {
 			start, code := j+1-int(l), value[j]
-			out.copy(start, uint32(l), code)
+			out.setReference(start, uint32(l), code)
 			j = start
 		}
 	}
 }
 
-// pricesOf returns the prices of the groups' symbols by their histograms.
-func pricesOf(h [][]uint32) [][]uint16 {
-	t := make([][]uint16, len(h))
-	if len(h) > 1 {
-		all := make([]uint32, len(h[0]))
-		for _, g := range h {
-			for i, v := range g {
-				all[i] += v
-			}
-		}
-		for k := range h {
-			t[k] = make([]uint16, len(h[k]))
-			smoothPrices(h[k], all, t[k])
-		}
-		return t
-	}
-	for k := range h {
-		t[k] = make([]uint16, len(h[k]))
-		prices(h[k], t[k])
-	}
-	return t
-}
-
 // start parses the pixels of a stream, which are the copier's, greedily.
 func (q *parser) start(s *stream) {
-	s.groups = groups{}
+	s.entropy = entropyImage{}
 	s.parse = q.greedy()
 	q.v.setParse(&s.parse)
 	q.v.setCache(q.v.chooseCache())
 }
 
-// again parses by the prices of the parse before, which the copier has.
-func (q *parser) again(s *stream, f copying) {
-	s.parse = q.cheapest(s.parse.cacheBits, s.groups, pricesOf(q.v.histograms(s.groups)), f.nice, f.fine)
+// parseByCosts parses by the prices of the parse before, which the copier has.
+func (q *parser) parseByCosts(s *stream, f referencePlan) {
+	s.parse = q.cheapest(s.parse.cacheBits, s.entropy, costsOf(q.v.histograms(s.entropy)), f.longReference, f.allLengthsTo)
 	q.v.setParse(&s.parse)
 }
 
 // refine parses them by the prices of the parse before.
-func (q *parser) refine(s *stream, f copying) {
-	for range f.passes {
-		q.again(s, f)
+func (q *parser) refine(s *stream, f referencePlan) {
+	for range f.costPasses {
+		q.parseByCosts(s, f)
 		q.v.setCache(q.v.chooseCache())
 	}
 }
 
 // group makes groups on tiles of 1<<bits, and parses by their prices.
-func (q *parser) group(s *stream, f copying, bits int) {
+func (q *parser) group(s *stream, f referencePlan, bits int) {
 	q.v.setParse(&s.parse)
 	if f.groups > 0 {
-		s.groups = q.v.cluster(s.groups, bits, f.groups)
+		s.entropy = q.v.cluster(s.entropy, bits, f.groups)
 		for range f.groupPasses {
-			if s.groups.n < 2 {
+			if s.entropy.groups < 2 {
 				break
 			}
-			q.again(s, f)
+			q.parseByCosts(s, f)
 			q.v.setCache(s.parse.cacheBits)
-			s.groups = q.v.cluster(s.groups, bits, f.groups)
+			s.entropy = q.v.cluster(s.entropy, bits, f.groups)
 		}
 	}
-	s.packer = q.v.packer(s.groups)
+	s.packer = q.v.packer(s.entropy)
 }
 
-// copies parses the pixels of a stream, at last with groups on tiles of 1<<bits.
-func (q *parser) copies(s *stream, f copying, bits int) {
+// whole parses the pixels of a stream, at last with groups on tiles of 1<<bits.
+func (q *parser) whole(s *stream, f referencePlan, bits int) {
 	q.start(s)
 	q.refine(s, f)
 	q.group(s, f, bits)
 }
 
 // parseSmall parses one of the small images that describe the main one.
-func parseSmall(p pixels, quick bool) parse {
+func parseSmall(p pixels) parse {
+	return parseOne(p, referencePlan{nearCodes: 24, depth: 16, stopLength: 256, longReference: 64, allLengthsTo: 16, costPasses: 2})
+}
+
+// parseSmallQuickly parses such an image once, greedily.
+func parseSmallQuickly(p pixels) parse {
+	return parseOne(p, referencePlan{nearCodes: 8, depth: 4, stopLength: 64})
+}
+
+func parseOne(p pixels, f referencePlan) parse {
 	if len(p.argb) < 16 {
 		return parse{}
 	}
 	s := &stream{pixels: p}
-	f := copying{near: 24, depth: 16, stop: 256, nice: 64, fine: 16, passes: 2}
-	if quick {
-		f = copying{near: 8, depth: 4, stop: 64}
-	}
-	newParser(newCPUCopier(p), f).copies(s, f, 0)
+	newParser(newMemoryReferenceSearch(p), f).whole(s, f, 0)
 	return s.parse
-}
-
-// setCache changes the cache; copies stay.
-func (p *parse) setCache(in pixels, hits []uint8, bits int) {
-	p.cacheBits = bits
-	for i := 0; i < len(p.length); i++ {
-		switch l := p.length[i]; {
-		case l != 0 && l != cached:
-			i += int(l) - 1
-		case int(hits[i]) <= bits:
-			p.length[i], p.value[i] = cached, cacheHash(in.argb[i])>>(maxCacheBits-bits)
-		default:
-			p.length[i] = 0
-		}
-	}
 }

@@ -51,12 +51,12 @@ func TestParsesMakeThePixels(t *testing.T) {
 	for _, shape := range append(shapes, [2]int{16383, 1}, [2]int{1, 16383}, [2]int{700, 200}) {
 		for _, colours := range []int{1, 2, 40, 3000} {
 			p := drawn(r, shape[0], shape[1], colours)
-			for effort, f := range copyings {
+			for effort, f := range referencePlans {
 				if effort > 1 && len(p.argb) > 10000 && effort != 6 {
 					continue
 				}
 				s := &stream{width: p.w, height: p.h, pixels: p}
-				newParser(newCPUCopier(p), f).copies(s, f, 3)
+				newParser(newMemoryReferenceSearch(p), f).whole(s, f, 3)
 				if got := replay(t, p, &s.parse); !slices.Equal(got, p.argb) {
 					t.Fatalf("%dx%d, %d colours, effort %d: the parse gives another picture", p.w, p.h, colours, effort)
 				}
@@ -76,13 +76,13 @@ func TestBandsMakeThePixels(t *testing.T) {
 	}
 	var first parse
 	for _, c := range pools {
-		v := &cpuCopier{pool: c, p: p}
-		q := newParser(v, copyings[2])
+		v := &memoryReferenceSearch{pool: c, p: p}
+		q := newParser(v, referencePlans[2])
 		if len(q.bands) < 2 {
 			t.Fatalf("%d bands", len(q.bands))
 		}
 		s := &stream{width: w, height: h, pixels: p}
-		q.copies(s, copyings[2], 5)
+		q.whole(s, referencePlans[2], 5)
 		if first.length == nil {
 			first = s.parse
 		}

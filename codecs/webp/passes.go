@@ -2,7 +2,6 @@ package webp
 
 import (
 	"context"
-	"math"
 
 	"github.com/pelmill/pelmill/codecs/pool"
 )
@@ -13,55 +12,52 @@ const firstMode = 11
 
 // What elements cost before any are chosen, in 1/256 bit.
 const (
-	firstModePrice       = 950
-	firstMultiplierPrice = 3 << priceBits // of each but 0, which is free
+	firstModeCost       = 950
+	firstMultiplierCost = 3 << costBits // of each but 0, which is free
 )
 
-// colourSteps are how far multipliers move: see the function colours.
-var colourSteps = []int{16, 8, 4, 2, 1}
-
-// chooser takes one image through the passes of a plan.
-type chooser struct {
+// passes takes one image through the passes of a plan.
+type passes struct {
 	pool   *pool.Pool
-	canvas canvas
-	plan   plan
+	search predictorSearch
+	plan   predictorPlan
 
-	modePrices       [predictors]uint32
-	multiplierPrices multiplierPrices
-	hist             []uint32 // of all groups, as price left it
-	tables           []uint16 // made of them
+	modeCosts       [modeCount]uint32
+	multiplierCosts multiplierCosts
+	counts          []uint32 // of all groups, as price left it
+	tables          []uint16 // made of them
 }
 
-func newChooser(c *pool.Pool, v canvas, p plan) *chooser {
-	s := &chooser{pool: c, canvas: v, plan: p}
-	s.forgetModes()
-	for i := range s.multiplierPrices {
-		for j := range s.multiplierPrices[i] {
-			s.multiplierPrices[i][j] = firstMultiplierPrice
+func newPasses(c *pool.Pool, v predictorSearch, p predictorPlan) *passes {
+	s := &passes{pool: c, search: v, plan: p}
+	s.resetModeCosts()
+	for i := range s.multiplierCosts {
+		for j := range s.multiplierCosts[i] {
+			s.multiplierCosts[i][j] = firstMultiplierCost
 		}
-		s.multiplierPrices[i][0] = 0
+		s.multiplierCosts[i][0] = 0
 	}
 	return s
 }
 
-func (s *chooser) forgetModes() {
-	for k := range s.modePrices {
-		s.modePrices[k] = firstModePrice
+func (s *passes) resetModeCosts() {
+	for k := range s.modeCosts {
+		s.modeCosts[k] = firstModeCost
 	}
 }
 
 // transforms chooses modes and multipliers by one table for all tiles.
-func (s *chooser) transforms(ctx context.Context) error {
-	s.canvas.fill(s.plan.predictor, firstMode)
+func (s *passes) transforms(ctx context.Context) error {
+	s.search.setModes(s.plan.predictor, firstMode)
 	if s.plan.predictor < s.plan.predictorMost {
-		s.price(prices)
+		s.makeTables(idealCosts)
 		s.predictorTiles()
 	}
 	for range s.plan.modePasses {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		s.price(prices)
+		s.makeTables(idealCosts)
 		s.modes(s.plan.modeSkip)
 	}
 	if s.plan.colour > 0 {
@@ -69,7 +65,7 @@ func (s *chooser) transforms(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			s.price(prices)
+			s.makeTables(idealCosts)
 			s.colours()
 		}
 	}
@@ -78,19 +74,19 @@ func (s *chooser) transforms(ctx context.Context) error {
 
 // predictorTiles chooses modes for tiles of the largest size of the plan or, as long as
 // modes and residuals then have less entropy, of smaller ones.
-func (s *chooser) predictorTiles() {
+func (s *passes) predictorTiles() {
 	p := &s.plan
 	least := p.predictor
 	p.predictor = p.predictorMost
 	bits := s.entropyOfModes()
 	for p.predictor > least {
-		last := s.modePrices
-		s.forgetModes()
+		last := s.modeCosts
+		s.resetModeCosts()
 		p.predictor--
 		b := s.entropyOfModes()
 		if b > bits {
 			p.predictor++
-			s.modePrices = last
+			s.modeCosts = last
 			s.modes(1)
 			break
 		}
@@ -101,84 +97,84 @@ func (s *chooser) predictorTiles() {
 
 // entropyOfModes makes a pass over the predictor's tiles and returns the entropy of the
 // modes and of the image that they leave.
-func (s *chooser) entropyOfModes() uint64 {
+func (s *passes) entropyOfModes() uint64 {
 	counts := s.modes(1)
-	bits := entropy(counts[:])
-	hist := s.canvas.histograms()
-	for _, p := range alphabets(len(hist)) {
-		bits += entropy(hist[p[0]:p[1]])
+	bits := idealBits(counts[:])
+	hist := s.search.histograms()
+	for _, p := range writtenAlphabets(len(hist)) {
+		bits += idealBits(hist[p[0]:p[1]])
 	}
 	return bits
 }
 
 // modes makes a pass over the predictor's tiles, of which it looks at every skip-th row,
 // and returns how many took each mode.
-func (s *chooser) modes(skip int) [predictors]uint32 {
-	counts := s.canvas.predict(s.plan.predictor, skip, &s.modePrices, s.tables)
-	var short [predictors]uint16
-	idealPrices(counts[:], short[:])
+func (s *passes) modes(skip int) [modeCount]uint32 {
+	counts := s.search.chooseModes(s.plan.predictor, skip, &s.modeCosts, s.tables)
+	var short [modeCount]uint16
+	alphabetCosts(counts[:], short[:])
 	for k, v := range short {
-		s.modePrices[k] = uint32(v)
+		s.modeCosts[k] = uint32(v)
 	}
 	return counts
 }
 
 // colours makes a pass over the tiles of the colour transform.
-func (s *chooser) colours() {
-	counts := s.canvas.recolour(s.plan.colour, s.plan.colourSkip, colourSteps, &s.multiplierPrices, s.tables)
+func (s *passes) colours() {
+	counts := s.search.chooseMultipliers(s.plan.colour, s.plan.colourSkip, colourSteps, &s.multiplierCosts, s.tables)
 	for i := range counts {
-		idealPrices(counts[i][:], s.multiplierPrices[i][:])
+		alphabetCosts(counts[i][:], s.multiplierCosts[i][:])
 	}
 }
 
-// price makes the tables of all groups from their histograms.
-func (s *chooser) price(by func(hist []uint32, out []uint16)) {
-	s.hist = s.canvas.histograms()
-	s.tables = make([]uint16, len(s.hist))
-	s.pool.Spans(len(s.hist), s.canvas.symbols(), func(lo, hi int) { by(s.hist[lo:hi], s.tables[lo:hi]) })
+// makeTables makes the tables of all groups from their histograms.
+func (s *passes) makeTables(by func(hist []uint32, out []uint16)) {
+	s.counts = s.search.histograms()
+	s.tables = make([]uint16, len(s.counts))
+	s.pool.Spans(len(s.counts), s.search.symbols(), func(lo, hi int) { by(s.counts[lo:hi], s.tables[lo:hi]) })
 }
 
 // grouping chooses groups, and with them anew modes and multipliers. It starts with
 // groups of one size from the cheapest to the dearest tiles.
-func (s *chooser) grouping(ctx context.Context) error {
+func (s *passes) grouping(ctx context.Context) error {
 	p := &s.plan
-	w, h := s.canvas.size()
+	w, h := s.search.size()
 	n := p.startGroups(w, h)
 	if n < 2 {
 		return nil
 	}
-	s.price(prices)
-	first, joint, by := p.groupPasses, p.joint, codePrices
+	s.makeTables(idealCosts)
+	first, joint, by := p.groupPasses, p.joint, codeCosts
 	sparse := s.sparse()
 	if sparse {
-		first, joint, by = min(first, 3), min(joint, 1), prices
+		first, joint, by = min(first, 3), min(joint, 1), idealCosts
 	}
-	g := startGroups(s.canvas.tilePrices(p.group, s.tables), s.flatTiles(), n)
+	g := startGroups(s.search.tileCosts(p.group, s.tables), s.flatTiles(), n)
 	g.bits = p.group
-	counts := make([]uint32, g.n)
-	for _, k := range g.of {
+	counts := make([]uint32, g.groups)
+	for _, k := range g.group {
 		counts[k]++
 	}
-	s.canvas.setGroups(g)
+	s.search.setEntropyImage(g)
 	for i := range first + joint {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if i < first {
-			s.price(prices)
+			s.makeTables(idealCosts)
 		} else {
-			s.price(by)
+			s.makeTables(by)
 			s.modes(1)
 			if i < first+p.jointColours {
-				s.price(by)
+				s.makeTables(by)
 				s.colours()
 			}
-			s.price(by)
+			s.makeTables(by)
 		}
 		var regrets []uint64
-		counts, regrets = s.canvas.assign(groupPrices(counts, n), p.near, s.tables)
+		counts, regrets = s.search.assignGroups(groupCosts(counts, n), p.near, s.tables)
 		if i < first+joint-1 && !sparse {
-			s.dissolve(counts[:n], regrets)
+			s.giveUpGroups(counts[:n], regrets)
 		}
 	}
 	return nil
@@ -189,20 +185,20 @@ func (s *chooser) grouping(ctx context.Context) error {
 // prices nothing about what a code without bits is: passes that go by the former settle
 // for flat histograms, and many passes, or groups that are dissolved, mix what costs
 // nothing with the rest.
-func (s *chooser) sparse() bool {
+func (s *passes) sparse() bool {
 	bits := uint64(0)
-	for _, p := range alphabets(len(s.hist)) {
-		bits += entropy(s.hist[p[0]:p[1]])
+	for _, p := range writtenAlphabets(len(s.counts)) {
+		bits += idealBits(s.counts[p[0]:p[1]])
 	}
-	w, h := s.canvas.size()
+	w, h := s.search.size()
 	return bits>>log2Bits < 5*uint64(w*h)
 }
 
 // flatTiles tells tiles that have no symbols but the commonest, if they are more than a
 // few. They get a group of their own, whose codes have no bits. One pixel of another kind
 // would cost all of them bits; prices cannot tell that, so the group is closed.
-func (s *chooser) flatTiles() []bool {
-	prices := s.canvas.tilePrices(s.plan.group, flatTable(s.hist))
+func (s *passes) flatTiles() []bool {
+	prices := s.search.tileCosts(s.plan.group, commonestFree(s.counts))
 	flat := make([]bool, len(prices))
 	n := 0
 	for i, v := range prices {
@@ -218,41 +214,15 @@ func (s *chooser) flatTiles() []bool {
 
 const leastFlat = 8
 
-// Prices of groups that no tile may move to: with the dearest tile they still fit into
-// 32 bits. Tiles of a closed group stay there.
-const (
-	noGroup = math.MaxUint32 / 2
-	closed  = noGroup + 1
-)
-
-// groupPrices are what it costs to say that a tile is in a group. From the n-th on they
-// are closed.
-func groupPrices(counts []uint32, n int) []uint32 {
-	short := make([]uint16, len(counts))
-	idealPrices(counts, short)
-	out := make([]uint32, len(counts))
-	for k, v := range short {
-		switch {
-		case k >= n:
-			out[k] = closed
-		case counts[k] == 0:
-			out[k] = noGroup
-		default:
-			out[k] = uint32(v)
-		}
-	}
-	return out
-}
-
-// dissolve sets the counts of groups to 0 whose codes take more bits than their tiles
+// giveUpGroups sets the counts of groups to 0 whose codes take more bits than their tiles
 // would lose elsewhere. As that is known only while all others stay, no more than an
 // eighth of the groups go in a pass, the worst first.
-func (s *chooser) dissolve(counts []uint32, regrets []uint64) {
-	n := s.canvas.symbols()
+func (s *passes) giveUpGroups(counts []uint32, regrets []uint64) {
+	n := s.search.symbols()
 	gain := make([]int64, len(counts))
 	s.pool.Spans(len(counts), 1, func(k, _ int) {
 		if counts[k] > 0 {
-			gain[k] = int64(headBits(s.hist[k*n:][:n]))<<priceBits - int64(regrets[k])
+			gain[k] = int64(codeLengthsBits(s.counts[k*n:][:n]))<<costBits - int64(regrets[k])
 		}
 	})
 	for range (len(counts) + 7) / 8 {
@@ -269,10 +239,10 @@ func (s *chooser) dissolve(counts []uint32, regrets []uint64) {
 	}
 }
 
-// headBits is what the five codes of a group take.
-func headBits(hist []uint32) (n int) {
-	for _, p := range alphabets(len(hist)) {
-		n += codeBits(codeLengths(hist[p[0]:p[1]], maxCodeLength))
+// codeLengthsBits is what the five codes of a group take.
+func codeLengthsBits(hist []uint32) (n int) {
+	for _, p := range writtenAlphabets(len(hist)) {
+		n += codeLengthBits(codeLengths(hist[p[0]:p[1]], maxCodeLength))
 	}
 	return n
 }

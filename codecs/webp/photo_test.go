@@ -18,10 +18,10 @@ import (
 	"github.com/pelmill/pelmill/codecs/pool"
 )
 
-func photoBytes(t *testing.T, c *pool.Pool, p pixels, plan plan) []byte {
+func photoBytes(t *testing.T, c *pool.Pool, p pixels, effort int) []byte {
 	t.Helper()
 	p.argb = slices.Clone(p.argb)
-	s, err := photo(context.Background(), c, host{c}, p, plan)
+	s, err := photo(context.Background(), c, cpuSteps{c}, p, effort)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func unpack(t *testing.T, bitstream []byte) pixels {
 	n := m.(*image.NRGBA)
 	p := pixels{n.Rect.Dx(), n.Rect.Dy(), nil}
 	for i := 0; i < len(n.Pix); i += 4 {
-		p.argb = append(p.argb, argb{int(n.Pix[i+3]), int(n.Pix[i]), int(n.Pix[i+1]), int(n.Pix[i+2])}.join())
+		p.argb = append(p.argb, uint32(n.Pix[i+3])<<24|uint32(n.Pix[i])<<16|uint32(n.Pix[i+1])<<8|uint32(n.Pix[i+2]))
 	}
 	return p
 }
@@ -46,9 +46,9 @@ func unpack(t *testing.T, bitstream []byte) pixels {
 func TestPhotosComeBackAtEveryEffort(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 1))
 	for _, size := range append(sizes, [2]int{260, 130}) {
-		for effort, plan := range plans {
+		for effort := range predictorPlans {
 			p := texture(r, size[0], size[1], effort%2 == 0)
-			if got := unpack(t, photoBytes(t, pools[1], p, plan)); got.w != p.w || got.h != p.h || !slices.Equal(got.argb, p.argb) {
+			if got := unpack(t, photoBytes(t, pools[1], p, effort)); got.w != p.w || got.h != p.h || !slices.Equal(got.argb, p.argb) {
 				t.Fatalf("%dx%d, effort %d: other pixels", p.w, p.h, effort)
 			}
 		}
@@ -58,7 +58,7 @@ func TestPhotosComeBackAtEveryEffort(t *testing.T) {
 func TestPhotosDoNotDependOnThreads(t *testing.T) {
 	p := texture(rand.New(rand.NewPCG(6, 2)), 250, 190, true)
 	for _, effort := range []int{0, 1, 6, 9} {
-		if !bytes.Equal(photoBytes(t, pools[0], p, plans[effort]), photoBytes(t, pools[1], p, plans[effort])) {
+		if !bytes.Equal(photoBytes(t, pools[0], p, effort), photoBytes(t, pools[1], p, effort)) {
 			t.Errorf("effort %d: other bytes with other threads", effort)
 		}
 	}
@@ -68,14 +68,14 @@ func TestGroupsNeverCost(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 3))
 	flat := pixels{300, 200, slices.Repeat([]uint32{0xff336699}, 300*200)}
 	for _, p := range []pixels{flat, texture(r, 3, 2, true), texture(r, 40, 40, true), texture(r, 200, 150, false)} {
-		for effort, plan := range plans {
-			s, err := photo(context.Background(), pools[1], host{pools[1]}, p, plan)
+		for effort := range predictorPlans {
+			s, err := photo(context.Background(), pools[1], cpuSteps{pools[1]}, p, effort)
 			if err != nil {
 				t.Fatal(err)
 			}
 			s.alpha = true
-			many, n := len(s.write(pools[0])), s.groups.n
-			s.groups = groups{}
+			many, n := len(s.write(pools[0])), s.entropy.groups
+			s.entropy = entropyImage{}
 			if one := len(s.write(pools[0])); many > one {
 				t.Errorf("%dx%d, effort %d: %d bytes with %d groups, %d with one", p.w, p.h, effort, many, n, one)
 			}
@@ -95,8 +95,8 @@ func TestTransformedIgnoresWhatIsCopied(t *testing.T) {
 		}
 	}
 	transformed := func(p pixels) []transform {
-		v := newCPUCanvas(pools[0], p, parse{length: length})
-		if err := newChooser(pools[0], v, plans[1]).transforms(context.Background()); err != nil {
+		v := newMemoryPredictorSearch(pools[0], p, parse{length: length})
+		if err := newPasses(pools[0], v, predictorPlans[1]).transforms(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		found, _ := v.result()
@@ -129,12 +129,12 @@ func TestMoreEffortMakesSmallerFiles(t *testing.T) {
 		for y := range p.h {
 			for x := range p.w {
 				a, b, c, _ := m.At(m.Bounds().Min.X+x, m.Bounds().Min.Y+y).RGBA()
-				p.argb = append(p.argb, argb{255, int(a >> 8), int(b >> 8), int(c >> 8)}.join())
+				p.argb = append(p.argb, opaqueBlack|a>>8<<16|b>>8<<8|c>>8)
 			}
 		}
 		var own [10]int
-		for effort, plan := range plans {
-			own[effort] = len(photoBytes(t, pools[1], p, plan))
+		for effort := range predictorPlans {
+			own[effort] = len(photoBytes(t, pools[1], p, effort))
 			total[effort] += own[effort]
 		}
 		t.Logf("%s, bytes by effort: %d", filepath.Base(name), own)

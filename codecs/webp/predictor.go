@@ -2,41 +2,38 @@ package webp
 
 import "github.com/pelmill/pelmill/codecs/pool"
 
-// predictors is the number of modes of the predictor transform (RFC 9649, 4.1).
-const predictors = 14
+// modeCount is the number of modes of the predictor transform (RFC 9649, 4.1).
+const modeCount = 14
 
 // span is how many pixels of a row are worked on at a time: few enough that their
 // residuals by all modes stay in the first cache.
 const span = 128
 
 // residualRows holds the residuals of up to span pixels by every mode.
-type residualRows [predictors][span]uint32
+type residualRows [modeCount][span]uint32
 
-// tiles returns how many tiles of 1<<bits lie along n pixels.
-func tiles(n, bits int) int { return (n + 1<<bits - 1) >> bits }
-
-// predict sets mode to the predictor that costs least in each tile of 1<<bits, at
+// chooseModes sets mode to the predictor that costs least in each tile of 1<<bits, at
 // most 8 bits: its own price, and the prices of the literals that its residuals leave
 // after the colour transform mul, where that is not nil, of which it looks at every
 // skip-th row of the tile. Ties go to the lowest mode. A
 // tile must not be larger than those of mul and of g. Pixels whose length is not 0 are
 // not counted; length may be nil.
-func predict(c *pool.Pool, p *pixels, bits, skip int, modePrices *[predictors]uint32, mul *multipliers, g *pricing, length []uint16, mode []uint8) {
+func chooseModes(c *pool.Pool, p *pixels, bits, skip int, modePrices *[modeCount]uint32, mul *multipliers, g *costTables, length []uint16, mode []uint8) {
 	tw := tiles(p.w, bits)
 	c.Spans(tiles(p.h, bits), 1, func(ty, _ int) {
-		sums := make([][predictors]uint32, tw)
+		sums := make([][modeCount]uint32, tw)
 		rows := new(residualRows)
 		for y := ty << bits; y < min(p.h, (ty+1)<<bits); y += skip {
 			for x := 0; x < p.w; x += span {
 				n := min(span, p.w-x)
 				mask := masked(length, y*p.w+x, n)
-				some, all := p.around(x, y, n)
+				some, all := around(p, x, y, n)
 				if some == all && y > 0 && mul == nil && mask == nil {
 					sumFlat(all, x, y, n, bits, g, sums)
 					continue
 				}
 				residualRow(p, x, y, n, rows)
-				mul.applyAll(rows, x, y, n)
+				mul.transformRows(rows, x, y, n)
 				// Where all have alpha 255, it is 0 in all residuals, and costs the same by all modes.
 				sumRow(rows, x, y, n, bits, g, g.opaque || all >= opaqueBlack, mask, sums)
 			}
@@ -67,7 +64,7 @@ func masked(length []uint16, at, n int) []uint16 {
 
 // around returns the bits that some and that all have of n pixels from (x, y) on and those
 // that they are predicted from.
-func (p *pixels) around(x, y, n int) (some, all uint32) {
+func around(p *pixels, x, y, n int) (some, all uint32) {
 	all = ^uint32(0)
 	lo := max(0, (y-1)*p.w+x-1)
 	for _, v := range p.argb[lo:min(lo+n+2, len(p.argb))] {
@@ -81,17 +78,17 @@ func (p *pixels) around(x, y, n int) (some, all uint32) {
 
 // sumFlat is what sumRow does below the first row where all pixels around are v, and
 // without colour transform: there are residuals by the first mode only.
-func sumFlat(v uint32, x, y, n, bits int, g *pricing, sums [][predictors]uint32) {
+func sumFlat(v uint32, x, y, n, bits int, g *costTables, sums [][modeCount]uint32) {
 	for lo := 0; lo < n; {
 		tx := (x + lo) >> bits
 		hi := min(n, (tx+1)<<bits-x)
-		t := g.at(x+lo, y)
-		first, other := literalPrice(less(v, opaqueBlack), t, g.opaque), literalPrice(0, t, g.opaque)
+		t := g.literalsAt(x+lo, y)
+		first, other := literalCost(subtract(v, opaqueBlack), t, g.opaque), literalCost(0, t, g.opaque)
 		sums[tx][0] += uint32(hi-lo) * first
 		if x+lo == 0 { // predicted from above, whatever the mode
 			sums[tx][0] += other - first
 		}
-		for k := 1; k < predictors; k++ {
+		for k := 1; k < modeCount; k++ {
 			sums[tx][k] += uint32(hi-lo) * other
 		}
 		lo = hi
@@ -100,11 +97,11 @@ func sumFlat(v uint32, x, y, n, bits int, g *pricing, sums [][predictors]uint32)
 
 // sumRow adds the prices of n residuals from (x, y) on, of alpha only where they are not
 // opaque, to the sums of their tiles.
-func sumRow(rows *residualRows, x, y, n, bits int, g *pricing, opaque bool, length []uint16, sums [][predictors]uint32) {
+func sumRow(rows *residualRows, x, y, n, bits int, g *costTables, opaque bool, length []uint16, sums [][modeCount]uint32) {
 	for lo := 0; lo < n; {
 		tx := (x + lo) >> bits
 		hi := min(n, (tx+1)<<bits-x)
-		t := g.at(x+lo, y)
+		t := g.literalsAt(x+lo, y)
 		if length == nil && opaque {
 			opaqueSums(&sums[tx], rows, lo, hi, t)
 			lo = hi
@@ -113,7 +110,7 @@ func sumRow(rows *residualRows, x, y, n, bits int, g *pricing, opaque bool, leng
 		for k := range rows {
 			for i, v := range rows[k][lo:hi] {
 				if length == nil || length[lo+i] == 0 {
-					sums[tx][k] += literalPrice(v, t, opaque)
+					sums[tx][k] += literalCost(v, t, opaque)
 				}
 			}
 		}
@@ -121,21 +118,13 @@ func sumRow(rows *residualRows, x, y, n, bits int, g *pricing, opaque bool, leng
 	}
 }
 
-func literalPrice(v uint32, t *literals, opaque bool) uint32 {
-	s := uint32(t[redAt+v>>16&255]) + uint32(t[greenAt+v>>8&255]) + uint32(t[blueAt+v&255])
-	if opaque {
-		return s
-	}
-	return s + uint32(t[alphaAt+v>>24])
-}
-
 // opaqueSumsGo adds the prices of residuals lo to hi-1 by each mode to its sum, where
 // alpha need not be looked up.
-func opaqueSumsGo(sums *[predictors]uint32, rows *residualRows, lo, hi int, t *literals) {
+func opaqueSumsGo(sums *[modeCount]uint32, rows *residualRows, lo, hi int, t *literalCosts) {
 	for k := range rows {
 		s := uint32(0)
 		for _, v := range rows[k][lo:hi] {
-			s += literalPrice(v, t, true)
+			s += literalCost(v, t, true)
 		}
 		sums[k] += s
 	}
@@ -167,9 +156,6 @@ func residuals(c *pool.Pool, p *pixels, bits int, mode []uint8, out []uint32) {
 // out costs nothing.
 const rowsAtOnce = 16
 
-// opaqueBlack is the prediction of the first pixel, and of all pixels by mode 0.
-const opaqueBlack = 0xff000000
-
 // residualRow sets rows[k][i] to pixel (x+i, y) less its prediction by mode k, for n
 // pixels. The first row is predicted from the left and the first column from above,
 // whatever the mode. The pixel above and to the right of a row's last is, as the
@@ -184,7 +170,7 @@ func residualRow(p *pixels, x, y, n int, rows *residualRows) {
 				left = px[at+i-1]
 			}
 			for k := range rows {
-				rows[k][i] = less(px[at+i], left)
+				rows[k][i] = subtract(px[at+i], left)
 			}
 		}
 		return
@@ -192,7 +178,7 @@ func residualRow(p *pixels, x, y, n int, rows *residualRows) {
 	first := 0
 	if x == 0 {
 		for k := range rows {
-			rows[k][0] = less(px[at], px[at-p.w])
+			rows[k][0] = subtract(px[at], px[at-p.w])
 		}
 		first = 1
 	}
@@ -210,17 +196,17 @@ func predictRowGo(cur, up []uint32, at int, rows *residualRows) {
 		tr := up[i+2]
 		ltl, ttr, lt := average(l, tl), average(t, tr), average(l, t)
 		o := at + i
-		rows[0][o] = less(v, opaqueBlack)
-		rows[1][o] = less(v, l)
-		rows[2][o] = less(v, t)
-		rows[3][o] = less(v, tr)
-		rows[4][o] = less(v, tl)
-		rows[5][o] = less(v, average(average(l, tr), t))
-		rows[6][o] = less(v, ltl)
-		rows[7][o] = less(v, lt)
-		rows[8][o] = less(v, average(tl, t))
-		rows[9][o] = less(v, ttr)
-		rows[10][o] = less(v, average(ltl, ttr))
+		rows[0][o] = subtract(v, opaqueBlack)
+		rows[1][o] = subtract(v, l)
+		rows[2][o] = subtract(v, t)
+		rows[3][o] = subtract(v, tr)
+		rows[4][o] = subtract(v, tl)
+		rows[5][o] = subtract(v, average(average(l, tr), t))
+		rows[6][o] = subtract(v, ltl)
+		rows[7][o] = subtract(v, lt)
+		rows[8][o] = subtract(v, average(tl, t))
+		rows[9][o] = subtract(v, ttr)
+		rows[10][o] = subtract(v, average(ltl, ttr))
 		d := int32(0)
 		var full, half uint32
 		for s := 0; s < 32; s += 8 {
@@ -234,9 +220,9 @@ func predictRowGo(cur, up []uint32, at int, rows *residualRows) {
 		if d < 0 {
 			pick = l
 		}
-		rows[11][o] = less(v, pick)
-		rows[12][o] = less(v, full)
-		rows[13][o] = less(v, half)
+		rows[11][o] = subtract(v, pick)
+		rows[12][o] = subtract(v, full)
+		rows[13][o] = subtract(v, half)
 		l, tl, t = v, t, tr
 	}
 }
@@ -244,8 +230,8 @@ func predictRowGo(cur, up []uint32, at int, rows *residualRows) {
 // average returns the rounded down mean of each of the four bytes.
 func average(a, b uint32) uint32 { return (a^b)&0xfefefefe>>1 + a&b }
 
-// less returns the four differences of bytes, modulo 256.
-func less(a, b uint32) uint32 {
+// subtract returns the four differences of bytes, modulo 256.
+func subtract(a, b uint32) uint32 {
 	ag := 0x00ff00ff + a&0xff00ff00 - b&0xff00ff00
 	rb := 0xff00ff00 + a&0x00ff00ff - b&0x00ff00ff
 	return ag&0xff00ff00 | rb&0x00ff00ff

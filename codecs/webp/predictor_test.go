@@ -40,7 +40,7 @@ func residualsTakeTheModeOfTheTile(t *testing.T) {
 			tw := tiles(p.w, bits)
 			mode := make([]uint8, tw*tiles(p.h, bits))
 			for i := range mode {
-				mode[i] = uint8(r.IntN(predictors))
+				mode[i] = uint8(r.IntN(modeCount))
 			}
 			for _, c := range pools {
 				out := make([]uint32, p.w*p.h)
@@ -57,24 +57,24 @@ func residualsTakeTheModeOfTheTile(t *testing.T) {
 }
 
 // somePricing makes random tables and groups, and multipliers, of tiles of 1<<bits.
-func somePricing(r *rand.Rand, p *pixels, bits int, opaque bool) (*pricing, *multipliers) {
-	g := &pricing{
-		groups:  groups{bits, 5, make([]uint16, tiles(p.w, bits)*tiles(p.h, bits))},
+func somePricing(r *rand.Rand, p *pixels, bits int, opaque bool) (*costTables, *multipliers) {
+	g := &costTables{
+		entropy: entropyImage{bits, 5, make([]uint16, tiles(p.w, bits)*tiles(p.h, bits))},
 		columns: tiles(p.w, bits),
 		symbols: cacheAt,
-		tables:  make([]uint16, 5*cacheAt),
+		costs:   make([]uint16, 5*cacheAt),
 		opaque:  opaque,
 	}
-	for i := range g.tables {
-		g.tables[i] = uint16(r.IntN(maxPrice + 1))
+	for i := range g.costs {
+		g.costs[i] = uint16(r.IntN(maxCost + 1))
 	}
-	for i := range g.groups.of {
-		g.groups.of[i] = uint16(r.IntN(5))
+	for i := range g.entropy.group {
+		g.entropy.group[i] = uint16(r.IntN(5))
 	}
 	m := newMultipliers(p.w, p.h, bits)
-	for i := range m.of {
+	for i := range m.element {
 		if r.IntN(4) > 0 {
-			m.of[i] = opaqueBlack | r.Uint32()>>8
+			m.element[i] = opaqueBlack | r.Uint32()>>8
 		}
 	}
 	return g, m
@@ -108,7 +108,7 @@ func predictTakesTheCheapestMode(t *testing.T) {
 				}
 			}
 			g, m := somePricing(r, &p, min(8, bits+r.IntN(3)), !alpha)
-			var own [predictors]uint32
+			var own [modeCount]uint32
 			for k := range own {
 				own[k] = uint32(r.IntN(2000))
 			}
@@ -118,7 +118,7 @@ func predictTakesTheCheapestMode(t *testing.T) {
 					want := cheapestModes(&p, bits, skip, &own, m, g, length)
 					for _, c := range pools {
 						got := make([]uint8, len(want))
-						predict(c, &p, bits, skip, &own, m, g, length, got)
+						chooseModes(c, &p, bits, skip, &own, m, g, length, got)
 						if !slices.Equal(got, want) {
 							t.Fatalf("%dx%d, tiles of %d:\n%v, want\n%v", p.w, p.h, 1<<bits, got, want)
 						}
@@ -129,12 +129,12 @@ func predictTakesTheCheapestMode(t *testing.T) {
 	}
 }
 
-func cheapestModes(p *pixels, bits, skip int, own *[predictors]uint32, m *multipliers, g *pricing, length []uint16) []uint8 {
+func cheapestModes(p *pixels, bits, skip int, own *[modeCount]uint32, m *multipliers, g *costTables, length []uint16) []uint8 {
 	tw := tiles(p.w, bits)
 	mode := make([]uint8, tw*tiles(p.h, bits))
 	for q := range mode {
 		best := math.MaxInt
-		for k := range predictors {
+		for k := range modeCount {
 			sum := int(own[k])
 			for y := q / tw << bits; y < min(p.h, (q/tw+1)<<bits); y += skip {
 				for x := q % tw << bits; x < min(p.w, (q%tw+1)<<bits); x++ {
@@ -143,9 +143,9 @@ func cheapestModes(p *pixels, bits, skip int, own *[predictors]uint32, m *multip
 					}
 					v := residualAt(p, x, y, k)
 					if m != nil {
-						v = recolour(v, m.of[y>>m.bits*m.columns+x>>m.bits])
+						v = transformColour(v, m.element[y>>m.bits*m.columns+x>>m.bits])
 					}
-					table := g.table(int(g.groups.of[y>>g.groups.bits*g.columns+x>>g.groups.bits]))
+					table := g.table(int(g.entropy.group[y>>g.entropy.bits*g.columns+x>>g.entropy.bits]))
 					c := split(v)
 					sum += skip * (int(table[redAt+c[1]]) + int(table[greenAt+c[2]]) + int(table[blueAt+c[3]]))
 					if !g.opaque {

@@ -143,30 +143,30 @@ func canonical(lengths []uint8) []uint16 {
 func bestCode(counts []uint32) ([]uint8, description) {
 	best := codeLengths(counts, maxCodeLength)
 	d := describe(best)
-	body := sizeOf(best, counts)
+	body := codedBits(best, counts)
 	if 8*d.bits < body || d.simple > 0 {
 		return best, d
 	}
 	for _, tolerance := range [...]uint32{2, 5, 8} {
-		lengths := codeLengths(evened(counts, tolerance), maxCodeLength)
-		if e, b := describe(lengths), sizeOf(lengths, counts); e.bits+b < d.bits+body {
+		lengths := codeLengths(smoothedCounts(counts, tolerance), maxCodeLength)
+		if e, b := describe(lengths), codedBits(lengths, counts); e.bits+b < d.bits+body {
 			best, d, body = lengths, e, b
 		}
 	}
 	return best, d
 }
 
-// sizeOf is the bits that the symbols take, if more than one is used.
-func sizeOf(lengths []uint8, counts []uint32) (n int) {
+// codedBits is the bits that the symbols take, if more than one is used.
+func codedBits(lengths []uint8, counts []uint32) (n int) {
 	for i, c := range counts {
 		n += int(c) * int(lengths[i])
 	}
 	return n
 }
 
-// evened replaces the counts of four neighbours or more, none of them 0, that differ by
+// smoothedCounts replaces the counts of four neighbours or more, none of them 0, that differ by
 // no more than tolerance sixteenths of their mean, or 1, by the mean.
-func evened(counts []uint32, tolerance uint32) []uint32 {
+func smoothedCounts(counts []uint32, tolerance uint32) []uint32 {
 	out := slices.Clone(counts)
 	for i := 0; i < len(counts); {
 		sum, least, most := uint64(counts[i]), counts[i], counts[i]

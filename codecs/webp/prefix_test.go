@@ -214,8 +214,8 @@ func TestCodesAreReadAsWritten(t *testing.T) {
 			w := &bitWriter{}
 			d := describe(lengths)
 			d.write(w)
-			if w.len() != codeBits(lengths) {
-				t.Fatalf("%v takes %d bits, codeBits says %d", lengths, w.len(), codeBits(lengths))
+			if w.len() != codeLengthBits(lengths) {
+				t.Fatalf("%v takes %d bits, codeBits says %d", lengths, w.len(), codeLengthBits(lengths))
 			}
 			in := &bitReader{data: w.bytes()}
 			got := in.readCode(n)

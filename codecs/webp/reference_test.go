@@ -1,10 +1,8 @@
 package webp
 
 import (
-	"math/rand/v2"
 	"testing"
 
-	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // The transforms as RFC 9649 defines them, a pixel and a channel at a time.
@@ -109,32 +107,6 @@ func colourInverse(v, m uint32) uint32 {
 	c[3] += signed(toBlue) * signed(c[1]) >> 5
 	return c.join()
 }
-
-// texture is an image of a kind that all modes and signs occur in: smooth, with edges
-// and noise. Without alpha all of it is 255.
-func texture(r *rand.Rand, w, h int, alpha bool) pixels {
-	p := pixels{w, h, make([]uint32, w*h)}
-	noise := 1 + r.IntN(60)
-	for i := range p.argb {
-		x, y := i%w, i/w
-		c := argb{255, 3 * x, 2*y + x, 255 - 2*x}
-		if (x/7+y/5)%3 == 0 {
-			c = argb{255, 200, 40, 90 + y}
-		}
-		for k := range c {
-			c[k] = clampOf(c[k] + r.IntN(noise) - noise/2)
-		}
-		if !alpha {
-			c[0] = 255
-		}
-		p.argb[i] = c.join()
-	}
-	return p
-}
-
-var sizes = [][2]int{{1, 1}, {2, 1}, {1, 2}, {1, 9}, {9, 1}, {3, 3}, {8, 8}, {15, 17}, {16, 16}, {17, 15}, {33, 31}, {127, 5}, {128, 4}, {129, 9}, {130, 3}, {300, 7}}
-
-var pools = []*pool.Pool{pool.Of(1), pool.Of(3)}
 
 // eachWay runs a test with vector instructions, if there are any, and without.
 func eachWay(t *testing.T, test func(t *testing.T)) {

@@ -5,7 +5,7 @@ package webp
 // do puts a step for some images into the stream. Frames are theirs, and params the
 // list of them on the card; their results begin
 // in the batch's buffer at downAt.
-func (g *batch) do(s step, list []*ask, frames []cardFrame, downAt []int, params *listParams) error {
+func (g *batch) do(s step, list []*request, frames []deviceSlot, downAt []int, params *listParams) error {
 	switch s {
 	case stepLoad:
 		return g.load(list, frames, params)
@@ -60,17 +60,17 @@ func (g *batch) do(s step, list []*ask, frames []cardFrame, downAt []int, params
 }
 
 // launches starts kernels one after the other.
-func (g *batch) launches(frames []cardFrame, params *listParams, kernels ...string) error {
+func (g *batch) launches(frames []deviceSlot, params *listParams, kernels ...string) error {
 	return launches(g, frames, params, kernels)
 }
 
-func launches[P any](g *batch, frames []cardFrame, params *P, kernels []string) error {
+func launches[P any](g *batch, frames []deviceSlot, params *P, kernels []string) error {
 	for _, k := range kernels {
 		most, block := 0, blockThreads(k)
 		for i := range frames {
 			most = max(most, frames[i].threads(k))
 		}
-		if err := launch(g.card, k, most, block, len(frames), params); err != nil {
+		if err := launchKernel(g.deviceLane, k, most, block, len(frames), params); err != nil {
 			return err
 		}
 		if g.kernels {
@@ -90,8 +90,8 @@ func blockThreads(kernel string) int {
 }
 
 // settle starts the kernels of one pass over the tiles: see tileLists.settle.
-func (g *batch) settle(frames []cardFrame, params *listParams) error {
-	if err := g.steps(frames, params, 0, "webp_cluster_clear"); err != nil {
+func (g *batch) settle(frames []deviceSlot, params *listParams) error {
+	if err := g.launchStep(frames, params, 0, "webp_cluster_clear"); err != nil {
 		return err
 	}
 	return g.launches(frames, params, "webp_cluster_count", "webp_cluster_rows", "webp_cluster_assign")
@@ -99,7 +99,7 @@ func (g *batch) settle(frames []cardFrame, params *listParams) error {
 
 // cluster starts the kernels that choose groups, from the first on or from those there
 // are: see the function cluster.
-func (g *batch) cluster(frames []cardFrame, params *listParams, first bool) error {
+func (g *batch) cluster(frames []deviceSlot, params *listParams, first bool) error {
 	if err := g.launches(frames, params, "webp_clear_parse", "webp_place_copies", "webp_set_cache", "webp_cluster_tiles", "webp_cluster_table"); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (g *batch) cluster(frames []cardFrame, params *listParams, first bool) erro
 		return err
 	}
 	for range rounds {
-		if err := g.steps(frames, params, 0, "webp_cluster_clear"); err != nil {
+		if err := g.launchStep(frames, params, 0, "webp_cluster_clear"); err != nil {
 			return err
 		}
 		if err := g.launches(frames, params, "webp_cluster_count", "webp_cluster_pairs", "webp_cluster_merge"); err != nil {
@@ -128,8 +128,8 @@ func (g *batch) cluster(frames []cardFrame, params *listParams, first bool) erro
 }
 
 // seed starts the kernels that choose the first groups: see tileLists.seed.
-func (g *batch) seed(frames []cardFrame, params *listParams) error {
-	if err := g.steps(frames, params, 0, "webp_cluster_price"); err != nil {
+func (g *batch) seed(frames []deviceSlot, params *listParams) error {
+	if err := g.launchStep(frames, params, 0, "webp_cluster_price"); err != nil {
 		return err
 	}
 	if err := g.launches(frames, params, "webp_cluster_order"); err != nil {
@@ -138,32 +138,32 @@ func (g *batch) seed(frames []cardFrame, params *listParams) error {
 	if err := g.settle(frames, params); err != nil {
 		return err
 	}
-	if err := g.steps(frames, params, 0, "webp_cluster_clear"); err != nil {
+	if err := g.launchStep(frames, params, 0, "webp_cluster_clear"); err != nil {
 		return err
 	}
 	if err := g.launches(frames, params, "webp_cluster_count", "webp_cluster_rows", "webp_cluster_own"); err != nil {
 		return err
 	}
-	first, end := mostClusters, 0
+	first, end := maxStartGroups, 0
 	for i := range frames {
 		first, end = min(first, int(frames[i].N)/2), max(end, int(frames[i].N))
 	}
 	for k := first; k < end; k++ {
-		if err := g.steps(frames, params, k, "webp_cluster_worst", "webp_cluster_price"); err != nil {
+		if err := g.launchStep(frames, params, k, "webp_cluster_worst", "webp_cluster_price"); err != nil {
 			return err
 		}
 	}
-	return g.steps(frames, params, 1, "webp_cluster_clear")
+	return g.launchStep(frames, params, 1, "webp_cluster_clear")
 }
 
-// steps is launches for kernels that know which step of several it is.
-func (g *batch) steps(frames []cardFrame, params *listParams, step int, kernels ...string) error {
+// launchStep is launches for kernels that know which step of several it is.
+func (g *batch) launchStep(frames []deviceSlot, params *listParams, step int, kernels ...string) error {
 	return launches(g, frames, &clusterParams{params.List, uint32(step)}, kernels)
 }
 
 // load starts the kernels that make pixels of samples. All images of a batch have the
 // same options.
-func (g *batch) load(list []*ask, frames []cardFrame, params *listParams) error {
+func (g *batch) load(list []*request, frames []deviceSlot, params *listParams) error {
 	most := 0
 	for i := range frames {
 		most = max(most, frames[i].pixels())
@@ -172,16 +172,16 @@ func (g *batch) load(list []*ask, frames []cardFrame, params *listParams) error 
 	if list[0].canvas.exact {
 		p.Exact = 1
 	}
-	if err := launch(g.card, "webp_load", most, cardThreads, len(frames), p); err != nil {
+	if err := launchKernel(g.deviceLane, "webp_load", most, cardThreads, len(frames), p); err != nil {
 		return err
 	}
-	return launch(g.card, "webp_subtract_green", most, cardThreads, len(frames), params)
+	return launchKernel(g.deviceLane, "webp_subtract_green", most, cardThreads, len(frames), params)
 }
 
-func (f *cardFrame) pixels() int { return int(f.Width) * int(f.Height) }
+func (f *deviceSlot) pixels() int { return int(f.Width) * int(f.Height) }
 
 // tiles is how many of 1<<bits the image has.
-func (f *cardFrame) tiles(bits uint32) int {
+func (f *deviceSlot) tiles(bits uint32) int {
 	return tiles(int(f.Width), int(bits)) * tiles(int(f.Height), int(bits))
 }
 
@@ -204,13 +204,13 @@ const (
 func pieces(n, size int) int { return (n + size - 1) / size }
 
 // words is how many words of equal a row has.
-func (f *cardFrame) words() int { return pieces(f.pixels(), 32) }
+func (f *deviceSlot) words() int { return pieces(f.pixels(), 32) }
 
 // rowWords is row_words of groups.cuh.
 func rowWords(n int) int { return (n + 63) / 64 * 32 }
 
 // threads is how many a kernel takes for the image.
-func (f *cardFrame) threads(kernel string) int {
+func (f *deviceSlot) threads(kernel string) int {
 	switch kernel {
 	case "webp_predict":
 		return f.tiles(f.ModeBits) * min(32, 1<<(2*f.ModeBits)/4)
@@ -243,9 +243,9 @@ func (f *cardFrame) threads(kernel string) int {
 	case "webp_cluster_order", "webp_cluster_worst", "webp_cluster_merge", "webp_cluster_end":
 		return bigBlock
 	case "webp_cluster_clear":
-		return mostClusters * int(f.Symbols)
+		return maxStartGroups * int(f.Symbols)
 	case "webp_cluster_pairs":
-		return 32 * mostClusters * mostClusters
+		return 32 * maxStartGroups * maxStartGroups
 	case "webp_cluster_rows":
 		return cardThreads * int(f.N)
 	case "webp_pack", "webp_pack_copies":

@@ -9,8 +9,8 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 )
 
-// onCard leaves everything to the CPU: this build has no card to give.
-func onCard(_ context.Context, _ *gpu.Device, _ *pool.Pool, n int, _ func(g batched, from, to int) error) (left []int, err error) {
+// onDevice leaves everything to the CPU: this build has no card to give.
+func onDevice(_ context.Context, _ *gpu.Device, _ *pool.Pool, n int, _ func(g batched, from, to int) error) (left []int, err error) {
 	for i := range n {
 		left = append(left, i)
 	}

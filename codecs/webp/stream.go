@@ -2,34 +2,54 @@ package webp
 
 import (
 	"encoding/binary"
-	"math/bits"
 
 	"github.com/pelmill/pelmill/codecs/pool"
 )
 
-// symbols is how many symbols a group has.
-func (p *parse) symbols() int {
-	if p.cacheBits > 0 {
-		return cacheAt + 1<<p.cacheBits
-	}
-	return cacheAt
+// stream is everything that is turned into bits.
+type stream struct {
+	width, height int
+	alpha         bool
+	transforms    []transform
+	pixels        pixels // after all transforms; narrower than width where pixels are bundled
+	packer        packer // nil, or a device that has the pixels and how they are coded
+	parse         parse
+	entropy       entropyImage
+	small         smallParser // nil: small images are written as literals
+	written       []byte      // nil: not written yet
 }
 
-// prefix splits a length or distance code into a symbol and extra bits (RFC 9649, 3.6.2.2).
-func prefix(v uint32) (symbol, extra uint32, n uint) {
-	v--
-	if v < 4 {
-		return v, 0, 0
-	}
-	h := uint32(bits.Len32(v)) - 1
-	n = uint(h - 1)
-	return 2*h + v>>n&1, v & (1<<n - 1), n
+// smallParser chooses backward references for one of the small images that describe the
+// main one: modes, multipliers, a palette or the entropy image.
+type smallParser func(p pixels) parse
+
+// packer is a device that has the pixels of a stream. Where it fails, its methods return
+// anything of the right size, and failed the error.
+type packer interface {
+	// counts returns the histograms of the groups.
+	counts() [][]uint32
+
+	// pack returns the symbols of all pixels by the codes of the groups, size bits in
+	// all, behind first bits of 0.
+	pack(codes [][]code, first, size int) []byte
+
+	failed() error
+
+	// release gives back what it has on a device. It is not used any more.
+	release()
 }
 
-// spans calls f for the pixels of rows from to before end, in raster order, and together
+// release lets go of what the stream has on a device; it cannot be written any more.
+func (s *stream) release() {
+	if s.packer != nil {
+		s.packer.release()
+	}
+}
+
+// groupSpans calls f for the pixels of rows from to before end, in raster order, and together
 // for those of a row that use one group.
-func (s *stream) spans(from, end int, f func(lo, hi, group int)) {
-	w, g := s.pixels.w, &s.groups
+func (s *stream) groupSpans(from, end int, f func(lo, hi, group int)) {
+	w, g := s.pixels.w, &s.entropy
 	tile := 1 << g.bits
 	across := (w + tile - 1) >> g.bits
 	for y := from; y < end; y++ {
@@ -37,7 +57,7 @@ func (s *stream) spans(from, end int, f func(lo, hi, group int)) {
 			f(y*w, (y+1)*w, 0)
 			continue
 		}
-		of := g.of[y>>g.bits*across:][:across]
+		of := g.group[y>>g.bits*across:][:across]
 		for x := 0; x < w; {
 			// Neighbours of one group go together.
 			k, end := of[x>>g.bits], x+tile
@@ -48,15 +68,6 @@ func (s *stream) spans(from, end int, f func(lo, hi, group int)) {
 			x = end
 		}
 	}
-}
-
-// used is the number of groups up to the last that a tile uses.
-func (g *groups) used() int {
-	n := 0
-	for _, k := range g.of {
-		n = max(n, int(k))
-	}
-	return n + 1
 }
 
 // pixelsAtOnce is about how many pixels a goroutine takes at a time.
@@ -77,7 +88,7 @@ func (s *stream) histograms(c *pool.Pool) [][]uint32 {
 	if s.packer != nil {
 		return s.packer.counts()
 	}
-	n, size := max(s.groups.n, s.groups.used()), s.parse.symbols()
+	n, size := max(s.entropy.groups, s.entropy.used()), s.parse.symbols()
 	parts := make([][]uint32, min(c.Size(), s.bands(c, nil)))
 	free := make(chan int, len(parts)) // parts that nobody counts in
 	for i := range parts {
@@ -107,7 +118,7 @@ func (s *stream) histograms(c *pool.Pool) [][]uint32 {
 func (s *stream) count(from, end int, hist []uint32) {
 	size := s.parse.symbols()
 	next := s.parse.firstFrom(from * s.pixels.w)
-	s.spans(from, end, func(lo, hi, k int) {
+	s.groupSpans(from, end, func(lo, hi, k int) {
 		h := hist[k*size:][:size]
 		if s.parse.length == nil {
 			h := (*[cacheAt]uint32)(h)
@@ -138,14 +149,6 @@ func (s *stream) count(from, end int, hist []uint32) {
 			}
 		}
 	})
-}
-
-// firstFrom is the first pixel from i on that is not inside a copy.
-func (p *parse) firstFrom(i int) int {
-	for i < len(p.length) && p.length[i] == covered {
-		i++
-	}
-	return i
 }
 
 // write returns the VP8L bitstream (RFC 9649, 3.4 to 3.8).
@@ -197,9 +200,9 @@ func differences(palette pixels) pixels {
 func (s *stream) writeSub(c *pool.Pool, w *bitWriter, p pixels) {
 	best := &bitWriter{}
 	(&stream{pixels: p}).writeImage(c, best, false)
-	if p.repeats() {
+	if s.small != nil && p.repeats() {
 		t := &bitWriter{}
-		(&stream{pixels: p, parse: parseSmall(p, s.quick)}).writeImage(c, t, false)
+		(&stream{pixels: p, parse: s.small(p)}).writeImage(c, t, false)
 		if t.len() < best.len() {
 			best = t
 		}
@@ -207,29 +210,11 @@ func (s *stream) writeSub(c *pool.Pool, w *bitWriter, p pixels) {
 	w.append(best)
 }
 
-// smallImage is the size, in pixels, up to which copies are always tried.
-const smallImage = 1 << 13
-
-// repeats reports whether copies are worth trying: where it takes little time, and where
-// one pixel in eight ends a row of four that equals the one above, or itself shifted by
-// one.
-func (p pixels) repeats() bool {
-	if len(p.argb) <= smallImage {
-		return len(p.argb) > 1
-	}
-	n, left, up := 0, 0, 0
-	for i, v := range p.argb {
-		if left++; i == 0 || v != p.argb[i-1] {
-			left = 0
-		}
-		if up++; i < p.w || v != p.argb[i-p.w] {
-			up = 0
-		}
-		if left >= 4 || up >= 4 {
-			n++
-		}
-	}
-	return 8*n > len(p.argb)
+// literalImageBits is the size of p, coded as literals with one prefix code group.
+func literalImageBits(c *pool.Pool, p pixels) int {
+	w := &bitWriter{}
+	(&stream{pixels: p}).writeImage(c, w, false)
+	return w.len()
 }
 
 // writeImage writes the pixels with their cache, groups and codes (RFC 9649, 3.7). Only
@@ -242,13 +227,13 @@ func (s *stream) writeImage(c *pool.Pool, w *bitWriter, main bool) {
 		w.put(0, 1)
 	}
 	// Decoders read as many groups as the map names.
-	n := s.groups.used()
+	n := s.entropy.used()
 	if main && n > 1 {
 		w.put(1, 1)
-		w.put(uint64(s.groups.bits-2), 3)
-		across := (s.pixels.w + 1<<s.groups.bits - 1) >> s.groups.bits
-		sub := pixels{across, len(s.groups.of) / across, make([]uint32, len(s.groups.of))}
-		for i, g := range s.groups.of {
+		w.put(uint64(s.entropy.bits-2), 3)
+		across := (s.pixels.w + 1<<s.entropy.bits - 1) >> s.entropy.bits
+		sub := pixels{across, len(s.entropy.group) / across, make([]uint32, len(s.entropy.group))}
+		for i, g := range s.entropy.group {
 			sub.argb[i] = 0xff000000 | uint32(g)<<8
 		}
 		s.writeSub(c, w, sub)
@@ -261,7 +246,7 @@ func (s *stream) writeImage(c *pool.Pool, w *bitWriter, main bool) {
 	c.Each(n, func(k int) {
 		h := hist[k]
 		codes[k] = make([]code, len(h))
-		for _, part := range alphabets(len(h)) {
+		for _, part := range writtenAlphabets(len(h)) {
 			lengths, d := bestCode(h[part[0]:part[1]])
 			d.write(&heads[k])
 			makeCodes(lengths, codes[k][part[0]:part[1]])
@@ -284,7 +269,7 @@ func (s *stream) writePacked(c *pool.Pool, w *bitWriter, hist [][]uint32, codes 
 		for i, v := range list {
 			size += int(v&15) * int(hist[k][i])
 		}
-		size += int(extraBits(hist[k]))
+		size += int(extraBitsOf(hist[k]))
 	}
 	room, held, n := w.reserve(size)
 	all := int(n) + size
@@ -292,12 +277,6 @@ func (s *stream) writePacked(c *pool.Pool, w *bitWriter, hist [][]uint32, codes 
 	c.Spans(len(packed), 1<<20, func(lo, hi int) { copy(room[lo:hi], packed[lo:hi]) })
 	room[0] |= byte(held)
 	w.commit(all/8, uint64(room[all/8])&(1<<(all%8)-1), uint(all%8))
-}
-
-// alphabets are the limits of the five codes of a group of n symbols in the order in
-// which they are written.
-func alphabets(n int) [5][2]int {
-	return [5][2]int{{greenAt, n}, {redAt, blueAt}, {blueAt, distanceAt}, {alphaAt, redAt}, {distanceAt, greenAt}}
 }
 
 // code is a symbol's code as it is put, above its length in the low 4 bits. A lone
@@ -358,7 +337,7 @@ func (s *stream) writeRow(w *bitWriter, y, next int, codes [][]code) int {
 		held >>= n &^ 7
 		n &= 7
 	}
-	s.spans(y, y+1, func(lo, hi, k int) {
+	s.groupSpans(y, y+1, func(lo, hi, k int) {
 		t := codes[k]
 		if s.parse.length == nil {
 			at, held, n = writeLiterals(room, at, held, n, s.pixels.argb[lo:hi], (*[cacheAt]code)(t))

@@ -129,7 +129,7 @@ func bundling(colours int) int {
 
 // randomStream is a stream that no encoder would make, and the image it stands for.
 func randomStream(r *rand.Rand) (*stream, pixels) {
-	s := &stream{width: 1 + r.IntN(70), height: 1 + r.IntN(40), alpha: true}
+	s := &stream{width: 1 + r.IntN(70), height: 1 + r.IntN(40), alpha: true, small: parseSmall}
 	if r.IntN(8) == 0 {
 		s.width = 1 + r.IntN(700)
 	}
@@ -175,12 +175,12 @@ func randomStream(r *rand.Rand) (*stream, pixels) {
 		randomParse(r, s)
 	}
 	if r.IntN(2) == 0 {
-		s.groups.bits = 2 + r.IntN(8)
-		across, down := (width+1<<s.groups.bits-1)>>s.groups.bits, (s.height+1<<s.groups.bits-1)>>s.groups.bits
-		s.groups.n = 1 + r.IntN([]int{2, 40, 1000, 2600}[r.IntN(4)])
-		s.groups.of = make([]uint16, across*down)
-		for i := range s.groups.of {
-			s.groups.of[i] = uint16(r.IntN(s.groups.n))
+		s.entropy.bits = 2 + r.IntN(8)
+		across, down := (width+1<<s.entropy.bits-1)>>s.entropy.bits, (s.height+1<<s.entropy.bits-1)>>s.entropy.bits
+		s.entropy.groups = 1 + r.IntN([]int{2, 40, 1000, 2600}[r.IntN(4)])
+		s.entropy.group = make([]uint16, across*down)
+		for i := range s.entropy.group {
+			s.entropy.group[i] = uint16(r.IntN(s.entropy.groups))
 		}
 	}
 	p := s.pixels
@@ -276,7 +276,7 @@ func TestStreamsDecodeToWhatTheySay(t *testing.T) {
 		}
 		if err != nil {
 			t.Fatalf("stream %d of %d x %d, %d transforms, cache %d, groups %d: %v",
-				seed, s.width, s.height, len(s.transforms), s.parse.cacheBits, s.groups.n, err)
+				seed, s.width, s.height, len(s.transforms), s.parse.cacheBits, s.entropy.groups, err)
 		}
 	}
 }
@@ -306,28 +306,6 @@ func TestHistogramsCountEverySymbol(t *testing.T) {
 		}
 		if greens != coded || distances != copies {
 			t.Errorf("stream %d: %d greens and %d distances, want %d and %d", seed, greens, distances, coded, copies)
-		}
-	}
-}
-
-// Bits that are appended to bits are as if they were written there.
-func TestBitsAppend(t *testing.T) {
-	r := rand.New(rand.NewPCG(11, 12))
-	for range 200 {
-		var all, a, b bitWriter
-		for i := range r.IntN(100) {
-			n := uint(r.IntN(33))
-			v := r.Uint64() & (1<<n - 1)
-			all.put(v, n)
-			if i < 30 {
-				a.put(v, n)
-			} else {
-				b.put(v, n)
-			}
-		}
-		a.append(&b)
-		if a.len() != all.len() || !bytes.Equal(a.bytes(), all.bytes()) {
-			t.Fatal("other bits")
 		}
 	}
 }

@@ -1,8 +1,8 @@
 package webp
 
-// census is what an image looks like before anything is tried: sums over sampled rows,
+// analysis is what an image looks like before anything is tried: sums over sampled rows,
 // which do not depend on the order of pixels but for repeats.
-type census struct {
+type analysis struct {
 	pixels  int
 	equal   int // to the left or the upper neighbour
 	repeats int // of the others: they and the next three were there before
@@ -11,19 +11,19 @@ type census struct {
 	// less their green, and less the neighbours' gradient and their green.
 	direct, green, spatial uint64
 
-	colours []uint32 // nil for more than mostColours
+	colours []uint32 // nil for more than maxColours
 }
 
 const (
-	censusBits   = 15      // of the table that finds repeats
-	censusPixels = 1 << 18 // that are looked at
+	repeatBits     = 15      // of the table that finds repeats
+	analysisPixels = 1 << 18 // that are looked at
 )
 
-// count takes the census of p by about most pixels, or all where most is 0.
-func count(p pixels, most int) census {
-	c := census{colours: colours256(p.argb)}
+// analyse takes the census of p by about most pixels, or all where most is 0.
+func analyse(p pixels, most int) analysis {
+	c := analysis{colours: paletteOf(p.argb)}
 	var h [3][4][256]uint32
-	table := make([]uint32, 1<<censusBits)
+	table := make([]uint32, 1<<repeatBits)
 	step := 1
 	if most > 0 {
 		step = max(1, (p.w*p.h+most-1)/most)
@@ -47,13 +47,13 @@ func count(p pixels, most int) census {
 			if x+3 < len(row) {
 				key := (v*0x9e3779b1 ^ row[x+1]*0x85ebca6b ^ row[x+2]*0xc2b2ae35 ^ row[x+3]*0x27d4eb2f)
 				key = (key ^ key>>15) * 0x2c1b3c6d
-				if table[key>>(32-censusBits)] == key {
+				if table[key>>(32-repeatBits)] == key {
 					c.repeats++
 				}
-				table[key>>(32-censusBits)] = key
+				table[key>>(32-repeatBits)] = key
 			}
-			g := lessGreen(v)
-			s := less(g, gradient(lessGreen(l), lessGreen(t), lessGreen(k)))
+			g := subtractGreenFrom(v)
+			s := subtract(g, gradient(subtractGreenFrom(l), subtractGreenFrom(t), subtractGreenFrom(k)))
 			for n, u := range [...]uint32{v, g, s} {
 				h[n][0][u>>24]++
 				h[n][1][u>>16&255]++
@@ -64,15 +64,10 @@ func count(p pixels, most int) census {
 	}
 	for n, out := range []*uint64{&c.direct, &c.green, &c.spatial} {
 		for k := range h[n] {
-			*out += entropy(h[n][k][:])
+			*out += idealBits(h[n][k][:])
 		}
 	}
 	return c
-}
-
-func lessGreen(v uint32) uint32 {
-	rb := (0x01000100 + v&0x00ff00ff - v>>8&255*0x00010001) & 0x00ff00ff
-	return v&0xff00ff00 | rb
 }
 
 // gradient is the average of left and upper neighbour by channel.

@@ -1,16 +1,19 @@
 package webp
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // Logarithms have 16 fraction bits, prices 8: 256 is one bit.
 const (
-	log2Bits  = 16
-	priceBits = 8
+	log2Bits = 16
+	costBits = 8
 )
 
-// maxPrice is what no symbol exceeds, 20 bits: the sum over the four symbols of each
+// maxCost is what no symbol exceeds, 20 bits: the sum over the four symbols of each
 // pixel of the largest tile, 256 x 256, fits into 32 bits.
-const maxPrice = 20 << priceBits
+const maxCost = 20 << costBits
 
 // log2Table[i] is log2(1 + i/256), rounded; log2Table[128] is 0.58496 * 65536 = 38336.
 // Its last entry is log2(2).
@@ -53,9 +56,9 @@ func log2(v uint64) uint32 {
 	return uint32(n)<<log2Bits + uint32(a+((b-a)*f+1<<15)>>16)
 }
 
-// entropy returns the bits, times 65536, of an ideal code for symbols that occur as
+// idealBits returns the bits, times 65536, of an ideal code for symbols that occur as
 // often as counts says.
-func entropy(counts []uint32) uint64 {
+func idealBits(counts []uint32) uint64 {
 	n, s := uint64(0), uint64(0)
 	for _, v := range counts {
 		if v > 0 {
@@ -69,20 +72,15 @@ func entropy(counts []uint32) uint64 {
 	return max(n*uint64(log2(n)), s) - s
 }
 
-// parts are the limits of the five codes in a slice of n symbols: see stream.go.
-func parts(n int) [5][2]int {
-	return [5][2]int{{alphaAt, redAt}, {redAt, blueAt}, {blueAt, distanceAt}, {distanceAt, greenAt}, {greenAt, n}}
-}
-
-// prices sets out[s] to what symbol s would cost in an ideal code for hist, in 1/256
+// idealCosts sets out[s] to what symbol s would cost in an ideal code for hist, in 1/256
 // bit. Symbols that do not occur cost as if they did a third of a time.
-func prices(hist []uint32, out []uint16) {
-	for _, p := range parts(len(hist)) {
-		idealPrices(hist[p[0]:p[1]], out[p[0]:p[1]])
+func idealCosts(hist []uint32, out []uint16) {
+	for _, p := range alphabets(len(hist)) {
+		alphabetCosts(hist[p[0]:p[1]], out[p[0]:p[1]])
 	}
 }
 
-func idealPrices(counts []uint32, out []uint16) {
+func alphabetCosts(counts []uint32, out []uint16) {
 	n := uint64(0)
 	for _, v := range counts {
 		n += uint64(v)
@@ -90,16 +88,16 @@ func idealPrices(counts []uint32, out []uint16) {
 	all := log2(max(3*n, 1))
 	for i, v := range counts {
 		own := log2(max(3*uint64(v), 1))
-		out[i] = uint16(min((all-own+1<<(log2Bits-priceBits-1))>>(log2Bits-priceBits), maxPrice))
+		out[i] = uint16(min((all-own+1<<(log2Bits-costBits-1))>>(log2Bits-costBits), maxCost))
 	}
 }
 
-// codePrices sets out[s] to what symbol s costs in the prefix code that hist gets, in
+// codeCosts sets out[s] to what symbol s costs in the prefix code that hist gets, in
 // 1/256 bit; symbols without a code cost as in prices, but not less than the longest
 // code.
-func codePrices(hist []uint32, out []uint16) {
-	prices(hist, out)
-	for _, p := range parts(len(hist)) {
+func codeCosts(hist []uint32, out []uint16) {
+	idealCosts(hist, out)
+	for _, p := range alphabets(len(hist)) {
 		lengths := codeLengths(hist[p[0]:p[1]], maxCodeLength)
 		used, most := 0, uint8(0)
 		for _, l := range lengths {
@@ -112,12 +110,61 @@ func codePrices(hist []uint32, out []uint16) {
 			at := p[0] + i
 			switch {
 			case l == 0:
-				out[at] = max(out[at], uint16(most)<<priceBits)
+				out[at] = max(out[at], uint16(most)<<costBits)
 			case used == 1:
 				out[at] = 0
 			default:
-				out[at] = uint16(l) << priceBits
+				out[at] = uint16(l) << costBits
 			}
 		}
 	}
+}
+
+// costsOf returns the prices of the groups' symbols by their histograms.
+func costsOf(h [][]uint32) [][]uint16 {
+	t := make([][]uint16, len(h))
+	if len(h) > 1 {
+		all := make([]uint32, len(h[0]))
+		for _, g := range h {
+			for i, v := range g {
+				all[i] += v
+			}
+		}
+		for k := range h {
+			t[k] = make([]uint16, len(h[k]))
+			smoothedCosts(h[k], all, t[k])
+		}
+		return t
+	}
+	for k := range h {
+		t[k] = make([]uint16, len(h[k]))
+		idealCosts(h[k], t[k])
+	}
+	return t
+}
+
+// Prices of groups that no tile may move to: with the dearest tile they still fit into
+// 32 bits. Tiles of a closed group stay there.
+const (
+	noGroup = math.MaxUint32 / 2
+	closed  = noGroup + 1
+)
+
+// groupCosts are what it costs to say that a tile is in a group. From the n-th on they
+// are closed.
+func groupCosts(counts []uint32, n int) []uint32 {
+	short := make([]uint16, len(counts))
+	alphabetCosts(counts, short)
+	out := make([]uint32, len(counts))
+	for k, v := range short {
+		switch {
+		case k >= n:
+			out[k] = closed
+		case counts[k] == 0:
+			out[k] = noGroup
+		default:
+			out[k] = uint32(v)
+		}
+	}
+	return out
 }

@@ -9,19 +9,16 @@ var hasAVX2 = cpu.X86.HasAVX2
 func predictRowAVX2(cur, up, rows *uint32, n int)
 
 //go:noescape
-func recolourRowsAVX2(rows *uint32, n int, toBlue, greens uint32)
+func transformColourRowsAVX2(rows *uint32, n int, toBlue, greens uint32)
 
 //go:noescape
-func recolourRowAVX2(out, in *uint32, n int, toBlue, greens uint32)
+func transformColourRowAVX2(out, in *uint32, n int, toBlue, greens uint32)
 
 //go:noescape
 func opaqueSumsAVX2(sums, rows *uint32, n int, table *uint16)
 
 //go:noescape
-func channelPriceAVX2(px *uint32, n int, toBlue, greens uint32, table *uint16, shift uint64) uint32
-
-//go:noescape
-func listPricesAVX2(sums *uint32, list *uint16, n int, table *uint16, stride int)
+func channelCostAVX2(px *uint32, n int, toBlue, greens uint32, table *uint16, shift uint64) uint32
 
 // predictRow is predictRowGo.
 func predictRow(cur, up []uint32, at int, rows *residualRows) {
@@ -40,32 +37,32 @@ func factors(m uint32) (toBlue, greens uint32) {
 	return wide(m>>16) << 16, wide(m)<<16 | wide(m>>8)
 }
 
-// recolourRows is recolourRowsGo. What lies up to seven pixels after hi is overwritten
+// transformColourRows is transformColourRowsGo. What lies up to seven pixels after hi is overwritten
 // too: tiles that have eight pixels have a multiple of eight, but at the end of the
 // image, and there is nothing beyond.
-func recolourRows(rows *residualRows, lo, hi int, m uint32) {
+func transformColourRows(rows *residualRows, lo, hi int, m uint32) {
 	if !hasAVX2 || hi-lo < 8 {
-		recolourRowsGo(rows, lo, hi, m)
+		transformColourRowsGo(rows, lo, hi, m)
 		return
 	}
 	b, g := factors(m)
-	recolourRowsAVX2(&rows[0][lo], (hi-lo+7)&^7, b, g)
+	transformColourRowsAVX2(&rows[0][lo], (hi-lo+7)&^7, b, g)
 }
 
-// recolourRow is recolourRowGo.
-func recolourRow(out, in []uint32, m uint32) {
+// transformColourRow is transformColourRowGo.
+func transformColourRow(out, in []uint32, m uint32) {
 	n := len(in) &^ 7
 	if !hasAVX2 || n == 0 {
 		n = 0
 	} else {
 		b, g := factors(m)
-		recolourRowAVX2(&out[0], &in[0], n, b, g)
+		transformColourRowAVX2(&out[0], &in[0], n, b, g)
 	}
-	recolourRowGo(out[n:], in[n:], m)
+	transformColourRowGo(out[n:], in[n:], m)
 }
 
 // opaqueSums is opaqueSumsGo.
-func opaqueSums(sums *[predictors]uint32, rows *residualRows, lo, hi int, t *literals) {
+func opaqueSums(sums *[modeCount]uint32, rows *residualRows, lo, hi int, t *literalCosts) {
 	if n := (hi - lo) &^ 3; hasAVX2 && n > 0 {
 		opaqueSumsAVX2(&sums[0], &rows[0][lo], n, &t[0])
 		lo += n
@@ -75,17 +72,8 @@ func opaqueSums(sums *[predictors]uint32, rows *residualRows, lo, hi int, t *lit
 	}
 }
 
-// listPrices is listPricesGo.
-func listPrices(sums *[lanes]uint32, list, table []uint16, stride int) {
-	if !hasAVX2 || len(list) == 0 {
-		listPricesGo(sums, list, table, stride)
-		return
-	}
-	listPricesAVX2(&sums[0], &list[0], len(list), &table[0], stride)
-}
-
-// channelPrice is channelPriceGo.
-func channelPrice(px []uint32, m uint32, t *literals, at int) (sum uint32) {
+// channelCost is channelCostGo.
+func channelCost(px []uint32, m uint32, t *literalCosts, at int) (sum uint32) {
 	n := len(px) &^ 7
 	if !hasAVX2 {
 		n = 0
@@ -96,7 +84,7 @@ func channelPrice(px []uint32, m uint32, t *literals, at int) (sum uint32) {
 			shift = 16
 		}
 		b, g := factors(m)
-		sum = channelPriceAVX2(&px[0], n, b, g, &t[at], shift)
+		sum = channelCostAVX2(&px[0], n, b, g, &t[at], shift)
 	}
-	return sum + channelPriceGo(px[n:], m, t, at)
+	return sum + channelCostGo(px[n:], m, t, at)
 }

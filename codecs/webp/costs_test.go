@@ -52,7 +52,7 @@ func TestEntropyIsTheSumOfIdealCodes(t *testing.T) {
 		{[]uint32{2, 1, 1}, 6},
 		{[]uint32{1 << 30, 1 << 30, 1 << 30, 1 << 30}, 1 << 33},
 	} {
-		if got := float64(entropy(c.counts)) / 65536; math.Abs(got-c.bits) > 1e-4*(1+c.bits) {
+		if got := float64(idealBits(c.counts)) / 65536; math.Abs(got-c.bits) > 1e-4*(1+c.bits) {
 			t.Errorf("entropy(%v) = %v, want %v", c.counts, got, c.bits)
 		}
 	}
@@ -61,16 +61,16 @@ func TestEntropyIsTheSumOfIdealCodes(t *testing.T) {
 func TestPrices(t *testing.T) {
 	hist, out := make([]uint32, cacheAt), make([]uint16, cacheAt)
 	hist[redAt+3], hist[redAt+4], hist[redAt+255] = 2, 1, 1
-	prices(hist, out)
+	idealCosts(hist, out)
 	for s, want := range map[int]uint16{redAt + 3: 256, redAt + 4: 512, redAt + 255: 512, redAt: 512 + 406} {
 		if out[s] != want {
 			t.Errorf("symbol %d costs %d, want %d", s, out[s], want)
 		}
 	}
 	hist[redAt+3] = math.MaxUint32
-	prices(hist, out)
-	if out[redAt] != maxPrice {
-		t.Errorf("an unseen symbol of 2^32 costs %d, want %d", out[redAt], maxPrice)
+	idealCosts(hist, out)
+	if out[redAt] != maxCost {
+		t.Errorf("an unseen symbol of 2^32 costs %d, want %d", out[redAt], maxCost)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestCodePricesAreTheLengthsOfTheCode(t *testing.T) {
 	hist, out := make([]uint32, cacheAt), make([]uint16, cacheAt)
 	hist[greenAt], hist[greenAt+1], hist[greenAt+2] = 5, 2, 2
 	hist[alphaAt+255] = 9
-	codePrices(hist, out)
+	codeCosts(hist, out)
 	for s, want := range map[int]uint16{greenAt: 256, greenAt + 1: 512, greenAt + 2: 512, alphaAt + 255: 0} {
 		if out[s] != want {
 			t.Errorf("symbol %d costs %d, want %d", s, out[s], want)

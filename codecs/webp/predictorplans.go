@@ -2,8 +2,8 @@ package webp
 
 import "math/bits"
 
-// plan is what the search for an image's transforms and groups does.
-type plan struct {
+// predictorPlan is what the search for an image's transforms and groups does.
+type predictorPlan struct {
 	// log2 of the sides of tiles. The predictor's are tried from predictorMost down;
 	// colour 0: no colour transform.
 	predictor, predictorMost int
@@ -25,19 +25,19 @@ type plan struct {
 
 // startGroups is how many groups an image starts with: one for 16 tiles, and beyond
 // 2^19 pixels as many more as the image is wider and higher.
-func (p *plan) startGroups(w, h int) int {
+func (p *predictorPlan) startGroups(w, h int) int {
 	most := p.groups
 	for n := bits.Len(uint(w*h)) - 20; n > 0; n -= 2 {
 		most *= 2
 	}
-	return max(1, min(most, mostGroups, tiles(w, p.group)*tiles(h, p.group)/16))
+	return max(1, min(most, maxGroups, tiles(w, p.group)*tiles(h, p.group)/16))
 }
 
-// mostGroups bounds the tables, and with them the passes that look at all groups.
-const mostGroups = 256
+// maxGroups bounds the tables, and with them the passes that look at all groups.
+const maxGroups = 256
 
-// plans by effort.
-var plans = [10]plan{
+// predictorPlans by effort.
+var predictorPlans = [10]predictorPlan{
 	0: {predictor: 4, colour: 6, groups: 1, modePasses: 1, modeSkip: 4, colourPasses: 1, colourSkip: 16},
 	1: {predictor: 3, colour: 6, group: 3, groups: 16, modePasses: 1, modeSkip: 2, colourPasses: 1, colourSkip: 8, groupPasses: 1, near: 7},
 	2: {predictor: 3, colour: 5, group: 3, groups: 16, modePasses: 1, modeSkip: 1, colourPasses: 1, colourSkip: 4, groupPasses: 1, near: 7},

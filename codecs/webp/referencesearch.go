@@ -2,14 +2,14 @@ package webp
 
 import "github.com/pelmill/pelmill/codecs/pool"
 
-// copier is an image on a device after its transforms, and the part of the search for
+// referenceSearch is an image on a device after its transforms, and the part of the search for
 // copies, colour cache and groups that goes over all pixels in any order. What is serial
 // or small is the parser's, in Go. As with a canvas no method depends on the order of
 // positions or tiles, which is why it gives the same on every device.
 //
 // From setParse on the methods are about that parse. Where a device fails, they return
 // anything of the right size, and failed the error.
-type copier interface {
+type referenceSearch interface {
 	image() pixels
 
 	// workers share the bands.
@@ -17,7 +17,7 @@ type copier interface {
 
 	// bands returns what the parser's bands start from, with the candidates that the
 	// function finder.at gives: found when they are first asked for, or all of them.
-	bands(f copying) []*band
+	bands(f referencePlan) []*band
 
 	// hits says which caches have a pixel: see the function cacheHits.
 	hits() []uint8
@@ -33,15 +33,15 @@ type copier interface {
 	setCache(bits int)
 
 	// histograms counts the symbols of each group.
-	histograms(g groups) [][]uint32
+	histograms(g entropyImage) [][]uint32
 
 	// cluster chooses groups on tiles of 1<<bits, where from were those of the parse
 	// before: see the function cluster.
-	cluster(from groups, bits, most int) groups
+	cluster(from entropyImage, bits, most int) entropyImage
 
 	// packer returns what writes the symbols with the groups, until the next setParse;
 	// nil where the parse in memory says it all.
-	packer(g groups) packer
+	packer(g entropyImage) packer
 
 	failed() error
 
@@ -49,54 +49,58 @@ type copier interface {
 	release()
 }
 
-// cpuCopier is a copier in memory, whose steps run in Go.
-type cpuCopier struct {
+// memoryReferenceSearch is a copier in memory, whose steps run in Go.
+type memoryReferenceSearch struct {
 	pool  *pool.Pool
 	p     pixels
 	hit   []uint8
 	parse *parse
 }
 
-func newCPUCopier(p pixels) *cpuCopier { return &cpuCopier{pool: pool.Of(1), p: p} }
+func newMemoryReferenceSearch(p pixels) *memoryReferenceSearch {
+	return &memoryReferenceSearch{pool: pool.Of(1), p: p}
+}
 
-func (v *cpuCopier) image() pixels       { return v.p }
-func (v *cpuCopier) workers() *pool.Pool { return v.pool }
+func (v *memoryReferenceSearch) image() pixels       { return v.p }
+func (v *memoryReferenceSearch) workers() *pool.Pool { return v.pool }
 
-func (v *cpuCopier) bands(f copying) []*band {
-	m := newMatcher(v.p, f.near, f.depth)
+func (v *memoryReferenceSearch) bands(f referencePlan) []*band {
+	m := newMatcher(v.p, f.nearCodes, f.depth)
 	list := newBands(v.p)
 	for _, b := range list {
-		b.find = newFinder(m, b.hi, f.stop)
-		if f.passes+f.groupPasses > 0 {
+		b.find = newFinder(m, b.hi, f.stopLength)
+		if f.costPasses+f.groupPasses > 0 {
 			b.first = make([]uint32, b.hi-b.lo)
 		}
 	}
 	return list
 }
 
-func (v *cpuCopier) hits() []uint8 {
+func (v *memoryReferenceSearch) hits() []uint8 {
 	if v.hit == nil {
 		v.hit = cacheHits(v.p.argb)
 	}
 	return v.hit
 }
 
-func (v *cpuCopier) setParse(q *parse) { v.parse = q }
+func (v *memoryReferenceSearch) setParse(q *parse) { v.parse = q }
 
-func (v *cpuCopier) chooseCache() int { return chooseCache(v.p, v.parse, v.hits()) }
+func (v *memoryReferenceSearch) chooseCache() int { return chooseCache(v.p, v.parse, v.hits()) }
 
-func (v *cpuCopier) setCache(bits int) { v.parse.setCache(v.p, v.hits(), bits) }
+func (v *memoryReferenceSearch) setCache(bits int) { setCache(v.parse, v.p, v.hits(), bits) }
 
-func (v *cpuCopier) stream(g groups) *stream {
-	return &stream{pixels: v.p, parse: *v.parse, groups: g}
+func (v *memoryReferenceSearch) stream(g entropyImage) *stream {
+	return &stream{pixels: v.p, parse: *v.parse, entropy: g}
 }
 
-func (v *cpuCopier) histograms(g groups) [][]uint32 { return v.stream(g).histograms(pool.Of(1)) }
+func (v *memoryReferenceSearch) histograms(g entropyImage) [][]uint32 {
+	return v.stream(g).histograms(pool.Of(1))
+}
 
-func (v *cpuCopier) cluster(from groups, bits, most int) groups {
+func (v *memoryReferenceSearch) cluster(from entropyImage, bits, most int) entropyImage {
 	return cluster(v.stream(from), bits, most)
 }
 
-func (v *cpuCopier) packer(groups) packer { return nil }
-func (v *cpuCopier) failed() error        { return nil }
-func (v *cpuCopier) release()             {}
+func (v *memoryReferenceSearch) packer(entropyImage) packer { return nil }
+func (v *memoryReferenceSearch) failed() error              { return nil }
+func (v *memoryReferenceSearch) release()                   {}
