@@ -48,6 +48,12 @@ var rules = map[string]rule{
 		foreign: []string{"github.com/redis/go-redis/v9", "github.com/aws", "github.com/Azure", "golang.org/x/sys/unix"}},
 }
 
+// rooms are the packages inside a codec by their folder, the lowest first: a package
+// imports of its neighbours only those before it.
+var rooms = map[string][]string{
+	"codecs/webp/internal": {"format", "testimages", "bitstream", "entropy", "transform", "backref", "search"},
+}
+
 type goPackage struct {
 	ImportPath string
 	Dir        string
@@ -132,12 +138,34 @@ func TestOneFileKnowsTheDriver(t *testing.T) {
 	}
 }
 
+// TestRoomsImportDownward holds the packages inside a codec to the order of rooms.
+func TestRoomsImportDownward(t *testing.T) {
+	for _, p := range packages(t) {
+		path, _ := strings.CutPrefix(p.ImportPath, module)
+		folder, name := filepath.Split(path)
+		order, ok := rooms[strings.TrimSuffix(folder, "/")]
+		if !ok {
+			continue
+		}
+		own := slices.Index(order, name)
+		if own < 0 {
+			t.Errorf("%s is not in the order of its folder: %v", path, order)
+		}
+		for _, imp := range p.Imports {
+			if other, ok := strings.CutPrefix(imp, module+folder); ok && slices.Index(order, other) >= own {
+				t.Errorf("%s imports %s; of %v a package imports only those before it", path, other, order)
+			}
+		}
+	}
+}
+
 // allowedOurs knows the two rules that a list cannot say: a codec never imports
 // another codec, and test services are for tests.
 func allowedOurs(path, folder, imp string, r rule) bool {
 	if folder == "codecs" && strings.HasPrefix(imp, "codecs/") {
 		shared := slices.Contains([]string{"codecs/codec", "codecs/pool", "codecs/codectest"}, imp) || strings.HasPrefix(imp, "codecs/internal/")
-		return shared || path == "codecs" || strings.HasPrefix(imp, path+"/")
+		codec, _, _ := strings.Cut(strings.TrimPrefix(path, "codecs/"), "/")
+		return shared || path == "codecs" || strings.HasPrefix(imp, "codecs/"+codec+"/")
 	}
 	if own := strings.HasPrefix(imp, folder+"/") || imp == folder; own {
 		return true

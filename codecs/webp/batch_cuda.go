@@ -11,6 +11,8 @@ import (
 
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 )
 
 // A batch is images that are searched together on a card. The search of each runs on
@@ -130,7 +132,7 @@ func (a *request) patience() time.Duration {
 
 // encode runs encode for each of the images. It returns the first error of the card;
 // others are the business of encode.
-func (d *deviceLane) encode(images []*raster.Image, o *Options, encode func(v steps, i int)) error {
+func (d *deviceLane) encode(images []*raster.Image, o *Options, encode func(v search.Steps, i int)) error {
 	g := &batch{deviceLane: d, asked: make(chan *request), note: d.note, kernels: d.kernels}
 	n := len(images)
 	for i := range n {

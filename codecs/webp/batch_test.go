@@ -14,6 +14,9 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/search"
+	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 )
 
 // mixedImages is images of all kinds and sizes for one batch.
@@ -83,7 +86,7 @@ func TestBatchDoesNotWaitForTheLast(t *testing.T) {
 	others := make(chan error, len(images))
 	err := dev.Do(t.Context(), func(l *gpu.Lane) error {
 		d := newCard(l)
-		return d.encode(images, &defaults, func(v steps, i int) {
+		return d.encode(images, &defaults, func(v search.Steps, i int) {
 			if i == 0 {
 				for range len(images) - 1 {
 					if err := <-others; err != nil {
@@ -91,7 +94,7 @@ func TestBatchDoesNotWaitForTheLast(t *testing.T) {
 					}
 				}
 			}
-			_, err := photo(t.Context(), d.pool, v, loadImage(pools[0], images[i], true), 1)
+			_, err := search.Photo(t.Context(), d.pool, v, loadImage(testimages.Pools[0], images[i], true), 1)
 			others <- err
 		})
 	})
@@ -110,8 +113,8 @@ func TestBatchPanics(t *testing.T) {
 	}()
 	images := mixedImages(3)
 	dev.Do(t.Context(), func(l *gpu.Lane) error {
-		return newCard(l).encode(images, &defaults, func(d steps, i int) {
-			d.predictorSearch(loadImage(pools[0], images[i], true))
+		return newCard(l).encode(images, &defaults, func(d search.Steps, i int) {
+			d.PredictorSearch(loadImage(testimages.Pools[0], images[i], true))
 			if i == 2 {
 				panic("a search")
 			}

@@ -25,6 +25,12 @@ import (
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/raster"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+	"github.com/pelmill/pelmill/codecs/webp/internal/search"
+	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
+	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
 )
 
 // The benchmarks on a card print tables. Their images are those of the Kodak suite
@@ -129,7 +135,7 @@ func BenchmarkCardColours(b *testing.B) {
 
 func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) error {
 	const bits = 5
-	skip := predictorPlans[6].colourSkip
+	skip := search.PredictorPlans[6].ColourSkip
 	n := w * h
 	one := pool.Of(1)
 	in, err := dev.Host(4 * n)
@@ -144,22 +150,22 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 	defer out.Free()
 	r := gpu.View[uint32](in.Bytes)
 	residualMosaic(list, w, h, r)
-	p := pixels{w, h, r}
-	hist := histograms(pool.New(), &p, &parse{}, true, entropyImage{})
+	p := format.Pixels{W: w, H: h, ARGB: r}
+	hist := entropy.Histograms(pool.New(), &p, &format.Parse{}, true, format.EntropyImage{})
 	tables := make([]uint16, len(hist))
-	idealCosts(hist, tables)
-	g := &costTables{symbols: len(tables), costs: tables, opaque: true}
-	own := new(multiplierCosts)
-	m := newMultipliers(w, h, bits)
+	entropy.IdealCosts(hist, tables)
+	g := &entropy.CostTables{Symbols: len(tables), Costs: tables, Opaque: true}
+	own := new(transform.MultiplierCosts)
+	m := transform.NewMultipliers(w, h, bits)
 	coded := make([]uint32, n)
 	for i := range coded {
 		coded[i] = 1 // the first use of memory takes longer than the transform
 	}
 	slow := fastest(1, func() {
-		chooseMultipliers(one, w, h, r, skip, colourSteps, own, g, nil, m)
-		applyMultipliers(one, w, r, m, coded)
+		transform.ChooseMultipliers(one, w, h, r, skip, transform.ColourSteps, own, g, nil, m)
+		transform.ApplyMultipliers(one, w, r, m, coded)
 	})
-	elements, err := dev.Host(4 * len(m.element))
+	elements, err := dev.Host(4 * len(m.Element))
 	if err != nil {
 		return err
 	}
@@ -170,7 +176,7 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 		if err := c.take(4*n, &c.residual, &c.coloured); err != nil {
 			return err
 		}
-		if err := c.take(4*len(m.element), &c.multipliers); err != nil {
+		if err := c.take(4*len(m.Element), &c.multipliers); err != nil {
 			return err
 		}
 		rest, err := l.Device(64 << 10)
@@ -216,8 +222,8 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 		return err
 	}
 	for i, v := range gpu.View[uint32](elements.Bytes) {
-		if v|noMultipliers != m.element[i] {
-			b.Fatalf("%d x %d: multipliers of tile %d: %x, want %x", w, h, i, v, m.element[i])
+		if v|transform.NoMultipliers != m.Element[i] {
+			b.Fatalf("%d x %d: multipliers of tile %d: %x, want %x", w, h, i, v, m.Element[i])
 		}
 	}
 	for i, v := range gpu.View[uint32](out.Bytes) {
@@ -233,17 +239,17 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 // one is searched.
 func paperBands(c *devicePredictorSearch, w, h, bits, skip int) (list []deviceSlot) {
 	bands := min(max(w*h>>21, 1), 8) // small ones do not fill the card
-	rows := (tiles(h, bits) + bands - 1) / bands << bits
+	rows := (format.Tiles(h, bits) + bands - 1) / bands << bits
 	for y := 0; y < h; y += rows {
 		f := c.frame
-		f.Width, f.Height, f.Opaque, f.N, f.Symbols = uint32(w), uint32(min(rows, h-y)), 1, 1, uint32(c.symbols())
-		f.ColourBits, f.Skip, f.Count = uint32(bits), uint32(skip), uint32(len(colourSteps))
-		for i, v := range colourSteps {
+		f.Width, f.Height, f.Opaque, f.N, f.Symbols = uint32(w), uint32(min(rows, h-y)), 1, 1, uint32(c.Symbols())
+		f.ColourBits, f.Skip, f.Count = uint32(bits), uint32(skip), uint32(len(transform.ColourSteps))
+		for i, v := range transform.ColourSteps {
 			f.Steps[i] = uint32(v)
 		}
 		f.Residual += gpu.Ptr(4 * w * y)
 		f.Coded += gpu.Ptr(4 * w * y)
-		f.Multipliers += gpu.Ptr(4 * tiles(w, bits) * (y >> bits))
+		f.Multipliers += gpu.Ptr(4 * format.Tiles(w, bits) * (y >> bits))
 		list = append(list, f)
 	}
 	return list
@@ -252,18 +258,18 @@ func paperBands(c *devicePredictorSearch, w, h, bits, skip int) (list []deviceSl
 // residualMosaic fills out with residuals of images by the first mode, side by side.
 func residualMosaic(list []*raster.Image, w, h int, out []uint32) {
 	c := pool.New()
-	var parts []pixels
+	var parts []format.Pixels
 	for _, m := range list {
-		made, _ := cpuSteps{c}.predictorSearch(loadImage(pools[0], m, true))
+		made, _ := cpuSteps{c}.PredictorSearch(loadImage(testimages.Pools[0], m, true))
 		v := made.(*memoryPredictorSearch)
-		v.setModes(4, firstMode)
+		v.SetModes(4, search.FirstMode)
 		parts = append(parts, v.coded)
 	}
 	const cell = 512
 	c.Each(h, func(y int) {
 		for x := 0; x < w; x += cell {
 			p := parts[(x/cell*5+y/cell*7)%len(parts)]
-			copy(out[y*w+x:y*w+min(w, x+cell)], p.argb[y%cell*p.w:])
+			copy(out[y*w+x:y*w+min(w, x+cell)], p.ARGB[y%cell*p.W:])
 		}
 	})
 }
@@ -405,7 +411,7 @@ func shares(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
 			took[what] += time.Since(last)
 			last = time.Now()
 		}
-		return d.encode(images, o, func(v steps, i int) {
+		return d.encode(images, o, func(v search.Steps, i int) {
 			if _, err := encode(context.Background(), d.pool, v, images[i], o); err != nil {
 				b.Error(err)
 			}

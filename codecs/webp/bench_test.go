@@ -17,6 +17,9 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/imageio"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/search"
+	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 )
 
 // sharedData is the folder of a data set beside the repository.
@@ -161,13 +164,13 @@ func BenchmarkWrite(b *testing.B) {
 		b.Fatal(err)
 	}
 	workers := pool.New()
-	s, err := photo(context.Background(), workers, cpuSteps{workers}, loadImage(pools[0], m, true), defaults.effort)
+	s, err := search.Photo(context.Background(), workers, cpuSteps{workers}, loadImage(testimages.Pools[0], m, true), defaults.effort)
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.SetBytes(int64(4 * len(s.pixels.argb)))
+	b.SetBytes(int64(4 * len(s.Pixels.ARGB)))
 	b.ReportAllocs()
 	for b.Loop() {
-		s.write(pools[0])
+		s.Write(testimages.Pools[0])
 	}
 }

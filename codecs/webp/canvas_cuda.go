@@ -7,6 +7,11 @@ import (
 
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+	"github.com/pelmill/pelmill/codecs/webp/internal/search"
+	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
 )
 
 // devicePredictorSearch is a canvas on a card, of a batch. Its methods belong to the search of its
@@ -17,9 +22,9 @@ type devicePredictorSearch struct {
 	exact bool
 	err   error // the first
 
-	frame   deviceSlot   // what lasts from step to step
-	entropy entropyImage // without the tiles
-	mode    byte         // to fill modes with
+	frame   deviceSlot          // what lasts from step to step
+	entropy format.EntropyImage // without the tiles
+	mode    byte                // to fill modes with
 
 	argb, residual, coloured   *gpu.Buffer
 	modes, multipliers, groups *gpu.Buffer // by tile; nil: none
@@ -32,13 +37,13 @@ type deviceSteps struct {
 	options *Options
 }
 
-// predictorSearch brings the image's samples to the card, which loads them itself, or p where
+// PredictorSearch brings the image's samples to the card, which loads them itself, or p where
 // that is another image.
-func (e *deviceSteps) predictorSearch(p pixels) (predictorSearch, error) {
-	c := &devicePredictorSearch{batch: e.batch, w: p.w, h: p.h, exact: e.options.exact}
-	c.frame = deviceSlot{Width: uint32(p.w), Height: uint32(p.h), Opaque: 1, N: 1, Symbols: uint32(c.symbols())}
-	source := asBytes(p.argb)
-	if e.options.nearLossless == 100 && p.w == e.image.Width && p.h == e.image.Height {
+func (e *deviceSteps) PredictorSearch(p format.Pixels) (search.PredictorSearch, error) {
+	c := &devicePredictorSearch{batch: e.batch, w: p.W, h: p.H, exact: e.options.exact}
+	c.frame = deviceSlot{Width: uint32(p.W), Height: uint32(p.H), Opaque: 1, N: 1, Symbols: uint32(c.Symbols())}
+	source := asBytes(p.ARGB)
+	if e.options.nearLossless == 100 && p.W == e.image.Width && p.H == e.image.Height {
 		source, c.frame.Channels = e.image.Pix, uint32(e.image.Channels)
 	}
 	got := c.do(&request{
@@ -93,22 +98,22 @@ func (c *devicePredictorSearch) do(a *request) []byte {
 	return a.got
 }
 
-func (c *devicePredictorSearch) size() (w, h int) { return c.w, c.h }
-func (c *devicePredictorSearch) symbols() int     { return new(parse).symbols() }
+func (c *devicePredictorSearch) Size() (w, h int) { return c.w, c.h }
+func (c *devicePredictorSearch) Symbols() int     { return new(format.Parse).Symbols() }
 func (c *devicePredictorSearch) opaque() bool     { return c.frame.Opaque != 0 }
 func (c *devicePredictorSearch) count(bits int) int {
-	return tiles(c.w, bits) * tiles(c.h, bits)
+	return format.Tiles(c.w, bits) * format.Tiles(c.h, bits)
 }
 
-func (c *devicePredictorSearch) setModes(bits int, mode uint8) {
+func (c *devicePredictorSearch) SetModes(bits int, mode uint8) {
 	c.mode, c.frame.ModeBits = mode, uint32(bits)
 	c.do(&request{step: stepFill, room: func() error { return c.take(c.count(bits), &c.modes) }})
 }
 
-func (c *devicePredictorSearch) chooseModes(bits, skip int, own *[modeCount]uint32, tables []uint16) (counts [modeCount]uint32) {
+func (c *devicePredictorSearch) ChooseModes(bits, skip int, own *[transform.ModeCount]uint32, tables []uint16) (counts [transform.ModeCount]uint32) {
 	c.frame.ModeBits = uint32(bits)
 	got := c.do(&request{
-		step: stepPredict, parts: [][]byte{asBytes(own[:]), asBytes(tables)}, want: 4 * modeCount,
+		step: stepPredict, parts: [][]byte{asBytes(own[:]), asBytes(tables)}, want: 4 * transform.ModeCount,
 		room: func() error { return c.take(c.count(bits), &c.modes) },
 		set:  func(f *deviceSlot, at []gpu.Ptr) { f.ModePrices, f.Prices, f.Skip = at[0], at[1], uint32(skip) },
 	})
@@ -116,7 +121,7 @@ func (c *devicePredictorSearch) chooseModes(bits, skip int, own *[modeCount]uint
 	return counts
 }
 
-func (c *devicePredictorSearch) chooseMultipliers(bits, skip int, steps []int, own *multiplierCosts, tables []uint16) (counts [3][256]uint32) {
+func (c *devicePredictorSearch) ChooseMultipliers(bits, skip int, steps []int, own *transform.MultiplierCosts, tables []uint16) (counts [3][256]uint32) {
 	fresh := c.multipliers == nil || c.frame.ColourBits != uint32(bits)
 	c.frame.ColourBits = uint32(bits)
 	prices := slices.Concat(own[0][:], own[1][:], own[2][:])
@@ -146,37 +151,37 @@ func (c *devicePredictorSearch) chooseMultipliers(bits, skip int, steps []int, o
 	return counts
 }
 
-func (c *devicePredictorSearch) tileCosts(bits int, table []uint16) []uint32 {
+func (c *devicePredictorSearch) TileCosts(bits int, table []uint16) []uint32 {
 	return gpu.View[uint32](c.do(&request{
 		step: stepTilePrices, parts: [][]byte{asBytes(table)}, want: 4 * c.count(bits),
 		set: func(f *deviceSlot, at []gpu.Ptr) { f.Prices, f.GroupBits = at[0], uint32(bits) },
 	}))
 }
 
-func (c *devicePredictorSearch) setEntropyImage(g entropyImage) {
-	c.entropy = entropyImage{bits: g.bits, groups: g.groups}
-	c.frame.GroupBits, c.frame.N = uint32(g.bits), uint32(max(1, g.groups))
-	if g.bits == 0 {
+func (c *devicePredictorSearch) SetEntropyImage(g format.EntropyImage) {
+	c.entropy = format.EntropyImage{Bits: g.Bits, Groups: g.Groups}
+	c.frame.GroupBits, c.frame.N = uint32(g.Bits), uint32(max(1, g.Groups))
+	if g.Bits == 0 {
 		c.groups, c.frame.Groups = nil, 0 // the memory goes back with the batch
 		return
 	}
 	c.do(&request{
-		step: stepSetGroups, parts: [][]byte{asBytes(g.group)}, keep: []**gpu.Buffer{&c.groups},
-		room: func() error { return c.take(2*len(g.group), &c.groups) },
+		step: stepSetGroups, parts: [][]byte{asBytes(g.Group)}, keep: []**gpu.Buffer{&c.groups},
+		room: func() error { return c.take(2*len(g.Group), &c.groups) },
 	})
 }
 
-func (c *devicePredictorSearch) assignGroups(own []uint32, near int, tables []uint16) (counts []uint32, regrets []uint64) {
+func (c *devicePredictorSearch) AssignGroups(own []uint32, near int, tables []uint16) (counts []uint32, regrets []uint64) {
 	n := len(own)
 	even := (n + 1) / 2 * 2 // words before those of 64 bits
 	got := c.do(&request{
-		step: stepAssign, parts: [][]byte{asBytes(own), asBytes(tables)}, want: 4*even + 8*n, work: 4 * c.symbols() * rowWords(n),
+		step: stepAssign, parts: [][]byte{asBytes(own), asBytes(tables)}, want: 4*even + 8*n, work: 4 * c.Symbols() * rowWords(n),
 		set: func(f *deviceSlot, at []gpu.Ptr) { f.GroupPrices, f.Prices, f.Near = at[0], at[1], uint32(near) },
 	})
 	return gpu.View[uint32](got[:4*n]), gpu.View[uint64](got[4*even:])
 }
 
-func (c *devicePredictorSearch) histograms() []uint32 {
+func (c *devicePredictorSearch) Histograms() []uint32 {
 	return gpu.View[uint32](c.do(&request{step: stepHistograms, want: 4 * int(c.frame.N*c.frame.Symbols)}))
 }
 
@@ -203,35 +208,35 @@ func (c *devicePredictorSearch) fetch(buffers ...*gpu.Buffer) [][]byte {
 // roundUp lets what follows n bytes begin where words do.
 func roundUp(n int) int { return (n + 15) &^ 15 }
 
-func (c *devicePredictorSearch) result() (*choices, error) {
-	out := &choices{modeBits: int(c.frame.ModeBits), entropy: c.entropy, pixels: pixels{w: c.w, h: c.h}, packer: c}
+func (c *devicePredictorSearch) Result() (*search.Choices, error) {
+	out := &search.Choices{ModeBits: int(c.frame.ModeBits), Entropy: c.entropy, Pixels: format.Pixels{W: c.w, H: c.h}, Packer: c}
 	got := c.fetch(c.modes, c.multipliers, c.groups)
 	if c.err != nil {
 		return nil, c.err
 	}
-	out.modes = got[0]
+	out.Modes = got[0]
 	if c.multipliers != nil {
 		bits := int(c.frame.ColourBits)
-		out.multipliers = &multipliers{bits: bits, columns: tiles(c.w, bits), element: gpu.View[uint32](got[1])}
-		for i := range out.multipliers.element {
-			out.multipliers.element[i] |= noMultipliers
+		out.Multipliers = &transform.Multipliers{Bits: bits, Columns: format.Tiles(c.w, bits), Element: gpu.View[uint32](got[1])}
+		for i := range out.Multipliers.Element {
+			out.Multipliers.Element[i] |= transform.NoMultipliers
 		}
 	}
-	if c.entropy.bits > 0 {
-		out.entropy.group = gpu.View[uint16](got[2])
+	if c.entropy.Bits > 0 {
+		out.Entropy.Group = gpu.View[uint16](got[2])
 	}
 	return out, nil
 }
 
-// counts is the histograms with alpha, of a packer.
-func (c *devicePredictorSearch) counts() [][]uint32 {
-	n := c.symbols()
+// Counts is the histograms with alpha, of a packer.
+func (c *devicePredictorSearch) Counts() [][]uint32 {
+	n := c.Symbols()
 	var out [][]uint32
-	for list := c.histograms(); len(list) > 0; list = list[n:] {
+	for list := c.Histograms(); len(list) > 0; list = list[n:] {
 		h := list[:n:n]
 		if c.opaque() {
-			for _, v := range h[redAt:blueAt] {
-				h[alphaAt] += v // the residuals of alpha are 0
+			for _, v := range h[format.RedAt:format.BlueAt] {
+				h[format.AlphaAt] += v // the residuals of alpha are 0
 			}
 		}
 		out = append(out, h)
@@ -239,10 +244,10 @@ func (c *devicePredictorSearch) counts() [][]uint32 {
 	return out
 }
 
-func (c *devicePredictorSearch) pack(codes [][]code, first, size int) []byte {
+func (c *devicePredictorSearch) Pack(codes [][]bitstream.Code, first, size int) []byte {
 	words := (first + size + 31) / 32
 	blocks := (c.w*c.h + packPixels*cardThreads - 1) / (packPixels * cardThreads)
-	all := make([]uint32, 0, len(codes)*c.symbols())
+	all := make([]uint32, 0, len(codes)*c.Symbols())
 	for _, list := range codes {
 		for _, v := range list {
 			all = append(all, uint32(v))
@@ -256,17 +261,17 @@ func (c *devicePredictorSearch) pack(codes [][]code, first, size int) []byte {
 	})
 }
 
-func (c *devicePredictorSearch) failed() error { return c.err }
+func (c *devicePredictorSearch) Failed() error { return c.err }
 
-// release gives back what the canvas has on the card. It is not used any more.
-func (c *devicePredictorSearch) release() {
+// Release gives back what the canvas has on the card. It is not used any more.
+func (c *devicePredictorSearch) Release() {
 	c.batch.discard(c.argb, c.residual, c.coloured, c.modes, c.multipliers, c.groups)
 }
 
-func (c *devicePredictorSearch) transformed() pixels {
+func (c *devicePredictorSearch) Transformed() format.Pixels {
 	from := c.coloured
 	if from == nil {
 		from = c.residual
 	}
-	return pixels{c.w, c.h, gpu.View[uint32](c.fetch(from)[0])}
+	return format.Pixels{W: c.w, H: c.h, ARGB: gpu.View[uint32](c.fetch(from)[0])}
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/search"
+	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
 )
 
 // Encode makes one file per image. See the package comment for what it takes and
@@ -52,7 +55,7 @@ func encodeSet(ctx context.Context, dev *gpu.Device, c *pool.Pool, batch []*rast
 		images[j] = batch[i]
 	}
 	big, err := onDevice(ctx, dev, c, len(set), func(g batched, from, to int) error {
-		return g.encode(images[from:to], o, func(d steps, j int) {
+		return g.encode(images[from:to], o, func(d search.Steps, j int) {
 			e := &out[set[from+j]]
 			e.Data, e.Err = encode(ctx, c, d, images[from+j], o)
 		})
@@ -74,7 +77,7 @@ type batched interface {
 	// encode calls encode for each of the images, with the device for it, on goroutines
 	// that take turns with the card. It returns an error of the card, and then all its
 	// results are void.
-	encode(images []*raster.Image, o *Options, encode func(d steps, i int)) error
+	encode(images []*raster.Image, o *Options, encode func(d search.Steps, i int)) error
 }
 
 // together divides images into sets that a card takes in one go, whatever their sizes.
@@ -108,20 +111,20 @@ func resolve(opts codec.Options) (*Options, error) {
 }
 
 // encode makes the file of an image.
-func encode(ctx context.Context, c *pool.Pool, d steps, m *raster.Image, o *Options) ([]byte, error) {
+func encode(ctx context.Context, c *pool.Pool, d search.Steps, m *raster.Image, o *Options) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	p := loadImage(c, m, o.exact)
-	nearLossless(p, o.nearLossless)
-	colour := m.Channels >= 3 && p.grey()
-	s, err := choose(ctx, c, d, p, m.Alpha(), o.effort)
+	transform.NearLossless(p, o.nearLossless)
+	colour := m.Channels >= 3 && p.Grey()
+	s, err := search.Choose(ctx, c, d, p, m.Alpha(), o.effort)
 	if err != nil {
 		return nil, err
 	}
-	f := &file{width: m.Width, height: m.Height, alpha: m.Alpha(), colour: colour, bitstream: s.write(c)}
-	if s.packer != nil && s.packer.failed() != nil {
-		return nil, s.packer.failed()
+	f := &file{width: m.Width, height: m.Height, alpha: m.Alpha(), colour: colour, bitstream: s.Write(c)}
+	if s.Packer != nil && s.Packer.Failed() != nil {
+		return nil, s.Packer.Failed()
 	}
 	if !o.strip {
 		f.icc, f.exif = m.Meta.ICC, raster.UprightEXIF(m.Meta.EXIF)

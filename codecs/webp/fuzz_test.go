@@ -11,6 +11,8 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/codectest"
 	"github.com/pelmill/pelmill/raster"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 )
 
 // kinds of images that take different ways through the encoder.
@@ -91,8 +93,8 @@ func roundTrip(m *raster.Image, o *Options) error {
 		return fmt.Errorf("comes back with other samples")
 	}
 	if !o.exact && o.nearLossless == 100 {
-		for i, v := range loadImage(pools[0], d.Image, true).argb {
-			if w := loadImage(pools[0], m, false).argb[i]; v != w {
+		for i, v := range loadImage(testimages.Pools[0], d.Image, true).ARGB {
+			if w := loadImage(testimages.Pools[0], m, false).ARGB[i]; v != w {
 				return fmt.Errorf("pixel %d is %08x, want %08x", i, v, w)
 			}
 		}
@@ -151,7 +153,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	for seed := range uint64(20) {
 		s, _ := randomStream(rand.New(rand.NewPCG(21, seed)))
-		data, err := (&file{width: s.width, height: s.height, bitstream: s.write(pools[0])}).write()
+		data, err := (&file{width: s.Width, height: s.Height, bitstream: s.Write(testimages.Pools[0])}).write()
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -6,13 +6,15 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/raster"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 
 // loadImage reads an 8-bit image. Without exact, pixels of alpha 0 become 0 in all channels.
-func loadImage(c *pool.Pool, m *raster.Image, exact bool) pixels {
-	p := pixels{m.Width, m.Height, make([]uint32, m.Width*m.Height)}
-	c.Spans(len(p.argb), loadPixels, func(lo, hi int) {
-		out := p.argb[lo:hi]
+func loadImage(c *pool.Pool, m *raster.Image, exact bool) format.Pixels {
+	p := format.Pixels{W: m.Width, H: m.Height, ARGB: make([]uint32, m.Width*m.Height)}
+	c.Spans(len(p.ARGB), loadPixels, func(lo, hi int) {
+		out := p.ARGB[lo:hi]
 		loadSamples(out, m.Pix[lo*m.Channels:hi*m.Channels], m.Channels)
 		if !exact && m.Alpha() {
 			for i, v := range out {

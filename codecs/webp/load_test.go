@@ -5,14 +5,17 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/raster"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
+	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
 )
 
 func TestExactKeepsHiddenColours(t *testing.T) {
 	m := raster.New(2, 1, 1, 4, 8)
 	copy(m.Pix, []byte{1, 2, 3, 0, 4, 5, 6, 1})
 	for exact, want := range map[bool]uint32{true: 0x00010203, false: 0} {
-		if p := loadImage(pools[0], m, exact); p.argb[0] != want || p.argb[1] != 0x01040506 {
-			t.Errorf("exact=%t: %08x, want %08x and 01040506", exact, p.argb, want)
+		if p := loadImage(testimages.Pools[0], m, exact); p.ARGB[0] != want || p.ARGB[1] != 0x01040506 {
+			t.Errorf("exact=%t: %08x, want %08x and 01040506", exact, p.ARGB, want)
 		}
 	}
 }
@@ -22,8 +25,8 @@ func TestStoreIsTheInverseOfLoad(t *testing.T) {
 	for _, kind := range kinds {
 		for channels := 1; channels <= 4; channels++ {
 			m := imageOf(r, kind, 13, 7, channels)
-			p := loadImage(pools[0], m, true)
-			got := store(m.Width, m.Height, rgba(m).Pix, m.Alpha(), channels >= 3 && p.grey())
+			p := loadImage(testimages.Pools[0], m, true)
+			got := store(m.Width, m.Height, rgba(m).Pix, m.Alpha(), channels >= 3 && p.Grey())
 			if got.Hash() != m.Hash() {
 				t.Errorf("%s, %s: comes back as %s", kind, m.Shape, got.Shape)
 			}
@@ -37,24 +40,24 @@ func TestNearLossless(t *testing.T) {
 	r := rand.New(rand.NewPCG(25, 26))
 	for _, kind := range []string{"noise", "photo", "gradient", "sparse"} {
 		m := imageOf(r, kind, 60, 50, 4)
-		source := loadImage(pools[0], m, true)
+		source := loadImage(testimages.Pools[0], m, true)
 		last := 0
 		for _, level := range []int{100, 99, 79, 59, 39, 19} {
-			p := loadImage(pools[0], m, true)
-			nearLossless(p, level)
+			p := loadImage(testimages.Pools[0], m, true)
+			transform.NearLossless(p, level)
 			limit := 0
 			if level < 100 {
 				limit = 1 << (5 - level/20) / 2
 			}
 			changed := 0
-			for i, v := range p.argb {
-				x, y := i%p.w, i/p.w
+			for i, v := range p.ARGB {
+				x, y := i%p.W, i/p.W
 				for s := 0; s < 32; s += 8 {
-					d := channel(v, s) - channel(source.argb[i], s)
+					d := channel(v, s) - channel(source.ARGB[i], s)
 					if d = max(d, -d); d > 0 {
 						changed += d
 					}
-					if border := x == 0 || y == 0 || x == p.w-1 || y == p.h-1; d > 0 && (border || s == 24) || d > limit {
+					if border := x == 0 || y == 0 || x == p.W-1 || y == p.H-1; d > 0 && (border || s == 24) || d > limit {
 						t.Fatalf("%s, level %d: sample of %d, %d moves by %d", kind, level, x, y, d)
 					}
 				}
@@ -70,8 +73,8 @@ func TestNearLossless(t *testing.T) {
 // Images of few colours keep them: rounding would make their palette worse.
 func TestNearLosslessLeavesPalettesAlone(t *testing.T) {
 	m := imageOf(rand.New(rand.NewPCG(27, 28)), "256", 40, 40, 3)
-	p, want := loadImage(pools[0], m, true), loadImage(pools[0], m, true)
-	nearLossless(p, 0)
+	p, want := loadImage(testimages.Pools[0], m, true), loadImage(testimages.Pools[0], m, true)
+	transform.NearLossless(p, 0)
 	if err := samePixels(p, want); err != nil {
 		t.Error(err)
 	}

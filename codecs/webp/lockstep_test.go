@@ -15,6 +15,14 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/backref"
+	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
+	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+	"github.com/pelmill/pelmill/codecs/webp/internal/search"
+	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
+	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
 )
 
 // The steps on a card give, after every step, what the steps in Go give: for batches of
@@ -34,7 +42,7 @@ func TestLockstep(t *testing.T) {
 		}
 		errs := make([]error, members)
 		err := dev.Do(t.Context(), func(l *gpu.Lane) error {
-			return newCard(l).encode(images, o, func(d steps, i int) {
+			return newCard(l).encode(images, o, func(d search.Steps, i int) {
 				errs[i] = lockstep(workers, d, rand.New(rand.NewPCG(uint64(first), uint64(1000+i))), images[i])
 			})
 		})
@@ -106,110 +114,110 @@ func differ[T comparable](step string, got, want []T) error {
 }
 
 // lockstep takes an image through random steps on both sides.
-func lockstep(workers *pool.Pool, d steps, r *rand.Rand, m *raster.Image) error {
-	made, _ := cpuSteps{workers}.predictorSearch(loadImage(pools[0], m, true))
+func lockstep(workers *pool.Pool, d search.Steps, r *rand.Rand, m *raster.Image) error {
+	made, _ := cpuSteps{workers}.PredictorSearch(loadImage(testimages.Pools[0], m, true))
 	a := made.(*memoryPredictorSearch)
-	if made, err := d.predictorSearch(loadImage(pools[0], m, true)); err != nil {
+	if made, err := d.PredictorSearch(loadImage(testimages.Pools[0], m, true)); err != nil {
 		return err
 	} else if err := lockstepPasses(workers, r, a, made.(*devicePredictorSearch)); err != nil {
 		return err
 	}
-	return lockstepCopies(workers, d, r, loadImage(pools[0], m, true))
+	return lockstepCopies(workers, d, r, loadImage(testimages.Pools[0], m, true))
 }
 
 // lockstepCopies takes an image, or another one with repeats of its size, through random
 // steps of the search for copies on both sides.
-func lockstepCopies(workers *pool.Pool, d steps, r *rand.Rand, p pixels) error {
+func lockstepCopies(workers *pool.Pool, d search.Steps, r *rand.Rand, p format.Pixels) error {
 	if r.IntN(2) == 0 {
 		colours := []int{2, 4, 16, 17, 256, 1 + r.IntN(400)}
-		p = drawn(r, p.w, p.h, colours[r.IntN(len(colours))])
+		p = testimages.Drawn(r, p.W, p.H, colours[r.IntN(len(colours))])
 	}
-	var made predictorSearch
-	switch palette := paletteOf(p.argb); {
+	var made search.PredictorSearch
+	switch palette := transform.PaletteOf(p.ARGB); {
 	case palette != nil && r.IntN(2) == 0:
-		p = indexPixels(p, palette)
+		p = transform.IndexPixels(p, palette)
 	case r.IntN(3) == 0:
 		var err error
-		if made, err = d.predictorSearch(p); err != nil {
+		if made, err = d.PredictorSearch(p); err != nil {
 			return err
 		}
-		made.setModes(2+r.IntN(3), uint8(r.IntN(modeCount)))
-		p = made.transformed()
+		made.SetModes(2+r.IntN(3), uint8(r.IntN(transform.ModeCount)))
+		p = made.Transformed()
 	}
-	f := referencePlans[r.IntN(len(referencePlans))]
-	a := newMemoryReferenceSearch(p)
-	b, err := d.referenceSearch(p, made)
+	f := backref.ReferencePlans[r.IntN(len(backref.ReferencePlans))]
+	a := backref.NewMemoryReferenceSearch(p)
+	b, err := d.ReferenceSearch(p, made)
 	if err != nil {
 		return err
 	}
-	q, other := newParser(a, f), newParser(b, f)
-	if err := differ("hits", other.hits, q.hits); err != nil {
+	q, other := backref.NewParser(a, f), backref.NewParser(b, f)
+	if err := differ("hits", other.Hits, q.Hits); err != nil {
 		return err
 	}
-	if len(q.bands) != len(other.bands) {
-		return fmt.Errorf("%d bands, want %d", len(other.bands), len(q.bands))
+	if len(q.Bands) != len(other.Bands) {
+		return fmt.Errorf("%d bands, want %d", len(other.Bands), len(q.Bands))
 	}
-	for k, band := range q.bands {
-		for i := band.lo; i < band.hi; i++ {
-			if err := differ(fmt.Sprint("candidates of position ", i), other.bands[k].at(i), band.at(i)); err != nil {
+	for k, band := range q.Bands {
+		for i := band.Lo; i < band.Hi; i++ {
+			if err := differ(fmt.Sprint("candidates of position ", i), other.Bands[k].At(i), band.At(i)); err != nil {
 				return err
 			}
 		}
 	}
-	s := &stream{width: p.w, height: p.h, small: parseSmall, pixels: p, parse: q.greedy()}
-	t := &stream{width: p.w, height: p.h, small: parseSmall, pixels: p}
+	s := &bitstream.Stream{Width: p.W, Height: p.H, Small: backref.ParseSmall, Pixels: p, Parse: q.Greedy()}
+	t := &bitstream.Stream{Width: p.W, Height: p.H, Small: backref.ParseSmall, Pixels: p}
 	size := 3 + r.IntN(4)
 	for round := range 1 + r.IntN(4) {
 		if round > 0 {
-			s.parse = q.cheapest(s.parse.cacheBits, s.entropy, costsOf(a.histograms(s.entropy)), f.longReference, f.allLengthsTo)
+			s.Parse = q.Cheapest(s.Parse.CacheBits, s.Entropy, entropy.CostsOf(a.Histograms(s.Entropy)), f.LongReference, f.AllLengthsTo)
 		}
-		t.parse = parse{s.parse.cacheBits, slices.Clone(s.parse.length), slices.Clone(s.parse.value)}
-		a.setParse(&s.parse)
-		b.setParse(&t.parse)
-		bits := a.chooseCache()
-		if got := b.chooseCache(); got != bits {
+		t.Parse = format.Parse{CacheBits: s.Parse.CacheBits, Length: slices.Clone(s.Parse.Length), Value: slices.Clone(s.Parse.Value)}
+		a.SetParse(&s.Parse)
+		b.SetParse(&t.Parse)
+		bits := a.ChooseCache()
+		if got := b.ChooseCache(); got != bits {
 			return fmt.Errorf("%d bits of cache, want %d", got, bits)
 		}
 		if r.IntN(3) == 0 {
-			bits = r.IntN(maxCacheBits + 1)
+			bits = r.IntN(format.MaxCacheBits + 1)
 		}
-		a.setCache(bits)
-		b.setCache(bits)
-		if err := sameCounts(a, b, s.entropy); err != nil {
+		a.SetCache(bits)
+		b.SetCache(bits)
+		if err := sameCounts(a, b, s.Entropy); err != nil {
 			return err
 		}
-		got := b.cluster(s.entropy, size, maxStartGroups)
-		s.entropy = a.cluster(s.entropy, size, maxStartGroups)
-		if got.groups != s.entropy.groups || got.bits != s.entropy.bits {
-			return fmt.Errorf("cluster: %d groups on tiles of %d bits, want %d on %d", got.groups, got.bits, s.entropy.groups, s.entropy.bits)
+		got := b.Cluster(s.Entropy, size, entropy.MaxStartGroups)
+		s.Entropy = a.Cluster(s.Entropy, size, entropy.MaxStartGroups)
+		if got.Groups != s.Entropy.Groups || got.Bits != s.Entropy.Bits {
+			return fmt.Errorf("cluster: %d groups on tiles of %d bits, want %d on %d", got.Groups, got.Bits, s.Entropy.Groups, s.Entropy.Bits)
 		}
-		if err := differ("cluster", got.group, s.entropy.group); err != nil {
+		if err := differ("cluster", got.Group, s.Entropy.Group); err != nil {
 			return err
 		}
-		if err := sameCounts(a, b, s.entropy); err != nil {
+		if err := sameCounts(a, b, s.Entropy); err != nil {
 			return err
 		}
 	}
 	if r.IntN(3) == 0 {
-		s.entropy = entropyImage{}
+		s.Entropy = format.EntropyImage{}
 	}
-	t.entropy, t.packer = s.entropy, b.packer(s.entropy)
-	want, packed := s.write(pools[0]), t.write(pools[0])
-	if err := b.failed(); err != nil {
+	t.Entropy, t.Packer = s.Entropy, b.Packer(s.Entropy)
+	want, packed := s.Write(testimages.Pools[0]), t.Write(testimages.Pools[0])
+	if err := b.Failed(); err != nil {
 		return err
 	}
 	return differ("pack copies", packed, want)
 }
 
 // sameCounts compares histograms.
-func sameCounts(a, b referenceSearch, g entropyImage) error {
-	got := b.histograms(g)
-	for k, want := range a.histograms(g) {
+func sameCounts(a, b backref.ReferenceSearch, g format.EntropyImage) error {
+	got := b.Histograms(g)
+	for k, want := range a.Histograms(g) {
 		if err := differ(fmt.Sprint("histogram of group ", k, " of ", len(got)), got[k], want); err != nil {
 			return err
 		}
 	}
-	return b.failed()
+	return b.Failed()
 }
 
 func lockstepPasses(workers *pool.Pool, r *rand.Rand, a *memoryPredictorSearch, b *devicePredictorSearch) error {
@@ -218,23 +226,23 @@ func lockstepPasses(workers *pool.Pool, r *rand.Rand, a *memoryPredictorSearch, 
 	}
 	predictor := 2 + r.IntN(4)
 	colour, group := predictor+r.IntN(3), predictor+r.IntN(3)
-	mode := uint8(r.IntN(modeCount))
-	a.setModes(predictor, mode)
-	b.setModes(predictor, mode)
+	mode := uint8(r.IntN(transform.ModeCount))
+	a.SetModes(predictor, mode)
+	b.SetModes(predictor, mode)
 	if err := sameCanvas("fill", a, b); err != nil {
 		return err
 	}
-	hist := a.histograms()
+	hist := a.Histograms()
 	tables := make([]uint16, len(hist))
 	price := func() error {
-		hist = a.histograms()
-		if err := differ("histograms", b.histograms(), hist); err != nil {
+		hist = a.Histograms()
+		if err := differ("histograms", b.Histograms(), hist); err != nil {
 			return err
 		}
 		tables = make([]uint16, len(hist))
-		by := []func([]uint32, []uint16){idealCosts, codeCosts}[r.IntN(2)]
-		for at := 0; at < len(hist); at += a.symbols() {
-			by(hist[at:at+a.symbols()], tables[at:at+a.symbols()])
+		by := []func([]uint32, []uint16){entropy.IdealCosts, entropy.CodeCosts}[r.IntN(2)]
+		for at := 0; at < len(hist); at += a.Symbols() {
+			by(hist[at:at+a.Symbols()], tables[at:at+a.Symbols()])
 		}
 		return nil
 	}
@@ -244,51 +252,51 @@ func lockstepPasses(workers *pool.Pool, r *rand.Rand, a *memoryPredictorSearch, 
 		}
 		switch r.IntN(5) {
 		case 0, 1:
-			var own [modeCount]uint32
+			var own [transform.ModeCount]uint32
 			for i := range own {
 				own[i] = uint32(r.IntN(2000))
 			}
 			skip := 1 << r.IntN(3)
-			want, got := a.chooseModes(predictor, skip, &own, tables), b.chooseModes(predictor, skip, &own, tables)
+			want, got := a.ChooseModes(predictor, skip, &own, tables), b.ChooseModes(predictor, skip, &own, tables)
 			if err := differ("predict", got[:], want[:]); err != nil {
 				return err
 			}
 		case 2:
-			own := new(multiplierCosts)
+			own := new(transform.MultiplierCosts)
 			for i := range own {
 				for j := range own[i] {
 					own[i][j] = uint16(r.IntN(1000))
 				}
 			}
 			skip := 1 << r.IntN(3)
-			want := a.chooseMultipliers(colour, skip, colourSteps, own, tables)
-			got := b.chooseMultipliers(colour, skip, colourSteps, own, tables)
+			want := a.ChooseMultipliers(colour, skip, transform.ColourSteps, own, tables)
+			got := b.ChooseMultipliers(colour, skip, transform.ColourSteps, own, tables)
 			for i := range want {
 				if err := differ("recolour", got[i][:], want[i][:]); err != nil {
 					return err
 				}
 			}
 		case 3:
-			want := a.tileCosts(group, tables)
-			if err := differ("tilePrices", b.tileCosts(group, tables), want); err != nil {
+			want := a.TileCosts(group, tables)
+			if err := differ("tilePrices", b.TileCosts(group, tables), want); err != nil {
 				return err
 			}
 			n := 2 + r.IntN(40)
-			g := startGroups(want, make([]bool, len(want)), n)
-			g.bits = group
-			b.setEntropyImage(g) // the canvas in memory keeps the slice
-			a.setEntropyImage(g)
+			g := entropy.StartGroups(want, make([]bool, len(want)), n)
+			g.Bits = group
+			b.SetEntropyImage(g) // the canvas in memory keeps the slice
+			a.SetEntropyImage(g)
 		case 4:
-			if a.entropy.bits == 0 {
+			if a.entropy.Bits == 0 {
 				continue
 			}
-			own := make([]uint32, a.entropy.groups)
+			own := make([]uint32, a.entropy.Groups)
 			for i := range own {
-				own[i] = []uint32{uint32(r.IntN(3000)), noGroup, closed}[max(0, r.IntN(20)-17)]
+				own[i] = []uint32{uint32(r.IntN(3000)), entropy.NoGroup, entropy.Closed}[max(0, r.IntN(20)-17)]
 			}
 			near := r.IntN(3)
-			want, regrets := a.assignGroups(own, near, tables)
-			got, gotRegrets := b.assignGroups(own, near, tables)
+			want, regrets := a.AssignGroups(own, near, tables)
+			got, gotRegrets := b.AssignGroups(own, near, tables)
 			if err := differ("assign", got, want); err != nil {
 				return err
 			}
@@ -300,28 +308,28 @@ func lockstepPasses(workers *pool.Pool, r *rand.Rand, a *memoryPredictorSearch, 
 			return err
 		}
 	}
-	if a.entropy.bits > 0 && r.IntN(3) == 0 {
-		a.setEntropyImage(entropyImage{})
-		b.setEntropyImage(entropyImage{})
+	if a.entropy.Bits > 0 && r.IntN(3) == 0 {
+		a.SetEntropyImage(format.EntropyImage{})
+		b.SetEntropyImage(format.EntropyImage{})
 	}
 	return samePacked(a, b)
 }
 
 // sameCanvas compares all that the two sides hold.
 func sameCanvas(step string, a *memoryPredictorSearch, b *devicePredictorSearch) error {
-	want, _ := a.result()
-	got, err := b.result()
+	want, _ := a.Result()
+	got, err := b.Result()
 	if err != nil {
 		return err
 	}
-	if err := differ(step+": modes", got.modes, want.modes); err != nil {
+	if err := differ(step+": modes", got.Modes, want.Modes); err != nil {
 		return err
 	}
-	if err := differ(step+": groups", got.entropy.group, want.entropy.group); err != nil {
+	if err := differ(step+": groups", got.Entropy.Group, want.Entropy.Group); err != nil {
 		return err
 	}
-	if want.multipliers != nil {
-		if err := differ(step+": multipliers", got.multipliers.element, want.multipliers.element); err != nil {
+	if want.Multipliers != nil {
+		if err := differ(step+": multipliers", got.Multipliers.Element, want.Multipliers.Element); err != nil {
 			return err
 		}
 	}
@@ -330,7 +338,7 @@ func sameCanvas(step string, a *memoryPredictorSearch, b *devicePredictorSearch)
 		coded = b.residual
 	}
 	list := b.fetch(b.argb, b.residual, coded)
-	for i, want := range [][]uint32{a.source.argb, a.residual, a.coded.argb} {
+	for i, want := range [][]uint32{a.source.ARGB, a.residual, a.coded.ARGB} {
 		if err := differ(step+": "+[]string{"argb", "residual", "coded"}[i], gpu.View[uint32](list[i]), want); err != nil {
 			return err
 		}
@@ -341,14 +349,14 @@ func sameCanvas(step string, a *memoryPredictorSearch, b *devicePredictorSearch)
 // samePacked compares the streams of the two sides.
 func samePacked(a *memoryPredictorSearch, b *devicePredictorSearch) error {
 	var streams [2][]byte
-	for i, v := range []predictorSearch{a, b} {
-		found, err := v.result()
+	for i, v := range []search.PredictorSearch{a, b} {
+		found, err := v.Result()
 		if err != nil {
 			return err
 		}
-		w, h := v.size()
-		s := &stream{width: w, height: h, small: parseSmall, transforms: found.transforms(w, h), pixels: found.pixels, entropy: found.entropy, packer: found.packer}
-		streams[i] = s.write(pools[0])
+		w, h := v.Size()
+		s := &bitstream.Stream{Width: w, Height: h, Small: backref.ParseSmall, Transforms: found.Transforms(w, h), Pixels: found.Pixels, Entropy: found.Entropy, Packer: found.Packer}
+		streams[i] = s.Write(testimages.Pools[0])
 	}
 	if b.err != nil {
 		return b.err

@@ -7,12 +7,15 @@ import (
 	"unsafe"
 
 	"github.com/pelmill/pelmill/gpu"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/backref"
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 
 // searched is what the search for candidates of an image leaves on the card.
 type searched struct {
 	distances, ends             []uint32
-	codes                       distanceCodes
+	codes                       format.DistanceCodes
 	depth, stop                 int
 	memory                      *gpu.Buffer
 	equal, reach, prev, offsets int    // where they begin in memory
@@ -23,16 +26,16 @@ type searched struct {
 const maxCandidates = 1 << 30
 
 // search counts the candidates that finder.at gives for the positions of bands.
-func (c *deviceReferenceSearch) search(f referencePlan, bands []*band) *searched {
-	n := len(c.p.argb)
-	near := newMatcher(pixels{w: c.p.w}, f.nearCodes, 0)
-	s := &searched{codes: near.codes, depth: f.depth, stop: f.stopLength}
+func (c *deviceReferenceSearch) search(f backref.ReferencePlan, bands []*backref.Band) *searched {
+	n := len(c.p.ARGB)
+	near := backref.NewMatcher(format.Pixels{W: c.p.W}, f.NearCodes, 0)
+	s := &searched{codes: near.Codes, depth: f.Depth, stop: f.StopLength}
 	s.distances = append(s.distances, 1) // for runs of equal pixels
-	for _, d := range near.near {
+	for _, d := range near.Near {
 		s.distances = append(s.distances, uint32(d))
 	}
 	for _, b := range bands {
-		s.ends = append(s.ends, uint32(b.hi))
+		s.ends = append(s.ends, uint32(b.Hi))
 	}
 	var l gpu.Layout
 	words := len(s.distances) * pieces(n, 32)
@@ -64,8 +67,8 @@ func (s *searched) set(f *deviceSlot, at []gpu.Ptr) {
 }
 
 // give brings bands the candidates that a search has counted.
-func (c *deviceReferenceSearch) give(s *searched, bands []*band) {
-	n := len(c.p.argb)
+func (c *deviceReferenceSearch) give(s *searched, bands []*backref.Band) {
+	n := len(c.p.ARGB)
 	a := &request{step: stepCandidates, parts: s.parts(), set: s.set}
 	if s.candidates > maxCandidates {
 		a.room = func() error { return fmt.Errorf("webp: %d candidates: %w", s.candidates, gpu.ErrOutOfMemory) }
@@ -77,23 +80,23 @@ func (c *deviceReferenceSearch) give(s *searched, bands []*band) {
 	c.batch.discard(s.memory)
 	// A candidate is a word here and there.
 	packed := list[n+1:]
-	all := unsafe.Slice((*candidate)(unsafe.Pointer(unsafe.SliceData(packed))), len(packed))
+	all := unsafe.Slice((*backref.Candidate)(unsafe.Pointer(unsafe.SliceData(packed))), len(packed))
 	for _, b := range bands {
-		b.found = &foundCandidates{offsets: list[b.lo : b.hi+1], list: all}
+		b.Found = &backref.FoundCandidates{Offsets: list[b.Lo : b.Hi+1], List: all}
 	}
 }
 
-// bands returns bands with all candidates.
-func (c *deviceReferenceSearch) bands(f referencePlan) []*band {
-	list := newBands(c.p)
+// Bands returns bands with all candidates.
+func (c *deviceReferenceSearch) Bands(f backref.ReferencePlan) []*backref.Band {
+	list := backref.NewBands(c.p)
 	c.give(c.search(f, list), list)
 	return list
 }
 
-// hits leaves the hits on the card, too.
-func (c *deviceReferenceSearch) hits() []uint8 {
+// Hits leaves the hits on the card, too.
+func (c *deviceReferenceSearch) Hits() []uint8 {
 	if c.onHost == nil {
-		n := len(c.p.argb)
+		n := len(c.p.ARGB)
 		c.onHost = c.do(&request{
 			step: stepHits, want: n, work: 4 * hitEntries * pieces(n, hitPixels),
 			room: func() error { return c.take(&c.hit, n) },

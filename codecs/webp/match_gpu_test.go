@@ -12,33 +12,39 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/backref"
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+	"github.com/pelmill/pelmill/codecs/webp/internal/search"
+	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
+	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
 )
 
 // matched is an image and how its candidates are looked for.
 type matched struct {
-	p     pixels
-	f     referencePlan
-	bands []*band
+	p     format.Pixels
+	f     backref.ReferencePlan
+	bands []*backref.Band
 }
 
 // periodic repeats a few random pixels.
-func periodic(r *rand.Rand, w, h, period int) pixels {
-	p := pixels{w, h, make([]uint32, w*h)}
-	for i := range p.argb {
+func periodic(r *rand.Rand, w, h, period int) format.Pixels {
+	p := format.Pixels{W: w, H: h, ARGB: make([]uint32, w*h)}
+	for i := range p.ARGB {
 		if i < period {
-			p.argb[i] = r.Uint32N(3) * 0x00400102
+			p.ARGB[i] = r.Uint32N(3) * 0x00400102
 		} else {
-			p.argb[i] = p.argb[i-period]
+			p.ARGB[i] = p.ARGB[i-period]
 		}
 	}
 	return p
 }
 
 // someBands divides an image anywhere.
-func someBands(r *rand.Rand, n int) (list []*band) {
+func someBands(r *rand.Rand, n int) (list []*backref.Band) {
 	for at := 0; at < n; {
 		end := min(n, at+1+r.IntN(n+n/4+1))
-		list = append(list, &band{lo: at, hi: end})
+		list = append(list, &backref.Band{Lo: at, Hi: end})
 		at = end
 	}
 	return list
@@ -46,29 +52,29 @@ func someBands(r *rand.Rand, n int) (list []*band) {
 
 // matchedImages are images of all kinds and shapes.
 func matchedImages(r *rand.Rand) (list []*matched) {
-	add := func(p pixels) {
-		f := referencePlans[r.IntN(len(referencePlans))]
+	add := func(p format.Pixels) {
+		f := backref.ReferencePlans[r.IntN(len(backref.ReferencePlans))]
 		if r.IntN(4) == 0 {
-			f.stopLength = maxLength
+			f.StopLength = format.MaxLength
 		}
-		bands := someBands(r, len(p.argb))
+		bands := someBands(r, len(p.ARGB))
 		if r.IntN(3) == 0 {
-			bands = newBands(p)
+			bands = backref.NewBands(p)
 		}
 		list = append(list, &matched{p, f, bands})
 	}
-	for _, s := range append(shapes, [2]int{31, 1}, [2]int{32, 1}, [2]int{1, 33}) {
-		add(drawn(r, s[0], s[1], 1+r.IntN(5)))
+	for _, s := range append(testimages.Shapes, [2]int{31, 1}, [2]int{32, 1}, [2]int{1, 33}) {
+		add(testimages.Drawn(r, s[0], s[1], 1+r.IntN(5)))
 	}
 	for _, period := range []int{1, 2, 31, 32, 33, 700, 2101, 5000} {
 		add(periodic(r, 1+r.IntN(200), 150, period))
 	}
 	for range 20 {
-		add(drawn(r, 1+r.IntN(150), 1+r.IntN(150), 1+r.IntN(9)))
-		add(loadImage(pools[0], oddImage(r), true))
+		add(testimages.Drawn(r, 1+r.IntN(150), 1+r.IntN(150), 1+r.IntN(9)))
+		add(loadImage(testimages.Pools[0], oddImage(r), true))
 	}
-	add(drawn(r, 16383, 1, 3))
-	add(drawn(r, 1, 16383, 3))
+	add(testimages.Drawn(r, 16383, 1, 3))
+	add(testimages.Drawn(r, 1, 16383, 3))
 	return list
 }
 
@@ -89,20 +95,20 @@ func TestLockstepCandidates(t *testing.T) {
 		if first == 1 {
 			// Images of several chunks, that begin and end anywhere.
 			for _, colours := range []int{1, 2, 7, 3000, 1 << 30} {
-				p := drawn(r, 1+r.IntN(1000), 300, min(colours, 3000))
+				p := testimages.Drawn(r, 1+r.IntN(1000), 300, min(colours, 3000))
 				if colours == 1<<30 {
-					for i := range p.argb {
-						p.argb[i] = r.Uint32()
+					for i := range p.ARGB {
+						p.ARGB[i] = r.Uint32()
 					}
 				}
-				list = append(list, &matched{p, referencePlans[6], someBands(r, len(p.argb))})
+				list = append(list, &matched{p, backref.ReferencePlans[6], someBands(r, len(p.ARGB))})
 			}
 			p := periodic(r, 501, 1000, 100000)
-			list = append(list, &matched{p, referencePlans[8], newBands(p)})
+			list = append(list, &matched{p, backref.ReferencePlans[8], backref.NewBands(p)})
 		}
 		errs := make([]error, len(list))
 		err := dev.Do(t.Context(), func(l *gpu.Lane) error {
-			return newCard(l).encode(make([]*raster.Image, len(list)), &defaults, func(d steps, i int) {
+			return newCard(l).encode(make([]*raster.Image, len(list)), &defaults, func(d search.Steps, i int) {
 				errs[i] = list[i].lockstep(d)
 			})
 		})
@@ -111,7 +117,7 @@ func TestLockstepCandidates(t *testing.T) {
 		}
 		for i, err := range errs {
 			if err != nil {
-				t.Errorf("batch %d, picture %d, %d x %d: %v", first, i, list[i].p.w, list[i].p.h, err)
+				t.Errorf("batch %d, picture %d, %d x %d: %v", first, i, list[i].p.W, list[i].p.H, err)
 			}
 		}
 		if t.Failed() {
@@ -121,21 +127,21 @@ func TestLockstepCandidates(t *testing.T) {
 	t.Logf("%d batches on %s", batches, dev.Name())
 }
 
-func (m *matched) lockstep(d steps) error {
-	made, err := d.referenceSearch(m.p, nil)
+func (m *matched) lockstep(d search.Steps) error {
+	made, err := d.ReferenceSearch(m.p, nil)
 	if err != nil {
 		return err
 	}
 	c := made.(*deviceReferenceSearch)
-	n := len(m.p.argb)
-	want := newMatcher(m.p, m.f.nearCodes, m.f.depth)
+	n := len(m.p.ARGB)
+	want := backref.NewMatcher(m.p, m.f.NearCodes, m.f.Depth)
 	s := c.search(m.f, m.bands)
 	if c.err != nil {
 		return c.err
 	}
 	got := gpu.View[uint32](c.do(&request{step: stepFetch, want: roundUp(s.memory.Size), fetch: []*gpu.Buffer{s.memory}})[s.prev:])[:n]
 	prev := make([]uint32, n)
-	for i, v := range want.prev {
+	for i, v := range want.Prev {
 		prev[i] = uint32(v + 1)
 	}
 	if err := differ("prev", got, prev); err != nil {
@@ -143,46 +149,46 @@ func (m *matched) lockstep(d steps) error {
 	}
 	c.give(s, m.bands)
 	for _, b := range m.bands {
-		find := newFinder(want, b.hi, m.f.stopLength)
-		for i := b.lo; i < b.hi; i++ {
-			if err := differ(fmt.Sprintf("near %d, depth %d, stop %d: position %d", m.f.nearCodes, m.f.depth, m.f.stopLength, i), b.at(i), find.at(i)); err != nil {
+		find := backref.NewFinder(want, b.Hi, m.f.StopLength)
+		for i := b.Lo; i < b.Hi; i++ {
+			if err := differ(fmt.Sprintf("near %d, depth %d, stop %d: position %d", m.f.NearCodes, m.f.Depth, m.f.StopLength, i), b.At(i), find.At(i)); err != nil {
 				return err
 			}
 		}
 	}
-	if err := differ("hits", c.hits(), cacheHits(m.p.argb)); err != nil {
+	if err := differ("hits", c.Hits(), backref.CacheHits(m.p.ARGB)); err != nil {
 		return err
 	}
-	return c.failed()
+	return c.Failed()
 }
 
 // graphics are the images of a data set, drawn ones where it is absent.
-func graphics(b *testing.B) (list []pixels) {
+func graphics(b *testing.B) (list []format.Pixels) {
 	for _, m := range drawings(b) {
-		list = append(list, withoutGreen(pools[0], loadImage(pools[0], m, true)))
+		list = append(list, transform.WithoutGreen(testimages.Pools[0], loadImage(testimages.Pools[0], m, true)))
 	}
 	r := rand.New(rand.NewPCG(32, 1))
 	for len(list) < 8 {
-		list = append(list, drawn(r, 800, 600, 30))
+		list = append(list, testimages.Drawn(r, 800, 600, 30))
 	}
 	return list
 }
 
 // shelves is an image of others in rows, each time in other colours.
-func shelves(list []pixels, w, h int) pixels {
+func shelves(list []format.Pixels, w, h int) format.Pixels {
 	const height = 500
-	out := pixels{w, h, make([]uint32, w*h)}
+	out := format.Pixels{W: w, H: h, ARGB: make([]uint32, w*h)}
 	k := 0
 	for y := 0; y < h; y += height {
 		for x := 0; x < w; k++ {
 			p := list[k%len(list)]
-			for row := range min(p.h, height, h-y) {
-				to := out.argb[(y+row)*w+x:][:min(p.w, w-x)]
-				for i, v := range p.argb[row*p.w:][:len(to)] {
+			for row := range min(p.H, height, h-y) {
+				to := out.ARGB[(y+row)*w+x:][:min(p.W, w-x)]
+				for i, v := range p.ARGB[row*p.W:][:len(to)] {
 					to[i] = v ^ uint32(k/len(list))*0x00030507
 				}
 			}
-			x += p.w
+			x += p.W
 		}
 	}
 	return out
@@ -193,34 +199,34 @@ func shelves(list []pixels, w, h int) pixels {
 func BenchmarkCardCandidates(b *testing.B) {
 	dev := gputest.Device(b, nil)
 	list := graphics(b)
-	var many []pixels
+	var many []format.Pixels
 	for i := range 256 {
 		from := list[i%len(list)]
-		p := pixels{w: min(from.w, 256), h: min(from.h, 256)}
-		for y := range p.h {
-			for _, v := range from.argb[y*from.w:][:p.w] {
-				p.argb = append(p.argb, v^uint32(i/len(list))*0x00030507)
+		p := format.Pixels{W: min(from.W, 256), H: min(from.H, 256)}
+		for y := range p.H {
+			for _, v := range from.ARGB[y*from.W:][:p.W] {
+				p.ARGB = append(p.ARGB, v^uint32(i/len(list))*0x00030507)
 			}
 		}
 		many = append(many, p)
 	}
 	for b.Loop() {
 		for _, effort := range []int{1, 6, 9} {
-			cardCandidates(b, dev, "5120 x 5000", []pixels{shelves(list, 5120, 5000)}, effort)
+			cardCandidates(b, dev, "5120 x 5000", []format.Pixels{shelves(list, 5120, 5000)}, effort)
 			cardCandidates(b, dev, "256 pictures", many, effort)
 		}
-		flat := pixels{5120, 5000, make([]uint32, 5120*5000)}
-		cardCandidates(b, dev, "5120 x 5000 of one colour", []pixels{flat}, 9)
+		flat := format.Pixels{W: 5120, H: 5000, ARGB: make([]uint32, 5120*5000)}
+		cardCandidates(b, dev, "5120 x 5000 of one colour", []format.Pixels{flat}, 9)
 		r := rand.New(rand.NewPCG(32, 2))
-		cardCandidates(b, dev, "5120 x 5000 of period 100000", []pixels{periodic(r, 5120, 5000, 100000)}, 9)
+		cardCandidates(b, dev, "5120 x 5000 of period 100000", []format.Pixels{periodic(r, 5120, 5000, 100000)}, 9)
 	}
 }
 
-func cardCandidates(b *testing.B, dev *gpu.Device, what string, list []pixels, effort int) {
-	f := referencePlans[effort]
+func cardCandidates(b *testing.B, dev *gpu.Device, what string, list []format.Pixels, effort int) {
+	f := backref.ReferencePlans[effort]
 	n := 0
 	for _, p := range list {
-		n += len(p.argb)
+		n += len(p.ARGB)
 	}
 	found := make([]int, len(list))
 	took := map[string]time.Duration{}
@@ -236,15 +242,15 @@ func cardCandidates(b *testing.B, dev *gpu.Device, what string, list []pixels, e
 			took[what] += time.Since(last)
 			last = time.Now()
 		}
-		return d.encode(make([]*raster.Image, len(list)), &defaults, func(v steps, i int) {
-			made, err := v.referenceSearch(list[i], nil)
+		return d.encode(make([]*raster.Image, len(list)), &defaults, func(v search.Steps, i int) {
+			made, err := v.ReferenceSearch(list[i], nil)
 			if err != nil {
 				b.Error(err)
 				return
 			}
-			made.hits()
-			found[i] = len(made.bands(f)[0].found.list)
-			made.release()
+			made.Hits()
+			found[i] = len(made.Bands(f)[0].Found.List)
+			made.Release()
 		})
 	}
 	for range 2 { // the first time takes memory
@@ -263,19 +269,19 @@ func cardCandidates(b *testing.B, dev *gpu.Device, what string, list []pixels, e
 	var candidates, hits time.Duration
 	for i := 0; i < len(list) && pixels < 1<<21; i++ {
 		p := list[i]
-		p.h = min(p.h, 1+1<<21/p.w)
-		p.argb = p.argb[:p.w*p.h]
-		pixels += len(p.argb)
-		m := newMatcher(p, f.nearCodes, f.depth)
-		for _, band := range newBands(p) {
-			find := newFinder(m, band.hi, f.stopLength)
-			for i := band.lo; i < band.hi; i++ {
-				find.at(i)
+		p.H = min(p.H, 1+1<<21/p.W)
+		p.ARGB = p.ARGB[:p.W*p.H]
+		pixels += len(p.ARGB)
+		m := backref.NewMatcher(p, f.NearCodes, f.Depth)
+		for _, band := range backref.NewBands(p) {
+			find := backref.NewFinder(m, band.Hi, f.StopLength)
+			for i := band.Lo; i < band.Hi; i++ {
+				find.At(i)
 			}
 		}
 		candidates += time.Since(start)
 		start = time.Now()
-		cacheHits(p.argb)
+		backref.CacheHits(p.ARGB)
 		hits += time.Since(start)
 		start = time.Now()
 	}

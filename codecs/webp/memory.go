@@ -4,6 +4,9 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/raster"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 )
 
 // Bytes for each pixel that the search holds at most, by effort: the pixels as they
@@ -46,7 +49,7 @@ func (Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec.M
 }
 
 // photograph says what choose finds of p.
-func photograph(p pixels) bool {
-	seen := analyse(p, analysisPixels)
-	return seen.isPhoto()
+func photograph(p format.Pixels) bool {
+	seen := search.Analyse(p, search.AnalysisPixels)
+	return seen.IsPhoto()
 }

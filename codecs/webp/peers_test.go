@@ -15,6 +15,8 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/raster"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 )
 
 // The tests of this file hold us against libwebp's programs, from Debian's package webp.
@@ -84,7 +86,7 @@ func dwebp(t testing.TB, file []byte) *raster.Image {
 // rgba is m as RGBA.
 func rgba(m *raster.Image) *raster.Image {
 	out := raster.New(m.Width, m.Height, 1, 4, 8)
-	for i, v := range loadImage(pools[0], m, true).argb {
+	for i, v := range loadImage(testimages.Pools[0], m, true).ARGB {
 		out.Pix[4*i], out.Pix[4*i+1], out.Pix[4*i+2], out.Pix[4*i+3] = byte(v>>16), byte(v>>8), byte(v), byte(v>>24)
 	}
 	return out
@@ -155,12 +157,12 @@ func TestPeersReadRandomStreams(t *testing.T) {
 	need(t, "dwebp")
 	for seed := range uint64(100) {
 		s, want := randomStream(rand.New(rand.NewPCG(13, seed)))
-		f := &file{width: s.width, height: s.height, alpha: true, bitstream: s.write(pools[0])}
+		f := &file{width: s.Width, height: s.Height, alpha: true, bitstream: s.Write(testimages.Pools[0])}
 		data, err := f.write()
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := loadImage(pools[0], dwebp(t, data), true)
+		got := loadImage(testimages.Pools[0], dwebp(t, data), true)
 		if err := samePixels(got, want); err != nil {
 			t.Errorf("stream %d: %v", seed, err)
 		}

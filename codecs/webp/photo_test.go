@@ -16,49 +16,53 @@ import (
 	"golang.org/x/image/vp8l"
 
 	"github.com/pelmill/pelmill/codecs/pool"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+	"github.com/pelmill/pelmill/codecs/webp/internal/search"
+	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 )
 
-func photoBytes(t *testing.T, c *pool.Pool, p pixels, effort int) []byte {
+func photoBytes(t *testing.T, c *pool.Pool, p format.Pixels, effort int) []byte {
 	t.Helper()
-	p.argb = slices.Clone(p.argb)
-	s, err := photo(context.Background(), c, cpuSteps{c}, p, effort)
+	p.ARGB = slices.Clone(p.ARGB)
+	s, err := search.Photo(context.Background(), c, cpuSteps{c}, p, effort)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.alpha = true
-	return s.write(pools[0])
+	s.Alpha = true
+	return s.Write(testimages.Pools[0])
 }
 
-func unpack(t *testing.T, bitstream []byte) pixels {
+func unpack(t *testing.T, bitstream []byte) format.Pixels {
 	t.Helper()
 	m, err := vp8l.Decode(bytes.NewReader(bitstream))
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := m.(*image.NRGBA)
-	p := pixels{n.Rect.Dx(), n.Rect.Dy(), nil}
+	p := format.Pixels{W: n.Rect.Dx(), H: n.Rect.Dy(), ARGB: nil}
 	for i := 0; i < len(n.Pix); i += 4 {
-		p.argb = append(p.argb, uint32(n.Pix[i+3])<<24|uint32(n.Pix[i])<<16|uint32(n.Pix[i+1])<<8|uint32(n.Pix[i+2]))
+		p.ARGB = append(p.ARGB, uint32(n.Pix[i+3])<<24|uint32(n.Pix[i])<<16|uint32(n.Pix[i+1])<<8|uint32(n.Pix[i+2]))
 	}
 	return p
 }
 
 func TestPhotosComeBackAtEveryEffort(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 1))
-	for _, size := range append(sizes, [2]int{260, 130}) {
-		for effort := range predictorPlans {
-			p := texture(r, size[0], size[1], effort%2 == 0)
-			if got := unpack(t, photoBytes(t, pools[1], p, effort)); got.w != p.w || got.h != p.h || !slices.Equal(got.argb, p.argb) {
-				t.Fatalf("%dx%d, effort %d: other pixels", p.w, p.h, effort)
+	for _, size := range append(testimages.Sizes, [2]int{260, 130}) {
+		for effort := range search.PredictorPlans {
+			p := testimages.Texture(r, size[0], size[1], effort%2 == 0)
+			if got := unpack(t, photoBytes(t, testimages.Pools[1], p, effort)); got.W != p.W || got.H != p.H || !slices.Equal(got.ARGB, p.ARGB) {
+				t.Fatalf("%dx%d, effort %d: other pixels", p.W, p.H, effort)
 			}
 		}
 	}
 }
 
 func TestPhotosDoNotDependOnThreads(t *testing.T) {
-	p := texture(rand.New(rand.NewPCG(6, 2)), 250, 190, true)
+	p := testimages.Texture(rand.New(rand.NewPCG(6, 2)), 250, 190, true)
 	for _, effort := range []int{0, 1, 6, 9} {
-		if !bytes.Equal(photoBytes(t, pools[0], p, effort), photoBytes(t, pools[1], p, effort)) {
+		if !bytes.Equal(photoBytes(t, testimages.Pools[0], p, effort), photoBytes(t, testimages.Pools[1], p, effort)) {
 			t.Errorf("effort %d: other bytes with other threads", effort)
 		}
 	}
@@ -66,18 +70,18 @@ func TestPhotosDoNotDependOnThreads(t *testing.T) {
 
 func TestGroupsNeverCost(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 3))
-	flat := pixels{300, 200, slices.Repeat([]uint32{0xff336699}, 300*200)}
-	for _, p := range []pixels{flat, texture(r, 3, 2, true), texture(r, 40, 40, true), texture(r, 200, 150, false)} {
-		for effort := range predictorPlans {
-			s, err := photo(context.Background(), pools[1], cpuSteps{pools[1]}, p, effort)
+	flat := format.Pixels{W: 300, H: 200, ARGB: slices.Repeat([]uint32{0xff336699}, 300*200)}
+	for _, p := range []format.Pixels{flat, testimages.Texture(r, 3, 2, true), testimages.Texture(r, 40, 40, true), testimages.Texture(r, 200, 150, false)} {
+		for effort := range search.PredictorPlans {
+			s, err := search.Photo(context.Background(), testimages.Pools[1], cpuSteps{testimages.Pools[1]}, p, effort)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.alpha = true
-			many, n := len(s.write(pools[0])), s.entropy.groups
-			s.entropy = entropyImage{}
-			if one := len(s.write(pools[0])); many > one {
-				t.Errorf("%dx%d, effort %d: %d bytes with %d groups, %d with one", p.w, p.h, effort, many, n, one)
+			s.Alpha = true
+			many, n := len(s.Write(testimages.Pools[0])), s.Entropy.Groups
+			s.Entropy = format.EntropyImage{}
+			if one := len(s.Write(testimages.Pools[0])); many > one {
+				t.Errorf("%dx%d, effort %d: %d bytes with %d groups, %d with one", p.W, p.H, effort, many, n, one)
 			}
 		}
 	}
@@ -85,27 +89,27 @@ func TestGroupsNeverCost(t *testing.T) {
 
 func TestTransformedIgnoresWhatIsCopied(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 4))
-	p := texture(r, 64, 64, false)
-	q := pixels{p.w, p.h, slices.Clone(p.argb)}
-	length := make([]uint16, len(p.argb))
-	for i := range p.argb {
+	p := testimages.Texture(r, 64, 64, false)
+	q := format.Pixels{W: p.W, H: p.H, ARGB: slices.Clone(p.ARGB)}
+	length := make([]uint16, len(p.ARGB))
+	for i := range p.ARGB {
 		// The lower right quarter, which predicts no other pixel that is counted.
-		if i%p.w >= 32 && i/p.w >= 32 {
-			length[i], q.argb[i] = covered, opaqueBlack|r.Uint32()>>8
+		if i%p.W >= 32 && i/p.W >= 32 {
+			length[i], q.ARGB[i] = format.Covered, format.OpaqueBlack|r.Uint32()>>8
 		}
 	}
-	transformed := func(p pixels) []transform {
-		v := newMemoryPredictorSearch(pools[0], p, parse{length: length})
-		if err := newPasses(pools[0], v, predictorPlans[1]).transforms(context.Background()); err != nil {
+	transformed := func(p format.Pixels) []format.Transform {
+		v := newMemoryPredictorSearch(testimages.Pools[0], p, format.Parse{Length: length})
+		if err := search.NewPasses(testimages.Pools[0], v, search.PredictorPlans[1]).Transforms(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		found, _ := v.result()
-		return found.transforms(p.w, p.h)
+		found, _ := v.Result()
+		return found.Transforms(p.W, p.H)
 	}
 	a, b := transformed(p), transformed(q)
 	for i := range a {
-		if !slices.Equal(a[i].data.argb, b[i].data.argb) {
-			t.Errorf("transform %d depends on pixels that are copied", a[i].kind)
+		if !slices.Equal(a[i].Data.ARGB, b[i].Data.ARGB) {
+			t.Errorf("transform %d depends on pixels that are copied", a[i].Kind)
 		}
 	}
 }
@@ -125,16 +129,16 @@ func TestMoreEffortMakesSmallerFiles(t *testing.T) {
 		if err != nil {
 			continue // not a format of the standard library
 		}
-		p := pixels{m.Bounds().Dx(), m.Bounds().Dy(), nil}
-		for y := range p.h {
-			for x := range p.w {
+		p := format.Pixels{W: m.Bounds().Dx(), H: m.Bounds().Dy(), ARGB: nil}
+		for y := range p.H {
+			for x := range p.W {
 				a, b, c, _ := m.At(m.Bounds().Min.X+x, m.Bounds().Min.Y+y).RGBA()
-				p.argb = append(p.argb, opaqueBlack|a>>8<<16|b>>8<<8|c>>8)
+				p.ARGB = append(p.ARGB, format.OpaqueBlack|a>>8<<16|b>>8<<8|c>>8)
 			}
 		}
 		var own [10]int
-		for effort := range predictorPlans {
-			own[effort] = len(photoBytes(t, pools[1], p, effort))
+		for effort := range search.PredictorPlans {
+			own[effort] = len(photoBytes(t, testimages.Pools[1], p, effort))
 			total[effort] += own[effort]
 		}
 		t.Logf("%s, bytes by effort: %d", filepath.Base(name), own)

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 
 // The container (RFC 9649, 2). Chunks have a name, their size without the 8 bytes of
@@ -133,7 +135,7 @@ func open(data []byte) (*file, error) {
 		return nil, codec.Malformedf("webp: it holds no picture")
 	}
 	v := binary.LittleEndian.Uint32(f.bitstream[1:])
-	if f.bitstream[0] != signature || v>>29 != 0 {
+	if f.bitstream[0] != format.Signature || v>>29 != 0 {
 		return nil, codec.Malformedf("webp: the picture is not VP8L version 0")
 	}
 	f.width, f.height, f.alpha = 1+int(v&0x3fff), 1+int(v>>14&0x3fff), v>>28&1 != 0

@@ -11,6 +11,8 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/raster"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 
 // chunks are the names and sizes of a file's chunks.
@@ -27,7 +29,7 @@ func chunks(file []byte) string {
 func TestSimpleFileByteForByte(t *testing.T) {
 	m := raster.New(1, 1, 1, 1, 8)
 	m.Pix[0] = 5
-	f := &file{width: 1, height: 1, bitstream: []byte{signature, 0, 0, 0, 0, 1, 2}}
+	f := &file{width: 1, height: 1, bitstream: []byte{format.Signature, 0, 0, 0, 0, 1, 2}}
 	got, err := f.write()
 	want := "52494646" + "14000000" + "57454250" + // RIFF, 20 bytes follow, WEBP
 		"5650384c" + "07000000" + "2f00000000" + "0102" + "00" // VP8L, 7 bytes, filling
@@ -135,13 +137,17 @@ func TestDamagedContainers(t *testing.T) {
 		"VP8X of 11 bytes":  set(16, 11),
 		"canvas too wide":   set(24, 200),
 		"second VP8X":       func(f []byte) []byte { return resize(append(f, f[12:30]...)) },
-		"second picture":    func(f []byte) []byte { return resize(chunk(f, "VP8L", []byte{signature, 0, 0, 0, 0, 0})) },
+		"second picture":    func(f []byte) []byte { return resize(chunk(f, "VP8L", []byte{format.Signature, 0, 0, 0, 0, 0})) },
 		"half a chunk head": func(f []byte) []byte { return resize(append(f, 'E', 'X')) },
 		"no picture":        func(f []byte) []byte { return resize(f[:30]) },
-		"no stream":         func(f []byte) []byte { return resize(chunk(f[:12:12], "VP8L", []byte{signature})) },
+		"no stream":         func(f []byte) []byte { return resize(chunk(f[:12:12], "VP8L", []byte{format.Signature})) },
 		"other signature":   func(f []byte) []byte { return resize(chunk(f[:12:12], "VP8L", []byte{0x2e, 0, 0, 0, 0, 0})) },
-		"other version":     func(f []byte) []byte { return resize(chunk(f[:12:12], "VP8L", []byte{signature, 0, 0, 0, 0x20, 0})) },
-		"16,384 wide":       func(f []byte) []byte { return resize(chunk(f[:12:12], "VP8L", []byte{signature, 0xff, 0x3f, 0, 0, 0})) },
+		"other version": func(f []byte) []byte {
+			return resize(chunk(f[:12:12], "VP8L", []byte{format.Signature, 0, 0, 0, 0x20, 0}))
+		},
+		"16,384 wide": func(f []byte) []byte {
+			return resize(chunk(f[:12:12], "VP8L", []byte{format.Signature, 0xff, 0x3f, 0, 0, 0}))
+		},
 	} {
 		bad := damage(bytes.Clone(good))
 		_, err := decoded(bad)

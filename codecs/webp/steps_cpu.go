@@ -1,39 +1,47 @@
 package webp
 
-import "github.com/pelmill/pelmill/codecs/pool"
+import (
+	"github.com/pelmill/pelmill/codecs/pool"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/backref"
+	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+	"github.com/pelmill/pelmill/codecs/webp/internal/search"
+	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
+)
 
 // cpuSteps is the device whose canvases are in memory.
 type cpuSteps struct{ pool *pool.Pool }
 
-func (d cpuSteps) predictorSearch(p pixels) (predictorSearch, error) {
-	return newMemoryPredictorSearch(d.pool, withoutGreen(d.pool, p), parse{}), nil
+func (d cpuSteps) PredictorSearch(p format.Pixels) (search.PredictorSearch, error) {
+	return newMemoryPredictorSearch(d.pool, transform.WithoutGreen(d.pool, p), format.Parse{}), nil
 }
 
-func (d cpuSteps) referenceSearch(p pixels, _ predictorSearch) (referenceSearch, error) {
-	return &memoryReferenceSearch{pool: d.pool, p: p}, nil
+func (d cpuSteps) ReferenceSearch(p format.Pixels, _ search.PredictorSearch) (backref.ReferenceSearch, error) {
+	return &backref.MemoryReferenceSearch{Pool: d.pool, P: p}, nil
 }
 
 // memoryPredictorSearch is a canvas in memory, whose steps run in Go.
 type memoryPredictorSearch struct {
 	pool   *pool.Pool
-	source pixels
-	parse  parse
+	source format.Pixels
+	parse  format.Parse
 	opaque bool
 
 	modeBits    int
 	mode        []uint8
-	multipliers *multipliers // nil: no colour transform
-	entropy     entropyImage
+	multipliers *transform.Multipliers // nil: no colour transform
+	entropy     format.EntropyImage
 
-	residual []uint32 // after the predictor
-	coded    pixels   // and after the colour transform; the same memory where there is none
+	residual []uint32      // after the predictor
+	coded    format.Pixels // and after the colour transform; the same memory where there is none
 }
 
 // newMemoryPredictorSearch returns a canvas of p, of which the pixels whose length in parse is not
 // 0 are coded as parse says, and no transform. It keeps p and does not change it.
-func newMemoryPredictorSearch(c *pool.Pool, p pixels, parse parse) *memoryPredictorSearch {
+func newMemoryPredictorSearch(c *pool.Pool, p format.Pixels, parse format.Parse) *memoryPredictorSearch {
 	v := &memoryPredictorSearch{pool: c, source: p, parse: parse, opaque: true, coded: p}
-	for _, a := range p.argb {
+	for _, a := range p.ARGB {
 		if a>>24 != 255 {
 			v.opaque = false
 			break
@@ -42,21 +50,21 @@ func newMemoryPredictorSearch(c *pool.Pool, p pixels, parse parse) *memoryPredic
 	return v
 }
 
-func (v *memoryPredictorSearch) size() (w, h int) { return v.source.w, v.source.h }
+func (v *memoryPredictorSearch) Size() (w, h int) { return v.source.W, v.source.H }
 
-func (v *memoryPredictorSearch) symbols() int { return v.parse.symbols() }
+func (v *memoryPredictorSearch) Symbols() int { return v.parse.Symbols() }
 
-func (v *memoryPredictorSearch) costTables(tables []uint16) *costTables {
-	return &costTables{
-		entropy: v.entropy,
-		columns: tiles(v.source.w, v.entropy.bits),
-		symbols: v.parse.symbols(),
-		costs:   tables,
-		opaque:  v.opaque,
+func (v *memoryPredictorSearch) costTables(tables []uint16) *entropy.CostTables {
+	return &entropy.CostTables{
+		Entropy: v.entropy,
+		Columns: format.Tiles(v.source.W, v.entropy.Bits),
+		Symbols: v.parse.Symbols(),
+		Costs:   tables,
+		Opaque:  v.opaque,
 	}
 }
 
-func (v *memoryPredictorSearch) setModes(bits int, mode uint8) {
+func (v *memoryPredictorSearch) SetModes(bits int, mode uint8) {
 	v.setModeBits(bits)
 	for i := range v.mode {
 		v.mode[i] = mode
@@ -67,29 +75,29 @@ func (v *memoryPredictorSearch) setModes(bits int, mode uint8) {
 func (v *memoryPredictorSearch) setModeBits(bits int) {
 	if v.modeBits != bits {
 		v.modeBits = bits
-		v.mode = make([]uint8, tiles(v.source.w, bits)*tiles(v.source.h, bits))
+		v.mode = make([]uint8, format.Tiles(v.source.W, bits)*format.Tiles(v.source.H, bits))
 	}
 }
 
 // transform brings residual and coded up to date.
 func (v *memoryPredictorSearch) transform() {
 	if v.residual == nil {
-		v.residual = make([]uint32, len(v.source.argb))
-		v.coded.argb = v.residual
+		v.residual = make([]uint32, len(v.source.ARGB))
+		v.coded.ARGB = v.residual
 	}
-	residuals(v.pool, &v.source, v.modeBits, v.mode, v.residual)
+	transform.Residuals(v.pool, &v.source, v.modeBits, v.mode, v.residual)
 	v.transformColours()
 }
 
 func (v *memoryPredictorSearch) transformColours() {
 	if v.multipliers != nil {
-		applyMultipliers(v.pool, v.source.w, v.residual, v.multipliers, v.coded.argb)
+		transform.ApplyMultipliers(v.pool, v.source.W, v.residual, v.multipliers, v.coded.ARGB)
 	}
 }
 
-func (v *memoryPredictorSearch) chooseModes(bits, skip int, own *[modeCount]uint32, tables []uint16) (counts [modeCount]uint32) {
+func (v *memoryPredictorSearch) ChooseModes(bits, skip int, own *[transform.ModeCount]uint32, tables []uint16) (counts [transform.ModeCount]uint32) {
 	v.setModeBits(bits)
-	chooseModes(v.pool, &v.source, bits, skip, own, v.multipliers, v.costTables(tables), v.parse.length, v.mode)
+	transform.ChooseModes(v.pool, &v.source, bits, skip, own, v.multipliers, v.costTables(tables), v.parse.Length, v.mode)
 	for _, k := range v.mode {
 		counts[k]++
 	}
@@ -97,17 +105,17 @@ func (v *memoryPredictorSearch) chooseModes(bits, skip int, own *[modeCount]uint
 	return counts
 }
 
-func (v *memoryPredictorSearch) chooseMultipliers(bits, skip int, steps []int, own *multiplierCosts, tables []uint16) (counts [3][256]uint32) {
+func (v *memoryPredictorSearch) ChooseMultipliers(bits, skip int, steps []int, own *transform.MultiplierCosts, tables []uint16) (counts [3][256]uint32) {
 	m := v.multipliers
-	if m == nil || m.bits != bits {
-		m = newMultipliers(v.source.w, v.source.h, bits)
+	if m == nil || m.Bits != bits {
+		m = transform.NewMultipliers(v.source.W, v.source.H, bits)
 	}
 	if v.multipliers == nil {
-		v.coded.argb = make([]uint32, len(v.residual))
+		v.coded.ARGB = make([]uint32, len(v.residual))
 	}
 	v.multipliers = m
-	chooseMultipliers(v.pool, v.source.w, v.source.h, v.residual, skip, steps, own, v.costTables(tables), v.parse.length, m)
-	for _, e := range m.element {
+	transform.ChooseMultipliers(v.pool, v.source.W, v.source.H, v.residual, skip, steps, own, v.costTables(tables), v.parse.Length, m)
+	for _, e := range m.Element {
 		counts[0][e>>16&255]++
 		counts[1][e>>8&255]++
 		counts[2][e&255]++
@@ -116,27 +124,27 @@ func (v *memoryPredictorSearch) chooseMultipliers(bits, skip int, steps []int, o
 	return counts
 }
 
-func (v *memoryPredictorSearch) tileCosts(bits int, table []uint16) []uint32 {
-	return tileCosts(v.pool, &v.coded, &v.parse, v.opaque, bits, table)
+func (v *memoryPredictorSearch) TileCosts(bits int, table []uint16) []uint32 {
+	return entropy.TileCosts(v.pool, &v.coded, &v.parse, v.opaque, bits, table)
 }
 
-func (v *memoryPredictorSearch) setEntropyImage(g entropyImage) { v.entropy = g }
+func (v *memoryPredictorSearch) SetEntropyImage(g format.EntropyImage) { v.entropy = g }
 
-func (v *memoryPredictorSearch) assignGroups(own []uint32, near int, tables []uint16) (counts []uint32, regrets []uint64) {
-	regrets = assignGroups(v.pool, &v.coded, &v.parse, v.costTables(tables), own, near)
-	counts = make([]uint32, v.entropy.groups)
-	for _, k := range v.entropy.group {
+func (v *memoryPredictorSearch) AssignGroups(own []uint32, near int, tables []uint16) (counts []uint32, regrets []uint64) {
+	regrets = entropy.AssignGroups(v.pool, &v.coded, &v.parse, v.costTables(tables), own, near)
+	counts = make([]uint32, v.entropy.Groups)
+	for _, k := range v.entropy.Group {
 		counts[k]++
 	}
 	return counts, regrets
 }
 
-func (v *memoryPredictorSearch) histograms() []uint32 {
-	return histograms(v.pool, &v.coded, &v.parse, v.opaque, v.entropy)
+func (v *memoryPredictorSearch) Histograms() []uint32 {
+	return entropy.Histograms(v.pool, &v.coded, &v.parse, v.opaque, v.entropy)
 }
 
-func (v *memoryPredictorSearch) result() (*choices, error) {
-	return &choices{modeBits: v.modeBits, modes: v.mode, multipliers: v.multipliers, entropy: v.entropy, pixels: v.coded}, nil
+func (v *memoryPredictorSearch) Result() (*search.Choices, error) {
+	return &search.Choices{ModeBits: v.modeBits, Modes: v.mode, Multipliers: v.multipliers, Entropy: v.entropy, Pixels: v.coded}, nil
 }
 
-func (v *memoryPredictorSearch) transformed() pixels { return v.coded }
+func (v *memoryPredictorSearch) Transformed() format.Pixels { return v.coded }

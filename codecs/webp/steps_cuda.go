@@ -2,6 +2,12 @@
 
 package webp
 
+import (
+	"github.com/pelmill/pelmill/codecs/webp/internal/backref"
+	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+)
+
 // do puts a step for some images into the stream. Frames are theirs, and params the
 // list of them on the card; their results begin
 // in the batch's buffer at downAt.
@@ -144,7 +150,7 @@ func (g *batch) seed(frames []deviceSlot, params *listParams) error {
 	if err := g.launches(frames, params, "webp_cluster_count", "webp_cluster_rows", "webp_cluster_own"); err != nil {
 		return err
 	}
-	first, end := maxStartGroups, 0
+	first, end := entropy.MaxStartGroups, 0
 	for i := range frames {
 		first, end = min(first, int(frames[i].N)/2), max(end, int(frames[i].N))
 	}
@@ -182,7 +188,7 @@ func (f *deviceSlot) pixels() int { return int(f.Width) * int(f.Height) }
 
 // tiles is how many of 1<<bits the image has.
 func (f *deviceSlot) tiles(bits uint32) int {
-	return tiles(int(f.Width), int(bits)) * tiles(int(f.Height), int(bits))
+	return format.Tiles(int(f.Width), int(bits)) * format.Tiles(int(f.Height), int(bits))
 }
 
 // Pixels that a thread takes.
@@ -195,9 +201,9 @@ const (
 // Pixels of a chunk (match.cuh, cache.cuh), and entries of its table.
 const (
 	linkPixels  = 1 << 16
-	linkEntries = 1 << keyBits
+	linkEntries = 1 << backref.KeyBits
 	hitPixels   = 1 << 14
-	hitEntries  = 1 << maxCacheBits
+	hitEntries  = 1 << format.MaxCacheBits
 )
 
 // pieces is how many of the given size n pixels make.
@@ -243,9 +249,9 @@ func (f *deviceSlot) threads(kernel string) int {
 	case "webp_cluster_order", "webp_cluster_worst", "webp_cluster_merge", "webp_cluster_end":
 		return bigBlock
 	case "webp_cluster_clear":
-		return maxStartGroups * int(f.Symbols)
+		return entropy.MaxStartGroups * int(f.Symbols)
 	case "webp_cluster_pairs":
-		return 32 * maxStartGroups * maxStartGroups
+		return 32 * entropy.MaxStartGroups * entropy.MaxStartGroups
 	case "webp_cluster_rows":
 		return cardThreads * int(f.N)
 	case "webp_pack", "webp_pack_copies":

@@ -8,6 +8,11 @@ import (
 	"testing"
 
 	"golang.org/x/image/vp8l"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/backref"
+	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 )
 
 func channel(v uint32, s int) int { return int(v >> s & 255) }
@@ -68,45 +73,45 @@ func slowPrediction(mode uint32, l, t, tr, tl uint32) uint32 {
 }
 
 // undo returns the image before the transform (RFC 9649, 4), slowly.
-func undo(t transform, p pixels, width int) pixels {
-	out := pixels{width, p.h, make([]uint32, width*p.h)}
-	across := (width + 1<<t.bits - 1) >> t.bits
-	for y := range p.h {
+func undo(t format.Transform, p format.Pixels, width int) format.Pixels {
+	out := format.Pixels{W: width, H: p.H, ARGB: make([]uint32, width*p.H)}
+	across := (width + 1<<t.Bits - 1) >> t.Bits
+	for y := range p.H {
 		for x := range width {
 			i := y*width + x
-			switch t.kind {
-			case predictorTransform:
-				mode := t.data.argb[y>>t.bits*across+x>>t.bits] >> 8 & 15
+			switch t.Kind {
+			case format.PredictorTransform:
+				mode := t.Data.ARGB[y>>t.Bits*across+x>>t.Bits] >> 8 & 15
 				var q uint32
 				switch {
 				case i == 0:
 					q = 0xff000000
 				case y == 0:
-					q = out.argb[i-1]
+					q = out.ARGB[i-1]
 				case x == 0:
-					q = out.argb[i-width]
+					q = out.ARGB[i-width]
 				default:
 					// The pixel right above of the last in a row is the first of its row.
-					q = slowPrediction(mode, out.argb[i-1], out.argb[i-width], out.argb[i-width+1], out.argb[i-width-1])
+					q = slowPrediction(mode, out.ARGB[i-1], out.ARGB[i-width], out.ARGB[i-width+1], out.ARGB[i-width-1])
 				}
-				out.argb[i] = perChannel(p.argb[i], q, 0, func(a, b, _ int) int { return a + b })
-			case colourTransform:
-				m := t.data.argb[y>>t.bits*across+x>>t.bits]
+				out.ARGB[i] = perChannel(p.ARGB[i], q, 0, func(a, b, _ int) int { return a + b })
+			case format.ColourTransform:
+				m := t.Data.ARGB[y>>t.Bits*across+x>>t.Bits]
 				delta := func(m, c uint32) int { return int(int8(m)) * int(int8(c)) >> 5 }
-				v := p.argb[i]
+				v := p.ARGB[i]
 				green := v >> 8 & 255
 				red := uint32(int(v>>16&255)+delta(m&255, green)) & 255
 				blue := uint32(int(v&255)+delta(m>>8&255, green)+delta(m>>16&255, red)) & 255
-				out.argb[i] = v&0xff00ff00 | red<<16 | blue
-			case subtractGreen:
-				v := p.argb[i]
+				out.ARGB[i] = v&0xff00ff00 | red<<16 | blue
+			case format.SubtractGreen:
+				v := p.ARGB[i]
 				g := v >> 8 & 255
-				out.argb[i] = v&0xff00ff00 | (v>>16+g)&255<<16 | (v+g)&255
-			case colourIndexing:
-				b := bundling(t.data.w)
-				index := int(p.argb[y*p.w+x>>b]) >> 8 & 255 >> (x & (1<<b - 1) << (3 - b)) & (1<<(8>>b) - 1)
-				if index < t.data.w {
-					out.argb[i] = t.data.argb[index]
+				out.ARGB[i] = v&0xff00ff00 | (v>>16+g)&255<<16 | (v+g)&255
+			case format.ColourIndexing:
+				b := bundling(t.Data.W)
+				index := int(p.ARGB[y*p.W+x>>b]) >> 8 & 255 >> (x & (1<<b - 1) << (3 - b)) & (1<<(8>>b) - 1)
+				if index < t.Data.W {
+					out.ARGB[i] = t.Data.ARGB[index]
 				}
 			}
 		}
@@ -128,10 +133,10 @@ func bundling(colours int) int {
 }
 
 // randomStream is a stream that no encoder would make, and the image it stands for.
-func randomStream(r *rand.Rand) (*stream, pixels) {
-	s := &stream{width: 1 + r.IntN(70), height: 1 + r.IntN(40), alpha: true, small: parseSmall}
+func randomStream(r *rand.Rand) (*bitstream.Stream, format.Pixels) {
+	s := &bitstream.Stream{Width: 1 + r.IntN(70), Height: 1 + r.IntN(40), Alpha: true, Small: backref.ParseSmall}
 	if r.IntN(8) == 0 {
-		s.width = 1 + r.IntN(700)
+		s.Width = 1 + r.IntN(700)
 	}
 	values := func(n, spread int) []uint32 {
 		v := make([]uint32, n)
@@ -143,97 +148,97 @@ func randomStream(r *rand.Rand) (*stream, pixels) {
 		}
 		return v
 	}
-	width := s.width
+	width := s.Width
 	widths := []int{}
 	for _, kind := range r.Perm(4) {
 		if r.IntN(2) == 0 {
 			continue
 		}
-		t := transform{kind: kind}
+		t := format.Transform{Kind: kind}
 		widths = append(widths, width)
 		switch kind {
-		case predictorTransform, colourTransform:
-			t.bits = 2 + r.IntN(8)
-			tw, th := (width+1<<t.bits-1)>>t.bits, (s.height+1<<t.bits-1)>>t.bits
-			t.data = pixels{tw, th, values(tw*th, 0)}
-			if kind == predictorTransform {
-				for i := range t.data.argb {
-					t.data.argb[i] = 0xff000000 | uint32(r.IntN(14))<<8
+		case format.PredictorTransform, format.ColourTransform:
+			t.Bits = 2 + r.IntN(8)
+			tw, th := (width+1<<t.Bits-1)>>t.Bits, (s.Height+1<<t.Bits-1)>>t.Bits
+			t.Data = format.Pixels{W: tw, H: th, ARGB: values(tw*th, 0)}
+			if kind == format.PredictorTransform {
+				for i := range t.Data.ARGB {
+					t.Data.ARGB[i] = 0xff000000 | uint32(r.IntN(14))<<8
 				}
 			}
-		case colourIndexing:
+		case format.ColourIndexing:
 			n := 1 + r.IntN([]int{2, 4, 16, 256}[r.IntN(4)])
-			t.data = pixels{n, 1, values(n, 0)}
+			t.Data = format.Pixels{W: n, H: 1, ARGB: values(n, 0)}
 			b := bundling(n)
 			width = (width + 1<<b - 1) >> b
 		}
-		s.transforms = append(s.transforms, t)
+		s.Transforms = append(s.Transforms, t)
 	}
-	n := width * s.height
-	s.pixels = pixels{width, s.height, values(n, []int{0, 2, 4, 40}[r.IntN(4)])}
+	n := width * s.Height
+	s.Pixels = format.Pixels{W: width, H: s.Height, ARGB: values(n, []int{0, 2, 4, 40}[r.IntN(4)])}
 	if r.IntN(4) > 0 {
 		randomParse(r, s)
 	}
 	if r.IntN(2) == 0 {
-		s.entropy.bits = 2 + r.IntN(8)
-		across, down := (width+1<<s.entropy.bits-1)>>s.entropy.bits, (s.height+1<<s.entropy.bits-1)>>s.entropy.bits
-		s.entropy.groups = 1 + r.IntN([]int{2, 40, 1000, 2600}[r.IntN(4)])
-		s.entropy.group = make([]uint16, across*down)
-		for i := range s.entropy.group {
-			s.entropy.group[i] = uint16(r.IntN(s.entropy.groups))
+		s.Entropy.Bits = 2 + r.IntN(8)
+		across, down := (width+1<<s.Entropy.Bits-1)>>s.Entropy.Bits, (s.Height+1<<s.Entropy.Bits-1)>>s.Entropy.Bits
+		s.Entropy.Groups = 1 + r.IntN([]int{2, 40, 1000, 2600}[r.IntN(4)])
+		s.Entropy.Group = make([]uint16, across*down)
+		for i := range s.Entropy.Group {
+			s.Entropy.Group[i] = uint16(r.IntN(s.Entropy.Groups))
 		}
 	}
-	p := s.pixels
-	for i := len(s.transforms) - 1; i >= 0; i-- {
-		p = undo(s.transforms[i], p, widths[i])
+	p := s.Pixels
+	for i := len(s.Transforms) - 1; i >= 0; i-- {
+		p = undo(s.Transforms[i], p, widths[i])
 	}
 	return s, p
 }
 
 // randomParse codes the pixels of s anew with copies and a cache, and changes those that
 // are coded so.
-func randomParse(r *rand.Rand, s *stream) {
-	p, q := s.pixels, &s.parse
-	q.length, q.value = make([]uint16, len(p.argb)), make([]uint32, len(p.argb))
+func randomParse(r *rand.Rand, s *bitstream.Stream) {
+	p, q := s.Pixels, &s.Parse
+	q.Length, q.Value = make([]uint16, len(p.ARGB)), make([]uint32, len(p.ARGB))
 	if r.IntN(3) > 0 {
-		q.cacheBits = 1 + r.IntN(11)
+		q.CacheBits = 1 + r.IntN(11)
 	}
-	cache := make([]uint32, 1<<q.cacheBits)
-	for i := 0; i < len(p.argb); {
+	cache := make([]uint32, 1<<q.CacheBits)
+	for i := 0; i < len(p.ARGB); {
 		n := 1
 		switch r.IntN(6) {
 		case 0:
-			if i > 0 && len(p.argb)-i >= 2 {
-				n = min(2+r.IntN(1<<r.IntN(13)), 4095, len(p.argb)-i)
+			if i > 0 && len(p.ARGB)-i >= 2 {
+				n = min(2+r.IntN(1<<r.IntN(13)), 4095, len(p.ARGB)-i)
 				code, distance := uint32(121), 1
 				if r.IntN(2) == 0 {
 					distance = 1 + r.IntN(i)
 					code = uint32(distance + 120)
 				} else { // near, by RFC 9649, 5.2.2
 					code = []uint32{1, 2, 3, 4}[r.IntN(4)]
-					distance = []int{p.w, 1, p.w + 1, p.w - 1}[code-1]
+					distance = []int{p.W, 1, p.W + 1, p.W - 1}[code-1]
 					distance = max(distance, 1)
 				}
 				if distance > i {
 					code, distance = 121, 1
 				}
-				q.length[i], q.value[i] = uint16(n), code
+				q.Length[i], q.Value[i] = uint16(n), code
 				for j := i; j < i+n; j++ {
-					p.argb[j] = p.argb[j-distance]
+					p.ARGB[j] = p.ARGB[j-distance]
 					if j > i {
-						q.length[j] = covered
+						q.Length[j] = format.Covered
 					}
 				}
 			}
 		case 1, 2:
-			if q.cacheBits > 0 {
-				q.length[i], q.value[i] = cached, r.Uint32N(1<<q.cacheBits)
-				p.argb[i] = cache[q.value[i]]
+			if q.CacheBits > 0 {
+				q.Length[i], q.Value[i] = format.Cached, r.Uint32N(1<<q.CacheBits)
+				p.ARGB[i] = cache[q.Value[i]]
 			}
 		}
 		for ; n > 0; n-- {
-			if q.cacheBits > 0 {
-				cache[p.argb[i]*0x1e35a7bd>>(32-q.cacheBits)] = p.argb[i]
+			if q.CacheBits > 0 {
+				cache[p.ARGB[i]*0x1e35a7bd>>(32-q.CacheBits)] = p.ARGB[i]
 			}
 			i++
 		}
@@ -241,27 +246,27 @@ func randomParse(r *rand.Rand, s *stream) {
 }
 
 // argbOf decodes a bitstream by golang.org/x/image.
-func argbOf(bitstream []byte) (pixels, error) {
+func argbOf(bitstream []byte) (format.Pixels, error) {
 	m, err := vp8l.Decode(bytes.NewReader(bitstream))
 	if err != nil {
-		return pixels{}, err
+		return format.Pixels{}, err
 	}
 	n := m.(*image.NRGBA)
-	p := pixels{n.Rect.Dx(), n.Rect.Dy(), make([]uint32, len(n.Pix)/4)}
-	for i := range p.argb {
+	p := format.Pixels{W: n.Rect.Dx(), H: n.Rect.Dy(), ARGB: make([]uint32, len(n.Pix)/4)}
+	for i := range p.ARGB {
 		s := n.Pix[4*i:]
-		p.argb[i] = uint32(s[3])<<24 | uint32(s[0])<<16 | uint32(s[1])<<8 | uint32(s[2])
+		p.ARGB[i] = uint32(s[3])<<24 | uint32(s[0])<<16 | uint32(s[1])<<8 | uint32(s[2])
 	}
 	return p, nil
 }
 
-func samePixels(a, b pixels) error {
-	if a.w != b.w || a.h != b.h {
-		return fmt.Errorf("%d x %d pixels, want %d x %d", a.w, a.h, b.w, b.h)
+func samePixels(a, b format.Pixels) error {
+	if a.W != b.W || a.H != b.H {
+		return fmt.Errorf("%d x %d pixels, want %d x %d", a.W, a.H, b.W, b.H)
 	}
-	for i := range a.argb {
-		if a.argb[i] != b.argb[i] {
-			return fmt.Errorf("pixel %d, %d is %08x, want %08x", i%a.w, i/a.w, a.argb[i], b.argb[i])
+	for i := range a.ARGB {
+		if a.ARGB[i] != b.ARGB[i] {
+			return fmt.Errorf("pixel %d, %d is %08x, want %08x", i%a.W, i/a.W, a.ARGB[i], b.ARGB[i])
 		}
 	}
 	return nil
@@ -270,13 +275,13 @@ func samePixels(a, b pixels) error {
 func TestStreamsDecodeToWhatTheySay(t *testing.T) {
 	for seed := range uint64(400) {
 		s, want := randomStream(rand.New(rand.NewPCG(9, seed)))
-		got, err := argbOf(s.write(pools[0]))
+		got, err := argbOf(s.Write(testimages.Pools[0]))
 		if err == nil {
 			err = samePixels(got, want)
 		}
 		if err != nil {
 			t.Fatalf("stream %d of %d x %d, %d transforms, cache %d, groups %d: %v",
-				seed, s.width, s.height, len(s.transforms), s.parse.cacheBits, s.entropy.groups, err)
+				seed, s.Width, s.Height, len(s.Transforms), s.Parse.CacheBits, s.Entropy.Groups, err)
 		}
 	}
 }
@@ -286,21 +291,21 @@ func TestHistogramsCountEverySymbol(t *testing.T) {
 	for seed := range uint64(200) {
 		s, _ := randomStream(rand.New(rand.NewPCG(10, seed)))
 		coded, copies := 0, 0
-		for i := range s.pixels.argb {
+		for i := range s.Pixels.ARGB {
 			switch {
-			case s.parse.length == nil || s.parse.length[i] == 0 || s.parse.length[i] == cached:
+			case s.Parse.Length == nil || s.Parse.Length[i] == 0 || s.Parse.Length[i] == format.Cached:
 				coded++
-			case s.parse.length[i] != covered:
+			case s.Parse.Length[i] != format.Covered:
 				coded++
 				copies++
 			}
 		}
 		greens, distances := 0, 0
-		for _, h := range s.histograms(pools[0]) {
-			for _, n := range h[greenAt:] {
+		for _, h := range s.Histograms(testimages.Pools[0]) {
+			for _, n := range h[format.GreenAt:] {
 				greens += int(n)
 			}
-			for _, n := range h[distanceAt:greenAt] {
+			for _, n := range h[format.DistanceAt:format.GreenAt] {
 				distances += int(n)
 			}
 		}

@@ -1,9 +1,0 @@
-//go:build !amd64
-
-package webp
-
-var vectors = false
-
-func listCosts(sums *[groupsAtOnce]uint32, list, table []uint16, stride int) {
-	listCostsGo(sums, list, table, stride)
-}

@@ -1,0 +1,137 @@
+package backref
+
+import (
+	"math/bits"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+)
+
+// The colour cache holds the latest pixel of each hash (RFC 9649, 5.2.3). All pixels go
+// into it, also copied ones, so whether a pixel is there does not depend on the parse.
+
+// CacheHits says for every pixel the bits of the smallest cache that has it: a larger
+// one has it too, because of the pixels of a hash fewer are in its way. 0xff: none.
+func CacheHits(argb []uint32) []uint8 {
+	out := make([]uint8, len(argb))
+	// The caches of all sizes are the levels of a tree: entry i of that of b bits lies at
+	// 1<<b + i, and half of this is where the next smaller cache has the same pixel. They
+	// are full of zeros at first.
+	var caches [2 << format.MaxCacheBits]uint32
+	for i, v := range argb {
+		// The pixel before is in all of them.
+		if i > 0 && v == argb[i-1] {
+			out[i] = 1
+			continue
+		}
+		k := 1<<format.MaxCacheBits | format.CacheHash(v)
+		for k > 1 && caches[k%uint32(len(caches))] == v {
+			k /= 2
+		}
+		if out[i] = uint8(bits.Len32(k)); out[i] > format.MaxCacheBits {
+			out[i] = 0xff
+		}
+		for ; k > 1; k /= 2 {
+			caches[k%uint32(len(caches))] = v
+		}
+	}
+	return out
+}
+
+// CacheCounts is what the choice of a cache takes of a parse: of the pixels that are not
+// copied, by the bits of the smallest cache that has them, 0 for none, how often each
+// alpha, red, blue and green, and each hash is among them; and the symbols of lengths.
+type CacheCounts struct {
+	colours [format.MaxCacheBits + 1][4][256]uint32
+	hashes  [format.MaxCacheBits + 1][1 << format.MaxCacheBits]uint32
+	lengths [24]uint32
+}
+
+// ChooseCache returns the bits with which the literals and cached pixels of a parse
+// become smallest, its copies kept.
+func chooseCache(p format.Pixels, q *format.Parse, hits []uint8) int {
+	counts := new(CacheCounts)
+	counts.count(p, q, hits)
+	return counts.Best()
+}
+
+func (n *CacheCounts) count(p format.Pixels, q *format.Parse, hits []uint8) {
+	for i := 0; i < len(p.ARGB); i++ {
+		if q.Length != nil {
+			if l := q.Length[i]; l > 0 && l < format.Cached {
+				c, _, _ := format.Prefix(uint32(l))
+				n.lengths[c]++
+				i += int(l) - 1
+				continue
+			}
+		}
+		v := p.ARGB[i]
+		m := hits[i]
+		if m > format.MaxCacheBits {
+			m = 0
+		} else {
+			n.hashes[m][format.CacheHash(v)]++
+		}
+		c := &n.colours[m]
+		c[0][v>>24]++
+		c[1][v>>16&255]++
+		c[2][v&255]++
+		c[3][v>>8&255]++
+	}
+}
+
+// Best returns the bits of the best cache.
+func (n *CacheCounts) Best() int {
+	best, choice := uint64(1<<63), 0
+	sum := n.colours[0]
+	var hashes [1 << format.MaxCacheBits]uint32 // of the pixels that a cache has
+	var some [format.MaxCacheBits + 1]bool      // whether a cache has pixels that no smaller one has
+	for m := range n.hashes {
+		for h, v := range n.hashes[m] {
+			hashes[h] += v
+			some[m] = some[m] || v > 0
+		}
+	}
+	for b := format.MaxCacheBits; b >= 0; b-- {
+		// Literals with b bits are the pixels that b bits do not have.
+		green := append([]uint32(nil), sum[3][:]...)
+		green = append(green, n.lengths[:]...)
+		if b > 0 {
+			folded := make([]uint32, 1<<b)
+			for h, v := range hashes {
+				folded[h>>(format.MaxCacheBits-b)] += v
+			}
+			green = append(green, folded...)
+		}
+		cost := entropy.AlphabetSize(green) + entropy.AlphabetSize(sum[0][:]) + entropy.AlphabetSize(sum[1][:]) + entropy.AlphabetSize(sum[2][:])
+		if cost < best {
+			best, choice = cost, b
+		}
+		if some[b] {
+			for h, v := range n.hashes[b] {
+				hashes[h] -= v
+			}
+			for c := range sum {
+				for s, v := range n.colours[b][c] {
+					sum[c][s] += v
+				}
+			}
+		}
+	}
+	return choice
+}
+
+// SetCache gives the parse p of in a cache of bits; its backward references stay.
+func setCache(p *format.Parse, in format.Pixels, hits []uint8, bits int) {
+	p.CacheBits = bits
+	for i := 0; i < len(p.Length); i++ {
+		switch l := p.Length[i]; {
+		case l != 0 && l != format.Cached:
+			i += int(l) - 1
+		case int(hits[i]) <= bits:
+			p.Length[i], p.Value[i] = format.Cached, format.CacheHash(in.ARGB[i])>>(format.MaxCacheBits-bits)
+		default:
+			p.Length[i] = 0
+		}
+	}
+}

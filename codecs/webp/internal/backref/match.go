@@ -1,0 +1,209 @@
+package backref
+
+import (
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+)
+
+// The candidates of a position are copies that may start there. They depend on the
+// pixels and on the depth of the search alone, not on how the pixels before are coded:
+//
+//   - the near ones: every distance of the list near whose copy is two pixels or longer;
+//   - the far ones: of the latest depth earlier positions with the same key, those whose
+//     copy is three pixels or longer.
+//
+// The key of a position is a hash of the pixel, of the length of the run of equal pixels
+// that it starts and of the pixel after that run; for a run of one, of three pixels. So
+// the positions of a long run are not in each other's way: what follows the run decides
+// about the length of a copy. Copies end at the latest where the band of their position
+// ends. Of all candidates those are kept that no other beats in length and distance code.
+
+const (
+	KeyBits = 16               // of the table of latest positions
+	maxRun  = format.MaxLength // runs are not counted further
+)
+
+// matcher finds candidates in one image. It is not changed after NewMatcher.
+type matcher struct {
+	p     format.Pixels
+	Codes format.DistanceCodes
+	Near  []int    // distances that are always tried
+	run   []uint16 // how many pixels after a position equal it, at most maxRun
+	Prev  []int32  // the latest earlier position of the same key, or -1
+	depth int      // how many of them are tried
+}
+
+// NewMatcher prepares the search of p with near distance codes up to near and depth
+// earlier positions per position.
+func NewMatcher(p format.Pixels, near, depth int) *matcher {
+	m := &matcher{p: p, Codes: format.NewDistanceCodes(p.W), depth: depth}
+	for code := 1; code <= near; code++ {
+		if d := format.NearDistance(code, p.W); m.Codes.Code(d) == uint32(code) {
+			m.Near = append(m.Near, d)
+		}
+	}
+	m.run = runs16(p.ARGB)
+	if depth > 0 {
+		m.link()
+	}
+	return m
+}
+
+// runs16 says of each pixel how many after it equal it, at most maxRun.
+func runs16(argb []uint32) []uint16 {
+	out := make([]uint16, len(argb))
+	for i := 0; i < len(argb); {
+		n := 1
+		for i+n < len(argb) && argb[i+n] == argb[i] {
+			n++
+		}
+		for k := range out[i : i+n] {
+			out[i+k] = uint16(min(n-1-k, maxRun))
+		}
+		i += n
+	}
+	return out
+}
+
+// link fills prev.
+func (m *matcher) link() {
+	argb := m.p.ARGB
+	n := len(argb)
+	m.Prev = make([]int32, n)
+	last := new([1 << KeyBits]int32)
+	for i := range last {
+		last[i] = -1
+	}
+	for i := 0; i < n; {
+		r := int(m.run[i])
+		if i+r+1 >= n || i+2 >= n || r == maxRun {
+			m.Prev[i] = -1
+			i++
+			continue
+		}
+		if r == 0 {
+			k := argb[i]*0x9e3779b1 ^ argb[i+1]*0x85ebca6b ^ argb[i+2]*0xc2b2ae35
+			k = (k ^ k>>15) * 0x2c1b3c6d >> (32 - KeyBits)
+			m.Prev[i] = last[k]
+			last[k] = int32(i)
+			i++
+			continue
+		}
+		ends := argb[i]*0x9e3779b1 ^ argb[i+r+1]*0xc2b2ae35
+		for prev := m.Prev[i : i+r]; r > 0; r-- {
+			k := ends ^ uint32(r)*0x27d4eb2f
+			k = (k ^ k>>15) * 0x2c1b3c6d >> (32 - KeyBits)
+			prev[len(prev)-r] = last[k]
+			last[k] = int32(i)
+			i++
+		}
+	}
+}
+
+// Candidate is a copy: its distance code - 1 << 12 | its length in pixels. Searches read
+// many of them.
+type Candidate uint32
+
+func newCandidate(length, code uint32) Candidate { return Candidate((code-1)<<12 | length) }
+
+func (c Candidate) length() uint32 { return uint32(c) & format.MaxLength }
+func (c Candidate) code() uint32   { return uint32(c)>>12 + 1 }
+
+// finder reads candidates of the positions of one band. What it remembers saves time
+// and does not show in the result.
+type finder struct {
+	*matcher
+	end  int // of the band
+	nice int // a copy of this length ends the search
+	near []struct{ from, to int }
+	seen struct{ distance, from, to int }
+	out  []Candidate
+}
+
+func NewFinder(m *matcher, end, nice int) *finder {
+	return &finder{matcher: m, end: end, nice: nice, near: make([]struct{ from, to int }, len(m.Near))}
+}
+
+// agreeing is the number of pixels, at most most, that are the same from i and from j on.
+func agreeing(argb []uint32, i, j, most int) int {
+	a, b := argb[i:i+most:i+most], argb[j:j+most:j+most]
+	k := 0
+	for ; k+4 <= len(a) && k+4 <= len(b); k += 4 {
+		if a[k]^b[k]|(a[k+1]^b[k+1])|(a[k+2]^b[k+2])|(a[k+3]^b[k+3]) != 0 {
+			break
+		}
+	}
+	for k < len(a) && k < len(b) && a[k] == b[k] {
+		k++
+	}
+	return k
+}
+
+// At returns the candidates of position i by rising length. They are valid until the
+// next call.
+func (f *finder) At(i int) []Candidate {
+	argb := f.p.ARGB
+	f.out = f.out[:0]
+	most := min(format.MaxLength, f.end-i)
+	if most < 2 {
+		return nil
+	}
+	v0, v1 := argb[i], argb[i+1]
+	best := 1
+	for k, d := range f.matcher.Near {
+		if d > i || argb[i-d] != v0 || argb[i-d+1] != v1 {
+			continue
+		}
+		length := 0
+		if d == 1 {
+			length = min(int(f.run[i-1]), most)
+		} else {
+			to := f.near[k].to
+			if to <= i || f.near[k].from > i {
+				to = i
+			}
+			length = to - i
+			if length < most {
+				length += agreeing(argb, i+length, i+length-d, most-length)
+			}
+			length = min(length, most)
+			f.near[k].from, f.near[k].to = i, i+length
+		}
+		// Codes rise along the list, so only a longer copy is worth its code.
+		if length > best {
+			f.out = append(f.out, newCandidate(uint32(length), f.Codes.Code(d)))
+			if best = length; best >= f.nice || best == most {
+				break
+			}
+		}
+	}
+	if f.Prev == nil || best >= f.nice || best == most {
+		return f.out
+	}
+	j := int(f.Prev[i])
+	lowest := max(0, i-format.MaxDistance)
+	for n := f.depth; n > 0 && j >= lowest; n-- {
+		// The pixel that would make it longer first.
+		if argb[j+best] == argb[i+best] && argb[j] == v0 {
+			length := 0
+			d := i - j
+			if d == f.seen.distance && f.seen.from <= i && i < f.seen.to {
+				length = min(f.seen.to-i, most)
+				if length < most {
+					length += agreeing(argb, i+length, j+length, most-length)
+				}
+			} else {
+				length = agreeing(argb, i, j, most)
+			}
+			if length > best && length > 2 {
+				f.out = append(f.out, newCandidate(uint32(length), f.Codes.Code(d)))
+				best = length
+				f.seen.distance, f.seen.from, f.seen.to = d, i, i+length
+				if best >= f.nice || best == most {
+					break
+				}
+			}
+		}
+		j = int(f.Prev[j])
+	}
+	return f.out
+}

@@ -1,0 +1,68 @@
+package backref
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
+)
+
+func TestDistanceCodesStandForDistances(t *testing.T) {
+	for _, w := range []int{1, 2, 3, 7, 8, 9, 16, 100, 16383} {
+		codes := format.NewDistanceCodes(w)
+		for d := 1; d < 9*w+20; d++ {
+			code := int(codes.Code(d))
+			got := code - 120
+			if code <= 120 {
+				got = format.NearDistance(code, w)
+			}
+			if got != d {
+				t.Fatalf("width %d: distance %d has code %d, which stands for %d", w, d, code, got)
+			}
+			for lower := 1; lower < min(code, 121); lower++ {
+				if format.NearDistance(lower, w) == d {
+					t.Fatalf("width %d: distance %d has code %d, not %d", w, d, code, lower)
+				}
+			}
+		}
+	}
+}
+
+func TestCandidatesAreCopies(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, shape := range testimages.Shapes {
+		p := testimages.Drawn(r, shape[0], shape[1], 5)
+		n := len(p.ARGB)
+		m := NewMatcher(p, 24, 16)
+		f := NewFinder(m, n, 64)
+		fresh := func(i int) []Candidate { return NewFinder(m, n, 64).At(i) }
+		for _, i := range append(r.Perm(n), r.Perm(n)...) {
+			if r.IntN(2) == 0 {
+				f.At(max(0, i-1))
+			}
+			got := f.At(i)
+			want := fresh(i)
+			if len(got) != len(want) {
+				t.Fatalf("%dx%d: position %d: %v, and %v by itself", p.W, p.H, i, got, want)
+			}
+			for k, c := range got {
+				if c != want[k] {
+					t.Fatalf("%dx%d: position %d: %v, and %v by itself", p.W, p.H, i, got, want)
+				}
+				d := int(c.code()) - 120
+				if c.code() <= 120 {
+					d = format.NearDistance(int(c.code()), p.W)
+				}
+				if d > i || i+int(c.length()) > n {
+					t.Fatalf("%dx%d: position %d: %v leaves the picture", p.W, p.H, i, c)
+				}
+				for j := i; j < i+int(c.length()); j++ {
+					if p.ARGB[j] != p.ARGB[j-d] {
+						t.Fatalf("%dx%d: position %d: %v differs at %d", p.W, p.H, i, c, j-i)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package bitstream
+
+import (
+	"math/bits"
+	"slices"
+)
+
+const (
+	MaxCodeLength = 15 // of a symbol
+	maxMetaLength = 7  // of a code length's code
+)
+
+// CodeLengths returns the lengths of an optimal prefix code for counts of which no
+// code is longer than most. Symbols that do not occur have length 0; a lone symbol has
+// length 1.
+func CodeLengths(counts []uint32, most int) []uint8 {
+	lengths := make([]uint8, len(counts))
+	n := 0
+	for _, c := range counts {
+		if c > 0 {
+			n++
+		}
+	}
+	if n == 0 {
+		return lengths
+	}
+	// Leaves by count and then symbol, which has 12 bits.
+	memory := make([]uint64, 3*n)
+	leaves, nodes := memory[:0:n], memory[n:2*n]
+	for s, c := range counts {
+		if c > 0 {
+			leaves = append(leaves, uint64(c)<<12|uint64(s))
+		}
+	}
+	slices.Sort(leaves)
+	if n == 1 {
+		lengths[leaves[0]&4095] = 1
+		return lengths
+	}
+	// Huffman's algorithm with two queues, leaves and nodes in the order in which they
+	// are made. Of equal weights the leaf goes first, which keeps codes short.
+	parent := make([]int32, 2*n) // of leaves and then of nodes
+	for k, i, j := 0, 0, 0; k < n-1; k++ {
+		sum := uint64(0)
+		for range 2 {
+			if j >= k || i < n && leaves[i]>>12 <= nodes[j] {
+				sum += leaves[i] >> 12
+				parent[i] = int32(k)
+				i++
+			} else {
+				sum += nodes[j]
+				parent[n+j] = int32(k)
+				j++
+			}
+		}
+		nodes[k] = sum
+	}
+	depth := memory[2*n:]
+	depth[n-2] = 0
+	for k := n - 3; k >= 0; k-- {
+		depth[k] = depth[parent[n+k]] + 1
+	}
+	// The rarest leaf is as deep as any.
+	if depth[parent[0]]+1 > uint64(most) {
+		limitedLengths(leaves, most, lengths)
+		return lengths
+	}
+	for i, l := range leaves {
+		lengths[l&4095] = uint8(depth[parent[i]] + 1)
+	}
+	return lengths
+}
+
+// limitedLengths is CodeLengths where Huffman's code is too deep, by the package-merge
+// of Larmore and Hirschberg (1990). Row r holds leaves, and packages of two of row r-1,
+// by weight. The first 2n-2 items of the last row are bought; a leaf's length is how
+// often it was.
+func limitedLengths(leaves []uint64, most int, lengths []uint8) {
+	n := len(leaves)
+	type item struct {
+		weight uint64
+		leaf   int // -1 for a package
+	}
+	rows := make([][]item, most)
+	for r := range rows {
+		var packages []uint64
+		if r > 0 {
+			for last := rows[r-1]; len(last) > 1; last = last[2:] {
+				packages = append(packages, last[0].weight+last[1].weight)
+			}
+		}
+		row := make([]item, 0, n+len(packages))
+		for l := 0; l < n || len(packages) > 0; {
+			if len(packages) == 0 || l < n && leaves[l]>>12 <= packages[0] {
+				row = append(row, item{leaves[l] >> 12, l})
+				l++
+			} else {
+				row = append(row, item{packages[0], -1})
+				packages = packages[1:]
+			}
+		}
+		rows[r] = row
+	}
+	take := 2*n - 2
+	for r := most - 1; r >= 0; r-- {
+		packages := 0
+		for _, it := range rows[r][:take] {
+			if it.leaf < 0 {
+				packages++
+			} else {
+				lengths[leaves[it.leaf]&4095]++
+			}
+		}
+		take = 2 * packages
+	}
+}
+
+// canonical returns the codes of the given lengths, bits reversed so that they can be
+// put as they are (RFC 9649, 3.7.2).
+func canonical(lengths []uint8) []uint16 {
+	var count, next [MaxCodeLength + 2]int
+	for _, l := range lengths {
+		count[l]++
+	}
+	count[0] = 0
+	for l := 1; l <= MaxCodeLength; l++ {
+		next[l+1] = (next[l] + count[l]) << 1
+	}
+	codes := make([]uint16, len(lengths))
+	for s, l := range lengths {
+		if l > 0 {
+			codes[s] = bits.Reverse16(uint16(next[l])) >> (16 - l)
+			next[l]++
+		}
+	}
+	return codes
+}
+
+// BestCode returns the lengths, and how they are written, with the fewest bits for the
+// code and its counts together: those of an optimal code or, where the code itself
+// weighs, of one for counts evened out where neighbours are alike, whose lengths make
+// longer runs.
+func BestCode(counts []uint32) ([]uint8, description) {
+	best := CodeLengths(counts, MaxCodeLength)
+	d := describe(best)
+	body := CodedBits(best, counts)
+	if 8*d.Bits < body || d.simple > 0 {
+		return best, d
+	}
+	for _, tolerance := range [...]uint32{2, 5, 8} {
+		lengths := CodeLengths(smoothedCounts(counts, tolerance), MaxCodeLength)
+		if e, b := describe(lengths), CodedBits(lengths, counts); e.Bits+b < d.Bits+body {
+			best, d, body = lengths, e, b
+		}
+	}
+	return best, d
+}
+
+// CodedBits is the bits that the symbols take, if more than one is used.
+func CodedBits(lengths []uint8, counts []uint32) (n int) {
+	for i, c := range counts {
+		n += int(c) * int(lengths[i])
+	}
+	return n
+}
+
+// smoothedCounts replaces the counts of four neighbours or more, none of them 0, that differ by
+// no more than tolerance sixteenths of their mean, or 1, by the mean.
+func smoothedCounts(counts []uint32, tolerance uint32) []uint32 {
+	out := slices.Clone(counts)
+	for i := 0; i < len(counts); {
+		sum, least, most := uint64(counts[i]), counts[i], counts[i]
+		j := i + 1
+		for ; least > 0 && j < len(counts); j++ {
+			c := counts[j]
+			lo, hi := min(least, c), max(most, c)
+			if c == 0 || uint64(hi-lo)*16*uint64(j-i+1) > max(16*uint64(j-i+1), (sum+uint64(c))*uint64(tolerance)) {
+				break
+			}
+			sum, least, most = sum+uint64(c), lo, hi
+		}
+		if n := uint64(j - i); n >= 4 {
+			for k := i; k < j; k++ {
+				out[k] = uint32((sum + n/2) / n)
+			}
+		}
+		i = j
+	}
+	return out
+}

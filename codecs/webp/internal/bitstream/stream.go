@@ -1,0 +1,417 @@
+// Package bitstream writes VP8L bitstreams (RFC 9649, 3 to 6): bits, prefix codes with the
+// lengths that describe them, and a whole image with its transforms and entropy image.
+package bitstream
+
+import (
+	"encoding/binary"
+
+	"github.com/pelmill/pelmill/codecs/pool"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+)
+
+// Stream is everything that is turned into bits.
+type Stream struct {
+	Width, Height int
+	Alpha         bool
+	Transforms    []format.Transform
+	Pixels        format.Pixels // after all transforms; narrower than width where pixels are bundled
+	Packer        Packer        // nil, or a device that has the pixels and how they are coded
+	Parse         format.Parse
+	Entropy       format.EntropyImage
+	Small         SmallParser // nil: small images are written as literals
+	Written       []byte      // nil: not written yet
+}
+
+// SmallParser chooses backward references for one of the small images that describe the
+// main one: modes, multipliers, a palette or the entropy image.
+type SmallParser func(p format.Pixels) format.Parse
+
+// Packer is a device that has the pixels of a stream. Where it fails, its methods return
+// anything of the right size, and failed the error.
+type Packer interface {
+	// Counts returns the histograms of the groups.
+	Counts() [][]uint32
+
+	// Pack returns the symbols of all pixels by the codes of the groups, size bits in
+	// all, behind first bits of 0.
+	Pack(codes [][]Code, first, size int) []byte
+
+	Failed() error
+
+	// Release gives back what it has on a device. It is not used any more.
+	Release()
+}
+
+// Release lets go of what the stream has on a device; it cannot be written any more.
+func (s *Stream) Release() {
+	if s.Packer != nil {
+		s.Packer.Release()
+	}
+}
+
+// groupSpans calls f for the pixels of rows from to before end, in raster order, and together
+// for those of a row that use one group.
+func (s *Stream) groupSpans(from, end int, f func(lo, hi, group int)) {
+	w, g := s.Pixels.W, &s.Entropy
+	tile := 1 << g.Bits
+	across := (w + tile - 1) >> g.Bits
+	for y := from; y < end; y++ {
+		if g.Bits == 0 {
+			f(y*w, (y+1)*w, 0)
+			continue
+		}
+		of := g.Group[y>>g.Bits*across:][:across]
+		for x := 0; x < w; {
+			// Neighbours of one group go together.
+			k, end := of[x>>g.Bits], x+tile
+			for end < w && of[end>>g.Bits] == k {
+				end += tile
+			}
+			f(y*w+x, y*w+min(end, w), int(k))
+			x = end
+		}
+	}
+}
+
+// pixelsAtOnce is about how many pixels a goroutine takes at a time.
+const pixelsAtOnce = 1 << 17
+
+// bands calls f for bands of rows.
+func (s *Stream) bands(c *pool.Pool, f func(band, from, end int)) (n int) {
+	rows := max(1, pixelsAtOnce/s.Pixels.W)
+	n = (s.Pixels.H + rows - 1) / rows
+	if f != nil {
+		c.Each(n, func(i int) { f(i, i*rows, min(s.Pixels.H, (i+1)*rows)) })
+	}
+	return n
+}
+
+// Histograms counts the symbols of each group.
+func (s *Stream) Histograms(c *pool.Pool) [][]uint32 {
+	if s.Packer != nil {
+		return s.Packer.Counts()
+	}
+	n, size := max(s.Entropy.Groups, s.Entropy.Used()), s.Parse.Symbols()
+	parts := make([][]uint32, min(c.Size(), s.bands(c, nil)))
+	free := make(chan int, len(parts)) // parts that nobody counts in
+	for i := range parts {
+		free <- i
+	}
+	s.bands(c, func(_, from, end int) {
+		p := <-free
+		if parts[p] == nil {
+			parts[p] = make([]uint32, n*size)
+		}
+		s.count(from, end, parts[p])
+		free <- p
+	})
+	for _, part := range parts[1:] {
+		for i, v := range part {
+			parts[0][i] += v
+		}
+	}
+	out := make([][]uint32, n)
+	for k := range out {
+		out[k] = parts[0][k*size:][:size]
+	}
+	return out
+}
+
+// count adds the symbols of rows to hist, which has those of each group in turn.
+func (s *Stream) count(from, end int, hist []uint32) {
+	size := s.Parse.Symbols()
+	next := s.Parse.FirstFrom(from * s.Pixels.W)
+	s.groupSpans(from, end, func(lo, hi, k int) {
+		h := hist[k*size:][:size]
+		if s.Parse.Length == nil {
+			h := (*[format.CacheAt]uint32)(h)
+			for _, v := range s.Pixels.ARGB[lo:hi] {
+				h[format.AlphaAt+v>>24]++
+				h[format.RedAt+v>>16&255]++
+				h[format.BlueAt+v&255]++
+				h[format.GreenAt+v>>8&255]++
+			}
+			return
+		}
+		for ; next < hi; next++ {
+			switch l := s.Parse.Length[next]; l {
+			case 0:
+				v := s.Pixels.ARGB[next]
+				h[format.AlphaAt+v>>24]++
+				h[format.RedAt+v>>16&255]++
+				h[format.BlueAt+v&255]++
+				h[format.GreenAt+v>>8&255]++
+			case format.Cached:
+				h[format.CacheAt+s.Parse.Value[next]]++
+			default:
+				c, _, _ := format.Prefix(uint32(l))
+				h[format.LengthAt+c]++
+				c, _, _ = format.Prefix(s.Parse.Value[next])
+				h[format.DistanceAt+c]++
+				next += int(l) - 1
+			}
+		}
+	})
+}
+
+// Write returns the VP8L bitstream (RFC 9649, 3.4 to 3.8).
+func (s *Stream) Write(c *pool.Pool) []byte {
+	if s.Written != nil {
+		return s.Written
+	}
+	w := &bitWriter{}
+	w.put(format.Signature, 8)
+	w.put(uint64(s.Width-1), 14)
+	w.put(uint64(s.Height-1), 14)
+	alpha := uint64(0)
+	if s.Alpha {
+		alpha = 1
+	}
+	w.put(alpha, 1)
+	w.put(0, 3) // version
+	for _, t := range s.Transforms {
+		w.put(1, 1)
+		w.put(uint64(t.Kind), 2)
+		switch t.Kind {
+		case format.PredictorTransform, format.ColourTransform:
+			w.put(uint64(t.Bits-2), 3)
+			s.writeSub(c, w, t.Data)
+		case format.ColourIndexing:
+			w.put(uint64(t.Data.W-1), 8)
+			s.writeSub(c, w, differences(t.Data))
+		}
+	}
+	w.put(0, 1)
+	s.writeImage(c, w, true)
+	return w.bytes()
+}
+
+// differences codes a palette as it is stored: every colour less the one before, by
+// channel (RFC 9649, 4.4).
+func differences(palette format.Pixels) format.Pixels {
+	d := format.Pixels{W: palette.W, H: 1, ARGB: make([]uint32, palette.W)}
+	last := uint32(0)
+	for i, v := range palette.ARGB {
+		d.ARGB[i] = ((v|0x00ff00ff)-(last&0xff00ff00))&0xff00ff00 | ((v|0xff00ff00)-(last&0x00ff00ff))&0x00ff00ff
+		last = v
+	}
+	return d
+}
+
+// writeSub writes one of the small images that describe the main one, as literals or with
+// copies, whichever is shorter.
+func (s *Stream) writeSub(c *pool.Pool, w *bitWriter, p format.Pixels) {
+	best := &bitWriter{}
+	(&Stream{Pixels: p}).writeImage(c, best, false)
+	if s.Small != nil && p.Repeats() {
+		t := &bitWriter{}
+		(&Stream{Pixels: p, Parse: s.Small(p)}).writeImage(c, t, false)
+		if t.len() < best.len() {
+			best = t
+		}
+	}
+	w.append(best)
+}
+
+// LiteralImageBits is the size of p, coded as literals with one prefix code group.
+func LiteralImageBits(c *pool.Pool, p format.Pixels) int {
+	w := &bitWriter{}
+	(&Stream{Pixels: p}).writeImage(c, w, false)
+	return w.len()
+}
+
+// writeImage writes the pixels with their cache, groups and codes (RFC 9649, 3.7). Only
+// the main image has groups.
+func (s *Stream) writeImage(c *pool.Pool, w *bitWriter, main bool) {
+	if s.Parse.CacheBits > 0 {
+		w.put(1, 1)
+		w.put(uint64(s.Parse.CacheBits), 4)
+	} else {
+		w.put(0, 1)
+	}
+	// Decoders read as many groups as the map names.
+	n := s.Entropy.Used()
+	if main && n > 1 {
+		w.put(1, 1)
+		w.put(uint64(s.Entropy.Bits-2), 3)
+		across := (s.Pixels.W + 1<<s.Entropy.Bits - 1) >> s.Entropy.Bits
+		sub := format.Pixels{W: across, H: len(s.Entropy.Group) / across, ARGB: make([]uint32, len(s.Entropy.Group))}
+		for i, g := range s.Entropy.Group {
+			sub.ARGB[i] = 0xff000000 | uint32(g)<<8
+		}
+		s.writeSub(c, w, sub)
+	} else if main {
+		w.put(0, 1)
+	}
+	hist := s.Histograms(c)
+	codes := make([][]Code, n)
+	heads := make([]bitWriter, n)
+	c.Each(n, func(k int) {
+		h := hist[k]
+		codes[k] = make([]Code, len(h))
+		for _, part := range format.WrittenAlphabets(len(h)) {
+			lengths, d := BestCode(h[part[0]:part[1]])
+			d.write(&heads[k])
+			makeCodes(lengths, codes[k][part[0]:part[1]])
+		}
+	})
+	for k := range heads {
+		w.append(&heads[k])
+	}
+	if s.Packer != nil {
+		s.writePacked(c, w, hist, codes)
+		return
+	}
+	s.writePixels(c, w, codes)
+}
+
+// writePacked writes the symbols, which hist counts, as the packer has them.
+func (s *Stream) writePacked(c *pool.Pool, w *bitWriter, hist [][]uint32, codes [][]Code) {
+	size := 0
+	for k, list := range codes {
+		for i, v := range list {
+			size += int(v&15) * int(hist[k][i])
+		}
+		size += int(format.ExtraBitsOf(hist[k]))
+	}
+	room, held, n := w.reserve(size)
+	all := int(n) + size
+	packed := s.Packer.Pack(codes, int(n), size)[:(all+7)/8]
+	c.Spans(len(packed), 1<<20, func(lo, hi int) { copy(room[lo:hi], packed[lo:hi]) })
+	room[0] |= byte(held)
+	w.commit(all/8, uint64(room[all/8])&(1<<(all%8)-1), uint(all%8))
+}
+
+// Code is a symbol's code as it is put, above its length in the low 4 bits. A lone
+// symbol's has no bits.
+type Code uint32
+
+// makeCodes fills codes.
+func makeCodes(lengths []uint8, codes []Code) {
+	used := 0
+	for _, l := range lengths {
+		if l > 0 {
+			used++
+		}
+	}
+	if used < 2 {
+		return
+	}
+	for i, c := range canonical(lengths) {
+		codes[i] = Code(c)<<4 | Code(lengths[i])
+	}
+}
+
+// pixelBits is more than any pixel takes: a literal of four codes, or a length and a
+// distance with their extra bits.
+const pixelBits = 4 * MaxCodeLength
+
+// writePixels writes the symbols, each band to a place of its own.
+func (s *Stream) writePixels(c *pool.Pool, w *bitWriter, codes [][]Code) {
+	n := s.bands(c, nil)
+	if n == 1 {
+		s.writeBand(w, 0, s.Pixels.H, codes)
+		return
+	}
+	parts := make([]bitWriter, n)
+	s.bands(c, func(i, from, end int) { s.writeBand(&parts[i], from, end, codes) })
+	for i := range parts {
+		w.append(&parts[i])
+	}
+}
+
+// writeBand writes the symbols of rows.
+func (s *Stream) writeBand(w *bitWriter, from, end int, codes [][]Code) {
+	next := s.Parse.FirstFrom(from * s.Pixels.W)
+	for y := from; y < end; y++ {
+		next = s.writeRow(w, y, next, codes)
+	}
+}
+
+// writeRow writes the symbols of the pixels of a row from next on. It returns the first
+// pixel behind them.
+func (s *Stream) writeRow(w *bitWriter, y, next int, codes [][]Code) int {
+	room, held, n := w.reserve(pixelBits * s.Pixels.W)
+	at := 0
+	// flush leaves less than 8 bits, so that 56 more have room.
+	flush := func() {
+		binary.LittleEndian.PutUint64(room[at:], held)
+		at += int(n >> 3)
+		held >>= n &^ 7
+		n &= 7
+	}
+	s.groupSpans(y, y+1, func(lo, hi, k int) {
+		t := codes[k]
+		if s.Parse.Length == nil {
+			at, held, n = writeLiterals(room, at, held, n, s.Pixels.ARGB[lo:hi], (*[format.CacheAt]Code)(t))
+			return
+		}
+		for ; next < hi; next++ {
+			switch l := s.Parse.Length[next]; l {
+			case 0:
+				at, held, n = writeLiterals(room, at, held, n, s.Pixels.ARGB[next:next+1], (*[format.CacheAt]Code)(t))
+			case format.Cached:
+				c := t[format.CacheAt+s.Parse.Value[next]]
+				held |= uint64(c>>4) << n
+				n += uint(c & 15)
+				flush()
+			default:
+				symbol, extra, count := format.Prefix(uint32(l))
+				c := t[format.LengthAt+symbol]
+				held |= (uint64(extra)<<(c&15) | uint64(c>>4)) << n // 15 + 10 bits
+				n += uint(c&15) + count
+				flush()
+				symbol, extra, count = format.Prefix(s.Parse.Value[next])
+				c = t[format.DistanceAt+symbol]
+				held |= (uint64(extra)<<(c&15) | uint64(c>>4)) << n // 15 + 18 bits
+				n += uint(c&15) + count
+				flush()
+				next += int(l) - 1
+			}
+		}
+	})
+	w.commit(at, held, n)
+	return next
+}
+
+// writeLiterals stores pixels from room[at] on, of which n bits are held, less than 8,
+// and returns what follows.
+func writeLiterals(room []byte, at int, held uint64, n uint, argb []uint32, t *[format.CacheAt]Code) (int, uint64, uint) {
+	if t[format.AlphaAt+argb[0]>>24] == 0 { // the only alpha there is
+		for _, v := range argb {
+			held, n = putColour(held, n, v, t)
+			binary.LittleEndian.PutUint64(room[at:], held)
+			at += int(n >> 3)
+			held >>= n &^ 7 & 63
+			n &= 7
+		}
+		return at, held, n
+	}
+	for _, v := range argb {
+		held, n = putColour(held, n, v, t)
+		binary.LittleEndian.PutUint64(room[at:], held)
+		at += int(n >> 3)
+		held >>= n &^ 7 & 63
+		n &= 7
+		c := t[format.AlphaAt+v>>24]
+		held |= uint64(c>>4) << n
+		n += uint(c & 15)
+		binary.LittleEndian.PutUint64(room[at:], held)
+		at += int(n >> 3)
+		held >>= n &^ 7 & 63
+		n &= 7
+	}
+	return at, held, n
+}
+
+// putColour adds green, red and blue, at most 45 bits, to at most 7.
+func putColour(held uint64, n uint, v uint32, t *[format.CacheAt]Code) (uint64, uint) {
+	g, r, b := t[format.GreenAt+v>>8&255], t[format.RedAt+v>>16&255], t[format.BlueAt+v&255]
+	held |= uint64(g>>4) << (n & 63)
+	n += uint(g & 15)
+	held |= uint64(r>>4) << (n & 63)
+	n += uint(r & 15)
+	held |= uint64(b>>4) << (n & 63)
+	return held, n + uint(b&15)
+}

@@ -1,0 +1,9 @@
+//go:build !amd64
+
+package entropy
+
+var vectors = false
+
+func listCosts(sums *[groupsAtOnce]uint32, list, table []uint16, stride int) {
+	listCostsGo(sums, list, table, stride)
+}

@@ -1,0 +1,198 @@
+package entropy
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
+)
+
+func TestHistogramsCountWhatTheStreamWrites(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 1))
+	for _, size := range testimages.Sizes {
+		p := testimages.Texture(r, size[0], size[1], true)
+		for _, how := range []format.Parse{{}, testimages.SomeParse(r, len(p.ARGB))} {
+			for _, bits := range []int{0, 2, 3, 5} {
+				g := format.EntropyImage{Bits: bits, Groups: 1, Group: nil}
+				if bits > 0 {
+					g = format.EntropyImage{Bits: bits, Groups: 5, Group: make([]uint16, format.Tiles(p.W, bits)*format.Tiles(p.H, bits))}
+					for i := range g.Group {
+						g.Group[i] = uint16(r.IntN(5))
+					}
+				}
+				s := &bitstream.Stream{Pixels: p, Parse: how, Entropy: g}
+				want := slices.Concat(s.Histograms(testimages.Pools[0])...)
+				for _, c := range testimages.Pools {
+					if got := Histograms(c, &p, &how, false, g); !slices.Equal(got, want) {
+						t.Fatalf("%dx%d, tiles of %d: the counts differ", p.W, p.H, 1<<bits)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestPricesOfOpaqueImagesLeaveAlphaOut(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 5))
+	p := testimages.Texture(r, 33, 31, false)
+	table := make([]uint16, format.CacheAt)
+	for i := range table[format.RedAt:] {
+		table[format.RedAt+i] = uint16(r.IntN(MaxCost))
+	}
+	want := TileCosts(testimages.Pools[0], &p, &format.Parse{}, false, 3, table)
+	for i := range format.RedAt {
+		table[i] = MaxCost
+	}
+	if got := TileCosts(testimages.Pools[0], &p, &format.Parse{}, true, 3, table); !slices.Equal(got, want) {
+		t.Errorf("%d, want %d", got, want)
+	}
+}
+
+func TestHistogramsOfOpaqueImagesLeaveAlphaOut(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 2))
+	p := testimages.Texture(r, 33, 31, false)
+	all, opaque := Histograms(testimages.Pools[0], &p, &format.Parse{}, false, format.EntropyImage{}), Histograms(testimages.Pools[0], &p, &format.Parse{}, true, format.EntropyImage{})
+	if !slices.Equal(all[format.RedAt:], opaque[format.RedAt:]) {
+		t.Error("other counts differ")
+	}
+	if slices.Max(opaque[:format.RedAt]) != 0 {
+		t.Error("alpha is counted")
+	}
+}
+
+// tilePrice is the price of a tile from the histogram of it alone.
+func tilePrice(p *format.Pixels, how *format.Parse, bits, q int, table []uint16) uint32 {
+	of := make([]uint16, format.Tiles(p.W, bits)*format.Tiles(p.H, bits))
+	of[q] = 1
+	sum := uint32(0)
+	for s, n := range Histograms(testimages.Pools[0], p, how, false, format.EntropyImage{Bits: bits, Groups: 2, Group: of})[how.Symbols():] {
+		sum += n * uint32(table[s])
+	}
+	return sum
+}
+
+func TestTilePricesAddUpTheSymbolsOfATile(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 3))
+	for _, size := range testimages.Sizes {
+		p := testimages.Texture(r, size[0], size[1], true)
+		for _, how := range []format.Parse{{}, testimages.SomeParse(r, len(p.ARGB))} {
+			table := make([]uint16, how.Symbols())
+			for i := range table {
+				table[i] = uint16(r.IntN(MaxCost))
+			}
+			for _, c := range testimages.Pools {
+				for q, got := range TileCosts(c, &p, &how, false, 3, table) {
+					if want := tilePrice(&p, &how, 3, q, table); got != want {
+						t.Fatalf("%dx%d: tile %d costs %d, want %d", p.W, p.H, q, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestAssignTakesTheCheapestGroupThatIsNear(t *testing.T) {
+	bothWays(t, assignTakesTheCheapestGroupThatIsNear)
+}
+
+func assignTakesTheCheapestGroupThatIsNear(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	const bits = 3
+	for _, size := range testimages.Sizes {
+		p := testimages.Texture(r, size[0], size[1], true)
+		for _, how := range []format.Parse{{}, testimages.SomeParse(r, len(p.ARGB))} {
+			g := &CostTables{
+				Entropy: format.EntropyImage{Bits: bits, Groups: 5, Group: make([]uint16, format.Tiles(p.W, bits)*format.Tiles(p.H, bits))},
+				Columns: format.Tiles(p.W, bits),
+				Symbols: how.Symbols(),
+			}
+			for i := range g.Entropy.Group {
+				g.Entropy.Group[i] = uint16(r.IntN(5))
+			}
+			g.Costs = make([]uint16, 5*g.Symbols)
+			for i := range g.Costs {
+				g.Costs[i] = uint16(r.IntN(MaxCost))
+			}
+			own := []uint32{100, 3000, 0, 50, Closed}
+			from := slices.Clone(g.Entropy.Group)
+			for _, near := range []int{0, 1, 2} {
+				for _, c := range testimages.Pools {
+					copy(g.Entropy.Group, from)
+					regrets := AssignGroups(c, &p, &how, g, own, near)
+					wantRegrets := make([]uint64, 5)
+					for q, got := range g.Entropy.Group {
+						if from[q] == 4 {
+							if got != 4 {
+								t.Fatalf("%dx%d, near %d: tile %d leaves its closed group", p.W, p.H, near, q)
+							}
+							continue
+						}
+						want, best, second := 0, ^uint32(0), ^uint32(0)
+						for k := range 5 {
+							if near > 0 && (k < int(from[q])-near || k > int(from[q])+near) {
+								continue
+							}
+							if s := own[k] + tilePrice(&p, &how, bits, q, g.Table(k)); s < best {
+								want, best, second = k, s, best
+							} else {
+								second = min(second, s)
+							}
+						}
+						if int(got) != want {
+							t.Fatalf("%dx%d, near %d: tile %d moves to %d, want %d", p.W, p.H, near, q, got, want)
+						}
+						wantRegrets[want] += uint64(min(second-best, NoGroup))
+					}
+					if !slices.Equal(regrets, wantRegrets) {
+						t.Fatalf("%dx%d, near %d: regrets %d, want %d", p.W, p.H, near, regrets, wantRegrets)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestStartGroupsAreOfOneSizeAndOrderedByPrice(t *testing.T) {
+	prices := []uint32{5, 1, 5, 9, 2, 5}
+	if got, want := StartGroups(prices, make([]bool, 6), 3), []uint16{1, 0, 1, 2, 0, 2}; got.Groups != 3 || !slices.Equal(got.Group, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got, want := StartGroups(prices, []bool{false, true, false, false, true, false}, 2), []uint16{0, 2, 0, 1, 2, 1}; got.Groups != 3 || !slices.Equal(got.Group, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestRenumberKeepsTheOrderOfFirstAppearance(t *testing.T) {
+	g := format.EntropyImage{Bits: 2, Groups: 7, Group: []uint16{4, 4, 0, 6, 0, 4}}
+	g.Renumber()
+	if want := []uint16{0, 0, 1, 2, 1, 0}; g.Groups != 3 || !slices.Equal(g.Group, want) {
+		t.Errorf("%d groups %v, want 3 %v", g.Groups, g.Group, want)
+	}
+}
+
+func TestTilesAreSortedByPriceAndThenByPlace(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for n := range 300 {
+		list := make([]uint64, n)
+		for i := range list {
+			list[i] = uint64(r.Uint32()>>r.IntN(32))<<32 | uint64(i)
+		}
+		want := slices.Sorted(slices.Values(list))
+		if got := sortedByCost(list); !slices.Equal(got, want) {
+			t.Fatalf("%d tiles: %x, want %x", n, got, want)
+		}
+	}
+}
+
+// bothWays runs a test with vector instructions, if there are any, and without.
+func bothWays(t *testing.T, test func(t *testing.T)) {
+	if vectors {
+		t.Run("avx2", test)
+		vectors = false
+		defer func() { vectors = true }()
+	}
+	t.Run("go", test)
+}

@@ -1,0 +1,101 @@
+package search
+
+import (
+	"context"
+
+	"github.com/pelmill/pelmill/codecs/pool"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+)
+
+// Photo returns the stream of an image without copies and colour cache: subtract
+// green, predictor, colour transform and groups, as the plan of the effort says.
+func Photo(ctx context.Context, c *pool.Pool, d Steps, p format.Pixels, effort int) (*bitstream.Stream, error) {
+	v, err := d.PredictorSearch(p)
+	if err != nil {
+		return nil, err
+	}
+	s := NewPasses(c, v, PredictorPlans[effort])
+	if err := s.Transforms(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.grouping(ctx); err != nil {
+		return nil, err
+	}
+	found, err := v.Result()
+	if err != nil {
+		return nil, err
+	}
+	if n := v.Symbols(); found.Entropy.Groups > 1 {
+		keepIfSmaller(c, &found.Entropy, v.Histograms(), n)
+		if found.Packer != nil {
+			v.SetEntropyImage(found.Entropy)
+		}
+	}
+	return &bitstream.Stream{
+		Width: p.W, Height: p.H,
+		Small:      smallBy(effort),
+		Transforms: append([]format.Transform{{Kind: format.SubtractGreen}}, found.Transforms(p.W, p.H)...),
+		Pixels:     found.Pixels,
+		Entropy:    found.Entropy,
+		Packer:     found.Packer,
+	}, nil
+}
+
+// keepIfSmaller leaves g, of the given histograms of n symbols each, renumbered, or one
+// group where that takes fewer bits in all.
+func keepIfSmaller(c *pool.Pool, g *format.EntropyImage, hist []uint32, n int) {
+	all := make([]uint32, n)
+	for i, v := range hist {
+		all[i%n] += v
+	}
+	one := prefixGroupBits(all)
+	g.Renumber()
+	bits := make([]int, len(hist)/n)
+	c.Spans(len(hist), n, func(lo, hi int) { bits[lo/n] = prefixGroupBits(hist[lo:hi]) })
+	ids := format.Pixels{W: len(g.Group), H: 1, ARGB: make([]uint32, len(g.Group))}
+	for i, k := range g.Group {
+		ids.ARGB[i] = format.OpaqueBlack | uint32(k)<<8
+	}
+	// Backward references would hardly change the answer.
+	many := bitstream.LiteralImageBits(c, ids) + 3
+	for _, b := range bits {
+		many += b
+	}
+	if g.Groups < 2 || many >= one {
+		*g = format.EntropyImage{}
+	}
+}
+
+// prefixGroupBits is what a group's codes and symbols take, 0 if it has none.
+func prefixGroupBits(hist []uint32) (n int) {
+	for _, p := range format.WrittenAlphabets(len(hist)) {
+		counts := hist[p[0]:p[1]]
+		used := 0
+		for _, v := range counts {
+			if v > 0 {
+				used++
+			}
+		}
+		lengths, d := bitstream.BestCode(counts)
+		n += d.Bits
+		if used > 1 {
+			n += bitstream.CodedBits(lengths, counts)
+		}
+	}
+	return n
+}
+
+// Transforms returns the predictor and the colour transform.
+func (c *Choices) Transforms(w, h int) []format.Transform {
+	modes := format.Pixels{W: format.Tiles(w, c.ModeBits), H: format.Tiles(h, c.ModeBits), ARGB: make([]uint32, len(c.Modes))}
+	for i, k := range c.Modes {
+		modes.ARGB[i] = format.OpaqueBlack | uint32(k)<<8
+	}
+	list := []format.Transform{{Kind: format.PredictorTransform, Bits: c.ModeBits, Data: modes}}
+	if m := c.Multipliers; m != nil {
+		list = append(list, format.Transform{Kind: format.ColourTransform, Bits: m.Bits, Data: format.Pixels{W: m.Columns, H: len(m.Element) / m.Columns, ARGB: m.Element}})
+	}
+	return list
+}

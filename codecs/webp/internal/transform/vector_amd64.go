@@ -1,0 +1,95 @@
+package transform
+
+import (
+	"golang.org/x/sys/cpu"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+)
+
+// hasAVX2 lets tests run both ways.
+var hasAVX2 = cpu.X86.HasAVX2
+
+//go:noescape
+func predictRowAVX2(cur, up, rows *uint32, n int)
+
+//go:noescape
+func transformColourRowsAVX2(rows *uint32, n int, toBlue, greens uint32)
+
+//go:noescape
+func transformColourRowAVX2(out, in *uint32, n int, toBlue, greens uint32)
+
+//go:noescape
+func opaqueSumsAVX2(sums, rows *uint32, n int, table *uint16)
+
+//go:noescape
+func channelCostAVX2(px *uint32, n int, toBlue, greens uint32, table *uint16, shift uint64) uint32
+
+// predictRow is predictRowGo.
+func predictRow(cur, up []uint32, at int, rows *residualRows) {
+	if n := len(cur) - 1; hasAVX2 && n >= 8 {
+		predictRowAVX2(&cur[0], &up[0], &rows[0][at], n)
+		return
+	}
+	predictRowGo(cur, up, at, rows)
+}
+
+// factors are the elements m as the kernels want them: red-to-blue in the upper 16
+// bits; green-to-red in the upper, green-to-blue in the lower 16 bits; all signed and
+// times 8, so that the upper half of a product with a byte times 256 is the delta.
+func factors(m uint32) (toBlue, greens uint32) {
+	wide := func(v uint32) uint32 { return uint32(uint16(int16(int8(v)) << 3)) }
+	return wide(m>>16) << 16, wide(m)<<16 | wide(m>>8)
+}
+
+// transformColourRows is transformColourRowsGo. What lies up to seven pixels after hi is overwritten
+// too: tiles that have eight pixels have a multiple of eight, but at the end of the
+// image, and there is nothing beyond.
+func transformColourRows(rows *residualRows, lo, hi int, m uint32) {
+	if !hasAVX2 || hi-lo < 8 {
+		transformColourRowsGo(rows, lo, hi, m)
+		return
+	}
+	b, g := factors(m)
+	transformColourRowsAVX2(&rows[0][lo], (hi-lo+7)&^7, b, g)
+}
+
+// transformColourRow is transformColourRowGo.
+func transformColourRow(out, in []uint32, m uint32) {
+	n := len(in) &^ 7
+	if !hasAVX2 || n == 0 {
+		n = 0
+	} else {
+		b, g := factors(m)
+		transformColourRowAVX2(&out[0], &in[0], n, b, g)
+	}
+	transformColourRowGo(out[n:], in[n:], m)
+}
+
+// opaqueSums is opaqueSumsGo.
+func opaqueSums(sums *[ModeCount]uint32, rows *residualRows, lo, hi int, t *entropy.LiteralCosts) {
+	if n := (hi - lo) &^ 3; hasAVX2 && n > 0 {
+		opaqueSumsAVX2(&sums[0], &rows[0][lo], n, &t[0])
+		lo += n
+	}
+	if lo < hi {
+		opaqueSumsGo(sums, rows, lo, hi, t)
+	}
+}
+
+// channelCost is channelCostGo.
+func channelCost(px []uint32, m uint32, t *entropy.LiteralCosts, at int) (sum uint32) {
+	n := len(px) &^ 7
+	if !hasAVX2 {
+		n = 0
+	}
+	if n > 0 {
+		shift := uint64(0)
+		if at == format.RedAt {
+			shift = 16
+		}
+		b, g := factors(m)
+		sum = channelCostAVX2(&px[0], n, b, g, &t[at], shift)
+	}
+	return sum + channelCostGo(px[n:], m, t, at)
+}

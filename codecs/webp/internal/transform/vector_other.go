@@ -1,0 +1,25 @@
+//go:build !amd64
+
+package transform
+
+import (
+	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
+)
+
+var hasAVX2 = false
+
+func predictRow(cur, up []uint32, at int, rows *residualRows) { predictRowGo(cur, up, at, rows) }
+
+func transformColourRows(rows *residualRows, lo, hi int, m uint32) {
+	transformColourRowsGo(rows, lo, hi, m)
+}
+
+func transformColourRow(out, in []uint32, m uint32) { transformColourRowGo(out, in, m) }
+
+func opaqueSums(sums *[ModeCount]uint32, rows *residualRows, lo, hi int, t *entropy.LiteralCosts) {
+	opaqueSumsGo(sums, rows, lo, hi, t)
+}
+
+func channelCost(px []uint32, m uint32, t *entropy.LiteralCosts, at int) uint32 {
+	return channelCostGo(px, m, t, at)
+}
