@@ -9,10 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
-
-	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 )
 
 // A batch is images that are searched together on a card. The search of each runs on

@@ -11,12 +11,11 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/webp/internal/search"
+	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
-
-	"github.com/pelmill/pelmill/codecs/webp/internal/search"
-	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 )
 
 // mixedImages is images of all kinds and sizes for one batch.

@@ -21,16 +21,15 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
-	"github.com/pelmill/pelmill/gpu"
-	"github.com/pelmill/pelmill/gpu/gputest"
-	"github.com/pelmill/pelmill/imageio"
-	"github.com/pelmill/pelmill/raster"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/gpu/gputest"
+	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // The benchmarks on a card print tables. Their images are those of the Kodak suite

@@ -16,10 +16,9 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
-	"github.com/pelmill/pelmill/imageio"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
+	"github.com/pelmill/pelmill/imageio"
 )
 
 // sharedData is the folder of a data set beside the repository.

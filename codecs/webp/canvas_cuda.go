@@ -5,13 +5,12 @@ package webp
 import (
 	"slices"
 
-	"github.com/pelmill/pelmill/gpu"
-	"github.com/pelmill/pelmill/raster"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // devicePredictorSearch is a canvas on a card, of a batch. Its methods belong to the search of its

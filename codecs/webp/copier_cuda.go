@@ -8,13 +8,12 @@ import (
 	"unsafe"
 
 	"github.com/pelmill/pelmill/codecs/pool"
-	"github.com/pelmill/pelmill/gpu"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/backref"
 	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
 	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
+	"github.com/pelmill/pelmill/gpu"
 )
 
 // deviceReferenceSearch is a copier on a card, of a batch. Its methods belong to the search of its

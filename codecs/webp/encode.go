@@ -6,11 +6,10 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
-	"github.com/pelmill/pelmill/gpu"
-	"github.com/pelmill/pelmill/raster"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // Encode makes one file per image. See the package comment for what it takes and

@@ -10,9 +10,8 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/codectest"
-	"github.com/pelmill/pelmill/raster"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // kinds of images that take different ways through the encoder.

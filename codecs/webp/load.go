@@ -5,9 +5,8 @@ import (
 	"math/bits"
 
 	"github.com/pelmill/pelmill/codecs/pool"
-	"github.com/pelmill/pelmill/raster"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // loadImage reads an 8-bit image. Without exact, pixels of alpha 0 become 0 in all channels.

@@ -4,10 +4,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/pelmill/pelmill/raster"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
+	"github.com/pelmill/pelmill/raster"
 )
 
 func TestExactKeepsHiddenColours(t *testing.T) {

@@ -12,10 +12,6 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
-	"github.com/pelmill/pelmill/gpu"
-	"github.com/pelmill/pelmill/gpu/gputest"
-	"github.com/pelmill/pelmill/raster"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/backref"
 	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
 	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
@@ -23,6 +19,9 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/gpu/gputest"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // The steps on a card give, after every step, what the steps in Go give: for batches of

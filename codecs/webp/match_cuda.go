@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/pelmill/pelmill/gpu"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/backref"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+	"github.com/pelmill/pelmill/gpu"
 )
 
 // searched is what the search for candidates of an image leaves on the card.

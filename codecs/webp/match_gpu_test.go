@@ -9,15 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pelmill/pelmill/gpu"
-	"github.com/pelmill/pelmill/gpu/gputest"
-	"github.com/pelmill/pelmill/raster"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/backref"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/gpu/gputest"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // matched is an image and how its candidates are looked for.

@@ -13,10 +13,9 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/raster"
-
-	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 )
 
 // The tests of this file hold us against libwebp's programs, from Debian's package webp.

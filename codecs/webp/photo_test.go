@@ -16,7 +16,6 @@ import (
 	"golang.org/x/image/vp8l"
 
 	"github.com/pelmill/pelmill/codecs/pool"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"

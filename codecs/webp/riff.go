@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 
 	"github.com/pelmill/pelmill/codecs/codec"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 

@@ -9,10 +9,9 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/raster"
-
-	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 
 // chunks are the names and sizes of a file's chunks.

@@ -2,7 +2,6 @@ package backref
 
 import (
 	"github.com/pelmill/pelmill/codecs/pool"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
 	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"

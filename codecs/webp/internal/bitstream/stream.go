@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 
 	"github.com/pelmill/pelmill/codecs/pool"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 

@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"github.com/pelmill/pelmill/codecs/pool"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/pelmill/pelmill/codecs/pool"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/backref"
 	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
 	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/pelmill/pelmill/codecs/pool"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
 	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/pelmill/pelmill/codecs/pool"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 

@@ -2,7 +2,6 @@ package transform
 
 import (
 	"github.com/pelmill/pelmill/codecs/pool"
-
 	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
