@@ -51,6 +51,7 @@ package imageio
 import (
 	"fmt"
 
+	"github.com/pelmill/pelmill/internal/container/gif"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -140,7 +141,7 @@ var formats = []struct {
 	{"pnm", matchPNM, openPNM},
 	{"tiff", matchTIFF, openTIFF},
 	{"bmp", prefix("BM"), openBMP},
-	{"gif", matchGIF, openGIF},
+	{"gif", gif.Match, openGIF},
 	{"webp", matchWebP, openWebP},
 	{"nii", matchNIfTI, openNIfTI},
 }

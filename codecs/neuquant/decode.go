@@ -6,11 +6,11 @@ import (
 	"encoding/binary"
 	"image"
 	"image/color"
-	"image/gif"
 	"math/bits"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/internal/container"
+	"github.com/pelmill/pelmill/internal/container/gif"
 	"github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -38,8 +38,8 @@ func decode(ctx context.Context, data []byte) (m *raster.Image, err error) {
 			m, err = nil, codec.Malformedf("neuquant: the decoder gave up: %v", p)
 		}
 	}()
-	if f.gif {
-		return f.decodeGIF(data)
+	if f.gif != nil {
+		return f.decodeGIF()
 	}
 	return f.decodePNG()
 }
@@ -57,7 +57,6 @@ const (
 // file is what the blocks of a file say.
 type file struct {
 	bytes         int // of the whole file
-	gif           bool
 	width, height int
 	frames        int
 	bits          int // of an index
@@ -66,8 +65,8 @@ type file struct {
 	mark          int // channels, 0 where the file does not say
 	profile       container.Attribute
 	exif          []byte
-	png           *png.File // nil of a GIF file
-	disposal      []byte    // of each frame
+	png           *png.File // one of the two
+	gif           *gif.File
 }
 
 // open reads the blocks of a file without its pixels. What it returns shares data.
@@ -77,8 +76,7 @@ func open(data []byte) (*file, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte(png.Signature)):
 		err = f.openPNG(data)
-	case len(data) > 6 && (string(data[:6]) == "GIF87a" || string(data[:6]) == "GIF89a"):
-		f.gif = true
+	case gif.Match(data):
 		err = f.openGIF(data)
 	default:
 		err = codec.Malformedf("neuquant: neither a PNG file nor a GIF file")
@@ -87,7 +85,7 @@ func open(data []byte) (*file, error) {
 		return nil, err
 	}
 	ratio := int64(pngRatio)
-	if f.gif {
+	if f.gif != nil {
 		ratio = gifRatio
 	}
 	pixels := int64(f.width) * int64(f.height)
@@ -158,10 +156,11 @@ func (f *file) decodePNG() (*raster.Image, error) {
 			c.add(table[v])
 		}
 	}
-	m, err := f.blank(&c)
+	n, err := f.channels(&c)
 	if err != nil {
 		return nil, err
 	}
+	m := raster.New(f.width, f.height, 1, n, 8)
 	put(m.Pix, m.Channels, func(i int) uint32 { return table[p.Pix[i]] })
 	turn, _ := raster.EXIFOrientation(f.exif)
 	// A profile that does not inflate is dropped, as other readers do: it is not part of
@@ -170,15 +169,13 @@ func (f *file) decodePNG() (*raster.Image, error) {
 	return raster.Upright(m, raster.Meta{ICC: icc, EXIF: f.exif, Orientation: turn}), nil
 }
 
-// blank is an image for the colours.
-func (f *file) blank(c *hues) (*raster.Image, error) {
+// channels is the number of channels for the colours, within the limit of samples.
+func (f *file) channels(c *hues) (int, error) {
 	n := c.marked(f.mark)
 	if int64(f.width)*int64(f.height)*int64(f.frames)*int64(n) > maxSamples {
-		return nil, codec.Malformedf("neuquant: %d x %d x %d pixels with %d channels are over the limit of %d samples", f.width, f.height, f.frames, n, maxSamples)
+		return 0, codec.Malformedf("neuquant: %d x %d x %d pixels with %d channels are over the limit of %d samples", f.width, f.height, f.frames, n, maxSamples)
 	}
-	m := raster.New(f.width, f.height, f.frames, n, 8)
-	m.Frames = f.frames > 1
-	return m, nil
+	return n, nil
 }
 
 // put writes colours as samples.
@@ -213,137 +210,65 @@ func entriesOf(p color.Palette) (table [256]uint32) {
 // maxProfile bounds an inflated profile; real ones stay below 4 MiB.
 const maxProfile = 16 << 20
 
-// openGIF walks the blocks of a file (GIF89a, 17 to 26).
+// openGIF reads the blocks, without inflating any.
 func (f *file) openGIF(data []byte) error {
-	short := func() error { return codec.Malformedf("neuquant: the GIF file is cut short") }
-	if len(data) < 13 {
-		return short()
+	const subject = "neuquant: the GIF file"
+	g, err := gif.Open(data, maxSide, container.Strict)
+	if err == gif.ErrFrames {
+		return codec.Malformedf("neuquant: more than %d frames in a GIF file", maxSide)
 	}
-	le := binary.LittleEndian
-	f.width, f.height, f.frames = int(le.Uint16(data[6:])), int(le.Uint16(data[8:])), 0
-	table := func(flags byte) int {
-		if flags&0x80 == 0 {
-			return 0
-		}
-		n := 2 << (flags & 7)
-		f.entries = max(f.entries, n)
-		return 3 * n
+	if err != nil {
+		return codec.FromContainer(subject, err)
 	}
-	const graphicControl = 0xf9
-	var dispose byte
-	for i := 13 + table(data[10]); ; {
-		if i >= len(data) {
-			return short()
-		}
-		switch data[i] {
-		case 0x21: // extension
-			if i+4 > len(data) {
-				return short()
-			}
-			if data[i+1] == graphicControl {
-				dispose = data[i+3] >> 2 & 7
-				// Later frames of opaque images are transparent where nothing changes.
-				if f.frames == 0 && data[i+3]&1 != 0 || dispose >= gif.DisposalBackground {
-					f.clear = 1
-				}
-			}
-			if rest := data[i:]; bytes.HasPrefix(rest, []byte(channelsExtension)) && len(rest) > len(channelsExtension)+1 && rest[len(channelsExtension)] == 1 {
-				f.mark = int(rest[len(channelsExtension)+1])
-			}
-			i += 2
-		case 0x2c: // image descriptor
-			if i+10 > len(data) {
-				return short()
-			}
-			x, y := int(le.Uint16(data[i+1:])), int(le.Uint16(data[i+3:]))
-			w, h := int(le.Uint16(data[i+5:])), int(le.Uint16(data[i+7:]))
-			if x+w > f.width || y+h > f.height {
-				return codec.Malformedf("neuquant: frame %d of the GIF file lies outside of its canvas", f.frames+1)
-			}
-			f.frames++
-			f.disposal = append(f.disposal, dispose)
-			dispose = 0
-			i += 10 + table(data[i+9]) + 1 // and the size of the first code
-		case gifTrailer:
-			if f.frames == 0 {
-				return codec.Malformedf("neuquant: the GIF file holds no frame")
-			}
-			f.bits = bits.Len(uint(max(f.entries, 2) - 1))
-			return nil
-		default:
-			return codec.Malformedf("neuquant: a block of the kind %#02x in a GIF file", data[i])
-		}
-		// Both are followed by blocks of data up to an empty one.
-		for {
-			if i >= len(data) {
-				return short()
-			}
-			n := int(data[i])
-			i += 1 + n
-			if n == 0 {
-				break
-			}
+	f.gif = g
+	f.width, f.height, f.frames = g.Width, g.Height, len(g.Frames)
+	f.entries = len(g.Colours) / 3
+	for i := range g.Frames {
+		frame := &g.Frames[i]
+		f.entries = max(f.entries, len(frame.Colours)/3)
+		// Later frames of opaque images are transparent where nothing changes.
+		if i == 0 && frame.Transparent >= 0 || frame.Disposal >= gif.ToBackground {
+			f.clear = 1
 		}
 	}
+	f.bits = bits.Len(uint(max(f.entries, 2) - 1))
+	if mark, ok := gif.Application(data, channelsIdentifier); ok && len(mark) > 1 && mark[0] == 1 {
+		f.mark = int(mark[1])
+	}
+	return nil
 }
 
-// decodeGIF draws the frames one after the other on a canvas that is transparent at
-// first, and takes a slice after each. What a frame disposes of becomes transparent, as
-// in every browser; the background colour is not used.
-func (f *file) decodeGIF(data []byte) (*raster.Image, error) {
-	g, err := gif.DecodeAll(bytes.NewReader(data))
-	if err != nil {
-		return nil, codec.Malformedf("neuquant: %v", err)
-	}
-	if len(g.Image) != f.frames || g.Config.Width != f.width || g.Config.Height != f.height {
-		return nil, codec.Malformedf("neuquant: %d frames were found in the GIF file and %d decoded", f.frames, len(g.Image))
-	}
+// decodeGIF takes a slice of each frame as it is drawn, and packs the samples of all
+// when it is known which channels their colours need.
+func (f *file) decodeGIF() (*raster.Image, error) {
+	m := raster.New(f.width, f.height, f.frames, 4, 8)
+	m.Frames = f.frames > 1
 	var c hues
-	f.draw(g, func(_ int, canvas []uint32) {
-		last := ^canvas[0]
-		for _, v := range canvas {
-			if v != last {
+	z := 0
+	for canvas, err := range f.gif.Slices() {
+		if err != nil {
+			return nil, codec.FromContainer("neuquant: the GIF file", err)
+		}
+		last := ^binary.LittleEndian.Uint32(canvas)
+		for i := 0; i < len(canvas); i += 4 {
+			if v := binary.LittleEndian.Uint32(canvas[i:]); v != last {
 				c.add(v)
 				last = v
 			}
 		}
-	})
-	m, err := f.blank(&c)
+		copy(m.Slice(z).Pix, canvas)
+		z++
+	}
+	n, err := f.channels(&c)
 	if err != nil {
 		return nil, err
 	}
-	f.draw(g, func(z int, canvas []uint32) {
-		put(m.Slice(z).Pix, m.Channels, func(i int) uint32 { return canvas[i] })
-	})
-	return m, nil
-}
-
-// draw calls see with the canvas after each frame.
-func (f *file) draw(g *gif.GIF, see func(z int, canvas []uint32)) {
-	canvas := make([]uint32, f.width*f.height)
-	var saved []uint32
-	for z, frame := range g.Image {
-		if f.disposal[z] == gif.DisposalPrevious {
-			saved = append(saved[:0], canvas...)
-		}
-		table := entriesOf(frame.Palette)
-		r := frame.Rect
-		for y := r.Min.Y; y < r.Max.Y; y++ {
-			line := canvas[y*f.width+r.Min.X:][:r.Dx()]
-			for x, v := range frame.Pix[(y-r.Min.Y)*frame.Stride:][:r.Dx()] {
-				if e := table[v]; e >= opaque {
-					line[x] = e
-				}
-			}
-		}
-		see(z, canvas)
-		switch f.disposal[z] {
-		case gif.DisposalPrevious:
-			copy(canvas, saved)
-		case gif.DisposalBackground:
-			for y := r.Min.Y; y < r.Max.Y; y++ {
-				clear(canvas[y*f.width+r.Min.X:][:r.Dx()])
-			}
-		}
+	if n < 4 {
+		// What is written lies before what is read next.
+		rgba := m.Pix
+		m.Channels = n
+		m.Pix = rgba[:m.Size():m.Size()]
+		put(m.Pix, n, func(i int) uint32 { return binary.LittleEndian.Uint32(rgba[4*i:]) })
 	}
+	return m, nil
 }

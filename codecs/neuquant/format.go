@@ -378,6 +378,9 @@ func (p *indexed) extent(shows func(at int) bool) image.Rectangle {
 
 // channelsExtension begins an application extension (GIF89a, 26), which ends with a block
 // of one byte.
-const channelsExtension = "\x21\xff\x0bPELMILLCHNS"
+const (
+	channelsExtension  = "\x21\xff\x0b" + channelsIdentifier
+	channelsIdentifier = "PELMILLCHNS"
+)
 
 const gifTrailer = 0x3b

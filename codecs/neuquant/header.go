@@ -26,7 +26,7 @@ func (Codec) Header(data []byte) (codec.Header, error) {
 		h.Channels = f.mark
 	}
 	n := int64(h.Pixels())
-	h.Memory = decodeMemory(n, h.Channels, f.gif) + int64(len(f.profile.Data)+len(f.exif))
+	h.Memory = decodeMemory(n, h.Channels, f.gif != nil) + int64(len(f.profile.Data)+len(f.exif))
 	if turn, _ := raster.EXIFOrientation(f.exif); turn > 1 {
 		h.Memory += int64(h.Size())
 	}
@@ -36,7 +36,7 @@ func (Codec) Header(data []byte) (codec.Header, error) {
 // fields describe the file for people.
 func (f *file) fields() []codec.Field {
 	format, alpha := "PNG, indexed", "no"
-	if f.gif {
+	if f.gif != nil {
 		format = "GIF"
 	}
 	if f.clear > 0 {

@@ -45,11 +45,11 @@ func (c Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec
 	}
 }
 
-// decodeMemory is that of the indices and of the image, and of a GIF file also of the
-// canvas and of the frame before.
+// decodeMemory is that of the indices and of the image, which for a GIF file has four
+// channels at first, and of its canvas and of the canvas before a frame.
 func decodeMemory(pixels int64, channels int, gif bool) int64 {
 	if gif {
-		return pixels*int64(10+channels) + tableMemory
+		return pixels*13 + tableMemory
 	}
 	return pixels*int64(2+channels) + tableMemory
 }
