@@ -36,7 +36,7 @@ func TestBatchEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("enough"))
 	list := oddProblems(rand.New(rand.NewPCG(1, 1)), 20)
-	d := &cards{dev: dev, pool: pool.New()}
+	d := &deviceSteps{device: dev, pool: pool.New()}
 	for i, s := range d.solve(ctx, list, &defaults) {
 		if s.err == nil {
 			t.Errorf("problem %d has no error", i)
@@ -50,10 +50,10 @@ func TestBatchEndsWithItsContext(t *testing.T) {
 func TestBatchIsCutShort(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	list := oddProblems(rand.New(rand.NewPCG(1, 2)), 40)
-	want := cpu{pool.New()}.solve(context.Background(), list, &defaults)
+	want := cpuSteps{pool.New()}.solve(context.Background(), list, &defaults)
 	for _, after := range []time.Duration{200 * time.Microsecond, time.Millisecond, 3 * time.Millisecond, 8 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(context.Background(), after)
-		for i, s := range (&cards{dev: dev, pool: pool.New()}).solve(ctx, list, &defaults) {
+		for i, s := range (&deviceSteps{device: dev, pool: pool.New()}).solve(ctx, list, &defaults) {
 			if s.err == nil && !bytes.Equal(s.index, want[i].index) || s.err != nil && !errors.Is(s.err, context.DeadlineExceeded) {
 				t.Errorf("after %v: problem %d: error %v", after, i, s.err)
 			}
@@ -69,7 +69,7 @@ func TestLittleMemory(t *testing.T) {
 	o := &Options{sample: 10, refine: 3}
 	for memory := int64(30 << 10); memory < 256<<20; memory += memory + 1111 {
 		dev := gputest.Device(t, &gpu.Options{Lanes: 1, Memory: memory})
-		d := &cards{dev: dev, pool: pool.New(), train: trainOnCard}
+		d := &deviceSteps{device: dev, pool: pool.New(), trainer: trainOnDevice}
 		sameSolutions(t, "little memory", list, o, d.solve(t.Context(), list, o))
 	}
 }

@@ -125,7 +125,7 @@ func fastest(n int, f func()) time.Duration {
 
 func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
-func solveAll(b *testing.B, d device, list []problem, o *Options) []solution {
+func solveAll(b *testing.B, d steps, list []problem, o *Options) []solution {
 	out := d.solve(context.Background(), list, o)
 	for i := range out {
 		if out[i].err != nil {
@@ -146,38 +146,38 @@ func BenchmarkCardBatch(b *testing.B) {
 	for b.Loop() {
 		for _, lanes := range []int{3, 5} {
 			dev := gputest.Device(b, &gpu.Options{Lanes: lanes, Pinned: 12 << 30})
-			locked, err := dev.Host(n * side * side * 3)
+			pinned, err := dev.Host(n * side * side * 3)
 			if err != nil {
 				b.Fatal(err)
 			}
-			fillCrops(src, n, locked.Bytes)
-			plain := append([]byte(nil), locked.Bytes...)
+			fillCrops(src, n, pinned.Bytes)
+			plain := append([]byte(nil), pinned.Bytes...)
 			fmt.Printf("%d pictures of %d x %d on %s, %d lanes\n| sample | refine | pixels in | pictures of a batch | pictures/s | GB/s up |\n", n, side, side, dev.Name(), lanes)
 			for _, c := range []struct {
 				sample, refine int
-				locked         bool
+				pinned         bool
 				most           int
 			}{
 				{10, 6, true, 0}, {10, 6, true, 256}, {10, 6, true, 1024}, {10, 6, false, 0}, {10, 0, true, 0}, {10, 0, false, 0}, {1, 0, true, 0}, {1, 0, true, 1024},
 			} {
 				pix, where := plain, "memory"
-				if c.locked {
-					pix, where = locked.Bytes, "page-locked memory"
+				if c.pinned {
+					pix, where = pinned.Bytes, "pinned memory"
 				}
-				d := &cards{dev: dev, pool: pool.New(), locked: c.locked, most: c.most}
+				d := &deviceSteps{device: dev, pool: pool.New(), pinned: c.pinned, most: c.most}
 				list := cropProblems(n, pix)
 				t := fastest(3, func() { solveAll(b, d, list, &Options{sample: c.sample, refine: c.refine}) })
 				fmt.Printf("| %d | %d | %s | %d | %.0f | %.1f |\n", c.sample, c.refine, where, c.most, n/t.Seconds(), float64(len(pix))/t.Seconds()/1e9)
 			}
-			locked.Free()
+			pinned.Free()
 		}
 	}
 }
 
 // shares are what the steps of one batch take when each waits for the one before.
-func shares(b *testing.B, dev *gpu.Device, list []problem, o *Options, who trainer, locked bool) (order []string, took map[string]time.Duration) {
+func shares(b *testing.B, dev *gpu.Device, list []problem, o *Options, who trainer, pinned bool) (order []string, took map[string]time.Duration) {
 	var last time.Time
-	d := &cards{dev: dev, pool: pool.New(), train: who, most: len(list), locked: locked}
+	d := &deviceSteps{device: dev, pool: pool.New(), trainer: who, most: len(list), pinned: pinned}
 	d.note = func(what string) {
 		now := time.Now()
 		if _, ok := took[what]; !ok {
@@ -202,14 +202,14 @@ func BenchmarkCardSteps(b *testing.B) {
 	src := sources(b)
 	for b.Loop() {
 		for _, c := range []struct{ n, sample int }{{512, 10}, {2048, 10}, {1, 10}, {1, 1}} {
-			locked, err := dev.Host(c.n * side * side * 3)
+			pinned, err := dev.Host(c.n * side * side * 3)
 			if err != nil {
 				b.Fatal(err)
 			}
-			fillCrops(src, c.n, locked.Bytes)
-			list := cropProblems(c.n, locked.Bytes)
+			fillCrops(src, c.n, pinned.Bytes)
+			list := cropProblems(c.n, pinned.Bytes)
 			o := &Options{sample: c.sample, refine: 6}
-			order, took := shares(b, dev, list, o, trainOnCard, true)
+			order, took := shares(b, dev, list, o, trainOnDevice, true)
 			fmt.Printf("batch of %d pictures of %d x %d, sample %d, on %s\n| step | ms | share |\n", c.n, side, side, c.sample, dev.Name())
 			all := time.Duration(0)
 			for _, t := range took {
@@ -221,7 +221,7 @@ func BenchmarkCardSteps(b *testing.B) {
 			r := newRates(side*side, 256, c.sample)
 			fmt.Printf("training: %.1f ns a sample of a picture; mapping: %.1f Gpx/s\n",
 				float64(took["train"].Nanoseconds())/float64(r.cycles), float64(c.n*side*side)/took["map"].Seconds()/1e9)
-			locked.Free()
+			pinned.Free()
 		}
 	}
 }
@@ -233,17 +233,17 @@ func BenchmarkCardDekker(b *testing.B) {
 	const n = 4096
 	src := sources(b)
 	for b.Loop() {
-		locked, err := dev.Host(n * side * side * 3)
+		pinned, err := dev.Host(n * side * side * 3)
 		if err != nil {
 			b.Fatal(err)
 		}
-		fillCrops(src, n, locked.Bytes)
-		list := cropProblems(n, locked.Bytes)
+		fillCrops(src, n, pinned.Bytes)
+		list := cropProblems(n, pinned.Bytes)
 		o := &Options{sample: 1}
 		plain := fastest(1, func() { refSolve(&list[0], o) })
 		const cores = 4
-		fast := fastest(2, func() { solveAll(b, cpu{pool.Of(1)}, list[:cores], o) }) / cores
-		d := &cards{dev: dev, pool: pool.New(), locked: true, most: 1024}
+		fast := fastest(2, func() { solveAll(b, cpuSteps{pool.Of(1)}, list[:cores], o) }) / cores
+		d := &deviceSteps{device: dev, pool: pool.New(), pinned: true, most: 1024}
 		card := fastest(2, func() { solveAll(b, d, list, o) }) / n
 		fmt.Printf("Dekker's algorithm with sample=1 refine=0, pictures of %d x %d\n| who | pictures/s | times one core's |\n", side, side)
 		fmt.Printf("| reference in Go, one core | %.2f | %.2f |\n", 1/plain.Seconds(), fast.Seconds()/plain.Seconds())
@@ -261,6 +261,6 @@ func BenchmarkCardDekker(b *testing.B) {
 			took /= cores
 			fmt.Printf("| libgd, one core | %.2f | %.2f (the card %.0f times) |\n", 1/took.Seconds(), fast.Seconds()/took.Seconds(), took.Seconds()/card.Seconds())
 		}
-		locked.Free()
+		pinned.Free()
 	}
 }

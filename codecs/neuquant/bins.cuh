@@ -9,9 +9,8 @@
 
 #include "problem.cuh"
 
-constexpr uint32_t bin_part = 1024; // bins that a warp takes
-constexpr uint32_t bin_parts = (1u << bin_bits) / bin_part;
-constexpr uint32_t bin_groups = 2; // of four colours that a thread takes
+constexpr uint32_t bin_part = (1u << bin_bits) / bin_parts; // bins that a warp takes
+constexpr uint32_t bin_groups = thread_colours / 4;         // of four colours that a thread takes
 
 DEVICE uint32_t bin_of(uint32_t v, bool opaque)
 {

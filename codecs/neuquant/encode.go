@@ -32,11 +32,11 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 	workers := run.Cores()
 	if run.Device == nil {
 		workers.Each(len(taken), func(j int) {
-			encode(ctx, workers, cpu{workers}, batch, taken[j:j+1], o, out)
+			encode(ctx, workers, cpuSteps{workers}, batch, taken[j:j+1], o, out)
 		})
 		return out
 	}
-	d := onCard(run.Device, workers)
+	d := &deviceSteps{device: run.Device, pool: workers}
 	sets := together(batch, taken)
 	// Who waits for the card keeps no core from working.
 	pool.Of(min(len(sets), setsAtOnce)).Each(len(sets), func(s int) {
@@ -85,7 +85,7 @@ type job struct {
 }
 
 // encode makes the files of the images in set, whose problems d solves together.
-func encode(ctx context.Context, c *pool.Pool, d device, batch []*raster.Image, set []int, o *Options, out []codec.Encoded) {
+func encode(ctx context.Context, c *pool.Pool, d steps, batch []*raster.Image, set []int, o *Options, out []codec.Encoded) {
 	jobs := make([]job, len(set))
 	c.Each(len(set), func(j int) { jobs[j].cut(batch[set[j]], o) })
 	var list []problem

@@ -12,45 +12,80 @@ var kernels75 string
 //go:embed ptx/kernels_80.ptx
 var kernels80 string
 
-// cardModule is the steps on a card, with minima of a warp in one instruction from compute
-// capability 8.0 on.
-var cardModule = gpu.Module{Name: "neuquant", Variants: []string{kernels75, kernels80}}
-
-// cardProblem is struct Problem of problem.cuh, where its fields are explained.
-type cardProblem struct {
-	Samples, Values, Index, Entries  gpu.Ptr
-	Network                          gpu.Ptr
-	Bins, Alphas, Counts             gpu.Ptr
-	Colours, Weights, Numbers, Rests gpu.Ptr
-	Nearest                          gpu.Ptr
-	N, K, Opaque                     uint32
-	Cycle, Cycles                    uint32
-	Stride, Decay                    uint32
-	_                                uint32
+// kernels is the steps on a device, with minima of a warp in one instruction from compute
+// capability 8.0 on. Their grids follow from the problems of a batch.
+var kernels = gpu.Table[deviceProblem]{
+	Module: &gpu.Module{Name: "neuquant", Variants: []string{kernels75, kernels80}},
+	Kernels: map[string]gpu.Entry[deviceProblem]{
+		"nq_train": {Params: trainParams{}, Grid: func(_ *gpu.Info, batch []deviceProblem) gpu.Grid {
+			return gpu.Grid{Blocks: [3]int{(len(batch) + trainWarps - 1) / trainWarps}, Threads: [3]int{warp * trainWarps}}
+		}},
+		"nq_bins":       {Params: listParams{}, Threads: (*deviceProblem).colourThreads},
+		"nq_count_bins": {Params: listParams{}, Threads: func(*deviceProblem) int { return warp * binParts }},
+		"nq_list_bins":  {Params: listParams{}, Threads: func(*deviceProblem) int { return warp * binParts }},
+		"nq_refine": {Params: refineParams{}, Grid: func(_ *gpu.Info, batch []deviceProblem) gpu.Grid {
+			return gpu.Grid{Blocks: [3]int{len(batch)}, Threads: [3]int{refineThreads}}
+		}},
+		"nq_map": {Params: listParams{}, Threads: (*deviceProblem).colourThreads},
+	},
 }
 
-// The parameters of the kernels: a list with an entry for each problem, and what is the
-// same for all.
+const (
+	warp          = 32
+	trainWarps    = 4   // of a block of nq_train, each with a problem of its own
+	refineThreads = 512 // of a block of nq_refine, which has a problem
+	threadColours = 8   // that a thread of nq_bins and of nq_map takes
+	binParts      = 256 // parts of the bins, of which a warp counts or lists one
+
+	// networkWords is the state of a training between two launches: four components and
+	// the frequency of each neuron, and a line for what all neurons share.
+	networkWords = 5*maxEntries + warp
+)
+
+func (p *deviceProblem) colourThreads() int { return (int(p.N) + threadColours - 1) / threadColours }
+
+// deviceProblem is a problem of a batch. Colours are R, G, B, A from the lowest byte up. What lies behind the last colour,
+// up to a multiple of 256 bytes, may be read, and the index there be written.
+type deviceProblem struct {
+	Samples gpu.Ptr `cuda:"const uint8_t"`  // n x 3 of opaque colours; null: values
+	Values  gpu.Ptr `cuda:"const uint32_t"` // n
+	Index   gpu.Ptr `cuda:"uint8_t"`        // n: of the nearest entry; null: not wanted
+	Entries gpu.Ptr `cuda:"uint32_t"`       // most_entries
+	Network gpu.Ptr `cuda:"uint32_t"`       // network_words: state of the training, see train.cuh
+	Bins    gpu.Ptr `cuda:"uint64_t"`       // 1 << bin_bits, zero before: see bins.cuh
+	Alphas  gpu.Ptr `cuda:"uint32_t"`       // 1 << bin_bits, zero before; null where all is opaque
+	Counts  gpu.Ptr `cuda:"uint32_t"`       // bin_parts + 1: occupied bins of each part of the bins, and of all
+	Colours gpu.Ptr `cuda:"uint32_t"`       // of the occupied bins, in rising order: the mean
+	Weights gpu.Ptr `cuda:"uint32_t"`       // how many colours
+	Numbers gpu.Ptr `cuda:"uint32_t"`       // the bin
+	Rests   gpu.Ptr `cuda:"uint32_t"`       // 4 sums, of the bits of the components that the number lacks
+	Nearest gpu.Ptr `cuda:"uint8_t"`        // the entry
+	N       uint32  // colours
+	K       uint32  // entries
+	Opaque  uint32  // 1: all colours have alpha 255
+	Cycle   uint32  // samples of a cycle
+	Cycles  uint32  // all samples
+	Stride  uint32  // colours from sample to sample
+	Decay   uint32  // of the learning rate
+	Unused  uint32
+}
+
+// The parameters of the kernels: the list of the batch's problems, and what is the same
+// for all of them.
 type (
 	listParams struct {
 		List gpu.Ptr
 	}
+	// trainParams is what nq_train takes.
 	trainParams struct {
-		List               gpu.Ptr
-		Count, First, Most uint32
+		List   gpu.Ptr `cuda:"const Problem"`
+		Count  uint32  // problems
+		First  uint32  // sample of this launch
+		Most   uint32  // samples of this launch
+		Unused uint32
 	}
 	refineParams struct {
 		List   gpu.Ptr
 		Passes uint32
 	}
 )
-
-// kernelParams names the kernels with their parameters.
-var kernelParams = map[string]any{
-	"nq_train":      trainParams{},
-	"nq_bins":       listParams{},
-	"nq_count_bins": listParams{},
-	"nq_list_bins":  listParams{},
-	"nq_refine":     refineParams{},
-	"nq_map":        listParams{},
-}

@@ -30,7 +30,7 @@ func differ[T comparable](what string, got, want []T) error {
 // differ it names the first few.
 func sameSolutions(t *testing.T, what string, list []problem, o *Options, got []solution) {
 	t.Helper()
-	want := cpu{pool.New()}.solve(context.Background(), list, o)
+	want := cpuSteps{pool.New()}.solve(context.Background(), list, o)
 	wrong := 0
 	for i := range list {
 		err := got[i].err
@@ -82,20 +82,20 @@ func TestLockstep(t *testing.T) {
 		sample, refine int
 	}{
 		{"map", trainOnHost, 10, 0},
-		{"train", trainOnCard, 1, 0},
-		{"train", trainOnCard, 10, 0},
-		{"train", trainOnCard, 30, 0},
+		{"train", trainOnDevice, 1, 0},
+		{"train", trainOnDevice, 10, 0},
+		{"train", trainOnDevice, 30, 0},
 		{"refine", trainOnHost, 10, 1},
 		{"refine", trainOnHost, 10, 2},
 		{"refine", trainOnHost, 10, 6},
 		{"refine", trainOnHost, 10, 32},
-		{"all", trainOnCard, 1, 6},
+		{"all", trainOnDevice, 1, 6},
 		{"all", trainWhereFaster, 10, 6},
 	} {
 		t.Run(fmt.Sprintf("%s-%d-%d", c.name, c.sample, c.refine), func(t *testing.T) {
 			for i := range batches {
 				list := oddProblems(rand.New(rand.NewPCG(uint64(i), uint64(c.sample+100*c.refine))), members)
-				d := &cards{dev: dev, pool: pool.New(), train: c.train}
+				d := &deviceSteps{device: dev, pool: pool.New(), trainer: c.train}
 				o := &Options{sample: c.sample, refine: c.refine}
 				sameSolutions(t, c.name, list, o, d.solve(t.Context(), list, o))
 			}
@@ -119,7 +119,7 @@ func TestLockstepLongTraining(t *testing.T) {
 	}
 	list = append(list, oddProblems(rng, 3)...)
 	o := &Options{sample: 1, refine: 2}
-	d := &cards{dev: dev, pool: pool.New(), train: trainOnCard}
+	d := &deviceSteps{device: dev, pool: pool.New(), trainer: trainOnDevice}
 	sameSolutions(t, "long", list, o, d.solve(t.Context(), list, o))
 }
 
@@ -134,8 +134,8 @@ func TestLockstepKodak(t *testing.T) {
 		t.Skip("SKIPPED: ../shared/data/kodak is absent")
 	}
 	for _, o := range []Options{{sample: 10, refine: 6}, {sample: 1}, {sample: 30, refine: 32}} {
-		for _, who := range []trainer{trainOnCard, trainWhereFaster} {
-			d := &cards{dev: dev, pool: pool.New(), train: who}
+		for _, who := range []trainer{trainOnDevice, trainWhereFaster} {
+			d := &deviceSteps{device: dev, pool: pool.New(), trainer: who}
 			sameSolutions(t, "kodak", list, &o, d.solve(t.Context(), list, &o))
 		}
 	}
@@ -160,7 +160,7 @@ func TestManySmallProblems(t *testing.T) {
 		}
 	}
 	o := &Options{sample: 10, refine: 4}
-	d := &cards{dev: dev, pool: pool.New(), train: trainOnCard}
+	d := &deviceSteps{device: dev, pool: pool.New(), trainer: trainOnDevice}
 	got := d.solve(t.Context(), list, o)
 	sameSolutions(t, "many", list, o, got)
 	if other := d.solve(t.Context(), list[n/2:], o); !slices.EqualFunc(other, got[n/2:], func(a, b solution) bool {

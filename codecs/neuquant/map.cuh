@@ -4,7 +4,7 @@
 
 #include "problem.cuh"
 
-constexpr uint32_t map_groups = 2; // of four colours that a thread takes
+constexpr uint32_t map_groups = thread_colours / 4; // of four colours that a thread takes
 
 DEVICE int32_t least_signed(int32_t a, int32_t b) { return a < b ? a : b; }
 DEVICE int32_t greatest_signed(int32_t a, int32_t b) { return a > b ? a : b; }
@@ -27,8 +27,8 @@ DEVICE int32_t palette_key(uint32_t x, uint32_t colour, uint32_t base)
 	return key;
 }
 
-// index of all colours, where it is not null. A thread takes map_groups times four colours that lie side by side, and all threads read the same
-// entries at the same time; blockIdx.y is the problem.
+// index of all colours, where it is not null. A thread takes map_groups times four colours that lie side by side, and all
+// threads read the same entries at the same time; blockIdx.y is the problem.
 KERNEL __launch_bounds__(256) nq_map(const Problem *list)
 {
 	__shared__ __attribute__((aligned(16))) words2 s_entries[most_entries];

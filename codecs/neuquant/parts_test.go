@@ -227,7 +227,7 @@ func TestImagesAreTheReference(t *testing.T) {
 				p.mapped = o.dither == noDither
 				list = append(list, p.problem)
 			}
-			j.solutions = append(j.solutions, cpu{c}.solve(context.Background(), list, &o))
+			j.solutions = append(j.solutions, cpuSteps{c}.solve(context.Background(), list, &o))
 		}
 		got, _, err := j.indexed(context.Background(), c, &o)
 		if err != nil {

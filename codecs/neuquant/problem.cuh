@@ -1,38 +1,11 @@
-// A problem of a batch on the card.
+// What the steps have in common: colours of a problem, and a warp's minimum.
 #pragma once
 
-#include "../../gpu/include/base.cuh"
+#include "shared.cuh"
 #include "../../gpu/include/warp.cuh"
 
 typedef uint32_t words2 __attribute__((ext_vector_type(2)));
 typedef uint32_t words4 __attribute__((ext_vector_type(4)));
-
-constexpr uint32_t most_entries = 256;
-constexpr uint32_t bin_bits = 18;
-constexpr uint32_t opaque_alpha = 255u << 24;
-
-// Colours are R, G, B, A from the lowest byte up. What lies behind the last colour, up to a multiple of 256 bytes, may be
-// read, and the index there be written.
-struct Problem {
-	const uint8_t *samples;   // n x 3 of opaque colours; null: values
-	const uint32_t *values;   // n
-	uint8_t *index;           // n: of the nearest entry; null: not wanted
-	uint32_t *entries;        // most_entries
-	uint32_t *network;        // state of the training: see train.cuh
-	uint64_t *bins;           // 1 << bin_bits, zero before: see bins.cuh
-	uint32_t *alphas;         // 1 << bin_bits, zero before; null where all is opaque
-	uint32_t *counts;         // 257: occupied bins of each part of the bins, and of all
-	uint32_t *colours;        // of the occupied bins, in rising order: the mean
-	uint32_t *weights;        // how many colours
-	uint32_t *numbers;        // the bin
-	uint32_t *rests;          // 4 sums, of the bits of the components that the number lacks
-	uint8_t *nearest;         // the entry
-	uint32_t n, k, opaque;
-	uint32_t cycle, cycles;   // samples of a cycle; all samples
-	uint32_t stride, decay;   // colours from sample to sample; of alpha
-	uint32_t rest;            // 0
-};
-static_assert(sizeof(Problem) == 13 * 8 + 8 * 4, "cardProblem");
 
 DEVICE uint32_t add_to(uint32_t *p, uint32_t v) { return (uint32_t)__nvvm_atom_add_gen_i((int *)p, (int)v); }
 DEVICE uint32_t exchange(uint32_t v, uint32_t with) // value of the lane whose number differs by the bits of with

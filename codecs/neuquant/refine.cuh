@@ -5,8 +5,6 @@
 #include "bins.cuh"
 #include "map.cuh"
 
-constexpr uint32_t refine_threads = 512;
-
 // A sum of 64 bits for each entry, in halves: additions of 32 bits are what shared memory has.
 struct Sums {
 	uint32_t low[most_entries], high[most_entries];
@@ -40,7 +38,7 @@ DEVICE uint64_t bin_sum(const Problem &p, uint32_t i, uint32_t base, uint32_t w,
 
 // entries: refined by passes over the bins of the list. Threads 0 to k-1 have an entry each where entries are worked on,
 // and all threads take bins in turn.
-KERNEL __launch_bounds__(512) nq_refine(const Problem *list, uint32_t passes)
+KERNEL __launch_bounds__(refine_threads) nq_refine(const Problem *list, uint32_t passes)
 {
 	__shared__ __attribute__((aligned(16))) words2 s_entries[most_entries];
 	__shared__ uint32_t s_count[most_entries], s_few[most_entries];

@@ -2,6 +2,21 @@ package neuquant
 
 import "context"
 
+// The steps of the codec, in the order in which they run. Those marked with a star are
+// behind the interface steps: in Go in train.go, bins.go, refine.go and map.go, and on a
+// device in the kernels of the same names, which steps_cuda.go launches for all problems
+// of a batch.
+//
+//	step      input                    output                       unit of parallel work
+//	scope     image or frame           problems of a palette        pixel
+//	train*    problem, a sample of it  up to 256 entries            problem (Dekker)
+//	bins*     problem                  occupied bins, their means   colour
+//	refine*   bins, entries            entries                      bin, summed in integers
+//	map*      problem, entries         index of each colour         colour
+//	dither    pixels, entries          index of each pixel          row
+//	join      indices of the problems  palette, indices             pixel
+//	format    palette, indices         PNG or GIF file              frame
+
 // A colour is 4 bytes R, G, B, A from the lowest byte of a uint32 up.
 const opaqueAlpha = 255 << 24
 
@@ -26,9 +41,10 @@ type solution struct {
 	err     error
 }
 
-// device solves problems. The solutions are the same on every device, in every batch
-// and with any number of goroutines.
-type device interface {
+// steps solves problems. There are two kinds: [cpuSteps] in Go, and [deviceSteps] on a
+// device. The solutions are the same from both, in every batch and with any number of
+// goroutines.
+type steps interface {
 	// solve answers item i of list with item i of the result: it trains a network,
 	// refines its neurons and, where indices are wanted, maps each colour to the nearest.
 	solve(ctx context.Context, list []problem, o *Options) []solution

@@ -6,11 +6,11 @@ import (
 	"github.com/pelmill/pelmill/codecs/pool"
 )
 
-// cpu is the device whose steps run in Go: goroutines share the problems, and those
+// cpuSteps runs the steps in Go: goroutines share the problems, and those
 // that are free the bins and the colours of one.
-type cpu struct{ pool *pool.Pool }
+type cpuSteps struct{ pool *pool.Pool }
 
-func (d cpu) solve(ctx context.Context, list []problem, o *Options) []solution {
+func (d cpuSteps) solve(ctx context.Context, list []problem, o *Options) []solution {
 	out := make([]solution, len(list))
 	d.pool.Each(len(list), func(i int) {
 		p := &list[i]

@@ -1,85 +1,57 @@
-//go:build cuda && cgo
-
 package neuquant
 
 import (
 	"context"
-	"sync"
+	"os"
 
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 )
 
-// onCard is the device whose steps run on cards.
-func onCard(dev *gpu.Device, c *pool.Pool) device { return &cards{dev: dev, pool: c} }
+// deviceSteps runs the steps on a device: its lanes take batches of problems, so that the
+// copies of one batch run beside the kernels of another.
+type deviceSteps struct {
+	device *gpu.Device
+	pool   *pool.Pool
 
-// cards is a device: problems go to its lanes in batches, so that the copies of one run
-// beside the kernels of another.
-type cards struct {
-	dev  *gpu.Device
-	pool *pool.Pool
-
-	locked bool // see card
-	train  trainer
-	most   int               // problems of a batch; 0: as it is best
-	note   func(what string) // see card
-}
-
-// trainer is who trains the networks of a batch. The entries are the same.
-type trainer int
-
-const (
-	trainWhereFaster trainer = iota
-	trainOnCard
-	trainOnHost
-)
-
-// What a sample takes: on a core, and on a card for one problem or for all of a batch at
-// the same time.
-const (
-	coreSample = 90  // ns
-	cardSample = 310 // ns
-)
-
-// trainer decides for a batch: a few problems are trained sooner by the cores.
-func (g *batch) trainer() trainer {
-	if g.card.train != trainWhereFaster {
-		return g.card.train
-	}
-	var all, longest int
-	for i := range g.frames {
-		n := int(g.frames[i].Cycles)
-		all, longest = all+n, max(longest, n)
-	}
-	workers := min(g.pool.Size(), len(g.frames))
-	if max(all/workers, longest)*coreSample < longest*cardSample {
-		return trainOnHost
-	}
-	return trainOnCard
+	pinned  bool              // problems lie in pinned memory, from which a device copies
+	trainer trainer           // who trains
+	most    int               // problems of a batch; 0: as many as serve best
+	note    func(what string) // told what has just ended, step by step; nil: nobody
 }
 
 const (
-	// mostColours is what the bins of a card count without a sum that is too large
-	// (bins.cuh), and what a batch has at most.
+	// mostColours of a problem keep every sum that the bins of a device count below 2^32
+	// (bins.cuh); a batch has as many at most.
 	mostColours = 1<<27 - 1
 
-	// A batch of leastBatch problems takes no longer than a smaller one, and with mostBatch a
-	// card is full; a call makes some batches.
+	// A batch of leastBatch problems takes no longer than a smaller one, since training is
+	// a chain of samples, and with mostBatch every multiprocessor of an H200 trains; a call
+	// makes some batches (benchmark BenchmarkCardBatch).
 	leastBatch, mostBatch = 64, 512
 	batchesOfCall         = 6
 )
 
-// batches divides the problems of list with numbers items into batches of neighbours.
-func (d *cards) batches(list []problem, items []int) [][]int {
+// batching divides n problems.
+func (d *deviceSteps) batching(n int) gpu.Batching {
 	most := d.most
 	if most == 0 {
-		most = min(max((len(items)+batchesOfCall-1)/batchesOfCall, leastBatch), mostBatch)
+		most = min(max((n+batchesOfCall-1)/batchesOfCall, leastBatch), mostBatch)
 	}
-	return pool.Sets(items, mostColours, most, func(i int) int { return list[i].n() })
+	return gpu.Batching{Most: mostColours, Items: most}
 }
 
-func (d *cards) solve(ctx context.Context, list []problem, o *Options) []solution {
+func (d *deviceSteps) solve(ctx context.Context, list []problem, o *Options) []solution {
 	out := make([]solution, len(list))
+	onCPU := func(items []int) {
+		left := make([]problem, len(items))
+		for j, i := range items {
+			left[j] = list[i]
+		}
+		for j, s := range (cpuSteps{d.pool}).solve(ctx, left, o) {
+			out[items[j]] = s
+		}
+	}
 	var items, left []int
 	for i := range list {
 		if list[i].entries == 1 || list[i].n() > mostColours {
@@ -88,50 +60,284 @@ func (d *cards) solve(ctx context.Context, list []problem, o *Options) []solutio
 		}
 		items = append(items, i)
 	}
-	var mu sync.Mutex
-	batches := d.batches(list, items)
-	// Who waits for a lane keeps no core from working.
-	pool.Of(len(batches)).Each(len(batches), func(i int) {
-		alone := d.solveBatch(ctx, list, batches[i], o, out)
-		mu.Lock()
-		defer mu.Unlock()
-		left = append(left, alone...)
+	batches := d.batching(len(items)).Divide(items, func(i int) int { return list[i].n() })
+	d.device.Run(ctx, batches, gpu.Work{
+		Device: func(l *gpu.Lane, items []int) error {
+			b := &batch{
+				deviceSteps: d, lane: l, options: o,
+				staging: gpu.Staging{Lane: l, Spans: d.pool.Spans, Pinned: d.pinned},
+			}
+			for _, i := range items {
+				b.problems = append(b.problems, &list[i])
+			}
+			solved, err := b.solve(ctx)
+			for j, s := range solved {
+				out[items[j]] = s
+			}
+			return err
+		},
+		CPU: onCPU,
+		Failed: func(items []int, err error) {
+			for _, i := range items {
+				out[i] = solution{err: err}
+			}
+		},
 	})
-	rest := make([]problem, len(left))
-	for j, i := range left {
-		rest[j] = list[i]
-	}
-	for j, s := range (cpu{d.pool}).solve(ctx, rest, o) {
-		out[left[j]] = s
-	}
+	onCPU(left)
 	return out
 }
 
-// solveBatch solves the problems of list with numbers items, and returns the numbers of
-// those that do not fit into the memory of a lane even alone.
-func (d *cards) solveBatch(ctx context.Context, list []problem, items []int, o *Options, out []solution) (left []int) {
-	alone, err := d.dev.Split(ctx, len(items), func(l *gpu.Lane, from, to int) error {
-		g := &batch{card: &card{pool: d.pool, lane: l, locked: d.locked, train: d.train, note: d.note}, options: o}
-		for _, i := range items[from:to] {
-			g.problems = append(g.problems, &list[i])
+// batch is problems that a lane solves together: every kernel runs once for all of them.
+// Training is a chain of samples, whose length decides how long it takes for one problem
+// or for a thousand; the bins are made beside it, in the other stream.
+type batch struct {
+	*deviceSteps
+	lane     *gpu.Lane
+	staging  gpu.Staging
+	options  *Options
+	problems []*problem
+	entry    []deviceProblem // of each problem
+
+	list    *gpu.Buffer // of the entries
+	colours *gpu.Buffer
+	palette *gpu.Buffer // maxEntries of each problem
+	index   *gpu.Buffer
+	bins    *gpu.Buffer // of binsTogether problems
+	network *gpu.Buffer
+	found   *gpu.Buffer // the occupied bins
+
+	up, down           []gpu.Part // of colours, of index
+	upBytes, downBytes int
+}
+
+const (
+	// binsTogether is how many problems have bins at a time, 4 MiB each: enough to fill a
+	// device, and not much more than the 50 MiB of cache of an H200.
+	binsTogether = 32
+	binBytes     = 16 << binBits
+	alphaBytes   = 4 << binBits
+
+	// launchSamples bounds the training of a launch: at 310 ns a sample (deviceSample)
+	// to 0.16 s.
+	launchSamples = 1 << 19
+)
+
+// mark tells that what began with the last mark has ended.
+func (b *batch) mark(what string) error {
+	if b.note == nil {
+		return nil
+	}
+	err := b.lane.Sync()
+	b.note(what)
+	return err
+}
+
+// solve answers the problems.
+func (b *batch) solve(ctx context.Context) ([]solution, error) {
+	for _, step := range []func() error{b.place, b.load, b.train, b.refine} {
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
 		}
-		solved, err := g.solve(ctx)
-		if err != nil {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return b.fetch()
+}
+
+// place takes memory.
+func (b *batch) place() error {
+	var colours, index, networks, found gpu.Layout
+	b.entry = make([]deviceProblem, len(b.problems))
+	binned, alphas := 0, 0 // bytes of all bins of a problem
+	for i, p := range b.problems {
+		e := &b.entry[i]
+		n := p.n()
+		r := newRates(n, p.entries, b.options.sample)
+		e.N, e.K = uint32(n), uint32(p.entries)
+		e.Cycle, e.Cycles = uint32(r.cycle), uint32(r.cycles)
+		e.Stride, e.Decay = uint32(r.stride), uint32(r.decay)
+		if p.opaque {
+			e.Opaque = 1
+		}
+		bytes, at := p.samples, &e.Samples
+		if p.values != nil {
+			bytes, at = gpu.Bytes(p.values), &e.Values
+		}
+		*at = gpu.Ptr(colours.Take(len(bytes)))
+		b.up = append(b.up, gpu.Part{At: int(*at), Bytes: bytes})
+		if p.mapped {
+			e.Index = gpu.Ptr(index.Take(n))
+		}
+		e.Network = gpu.Ptr(networks.Take(4 * networkWords))
+		if b.options.refine == 0 {
+			continue
+		}
+		binned = binBytes
+		if !p.opaque {
+			alphas = alphaBytes
+		}
+		most := min(n, 1<<binBits)
+		e.Counts = gpu.Ptr(found.Take(4 * (binParts + 1)))
+		e.Colours, e.Weights, e.Numbers = gpu.Ptr(found.Take(4*most)), gpu.Ptr(found.Take(4*most)), gpu.Ptr(found.Take(4*most))
+		e.Rests, e.Nearest = gpu.Ptr(found.Take(16*most)), gpu.Ptr(found.Take(most))
+	}
+	b.upBytes, b.downBytes = colours.Size, index.Size
+	together := min(len(b.problems), binsTogether)
+	for _, r := range []struct {
+		buffer **gpu.Buffer
+		size   int
+	}{
+		{&b.colours, colours.Size}, {&b.palette, 4 * maxEntries * len(b.problems)}, {&b.index, index.Size},
+		{&b.network, networks.Size}, {&b.found, found.Size}, {&b.bins, together * (binned + alphas)},
+	} {
+		if err := b.lane.Room(r.buffer, r.size); err != nil {
 			return err
 		}
-		for j, i := range items[from:to] {
-			out[i] = solved[j]
+	}
+	for i, p := range b.problems {
+		e := &b.entry[i]
+		if p.values != nil {
+			e.Values += b.colours.Ptr
+		} else {
+			e.Samples += b.colours.Ptr
 		}
+		if p.mapped {
+			e.Index += b.index.Ptr
+		}
+		e.Entries = b.palette.Ptr + gpu.Ptr(4*maxEntries*i)
+		e.Network += b.network.Ptr
+		if b.options.refine == 0 {
+			continue
+		}
+		e.Bins = b.bins.Ptr + gpu.Ptr(i%together*binBytes)
+		if !p.opaque {
+			e.Alphas = b.bins.Ptr + gpu.Ptr(together*binBytes+i%together*alphaBytes)
+		}
+		for _, at := range []*gpu.Ptr{&e.Counts, &e.Colours, &e.Weights, &e.Numbers, &e.Rests, &e.Nearest} {
+			*at += b.found.Ptr
+		}
+	}
+	return nil
+}
+
+// load brings the problems to the device.
+func (b *batch) load() (err error) {
+	if b.list, err = b.lane.Stream(0).Put(gpu.Bytes(b.entry)); err != nil {
+		return err
+	}
+	if err := b.staging.Upload(b.colours, b.upBytes, b.up); err != nil {
+		return err
+	}
+	return b.mark("upload")
+}
+
+// from is the address of the list from problem i on.
+func (b *batch) from(i int) gpu.Ptr { return b.list.Ptr + gpu.Ptr(len(gpu.Bytes(b.entry[:i]))) }
+
+// train makes entries of the samples, and the bins beside.
+func (b *batch) train() error {
+	onDevice := b.chooseTrainer() == trainOnDevice
+	if onDevice {
+		samples := 0
+		for i := range b.entry {
+			samples = max(samples, int(b.entry[i].Cycles))
+		}
+		for first := 0; first < samples; first += launchSamples {
+			p := &trainParams{List: b.from(0), Count: uint32(len(b.entry)), First: uint32(first), Most: launchSamples}
+			if err := gpu.LaunchFor(&kernels, b.lane.Stream(0), "nq_train", b.entry, p); err != nil {
+				return err
+			}
+		}
+		if err := b.mark("train"); err != nil {
+			return err
+		}
+	}
+	if err := b.collect(); err != nil {
+		return err
+	}
+	if onDevice {
 		return nil
+	}
+	all := make([]uint32, maxEntries*len(b.problems))
+	b.pool.Each(len(b.problems), func(i int) {
+		copy(all[maxEntries*i:], train(b.problems[i], b.options.sample))
 	})
-	for _, j := range alone {
-		left = append(left, items[j])
+	if err := b.lane.Stream(0).Upload(b.palette, 0, gpu.Bytes(all)); err != nil {
+		return err
 	}
-	if err != nil {
-		for _, i := range items {
-			out[i] = solution{err: err}
-		}
+	return b.mark("train")
+}
+
+// collect lists the occupied bins.
+func (b *batch) collect() error {
+	if b.options.refine == 0 {
 		return nil
 	}
-	return left
+	s := b.lane.Stream(1)
+	for lo := 0; lo < len(b.entry); lo += binsTogether {
+		hi := min(len(b.entry), lo+binsTogether)
+		if err := s.Fill(b.bins, 0, b.bins.Size, 0); err != nil {
+			return err
+		}
+		for _, kernel := range []string{"nq_bins", "nq_count_bins", "nq_list_bins"} {
+			if err := gpu.LaunchFor(&kernels, s, kernel, b.entry[lo:hi], &listParams{b.from(lo)}); err != nil {
+				return err
+			}
+		}
+	}
+	return b.mark("bins")
+}
+
+// refine moves the entries to where they serve best, and maps the colours to them.
+func (b *batch) refine() error {
+	s := b.lane.Stream(0)
+	if err := s.Follow(b.lane.Stream(1)); err != nil {
+		return err
+	}
+	if n := b.options.refine; n > 0 {
+		if err := gpu.LaunchFor(&kernels, s, "nq_refine", b.entry, &refineParams{b.from(0), uint32(n)}); err != nil {
+			return err
+		}
+		if err := b.mark("refine"); err != nil {
+			return err
+		}
+	}
+	if b.downBytes == 0 {
+		return nil
+	}
+	if err := gpu.LaunchFor(&kernels, s, "nq_map", b.entry, &listParams{b.from(0)}); err != nil {
+		return err
+	}
+	return b.mark("map")
+}
+
+// fetch brings the solutions to the host.
+func (b *batch) fetch() ([]solution, error) {
+	out := make([]solution, len(b.problems))
+	b.pool.Each(len(out), func(i int) {
+		if p := b.problems[i]; p.mapped {
+			// While the device works, the system finds the memory.
+			out[i].index = make([]uint8, p.n())
+			for at := 0; at < p.n(); at += os.Getpagesize() {
+				out[i].index[at] = 0
+			}
+		}
+	})
+	for i, p := range b.problems {
+		if p.mapped {
+			b.down = append(b.down, gpu.Part{At: int(b.entry[i].Index - b.index.Ptr), Bytes: out[i].index})
+		}
+	}
+	if err := b.staging.Download(b.down, b.index, b.downBytes); err != nil {
+		return nil, err
+	}
+	all := make([]uint32, maxEntries*len(b.problems))
+	if err := b.staging.Download([]gpu.Part{{Bytes: gpu.Bytes(all)}}, b.palette, b.palette.Size); err != nil {
+		return nil, err
+	}
+	for i, p := range b.problems {
+		out[i].entries = all[maxEntries*i:][:p.entries:p.entries]
+	}
+	return out, b.mark("download")
 }

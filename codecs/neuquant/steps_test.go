@@ -92,7 +92,7 @@ func TestSolveIsTheReference(t *testing.T) { eachWay(t, testSolve) }
 func testSolve(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i, o := range manners {
-		d := cpu{pool.Of(1 + i%3)}
+		d := cpuSteps{pool.Of(1 + i%3)}
 		list := someProblems(rng)
 		got := d.solve(context.Background(), list, &o)
 		d.pool.Each(len(list), func(i int) {
@@ -231,7 +231,7 @@ func TestSolveEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	p := problem{entries: 2, opaque: true, values: []uint32{0xff000000, 0xff000001, 0xff000002}}
-	if s := (cpu{pool.Of(1)}).solve(ctx, []problem{p}, &defaults); s[0].err != context.Canceled {
+	if s := (cpuSteps{pool.Of(1)}).solve(ctx, []problem{p}, &defaults); s[0].err != context.Canceled {
 		t.Errorf("error %v", s[0].err)
 	}
 }

@@ -11,10 +11,9 @@
 
 #include "problem.cuh"
 
-constexpr uint32_t neurons = most_entries / warp_size;            // of a lane
-constexpr uint32_t network_words = (5 * neurons + 1) * warp_size; // of the state between launches
-constexpr uint32_t absent = 1u << 30;                             // a component farther than those of all neurons
-constexpr uint32_t train_warps = 4;                               // of a block, one for each scheduler
+constexpr uint32_t neurons = most_entries / warp_size; // of a lane
+static_assert(network_words == (5 * neurons + 1) * warp_size, "the state is four components and a frequency, and a line");
+constexpr uint32_t absent = 1u << 30;                  // a component farther than those of all neurons
 
 // |a - b| + c.
 DEVICE uint32_t add_difference(uint32_t a, uint32_t b, uint32_t c)
@@ -177,16 +176,16 @@ template <int C> DEVICE void train(const Problem &p, words4 *net, uint32_t first
 
 // network, entries: of samples first to first+most-1 of each problem. A launch shows a bounded number of samples, since a
 // large image takes long; what the next one needs is in network. One warp a problem, blocks of train_warps warps.
-KERNEL __launch_bounds__(128) nq_train(const Problem *list, uint32_t count, uint32_t first, uint32_t most)
+KERNEL __launch_bounds__(train_warps *warp_size) nq_train(TrainParams params)
 {
 	__shared__ words4 s_net[train_warps * most_entries];
-	uint32_t i = blockIdx.x * train_warps + warp();
-	if (i >= count)
+	uint32_t i = blockIdx.x * train_warps + warp(), first = params.first;
+	if (i >= params.count)
 		return;
-	const Problem &p = list[i];
+	const Problem &p = params.list[i];
 	if (first >= p.cycles)
 		return;
-	uint32_t end = most < p.cycles - first ? first + most : p.cycles;
+	uint32_t end = params.most < p.cycles - first ? first + params.most : p.cycles;
 	words4 *net = s_net + warp() * most_entries;
 	if (p.opaque != 0)
 		train<3>(p, net, first, end);

@@ -83,7 +83,16 @@ func fieldNotes(dir string) (map[string]note, error) {
 		if err != nil {
 			return nil, fmt.Errorf("gputest: comments of shared structs: %w", err)
 		}
+		docs := make(map[*ast.TypeSpec]string)
 		ast.Inspect(file, func(n ast.Node) bool {
+			if d, ok := n.(*ast.GenDecl); ok && d.Tok == token.TYPE {
+				for _, spec := range d.Specs {
+					docs[spec.(*ast.TypeSpec)] = spec.(*ast.TypeSpec).Doc.Text()
+				}
+				if !d.Lparen.IsValid() {
+					docs[d.Specs[0].(*ast.TypeSpec)] = d.Doc.Text()
+				}
+			}
 			spec, ok := n.(*ast.TypeSpec)
 			if !ok {
 				return true
@@ -98,7 +107,7 @@ func fieldNotes(dir string) (map[string]note, error) {
 					if i > 0 {
 						text = ""
 					}
-					notes[spec.Name.Name+"."+id.Name] = note{strings.TrimSpace(spec.Doc.Text()), strings.ReplaceAll(text, "\n", " ")}
+					notes[spec.Name.Name+"."+id.Name] = note{strings.TrimSpace(docs[spec]), strings.ReplaceAll(text, "\n", " ")}
 				}
 			}
 			return true
