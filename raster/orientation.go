@@ -18,8 +18,11 @@ func Upright(m *Image, meta Meta) *Image {
 	if meta.Orientation > 1 {
 		m = Orient(m, meta.Orientation)
 	}
-	meta.ICC = bytes.Clone(meta.ICC)
+	meta.ICC, meta.XMP, meta.Geometry = bytes.Clone(meta.ICC), bytes.Clone(meta.XMP), bytes.Clone(meta.Geometry)
 	meta.EXIF = UprightEXIF(meta.EXIF)
+	if meta.Orientation > 4 { // width and height change places
+		meta.Density.X, meta.Density.Y = meta.Density.Y, meta.Density.X
+	}
 	m.Meta = meta
 	return m
 }

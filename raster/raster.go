@@ -35,15 +35,6 @@ type Image struct {
 	Meta Meta
 }
 
-// Meta is the little beside the samples that must survive compression. It takes
-// no part in [Image.Hash].
-type Meta struct {
-	Spacing     [3]float64 // distance between samples along x, y and z in millimetres; 0 where unknown
-	ICC         []byte     // ICC profile, nil where absent
-	EXIF        []byte     // EXIF block without the container's prefix, nil where absent
-	Orientation int        // EXIF orientation that has already been applied to the samples; 0 where absent
-}
-
 // New returns an image with zeroed samples. It panics when the shape is not
 // valid or does not fit an int; callers check untrusted shapes with [Shape.Check].
 func New(width, height, depth, channels, bits int) *Image {

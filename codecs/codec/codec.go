@@ -6,6 +6,7 @@ package codec
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pelmill/pelmill/raster"
@@ -53,6 +54,7 @@ type Info struct {
 	Version   int      // rises whenever the bytes of any file change; part of the fingerprint
 	Lossless  bool     // with every option set, except where [LossyOptions] say otherwise
 	Accepts   Accepts
+	Keeps     []string // names of the attributes of [raster.Meta] that files hold and Decode gives back unchanged
 	Options   []OptionInfo
 }
 
@@ -113,6 +115,17 @@ func (info Info) Check(s raster.Shape) error {
 	return Unsupportedf("%s: %d channels; %s takes %s", info.Name, s.Channels, info.Name, strings.Trim(fmt.Sprint(a.Channels), "[]"))
 }
 
+// Dropped returns the names of the attributes of m that the codec's files do not hold.
+func (info Info) Dropped(m *raster.Meta) []string {
+	var names []string
+	for _, a := range m.Attributes() {
+		if !slices.Contains(info.Keeps, a.Name) {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
 // Options are one codec's validated options.
 type Options interface {
 	// String is the canonical form: every key that changes the bytes, sorted,
@@ -143,7 +156,8 @@ type FileOptions interface {
 	Options
 
 	// Files returns the codec's info as it is with these options: Extension and
-	// MediaType, and Accepts where the files hold other images.
+	// MediaType, and Accepts and Keeps where the files hold other images or other
+	// attributes.
 	Files(Info) Info
 }
 

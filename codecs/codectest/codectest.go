@@ -68,6 +68,7 @@ func Run(t *testing.T, c codec.Codec, opts *Options) {
 	t.Run("Info", s.testInfo)
 	t.Run("Options", s.testOptions)
 	t.Run("RoundTrip", s.testRoundTrip)
+	t.Run("Metadata", s.testMetadata)
 	t.Run("Batch", s.testBatch)
 	t.Run("SameBytes", s.testSameBytes)
 	t.Run("Concurrent", s.testConcurrent)

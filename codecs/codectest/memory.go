@@ -22,14 +22,11 @@ func (s *suite) testMemory(t *testing.T) {
 		info := s.info.With(o)
 		for _, channels := range info.Accepts.Channels {
 			for _, name := range []string{"noise", "repeated"} {
-				m := raster.New(360, 270, 1, channels, 8)
+				m := raster.New(360, 270, 1, channels, min(max(8, info.Accepts.MinBits), info.Accepts.MaxBits))
 				if name == "noise" {
 					fill(m, "noise")
 				} else {
 					repeat(m)
-				}
-				if info.Check(m.Shape) != nil {
-					continue
 				}
 				says, known := s.codec.Memory(m.Shape, nil, o), s.codec.Memory(m.Shape, m, o)
 				if known.Encode > says.Encode {
@@ -58,9 +55,10 @@ func (s *suite) testMemory(t *testing.T) {
 
 // repeat fills an image with tiles that come again.
 func repeat(m *raster.Image) {
-	for i := range m.Pix {
-		x, y := i/m.Channels%m.Width, i/m.Channels/m.Width
-		m.Pix[i] = byte((x/37+y/23)*31+50*(i%m.Channels)) & 0xf0
+	n := m.BytesPerSample()
+	for i := 0; i < len(m.Pix); i += n {
+		x, y := i/n/m.Channels%m.Width, i/n/m.Channels/m.Width
+		m.Pix[i] = byte((x/37+y/23)*31+50*(i/n%m.Channels)) & 0xf0
 	}
 }
 

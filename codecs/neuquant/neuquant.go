@@ -34,6 +34,7 @@ package neuquant
 
 import (
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // version rises whenever the bytes of any file change.
@@ -65,6 +66,7 @@ func (Codec) Info() codec.Info {
 			Slices: "-o format=gif takes animations; store other slices as pictures of their own first",
 			Side:   "cut the picture into parts first",
 		}},
+		Keeps:   []string{raster.AttributeICC, raster.AttributeEXIF},
 		Options: optionInfo,
 	}
 }

@@ -121,5 +121,8 @@ func (o *Options) Files(info codec.Info) codec.Info {
 		info.Accepts.Frames = true
 		info.Accepts.Instead.Slices = "a GIF file has frames, but no volumes, so store their slices as pictures of their own first"
 	}
+	if o.gif || o.strip {
+		info.Keeps = nil
+	}
 	return info
 }

@@ -14,8 +14,8 @@
 //
 // 8-bit grey and RGB, also volumes and frames, whose slices share one codebook.
 // RGB goes through the YCoCg-R transform; Co and Cg have a codebook of their own
-// and, unless chroma=444, half the width and height. Spacing and the Frames mark of
-// [raster.Meta] are kept; ICC profile, EXIF block and orientation are not. Sizes are
+// and, unless chroma=444, half the width and height. Of the attributes of
+// [raster.Meta] the spacing is kept, and whether slices are frames. Sizes are
 // limited to 65,535 along a side and 2^30 samples.
 //
 // # Codebooks
@@ -46,6 +46,7 @@ package vq
 
 import (
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // formatVersion is the version of the files and of the codec.
@@ -69,6 +70,7 @@ func (Codec) Info() codec.Info {
 		MediaType: "image/x-pelmill-vq",
 		Version:   formatVersion,
 		Accepts:   codec.Accepts{Channels: []int{1, 3}, MinBits: 8, MaxBits: 8, Slices: true, MaxSide: maxSide},
+		Keeps:     []string{raster.AttributeSpacing},
 		Options:   optionInfo,
 	}
 }
