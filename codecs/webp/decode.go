@@ -36,7 +36,7 @@ func decode(ctx context.Context, data []byte) (*raster.Image, error) {
 	m := store(f.width, f.height, rgba, f.alpha, f.colour)
 	// Files of others may hold the image lying.
 	turn, _ := raster.EXIFOrientation(f.exif)
-	return raster.Upright(m, raster.Meta{ICC: f.icc, EXIF: f.exif, Orientation: turn}), nil
+	return raster.Upright(m, raster.Meta{ICC: f.icc, EXIF: f.exif, XMP: f.xmp, Orientation: turn}), nil
 }
 
 // decode returns the pixels as bytes R, G, B, A.

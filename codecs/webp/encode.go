@@ -126,7 +126,7 @@ func encode(ctx context.Context, c *pool.Pool, d search.Steps, m *raster.Image, 
 		return nil, s.Packer.Failed()
 	}
 	if !o.strip {
-		f.icc, f.exif = m.Meta.ICC, raster.UprightEXIF(m.Meta.EXIF)
+		f.icc, f.exif, f.xmp = m.Meta.ICC, raster.UprightEXIF(m.Meta.EXIF), m.Meta.XMP
 	}
 	return f.write()
 }

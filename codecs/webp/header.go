@@ -23,7 +23,7 @@ func (Codec) Header(data []byte) (codec.Header, error) {
 		h.Channels = 4
 	}
 	n := int64(h.Pixels())
-	h.Memory = n*decodeBytes + decodeTables + int64(len(f.icc)+len(f.exif))
+	h.Memory = n*decodeBytes + decodeTables + int64(len(f.icc)+len(f.exif)+len(f.xmp))
 	if turn, _ := raster.EXIFOrientation(f.exif); turn > 1 {
 		h.Memory += int64(h.Size()) // turned into an image of its own
 	}
@@ -46,7 +46,7 @@ func (f *file) fields() []codec.Field {
 	for _, block := range []struct {
 		name string
 		body []byte
-	}{{"ICC profile", f.icc}, {"EXIF block", f.exif}} {
+	}{{"ICC profile", f.icc}, {"EXIF block", f.exif}, {"XMP packet", f.xmp}} {
 		if block.body != nil {
 			fields = append(fields, codec.Field{Name: block.name, Value: strconv.Itoa(len(block.body)) + " bytes"})
 		}

@@ -34,7 +34,7 @@ func (Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec.M
 	n := int64(s.Pixels())
 	var meta int64
 	if m != nil {
-		meta = int64(len(m.Meta.ICC) + len(m.Meta.EXIF))
+		meta = int64(len(m.Meta.ICC) + len(m.Meta.EXIF) + len(m.Meta.XMP))
 	}
 	search := searchMemory[o.effort]
 	if m != nil && o.nearLossless == 100 && photograph(loadImage(pool.Of(1), m, o.exact)) {

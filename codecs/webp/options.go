@@ -20,7 +20,7 @@ type Options struct {
 var optionInfo = []codec.OptionInfo{
 	{Key: "effort", Default: "6", Values: "0 to 9", Help: "time spent on smaller files; README.md of the package says what each level does"},
 	{Key: "exact", Default: "true", Values: "true, false", Help: "keep the colours of fully transparent pixels; false clears them"},
-	{Key: "metadata", Default: "keep", Values: "keep, strip", Help: "ICC profile and EXIF block"},
+	{Key: "metadata", Default: "keep", Values: "keep, strip", Help: "ICC profile, EXIF block and XMP packet"},
 	{Key: "near-lossless", Default: "100", Values: "0 to 100", Help: "round samples where neighbours differ, more below; 100 is lossless"},
 }
 
@@ -85,3 +85,11 @@ func (o *Options) String() string {
 
 // Lossy says whether the options change images.
 func (o *Options) Lossy() bool { return !o.exact || o.nearLossless < 100 }
+
+// Files implements [codec.FileOptions]: without metadata no attribute is kept.
+func (o *Options) Files(info codec.Info) codec.Info {
+	if o.strip {
+		info.Keeps = nil
+	}
+	return info
+}

@@ -12,7 +12,7 @@ import (
 // both, and are padded to an even size:
 //
 //	RIFF size WEBP  VP8L                           simple
-//	RIFF size WEBP  VP8X [ICCP] VP8L [EXIF]        extended
+//	RIFF size WEBP  VP8X [ICCP] VP8L [EXIF] [XMP ] extended
 //	                             ... [RGB ]        either, see the package comment
 const (
 	riffHeader  = 12
@@ -23,6 +23,7 @@ const (
 // Flags of VP8X (RFC 9649, 2.7.1).
 const (
 	hasAnimation = 0x02
+	hasXMP       = 0x04
 	hasEXIF      = 0x08
 	hasAlpha     = 0x10
 	hasICC       = 0x20
@@ -30,28 +31,28 @@ const (
 
 // file is what a container holds besides the pixels.
 type file struct {
-	width, height int
-	alpha         bool
-	colour        bool   // the mark for colour images that hold nothing but grey
-	bitstream     []byte // VP8L
-	icc, exif     []byte // nil where absent
+	width, height  int
+	alpha          bool
+	colour         bool   // the mark for colour images that hold nothing but grey
+	bitstream      []byte // VP8L
+	icc, exif, xmp []byte // nil where absent
 }
 
 // write returns the file. Blocks of metadata make it an extended one.
 func (f *file) write() ([]byte, error) {
-	size := riffHeader + 3*chunkHeader + 10 + len(f.bitstream) + len(f.icc) + len(f.exif) + 2*chunkHeader + 3
+	size := riffHeader + 3*chunkHeader + 10 + len(f.bitstream) + len(f.icc) + len(f.exif) + len(f.xmp) + 3*chunkHeader + 4
 	if int64(size) > 1<<32-16 {
 		return nil, codec.Unsupportedf("webp: a file of %d bytes; the container takes at most 4 GiB", size)
 	}
 	out := make([]byte, riffHeader, size)
 	copy(out, "RIFF")
 	copy(out[8:], "WEBP")
-	if f.icc != nil || f.exif != nil {
+	if f.icc != nil || f.exif != nil || f.xmp != nil {
 		var x [10]byte
 		for _, flag := range []struct {
 			is  bool
 			bit byte
-		}{{f.icc != nil, hasICC}, {f.alpha, hasAlpha}, {f.exif != nil, hasEXIF}} {
+		}{{f.icc != nil, hasICC}, {f.alpha, hasAlpha}, {f.exif != nil, hasEXIF}, {f.xmp != nil, hasXMP}} {
 			if flag.is {
 				x[0] |= flag.bit
 			}
@@ -67,6 +68,9 @@ func (f *file) write() ([]byte, error) {
 	out = chunk(out, "VP8L", f.bitstream)
 	if f.exif != nil {
 		out = chunk(out, "EXIF", f.exif)
+	}
+	if f.xmp != nil {
+		out = chunk(out, "XMP ", f.xmp)
 	}
 	if f.colour {
 		out = chunk(out, "RGB ", nil)
@@ -126,6 +130,8 @@ func open(data []byte) (*file, error) {
 			f.icc = body
 		case "EXIF":
 			f.exif = bytes.TrimPrefix(body, []byte("Exif\x00\x00"))
+		case "XMP ":
+			f.xmp = body
 		case "RGB ":
 			f.colour = true
 		}

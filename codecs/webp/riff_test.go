@@ -41,18 +41,19 @@ func TestChunksFollowTheMetadata(t *testing.T) {
 	grey, colour := raster.New(9, 9, 1, 1, 8), raster.New(9, 9, 1, 3, 8)
 	colour.Pix[0] = 1
 	for _, c := range []struct {
-		m         *raster.Image
-		icc, exif string
-		want      string
+		m              *raster.Image
+		icc, exif, xmp string
+		want           string
 	}{
-		{grey, "", "", "VP8L"},
-		{colour, "", "", "VP8L"},
-		{raster.New(9, 9, 1, 3, 8), "", "", "VP8L,RGB "},
-		{raster.New(9, 9, 1, 4, 8), "", "", "VP8L,RGB "},
-		{raster.New(9, 9, 1, 2, 8), "", "", "VP8L"},
-		{grey, "abc", "", "VP8X,ICCP,VP8L"},
-		{grey, "", "MM\x00*xyz", "VP8X,VP8L,EXIF"},
-		{raster.New(9, 9, 1, 3, 8), "abc", "MM\x00*xyz", "VP8X,ICCP,VP8L,EXIF,RGB "},
+		{grey, "", "", "", "VP8L"},
+		{colour, "", "", "", "VP8L"},
+		{raster.New(9, 9, 1, 3, 8), "", "", "", "VP8L,RGB "},
+		{raster.New(9, 9, 1, 4, 8), "", "", "", "VP8L,RGB "},
+		{raster.New(9, 9, 1, 2, 8), "", "", "", "VP8L"},
+		{grey, "abc", "", "", "VP8X,ICCP,VP8L"},
+		{grey, "", "MM\x00*xyz", "", "VP8X,VP8L,EXIF"},
+		{grey, "", "", "<x/>", "VP8X,VP8L,XMP "},
+		{raster.New(9, 9, 1, 3, 8), "abc", "MM\x00*xyz", "<x>", "VP8X,ICCP,VP8L,EXIF,XMP ,RGB "},
 	} {
 		m := *c.m
 		if c.icc != "" {
@@ -61,16 +62,19 @@ func TestChunksFollowTheMetadata(t *testing.T) {
 		if c.exif != "" {
 			m.Meta.EXIF = []byte(c.exif)
 		}
+		if c.xmp != "" {
+			m.Meta.XMP = []byte(c.xmp)
+		}
 		file := encoded(t, &m)
 		if got := chunks(file); got != c.want {
-			t.Errorf("%s with %q and %q: %s, want %s", m.Shape, c.icc, c.exif, got, c.want)
+			t.Errorf("%s with %q, %q and %q: %s, want %s", m.Shape, c.icc, c.exif, c.xmp, got, c.want)
 		}
 		if n := binary.LittleEndian.Uint32(file[4:]); int(n) != len(file)-8 || n%2 != 0 {
 			t.Errorf("%s: the container says %d bytes of %d", m.Shape, n, len(file))
 		}
 		got, err := decoded(file)
-		if err != nil || got.Hash() != m.Hash() || string(got.Meta.ICC) != c.icc || string(got.Meta.EXIF) != c.exif {
-			t.Errorf("%s with %q and %q: comes back with %q and %q (%v)", m.Shape, c.icc, c.exif, got.Meta.ICC, got.Meta.EXIF, err)
+		if err != nil || got.Hash() != m.Hash() || string(got.Meta.ICC) != c.icc || string(got.Meta.EXIF) != c.exif || string(got.Meta.XMP) != c.xmp {
+			t.Errorf("%s with %q, %q and %q: comes back with %q, %q and %q (%v)", m.Shape, c.icc, c.exif, c.xmp, got.Meta.ICC, got.Meta.EXIF, got.Meta.XMP, err)
 		}
 		if stripped := encoded(t, &m, "metadata=strip"); strings.Contains(chunks(stripped), "VP8X") {
 			t.Errorf("%s: metadata=strip leaves %s", m.Shape, chunks(stripped))
@@ -185,7 +189,7 @@ func TestHeaderFields(t *testing.T) {
 	for _, f := range h.Fields {
 		got[f.Name] = f.Value
 	}
-	for name, want := range map[string]string{"width": "20", "height": "10", "alpha": "yes", "ICC profile": "3 bytes", "EXIF block": ""} {
+	for name, want := range map[string]string{"width": "20", "height": "10", "alpha": "yes", "ICC profile": "3 bytes", "EXIF block": "", "XMP packet": ""} {
 		if got[name] != want {
 			t.Errorf("%s: %q, want %q", name, got[name], want)
 		}

@@ -8,8 +8,9 @@
 // layout, RGBA, with a bit that says whether alpha is used. What that does not tell is
 // known from the rest: an image whose pixels are all grey comes back with one channel,
 // or two with alpha, unless an empty chunk "RGB " behind the bitstream says otherwise;
-// it is written for colour images that hold nothing but grey. ICC profile and EXIF
-// block are kept, or left out with metadata=strip; spacing is not.
+// it is written for colour images that hold nothing but grey. ICC profile, EXIF
+// block and XMP packet are kept, or left out with metadata=strip; other attributes are
+// not.
 //
 // # Losses
 //
@@ -29,6 +30,7 @@ package webp
 
 import (
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // version rises whenever the bytes of any file change.
@@ -43,6 +45,7 @@ type Codec struct{}
 var (
 	_ codec.Codec        = Codec{}
 	_ codec.LossyOptions = (*Options)(nil)
+	_ codec.FileOptions  = (*Options)(nil)
 )
 
 // Info describes the codec.
@@ -60,6 +63,7 @@ func (Codec) Info() codec.Info {
 			Slices: "store the slices as pictures of their own first, or use --codec vq where loss is allowed",
 			Side:   "cut the picture into parts first, or use --codec vq where loss is allowed",
 		}},
+		Keeps:   []string{raster.AttributeICC, raster.AttributeEXIF, raster.AttributeXMP},
 		Options: optionInfo,
 	}
 }
