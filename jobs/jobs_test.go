@@ -104,7 +104,15 @@ func TestTargetKeyFollowsFromTheKey(t *testing.T) {
 		want string
 	}{
 		{"a.png", false, "", "a.vq"},
-		{"dir.d/a.tar.gz", false, "", "dir.d/a.tar.vq"},
+		{"dir.d/a.tar.gz", false, "", "dir.d/a.tar.gz.vq"},
+		{"dir.d/a.nii.gz", false, "", "dir.d/a.vq"},
+		{"dir.d/.nii.gz", false, "", "dir.d/.nii.gz.vq"},
+		{"a.PNG", false, "", "a.vq"},
+		{"a.png.jpg", false, "", "a.png.vq"},
+		{"1.2.840.113619.5", false, "", "1.2.840.113619.5.vq"},
+		{"1.2.840.113619.5.dcm", false, "", "1.2.840.113619.5.vq"},
+		{"1.2.840.113619.5", false, "1.2.840.113619.vq", "1.2.840.113619.vq"}, // by a plan of an earlier version
+		{"a.png/b", false, "", "a.png/b.vq"},
 		{"dir.d/a", false, "", "dir.d/a.vq"},
 		{"dir/.hidden", false, "", "dir/.hidden.vq"},
 		{"dir/.hidden.png", false, "", "dir/.hidden.vq"},

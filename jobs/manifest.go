@@ -2,72 +2,10 @@ package jobs
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"path"
-	"strings"
 	"time"
 )
-
-// Entry is one object of a manifest or a chunk: a line of JSON.
-type Entry struct {
-	Key     string    `json:"k"`
-	Size    int64     `json:"s"` // bytes; -1 where not known
-	ETag    string    `json:"e,omitempty"`
-	ModTime time.Time `json:"m,omitzero"`
-	Full    bool      `json:"f,omitempty"` // the result has the full name, see TargetKey
-	Old     []Version `json:"o,omitempty"` // results that earlier jobs made of it under the target key, newest first; such a one may be replaced
-	Missing bool      `json:"x,omitempty"` // named by the user's manifest but not found in the source
-	Bad     string    `json:"b,omitempty"` // why there can be no such object or no result of it, one sentence; then it is only recorded
-
-	// Told is the target key as plans of earlier versions spell it out. It is
-	// accepted where it is one of the two names that TargetKey can give.
-	Told string `json:"t,omitempty"`
-}
-
-// TargetKey is where the result of e goes. It follows from the source key: that
-// with the codec's extension in place of its own or, where the plan found that
-// another source would get the same name, the full key with the extension behind.
-func (e Entry) TargetKey(extension string) string {
-	if e.Full || e.Told != "" && e.Told == e.Key+extension {
-		return e.Key + extension
-	}
-	return Stem(e.Key) + extension
-}
-
-// Check reports why the object of e must not be touched: its key or that of its
-// result is none that a job may use, or the plan names a target that does not
-// follow from the key.
-func (e Entry) Check(extension string) error {
-	if err := CheckKey(e.Key); err != nil {
-		return err
-	}
-	if e.Told != "" && e.Told != e.TargetKey(extension) {
-		return fmt.Errorf("the plan names the target %q for %q, which can only be %q or %q",
-			e.Told, e.Key, Stem(e.Key)+extension, e.Key+extension)
-	}
-	return CheckKey(e.TargetKey(extension))
-}
-
-// Stem is a key without its extension. A leading dot of the last element is
-// part of the name, not an extension.
-func Stem(key string) string {
-	ext := path.Ext(key)
-	if ext == "" || path.Base(key) == ext {
-		return key
-	}
-	return strings.TrimSuffix(key, ext)
-}
-
-// Fingerprint names the work on one object: equal fingerprints give equal
-// bytes. It is 32 hexadecimal digits.
-func (s *Spec) Fingerprint(e Entry) string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%d\x00%s\x00%d\x00%s", e.ETag, e.Size, s.Codec, s.Version, s.Options)
-	return hex.EncodeToString(h.Sum(nil)[:16])
-}
 
 // Chunk is a range of the plan: where its entries are and how much they weigh.
 // They are one zstd frame of JSON lines inside a part.

@@ -28,6 +28,7 @@ type Result struct {
 	Size    int64     `json:"size"`
 	ModTime time.Time `json:"mod_time,omitzero"`
 	SHA256  string    `json:"sha256,omitempty"` // of the source's bytes
+	Parts   []Part    `json:"parts,omitempty"`  // of a series, see [Entry]; Size is then their sum
 
 	Outcome Outcome `json:"outcome"`
 	Class   string  `json:"class,omitempty"` // of the error, see Class*

@@ -16,11 +16,15 @@ import (
 // Keys of earlier jobs that the manifest no longer has take part, so that no
 // result of theirs is replaced.
 //
+// Earlier versions made stems in another way, so an object whose earlier result
+// has such a name claims that stem as well.
+//
 // Only keys that begin with a stem can share it, and these are neighbours in
 // key order; so it is enough to hold the claims that the current key begins
 // with.
 type claims struct {
-	held []claim
+	extension string // of the codec
+	held      []claim
 }
 
 type claim struct {
@@ -31,11 +35,18 @@ type claim struct {
 
 const earlierLine = -1
 
-// meet takes the next key and calls mark with each line that needs a full name,
-// some of them again.
-func (c *claims) meet(key string, line int64, mark func(line int64)) {
+// next takes the next key, with the stems of its earlier results, and calls mark
+// with each line that needs a full name, some of them again.
+func (c *claims) next(key string, line int64, earlier []string, mark func(line int64)) {
 	c.drop(key)
-	stem := jobs.Stem(key)
+	c.claimStem(key, jobs.Stem(key, c.extension), line, mark)
+	for _, stem := range earlier {
+		c.claimStem(key, stem, line, mark)
+	}
+	c.held = append(c.held, claim{key, line, true})
+}
+
+func (c *claims) claimStem(key, stem string, line int64, mark func(line int64)) {
 	shared, stemHeld := false, false
 	for i := range c.held {
 		h := &c.held[i]
@@ -43,6 +54,8 @@ func (c *claims) meet(key string, line int64, mark func(line int64)) {
 			continue
 		}
 		switch {
+		case !h.key && h.line == line && line != earlierLine:
+			stemHeld = true // its own
 		case !h.key:
 			shared, stemHeld = true, true
 			if h.line != earlierLine {
@@ -58,7 +71,6 @@ func (c *claims) meet(key string, line int64, mark func(line int64)) {
 	if !stemHeld {
 		c.held = append(c.held, claim{stem, line, false})
 	}
-	c.held = append(c.held, claim{key, line, true})
 }
 
 // drop lets go of what key does not begin with.

@@ -16,6 +16,11 @@ const (
 	chunkSeconds  = 60       // of one core that a chunk should take, where known
 	partChunks    = 1000     // of a part of chunks
 	partBytes     = 16 << 20 // of a part of chunks, compressed; bounds memory
+
+	// chunkText bounds the lines of a chunk, in bytes before JSON escapes some of
+	// them, six bytes for one at most: only series come near. jobs.MaxFrameText
+	// is what a worker reads.
+	chunkText = 8 << 20
 )
 
 // chunkObjects is the most objects of a chunk: what the specification says,
@@ -40,20 +45,22 @@ type cutter struct {
 	chunks []jobs.Chunk
 	lines  storage.Lines
 	frame  []jobs.Entry
-	weight int64
+	weight int64 // bytes of the frame's objects
+	text   int   // about the bytes of its lines
 	part   int
 	inPart int
 }
 
 func (c *cutter) add(e jobs.Entry) error {
-	size := max(e.Size, 0)
-	if len(c.frame) > 0 && (len(c.frame) == c.objects || c.weight+size > c.bytes) {
+	size, text := max(e.Size, 0), e.Text()
+	if len(c.frame) > 0 && (len(c.frame) == c.objects || c.weight+size > c.bytes || c.text+text > chunkText) {
 		if err := c.end(); err != nil {
 			return err
 		}
 	}
 	c.frame = append(c.frame, e)
 	c.weight += size
+	c.text += text
 	return nil
 }
 
@@ -70,7 +77,7 @@ func (c *cutter) end() error {
 		return fmt.Errorf("scheduler: the plan would have more than %d chunks; allow more objects or bytes a chunk", jobs.MaxChunks)
 	}
 	c.chunks = append(c.chunks, jobs.Chunk{Part: c.part, Offset: at, Length: length, Objects: len(c.frame), Bytes: c.weight})
-	c.frame, c.weight = c.frame[:0], 0
+	c.frame, c.weight, c.text = c.frame[:0], 0, 0
 	if c.inPart++; c.inPart < partChunks && c.lines.Len() < partBytes {
 		return nil
 	}

@@ -78,6 +78,7 @@ type worker struct {
 	buckets *storage.Buckets
 	outcome func(e jobs.Entry) jobs.Outcome // nil: compressed
 	write   bool                            // targets too
+	earlier bool                            // names them as earlier versions did
 	delay   time.Duration                   // a chunk
 	chunks  atomic.Int64                    // that were worked on to the end
 	obeyed  atomic.Int64                    // that were left because of a signal
@@ -198,7 +199,7 @@ func shardOf(ctx context.Context, b *storage.Bucket, task jobs.Task) (jobs.Shard
 }
 
 func (w *worker) object(ctx context.Context, b *storage.Bucket, spec *jobs.Spec, e jobs.Entry) jobs.Result {
-	r := jobs.Result{Key: e.Key, ETag: e.ETag, Size: e.Size, Outcome: jobs.OutcomeCompressed, Codec: spec.Codec, Version: spec.Version,
+	r := jobs.Result{Key: e.Key, ETag: e.ETag, Size: e.Size, Parts: e.Parts, Outcome: jobs.OutcomeCompressed, Codec: spec.Codec, Version: spec.Version,
 		Options: spec.Options, Fingerprint: spec.Fingerprint(e), Attempts: 1, Device: "cpu", RawBytes: 10, PSNR: 30, SSIM: 0.9,
 		Seconds: map[string]float64{"encode": 0.5}}
 	if w.outcome != nil {
@@ -210,7 +211,9 @@ func (w *worker) object(ctx context.Context, b *storage.Bucket, spec *jobs.Spec,
 	case e.Bad != "":
 		r.Outcome, r.Class, r.Error = jobs.OutcomeFailed, jobs.ClassKey, e.Bad
 	case r.Outcome == jobs.OutcomeCompressed:
-		r.Target = e.TargetKey(".tiny")
+		if r.Target = e.TargetKey(".tiny"); w.earlier {
+			r.Target = e.EarlierTargetKey(".tiny")
+		}
 		data := []byte("tiny " + r.Fingerprint)
 		r.TargetSize = int64(len(data))
 		sum := md5.Sum(data)

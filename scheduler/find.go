@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/pelmill/pelmill/jobs"
@@ -65,7 +66,7 @@ func (f *findings) join(ctx context.Context, spec *jobs.Spec, extension string, 
 		return 0, err
 	}
 	defer ledger.close()
-	var names claims
+	names := claims{extension: extension}
 	mark := func(line int64) {
 		if !f.shared.has(line) {
 			f.shared.set(line)
@@ -78,7 +79,7 @@ func (f *findings) join(ctx context.Context, spec *jobs.Spec, extension string, 
 	}
 	elsewhere := func() error {
 		if hasName(old.records, extension) {
-			names.meet(old.key, earlierLine, mark)
+			names.next(old.key, earlierLine, earlierStems(old, extension), mark)
 		}
 		old, more, err = ledger.next()
 		return err
@@ -95,10 +96,14 @@ func (f *findings) join(ctx context.Context, spec *jobs.Spec, extension string, 
 			}
 		}
 		if e.Bad == "" {
-			names.meet(e.Key, line, mark)
+			var earlier []string
+			if more && old.key == e.Key {
+				earlier = earlierStems(old, extension)
+			}
+			names.next(e.Key, line, earlier, mark)
 			f.meetFolders(e.Key, extension)
 		}
-		if f.inPlace && jobs.Stem(e.Key)+extension == e.Key {
+		if f.inPlace && jobs.Stem(e.Key, extension)+extension == e.Key {
 			f.shared.set(line) // its own key is taken, by itself
 		}
 		if !more || old.key != e.Key {
@@ -118,6 +123,19 @@ func (f *findings) join(ctx context.Context, spec *jobs.Spec, extension string, 
 		err = elsewhere()
 	}
 	return checked, err
+}
+
+// earlierStems gives the stems of results that earlier jobs made of an object, where
+// they are other ones than a result would get now.
+func earlierStems(p past, extension string) []string {
+	var out []string
+	for _, r := range p.records {
+		stem, ok := strings.CutSuffix(r.Target, extension)
+		if ok && stem != p.key && stem != jobs.Stem(p.key, extension) && strings.HasPrefix(p.key, stem) && !slices.Contains(out, stem) {
+			out = append(out, stem)
+		}
+	}
+	return out
 }
 
 // hasName reports whether records say, or do not deny, that a result with the

@@ -19,9 +19,9 @@ import (
 // The formats of a manifest that a user gives. A line or row that names no object
 // never ends a job: it becomes one failed object that says what is wrong with it.
 const (
-	CSV       = "csv"        // key[,size[,etag]], or any columns under a header that names them
+	CSV       = "csv"        // key[,size[,etag]], or any columns under a header that names them; rows of one "series" are its parts, in their order
 	Inventory = "inventory"  // S3 Inventory or a manifest of S3 Batch Operations: bucket,key[,size[,time[,etag]]], keys URL-encoded
-	JSONL     = "jsonl"      // {"key":..,"size":..,"etag":..} a line; a failed.jsonl is one
+	JSONL     = "jsonl"      // {"key":..,"size":..,"etag":..} a line, of a series {"key":..,"parts":[{"key":..},..]}; a failed.jsonl is one
 	FilesFrom = "files-from" // a key a line; spaces and a slash in front are dropped, empty lines and those that start with # or ; left out
 )
 
@@ -53,17 +53,17 @@ func parseManifest(r io.Reader, format, source string, fn func(jobs.Entry) error
 	case CSV, Inventory:
 		return newTable(u, format == Inventory).parse(buf, fn)
 	case JSONL:
-		return eachRecord(buf, u, jsonEntry, fn)
+		return eachRecord(buf, u, longestJSON, jsonEntry, fn)
 	case FilesFrom:
-		return eachRecord(buf, u, fileEntry, fn)
+		return eachRecord(buf, u, longestRecord, fileEntry, fn)
 	}
 	return fmt.Errorf("scheduler: manifest format %q: want %s, %s, %s or %s", format, CSV, Inventory, JSONL, FilesFrom)
 }
 
 // eachRecord calls fn with what parse makes of each line that is not empty; an
 // entry without key is one to leave out.
-func eachRecord(r io.Reader, source *url.URL, parse func(line []byte, folder bool) (jobs.Entry, error), fn func(jobs.Entry) error) error {
-	lines := newRecordReader(r, false)
+func eachRecord(r io.Reader, source *url.URL, most int, parse func(line []byte, folder bool) (jobs.Entry, error), fn func(jobs.Entry) error) error {
+	lines := newRecordReader(r, most, false)
 	for {
 		record, whole, err := lines.next()
 		if errors.Is(err, io.EOF) {
@@ -80,7 +80,7 @@ func eachRecord(r io.Reader, source *url.URL, parse func(line []byte, folder boo
 		if whole {
 			e, err = parse(line, source.Scheme == "file")
 		} else {
-			err = fmt.Errorf("has more than %d bytes", longestRecord)
+			err = fmt.Errorf("has more than %d bytes", most)
 		}
 		if err != nil {
 			e = badLine(lines.line, line, "%v", err)
@@ -105,12 +105,27 @@ func fileEntry(line []byte, folder bool) (jobs.Entry, error) {
 	return givenEntry(string(key), folder), nil
 }
 
+// jsonObject is an object of the source in a line of JSON.
+type jsonObject struct {
+	Key     string    `json:"key"`
+	Size    *int64    `json:"size"`
+	ETag    string    `json:"etag"`
+	ModTime time.Time `json:"mod_time"`
+}
+
+func (o *jsonObject) entry(folder bool) jobs.Entry {
+	e := givenEntry(o.Key, folder)
+	e.ETag, e.ModTime = o.ETag, o.ModTime
+	if o.Size != nil && *o.Size >= 0 {
+		e.Size = *o.Size
+	}
+	return e
+}
+
 func jsonEntry(line []byte, folder bool) (jobs.Entry, error) {
 	var v struct {
-		Key     string       `json:"key"`
-		Size    *int64       `json:"size"`
-		ETag    string       `json:"etag"`
-		ModTime time.Time    `json:"mod_time"`
+		jsonObject
+		Parts   []jsonObject `json:"parts"`
 		Outcome jobs.Outcome `json:"outcome"`
 		Class   string       `json:"class"`
 		Error   string       `json:"error"`
@@ -124,10 +139,13 @@ func jsonEntry(line []byte, folder bool) (jobs.Entry, error) {
 	if v.Key == "" {
 		return jobs.Entry{}, errors.New("has no key")
 	}
-	e := givenEntry(v.Key, folder)
-	e.ETag, e.ModTime = v.ETag, v.ModTime
-	if v.Size != nil && *v.Size >= 0 {
-		e.Size = *v.Size
+	e := v.entry(folder)
+	if len(v.Parts) > 0 {
+		var parts []jobs.Entry
+		for _, p := range v.Parts[:min(len(v.Parts), jobs.MaxParts+1)] {
+			parts = append(parts, p.entry(folder))
+		}
+		e = seriesEntry(v.Key, parts, folder)
 	}
 	if v.Outcome == jobs.OutcomeFailed && v.Class == jobs.ClassKey && strings.HasPrefix(v.Key, badLineKey) {
 		e.Bad = v.Error // a line of failed.jsonl that named nothing does not name anything now

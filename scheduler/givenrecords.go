@@ -7,21 +7,26 @@ import (
 	"io"
 )
 
-// longestRecord bounds a line or row of a user's manifest. A key has a few
-// kilobytes at most; the longest rows of an S3 Inventory hold a list of grants.
-const longestRecord = 256 << 10
+// Bounds of a line or row of a user's manifest, in bytes. A key has a few kilobytes
+// at most; the longest rows of an S3 Inventory hold a list of grants, and a line of
+// JSON all parts of a series.
+const (
+	longestRecord = 256 << 10
+	longestJSON   = 8 << 20
+)
 
 // recordReader cuts a manifest into lines, or into rows of a CSV file, in memory of
 // one record.
 type recordReader struct {
-	r      *bufio.Reader // of longestRecord
+	r      *bufio.Reader // of longest bytes
+	most   int           // bytes of a record
 	quotes bool          // rows: a quoted field may hold line breaks
 	line   int           // of the record that next gave last, from 1
 	lines  int           // that were read
 }
 
-func newRecordReader(r io.Reader, quotes bool) *recordReader {
-	return &recordReader{r: bufio.NewReaderSize(r, longestRecord), quotes: quotes}
+func newRecordReader(r io.Reader, most int, quotes bool) *recordReader {
+	return &recordReader{r: bufio.NewReaderSize(r, most), most: most, quotes: quotes}
 }
 
 // next gives a record with its line end, valid until the next call. whole is
@@ -30,7 +35,7 @@ func newRecordReader(r io.Reader, quotes bool) *recordReader {
 // that one stray quotation mark takes no other line along.
 func (s *recordReader) next() (record []byte, whole bool, err error) {
 	s.line = s.lines + 1
-	for want := max(1, s.r.Buffered()); ; want = min(max(2*want, s.r.Buffered()), longestRecord) {
+	for want := max(1, s.r.Buffered()); ; want = min(max(2*want, s.r.Buffered()), s.most) {
 		data, err := s.r.Peek(want)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, false, err
@@ -47,7 +52,7 @@ func (s *recordReader) next() (record []byte, whole bool, err error) {
 			s.r.Discard(end)
 			return data[:end], true, nil
 		}
-		if err != nil || want == longestRecord {
+		if err != nil || want == s.most {
 			return s.firstLine(data)
 		}
 	}

@@ -17,12 +17,12 @@ import (
 
 // columns says where a table has what; -1 is nowhere.
 type columns struct {
-	bucket, key, size, etag, time, latest, marker int
+	bucket, key, size, etag, time, latest, marker, series int
 }
 
 // named reads a header; ok is false where the row is none.
 func named(row []string) (c columns, ok bool) {
-	c = columns{-1, -1, -1, -1, -1, -1, -1}
+	c = columns{-1, -1, -1, -1, -1, -1, -1, -1}
 	for i, name := range row {
 		name = strings.NewReplacer("_", "", " ", "", "-", "").Replace(strings.ToLower(name))
 		switch name {
@@ -40,6 +40,8 @@ func named(row []string) (c columns, ok bool) {
 			c.latest = i
 		case "isdeletemarker":
 			c.marker = i
+		case "series":
+			c.series = i
 		}
 	}
 	return c, c.key >= 0
@@ -54,9 +56,9 @@ type table struct {
 }
 
 func newTable(source *url.URL, inventory bool) *table {
-	t := &table{inventory: inventory, source: source, cols: columns{-1, 0, 1, 2, -1, -1, -1}}
+	t := &table{inventory: inventory, source: source, cols: columns{-1, 0, 1, 2, -1, -1, -1, -1}}
 	if inventory {
-		t.cols = columns{0, 1, 2, 4, 3, -1, -1}
+		t.cols = columns{0, 1, 2, 4, 3, -1, -1, -1}
 	}
 	if source.Scheme != "file" {
 		if t.prefix = strings.Trim(source.Path, "/"); t.prefix != "" {
@@ -67,7 +69,7 @@ func newTable(source *url.URL, inventory bool) *table {
 }
 
 func (t *table) parse(r io.Reader, fn func(jobs.Entry) error) error {
-	rows := newRecordReader(r, true)
+	rows := newRecordReader(r, longestRecord, true)
 	small := bufio.NewReaderSize(nil, 16) // at least; what one row's parser reads from
 	for first := true; ; first = false {
 		record, whole, err := rows.next()
@@ -156,6 +158,9 @@ func (t *table) entry(row []string) (e jobs.Entry, err error) {
 	}
 	if t, err := time.Parse(time.RFC3339, at(c.time)); err == nil {
 		e.ModTime = t
+	}
+	if series := at(c.series); series != "" {
+		return seriesEntry(series, []jobs.Entry{e}, t.source.Scheme == "file"), nil
 	}
 	return e, nil
 }

@@ -15,14 +15,15 @@ type partWriter struct {
 	put     func(part int, data []byte) error
 	lines   storage.Lines
 	frame   []jobs.Entry
-	entries int // of the part
+	text    int // about the bytes of the frame's lines
+	entries int // of the part; each part of a series counts
 	parts   int // written
 }
 
 func (w *partWriter) add(e jobs.Entry) error {
-	w.entries++
+	w.entries += max(1, len(e.Parts))
 	w.frame = append(w.frame, e)
-	if len(w.frame) < frameEntries {
+	if w.text += e.Text(); len(w.frame) < frameEntries && w.text < frameText {
 		return nil
 	}
 	return w.endFrame()
@@ -33,7 +34,7 @@ func (w *partWriter) endFrame() error {
 		return nil
 	}
 	_, _, err := storage.Frame(&w.lines, w.frame)
-	w.frame = w.frame[:0]
+	w.frame, w.text = w.frame[:0], 0
 	return err
 }
 
@@ -119,27 +120,13 @@ func spoolTo(s *sorter) func(jobs.Entry) error {
 	}
 }
 
-// distinct leaves out entries whose key the one before has.
-func distinct(all entries) entries {
-	return func(ctx context.Context, fn func(jobs.Entry) error) error {
-		last := ""
-		return all(ctx, func(e jobs.Entry) error {
-			if e.Key == last {
-				return nil
-			}
-			last = e.Key
-			return fn(e)
-		})
-	}
-}
-
 // storeGiven writes a user's manifest in parts, sorted, under a new job's folder.
 func storeGiven(ctx context.Context, f folder, all entries) error {
 	var index given
 	w := partWriter{put: func(n int, data []byte) error { return f.put(ctx, jobs.GivenKey(f.id, n), data, true) }}
 	err := all(ctx, func(e jobs.Entry) error {
 		index.Entries++
-		if !complete(&e) {
+		if len(e.Parts) == 0 && !complete(&e) {
 			index.Lacking++
 		}
 		if err := w.add(e); err != nil || w.entries < partEntries {

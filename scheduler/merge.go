@@ -19,6 +19,10 @@ import (
 // streamedAbove is how many bytes of failed.jsonl are not written from memory.
 const streamedAbove = 32 << 20
 
+// mergedBytes is how large a part of the merged records may become, compressed:
+// those of series reach it before they are partEntries.
+const mergedBytes = 64 << 20
+
 // tally is what the report needs of some records.
 type tally struct {
 	counts  jobs.Counts
@@ -214,13 +218,13 @@ func (m *merging) add(lines []byte) error {
 		end := bytes.IndexByte(lines, '\n') + 1
 		m.raw = append(m.raw, lines[:end]...)
 		lines = lines[end:]
-		if m.lines++; m.lines < frameEntries {
+		if m.lines++; m.lines < frameEntries && len(m.raw) < frameText {
 			continue
 		}
 		if err := m.endFrame(); err != nil {
 			return err
 		}
-		if m.entries >= partEntries {
+		if m.entries >= partEntries || len(m.data) >= mergedBytes {
 			if err := m.endPart(); err != nil {
 				return err
 			}

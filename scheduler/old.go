@@ -23,7 +23,7 @@ type oldResult struct {
 func addOld(to *sorter, line int64, key, extension string, records []record) error {
 	var old []oldResult
 	for _, r := range records {
-		compressed := r.Outcome == jobs.OutcomeCompressed && (r.Target == jobs.Stem(key)+extension || r.Target == key+extension)
+		compressed := r.Outcome == jobs.OutcomeCompressed && (r.Target == jobs.Stem(key, extension)+extension || r.Target == key+extension)
 		copied := r.Outcome == jobs.OutcomeKept && r.Target == key
 		if !compressed && !copied || len(old) == 2*oldAtMost {
 			continue

@@ -125,9 +125,11 @@ func TestSharedStemsGetFullNames(t *testing.T) {
 		{"a.jpg *b.png c.png", ""},
 		{"*a a.png", "a.png"},
 		{"a.b.jpg a.jpg", ""},
+		{"1.2.840.113619.5 1.2.840.113619.6", ""},
+		{"1.2.840.113619.5 1.2.840.113619.5.dcm", "1.2.840.113619.5 1.2.840.113619.5.dcm"},
 	}
 	for _, tt := range tests {
-		var c claims
+		c := claims{extension: ".vq"}
 		marked := map[int64]bool{}
 		keys := strings.Fields(tt.keys)
 		for i, key := range keys {
@@ -135,7 +137,7 @@ func TestSharedStemsGetFullNames(t *testing.T) {
 			if k, ok := strings.CutPrefix(key, "*"); ok {
 				key, line = k, earlierLine
 			}
-			c.meet(key, line, func(line int64) { marked[line] = true })
+			c.next(key, line, nil, func(line int64) { marked[line] = true })
 		}
 		var got []string
 		for i, key := range keys {
@@ -152,7 +154,7 @@ func TestSharedStemsGetFullNames(t *testing.T) {
 // TestNamesAreUnique goes over all small sets of keys: no two results have one name,
 // and none has the name of a folder of another.
 func TestNamesAreUnique(t *testing.T) {
-	pool := []string{"a", "a.b", "a.b.c", "a.c", "a.x", "a.x.b", "a.x/b", "a.b.x/b", "a/b.c", "a/b.d", "b", "b.x"}
+	pool := []string{"a", "a.5", "a.5.png", "a.png", "a.png.jpg", "a.jpg", "a.vq", "a.vq.png", "a.vq/b", "a.png.vq/b", "a/b.jpg", "a/b.dcm", "b", "b.vq"}
 	slices.Sort(pool)
 	target, err := storage.NewBuckets().Open(t.Context(), "mem://names")
 	if err != nil {
@@ -160,25 +162,25 @@ func TestNamesAreUnique(t *testing.T) {
 	}
 	for set := range 1 << len(pool) {
 		var keys []string
-		var c claims
+		c := claims{extension: ".vq"}
 		f := findings{folders: map[string]bool{}}
 		for i, key := range pool {
 			if set>>i&1 == 1 {
-				f.meetFolders(key, ".x")
-				c.meet(key, int64(len(keys)), func(line int64) { f.shared.set(line) })
+				f.meetFolders(key, ".vq")
+				c.next(key, int64(len(keys)), nil, func(line int64) { f.shared.set(line) })
 				keys = append(keys, key)
 			}
 		}
 		seen := map[string]string{}
 		for i, key := range keys {
 			e := jobs.Entry{Key: key}
-			if err := f.target(&e, int64(i), ".x", target); err != nil {
+			if err := f.target(&e, int64(i), ".vq", target); err != nil {
 				t.Fatal(err)
 			}
 			if e.Bad != "" {
 				continue
 			}
-			name := e.TargetKey(".x")
+			name := e.TargetKey(".vq")
 			if other, ok := seen[name]; ok {
 				t.Fatalf("%q: %s and %s are both written to %s", keys, other, key, name)
 			}

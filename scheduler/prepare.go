@@ -16,6 +16,7 @@ import (
 const (
 	partEntries  = 100_000   // of a part of a manifest, to the next page of the listing
 	frameEntries = 1000      // of a frame in a part
+	frameText    = 16 << 20  // bytes after which a frame ends that holds fewer entries, as those of series are long
 	listedAtMost = 1_000_000 // objects between two checkpoints of a listing, whatever the filters leave
 	statAtMost   = 1000      // entries of a given manifest that are asked for one by one
 )
@@ -45,7 +46,7 @@ func (l *listing) check() error {
 type given struct {
 	Parts   int   `json:"parts"`
 	Entries int64 `json:"entries"`
-	Lacking int64 `json:"lacking"` // entries without etag, which the source is asked for
+	Lacking int64 `json:"lacking"` // objects, those of series left out, without etag, which is looked up in the source
 }
 
 // check reports what no index has.
@@ -166,16 +167,20 @@ func (p *preparation) list(ctx context.Context) error {
 // completes it from the source: with a request an entry where few are lacking,
 // else with one listing.
 func (p *preparation) fromGiven(ctx context.Context, all entries, lacking int64) error {
+	owned, err := p.resultsInSeries(ctx, all)
+	if err != nil {
+		return err
+	}
 	var batch []jobs.Entry
-	fill := p.ask
+	fill := func(ctx context.Context, batch []jobs.Entry) error { return p.lookUp(ctx, batch, false) }
 	if lacking > statAtMost {
 		next, stop := iter.Pull2(objects(ctx, p.source, p.at.LastKey))
 		defer stop()
 		var o storage.Object
-		fill = func(_ context.Context, batch []jobs.Entry) error {
+		fill = func(ctx context.Context, batch []jobs.Entry) error {
 			for i := range batch {
 				e := &batch[i]
-				if complete(e) {
+				if len(e.Parts) > 0 || complete(e) {
 					continue
 				}
 				for o.Key < e.Key {
@@ -187,9 +192,9 @@ func (p *preparation) fromGiven(ctx context.Context, all entries, lacking int64)
 						o.Key = "\xff\xff\xff\xff" // above every key, all of which are UTF-8
 					}
 				}
-				found(e, o, o.Key == e.Key)
+				found(e, 0, o, o.Key == e.Key)
 			}
-			return nil
+			return p.lookUp(ctx, batch, true)
 		}
 	}
 	flush := func() error {
@@ -197,7 +202,7 @@ func (p *preparation) fromGiven(ctx context.Context, all entries, lacking int64)
 			return err
 		}
 		for _, e := range batch {
-			if !e.Missing {
+			if !e.Missing && len(e.Parts) == 0 {
 				made, err := p.results.has(ctx, storage.Object{Key: e.Key, Size: e.Size, ModTime: e.ModTime})
 				if err != nil {
 					return err
@@ -216,13 +221,13 @@ func (p *preparation) fromGiven(ctx context.Context, all entries, lacking int64)
 		}
 		return nil
 	}
-	resume := p.at.LastKey
-	err := all(ctx, func(e jobs.Entry) error {
-		if e.Key <= resume || p.skip(e.Key) {
+	resume, line := p.at.LastKey, int64(-1)
+	err = all(ctx, func(e jobs.Entry) error {
+		if line++; e.Key <= resume || len(e.Parts) == 0 && p.skip(e.Key) {
 			return nil
 		}
-		if err := p.source.CheckKey(e.Key); err != nil && e.Bad == "" {
-			e.Bad = err.Error()
+		if e.Bad == "" {
+			e.Bad = p.unusable(&e, owned.has(line))
 		}
 		if batch = append(batch, e); len(batch) < frameEntries {
 			return nil
@@ -239,12 +244,24 @@ func (p *preparation) fromGiven(ctx context.Context, all entries, lacking int64)
 	return p.checkpoint()
 }
 
-// ask completes the entries of a batch that lack an etag, one request each.
-func (p *preparation) ask(ctx context.Context, batch []jobs.Entry) error {
-	var lacking []*jobs.Entry
+// lookUp completes the objects of a batch that lack an etag, or only those of
+// series, with a request each.
+func (p *preparation) lookUp(ctx context.Context, batch []jobs.Entry, seriesOnly bool) error {
+	type object struct {
+		entry *jobs.Entry
+		n     int // of the entry's objects
+		key   string
+	}
+	var lacking []object
 	for i := range batch {
-		if !complete(&batch[i]) {
-			lacking = append(lacking, &batch[i])
+		e := &batch[i]
+		if complete(e) || seriesOnly && len(e.Parts) == 0 {
+			continue
+		}
+		for n, o := range e.Objects() {
+			if o.ETag == "" {
+				lacking = append(lacking, object{e, n, o.Key})
+			}
 		}
 	}
 	type answer struct {
@@ -253,7 +270,7 @@ func (p *preparation) ask(ctx context.Context, batch []jobs.Entry) error {
 		bad string
 	}
 	return inOrder(ctx, len(lacking), func(ctx context.Context, i int) (answer, error) {
-		o, _, err := storage.Stat(ctx, p.source, lacking[i].Key)
+		o, _, err := storage.Stat(ctx, p.source, lacking[i].key)
 		if storage.IsNotExist(err) && !storage.Unreachable(err) {
 			return answer{}, nil
 		}
@@ -262,23 +279,36 @@ func (p *preparation) ask(ctx context.Context, batch []jobs.Entry) error {
 		}
 		return answer{o: o, ok: err == nil}, err
 	}, func(i int, a answer) error {
-		if lacking[i].Bad = a.bad; a.bad == "" {
-			found(lacking[i], a.o, a.ok)
+		if a.bad != "" {
+			lacking[i].entry.Bad = a.bad
+		} else {
+			found(lacking[i].entry, lacking[i].n, a.o, a.ok)
 		}
 		return nil
 	})
 }
 
-// complete reports whether the source need not be asked for an entry.
-func complete(e *jobs.Entry) bool { return e.ETag != "" || e.Bad != "" }
-
-// found completes an entry with what the source has.
-func found(e *jobs.Entry, o storage.Object, ok bool) {
-	if !ok {
-		e.Missing = true
-		return
+// complete reports whether nothing of an entry need be looked up in the source.
+func complete(e *jobs.Entry) bool {
+	if e.Bad != "" {
+		return true
 	}
-	e.Size, e.ETag, e.ModTime = o.Size, o.ETag, o.ModTime
+	for _, o := range e.Objects() {
+		if o.ETag == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// found completes object n of an entry with what the source has.
+func found(e *jobs.Entry, n int, o storage.Object, ok bool) {
+	p := e.Objects()[n]
+	if ok {
+		p.Size, p.ETag, p.ModTime = o.Size, o.ETag, o.ModTime
+	}
+	p.Missing = !ok
+	e.Observe(n, p)
 }
 
 // objects is a listing to pull from.

@@ -69,6 +69,16 @@ func findResults(ctx context.Context, list []codec.Codec, source, target *storag
 	return r, nil
 }
 
+// again gives the same results from the first key on. Only r is closed.
+func (r *results) again() (*results, error) {
+	c := &results{source: r.source}
+	var err error
+	if c.in, err = r.known.sorted(); err == nil {
+		err = c.advance()
+	}
+	return c, err
+}
+
 func (r *results) close() {
 	if r != nil {
 		r.known.close()
@@ -122,7 +132,11 @@ func plannedResults(ctx context.Context, list []codec.Codec, target *storage.Buc
 	// Clocks of stores give whole seconds.
 	maybe := result{Size: -1, From: spec.Created.Truncate(time.Second)}
 	return parts(target, last+1, func(n int) string { return jobs.ChunksKey(id, n) })(ctx, func(e jobs.Entry) error {
-		err := add(e.TargetKey(t.extension()), maybe)
+		key, earlier := e.TargetKey(t.extension()), e.EarlierTargetKey(t.extension())
+		err := add(key, maybe)
+		if err == nil && earlier != key {
+			err = add(earlier, maybe) // by a process of an earlier version
+		}
 		if err == nil && spec.Larger == "copy" {
 			err = add(e.Key, maybe)
 		}

@@ -56,6 +56,9 @@ func pick(ctx context.Context, all entries, total int64, n int, leaveOut func(li
 // says take more memory than there is. A reason says why it cannot be used; err is for
 // storage that cannot be read.
 func (p *planning) fetch(ctx context.Context, e jobs.Entry, need func(*imageio.Header) int64) (m *raster.Image, size int64, reason, err error) {
+	if len(e.Parts) > 0 {
+		return nil, max(e.Size, 0), errors.New("scheduler: a series is not in a sample"), nil
+	}
 	limits := &imageio.Limits{Bytes: p.spec.Limits.Bytes, Side: p.spec.Limits.Side, Samples: p.spec.Limits.Samples,
 		Frames: p.spec.Limits.Frames, Ratio: p.spec.Limits.Ratio}
 	got, err := storage.Get(ctx, p.source, e.Key, min(sampleFile, p.memory.images()/2), nil)

@@ -53,7 +53,7 @@ func (l *Lines) Reset() { l.buf.Reset() }
 // What hostile or damaged objects may make a reader hold: a line, and the window of a zstd frame, of which ours have
 // 8 MiB at most. Frames are inflated piece by piece, so that their whole size does not matter to memory.
 const (
-	longestLine = 1 << 20
+	longestLine = 8 << 20
 	zstdWindow  = 16 << 20
 	maxLines    = 1 << 30 // that DecodeLines inflates in one call, in bytes
 )

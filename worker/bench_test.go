@@ -194,6 +194,6 @@ func direct(ctx context.Context, target *storage.Bucket, c codec.Codec, options 
 			return err
 		}
 	}
-	_, err = storage.Put(ctx, target, jobs.Stem(filepath.Base(file))+".vq", encoded.Data, nil)
+	_, err = storage.Put(ctx, target, jobs.Stem(filepath.Base(file), ".vq")+".vq", encoded.Data, nil)
 	return err
 }

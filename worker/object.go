@@ -28,7 +28,7 @@ const (
 func (c *chunk) blank(i int) jobs.Result {
 	e := &c.entries[i]
 	return jobs.Result{
-		Key: e.Key, ETag: e.ETag, Size: max(e.Size, 0), ModTime: e.ModTime,
+		Key: e.Key, ETag: e.ETag, Size: max(e.Size, 0), ModTime: e.ModTime, Parts: e.Parts,
 		Codec: c.spec.Codec, Version: c.spec.Version, Options: c.spec.Options,
 	}
 }
@@ -84,6 +84,9 @@ func (c *chunk) compressWithin(ctx context.Context, i int, r *jobs.Result, alone
 	}
 	if err := e.Check(c.info.Extension); err != nil {
 		return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassKey, err: err}
+	}
+	if len(e.Parts) > 0 {
+		return c.refuseSeries(ctx, &e, r)
 	}
 	start := time.Now()
 	data, held, err := c.fetch(ctx, &e, whole)

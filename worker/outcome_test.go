@@ -166,7 +166,7 @@ func TestEveryObjectGetsItsOutcome(t *testing.T) {
 		if (r.Class == "") != (r.Error == "") {
 			t.Errorf("%s: class %q with text %q", key, r.Class, r.Error)
 		}
-		exists, err := j.target.Exists(j.ctx, jobs.Stem(key)+".fake")
+		exists, err := j.target.Exists(j.ctx, jobs.Stem(key, ".fake")+".fake")
 		if err != nil || exists != (r.Outcome == jobs.OutcomeCompressed || key == "taken.png") {
 			t.Errorf("%s: %s, target exists: %v, %v", key, r.Outcome, exists, err)
 		}

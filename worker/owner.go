@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -186,7 +187,7 @@ func (o *owners) has(ctx context.Context, b *storage.Bucket, spec *jobs.Spec, ke
 	}
 	// A source of this target is called stem, or begins with stem and a dot: its
 	// extension is cut off, and that of the codec behind it. A copy has key itself.
-	stem := jobs.Stem(key)
+	stem := strings.TrimSuffix(key, cmp.Or(plan.extension, path.Ext(key)))
 	n := sort.Search(len(plan.chunks), func(i int) bool {
 		if err != nil {
 			return true
@@ -212,13 +213,10 @@ func (o *owners) has(ctx context.Context, b *storage.Bucket, spec *jobs.Spec, ke
 	return object{}, false, err
 }
 
-// names reports whether key is the target of e.
+// names reports whether key is the target of e, also by the rule of earlier versions.
 func (p *openPlan) names(e jobs.Entry, key string) bool {
-	extension := p.extension
-	if extension == "" {
-		extension = path.Ext(key)
-	}
-	return e.TargetKey(extension) == key
+	extension := cmp.Or(p.extension, path.Ext(key))
+	return e.TargetKey(extension) == key || e.EarlierTargetKey(extension) == key
 }
 
 // open reads a plan. It is nil where the job has none yet: it has no results.

@@ -177,7 +177,7 @@ func TestDecompress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rec := records[jobs.Stem(key)+".png"]; rec.Key != "" && m.Hash() != rec.DecodedHash {
+		if rec := records[jobs.Stem(key, ".vq")+".png"]; rec.Key != "" && m.Hash() != rec.DecodedHash {
 			t.Errorf("%s is not the picture that was verified", target)
 		}
 	}

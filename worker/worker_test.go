@@ -19,7 +19,7 @@ func TestRunCompressesAJob(t *testing.T) {
 			t.Errorf("counts %+v, want 23 compressed", counts)
 		}
 		for key, r := range j.results() {
-			if r.Outcome != jobs.OutcomeCompressed || r.Verified != "full" || r.PSNR < 20 || r.SSIM <= 0 || r.Target != jobs.Stem(key)+".vq" {
+			if r.Outcome != jobs.OutcomeCompressed || r.Verified != "full" || r.PSNR < 20 || r.SSIM <= 0 || r.Target != jobs.Stem(key, ".vq")+".vq" {
 				t.Errorf("%s: %+v", key, r)
 			}
 		}

@@ -91,7 +91,7 @@ func newFinished() *finished {
 		if m := s.Image; m != nil {
 			file := plain{}.file(m)
 			r.Outcome, r.Class, r.Error = jobs.OutcomeCompressed, "", ""
-			r.Target, r.TargetSize, r.TargetSHA256 = jobs.Stem(s.Key)+".raw", int64(len(file)), sum(file)
+			r.Target, r.TargetSize, r.TargetSHA256 = jobs.Stem(s.Key, ".raw")+".raw", int64(len(file)), sum(file)
 			r.PixelHash, r.DecodedHash = m.Hash(), m.Hash()
 			r.Width, r.Height, r.Depth, r.Channels, r.Bits = m.Width, m.Height, 1, m.Channels, 8
 			r.Fingerprint = f.spec.Fingerprint(jobs.Entry{Size: r.Size})
@@ -217,7 +217,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 			return nil
 		},
 		"an object of a rejected source": func(f *finished) func(put) {
-			f.objects[jobs.Stem(f.sources[2].Key)+".raw"] = []byte("x")
+			f.objects[jobs.Stem(f.sources[2].Key, ".raw")+".raw"] = []byte("x")
 			return nil
 		},
 		"half a result": func(f *finished) func(put) {

@@ -19,7 +19,7 @@ func TestSourcesAreTheSameOnEveryRun(t *testing.T) {
 		if a[i].Key != b[i].Key || string(a[i].Data) != string(b[i].Data) {
 			t.Errorf("source %d differs", i)
 		}
-		stems[jobs.Stem(a[i].Key)] = true
+		stems[jobs.Stem(a[i].Key, "")] = true
 	}
 	if len(stems) != len(a) {
 		t.Errorf("%d different stems of %d sources", len(stems), len(a))
