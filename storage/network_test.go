@@ -20,7 +20,7 @@ func TestS3BehindABadNetwork(t *testing.T) {
 	const objects = 200
 	s := services.VersityGW(t)
 	s.NewBucket("bad")
-	proxy := faults.NewProxy(t, s.Endpoint, 7)
+	proxy := faults.NewProxy(t, s.Endpoint)
 	bs := storage.NewBuckets()
 	defer bs.Close()
 	bs.Retry = storage.Retry{Attempts: 12, Initial: 5 * time.Millisecond, Max: 50 * time.Millisecond}

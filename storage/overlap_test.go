@@ -206,7 +206,7 @@ func TestOverlapOfBuckets(t *testing.T) {
 // Two addresses of one server show the same objects, and two servers do not.
 func TestOverlapIsResolvedByAnObject(t *testing.T) {
 	one, other := services.VersityGW(t), services.VersityGW(t)
-	through := faults.NewProxy(t, one.Endpoint, 1)
+	through := faults.NewProxy(t, one.Endpoint)
 	one.NewBucket("bkt")
 	other.NewBucket("bkt")
 	buckets := storage.NewBuckets()

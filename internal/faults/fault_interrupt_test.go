@@ -1,7 +1,6 @@
 package faults_test
 
 import (
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/internal/faults"
+	"github.com/pelmill/pelmill/internal/seed"
 	"github.com/pelmill/pelmill/jobs"
 )
 
@@ -29,13 +29,14 @@ func interrupted(signal syscall.Signal, code int) func(t *testing.T) {
 		tr := inFolders(t, faults.Images(10, 480, 128))
 		tr.extra = []string{"--chunk-objects", "20"}
 		tr.env = oneCore
+		rng := seed.Rand(t)
 		before := 0
 		for round := range rounds {
 			p := tr.pelmill("compress", tr.flags("compress")...)
 			faults.Until(t, limit, "results", func() bool {
 				return !p.Running() || tr.results() > before
 			})
-			time.Sleep(rand.N(50 * time.Millisecond))
+			time.Sleep(time.Duration(rng.Int64N(int64(50 * time.Millisecond)))) // which moment the signal hits is the test
 			if !p.Running() {
 				t.Fatalf("round %d: the run ended before the signal; the job is too small", round)
 			}

@@ -1,12 +1,12 @@
 package faults_test
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pelmill/pelmill/internal/faults"
+	"github.com/pelmill/pelmill/internal/seed"
 	"github.com/pelmill/pelmill/internal/services"
 	"github.com/pelmill/pelmill/jobs"
 )
@@ -26,10 +26,10 @@ func killWorkers(t *testing.T, gw *services.Store) {
 	tr.proxy.Set(slowResults(2 * time.Second))
 	id := tr.submit()
 	tr.scheduler()
-	rng := rand.New(rand.NewPCG(1, 1))
+	rng := seed.Rand(t)
 	workers := []*faults.Process{tr.worker(), tr.worker()}
 	for i := range kills {
-		time.Sleep(300*time.Millisecond + rand.N(3*time.Second))
+		time.Sleep(300*time.Millisecond + time.Duration(rng.Int64N(int64(3*time.Second)))) // which moment the kill hits is the test
 		if n := tr.count(jobs.ReportKey(id)); n != 0 {
 			t.Fatalf("the job ended before kill %d; it is too small", i+1)
 		}

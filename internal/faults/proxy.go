@@ -20,6 +20,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pelmill/pelmill/internal/seed"
 )
 
 // Fault is one way in which a store fails its clients.
@@ -83,14 +85,14 @@ type Proxy struct {
 type faultKey struct{}
 
 // NewProxy starts a proxy in front of the store at target, an http URL, and stops it when the test ends. The faults
-// fall by seed, in the order of the calls.
-func NewProxy(t testing.TB, target string, seed uint64) *Proxy {
+// fall by the seed of the test, in the order of the calls.
+func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
 	to, err := url.Parse(target)
 	if err != nil {
 		t.Fatalf("faults: proxy target: %v", err)
 	}
-	p := &Proxy{rng: rand.New(rand.NewPCG(seed, 1)), done: map[Fault]int{}}
+	p := &Proxy{rng: seed.Rand(t), done: map[Fault]int{}}
 	forward := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(to)

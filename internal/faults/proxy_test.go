@@ -40,7 +40,7 @@ func newStore(t *testing.T) (*store, *faults.Proxy) {
 	s := &store{objects: map[string][]byte{}, hosts: map[string]bool{}}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	return s, faults.NewProxy(t, server.URL, 1)
+	return s, faults.NewProxy(t, server.URL)
 }
 
 func call(t *testing.T, method, url string, body []byte) (*http.Response, []byte, error) {
@@ -87,7 +87,7 @@ func TestProxyRefusesItsShare(t *testing.T) {
 			refused++
 		}
 	}
-	if refused < 250 || refused > 350 || refused != p.Done(faults.Refuse) {
+	if refused < 230 || refused > 370 || refused != p.Done(faults.Refuse) {
 		t.Errorf("%d of 1000 calls refused, %d counted; want about 300", refused, p.Done(faults.Refuse))
 	}
 }

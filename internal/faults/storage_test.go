@@ -34,7 +34,7 @@ func TestStorageThroughFaults(t *testing.T) {
 		t.Skip("NOT TESTED: -short")
 	}
 	gw := services.VersityGW(t)
-	p := faults.NewProxy(t, gw.Endpoint, 7)
+	p := faults.NewProxy(t, gw.Endpoint)
 	direct := openBucket(t, gw.NewBucket("faulty"))
 	patient := openBucket(t, services.S3URL(p.URL, "faulty"))
 	hasty := storage.NewBuckets()

@@ -86,7 +86,7 @@ func inBuckets(t *testing.T, gw *services.Store, sources []faults.Source) *trial
 	name = strings.Trim(name, "-")
 	gw.NewBucket(name + "-src")
 	gw.NewBucket(name + "-dst")
-	tr := &trial{t: t, sources: sources, proxy: faults.NewProxy(t, gw.Endpoint, 1)}
+	tr := &trial{t: t, sources: sources, proxy: faults.NewProxy(t, gw.Endpoint)}
 	tr.env = append(slices.Clone(gw.Env), "PELMILL_S3_ENDPOINT="+tr.proxy.URL)
 	tr.source, tr.target = gw.URL(name+"-src"), gw.URL(name+"-dst")
 	tr.disk = filepath.Join(gw.Root, name+"-dst")
