@@ -14,8 +14,10 @@ COMMANDS  := clang-19:clang-19 redis-server:redis-server redis-cli:redis-tools n
              djpeg:libjpeg-turbo-progs cjpeg:libjpeg-turbo-progs jpegtran:libjpeg-turbo-progs gifbuild:giflib-tools
 
 TOOLS     := $(CURDIR)/.tools
-# Packages where goroutines meet; they run once more under the race detector where a C compiler is there.
-RACE      := $(patsubst %,./%/...,$(wildcard storage queue scheduler worker))
+# Packages where goroutines meet; they run once more under the race detector where a C compiler is there, with -short:
+# every step and every concurrent path, but smaller images and fewer repetitions, because it makes codecs ten times
+# slower. imageio starts no goroutine; one test there calls it from many.
+RACE      := $(patsubst %,./%/...,$(wildcard codecs storage queue scheduler worker))
 FUZZTIME  ?= 20s
 BENCHTIME ?= 1s
 BENCH     ?= .
@@ -59,15 +61,18 @@ check: ## format, vet, and a build without CGO
 	CGO_ENABLED=0 go build ./...
 	$(if $(CUDA),go vet $(GOTAGS) ./gpu/... ./codecs/... ./cmd/...,@echo "NOT TESTED: CUDA support needs a C compiler")
 
-unit: export PELMILL_FUZZ ?= 30s
-unit:
+# The tag changes the host side of cards, which runs here on a driver that is a fake, and leaves the CPU's code as it is.
+# So the codecs' long tests are not run a second time: -short. On a card they run with "make test-gpu".
+unit: export PELMILL_FUZZ ?= 20s
+unit: ## all tests that need no card; whatever a missing server or program leaves out says so
 	go test -p 2 -timeout 30m ./...
-	$(if $(CUDA),go test $(GOTAGS) -p 2 -timeout 30m $(CARDS) ./gpu/gputest)
+	$(if $(CUDA),go test $(GOTAGS) -short -p 2 -timeout 30m $(CARDS) ./gpu/gputest)
 
 race:
 	@if [[ "$$(go env CGO_ENABLED)" == 1 ]] && command -v "$$(go env CC)" >/dev/null; then \
 		echo go test -race -short $(RACE); \
-		go test -race -short -p 2 -timeout 20m $(RACE); \
+		go test -race -short -skip '^TestKernelsAreCompiled$$' -p 2 -timeout 20m $(RACE); \
+		go test -race -run '^TestAllFormatsAtOnce$$' ./imageio; \
 		go test -race -short -tags cuda -timeout 20m ./gpu/...; \
 	else echo "NOT TESTED: the race detector needs a C compiler"; fi
 

@@ -298,9 +298,13 @@ func (s *suite) testBatch(t *testing.T) {
 }
 
 // testSameBytes encodes and decodes with 1, 2 and 8 goroutines, forwards and
-// backwards, twice.
+// backwards, twice; under -short with 1 and 8 goroutines.
 func (s *suite) testSameBytes(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	goroutines := []int{1, 2, 8, 2}
+	if testing.Short() {
+		goroutines = []int{1, 8}
+	}
 	for _, pairs := range s.sets {
 		o := s.options(t, pairs)
 		var batch []*raster.Image
@@ -309,7 +313,7 @@ func (s *suite) testSameBytes(t *testing.T) {
 		}
 		var want [][]byte
 		var hashes []string
-		for _, procs := range []int{1, 2, 8, 2} {
+		for _, procs := range goroutines {
 			runtime.GOMAXPROCS(procs)
 			files := make([][]byte, len(batch))
 			for i, e := range s.codec.Encode(context.Background(), codec.Run{}, codec.Items(batch...), o) {

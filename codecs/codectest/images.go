@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/raster"
@@ -21,6 +22,9 @@ func (p image) String() string { return p.what + " " + p.Shape.String() }
 // sizes are around the block sizes of all codecs, and the smallest.
 var sizes = [][2]int{{1, 1}, {1, 9}, {9, 1}, {2, 2}, {3, 5}, {7, 8}, {15, 17}, {16, 16}, {17, 15}, {33, 31}, {65, 64}}
 
+// shortSizes are those that -short keeps, for the race detector, under which a codec takes ten times as long.
+var shortSizes = [][2]int{{1, 1}, {1, 9}, {7, 8}, {17, 15}, {33, 31}}
+
 // images are what a codec takes: all channel counts, the least, the greatest and
 // 8 bits, slices or frames and signed samples where it has them, in all sizes and kinds.
 func images(info codec.Info) []image {
@@ -36,6 +40,10 @@ func images(info codec.Info) []image {
 	slices.Sort(bits)
 	bits = slices.Compact(bits)
 	kinds := []string{"gradient", "flat", "noise", "text"}
+	sizes, side := sizes, 40
+	if testing.Short() {
+		sizes, side = shortSizes, 24
+	}
 	var list []image
 	for _, ch := range a.Channels {
 		for _, b := range bits {
@@ -54,7 +62,7 @@ func images(info codec.Info) []image {
 			}
 		}
 		for _, kind := range []string{"noise", "text"} {
-			m := raster.New(40, 40, 1, ch, a.MaxBits)
+			m := raster.New(side, side, 1, ch, a.MaxBits)
 			fill(m, kind)
 			list = append(list, image{m, kind, false})
 		}

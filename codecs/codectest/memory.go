@@ -14,13 +14,21 @@ import (
 
 // testMemory holds what the codec says of memory against what it takes: of images
 // that are hard, that repeat themselves, and that are large enough for what grows with
-// them to show.
+// them to show. Under -short only the defaults are measured, with the most channels.
 func (s *suite) testMemory(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(5)) // so that little garbage is counted
-	for _, pairs := range s.sets {
+	sets := s.sets
+	if testing.Short() {
+		sets = sets[:1]
+	}
+	for _, pairs := range sets {
 		o := s.options(t, pairs)
 		info := s.info.With(o)
-		for _, channels := range info.Accepts.Channels {
+		tested := info.Accepts.Channels
+		if testing.Short() {
+			tested = tested[len(tested)-1:]
+		}
+		for _, channels := range tested {
 			for _, name := range []string{"noise", "repeated"} {
 				m := raster.New(360, 270, 1, channels, min(max(8, info.Accepts.MinBits), info.Accepts.MaxBits))
 				if name == "noise" {

@@ -132,7 +132,7 @@ func TestPNG(t *testing.T) {
 	depths := map[int]byte{1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 15: 4, 16: 4, 17: 8, 255: 8, 256: 8}
 	for entries, bits := range depths {
 		for _, size := range append(sizes, [2]int{64, 65}) {
-			if size[0]*size[1] < entries {
+			if size[0]*size[1] < entries || testing.Short() && size[0] == 64 {
 				continue
 			}
 			for channels := 1; channels <= 4; channels++ {

@@ -269,7 +269,7 @@ func decodes(data []byte) error {
 func TestDamagedFiles(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	for _, file := range seedFiles(t) {
-		for range 400 {
+		for range codectest.Rounds(400) {
 			bad := bytes.Clone(file)
 			for range 1 + r.IntN(4) {
 				at := r.IntN(len(bad))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pelmill/pelmill/codecs/codectest"
+
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -209,7 +211,7 @@ func TestImagesAreTheReference(t *testing.T) {
 	type size struct{ w, h, depth int }
 	sizes := []size{{1, 1, 1}, {2, 1, 1}, {1, 7, 1}, {9, 8, 1}, {31, 17, 1}, {130, 9, 1}, {400, 7, 1}, {65, 66, 1}, {12, 9, 3}, {40, 30, 2}}
 	shares := [][3]int{{0, 100, 0}, {100, 0, 0}, {0, 0, 100}, {30, 70, 0}, {30, 0, 70}, {0, 60, 40}, {20, 50, 30}, {1, 98, 1}, {33, 1, 66}}
-	for n := range 600 {
+	for n := range codectest.Rounds(600) {
 		s, share := sizes[rng.IntN(len(sizes))], shares[rng.IntN(len(shares))]
 		o := Options{
 			colours: []int{2, 3, 4, 16, 255, 256}[rng.IntN(6)], sample: 1 + 9*rng.IntN(2), refine: 6 * rng.IntN(2),

@@ -60,10 +60,14 @@ func asSamples(p problem) problem {
 // someProblems are of every kind and around every size where something changes.
 func someProblems(rng *rand.Rand) (list []problem) {
 	sizes := []int{1, 2, 3, 31, 500, 501, 502, 503, 504, 505, 509, 510, 1497, 2047, 2049, 4721}
+	oneOf := 10
+	if testing.Short() {
+		oneOf = 40
+	}
 	for _, kind := range kinds {
 		for _, n := range sizes {
 			for _, k := range []int{1, 2, 3, 15, 16, 17, 100, 255, 256} {
-				if rng.IntN(10) > 0 {
+				if rng.IntN(oneOf) > 0 {
 					continue
 				}
 				p := problem{entries: k, opaque: rng.IntN(2) == 0, mapped: true}
@@ -174,6 +178,9 @@ func TestCollectIsTheReference(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	for _, kind := range []string{"clusters", "noise"} {
 		for _, opaque := range []bool{true, false} {
+			if testing.Short() && opaque != (kind == "noise") {
+				continue
+			}
 			p := problem{values: colours(rng, kind, 3<<18+5, opaque), opaque: opaque}
 			want := refBins(refColours(&p), opaque)
 			h := collect(pool.Of(3), &p)
@@ -200,6 +207,9 @@ func TestMapIsTheReference(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 8))
 		for _, kind := range kinds {
 			for _, k := range []int{2, 3, 15, 64, 255, 256} {
+				if testing.Short() && k&1 != 0 {
+					continue
+				}
 				for _, opaque := range []bool{true, false} {
 					v := colours(rng, kind, 1500, opaque)
 					p := problem{values: slices.Concat(v, v, v[:7]), entries: k, opaque: opaque}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pelmill/pelmill/codecs/codectest"
+
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -159,7 +161,7 @@ func TestRanks(t *testing.T) {
 		k := newRanker(c, book)
 		p := newPicker(40)
 		table := make([]uint16, 4)
-		for range 200 {
+		for range codectest.Rounds(200) {
 			table[1], table[2] = uint16(r.IntN(40)), uint16(r.IntN(40))
 			where := [][4]int{{1, 1, int(table[1]), int(table[2])}, {0, 0, -1, -1}, {0, 1, -1, int(table[0])}, {1, 0, int(table[0]), -1}}[r.IntN(4)]
 			up, left, _ := k.edges(table, 2, 0, where[0], where[1])
@@ -221,7 +223,7 @@ func TestSumBeyond(t *testing.T) {
 	for _, k := range []int{4, 8, 16, 64} {
 		b := newVectors(c, k, testVectors(r, k, 300))
 		way := make([]int16, k)
-		for trial := range 300 {
+		for trial := range codectest.Rounds(300) {
 			for i := range way {
 				way[i] = int16(2 * (r.IntN(511) - 255))
 			}

@@ -12,6 +12,9 @@ import (
 )
 
 func TestQuality(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT TESTED: quality of photographs, with -short")
+	}
 	for _, c := range []struct {
 		n     int
 		floor float64
@@ -40,10 +43,13 @@ func TestQuality(t *testing.T) {
 // segments, gives the same bytes with any number of them.
 func TestLargeImageGivesTheSameBytes(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	m := scene(1400, 1000, 1, 3)
+	m, all := scene(1400, 1000, 1, 3), []int{1, 2, 8, 3}
 	o := mustOptions(t, "block=4x2", "n=100", "passes=5")
+	if testing.Short() {
+		o, all = mustOptions(t, "block=4x2", "n=16", "passes=1"), []int{1, 8}
+	}
 	var want []byte
-	for _, procs := range []int{1, 2, 8, 3} {
+	for _, procs := range all {
 		runtime.GOMAXPROCS(procs)
 		got := mustEncode(t, m, o)
 		if want == nil {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pelmill/pelmill/codecs/codectest"
+
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 	"github.com/pelmill/pelmill/imageio"
@@ -154,7 +156,7 @@ func TestPeersReadOurFiles(t *testing.T) {
 // Streams that no encoder makes are images to libwebp too.
 func TestPeersReadRandomStreams(t *testing.T) {
 	need(t, "dwebp")
-	for seed := range uint64(100) {
+	for seed := range uint64(codectest.Rounds(100)) {
 		s, want := randomStream(rand.New(rand.NewPCG(13, seed)))
 		f := &file{width: s.Width, height: s.Height, alpha: true, bitstream: s.Write(testimages.Pools[0])}
 		data, err := f.write()

@@ -50,6 +50,9 @@ func TestPhotosComeBackAtEveryEffort(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 1))
 	for _, size := range append(testimages.Sizes, [2]int{260, 130}) {
 		for effort := range search.PredictorPlans {
+			if testing.Short() && effort%3 != 0 {
+				continue
+			}
 			p := testimages.Texture(r, size[0], size[1], effort%2 == 0)
 			if got := unpack(t, photoBytes(t, testimages.Pools[1], p, effort)); got.W != p.W || got.H != p.H || !slices.Equal(got.ARGB, p.ARGB) {
 				t.Fatalf("%dx%d, effort %d: other pixels", p.W, p.H, effort)
@@ -59,7 +62,11 @@ func TestPhotosComeBackAtEveryEffort(t *testing.T) {
 }
 
 func TestPhotosDoNotDependOnThreads(t *testing.T) {
-	p := testimages.Texture(rand.New(rand.NewPCG(6, 2)), 250, 190, true)
+	w, h := 250, 190
+	if testing.Short() {
+		w, h = 90, 80
+	}
+	p := testimages.Texture(rand.New(rand.NewPCG(6, 2)), w, h, true)
 	for _, effort := range []int{0, 1, 6, 9} {
 		if !bytes.Equal(photoBytes(t, testimages.Pools[0], p, effort), photoBytes(t, testimages.Pools[1], p, effort)) {
 			t.Errorf("effort %d: other bytes with other threads", effort)
@@ -72,6 +79,9 @@ func TestGroupsNeverCost(t *testing.T) {
 	flat := format.Pixels{W: 300, H: 200, ARGB: slices.Repeat([]uint32{0xff336699}, 300*200)}
 	for _, p := range []format.Pixels{flat, testimages.Texture(r, 3, 2, true), testimages.Texture(r, 40, 40, true), testimages.Texture(r, 200, 150, false)} {
 		for effort := range search.PredictorPlans {
+			if testing.Short() && effort%3 != 0 {
+				continue
+			}
 			s, err := search.Photo(context.Background(), testimages.Pools[1], cpuSteps{testimages.Pools[1]}, p, effort)
 			if err != nil {
 				t.Fatal(err)
@@ -114,6 +124,9 @@ func TestTransformedIgnoresWhatIsCopied(t *testing.T) {
 }
 
 func TestMoreEffortMakesSmallerFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT TESTED: the sizes of files at all efforts, with -short")
+	}
 	names, err := filepath.Glob("../../testdata/images/*")
 	if err != nil || len(names) == 0 {
 		t.Fatal("no pictures in testdata/images", err)

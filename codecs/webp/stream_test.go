@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/image/vp8l"
 
+	"github.com/pelmill/pelmill/codecs/codectest"
 	"github.com/pelmill/pelmill/codecs/webp/internal/backref"
 	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
@@ -273,7 +274,7 @@ func samePixels(a, b format.Pixels) error {
 }
 
 func TestStreamsDecodeToWhatTheySay(t *testing.T) {
-	for seed := range uint64(400) {
+	for seed := range uint64(codectest.Rounds(400)) {
 		s, want := randomStream(rand.New(rand.NewPCG(9, seed)))
 		got, err := argbOf(s.Write(testimages.Pools[0]))
 		if err == nil {
@@ -288,7 +289,7 @@ func TestStreamsDecodeToWhatTheySay(t *testing.T) {
 
 // The histograms are what write codes: as many literals, copies and cached pixels.
 func TestHistogramsCountEverySymbol(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range uint64(codectest.Rounds(200)) {
 		s, _ := randomStream(rand.New(rand.NewPCG(10, seed)))
 		coded, copies := 0, 0
 		for i := range s.Pixels.ARGB {

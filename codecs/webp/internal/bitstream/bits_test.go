@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/pelmill/pelmill/codecs/codectest"
 )
 
 // Bits that are appended to bits are as if they were written there.
 func TestBitsAppend(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
-	for range 200 {
+	for range codectest.Rounds(200) {
 		var all, a, b bitWriter
 		for i := range r.IntN(100) {
 			n := uint(r.IntN(33))

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/pelmill/pelmill/codecs/codectest"
 )
 
 // slowCodeCost is the least sum of count times length over all complete codes of at most
@@ -37,7 +39,7 @@ func slowCodeCost(counts []uint32, most int) int {
 
 func TestCodesAreOptimal(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 600 {
+	for range codectest.Rounds(600) {
 		n := 2 + r.IntN(9)
 		most := 15
 		for most > 2 && 1<<(most-1) >= n && r.IntN(4) > 0 {
@@ -97,7 +99,7 @@ func testCounts(r *rand.Rand, n int) []uint32 {
 func TestCodesAreComplete(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, n := range []int{19, 40, 256, 280, 280 + 2048} {
-		for range 300 {
+		for range codectest.Rounds(300) {
 			counts := testCounts(r, n)
 			for _, f := range []func([]uint32) []uint8{
 				func(c []uint32) []uint8 { return CodeLengths(c, MaxCodeLength) },
@@ -209,7 +211,7 @@ func (r *bitReader) readCode(n int) []uint8 {
 func TestCodesAreReadAsWritten(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, n := range []int{40, 256, 280, 280 + 2, 280 + 2048} {
-		for range 300 {
+		for range codectest.Rounds(300) {
 			lengths := CodeLengths(testCounts(r, n), MaxCodeLength)
 			w := &bitWriter{}
 			d := describe(lengths)
@@ -232,7 +234,7 @@ func TestCodesAreReadAsWritten(t *testing.T) {
 // The choice of runs is never worse than without any.
 func TestRunsSave(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	for range 300 {
+	for range codectest.Rounds(300) {
 		lengths := CodeLengths(testCounts(r, 280), MaxCodeLength)
 		d := describe(lengths)
 		if d.simple > 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pelmill/pelmill/codecs/codectest"
 	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
@@ -175,7 +176,7 @@ func TestRenumberKeepsTheOrderOfFirstAppearance(t *testing.T) {
 
 func TestTilesAreSortedByPriceAndThenByPlace(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for n := range 300 {
+	for n := range codectest.Rounds(300) {
 		list := make([]uint64, n)
 		for i := range list {
 			list[i] = uint64(r.Uint32()>>r.IntN(32))<<32 | uint64(i)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pelmill/pelmill/codecs/codectest"
 	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
@@ -12,7 +13,7 @@ import (
 
 func TestRecolourIsUndoneByTheDecoder(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
-	for range 200000 {
+	for range codectest.Rounds(200000) {
 		v, m := r.Uint32(), format.OpaqueBlack|r.Uint32()>>8
 		if got := colourInverse(transformColour(v, m), m); got != v {
 			t.Fatalf("%08x by %08x comes back as %08x", v, m, got)
