@@ -52,6 +52,7 @@ func openGIF(data []byte, lim Limits) (*opened, error) {
 	// Frames are drawn as RGBA, onto a canvas that may be kept to be restored.
 	canvas := int64(p.Width) * int64(p.Height)
 	p.DecodedBytes = f.Largest() + 4*int64(p.Pixels()) + 8*canvas + int64(p.Depth)*gifFrameMemory + overhead
+	p.attributes(gif.Attributes(data))
 	p.decode = func() (*raster.Image, error) { return fromGIF(f) }
 	return p, nil
 }

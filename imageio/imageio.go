@@ -34,8 +34,9 @@
 // samples and noted in [raster.Meta]; the orientation inside the kept EXIF block
 // is set to 1, so that nobody turns the image twice. In a PNG file the block
 // may be an eXIf chunk or a raw profile, before or behind the samples. ICC
-// profiles are kept and not applied. NIfTI keeps the spacing of the samples; its
-// intensity scale and its orientation in space are not kept.
+// profiles are kept and not applied. XMP packets, the density of the samples (PNG,
+// JPEG) and texts (PNG, GIF) are kept up to a limit in bytes. NIfTI keeps the spacing
+// of the samples and how the volume lies in space; its intensity scale is not applied.
 //
 // # Errors
 //
@@ -51,6 +52,7 @@ package imageio
 import (
 	"fmt"
 
+	"github.com/pelmill/pelmill/internal/container"
 	"github.com/pelmill/pelmill/internal/container/gif"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -78,6 +80,9 @@ type Header struct {
 type opened struct {
 	Header
 	decode func() (*raster.Image, error)
+
+	metadata      []container.Attribute // to be attached to the image
+	metadataBytes int64                 // what that takes
 }
 
 // overhead covers the tables and row buffers that any decoder needs besides the
@@ -119,6 +124,7 @@ func Decode(data []byte, limits *Limits) (m *raster.Image, err error) {
 		return nil, rejected(p.Format, "the header promises %d x %d x %d and the data hold %s", p.Width, p.Height, p.Depth, m.Shape)
 	}
 	m.Frames = p.Frames
+	p.attach(&m.Meta)
 	return m, nil
 }
 
@@ -169,6 +175,7 @@ func open(data []byte, limits *Limits) (*opened, error) {
 			return nil, classify(f.name, err)
 		}
 		p.Format = f.name
+		p.DecodedBytes += p.metadataBytes
 		return p, nil
 	}
 	return nil, unknown(data)

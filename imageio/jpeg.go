@@ -2,13 +2,17 @@ package imageio
 
 import (
 	"bytes"
+	"encoding/binary"
+	"slices"
 
 	"github.com/pelmill/pelmill/imageio/internal/jpeg"
+	"github.com/pelmill/pelmill/internal/container"
 	"github.com/pelmill/pelmill/raster"
 )
 
 // Markers of the segments that hold metadata (T.81, table B.1).
 const (
+	jpegAPP0 = 0xe0
 	jpegAPP1 = 0xe1
 	jpegAPP2 = 0xe2
 )
@@ -23,10 +27,15 @@ func openJPEG(data []byte, lim Limits) (*opened, error) {
 	p := &opened{}
 	var meta raster.Meta
 	var profile jpegProfile
+	var found []container.Attribute
 	head, err := jpeg.ReadHeader(data, func(marker byte, body []byte) {
 		switch {
 		case marker == jpegAPP1 && bytes.HasPrefix(body, []byte("Exif\x00\x00")) && meta.EXIF == nil:
 			meta.EXIF = body[6:]
+		case marker == jpegAPP1 && bytes.HasPrefix(body, []byte(jpegXMP)):
+			found = append(found, container.Attribute{Kind: container.XMP, Data: body[len(jpegXMP):]})
+		case marker == jpegAPP0 && bytes.HasPrefix(body, []byte("JFIF\x00")) && len(body) >= 12:
+			found = append(found, jfifDensity(body))
 		case marker == jpegAPP2 && bytes.HasPrefix(body, []byte("ICC_PROFILE\x00")) && len(body) > 14:
 			profile.add(body[12], body[13], body[14:])
 		}
@@ -44,6 +53,7 @@ func openJPEG(data []byte, lim Limits) (*opened, error) {
 	p.DecodedBytes = int64(p.Size()) + head.Memory + overhead
 	meta.ICC = profile.join()
 	p.turn(&meta)
+	p.attributes(slices.Values(found))
 	p.decode = func() (*raster.Image, error) {
 		m := raster.New(head.Width, head.Height, 1, min(head.Components, 3), 8)
 		if err := jpeg.Decode(data, head, m.Pix); err != nil {
@@ -52,6 +62,20 @@ func openJPEG(data []byte, lim Limits) (*opened, error) {
 		return raster.Upright(m, meta), nil
 	}
 	return p, nil
+}
+
+// jpegXMP begins the APP1 segment of an XMP packet (XMP specification, part 3, 1.1.3).
+const jpegXMP = "http://ns.adobe.com/xap/1.0/\x00"
+
+// jfifDensity reads the density of a JFIF segment (JFIF 1.02, APP0): its unit, then
+// samples per unit along x and y.
+func jfifDensity(body []byte) container.Attribute {
+	be := binary.BigEndian
+	return container.Attribute{Kind: container.Density, Resolution: container.Resolution{
+		X:   container.Rational{Numerator: uint32(be.Uint16(body[8:])), Denominator: 1},
+		Y:   container.Rational{Numerator: uint32(be.Uint16(body[10:])), Denominator: 1},
+		Per: map[byte]container.Unit{1: container.Inch, 2: container.Centimetre}[body[7]],
+	}}
 }
 
 // jpegProfile joins an ICC profile from its segments (ICC.1, B.4): number of the

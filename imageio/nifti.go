@@ -192,7 +192,28 @@ func (p *opened) niftiShape(head []byte, order binary.ByteOrder) (raster.Meta, i
 			meta.Spacing[i] = v
 		}
 	}
+	// Where a code says how the volume lies in space, the fields are kept as they are.
+	if order.Uint16(head[252:]) != 0 || order.Uint16(head[254:]) != 0 {
+		meta.Geometry = niftiGeometry(head, order)
+	}
+	if slope, inter := float(112), float(116); slope != 0 && (slope != 1 || inter != 0) {
+		p.Note = fmt.Sprintf("its values are samples times %g plus %g, and the samples were taken as they are", slope, inter)
+	}
 	return meta, int64(offset), nil
+}
+
+// niftiGeometry copies the fields of [raster.Meta].Geometry: two numbers of 16 bits,
+// 18 of 32 bits, and pixdim[0].
+func niftiGeometry(head []byte, order binary.ByteOrder) []byte {
+	le := binary.LittleEndian
+	out := make([]byte, 0, raster.NIfTIGeometry)
+	for at := 252; at < 256; at += 2 {
+		out = le.AppendUint16(out, order.Uint16(head[at:]))
+	}
+	for at := 256; at < 328; at += 4 {
+		out = le.AppendUint32(out, order.Uint32(head[at:]))
+	}
+	return le.AppendUint32(out, order.Uint32(head[76:]))
 }
 
 // encodeNIfTI writes a single-file volume, little-endian, without gzip.
@@ -221,6 +242,10 @@ func encodeNIfTI(m *raster.Image) ([]byte, error) {
 	le.PutUint32(b[108:], math.Float32bits(niftiHeader+4))
 	le.PutUint32(b[112:], math.Float32bits(1)) // scl_slope
 	b[123] = 2                                 // millimetres
+	if g := m.Meta.Geometry; len(g) == raster.NIfTIGeometry {
+		copy(b[252:328], g)
+		copy(b[76:80], g[76:])
+	}
 	copy(b[344:], "n+1\x00")
 	return append(b, m.Pix...), nil
 }

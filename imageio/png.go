@@ -37,6 +37,7 @@ func openPNG(data []byte, lim Limits) (*opened, error) {
 	limit := profileLimit(f.ICC.Data)
 	p.DecodedBytes = pngMemory(&p.Header, &head) + 2*int64(limit) + int64(len(meta.EXIF))
 	p.turn(&meta)
+	p.attributes(f.Attributes())
 	p.decode = func() (*raster.Image, error) {
 		src, err := f.Decode()
 		if err != nil {

@@ -35,6 +35,7 @@ func encodePNG(m *raster.Image) ([]byte, error) {
 	if m.Meta.EXIF != nil {
 		b = png.Append(b, "eXIf", m.Meta.EXIF)
 	}
+	b = appendPNGAttributes(b, &m.Meta)
 	rows, err := pngRows(m)
 	if err != nil {
 		return nil, fmt.Errorf("imageio: png: write %s: %w", m.Shape, err)

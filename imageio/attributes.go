@@ -1,0 +1,108 @@
+package imageio
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/pelmill/pelmill/internal/container"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// What is read of attributes at most, in bytes. A file that has more is read without
+// them, and its header says so.
+const (
+	xmpLimit  = 16 << 20
+	textLimit = 1 << 20 // of all texts
+)
+
+// attributes notes what a file has besides its samples, for attach. ICC profiles and
+// EXIF blocks are left to readers that treat them themselves. No memory is taken yet.
+func (p *opened) attributes(list iter.Seq[container.Attribute]) {
+	text, seen := 0, map[container.Kind]bool{}
+	for a := range list {
+		limit := 0
+		switch {
+		case a.Kind == container.Density:
+		case a.Kind == container.XMP && !seen[a.Kind]:
+			limit = xmpLimit
+		case a.Kind == container.Text:
+			limit = textLimit - text
+		default:
+			continue
+		}
+		n := len(a.Data)
+		if a.Zipped {
+			n = min(limit, 1032*n) // the most that Deflate reaches
+		}
+		if n > limit {
+			p.leftOut(a.Kind)
+			continue
+		}
+		if a.Kind == container.Text {
+			text += n
+		}
+		seen[a.Kind] = true
+		p.metadata = append(p.metadata, a)
+		p.metadataBytes += 2 * int64(n)
+	}
+}
+
+func (p *opened) leftOut(kind container.Kind) {
+	what, limit := "its texts", textLimit
+	if kind == container.XMP {
+		what, limit = "its XMP packet", xmpLimit
+	}
+	note := fmt.Sprintf("it was read without %s of more than %d bytes", what, limit)
+	if p.Note == "" {
+		p.Note = note
+	}
+}
+
+// attach gives the attributes to the image that was decoded.
+func (p *opened) attach(m *raster.Meta) {
+	for _, a := range p.metadata {
+		switch a.Kind {
+		case container.XMP:
+			// A packet that does not inflate is dropped, as other readers do.
+			if data, ok := a.Bytes(xmpLimit); ok && m.XMP == nil {
+				m.XMP = append([]byte(nil), data...)
+			}
+		case container.Text:
+			if data, ok := a.Bytes(textLimit); ok {
+				m.Text = append(m.Text, raster.Text{Key: a.Key, Value: string(data)})
+			}
+		case container.Density:
+			if d := density(a.Resolution); m.Density == (raster.Density{}) {
+				m.Density = d
+			}
+		}
+	}
+	if m.Orientation > 4 { // of the upright image width and height have changed places
+		m.Density.X, m.Density.Y = m.Density.Y, m.Density.X
+	}
+}
+
+// density is zero where r says nothing: a number that is not above 0, or equal numbers
+// without a unit.
+func density(r container.Resolution) raster.Density {
+	if r.X.Numerator == 0 || r.Y.Numerator == 0 || r.X.Denominator == 0 || r.Y.Denominator == 0 {
+		return raster.Density{}
+	}
+	d := raster.Density{
+		X: float64(r.X.Numerator) / float64(r.X.Denominator),
+		Y: float64(r.Y.Numerator) / float64(r.Y.Denominator),
+	}
+	switch r.Per {
+	case container.Inch:
+		d.Unit = raster.Inch
+	case container.Centimetre:
+		d.Unit = raster.Centimetre
+	case container.Metre:
+		d.Unit = raster.Metre
+	default:
+		if d.X == d.Y {
+			return raster.Density{}
+		}
+	}
+	return d
+}
