@@ -54,6 +54,7 @@ import (
 
 	"github.com/pelmill/pelmill/internal/container"
 	"github.com/pelmill/pelmill/internal/container/gif"
+	"github.com/pelmill/pelmill/internal/container/webp"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -148,7 +149,7 @@ var formats = []struct {
 	{"tiff", matchTIFF, openTIFF},
 	{"bmp", prefix("BM"), openBMP},
 	{"gif", gif.Match, openGIF},
-	{"webp", matchWebP, openWebP},
+	{"webp", webp.Match, openWebP},
 	{"nii", matchNIfTI, openNIfTI},
 }
 

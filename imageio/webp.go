@@ -1,86 +1,44 @@
 package imageio
 
 import (
-	"bytes"
-	"encoding/binary"
 	"image"
-	"io"
 
-	"golang.org/x/image/webp"
-
+	"github.com/pelmill/pelmill/internal/container"
+	"github.com/pelmill/pelmill/internal/container/webp"
 	"github.com/pelmill/pelmill/raster"
 )
 
-func matchWebP(data []byte) bool {
-	return len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP"
-}
-
-// openWebP reads the chunks (WebP container specification) and the headers of
-// the bitstreams (RFC 6386, 9.1; RFC 9649, 3.4). It also checks what the decoder
-// takes on trust: that every chunk lies within the file, and that the canvas has
-// the size of the image on it.
+// openWebP reads the chunks and the header of the bitstream. It also checks what the
+// decoders take on trust: that every chunk lies within the file, and that the canvas
+// has the size of the image on it.
 func openWebP(data []byte, lim Limits) (*opened, error) {
 	p := &opened{}
-	var meta raster.Meta
-	var canvas *Header
-	var alpha, bitstream []byte
-	opened, lossy := false, false
-	err := webpChunks(data, &opened, func(kind string, body []byte) error {
-		switch kind {
-		case "VP8X":
-			if len(body) < 10 {
-				return cutShort("webp")
-			}
-			const animation = 0x02
-			if body[0]&animation != 0 {
-				return unsupported("webp", "animations are not read")
-			}
-			canvas = &Header{Shape: raster.Shape{Width: 1 + uint24(body[4:]), Height: 1 + uint24(body[7:]), Depth: 1, Channels: 3, Bits: 8}}
-			return lim.check("webp", canvas, len(data))
-		case "ALPH":
-			// As in libwebp, the chunk counts and not the flag of VP8X.
-			if canvas != nil && !opened {
-				alpha = body
-			}
-		case "VP8 ", "VP8L":
-			if opened {
-				return rejected("webp", "it holds two pictures")
-			}
-			opened, lossy, bitstream = true, kind == "VP8 ", body
-			var err error
-			if lossy {
-				p.Header, err = vp8Header(body)
-			} else {
-				p.Header, err = vp8lHeader(body)
-			}
-			if err != nil {
-				return err
-			}
-			if canvas != nil && (canvas.Width != p.Width || canvas.Height != p.Height) {
-				return rejected("webp", "a canvas of %d x %d holds a picture of %d x %d", canvas.Width, canvas.Height, p.Width, p.Height)
-			}
-			if alpha != nil && lossy {
-				p.Channels = 4
-			}
-			return lim.check("webp", &p.Header, len(data))
-		case "ICCP":
-			meta.ICC = body
-		case "EXIF":
-			meta.EXIF = bytes.TrimPrefix(body, []byte("Exif\x00\x00"))
-		}
-		return nil
-	})
+	f, err := webp.Open(data, container.Lenient)
 	if err != nil {
 		return nil, err
 	}
-	if !opened {
-		return nil, rejected("webp", "it holds no picture")
+	if f.Canvas != nil {
+		p.Header = Header{Shape: raster.Shape{Width: f.Canvas.Width, Height: f.Canvas.Height, Depth: 1, Channels: 3, Bits: 8}}
+		if err := lim.check("webp", &p.Header, len(data)); err != nil {
+			return nil, err
+		}
 	}
-	p.DecodedBytes = webpMemory(&p.Header, lossy, len(data))
-	h := p.Header // before it is turned
+	shape, err := f.Shape()
+	if err != nil {
+		return nil, err
+	}
+	p.Header = Header{Shape: raster.Shape{Width: shape.Width, Height: shape.Height, Depth: 1, Channels: 3, Bits: 8}}
+	if shape.Alpha {
+		p.Channels = 4
+	}
+	if err := lim.check("webp", &p.Header, len(data)); err != nil {
+		return nil, err
+	}
+	p.DecodedBytes = webpMemory(&p.Header, f.Lossy, len(data))
+	meta := raster.Meta{ICC: f.ICC, EXIF: f.EXIF}
 	p.turn(&meta)
 	p.decode = func() (*raster.Image, error) {
-		src, err := webp.Decode(webpSource(&h, lossy, alpha, bitstream))
+		src, err := f.Decode()
 		if err != nil {
 			return nil, err
 		}
@@ -91,94 +49,6 @@ func openWebP(data []byte, lim Limits) (*opened, error) {
 		return raster.Upright(m, meta), nil
 	}
 	return p, nil
-}
-
-// webpSource presents the image as the decoder takes it, without what stands
-// beside it in the file: the decoder refuses an alpha channel that VP8X does not
-// announce or that is announced and missing, which libwebp takes.
-func webpSource(h *Header, lossy bool, alpha, bitstream []byte) io.Reader {
-	le := binary.LittleEndian
-	var parts []io.Reader
-	length := len("WEBP")
-	chunk := func(kind string, body []byte) {
-		parts = append(parts, bytes.NewReader(le.AppendUint32([]byte(kind), uint32(len(body)))), bytes.NewReader(body))
-		if len(body)&1 != 0 {
-			parts = append(parts, bytes.NewReader([]byte{0}))
-		}
-		length += 8 + len(body) + len(body)&1
-	}
-	if lossy && alpha != nil {
-		const hasAlpha = 0x10
-		w, ht := uint32(h.Width-1), uint32(h.Height-1)
-		chunk("VP8X", []byte{hasAlpha, 0, 0, 0, byte(w), byte(w >> 8), byte(w >> 16), byte(ht), byte(ht >> 8), byte(ht >> 16)})
-		chunk("ALPH", alpha)
-	}
-	kind := "VP8L"
-	if lossy {
-		kind = "VP8 "
-	}
-	chunk(kind, bitstream)
-	head := append(le.AppendUint32([]byte("RIFF"), uint32(length)), "WEBP"...)
-	return io.MultiReader(append([]io.Reader{bytes.NewReader(head)}, parts...)...)
-}
-
-// webpChunks calls visit for every chunk of the container. Bytes behind the
-// image that are too few for a chunk are passed over.
-func webpChunks(data []byte, opened *bool, visit func(kind string, body []byte) error) error {
-	le := binary.LittleEndian
-	end := 8 + int64(le.Uint32(data[4:]))
-	if end > int64(len(data)) {
-		return cutShort("webp")
-	}
-	rest := data[12:max(end, 12)]
-	for len(rest) > 0 {
-		if len(rest) < 8 && *opened {
-			return nil
-		}
-		if len(rest) < 8 {
-			return cutShort("webp")
-		}
-		n := int64(le.Uint32(rest[4:]))
-		if 8+n > int64(len(rest)) {
-			return cutShort("webp")
-		}
-		if err := visit(string(rest[:4]), rest[8:8+n]); err != nil {
-			return err
-		}
-		rest = rest[min(8+n+n&1, int64(len(rest))):]
-	}
-	return nil
-}
-
-func uint24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
-
-func vp8Header(b []byte) (Header, error) {
-	if len(b) < 10 {
-		return Header{}, cutShort("webp")
-	}
-	if b[0]&1 != 0 || b[3] != 0x9d || b[4] != 0x01 || b[5] != 0x2a {
-		return Header{}, rejected("webp", "its picture is no key frame of VP8")
-	}
-	w, h := int(binary.LittleEndian.Uint16(b[6:])), int(binary.LittleEndian.Uint16(b[8:]))
-	if first := uint24(b) >> 5; first > len(b)-10 {
-		return Header{}, cutShort("webp")
-	}
-	return Header{Shape: raster.Shape{Width: w & 0x3fff, Height: h & 0x3fff, Depth: 1, Channels: 3, Bits: 8}}, nil
-}
-
-func vp8lHeader(b []byte) (Header, error) {
-	if len(b) < 5 {
-		return Header{}, cutShort("webp")
-	}
-	v := binary.LittleEndian.Uint32(b[1:])
-	if b[0] != 0x2f || v>>29 != 0 {
-		return Header{}, rejected("webp", "its picture is not VP8L version 0")
-	}
-	h := Header{Shape: raster.Shape{Width: 1 + int(v&0x3fff), Height: 1 + int(v>>14&0x3fff), Depth: 1, Channels: 3, Bits: 8}}
-	if v>>28&1 != 0 {
-		h.Channels = 4
-	}
-	return h, nil
 }
 
 // webpMemory counts, for VP8, planes padded to macroblocks with their filter

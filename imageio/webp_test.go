@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/pelmill/pelmill/internal/container/webp"
 )
 
 // webpFile is a container of chunks, given as pairs of kind and body.
@@ -43,12 +45,11 @@ func TestPeersWebPContainers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opened := false
-		if err := webpChunks(file, &opened, func(kind string, body []byte) error {
-			parts[kind] = bytes.Clone(body)
-			return nil
-		}); err != nil {
-			t.Fatal(err)
+		for c, err := range webp.Chunks(file) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts[c.Kind] = bytes.Clone(c.Body)
 		}
 	}
 	extended := func(flags byte) []byte { return []byte{flags, 0, 0, 0, 20, 0, 0, 12, 0, 0} }

@@ -1,12 +1,9 @@
 package webp
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"image"
-
-	"golang.org/x/image/vp8l"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/raster"
@@ -46,7 +43,7 @@ func (f *file) decode() (rgba []byte, err error) {
 			err = codec.Malformedf("webp: the decoder gave up: %v", p)
 		}
 	}()
-	m, err := vp8l.Decode(bytes.NewReader(f.bitstream))
+	m, err := f.source.Decode()
 	if err != nil {
 		return nil, codec.Malformedf("webp: %v", err)
 	}

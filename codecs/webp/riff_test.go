@@ -11,6 +11,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/imageio"
+	webpfile "github.com/pelmill/pelmill/internal/container/webp"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -130,26 +131,32 @@ func TestDamagedContainers(t *testing.T) {
 		return func(f []byte) []byte { copy(f[at:], bytes); return f }
 	}
 	for name, damage := range map[string]func([]byte) []byte{
-		"empty":             func(f []byte) []byte { return nil },
-		"head only":         func(f []byte) []byte { return f[:12] },
-		"another format":    set(8, 'W', 'A', 'V', 'E'),
-		"cut":               func(f []byte) []byte { return f[:len(f)-1] },
-		"too long":          set(4, 0xff, 0xff, 0xff, 0xff),
-		"less than a head":  set(4, 0, 0, 0, 0),
-		"chunk too long":    set(16, 0xff, 0xff, 0xff, 0xff),
-		"VP8X of 11 bytes":  set(16, 11),
-		"canvas too wide":   set(24, 200),
-		"second VP8X":       func(f []byte) []byte { return resize(append(f, f[12:30]...)) },
-		"second picture":    func(f []byte) []byte { return resize(chunk(f, "VP8L", []byte{format.Signature, 0, 0, 0, 0, 0})) },
-		"half a chunk head": func(f []byte) []byte { return resize(append(f, 'E', 'X')) },
-		"no picture":        func(f []byte) []byte { return resize(f[:30]) },
-		"no stream":         func(f []byte) []byte { return resize(chunk(f[:12:12], "VP8L", []byte{format.Signature})) },
-		"other signature":   func(f []byte) []byte { return resize(chunk(f[:12:12], "VP8L", []byte{0x2e, 0, 0, 0, 0, 0})) },
+		"empty":            func(f []byte) []byte { return nil },
+		"head only":        func(f []byte) []byte { return f[:12] },
+		"another format":   set(8, 'W', 'A', 'V', 'E'),
+		"cut":              func(f []byte) []byte { return f[:len(f)-1] },
+		"too long":         set(4, 0xff, 0xff, 0xff, 0xff),
+		"less than a head": set(4, 0, 0, 0, 0),
+		"chunk too long":   set(16, 0xff, 0xff, 0xff, 0xff),
+		"VP8X of 11 bytes": set(16, 11),
+		"canvas too wide":  set(24, 200),
+		"second VP8X":      func(f []byte) []byte { return webpfile.Finish(append(f, f[12:30]...)) },
+		"second picture": func(f []byte) []byte {
+			return webpfile.Finish(webpfile.Append(f, "VP8L", []byte{format.Signature, 0, 0, 0, 0, 0}))
+		},
+		"half a chunk head": func(f []byte) []byte { return webpfile.Finish(append(f, 'E', 'X')) },
+		"no picture":        func(f []byte) []byte { return webpfile.Finish(f[:30]) },
+		"no stream": func(f []byte) []byte {
+			return webpfile.Finish(webpfile.Append(f[:12:12], "VP8L", []byte{format.Signature}))
+		},
+		"other signature": func(f []byte) []byte {
+			return webpfile.Finish(webpfile.Append(f[:12:12], "VP8L", []byte{0x2e, 0, 0, 0, 0, 0}))
+		},
 		"other version": func(f []byte) []byte {
-			return resize(chunk(f[:12:12], "VP8L", []byte{format.Signature, 0, 0, 0, 0x20, 0}))
+			return webpfile.Finish(webpfile.Append(f[:12:12], "VP8L", []byte{format.Signature, 0, 0, 0, 0x20, 0}))
 		},
 		"16,384 wide": func(f []byte) []byte {
-			return resize(chunk(f[:12:12], "VP8L", []byte{format.Signature, 0xff, 0x3f, 0, 0, 0}))
+			return webpfile.Finish(webpfile.Append(f[:12:12], "VP8L", []byte{format.Signature, 0xff, 0x3f, 0, 0, 0}))
 		},
 	} {
 		bad := damage(bytes.Clone(good))
@@ -162,20 +169,14 @@ func TestDamagedContainers(t *testing.T) {
 		}
 	}
 	for name, damage := range map[string]func([]byte) []byte{
-		"animation": set(20, hasAnimation),
-		"lossy":     func(f []byte) []byte { return resize(chunk(f[:12:12], "VP8 ", make([]byte, 20))) },
+		"animation": set(20, webpfile.FlagAnimation),
+		"lossy":     func(f []byte) []byte { return webpfile.Finish(webpfile.Append(f[:12:12], "VP8 ", make([]byte, 20))) },
 	} {
 		_, err := decoded(damage(bytes.Clone(good)))
 		if u := (*codec.UnsupportedError)(nil); !errors.As(err, &u) {
 			t.Errorf("%s: %v, want an UnsupportedError", name, err)
 		}
 	}
-}
-
-// resize writes the size of the container anew.
-func resize(file []byte) []byte {
-	binary.LittleEndian.PutUint32(file[4:], uint32(len(file)-8))
-	return file
 }
 
 func TestHeaderFields(t *testing.T) {

@@ -4,7 +4,7 @@
 //
 //	png    chunks
 //	gif    blocks
-//	riff   chunks; webp: what they say of a WebP file
+//	webp   chunks of RIFF
 //	tiff   directories; exif: the directory inside of an EXIF block
 //	jpeg   segments
 //
