@@ -3,6 +3,7 @@ package imageio
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/pelmill/pelmill/internal/container"
 	"github.com/pelmill/pelmill/raster"
@@ -20,9 +21,13 @@ const (
 func (p *opened) attributes(list iter.Seq[container.Attribute]) {
 	text, seen := 0, map[container.Kind]bool{}
 	for a := range list {
+		if a.Kind == container.ICC || a.Kind == container.EXIF {
+			p.has(a.Kind)
+			continue
+		}
 		limit := 0
 		switch {
-		case a.Kind == container.Density:
+		case a.Kind == container.Density && density(a.Resolution) != (raster.Density{}):
 		case a.Kind == container.XMP && !seen[a.Kind]:
 			limit = xmpLimit
 		case a.Kind == container.Text:
@@ -42,8 +47,20 @@ func (p *opened) attributes(list iter.Seq[container.Attribute]) {
 			text += n
 		}
 		seen[a.Kind] = true
+		p.has(a.Kind)
 		p.metadata = append(p.metadata, a)
 		p.metadataBytes += 2 * int64(n)
+	}
+}
+
+// has adds an attribute to the names in the header.
+func (p *opened) has(kind container.Kind) {
+	name := map[container.Kind]string{
+		container.ICC: raster.AttributeICC, container.EXIF: raster.AttributeEXIF, container.XMP: raster.AttributeXMP,
+		container.Density: raster.AttributeDensity, container.Text: raster.AttributeText,
+	}[kind]
+	if !slices.Contains(p.Attributes, name) {
+		p.Attributes = append(p.Attributes, name)
 	}
 }
 

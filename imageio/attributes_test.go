@@ -106,6 +106,13 @@ func TestAttributesOfFormats(t *testing.T) {
 		if err != nil || !strings.Contains(h.Note, c.note) || c.note == "" && h.Note != "" {
 			t.Errorf("%s: note %q, want %q (%v)", name, h.Note, c.note, err)
 		}
+		var names []string
+		for _, a := range c.want.Attributes() {
+			names = append(names, a.Name)
+		}
+		if !slices.Equal(names, h.Attributes) && name != "png, a bomb of text" {
+			t.Errorf("%s: the header has the attributes %q, want %q", name, h.Attributes, names)
+		}
 		if lost, added := c.want.Lost(&m.Meta), m.Meta.Lost(&c.want); lost != nil || added != nil {
 			t.Errorf("%s: lost are %q, new are %q: %+v", name, lost, added, m.Meta)
 		}

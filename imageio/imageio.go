@@ -71,6 +71,10 @@ type Header struct {
 	// place for.
 	Note string
 
+	// Attributes are the names of what the file has of [raster.Meta], as far as that
+	// can be told without inflating it.
+	Attributes []string
+
 	// DecodedBytes bounds the memory that Decode holds at its peak, the returned
 	// image included and the encoded bytes not.
 	DecodedBytes int64

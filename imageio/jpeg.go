@@ -51,7 +51,12 @@ func openJPEG(data []byte, lim Limits) (*opened, error) {
 		return nil, overLimit("jpeg", "it has more scans than the limit of %d", jpegScans)
 	}
 	p.DecodedBytes = int64(p.Size()) + head.Memory + overhead
-	meta.ICC = profile.join()
+	if meta.ICC = profile.join(); meta.ICC != nil {
+		p.has(container.ICC)
+	}
+	if meta.EXIF != nil {
+		p.has(container.EXIF)
+	}
 	p.turn(&meta)
 	p.attributes(slices.Values(found))
 	p.decode = func() (*raster.Image, error) {

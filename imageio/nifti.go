@@ -98,6 +98,9 @@ func openNIfTI(data []byte, lim Limits) (*opened, error) {
 	if !zipped && int64(len(data)) < offset+int64(p.Size()) {
 		return nil, cutShort("nii")
 	}
+	for _, a := range meta.Attributes() {
+		p.Attributes = append(p.Attributes, a.Name)
+	}
 	p.DecodedBytes = int64(p.Size()) + overhead
 	p.decode = func() (*raster.Image, error) {
 		m := &raster.Image{Shape: raster.Shape{Width: p.Width, Height: p.Height, Depth: p.Depth, Channels: p.Channels, Bits: p.Bits, Signed: p.Signed}, Meta: meta}

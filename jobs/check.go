@@ -16,7 +16,7 @@ func (c *Counts) Check() error {
 			break
 		}
 	}
-	if rest != 0 || c.Mismatched > c.Failed {
+	if rest != 0 || c.Mismatched > c.Failed || c.Dropped > c.Compressed {
 		return fmt.Errorf("jobs: counts: the outcomes are not those of %d objects", c.Objects)
 	}
 	return nil

@@ -46,6 +46,10 @@ type Result struct {
 
 	raster.Shape // of the source image
 
+	// Dropped are the names of the source's attributes, such as "xmp", that the file
+	// could not keep: see raster.Meta.
+	Dropped []string `json:"dropped,omitempty"`
+
 	Codec   string `json:"codec,omitempty"`
 	Version int    `json:"version,omitempty"`
 	Options string `json:"options,omitempty"`
@@ -94,6 +98,7 @@ type Counts struct {
 	Rejected    int64 `json:"rejected"`
 	Failed      int64 `json:"failed"`
 	Mismatched  int64 `json:"mismatched"` // of failed: those that failed verification
+	Dropped     int64 `json:"dropped"`    // of compressed: those whose file could not keep all attributes
 	BytesIn     int64 `json:"bytes_in"`
 	BytesRaw    int64 `json:"bytes_raw"`
 	BytesOut    int64 `json:"bytes_out"`
@@ -105,6 +110,9 @@ func (c *Counts) Add(r *Result) {
 	switch r.Outcome {
 	case OutcomeCompressed:
 		c.Compressed++
+		if len(r.Dropped) > 0 {
+			c.Dropped++
+		}
 		c.BytesIn += r.Size
 		c.BytesRaw += r.RawBytes
 		c.BytesOut += r.TargetSize
@@ -149,7 +157,7 @@ func (c *Counts) fields() []Counter {
 	return []Counter{
 		{"objects", &c.Objects}, {"compressed", &c.Compressed}, {"kept", &c.Kept},
 		{"skipped", &c.Skipped}, {"unsupported", &c.Unsupported}, {"rejected", &c.Rejected},
-		{"failed", &c.Failed}, {"mismatched", &c.Mismatched},
+		{"failed", &c.Failed}, {"mismatched", &c.Mismatched}, {"dropped", &c.Dropped},
 		{"bytes_in", &c.BytesIn}, {"bytes_raw", &c.BytesRaw}, {"bytes_out", &c.BytesOut},
 	}
 }
@@ -193,6 +201,7 @@ type Report struct {
 	Attempted  int                `json:"attempted"`         // chunks with a shard
 	Counts     Counts             `json:"counts"`            // skipped objects of the plan included
 	Classes    map[string]int64   `json:"classes,omitempty"` // of errors
+	Dropped    map[string]int64   `json:"dropped,omitempty"` // objects by the attribute that their file could not keep
 	PSNR       float64            `json:"psnr,omitempty"`    // mean, lossy only
 	SSIM       float64            `json:"ssim,omitempty"`
 	Stages     map[string]float64 `json:"stages,omitempty"` // seconds by stage, summed over objects

@@ -137,7 +137,7 @@ func (d *drive) finish(ctx context.Context, end ending) error {
 		report.Counts.Objects += end.plan.Skipped
 		report.Counts.Skipped += end.plan.Skipped
 	}
-	report.Classes, report.Stages = sum.classes, sum.stages
+	report.Classes, report.Dropped, report.Stages = sum.classes, sum.dropped, sum.stages
 	report.Devices = slices.Sorted(maps.Keys(sum.devices))
 	if sum.lossy > 0 {
 		report.PSNR, report.SSIM = raster.Identical, sum.ssim/float64(sum.lossy)

@@ -27,6 +27,7 @@ const mergedBytes = 64 << 20
 type tally struct {
 	counts  jobs.Counts
 	classes map[string]int64
+	dropped map[string]int64
 	stages  map[string]float64
 	devices map[string]bool
 	psnr    float64 // sum over differ
@@ -39,7 +40,7 @@ type tally struct {
 }
 
 func newTally() *tally {
-	return &tally{classes: map[string]int64{}, stages: map[string]float64{}, devices: map[string]bool{}}
+	return &tally{classes: map[string]int64{}, dropped: map[string]int64{}, stages: map[string]float64{}, devices: map[string]bool{}}
 }
 
 func (t *tally) add(line []byte) error {
@@ -50,6 +51,9 @@ func (t *tally) add(line []byte) error {
 	t.counts.Add(&r)
 	if r.Class != "" {
 		t.classes[r.Class]++
+	}
+	for _, name := range r.Dropped {
+		t.dropped[name]++
 	}
 	for stage, seconds := range r.Seconds {
 		t.stages[stage] += seconds
@@ -77,6 +81,9 @@ func (t *tally) plus(o *tally) {
 	t.counts.Plus(o.counts)
 	for k, v := range o.classes {
 		t.classes[k] += v
+	}
+	for k, v := range o.dropped {
+		t.dropped[k] += v
 	}
 	for k, v := range o.stages {
 		t.stages[k] += v

@@ -5,9 +5,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
-	"github.com/spf13/cobra"
 )
 
 func (p *program) codecs() *cobra.Command {

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
-	"github.com/spf13/cobra"
 )
 
 func (p *program) compress() *cobra.Command {

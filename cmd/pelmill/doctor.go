@@ -10,12 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/storage"
 	"github.com/pelmill/pelmill/worker"
-	"github.com/spf13/cobra"
 )
 
 func (p *program) doctor() *cobra.Command {

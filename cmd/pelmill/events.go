@@ -68,14 +68,15 @@ type summaryEvent struct {
 	Job   string     `json:"job,omitempty"`
 	State jobs.State `json:"state"`
 	jobs.Counts
-	Saving     float64 `json:"saving"`
-	PSNR       float64 `json:"psnr,omitempty"`
-	SSIM       float64 `json:"ssim,omitempty"`
-	Seconds    float64 `json:"seconds"`
-	Device     string  `json:"device"`
-	Report     string  `json:"report,omitempty"`
-	FailedList string  `json:"failed_list,omitempty"`
-	Reason     string  `json:"reason,omitempty"`
+	Attributes map[string]int64 `json:"dropped_attributes,omitempty"` // objects by what their file could not keep
+	Saving     float64          `json:"saving"`
+	PSNR       float64          `json:"psnr,omitempty"`
+	SSIM       float64          `json:"ssim,omitempty"`
+	Seconds    float64          `json:"seconds"`
+	Device     string           `json:"device"`
+	Report     string           `json:"report,omitempty"`
+	FailedList string           `json:"failed_list,omitempty"`
+	Reason     string           `json:"reason,omitempty"`
 }
 
 // emit prints v as one line of JSON. Infinite and other numbers without a JSON

@@ -111,6 +111,16 @@ func headerFields(h imageio.Header) []codec.Field {
 		codec.Field{Name: "channels", Value: strconv.Itoa(h.Channels)},
 		codec.Field{Name: "bits", Value: bits},
 		codec.Field{Name: "memory to decode", Value: bytesText(h.DecodedBytes)})
+	if len(h.Attributes) > 0 {
+		f = append(f, codec.Field{Name: "attributes", Value: strings.Join(h.Attributes, ", ")})
+	}
+	for _, c := range codecs.All() {
+		info := c.Info()
+		lost := slices.DeleteFunc(slices.Clone(h.Attributes), func(name string) bool { return slices.Contains(info.Keeps, name) })
+		if len(lost) > 0 {
+			f = append(f, codec.Field{Name: "dropped by " + info.Name, Value: strings.Join(lost, ", ")})
+		}
+	}
 	if h.Note != "" {
 		f = append(f, codec.Field{Name: "note", Value: h.Note})
 	}

@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/scheduler"
 	"github.com/pelmill/pelmill/storage"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 const jobRefHelp = `The job is named by its target and its id, by the target alone (the newest job

@@ -3,8 +3,9 @@ package main
 import (
 	"time"
 
-	"github.com/pelmill/pelmill/jobs"
 	"github.com/spf13/cobra"
+
+	"github.com/pelmill/pelmill/jobs"
 )
 
 // order makes a verb that writes down what the operator wants of a job. The

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pelmill/pelmill/jobs"
 	"github.com/spf13/cobra"
+
+	"github.com/pelmill/pelmill/jobs"
 )
 
 func (p *program) plan() *cobra.Command {

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/pelmill/pelmill/internal/plain"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler"
 	"github.com/pelmill/pelmill/storage"
-	"github.com/spf13/cobra"
 )
 
 func (p *program) report() *cobra.Command {

@@ -1,8 +1,9 @@
 package main
 
 import (
-	"github.com/pelmill/pelmill/jobs"
 	"github.com/spf13/cobra"
+
+	"github.com/pelmill/pelmill/jobs"
 )
 
 func (p *program) resume() *cobra.Command {

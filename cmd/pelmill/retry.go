@@ -3,9 +3,10 @@ package main
 import (
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
-	"github.com/spf13/cobra"
 )
 
 func (p *program) retry() *cobra.Command {

@@ -8,8 +8,9 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/pelmill/pelmill/queue"
 	"github.com/spf13/cobra"
+
+	"github.com/pelmill/pelmill/queue"
 )
 
 // run parses args, runs the verb they name and returns the exit code. An error

@@ -3,9 +3,10 @@ package main
 import (
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/pelmill/pelmill/scheduler"
 	"github.com/pelmill/pelmill/storage"
-	"github.com/spf13/cobra"
 )
 
 func (p *program) scheduler() *cobra.Command {

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/pelmill/pelmill/internal/plain"
 	"github.com/pelmill/pelmill/jobs"
-	"github.com/spf13/cobra"
 )
 
 func (p *program) submit() *cobra.Command {

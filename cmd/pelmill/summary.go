@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ import (
 func (p *program) summary(r jobs.Report) error {
 	if p.json {
 		e := summaryEvent{
-			Type: "summary", Job: r.Job, State: r.State, Reason: r.Reason, Counts: r.Counts, Saving: r.Counts.Saving(),
+			Type: "summary", Job: r.Job, State: r.State, Reason: r.Reason, Counts: r.Counts, Attributes: r.Dropped, Saving: r.Counts.Saving(),
 			PSNR: r.PSNR, SSIM: r.SSIM, Seconds: r.Seconds, Device: strings.Join(r.Devices, ", "),
 			Report: place(r.Target, jobs.ReportKey(r.Job)),
 		}
@@ -40,6 +41,9 @@ func (p *program) summary(r jobs.Report) error {
 		table = append(table, []string{"  quality", "identical"})
 	case r.PSNR > 0:
 		table = append(table, []string{"  quality", fmt.Sprintf("PSNR %.2f dB, SSIM %.4f (means)", r.PSNR, r.SSIM)})
+	}
+	if r.Counts.Dropped > 0 {
+		table = append(table, []string{"  dropped", droppedText(r.Counts.Dropped, r.Dropped)})
 	}
 	table = append(table, []string{"  time", timeText(r.Counts, r.Seconds, r.Devices)})
 	table = append(table, []string{"  report", place(r.Target, jobs.ReportKey(r.Job))})
@@ -86,6 +90,15 @@ func countRows(c jobs.Counts) [][]string {
 			bytesText(c.BytesIn), bytesText(c.BytesOut), percent(c.Saving()), bytesText(c.BytesRaw))})
 	}
 	return table
+}
+
+// droppedText says what the files could not keep of n sources, by attribute.
+func droppedText(n int64, attributes map[string]int64) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		list = append(list, fmt.Sprintf("%s %s", name, countText(attributes[name])))
+	}
+	return fmt.Sprintf("metadata of %s that the files cannot hold: %s", countText(n), strings.Join(list, ", "))
 }
 
 func failedNote(c jobs.Counts) string {

@@ -7,11 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler"
 	"github.com/pelmill/pelmill/worker"
-	"github.com/spf13/cobra"
 )
 
 func (p *program) verify() *cobra.Command {

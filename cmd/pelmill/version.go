@@ -7,9 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/gpu"
-	"github.com/spf13/cobra"
 )
 
 func (p *program) version() *cobra.Command {

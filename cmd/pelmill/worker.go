@@ -6,8 +6,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/pelmill/pelmill/worker"
 	"github.com/spf13/cobra"
+
+	"github.com/pelmill/pelmill/worker"
 )
 
 func (p *program) worker() *cobra.Command {

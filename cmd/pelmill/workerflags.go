@@ -4,8 +4,9 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/pelmill/pelmill/worker"
 	"github.com/spf13/pflag"
+
+	"github.com/pelmill/pelmill/worker"
 )
 
 // workerFlags say what the worker of this process may use; verbs that run one
