@@ -1,5 +1,3 @@
-//go:build cuda && cgo
-
 package webp
 
 import (
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 	"github.com/pelmill/pelmill/gpu"
@@ -84,8 +83,8 @@ func TestBatchDoesNotWaitForTheLast(t *testing.T) {
 	images := mixedImages(3)
 	others := make(chan error, len(images))
 	err := dev.Do(t.Context(), func(l *gpu.Lane) error {
-		d := newCard(l)
-		return d.encode(images, &defaults, func(v search.Steps, i int) {
+		d := newBatch(l, pool.New())
+		return d.encode(images, &defaults, func(v steps, i int) {
 			if i == 0 {
 				for range len(images) - 1 {
 					if err := <-others; err != nil {
@@ -112,7 +111,7 @@ func TestBatchPanics(t *testing.T) {
 	}()
 	images := mixedImages(3)
 	dev.Do(t.Context(), func(l *gpu.Lane) error {
-		return newCard(l).encode(images, &defaults, func(d search.Steps, i int) {
+		return newBatch(l, pool.New()).encode(images, &defaults, func(d steps, i int) {
 			d.PredictorSearch(loadImage(testimages.Pools[0], images[i], true))
 			if i == 2 {
 				panic("a search")

@@ -1,5 +1,3 @@
-//go:build cuda && cgo
-
 package webp
 
 import (
@@ -169,9 +167,9 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 		return err
 	}
 	defer elements.Free()
-	var quick, kernels time.Duration
+	var quick, inKernels time.Duration
 	err = dev.Do(context.Background(), func(l *gpu.Lane) error {
-		c := &devicePredictorSearch{batch: &batch{deviceLane: newCard(l)}, w: w, h: h}
+		c := &devicePredictorSearch{batch: newBatch(l, pool.New()), w: w, h: h}
 		if err := c.take(4*n, &c.residual, &c.coloured); err != nil {
 			return err
 		}
@@ -183,34 +181,33 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 			return err
 		}
 		const tablesAt, ownAt, resultAt = 16 << 10, 32 << 10, 48 << 10
-		frames := paperBands(c, w, h, bits, skip)
-		for i := range frames {
-			f := &frames[i]
-			f.MultiplierPrices, f.Prices, f.Result = rest.Ptr+ownAt, rest.Ptr+tablesAt, rest.Ptr+resultAt
+		slots := paperBands(c, w, h, bits, skip)
+		for i := range slots {
+			s := &slots[i]
+			s.MultiplierCosts, s.Costs, s.Result = rest.Ptr+ownAt, rest.Ptr+tablesAt, rest.Ptr+resultAt
 		}
-		if err := errors.Join(l.Stream(0).Fill(rest, 0, rest.Size, 0), l.Stream(0).Upload(rest, 0, asBytes(frames)),
-			l.Stream(0).Upload(rest, tablesAt, asBytes(tables)), l.Sync()); err != nil {
+		if err := errors.Join(l.Stream(0).Fill(rest, 0, rest.Size, 0), l.Stream(0).Upload(rest, 0, gpu.Bytes(slots)),
+			l.Stream(0).Upload(rest, tablesAt, gpu.Bytes(tables)), l.Sync()); err != nil {
 			return err
 		}
 		run := func(i, stream int) error {
-			g := *c.batch.deviceLane
-			g.stream = l.Stream(stream)
-			params := &listParams{rest.Ptr + gpu.Ptr(i*len(asBytes(frames[:1])))}
-			return (&batch{deviceLane: &g}).launches(frames[i:i+1], params, "webp_colours", "webp_transform_colours")
+			on := &batch{lane: l, stream: l.Stream(stream)}
+			params := &slotParams{rest.Ptr + gpu.Ptr(i*len(gpu.Bytes(slots[:1])))}
+			return on.launch(slots[i:i+1], params, "webp_choose_multipliers", "webp_apply_multipliers")
 		}
 		quick = fastest(4, func() {
 			err = errors.Join(err, l.Stream(0).Fill(c.multipliers, 0, c.multipliers.Size, 0), l.Sync())
 			at := 0
-			for i := range frames {
-				s, n := l.Stream(i%2), 4*frames[i].pixels()
+			for i := range slots {
+				s, n := l.Stream(i%2), 4*slots[i].pixels()
 				err = errors.Join(err, s.Upload(c.residual, at, in.Bytes[at:at+n]), run(i, i%2), s.Download(out.Bytes[at:at+n], c.coloured, at))
 				at += n
 			}
 			err = errors.Join(err, l.Sync(), l.Stream(0).Download(elements.Bytes, c.multipliers, 0), l.Sync())
 		})
 		err = errors.Join(err, l.Stream(0).Fill(c.multipliers, 0, c.multipliers.Size, 0))
-		kernels, _ = l.Stream(0).Time(func() error {
-			for i := range frames {
+		inKernels, _ = l.Stream(0).Time(func() error {
+			for i := range slots {
 				err = errors.Join(err, run(i, 0))
 			}
 			return err
@@ -230,26 +227,26 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 			b.Fatalf("%d x %d: pixel %d: %x, want %x", w, h, i, v, coded[i])
 		}
 	}
-	fmt.Printf("| %d | %.0f | %.2f | %.2f | %.0f |\n", n, ms(slow), ms(quick), ms(kernels), slow.Seconds()/quick.Seconds())
+	fmt.Printf("| %d | %.0f | %.2f | %.2f | %.0f |\n", n, ms(slow), ms(quick), ms(inKernels), slow.Seconds()/quick.Seconds())
 	return nil
 }
 
-// paperBands are the frames of an image in bands, of which one is copied while another
+// paperBands are the slots of an image in bands, of which one is copied while another
 // one is searched.
-func paperBands(c *devicePredictorSearch, w, h, bits, skip int) (list []deviceSlot) {
+func paperBands(c *devicePredictorSearch, w, h, bits, skip int) (list []slot) {
 	bands := min(max(w*h>>21, 1), 8) // small ones do not fill the card
 	rows := (format.Tiles(h, bits) + bands - 1) / bands << bits
 	for y := 0; y < h; y += rows {
-		f := c.frame
-		f.Width, f.Height, f.Opaque, f.N, f.Symbols = uint32(w), uint32(min(rows, h-y)), 1, 1, uint32(c.Symbols())
-		f.ColourBits, f.Skip, f.Count = uint32(bits), uint32(skip), uint32(len(transform.ColourSteps))
+		s := c.slot
+		s.Width, s.Height, s.Opaque, s.GroupCount, s.Symbols = uint32(w), uint32(min(rows, h-y)), 1, 1, uint32(c.Symbols())
+		s.ColourBits, s.Skip, s.Count = uint32(bits), uint32(skip), uint32(len(transform.ColourSteps))
 		for i, v := range transform.ColourSteps {
-			f.Steps[i] = uint32(v)
+			s.Steps[i] = uint32(v)
 		}
-		f.Residual += gpu.Ptr(4 * w * y)
-		f.Coded += gpu.Ptr(4 * w * y)
-		f.Multipliers += gpu.Ptr(4 * format.Tiles(w, bits) * (y >> bits))
-		list = append(list, f)
+		s.Residual += gpu.Ptr(4 * w * y)
+		s.Coded += gpu.Ptr(4 * w * y)
+		s.Multipliers += gpu.Ptr(4 * format.Tiles(w, bits) * (y >> bits))
+		list = append(list, s)
 	}
 	return list
 }
@@ -394,13 +391,13 @@ func shares(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
 	for i := range items {
 		items[i] = i
 	}
-	images := batch[:len(together(batch, items)[0])]
+	images := batch[:len(batching.Divide(items, func(i int) int { return batch[i].Width * batch[i].Height })[0])]
 	took := map[string]time.Duration{}
 	var order []string
 	begin := time.Now()
 	last := begin
 	err := dev.Do(context.Background(), func(l *gpu.Lane) error {
-		d := newCard(l)
+		d := newBatch(l, pool.New())
 		begin = time.Now()
 		last = begin
 		d.note = func(what string) {
@@ -410,7 +407,7 @@ func shares(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
 			took[what] += time.Since(last)
 			last = time.Now()
 		}
-		return d.encode(images, o, func(v search.Steps, i int) {
+		return d.encode(images, o, func(v steps, i int) {
 			if _, err := encode(context.Background(), d.pool, v, images[i], o); err != nil {
 				b.Error(err)
 			}

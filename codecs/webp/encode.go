@@ -29,74 +29,37 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 		}
 	}
 	workers := run.Cores()
-	onCPU := func(list []int) {
-		workers.Each(len(list), func(j int) {
-			i := list[j]
-			out[i].Data, out[i].Err = encode(ctx, workers, cpuSteps{workers}, batch[i], o)
-		})
-	}
-	if run.Device == nil {
-		onCPU(taken)
-		return out
-	}
-	sets := together(batch, taken)
-	// Who waits for the card keeps no core from working.
-	pool.Of(len(sets)).Each(len(sets), func(s int) {
-		onCPU(encodeSet(ctx, run.Device, workers, batch, sets[s], o, out))
+	batches := batching.Divide(taken, func(i int) int { return batch[i].Width * batch[i].Height })
+	run.Device.Run(ctx, batches, gpu.Work{
+		Device: func(l *gpu.Lane, items []int) error {
+			images := make([]*raster.Image, len(items))
+			for j, i := range items {
+				images[j] = batch[i]
+			}
+			return newBatch(l, workers).encode(images, o, func(d steps, j int) {
+				e := &out[items[j]]
+				e.Data, e.Err = encode(ctx, workers, d, images[j], o)
+			})
+		},
+		CPU: func(items []int) {
+			workers.Each(len(items), func(j int) {
+				i := items[j]
+				out[i].Data, out[i].Err = encode(ctx, workers, cpuSteps{workers}, batch[i], o)
+			})
+		},
+		Failed: func(items []int, err error) {
+			for _, i := range items {
+				out[i] = codec.Encoded{Err: err}
+			}
+		},
 	})
 	return out
 }
 
-// encodeSet encodes images on a card, and returns those that are left to the CPU.
-func encodeSet(ctx context.Context, dev *gpu.Device, c *pool.Pool, batch []*raster.Image, set []int, o *Options, out []codec.Encoded) (left []int) {
-	images := make([]*raster.Image, len(set))
-	for j, i := range set {
-		images[j] = batch[i]
-	}
-	big, err := onDevice(ctx, dev, c, len(set), func(g batched, from, to int) error {
-		return g.encode(images[from:to], o, func(d search.Steps, j int) {
-			e := &out[set[from+j]]
-			e.Data, e.Err = encode(ctx, c, d, images[from+j], o)
-		})
-	})
-	if err != nil {
-		for _, i := range set {
-			out[i] = codec.Encoded{Err: err}
-		}
-		return nil
-	}
-	for _, j := range big {
-		left = append(left, set[j])
-	}
-	return left
-}
-
-// batched is a lane that takes several images at once.
-type batched interface {
-	// encode calls encode for each of the images, with the device for it, on goroutines
-	// that take turns with the card. It returns an error of the card, and then all its
-	// results are void.
-	encode(images []*raster.Image, o *Options, encode func(d search.Steps, i int)) error
-}
-
-// together divides images into sets that a card takes in one go, whatever their sizes.
-func together(batch []*raster.Image, items []int) [][]int {
-	pixels := func(i int) int { return batch[i].Width * batch[i].Height }
-	all := 0
-	for _, i := range items {
-		all += pixels(i)
-	}
-	return pool.Sets(items, min(max(all/batches, leastBatch), mostBatch), mostImages, pixels)
-}
-
-// A call makes some batches, so that the codes of one are made while kernels of another
-// run, but none so small that a card has done it in no less time than a larger one.
-const (
-	batches    = 6
-	leastBatch = 2 << 20 // pixels
-	mostBatch  = 16 << 20
-	mostImages = 256
-)
+// batching divides a call into some batches, so that the codes of one are made while
+// kernels of another run, but none so small that a device has done it in no less time
+// than a larger one. Sizes are in pixels.
+var batching = gpu.Batching{Calls: 6, Least: 2 << 20, Most: 16 << 20, Items: 256}
 
 func resolve(opts codec.Options) (*Options, error) {
 	if opts == nil {
@@ -110,12 +73,15 @@ func resolve(opts codec.Options) (*Options, error) {
 }
 
 // encode makes the file of an image.
-func encode(ctx context.Context, c *pool.Pool, d search.Steps, m *raster.Image, o *Options) ([]byte, error) {
+func encode(ctx context.Context, c *pool.Pool, d steps, m *raster.Image, o *Options) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	p := loadImage(c, m, o.exact)
 	transform.NearLossless(p, o.nearLossless)
+	if o.nearLossless == 100 {
+		d.setLoaded(p, m)
+	}
 	colour := m.Channels >= 3 && p.Grey()
 	s, err := search.Choose(ctx, c, d, p, m.Alpha(), o.effort)
 	if err != nil {

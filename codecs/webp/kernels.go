@@ -3,94 +3,180 @@ package webp
 import (
 	_ "embed"
 
+	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/gpu"
 )
 
 //go:embed ptx/kernels.ptx
 var kernels75 string
 
-// module is the steps on a card.
-var module = gpu.Module{Name: "webp", Variants: []string{kernels75}}
+// kernels is the steps on a device. Their grids follow from the slots of a batch.
+var kernels = gpu.Table[slot]{
+	Module: &gpu.Module{Name: "webp", Variants: []string{kernels75}},
+	Kernels: map[string]gpu.Entry[slot]{
+		"webp_load":           {Params: slotParams{}, Threads: (*slot).pixels},
+		"webp_subtract_green": {Params: slotParams{}, Threads: (*slot).pixels},
 
-// deviceSlot is struct Frame of frame.cuh, where its fields are explained.
-type deviceSlot struct {
-	Source, Argb, Residual, Coded   gpu.Ptr
-	Modes, ModePrices               gpu.Ptr
-	Multipliers, MultiplierPrices   gpu.Ptr
-	Groups, Prices, GroupPrices     gpu.Ptr
-	Result, Codes, State            gpu.Ptr
-	Length, Value, Hits, Counts     gpu.Ptr
-	Tables, Distances               gpu.Ptr
-	DistanceCodes, Ends             gpu.Ptr
-	Equal, Reach, Prev, Offsets     gpu.Ptr
-	Copies                          gpu.Ptr
-	Words, First                    uint64
-	Width, Height, Channels, Opaque uint32
-	ModeBits, ColourBits, GroupBits uint32
-	N, Symbols, Near, Skip, Count   uint32
-	Steps                           [8]uint32
-	CacheBits                       uint32
-	Rows, Bands, Depth, Stop        uint32
-	Copied                          uint32
+		"webp_choose_modes":       {Params: slotParams{}, Threads: (*slot).modeThreads},
+		"webp_residuals":          {Params: slotParams{}, Threads: (*slot).pixels},
+		"webp_choose_multipliers": {Params: slotParams{}, Threads: func(s *slot) int { return warp * s.tiles(s.ColourBits) }},
+		"webp_apply_multipliers":  {Params: slotParams{}, Threads: (*slot).pixels},
+
+		"webp_tile_costs":      {Params: slotParams{}, Threads: (*slot).tileThreads},
+		"webp_costs_by_symbol": {Params: slotParams{}, Threads: func(s *slot) int { return int(s.Symbols) * costWords(int(s.GroupCount)) }},
+		"webp_assign_groups":   {Params: slotParams{}, Threads: (*slot).tileThreads},
+		"webp_histograms":      {Params: slotParams{}, Threads: func(s *slot) int { return pieces(s.pixels(), histogramPixels) }},
+
+		"webp_equal":            {Params: slotParams{}, Threads: func(s *slot) int { return warp * s.words() }},
+		"webp_reach":            {Params: slotParams{}, Threads: func(s *slot) int { return s.words() * int(s.Rows) }},
+		"webp_keys":             {Params: slotParams{}, Threads: (*slot).pixels},
+		"webp_link":             {Params: slotParams{}, Threads: func(s *slot) int { return warp * pieces(s.pixels(), linkPixels) }},
+		"webp_carry":            {Params: slotParams{}, Threads: func(*slot) int { return linkEntries }},
+		"webp_join":             {Params: slotParams{}, Threads: (*slot).pixels},
+		"webp_count_candidates": {Params: slotParams{}, Threads: (*slot).pixels},
+		"webp_offsets":          {Params: slotParams{}, Threads: func(s *slot) int { return pieces(s.pixels(), offsetPixels) }},
+		"webp_candidates":       {Params: slotParams{}, Threads: (*slot).pixels},
+
+		"webp_cache_chunks": {Params: slotParams{}, Threads: (*slot).cacheThreads},
+		"webp_carry_caches": {Params: slotParams{}, Threads: func(*slot) int { return cacheEntries }},
+		"webp_cache_hits":   {Params: slotParams{}, Threads: (*slot).cacheThreads},
+
+		"webp_clear_parse":      {Params: slotParams{}, Threads: (*slot).pixels},
+		"webp_place_references": {Params: slotParams{}, Threads: func(s *slot) int { return warp * int(s.ReferenceCount) }},
+		"webp_set_cache":        {Params: slotParams{}, Threads: (*slot).pixels},
+		"webp_cache_counts":     {Params: slotParams{}, Threads: (*slot).pixels},
+		"webp_count_symbols":    {Params: slotParams{}, Threads: (*slot).pixels},
+
+		"webp_cluster_tiles":       {Params: slotParams{}, Threads: (*slot).tileThreads},
+		"webp_cluster_all_costs":   {Params: slotParams{}, Threads: func(*slot) int { return gpu.BlockThreads }},
+		"webp_cluster_tile_costs":  {Params: roundParams{}, Threads: (*slot).tileThreads},
+		"webp_cluster_own_costs":   {Params: slotParams{}, Threads: (*slot).tileThreads},
+		"webp_cluster_order":       {Params: slotParams{}, Block: imageBlock, Threads: func(*slot) int { return imageBlock }},
+		"webp_cluster_clear":       {Params: roundParams{}, Threads: func(s *slot) int { return entropy.MaxStartGroups * int(s.Symbols) }},
+		"webp_cluster_count":       {Params: slotParams{}, Threads: (*slot).tileThreads},
+		"webp_cluster_group_costs": {Params: slotParams{}, Threads: func(s *slot) int { return gpu.BlockThreads * int(s.GroupCount) }},
+		"webp_cluster_assign":      {Params: slotParams{}, Threads: (*slot).tileThreads},
+		"webp_cluster_worst":       {Params: roundParams{}, Block: imageBlock, Threads: func(*slot) int { return imageBlock }},
+		"webp_cluster_pairs":       {Params: slotParams{}, Threads: func(*slot) int { return warp * entropy.MaxStartGroups * entropy.MaxStartGroups }},
+		"webp_cluster_merge":       {Params: slotParams{}, Block: imageBlock, Threads: func(*slot) int { return imageBlock }},
+		"webp_cluster_result":      {Params: slotParams{}, Block: imageBlock, Threads: func(*slot) int { return imageBlock }},
+
+		"webp_pack_references": {Params: slotParams{}, Threads: func(s *slot) int { return pieces(s.pixels(), packPixels) }},
+		"webp_pack_literals":   {Params: slotParams{}, Threads: func(s *slot) int { return pieces(s.pixels(), packPixels) }},
+	},
 }
 
-// The parameters of the kernels: a list with a frame for each image.
+const (
+	warp       = 32
+	imageBlock = 1024 // threads of a block that has a whole image
+
+	// Pixels that one thread takes.
+	packPixels      = 4
+	histogramPixels = 16
+	offsetPixels    = 8
+
+	stripPixels = 4 // of a row of a tile that a thread of webp_choose_modes takes at a time
+
+	// Pixels of a chunk and entries of its table, of the hash chains (match.cuh) and of the
+	// colour caches (cache.cuh).
+	linkPixels   = 1 << 16
+	linkEntries  = 1 << 16
+	cachePixels  = 1 << 14
+	cacheEntries = 1 << format.MaxCacheBits
+)
+
+// slot is an image of a batch on the device. Each kernel reads what its comment names; the rest may be null or 0. Tiles
+// are in raster order and 1 << bits on a side.
+type slot struct {
+	Source          gpu.Ptr   `cuda:"const uint8_t"`  // height x width x channels samples, or 0xAARRGGBB where channels is 0
+	Argb            gpu.Ptr   `cuda:"uint32_t"`       // height x width: what the predictor predicts from
+	Residual        gpu.Ptr   `cuda:"uint32_t"`       // height x width: after the predictor transform
+	Coded           gpu.Ptr   `cuda:"uint32_t"`       // height x width: after all transforms
+	Modes           gpu.Ptr   `cuda:"uint8_t"`        // by tile of mode_bits
+	ModeCosts       gpu.Ptr   `cuda:"const uint32_t"` // 14, 1/256 bit
+	Multipliers     gpu.Ptr   `cuda:"uint32_t"`       // by tile of colour_bits; null: no colour transform
+	MultiplierCosts gpu.Ptr   `cuda:"const uint16_t"` // 3 x 256, 1/256 bit: red-to-blue, green-to-blue, green-to-red
+	Groups          gpu.Ptr   `cuda:"uint16_t"`       // by tile of group_bits: its prefix code group; null: there is one
+	Costs           gpu.Ptr   `cuda:"const uint16_t"` // by group and symbol, 1/256 bit
+	GroupCosts      gpu.Ptr   `cuda:"const uint32_t"` // by group, 1/256 bit: of naming it in the entropy image
+	Result          gpu.Ptr   `cuda:"uint32_t"`       // what the kernel's comment says, zero before
+	Codes           gpu.Ptr   `cuda:"const uint32_t"` // by group and symbol: bits << 4 | length, the first bit lowest
+	Scratch         gpu.Ptr   `cuda:"uint64_t"`       // zero before: state of a running sum, costs by symbol, or Clusters
+	Length          gpu.Ptr   `cuda:"uint16_t"`       // height x width, of the parse: format.Parse
+	Value           gpu.Ptr   `cuda:"uint32_t"`       // height x width, of the parse
+	Hits            gpu.Ptr   `cuda:"uint8_t"`        // height x width: bits of the smallest cache that has the pixel, or 0xff
+	Counts          gpu.Ptr   `cuda:"uint32_t"`       // what the kernel's comment says, zero before
+	Tables          gpu.Ptr   `cuda:"uint32_t"`       // by chunk, of the hash chains and of the caches, zero before
+	Distances       gpu.Ptr   `cuda:"const uint32_t"` // rows, see match.cuh
+	DistanceCodes   gpu.Ptr   `cuda:"const uint8_t"`  // by distance, 7 x width + 9: its least code up to 120, or 0
+	Ends            gpu.Ptr   `cuda:"const uint32_t"` // of the bands of a parse: the position after the last, rising
+	Equal           gpu.Ptr   `cuda:"uint32_t"`       // by word and row, see match.cuh
+	Reach           gpu.Ptr   `cuda:"uint16_t"`       // by word and row, see match.cuh
+	Prev            gpu.Ptr   `cuda:"uint32_t"`       // height x width: 1 + the latest earlier position with the same key, or 0
+	Offsets         gpu.Ptr   `cuda:"uint32_t"`       // height x width + 1: where the candidates of a position begin
+	References      gpu.Ptr   `cuda:"const uint32_t"` // of a new parse: where each begins, and code - 1 << 12 | length; null: no new one
+	Words           uint64    // that result has, of the packing kernels
+	First           uint64    // bit in result where packing begins
+	Width           uint32    // pixels
+	Height          uint32    // pixels
+	Channels        uint32    // of source
+	Exact           uint32    // 0: pixels of alpha 0 are loaded as 0
+	Opaque          uint32    // 1: alpha is the same everywhere, and nothing looks at it
+	ModeBits        uint32    // log2 of the side of a tile of the predictor
+	ColourBits      uint32    // of the colour transform
+	GroupBits       uint32    // of the entropy image
+	GroupCount      uint32    // prefix code groups
+	Symbols         uint32    // of a group
+	Near            uint32    // how far the number of a tile's group may move; 0: anywhere
+	Skip            uint32    // of that many rows of a tile one counts for modes and multipliers
+	Count           uint32    // steps, or groups that a clustering starts with
+	Steps           [8]uint32 // of the search for multipliers, in turn
+	CacheBits       uint32    // of the colour cache
+	Rows            uint32    // of distances
+	Bands           uint32    // of a parse
+	Depth           uint32    // earlier positions of the same key that are tried
+	StopLength      uint32    // a candidate as long as this ends the search
+	ReferenceCount  uint32    // backward references
+	Unused          uint32
+}
+
+// The parameters of the kernels: the slots of the batch's images, and for kernels that
+// run in several rounds which one it is.
 type (
-	listParams struct {
-		List gpu.Ptr
+	slotParams struct {
+		Slots gpu.Ptr
 	}
-	clusterParams struct {
-		List gpu.Ptr
-		Step uint32
-	}
-	loadParams struct {
-		List  gpu.Ptr
-		Exact uint32
+	roundParams struct {
+		Slots gpu.Ptr
+		Round uint32
 	}
 )
 
-// kernelParams names the kernels with their parameters.
-var kernelParams = map[string]any{
-	"webp_load":              loadParams{},
-	"webp_subtract_green":    listParams{},
-	"webp_predict":           listParams{},
-	"webp_residuals":         listParams{},
-	"webp_colours":           listParams{},
-	"webp_transform_colours": listParams{},
-	"webp_tile_prices":       listParams{},
-	"webp_rows":              listParams{},
-	"webp_assign":            listParams{},
-	"webp_histograms":        listParams{},
-	"webp_equal":             listParams{},
-	"webp_reach":             listParams{},
-	"webp_keys":              listParams{},
-	"webp_link":              listParams{},
-	"webp_carry":             listParams{},
-	"webp_join":              listParams{},
-	"webp_count_candidates":  listParams{},
-	"webp_offsets":           listParams{},
-	"webp_candidates":        listParams{},
-	"webp_colours_of_chunks": listParams{},
-	"webp_carry_colours":     listParams{},
-	"webp_hits":              listParams{},
-	"webp_clear_parse":       listParams{},
-	"webp_place_copies":      listParams{},
-	"webp_set_cache":         listParams{},
-	"webp_cache_counts":      listParams{},
-	"webp_count_copies":      listParams{},
-	"webp_cluster_tiles":     listParams{},
-	"webp_cluster_table":     listParams{},
-	"webp_cluster_price":     clusterParams{},
-	"webp_cluster_own":       listParams{},
-	"webp_cluster_order":     listParams{},
-	"webp_cluster_clear":     clusterParams{},
-	"webp_cluster_count":     listParams{},
-	"webp_cluster_rows":      listParams{},
-	"webp_cluster_assign":    listParams{},
-	"webp_cluster_worst":     clusterParams{},
-	"webp_cluster_pairs":     listParams{},
-	"webp_cluster_merge":     listParams{},
-	"webp_cluster_end":       listParams{},
-	"webp_pack_copies":       listParams{},
-	"webp_pack":              listParams{},
+func (s *slot) pixels() int { return int(s.Width) * int(s.Height) }
+
+// tiles is how many of 1<<bits the image has.
+func (s *slot) tiles(bits uint32) int {
+	return format.Tiles(int(s.Width), int(bits)) * format.Tiles(int(s.Height), int(bits))
 }
+
+// tileThreads is a warp for each tile of the entropy image.
+func (s *slot) tileThreads() int { return warp * s.tiles(s.GroupBits) }
+
+// modeThreads is as many for each tile of the predictor as it has strips, a warp at most.
+func (s *slot) modeThreads() int {
+	return s.tiles(s.ModeBits) * min(warp, 1<<(2*s.ModeBits)/stripPixels)
+}
+
+// cacheThreads is a block for each chunk.
+func (s *slot) cacheThreads() int { return gpu.BlockThreads * pieces(s.pixels(), cachePixels) }
+
+// pieces is how many of the given size n pixels make.
+func pieces(n, size int) int { return (n + size - 1) / size }
+
+// words is how many words a row of equal has: a bit for each pixel.
+func (s *slot) words() int { return pieces(s.pixels(), 32) }
+
+// costWords is how many words the costs of a symbol in n groups take: cost_words of
+// entropy.cuh.
+func costWords(n int) int { return (n + 63) / 64 * 32 }

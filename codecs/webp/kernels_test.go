@@ -1,32 +1,60 @@
 package webp
 
 import (
-	"regexp"
 	"testing"
-	"unsafe"
 
+	"github.com/pelmill/pelmill/codecs/webp/internal/backref"
+	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 )
 
-func TestKernelsAreCompiled(t *testing.T) { gputest.Kernels(t, "kernels.cu", 75) }
+// shared is what Go and the kernels share.
+var shared = gputest.Header{
+	Include: "../../gpu/include/base.cuh",
+	Constants: []gputest.Constant{
+		{Name: "alpha_at", Value: format.AlphaAt, Note: "where the symbols of each kind begin in a prefix code group"},
+		{Name: "red_at", Value: format.RedAt},
+		{Name: "blue_at", Value: format.BlueAt},
+		{Name: "distance_at", Value: format.DistanceAt},
+		{Name: "green_at", Value: format.GreenAt},
+		{Name: "length_at", Value: format.LengthAt},
+		{Name: "cache_at", Value: format.CacheAt},
+		{Name: "covered", Value: format.Covered, Note: "as a length: the pixel lies inside a backward reference"},
+		{Name: "cached", Value: format.Cached, Note: "as a length: the pixel is coded by its index in the colour cache"},
+		{Name: "max_length", Value: format.MaxLength, Note: "of a backward reference, in pixels"},
+		{Name: "max_distance", Value: format.MaxDistance, Note: "of a backward reference, in pixels"},
+		{Name: "max_cache_bits", Value: format.MaxCacheBits},
+		{Name: "opaque_black", Value: uint32(format.OpaqueBlack)},
+		{Name: "mode_count", Value: transform.ModeCount, Note: "modes of the predictor"},
+		{Name: "log2_bits", Value: entropy.Log2Bits, Note: "fraction bits of a logarithm"},
+		{Name: "cost_bits", Value: entropy.CostBits, Note: "fraction bits of a cost"},
+		{Name: "max_cost", Value: entropy.MaxCost, Note: "of a symbol"},
+		{Name: "no_group", Value: uint32(entropy.NoGroup), Note: "cost of a group that no tile may move to"},
+		{Name: "closed", Value: uint32(entropy.Closed), Note: "cost of a group that no tile may move to or leave"},
+		{Name: "max_start_groups", Value: entropy.MaxStartGroups, Note: "that a clustering starts with"},
+		{Name: "block_threads", Value: gpu.BlockThreads},
+		{Name: "image_block", Value: imageBlock, Note: "threads of a block that has a whole image"},
+		{Name: "strip_pixels", Value: stripPixels, Note: "of a row that a thread of webp_choose_modes takes at a time: tiles are never narrower"},
+		{Name: "pack_pixels", Value: packPixels, Note: "of a thread of the packing kernels, one after the other"},
+		{Name: "offset_pixels", Value: offsetPixels, Note: "of a thread of webp_offsets"},
+		{Name: "link_pixels", Value: linkPixels, Note: "of a chunk of the hash chains"},
+		{Name: "link_entries", Value: 1 << backref.KeyBits, Note: "of a chunk's table: one for each key"},
+		{Name: "cache_pixels", Value: cachePixels, Note: "of a chunk of the colour caches"},
+	},
+	Structs: []gputest.Struct{{Name: "Slot", Value: slot{}}},
+}
 
-// Every kernel takes its parameters where the Go structs put them.
-func TestKernelParameters(t *testing.T) {
-	for _, text := range module.Variants {
-		for _, m := range regexp.MustCompile(`\.entry\s+(\w+)`).FindAllStringSubmatch(text, -1) {
-			if kernelParams[m[1]] == nil {
-				t.Errorf("kernel %s has no parameters in kernelParams", m[1])
-			}
-		}
-	}
-	for kernel, params := range kernelParams {
-		if err := gpu.CheckParams(&module, kernel, params); err != nil {
-			t.Error(err)
-		}
-	}
-	// frame.cuh asserts the same size of its struct.
-	if n := unsafe.Sizeof(deviceSlot{}); n != 29*8+26*4 {
-		t.Errorf("a frame takes %d bytes", n)
+func TestKernelsAreCompiled(t *testing.T) {
+	gputest.Shared(t, "shared.cuh", shared)
+	gputest.Kernels(t, "kernels.cu", 75)
+}
+
+// The table has all kernels, and each takes its parameters where the Go structs put them.
+func TestKernelTable(t *testing.T) {
+	if err := kernels.Check(); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,5 +1,3 @@
-//go:build cuda && cgo
-
 package webp
 
 import (
@@ -41,7 +39,7 @@ func TestLockstep(t *testing.T) {
 		}
 		errs := make([]error, members)
 		err := dev.Do(t.Context(), func(l *gpu.Lane) error {
-			return newCard(l).encode(images, o, func(d search.Steps, i int) {
+			return newBatch(l, pool.New()).encode(images, o, func(d steps, i int) {
 				errs[i] = lockstep(workers, d, rand.New(rand.NewPCG(uint64(first), uint64(1000+i))), images[i])
 			})
 		})
@@ -58,11 +56,6 @@ func TestLockstep(t *testing.T) {
 		}
 	}
 	t.Logf("%d batches of %d pictures on %s", batches, members, dev.Name())
-}
-
-// newCard is a lane at work with a pool of its own.
-func newCard(l *gpu.Lane) *deviceLane {
-	return &deviceLane{pool: pool.New(), lane: l, stream: l.Stream(0)}
 }
 
 // oddImage is noise, a slope, few values, one value or stripes, opaque or not, with

@@ -1,5 +1,3 @@
-//go:build cuda && cgo
-
 package webp
 
 import (
@@ -9,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/codecs/webp/internal/backref"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
@@ -107,7 +106,7 @@ func TestLockstepCandidates(t *testing.T) {
 		}
 		errs := make([]error, len(list))
 		err := dev.Do(t.Context(), func(l *gpu.Lane) error {
-			return newCard(l).encode(make([]*raster.Image, len(list)), &defaults, func(d search.Steps, i int) {
+			return newBatch(l, pool.New()).encode(make([]*raster.Image, len(list)), &defaults, func(d steps, i int) {
 				errs[i] = list[i].lockstep(d)
 			})
 		})
@@ -134,11 +133,11 @@ func (m *matched) lockstep(d search.Steps) error {
 	c := made.(*deviceReferenceSearch)
 	n := len(m.p.ARGB)
 	want := backref.NewMatcher(m.p, m.f.NearCodes, m.f.Depth)
-	s := c.search(m.f, m.bands)
+	s := c.findChains(m.f, m.bands)
 	if c.err != nil {
 		return c.err
 	}
-	got := gpu.View[uint32](c.do(&request{step: stepFetch, want: roundUp(s.memory.Size), fetch: []*gpu.Buffer{s.memory}})[s.prev:])[:n]
+	got := gpu.View[uint32](c.do(&request{step: stepFetch, result: roundUp(s.memory.Size), fetch: []*gpu.Buffer{s.memory}})[s.prev:])[:n]
 	prev := make([]uint32, n)
 	for i, v := range want.Prev {
 		prev[i] = uint32(v + 1)
@@ -146,7 +145,7 @@ func (m *matched) lockstep(d search.Steps) error {
 	if err := differ("prev", got, prev); err != nil {
 		return err
 	}
-	c.give(s, m.bands)
+	c.readCandidates(s, m.bands)
 	for _, b := range m.bands {
 		find := backref.NewFinder(want, b.Hi, m.f.StopLength)
 		for i := b.Lo; i < b.Hi; i++ {
@@ -231,7 +230,7 @@ func cardCandidates(b *testing.B, dev *gpu.Device, what string, list []format.Pi
 	took := map[string]time.Duration{}
 	var order []string
 	card := func(l *gpu.Lane) error {
-		d := newCard(l)
+		d := newBatch(l, pool.New())
 		last := time.Now()
 		d.kernels = true
 		d.note = func(what string) {
@@ -241,7 +240,7 @@ func cardCandidates(b *testing.B, dev *gpu.Device, what string, list []format.Pi
 			took[what] += time.Since(last)
 			last = time.Now()
 		}
-		return d.encode(make([]*raster.Image, len(list)), &defaults, func(v search.Steps, i int) {
+		return d.encode(make([]*raster.Image, len(list)), &defaults, func(v steps, i int) {
 			made, err := v.ReferenceSearch(list[i], nil)
 			if err != nil {
 				b.Error(err)

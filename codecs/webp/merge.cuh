@@ -67,7 +67,7 @@ DEVICE uint64_t group_size(const uint32_t *a, const uint32_t *b, uint32_t symbol
 
 // Lets tiles without symbols be in the group of the last one before that has some, or in the first. The threads of the
 // block call; s is a word of shared memory for each warp and one more.
-DEVICE void follow(const Frame &f, const Clusters &c, uint32_t *s)
+DEVICE void follow(const Slot &image, const Clusters &c, uint32_t *s)
 {
 	uint32_t before = 0; // one more than the last tile with symbols
 	for (uint32_t from = 0; from < c.tiles; from += blockDim.x) {
@@ -91,19 +91,19 @@ DEVICE void follow(const Frame &f, const Clusters &c, uint32_t *s)
 		if (last > own)
 			own = last;
 		if (t < c.tiles && c.size[t] == 0)
-			f.groups[t] = own == 0 ? 0 : f.groups[own - 1];
+			image.groups[t] = own == 0 ? 0 : image.groups[own - 1];
 		sync_block(); // before s is used again
 	}
 }
 
 // What the codes of each two groups of image blockIdx.y would take together, in sizes, of the first and the later one;
 // of one group alone, where both are the same; 0 of a group without symbols. A warp takes two groups.
-KERNEL webp_cluster_pairs(const Frame *__restrict__ list)
+KERNEL webp_cluster_pairs(const Slot *__restrict__ slots)
 {
-	const Frame &f = list[blockIdx.y];
-	Clusters c(f);
+	const Slot &image = slots[blockIdx.y];
+	Clusters c(image);
 	uint64_t p = thread() / warp_size;
-	uint32_t a = (uint32_t)(p / most_clusters), b = (uint32_t)(p % most_clusters), n = c.head[0];
+	uint32_t a = (uint32_t)(p / max_start_groups), b = (uint32_t)(p % max_start_groups), n = c.head[0];
 	if (n < 2 || a > b || b >= n)
 		return;
 	bool some = false;
@@ -115,22 +115,22 @@ KERNEL webp_cluster_pairs(const Frame *__restrict__ list)
 
 // Puts groups of image blockIdx.y together while that makes the stream smaller (mergeGroups), and numbers those that
 // are left by the first tile. A block takes the image; a warp finds the size of two groups together.
-KERNEL __launch_bounds__(big_block) webp_cluster_merge(const Frame *__restrict__ list)
+KERNEL __launch_bounds__(image_block) webp_cluster_merge(const Slot *__restrict__ slots)
 {
 	__shared__ uint64_t s_sums[most_warps];
-	__shared__ int64_t s_gain[most_clusters * most_clusters]; // of the first and the second, which is later
-	__shared__ uint64_t s_size[most_clusters];
-	__shared__ uint64_t s_pair[most_clusters];
-	__shared__ uint32_t s_live[most_clusters], s_to[most_clusters], s_first[most_clusters], s_words[most_warps];
-	const Frame &f = list[blockIdx.y];
-	Clusters c(f);
+	__shared__ int64_t s_gain[max_start_groups * max_start_groups]; // of the first and the second, which is later
+	__shared__ uint64_t s_size[max_start_groups];
+	__shared__ uint64_t s_pair[max_start_groups];
+	__shared__ uint32_t s_live[max_start_groups], s_to[max_start_groups], s_first[max_start_groups], s_words[most_warps];
+	const Slot &image = slots[blockIdx.y];
+	Clusters c(image);
 	uint32_t n = c.head[0], warps = blockDim.x / warp_size;
 	if (n < 2)
 		return; // the whole block
-	follow(f, c, s_words);
+	follow(image, c, s_words);
 	if (threadIdx.x < n) {
 		uint32_t k = threadIdx.x;
-		s_size[k] = c.sizes[k * most_clusters + k];
+		s_size[k] = c.sizes[k * max_start_groups + k];
 		s_live[k] = s_size[k] != 0;
 		s_to[k] = k;
 		s_first[k] = ~0u;
@@ -139,14 +139,14 @@ KERNEL __launch_bounds__(big_block) webp_cluster_merge(const Frame *__restrict__
 	uint32_t lead = 0; // the first group that has symbols
 	while (lead + 1 < n && s_live[lead] == 0)
 		lead++;
-	for (uint32_t p = threadIdx.x; p < most_clusters * most_clusters; p += blockDim.x) {
-		uint32_t a = p / most_clusters, b = p % most_clusters;
+	for (uint32_t p = threadIdx.x; p < max_start_groups * max_start_groups; p += blockDim.x) {
+		uint32_t a = p / max_start_groups, b = p % max_start_groups;
 		if (a < b && b < n)
 			s_gain[p] = (int64_t)(s_size[a] + s_size[b]) - (int64_t)c.sizes[p];
 	}
 	sync_block(); // gains are known
 	for (;;) {
-		uint32_t p = threadIdx.x, a = p / most_clusters, b = p % most_clusters;
+		uint32_t p = threadIdx.x, a = p / max_start_groups, b = p % max_start_groups;
 		uint64_t key = ~0ull;
 		if (a < b && b < n && s_live[a] != 0 && s_live[b] != 0 && s_gain[p] > 0)
 			key = ~(uint64_t)s_gain[p];
@@ -154,7 +154,7 @@ KERNEL __launch_bounds__(big_block) webp_cluster_merge(const Frame *__restrict__
 		if (best == ~0ull)
 			break; // all threads
 		p = (uint32_t)block_least((uint64_t)(key == best ? p : ~0u), s_sums);
-		uint32_t x = p / most_clusters, y = p % most_clusters;
+		uint32_t x = p / max_start_groups, y = p % max_start_groups;
 		uint32_t *to = c.hist + (uint64_t)x * c.symbols;
 		for (uint32_t i = threadIdx.x; i < c.symbols; i += blockDim.x)
 			to[i] += c.hist[(uint64_t)y * c.symbols + i];
@@ -174,7 +174,7 @@ KERNEL __launch_bounds__(big_block) webp_cluster_merge(const Frame *__restrict__
 		sync_block(); // sizes with it are known
 		if (threadIdx.x < n && threadIdx.x != x && s_live[threadIdx.x] != 0) {
 			uint32_t k = threadIdx.x;
-			s_gain[least(k, x) * most_clusters + (k < x ? x : k)] = (int64_t)(s_size[k] + s_pair[x]) - (int64_t)s_pair[k];
+			s_gain[least(k, x) * max_start_groups + (k < x ? x : k)] = (int64_t)(s_size[k] + s_pair[x]) - (int64_t)s_pair[k];
 		}
 		if (threadIdx.x == 0)
 			s_size[x] = s_pair[x]; // no other thread reads it here
@@ -184,13 +184,13 @@ KERNEL __launch_bounds__(big_block) webp_cluster_merge(const Frame *__restrict__
 		s_to[threadIdx.x] = lead;
 	sync_block(); // s_to is whole
 	for (uint32_t t = threadIdx.x; t < c.tiles; t += blockDim.x)
-		least_at(&s_first[s_to[f.groups[t]]], t);
+		least_at(&s_first[s_to[image.groups[t]]], t);
 	sync_block(); // so is s_first
 	for (uint32_t t = threadIdx.x; t < c.tiles; t += blockDim.x) {
-		uint32_t k = s_to[f.groups[t]], rank = 0;
+		uint32_t k = s_to[image.groups[t]], rank = 0;
 		for (uint32_t j = 0; j < n; j++)
 			rank += s_first[j] < s_first[k];
-		f.groups[t] = (uint16_t)rank;
+		image.groups[t] = (uint16_t)rank;
 	}
 	if (threadIdx.x == 0) {
 		uint32_t left = 0;
@@ -202,20 +202,20 @@ KERNEL __launch_bounds__(big_block) webp_cluster_merge(const Frame *__restrict__
 
 // The groups of image blockIdx.y in result: how many, then by tile as 16 bits. Fewer than two are one of all tiles. A
 // block takes the image.
-KERNEL __launch_bounds__(big_block) webp_cluster_end(const Frame *__restrict__ list)
+KERNEL __launch_bounds__(image_block) webp_cluster_result(const Slot *__restrict__ slots)
 {
 	__shared__ uint32_t s_words[most_warps];
-	const Frame &f = list[blockIdx.y];
-	Clusters c(f);
+	const Slot &image = slots[blockIdx.y];
+	Clusters c(image);
 	uint32_t n = c.head[0];
 	if (n >= 2)
-		follow(f, c, s_words);
+		follow(image, c, s_words);
 	sync_block(); // groups are whole
 	for (uint32_t t = threadIdx.x; t < c.tiles; t += blockDim.x) {
 		if (n < 2)
-			f.groups[t] = 0;
-		((uint16_t *)(f.result + 1))[t] = f.groups[t];
+			image.groups[t] = 0;
+		((uint16_t *)(image.result + 1))[t] = image.groups[t];
 	}
 	if (threadIdx.x == 0)
-		f.result[0] = n;
+		image.result[0] = n;
 }

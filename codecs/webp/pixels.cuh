@@ -1,11 +1,8 @@
 // Pixels as 0xAARRGGBB and what the transforms do to them (RFC 9649, 4). Any thread calls, each for itself.
 #pragma once
 
-#include "../../gpu/include/base.cuh"
 #include "../../gpu/include/warp.cuh"
-
-constexpr uint32_t black = 0xff000000;
-constexpr uint32_t modes = 14;
+#include "shared.cuh"
 
 // a - b in every channel.
 DEVICE uint32_t subtract(uint32_t a, uint32_t b)
@@ -61,7 +58,7 @@ DEVICE uint32_t half_gradient(Around n)
 DEVICE uint32_t predicted(uint32_t mode, Around n)
 {
 	switch (mode) {
-	case 0: return black;
+	case 0: return opaque_black;
 	case 1: return n.l;
 	case 2: return n.t;
 	case 3: return n.r;
@@ -79,13 +76,13 @@ DEVICE uint32_t predicted(uint32_t mode, Around n)
 }
 
 // The neighbours of the pixel at column x of row y, with number i in the whole, so that every mode predicts what the
-// format has for the first row (left) and the first column (top), and black for the first pixel of all. The neighbour
+// format has for the first row (left) and the first column (top), and opaque_black for the first pixel of all. The neighbour
 // to the top right of the last column is the first pixel of the own row.
 DEVICE bool inside(uint32_t x, uint32_t y) { return x > 0 && y > 0; }
 
 DEVICE uint32_t border(const uint32_t *argb, uint64_t i, uint32_t width, uint32_t x, uint32_t y)
 {
-	return y > 0 ? argb[i - width] : x > 0 ? argb[i - 1] : black;
+	return y > 0 ? argb[i - width] : x > 0 ? argb[i - 1] : opaque_black;
 }
 
 DEVICE Around around(const uint32_t *argb, uint64_t i, uint32_t width)
@@ -95,7 +92,7 @@ DEVICE Around around(const uint32_t *argb, uint64_t i, uint32_t width)
 
 // Multipliers of a tile as the colour transform's data holds them: red-to-blue in red, green-to-blue in green and
 // green-to-red in blue, each a signed byte.
-DEVICE uint32_t coloured(uint32_t v, uint32_t multipliers)
+DEVICE uint32_t apply_multipliers(uint32_t v, uint32_t multipliers)
 {
 	int32_t g = (int8_t)(v >> 8), r = (int8_t)(v >> 16);
 	int32_t green_red = (int8_t)multipliers, green_blue = (int8_t)(multipliers >> 8), red_blue = (int8_t)(multipliers >> 16);

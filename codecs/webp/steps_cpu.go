@@ -7,10 +7,13 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
+	"github.com/pelmill/pelmill/raster"
 )
 
-// cpuSteps is the device whose canvases are in memory.
+// cpuSteps runs the steps in Go, on the goroutines of a pool.
 type cpuSteps struct{ pool *pool.Pool }
+
+func (cpuSteps) setLoaded(format.Pixels, *raster.Image) {}
 
 func (d cpuSteps) PredictorSearch(p format.Pixels) (search.PredictorSearch, error) {
 	return newMemoryPredictorSearch(d.pool, transform.WithoutGreen(d.pool, p), format.Parse{}), nil

@@ -1,261 +1,171 @@
-//go:build cuda && cgo
-
 package webp
 
 import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/backref"
 	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+	"github.com/pelmill/pelmill/codecs/webp/internal/search"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/raster"
 )
 
-// do puts a step for some images into the stream. Frames are theirs, and params the
-// list of them on the card; their results begin
-// in the batch's buffer at downAt.
-func (g *batch) do(s step, list []*request, frames []deviceSlot, downAt []int, params *listParams) error {
+// deviceSteps is the steps of one image of a batch on a device.
+type deviceSteps struct {
+	batch *batch
+	exact bool
+
+	// The pixels that were loaded from image; nil: there are none.
+	loadedFrom *raster.Image
+	loaded     format.Pixels
+}
+
+func (d *deviceSteps) setLoaded(p format.Pixels, m *raster.Image) { d.loaded, d.loadedFrom = p, m }
+
+func (d *deviceSteps) PredictorSearch(p format.Pixels) (search.PredictorSearch, error) {
+	return d.newPredictorSearch(p)
+}
+
+func (d *deviceSteps) ReferenceSearch(p format.Pixels, of search.PredictorSearch) (backref.ReferenceSearch, error) {
+	return d.newReferenceSearch(p, of)
+}
+
+// start puts the kernels of a step for some images into the stream. slots are theirs and
+// params the list of them on the device; their results begin at results of b.down.
+func (b *batch) start(s step, list []*request, slots []slot, results []int, params *slotParams) error {
 	switch s {
 	case stepLoad:
-		return g.load(list, frames, params)
-	case stepFill:
-		for _, a := range list {
-			if err := g.stream.Fill(a.canvas.modes, 0, a.canvas.modes.Size, a.canvas.mode); err != nil {
-				return err
-			}
-		}
-		return g.launches(frames, params, "webp_residuals", "webp_transform_colours")
-	case stepPredict:
-		return g.launches(frames, params, "webp_predict", "webp_residuals", "webp_transform_colours")
-	case stepRecolour:
-		return g.launches(frames, params, "webp_colours", "webp_transform_colours")
-	case stepTilePrices:
-		return g.launches(frames, params, "webp_tile_prices")
-	case stepSetGroups, stepPixels: // what goes to the card stays there
-	case stepAssign:
-		return g.launches(frames, params, "webp_rows", "webp_assign")
+		return b.launch(slots, params, "webp_load", "webp_subtract_green")
+	case stepTransform:
+		return b.launch(slots, params, "webp_residuals", "webp_apply_multipliers")
+	case stepChooseModes:
+		return b.launch(slots, params, "webp_choose_modes", "webp_residuals", "webp_apply_multipliers")
+	case stepChooseMultipliers:
+		return b.launch(slots, params, "webp_choose_multipliers", "webp_apply_multipliers")
+	case stepTileCosts:
+		return b.launch(slots, params, "webp_tile_costs")
+	case stepSetGroups, stepPixels: // what goes to the device stays there
+	case stepAssignGroups:
+		return b.launch(slots, params, "webp_costs_by_symbol", "webp_assign_groups")
 	case stepHistograms:
-		return g.launches(frames, params, "webp_histograms")
-	case stepSearch:
-		return g.launches(frames, params, "webp_equal", "webp_reach", "webp_keys", "webp_link", "webp_carry", "webp_join", "webp_count_candidates", "webp_offsets")
+		return b.launch(slots, params, "webp_histograms")
+	case stepChains:
+		return b.launch(slots, params, "webp_equal", "webp_reach", "webp_keys", "webp_link", "webp_carry", "webp_join", "webp_count_candidates", "webp_offsets")
 	case stepCandidates:
-		return g.launches(frames, params, "webp_candidates")
+		return b.launch(slots, params, "webp_candidates")
 	case stepHits:
-		return g.launches(frames, params, "webp_colours_of_chunks", "webp_carry_colours", "webp_hits")
-	case stepPack:
-		return g.launches(frames, params, "webp_pack")
+		return b.launch(slots, params, "webp_cache_chunks", "webp_carry_caches", "webp_cache_hits")
+	case stepPackLiterals:
+		return b.launch(slots, params, "webp_pack_literals")
 	case stepCacheCounts:
-		return g.launches(frames, params, "webp_clear_parse", "webp_place_copies", "webp_cache_counts")
-	case stepCountCopies:
-		return g.launches(frames, params, "webp_clear_parse", "webp_place_copies", "webp_set_cache", "webp_count_copies")
-	case stepSeed:
-		return g.cluster(frames, params, true)
+		return b.launch(slots, params, "webp_clear_parse", "webp_place_references", "webp_cache_counts")
+	case stepCountSymbols:
+		return b.launch(slots, params, "webp_clear_parse", "webp_place_references", "webp_set_cache", "webp_count_symbols")
+	case stepSeedAndCluster:
+		return b.cluster(slots, params, true)
 	case stepCluster:
-		return g.cluster(frames, params, false)
-	case stepPackCopies:
-		return g.launches(frames, params, "webp_clear_parse", "webp_place_copies", "webp_set_cache", "webp_pack_copies")
+		return b.cluster(slots, params, false)
+	case stepPackReferences:
+		return b.launch(slots, params, "webp_clear_parse", "webp_place_references", "webp_set_cache", "webp_pack_references")
 	case stepFetch:
-		for i, a := range list {
-			at := downAt[i]
-			for _, b := range a.fetch {
-				if err := g.stream.Copy(g.down.device, at, b, 0, b.Size); err != nil {
+		for i, r := range list {
+			at := results[i]
+			for _, buffer := range r.fetch {
+				if err := b.stream.Copy(b.down, at, buffer, 0, buffer.Size); err != nil {
 					return err
 				}
-				at += roundUp(b.Size)
+				at += roundUp(buffer.Size)
 			}
 		}
 	}
 	return nil
 }
 
-// launches starts kernels one after the other.
-func (g *batch) launches(frames []deviceSlot, params *listParams, kernels ...string) error {
-	return launches(g, frames, params, kernels)
+// launch starts kernels one after the other.
+func (b *batch) launch(slots []slot, params *slotParams, names ...string) error {
+	return launch(b, slots, params, names)
 }
 
-func launches[P any](g *batch, frames []deviceSlot, params *P, kernels []string) error {
-	for _, k := range kernels {
-		most, block := 0, blockThreads(k)
-		for i := range frames {
-			most = max(most, frames[i].threads(k))
-		}
-		if err := launchKernel(g.deviceLane, k, most, block, len(frames), params); err != nil {
+// launchRound is launch for kernels that run in several rounds.
+func (b *batch) launchRound(slots []slot, params *slotParams, round int, names ...string) error {
+	return launch(b, slots, &roundParams{params.Slots, uint32(round)}, names)
+}
+
+func launch[P any](b *batch, slots []slot, params *P, names []string) error {
+	for _, name := range names {
+		if err := gpu.LaunchFor(&kernels, b.stream, name, slots, params); err != nil {
 			return err
 		}
-		if g.kernels {
-			g.mark(k)
+		if b.kernels {
+			b.mark(name)
 		}
 	}
 	return nil
 }
 
-// blockThreads is how many threads a block of a kernel has.
-func blockThreads(kernel string) int {
-	switch kernel {
-	case "webp_cluster_order", "webp_cluster_worst", "webp_cluster_merge", "webp_cluster_end":
-		return bigBlock
-	}
-	return cardThreads
-}
-
-// settle starts the kernels of one pass over the tiles: see tileLists.settle.
-func (g *batch) settle(frames []deviceSlot, params *listParams) error {
-	if err := g.launchStep(frames, params, 0, "webp_cluster_clear"); err != nil {
+// assignTiles starts the kernels of one pass over the tiles: see the function of that
+// name in package entropy.
+func (b *batch) assignTiles(slots []slot, params *slotParams) error {
+	if err := b.launchRound(slots, params, 0, "webp_cluster_clear"); err != nil {
 		return err
 	}
-	return g.launches(frames, params, "webp_cluster_count", "webp_cluster_rows", "webp_cluster_assign")
+	return b.launch(slots, params, "webp_cluster_count", "webp_cluster_group_costs", "webp_cluster_assign")
 }
 
-// cluster starts the kernels that choose groups, from the first on or from those there
-// are: see the function cluster.
-func (g *batch) cluster(frames []deviceSlot, params *listParams, first bool) error {
-	if err := g.launches(frames, params, "webp_clear_parse", "webp_place_copies", "webp_set_cache", "webp_cluster_tiles", "webp_cluster_table"); err != nil {
+// cluster starts the kernels that choose prefix code groups, from the first ones on or
+// from those there are: see [entropy.Cluster].
+func (b *batch) cluster(slots []slot, params *slotParams, seed bool) error {
+	if err := b.launch(slots, params, "webp_clear_parse", "webp_place_references", "webp_set_cache", "webp_cluster_tiles", "webp_cluster_all_costs"); err != nil {
 		return err
 	}
 	rounds := 1
-	if first {
-		if err := g.seed(frames, params); err != nil {
+	if seed {
+		if err := b.seed(slots, params); err != nil {
 			return err
 		}
 		rounds = 2
 	}
-	if err := g.settle(frames, params); err != nil {
+	if err := b.assignTiles(slots, params); err != nil {
 		return err
 	}
 	for range rounds {
-		if err := g.launchStep(frames, params, 0, "webp_cluster_clear"); err != nil {
+		if err := b.launchRound(slots, params, 0, "webp_cluster_clear"); err != nil {
 			return err
 		}
-		if err := g.launches(frames, params, "webp_cluster_count", "webp_cluster_pairs", "webp_cluster_merge"); err != nil {
+		if err := b.launch(slots, params, "webp_cluster_count", "webp_cluster_pairs", "webp_cluster_merge"); err != nil {
 			return err
 		}
-		if err := g.settle(frames, params); err != nil {
+		if err := b.assignTiles(slots, params); err != nil {
 			return err
 		}
 	}
-	return g.launches(frames, params, "webp_cluster_end", "webp_count_copies")
+	return b.launch(slots, params, "webp_cluster_result", "webp_count_symbols")
 }
 
-// seed starts the kernels that choose the first groups: see tileLists.seed.
-func (g *batch) seed(frames []deviceSlot, params *listParams) error {
-	if err := g.launchStep(frames, params, 0, "webp_cluster_price"); err != nil {
+// seed starts the kernels that choose the first groups.
+func (b *batch) seed(slots []slot, params *slotParams) error {
+	if err := b.launchRound(slots, params, 0, "webp_cluster_tile_costs"); err != nil {
 		return err
 	}
-	if err := g.launches(frames, params, "webp_cluster_order"); err != nil {
+	if err := b.launch(slots, params, "webp_cluster_order"); err != nil {
 		return err
 	}
-	if err := g.settle(frames, params); err != nil {
+	if err := b.assignTiles(slots, params); err != nil {
 		return err
 	}
-	if err := g.launchStep(frames, params, 0, "webp_cluster_clear"); err != nil {
+	if err := b.launchRound(slots, params, 0, "webp_cluster_clear"); err != nil {
 		return err
 	}
-	if err := g.launches(frames, params, "webp_cluster_count", "webp_cluster_rows", "webp_cluster_own"); err != nil {
+	if err := b.launch(slots, params, "webp_cluster_count", "webp_cluster_group_costs", "webp_cluster_own_costs"); err != nil {
 		return err
 	}
 	first, end := entropy.MaxStartGroups, 0
-	for i := range frames {
-		first, end = min(first, int(frames[i].N)/2), max(end, int(frames[i].N))
+	for i := range slots {
+		first, end = min(first, int(slots[i].GroupCount)/2), max(end, int(slots[i].GroupCount))
 	}
 	for k := first; k < end; k++ {
-		if err := g.launchStep(frames, params, k, "webp_cluster_worst", "webp_cluster_price"); err != nil {
+		if err := b.launchRound(slots, params, k, "webp_cluster_worst", "webp_cluster_tile_costs"); err != nil {
 			return err
 		}
 	}
-	return g.launchStep(frames, params, 1, "webp_cluster_clear")
-}
-
-// launchStep is launches for kernels that know which step of several it is.
-func (g *batch) launchStep(frames []deviceSlot, params *listParams, step int, kernels ...string) error {
-	return launches(g, frames, &clusterParams{params.List, uint32(step)}, kernels)
-}
-
-// load starts the kernels that make pixels of samples. All images of a batch have the
-// same options.
-func (g *batch) load(list []*request, frames []deviceSlot, params *listParams) error {
-	most := 0
-	for i := range frames {
-		most = max(most, frames[i].pixels())
-	}
-	p := &loadParams{List: params.List}
-	if list[0].canvas.exact {
-		p.Exact = 1
-	}
-	if err := launchKernel(g.deviceLane, "webp_load", most, cardThreads, len(frames), p); err != nil {
-		return err
-	}
-	return launchKernel(g.deviceLane, "webp_subtract_green", most, cardThreads, len(frames), params)
-}
-
-func (f *deviceSlot) pixels() int { return int(f.Width) * int(f.Height) }
-
-// tiles is how many of 1<<bits the image has.
-func (f *deviceSlot) tiles(bits uint32) int {
-	return format.Tiles(int(f.Width), int(bits)) * format.Tiles(int(f.Height), int(bits))
-}
-
-// Pixels that a thread takes.
-const (
-	packPixels      = 4
-	histogramPixels = 16
-	offsetPixels    = 8
-)
-
-// Pixels of a chunk (match.cuh, cache.cuh), and entries of its table.
-const (
-	linkPixels  = 1 << 16
-	linkEntries = 1 << backref.KeyBits
-	hitPixels   = 1 << 14
-	hitEntries  = 1 << format.MaxCacheBits
-)
-
-// pieces is how many of the given size n pixels make.
-func pieces(n, size int) int { return (n + size - 1) / size }
-
-// words is how many words of equal a row has.
-func (f *deviceSlot) words() int { return pieces(f.pixels(), 32) }
-
-// rowWords is row_words of groups.cuh.
-func rowWords(n int) int { return (n + 63) / 64 * 32 }
-
-// threads is how many a kernel takes for the image.
-func (f *deviceSlot) threads(kernel string) int {
-	switch kernel {
-	case "webp_predict":
-		return f.tiles(f.ModeBits) * min(32, 1<<(2*f.ModeBits)/4)
-	case "webp_colours":
-		return 32 * f.tiles(f.ColourBits)
-	case "webp_tile_prices", "webp_assign", "webp_cluster_tiles", "webp_cluster_price", "webp_cluster_own", "webp_cluster_count", "webp_cluster_assign":
-		return 32 * f.tiles(f.GroupBits)
-	case "webp_rows":
-		return int(f.Symbols) * rowWords(int(f.N))
-	case "webp_histograms":
-		return (f.pixels() + histogramPixels - 1) / histogramPixels
-	case "webp_equal":
-		return 32 * f.words()
-	case "webp_reach":
-		return f.words() * int(f.Rows)
-	case "webp_link":
-		return 32 * pieces(f.pixels(), linkPixels)
-	case "webp_carry":
-		return linkEntries
-	case "webp_colours_of_chunks", "webp_hits":
-		return cardThreads * pieces(f.pixels(), hitPixels)
-	case "webp_carry_colours":
-		return hitEntries
-	case "webp_offsets":
-		return pieces(f.pixels(), offsetPixels)
-	case "webp_place_copies":
-		return 32 * int(f.Copied)
-	case "webp_cluster_table":
-		return cardThreads
-	case "webp_cluster_order", "webp_cluster_worst", "webp_cluster_merge", "webp_cluster_end":
-		return bigBlock
-	case "webp_cluster_clear":
-		return entropy.MaxStartGroups * int(f.Symbols)
-	case "webp_cluster_pairs":
-		return 32 * entropy.MaxStartGroups * entropy.MaxStartGroups
-	case "webp_cluster_rows":
-		return cardThreads * int(f.N)
-	case "webp_pack", "webp_pack_copies":
-		return (f.pixels() + packPixels - 1) / packPixels
-	}
-	return f.pixels()
+	return b.launchRound(slots, params, 1, "webp_cluster_clear")
 }

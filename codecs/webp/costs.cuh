@@ -1,10 +1,7 @@
 // Logarithms of integers, as in log2.go. Any thread calls, each for itself.
 #pragma once
 
-#include "../../gpu/include/base.cuh"
-
-constexpr uint32_t log2_bits = 16, price_bits = 8;
-constexpr uint32_t most_price = 20 << price_bits;
+#include "shared.cuh"
 
 // at[i] is log2(1 + i/256) in 1/65536.
 struct Log2Table {
@@ -44,8 +41,8 @@ DEVICE uint32_t log2(uint64_t v)
 }
 
 // What a symbol that occurs own times of all costs in an ideal code, in 1/256 bit.
-DEVICE uint32_t ideal_price(uint64_t own, uint32_t log2_of_all)
+DEVICE uint32_t ideal_cost(uint64_t own, uint32_t log2_of_all)
 {
 	uint32_t o = log2(own == 0 ? 1 : 3 * own);
-	return least((log2_of_all - o + (1 << (log2_bits - price_bits - 1))) >> (log2_bits - price_bits), most_price);
+	return least((log2_of_all - o + (1 << (log2_bits - cost_bits - 1))) >> (log2_bits - cost_bits), max_cost);
 }

@@ -1,14 +1,10 @@
 // Pixels coded by copies and a colour cache (RFC 9649, 5.2.2 and 5.2.3).
 #pragma once
 
-#include "frame.cuh"
-
-constexpr uint32_t distance_at = 768, length_at = 1064, cache_at = 1088;
-constexpr uint32_t covered = 0xffff, cached = 0xfffe; // of a parse's lengths
-constexpr uint32_t most_cache_bits = 11;
+#include "slot.cuh"
 
 DEVICE uint32_t bit_length(uint32_t v) { return v == 0 ? 0 : 32 - (uint32_t)__builtin_clz(v); }
-DEVICE uint32_t cache_hash(uint32_t v) { return v * 0x1e35a7bdu >> (32 - most_cache_bits); }
+DEVICE uint32_t cache_hash(uint32_t v) { return v * 0x1e35a7bdu >> (32 - max_cache_bits); }
 
 // The symbol of a length or distance code, and its extra bits, n of them (3.6.2.2).
 struct Prefix {
@@ -31,20 +27,20 @@ struct Symbols {
 };
 
 // The symbols of pixel i; alpha only where it is asked for. some false: none.
-DEVICE Symbols symbols_of(const Frame &f, uint64_t i, bool some, bool alpha)
+DEVICE Symbols symbols_of(const Slot &image, uint64_t i, bool some, bool alpha)
 {
 	constexpr uint32_t none = no_symbol << 16 | no_symbol;
-	uint32_t l = some ? f.length[i] : covered;
+	uint32_t l = some ? image.length[i] : covered;
 	if (l == covered)
 		return {none, none};
 	if (l == 0) {
-		uint32_t v = f.coded[i];
+		uint32_t v = image.coded[i];
 		return {(red_at + (v >> 16 & 255)) | (green_at + (v >> 8 & 255)) << 16,
 		        (blue_at + (v & 255)) | (alpha ? alpha_at + (v >> 24) : no_symbol) << 16};
 	}
 	if (l == cached)
-		return {(cache_at + f.value[i]) | no_symbol << 16, none};
-	return {(length_at + prefix(l).symbol) | (distance_at + prefix(f.value[i]).symbol) << 16, none};
+		return {(cache_at + image.value[i]) | no_symbol << 16, none};
+	return {(length_at + prefix(l).symbol) | (distance_at + prefix(image.value[i]).symbol) << 16, none};
 }
 
 constexpr uint32_t nowhere = ~0u;
@@ -74,61 +70,61 @@ DEVICE void count_symbols(uint32_t *to, Symbols s, uint32_t offset)
 }
 
 // Forgets the parse of image blockIdx.y where there is a new one. One thread per pixel.
-KERNEL webp_clear_parse(const Frame *__restrict__ list)
+KERNEL webp_clear_parse(const Slot *__restrict__ slots)
 {
-	const Frame &f = list[blockIdx.y];
+	const Slot &image = slots[blockIdx.y];
 	uint64_t i = thread();
-	if (f.copies != nullptr && i < (uint64_t)f.width * f.height)
-		f.length[i] = 0;
+	if (image.references != nullptr && i < (uint64_t)image.width * image.height)
+		image.length[i] = 0;
 }
 
 // Puts copies into the parse of image blockIdx.y where there is a new one. A warp takes a copy, whose pixels no other has.
-KERNEL webp_place_copies(const Frame *__restrict__ list)
+KERNEL webp_place_references(const Slot *__restrict__ slots)
 {
-	const Frame &f = list[blockIdx.y];
-	uint64_t k = thread() / warp_size, all = (uint64_t)f.width * f.height;
-	if (f.copies == nullptr || k >= f.copied)
+	const Slot &image = slots[blockIdx.y];
+	uint64_t k = thread() / warp_size, all = (uint64_t)image.width * image.height;
+	if (image.references == nullptr || k >= image.reference_count)
 		return;
-	uint32_t at = f.copies[2 * k], both = f.copies[2 * k + 1], length = both & 0xfff;
+	uint32_t at = image.references[2 * k], both = image.references[2 * k + 1], length = both & 0xfff;
 	for (uint32_t i = lane(); i < length && at + i < all; i += warp_size)
-		f.length[at + i] = (uint16_t)(i == 0 ? length : covered);
+		image.length[at + i] = (uint16_t)(i == 0 ? length : covered);
 	if (lane() == 0 && at < all)
-		f.value[at] = (both >> 12) + 1;
+		image.value[at] = (both >> 12) + 1;
 }
 
 // Gives the parse of image blockIdx.y, length and value, a cache of cache_bits; copies stay. One thread per pixel.
-KERNEL webp_set_cache(const Frame *__restrict__ list)
+KERNEL webp_set_cache(const Slot *__restrict__ slots)
 {
-	const Frame &f = list[blockIdx.y];
+	const Slot &image = slots[blockIdx.y];
 	uint64_t i = thread();
-	if (i >= (uint64_t)f.width * f.height)
+	if (i >= (uint64_t)image.width * image.height)
 		return;
-	uint32_t l = f.length[i];
+	uint32_t l = image.length[i];
 	if (l != 0 && l != cached)
 		return;
-	if (f.hits[i] <= f.cache_bits) {
-		f.length[i] = (uint16_t)cached;
-		f.value[i] = cache_hash(f.coded[i]) >> (most_cache_bits - f.cache_bits);
+	if (image.hits[i] <= image.cache_bits) {
+		image.length[i] = (uint16_t)cached;
+		image.value[i] = cache_hash(image.coded[i]) >> (max_cache_bits - image.cache_bits);
 	} else {
-		f.length[i] = 0;
+		image.length[i] = 0;
 	}
 }
 
 // Counts what the choice of a cache takes of the parse of image blockIdx.y, in counts (cacheCounts in cache.go): of
 // pixels that are not copied, by the bits of the smallest cache that has them, alpha, red, blue and green, 12 x 4 x 256,
 // and hashes, 12 x 2048; and the symbols of lengths. One thread per pixel.
-KERNEL webp_cache_counts(const Frame *__restrict__ list)
+KERNEL webp_cache_counts(const Slot *__restrict__ slots)
 {
-	constexpr uint32_t hashes_at = 12 * 4 * 256, lengths_at = hashes_at + (12 << most_cache_bits);
-	const Frame &f = list[blockIdx.y];
-	uint64_t i = thread(), all = (uint64_t)f.width * f.height;
+	constexpr uint32_t hashes_at = 12 * 4 * 256, lengths_at = hashes_at + (12 << max_cache_bits);
+	const Slot &image = slots[blockIdx.y];
+	uint64_t i = thread(), all = (uint64_t)image.width * image.height;
 	if (i - lane() >= all)
 		return; // the whole warp
-	uint32_t l = i < all ? f.length[i] : covered;
+	uint32_t l = i < all ? image.length[i] : covered;
 	bool own = l == 0 || l == cached;
-	uint32_t v = own ? f.coded[i] : 0;
-	uint32_t m = own ? f.hits[i] : 0;
-	if (m > most_cache_bits)
+	uint32_t v = own ? image.coded[i] : 0;
+	uint32_t m = own ? image.hits[i] : 0;
+	if (m > max_cache_bits)
 		m = 0;
 	uint32_t at[6] = {nowhere, nowhere, nowhere, nowhere, nowhere, nowhere};
 	if (own) {
@@ -137,23 +133,23 @@ KERNEL webp_cache_counts(const Frame *__restrict__ list)
 		at[2] = m * 1024 + 512 + (v & 255);
 		at[3] = m * 1024 + 768 + (v >> 8 & 255);
 		if (m > 0)
-			at[4] = hashes_at + (m << most_cache_bits) + cache_hash(v);
+			at[4] = hashes_at + (m << max_cache_bits) + cache_hash(v);
 	} else if (l != covered) {
 		at[5] = lengths_at + prefix(l).symbol;
 	}
 #pragma unroll
 	for (uint32_t k = 0; k < 6; k++)
-		count_at(f.counts, at[k]);
+		count_at(image.counts, at[k]);
 }
 
 // Counts the symbols of each group of image blockIdx.y in counts, n tables. One thread per pixel.
-KERNEL webp_count_copies(const Frame *__restrict__ list)
+KERNEL webp_count_symbols(const Slot *__restrict__ slots)
 {
-	const Frame &f = list[blockIdx.y];
-	uint64_t i = thread(), all = (uint64_t)f.width * f.height;
+	const Slot &image = slots[blockIdx.y];
+	uint64_t i = thread(), all = (uint64_t)image.width * image.height;
 	if (i - lane() >= all)
 		return; // the whole warp
 	bool some = i < all;
-	uint32_t group = some ? group_at(f, (uint32_t)(i % f.width), (uint32_t)(i / f.width)) : 0;
-	count_symbols(f.counts, symbols_of(f, i, some, true), group * f.symbols);
+	uint32_t group = some ? group_at(image, (uint32_t)(i % image.width), (uint32_t)(i / image.width)) : 0;
+	count_symbols(image.counts, symbols_of(image, i, some, true), group * image.symbols);
 }

@@ -1,5 +1,3 @@
-//go:build cuda && cgo
-
 package webp
 
 import (
@@ -10,53 +8,46 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
 	"github.com/pelmill/pelmill/gpu"
-	"github.com/pelmill/pelmill/raster"
 )
 
-// devicePredictorSearch is a canvas on a card, of a batch. Its methods belong to the search of its
-// image.
+// devicePredictorSearch is the search for modes and multipliers of an image of a batch,
+// whose steps run on the device. Its methods belong to the goroutine of that search.
 type devicePredictorSearch struct {
 	batch *batch
 	w, h  int
-	exact bool
 	err   error // the first
 
-	frame   deviceSlot          // what lasts from step to step
-	entropy format.EntropyImage // without the tiles
-	mode    byte                // to fill modes with
+	slot    slot                // what lasts from step to step
+	entropy format.EntropyImage // without the groups of the tiles, which are on the device
 
-	argb, residual, coloured   *gpu.Buffer
-	modes, multipliers, groups *gpu.Buffer // by tile; nil: none
+	argb, residual, coloured   *gpu.Buffer // 4 bytes a pixel
+	modes, multipliers, groups *gpu.Buffer // by tile: 1, 4 and 2 bytes; nil: none
 }
 
-// deviceSteps is the device of one image of a batch.
-type deviceSteps struct {
-	batch   *batch
-	image   *raster.Image
-	options *Options
-}
-
-// PredictorSearch brings the image's samples to the card, which loads them itself, or p where
-// that is another image.
-func (e *deviceSteps) PredictorSearch(p format.Pixels) (search.PredictorSearch, error) {
-	c := &devicePredictorSearch{batch: e.batch, w: p.W, h: p.H, exact: e.options.exact}
-	c.frame = deviceSlot{Width: uint32(p.W), Height: uint32(p.H), Opaque: 1, N: 1, Symbols: uint32(c.Symbols())}
-	source := asBytes(p.ARGB)
-	if e.options.nearLossless == 100 && p.W == e.image.Width && p.H == e.image.Height {
-		source, c.frame.Channels = e.image.Pix, uint32(e.image.Channels)
+// newPredictorSearch brings p to the device. Where p is what was loaded from an image, its
+// samples go there instead and are loaded once more: they are fewer bytes.
+func (d *deviceSteps) newPredictorSearch(p format.Pixels) (*devicePredictorSearch, error) {
+	c := &devicePredictorSearch{batch: d.batch, w: p.W, h: p.H}
+	c.slot = slot{Width: uint32(p.W), Height: uint32(p.H), Exact: 1, Opaque: 1, GroupCount: 1, Symbols: uint32(c.Symbols())}
+	source := gpu.Bytes(p.ARGB)
+	if d.loadedFrom != nil && &p.ARGB[0] == &d.loaded.ARGB[0] && len(p.ARGB) == len(d.loaded.ARGB) {
+		source, c.slot.Channels = d.loadedFrom.Pix, uint32(d.loadedFrom.Channels)
+		if !d.exact {
+			c.slot.Exact = 0
+		}
 	}
 	got := c.do(&request{
-		step: stepLoad, parts: [][]byte{source}, want: 4,
-		room: func() error { return c.take(4*c.w*c.h, &c.argb, &c.residual) },
-		set:  func(f *deviceSlot, at []gpu.Ptr) { f.Source = at[0] },
+		step: stepLoad, uploads: [][]byte{source}, result: 4,
+		reserve: func() error { return c.take(4*c.w*c.h, &c.argb, &c.residual) },
+		set:     func(s *slot, at []gpu.Ptr) { s.Source = at[0] },
 	})
 	if c.err == nil && got[0] != 0 {
-		c.frame.Opaque = 0
+		c.slot.Opaque = 0
 	}
 	return c, c.err
 }
 
-// take makes room for buffers of n bytes each and notes in the frame where they are.
+// take makes room for buffers of n bytes each and notes in the slot where they are.
 func (c *devicePredictorSearch) take(n int, buffers ...**gpu.Buffer) error {
 	for _, b := range buffers {
 		if *b != nil && (*b).Size == n {
@@ -76,57 +67,62 @@ func (c *devicePredictorSearch) take(n int, buffers ...**gpu.Buffer) error {
 		}
 		return b.Ptr
 	}
-	f := &c.frame
-	f.Argb, f.Residual, f.Coded = at(c.argb), at(c.residual), at(c.coloured)
-	f.Modes, f.Multipliers, f.Groups = at(c.modes), at(c.multipliers), at(c.groups)
+	s := &c.slot
+	s.Argb, s.Residual, s.Coded = at(c.argb), at(c.residual), at(c.coloured)
+	s.Modes, s.Multipliers, s.Groups = at(c.modes), at(c.multipliers), at(c.groups)
 	if c.coloured == nil {
-		f.Coded = f.Residual
+		s.Coded = s.Residual
 	}
 	return nil
 }
 
-// do asks for a step and returns what comes back, zeros where the card failed.
-func (c *devicePredictorSearch) do(a *request) []byte {
-	a.canvas = c
+// do has a step done and returns its result, zeros where the device failed.
+func (c *devicePredictorSearch) do(r *request) []byte {
+	r.slot, r.wait = &c.slot, predictorWait
 	if c.err == nil {
-		c.err = c.batch.wait(a)
+		c.err = c.batch.send(r)
 	}
 	if c.err != nil {
-		return make([]byte, a.want)
+		return make([]byte, r.result)
 	}
-	return a.got
+	return r.got
 }
 
 func (c *devicePredictorSearch) Size() (w, h int) { return c.w, c.h }
 func (c *devicePredictorSearch) Symbols() int     { return new(format.Parse).Symbols() }
-func (c *devicePredictorSearch) opaque() bool     { return c.frame.Opaque != 0 }
+func (c *devicePredictorSearch) opaque() bool     { return c.slot.Opaque != 0 }
 func (c *devicePredictorSearch) count(bits int) int {
 	return format.Tiles(c.w, bits) * format.Tiles(c.h, bits)
 }
 
 func (c *devicePredictorSearch) SetModes(bits int, mode uint8) {
-	c.mode, c.frame.ModeBits = mode, uint32(bits)
-	c.do(&request{step: stepFill, room: func() error { return c.take(c.count(bits), &c.modes) }})
+	c.slot.ModeBits = uint32(bits)
+	c.do(&request{step: stepTransform, reserve: func() error {
+		if err := c.take(c.count(bits), &c.modes); err != nil {
+			return err
+		}
+		return c.batch.stream.Fill(c.modes, 0, c.modes.Size, mode)
+	}})
 }
 
 func (c *devicePredictorSearch) ChooseModes(bits, skip int, own *[transform.ModeCount]uint32, tables []uint16) (counts [transform.ModeCount]uint32) {
-	c.frame.ModeBits = uint32(bits)
+	c.slot.ModeBits = uint32(bits)
 	got := c.do(&request{
-		step: stepPredict, parts: [][]byte{asBytes(own[:]), asBytes(tables)}, want: 4 * transform.ModeCount,
-		room: func() error { return c.take(c.count(bits), &c.modes) },
-		set:  func(f *deviceSlot, at []gpu.Ptr) { f.ModePrices, f.Prices, f.Skip = at[0], at[1], uint32(skip) },
+		step: stepChooseModes, uploads: [][]byte{gpu.Bytes(own[:]), gpu.Bytes(tables)}, result: 4 * transform.ModeCount,
+		reserve: func() error { return c.take(c.count(bits), &c.modes) },
+		set:     func(s *slot, at []gpu.Ptr) { s.ModeCosts, s.Costs, s.Skip = at[0], at[1], uint32(skip) },
 	})
 	copy(counts[:], gpu.View[uint32](got))
 	return counts
 }
 
 func (c *devicePredictorSearch) ChooseMultipliers(bits, skip int, steps []int, own *transform.MultiplierCosts, tables []uint16) (counts [3][256]uint32) {
-	fresh := c.multipliers == nil || c.frame.ColourBits != uint32(bits)
-	c.frame.ColourBits = uint32(bits)
-	prices := slices.Concat(own[0][:], own[1][:], own[2][:])
+	fresh := c.multipliers == nil || c.slot.ColourBits != uint32(bits)
+	c.slot.ColourBits = uint32(bits)
+	costs := slices.Concat(own[0][:], own[1][:], own[2][:])
 	got := c.do(&request{
-		step: stepRecolour, parts: [][]byte{asBytes(prices), asBytes(tables)}, want: 4 * 3 * 256,
-		room: func() error {
+		step: stepChooseMultipliers, uploads: [][]byte{gpu.Bytes(costs), gpu.Bytes(tables)}, result: 4 * 3 * 256,
+		reserve: func() error {
 			if err := c.take(4*c.w*c.h, &c.coloured); err != nil {
 				return err
 			}
@@ -135,11 +131,11 @@ func (c *devicePredictorSearch) ChooseMultipliers(bits, skip int, steps []int, o
 			}
 			return c.batch.stream.Fill(c.multipliers, 0, c.multipliers.Size, 0)
 		},
-		set: func(f *deviceSlot, at []gpu.Ptr) {
-			f.MultiplierPrices, f.Prices, f.Skip = at[0], at[1], uint32(skip)
-			f.Count = uint32(len(steps))
+		set: func(s *slot, at []gpu.Ptr) {
+			s.MultiplierCosts, s.Costs, s.Skip = at[0], at[1], uint32(skip)
+			s.Count = uint32(len(steps))
 			for i, v := range steps {
-				f.Steps[i] = uint32(v)
+				s.Steps[i] = uint32(v)
 			}
 		},
 	})
@@ -152,21 +148,21 @@ func (c *devicePredictorSearch) ChooseMultipliers(bits, skip int, steps []int, o
 
 func (c *devicePredictorSearch) TileCosts(bits int, table []uint16) []uint32 {
 	return gpu.View[uint32](c.do(&request{
-		step: stepTilePrices, parts: [][]byte{asBytes(table)}, want: 4 * c.count(bits),
-		set: func(f *deviceSlot, at []gpu.Ptr) { f.Prices, f.GroupBits = at[0], uint32(bits) },
+		step: stepTileCosts, uploads: [][]byte{gpu.Bytes(table)}, result: 4 * c.count(bits),
+		set: func(s *slot, at []gpu.Ptr) { s.Costs, s.GroupBits = at[0], uint32(bits) },
 	}))
 }
 
 func (c *devicePredictorSearch) SetEntropyImage(g format.EntropyImage) {
 	c.entropy = format.EntropyImage{Bits: g.Bits, Groups: g.Groups}
-	c.frame.GroupBits, c.frame.N = uint32(g.Bits), uint32(max(1, g.Groups))
+	c.slot.GroupBits, c.slot.GroupCount = uint32(g.Bits), uint32(max(1, g.Groups))
 	if g.Bits == 0 {
-		c.groups, c.frame.Groups = nil, 0 // the memory goes back with the batch
+		c.groups, c.slot.Groups = nil, 0 // the memory goes back with the batch
 		return
 	}
 	c.do(&request{
-		step: stepSetGroups, parts: [][]byte{asBytes(g.Group)}, keep: []**gpu.Buffer{&c.groups},
-		room: func() error { return c.take(2*len(g.Group), &c.groups) },
+		step: stepSetGroups, uploads: [][]byte{gpu.Bytes(g.Group)}, retain: []**gpu.Buffer{&c.groups},
+		reserve: func() error { return c.take(2*len(g.Group), &c.groups) },
 	})
 }
 
@@ -174,26 +170,26 @@ func (c *devicePredictorSearch) AssignGroups(own []uint32, near int, tables []ui
 	n := len(own)
 	even := (n + 1) / 2 * 2 // words before those of 64 bits
 	got := c.do(&request{
-		step: stepAssign, parts: [][]byte{asBytes(own), asBytes(tables)}, want: 4*even + 8*n, work: 4 * c.Symbols() * rowWords(n),
-		set: func(f *deviceSlot, at []gpu.Ptr) { f.GroupPrices, f.Prices, f.Near = at[0], at[1], uint32(near) },
+		step: stepAssignGroups, uploads: [][]byte{gpu.Bytes(own), gpu.Bytes(tables)}, result: 4*even + 8*n, scratch: 4 * c.Symbols() * costWords(n),
+		set: func(s *slot, at []gpu.Ptr) { s.GroupCosts, s.Costs, s.Near = at[0], at[1], uint32(near) },
 	})
 	return gpu.View[uint32](got[:4*n]), gpu.View[uint64](got[4*even:])
 }
 
 func (c *devicePredictorSearch) Histograms() []uint32 {
-	return gpu.View[uint32](c.do(&request{step: stepHistograms, want: 4 * int(c.frame.N*c.frame.Symbols)}))
+	return gpu.View[uint32](c.do(&request{step: stepHistograms, result: 4 * int(c.slot.GroupCount*c.slot.Symbols)}))
 }
 
 // fetch returns what buffers hold; nil for those that are nil.
 func (c *devicePredictorSearch) fetch(buffers ...*gpu.Buffer) [][]byte {
-	a := &request{step: stepFetch}
+	r := &request{step: stepFetch}
 	for _, b := range buffers {
 		if b != nil {
-			a.fetch = append(a.fetch, b)
-			a.want += roundUp(b.Size)
+			r.fetch = append(r.fetch, b)
+			r.result += roundUp(b.Size)
 		}
 	}
-	got := c.do(a)
+	got := c.do(r)
 	list := make([][]byte, len(buffers))
 	for i, b := range buffers {
 		if b != nil {
@@ -208,14 +204,14 @@ func (c *devicePredictorSearch) fetch(buffers ...*gpu.Buffer) [][]byte {
 func roundUp(n int) int { return (n + 15) &^ 15 }
 
 func (c *devicePredictorSearch) Result() (*search.Choices, error) {
-	out := &search.Choices{ModeBits: int(c.frame.ModeBits), Entropy: c.entropy, Pixels: format.Pixels{W: c.w, H: c.h}, Packer: c}
+	out := &search.Choices{ModeBits: int(c.slot.ModeBits), Entropy: c.entropy, Pixels: format.Pixels{W: c.w, H: c.h}, Packer: c}
 	got := c.fetch(c.modes, c.multipliers, c.groups)
 	if c.err != nil {
 		return nil, c.err
 	}
 	out.Modes = got[0]
 	if c.multipliers != nil {
-		bits := int(c.frame.ColourBits)
+		bits := int(c.slot.ColourBits)
 		out.Multipliers = &transform.Multipliers{Bits: bits, Columns: format.Tiles(c.w, bits), Element: gpu.View[uint32](got[1])}
 		for i := range out.Multipliers.Element {
 			out.Multipliers.Element[i] |= transform.NoMultipliers
@@ -244,25 +240,18 @@ func (c *devicePredictorSearch) Counts() [][]uint32 {
 }
 
 func (c *devicePredictorSearch) Pack(codes [][]bitstream.Code, first, size int) []byte {
-	words := (first + size + 31) / 32
-	blocks := (c.w*c.h + packPixels*cardThreads - 1) / (packPixels * cardThreads)
-	all := make([]uint32, 0, len(codes)*c.Symbols())
-	for _, list := range codes {
-		for _, v := range list {
-			all = append(all, uint32(v))
-		}
-	}
+	words, blocks := pieces(first+size, 32), pieces(c.w*c.h, packPixels*gpu.BlockThreads)
 	return c.do(&request{
-		step: stepPack, parts: [][]byte{asBytes(all)}, want: 4 * max(1, words), work: 8 * (1 + blocks),
-		set: func(f *deviceSlot, at []gpu.Ptr) {
-			f.Codes, f.First, f.Words = at[0], uint64(first), uint64(words)
+		step: stepPackLiterals, uploads: [][]byte{gpu.Bytes(slices.Concat(codes...))}, result: 4 * max(1, words), scratch: 8 * (1 + blocks),
+		set: func(s *slot, at []gpu.Ptr) {
+			s.Codes, s.First, s.Words = at[0], uint64(first), uint64(words)
 		},
 	})
 }
 
 func (c *devicePredictorSearch) Failed() error { return c.err }
 
-// Release gives back what the canvas has on the card. It is not used any more.
+// Release gives back what the search has on the device. It is not used any more.
 func (c *devicePredictorSearch) Release() {
 	c.batch.discard(c.argb, c.residual, c.coloured, c.modes, c.multipliers, c.groups)
 }

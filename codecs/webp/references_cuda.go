@@ -1,5 +1,3 @@
-//go:build cuda && cgo
-
 package webp
 
 import (
@@ -16,51 +14,52 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 )
 
-// deviceReferenceSearch is a copier on a card, of a batch. Its methods belong to the search of its
-// image. Pixels, candidates and hits are made there and stay; a parse goes there with
-// the first step that is asked for after SetParse.
+// deviceReferenceSearch is the search for backward references of an image of a batch,
+// whose steps run on the device. Its methods belong to the goroutine of that search.
+// Pixels, candidates and hits are made on the device and stay there; a parse goes there
+// with the first step that is wanted after SetParse.
 type deviceReferenceSearch struct {
 	batch *batch
 	p     format.Pixels
 	err   error // the first
 
-	frame   deviceSlot // what lasts from step to step
+	slot    slot // what lasts from step to step
 	parse   *format.Parse
-	sent    *uint16    // where the lengths are of the parse that is on the card, or will be
+	sent    *uint16    // where the lengths are of the parse that is on the device, or will be
 	changed bool       // it has not gone there yet
-	groupOf []uint16   // the groups on the card
-	counted [][]uint32 // histograms of the parse and of groupOf; nil: not known
+	groupOf []uint16   // the groups of the tiles on the device
+	counted [][]uint32 // histograms of the parse and of groupOf; nil: not counted yet
 
-	canvas        *devicePredictorSearch // has the pixels; nil: argb
+	predictors    *devicePredictorSearch // has the pixels; nil: argb has them
 	argb          *gpu.Buffer            // 4 bytes a pixel
 	length, value *gpu.Buffer            // of the parse, 2 and 4 bytes a pixel
-	hit           *gpu.Buffer            // a byte a pixel: see CacheHits
+	hit           *gpu.Buffer            // a byte a pixel: see backref.CacheHits
 	groups        *gpu.Buffer            // 2 bytes a tile
-	onHost        []uint8                // what hit holds
+	hitsRead      []uint8                // what hit holds; nil: not read yet
 }
 
-// ReferenceSearch brings p to the card, or takes what v has there.
-func (e *deviceSteps) ReferenceSearch(p format.Pixels, v search.PredictorSearch) (backref.ReferenceSearch, error) {
-	c := &deviceReferenceSearch{batch: e.batch, p: p}
-	c.frame = deviceSlot{Width: uint32(p.W), Height: uint32(p.H), Opaque: 1, N: 1}
+// newReferenceSearch brings p to the device, or takes what the search of has there.
+func (d *deviceSteps) newReferenceSearch(p format.Pixels, of search.PredictorSearch) (*deviceReferenceSearch, error) {
+	c := &deviceReferenceSearch{batch: d.batch, p: p}
+	c.slot = slot{Width: uint32(p.W), Height: uint32(p.H), Opaque: 1, GroupCount: 1}
 	for _, v := range p.ARGB {
 		if v>>24 != 255 {
-			c.frame.Opaque = 0
+			c.slot.Opaque = 0
 			break
 		}
 	}
-	if v != nil {
-		c.canvas = v.(*devicePredictorSearch)
-		c.frame.Coded = c.canvas.frame.Coded
-		return c, c.canvas.err
+	if of != nil {
+		c.predictors = of.(*devicePredictorSearch)
+		c.slot.Coded = c.predictors.slot.Coded
+		return c, c.predictors.err
 	}
 	c.do(&request{
-		step: stepPixels, parts: [][]byte{asBytes(p.ARGB)}, keep: []**gpu.Buffer{&c.argb},
-		room: func() error {
+		step: stepPixels, uploads: [][]byte{gpu.Bytes(p.ARGB)}, retain: []**gpu.Buffer{&c.argb},
+		reserve: func() error {
 			if err := c.take(&c.argb, 4*len(p.ARGB)); err != nil {
 				return err
 			}
-			c.frame.Coded = c.argb.Ptr
+			c.slot.Coded = c.argb.Ptr
 			return nil
 		},
 	})
@@ -78,70 +77,71 @@ func (c *deviceReferenceSearch) take(b **gpu.Buffer, n int) (err error) {
 	return err
 }
 
-// do asks for a step and returns what comes back, zeros where the card failed.
-func (c *deviceReferenceSearch) do(a *request) []byte {
-	a.copier = c
+// do has a step done and returns its result, zeros where the device failed.
+func (c *deviceReferenceSearch) do(r *request) []byte {
+	r.slot, r.wait = &c.slot, referenceWait
 	if c.err == nil {
-		c.err = c.batch.wait(a)
+		c.err = c.batch.send(r)
 	}
 	if c.err != nil {
-		return make([]byte, a.want)
+		return make([]byte, r.result)
 	}
-	return a.got
+	return r.got
 }
 
-// withParse lets the step have the groups g and the parse. Of a parse that has changed its
-// copies go to the card, which knows by the hits how all other pixels are coded.
-func (c *deviceReferenceSearch) withParse(a *request, g format.EntropyImage) *request {
+// withParse adds the groups g and the parse to a request. Of a parse that has changed the
+// backward references go to the device, which sees by the hits how all other pixels are
+// coded.
+func (c *deviceReferenceSearch) withParse(r *request, g format.EntropyImage) *request {
 	n := len(c.p.ARGB)
 	moved := g.Bits > 0 && !slices.Equal(g.Group, c.groupOf)
 	if moved {
-		a.parts = append(a.parts, asBytes(g.Group))
-		a.keep = append(a.keep, &c.groups)
+		r.uploads = append(r.uploads, gpu.Bytes(g.Group))
+		r.retain = append(r.retain, &c.groups)
 		c.groupOf = slices.Clone(g.Group)
 	}
 	if c.changed {
-		list := copiesOf(c.parse)
-		part, set := len(a.parts), a.set
-		a.parts = append(a.parts, asBytes(list))
-		a.set = func(f *deviceSlot, at []gpu.Ptr) {
-			f.Copies, f.Copied = at[part], uint32(len(list)/2)
+		list := referencesOf(c.parse)
+		part, set := len(r.uploads), r.set
+		r.uploads = append(r.uploads, gpu.Bytes(list))
+		r.set = func(s *slot, at []gpu.Ptr) {
+			s.References, s.ReferenceCount = at[part], uint32(len(list)/2)
 			if set != nil {
-				set(f, at)
+				set(s, at)
 			}
 		}
 	}
-	room := a.room
-	a.room = func() error {
+	reserve := r.reserve
+	r.reserve = func() error {
 		if err := c.take(&c.length, 2*n); err != nil {
 			return err
 		}
 		if err := c.take(&c.value, 4*n); err != nil {
 			return err
 		}
-		f := &c.frame
-		f.Length, f.Value, f.Hits = c.length.Ptr, c.value.Ptr, c.hit.Ptr
-		f.Groups = 0
+		s := &c.slot
+		s.Length, s.Value, s.Hits = c.length.Ptr, c.value.Ptr, c.hit.Ptr
+		s.Groups = 0
 		if g.Bits > 0 {
 			if err := c.take(&c.groups, 2*len(g.Group)); err != nil {
 				return err
 			}
-			f.Groups = c.groups.Ptr
+			s.Groups = c.groups.Ptr
 		}
-		if room != nil {
-			return room()
+		if reserve != nil {
+			return reserve()
 		}
 		return nil
 	}
 	c.changed = false
-	c.frame.GroupBits, c.frame.N = uint32(g.Bits), uint32(max(1, g.Groups, g.Used()))
-	c.frame.CacheBits, c.frame.Symbols = uint32(c.parse.CacheBits), uint32(c.parse.Symbols())
-	return a
+	c.slot.GroupBits, c.slot.GroupCount = uint32(g.Bits), uint32(max(1, g.Groups, g.Used()))
+	c.slot.CacheBits, c.slot.Symbols = uint32(c.parse.CacheBits), uint32(c.parse.Symbols())
+	return r
 }
 
-// copiesOf lists the copies of a parse: where each begins, and its distance code - 1 << 12 |
-// length.
-func copiesOf(q *format.Parse) []uint32 {
+// referencesOf lists the backward references of a parse: where each begins, and its
+// distance code - 1 << 12 | length.
+func referencesOf(q *format.Parse) []uint32 {
 	var list []uint32
 	for i := 0; i < len(q.Length); {
 		l := q.Length[i]
@@ -166,14 +166,14 @@ func (c *deviceReferenceSearch) SetParse(q *format.Parse) {
 }
 
 func (c *deviceReferenceSearch) SetCache(bits int) {
-	// The steps that need it set it on the card.
+	// The steps that need the cache set it on the device.
 	c.parse.CacheBits, c.counted = bits, nil
 }
 
 func (c *deviceReferenceSearch) ChooseCache() int {
 	got := c.do(c.withParse(&request{
-		step: stepCacheCounts, want: int(unsafe.Sizeof(backref.CacheCounts{})),
-		set: func(f *deviceSlot, _ []gpu.Ptr) { f.Counts = f.Result },
+		step: stepCacheCounts, result: int(unsafe.Sizeof(backref.CacheCounts{})),
+		set: func(s *slot, _ []gpu.Ptr) { s.Counts = s.Result },
 	}, format.EntropyImage{}))
 	return (*backref.CacheCounts)(unsafe.Pointer(&got[0])).Best()
 }
@@ -182,8 +182,8 @@ func (c *deviceReferenceSearch) Histograms(g format.EntropyImage) [][]uint32 {
 	if c.counted == nil || g.Bits > 0 && !slices.Equal(g.Group, c.groupOf) || max(1, g.Groups, g.Used()) != len(c.counted) {
 		n := max(1, g.Groups, g.Used())
 		c.counted = c.split(c.do(c.withParse(&request{
-			step: stepCountCopies, want: 4 * n * c.parse.Symbols(),
-			set: func(f *deviceSlot, _ []gpu.Ptr) { f.Counts = f.Result },
+			step: stepCountSymbols, result: 4 * n * c.parse.Symbols(),
+			set: func(s *slot, _ []gpu.Ptr) { s.Counts = s.Result },
 		}, g)), n)
 	}
 	return c.counted
@@ -205,7 +205,7 @@ func (c *deviceReferenceSearch) Cluster(from format.EntropyImage, bits, most int
 	if n < 2 {
 		return format.EntropyImage{}
 	}
-	begin, start := stepSeed, n/2
+	begin, start := stepSeedAndCluster, n/2
 	if from.Groups > 1 {
 		begin, start, n = stepCluster, from.Groups, from.Groups
 	} else {
@@ -213,21 +213,21 @@ func (c *deviceReferenceSearch) Cluster(from format.EntropyImage, bits, most int
 	}
 	symbols := c.parse.Symbols()
 	countsAt := roundUp(4 + 2*count)
-	a := c.withParse(&request{
-		step: begin, want: countsAt + 4*n*symbols, work: clusterWork(symbols, count),
-		room: func() error {
+	r := c.withParse(&request{
+		step: begin, result: countsAt + 4*n*symbols, scratch: clusterScratch(symbols, count),
+		reserve: func() error {
 			err := c.take(&c.groups, 2*count)
 			if err == nil {
-				c.frame.Groups = c.groups.Ptr
+				c.slot.Groups = c.groups.Ptr
 			}
 			return err
 		},
-		set: func(f *deviceSlot, _ []gpu.Ptr) {
-			f.GroupBits, f.N, f.Count = uint32(bits), uint32(n), uint32(start)
-			f.Counts = f.Result + gpu.Ptr(countsAt)
+		set: func(s *slot, _ []gpu.Ptr) {
+			s.GroupBits, s.GroupCount, s.Count = uint32(bits), uint32(n), uint32(start)
+			s.Counts = s.Result + gpu.Ptr(countsAt)
 		},
 	}, from)
-	got := c.do(a)
+	got := c.do(r)
 	found := format.EntropyImage{Bits: bits, Groups: int(gpu.View[uint32](got)[0])}
 	found.Group = slices.Clone(gpu.View[uint16](got[4:])[:count])
 	c.groupOf = found.Group
@@ -238,8 +238,8 @@ func (c *deviceReferenceSearch) Cluster(from format.EntropyImage, bits, most int
 	return found
 }
 
-// clusterWork is the memory that Clusters of cluster.cuh lays out.
-func clusterWork(symbols, count int) int {
+// clusterScratch is the size in bytes of the memory that Clusters of cluster.cuh lays out.
+func clusterScratch(symbols, count int) int {
 	padded := 1 << bits.Len(uint(count-1))
 	return 8*(padded+entropy.MaxStartGroups*entropy.MaxStartGroups) + 4*(64+2*entropy.MaxStartGroups+symbols+entropy.MaxStartGroups*symbols+3*count) + 2*(1+entropy.MaxStartGroups)*symbols
 }
@@ -248,8 +248,8 @@ func (c *deviceReferenceSearch) Failed() error { return c.err }
 
 func (c *deviceReferenceSearch) Release() {
 	c.batch.discard(c.argb, c.length, c.value, c.hit, c.groups)
-	if c.canvas != nil {
-		c.canvas.Release()
+	if c.predictors != nil {
+		c.predictors.Release()
 	}
 }
 
@@ -257,7 +257,7 @@ func (c *deviceReferenceSearch) Packer(g format.EntropyImage) bitstream.Packer {
 	return &devicePacker{c, g}
 }
 
-// devicePacker are the symbols of a copier's parse with groups, on a card.
+// devicePacker writes the symbols of a parse with prefix code groups on the device.
 type devicePacker struct {
 	*deviceReferenceSearch
 	g format.EntropyImage
@@ -266,22 +266,15 @@ type devicePacker struct {
 func (c *devicePacker) Counts() [][]uint32 { return c.Histograms(c.g)[:c.g.Used()] }
 
 func (c *devicePacker) Pack(codes [][]bitstream.Code, first, size int) []byte {
-	words := (first + size + 31) / 32
-	blocks := (len(c.p.ARGB) + packPixels*cardThreads - 1) / (packPixels * cardThreads)
-	all := make([]uint32, 0, len(codes)*c.parse.Symbols())
-	for _, list := range codes {
-		for _, v := range list {
-			all = append(all, uint32(v))
-		}
-	}
-	a := c.withParse(&request{step: stepPackCopies, want: 4 * max(1, words), work: 8 * (1 + blocks)}, c.g)
-	part, set := len(a.parts), a.set
-	a.parts = append(a.parts, asBytes(all))
-	a.set = func(f *deviceSlot, at []gpu.Ptr) {
-		f.Codes, f.First, f.Words = at[part], uint64(first), uint64(words)
+	words, blocks := pieces(first+size, 32), pieces(len(c.p.ARGB), packPixels*gpu.BlockThreads)
+	r := c.withParse(&request{step: stepPackReferences, result: 4 * max(1, words), scratch: 8 * (1 + blocks)}, c.g)
+	part, set := len(r.uploads), r.set
+	r.uploads = append(r.uploads, gpu.Bytes(slices.Concat(codes...)))
+	r.set = func(s *slot, at []gpu.Ptr) {
+		s.Codes, s.First, s.Words = at[part], uint64(first), uint64(words)
 		if set != nil {
-			set(f, at)
+			set(s, at)
 		}
 	}
-	return c.do(a)
+	return c.do(r)
 }
