@@ -81,13 +81,19 @@ type request struct {
 	result  int                         // bytes that come back, zero before the step
 	scratch int                         // bytes of zeros beside them
 	set     func(s *slot, at []gpu.Ptr) // notes what holds for this step alone; at is where the uploads are
-	fetch   []*gpu.Buffer               // what comes back from stepFetch, one after the other
+	fetch   []region                    // what comes back from stepFetch, one after the other
 	wait    time.Duration               // how long the lane waits for requests of other searches at most
 
 	// The answer.
 	got  []byte
 	err  error
 	done chan struct{}
+}
+
+// region is some bytes of a buffer on the device.
+type region struct {
+	buffer   *gpu.Buffer
+	at, size int
 }
 
 // step is what a batch does in one go.

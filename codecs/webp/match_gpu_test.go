@@ -137,7 +137,7 @@ func (m *matched) lockstep(d search.Steps) error {
 	if c.err != nil {
 		return c.err
 	}
-	got := gpu.View[uint32](c.do(&request{step: stepFetch, result: roundUp(s.memory.Size), fetch: []*gpu.Buffer{s.memory}})[s.prev:])[:n]
+	got := gpu.View[uint32](c.do(&request{step: stepFetch, result: 4 * n, fetch: []region{{s.memory, s.prev, 4 * n}}}))
 	prev := make([]uint32, n)
 	for i, v := range want.Prev {
 		prev[i] = uint32(v + 1)

@@ -185,7 +185,7 @@ func (c *devicePredictorSearch) fetch(buffers ...*gpu.Buffer) [][]byte {
 	r := &request{step: stepFetch}
 	for _, b := range buffers {
 		if b != nil {
-			r.fetch = append(r.fetch, b)
+			r.fetch = append(r.fetch, region{b, 0, b.Size})
 			r.result += roundUp(b.Size)
 		}
 	}

@@ -32,6 +32,8 @@ constexpr uint32_t link_pixels = 65536; // of a chunk of the hash chains
 constexpr uint32_t link_entries = 65536; // of a chunk's table: one for each key
 constexpr uint32_t cache_pixels = 16384; // of a chunk of the colour caches
 
+// Slot is an image of a batch on the device. Each kernel reads what its comment names; the rest may be null or 0. Tiles
+// are in raster order and 1 << bits on a side.
 struct Slot {
 	const uint8_t *source; // height x width x channels samples, or 0xAARRGGBB where channels is 0
 	uint32_t *argb; // height x width: what the predictor predicts from

@@ -69,11 +69,11 @@ func (b *batch) start(s step, list []*request, slots []slot, results []int, para
 	case stepFetch:
 		for i, r := range list {
 			at := results[i]
-			for _, buffer := range r.fetch {
-				if err := b.stream.Copy(b.down, at, buffer, 0, buffer.Size); err != nil {
+			for _, from := range r.fetch {
+				if err := b.stream.Copy(b.down, at, from.buffer, from.at, from.size); err != nil {
 					return err
 				}
-				at += roundUp(buffer.Size)
+				at += roundUp(from.size)
 			}
 		}
 	}
