@@ -2,7 +2,7 @@ package worker
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/jobs"
-	"github.com/pelmill/pelmill/raster"
 )
 
 // Bounds of a batch on a device.
@@ -19,33 +18,37 @@ const (
 	batchBytes  = 256 << 20 // of samples
 )
 
-// batchWait is how long a batch with a free lane waits for images that are being
-// read: some images at once take a card little longer than one.
+// batchWait is how long a batch with a free lane waits for objects that are about to
+// come: some images at once take a card little longer than one.
 const batchWait = 20 * time.Millisecond
 
-// batcher collects images of a job, of all its chunks at work, into batches for
-// the device. While all lanes are busy a batch grows; when one is free it takes the
-// images that are about to come as well, and starts.
+// batcher collects objects into batches for the device: those of a job, of all its
+// chunks at work, or those of a codec. While all lanes are busy a batch grows; when
+// one is free it takes the objects that are about to come as well, and starts.
 type batcher struct {
-	w     *Worker
-	k     *jobContext
-	items chan *item
-	near  atomic.Int64 // images being read, whose items come next
+	p    *pipeline
+	name string // of the codec
+	job  string // for the log
+	call func(ctx context.Context, run codec.Run, batch []*object) error
+
+	queue   chan *queued
+	awaited *atomic.Int64 // objects that come next; shared by the batchers of a process that has one a codec
 
 	mu    sync.Mutex
 	users int           // chunks
 	over  chan struct{} // closed when the last of them has left
 }
 
-// item is a product that waits for the device.
-type item struct {
-	*product
+// queued is an object that waits for the device. The codec gets a copy, so that a call
+// that was given up cannot change the object.
+type queued struct {
+	try  *object
 	ctx  context.Context // of its chunk
 	done chan error      // buffered
 }
 
-func newBatcher(w *Worker, k *jobContext) *batcher {
-	return &batcher{w: w, k: k, items: make(chan *item, 2*batchImages)}
+func newBatcher(p *pipeline, name, job string, call func(context.Context, codec.Run, []*object) error) *batcher {
+	return &batcher{p: p, name: name, job: job, call: call, queue: make(chan *queued, 2*batchImages), awaited: new(atomic.Int64)}
 }
 
 // join lets a chunk use the batcher until it calls what is returned.
@@ -65,20 +68,40 @@ func (b *batcher) join() (leave func()) {
 	}
 }
 
-// encode runs p's encode stage in a batch, and the decoding for its verify stage
-// where the device is to do that. p is near until then.
-func (b *batcher) encode(ctx context.Context, p *product) error {
-	it := &item{product: p, ctx: ctx, done: make(chan error, 1)}
+// await says that o comes to its batches soon.
+func (o *object) await() {
+	if !o.awaited {
+		o.awaited = true
+		o.batches.awaited.Add(1)
+	}
+}
+
+// unawait says that o is in the queue, or does not come.
+func (o *object) unawait() {
+	if o.awaited {
+		o.awaited = false
+		o.batches.awaited.Add(-1)
+	}
+}
+
+// do runs the codec for o in a batch.
+func (b *batcher) do(ctx context.Context, o *object) error {
+	try := *o
+	q := &queued{try: &try, ctx: ctx, done: make(chan error, 1)}
 	select {
-	case b.items <- it:
-		b.near.Add(-1)
+	case b.queue <- q:
+		o.unawait()
 	case <-ctx.Done():
-		b.near.Add(-1)
 		return context.Cause(ctx)
 	}
 	select {
-	case err := <-it.done:
-		return err
+	case err := <-q.done:
+		if err == nil {
+			try.awaited = false
+			*o = try
+			return o.failure
+		}
+		return o.givenUp(err)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -86,59 +109,67 @@ func (b *batcher) encode(ctx context.Context, p *product) error {
 
 // run forms batches until over is closed.
 func (b *batcher) run(over <-chan struct{}) {
-	var next *item // did not fit into the last batch
+	var next *queued // did not fit into the last batch
 	for {
 		first := next
 		if first == nil {
 			select {
-			case first = <-b.items:
+			case first = <-b.queue:
 			case <-over:
 				return
 			}
 		}
-		b.w.lanes <- struct{}{}
-		var batch []*item
+		b.p.lanes <- struct{}{}
+		var batch []*queued
 		batch, next = b.collect(first)
 		go b.launch(batch)
 	}
 }
 
-// collect forms a batch, and returns the item that it took and that does not fit.
-func (b *batcher) collect(first *item) (batch []*item, next *item) {
+// collect forms a batch, and returns the object that it took and that does not fit.
+func (b *batcher) collect(first *queued) (batch []*queued, next *queued) {
 	patience := time.NewTimer(batchWait)
 	defer patience.Stop()
-	batch, bytes := []*item{first}, len(first.image.Pix)
+	batch, bytes := []*queued{first}, first.try.size()
 	for len(batch) < batchImages {
-		// Asked before the channel: an item is in it before it is no longer near.
-		coming := b.near.Load() > 0
-		var it *item
+		// Asked before the queue: an object is in it before it is no longer awaited.
+		awaited := b.awaited.Load() > 0
+		var q *queued
 		select {
-		case it = <-b.items:
+		case q = <-b.queue:
 		default:
-			if !coming {
+			if !awaited {
 				return batch, nil
 			}
 			select {
-			case it = <-b.items:
+			case q = <-b.queue:
 			case <-patience.C:
 				return batch, nil
 			}
 		}
-		if bytes += len(it.image.Pix); bytes > batchBytes {
-			return batch, it
+		if bytes += q.try.size(); bytes > batchBytes {
+			return batch, q
 		}
-		batch = append(batch, it)
+		batch = append(batch, q)
 	}
 	return batch, nil
 }
 
-// together is a context that ends when those of all items have.
-func together(batch []*item) (context.Context, context.CancelFunc) {
+// size is the bytes of the samples of o's image.
+func (o *object) size() int {
+	if o.image != nil {
+		return len(o.image.Pix)
+	}
+	return o.head.Size()
+}
+
+// together is a context that ends when those of all objects have.
+func together(batch []*queued) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var left atomic.Int64
 	seen := map[context.Context]bool{}
-	for _, it := range batch {
-		seen[it.ctx] = true
+	for _, q := range batch {
+		seen[q.ctx] = true
 	}
 	left.Store(int64(len(seen)))
 	for c := range seen {
@@ -152,106 +183,58 @@ func together(batch []*item) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// answer is what the device made of one item.
-type answer struct {
-	codec.Encoded
-	asked     bool // to decode its data
-	decoded   *raster.Image
-	decodeErr error
-}
-
-func (b *batcher) launch(batch []*item) {
-	w := b.w
+// launch runs the codec for a batch with the lane that the caller has taken.
+func (b *batcher) launch(batch []*queued) {
+	p := b.p
 	ctx, cancel := together(batch)
 	defer cancel()
-	w.formed.Add(1)
-	w.batched.Add(int64(len(batch)))
-	var answers []answer
-	var encode, verify time.Duration // of each item
-	err := w.guards.run(ctx, func() { <-w.lanes }, func(ctx context.Context) (err error) {
+	p.formed.Add(1)
+	p.batched.Add(int64(len(batch)))
+	tries := make([]*object, len(batch))
+	for i, q := range batch {
+		tries[i] = q.try
+	}
+	err := p.laneGuards.run(ctx, func() { <-p.lanes }, func(ctx context.Context) (err error) {
 		defer func() {
 			if v := recover(); v != nil {
-				w.log.Warn("a codec panicked on the device", "job", b.k.spec.ID, "panic", v, "stack", string(debug.Stack()))
-				f := faultf(jobs.OutcomeFailed, jobs.ClassCodec, "%s panicked on the device: %v", b.k.info.Name, v)
+				p.log.Warn("a codec panicked on the device", "job", b.job, "panic", v, "stack", string(debug.Stack()))
+				f := faultf(jobs.OutcomeFailed, jobs.ClassCodec, "%s panicked on the device: %v", b.name, v)
 				f.again = true
 				err = f
 			}
 		}()
-		start := time.Now()
-		a, err := b.onDevice(ctx, batch)
-		if err != nil {
+		// The device waits for what the codec does on the CPU.
+		if err := b.call(ctx, codec.Run{Device: p.device, Pool: p.cores.First()}, tries); err != nil {
 			return err
 		}
-		encoded := time.Now()
-		n, err := b.decode(ctx, batch, a)
-		if err != nil {
-			return err
-		}
-		answers, encode = a, encoded.Sub(start)/time.Duration(len(batch))
-		verify = time.Since(encoded) / time.Duration(max(1, n))
-		return nil
+		return ctx.Err() // what the codec could not do in time is not the objects' failure
 	})
-	if lost := w.lost(); lost != nil {
+	if lost := p.lost(); lost != nil {
 		// Nothing that came from a lost card can be trusted, success or not, and no
 		// object is to blame: the chunk goes back to the queue.
 		err = lost
 	}
-	w.sayShortMemory(b.k.spec.ID)
-	for i, it := range batch {
-		if err != nil {
-			it.done <- err
-			continue
-		}
-		a := answers[i]
-		it.spend(stageEncode, encode)
-		if a.asked {
-			it.spend(stageVerify, verify)
-			it.decoded, it.decodeErr = a.decoded, a.decodeErr
-		}
-		it.done <- it.take(a.Encoded)
+	p.sayShortMemory(b.job)
+	if len(batch) > 1 {
+		err = p.laneGuards.onlyOneToBlame(err)
+	}
+	for _, q := range batch {
+		q.done <- err
 	}
 }
 
-func (b *batcher) onDevice(ctx context.Context, batch []*item) ([]answer, error) {
-	items := make([]codec.Item, len(batch))
-	for i, it := range batch {
-		items[i] = it.item()
+// onlyOneToBlame returns the error for each object of a batch that took too long: one
+// of them is to blame, which the next attempt finds out, with every object alone.
+func (g *guards) onlyOneToBlame(err error) error {
+	var f *fault
+	if !errors.As(err, &f) || f != g.timeout {
+		return err
 	}
-	var answers []answer
-	for _, e := range b.k.codec.Encode(ctx, codec.Run{Device: b.k.device}, items, b.k.options) {
-		answers = append(answers, answer{Encoded: e})
+	each := *f
+	each.again, each.alone = true, true
+	var u *unresponsiveError
+	if errors.As(err, &u) {
+		return &unresponsiveError{fault: &each, call: u.call}
 	}
-	if len(answers) != len(batch) {
-		return nil, codecFault(fmt.Errorf("%s: %d results for a batch of %d", b.k.info.Name, len(answers), len(batch)))
-	}
-	return answers, nil
-}
-
-// decode decodes the files that the device is to verify, in a batch again, and
-// returns how many those are.
-func (b *batcher) decode(ctx context.Context, batch []*item, answers []answer) (int, error) {
-	if b.k.spec.Verify != verifyDevice {
-		return 0, nil
-	}
-	var files [][]byte
-	for i := range answers {
-		a := &answers[i]
-		if a.asked = a.Err == nil && len(a.Data) > 0 && len(a.Data) < len(batch[i].data); a.asked {
-			files = append(files, a.Data)
-		}
-	}
-	if len(files) == 0 {
-		return 0, nil
-	}
-	decoded := b.k.codec.Decode(ctx, codec.Run{Device: b.k.device}, files, b.k.assets)
-	if len(decoded) != len(files) {
-		return 0, unverified("%s: %d pictures from %d files", b.k.info.Name, len(decoded), len(files))
-	}
-	for i := range answers {
-		if answers[i].asked {
-			answers[i].decoded, answers[i].decodeErr = decoded[0].Image, decoded[0].Err
-			decoded = decoded[1:]
-		}
-	}
-	return len(files), nil
+	return &each
 }

@@ -119,8 +119,11 @@ func (s *share) known(n int64) error {
 	return nil
 }
 
-// release gives everything back.
+// release gives everything back. A nil share has nothing.
 func (s *share) release() {
+	if s == nil {
+		return
+	}
 	if s.file > 0 {
 		s.b.files.Release(s.file)
 	}

@@ -40,15 +40,14 @@ type chunk struct {
 	records []*jobs.Result          // by position in the chunk; nil: not done
 	made    map[string]*jobs.Result // by key: those made in this process and reported
 	done    int
-	saved   int    // of done, in the partial shard
-	last    []solo // to do after the others, one at a time
+	saved   int       // of done, in the partial shard
+	last    []*object // to do after the others, one at a time
 }
 
-// solo is an object that runs alone.
-type solo struct {
-	index   int
-	attempt int // with which it begins
-	deaths  int // of processes, with the object in flight
+// newObject returns object i at the start of its way.
+func (c *chunk) newObject(i int) *object {
+	key := c.w.logKey(c.entries[i].Key)
+	return &object{index: i, entry: c.entries[i], attempts: 1, age: c.age, job: c.task.Job, logKey: key}
 }
 
 // Chunk works on one chunk of a job whose specification is known. It returns nil
@@ -169,7 +168,9 @@ func (c *chunk) open(ctx context.Context) error {
 	}
 	for i := range c.entries {
 		if n := deaths[i]; n > 0 && c.records[i] == nil {
-			c.last = append(c.last, solo{i, 1, n})
+			o := c.newObject(i)
+			o.alone, o.deaths = true, n
+			c.last = append(c.last, o)
 		}
 	}
 	return nil
@@ -203,14 +204,14 @@ func (c *chunk) work(ctx context.Context) error {
 	if c.w.conn != nil {
 		beside.Go(func() { c.watchSignal(ctx, over) })
 	}
-	if c.batch != nil {
-		defer c.batch.join()()
+	if c.batches != nil {
+		defer c.batches.join()()
 	}
 
 	var todo []int
 	alone := map[int]bool{}
-	for _, s := range c.last {
-		alone[s.index] = true
+	for _, o := range c.last {
+		alone[o.index] = true
 	}
 	for i, r := range c.records {
 		if r == nil && !alone[i] {
@@ -225,7 +226,7 @@ func (c *chunk) work(ctx context.Context) error {
 				if n >= len(todo) {
 					return
 				}
-				c.oneOfMany(ctx, solo{index: todo[n], attempt: 1})
+				c.oneOfMany(ctx, c.newObject(todo[n]))
 			}
 		})
 	}
@@ -240,14 +241,14 @@ func (c *chunk) work(ctx context.Context) error {
 
 // oneOfMany does an object among others. With a device more chunks are at work than
 // it can do at once, so that batches are filled: the oldest go first.
-func (c *chunk) oneOfMany(ctx context.Context, s solo) {
+func (c *chunk) oneOfMany(ctx context.Context, o *object) {
 	if c.w.device != nil {
-		if c.w.inWork.acquire(ctx, c.age) != nil {
+		if c.w.inWork.Acquire(ctx, c.age) != nil {
 			return
 		}
-		defer c.w.inWork.release()
+		defer c.w.inWork.Release()
 	}
-	c.object(ctx, s, false)
+	c.object(ctx, o)
 }
 
 // alone does the objects that failed twice or that were in flight when a process
@@ -263,37 +264,26 @@ func (c *chunk) alone(ctx context.Context) {
 		c.fail(err)
 		return
 	}
-	order(last)
+	orderCrashCandidates(last)
 	c.flights.oneByOne()
-	for _, s := range last {
+	for _, o := range last {
 		if ctx.Err() != nil {
 			return
 		}
-		if s.deaths >= maxDeaths {
-			r := c.blank(s.index)
-			r.Outcome, r.Class = jobs.OutcomeFailed, jobs.ClassCrash
-			r.Error = fmt.Sprintf("worker processes died %d times while the object was in work, twice of these it was alone", s.deaths)
-			r.Attempts = s.deaths
-			c.record(s.index, &r)
+		if o.deaths >= maxDeaths {
+			o.attempts, o.record = o.deaths, c.blank(o.index)
+			o.record.Outcome, o.record.Class = jobs.OutcomeFailed, jobs.ClassCrash
+			o.record.Error = fmt.Sprintf("worker processes died %d times while the object was in work, twice of these it was alone", o.deaths)
+			c.record(o)
 			continue
 		}
-		c.object(ctx, s, true)
+		c.object(ctx, o)
 	}
 }
 
 // maxDeaths is how often a process may die with the object in flight: once among
 // others, and twice alone.
 const maxDeaths = 3
-
-// record keeps the one record of an object.
-func (c *chunk) record(i int, r *jobs.Result) {
-	c.mu.Lock()
-	c.records[i] = r
-	c.made[r.Key] = r
-	c.done++
-	c.mu.Unlock()
-	c.w.report(c.task.Job, r)
-}
 
 func (c *chunk) savePartials(ctx context.Context, over <-chan struct{}) {
 	tick := time.NewTicker(partialTime)

@@ -353,8 +353,7 @@ func TestDeviceBatches(t *testing.T) {
 		j.photos(150, 8)
 		j.put("q.png", png(t, photo(1, 9, 9, 3)))
 		j.plan()
-		w := j.worker(Options{}, c)
-		w.device = &gpu.Device{}
+		w := j.deviceWorker(Options{}, c)
 		time.AfterFunc(200*time.Millisecond, func() {
 			select {
 			case <-hold:
@@ -397,8 +396,7 @@ func TestALostCardEndsTheWorker(t *testing.T) {
 	j := newJob(t, "mem://source", "mem://target", c, nil)
 	j.photos(20, 8)
 	j.plan()
-	w := j.worker(Options{}, c)
-	w.device = &gpu.Device{}
+	w := j.deviceWorker(Options{}, c)
 	w.lost = func() error {
 		if lost.Load() {
 			return gpu.ErrFatal
@@ -416,52 +414,4 @@ func TestALostCardEndsTheWorker(t *testing.T) {
 	if err := w.watch(t.Context()); !errors.Is(err, gpu.ErrFatal) {
 		t.Errorf("%v, want that the worker ends", err)
 	}
-}
-
-func TestOlderChunksGetTokensFirst(t *testing.T) {
-	tok := newTokens(1)
-	if err := tok.acquire(t.Context(), 9); err != nil {
-		t.Fatal(err)
-	}
-	var mu sync.Mutex
-	var order []int64
-	var all sync.WaitGroup
-	for _, age := range []int64{5, 3, 4, 3, 1} {
-		all.Go(func() {
-			if err := tok.acquire(t.Context(), age); err != nil {
-				t.Error(err)
-			}
-			mu.Lock()
-			order = append(order, age)
-			mu.Unlock()
-			tok.release()
-		})
-	}
-	gone, cancel := context.WithCancel(t.Context())
-	all.Go(func() {
-		if err := tok.acquire(gone, 0); err == nil {
-			t.Error("a token for a context that has ended")
-		}
-	})
-	for tok.waits() < 6 {
-		time.Sleep(time.Millisecond)
-	}
-	cancel()
-	for tok.waits() > 5 {
-		time.Sleep(time.Millisecond)
-	}
-	tok.release()
-	all.Wait()
-	if want := []int64{1, 3, 3, 4, 5}; !slices.Equal(order, want) {
-		t.Errorf("order %v, want %v", order, want)
-	}
-	if tok.free != 1 {
-		t.Errorf("%d tokens free, want 1", tok.free)
-	}
-}
-
-func (t *tokens) waits() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.waiting)
 }

@@ -2,16 +2,12 @@ package worker
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/imageio"
@@ -25,8 +21,8 @@ type DecompressOptions struct {
 	Device    *gpu.Device       // nil: CPU
 	CPU       int               // images at once; 0: GOMAXPROCS
 	Memory    int64             // bytes that the process may take, at least MinMemory; 0: DefaultMemory
-	Timeout   time.Duration     // for decoding one file, and for encoding its encoded file; 0: 10 min
-	Format    string            // of the encoded file, as imageio.Encode has it; empty: the one that fits, imageio.FormatFor
+	Timeout   time.Duration     // for decoding one file, and for making and checking its picture file; 0: 10 min
+	Format    string            // of the picture files, as imageio.Encode has it; empty: the one that fits, imageio.FormatFor
 	Overwrite bool              // replace what is at the target's keys
 	Sniff     bool              // also read files without a codec's extension, and know them by their content
 	Filter    func(string) bool // keys to take; nil: all
@@ -36,85 +32,161 @@ type DecompressOptions struct {
 	Name      string            // under which this work is announced, see [queue.Announce]
 }
 
-// imageExtension is what the encoded file of a format are called.
-var imageExtension = map[string]string{"png": ".png", "tiff": ".tif", "nii": ".nii"}
+// imageExtensions are the extensions of picture files by their format.
+var imageExtensions = map[string]string{"png": ".png", "tiff": ".tif", "nii": ".nii"}
 
-// Decompress turns the files of any codec that it finds in src into encoded file in dst.
-// The target's key is the source's with the codec's extension taken off and the
-// encoded file's put on: a/b.vq becomes a/b.png, and a/b.jpg.vq a/b.jpg.png. Nothing else
-// that is there is replaced;  encoded file that is there already with the same bytes is
-// skipped. Each encoded file is decoded again and compared before it is stored. With
-// Overwrite everything is replaced but what lies in src or is read by work that
-// runs. Where dst lies in src, it is left out of what is read.
+// Decompress turns the files of any codec that it finds in src into picture files in
+// dst. The target's key is the source's with the codec's extension taken off and that
+// of the picture file put on: a/b.vq becomes a/b.png, and a/b.jpg.vq a/b.jpg.png.
+// Nothing else that is there is replaced; a picture file that is there already with the
+// same bytes is skipped. Each picture file is decoded again and compared before it is
+// stored. With Overwrite everything is replaced but what lies in src or is read by work
+// that runs. Where dst lies in src, it is left out of what is read.
 //
 // The counts are those of a job, with the roles of source and target exchanged.
 // Shared assets are looked for in src and then in dst. The error is one of the
-// whole: a listing that fails, a store that cannot be reached, the end of ctx.
+// whole: a listing that fails, a store that cannot be reached, a device that is lost,
+// codecs that do not end ([ErrStuck]), the end of ctx.
 func Decompress(ctx context.Context, src, dst *storage.Bucket, opts *DecompressOptions) (jobs.Counts, error) {
 	d := &decompression{src: src, dst: dst}
 	if opts != nil {
-		d.DecompressOptions = *opts
+		d.opts = *opts
 	}
-	fill(&d.CPU, runtime.GOMAXPROCS(0))
-	fill(&d.Memory, DefaultMemory())
-	fill(&d.Timeout, objectTimeout)
-	if d.Codecs == nil {
-		d.Codecs = codecs.All()
-	}
-	if d.Format != "" && imageExtension[d.Format] == "" && d.Format != "pnm" {
-		return d.counts, fmt.Errorf("worker: decompress: format %q: want png, tiff, nii or pnm", d.Format)
+	if d.opts.Format != "" && imageExtensions[d.opts.Format] == "" && d.opts.Format != "pnm" {
+		return d.counts, fmt.Errorf("worker: decompress: format %q: want png, tiff, nii or pnm", d.opts.Format)
 	}
 	overlap, err := storage.Compare(src, dst)
 	if err != nil {
 		return d.counts, fmt.Errorf("worker: decompress: %w", err)
 	}
-	d.sources = NewSourceGuard(d.Buckets, src, dst, d.Name)
+	d.sources = NewSourceGuard(d.opts.Buckets, src, dst, d.opts.Name)
 	d.own = newOwnImages(overlap)
-	if d.Memory < MinMemory || d.Timeout < 0 {
-		return d.counts, fmt.Errorf("worker: decompress: memory of %d bytes and a time of %s: want at least %d and 0", d.Memory, d.Timeout, MinMemory)
-	}
-	d.budget, d.guards = newBudget(d.Memory), newGuards(d.Timeout, nil)
-	d.assets = newAssets().from(src, dst)
-
-	ctx, d.fail = context.WithCancelCause(ctx)
-	defer d.fail(nil)
-	// Twice as many as encoders, so that some wait for storage while others work.
-	objects := make(chan storage.Object, 2*d.CPU)
-	encoders := make(chan struct{}, d.CPU)
-	var work sync.WaitGroup
-	for range 2*d.CPU + 2 {
-		work.Go(func() {
-			for o := range objects {
-				d.object(ctx, o, encoders)
-			}
-		})
-	}
-	err = storage.Walk(ctx, src, nil, func(p storage.Page) error {
-		for _, o := range p.Objects {
-			if d.own.has(o.Key) {
-				continue
-			}
-			_, named := codecOf(d.Codecs, o.Key)
-			if !named && !d.Sniff || d.Filter != nil && !d.Filter(o.Key) {
-				continue
-			}
-			select {
-			case objects <- o:
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		}
-		return nil
-	})
-	close(objects)
-	work.Wait()
+	d.decoding, err = newDecoding(d.opts.Device, d.opts.CPU, d.opts.Memory, d.opts.Timeout, d.opts.Codecs, newAssets().from(src, dst))
 	if err == nil {
-		err = context.Cause(ctx)
+		err = d.each(ctx, func(found func(*object) error) error { return d.list(ctx, found) }, d.object)
 	}
 	if err != nil {
 		return d.counts, fmt.Errorf("worker: decompress: %w", err)
 	}
 	return d.counts, nil
+}
+
+// decompression is one call of Decompress.
+type decompression struct {
+	*decoding
+	opts     DecompressOptions
+	src, dst *storage.Bucket
+	sources  *SourceGuard
+	own      *ownImages
+	counts   jobs.Counts // guarded by mu
+}
+
+// list calls found with every object of the source that is to be decoded.
+func (d *decompression) list(ctx context.Context, found func(*object) error) error {
+	return storage.Walk(ctx, d.src, nil, func(p storage.Page) error {
+		for _, o := range p.Objects {
+			if d.own.has(o.Key) {
+				continue
+			}
+			_, named := codecOf(d.codecs, o.Key)
+			if !named && !d.opts.Sniff || d.opts.Filter != nil && !d.opts.Filter(o.Key) {
+				continue
+			}
+			e := jobs.Entry{Key: o.Key, Size: o.Size, ETag: o.ETag, ModTime: o.ModTime}
+			if err := found(&object{entry: e, attempts: 1}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// object brings one object to its record, or says that it has to be tried again alone.
+// The error is one of the whole.
+func (d *decompression) object(ctx context.Context, o *object) (alone bool, err error) {
+	err = d.decompress(ctx, o, false)
+	if errors.Is(err, errWhole) {
+		err = d.decompress(ctx, o, true)
+	}
+	var f *fault
+	switch {
+	case err == nil:
+	case !errors.As(err, &f):
+		return false, err
+	case o.needsToBeAlone(err):
+		return true, nil
+	default:
+		o.record.Outcome, o.record.Class, o.record.Error = f.outcome, f.class, f.text()
+	}
+	o.record.Attempts, o.record.Seconds = o.attempts, o.seconds()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.counts.Add(&o.record)
+	if d.opts.OnResult != nil {
+		d.opts.OnResult(o.record)
+	}
+	return false, nil
+}
+
+// decompress takes an object through its stages, with a share of the memory or with the
+// whole. It returns a [*fault] where the object is to blame.
+func (d *decompression) decompress(ctx context.Context, o *object, whole bool) error {
+	e := &o.entry
+	o.record = jobs.Result{Key: e.Key, ETag: e.ETag, Size: e.Size, ModTime: e.ModTime, Device: d.device.Name()}
+	o.spent = [len(o.spent)]time.Duration{}
+	defer o.release()
+	if err := o.in(stageFetch, func() error { return d.fetch(ctx, o, whole) }); err != nil {
+		return err
+	}
+	if o.codec = d.codecFor(e.Key, o.data); o.codec == nil {
+		return faultf(jobs.OutcomeUnsupported, jobs.ClassFormat, "it is no file of any codec")
+	}
+	if err := d.header(ctx, o, pictureMemory); err != nil {
+		return err
+	}
+	if err := d.attempts(ctx, o, attempt{call: d.decode, after: d.encode}); err != nil {
+		return err
+	}
+	return o.in(stageStore, func() error { return d.store(ctx, o) })
+}
+
+// fetch reads the file and takes the memory for it.
+func (d *decompression) fetch(ctx context.Context, o *object, whole bool) error {
+	size := o.entry.Size
+	if size > maxFile {
+		return faultf(jobs.OutcomeRejected, jobs.ClassLimit, "the file has %d bytes and the limit is %d", size, maxFile)
+	}
+	err := d.get(ctx, o, whole, size, func(ctx context.Context) (storage.GetResult, error) {
+		return storage.Get(ctx, d.src, o.entry.Key, max(size, 1), nil)
+	})
+	var large *storage.TooLargeError
+	var f *fault
+	switch {
+	case err == nil:
+		o.record.Size, o.record.SHA256 = int64(len(o.data)), sumOf(o.data)
+		return nil
+	case errors.As(err, &f):
+		return err
+	case errors.As(err, &large):
+		return faultf(jobs.OutcomeFailed, jobs.ClassChanged, "it has %d bytes and had %d when it was listed", large.Size, size)
+	case storage.IsNotExist(err):
+		return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassMissing, err: err}
+	}
+	return storageFault(ctx, err)
+}
+
+// codecFor is the codec whose file this is: by its name and header, else by its
+// header, else by its name, so that a damaged file is called so.
+func (d *decompression) codecFor(key string, file []byte) codec.Codec {
+	reads := func(c codec.Codec) bool { _, err := headerOf(c, file); return err == nil }
+	named, ok := codecOf(d.codecs, key)
+	if ok && reads(named) {
+		return named
+	}
+	if i := slices.IndexFunc(d.codecs, reads); i >= 0 {
+		return d.codecs[i]
+	}
+	return named
 }
 
 // codecOf is the codec by a key's extension, the longest that fits.
@@ -139,123 +211,61 @@ func stripExtension(key string, info codec.Info) string {
 	return key[:n]
 }
 
-type decompression struct {
-	DecompressOptions
-	src, dst *storage.Bucket
-	budget   *budget
-	guards   *guards
-	assets   codec.Assets
-	sources  *SourceGuard
-	own      *ownImages
-	fail     context.CancelCauseFunc
-
-	mu     sync.Mutex
-	counts jobs.Counts
+// pictureMemory is what turning a codec's file into a picture file takes, besides the
+// bytes of the codec's file: what decoding takes; then the image, the picture file,
+// which doubles as it is written, and what decoding that again takes.
+func pictureMemory(h codec.Header) int64 {
+	n := int64(h.Size())
+	return max(h.Memory, n+3*n) + deflateTables
 }
 
-func (d *decompression) object(ctx context.Context, o storage.Object, encoders chan struct{}) {
-	if ctx.Err() != nil {
-		return
-	}
-	r := jobs.Result{Key: o.Key, ETag: o.ETag, Size: o.Size, ModTime: o.ModTime, Device: d.Device.Name(), Attempts: 1,
-		Seconds: map[string]float64{}}
-	err := d.convert(ctx, o, encoders, &r, false)
-	if errors.Is(err, errWhole) {
-		err = d.convert(ctx, o, encoders, &r, true)
-	}
-	var f *fault
-	if err != nil && !errors.As(err, &f) {
-		d.fail(err)
-		return
-	}
-	if f != nil {
-		r.Outcome, r.Class, r.Error = f.outcome, f.class, f.text()
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.counts.Add(&r)
-	if d.OnResult != nil {
-		d.OnResult(r)
-	}
-}
+const deflateTables = 2 << 20 // bytes, for both ways
 
-// convert does an object with a share of the memory, or with the whole.
-func (d *decompression) convert(ctx context.Context, o storage.Object, encoders chan struct{}, r *jobs.Result, whole bool) error {
-	if o.Size > maxFile {
-		return faultf(jobs.OutcomeRejected, jobs.ClassLimit, "the file has %d bytes and the limit is %d", o.Size, maxFile)
+// encode makes a picture file of the image, decodes that and compares it.
+func (d *decompression) encode(_ context.Context, _ codec.Run, o *object) (err error) {
+	r := &o.record
+	hash := o.image.Hash()
+	o.format = d.opts.Format
+	if o.format == "" {
+		o.format = imageio.FormatFor(o.image)
 	}
-	held, err := d.budget.take(ctx, o.Size, whole)
-	if err != nil {
-		return err
-	}
-	// A call that was given up still holds its memory.
-	defer func() { held.release() }()
-	clock := time.Now()
-	lap := func(stage string) {
-		r.Seconds[stage] = time.Since(clock).Seconds()
-		clock = time.Now()
-	}
-	got, err := storage.Get(ctx, d.src, o.Key, max(o.Size, 1), nil)
-	if err != nil {
-		var large *storage.TooLargeError
-		if errors.As(err, &large) {
-			return faultf(jobs.OutcomeFailed, jobs.ClassChanged, "it has %d bytes and had %d when it was listed", large.Size, o.Size)
-		}
-		if storage.IsNotExist(err) {
-			return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassMissing, err: err}
-		}
-		return storageFault(ctx, err)
-	}
-	lap(stageFetch)
-	r.Size = int64(len(got.Data))
-	sum := sha256.Sum256(got.Data)
-	r.SHA256 = hex.EncodeToString(sum[:])
-	c := d.codec(o.Key, got.Data)
-	if c == nil {
-		return faultf(jobs.OutcomeUnsupported, jobs.ClassFormat, "it is no file of any codec")
-	}
-	r.Codec, r.Version = c.Info().Name, c.Info().Version
-	head, err := c.Header(got.Data)
-	if err != nil {
-		return decodeFault(ctx, err)
-	}
-	need := imageMemory(head)
-	if err := held.image(ctx, need, need); err != nil {
-		return err
-	}
-	if err := take(ctx, encoders); err != nil {
-		return err
-	}
-	// What encoded file makes stays its own until it has ended.
-	var made converted
-	err = d.guards.run(ctx, func() { <-encoders }, func(ctx context.Context) (err error) {
-		made, err = d.encode(ctx, c, got.Data)
+	err = o.in(stageEncode, func() (err error) {
+		o.file, err = imageio.Encode(o.image, o.format)
 		return err
 	})
-	var deaf *deafError
-	if errors.As(err, &deaf) {
-		late := held
-		held = new(share)
-		deaf.then(late.release)
-		return deaf.fault
-	}
 	if err != nil {
-		return err
+		return &fault{outcome: jobs.OutcomeUnsupported, class: jobs.ClassImage, err: err}
 	}
-	m, encoded, format := made.image, made.encoded, made.format
-	r.PixelHash, r.DecodedHash, r.Verified = made.hash, made.hash, "full"
-	lap(stageEncode)
-	r.Shape, r.RawBytes = m.Shape, int64(len(m.Pix))
-	target := d.target(o.Key, m, format)
+	return o.in(stageVerify, func() error {
+		again, err := imageio.Decode(o.file, nil)
+		if err != nil {
+			return faultf(jobs.OutcomeFailed, jobs.ClassVerify, "the picture file does not decode: %w", err)
+		}
+		if again.Hash() != hash {
+			return faultf(jobs.OutcomeFailed, jobs.ClassVerify, "the picture file decodes to another picture")
+		}
+		r.PixelHash, r.DecodedHash, r.Verified = hash, hash, "full"
+		r.Shape, r.RawBytes = o.image.Shape, int64(len(o.image.Pix))
+		return nil
+	})
+}
+
+// store creates the picture file. What it may replace is decided in decompressput.go.
+func (d *decompression) store(ctx context.Context, o *object) error {
+	r := &o.record
+	target := d.target(r.Key, o.image, o.format)
 	if err := jobs.CheckKey(target); err != nil {
 		return faultf(jobs.OutcomeUnsupported, jobs.ClassKey, "%w", err)
 	}
 	r.Target = target
-	put, err := d.put(ctx, r.Target, encoded)
+	if err := take(ctx, d.stores); err != nil {
+		return err
+	}
+	put, err := d.put(ctx, target, o.file)
+	<-d.stores
 	if err != nil {
 		return d.writeFault(ctx, err)
 	}
-	lap(stageStore)
 	r.Outcome = jobs.OutcomeCompressed
 	if put.Existed {
 		r.Outcome = jobs.OutcomeSkipped
@@ -264,92 +274,13 @@ func (d *decompression) convert(ctx context.Context, o storage.Object, encoders 
 	return nil
 }
 
-// imageMemory is what turning a file into an encoded one takes, besides the bytes of the
-// file: the image, and at once either what decoding takes, or the encoded file, which
-// doubles as it is written, or the encoded file and what decoding it again takes.
-func imageMemory(h codec.Header) int64 {
-	n := int64(h.Size())
-	return max(h.Memory, n+3*n) + imageTables
-}
-
-const imageTables = 2 << 20 // of deflate, both ways
-
-// converted is a file that was turned into  encoded file.
-type converted struct {
-	image   *raster.Image
-	encoded []byte
-	format  string
-	hash    string // of the image, decoded from the file and from the encoded file
-}
-
-// encoded file decodes a file of c and encodes the image.
-func (d *decompression) encode(ctx context.Context, c codec.Codec, file []byte) (made converted, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = faultf(jobs.OutcomeFailed, jobs.ClassCodec, "decoding it panicked: %v", v)
-		}
-	}()
-	out := c.Decode(ctx, codec.Run{Device: d.Device}, [][]byte{file}, d.assets)
-	if len(out) != 1 {
-		return made, faultf(jobs.OutcomeFailed, jobs.ClassCodec, "%s: %d pictures from one file", c.Info().Name, len(out))
-	}
-	if err := out[0].Err; err != nil {
-		return made, decodeFault(ctx, err)
-	}
-	m := out[0].Image
-	made.image, made.hash = m, m.Hash()
-	if made.format = d.Format; made.format == "" {
-		made.format = imageio.FormatFor(m)
-	}
-	if made.encoded, err = imageio.Encode(m, made.format); err != nil {
-		return made, &fault{outcome: jobs.OutcomeUnsupported, class: jobs.ClassImage, err: err}
-	}
-	again, err := imageio.Decode(made.encoded, nil)
-	if err != nil {
-		return made, faultf(jobs.OutcomeFailed, jobs.ClassVerify, "the image does not decode: %w", err)
-	}
-	if again.Hash() != made.hash {
-		return made, faultf(jobs.OutcomeFailed, jobs.ClassVerify, "the image decodes to another picture")
-	}
-	return made, nil
-}
-
-// codec is the one whose file this is: by its name and headers, else by its
-// headers, else by its name, so that a damaged file is called so.
-func (d *decompression) codec(key string, file []byte) codec.Codec {
-	known := func(c codec.Codec) bool { _, err := c.Header(file); return err == nil }
-	named, ok := codecOf(d.Codecs, key)
-	if ok && known(named) {
-		return named
-	}
-	if i := slices.IndexFunc(d.Codecs, known); i >= 0 {
-		return d.Codecs[i]
-	}
-	return named
-}
-
-// decodeFault judges an error of a codec's Decode.
-func decodeFault(ctx context.Context, err error) error {
-	var malformed *codec.FormatError
-	var unsupported *codec.UnsupportedError
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case errors.As(err, &malformed):
-		return &fault{outcome: jobs.OutcomeRejected, class: jobs.ClassMalformed, err: err}
-	case errors.As(err, &unsupported):
-		return &fault{outcome: jobs.OutcomeUnsupported, class: jobs.ClassImage, err: err}
-	}
-	return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassCodec, err: err}
-}
-
-// target is the encoded file's key.
+// target is the key of the picture file.
 func (d *decompression) target(key string, m *raster.Image, format string) string {
 	stem := key
-	if c, ok := codecOf(d.Codecs, key); ok {
+	if c, ok := codecOf(d.codecs, key); ok {
 		stem = stripExtension(key, c.Info())
 	}
-	ext := imageExtension[format]
+	ext := imageExtensions[format]
 	if ext == "" { // pnm, whose files are called by what they hold
 		switch {
 		case m.Alpha():

@@ -17,7 +17,7 @@ func (d *decompression) put(ctx context.Context, key string, image []byte) (stor
 	put, err := storage.Put(ctx, d.dst, key, image, nil)
 	d.own.end(key, err == nil && !put.Existed)
 	var exists *storage.ExistsError
-	if !d.Overwrite || !errors.As(err, &exists) {
+	if !d.opts.Overwrite || !errors.As(err, &exists) {
 		return put, err
 	}
 	switch inSource, err := d.sources.InSource(ctx, key); {

@@ -28,16 +28,16 @@ func (w *Worker) WhyCPU() error { return w.why }
 
 // sayShortMemory says, once for each, that batches do not fit into the memory of
 // the device and that images do not.
-func (w *Worker) sayShortMemory(job string) {
-	s := w.stats()
+func (p *pipeline) sayShortMemory(job string) {
+	s := p.stats()
 	if s.Halved > 0 {
-		w.halved.Do(func() {
-			w.log.Warn("memory on the device is short: batches are halved until they fit", "job", job, "device", w.device.Name())
+		p.halved.Do(func() {
+			p.log.Warn("memory on the device is short: batches are halved until they fit", "job", job, "device", p.device.Name())
 		})
 	}
 	if s.Left > 0 {
-		w.left.Do(func() {
-			w.log.Warn("memory on the device is short: pictures that do not fit alone are done on the CPU", "job", job, "device", w.device.Name())
+		p.left.Do(func() {
+			p.log.Warn("memory on the device is short: pictures that do not fit alone are done on the CPU", "job", job, "device", p.device.Name())
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/raster"
@@ -28,9 +29,8 @@ func TestBatchesCrossChunks(t *testing.T) {
 	}}
 	j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.ChunkObjects, s.Verify = 16, "device" }).queued()
 	j.photos(160, 8).plan()
-	w := j.worker(Options{CPU: 4}, c)
-	w.device = &gpu.Device{}
-	w.opts.Chunks, w.window, w.inWork = 10, 160, newTokens(160)
+	w := j.deviceWorker(Options{CPU: 4, Chunks: 10}, c)
+	w.window, w.inWork = 160, pool.Shared(160)
 	time.AfterFunc(500*time.Millisecond, func() { close(hold) })
 	if counts := j.run(w); counts.Compressed != 160 {
 		t.Errorf("%+v, want 160 compressed", counts)
@@ -54,7 +54,7 @@ func TestBatchesCrossChunks(t *testing.T) {
 func TestABatchEndsWithItsLastChunk(t *testing.T) {
 	one, endOne := context.WithCancel(t.Context())
 	two, endTwo := context.WithCancel(t.Context())
-	ctx, cancel := together([]*item{{ctx: one}, {ctx: two}, {ctx: one}})
+	ctx, cancel := together([]*queued{{ctx: one}, {ctx: two}, {ctx: one}})
 	defer cancel()
 	endOne()
 	time.Sleep(10 * time.Millisecond)
@@ -75,8 +75,7 @@ func TestDeviceIsTold(t *testing.T) {
 	c := &fake{}
 	j := newJob(t, "mem://source", "mem://target", c, nil)
 	j.photos(20, 8).plan()
-	w := j.worker(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, c)
-	w.device = &gpu.Device{}
+	w := j.deviceWorker(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, c)
 	w.stats = func() gpu.Stats {
 		return gpu.Stats{Memory: 77, Batches: 5, Busy: 1500 * time.Millisecond, Halved: 3, Left: 1}
 	}

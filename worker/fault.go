@@ -21,6 +21,7 @@ type fault struct {
 	class   string
 	err     error
 	again   bool // another attempt may end differently
+	alone   bool // and has to be made alone, as others may be to blame
 }
 
 func (f *fault) Error() string { return f.err.Error() }

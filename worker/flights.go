@@ -201,9 +201,10 @@ func (f *flights) failed(what string, err error) {
 	f.w.log.Warn(what, "job", f.task.Job, "chunk", f.task.Index, "error", err)
 }
 
-// order puts objects that never ended a process first, then by how often they did.
-func order(last []solo) {
-	slices.SortStableFunc(last, func(a, b solo) int {
+// orderCrashCandidates puts objects that never ended a process first, then by how often
+// they did.
+func orderCrashCandidates(last []*object) {
+	slices.SortStableFunc(last, func(a, b *object) int {
 		return cmp.Or(cmp.Compare(a.deaths, b.deaths), cmp.Compare(a.index, b.index))
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
@@ -146,6 +147,16 @@ func (j *job) worker(opts Options, c ...codec.Codec) *Worker {
 		j.t.Fatal(err)
 	}
 	return w
+}
+
+// deviceWorker makes a worker with a device on which only fake codecs run.
+func (j *job) deviceWorker(opts Options, c ...codec.Codec) *Worker {
+	j.t.Helper()
+	opts.Codecs = c
+	if err := opts.defaults(); err != nil {
+		j.t.Fatal(err)
+	}
+	return newWorker(j.conn, j.buckets, opts, &gpu.Device{})
 }
 
 // chunk runs chunk i in the test's goroutine.

@@ -61,6 +61,9 @@ func (w *Worker) unready(ctx context.Context) []string {
 	if n := w.guards.stuck.Load(); n > 0 {
 		reasons = append(reasons, fmt.Sprintf("%d of %d encoders are held by a codec that does not end", n, w.opts.CPU))
 	}
+	if n := w.laneGuards.stuck.Load(); n > 0 {
+		reasons = append(reasons, fmt.Sprintf("%d of %d batches on the device are held by a codec that does not end", n, cap(w.lanes)))
+	}
 	if trouble := w.trouble.Load(); trouble != nil {
 		reasons = append(reasons, *trouble)
 	}

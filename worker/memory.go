@@ -5,7 +5,6 @@ import (
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
-	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -50,10 +49,10 @@ func (k *jobContext) readMemory(h *imageio.Header) int64 {
 
 // workMemory is what the stages after reading an image of shape s take, the image
 // included: the most that one of them holds. m may be nil: the image is not read yet.
-func (k *jobContext) workMemory(s raster.Shape, m *raster.Image, device *gpu.Device) int64 {
+func (k *jobContext) workMemory(s raster.Shape, m *raster.Image, onDevice bool) int64 {
 	n := int64(s.Size())
 	codec := k.codec.Memory(s, m, k.options)
-	if device != nil && n <= deviceImage {
+	if onDevice && n <= deviceImage {
 		codec.Encode = min(codec.Encode, deviceShare*n)
 	}
 	compare := int64(0)

@@ -56,7 +56,7 @@ func newMetrics(w *Worker) *metrics {
 		Name: "pelmill_build_info", Help: "1; the labels say what runs.",
 		ConstLabels: prometheus.Labels{"version": version, "device": w.device.Name()}}, func() float64 { return 1 })
 	stuck := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "pelmill_stuck_encoders", Help: "Encoders held by a codec that does not end."}, func() float64 { return float64(w.guards.stuck.Load()) })
+		Name: "pelmill_stuck_encoders", Help: "Encoders held by a codec that does not end."}, func() float64 { return float64(w.guards.stuck.Load() + w.laneGuards.stuck.Load()) })
 	m.registry.MustRegister(m.objects, m.bytes, stages, m.ratio, m.chunks, m.inflight, m.redis, build, stuck,
 		counter("pelmill_storage_retries_total", "Operations of storage that were tried again after a temporary error.",
 			func() float64 { return float64(w.buckets.Retries()) }),

@@ -173,17 +173,17 @@ func (o *owners) list(ctx context.Context, b *storage.Bucket) ([]string, error) 
 	return l.ids, err
 }
 
-// object is one of a plan: a chunk, and the key of the source.
-type object struct {
+// plannedObject is one of a plan: a chunk, and the key of the source.
+type plannedObject struct {
 	chunk int
 	key   string
 }
 
 // has finds the object of a job's plan that has a target key.
-func (o *owners) has(ctx context.Context, b *storage.Bucket, spec *jobs.Spec, key string) (at object, found bool, err error) {
+func (o *owners) has(ctx context.Context, b *storage.Bucket, spec *jobs.Spec, key string) (at plannedObject, found bool, err error) {
 	plan, err := o.open(ctx, b, spec)
 	if err != nil || plan == nil {
-		return object{}, false, err
+		return plannedObject{}, false, err
 	}
 	// A source of this target is called stem, or begins with stem and a dot: its
 	// extension is cut off, and that of the codec behind it. A copy has key itself.
@@ -204,13 +204,13 @@ func (o *owners) has(ctx context.Context, b *storage.Bucket, spec *jobs.Spec, ke
 		for _, e := range entries {
 			switch {
 			case e.Key > stem+"/": // '/' follows '.'
-				return object{}, false, nil
+				return plannedObject{}, false, nil
 			case plan.names(e, key), e.Key == key && plan.copies:
-				return object{i, e.Key}, true, nil
+				return plannedObject{i, e.Key}, true, nil
 			}
 		}
 	}
-	return object{}, false, err
+	return plannedObject{}, false, err
 }
 
 // names reports whether key is the target of e, also by the rule of earlier versions.
@@ -272,7 +272,7 @@ func (o *owners) entries(ctx context.Context, b *storage.Bucket, id string, plan
 }
 
 // record gives what a job recorded of an object.
-func (o *owners) record(ctx context.Context, b *storage.Bucket, id string, of object) (r written, ok bool, err error) {
+func (o *owners) record(ctx context.Context, b *storage.Bucket, id string, of plannedObject) (r written, ok bool, err error) {
 	shard, err := o.shards.get(ctx, chunkKey(b, id, of.chunk), func(ctx context.Context) (shardRecords, error) {
 		return readRecords(ctx, b, id, of.chunk)
 	})

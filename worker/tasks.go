@@ -36,8 +36,7 @@ type jobContext struct {
 	info           codec.Info
 	options        codec.Options
 	assets         codec.Assets
-	device         *gpu.Device
-	batch          *batcher // nil on the CPU
+	batches        *batcher // of the device; nil on the CPU
 	sources        *SourceGuard
 }
 
@@ -122,15 +121,13 @@ func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *st
 	case k.info.Version != spec.Version:
 		return nil, fmt.Errorf("worker: job %s: %w: it wants version %d of %s, this worker has %d", spec.ID, errUnable, spec.Version, spec.Codec, k.info.Version)
 	}
+	onDevice := false
 	switch {
 	case spec.Device == "cpu":
 	case strings.HasPrefix(spec.Device, "cuda") && w.device == nil:
 		return nil, fmt.Errorf("worker: job %s: wants device %s: %w", spec.ID, spec.Device, gpu.ErrNoDevice)
 	default:
-		k.device = w.device
-	}
-	if k.device != nil {
-		k.batch = newBatcher(w, k)
+		onDevice = w.device != nil
 	}
 	k.sources = w.guardSources(spec.ID, source, target)
 	k.assets = w.tasks.assets.from(target)
@@ -140,6 +137,9 @@ func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *st
 		return nil, fmt.Errorf("worker: job %s: %w", spec.ID, err)
 	}
 	k.info = k.info.With(k.options)
+	if onDevice {
+		k.batches = newBatcher(w.pipeline, k.info.Name, spec.ID, k.encode)
+	}
 	return k, nil
 }
 

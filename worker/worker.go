@@ -14,6 +14,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
@@ -42,32 +43,16 @@ type Options struct {
 
 // Worker runs chunks. All methods are safe for concurrent use.
 type Worker struct {
+	*pipeline
 	conn    *queue.Conn
 	buckets *storage.Buckets
 	opts    Options
-	log     *slog.Logger
 	name    string // host:pid, in shards
 	codecs  []codec.Codec
-
-	device   *gpu.Device  // nil: CPU
-	why      error        // for which auto became the CPU
-	lost     func() error // says that the device is lost to this process
-	stats    func() gpu.Stats
-	cpu      *tokens
-	window   int           // objects of a chunk at work at once
-	inWork   *tokens       // with a device: objects of all chunks at work at once
-	lanes    chan struct{} // batches on the device at once
-	fetches  chan struct{} // objects being fetched
-	stores   chan struct{} // objects being stored
-	budget   *budget       // of memory
-	guards   *guards       // of calls of codecs
-	patience time.Duration // with all encoders stuck
+	why     error      // for which auto became the CPU
+	inWork  *pool.Pool // with a device: places for objects of all chunks at work, the oldest first
 
 	age      atomic.Int64 // of chunks: lower is older
-	formed   atomic.Int64 // batches for the device
-	batched  atomic.Int64 // images in them
-	halved   sync.Once    // short memory on the device was told
-	left     sync.Once    // and that images are done on the CPU
 	probing  sync.Mutex   // held while a write to a target is probed
 	tested   atomic.Bool
 	draining atomic.Bool
@@ -82,10 +67,6 @@ type Worker struct {
 	owners   *owners
 }
 
-// batchLanes is how many batches are at work at once for each card, so that one is
-// on the card while the results of another are coded.
-const batchLanes = 2
-
 // fewestObjects is what chunks of a small job have: with a device so many chunks are
 // at work that even their objects fill its batches.
 const fewestObjects = 16
@@ -95,42 +76,37 @@ const fewestObjects = 16
 // against crashes and commits nothing. A device that is insisted on and missing
 // gives [gpu.ErrNoDevice].
 func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, error) {
-	w := &Worker{conn: conn, buckets: buckets}
+	var o Options
 	if opts != nil {
-		w.opts = *opts
+		o = *opts
 	}
-	o := &w.opts
 	if err := o.defaults(); err != nil {
 		return nil, err
 	}
-	var err error
-	if w.device, w.why, err = openDevice(o.Device); err != nil {
+	device, why, err := openDevice(o.Device)
+	if err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
-	w.lost, w.stats = w.device.Err, w.device.Stats
-	w.log, w.codecs = o.Log, o.Codecs
+	w := newWorker(conn, buckets, o, device)
+	w.why = why
+	return w, nil
+}
+
+// newWorker makes a worker of complete options with a device, nil for the CPU.
+func newWorker(conn *queue.Conn, buckets *storage.Buckets, o Options, device *gpu.Device) *Worker {
+	w := &Worker{conn: conn, buckets: buckets, opts: o, codecs: o.Codecs}
+	w.pipeline = newPipeline(pipelineOptions{device: device, cpu: o.CPU, fetchers: o.Fetchers, memory: o.Memory, timeout: o.ObjectTimeout, log: o.Log})
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown-host"
 	}
 	w.name = host + ":" + strconv.Itoa(os.Getpid())
-	w.cpu = newTokens(o.CPU)
-	lanes := batchLanes * max(1, len(w.device.Cards()))
-	w.lanes = make(chan struct{}, lanes)
-	w.window = o.Fetchers + 2*o.CPU
 	chunks := 2
-	if w.device != nil {
-		// Those in batches at work, and those that are being collected.
-		w.window += (lanes + 1) * batchImages
+	if device != nil {
 		chunks = max(2, w.window/fewestObjects)
 	}
-	fill(&o.Chunks, chunks)
-	w.inWork = newTokens(w.window)
-	w.fetches = make(chan struct{}, o.Fetchers)
-	w.stores = make(chan struct{}, o.Fetchers)
-	w.budget = newBudget(o.Memory)
-	w.guards = newGuards(o.ObjectTimeout, o.Log)
-	w.patience = o.ObjectTimeout + time.Minute
+	fill(&w.opts.Chunks, chunks)
+	w.inWork = pool.Shared(w.window)
 	w.metrics = newMetrics(w)
 	w.tasks, w.states = newTasks(), newJobStates()
 	if conn != nil && !conn.Embedded() {
@@ -138,18 +114,15 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	}
 	w.runs = newRuns()
 	w.owners = newOwners(w.codecs, w.states, w.tasks.plans)
-	return w, nil
+	return w
 }
 
 func (o *Options) defaults() error {
-	switch {
-	case o.CPU < 0 || o.Fetchers < 0 || o.Chunks < 0:
-		return fmt.Errorf("worker: %d encoders, %d fetchers, %d chunks: want none below 0", o.CPU, o.Fetchers, o.Chunks)
-	case o.Memory < 0 || o.Memory > 0 && o.Memory < MinMemory:
-		return fmt.Errorf("worker: memory of %d bytes: want at least %d", o.Memory, MinMemory)
+	if o.Fetchers < 0 || o.Chunks < 0 {
+		return fmt.Errorf("worker: %d fetchers, %d chunks: want none below 0", o.Fetchers, o.Chunks)
 	}
 	fill(&o.CPU, runtime.GOMAXPROCS(0))
-	fill(&o.Fetchers, 16)
+	fill(&o.Fetchers, defaultFetchers)
 	fill(&o.Memory, DefaultMemory())
 	fill(&o.Grace, 30*time.Second)
 	fill(&o.ObjectTimeout, objectTimeout)
@@ -158,6 +131,17 @@ func (o *Options) defaults() error {
 	}
 	if o.Codecs == nil {
 		o.Codecs = codecs.All()
+	}
+	if err := checkBounds(o.CPU, o.Memory, o.ObjectTimeout); err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
+	return nil
+}
+
+// checkBounds checks what bounds the work of a process.
+func checkBounds(cpu int, memory int64, timeout time.Duration) error {
+	if cpu < 1 || memory < MinMemory || timeout < 0 {
+		return fmt.Errorf("%d pictures at once, memory of %d bytes and a time of %s: want at least 1, %d and 0", cpu, memory, timeout, MinMemory)
 	}
 	return nil
 }
@@ -198,37 +182,13 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.log.Info("no card is used", "reason", w.why)
 	}
 	w.log.Info("worker serves", "device", w.device.Name(), "encoders", w.opts.CPU, "chunks", w.opts.Chunks, "memory", w.opts.Memory)
-	err = w.watch(ctx)
+	if err = w.watch(ctx); err != nil {
+		err = fmt.Errorf("worker: %w", err)
+	}
 	w.draining.Store(true)
 	server.Shutdown()
 	w.log.Info("worker ends", w.deviceWork()...)
 	return err
-}
-
-// watch returns nil when ctx ends, ErrStuck, or the loss of the card.
-func (w *Worker) watch(ctx context.Context) error {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	var since time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case now := <-tick.C:
-			if err := w.lost(); err != nil {
-				return fmt.Errorf("worker: %w", err)
-			}
-			switch {
-			case w.guards.stuck.Load() < int64(w.opts.CPU):
-				since = time.Time{}
-			case since.IsZero():
-				since = now
-				w.log.Error("every encoder is held by a codec that does not end", "encoders", w.opts.CPU)
-			case now.Sub(since) > w.patience:
-				return fmt.Errorf("worker: %w", ErrStuck)
-			}
-		}
-	}
 }
 
 // report gives a record to the metrics, the log and the caller.

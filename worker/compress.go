@@ -1,0 +1,460 @@
+package worker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/raster"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// object brings one object to its record, unless the context ends, the chunk fails, or
+// the object has to be tried again later, alone.
+func (c *chunk) object(ctx context.Context, o *object) {
+	err := c.compress(ctx, o, false)
+	if errors.Is(err, errWhole) {
+		err = c.compress(ctx, o, true)
+	}
+	var f *fault
+	switch {
+	case err == nil:
+	case !errors.As(err, &f):
+		if ctx.Err() == nil {
+			c.fail(err)
+		}
+		return
+	case o.needsToBeAlone(err):
+		c.mu.Lock()
+		c.last = append(c.last, o.again())
+		c.mu.Unlock()
+		return
+	default:
+		o.record.Outcome, o.record.Class, o.record.Error = f.outcome, f.class, f.text()
+	}
+	c.record(o)
+}
+
+// compress takes an object through its stages, with a share of the memory or with the
+// whole. It returns a [*fault] where the object is to blame.
+func (c *chunk) compress(ctx context.Context, o *object, whole bool) error {
+	o.record = c.blank(o.index)
+	o.spent = [len(o.spent)]time.Duration{}
+	defer o.release()
+	if err := c.checkKeys(&o.entry); err != nil {
+		return err
+	}
+	if len(o.entry.Parts) > 0 {
+		return c.refuseSeries(ctx, &o.entry, &o.record)
+	}
+	if err := o.in(stageFetch, func() error { return c.fetch(ctx, o, whole) }); err != nil {
+		return err
+	}
+	if err := c.header(ctx, o); err != nil {
+		return err
+	}
+	if err := c.flights.enter(ctx, o.index); err != nil {
+		return err
+	}
+	defer c.flights.left(o.index)
+	o.started = c.flights.started
+	defer o.begins()
+	err := c.w.attempts(ctx, o, attempt{before: c.read, call: c.encode, after: c.verify})
+	if err != nil {
+		return err
+	}
+	return o.in(stageStore, func() error { return c.store(ctx, o) })
+}
+
+// blank is the record of an object of which nothing is known but its entry.
+func (c *chunk) blank(i int) jobs.Result {
+	e := &c.entries[i]
+	return jobs.Result{
+		Key: e.Key, ETag: e.ETag, Size: max(e.Size, 0), ModTime: e.ModTime, Parts: e.Parts,
+		Codec: c.spec.Codec, Version: c.spec.Version, Options: c.spec.Options,
+	}
+}
+
+// checkKeys refuses entries that aim at anything but an object and its result.
+func (c *chunk) checkKeys(e *jobs.Entry) error {
+	if e.Bad != "" {
+		return faultf(jobs.OutcomeFailed, jobs.ClassKey, "%s", e.Bad)
+	}
+	if err := jobs.CheckKey(e.Key); err != nil {
+		return faultf(jobs.OutcomeUnsupported, jobs.ClassKey, "%w; copy the object under another name", err)
+	}
+	if err := e.Check(c.info.Extension); err != nil {
+		return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassKey, err: err}
+	}
+	return nil
+}
+
+// maxFile is the default limit of imageio, in bytes.
+const maxFile = 1 << 30
+
+// changes is how often a source may have changed before it is given up, and
+// changeWait how long the first wait between is; it doubles.
+const (
+	changes    = 4
+	changeWait = 50 * time.Millisecond
+)
+
+// fetch reads the source and takes the memory for it. Where the source is no longer
+// what the entry says, it reads what is there now and changes the entry.
+func (c *chunk) fetch(ctx context.Context, o *object, whole bool) error {
+	e := &o.entry
+	if e.Missing {
+		return faultf(jobs.OutcomeFailed, jobs.ClassMissing, "the manifest names %q and the source does not have it", e.Key)
+	}
+	limit := int64(maxFile)
+	if n := c.spec.Limits.Bytes; n > 0 {
+		limit = min(limit, n)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.w.opts.ObjectTimeout,
+		faultf(jobs.OutcomeFailed, jobs.ClassStorage, "the source was not read within %s", c.w.opts.ObjectTimeout))
+	defer cancel()
+	wait := changeWait
+	for try := range changes {
+		if try > 0 {
+			select {
+			case <-time.After(wait):
+				wait *= 2
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		if try > 0 || e.Size < 0 {
+			now, _, err := storage.Stat(ctx, c.source, e.Key)
+			if err != nil {
+				return c.missing(ctx, e, err)
+			}
+			e.Size, e.ETag, e.ModTime = now.Size, now.ETag, now.ModTime
+		}
+		if e.Size > limit {
+			return faultf(jobs.OutcomeRejected, jobs.ClassLimit, "the file has %d bytes and the limit is %d", e.Size, limit)
+		}
+		err := c.w.get(ctx, o, whole, e.Size, func(ctx context.Context) (storage.GetResult, error) {
+			return storage.Get(ctx, c.source, e.Key, limit, &storage.Object{Key: e.Key, Size: e.Size, ETag: e.ETag, ModTime: e.ModTime})
+		})
+		var f *fault
+		switch {
+		case err == nil && int64(len(o.data)) == e.Size:
+			o.record.ETag, o.record.Size, o.record.ModTime = e.ETag, e.Size, e.ModTime
+			o.record.SHA256 = sumOf(o.data)
+			return nil
+		case err == nil:
+			o.release() // an empty object that has grown
+		case errors.As(err, &f):
+			return err
+		case !errors.Is(err, storage.ErrChanged):
+			return c.missing(ctx, e, err)
+		}
+	}
+	return faultf(jobs.OutcomeFailed, jobs.ClassChanged, "%q changed %d times while it was read", e.Key, changes)
+}
+
+// missing classifies an error of the reading of a source.
+func (c *chunk) missing(ctx context.Context, e *jobs.Entry, err error) error {
+	if storage.IsNotExist(err) && strings.ContainsRune(e.Key, utf8.RuneError) {
+		return faultf(jobs.OutcomeUnsupported, jobs.ClassKey, "the store lists the name %q with a substitute for characters that it does not spell, so it cannot be asked for; copy the object under another name", e.Key)
+	}
+	if storage.IsNotExist(err) {
+		return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassMissing, err: fmt.Errorf("the source is gone: %w", err)}
+	}
+	return storageFault(ctx, err)
+}
+
+// header refuses by the header of the source what the codec does not take, and takes
+// the memory for the image.
+func (c *chunk) header(ctx context.Context, o *object) error {
+	head, err := imageio.ReadHeader(o.data, c.limits())
+	if err != nil {
+		return readFault(err)
+	}
+	o.head = head
+	o.record.Shape, o.record.RawBytes = head.Shape, int64(head.Size())
+	if err := c.accepts(head.Shape); err != nil {
+		return err
+	}
+	if !o.alone {
+		o.batches = c.batches
+	}
+	read := c.readMemory(&head)
+	return o.held.image(ctx, read, max(read, c.workMemory(head.Shape, nil, o.batches != nil)))
+}
+
+func (k *jobContext) limits() *imageio.Limits {
+	l := k.spec.Limits
+	return &imageio.Limits{Bytes: l.Bytes, Side: l.Side, Samples: l.Samples, Frames: l.Frames, Ratio: l.Ratio}
+}
+
+// accepts refuses what the codec does not take in any case. An alpha channel may turn
+// out to be opaque.
+func (k *jobContext) accepts(s raster.Shape) error {
+	err := k.info.Check(s)
+	if err == nil {
+		return nil
+	}
+	if opaque := s; s.Alpha() {
+		opaque.Channels--
+		if k.info.Check(opaque) == nil {
+			return nil
+		}
+	}
+	return codecFault(err)
+}
+
+// read decodes the source.
+func (k *jobContext) read(o *object) error {
+	return o.in(stageRead, func() error {
+		o.record.Note = o.head.Note
+		m, err := imageio.Decode(o.data, k.limits())
+		if err != nil {
+			return readFault(err)
+		}
+		if err := k.info.Check(m.Shape); err != nil {
+			opaque := raster.DropOpaqueAlpha(m)
+			if opaque == m || k.info.Check(opaque.Shape) != nil {
+				return codecFault(err)
+			}
+			m = opaque
+			if o.record.Note != "" {
+				o.record.Note += "; "
+			}
+			o.record.Note += "the alpha channel is opaque everywhere and was left out"
+		}
+		o.image = m
+		o.record.Shape, o.record.RawBytes, o.record.PixelHash = m.Shape, int64(len(m.Pix)), m.Hash()
+		return o.held.known(max(k.readMemory(&o.head), k.workMemory(m.Shape, m, o.batches != nil)))
+	})
+}
+
+// encode makes the files of a batch. A device decodes them at once where it is to
+// verify them.
+func (k *jobContext) encode(ctx context.Context, run codec.Run, batch []*object) error {
+	items := make([]codec.Item, len(batch))
+	for i, o := range batch {
+		o.stage = stageEncode
+		items[i] = codec.Item{Image: o.image, Source: codec.Source{Format: o.head.Format, Data: o.data}}
+	}
+	start := time.Now()
+	encoded := k.codec.Encode(ctx, run, items, k.options)
+	if len(encoded) != len(batch) {
+		return codecFault(fmt.Errorf("%s: %d results for a batch of %d", k.info.Name, len(encoded), len(batch)))
+	}
+	each := time.Since(start) / time.Duration(len(batch))
+	var files []*object
+	for i, o := range batch {
+		o.spend(stageEncode, each)
+		o.failure = k.take(o, encoded[i])
+		if o.failure == nil && !o.kept() {
+			files = append(files, o)
+		}
+	}
+	if run.Device == nil || k.spec.Verify != verifyDevice || len(files) == 0 {
+		return nil
+	}
+	return k.decodeOn(ctx, run, files)
+}
+
+// take accepts what the codec gave for o.
+func (k *jobContext) take(o *object, e codec.Encoded) error {
+	switch {
+	case e.Err != nil:
+		return codecFault(e.Err)
+	case len(e.Data) == 0:
+		return codecFault(fmt.Errorf("%s: an empty file", k.info.Name))
+	}
+	o.file = e.Data
+	if !o.kept() && len(e.Facts) > 0 {
+		o.record.Facts = make(map[string]string, len(e.Facts))
+		for _, f := range e.Facts {
+			o.record.Facts[f.Name] = f.Value
+		}
+	}
+	return nil
+}
+
+// kept reports whether the result is no gain.
+func (o *object) kept() bool { return len(o.file) >= len(o.data) }
+
+// decodeOn decodes files on the device that made them.
+func (k *jobContext) decodeOn(ctx context.Context, run codec.Run, batch []*object) error {
+	files := make([][]byte, len(batch))
+	for i, o := range batch {
+		o.stage = stageVerify
+		files[i] = o.file
+	}
+	start := time.Now()
+	decoded := k.codec.Decode(ctx, run, files, k.assets)
+	if len(decoded) != len(files) {
+		return unverified("%s: %d pictures from %d files", k.info.Name, len(decoded), len(files))
+	}
+	each := time.Since(start) / time.Duration(len(batch))
+	for i, o := range batch {
+		o.spend(stageVerify, each)
+		o.decoded = decoded[i].Image
+		o.record.Verified = verifyDevice
+		if err := decoded[i].Err; err != nil {
+			o.failure = unverified("the result does not decode: %w", err)
+		}
+	}
+	return nil
+}
+
+// verifyDevice is the --verify that decodes where the encoder ran.
+const verifyDevice = "device"
+
+// verify decodes the result and compares it with the image, where the job asks for it
+// and the result is going to be used. A device may have decoded it already.
+func (k *jobContext) verify(ctx context.Context, run codec.Run, o *object) error {
+	switch {
+	case o.kept():
+		return nil
+	case o.record.Verified == verifyDevice:
+		return o.in(stageVerify, func() error { return k.compare(o, o.decoded) })
+	case !wanted(k.spec.Verify, o.record.Key):
+		o.record.Verified = "off"
+		return nil
+	}
+	return o.in(stageVerify, func() error {
+		out := k.codec.Decode(ctx, run, [][]byte{o.file}, k.assets)
+		if len(out) != 1 {
+			return unverified("%s: %d pictures from one file", k.info.Name, len(out))
+		}
+		if err := out[0].Err; err != nil {
+			return unverified("the result does not decode: %w", err)
+		}
+		o.record.Verified = "full"
+		return k.compare(o, out[0].Image)
+	})
+}
+
+// wanted reports whether the result for key is to be verified. A sample is chosen
+// by the key, so that it is the same in every delivery.
+func wanted(verify, key string) bool {
+	if verify == "off" {
+		return false
+	}
+	share, ok := strings.CutPrefix(verify, "sample:")
+	if !ok {
+		return true
+	}
+	p, err := strconv.ParseFloat(share, 64)
+	return err != nil || sampled(key, p)
+}
+
+// sampled chooses a share of all keys.
+func sampled(key string, share float64) bool {
+	h := fnv.New64a()
+	h.Write([]byte(key))
+	// The low bits of FNV are the better mixed ones.
+	return float64(h.Sum64()&(1<<32-1)) < share*(1<<32)
+}
+
+// compare holds the decoded image against the one that was encoded.
+func (k *jobContext) compare(o *object, m *raster.Image) (err error) {
+	if m == nil || len(m.Pix) != len(o.image.Pix) || !m.Same(o.image.Shape) {
+		shape := "nothing"
+		if m != nil {
+			shape = m.Shape.String()
+		}
+		return unverified("the result decodes to %s, the picture is %s", shape, o.image.Shape)
+	}
+	r := &o.record
+	r.DecodedHash = m.Hash()
+	lossless := k.info.KeepsImages(k.options)
+	switch {
+	case r.DecodedHash == r.PixelHash:
+		if !lossless {
+			r.PSNR, r.SSIM = raster.Identical, 1
+		}
+		return nil
+	case lossless:
+		return unverified("the result decodes to another picture")
+	}
+	if r.PSNR, err = raster.PSNR(o.image, m); err != nil {
+		return unverified("%w", err)
+	}
+	if r.SSIM, err = raster.SSIM(o.image, m); err != nil {
+		return unverified("%w", err)
+	}
+	if r.PSNR < k.spec.MinPSNR {
+		// The same image gives the same quality in every attempt.
+		return faultf(jobs.OutcomeFailed, jobs.ClassVerify, "a PSNR of %.2f dB is below the floor of %.2f dB", r.PSNR, k.spec.MinPSNR)
+	}
+	return nil
+}
+
+// unverified is the fault of a result that does not stand the test.
+func unverified(format string, args ...any) error {
+	f := faultf(jobs.OutcomeFailed, jobs.ClassVerify, format, args...)
+	f.again = true
+	return f
+}
+
+// store creates the target, or does what is asked for where the result is not
+// smaller than the source. What it may replace is decided in replace.go.
+func (c *chunk) store(ctx context.Context, o *object) error {
+	r := &o.record
+	r.Fingerprint = c.spec.Fingerprint(o.entry)
+	key, data, media := o.entry.TargetKey(c.info.Extension), o.file, c.info.MediaType
+	r.Outcome = jobs.OutcomeCompressed
+	if o.kept() {
+		r.Outcome = jobs.OutcomeKept
+		if c.spec.Larger != "copy" {
+			return nil
+		}
+		key, data, media = o.entry.Key, o.data, ""
+	}
+	meta := c.ownerMetadata(&o.entry, r.Fingerprint)
+	meta["pelmill_source_sha256"], meta["pelmill_pixel_hash"] = r.SHA256, r.PixelHash
+	if r.ETag != "" {
+		meta["pelmill_source_etag"] = r.ETag
+	}
+	put, err := c.put(ctx, &o.entry, key, data, &storage.PutOptions{Metadata: meta, ContentType: media})
+	if err != nil {
+		return err
+	}
+	r.Target, r.TargetSize = key, put.Size
+	r.TargetSHA256, r.TargetMD5 = hex.EncodeToString(put.SHA256), hex.EncodeToString(put.MD5)
+	if r.Outcome == jobs.OutcomeCompressed {
+		r.Ratio = float64(r.RawBytes) / float64(put.Size)
+		r.BPP = 8 * float64(put.Size) / float64(r.Pixels())
+	}
+	return nil
+}
+
+// record keeps the one record of an object, and reports it.
+func (c *chunk) record(o *object) {
+	o.record.Attempts, o.record.Seconds = o.attempts, o.seconds()
+	for i, d := range o.spent {
+		if d > 0 {
+			c.w.metrics.stage(stageNames[i]).Observe(d.Seconds())
+		}
+	}
+	r := new(jobs.Result) // a copy: the object is not kept
+	*r = o.record
+	c.mu.Lock()
+	c.records[o.index] = r
+	c.made[r.Key] = r
+	c.done++
+	c.mu.Unlock()
+	c.w.report(c.task.Job, r)
+}
+
+// sumOf is the SHA-256 of data in lower-case hexadecimal.
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,225 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/storage"
+)
+
+// pipeline is what all objects of a process share on their way: cores, memory, the
+// device, and places for transfers. Compressing, decompressing and verifying have one
+// each, and bring their objects through the same stages; see [object].
+type pipeline struct {
+	device *gpu.Device // nil: CPU
+	log    *slog.Logger
+
+	window     int           // objects at work at once: of one chunk, or of all without chunks
+	cpu        int           // images on the CPU at once
+	cores      *pool.Pool    // an image takes one, and its codec those that no image waits for
+	budget     *budget       // of memory
+	guards     *guards       // of calls of codecs on cores
+	laneGuards *guards       // and on the device
+	patience   time.Duration // while calls that do not end hold everything
+	lanes      chan struct{} // batches on the device at once
+	fetches    chan struct{} // objects being fetched
+	stores     chan struct{} // objects being stored
+
+	lost    func() error     // says that the device is lost to this process
+	stats   func() gpu.Stats // of the device
+	formed  atomic.Int64     // batches for the device
+	batched atomic.Int64     // images in them
+	halved  sync.Once        // the log says that memory on the device is short
+	left    sync.Once        // and that images are done on the CPU
+}
+
+// pipelineOptions are those of newPipeline; all are set but the device and the log.
+type pipelineOptions struct {
+	device   *gpu.Device
+	cpu      int
+	fetchers int
+	memory   int64
+	timeout  time.Duration // of one call of a codec
+	log      *slog.Logger
+}
+
+// batchLanes is how many batches are at work at once for each card, so that one is
+// on the card while the results of another are coded.
+const batchLanes = 2
+
+// defaultFetchers is how many objects are fetched at once, and as many stored.
+const defaultFetchers = 16
+
+func newPipeline(o pipelineOptions) *pipeline {
+	if o.log == nil {
+		o.log = slog.New(slog.DiscardHandler)
+	}
+	lanes := batchLanes * max(1, len(o.device.Cards()))
+	p := &pipeline{
+		device: o.device, log: o.log,
+		window: o.fetchers + 2*o.cpu, cpu: o.cpu, cores: pool.Shared(o.cpu),
+		budget: newBudget(o.memory), guards: newGuards(o.timeout, o.log),
+		laneGuards: newGuards(o.timeout, o.log), patience: o.timeout + time.Minute,
+		lanes: make(chan struct{}, lanes), fetches: make(chan struct{}, o.fetchers), stores: make(chan struct{}, o.fetchers),
+		lost: o.device.Err, stats: o.device.Stats,
+	}
+	if o.device != nil {
+		// Those in batches at work, and those that are being collected.
+		p.window += (lanes + 1) * batchImages
+	}
+	return p
+}
+
+// watch returns nil when ctx ends, [ErrStuck], or the loss of the card.
+func (p *pipeline) watch(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var since time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-tick.C:
+			if err := p.lost(); err != nil {
+				return err
+			}
+			switch {
+			case !p.stuck():
+				since = time.Time{}
+			case since.IsZero():
+				since = now
+				p.log.Error("codecs that do not end hold every core or the device", "calls", p.guards.stuck.Load()+p.laneGuards.stuck.Load())
+			case now.Sub(since) > p.patience:
+				return ErrStuck
+			}
+		}
+	}
+}
+
+// stuck reports whether calls that do not end hold every core, or every lane of the
+// device.
+func (p *pipeline) stuck() bool {
+	return p.guards.stuck.Load() >= int64(p.cpu) || p.device != nil && p.laneGuards.stuck.Load() >= int64(cap(p.lanes))
+}
+
+// get reads the bytes of an object with a share of the memory for size bytes, or with
+// the whole of it. On success o has both until it is released.
+func (p *pipeline) get(ctx context.Context, o *object, whole bool, size int64, read func(context.Context) (storage.GetResult, error)) error {
+	held, err := p.budget.take(ctx, size, whole)
+	if err != nil {
+		return err
+	}
+	o.held = held
+	if err := take(ctx, p.fetches); err != nil {
+		o.release()
+		return err
+	}
+	got, err := read(ctx)
+	<-p.fetches
+	if err != nil {
+		o.release()
+		return err
+	}
+	o.data = got.Data
+	return nil
+}
+
+// each brings all objects that list gives through do, many at once, and after them,
+// one at a time, those of which do says that they have to be tried alone. It returns
+// the first error of list or do, which ends the others, or the cause of the end of ctx.
+func (p *pipeline) each(ctx context.Context, list func(func(*object) error) error, do func(context.Context, *object) (alone bool, err error)) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	go func() {
+		if err := p.watch(ctx); err != nil {
+			fail(err)
+		}
+	}()
+	objects := make(chan *object)
+	var mu sync.Mutex
+	var last []*object
+	var work sync.WaitGroup
+	for range p.window {
+		work.Go(func() {
+			for o := range objects {
+				if ctx.Err() != nil {
+					continue
+				}
+				alone, err := do(ctx, o)
+				if err != nil {
+					fail(err)
+				}
+				if alone {
+					mu.Lock()
+					last = append(last, o)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	err := list(func(o *object) error {
+		select {
+		case objects <- o:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	close(objects)
+	work.Wait()
+	for _, o := range last {
+		if err == nil && ctx.Err() == nil {
+			_, err = do(ctx, o.again())
+		}
+	}
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
+// onCore runs part of the way of o with a core, for at most the time limit. work gets
+// a copy of o, which becomes o when work succeeds: a call that was given up may still
+// change its copy, but never o.
+func (p *pipeline) onCore(ctx context.Context, o *object, work func(context.Context, *object) error) error {
+	if err := p.cores.Acquire(ctx, o.age); err != nil {
+		return err
+	}
+	o.begins()
+	try := *o
+	err := p.guards.run(ctx, p.cores.Release, func(ctx context.Context) (err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				p.log.Warn("a codec or reader panicked", "job", o.job, "key", o.logKey, "stage", try.stage, "panic", v, "stack", string(debug.Stack()))
+				err = try.panicked(v)
+			}
+		}()
+		return work(ctx, &try)
+	})
+	if err != nil {
+		return o.givenUp(err)
+	}
+	*o = try
+	return nil
+}
+
+// take waits for a place in a semaphore.
+func take(ctx context.Context, places chan struct{}) error {
+	select {
+	case places <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
