@@ -8,7 +8,7 @@ import (
 // Batching is how the items of a call are divided into batches. Sizes are in whatever
 // the time on a device depends on.
 type Batching struct {
-	Calls int // batches of a call, so that the host's part of one runs beside the device's part of others
+	Calls int // batches of a call, so that the host's part of one runs beside the device's part of others; 0: as few as Most allows
 	Least int // size of a batch below which a device takes no less time for it
 	Most  int // size of a batch at most, unless it is a single item
 	Items int // in a batch at most; 0: any number
@@ -20,7 +20,10 @@ func (b Batching) Divide(items []int, size func(item int) int) [][]int {
 	for _, i := range items {
 		all += size(i)
 	}
-	most := min(max(all/max(1, b.Calls), b.Least), b.Most)
+	most := b.Most
+	if b.Calls > 0 {
+		most = min(max(all/b.Calls, b.Least), b.Most)
+	}
 	var batches [][]int
 	sum := 0 // of the last batch
 	for _, i := range items {
@@ -36,11 +39,15 @@ func (b Batching) Divide(items []int, size func(item int) int) [][]int {
 }
 
 // Work is what a codec does with the items of its batches, which it knows by number. Of
-// the three functions several run at the same time, each for other items.
+// the functions several run at the same time, each for other items.
 type Work struct {
 	// Device does items on a lane, all together. Where it ends in [ErrOutOfMemory] it is
 	// called again with parts of them.
 	Device func(l *Lane, items []int) error
+
+	// Host goes on with items that a lane has done, while other batches take the lane;
+	// nil: there is nothing more to do.
+	Host func(items []int)
 
 	// CPU does the items of a batch for which no lane has the memory, not even for one
 	// alone.
@@ -87,9 +94,16 @@ func (d *Device) runBatch(ctx context.Context, items []int, w Work) {
 		w.Failed(items, err)
 		return
 	}
-	left := make([]int, len(alone))
-	for j, i := range alone {
-		left[j] = items[i]
+	var done, left []int
+	for i, item := range items {
+		if len(alone) > 0 && alone[0] == i {
+			alone, left = alone[1:], append(left, item)
+			continue
+		}
+		done = append(done, item)
+	}
+	if len(done) > 0 && w.Host != nil {
+		w.Host(done)
 	}
 	if len(left) > 0 {
 		w.CPU(left)

@@ -96,8 +96,17 @@ func (s *Staging) each(parts []Part, lo, hi int, f func(bytes []byte, at int)) {
 func (s *Staging) Upload(b *Buffer, n int, parts []Part) error {
 	first, second := s.Lane.Stream(0), s.Lane.Stream(1)
 	if s.Pinned {
-		for _, p := range parts {
-			if err := first.Upload(b, p.At, p.Bytes); err != nil {
+		for i := 0; i < len(parts); {
+			// Parts that lie one after the other on both sides are one copy.
+			at, all := parts[i].At, parts[i].Bytes
+			for i++; i < len(parts) && parts[i].At == at+len(all); i++ {
+				both, ok := joined(all, parts[i].Bytes)
+				if !ok {
+					break
+				}
+				all = both
+			}
+			if err := first.Upload(b, at, all); err != nil {
 				return err
 			}
 		}
@@ -132,7 +141,8 @@ func (s *Staging) Upload(b *Buffer, n int, parts []Part) error {
 }
 
 // Download fills parts, which ascend and end within n bytes, from b, after all that
-// stream 0 holds, and waits for them.
+// stream 0 holds, and waits for them. It reads all n bytes of b: where no kernel writes
+// those between the parts, a checker of uninitialised memory asks for a Fill before.
 func (s *Staging) Download(parts []Part, b *Buffer, n int) error {
 	if n == 0 {
 		return nil
@@ -163,4 +173,13 @@ func (s *Staging) Download(parts []Part, b *Buffer, n int) error {
 		s.each(parts, (i-1)*size, min(n, i*size), func(bytes []byte, at int) { copy(bytes, from[at:]) })
 	}
 	return nil
+}
+
+// joined is a and b as one, where b follows a in memory.
+func joined(a, b []byte) ([]byte, bool) {
+	n := len(a) + len(b)
+	if cap(a) < n || len(b) == 0 || &a[:n][len(a)] != &b[0] {
+		return nil, false
+	}
+	return a[:n], true
 }

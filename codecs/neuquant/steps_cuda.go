@@ -221,8 +221,15 @@ func (b *batch) place() error {
 	return nil
 }
 
-// load brings the problems to the device.
+// load brings the problems to the device. What comes back is zero before: downloads take
+// whole buffers, and kernels write neither the entries that a palette does not have nor
+// what lies between the indices of two problems.
 func (b *batch) load() (err error) {
+	for _, buffer := range []*gpu.Buffer{b.palette, b.index} {
+		if err := b.lane.Stream(0).Fill(buffer, 0, buffer.Size, 0); err != nil {
+			return err
+		}
+	}
 	if b.list, err = b.lane.Stream(0).Put(gpu.Bytes(b.entry)); err != nil {
 		return err
 	}

@@ -80,17 +80,14 @@ func ascending(n int) []int {
 // stages prints how long one batch of a call takes in each of its stages, alone on the
 // card, and the coding of its indices.
 func stages(b *testing.B, dev *gpu.Device, images []*raster.Image, o *Options) {
-	if !batched(images[0], o) {
-		return
-	}
-	sets := together(images, ascending(len(images)), o)
-	list := images[:len(sets[0])]
+	batches := batching(o).Divide(ascending(len(images)), func(i int) int { return images[i].Size() })
+	list := images[:len(batches[0])]
 	var took [5]time.Duration
 	for range 3 {
-		g := &batch{images: list, options: o}
-		onLane(b, dev, func(d *card) error {
-			g.card = d
-			for i, step := range []func(context.Context) error{g.cut, g.train, g.assign, g.code} {
+		var g *batch
+		onLane(b, dev, func(d *deviceSteps) error {
+			g = d.newBatch(list, o)
+			for i, step := range []func(context.Context) error{g.makeBlocks, g.findBooks, g.assign, g.code} {
 				begin := time.Now()
 				if err := step(context.Background()); err != nil {
 					return err
@@ -116,16 +113,16 @@ func stages(b *testing.B, dev *gpu.Device, images []*raster.Image, o *Options) {
 
 // passes prints what the parts of a batch's training take on the card.
 func passes(b *testing.B, dev *gpu.Device, list []*raster.Image, o *Options) {
-	onLane(b, dev, func(d *card) error {
-		g := &batch{card: d, images: list, options: o}
-		if err := g.cut(context.Background()); err != nil {
+	onLane(b, dev, func(d *deviceSteps) error {
+		g := d.newBatch(list, o)
+		if err := g.makeBlocks(context.Background()); err != nil {
 			return err
 		}
-		var pupils []*pupil
+		var jobs []*trainingJob
 		for _, s := range g.sets {
-			pupils = append(pupils, &pupil{blocks: g.blocks.Ptr + gpu.Ptr(s.at), m: s.m, n: s.n})
+			jobs = append(jobs, &trainingJob{blocks: g.at(s), m: s.m, n: s.n})
 		}
-		t, err := newTeacher(d, o.block, pupils)
+		t, err := newTrainer(d, o.block, jobs)
 		if err != nil {
 			return err
 		}

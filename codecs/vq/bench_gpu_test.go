@@ -31,7 +31,6 @@ var peerPTX string
 
 var (
 	peerModule = gpu.Module{Name: "the paper's search", Variants: []string{peerPTX}}
-	dotsModule = gpu.Module{Name: "vq", Variants: []string{kernels75}} // without tensor cores
 )
 
 type peerParams struct {
@@ -71,16 +70,16 @@ func someBlocks(m *raster.Image, n int) *codebook {
 }
 
 // onLane runs f with the steps on a lane.
-func onLane(b *testing.B, dev *gpu.Device, f func(d *card) error) {
+func onLane(b *testing.B, dev *gpu.Device, f func(d *deviceSteps) error) {
 	b.Helper()
-	err := dev.Do(context.Background(), func(l *gpu.Lane) error { return f(newCard(l, pool.New())) })
+	err := dev.Do(context.Background(), func(l *gpu.Lane) error { return f(newDeviceSteps(l, pool.New())) })
 	if err != nil {
 		b.Fatal(err)
 	}
 }
 
 // best is the least time on the card of several runs, after one to warm up.
-func best(d *card, runs int, f func() error) (time.Duration, error) {
+func best(d *deviceSteps, runs int, f func() error) (time.Duration, error) {
 	var least time.Duration
 	for i := range runs + 1 {
 		t, err := d.stream.Time(f)
@@ -105,14 +104,9 @@ func BenchmarkCardSearch(b *testing.B) {
 		table := new(strings.Builder)
 		fmt.Fprintf(table, "\nsearch, 8192 x 8192 grey, kernel time on %s\n%6s %10s %10s %10s %10s %10s %10s %8s\n", dev.Name(),
 			"N", "ms", "Gpx/s", "dp4a ms", "Gpx/s", "paper's ms", "Gpx/s", "times")
-		onLane(b, dev, func(d *card) error {
-			h := newHeader(m, &Options{block: shape{4, 4}})
-			luma, _, err := d.cut(h, [][]byte{m.Pix})
-			if err != nil {
-				return err
-			}
-			set := luma.(*cardBlocks)
-			if err := set.enter(0); err != nil {
+		onLane(b, dev, func(d *deviceSteps) error {
+			set := d.newBatch([]*raster.Image{m}, &Options{block: shape{4, 4}})
+			if err := set.makeBlocks(context.Background()); err != nil {
 				return err
 			}
 			columns, err := peerBlocks(d, set)
@@ -125,9 +119,9 @@ func BenchmarkCardSearch(b *testing.B) {
 				if err != nil {
 					return err
 				}
-				d.module = &dotsModule
+				d.kernels = withoutTensorCores()
 				dots, err := searchTime(d, set, book)
-				d.module = &cardModule
+				d.kernels = &kernels
 				if err != nil {
 					return err
 				}
@@ -147,30 +141,34 @@ func BenchmarkCardSearch(b *testing.B) {
 	}
 }
 
-func searchTime(d *card, set *cardBlocks, book *codebook) (time.Duration, error) {
-	words, err := d.upload(book.words)
+func searchTime(d *deviceSteps, set *batch, book *codebook) (time.Duration, error) {
+	words, err := d.stream.Put(book.words)
 	if err != nil {
 		return 0, err
 	}
 	defer words.Free()
-	table, err := d.lane.Device(2 * set.m())
+	m := set.sets[0].m
+	table, err := d.lane.Device(2 * m)
 	if err != nil {
 		return 0, err
 	}
 	defer table.Free()
-	return best(d, 5, func() error {
-		return d.launchSearch(16, &searchParams{Table: table.Ptr, Blocks: set.luma.Ptr, Words: words.Ptr, M: uint64(set.m()), N: uint32(book.n())})
-	})
+	list, err := put(d, []deviceSearch{{Table: table.Ptr, Blocks: set.blocks.Ptr, Words: words.Ptr, M: uint32(m), N: uint32(book.n())}})
+	if err != nil {
+		return 0, err
+	}
+	defer list.Free()
+	return best(d, 5, func() error { return d.searchAll(16, list, []extent{{blocks: m}}, maxCodewords) })
 }
 
-// peerBlocks brings the blocks to the card as the paper's kernel wants them: columns
-// of floats.
-func peerBlocks(d *card, set *cardBlocks) (*gpu.Buffer, error) {
-	samples, err := set.read(0, set.m())
+// peerBlocks brings the blocks to the device as the paper's kernel wants them: columns of
+// floats.
+func peerBlocks(d *deviceSteps, set *batch) (*gpu.Buffer, error) {
+	samples, err := d.download(set.blocks, 16*set.sets[0].m)
 	if err != nil {
 		return nil, err
 	}
-	return d.upload(columns(samples, 16))
+	return d.stream.Put(columns(samples, 16))
 }
 
 func columns(samples []byte, k int) []byte {
@@ -184,13 +182,13 @@ func columns(samples []byte, k int) []byte {
 	return out
 }
 
-func peerTime(d *card, set *cardBlocks, blocks *gpu.Buffer, book *codebook) (time.Duration, error) {
-	words, err := d.upload(columns(book.words, 16))
+func peerTime(d *deviceSteps, set *batch, blocks *gpu.Buffer, book *codebook) (time.Duration, error) {
+	words, err := d.stream.Put(columns(book.words, 16))
 	if err != nil {
 		return 0, err
 	}
 	defer words.Free()
-	table, err := d.lane.Device(4 * set.m())
+	table, err := d.lane.Device(4 * set.sets[0].m)
 	if err != nil {
 		return 0, err
 	}
@@ -199,9 +197,9 @@ func peerTime(d *card, set *cardBlocks, blocks *gpu.Buffer, book *codebook) (tim
 	if err != nil {
 		return 0, err
 	}
-	g := gpu.Grid{Blocks: [3]int{(set.m() + 63) / 64}, Threads: [3]int{64}}
+	g := gpu.Grid{Blocks: [3]int{(set.sets[0].m + 63) / 64}, Threads: [3]int{64}}
 	return best(d, 2, func() error {
-		return gpu.Launch(d.stream, k, g, &peerParams{table.Ptr, blocks.Ptr, words.Ptr, uint32(set.m()), uint32(book.n()), 16})
+		return gpu.Launch(d.stream, k, g, &peerParams{table.Ptr, blocks.Ptr, words.Ptr, uint32(set.sets[0].m), uint32(book.n()), 16})
 	})
 }
 
@@ -219,7 +217,7 @@ func BenchmarkCardDecode(b *testing.B) {
 	)
 	m := landscape(8192, 8192)
 	for b.Loop() {
-		onLane(b, dev, func(d *card) error {
+		onLane(b, dev, func(d *deviceSteps) error {
 			from, err := d.lane.Device(all)
 			if err != nil {
 				return err
@@ -263,26 +261,27 @@ func BenchmarkCardDecode(b *testing.B) {
 			for _, n := range []int{128, 256, 512, 1024, 4096} {
 				book := someBlocks(m, n)
 				h := newHeader(m, &Options{block: book.shape})
-				words, err := d.upload(book.words)
+				words, err := d.stream.Put(book.words)
 				if err != nil {
 					return err
 				}
-				set, _, err := d.cut(h, [][]byte{m.Pix})
-				if err != nil {
+				set := d.newBatch([]*raster.Image{m}, &Options{block: book.shape})
+				if err := set.makeBlocks(context.Background()); err != nil {
 					return err
 				}
-				if err := set.assign(book); err != nil {
+				set.sets[0].book = book
+				if err := set.search(); err != nil {
 					return err
 				}
 				for i := range parts {
-					if err := d.stream.Copy(tables, i*size/8, set.(*cardBlocks).indices, 0, size/8); err != nil {
+					if err := d.stream.Copy(tables, i*size/8, set.tables, 0, size/8); err != nil {
 						return err
 					}
 				}
 				decode := func(i int) error {
 					p := expandParams{Pixels: to.Ptr + gpu.Ptr(i*size), Luma: tables.Ptr + gpu.Ptr(i*size/8), Words: words.Ptr, N: uint32(book.n()),
-						Width: 8192, Height: 8192, Channels: 1, BlockP: 4, BlockQ: 4}
-					return d.launchExpand(h, p, 0, 8192)
+						Width: 8192, Height: 8192, Channels: 1, P: 4, Q: 4}
+					return d.expandRows(h, p, 0, 8192)
 				}
 				took, err := pass(decode)
 				if err != nil {
@@ -302,7 +301,7 @@ func BenchmarkCardDecode(b *testing.B) {
 	}
 }
 
-// BenchmarkCardLatency is one image of 512 x 512 after the other, from page-locked
+// BenchmarkCardLatency is one image of 512 x 512 after the other, from pinned
 // memory to the index table in host memory, N = 1024: the median.
 func BenchmarkCardLatency(b *testing.B) {
 	dev := gputest.Device(b, nil)
@@ -314,8 +313,8 @@ func BenchmarkCardLatency(b *testing.B) {
 		workers := pool.New()
 		for range 500 {
 			start := time.Now()
-			err := divide(context.Background(), dev, workers, 1, func(d device, _, _ int) error {
-				_, err := analyse(context.Background(), d, []*raster.Image{m}, o)
+			err := dev.Do(context.Background(), func(l *gpu.Lane) error {
+				_, err := pinnedSteps(l, workers).analyse(context.Background(), []*raster.Image{m}, o)
 				return err
 			})
 			if err != nil {
@@ -330,7 +329,14 @@ func BenchmarkCardLatency(b *testing.B) {
 	}
 }
 
-// pin moves the samples of images into page-locked memory, one after the other.
+// pinnedSteps takes images from pinned memory.
+func pinnedSteps(l *gpu.Lane, c *pool.Pool) *deviceSteps {
+	d := newDeviceSteps(l, c)
+	d.staging.Pinned = true
+	return d
+}
+
+// pin moves the samples of images into pinned memory, one after the other.
 func pin(b *testing.B, dev *gpu.Device, list []*raster.Image) {
 	b.Helper()
 	size := 0
@@ -350,7 +356,7 @@ func pin(b *testing.B, dev *gpu.Device, list []*raster.Image) {
 }
 
 // BenchmarkCardBatch is 4096 images of 512 x 512 that share a codebook of 256, from
-// page-locked memory to index tables in host memory, beside the measured link.
+// pinned memory to index tables in host memory, beside the measured link.
 func BenchmarkCardBatch(b *testing.B) {
 	for _, lanes := range []int{3, 6} {
 		b.Run(fmt.Sprintf("lanes=%d", lanes), func(b *testing.B) { cardBatch(b, lanes) })
@@ -375,16 +381,15 @@ func cardBatch(b *testing.B, lanes int) {
 	}
 	for b.Loop() {
 		workers := pool.New()
-		per := setBytes / (512 * 512)
+		batches := batching(o).Divide(ascending(count), func(i int) int { return batch[i].Size() })
 		pass := func() {
-			workers.Each(count/per, func(s int) {
-				err := divide(context.Background(), dev, workers, per, func(d device, from, to int) error {
-					_, err := analyse(context.Background(), d, batch[s*per+from:s*per+to], o)
+			dev.Run(context.Background(), batches, gpu.Work{
+				Device: func(l *gpu.Lane, items []int) error {
+					_, err := pinnedSteps(l, workers).analyse(context.Background(), batch[items[0]:items[0]+len(items)], o)
 					return err
-				})
-				if err != nil {
-					b.Error(err)
-				}
+				},
+				CPU:    func(items []int) { b.Errorf("%d pictures do not fit", len(items)) },
+				Failed: func(_ []int, err error) { b.Error(err) },
 			})
 		}
 		pass()
@@ -410,16 +415,12 @@ func BenchmarkCardTraining(b *testing.B) {
 	for b.Loop() {
 		var quick time.Duration
 		var short *codebook
-		onLane(b, dev, func(d *card) error {
-			set, _, err := d.cut(h, [][]byte{m.Pix})
-			if err != nil {
+		onLane(b, dev, func(d *deviceSteps) error {
+			set := d.newBatch([]*raster.Image{m}, &Options{block: start.shape})
+			if err := set.makeBlocks(ctx); err != nil {
 				return err
 			}
-			all, err := set.sample(set.m())
-			if err != nil {
-				return err
-			}
-			t, err := newTeacher(d, start.shape, []*pupil{{blocks: all.(*cardSource).buffer.Ptr, m: all.m(), n: start.n()}})
+			t, err := newTrainer(d, start.shape, []*trainingJob{{blocks: set.blocks.Ptr, m: set.sets[0].m, n: start.n()}})
 			if err != nil {
 				return err
 			}
@@ -434,7 +435,7 @@ func BenchmarkCardTraining(b *testing.B) {
 					return nil, err
 				}
 				err := t.finish()
-				return t.batch[0].book, err
+				return t.jobs[0].book, err
 			}
 			for range 3 {
 				begin := time.Now()
@@ -449,9 +450,9 @@ func BenchmarkCardTraining(b *testing.B) {
 			return err
 		})
 		before := runtime.GOMAXPROCS(2)
-		set, _, _ := cpu{pool.New()}.cut(h, [][]byte{m.Pix})
+		set := cpuSteps{pool.New()}.blocks(h, m)[0]
 		book, begin := fresh(), time.Now()
-		if err := lloyd(ctx, set.(*cpuBlocks), book, 4); err != nil {
+		if err := lloyd(ctx, set, book, 4); err != nil {
 			b.Fatal(err)
 		}
 		slow := 5 * time.Since(begin)

@@ -62,7 +62,7 @@ func BenchmarkSearch(b *testing.B) {
 	table := make([]uint16, v.m())
 	plain := fastest(5, func() { searchPlain(c, samples, book.words, 16, table) })
 	keys := make([]key, v.m())
-	for _, use := range kernels() {
+	for _, use := range searchKernels() {
 		b.Run(fmt.Sprintf("kernel=%s", use), func(b *testing.B) {
 			b.SetBytes(512 * 512)
 			b.ReportAllocs()

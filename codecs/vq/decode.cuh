@@ -1,50 +1,40 @@
-// From index tables to images, and what was lost on the way.
+// From index tables to images.
 #pragma once
 
 #include "vectors.cuh"
 
 // Pixels first to first+count-1 of an index table, with the inverse of the colour transform. One thread per pixel.
-KERNEL vq_expand(uint8_t *__restrict__ pixels,              // count x channels
-                 const uint16_t *__restrict__ luma,         // slices x grid of luma
-                 const uint16_t *__restrict__ chroma,       // slices x (Co, Cg) x grid of chroma; null for grey
-                 const uint8_t *__restrict__ words,         // n x K
-                 const uint8_t *__restrict__ chroma_words,  // of chroma; null for grey
-                 uint64_t first, uint64_t count,
-                 uint32_t width, uint32_t height,
-                 uint32_t channels,                         // 1 or 3
-                 uint32_t half,                             // 1: chroma of half width and height
-                 uint32_t p, uint32_t q, uint32_t n, uint32_t n_chroma)
+KERNEL vq_expand(ExpandParams e)
 {
 	uint64_t i = thread();
-	if (i >= count)
+	if (i >= e.count)
 		return;
-	uint64_t at = first + i;
-	uint32_t x = (uint32_t)(at % width);
-	uint32_t y = (uint32_t)(at / width % height);
-	uint64_t z = at / ((uint64_t)width * height);
-	uint32_t k = p * q, rows = (height + p - 1) / p, cols = (width + q - 1) / q;
-	uint32_t index = below(luma[(z * rows + y / p) * cols + x / q], n);
-	int32_t v = words[index * k + y % p * q + x % q];
-	if (channels == 1) {
-		pixels[i] = (uint8_t)v;
+	uint64_t at = e.first + i;
+	uint32_t x = (uint32_t)(at % e.width);
+	uint32_t y = (uint32_t)(at / e.width % e.height);
+	uint64_t z = at / ((uint64_t)e.width * e.height);
+	uint32_t k = e.p * e.q, rows = (e.height + e.p - 1) / e.p, cols = (e.width + e.q - 1) / e.q;
+	uint32_t index = below(e.luma[(z * rows + y / e.p) * cols + x / e.q], e.n);
+	int32_t v = e.words[index * k + y % e.p * e.q + x % e.q];
+	if (e.channels == 1) {
+		e.pixels[i] = (uint8_t)v;
 		return;
 	}
-	uint32_t h = (height + half) >> half, w = (width + half) >> half;
-	uint32_t xx = x >> half, yy = y >> half;
-	rows = (h + p - 1) / p;
-	cols = (w + q - 1) / q;
+	uint32_t h = (e.height + e.half) >> e.half, w = (e.width + e.half) >> e.half;
+	uint32_t xx = x >> e.half, yy = y >> e.half;
+	rows = (h + e.p - 1) / e.p;
+	cols = (w + e.q - 1) / e.q;
 	int32_t colour[2];
 	for (uint32_t plane = 0; plane < 2; plane++) {
-		index = below(chroma[((2 * z + plane) * rows + yy / p) * cols + xx / q], n_chroma);
-		colour[plane] = 2 * (int32_t)chroma_words[index * k + yy % p * q + xx % q] - 256;
+		index = below(e.chroma[((2 * z + plane) * rows + yy / e.p) * cols + xx / e.q], e.n_chroma);
+		colour[plane] = 2 * (int32_t)e.chroma_words[index * k + yy % e.p * e.q + xx % e.q] - 256;
 	}
 	int32_t t = v - (colour[1] >> 1), b = t - (colour[0] >> 1);
-	pixels[3 * i] = (uint8_t)clip(b + colour[0]);
-	pixels[3 * i + 1] = (uint8_t)clip(colour[1] + t);
-	pixels[3 * i + 2] = (uint8_t)clip(b);
+	e.pixels[3 * i] = (uint8_t)clip(b + colour[0]);
+	e.pixels[3 * i + 1] = (uint8_t)clip(colour[1] + t);
+	e.pixels[3 * i + 2] = (uint8_t)clip(b);
 }
 
-constexpr uint32_t grey_threads = 1024;
 constexpr int grey_runs = 4; // of four blocks each, that a thread takes at a time
 
 // Writes words that are not read again soon, so that the cache lets them go first.
@@ -58,12 +48,13 @@ DEVICE void store_streaming(words4 *p, words4 v)
 // Memory bounds the kernel, and a thread reads its part of the table for several such runs before it writes the first:
 // that comes to the rate of the same accesses without a codebook. The launch brings n x 16 bytes of shared memory for the
 // codebook.
-KERNEL __launch_bounds__(grey_threads)
-	vq_expand_grey(words4 *__restrict__ pixels,       // height x width
-	               const words2 *__restrict__ table,  // height/4 x width/4
-	               const words4 *__restrict__ words,  // n
-	               uint32_t width, uint32_t height, uint32_t n)
+KERNEL __launch_bounds__(block_threads)
+	vq_expand_grey(ExpandGreyParams e)
 {
+	words4 *__restrict__ pixels = (words4 *)e.pixels;           // height x width
+	const words2 *__restrict__ table = (const words2 *)e.table; // height/4 x width/4
+	const words4 *__restrict__ words = (const words4 *)e.words; // n
+	uint32_t width = e.width, height = e.height, n = e.n;
 	extern __shared__ __attribute__((aligned(16))) words4 s_book[];
 	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
 		s_book[i] = words[i];
@@ -91,17 +82,4 @@ KERNEL __launch_bounds__(grey_threads)
 			store_streaming(out + 3 * fours, words4{b0.w, b1.w, b2.w, b3.w});
 		}
 	}
-}
-
-// Sum of the squared differences of two images, for PSNR.
-KERNEL vq_error(uint64_t *__restrict__ sum,  // 1, added to
-                const uint8_t *__restrict__ a, const uint8_t *__restrict__ b, uint64_t n)
-{
-	__shared__ uint64_t s_sum[most_warps];
-	uint64_t own = 0;
-	for (uint64_t i = thread(); i < n; i += (uint64_t)gridDim.x * blockDim.x)
-		own += square((int32_t)a[i] - b[i]);
-	own = block_sum(own, s_sum);
-	if (threadIdx.x == 0)
-		__nvvm_atom_add_gen_ll((long long *)sum, (long long)own);
 }

@@ -80,7 +80,7 @@ func decode(ctx context.Context, dev *gpu.Device, c *pool.Pool, data []byte, sha
 	m := raster.New(h.w, h.h, h.d, h.channels(), 8)
 	m.Frames = h.flags&flagFrames != 0
 	m.Meta.Spacing = h.spacing
-	err = divide(ctx, dev, c, 1, func(d device, _, _ int) error { return d.expand(ctx, h, books, table, m) })
+	err = onOne(ctx, dev, c, func(s steps) error { return s.expand(ctx, h, books, table, m) })
 	if err != nil {
 		return nil, err
 	}

@@ -30,107 +30,75 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 			taken = append(taken, i)
 		}
 	}
-	workers := run.Cores()
-	sets, starters := oneByOne(taken), workers
-	if run.Device != nil {
-		// Who waits for the card keeps no core from working.
-		sets = together(batch, taken, o)
-		starters = pool.Of(len(sets))
+	if taken == nil {
+		return out
 	}
-	starters.Each(len(sets), func(s int) {
-		images := make([]*raster.Image, len(sets[s]))
-		for j, i := range sets[s] {
-			images[j] = batch[i]
-		}
-		known := make([]*analysis, len(images))
-		err := divide(ctx, run.Device, workers, len(images), func(d device, from, to int) error {
-			list, err := analyse(ctx, d, images[from:to], o)
-			copy(known[from:to], list)
-			return err
-		})
-		workers.Each(len(known), func(j int) {
-			i := sets[s][j]
-			if known[j] == nil {
+	workers := run.Cores()
+	known := make([]*analysis, len(batch))
+	onCPU := func(items []int) {
+		workers.Each(len(items), func(j int) {
+			i := items[j]
+			list, err := cpuSteps{workers}.analyse(ctx, batch[i:i+1], o)
+			if err != nil {
 				out[i].Err = err
 				return
 			}
-			out[i].Data, out[i].Err = assemble(ctx, workers, known[j])
+			out[i].Data, out[i].Err = assemble(ctx, workers, list[0])
 		})
+	}
+	batches := batching(o).Divide(taken, func(i int) int { return batch[i].Size() })
+	run.Device.Run(ctx, batches, gpu.Work{
+		Device: func(l *gpu.Lane, items []int) error {
+			images := make([]*raster.Image, len(items))
+			for j, i := range items {
+				images[j] = batch[i]
+			}
+			list, err := newDeviceSteps(l, workers).analyse(ctx, images, o)
+			for j, a := range list {
+				known[items[j]] = a
+			}
+			return err
+		},
+		Host: func(items []int) {
+			workers.Each(len(items), func(j int) {
+				i := items[j]
+				out[i].Data, out[i].Err = assemble(ctx, workers, known[i])
+				known[i] = nil
+			})
+		},
+		CPU: onCPU,
+		Failed: func(items []int, err error) {
+			for _, i := range items {
+				out[i].Err = err
+			}
+		},
 	})
 	return out
 }
 
-func oneByOne(items []int) [][]int {
-	var sets [][]int
-	for _, i := range items {
-		sets = append(sets, []int{i})
+// batching is how images are divided into batches, by bytes of their samples. Those that
+// train codebooks of their own make some batches, so that the indices of one are coded
+// while the next ones train, but none so small that a device trains it in no less time
+// than a larger one. For those that share a codebook a batch is large enough for copies
+// at the full speed of the link, and small enough that a call makes several, of which
+// one is copied while another is searched (benchmarks BenchmarkCardEncode and
+// BenchmarkCardBatch on an H200).
+func batching(o *Options) gpu.Batching {
+	if o.books != nil {
+		return gpu.Batching{Most: 32 << 20}
 	}
-	return sets
+	return gpu.Batching{Calls: 6, Least: 4 << 20, Most: 16 << 20}
 }
 
-// together divides images into sets of neighbours that a card takes in one go: those
-// of one size that share a codebook, or a batch of small ones that have codebooks of
-// their own, whatever their sizes.
-func together(batch []*raster.Image, items []int, o *Options) [][]int {
-	all := 0
-	for _, i := range items {
-		all += batch[i].Size()
-	}
-	batchSize := min(max(all/batches, leastBatch), batchBytes)
-	var sets [][]int
-	size := 0 // bytes of samples in the last set
-	for _, i := range items {
-		m := batch[i]
-		if n := len(sets); n > 0 {
-			first := batch[sets[n-1][0]]
-			same := o.books != nil && m.Width == first.Width && m.Height == first.Height && m.Channels == first.Channels
-			if same && (len(sets[n-1])+1)*max(m.Size(), first.Size()) <= setBytes || batched(m, o) && size+m.Size() <= batchSize {
-				sets[n-1] = append(sets[n-1], i)
-				size += m.Size()
-				continue
-			}
-		}
-		sets = append(sets, []int{i})
-		size = m.Size()
-	}
-	return sets
-}
-
-// setBytes is enough for copies at the full speed of the link, and little enough that
-// a batch makes several sets, of which one is copied while another is searched.
-const setBytes = 32 << 20
-
-// batched says whether a card takes m in a batch.
-func batched(m *raster.Image, o *Options) bool { return o.books == nil && m.Size() <= batchBytes }
-
-// A call makes some batches, so that the indices of one are coded while the next ones
-// train, but none so small that a card trains it in no less time than a larger one.
-const (
-	batches    = 6
-	leastBatch = 4 << 20  // bytes of samples
-	batchBytes = 16 << 20 // at most
-)
-
-// divide runs f for the items 0 to n-1: on the CPU one after the other, or on dev as many
-// at a time as fit there, and on the CPU those that do not even fit alone.
-func divide(ctx context.Context, dev *gpu.Device, c *pool.Pool, n int, f func(d device, from, to int) error) error {
-	var left []int
-	if dev != nil {
-		var err error
-		if left, err = onCard(ctx, dev, c, n, f); err != nil {
-			return err
-		}
-	} else {
-		for i := range n {
-			left = append(left, i)
-		}
-	}
-	for _, i := range left {
-		if err := f(cpu{c}, i, i+1); err != nil {
-			return err
-		}
-	}
-	return nil
+// onOne runs f once: on a lane of dev, or on the CPU where dev is nil or has not the
+// memory.
+func onOne(ctx context.Context, dev *gpu.Device, c *pool.Pool, f func(s steps) error) (err error) {
+	dev.Run(ctx, [][]int{{0}}, gpu.Work{
+		Device: func(l *gpu.Lane, _ []int) error { return f(newDeviceSteps(l, c)) },
+		CPU:    func([]int) { err = f(cpuSteps{c}) },
+		Failed: func(_ []int, failed error) { err = failed },
+	})
+	return err
 }
 
 // resolve returns the codec's options, ready for use.
@@ -171,128 +139,6 @@ type analysis struct {
 	books   *bookPair
 	table   [][]uint16 // of luma and chroma, all slices, for the plain index table
 	symbols [][]symbol // likewise, for the coded one
-}
-
-// analyse finds the codebooks and the index tables of images: of one image, of
-// several that share the codebook and the size of slices, or of a batch.
-func analyse(ctx context.Context, d device, images []*raster.Image, o *Options) ([]*analysis, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if g, ok := d.(batchDevice); ok && batched(images[0], o) {
-		return g.analyseBatch(ctx, images, o)
-	}
-	h := newHeader(images[0], o)
-	luma, chroma, err := d.cut(h, slicesOf(images))
-	if err != nil {
-		return nil, err
-	}
-	sets := []blockSet{luma}
-	if h.colour() {
-		sets = append(sets, chroma)
-	}
-	books, err := booksFor(ctx, d, h, sets, o)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]*analysis, len(images))
-	for i, m := range images {
-		list[i] = &analysis{header: newHeader(m, o), books: books}
-	}
-	size := h.planeSizes()
-	for i, b := range sets {
-		book, err := assign(b, books, i, h.shared())
-		if err != nil {
-			return nil, err
-		}
-		g := h.block.grid(size[i][0], size[i][1])
-		per := (1 + i) * g.blocks() // of a slice
-		if h.raw() {
-			err = shareOut(list, per, b.table, func(a *analysis) *[][]uint16 { return &a.table })
-		} else {
-			err = shareOut(list, per, func() ([]symbol, error) { return b.symbols(book, g) }, func(a *analysis) *[][]symbol { return &a.symbols })
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
-}
-
-// slicesOf is the samples of all slices. Those that lie one after the other can be seen
-// to: no slice's capacity ends before the next one.
-func slicesOf(images []*raster.Image) [][]byte {
-	var list [][]byte
-	for _, m := range images {
-		n := m.Size() / m.Depth
-		for z := range m.Depth {
-			list = append(list, m.Pix[z*n:(z+1)*n])
-		}
-	}
-	return list
-}
-
-// booksFor is the shared codebook, or one that is trained on the blocks of luma and of
-// chroma.
-func booksFor(ctx context.Context, d device, h *header, sets []blockSet, o *Options) (*bookPair, error) {
-	if o.books != nil {
-		if h.colour() {
-			return o.books, nil
-		}
-		return &bookPair{luma: o.books.luma}, nil
-	}
-	var sources []source
-	for _, b := range sets {
-		sources = append(sources, b)
-	}
-	list, err := d.train(ctx, sources, o.block, []int{o.n, o.chroma}, o.start, o.passes)
-	if err != nil {
-		return nil, err
-	}
-	books := &bookPair{luma: list[0]}
-	if h.colour() {
-		books.chroma = list[1]
-	}
-	return books, nil
-}
-
-// assign gives every block its index in codebook i of books, which it returns.
-// Codewords of an image's own codebook that no block chose are dropped.
-func assign(b blockSet, books *bookPair, i int, shared bool) (*codebook, error) {
-	book := books.list()[i]
-	if err := b.assign(book); err != nil || shared {
-		return book, err
-	}
-	count, err := b.count(book.n())
-	if err != nil {
-		return nil, err
-	}
-	less, to := used(book, count)
-	if less.n() == book.n() {
-		return book, nil
-	}
-	if i == 0 {
-		books.luma = less
-	} else {
-		books.chroma = less
-	}
-	return less, b.renumber(to)
-}
-
-// shareOut hands the images their parts of a table of all their slices, per entries
-// for each slice.
-func shareOut[T any](list []*analysis, per int, all func() ([]T, error), to func(*analysis) *[][]T) error {
-	t, err := all()
-	if err != nil {
-		return err
-	}
-	for _, a := range list {
-		n := a.header.d * per
-		p := to(a)
-		*p = append(*p, t[:n:n])
-		t = t[n:]
-	}
-	return nil
 }
 
 // piece is one coded part of the index section: a segment of a plane's table, of
@@ -400,7 +246,13 @@ func (c Codec) Train(ctx context.Context, run codec.Run, images []*raster.Image,
 			refused = err
 			continue
 		}
-		err := divide(ctx, run.Device, workers, 1, func(d device, _, _ int) error { return takeSample(d, m, o, &samples) })
+		err := onOne(ctx, run.Device, workers, func(s steps) error {
+			taken, err := s.sample(ctx, m, o)
+			for i, t := range taken {
+				samples[i] = append(samples[i], t...)
+			}
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -408,20 +260,13 @@ func (c Codec) Train(ctx context.Context, run codec.Run, images []*raster.Image,
 	if samples[0] == nil {
 		return nil, fmt.Errorf("vq: train: no picture to train on: %w", refused)
 	}
+	sets := samples[:1]
+	if samples[1] != nil {
+		sets = samples[:]
+	}
 	var list []*codebook
-	err := divide(ctx, run.Device, workers, 1, func(d device, _, _ int) error {
-		var sets []source
-		for _, s := range samples {
-			if len(s) > 0 {
-				b, err := d.load(o.block.k(), s)
-				if err != nil {
-					return err
-				}
-				sets = append(sets, b)
-			}
-		}
-		var err error
-		list, err = d.train(ctx, sets, o.block, []int{o.n, o.chroma}, o.start, o.passes)
+	err := onOne(ctx, run.Device, workers, func(s steps) (err error) {
+		list, err = s.train(ctx, sets, o)
 		return err
 	})
 	if err != nil {
@@ -432,29 +277,4 @@ func (c Codec) Train(ctx context.Context, run codec.Run, images []*raster.Image,
 		books.chroma = list[1]
 	}
 	return marshalAsset(books), nil
-}
-
-// takeSample appends what training may look at of m to the samples of luma and chroma.
-func takeSample(d device, m *raster.Image, o *Options, samples *[2][]byte) error {
-	luma, chroma, err := d.cut(newHeader(m, o), slicesOf([]*raster.Image{m}))
-	if err != nil {
-		return err
-	}
-	var taken [2][]byte
-	for i, b := range []blockSet{luma, chroma} {
-		if b == nil {
-			continue
-		}
-		t, err := b.sample([]int{o.n, o.chroma}[i] * trainBlocks)
-		if err != nil {
-			return err
-		}
-		if taken[i], err = t.read(0, t.m()); err != nil {
-			return err
-		}
-	}
-	for i, t := range taken {
-		samples[i] = append(samples[i], t...)
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-// The steps of the codec on a card, in the order of steps.go and with the numbers of steps_cpu.go.
+// The steps of the codec on a device, in the order of steps.go and with the numbers of steps_cpu.go.
 //
 // Blocks are K samples one after the other, K = 4, 8, 16 or 64; codewords likewise. Four samples make a word of 32 bits,
 // the first in the low byte. A key is distance << 12 | index (steps.go). Every sum is of integers and every minimum is of

@@ -12,194 +12,267 @@ var kernels75 string
 //go:embed ptx/kernels_80.ptx
 var kernels80 string
 
-// cardModule is the steps on a card, with dot products by tensor cores from compute
+// module is the steps on a device, with dot products by tensor cores from compute
 // capability 8.0 on.
-var cardModule = gpu.Module{Name: "vq", Variants: []string{kernels75, kernels80}}
+var module = gpu.Module{Name: "vq", Variants: []string{kernels75, kernels80}}
 
-// The parameters of the kernels, in the order of kernels.cu, where they are explained.
+// extent is what the grids of a batch's item follow from. A kernel looks at what it
+// needs.
+type extent struct {
+	planes int // 3 with chroma
+	rows   int // of blocks' samples: rows of all blocks of the largest plane, which a thread takes each
+	blocks int // M
+	drawn  int // blocks that first codewords are drawn from
+	words  int // codewords N
+	k      int // samples of a block
+	pixels int // to expand
+}
+
+// kernels is all kernels. Those of training and of index tables have a row of blocks for
+// each codebook of a batch.
+var kernels = gpu.Table[extent]{Module: &module, Kernels: map[string]gpu.Entry[extent]{
+	"vq_blocks": {Params: listParams{}, Grid: func(_ *gpu.Info, batch []extent) gpu.Grid {
+		rows, planes := 0, 1
+		for i := range batch {
+			rows, planes = max(rows, batch[i].rows), max(planes, batch[i].planes)
+		}
+		return gpu.Grid{
+			Blocks:  [3]int{(rows + gpu.BlockThreads - 1) / gpu.BlockThreads, planes, len(batch)},
+			Threads: [3]int{gpu.BlockThreads},
+		}
+	}},
+	"vq_sample": {Params: listParams{}, Threads: func(e *extent) int { return e.blocks * e.k / 4 }},
+
+	"vq_search_4":      {Params: mostParams{}, Block: searchThreads, Threads: searching(searchMany)},
+	"vq_search_8":      {Params: mostParams{}, Block: searchThreads, Threads: searching(searchMany)},
+	"vq_search_16":     {Params: mostParams{}, Block: searchThreads, Threads: searching(searchMany)},
+	"vq_search_64":     {Params: mostParams{}, Block: searchThreads, Threads: searching(searchMany64)},
+	"vq_search_4_few":  {Params: mostParams{}, Block: searchThreads, Threads: searching(searchFew)},
+	"vq_search_8_few":  {Params: mostParams{}, Block: searchThreads, Threads: searching(searchFew)},
+	"vq_search_16_few": {Params: mostParams{}, Block: searchThreads, Threads: searching(searchFew)},
+	"vq_search_64_few": {Params: mostParams{}, Block: searchThreads, Threads: searching(searchFew)},
+
+	"vq_draw":     {Params: listParams{}, Block: blockThreads, Threads: oneBlock},
+	"vq_approach": {Params: listParams{}, Threads: func(e *extent) int { return e.drawn }},
+	"vq_grow":     {Params: mostParams{}, Block: blockThreads, Threads: oneBlock},
+	"vq_resume": {Params: resumeParams{}, Grid: func(_ *gpu.Info, batch []extent) gpu.Grid {
+		return gpu.Grid{Blocks: [3]int{(len(batch) + gpu.BlockThreads - 1) / gpu.BlockThreads}, Threads: [3]int{gpu.BlockThreads}}
+	}},
+	"vq_gather":   {Params: addParams{}, Grid: addingGrid},
+	"vq_centre":   {Params: mostParams{}, Threads: func(e *extent) int { return e.words * e.k }},
+	"vq_farthest": {Params: mostParams{}, Threads: func(e *extent) int { return e.blocks }},
+	"vq_halves":   {Params: halvesParams{}, Threads: func(e *extent) int { return warp * e.words }},
+	"vq_beyond":   {Params: addParams{}, Grid: addingGrid},
+	"vq_nearest":  {Params: mostParams{}, Threads: func(e *extent) int { return warp * e.words }},
+	"vq_order":    {Params: orderParams{}, Threads: func(e *extent) int { return e.words }},
+	"vq_shift":    {Params: shiftParams{}, Block: blockThreads, Threads: oneBlock},
+
+	"vq_count":    {Params: listParams{}, Threads: func(e *extent) int { return (e.blocks + countBlocks - 1) / countBlocks }},
+	"vq_renumber": {Params: listParams{}, Threads: func(e *extent) int { return e.blocks }},
+	"vq_sides":    {Params: listParams{}, Threads: func(e *extent) int { return e.words * e.words }},
+	"vq_ranks":    {Params: listParams{}, Threads: func(e *extent) int { return warp * e.blocks }},
+
+	"vq_expand": {Params: expandParams{}, Threads: func(e *extent) int { return e.pixels }},
+	"vq_expand_grey": {Params: expandGreyParams{}, Grid: func(card *gpu.Info, one []extent) gpu.Grid {
+		// Few large blocks of threads, because each brings the codebook: up to 64 KiB.
+		e := &one[0]
+		blocks := (e.pixels/64 + blockThreads - 1) / blockThreads
+		return gpu.Grid{
+			Blocks:  [3]int{min(blocks, 2*card.Multiprocessors)},
+			Threads: [3]int{blockThreads}, Shared: 16 * e.words,
+		}
+	}},
+}}
+
+const (
+	warp          = 32
+	searchThreads = 256
+	blockThreads  = 1024 // where an item has one block of threads, and where a block brings a codebook
+	countBlocks   = 16   // that a thread of vq_count takes
+
+	// Blocks that a block of threads searches for: with many blocks, of 64 samples fewer,
+	// and in the kernels for few blocks.
+	searchMany   = 1024
+	searchMany64 = 512
+	searchFew    = 256
+)
+
+func oneBlock(*extent) int { return blockThreads }
+
+// searching is the threads of a search in which a block of threads takes per blocks.
+func searching(per int) func(e *extent) int {
+	each := per / searchThreads
+	return func(e *extent) int { return (e.blocks + each - 1) / each }
+}
+
+// addingGrid is the grid of the kernels that add blocks to cells. The cells of a codebook
+// are collected in shared memory where they take no more than half of it.
+func addingGrid(card *gpu.Info, batch []extent) gpu.Grid {
+	const words = 8 // of four samples, for a thread at least
+	most, shared := 0, 0
+	for i := range batch {
+		e := &batch[i]
+		most = max(most, e.blocks*e.k/4)
+		if bytes := 4 * e.words * (e.k + 1); bytes <= card.SharedMemory/2 {
+			shared = max(shared, bytes)
+		}
+	}
+	blocks := (most + words*gpu.BlockThreads - 1) / (words * gpu.BlockThreads)
+	// Every block of threads brings its sums to those of the others.
+	blocks = min(blocks, max(1, 8*card.Multiprocessors/len(batch)))
+	return gpu.Grid{Blocks: [3]int{blocks, len(batch)}, Threads: [3]int{gpu.BlockThreads}, Shared: shared}
+}
+
+// The entries of the lists that kernels take, each the struct of that name in CUDA
+// without the word device.
 type (
-	blocksParams struct {
-		Luma, Chroma, Pixels           gpu.Ptr
-		Width, Height, Slices          uint32
-		Channels, Half, BlockP, BlockQ uint32
+	// deviceImage is an image and where its blocks go.
+	deviceImage struct {
+		Luma     gpu.Ptr `cuda:"uint8_t"`       // slices x grid of luma x K
+		Chroma   gpu.Ptr `cuda:"uint8_t"`       // slices x (Co, Cg) x grid of chroma x K; null for grey
+		Pixels   gpu.Ptr `cuda:"const uint8_t"` // slices x height x width x channels
+		Width    uint32
+		Height   uint32
+		Slices   uint32
+		Channels uint32 // 1 or 3
+		Half     uint32 // 1: chroma of half width and height
+		P        uint32 // rows of a block
+		Q        uint32 // columns of a block
+		Unused   uint32
 	}
-	sampleParams struct {
-		Out, Blocks           gpu.Ptr
-		Seed, First, Count, M uint64
-		Most, K               uint32
+
+	// deviceSample is blocks to train on, drawn from all.
+	deviceSample struct {
+		Out    gpu.Ptr `cuda:"uint32_t"`       // most x K
+		Blocks gpu.Ptr `cuda:"const uint32_t"` // m x K
+		M      uint32
+		Most   uint32
+		K      uint32
+		Unused uint32
 	}
-	searchParams struct {
-		Keys, Table, Blocks, Words gpu.Ptr
-		M                          uint64
-		N                          uint32
+
+	// deviceSearch is a search for the nearest codewords.
+	deviceSearch struct {
+		Keys   gpu.Ptr `cuda:"uint64_t"`       // m; may be null
+		Table  gpu.Ptr `cuda:"uint16_t"`       // m; may be null
+		Blocks gpu.Ptr `cuda:"const uint32_t"` // m x K
+		Words  gpu.Ptr `cuda:"const uint32_t"` // n x K
+		Rest   gpu.Ptr `cuda:"const uint32_t"` // not 0: there is nothing to do; may be null
+		M      uint32
+		N      uint32
 	}
-	countParams struct {
-		Counts, Table gpu.Ptr
-		M             uint64
-		N             uint32
+
+	// deviceTraining is one codebook in training.
+	deviceTraining struct {
+		Blocks       gpu.Ptr `cuda:"const uint32_t"` // m x K
+		Keys         gpu.Ptr `cuda:"uint64_t"`       // m, of the last search
+		Words        gpu.Ptr `cuda:"uint8_t"`        // n x K
+		Last         gpu.Ptr `cuda:"uint8_t"`        // n x K, words as they were before the pass
+		Sums         gpu.Ptr `cuda:"uint32_t"`       // n x K; 0 before the blocks are added up
+		Counts       gpu.Ptr `cuda:"uint32_t"`       // n; likewise
+		Far          gpu.Ptr `cuda:"uint64_t"`       // n, of vq_farthest; 0 before
+		A            gpu.Ptr `cuda:"uint8_t"`        // n x K, the codewords of the first halves of the cells
+		B            gpu.Ptr `cuda:"uint8_t"`        // n x K, of the second ones
+		Gains        gpu.Ptr `cuda:"uint64_t"`       // n, of the halves
+		Directions   gpu.Ptr `cuda:"int16_t"`        // n x K, twice from the first half to the second
+		Limits       gpu.Ptr `cuda:"int32_t"`        // n, of the products with directions, beyond which the second half is
+		Beyond       gpu.Ptr `cuda:"uint32_t"`       // n x K, sums of the second halves; 0 between the steps
+		BeyondCounts gpu.Ptr `cuda:"uint32_t"`       // n; likewise
+		Others       gpu.Ptr `cuda:"uint64_t"`       // n, keys of the nearest other codewords
+		Costs        gpu.Ptr `cuda:"uint64_t"`       // n, what it costs when a cell joins that of the other
+		Cheap        gpu.Ptr `cuda:"uint16_t"`       // n, the cells by ascending cost
+		Dear         gpu.Ptr `cuda:"uint16_t"`       // n, the cells by descending gain
+		Near         gpu.Ptr `cuda:"uint32_t"`       // of the blocks that the first codewords are drawn from
+		State        gpu.Ptr `cuda:"uint32_t"`       // see State in train.cuh; 0 at first
+		M            uint32
+		N            uint32
+		K            uint32
+		Unused       uint32
 	}
-	renumberParams struct {
-		Table, To gpu.Ptr
-		M         uint64
-		N         uint32
+
+	// deviceIndex is an index table.
+	deviceIndex struct {
+		Table   gpu.Ptr `cuda:"uint16_t"`       // m
+		Counts  gpu.Ptr `cuda:"uint32_t"`       // most, added to
+		To      gpu.Ptr `cuda:"const uint16_t"` // the new numbers; null where all codewords are used
+		Words   gpu.Ptr `cuda:"const uint8_t"`  // n x p x q
+		Up      gpu.Ptr `cuda:"uint32_t"`       // n x n: lower edge of u against upper edge of c, and c
+		Left    gpu.Ptr `cuda:"uint32_t"`       // n x n: right edge of u against left edge of c
+		Spans   gpu.Ptr `cuda:"uint32_t"`       // n: greatest less least sample
+		Symbols gpu.Ptr `cuda:"uint32_t"`       // m
+		M       uint32
+		N       uint32 // codewords
+		Most    uint32 // codewords before the renumbering
+		Rows    uint32 // blocks of a plane, downwards
+		Cols    uint32 // and across
+		Step    uint32 // rows of a segment
+		Shift   uint32 // of the codeword of least mismatch
+		P       uint32
+		Q       uint32
+		Unused  uint32
 	}
-	sidesParams struct {
-		Up, Left, Spans, Words gpu.Ptr
-		N, BlockP, BlockQ      uint32
+)
+
+// The parameters of the kernels. Those that have two of one size are passed as a whole.
+type (
+	listParams struct {
+		List gpu.Ptr
 	}
-	ranksParams struct {
-		Symbols, Table, Up, Left, Spans gpu.Ptr
-		First, M                        uint64
-		N, Rows, Cols, Step, Shift      uint32
+	mostParams struct {
+		List gpu.Ptr
+		Most uint32 // codewords that take part, of each codebook
+	}
+	resumeParams struct {
+		List  gpu.Ptr `cuda:"const Training"`
+		Count uint32
+		All   uint32 // 1: also where split has all codewords
+	}
+	addParams struct {
+		List   gpu.Ptr `cuda:"const Training"`
+		Most   uint32
+		Shared uint32 // bytes of shared memory that the launch brings
+	}
+	halvesParams struct {
+		List  gpu.Ptr `cuda:"const Training"`
+		Most  uint32
+		First uint32 // 1: start from the farthest blocks
+	}
+	orderParams struct {
+		List  gpu.Ptr `cuda:"const Training"`
+		Most  uint32
+		Costs uint32 // 1: by costs, too
+	}
+	shiftParams struct {
+		List   gpu.Ptr `cuda:"const Training"`
+		Most   uint32
+		Bold   uint32
+		Over   uint32
+		Unused uint32
 	}
 	expandParams struct {
-		Pixels, Luma, Chroma, Words, ChromaWords                  gpu.Ptr
-		First, Count                                              uint64
-		Width, Height, Channels, Half, BlockP, BlockQ, N, NChroma uint32
+		Pixels      gpu.Ptr `cuda:"uint8_t"`        // count x channels
+		Luma        gpu.Ptr `cuda:"const uint16_t"` // slices x grid of luma
+		Chroma      gpu.Ptr `cuda:"const uint16_t"` // slices x (Co, Cg) x grid of chroma; null for grey
+		Words       gpu.Ptr `cuda:"const uint8_t"`  // n x K
+		ChromaWords gpu.Ptr `cuda:"const uint8_t"`  // n_chroma x K; null for grey
+		First       uint64
+		Count       uint64
+		Width       uint32
+		Height      uint32
+		Channels    uint32 // 1 or 3
+		Half        uint32 // 1: chroma of half width and height
+		P           uint32
+		Q           uint32
+		N           uint32
+		NChroma     uint32
 	}
 	expandGreyParams struct {
-		Pixels, Table, Words gpu.Ptr
-		Width, Height, N     uint32
-	}
-	errorParams struct {
-		Sum, A, B gpu.Ptr
-		N         uint64
-	}
-)
-
-// The entries of the lists that the kernels of batches take, each the struct of that name
-// there without the word batch.
-type (
-	batchImage struct {
-		Luma, Chroma, Pixels                          gpu.Ptr
-		Width, Height, Slices, Channels, Half, BP, BQ uint32
-		_                                             uint32
-	}
-	batchSearch struct {
-		Keys, Table, Blocks, Words, Rest gpu.Ptr
-		M, N                             uint32
-	}
-	batchTraining struct {
-		Blocks, Keys, Words, Last, Sums, Counts, Far gpu.Ptr
-		A, B, Gains, Ways, Limits                    gpu.Ptr
-		Beyond, BeyondCounts, Others, Costs          gpu.Ptr
-		Cheap, Dear, Near, State                     gpu.Ptr
-		M, N, K                                      uint32
-		_                                            uint32
-	}
-	batchIndex struct {
-		Table, Counts, To, Words, Up, Left, Spans, Symbols gpu.Ptr
-		M, N, Most, Rows, Cols, Step, Shift, BP, BQ        uint32
-		_                                                  uint32
+		Pixels gpu.Ptr `cuda:"uint8_t"`        // height x width
+		Table  gpu.Ptr `cuda:"const uint16_t"` // height/4 x width/4
+		Words  gpu.Ptr `cuda:"const uint8_t"`  // n x 16
+		Width  uint32
+		Height uint32
+		N      uint32
+		Unused uint32
 	}
 )
-
-// Their parameters.
-type (
-	batchParams struct {
-		List gpu.Ptr
-	}
-	batchMostParams struct {
-		List gpu.Ptr
-		Most uint32
-	}
-	batchResumeParams struct {
-		List       gpu.Ptr
-		Count, All uint32
-	}
-	batchAddParams struct {
-		List         gpu.Ptr
-		Most, Shared uint32
-	}
-	batchHalvesParams struct {
-		List        gpu.Ptr
-		Most, First uint32
-	}
-	batchOrderParams struct {
-		List        gpu.Ptr
-		Most, Costs uint32
-	}
-	batchShiftParams struct {
-		List             gpu.Ptr
-		Most, Bold, Over uint32
-	}
-)
-
-// kernelParams names the kernels with their parameters.
-var kernelParams = map[string]any{
-	"vq_blocks":        blocksParams{},
-	"vq_sample":        sampleParams{},
-	"vq_search_4":      searchParams{},
-	"vq_search_4_few":  searchParams{},
-	"vq_search_8":      searchParams{},
-	"vq_search_8_few":  searchParams{},
-	"vq_search_16":     searchParams{},
-	"vq_search_16_few": searchParams{},
-	"vq_search_64":     searchParams{},
-	"vq_search_64_few": searchParams{},
-	"vq_count":         countParams{},
-	"vq_renumber":      renumberParams{},
-	"vq_sides":         sidesParams{},
-	"vq_ranks":         ranksParams{},
-	"vq_expand":        expandParams{},
-	"vq_expand_grey":   expandGreyParams{},
-	"vq_error":         errorParams{},
-
-	"vq_batch_blocks":    batchParams{},
-	"vq_batch_search_4":  batchMostParams{},
-	"vq_batch_search_8":  batchMostParams{},
-	"vq_batch_search_16": batchMostParams{},
-	"vq_batch_search_64": batchMostParams{},
-	"vq_batch_draw":      batchParams{},
-	"vq_batch_approach":  batchParams{},
-	"vq_batch_grow":      batchMostParams{},
-	"vq_batch_resume":    batchResumeParams{},
-	"vq_batch_gather":    batchAddParams{},
-	"vq_batch_centre":    batchMostParams{},
-	"vq_batch_farthest":  batchMostParams{},
-	"vq_batch_halves":    batchHalvesParams{},
-	"vq_batch_beyond":    batchAddParams{},
-	"vq_batch_nearest":   batchMostParams{},
-	"vq_batch_order":     batchOrderParams{},
-	"vq_batch_shift":     batchShiftParams{},
-	"vq_batch_count":     batchParams{},
-	"vq_batch_renumber":  batchParams{},
-	"vq_batch_sides":     batchParams{},
-	"vq_batch_ranks":     batchParams{},
-}
-
-// bandBytes bounds the pixels that are on a card at a time: a larger image goes
-// there in bands.
-const bandBytes = 256 << 20
-
-// band is some slices, or some rows of one slice, that a card takes at a time.
-type band struct {
-	slice, slices int
-	row, rows     int // all rows where there are several slices
-}
-
-// bands cuts slices of h's size into bands of at most limit bytes, or of the fewest
-// rows that whole blocks of all planes take.
-func bands(h *header, slices, limit int) []band {
-	line := h.w * h.channels()
-	if whole := line * h.h; whole <= limit {
-		step := limit / whole
-		var list []band
-		for z := 0; z < slices; z += step {
-			list = append(list, band{z, min(step, slices-z), 0, h.h})
-		}
-		return list
-	}
-	unit := h.block.p
-	if h.half() {
-		unit *= 2
-	}
-	step := max(unit, limit/line/unit*unit)
-	var list []band
-	for z := range slices {
-		for r := 0; r < h.h; r += step {
-			list = append(list, band{z, 1, r, min(step, h.h-r)})
-		}
-	}
-	return list
-}

@@ -1,30 +1,45 @@
 package vq
 
 import (
-	"regexp"
 	"testing"
 
-	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 )
 
+// shared is what Go and the kernels share.
+var shared = gputest.Header{
+	Include: "../../gpu/include/base.cuh",
+	Constants: []gputest.Constant{
+		{Name: "index_bits", Value: indexBits, Note: "of a key"},
+		{Name: "most_codewords", Value: maxCodewords},
+		{Name: "seed_blocks", Value: seedBlocks, Note: "to draw from, for each codeword"},
+		{Name: "seed_rounds", Value: seedRounds, Note: "a round adds one codeword for every so many that there are"},
+		{Name: "sample_seed", Value: uint64(sampleSeed)},
+		{Name: "block_threads", Value: blockThreads, Note: "where an item has one block of threads"},
+		{Name: "search_threads", Value: searchThreads},
+		{Name: "search_many", Value: searchMany, Note: "blocks for a block of threads"},
+		{Name: "search_many_64", Value: searchMany64, Note: "likewise, of 64 samples"},
+		{Name: "search_few", Value: searchFew, Note: "likewise, where there are few"},
+	},
+	Structs: []gputest.Struct{
+		{Name: "Image", Value: deviceImage{}}, {Name: "Sample", Value: deviceSample{}}, {Name: "Search", Value: deviceSearch{}},
+		{Name: "Training", Value: deviceTraining{}}, {Name: "Index", Value: deviceIndex{}},
+		{Name: "ResumeParams", Value: resumeParams{}}, {Name: "AddParams", Value: addParams{}},
+		{Name: "HalvesParams", Value: halvesParams{}}, {Name: "OrderParams", Value: orderParams{}},
+		{Name: "ShiftParams", Value: shiftParams{}}, {Name: "ExpandParams", Value: expandParams{}},
+		{Name: "ExpandGreyParams", Value: expandGreyParams{}},
+	},
+}
+
 func TestKernelsAreCompiled(t *testing.T) {
+	gputest.Shared(t, "shared.cuh", shared)
 	gputest.Kernels(t, "kernels.cu", 75, 80)
 	gputest.Kernels(t, "testdata/peer.cu", 75) // of the benchmarks
 }
 
-// Every kernel takes its parameters where the Go structs put them.
-func TestKernelParameters(t *testing.T) {
-	for _, text := range cardModule.Variants {
-		for _, m := range regexp.MustCompile(`\.entry\s+(\w+)`).FindAllStringSubmatch(text, -1) {
-			if kernelParams[m[1]] == nil {
-				t.Errorf("kernel %s has no parameters in kernelParams", m[1])
-			}
-		}
-	}
-	for kernel, params := range kernelParams {
-		if err := gpu.CheckParams(&cardModule, kernel, params); err != nil {
-			t.Error(err)
-		}
+// The table has all kernels, and each takes its parameters where the Go structs put them.
+func TestKernelTable(t *testing.T) {
+	if err := kernels.Check(); err != nil {
+		t.Error(err)
 	}
 }

@@ -16,30 +16,29 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// The steps on a card give, after every step, what the steps in Go give: for random
-// images of odd sizes, all block sizes, whole and in bands, with and without tensor
-// cores. The message names the first step that differs.
+// The steps on a device give, after every step, what the steps in Go give: for batches of
+// random images of odd sizes, all block sizes, with and without tensor cores. The message
+// names the first step that differs.
 func TestLockstep(t *testing.T) {
 	dev := gputest.Device(t, nil)
-	images := 10000
+	batches := 2500
 	if testing.Short() {
-		images = 100 // under compute-sanitizer a kernel takes a hundred times as long
+		batches = 25 // under compute-sanitizer a kernel takes a hundred times as long
 	}
-	old := gpu.Module{Name: "vq", Variants: []string{kernels75}} // as on cards before 8.0
-	const at = 50                                                // images for a batch
-	for first := 0; first < images; first += at {
+	const at = 25
+	for first := 0; first < batches; first += at {
 		err := dev.Do(context.Background(), func(l *gpu.Lane) error {
 			for seed := first; seed < first+at; seed++ {
-				d := newCard(l, pool.New())
+				d := newDeviceSteps(l, pool.New())
 				r := rand.New(rand.NewPCG(uint64(seed), 77))
 				if r.IntN(2) == 0 {
-					d.module = &old
+					d.kernels = withoutTensorCores()
 				}
 				if r.IntN(3) == 0 {
 					d.band = 1 << r.IntN(12)
 				}
 				if err := lockstep(d, r); err != nil {
-					return fmt.Errorf("picture %d: %w", seed, err)
+					return fmt.Errorf("batch %d: %w", seed, err)
 				}
 			}
 			return nil
@@ -48,10 +47,17 @@ func TestLockstep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("%d pictures on %s", images, dev.Name())
+	t.Logf("%d batches on %s", batches, dev.Name())
 }
 
-// check says at which step two results differ.
+// withoutTensorCores is the kernels that cards before compute capability 8.0 take.
+func withoutTensorCores() *gpu.Table[extent] {
+	return &gpu.Table[extent]{Module: &oldModule, Kernels: kernels.Kernels}
+}
+
+var oldModule = gpu.Module{Name: "vq", Variants: []string{kernels75}}
+
+// differ says at which step two results differ.
 func differ[T comparable](step string, got, want []T) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%s: %d values, want %d", step, len(got), len(want))
@@ -85,154 +91,171 @@ func randomImage(r *rand.Rand, channels int) *raster.Image {
 	return m
 }
 
-func lockstep(d *card, r *rand.Rand) error {
-	s := []shape{{2, 2}, {4, 2}, {4, 4}, {8, 8}}[r.IntN(4)]
-	m := randomImage(r, 1+2*r.IntN(2))
-	o := &Options{block: s, half: r.IntN(2) == 0}
-	h := newHeader(m, o)
-	pix := slicesOf([]*raster.Image{m})
-	c := cpu{d.pool}
-	var want, got [2]blockSet
-	var err error
-	if want[0], want[1], err = c.cut(h, pix); err != nil {
+func lockstep(d *deviceSteps, r *rand.Rand) error {
+	o := &Options{
+		block: []shape{{2, 2}, {4, 2}, {4, 4}, {8, 8}}[r.IntN(4)], half: r.IntN(2) == 0,
+		n: 2 + r.IntN(20), chroma: 2 + r.IntN(20),
+	}
+	var images []*raster.Image
+	for range 1 + r.IntN(6) {
+		images = append(images, randomImage(r, 1+2*r.IntN(2)))
+	}
+	c := cpuSteps{d.pool}
+	b := d.newBatch(images, o)
+	var want []*cpuBlocks // of the sets
+	for i, m := range images {
+		want = append(want, c.blocks(b.headers[i], m)...)
+	}
+	ctx := context.Background()
+	if err := b.makeBlocks(ctx); err != nil {
 		return err
 	}
-	if got[0], got[1], err = d.cut(h, pix); err != nil {
-		return err
-	}
-	what := fmt.Sprintf("%s, %d in all, blocks of %s, half %v, bands of %d bytes", m.Shape, m.Depth, s, h.half(), d.band)
-	books := new(bookPair)
-	var tables [][]uint16
-	for i := range want {
-		if want[i] == nil {
-			continue
+	for i, s := range b.sets {
+		if err := lockstepBlocks(b, s, want[i]); err != nil {
+			return fmt.Errorf("%s: %w", b.describe(s), err)
 		}
-		g := s.grid(h.planeSizes()[i][0], h.planeSizes()[i][1])
-		book, table, err := lockstepSet(d, r, want[i], got[i], s, g)
-		if err != nil {
-			return fmt.Errorf("%s: set %d: %w", what, i, err)
-		}
-		if i == 0 {
-			books.luma = book
-		} else {
-			books.chroma = book
-		}
-		tables = append(tables, table)
+		s.book = randomBook(r, o.block, want[i])
 	}
-	a, b := raster.New(m.Width, m.Height, m.Depth, m.Channels, 8), raster.New(m.Width, m.Height, m.Depth, m.Channels, 8)
-	if err := c.expand(context.Background(), h, books, tables, a); err != nil {
+	if r.IntN(4) == 0 {
+		shareBooks(b)
+	}
+	if err := lockstepTables(b, want); err != nil {
 		return err
 	}
-	if err := d.expand(context.Background(), h, books, tables, b); err != nil {
+	if err := b.code(ctx); err != nil {
 		return err
 	}
-	if err := differ("expand", b.Pix, a.Pix); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+	list := b.analyses()
+	for i, s := range b.sets {
+		symbols := want[i].symbols(s.book, s.grid)
+		if err := differ("symbols", s.symbols, symbols); err != nil {
+			return fmt.Errorf("%s: %w", b.describe(s), err)
+		}
+		list[s.image].table[s.which] = want[i].table()
 	}
-	return lockstepError(d, m.Pix, a.Pix)
+	for i, m := range images {
+		h, a := b.headers[i], list[i]
+		x, y := raster.New(m.Width, m.Height, m.Depth, m.Channels, 8), raster.New(m.Width, m.Height, m.Depth, m.Channels, 8)
+		if err := c.expand(ctx, h, a.books, a.table, x); err != nil {
+			return err
+		}
+		if err := d.expand(ctx, h, a.books, a.table, y); err != nil {
+			return err
+		}
+		if err := differ("expand", y.Pix, x.Pix); err != nil {
+			return fmt.Errorf("picture %d of %d, %s, blocks of %s, half %v, bands of %d bytes: %w", i, len(images), m.Shape, o.block, h.half(), d.band, err)
+		}
+	}
+	return nil
 }
 
-func lockstepError(d *card, a, b []byte) error {
-	var want uint64
-	for i := range a {
-		e := int(a[i]) - int(b[i])
-		want += uint64(e * e)
-	}
-	da, err := d.upload(a)
-	if err != nil {
-		return err
-	}
-	db, err := d.upload(b)
-	if err != nil {
-		return err
-	}
-	got, err := d.squaredError(da, db, len(a))
-	da.Free()
-	db.Free()
-	if err == nil && got != want {
-		err = fmt.Errorf("squared error: %d, want %d", got, want)
-	}
-	return err
+func (b *batch) describe(s *blockSet) string {
+	return fmt.Sprintf("picture %d of %d, %s, set %d, blocks of %s, half %v", s.image, len(b.images), b.images[s.image].Shape, s.which, b.options.block, b.headers[s.image].half())
 }
 
-// lockstepSet compares the steps on one set of blocks and returns its codebook and
-// table.
-func lockstepSet(d *card, r *rand.Rand, want, got blockSet, s shape, g grid) (*codebook, []uint16, error) {
-	m, k := want.m(), s.k()
-	if got.m() != m {
-		return nil, nil, fmt.Errorf("blocks: %d, want %d", got.m(), m)
+// lockstepBlocks compares the blocks of a set and the sample of them.
+func lockstepBlocks(b *batch, s *blockSet, want *cpuBlocks) error {
+	if s.m != want.m() {
+		return fmt.Errorf("%d blocks, want %d", s.m, want.m())
 	}
-	all, _ := want.read(0, m)
-	card, err := got.read(0, m)
+	on := &deviceBlocks{deviceSteps: b.deviceSteps, buffer: b.blocks, at: s.at, count: s.m, k: want.k}
+	got, err := on.read(0, s.m)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	if err := differ("blocks", card, all); err != nil {
-		return nil, nil, err
+	if err := differ("blocks", got, want.samples); err != nil {
+		return err
 	}
-	wt, _ := want.sample(1 + r.IntN(2*m))
-	gt, err := got.sample(wt.m())
+	if s.m <= s.n*trainBlocks {
+		return nil
+	}
+	drawn, err := b.drawSamples([]*blockSet{s})
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	wantSample, _ := wt.read(0, wt.m())
-	gotSample, err := gt.read(0, gt.m())
-	if err != nil {
-		return nil, nil, err
+	if got, err = drawn[0].read(0, drawn[0].count); err != nil {
+		return err
 	}
-	if err := differ("sample", gotSample, wantSample); err != nil {
-		return nil, nil, err
-	}
+	return differ("sample", got, want.keep(s.n*trainBlocks).samples)
+}
 
-	// Codewords: some of the blocks, and others, with ties.
+// randomBook is some of the blocks, and other codewords, with ties.
+func randomBook(r *rand.Rand, s shape, b *cpuBlocks) *codebook {
 	n := 2 + r.IntN(1+r.IntN(300))
 	if r.IntN(20) == 0 {
 		n = 1000 + r.IntN(3097)
 	}
-	book := &codebook{shape: s, words: testVectors(r, k, n)}
+	book := &codebook{shape: s, words: testVectors(r, s.k(), n)}
 	for i := 0; i < n; i += 2 {
-		at := r.IntN(m)
-		copy(book.word(i), all[at*k:(at+1)*k])
+		copy(book.word(i), b.at(r.IntN(b.m())))
 	}
-	book = finished(book)
-	want.assign(book)
-	if err := got.assign(book); err != nil {
-		return nil, nil, err
+	return finished(book)
+}
+
+// shareBooks gives all sets the codebooks of the first image with each.
+func shareBooks(b *batch) {
+	var first [2]*codebook
+	for _, s := range b.sets {
+		if first[s.which] == nil {
+			first[s.which] = s.book
+		}
+		s.book = first[s.which]
 	}
-	count, _ := want.count(book.n())
-	gotCount, err := got.count(book.n())
+	b.options.books = &bookPair{luma: first[0], chroma: first[1]}
+}
+
+// lockstepTables compares the search, the counts and the renumbering.
+func lockstepTables(b *batch, want []*cpuBlocks) error {
+	if err := b.search(); err != nil {
+		return err
+	}
+	compare := func(step string) error {
+		for i, s := range b.sets {
+			got := make([]uint16, s.m)
+			at := int(b.entries[i].Table - b.tables.Ptr)
+			if err := b.stream.Download(gpu.Bytes(got), b.tables, at); err != nil {
+				return err
+			}
+			if err := b.stream.Sync(); err != nil {
+				return err
+			}
+			if err := differ(step, got, want[i].table()); err != nil {
+				return fmt.Errorf("%s: %d codewords: %w", b.describe(s), s.book.n(), err)
+			}
+		}
+		return nil
+	}
+	for i, s := range b.sets {
+		want[i].search(s.book)
+	}
+	if err := compare("search"); err != nil {
+		return err
+	}
+	counts, err := b.count()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	table, _ := want.table()
-	gotTable, err := got.table()
-	if err != nil {
-		return nil, nil, err
+	for i, s := range b.sets {
+		if err := differ("count", counts[i], want[i].count(s.book.n())); err != nil {
+			return fmt.Errorf("%s: %w", b.describe(s), err)
+		}
 	}
-	if err := differ("assign", gotTable, table); err != nil {
-		return nil, nil, err
+	if b.options.books != nil {
+		return nil
 	}
-	if err := differ("count", gotCount, count); err != nil {
-		return nil, nil, err
+	books := make([]*codebook, len(b.sets))
+	for i, s := range b.sets {
+		books[i] = want[i].dropUnused(s.book)
 	}
-	book, to := used(book, count)
-	want.renumber(to)
-	if err := got.renumber(to); err != nil {
-		return nil, nil, err
+	if err := b.renumber(counts); err != nil {
+		return err
 	}
-	table, _ = want.table()
-	if gotTable, err = got.table(); err != nil {
-		return nil, nil, err
+	for i, s := range b.sets {
+		if err := differ("codewords in use", s.book.words, books[i].words); err != nil {
+			return err
+		}
 	}
-	if err := differ("renumber", gotTable, table); err != nil {
-		return nil, nil, err
-	}
-	symbols, _ := want.symbols(book, g)
-	gotSymbols, err := got.symbols(book, g)
-	if err != nil {
-		return nil, nil, err
-	}
-	return book, table, differ("symbols", gotSymbols, symbols)
+	return compare("renumber")
 }
 
 // Files and images are the same from the CPU and from a card: of the Kodak images

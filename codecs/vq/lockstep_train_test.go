@@ -24,15 +24,14 @@ func TestLockstepTraining(t *testing.T) {
 	if testing.Short() {
 		batches = 6 // under compute-sanitizer a kernel takes a hundred times as long
 	}
-	old := gpu.Module{Name: "vq", Variants: []string{kernels75}}
 	const at = 30
 	for first := 0; first < batches; first += at {
 		err := dev.Do(context.Background(), func(l *gpu.Lane) error {
 			for seed := first; seed < min(first+at, batches); seed++ {
-				d := newCard(l, pool.New())
+				d := newDeviceSteps(l, pool.New())
 				r := rand.New(rand.NewPCG(uint64(seed), 79))
 				if r.IntN(2) == 0 {
-					d.module = &old
+					d.kernels = withoutTensorCores()
 				}
 				s := []shape{{2, 2}, {4, 2}, {4, 4}, {8, 8}}[r.IntN(4)]
 				var sets []*cpuBlocks
@@ -63,8 +62,8 @@ func TestLockstepTraining(t *testing.T) {
 	}
 }
 
-// fetchPart is n numbers at a place in a buffer of a teacher.
-func fetchPart[T uint32 | uint64](t *teacher, b *gpu.Buffer, at, n int) ([]T, error) {
+// fetchPart is n numbers at a place in a buffer of a trainer.
+func fetchPart[T uint32 | uint64](t *trainer, b *gpu.Buffer, at, n int) ([]T, error) {
 	var zero T
 	out := make([]byte, int(unsafe.Sizeof(zero))*n)
 	err := t.stream.Download(out, b, at)
@@ -72,18 +71,18 @@ func fetchPart[T uint32 | uint64](t *teacher, b *gpu.Buffer, at, n int) ([]T, er
 }
 
 // lockstepBatch compares the start and some passes step by step.
-func lockstepBatch(d *card, s shape, sets []*cpuBlocks, n []int, how start, passes int) error {
+func lockstepBatch(d *deviceSteps, s shape, sets []*cpuBlocks, n []int, how start, passes int) error {
 	ctx := context.Background()
-	var batch []*pupil
+	var jobs []*trainingJob
 	for i, b := range sets {
-		on, err := d.upload(b.samples)
+		on, err := d.stream.Put(b.samples)
 		if err != nil {
 			return err
 		}
 		defer on.Free()
-		batch = append(batch, &pupil{blocks: on.Ptr, m: b.m(), n: n[i]})
+		jobs = append(jobs, &trainingJob{blocks: on.Ptr, m: b.m(), n: n[i]})
 	}
-	t, err := newTeacher(d, s, batch)
+	t, err := newTrainer(d, s, jobs)
 	if err != nil {
 		return err
 	}
@@ -134,7 +133,7 @@ func lockstepBatch(d *card, s shape, sets []*cpuBlocks, n []int, how start, pass
 		if err := t.finish(); err != nil {
 			return err
 		}
-		for i, p := range batch {
+		for i, p := range jobs {
 			if err := differ(fmt.Sprintf("codewords after pass %d of set %d, %d blocks, %d codewords", pass, i, p.m, p.n), p.book.words, books[i].words); err != nil {
 				return err
 			}
@@ -144,7 +143,7 @@ func lockstepBatch(d *card, s shape, sets []*cpuBlocks, n []int, how start, pass
 }
 
 // lockstepPass makes a pass in Go and compares what it finds with what the card has.
-func lockstepPass(t *teacher, i int, b *cpuBlocks, book *codebook, bold, over int) error {
+func lockstepPass(t *trainer, i int, b *cpuBlocks, book *codebook, bold, over int) error {
 	n, k, x := book.n(), b.k, t.places[i]
 	b.search(book)
 	keys, err := fetchPart[uint64](t, t.work, x.keys, b.m())
@@ -216,51 +215,45 @@ func lockstepPass(t *teacher, i int, b *cpuBlocks, book *codebook, bold, over in
 }
 
 // lockstepTrain compares whole codebooks.
-func lockstepTrain(d *card, s shape, sets []*cpuBlocks, n []int, passes int) error {
-	var want, got []source
-	for _, b := range sets {
-		on, err := d.load(b.k, b.samples)
-		if err != nil {
-			return err
-		}
-		want, got = append(want, b), append(got, on)
-	}
+func lockstepTrain(d *deviceSteps, s shape, sets []*cpuBlocks, n []int, passes int) error {
 	for _, how := range []start{startKMeans, startSplit} {
-		a, err := cpu{d.pool}.train(context.Background(), want, s, n, how, passes)
-		if err != nil {
-			return err
-		}
-		b, err := d.train(context.Background(), got, s, n, how, passes)
-		if err != nil {
-			return err
-		}
-		for i := range a {
-			if err := differ(fmt.Sprintf("%s, %d passes: codebook %d", how, passes, i), b[i].words, a[i].words); err != nil {
+		for i := 0; i < len(sets); i += 2 {
+			var samples [][]byte
+			for _, b := range sets[i:min(i+2, len(sets))] {
+				samples = append(samples, b.samples)
+			}
+			o := &Options{block: s, n: n[i], chroma: n[min(i+1, len(n)-1)], start: how, passes: passes}
+			a, err := cpuSteps{d.pool}.train(context.Background(), samples, o)
+			if err != nil {
 				return err
 			}
+			b, err := d.train(context.Background(), samples, o)
+			if err != nil {
+				return err
+			}
+			for j := range a {
+				if err := differ(fmt.Sprintf("%s, %d passes: codebook %d", how, passes, i+j), b[j].words, a[j].words); err != nil {
+					return err
+				}
+			}
 		}
-	}
-	for _, b := range got {
-		b.(*cardSource).buffer.Free()
 	}
 	return nil
 }
 
-// Large sets take the kernels for many blocks, several chunks of the codebook and
-// bands that are not the test's but the codec's.
+// Large images take the kernels for many blocks and several chunks of the codebook.
 func TestLockstepLarge(t *testing.T) {
 	dev := gputest.Device(t, nil)
-	old := gpu.Module{Name: "vq", Variants: []string{kernels75}}
 	for i, c := range []struct{ m, k, n int }{
 		{600_000, 16, 4096}, {400_000, 64, 1500}, {700_000, 4, 1025}, {700_000, 8, 300}, {600_000, 16, 256}, {300_000, 64, 256},
 	} {
 		if testing.Short() {
 			c.m /= 100
 		}
-		for _, module := range []*gpu.Module{&cardModule, &old} {
+		for _, table := range []*gpu.Table[extent]{&kernels, withoutTensorCores()} {
 			err := dev.Do(context.Background(), func(l *gpu.Lane) error {
-				d := newCard(l, pool.New())
-				d.module = module
+				d := newDeviceSteps(l, pool.New())
+				d.kernels = table
 				r := rand.New(rand.NewPCG(uint64(i), 78))
 				samples := testVectors(r, c.k, c.m)
 				s := map[int]shape{4: {2, 2}, 8: {4, 2}, 16: {4, 4}, 64: {8, 8}}[c.k]
@@ -268,29 +261,23 @@ func TestLockstepLarge(t *testing.T) {
 				if err := lockstepBatch(d, s, []*cpuBlocks{set}, []int{c.n}, startKMeans, 2); err != nil {
 					return err
 				}
-				// The samples as an image, whose blocks are others.
-				m := raster.New(100*s.q, c.m/100*s.p, 1, 1, 8)
-				copy(m.Pix, samples)
-				book := &codebook{shape: s, words: testVectors(r, c.k, c.n)}
-				h := newHeader(m, &Options{block: s})
-				want, _, _ := cpu{d.pool}.cut(h, [][]byte{m.Pix})
-				got, _, err := d.cut(h, [][]byte{m.Pix})
-				if err != nil {
+				// The samples as an image, whose blocks are others, and a small one beside it.
+				large, small := raster.New(100*s.q, c.m/100*s.p, 1, 1, 8), raster.New(30*s.q, 7*s.p, 1, 1, 8)
+				copy(large.Pix, samples)
+				copy(small.Pix, samples)
+				b := d.newBatch([]*raster.Image{large, small}, &Options{block: s, n: c.n})
+				if err := b.makeBlocks(context.Background()); err != nil {
 					return err
 				}
-				want.assign(book)
-				if err := got.assign(book); err != nil {
-					return err
+				var want []*cpuBlocks
+				for i, m := range b.images {
+					b.sets[i].book = &codebook{shape: s, words: testVectors(r, c.k, c.n)}
+					want = append(want, cpuSteps{d.pool}.blocks(b.headers[i], m)...)
 				}
-				a, _ := want.table()
-				b, err := got.table()
-				if err != nil {
-					return err
-				}
-				return differ("assign", b, a)
+				return lockstepTables(b, want)
 			})
 			if err != nil {
-				t.Errorf("%d blocks of %d samples, %d codewords, %d variants: %v", c.m, c.k, c.n, len(module.Variants), err)
+				t.Errorf("%d blocks of %d samples, %d codewords, %d variants: %v", c.m, c.k, c.n, len(table.Module.Variants), err)
 			}
 		}
 	}

@@ -34,6 +34,14 @@ type Options struct {
 	blockIs bool      // the user named a block
 }
 
+// codewords is the size of the codebook of luma (0) or of chroma (1), at most.
+func (o *Options) codewords(i int) int {
+	if i == 0 {
+		return o.n
+	}
+	return o.chroma
+}
+
 var optionInfo = []codec.OptionInfo{
 	{Key: "block", Default: "4x4", Values: "2x2, 4x2, 4x4, 8x8", Help: "rows x columns of samples coded as one; of a shared codebook, its own"},
 	{Key: "n", Default: "256", Values: "2 to 4096", Help: "codewords of the (luma) codebook"},

@@ -38,13 +38,15 @@ func BenchmarkCardPaper(b *testing.B) {
 	pin(b, dev, list)
 	sizes := []int{128, 256, 512, 1024}
 	var books []*codebook
-	err := divide(context.Background(), dev, pool.New(), 1, func(d device, _, _ int) error {
+	err := dev.Do(context.Background(), func(l *gpu.Lane) error {
+		workers := pool.New()
 		for _, n := range sizes {
-			set, _, err := d.cut(newHeader(list[0], &Options{block: shape{4, 4}}), pixels(list))
-			if err != nil {
-				return err
+			o := &Options{block: shape{4, 4}, n: n, start: startKMeans, passes: 16}
+			var all []byte
+			for _, m := range list {
+				all = append(all, cpuSteps{workers}.blocks(newHeader(m, o), m)[0].samples...)
 			}
-			list, err := d.train(context.Background(), []source{set}, shape{4, 4}, []int{n}, startKMeans, 16)
+			list, err := newDeviceSteps(l, workers).train(context.Background(), [][]byte{all}, o)
 			if err != nil {
 				return err
 			}
@@ -60,13 +62,6 @@ func BenchmarkCardPaper(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-}
-
-func pixels(list []*raster.Image) (out [][]byte) {
-	for _, m := range list {
-		out = append(out, m.Pix)
-	}
-	return out
 }
 
 // crop is the upper left 512 x 512 of an image, turned where it is upright.
@@ -94,8 +89,11 @@ func paperTables(dev *gpu.Device, names []string, list []*raster.Image, sizes []
 			var failed error
 			on := func(dev *gpu.Device) func() {
 				return func() {
-					err := divide(ctx, dev, all, 1, func(d device, _, _ int) error {
-						_, err := analyse(ctx, d, []*raster.Image{m}, o)
+					err := onOne(ctx, dev, all, func(s steps) error {
+						if d, ok := s.(*deviceSteps); ok {
+							d.staging.Pinned = true
+						}
+						_, err := s.analyse(ctx, []*raster.Image{m}, o)
 						return err
 					})
 					failed = errors.Join(failed, err)
@@ -111,8 +109,8 @@ func paperTables(dev *gpu.Device, names []string, list []*raster.Image, sizes []
 			out := raster.New(512, 512, 1, 1, 8)
 			expandOn := func(dev *gpu.Device) func() {
 				return func() {
-					failed = errors.Join(failed, divide(ctx, dev, all, 1, func(d device, _, _ int) error {
-						return d.expand(ctx, h, o.books, [][]uint16{table}, out)
+					failed = errors.Join(failed, onOne(ctx, dev, all, func(s steps) error {
+						return s.expand(ctx, h, o.books, [][]uint16{table}, out)
 					}))
 				}
 			}

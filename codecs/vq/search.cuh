@@ -259,47 +259,24 @@ DEVICE void search(uint64_t *keys, uint16_t *table, const uint32_t *blocks, cons
 
 #endif
 
-// The nearest of n codewords for each of m blocks. keys or table may be null. Each kernel has a variant that takes fewer
-// blocks at a time, for so few blocks that the other would leave multiprocessors idle. The last number is how many blocks
-// of threads a multiprocessor is to hold at least, 0 where the compiler may choose: it then gives vq_search_4 and
-// vq_search_64 too few registers.
-#define SEARCH(name, K, V, held)                                                                                     \
-	extern "C" __global__ void __launch_bounds__(search_threads, held)                                            \
-		name(uint64_t *__restrict__ keys, uint16_t *__restrict__ table, const uint32_t *__restrict__ blocks,  \
-	             const uint32_t *__restrict__ words, uint64_t m, uint32_t n)                                          \
-	{                                                                                                             \
-		search<K, V>(keys, table, blocks, words, m, n);                                                       \
+// Search blockIdx.y of the list, among its first most codewords. Each kernel has a variant that takes fewer blocks at a
+// time, for so few blocks that the other would leave multiprocessors idle. The last number is how many blocks of threads a
+// multiprocessor is to hold at least, 0 where the compiler may choose: it then gives vq_search_4 and vq_search_64 too few
+// registers.
+#define SEARCH(name, K, V, held)                                                                                      \
+	extern "C" __global__ void __launch_bounds__(search_threads, held)                                             \
+		name(const Search *__restrict__ list, uint32_t most)                                                   \
+	{                                                                                                              \
+		const Search s = list[blockIdx.y];                                                                     \
+		if (blockIdx.x * (V * search_threads) < s.m && (s.rest == nullptr || *s.rest == 0))                    \
+			search<K, V>(s.keys, s.table, s.blocks, s.words, s.m, least(s.n, most));                       \
 	}
 
-SEARCH(vq_search_4, 4, 4, 4)
-SEARCH(vq_search_8, 8, 4, 0)
-SEARCH(vq_search_16, 16, 4, 0)
-SEARCH(vq_search_64, 64, 2, 1)
-SEARCH(vq_search_4_few, 4, 1, 0)
-SEARCH(vq_search_8_few, 8, 1, 0)
-SEARCH(vq_search_16_few, 16, 1, 0)
-SEARCH(vq_search_64_few, 64, 1, 0)
-
-// One search of a batch.
-struct Search {
-	uint64_t *keys;      // may be null
-	uint16_t *table;     // may be null
-	const uint32_t *blocks, *words;
-	const uint32_t *rest; // not 0: there is nothing to do; may be null
-	uint32_t m, n;
-};
-static_assert(sizeof(Search) == 48, "batchSearch");
-
-// The search of entry blockIdx.y of a batch's list, among its first most codewords.
-#define SEARCH_BATCH(name, K, V)                                                                                      \
-	extern "C" __global__ void __launch_bounds__(search_threads) name(const Search *__restrict__ list, uint32_t most) \
-	{                                                                                                             \
-		const Search &s = list[blockIdx.y];                                                                   \
-		if (blockIdx.x * (V * search_threads) < s.m && (s.rest == nullptr || *s.rest == 0))                   \
-			search<K, V>(s.keys, s.table, s.blocks, s.words, s.m, least(s.n, most));                      \
-	}
-
-SEARCH_BATCH(vq_batch_search_4, 4, 1)
-SEARCH_BATCH(vq_batch_search_8, 8, 1)
-SEARCH_BATCH(vq_batch_search_16, 16, 1)
-SEARCH_BATCH(vq_batch_search_64, 64, 1)
+SEARCH(vq_search_4, 4, search_many / search_threads, 4)
+SEARCH(vq_search_8, 8, search_many / search_threads, 0)
+SEARCH(vq_search_16, 16, search_many / search_threads, 0)
+SEARCH(vq_search_64, 64, search_many_64 / search_threads, 1)
+SEARCH(vq_search_4_few, 4, search_few / search_threads, 0)
+SEARCH(vq_search_8_few, 8, search_few / search_threads, 0)
+SEARCH(vq_search_16_few, 16, search_few / search_threads, 0)
+SEARCH(vq_search_64_few, 64, search_few / search_threads, 0)

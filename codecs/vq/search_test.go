@@ -9,8 +9,8 @@ import (
 	"github.com/pelmill/pelmill/codecs/pool"
 )
 
-// kernels are the ways to search that this machine can run.
-func kernels() []kernel {
+// searchKernels are the kernels of the search that this machine can run.
+func searchKernels() []kernel {
 	var ks []kernel
 	for k := kernelGo; k <= bestKernel; k++ {
 		ks = append(ks, k)
@@ -60,7 +60,7 @@ func TestSearchIsExact(t *testing.T) {
 			copy(samples, book.word(n/2))
 			want := refSearch(samples, book.words, s.k())
 			b := newVectors(c, s.k(), samples)
-			for _, use := range kernels() {
+			for _, use := range searchKernels() {
 				got := make([]key, m)
 				f := newFinder(book, use)
 				c.Spans(m, blocksAtOnce, func(lo, hi int) { f.find(b.part(lo, hi), got[lo:hi]) })
@@ -92,7 +92,7 @@ func FuzzSearch(f *testing.F) {
 		}
 		want := refSearch(samples, book.words, s.k())
 		b := newVectors(pool.New(), s.k(), samples)
-		for _, use := range kernels() {
+		for _, use := range searchKernels() {
 			got := make([]key, len(want))
 			newFinder(book, use).find(b, got)
 			if !slices.Equal(got, want) {

@@ -5,7 +5,7 @@
 
 // The nearest other codeword of every codeword, of several the first, and what it costs to dissolve a cell into that of the
 // other. There are at least two codewords. One warp per codeword.
-KERNEL vq_batch_nearest(const Training *__restrict__ list, uint32_t most)
+KERNEL vq_nearest(const Training *__restrict__ list, uint32_t most)
 {
 	const Training &t = list[blockIdx.y];
 	uint32_t i = (uint32_t)(thread() / warp_size), w = t.k / 4, n = cells_of(t, most);
@@ -33,17 +33,17 @@ KERNEL vq_batch_nearest(const Training *__restrict__ list, uint32_t most)
 
 // The cells in the order of their costs, unless that is not asked for, and of their gains; equals by index. One thread per
 // cell counts those before its own.
-KERNEL vq_batch_order(const Training *__restrict__ list, uint32_t most, uint32_t costs)
+KERNEL vq_order(OrderParams params)
 {
-	const Training &t = list[blockIdx.y];
-	uint32_t n = cells_of(t, most), i = (uint32_t)thread(), cheap = 0, dear = 0;
+	const Training &t = params.list[blockIdx.y];
+	uint32_t n = cells_of(t, params.most), i = (uint32_t)thread(), cheap = 0, dear = 0;
 	if (i >= n)
 		return;
 	uint64_t gain = t.gains[i];
 	for (uint32_t j = 0; j < n; j++)
 		dear += t.gains[j] > gain || (t.gains[j] == gain && j < i) ? 1 : 0;
 	t.dear[dear] = (uint16_t)i;
-	if (costs == 0)
+	if (params.costs == 0)
 		return;
 	uint64_t cost = t.costs[i];
 	for (uint32_t j = 0; j < n; j++)
@@ -51,27 +51,26 @@ KERNEL vq_batch_order(const Training *__restrict__ list, uint32_t most, uint32_t
 	t.cheap[cheap] = (uint16_t)i;
 }
 
-constexpr uint32_t shift_threads = 1024;
 constexpr uint32_t shift_near = 512; // costs and gains that are at hand for the matching, the others seldom count
 constexpr uint32_t most_moves = most_codewords / 3; // of three cells each
 
 // Shifts cells as long as bold/over times the gain exceeds the cost, not at all where bold is 0, and ends the training
 // where the pass changed nothing. One block of threads for each training: the first thread matches the cells, since each
 // match depends on those before, and all move the codewords.
-extern "C" __global__ void __launch_bounds__(shift_threads)
-	vq_batch_shift(const Training *__restrict__ list, uint32_t most, uint32_t bold, uint32_t over)
+extern "C" __global__ void __launch_bounds__(block_threads)
+	vq_shift(ShiftParams params)
 {
 	__shared__ uint16_t s_cheap[most_codewords], s_dear[most_codewords], s_other[most_codewords];
 	__shared__ uint8_t s_touched[most_codewords];
 	__shared__ uint16_t s_moves[most_moves][3]; // the cell that goes, that which takes its blocks, that which is cut
 	__shared__ uint64_t s_costs[shift_near], s_gains[shift_near]; // in order
 	__shared__ uint32_t s_count;
-	const Training &t = list[blockIdx.y];
-	uint32_t n = cells_of(t, most), k = t.k;
+	const Training &t = params.list[blockIdx.y];
+	uint32_t n = cells_of(t, params.most), k = t.k, bold = params.bold, over = params.over;
 	if (n == 0)
 		return;
 	if (bold != 0 && n > 1) {
-		for (uint32_t i = threadIdx.x; i < n; i += shift_threads) {
+		for (uint32_t i = threadIdx.x; i < n; i += block_threads) {
 			s_cheap[i] = t.cheap[i];
 			s_dear[i] = t.dear[i];
 			s_other[i] = (uint16_t)(t.others[i] & index_mask);
@@ -108,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(shift_threads)
 			s_count = count;
 		}
 		sync_block(); // all moves are known
-		for (uint32_t x = threadIdx.x; x < s_count * k; x += shift_threads) {
+		for (uint32_t x = threadIdx.x; x < s_count * k; x += block_threads) {
 			const uint16_t *move = s_moves[x / k];
 			uint32_t s = x % k, i = move[0] * k + s, j = move[1] * k + s, d = move[2] * k + s;
 			uint32_t ni = t.counts[move[0]], both = ni + t.counts[move[1]];
@@ -121,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(shift_threads)
 	sync_block(); // the codewords are those of the next pass
 	const uint32_t *words = (const uint32_t *)t.words, *last = (const uint32_t *)t.last;
 	bool changed = false;
-	for (uint32_t i = threadIdx.x; i < n * k / 4; i += shift_threads)
+	for (uint32_t i = threadIdx.x; i < n * k / 4; i += block_threads)
 		changed = changed || words[i] != last[i];
 	int any = __nvvm_bar0_or(changed); // waits for all threads
 	if (threadIdx.x == 0 && any == 0)

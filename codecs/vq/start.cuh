@@ -5,17 +5,13 @@
 #include "search.cuh"
 #include "train.cuh"
 
-constexpr uint32_t seed_blocks = 16; // blocks to draw from, for each codeword
-constexpr uint32_t seed_rounds = 8;  // a round adds one codeword for every so many that there are
-constexpr uint64_t sample_seed = 2;
-constexpr uint32_t draw_threads = 1024;
 constexpr uint32_t most_places = most_codewords / seed_rounds;
 
 DEVICE uint32_t seed_sample(const Training &t) { return least(t.m, t.n * seed_blocks); }
 
 // Adds a round of codewords: blocks that are drawn with probabilities proportional to near, all alike in the first round.
 // One block of threads for each training; a thread owns a stretch of near.
-extern "C" __global__ void __launch_bounds__(draw_threads) vq_batch_draw(const Training *__restrict__ list)
+extern "C" __global__ void __launch_bounds__(block_threads) vq_draw(const Training *__restrict__ list)
 {
 	__shared__ uint64_t s_sums[most_warps], s_drawn[most_places], s_places[most_places]; // places on the line of all weights
 	__shared__ uint32_t s_picks[most_places];
@@ -28,8 +24,8 @@ extern "C" __global__ void __launch_bounds__(draw_threads) vq_batch_draw(const T
 	}
 	uint32_t count = least(from / seed_rounds, t.n - from), blocks = seed_sample(t);
 	count = count == 0 ? 1 : count;
-	uint32_t lo = (uint32_t)((uint64_t)blocks * threadIdx.x / draw_threads);
-	uint32_t hi = (uint32_t)((uint64_t)blocks * (threadIdx.x + 1) / draw_threads);
+	uint32_t lo = (uint32_t)((uint64_t)blocks * threadIdx.x / block_threads);
+	uint32_t hi = (uint32_t)((uint64_t)blocks * (threadIdx.x + 1) / block_threads);
 	uint64_t own = from == 0 ? hi - lo : 0, total;
 	if (from > 0)
 		for (uint32_t i = lo; i < hi; i++)
@@ -71,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(draw_threads) vq_batch_draw(const T
 	}
 	sync_block(); // all blocks are picked
 	uint32_t words = t.k / 4;
-	for (uint32_t i = threadIdx.x; i < count * words; i += draw_threads) {
+	for (uint32_t i = threadIdx.x; i < count * words; i += block_threads) {
 		uint64_t at = place(s_picks[i / words], t.m, blocks, sample_seed);
 		((uint32_t *)t.words)[from * words + i] = t.blocks[at * words + i % words];
 	}
@@ -104,7 +100,7 @@ template <int W> DEVICE uint32_t nearest_added(const uint32_t *block, const uint
 }
 
 // Brings near up to date with the codewords of the last draw. One thread per block.
-KERNEL vq_batch_approach(const Training *__restrict__ list)
+KERNEL vq_approach(const Training *__restrict__ list)
 {
 	const Training &t = list[blockIdx.y];
 	uint32_t from = t.state[state_from], to = t.state[state_to], blocks = seed_sample(t);
@@ -131,7 +127,7 @@ KERNEL vq_batch_approach(const Training *__restrict__ list)
 
 // Cuts the cells of greatest gain of now codewords in two, all of them unless that makes more than n. A cell that cannot
 // be cut gives an empty one. With n codewords the start is over. One block of threads for each training.
-KERNEL vq_batch_grow(const Training *__restrict__ list, uint32_t now)
+KERNEL vq_grow(const Training *__restrict__ list, uint32_t now)
 {
 	const Training &t = list[blockIdx.y];
 	if (cells_of(t, now) == 0)
@@ -156,9 +152,9 @@ KERNEL vq_batch_grow(const Training *__restrict__ list, uint32_t now)
 }
 
 // Lets the passes go on: with all = 1 also where split has all codewords. One thread for each of count trainings.
-KERNEL vq_batch_resume(const Training *__restrict__ list, uint32_t count, uint32_t all)
+KERNEL vq_resume(ResumeParams params)
 {
 	uint64_t i = thread();
-	if (i < count && (all != 0 || list[i].state[state_rest] == 1))
-		list[i].state[state_rest] = 0;
+	if (i < params.count && (params.all != 0 || params.list[i].state[state_rest] == 1))
+		params.list[i].state[state_rest] = 0;
 }

@@ -8,12 +8,11 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// The steps of the codec, in the order in which they run. encode.go and decode.go
-// hold the control flow, the same for all devices. The steps marked with a star are
-// behind the interface device: in Go in steps_cpu.go, train.go, start.go and shift.go,
-// and on a card in kernels.cu with its parts, which steps_cuda.go, train_cuda.go and
-// batch_cuda.go launch, with the same numbers. The others run strictly in sequence, and
-// on the CPU.
+// The steps of the codec, in the order in which they run. The steps marked with a star are
+// behind the interface steps: in Go in steps_cpu.go, train.go, start.go and shift.go, and
+// on a device in kernels.cu with its parts, which steps_cuda.go and train_cuda.go launch
+// for all images of a batch, with the same numbers. The others run strictly in sequence,
+// and on the CPU.
 //
 //	step       input                      output                            unit of parallel work
 //	planes*    image                    grey or Y, Co, Cg, 8 bit          row
@@ -34,31 +33,26 @@ import (
 //
 // M blocks are in raster order, K = p x q samples of a block too.
 
-// device runs the steps. What its methods return lives where the device works, and
-// on a card no longer than the batch.
-type device interface {
-	// cut makes the sets of blocks of luma (or grey) and of chroma (nil for grey)
-	// of slices, which have the size that h says: slice after slice, of chroma
-	// first Co, then Cg. It does not change the slices.
-	cut(h *header, slices [][]byte) (luma, chroma blockSet, err error)
+// steps runs the steps. There are two kinds: [cpuSteps] in Go, and [deviceSteps] on a lane
+// of a device, with the same results.
+type steps interface {
+	// analyse finds the codebooks and the index tables of images: everything up to the
+	// coding of the tables. It does not change the images.
+	analyse(ctx context.Context, images []*raster.Image, o *Options) ([]*analysis, error)
 
-	// load makes a source of blocks of K samples.
-	load(k int, samples []byte) (source, error)
+	// sample returns the blocks of m that the training of a shared codebook looks at, of
+	// luma and of chroma, K samples each: at most 256 for each codeword, one from each of
+	// as many equal stretches, at a place that a generator draws, so that no column of
+	// the image is favoured.
+	sample(ctx context.Context, m *raster.Image, o *Options) ([2][]byte, error)
 
-	// train makes a codebook of at most n[i] codewords for each of the sets: see the
-	// function train.
-	train(ctx context.Context, sets []source, s shape, n []int, how start, passes int) ([]*codebook, error)
+	// train makes a codebook for the blocks of luma and, if there are two sets, of
+	// chroma: see the function train.
+	train(ctx context.Context, sets [][]byte, o *Options) ([]*codebook, error)
 
-	// expand writes the image of index tables of luma and of chroma, as
-	// decodeTables gives them.
+	// expand writes the image of index tables of luma and of chroma, as decodeTables
+	// gives them.
 	expand(ctx context.Context, h *header, books *bookPair, table [][]uint16, m *raster.Image) error
-}
-
-// batchDevice is a device that analyses several small images, each with codebooks of
-// its own, in the same launches.
-type batchDevice interface {
-	device
-	analyseBatch(ctx context.Context, images []*raster.Image, o *Options) ([]*analysis, error)
 }
 
 // reader is blocks that can be looked at.
@@ -69,34 +63,22 @@ type reader interface {
 	read(lo, hi int) ([]byte, error)
 }
 
-// source is blocks that a codebook can be trained on.
-type source interface {
-	reader
-
-	// sample keeps at most most blocks: one from each of as many equal stretches, at
-	// a place that the generator draws, so that no column of the image is
-	// favoured.
-	sample(most int) (source, error)
+// memoryBlocks is blocks of K samples in memory.
+type memoryBlocks struct {
+	k       int
+	samples []byte
 }
 
-// blockSet is all blocks of some planes of one size, and their index table.
-type blockSet interface {
-	source
+func (b memoryBlocks) m() int                          { return len(b.samples) / b.k }
+func (b memoryBlocks) read(lo, hi int) ([]byte, error) { return b.samples[lo*b.k : hi*b.k], nil }
 
-	// assign fills the table with the indices of the nearest codewords.
-	assign(book *codebook) error
-
-	// count returns how many blocks chose each of n codewords.
-	count(n int) ([]uint32, error)
-
-	// renumber gives index i of the table the number to[i].
-	renumber(to []uint16) error
-
-	table() ([]uint16, error)
-
-	// symbols returns the table as the index coder takes it; each plane has the
-	// grid g and the codebook is finished.
-	symbols(book *codebook, g grid) ([]symbol, error)
+// sample is most of the blocks, of which there are more: see the function sample.
+func (b memoryBlocks) sample(most int) memoryBlocks {
+	out := memoryBlocks{b.k, make([]byte, 0, most*b.k)}
+	for _, at := range samplePlaces(b.m(), most) {
+		out.samples = append(out.samples, b.samples[at*b.k:(at+1)*b.k]...)
+	}
+	return out
 }
 
 // shape is the geometry of the blocks: p rows of q samples, as in the paper.

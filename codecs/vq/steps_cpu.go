@@ -7,54 +7,108 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// cpu is the device that runs all steps in Go.
-type cpu struct {
+// cpuSteps runs all steps in Go.
+type cpuSteps struct {
 	pool *pool.Pool
 }
 
-func (d cpu) cut(h *header, slices [][]byte) (luma, chroma blockSet, err error) {
+func (c cpuSteps) analyse(ctx context.Context, images []*raster.Image, o *Options) ([]*analysis, error) {
+	list := make([]*analysis, len(images))
+	for i, m := range images {
+		var err error
+		if list[i], err = c.analyseImage(ctx, m, o); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func (c cpuSteps) analyseImage(ctx context.Context, m *raster.Image, o *Options) (*analysis, error) {
+	h := newHeader(m, o)
+	a := &analysis{header: h, books: new(bookPair)}
+	for i, b := range c.blocks(h, m) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		book, err := c.bookFor(ctx, b, i, o)
+		if err != nil {
+			return nil, err
+		}
+		b.search(book)
+		if o.books == nil {
+			book = b.dropUnused(book)
+		}
+		if i == 0 {
+			a.books.luma = book
+		} else {
+			a.books.chroma = book
+		}
+		if h.raw() {
+			a.table = append(a.table, b.table())
+			continue
+		}
+		size := h.planeSizes()[i]
+		a.symbols = append(a.symbols, b.symbols(book, h.block.grid(size[0], size[1])))
+	}
+	return a, nil
+}
+
+// bookFor is the codebook of luma (0) or of chroma (1), shared or trained on b.
+func (c cpuSteps) bookFor(ctx context.Context, b *cpuBlocks, i int, o *Options) (*codebook, error) {
+	if o.books != nil {
+		return o.books.list()[i], nil
+	}
+	return train(ctx, b, o.block, o.codewords(i), o.start, o.passes)
+}
+
+// blocks are the blocks of luma (or grey) and of chroma of m, slice after slice, of
+// chroma first Co, then Cg.
+func (c cpuSteps) blocks(h *header, m *raster.Image) []*cpuBlocks {
 	size := h.planeSizes()
 	k := h.block.k()
 	per := h.block.grid(size[0][0], size[0][1]).blocks() * k
-	y := make([]byte, per*len(slices))
+	luma := make([]byte, per*h.d)
 	perChroma := 0
-	var co []byte
+	var chroma []byte
 	if h.colour() {
 		perChroma = h.block.grid(size[1][0], size[1][1]).blocks() * k
-		co = make([]byte, 2*perChroma*len(slices))
+		chroma = make([]byte, 2*perChroma*h.d)
 	}
-	d.pool.Each(len(slices), func(z int) {
-		m := &raster.Image{Shape: raster.Shape{Width: h.w, Height: h.h, Depth: 1, Channels: h.channels(), Bits: 8}, Pix: slices[z]}
-		ps := planes(d.pool, m, h.half())
-		blocks(d.pool, ps[0], h.block, y[z*per:(z+1)*per])
+	c.pool.Each(h.d, func(z int) {
+		ps := planes(c.pool, m.Slice(z), h.half())
+		blocks(c.pool, ps[0], h.block, luma[z*per:(z+1)*per])
 		for i, p := range ps[1:] {
 			at := (2*z + i) * perChroma
-			blocks(d.pool, p, h.block, co[at:at+perChroma])
+			blocks(c.pool, p, h.block, chroma[at:at+perChroma])
 		}
 	})
-	luma = newCPUBlocks(d.pool, k, y)
+	list := []*cpuBlocks{newCPUBlocks(c.pool, k, luma)}
 	if h.colour() {
-		chroma = newCPUBlocks(d.pool, k, co)
+		list = append(list, newCPUBlocks(c.pool, k, chroma))
 	}
-	return luma, chroma, nil
+	return list
 }
 
-func (d cpu) load(k int, samples []byte) (source, error) {
-	return newCPUBlocks(d.pool, k, samples), nil
+func (c cpuSteps) sample(_ context.Context, m *raster.Image, o *Options) (samples [2][]byte, err error) {
+	for i, b := range c.blocks(newHeader(m, o), m) {
+		samples[i] = b.keep(o.codewords(i) * trainBlocks).samples
+	}
+	return samples, nil
 }
 
-func (d cpu) train(ctx context.Context, sets []source, s shape, n []int, how start, passes int) ([]*codebook, error) {
+func (c cpuSteps) train(ctx context.Context, sets [][]byte, o *Options) ([]*codebook, error) {
 	books := make([]*codebook, len(sets))
-	for i, b := range sets {
+	for i, samples := range sets {
 		var err error
-		if books[i], err = train(ctx, b.(*cpuBlocks), s, n[i], how, passes); err != nil {
+		b := newCPUBlocks(c.pool, o.block.k(), samples)
+		if books[i], err = train(ctx, b, o.block, o.codewords(i), o.start, o.passes); err != nil {
 			return nil, err
 		}
 	}
 	return books, nil
 }
 
-func (d cpu) expand(ctx context.Context, h *header, books *bookPair, table [][]uint16, m *raster.Image) error {
+func (c cpuSteps) expand(ctx context.Context, h *header, books *bookPair, table [][]uint16, m *raster.Image) error {
 	list := books.list()
 	var at [2]int
 	for z := range h.d {
@@ -66,16 +120,16 @@ func (d cpu) expand(ctx context.Context, h *header, books *bookPair, table [][]u
 			book := min(i, 1)
 			p := newPlane(s[0], s[1])
 			n := h.block.grid(s[0], s[1]).blocks()
-			expand(d.pool, table[book][at[book]:][:n], list[book], p)
+			expand(c.pool, table[book][at[book]:][:n], list[book], p)
 			at[book] += n
 			ps = append(ps, p)
 		}
-		merge(d.pool, m.Slice(z), ps, h.half())
+		merge(c.pool, m.Slice(z), ps, h.half())
 	}
 	return nil
 }
 
-// cpuBlocks is a set of blocks in memory: all blocks of planes, or those to train on.
+// cpuBlocks is blocks in memory: all blocks of planes, or those to train on.
 type cpuBlocks struct {
 	vectors
 	pool *pool.Pool
@@ -88,8 +142,7 @@ func newCPUBlocks(c *pool.Pool, k int, samples []byte) *cpuBlocks {
 
 func (b *cpuBlocks) read(lo, hi int) ([]byte, error) { return b.samples[lo*b.k : hi*b.k], nil }
 
-func (b *cpuBlocks) sample(most int) (source, error) { return b.keep(most), nil }
-
+// keep is a sample of at most most blocks: see sample.
 func (b *cpuBlocks) keep(most int) *cpuBlocks {
 	return &cpuBlocks{vectors: sample(b.vectors, most), pool: b.pool}
 }
@@ -114,36 +167,45 @@ func (b *cpuBlocks) halves(book *codebook, t *cells) []half {
 	return h
 }
 
-func (b *cpuBlocks) assign(book *codebook) error {
-	b.search(book)
-	return nil
-}
-
-func (b *cpuBlocks) count(n int) ([]uint32, error) {
+// count is how many blocks chose each of n codewords.
+func (b *cpuBlocks) count(n int) []uint32 {
 	count := make([]uint32, n)
 	for _, k := range b.keys {
 		count[k.index()]++
 	}
-	return count, nil
+	return count
 }
 
-func (b *cpuBlocks) renumber(to []uint16) error {
+// dropUnused returns book without the codewords that no block chose, and gives the blocks
+// the new indices.
+func (b *cpuBlocks) dropUnused(book *codebook) *codebook {
+	less, to := used(book, b.count(book.n()))
+	if less.n() < book.n() {
+		b.renumber(to)
+		return less
+	}
+	return book
+}
+
+// renumber gives index i the number to[i].
+func (b *cpuBlocks) renumber(to []uint16) {
 	for i, k := range b.keys {
 		b.keys[i] = makeKey(k.distance(), int(to[k.index()]))
 	}
-	return nil
 }
 
-func (b *cpuBlocks) table() ([]uint16, error) {
+func (b *cpuBlocks) table() []uint16 {
 	t := make([]uint16, len(b.keys))
 	for i, k := range b.keys {
 		t[i] = uint16(k.index())
 	}
-	return t, nil
+	return t
 }
 
-func (b *cpuBlocks) symbols(book *codebook, g grid) ([]symbol, error) {
-	t, _ := b.table()
+// symbols is the table as the index coder takes it; each plane has the grid g and the
+// codebook is finished.
+func (b *cpuBlocks) symbols(book *codebook, g grid) []symbol {
+	t := b.table()
 	out := make([]symbol, len(t))
 	type part struct {
 		plane int
@@ -160,7 +222,7 @@ func (b *cpuBlocks) symbols(book *codebook, g grid) ([]symbol, error) {
 		p := parts[i]
 		ranks(t[p.plane:][:g.blocks()], g.cols, p.segment, side, out[p.plane:])
 	})
-	return out, nil
+	return out
 }
 
 // rowsAtOnce is how many rows of a plane or of blocks a goroutine takes at a

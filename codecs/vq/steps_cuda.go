@@ -1,352 +1,615 @@
-//go:build cuda && cgo
-
 package vq
 
 import (
 	"context"
-	"encoding/binary"
 
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
 )
 
-// onCard runs f for the items 0 to n-1 on dev, in parts where they do not fit, and
-// returns those that do not even fit alone.
-func onCard(ctx context.Context, dev *gpu.Device, c *pool.Pool, n int, f func(d device, from, to int) error) (left []int, err error) {
-	return dev.Split(ctx, n, func(l *gpu.Lane, from, to int) error { return f(newCard(l, c), from, to) })
+// deviceSteps runs the steps on a lane.
+type deviceSteps struct {
+	pool    *pool.Pool
+	lane    *gpu.Lane
+	stream  *gpu.Stream // the lane's first
+	staging *gpu.Staging
+	kernels *gpu.Table[extent]
+	band    int // bytes of pixels to expand at a time
 }
 
-// card is the device that runs the steps on a lane.
-type card struct {
-	pool   *pool.Pool
-	lane   *gpu.Lane
-	stream *gpu.Stream
-	module *gpu.Module
-	band   int // bytes of pixels at a time
+// bandBytes bounds the pixels that are expanded at a time: enough for copies at the full
+// speed of the link.
+const bandBytes = 256 << 20
+
+func newDeviceSteps(l *gpu.Lane, c *pool.Pool) *deviceSteps {
+	return &deviceSteps{
+		pool: c, lane: l, stream: l.Stream(0),
+		staging: &gpu.Staging{Lane: l, Spans: c.Spans},
+		kernels: &kernels, band: min(bandBytes, int(l.Budget()/8)),
+	}
 }
 
-func newCard(l *gpu.Lane, c *pool.Pool) *card {
-	// Pixels, blocks, the table and its symbols take up to four times the band.
-	return &card{c, l, l.Stream(0), &cardModule, min(bandBytes, int(l.Budget()/8))}
+// launch puts a launch of a kernel for the items into the stream.
+func launch[P any](d *deviceSteps, kernel string, items []extent, params *P) error {
+	return gpu.LaunchFor(d.kernels, d.stream, kernel, items, params)
 }
 
-// table16 is a table as bytes of the card, which is little-endian.
-func table16(t []uint16) []byte {
-	b := make([]byte, 0, 2*len(t))
-	for _, x := range t {
-		b = binary.LittleEndian.AppendUint16(b, x)
+// put brings a list of the entries of a batch to the device.
+func put[T any](d *deviceSteps, list []T) (*gpu.Buffer, error) { return d.stream.Put(gpu.Bytes(list)) }
+
+// download brings the first n bytes of b to the host and waits for them.
+func (d *deviceSteps) download(b *gpu.Buffer, n int) ([]byte, error) {
+	out := make([]byte, n)
+	return out, d.staging.Download([]gpu.Part{{Bytes: out}}, b, n)
+}
+
+// A batch is images that go through all steps together, whatever their sizes: every
+// kernel is launched once for all of them. They have codebooks of their own, or share
+// those of the options.
+type batch struct {
+	*deviceSteps
+	options *Options
+	images  []*raster.Image
+	headers []*header
+	sets    []*blockSet
+	blocks  *gpu.Buffer // of all sets
+	tables  *gpu.Buffer // of all sets
+	entries []deviceIndex
+}
+
+// blockSet is the blocks of luma or of chroma of an image of a batch.
+type blockSet struct {
+	image int  // number of the image
+	which int  // 0 luma, 1 chroma
+	grid  grid // of a plane
+	n     int  // codewords at most
+	at, m int  // where its blocks begin in the batch's, in bytes, and how many they are
+	book  *codebook
+
+	table   []uint16
+	symbols []symbol
+}
+
+func (d *deviceSteps) newBatch(images []*raster.Image, o *Options) *batch {
+	b := &batch{deviceSteps: d, options: o, images: images}
+	for i, m := range images {
+		h := newHeader(m, o)
+		b.headers = append(b.headers, h)
+		sizes := h.planeSizes()
+		for which := range 2 {
+			if which == 1 && !h.colour() {
+				continue
+			}
+			s := &blockSet{image: i, which: which, grid: h.block.grid(sizes[which][0], sizes[which][1]), n: o.codewords(which)}
+			s.m = h.d * (1 + which) * s.grid.blocks()
+			b.sets = append(b.sets, s)
+		}
 	}
 	return b
 }
 
-func (d *card) cut(h *header, slices [][]byte) (luma, chroma blockSet, err error) {
-	p := &cutting{card: d, header: h, slices: slices, bands: bands(h, len(slices), d.band), at: -1}
-	size := h.planeSizes()
-	luma = &cardBlocks{cutting: p, grid: h.block.grid(size[0][0], size[0][1]), planes: 1}
-	if h.colour() {
-		chroma = &cardBlocks{cutting: p, grid: h.block.grid(size[1][0], size[1][1]), planes: 2}
+func (d *deviceSteps) analyse(ctx context.Context, images []*raster.Image, o *Options) ([]*analysis, error) {
+	b := d.newBatch(images, o)
+	for _, step := range []func(context.Context) error{b.makeBlocks, b.findBooks, b.assign, b.code} {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
 	}
-	return luma, chroma, nil
+	return b.analyses(), nil
 }
 
-func (d *card) load(k int, samples []byte) (source, error) {
-	t, err := d.room(k, len(samples)/k)
+// analyses is what is known of the images in the end.
+func (b *batch) analyses() []*analysis {
+	list := make([]*analysis, len(b.images))
+	for i, h := range b.headers {
+		list[i] = &analysis{header: h, books: new(bookPair)}
+	}
+	for _, s := range b.sets {
+		a := list[s.image]
+		if s.which == 0 {
+			a.books.luma = s.book
+		} else {
+			a.books.chroma = s.book
+		}
+		a.table = append(a.table, s.table)
+		a.symbols = append(a.symbols, s.symbols)
+	}
+	return list
+}
+
+// extents are the sizes of the sets with the codewords that they have now.
+func (b *batch) extents() []extent {
+	list := make([]extent, len(b.sets))
+	for i, s := range b.sets {
+		list[i] = extent{blocks: s.m, k: b.options.block.k()}
+		if s.book != nil {
+			list[i].words = s.book.n()
+		}
+	}
+	return list
+}
+
+// makeBlocks brings the images to the device and makes their blocks there.
+func (b *batch) makeBlocks(context.Context) error {
+	var pixels, all gpu.Layout
+	parts, list, sizes := make([]gpu.Part, len(b.images)), make([]deviceImage, len(b.images)), make([]extent, len(b.images))
+	for i, h := range b.headers {
+		parts[i] = gpu.Part{At: pixels.Take(len(b.images[i].Pix)), Bytes: b.images[i].Pix}
+		e := &list[i]
+		*e = deviceImage{
+			Width: uint32(h.w), Height: uint32(h.h), Slices: uint32(h.d), Channels: uint32(h.channels()),
+			P: uint32(h.block.p), Q: uint32(h.block.q),
+		}
+		if h.half() {
+			e.Half = 1
+		}
+		sizes[i] = extent{planes: h.channels(), rows: h.d * h.block.grid(h.w, h.h).blocks() * h.block.p}
+	}
+	for _, s := range b.sets {
+		s.at = all.Take(s.m * b.options.block.k())
+	}
+	source, err := b.lane.Device(pixels.Size)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return t, d.stream.Upload(t.buffer, 0, samples)
+	if b.blocks, err = b.lane.Device(all.Size); err != nil {
+		return err
+	}
+	for i := range list {
+		list[i].Pixels = source.Ptr + gpu.Ptr(parts[i].At)
+	}
+	for _, s := range b.sets {
+		if e := &list[s.image]; s.which == 0 {
+			e.Luma = b.at(s)
+		} else {
+			e.Chroma = b.at(s)
+		}
+	}
+	if err := b.staging.Upload(source, pixels.Size, parts); err != nil {
+		return err
+	}
+	entries, err := put(b.deviceSteps, list)
+	if err != nil {
+		return err
+	}
+	if err := launch(b.deviceSteps, "vq_blocks", sizes, &listParams{entries.Ptr}); err != nil {
+		return err
+	}
+	source.Free()
+	return nil
 }
 
-// cutting is images of which one band at a time is on the card, in blocks.
-type cutting struct {
-	*card
-	header *header
-	slices [][]byte
-	bands  []band
+// at is where the blocks of a set are.
+func (b *batch) at(s *blockSet) gpu.Ptr { return b.blocks.Ptr + gpu.Ptr(s.at) }
 
-	at                   int // the present band, -1 for none
-	pixels, luma, chroma *gpu.Buffer
-}
-
-// enter makes band i the present one.
-func (p *cutting) enter(i int) error {
-	if p.at == i {
+// findBooks finds the codebooks: those of the options, or the different blocks where they
+// are few, or those that are trained.
+func (b *batch) findBooks(ctx context.Context) error {
+	if shared := b.options.books; shared != nil {
+		for _, s := range b.sets {
+			s.book = shared.list()[s.which]
+		}
 		return nil
 	}
-	h, b := p.header, p.bands[i]
-	line := h.w * h.channels()
-	if p.pixels == nil {
-		// The first band is the largest.
-		k := h.block.k()
-		part := *h
-		part.h = b.rows
-		size := part.planeSizes()
-		var err error
-		if p.pixels, err = p.lane.Device(b.slices * b.rows * line); err != nil {
-			return err
-		}
-		if p.luma, err = p.lane.Device(b.slices * h.block.grid(size[0][0], size[0][1]).blocks() * k); err != nil {
-			return err
-		}
-		if h.colour() {
-			if p.chroma, err = p.lane.Device(2 * b.slices * h.block.grid(size[1][0], size[1][1]).blocks() * k); err != nil {
-				return err
-			}
+	found := make([][2]*codebook, len(b.images))
+	b.pool.Each(len(b.images), func(i int) { found[i] = distinctOf(b.pool, b.images[i], b.headers[i], b.options) })
+	var sets []*blockSet
+	for _, s := range b.sets {
+		if s.book = found[s.image][s.which]; s.book == nil {
+			sets = append(sets, s)
 		}
 	}
-	for z := 0; z < b.slices; {
-		rows, first := p.slices[b.slice+z][b.row*line:(b.row+b.rows)*line], z
-		for z++; z < b.slices; z++ {
-			both, ok := joined(rows, p.slices[b.slice+z])
-			if !ok {
-				break
-			}
-			rows = both
-		}
-		if err := p.stream.Upload(p.pixels, first*b.rows*line, rows); err != nil {
-			return err
-		}
-	}
-	params := blocksParams{
-		Luma: p.luma.Ptr, Pixels: p.pixels.Ptr,
-		Width: uint32(h.w), Height: uint32(b.rows), Slices: uint32(b.slices),
-		Channels: uint32(h.channels()), BlockP: uint32(h.block.p), BlockQ: uint32(h.block.q),
-	}
-	planes := 1
-	if h.colour() {
-		params.Chroma, planes = p.chroma.Ptr, 3
-	}
-	if h.half() {
-		params.Half = 1
-	}
-	g := h.block.grid(h.w, b.rows)
-	threads := b.slices * g.blocks() * h.block.p
-	grid := gpu.Grid{Blocks: [3]int{(threads + cardThreads - 1) / cardThreads, planes}}
-	if err := launchGrid(p.card, "vq_blocks", grid, &params); err != nil {
+	jobs, err := b.trainingBlocks(sets)
+	if err != nil {
 		return err
 	}
-	p.at = i
+	var untrained []*trainingJob
+	for j, s := range sets {
+		if s.book == nil {
+			untrained = append(untrained, jobs[j])
+		}
+	}
+	if err := b.trainBooks(ctx, b.options, untrained); err != nil {
+		return err
+	}
+	b.pool.Each(len(sets), func(j int) {
+		if s := sets[j]; s.book == nil {
+			s.book = finished(jobs[j].book)
+		}
+	})
 	return nil
 }
 
-// joined is a and b as one where b follows a in memory, as the slices of a volume do.
-func joined(a, b []byte) ([]byte, bool) {
-	n := len(a) + len(b)
-	if cap(a) < n || &a[:n][len(a)] != &b[0] {
-		return nil, false
+// trainingBlocks are what the sets' codebooks are trained on: all blocks, or a sample. A
+// set gets its codebook where the sample has few different blocks.
+func (b *batch) trainingBlocks(sets []*blockSet) ([]*trainingJob, error) {
+	jobs := make([]*trainingJob, len(sets))
+	var large []int
+	for j, s := range sets {
+		jobs[j] = &trainingJob{blocks: b.at(s), m: s.m, n: s.n}
+		if s.m > s.n*trainBlocks {
+			large = append(large, j)
+		}
 	}
-	return a[:n], true
+	if large == nil {
+		return jobs, nil
+	}
+	var list []*blockSet
+	for _, j := range large {
+		list = append(list, sets[j])
+	}
+	samples, err := b.drawSamples(list)
+	if err != nil {
+		return nil, err
+	}
+	for i, j := range large {
+		jobs[j].blocks, jobs[j].m = samples[i].ptr(), samples[i].count
+		if sets[j].book, err = distinct(samples[i], b.options.block, sets[j].n); err != nil {
+			return nil, err
+		}
+	}
+	return jobs, nil
 }
 
-// cardBlocks is the blocks of luma or of chroma of a cutting, and their index table.
-type cardBlocks struct {
-	*cutting
-	grid    grid // of a plane
-	planes  int  // of a slice: 1 luma, 2 chroma
-	indices *gpu.Buffer
+// drawSamples copies of sets, which are larger than that, the blocks to train on.
+func (b *batch) drawSamples(sets []*blockSet) ([]*deviceBlocks, error) {
+	k := b.options.block.k()
+	var room gpu.Layout
+	samples, list, sizes := make([]*deviceBlocks, len(sets)), make([]deviceSample, len(sets)), make([]extent, len(sets))
+	for i, s := range sets {
+		most := s.n * trainBlocks
+		samples[i] = &deviceBlocks{deviceSteps: b.deviceSteps, at: room.Take(most * k), count: most, k: k}
+		list[i] = deviceSample{Blocks: b.at(s), M: uint32(s.m), Most: uint32(most), K: uint32(k)}
+		sizes[i] = extent{blocks: most, k: k}
+	}
+	buffer, err := b.lane.Device(room.Size)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range samples {
+		s.buffer = buffer
+		list[i].Out = s.ptr()
+	}
+	entries, err := put(b.deviceSteps, list)
+	if err != nil {
+		return nil, err
+	}
+	return samples, launch(b.deviceSteps, "vq_sample", sizes, &listParams{entries.Ptr})
 }
 
-func (b *cardBlocks) m() int { return len(b.slices) * b.planes * b.grid.blocks() }
-func (b *cardBlocks) k() int { return b.header.block.k() }
+// deviceBlocks is blocks in a buffer that the host reads some of.
+type deviceBlocks struct {
+	*deviceSteps
+	buffer   *gpu.Buffer
+	at       int // where the first begins, in bytes
+	count, k int
+}
 
-// each calls f for runs of blocks: count of them at ptr, of which the first has the
-// number first in the whole.
-func (b *cardBlocks) each(f func(buffer *gpu.Buffer, local, first, count int) error) error {
-	for i, band := range b.bands {
-		if err := b.enter(i); err != nil {
-			return err
+func (b *deviceBlocks) ptr() gpu.Ptr { return b.buffer.Ptr + gpu.Ptr(b.at) }
+func (b *deviceBlocks) m() int       { return b.count }
+
+func (b *deviceBlocks) read(lo, hi int) ([]byte, error) {
+	out := make([]byte, (hi-lo)*b.k)
+	if err := b.stream.Download(out, b.buffer, b.at+lo*b.k); err != nil {
+		return nil, err
+	}
+	return out, b.stream.Sync()
+}
+
+// putBooks brings the codebooks to the device, each once, and notes where.
+func (b *batch) putBooks() error {
+	var room gpu.Layout
+	at := make(map[*codebook]int)
+	for _, s := range b.sets {
+		if _, ok := at[s.book]; !ok {
+			at[s.book] = room.Take(len(s.book.words))
 		}
-		buffer, shrink := b.luma, 1
-		if b.planes == 2 {
-			buffer = b.chroma
-			if b.header.half() {
-				shrink = 2
-			}
+	}
+	all := make([]byte, room.Size)
+	for book, at := range at {
+		copy(all[at:], book.words)
+	}
+	words, err := b.stream.Put(all)
+	if err != nil {
+		return err
+	}
+	for i, s := range b.sets {
+		b.entries[i].Words, b.entries[i].N = words.Ptr+gpu.Ptr(at[s.book]), uint32(s.book.n())
+	}
+	return nil
+}
+
+// assign gives every block its index, and drops the codewords of the images' own
+// codebooks that no block chose.
+func (b *batch) assign(context.Context) error {
+	if err := b.search(); err != nil || b.options.books != nil {
+		return err
+	}
+	counts, err := b.count()
+	if err != nil {
+		return err
+	}
+	return b.renumber(counts)
+}
+
+// search makes the index tables.
+func (b *batch) search() (err error) {
+	b.entries = make([]deviceIndex, len(b.sets))
+	if err := b.putBooks(); err != nil {
+		return err
+	}
+	var tables gpu.Layout
+	for i, s := range b.sets {
+		e := &b.entries[i]
+		e.Table, e.M, e.Most = gpu.Ptr(tables.Take(2*s.m)), uint32(s.m), e.N
+	}
+	if b.tables, err = b.stream.Zeros(tables.Size); err != nil {
+		return err
+	}
+	list := make([]deviceSearch, len(b.sets))
+	for i, s := range b.sets {
+		e := &b.entries[i]
+		e.Table += b.tables.Ptr
+		list[i] = deviceSearch{Table: e.Table, Blocks: b.at(s), Words: e.Words, M: e.M, N: e.N}
+	}
+	searches, err := put(b.deviceSteps, list)
+	if err != nil {
+		return err
+	}
+	return b.searchAll(b.options.block.k(), searches, b.extents(), maxCodewords)
+}
+
+// searchAll runs the searches of a list for the nearest of at most most codewords of each.
+// The kernels for many blocks need two blocks of threads for each multiprocessor.
+func (d *deviceSteps) searchAll(k int, list *gpu.Buffer, sizes []extent, most int) error {
+	blocks := 0
+	for i := range sizes {
+		blocks = max(blocks, sizes[i].blocks)
+	}
+	per := searchMany
+	if k == maxBlock {
+		per = searchMany64
+	}
+	names := map[int]string{4: "vq_search_4", 8: "vq_search_8", 16: "vq_search_16", 64: "vq_search_64"}
+	name := names[k]
+	if blocks < 2*per*d.lane.Card().Multiprocessors {
+		name += "_few"
+	}
+	return launch(d, name, sizes, &mostParams{list.Ptr, uint32(most)})
+}
+
+// count is how many blocks of each set chose each of its codewords.
+func (b *batch) count() ([][]uint32, error) {
+	var room gpu.Layout
+	for i := range b.entries {
+		b.entries[i].Counts = gpu.Ptr(room.Take(int(4 * b.entries[i].N)))
+	}
+	counts, err := b.stream.Zeros(room.Size)
+	if err != nil {
+		return nil, err
+	}
+	for i := range b.entries {
+		b.entries[i].Counts += counts.Ptr
+	}
+	list, err := put(b.deviceSteps, b.entries)
+	if err != nil {
+		return nil, err
+	}
+	if err := launch(b.deviceSteps, "vq_count", b.extents(), &listParams{list.Ptr}); err != nil {
+		return nil, err
+	}
+	all, err := b.download(counts, room.Size)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]uint32, len(b.sets))
+	for i, e := range b.entries {
+		out[i] = gpu.View[uint32](all[e.Counts-counts.Ptr:][:4*e.N])
+	}
+	return out, nil
+}
+
+// renumber drops the codewords of which the count is 0.
+func (b *batch) renumber(counts [][]uint32) error {
+	var room gpu.Layout
+	at, to := make([]int, len(b.sets)), make([][]uint16, len(b.sets))
+	for i, s := range b.sets {
+		less, numbers := used(s.book, counts[i])
+		if n := s.book.n(); less.n() < n {
+			s.book, to[i], at[i] = less, numbers, room.Take(2*n)
 		}
-		if band.rows == b.header.h {
-			per := b.planes * b.grid.blocks()
-			if err := f(buffer, 0, band.slice*per, band.slices*per); err != nil {
-				return err
-			}
+	}
+	if room.Size == 0 {
+		return nil
+	}
+	all := make([]byte, room.Size)
+	for i, numbers := range to {
+		copy(all[at[i]:], gpu.Bytes(numbers))
+	}
+	numbers, err := b.stream.Put(all)
+	if err != nil {
+		return err
+	}
+	for i := range to {
+		if to[i] != nil {
+			b.entries[i].To = numbers.Ptr + gpu.Ptr(at[i])
+		}
+	}
+	list, err := put(b.deviceSteps, b.entries)
+	if err != nil {
+		return err
+	}
+	if err := launch(b.deviceSteps, "vq_renumber", b.extents(), &listParams{list.Ptr}); err != nil {
+		return err
+	}
+	return b.putBooks()
+}
+
+// code brings the index tables to the host, as the index coder takes them.
+func (b *batch) code(context.Context) error {
+	if b.options.raw {
+		parts := make([]gpu.Part, len(b.sets))
+		for i, s := range b.sets {
+			s.table = make([]uint16, s.m)
+			parts[i] = gpu.Part{At: int(b.entries[i].Table - b.tables.Ptr), Bytes: gpu.Bytes(s.table)}
+		}
+		return b.staging.Download(parts, b.tables, b.tables.Size)
+	}
+	if err := b.sides(); err != nil {
+		return err
+	}
+	var room gpu.Layout
+	for i, s := range b.sets {
+		b.entries[i].Symbols = gpu.Ptr(room.Take(4 * s.m))
+	}
+	symbols, err := b.stream.Zeros(room.Size)
+	if err != nil {
+		return err
+	}
+	parts := make([]gpu.Part, len(b.sets))
+	for i, s := range b.sets {
+		s.symbols = make([]symbol, s.m)
+		parts[i] = gpu.Part{At: int(b.entries[i].Symbols), Bytes: gpu.Bytes(s.symbols)}
+		e := &b.entries[i]
+		e.Symbols += symbols.Ptr
+		e.Rows, e.Cols, e.Step = uint32(s.grid.rows), uint32(s.grid.cols), uint32(s.grid.segments()[0].rows)
+		e.Shift = uint32(bestShift(s.book.n()))
+	}
+	list, err := put(b.deviceSteps, b.entries)
+	if err != nil {
+		return err
+	}
+	if err := launch(b.deviceSteps, "vq_ranks", b.extents(), &listParams{list.Ptr}); err != nil {
+		return err
+	}
+	return b.staging.Download(parts, symbols, room.Size)
+}
+
+// sides makes, once for each codebook, what the index coder has to know of neighbours.
+func (b *batch) sides() error {
+	var room gpu.Layout
+	first := make(map[*codebook]int) // set with the codebook
+	var sets []int
+	for i, s := range b.sets {
+		if _, ok := first[s.book]; ok {
 			continue
 		}
-		part := b.header.block.grid(b.header.w, (band.rows+shrink-1)/shrink)
-		above := band.row / shrink / b.header.block.p
-		for plane := range b.planes {
-			count := part.rows * b.grid.cols
-			first := ((band.slice*b.planes+plane)*b.grid.rows + above) * b.grid.cols
-			if err := f(buffer, plane*count, first, count); err != nil {
-				return err
+		first[s.book], sets = i, append(sets, i)
+		n, e := s.book.n(), &b.entries[i]
+		e.Up, e.Left, e.Spans = gpu.Ptr(room.Take(4*n*n)), gpu.Ptr(room.Take(4*n*n)), gpu.Ptr(room.Take(4*n))
+	}
+	side, err := b.lane.Device(room.Size)
+	if err != nil {
+		return err
+	}
+	all := b.extents()
+	var own []deviceIndex
+	var sizes []extent
+	for _, i := range sets {
+		e := &b.entries[i]
+		e.Up, e.Left, e.Spans = e.Up+side.Ptr, e.Left+side.Ptr, e.Spans+side.Ptr
+		e.P, e.Q = uint32(b.options.block.p), uint32(b.options.block.q)
+		own, sizes = append(own, *e), append(sizes, all[i])
+	}
+	for i, s := range b.sets {
+		e, from := &b.entries[i], &b.entries[first[s.book]]
+		e.Up, e.Left, e.Spans = from.Up, from.Left, from.Spans
+	}
+	list, err := put(b.deviceSteps, own)
+	if err != nil {
+		return err
+	}
+	return launch(b.deviceSteps, "vq_sides", sizes, &listParams{list.Ptr})
+}
+
+// sample is blocks of m that training may look at, of luma and of chroma.
+func (d *deviceSteps) sample(ctx context.Context, m *raster.Image, o *Options) (samples [2][]byte, err error) {
+	b := d.newBatch([]*raster.Image{m}, o)
+	if err := b.makeBlocks(ctx); err != nil {
+		return samples, err
+	}
+	for _, s := range b.sets {
+		on := &deviceBlocks{deviceSteps: d, buffer: b.blocks, at: s.at, count: s.m, k: o.block.k()}
+		if s.m > s.n*trainBlocks {
+			drawn, err := b.drawSamples([]*blockSet{s})
+			if err != nil {
+				return samples, err
+			}
+			on = drawn[0]
+		}
+		if samples[s.which], err = on.read(0, on.count); err != nil {
+			return samples, err
+		}
+	}
+	return samples, nil
+}
+
+func (d *deviceSteps) train(ctx context.Context, sets [][]byte, o *Options) ([]*codebook, error) {
+	books := make([]*codebook, len(sets))
+	var jobs []*trainingJob
+	var of []int
+	k := o.block.k()
+	for i, samples := range sets {
+		all := memoryBlocks{k, samples}
+		var err error
+		if books[i], err = distinct(all, o.block, o.codewords(i)); err != nil {
+			return nil, err
+		}
+		if books[i] == nil && all.m() > o.codewords(i)*trainBlocks {
+			all = all.sample(o.codewords(i) * trainBlocks)
+			if books[i], err = distinct(all, o.block, o.codewords(i)); err != nil {
+				return nil, err
 			}
 		}
-	}
-	return nil
-}
-
-func (b *cardBlocks) read(lo, hi int) ([]byte, error) {
-	k := b.k()
-	out := make([]byte, (hi-lo)*k)
-	err := b.each(func(buffer *gpu.Buffer, local, first, count int) error {
-		from, to := max(lo, first), min(hi, first+count)
-		if from >= to {
-			return nil
+		if books[i] != nil {
+			continue
 		}
-		return b.stream.Download(out[(from-lo)*k:(to-lo)*k], buffer, (local+from-first)*k)
-	})
-	return out, err
-}
-
-func (b *cardBlocks) sample(most int) (source, error) {
-	t, err := b.room(b.k(), min(most, b.m()))
-	if err != nil {
-		return nil, err
-	}
-	return t, b.each(func(buffer *gpu.Buffer, local, first, count int) error {
-		return b.takeSample(t, buffer.Ptr+gpu.Ptr(local*t.k), first, count, b.m())
-	})
-}
-
-func (b *cardBlocks) assign(book *codebook) (err error) {
-	if b.indices == nil {
-		if b.indices, err = b.lane.Device(2 * b.m()); err != nil {
-			return err
-		}
-	}
-	words, err := b.upload(book.words)
-	if err != nil {
-		return err
-	}
-	defer words.Free()
-	return b.each(func(buffer *gpu.Buffer, local, first, count int) error {
-		return b.launchSearch(b.k(), &searchParams{
-			Table: b.indices.Ptr + gpu.Ptr(2*first), Blocks: buffer.Ptr + gpu.Ptr(local*b.k()), Words: words.Ptr,
-			M: uint64(count), N: uint32(book.n()),
-		})
-	})
-}
-
-func (b *cardBlocks) count(n int) ([]uint32, error) {
-	counts, err := b.zeros(4 * n)
-	if err != nil {
-		return nil, err
-	}
-	defer counts.Free()
-	blocks := min((b.m()+16*cardThreads-1)/(16*cardThreads), 4*b.lane.Card().Multiprocessors)
-	err = launchGrid(b.card, "vq_count", gpu.Grid{Blocks: [3]int{blocks}},
-		&countParams{Counts: counts.Ptr, Table: b.indices.Ptr, M: uint64(b.m()), N: uint32(n)})
-	if err != nil {
-		return nil, err
-	}
-	out, err := b.download(counts, 4*n)
-	return gpu.View[uint32](out), err
-}
-
-// searchBlocks is how many blocks a block of threads takes in search.cuh: in the kernels
-// for many, by K, and in those for few.
-var searchBlocks = map[int]int{4: 1024, 8: 1024, 16: 1024, 64: 512}
-
-const searchFew = 256
-
-// many says whether m blocks are enough for the kernels for many.
-func (d *card) many(k, m int) bool { return m >= 2*searchBlocks[k]*d.lane.Card().Multiprocessors }
-
-func (d *card) launchSearch(k int, p *searchParams) error {
-	name := map[int]string{4: "vq_search_4", 8: "vq_search_8", 16: "vq_search_16", 64: "vq_search_64"}[k]
-	per := searchBlocks[k]
-	if !d.many(k, int(p.M)) {
-		name, per = name+"_few", searchFew
-	}
-	return launchGrid(d, name, gpu.Grid{Blocks: [3]int{(int(p.M) + per - 1) / per}}, p)
-}
-
-func (b *cardBlocks) renumber(to []uint16) error {
-	list, err := b.upload(table16(to))
-	if err != nil {
-		return err
-	}
-	defer list.Free()
-	return launch(b.card, "vq_renumber", b.m(),
-		&renumberParams{Table: b.indices.Ptr, To: list.Ptr, M: uint64(b.m()), N: uint32(len(to))})
-}
-
-func (b *cardBlocks) table() ([]uint16, error) {
-	out, err := b.download(b.indices, 2*b.m())
-	return gpu.View[uint16](out), err
-}
-
-// symbolsAtOnce bounds the symbols that are on the card at a time.
-const symbolsAtOnce = 1 << 24
-
-func (b *cardBlocks) symbols(book *codebook, g grid) ([]symbol, error) {
-	n, most := book.n(), min(b.m(), symbolsAtOnce)
-	words, err := b.upload(book.words)
-	if err != nil {
-		return nil, err
-	}
-	sides, err := b.lane.Device(4 * (2*n*n + n))
-	if err != nil {
-		return nil, err
-	}
-	symbols, err := b.lane.Device(4 * most)
-	if err != nil {
-		return nil, err
-	}
-	side := sidesParams{
-		Up: sides.Ptr, Left: sides.Ptr + gpu.Ptr(4*n*n), Spans: sides.Ptr + gpu.Ptr(8*n*n), Words: words.Ptr,
-		N: uint32(n), BlockP: uint32(book.p), BlockQ: uint32(book.q),
-	}
-	if err := launch(b.card, "vq_sides", n*n, &side); err != nil {
-		return nil, err
-	}
-	out := make([]byte, 4*b.m())
-	for first := 0; first < b.m(); first += most {
-		m := min(most, b.m()-first)
-		err := launch(b.card, "vq_ranks", 32*m, &ranksParams{
-			Symbols: symbols.Ptr, Table: b.indices.Ptr, Up: side.Up, Left: side.Left, Spans: side.Spans,
-			First: uint64(first), M: uint64(m), N: uint32(n),
-			Rows: uint32(g.rows), Cols: uint32(g.cols), Step: uint32(g.segments()[0].rows), Shift: uint32(bestShift(n)),
-		})
+		blocks, err := d.lane.Device(len(all.samples))
 		if err != nil {
 			return nil, err
 		}
-		if err := b.fetch(out[4*first:4*(first+m)], symbols); err != nil {
+		if err := d.staging.Upload(blocks, len(all.samples), []gpu.Part{{Bytes: all.samples}}); err != nil {
 			return nil, err
 		}
+		jobs, of = append(jobs, &trainingJob{blocks: blocks.Ptr, m: all.m(), n: o.codewords(i)}), append(of, i)
 	}
-	words.Free()
-	sides.Free()
-	symbols.Free()
-	return asSymbols(gpu.View[uint32](out)), nil
+	if err := d.trainBooks(ctx, o, jobs); err != nil {
+		return nil, err
+	}
+	for j, job := range jobs {
+		books[of[j]] = finished(job.book)
+	}
+	return books, nil
 }
 
-func (d *card) expand(ctx context.Context, h *header, books *bookPair, table [][]uint16, m *raster.Image) error {
-	luma, err := d.upload(table16(table[0]))
-	if err != nil {
-		return err
-	}
-	words, err := d.upload(books.luma.words)
-	if err != nil {
-		return err
-	}
+func (d *deviceSteps) expand(ctx context.Context, h *header, books *bookPair, table [][]uint16, m *raster.Image) error {
 	p := expandParams{
-		Luma: luma.Ptr, Words: words.Ptr, N: uint32(books.luma.n()),
-		Width: uint32(h.w), Height: uint32(h.h), Channels: uint32(h.channels()),
-		BlockP: uint32(h.block.p), BlockQ: uint32(h.block.q),
+		Width: uint32(h.w), Height: uint32(h.h), Channels: uint32(h.channels()), P: uint32(h.block.p), Q: uint32(h.block.q),
 	}
 	if h.half() {
 		p.Half = 1
 	}
-	if h.colour() {
-		chroma, err := d.upload(table16(table[1]))
+	for i, book := range books.list() {
+		entries, err := d.lane.Device(2 * len(table[i]))
 		if err != nil {
 			return err
 		}
-		words, err := d.upload(books.chroma.words)
+		if err := d.staging.Upload(entries, entries.Size, []gpu.Part{{Bytes: gpu.Bytes(table[i])}}); err != nil {
+			return err
+		}
+		words, err := d.stream.Put(book.words)
 		if err != nil {
 			return err
 		}
-		p.Chroma, p.ChromaWords, p.NChroma = chroma.Ptr, words.Ptr, uint32(books.chroma.n())
+		if i == 0 {
+			p.Luma, p.Words, p.N = entries.Ptr, words.Ptr, uint32(book.n())
+		} else {
+			p.Chroma, p.ChromaWords, p.NChroma = entries.Ptr, words.Ptr, uint32(book.n())
+		}
 	}
 	// Whole rows of blocks at a time, down through all slices.
 	line := h.w * h.channels()
@@ -362,52 +625,26 @@ func (d *card) expand(ctx context.Context, h *header, books *bookPair, table [][
 			return err
 		}
 		rows := min(step, all-row)
-		if err := d.launchExpand(h, p, row, rows); err != nil {
+		if err := d.expandRows(h, p, row, rows); err != nil {
 			return err
 		}
-		if err := d.fetch(m.Pix[row*line:(row+rows)*line], pixels); err != nil {
+		part := m.Pix[row*line : (row+rows)*line]
+		if err := d.staging.Download([]gpu.Part{{Bytes: part}}, pixels, len(part)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// launchExpand expands rows of the stack of all slices from the given row on.
-func (d *card) launchExpand(h *header, p expandParams, row, rows int) error {
+// expandRows expands rows of the stack of all slices from the given row on.
+func (d *deviceSteps) expandRows(h *header, p expandParams, row, rows int) error {
+	size := []extent{{pixels: rows * h.w, words: int(p.N)}}
 	if !h.colour() && h.block == (shape{4, 4}) && h.w%16 == 0 && h.h%4 == 0 {
-		// Few large blocks of threads, because each brings the codebook: up to 64 KiB.
-		threads := [3]int{1024}
-		blocks := min((rows/4*(h.w/16)+threads[0]-1)/threads[0], 2*d.lane.Card().Multiprocessors)
-		return launchGrid(d, "vq_expand_grey", gpu.Grid{Blocks: [3]int{blocks}, Threads: threads, Shared: 16 * int(p.N)}, &expandGreyParams{
+		return launch(d, "vq_expand_grey", size, &expandGreyParams{
 			Pixels: p.Pixels, Table: p.Luma + gpu.Ptr(2*(row/4)*(h.w/4)), Words: p.Words,
 			Width: p.Width, Height: uint32(rows), N: p.N,
 		})
 	}
 	p.First, p.Count = uint64(row)*uint64(h.w), uint64(rows)*uint64(h.w)
-	return launch(d, "vq_expand", int(p.Count), &p)
-}
-
-// squaredError is the sum of the squared differences of two buffers of n samples.
-func (d *card) squaredError(a, b *gpu.Buffer, n int) (uint64, error) {
-	sum, err := d.zeros(8)
-	if err != nil {
-		return 0, err
-	}
-	defer sum.Free()
-	blocks := min((n+16*cardThreads-1)/(16*cardThreads), 8*d.lane.Card().Multiprocessors)
-	err = launchGrid(d, "vq_error", gpu.Grid{Blocks: [3]int{blocks}}, &errorParams{Sum: sum.Ptr, A: a.Ptr, B: b.Ptr, N: uint64(n)})
-	if err != nil {
-		return 0, err
-	}
-	out, err := d.download(sum, 8)
-	return binary.LittleEndian.Uint64(out), err
-}
-
-// asSymbols is the card's words as symbols.
-func asSymbols(w []uint32) []symbol {
-	out := make([]symbol, len(w))
-	for i, v := range w {
-		out[i] = symbol(v)
-	}
-	return out
+	return launch(d, "vq_expand", size, &p)
 }

@@ -270,3 +270,35 @@ func TestRawTable(t *testing.T) {
 		t.Error("filling that is not zero is taken")
 	}
 }
+
+// An image of few different blocks gives the codebook that its blocks give, wherever they
+// lie, and one of many none.
+func TestDistinctOfAnImage(t *testing.T) {
+	c := cpuSteps{pool.New()}
+	r := rand.New(rand.NewPCG(7, 9))
+	found := 0
+	for range 400 {
+		m := raster.New(1+r.IntN(60), 1+r.IntN(60), 1+r.IntN(3), 1+2*r.IntN(2), 8)
+		for i := range m.Pix {
+			m.Pix[i] = byte(60 * (i * r.IntN(2) * r.IntN(2) / (1 + len(m.Pix)/4)))
+		}
+		o := &Options{block: []shape{{2, 2}, {4, 2}, {4, 4}, {8, 8}}[r.IntN(4)], half: r.IntN(2) == 0, n: 2 + r.IntN(40), chroma: 2 + r.IntN(40)}
+		h := newHeader(m, o)
+		got := distinctOf(c.pool, m, h, o)
+		for i, b := range c.blocks(h, m) {
+			want, err := distinct(b, o.block, o.codewords(i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (got[i] == nil) != (want == nil) || want != nil && !bytes.Equal(got[i].words, want.words) {
+				t.Fatalf("%s, blocks of %s, half %v, codebook %d: %v, want %v", m.Shape, o.block, h.half(), i, got[i], want)
+			}
+			if want != nil {
+				found++
+			}
+		}
+	}
+	if found < 50 || found > 500 {
+		t.Errorf("%d codebooks of different blocks: the images are of one kind", found)
+	}
+}

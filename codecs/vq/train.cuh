@@ -4,26 +4,6 @@
 
 #include "vectors.cuh"
 
-// One codebook in training.
-struct Training {
-	const uint32_t *blocks;           // m x K
-	uint64_t *keys;                   // m, of the last search
-	uint8_t *words, *last;            // n x K, the codewords, and as they were before the pass
-	uint32_t *sums, *counts;          // n x K, n; 0 before the blocks are added up
-	uint64_t *far;                    // n, of vq_batch_farthest; 0 before
-	uint8_t *a, *b;                   // n x K, the codewords of the halves of the cells
-	uint64_t *gains;                  // n, of the halves
-	int16_t *ways;                    // n x K
-	int32_t *limits;                  // n
-	uint32_t *beyond, *beyond_counts; // n x K, n; 0 between the steps
-	uint64_t *others, *costs;         // n, the keys of the nearest other codewords, and what a cell in theirs would cost
-	uint16_t *cheap, *dear;           // n, the cells by ascending cost and by descending gain
-	uint32_t *near;                   // of the blocks that the first codewords are drawn from
-	uint32_t *state;                  // see below; 0 at first
-	uint32_t m, n, k, unused;
-};
-static_assert(sizeof(Training) == 176, "batchTraining");
-
 enum State {
 	state_rest, // 1: the passes change nothing more, 2: split has all codewords
 	state_from, // the codewords that the last draw added
@@ -43,10 +23,10 @@ DEVICE uint64_t ward(uint32_t na, uint32_t nb, uint32_t distance)
 DEVICE uint32_t cells_of(const Training &t, uint32_t most) { return t.state[state_rest] != 0 ? 0 : least(t.n, most); }
 
 // Adds the samples of blocks to the cells of their codewords: W = K/4 neighbouring lanes take a block, each one word of
-// it. With ways, only blocks beyond their cell's limit count: those with x.way > limit. Sums are collected in shared
+// it. With BEYOND, only blocks beyond their cell's limit count: those with x.direction > limit. Sums are collected in shared
 // memory where the cells fit there.
 template <bool BEYOND>
-DEVICE void add_up(uint32_t *sums, uint32_t *counts, const uint32_t *blocks, const uint64_t *keys, const int16_t *ways,
+DEVICE void add_up(uint32_t *sums, uint32_t *counts, const uint32_t *blocks, const uint64_t *keys, const int16_t *directions,
                    const int32_t *limits, uint32_t m, uint32_t n, uint32_t k, uint32_t shared)
 {
 	extern __shared__ uint32_t s_cells[]; // n x (K + 1) if shared
@@ -69,9 +49,9 @@ DEVICE void add_up(uint32_t *sums, uint32_t *counts, const uint32_t *blocks, con
 		if (BEYOND) {
 			uint32_t dot = 0;
 			if (mine) {
-				const int16_t *way = ways + cell * k + 4 * w;
+				const int16_t *direction = directions + cell * k + 4 * w;
 				for (uint32_t j = 0; j < 4; j++)
-					dot += (uint32_t)((int32_t)(v >> (8 * j) & 255) * way[j]);
+					dot += (uint32_t)((int32_t)(v >> (8 * j) & 255) * direction[j]);
 			}
 			for (uint32_t d = 1; d < words; d *= 2)
 				dot += exchange(dot, d);
@@ -104,16 +84,16 @@ DEVICE void add_up(uint32_t *sums, uint32_t *counts, const uint32_t *blocks, con
 
 // Sums of the samples and number of the blocks of every cell. The launch brings shared bytes of shared memory, where the
 // cells are collected that fit.
-KERNEL vq_batch_gather(const Training *__restrict__ list, uint32_t most, uint32_t shared)
+KERNEL vq_gather(AddParams params)
 {
-	const Training &t = list[blockIdx.y];
-	uint32_t n = cells_of(t, most);
+	const Training &t = params.list[blockIdx.y];
+	uint32_t n = cells_of(t, params.most);
 	if (n > 0)
-		add_up<false>(t.sums, t.counts, t.blocks, t.keys, nullptr, nullptr, t.m, n, t.k, 4 * n * (t.k + 1) <= shared);
+		add_up<false>(t.sums, t.counts, t.blocks, t.keys, nullptr, nullptr, t.m, n, t.k, 4 * n * (t.k + 1) <= params.shared);
 }
 
 // Moves every codeword to the mean of its blocks; that of an empty cell stays. One thread per sample.
-KERNEL vq_batch_centre(const Training *__restrict__ list, uint32_t most)
+KERNEL vq_centre(const Training *__restrict__ list, uint32_t most)
 {
 	const Training &t = list[blockIdx.y];
 	uint64_t i = thread();
@@ -127,7 +107,7 @@ KERNEL vq_batch_centre(const Training *__restrict__ list, uint32_t most)
 
 // The farthest block of every cell: distance << 32 | ~block, so that of several the first wins. 0 where all are on the
 // codeword. One thread per block.
-KERNEL vq_batch_farthest(const Training *__restrict__ list, uint32_t most)
+KERNEL vq_farthest(const Training *__restrict__ list, uint32_t most)
 {
 	const Training &t = list[blockIdx.y];
 	uint32_t n = cells_of(t, most);
@@ -148,11 +128,12 @@ constexpr int32_t no_limit = 0x7fffffff; // of a cell that cannot be cut: no blo
 
 // Starts (first = 1) or improves the two codewords of every cell that is cut in two: from the farthest block and its
 // mirror image, or from the sums of the blocks beyond the limit. One warp per cell.
-KERNEL vq_batch_halves(const Training *__restrict__ list, uint32_t most, uint32_t first)
+KERNEL vq_halves(HalvesParams params)
 {
-	const Training &t = list[blockIdx.y];
+	const Training &t = params.list[blockIdx.y];
+	uint32_t first = params.first;
 	uint32_t cell = (uint32_t)(thread() / warp_size), k = t.k;
-	if (cell >= cells_of(t, most))
+	if (cell >= cells_of(t, params.most))
 		return;
 	uint32_t nb = t.beyond_counts[cell], na = t.counts[cell] - nb;
 	bool dead;
@@ -177,7 +158,7 @@ KERNEL vq_batch_halves(const Training *__restrict__ list, uint32_t most, uint32_
 		}
 		t.a[at] = (uint8_t)va;
 		t.b[at] = (uint8_t)vb;
-		t.ways[at] = (int16_t)(2 * (vb - va));
+		t.directions[at] = (int16_t)(2 * (vb - va));
 		t.beyond[at] = 0;
 		limit += vb * vb - va * va;
 		apart += square(va - vb);
@@ -191,11 +172,11 @@ KERNEL vq_batch_halves(const Training *__restrict__ list, uint32_t most, uint32_
 	}
 }
 
-// Sums and number of those blocks of every cell that are beyond its limit; shared as in vq_batch_gather.
-KERNEL vq_batch_beyond(const Training *__restrict__ list, uint32_t most, uint32_t shared)
+// Sums and number of those blocks of every cell that are beyond its limit; shared as in vq_gather.
+KERNEL vq_beyond(AddParams params)
 {
-	const Training &t = list[blockIdx.y];
-	uint32_t n = cells_of(t, most);
+	const Training &t = params.list[blockIdx.y];
+	uint32_t n = cells_of(t, params.most);
 	if (n > 0)
-		add_up<true>(t.beyond, t.beyond_counts, t.blocks, t.keys, t.ways, t.limits, t.m, n, t.k, 4 * n * (t.k + 1) <= shared);
+		add_up<true>(t.beyond, t.beyond_counts, t.blocks, t.keys, t.directions, t.limits, t.m, n, t.k, 4 * n * (t.k + 1) <= params.shared);
 }

@@ -5,6 +5,9 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // train makes a codebook of at most n codewords for the blocks b. The same blocks
@@ -92,9 +95,7 @@ func mean(sum uint64, n uint32) byte {
 // distinct returns the finished codebook of all different blocks if there are at
 // most n, and nil otherwise.
 func distinct(b reader, s shape, n int) (*codebook, error) {
-	seen := make(map[string]struct{}, n+1)
-	book := &codebook{shape: s}
-	k := s.k()
+	d := newDifferent(s, n)
 	// Most images show more than n contents in the first few thousand blocks.
 	for lo, size := 0, 4*n; lo < b.m(); size *= 2 {
 		hi := min(b.m(), lo+size)
@@ -102,21 +103,89 @@ func distinct(b reader, s shape, n int) (*codebook, error) {
 		if err != nil {
 			return nil, err
 		}
-		for ; len(samples) > 0; samples = samples[k:] {
-			x := samples[:k]
-			if _, ok := seen[string(x)]; ok {
-				continue
-			}
-			if len(seen) == n {
-				return nil, nil
-			}
-			seen[string(x)] = struct{}{}
-			book.words = append(book.words, x...)
+		if !d.add(samples) {
+			return nil, nil
 		}
 		lo = hi
 	}
-	return finished(book), nil
+	return d.book(), nil
 }
+
+// distinctOf is distinct for luma and for chroma of an image whose blocks are elsewhere:
+// it makes the blocks of as many rows as it needs.
+func distinctOf(c *pool.Pool, m *raster.Image, h *header, o *Options) (books [2]*codebook) {
+	list := []*different{newDifferent(h.block, o.codewords(0))}
+	if h.colour() {
+		list = append(list, newDifferent(h.block, o.codewords(1)))
+	}
+	unit := h.block.p // rows of whole blocks of all planes
+	if h.half() {
+		unit *= 2
+	}
+	line := h.w * h.channels()
+	rows := max(1, 4*o.codewords(0)*h.block.k()/(h.w*unit)) * unit
+	var samples []byte
+	for row, step := 0, rows; row < h.d*h.h; step *= 2 {
+		// Within a slice, since blocks are.
+		n := min(step, h.h-row%h.h)
+		part := raster.Shape{Width: h.w, Height: n, Depth: 1, Channels: h.channels(), Bits: 8}
+		ps := planes(c, &raster.Image{Shape: part, Pix: m.Pix[row*line : (row+n)*line]}, h.half())
+		row += n
+		few := false
+		for i, p := range ps {
+			samples = slices.Grow(samples[:0], h.block.grid(p.w, p.h).blocks()*h.block.k())[:h.block.grid(p.w, p.h).blocks()*h.block.k()]
+			d := list[min(i, 1)]
+			if !d.many {
+				blocks(c, p, h.block, samples)
+				d.add(samples)
+			}
+			few = few || !d.many
+		}
+		if !few {
+			return books
+		}
+	}
+	for i, d := range list {
+		if !d.many {
+			books[i] = d.book()
+		}
+	}
+	return books
+}
+
+// different is the different blocks among those that it has seen.
+type different struct {
+	shape shape
+	n     int // how many it keeps
+	seen  map[string]struct{}
+	words []byte
+	many  bool // there are more
+}
+
+func newDifferent(s shape, n int) *different {
+	return &different{shape: s, n: n, seen: make(map[string]struct{}, n+1)}
+}
+
+// add says whether there are at most n different blocks with those of samples.
+func (d *different) add(samples []byte) bool {
+	k := d.shape.k()
+	for ; len(samples) > 0 && !d.many; samples = samples[k:] {
+		x := samples[:k]
+		if _, ok := d.seen[string(x)]; ok {
+			continue
+		}
+		if len(d.seen) == d.n {
+			d.many = true
+			break
+		}
+		d.seen[string(x)] = struct{}{}
+		d.words = append(d.words, x...)
+	}
+	return !d.many
+}
+
+// book is the finished codebook of the blocks.
+func (d *different) book() *codebook { return finished(&codebook{shape: d.shape, words: d.words}) }
 
 // finished brings a codebook into the order of files, without doubles.
 func finished(book *codebook) *codebook {

@@ -1,16 +1,13 @@
 // What the steps have in common.
 #pragma once
 
-#include "../../gpu/include/base.cuh"
+#include "shared.cuh"
 #include "../../gpu/include/warp.cuh"
 
 typedef uint32_t words2 __attribute__((ext_vector_type(2)));
 typedef uint32_t words4 __attribute__((ext_vector_type(4)));
 
-constexpr uint32_t index_bits = 12;
 constexpr uint32_t index_mask = (1u << index_bits) - 1;
-constexpr uint32_t most_codewords = 4096;
-constexpr uint32_t search_threads = 256;
 
 DEVICE uint32_t add_to(uint32_t *p, uint32_t v) { return (uint32_t)__nvvm_atom_add_gen_i((int *)p, (int)v); }
 DEVICE uint32_t exchange(uint32_t v, uint32_t with) // value of the lane whose number differs by the bits of with

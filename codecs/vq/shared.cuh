@@ -1,0 +1,278 @@
+// Code generated from Go structs and constants by make kernels. DO NOT EDIT.
+#pragma once
+
+#include "../../gpu/include/base.cuh"
+
+constexpr uint32_t index_bits = 12; // of a key
+constexpr uint32_t most_codewords = 4096;
+constexpr uint32_t seed_blocks = 16; // to draw from, for each codeword
+constexpr uint32_t seed_rounds = 8; // a round adds one codeword for every so many that there are
+constexpr uint64_t sample_seed = 2;
+constexpr uint32_t block_threads = 1024; // where an item has one block of threads
+constexpr uint32_t search_threads = 256;
+constexpr uint32_t search_many = 1024; // blocks for a block of threads
+constexpr uint32_t search_many_64 = 512; // likewise, of 64 samples
+constexpr uint32_t search_few = 256; // likewise, where there are few
+
+// Image is an image and where its blocks go.
+struct Image {
+	uint8_t *luma; // slices x grid of luma x K
+	uint8_t *chroma; // slices x (Co, Cg) x grid of chroma x K; null for grey
+	const uint8_t *pixels; // slices x height x width x channels
+	uint32_t width;
+	uint32_t height;
+	uint32_t slices;
+	uint32_t channels; // 1 or 3
+	uint32_t half; // 1: chroma of half width and height
+	uint32_t p; // rows of a block
+	uint32_t q; // columns of a block
+	uint32_t unused;
+};
+static_assert(sizeof(Image) == 56, "Image");
+static_assert(__builtin_offsetof(Image, luma) == 0, "Luma");
+static_assert(__builtin_offsetof(Image, chroma) == 8, "Chroma");
+static_assert(__builtin_offsetof(Image, pixels) == 16, "Pixels");
+static_assert(__builtin_offsetof(Image, width) == 24, "Width");
+static_assert(__builtin_offsetof(Image, height) == 28, "Height");
+static_assert(__builtin_offsetof(Image, slices) == 32, "Slices");
+static_assert(__builtin_offsetof(Image, channels) == 36, "Channels");
+static_assert(__builtin_offsetof(Image, half) == 40, "Half");
+static_assert(__builtin_offsetof(Image, p) == 44, "P");
+static_assert(__builtin_offsetof(Image, q) == 48, "Q");
+static_assert(__builtin_offsetof(Image, unused) == 52, "Unused");
+
+// Sample is blocks to train on, drawn from all.
+struct Sample {
+	uint32_t *out; // most x K
+	const uint32_t *blocks; // m x K
+	uint32_t m;
+	uint32_t most;
+	uint32_t k;
+	uint32_t unused;
+};
+static_assert(sizeof(Sample) == 32, "Sample");
+static_assert(__builtin_offsetof(Sample, out) == 0, "Out");
+static_assert(__builtin_offsetof(Sample, blocks) == 8, "Blocks");
+static_assert(__builtin_offsetof(Sample, m) == 16, "M");
+static_assert(__builtin_offsetof(Sample, most) == 20, "Most");
+static_assert(__builtin_offsetof(Sample, k) == 24, "K");
+static_assert(__builtin_offsetof(Sample, unused) == 28, "Unused");
+
+// Search is a search for the nearest codewords.
+struct Search {
+	uint64_t *keys; // m; may be null
+	uint16_t *table; // m; may be null
+	const uint32_t *blocks; // m x K
+	const uint32_t *words; // n x K
+	const uint32_t *rest; // not 0: there is nothing to do; may be null
+	uint32_t m;
+	uint32_t n;
+};
+static_assert(sizeof(Search) == 48, "Search");
+static_assert(__builtin_offsetof(Search, keys) == 0, "Keys");
+static_assert(__builtin_offsetof(Search, table) == 8, "Table");
+static_assert(__builtin_offsetof(Search, blocks) == 16, "Blocks");
+static_assert(__builtin_offsetof(Search, words) == 24, "Words");
+static_assert(__builtin_offsetof(Search, rest) == 32, "Rest");
+static_assert(__builtin_offsetof(Search, m) == 40, "M");
+static_assert(__builtin_offsetof(Search, n) == 44, "N");
+
+// Training is one codebook in training.
+struct Training {
+	const uint32_t *blocks; // m x K
+	uint64_t *keys; // m, of the last search
+	uint8_t *words; // n x K
+	uint8_t *last; // n x K, words as they were before the pass
+	uint32_t *sums; // n x K; 0 before the blocks are added up
+	uint32_t *counts; // n; likewise
+	uint64_t *far; // n, of vq_farthest; 0 before
+	uint8_t *a; // n x K, the codewords of the first halves of the cells
+	uint8_t *b; // n x K, of the second ones
+	uint64_t *gains; // n, of the halves
+	int16_t *directions; // n x K, twice from the first half to the second
+	int32_t *limits; // n, of the products with directions, beyond which the second half is
+	uint32_t *beyond; // n x K, sums of the second halves; 0 between the steps
+	uint32_t *beyond_counts; // n; likewise
+	uint64_t *others; // n, keys of the nearest other codewords
+	uint64_t *costs; // n, what it costs when a cell joins that of the other
+	uint16_t *cheap; // n, the cells by ascending cost
+	uint16_t *dear; // n, the cells by descending gain
+	uint32_t *near; // of the blocks that the first codewords are drawn from
+	uint32_t *state; // see State in train.cuh; 0 at first
+	uint32_t m;
+	uint32_t n;
+	uint32_t k;
+	uint32_t unused;
+};
+static_assert(sizeof(Training) == 176, "Training");
+static_assert(__builtin_offsetof(Training, blocks) == 0, "Blocks");
+static_assert(__builtin_offsetof(Training, keys) == 8, "Keys");
+static_assert(__builtin_offsetof(Training, words) == 16, "Words");
+static_assert(__builtin_offsetof(Training, last) == 24, "Last");
+static_assert(__builtin_offsetof(Training, sums) == 32, "Sums");
+static_assert(__builtin_offsetof(Training, counts) == 40, "Counts");
+static_assert(__builtin_offsetof(Training, far) == 48, "Far");
+static_assert(__builtin_offsetof(Training, a) == 56, "A");
+static_assert(__builtin_offsetof(Training, b) == 64, "B");
+static_assert(__builtin_offsetof(Training, gains) == 72, "Gains");
+static_assert(__builtin_offsetof(Training, directions) == 80, "Directions");
+static_assert(__builtin_offsetof(Training, limits) == 88, "Limits");
+static_assert(__builtin_offsetof(Training, beyond) == 96, "Beyond");
+static_assert(__builtin_offsetof(Training, beyond_counts) == 104, "BeyondCounts");
+static_assert(__builtin_offsetof(Training, others) == 112, "Others");
+static_assert(__builtin_offsetof(Training, costs) == 120, "Costs");
+static_assert(__builtin_offsetof(Training, cheap) == 128, "Cheap");
+static_assert(__builtin_offsetof(Training, dear) == 136, "Dear");
+static_assert(__builtin_offsetof(Training, near) == 144, "Near");
+static_assert(__builtin_offsetof(Training, state) == 152, "State");
+static_assert(__builtin_offsetof(Training, m) == 160, "M");
+static_assert(__builtin_offsetof(Training, n) == 164, "N");
+static_assert(__builtin_offsetof(Training, k) == 168, "K");
+static_assert(__builtin_offsetof(Training, unused) == 172, "Unused");
+
+// Index is an index table.
+struct Index {
+	uint16_t *table; // m
+	uint32_t *counts; // most, added to
+	const uint16_t *to; // the new numbers; null where all codewords are used
+	const uint8_t *words; // n x p x q
+	uint32_t *up; // n x n: lower edge of u against upper edge of c, and c
+	uint32_t *left; // n x n: right edge of u against left edge of c
+	uint32_t *spans; // n: greatest less least sample
+	uint32_t *symbols; // m
+	uint32_t m;
+	uint32_t n; // codewords
+	uint32_t most; // codewords before the renumbering
+	uint32_t rows; // blocks of a plane, downwards
+	uint32_t cols; // and across
+	uint32_t step; // rows of a segment
+	uint32_t shift; // of the codeword of least mismatch
+	uint32_t p;
+	uint32_t q;
+	uint32_t unused;
+};
+static_assert(sizeof(Index) == 104, "Index");
+static_assert(__builtin_offsetof(Index, table) == 0, "Table");
+static_assert(__builtin_offsetof(Index, counts) == 8, "Counts");
+static_assert(__builtin_offsetof(Index, to) == 16, "To");
+static_assert(__builtin_offsetof(Index, words) == 24, "Words");
+static_assert(__builtin_offsetof(Index, up) == 32, "Up");
+static_assert(__builtin_offsetof(Index, left) == 40, "Left");
+static_assert(__builtin_offsetof(Index, spans) == 48, "Spans");
+static_assert(__builtin_offsetof(Index, symbols) == 56, "Symbols");
+static_assert(__builtin_offsetof(Index, m) == 64, "M");
+static_assert(__builtin_offsetof(Index, n) == 68, "N");
+static_assert(__builtin_offsetof(Index, most) == 72, "Most");
+static_assert(__builtin_offsetof(Index, rows) == 76, "Rows");
+static_assert(__builtin_offsetof(Index, cols) == 80, "Cols");
+static_assert(__builtin_offsetof(Index, step) == 84, "Step");
+static_assert(__builtin_offsetof(Index, shift) == 88, "Shift");
+static_assert(__builtin_offsetof(Index, p) == 92, "P");
+static_assert(__builtin_offsetof(Index, q) == 96, "Q");
+static_assert(__builtin_offsetof(Index, unused) == 100, "Unused");
+
+struct ResumeParams {
+	const Training *list;
+	uint32_t count;
+	uint32_t all; // 1: also where split has all codewords
+};
+static_assert(sizeof(ResumeParams) == 16, "ResumeParams");
+static_assert(__builtin_offsetof(ResumeParams, list) == 0, "List");
+static_assert(__builtin_offsetof(ResumeParams, count) == 8, "Count");
+static_assert(__builtin_offsetof(ResumeParams, all) == 12, "All");
+
+struct AddParams {
+	const Training *list;
+	uint32_t most;
+	uint32_t shared; // bytes of shared memory that the launch brings
+};
+static_assert(sizeof(AddParams) == 16, "AddParams");
+static_assert(__builtin_offsetof(AddParams, list) == 0, "List");
+static_assert(__builtin_offsetof(AddParams, most) == 8, "Most");
+static_assert(__builtin_offsetof(AddParams, shared) == 12, "Shared");
+
+struct HalvesParams {
+	const Training *list;
+	uint32_t most;
+	uint32_t first; // 1: start from the farthest blocks
+};
+static_assert(sizeof(HalvesParams) == 16, "HalvesParams");
+static_assert(__builtin_offsetof(HalvesParams, list) == 0, "List");
+static_assert(__builtin_offsetof(HalvesParams, most) == 8, "Most");
+static_assert(__builtin_offsetof(HalvesParams, first) == 12, "First");
+
+struct OrderParams {
+	const Training *list;
+	uint32_t most;
+	uint32_t costs; // 1: by costs, too
+};
+static_assert(sizeof(OrderParams) == 16, "OrderParams");
+static_assert(__builtin_offsetof(OrderParams, list) == 0, "List");
+static_assert(__builtin_offsetof(OrderParams, most) == 8, "Most");
+static_assert(__builtin_offsetof(OrderParams, costs) == 12, "Costs");
+
+struct ShiftParams {
+	const Training *list;
+	uint32_t most;
+	uint32_t bold;
+	uint32_t over;
+	uint32_t unused;
+};
+static_assert(sizeof(ShiftParams) == 24, "ShiftParams");
+static_assert(__builtin_offsetof(ShiftParams, list) == 0, "List");
+static_assert(__builtin_offsetof(ShiftParams, most) == 8, "Most");
+static_assert(__builtin_offsetof(ShiftParams, bold) == 12, "Bold");
+static_assert(__builtin_offsetof(ShiftParams, over) == 16, "Over");
+static_assert(__builtin_offsetof(ShiftParams, unused) == 20, "Unused");
+
+struct ExpandParams {
+	uint8_t *pixels; // count x channels
+	const uint16_t *luma; // slices x grid of luma
+	const uint16_t *chroma; // slices x (Co, Cg) x grid of chroma; null for grey
+	const uint8_t *words; // n x K
+	const uint8_t *chroma_words; // n_chroma x K; null for grey
+	uint64_t first;
+	uint64_t count;
+	uint32_t width;
+	uint32_t height;
+	uint32_t channels; // 1 or 3
+	uint32_t half; // 1: chroma of half width and height
+	uint32_t p;
+	uint32_t q;
+	uint32_t n;
+	uint32_t n_chroma;
+};
+static_assert(sizeof(ExpandParams) == 88, "ExpandParams");
+static_assert(__builtin_offsetof(ExpandParams, pixels) == 0, "Pixels");
+static_assert(__builtin_offsetof(ExpandParams, luma) == 8, "Luma");
+static_assert(__builtin_offsetof(ExpandParams, chroma) == 16, "Chroma");
+static_assert(__builtin_offsetof(ExpandParams, words) == 24, "Words");
+static_assert(__builtin_offsetof(ExpandParams, chroma_words) == 32, "ChromaWords");
+static_assert(__builtin_offsetof(ExpandParams, first) == 40, "First");
+static_assert(__builtin_offsetof(ExpandParams, count) == 48, "Count");
+static_assert(__builtin_offsetof(ExpandParams, width) == 56, "Width");
+static_assert(__builtin_offsetof(ExpandParams, height) == 60, "Height");
+static_assert(__builtin_offsetof(ExpandParams, channels) == 64, "Channels");
+static_assert(__builtin_offsetof(ExpandParams, half) == 68, "Half");
+static_assert(__builtin_offsetof(ExpandParams, p) == 72, "P");
+static_assert(__builtin_offsetof(ExpandParams, q) == 76, "Q");
+static_assert(__builtin_offsetof(ExpandParams, n) == 80, "N");
+static_assert(__builtin_offsetof(ExpandParams, n_chroma) == 84, "NChroma");
+
+struct ExpandGreyParams {
+	uint8_t *pixels; // height x width
+	const uint16_t *table; // height/4 x width/4
+	const uint8_t *words; // n x 16
+	uint32_t width;
+	uint32_t height;
+	uint32_t n;
+	uint32_t unused;
+};
+static_assert(sizeof(ExpandGreyParams) == 40, "ExpandGreyParams");
+static_assert(__builtin_offsetof(ExpandGreyParams, pixels) == 0, "Pixels");
+static_assert(__builtin_offsetof(ExpandGreyParams, table) == 8, "Table");
+static_assert(__builtin_offsetof(ExpandGreyParams, words) == 16, "Words");
+static_assert(__builtin_offsetof(ExpandGreyParams, width) == 24, "Width");
+static_assert(__builtin_offsetof(ExpandGreyParams, height) == 28, "Height");
+static_assert(__builtin_offsetof(ExpandGreyParams, n) == 32, "N");
+static_assert(__builtin_offsetof(ExpandGreyParams, unused) == 36, "Unused");
