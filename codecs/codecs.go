@@ -25,9 +25,15 @@ func All() []codec.Codec {
 }
 
 // Find returns the codec with the given name.
-func Find(name string) (codec.Codec, error) {
+func Find(name string) (codec.Codec, error) { return find(nil, name) }
+
+// find looks a codec up in list, nil being [All].
+func find(list []codec.Codec, name string) (codec.Codec, error) {
+	if list == nil {
+		list = All()
+	}
 	var names []string
-	for _, c := range All() {
+	for _, c := range list {
 		n := c.Info().Name
 		if n == name {
 			return c, nil

@@ -34,8 +34,7 @@ var ErrNoJob = errors.New("no such job")
 // Submit makes a new job of spec and returns it as stored: with its id, defaults
 // filled in, canonical URLs and canonical options.
 //
-// spec.Options are key=value pairs, one a line, or all in one line with spaces
-// between. An option that names a file or URL is read now and kept in the target
+// spec.Options are key=value pairs as codec.JoinPairs writes them. An option that names a file or URL is read now and kept in the target
 // under its hash. spec.Sample 0 takes no sample.
 //
 // manifest names the objects, in one of the formats [CSV], [Inventory], [JSONL]
@@ -411,14 +410,12 @@ func (c *Client) DryRun(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 	if err != nil {
 		return jobs.Plan{}, err
 	}
-	t, err := parseTools(c.Codecs, &spec)
+	resolved, err := resolveStored(c.Codecs, &spec)
+	if err == nil && asset != nil {
+		resolved, err = resolved.WithAsset(asset)
+	}
 	if err != nil {
 		return jobs.Plan{}, err
-	}
-	if shared, ok := t.opts.(codec.SharedOptions); ok && asset != nil {
-		if t.opts, err = shared.WithAsset(asset); err != nil {
-			return jobs.Plan{}, err
-		}
 	}
 	listed, named := memory(c.Memory).sorter(), memory(c.Memory).sorter()
 	defer listed.close()
@@ -448,6 +445,6 @@ func (c *Client) DryRun(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 	if err != nil {
 		return jobs.Plan{}, fmt.Errorf("scheduler: list the source: %w", err)
 	}
-	pl := &planning{spec: &spec, tools: t, source: source, target: target, at: p.at, all: spool(&listed), slots: runtime.GOMAXPROCS(0), memory: memory(c.Memory)}
+	pl := &planning{spec: &spec, resolved: resolved, source: source, target: target, at: p.at, all: spool(&listed), slots: runtime.GOMAXPROCS(0), memory: memory(c.Memory)}
 	return pl.plan(ctx)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -98,15 +99,15 @@ func (c *cutter) endPart() error {
 
 // planning makes a plan of a manifest. Without a folder it writes nothing.
 type planning struct {
-	folder *folder
-	spec   *jobs.Spec
-	tools  tools
-	source *storage.Bucket
-	target *storage.Bucket
-	at     listing
-	all    entries
-	slots  int // chunks that can run at once, as far as known
-	memory memory
+	folder   *folder
+	spec     *jobs.Spec
+	resolved codecs.Resolved
+	source   *storage.Bucket
+	target   *storage.Bucket
+	at       listing
+	all      entries
+	slots    int // chunks that can run at once, as far as known
+	memory   memory
 }
 
 // plan goes through the manifest two to four times: to train a codebook where
@@ -119,7 +120,7 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 	if err := p.train(ctx, specs); err != nil {
 		return jobs.Plan{}, err
 	}
-	found, err := find(ctx, p.spec, p.tools.extension(), p.target, p.all, specs, p.at.InPlace, p.memory)
+	found, err := find(ctx, p.spec, p.resolved.Info().Extension, p.target, p.all, specs, p.at.InPlace, p.memory)
 	if err != nil {
 		return jobs.Plan{}, err
 	}
@@ -156,7 +157,7 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 		if line++; found.done.has(line) {
 			return nil
 		}
-		if err := found.target(&e, line, p.tools.extension(), p.target); err != nil {
+		if err := found.target(&e, line, p.resolved.Info().Extension, p.target); err != nil {
 			return err
 		}
 		return c.add(e)

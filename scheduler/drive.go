@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/storage"
@@ -24,7 +25,7 @@ type drive struct {
 	log     *slog.Logger
 	f       folder
 	spec    jobs.Spec
-	tools   tools
+	codec   codecs.Resolved
 	control jobs.Control
 	heard   time.Time // control was read
 	state   jobs.StateRecord
@@ -99,7 +100,7 @@ func (d *drive) run(ctx context.Context) error {
 	if ended, err := d.ended(ctx); ended || err != nil {
 		return err
 	}
-	if d.tools, err = parseTools(d.s.opts.Codecs, &d.spec); err != nil {
+	if d.codec, err = resolveStored(d.s.opts.Codecs, &d.spec); err != nil {
 		return d.finish(ctx, ending{state: jobs.StateFailed, reason: err.Error()})
 	}
 	plan, ok, err := getJSON[jobs.Plan](ctx, d.f.b, jobs.PlanKey(d.f.id))
@@ -283,13 +284,13 @@ func (d *drive) prepare(ctx context.Context) (plan jobs.Plan, err error) {
 	}
 	d.log.Info("source is listed", "objects", at.Objects, "bytes", at.Bytes, "filtered", at.Filtered)
 	p := &planning{
-		folder: &d.f, spec: &d.spec, tools: d.tools, source: source, target: d.f.b, at: at, slots: d.s.planSlots(), memory: memory(d.s.opts.Memory),
+		folder: &d.f, spec: &d.spec, resolved: d.codec, source: source, target: d.f.b, at: at, slots: d.s.planSlots(), memory: memory(d.s.opts.Memory),
 		all: parts(d.f.b, at.Parts, func(n int) string { return jobs.ManifestKey(d.f.id, n) }),
 	}
 	if plan, err = p.plan(pctx); err != nil {
 		return plan, fmt.Errorf("scheduler: plan: %w", err)
 	}
-	d.tools = p.tools
+	d.codec = p.resolved
 	d.log.Info("job is planned", "objects", plan.Objects, "skipped", plan.Skipped, "chunks", len(plan.Chunks))
 	return plan, nil
 }

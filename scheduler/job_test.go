@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -376,7 +377,7 @@ func TestATrainedOptionIsKeptByLaterJobs(t *testing.T) {
 	if err := os.WriteFile(path, []byte("book"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	third := r.ended(r.submit(func(s *jobs.Spec) { s.Options = "book=" + path + "\n" }).ID)
+	third := r.ended(r.submit(func(s *jobs.Spec) { s.Options = codec.JoinPairs([]string{"book=" + path}) }).ID)
 	if third.Options != "book=sha256:"+sha([]byte("book")) || third.Counts.Compressed != 6 {
 		t.Errorf("third: %+v", third)
 	}

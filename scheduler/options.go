@@ -16,55 +16,13 @@ import (
 	"github.com/pelmill/pelmill/storage"
 )
 
-// tools is a job's codec and its options.
-type tools struct {
-	codec codec.Codec
-	opts  codec.Options
-}
-
-func (t tools) info() codec.Info { return t.codec.Info().With(t.opts) }
-
-func (t tools) extension() string { return t.info().Extension }
-
-// findCodec looks a codec up by name, in list where that is not nil.
-func findCodec(list []codec.Codec, name string) (codec.Codec, error) {
-	if list == nil {
-		return codecs.Find(name)
-	}
-	for _, c := range list {
-		if c.Info().Name == name {
-			return c, nil
-		}
-	}
-	return nil, fmt.Errorf("scheduler: no codec %q", name)
-}
-
-// pairs splits options: at line ends where there are any, so that a value can
-// hold spaces, else at spaces.
-func pairs(options string) []string {
-	if !strings.Contains(options, "\n") {
-		return strings.Fields(options)
-	}
-	var out []string
-	for line := range strings.SplitSeq(options, "\n") {
-		if line = strings.TrimSpace(line); line != "" {
-			out = append(out, line)
-		}
-	}
-	return out
-}
-
-// parseTools gives the tools of a specification as it is stored.
-func parseTools(list []codec.Codec, spec *jobs.Spec) (tools, error) {
-	c, err := findCodec(list, spec.Codec)
+// resolveStored gives the codec and options of a specification as it is stored.
+func resolveStored(list []codec.Codec, spec *jobs.Spec) (codecs.Resolved, error) {
+	r, err := codecs.Resolve(list, spec.Codec, spec.Version, spec.Options)
 	if err != nil {
-		return tools{}, err
+		err = fmt.Errorf("scheduler: job %s: %w", spec.ID, err)
 	}
-	if v := c.Info().Version; spec.Version != 0 && spec.Version != v {
-		return tools{}, fmt.Errorf("scheduler: job %s is for version %d of codec %s and this program has version %d", spec.ID, spec.Version, spec.Codec, v)
-	}
-	opts, err := c.Options(pairs(spec.Options))
-	return tools{c, opts}, err
+	return r, err
 }
 
 // asked is a job's options as they were before the plan made an asset.
@@ -79,45 +37,35 @@ func asked(spec *jobs.Spec) string {
 // URL, and brings them into their canonical form. asset is nil where there is
 // none.
 func resolve(ctx context.Context, buckets *storage.Buckets, list []codec.Codec, spec *jobs.Spec) (asset []byte, err error) {
-	c, err := findCodec(list, spec.Codec)
+	r, err := codecs.Resolve(list, spec.Codec, 0, spec.Options)
 	if err != nil {
 		return nil, err
 	}
-	spec.Version = c.Info().Version
-	opts, err := c.Options(pairs(spec.Options))
-	if err != nil {
-		return nil, err
-	}
-	if shared, ok := opts.(codec.SharedOptions); ok {
-		want := shared.Want()
-		switch {
-		case want.Trained:
-			if _, ok := c.(codec.Trainer); !ok {
-				return nil, fmt.Errorf("scheduler: codec %s cannot be trained", spec.Codec)
-			}
-			spec.Asked = opts.String()
-		case want.Path != "":
-			if asset, err = readAny(ctx, buckets, want.Path); err != nil {
-				return nil, err
-			}
-			if opts, err = shared.WithAsset(asset); err != nil {
-				return nil, fmt.Errorf("scheduler: %s: %w", want.Path, err)
-			}
+	spec.Version = r.Codec.Info().Version
+	switch want := r.Want(); {
+	case want.Trained:
+		if _, ok := r.Codec.(codec.Trainer); !ok {
+			return nil, fmt.Errorf("scheduler: codec %s cannot be trained", spec.Codec)
+		}
+		spec.Asked = r.Options.String()
+	case want.Path != "":
+		if asset, err = readAny(ctx, buckets, want.Path); err != nil {
+			return nil, err
+		}
+		if r, err = r.WithAsset(asset); err != nil {
+			return nil, fmt.Errorf("scheduler: %s: %w", want.Path, err)
 		}
 	}
-	spec.Options = opts.String()
+	spec.Options = r.Options.String()
 	return asset, nil
 }
-
-// largestAsset bounds a codebook.
-const largestAsset = 256 << 20
 
 // readAny reads a file or an object by its path or URL.
 func readAny(ctx context.Context, buckets *storage.Buckets, name string) ([]byte, error) {
 	if !strings.Contains(name, "://") {
 		info, err := os.Stat(name)
-		if err == nil && info.Size() > largestAsset {
-			err = fmt.Errorf("%d bytes, more than the limit of %d", info.Size(), largestAsset)
+		if err == nil && info.Size() > codecs.MaxAsset {
+			err = fmt.Errorf("%d bytes, more than the limit of %d", info.Size(), codecs.MaxAsset)
 		}
 		var data []byte
 		if err == nil {
@@ -137,7 +85,7 @@ func readAny(ctx context.Context, buckets *storage.Buckets, name string) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	got, err := storage.Get(ctx, b, key, largestAsset, nil)
+	got, err := storage.Get(ctx, b, key, codecs.MaxAsset, nil)
 	return got.Data, err
 }
 
@@ -147,22 +95,10 @@ func storeAsset(ctx context.Context, f folder, asset []byte) error {
 	return f.put(ctx, jobs.AssetKey(hex.EncodeToString(sum[:])), asset, false)
 }
 
-// loadAsset completes options that name an asset by its hash.
-func loadAsset(ctx context.Context, target *storage.Bucket, opts codec.Options) (codec.Options, error) {
-	shared, ok := opts.(codec.SharedOptions)
-	if !ok {
-		return opts, nil
-	}
-	hash := shared.Want().SHA256
-	if hash == "" {
-		return opts, nil
-	}
-	if !jobs.ValidHash(hash) {
-		return nil, fmt.Errorf("scheduler: asset of the options %q: want a SHA-256 of 64 hexadecimal digits", opts)
-	}
-	got, err := storage.Get(ctx, target, jobs.AssetKey(hash), largestAsset, nil)
-	if err != nil {
-		return nil, fmt.Errorf("scheduler: asset of the options %q: %w", opts, err)
-	}
-	return shared.WithAsset(got.Data)
+// storedAssets finds assets in the target, by their hash.
+func storedAssets(target *storage.Bucket) codec.Assets {
+	return codecs.CheckedAssets(func(ctx context.Context, hash string) ([]byte, error) {
+		got, err := storage.Get(ctx, target, jobs.AssetKey(hash), codecs.MaxAsset, nil)
+		return got.Data, err
+	})
 }

@@ -121,10 +121,11 @@ func plannedResults(ctx context.Context, list []codec.Codec, target *storage.Buc
 	if err != nil || !ok {
 		return err
 	}
-	t, err := parseTools(list, &spec)
+	r, err := resolveStored(list, &spec)
 	if err != nil {
 		return nil // a codec that this build does not have: the records must do
 	}
+	extension := r.Info().Extension
 	last := -1
 	for _, c := range plan.Chunks {
 		last = max(last, c.Part)
@@ -132,7 +133,7 @@ func plannedResults(ctx context.Context, list []codec.Codec, target *storage.Buc
 	// Clocks of stores give whole seconds.
 	maybe := result{Size: -1, From: spec.Created.Truncate(time.Second)}
 	return parts(target, last+1, func(n int) string { return jobs.ChunksKey(id, n) })(ctx, func(e jobs.Entry) error {
-		key, earlier := e.TargetKey(t.extension()), e.EarlierTargetKey(t.extension())
+		key, earlier := e.TargetKey(extension), e.EarlierTargetKey(extension)
 		err := add(key, maybe)
 		if err == nil && earlier != key {
 			err = add(earlier, maybe) // by a process of an earlier version

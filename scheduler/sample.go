@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
@@ -78,22 +79,25 @@ func (p *planning) fetch(ctx context.Context, e jobs.Entry, need func(*imageio.H
 		m, reason = imageio.Decode(got.Data, limits)
 	}
 	if reason == nil {
-		reason = p.tools.info().Check(m.Shape)
+		reason = p.resolved.Info().Check(m.Shape)
 	}
 	return m, int64(len(got.Data)), reason, nil
 }
 
 // estimate compresses a sample of what is to do, on one core.
 func (p *planning) estimate(ctx context.Context, found *findings, todo, todoBytes int64) (*jobs.Estimate, error) {
-	opts, err := loadAsset(ctx, p.target, p.tools.opts)
-	if err != nil {
-		return nil, err
+	r := p.resolved
+	if r.Want().SHA256 != "" {
+		var err error
+		if r, err = r.Load(ctx, storedAssets(p.target)); err != nil {
+			return nil, fmt.Errorf("scheduler: %w", err)
+		}
 	}
 	var est jobs.Estimate
 	var tried int64 // bytes of all objects of the sample
 	start := time.Now()
-	err = pick(ctx, p.all, todo, p.spec.Sample, found.done.has, func(e jobs.Entry) (bool, error) {
-		m, size, reason, err := p.fetch(ctx, e, func(h *imageio.Header) int64 { return encodeMemory(p.tools.codec, h, opts) })
+	err := pick(ctx, p.all, todo, p.spec.Sample, found.done.has, func(e jobs.Entry) (bool, error) {
+		m, size, reason, err := p.fetch(ctx, e, func(h *imageio.Header) int64 { return encodeMemory(r.Codec, h, r.Options) })
 		if err != nil {
 			return false, err
 		}
@@ -102,7 +106,7 @@ func (p *planning) estimate(ctx context.Context, found *findings, todo, todoByte
 		begin := time.Now()
 		var data []byte
 		if reason == nil {
-			data, reason = encode(ctx, p.tools.codec, m, opts)
+			data, reason = encode(ctx, r.Codec, m, r.Options)
 		}
 		if reason != nil {
 			est.Failed++
@@ -140,26 +144,25 @@ func encode(ctx context.Context, c codec.Codec, m *raster.Image, opts codec.Opti
 // job of this source that asked for the same, so that what it did stays done,
 // else a new one, from a sample of the whole manifest.
 func (p *planning) train(ctx context.Context, specs []jobs.Spec) error {
-	shared, ok := p.tools.opts.(codec.SharedOptions)
-	if !ok || !shared.Want().Trained {
+	if !p.resolved.Want().Trained {
 		return nil
 	}
 	for _, s := range specs {
 		if s.Codec != p.spec.Codec || s.Version != p.spec.Version || s.Asked != p.spec.Asked || s.Options == s.Asked {
 			continue
 		}
-		opts, err := p.tools.codec.Options(pairs(s.Options))
+		r, err := codecs.Resolve([]codec.Codec{p.resolved.Codec}, s.Codec, s.Version, s.Options)
 		if err == nil {
-			opts, err = loadAsset(ctx, p.target, opts)
+			r, err = r.Load(ctx, storedAssets(p.target))
 		}
 		if err == nil {
-			return p.adopt(ctx, opts)
+			return p.adopt(ctx, r)
 		}
 		if !storage.IsNotExist(err) {
 			return err
 		}
 	}
-	trainer, ok := p.tools.codec.(codec.Trainer)
+	trainer, ok := p.resolved.Codec.(codec.Trainer)
 	if !ok {
 		return fmt.Errorf("scheduler: codec %s cannot be trained", p.spec.Codec)
 	}
@@ -191,7 +194,7 @@ func (p *planning) train(ctx context.Context, specs []jobs.Spec) error {
 	if len(sample) == 0 {
 		return fmt.Errorf("scheduler: options %q: none of %d sample objects is a picture to train on", p.spec.Options, min(p.at.Objects, trainImages))
 	}
-	asset, err := trainer.Train(ctx, codec.Run{}, sample, p.tools.opts)
+	asset, err := trainer.Train(ctx, codec.Run{}, sample, p.resolved.Options)
 	if err != nil {
 		return fmt.Errorf("scheduler: train with options %q: %w", p.spec.Options, err)
 	}
@@ -200,17 +203,17 @@ func (p *planning) train(ctx context.Context, specs []jobs.Spec) error {
 			return err
 		}
 	}
-	opts, err := shared.WithAsset(asset)
+	r, err := p.resolved.WithAsset(asset)
 	if err != nil {
 		return fmt.Errorf("scheduler: use what was trained: %w", err)
 	}
-	return p.adopt(ctx, opts)
+	return p.adopt(ctx, r)
 }
 
-// adopt makes opts the options of the job, before any of its chunks exists.
-func (p *planning) adopt(ctx context.Context, opts codec.Options) error {
-	p.tools.opts = opts
-	p.spec.Options = opts.String()
+// adopt makes those of r the options of the job, before any of its chunks exists.
+func (p *planning) adopt(ctx context.Context, r codecs.Resolved) error {
+	p.resolved = r
+	p.spec.Options = r.Options.String()
 	if p.folder == nil {
 		return nil
 	}

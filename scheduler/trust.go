@@ -99,11 +99,11 @@ func (s *Scheduler) forgetDenials(registered map[string]string) {
 // storedOptions reports an error where options from a job's folder name a file or
 // URL: only a command line may.
 func storedOptions(list []codec.Codec, spec *jobs.Spec) error {
-	t, err := parseTools(list, spec)
+	r, err := resolveStored(list, spec)
 	if err != nil {
 		return err
 	}
-	if shared, ok := t.opts.(codec.SharedOptions); ok && shared.Want().Path != "" {
+	if r.Want().Path != "" {
 		return errors.New("scheduler: the stored options of job " + spec.ID + " name a file or URL, which only a command line may")
 	}
 	return nil

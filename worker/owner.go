@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
@@ -227,12 +228,8 @@ func (o *owners) open(ctx context.Context, b *storage.Bucket, spec *jobs.Spec) (
 			return nil, err
 		}
 		plan := &openPlan{chunks: chunks, copies: spec.Larger == "copy", first: map[int]string{}}
-		for _, c := range o.codecs {
-			if info := c.Info(); info.Name == spec.Codec {
-				if o, err := c.Options(strings.Fields(spec.Options)); err == nil {
-					plan.extension = info.With(o).Extension
-				}
-			}
+		if r, err := codecs.Resolve(o.codecs, spec.Codec, 0, spec.Options); err == nil {
+			plan.extension = r.Info().Extension
 		}
 		return plan, nil
 	})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
@@ -90,15 +91,12 @@ func (c *chunk) putOff(ctx context.Context, r *refusal) error {
 	return queue.ErrLater
 }
 
-// errUnable means that this worker cannot do a job that another may.
-var errUnable = errors.New("this worker cannot do the job")
-
 // passes tells whether what a chunk failed with may go away by itself: a store or
 // Redis that does not answer, or workers that cannot do the job while others are
 // busy.
 func passes(err error) bool {
 	return storage.Unreachable(err) || storage.Temporary(err) || errors.Is(err, queue.ErrUnreachable) || errors.Is(err, queue.ErrFull) ||
-		errors.Is(err, errUnable) || errors.Is(err, gpu.ErrNoDevice)
+		errors.Is(err, codecs.ErrUnable) || errors.Is(err, gpu.ErrNoDevice)
 }
 
 // stopped tells whether chunks of the job must not be worked on now. now: not

@@ -2,12 +2,11 @@ package worker
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
@@ -110,16 +109,9 @@ func (w *Worker) readJob(ctx context.Context, id string) (*jobContext, error) {
 func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *storage.Bucket) (*jobContext, error) {
 	spec.Defaults()
 	k := &jobContext{spec: spec, source: source, target: target}
-	for _, c := range w.codecs {
-		if info := c.Info(); info.Name == spec.Codec {
-			k.codec, k.info = c, info
-		}
-	}
-	switch {
-	case k.codec == nil:
-		return nil, fmt.Errorf("worker: job %s: %w: it has no codec %q", spec.ID, errUnable, spec.Codec)
-	case k.info.Version != spec.Version:
-		return nil, fmt.Errorf("worker: job %s: %w: it wants version %d of %s, this worker has %d", spec.ID, errUnable, spec.Version, spec.Codec, k.info.Version)
+	resolved, err := codecs.Resolve(w.codecs, spec.Codec, spec.Version, spec.Options)
+	if err != nil {
+		return nil, fmt.Errorf("worker: job %s: %w", spec.ID, err)
 	}
 	onDevice := false
 	switch {
@@ -131,47 +123,20 @@ func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *st
 	}
 	k.sources = w.guardSources(spec.ID, source, target)
 	k.assets = w.tasks.assets.from(target)
-	var err error
-	k.options, err = resolve(ctx, k.codec, strings.Fields(spec.Options), k.assets)
-	if err != nil {
+	if resolved, err = resolved.Load(ctx, k.assets); err != nil {
 		return nil, fmt.Errorf("worker: job %s: %w", spec.ID, err)
 	}
-	k.info = k.info.With(k.options)
+	k.codec, k.options, k.info = resolved.Codec, resolved.Options, resolved.Info()
 	if onDevice {
 		k.batches = newBatcher(w.pipeline, k.info.Name, spec.ID, k.encode)
 	}
 	return k, nil
 }
 
-// resolve reads options and gives them the asset they want.
-func resolve(ctx context.Context, c codec.Codec, pairs []string, find codec.Assets) (codec.Options, error) {
-	options, err := c.Options(pairs)
-	if err != nil {
-		return nil, err
-	}
-	shared, ok := options.(codec.SharedOptions)
-	if !ok {
-		return options, nil
-	}
-	want := shared.Want()
-	switch {
-	case want == codec.Want{}:
-		return options, nil
-	case want.SHA256 == "":
-		return nil, fmt.Errorf("options %q: they still name no stored asset", options)
-	}
-	data, err := find(ctx, want.SHA256)
-	if err != nil {
-		return nil, err
-	}
-	return shared.WithAsset(data)
-}
-
 // assets keeps shared objects, such as codebooks, by their hash.
 type assets struct{ read *cache[[]byte] }
 
 const (
-	maxAsset       = 64 << 20
 	keptAssets     = 64
 	keptAssetBytes = 128 << 20
 )
@@ -183,10 +148,11 @@ func newAssets() assets {
 // from looks in memory, then in the buckets, in order.
 func (a assets) from(buckets ...*storage.Bucket) codec.Assets {
 	return func(ctx context.Context, hash string) ([]byte, error) {
-		if !jobs.ValidHash(hash) {
-			return nil, fmt.Errorf("asset sha256:%q: want 64 hexadecimal digits", hash)
-		}
-		return a.read.get(ctx, hash, func(ctx context.Context) ([]byte, error) { return readAsset(ctx, hash, buckets) })
+		return a.read.get(ctx, hash, func(ctx context.Context) ([]byte, error) {
+			return codecs.CheckedAssets(func(ctx context.Context, hash string) ([]byte, error) {
+				return readAsset(ctx, hash, buckets)
+			})(ctx, hash)
+		})
 	}
 }
 
@@ -195,16 +161,13 @@ func readAsset(ctx context.Context, hash string, buckets []*storage.Bucket) (dat
 	err = fmt.Errorf("asset sha256:%s: no bucket to look in", hash)
 	for _, b := range buckets {
 		var got storage.GetResult
-		if got, err = storage.Get(ctx, b, jobs.AssetKey(hash), maxAsset, nil); err == nil {
+		if got, err = storage.Get(ctx, b, jobs.AssetKey(hash), codecs.MaxAsset, nil); err == nil {
 			data = got.Data
 			break
 		}
 	}
 	if err != nil {
 		return nil, err
-	}
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != hash {
-		return nil, fmt.Errorf("asset sha256:%s: the stored bytes have sha256 %x", hash, sum)
 	}
 	return data, nil
 }

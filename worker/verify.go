@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
@@ -237,8 +237,8 @@ func (v *verification) compare(_ context.Context, _ codec.Run, o *object) error 
 	r, m := &o.claim.Result, o.image
 	want := r.DecodedHash
 	if want == "" {
-		options, err := o.codec.Options(strings.Fields(r.Options))
-		if err == nil && o.codec.Info().KeepsImages(options) {
+		resolved, err := codecs.Resolve([]codec.Codec{o.codec}, r.Codec, 0, r.Options)
+		if err == nil && o.codec.Info().KeepsImages(resolved.Options) {
 			want = r.PixelHash
 		}
 	}

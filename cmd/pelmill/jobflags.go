@@ -88,9 +88,7 @@ func (j *jobFlags) build(source, target string) (jobs.Spec, error) {
 		return s, err
 	}
 	s.Version = c.Info().Version
-	for _, pair := range j.options {
-		s.Options += pair + "\n" // lines, so that a path may hold spaces
-	}
+	s.Options = codec.JoinPairs(j.options)
 	if s.Filter, err = j.filter(); err != nil {
 		return s, err
 	}

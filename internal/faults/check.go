@@ -19,6 +19,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/raster"
@@ -254,12 +255,12 @@ func (k *check) object(spec *jobs.Spec, s Source, r jobs.Result, e jobs.Entry) {
 			k.t.Errorf("%s: %s with class %q and text %q, want both", s.Key, r.Outcome, r.Class, r.Error)
 		}
 		if e.Key != "" && len(e.Old) == 0 {
-			opts, err := k.codec.Options(strings.Fields(spec.Options))
+			c, err := codecs.Resolve([]codec.Codec{k.codec}, spec.Codec, 0, spec.Options)
 			if err != nil {
 				k.t.Errorf("%s: options %q: %v", s.Key, spec.Options, err)
 				return
 			}
-			if ok, err := k.target.Exists(k.ctx, e.TargetKey(k.codec.Info().With(opts).Extension)); ok || err != nil {
+			if ok, err := k.target.Exists(k.ctx, e.TargetKey(c.Info().Extension)); ok || err != nil {
 				k.t.Errorf("%s: %s, but its target exists: %v, %v", s.Key, r.Outcome, ok, err)
 			}
 		}
