@@ -8,11 +8,13 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pelmill/pelmill/internal/container/png"
+	"github.com/pelmill/pelmill/internal/container/webp"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -117,6 +119,50 @@ func TestAttributesOfFormats(t *testing.T) {
 			t.Errorf("%s: lost are %q, new are %q: %+v", name, lost, added, m.Meta)
 		}
 	}
+}
+
+// What ImageMagick writes beside the samples is read from every format that has a
+// place for it.
+func TestPeersAttributes(t *testing.T) {
+	dir := t.TempDir()
+	line := "convert -size 4x3 xc:red -density 300x150 -units PixelsPerInch -set comment hello "
+	shell(t, dir, line+"out.tiff && "+line+"out.jpg && "+line+"out.png && "+line+"out.gif")
+	inches := raster.Density{X: 300, Y: 150, Unit: raster.Inch}
+	for name, want := range map[string]raster.Meta{
+		"out.tiff": {Density: inches, Text: []raster.Text{{Key: "ImageDescription", Value: "hello"}}},
+		"out.jpg":  {Density: inches},
+		"out.gif":  {Text: []raster.Text{{Key: "Comment", Value: "hello"}}},
+	} {
+		m := decodeFile(t, filepath.Join(dir, name))
+		for _, lost := range want.Lost(&m.Meta) {
+			t.Errorf("%s: lost is %s: %+v", name, lost, m.Meta)
+		}
+	}
+	if d := decodeFile(t, filepath.Join(dir, "out.png")).Meta.Density; d.Unit != raster.Metre || math.Round(d.X*0.0254) != 300 || math.Round(d.Y*0.0254) != 150 {
+		t.Errorf("out.png: density %+v", d)
+	}
+}
+
+func TestWebPKeepsXMP(t *testing.T) {
+	good := goodFiles(t)["lossless.webp"]
+	picture, ok := webp.Find(good, "VP8L")
+	shape := decode(t, good).Shape
+	if !ok {
+		t.Fatal("no picture")
+	}
+	file := webpFile("VP8X", webp.Extended(webp.FlagXMP, shape.Width, shape.Height), "VP8L", picture.Body, "XMP ", []byte("<x/>"))
+	if got := decode(t, file).Meta.XMP; string(got) != "<x/>" {
+		t.Errorf("XMP %q", got)
+	}
+}
+
+func decode(t *testing.T, file []byte) *raster.Image {
+	t.Helper()
+	m, err := Decode(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // The scale of the values is not applied, and the header says so.

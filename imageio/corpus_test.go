@@ -362,14 +362,3 @@ func FuzzDecode(f *testing.F) {
 		agree(t, data, &Limits{Samples: 1 << 22, Frames: 64})
 	})
 }
-
-func FuzzEXIF(f *testing.F) {
-	f.Add(exifBlock(binary.LittleEndian, 6))
-	f.Add(exifBlock(binary.BigEndian, 9))
-	f.Fuzz(func(t *testing.T, exif []byte) {
-		o, at := raster.EXIFOrientation(exif)
-		if o < 0 || o > 8 || o > 0 && at > len(exif)-2 {
-			t.Fatalf("orientation %d at %d of %d bytes", o, at, len(exif))
-		}
-	})
-}

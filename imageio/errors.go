@@ -66,7 +66,7 @@ func classify(format string, err error) error {
 	case errors.As(err, &cu):
 		return unsupported(format, "%s", cu.Reason)
 	case errors.As(err, &cf):
-		return rejected(format, "%s", cf.Reason)
+		return &RejectedError{Format: format, Reason: cf.Reason, Limit: cf.Limit}
 	case errors.Is(err, bmp.ErrUnsupported):
 		return unsupported(format, "it uses a header, a compression or a depth that is not read")
 	case errors.As(err, &corrupt):

@@ -23,9 +23,6 @@ func openGIF(data []byte, lim Limits) (*opened, error) {
 		}
 	}
 	f, err := gif.Open(data, lim.Frames, container.Lenient)
-	if err == gif.ErrFrames {
-		return nil, overLimit("gif", "more than %d frames are over the limit", lim.Frames)
-	}
 	if err != nil {
 		return nil, err
 	}

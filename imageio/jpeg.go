@@ -7,6 +7,7 @@ import (
 
 	"github.com/pelmill/pelmill/imageio/internal/jpeg"
 	"github.com/pelmill/pelmill/internal/container"
+	"github.com/pelmill/pelmill/internal/container/exif"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -64,7 +65,7 @@ func openJPEG(data []byte, lim Limits) (*opened, error) {
 		if err := jpeg.Decode(data, head, m.Pix); err != nil {
 			return nil, err
 		}
-		return raster.Upright(m, meta), nil
+		return exif.Attach(m, meta), nil
 	}
 	return p, nil
 }

@@ -1,8 +1,7 @@
 package imageio
 
 import (
-	"encoding/binary"
-
+	"github.com/pelmill/pelmill/internal/container/exif"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -10,7 +9,7 @@ import (
 // is set already, and gives the header the shape of the upright image.
 func (p *opened) turn(meta *raster.Meta) {
 	if meta.Orientation == 0 {
-		meta.Orientation, _ = raster.EXIFOrientation(meta.EXIF)
+		meta.Orientation = exif.Orientation(meta.EXIF)
 	}
 	p.DecodedBytes += int64(len(meta.EXIF) + len(meta.ICC))
 	if meta.Orientation > 1 {
@@ -19,18 +18,4 @@ func (p *opened) turn(meta *raster.Meta) {
 	if meta.Orientation > 4 {
 		p.Width, p.Height = p.Height, p.Width
 	}
-}
-
-// byteOrder reads the 8-byte header of a TIFF structure.
-func byteOrder(data []byte) (binary.ByteOrder, bool) {
-	if len(data) < 8 {
-		return nil, false
-	}
-	switch string(data[:4]) {
-	case "II*\x00":
-		return binary.LittleEndian, true
-	case "MM\x00*":
-		return binary.BigEndian, true
-	}
-	return nil, false
 }

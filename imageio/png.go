@@ -6,6 +6,7 @@ import (
 	"image/color"
 
 	"github.com/pelmill/pelmill/internal/container"
+	"github.com/pelmill/pelmill/internal/container/exif"
 	"github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -50,7 +51,7 @@ func openPNG(data []byte, lim Limits) (*opened, error) {
 		// A profile that does not inflate is dropped, as other readers do: it is not
 		// part of the image.
 		meta.ICC, _ = f.ICC.Bytes(limit)
-		return raster.Upright(m, meta), nil
+		return exif.Attach(m, meta), nil
 	}
 	return p, nil
 }

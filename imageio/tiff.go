@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/pelmill/pelmill/internal/container/exif"
+	"github.com/pelmill/pelmill/internal/container/tiff"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -19,9 +21,9 @@ const tiffPageMemory = 512
 type tiffPage struct {
 	data    []byte
 	order   binary.ByteOrder
-	offsets tiffEntry // of strips or tiles
-	counts  tiffEntry // of their bytes; without values where they must be found
-	colours tiffEntry // of a palette
+	offsets tiff.Values // of strips or tiles
+	counts  tiff.Values // of their bytes; without values where they must be found
+	colours tiff.Values // of a palette
 
 	width, height int
 	samples       int   // per pixel in the file
@@ -50,7 +52,7 @@ func matchTIFF(data []byte) bool {
 }
 
 func openTIFF(data []byte, lim Limits) (*opened, error) {
-	order, ok := byteOrder(data)
+	structure, ok := tiff.Open(data)
 	if !ok {
 		return nil, cutShort("tiff")
 	}
@@ -58,8 +60,8 @@ func openTIFF(data []byte, lim Limits) (*opened, error) {
 	var pages tiffPages
 	seen := map[uint32]bool{}
 	var reduced uint32 // the first page that is a reduced copy
-	dir := &tiffDirectory{data: data, order: order, fields: map[uint16]tiffEntry{}}
-	for at := order.Uint32(data[4:]); at != 0; {
+	dir := &tiffDirectory{Structure: structure, fields: map[uint16]tiff.Values{}}
+	for at := structure.First(); at != 0; {
 		if seen[at] {
 			return nil, rejected("tiff", "its list of pages runs in a circle")
 		}
@@ -77,7 +79,7 @@ func openTIFF(data []byte, lim Limits) (*opened, error) {
 			// A reduced copy of another page is no page of its own.
 			reduced = cmp.Or(reduced, at)
 		default:
-			err = pages.take(p, dir, lim)
+			err = pages.take(p, dir, at, lim)
 		}
 		if err != nil {
 			return nil, err
@@ -101,6 +103,7 @@ func openTIFF(data []byte, lim Limits) (*opened, error) {
 	p.Note = pages.note()
 	meta := pages.meta
 	p.turn(&meta)
+	p.attributes(structure.Attributes(pages.first))
 	p.decode = func() (*raster.Image, error) {
 		first := pages.list[0]
 		m := &raster.Image{Shape: raster.Shape{Width: first.width, Height: first.height, Depth: p.Depth, Channels: p.Channels, Bits: p.Bits, Signed: p.Signed}}
@@ -111,7 +114,7 @@ func openTIFF(data []byte, lim Limits) (*opened, error) {
 				return nil, err
 			}
 		}
-		return raster.Upright(m, meta), nil
+		return exif.Attach(m, meta), nil
 	}
 	return p, nil
 }
@@ -119,6 +122,7 @@ func openTIFF(data []byte, lim Limits) (*opened, error) {
 // tiffPages collects the pages of a file that make up the image.
 type tiffPages struct {
 	list  []*tiffPage
+	first uint32      // the place of the first one's directory
 	meta  raster.Meta // of the first
 	masks int         // pages that are transparency masks
 }
@@ -133,25 +137,26 @@ func (t *tiffPages) takeReduced(p *opened, dir *tiffDirectory, at uint32, lim Li
 	if _, ok := dir.fields[tagSubPages]; ok {
 		return unsupported("tiff", "its picture lies in a directory below that of a reduced copy, which is not read")
 	}
-	return t.take(p, dir, lim)
+	return t.take(p, dir, at, lim)
 }
 
-// take adds the page of a directory.
-func (t *tiffPages) take(p *opened, dir *tiffDirectory, lim Limits) error {
-	page := &tiffPage{data: dir.data, order: dir.order}
+// take adds the page of the directory at a place.
+func (t *tiffPages) take(p *opened, dir *tiffDirectory, at uint32, lim Limits) error {
+	page := &tiffPage{data: dir.Data, order: dir.Order}
 	if err := page.check(dir, lim); err != nil {
 		return err
 	}
 	if len(t.list) == 0 {
+		t.first = at
 		p.Header = Header{Shape: raster.Shape{Width: page.width, Height: page.height, Channels: page.channels, Bits: page.outBits, Signed: page.signed}}
-		t.meta = raster.Meta{Orientation: dir.orientation(), ICC: dir.fields[tagICC].raw}
+		t.meta = raster.Meta{Orientation: dir.orientation(), ICC: dir.fields[tagICC].Raw}
 	} else if page.width != p.Width || page.height != p.Height || page.channels != p.Channels || page.outBits != p.Bits || page.signed != p.Signed || dir.orientation() != t.meta.Orientation {
 		return unsupported("tiff", "page %d differs in shape from the first", len(t.list)+1)
 	}
 	t.list = append(t.list, page)
 	p.Depth = len(t.list)
 	p.Frames = p.Depth > 1
-	return lim.check("tiff", &p.Header, len(dir.data))
+	return lim.check("tiff", &p.Header, len(dir.Data))
 }
 
 // note says what of the pages is not in the image.
@@ -183,7 +188,7 @@ func (t *tiffPage) check(dir *tiffDirectory, lim Limits) error {
 	if t.samples < 1 || t.samples > 1<<16 {
 		return rejected("tiff", "it has %d samples per pixel", t.samples)
 	}
-	for i := 1; i < t.samples && i < int(dir.fields[tagBits].count); i++ {
+	for i := 1; i < t.samples && i < int(dir.fields[tagBits].Count); i++ {
 		if dir.at(tagBits, i) != int64(t.bits) {
 			return unsupported("tiff", "channels of different depth are not read")
 		}
@@ -191,7 +196,7 @@ func (t *tiffPage) check(dir *tiffDirectory, lim Limits) error {
 	if t.bits < 1 || t.bits > 16 {
 		return unsupported("tiff", "samples of %d bits are not read", t.bits)
 	}
-	for i := range max(1, min(t.samples, int(dir.fields[tagSampleFormat].count))) {
+	for i := range max(1, min(t.samples, int(dir.fields[tagSampleFormat].Count))) {
 		f := int64(1)
 		if _, ok := dir.fields[tagSampleFormat]; ok {
 			f = dir.at(tagSampleFormat, i)

@@ -1,6 +1,9 @@
 package imageio
 
-import "github.com/pelmill/pelmill/raster"
+import (
+	"github.com/pelmill/pelmill/internal/container/tiff"
+	"github.com/pelmill/pelmill/raster"
+)
 
 // checkBlocks finds the strips or tiles and sees that the file has one for every
 // part of the page.
@@ -18,12 +21,12 @@ func (t *tiffPage) checkBlocks(dir *tiffDirectory, lim Limits) error {
 		t.offsets, t.counts = dir.fields[tagTileOffsets], dir.fields[tagTileCounts]
 	}
 	n := int64(t.blocks())
-	for _, e := range []tiffEntry{t.offsets, t.counts} {
-		if e.raw == nil && e.kind == 0 && t.offsets.kind != 0 {
+	for _, e := range []tiff.Values{t.offsets, t.counts} {
+		if e.Raw == nil && e.Type == 0 && t.offsets.Type != 0 {
 			continue // libtiff finds the counts
 		}
-		if int64(e.count) < n || e.kind != 1 && e.kind != 3 && e.kind != 4 {
-			return rejected("tiff", "it tells the places of %d of %d strips or tiles", e.count, n)
+		if int64(e.Count) < n || e.Type != 1 && e.Type != 3 && e.Type != 4 {
+			return rejected("tiff", "it tells the places of %d of %d strips or tiles", e.Count, n)
 		}
 	}
 	for i := range t.blocks() {
@@ -96,10 +99,10 @@ func (t *tiffPage) checkLayout(dir *tiffDirectory, lim Limits) error {
 // the blocks are, those without compression have the length of their samples,
 // and others are read until they have given theirs.
 func (t *tiffPage) extent(i int) (offset, count int64) {
-	offset = t.offsets.at(t.order, i)
+	offset = t.offsets.Int(t.order, i)
 	switch {
-	case t.counts.count > 0:
-		count = t.counts.at(t.order, i)
+	case t.counts.Count > 0:
+		count = t.counts.Int(t.order, i)
 	case t.compression == tiffNone:
 		count = int64(t.rowBytes()) * int64(t.rows(i))
 	default:

@@ -17,7 +17,7 @@ func (t *tiffPage) checkColour(dir *tiffDirectory) error {
 			return unsupported("tiff", "a palette with samples of %d bits is not read", t.bits)
 		}
 		t.colours = dir.fields[tagColorMap]
-		if int(t.colours.count) != 3<<t.bits || t.colours.kind != 3 {
+		if int(t.colours.Count) != 3<<t.bits || t.colours.Type != 3 {
 			return rejected("tiff", "its palette does not fit its samples")
 		}
 	case tiffCMYK:

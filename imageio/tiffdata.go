@@ -276,14 +276,14 @@ func (t *tiffPage) lookUp(dst *raster.Image, native []byte) {
 	n := 1 << t.bits
 	shift := 0
 	for i := range 3 * n {
-		if t.colours.at(t.order, i) > 255 {
+		if t.colours.Int(t.order, i) > 255 {
 			shift = 8
 		}
 	}
 	var table [256][3]byte
 	for i := range n {
 		for c := range 3 {
-			table[i][c] = byte(t.colours.at(t.order, i+c*n) >> shift)
+			table[i][c] = byte(t.colours.Int(t.order, i+c*n) >> shift)
 		}
 	}
 	most := 1<<t.bits - 1

@@ -1,6 +1,6 @@
 package imageio
 
-import "encoding/binary"
+import "github.com/pelmill/pelmill/internal/container/tiff"
 
 // Tags of TIFF 6.0 that matter for the samples.
 const (
@@ -29,7 +29,7 @@ const (
 	tagInkSet       = 332
 	tagExtraSamples = 338
 	tagSampleFormat = 339
-	tagICC          = 34675
+	tagICC          = tiff.TagICC
 )
 
 // Values of these tags.
@@ -52,83 +52,35 @@ const (
 	tiffStraightOther = 999 // what CorelDRAW writes
 )
 
-// tiffEntry is a field of a directory: its type, its count and its values as
-// they lie in the file.
-type tiffEntry struct {
-	kind  uint16
-	count uint32
-	raw   []byte
-}
-
-// at returns value i, and 0 beyond the end or for types that are no integers.
-// The types with a sign are taken as those without, as no field here is negative.
-func (e *tiffEntry) at(order binary.ByteOrder, i int) int64 {
-	if i >= int(e.count) {
-		return 0
-	}
-	switch e.kind {
-	case 1, 6, 7:
-		return int64(e.raw[i])
-	case 3, 8:
-		return int64(order.Uint16(e.raw[2*i:]))
-	case 4, 9, 13:
-		return int64(order.Uint32(e.raw[4*i:]))
-	}
-	return 0
-}
-
 // tiffDirectory holds the fields of one page at a time.
 type tiffDirectory struct {
-	data   []byte
-	order  binary.ByteOrder
-	fields map[uint16]tiffEntry
+	tiff.Structure
+	fields map[uint16]tiff.Values
 }
 
-// tiffFields bounds the fields of a page, as libtiff does. Directories may overlap,
-// so that a small file could otherwise cost hours of parsing.
-const tiffFields = 4096
-
 // read replaces the fields by those of the directory at an offset and returns the
-// offset of the next one (TIFF 6.0, section 2).
+// offset of the next one.
 func (d *tiffDirectory) read(at uint32) (next uint32, err error) {
-	size := int64(len(d.data))
-	start := int64(at) + 2
-	if start > size {
-		return 0, cutShort("tiff")
-	}
-	n := int64(d.order.Uint16(d.data[at:]))
-	if n > tiffFields {
-		return 0, overLimit("tiff", "a page with %d fields is over the limit of %d", n, tiffFields)
-	}
-	if start+12*n+4 > size {
-		// libtiff takes a page without the offset of the next one for the last. Here it
-		// is the sign of a file that was cut, and pages may be missing.
-		return 0, cutShort("tiff")
+	if next, err = d.Next(at); err != nil {
+		return 0, err
 	}
 	clear(d.fields)
-	widths := [...]int64{1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
-	for i := range n {
-		f := d.data[start+12*i:][:12]
-		if !tiffUsed(d.order.Uint16(f)) {
+	for f, err := range d.Fields(at) {
+		if err != nil {
+			return 0, err
+		}
+		if !tiffUsed(f.Tag) {
 			continue
 		}
-		e := tiffEntry{kind: d.order.Uint16(f[2:]), count: d.order.Uint32(f[4:])}
-		if e.kind == 0 || int(e.kind) >= len(widths) {
-			continue
+		v, err := d.Values(f)
+		if err != nil {
+			return 0, err
 		}
-		length := int64(e.count) * widths[e.kind]
-		if length <= 4 {
-			e.raw = f[8 : 8+length]
-		} else {
-			from := int64(d.order.Uint32(f[8:]))
-			if from+length > size {
-				return 0, cutShort("tiff")
-			}
-			e.raw = d.data[from : from+length]
+		if v.Type != 0 {
+			d.fields[f.Tag] = v
 		}
-		d.fields[d.order.Uint16(f)] = e
 	}
-	return d.order.Uint32(d.data[start+12*n:]), nil
+	return next, nil
 }
 
 // tiffUsed reports whether a tag is read here. Others are skipped unseen: they may
@@ -147,12 +99,12 @@ func tiffUsed(tag uint16) bool {
 // at returns value i of a field, and 0 where there is none.
 func (d *tiffDirectory) at(tag uint16, i int) int64 {
 	e := d.fields[tag]
-	return e.at(d.order, i)
+	return e.Int(d.Order, i)
 }
 
 // value returns the first value of a field, or its default where it is absent.
 func (d *tiffDirectory) value(tag uint16, absent int64) int64 {
-	if e, ok := d.fields[tag]; !ok || e.count == 0 {
+	if e, ok := d.fields[tag]; !ok || e.Count == 0 {
 		return absent
 	}
 	return d.at(tag, 0)

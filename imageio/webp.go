@@ -4,6 +4,7 @@ import (
 	"image"
 
 	"github.com/pelmill/pelmill/internal/container"
+	"github.com/pelmill/pelmill/internal/container/exif"
 	"github.com/pelmill/pelmill/internal/container/webp"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -37,6 +38,7 @@ func openWebP(data []byte, lim Limits) (*opened, error) {
 	p.DecodedBytes = webpMemory(&p.Header, f.Lossy, len(data))
 	meta := raster.Meta{ICC: f.ICC, EXIF: f.EXIF}
 	p.turn(&meta)
+	p.attributes(f.Attributes())
 	p.decode = func() (*raster.Image, error) {
 		src, err := f.Decode()
 		if err != nil {
@@ -46,7 +48,7 @@ func openWebP(data []byte, lim Limits) (*opened, error) {
 		if err != nil {
 			return nil, err
 		}
-		return raster.Upright(m, meta), nil
+		return exif.Attach(m, meta), nil
 	}
 	return p, nil
 }

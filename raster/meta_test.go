@@ -49,12 +49,3 @@ func TestMetaAttributes(t *testing.T) {
 		t.Errorf("nothing has the hash %s", none)
 	}
 }
-
-func TestUprightTurnsDensity(t *testing.T) {
-	for o, want := range map[int]float64{1: 100, 3: 100, 6: 200} {
-		m := Upright(New(2, 3, 1, 1, 8), Meta{Orientation: o, Density: Density{X: 100, Y: 200, Unit: Metre}})
-		if m.Meta.Density.X != want {
-			t.Errorf("orientation %d: %v samples along x, want %v", o, m.Meta.Density.X, want)
-		}
-	}
-}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/internal/container"
+	"github.com/pelmill/pelmill/internal/container/exif"
 	"github.com/pelmill/pelmill/internal/container/gif"
 	"github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/raster"
@@ -162,11 +163,11 @@ func (f *file) decodePNG() (*raster.Image, error) {
 	}
 	m := raster.New(f.width, f.height, 1, n, 8)
 	put(m.Pix, m.Channels, func(i int) uint32 { return table[p.Pix[i]] })
-	turn, _ := raster.EXIFOrientation(f.exif)
+	turn := exif.Orientation(f.exif)
 	// A profile that does not inflate is dropped, as other readers do: it is not part of
 	// the image.
 	icc, _ := f.profile.Bytes(maxProfile)
-	return raster.Upright(m, raster.Meta{ICC: icc, EXIF: f.exif, Orientation: turn}), nil
+	return exif.Attach(m, raster.Meta{ICC: icc, EXIF: f.exif, Orientation: turn}), nil
 }
 
 // channels is the number of channels for the colours, within the limit of samples.
@@ -214,9 +215,6 @@ const maxProfile = 16 << 20
 func (f *file) openGIF(data []byte) error {
 	const subject = "neuquant: the GIF file"
 	g, err := gif.Open(data, maxSide, container.Strict)
-	if err == gif.ErrFrames {
-		return codec.Malformedf("neuquant: more than %d frames in a GIF file", maxSide)
-	}
 	if err != nil {
 		return codec.FromContainer(subject, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/internal/container/exif"
 	"github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -250,8 +251,8 @@ func (p *indexed) assemble(list []uint8, rows []byte) ([]byte, error) {
 	if trns != nil {
 		out = png.Append(out, "tRNS", trns)
 	}
-	if exif := raster.UprightEXIF(p.meta.EXIF); exif != nil {
-		out = png.Append(out, "eXIf", exif)
+	if block := exif.Upright(p.meta.EXIF); block != nil {
+		out = png.Append(out, "eXIf", block)
 	}
 	if mark := p.mark(); mark != 0 {
 		out = png.Append(out, channelsChunk, []byte{byte(mark)})

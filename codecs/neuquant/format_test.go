@@ -20,6 +20,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/internal/container/exif"
 	pngfile "github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -268,7 +269,7 @@ func TestMetadataComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := mustDecode(t, data)
-	if !bytes.Equal(m.Meta.ICC, p.meta.ICC) || !bytes.Equal(m.Meta.EXIF, raster.UprightEXIF(p.meta.EXIF)) || m.Hash() != p.image().Hash() {
+	if !bytes.Equal(m.Meta.ICC, p.meta.ICC) || !bytes.Equal(m.Meta.EXIF, exif.Upright(p.meta.EXIF)) || m.Hash() != p.image().Hash() {
 		t.Errorf("profile of %d bytes, EXIF block %q", len(m.Meta.ICC), m.Meta.EXIF)
 	}
 	other, err := imageio.Decode(data, nil)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/internal/container/exif"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -27,7 +28,7 @@ func (Codec) Header(data []byte) (codec.Header, error) {
 	}
 	n := int64(h.Pixels())
 	h.Memory = decodeMemory(n, h.Channels, f.gif != nil) + int64(len(f.profile.Data)+len(f.exif))
-	if turn, _ := raster.EXIFOrientation(f.exif); turn > 1 {
+	if turn := exif.Orientation(f.exif); turn > 1 {
 		h.Memory += int64(h.Size())
 	}
 	return h, nil

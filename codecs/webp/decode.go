@@ -6,6 +6,7 @@ import (
 	"image"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/internal/container/exif"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -32,8 +33,8 @@ func decode(ctx context.Context, data []byte) (*raster.Image, error) {
 	}
 	m := store(f.width, f.height, rgba, f.alpha, f.colour)
 	// Files of others may hold the image lying.
-	turn, _ := raster.EXIFOrientation(f.exif)
-	return raster.Upright(m, raster.Meta{ICC: f.icc, EXIF: f.exif, XMP: f.xmp, Orientation: turn}), nil
+	turn := exif.Orientation(f.exif)
+	return exif.Attach(m, raster.Meta{ICC: f.icc, EXIF: f.exif, XMP: f.xmp, Orientation: turn}), nil
 }
 
 // decode returns the pixels as bytes R, G, B, A.

@@ -9,6 +9,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
 	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/internal/container/exif"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -92,7 +93,7 @@ func encode(ctx context.Context, c *pool.Pool, d steps, m *raster.Image, o *Opti
 		return nil, s.Packer.Failed()
 	}
 	if !o.strip {
-		f.icc, f.exif, f.xmp = m.Meta.ICC, raster.UprightEXIF(m.Meta.EXIF), m.Meta.XMP
+		f.icc, f.exif, f.xmp = m.Meta.ICC, exif.Upright(m.Meta.EXIF), m.Meta.XMP
 	}
 	return f.write()
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/internal/container/exif"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -24,7 +25,7 @@ func (Codec) Header(data []byte) (codec.Header, error) {
 	}
 	n := int64(h.Pixels())
 	h.Memory = n*decodeBytes + decodeTables + int64(len(f.icc)+len(f.exif)+len(f.xmp))
-	if turn, _ := raster.EXIFOrientation(f.exif); turn > 1 {
+	if turn := exif.Orientation(f.exif); turn > 1 {
 		h.Memory += int64(h.Size()) // turned into an image of its own
 	}
 	return h, nil

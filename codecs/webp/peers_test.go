@@ -17,6 +17,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/internal/container/exif"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -147,7 +148,7 @@ func TestPeersReadOurFiles(t *testing.T) {
 			t.Errorf("%s: imageio sees another picture (%v)", what, err)
 			continue
 		}
-		if !bytes.Equal(read.Meta.ICC, m.Meta.ICC) || !bytes.Equal(read.Meta.EXIF, raster.UprightEXIF(m.Meta.EXIF)) {
+		if !bytes.Equal(read.Meta.ICC, m.Meta.ICC) || !bytes.Equal(read.Meta.EXIF, exif.Upright(m.Meta.EXIF)) {
 			t.Errorf("%s: imageio sees other metadata", what)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/internal/container/exif"
 	webpfile "github.com/pelmill/pelmill/internal/container/webp"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -101,7 +102,7 @@ func TestOrientation(t *testing.T) {
 			if err != nil || got.Hash() != m.Hash() {
 				t.Fatalf("orientation %d: comes back as another picture (%v)", orientation, err)
 			}
-			if o, _ := raster.EXIFOrientation(got.Meta.EXIF); o != 1 {
+			if o := exif.Orientation(got.Meta.EXIF); o != 1 {
 				t.Errorf("orientation %d: the file says %d, want 1", orientation, o)
 			}
 

@@ -37,9 +37,10 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// FormatError says that a file is malformed or cut short.
+// FormatError says that a file is malformed, cut short or over a limit.
 type FormatError struct {
 	Reason string // one sentence that calls the file "it" and does not name the format
+	Limit  bool   // the file is over a limit and may be sound
 }
 
 func (e *FormatError) Error() string { return e.Reason }
@@ -53,11 +54,16 @@ type UnsupportedError struct {
 func (e *UnsupportedError) Error() string { return e.Reason }
 
 // ErrCutShort is the [*FormatError] for a file that ends before its last part.
-var ErrCutShort error = &FormatError{"the file ends in the middle of its data"}
+var ErrCutShort error = &FormatError{Reason: "the file ends in the middle of its data"}
 
 // Malformed returns a [*FormatError].
 func Malformed(reason string, args ...any) error {
-	return &FormatError{fmt.Sprintf(reason, args...)}
+	return &FormatError{Reason: fmt.Sprintf(reason, args...)}
+}
+
+// OverLimit returns a [*FormatError] for a file that is over a limit.
+func OverLimit(reason string, args ...any) error {
+	return &FormatError{Reason: fmt.Sprintf(reason, args...), Limit: true}
 }
 
 // Unsupported returns an [*UnsupportedError].

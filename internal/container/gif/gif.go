@@ -50,7 +50,7 @@ type Frame struct {
 // descriptorLength is that of the descriptor of a frame.
 const descriptorLength = 10
 
-// Open reads all blocks. A file with more than maxFrames frames gives [ErrFrames].
+// Open reads all blocks. A file with more than maxFrames frames is over the limit.
 // Memory is taken for the list of frames; the shape of none is held against a limit.
 func Open(data []byte, maxFrames int, mode container.Mode) (*File, error) {
 	f := &File{mode: mode}
@@ -66,7 +66,7 @@ func Open(data []byte, maxFrames int, mode container.Mode) (*File, error) {
 				err = f.extension(&b, &control)
 			case kindImage:
 				if len(f.Frames) == maxFrames {
-					return nil, ErrFrames
+					return nil, container.OverLimit("more than %d frames are over the limit", maxFrames)
 				}
 				err = f.frame(&b, control)
 				control = Frame{Transparent: -1}
@@ -81,9 +81,6 @@ func Open(data []byte, maxFrames int, mode container.Mode) (*File, error) {
 	}
 	return f, nil
 }
-
-// ErrFrames says that a file has more frames than the caller allows.
-var ErrFrames = container.Malformed("it has too many frames")
 
 // extension notes a graphic control (GIF89a specification, 23).
 func (f *File) extension(b *Block, control *Frame) error {

@@ -7,6 +7,9 @@ import (
 	"strconv"
 
 	"github.com/klauspost/compress/zlib"
+
+	"github.com/pelmill/pelmill/internal/container/exif"
+	"github.com/pelmill/pelmill/internal/container/tiff"
 )
 
 // EXIF blocks lie in PNG files in two ways: in an eXIf chunk (PNG specification,
@@ -37,11 +40,9 @@ func (e *exifBlocks) block() []byte {
 	return e.raw
 }
 
-var exifPrefix = []byte("Exif\x00\x00")
-
 func (e *exifBlocks) chunk(body []byte) {
 	// Some programs put the prefix of an APP1 segment into the chunk.
-	if body = bytes.TrimPrefix(body, exifPrefix); e.own == nil && len(body) > 0 {
+	if body = exif.Trim(body); e.own == nil && len(body) > 0 {
 		e.own = body
 	}
 }
@@ -55,15 +56,10 @@ func (e *exifBlocks) text(c *Chunk) {
 		return
 	}
 	e.looked++
-	block, prefixed := bytes.CutPrefix(rawProfile(body, zipped), exifPrefix)
-	if isTIFF(block) && (prefixed || name == "exif") {
+	block, prefixed := bytes.CutPrefix(rawProfile(body, zipped), []byte(exif.Prefix))
+	if _, ok := tiff.Open(block); ok && (prefixed || name == "exif") {
 		e.raw = block
 	}
-}
-
-// isTIFF reports whether a block begins as a TIFF structure does.
-func isTIFF(block []byte) bool {
-	return len(block) >= 8 && (string(block[:4]) == "II*\x00" || string(block[:4]) == "MM\x00*")
 }
 
 // rawProfile reads the text of a raw profile: a line with its name, a line with

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/image/webp"
 
 	"github.com/pelmill/pelmill/internal/container"
+	"github.com/pelmill/pelmill/internal/container/exif"
 )
 
 // Flags of VP8X (RFC 9649, 2.7).
@@ -105,7 +106,7 @@ func (f *File) chunk(c *Chunk, mode container.Mode) error {
 	case "ICCP":
 		first(&f.ICC, c.Body)
 	case "EXIF":
-		first(&f.EXIF, bytes.TrimPrefix(c.Body, []byte("Exif\x00\x00")))
+		first(&f.EXIF, exif.Trim(c.Body))
 	case "XMP ":
 		first(&f.XMP, c.Body)
 	}
