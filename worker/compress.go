@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -371,6 +372,11 @@ func (k *jobContext) compare(o *object, m *raster.Image) (err error) {
 		}
 		return unverified("the result decodes to %s, the picture is %s", shape, o.image.Shape)
 	}
+	for _, name := range o.image.Meta.Lost(&m.Meta) {
+		if slices.Contains(k.info.Keeps, name) {
+			return unverified("the result does not keep the attribute %s of the picture", name)
+		}
+	}
 	r := &o.record
 	r.DecodedHash = m.Hash()
 	lossless := k.info.KeepsImages(k.options)
@@ -429,6 +435,7 @@ func (c *chunk) store(ctx context.Context, o *object) error {
 	r.Target, r.TargetSize = key, put.Size
 	r.TargetSHA256, r.TargetMD5 = hex.EncodeToString(put.SHA256), hex.EncodeToString(put.MD5)
 	if r.Outcome == jobs.OutcomeCompressed {
+		r.Dropped = c.info.Dropped(&o.image.Meta)
 		r.Ratio = float64(r.RawBytes) / float64(put.Size)
 		r.BPP = 8 * float64(put.Size) / float64(r.Pixels())
 	}

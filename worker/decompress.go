@@ -246,6 +246,7 @@ func (d *decompression) encode(_ context.Context, _ codec.Run, o *object) (err e
 		}
 		r.PixelHash, r.DecodedHash, r.Verified = hash, hash, "full"
 		r.Shape, r.RawBytes = o.image.Shape, int64(len(o.image.Pix))
+		r.Dropped = o.image.Meta.Lost(&again.Meta)
 		return nil
 	})
 }

@@ -20,6 +20,8 @@ type fake struct {
 	encode func(ctx context.Context, dev *gpu.Device, m *raster.Image) (file []byte, err error, ok bool)
 	decode func(m *raster.Image) (*raster.Image, error, bool)
 
+	keeps []string // attributes
+
 	images       sync.Map // hash to image
 	active, most atomic.Int64
 	encoded      atomic.Int64
@@ -42,7 +44,7 @@ func (o fakeOptions) Files(info codec.Info) codec.Info {
 }
 
 func (f *fake) Info() codec.Info {
-	return codec.Info{Name: "fake", Extension: ".fake", MediaType: "image/x-fake", Version: 3, Lossless: !f.lossy,
+	return codec.Info{Name: "fake", Extension: ".fake", MediaType: "image/x-fake", Version: 3, Lossless: !f.lossy, Keeps: f.keeps,
 		Accepts: codec.Accepts{Channels: []int{1, 3}, MinBits: 8, MaxBits: 8, MaxSide: 1000}}
 }
 

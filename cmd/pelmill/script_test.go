@@ -16,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/internal/services"
 )
 
@@ -83,6 +84,7 @@ func transcripts(t *testing.T, dir, redis string, environment ...string) {
 			"events": events,
 			"flip":   flip,
 			"cut":    cut,
+			"note":   note,
 			"keep":   keep,
 			"until":  until,
 
@@ -116,6 +118,18 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if strconv.Itoa(got) != args[0] {
 		ts.Fatalf("exit code %d, want %s", got, args[0])
 	}
+}
+
+// note FROM TO copies a PNG file and gives it a density and a text.
+func note(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: note FROM TO")
+	}
+	data := []byte(ts.ReadFile(args[0]))
+	const head = 33 // signature and IHDR
+	out := png.Append(data[:head:head], "pHYs", []byte{0, 0, 11, 19, 0, 0, 11, 19, 1})
+	out = png.Append(out, "tEXt", []byte("Author\x00somebody"))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), append(out, data[head:]...), 0o644))
 }
 
 // objects parses stdout as JSON lines; anything else in it ends the script.

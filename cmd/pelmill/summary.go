@@ -98,7 +98,7 @@ func droppedText(n int64, attributes map[string]int64) string {
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		list = append(list, fmt.Sprintf("%s %s", name, countText(attributes[name])))
 	}
-	return fmt.Sprintf("metadata of %s that the files cannot hold: %s", countText(n), strings.Join(list, ", "))
+	return fmt.Sprintf("the files cannot hold metadata of %s: %s", countText(n), strings.Join(list, ", "))
 }
 
 func failedNote(c jobs.Counts) string {
