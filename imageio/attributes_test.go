@@ -95,6 +95,7 @@ func TestAttributesOfFormats(t *testing.T) {
 		"jpeg, aspect":          {insert(jpg.Bytes(), 2, jfif(0, 1, 2)), raster.Meta{Density: raster.Density{X: 1, Y: 2}}, ""},
 		"jpeg, density of zero": {insert(jpg.Bytes(), 2, jfif(1, 0, 0)), raster.Meta{}, ""},
 		"gif, comment":          {insert(g.Bytes(), gifStart, comment), raster.Meta{Text: []raster.Text{{Key: "Comment", Value: "hello"}}}, ""},
+		"gif, profile":          {insert(g.Bytes(), gifStart, "\x21\xff\x0bICCRGBG1012\x03icc\x00"), raster.Meta{ICC: []byte("icc")}, ""},
 		"png, a bomb of text":   {slices.Concat(p.Bytes()[:33], png.Append(nil, "zTXt", append([]byte("Title\x00\x00"), zipped...)), p.Bytes()[33:]), raster.Meta{}, ""},
 		"png, much text": {slices.Concat(p.Bytes()[:33], png.Append(nil, "tEXt", append([]byte("Title\x00"), make([]byte, textLimit+1)...)), p.Bytes()[33:]),
 			raster.Meta{}, "texts"},

@@ -1,6 +1,8 @@
 package imageio
 
 import (
+	"bytes"
+
 	"github.com/pelmill/pelmill/internal/container"
 	"github.com/pelmill/pelmill/internal/container/gif"
 	"github.com/pelmill/pelmill/raster"
@@ -50,8 +52,25 @@ func openGIF(data []byte, lim Limits) (*opened, error) {
 	canvas := int64(p.Width) * int64(p.Height)
 	p.DecodedBytes = f.Largest() + 4*int64(p.Pixels()) + 8*canvas + int64(p.Depth)*gifFrameMemory + overhead
 	p.attributes(gif.Attributes(data))
-	p.decode = func() (*raster.Image, error) { return fromGIF(f) }
+	p.decode = func() (*raster.Image, error) {
+		m, err := fromGIF(f)
+		if err != nil {
+			return nil, err
+		}
+		m.Meta.ICC = gifProfile(data)
+		return m, nil
+	}
 	return p, nil
+}
+
+// gifProfile is a copy of the first ICC profile of a file.
+func gifProfile(data []byte) []byte {
+	for a := range gif.Attributes(data) {
+		if a.Kind == container.ICC {
+			return bytes.Clone(a.Data)
+		}
+	}
+	return nil
 }
 
 // fromGIF takes a slice of each frame as it is drawn. Alpha is left out where
