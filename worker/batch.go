@@ -216,18 +216,19 @@ func (b *batcher) launch(batch []*queued) {
 	}
 	p.sayShortMemory(b.job)
 	if len(batch) > 1 {
-		err = p.laneGuards.onlyOneToBlame(err)
+		err = onlyOneToBlame(err)
 	}
 	for _, q := range batch {
 		q.done <- err
 	}
 }
 
-// onlyOneToBlame returns the error for each object of a batch that took too long: one
-// of them is to blame, which the next attempt finds out, with every object alone.
-func (g *guards) onlyOneToBlame(err error) error {
+// onlyOneToBlame returns the error for each object of a batch that failed as a whole,
+// as it took too long or the codec panicked: one of them is to blame, which the next
+// attempt finds out, with every object alone.
+func onlyOneToBlame(err error) error {
 	var f *fault
-	if !errors.As(err, &f) || f != g.timeout {
+	if !errors.As(err, &f) {
 		return err
 	}
 	each := *f

@@ -1,20 +1,27 @@
 // Package worker does the work of a job: it takes chunks from the queue and turns
-// their objects into results.
+// their objects into results. Without a queue it turns results back into images
+// ([Decompress]) and proves a target against its records ([VerifyTarget]).
 //
 // # The pipeline
 //
 //	fetch   read the source whole; up to Fetchers at once
-//	read    decode the file, after its header was held against limits and memory
+//	header  hold it against limits, and wait for the memory that the image takes
+//	read    decode the file
 //	encode  run the codec: on the CPU one image at a time, on a device in batches
 //	verify  decode the result and compare it with the image
 //	store   create the target, once, proven by its checksum
 //	record  one line in the chunk's result shard
 //
+// Decompress runs the codec to read and makes a picture file to encode; VerifyTarget
+// compares what the codec reads with the record, and stores nothing. All three have
+// the same limits of memory and time, the same batches and the same attempts.
+//
 // An object is one goroutine that goes through these stages; a stage is bounded by
-// a semaphore, not by a queue. Three of them belong to the whole process and are
-// shared by all its chunks: CPU tokens, of which the older chunk gets the next one
-// so that chunks end one after the other and the next is already warm; bytes of
-// files; bytes of images.
+// a semaphore, not by a queue. Three bounds belong to the whole process and are
+// shared by all its chunks: bytes of files, bytes of images, and cores. An image takes
+// one core, the oldest chunk's next, so that chunks end one after the other and the
+// next is already warm; what a codec does in parallel inside an image takes the cores
+// that no image waits for, see package pool.
 //
 // # Memory
 //
@@ -35,7 +42,8 @@
 // images have separate budgets because an object takes the second while it holds
 // the first. Buffers of a card are counted with six times the samples of an image.
 //
-// With a card, images of one job, also of several chunks, are encoded together,
+// With a card, images of one job, also of several chunks, are encoded together, and
+// files of one codec are decoded together,
 // up to 64 at once. A batch starts when the card has room for it and takes what is
 // there and what is being read just then; it never waits for more than 20 ms. With
 // Verify "device" its results are decoded there at once. So many chunks are at work
@@ -48,11 +56,15 @@
 // codec that fails, panics or gives a wrong result is tried a second time, and a
 // third time after the other objects, alone on the CPU. A codec that does not end
 // within ObjectTimeout costs its object at once: outcome failed, class timeout.
-// If it does not even heed its context, its goroutine cannot be stopped: it keeps
-// its CPU token until it ends, so that there are never more encoders at work than
-// allowed, and the worker says on /readyz that it is not ready. When every token is
-// lost in this way for [Options].ObjectTimeout and a minute, [Worker.Run] returns
-// [ErrStuck], and the process should be replaced.
+// Where a batch takes too long, or the codec panics with it, each of its objects is
+// tried again alone, as one of them is to blame. What a device says against a file that
+// is decoded is checked on the CPU.
+//
+// If a codec does not even heed its context, its goroutine cannot be stopped: it keeps
+// its core until it ends, so that there are never more encoders at work than
+// allowed, and the worker says on /readyz that it is not ready. When every core, or
+// every batch of the device, is lost in this way for [Options].ObjectTimeout and a
+// minute, the work ends with [ErrStuck], and the process should be replaced.
 //
 // # When the target refuses writes
 //
@@ -112,8 +124,7 @@
 // Grace to finish; then their objects are cancelled, their records kept as a
 // partial shard, and the chunks handed back. No object is ever half written.
 //
-// # Without a queue
+// # Self-test
 //
-// [Decompress] turns results back into images, [VerifyTarget] proves a target
-// against its records, [SelfTest] tries a codec.
+// [SelfTest] tries a codec on the CPU and on a device.
 package worker

@@ -20,7 +20,10 @@ type fake struct {
 	encode func(ctx context.Context, dev *gpu.Device, m *raster.Image) (file []byte, err error, ok bool)
 	decode func(m *raster.Image) (*raster.Image, error, bool)
 
-	keeps []string // attributes
+	keeps    []string                                                 // attributes
+	encoding func(run codec.Run)                                      // called by Encode first, where set
+	decoding func(ctx context.Context, run codec.Run, files [][]byte) // called by Decode first, where set
+	memory   int64                                                    // that Header says decoding takes; 0: the image
 
 	images       sync.Map // hash to image
 	active, most atomic.Int64
@@ -61,6 +64,9 @@ func (f *fake) Options(pairs []string) (codec.Options, error) {
 
 func (f *fake) Encode(ctx context.Context, run codec.Run, items []codec.Item, opts codec.Options) []codec.Encoded {
 	batch := codec.Images(items)
+	if f.encoding != nil {
+		f.encoding(run)
+	}
 	n := f.active.Add(int64(len(batch)))
 	defer f.active.Add(-int64(len(batch)))
 	for most := f.most.Load(); n > most && !f.most.CompareAndSwap(most, n); most = f.most.Load() {
@@ -89,9 +95,15 @@ func (f *fake) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 	return out
 }
 
-func (f *fake) Decode(_ context.Context, _ codec.Run, batch [][]byte, _ codec.Assets) []codec.Decoded {
+func (f *fake) Decode(ctx context.Context, run codec.Run, batch [][]byte, _ codec.Assets) []codec.Decoded {
+	if f.decoding != nil {
+		f.decoding(ctx, run, batch)
+	}
 	out := make([]codec.Decoded, len(batch))
 	for i, file := range batch {
+		if out[i].Err = ctx.Err(); out[i].Err != nil {
+			continue
+		}
 		hash, ok := strings.CutPrefix(string(file), "fake ")
 		m, found := f.images.Load(hash)
 		if !ok || !found {
@@ -115,7 +127,7 @@ func (f *fake) Header(file []byte) (codec.Header, error) {
 		return codec.Header{}, codec.Malformedf("fake: no file of it")
 	}
 	m := found.(*raster.Image)
-	return codec.Header{Shape: m.Shape, Memory: int64(m.Size()), Resolutions: 1, Fields: []codec.Field{{Name: "codec", Value: "fake"}}}, nil
+	return codec.Header{Shape: m.Shape, Memory: max(f.memory, int64(m.Size())), Resolutions: 1, Fields: []codec.Field{{Name: "codec", Value: "fake"}}}, nil
 }
 
 // Memory is three images for encoding.
