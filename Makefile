@@ -84,7 +84,8 @@ test-gpu: ## run the tests that need a card, also under compute-sanitizer where 
 bench-gpu: ## run the benchmarks that need a card
 	PELMILL_GPU=require go test $(GOTAGS) -run '^$$' -bench Card -benchtime $(BENCHTIME) -p 1 -timeout 60m $(CARDS) $(ONCARDS)
 
-# The binaries run in folders like those of their packages, with the sources of kernels and what the tests read.
+# The binaries run in folders like those of their packages, with the sources of kernels and what the tests read: the shared
+# headers are made of structs and their comments.
 gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a card and without Go
 	@[[ -n "$(CUDA)" ]] || { echo "CUDA support needs a C compiler"; exit 1; }
 	rm -rf bin/gpu-bundle
@@ -92,7 +93,7 @@ gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a 
 		mkdir -p bin/gpu-bundle/$$dir; \
 		echo go test -c $(GOTAGS) $$dir; \
 		go test -c $(GOTAGS) -ldflags '-s -w' -o bin/gpu-bundle/$$dir/$$(basename $$dir).test $$dir; \
-		for f in $$dir/testdata $$dir/include $$dir/*.cu $$dir/*.cuh $$dir/ptx; do \
+		for f in $$dir/testdata $$dir/include $$dir/*.go $$dir/*.cu $$dir/*.cuh $$dir/ptx; do \
 			if [[ -e "$$f" ]]; then cp -r "$$f" bin/gpu-bundle/$$dir/; fi; \
 		done; \
 	done
