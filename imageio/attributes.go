@@ -13,11 +13,13 @@ import (
 // them, and its header says so.
 const (
 	xmpLimit  = 16 << 20
-	textLimit = 1 << 20 // of all texts
+	textLimit = 1 << 20 // of all texts, and
+	textCost  = 512     // of each of them for its place in lists
 )
 
 // attributes notes what a file has besides its samples, for attach. ICC profiles and
-// EXIF blocks are left to readers that treat them themselves. No memory is taken yet.
+// EXIF blocks are left to readers that treat them themselves. No memory is taken yet
+// but for a list, which the limit of texts bounds.
 func (p *opened) attributes(list iter.Seq[container.Attribute]) {
 	text, seen := 0, map[container.Kind]bool{}
 	for a := range list {
@@ -27,11 +29,11 @@ func (p *opened) attributes(list iter.Seq[container.Attribute]) {
 		}
 		limit := 0
 		switch {
-		case a.Kind == container.Density && density(a.Resolution) != (raster.Density{}):
+		case a.Kind == container.Density && !seen[a.Kind] && density(a.Resolution) != (raster.Density{}):
 		case a.Kind == container.XMP && !seen[a.Kind]:
 			limit = xmpLimit
 		case a.Kind == container.Text:
-			limit = textLimit - text
+			limit = textLimit - text - textCost
 		default:
 			continue
 		}
@@ -44,7 +46,8 @@ func (p *opened) attributes(list iter.Seq[container.Attribute]) {
 			continue
 		}
 		if a.Kind == container.Text {
-			text += n
+			text += n + textCost
+			p.metadataBytes += textCost
 		}
 		seen[a.Kind] = true
 		p.has(a.Kind)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	segments "github.com/pelmill/pelmill/internal/container/jpeg"
 	"github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/internal/container/webp"
 	"github.com/pelmill/pelmill/raster"
@@ -88,14 +89,17 @@ func TestAttributesOfFormats(t *testing.T) {
 		want raster.Meta
 		note string
 	}{
-		"jpeg, XMP":             {insert(jpg.Bytes(), 2, segment(0xe1, jpegXMP+"<x/>")), raster.Meta{XMP: []byte("<x/>")}, ""},
+		"jpeg, XMP":             {insert(jpg.Bytes(), 2, segment(0xe1, segments.XMP+"<x/>")), raster.Meta{XMP: []byte("<x/>")}, ""},
 		"jpeg, 72 to the inch":  {insert(jpg.Bytes(), 2, jfif(1, 72, 72)), raster.Meta{Density: raster.Density{X: 72, Y: 72, Unit: raster.Inch}}, ""},
 		"jpeg, centimetres":     {insert(jpg.Bytes(), 2, jfif(2, 30, 40)), raster.Meta{Density: raster.Density{X: 30, Y: 40, Unit: raster.Centimetre}}, ""},
 		"jpeg, no density":      {insert(jpg.Bytes(), 2, jfif(0, 1, 1)), raster.Meta{}, ""},
 		"jpeg, aspect":          {insert(jpg.Bytes(), 2, jfif(0, 1, 2)), raster.Meta{Density: raster.Density{X: 1, Y: 2}}, ""},
 		"jpeg, density of zero": {insert(jpg.Bytes(), 2, jfif(1, 0, 0)), raster.Meta{}, ""},
+		"gif, profile":          {insert(g.Bytes(), gifStart, "\x21\xff\x0bICCRGBG1012\x03pro\x04file\x00"), raster.Meta{ICC: []byte("profile")}, ""},
+		"jpeg, comments":        {insert(jpg.Bytes(), 2, segment(0xfe, "one")+segment(0xfe, "two\x00")+segment(0xfe, "")), raster.Meta{Text: []raster.Text{{Key: "Comment", Value: "one"}, {Key: "Comment", Value: "two"}}}, ""},
+		"jpeg, many comments":   {insert(jpg.Bytes(), 2, strings.Repeat(segment(0xfe, "x"), 20000)), raster.Meta{Text: slices.Repeat([]raster.Text{{Key: "Comment", Value: "x"}}, textLimit/(textCost+1))}, "texts"},
+		"jpeg, many densities":  {insert(jpg.Bytes(), 2, strings.Repeat(jfif(1, 72, 72), 20000)), raster.Meta{Density: raster.Density{X: 72, Y: 72, Unit: raster.Inch}}, ""},
 		"gif, comment":          {insert(g.Bytes(), gifStart, comment), raster.Meta{Text: []raster.Text{{Key: "Comment", Value: "hello"}}}, ""},
-		"gif, profile":          {insert(g.Bytes(), gifStart, "\x21\xff\x0bICCRGBG1012\x03icc\x00"), raster.Meta{ICC: []byte("icc")}, ""},
 		"png, a bomb of text":   {slices.Concat(p.Bytes()[:33], png.Append(nil, "zTXt", append([]byte("Title\x00\x00"), zipped...)), p.Bytes()[33:]), raster.Meta{}, ""},
 		"png, much text": {slices.Concat(p.Bytes()[:33], png.Append(nil, "tEXt", append([]byte("Title\x00"), make([]byte, textLimit+1)...)), p.Bytes()[33:]),
 			raster.Meta{}, "texts"},
@@ -104,6 +108,9 @@ func TestAttributesOfFormats(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
+		}
+		if n := allocated(func() { _, _ = ReadHeader(c.file, nil) }); n > 2<<20 {
+			t.Errorf("%s: ReadHeader took %d bytes", name, n)
 		}
 		h, err := ReadHeader(c.file, nil)
 		if err != nil || !strings.Contains(h.Note, c.note) || c.note == "" && h.Note != "" {
@@ -131,7 +138,7 @@ func TestPeersAttributes(t *testing.T) {
 	inches := raster.Density{X: 300, Y: 150, Unit: raster.Inch}
 	for name, want := range map[string]raster.Meta{
 		"out.tiff": {Density: inches, Text: []raster.Text{{Key: "ImageDescription", Value: "hello"}}},
-		"out.jpg":  {Density: inches},
+		"out.jpg":  {Density: inches, Text: []raster.Text{{Key: "Comment", Value: "hello"}}},
 		"out.gif":  {Text: []raster.Text{{Key: "Comment", Value: "hello"}}},
 	} {
 		m := decodeFile(t, filepath.Join(dir, name))

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	segments "github.com/pelmill/pelmill/internal/container/jpeg"
 	"github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -211,7 +212,7 @@ func TestMeta(t *testing.T) {
 	// Three segments out of order, as ICC.1 allows.
 	jpg := asJPEG(t, m, 90)
 	seg := func(number byte, part string) []byte {
-		s := append([]byte{0xff, jpegAPP2, 0, 0}, "ICC_PROFILE\x00"...)
+		s := append([]byte{0xff, segments.APP2, 0, 0}, "ICC_PROFILE\x00"...)
 		s = append(append(s, number, 3), part...)
 		binary.BigEndian.PutUint16(s[2:], uint16(len(s)-2))
 		return s

@@ -1,9 +1,8 @@
 package imageio
 
 import (
-	"bytes"
-
 	"github.com/pelmill/pelmill/internal/container"
+	"github.com/pelmill/pelmill/internal/container/exif"
 	"github.com/pelmill/pelmill/internal/container/gif"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -52,25 +51,24 @@ func openGIF(data []byte, lim Limits) (*opened, error) {
 	canvas := int64(p.Width) * int64(p.Height)
 	p.DecodedBytes = f.Largest() + 4*int64(p.Pixels()) + 8*canvas + int64(p.Depth)*gifFrameMemory + overhead
 	p.attributes(gif.Attributes(data))
+	var profile container.Attribute
+	for a := range gif.Attributes(data) {
+		if a.Kind == container.ICC {
+			profile = a
+			break
+		}
+	}
+	limit := min(len(profile.Data), profileMost)
+	p.DecodedBytes += 2 * int64(limit)
 	p.decode = func() (*raster.Image, error) {
 		m, err := fromGIF(f)
 		if err != nil {
 			return nil, err
 		}
-		m.Meta.ICC = gifProfile(data)
-		return m, nil
+		icc, _ := profile.Bytes(limit)
+		return exif.Attach(m, raster.Meta{ICC: icc}), nil
 	}
 	return p, nil
-}
-
-// gifProfile is a copy of the first ICC profile of a file.
-func gifProfile(data []byte) []byte {
-	for a := range gif.Attributes(data) {
-		if a.Kind == container.ICC {
-			return bytes.Clone(a.Data)
-		}
-	}
-	return nil
 }
 
 // fromGIF takes a slice of each frame as it is drawn. Alpha is left out where

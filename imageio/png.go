@@ -63,8 +63,11 @@ func profileLimit(zipped []byte) int {
 	if zipped == nil {
 		return 0
 	}
-	return min(16<<20, 64<<10+32*len(zipped))
+	return min(profileMost, 64<<10+32*len(zipped))
 }
+
+// profileMost is the most that is kept of an ICC profile, in bytes.
+const profileMost = 16 << 20
 
 // pngMemory counts the image of the standard decoder, which has four channels
 // unless it is opaque grey or a palette, its seven passes where interlaced

@@ -100,6 +100,7 @@ type Attribute struct {
 	Key        string     // keyword of a Text, "Author" say; empty where the format has none
 	Data       []byte     // shares the file's bytes
 	Zipped     bool       // Data are a zlib stream, which Bytes inflates
+	Parted     bool       // Data are sub-blocks of GIF, which Bytes joins
 	Resolution Resolution // of a Density
 }
 
@@ -123,14 +124,42 @@ const (
 	Metre
 )
 
-// Bytes returns the attribute's data, inflated where they are zipped. ok is false
-// where they do not inflate, or inflate to more than limit bytes. The memory taken
-// is at most twice the limit.
+// Bytes returns the attribute's data, inflated where they are zipped and joined where
+// they are parted. ok is false where they do not inflate, or are more than limit
+// bytes. The memory taken is at most twice the limit.
 func (a *Attribute) Bytes(limit int) (data []byte, ok bool) {
-	if !a.Zipped {
-		return a.Data, len(a.Data) <= limit
+	switch {
+	case a.Zipped:
+		return Inflate(a.Data, limit)
+	case a.Parted:
+		return join(a.Data, limit)
 	}
-	return Inflate(a.Data, limit)
+	return a.Data, len(a.Data) <= limit
+}
+
+// join returns what sub-blocks (GIF89a specification, 15) hold, each of which begins
+// with its length. The last one is empty or missing.
+func join(blocks []byte, limit int) (data []byte, ok bool) {
+	total, count := 0, 0
+	for rest := blocks; len(rest) > 0 && rest[0] > 0; count++ {
+		n := int(rest[0])
+		if n >= len(rest) {
+			return nil, false
+		}
+		total += n
+		rest = rest[1+n:]
+	}
+	switch {
+	case total > limit:
+		return nil, false
+	case count < 2:
+		return blocks[min(1, len(blocks)):][:total:total], true
+	}
+	data = make([]byte, 0, total)
+	for rest := blocks; len(data) < total; rest = rest[1+int(rest[0]):] {
+		data = append(data, rest[1:1+int(rest[0])]...)
+	}
+	return data, true
 }
 
 // Inflate returns what a zlib stream holds. ok is false where the stream is damaged

@@ -66,6 +66,28 @@ func TestInflateTakesTwiceTheLimit(t *testing.T) {
 	}
 }
 
+func TestJoin(t *testing.T) {
+	for name, c := range map[string]struct {
+		blocks string
+		limit  int
+		want   string
+		ok     bool
+	}{
+		"nothing":                {"", 0, "", true},
+		"an empty block":         {"\x00", 0, "", true},
+		"one block":              {"\x03abc\x00", 3, "abc", true},
+		"one block, no end":      {"\x03abc", 3, "abc", true},
+		"two blocks":             {"\x03abc\x02de\x00", 5, "abcde", true},
+		"two blocks and a limit": {"\x03abc\x02de\x00", 4, "", false},
+		"a block that is cut":    {"\x03abc\x02d", 9, "", false},
+	} {
+		a := Attribute{Data: []byte(c.blocks), Parted: true}
+		if got, ok := a.Bytes(c.limit); ok != c.ok || string(got) != c.want {
+			t.Errorf("%s: %q, %t", name, got, ok)
+		}
+	}
+}
+
 func TestBytesOfAttribute(t *testing.T) {
 	plain := Attribute{Data: []byte("abc")}
 	if got, ok := plain.Bytes(3); !ok || string(got) != "abc" {

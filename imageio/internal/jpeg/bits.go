@@ -1,6 +1,10 @@
 package jpeg
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	segments "github.com/pelmill/pelmill/internal/container/jpeg"
+)
 
 // bitReader reads the entropy-coded data of a scan (T.81, F.2.2.5) without
 // stuffed bytes, up to the next marker. Behind it there are zeroes.
@@ -82,11 +86,11 @@ func (r *bitReader) overrun() bool { return r.n < r.pad }
 // restart drops what is left of the interval, and begins behind the marker that
 // ends it, which is RSTn with this n (T.81, E.2.4).
 func (r *bitReader) restart(n int) error {
-	marker, next := nextMarker(r.data, r.pos)
+	marker, next := segments.NextMarker(r.data, r.pos)
 	if marker == 0 {
 		return errCutShort
 	}
-	if marker != markerRST0+byte(n) {
+	if marker != segments.RST0+byte(n) {
 		return malformed("its restart markers are out of order")
 	}
 	*r = bitReader{data: r.data, pos: next}

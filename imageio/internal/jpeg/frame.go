@@ -1,6 +1,10 @@
 package jpeg
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	segments "github.com/pelmill/pelmill/internal/container/jpeg"
+)
 
 // maxBlocks is the most that an interleaved MCU may hold (T.81, B.2.3).
 const maxBlocks = 10
@@ -9,7 +13,6 @@ const maxBlocks = 10
 type decoder struct {
 	data []byte
 	pos  int // of the next segment
-	app  func(marker byte, body []byte)
 
 	// What segments set.
 	quant             [4]*quantTable
@@ -55,16 +58,16 @@ type component struct {
 // sof reads a frame header (T.81, B.2.2).
 func (d *decoder) sof(marker byte, body []byte) error {
 	switch marker {
-	case markerSOF0, markerSOF1:
-	case markerSOF2:
+	case segments.SOF0, segments.SOF1:
+	case segments.SOF2:
 		d.progressive = true
-	case markerSOF9:
+	case segments.SOF9:
 		d.arithmetic = true
-	case markerSOF10:
+	case segments.SOF10:
 		d.progressive, d.arithmetic = true, true
 	case 0xc3, 0xc7, 0xcb, 0xcf:
 		return unsupported("lossless JPEG is not read")
-	case markerJPG:
+	case segments.JPG:
 		return unsupported("a segment with the reserved marker %02x is not read", marker)
 	default:
 		return unsupported("hierarchical JPEG is not read")

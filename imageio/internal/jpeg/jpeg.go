@@ -4,8 +4,8 @@
 // conversion of colours, and its smoothing of blocks where a progressive file
 // does not hold all bits of its low frequencies.
 //
-//	h, err := jpeg.ReadHeader(data, nil)  // shape and memory, no samples
-//	err = jpeg.Decode(data, h, pix)       // grey or RGB
+//	h, err := jpeg.ReadHeader(data)  // shape and memory, no samples
+//	err = jpeg.Decode(data, h, pix)  // grey or RGB
 //
 // # What is read
 //
@@ -25,7 +25,11 @@
 // behind a scan or behind the end, are passed over.
 package jpeg
 
-import "fmt"
+import (
+	"fmt"
+
+	segments "github.com/pelmill/pelmill/internal/container/jpeg"
+)
 
 // FormatError says that a file is malformed.
 type FormatError string
@@ -57,16 +61,14 @@ type Header struct {
 	Memory int64
 }
 
-// ReadHeader reads the segments of a file up to its first scan. It calls app,
-// if not nil, with every APPn segment before it, in order.
-func ReadHeader(data []byte, app func(marker byte, body []byte)) (*Header, error) {
+// ReadHeader reads the segments of a file up to its first scan.
+func ReadHeader(data []byte) (*Header, error) {
 	d := &decoder{data: data}
-	d.app = app
 	first, err := d.segments()
 	if err != nil {
 		return nil, err
 	}
-	if first != markerSOS {
+	if first != segments.SOS {
 		return nil, malformed("it holds no scan")
 	}
 	return &Header{Width: d.width, Height: d.height, Components: len(d.components), Memory: d.memory()}, nil
@@ -76,21 +78,15 @@ func ReadHeader(data []byte, app func(marker byte, body []byte)) (*Header, error
 // Each may cost a pass over the whole image for a few bytes.
 func CountScans(data []byte, limit int) int {
 	n := 0
-	for i := 2; n < limit; {
-		marker, next := nextMarker(data, i)
-		i = next
-		switch {
-		case marker == 0 || marker == markerEOI:
-			return n
-		case marker == markerSOS:
+	for at := 2; n < limit; {
+		s, next, err := segments.Next(data, at)
+		if err != nil || s.Marker == segments.EOI {
+			break
+		}
+		if s.Marker == segments.SOS {
 			n++
-		case standsAlone(marker) || marker == markerSOI:
-			continue
 		}
-		if i+2 > len(data) {
-			return n
-		}
-		i += int(data[i])<<8 | int(data[i+1])
+		at = next
 	}
 	return n
 }
@@ -108,9 +104,9 @@ func Decode(data []byte, h *Header, pix []byte) error {
 			return err
 		}
 		switch {
-		case marker == markerEOI && !started:
+		case marker == segments.EOI && !started:
 			return malformed("it holds no scan")
-		case marker == markerEOI:
+		case marker == segments.EOI:
 			return d.finish()
 		case started && !d.multiple:
 			return malformed("a scan follows the only scan that its frame has")

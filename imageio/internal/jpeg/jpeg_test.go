@@ -231,7 +231,7 @@ func FuzzJPEG(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		h, err := ReadHeader(data, nil)
+		h, err := ReadHeader(data)
 		if err != nil {
 			known(t, err)
 			return

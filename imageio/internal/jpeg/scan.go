@@ -1,5 +1,7 @@
 package jpeg
 
+import segments "github.com/pelmill/pelmill/internal/container/jpeg"
+
 // scanState is what holds for one scan (T.81, B.2.3) and for one of its restart
 // intervals.
 type scanState struct {
@@ -149,7 +151,7 @@ func (d *decoder) interleavedRow(row int) error {
 
 // overrun says what happened to a scan whose data end before its samples.
 func (d *decoder) overrun() error {
-	if marker, _ := nextMarker(d.data, d.s.bits.pos); marker == 0 {
+	if marker, _ := segments.NextMarker(d.data, d.s.bits.pos); marker == 0 {
 		return errCutShort
 	}
 	return malformed("a scan holds fewer data than its samples need")

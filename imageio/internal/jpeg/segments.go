@@ -1,64 +1,16 @@
 package jpeg
 
 import (
-	"bytes"
 	"encoding/binary"
+
+	segments "github.com/pelmill/pelmill/internal/container/jpeg"
 )
-
-// Markers of T.81, table B.1.
-const (
-	markerTEM   = 0x01
-	markerSOF0  = 0xc0
-	markerSOF1  = 0xc1
-	markerSOF2  = 0xc2
-	markerDHT   = 0xc4
-	markerJPG   = 0xc8
-	markerSOF9  = 0xc9
-	markerSOF10 = 0xca
-	markerDAC   = 0xcc
-	markerSOF15 = 0xcf
-	markerRST0  = 0xd0
-	markerRST7  = 0xd7
-	markerSOI   = 0xd8
-	markerEOI   = 0xd9
-	markerSOS   = 0xda
-	markerDQT   = 0xdb
-	markerDNL   = 0xdc
-	markerDRI   = 0xdd
-	markerAPP0  = 0xe0
-	markerAPP14 = 0xee
-	markerAPP15 = 0xef
-	markerCOM   = 0xfe
-)
-
-// standsAlone reports whether a marker has no segment behind it.
-func standsAlone(marker byte) bool {
-	return marker == markerTEM || marker >= markerRST0 && marker <= markerRST7
-}
-
-// nextMarker finds the marker at or behind i and the index behind it. It passes
-// over stray and stuffed bytes. The marker is 0 where data end before one.
-func nextMarker(data []byte, i int) (byte, int) {
-	for i < len(data) {
-		n := bytes.IndexByte(data[i:], 0xff)
-		if n < 0 {
-			break
-		}
-		for i += n; i < len(data) && data[i] == 0xff; {
-			i++
-		}
-		if i < len(data) && data[i] != 0 {
-			return data[i], i + 1
-		}
-	}
-	return 0, len(data)
-}
 
 // segments reads segments from d.pos up to the next SOS, whose parameters it
 // reads too, or EOI, and returns that marker.
 func (d *decoder) segments() (byte, error) {
 	if d.pos == 0 {
-		if len(d.data) < 2 || d.data[0] != 0xff || d.data[1] != markerSOI {
+		if len(d.data) < 2 || d.data[0] != 0xff || d.data[1] != segments.SOI {
 			return 0, malformed("it does not begin with SOI")
 		}
 		d.pos = 2
@@ -67,41 +19,39 @@ func (d *decoder) segments() (byte, error) {
 		}
 	}
 	for {
-		var marker byte
-		marker, d.pos = nextMarker(d.data, d.pos)
+		s, next, err := segments.Next(d.data, d.pos)
+		marker, body := s.Marker, s.Body
+		d.pos = next
 		switch {
 		case marker == 0:
 			return 0, errCutShort
-		case marker == markerEOI:
+		case marker == segments.EOI:
 			return marker, nil
-		case marker == markerSOI:
+		case marker == segments.SOI:
 			return 0, malformed("it holds a second SOI")
-		case standsAlone(marker):
-			continue
-		case marker < markerSOF0 || marker == 0xde || marker == 0xdf || marker >= 0xf0 && marker < markerCOM:
+		case marker < segments.SOF0 || marker == 0xde || marker == 0xdf || marker >= 0xf0 && marker < segments.COM:
 			return 0, unsupported("a segment with the reserved marker %02x is not read", marker)
 		}
-		body, err := d.body()
 		if err != nil {
-			return 0, err
+			return 0, malformed("%v", err)
 		}
 		switch {
-		case marker == markerSOS:
+		case marker == segments.SOS:
 			return marker, d.sos(body)
-		case marker == markerDHT:
+		case marker == segments.DHT:
 			err = d.dht(body)
-		case marker == markerDAC:
+		case marker == segments.DAC:
 			err = d.dac(body)
-		case marker == markerDQT:
+		case marker == segments.DQT:
 			err = d.dqt(body)
-		case marker == markerDRI:
+		case marker == segments.DRI:
 			if len(body) != 2 {
 				return 0, malformed("its restart interval is malformed")
 			}
 			d.restartInterval = int(binary.BigEndian.Uint16(body))
-		case marker <= markerSOF15:
+		case marker <= segments.SOF15:
 			err = d.sof(marker, body)
-		case marker >= markerAPP0 && marker <= markerAPP15:
+		case marker >= segments.APP0 && marker <= segments.APP15:
 			d.appSegment(marker, body)
 		}
 		if err != nil {
@@ -110,35 +60,15 @@ func (d *decoder) segments() (byte, error) {
 	}
 }
 
-// body returns the parameters of the segment at d.pos, and moves behind it.
-func (d *decoder) body() ([]byte, error) {
-	if d.pos+2 > len(d.data) {
-		return nil, errCutShort
-	}
-	n := int(binary.BigEndian.Uint16(d.data[d.pos:]))
-	if n < 2 {
-		return nil, malformed("a segment has a length of %d", n)
-	}
-	if d.pos+n > len(d.data) {
-		return nil, errCutShort
-	}
-	body := d.data[d.pos+2 : d.pos+n]
-	d.pos += n
-	return body, nil
-}
-
 // appSegment notes what guesses of the colour space rest on: the segments of
 // JFIF and of Adobe (T.872, 6.5.3).
 func (d *decoder) appSegment(marker byte, body []byte) {
-	if marker == markerAPP0 && len(body) >= 14 && string(body[:5]) == "JFIF\x00" {
+	if marker == segments.APP0 && len(body) >= 14 && string(body[:5]) == "JFIF\x00" {
 		d.jfif = true
 	}
-	if marker == markerAPP14 && len(body) >= 12 && string(body[:5]) == "Adobe" {
+	if marker == segments.APP14 && len(body) >= 12 && string(body[:5]) == "Adobe" {
 		d.adobe = true
 		d.adobeTransform = body[11]
-	}
-	if d.app != nil {
-		d.app(marker, body)
 	}
 }
 

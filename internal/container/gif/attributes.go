@@ -27,10 +27,10 @@ func (b *Block) attribute() (container.Attribute, bool) {
 		return container.Attribute{}, false
 	}
 	if b.label() == labelComment {
-		return container.Attribute{Kind: container.Text, Key: "Comment", Data: join(b.Data)}, true
+		return container.Attribute{Kind: container.Text, Key: "Comment", Data: b.Data, Parted: true}, true
 	}
 	if blocks, ok := b.application("ICCRGBG1012"); ok {
-		return container.Attribute{Kind: container.ICC, Data: join(blocks)}, true
+		return container.Attribute{Kind: container.ICC, Data: blocks, Parted: true}, true
 	}
 	if blocks, ok := b.application("XMP DataXMP"); ok {
 		packet, ok := xmp(blocks)

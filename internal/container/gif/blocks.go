@@ -125,19 +125,6 @@ func next(data []byte, at int) (Block, error) {
 	return Block{}, container.ErrCutShort
 }
 
-// join returns what sub-blocks hold, in one piece.
-func join(blocks []byte) []byte {
-	if n := int(blocks[0]); n+2 == len(blocks) {
-		return blocks[1 : 1+n]
-	}
-	var whole []byte
-	for n := int(blocks[0]); n > 0; n = int(blocks[0]) {
-		whole = append(whole, blocks[1:1+n]...)
-		blocks = blocks[1+n:]
-	}
-	return whole
-}
-
 // Application returns the sub-blocks of the first application extension with an
 // identifier, which has 11 characters, and false where there is none before the end
 // of the file or the first damage.

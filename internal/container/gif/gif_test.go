@@ -110,7 +110,11 @@ func TestAttributes(t *testing.T) {
 	}
 	var got []seen
 	for a := range Attributes(withAttributes()) {
-		got = append(got, seen{a.Kind, a.Key, string(a.Data)})
+		data, ok := a.Bytes(1 << 10)
+		if !ok {
+			t.Errorf("%+v is over the limit", a)
+		}
+		got = append(got, seen{a.Kind, a.Key, string(data)})
 	}
 	want := []seen{
 		{container.Text, "Comment", "hello"},
@@ -281,7 +285,10 @@ func FuzzBlocks(f *testing.F) {
 		if err := tiles(data); err != nil {
 			t.Fatal(err)
 		}
-		for range Attributes(data) {
+		for a := range Attributes(data) {
+			if _, ok := a.Bytes(len(data)); !ok {
+				t.Fatal("an attribute does not join")
+			}
 		}
 		var shown [2][]byte
 		for _, mode := range []container.Mode{container.Lenient, container.Strict} {

@@ -151,7 +151,7 @@ func (s *Structure) Values(f Field) (Values, error) {
 // Int returns value i, and 0 beyond the end or for types that are no integers. The
 // types with a sign are taken as those without: fields that are read have none.
 func (v *Values) Int(order binary.ByteOrder, i int) int64 {
-	if i >= int(v.Count) {
+	if i < 0 || i >= int(v.Count) {
 		return 0
 	}
 	switch v.Type {
