@@ -1,4 +1,4 @@
-// The colour transform (RFC 9649, 4.2).
+// The colour transform (RFC 9649, 3.5.2).
 #pragma once
 
 #include "slot.cuh"

@@ -1,4 +1,4 @@
-// Groups of prefix codes (RFC 9649, 6.2.2), and what their symbols come to.
+// Groups of prefix codes (RFC 9649, 3.7.2.2), and what their symbols come to.
 #pragma once
 
 #include "slot.cuh"

@@ -32,7 +32,7 @@ KERNEL webp_load(const Slot *__restrict__ slots)
 		image.result[0] = 1; // every thread that writes writes the same
 }
 
-// Green taken from red and blue in argb (RFC 9649, 4.3). One thread per pixel of image blockIdx.y.
+// Green taken from red and blue in argb (RFC 9649, 3.5.3). One thread per pixel of image blockIdx.y.
 KERNEL webp_subtract_green(const Slot *__restrict__ slots)
 {
 	const Slot &image = slots[blockIdx.y];

@@ -1,4 +1,4 @@
-// From symbols to bits (RFC 9649, 5.2.1): of each literal green, red, blue and alpha.
+// From symbols to bits (RFC 9649, 3.6.2.1): of each literal green, red, blue and alpha.
 #pragma once
 
 #include "../../gpu/include/bits.cuh"

@@ -1,4 +1,4 @@
-// Pixels as 0xAARRGGBB and what the transforms do to them (RFC 9649, 4). Any thread calls, each for itself.
+// Pixels as 0xAARRGGBB and what the transforms do to them (RFC 9649, 3.5). Any thread calls, each for itself.
 #pragma once
 
 #include "../../gpu/include/warp.cuh"

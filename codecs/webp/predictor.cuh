@@ -1,4 +1,4 @@
-// The predictor transform (RFC 9649, 4.1).
+// The predictor transform (RFC 9649, 3.5.1).
 #pragma once
 
 #include "slot.cuh"

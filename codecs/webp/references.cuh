@@ -1,4 +1,4 @@
-// Pixels coded by copies and a colour cache (RFC 9649, 5.2.2 and 5.2.3).
+// Pixels coded by copies and a colour cache (RFC 9649, 3.6.2.2 and 3.6.2.3).
 #pragma once
 
 #include "slot.cuh"

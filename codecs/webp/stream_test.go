@@ -73,7 +73,7 @@ func slowPrediction(mode uint32, l, t, tr, tl uint32) uint32 {
 	return 0xff000000
 }
 
-// undo returns the image before the transform (RFC 9649, 4), slowly.
+// undo returns the image before the transform (RFC 9649, 3.5), slowly.
 func undo(t format.Transform, p format.Pixels, width int) format.Pixels {
 	out := format.Pixels{W: width, H: p.H, ARGB: make([]uint32, width*p.H)}
 	across := (width + 1<<t.Bits - 1) >> t.Bits
@@ -120,7 +120,7 @@ func undo(t format.Transform, p format.Pixels, width int) format.Pixels {
 	return out
 }
 
-// bundling is log2 of the pixels in one (RFC 9649, 4.4).
+// bundling is log2 of the pixels in one (RFC 9649, 3.5.4).
 func bundling(colours int) int {
 	switch {
 	case colours <= 2:
@@ -215,7 +215,7 @@ func randomParse(r *rand.Rand, s *bitstream.Stream) {
 				if r.IntN(2) == 0 {
 					distance = 1 + r.IntN(i)
 					code = uint32(distance + 120)
-				} else { // near, by RFC 9649, 5.2.2
+				} else { // near, by RFC 9649, 3.6.2.2
 					code = []uint32{1, 2, 3, 4}[r.IntN(4)]
 					distance = []int{p.W, 1, p.W + 1, p.W - 1}[code-1]
 					distance = max(distance, 1)

@@ -7,7 +7,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 
-// The colour cache holds the latest pixel of each hash (RFC 9649, 5.2.3). All pixels go
+// The colour cache holds the latest pixel of each hash (RFC 9649, 3.6.2.3). All pixels go
 // into it, also copied ones, so whether a pixel is there does not depend on the parse.
 
 // CacheHits says for every pixel the bits of the smallest cache that has it: a larger

@@ -1,5 +1,5 @@
 // Package backref finds the backward references and the colour cache of an image (RFC 9649,
-// 5.2.2 and 5.2.3): the candidates at every position, and the parse that chooses among them,
+// 3.6.2.2 and 3.6.2.3): the candidates at every position, and the parse that chooses among them,
 // greedily first and then by the costs of the symbols of the parse before.
 package backref
 

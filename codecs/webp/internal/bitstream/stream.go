@@ -1,4 +1,4 @@
-// Package bitstream writes VP8L bitstreams (RFC 9649, 3 to 6): bits, prefix codes with the
+// Package bitstream writes VP8L bitstreams (RFC 9649, 3): bits, prefix codes with the
 // lengths that describe them, and a whole image with its transforms and entropy image.
 package bitstream
 
@@ -187,7 +187,7 @@ func (s *Stream) Write(c *pool.Pool) []byte {
 }
 
 // differences codes a palette as it is stored: every colour less the one before, by
-// channel (RFC 9649, 4.4).
+// channel (RFC 9649, 3.5.4).
 func differences(palette format.Pixels) format.Pixels {
 	d := format.Pixels{W: palette.W, H: 1, ARGB: make([]uint32, palette.W)}
 	last := uint32(0)

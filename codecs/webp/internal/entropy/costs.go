@@ -1,5 +1,5 @@
 // Package entropy says what symbols cost, and divides the tiles of an image among prefix
-// code groups (RFC 9649, 6.2.2) by that. Costs are integers in 1/256 bit, logarithms and
+// code groups (RFC 9649, 3.7.2.2) by that. Costs are integers in 1/256 bit, logarithms and
 // sizes in 1/65536 bit, so that every machine finds the same.
 package entropy
 

@@ -1,14 +1,14 @@
 package format
 
 // MaxLength is the longest backward reference, in pixels, that is written. RFC 9649,
-// 5.2.2, would allow 4096; with one less a length fits into 12 bits.
+// 3.6.2.2, would allow 4096; with one less a length fits into 12 bits.
 const MaxLength = 4095
 
 // MaxDistance is the largest distance in pixels: that of distance code 2^20, the highest
-// there is (RFC 9649, 5.2.2).
+// there is (RFC 9649, 3.6.2.2).
 const MaxDistance = 1<<20 - 120
 
-// nearest lists (dx, dy) of the distance codes 1 to 120 (RFC 9649, 5.2.2), as in the
+// nearest lists (dx, dy) of the distance codes 1 to 120 (RFC 9649, 3.6.2.2), as in the
 // RFC's table: pixels to the left and rows above.
 var nearest = [120][2]int8{
 	{0, 1}, {1, 0}, {1, 1}, {-1, 1}, {0, 2}, {2, 0}, {1, 2}, {-1, 2},
@@ -35,10 +35,11 @@ func NearDistance(code, w int) int {
 	return max(1, int(d[0])+int(d[1])*w)
 }
 
-// DistanceCodes maps distances to codes. Where several codes stand for one distance it
-// knows the lowest.
+// DistanceCodes has, by distance in pixels, the lowest of the distance codes 1 to 120 that
+// stand for it, or 0 where none does.
 type DistanceCodes []uint8
 
+// NewDistanceCodes returns those of an image of width w.
 func NewDistanceCodes(w int) DistanceCodes {
 	out := make(DistanceCodes, 7*w+9)
 	for code := 120; code > 0; code-- {
@@ -47,6 +48,7 @@ func NewDistanceCodes(w int) DistanceCodes {
 	return out
 }
 
+// Code is the lowest distance code of a distance in pixels.
 func (c DistanceCodes) Code(distance int) uint32 {
 	if distance < len(c) && c[distance] != 0 {
 		return uint32(c[distance])

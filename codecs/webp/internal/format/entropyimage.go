@@ -1,12 +1,15 @@
 package format
 
-// EntropyImage says which group of prefix codes each tile uses. With bits 0 there is one group.
+// EntropyImage says which prefix code group each tile uses (RFC 9649, 3.7.2.2). With Bits
+// 0 there is one group and no tiles.
 type EntropyImage struct {
-	Bits, Groups int
-	Group        []uint16
+	Bits   int      // log2 of the side of a tile in pixels, 2 to 9
+	Groups int      // how many there are; numbers of groups are below this
+	Group  []uint16 // by tile in raster order: the number of its group
 }
 
-// Used is the number of groups up to the last that a tile uses.
+// Used is the number of groups that a decoder reads: those up to the highest number of a
+// tile, also where no tile has a number between.
 func (g *EntropyImage) Used() int {
 	n := 0
 	for _, k := range g.Group {
@@ -15,7 +18,7 @@ func (g *EntropyImage) Used() int {
 	return n + 1
 }
 
-// Renumber numbers the groups that are in use in the order in which they first appear.
+// Renumber numbers the groups that tiles use in the order in which they first appear.
 func (g *EntropyImage) Renumber() {
 	to := make([]uint16, g.Groups)
 	n := uint16(0)

@@ -3,7 +3,8 @@
 // the entropy image that gives each tile its group. It decides nothing and writes nothing.
 package format
 
-// Pixels is an image between the transforms: w x h values 0xAARRGGBB in raster order.
+// Pixels is an image before, between or after the transforms: W x H values 0xAARRGGBB in
+// raster order.
 type Pixels struct {
 	W, H int
 	ARGB []uint32
@@ -12,7 +13,8 @@ type Pixels struct {
 // Tiles returns how many tiles of 1<<bits lie along n pixels.
 func Tiles(n, bits int) int { return (n + 1<<bits - 1) >> bits }
 
-// OpaqueBlack is the prediction of the first pixel, and of all pixels by mode 0.
+// OpaqueBlack is the prediction of the first pixel by every mode, and of all pixels by
+// mode 0 (RFC 9649, 3.5.1).
 const OpaqueBlack = 0xff000000
 
 // Grey reports whether red, green and blue are equal in every pixel.
@@ -25,12 +27,14 @@ func (p Pixels) Grey() bool {
 	return true
 }
 
-// smallImage is the size, in pixels, up to which copies are always tried.
+// smallImage is the size in pixels up to which backward references are always tried,
+// because a parse of them takes little time. The history has no measurement for it; it is
+// more than the tiles of 8 x 8 pixels of a photograph of 768 x 512, 6,144.
 const smallImage = 1 << 13
 
-// Repeats reports whether copies are worth trying: where it takes little time, and where
-// one pixel in eight ends a row of four that equals the one above, or itself shifted by
-// one.
+// Repeats reports whether backward references are worth trying in an image that describes
+// another one: where it is small, or where more than one pixel in eight ends a run of four
+// that equal their left or their upper neighbours.
 func (p Pixels) Repeats() bool {
 	if len(p.ARGB) <= smallImage {
 		return len(p.ARGB) > 1

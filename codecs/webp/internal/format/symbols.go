@@ -2,8 +2,9 @@ package format
 
 import "math/bits"
 
-// The symbols of a group lie in one slice: alpha, red, blue, distance, then green with
-// 256 literals, 24 lengths and the indices of the colour cache.
+// The symbols of a prefix code group lie in one slice: alpha, red, blue and distance, then
+// green with 256 literals, 24 length codes and the indices of the colour cache (RFC 9649,
+// 3.7.1).
 const (
 	AlphaAt    = 0
 	RedAt      = 256
@@ -14,18 +15,20 @@ const (
 	CacheAt    = LengthAt + 24
 )
 
-// WrittenAlphabets are the limits of the five codes of a group of n symbols in the order in
-// which they are written.
+// WrittenAlphabets are the limits of the five alphabets of a group of n symbols, in the
+// order in which their codes are written (RFC 9649, 3.7.1).
 func WrittenAlphabets(n int) [5][2]int {
 	return [5][2]int{{GreenAt, n}, {RedAt, BlueAt}, {BlueAt, DistanceAt}, {AlphaAt, RedAt}, {DistanceAt, GreenAt}}
 }
 
-// Alphabets are the limits of the five codes in a slice of n symbols: see stream.go.
+// Alphabets are the limits of the five alphabets of a group of n symbols, in the order of
+// the slice.
 func Alphabets(n int) [5][2]int {
 	return [5][2]int{{AlphaAt, RedAt}, {RedAt, BlueAt}, {BlueAt, DistanceAt}, {DistanceAt, GreenAt}, {GreenAt, n}}
 }
 
-// Prefix splits a length or distance code into a symbol and extra bits (RFC 9649, 3.6.2.2).
+// Prefix splits a length or a distance code, at least 1, into a symbol and n extra bits
+// (RFC 9649, 3.6.2.2).
 func Prefix(v uint32) (symbol, extra uint32, n uint) {
 	v--
 	if v < 4 {
@@ -36,7 +39,7 @@ func Prefix(v uint32) (symbol, extra uint32, n uint) {
 	return 2*h + v>>n&1, v & (1<<n - 1), n
 }
 
-// ExtraBitsOf are the bits of lengths and distances that follow their symbols.
+// ExtraBitsOf is how many extra bits the lengths and distances of a histogram have.
 func ExtraBitsOf(h []uint32) (n uint64) {
 	for s := 4; s < 40; s++ {
 		n += uint64(h[DistanceAt+s]) * uint64(s/2-1)

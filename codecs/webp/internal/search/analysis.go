@@ -6,29 +6,33 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
 )
 
-// analysis is what an image looks like before anything is tried: sums over sampled rows,
-// which do not depend on the order of pixels but for repeats.
-type analysis struct {
-	pixels  int
-	equal   int // to the left or the upper neighbour
-	repeats int // of the others: they and the next three were there before
+// Analysis is what an image looks like before anything is tried, by some of its rows. But
+// for repeats it does not depend on the order of pixels.
+type Analysis struct {
+	pixels  int // that were looked at
+	equal   int // pixels that equal their left or upper neighbour
+	repeats int // others that, with the next three, occurred before
 
-	// Bits, times 65536, of the pixels that are not equal to a neighbour: as they are,
-	// less their green, and less the neighbours' gradient and their green.
-	direct, green, spatial uint64
+	// Bits, times 65536, that ideal codes would take for the pixels that do not equal a
+	// neighbour: with green subtracted, and also predicted by the mean of the left and
+	// the upper neighbour.
+	green, spatial uint64
 
-	colours []uint32 // nil for more than maxColours
+	colours []uint32 // of the whole image; nil for more than 256
 }
 
 const (
-	repeatBits     = 15      // of the table that finds repeats
-	AnalysisPixels = 1 << 18 // that are looked at
+	repeatBits = 15 // log2 of the entries of the table that finds repeats
+
+	// AnalysisPixels is about how many pixels an analysis looks at, so that it takes no
+	// longer for a large image than for a small one.
+	AnalysisPixels = 1 << 18
 )
 
-// Analyse takes the census of p by about most pixels, or all where most is 0.
-func Analyse(p format.Pixels, most int) analysis {
-	c := analysis{colours: transform.PaletteOf(p.ARGB)}
-	var h [3][4][256]uint32
+// Analyse looks at about most pixels of p, or at all where most is 0.
+func Analyse(p format.Pixels, most int) Analysis {
+	a := Analysis{colours: transform.PaletteOf(p.ARGB)}
+	var h [2][4][256]uint32
 	table := make([]uint32, 1<<repeatBits)
 	step := 1
 	if most > 0 {
@@ -41,26 +45,25 @@ func Analyse(p format.Pixels, most int) analysis {
 			above = p.ARGB[(y-1)*p.W:][:p.W]
 		}
 		left := row[0]
-		corner := above[0]
 		for x, v := range row {
-			c.pixels++
-			l, t, k := left, above[x], corner
-			left, corner = v, t
+			a.pixels++
+			l, t := left, above[x]
+			left = v
 			if v == l && (x > 0 || y > 0) || v == t && y > 0 {
-				c.equal++
+				a.equal++
 				continue
 			}
 			if x+3 < len(row) {
 				key := (v*0x9e3779b1 ^ row[x+1]*0x85ebca6b ^ row[x+2]*0xc2b2ae35 ^ row[x+3]*0x27d4eb2f)
 				key = (key ^ key>>15) * 0x2c1b3c6d
 				if table[key>>(32-repeatBits)] == key {
-					c.repeats++
+					a.repeats++
 				}
 				table[key>>(32-repeatBits)] = key
 			}
 			g := transform.SubtractGreenFrom(v)
-			s := transform.Subtract(g, gradient(transform.SubtractGreenFrom(l), transform.SubtractGreenFrom(t), transform.SubtractGreenFrom(k)))
-			for n, u := range [...]uint32{v, g, s} {
+			s := transform.Subtract(g, transform.Average(transform.SubtractGreenFrom(l), transform.SubtractGreenFrom(t)))
+			for n, u := range [...]uint32{g, s} {
 				h[n][0][u>>24]++
 				h[n][1][u>>16&255]++
 				h[n][2][u>>8&255]++
@@ -68,13 +71,83 @@ func Analyse(p format.Pixels, most int) analysis {
 			}
 		}
 	}
-	for n, out := range []*uint64{&c.direct, &c.green, &c.spatial} {
+	for n, out := range []*uint64{&a.green, &a.spatial} {
 		for k := range h[n] {
 			*out += entropy.IdealBits(h[n][k][:])
 		}
 	}
-	return c
+	return a
 }
 
-// gradient is the average of left and upper neighbour by channel.
-func gradient(l, t, _ uint32) uint32 { return (l^t)&0xfefefefe>>1 + l&t }
+// The limits below came with the code for graphics and are to tell the Kodak photographs
+// from 32 graphics (screens, drawings, diagrams). The history has no measurement of them one
+// by one. They decide about size and time, never about what a file decodes to.
+
+// IsPhoto reports whether the image is coded without backward references, because few would
+// pay: fewer than 2 of 5 pixels equal a neighbour, fewer than one in 8 of the others repeats
+// what was before, and there are more than 256 colours.
+func (a *Analysis) IsPhoto() bool {
+	return 5*a.equal < 2*a.pixels && 8*a.repeats < a.pixels-a.equal && a.colours == nil
+}
+
+// mayBePhoto reports whether the image may become smaller without backward references: they
+// cannot reach what residuals would, unless 3 of 4 pixels equal a neighbour.
+func (a *Analysis) mayBePhoto() bool { return a.equal < 3*a.pixels/4 }
+
+// groupTiles is log2 of the side of the tiles of a graphic's entropy image: small where
+// residuals are coded, large where 9 of 10 pixels equal a neighbour and a tile has few
+// symbols.
+func (a *Analysis) groupTiles(kind int) int {
+	switch {
+	case kind == format.PredictorTransform:
+		return 3
+	case a.equal*10 < a.pixels*9:
+		return 4
+	}
+	return 5
+}
+
+// log2 of the sides of tiles that effort 9 tries for the entropy image.
+const (
+	smallestGroupTile = 3
+	largestGroupTile  = 6
+)
+
+// strategies are those that are worth trying, or all of them.
+func (a *Analysis) strategies(all bool) []strategy {
+	palette := strategy{kind: format.ColourIndexing, order: transform.ByNeed}
+	tiled := strategy{kind: format.PredictorTransform, predictor: 3, colour: 5}
+	one := strategy{kind: format.PredictorTransform, predictor: oneMode}
+	if all {
+		list := []strategy{
+			{kind: format.SubtractGreen},
+			{kind: noTransform},
+			{kind: format.PredictorTransform, predictor: 2, colour: 4},
+			tiled,
+			{kind: format.PredictorTransform, predictor: 4, colour: 5},
+			one,
+		}
+		if a.colours != nil {
+			list = append(list, palette,
+				strategy{kind: format.ColourIndexing, order: transform.ByValue},
+				strategy{kind: format.ColourIndexing, order: transform.ByNeighbours})
+		}
+		return list
+	}
+	// Of the pixels that do not equal a neighbour, those that repeat what was before cost
+	// about nothing without a predictor; with one, an eighth of them do.
+	others := uint64(max(1, a.pixels-a.equal))
+	direct := a.green / others * (others - uint64(a.repeats))
+	spatial := a.spatial / others * (others - others/8)
+	switch {
+	case len(a.colours) > 0 && len(a.colours) <= 16: // several pixels share one
+		return []strategy{palette}
+	case spatial < direct && a.repeats*8 > int(others):
+		return []strategy{tiled, one}
+	case spatial < direct:
+		return []strategy{tiled}
+	case a.colours != nil && a.green > others*9<<entropy.Log2Bits: // more than an index of 8 bits and its share of the palette
+		return []strategy{palette}
+	}
+	return []strategy{{kind: format.SubtractGreen}}
+}

@@ -21,10 +21,10 @@ const (
 )
 
 // passes takes one image through the passes of a plan.
-type passes struct {
+type Passes struct {
 	pool   *pool.Pool
 	search PredictorSearch
-	plan   predictorPlan
+	plan   PredictorPlan
 
 	ModeCosts       [transform.ModeCount]uint32
 	MultiplierCosts transform.MultiplierCosts
@@ -32,8 +32,8 @@ type passes struct {
 	Tables          []uint16 // made of them
 }
 
-func NewPasses(c *pool.Pool, v PredictorSearch, p predictorPlan) *passes {
-	s := &passes{pool: c, search: v, plan: p}
+func NewPasses(c *pool.Pool, v PredictorSearch, p PredictorPlan) *Passes {
+	s := &Passes{pool: c, search: v, plan: p}
 	s.resetModeCosts()
 	for i := range s.MultiplierCosts {
 		for j := range s.MultiplierCosts[i] {
@@ -44,28 +44,28 @@ func NewPasses(c *pool.Pool, v PredictorSearch, p predictorPlan) *passes {
 	return s
 }
 
-func (s *passes) resetModeCosts() {
+func (s *Passes) resetModeCosts() {
 	for k := range s.ModeCosts {
 		s.ModeCosts[k] = firstModeCost
 	}
 }
 
 // Transforms chooses modes and multipliers by one table for all tiles.
-func (s *passes) Transforms(ctx context.Context) error {
-	s.search.SetModes(s.plan.predictor, FirstMode)
-	if s.plan.predictor < s.plan.predictorMost {
+func (s *Passes) Transforms(ctx context.Context) error {
+	s.search.SetModes(s.plan.Predictor, FirstMode)
+	if s.plan.Predictor < s.plan.PredictorMost {
 		s.MakeTables(entropy.IdealCosts)
 		s.predictorTiles()
 	}
-	for range s.plan.modePasses {
+	for range s.plan.ModePasses {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		s.MakeTables(entropy.IdealCosts)
-		s.modes(s.plan.modeSkip)
+		s.modes(s.plan.ModeSkip)
 	}
-	if s.plan.colour > 0 {
-		for range s.plan.colourPasses {
+	if s.plan.Colour > 0 {
+		for range s.plan.ColourPasses {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -78,30 +78,30 @@ func (s *passes) Transforms(ctx context.Context) error {
 
 // predictorTiles chooses modes for tiles of the largest size of the plan or, as long as
 // modes and residuals then have less entropy, of smaller ones.
-func (s *passes) predictorTiles() {
+func (s *Passes) predictorTiles() {
 	p := &s.plan
-	least := p.predictor
-	p.predictor = p.predictorMost
+	least := p.Predictor
+	p.Predictor = p.PredictorMost
 	bits := s.entropyOfModes()
-	for p.predictor > least {
+	for p.Predictor > least {
 		last := s.ModeCosts
 		s.resetModeCosts()
-		p.predictor--
+		p.Predictor--
 		b := s.entropyOfModes()
 		if b > bits {
-			p.predictor++
+			p.Predictor++
 			s.ModeCosts = last
 			s.modes(1)
 			break
 		}
 		bits = b
 	}
-	p.group = max(p.group, p.predictor)
+	p.Group = max(p.Group, p.Predictor)
 }
 
 // entropyOfModes makes a pass over the predictor's tiles and returns the entropy of the
 // modes and of the image that they leave.
-func (s *passes) entropyOfModes() uint64 {
+func (s *Passes) entropyOfModes() uint64 {
 	counts := s.modes(1)
 	bits := entropy.IdealBits(counts[:])
 	hist := s.search.Histograms()
@@ -113,8 +113,8 @@ func (s *passes) entropyOfModes() uint64 {
 
 // modes makes a pass over the predictor's tiles, of which it looks at every skip-th row,
 // and returns how many took each mode.
-func (s *passes) modes(skip int) [transform.ModeCount]uint32 {
-	counts := s.search.ChooseModes(s.plan.predictor, skip, &s.ModeCosts, s.Tables)
+func (s *Passes) modes(skip int) [transform.ModeCount]uint32 {
+	counts := s.search.ChooseModes(s.plan.Predictor, skip, &s.ModeCosts, s.Tables)
 	var short [transform.ModeCount]uint16
 	entropy.AlphabetCosts(counts[:], short[:])
 	for k, v := range short {
@@ -124,15 +124,15 @@ func (s *passes) modes(skip int) [transform.ModeCount]uint32 {
 }
 
 // colours makes a pass over the tiles of the colour transform.
-func (s *passes) colours() {
-	counts := s.search.ChooseMultipliers(s.plan.colour, s.plan.ColourSkip, transform.ColourSteps, &s.MultiplierCosts, s.Tables)
+func (s *Passes) colours() {
+	counts := s.search.ChooseMultipliers(s.plan.Colour, s.plan.ColourSkip, transform.ColourSteps, &s.MultiplierCosts, s.Tables)
 	for i := range counts {
 		entropy.AlphabetCosts(counts[i][:], s.MultiplierCosts[i][:])
 	}
 }
 
 // MakeTables makes the tables of all groups from their histograms.
-func (s *passes) MakeTables(by func(hist []uint32, out []uint16)) {
+func (s *Passes) MakeTables(by func(hist []uint32, out []uint16)) {
 	s.counts = s.search.Histograms()
 	s.Tables = make([]uint16, len(s.counts))
 	s.pool.Spans(len(s.counts), s.search.Symbols(), func(lo, hi int) { by(s.counts[lo:hi], s.Tables[lo:hi]) })
@@ -140,7 +140,7 @@ func (s *passes) MakeTables(by func(hist []uint32, out []uint16)) {
 
 // grouping chooses groups, and with them anew modes and multipliers. It starts with
 // groups of one size from the cheapest to the dearest tiles.
-func (s *passes) grouping(ctx context.Context) error {
+func (s *Passes) grouping(ctx context.Context) error {
 	p := &s.plan
 	w, h := s.search.Size()
 	n := p.startGroups(w, h)
@@ -148,13 +148,13 @@ func (s *passes) grouping(ctx context.Context) error {
 		return nil
 	}
 	s.MakeTables(entropy.IdealCosts)
-	first, joint, by := p.groupPasses, p.joint, entropy.CodeCosts
+	first, joint, by := p.GroupPasses, p.Joint, entropy.CodeCosts
 	sparse := s.sparse()
 	if sparse {
 		first, joint, by = min(first, 3), min(joint, 1), entropy.IdealCosts
 	}
-	g := entropy.StartGroups(s.search.TileCosts(p.group, s.Tables), s.flatTiles(), n)
-	g.Bits = p.group
+	g := entropy.StartGroups(s.search.TileCosts(p.Group, s.Tables), s.flatTiles(), n)
+	g.Bits = p.Group
 	counts := make([]uint32, g.Groups)
 	for _, k := range g.Group {
 		counts[k]++
@@ -169,14 +169,14 @@ func (s *passes) grouping(ctx context.Context) error {
 		} else {
 			s.MakeTables(by)
 			s.modes(1)
-			if i < first+p.jointColours {
+			if i < first+p.JointColours {
 				s.MakeTables(by)
 				s.colours()
 			}
 			s.MakeTables(by)
 		}
 		var regrets []uint64
-		counts, regrets = s.search.AssignGroups(entropy.GroupCosts(counts, n), p.near, s.Tables)
+		counts, regrets = s.search.AssignGroups(entropy.GroupCosts(counts, n), p.Near, s.Tables)
 		if i < first+joint-1 && !sparse {
 			s.giveUpGroups(counts[:n], regrets)
 		}
@@ -189,7 +189,7 @@ func (s *passes) grouping(ctx context.Context) error {
 // prices nothing about what a code without bits is: passes that go by the former settle
 // for flat histograms, and many passes, or groups that are dissolved, mix what costs
 // nothing with the rest.
-func (s *passes) sparse() bool {
+func (s *Passes) sparse() bool {
 	bits := uint64(0)
 	for _, p := range format.WrittenAlphabets(len(s.counts)) {
 		bits += entropy.IdealBits(s.counts[p[0]:p[1]])
@@ -201,8 +201,8 @@ func (s *passes) sparse() bool {
 // flatTiles tells tiles that have no symbols but the commonest, if they are more than a
 // few. They get a group of their own, whose codes have no bits. One pixel of another kind
 // would cost all of them bits; prices cannot tell that, so the group is closed.
-func (s *passes) flatTiles() []bool {
-	prices := s.search.TileCosts(s.plan.group, entropy.CommonestFree(s.counts))
+func (s *Passes) flatTiles() []bool {
+	prices := s.search.TileCosts(s.plan.Group, entropy.CommonestFree(s.counts))
 	flat := make([]bool, len(prices))
 	n := 0
 	for i, v := range prices {
@@ -221,7 +221,7 @@ const leastFlat = 8
 // giveUpGroups sets the counts of groups to 0 whose codes take more bits than their tiles
 // would lose elsewhere. As that is known only while all others stay, no more than an
 // eighth of the groups go in a pass, the worst first.
-func (s *passes) giveUpGroups(counts []uint32, regrets []uint64) {
+func (s *Passes) giveUpGroups(counts []uint32, regrets []uint64) {
 	n := s.search.Symbols()
 	gain := make([]int64, len(counts))
 	s.pool.Spans(len(counts), 1, func(k, _ int) {

@@ -34,7 +34,7 @@ func Photo(ctx context.Context, c *pool.Pool, d Steps, p format.Pixels, effort i
 	}
 	return &bitstream.Stream{
 		Width: p.W, Height: p.H,
-		Small:      smallBy(effort),
+		Small:      smallParser(effort),
 		Transforms: append([]format.Transform{{Kind: format.SubtractGreen}}, found.Transforms(p.W, p.H)...),
 		Pixels:     found.Pixels,
 		Entropy:    found.Entropy,

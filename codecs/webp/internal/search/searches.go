@@ -55,7 +55,7 @@ type PredictorSearch interface {
 
 // Steps makes canvases and copiers.
 type Steps interface {
-	// PredictorSearch takes an image as it was loaded, and subtracts green (RFC 9649, 4.3). p is
+	// PredictorSearch takes an image as it was loaded, and subtracts green (RFC 9649, 3.5.3). p is
 	// not changed.
 	PredictorSearch(p format.Pixels) (PredictorSearch, error)
 

@@ -7,7 +7,7 @@ import (
 )
 
 // Multipliers are the elements of a colour transform: of each tile red-to-blue in red,
-// green-to-blue in green, green-to-red in blue, and 255 in alpha (RFC 9649, 4.2). A nil
+// green-to-blue in green, green-to-red in blue, and 255 in alpha (RFC 9649, 3.5.2). A nil
 // *multipliers is no transform.
 type Multipliers struct {
 	Bits, Columns int
@@ -26,7 +26,7 @@ func NewMultipliers(w, h, bits int) *Multipliers {
 }
 
 // transformColour takes from red and blue of v what elements m make of its green, and from
-// blue also what they make of red (RFC 9649, 4.2).
+// blue also what they make of red (RFC 9649, 3.5.2).
 func transformColour(v, m uint32) uint32 {
 	green, red := int32(int8(v>>8)), int32(int8(v>>16))
 	r := int32(v>>16) - int32(int8(m))*green>>5

@@ -7,7 +7,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 
-const maxColours = 256 // of a palette (RFC 9649, 4.4)
+const maxColours = 256 // of a palette (RFC 9649, 3.5.4)
 
 // PaletteOf returns the colours of p by rising value, or nil where there are more than
 // maxColours.
@@ -38,7 +38,7 @@ func PaletteOf(argb []uint32) []uint32 {
 	return out
 }
 
-// bundleBits is log2 of how many pixels share one (RFC 9649, 4.4).
+// bundleBits is log2 of how many pixels share one (RFC 9649, 3.5.4).
 func bundleBits(colours int) uint {
 	switch {
 	case colours <= 2:

@@ -1,4 +1,4 @@
-// Package transform applies the transforms of RFC 9649, 4, and chooses what they need tile
+// Package transform applies the transforms of RFC 9649, 3.5, and chooses what they need tile
 // by tile: modes of the predictor and multipliers of the colour transform by a table of
 // costs, palettes and their order. It also has the rounding of near-lossless files, which
 // comes before all transforms.
@@ -10,7 +10,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 
-// ModeCount is the number of modes of the predictor transform (RFC 9649, 4.1).
+// ModeCount is the number of modes of the predictor transform (RFC 9649, 3.5.1).
 const ModeCount = 14
 
 // span is how many pixels of a row are worked on at a time: few enough that their
@@ -139,7 +139,7 @@ func opaqueSumsGo(sums *[ModeCount]uint32, rows *residualRows, lo, hi int, t *en
 }
 
 // Residuals sets out to the pixels of p less their predictions by the modes of tiles
-// of 1<<bits, modulo 256 (RFC 9649, 4.1).
+// of 1<<bits, modulo 256 (RFC 9649, 3.5.1).
 func Residuals(c *pool.Pool, p *format.Pixels, bits int, mode []uint8, out []uint32) {
 	tw := format.Tiles(p.W, bits)
 	c.Spans(p.H, rowsAtOnce, func(from, to int) {
@@ -167,7 +167,7 @@ const rowsAtOnce = 16
 // residualRow sets rows[k][i] to pixel (x+i, y) less its prediction by mode k, for n
 // pixels. The first row is predicted from the left and the first column from above,
 // whatever the mode. The pixel above and to the right of a row's last is, as the
-// pixels lie in memory, the first of its own row (RFC 9649, 4.1).
+// pixels lie in memory, the first of its own row (RFC 9649, 3.5.1).
 func residualRow(p *format.Pixels, x, y, n int, rows *residualRows) {
 	px := p.ARGB
 	at := y*p.W + x
@@ -202,19 +202,19 @@ func predictRowGo(cur, up []uint32, at int, rows *residualRows) {
 	l, tl, t := cur[0], up[0], up[1]
 	for i, v := range cur[1:] {
 		tr := up[i+2]
-		ltl, ttr, lt := average(l, tl), average(t, tr), average(l, t)
+		ltl, ttr, lt := Average(l, tl), Average(t, tr), Average(l, t)
 		o := at + i
 		rows[0][o] = Subtract(v, format.OpaqueBlack)
 		rows[1][o] = Subtract(v, l)
 		rows[2][o] = Subtract(v, t)
 		rows[3][o] = Subtract(v, tr)
 		rows[4][o] = Subtract(v, tl)
-		rows[5][o] = Subtract(v, average(average(l, tr), t))
+		rows[5][o] = Subtract(v, Average(Average(l, tr), t))
 		rows[6][o] = Subtract(v, ltl)
 		rows[7][o] = Subtract(v, lt)
-		rows[8][o] = Subtract(v, average(tl, t))
+		rows[8][o] = Subtract(v, Average(tl, t))
 		rows[9][o] = Subtract(v, ttr)
-		rows[10][o] = Subtract(v, average(ltl, ttr))
+		rows[10][o] = Subtract(v, Average(ltl, ttr))
 		d := int32(0)
 		var full, half uint32
 		for s := 0; s < 32; s += 8 {
@@ -235,8 +235,8 @@ func predictRowGo(cur, up []uint32, at int, rows *residualRows) {
 	}
 }
 
-// average returns the rounded down mean of each of the four bytes.
-func average(a, b uint32) uint32 { return (a^b)&0xfefefefe>>1 + a&b }
+// Average returns the rounded down mean of each of the four bytes.
+func Average(a, b uint32) uint32 { return (a^b)&0xfefefefe>>1 + a&b }
 
 // Subtract returns the four differences of bytes, modulo 256.
 func Subtract(a, b uint32) uint32 {

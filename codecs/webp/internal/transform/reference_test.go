@@ -27,7 +27,7 @@ func meanOf(a, b argb) (c argb) {
 
 func clampOf(v int) int { return min(max(v, 0), 255) }
 
-// predictionAt is the prediction of pixel (x, y) of an image by a mode (4.1).
+// predictionAt is the prediction of pixel (x, y) of an image by a mode (3.5.1).
 func predictionAt(p *format.Pixels, x, y, mode int) uint32 {
 	at := y*p.W + x
 	switch {
@@ -96,10 +96,10 @@ func residualAt(p *format.Pixels, x, y, mode int) uint32 {
 	return a.join()
 }
 
-// signed is a byte as ColorTransformDelta takes it (4.2).
+// signed is a byte as ColorTransformDelta takes it (3.5.2).
 func signed(v int) int { return int(int8(v)) }
 
-// colourInverse is the decoder's InverseTransform (4.2).
+// colourInverse is the decoder's InverseTransform (3.5.2).
 func colourInverse(v, m uint32) uint32 {
 	c, e := split(v), split(m)
 	toBlue, greenToBlue, greenToRed := e[1], e[2], e[3]
