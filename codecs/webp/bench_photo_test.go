@@ -47,16 +47,16 @@ func BenchmarkSteps(b *testing.B) {
 	v.multipliers = nil
 	v.ChooseMultipliers(5, 4, transform.ColourSteps, &s.MultiplierCosts, s.Tables)
 	step("transform-colours", func() { v.transformColours() })
-	var price []uint32
+	var cost []uint32
 	s.MakeTables(entropy.IdealCosts)
-	step("tile-prices", func() { price = v.TileCosts(3, s.Tables) })
-	g := entropy.StartGroups(price, make([]bool, len(price)), 32)
+	step("tile-costs", func() { cost = v.TileCosts(3, s.Tables) })
+	g := entropy.StartGroups(cost, make([]bool, len(cost)), 32)
 	g.Bits = 3
 	v.SetEntropyImage(g)
 	step("histograms", func() { v.Histograms() })
 	s.MakeTables(entropy.IdealCosts)
-	step("price", func() { s.MakeTables(entropy.IdealCosts) })
-	step("code-price", func() { s.MakeTables(entropy.CodeCosts) })
+	step("cost", func() { s.MakeTables(entropy.IdealCosts) })
+	step("code-cost", func() { s.MakeTables(entropy.CodeCosts) })
 	step("predict-joint", func() {
 		transform.ChooseModes(c, &p, 2, 1, &own, v.multipliers, v.costTables(s.Tables), nil, modes)
 	})

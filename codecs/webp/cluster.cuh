@@ -1,4 +1,4 @@
-// Groups of prefix codes for images with copies, as in cluster.go: the kernels are launched one after the other for
+// Groups of prefix codes for images with backward references, as in cluster.go: the kernels are launched one after the other for
 // images that need one choice of groups, and what they hand on lies in Clusters. A tile's symbols are read from the
 // pixels each time; sums do not depend on their order.
 #pragma once
@@ -12,7 +12,7 @@ static_assert(max_start_groups == warp_size, "a lane of a warp has a group");
 
 DEVICE void least_at(uint32_t *p, uint32_t v) { __nvvm_atom_min_gen_ui(p, v); }
 
-// The memory of image f in state, which the host sets to zero; clusterWork in copier_cuda.go is its size.
+// The memory of an image in scratch; clusterScratch in references_cuda.go is its size.
 struct Clusters {
 	uint32_t symbols, tiles, padded; // padded: the power of two that is not less than tiles
 	uint64_t *keys;                  // padded: by which tiles are ordered
@@ -150,7 +150,7 @@ KERNEL webp_cluster_all_costs(const Slot *__restrict__ slots)
 		c.head[0] = image.count;
 }
 
-// Whether the search of image f begins a group in a round: images differ in how many they have.
+// Whether the image begins a group in a round: images differ in how many they have.
 DEVICE bool seeds(const Slot &image, const Clusters &c, uint32_t round)
 {
 	return round >= image.group_count / 2 && round < image.group_count && c.head[2] == 0;
@@ -255,7 +255,7 @@ KERNEL webp_cluster_count(const Slot *__restrict__ slots)
 		add_to(&c.members[group], 1);
 }
 
-// Costs of group blockIdx.x of image blockIdx.y: of its symbols, with a little of all (smoothPrices), in rows, and
+// Costs of group blockIdx.x of image blockIdx.y: of its symbols, with a little of all (smoothedCosts), in rows, and
 // its own. A block takes a group.
 KERNEL webp_cluster_group_costs(const Slot *__restrict__ slots)
 {
@@ -270,7 +270,7 @@ KERNEL webp_cluster_group_costs(const Slot *__restrict__ slots)
 	    [&](uint32_t i) {
 		    uint32_t k = i < red_at ? 0 : i < blue_at ? 1 : i < distance_at ? 2 : i < green_at ? 3 : 4;
 		    uint32_t sum = c.head[8 + k];
-		    return hist[i] * 32 + (uint32_t)((uint64_t)c.all[i] * 64 / (sum == 0 ? 1 : sum));
+		    return hist[i] * group_weight + (uint32_t)((uint64_t)c.all[i] * image_weight / (sum == 0 ? 1 : sum));
 	    },
 	    c.symbols, c.rows + group, max_start_groups, s_sums);
 	if (threadIdx.x == 0) {
@@ -348,7 +348,7 @@ KERNEL __launch_bounds__(image_block) webp_cluster_worst(const Slot *__restrict_
 			count_tile(image, Tile(image, image.group_bits, tile), s_hist);
 	}
 	sync_block(); // all are counted
-	uint64_t times = (uint64_t)c.head[1] * 4 / (size == 0 ? 1 : size);
+	uint64_t times = (uint64_t)c.head[1] * seed_weight / (size == 0 ? 1 : size);
 	if (times == 0)
 		times = 1;
 	block_costs([&](uint32_t i) { return s_hist[i] * (uint32_t)times + c.all[i]; }, c.symbols, c.table, 1, s_sums);

@@ -128,7 +128,7 @@ KERNEL webp_assign_groups(const Slot *__restrict__ slots)
 	}
 }
 
-// Counts the literals of coded in result, n tables, which the host set to zero; alpha only where it is not opaque. The
+// Counts the literals of coded in result, n tables, which were zero before; alpha only where it is not opaque. The
 // blocks share the pixels of image blockIdx.y. The counts of a single group are made in shared memory first, where its
 // frequent symbols do not wait for the whole card.
 KERNEL webp_histograms(const Slot *__restrict__ slots)

@@ -1,4 +1,4 @@
-// The steps on a card, in their order and with the numbers of their Go functions.
+// The steps on a device, with the numbers of their Go functions.
 //
 // A launch is for all images of a batch: blockIdx.y is the image, and blockIdx.x reaches as far as the largest one
 // needs. Pixels are 0xAARRGGBB in raster order. Prices are table lookups in 1/256 bit, every sum is of integers and every

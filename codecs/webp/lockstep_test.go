@@ -118,7 +118,7 @@ func lockstep(workers *pool.Pool, d search.Steps, r *rand.Rand, m *raster.Image)
 }
 
 // lockstepCopies takes an image, or another one with repeats of its size, through random
-// steps of the search for copies on both sides.
+// steps of the search for backward references on both sides.
 func lockstepCopies(workers *pool.Pool, d search.Steps, r *rand.Rand, p format.Pixels) error {
 	if r.IntN(2) == 0 {
 		colours := []int{2, 4, 16, 17, 256, 1 + r.IntN(400)}
@@ -198,7 +198,7 @@ func lockstepCopies(workers *pool.Pool, d search.Steps, r *rand.Rand, p format.P
 	if err := b.Failed(); err != nil {
 		return err
 	}
-	return differ("pack copies", packed, want)
+	return differ("pack references", packed, want)
 }
 
 // sameCounts compares histograms.
@@ -226,7 +226,7 @@ func lockstepPasses(workers *pool.Pool, r *rand.Rand, a *memoryPredictorSearch, 
 	}
 	hist := a.Histograms()
 	tables := make([]uint16, len(hist))
-	price := func() error {
+	cost := func() error {
 		hist = a.Histograms()
 		if err := differ("histograms", b.Histograms(), hist); err != nil {
 			return err
@@ -239,7 +239,7 @@ func lockstepPasses(workers *pool.Pool, r *rand.Rand, a *memoryPredictorSearch, 
 		return nil
 	}
 	for range 1 + r.IntN(8) {
-		if err := price(); err != nil {
+		if err := cost(); err != nil {
 			return err
 		}
 		switch r.IntN(5) {
@@ -270,13 +270,13 @@ func lockstepPasses(workers *pool.Pool, r *rand.Rand, a *memoryPredictorSearch, 
 			}
 		case 3:
 			want := a.TileCosts(group, tables)
-			if err := differ("tilePrices", b.TileCosts(group, tables), want); err != nil {
+			if err := differ("tileCosts", b.TileCosts(group, tables), want); err != nil {
 				return err
 			}
 			n := 2 + r.IntN(40)
 			g := entropy.StartGroups(want, make([]bool, len(want)), n)
 			g.Bits = group
-			b.SetEntropyImage(g) // the canvas in memory keeps the slice
+			b.SetEntropyImage(g) // the search in memory keeps the slice
 			a.SetEntropyImage(g)
 		case 4:
 			if a.entropy.Bits == 0 {

@@ -1,12 +1,12 @@
-// The candidates for copies (match.go).
+// The candidates for backward references (match.go).
 //
 // Where the pixels agree with those at one of a few distances, row 0 of distances, which is 1, and the near distances in
 // rows 1 and so on, is a bit for each position and row: a word of equal is 32 positions from a multiple of 32 on, the first
 // one lowest. Words of all rows for the same positions lie side by side. reach is, for every word, how many pixels agree
-// from its first position on. So the length of a copy at a near distance, or a run of equal pixels, is found in one word
+// from its first position on. So the length of a backward reference at a near distance, or a run of equal pixels, is found in one word
 // and the reach of the next.
 //
-// Far copies are found by the chain of positions with the same key. Images are cut into chunks that are linked at the
+// Far backward references are found by the chain of positions with the same key. Images are cut into chunks that are linked at the
 // same time, each with a table of the latest position by key; what a chunk's first positions are linked to is in the
 // tables before.
 #pragma once
@@ -161,7 +161,7 @@ DEVICE uint32_t band_end(const Slot &image, uint32_t i)
 
 // A search at a position: of what it has found the number and the longest.
 struct Search {
-	uint32_t i, most; // the position, and the longest that a copy may be
+	uint32_t i, most; // the position, and the longest that a backward reference may be
 	uint32_t best;    // length, 1 where nothing is found
 	uint32_t count;
 	uint32_t *to;     // for the candidates; null: they are counted
@@ -192,7 +192,7 @@ DEVICE uint32_t agreeing_alone(const uint32_t *argb, const Search &s, uint32_t d
 	return k;
 }
 
-// The lengths of copies at distances d of which the lanes with more have found the first alone pixels, and that may go on.
+// The lengths of backward references at distances d of which the lanes with more have found the first alone pixels, and that may go on.
 // The warp follows one distance at a time, 32 pixels a step, for all lanes that have it: their pixels overlap, so they
 // end at the same one. All lanes of the warp call; those with more hold a result.
 DEVICE uint32_t agreeing_together(const uint32_t *argb, const Search &s, uint32_t d, bool more)
@@ -202,7 +202,7 @@ DEVICE uint32_t agreeing_together(const uint32_t *argb, const Search &s, uint32_
 		uint32_t from = (uint32_t)__builtin_ctz(lanes), common = broadcast(d, from);
 		uint32_t same = ballot(more && d == common);
 		uint32_t at = broadcast(s.i, from) + alone;
-		uint32_t end = broadcast(s.i + s.most, last_lane(same)); // the last lane's copy may end last
+		uint32_t end = broadcast(s.i + s.most, last_lane(same)); // the last lane's reference may end last
 		for (;;) {
 			uint32_t p = at + lane();
 			uint32_t other = ~ballot(p < end && argb[p] == argb[p - common]);

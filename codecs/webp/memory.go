@@ -15,7 +15,7 @@ import (
 // code. Effort 9 has the pixels of up to nine strategies at once.
 var searchMemory = [10]int64{0: 50, 1: 40, 2: 64, 3: 64, 4: 64, 5: 64, 6: 64, 7: 72, 8: 72, 9: 160}
 
-// photoMemory is the same for an image whose copies are not looked for.
+// photoMemory is the same for an image that is coded as a photograph.
 var photoMemory = [10]int64{0: 50, 1: 28, 2: 28, 3: 28, 4: 28, 5: 28, 6: 28, 7: 28, 8: 28, 9: 36}
 
 const (

@@ -4,17 +4,18 @@
 
 #include "cluster.cuh"
 
-DEVICE uint64_t zero_size(uint32_t n)
+// The description of n unused symbols in a row (unusedSize in cluster.go).
+DEVICE uint64_t unused_symbols_size(uint32_t n)
 {
-	return n < 3 ? (uint64_t)n * (2 << log2_bits) : (6ull << log2_bits) + (uint64_t)(n / 100) * (6 << log2_bits);
+	return n < 3 ? (uint64_t)n * unused_size : unused_run_size + (uint64_t)(n / unused_run) * unused_run_size;
 }
 
 // About what a code for the n counts of a and, unless it is null, b takes (codeSize). some becomes true where there are
 // any. The threads of the warp call, and all hold the result.
 DEVICE uint64_t code_size(const uint32_t *a, const uint32_t *b, uint32_t n, bool &some)
 {
-	uint64_t total = 0, bits = 0, header = 0;
-	uint32_t used = 0, last = 4; // length of the last count that is not 0
+	uint64_t total = 0, bits = 0, description = 0;
+	uint32_t used = 0, last = first_digits; // binary digits of the last count that is not 0
 	int32_t at = -1;             // its place
 	for (uint32_t from = 0; from < n; from += warp_size) {
 		uint32_t i = from + lane();
@@ -35,8 +36,8 @@ DEVICE uint64_t code_size(const uint32_t *a, const uint32_t *b, uint32_t n, bool
 		}
 		if (v != 0) {
 			int32_t d = (int32_t)length - (int32_t)length_before;
-			uint32_t step = d == 0 ? 3 << (log2_bits - 1) : d == 1 || d == -1 ? 5 << (log2_bits - 1) : 4 << log2_bits;
-			header += zero_size((uint32_t)((int32_t)i - at_before - 1)) + step;
+			uint32_t step = d == 0 ? same_length_size : d == 1 || d == -1 ? next_length_size : other_length_size;
+			description += unused_symbols_size((uint32_t)((int32_t)i - at_before - 1)) + step;
 			total += v;
 			bits += (uint64_t)v * log2(v);
 		}
@@ -47,11 +48,11 @@ DEVICE uint64_t code_size(const uint32_t *a, const uint32_t *b, uint32_t n, bool
 	}
 	some = some || used > 0;
 	if (used < 2)
-		return 6ull << log2_bits;
+		return lone_symbol_size;
 	total = warp_total(total);
 	bits = warp_total(bits);
 	uint64_t whole = total * log2(total);
-	return (whole > bits ? whole - bits : 0) + warp_total(header) + (40ull << log2_bits);
+	return (whole > bits ? whole - bits : 0) + warp_total(description) + description_size;
 }
 
 // The five codes of a group (groupSize).

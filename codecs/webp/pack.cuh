@@ -23,10 +23,10 @@ template <uint32_t count> DEVICE void write_pieces(Span<uint32_t> words, uint64_
 	or_word(words, word, (uint32_t)held);
 }
 
-// A code as the host has it, bits << 4 | length, as a piece.
+// A code as Go has it, bits << 4 | length, as a piece.
 DEVICE uint32_t piece_of(uint32_t code) { return code >> 4 << 5 | (code & 15); }
 
-// Writes the codes of a parse of coded into result, like webp_pack_literals: a literal's four codes, a copy's length and distance
+// Writes the codes of a parse of coded into result, like webp_pack_literals: a literal's four codes, a backward reference's length and distance
 // with their extra bits, or the index in the cache.
 KERNEL __launch_bounds__(block_threads) webp_pack_references(const Slot *__restrict__ slots)
 {
@@ -71,7 +71,7 @@ KERNEL __launch_bounds__(block_threads) webp_pack_references(const Slot *__restr
 	write_pieces<4 * pack_pixels>({image.result, image.words}, at, piece);
 }
 
-// Writes the codes of coded into result, words that the host set to zero, from bit first on. A block takes 1024 pixels of
+// Writes the codes of coded into result, words that were zero before, from bit first on. A block takes 1024 pixels of
 // image blockIdx.y, a thread four of them; where a block's bits begin is a running sum over the blocks in one pass
 // (scan.cuh). Threads that share a word both OR into it.
 KERNEL __launch_bounds__(block_threads) webp_pack_literals(const Slot *__restrict__ slots)

@@ -1,4 +1,4 @@
-// Pixels coded by copies and a colour cache (RFC 9649, 3.6.2.2 and 3.6.2.3).
+// Pixels coded by backward references and a colour cache (RFC 9649, 3.6.2.2 and 3.6.2.3).
 #pragma once
 
 #include "slot.cuh"
@@ -78,7 +78,7 @@ KERNEL webp_clear_parse(const Slot *__restrict__ slots)
 		image.length[i] = 0;
 }
 
-// Puts copies into the parse of image blockIdx.y where there is a new one. A warp takes a copy, whose pixels no other has.
+// Puts backward references into the parse of image blockIdx.y where there is a new one. A warp takes a backward reference, whose pixels no other has.
 KERNEL webp_place_references(const Slot *__restrict__ slots)
 {
 	const Slot &image = slots[blockIdx.y];
@@ -92,7 +92,7 @@ KERNEL webp_place_references(const Slot *__restrict__ slots)
 		image.value[at] = (both >> 12) + 1;
 }
 
-// Gives the parse of image blockIdx.y, length and value, a cache of cache_bits; copies stay. One thread per pixel.
+// Gives the parse of image blockIdx.y, length and value, a cache of cache_bits; backward references stay. One thread per pixel.
 KERNEL webp_set_cache(const Slot *__restrict__ slots)
 {
 	const Slot &image = slots[blockIdx.y];
@@ -111,7 +111,7 @@ KERNEL webp_set_cache(const Slot *__restrict__ slots)
 }
 
 // Counts what the choice of a cache takes of the parse of image blockIdx.y, in counts (cacheCounts in cache.go): of
-// pixels that are not copied, by the bits of the smallest cache that has them, alpha, red, blue and green, 12 x 4 x 256,
+// pixels that are not in backward references, by the bits of the smallest cache that has them, alpha, red, blue and green, 12 x 4 x 256,
 // and hashes, 12 x 2048; and the symbols of lengths. One thread per pixel.
 KERNEL webp_cache_counts(const Slot *__restrict__ slots)
 {

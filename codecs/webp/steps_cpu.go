@@ -23,7 +23,7 @@ func (d cpuSteps) ReferenceSearch(p format.Pixels, _ search.PredictorSearch) (ba
 	return &backref.MemoryReferenceSearch{Pool: d.pool, P: p}, nil
 }
 
-// memoryPredictorSearch is a canvas in memory, whose steps run in Go.
+// memoryPredictorSearch is the search for modes and multipliers of an image in memory.
 type memoryPredictorSearch struct {
 	pool   *pool.Pool
 	source format.Pixels
@@ -39,8 +39,8 @@ type memoryPredictorSearch struct {
 	coded    format.Pixels // and after the colour transform; the same memory where there is none
 }
 
-// newMemoryPredictorSearch returns a canvas of p, of which the pixels whose length in parse is not
-// 0 are coded as parse says, and no transform. It keeps p and does not change it.
+// newMemoryPredictorSearch begins with p, which it keeps and does not change, and no
+// transform. Pixels whose length in parse is not 0 are coded as parse says.
 func newMemoryPredictorSearch(c *pool.Pool, p format.Pixels, parse format.Parse) *memoryPredictorSearch {
 	v := &memoryPredictorSearch{pool: c, source: p, parse: parse, opaque: true, coded: p}
 	for _, a := range p.ARGB {

@@ -196,7 +196,7 @@ func randomStream(r *rand.Rand) (*bitstream.Stream, format.Pixels) {
 	return s, p
 }
 
-// randomParse codes the pixels of s anew with copies and a cache, and changes those that
+// randomParse codes the pixels of s anew with backward references and a cache, and changes those that
 // are coded so.
 func randomParse(r *rand.Rand, s *bitstream.Stream) {
 	p, q := s.Pixels, &s.Parse
@@ -287,18 +287,18 @@ func TestStreamsDecodeToWhatTheySay(t *testing.T) {
 	}
 }
 
-// The histograms are what write codes: as many literals, copies and cached pixels.
+// The histograms are what write codes: as many literals, backward references and cached pixels.
 func TestHistogramsCountEverySymbol(t *testing.T) {
 	for seed := range uint64(codectest.Rounds(200)) {
 		s, _ := randomStream(rand.New(rand.NewPCG(10, seed)))
-		coded, copies := 0, 0
+		coded, references := 0, 0
 		for i := range s.Pixels.ARGB {
 			switch {
 			case s.Parse.Length == nil || s.Parse.Length[i] == 0 || s.Parse.Length[i] == format.Cached:
 				coded++
 			case s.Parse.Length[i] != format.Covered:
 				coded++
-				copies++
+				references++
 			}
 		}
 		greens, distances := 0, 0
@@ -310,8 +310,8 @@ func TestHistogramsCountEverySymbol(t *testing.T) {
 				distances += int(n)
 			}
 		}
-		if greens != coded || distances != copies {
-			t.Errorf("stream %d: %d greens and %d distances, want %d and %d", seed, greens, distances, coded, copies)
+		if greens != coded || distances != references {
+			t.Errorf("stream %d: %d greens and %d distances, want %d and %d", seed, greens, distances, coded, references)
 		}
 	}
 }

@@ -8,10 +8,11 @@ import (
 )
 
 // The colour cache holds the latest pixel of each hash (RFC 9649, 3.6.2.3). All pixels go
-// into it, also copied ones, so whether a pixel is there does not depend on the parse.
+// into it, also those of backward references, so whether a pixel is there does not depend on
+// the parse.
 
-// CacheHits says for every pixel the bits of the smallest cache that has it: a larger
-// one has it too, because of the pixels of a hash fewer are in its way. 0xff: none.
+// CacheHits returns for every pixel the bits of the smallest cache that has it, or 0xff where
+// none has. All larger caches have the pixel too, because fewer pixels share its entry.
 func CacheHits(argb []uint32) []uint8 {
 	out := make([]uint8, len(argb))
 	// The caches of all sizes are the levels of a tree: entry i of that of b bits lies at
@@ -38,17 +39,17 @@ func CacheHits(argb []uint32) []uint8 {
 	return out
 }
 
-// CacheCounts is what the choice of a cache takes of a parse: of the pixels that are not
-// copied, by the bits of the smallest cache that has them, 0 for none, how often each
-// alpha, red, blue and green, and each hash is among them; and the symbols of lengths.
+// CacheCounts is what the choice of a cache needs of a parse: how often each alpha, red, blue
+// and green, and each hash, is among the pixels outside backward references, by the bits of
+// the smallest cache that has the pixel, 0 for none; and the symbols of lengths.
 type CacheCounts struct {
 	colours [format.MaxCacheBits + 1][4][256]uint32
 	hashes  [format.MaxCacheBits + 1][1 << format.MaxCacheBits]uint32
 	lengths [24]uint32
 }
 
-// ChooseCache returns the bits with which the literals and cached pixels of a parse
-// become smallest, its copies kept.
+// chooseCache returns the bits of the cache with which the literals and cached pixels of a
+// parse take least; its backward references stay.
 func chooseCache(p format.Pixels, q *format.Parse, hits []uint8) int {
 	counts := new(CacheCounts)
 	counts.count(p, q, hits)

@@ -1,17 +1,17 @@
 package backref
 
-// candidateStore keeps the candidates of positions, in blocks of one size, so that they need
-// no larger memory to move to as they become more.
+// candidateStore keeps the candidates of positions. It grows by blocks of one size, so that
+// nothing moves to larger memory.
 type candidateStore struct {
-	blocks [][]Candidate // of keptBlock; of a position how many there are, then these
+	blocks [][]Candidate // of at most keptBlock: for each position how many it has, then these
 }
 
 const (
 	keptBlock = 1 << 14
 
-	// keptCandidates is how many of a pixel a band keeps on average. Those of the
-	// positions above that are found again in each pass, as they depend on the pixels
-	// alone: it bounds the memory of images that repeat themselves in many ways.
+	// keptCandidates is how many a band keeps for each of its pixels on average, 32 bytes a
+	// pixel. Those of further positions are found again in each pass, with the same result.
+	// It bounds the memory of images that repeat themselves in many ways.
 	keptCandidates = 8
 )
 

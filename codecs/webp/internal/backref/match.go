@@ -4,38 +4,40 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 
-// The candidates of a position are copies that may start there. They depend on the
-// pixels and on the depth of the search alone, not on how the pixels before are coded:
+// The candidates of a position are backward references that may begin there. They depend on
+// the pixels and on the depth of the search alone, not on how the pixels before are coded:
 //
-//   - the near ones: every distance of the list near whose copy is two pixels or longer;
-//   - the far ones: of the latest depth earlier positions with the same key, those whose
-//     copy is three pixels or longer.
+//   - near ones, at the distances of the lowest distance codes, two pixels or longer;
+//   - far ones, three pixels or longer, at the latest earlier positions with the same key,
+//     which form a hash chain.
 //
-// The key of a position is a hash of the pixel, of the length of the run of equal pixels
-// that it starts and of the pixel after that run; for a run of one, of three pixels. So
-// the positions of a long run are not in each other's way: what follows the run decides
-// about the length of a copy. Copies end at the latest where the band of their position
-// ends. Of all candidates those are kept that no other beats in length and distance code.
+// The key of a position is a hash of its pixel, of the length of the run of equal pixels
+// that begins there, and of the pixel behind the run; where the next pixel differs, of three
+// pixels. So the positions of a long run have different keys, and the chain of each leads to
+// runs of the same length, which what follows a run can continue. A candidate ends at the
+// latest where the band of its position ends. No candidate is kept for which another one is
+// both as long and has a lower distance code.
 
 const (
-	KeyBits = 16               // of the table of latest positions
-	maxRun  = format.MaxLength // runs are not counted further
+	KeyBits = 16               // log2 of the entries of the table of latest positions
+	maxRun  = format.MaxLength // pixels up to which runs are counted
 )
 
-// matcher finds candidates in one image. It is not changed after NewMatcher.
-type matcher struct {
+// Matcher has what the search for candidates needs of one image. It does not change after
+// NewMatcher, and bands share it.
+type Matcher struct {
 	p     format.Pixels
 	Codes format.DistanceCodes
-	Near  []int    // distances that are always tried
+	Near  []int    // distances in pixels that are always tried, by rising distance code
 	run   []uint16 // how many pixels after a position equal it, at most maxRun
 	Prev  []int32  // the latest earlier position of the same key, or -1
 	depth int      // how many of them are tried
 }
 
-// NewMatcher prepares the search of p with near distance codes up to near and depth
-// earlier positions per position.
-func NewMatcher(p format.Pixels, near, depth int) *matcher {
-	m := &matcher{p: p, Codes: format.NewDistanceCodes(p.W), depth: depth}
+// NewMatcher prepares the search of p at the distances of codes up to near and at depth
+// earlier positions of the same key.
+func NewMatcher(p format.Pixels, near, depth int) *Matcher {
+	m := &Matcher{p: p, Codes: format.NewDistanceCodes(p.W), depth: depth}
 	for code := 1; code <= near; code++ {
 		if d := format.NearDistance(code, p.W); m.Codes.Code(d) == uint32(code) {
 			m.Near = append(m.Near, d)
@@ -65,7 +67,7 @@ func runs16(argb []uint32) []uint16 {
 }
 
 // link fills prev.
-func (m *matcher) link() {
+func (m *Matcher) link() {
 	argb := m.p.ARGB
 	n := len(argb)
 	m.Prev = make([]int32, n)
@@ -99,8 +101,8 @@ func (m *matcher) link() {
 	}
 }
 
-// Candidate is a copy: its distance code - 1 << 12 | its length in pixels. Searches read
-// many of them.
+// Candidate is a backward reference: its distance code - 1 << 12 | its length in pixels.
+// Parses read many of them, so it is one word.
 type Candidate uint32
 
 func newCandidate(length, code uint32) Candidate { return Candidate((code-1)<<12 | length) }
@@ -108,19 +110,19 @@ func newCandidate(length, code uint32) Candidate { return Candidate((code-1)<<12
 func (c Candidate) length() uint32 { return uint32(c) & format.MaxLength }
 func (c Candidate) code() uint32   { return uint32(c)>>12 + 1 }
 
-// finder reads candidates of the positions of one band. What it remembers saves time
+// Finder reads candidates of the positions of one band. What it remembers saves time
 // and does not show in the result.
-type finder struct {
-	*matcher
+type Finder struct {
+	*Matcher
 	end  int // of the band
-	nice int // a copy of this length ends the search
+	stop int // a candidate of this length ends the search
 	near []struct{ from, to int }
 	seen struct{ distance, from, to int }
 	out  []Candidate
 }
 
-func NewFinder(m *matcher, end, nice int) *finder {
-	return &finder{matcher: m, end: end, nice: nice, near: make([]struct{ from, to int }, len(m.Near))}
+func NewFinder(m *Matcher, end, stop int) *Finder {
+	return &Finder{Matcher: m, end: end, stop: stop, near: make([]struct{ from, to int }, len(m.Near))}
 }
 
 // agreeing is the number of pixels, at most most, that are the same from i and from j on.
@@ -140,7 +142,7 @@ func agreeing(argb []uint32, i, j, most int) int {
 
 // At returns the candidates of position i by rising length. They are valid until the
 // next call.
-func (f *finder) At(i int) []Candidate {
+func (f *Finder) At(i int) []Candidate {
 	argb := f.p.ARGB
 	f.out = f.out[:0]
 	most := min(format.MaxLength, f.end-i)
@@ -149,7 +151,7 @@ func (f *finder) At(i int) []Candidate {
 	}
 	v0, v1 := argb[i], argb[i+1]
 	best := 1
-	for k, d := range f.matcher.Near {
+	for k, d := range f.Matcher.Near {
 		if d > i || argb[i-d] != v0 || argb[i-d+1] != v1 {
 			continue
 		}
@@ -168,15 +170,15 @@ func (f *finder) At(i int) []Candidate {
 			length = min(length, most)
 			f.near[k].from, f.near[k].to = i, i+length
 		}
-		// Codes rise along the list, so only a longer copy is worth its code.
+		// Distance codes rise along the list, so a candidate must be longer than the last.
 		if length > best {
 			f.out = append(f.out, newCandidate(uint32(length), f.Codes.Code(d)))
-			if best = length; best >= f.nice || best == most {
+			if best = length; best >= f.stop || best == most {
 				break
 			}
 		}
 	}
-	if f.Prev == nil || best >= f.nice || best == most {
+	if f.Prev == nil || best >= f.stop || best == most {
 		return f.out
 	}
 	j := int(f.Prev[i])
@@ -198,7 +200,7 @@ func (f *finder) At(i int) []Candidate {
 				f.out = append(f.out, newCandidate(uint32(length), f.Codes.Code(d)))
 				best = length
 				f.seen.distance, f.seen.from, f.seen.to = d, i, i+length
-				if best >= f.nice || best == most {
+				if best >= f.stop || best == most {
 					break
 				}
 			}

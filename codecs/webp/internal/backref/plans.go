@@ -4,21 +4,28 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 
-// ReferencePlan is how an effort looks for copies, caches and groups.
+// ReferencePlan is what an effort does to find backward references, a colour cache and
+// prefix code groups for them.
 type ReferencePlan struct {
-	NearCodes, Depth int // of NewMatcher
-	StopLength       int // a candidate as long as this ends the search
-	LongReference    int // of an end of such a copy only the last few are tried
-	AllLengthsTo     int // ends up to this length are all tried
+	NearCodes     int // distance codes 1 to NearCodes are tried at every position
+	Depth         int // earlier positions of the same key that are tried at every position
+	StopLength    int // pixels; a candidate of this length ends the search at its position
+	LongReference int // pixels; see Cheapest
+	AllLengthsTo  int // pixels; see Cheapest
 
-	costPasses  int // by the prices of the parse before
-	groupPasses int // and by the prices of groups
-	groups      int // to start with at most; 0: none
+	costPasses  int // parses by the costs of one prefix code group
+	groupPasses int // parses by the costs of the groups
+	groups      int // to start with at most; 0: one for all pixels
 
-	TryAll bool // try the best strategies of all, and keep the smallest file
+	TryAll bool // several strategies are tried, and the smallest stream is kept
 }
 
-// ReferencePlans by effort.
+// ReferencePlans are by effort. They were set by the sizes of 32 graphics and the time on one
+// core. What the history has of it, in bytes for all of them and ns/pixel of the encoder:
+//
+//	effort 1  12 instead of 16 groups, Depth 3 instead of 4      2,144,242 to 2,144,052, 41 to 39
+//	effort 6  StopLength 64 and Depth 8 instead of 16            2,071,367 to 2,075,633, 248 to 201
+//	effort 6  group passes go on with the groups that there are  2,066,006 to 2,060,336, 184 to 165
 var ReferencePlans = [10]ReferencePlan{
 	0: {NearCodes: 4, Depth: 2, StopLength: 64, LongReference: 16, AllLengthsTo: 8},
 	1: {NearCodes: 4, Depth: 3, StopLength: 64, LongReference: 16, AllLengthsTo: 8, groups: 12},

@@ -7,54 +7,54 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 
-// ReferenceSearch is an image on a device after its transforms, and the part of the search for
-// copies, colour cache and groups that goes over all pixels in any order. What is serial
-// or small is the parser's, in Go. As with a canvas no method depends on the order of
-// positions or tiles, which is why it gives the same on every device.
+// ReferenceSearch is the state of the search for backward references, a colour cache and
+// prefix code groups in one image after its transforms. Its methods are the steps that go
+// over all pixels in any order; what is serial or small is done by the Parser. A method does
+// not depend on the order of positions or tiles, and so gives the same on every device.
 //
 // From SetParse on the methods are about that parse. Where a device fails, they return
-// anything of the right size, and failed the error.
+// anything of the right size, and Failed the error.
 type ReferenceSearch interface {
 	Image() format.Pixels
 
-	// Workers share the bands.
+	// Workers are the goroutines that share the bands.
 	Workers() *pool.Pool
 
-	// Bands returns what the parser's bands start from, with the candidates that the
-	// function finder.at gives: found when they are first asked for, or all of them.
-	Bands(f ReferencePlan) []*Band
+	// Bands returns the bands of the image with the candidates that Finder.At gives. They
+	// are found already, or are found when a parse comes to their position.
+	Bands(plan ReferencePlan) []*Band
 
-	// Hits says which caches have a pixel: see the function CacheHits.
+	// Hits says which caches have each pixel: see CacheHits.
 	Hits() []uint8
 
-	// SetParse takes a parse, which nobody changes but the copier until the next one.
+	// SetParse takes a parse, which nobody but the search changes until the next one.
 	SetParse(q *format.Parse)
 
-	// ChooseCache returns the best bits of a cache: see the function ChooseCache.
+	// ChooseCache returns the bits of the cache with which the parse takes least.
 	ChooseCache() int
 
-	// SetCache gives the parse another cache. In memory its literals and cached pixels
-	// may stay what they were; the copier knows what they are.
+	// SetCache gives the parse a cache of other bits. On a device the literals and cached
+	// pixels change there alone, and q keeps what it had.
 	SetCache(bits int)
 
 	// Histograms counts the symbols of each group.
 	Histograms(g format.EntropyImage) [][]uint32
 
-	// Cluster chooses groups on tiles of 1<<bits, where from were those of the parse
-	// before: see the function cluster.
+	// Cluster chooses groups on tiles of 1<<bits; from are those of the parse before, if it
+	// had any: see [entropy.Cluster].
 	Cluster(from format.EntropyImage, bits, most int) format.EntropyImage
 
-	// Packer returns what writes the symbols with the groups, until the next SetParse;
-	// nil where the parse in memory says it all.
+	// Packer returns what writes the symbols with the groups g, until the next SetParse;
+	// nil where the pixels and the parse are in memory.
 	Packer(g format.EntropyImage) bitstream.Packer
 
 	Failed() error
 
-	// Release gives back what the copier has on a device. It is not used any more.
+	// Release gives back what the search has on a device. It is not used any more.
 	Release()
 }
 
-// MemoryReferenceSearch is a copier in memory, whose steps run in Go.
+// MemoryReferenceSearch is a search in memory, whose steps run in Go.
 type MemoryReferenceSearch struct {
 	Pool  *pool.Pool
 	P     format.Pixels
@@ -62,6 +62,7 @@ type MemoryReferenceSearch struct {
 	parse *format.Parse
 }
 
+// NewMemoryReferenceSearch is a search on one goroutine.
 func NewMemoryReferenceSearch(p format.Pixels) *MemoryReferenceSearch {
 	return &MemoryReferenceSearch{Pool: pool.Of(1), P: p}
 }
@@ -69,12 +70,12 @@ func NewMemoryReferenceSearch(p format.Pixels) *MemoryReferenceSearch {
 func (v *MemoryReferenceSearch) Image() format.Pixels { return v.P }
 func (v *MemoryReferenceSearch) Workers() *pool.Pool  { return v.Pool }
 
-func (v *MemoryReferenceSearch) Bands(f ReferencePlan) []*Band {
-	m := NewMatcher(v.P, f.NearCodes, f.Depth)
+func (v *MemoryReferenceSearch) Bands(plan ReferencePlan) []*Band {
+	m := NewMatcher(v.P, plan.NearCodes, plan.Depth)
 	list := NewBands(v.P)
 	for _, b := range list {
-		b.find = NewFinder(m, b.Hi, f.StopLength)
-		if f.costPasses+f.groupPasses > 0 {
+		b.find = NewFinder(m, b.Hi, plan.StopLength)
+		if plan.costPasses+plan.groupPasses > 0 {
 			b.first = make([]uint32, b.Hi-b.Lo)
 		}
 	}

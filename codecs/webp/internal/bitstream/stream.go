@@ -9,7 +9,8 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 
-// Stream is everything that is turned into bits.
+// Stream is an image as it is written: its transforms, its pixels after them, and how these
+// are coded.
 type Stream struct {
 	Width, Height int
 	Alpha         bool
@@ -26,8 +27,9 @@ type Stream struct {
 // main one: modes, multipliers, a palette or the entropy image.
 type SmallParser func(p format.Pixels) format.Parse
 
-// Packer is a device that has the pixels of a stream. Where it fails, its methods return
-// anything of the right size, and failed the error.
+// Packer has the pixels of a stream and their parse on a device, and writes their symbols
+// there. Where the device fails, the methods return anything of the right size, and Failed
+// the error.
 type Packer interface {
 	// Counts returns the histograms of the groups.
 	Counts() [][]uint32
@@ -49,8 +51,8 @@ func (s *Stream) Release() {
 	}
 }
 
-// groupSpans calls f for the pixels of rows from to before end, in raster order, and together
-// for those of a row that use one group.
+// groupSpans calls f for the pixels of rows from up to end, in raster order: once for all
+// neighbours in a row that use one prefix code group.
 func (s *Stream) groupSpans(from, end int, f func(lo, hi, group int)) {
 	w, g := s.Pixels.W, &s.Entropy
 	tile := 1 << g.Bits
@@ -199,7 +201,7 @@ func differences(palette format.Pixels) format.Pixels {
 }
 
 // writeSub writes one of the small images that describe the main one, as literals or with
-// copies, whichever is shorter.
+// backward references, whichever is shorter.
 func (s *Stream) writeSub(c *pool.Pool, w *bitWriter, p format.Pixels) {
 	best := &bitWriter{}
 	(&Stream{Pixels: p}).writeImage(c, best, false)

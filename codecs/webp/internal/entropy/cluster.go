@@ -8,50 +8,64 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 
-// The groups of prefix codes of a stream with copies: tiles sorted by their price make
-// the first, and tiles that those code badly some more. Then each tile takes the group
-// where it costs least, and the two groups go together whose codes are worth least
-// apart, as long as there are such.
+// The prefix code groups of a graphic are clusters of tiles. Tiles sorted by their cost make
+// the first groups, and tiles that these code badly begin some more. Then each tile takes the
+// group in which it costs least, and those two groups become one whose codes save least, as
+// long as that makes the stream smaller.
 
-// MaxStartGroups is how many groups a search may start with: on a card each has a thread of
-// a warp.
+// MaxStartGroups is how many groups a clustering may start with: on a device each has a
+// thread of a warp.
 const MaxStartGroups = 32
 
-// sizeEstimate adds up about what a code costs: its symbols and its lengths.
+// Estimates for the description of a code, in 1/65536 bit. The length of a symbol's code is
+// not known; that its count has as many binary digits as that of the symbol before stands for
+// the same length, and a code with equal lengths in a row is written in fewer bits (RFC 9649,
+// 3.7.2.1.2). The history has no measurement of these numbers.
+const (
+	LoneSymbolSize  = 6 << Log2Bits       // of a code with at most one symbol, with all its uses
+	DescriptionSize = 40 << Log2Bits      // of any other, besides what follows
+	SameLengthSize  = 3 << (Log2Bits - 1) // of a symbol whose count has as many digits as the last
+	NextLengthSize  = 5 << (Log2Bits - 1) // one more or less
+	OtherLengthSize = 4 << Log2Bits       // of any other symbol
+	UnusedSize      = 2 << Log2Bits       // of one or two unused symbols in a row, each
+	UnusedRunSize   = 6 << Log2Bits       // of more in a row, and again for each unusedRun of them
+	UnusedRun       = 100                 // symbols
+	FirstDigits     = 4                   // of the count before the first: 8 to 15
+)
+
+// sizeEstimate estimates how many bits a code and the symbols that it codes take.
 type sizeEstimate struct {
 	counts, logs uint64 // sums over symbols of n, and of n log2(n) times 65536
-	header       uint64 // of the lengths, 1/65536 bits
+	description  uint64 // of the code, 1/65536 bit
 	used         int    // symbols
-	next         int    // the symbol after the last
-	last         int    // bits of its count
+	next         int    // the symbol after the last one that occurs
+	last         int    // binary digits of its count
 }
 
 // newSizeEstimate is that of no symbol yet of an alphabet that starts at first.
-func newSizeEstimate(first int) sizeEstimate { return sizeEstimate{next: first, last: 4} }
+func newSizeEstimate(first int) sizeEstimate { return sizeEstimate{next: first, last: FirstDigits} }
 
-// lengthChangeSize are by how much the bits of two counts differ in turn: codes of symbols
-// that are as frequent as the last are as long.
-var lengthChangeSize = [3]uint64{3 << (Log2Bits - 1), 5 << (Log2Bits - 1), 4 << Log2Bits}
+var lengthSizes = [3]uint64{SameLengthSize, NextLengthSize, OtherLengthSize}
 
 // add takes the next symbol that occurs, v times.
 func (c *sizeEstimate) add(symbol int, v uint32) {
 	n := bits.Len32(v)
-	c.header += zeroRunSize(symbol-c.next) + lengthChangeSize[min(max(n-c.last, c.last-n), 2)]
+	c.description += unusedSize(symbol-c.next) + lengthSizes[min(max(n-c.last, c.last-n), 2)]
 	c.next, c.last = symbol+1, n
 	c.used++
 	c.counts += uint64(v)
 	c.logs += uint64(v) * uint64(log2(uint64(v)))
 }
 
-// size is 1/65536 bits.
+// size is the estimate in 1/65536 bit.
 func (c *sizeEstimate) size() uint64 {
 	if c.used < 2 {
-		return 6 << Log2Bits
+		return LoneSymbolSize
 	}
-	return max(c.counts*uint64(log2(c.counts)), c.logs) - c.logs + c.header + 40<<Log2Bits
+	return max(c.counts*uint64(log2(c.counts)), c.logs) - c.logs + c.description + DescriptionSize
 }
 
-// AlphabetSize is the cost of a code for counts.
+// AlphabetSize estimates the bits, times 65536, of a code for counts and of what it codes.
 func AlphabetSize(counts []uint32) uint64 {
 	c := newSizeEstimate(0)
 	for i, v := range counts {
@@ -62,11 +76,12 @@ func AlphabetSize(counts []uint32) uint64 {
 	return c.size()
 }
 
-func zeroRunSize(n int) uint64 {
+// unusedSize estimates the description of n unused symbols in a row.
+func unusedSize(n int) uint64 {
 	if n < 3 {
-		return uint64(n) * (2 << Log2Bits)
+		return uint64(n) * UnusedSize
 	}
-	return 6<<Log2Bits + uint64(n/100)*(6<<Log2Bits)
+	return UnusedRunSize + uint64(n/UnusedRun)*UnusedRunSize
 }
 
 func GroupSizeEstimate(h []uint32) (s uint64) {
@@ -113,7 +128,7 @@ func sumSizeEstimate(a, b []uint32, inA, inB symbolSet) (s uint64) {
 	return s
 }
 
-// tileLists are the symbols of all tiles, of tile t list[at[t]:at[t+1]].
+// tileLists has the symbols of all tiles: of tile t list[at[t]:at[t+1]].
 type tileLists struct {
 	list    []uint16
 	at      []uint32
@@ -191,13 +206,18 @@ func newTileLists(s *bitstream.Stream, bits int) *tileLists {
 
 func (l *tileLists) tile(t int) []uint16 { return l.list[l.at[t]:l.at[t+1]] }
 
-// StartGroups chooses n first groups: each from the tile, with those around it, that is coded
-// worst by the groups before, against a code of its own.
+// SeedWeight is how much more the symbols around the seed of a group count than those of the
+// whole image. The history has no measurement of it.
+const SeedWeight = 4
+
+// startGroups chooses n first groups. Half of them are tiles of about the same cost; each
+// other one begins with the tile that costs most in the groups so far, and the tiles around
+// it. It returns the group of each tile.
 func (l *tileLists) startGroups(n int) []uint16 {
 	count := len(l.at) - 1
 	rows := count / l.columns
 	of := make([]uint16, count)
-	least := make([]uint32, count) // price in the group of the tile
+	least := make([]uint32, count) // cost in the group of the tile, 1/256 bit
 	used := make([]bool, count)
 	table := make([]uint16, l.symbols)
 	IdealCosts(l.all, table)
@@ -250,7 +270,7 @@ func (l *tileLists) startGroups(n int) []uint16 {
 				}
 			}
 		}
-		f := uint32(max(1, 4*len(l.list)/max(1, size)))
+		f := uint32(max(1, SeedWeight*len(l.list)/max(1, size)))
 		for i := range h {
 			h[i] = h[i]*f + l.all[i]
 		}
@@ -294,7 +314,8 @@ func (l *tileLists) assignTiles(g *format.EntropyImage, passes int) {
 			smoothedCosts(hist[k*l.symbols:][:l.symbols], l.all, p.Table(k))
 		}
 		for k, v := range GroupCosts(counts, n) {
-			// Neighbours are often in one group, which the map makes use of.
+			// Neighbouring tiles are often in one group, so that its number takes about
+			// half of the ideal bits.
 			if own[k] = v / 2; counts[k] == 0 {
 				own[k] = NoGroup
 			}
@@ -319,8 +340,16 @@ func (l *tileLists) assignTiles(g *format.EntropyImage, passes int) {
 	}
 }
 
-// smoothedCosts sets out to prices by hist, of a group, and a little of all: symbols that
-// a group does not have are not free there, nor out of reach.
+// A group's symbols count groupWeight times, and those of the whole image as if each of its
+// alphabets had imageWeight uses. The history has no measurement of the two.
+const (
+	GroupWeight = 32
+	ImageWeight = 64
+)
+
+// smoothedCosts sets out to costs by the histogram of a group and a little of that of the
+// whole image, all, so that symbols that a group does not have get a cost for which tiles
+// may still move there.
 func smoothedCosts(hist, all []uint32, out []uint16) {
 	mixed := make([]uint32, len(hist))
 	for _, p := range format.WrittenAlphabets(len(hist)) {
@@ -329,14 +358,14 @@ func smoothedCosts(hist, all []uint32, out []uint16) {
 			n += uint64(v)
 		}
 		for i := p[0]; i < p[1]; i++ {
-			mixed[i] = hist[i]*32 + uint32(uint64(all[i])*64/max(n, 1))
+			mixed[i] = hist[i]*GroupWeight + uint32(uint64(all[i])*ImageWeight/max(n, 1))
 		}
 	}
 	IdealCosts(mixed, out)
 }
 
-// Cluster returns groups on tiles of 1<<bits. Where the stream has groups already, by an
-// earlier parse of the same image, it starts with them, and otherwise with most.
+// Cluster returns groups on tiles of 1<<bits. Where the stream has groups by an earlier
+// parse of the same image, it starts with these, and else with at most most new ones.
 func Cluster(s *bitstream.Stream, bits, most int) format.EntropyImage {
 	w, h := s.Pixels.W, s.Pixels.H
 	n := min(most, MaxStartGroups, format.Tiles(w, bits)*format.Tiles(h, bits)/4)
@@ -359,7 +388,8 @@ func Cluster(s *bitstream.Stream, bits, most int) format.EntropyImage {
 	return g
 }
 
-// mergeGroups puts groups together while that makes the stream smaller.
+// mergeGroups makes two groups one, those first for which that saves most, while it makes
+// the stream smaller by the estimates.
 func mergeGroups(g *format.EntropyImage, hist []uint32, symbols int) {
 	n := g.Groups
 	of := make([]uint16, n)

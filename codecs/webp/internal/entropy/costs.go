@@ -11,13 +11,13 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 
-// Logarithms have 16 fraction bits, prices 8: 256 is one bit.
+// Fraction bits of logarithms and of costs: a cost of 256 is one bit.
 const (
 	Log2Bits = 16
 	CostBits = 8
 )
 
-// MaxCost is what no symbol exceeds, 20 bits: the sum over the four symbols of each
+// MaxCost is what no symbol exceeds, 20 bits: with it the sum over the four symbols of each
 // pixel of the largest tile, 256 x 256, fits into 32 bits.
 const MaxCost = 20 << CostBits
 
@@ -99,7 +99,7 @@ func AlphabetCosts(counts []uint32, out []uint16) {
 }
 
 // CodeCosts sets out[s] to what symbol s costs in the prefix code that hist gets, in
-// 1/256 bit; symbols without a code cost as in prices, but not less than the longest
+// 1/256 bit; symbols without a code cost as by IdealCosts, but not less than the longest
 // code.
 func CodeCosts(hist []uint32, out []uint16) {
 	IdealCosts(hist, out)
@@ -126,7 +126,7 @@ func CodeCosts(hist []uint32, out []uint16) {
 	}
 }
 
-// CostsOf returns the prices of the groups' symbols by their histograms.
+// CostsOf returns the costs of the symbols of each group by the histograms.
 func CostsOf(h [][]uint32) [][]uint16 {
 	t := make([][]uint16, len(h))
 	if len(h) > 1 {
@@ -149,15 +149,15 @@ func CostsOf(h [][]uint32) [][]uint16 {
 	return t
 }
 
-// Prices of groups that no tile may move to: with the dearest tile they still fit into
-// 32 bits. Tiles of a closed group stay there.
+// Costs of groups that no tile may move to. With the cost of any tile they still fit into 32
+// bits. Tiles of a closed group stay there.
 const (
 	NoGroup = math.MaxUint32 / 2
 	Closed  = NoGroup + 1
 )
 
-// GroupCosts are what it costs to say that a tile is in a group. From the n-th on they
-// are closed.
+// GroupCosts are what it costs to name the groups of tiles in the entropy image, by how many
+// tiles they have. Groups from the n-th on are closed.
 func GroupCosts(counts []uint32, n int) []uint32 {
 	short := make([]uint16, len(counts))
 	AlphabetCosts(counts, short)

@@ -60,7 +60,7 @@ func TestEntropyIsTheSumOfIdealCodes(t *testing.T) {
 	}
 }
 
-func TestPrices(t *testing.T) {
+func TestIdealCosts(t *testing.T) {
 	hist, out := make([]uint32, format.CacheAt), make([]uint16, format.CacheAt)
 	hist[format.RedAt+3], hist[format.RedAt+4], hist[format.RedAt+255] = 2, 1, 1
 	IdealCosts(hist, out)
@@ -76,7 +76,7 @@ func TestPrices(t *testing.T) {
 	}
 }
 
-func TestCodePricesAreTheLengthsOfTheCode(t *testing.T) {
+func TestCodeCostsAreTheLengthsOfTheCode(t *testing.T) {
 	hist, out := make([]uint32, format.CacheAt), make([]uint16, format.CacheAt)
 	hist[format.GreenAt], hist[format.GreenAt+1], hist[format.GreenAt+2] = 5, 2, 2
 	hist[format.AlphaAt+255] = 9

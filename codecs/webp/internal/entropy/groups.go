@@ -22,7 +22,7 @@ type LiteralCosts [format.LengthAt]uint16
 
 func (g *CostTables) Table(k int) []uint16 { return g.Costs[k*g.Symbols:][:g.Symbols] }
 
-// LiteralsAt returns the literals' prices for pixel (x, y).
+// LiteralsAt returns the costs of literals for pixel (x, y).
 func (g *CostTables) LiteralsAt(x, y int) *LiteralCosts {
 	k := 0
 	if g.Entropy.Bits > 0 {
@@ -32,7 +32,7 @@ func (g *CostTables) LiteralsAt(x, y int) *LiteralCosts {
 }
 
 // tileSymbols appends to list the symbols of the pixels of tile (tx, ty) of 1<<bits:
-// what has to be added up to price it, and counted for the histogram of its group.
+// what its cost adds up, and what the histogram of its group counts.
 func tileSymbols(list []uint16, p *format.Pixels, parse *format.Parse, opaque bool, bits, tx, ty int) []uint16 {
 	x0, x1 := tx<<bits, min(p.W, (tx+1)<<bits)
 	for y := ty << bits; y < min(p.H, (ty+1)<<bits); y++ {
@@ -83,7 +83,7 @@ func listCost(list, table []uint16) (s uint32) {
 	return s
 }
 
-// TileCosts returns the price of every tile of 1<<bits by one table.
+// TileCosts returns the cost of every tile of 1<<bits by one table.
 func TileCosts(c *pool.Pool, p *format.Pixels, parse *format.Parse, opaque bool, bits int, table []uint16) []uint32 {
 	tw, th := format.Tiles(p.W, bits), format.Tiles(p.H, bits)
 	out := make([]uint32, tw*th)
@@ -101,10 +101,11 @@ func TileCosts(c *pool.Pool, p *format.Pixels, parse *format.Parse, opaque bool,
 	return out
 }
 
-// groupsAtOnce is how many groups a list of symbols is priced by at a time.
+// groupsAtOnce is in how many groups the cost of a list of symbols is added up at a time: as
+// many sums of 16 bits as a vector of AVX2 has.
 const groupsAtOnce = 16
 
-// bySymbol are the tables of all groups, symbol by symbol: the price in group k lies
+// bySymbol are the tables of all groups, symbol by symbol: the cost in group k lies
 // at symbol*stride + k. Beyond the last group there are zeros.
 func (g *CostTables) bySymbol() (table []uint16, stride int) {
 	stride = (g.Entropy.Groups + groupsAtOnce - 1) / groupsAtOnce * groupsAtOnce
@@ -117,7 +118,7 @@ func (g *CostTables) bySymbol() (table []uint16, stride int) {
 	return table, stride
 }
 
-// listCostsGo sets sums to the prices of the list by the first groups of table.
+// listCostsGo sets sums to the costs of a list of symbols in the first groups of table.
 func listCostsGo(sums *[groupsAtOnce]uint32, list, table []uint16, stride int) {
 	*sums = [groupsAtOnce]uint32{}
 	for _, v := range list {
@@ -128,11 +129,11 @@ func listCostsGo(sums *[groupsAtOnce]uint32, list, table []uint16, stride int) {
 }
 
 // AssignGroups moves every tile of g.groups to the group where it costs least, by that
-// group's own price and its table; of groups that cost the same to the lowest. Of a
+// group's own cost and its table; of groups that cost the same to the lowest. Of a
 // tile in group k it looks at groups k-near to k+near, or at all where near is 0. It
 // returns for each group the sum of its tiles' regrets: what they would cost more in the
 // next best of the groups looked at, NoGroup where that is the only one. Tiles of groups
-// whose own price is closed stay there, without regret.
+// whose own cost is Closed stay there, without regret.
 func AssignGroups(c *pool.Pool, p *format.Pixels, parse *format.Parse, g *CostTables, own []uint32, near int) []uint64 {
 	regrets := make([]atomic.Uint64, g.Entropy.Groups)
 	bits := g.Entropy.Bits
@@ -215,7 +216,7 @@ func Histograms(c *pool.Pool, p *format.Pixels, parse *format.Parse, opaque bool
 	return sums[0]
 }
 
-// literalTileCost is what tileSymbols means for the price of an opaque tile without copies.
+// literalTileCost is the cost of an opaque tile of literals, without a list of its symbols.
 func literalTileCost(t *LiteralCosts, p *format.Pixels, bits, tx, ty int) (s uint32) {
 	x0, x1 := tx<<bits, min(p.W, (tx+1)<<bits)
 	for y := ty << bits; y < min(p.H, (ty+1)<<bits); y++ {
@@ -226,7 +227,7 @@ func literalTileCost(t *LiteralCosts, p *format.Pixels, bits, tx, ty int) (s uin
 	return s
 }
 
-// countLiterals is what tileSymbols means for the histogram of an opaque tile without copies.
+// countLiterals counts the symbols of an opaque tile of literals, without a list of them.
 func countLiterals(hist []uint32, p *format.Pixels, bits, tx, ty int) {
 	h := (*[format.CacheAt]uint32)(hist)
 	x0, x1 := tx<<bits, min(p.W, (tx+1)<<bits)
@@ -239,12 +240,12 @@ func countLiterals(hist []uint32, p *format.Pixels, bits, tx, ty int) {
 	}
 }
 
-// StartGroups cuts tiles, ordered by price, into n groups of the same size: group 0 has
-// the cheapest. Flat tiles, where there are any, make one more group.
-func StartGroups(prices []uint32, flat []bool, n int) format.EntropyImage {
-	order := make([]uint64, 0, len(prices))
-	of := make([]uint16, len(prices))
-	for i, v := range prices {
+// StartGroups divides tiles, ordered by cost, into n groups of the same size: group 0 has
+// those that cost least. Flat tiles, where there are any, make one more group.
+func StartGroups(costs []uint32, flat []bool, n int) format.EntropyImage {
+	order := make([]uint64, 0, len(costs))
+	of := make([]uint16, len(costs))
+	for i, v := range costs {
 		if flat[i] {
 			of[i] = uint16(n)
 		} else {
@@ -255,7 +256,7 @@ func StartGroups(prices []uint32, flat []bool, n int) format.EntropyImage {
 	for i, o := range order {
 		of[uint32(o)] = uint16(i * n / len(order))
 	}
-	if len(order) < len(prices) {
+	if len(order) < len(costs) {
 		n++
 	}
 	return format.EntropyImage{Groups: n, Group: of}
@@ -289,7 +290,8 @@ func sortedByCost(list []uint64) []uint64 {
 	return list
 }
 
-// CommonestFree prices the commonest symbols of each code at 0 and all others at 1.
+// CommonestFree is a table in which the commonest symbol of each alphabet costs 0 and all
+// others cost 1.
 func CommonestFree(hist []uint32) []uint16 {
 	table := make([]uint16, len(hist))
 	for _, p := range format.Alphabets(len(hist)) {

@@ -36,7 +36,7 @@ func TestHistogramsCountWhatTheStreamWrites(t *testing.T) {
 	}
 }
 
-func TestPricesOfOpaqueImagesLeaveAlphaOut(t *testing.T) {
+func TestCostsOfOpaqueImagesLeaveAlphaOut(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
 	p := testimages.Texture(r, 33, 31, false)
 	table := make([]uint16, format.CacheAt)
@@ -64,8 +64,8 @@ func TestHistogramsOfOpaqueImagesLeaveAlphaOut(t *testing.T) {
 	}
 }
 
-// tilePrice is the price of a tile from the histogram of it alone.
-func tilePrice(p *format.Pixels, how *format.Parse, bits, q int, table []uint16) uint32 {
+// tileCost is the cost of a tile from the histogram of it alone.
+func tileCost(p *format.Pixels, how *format.Parse, bits, q int, table []uint16) uint32 {
 	of := make([]uint16, format.Tiles(p.W, bits)*format.Tiles(p.H, bits))
 	of[q] = 1
 	sum := uint32(0)
@@ -75,7 +75,7 @@ func tilePrice(p *format.Pixels, how *format.Parse, bits, q int, table []uint16)
 	return sum
 }
 
-func TestTilePricesAddUpTheSymbolsOfATile(t *testing.T) {
+func TestTileCostsAddUpTheSymbolsOfATile(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 3))
 	for _, size := range testimages.Sizes {
 		p := testimages.Texture(r, size[0], size[1], true)
@@ -86,7 +86,7 @@ func TestTilePricesAddUpTheSymbolsOfATile(t *testing.T) {
 			}
 			for _, c := range testimages.Pools {
 				for q, got := range TileCosts(c, &p, &how, false, 3, table) {
-					if want := tilePrice(&p, &how, 3, q, table); got != want {
+					if want := tileCost(&p, &how, 3, q, table); got != want {
 						t.Fatalf("%dx%d: tile %d costs %d, want %d", p.W, p.H, q, got, want)
 					}
 				}
@@ -136,7 +136,7 @@ func assignTakesTheCheapestGroupThatIsNear(t *testing.T) {
 							if near > 0 && (k < int(from[q])-near || k > int(from[q])+near) {
 								continue
 							}
-							if s := own[k] + tilePrice(&p, &how, bits, q, g.Table(k)); s < best {
+							if s := own[k] + tileCost(&p, &how, bits, q, g.Table(k)); s < best {
 								want, best, second = k, s, best
 							} else {
 								second = min(second, s)
@@ -157,11 +157,11 @@ func assignTakesTheCheapestGroupThatIsNear(t *testing.T) {
 }
 
 func TestStartGroupsAreOfOneSizeAndOrderedByPrice(t *testing.T) {
-	prices := []uint32{5, 1, 5, 9, 2, 5}
-	if got, want := StartGroups(prices, make([]bool, 6), 3), []uint16{1, 0, 1, 2, 0, 2}; got.Groups != 3 || !slices.Equal(got.Group, want) {
+	costs := []uint32{5, 1, 5, 9, 2, 5}
+	if got, want := StartGroups(costs, make([]bool, 6), 3), []uint16{1, 0, 1, 2, 0, 2}; got.Groups != 3 || !slices.Equal(got.Group, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if got, want := StartGroups(prices, []bool{false, true, false, false, true, false}, 2), []uint16{0, 2, 0, 1, 2, 1}; got.Groups != 3 || !slices.Equal(got.Group, want) {
+	if got, want := StartGroups(costs, []bool{false, true, false, false, true, false}, 2), []uint16{0, 2, 0, 1, 2, 1}; got.Groups != 3 || !slices.Equal(got.Group, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

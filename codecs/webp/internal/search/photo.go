@@ -8,8 +8,9 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 
-// Photo returns the stream of an image without copies and colour cache: subtract
-// green, predictor, colour transform and groups, as the plan of the effort says.
+// Photo returns the stream of an image that is coded as a photograph: with subtract green,
+// predictor, colour transform and entropy image as the plan of the effort says, and without
+// backward references and colour cache.
 func Photo(ctx context.Context, c *pool.Pool, d Steps, p format.Pixels, effort int) (*bitstream.Stream, error) {
 	v, err := d.PredictorSearch(p)
 	if err != nil {
@@ -42,8 +43,8 @@ func Photo(ctx context.Context, c *pool.Pool, d Steps, p format.Pixels, effort i
 	}, nil
 }
 
-// keepIfSmaller leaves g, of the given histograms of n symbols each, renumbered, or one
-// group where that takes fewer bits in all.
+// keepIfSmaller numbers the groups of g anew, or leaves one group where that takes fewer
+// bits in all. hist has the histograms of the groups, of n symbols each.
 func keepIfSmaller(c *pool.Pool, g *format.EntropyImage, hist []uint32, n int) {
 	all := make([]uint32, n)
 	for i, v := range hist {
@@ -57,8 +58,8 @@ func keepIfSmaller(c *pool.Pool, g *format.EntropyImage, hist []uint32, n int) {
 	for i, k := range g.Group {
 		ids.ARGB[i] = format.OpaqueBlack | uint32(k)<<8
 	}
-	// Backward references would hardly change the answer.
-	many := bitstream.LiteralImageBits(c, ids) + 3
+	// Backward references in the entropy image would hardly change the answer.
+	many := bitstream.LiteralImageBits(c, ids) + tileSizeBits
 	for _, b := range bits {
 		many += b
 	}
@@ -67,7 +68,11 @@ func keepIfSmaller(c *pool.Pool, g *format.EntropyImage, hist []uint32, n int) {
 	}
 }
 
-// prefixGroupBits is what a group's codes and symbols take, 0 if it has none.
+// tileSizeBits are those of the entropy image's header that say how large its tiles are (RFC
+// 9649, 3.7.2.2).
+const tileSizeBits = 3
+
+// prefixGroupBits is how many bits the codes and the symbols of a group take.
 func prefixGroupBits(hist []uint32) (n int) {
 	for _, p := range format.WrittenAlphabets(len(hist)) {
 		counts := hist[p[0]:p[1]]
@@ -86,7 +91,7 @@ func prefixGroupBits(hist []uint32) (n int) {
 	return n
 }
 
-// Transforms returns the predictor and the colour transform.
+// Transforms returns the predictor and, if there is one, the colour transform.
 func (c *Choices) Transforms(w, h int) []format.Transform {
 	modes := format.Pixels{W: format.Tiles(w, c.ModeBits), H: format.Tiles(h, c.ModeBits), ARGB: make([]uint32, len(c.Modes))}
 	for i, k := range c.Modes {

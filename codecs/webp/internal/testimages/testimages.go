@@ -75,7 +75,7 @@ var Sizes = [][2]int{{1, 1}, {2, 1}, {1, 2}, {1, 9}, {9, 1}, {3, 3}, {8, 8}, {15
 
 var Pools = []*pool.Pool{pool.Of(1), pool.Of(3)}
 
-// SomeParse codes pixels in all four ways, with copies from anywhere.
+// SomeParse codes n pixels as literals, cached pixels and backward references from anywhere.
 func SomeParse(r *rand.Rand, n int) format.Parse {
 	p := format.Parse{CacheBits: 3, Length: make([]uint16, n), Value: make([]uint32, n)}
 	for i := 0; i < n; i++ {

@@ -80,15 +80,17 @@ func ApplyMultipliers(c *pool.Pool, w int, r []uint32, m *Multipliers, out []uin
 // costs, in 1/256 bit.
 type MultiplierCosts [3][256]uint16
 
-// ColourSteps are how far multipliers move, in turn: see ChooseMultipliers.
+// ColourSteps are how far multipliers move, in turn: see ChooseMultipliers. The first reaches
+// half a unit of green (RFC 9649, 3.5.2 has 32 for a whole one), the last is the least there
+// is. The history has no measurement of other steps.
 var ColourSteps = []int{16, 8, 4, 2, 1}
 
-// ChooseMultipliers improves the elements m of each tile, starting from what they are, by their
-// own prices and those of the literals that the residuals r become, of which it looks
-// at every skip-th row of the tile. It first moves green-to-red, then green-to-blue
-// and red-to-blue together, by each of the steps in turn: once down or, where that is
-// no gain, up; and of the two, at most twice to the best of the four neighbours at
-// that distance. Pixels whose length is not 0 are not counted; length may be nil.
+// ChooseMultipliers improves the multipliers m of each tile, starting from the present ones.
+// They cost what own says, and as literals the residuals r after the transform in every
+// skip-th row of the tile. First green-to-red moves by each of the steps in turn, once down
+// or, where that saves nothing, up. Then green-to-blue and red-to-blue move together, by each
+// of the steps in turn at most twice to the best of the four neighbours at that distance.
+// Pixels whose length is not 0 are not counted; length may be nil.
 func ChooseMultipliers(c *pool.Pool, w, h int, r []uint32, skip int, steps []int, own *MultiplierCosts, g *entropy.CostTables, length []uint16, m *Multipliers) {
 	c.Spans(len(m.Element), 1, func(q, _ int) {
 		s := sampleTile(w, h, r, m.Bits, q%m.Columns, q/m.Columns, skip, g, length)
@@ -147,18 +149,19 @@ func sampleTile(w, h int, r []uint32, bits, tx, ty, skip int, g *entropy.CostTab
 	return s
 }
 
-// red is the price of all red residuals with green-to-red a.
+// red is what all red residuals cost with green-to-red a, in 1/256 bit.
 func (s *tileSample) red(a int, own *MultiplierCosts) uint32 {
-	return s.price(uint32(uint8(a)), format.RedAt)*s.skip + uint32(own[2][uint8(a)])
+	return s.cost(uint32(uint8(a)), format.RedAt)*s.skip + uint32(own[2][uint8(a)])
 }
 
-// blue is the price of all blue residuals with green-to-blue a and red-to-blue b.
+// blue is what all blue residuals cost with green-to-blue a and red-to-blue b.
 func (s *tileSample) blue(a, b int, own *MultiplierCosts) uint32 {
-	return s.price(uint32(uint8(a))<<8|uint32(uint8(b))<<16, format.BlueAt)*s.skip + uint32(own[1][uint8(a)]) + uint32(own[0][uint8(b)])
+	return s.cost(uint32(uint8(a))<<8|uint32(uint8(b))<<16, format.BlueAt)*s.skip + uint32(own[1][uint8(a)]) + uint32(own[0][uint8(b)])
 }
 
-// price is what the residuals become in the channel whose prices are at RedAt or BlueAt.
-func (s *tileSample) price(m uint32, at int) (sum uint32) {
+// cost is what the residuals cost, after the transform, in the channel whose symbols begin
+// at RedAt or BlueAt.
+func (s *tileSample) cost(m uint32, at int) (sum uint32) {
 	from := 0
 	for _, run := range s.runs {
 		sum += channelCost(s.px[from:run.end], m, run.table, at)
@@ -167,7 +170,7 @@ func (s *tileSample) price(m uint32, at int) (sum uint32) {
 	return sum
 }
 
-// channelCostGo is the price of red or blue after a transform with elements m.
+// channelCostGo is what red or blue costs after the transform with multipliers m.
 func channelCostGo(px []uint32, m uint32, t *entropy.LiteralCosts, at int) (sum uint32) {
 	shift := 0
 	if at == format.RedAt {

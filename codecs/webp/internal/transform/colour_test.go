@@ -30,7 +30,7 @@ func transformColoursTakesTheElementsOfTheTile(t *testing.T) {
 	for _, size := range testimages.Sizes {
 		p := testimages.Texture(r, size[0], size[1], true)
 		for bits := 2; bits < 7; bits++ {
-			_, m := somePricing(r, &p, bits, false)
+			_, m := someCosts(r, &p, bits, false)
 			for _, c := range testimages.Pools {
 				out := make([]uint32, len(p.ARGB))
 				ApplyMultipliers(c, p.W, p.ARGB, m, out)
@@ -45,16 +45,16 @@ func transformColoursTakesTheElementsOfTheTile(t *testing.T) {
 	}
 }
 
-func TestColoursFollowsTheLeastPrice(t *testing.T) { eachWay(t, coloursFollowsTheLeastPrice) }
+func TestMultipliersFollowTheLeastCost(t *testing.T) { eachWay(t, multipliersFollowTheLeastCost) }
 
-func coloursFollowsTheLeastPrice(t *testing.T) {
+func multipliersFollowTheLeastCost(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for _, size := range testimages.Sizes {
 		p := testimages.Texture(r, size[0], size[1], true)
 		for bits := 3; bits < 6; bits++ {
 			for _, skip := range []int{1, 2, 16} {
 				for _, length := range masks(r, p.W*p.H) {
-					g, start := somePricing(r, &p, bits-1, false)
+					g, start := someCosts(r, &p, bits-1, false)
 					start = &Multipliers{bits, format.Tiles(p.W, bits), start.Element[:format.Tiles(p.W, bits)*format.Tiles(p.H, bits)]}
 					var own MultiplierCosts
 					for i := range own {
@@ -64,7 +64,7 @@ func coloursFollowsTheLeastPrice(t *testing.T) {
 					}
 					want := slices.Clone(start.Element)
 					for q := range want {
-						want[q] = followPrice(&p, q, skip, &own, g, length, start)
+						want[q] = followCost(&p, q, skip, &own, g, length, start)
 					}
 					for _, c := range testimages.Pools {
 						m := *start
@@ -80,9 +80,9 @@ func coloursFollowsTheLeastPrice(t *testing.T) {
 	}
 }
 
-// followPrice does what colours says, with whole sums over the pixels of the tile.
-func followPrice(p *format.Pixels, q, skip int, own *MultiplierCosts, g *entropy.CostTables, length []uint16, m *Multipliers) uint32 {
-	price := func(e uint32, channel int) int {
+// followCost does what colours says, with whole sums over the pixels of the tile.
+func followCost(p *format.Pixels, q, skip int, own *MultiplierCosts, g *entropy.CostTables, length []uint16, m *Multipliers) uint32 {
+	cost := func(e uint32, channel int) int {
 		sum := 0
 		for y := q / m.Columns << m.Bits; y < min(p.H, (q/m.Columns+1)<<m.Bits); y += skip {
 			for x := q % m.Columns << m.Bits; x < min(p.W, (q%m.Columns+1)<<m.Bits); x++ {
@@ -104,7 +104,7 @@ func followPrice(p *format.Pixels, q, skip int, own *MultiplierCosts, g *entropy
 	a, b, d := signed(c[3]), signed(c[2]), signed(c[1])
 	for _, step := range ColourSteps {
 		for _, v := range []int{a - step, a + step} {
-			if v >= -128 && v < 128 && price(element(d, b, v), 1) < price(element(d, b, a), 1) {
+			if v >= -128 && v < 128 && cost(element(d, b, v), 1) < cost(element(d, b, a), 1) {
 				a = v
 				break
 			}
@@ -114,7 +114,7 @@ func followPrice(p *format.Pixels, q, skip int, own *MultiplierCosts, g *entropy
 		for range 2 {
 			b0, d0 := b, d
 			for _, v := range [][2]int{{b0 - step, d0}, {b0 + step, d0}, {b0, d0 - step}, {b0, d0 + step}} {
-				if min(v[0], v[1]) >= -128 && max(v[0], v[1]) < 128 && price(element(v[1], v[0], a), 3) < price(element(d, b, a), 3) {
+				if min(v[0], v[1]) >= -128 && max(v[0], v[1]) < 128 && cost(element(v[1], v[0], a), 3) < cost(element(d, b, a), 3) {
 					b, d = v[0], v[1]
 				}
 			}

@@ -13,20 +13,19 @@ import (
 // ModeCount is the number of modes of the predictor transform (RFC 9649, 3.5.1).
 const ModeCount = 14
 
-// span is how many pixels of a row are worked on at a time: few enough that their
-// residuals by all modes stay in the first cache.
+// span is how many pixels of a row are worked on at a time: their residuals by all 14 modes
+// take 7 KiB, which stay in the first-level cache.
 const span = 128
 
 // residualRows holds the residuals of up to span pixels by every mode.
 type residualRows [ModeCount][span]uint32
 
-// ChooseModes sets mode to the predictor that costs least in each tile of 1<<bits, at
-// most 8 bits: its own price, and the prices of the literals that its residuals leave
-// after the colour transform mul, where that is not nil, of which it looks at every
-// skip-th row of the tile. Ties go to the lowest mode. A
-// tile must not be larger than those of mul and of g. Pixels whose length is not 0 are
-// not counted; length may be nil.
-func ChooseModes(c *pool.Pool, p *format.Pixels, bits, skip int, modePrices *[ModeCount]uint32, mul *Multipliers, g *entropy.CostTables, length []uint16, mode []uint8) {
+// ChooseModes sets mode to the predictor mode that costs least in each tile of 1<<bits,
+// at most 8 bits: the mode itself, and as literals its residuals in every skip-th row of the
+// tile, after the colour transform mul where that is not nil. Of modes that cost the same it
+// takes the lowest. A tile must not be larger than those of mul and of g. Pixels whose length
+// is not 0 are not counted; length may be nil.
+func ChooseModes(c *pool.Pool, p *format.Pixels, bits, skip int, modeCosts *[ModeCount]uint32, mul *Multipliers, g *entropy.CostTables, length []uint16, mode []uint8) {
 	tw := format.Tiles(p.W, bits)
 	c.Spans(format.Tiles(p.H, bits), 1, func(ty, _ int) {
 		sums := make([][ModeCount]uint32, tw)
@@ -49,7 +48,7 @@ func ChooseModes(c *pool.Pool, p *format.Pixels, bits, skip int, modePrices *[Mo
 		for tx := range sums {
 			best := ^uint32(0)
 			for k, s := range sums[tx] {
-				if s = s*uint32(skip) + modePrices[k]; s < best {
+				if s = s*uint32(skip) + modeCosts[k]; s < best {
 					best, mode[ty*tw+tx] = s, uint8(k)
 				}
 			}
@@ -103,8 +102,8 @@ func sumFlat(v uint32, x, y, n, bits int, g *entropy.CostTables, sums [][ModeCou
 	}
 }
 
-// sumRow adds the prices of n residuals from (x, y) on, of alpha only where they are not
-// opaque, to the sums of their tiles.
+// sumRow adds what n residuals from (x, y) on cost by each mode to the sums of their tiles.
+// Alpha counts only where not all are opaque.
 func sumRow(rows *residualRows, x, y, n, bits int, g *entropy.CostTables, opaque bool, length []uint16, sums [][ModeCount]uint32) {
 	for lo := 0; lo < n; {
 		tx := (x + lo) >> bits
@@ -126,8 +125,7 @@ func sumRow(rows *residualRows, x, y, n, bits int, g *entropy.CostTables, opaque
 	}
 }
 
-// opaqueSumsGo adds the prices of residuals lo to hi-1 by each mode to its sum, where
-// alpha need not be looked up.
+// opaqueSumsGo adds what residuals lo to hi-1 cost by each mode to its sum, without alpha.
 func opaqueSumsGo(sums *[ModeCount]uint32, rows *residualRows, lo, hi int, t *entropy.LiteralCosts) {
 	for k := range rows {
 		s := uint32(0)

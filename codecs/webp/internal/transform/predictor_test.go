@@ -60,8 +60,8 @@ func residualsTakeTheModeOfTheTile(t *testing.T) {
 	}
 }
 
-// somePricing makes random tables and groups, and multipliers, of tiles of 1<<bits.
-func somePricing(r *rand.Rand, p *format.Pixels, bits int, opaque bool) (*entropy.CostTables, *Multipliers) {
+// someCosts makes random tables and groups, and multipliers, of tiles of 1<<bits.
+func someCosts(r *rand.Rand, p *format.Pixels, bits int, opaque bool) (*entropy.CostTables, *Multipliers) {
 	g := &entropy.CostTables{
 		Entropy: format.EntropyImage{Bits: bits, Groups: 5, Group: make([]uint16, format.Tiles(p.W, bits)*format.Tiles(p.H, bits))},
 		Columns: format.Tiles(p.W, bits),
@@ -111,7 +111,7 @@ func predictTakesTheCheapestMode(t *testing.T) {
 					p.ARGB[i] |= format.OpaqueBlack
 				}
 			}
-			g, m := somePricing(r, &p, min(8, bits+r.IntN(3)), !alpha)
+			g, m := someCosts(r, &p, min(8, bits+r.IntN(3)), !alpha)
 			var own [ModeCount]uint32
 			for k := range own {
 				own[k] = uint32(r.IntN(2000))
