@@ -96,6 +96,7 @@ func TestMemoryOfCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts three Redis: not with -short")
 	}
+	t.Parallel()
 	cluster := services.RedisCluster(t)
 	c := open(t, cluster.URL())
 	cluster.Nodes[0].CLI("config", "set", "maxmemory", "1gb")

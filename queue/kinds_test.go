@@ -63,6 +63,7 @@ var kinds = []struct {
 }
 
 func TestSurface(t *testing.T) {
+	t.Parallel()
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			if testing.Short() && k.name != "embedded" && k.name != "single" {

@@ -19,6 +19,7 @@ import (
 )
 
 func TestOpenUnreachable(t *testing.T) {
+	t.Parallel()
 	nobody := "127.0.0.1:" + strconv.Itoa(services.FreePort(t))
 	for _, url := range []string{
 		"redis://:hunter2@" + nobody, "rediss://:hunter2@" + nobody, "unix://:hunter2@/none",
@@ -33,6 +34,7 @@ func TestOpenUnreachable(t *testing.T) {
 }
 
 func TestOpenSilentServer(t *testing.T) {
+	t.Parallel()
 	r := services.Redis(t)
 	r.Pause()
 	defer r.Resume()
@@ -54,6 +56,7 @@ func TestOpenWrongPassword(t *testing.T) {
 }
 
 func TestErrorsNameTheOutage(t *testing.T) {
+	t.Parallel()
 	r := services.Redis(t)
 	c := open(t, r.URL())
 	r.Stop()
@@ -103,8 +106,10 @@ func TestOutageAtCompletion(t *testing.T) {
 	if testing.Short() {
 		t.Skip("stops Redis for five seconds: not with -short")
 	}
+	t.Parallel()
 	for _, when := range []string{"before the commit", "after the commit"} {
 		t.Run(when, func(t *testing.T) {
+			t.Parallel()
 			r := services.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
 			c := open(t, r.URL())
 			ctx := t.Context()
@@ -159,6 +164,7 @@ func TestOutageAtCompletion(t *testing.T) {
 // TestDataLossInService: everything in Redis goes while a task runs; what can be
 // fed again is delivered again.
 func TestDataLossInService(t *testing.T) {
+	t.Parallel()
 	r := services.Redis(t)
 	c := open(t, r.URL())
 	ctx := t.Context()
@@ -188,6 +194,7 @@ func TestDataLossInService(t *testing.T) {
 }
 
 func TestFullRedis(t *testing.T) {
+	t.Parallel()
 	r := services.Redis(t)
 	c := open(t, r.URL())
 	ctx := t.Context()
@@ -258,6 +265,7 @@ func TestShutdownWithoutRedis(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for a Redis that does not answer: not with -short")
 	}
+	t.Parallel()
 	for _, how := range []string{"gone", "hangs"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
@@ -320,6 +328,7 @@ func TestSentinelFailover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for a failover: not with -short")
 	}
+	t.Parallel()
 	s := services.RedisSentinel(t)
 	c := open(t, s.URL())
 	ctx := t.Context()
@@ -369,6 +378,7 @@ const workerEnv = "PELMILL_QUEUE_TEST_WORKER"
 // TestMain lets the test program be the worker that is killed.
 func TestMain(m *testing.M) {
 	Log(nil) // every outage would be reported to standard error
+	services.SideBySide(12)
 	if url := os.Getenv(workerEnv); url != "" {
 		c, err := Open(context.Background(), url, nil)
 		if err != nil {
@@ -393,6 +403,7 @@ func TestKilledWorker(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for a lease to end: not with -short")
 	}
+	t.Parallel()
 	r := services.Redis(t)
 	c := open(t, r.URL())
 	ctx := t.Context()

@@ -50,6 +50,7 @@ func testReap(t *testing.T, c *Conn) {
 
 // TestReapBelievesRedisClock: leases are written by the workers' clocks.
 func TestReapBelievesRedisClock(t *testing.T) {
+	t.Parallel()
 	start := time.Now().Truncate(time.Second)
 	tests := []struct {
 		name   string

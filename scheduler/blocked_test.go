@@ -37,6 +37,7 @@ func (r *rig) paused(id string, cause jobs.Cause) Status {
 // The target refuses the writes of the scheduler, in each of its phases. The job
 // is paused with the reason, and goes on by itself.
 func TestAJobWaitsForATargetThatRefusesWrites(t *testing.T) {
+	t.Parallel()
 	for _, part := range []string{"listing.json", "chunks/part-00000.jsonl.zst", "plan.json", "results-00000.jsonl.zst", "report.json"} {
 		t.Run(part, func(t *testing.T) {
 			r := newRig(t)
@@ -71,6 +72,7 @@ func TestAJobWaitsForATargetThatRefusesWrites(t *testing.T) {
 // A worker has found that the target refuses writes: nothing waits in the queue
 // until a write succeeds, and resume asks for no write.
 func TestABlockedJobGoesOnByAProbeOrByResume(t *testing.T) {
+	t.Parallel()
 	for _, resume := range []bool{false, true} {
 		r := newRig(t)
 		r.fill(40)
@@ -110,6 +112,7 @@ func TestABlockedJobGoesOnByAProbeOrByResume(t *testing.T) {
 // A chunk that always fails pauses its job with the last error, and costs no
 // more attempts until somebody resumes the job.
 func TestAChunkThatAlwaysFailsPausesTheJob(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.fill(10)
 	var broken atomic.Bool
@@ -172,6 +175,7 @@ func TestAJobWaitsForTheTemporaryFolder(t *testing.T) {
 // A chunk that the queue has given up stands in its archive with its last error.
 // The job is paused with it, and fed anew when it is resumed.
 func TestAnArchivedChunkPausesTheJob(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.fill(10)
 	var broken atomic.Bool

@@ -11,6 +11,7 @@ import (
 )
 
 func TestPauseResumeAndCancel(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.fill(200)
 	r.worker.delay = 30 * time.Millisecond
@@ -63,6 +64,7 @@ func TestPauseResumeAndCancel(t *testing.T) {
 }
 
 func TestPriorityChangesWhileAJobRuns(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.fill(200)
 	r.worker.delay = 20 * time.Millisecond
@@ -95,6 +97,7 @@ func TestCancelBeforeStart(t *testing.T) {
 }
 
 func TestTheBreakerStopsAJobAndForceGoesOn(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.fill(200)
 	r.worker.outcome = func(jobs.Entry) jobs.Outcome { return jobs.OutcomeFailed }
@@ -123,6 +126,7 @@ func TestTheBreakerStopsAJobAndForceGoesOn(t *testing.T) {
 }
 
 func TestASourceThatIsMissingFailsTheJobUntilItIsResumed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	r := newRigOn(t, "", filepath.Join(dir, "src"), filepath.Join(dir, "dst"))
 	r.worker.start(t, 1)
@@ -168,6 +172,7 @@ func TestHours(t *testing.T) {
 }
 
 func TestStatusSaysWhyNothingMoves(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.fill(20)
 	spec := r.submit(nil)

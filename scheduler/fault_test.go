@@ -46,6 +46,7 @@ func (k *killer) before(key string) error {
 // once for each object that the scheduler writes, lets the scheduler die before
 // and after that write, and lets another go on.
 func TestAJobSurvivesADeathAtEveryWrite(t *testing.T) {
+	t.Parallel()
 	count := &killer{at: -1, dead: make(chan struct{})}
 	survive(t, count)
 	if count.first < 16 {
@@ -100,6 +101,7 @@ func survive(t *testing.T, k *killer) {
 
 // TestAListingGoesOnAtItsCheckpoint lets the scheduler die between two parts.
 func TestAListingGoesOnAtItsCheckpoint(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	const n = 5500
 	r.fill(n)
@@ -151,6 +153,7 @@ func TestAListingGoesOnAtItsCheckpoint(t *testing.T) {
 }
 
 func TestTemporaryErrorsOfStorageAreWaitedFor(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.fill(20)
 	r.worker.start(t, 1)
@@ -170,6 +173,7 @@ func TestTemporaryErrorsOfStorageAreWaitedFor(t *testing.T) {
 }
 
 func TestTwoSchedulersCountOnce(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.fill(300)
 	r.worker.start(t, 2)
@@ -193,6 +197,7 @@ func TestTwoSchedulersCountOnce(t *testing.T) {
 }
 
 func TestALeaderThatHangsIsReplaced(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.fill(100)
 	r.worker.delay = 5 * time.Millisecond
@@ -227,6 +232,7 @@ func TestALeaderThatHangsIsReplaced(t *testing.T) {
 }
 
 func TestRedisIsEmptiedInMidJob(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.fill(300)
 	r.worker.delay = 5 * time.Millisecond
@@ -246,6 +252,7 @@ func TestRedisIsEmptiedInMidJob(t *testing.T) {
 }
 
 func TestTasksThatVanishAreFedAgain(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.fill(40)
 	r.run(r.scheduler(nil))
@@ -265,6 +272,7 @@ func TestTasksThatVanishAreFedAgain(t *testing.T) {
 }
 
 func TestAChunkThatIsCountedWithoutItsShardIsDoneAgain(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.fill(40)
 	stop := r.run(r.scheduler(nil))
@@ -349,6 +357,7 @@ func tempFile(t *testing.T, size int64) *os.File {
 }
 
 func TestRedisIsGoneForAWhile(t *testing.T) {
+	t.Parallel()
 	server := services.Redis(t)
 	r := newRigOn(t, server.URL(), "mem://source", "mem://target")
 	r.fill(300)
@@ -367,6 +376,7 @@ func TestRedisIsGoneForAWhile(t *testing.T) {
 }
 
 func TestRedisIsFull(t *testing.T) {
+	t.Parallel()
 	server := services.Redis(t, "--maxmemory", "20mb")
 	r := newRigOn(t, server.URL(), "mem://source", "mem://target")
 	r.fill(60)

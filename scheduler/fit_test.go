@@ -10,6 +10,7 @@ import (
 // Results that would be called as a folder of the target keep their extension, and those that no name helps are known
 // before anything is encoded.
 func TestThePlanFindsNamesThatTheTargetCannotHold(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.source, r.target = t.TempDir(), t.TempDir()
 	long := strings.Repeat("n", 252)

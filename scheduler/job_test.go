@@ -26,6 +26,7 @@ func sha(data []byte) string {
 }
 
 func TestAJobGoesFromSubmitToReport(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.fill(250)
 	r.worker.start(t, 2)
@@ -57,6 +58,7 @@ func TestAJobGoesFromSubmitToReport(t *testing.T) {
 }
 
 func TestASecondJobDoesWhatIsLeft(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"mem", "file"} {
 		t.Run(kind, func(t *testing.T) {
 			source, target := "mem://source", "mem://target"
@@ -110,6 +112,7 @@ func TestASecondJobDoesWhatIsLeft(t *testing.T) {
 }
 
 func TestAnUnfinishedJobCountsForALaterOne(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.fill(100)
 	stop := r.run(r.scheduler(&Options{Window: 2}))
@@ -187,6 +190,7 @@ func (r *rig) newest() string {
 }
 
 func TestTheLedgerReadsMoreJobsThanItOpens(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.worker.start(t, 2)
 	r.run(r.scheduler(nil))
@@ -242,6 +246,7 @@ func TestResultsOfAnEarlierJobAreNotReplacedByAnotherSource(t *testing.T) {
 }
 
 func TestSourceAndTargetMayBeTheSame(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, target := range []string{dir, filepath.Join(dir, "out")} {
 		r := newRigOn(t, "", dir, target)
@@ -256,6 +261,7 @@ func TestSourceAndTargetMayBeTheSame(t *testing.T) {
 }
 
 func TestAGivenManifestIsSortedAndCompleted(t *testing.T) {
+	t.Parallel()
 	for _, lacking := range []int{3, statAtMost + 5} {
 		r := newRig(t)
 		r.fill(lacking)
@@ -284,6 +290,7 @@ func TestAGivenManifestIsSortedAndCompleted(t *testing.T) {
 }
 
 func TestRetryDoesWhatFailed(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.fill(50)
 	bad := true

@@ -105,6 +105,7 @@ func TestResultsAreNoSources(t *testing.T) {
 
 // What a job that has not ended stored without recording it is no source either.
 func TestResultsWithoutARecordAreNoSources(t *testing.T) {
+	t.Parallel()
 	for _, place := range []string{t.TempDir(), "mem://place"} {
 		r := newRigOn(t, "", place, place)
 		r.put(place, "a.png", "b.png", "c.png")
@@ -131,6 +132,7 @@ func TestResultsWithoutARecordAreNoSources(t *testing.T) {
 }
 
 func TestAGivenManifestNamesNoResults(t *testing.T) {
+	t.Parallel()
 	for _, lacking := range []int{0, statAtMost} {
 		r := newRigOn(t, "", "mem://place", "mem://place")
 		r.worker.start(t, 1)

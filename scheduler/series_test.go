@@ -71,6 +71,7 @@ func TestSeriesOfGivenManifests(t *testing.T) {
 // TestASeriesIsOneObject takes a series through its life: it is listed, done, left
 // alone, done again when a part changes, and retried when one was missing.
 func TestASeriesIsOneObject(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.put(r.source, "scan/1.dcm", "scan/2.dcm", "scan/3.dcm", "b.png")
 	r.worker.start(t, 1)
@@ -153,6 +154,7 @@ func TestASeriesIsOneObject(t *testing.T) {
 // A series whose part is a result of pelmill's, in a target that lies in the source,
 // is not compressed again.
 func TestResultsAreNoPartsOfSeries(t *testing.T) {
+	t.Parallel()
 	r := newRigOn(t, "", "mem://photos", "mem://photos")
 	r.put(r.source, "a.png", "b.png", "c.png")
 	r.worker.start(t, 1)

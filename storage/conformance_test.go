@@ -9,27 +9,25 @@ import (
 	"github.com/pelmill/pelmill/storage/storagetest"
 )
 
-func TestConformanceFile(t *testing.T) {
-	storagetest.Run(t, storagetest.Store{URL: func(t *testing.T) string { return "file://" + t.TempDir() }, Missing: "file:///nowhere/at/all"})
-}
-
-func TestConformanceMemory(t *testing.T) {
-	storagetest.Run(t, storagetest.Store{URL: buckets(func(name string) string { return "mem://" + name }), Metadata: true})
-}
-
-func TestConformanceS3(t *testing.T) {
-	s := services.VersityGW(t)
-	storagetest.Run(t, storagetest.Store{URL: buckets(s.NewBucket), Missing: s.URL("missing"), Metadata: true})
-}
-
-func TestConformanceGCS(t *testing.T) {
-	s := services.FakeGCS(t)
-	storagetest.Run(t, storagetest.Store{URL: buckets(s.NewBucket), Missing: s.URL("missing"), Metadata: true})
-}
-
-func TestConformanceAzure(t *testing.T) {
-	s := services.Azurite(t)
-	storagetest.Run(t, storagetest.Store{URL: buckets(s.NewBucket), Missing: s.URL("missing"), Metadata: true})
+// TestConformance runs the suite on each kind of store, all of them side by side.
+func TestConformance(t *testing.T) {
+	server := func(start func(t testing.TB) *services.Store) func(t *testing.T) {
+		return func(t *testing.T) {
+			s := start(t)
+			storagetest.Run(t, storagetest.Store{URL: buckets(s.NewBucket), Missing: s.URL("missing"), Metadata: true})
+		}
+	}
+	services.AtOnce(t, nil,
+		services.Case{Name: "Azure", Run: server(services.Azurite)},
+		services.Case{Name: "GCS", Run: server(services.FakeGCS)},
+		services.Case{Name: "S3", Run: server(services.VersityGW)},
+		services.Case{Name: "File", Run: func(t *testing.T) {
+			storagetest.Run(t, storagetest.Store{URL: func(t *testing.T) string { return "file://" + t.TempDir() }, Missing: "file:///nowhere/at/all"})
+		}},
+		services.Case{Name: "Memory", Run: func(t *testing.T) {
+			storagetest.Run(t, storagetest.Store{URL: buckets(func(name string) string { return "mem://" + name }), Metadata: true})
+		}},
+	)
 }
 
 // buckets makes a new bucket for each test that asks.

@@ -30,6 +30,7 @@ type place struct {
 
 // onEveryStore runs a test in an empty target of each kind of store.
 func onEveryStore(t *testing.T, test func(p *place)) {
+	var cases []services.Case
 	for _, store := range []struct {
 		name   string
 		target func(t *testing.T) string
@@ -40,7 +41,7 @@ func onEveryStore(t *testing.T, test func(p *place)) {
 		{"gs", func(t *testing.T) string { return services.FakeGCS(t).NewBucket("target") }},
 		{"azblob", func(t *testing.T) string { return services.Azurite(t).NewBucket("target") }},
 	} {
-		t.Run(store.name, func(t *testing.T) {
+		cases = append(cases, services.Case{Name: store.name, Run: func(t *testing.T) {
 			target := store.target(t)
 			// A server starts once; each case has a folder of it.
 			path, query, _ := strings.Cut(target, "?")
@@ -48,8 +49,9 @@ func onEveryStore(t *testing.T, test func(p *place)) {
 				query = "?" + query
 			}
 			test(&place{t: t, target: path + "/%s" + query, metadata: store.name != "file"})
-		})
+		}})
 	}
+	services.AtOnce(t, nil, cases...)
 }
 
 // in gives a folder of the target to a subtest.

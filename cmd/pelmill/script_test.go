@@ -22,6 +22,7 @@ import (
 
 func TestMain(m *testing.M) {
 	roomPatience = 3 * time.Second
+	services.SideBySide(4) // programs that wait for each other
 	testscript.Main(m, map[string]func(){"pelmill": main})
 }
 

@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -8,64 +9,73 @@ import (
 	"github.com/pelmill/pelmill/internal/services"
 )
 
-// TestFaultsInFolders needs no store, only Redis for some.
-func TestFaultsInFolders(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NOT TESTED: -short")
-	}
-	for _, c := range []struct {
-		name string
-		run  func(t *testing.T)
-	}{
-		{"codec that kills the process", killingCodec},
-		{"codec that panics", panickingCodec},
-		{"codec that ignores cancellation", deafCodec},
-		{"poison images", poisonImages},
-		{"SIGINT", interrupted(syscall.SIGINT, 130)},
-		{"SIGKILL", interrupted(syscall.SIGKILL, -1)},
-		{"two runs at once", twoRuns},
-		{"full disk", fullDisk},
-		{"full disk of a cluster", fullDiskOfACluster},
-		{"read-only target", readOnly},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			c.run(t)
-		})
-	}
+// atOnce is how many faults are tried side by side. They mostly wait: for a lease to end, for an outage, for a retry.
+// Each has its own folders or buckets, its own Redis and its own processes.
+var atOnce = max(4, 3*runtime.NumCPU())
+
+// fault is one fault test; gw is nil for those on folders.
+type fault struct {
+	name string
+	run  func(t *testing.T, gw *services.Store)
 }
 
-// TestFaultsOnS3 runs on versitygw, with a proxy between.
-func TestFaultsOnS3(t *testing.T) {
+func inAFolder(run func(t *testing.T)) func(t *testing.T, gw *services.Store) {
+	return func(t *testing.T, _ *services.Store) { run(t) }
+}
+
+// onFolders needs no store, only Redis for some. The longest come first here and in onS3.
+var onFolders = []fault{
+	{"codec that kills the process", inAFolder(killingCodec)},
+	{"SIGKILL", inAFolder(interrupted(syscall.SIGKILL, -1))},
+	{"SIGINT", inAFolder(interrupted(syscall.SIGINT, 130))},
+	{"full disk of a cluster", inAFolder(fullDiskOfACluster)},
+	{"full disk", inAFolder(fullDisk)},
+	{"codec that panics", inAFolder(panickingCodec)},
+	{"codec that ignores cancellation", inAFolder(deafCodec)},
+	{"poison images", inAFolder(poisonImages)},
+	{"two runs at once", inAFolder(twoRuns)},
+	{"read-only target", inAFolder(readOnly)},
+}
+
+// onS3 runs on versitygw, with a proxy between.
+var onS3 = []fault{
+	{"scheduler killed", killScheduler},
+	{"workers killed", killWorkers},
+	{"two schedulers", twoSchedulers},
+	{"redis frozen", freezeRedis},
+	{"redis restarted", restartRedis},
+	{"redis lost", loseRedis},
+	{"redis flushed", flushRedis},
+	{"redis full", fillRedis},
+	{"writes forbidden", refusedWrites(faults.Forbid, "access denied (AccessDenied)")},
+	{"store full", refusedWrites(faults.Full, "no space left (XMinioStorageFull)")},
+	{"storage refuses", badStorage(faults.Rule{Fault: faults.Refuse, Share: 0.3})},
+	{"source changes", changingSource},
+	{"storage cuts", badStorage(faults.Rule{Fault: faults.CutBody, Share: 0.3, Match: faults.Reads})},
+	{"storage flips", badStorage(faults.Rule{Fault: faults.FlipBit, Share: 0.2, Match: faults.Reads})},
+	{"storage flips bare", badStorage(faults.Rule{Fault: faults.FlipBit, Share: 0.2, Match: faults.Reads, Bare: true})},
+	{"storage drops writes", badStorage(faults.Rule{Fault: faults.DropWrite, Share: 0.2, Match: faults.Writes})},
+	{"storage drops answers", badStorage(faults.Rule{Fault: faults.DropAnswer, Share: 0.2, Match: faults.Writes})},
+}
+
+// TestFaults begins the faults in their order, atOnce side by side.
+func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT TESTED: -short")
 	}
-	gw := services.VersityGW(t)
-	for _, c := range []struct {
-		name string
-		run  func(t *testing.T, gw *services.Store)
-	}{
-		{"workers killed", killWorkers},
-		{"scheduler killed", killScheduler},
-		{"two schedulers", twoSchedulers},
-		{"redis frozen", freezeRedis},
-		{"redis restarted", restartRedis},
-		{"redis lost", loseRedis},
-		{"redis flushed", flushRedis},
-		{"redis full", fillRedis},
-		{"source changes", changingSource},
-		{"writes forbidden", refusedWrites(faults.Forbid, "access denied (AccessDenied)")},
-		{"store full", refusedWrites(faults.Full, "no space left (XMinioStorageFull)")},
-		{"storage refuses", badStorage(faults.Rule{Fault: faults.Refuse, Share: 0.3})},
-		{"storage cuts", badStorage(faults.Rule{Fault: faults.CutBody, Share: 0.3, Match: faults.Reads})},
-		{"storage flips", badStorage(faults.Rule{Fault: faults.FlipBit, Share: 0.2, Match: faults.Reads})},
-		{"storage flips bare", badStorage(faults.Rule{Fault: faults.FlipBit, Share: 0.2, Match: faults.Reads, Bare: true})},
-		{"storage drops writes", badStorage(faults.Rule{Fault: faults.DropWrite, Share: 0.2, Match: faults.Writes})},
-		{"storage drops answers", badStorage(faults.Rule{Fault: faults.DropAnswer, Share: 0.2, Match: faults.Writes})},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			c.run(t, gw)
-		})
+	limit := make(chan struct{}, atOnce)
+	group := func(list []fault, store func(t testing.TB) *services.Store) func(t *testing.T) {
+		return func(t *testing.T) {
+			gw := store(t)
+			var cases []services.Case
+			for _, f := range list {
+				cases = append(cases, services.Case{Name: f.name, Run: func(t *testing.T) { f.run(t, gw) }})
+			}
+			services.AtOnce(t, limit, cases...)
+		}
 	}
+	services.AtOnce(t, nil,
+		services.Case{Name: "folders", Run: group(onFolders, func(testing.TB) *services.Store { return nil })},
+		services.Case{Name: "S3", Run: group(onS3, services.VersityGW)},
+	)
 }
