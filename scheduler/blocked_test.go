@@ -137,7 +137,11 @@ func TestAChunkThatAlwaysFailsPausesTheJob(t *testing.T) {
 	if want := "chunk 0 failed 2 times, the last time with: its frame is damaged; pelmill resume tries it again"; st.Why != want {
 		t.Errorf("why %q, want %q", st.Why, want)
 	}
-	time.Sleep(time.Second)
+	r.wait("the chunk to be withdrawn", func() bool {
+		d, err := r.conn.Depth(r.ctx, 0)
+		return err == nil && d == queue.Depth{}
+	})
+	time.Sleep(200 * time.Millisecond) // ten ticks, in which nothing may be fed
 	if n := tries.Load(); n != 2 {
 		t.Errorf("%d attempts, want 2", n)
 	}

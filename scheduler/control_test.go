@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/queue"
 )
 
 func TestPauseResumeAndCancel(t *testing.T) {
@@ -36,8 +37,12 @@ func TestPauseResumeAndCancel(t *testing.T) {
 	if err != nil || st.Why != "paused by the operator" || st.Depth.Waiting() != 0 || st.Done == 0 || st.Done == st.Chunks {
 		t.Errorf("paused: %+v (%v)", st, err)
 	}
+	r.wait("the chunks at work to end", func() bool {
+		d, err := r.conn.Depth(r.ctx, 0)
+		return err == nil && d == queue.Depth{}
+	})
 	before := r.worker.chunks.Load()
-	time.Sleep(200 * time.Millisecond)
+	time.Sleep(200 * time.Millisecond) // ten ticks, in which nothing may be fed
 	if after := r.worker.chunks.Load(); after != before {
 		t.Errorf("%d chunks were done in a pause", after-before)
 	}

@@ -332,11 +332,12 @@ func (r *rig) run(s *Scheduler) (stop func()) {
 	return stop
 }
 
+// wait waits for something that must come to be. Its limit is far above what it takes, to tell a hang from a busy machine.
 func (r *rig) wait(what string, ok func() bool) {
 	r.t.Helper()
-	for until := time.Now().Add(60 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(until) {
-			r.t.Fatalf("waited a minute for: %s", what)
+			r.t.Fatalf("waited three minutes for: %s", what)
 		}
 	}
 }

@@ -53,6 +53,9 @@ func TestAJobSurvivesADeathAtEveryWrite(t *testing.T) {
 		t.Fatalf("only %d writes: %q", len(count.writes), count.writes)
 	}
 	for at, key := range count.writes[:count.first] {
+		if testing.Short() && at%3 != 0 {
+			continue
+		}
 		name := key[strings.LastIndexByte(key, '/')+1:]
 		t.Run(fmt.Sprintf("%02d %s", at, name), func(t *testing.T) {
 			t.Parallel()
@@ -173,7 +176,6 @@ func TestTemporaryErrorsOfStorageAreWaitedFor(t *testing.T) {
 }
 
 func TestTwoSchedulersCountOnce(t *testing.T) {
-	t.Parallel()
 	r := newRig(t)
 	r.fill(300)
 	r.worker.start(t, 2)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pelmill/pelmill/jobs"
@@ -345,7 +346,9 @@ func TestValidRecord(t *testing.T) {
 	}
 }
 
-func TestInOrder(t *testing.T) {
+func TestInOrder(t *testing.T) { synctest.Test(t, inOrderUsesEachInItsTurn) }
+
+func inOrderUsesEachInItsTurn(t *testing.T) {
 	for _, n := range []int{0, 1, readers - 1, readers, readers + 1, 100} {
 		next := 0
 		err := inOrder(t.Context(), n, func(_ context.Context, i int) (int, error) {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/pool"
@@ -51,20 +52,21 @@ func TestBatchesCrossChunks(t *testing.T) {
 }
 
 // A cancelled chunk leaves its batch to those of other chunks.
-func TestABatchEndsWithItsLastChunk(t *testing.T) {
+func TestABatchEndsWithItsLastChunk(t *testing.T) { synctest.Test(t, batchEndsWithItsLastChunk) }
+
+func batchEndsWithItsLastChunk(t *testing.T) {
 	one, endOne := context.WithCancel(t.Context())
 	two, endTwo := context.WithCancel(t.Context())
 	ctx, cancel := together([]*queued{{ctx: one}, {ctx: two}, {ctx: one}})
 	defer cancel()
 	endOne()
-	time.Sleep(10 * time.Millisecond)
+	synctest.Wait()
 	if ctx.Err() != nil {
 		t.Error("the batch ended with the first of two chunks")
 	}
 	endTwo()
-	select {
-	case <-ctx.Done():
-	case <-time.After(10 * time.Second):
+	synctest.Wait()
+	if ctx.Err() == nil {
 		t.Error("the batch goes on without a chunk")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pelmill/pelmill/jobs"
@@ -70,12 +71,14 @@ func TestQuietShowsNothing(t *testing.T) {
 	}
 }
 
-func TestBar(t *testing.T) {
+func TestBar(t *testing.T) { synctest.Test(t, bar) }
+
+func bar(t *testing.T) {
 	var out, errs buffer
 	d := (&program{stdout: &out, stderr: &errs, screen: &errs}).display(time.Hour)
 	d.update(half)
 	d.object(jobs.Result{Key: "a.png", Outcome: jobs.OutcomeRejected, Error: "png: cut short"})
-	time.Sleep(400 * time.Millisecond) // two refreshes
+	time.Sleep(400 * time.Millisecond) // two refreshes, on the clock of the bubble
 	d.close()
 	d.say("after the end")
 	for _, want := range []string{"[====", "1,000 of 2,000", "rejected: a.png: png: cut short\n", "after the end\n"} {

@@ -68,8 +68,10 @@ func summaryOf(t *testing.T, stdout string) summaryEvent {
 // An interrupted compress ends with 130 and leaves nothing half-written, and the
 // same command continues the same job.
 func TestInterruptedCompressIsContinued(t *testing.T) {
+	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
 			source, target, b, images := folders(t, 300)
 			vq, err := codecs.Find("vq")
 			if err != nil {
@@ -104,12 +106,16 @@ func TestInterruptedCompressIsContinued(t *testing.T) {
 
 // The second interrupt does not wait for anything.
 func TestSecondInterruptEndsAtOnce(t *testing.T) {
-	source, target, _, _ := folders(t, 300)
+	t.Parallel()
+	source, target, b, _ := folders(t, 300)
 	p := faults.Start(t, "compress", nil, pelmill(t), "compress", source, target, "--codec", "vq")
-	time.Sleep(300 * time.Millisecond)
+	vq, err := codecs.Find("vq")
+	if err != nil {
+		t.Fatal(err)
+	}
+	faults.Until(t, limit, "results", func() bool { return !p.Running() || faults.Whole(t, b, vq) > 0 })
 	p.Signal(syscall.SIGINT)
-	time.Sleep(50 * time.Millisecond) // two at once would be one
-	p.Signal(syscall.SIGINT)
+	p.Signal(syscall.SIGTERM) // another one, because two of a kind that come at once are one
 	if got := p.Wait(t, limit); got != exitInterrupted {
 		t.Errorf("exit code %d, want %d", got, exitInterrupted)
 	}
@@ -117,6 +123,7 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 
 // SIGTERM is how supervisors end servers, so it is no error.
 func TestServersEndWellOnSIGTERM(t *testing.T) {
+	t.Parallel()
 	redis := services.Redis(t).URL()
 	for _, verb := range []string{"scheduler", "worker"} {
 		t.Run(verb, func(t *testing.T) {
@@ -132,6 +139,7 @@ func TestServersEndWellOnSIGTERM(t *testing.T) {
 
 // Interrupting what only watches a job leaves the job alone.
 func TestInterruptedWatchLeavesTheJob(t *testing.T) {
+	t.Parallel()
 	redis := services.Redis(t).URL()
 	source, target, _, _ := folders(t, 3)
 	faults.Run(t, exitOK, nil, pelmill(t), "submit", source, target, "--codec", "vq", "--redis", redis, "--yes")

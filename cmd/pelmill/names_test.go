@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pelmill/pelmill/internal/plain"
@@ -68,13 +69,15 @@ func TestNamesAreEscapedInLines(t *testing.T) {
 
 // TestBarNeverShowsANameRaw holds what comes above the bar against what the bar
 // itself may send to the terminal.
-func TestBarNeverShowsANameRaw(t *testing.T) {
+func TestBarNeverShowsANameRaw(t *testing.T) { synctest.Test(t, barNeverShowsANameRaw) }
+
+func barNeverShowsANameRaw(t *testing.T) {
 	var errs buffer
 	d := (&program{stdout: &errs, stderr: &errs, screen: &errs}).display(time.Hour)
 	d.update(snapshot{state: jobs.StatePaused, why: "waits for \x1b]0;owned\a", total: 3})
 	d.object(jobs.Result{Key: hostile[0], Outcome: jobs.OutcomeFailed, Error: hostile[1]})
 	fmt.Fprintln(d, "a log line with \x1b]0;owned\a")
-	time.Sleep(400 * time.Millisecond) // two refreshes
+	time.Sleep(400 * time.Millisecond) // two refreshes, on the clock of the bubble
 	d.close()
 	if strings.Contains(errs.String(), "\x1b]0;") || strings.Contains(errs.String(), "\a") {
 		t.Errorf("%q", errs.String())

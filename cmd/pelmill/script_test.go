@@ -32,6 +32,7 @@ func TestAlone(t *testing.T) { transcripts(t, "testdata", "") }
 // TestCluster runs the transcripts of verbs that need Redis: testdata/cluster/*.txt.
 // $REDIS is the address of one for all.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	transcripts(t, filepath.Join("testdata", "cluster"), services.Redis(t).URL())
 }
 
