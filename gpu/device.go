@@ -32,8 +32,9 @@ type Device struct {
 	dead    chan struct{} // closed once failure is set
 	failure atomic.Pointer[error]
 
-	mu   sync.Mutex
-	host *pool[unsafe.Pointer]
+	mu    sync.Mutex
+	host  *pool[unsafe.Pointer]
+	hosts map[*Host]bool // those that last until Free
 
 	stats   stats
 	opening place
@@ -93,7 +94,7 @@ func List() ([]Info, error) {
 
 // newDevice is a device without cards, with options or nil.
 func newDevice(o *Options) *Device {
-	d := &Device{jobs: make(chan *job), closing: make(chan struct{}), dead: make(chan struct{})}
+	d := &Device{jobs: make(chan *job), closing: make(chan struct{}), dead: make(chan struct{}), hosts: make(map[*Host]bool)}
 	if o != nil {
 		d.opts = *o
 	}

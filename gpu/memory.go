@@ -81,7 +81,24 @@ func (d *Device) Host(n int) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return <-got, nil
+	h := <-got
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hosts[h] = true
+	return h, nil
+}
+
+// pinned says whether b lies in memory that [Device.Host] has returned.
+func (l *Lane) pinned(b []byte) bool {
+	first := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	l.dev.mu.Lock()
+	defer l.dev.mu.Unlock()
+	for h := range l.dev.hosts {
+		if from := uintptr(h.block); first >= from && first+uintptr(len(b)) <= from+uintptr(h.size) {
+			return true
+		}
+	}
+	return false
 }
 
 func (d *Device) takeHost(n int) (*Host, error) {
@@ -123,5 +140,6 @@ func (h *Host) Free() {
 	}
 	h.dev.mu.Lock()
 	defer h.dev.mu.Unlock()
+	delete(h.dev.hosts, h)
 	h.dev.host.give(h.block, h.size)
 }

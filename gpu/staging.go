@@ -20,30 +20,26 @@ type Staging struct {
 	Lane  *Lane
 	Spans Spans
 
-	// Pinned says that the parts of uploads lie in memory of a [Host] already. They are
-	// copied from there and stay as they are until the streams have come to rest.
-	Pinned bool
-
 	pair [2]*Host // buffer i is used in stream i
 	busy [2]bool  // an upload from it may still be under way
 }
 
 const (
 	// A staging buffer has an eighth of the data, so that the first and the last copy of
-	// the host, which nothing hides, are short, within these limits in bytes: copies of
-	// less than 1 MiB are short of the link's speed, and those of 16 MiB have all of it
-	// (measured on an H200, where 55 GB/s are reached).
-	leastStaging = 1 << 20
+	// the host, which nothing hides, are short, within these limits in bytes: starting a
+	// copy and waiting for it takes about 20 microseconds, in which a link of 55 GB/s moves
+	// 1 MiB, and copies of 16 MiB reach its full speed (BenchmarkCardLink on an H200).
+	leastStaging = 4 << 20
 	mostStaging  = 16 << 20
 
 	spanBytes = 256 << 10 // that a goroutine copies at a time
 )
 
-// size is how much of n bytes goes through a staging buffer at a time. Both hold that
-// much afterwards.
+// size is how much of n bytes goes through a staging buffer at a time. Those that are
+// needed hold that much afterwards.
 func (s *Staging) size(n int) (int, error) {
 	size := min(n, max(leastStaging, min(mostStaging, n/8)))
-	for i, h := range s.pair {
+	for i, h := range s.pair[:min(2, (n+size-1)/size)] {
 		if h != nil && len(h.Bytes) >= size {
 			continue
 		}
@@ -92,23 +88,14 @@ func (s *Staging) each(parts []Part, lo, hi int, f func(bytes []byte, at int)) {
 
 // Upload copies parts, which ascend and end within n bytes, to b. The bytes between them
 // are undefined afterwards. Whatever is put into one of the streams later finds the parts
-// there, and the parts may change as soon as Upload returns, unless they are pinned.
+// there. They may change as soon as Upload returns, unless all lie in memory of
+// [Device.Host]: then they are copied from there, and stay as they are until the streams
+// have come to rest.
 func (s *Staging) Upload(b *Buffer, n int, parts []Part) error {
 	first, second := s.Lane.Stream(0), s.Lane.Stream(1)
-	if s.Pinned {
-		for i := 0; i < len(parts); {
-			// Parts that lie one after the other on both sides are one copy.
-			at, all := parts[i].At, parts[i].Bytes
-			for i++; i < len(parts) && parts[i].At == at+len(all); i++ {
-				both, ok := joined(all, parts[i].Bytes)
-				if !ok {
-					break
-				}
-				all = both
-			}
-			if err := first.Upload(b, at, all); err != nil {
-				return err
-			}
+	if s.pinned(parts) {
+		if err := s.uploadPinned(b, parts); err != nil {
+			return err
 		}
 		return second.Follow(first)
 	}
@@ -119,9 +106,11 @@ func (s *Staging) Upload(b *Buffer, n int, parts []Part) error {
 	if err != nil {
 		return err
 	}
-	// What stream 0 holds may still use b.
-	if err := second.Follow(first); err != nil {
-		return err
+	if size < n {
+		// What stream 0 holds may still use b.
+		if err := second.Follow(first); err != nil {
+			return err
+		}
 	}
 	for i := 0; i*size < n; i++ {
 		if err := s.rest(i % 2); err != nil {
@@ -134,10 +123,40 @@ func (s *Staging) Upload(b *Buffer, n int, parts []Part) error {
 			return err
 		}
 	}
-	if err := first.Follow(second); err != nil {
-		return err
+	if size < n {
+		if err := first.Follow(second); err != nil {
+			return err
+		}
 	}
 	return second.Follow(first)
+}
+
+// pinned says whether all parts lie in memory of [Device.Host].
+func (s *Staging) pinned(parts []Part) bool {
+	for _, p := range parts {
+		if len(p.Bytes) > 0 && !s.Lane.pinned(p.Bytes) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Staging) uploadPinned(b *Buffer, parts []Part) error {
+	for i := 0; i < len(parts); {
+		// Parts that lie one after the other on both sides are one copy.
+		at, all := parts[i].At, parts[i].Bytes
+		for i++; i < len(parts) && parts[i].At == at+len(all); i++ {
+			both, ok := joined(all, parts[i].Bytes)
+			if !ok {
+				break
+			}
+			all = both
+		}
+		if err := s.Lane.Stream(0).Upload(b, at, all); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Download fills parts, which ascend and end within n bytes, from b, after all that
@@ -151,8 +170,10 @@ func (s *Staging) Download(parts []Part, b *Buffer, n int) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Lane.Stream(1).Follow(s.Lane.Stream(0)); err != nil {
-		return err
+	if size < n {
+		if err := s.Lane.Stream(1).Follow(s.Lane.Stream(0)); err != nil {
+			return err
+		}
 	}
 	pieces := (n + size - 1) / size
 	for i := range pieces + 1 {

@@ -164,7 +164,7 @@ func BenchmarkCardBatch(b *testing.B) {
 				if c.pinned {
 					pix, where = pinned.Bytes, "pinned memory"
 				}
-				d := &deviceSteps{device: dev, pool: pool.New(), pinned: c.pinned, most: c.most}
+				d := &deviceSteps{device: dev, pool: pool.New(), most: c.most}
 				list := cropProblems(n, pix)
 				t := fastest(3, func() { solveAll(b, d, list, &Options{sample: c.sample, refine: c.refine}) })
 				fmt.Printf("| %d | %d | %s | %d | %.0f | %.1f |\n", c.sample, c.refine, where, c.most, n/t.Seconds(), float64(len(pix))/t.Seconds()/1e9)
@@ -175,9 +175,9 @@ func BenchmarkCardBatch(b *testing.B) {
 }
 
 // shares are what the steps of one batch take when each waits for the one before.
-func shares(b *testing.B, dev *gpu.Device, list []problem, o *Options, who trainer, pinned bool) (order []string, took map[string]time.Duration) {
+func shares(b *testing.B, dev *gpu.Device, list []problem, o *Options, who trainer) (order []string, took map[string]time.Duration) {
 	var last time.Time
-	d := &deviceSteps{device: dev, pool: pool.New(), trainer: who, most: len(list), pinned: pinned}
+	d := &deviceSteps{device: dev, pool: pool.New(), trainer: who, most: len(list)}
 	d.note = func(what string) {
 		now := time.Now()
 		if _, ok := took[what]; !ok {
@@ -209,7 +209,7 @@ func BenchmarkCardSteps(b *testing.B) {
 			fillCrops(src, c.n, pinned.Bytes)
 			list := cropProblems(c.n, pinned.Bytes)
 			o := &Options{sample: c.sample, refine: 6}
-			order, took := shares(b, dev, list, o, trainOnDevice, true)
+			order, took := shares(b, dev, list, o, trainOnDevice)
 			fmt.Printf("batch of %d pictures of %d x %d, sample %d, on %s\n| step | ms | share |\n", c.n, side, side, c.sample, dev.Name())
 			all := time.Duration(0)
 			for _, t := range took {
@@ -243,7 +243,7 @@ func BenchmarkCardDekker(b *testing.B) {
 		plain := fastest(1, func() { refSolve(&list[0], o) })
 		const cores = 4
 		fast := fastest(2, func() { solveAll(b, cpuSteps{pool.Of(1)}, list[:cores], o) }) / cores
-		d := &deviceSteps{device: dev, pool: pool.New(), pinned: true, most: 1024}
+		d := &deviceSteps{device: dev, pool: pool.New(), most: 1024}
 		card := fastest(2, func() { solveAll(b, d, list, o) }) / n
 		fmt.Printf("Dekker's algorithm with sample=1 refine=0, pictures of %d x %d\n| who | pictures/s | times one core's |\n", side, side)
 		fmt.Printf("| reference in Go, one core | %.2f | %.2f |\n", 1/plain.Seconds(), fast.Seconds()/plain.Seconds())

@@ -52,8 +52,8 @@ func paperRow(b *testing.B, dev *gpu.Device, src []*raster.Image, seed, w, h int
 	})
 	perPixel := func(t time.Duration, images int) float64 { return t.Seconds() / float64(images*w*h) }
 	out[0] = perPixel(fastest(1, func() { solveAll(b, cpuSteps{pool.Of(1)}, list[:1], o) }), 1)
-	out[1] = perPixel(fastest(2, func() { solveAll(b, &deviceSteps{device: dev, pool: pool.New(), pinned: true}, list[:1], o) }), 1)
-	out[2] = perPixel(fastest(2, func() { solveAll(b, &deviceSteps{device: dev, pool: pool.New(), pinned: true, most: n / 3}, list, o) }), n)
+	out[1] = perPixel(fastest(2, func() { solveAll(b, &deviceSteps{device: dev, pool: pool.New()}, list[:1], o) }), 1)
+	out[2] = perPixel(fastest(2, func() { solveAll(b, &deviceSteps{device: dev, pool: pool.New(), most: n / 3}, list, o) }), n)
 	return out
 }
 

@@ -14,7 +14,6 @@ type deviceSteps struct {
 	device *gpu.Device
 	pool   *pool.Pool
 
-	pinned  bool              // problems lie in pinned memory, from which a device copies
 	trainer trainer           // who trains
 	most    int               // problems of a batch; 0: as many as serve best
 	note    func(what string) // told what has just ended, step by step; nil: nobody
@@ -65,7 +64,7 @@ func (d *deviceSteps) solve(ctx context.Context, list []problem, o *Options) []s
 		Device: func(l *gpu.Lane, items []int) error {
 			b := &batch{
 				deviceSteps: d, lane: l, options: o,
-				staging: gpu.Staging{Lane: l, Spans: d.pool.Spans, Pinned: d.pinned},
+				staging: gpu.Staging{Lane: l, Spans: d.pool.Spans},
 			}
 			for _, i := range items {
 				b.problems = append(b.problems, &list[i])

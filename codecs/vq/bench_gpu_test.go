@@ -153,12 +153,8 @@ func searchTime(d *deviceSteps, set *batch, book *codebook) (time.Duration, erro
 		return 0, err
 	}
 	defer table.Free()
-	list, err := put(d, []deviceSearch{{Table: table.Ptr, Blocks: set.blocks.Ptr, Words: words.Ptr, M: uint32(m), N: uint32(book.n())}})
-	if err != nil {
-		return 0, err
-	}
-	defer list.Free()
-	return best(d, 5, func() error { return d.searchAll(16, list, []extent{{blocks: m}}, maxCodewords) })
+	one := deviceSearch{Table: table.Ptr, Blocks: set.blocks.Ptr, Words: words.Ptr, M: uint32(m), N: uint32(book.n())}
+	return best(d, 5, func() error { return d.searchAll(16, searches{one: one}, []extent{{blocks: m}}, maxCodewords) })
 }
 
 // peerBlocks brings the blocks to the device as the paper's kernel wants them: columns of
@@ -314,7 +310,7 @@ func BenchmarkCardLatency(b *testing.B) {
 		for range 500 {
 			start := time.Now()
 			err := dev.Do(context.Background(), func(l *gpu.Lane) error {
-				_, err := pinnedSteps(l, workers).analyse(context.Background(), []*raster.Image{m}, o)
+				_, err := newDeviceSteps(l, workers).analyse(context.Background(), []*raster.Image{m}, o)
 				return err
 			})
 			if err != nil {
@@ -327,13 +323,6 @@ func BenchmarkCardLatency(b *testing.B) {
 			dev.Name(), each[250].Seconds()*1e3, each[0].Seconds()*1e3)
 		b.ReportMetric(each[250].Seconds()*1e3, "ms")
 	}
-}
-
-// pinnedSteps takes images from pinned memory.
-func pinnedSteps(l *gpu.Lane, c *pool.Pool) *deviceSteps {
-	d := newDeviceSteps(l, c)
-	d.staging.Pinned = true
-	return d
 }
 
 // pin moves the samples of images into pinned memory, one after the other.
@@ -385,7 +374,7 @@ func cardBatch(b *testing.B, lanes int) {
 		pass := func() {
 			dev.Run(context.Background(), batches, gpu.Work{
 				Device: func(l *gpu.Lane, items []int) error {
-					_, err := pinnedSteps(l, workers).analyse(context.Background(), batch[items[0]:items[0]+len(items)], o)
+					_, err := newDeviceSteps(l, workers).analyse(context.Background(), batch[items[0]:items[0]+len(items)], o)
 					return err
 				},
 				CPU:    func(items []int) { b.Errorf("%d pictures do not fit", len(items)) },

@@ -43,14 +43,14 @@ var kernels = gpu.Table[extent]{Module: &module, Kernels: map[string]gpu.Entry[e
 	}},
 	"vq_sample": {Params: listParams{}, Threads: func(e *extent) int { return e.blocks * e.k / 4 }},
 
-	"vq_search_4":      {Params: mostParams{}, Block: searchThreads, Threads: searching(searchMany)},
-	"vq_search_8":      {Params: mostParams{}, Block: searchThreads, Threads: searching(searchMany)},
-	"vq_search_16":     {Params: mostParams{}, Block: searchThreads, Threads: searching(searchMany)},
-	"vq_search_64":     {Params: mostParams{}, Block: searchThreads, Threads: searching(searchMany64)},
-	"vq_search_4_few":  {Params: mostParams{}, Block: searchThreads, Threads: searching(searchFew)},
-	"vq_search_8_few":  {Params: mostParams{}, Block: searchThreads, Threads: searching(searchFew)},
-	"vq_search_16_few": {Params: mostParams{}, Block: searchThreads, Threads: searching(searchFew)},
-	"vq_search_64_few": {Params: mostParams{}, Block: searchThreads, Threads: searching(searchFew)},
+	"vq_search_4":      {Params: searchParams{}, Block: searchThreads, Threads: searching(searchMany)},
+	"vq_search_8":      {Params: searchParams{}, Block: searchThreads, Threads: searching(searchMany)},
+	"vq_search_16":     {Params: searchParams{}, Block: searchThreads, Threads: searching(searchMany)},
+	"vq_search_64":     {Params: searchParams{}, Block: searchThreads, Threads: searching(searchMany64)},
+	"vq_search_4_few":  {Params: searchParams{}, Block: searchThreads, Threads: searching(searchFew)},
+	"vq_search_8_few":  {Params: searchParams{}, Block: searchThreads, Threads: searching(searchFew)},
+	"vq_search_16_few": {Params: searchParams{}, Block: searchThreads, Threads: searching(searchFew)},
+	"vq_search_64_few": {Params: searchParams{}, Block: searchThreads, Threads: searching(searchFew)},
 
 	"vq_draw":     {Params: listParams{}, Block: blockThreads, Threads: oneBlock},
 	"vq_approach": {Params: listParams{}, Threads: func(e *extent) int { return e.drawn }},
@@ -217,6 +217,13 @@ type (
 type (
 	listParams struct {
 		List gpu.Ptr
+	}
+	// searchParams is what the searches take.
+	searchParams struct {
+		One    deviceSearch `cuda:"Search"`       // the only one, which a kernel has at hand sooner than from a list
+		List   gpu.Ptr      `cuda:"const Search"` // of several; null: there is one
+		Most   uint32       // codewords that take part, of each codebook
+		Unused uint32
 	}
 	mostParams struct {
 		List gpu.Ptr

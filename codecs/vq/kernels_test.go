@@ -22,7 +22,7 @@ var shared = gputest.Header{
 		{Name: "search_few", Value: searchFew, Note: "likewise, where there are few"},
 	},
 	Structs: []gputest.Struct{
-		{Name: "Image", Value: deviceImage{}}, {Name: "Sample", Value: deviceSample{}}, {Name: "Search", Value: deviceSearch{}},
+		{Name: "Image", Value: deviceImage{}}, {Name: "Sample", Value: deviceSample{}}, {Name: "Search", Value: deviceSearch{}}, {Name: "SearchParams", Value: searchParams{}},
 		{Name: "Training", Value: deviceTraining{}}, {Name: "Index", Value: deviceIndex{}},
 		{Name: "ResumeParams", Value: resumeParams{}}, {Name: "AddParams", Value: addParams{}},
 		{Name: "HalvesParams", Value: halvesParams{}}, {Name: "OrderParams", Value: orderParams{}},

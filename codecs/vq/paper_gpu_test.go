@@ -90,9 +90,6 @@ func paperTables(dev *gpu.Device, names []string, list []*raster.Image, sizes []
 			on := func(dev *gpu.Device) func() {
 				return func() {
 					err := onOne(ctx, dev, all, func(s steps) error {
-						if d, ok := s.(*deviceSteps); ok {
-							d.staging.Pinned = true
-						}
 						_, err := s.analyse(ctx, []*raster.Image{m}, o)
 						return err
 					})

@@ -80,25 +80,30 @@ template <int W> DEVICE void load_word(uint32_t (&c)[W], const uint32_t *s_word)
 	}
 }
 
+// A pointer to memory of the device, of which the compiler else does not know that it is none to shared memory: it was
+// read from memory itself.
+template <typename T> DEVICE T *in_global(T *p) { return (T *)(__attribute__((address_space(1))) T *)p; }
+
 // Every thread takes V blocks, whose samples it holds; all threads read the same codeword at the same time.
 template <int K, int V>
-DEVICE void search_dots(uint64_t *keys, uint16_t *table, const uint32_t *blocks, const uint32_t *words, uint64_t m, uint32_t n)
+DEVICE void search_dots(uint64_t *__restrict__ keys, uint16_t *__restrict__ table, const uint32_t *__restrict__ blocks,
+                        const uint32_t *__restrict__ words, uint32_t m, uint32_t n)
 {
 	constexpr int W = K / 4;
 	using C = Chunk<K>;
 	__shared__ __attribute__((aligned(16))) uint32_t s_words[C::most * C::stride];
 	__shared__ uint32_t s_base[C::most];
-	uint64_t first = (uint64_t)blockIdx.x * (V * search_threads) + threadIdx.x;
+	uint32_t first = blockIdx.x * (V * search_threads) + threadIdx.x;
 	uint32_t x[V][W], start[V], odd = 0; // bit v of odd is that of |x[v]|^2
 	uint64_t best[V];
 #pragma unroll
 	for (int v = 0; v < V; v++) {
-		uint64_t i = first + v * search_threads;
+		uint32_t i = first + v * search_threads;
 		i = i < m ? i : m - 1;
 		uint32_t norm = 0;
 #pragma unroll
 		for (int w = 0; w < W; w++) {
-			x[v][w] = blocks[i * W + w];
+			x[v][w] = blocks[(uint64_t)i * W + w];
 			norm = dp4a(x[v][w], x[v][w], norm);
 		}
 		start[v] = 0u - (norm + 1) / 2;
@@ -133,7 +138,7 @@ DEVICE void search_dots(uint64_t *keys, uint16_t *table, const uint32_t *blocks,
 	}
 #pragma unroll
 	for (int v = 0; v < V; v++) {
-		uint64_t i = first + v * search_threads;
+		uint32_t i = first + v * search_threads;
 		if (i < m)
 			store_key(keys, table, i, best[v]);
 	}
@@ -152,14 +157,15 @@ DEVICE void multiply(int32_t (&d)[4], const uint32_t *a, uint32_t b, const int32
 
 // Every warp takes T times 16 blocks; see multiply for which lane holds what of them.
 template <int K, int T>
-DEVICE void search_tensor(uint64_t *keys, uint16_t *table, const uint32_t *blocks, const uint32_t *words, uint64_t m, uint32_t n)
+DEVICE void search_tensor(uint64_t *__restrict__ keys, uint16_t *__restrict__ table, const uint32_t *__restrict__ blocks,
+                        const uint32_t *__restrict__ words, uint32_t m, uint32_t n)
 {
 	constexpr int W = K / 4, S = K / 16;
 	using C = Chunk<K>;
 	__shared__ __attribute__((aligned(16))) uint32_t s_words[C::most * C::stride];
 	__shared__ __attribute__((aligned(8))) uint32_t s_base[C::most];
 	uint32_t g = lane() / 4, t = lane() % 4;
-	uint64_t first = ((uint64_t)blockIdx.x * (search_threads / warp_size) + warp()) * (16 * T) + g;
+	uint32_t first = (blockIdx.x * (search_threads / warp_size) + warp()) * (16 * T) + g;
 	uint32_t x[T][S][2], odd = 0; // bit 2v+r of odd is that of the |x|^2 of x[v][..][r]
 	int32_t start[T][4];
 	// Of the four lanes with the same blocks each keeps the best keys of a fourth of them: lane t those of the blocks
@@ -169,12 +175,12 @@ DEVICE void search_tensor(uint64_t *keys, uint16_t *table, const uint32_t *block
 	for (int v = 0; v < T; v++) {
 #pragma unroll
 		for (int r = 0; r < 2; r++) {
-			uint64_t i = first + 16 * v + 8 * r;
+			uint32_t i = first + 16 * v + 8 * r;
 			i = i < m ? i : m - 1;
 			uint32_t part = 0;
 #pragma unroll
 			for (int s = 0; s < S; s++) {
-				x[v][s][r] = blocks[i * W + 4 * s + t];
+				x[v][s][r] = blocks[(uint64_t)i * W + 4 * s + t];
 				part = dp4a(x[v][s][r], x[v][s][r], part);
 			}
 			part += exchange(part, 1);
@@ -233,14 +239,15 @@ DEVICE void search_tensor(uint64_t *keys, uint16_t *table, const uint32_t *block
 	}
 #pragma unroll
 	for (int i = 0; i < T / 2; i++) {
-		uint64_t block = first + 8 * (4 * i + t);
+		uint32_t block = first + 8 * (4 * i + t);
 		if (block < m)
 			store_key(keys, table, block, best[i]);
 	}
 }
 
 template <int K, int V>
-DEVICE void search(uint64_t *keys, uint16_t *table, const uint32_t *blocks, const uint32_t *words, uint64_t m, uint32_t n)
+DEVICE void search(uint64_t *__restrict__ keys, uint16_t *__restrict__ table, const uint32_t *__restrict__ blocks,
+                        const uint32_t *__restrict__ words, uint32_t m, uint32_t n)
 {
 	// V blocks for each of 256 threads are 2 V times 16 for each of 8 warps.
 	if constexpr (K >= 16)
@@ -252,24 +259,27 @@ DEVICE void search(uint64_t *keys, uint16_t *table, const uint32_t *blocks, cons
 #else
 
 template <int K, int V>
-DEVICE void search(uint64_t *keys, uint16_t *table, const uint32_t *blocks, const uint32_t *words, uint64_t m, uint32_t n)
+DEVICE void search(uint64_t *__restrict__ keys, uint16_t *__restrict__ table, const uint32_t *__restrict__ blocks,
+                        const uint32_t *__restrict__ words, uint32_t m, uint32_t n)
 {
 	search_dots<K, V>(keys, table, blocks, words, m, n);
 }
 
 #endif
 
-// Search blockIdx.y of the list, among its first most codewords. Each kernel has a variant that takes fewer blocks at a
-// time, for so few blocks that the other would leave multiprocessors idle. The last number is how many blocks of threads a
+// Search blockIdx.y, among its first most codewords. Each kernel has a variant that takes fewer blocks at a time, for so
+// few blocks that the other would leave multiprocessors idle. The last number is how many blocks of threads a
 // multiprocessor is to hold at least, 0 where the compiler may choose: it then gives vq_search_4 and vq_search_64 too few
 // registers.
 #define SEARCH(name, K, V, held)                                                                                      \
-	extern "C" __global__ void __launch_bounds__(search_threads, held)                                             \
-		name(const Search *__restrict__ list, uint32_t most)                                                   \
+	extern "C" __global__ void __launch_bounds__(search_threads, held) name(SearchParams p)                        \
 	{                                                                                                              \
-		const Search s = list[blockIdx.y];                                                                     \
+		Search s = p.one;                                                                                      \
+		if (p.list != nullptr)                                                                                 \
+			s = p.list[blockIdx.y];                                                                        \
 		if (blockIdx.x * (V * search_threads) < s.m && (s.rest == nullptr || *s.rest == 0))                    \
-			search<K, V>(s.keys, s.table, s.blocks, s.words, s.m, least(s.n, most));                       \
+			search<K, V>(in_global(s.keys), in_global(s.table), in_global(s.blocks), in_global(s.words),   \
+			             s.m, least(s.n, p.most));                                                         \
 	}
 
 SEARCH(vq_search_4, 4, search_many / search_threads, 4)

@@ -77,6 +77,19 @@ static_assert(__builtin_offsetof(Search, rest) == 32, "Rest");
 static_assert(__builtin_offsetof(Search, m) == 40, "M");
 static_assert(__builtin_offsetof(Search, n) == 44, "N");
 
+// SearchParams is what the searches take.
+struct SearchParams {
+	Search one; // the only one, which a kernel has at hand sooner than from a list
+	const Search *list; // of several; null: there is one
+	uint32_t most; // codewords that take part, of each codebook
+	uint32_t unused;
+};
+static_assert(sizeof(SearchParams) == 64, "SearchParams");
+static_assert(__builtin_offsetof(SearchParams, one) == 0, "One");
+static_assert(__builtin_offsetof(SearchParams, list) == 48, "List");
+static_assert(__builtin_offsetof(SearchParams, most) == 56, "Most");
+static_assert(__builtin_offsetof(SearchParams, unused) == 60, "Unused");
+
 // Training is one codebook in training.
 struct Training {
 	const uint32_t *blocks; // m x K

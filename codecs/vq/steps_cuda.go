@@ -169,11 +169,12 @@ func (b *batch) makeBlocks(context.Context) error {
 			e.Chroma = b.at(s)
 		}
 	}
-	if err := b.staging.Upload(source, pixels.Size, parts); err != nil {
-		return err
-	}
+	// The list first: a copy of memory that is not pinned may wait for what the stream holds.
 	entries, err := put(b.deviceSteps, list)
 	if err != nil {
+		return err
+	}
+	if err := b.staging.Upload(source, pixels.Size, parts); err != nil {
 		return err
 	}
 	if err := launch(b.deviceSteps, "vq_blocks", sizes, &listParams{entries.Ptr}); err != nil {
@@ -356,30 +357,56 @@ func (b *batch) search() (err error) {
 		e.Table += b.tables.Ptr
 		list[i] = deviceSearch{Table: e.Table, Blocks: b.at(s), Words: e.Words, M: e.M, N: e.N}
 	}
-	searches, err := put(b.deviceSteps, list)
+	searches, err := b.putSearches(list)
 	if err != nil {
 		return err
 	}
 	return b.searchAll(b.options.block.k(), searches, b.extents(), maxCodewords)
 }
 
-// searchAll runs the searches of a list for the nearest of at most most codewords of each.
-// The kernels for many blocks need two blocks of threads for each multiprocessor.
-func (d *deviceSteps) searchAll(k int, list *gpu.Buffer, sizes []extent, most int) error {
-	blocks := 0
-	for i := range sizes {
-		blocks = max(blocks, sizes[i].blocks)
+// searches are the searches of a batch.
+type searches struct {
+	one  deviceSearch
+	list *gpu.Buffer // nil: there is one
+}
+
+func (d *deviceSteps) putSearches(list []deviceSearch) (s searches, err error) {
+	if len(list) == 1 {
+		return searches{one: list[0]}, nil
 	}
+	s.list, err = put(d, list)
+	return s, err
+}
+
+// searchAll runs searches for the nearest of at most most codewords of each.
+func (d *deviceSteps) searchAll(k int, s searches, sizes []extent, most int) error {
+	names := map[int]string{4: "vq_search_4", 8: "vq_search_8", 16: "vq_search_16", 64: "vq_search_64"}
+	name, p := names[k], &searchParams{One: s.one, Most: uint32(most)}
+	if s.list != nil {
+		p.List = s.list.Ptr
+	}
+	if d.many(k, sizes) {
+		// It is not worth while to ask the device whether a long search is needed.
+		p.One.Rest = 0
+	} else {
+		name += "_few"
+	}
+	return launch(d, name, sizes, p)
+}
+
+// many says whether the kernels for many blocks serve: with two blocks of threads for each
+// multiprocessor, of which not many threads are idle.
+func (d *deviceSteps) many(k int, sizes []extent) bool {
 	per := searchMany
 	if k == maxBlock {
 		per = searchMany64
 	}
-	names := map[int]string{4: "vq_search_4", 8: "vq_search_8", 16: "vq_search_16", 64: "vq_search_64"}
-	name := names[k]
-	if blocks < 2*per*d.lane.Card().Multiprocessors {
-		name += "_few"
+	blocks, filled := 0, 0
+	for i := range sizes {
+		n := sizes[i].blocks
+		blocks, filled = blocks+n, filled+(n+per-1)/per*per
 	}
-	return launch(d, name, sizes, &mostParams{list.Ptr, uint32(most)})
+	return blocks >= 2*per*d.lane.Card().Multiprocessors && filled <= blocks+blocks/8
 }
 
 // count is how many blocks of each set chose each of its codewords.

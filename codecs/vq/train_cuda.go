@@ -26,9 +26,10 @@ type trainer struct {
 	places []trainPlaces // of each
 	most   int           // codewords of the largest job
 
-	list, searches *gpu.Buffer // entries of the jobs
-	words, work    *gpu.Buffer
-	sums           *gpu.Buffer // what is zero before a pass
+	list        *gpu.Buffer // entries of the jobs
+	searches    searches    // of the jobs
+	words, work *gpu.Buffer
+	sums        *gpu.Buffer // what is zero before a pass
 }
 
 // trainPlaces are where the parts of one training lie in the buffers of a trainer.
@@ -118,13 +119,15 @@ func newTrainer(d *deviceSteps, s shape, jobs []*trainingJob) (*trainer, error) 
 	if t.list, err = put(d, list); err != nil {
 		return nil, err
 	}
-	t.searches, err = put(d, searches)
+	t.searches, err = d.putSearches(searches)
 	return t, err
 }
 
 func (t *trainer) free() {
-	for _, b := range []*gpu.Buffer{t.words, t.sums, t.work, t.list, t.searches} {
-		b.Free()
+	for _, b := range []*gpu.Buffer{t.words, t.sums, t.work, t.list, t.searches.list} {
+		if b != nil {
+			b.Free()
+		}
 	}
 }
 

@@ -32,7 +32,8 @@ type Constant struct {
 }
 
 // Struct is a struct of Go under its name in CUDA. Fields are fixed-size integers, arrays
-// of them and [gpu.Ptr], whose tag says what it points to: `cuda:"const uint8_t"`. They
+// of them, other shared structs, whose tag has their name in CUDA, and [gpu.Ptr], whose
+// tag says what it points to: `cuda:"const uint8_t"`. They
 // get their names in lower case with underscores, and the comments of the Go source.
 type Struct struct {
 	Name  string
@@ -201,6 +202,9 @@ func declaration(f reflect.StructField) (string, error) {
 			return "", fmt.Errorf("a pointer needs a tag with what it points to")
 		}
 		return tag + " *" + name, nil
+	}
+	if t.Kind() == reflect.Struct && tag != "" {
+		return tag + " " + name, nil
 	}
 	if t.Kind() == reflect.Array {
 		if scalar := scalars[t.Elem().Kind()]; scalar != "" {
