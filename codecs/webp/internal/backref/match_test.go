@@ -8,27 +8,6 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 )
 
-func TestDistanceCodesStandForDistances(t *testing.T) {
-	for _, w := range []int{1, 2, 3, 7, 8, 9, 16, 100, 16383} {
-		codes := format.NewDistanceCodes(w)
-		for d := 1; d < 9*w+20; d++ {
-			code := int(codes.Code(d))
-			got := code - 120
-			if code <= 120 {
-				got = format.NearDistance(code, w)
-			}
-			if got != d {
-				t.Fatalf("width %d: distance %d has code %d, which stands for %d", w, d, code, got)
-			}
-			for lower := 1; lower < min(code, 121); lower++ {
-				if format.NearDistance(lower, w) == d {
-					t.Fatalf("width %d: distance %d has code %d, not %d", w, d, code, lower)
-				}
-			}
-		}
-	}
-}
-
 func TestCandidatesAreCopies(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, shape := range testimages.Shapes {
