@@ -35,7 +35,7 @@
 // is set to 1, so that nobody turns the image twice. In a PNG file the block
 // may be an eXIf chunk or a raw profile, before or behind the samples. ICC
 // profiles are kept and not applied. XMP packets, the density of the samples (PNG,
-// JPEG) and texts (PNG, GIF) are kept up to a limit in bytes. NIfTI keeps the spacing
+// JPEG, TIFF) and texts (PNG, JPEG, TIFF, GIF) are kept up to a limit in bytes. NIfTI keeps the spacing
 // of the samples and how the volume lies in space; its intensity scale is not applied.
 //
 // # Errors
@@ -80,7 +80,7 @@ type Header struct {
 	DecodedBytes int64
 }
 
-// image is an opened file: its header, and how to get the samples. decode
+// opened is an opened file: its header, and how to get the samples. decode
 // runs only after every limit has been checked.
 type opened struct {
 	Header
@@ -186,9 +186,9 @@ func open(data []byte, limits *Limits) (*opened, error) {
 	return nil, unknown(data)
 }
 
-// known names the formats that people send and that have a signature, so that
+// notRead names the formats that people send and that have a signature, so that
 // the sentence says more than "unknown".
-var known = []struct{ sig, name string }{
+var notRead = []struct{ sig, name string }{
 	{"II+\x00", "a BigTIFF file"}, {"MM\x00+", "a BigTIFF file"},
 	{"%PDF", "a PDF file"}, {"8BPS", "a Photoshop file"}, {"PK\x03\x04", "a ZIP archive"},
 	{"\x00\x00\x00\x0cjP  ", "a JPEG 2000 file"}, {"\xff\x4f\xff\x51", "a JPEG 2000 codestream"},
@@ -198,7 +198,7 @@ var known = []struct{ sig, name string }{
 }
 
 func unknown(data []byte) error {
-	for _, k := range known {
+	for _, k := range notRead {
 		if prefix(k.sig)(data) {
 			return unsupported("file", "%s is not among the formats that are read", k.name)
 		}

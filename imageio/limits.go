@@ -15,7 +15,7 @@ type Limits struct {
 	Ratio int64
 }
 
-// ratioFloor is the decoded size up to which Ratio is not asked.
+// ratioFloor is the decoded size in bytes up to which Ratio is not checked.
 const ratioFloor = 64 << 20
 
 var defaults = Limits{Bytes: 1 << 30, Side: 65535, Samples: 1 << 30, Frames: 65535, Ratio: 5000}

@@ -207,8 +207,8 @@ func (h *pnmHead) readPAM(s *pnmScanner) error {
 // that names nothing is taken by the number.
 func (h *pnmHead) checkTuple(tuple string) error {
 	colours, alpha := strings.CutSuffix(tuple, "_ALPHA")
-	known := colours == "RGB" && h.channels >= 3 || (colours == "GRAYSCALE" || colours == "BLACKANDWHITE") && h.channels <= 2
-	if tuple == "" || h.channels == 1 || known && alpha == (h.channels%2 == 0) {
+	namesColours := colours == "RGB" && h.channels >= 3 || (colours == "GRAYSCALE" || colours == "BLACKANDWHITE") && h.channels <= 2
+	if tuple == "" || h.channels == 1 || namesColours && alpha == (h.channels%2 == 0) {
 		return nil
 	}
 	return unsupported("pnm", "%d channels of the type %.20q are not read", h.channels, tuple)

@@ -47,7 +47,7 @@ type component struct {
 	blocksWide, blocksHigh int // in blocks that hold samples
 	paddedWide, paddedHigh int // in blocks, whole MCUs
 	coefficients           []int16
-	known                  [64]int8 // lowest bit known of each coefficient, in zigzag order; -1 for none
+	lowestBit              [64]int8 // lowest bit decoded of each coefficient, in zigzag order; -1 for none
 	rows                   []byte   // the samples of two rows of MCUs, used as a ring
 	stride, ringRows       int
 	method                 upsampling
@@ -123,8 +123,8 @@ func (c *component) measure(d *decoder) error {
 	}
 	c.hExpand, c.vExpand = d.hMax/c.h, d.vMax/c.v
 	c.method = chooseUpsampling(c.hExpand, c.vExpand, c.width)
-	for k := range c.known {
-		c.known[k] = -1
+	for k := range c.lowestBit {
+		c.lowestBit[k] = -1
 	}
 	return nil
 }

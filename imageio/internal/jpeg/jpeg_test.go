@@ -233,7 +233,7 @@ func FuzzJPEG(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h, err := ReadHeader(data)
 		if err != nil {
-			known(t, err)
+			ofOurKinds(t, err)
 			return
 		}
 		if h.Width*h.Height > 1<<20 || h.Memory > 1<<24 || CountScans(data, 100) == 100 {
@@ -241,12 +241,12 @@ func FuzzJPEG(f *testing.F) {
 		}
 		pix := make([]byte, h.Width*h.Height*min(h.Components, 3))
 		if err := Decode(data, h, pix); err != nil {
-			known(t, err)
+			ofOurKinds(t, err)
 		}
 	})
 }
 
-func known(t *testing.T, err error) {
+func ofOurKinds(t *testing.T, err error) {
 	var f FormatError
 	var u UnsupportedError
 	if !errors.As(err, &f) && !errors.As(err, &u) {

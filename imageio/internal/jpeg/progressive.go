@@ -13,7 +13,7 @@ func (d *decoder) startProgressive() error {
 	}
 	for i, c := range s.components {
 		for k := s.first; k <= s.last; k++ {
-			c.known[k] = int8(s.low)
+			c.lowestBit[k] = int8(s.low)
 		}
 		if d.arithmetic || dc && s.high != 0 {
 			continue

@@ -10,14 +10,14 @@ func (d *decoder) smoothing() bool {
 	open := false
 	for i := range d.components {
 		c := &d.components[i]
-		if c.quant == nil || c.known[0] < 0 {
+		if c.quant == nil || c.lowestBit[0] < 0 {
 			return false
 		}
 		for k := range 10 {
 			if c.quant[k] == 0 {
 				return false
 			}
-			open = open || k > 0 && c.known[k] != 0
+			open = open || k > 0 && c.lowestBit[k] != 0
 		}
 	}
 	return open
@@ -53,8 +53,8 @@ var dcEstimates = [10]kernel{
 // smoothRow transforms one row of MCUs of a component with estimates.
 func (d *decoder) smoothRow(c *component, row int) {
 	kernels, dcOnly := &estimates, true
-	for _, known := range c.known[1:10] {
-		dcOnly = dcOnly && known < 0
+	for _, lowestBit := range c.lowestBit[1:10] {
+		dcOnly = dcOnly && lowestBit < 0
 	}
 	if dcOnly {
 		kernels = &dcEstimates
@@ -72,14 +72,14 @@ func (d *decoder) smoothRow(c *component, row int) {
 			to := &d.s.unquantized
 			*to = *c.coefficient(x, y)
 			for k := range 10 {
-				known := c.known[k]
-				if k > 0 && (known == 0 || to[zigzag[k]] != 0) || k > 5 && !dcOnly || k == 0 && !dcOnly {
+				lowestBit := c.lowestBit[k]
+				if k > 0 && (lowestBit == 0 || to[zigzag[k]] != 0) || k > 5 && !dcOnly || k == 0 && !dcOnly {
 					continue
 				}
 				if k == 0 {
-					known = -1
+					lowestBit = -1
 				}
-				to[zigzag[k]] = kernels[k].estimate(&dc, int64(c.quant[0]), int64(c.quant[k]), known)
+				to[zigzag[k]] = kernels[k].estimate(&dc, int64(c.quant[0]), int64(c.quant[k]), lowestBit)
 			}
 			b.load(to, c.quant)
 			c.inverse(b, x, y)
@@ -121,9 +121,9 @@ func (d *decoder) window(c *component, row, y int) [5]int {
 	return w
 }
 
-// estimate rounds to whole steps of q. Where bits down to known are there, the
+// estimate rounds to whole steps of q. Where bits down to lowestBit are there, the
 // estimate is less than one of them.
-func (e *kernel) estimate(dc *[25]int32, q0, q int64, known int8) int16 {
+func (e *kernel) estimate(dc *[25]int32, q0, q int64, lowestBit int8) int16 {
 	var sum int32
 	for i, v := range dc {
 		sum += e[i] * v
@@ -134,8 +134,8 @@ func (e *kernel) estimate(dc *[25]int32, q0, q int64, known int8) int16 {
 		n = -n
 	}
 	v := int32((q<<7 + n) / (q << 8))
-	if known > 0 {
-		v = min(v, 1<<known-1)
+	if lowestBit > 0 {
+		v = min(v, 1<<lowestBit-1)
 	}
 	if negative {
 		v = -v
