@@ -77,12 +77,14 @@ func (z *lzw) decode(dst, blocks []byte, size int, mode container.Mode) error {
 // repeat puts the n bytes from a place in dst at pos. Those of the last code that
 // was made end with the first byte that is put there.
 func repeat(dst []byte, pos, from, n int) {
-	if from+n <= pos {
+	const short = 16 // bytes that a loop moves sooner than a call
+	if n > short && from+n <= pos {
 		copy(dst[pos:pos+n], dst[from:])
 		return
 	}
-	for i := range n {
-		dst[pos+i] = dst[from+i]
+	src, to := dst[from:from+n], dst[pos:pos+n]
+	for i := range to {
+		to[i] = src[i]
 	}
 }
 
