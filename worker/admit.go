@@ -110,7 +110,7 @@ func (d *denials) add(id, url string, err error) error {
 	return found.err
 }
 
-// news reports whether the log and Redis are to be told of a denial now.
+// news reports whether a denial is to be written to the log and to Redis now.
 func (d *denials) news(id string) (log, redis bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

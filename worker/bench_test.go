@@ -25,7 +25,7 @@ import (
 // commits, with a direct loop that calls the same reader, codec, comparison and
 // safe put on the same files. The loop runs with two goroutines a core, so that
 // waiting for the disk does not idle the cores. Both run in turn, part by part, so
-// that what else the machine does meets both. "ratio" is the pipeline's rate over
+// that what else the machine does slows both. "ratio" is the pipeline's rate over
 // that of the loop, over all parts; the time for the job's start is in it.
 func BenchmarkPipeline(b *testing.B) {
 	b.Run("2000x256x256", func(b *testing.B) {

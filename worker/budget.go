@@ -43,11 +43,11 @@ func newBudget(memory int64) *budget {
 	total := budgetOf(memory)
 	b := &budget{memory: memory, total: total, fileMax: total / 4}
 	b.files = semaphore.NewWeighted(b.fileMax)
-	b.images = semaphore.NewWeighted(b.picMax())
+	b.images = semaphore.NewWeighted(b.imageMax())
 	return b
 }
 
-func (b *budget) picMax() int64 { return b.total - b.fileMax }
+func (b *budget) imageMax() int64 { return b.total - b.fileMax }
 
 // errWhole says that an object needs the whole budget and has a part of it: it has
 // to give that back, and to begin again with the whole.
@@ -79,11 +79,11 @@ func (b *budget) take(ctx context.Context, size int64, whole bool) (*share, erro
 	if !s.whole {
 		return s, nil
 	}
-	if err := b.images.Acquire(ctx, b.picMax()); err != nil {
+	if err := b.images.Acquire(ctx, b.imageMax()); err != nil {
 		s.release()
 		return nil, context.Cause(ctx)
 	}
-	s.images = b.picMax()
+	s.images = b.imageMax()
 	return s, nil
 }
 
@@ -95,7 +95,7 @@ func (s *share) image(ctx context.Context, read, n int64) error {
 		return s.b.tooLarge(s.size + n)
 	case s.whole:
 		return nil
-	case n > s.b.picMax():
+	case n > s.b.imageMax():
 		return errWhole
 	}
 	if err := s.b.images.Acquire(ctx, n); err != nil {
@@ -105,10 +105,10 @@ func (s *share) image(ctx context.Context, read, n int64) error {
 	return nil
 }
 
-// known says what the work on the image takes now that the image is known: no
+// shrink says that the work on the image takes n, now that its samples are read: no
 // more than what was taken for it is kept. The error is a *fault where it does not fit
 // even into the whole.
-func (s *share) known(n int64) error {
+func (s *share) shrink(n int64) error {
 	switch {
 	case s.size+n > s.b.total:
 		return s.b.tooLarge(s.size + n)

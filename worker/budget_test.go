@@ -10,7 +10,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// The number that a refused object is told lets it in.
+// The memory that the record of a refused object names is enough for it.
 func TestMemoryForIsTheInverse(t *testing.T) {
 	for _, n := range []int64{1, 1 << 20, 100 << 20, 5 << 30} {
 		if got := budgetOf(memoryFor(n) + 1); got < n || got > n+2 {
@@ -24,7 +24,7 @@ func TestMemoryForIsTheInverse(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	b := newBudget(memoryFor(1000) + 1)
-	if b.total != 1000 || b.fileMax != 250 || b.picMax() != 750 {
+	if b.total != 1000 || b.fileMax != 250 || b.imageMax() != 750 {
 		t.Fatalf("%+v, want 1000 bytes, 250 of them for files", b)
 	}
 	for _, c := range []struct {
@@ -67,11 +67,11 @@ func TestBudget(t *testing.T) {
 					t.Errorf("with the whole budget: %v", err)
 				}
 			}
-			if !b.files.TryAcquire(b.fileMax) || !b.images.TryAcquire(b.picMax()) {
+			if !b.files.TryAcquire(b.fileMax) || !b.images.TryAcquire(b.imageMax()) {
 				t.Fatal("bytes were not given back")
 			}
 			b.files.Release(b.fileMax)
-			b.images.Release(b.picMax())
+			b.images.Release(b.imageMax())
 		})
 	}
 }
@@ -85,14 +85,14 @@ func TestBudgetOfKnownImages(t *testing.T) {
 		err = s.image(t.Context(), 100, 700)
 	}
 	if err == nil {
-		err = s.known(200)
+		err = s.shrink(200)
 	}
 	if err != nil || !b.images.TryAcquire(550) || b.images.TryAcquire(1) {
 		t.Errorf("%v; 550 bytes of pictures should be free, and no more", err)
 	}
 	b.images.Release(550)
 	var f *fault
-	if err := s.known(991); !errors.As(err, &f) || f.class != jobs.ClassLimit {
+	if err := s.shrink(991); !errors.As(err, &f) || f.class != jobs.ClassLimit {
 		t.Errorf("%v, want that it is over the limit", err)
 	}
 	s.release()
@@ -125,8 +125,8 @@ func TestTrainingMemory(t *testing.T) {
 	}
 }
 
-// Sizes are told in the units of the flag: --memory 1G is not 1.1G.
-func TestSizesAreToldAsTheFlagTakesThem(t *testing.T) {
+// Sizes are written in the units of the flag: --memory 1G is not 1.1G.
+func TestSizesAreWrittenAsTheFlagTakesThem(t *testing.T) {
 	for n, want := range map[int64]string{1 << 30: "1.0G", 1<<30 + 1: "1.1G", 5 << 29: "2.5G", 128 << 20: "128M", 1: "1M"} {
 		if got := binarySize(n); got != want {
 			t.Errorf("%d bytes are %s, want %s", n, got, want)

@@ -17,7 +17,7 @@ import (
 const (
 	partialTime = 5 * time.Second // between partial shards
 	signalTime  = time.Second     // between looks at the job's signal
-	farewell    = 5 * time.Second // for what must still be written after the context has ended
+	lateTime    = 5 * time.Second // for what must still be written after the context has ended
 )
 
 // errCancelled ends a chunk whose job was cancelled.
@@ -91,7 +91,7 @@ func (w *Worker) run(ctx context.Context, k *jobContext, t jobs.Task, attempt in
 	}
 	if err != nil {
 		// What ended ctx must not keep the records from being stored.
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), lateTime)
 		defer cancel()
 		if serr := c.savePartial(late); serr != nil {
 			err = errors.Join(err, serr)
@@ -162,7 +162,7 @@ func (c *chunk) open(ctx context.Context) error {
 	}
 	c.takeMade()
 	c.flights = newFlights(c.w, c.task)
-	deaths, err := c.flights.past(ctx)
+	deaths, err := c.flights.deaths(ctx)
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (c *chunk) alone(ctx context.Context) {
 		return
 	}
 	orderCrashCandidates(last)
-	c.flights.oneByOne()
+	c.flights.oneAtATime()
 	for _, o := range last {
 		if ctx.Err() != nil {
 			return

@@ -259,7 +259,7 @@ func TestObjectsThatEndedProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := []int{3, 7, 1}; len(order) != 11 || !slices.Equal(order[8:], want) {
-		t.Errorf("order %v, want the suspects %v at the end, and not 4", order, want)
+		t.Errorf("order %v, want the crash candidates %v at the end, and not 4", order, want)
 	}
 	for key, r := range j.results() {
 		if crashed := key == "04.png"; crashed != (r.Class == jobs.ClassCrash) || crashed != (r.Outcome == jobs.OutcomeFailed) {
@@ -283,7 +283,7 @@ func TestMemoryBudget(t *testing.T) {
 	if most := c.most.Load(); most != 1 {
 		t.Errorf("%d pictures of more than half the budget at once, want 1", most)
 	}
-	if b := w.budget; !b.images.TryAcquire(b.picMax()) || !b.files.TryAcquire(b.fileMax) {
+	if b := w.budget; !b.images.TryAcquire(b.imageMax()) || !b.files.TryAcquire(b.fileMax) {
 		t.Error("memory was not given back")
 	}
 }

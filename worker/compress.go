@@ -67,7 +67,7 @@ func (c *chunk) compress(ctx context.Context, o *object, whole bool) error {
 	if err := c.flights.enter(ctx, o.index); err != nil {
 		return err
 	}
-	defer c.flights.left(o.index)
+	defer c.flights.end(o.index)
 	o.started = c.flights.started
 	defer o.begins()
 	err := c.w.attempts(ctx, o, attempt{before: c.read, call: c.encode, after: c.verify})
@@ -236,7 +236,7 @@ func (k *jobContext) read(o *object) error {
 		}
 		o.image = m
 		o.record.Shape, o.record.RawBytes, o.record.PixelHash = m.Shape, int64(len(m.Pix)), m.Hash()
-		return o.held.known(max(k.readMemory(&o.head), k.workMemory(m.Shape, m, o.batches != nil)))
+		return o.held.shrink(max(k.readMemory(&o.head), k.workMemory(m.Shape, m, o.batches != nil)))
 	})
 }
 

@@ -251,7 +251,7 @@ func (d *decompression) encode(_ context.Context, _ codec.Run, o *object) (err e
 	})
 }
 
-// store creates the picture file. What it may replace is decided in decompressput.go.
+// store creates the picture file. What it may replace is decided in picturestore.go.
 func (d *decompression) store(ctx context.Context, o *object) error {
 	r := &o.record
 	target := d.target(r.Key, o.image, o.format)

@@ -71,8 +71,8 @@ func batchEndsWithItsLastChunk(t *testing.T) {
 	}
 }
 
-// Metrics tell of the device, and the log of memory that is short, once.
-func TestDeviceIsTold(t *testing.T) {
+// Metrics have the device, and the log has memory that is short, once.
+func TestDeviceInMetricsAndLog(t *testing.T) {
 	var log bytes.Buffer
 	c := &fake{}
 	j := newJob(t, "mem://source", "mem://target", c, nil)
@@ -88,7 +88,7 @@ func TestDeviceIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(log.String(), "memory on the device is short"); n != 2 {
-		t.Errorf("short memory is told %d times, want once for batches and once for pictures:\n%s", n, log.String())
+		t.Errorf("the log has short memory %d times, want once for batches and once for pictures:\n%s", n, log.String())
 	}
 	rec := httptest.NewRecorder()
 	w.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))

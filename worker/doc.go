@@ -28,7 +28,7 @@
 // [Options].Memory is what the whole process may take, within a fifth, also for
 // [Decompress] and [VerifyTarget]. Three quarters of it, less 40 MB for the program
 // itself, are shared out to objects; the rest is garbage that the collector has not
-// reached yet. The program tells the collector the same number
+// reached yet. The program gives the collector the same number
 // ([runtime/debug.SetMemoryLimit]); who uses this package elsewhere does so too.
 //
 // What an object takes is known before anything is decoded: the bytes of its file,
@@ -87,7 +87,7 @@
 //	pelmill_redis_errors_total       calls to Redis that failed
 //	pelmill_storage_retries_total    operations of storage that were tried again
 //	pelmill_gpu_batches_total        batches of images for cards
-//	pelmill_gpu_images_total       images in them
+//	pelmill_gpu_pictures_total       images in them
 //	pelmill_gpu_busy_seconds_total   time in which cards had work
 //	pelmill_gpu_memory_bytes         memory held on cards
 //	pelmill_gpu_out_of_memory_total  parts of batches that did not fit into it
@@ -109,7 +109,8 @@
 //
 // # When a process dies
 //
-// Before objects enter the codec the queue is told, one round trip for many. What
+// Before objects enter the codec they are registered in flight at the queue, many in
+// one round trip. What
 // was in flight when a process died runs after everything else of the chunk, one
 // at a time. Who is in flight alone at two more deaths is recorded as failed, class
 // crash. Without Redis the work goes on without this protection.

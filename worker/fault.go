@@ -43,7 +43,7 @@ func (f *fault) text() string {
 	return s
 }
 
-// readFault judges an error of package imageio.
+// readFault classifies an error of package imageio.
 func readFault(err error) *fault {
 	var rejected *imageio.RejectedError
 	var unsupported *imageio.UnsupportedError
@@ -56,7 +56,7 @@ func readFault(err error) *fault {
 	return &fault{outcome: jobs.OutcomeRejected, class: jobs.ClassMalformed, err: err}
 }
 
-// codecFault judges an error of a codec's Encode.
+// codecFault classifies an error of a codec's Encode.
 func codecFault(err error) *fault {
 	var unsupported *codec.UnsupportedError
 	switch {
@@ -68,17 +68,17 @@ func codecFault(err error) *fault {
 	return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassCodec, err: err, again: true}
 }
 
-// storageFault judges an error of package storage after its retries. A store that
+// storageFault classifies an error of package storage after its retries. A store that
 // cannot be reached at all is no fault of the object.
 func storageFault(ctx context.Context, err error) error {
 	var large *storage.TooLargeError
 	var exists *storage.ExistsError
-	var verdict *fault
+	var f *fault
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.As(err, &verdict):
-		return verdict
+	case errors.As(err, &f):
+		return f
 	case errors.As(err, &large):
 		return &fault{outcome: jobs.OutcomeRejected, class: jobs.ClassLimit, err: err}
 	case errors.As(err, &exists):

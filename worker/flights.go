@@ -11,183 +11,192 @@ import (
 	"github.com/pelmill/pelmill/queue"
 )
 
-// flights tells the queue which objects of a chunk are in work, many in one round
-// trip. An object is let in once the queue knows of it. New ones are announced
-// when the encoders are about to run dry, and then all that wait.
+// flights registers at the queue which objects of a chunk are in flight, many in one
+// round trip, so that the queue knows what was in work when a process dies. An object
+// enters the codec once it is registered. Objects that wait are registered together,
+// when the encoders are about to run dry.
 type flights struct {
 	w    *Worker
-	conn *queue.Conn // nil: everybody is let in
+	conn *queue.Conn // nil: nothing is registered
 	task jobs.Task
-	kick chan struct{} // somebody waits
+	wake chan struct{} // an object waits
 
-	mu    sync.Mutex
-	wait  []boarding
-	let   int          // let in and not yet at work
-	open  map[int]bool // announced and not yet taken back
-	ended []int        // of open, to take back
-	alone bool         // one at a time: the one before must not be taken for the culprit
+	mu         sync.Mutex
+	waiting    []registration
+	registered int          // objects that are registered and have no core yet
+	inFlight   map[int]bool // objects that are registered and whose end is not
+	ended      []int        // objects that were in flight and whose end is to be registered
+	oneByOne   bool         // the end of an object is registered before the next one enters
 
-	rest time.Time // Redis did not answer: do not ask before; only for run
+	pauseUntil time.Time // Redis did not answer and is not asked before; only run has it
 }
 
-type boarding struct {
+// registration is an object that waits to be registered.
+type registration struct {
 	index int
-	let   chan struct{}
+	done  chan struct{} // closed when the object may go on
 }
 
 const (
-	flightCall = 2 * time.Second // longest round trip
-	flightRest = 5 * time.Second // pause after one failed
-	flightEnds = 32              // objects taken back at once
+	flightCall  = 2 * time.Second // longest round trip
+	flightPause = 5 * time.Second // after one that failed
+	flightEnds  = 32              // ends that are registered at once
 )
 
 func newFlights(w *Worker, t jobs.Task) *flights {
-	return &flights{w: w, conn: w.conn, task: t, kick: make(chan struct{}, 1), open: map[int]bool{}}
+	return &flights{w: w, conn: w.conn, task: t, wake: make(chan struct{}, 1), inFlight: map[int]bool{}}
 }
 
-// past gives how often a process died with each object in flight.
-func (f *flights) past(ctx context.Context) (map[int]int, error) {
+// deaths gives how often a process died with each object in flight.
+func (f *flights) deaths(ctx context.Context) (map[int]int, error) {
 	if f.conn == nil {
 		return nil, nil
 	}
 	return f.conn.Flights(ctx, f.task.Job, f.task.Index)
 }
 
-// enter waits until the queue knows that the object is in flight.
+// enter waits until the object is registered in flight.
 func (f *flights) enter(ctx context.Context, index int) error {
 	if f.conn == nil {
 		return nil
 	}
-	b := boarding{index, make(chan struct{})}
+	r := registration{index, make(chan struct{})}
 	f.mu.Lock()
-	f.wait = append(f.wait, b)
+	f.waiting = append(f.waiting, r)
 	f.mu.Unlock()
-	f.wake()
+	f.signal()
 	select {
-	case <-b.let:
+	case <-r.done:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// started says that an object that was let in has an encoder, or never will.
+// started says that an object that has entered got its first core, or never will.
 func (f *flights) started() {
+	if f.conn == nil {
+		return
+	}
 	f.mu.Lock()
-	f.let--
+	f.registered--
 	f.mu.Unlock()
-	f.wake()
+	f.signal()
 }
 
-// oneByOne says that from now on one object enters at a time.
-func (f *flights) oneByOne() {
+// oneAtATime says that from now on objects enter one after the other. The queue must
+// not take the object before for the one that ended a process.
+func (f *flights) oneAtATime() {
 	f.mu.Lock()
-	f.alone = true
+	f.oneByOne = true
 	f.mu.Unlock()
 }
 
-// left says that work on the object ended.
-func (f *flights) left(index int) {
+// end says that work on the object has ended.
+func (f *flights) end(index int) {
 	f.mu.Lock()
-	if f.open[index] {
+	if f.inFlight[index] {
 		f.ended = append(f.ended, index)
-		delete(f.open, index)
+		delete(f.inFlight, index)
 	}
 	f.mu.Unlock()
 }
 
-func (f *flights) wake() {
+func (f *flights) signal() {
 	select {
-	case f.kick <- struct{}{}:
+	case f.wake <- struct{}{}:
 	default:
 	}
 }
 
-// run announces and takes back until over is closed; then it takes back all that
-// is still announced, as the process lives.
+// run registers objects and their ends until over is closed; then it registers the end
+// of all that are still in flight, as the process lives.
 func (f *flights) run(over <-chan struct{}) {
 	if f.conn == nil {
 		return
 	}
 	for {
 		select {
-		case <-f.kick:
-			f.turn()
+		case <-f.wake:
+			f.registerWaiting()
 		case <-over:
 			f.mu.Lock()
-			for i := range f.open {
+			for i := range f.inFlight {
 				f.ended = append(f.ended, i)
 			}
-			clear(f.open)
+			clear(f.inFlight)
 			f.mu.Unlock()
-			f.rest = time.Time{}
-			f.takeBack()
+			f.pauseUntil = time.Time{}
+			f.registerEnds()
 			return
 		}
 	}
 }
 
-func (f *flights) turn() {
+// registerWaiting registers the objects that wait, unless as many are registered as the
+// encoders need next.
+func (f *flights) registerWaiting() {
 	f.mu.Lock()
-	alone := f.alone
-	var now []boarding
-	if f.let < f.w.opts.CPU {
-		now, f.wait = f.wait, nil
-		f.let += len(now)
+	oneByOne := f.oneByOne
+	var now []registration
+	if f.registered < f.w.opts.CPU {
+		now, f.waiting = f.waiting, nil
+		f.registered += len(now)
 	}
 	f.mu.Unlock()
 	if len(now) == 0 {
 		return
 	}
 	indices := make([]int, len(now))
-	for i, b := range now {
-		indices[i] = b.index
+	for i, r := range now {
+		indices[i] = r.index
 	}
-	if alone {
-		f.takeBack()
+	if oneByOne {
+		f.registerEnds()
 	}
-	f.begin(indices)
-	for _, b := range now {
-		close(b.let)
+	f.register(indices)
+	for _, r := range now {
+		close(r.done)
 	}
 	f.mu.Lock()
 	many := len(f.ended) >= flightEnds
 	f.mu.Unlock()
 	if many {
-		f.takeBack()
+		f.registerEnds()
 	}
 }
 
-// begin announces objects. Without Redis they are let in unannounced: its loss
-// must not stop the work.
-func (f *flights) begin(indices []int) {
-	if time.Now().Before(f.rest) {
+// register registers objects. Without Redis they enter unregistered, as its loss must
+// not stop the work.
+func (f *flights) register(indices []int) {
+	if time.Now().Before(f.pauseUntil) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), flightCall)
 	defer cancel()
 	if err := f.conn.Begin(ctx, f.task.Job, f.task.Index, indices); err != nil {
-		f.failed("cannot note objects in flight", err)
+		f.failed("cannot register objects in flight", err)
 	}
 	// Also after an error, as the request may have got through.
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, i := range indices {
-		f.open[i] = true
+		f.inFlight[i] = true
 	}
 }
 
-func (f *flights) takeBack() {
+// registerEnds registers that objects are no longer in flight.
+func (f *flights) registerEnds() {
 	f.mu.Lock()
 	ended := f.ended
 	f.mu.Unlock()
-	if len(ended) == 0 || time.Now().Before(f.rest) {
+	if len(ended) == 0 || time.Now().Before(f.pauseUntil) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), flightCall)
 	defer cancel()
 	if err := f.conn.End(ctx, f.task.Job, f.task.Index, ended); err != nil {
-		f.failed("cannot take objects in flight back", err)
+		f.failed("cannot register the end of objects in flight", err)
 		return
 	}
 	f.mu.Lock()
@@ -197,7 +206,7 @@ func (f *flights) takeBack() {
 
 func (f *flights) failed(what string, err error) {
 	f.w.metrics.redis.Inc()
-	f.rest = time.Now().Add(flightRest)
+	f.pauseUntil = time.Now().Add(flightPause)
 	f.w.log.Warn(what, "job", f.task.Job, "chunk", f.task.Index, "error", err)
 }
 

@@ -18,7 +18,7 @@ import (
 // readyTime is how long Redis may take to answer for the worker to be ready.
 const readyTime = 2 * time.Second
 
-// Handler serves what the worker tells of itself:
+// Handler serves health, metrics and profiles:
 //
 //	/livez         200 as long as the process answers
 //	/readyz        200, or 503 with one line for each reason

@@ -27,7 +27,7 @@ const (
 	wrongShape
 	panicsDecoding
 	slow
-	deaf
+	unresponsive
 	larger
 )
 
@@ -58,7 +58,7 @@ func misbehaving(release <-chan struct{}) *fake {
 			case slow:
 				<-ctx.Done()
 				return nil, ctx.Err(), true
-			case deaf:
+			case unresponsive:
 				<-release
 			case larger:
 				return make([]byte, 1<<20), nil, true
@@ -133,7 +133,7 @@ func TestEveryObjectGetsItsOutcome(t *testing.T) {
 	add("wrongShape.png", image(wrongShape), failed(jobs.ClassVerify, 3))
 	add("panicsDecoding.png", image(panicsDecoding), failed(jobs.ClassCodec, 3))
 	add("slow.png", image(slow), failed(jobs.ClassTimeout, 1))
-	add("deaf.png", image(deaf), failed(jobs.ClassTimeout, 1))
+	add("unresponsive.png", image(unresponsive), failed(jobs.ClassTimeout, 1))
 	add("larger.png", image(larger), want{jobs.OutcomeKept, "", 1})
 
 	var entries []jobs.Entry

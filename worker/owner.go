@@ -20,7 +20,7 @@ import (
 )
 
 // owners finds the job that an object of a target belongs to where the object
-// does not tell: by the chunks of the jobs' plans, which are in key order, so a
+// does not say it: by the chunks of the jobs' plans, which are in key order, so a
 // few reads find a key, and by the records of ended jobs. It is asked only about
 // objects that stand in the way of a result, which come in key order as well;
 // so what was read last answers most questions.

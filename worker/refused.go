@@ -37,9 +37,9 @@ func refused(err error, bytes int) error {
 	return err
 }
 
-// writeFault judges an error of the writing of a result. A full store refuses
-// all that come; a forbidden key may be the only one, which a write beside it
-// tells.
+// writeFault classifies an error of the writing of a result. A full store refuses
+// all writes. A forbidden key may be the only one, so a small object of our own is
+// written to find that out.
 func (c *chunk) writeFault(ctx context.Context, err error, bytes int) error {
 	if ctx.Err() == nil && storage.Refused(err) != "" && (storage.Full(err) || c.refusesAll(ctx)) {
 		return refused(err, bytes)
@@ -47,8 +47,8 @@ func (c *chunk) writeFault(ctx context.Context, err error, bytes int) error {
 	return storageFault(ctx, err)
 }
 
-// writeFault judges an error of the writing of an image: a full target ends the
-// work.
+// writeFault classifies an error of the writing of a picture file: a full target ends
+// the work.
 func (d *decompression) writeFault(ctx context.Context, err error) error {
 	if ctx.Err() == nil && storage.Full(err) {
 		return err
@@ -71,13 +71,13 @@ func (c *chunk) refusesAll(ctx context.Context) bool {
 }
 
 // putOff stops the whole job where the target refused a write of the chunk, and
-// returns what the chunk ends with. Where the others cannot be told, the chunk
+// returns what the chunk ends with. Where Redis does not take the block, the chunk
 // counts as failed, so that it is tried again more and more rarely.
 func (c *chunk) putOff(ctx context.Context, r *refusal) error {
 	if c.w.conn == nil {
 		return fmt.Errorf("worker: chunk %s: %w", c.task.ID(), r)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lateTime)
 	defer cancel()
 	reason := jobs.RefusedReason(r.why)
 	if !storage.Full(r.err) {
@@ -91,7 +91,7 @@ func (c *chunk) putOff(ctx context.Context, r *refusal) error {
 	return queue.ErrLater
 }
 
-// passes tells whether what a chunk failed with may go away by itself: a store or
+// passes reports whether what a chunk failed with may go away by itself: a store or
 // Redis that does not answer, or workers that cannot do the job while others are
 // busy.
 func passes(err error) bool {
@@ -99,9 +99,9 @@ func passes(err error) bool {
 		errors.Is(err, codecs.ErrUnable) || errors.Is(err, gpu.ErrNoDevice)
 }
 
-// stopped tells whether chunks of the job must not be worked on now. now: not
-// even those that are at work.
-func (c *chunk) stopped(ctx context.Context, now bool) (bool, error) {
+// stopped reports whether chunks of the job must not be worked on: with atWork, also
+// not those that are at work.
+func (c *chunk) stopped(ctx context.Context, atWork bool) (bool, error) {
 	b, ok, err := c.w.conn.Blocked(ctx, c.task.Job)
-	return ok && (!now || b.Cause == jobs.BlockTarget), err
+	return ok && (!atWork || b.Cause == jobs.BlockTarget), err
 }

@@ -11,11 +11,11 @@ import (
 )
 
 // replaceTries is how often what lies under a target key may change while it is
-// judged and replaced.
+// looked at and replaced.
 const replaceTries = 8
 
 // put writes an object. What is there already is replaced only where
-// [chunk.spareSources] allows it, and only as long as it stays what was judged.
+// [chunk.spareSources] allows it, and only as long as it stays what was looked at.
 // The same bytes are a success, unless they are the result of another source
 // object: a key has one owner, who may replace it later.
 func (c *chunk) put(ctx context.Context, e *jobs.Entry, key string, data []byte, opts *storage.PutOptions) (storage.PutResult, error) {
@@ -40,14 +40,14 @@ func (c *chunk) put(ctx context.Context, e *jobs.Entry, key string, data []byte,
 				Object: storage.Object{Key: key, Size: put.Size, ETag: put.ETag, MD5: put.MD5}}
 		}
 		err = c.spareSources(limited, e, key, there)
-		var verdict *fault
+		var f *fault
 		switch {
 		case err == nil:
 			o.IfMatch = there.Object.ETag
 		case errors.Is(err, storage.ErrChanged):
 			o.IfMatch = ""
-		case errors.As(err, &verdict):
-			return storage.PutResult{}, verdict
+		case errors.As(err, &f):
+			return storage.PutResult{}, f
 		default:
 			return storage.PutResult{}, storageFault(ctx, err)
 		}
@@ -68,13 +68,13 @@ func (c *chunk) anothers(e *jobs.Entry, metadata map[string]string) bool {
 	return id != "" && id != jobs.SourceID(c.spec.Source, e.Key)
 }
 
-// mayReplace judges what lies under a target key. It is nil where the object may
+// mayReplace decides about what lies under a target key. It is nil where the object may
 // be replaced: it was made from the same source object, or the user wants to
 // overwrite, and no other job that has not ended owns it. storage.ErrChanged
-// means that something else is there by now; a *fault is the verdict.
+// means that something else is there by now; a *fault says why not.
 func (c *chunk) mayReplace(ctx context.Context, e *jobs.Entry, key string, there *storage.ExistsError) error {
 	if there.Metadata[jobs.MetaSource] == "" {
-		return c.judgeByRecords(ctx, e, key, there)
+		return c.mayReplaceByRecords(ctx, e, key, there)
 	}
 	id, same := there.Metadata[jobs.MetaJob], !c.anothers(e, there.Metadata)
 	switch {
@@ -95,15 +95,15 @@ func (c *chunk) mayReplace(ctx context.Context, e *jobs.Entry, key string, there
 	return c.foreign(key, id, owner.spec.Source)
 }
 
-// judgeByRecords judges an object that does not tell whose it is: a file, or a
+// mayReplaceByRecords decides about an object that does not say whose it is: a file, or a
 // result of a version that did not write it down.
-func (c *chunk) judgeByRecords(ctx context.Context, e *jobs.Entry, key string, there *storage.ExistsError) error {
+func (c *chunk) mayReplaceByRecords(ctx context.Context, e *jobs.Entry, key string, there *storage.ExistsError) error {
 	size := there.Object.Size
-	old, known, err := c.recorded(ctx, e.Old, key, there)
+	old, recorded, err := c.recorded(ctx, e.Old, key, there)
 	if err != nil {
 		return err
 	}
-	if known {
+	if recorded {
 		state, err := c.w.states.of(ctx, c.target, old.Job)
 		switch {
 		case err != nil:
@@ -117,7 +117,7 @@ func (c *chunk) judgeByRecords(ctx context.Context, e *jobs.Entry, key string, t
 	switch {
 	case err != nil:
 		return err
-	case owner == nil && (known || c.spec.Overwrite):
+	case owner == nil && (recorded || c.spec.Overwrite):
 		return nil
 	case owner == nil:
 		return faultf(jobs.OutcomeFailed, jobs.ClassExists, "%q exists with other content (%d bytes) and no recent job of %s has recorded it: "+
@@ -159,13 +159,13 @@ func (c *chunk) recorded(ctx context.Context, versions []jobs.Version, key strin
 	return jobs.Version{}, false, nil
 }
 
-// owned is the verdict on the result of a job that has not ended.
+// owned is the fault where there is the result of a job that has not ended.
 func (c *chunk) owned(key, job, source string) error {
 	return faultf(jobs.OutcomeFailed, jobs.ClassExists, "%q belongs to job %s from %s, which has not ended: wait for it, or end it with: pelmill cancel %s %s",
 		key, job, source, c.target.URL, job)
 }
 
-// foreign is the verdict on the result of another source object.
+// foreign is the fault where there is the result of another source object.
 func (c *chunk) foreign(key, job, source string) error {
 	if source == "" {
 		source = "a source that is no longer known"

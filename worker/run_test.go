@@ -19,7 +19,7 @@ func TestStuckWorkerEnds(t *testing.T) {
 	defer close(release)
 	c := misbehaving(release)
 	j := newJob(t, "mem://source", "mem://target", c, nil).queued()
-	j.put("deaf.png", png(t, photo(1, deaf, 9, 3)))
+	j.put("unresponsive.png", png(t, photo(1, unresponsive, 9, 3)))
 	j.photos(3, 8).plan()
 	if err := j.conn.Enqueue(j.ctx, 0, j.tasks[0]); err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestStuckWorkerEnds(t *testing.T) {
 	if counts := j.run(j.worker(Options{}, c)); counts.Failed != 1 || counts.Compressed != 3 {
 		t.Errorf("the next worker: %+v, want 1 failed and 3 compressed", counts)
 	}
-	if r := j.results()["deaf.png"]; r.Class != jobs.ClassTimeout {
+	if r := j.results()["unresponsive.png"]; r.Class != jobs.ClassTimeout {
 		t.Errorf("%+v, want a timeout", r)
 	}
 }

@@ -17,13 +17,13 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// told counts the records that a worker reports, by key.
-type told struct {
+// reports counts the records that a worker reports, by key.
+type reports struct {
 	mu    sync.Mutex
 	times map[string]int
 }
 
-func (o *told) result(r jobs.Result) {
+func (o *reports) result(r jobs.Result) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.times == nil {
@@ -32,24 +32,24 @@ func (o *told) result(r jobs.Result) {
 	o.times[r.Key]++
 }
 
-func (o *told) count() int {
+func (o *reports) count() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.times)
 }
 
-// onceEach fails the test unless each of n objects was told of, once.
-func (o *told) onceEach(t *testing.T, n int) {
+// onceEach fails the test unless each of n objects was reported once.
+func (o *reports) onceEach(t *testing.T, n int) {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for key, times := range maps.All(o.times) {
 		if times != 1 {
-			t.Errorf("%s was told of %d times", key, times)
+			t.Errorf("%s was reported %d times", key, times)
 		}
 	}
 	if len(o.times) != n {
-		t.Errorf("%d objects were told of, want %d", len(o.times), n)
+		t.Errorf("%d objects were reported, want %d", len(o.times), n)
 	}
 }
 
@@ -75,15 +75,15 @@ func holding(n int64, release <-chan struct{}) *fake {
 }
 
 // The lease of a chunk is lost while its run goes on, and the queue gives the chunk
-// to the same process again: nothing is done or told of twice.
-func TestLostLeaseTellsNothingTwice(t *testing.T) {
+// to the same process again: nothing is done or reported twice.
+func TestLostLeaseReportsNothingTwice(t *testing.T) {
 	release := make(chan struct{})
 	free := sync.OnceFunc(func() { close(release) })
 	tested := int64(len((&fake{}).Info().Accepts.Channels)) // images of the self-test
 	c := holding(tested+4, release)
 	j := newJob(t, "mem://source", "mem://target", c, nil).queued()
 	j.photos(6, 16).plan()
-	var o told
+	var o reports
 	w := j.worker(Options{CPU: 1, Chunks: 2, OnResult: o.result}, c)
 	ctx, cancel := context.WithCancel(j.ctx)
 	var serving sync.WaitGroup
@@ -138,7 +138,7 @@ func TestRecordsOfAnUncommittedChunkAreKept(t *testing.T) {
 	if err := os.WriteFile(partial, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	var o told
+	var o reports
 	w := j.worker(Options{CPU: 1, OnResult: o.result}, c)
 	ctx, cancel := context.WithCancel(j.ctx)
 	go func() {

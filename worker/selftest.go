@@ -15,7 +15,7 @@ import (
 const selfTestTime = time.Minute
 
 // selfTestPSNR is what a lossy codec must reach on a smooth image with its
-// default options, in dB. It tells a codec that works from one that does not, not
+// default options, in dB. It separates a codec that works from one that does not, not
 // a good one from a bad one.
 const selfTestPSNR = 15
 

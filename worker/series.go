@@ -13,7 +13,7 @@ import (
 // partsAtOnce is how many parts of a series are looked up at once.
 const partsAtOnce = 16
 
-// refuseSeries is the verdict on a series: no codec and reader of this build makes a
+// refuseSeries is the fault of a series: no codec and reader of this build makes a
 // volume of several objects. The record says of each part what the source has now,
 // so that a part that has changed since it was listed makes another fingerprint.
 func (c *chunk) refuseSeries(ctx context.Context, e *jobs.Entry, r *jobs.Result) error {

@@ -126,7 +126,7 @@ func nameOf(r running) string {
 	return fmt.Sprintf("pelmill %s, process %d,", r.What, r.PID)
 }
 
-// refused is the verdict on an object of the source that is no result of ours.
+// refused is the fault where there is an object of the source that is no result of ours.
 func (g *SourceGuard) refused(key string) *fault {
 	return faultf(jobs.OutcomeFailed, jobs.ClassExists, "%q lies in the source and is not known as a result of this object: "+
 		"it is not replaced, with --overwrite neither; choose another target", key)
@@ -143,15 +143,15 @@ func (c *chunk) spareSources(ctx context.Context, e *jobs.Entry, key string, the
 		return c.mayReplace(ctx, e, key, there)
 	}
 	err = c.overwriting(false).mayReplace(ctx, e, key, there)
-	var verdict *fault
-	if errors.As(err, &verdict) && c.overwriting(true).mayReplace(ctx, e, key, there) == nil {
+	var f *fault
+	if errors.As(err, &f) && c.overwriting(true).mayReplace(ctx, e, key, there) == nil {
 		return c.sources.refused(key)
 	}
 	return err
 }
 
-// overwriting is c as it judges what exists where the user wants to overwrite, or
-// does not.
+// overwriting is c as it decides about what exists where the user wants to overwrite,
+// or does not.
 func (c *chunk) overwriting(wanted bool) *chunk {
 	k := *c.jobContext
 	k.spec.Overwrite = wanted
@@ -166,7 +166,7 @@ type otherSpecs struct {
 	mu    sync.Mutex
 	at    time.Time
 	all   []running
-	known map[string]running // by job
+	found map[string]running // by job
 }
 
 // running is work that reads a source.
@@ -186,21 +186,21 @@ func (o *otherSpecs) jobs(ctx context.Context) ([]running, error) {
 	if err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
-	known := make(map[string]running, len(registered))
+	found := make(map[string]running, len(registered))
 	var all []running
 	for id, url := range registered {
-		r, ok := o.known[id]
+		r, ok := o.found[id]
 		if !ok {
 			if r, ok, err = o.read(ctx, id, url); err != nil {
 				return nil, err
 			}
 		}
 		if ok {
-			known[id] = r
+			found[id] = r
 			all = append(all, r)
 		}
 	}
-	o.known, o.all, o.at = known, all, time.Now()
+	o.found, o.all, o.at = found, all, time.Now()
 	return all, nil
 }
 

@@ -143,7 +143,7 @@ func endpoint(t *testing.T) (asked *atomic.Int64, bucket string) {
 
 // What Redis and a job's folder say is checked before anything is requested. The
 // tasks of such a job are given back at first and then dropped, with one line in
-// the log, and whoever asks for the job's status can be told.
+// the log, and whoever asks for the job's status can read it.
 func TestJobsThatAskForMoreThanIsAllowed(t *testing.T) {
 	asked, evil := endpoint(t)
 	for name, change := range map[string]func(j *job, register *string){

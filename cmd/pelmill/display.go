@@ -149,7 +149,7 @@ func (d *display) event() progressEvent {
 	return e
 }
 
-// hold keeps objects back until release, so that the plan is told first.
+// hold keeps objects back until release, so that the plan is shown first.
 func (d *display) hold() { d.holding = true }
 
 func (d *display) release() {

@@ -44,8 +44,8 @@ be reached, else 1.`,
 	return cmd
 }
 
-// finding is the result of one check, and what --json prints of it.
-type finding struct {
+// check is the result of one check, and what --json prints of it.
+type check struct {
 	Type   string `json:"type"`   // "check"
 	Status string `json:"status"` // ok, warning or failed
 	Name   string `json:"name"`
@@ -53,10 +53,10 @@ type finding struct {
 	Advice string `json:"advice,omitempty"`
 }
 
-// examination collects findings.
+// examination collects the results of checks.
 type examination struct {
 	p           *program
-	findings    []finding
+	checks      []check
 	unreachable bool
 }
 
@@ -74,10 +74,10 @@ func (d *examination) fail(name string, err error, advice string) {
 }
 
 func (d *examination) add(status, name, detail, advice string) {
-	f := finding{"check", status, name, strings.ReplaceAll(detail, "\n", "; "), advice}
-	d.findings = append(d.findings, f)
+	c := check{"check", status, name, strings.ReplaceAll(detail, "\n", "; "), advice}
+	d.checks = append(d.checks, c)
 	if d.p.json {
-		d.p.emit(f)
+		d.p.emit(c)
 	}
 }
 
@@ -85,16 +85,16 @@ func (d *examination) add(status, name, detail, advice string) {
 func (d *examination) end() error {
 	failed := 0
 	var table [][]string
-	for _, f := range d.findings {
-		if f.Status == "failed" {
+	for _, c := range d.checks {
+		if c.Status == "failed" {
 			failed++
 		}
-		text := f.Detail
-		if f.Advice != "" {
-			text += ": " + f.Advice
+		text := c.Detail
+		if c.Advice != "" {
+			text += ": " + c.Advice
 		}
-		if !d.p.quiet || f.Status != "ok" {
-			table = append(table, []string{f.Status, f.Name, text})
+		if !d.p.quiet || c.Status != "ok" {
+			table = append(table, []string{c.Status, c.Name, text})
 		}
 	}
 	if !d.p.json {

@@ -8,7 +8,7 @@ import (
 	"github.com/pelmill/pelmill/jobs"
 )
 
-// The objects that --json prints, one a line, told apart by their type. Fields
+// The objects that --json prints, one a line, which differ by their type. Fields
 // are added in later versions and never renamed.
 
 // planEvent is what a job is going to do.

@@ -65,7 +65,7 @@ func (p *program) showPlan(s jobs.Spec, plan jobs.Plan, dry bool) error {
 	return nil
 }
 
-// showPlanOn tells of a plan while progress is shown: in one line, or as an
+// showPlanOn shows a plan while progress is shown: in one line, or as an
 // event.
 func (p *program) showPlanOn(d *display, s jobs.Spec, plan jobs.Plan) error {
 	if p.json {

@@ -71,7 +71,7 @@ type jobEvent struct {
 	Want   string     `json:"want,omitempty"`
 }
 
-// submitted tells of a new job. One that does not start by itself is waited for
+// submitted shows a new job. One that does not start by itself is waited for
 // until its plan is there to be looked at.
 func (p *program) submitted(ctx context.Context, c *cluster, spec jobs.Spec, stats time.Duration) error {
 	name := shellQuote(short(spec.Target)) + " " + spec.ID

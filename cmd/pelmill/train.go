@@ -146,7 +146,7 @@ func (t *training) put(ctx context.Context, guard *worker.SourceGuard, dst *stor
 }
 
 // images reads a sample of the source's images, as many as fit in memory.
-// Files that cannot be read or are not for the codec are left out and told of.
+// Files that cannot be read or are not for the codec are left out, with a message.
 func (t *training) images(ctx context.Context, src *storage.Bucket, info codec.Info, memory *worker.TrainingMemory) ([]*raster.Image, error) {
 	keys, err := t.keys(ctx, src)
 	if err != nil {

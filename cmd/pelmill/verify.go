@@ -131,7 +131,7 @@ func (v *verification) run(ctx context.Context, args []string) error {
 	return v.end(report, time.Since(start).Seconds(), device.Name(), short(target.URL))
 }
 
-// show tells of one result: a bad one, and with -v every one.
+// show shows one result: a bad one, and with -v every one.
 func (v *verification) show(d *display, o worker.Verdict) {
 	switch {
 	case o.Problem == "" && !v.p.verbose:

@@ -30,8 +30,8 @@ func memoryFlags(fs *pflag.FlagSet, memory *size, timeout *time.Duration) {
 	fs.DurationVar(timeout, "object-timeout", 0, "longest time for one picture; 0 is 10 minutes")
 }
 
-// checkMemory checks the values of memoryFlags and returns the memory, which it tells
-// the collector: garbage is collected in time to stay within it.
+// checkMemory checks the values of memoryFlags and returns the memory. It sets the limit
+// of the collector to it, so that garbage is collected in time to stay within.
 func checkMemory(memory size, timeout time.Duration) (int64, error) {
 	switch {
 	case timeout < 0:

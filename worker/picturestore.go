@@ -9,9 +9,9 @@ import (
 	"github.com/pelmill/pelmill/storage"
 )
 
-// put stores an image. What is there is replaced only where the user wants it and
-// nobody reads it: there are no records that could prove it to be an image that an
-// earlier run made of the same file.
+// put stores a picture file. What is there is replaced only where the user wants it and
+// nobody reads it: there are no records that could prove that an earlier run made it
+// from the same file.
 func (d *decompression) put(ctx context.Context, key string, image []byte) (storage.PutResult, error) {
 	d.own.begin(key)
 	put, err := storage.Put(ctx, d.dst, key, image, nil)
@@ -29,15 +29,15 @@ func (d *decompression) put(ctx context.Context, key string, image []byte) (stor
 	return storage.Put(ctx, d.dst, key, image, &storage.PutOptions{Overwrite: true})
 }
 
-// ownImages are the images of a run that lie in what it reads, so that they are not
-// read themselves.
+// ownImages are the picture files of a run that lie in the source of the run, so that
+// they are not decompressed themselves.
 type ownImages struct {
 	overlap storage.Overlap
 
 	mu   sync.Mutex
 	turn *sync.Cond
 	keys map[string]bool // of the source: true is written, false is being written
-	at   string          // the last key that was read: what lies before is not met any more
+	at   string          // the last key of the listing: keys before it are not listed any more
 }
 
 func newOwnImages(overlap storage.Overlap) *ownImages {
@@ -49,7 +49,7 @@ func newOwnImages(overlap storage.Overlap) *ownImages {
 	return w
 }
 
-// begin notes a key of the target before it is written.
+// begin keeps a key of the target before it is written.
 func (w *ownImages) begin(key string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,7 +72,8 @@ func (w *ownImages) end(key string, created bool) {
 	w.turn.Broadcast()
 }
 
-// sourceKey is the key of the source under which what is written will be met.
+// sourceKey is the key under which the listing of the source will show a key of the
+// target, if it still comes to it.
 func (w *ownImages) sourceKey(key string) (string, bool) {
 	if w.overlap.Relation == storage.TargetInside {
 		return "", false
