@@ -121,9 +121,7 @@ func TestCommitWhenTheShardAppearsMeanwhile(t *testing.T) {
 		storage.Put(j.ctx, j.target, jobs.ResultKey(j.spec.ID, 0), lines.Bytes(), nil)
 		return nil, nil, false
 	}
-	if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
-		t.Fatal(err)
-	}
+	j.compress(c)
 	if _, counts, _, _ := j.conn.Progress(j.ctx, j.spec.ID); counts.Failed != 2 || counts.Compressed != 0 {
 		t.Errorf("counts %+v, want those of the shard that is stored", counts)
 	}

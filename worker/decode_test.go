@@ -70,9 +70,7 @@ func compressed(t *testing.T, c *fake, n int) *job {
 	t.Helper()
 	j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.Verify = "off" })
 	j.photos(n, 16).plan()
-	if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
-		t.Fatal(err)
-	}
+	j.compress(c)
 	return j
 }
 

@@ -164,6 +164,14 @@ func (j *job) chunk(w *Worker, i int) error {
 	return w.Chunk(j.ctx, j.spec, j.source, j.target, j.tasks[i], 1)
 }
 
+// compress runs chunk 0 with a worker of its own.
+func (j *job) compress(c codec.Codec) {
+	j.t.Helper()
+	if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
+		j.t.Fatal(err)
+	}
+}
+
 // run serves the job until every chunk is committed.
 func (j *job) run(w *Worker) jobs.Counts {
 	j.t.Helper()
@@ -215,6 +223,16 @@ func (j *job) wait() jobs.Counts {
 	}
 	j.t.Fatal("the job does not end")
 	return jobs.Counts{}
+}
+
+// until waits for a condition.
+func until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited a minute for %s", what)
+		}
+	}
 }
 
 // results reads all shards and checks that their headers count their records.

@@ -196,9 +196,7 @@ func TestKeptSources(t *testing.T) {
 		data := png(t, photo(1, larger, 9, 3))
 		j.put("a/b.png", data)
 		j.plan()
-		if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
-			t.Fatal(err)
-		}
+		j.compress(c)
 		r := j.results()["a/b.png"]
 		if r.Outcome != jobs.OutcomeKept || r.Ratio != 0 {
 			t.Errorf("%s: %+v", mode, r)
@@ -244,9 +242,7 @@ func TestWhatIsReplaced(t *testing.T) {
 				e.Size = int64(len(data))
 			}
 			j.plan(e)
-			if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
-				t.Fatal(err)
-			}
+			j.compress(c)
 			r := j.results()["a.png"]
 			if r.Outcome != test.want {
 				t.Errorf("%s (%s), want %s", r.Outcome, r.Error, test.want)
@@ -272,9 +268,7 @@ func TestChangedSource(t *testing.T) {
 		fresh := png(t, photo(2, 31, 20, 3))
 		j.put("a.png", fresh)
 		j.put("b.png", fresh)
-		if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
-			t.Fatal(err)
-		}
+		j.compress(c)
 		for _, key := range []string{"a.png", "b.png"} {
 			now, _, err := storage.Stat(j.ctx, j.source, key)
 			if err != nil {
@@ -304,9 +298,7 @@ func TestVerifyModes(t *testing.T) {
 		j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.Verify = verify })
 		j.put("a.png", png(t, photo(1, wrongImage, 9, 3)))
 		j.plan()
-		if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
-			t.Fatal(err)
-		}
+		j.compress(c)
 		if r := j.results()["a.png"]; r.Outcome != want.outcome || r.Verified != want.verified {
 			t.Errorf("%s: %s, verified %q, want %+v", verify, r.Outcome, r.Verified, want)
 		}
@@ -329,9 +321,7 @@ func TestQualityFloor(t *testing.T) {
 		j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.MinPSNR = floor })
 		j.put("a.png", png(t, photo(1, wrongImage, 9, 3)))
 		j.plan()
-		if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
-			t.Fatal(err)
-		}
+		j.compress(c)
 		r := j.results()["a.png"]
 		if r.Outcome != want || r.PSNR < 40 && want == jobs.OutcomeCompressed {
 			t.Errorf("floor %v: %s with %v dB (%s), want %s", floor, r.Outcome, r.PSNR, r.Error, want)
@@ -349,9 +339,7 @@ func TestOptionsThatChangeImages(t *testing.T) {
 		j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.Options = options })
 		j.put("a.png", png(t, photo(1, wrongImage, 9, 3)))
 		j.plan()
-		if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
-			t.Fatal(err)
-		}
+		j.compress(c)
 		r := j.results()["a.png"]
 		if r.Outcome != want || want == jobs.OutcomeCompressed && (r.PSNR < 20 || r.DecodedHash == r.PixelHash) {
 			t.Errorf("%s: %s with %v dB (%s), want %s", options, r.Outcome, r.PSNR, r.Error, want)
@@ -370,9 +358,7 @@ func TestOptionsThatChooseFiles(t *testing.T) {
 			page := []byte("P5\n9 9\n255\n" + strings.Repeat("a", 81))
 			j.put("pages.pgm", bytes.Repeat(page, 3))
 			j.plan()
-			if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
-				t.Fatal(err)
-			}
+			j.compress(c)
 			r := j.results()["a.png"]
 			if r.Outcome != jobs.OutcomeCompressed || r.Target != "a"+ext || r.Facts["hash"] != r.PixelHash || len(r.Facts) != 1 {
 				t.Errorf("%s: %s as %s (%s), facts %v", options, r.Outcome, r.Target, r.Error, r.Facts)

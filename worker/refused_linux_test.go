@@ -92,14 +92,14 @@ func TestATargetThatRefusesWritesBlocksTheJob(t *testing.T) {
 			defer cancel()
 
 			var b jobs.Block
-			eventually(t, "the job to be blocked", func() (ok bool) {
+			until(t, "the job to be blocked", func() (ok bool) {
 				b, ok, _ = j.conn.Blocked(j.ctx, j.spec.ID)
 				return ok
 			})
 			if b.Cause != jobs.BlockTarget || !strings.HasPrefix(b.Reason, jobs.RefusedReason(c.why)) {
 				t.Errorf("%+v, want the reason %q", b, c.why)
 			}
-			eventually(t, "all chunks to be put off", func() bool {
+			until(t, "all chunks to be put off", func() bool {
 				d, err := j.conn.Depth(j.ctx, 0)
 				return err == nil && d.Active == 0 && d.Pending == 0
 			})
@@ -157,15 +157,6 @@ func (j *job) shardsSoFar() (all []jobs.Result) {
 		}
 	}
 	return all
-}
-
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("waited a minute for " + what)
-		}
-	}
 }
 
 // laterForTests is how long the queue puts a chunk off.

@@ -23,7 +23,7 @@ type place struct {
 	t        *testing.T
 	buckets  *storage.Buckets
 	target   string
-	metadata bool  // objects tell whose they are
+	metadata bool  // objects have metadata that says whose they are
 	all      *fake // knows the files of every encoder
 	jobs     []*job
 }
@@ -156,6 +156,14 @@ func (p *place) do(j *job, c *fake) {
 	}
 }
 
+// run plans a job over a source of its own and runs it.
+func (p *place) run(source string, seed uint64, change func(*jobs.Spec)) *job {
+	p.t.Helper()
+	j := p.plan(p.source(source, seed), change)
+	p.do(j, p.encoder(""))
+	return j
+}
+
 // wants compares the outcomes of a job: all are the same, and a failure names
 // the owner and the next step.
 func (p *place) wants(j *job, outcome jobs.Outcome, texts ...string) {
@@ -189,28 +197,22 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 	all := int64(len(placeKeys))
 	onEveryStore(t, func(p *place) {
 		p.in("another source", func(p *place) {
-			first := p.plan(p.source("one", 1), nil)
-			p.do(first, p.encoder(""))
+			first := p.run("one", 1, nil)
 			first.end()
-			second := p.plan(p.source("two", 2), nil)
-			p.do(second, p.encoder(""))
+			second := p.run("two", 2, nil)
 			p.wants(second, jobs.OutcomeFailed, first.spec.ID, first.spec.Source, "--overwrite")
 			p.verifies(first, all)
 		})
 		p.in("another source that overwrites", func(p *place) {
-			first := p.plan(p.source("one", 1), nil)
-			p.do(first, p.encoder(""))
+			first := p.run("one", 1, nil)
 			first.end()
-			second := p.plan(p.source("two", 2), overwrite)
-			p.do(second, p.encoder(""))
+			second := p.run("two", 2, overwrite)
 			p.wants(second, jobs.OutcomeCompressed)
 			p.verifies(second, all)
 		})
 		p.in("another source that overwrites a running job", func(p *place) {
-			first := p.plan(p.source("one", 1), nil)
-			p.do(first, p.encoder(""))
-			second := p.plan(p.source("two", 2), overwrite)
-			p.do(second, p.encoder(""))
+			first := p.run("one", 1, nil)
+			second := p.run("two", 2, overwrite)
 			p.wants(second, jobs.OutcomeFailed, first.spec.ID, first.spec.Source, "pelmill cancel "+first.target.URL+" "+first.spec.ID)
 			p.verifies(first, all)
 		})
@@ -220,29 +222,24 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 			for _, key := range []string{"a.fake", "b/c.fake", "b/d.fake", "e.fake"} {
 				waiting.write(key, []byte("somebody's"))
 			}
-			second := p.plan(p.source("two", 2), overwrite)
-			p.do(second, p.encoder(""))
+			second := p.run("two", 2, overwrite)
 			p.wants(second, jobs.OutcomeCompressed)
 		})
 		p.in("a cancelled job", func(p *place) {
-			first := p.plan(p.source("one", 1), nil)
-			p.do(first, p.encoder(""))
+			first := p.run("one", 1, nil)
 			first.writeJSON(jobs.ControlKey(first.spec.ID), jobs.Control{Want: jobs.WantCancel})
-			second := p.plan(p.source("two", 2), overwrite)
-			p.do(second, p.encoder(""))
+			second := p.run("two", 2, overwrite)
 			p.wants(second, jobs.OutcomeCompressed)
 		})
 		p.in("a job without a folder", func(p *place) {
-			first := p.plan(p.source("one", 1), nil)
-			p.do(first, p.encoder(""))
+			first := p.run("one", 1, nil)
 			for _, key := range []string{jobs.SpecKey(first.spec.ID), jobs.PlanKey(first.spec.ID), jobs.ChunksKey(first.spec.ID, 0), jobs.ResultKey(first.spec.ID, 0)} {
 				if err := storage.Delete(first.ctx, first.target, key); err != nil {
 					p.t.Fatal(err)
 				}
 			}
 			p.jobs = nil
-			second := p.plan(p.source("two", 2), nil)
-			p.do(second, p.encoder(""))
+			second := p.run("two", 2, nil)
 			p.wants(second, jobs.OutcomeFailed, "--overwrite")
 			third := p.plan(second.spec.Source, overwrite)
 			second.end()
@@ -250,22 +247,18 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 			p.wants(third, jobs.OutcomeCompressed)
 		})
 		p.in("the same source that changed", func(p *place) {
-			first := p.plan(p.source("one", 1), nil)
-			p.do(first, p.encoder(""))
+			first := p.run("one", 1, nil)
 			first.end()
-			second := p.plan(p.source("one", 2), nil)
-			p.do(second, p.encoder(""))
+			second := p.run("one", 2, nil)
 			p.wants(second, jobs.OutcomeCompressed)
 			p.verifies(second, all)
 			second.end()
-			third := p.plan(p.source("one", 3), nil)
-			p.do(third, p.encoder(""))
+			third := p.run("one", 3, nil)
 			p.wants(third, jobs.OutcomeCompressed)
 			p.verifies(third, all)
 		})
 		p.in("the same source while its job runs", func(p *place) {
-			first := p.plan(p.source("one", 1), nil)
-			p.do(first, p.encoder(""))
+			first := p.run("one", 1, nil)
 			second := p.plan("mem://one", overwrite)
 			p.do(second, p.encoder("other"))
 			p.wants(second, jobs.OutcomeFailed, first.spec.ID, "has not ended")
@@ -291,8 +284,7 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 			p.verifies(third, all)
 		})
 		p.in("delivered twice", func(p *place) {
-			first := p.plan(p.source("one", 1), nil)
-			p.do(first, p.encoder(""))
+			first := p.run("one", 1, nil)
 			if err := storage.Delete(first.ctx, first.target, jobs.ResultKey(first.spec.ID, 0)); err != nil {
 				p.t.Fatal(err)
 			}
@@ -301,20 +293,17 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 			p.verifies(first, all)
 		})
 		p.in("the same pictures in two sources", func(p *place) {
-			first := p.plan(p.source("one", 1), nil)
-			p.do(first, p.encoder(""))
+			first := p.run("one", 1, nil)
 			first.end()
-			second := p.plan(p.source("two", 1), nil)
-			p.do(second, p.encoder(""))
+			second := p.run("two", 1, nil)
 			second.end()
 			if p.metadata {
 				p.wants(second, jobs.OutcomeFailed, first.spec.ID)
 			} else {
-				p.wants(second, jobs.OutcomeCompressed) // the files are there, and nothing tells whose they are
+				p.wants(second, jobs.OutcomeCompressed) // the files are there, and nothing says whose they are
 			}
 			// Whoever recorded a file keeps it.
-			third := p.plan(p.source("two", 2), nil)
-			p.do(third, p.encoder(""))
+			third := p.run("two", 2, nil)
 			p.wants(third, jobs.OutcomeFailed, first.spec.ID)
 			p.verifies(first, all)
 		})
@@ -334,8 +323,7 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 				}
 			}
 			first.end()
-			second := p.plan(p.source("two", 2), nil)
-			p.do(second, p.encoder(""))
+			second := p.run("two", 2, nil)
 			p.wants(second, jobs.OutcomeFailed, first.spec.ID)
 			second.end()
 			third := p.plan(one, nil)

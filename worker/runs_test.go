@@ -53,16 +53,6 @@ func (o *reports) onceEach(t *testing.T, n int) {
 	}
 }
 
-// until waits for a condition.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited for: %s", what)
-		}
-	}
-}
-
 // holding is a codec that stops at its n-th image until release is closed.
 func holding(n int64, release <-chan struct{}) *fake {
 	var images atomic.Int64

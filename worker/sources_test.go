@@ -30,9 +30,7 @@ func overwriting(t *testing.T, j *job, entry, way string, metadata map[string]st
 	}
 	j.plan(jobs.Entry{Key: entry, Size: int64(len(data))})
 	c := &fake{}
-	if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
-		t.Fatal(err)
-	}
+	j.compress(c)
 	got, err := storage.Get(j.ctx, j.target, way, 1<<20, nil)
 	if err != nil {
 		t.Fatal(err)

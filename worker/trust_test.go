@@ -39,9 +39,7 @@ func TestEntriesThatAimElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
-		t.Fatal(err)
-	}
+	j.compress(c)
 	equalBytes(t, j.target, spec, before)
 	for key, r := range j.results() {
 		want := jobs.OutcomeFailed
@@ -231,9 +229,7 @@ func TestNamesThatAListingCannotSpell(t *testing.T) {
 	c := &fake{}
 	j := newJob(t, "mem://source", "mem://target", c, nil)
 	j.plan(jobs.Entry{Key: "a\ufffd.png", Size: 10}, jobs.Entry{Key: "b.png", Size: 10})
-	if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
-		t.Fatal(err)
-	}
+	j.compress(c)
 	results := j.results()
 	if r := results["a\ufffd.png"]; r.Outcome != jobs.OutcomeUnsupported || r.Class != jobs.ClassKey {
 		t.Errorf("a name with a substitute: %s, class %q (%s)", r.Outcome, r.Class, r.Error)

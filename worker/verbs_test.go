@@ -138,9 +138,7 @@ func TestDecompress(t *testing.T) {
 	}
 	j.put("grey.png", png(t, photo(4, 131, 97, 1)))
 	j.plan()
-	if err := j.chunk(j.worker(Options{}, vq.Codec{}), 0); err != nil {
-		t.Fatal(err)
-	}
+	j.compress(vq.Codec{})
 	records := j.results()
 	file, err := j.target.ReadAll(j.ctx, "a.vq")
 	if err != nil {
@@ -258,9 +256,7 @@ func TestVerifyTarget(t *testing.T) {
 	j.put("kept.png", png(t, photo(1, larger, 20, 3)))
 	j.put("bad.png", []byte("bad"))
 	j.plan()
-	if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
-		t.Fatal(err)
-	}
+	j.compress(c)
 	records := j.results()
 	change := func(key string, data []byte, alsoRecord bool) {
 		put, err := storage.Put(j.ctx, j.target, key+".fake", data, &storage.PutOptions{Overwrite: true})
