@@ -30,7 +30,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// The benchmarks on a card print tables. Their images are those of the Kodak suite
+// The benchmarks on a device print tables. Their images are those of the Kodak suite
 // where they are at hand, and else drawn. Each runs once.
 
 // photos are some images of 768 x 512 or 512 x 768.
@@ -115,7 +115,7 @@ func fastest(n int, f func()) time.Duration {
 func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
 // BenchmarkCardColours prints the paper's table: the search of the colour transform and
-// the transform, of residuals in memory, with the copies to the card and back, beside the
+// the transform, of residuals in memory, with the copies to the device and back, beside the
 // same on one core. The paper has 5 to 28 times.
 func BenchmarkCardColours(b *testing.B) {
 	dev := gputest.Device(b, nil)
@@ -234,7 +234,7 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 // paperBands are the slots of an image in bands, of which one is copied while another
 // one is searched.
 func paperBands(c *devicePredictorSearch, w, h, bits, skip int) (list []slot) {
-	bands := min(max(w*h>>21, 1), 8) // small ones do not fill the card
+	bands := min(max(w*h>>21, 1), 8) // small ones do not fill the device
 	rows := (format.Tiles(h, bits) + bands - 1) / bands << bits
 	for y := 0; y < h; y += rows {
 		s := c.slot
@@ -385,7 +385,7 @@ func compareOnCard(b *testing.B, dev *gpu.Device, what string, batch []*raster.I
 		effort, rate(peer, took), rate(peer, took)/card, len(peer), theirs, ours, 100*(float64(ours)/float64(theirs)-1))
 }
 
-// shares prints how the time of a call's first batch, alone on the card, divides.
+// shares prints how the time of a call's first batch, alone on the device, divides.
 func shares(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
 	items := make([]int, len(batch))
 	for i := range items {

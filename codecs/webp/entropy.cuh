@@ -130,7 +130,7 @@ KERNEL webp_assign_groups(const Slot *__restrict__ slots)
 
 // Counts the literals of coded in result, n tables, which were zero before; alpha only where it is not opaque. The
 // blocks share the pixels of image blockIdx.y. The counts of a single group are made in shared memory first, where its
-// frequent symbols do not wait for the whole card.
+// frequent symbols do not wait for the whole device.
 KERNEL webp_histograms(const Slot *__restrict__ slots)
 {
 	__shared__ uint32_t s_counts[cache_at];

@@ -22,7 +22,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// The steps on a card give, after every step, what the steps in Go give: for batches of
+// The steps on a device give, after every step, what the steps in Go give: for batches of
 // random images, each with steps of its own. The message names the first that differs.
 func TestLockstep(t *testing.T) {
 	dev := gputest.Device(t, nil)
@@ -356,7 +356,7 @@ func samePacked(a *memoryPredictorSearch, b *devicePredictorSearch) error {
 	return differ("pack", streams[1], streams[0])
 }
 
-// Files are the same from the CPU and from a card: of random images in batches of all
+// Files are the same from the CPU and from a device: of random images in batches of all
 // sizes, of the Kodak images where they are at hand, and with every effort.
 func TestSameBytesOnCard(t *testing.T) {
 	dev := gputest.Device(t, nil)

@@ -76,7 +76,7 @@ func matchedImages(r *rand.Rand) (list []*matched) {
 	return list
 }
 
-// Candidates, links and hits from a card are those of Go at every position, of batches of
+// Candidates, links and hits from a device are those of Go at every position, of batches of
 // images, each searched with its own numbers.
 func TestLockstepCandidates(t *testing.T) {
 	dev := gputest.Device(t, nil)
@@ -193,7 +193,7 @@ func shelves(list []format.Pixels, w, h int) format.Pixels {
 }
 
 // BenchmarkCardCandidates prints what candidates and cache hits of graphics take on a
-// card, by kernel, and on one core.
+// device, by kernel, and on one core.
 func BenchmarkCardCandidates(b *testing.B) {
 	dev := gputest.Device(b, nil)
 	list := graphics(b)

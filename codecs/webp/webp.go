@@ -22,7 +22,7 @@
 //
 // All decisions are made in integers, sums are of integers, and ties go to the lowest
 // index, so that the same image and options give the same bytes with any number of
-// goroutines, in any batch, with a card or without, and on any machine.
+// goroutines, in any batch, with a device or without, and on any machine.
 //
 // Decode reads any lossless WebP file, by golang.org/x/image. Lossy files (VP8) and
 // animations are not of this codec; package imageio reads the former as sources.

@@ -25,7 +25,7 @@ func NewMultipliers(w, h, bits int) *Multipliers {
 	return m
 }
 
-// transformColour takes from red and blue of v what elements m make of its green, and from
+// transformColour takes from red and blue of v what the multipliers m make of its green, and from
 // blue also what they make of red (RFC 9649, 3.5.2).
 func transformColour(v, m uint32) uint32 {
 	green, red := int32(int8(v>>8)), int32(int8(v>>16))

@@ -34,7 +34,7 @@ func predictRow(cur, up []uint32, at int, rows *residualRows) {
 	predictRowGo(cur, up, at, rows)
 }
 
-// factors are the elements m as the kernels want them: red-to-blue in the upper 16
+// factors are the multipliers m as the kernels want them: red-to-blue in the upper 16
 // bits; green-to-red in the upper, green-to-blue in the lower 16 bits; all signed and
 // times 8, so that the upper half of a product with a byte times 256 is the delta.
 func factors(m uint32) (toBlue, greens uint32) {
