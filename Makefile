@@ -18,6 +18,8 @@ TOOLS     := $(CURDIR)/.tools
 # every step and every concurrent path, but smaller images and fewer repetitions, because it makes codecs ten times
 # slower. imageio starts no goroutine; one test there calls it from many.
 RACE      := $(patsubst %,./%/...,$(wildcard codecs storage queue scheduler worker))
+# go test shows why a test was left out with -v only.
+TESTLOG   := go run ./internal/testlog
 FUZZTIME  ?= 20s
 BENCHTIME ?= 1s
 BENCH     ?= .
@@ -65,13 +67,13 @@ check: ## format, vet, and a build without CGO
 # So the codecs' long tests are not run a second time: -short. On a card they run with "make test-gpu".
 unit: export PELMILL_FUZZ ?= 20s
 unit: ## all tests that need no card; whatever a missing server or program leaves out says so
-	go test -p 2 -timeout 30m ./...
-	$(if $(CUDA),go test $(GOTAGS) -short -p 2 -timeout 30m $(CARDS) ./gpu/gputest)
+	go test -json -p 2 -timeout 30m ./... | $(TESTLOG)
+	$(if $(CUDA),go test -json $(GOTAGS) -short -p 2 -timeout 30m $(CARDS) ./gpu/gputest | $(TESTLOG))
 
 race:
 	@if [[ "$$(go env CGO_ENABLED)" == 1 ]] && command -v "$$(go env CC)" >/dev/null; then \
 		echo go test -race -short $(RACE); \
-		go test -race -short -skip '^TestKernelsAreCompiled$$' -p 2 -timeout 20m $(RACE); \
+		go test -json -race -short -skip '^TestKernelsAreCompiled$$' -p 2 -timeout 20m $(RACE) | $(TESTLOG); \
 		go test -race -run '^TestAllFormatsAtOnce$$' ./imageio; \
 		go test -race -short -tags cuda -timeout 20m ./gpu/...; \
 	else echo "NOT TESTED: the race detector needs a C compiler"; fi

@@ -31,7 +31,7 @@ func skip(t *testing.T, why string) {
 	if os.Getenv("PELMILL_TEST") == "require" {
 		t.Fatal(why)
 	}
-	t.Skip("SKIPPED: " + why)
+	t.Skip("NOT TESTED: " + why)
 }
 
 // shell runs a command line in dir, of one program or of several with pipes.

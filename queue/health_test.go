@@ -94,7 +94,7 @@ func TestMemory(t *testing.T) {
 // TestMemoryOfCluster: the fullest shard counts, and the worst policy.
 func TestMemoryOfCluster(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts three Redis: not with -short")
+		t.Skip("NOT TESTED: starts three Redis: not with -short")
 	}
 	t.Parallel()
 	cluster := services.RedisCluster(t)

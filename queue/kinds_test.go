@@ -67,7 +67,7 @@ func TestSurface(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			if testing.Short() && k.name != "embedded" && k.name != "single" {
-				t.Skip("starts more than one Redis: not with -short")
+				t.Skip("NOT TESTED: starts more than one Redis: not with -short")
 			}
 			t.Parallel()
 			c := open(t, k.url(t))

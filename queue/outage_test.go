@@ -104,7 +104,7 @@ func persevere(ctx context.Context, call func() error) error {
 // completed. It is counted once, and asynq does not run it again.
 func TestOutageAtCompletion(t *testing.T) {
 	if testing.Short() {
-		t.Skip("stops Redis for five seconds: not with -short")
+		t.Skip("NOT TESTED: stops Redis for five seconds: not with -short")
 	}
 	t.Parallel()
 	for _, when := range []string{"before the commit", "after the commit"} {
@@ -263,7 +263,7 @@ func TestFullRedis(t *testing.T) {
 // hands back what it can once Redis is there.
 func TestShutdownWithoutRedis(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits for a Redis that does not answer: not with -short")
+		t.Skip("NOT TESTED: waits for a Redis that does not answer: not with -short")
 	}
 	t.Parallel()
 	for _, how := range []string{"gone", "hangs"} {
@@ -326,7 +326,7 @@ func evals(t *testing.T, c *Conn) int64 {
 
 func TestSentinelFailover(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits for a failover: not with -short")
+		t.Skip("NOT TESTED: waits for a failover: not with -short")
 	}
 	t.Parallel()
 	s := services.RedisSentinel(t)
@@ -401,7 +401,7 @@ func TestMain(m *testing.M) {
 // TestKilledWorker: a worker dies with SIGKILL and a task in its hands.
 func TestKilledWorker(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits for a lease to end: not with -short")
+		t.Skip("NOT TESTED: waits for a lease to end: not with -short")
 	}
 	t.Parallel()
 	r := services.Redis(t)

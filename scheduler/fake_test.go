@@ -337,9 +337,23 @@ func (r *rig) wait(what string, ok func() bool) {
 	r.t.Helper()
 	for until := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(until) {
-			r.t.Fatalf("waited three minutes for: %s", what)
+			r.t.Fatalf("waited three minutes for: %s%s", what, r.jobsNow())
 		}
 	}
+}
+
+// jobsNow says how the registered jobs stand, for a failure.
+func (r *rig) jobsNow() string {
+	registered, err := r.conn.Jobs(r.ctx)
+	if err != nil {
+		return fmt.Sprintf("; the registered jobs: %v", err)
+	}
+	var text strings.Builder
+	for id, target := range registered {
+		st, err := r.client.Status(r.ctx, target, id)
+		fmt.Fprintf(&text, "\n%s: %s, why %q, blocked by %q, %d of %d chunks, queue %+v, %v", id, st.State.State, st.Why, st.Blocked, st.Done, st.Chunks, st.Depth, err)
+	}
+	return text.String()
 }
 
 func (r *rig) state(id string) jobs.State {

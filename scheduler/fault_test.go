@@ -331,7 +331,7 @@ func TestNothingIsLeftInRedis(t *testing.T) {
 
 func TestALargeListOfFailuresIsStreamed(t *testing.T) {
 	if testing.Short() {
-		t.Skip("writes 33 MB")
+		t.Skip("NOT TESTED: writes 33 MB")
 	}
 	r := newRigOn(t, "", "mem://source", t.TempDir())
 	d := &drive{f: folder{b: r.bucket(r.target), id: "20200101-000000-aaaa"}}

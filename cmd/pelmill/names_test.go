@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/internal/plain"
+	"github.com/pelmill/pelmill/internal/services"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/worker"
 )
@@ -118,7 +119,7 @@ func TestJSONKeepsNames(t *testing.T) {
 func TestQuotedNamesComeBackFromAShell(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("no bash on this machine: quoted names are not tried in a shell")
+		services.Missing(t, "no bash on this machine: quoted names are not tried in a shell")
 	}
 	for _, name := range append(hostile, "a b", "it's", `a\x1b`, "$(id)", "\x1b7'\\1", filepath.Join("é", "\x80")) {
 		quoted := shellQuote(name)

@@ -35,7 +35,7 @@ func need(t testing.TB, program string) {
 	if os.Getenv("PELMILL_TEST") == "require" {
 		t.Fatal(why)
 	}
-	t.Skip("SKIPPED: " + why)
+	t.Skip("NOT TESTED: " + why)
 }
 
 func command(t testing.TB, program string, args ...string) []byte {

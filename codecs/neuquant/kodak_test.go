@@ -14,7 +14,7 @@ import (
 func kodakFiles(t testing.TB) []string {
 	files, _ := filepath.Glob(filepath.Join("..", "..", "..", "shared", "data", "kodak", "*.png"))
 	if len(files) == 0 {
-		t.Skip("SKIPPED: ../shared/data/kodak is absent")
+		t.Skip("NOT TESTED: ../shared/data/kodak, which is no part of the project, is absent")
 	}
 	return files
 }

@@ -131,7 +131,7 @@ func TestLockstepKodak(t *testing.T) {
 		list = append(list, problem{samples: m.Pix, entries: 256, opaque: true, mapped: true})
 	}
 	if list == nil {
-		t.Skip("SKIPPED: ../shared/data/kodak is absent")
+		t.Skip("NOT TESTED: ../shared/data/kodak, which is no part of the project, is absent")
 	}
 	for _, o := range []Options{{sample: 10, refine: 6}, {sample: 1}, {sample: 30, refine: 32}} {
 		for _, who := range []trainer{trainOnDevice, trainWhereFaster} {

@@ -21,7 +21,7 @@ func TestQuality(t *testing.T) {
 	}{{1, 26.4}, {5, 25.1}, {8, 24.2}} {
 		m, ok := kodak(t, c.n)
 		if !ok {
-			t.Skip("SKIPPED: ../shared/data/kodak is absent")
+			t.Skip("NOT TESTED: ../shared/data/kodak, which is no part of the project, is absent")
 		}
 		m = grey(m)
 		e := Codec{}.Encode(context.Background(), codec.Run{}, codec.Items(m), nil)
