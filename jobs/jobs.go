@@ -5,7 +5,7 @@
 // # Three levels
 //
 // A job turns the objects of a source into results in a target with one codec
-// and one set of options. It is cut into chunks, ranges of its manifest of 30 to
+// and one set of options. It is divided into chunks, ranges of its manifest of 30 to
 // 120 seconds of work and at most 1,000 objects. Only chunks travel through the
 // queue; an object never becomes a key in Redis.
 //
@@ -17,7 +17,7 @@
 // made again from storage.
 //
 //	.pelmill/jobs/<id>/
-//	    spec.json                  what was asked
+//	    spec.json                  what was submitted
 //	    control.json               what the operator wants now: run, pause, cancel
 //	    state.json                 what the scheduler has reached
 //	    listing.json               how far the listing has come, while preparing
@@ -57,8 +57,8 @@ const (
 	StateCancelled  State = "cancelled"
 	StateFailed     State = "failed" // stopped itself; State record says why
 
-	// StateRefused is shown of a job that asks its scheduler for a bucket which
-	// that may not open. No state record has it.
+	// StateRefused is shown of a job whose scheduler may not open a bucket that
+	// the job needs. No state record has it.
 	StateRefused State = "refused"
 )
 
@@ -66,7 +66,7 @@ const (
 // A failed job can be resumed, a done or cancelled one cannot.
 func (s State) Terminal() bool { return s == StateDone || s == StateCancelled || s == StateFailed }
 
-// Spec is what was asked. It is written once, before anything else of the job.
+// Spec is a job as it was submitted. It is written once, before anything else of it.
 type Spec struct {
 	ID      string    `json:"id"`
 	Created time.Time `json:"created"`

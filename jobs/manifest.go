@@ -65,7 +65,7 @@ func (c Chunk) Check() error {
 }
 
 // Plan is the result of preparing: what there is, what is already done, what
-// remains, cut into chunks.
+// remains, in chunks.
 type Plan struct {
 	Job          string    `json:"job"`
 	Objects      int64     `json:"objects"` // of the source, after filters

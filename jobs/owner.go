@@ -15,7 +15,7 @@ const (
 	MetaFingerprint = "pelmill_fingerprint" // see [Spec.Fingerprint]
 )
 
-// Version is one content that a key of a target had, as a record tells it.
+// Version is one content that a key of a target had, as a record says.
 type Version struct {
 	Job    string `json:"j"`
 	Size   int64  `json:"s"`           // bytes

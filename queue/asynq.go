@@ -25,7 +25,7 @@ func (l asynqLog) Fatal(args ...any) { l.log.Error("asynq", "said", fmt.Sprint(a
 // guard makes asynq bearable for a Redis in trouble, and the other way round. It
 // bounds each of asynq's requests, most of which have no deadline, so that a
 // Redis that hangs does not hold up a shutdown. And it slows asynq down where
-// Redis answers with an error: asynq asks for the next task again at once, which
+// Redis answers with an error: asynq requests the next task again at once, which
 // on a full Redis is thousands of refused scripts a second from every worker.
 type guard struct {
 	wait time.Duration   // after an error

@@ -34,7 +34,7 @@ func (c *Conn) Unblock(ctx context.Context, job string) error {
 	return fail("unblock "+job, c.rdb.Del(ctx, jobKey(job, "blocked")).Err())
 }
 
-// Blocked tells whether a job is stopped, and why.
+// Blocked says whether a job is stopped, and why.
 func (c *Conn) Blocked(ctx context.Context, job string) (b jobs.Block, ok bool, err error) {
 	data, err := c.rdb.Get(ctx, jobKey(job, "blocked")).Bytes()
 	if errors.Is(err, redis.Nil) {

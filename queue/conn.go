@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"sync"
 	"time"
 
@@ -148,13 +147,4 @@ type clientLog struct{ log *slog.Logger }
 
 func (c clientLog) Printf(ctx context.Context, format string, v ...any) {
 	c.log.DebugContext(ctx, "redis client", "said", fmt.Sprintf(format, v...))
-}
-
-// listens is where the embedded Redis listens.
-func (c *Conn) listens() *net.TCPAddr {
-	addr, err := net.ResolveTCPAddr("tcp", c.address.hosts[0])
-	if err != nil {
-		return nil
-	}
-	return addr
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Side is who does not do a job that asks for a bucket which it may not open.
+// Side is the kind of process that does not do a job because it may not open a
+// bucket that the job needs.
 type Side string
 
 // The sides of [Conn.Deny].

@@ -46,7 +46,7 @@ func (c *Conn) End(ctx context.Context, job string, chunk int, objects []int) er
 }
 
 // Flights gives the objects of a chunk that were begun and not ended, with how
-// many times: asked at the start of a delivery, how often a process died with
+// many times. At the start of a delivery that is how often a process died with
 // the object in flight.
 func (c *Conn) Flights(ctx context.Context, job string, chunk int) (map[int]int, error) {
 	what := fmt.Sprintf("read flights of chunk %d of %s", chunk, job)

@@ -189,8 +189,8 @@ func (s *Server) call(ctx context.Context, t jobs.Task, attempt int) (err error)
 
 // settle waits until Redis answers, as long as the task is still ours. asynq
 // v0.26 cannot repeat a report that failed, because it repeats it with a
-// context that has ended; the task would run again when its lease is over. It
-// asks through asynq's client, whose pool takes a second longer than Redis to
+// context that has ended; the task would run again when its lease is over. The
+// request goes through asynq's client, whose pool takes a second longer than Redis to
 // come back from an outage.
 func (s *Server) settle(ctx context.Context) {
 	for s.rdb.Ping(ctx).Err() != nil {

@@ -23,11 +23,11 @@ const (
 func (d *drive) wait(ctx context.Context, b jobs.Block, delay time.Duration) error {
 	d.log.Warn("job is blocked", "cause", b.Cause, "reason", b.Reason)
 	if d.control.At.IsZero() {
-		if err := d.hear(ctx, true); err != nil {
+		if err := d.readControl(ctx, true); err != nil {
 			return err
 		}
 	}
-	heard, most := d.control.At, mostDelay
+	controlRead, most := d.control.At, mostDelay
 	if d.s.conn.Embedded() {
 		most = localDelay
 	}
@@ -38,7 +38,7 @@ func (d *drive) wait(ctx context.Context, b jobs.Block, delay time.Duration) err
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if err := d.hear(ctx, false); err == nil && !d.control.At.Equal(heard) {
+			if err := d.readControl(ctx, false); err == nil && !d.control.At.Equal(controlRead) {
 				return d.lift(ctx, "the operator wants it")
 			}
 		}
@@ -50,8 +50,9 @@ func (d *drive) wait(ctx context.Context, b jobs.Block, delay time.Duration) err
 	}
 }
 
-// hold tells everybody that the job is blocked, as far as they can be told, and
-// keeps its chunks out of the queue. It repeats what Redis may have lost.
+// hold writes down that the job is blocked, in Redis and in the target as far as
+// they take writes, and keeps its chunks out of the queue. It repeats what Redis may
+// have lost.
 func (d *drive) hold(ctx context.Context, b jobs.Block) {
 	failed := func(what string, err error) {
 		if err != nil && ctx.Err() == nil {

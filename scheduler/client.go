@@ -326,7 +326,7 @@ func (c *Client) FindUnfinished(ctx context.Context, source, target, codec, opti
 			return "", false, err
 		}
 		if !ok || spec.ID != ids[i] || spec.Target != b.URL || spec.Source != want.Source || spec.Codec != want.Codec || spec.Version != want.Version ||
-			asked(&spec) != asked(&want) || spec.Manifest != "" || !sameFilter(spec.Filter, want.Filter) {
+			requestedOptions(&spec) != requestedOptions(&want) || spec.Manifest != "" || !sameFilter(spec.Filter, want.Filter) {
 			continue
 		}
 		control, _, err := getJSON[jobs.Control](ctx, b, jobs.ControlKey(ids[i]))
@@ -395,7 +395,7 @@ func (c *Client) Retry(ctx context.Context, target, id string, mutate func(*jobs
 var ErrNothing = errors.New("nothing to do")
 
 // DryRun makes the plan that a job would get, with its estimate, and writes
-// nothing. Its arguments are those of Submit. Chunks are cut as for workers with
+// nothing. Its arguments are those of Submit. The chunks are those for workers with
 // as many slots as this machine has cores.
 func (c *Client) DryRun(ctx context.Context, spec jobs.Spec, manifest io.Reader, format string) (jobs.Plan, error) {
 	asset, err := c.complete(ctx, &spec)

@@ -6,7 +6,7 @@
 // # Phases
 //
 //	prepare  lists the source, or completes a given manifest, into parts in storage
-//	plan     joins the manifest with what earlier jobs did, takes a sample, cuts chunks
+//	plan     joins the manifest with what earlier jobs did, takes a sample, forms chunks
 //	work     keeps a window of chunks in the queue until all are committed
 //	finish   checks and merges the shards and writes the report
 //
@@ -54,7 +54,7 @@
 //
 // # Options that are trained
 //
-// A codec's option may ask for an asset that is trained on the job's images.
+// A codec's option may want an asset that is trained on the job's images.
 // The plan does that once, keeps the asset in the target under its hash, and
 // writes the specification again with the final options. A later job of the same
 // source, target and options uses the same asset, so that what was done stays

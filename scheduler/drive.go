@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	firstDelay = time.Second // after an error, doubled up to mostDelay
-	mostDelay  = time.Minute
-	hearEvery  = 2 * time.Second // control.json is read, or every ten ticks if that is shorter
+	firstDelay   = time.Second // after an error, doubled up to mostDelay
+	mostDelay    = time.Minute
+	controlEvery = 2 * time.Second // control.json is read, or every ten ticks if that is shorter
 )
 
 // drive is one job under this scheduler's lead.
 type drive struct {
-	s       *Scheduler
-	log     *slog.Logger
-	f       folder
-	spec    jobs.Spec
-	codec   codecs.Resolved
-	control jobs.Control
-	heard   time.Time // control was read
-	state   jobs.StateRecord
+	s           *Scheduler
+	log         *slog.Logger
+	f           folder
+	spec        jobs.Spec
+	codec       codecs.Resolved
+	control     jobs.Control
+	controlRead time.Time // control was read
+	state       jobs.StateRecord
 
 	withdraw func(context.Context) error // takes the job's chunks out of the queue; nil before they are fed
 }
@@ -94,7 +94,7 @@ func (d *drive) run(ctx context.Context) error {
 	if d.state, _, err = getJSON[jobs.StateRecord](ctx, d.f.b, jobs.StateKey(d.f.id)); err != nil {
 		return err
 	}
-	if err := d.hear(ctx, true); err != nil {
+	if err := d.readControl(ctx, true); err != nil {
 		return err
 	}
 	if ended, err := d.ended(ctx); ended || err != nil {
@@ -121,8 +121,7 @@ func (d *drive) run(ctx context.Context) error {
 	return d.work(ctx, &plan)
 }
 
-// passing reports whether what failed may go well later. It asks about
-// preparing only; a job that runs is not given up for an error of storage.
+// passing reports whether preparing may go well later after err. A job that runs is not given up for an error of storage.
 func passing(err error) bool {
 	var moved *storage.ExistsError // a part, by a scheduler that lost its lead
 	if _, ok := blockOf(err); ok {
@@ -132,9 +131,9 @@ func passing(err error) bool {
 		errors.Is(err, errPlanned) || errors.Is(err, errKilled) || errors.As(err, &moved)
 }
 
-// hear reads control.json, unless it was read a moment ago.
-func (d *drive) hear(ctx context.Context, now bool) error {
-	if !now && time.Since(d.heard) < min(hearEvery, 10*d.s.opts.Tick) {
+// readControl reads control.json, unless it was read a moment ago.
+func (d *drive) readControl(ctx context.Context, now bool) error {
+	if !now && time.Since(d.controlRead) < min(controlEvery, 10*d.s.opts.Tick) {
 		return nil
 	}
 	control, ok, err := getJSON[jobs.Control](ctx, d.f.b, jobs.ControlKey(d.f.id))
@@ -147,7 +146,7 @@ func (d *drive) hear(ctx context.Context, now bool) error {
 			control.Want = jobs.WantRun
 		}
 	}
-	d.control, d.heard = control, time.Now()
+	d.control, d.controlRead = control, time.Now()
 	return nil
 }
 
@@ -234,7 +233,7 @@ func (d *drive) leave(ctx context.Context, report jobs.Report) error {
 		return err
 	}
 	// An operator may have resumed the job between the last look and this.
-	if err := d.hear(ctx, true); err != nil || d.control.Want != jobs.WantRun || d.control.At.Equal(d.state.Heard) {
+	if err := d.readControl(ctx, true); err != nil || d.control.Want != jobs.WantRun || d.control.At.Equal(d.state.Heard) {
 		return err
 	}
 	return d.s.conn.Register(ctx, d.f.id, d.f.b.URL)
@@ -260,7 +259,7 @@ func (d *drive) prepare(ctx context.Context) (plan jobs.Plan, err error) {
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		for sleep(pctx, hearEvery); pctx.Err() == nil; sleep(pctx, hearEvery) {
+		for sleep(pctx, controlEvery); pctx.Err() == nil; sleep(pctx, controlEvery) {
 			c, _, err := getJSON[jobs.Control](pctx, d.f.b, jobs.ControlKey(d.f.id))
 			if err == nil && c.Want == jobs.WantCancel {
 				cancel(errCancel)

@@ -92,7 +92,7 @@ func parseJSON[T any](key string, data []byte) (v T, err error) {
 		own, err = jobs.ReportKey(v.Job), v.Check()
 	case *listing:
 		err = v.check()
-	case *given:
+	case *givenIndex:
 		err = v.check()
 	}
 	if err == nil && own != key {

@@ -17,7 +17,7 @@ func FuzzJobJSON(f *testing.F) {
 	spec := jobs.Spec{ID: fuzzJob, Source: "mem://s", Target: "mem://t", Codec: "vq"}
 	spec.Defaults()
 	for _, v := range []any{
-		spec, listing{Parts: 1, Objects: 3}, given{Parts: 1, Entries: 3, Lacking: 1},
+		spec, listing{Parts: 1, Objects: 3}, givenIndex{Parts: 1, Entries: 3, Lacking: 1},
 		jobs.Plan{Job: fuzzJob, Objects: 2, Chunks: jobs.Chunks{{Length: 9, Objects: 1}, {Offset: 9, Length: 9, Objects: 1}}},
 		jobs.Report{Job: fuzzJob, State: jobs.StateDone}, jobs.Control{Want: jobs.WantRun}, jobs.StateRecord{State: jobs.StateRunning},
 	} {
@@ -55,7 +55,7 @@ func FuzzJobJSON(f *testing.F) {
 		if l, err := parseJSON[listing](jobs.ListingKey(fuzzJob), data); err == nil && (l.Parts < 0 || l.Objects < 0) {
 			t.Errorf("%+v", l)
 		}
-		if g, err := parseJSON[given](givenIndexKey(fuzzJob), data); err == nil && (g.Parts < 0 || g.Lacking > g.Entries) {
+		if g, err := parseJSON[givenIndex](givenIndexKey(fuzzJob), data); err == nil && (g.Parts < 0 || g.Lacking > g.Entries) {
 			t.Errorf("%+v", g)
 		}
 		if r, err := parseJSON[jobs.Report](jobs.ReportKey(fuzzJob), data); err == nil && (!r.State.Terminal() || r.Counts.Objects < 0) {

@@ -10,7 +10,7 @@ import (
 	"github.com/pelmill/pelmill/storage"
 )
 
-// partWriter cuts entries into parts of frames.
+// partWriter writes entries in parts, each of several frames.
 type partWriter struct {
 	put     func(part int, data []byte) error
 	lines   storage.Lines
@@ -122,7 +122,7 @@ func spoolTo(s *sorter) func(jobs.Entry) error {
 
 // storeGiven writes a user's manifest in parts, sorted, under a new job's folder.
 func storeGiven(ctx context.Context, f folder, all entries) error {
-	var index given
+	var index givenIndex
 	w := partWriter{put: func(n int, data []byte) error { return f.put(ctx, jobs.GivenKey(f.id, n), data, true) }}
 	err := all(ctx, func(e jobs.Entry) error {
 		index.Entries++

@@ -209,7 +209,7 @@ func (d *drive) putFile(ctx context.Context, key string, file *os.File, size int
 	return err
 }
 
-// merging cuts lines into frames and parts.
+// merging writes lines in parts, each of several frames.
 type merging struct {
 	put     func(part int, data []byte) error
 	enc     *zstd.Encoder

@@ -25,8 +25,8 @@ func resolveStored(list []codec.Codec, spec *jobs.Spec) (codecs.Resolved, error)
 	return r, err
 }
 
-// asked is a job's options as they were before the plan made an asset.
-func asked(spec *jobs.Spec) string {
+// requestedOptions are a job's options as they were before the plan made an asset.
+func requestedOptions(spec *jobs.Spec) string {
 	if spec.Asked != "" {
 		return spec.Asked
 	}

@@ -18,7 +18,7 @@ const (
 	frameEntries = 1000      // of a frame in a part
 	frameText    = 16 << 20  // bytes after which a frame ends that holds fewer entries, as those of series are long
 	listedAtMost = 1_000_000 // objects between two checkpoints of a listing, whatever the filters leave
-	statAtMost   = 1000      // entries of a given manifest that are asked for one by one
+	statAtMost   = 1000      // entries of a user's manifest that are looked up one by one
 )
 
 // listing is how far the listing of a source has come: listing.json.
@@ -42,15 +42,15 @@ func (l *listing) check() error {
 	return nil
 }
 
-// given says how large a user's manifest is: given/index.json.
-type given struct {
+// givenIndex says how large a user's manifest is: given/index.json.
+type givenIndex struct {
 	Parts   int   `json:"parts"`
 	Entries int64 `json:"entries"`
 	Lacking int64 `json:"lacking"` // objects, those of series left out, without etag, which is looked up in the source
 }
 
 // check reports what no index has.
-func (g *given) check() error {
+func (g *givenIndex) check() error {
 	if g.Parts < 0 || g.Parts > jobs.MaxChunks || g.Entries < 0 || g.Lacking < 0 || g.Lacking > g.Entries {
 		return fmt.Errorf("scheduler: given manifest of %d entries, %d incomplete, in %d parts", g.Entries, g.Lacking, g.Parts)
 	}
@@ -81,7 +81,7 @@ type preparation struct {
 }
 
 // newPreparation looks how source and target overlap. witness is a key that the
-// target has, by which the source is asked in doubt; empty where there is none.
+// target has: in doubt it is looked up in the source. It is empty where there is none.
 // close must be called.
 func newPreparation(ctx context.Context, buckets *storage.Buckets, codecs []codec.Codec, spec *jobs.Spec, source, target *storage.Bucket, witness string) (*preparation, error) {
 	f, err := newFilter(spec.Filter)
@@ -367,9 +367,9 @@ func prepare(ctx context.Context, f folder, spec *jobs.Spec, buckets *storage.Bu
 	if spec.Manifest == "" {
 		err = p.list(ctx)
 	} else {
-		var index given
+		var index givenIndex
 		var ok bool
-		index, ok, err = getJSON[given](ctx, f.b, givenIndexKey(f.id))
+		index, ok, err = getJSON[givenIndex](ctx, f.b, givenIndexKey(f.id))
 		if err == nil && !ok {
 			err = fmt.Errorf("scheduler: the manifest of job %s is gone: no %s", f.id, givenIndexKey(f.id))
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/pelmill/pelmill/storage"
 )
 
-// results tells the results in a target from the sources that lie among them,
+// results distinguishes the results in a target from the sources that lie among them,
 // where a source and its target overlap. What a name ends in says nothing: a
 // user has .webp files too. The records of the target's jobs say what pelmill
 // made there, and the plans of jobs that have not ended what it may have made
@@ -22,7 +22,7 @@ import (
 // close must be called.
 type results struct {
 	source *storage.Bucket
-	known  sorter
+	sorted sorter
 	in     stream
 	head   pair
 	more   bool
@@ -48,7 +48,7 @@ func findResults(ctx context.Context, list []codec.Codec, source, target *storag
 		if err != nil {
 			return err
 		}
-		return r.known.add([]byte(key), value)
+		return r.sorted.add([]byte(key), value)
 	}
 	ids, err := jobIDs(ctx, target)
 	for _, other := range ids {
@@ -57,7 +57,7 @@ func findResults(ctx context.Context, list []codec.Codec, source, target *storag
 		}
 	}
 	if err == nil {
-		r.in, err = r.known.sorted()
+		r.in, err = r.sorted.sorted()
 	}
 	if err == nil {
 		err = r.advance()
@@ -73,7 +73,7 @@ func findResults(ctx context.Context, list []codec.Codec, source, target *storag
 func (r *results) again() (*results, error) {
 	c := &results{source: r.source}
 	var err error
-	if c.in, err = r.known.sorted(); err == nil {
+	if c.in, err = r.sorted.sorted(); err == nil {
 		err = c.advance()
 	}
 	return c, err
@@ -81,7 +81,7 @@ func (r *results) again() (*results, error) {
 
 func (r *results) close() {
 	if r != nil {
-		r.known.close()
+		r.sorted.close()
 	}
 }
 

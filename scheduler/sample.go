@@ -85,7 +85,7 @@ func (p *planning) fetch(ctx context.Context, e jobs.Entry, need func(*imageio.H
 }
 
 // estimate compresses a sample of what is to do, on one core.
-func (p *planning) estimate(ctx context.Context, found *findings, todo, todoBytes int64) (*jobs.Estimate, error) {
+func (p *planning) estimate(ctx context.Context, found *objectStatus, todo, todoBytes int64) (*jobs.Estimate, error) {
 	r := p.resolved
 	if r.Want().SHA256 != "" {
 		var err error
@@ -141,7 +141,7 @@ func encode(ctx context.Context, c codec.Codec, m *raster.Image, opts codec.Opti
 }
 
 // train gives options that want a trained asset one: that of the newest earlier
-// job of this source that asked for the same, so that what it did stays done,
+// job of this source with the same requested options, so that what it did stays done,
 // else a new one, from a sample of the whole manifest.
 func (p *planning) train(ctx context.Context, specs []jobs.Spec) error {
 	if !p.resolved.Want().Trained {

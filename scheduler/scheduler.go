@@ -56,7 +56,7 @@ type Scheduler struct {
 	part   int                    // entries of a part of a manifest
 	before func(key string) error // see folder; nil but in tests
 
-	known map[string]string // jobs that were registered, with their targets; only Run's goroutine uses it
+	registered map[string]string // jobs that were registered at the last look, with their targets; only Run's goroutine uses it
 
 	mu      sync.Mutex
 	driving map[string]bool // jobs that this process leads
@@ -70,7 +70,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) *Scheduler {
 	s := &Scheduler{
 		conn: conn, buckets: buckets, lease: leaseTime, part: partEntries,
 		heavy:   make(chan struct{}, heavyAtOnce),
-		driving: map[string]bool{}, known: map[string]string{}, ended: map[string]bool{}, denials: map[string]denial{},
+		driving: map[string]bool{}, registered: map[string]string{}, ended: map[string]bool{}, denials: map[string]denial{},
 	}
 	if opts != nil {
 		s.opts = *opts
@@ -115,7 +115,7 @@ func (s *Scheduler) Run(ctx context.Context, targets ...string) error {
 	var scanned time.Time
 	offline := false
 	for ; ctx.Err() == nil; sleep(ctx, s.opts.Tick) {
-		err := s.round(ctx)
+		err := s.look(ctx)
 		if err == nil && time.Since(scanned) > scanEvery {
 			scanned = time.Now()
 			for _, t := range targets {
@@ -145,8 +145,8 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// round shows that this scheduler lives and takes up registered jobs.
-func (s *Scheduler) round(ctx context.Context) error {
+// look shows that this scheduler lives and takes up registered jobs.
+func (s *Scheduler) look(ctx context.Context) error {
 	if err := s.conn.Redis().Set(ctx, aliveKey, s.opts.Holder, s.lease).Err(); err != nil {
 		return err
 	}
@@ -159,12 +159,12 @@ func (s *Scheduler) round(ctx context.Context) error {
 		if !jobs.ValidID(id) || s.denied(id, target) {
 			continue // nothing of it is looked at
 		}
-		s.known[id] = target
+		s.registered[id] = target
 		if err := s.take(ctx, id, target); err != nil {
 			return err
 		}
 	}
-	for id, target := range s.known {
+	for id, target := range s.registered {
 		if _, ok := registered[id]; ok {
 			continue
 		}
@@ -189,7 +189,7 @@ func (s *Scheduler) vanished(ctx context.Context, id, target string) error {
 	b, err := s.open(ctx, target)
 	var denied *deniedError
 	if errors.As(err, &denied) {
-		delete(s.known, id)
+		delete(s.registered, id)
 		return nil
 	}
 	if err != nil {
@@ -207,7 +207,7 @@ func (s *Scheduler) vanished(ctx context.Context, id, target string) error {
 		s.log.Info("queue has lost a job, registering it again", "job", id)
 		return s.conn.Register(ctx, id, target)
 	}
-	delete(s.known, id)
+	delete(s.registered, id)
 	return nil
 }
 
@@ -223,9 +223,9 @@ func (s *Scheduler) scan(ctx context.Context, target string) error {
 	}
 	for _, id := range ids {
 		s.mu.Lock()
-		known := s.driving[id] || s.ended[id]
+		seen := s.driving[id] || s.ended[id]
 		s.mu.Unlock()
-		if known {
+		if seen {
 			continue
 		}
 		_, done, err := getJSON[jobs.Report](ctx, b, jobs.ReportKey(id))
@@ -316,7 +316,7 @@ func (s *Scheduler) lead(ctx context.Context, id, target string, fence int64) {
 	}
 }
 
-// reap repairs the queues, one scheduler at a time.
+// reap repairs the queues. One scheduler at a time does it.
 func (s *Scheduler) reap(ctx context.Context) {
 	for ; ctx.Err() == nil; sleep(ctx, reapEvery) {
 		_, ok, err := s.conn.Lead(ctx, "reaper", s.opts.Holder, s.lease)

@@ -127,7 +127,7 @@ func (p *preparation) resultsInSeries(ctx context.Context, all entries) (bitset,
 		return nil, nil
 	}
 	var owned bitset
-	parts := sorter{memory: p.results.known.memory}
+	parts := sorter{memory: p.results.sorted.memory}
 	defer parts.close()
 	line := int64(-1)
 	err := all(ctx, func(e jobs.Entry) error {

@@ -183,7 +183,7 @@ func TestFramesOfSeriesAreBounded(t *testing.T) {
 	for i := range 5000 {
 		long.Parts = append(long.Parts, jobs.Part{Key: fmt.Sprintf("%0100d", i)})
 	}
-	c := &cutter{objects: 1000, bytes: 1 << 40, put: func(int, []byte) error { return nil }}
+	c := &chunkWriter{objects: 1000, bytes: 1 << 40, put: func(int, []byte) error { return nil }}
 	for range 40 {
 		if err := c.add(long); err != nil {
 			t.Fatal(err)

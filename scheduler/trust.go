@@ -12,12 +12,12 @@ import (
 	"github.com/pelmill/pelmill/storage"
 )
 
-// deniedAgain is how often a job is looked at again that asked for a bucket
-// which this scheduler may not open: somebody may have put its folder right.
+// deniedAgain is how long a job is left alone that wants a bucket which this
+// scheduler may not open. Then somebody may have put its folder right.
 const deniedAgain = time.Minute
 
-// deniedError means that a job asks for what this scheduler does not do on the
-// word of Redis or of a job's folder.
+// deniedError means that a job wants what this scheduler does not do only because
+// Redis or a job's folder says so.
 type deniedError struct{ err error }
 
 func (e *deniedError) Error() string { return e.err.Error() }
@@ -69,8 +69,8 @@ func (s *Scheduler) denied(id, target string) bool {
 	return ok && d.target == target && time.Now().Before(d.until)
 }
 
-// deny leaves a job alone for a while, and says why: once in the log, and to
-// whoever asks for the job's status.
+// deny leaves a job alone for a while, and says why: once in the log, and in the
+// job's status.
 func (s *Scheduler) deny(ctx context.Context, log *slog.Logger, id, target string, why *deniedError) {
 	reason := why.Error()
 	s.mu.Lock()

@@ -34,16 +34,16 @@ func (l *logText) String() string {
 
 // evil is an S3 bucket at an address that nobody allowed, and how often it was
 // asked for.
-func evil(t *testing.T) (asked *atomic.Int64, bucket string) {
-	asked = new(atomic.Int64)
+func evil(t *testing.T) (requests *atomic.Int64, bucket string) {
+	requests = new(atomic.Int64)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
+		requests.Add(1)
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	t.Cleanup(server.Close)
 	t.Setenv("AWS_ACCESS_KEY_ID", "key")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	return asked, "s3://bucket?endpoint=" + server.URL + "&region=us-east-1&use_path_style=true"
+	return requests, "s3://bucket?endpoint=" + server.URL + "&region=us-east-1&use_path_style=true"
 }
 
 func (r *rig) allow(prefixes ...string) {
@@ -58,7 +58,7 @@ func (r *rig) allow(prefixes ...string) {
 // in its status and once in the log; others go on, and so does this one as soon as
 // its folder is right or another scheduler may.
 func TestJobsThatAskForMoreThanIsAllowed(t *testing.T) {
-	asked, bucket := evil(t)
+	requests, bucket := evil(t)
 	for name, change := range map[string]func(*jobs.Spec){
 		"source with an endpoint": func(s *jobs.Spec) { s.Source = bucket },
 		"source is a folder":      func(s *jobs.Spec) { s.Source = "file:///etc" },
@@ -97,7 +97,7 @@ func TestJobsThatAskForMoreThanIsAllowed(t *testing.T) {
 			r.ended(spec.ID)
 		})
 	}
-	if n := asked.Load(); n != 0 {
+	if n := requests.Load(); n != 0 {
 		t.Errorf("%d requests at an address that nobody allowed", n)
 	}
 }
@@ -116,7 +116,7 @@ func (r *rig) rewrite(id string, spec jobs.Spec) {
 
 // What somebody else registers leads to no request, and to no folder.
 func TestRegistrationsThatAskForMoreThanIsAllowed(t *testing.T) {
-	asked, bucket := evil(t)
+	requests, bucket := evil(t)
 	r := newRig(t)
 	r.fill(1)
 	r.allow("mem://source", "mem://target")
@@ -140,7 +140,7 @@ func TestRegistrationsThatAskForMoreThanIsAllowed(t *testing.T) {
 	if n := strings.Count(log.String(), "job is refused"); n != 3 {
 		t.Errorf("%d lines in the log, want 3:\n%s", n, log.String())
 	}
-	if n := asked.Load(); n != 0 {
+	if n := requests.Load(); n != 0 {
 		t.Errorf("%d requests at an address that nobody allowed", n)
 	}
 }

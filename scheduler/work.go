@@ -16,28 +16,28 @@ const (
 	memoryEvery    = 2 * time.Second  // memory is looked up
 	reconcileEvery = 3 * time.Second  // fed chunks are compared with the queue
 	registerEvery  = 10 * time.Second // a job that waits is registered again, in case Redis lost it
-	spotChecks     = 100              // chunks that are compared although the numbers agree
+	checkedAtOnce  = 100              // chunks that are compared although the numbers agree
 	stopWait       = 30 * time.Second // for workers to leave their chunks when a job is cancelled
 )
 
 // work is a job whose chunks are being fed.
 type work struct {
 	*drive
-	plan     *jobs.Plan
-	hours    jobs.Hours
-	done     []byte // as of the last look
-	counts   jobs.Counts
-	depth    queue.Depth
-	cursor   int         // chunks below were fed
-	fedTo    int         // priority that they were fed to
-	left     map[int]int // chunks that were active in another priority's queue when that changed, with it
-	held     bool        // nothing of the job waits in the queue: it is paused or outside its hours
-	suspects []int       // chunks that were withdrawn and that workers may have
-	spot     int         // where the next spot check starts
-	named    time.Time   // registered
-	compared time.Time
-	measured time.Time
-	full     string // why memory does not allow feeding
+	plan      *jobs.Plan
+	hours     jobs.Hours
+	done      []byte // as of the last look
+	counts    jobs.Counts
+	depth     queue.Depth
+	cursor    int         // chunks below were fed
+	fedTo     int         // priority that they were fed to
+	left      map[int]int // chunks that were active in another priority's queue when that changed, with it
+	held      bool        // nothing of the job waits in the queue: it is paused or outside its hours
+	withdrawn []int       // chunks that were withdrawn and that workers may have
+	checkFrom int         // where the next spot check starts
+	named     time.Time   // registered
+	compared  time.Time
+	measured  time.Time
+	full      string // why memory does not allow feeding
 }
 
 // work feeds and tracks a planned job until it ends.
@@ -55,7 +55,7 @@ func (d *drive) work(ctx context.Context, plan *jobs.Plan) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := d.hear(ctx, false); err != nil {
+		if err := d.readControl(ctx, false); err != nil {
 			return err
 		}
 		if time.Since(w.named) > registerEvery {
@@ -86,7 +86,7 @@ func (d *drive) work(ctx context.Context, plan *jobs.Plan) error {
 		} else if ok {
 			return &blockedError{b}
 		}
-		if why := tripped(&d.spec, w.counts); why != "" && !d.control.Force {
+		if why := overFailureLimit(&d.spec, w.counts); why != "" && !d.control.Force {
 			return w.stop(ctx, ending{state: jobs.StateFailed, reason: why, limit: true, plan: plan})
 		}
 		if d.control.Want == jobs.WantPause {
@@ -209,7 +209,7 @@ func (w *work) feed(ctx context.Context) error {
 func (w *work) fill(ctx context.Context) error {
 	room := w.s.window() - w.depth.Waiting()
 	for ; room > 0 && w.cursor < len(w.plan.Chunks); w.cursor++ {
-		if queue.Bit(w.done, w.cursor) || w.stillLeft(w.cursor) {
+		if queue.Bit(w.done, w.cursor) || w.isElsewhere(w.cursor) {
 			continue
 		}
 		err := w.s.conn.Enqueue(ctx, w.fedTo, w.task(w.cursor))
@@ -255,12 +255,12 @@ func (w *work) reconcile(ctx context.Context) error {
 	fed := w.fed()
 	first, n := 0, len(fed)
 	if w.depth.Waiting() >= int64(len(fed)) && w.depth.Archived == 0 {
-		first, n = w.spot, min(spotChecks, len(fed))
-		w.spot += n
+		first, n = w.checkFrom, min(checkedAtOnce, len(fed))
+		w.checkFrom += n
 	}
 	for i := range n {
 		chunk := fed[(first+i)%len(fed)]
-		if w.stillLeft(chunk) {
+		if w.isElsewhere(chunk) {
 			continue
 		}
 		err := w.s.conn.Enqueue(ctx, w.fedTo, w.task(chunk))
@@ -309,7 +309,7 @@ func (w *work) archived(ctx context.Context, chunk int) error {
 	return err
 }
 
-func (w *work) stillLeft(chunk int) bool {
+func (w *work) isElsewhere(chunk int) bool {
 	_, ok := w.left[chunk]
 	return ok
 }
@@ -333,7 +333,7 @@ func (w *work) withdraw(ctx context.Context) error {
 	if _, err := w.s.conn.Withdraw(ctx, w.fedTo, tasks); err != nil {
 		return err
 	}
-	w.held, w.cursor, w.suspects = true, 0, chunks
+	w.held, w.cursor, w.withdrawn = true, 0, chunks
 	return nil
 }
 
@@ -382,10 +382,10 @@ func (w *work) pause(ctx context.Context) error {
 	return w.set(ctx, jobs.StatePaused, "paused by the operator")
 }
 
-// busy counts the chunks that workers still have of those that were withdrawn.
+// busy counts the withdrawn chunks that workers still have.
 func (w *work) busy(ctx context.Context) (int, error) {
-	kept := w.suspects[:0]
-	for i, chunk := range w.suspects {
+	kept := w.withdrawn[:0]
+	for i, chunk := range w.withdrawn {
 		priority := w.fedTo
 		if p, ok := w.left[chunk]; ok {
 			priority = p
@@ -394,7 +394,7 @@ func (w *work) busy(ctx context.Context) (int, error) {
 		if !queue.Bit(w.done, chunk) {
 			var err error
 			if state, err = w.s.conn.TaskState(ctx, priority, w.task(chunk)); err != nil {
-				w.suspects = append(kept, w.suspects[i:]...)
+				w.withdrawn = append(kept, w.withdrawn[i:]...)
 				return 0, err
 			}
 		}
@@ -402,7 +402,7 @@ func (w *work) busy(ctx context.Context) (int, error) {
 			kept = append(kept, chunk)
 		}
 	}
-	w.suspects = kept
+	w.withdrawn = kept
 	return len(kept), nil
 }
 

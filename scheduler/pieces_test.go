@@ -164,10 +164,10 @@ func TestNamesAreUnique(t *testing.T) {
 	for set := range 1 << len(pool) {
 		var keys []string
 		c := claims{extension: ".vq"}
-		f := findings{folders: map[string]bool{}}
+		f := objectStatus{folders: map[string]bool{}}
 		for i, key := range pool {
 			if set>>i&1 == 1 {
-				f.meetFolders(key, ".vq")
+				f.noteFolders(key, ".vq")
 				c.next(key, int64(len(keys)), nil, func(line int64) { f.shared.set(line) })
 				keys = append(keys, key)
 			}
@@ -214,7 +214,7 @@ func TestBreaker(t *testing.T) {
 	}
 	for _, tt := range tests {
 		spec := jobs.Spec{FailMin: tt.min, FailRatio: tt.ratio}
-		if got := tripped(&spec, tt.counts); (got != "") != tt.want {
+		if got := overFailureLimit(&spec, tt.counts); (got != "") != tt.want {
 			t.Errorf("%+v with limit %v: %q", tt.counts, tt.ratio, got)
 		}
 	}
@@ -245,7 +245,7 @@ func TestChunkObjects(t *testing.T) {
 
 func TestChunksAreCutByObjectsAndBytes(t *testing.T) {
 	written := map[int][]byte{}
-	c := &cutter{objects: 3, bytes: 100, put: func(part int, data []byte) error {
+	c := &chunkWriter{objects: 3, bytes: 100, put: func(part int, data []byte) error {
 		written[part] = bytes.Clone(data)
 		return nil
 	}}

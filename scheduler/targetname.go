@@ -8,9 +8,10 @@ import (
 	"github.com/pelmill/pelmill/storage"
 )
 
-// meetFolders notes the folders of a key that end in the codec's extension: a
-// result could have the same name. Such folders are rare, so they are kept whole.
-func (f *findings) meetFolders(key, extension string) {
+// noteFolders remembers the folders of a key that end in the codec's extension,
+// because a result could have the same name. Such folders are rare, so their whole
+// keys are held.
+func (f *objectStatus) noteFolders(key, extension string) {
 	for at := 0; ; {
 		n := strings.IndexByte(key[at:], '/')
 		if n < 0 {
@@ -24,10 +25,10 @@ func (f *findings) meetFolders(key, extension string) {
 	}
 }
 
-// fit finds a name for the result of e that the target can hold. One that would
-// be called as a folder of the target gets its full name; where that does not
-// help, or where the target does not allow the name, e is bad.
-func (f *findings) fit(e *jobs.Entry, extension string, target *storage.Bucket) {
+// nameTarget finds a name for the result of e that the target can hold. A result
+// that would have the name of a folder of the target gets its full name. Where that
+// does not help, or the target does not allow the name, e becomes bad.
+func (f *objectStatus) nameTarget(e *jobs.Entry, extension string, target *storage.Bucket) {
 	if !e.Full && f.folders[e.TargetKey(extension)] {
 		e.Full = true
 		f.collisions++

@@ -6,9 +6,9 @@ import (
 	"github.com/pelmill/pelmill/jobs"
 )
 
-// tripped says why a job with these counts must stop, or is empty. Objects that
+// overFailureLimit says why a job with these counts must stop, or is empty. Objects that
 // earlier jobs did are not in counts.
-func tripped(spec *jobs.Spec, counts jobs.Counts) string {
+func overFailureLimit(spec *jobs.Spec, counts jobs.Counts) string {
 	if counts.Objects < spec.FailMin || counts.Objects == 0 {
 		return ""
 	}

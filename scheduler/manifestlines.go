@@ -15,8 +15,8 @@ const (
 	longestJSON   = 8 << 20
 )
 
-// recordReader cuts a manifest into lines, or into rows of a CSV file, in memory of
-// one record.
+// recordReader reads a manifest by lines, or by rows of a CSV file, in memory of one
+// record.
 type recordReader struct {
 	r      *bufio.Reader // of longest bytes
 	most   int           // bytes of a record

@@ -12,14 +12,15 @@ import (
 	"github.com/pelmill/pelmill/storage"
 )
 
-// findings is what the plan knows of each line of a manifest, a bit each: a
-// hundred million lines are 25 MB; what earlier jobs made of those that are not
-// done goes to the local disk. close must be called.
-type findings struct {
-	done   bitset // its result is there
-	shared bitset // needs a full target name
-	old    sorter // earlier results by line
-	was    oldResults
+// objectStatus is what the plan knows of each object, which is a line of the
+// manifest: a bit for each property, so that a hundred million lines take 25 MB.
+// What earlier jobs made of the lines that are not done goes to the local disk.
+// close must be called.
+type objectStatus struct {
+	done    bitset // its result is there
+	shared  bitset // needs a full target name
+	old     sorter // earlier results by line
+	earlier oldResults
 
 	inPlace bool // the target is the source
 
@@ -30,13 +31,14 @@ type findings struct {
 	unfit                  int64 // objects whose result can have no name
 }
 
-// candidate is a line that is done if its target is as recorded.
-const candidateSize = 8 + 8 + 8 + 16 // line, target size, source size, MD5
+// candidateSize is the length of what is sorted of a line that is done if its
+// target is as recorded: line, target size, source size, MD5.
+const candidateSize = 8 + 8 + 8 + 16
 
-// find joins a manifest with the records of earlier jobs and with one listing
-// of the target.
-func find(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, specs []jobs.Spec, inPlace bool, mem memory) (*findings, error) {
-	f := &findings{inPlace: inPlace, folders: map[string]bool{}}
+// findStatus joins a manifest with the records of earlier jobs and with one
+// listing of the target.
+func findStatus(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, specs []jobs.Spec, inPlace bool, mem memory) (*objectStatus, error) {
+	f := &objectStatus{inPlace: inPlace, folders: map[string]bool{}}
 	check := mem.sorter() // candidates by target key
 	defer check.close()
 	checked, err := f.join(ctx, spec, extension, target, all, specs, mem, &check)
@@ -47,7 +49,7 @@ func find(ctx context.Context, spec *jobs.Spec, extension string, target *storag
 		}
 	}
 	if err == nil {
-		f.was, err = openOld(&f.old)
+		f.earlier, err = openOld(&f.old)
 	}
 	if err != nil {
 		f.close()
@@ -56,16 +58,16 @@ func find(ctx context.Context, spec *jobs.Spec, extension string, target *storag
 	return f, nil
 }
 
-func (f *findings) close() { f.old.close() }
+func (f *objectStatus) close() { f.old.close() }
 
 // join fills everything but the done bits of lines whose target has to be
 // looked up; those go to check.
-func (f *findings) join(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, specs []jobs.Spec, mem memory, check *sorter) (checked int64, err error) {
-	ledger, err := openLedger(ctx, target, specs, mem)
+func (f *objectStatus) join(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, specs []jobs.Spec, mem memory, check *sorter) (checked int64, err error) {
+	earlierRecords, err := openEarlier(ctx, target, specs, mem)
 	if err != nil {
 		return 0, err
 	}
-	defer ledger.close()
+	defer earlierRecords.close()
 	names := claims{extension: extension}
 	mark := func(line int64) {
 		if !f.shared.has(line) {
@@ -73,7 +75,7 @@ func (f *findings) join(ctx context.Context, spec *jobs.Spec, extension string, 
 			f.collisions++
 		}
 	}
-	old, more, err := ledger.next()
+	old, more, err := earlierRecords.next()
 	if err != nil {
 		return 0, err
 	}
@@ -81,7 +83,7 @@ func (f *findings) join(ctx context.Context, spec *jobs.Spec, extension string, 
 		if hasName(old.records, extension) {
 			names.next(old.key, earlierLine, earlierStems(old, extension), mark)
 		}
-		old, more, err = ledger.next()
+		old, more, err = earlierRecords.next()
 		return err
 	}
 	line := int64(-1)
@@ -101,7 +103,7 @@ func (f *findings) join(ctx context.Context, spec *jobs.Spec, extension string, 
 				earlier = earlierStems(old, extension)
 			}
 			names.next(e.Key, line, earlier, mark)
-			f.meetFolders(e.Key, extension)
+			f.noteFolders(e.Key, extension)
 		}
 		if f.inPlace && jobs.Stem(e.Key, extension)+extension == e.Key {
 			f.shared.set(line) // its own key is taken, by itself
@@ -116,7 +118,7 @@ func (f *findings) join(ctx context.Context, spec *jobs.Spec, extension string, 
 		if lookUp {
 			checked++
 		}
-		old, more, err = ledger.next()
+		old, more, err = earlierRecords.next()
 		return err
 	})
 	for err == nil && more && names.concerns(old.key) {
@@ -127,7 +129,7 @@ func (f *findings) join(ctx context.Context, spec *jobs.Spec, extension string, 
 
 // earlierStems gives the stems of results that earlier jobs made of an object, where
 // they are other ones than a result would get now.
-func earlierStems(p past, extension string) []string {
+func earlierStems(p keyRecords, extension string) []string {
 	var out []string
 	for _, r := range p.records {
 		stem, ok := strings.CutSuffix(r.Target, extension)
@@ -151,7 +153,7 @@ func hasName(records []record, extension string) bool {
 
 // match looks at the records of one line; true means that its target has to be
 // looked up.
-func (f *findings) match(spec *jobs.Spec, extension string, e jobs.Entry, line int64, records []record, check *sorter) (bool, error) {
+func (f *objectStatus) match(spec *jobs.Spec, extension string, e jobs.Entry, line int64, records []record, check *sorter) (bool, error) {
 	if e.Missing || e.Bad != "" {
 		return false, nil
 	}
@@ -178,14 +180,14 @@ func (f *findings) match(spec *jobs.Spec, extension string, e jobs.Entry, line i
 	return true, check.add([]byte(r.Target), v[:n])
 }
 
-func (f *findings) finish(line, size int64) {
+func (f *objectStatus) finish(line, size int64) {
 	f.done.set(line)
 	f.doneObjects++
 	f.doneBytes += max(size, 0)
 }
 
 // confirm merges the candidates with a listing of the target.
-func (f *findings) confirm(ctx context.Context, target *storage.Bucket, in stream) error {
+func (f *objectStatus) confirm(ctx context.Context, target *storage.Bucket, in stream) error {
 	p, ok, err := in.next()
 	if err != nil || !ok {
 		return err
@@ -218,13 +220,13 @@ func before(k string) string { return k[:strings.LastIndexByte(k, '/')+1] }
 
 // target completes an entry with where its result goes and which versions of it
 // may be replaced there, or with why there can be no result. Lines must come in order.
-func (f *findings) target(e *jobs.Entry, line int64, extension string, target *storage.Bucket) (err error) {
+func (f *objectStatus) target(e *jobs.Entry, line int64, extension string, target *storage.Bucket) (err error) {
 	if f.shared.has(line) {
 		e.Full = true
 	}
 	if e.Bad == "" {
-		f.fit(e, extension, target)
+		f.nameTarget(e, extension, target)
 	}
-	e.Old, err = f.was.of(line, e.TargetKey(extension), e.Key)
+	e.Old, err = f.earlier.of(line, e.TargetKey(extension), e.Key)
 	return err
 }

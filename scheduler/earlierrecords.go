@@ -13,7 +13,7 @@ import (
 	"github.com/pelmill/pelmill/storage"
 )
 
-// record is what the ledger needs of a [jobs.Result].
+// record is what planning needs of a [jobs.Result].
 type record struct {
 	Key          string       `json:"key"`
 	Size         int64        `json:"size"`
@@ -177,28 +177,29 @@ func isHeader(line []byte) bool {
 	return len(line) >= len(start) && string(line[:len(start)]) == start
 }
 
-// past is the records of one key, newest first.
-type past struct {
+// keyRecords are the records of one key, newest first.
+type keyRecords struct {
 	key     string
 	records []record
 }
 
-// ledger gives the records of all earlier jobs by key. close must be called.
-type ledger struct {
-	heads []ledgerHead // newest job first
+// earlierRecords gives the records of all earlier jobs, key by key. close must be
+// called.
+type earlierRecords struct {
+	heads []recordStream // newest job first
 	older sorter
 }
 
-type ledgerHead struct {
+type recordStream struct {
 	rec  record
 	ok   bool
 	next func() (record, error, bool)
 	stop func()
 }
 
-// openLedger opens the records of jobs, given newest first.
-func openLedger(ctx context.Context, b *storage.Bucket, specs []jobs.Spec, mem memory) (*ledger, error) {
-	l := &ledger{older: mem.sorter()}
+// openEarlier opens the records of jobs, given newest first.
+func openEarlier(ctx context.Context, b *storage.Bucket, specs []jobs.Spec, mem memory) (*earlierRecords, error) {
+	l := &earlierRecords{older: mem.sorter()}
 	for i, s := range specs {
 		if i < openAtOnce {
 			l.open(decoded(s.ID, records(ctx, b, s.ID, true)))
@@ -266,13 +267,13 @@ func decoded(job string, lines iter.Seq2[[]byte, error]) iter.Seq2[record, error
 	}
 }
 
-func (l *ledger) open(seq iter.Seq2[record, error]) {
-	h := ledgerHead{}
+func (l *earlierRecords) open(seq iter.Seq2[record, error]) {
+	h := recordStream{}
 	h.next, h.stop = iter.Pull2(seq)
 	l.heads = append(l.heads, h)
 }
 
-func (h *ledgerHead) advance() error {
+func (h *recordStream) advance() error {
 	rec, err, ok := h.next()
 	if err != nil {
 		return err
@@ -282,7 +283,7 @@ func (h *ledgerHead) advance() error {
 }
 
 // next gives the records of the next key.
-func (l *ledger) next() (p past, ok bool, err error) {
+func (l *earlierRecords) next() (p keyRecords, ok bool, err error) {
 	for i := range l.heads {
 		if h := &l.heads[i]; h.ok && (!ok || h.rec.Key < p.key) {
 			p.key, ok = h.rec.Key, true
@@ -293,17 +294,17 @@ func (l *ledger) next() (p past, ok bool, err error) {
 		for h.ok && h.rec.Key == p.key {
 			p.records = append(p.records, h.rec)
 			if err := h.advance(); err != nil {
-				return past{}, false, err
+				return keyRecords{}, false, err
 			}
 			if h.ok && h.rec.Key < p.key {
-				return past{}, false, fmt.Errorf("scheduler: records of an earlier job are not in key order: %q after %q", h.rec.Key, p.key)
+				return keyRecords{}, false, fmt.Errorf("scheduler: records of an earlier job are not in key order: %q after %q", h.rec.Key, p.key)
 			}
 		}
 	}
 	return p, ok, nil
 }
 
-func (l *ledger) close() {
+func (l *earlierRecords) close() {
 	for i := range l.heads {
 		l.heads[i].stop()
 	}

@@ -1,0 +1,94 @@
+package scheduler
+
+import (
+	"fmt"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/storage"
+)
+
+const (
+	fewestObjects = 16       // of a chunk, unless objects are slow
+	chunksPerSlot = 4        // so that the last chunks keep everybody busy
+	chunkSeconds  = 60       // of one core that a chunk should take, where known
+	partChunks    = 1000     // of a part of chunks
+	partBytes     = 16 << 20 // of a part of chunks, compressed; bounds memory
+
+	// chunkText bounds the lines of a chunk, in bytes before JSON escapes some of
+	// them, six bytes for one at most: only series come near. jobs.MaxFrameText
+	// is what a worker reads.
+	chunkText = 8 << 20
+)
+
+// chunkObjects is the most objects of a chunk: what the specification says,
+// fewer where the job is small for so many slots or where objects are slow.
+func chunkObjects(spec *jobs.Spec, todo int64, slots int, estimate *jobs.Estimate) int {
+	n := int64(spec.ChunkObjects)
+	if slots > 0 {
+		n = min(n, max(fewestObjects, (todo+int64(slots*chunksPerSlot)-1)/int64(slots*chunksPerSlot)))
+	}
+	if estimate != nil && estimate.CoreSeconds > 0 && todo > 0 {
+		n = min(n, max(1, int64(chunkSeconds*float64(todo)/estimate.CoreSeconds)))
+	}
+	return int(n)
+}
+
+// chunkWriter divides entries into chunks and writes them in parts, a frame a chunk.
+type chunkWriter struct {
+	objects int   // of a chunk, at most
+	bytes   int64 // of a chunk, at most, unless one object has more
+	put     func(part int, data []byte) error
+
+	chunks []jobs.Chunk
+	lines  storage.Lines
+	frame  []jobs.Entry
+	weight int64 // bytes of the frame's objects
+	text   int   // about the bytes of its lines
+	part   int
+	inPart int
+}
+
+func (c *chunkWriter) add(e jobs.Entry) error {
+	size, text := max(e.Size, 0), e.Text()
+	if len(c.frame) > 0 && (len(c.frame) == c.objects || c.weight+size > c.bytes || c.text+text > chunkText) {
+		if err := c.end(); err != nil {
+			return err
+		}
+	}
+	c.frame = append(c.frame, e)
+	c.weight += size
+	c.text += text
+	return nil
+}
+
+// end closes the chunk.
+func (c *chunkWriter) end() error {
+	if len(c.frame) == 0 {
+		return nil
+	}
+	at, length, err := storage.Frame(&c.lines, c.frame)
+	if err != nil {
+		return err
+	}
+	if len(c.chunks) == jobs.MaxChunks {
+		return fmt.Errorf("scheduler: the plan would have more than %d chunks; allow more objects or bytes a chunk", jobs.MaxChunks)
+	}
+	c.chunks = append(c.chunks, jobs.Chunk{Part: c.part, Offset: at, Length: length, Objects: len(c.frame), Bytes: c.weight})
+	c.frame, c.weight, c.text = c.frame[:0], 0, 0
+	if c.inPart++; c.inPart < partChunks && c.lines.Len() < partBytes {
+		return nil
+	}
+	return c.endPart()
+}
+
+func (c *chunkWriter) endPart() error {
+	if c.inPart == 0 {
+		return nil
+	}
+	if err := c.put(c.part, c.lines.Bytes()); err != nil {
+		return err
+	}
+	c.part, c.inPart = c.part+1, 0
+	c.lines.Reset()
+	return nil
+}
