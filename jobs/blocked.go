@@ -34,6 +34,3 @@ func (c Cause) Advice() string {
 	}
 	return "the job goes on by itself when writes are taken again, or at once by pelmill resume"
 }
-
-// RefusedReason is the reason of a job whose target refuses writes.
-func RefusedReason(why string) string { return "the target refuses writes: " + why }

@@ -6,8 +6,8 @@ import "fmt"
 // that are not the objects.
 func (c *Counts) Check() error {
 	for _, f := range c.fields() {
-		if *f.Value < 0 {
-			return fmt.Errorf("jobs: counts: %s is %d", f.Name, *f.Value)
+		if *f.value < 0 {
+			return fmt.Errorf("jobs: counts: %s is %d", f.name, *f.value)
 		}
 	}
 	rest := c.Objects

@@ -43,7 +43,7 @@ type Part struct {
 // Bounds of a series. A manifest, a chunk and a record hold it in one line.
 const (
 	MaxParts    = 10_000
-	MaxPartText = 1 << 20 // bytes of the keys and etags of its parts
+	maxPartText = 1 << 20 // bytes of the keys and etags of its parts
 )
 
 // Objects are the objects of the source that e stands for: its parts, or itself.
@@ -122,8 +122,8 @@ func (e *Entry) checkParts() error {
 			return fmt.Errorf("the series %q has the part %q twice", e.Key, p.Key)
 		}
 		seen[p.Key] = true
-		if text += len(p.Key) + len(p.ETag); text > MaxPartText {
-			return fmt.Errorf("the keys of the parts of the series %q have more than %d bytes", e.Key, MaxPartText)
+		if text += len(p.Key) + len(p.ETag); text > maxPartText {
+			return fmt.Errorf("the keys of the parts of the series %q have more than %d bytes", e.Key, maxPartText)
 		}
 	}
 	return nil

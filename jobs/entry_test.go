@@ -98,7 +98,7 @@ func TestSeriesThatNoPlanHas(t *testing.T) {
 		"is empty":       func(e *Entry) { e.Parts[1].Key = "" },
 		"pelmill's own":  func(e *Entry) { e.Parts[1].Key = ".pelmill/jobs/x" },
 		"twice":          func(e *Entry) { e.Parts[1].Key = e.Parts[0].Key },
-		"more than 1048": func(e *Entry) { e.Parts[1].Key = strings.Repeat("x", MaxPartText) },
+		"more than 1048": func(e *Entry) { e.Parts[1].Key = strings.Repeat("x", maxPartText) },
 		"10001 parts": func(e *Entry) {
 			for i := len(e.Parts); i <= MaxParts; i++ {
 				e.Parts = append(e.Parts, Part{Key: fmt.Sprint(i)})

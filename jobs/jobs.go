@@ -186,7 +186,7 @@ func (s *Spec) Check() error {
 	case s.Filter.MaxSize > 0 && s.Filter.MinSize > s.Filter.MaxSize:
 		return fmt.Errorf("jobs: minimum size %d is above the maximum %d", s.Filter.MinSize, s.Filter.MaxSize)
 	}
-	if _, err := ParseHours(s.Hours); err != nil {
+	if _, err := parseHours(s.Hours); err != nil {
 		return err
 	}
 	return nil

@@ -81,16 +81,16 @@ func TestHoursOpen(t *testing.T) {
 		{"22:00-06:00", 21, 59, false}, {"22:00-06:00", 22, 0, true}, {"22:00-06:00", 0, 0, true}, {"22:00-06:00", 5, 59, true}, {"22:00-06:00", 6, 0, false},
 		{"00:00-24:00", 23, 59, true},
 	} {
-		h, err := ParseHours(c.hours)
+		h, err := parseHours(c.hours)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := h.Open(at(c.h, c.m)); got != c.open {
+		if got := h.open(at(c.h, c.m)); got != c.open {
 			t.Errorf("%q at %02d:%02d: open is %v, want %v", c.hours, c.h, c.m, got, c.open)
 		}
 	}
 	for _, s := range []string{"1-2", "9:00-17:00", "09:00", "09:00-09:00", "24:00-01:00", "09:60-10:00", "00:00-24:01", "09:00-17:00x"} {
-		if _, err := ParseHours(s); err == nil {
+		if _, err := parseHours(s); err == nil {
 			t.Errorf("%q was accepted", s)
 		}
 	}
@@ -247,7 +247,7 @@ func TestCountsAddUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var all, left, right Counts
 	for i := range 500 {
-		r := Result{Outcome: Outcomes[rng.IntN(len(Outcomes))], Size: rng.Int64N(100), RawBytes: rng.Int64N(100), TargetSize: rng.Int64N(100)}
+		r := Result{Outcome: outcomes[rng.IntN(len(outcomes))], Size: rng.Int64N(100), RawBytes: rng.Int64N(100), TargetSize: rng.Int64N(100)}
 		if rng.IntN(2) == 0 {
 			r.Class = ClassVerify
 		}
@@ -272,8 +272,10 @@ func TestCountsAddUp(t *testing.T) {
 
 func TestFieldsNameEveryCounterAsJSONDoes(t *testing.T) {
 	var c Counts
-	for i, f := range c.Fields() {
-		*f.Value = int64(i + 1)
+	n := int64(0)
+	for _, value := range c.Fields() {
+		n++
+		*value = n
 	}
 	b, err := json.Marshal(c)
 	if err != nil {
@@ -283,12 +285,12 @@ func TestFieldsNameEveryCounterAsJSONDoes(t *testing.T) {
 	if err := json.Unmarshal(b, &m); err != nil {
 		t.Fatal(err)
 	}
-	if len(m) != len(c.Fields()) || len(m) != reflect.TypeFor[Counts]().NumField() {
-		t.Fatalf("%d fields, JSON has %d", len(c.Fields()), len(m))
+	if len(m) != int(n) || len(m) != reflect.TypeFor[Counts]().NumField() {
+		t.Fatalf("%d fields, JSON has %d", int(n), len(m))
 	}
-	for i, f := range c.Fields() {
-		if m[f.Name] != int64(i+1) {
-			t.Errorf("field %q is %d in JSON, want %d", f.Name, m[f.Name], i+1)
+	for name, value := range c.Fields() {
+		if m[name] != *value {
+			t.Errorf("field %q is %d in JSON, want %d", name, m[name], *value)
 		}
 	}
 }
@@ -296,11 +298,11 @@ func TestFieldsNameEveryCounterAsJSONDoes(t *testing.T) {
 func TestNames(t *testing.T) {
 	const id = "20260102-030405-abcd"
 	for _, n := range []int{0, 7, 999_999, 1_000_000} {
-		if got, ok := ParseResultKey(ResultKey(id, n)); !ok || got != n {
+		if got, ok := ParseResultKey(Folder(id).Result(n)); !ok || got != n {
 			t.Errorf("chunk %d comes back as %d, %v", n, got, ok)
 		}
 	}
-	for _, key := range []string{"", "results/", ResultsDir(id) + "x.jsonl.zst", ResultsDir(id) + "-1.jsonl.zst", SpecKey(id)} {
+	for _, key := range []string{"", "results/", Folder(id).Results() + "x.jsonl.zst", Folder(id).Results() + "-1.jsonl.zst", Folder(id).Spec()} {
 		if n, ok := ParseResultKey(key); ok {
 			t.Errorf("%q is chunk %d", key, n)
 		}

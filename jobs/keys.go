@@ -3,7 +3,6 @@ package jobs
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -53,9 +52,3 @@ func hidesASCII(key string) bool {
 		key = after
 	}
 }
-
-var hashForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
-// ValidHash reports whether hash can name an asset: 64 lower-case hexadecimal
-// digits.
-func ValidHash(hash string) bool { return hashForm.MatchString(hash) }

@@ -20,7 +20,7 @@ type Chunk struct {
 // Bounds of a plan. They hold before memory is taken for it.
 const (
 	MaxChunks    = 1_000_000 // of a plan
-	MaxFrame     = 32 << 20  // bytes of a chunk's frame
+	maxFrame     = 32 << 20  // bytes of a chunk's frame
 	MaxFrameText = 64 << 20  // bytes of its lines: a thousand keys of any store are a tenth
 	MaxPlan      = 128 << 20 // bytes of plan.json
 	maxPart      = 1 << 40   // bytes of a part of chunks
@@ -56,8 +56,8 @@ func (c Chunk) Check() error {
 	case c.Part < 0 || c.Part > MaxChunks || c.Offset < 0 || c.Offset > maxPart || c.Bytes < 0:
 		return fmt.Errorf("jobs: chunk of %d bytes in part %d at %d: want nothing below 0, parts to %d and offsets to %d",
 			c.Bytes, c.Part, c.Offset, MaxChunks, maxPart)
-	case c.Length < 1 || c.Length > MaxFrame:
-		return fmt.Errorf("jobs: chunk with a frame of %d bytes: want 1 to %d", c.Length, MaxFrame)
+	case c.Length < 1 || c.Length > maxFrame:
+		return fmt.Errorf("jobs: chunk with a frame of %d bytes: want 1 to %d", c.Length, maxFrame)
 	case c.Objects < 1 || c.Objects > MaxChunkObjects:
 		return fmt.Errorf("jobs: chunk of %d objects: want 1 to %d", c.Objects, MaxChunkObjects)
 	}

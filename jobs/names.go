@@ -14,45 +14,67 @@ const Root = ".pelmill/"
 // JobsDir holds a folder a job.
 const JobsDir = Root + "jobs/"
 
-// Dir is the folder of a job.
-func Dir(id string) string { return JobsDir + id + "/" }
-
-// The single files of a job.
-func SpecKey(id string) string    { return Dir(id) + "spec.json" }
-func ControlKey(id string) string { return Dir(id) + "control.json" }
-func StateKey(id string) string   { return Dir(id) + "state.json" }
-func ListingKey(id string) string { return Dir(id) + "listing.json" }
-func PlanKey(id string) string    { return Dir(id) + "plan.json" }
-func ReportKey(id string) string  { return Dir(id) + "report.json" }
-func FailedKey(id string) string  { return Dir(id) + "failed.jsonl" }
-
 // Given is the folder below a job's that holds the user's manifest.
 const Given = "given/"
 
-// GivenKey is part n of the manifest that the user gave, sorted by key.
-func GivenKey(id string, n int) string {
-	return fmt.Sprintf("%s%spart-%05d.jsonl.zst", Dir(id), Given, n)
+// Folder is what the job with that id has in its target. Its methods are the keys of
+// the objects there.
+type Folder string
+
+// Dir is the folder itself, with a slash at its end.
+func (f Folder) Dir() string { return JobsDir + string(f) + "/" }
+
+// Spec is the key of the [Spec].
+func (f Folder) Spec() string { return f.Dir() + "spec.json" }
+
+// Control is the key of the [Control] record.
+func (f Folder) Control() string { return f.Dir() + "control.json" }
+
+// State is the key of the [StateRecord].
+func (f Folder) State() string { return f.Dir() + "state.json" }
+
+// Listing is the key of how far the listing has come.
+func (f Folder) Listing() string { return f.Dir() + "listing.json" }
+
+// Plan is the key of the [Plan].
+func (f Folder) Plan() string { return f.Dir() + "plan.json" }
+
+// Report is the key of the [Report].
+func (f Folder) Report() string { return f.Dir() + "report.json" }
+
+// Failed is the key of the list of failures.
+func (f Folder) Failed() string { return f.Dir() + "failed.jsonl" }
+
+// Given is part n of the manifest that the user gave, sorted by key.
+func (f Folder) Given(n int) string { return fmt.Sprintf("%s%spart-%05d.jsonl.zst", f.Dir(), Given, n) }
+
+// Manifest is part n of the listing.
+func (f Folder) Manifest(n int) string {
+	return fmt.Sprintf("%smanifest/part-%05d.jsonl.zst", f.Dir(), n)
 }
 
-// ManifestKey is part n of the listing.
-func ManifestKey(id string, n int) string {
-	return fmt.Sprintf("%smanifest/part-%05d.jsonl.zst", Dir(id), n)
+// Chunks is part n of the entries to work on.
+func (f Folder) Chunks(n int) string { return fmt.Sprintf("%schunks/part-%05d.jsonl.zst", f.Dir(), n) }
+
+// Results is the folder of the result shards.
+func (f Folder) Results() string { return f.Dir() + "results/" }
+
+// Result is the result shard of a chunk.
+func (f Folder) Result(chunk int) string { return fmt.Sprintf("%s%06d.jsonl.zst", f.Results(), chunk) }
+
+// Partial is where a worker leaves the records of a chunk it may not finish.
+func (f Folder) Partial(chunk int) string {
+	return fmt.Sprintf("%spartial/%06d.jsonl.zst", f.Dir(), chunk)
 }
 
-// ChunksKey is part n of the entries to work on.
-func ChunksKey(id string, n int) string {
-	return fmt.Sprintf("%schunks/part-%05d.jsonl.zst", Dir(id), n)
-}
+// Merged is part n of a finished job's records.
+func (f Folder) Merged(n int) string { return fmt.Sprintf("%sresults-%05d.jsonl.zst", f.Dir(), n) }
 
-// ResultsDir holds the result shards.
-func ResultsDir(id string) string { return Dir(id) + "results/" }
+// Probe is what a process writes and deletes to find out whether the target takes
+// writes. It lies beside the folders of jobs.
+func (f Folder) Probe(process string) string { return Root + "probe/" + string(f) + "-" + process }
 
-// ResultKey is the result shard of a chunk.
-func ResultKey(id string, chunk int) string {
-	return fmt.Sprintf("%s%06d.jsonl.zst", ResultsDir(id), chunk)
-}
-
-// ParseResultKey is the inverse of [ResultKey].
+// ParseResultKey is the inverse of [Folder.Result].
 func ParseResultKey(key string) (chunk int, ok bool) {
 	name := key[strings.LastIndexByte(key, '/')+1:]
 	name, ok = strings.CutSuffix(name, ".jsonl.zst")
@@ -63,30 +85,11 @@ func ParseResultKey(key string) (chunk int, ok bool) {
 	return n, err == nil && n >= 0
 }
 
-// PartialKey is where a worker leaves the records of a chunk it may not finish.
-func PartialKey(id string, chunk int) string {
-	return fmt.Sprintf("%spartial/%06d.jsonl.zst", Dir(id), chunk)
-}
-
-// MergedKey is part n of a finished job's records.
-func MergedKey(id string, n int) string {
-	return fmt.Sprintf("%sresults-%05d.jsonl.zst", Dir(id), n)
-}
-
-// ProbeKey is what a process writes and deletes to find out whether the target of a job takes writes.
-func ProbeKey(id, process string) string { return Root + "probe/" + id + "-" + process }
-
-// AssetKey is where a shared asset lies in the target; see [ValidHash].
+// AssetKey is where a shared asset lies in the target.
 func AssetKey(sha256 string) string { return Root + "assets/" + sha256 }
 
 // Priorities is the number of priorities, and of queues.
 const Priorities = 4
-
-// QueueName is the asynq queue of a priority.
-func QueueName(priority int) string { return "pelmill-p" + strconv.Itoa(priority) }
-
-// TaskType is the asynq type of chunk tasks.
-const TaskType = "chunk"
 
 // Task is what travels through the queue: it names a chunk of a job. Where the
 // chunk's entries are is said by the job's plan; nothing else is taken from the

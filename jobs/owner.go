@@ -42,11 +42,11 @@ var storeParams = map[string][]string{
 	"azblob": {"storage_account", "domain", "localemu"},
 }
 
-// SourceStore is a canonical bucket URL in the one spelling that names the store,
+// sourceStore is a canonical bucket URL in the one spelling that names the store,
 // the bucket and the prefix, and no more: without region, protocol and the like,
 // and with a bare host as the endpoint. Endpoints of AWS are left out, as names
 // of its buckets are unique.
-func SourceStore(bucket string) string {
+func sourceStore(bucket string) string {
 	u, err := url.Parse(bucket)
 	if err != nil {
 		return bucket
@@ -82,10 +82,10 @@ func endpointHost(endpoint string) string {
 }
 
 // SameSource reports whether two canonical URLs name the same bucket and prefix.
-func SameSource(a, b string) bool { return a == b || SourceStore(a) == SourceStore(b) }
+func SameSource(a, b string) bool { return a == b || sourceStore(a) == sourceStore(b) }
 
 // SourceID names one source object: the SHA-256 of its store, bucket and key.
 func SourceID(bucket, key string) string {
-	sum := sha256.Sum256([]byte(SourceStore(bucket) + "\x00" + key))
+	sum := sha256.Sum256([]byte(sourceStore(bucket) + "\x00" + key))
 	return hex.EncodeToString(sum[:])
 }

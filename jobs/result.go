@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"iter"
 	"time"
 
 	"github.com/pelmill/pelmill/raster"
@@ -18,8 +19,8 @@ const (
 	OutcomeFailed      Outcome = "failed"      // after retries
 )
 
-// Outcomes lists all outcomes in the order in which they are shown.
-var Outcomes = [...]Outcome{OutcomeCompressed, OutcomeKept, OutcomeSkipped, OutcomeUnsupported, OutcomeRejected, OutcomeFailed}
+// outcomes lists all outcomes in the order in which they are shown.
+var outcomes = [...]Outcome{OutcomeCompressed, OutcomeKept, OutcomeSkipped, OutcomeUnsupported, OutcomeRejected, OutcomeFailed}
 
 // Result is the record of one object: a line of JSON in a result shard.
 type Result struct {
@@ -139,22 +140,30 @@ func (c *Counts) Add(r *Result) {
 func (c *Counts) Plus(o Counts) {
 	a, b := c.fields(), o.fields()
 	for i := range a {
-		*a[i].Value += *b[i].Value
+		*a[i].value += *b[i].value
 	}
 }
 
-// Counter is one named number of [Counts].
-type Counter struct {
-	Name  string
-	Value *int64
+// counter is one named number of [Counts].
+type counter struct {
+	name  string
+	value *int64
 }
 
 // Fields gives the counters of c by the names under which Redis keeps them, in
 // a fixed order; the values point into c.
-func (c *Counts) Fields() []Counter { return c.fields() }
+func (c *Counts) Fields() iter.Seq2[string, *int64] {
+	return func(yield func(string, *int64) bool) {
+		for _, f := range c.fields() {
+			if !yield(f.name, f.value) {
+				return
+			}
+		}
+	}
+}
 
-func (c *Counts) fields() []Counter {
-	return []Counter{
+func (c *Counts) fields() []counter {
+	return []counter{
 		{"objects", &c.Objects}, {"compressed", &c.Compressed}, {"kept", &c.Kept},
 		{"skipped", &c.Skipped}, {"unsupported", &c.Unsupported}, {"rejected", &c.Rejected},
 		{"failed", &c.Failed}, {"mismatched", &c.Mismatched}, {"dropped", &c.Dropped},

@@ -36,7 +36,7 @@ func (s *Server) giveUp(ctx context.Context, t jobs.Task, attempt int, err error
 	// The task's own context may have ended with the error.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replyTime)
 	defer cancel()
-	if berr := s.conn.Block(ctx, t.Job, b); berr != nil {
+	if berr := s.conn.Job(t.Job).Block(ctx, b); berr != nil {
 		s.opts.Log.Warn("cannot stop a job whose chunk failed too often", "task", t.ID(), "attempt", attempt, "error", berr)
 		return err
 	}

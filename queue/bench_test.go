@@ -31,18 +31,18 @@ func BenchmarkReconcile(b *testing.B) {
 			enqueue(b, c, 0, task(i))
 		}
 		for i := 0; b.Loop(); i++ {
-			wantErr(b, c.Enqueue(b.Context(), 0, task(i%window)), ErrQueued)
+			wantErr(b, c.Tasks(0).Enqueue(b.Context(), task(i%window)), ErrQueued)
 		}
 	})
 }
 
 func BenchmarkCommit(b *testing.B) {
 	benchKinds(b, func(b *testing.B, c *Conn) {
-		if err := c.Init(b.Context(), "j", 1<<20, nil, jobs.Counts{}); err != nil {
+		if err := c.Job("j").Init(b.Context(), 1<<20, nil, jobs.Counts{}); err != nil {
 			b.Fatal(err)
 		}
 		for i := 0; b.Loop(); i++ {
-			if _, err := c.Commit(b.Context(), "j", i%(1<<20), counts(3)); err != nil {
+			if _, err := c.Job("j").commit(b.Context(), i%(1<<20), counts(3)); err != nil {
 				b.Fatal(err)
 			}
 		}

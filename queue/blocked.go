@@ -14,34 +14,34 @@ import (
 
 // Block stops a job: workers hand its chunks back and its scheduler pauses it, until Unblock. The first reason stays. It
 // is kept in Redis because the target, where the state of a job is, may be what takes no more.
-func (c *Conn) Block(ctx context.Context, job string, b jobs.Block) error {
+func (j Job) Block(ctx context.Context, b jobs.Block) error {
 	if b.Since.IsZero() {
 		b.Since = time.Now().UTC()
 	}
 	data, err := json.Marshal(b)
 	if err != nil {
-		return fmt.Errorf("queue: block %s: %w", job, err)
+		return fmt.Errorf("queue: block %s: %w", j.id, err)
 	}
-	err = c.rdb.SetArgs(ctx, jobKey(job, "blocked"), data, redis.SetArgs{Mode: "NX"}).Err()
+	err = j.conn.rdb.SetArgs(ctx, jobKey(j.id, "blocked"), data, redis.SetArgs{Mode: "NX"}).Err()
 	if errors.Is(err, redis.Nil) {
 		return nil
 	}
-	return fail("block "+job, err)
+	return fail("block "+j.id, err)
 }
 
 // Unblock lets a job go on. It is idempotent.
-func (c *Conn) Unblock(ctx context.Context, job string) error {
-	return fail("unblock "+job, c.rdb.Del(ctx, jobKey(job, "blocked")).Err())
+func (j Job) Unblock(ctx context.Context) error {
+	return fail("unblock "+j.id, j.conn.rdb.Del(ctx, jobKey(j.id, "blocked")).Err())
 }
 
 // Blocked says whether a job is stopped, and why.
-func (c *Conn) Blocked(ctx context.Context, job string) (b jobs.Block, ok bool, err error) {
-	data, err := c.rdb.Get(ctx, jobKey(job, "blocked")).Bytes()
+func (j Job) Blocked(ctx context.Context) (b jobs.Block, ok bool, err error) {
+	data, err := j.conn.rdb.Get(ctx, jobKey(j.id, "blocked")).Bytes()
 	if errors.Is(err, redis.Nil) {
 		return b, false, nil
 	}
 	if err != nil {
-		return b, false, fail("look up what blocks "+job, err)
+		return b, false, fail("look up what blocks "+j.id, err)
 	}
 	if err := json.Unmarshal(data, &b); err != nil {
 		// Whatever wrote this meant that the job must not go on.

@@ -15,24 +15,24 @@ import (
 func testBlocked(t *testing.T, c *Conn) {
 	ctx := t.Context()
 	job := task(0).Job
-	if b, ok, err := c.Blocked(ctx, job); ok || err != nil {
+	if b, ok, err := c.Job(job).Blocked(ctx); ok || err != nil {
 		t.Fatalf("a job that nobody has blocked: %+v, %v, %v", b, ok, err)
 	}
 	for _, reason := range []string{"first", "second"} {
-		if err := c.Block(ctx, job, jobs.Block{Cause: jobs.BlockTarget, Reason: reason, Bytes: 77}); err != nil {
+		if err := c.Job(job).Block(ctx, jobs.Block{Cause: jobs.BlockTarget, Reason: reason, Bytes: 77}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b, ok, err := c.Blocked(ctx, job)
+	b, ok, err := c.Job(job).Blocked(ctx)
 	if err != nil || !ok || b.Reason != "first" || b.Cause != jobs.BlockTarget || b.Bytes != 77 || b.Since.IsZero() {
 		t.Errorf("%+v, %v, %v: want the first reason", b, ok, err)
 	}
 	for range 2 {
-		if err := c.Unblock(ctx, job); err != nil {
+		if err := c.Job(job).Unblock(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if b, ok, err := c.Blocked(ctx, job); ok || err != nil {
+	if b, ok, err := c.Job(job).Blocked(ctx); ok || err != nil {
 		t.Errorf("after Unblock: %+v, %v, %v", b, ok, err)
 	}
 }
@@ -45,7 +45,7 @@ func testAttempts(t *testing.T, c *Conn) {
 		enqueue(t, c, 0, task(3))
 		var runs atomic.Int64
 		s := serve(t, c, ServerOptions{Attempts: 2, Passing: func(error) bool { return passing }}, func(ctx context.Context, task jobs.Task, attempt int) error {
-			if _, ok, err := c.Blocked(ctx, task.Job); ok || err != nil {
+			if _, ok, err := c.Job(task.Job).Blocked(ctx); ok || err != nil {
 				return errors.Join(ErrLater, err)
 			}
 			runs.Add(1)
@@ -53,7 +53,7 @@ func testAttempts(t *testing.T, c *Conn) {
 		})
 		var b jobs.Block
 		until(t, "the job to be blocked", func() (ok bool) {
-			b, ok, _ = c.Blocked(t.Context(), task(3).Job)
+			b, ok, _ = c.Job(task(3).Job).Blocked(t.Context())
 			return ok
 		})
 		want := map[bool]jobs.Cause{false: jobs.BlockChunk, true: jobs.BlockStore}[passing]
@@ -61,7 +61,7 @@ func testAttempts(t *testing.T, c *Conn) {
 			t.Errorf("error %s: %+v, want cause %s", name, b, want)
 		}
 		until(t, "the chunk to be put off", func() bool {
-			state, err := c.TaskState(t.Context(), 0, task(3))
+			state, err := c.Tasks(0).State(t.Context(), task(3))
 			return err == nil && state == "retry"
 		})
 		if n := runs.Load(); n != 2 {
@@ -96,12 +96,12 @@ func testLater(t *testing.T, c *Conn) {
 // testJunk: what is no chunk never will be one, and does not stay in the queue.
 func testJunk(t *testing.T, c *Conn) {
 	for _, task := range []*asynq.Task{
-		asynq.NewTask(jobs.TaskType, []byte("no json")),
-		asynq.NewTask(jobs.TaskType, []byte(`{"j":"../../x","i":0}`)),
-		asynq.NewTask(jobs.TaskType, []byte(`{"j":"20260102-030405-abcd","i":-1}`)),
+		asynq.NewTask(taskType, []byte("no json")),
+		asynq.NewTask(taskType, []byte(`{"j":"../../x","i":0}`)),
+		asynq.NewTask(taskType, []byte(`{"j":"20260102-030405-abcd","i":-1}`)),
 		asynq.NewTask("of somebody else", []byte(`{"j":"20260102-030405-abcd","i":0}`)),
 	} {
-		if _, err := c.feed.Enqueue(task, asynq.Queue(jobs.QueueName(0)), asynq.MaxRetry(1<<20)); err != nil {
+		if _, err := c.feed.Enqueue(task, asynq.Queue(queueName(0)), asynq.MaxRetry(1<<20)); err != nil {
 			t.Fatal(err)
 		}
 	}

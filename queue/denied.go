@@ -14,7 +14,7 @@ import (
 // bucket that the job needs.
 type Side string
 
-// The sides of [Conn.Deny].
+// The sides of [Job.Deny].
 const (
 	Schedulers Side = "scheduler"
 	Workers    Side = "worker"
@@ -31,22 +31,22 @@ func deniedKey(job string, by Side) string { return jobKey(job, "denied:"+string
 
 // Deny says why a scheduler or worker does not do a job. It is kept in Redis
 // because the process may not open the target, where the state of a job is.
-func (c *Conn) Deny(ctx context.Context, job string, by Side, reason string) error {
+func (j Job) Deny(ctx context.Context, by Side, reason string) error {
 	if len(reason) > maxDenied {
 		reason = strings.ToValidUTF8(reason[:maxDenied], "") + "..."
 	}
-	return fail("deny "+job, c.rdb.Set(ctx, deniedKey(job, by), reason, deniedTime).Err())
+	return fail("deny "+j.id, j.conn.rdb.Set(ctx, deniedKey(j.id, by), reason, deniedTime).Err())
 }
 
 // Admit takes back what Deny said.
-func (c *Conn) Admit(ctx context.Context, job string, by Side) error {
-	return fail("admit "+job, c.rdb.Del(ctx, deniedKey(job, by)).Err())
+func (j Job) Admit(ctx context.Context, by Side) error {
+	return fail("admit "+j.id, j.conn.rdb.Del(ctx, deniedKey(j.id, by)).Err())
 }
 
 // Denied gives the reason of Deny as one printable line; empty where there is
 // none.
-func (c *Conn) Denied(ctx context.Context, job string, by Side) (reason string, err error) {
-	reason, err = c.rdb.GetRange(ctx, deniedKey(job, by), 0, int64(maxDenied+len("..."))).Result()
+func (j Job) Denied(ctx context.Context, by Side) (reason string, err error) {
+	reason, err = j.conn.rdb.GetRange(ctx, deniedKey(j.id, by), 0, int64(maxDenied+len("..."))).Result()
 	if errors.Is(err, redis.Nil) {
 		err = nil
 	}
@@ -56,5 +56,5 @@ func (c *Conn) Denied(ctx context.Context, job string, by Side) (reason string, 
 		}
 		return '?'
 	}, reason)
-	return reason, fail("look up who denies "+job, err)
+	return reason, fail("look up who denies "+j.id, err)
 }

@@ -14,23 +14,23 @@ func TestDenialsAreToldAndTakenBack(t *testing.T) {
 	const job = "20260102-030405-abcd"
 	told := func(by Side, want string) {
 		t.Helper()
-		if got, err := c.Denied(t.Context(), job, by); err != nil || got != want {
+		if got, err := c.Job(job).Denied(t.Context(), by); err != nil || got != want {
 			t.Errorf("%s: %q, %v; want %q", by, got, err, want)
 		}
 	}
 	told(Schedulers, "")
 	for by, reason := range map[Side]string{Schedulers: "not \x1b]0;here\a\n", Workers: strings.Repeat("x", 5000)} {
-		if err := c.Deny(t.Context(), job, by, reason); err != nil {
+		if err := c.Job(job).Deny(t.Context(), by, reason); err != nil {
 			t.Fatal(err)
 		}
 	}
 	told(Schedulers, "not ?]0;here??")
 	told(Workers, strings.Repeat("x", maxDenied)+"...")
-	if err := c.Admit(t.Context(), job, Schedulers); err != nil {
+	if err := c.Job(job).Admit(t.Context(), Schedulers); err != nil {
 		t.Fatal(err)
 	}
 	told(Schedulers, "")
-	if err := c.Forget(t.Context(), job); err != nil {
+	if err := c.Job(job).Forget(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	told(Workers, "")

@@ -7,18 +7,18 @@
 // # Redis is disposable
 //
 // Everything here can be made again from storage. A job whose keys are gone
-// answers [Lost] to a commit and ok=false to [Conn.Progress]; the scheduler then
-// calls [Conn.Init] with what it finds in storage. There is no key per object.
+// answers ok=false to [Job.Progress]; the scheduler then
+// calls [Job.Init] with what it finds in storage. There is no key per object.
 //
 // # Guarantees
 //
 //   - A task is delivered at least once. After a lost worker it is delivered
 //     again within about 40 seconds, see [Conn.Reap].
-//   - A chunk is counted exactly once, see [Conn.Commit].
+//   - A chunk is counted exactly once, see [Job.Commit].
 //   - A task id exists at most once in a queue, so feeding is idempotent, see
-//     [Conn.Enqueue].
+//     [Tasks.Enqueue].
 //   - A chunk that fails is tried again after 1 to 60 seconds and, after some
-//     attempts, blocks its job with its last error, see [Conn.Block]: it is neither
+//     attempts, blocks its job with its last error, see [Job.Block]: it is neither
 //     lost nor tried for ever. What is no chunk is dropped.
 //   - No more than Concurrency handlers of a server run, even when handlers
 //     ignore their context, see [Conn.Serve].

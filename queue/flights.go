@@ -15,7 +15,7 @@ const flightTime = 7 * 24 * time.Hour
 // chunk, from 0. What is not ended when the process dies shows up in Flights
 // of the next delivery. One round trip. Where the answer is lost on the way and
 // the request repeated, an object may be counted twice.
-func (c *Conn) Begin(ctx context.Context, job string, chunk int, objects []int) error {
+func (j Job) Begin(ctx context.Context, chunk int, objects []int) error {
 	if len(objects) == 0 {
 		return nil
 	}
@@ -23,8 +23,8 @@ func (c *Conn) Begin(ctx context.Context, job string, chunk int, objects []int) 
 	for _, o := range objects {
 		args = append(args, o)
 	}
-	err := beginScript.Run(ctx, c.rdb, flightKeys(job, chunk), args...).Err()
-	return fail(fmt.Sprintf("begin %d objects of chunk %d of %s", len(objects), chunk, job), err)
+	err := beginScript.Run(ctx, j.conn.rdb, flightKeys(j.id, chunk), args...).Err()
+	return fail(fmt.Sprintf("begin %d objects of chunk %d of %s", len(objects), chunk, j.id), err)
 }
 
 func flightKeys(job string, chunk int) []string {
@@ -33,7 +33,7 @@ func flightKeys(job string, chunk int) []string {
 
 // End notes that work on these objects ended, whatever came of it. One round
 // trip; idempotent.
-func (c *Conn) End(ctx context.Context, job string, chunk int, objects []int) error {
+func (j Job) End(ctx context.Context, chunk int, objects []int) error {
 	if len(objects) == 0 {
 		return nil
 	}
@@ -41,16 +41,16 @@ func (c *Conn) End(ctx context.Context, job string, chunk int, objects []int) er
 	for _, o := range objects {
 		args = append(args, o)
 	}
-	err := endScript.Run(ctx, c.rdb, flightKeys(job, chunk), args...).Err()
-	return fail(fmt.Sprintf("end %d objects of chunk %d of %s", len(objects), chunk, job), err)
+	err := endScript.Run(ctx, j.conn.rdb, flightKeys(j.id, chunk), args...).Err()
+	return fail(fmt.Sprintf("end %d objects of chunk %d of %s", len(objects), chunk, j.id), err)
 }
 
 // Flights gives the objects of a chunk that were begun and not ended, with how
 // many times. At the start of a delivery that is how often a process died with
 // the object in flight.
-func (c *Conn) Flights(ctx context.Context, job string, chunk int) (map[int]int, error) {
-	what := fmt.Sprintf("read flights of chunk %d of %s", chunk, job)
-	all, err := c.rdb.HGetAll(ctx, flightKeys(job, chunk)[0]).Result()
+func (j Job) Flights(ctx context.Context, chunk int) (map[int]int, error) {
+	what := fmt.Sprintf("read flights of chunk %d of %s", chunk, j.id)
+	all, err := j.conn.rdb.HGetAll(ctx, flightKeys(j.id, chunk)[0]).Result()
 	if err != nil {
 		return nil, fail(what, err)
 	}

@@ -116,7 +116,7 @@ func flush(t testing.TB, c *Conn) {
 	c.seen = [jobs.Priorities]snapshot{} // what is older than snapshotAge
 	for p := range jobs.Priorities {
 		// asynq's inspector wants to know the queues; its client tells it once.
-		if err := c.Redis().SAdd(t.Context(), "asynq:queues", jobs.QueueName(p)).Err(); err != nil {
+		if err := c.Redis().SAdd(t.Context(), "asynq:queues", queueName(p)).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -146,7 +146,7 @@ func task(i int) jobs.Task {
 func enqueue(t testing.TB, c *Conn, priority int, tasks ...jobs.Task) {
 	t.Helper()
 	for _, task := range tasks {
-		if err := c.Enqueue(t.Context(), priority, task); err != nil {
+		if err := c.Tasks(priority).Enqueue(t.Context(), task); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -161,14 +161,14 @@ func wantErr(t testing.TB, err, want error) {
 
 func wantState(t testing.TB, c *Conn, priority int, task jobs.Task, want string) {
 	t.Helper()
-	if got, err := c.TaskState(t.Context(), priority, task); err != nil || got != want {
+	if got, err := c.Tasks(priority).State(t.Context(), task); err != nil || got != want {
 		t.Fatalf("task %s is %q, %v: want %q", task.ID(), got, err, want)
 	}
 }
 
 func wantDepth(t testing.TB, c *Conn, priority int, want Depth) {
 	t.Helper()
-	if got, err := c.Depth(t.Context(), priority); err != nil || got != want {
+	if got, err := c.Tasks(priority).Depth(t.Context()); err != nil || got != want {
 		t.Fatalf("depth %+v, %v: want %+v", got, err, want)
 	}
 }

@@ -64,18 +64,18 @@ func TestErrorsNameTheOutage(t *testing.T) {
 	var calls sync.WaitGroup
 	for what, call := range map[string]func() error{
 		"ping":     func() error { return c.Ping(ctx) },
-		"enqueue":  func() error { return c.Enqueue(ctx, 0, task(0)) },
-		"withdraw": func() error { _, err := c.Withdraw(ctx, 0, []jobs.Task{task(0)}); return err },
-		"state":    func() error { _, err := c.TaskState(ctx, 0, task(0)); return err },
-		"depth":    func() error { _, err := c.Depth(ctx, 0); return err },
-		"init":     func() error { return c.Init(ctx, "j", 1, nil, jobs.Counts{}) },
-		"commit":   func() error { _, err := c.Commit(ctx, "j", 0, jobs.Counts{}); return err },
-		"progress": func() error { _, _, _, err := c.Progress(ctx, "j"); return err },
+		"enqueue":  func() error { return c.Tasks(0).Enqueue(ctx, task(0)) },
+		"withdraw": func() error { _, err := c.Tasks(0).Withdraw(ctx, []jobs.Task{task(0)}); return err },
+		"state":    func() error { _, err := c.Tasks(0).State(ctx, task(0)); return err },
+		"depth":    func() error { _, err := c.Tasks(0).Depth(ctx); return err },
+		"init":     func() error { return c.Job("j").Init(ctx, 1, nil, jobs.Counts{}) },
+		"commit":   func() error { _, err := c.Job("j").commit(ctx, 0, jobs.Counts{}); return err },
+		"progress": func() error { _, _, _, err := c.Job("j").Progress(ctx); return err },
 		"lead":     func() error { _, _, err := c.Lead(ctx, "j", "a", time.Second); return err },
 		"workers":  func() error { _, err := c.Workers(ctx); return err },
 		"memory":   func() error { _, _, err := c.Memory(ctx); return err },
 		"reap":     func() error { _, err := c.Reap(ctx); return err },
-		"begin":    func() error { return c.Begin(ctx, "j", 0, []int{1}) },
+		"begin":    func() error { return c.Job("j").Begin(ctx, 0, []int{1}) },
 	} {
 		calls.Go(func() {
 			if err := call(); !errors.Is(err, ErrUnreachable) {
@@ -113,7 +113,7 @@ func TestOutageAtCompletion(t *testing.T) {
 			r := services.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
 			c := open(t, r.URL())
 			ctx := t.Context()
-			if err := c.Init(ctx, "j", 1, nil, jobs.Counts{}); err != nil {
+			if err := c.Job("j").Init(ctx, 1, nil, jobs.Counts{}); err != nil {
 				t.Fatal(err)
 			}
 			enqueue(t, c, 0, task(0))
@@ -126,8 +126,8 @@ func TestOutageAtCompletion(t *testing.T) {
 					<-stopped
 				}
 				err := persevere(ctx, func() error {
-					got, err := c.Commit(ctx, "j", task.Index, counts(7))
-					if got == First {
+					got, err := c.Job("j").commit(ctx, task.Index, counts(7))
+					if got == newlyCounted {
 						first.Add(1)
 					}
 					return err
@@ -145,7 +145,7 @@ func TestOutageAtCompletion(t *testing.T) {
 			r.Start()
 			for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Second) {
 				c.Reap(ctx)
-				if d, err := c.Depth(ctx, 0); err == nil && d == (Depth{}) {
+				if d, err := c.Tasks(0).Depth(ctx); err == nil && d == (Depth{}) {
 					break
 				}
 				if time.Now().After(end) {
@@ -175,8 +175,8 @@ func TestDataLossInService(t *testing.T) {
 		runs.Add(1)
 		running <- struct{}{}
 		<-release
-		got, err := c.Commit(ctx, "j", task.Index, counts(1))
-		if runs.Load() == 1 && got != Lost {
+		got, err := c.Job("j").commit(ctx, task.Index, counts(1))
+		if runs.Load() == 1 && got != jobLost {
 			t.Errorf("commit after the loss: %v, %v", got, err)
 		}
 		return err
@@ -184,9 +184,9 @@ func TestDataLossInService(t *testing.T) {
 	<-running
 	r.CLI("flushall")
 	close(release)
-	until(t, "loss is seen", func() bool { _, _, ok, err := c.Progress(ctx, "j"); return err == nil && !ok })
+	until(t, "loss is seen", func() bool { _, _, ok, err := c.Job("j").Progress(ctx); return err == nil && !ok })
 	until(t, "first run has ended", func() bool { return len(keys(t, c, "asynq:{*}:t:*")) == 0 })
-	if err := persevere(ctx, func() error { return c.Enqueue(ctx, 0, task(0)) }); err != nil {
+	if err := persevere(ctx, func() error { return c.Tasks(0).Enqueue(ctx, task(0)) }); err != nil {
 		t.Fatal(err)
 	}
 	<-running
@@ -198,7 +198,7 @@ func TestFullRedis(t *testing.T) {
 	r := services.Redis(t)
 	c := open(t, r.URL())
 	ctx := t.Context()
-	if err := c.Init(ctx, "j", 100, nil, jobs.Counts{}); err != nil {
+	if err := c.Job("j").Init(ctx, 100, nil, jobs.Counts{}); err != nil {
 		t.Fatal(err)
 	}
 	enqueue(t, c, 0, task(0), task(1))
@@ -215,16 +215,16 @@ func TestFullRedis(t *testing.T) {
 	if err != nil || max != 8<<20 || used < max {
 		t.Errorf("memory %d of %d, %v", used, max, err)
 	}
-	wantErr(t, c.Enqueue(ctx, 0, task(2)), ErrFull)
-	_, err = c.Commit(ctx, "j", 99, counts(1))
+	wantErr(t, c.Tasks(0).Enqueue(ctx, task(2)), ErrFull)
+	_, err = c.Job("j").commit(ctx, 99, counts(1))
 	wantErr(t, err, ErrFull)
-	wantErr(t, c.Begin(ctx, "j", 1, []int{2}), ErrFull)
+	wantErr(t, c.Job("j").Begin(ctx, 1, []int{2}), ErrFull)
 	_, _, err = c.Lead(ctx, "job:j", "b", time.Minute)
 	wantErr(t, err, ErrFull)
 	// Looking works, and so does staying leader.
 	wantDepth(t, c, 0, Depth{Pending: 1, Active: 1})
 	wantProgress(t, c, "j", NewBitmap(100), jobs.Counts{})
-	wantErr(t, c.Enqueue(ctx, 0, task(1)), ErrQueued)
+	wantErr(t, c.Tasks(0).Enqueue(ctx, task(1)), ErrQueued)
 	if _, ok, err := c.Lead(ctx, "job:i", "a", time.Minute); err != nil || !ok {
 		t.Errorf("renewal: %v, %v", ok, err)
 	}
@@ -235,7 +235,7 @@ func TestFullRedis(t *testing.T) {
 	if got, err := c.reap(ctx, hasty); err != nil || got.Expired != 1 {
 		t.Errorf("reaped %+v, %v", got, err)
 	}
-	if n, err := c.Withdraw(ctx, 0, []jobs.Task{task(0)}); err != nil || n != 1 {
+	if n, err := c.Tasks(0).Withdraw(ctx, []jobs.Task{task(0)}); err != nil || n != 1 {
 		t.Errorf("withdrew %d, %v", n, err)
 	}
 
@@ -256,7 +256,7 @@ func TestFullRedis(t *testing.T) {
 	if runs.Load() != 2 {
 		t.Errorf("%d runs", runs.Load())
 	}
-	commit(t, c, "j", 99, 1, First)
+	commit(t, c, "j", 99, 1, newlyCounted)
 }
 
 // TestShutdownWithoutRedis: a program ends although Redis is gone or hangs, and
@@ -332,7 +332,7 @@ func TestSentinelFailover(t *testing.T) {
 	s := services.RedisSentinel(t)
 	c := open(t, s.URL())
 	ctx := t.Context()
-	if err := c.Init(ctx, "j", 40, nil, jobs.Counts{}); err != nil {
+	if err := c.Job("j").Init(ctx, 40, nil, jobs.Counts{}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 20 {
@@ -343,7 +343,7 @@ func TestSentinelFailover(t *testing.T) {
 		t.Fatal(err)
 	}
 	handler := func(ctx context.Context, task jobs.Task, attempt int) error {
-		return persevere(ctx, func() error { _, err := c.Commit(ctx, "j", task.Index, counts(1)); return err })
+		return persevere(ctx, func() error { _, err := c.Job("j").commit(ctx, task.Index, counts(1)); return err })
 	}
 	master := c.Redis().(*redis.Client)
 	until(t, "replica has it all", func() bool { n, err := master.Wait(ctx, 1, time.Second).Result(); return err == nil && n == 1 })
@@ -353,7 +353,7 @@ func TestSentinelFailover(t *testing.T) {
 	until(t, "another master", func() bool { return s.MasterAddr() != old })
 	for i := 20; i < 40; i++ {
 		if err := persevere(ctx, func() error {
-			err := c.Enqueue(ctx, i%jobs.Priorities, task(i))
+			err := c.Tasks(i%jobs.Priorities).Enqueue(ctx, task(i))
 			if errors.Is(err, ErrQueued) {
 				return nil
 			}
@@ -385,7 +385,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		if _, err := c.Serve(&ServerOptions{Poll: 50 * time.Millisecond}, func(ctx context.Context, t jobs.Task, attempt int) error {
-			if err := c.Begin(ctx, t.Job, t.Index, []int{3}); err != nil {
+			if err := c.Job(t.Job).Begin(ctx, t.Index, []int{3}); err != nil {
 				panic(err)
 			}
 			os.Stdout.WriteString("holds\n")
@@ -444,7 +444,7 @@ func TestKilledWorker(t *testing.T) {
 			if attempt != 1 {
 				t.Errorf("the death of a worker counted as a failure: attempt %d", attempt)
 			}
-			flights, err := c.Flights(ctx, task(5).Job, 5)
+			flights, err := c.Job(task(5).Job).Flights(ctx, 5)
 			if err != nil || len(flights) != 1 || flights[3] != 1 {
 				t.Errorf("flights %v, %v: want object 3 once", flights, err)
 			}

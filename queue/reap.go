@@ -48,7 +48,7 @@ func (c *Conn) reap(ctx context.Context, rule reapRule) (ReapReport, error) {
 	for priority := range jobs.Priorities {
 		keys := []string{
 			asynqKey(priority, "active"), asynqKey(priority, "lease"), asynqKey(priority, "pending"),
-			"pelmill:{" + jobs.QueueName(priority) + "}:leases", asynqKey(priority, "retry"),
+			"pelmill:{" + queueName(priority) + "}:leases", asynqKey(priority, "retry"),
 		}
 		n, err := reapScript.Run(ctx, c.rdb, keys, asynqKey(priority, "t:"),
 			int(rule.grace.Seconds()), int(rule.steady.Seconds()), int(rule.silent.Seconds())).Int64Slice()

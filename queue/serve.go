@@ -36,7 +36,7 @@ type ServerOptions struct {
 // ctx ends when the server gives up waiting at shutdown, and when the task was
 // lost to another worker. nil: the task is done. An error: it is tried again
 // after 1 to 60 seconds, and after Attempts of them the job is blocked, see
-// [Conn.Block]. [ErrHandBack]: somebody gets it at once, [ErrLater]: soon.
+// [Job.Block]. [ErrHandBack]: somebody gets it at once, [ErrLater]: soon.
 type Handler func(ctx context.Context, t jobs.Task, attempt int) error
 
 // handBackTime is how long handlers have between the end of their context and
@@ -76,7 +76,7 @@ func (c *Conn) Serve(opts *ServerOptions, handler Handler) (*Server, error) {
 	s.rdb.AddHook(guard{wait: s.opts.Poll, stop: s.stop})
 	queues := map[string]int{}
 	for _, p := range s.opts.Priorities {
-		queues[jobs.QueueName(p)] = p + 1
+		queues[queueName(p)] = p + 1
 	}
 	s.asynq = asynq.NewServerFromRedisClient(s.rdb, asynq.Config{
 		Concurrency:              s.opts.Concurrency,

@@ -33,7 +33,7 @@ func empty(t testing.TB, c *Conn) {
 	t.Helper()
 	until(t, "queues are empty", func() bool {
 		for p := range jobs.Priorities {
-			if d, err := c.Depth(context.Background(), p); err != nil || d != (Depth{}) {
+			if d, err := c.Tasks(p).Depth(context.Background()); err != nil || d != (Depth{}) {
 				return false
 			}
 		}
@@ -151,7 +151,7 @@ func testSlots(t *testing.T, c *Conn) {
 	}
 	// asynq sees its slots free now and takes the next two tasks.
 	until(t, "asynq takes more tasks", func() bool {
-		d, err := c.Depth(t.Context(), 0)
+		d, err := c.Tasks(0).Depth(t.Context())
 		return err == nil && d.Active == slots && d.Pending+d.Retry == 4-slots
 	})
 	select {
@@ -181,7 +181,7 @@ func testShutdown(t *testing.T, c *Conn) {
 	s.Drain()
 	s.Drain()
 	s.Shutdown()
-	d, err := c.Depth(t.Context(), 0)
+	d, err := c.Tasks(0).Depth(t.Context())
 	if err != nil || d.Active != 0 || d.Waiting() != 2 {
 		t.Fatalf("depth %+v, %v: want two waiting", d, err)
 	}

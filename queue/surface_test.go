@@ -51,15 +51,15 @@ var surface = []struct {
 
 func testRegistry(t *testing.T, c *Conn) {
 	ctx := t.Context()
-	if target, err := c.Target(ctx, "a"); err != nil || target != "" {
+	if target, err := c.Job("a").Target(ctx); err != nil || target != "" {
 		t.Fatalf("target of an unknown job: %q, %v", target, err)
 	}
 	for _, target := range []string{"s3://x/y", "s3://x/z"} {
-		if err := c.Register(ctx, "a", target); err != nil {
+		if err := c.Job("a").Register(ctx, target); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := c.Register(ctx, "b", "file:///t"); err != nil {
+	if err := c.Job("b").Register(ctx, "file:///t"); err != nil {
 		t.Fatal(err)
 	}
 	all, err := c.Jobs(ctx)
@@ -67,11 +67,11 @@ func testRegistry(t *testing.T, c *Conn) {
 		t.Fatalf("jobs %v, %v: want %v", all, err, want)
 	}
 	for range 2 {
-		if err := c.Unregister(ctx, "a"); err != nil {
+		if err := c.Job("a").Unregister(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if target, err := c.Target(ctx, "b"); err != nil || target != "file:///t" {
+	if target, err := c.Job("b").Target(ctx); err != nil || target != "file:///t" {
 		t.Fatalf("target %q, %v", target, err)
 	}
 }
@@ -79,12 +79,12 @@ func testRegistry(t *testing.T, c *Conn) {
 func testEnqueue(t *testing.T, c *Conn) {
 	for p := range jobs.Priorities {
 		enqueue(t, c, p, task(p))
-		wantErr(t, c.Enqueue(t.Context(), p, task(p)), ErrQueued)
+		wantErr(t, c.Tasks(p).Enqueue(t.Context(), task(p)), ErrQueued)
 		wantState(t, c, p, task(p), "pending")
 		wantDepth(t, c, p, Depth{Pending: 1})
 	}
 	for _, p := range []int{-1, jobs.Priorities} {
-		if err := c.Enqueue(t.Context(), p, task(9)); err == nil {
+		if err := c.Tasks(p).Enqueue(t.Context(), task(9)); err == nil {
 			t.Errorf("priority %d was taken", p)
 		}
 	}
@@ -98,7 +98,7 @@ func testHalfLost(t *testing.T, c *Conn) {
 		t.Fatal(err)
 	}
 	enqueue(t, c, 1, task(1))
-	wantErr(t, c.Enqueue(t.Context(), 1, task(1)), ErrQueued)
+	wantErr(t, c.Tasks(1).Enqueue(t.Context(), task(1)), ErrQueued)
 	wantState(t, c, 1, task(2), "")
 	wantDepth(t, c, 1, Depth{Pending: 1})
 }
@@ -130,10 +130,10 @@ func testWithdraw(t *testing.T, c *Conn) {
 	if active != task(0).ID() {
 		t.Fatalf("first out is %s", active)
 	}
-	if err := c.inspect.ArchiveTask(jobs.QueueName(2), task(5).ID()); err != nil {
+	if err := c.inspect.ArchiveTask(queueName(2), task(5).ID()); err != nil {
 		t.Fatal(err)
 	}
-	n, err := c.Withdraw(ctx, 2, append(all[:450:450], task(100_000)))
+	n, err := c.Tasks(2).Withdraw(ctx, append(all[:450:450], task(100_000)))
 	if err != nil || n != 449 {
 		t.Fatalf("withdrew %d, %v: want 449", n, err)
 	}
@@ -141,7 +141,7 @@ func testWithdraw(t *testing.T, c *Conn) {
 	wantState(t, c, 2, task(0), "active")
 	wantState(t, c, 2, task(1), "")
 	wantState(t, c, 2, task(450), "pending")
-	if n, err := c.Withdraw(ctx, 2, all); err != nil || n != len(all)-450 {
+	if n, err := c.Tasks(2).Withdraw(ctx, all); err != nil || n != len(all)-450 {
 		t.Fatalf("withdrew %d, %v: want the other %d", n, err, len(all)-450)
 	}
 	enqueue(t, c, 2, task(1))
@@ -149,17 +149,17 @@ func testWithdraw(t *testing.T, c *Conn) {
 
 func testRevive(t *testing.T, c *Conn) {
 	enqueue(t, c, 0, task(1), task(2))
-	if err := c.inspect.ArchiveTask(jobs.QueueName(0), task(1).ID()); err != nil {
+	if err := c.inspect.ArchiveTask(queueName(0), task(1).ID()); err != nil {
 		t.Fatal(err)
 	}
-	wantErr(t, c.Enqueue(t.Context(), 0, task(1)), ErrQueued)
+	wantErr(t, c.Tasks(0).Enqueue(t.Context(), task(1)), ErrQueued)
 	wantState(t, c, 0, task(1), "archived")
 	wantDepth(t, c, 0, Depth{Pending: 1, Archived: 1})
-	if err := c.Revive(t.Context(), 0, task(1)); err != nil {
+	if err := c.Tasks(0).Revive(t.Context(), task(1)); err != nil {
 		t.Fatal(err)
 	}
 	wantDepth(t, c, 0, Depth{Pending: 2})
-	wantErr(t, c.Revive(t.Context(), 0, task(2)), ErrQueued)
+	wantErr(t, c.Tasks(0).Revive(t.Context(), task(2)), ErrQueued)
 	wantDepth(t, c, 0, Depth{Pending: 2})
 }
 
@@ -167,16 +167,16 @@ func counts(n int64) jobs.Counts {
 	return jobs.Counts{Objects: n, Compressed: n - 1, Failed: 1, Mismatched: 1, BytesIn: n << 40, BytesRaw: n << 41, BytesOut: n << 39}
 }
 
-func commit(t testing.TB, c *Conn, job string, index int, n int64, want Committed) {
+func commit(t testing.TB, c *Conn, job string, index int, n int64, want committed) {
 	t.Helper()
-	if got, err := c.Commit(t.Context(), job, index, counts(n)); err != nil || got != want {
+	if got, err := c.Job(job).commit(t.Context(), index, counts(n)); err != nil || got != want {
 		t.Fatalf("commit of chunk %d: %v, %v: want %v", index, got, err, want)
 	}
 }
 
 func wantProgress(t testing.TB, c *Conn, job string, done []byte, total jobs.Counts) {
 	t.Helper()
-	bits, got, ok, err := c.Progress(t.Context(), job)
+	bits, got, ok, err := c.Job(job).Progress(t.Context())
 	if err != nil || !ok || !bytes.Equal(bits, done) || got != total {
 		t.Fatalf("progress %08b %+v %v %v: want %08b %+v", bits, got, ok, err, done, total)
 	}
@@ -184,26 +184,26 @@ func wantProgress(t testing.TB, c *Conn, job string, done []byte, total jobs.Cou
 
 func testCommit(t *testing.T, c *Conn) {
 	ctx := t.Context()
-	commit(t, c, "j", 0, 5, Lost)
-	if err := c.Init(ctx, "j", 10, nil, jobs.Counts{}); err != nil {
+	commit(t, c, "j", 0, 5, jobLost)
+	if err := c.Job("j").Init(ctx, 10, nil, jobs.Counts{}); err != nil {
 		t.Fatal(err)
 	}
 	wantProgress(t, c, "j", []byte{0, 0}, jobs.Counts{})
 	var want jobs.Counts
 	for i, index := range []int{9, 0, 3} {
 		n := int64(10 * (i + 1))
-		commit(t, c, "j", index, n, First)
-		commit(t, c, "j", index, 99, Again)
+		commit(t, c, "j", index, n, newlyCounted)
+		commit(t, c, "j", index, 99, alreadyCounted)
 		want.Plus(counts(n))
 	}
 	wantProgress(t, c, "j", []byte{0b10010000, 0b01000000}, want)
 	for _, index := range []int{-1, 10, 1 << 30} {
-		if got, err := c.Commit(ctx, "j", index, counts(1)); err == nil {
+		if got, err := c.Job("j").commit(ctx, index, counts(1)); err == nil {
 			t.Errorf("chunk %d of 10: %v", index, got)
 		}
 	}
 	for index, want := range map[int]bool{0: true, 1: false, 9: true, 10: false} {
-		if done, err := c.IsDone(ctx, "j", index); err != nil || done != want {
+		if done, err := c.Job("j").IsDone(ctx, index); err != nil || done != want {
 			t.Errorf("chunk %d done: %v, %v: want %v", index, done, err, want)
 		}
 	}
@@ -213,7 +213,7 @@ func testCommit(t *testing.T, c *Conn) {
 func testCommitAtOnce(t *testing.T, c *Conn) {
 	ctx := t.Context()
 	const chunks, workers = 20, 8
-	if err := c.Init(ctx, "j", chunks, nil, jobs.Counts{}); err != nil {
+	if err := c.Job("j").Init(ctx, chunks, nil, jobs.Counts{}); err != nil {
 		t.Fatal(err)
 	}
 	var first atomic.Int64
@@ -221,11 +221,11 @@ func testCommitAtOnce(t *testing.T, c *Conn) {
 	for range workers {
 		all.Go(func() {
 			for i := range chunks {
-				got, err := c.Commit(ctx, "j", i, counts(2))
-				if err != nil || got == Lost {
+				got, err := c.Job("j").commit(ctx, i, counts(2))
+				if err != nil || got == jobLost {
 					t.Error(got, err)
 				}
-				if got == First {
+				if got == newlyCounted {
 					first.Add(1)
 				}
 			}
@@ -244,23 +244,23 @@ func testCommitAtOnce(t *testing.T, c *Conn) {
 
 func testInit(t *testing.T, c *Conn) {
 	ctx := t.Context()
-	if err := c.Init(ctx, "j", 20, nil, counts(3)); err != nil {
+	if err := c.Job("j").Init(ctx, 20, nil, counts(3)); err != nil {
 		t.Fatal(err)
 	}
-	commit(t, c, "j", 19, 5, First)
+	commit(t, c, "j", 19, 5, newlyCounted)
 	done := NewBitmap(12)
 	SetBit(done, 2)
-	if err := c.Init(ctx, "j", 12, done, counts(7)); err != nil {
+	if err := c.Job("j").Init(ctx, 12, done, counts(7)); err != nil {
 		t.Fatal(err)
 	}
 	wantProgress(t, c, "j", done, counts(7))
-	commit(t, c, "j", 2, 5, Again)
+	commit(t, c, "j", 2, 5, alreadyCounted)
 	// Bits behind the last chunk are nobody's.
-	if err := c.Init(ctx, "j", 3, []byte{0xff}, jobs.Counts{}); err != nil {
+	if err := c.Job("j").Init(ctx, 3, []byte{0xff}, jobs.Counts{}); err != nil {
 		t.Fatal(err)
 	}
 	wantProgress(t, c, "j", []byte{0b11100000}, jobs.Counts{})
-	if err := c.Init(ctx, "j", 3, []byte{0, 0}, jobs.Counts{}); err == nil {
+	if err := c.Job("j").Init(ctx, 3, []byte{0, 0}, jobs.Counts{}); err == nil {
 		t.Error("a bitmap longer than the chunks was taken")
 	}
 }
@@ -268,13 +268,13 @@ func testInit(t *testing.T, c *Conn) {
 func testBitmaps(t *testing.T, c *Conn) {
 	for _, n := range []int{0, 1, 7, 8, 9, 15, 16, 17, 1000} {
 		job := fmt.Sprintf("j%d", n)
-		if err := c.Init(t.Context(), job, n, nil, jobs.Counts{}); err != nil {
+		if err := c.Job(job).Init(t.Context(), n, nil, jobs.Counts{}); err != nil {
 			t.Fatal(err)
 		}
 		if n > 0 {
-			commit(t, c, job, n-1, 1, First)
+			commit(t, c, job, n-1, 1, newlyCounted)
 		}
-		done, _, ok, err := c.Progress(t.Context(), job)
+		done, _, ok, err := c.Job(job).Progress(t.Context())
 		if err != nil || !ok || len(done) != (n+7)/8 {
 			t.Fatalf("%d chunks: bitmap of %d bytes, %v, %v", n, len(done), ok, err)
 		}
@@ -292,60 +292,60 @@ func testBitmaps(t *testing.T, c *Conn) {
 func testLost(t *testing.T, c *Conn) {
 	ctx := t.Context()
 	for _, part := range []string{"", "meta", "done", "counts"} {
-		if err := c.Init(ctx, "j", 10, nil, jobs.Counts{}); err != nil {
+		if err := c.Job("j").Init(ctx, 10, nil, jobs.Counts{}); err != nil {
 			t.Fatal(err)
 		}
-		commit(t, c, "j", 4, 2, First)
+		commit(t, c, "j", 4, 2, newlyCounted)
 		if part == "" {
 			flush(t, c)
 		} else if err := c.Redis().Del(ctx, jobKey("j", part)).Err(); err != nil {
 			t.Fatal(err)
 		}
-		commit(t, c, "j", 5, 2, Lost)
-		if _, _, ok, err := c.Progress(ctx, "j"); err != nil || ok {
+		commit(t, c, "j", 5, 2, jobLost)
+		if _, _, ok, err := c.Job("j").Progress(ctx); err != nil || ok {
 			t.Fatalf("progress without %q: ok %v, %v", part, ok, err)
 		}
 	}
-	if done, err := c.IsDone(ctx, "nobody", 4); err != nil || done {
+	if done, err := c.Job("nobody").IsDone(ctx, 4); err != nil || done {
 		t.Fatalf("chunk of an unknown job done: %v, %v", done, err)
 	}
 }
 
 func testSignal(t *testing.T, c *Conn) {
 	ctx := t.Context()
-	if s, err := c.Signal(ctx, "j"); err != nil || s != "" {
+	if s, err := c.Job("j").Signal(ctx); err != nil || s != "" {
 		t.Fatalf("signal %q, %v: want none", s, err)
 	}
-	if err := c.SetSignal(ctx, "j", jobs.StateCancelled); err != nil {
+	if err := c.Job("j").SetSignal(ctx, jobs.StateCancelled); err != nil {
 		t.Fatal(err)
 	}
-	commit(t, c, "j", 0, 1, Lost) // a signal does not make a job
-	if err := c.Init(ctx, "j", 1, nil, jobs.Counts{}); err != nil {
+	commit(t, c, "j", 0, 1, jobLost) // a signal does not make a job
+	if err := c.Job("j").Init(ctx, 1, nil, jobs.Counts{}); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := c.Signal(ctx, "j"); err != nil || s != jobs.StateCancelled {
+	if s, err := c.Job("j").Signal(ctx); err != nil || s != jobs.StateCancelled {
 		t.Fatalf("signal %q, %v: want %q", s, err, jobs.StateCancelled)
 	}
 }
 
 func testForget(t *testing.T, c *Conn) {
 	ctx := t.Context()
-	if err := c.Init(ctx, "j", 5000, nil, jobs.Counts{}); err != nil {
+	if err := c.Job("j").Init(ctx, 5000, nil, jobs.Counts{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.SetSignal(ctx, "j", jobs.StatePaused); err != nil {
+	if err := c.Job("j").SetSignal(ctx, jobs.StatePaused); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Block(ctx, "j", jobs.Block{}); err != nil {
+	if err := c.Job("j").Block(ctx, jobs.Block{}); err != nil {
 		t.Fatal(err)
 	}
 	for chunk := range 600 {
-		if err := c.Begin(ctx, "j", chunk, []int{1}); err != nil {
+		if err := c.Job("j").Begin(ctx, chunk, []int{1}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range 2 {
-		if err := c.Forget(ctx, "j"); err != nil {
+		if err := c.Job("j").Forget(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -364,27 +364,27 @@ func testFlights(t *testing.T, c *Conn) {
 	}
 	want := func(chunk int, want map[int]int) {
 		t.Helper()
-		if got, err := c.Flights(ctx, "j", chunk); err != nil || !maps.Equal(got, want) {
+		if got, err := c.Job("j").Flights(ctx, chunk); err != nil || !maps.Equal(got, want) {
 			t.Fatalf("flights of chunk %d: %v, %v: want %v", chunk, got, err, want)
 		}
 	}
 	want(0, map[int]int{})
-	check(c.Begin(ctx, "j", 0, nil))
-	check(c.Begin(ctx, "j", 0, []int{0, 1, 2}))
-	check(c.Begin(ctx, "j", 1, []int{0}))
-	check(c.End(ctx, "j", 0, []int{1}))
+	check(c.Job("j").Begin(ctx, 0, nil))
+	check(c.Job("j").Begin(ctx, 0, []int{0, 1, 2}))
+	check(c.Job("j").Begin(ctx, 1, []int{0}))
+	check(c.Job("j").End(ctx, 0, []int{1}))
 	want(0, map[int]int{0: 1, 2: 1}) // the process died here
-	check(c.Begin(ctx, "j", 0, []int{2}))
+	check(c.Job("j").Begin(ctx, 0, []int{2}))
 	want(0, map[int]int{0: 1, 2: 2})
-	check(c.End(ctx, "j", 0, []int{0, 1, 2}))
-	check(c.End(ctx, "j", 0, []int{0}))
-	check(c.End(ctx, "j", 0, nil))
+	check(c.Job("j").End(ctx, 0, []int{0, 1, 2}))
+	check(c.Job("j").End(ctx, 0, []int{0}))
+	check(c.Job("j").End(ctx, 0, nil))
 	want(0, map[int]int{})
 	want(1, map[int]int{0: 1})
 	if ttl := c.Redis().TTL(ctx, jobKey("j", "flight:1")).Val(); ttl < 24*time.Hour {
 		t.Errorf("a flight is remembered for %v", ttl)
 	}
-	check(c.End(ctx, "j", 1, []int{0}))
+	check(c.Job("j").End(ctx, 1, []int{0}))
 	if left := keys(t, c, "*{j}*"); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
@@ -458,7 +458,7 @@ func testHealth(t *testing.T, c *Conn) {
 	}
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := c.Enqueue(cancelled, 0, task(0)); err == nil {
+	if err := c.Tasks(0).Enqueue(cancelled, task(0)); err == nil {
 		t.Error("enqueued although the context had ended")
 	}
 }

@@ -28,7 +28,7 @@ const (
 
 // asynqKey is a key of a queue in asynq v0.26: internal/base/base.go.
 func asynqKey(priority int, part string) string {
-	return "asynq:{" + jobs.QueueName(priority) + "}:" + part
+	return "asynq:{" + queueName(priority) + "}:" + part
 }
 
 // snapshot is the ids of a queue's tasks at a moment.
@@ -38,35 +38,35 @@ type snapshot struct {
 }
 
 // Enqueue adds a task to the queue of a priority, 0 to [jobs.Priorities]-1.
-// [ErrQueued]: a task of that id is there, in some state, see [Conn.TaskState].
+// [ErrQueued]: a task of that id is there, in some state, see [Tasks.State].
 // [ErrFull]: there is no room. The id of a task that Redis has half lost, a hash
 // in no list, does not stand in the way.
-func (c *Conn) Enqueue(ctx context.Context, priority int, t jobs.Task) error {
-	err := c.enqueue(ctx, priority, t)
+func (q Tasks) Enqueue(ctx context.Context, t jobs.Task) error {
+	err := q.enqueue(ctx, t)
 	if !errors.Is(err, ErrQueued) {
 		return err
 	}
-	known, lookErr := c.knows(ctx, priority, t.ID())
+	known, lookErr := q.knows(ctx, t.ID())
 	if lookErr != nil {
 		return lookErr
 	}
 	if known {
 		return err
 	}
-	state, lookErr := c.TaskState(ctx, priority, t)
+	state, lookErr := q.State(ctx, t)
 	if lookErr != nil {
 		return lookErr
 	}
 	if state != "" {
 		return err
 	}
-	return c.enqueue(ctx, priority, t)
+	return q.enqueue(ctx, t)
 }
 
-func (c *Conn) enqueue(ctx context.Context, priority int, t jobs.Task) error {
+func (q Tasks) enqueue(ctx context.Context, t jobs.Task) error {
 	what := "enqueue " + t.ID()
-	if priority < 0 || priority >= jobs.Priorities {
-		return fmt.Errorf("queue: %s: priority %d: want 0 to %d", what, priority, jobs.Priorities-1)
+	if q.priority < 0 || q.priority >= jobs.Priorities {
+		return fmt.Errorf("queue: %s: priority %d: want 0 to %d", what, q.priority, jobs.Priorities-1)
 	}
 	if strings.ContainsAny(t.Job, "{}") {
 		return fmt.Errorf("queue: %s: a job's id holds no braces", what)
@@ -75,8 +75,8 @@ func (c *Conn) enqueue(ctx context.Context, priority int, t jobs.Task) error {
 	if err != nil {
 		return fmt.Errorf("queue: %s: %w", what, err)
 	}
-	_, err = c.feed.EnqueueContext(ctx, asynq.NewTask(jobs.TaskType, payload),
-		asynq.Queue(jobs.QueueName(priority)), asynq.TaskID(t.ID()),
+	_, err = q.conn.feed.EnqueueContext(ctx, asynq.NewTask(taskType, payload),
+		asynq.Queue(queueName(q.priority)), asynq.TaskID(t.ID()),
 		asynq.MaxRetry(maxRetry), asynq.Timeout(taskTimeout))
 	if errors.Is(err, asynq.ErrTaskIDConflict) {
 		return fmt.Errorf("queue: %s: %w", what, ErrQueued)
@@ -86,23 +86,23 @@ func (c *Conn) enqueue(ctx context.Context, priority int, t jobs.Task) error {
 
 // knows reports whether a task is in one of the queue's lists, as of at most
 // snapshotAge ago. A scheduler that checks thousands of tasks reads them once.
-func (c *Conn) knows(ctx context.Context, priority int, id string) (bool, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := &c.seen[priority]
+func (q Tasks) knows(ctx context.Context, id string) (bool, error) {
+	q.conn.mu.Lock()
+	defer q.conn.mu.Unlock()
+	s := &q.conn.seen[q.priority]
 	if time.Since(s.at) > snapshotAge {
 		at := time.Now()
-		pipe := c.rdb.Pipeline()
+		pipe := q.conn.rdb.Pipeline()
 		lists := []*redis.StringSliceCmd{
-			pipe.LRange(ctx, asynqKey(priority, "pending"), 0, -1),
-			pipe.LRange(ctx, asynqKey(priority, "active"), 0, -1),
-			pipe.ZRange(ctx, asynqKey(priority, "scheduled"), 0, -1),
-			pipe.ZRange(ctx, asynqKey(priority, "retry"), 0, -1),
-			pipe.ZRange(ctx, asynqKey(priority, "archived"), 0, -1),
-			pipe.ZRange(ctx, asynqKey(priority, "completed"), 0, -1),
+			pipe.LRange(ctx, asynqKey(q.priority, "pending"), 0, -1),
+			pipe.LRange(ctx, asynqKey(q.priority, "active"), 0, -1),
+			pipe.ZRange(ctx, asynqKey(q.priority, "scheduled"), 0, -1),
+			pipe.ZRange(ctx, asynqKey(q.priority, "retry"), 0, -1),
+			pipe.ZRange(ctx, asynqKey(q.priority, "archived"), 0, -1),
+			pipe.ZRange(ctx, asynqKey(q.priority, "completed"), 0, -1),
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
-			return false, fail("list tasks of priority "+fmt.Sprint(priority), err)
+			return false, fail("list tasks of q.priority "+fmt.Sprint(q.priority), err)
 		}
 		ids := map[string]struct{}{}
 		for _, l := range lists {
@@ -119,28 +119,28 @@ func (c *Conn) knows(ctx context.Context, priority int, id string) (bool, error)
 // TaskState is where a task is: pending, active, scheduled, retry, archived or
 // completed; empty where there is none. The remains of a task that is in no
 // list are removed.
-func (c *Conn) TaskState(ctx context.Context, priority int, t jobs.Task) (string, error) {
-	keys := []string{asynqKey(priority, "t:"+t.ID())}
+func (q Tasks) State(ctx context.Context, t jobs.Task) (string, error) {
+	keys := []string{asynqKey(q.priority, "t:"+t.ID())}
 	for _, part := range []string{"pending", "active", "scheduled", "retry", "archived", "completed"} {
-		keys = append(keys, asynqKey(priority, part))
+		keys = append(keys, asynqKey(q.priority, part))
 	}
-	state, err := locateScript.Run(ctx, c.rdb, keys, t.ID()).Text()
+	state, err := locateScript.Run(ctx, q.conn.rdb, keys, t.ID()).Text()
 	return state, fail("find task "+t.ID(), err)
 }
 
 // Revive adds a task anew whose id stands in the archive. [ErrQueued]: it is
 // queued in some other state.
-func (c *Conn) Revive(ctx context.Context, priority int, t jobs.Task) error {
-	if _, err := c.withdraw(ctx, priority, "archived", []jobs.Task{t}); err != nil {
+func (q Tasks) Revive(ctx context.Context, t jobs.Task) error {
+	if _, err := q.withdraw(ctx, "archived", []jobs.Task{t}); err != nil {
 		return err
 	}
-	return c.Enqueue(ctx, priority, t)
+	return q.Enqueue(ctx, t)
 }
 
 // LastError is what a task failed with the last time; empty where it did not,
 // or is not queued.
-func (c *Conn) LastError(ctx context.Context, priority int, t jobs.Task) (string, error) {
-	info, err := c.inspect.GetTaskInfo(jobs.QueueName(priority), t.ID())
+func (q Tasks) LastError(ctx context.Context, t jobs.Task) (string, error) {
+	info, err := q.conn.inspect.GetTaskInfo(queueName(q.priority), t.ID())
 	switch {
 	case errors.Is(err, asynq.ErrTaskNotFound), errors.Is(err, asynq.ErrQueueNotFound):
 		return "", nil
@@ -153,23 +153,23 @@ func (c *Conn) LastError(ctx context.Context, priority int, t jobs.Task) (string
 // Withdraw removes tasks that no worker has: pending, scheduled, to be retried
 // or archived. Active ones stay. It gives how many were removed, and works on a
 // full Redis. It is fastest with the tasks in the order in which they were fed.
-func (c *Conn) Withdraw(ctx context.Context, priority int, tasks []jobs.Task) (n int, err error) {
-	return c.withdraw(ctx, priority, "", tasks)
+func (q Tasks) Withdraw(ctx context.Context, tasks []jobs.Task) (n int, err error) {
+	return q.withdraw(ctx, "", tasks)
 }
 
-func (c *Conn) withdraw(ctx context.Context, priority int, state string, tasks []jobs.Task) (n int, err error) {
+func (q Tasks) withdraw(ctx context.Context, state string, tasks []jobs.Task) (n int, err error) {
 	var keys []string
 	for _, part := range []string{"pending", "scheduled", "retry", "archived", "completed"} {
-		keys = append(keys, asynqKey(priority, part))
+		keys = append(keys, asynqKey(q.priority, part))
 	}
 	for len(tasks) > 0 {
 		batch := tasks[:min(len(tasks), withdrawBatch)]
 		tasks = tasks[len(batch):]
-		args := []any{asynqKey(priority, "t:"), state}
+		args := []any{asynqKey(q.priority, "t:"), state}
 		for _, t := range batch {
 			args = append(args, t.ID())
 		}
-		removed, err := withdrawScript.Run(ctx, c.rdb, keys, args...).Int()
+		removed, err := withdrawScript.Run(ctx, q.conn.rdb, keys, args...).Int()
 		n += removed
 		if err != nil {
 			return n, fail(fmt.Sprintf("withdraw %d tasks", len(batch)), err)
@@ -187,17 +187,26 @@ type Depth struct {
 func (d Depth) Waiting() int64 { return d.Pending + d.Active + d.Retry + d.Scheduled }
 
 // Depth counts the tasks of a priority at one moment, in constant time.
-func (c *Conn) Depth(ctx context.Context, priority int) (Depth, error) {
+func (q Tasks) Depth(ctx context.Context) (Depth, error) {
 	var keys []string
 	for _, part := range []string{"pending", "active", "retry", "scheduled", "archived"} {
-		keys = append(keys, asynqKey(priority, part))
+		keys = append(keys, asynqKey(q.priority, part))
 	}
-	n, err := depthScript.Run(ctx, c.rdb, keys).Int64Slice()
+	n, err := depthScript.Run(ctx, q.conn.rdb, keys).Int64Slice()
 	if err == nil && len(n) != len(keys) {
 		err = fmt.Errorf("%d numbers: want %d", len(n), len(keys))
 	}
 	if err != nil {
-		return Depth{}, fail(fmt.Sprintf("count tasks of priority %d", priority), err)
+		return Depth{}, fail(fmt.Sprintf("count tasks of priority %d", q.priority), err)
 	}
 	return Depth{Pending: n[0], Active: n[1], Retry: n[2], Scheduled: n[3], Archived: n[4]}, nil
 }
+
+// Tasks is the queue of one priority, 0 to [jobs.Priorities]-1.
+type Tasks struct {
+	conn     *Conn
+	priority int
+}
+
+// Tasks gives the queue of a priority.
+func (c *Conn) Tasks(priority int) Tasks { return Tasks{c, priority} }

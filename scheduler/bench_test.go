@@ -80,7 +80,7 @@ func BenchmarkMillion(b *testing.B) {
 				go func() {
 					defer close(watched)
 					for ; ctx.Err() == nil; sleep(ctx, 20*time.Millisecond) {
-						if d, err := r.conn.Depth(ctx, 0); err == nil {
+						if d, err := r.conn.Tasks(0).Depth(ctx); err == nil {
 							window.Store(max(window.Load(), d.Waiting()))
 						}
 						if used, _, err := r.conn.Memory(ctx); err == nil {

@@ -59,7 +59,7 @@ func (d *drive) hold(ctx context.Context, b jobs.Block) {
 			d.log.Debug(what, "error", err)
 		}
 	}
-	failed("cannot note that the job is blocked", d.s.conn.Block(ctx, d.f.id, b))
+	failed("cannot note that the job is blocked", d.s.conn.Job(d.f.id).Block(ctx, b))
 	if d.withdraw != nil {
 		failed("cannot withdraw chunks of a blocked job", d.withdraw(ctx))
 	}
@@ -69,7 +69,7 @@ func (d *drive) hold(ctx context.Context, b jobs.Block) {
 }
 
 func (d *drive) lift(ctx context.Context, why string) error {
-	if err := d.s.conn.Unblock(ctx, d.f.id); err != nil {
+	if err := d.s.conn.Job(d.f.id).Unblock(ctx); err != nil {
 		return err
 	}
 	d.log.Info("blocked job goes on", "because", why)
@@ -86,7 +86,7 @@ func (d *drive) gone(ctx context.Context, b jobs.Block) error {
 	case jobs.BlockTarget:
 		return d.probe(ctx, b.Bytes)
 	case jobs.BlockRedis:
-		return d.s.conn.Block(ctx, d.f.id, b) // which lift takes back
+		return d.s.conn.Job(d.f.id).Block(ctx, b) // which lift takes back
 	case jobs.BlockTemp:
 		return probeTemp()
 	case jobs.BlockStore:
@@ -101,7 +101,7 @@ func (d *drive) gone(ctx context.Context, b jobs.Block) error {
 // probe writes to the target what is as large as the write that was refused.
 func (d *drive) probe(ctx context.Context, bytes int64) error {
 	// Only the job's leader uses this key, so what a killed one left is replaced by the next probe, and deleted.
-	return storage.Probe(ctx, d.f.b, jobs.ProbeKey(d.f.id, "scheduler"), min(max(bytes, leastProbe), mostProbe))
+	return storage.Probe(ctx, d.f.b, jobs.Folder(d.f.id).Probe("scheduler"), min(max(bytes, leastProbe), mostProbe))
 }
 
 // readable lists the beginning of the source.

@@ -83,17 +83,17 @@ func TestABlockedJobGoesOnByAProbeOrByResume(t *testing.T) {
 		}
 		r.run(r.scheduler(nil))
 		r.waitState(spec.ID, jobs.StateRunning)
-		if err := r.conn.Block(r.ctx, spec.ID, jobs.Block{Cause: cause, Reason: "x"}); err != nil {
+		if err := r.conn.Job(spec.ID).Block(r.ctx, jobs.Block{Cause: cause, Reason: "x"}); err != nil {
 			t.Fatal(err)
 		}
 		if resume {
 			r.paused(spec.ID, cause)
 			r.wait("the chunks to be withdrawn", func() bool {
-				d, err := r.conn.Depth(r.ctx, 0)
+				d, err := r.conn.Tasks(0).Depth(r.ctx)
 				return err == nil && d == queue.Depth{}
 			})
 			// Another scheduler takes over, Redis lost the reason: it stays known.
-			if err := r.conn.Unblock(r.ctx, spec.ID); err != nil {
+			if err := r.conn.Job(spec.ID).Unblock(r.ctx); err != nil {
 				t.Fatal(err)
 			}
 			r.paused(spec.ID, cause)
@@ -119,7 +119,7 @@ func TestAChunkThatAlwaysFailsPausesTheJob(t *testing.T) {
 	broken.Store(true)
 	var tries atomic.Int64
 	server, err := r.conn.Serve(&queue.ServerOptions{Attempts: 2}, func(ctx context.Context, task jobs.Task, attempt int) error {
-		if _, blocked, err := r.conn.Blocked(ctx, task.Job); blocked || err != nil {
+		if _, blocked, err := r.conn.Job(task.Job).Blocked(ctx); blocked || err != nil {
 			return errors.Join(queue.ErrLater, err)
 		}
 		if tries.Add(1); broken.Load() {
@@ -138,7 +138,7 @@ func TestAChunkThatAlwaysFailsPausesTheJob(t *testing.T) {
 		t.Errorf("why %q, want %q", st.Why, want)
 	}
 	r.wait("the chunk to be withdrawn", func() bool {
-		d, err := r.conn.Depth(r.ctx, 0)
+		d, err := r.conn.Tasks(0).Depth(r.ctx)
 		return err == nil && d == queue.Depth{}
 	})
 	time.Sleep(200 * time.Millisecond) // ten ticks, in which nothing may be fed
@@ -196,10 +196,10 @@ func TestAnArchivedChunkPausesTheJob(t *testing.T) {
 	t.Cleanup(server.Shutdown)
 	spec := r.submit(nil)
 	task, redis := jobs.Task{Job: spec.ID}, r.conn.Redis()
-	prefix := "asynq:{" + jobs.QueueName(0) + "}:"
+	prefix := "asynq:{" + "pelmill-p0" + "}:"
 	r.run(r.scheduler(nil))
 	r.wait("the chunk to be archived", func() bool {
-		if state, err := r.conn.TaskState(r.ctx, 0, task); err != nil || state != "retry" {
+		if state, err := r.conn.Tasks(0).State(r.ctx, task); err != nil || state != "retry" {
 			return false
 		}
 		n, err := redis.ZRem(r.ctx, prefix+"retry", task.ID()).Result()

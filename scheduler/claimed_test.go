@@ -53,14 +53,14 @@ func TestClaims(t *testing.T) {
 					_, _, err = storage.Frame(&lines, []jobs.Result{record})
 				}
 				if err == nil {
-					err = f.put(r.ctx, jobs.ResultKey(spec.ID, 0), lines.Bytes(), false)
+					err = f.put(r.ctx, jobs.Folder(spec.ID).Result(0), lines.Bytes(), false)
 				}
 				if err == nil {
-					err = f.putJSON(r.ctx, jobs.SpecKey(spec.ID), spec, false)
+					err = f.putJSON(r.ctx, jobs.Folder(spec.ID).Spec(), spec, false)
 				}
 				if err == nil && d.ends > 0 {
 					report := jobs.Report{Job: spec.ID, State: jobs.StateDone, Attempted: 1, Finished: start.Add(time.Duration(d.ends) * time.Hour)}
-					err = f.putJSON(r.ctx, jobs.ReportKey(spec.ID), report, false)
+					err = f.putJSON(r.ctx, jobs.Folder(spec.ID).Report(), report, false)
 				}
 				if err != nil {
 					t.Fatal(err)

@@ -86,7 +86,7 @@ func (c *Client) Submit(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 			return spec, err
 		}
 	}
-	err = f.putJSON(ctx, jobs.SpecKey(spec.ID), spec, false)
+	err = f.putJSON(ctx, jobs.Folder(spec.ID).Spec(), spec, false)
 	var exists *storage.ExistsError
 	if errors.As(err, &exists) && spec.Token != "" {
 		// The same submission, at the same time.
@@ -179,7 +179,7 @@ func (c *Client) open(ctx context.Context, spec jobs.Spec) error {
 	if spec.AutoStart {
 		ctl.Want = jobs.WantRun
 	}
-	err = folder{b: target, id: spec.ID}.putJSON(ctx, jobs.ControlKey(spec.ID), ctl, false)
+	err = folder{b: target, id: spec.ID}.putJSON(ctx, jobs.Folder(spec.ID).Control(), ctl, false)
 	var exists *storage.ExistsError
 	if err != nil && !errors.As(err, &exists) {
 		return err
@@ -187,10 +187,10 @@ func (c *Client) open(ctx context.Context, spec jobs.Spec) error {
 	if c.Conn == nil {
 		return nil
 	}
-	if _, done, err := getJSON[jobs.Report](ctx, target, jobs.ReportKey(spec.ID)); err != nil || done {
+	if _, done, err := getJSON[jobs.Report](ctx, target, jobs.Folder(spec.ID).Report()); err != nil || done {
 		return err
 	}
-	return c.Conn.Register(ctx, spec.ID, spec.Target)
+	return c.Conn.Job(spec.ID).Register(ctx, spec.Target)
 }
 
 // Control says what the operator wants of a job: to run (start, resume), to
@@ -202,14 +202,14 @@ func (c *Client) Control(ctx context.Context, target, id string, ctl jobs.Contro
 	if err != nil {
 		return err
 	}
-	report, ended, err := getJSON[jobs.Report](ctx, b, jobs.ReportKey(id))
+	report, ended, err := getJSON[jobs.Report](ctx, b, jobs.Folder(id).Report())
 	if err != nil {
 		return err
 	}
 	if ended && !(report.State == jobs.StateFailed && ctl.Want == jobs.WantRun) {
 		return fmt.Errorf("scheduler: job %s is %s", id, report.State)
 	}
-	old, ok, err := getJSON[jobs.Control](ctx, b, jobs.ControlKey(id))
+	old, ok, err := getJSON[jobs.Control](ctx, b, jobs.Folder(id).Control())
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (c *Client) Control(ctx context.Context, target, id string, ctl jobs.Contro
 	if ctl.At.IsZero() {
 		ctl.At = time.Now().UTC()
 	}
-	if err := (folder{b: b, id: id}).putJSON(ctx, jobs.ControlKey(id), ctl, true); err != nil {
+	if err := (folder{b: b, id: id}).putJSON(ctx, jobs.Folder(id).Control(), ctl, true); err != nil {
 		return err
 	}
 	if c.Conn == nil {
@@ -244,7 +244,7 @@ func (c *Client) Control(ctx context.Context, target, id string, ctl jobs.Contro
 	if !samePlace(spec.Target, b.URL) {
 		return fmt.Errorf("scheduler: job %s in %s is for the target %q, so no scheduler will do it", id, b.URL, spec.Target)
 	}
-	return c.Conn.Register(ctx, id, spec.Target)
+	return c.Conn.Job(id).Register(ctx, spec.Target)
 }
 
 // samePlace reports whether two canonical URLs differ in parameters only: people
@@ -283,13 +283,13 @@ func (c *Client) Spec(ctx context.Context, target, id string) (jobs.Spec, error)
 // Plan reads the plan of a job; one that is not planned yet is an error for
 // which storage.IsNotExist holds.
 func (c *Client) Plan(ctx context.Context, target, id string) (jobs.Plan, error) {
-	return read[jobs.Plan](ctx, c, target, id, jobs.PlanKey(id))
+	return read[jobs.Plan](ctx, c, target, id, jobs.Folder(id).Plan())
 }
 
 // Report reads the report of a job; one that has not ended is an error for which
 // storage.IsNotExist holds.
 func (c *Client) Report(ctx context.Context, target, id string) (jobs.Report, error) {
-	return read[jobs.Report](ctx, c, target, id, jobs.ReportKey(id))
+	return read[jobs.Report](ctx, c, target, id, jobs.Folder(id).Report())
 }
 
 func read[T any](ctx context.Context, c *Client, target, id, key string) (v T, err error) {
@@ -329,11 +329,11 @@ func (c *Client) FindUnfinished(ctx context.Context, source, target, codec, opti
 			requestedOptions(&spec) != requestedOptions(&want) || spec.Manifest != "" || !sameFilter(spec.Filter, want.Filter) {
 			continue
 		}
-		control, _, err := getJSON[jobs.Control](ctx, b, jobs.ControlKey(ids[i]))
+		control, _, err := getJSON[jobs.Control](ctx, b, jobs.Folder(ids[i]).Control())
 		if err != nil {
 			return "", false, err
 		}
-		ended, err := exists(ctx, b, jobs.ReportKey(ids[i]))
+		ended, err := exists(ctx, b, jobs.Folder(ids[i]).Report())
 		if err != nil {
 			return "", false, err
 		}
@@ -375,8 +375,8 @@ func (c *Client) Retry(ctx context.Context, target, id string, mutate func(*jobs
 	if err := storedOptions(c.Codecs, &spec); err != nil {
 		return spec, err
 	}
-	if report.FailedList != jobs.FailedKey(id) {
-		return spec, fmt.Errorf("scheduler: the report of job %s names the list %q, want %q", id, report.FailedList, jobs.FailedKey(id))
+	if report.FailedList != jobs.Folder(id).Failed() {
+		return spec, fmt.Errorf("scheduler: the report of job %s names the list %q, want %q", id, report.FailedList, jobs.Folder(id).Failed())
 	}
 	spec.Target = b.URL
 	spec.ID, spec.Token, spec.Created, spec.Parent, spec.Manifest = "", "", time.Time{}, id, ""

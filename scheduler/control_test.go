@@ -38,7 +38,7 @@ func TestPauseResumeAndCancel(t *testing.T) {
 		t.Errorf("paused: %+v (%v)", st, err)
 	}
 	r.wait("the chunks at work to end", func() bool {
-		d, err := r.conn.Depth(r.ctx, 0)
+		d, err := r.conn.Tasks(0).Depth(r.ctx)
 		return err == nil && d == queue.Depth{}
 	})
 	before := r.worker.chunks.Load()
@@ -58,7 +58,7 @@ func TestPauseResumeAndCancel(t *testing.T) {
 		t.Errorf("cancelled: %+v (%v)", st.State, err)
 	}
 	for p := range jobs.Priorities {
-		if d, err := r.conn.Depth(r.ctx, p); err != nil || d.Waiting() != 0 {
+		if d, err := r.conn.Tasks(p).Depth(r.ctx); err != nil || d.Waiting() != 0 {
 			t.Errorf("priority %d: %+v (%v)", p, d, err)
 		}
 	}
@@ -81,7 +81,7 @@ func TestPriorityChangesWhileAJobRuns(t *testing.T) {
 	if err := r.client.Control(r.ctx, r.target, spec.ID, jobs.Control{Priority: &three}); err != nil {
 		t.Fatal(err)
 	}
-	r.wait("tasks of priority 3", func() bool { d, err := r.conn.Depth(r.ctx, 3); return err == nil && d.Waiting() > 0 })
+	r.wait("tasks of priority 3", func() bool { d, err := r.conn.Tasks(3).Depth(r.ctx); return err == nil && d.Waiting() > 0 })
 	if c := r.ended(spec.ID).Counts; c.Compressed != 200 {
 		t.Errorf("%+v", c)
 	}

@@ -89,9 +89,9 @@ func (d *drive) run(ctx context.Context) error {
 	}
 	if !ok {
 		d.log.Warn("registered job has no specification, leaving it", "target", d.f.b.URL)
-		return d.s.conn.Unregister(ctx, d.f.id)
+		return d.s.conn.Job(d.f.id).Unregister(ctx)
 	}
-	if d.state, _, err = getJSON[jobs.StateRecord](ctx, d.f.b, jobs.StateKey(d.f.id)); err != nil {
+	if d.state, _, err = getJSON[jobs.StateRecord](ctx, d.f.b, jobs.Folder(d.f.id).State()); err != nil {
 		return err
 	}
 	if err := d.readControl(ctx, true); err != nil {
@@ -103,7 +103,7 @@ func (d *drive) run(ctx context.Context) error {
 	if d.codec, err = resolveStored(d.s.opts.Codecs, &d.spec); err != nil {
 		return d.finish(ctx, ending{state: jobs.StateFailed, reason: err.Error()})
 	}
-	plan, ok, err := getJSON[jobs.Plan](ctx, d.f.b, jobs.PlanKey(d.f.id))
+	plan, ok, err := getJSON[jobs.Plan](ctx, d.f.b, jobs.Folder(d.f.id).Plan())
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (d *drive) readControl(ctx context.Context, now bool) error {
 	if !now && time.Since(d.controlRead) < min(controlEvery, 10*d.s.opts.Tick) {
 		return nil
 	}
-	control, ok, err := getJSON[jobs.Control](ctx, d.f.b, jobs.ControlKey(d.f.id))
+	control, ok, err := getJSON[jobs.Control](ctx, d.f.b, jobs.Folder(d.f.id).Control())
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (d *drive) write(ctx context.Context, next jobs.StateRecord) error {
 	if next.State != jobs.StatePaused {
 		next.Blocked = ""
 	}
-	if err := d.f.putJSON(ctx, jobs.StateKey(d.f.id), next, true); err != nil {
+	if err := d.f.putJSON(ctx, jobs.Folder(d.f.id).State(), next, true); err != nil {
 		return err
 	}
 	if next.State != d.state.State {
@@ -201,7 +201,7 @@ func (d *drive) note(ctx context.Context, reason string) {
 // ended deals with a job that has a report: nothing is left to do, or it failed
 // and the operator wants it to go on.
 func (d *drive) ended(ctx context.Context) (bool, error) {
-	report, ok, err := getJSON[jobs.Report](ctx, d.f.b, jobs.ReportKey(d.f.id))
+	report, ok, err := getJSON[jobs.Report](ctx, d.f.b, jobs.Folder(d.f.id).Report())
 	if err != nil || !ok {
 		return false, err
 	}
@@ -209,8 +209,8 @@ func (d *drive) ended(ctx context.Context) (bool, error) {
 		return true, d.leave(ctx, report)
 	}
 	d.log.Info("failed job goes on", "force", d.control.Force)
-	if err := storage.Delete(ctx, d.f.b, jobs.ReportKey(d.f.id)); err != nil {
-		return false, refused(err, 0)
+	if err := storage.Delete(ctx, d.f.b, jobs.Folder(d.f.id).Report()); err != nil {
+		return false, storage.RefusedWrite(err, 0)
 	}
 	next := d.state
 	next.State, next.Reason, next.Limit, next.Finished = jobs.StatePreparing, "", false, time.Time{}
@@ -226,17 +226,17 @@ func (d *drive) leave(ctx context.Context, report jobs.Report) error {
 			return err
 		}
 	}
-	if err := d.s.conn.Forget(ctx, d.f.id); err != nil {
+	if err := d.s.conn.Job(d.f.id).Forget(ctx); err != nil {
 		return err
 	}
-	if err := d.s.conn.Unregister(ctx, d.f.id); err != nil || report.State != jobs.StateFailed {
+	if err := d.s.conn.Job(d.f.id).Unregister(ctx); err != nil || report.State != jobs.StateFailed {
 		return err
 	}
 	// An operator may have resumed the job between the last look and this.
 	if err := d.readControl(ctx, true); err != nil || d.control.Want != jobs.WantRun || d.control.At.Equal(d.state.Heard) {
 		return err
 	}
-	return d.s.conn.Register(ctx, d.f.id, d.f.b.URL)
+	return d.s.conn.Job(d.f.id).Register(ctx, d.f.b.URL)
 }
 
 // prepare lists and plans, and looks meanwhile whether the job is cancelled.
@@ -260,7 +260,7 @@ func (d *drive) prepare(ctx context.Context) (plan jobs.Plan, err error) {
 	go func() {
 		defer close(watched)
 		for sleep(pctx, controlEvery); pctx.Err() == nil; sleep(pctx, controlEvery) {
-			c, _, err := getJSON[jobs.Control](pctx, d.f.b, jobs.ControlKey(d.f.id))
+			c, _, err := getJSON[jobs.Control](pctx, d.f.b, jobs.Folder(d.f.id).Control())
 			if err == nil && c.Want == jobs.WantCancel {
 				cancel(errCancel)
 			}
@@ -284,7 +284,7 @@ func (d *drive) prepare(ctx context.Context) (plan jobs.Plan, err error) {
 	d.log.Info("source is listed", "objects", at.Objects, "bytes", at.Bytes, "filtered", at.Filtered)
 	p := &planning{
 		folder: &d.f, spec: &d.spec, resolved: d.codec, source: source, target: d.f.b, at: at, slots: d.s.planSlots(), memory: memory(d.s.opts.Memory),
-		all: parts(d.f.b, at.Parts, func(n int) string { return jobs.ManifestKey(d.f.id, n) }),
+		all: parts(d.f.b, at.Parts, func(n int) string { return jobs.Folder(d.f.id).Manifest(n) }),
 	}
 	if plan, err = p.plan(pctx); err != nil {
 		return plan, fmt.Errorf("scheduler: plan: %w", err)

@@ -70,12 +70,12 @@ func records(ctx context.Context, b *storage.Bucket, id string, partial bool) it
 			}
 			return nil
 		}
-		report, ok, err := getJSON[jobs.Report](ctx, b, jobs.ReportKey(id))
+		report, ok, err := getJSON[jobs.Report](ctx, b, jobs.Folder(id).Report())
 		switch {
 		case err != nil:
 		case ok && len(report.Results) > 0 && !(partial && report.State != jobs.StateDone):
 			for _, key := range report.Results {
-				if !strings.HasPrefix(key, jobs.Dir(id)) {
+				if !strings.HasPrefix(key, jobs.Folder(id).Dir()) {
 					err = fmt.Errorf("scheduler: the report of job %s names records in %q, which is not its folder", id, key)
 					break
 				}
@@ -105,7 +105,7 @@ func shardLines(ctx context.Context, b *storage.Bucket, id string, partial bool,
 	}
 	var part []int
 	if partial {
-		err = walk(ctx, b, jobs.Dir(id)+"partial/", "", func(o storage.Object) error {
+		err = walk(ctx, b, jobs.Folder(id).Dir()+"partial/", "", func(o storage.Object) error {
 			if n, ok := jobs.ParseResultKey(o.Key); ok {
 				part = append(part, n)
 			}
@@ -123,10 +123,10 @@ func shardLines(ctx context.Context, b *storage.Bucket, id string, partial bool,
 			if len(part) > 0 && part[0] == done[0] {
 				part = part[1:]
 			}
-			all = append(all, chunk{done[0], jobs.ResultKey(id, done[0])})
+			all = append(all, chunk{done[0], jobs.Folder(id).Result(done[0])})
 			done = done[1:]
 		default:
-			all = append(all, chunk{part[0], jobs.PartialKey(id, part[0])})
+			all = append(all, chunk{part[0], jobs.Folder(id).Partial(part[0])})
 			part = part[1:]
 		}
 	}
@@ -140,7 +140,7 @@ func shardLines(ctx context.Context, b *storage.Bucket, id string, partial bool,
 		if storage.IsNotExist(err) && !storage.Unreachable(err) {
 			return nil, nil // a partial object that became a shard meanwhile
 		}
-		if all[i].key != jobs.ResultKey(id, all[i].n) {
+		if all[i].key != jobs.Folder(id).Result(all[i].n) {
 			err = errors.Join(err, sortByKey(lines))
 		}
 		return lines, err

@@ -103,7 +103,7 @@ func (w *worker) spec(ctx context.Context, job string) (jobs.Spec, error) {
 	if s, ok := w.specs[job]; ok {
 		return s, nil
 	}
-	url, err := w.conn.Target(ctx, job)
+	url, err := w.conn.Job(job).Target(ctx)
 	if err != nil || url == "" {
 		return jobs.Spec{}, errors.Join(err, errors.New("job is not registered"))
 	}
@@ -111,7 +111,7 @@ func (w *worker) spec(ctx context.Context, job string) (jobs.Spec, error) {
 	if err != nil {
 		return jobs.Spec{}, err
 	}
-	s, ok, err := getJSON[jobs.Spec](ctx, b, jobs.SpecKey(job))
+	s, ok, err := getJSON[jobs.Spec](ctx, b, jobs.Folder(job).Spec())
 	if err == nil && !ok {
 		err = errors.New("no specification")
 	}
@@ -133,19 +133,19 @@ func (w *worker) chunk(ctx context.Context, task jobs.Task, attempt int) error {
 	if err != nil {
 		return err
 	}
-	if done, err := w.conn.IsDone(ctx, task.Job, task.Index); err != nil || done {
+	if done, err := w.conn.Job(task.Job).IsDone(ctx, task.Index); err != nil || done {
 		return err
 	}
 	if h, ok := shardOf(ctx, b, task); ok {
-		_, err = w.conn.Commit(ctx, task.Job, task.Index, h.Counts)
+		err = w.conn.Job(task.Job).Commit(ctx, task.Index, h.Counts)
 		return err
 	}
-	plan, _, err := getJSON[jobs.Plan](ctx, b, jobs.PlanKey(task.Job))
+	plan, _, err := getJSON[jobs.Plan](ctx, b, jobs.Folder(task.Job).Plan())
 	if err != nil {
 		return err
 	}
 	at := plan.Chunks[task.Index]
-	data, err := storage.GetRange(ctx, b, jobs.ChunksKey(task.Job, at.Part), at.Offset, at.Length)
+	data, err := storage.GetRange(ctx, b, jobs.Folder(task.Job).Chunks(at.Part), at.Offset, at.Length)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (w *worker) chunk(ctx context.Context, task jobs.Task, attempt int) error {
 		return err
 	}
 	for until := time.Now().Add(w.delay); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
-		if s, err := w.conn.Signal(ctx, task.Job); err == nil && s == jobs.StateCancelled {
+		if s, err := w.conn.Job(task.Job).Signal(ctx); err == nil && s == jobs.StateCancelled {
 			w.obeyed.Add(1)
 			return nil
 		}
@@ -173,7 +173,7 @@ func (w *worker) chunk(ctx context.Context, task jobs.Task, attempt int) error {
 	if _, _, err := storage.Frame(&lines, results); err != nil {
 		return err
 	}
-	_, err = storage.Put(ctx, b, jobs.ResultKey(task.Job, task.Index), lines.Bytes(), nil)
+	_, err = storage.Put(ctx, b, jobs.Folder(task.Job).Result(task.Index), lines.Bytes(), nil)
 	var exists *storage.ExistsError
 	if errors.As(err, &exists) {
 		h, _ := shardOf(ctx, b, task)
@@ -183,12 +183,12 @@ func (w *worker) chunk(ctx context.Context, task jobs.Task, attempt int) error {
 		return err
 	}
 	w.chunks.Add(1)
-	_, err = w.conn.Commit(ctx, task.Job, task.Index, header.Counts)
+	err = w.conn.Job(task.Job).Commit(ctx, task.Index, header.Counts)
 	return err
 }
 
 func shardOf(ctx context.Context, b *storage.Bucket, task jobs.Task) (jobs.Shard, bool) {
-	key := jobs.ResultKey(task.Job, task.Index)
+	key := jobs.Folder(task.Job).Result(task.Index)
 	o, _, err := storage.Stat(ctx, b, key)
 	if err != nil {
 		return jobs.Shard{}, false

@@ -115,7 +115,7 @@ func TestAListingGoesOnAtItsCheckpoint(t *testing.T) {
 		var dead atomic.Bool
 		died := make(chan struct{})
 		s.before = func(key string) error {
-			if key == jobs.Dir(spec.ID)+at && !dead.Swap(true) {
+			if key == jobs.Folder(spec.ID).Dir()+at && !dead.Swap(true) {
 				close(died)
 			}
 			if dead.Load() {
@@ -126,7 +126,7 @@ func TestAListingGoesOnAtItsCheckpoint(t *testing.T) {
 		stop := r.run(s)
 		<-died
 		stop()
-		next, ok, err := getJSON[listing](r.ctx, r.bucket(r.target), jobs.ListingKey(spec.ID))
+		next, ok, err := getJSON[listing](r.ctx, r.bucket(r.target), jobs.Folder(spec.ID).Listing())
 		if err != nil || !ok || next.Parts == 0 || next.Done {
 			t.Fatalf("%s: checkpoint %+v (%v)", at, next, err)
 		}
@@ -136,12 +136,12 @@ func TestAListingGoesOnAtItsCheckpoint(t *testing.T) {
 		if err != nil || plan.Objects != n {
 			t.Errorf("%s: %d objects in %d chunks (%v)", at, plan.Objects, len(plan.Chunks), err)
 		}
-		end, _, err := getJSON[listing](r.ctx, r.bucket(r.target), jobs.ListingKey(spec.ID))
+		end, _, err := getJSON[listing](r.ctx, r.bucket(r.target), jobs.Folder(spec.ID).Listing())
 		if err != nil || !end.Done || end.Parts <= next.Parts {
 			t.Errorf("%s: listing %+v (%v)", at, end, err)
 		}
 		last := ""
-		err = parts(r.bucket(r.target), end.Parts, func(n int) string { return jobs.ManifestKey(spec.ID, n) })(r.ctx, func(e jobs.Entry) error {
+		err = parts(r.bucket(r.target), end.Parts, func(n int) string { return jobs.Folder(spec.ID).Manifest(n) })(r.ctx, func(e jobs.Entry) error {
 			if e.Key <= last {
 				return fmt.Errorf("%q after %q", e.Key, last)
 			}
@@ -163,7 +163,7 @@ func TestTemporaryErrorsOfStorageAreWaitedFor(t *testing.T) {
 	s := r.scheduler(nil)
 	var failures atomic.Int32
 	s.before = func(key string) error {
-		if key[len(key)-1] != '!' && key != jobs.StateKey(r.newest()) && failures.Add(1)%3 == 1 {
+		if key[len(key)-1] != '!' && key != jobs.Folder(r.newest()).State() && failures.Add(1)%3 == 1 {
 			return fmt.Errorf("write %s: %w", key, syscall.ECONNRESET)
 		}
 		return nil
@@ -208,7 +208,7 @@ func TestALeaderThatHangsIsReplaced(t *testing.T) {
 	hang, hung := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	first.before = func(key string) error {
-		if key == jobs.PlanKey(r.newest()) {
+		if key == jobs.Folder(r.newest()).Plan() {
 			once.Do(func() {
 				close(hung)
 				<-hang
@@ -259,12 +259,12 @@ func TestTasksThatVanishAreFedAgain(t *testing.T) {
 	r.fill(40)
 	r.run(r.scheduler(nil))
 	spec := r.submit(func(s *jobs.Spec) { s.ChunkObjects = 5 })
-	r.wait("the tasks", func() bool { d, err := r.conn.Depth(r.ctx, 0); return err == nil && d.Pending == 8 })
+	r.wait("the tasks", func() bool { d, err := r.conn.Tasks(0).Depth(r.ctx); return err == nil && d.Pending == 8 })
 	var lost []jobs.Task
 	for i := range 3 {
 		lost = append(lost, jobs.Task{Job: spec.ID, Index: 2 * i})
 	}
-	if n, err := r.conn.Withdraw(r.ctx, 0, lost); err != nil || n != 3 {
+	if n, err := r.conn.Tasks(0).Withdraw(r.ctx, lost); err != nil || n != 3 {
 		t.Fatalf("%d tasks are lost (%v)", n, err)
 	}
 	r.worker.start(t, 1)
@@ -279,10 +279,10 @@ func TestAChunkThatIsCountedWithoutItsShardIsDoneAgain(t *testing.T) {
 	r.fill(40)
 	stop := r.run(r.scheduler(nil))
 	spec := r.submit(func(s *jobs.Spec) { s.ChunkObjects = 5 })
-	r.wait("the tasks", func() bool { d, err := r.conn.Depth(r.ctx, 0); return err == nil && d.Pending == 8 })
+	r.wait("the tasks", func() bool { d, err := r.conn.Tasks(0).Depth(r.ctx); return err == nil && d.Pending == 8 })
 	stop()
 	for i := range 8 {
-		if _, err := r.conn.Commit(r.ctx, spec.ID, i, jobs.Counts{Objects: 5, Compressed: 5}); err != nil {
+		if err := r.conn.Job(spec.ID).Commit(r.ctx, i, jobs.Counts{Objects: 5, Compressed: 5}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -34,7 +34,7 @@ type ending struct {
 // headers makes the bitmap and the counters from the first lines of all shards.
 func headers(ctx context.Context, f folder, chunks int) (done []byte, counts jobs.Counts, err error) {
 	var found []storage.Object
-	err = walk(ctx, f.b, jobs.ResultsDir(f.id), "", func(o storage.Object) error {
+	err = walk(ctx, f.b, jobs.Folder(f.id).Results(), "", func(o storage.Object) error {
 		if n, ok := jobs.ParseResultKey(o.Key); ok && n < chunks {
 			found = append(found, o)
 		}
@@ -69,7 +69,7 @@ func header(ctx context.Context, b *storage.Bucket, o storage.Object) (h jobs.Sh
 		if err == nil {
 			err = h.Check()
 		}
-		if err == nil && jobs.ResultKey(h.Job, h.Chunk) != o.Key {
+		if err == nil && jobs.Folder(h.Job).Result(h.Chunk) != o.Key {
 			err = fmt.Errorf("it is of chunk %d of job %q", h.Chunk, h.Job)
 		}
 		if err == nil || length >= min(o.Size, largestHeader) {
@@ -150,7 +150,7 @@ func (d *drive) finish(ctx context.Context, end ending) error {
 		report.Seconds = report.Finished.Sub(report.Started).Seconds()
 	}
 	if end.state == jobs.StateDone {
-		if err := d.f.remove(ctx, jobs.Dir(d.f.id)+"partial/", ""); err != nil {
+		if err := d.f.remove(ctx, jobs.Folder(d.f.id).Dir()+"partial/", ""); err != nil {
 			return err
 		}
 	}
@@ -163,7 +163,7 @@ func (d *drive) finish(ctx context.Context, end ending) error {
 			return err
 		}
 	}
-	if err := d.f.putJSON(ctx, jobs.ReportKey(d.f.id), report, true); err != nil {
+	if err := d.f.putJSON(ctx, jobs.Folder(d.f.id).Report(), report, true); err != nil {
 		return err
 	}
 	if end.state != jobs.StateFailed {

@@ -29,7 +29,7 @@ type folder struct {
 func (f folder) put(ctx context.Context, key string, data []byte, overwrite bool) error {
 	if f.before != nil {
 		if err := f.before(key); err != nil {
-			return refused(err, int64(len(data)))
+			return storage.RefusedWrite(err, int64(len(data)))
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -40,7 +40,7 @@ func (f folder) put(ctx context.Context, key string, data []byte, overwrite bool
 		contentType = "application/zstd"
 	}
 	if _, err := storage.Put(ctx, f.b, key, data, &storage.PutOptions{Overwrite: overwrite, ContentType: contentType}); err != nil {
-		return refused(err, int64(len(data)))
+		return storage.RefusedWrite(err, int64(len(data)))
 	}
 	if f.before != nil {
 		return f.before(key + "!")
@@ -85,11 +85,11 @@ func parseJSON[T any](key string, data []byte) (v T, err error) {
 	own := key
 	switch v := any(&v).(type) {
 	case *jobs.Spec:
-		own, err = jobs.SpecKey(v.ID), v.Check()
+		own, err = jobs.Folder(v.ID).Spec(), v.Check()
 	case *jobs.Plan:
-		own, err = jobs.PlanKey(v.Job), v.Check()
+		own, err = jobs.Folder(v.Job).Plan(), v.Check()
 	case *jobs.Report:
-		own, err = jobs.ReportKey(v.Job), v.Check()
+		own, err = jobs.Folder(v.Job).Report(), v.Check()
 	case *listing:
 		err = v.check()
 	case *givenIndex:
@@ -168,7 +168,7 @@ func (f folder) remove(ctx context.Context, prefix, after string) error {
 	}
 	for _, key := range keys {
 		if err := storage.Delete(ctx, f.b, key); err != nil {
-			return refused(err, 0)
+			return storage.RefusedWrite(err, 0)
 		}
 	}
 	return nil
@@ -177,7 +177,7 @@ func (f folder) remove(ctx context.Context, prefix, after string) error {
 // shards gives the chunks that have a result shard, in order.
 func shards(ctx context.Context, b *storage.Bucket, id string) ([]int, error) {
 	var out []int
-	err := walk(ctx, b, jobs.ResultsDir(id), "", func(o storage.Object) error {
+	err := walk(ctx, b, jobs.Folder(id).Results(), "", func(o storage.Object) error {
 		if n, ok := jobs.ParseResultKey(o.Key); ok {
 			out = append(out, n)
 		}

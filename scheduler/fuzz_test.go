@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
@@ -29,14 +30,14 @@ func FuzzJobJSON(f *testing.F) {
 	}
 	f.Add([]byte(`{"job":"` + fuzzJob + `","objects":-1}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if s, err := parseJSON[jobs.Spec](jobs.SpecKey(fuzzJob), data); err == nil {
+		if s, err := parseJSON[jobs.Spec](jobs.Folder(fuzzJob).Spec(), data); err == nil {
 			if s.ID != fuzzJob || s.ChunkObjects < 1 || s.ChunkBytes < 1 || s.Limits.Bytes < 0 {
 				t.Errorf("%+v", s)
 			}
 			newFilter(s.Filter)
-			jobs.ParseHours(s.Hours)
+			s.OpenAt(time.Now())
 		}
-		if p, err := parseJSON[jobs.Plan](jobs.PlanKey(fuzzJob), data); err == nil {
+		if p, err := parseJSON[jobs.Plan](jobs.Folder(fuzzJob).Plan(), data); err == nil {
 			todo, end, part := p.Objects-p.Skipped, int64(0), 0
 			for _, c := range p.Chunks {
 				if c.Part != part {
@@ -52,17 +53,17 @@ func FuzzJobJSON(f *testing.F) {
 				t.Errorf("%+v", p)
 			}
 		}
-		if l, err := parseJSON[listing](jobs.ListingKey(fuzzJob), data); err == nil && (l.Parts < 0 || l.Objects < 0) {
+		if l, err := parseJSON[listing](jobs.Folder(fuzzJob).Listing(), data); err == nil && (l.Parts < 0 || l.Objects < 0) {
 			t.Errorf("%+v", l)
 		}
 		if g, err := parseJSON[givenIndex](givenIndexKey(fuzzJob), data); err == nil && (g.Parts < 0 || g.Lacking > g.Entries) {
 			t.Errorf("%+v", g)
 		}
-		if r, err := parseJSON[jobs.Report](jobs.ReportKey(fuzzJob), data); err == nil && (!r.State.Terminal() || r.Counts.Objects < 0) {
+		if r, err := parseJSON[jobs.Report](jobs.Folder(fuzzJob).Report(), data); err == nil && (!r.State.Terminal() || r.Counts.Objects < 0) {
 			t.Errorf("%+v", r)
 		}
-		parseJSON[jobs.Control](jobs.ControlKey(fuzzJob), data)
-		parseJSON[jobs.StateRecord](jobs.StateKey(fuzzJob), data)
+		parseJSON[jobs.Control](jobs.Folder(fuzzJob).Control(), data)
+		parseJSON[jobs.StateRecord](jobs.Folder(fuzzJob).State(), data)
 	})
 }
 

@@ -151,7 +151,7 @@ func TestAnUnfinishedJobCountsForALaterOne(t *testing.T) {
 	if _, _, err := storage.Frame(&lines, results); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := storage.Put(r.ctx, r.bucket(r.target), jobs.PartialKey(first.ID, 9), lines.Bytes(), nil); err != nil {
+	if _, err := storage.Put(r.ctx, r.bucket(r.target), jobs.Folder(first.ID).Partial(9), lines.Bytes(), nil); err != nil {
 		t.Fatal(err)
 	}
 	with, err := r.client.DryRun(r.ctx, jobs.Spec{Source: r.source, Target: r.target, Codec: "tiny"}, nil, "")

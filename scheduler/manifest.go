@@ -123,7 +123,7 @@ func spoolTo(s *sorter) func(jobs.Entry) error {
 // storeGiven writes a user's manifest in parts, sorted, under a new job's folder.
 func storeGiven(ctx context.Context, f folder, all entries) error {
 	var index givenIndex
-	w := partWriter{put: func(n int, data []byte) error { return f.put(ctx, jobs.GivenKey(f.id, n), data, true) }}
+	w := partWriter{put: func(n int, data []byte) error { return f.put(ctx, jobs.Folder(f.id).Given(n), data, true) }}
 	err := all(ctx, func(e jobs.Entry) error {
 		index.Entries++
 		if len(e.Parts) == 0 && !complete(&e) {

@@ -103,7 +103,7 @@ func (d *drive) merge(ctx context.Context, chunks []int, report *jobs.Report) (*
 	}
 	defer failed.Close()
 	out := &merging{put: func(n int, data []byte) error {
-		key := jobs.MergedKey(d.f.id, n)
+		key := jobs.Folder(d.f.id).Merged(n)
 		report.Results = append(report.Results, key)
 		return d.f.put(ctx, key, data, true)
 	}}
@@ -131,15 +131,15 @@ func (d *drive) merge(ctx context.Context, chunks []int, report *jobs.Report) (*
 		return nil, fmt.Errorf("scheduler: list of failures: %w", err)
 	}
 	if size == 0 {
-		return sum, refused(storage.Delete(ctx, d.f.b, jobs.FailedKey(d.f.id)), 0)
+		return sum, storage.RefusedWrite(storage.Delete(ctx, d.f.b, jobs.Folder(d.f.id).Failed()), 0)
 	}
-	report.FailedList = jobs.FailedKey(d.f.id)
+	report.FailedList = jobs.Folder(d.f.id).Failed()
 	return sum, d.putFile(ctx, report.FailedList, failed, size)
 }
 
 // readShard reads the records of a chunk.
 func readShard(ctx context.Context, f folder, chunk int) (*tally, error) {
-	key := jobs.ResultKey(f.id, chunk)
+	key := jobs.Folder(f.id).Result(chunk)
 	got, err := storage.Get(ctx, f.b, key, largest, nil)
 	if err != nil {
 		return nil, err
@@ -193,14 +193,14 @@ func (d *drive) putFile(ctx context.Context, key string, file *os.File, size int
 	defer cancel() // before Close it leaves nothing behind
 	w, err := d.f.b.NewWriter(wctx, key, nil)
 	if err != nil {
-		return fmt.Errorf("scheduler: write %s: %w", key, refused(err, size))
+		return fmt.Errorf("scheduler: write %s: %w", key, storage.RefusedWrite(err, size))
 	}
 	if _, err := io.Copy(w, io.NewSectionReader(file, 0, size)); err != nil {
 		cancel()
-		return fmt.Errorf("scheduler: write %s: %w", key, refused(errors.Join(err, w.Close()), size))
+		return fmt.Errorf("scheduler: write %s: %w", key, storage.RefusedWrite(errors.Join(err, w.Close()), size))
 	}
 	if err := w.Close(); err != nil {
-		return fmt.Errorf("scheduler: write %s: %w", key, refused(err, size))
+		return fmt.Errorf("scheduler: write %s: %w", key, storage.RefusedWrite(err, size))
 	}
 	o, _, err := storage.Stat(ctx, d.f.b, key)
 	if err == nil && o.Size != size {

@@ -52,10 +52,10 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 	if p.folder != nil {
 		// Parts of a plan that was not finished; the look at plan.json keeps a
 		// scheduler that lost its lead from removing those of a finished one.
-		if done, err := exists(ctx, p.target, jobs.PlanKey(p.spec.ID)); err != nil || done {
+		if done, err := exists(ctx, p.target, jobs.Folder(p.spec.ID).Plan()); err != nil || done {
 			return jobs.Plan{}, errors.Join(err, errPlanned)
 		}
-		if err := p.folder.remove(ctx, jobs.Dir(p.spec.ID)+"chunks/", ""); err != nil {
+		if err := p.folder.remove(ctx, jobs.Folder(p.spec.ID).Dir()+"chunks/", ""); err != nil {
 			return jobs.Plan{}, err
 		}
 	}
@@ -64,7 +64,7 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 		if p.folder == nil {
 			return nil
 		}
-		return p.folder.put(ctx, jobs.ChunksKey(p.spec.ID, part), data, false)
+		return p.folder.put(ctx, jobs.Folder(p.spec.ID).Chunks(part), data, false)
 	}
 	line := int64(-1)
 	err = p.rest(ctx, plan, func(e jobs.Entry) error {
@@ -94,7 +94,7 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 	if p.folder == nil {
 		return plan, nil
 	}
-	err = p.folder.putJSON(ctx, jobs.PlanKey(p.spec.ID), plan, false)
+	err = p.folder.putJSON(ctx, jobs.Folder(p.spec.ID).Plan(), plan, false)
 	var other *storage.ExistsError
 	if errors.As(err, &other) {
 		err = errPlanned

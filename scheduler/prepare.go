@@ -57,7 +57,7 @@ func (g *givenIndex) check() error {
 	return nil
 }
 
-func givenIndexKey(id string) string { return jobs.Dir(id) + jobs.Given + "index.json" }
+func givenIndexKey(id string) string { return jobs.Folder(id).Dir() + jobs.Given + "index.json" }
 
 // ours reports whether a key is in a folder of pelmill's own, of this target or
 // of one that lies in the source.
@@ -332,11 +332,11 @@ func objects(ctx context.Context, b *storage.Bucket, after string) iter.Seq2[sto
 // It gives the listing where that is complete.
 // part is the number of entries after which a part of the manifest ends.
 func prepare(ctx context.Context, f folder, spec *jobs.Spec, buckets *storage.Buckets, codecs []codec.Codec, source *storage.Bucket, part int) (listing, error) {
-	at, _, err := getJSON[listing](ctx, f.b, jobs.ListingKey(f.id))
+	at, _, err := getJSON[listing](ctx, f.b, jobs.Folder(f.id).Listing())
 	if err != nil || at.Done {
 		return at, err
 	}
-	p, err := newPreparation(ctx, buckets, codecs, spec, source, f.b, jobs.SpecKey(f.id))
+	p, err := newPreparation(ctx, buckets, codecs, spec, source, f.b, jobs.Folder(f.id).Spec())
 	if err != nil {
 		return at, err
 	}
@@ -345,15 +345,15 @@ func prepare(ctx context.Context, f folder, spec *jobs.Spec, buckets *storage.Bu
 	p.at = at
 	// Parts that a killed process wrote after its last checkpoint are written
 	// again, from a listing that may have changed.
-	dir, after := jobs.Dir(f.id)+"manifest/", ""
+	dir, after := jobs.Folder(f.id).Dir()+"manifest/", ""
 	if at.Parts > 0 {
-		after = jobs.ManifestKey(f.id, at.Parts-1)
+		after = jobs.Folder(f.id).Manifest(at.Parts - 1)
 	}
 	if err := f.remove(ctx, dir, after); err != nil {
 		return at, err
 	}
 	w := &partWriter{parts: at.Parts, put: func(n int, data []byte) error {
-		return f.put(ctx, jobs.ManifestKey(f.id, n), data, false)
+		return f.put(ctx, jobs.Folder(f.id).Manifest(n), data, false)
 	}}
 	p.add = w.add
 	p.full = func() bool { return w.entries >= part }
@@ -362,7 +362,7 @@ func prepare(ctx context.Context, f folder, spec *jobs.Spec, buckets *storage.Bu
 			return err
 		}
 		p.at.Parts, p.at.At = w.parts, time.Now().UTC()
-		return f.putJSON(ctx, jobs.ListingKey(f.id), p.at, true)
+		return f.putJSON(ctx, jobs.Folder(f.id).Listing(), p.at, true)
 	}
 	if spec.Manifest == "" {
 		err = p.list(ctx)
@@ -374,7 +374,7 @@ func prepare(ctx context.Context, f folder, spec *jobs.Spec, buckets *storage.Bu
 			err = fmt.Errorf("scheduler: the manifest of job %s is gone: no %s", f.id, givenIndexKey(f.id))
 		}
 		if err == nil {
-			all := parts(f.b, index.Parts, func(n int) string { return jobs.GivenKey(f.id, n) })
+			all := parts(f.b, index.Parts, func(n int) string { return jobs.Folder(f.id).Given(n) })
 			err = p.fromGiven(ctx, all, index.Lacking)
 		}
 	}

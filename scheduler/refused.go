@@ -12,24 +12,6 @@ import (
 	"github.com/pelmill/pelmill/storage"
 )
 
-// refusal is a write of the scheduler that the job's target refused.
-type refusal struct {
-	why   string
-	bytes int64
-	err   error
-}
-
-func (r *refusal) Error() string { return r.err.Error() }
-func (r *refusal) Unwrap() error { return r.err }
-
-// refused makes a refusal of an error of a write to the target, if it is one.
-func refused(err error, bytes int64) error {
-	if why := storage.Refused(err); why != "" {
-		return &refusal{why: why, bytes: bytes, err: err}
-	}
-	return err
-}
-
 // TempError means that the temporary folder of this machine takes no more data.
 type TempError struct {
 	Dir string
@@ -60,13 +42,13 @@ func (e *blockedError) Error() string { return "scheduler: the job is blocked: "
 // blockOf gives what blocks a job that ended its driving with err.
 func blockOf(err error) (jobs.Block, bool) {
 	var blocked *blockedError
-	var r *refusal
+	var r *storage.RefusedError
 	var temp *TempError
 	switch {
 	case errors.As(err, &blocked):
 		return blocked.Block, true
 	case errors.As(err, &r):
-		return jobs.Block{Cause: jobs.BlockTarget, Reason: jobs.RefusedReason(r.why), Bytes: r.bytes}, true
+		return jobs.Block{Cause: jobs.BlockTarget, Reason: r.Reason(), Bytes: r.Bytes}, true
 	case errors.Is(err, queue.ErrFull):
 		return jobs.Block{Cause: jobs.BlockRedis, Reason: "Redis is full (maxmemory) and refuses writes"}, true
 	case errors.As(err, &temp):

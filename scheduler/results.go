@@ -109,15 +109,15 @@ func recordedResults(ctx context.Context, target *storage.Bucket, id string, add
 // plannedResults gives where a job that has not ended may have stored something
 // that it could not record, because it runs or its process was killed.
 func plannedResults(ctx context.Context, list []codec.Codec, target *storage.Bucket, id string, add func(string, result) error) error {
-	report, ended, err := getJSON[jobs.Report](ctx, target, jobs.ReportKey(id))
+	report, ended, err := getJSON[jobs.Report](ctx, target, jobs.Folder(id).Report())
 	if err != nil || ended && report.State == jobs.StateDone {
 		return err
 	}
-	spec, ok, err := getJSON[jobs.Spec](ctx, target, jobs.SpecKey(id))
+	spec, ok, err := getJSON[jobs.Spec](ctx, target, jobs.Folder(id).Spec())
 	if err != nil || !ok {
 		return err
 	}
-	plan, ok, err := getJSON[jobs.Plan](ctx, target, jobs.PlanKey(id))
+	plan, ok, err := getJSON[jobs.Plan](ctx, target, jobs.Folder(id).Plan())
 	if err != nil || !ok {
 		return err
 	}
@@ -132,7 +132,7 @@ func plannedResults(ctx context.Context, list []codec.Codec, target *storage.Buc
 	}
 	// Clocks of stores give whole seconds.
 	maybe := result{Size: -1, From: spec.Created.Truncate(time.Second)}
-	return parts(target, last+1, func(n int) string { return jobs.ChunksKey(id, n) })(ctx, func(e jobs.Entry) error {
+	return parts(target, last+1, func(n int) string { return jobs.Folder(id).Chunks(n) })(ctx, func(e jobs.Entry) error {
 		key, earlier := e.TargetKey(extension), e.EarlierTargetKey(extension)
 		err := add(key, maybe)
 		if err == nil && earlier != key {

@@ -18,12 +18,12 @@ import (
 func (r *rig) listed(id string) []string {
 	r.t.Helper()
 	b := r.bucket(r.target)
-	at, ok, err := getJSON[listing](r.ctx, b, jobs.ListingKey(id))
+	at, ok, err := getJSON[listing](r.ctx, b, jobs.Folder(id).Listing())
 	if err != nil || !ok {
 		r.t.Fatalf("listing of %s: %v, %v", id, ok, err)
 	}
 	keys := []string{}
-	err = parts(b, at.Parts, func(n int) string { return jobs.ManifestKey(id, n) })(r.ctx, func(e jobs.Entry) error {
+	err = parts(b, at.Parts, func(n int) string { return jobs.Folder(id).Manifest(n) })(r.ctx, func(e jobs.Entry) error {
 		keys = append(keys, e.Key)
 		return nil
 	})

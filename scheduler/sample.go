@@ -217,5 +217,5 @@ func (p *planning) adopt(ctx context.Context, r codecs.Resolved) error {
 	if p.folder == nil {
 		return nil
 	}
-	return p.folder.putJSON(ctx, jobs.SpecKey(p.spec.ID), p.spec, true)
+	return p.folder.putJSON(ctx, jobs.Folder(p.spec.ID).Spec(), p.spec, true)
 }

@@ -199,13 +199,13 @@ func (s *Scheduler) vanished(ctx context.Context, id, target string) error {
 	if err != nil {
 		return err
 	}
-	_, ended, err := getJSON[jobs.Report](ctx, b, jobs.ReportKey(id))
+	_, ended, err := getJSON[jobs.Report](ctx, b, jobs.Folder(id).Report())
 	if err != nil {
 		return err
 	}
 	if there && !ended {
 		s.log.Info("queue has lost a job, registering it again", "job", id)
-		return s.conn.Register(ctx, id, target)
+		return s.conn.Job(id).Register(ctx, target)
 	}
 	delete(s.registered, id)
 	return nil
@@ -228,7 +228,7 @@ func (s *Scheduler) scan(ctx context.Context, target string) error {
 		if seen {
 			continue
 		}
-		_, done, err := getJSON[jobs.Report](ctx, b, jobs.ReportKey(id))
+		_, done, err := getJSON[jobs.Report](ctx, b, jobs.Folder(id).Report())
 		if err != nil {
 			return err
 		}
@@ -238,7 +238,7 @@ func (s *Scheduler) scan(ctx context.Context, target string) error {
 			s.mu.Unlock()
 			continue
 		}
-		if err := s.conn.Register(ctx, id, target); err != nil {
+		if err := s.conn.Job(id).Register(ctx, target); err != nil {
 			return err
 		}
 	}

@@ -53,6 +53,10 @@ func distinct(all entries) entries {
 	}
 }
 
+// longestSeries bounds what is kept of a series that is bad, in bytes: one that is
+// good has fewer.
+const longestSeries = 4 << 20
+
 // joined is an entry that others of the same key may add to.
 type joined struct {
 	jobs.Entry
@@ -95,7 +99,7 @@ func (j *joined) entry() jobs.Entry {
 	if err := e.Check(""); err != nil && e.Bad == "" {
 		e.Bad = err.Error()
 	}
-	if len(e.Parts) > jobs.MaxParts || e.Text() > jobs.MaxPartText+256*jobs.MaxParts {
+	if len(e.Parts) > jobs.MaxParts || e.Text() > longestSeries {
 		e.Parts, e.Size = nil, -1
 	}
 	e.Sum()

@@ -49,27 +49,27 @@ func (c *Client) Status(ctx context.Context, target, id string) (Status, error) 
 		return st, err
 	}
 	st.Spec = spec
-	if st.State, _, err = getJSON[jobs.StateRecord](ctx, b, jobs.StateKey(id)); err != nil {
+	if st.State, _, err = getJSON[jobs.StateRecord](ctx, b, jobs.Folder(id).State()); err != nil {
 		return st, err
 	}
 	if st.State.State == "" {
 		st.State.State = jobs.StateNew
 	}
-	if st.Control, _, err = getJSON[jobs.Control](ctx, b, jobs.ControlKey(id)); err != nil {
+	if st.Control, _, err = getJSON[jobs.Control](ctx, b, jobs.Folder(id).Control()); err != nil {
 		return st, err
 	}
-	plan, planned, err := getJSON[jobs.Plan](ctx, b, jobs.PlanKey(id))
+	plan, planned, err := getJSON[jobs.Plan](ctx, b, jobs.Folder(id).Plan())
 	if err != nil {
 		return st, err
 	}
 	if planned {
 		st.Objects, st.Bytes, st.Chunks = plan.Objects, plan.Bytes, len(plan.Chunks)
-	} else if at, ok, err := getJSON[listing](ctx, b, jobs.ListingKey(id)); err != nil {
+	} else if at, ok, err := getJSON[listing](ctx, b, jobs.Folder(id).Listing()); err != nil {
 		return st, err
 	} else if ok {
 		st.Objects, st.Bytes = at.Objects, at.Bytes
 	}
-	report, ended, err := getJSON[jobs.Report](ctx, b, jobs.ReportKey(id))
+	report, ended, err := getJSON[jobs.Report](ctx, b, jobs.Folder(id).Report())
 	if err != nil {
 		return st, err
 	}
@@ -96,14 +96,14 @@ func (c *Client) Status(ctx context.Context, target, id string) (Status, error) 
 
 // fromQueue adds what Redis knows.
 func (c *Client) fromQueue(ctx context.Context, st *Status) error {
-	done, counts, ok, err := c.Conn.Progress(ctx, st.Spec.ID)
+	done, counts, ok, err := c.Conn.Job(st.Spec.ID).Progress(ctx)
 	if err != nil {
 		return err
 	}
 	if ok {
 		st.Done, st.Counts = countDone(done), counts
 	}
-	if b, blocked, err := c.Conn.Blocked(ctx, st.Spec.ID); err != nil {
+	if b, blocked, err := c.Conn.Job(st.Spec.ID).Blocked(ctx); err != nil {
 		return err
 	} else if blocked {
 		// The target may not have taken the state record.
@@ -115,18 +115,18 @@ func (c *Client) fromQueue(ctx context.Context, st *Status) error {
 	if st.Control.Priority != nil {
 		priority = *st.Control.Priority
 	}
-	if st.Depth, err = c.Conn.Depth(ctx, priority); err != nil {
+	if st.Depth, err = c.Conn.Tasks(priority).Depth(ctx); err != nil {
 		return err
 	}
 	if st.Workers, err = c.Conn.Workers(ctx); err != nil {
 		return err
 	}
-	if reason, err := c.Conn.Denied(ctx, st.Spec.ID, queue.Schedulers); err != nil {
+	if reason, err := c.Conn.Job(st.Spec.ID).Denied(ctx, queue.Schedulers); err != nil {
 		return err
 	} else if reason != "" {
 		st.State.State, st.State.Reason, st.State.Blocked = jobs.StateRefused, reason, ""
 	}
-	if st.deniedBy, err = c.Conn.Denied(ctx, st.Spec.ID, queue.Workers); err != nil {
+	if st.deniedBy, err = c.Conn.Job(st.Spec.ID).Denied(ctx, queue.Workers); err != nil {
 		return err
 	}
 	if elapsed := time.Since(st.State.Started).Seconds(); !st.State.Started.IsZero() && counts.Objects > 0 && elapsed > 0 {
@@ -205,7 +205,7 @@ func (c *Client) busyElsewhere(ctx context.Context, st *Status) bool {
 		priority = *st.Control.Priority
 	}
 	for p := priority + 1; p < jobs.Priorities; p++ {
-		if d, err := c.Conn.Depth(ctx, p); err == nil && d.Pending+d.Active > 0 {
+		if d, err := c.Conn.Tasks(p).Depth(ctx); err == nil && d.Pending+d.Active > 0 {
 			return true
 		}
 	}
@@ -243,7 +243,7 @@ func (c *Client) List(ctx context.Context, target string) ([]Summary, error) {
 			return nil, err
 		}
 		s := &Summary{ID: ids[i], Created: spec.Created, Source: spec.Source, Codec: spec.Codec, Options: spec.Options, Parent: spec.Parent, State: jobs.StateNew}
-		state, ok, err := getJSON[jobs.StateRecord](ctx, b, jobs.StateKey(ids[i]))
+		state, ok, err := getJSON[jobs.StateRecord](ctx, b, jobs.Folder(ids[i]).State())
 		if err != nil {
 			return nil, err
 		}
@@ -251,11 +251,11 @@ func (c *Client) List(ctx context.Context, target string) ([]Summary, error) {
 			s.State, s.Reason = state.State, state.Reason
 		}
 		if c.Conn != nil {
-			if b, blocked, err := c.Conn.Blocked(ctx, ids[i]); err == nil && blocked {
+			if b, blocked, err := c.Conn.Job(ids[i]).Blocked(ctx); err == nil && blocked {
 				s.State, s.Reason = jobs.StatePaused, b.Reason
 			}
 		}
-		report, ok, err := getJSON[jobs.Report](ctx, b, jobs.ReportKey(ids[i]))
+		report, ok, err := getJSON[jobs.Report](ctx, b, jobs.Folder(ids[i]).Report())
 		if ok {
 			s.State, s.Reason, s.Finished, s.Counts = report.State, report.Reason, report.Finished, report.Counts
 		}

@@ -52,13 +52,13 @@ func (d *drive) admit(ctx context.Context) (spec jobs.Spec, ok bool, err error) 
 	if _, err := d.s.open(ctx, spec.Source); err != nil {
 		return spec, true, err
 	}
-	return spec, true, d.s.conn.Admit(ctx, d.f.id, queue.Schedulers)
+	return spec, true, d.s.conn.Job(d.f.id).Admit(ctx, queue.Schedulers)
 }
 
 // readSpec reads a stored specification, which may be one that somebody has
 // changed.
 func readSpec(ctx context.Context, b *storage.Bucket, id string) (jobs.Spec, bool, error) {
-	return getJSONWithin[jobs.Spec](ctx, b, jobs.SpecKey(id), jobs.MaxSpec)
+	return getJSONWithin[jobs.Spec](ctx, b, jobs.Folder(id).Spec(), jobs.MaxSpec)
 }
 
 // denied reports whether a job was denied a moment ago.
@@ -80,7 +80,7 @@ func (s *Scheduler) deny(ctx context.Context, log *slog.Logger, id, target strin
 	if !said {
 		log.Warn("job is refused", "error", why)
 	}
-	if err := s.conn.Deny(ctx, id, queue.Schedulers, reason); err != nil && ctx.Err() == nil {
+	if err := s.conn.Job(id).Deny(ctx, queue.Schedulers, reason); err != nil && ctx.Err() == nil {
 		log.Debug("cannot say that the job is refused", "error", err)
 	}
 }

@@ -86,7 +86,7 @@ func TestJobsThatAskForMoreThanIsAllowed(t *testing.T) {
 			if n := strings.Count(log.String(), "job is refused"); n != 1 {
 				t.Errorf("%d lines in the log, want one:\n%s", n, log.String())
 			}
-			for _, key := range []string{jobs.StateKey(spec.ID), jobs.ListingKey(spec.ID), jobs.ReportKey(spec.ID)} {
+			for _, key := range []string{jobs.Folder(spec.ID).State(), jobs.Folder(spec.ID).Listing(), jobs.Folder(spec.ID).Report()} {
 				if ok, err := exists(r.ctx, r.bucket(r.target), key); ok || err != nil {
 					t.Errorf("%s was written (%v)", key, err)
 				}
@@ -109,7 +109,7 @@ func (r *rig) rewrite(id string, spec jobs.Spec) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if _, err := storage.Put(r.ctx, r.bucket(r.target), jobs.SpecKey(id), data, &storage.PutOptions{Overwrite: true}); err != nil {
+	if _, err := storage.Put(r.ctx, r.bucket(r.target), jobs.Folder(id).Spec(), data, &storage.PutOptions{Overwrite: true}); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -128,7 +128,7 @@ func TestRegistrationsThatAskForMoreThanIsAllowed(t *testing.T) {
 		"{x}":                  "mem://target",
 	}
 	for id, url := range register {
-		if err := r.conn.Register(r.ctx, id, url); err != nil {
+		if err := r.conn.Job(id).Register(r.ctx, url); err != nil {
 			t.Fatal(err)
 		}
 	}

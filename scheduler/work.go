@@ -24,7 +24,6 @@ const (
 type work struct {
 	*drive
 	plan      *jobs.Plan
-	hours     jobs.Hours
 	done      []byte // as of the last look
 	counts    jobs.Counts
 	depth     queue.Depth
@@ -48,9 +47,6 @@ func (d *drive) work(ctx context.Context, plan *jobs.Plan) error {
 		return w.withdraw(ctx)
 	}
 	var err error
-	if w.hours, err = jobs.ParseHours(d.spec.Hours); err != nil {
-		return d.finish(ctx, ending{state: jobs.StateFailed, reason: err.Error()})
-	}
 	for ; ; sleep(ctx, d.s.opts.Tick) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -60,7 +56,7 @@ func (d *drive) work(ctx context.Context, plan *jobs.Plan) error {
 		}
 		if time.Since(w.named) > registerEvery {
 			w.named = time.Now()
-			if err := d.s.conn.Register(ctx, d.f.id, d.f.b.URL); err != nil {
+			if err := d.s.conn.Job(d.f.id).Register(ctx, d.f.b.URL); err != nil {
 				return err
 			}
 		}
@@ -81,7 +77,7 @@ func (d *drive) work(ctx context.Context, plan *jobs.Plan) error {
 		if countDone(w.done) == len(plan.Chunks) {
 			return d.finish(ctx, ending{state: jobs.StateDone, plan: plan})
 		}
-		if b, ok, err := d.s.conn.Blocked(ctx, d.f.id); err != nil {
+		if b, ok, err := d.s.conn.Job(d.f.id).Blocked(ctx); err != nil {
 			return err
 		} else if ok {
 			return &blockedError{b}
@@ -106,10 +102,10 @@ func (w *work) track(ctx context.Context) error {
 	// The depth first: a chunk that is committed in between is then in the
 	// queue's number and not among those that should be there.
 	var err error
-	if w.depth, err = w.s.conn.Depth(ctx, w.fedTo); err != nil {
+	if w.depth, err = w.s.conn.Tasks(w.fedTo).Depth(ctx); err != nil {
 		return err
 	}
-	done, counts, ok, err := w.s.conn.Progress(ctx, w.f.id)
+	done, counts, ok, err := w.s.conn.Job(w.f.id).Progress(ctx)
 	if err != nil {
 		return err
 	}
@@ -131,10 +127,10 @@ func (w *work) rebuild(ctx context.Context) ([]byte, jobs.Counts, error) {
 	if err != nil {
 		return nil, counts, err
 	}
-	if err := w.s.conn.Register(ctx, w.f.id, w.f.b.URL); err != nil {
+	if err := w.s.conn.Job(w.f.id).Register(ctx, w.f.b.URL); err != nil {
 		return nil, counts, err
 	}
-	if err := w.s.conn.Init(ctx, w.f.id, len(w.plan.Chunks), done, counts); err != nil {
+	if err := w.s.conn.Job(w.f.id).Init(ctx, len(w.plan.Chunks), done, counts); err != nil {
 		return nil, counts, err
 	}
 	if !w.state.Started.IsZero() {
@@ -161,7 +157,7 @@ func (w *work) fed() []int {
 
 // feed fills the window.
 func (w *work) feed(ctx context.Context) error {
-	if !w.hours.Open(w.s.opts.Now()) {
+	if !w.spec.OpenAt(w.s.opts.Now()) {
 		if err := w.withdraw(ctx); err != nil {
 			return err
 		}
@@ -181,7 +177,7 @@ func (w *work) feed(ctx context.Context) error {
 		if err := w.write(ctx, next); err != nil {
 			return err
 		}
-		if err := w.s.conn.SetSignal(ctx, w.f.id, jobs.StateRunning); err != nil {
+		if err := w.s.conn.Job(w.f.id).SetSignal(ctx, jobs.StateRunning); err != nil {
 			return err
 		}
 	}
@@ -212,7 +208,7 @@ func (w *work) fill(ctx context.Context) error {
 		if queue.Bit(w.done, w.cursor) || w.isElsewhere(w.cursor) {
 			continue
 		}
-		err := w.s.conn.Enqueue(ctx, w.fedTo, w.task(w.cursor))
+		err := w.s.conn.Tasks(w.fedTo).Enqueue(ctx, w.task(w.cursor))
 		switch {
 		case err == nil:
 			room--
@@ -263,7 +259,7 @@ func (w *work) reconcile(ctx context.Context) error {
 		if w.isElsewhere(chunk) {
 			continue
 		}
-		err := w.s.conn.Enqueue(ctx, w.fedTo, w.task(chunk))
+		err := w.s.conn.Tasks(w.fedTo).Enqueue(ctx, w.task(chunk))
 		switch {
 		case err == nil:
 			w.log.Debug("chunk was not in the queue, fed again", "chunk", chunk)
@@ -276,7 +272,7 @@ func (w *work) reconcile(ctx context.Context) error {
 		}
 	}
 	for chunk, priority := range w.left {
-		state, err := w.s.conn.TaskState(ctx, priority, w.task(chunk))
+		state, err := w.s.conn.Tasks(priority).State(ctx, w.task(chunk))
 		if err != nil {
 			return err
 		}
@@ -291,18 +287,18 @@ func (w *work) reconcile(ctx context.Context) error {
 // worker could. A chunk that failed for no reason is fed again.
 func (w *work) archived(ctx context.Context, chunk int) error {
 	t := w.task(chunk)
-	state, err := w.s.conn.TaskState(ctx, w.fedTo, t)
+	state, err := w.s.conn.Tasks(w.fedTo).State(ctx, t)
 	if err != nil || state != "archived" {
 		return err
 	}
-	text, err := w.s.conn.LastError(ctx, w.fedTo, t)
+	text, err := w.s.conn.Tasks(w.fedTo).LastError(ctx, t)
 	if err != nil {
 		return err
 	}
 	if text != "" {
 		return &blockedError{jobs.Block{Cause: jobs.BlockChunk, Reason: queue.GivenUp(chunk, text)}}
 	}
-	err = w.s.conn.Revive(ctx, w.fedTo, t)
+	err = w.s.conn.Tasks(w.fedTo).Revive(ctx, t)
 	if errors.Is(err, queue.ErrQueued) {
 		err = nil
 	}
@@ -330,7 +326,7 @@ func (w *work) withdraw(ctx context.Context) error {
 	for _, chunk := range chunks {
 		tasks = append(tasks, w.task(chunk))
 	}
-	if _, err := w.s.conn.Withdraw(ctx, w.fedTo, tasks); err != nil {
+	if _, err := w.s.conn.Tasks(w.fedTo).Withdraw(ctx, tasks); err != nil {
 		return err
 	}
 	w.held, w.cursor, w.withdrawn = true, 0, chunks
@@ -345,7 +341,7 @@ func (w *work) move(ctx context.Context, priority int) error {
 		return err
 	}
 	for _, chunk := range fed {
-		state, err := w.s.conn.TaskState(ctx, w.fedTo, w.task(chunk))
+		state, err := w.s.conn.Tasks(w.fedTo).State(ctx, w.task(chunk))
 		if err != nil {
 			return err
 		}
@@ -356,7 +352,7 @@ func (w *work) move(ctx context.Context, priority int) error {
 	w.log.Info("priority changed", "from", w.fedTo, "to", priority)
 	w.fedTo = priority
 	var err error
-	w.depth, err = w.s.conn.Depth(ctx, priority)
+	w.depth, err = w.s.conn.Tasks(priority).Depth(ctx)
 	return err
 }
 
@@ -366,7 +362,7 @@ func (w *work) pause(ctx context.Context) error {
 	if w.state.State == jobs.StatePaused && w.held {
 		return nil
 	}
-	if err := w.s.conn.SetSignal(ctx, w.f.id, jobs.StatePaused); err != nil {
+	if err := w.s.conn.Job(w.f.id).SetSignal(ctx, jobs.StatePaused); err != nil {
 		return err
 	}
 	if err := w.withdraw(ctx); err != nil {
@@ -393,7 +389,7 @@ func (w *work) busy(ctx context.Context) (int, error) {
 		state := ""
 		if !queue.Bit(w.done, chunk) {
 			var err error
-			if state, err = w.s.conn.TaskState(ctx, priority, w.task(chunk)); err != nil {
+			if state, err = w.s.conn.Tasks(priority).State(ctx, w.task(chunk)); err != nil {
 				w.withdrawn = append(kept, w.withdrawn[i:]...)
 				return 0, err
 			}
@@ -417,7 +413,7 @@ func (w *work) stop(ctx context.Context, end ending) error {
 	if w.state.Started.IsZero() {
 		return w.finish(ctx, end)
 	}
-	if err := w.s.conn.SetSignal(ctx, w.f.id, jobs.StateCancelled); err != nil {
+	if err := w.s.conn.Job(w.f.id).SetSignal(ctx, jobs.StateCancelled); err != nil {
 		return err
 	}
 	if err := w.withdraw(ctx); err != nil {

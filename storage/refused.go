@@ -52,6 +52,30 @@ func Refused(err error) string {
 	return ""
 }
 
+// RefusedError is a write that a store refused, see [Refused].
+type RefusedError struct {
+	Why   string // as Refused says it
+	Bytes int64  // of the write
+	Err   error
+}
+
+func (e *RefusedError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the error of the write.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// Reason is one clause for people.
+func (e *RefusedError) Reason() string { return "the target refuses writes: " + e.Why }
+
+// RefusedWrite makes a [*RefusedError] of the error of a write of so many bytes, if
+// the store refused it; every other error stays as it is.
+func RefusedWrite(err error, bytes int64) error {
+	if why := Refused(err); why != "" {
+		return &RefusedError{Why: why, Bytes: bytes, Err: err}
+	}
+	return err
+}
+
 // refusals are the codes of S3 and its kin, and of Azure, whose status alone does not tell what they mean.
 var refusals = map[string]string{
 	"NoSuchBucket":      "the bucket does not exist",

@@ -44,7 +44,7 @@ func (w *Worker) admit(ctx context.Context, id, url string) (spec jobs.Spec, sou
 	if target, err = open(url); err != nil {
 		return spec, nil, nil, err
 	}
-	got, err := storage.Get(ctx, target, jobs.SpecKey(id), jobs.MaxSpec, nil)
+	got, err := storage.Get(ctx, target, jobs.Folder(id).Spec(), jobs.MaxSpec, nil)
 	if storage.IsNotExist(err) {
 		err = fmt.Errorf("%w: %w", errNoJob, err)
 	}
@@ -134,7 +134,7 @@ func (w *Worker) deny(ctx context.Context, t jobs.Task, attempt int, why *denied
 		w.log.Warn("job is refused, its chunks are dropped", "job", t.Job, "error", why)
 	}
 	if redis {
-		if err := w.conn.Deny(ctx, t.Job, queue.Workers, w.name+": "+why.Error()); err != nil && ctx.Err() == nil {
+		if err := w.conn.Job(t.Job).Deny(ctx, queue.Workers, w.name+": "+why.Error()); err != nil && ctx.Err() == nil {
 			w.log.Debug("cannot say that the job is refused", "job", t.Job, "error", err)
 		}
 	}

@@ -108,10 +108,10 @@ func BenchmarkTinyObjects(b *testing.B) {
 	w := j.worker(Options{}, c)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := storage.Delete(j.ctx, j.target, jobs.ResultKey(j.spec.ID, 0)); err != nil {
+		if err := storage.Delete(j.ctx, j.target, jobs.Folder(j.spec.ID).Result(0)); err != nil {
 			b.Fatal(err)
 		}
-		if err := j.conn.Init(j.ctx, j.spec.ID, 1, nil, jobs.Counts{}); err != nil {
+		if err := j.conn.Job(j.spec.ID).Init(j.ctx, 1, nil, jobs.Counts{}); err != nil {
 			b.Fatal(err)
 		}
 		if err := j.chunk(w, 0); err != nil {

@@ -97,7 +97,7 @@ func (w *Worker) run(ctx context.Context, k *jobContext, t jobs.Task, attempt in
 			err = errors.Join(err, serr)
 		}
 	}
-	var r *refusal
+	var r *storage.RefusedError
 	switch {
 	case err == nil:
 		c.made = nil
@@ -125,11 +125,11 @@ func (w *Worker) run(ctx context.Context, k *jobContext, t jobs.Task, attempt in
 func (c *chunk) doneBefore(ctx context.Context) (bool, error) {
 	conn, id, i := c.w.conn, c.task.Job, c.task.Index
 	if conn != nil {
-		done, err := conn.IsDone(ctx, id, i)
+		done, err := conn.Job(id).IsDone(ctx, i)
 		if done || err != nil {
 			return done, err
 		}
-		state, err := conn.Signal(ctx, id)
+		state, err := conn.Job(id).Signal(ctx)
 		if stops(state) || err != nil {
 			return true, err
 		}
@@ -296,7 +296,7 @@ func (c *chunk) savePartials(ctx context.Context, over <-chan struct{}) {
 			return
 		case <-tick.C:
 			err := c.savePartial(ctx)
-			var r *refusal
+			var r *storage.RefusedError
 			if errors.As(err, &r) {
 				c.fail(err)
 				return
@@ -320,7 +320,7 @@ func (c *chunk) watchSignal(ctx context.Context, over <-chan struct{}) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			state, err := c.w.conn.Signal(ctx, c.task.Job)
+			state, err := c.w.conn.Job(c.task.Job).Signal(ctx)
 			if err != nil {
 				c.w.metrics.redis.Inc()
 			} else if stops(state) {

@@ -63,7 +63,7 @@ func TestFoundShardIsCommitted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := j.conn.Init(j.ctx, j.spec.ID, 1, nil, jobs.Counts{}); err != nil {
+		if err := j.conn.Job(j.spec.ID).Init(j.ctx, 1, nil, jobs.Counts{}); err != nil {
 			t.Fatal(err)
 		}
 		before := c.encoded.Load()
@@ -72,7 +72,7 @@ func TestFoundShardIsCommitted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, counts, _, err := j.conn.Progress(j.ctx, j.spec.ID)
+		_, counts, _, err := j.conn.Job(j.spec.ID).Progress(j.ctx)
 		if err != nil || counts.Compressed != 3 || counts.Objects != 3 {
 			t.Errorf("counts %+v, %v", counts, err)
 		}
@@ -80,7 +80,7 @@ func TestFoundShardIsCommitted(t *testing.T) {
 			t.Error("a chunk with a shard was done again")
 		}
 	}
-	if err := j.conn.Forget(j.ctx, j.spec.ID); err != nil {
+	if err := j.conn.Job(j.spec.ID).Forget(j.ctx); err != nil {
 		t.Fatal(err)
 	}
 	if err := j.chunk(w, 0); err != nil {
@@ -103,7 +103,7 @@ func TestTwoDeliveriesAtOnce(t *testing.T) {
 		})
 	}
 	both.Wait()
-	_, counts, _, err := j.conn.Progress(j.ctx, j.spec.ID)
+	_, counts, _, err := j.conn.Job(j.spec.ID).Progress(j.ctx)
 	if err != nil || counts.Objects != 20 || counts.Compressed != 20 {
 		t.Errorf("counts %+v, %v, want 20", counts, err)
 	}
@@ -118,11 +118,11 @@ func TestCommitWhenTheShardAppearsMeanwhile(t *testing.T) {
 	storage.Frame(&lines, []jobs.Shard{{Job: j.spec.ID, Counts: jobs.Counts{Objects: 2, Failed: 2}}})
 	storage.Frame(&lines, []jobs.Result{})
 	c.encode = func(context.Context, *gpu.Device, *raster.Image) ([]byte, error, bool) {
-		storage.Put(j.ctx, j.target, jobs.ResultKey(j.spec.ID, 0), lines.Bytes(), nil)
+		storage.Put(j.ctx, j.target, jobs.Folder(j.spec.ID).Result(0), lines.Bytes(), nil)
 		return nil, nil, false
 	}
 	j.compress(c)
-	if _, counts, _, _ := j.conn.Progress(j.ctx, j.spec.ID); counts.Failed != 2 || counts.Compressed != 0 {
+	if _, counts, _, _ := j.conn.Job(j.spec.ID).Progress(j.ctx); counts.Failed != 2 || counts.Compressed != 0 {
 		t.Errorf("counts %+v, want those of the shard that is stored", counts)
 	}
 }
@@ -133,7 +133,7 @@ func TestCancelledJob(t *testing.T) {
 	var n atomic.Int64
 	c := &fake{encode: func(ctx context.Context, _ *gpu.Device, _ *raster.Image) ([]byte, error, bool) {
 		if n.Add(1) > 5 {
-			if err := j.conn.SetSignal(j.ctx, j.spec.ID, jobs.StateCancelling); err != nil {
+			if err := j.conn.Job(j.spec.ID).SetSignal(j.ctx, jobs.StateCancelling); err != nil {
 				return nil, err, true
 			}
 			<-ctx.Done()
@@ -152,7 +152,7 @@ func TestCancelledJob(t *testing.T) {
 	if n := n.Load(); n != 6 {
 		t.Errorf("%d objects were begun, want 6", n)
 	}
-	if ok, _ := j.target.Exists(j.ctx, jobs.ResultKey(j.spec.ID, 0)); ok {
+	if ok, _ := j.target.Exists(j.ctx, jobs.Folder(j.spec.ID).Result(0)); ok {
 		t.Error("a cancelled chunk has a shard")
 	}
 	j.partial(5)
@@ -162,7 +162,7 @@ func TestCancelledJob(t *testing.T) {
 // partial checks the number of records in the partial shard of chunk 0.
 func (j *job) partial(want int) {
 	j.t.Helper()
-	got, err := storage.Get(j.ctx, j.target, jobs.PartialKey(j.spec.ID, 0), -1, nil)
+	got, err := storage.Get(j.ctx, j.target, jobs.Folder(j.spec.ID).Partial(0), -1, nil)
 	if err != nil {
 		j.t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func (j *job) partial(want int) {
 
 func (j *job) noFlights() {
 	j.t.Helper()
-	if left, err := j.conn.Flights(j.ctx, j.spec.ID, 0); err != nil || len(left) > 0 {
+	if left, err := j.conn.Job(j.spec.ID).Flights(j.ctx, 0); err != nil || len(left) > 0 {
 		j.t.Errorf("flights %v, %v, want none", left, err)
 	}
 }
@@ -194,7 +194,7 @@ func TestDrainAndContinue(t *testing.T) {
 	}}
 	j := newJob(t, "mem://source", "mem://target", c, nil).queued()
 	j.photos(10, 8).plan()
-	if err := j.conn.Enqueue(j.ctx, 0, j.tasks[0]); err != nil {
+	if err := j.conn.Tasks(0).Enqueue(j.ctx, j.tasks[0]); err != nil {
 		t.Fatal(err)
 	}
 	w := j.worker(Options{CPU: 1, Grace: time.Nanosecond}, c)
@@ -213,7 +213,7 @@ func TestDrainAndContinue(t *testing.T) {
 	if n := n.Load(); n != 11 {
 		t.Errorf("%d objects were encoded, want 4 + 1 given up + 6", n)
 	}
-	if ok, _ := j.target.Exists(j.ctx, jobs.PartialKey(j.spec.ID, 0)); ok {
+	if ok, _ := j.target.Exists(j.ctx, jobs.Folder(j.spec.ID).Partial(0)); ok {
 		t.Error("the partial shard stays behind a finished chunk")
 	}
 	j.noFlights()
@@ -234,7 +234,7 @@ func TestObjectsThatEndedProcesses(t *testing.T) {
 		if m.Height != 8 {
 			return nil, nil, false
 		}
-		flights, err := j.conn.Flights(j.ctx, j.spec.ID, 0)
+		flights, err := j.conn.Job(j.spec.ID).Flights(j.ctx, 0)
 		if err != nil {
 			return nil, err, true
 		}
@@ -247,12 +247,12 @@ func TestObjectsThatEndedProcesses(t *testing.T) {
 		return nil, nil, false
 	}
 	for range 3 {
-		j.conn.Begin(j.ctx, j.spec.ID, 0, []int{4})
+		j.conn.Job(j.spec.ID).Begin(j.ctx, 0, []int{4})
 	}
 	for range 2 {
-		j.conn.Begin(j.ctx, j.spec.ID, 0, []int{1})
+		j.conn.Job(j.spec.ID).Begin(j.ctx, 0, []int{1})
 	}
-	j.conn.Begin(j.ctx, j.spec.ID, 0, []int{7, 3})
+	j.conn.Job(j.spec.ID).Begin(j.ctx, 0, []int{7, 3})
 	if err := j.chunk(j.worker(Options{CPU: 4}, c), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +313,7 @@ func TestFaultsOfTheChunk(t *testing.T) {
 		if err := j.chunk(j.worker(Options{}, c), 0); !storage.Unreachable(err) {
 			t.Errorf("%v, want that the source cannot be reached", err)
 		}
-		if ok, _ := j.target.Exists(j.ctx, jobs.ResultKey(j.spec.ID, 0)); ok {
+		if ok, _ := j.target.Exists(j.ctx, jobs.Folder(j.spec.ID).Result(0)); ok {
 			t.Error("there is a shard")
 		}
 	})
@@ -404,7 +404,7 @@ func TestALostCardEndsTheWorker(t *testing.T) {
 	if err := j.chunk(w, 0); !errors.Is(err, queue.ErrHandBack) {
 		t.Errorf("%v, want that the chunk is handed back", err)
 	}
-	for _, key := range []string{jobs.ResultKey(j.spec.ID, 0), jobs.PartialKey(j.spec.ID, 0)} {
+	for _, key := range []string{jobs.Folder(j.spec.ID).Result(0), jobs.Folder(j.spec.ID).Partial(0)} {
 		if _, _, err := storage.Stat(t.Context(), j.target, key); !storage.IsNotExist(err) {
 			t.Errorf("%s: %v, want no record of what a lost card made", key, err)
 		}

@@ -52,7 +52,7 @@ func (f *flights) deaths(ctx context.Context) (map[int]int, error) {
 	if f.conn == nil {
 		return nil, nil
 	}
-	return f.conn.Flights(ctx, f.task.Job, f.task.Index)
+	return f.conn.Job(f.task.Job).Flights(ctx, f.task.Index)
 }
 
 // enter waits until the object is registered in flight.
@@ -174,7 +174,7 @@ func (f *flights) register(indices []int) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), flightCall)
 	defer cancel()
-	if err := f.conn.Begin(ctx, f.task.Job, f.task.Index, indices); err != nil {
+	if err := f.conn.Job(f.task.Job).Begin(ctx, f.task.Index, indices); err != nil {
 		f.failed("cannot register objects in flight", err)
 	}
 	// Also after an error, as the request may have got through.
@@ -195,7 +195,7 @@ func (f *flights) registerEnds() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), flightCall)
 	defer cancel()
-	if err := f.conn.End(ctx, f.task.Job, f.task.Index, ended); err != nil {
+	if err := f.conn.Job(f.task.Job).End(ctx, f.task.Index, ended); err != nil {
 		f.failed("cannot register the end of objects in flight", err)
 		return
 	}

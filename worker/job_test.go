@@ -112,8 +112,8 @@ func (j *job) plan(entries ...jobs.Entry) *job {
 		plan.Chunks = append(plan.Chunks, jobs.Chunk{Offset: offset, Length: length, Objects: n})
 		entries = entries[n:]
 	}
-	j.write(jobs.ChunksKey(j.spec.ID, 0), lines.Bytes())
-	for key, v := range map[string]any{jobs.SpecKey(j.spec.ID): j.spec, jobs.PlanKey(j.spec.ID): plan} {
+	j.write(jobs.Folder(j.spec.ID).Chunks(0), lines.Bytes())
+	for key, v := range map[string]any{jobs.Folder(j.spec.ID).Spec(): j.spec, jobs.Folder(j.spec.ID).Plan(): plan} {
 		data, err := json.Marshal(v)
 		if err != nil {
 			j.t.Fatal(err)
@@ -121,10 +121,10 @@ func (j *job) plan(entries ...jobs.Entry) *job {
 		j.write(key, data)
 	}
 	if j.conn != nil {
-		if err := j.conn.Init(j.ctx, j.spec.ID, len(j.tasks), nil, jobs.Counts{}); err != nil {
+		if err := j.conn.Job(j.spec.ID).Init(j.ctx, len(j.tasks), nil, jobs.Counts{}); err != nil {
 			j.t.Fatal(err)
 		}
-		if err := j.conn.Register(j.ctx, j.spec.ID, j.target.URL); err != nil {
+		if err := j.conn.Job(j.spec.ID).Register(j.ctx, j.target.URL); err != nil {
 			j.t.Fatal(err)
 		}
 	}
@@ -195,7 +195,7 @@ func (j *job) timed(w *Worker) (jobs.Counts, time.Duration) {
 		}
 	}()
 	for _, t := range j.tasks {
-		if err := j.conn.Enqueue(j.ctx, j.spec.Priority, t); err != nil && !errors.Is(err, queue.ErrQueued) {
+		if err := j.conn.Tasks(j.spec.Priority).Enqueue(j.ctx, t); err != nil && !errors.Is(err, queue.ErrQueued) {
 			j.t.Fatal(err)
 		}
 	}
@@ -207,7 +207,7 @@ func (j *job) timed(w *Worker) (jobs.Counts, time.Duration) {
 func (j *job) wait() jobs.Counts {
 	j.t.Helper()
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		done, counts, ok, err := j.conn.Progress(j.ctx, j.spec.ID)
+		done, counts, ok, err := j.conn.Job(j.spec.ID).Progress(j.ctx)
 		if err != nil || !ok {
 			j.t.Fatal(ok, err)
 		}
@@ -240,7 +240,7 @@ func (j *job) results() map[string]jobs.Result {
 	j.t.Helper()
 	all := map[string]jobs.Result{}
 	for i := range j.tasks {
-		got, err := storage.Get(j.ctx, j.target, jobs.ResultKey(j.spec.ID, i), -1, nil)
+		got, err := storage.Get(j.ctx, j.target, jobs.Folder(j.spec.ID).Result(i), -1, nil)
 		if err != nil {
 			j.t.Fatal(err)
 		}

@@ -55,11 +55,11 @@ func readState(ctx context.Context, b *storage.Bucket, id string) (st jobState, 
 	if !jobs.ValidID(id) {
 		return st, nil
 	}
-	if ok, err := readJSON(ctx, b, jobs.SpecKey(id), jobs.MaxSpec, &st.spec); err != nil || !ok {
+	if ok, err := readJSON(ctx, b, jobs.Folder(id).Spec(), jobs.MaxSpec, &st.spec); err != nil || !ok {
 		return st, err
 	}
 	var report jobs.Report
-	switch ok, err := readJSON(ctx, b, jobs.ReportKey(id), maxReport, &report); {
+	switch ok, err := readJSON(ctx, b, jobs.Folder(id).Report(), maxReport, &report); {
 	case err != nil:
 		return st, err
 	case ok:
@@ -67,12 +67,12 @@ func readState(ctx context.Context, b *storage.Bucket, id string) (st jobState, 
 		return st, nil
 	}
 	var control jobs.Control
-	if _, err := readJSON(ctx, b, jobs.ControlKey(id), jobs.MaxSpec, &control); err != nil {
+	if _, err := readJSON(ctx, b, jobs.Folder(id).Control(), jobs.MaxSpec, &control); err != nil {
 		return st, err
 	}
 	st.unfinished = control.Want != jobs.WantCancel
 	var reached jobs.StateRecord
-	ok, err := readJSON(ctx, b, jobs.StateKey(id), jobs.MaxSpec, &reached)
+	ok, err := readJSON(ctx, b, jobs.Folder(id).State(), jobs.MaxSpec, &reached)
 	st.idle = st.unfinished && ok && reached.Started.IsZero()
 	return st, err
 }

@@ -280,10 +280,10 @@ func (o *owners) record(ctx context.Context, b *storage.Bucket, id string, of pl
 // readRecords reads the records of a chunk, or those that it has so far.
 func readRecords(ctx context.Context, b *storage.Bucket, id string, chunk int) (shardRecords, error) {
 	shard := shardRecords{records: map[string]written{}, whole: true}
-	got, err := storage.Get(ctx, b, jobs.ResultKey(id, chunk), maxShard, nil)
+	got, err := storage.Get(ctx, b, jobs.Folder(id).Result(chunk), maxShard, nil)
 	if storage.IsNotExist(err) {
 		shard.whole = false
-		got, err = storage.Get(ctx, b, jobs.PartialKey(id, chunk), maxShard, nil)
+		got, err = storage.Get(ctx, b, jobs.Folder(id).Partial(chunk), maxShard, nil)
 	}
 	if storage.IsNotExist(err) {
 		return shard, nil

@@ -47,7 +47,7 @@ func (p plans) of(ctx context.Context, target *storage.Bucket, id string) (jobs.
 
 // readPlan reads the chunks of a job's plan; they are never nil.
 func readPlan(ctx context.Context, target *storage.Bucket, id string) (jobs.Chunks, error) {
-	got, err := storage.Get(ctx, target, jobs.PlanKey(id), jobs.MaxPlan, nil)
+	got, err := storage.Get(ctx, target, jobs.Folder(id).Plan(), jobs.MaxPlan, nil)
 	if storage.IsNotExist(err) {
 		return nil, fmt.Errorf("%w that is planned: %w", errNoJob, err)
 	}
@@ -72,7 +72,7 @@ func readPlan(ctx context.Context, target *storage.Bucket, id string) (jobs.Chun
 
 // readEntries reads the entries of a chunk, which must be as many as the plan says.
 func readEntries(ctx context.Context, target *storage.Bucket, id string, at jobs.Chunk) ([]jobs.Entry, error) {
-	frame, err := storage.GetRange(ctx, target, jobs.ChunksKey(id, at.Part), at.Offset, at.Length)
+	frame, err := storage.GetRange(ctx, target, jobs.Folder(id).Chunks(at.Part), at.Offset, at.Length)
 	if err != nil {
 		return nil, err
 	}

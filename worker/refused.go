@@ -15,34 +15,15 @@ import (
 	"github.com/pelmill/pelmill/storage"
 )
 
-// refusal is a write that the target refused, and why: the chunk ends, its job
-// waits, and no object is to blame.
-type refusal struct {
-	why   string
-	bytes int64
-	err   error
-}
-
-func (r *refusal) Error() string { return r.err.Error() }
-func (r *refusal) Unwrap() error { return r.err }
-
 // errBlocked ends a chunk whose job waits until the target takes writes again.
 var errBlocked = errors.New("the job is blocked")
-
-// refused makes a refusal of an error of a write below .pelmill/, if it is one.
-func refused(err error, bytes int) error {
-	if why := storage.Refused(err); why != "" {
-		return &refusal{why: why, bytes: int64(bytes), err: err}
-	}
-	return err
-}
 
 // writeFault classifies an error of the writing of a result. A full store refuses
 // all writes. A forbidden key may be the only one, so a small object of our own is
 // written to find that out.
 func (c *chunk) writeFault(ctx context.Context, err error, bytes int) error {
 	if ctx.Err() == nil && storage.Refused(err) != "" && (storage.Full(err) || c.refusesAll(ctx)) {
-		return refused(err, bytes)
+		return storage.RefusedWrite(err, int64(bytes))
 	}
 	return storageFault(ctx, err)
 }
@@ -66,28 +47,28 @@ func (c *chunk) refusesAll(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	name := sha256.Sum256([]byte(c.w.name))
-	key := jobs.ProbeKey(c.task.Job, hex.EncodeToString(name[:4]))
+	key := jobs.Folder(c.task.Job).Probe(hex.EncodeToString(name[:4]))
 	return storage.Refused(storage.Probe(ctx, c.target, key, 1)) != ""
 }
 
 // putOff stops the whole job where the target refused a write of the chunk, and
 // returns what the chunk ends with. Where Redis does not take the block, the chunk
 // counts as failed, so that it is tried again more and more rarely.
-func (c *chunk) putOff(ctx context.Context, r *refusal) error {
+func (c *chunk) putOff(ctx context.Context, r *storage.RefusedError) error {
 	if c.w.conn == nil {
 		return fmt.Errorf("worker: chunk %s: %w", c.task.ID(), r)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lateTime)
 	defer cancel()
-	reason := jobs.RefusedReason(r.why)
-	if !storage.Full(r.err) {
+	reason := r.Reason()
+	if !storage.Full(r.Err) {
 		reason += ", says worker " + c.w.name // rights can be of one machine
 	}
-	err := c.w.conn.Block(ctx, c.task.Job, jobs.Block{Cause: jobs.BlockTarget, Reason: reason, Bytes: r.bytes})
+	err := c.w.conn.Job(c.task.Job).Block(ctx, jobs.Block{Cause: jobs.BlockTarget, Reason: reason, Bytes: r.Bytes})
 	if err != nil {
 		return fmt.Errorf("worker: chunk %s: %w", c.task.ID(), errors.Join(r, err))
 	}
-	c.w.log.Warn("the target refuses writes, the job waits", "job", c.task.Job, "chunk", c.task.Index, "error", r.err)
+	c.w.log.Warn("the target refuses writes, the job waits", "job", c.task.Job, "chunk", c.task.Index, "error", r.Err)
 	return queue.ErrLater
 }
 
@@ -102,6 +83,6 @@ func passes(err error) bool {
 // stopped reports whether chunks of the job must not be worked on: with atWork, also
 // not those that are at work.
 func (c *chunk) stopped(ctx context.Context, atWork bool) (bool, error) {
-	b, ok, err := c.w.conn.Blocked(ctx, c.task.Job)
+	b, ok, err := c.w.conn.Job(c.task.Job).Blocked(ctx)
 	return ok && (!atWork || b.Cause == jobs.BlockTarget), err
 }

@@ -72,7 +72,7 @@ func TestATargetThatRefusesWritesBlocksTheJob(t *testing.T) {
 			j := newJob(t, "mem://source", "file://"+dir, codec, func(s *jobs.Spec) { s.ChunkObjects = chunk }).queued()
 			j.photos(n, 8).plan()
 			for _, task := range j.tasks {
-				if err := j.conn.Enqueue(j.ctx, 0, task); err != nil {
+				if err := j.conn.Tasks(0).Enqueue(j.ctx, task); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -93,14 +93,14 @@ func TestATargetThatRefusesWritesBlocksTheJob(t *testing.T) {
 
 			var b jobs.Block
 			until(t, "the job to be blocked", func() (ok bool) {
-				b, ok, _ = j.conn.Blocked(j.ctx, j.spec.ID)
+				b, ok, _ = j.conn.Job(j.spec.ID).Blocked(j.ctx)
 				return ok
 			})
-			if b.Cause != jobs.BlockTarget || !strings.HasPrefix(b.Reason, jobs.RefusedReason(c.why)) {
+			if b.Cause != jobs.BlockTarget || !strings.HasPrefix(b.Reason, (&storage.RefusedError{Why: c.why}).Reason()) {
 				t.Errorf("%+v, want the reason %q", b, c.why)
 			}
 			until(t, "all chunks to be put off", func() bool {
-				d, err := j.conn.Depth(j.ctx, 0)
+				d, err := j.conn.Tasks(0).Depth(j.ctx)
 				return err == nil && d.Active == 0 && d.Pending == 0
 			})
 			stored := 0
@@ -123,7 +123,7 @@ func TestATargetThatRefusesWritesBlocksTheJob(t *testing.T) {
 			}
 
 			c.allow(t, dir)
-			if err := j.conn.Unblock(j.ctx, j.spec.ID); err != nil {
+			if err := j.conn.Job(j.spec.ID).Unblock(j.ctx); err != nil {
 				t.Fatal(err)
 			}
 			if counts := j.wait(); counts.Compressed != n || counts.Bad() != 0 {
@@ -143,7 +143,7 @@ func TestATargetThatRefusesWritesBlocksTheJob(t *testing.T) {
 func (j *job) shardsSoFar() (all []jobs.Result) {
 	j.t.Helper()
 	for i := range j.tasks {
-		for _, key := range []string{jobs.ResultKey(j.spec.ID, i), jobs.PartialKey(j.spec.ID, i)} {
+		for _, key := range []string{jobs.Folder(j.spec.ID).Result(i), jobs.Folder(j.spec.ID).Partial(i)} {
 			got, err := storage.Get(j.ctx, j.target, key, -1, nil)
 			if storage.IsNotExist(err) {
 				continue
@@ -189,7 +189,7 @@ func TestAForbiddenKeyIsOneFailedObject(t *testing.T) {
 	if r := j.results()["closed/a.png"]; r.Class != jobs.ClassStorage {
 		t.Errorf("%+v", r)
 	}
-	if _, ok, err := j.conn.Blocked(j.ctx, j.spec.ID); ok || err != nil {
+	if _, ok, err := j.conn.Job(j.spec.ID).Blocked(j.ctx); ok || err != nil {
 		t.Errorf("the job is blocked (%v)", err)
 	}
 }
@@ -199,7 +199,7 @@ func TestChunksOfABlockedJobArePutOff(t *testing.T) {
 	codec := &fake{}
 	j := newJob(t, "mem://source", "mem://target", codec, nil).queued()
 	j.photos(3, 8).plan()
-	if err := j.conn.Block(j.ctx, j.spec.ID, jobs.Block{Cause: jobs.BlockChunk, Reason: "x"}); err != nil {
+	if err := j.conn.Job(j.spec.ID).Block(j.ctx, jobs.Block{Cause: jobs.BlockChunk, Reason: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	w := j.worker(Options{}, codec)

@@ -134,7 +134,7 @@ func (j *job) writeJSON(key string, v any) {
 
 // recorded is results of the chunks that have a shard.
 func (j *job) recorded() map[string]jobs.Result {
-	if ok, err := j.target.Exists(j.ctx, jobs.ResultKey(j.spec.ID, 0)); err != nil || !ok {
+	if ok, err := j.target.Exists(j.ctx, jobs.Folder(j.spec.ID).Result(0)); err != nil || !ok {
 		return nil
 	}
 	return j.results()
@@ -142,7 +142,7 @@ func (j *job) recorded() map[string]jobs.Result {
 
 // end writes the report.
 func (j *job) end() {
-	j.writeJSON(jobs.ReportKey(j.spec.ID), jobs.Report{Job: j.spec.ID, State: jobs.StateDone, Finished: time.Now()})
+	j.writeJSON(jobs.Folder(j.spec.ID).Report(), jobs.Report{Job: j.spec.ID, State: jobs.StateDone, Finished: time.Now()})
 }
 
 // do runs all chunks of a job.
@@ -218,7 +218,7 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 		})
 		p.in("a job that waits for its start", func(p *place) {
 			waiting := p.plan(p.source("one", 1), nil)
-			waiting.writeJSON(jobs.StateKey(waiting.spec.ID), jobs.StateRecord{State: jobs.StatePlanned})
+			waiting.writeJSON(jobs.Folder(waiting.spec.ID).State(), jobs.StateRecord{State: jobs.StatePlanned})
 			for _, key := range []string{"a.fake", "b/c.fake", "b/d.fake", "e.fake"} {
 				waiting.write(key, []byte("somebody's"))
 			}
@@ -227,13 +227,13 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 		})
 		p.in("a cancelled job", func(p *place) {
 			first := p.run("one", 1, nil)
-			first.writeJSON(jobs.ControlKey(first.spec.ID), jobs.Control{Want: jobs.WantCancel})
+			first.writeJSON(jobs.Folder(first.spec.ID).Control(), jobs.Control{Want: jobs.WantCancel})
 			second := p.run("two", 2, overwrite)
 			p.wants(second, jobs.OutcomeCompressed)
 		})
 		p.in("a job without a folder", func(p *place) {
 			first := p.run("one", 1, nil)
-			for _, key := range []string{jobs.SpecKey(first.spec.ID), jobs.PlanKey(first.spec.ID), jobs.ChunksKey(first.spec.ID, 0), jobs.ResultKey(first.spec.ID, 0)} {
+			for _, key := range []string{jobs.Folder(first.spec.ID).Spec(), jobs.Folder(first.spec.ID).Plan(), jobs.Folder(first.spec.ID).Chunks(0), jobs.Folder(first.spec.ID).Result(0)} {
 				if err := storage.Delete(first.ctx, first.target, key); err != nil {
 					p.t.Fatal(err)
 				}
@@ -285,7 +285,7 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 		})
 		p.in("delivered twice", func(p *place) {
 			first := p.run("one", 1, nil)
-			if err := storage.Delete(first.ctx, first.target, jobs.ResultKey(first.spec.ID, 0)); err != nil {
+			if err := storage.Delete(first.ctx, first.target, jobs.Folder(first.spec.ID).Result(0)); err != nil {
 				p.t.Fatal(err)
 			}
 			p.do(first, p.encoder(""))

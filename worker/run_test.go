@@ -21,7 +21,7 @@ func TestStuckWorkerEnds(t *testing.T) {
 	j := newJob(t, "mem://source", "mem://target", c, nil).queued()
 	j.put("unresponsive.png", png(t, photo(1, unresponsive, 9, 3)))
 	j.photos(3, 8).plan()
-	if err := j.conn.Enqueue(j.ctx, 0, j.tasks[0]); err != nil {
+	if err := j.conn.Tasks(0).Enqueue(j.ctx, j.tasks[0]); err != nil {
 		t.Fatal(err)
 	}
 	w := j.worker(Options{CPU: 1, ObjectTimeout: 50 * time.Millisecond, Grace: time.Nanosecond}, c)
@@ -54,7 +54,7 @@ func TestRedisGoesAway(t *testing.T) {
 	defer cancel()
 	go func() {
 		for ctx.Err() == nil {
-			if ok, _ := j.target.Exists(ctx, jobs.ResultKey(j.spec.ID, 0)); ok {
+			if ok, _ := j.target.Exists(ctx, jobs.Folder(j.spec.ID).Result(0)); ok {
 				cancel() // as the queue does when the lease is lost
 			}
 			time.Sleep(10 * time.Millisecond)
@@ -80,7 +80,7 @@ func TestTaskOfAnUnknownJob(t *testing.T) {
 	if err := w.handle(j.ctx, task, strayAttempts); err != nil {
 		t.Errorf("last attempt: %v, want that it is dropped", err)
 	}
-	if err := j.conn.Register(j.ctx, task.Job, j.target.URL); err != nil {
+	if err := j.conn.Job(task.Job).Register(j.ctx, j.target.URL); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.handle(j.ctx, task, 1); !errors.Is(err, errNoJob) {

@@ -85,12 +85,12 @@ func TestLostLeaseReportsNothingTwice(t *testing.T) {
 	defer serving.Wait()
 	defer cancel()
 	defer free()
-	if err := j.conn.Enqueue(j.ctx, 0, j.tasks[0]); err != nil {
+	if err := j.conn.Tasks(0).Enqueue(j.ctx, j.tasks[0]); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "three records", func() bool { return o.count() == 3 })
 
-	prefix := "asynq:{" + jobs.QueueName(0) + "}:"
+	prefix := "asynq:{" + "pelmill-p0" + "}:"
 	rdb := j.conn.Redis()
 	if n, err := rdb.ZRem(j.ctx, prefix+"lease", j.tasks[0].ID()).Result(); n != 1 || err != nil {
 		t.Fatalf("%d leases removed, %v, want 1", n, err)
@@ -124,7 +124,7 @@ func TestRecordsOfAnUncommittedChunkAreKept(t *testing.T) {
 	j := newJob(t, "mem://source", "file://"+dir, c, nil)
 	j.photos(6, 16).plan()
 	// A file in the place of the folder: partial shards cannot be stored.
-	partial := filepath.Dir(filepath.Join(dir, filepath.FromSlash(jobs.PartialKey(j.spec.ID, 0))))
+	partial := filepath.Dir(filepath.Join(dir, filepath.FromSlash(jobs.Folder(j.spec.ID).Partial(0))))
 	if err := os.WriteFile(partial, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func (c *chunk) commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = storage.Put(ctx, c.target, jobs.ResultKey(c.task.Job, c.task.Index), data, nil)
+	_, err = storage.Put(ctx, c.target, jobs.Folder(c.task.Job).Result(c.task.Index), data, nil)
 	var exists *storage.ExistsError
 	switch {
 	case errors.As(err, &exists):
@@ -38,7 +38,7 @@ func (c *chunk) commit(ctx context.Context) error {
 		}
 		head = other
 	case err != nil:
-		return refused(err, len(data))
+		return storage.RefusedWrite(err, int64(len(data)))
 	}
 	if err := c.count(ctx, head.Counts); err != nil {
 		return err
@@ -48,14 +48,14 @@ func (c *chunk) commit(ctx context.Context) error {
 	c.mu.Unlock()
 	if saved > 0 {
 		// One that stays behind costs a few kilobytes.
-		if err := storage.Delete(ctx, c.target, jobs.PartialKey(c.task.Job, c.task.Index)); err != nil {
+		if err := storage.Delete(ctx, c.target, jobs.Folder(c.task.Job).Partial(c.task.Index)); err != nil {
 			c.w.log.Debug("cannot delete a partial shard", "job", c.task.Job, "chunk", c.task.Index, "error", err)
 		}
 	}
 	return nil
 }
 
-// count commits counts to the queue. [queue.Lost] is no error: the scheduler
+// count commits counts to the queue. A job that Redis has lost is no error: the scheduler
 // makes the counters again from the shards.
 func (c *chunk) count(ctx context.Context, counts jobs.Counts) error {
 	if c.w.conn == nil {
@@ -63,7 +63,7 @@ func (c *chunk) count(ctx context.Context, counts jobs.Counts) error {
 	}
 	wait := 100 * time.Millisecond
 	for start := time.Now(); ; wait = min(2*wait, 5*time.Second) {
-		_, err := c.w.conn.Commit(ctx, c.task.Job, c.task.Index, counts)
+		err := c.w.conn.Job(c.task.Job).Commit(ctx, c.task.Index, counts)
 		if err == nil {
 			return nil
 		}
@@ -109,7 +109,7 @@ func (c *chunk) shard(whole bool) ([]byte, jobs.Shard, error) {
 // readShard reads the header of the chunk's result shard; ok is false where there
 // is none.
 func (c *chunk) readShard(ctx context.Context) (head jobs.Shard, ok bool, err error) {
-	got, err := storage.Get(ctx, c.target, jobs.ResultKey(c.task.Job, c.task.Index), maxShard, nil)
+	got, err := storage.Get(ctx, c.target, jobs.Folder(c.task.Job).Result(c.task.Index), maxShard, nil)
 	if storage.IsNotExist(err) {
 		return head, false, nil
 	}
@@ -167,9 +167,9 @@ func (c *chunk) savePartial(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = storage.Put(ctx, c.target, jobs.PartialKey(c.task.Job, c.task.Index), data, &storage.PutOptions{Overwrite: true})
+	_, err = storage.Put(ctx, c.target, jobs.Folder(c.task.Job).Partial(c.task.Index), data, &storage.PutOptions{Overwrite: true})
 	if err != nil {
-		return refused(err, len(data))
+		return storage.RefusedWrite(err, int64(len(data)))
 	}
 	c.mu.Lock()
 	c.saved = max(c.saved, done)
@@ -180,7 +180,7 @@ func (c *chunk) savePartial(ctx context.Context) error {
 // readPartial takes over the records of an earlier delivery. A partial shard that
 // cannot be read is work to do again, not an error.
 func (c *chunk) readPartial(ctx context.Context) error {
-	got, err := storage.Get(ctx, c.target, jobs.PartialKey(c.task.Job, c.task.Index), maxShard, nil)
+	got, err := storage.Get(ctx, c.target, jobs.Folder(c.task.Job).Partial(c.task.Index), maxShard, nil)
 	if storage.IsNotExist(err) {
 		return nil
 	}

@@ -209,7 +209,7 @@ func (o *otherSpecs) read(ctx context.Context, id, url string) (r running, ok bo
 	if err != nil {
 		return r, false, nil // no job that a worker like this one could do
 	}
-	got, err := storage.Get(ctx, target, jobs.SpecKey(id), jobs.MaxSpec, nil)
+	got, err := storage.Get(ctx, target, jobs.Folder(id).Spec(), jobs.MaxSpec, nil)
 	if err != nil {
 		if storage.Temporary(err) {
 			return r, false, fmt.Errorf("worker: job %s: %w", id, err)

@@ -131,17 +131,17 @@ func TestSourcesOfJobsInTheClusterAreSpared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := storage.Put(j.ctx, j.open(other.Target), jobs.SpecKey(other.ID), spec, nil); err != nil {
+		if _, err := storage.Put(j.ctx, j.open(other.Target), jobs.Folder(other.ID).Spec(), spec, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := conn.Register(j.ctx, other.ID, other.Target); err != nil {
+		if err := conn.Job(other.ID).Register(j.ctx, other.Target); err != nil {
 			t.Fatal(err)
 		}
 		r, untouched := overwriting(t, j, "x.png", "x.fake", nil)
 		if untouched != reads || reads && !strings.Contains(r.Error, "is a source of job "+other.ID) {
 			t.Errorf("another job reads the target: %v; untouched %v, %s %s", reads, untouched, r.Outcome, r.Error)
 		}
-		if err := conn.Unregister(j.ctx, other.ID); err != nil {
+		if err := conn.Job(other.ID).Unregister(j.ctx); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -88,7 +88,7 @@ func (w *Worker) job(ctx context.Context, id string) (*jobContext, error) {
 }
 
 func (w *Worker) readJob(ctx context.Context, id string) (*jobContext, error) {
-	url, err := w.conn.Target(ctx, id)
+	url, err := w.conn.Job(id).Target(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}

@@ -23,7 +23,7 @@ func TestEntriesThatAimElsewhere(t *testing.T) {
 	j := newJob(t, "mem://source", "mem://target", c, nil)
 	data := png(t, photo(1, 20, 20, 3))
 	size := int64(len(data))
-	spec := jobs.SpecKey(j.spec.ID)
+	spec := jobs.Folder(j.spec.ID).Spec()
 	for _, key := range []string{"good.png", "spec.png", "up.png", "name.png", spec, "a/../b.png"} {
 		j.put(key, data)
 	}
@@ -56,7 +56,7 @@ func TestEntriesThatAimElsewhere(t *testing.T) {
 	}
 	err = storage.Walk(j.ctx, j.target, nil, func(p storage.Page) error {
 		for _, o := range p.Objects {
-			if o.Key != "good.fake" && !strings.HasPrefix(o.Key, jobs.Dir(j.spec.ID)) {
+			if o.Key != "good.fake" && !strings.HasPrefix(o.Key, jobs.Folder(j.spec.ID).Dir()) {
 				t.Errorf("%q was written", o.Key)
 			}
 		}
@@ -97,7 +97,7 @@ func TestPlansAreReadOnceAndBounded(t *testing.T) {
 	if err := j.chunk(w, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := storage.Delete(j.ctx, j.target, jobs.PlanKey(j.spec.ID)); err != nil {
+	if err := storage.Delete(j.ctx, j.target, jobs.Folder(j.spec.ID).Plan()); err != nil {
 		t.Fatal(err)
 	}
 	if err := j.chunk(w, 1); err != nil {
@@ -117,7 +117,7 @@ func TestPlansAreReadOnceAndBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := storage.Put(j.ctx, j.target, jobs.PlanKey(j.spec.ID), data, &storage.PutOptions{Overwrite: true}); err != nil {
+		if _, err := storage.Put(j.ctx, j.target, jobs.Folder(j.spec.ID).Plan(), data, &storage.PutOptions{Overwrite: true}); err != nil {
 			t.Fatal(err)
 		}
 		if err := j.chunk(j.worker(Options{}, c), 2); err == nil {
@@ -168,10 +168,10 @@ func TestJobsThatAskForMoreThanIsAllowed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := storage.Put(j.ctx, j.target, jobs.SpecKey(id), data, &storage.PutOptions{Overwrite: true}); err != nil {
+			if _, err := storage.Put(j.ctx, j.target, jobs.Folder(id).Spec(), data, &storage.PutOptions{Overwrite: true}); err != nil {
 				t.Fatal(err)
 			}
-			if err := j.conn.Register(j.ctx, id, register); err != nil {
+			if err := j.conn.Job(id).Register(j.ctx, register); err != nil {
 				t.Fatal(err)
 			}
 			if j.buckets.Allow, err = storage.Plain().Plus("mem://source", "mem://target"); err != nil {
@@ -191,15 +191,15 @@ func TestJobsThatAskForMoreThanIsAllowed(t *testing.T) {
 			if n := strings.Count(log.String(), "level=WARN"); n != 1 {
 				t.Errorf("%d warnings, want one:\n%s", n, log.String())
 			}
-			if reason, err := j.conn.Denied(j.ctx, id, queue.Workers); err != nil || !strings.Contains(reason, w.name) || strings.ContainsRune(reason, 0x1b) {
+			if reason, err := j.conn.Job(id).Denied(j.ctx, queue.Workers); err != nil || !strings.Contains(reason, w.name) || strings.ContainsRune(reason, 0x1b) {
 				t.Errorf("reason %q, %v", reason, err)
 			}
-			if ok, err := j.target.Exists(j.ctx, jobs.ResultKey(id, 0)); ok || err != nil {
+			if ok, err := j.target.Exists(j.ctx, jobs.Folder(id).Result(0)); ok || err != nil {
 				t.Errorf("a shard was written: %v, %v", ok, err)
 			}
 			// Once it is put right, the job is done at the next look.
 			if register != j.target.URL {
-				if err := j.conn.Register(j.ctx, id, j.target.URL); err != nil {
+				if err := j.conn.Job(id).Register(j.ctx, j.target.URL); err != nil {
 					t.Fatal(err)
 				}
 				if err := w.handle(j.ctx, j.tasks[0], 1); err != nil {

@@ -75,7 +75,7 @@ func (c *cluster) jobOf(ctx context.Context, args []string) (ref, error) {
 		if c.conn == nil {
 			return ref{}, usagef("job %s: name its target too, or --redis to look it up", args[0])
 		}
-		target, err := c.conn.Target(ctx, args[0])
+		target, err := c.conn.Job(args[0]).Target(ctx)
 		if err != nil {
 			return ref{}, err
 		}

@@ -86,7 +86,7 @@ func (l *local) result(r jobs.Result) {
 // finish runs the job to its end, shows it, and returns what the program ends
 // with. When ctx ends first the job is left so that it can be continued.
 func (l *local) finish(ctx context.Context, r ref, source string) error {
-	if err := l.c.conn.Register(ctx, r.id, r.target); err != nil {
+	if err := l.c.conn.Job(r.id).Register(ctx, r.target); err != nil {
 		return err
 	}
 	var err error

@@ -20,7 +20,7 @@ func (p *program) summary(r jobs.Report) error {
 		e := summaryEvent{
 			Type: "summary", Job: r.Job, State: r.State, Reason: r.Reason, Counts: r.Counts, Attributes: r.Dropped, Saving: r.Counts.Saving(),
 			PSNR: r.PSNR, SSIM: r.SSIM, Seconds: r.Seconds, Device: strings.Join(r.Devices, ", "),
-			Report: place(r.Target, jobs.ReportKey(r.Job)),
+			Report: place(r.Target, jobs.Folder(r.Job).Report()),
 		}
 		if r.FailedList != "" {
 			e.FailedList = place(r.Target, r.FailedList)
@@ -46,7 +46,7 @@ func (p *program) summary(r jobs.Report) error {
 		table = append(table, []string{"  dropped", droppedText(r.Counts.Dropped, r.Dropped)})
 	}
 	table = append(table, []string{"  time", timeText(r.Counts, r.Seconds, r.Devices)})
-	table = append(table, []string{"  report", place(r.Target, jobs.ReportKey(r.Job))})
+	table = append(table, []string{"  report", place(r.Target, jobs.Folder(r.Job).Report())})
 	if r.FailedList != "" {
 		table = append(table, []string{"  failures", place(r.Target, r.FailedList)})
 	}

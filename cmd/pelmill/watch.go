@@ -128,7 +128,7 @@ func (c *cluster) reported(ctx context.Context, r ref) bool {
 	if err != nil {
 		return false
 	}
-	_, _, err = storage.Stat(ctx, b, jobs.ReportKey(r.id))
+	_, _, err = storage.Stat(ctx, b, jobs.Folder(r.id).Report())
 	return err == nil
 }
 

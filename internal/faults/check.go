@@ -103,9 +103,9 @@ type check struct {
 func (k *check) job(id string) *Checked {
 	k.t.Helper()
 	f := &Checked{Results: map[string]jobs.Result{}, Entries: map[string]jobs.Entry{}}
-	k.json(jobs.SpecKey(id), &f.Spec)
-	k.json(jobs.PlanKey(id), &f.Plan)
-	k.json(jobs.ReportKey(id), &f.Report)
+	k.json(jobs.Folder(id).Spec(), &f.Spec)
+	k.json(jobs.Folder(id).Plan(), &f.Plan)
+	k.json(jobs.Folder(id).Report(), &f.Report)
 
 	var merged []jobs.Result
 	for _, key := range f.Report.Results {
@@ -141,7 +141,7 @@ func (k *check) shards(id string, f *Checked, merged []jobs.Result) {
 	var total jobs.Counts
 	n := 0
 	workers := map[string]bool{}
-	for _, key := range k.list(jobs.ResultsDir(id)) {
+	for _, key := range k.list(jobs.Folder(id).Results()) {
 		chunk, ok := jobs.ParseResultKey(key)
 		if !ok {
 			k.t.Errorf("job %s: %s is no shard", id, key)
@@ -229,7 +229,7 @@ func (k *check) entries(id string, f *Checked) {
 			continue
 		}
 		parts[c.Part] = true
-		lines(k, jobs.ChunksKey(id, c.Part), func(e jobs.Entry) error {
+		lines(k, jobs.Folder(id).Chunks(c.Part), func(e jobs.Entry) error {
 			if _, twice := f.Entries[e.Key]; twice {
 				k.t.Errorf("job %s: %s is in two chunks", id, e.Key)
 			}

@@ -84,7 +84,7 @@ func newFinished() *finished {
 	f.spec = jobs.Spec{ID: jobID, Codec: "plain", Version: 1}
 	f.plan = jobs.Plan{Job: jobID, Objects: 3, Chunks: []jobs.Chunk{{Objects: 2}, {Objects: 1}}}
 	f.report = jobs.Report{Job: jobID, State: jobs.StateDone, Chunks: 2, Attempted: 2,
-		Results: []string{jobs.MergedKey(jobID, 0)}, FailedList: jobs.FailedKey(jobID)}
+		Results: []string{jobs.Folder(jobID).Merged(0)}, FailedList: jobs.Folder(jobID).Failed()}
 	var all []jobs.Result
 	for _, s := range f.sources {
 		r := jobs.Result{Key: s.Key, Size: int64(len(s.Data)), SHA256: sum(s.Data), Outcome: jobs.OutcomeRejected, Class: jobs.ClassMalformed, Error: "cut"}
@@ -123,7 +123,7 @@ func (f *finished) check(t *testing.T, spoil func(put func(key string, data []by
 			t.Fatal(err)
 		}
 	}
-	for key, v := range map[string]any{jobs.SpecKey(jobID): f.spec, jobs.PlanKey(jobID): f.plan, jobs.ReportKey(jobID): f.report} {
+	for key, v := range map[string]any{jobs.Folder(jobID).Spec(): f.spec, jobs.Folder(jobID).Plan(): f.plan, jobs.Folder(jobID).Report(): f.report} {
 		data, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)
@@ -146,11 +146,11 @@ func (f *finished) check(t *testing.T, spoil func(put func(key string, data []by
 		}
 		frame(t, &shard, head)
 		frame(t, &shard, chunk...)
-		put(jobs.ResultKey(jobID, i), shard.Bytes())
+		put(jobs.Folder(jobID).Result(i), shard.Bytes())
 	}
-	put(jobs.MergedKey(jobID, 0), merged.Bytes())
-	put(jobs.ChunksKey(jobID, 0), entries.Bytes())
-	put(jobs.FailedKey(jobID), failed)
+	put(jobs.Folder(jobID).Merged(0), merged.Bytes())
+	put(jobs.Folder(jobID).Chunks(0), entries.Bytes())
+	put(jobs.Folder(jobID).Failed(), failed)
 	for key, data := range f.objects {
 		put(key, data)
 	}
@@ -250,14 +250,14 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 				r := f.chunks[1][0]
 				r.Error = "something else"
 				frame(t, &l, r)
-				p(jobs.ResultKey(jobID, 1), l.Bytes())
+				p(jobs.Folder(jobID).Result(1), l.Bytes())
 			}
 		},
 		"an empty failed list": func(f *finished) func(put) {
-			return func(p put) { p(jobs.FailedKey(jobID), nil) }
+			return func(p put) { p(jobs.Folder(jobID).Failed(), nil) }
 		},
 		"no report": func(f *finished) func(put) {
-			return func(p put) { p(jobs.ReportKey(jobID), nil) }
+			return func(p put) { p(jobs.Folder(jobID).Report(), nil) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

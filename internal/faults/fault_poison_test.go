@@ -81,7 +81,7 @@ func killingCodec(t *testing.T) {
 		if !w.Running() {
 			w = tr.faultWorker()
 		}
-		return tr.count(jobs.ReportKey(id)) == 1
+		return tr.count(jobs.Folder(id).Report()) == 1
 	})
 	tr.classes(id, map[string]string{s.Key: class})
 }

@@ -85,7 +85,7 @@ func fillRedis(t *testing.T, gw *services.Store) {
 		t.Error("a submission to a full Redis is no exit code 8 with the reason")
 	}
 	time.Sleep(outage)
-	if tr.count(jobs.ReportKey(id)) != 0 {
+	if tr.count(jobs.Folder(id).Report()) != 0 {
 		t.Fatal("the job ended on a full Redis; it is too small")
 	}
 	tr.proxy.Set()

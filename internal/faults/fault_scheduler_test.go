@@ -24,8 +24,8 @@ func killScheduler(t *testing.T, gw *services.Store) {
 		{"listing", func(c faults.Call) bool {
 			return c.Method == "GET" && strings.HasSuffix(c.Bucket, "-src") && c.Key == ""
 		}},
-		{"writing the manifest", writing(jobs.ManifestKey(id, 0))},
-		{"writing the plan", writing(jobs.PlanKey(id))},
+		{"writing the manifest", writing(jobs.Folder(id).Manifest(0))},
+		{"writing the plan", writing(jobs.Folder(id).Plan())},
 	} {
 		tr.killAt(moment.name, moment.match)
 	}
@@ -38,8 +38,8 @@ func killScheduler(t *testing.T, gw *services.Store) {
 	tr.shards(id, 5)
 	s.Kill()
 
-	tr.killAt("merging", writing(jobs.MergedKey(id, 0)))
-	tr.killAt("writing the report", writing(jobs.ReportKey(id)))
+	tr.killAt("merging", writing(jobs.Folder(id).Merged(0)))
+	tr.killAt("writing the report", writing(jobs.Folder(id).Report()))
 	tr.scheduler()
 	tr.ended(id)
 }

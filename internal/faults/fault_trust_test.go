@@ -34,7 +34,7 @@ func TestRedisIsNotTrusted(t *testing.T) {
 	tr.env = append(tr.env, "AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret", "AWS_EC2_METADATA_DISABLED=true")
 	spec := `{"id":"` + forged + `","source":"` + bucket + `","target":"file://` + tr.target +
 		`","codec":"vq","version":1,"auto_start":true,"verify":"full","larger":"leave","chunk_objects":10,"chunk_bytes":1000,"sample":3}`
-	if err := tr.to.WriteAll(t.Context(), jobs.SpecKey(forged), []byte(spec), nil); err != nil {
+	if err := tr.to.WriteAll(t.Context(), jobs.Folder(forged).Spec(), []byte(spec), nil); err != nil {
 		t.Fatal(err)
 	}
 	tr.redis.CLI("hset", "pelmill:jobs", planted, bucket, forged, "file://"+tr.target)
@@ -44,7 +44,7 @@ func TestRedisIsNotTrusted(t *testing.T) {
 	}
 	t.Cleanup(func() { conn.Close() })
 	for _, id := range []string{planted, forged} {
-		if err := conn.Enqueue(t.Context(), 0, jobs.Task{Job: id}); err != nil {
+		if err := conn.Tasks(0).Enqueue(t.Context(), jobs.Task{Job: id}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,7 +52,7 @@ func TestRedisIsNotTrusted(t *testing.T) {
 	scheduler := tr.scheduler()
 	worker := tr.worker()
 	id := tr.submitted()
-	faults.Until(t, limit, "the report", func() bool { return tr.count(jobs.ReportKey(id)) == 1 })
+	faults.Until(t, limit, "the report", func() bool { return tr.count(jobs.Folder(id).Report()) == 1 })
 	for _, p := range []*faults.Process{scheduler, worker} {
 		faults.Until(t, limit, "both jobs to be refused", func() bool { return strings.Count(p.Stderr(), "job is refused") == 2 })
 	}

@@ -30,7 +30,7 @@ func killWorkers(t *testing.T, gw *services.Store) {
 	workers := []*faults.Process{tr.worker(), tr.worker()}
 	for i := range kills {
 		time.Sleep(300*time.Millisecond + time.Duration(rng.Int64N(int64(3*time.Second)))) // which moment the kill hits is the test
-		if n := tr.count(jobs.ReportKey(id)); n != 0 {
+		if n := tr.count(jobs.Folder(id).Report()); n != 0 {
 			t.Fatalf("the job ended before kill %d; it is too small", i+1)
 		}
 		w := rng.IntN(2)

@@ -178,7 +178,7 @@ func (tr *trial) job() string {
 // state is what the scheduler says it has reached; New while it has said nothing.
 func (tr *trial) state(id string) jobs.StateRecord {
 	r := jobs.StateRecord{State: jobs.StateNew}
-	if data, err := tr.to.ReadAll(context.Background(), jobs.StateKey(id)); err == nil {
+	if data, err := tr.to.ReadAll(context.Background(), jobs.Folder(id).State()); err == nil {
 		if err := json.Unmarshal(data, &r); err != nil {
 			tr.t.Errorf("state of job %s: %v", id, err)
 		}
@@ -207,13 +207,13 @@ func (tr *trial) count(key string) int {
 // shards waits until n chunks of a job are done.
 func (tr *trial) shards(id string, n int) {
 	tr.t.Helper()
-	faults.Until(tr.t, limit, fmt.Sprintf("%d result shards", n), func() bool { return tr.count(jobs.ResultsDir(id)) >= n })
+	faults.Until(tr.t, limit, fmt.Sprintf("%d result shards", n), func() bool { return tr.count(jobs.Folder(id).Results()) >= n })
 }
 
 // ended waits for the end of a job and checks it, and that Redis has forgotten it.
 func (tr *trial) ended(id string) *faults.Checked {
 	tr.t.Helper()
-	faults.Until(tr.t, limit, "the report", func() bool { return tr.count(jobs.ReportKey(id)) == 1 })
+	faults.Until(tr.t, limit, "the report", func() bool { return tr.count(jobs.Folder(id).Report()) == 1 })
 	if tr.redis != nil {
 		faults.Until(tr.t, limit, "Redis to forget the job", func() bool { return tr.left(id) == "" })
 	}
