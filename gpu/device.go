@@ -107,7 +107,7 @@ func newDevice(o *Options) *Device {
 	if d.opts.Hang <= 0 {
 		d.opts.Hang = defaultHang
 	}
-	d.host = newPool("page-locked memory", d.opts.Pinned,
+	d.host = newPool("pinned memory", d.opts.Pinned,
 		func(n int) (unsafe.Pointer, error) {
 			p, err := hostAlloc(n)
 			return p, d.judge(-1, "cuMemHostAlloc", "", err)

@@ -50,7 +50,7 @@
 //
 // # Memory
 //
-// Device memory and page-locked memory come from pools with a budget in bytes and are
+// Device memory and pinned memory come from pools with a budget in bytes and are
 // kept for the next batch. What does not fit, by budget or by the card, is
 // [ErrOutOfMemory]; [Device.Split] answers it with halves of the batch.
 //
@@ -105,7 +105,7 @@ func (i *Info) String() string {
 		i.Name, float64(i.Memory)/(1<<30), i.Major, i.Minor, i.PCI, i.Driver)
 }
 
-// Link is the measured speed of copies between page-locked host memory and a card.
+// Link is the measured speed of copies between pinned host memory and a card.
 type Link struct {
 	Card     Info
 	Up, Down float64 // bytes per second, to and from the card
@@ -125,7 +125,7 @@ type Stats struct {
 type Options struct {
 	Lanes  int           // per card; 3
 	Memory int64         // budget of device memory per card in bytes; three quarters of what is free
-	Pinned int64         // budget of page-locked host memory in bytes; 4 GiB
+	Pinned int64         // budget of pinned host memory in bytes; 4 GiB
 	Hang   time.Duration // how long a call of the driver may take; 60 s
 }
 

@@ -49,7 +49,7 @@ func (b *Buffer) part(off, n int) (Ptr, error) {
 	return b.Ptr + Ptr(off), nil
 }
 
-// Host is page-locked host memory: copies from and to it run beside everything else
+// Host is pinned host memory: copies from and to it run beside everything else
 // and at the full speed of the link. Its contents are whatever the last user left.
 type Host struct {
 	Bytes []byte // valid until Free or, for one of a lane, until the end of the batch
@@ -60,12 +60,12 @@ type Host struct {
 	size  int
 }
 
-// Host returns n bytes of page-locked memory that last until Free, so that images
+// Host returns n bytes of pinned memory that last until Free, so that images
 // can be read into it before a batch begins. The error wraps [ErrOutOfMemory] where
 // they do not fit.
 func (d *Device) Host(n int) (*Host, error) {
 	if d == nil || d.cards == nil {
-		return nil, fmt.Errorf("gpu: page-locked memory of a device that is not open: %w", ErrNoDevice)
+		return nil, fmt.Errorf("gpu: pinned memory of a device that is not open: %w", ErrNoDevice)
 	}
 	if err := d.Err(); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (d *Device) takeHost(n int) (*Host, error) {
 	return &Host{Bytes: unsafe.Slice((*byte)(p), n), dev: d, block: p, size: size}, nil
 }
 
-// Host returns n bytes of page-locked memory that last until the end of the batch or
+// Host returns n bytes of pinned memory that last until the end of the batch or
 // Free.
 func (l *Lane) Host(n int) (h *Host, err error) {
 	err = l.do("cuMemHostAlloc", "", func() error {

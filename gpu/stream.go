@@ -17,7 +17,7 @@ type Stream struct {
 	stream cuStream
 }
 
-// Upload copies src to dst at off. With page-locked src (of a [Host]) it returns at
+// Upload copies src to dst at off. With pinned src (of a [Host]) it returns at
 // once, and src must stay as it is until the stream has come to rest; otherwise it
 // returns when src may change.
 func (s *Stream) Upload(dst *Buffer, off int, src []byte) error {
@@ -28,7 +28,7 @@ func (s *Stream) Upload(dst *Buffer, off int, src []byte) error {
 	return s.lane.do("cuMemcpyHtoDAsync", "", func() error { return copyUp(p, src, s.stream) })
 }
 
-// Download copies from src at off to dst. With page-locked dst it returns at once, and
+// Download copies from src at off to dst. With pinned dst it returns at once, and
 // dst is valid when the stream has come to rest; otherwise it waits for the copy.
 func (s *Stream) Download(dst []byte, src *Buffer, off int) error {
 	p, err := src.part(off, len(dst))

@@ -62,7 +62,7 @@ func TestBatchIsCutShort(t *testing.T) {
 	}
 }
 
-// A card with too little memory takes smaller batches, and leaves to the CPU what does not
+// A device with too little memory takes smaller batches, and leaves to the CPU what does not
 // even fit alone, whatever the step that finds no room.
 func TestLittleMemory(t *testing.T) {
 	list := oddProblems(rand.New(rand.NewPCG(1, 3)), 40)

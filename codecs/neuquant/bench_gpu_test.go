@@ -21,11 +21,11 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// The benchmarks on a card print tables. Their images are cut from those of the Kodak
+// The benchmarks on a device print tables. Their images are cut from those of the Kodak
 // suite where they are at hand, and else drawn. Each runs once.
 
-// cardPhotos are the images of the Kodak suite, as far as they are at hand.
-func cardPhotos(t testing.TB) (list []*raster.Image) {
+// devicePhotos are the images of the Kodak suite, as far as they are at hand.
+func devicePhotos(t testing.TB) (list []*raster.Image) {
 	for n := 1; n <= 24; n++ {
 		f, err := os.Open(filepath.Join("..", "..", "..", "shared", "data", "kodak", fmt.Sprintf("%02d.png", n)))
 		if err != nil {
@@ -67,7 +67,7 @@ func drawn(seed, w, h int) *raster.Image {
 }
 
 func sources(b *testing.B) []*raster.Image {
-	list := cardPhotos(b)
+	list := devicePhotos(b)
 	for i := len(list); i < 12; i++ {
 		list = append(list, drawn(i, 768, 512))
 	}
@@ -227,7 +227,7 @@ func BenchmarkCardSteps(b *testing.B) {
 }
 
 // BenchmarkCardDekker is the paper's work, training on every pixel and mapping, on one
-// core and for a batch on a card.
+// core and for a batch on a device.
 func BenchmarkCardDekker(b *testing.B) {
 	dev := gputest.Device(b, &gpu.Options{Lanes: 3, Pinned: 12 << 30})
 	const n = 4096

@@ -44,7 +44,7 @@ func BenchmarkSteps(b *testing.B) {
 		}
 	})
 	for _, how := range []dither{ordered, floydSteinberg} {
-		d := &cut{all: p, parts: []part{{problem: p}}}
+		d := &paletteScope{all: p, parts: []part{{problem: p}}}
 		step(how.String(), func() {
 			if _, err := d.dither(ctx, c, &Options{dither: how}, m.Width, m.Height, [][]uint32{entries}, [3]uint8{}); err != nil {
 				b.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 // dithering finds the entries of pixels by their places.
 type dithering struct {
-	*cut
+	*paletteScope
 	width, height int // of a frame
 	finders       [3]*finder
 	first         [3]uint8
@@ -18,10 +18,10 @@ type dithering struct {
 	one           bool // all pixels are of one kind
 }
 
-// dither maps the pixels of a cut, of frames of width x height, to the entries of its
+// dither maps the pixels of a scope, of frames of width x height, to the entries of its
 // parts.
-func (d *cut) dither(ctx context.Context, c *pool.Pool, o *Options, width, height int, of [][]uint32, first [3]uint8) ([]uint8, error) {
-	v := &dithering{cut: d, width: width, height: height, first: first, out: make([]uint8, d.all.n())}
+func (d *paletteScope) dither(ctx context.Context, c *pool.Pool, o *Options, width, height int, of [][]uint32, first [3]uint8) ([]uint8, error) {
+	v := &dithering{paletteScope: d, width: width, height: height, first: first, out: make([]uint8, d.all.n())}
 	v.one = len(d.parts) == 1 && !d.clear
 	for i, entries := range of {
 		k := otherPart

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -36,35 +37,24 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 		})
 		return out
 	}
-	d := &deviceSteps{device: run.Device, pool: workers}
-	sets := together(batch, taken)
-	// Who waits for the card keeps no core from working.
-	pool.Of(min(len(sets), setsAtOnce)).Each(len(sets), func(s int) {
-		encode(ctx, workers, d, batch, sets[s], o, out)
+	onDevice := &deviceSteps{device: run.Device, pool: workers}
+	batches := batching.Divide(taken, func(i int) int { return batch[i].Samples() })
+	// Goroutines that wait for the device do not count as workers.
+	pool.Of(min(len(batches), batchesAtOnce)).Each(len(batches), func(b int) {
+		encode(ctx, workers, onDevice, batch, batches[b], o, out)
 	})
 	return out
 }
 
-// together divides images into sets of neighbours that a card takes in one go, whatever
-// their sizes.
-func together(batch []*raster.Image, items []int) [][]int {
-	samples := func(i int) int { return batch[i].Samples() }
-	all := 0
-	for _, i := range items {
-		all += samples(i)
-	}
-	return pool.Sets(items, min(max(all/setsOfBatch, leastSet), mostSet), len(items), samples)
-}
+// batching is how images are divided into batches, by samples: the files of one are
+// written while a device solves another, but none is so small that a device solves it in
+// no less time than a larger one. Training takes the same time for some hundred images as
+// for one, and 64 MiB are 85 images of 512 x 512.
+var batching = gpu.Batching{Calls: 4, Least: 64 << 20, Most: 1 << 30}
 
-// A batch makes some sets, so that the files of one are written while a card solves
-// another, but none so small that a card has solved it in no less time than a larger one:
-// training takes the same time for a thousand images as for one.
-const (
-	setsOfBatch = 4
-	setsAtOnce  = 3
-	leastSet    = 64 << 20 // samples
-	mostSet     = 1 << 30
-)
+// batchesAtOnce bounds the memory of problems that wait: one batch is read and one is
+// written while a device solves a third.
+const batchesAtOnce = 3
 
 func resolve(opts codec.Options) (*Options, error) {
 	if opts == nil {
@@ -80,49 +70,50 @@ func resolve(opts codec.Options) (*Options, error) {
 // job is an image on its way to a file.
 type job struct {
 	image     *raster.Image
-	cuts      []*cut // one, or one for each frame
+	scopes    []*paletteScope // one, or one for each frame
 	solutions [][]solution
 }
 
-// encode makes the files of the images in set, whose problems d solves together.
-func encode(ctx context.Context, c *pool.Pool, d steps, batch []*raster.Image, set []int, o *Options, out []codec.Encoded) {
-	jobs := make([]job, len(set))
-	c.Each(len(set), func(j int) { jobs[j].cut(batch[set[j]], o) })
+// encode makes the files of the images with the numbers items, whose problems s solves
+// together.
+func encode(ctx context.Context, c *pool.Pool, s steps, batch []*raster.Image, items []int, o *Options, out []codec.Encoded) {
+	jobs := make([]job, len(items))
+	c.Each(len(items), func(j int) { jobs[j].readScopes(batch[items[j]], o) })
 	var list []problem
 	for j := range jobs {
-		for _, cut := range jobs[j].cuts {
-			for _, p := range cut.problems() {
+		for _, scope := range jobs[j].scopes {
+			for _, p := range scope.problems() {
 				p.mapped = o.dither == noDither
 				list = append(list, p.problem)
 			}
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		for _, i := range set {
+		for _, i := range items {
 			out[i].Err = err
 		}
 		return
 	}
-	solved := d.solve(ctx, list, o)
+	solved := s.solve(ctx, list, o)
 	for j := range jobs {
-		for _, cut := range jobs[j].cuts {
-			n := len(cut.problems())
+		for _, scope := range jobs[j].scopes {
+			n := len(scope.problems())
 			jobs[j].solutions = append(jobs[j].solutions, solved[:n])
 			solved = solved[n:]
 		}
 	}
-	c.Each(len(set), func(j int) { out[set[j]] = jobs[j].file(ctx, c, o) })
+	c.Each(len(items), func(j int) { out[items[j]] = jobs[j].file(ctx, c, o) })
 }
 
-// cut divides an image, or each of its frames, into problems.
-func (j *job) cut(m *raster.Image, o *Options) {
+// readScopes reads an image, or each of its frames, and divides it into problems.
+func (j *job) readScopes(m *raster.Image, o *Options) {
 	j.image = m
 	if !o.own {
-		j.cuts = []*cut{newCut(m, o)}
+		j.scopes = []*paletteScope{newPaletteScope(m, o)}
 		return
 	}
 	for z := range m.Depth {
-		j.cuts = append(j.cuts, newCut(m.Slice(z), o))
+		j.scopes = append(j.scopes, newPaletteScope(m.Slice(z), o))
 	}
 }
 
@@ -152,7 +143,7 @@ func (j *job) indexed(ctx context.Context, c *pool.Pool, o *Options) (*indexed, 
 		p.meta = m.Meta
 	}
 	most, exact := 0, true
-	for i, d := range j.cuts {
+	for i, d := range j.scopes {
 		palette, index, err := d.finish(ctx, c, o, m, j.solutions[i])
 		if err != nil {
 			return nil, nil, err
@@ -172,19 +163,19 @@ func (j *job) indexed(ctx context.Context, c *pool.Pool, o *Options) (*indexed, 
 	}, nil
 }
 
-// finish makes the palette and the indices of a cut of m, of whose problems solved are
+// finish makes the palette and the indices of a scope of m, of whose problems solved are
 // the solutions.
-func (d *cut) finish(ctx context.Context, c *pool.Pool, o *Options, m *raster.Image, solved []solution) (palette []uint32, index []uint8, err error) {
+func (d *paletteScope) finish(ctx context.Context, c *pool.Pool, o *Options, m *raster.Image, solved []solution) (palette []uint32, index []uint8, err error) {
 	if d.exact != nil {
 		return d.exact, places(&d.all, d.exact), nil
 	}
 	entries, indices := make([][]uint32, len(d.parts)), make([][]uint8, len(d.parts))
 	for i := range d.parts {
 		p := &d.parts[i]
-		if p.known != nil {
-			entries[i] = p.known
+		if p.exact != nil {
+			entries[i] = p.exact
 			if o.dither == noDither {
-				indices[i] = places(&p.problem, p.known)
+				indices[i] = places(&p.problem, p.exact)
 			}
 			continue
 		}

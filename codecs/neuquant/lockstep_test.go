@@ -26,7 +26,7 @@ func differ[T comparable](what string, got, want []T) error {
 	return nil
 }
 
-// sameSolutions compares what a card made with what the CPU makes. Of all problems that
+// sameSolutions compares what a device made with what the CPU makes. Of all problems that
 // differ it names the first few.
 func sameSolutions(t *testing.T, what string, list []problem, o *Options, got []solution) {
 	t.Helper()
@@ -127,7 +127,7 @@ func TestLockstepLongTraining(t *testing.T) {
 func TestLockstepKodak(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	var list []problem
-	for _, m := range cardPhotos(t) {
+	for _, m := range devicePhotos(t) {
 		list = append(list, problem{samples: m.Pix, entries: 256, opaque: true, mapped: true})
 	}
 	if list == nil {

@@ -27,7 +27,7 @@
 //
 // All decisions are made in integers, sums are of integers, and ties go to the lowest
 // index, so that the same image and options give the same bytes with any number of
-// goroutines, in any batch, with a card or without, and on any machine.
+// goroutines, in any batch, with a device or without, and on any machine.
 //
 // Decode reads indexed PNG files and GIF files of any program, by the standard library.
 package neuquant

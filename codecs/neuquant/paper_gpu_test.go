@@ -37,7 +37,7 @@ func BenchmarkCardPaper(b *testing.B) {
 	}
 }
 
-// paperRow is seconds a pixel: on one core, on a card alone, on a card in a batch.
+// paperRow is seconds a pixel: on one core, on a device alone, on a device in a batch.
 func paperRow(b *testing.B, dev *gpu.Device, src []*raster.Image, seed, w, h int, o *Options) (out [3]float64) {
 	const n = 96
 	locked, err := dev.Host(n * w * h * 3)

@@ -8,9 +8,9 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// cut is what shares a palette, an image or frames, in parts that have entries of
+// paletteScope is what shares a palette, an image or frames, in parts that have entries of
 // their own: the opaque pixels and the partly transparent ones.
-type cut struct {
+type paletteScope struct {
 	all     problem  // the pixels; premultiplied, unless exact
 	exact   []uint32 // the palette, rising, where it has room for all colours as they are
 	changed bool     // there were partly transparent pixels, and the file has none
@@ -18,16 +18,16 @@ type cut struct {
 	parts   []part   // of the opaque ones first; none where exact
 }
 
-// part is the pixels of a part and what is known of their entries.
+// part is the pixels of a part and its entries where they need no search.
 type part struct {
 	problem
-	known []uint32 // all colours, where they are no more than the entries
+	exact []uint32 // all colours, where they are no more than the entries
 }
 
-// newCut reads the pixels of m, and divides them and the colours of a palette into
+// newPaletteScope reads the pixels of m, and divides them and the colours of a palette into
 // parts. Samples of opaque colour images stay where they are.
-func newCut(m *raster.Image, o *Options) *cut {
-	d := &cut{}
+func newPaletteScope(m *raster.Image, o *Options) *paletteScope {
+	d := &paletteScope{}
 	if m.Channels == 3 {
 		d.all.samples = m.Pix
 	} else {
@@ -64,7 +64,7 @@ func load(m *raster.Image) []uint32 {
 }
 
 // harden leaves no pixel partly transparent, for GIF: half and more is opaque.
-func (d *cut) harden() {
+func (d *paletteScope) harden() {
 	for i, v := range d.all.values {
 		h := v | opaqueAlpha
 		if v>>24 < 128 {
@@ -76,7 +76,7 @@ func (d *cut) harden() {
 }
 
 // divide makes the parts, for a palette of so many colours.
-func (d *cut) divide(colours int) {
+func (d *paletteScope) divide(colours int) {
 	all := d.all
 	if all.values == nil {
 		all.entries, all.opaque = colours, true
@@ -134,7 +134,7 @@ func class(v uint32) int {
 }
 
 // class is that of a pixel among the parts there are.
-func (d *cut) class(v uint32) int {
+func (d *paletteScope) class(v uint32) int {
 	if k := class(v); k != 0 || d.clear {
 		return k
 	}
@@ -143,7 +143,7 @@ func (d *cut) class(v uint32) int {
 
 // share divides n entries between the parts, by their needs. A part with no more colours
 // than entries leaves the rest to the other one.
-func (d *cut) share(n int) {
+func (d *paletteScope) share(n int) {
 	switch len(d.parts) {
 	case 0:
 		return
@@ -169,7 +169,7 @@ func (d *cut) share(n int) {
 func (p *part) take(entries, colours int) {
 	p.entries = entries
 	if colours <= entries {
-		p.known, _ = p.distinct(entries)
+		p.exact, _ = p.distinct(entries)
 	}
 }
 
@@ -284,10 +284,10 @@ func places(p *problem, entries []uint32) []uint8 {
 	return out
 }
 
-// problems lists what has to be solved of a cut.
-func (d *cut) problems() (list []*part) {
+// problems lists what has to be solved for a scope.
+func (d *paletteScope) problems() (list []*part) {
 	for i := range d.parts {
-		if d.parts[i].known == nil {
+		if d.parts[i].exact == nil {
 			list = append(list, &d.parts[i])
 		}
 	}
@@ -296,7 +296,7 @@ func (d *cut) problems() (list []*part) {
 
 // entries returns the palette in the order opaque, other, transparent, and where each of
 // the kinds starts. of are the entries of the parts.
-func (d *cut) palette(of [][]uint32) (palette []uint32, first [3]uint8) {
+func (d *paletteScope) palette(of [][]uint32) (palette []uint32, first [3]uint8) {
 	for i, entries := range of {
 		k := otherPart
 		if d.parts[i].opaque {
@@ -318,7 +318,7 @@ func (d *cut) palette(of [][]uint32) (palette []uint32, first [3]uint8) {
 }
 
 // join puts the indices of the parts together.
-func (d *cut) join(index [][]uint8, first [3]uint8) []uint8 {
+func (d *paletteScope) join(index [][]uint8, first [3]uint8) []uint8 {
 	if len(d.parts) == 1 && !d.clear {
 		return index[0]
 	}

@@ -222,10 +222,10 @@ func TestImagesAreTheReference(t *testing.T) {
 		before := slices.Clone(m.Pix)
 		c := pool.Of(1 + n%3)
 		var j job
-		j.cut(m, &o)
-		for _, cut := range j.cuts {
+		j.readScopes(m, &o)
+		for _, scope := range j.scopes {
 			var list []problem
-			for _, p := range cut.problems() {
+			for _, p := range scope.problems() {
 				p.mapped = o.dither == noDither
 				list = append(list, p.problem)
 			}

@@ -26,7 +26,7 @@ const (
 
 	// A batch of leastBatch problems takes no longer than a smaller one, since training is
 	// a chain of samples, and with mostBatch every multiprocessor of an H200 trains; a call
-	// makes some batches (benchmark BenchmarkCardBatch).
+	// makes some batches (BenchmarkCardBatch).
 	leastBatch, mostBatch = 64, 512
 	batchesOfCall         = 6
 )

@@ -9,10 +9,11 @@ const (
 	trainOnHost
 )
 
-// What one sample of a training takes, in nanoseconds, with 256 entries (benchmark
-// BenchmarkCardShares on an H200 and a core of its host, an Intel Xeon at 2 GHz). On a
-// device it is the same for one problem and for all of a batch at the same time, since
-// each is a chain of samples in a warp of its own.
+// What one sample of a training takes, in nanoseconds, with 256 entries: on a core of the
+// host of an H200 ("train-1" of BenchmarkSteps), and on that device for a lone problem
+// ("training" of BenchmarkCardSteps: 306 to 322). Problems of a batch train at the same
+// time, since each is a chain of samples in a warp of its own: 512 of them take twice as
+// long as one, which is far from where the cores are faster.
 const (
 	coreSample   = 90
 	deviceSample = 310

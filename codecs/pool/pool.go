@@ -172,21 +172,3 @@ func (e *each) end() {
 		panic(e.failure)
 	}
 }
-
-// Sets divides items into sets of neighbours, each of at most count items whose sizes are
-// at most most together. What is larger is a set of its own.
-func Sets(items []int, most, count int, size func(item int) int) [][]int {
-	var sets [][]int
-	all := 0 // of the last set
-	for _, i := range items {
-		n := size(i)
-		if last := len(sets) - 1; last >= 0 && len(sets[last]) < count && all+n <= most {
-			sets[last] = append(sets[last], i)
-			all += n
-			continue
-		}
-		sets = append(sets, []int{i})
-		all = n
-	}
-	return sets
-}

@@ -41,26 +41,6 @@ func TestRunsEverythingOnceAndPassesPanics(t *testing.T) {
 	}
 }
 
-func TestSetsKeepNeighboursTogether(t *testing.T) {
-	sizes := []int{3, 3, 3, 9, 1, 1, 1, 1, 20, 2}
-	for _, c := range []struct {
-		items       []int
-		most, count int
-		want        [][]int
-	}{
-		{nil, 9, 9, nil},
-		{[]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 9, 3, [][]int{{0, 1, 2}, {3}, {4, 5, 6}, {7}, {8}, {9}}},
-		{[]int{0, 2, 4, 9}, 7, 9, [][]int{{0, 2, 4}, {9}}},
-		{[]int{8, 8}, 1, 9, [][]int{{8}, {8}}},
-		{[]int{4, 5}, 100, 1, [][]int{{4}, {5}}},
-	} {
-		got := Sets(c.items, c.most, c.count, func(i int) int { return sizes[i] })
-		if !slices.EqualFunc(got, c.want, slices.Equal) {
-			t.Errorf("%v, at most %d and %d: %v, want %v", c.items, c.most, c.count, got, c.want)
-		}
-	}
-}
-
 // atOnce counts how many goroutines are at work at once.
 type atOnce struct{ now, most atomic.Int64 }
 

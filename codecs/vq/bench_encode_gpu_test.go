@@ -111,7 +111,7 @@ func stages(b *testing.B, dev *gpu.Device, images []*raster.Image, o *Options) {
 		len(list), took[0].Seconds()*1e3, took[1].Seconds()*1e3, took[2].Seconds()*1e3, took[3].Seconds()*1e3, took[4].Seconds()*1e3)
 }
 
-// passes prints what the parts of a batch's training take on the card.
+// passes prints what the parts of a batch's training take on the device.
 func passes(b *testing.B, dev *gpu.Device, list []*raster.Image, o *Options) {
 	onLane(b, dev, func(d *deviceSteps) error {
 		g := d.newBatch(list, o)

@@ -23,7 +23,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// The benchmarks on a card print tables and make their data themselves; those of the
+// The benchmarks on a device print tables and make their data themselves; those of the
 // paper's tables use the Kodak images where they are at hand. Each runs once.
 
 //go:embed testdata/ptx/peer.ptx
@@ -78,7 +78,7 @@ func onLane(b *testing.B, dev *gpu.Device, f func(d *deviceSteps) error) {
 	}
 }
 
-// best is the least time on the card of several runs, after one to warm up.
+// best is the least time on the device of several runs, after one to warm up.
 func best(d *deviceSteps, runs int, f func() error) (time.Duration, error) {
 	var least time.Duration
 	for i := range runs + 1 {
@@ -200,7 +200,7 @@ func peerTime(d *deviceSteps, set *batch, blocks *gpu.Buffer, book *codebook) (t
 }
 
 // BenchmarkCardDecode is the kernel of the decoder on 8192 x 8192 grey, beside a copy
-// and a fill within the card. All are timed in passes over 1 GiB of images, one launch
+// and a fill within the device. All are timed in passes over 1 GiB of images, one launch
 // after the other, so that what starting one costs is spread and the cache holds no
 // result of the pass before; for the decoder also as one launch alone.
 func BenchmarkCardDecode(b *testing.B) {
@@ -348,11 +348,11 @@ func pin(b *testing.B, dev *gpu.Device, list []*raster.Image) {
 // pinned memory to index tables in host memory, beside the measured link.
 func BenchmarkCardBatch(b *testing.B) {
 	for _, lanes := range []int{3, 6} {
-		b.Run(fmt.Sprintf("lanes=%d", lanes), func(b *testing.B) { cardBatch(b, lanes) })
+		b.Run(fmt.Sprintf("lanes=%d", lanes), func(b *testing.B) { deviceBatch(b, lanes) })
 	}
 }
 
-func cardBatch(b *testing.B, lanes int) {
+func deviceBatch(b *testing.B, lanes int) {
 	dev := gputest.Device(b, &gpu.Options{Pinned: 6 << 30, Lanes: lanes})
 	const count = 4096
 	whole := landscape(512, 512*64)

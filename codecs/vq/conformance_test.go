@@ -9,7 +9,7 @@ import (
 )
 
 // The option sets of the suite beside the defaults, and the one with a shared codebook.
-// The comparison of whole files with a card takes the same.
+// The comparison of whole files with a device takes the same.
 var (
 	optionSets = [][]string{
 		{"index=raw"},

@@ -73,12 +73,12 @@ var kernels = gpu.Table[extent]{Module: &module, Kernels: map[string]gpu.Entry[e
 	"vq_ranks":    {Params: listParams{}, Threads: func(e *extent) int { return warp * e.blocks }},
 
 	"vq_expand": {Params: expandParams{}, Threads: func(e *extent) int { return e.pixels }},
-	"vq_expand_grey": {Params: expandGreyParams{}, Grid: func(card *gpu.Info, one []extent) gpu.Grid {
+	"vq_expand_grey": {Params: expandGreyParams{}, Grid: func(info *gpu.Info, one []extent) gpu.Grid {
 		// Few large blocks of threads, because each brings the codebook: up to 64 KiB.
 		e := &one[0]
 		blocks := (e.pixels/64 + blockThreads - 1) / blockThreads
 		return gpu.Grid{
-			Blocks:  [3]int{min(blocks, 2*card.Multiprocessors)},
+			Blocks:  [3]int{min(blocks, 2*info.Multiprocessors)},
 			Threads: [3]int{blockThreads}, Shared: 16 * e.words,
 		}
 	}},
@@ -107,19 +107,19 @@ func searching(per int) func(e *extent) int {
 
 // addingGrid is the grid of the kernels that add blocks to cells. The cells of a codebook
 // are collected in shared memory where they take no more than half of it.
-func addingGrid(card *gpu.Info, batch []extent) gpu.Grid {
+func addingGrid(info *gpu.Info, batch []extent) gpu.Grid {
 	const words = 8 // of four samples, for a thread at least
 	most, shared := 0, 0
 	for i := range batch {
 		e := &batch[i]
 		most = max(most, e.blocks*e.k/4)
-		if bytes := 4 * e.words * (e.k + 1); bytes <= card.SharedMemory/2 {
+		if bytes := 4 * e.words * (e.k + 1); bytes <= info.SharedMemory/2 {
 			shared = max(shared, bytes)
 		}
 	}
 	blocks := (most + words*gpu.BlockThreads - 1) / (words * gpu.BlockThreads)
 	// Every block of threads brings its sums to those of the others.
-	blocks = min(blocks, max(1, 8*card.Multiprocessors/len(batch)))
+	blocks = min(blocks, max(1, 8*info.Multiprocessors/len(batch)))
 	return gpu.Grid{Blocks: [3]int{blocks, len(batch)}, Threads: [3]int{gpu.BlockThreads}, Shared: shared}
 }
 

@@ -50,7 +50,7 @@ func TestLockstep(t *testing.T) {
 	t.Logf("%d batches on %s", batches, dev.Name())
 }
 
-// withoutTensorCores is the kernels that cards before compute capability 8.0 take.
+// withoutTensorCores is the kernels that devices before compute capability 8.0 take.
 func withoutTensorCores() *gpu.Table[extent] {
 	return &gpu.Table[extent]{Module: &oldModule, Kernels: kernels.Kernels}
 }
@@ -258,7 +258,7 @@ func lockstepTables(b *batch, want []*cpuBlocks) error {
 	return compare("renumber")
 }
 
-// Files and images are the same from the CPU and from a card: of the Kodak images
+// Files and images are the same from the CPU and from a device: of the Kodak images
 // where they are at hand, of large scenes in several bands, and of batches that share
 // a codebook. The option sets are those of the conformance suite and some more.
 func TestSameBytesOnCard(t *testing.T) {

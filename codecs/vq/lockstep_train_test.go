@@ -17,7 +17,7 @@ import (
 )
 
 // The steps of training, for batches of codebooks of different sizes: after each the batch
-// on a card has what the same sets have in Go, and in the end the same codebooks.
+// on a device has what the same sets have in Go, and in the end the same codebooks.
 func TestLockstepTraining(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	batches := 600
@@ -142,7 +142,7 @@ func lockstepBatch(d *deviceSteps, s shape, sets []*cpuBlocks, n []int, how star
 	return nil
 }
 
-// lockstepPass makes a pass in Go and compares what it finds with what the card has.
+// lockstepPass makes a pass in Go and compares what it finds with what the device has.
 func lockstepPass(t *trainer, i int, b *cpuBlocks, book *codebook, bold, over int) error {
 	n, k, x := book.n(), b.k, t.places[i]
 	b.search(book)

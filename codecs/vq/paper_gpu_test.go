@@ -74,7 +74,7 @@ func crop(m *raster.Image) *raster.Image {
 }
 
 func paperTables(dev *gpu.Device, names []string, list []*raster.Image, sizes []int, books []*codebook) error {
-	const ways = 3 // the paper's algorithm on one core, this codec's CPU path, the card
+	const ways = 3 // the paper's algorithm on one core, this codec's CPU path, the device
 	encode := make([][][ways]float64, len(list))
 	decode := make([][ways]float64, len(sizes))
 	one, all := pool.Of(1), pool.New()

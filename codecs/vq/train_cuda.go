@@ -256,9 +256,9 @@ func (t *trainer) search(most int) error {
 
 // add launches a kernel that adds blocks to cells.
 func (t *trainer) add(kernel string, most int) error {
-	sizes, card := t.extents(most), t.lane.Card()
+	sizes, info := t.extents(most), t.lane.Card()
 	return launch(t.deviceSteps, kernel, sizes,
-		&addParams{t.list.Ptr, uint32(most), uint32(addingGrid(&card, sizes).Shared)})
+		&addParams{t.list.Ptr, uint32(most), uint32(addingGrid(&info, sizes).Shared)})
 }
 
 func (t *trainer) gather(most int) error {

@@ -25,13 +25,13 @@
 // [Codec.Train]) costs no room in the files, which name it by its SHA-256 and
 // cannot be read without it.
 //
-// # Cards
+// # Devices
 //
-// With a card the steps over blocks and pixels and the training run there; README.md
-// says which. Small images with codebooks of their own share every launch, whatever
-// their sizes: a batch of many keeps a card busy where one does not. Images of one
-// size that share a codebook are searched together. What does not fit into the card's
-// memory goes there in smaller parts, and what does not fit at all takes the CPU.
+// On a device the steps over blocks and pixels and the training run in kernels; README.md
+// says which. Images go through all of them in batches, whatever their sizes: every
+// kernel is launched once for a batch, since a lone small image leaves most of a device
+// idle. A batch that does not fit into the memory of a lane is halved, and an image that
+// does not fit alone is left to the CPU.
 //
 // # Guarantees
 //
@@ -39,7 +39,7 @@
 // least index. All decisions are made in integers, sums are of integers, chance
 // comes from a fixed generator, and ties go to the lowest index, so that the same
 // image and options give the same bytes with any number of goroutines, in any
-// batch, with a card or without, and on any machine. Decode checks every size before
+// batch, with a device or without, and on any machine. Decode checks every size before
 // it takes memory and every section against its checksum, and never panics on
 // damaged input.
 package vq

@@ -10,7 +10,7 @@
 // cu's -lcuda, and cu compiles against our own declarations in cuda.h, for which
 // CGO_CFLAGS must name this folder. "make build" does.
 //
-// The package also has the few calls that cu lacks: page-locked host memory, function
+// The package also has the few calls that cu lacks: pinned host memory, function
 // attributes, names of errors, PCI addresses and the launch with packed parameters.
 //
 // Without the build tag cuda, or without cgo, the package is empty.

@@ -74,7 +74,7 @@ func result(status C.CUresult) error {
 	return Code(status)
 }
 
-// HostAlloc returns n bytes of page-locked memory that every context may copy from
+// HostAlloc returns n bytes of pinned memory that every context may copy from
 // and to. cu's MemFreeHost frees it. A context must be current.
 func HostAlloc(n int) (unsafe.Pointer, error) {
 	var p unsafe.Pointer

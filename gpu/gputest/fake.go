@@ -60,7 +60,7 @@ func (f *Fake) Left() string {
 		n    int64
 	}{
 		{"contexts", f.Contexts}, {"streams", f.Streams}, {"events", f.Events}, {"modules", f.Modules},
-		{"blocks of memory", f.Blocks}, {"bytes", f.Bytes}, {"page-locked blocks", f.Pinned},
+		{"blocks of memory", f.Blocks}, {"bytes", f.Bytes}, {"pinned blocks", f.Pinned},
 		{"wrong uses", f.Wrong},
 	} {
 		if c.n != 0 {
