@@ -1,6 +1,6 @@
-// Groups of prefix codes for images with backward references, as in cluster.go: the kernels are launched one after the other for
-// images that need one choice of groups, and what they hand on lies in Clusters. A tile's symbols are read from the
-// pixels each time; sums do not depend on their order.
+// Prefix code groups of graphics, as in cluster.go. The kernels are launched one after the other for the images that need a
+// choice of groups, and what they hand on lies in Clusters. The symbols of a tile are read from its pixels each time; sums do
+// not depend on their order.
 #pragma once
 
 #include "references.cuh"

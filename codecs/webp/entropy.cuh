@@ -28,7 +28,7 @@ KERNEL webp_tile_costs(const Slot *__restrict__ slots)
 // many words as fill whole lines of the cache.
 DEVICE uint32_t cost_words(uint32_t n) { return (n + 63) / 64 * 32; }
 
-// Sets state to costs by symbol, for webp_assign_groups. One thread per word of image blockIdx.y.
+// Sets scratch to costs by symbol, for webp_assign_groups. One thread per word of image blockIdx.y.
 KERNEL webp_costs_by_symbol(const Slot *__restrict__ slots)
 {
 	const Slot &image = slots[blockIdx.y];
