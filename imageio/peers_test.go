@@ -34,10 +34,10 @@ func skip(t *testing.T, why string) {
 	t.Skip("NOT TESTED: " + why)
 }
 
-// shell runs a command line in dir, of one program or of several with pipes.
+// shell runs a command line in dir, of one program or of several, in pipes or after each other.
 func shell(t *testing.T, dir, line string) {
 	t.Helper()
-	for _, part := range strings.Split(line, "|") {
+	for _, part := range strings.Split(strings.ReplaceAll(line, "&&", "|"), "|") {
 		need(t, strings.Fields(part)[0])
 	}
 	cmd := exec.Command("sh", "-c", line)
