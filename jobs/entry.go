@@ -26,9 +26,9 @@ type Entry struct {
 	// ordinary object.
 	Parts []Part `json:"p,omitempty"`
 
-	// Told is the target key as plans of earlier versions spell it out. It is
+	// PlannedTarget is the target key as plans of earlier versions spell it out. It is
 	// accepted where it is one of the names that a result of the entry can have.
-	Told string `json:"t,omitempty"`
+	PlannedTarget string `json:"t,omitempty"`
 }
 
 // Part is one object of a source as it was when it was listed.
@@ -101,9 +101,9 @@ func (e Entry) Check(extension string) error {
 	if err := e.checkParts(); err != nil {
 		return err
 	}
-	if e.Told != "" && e.Told != e.TargetKey(extension) {
+	if e.PlannedTarget != "" && e.PlannedTarget != e.TargetKey(extension) {
 		return fmt.Errorf("the plan names the target %q for %q, which can only be %q or %q",
-			e.Told, e.Key, Stem(e.Key, extension)+extension, e.Key+extension)
+			e.PlannedTarget, e.Key, Stem(e.Key, extension)+extension, e.Key+extension)
 	}
 	return CheckKey(e.TargetKey(extension))
 }

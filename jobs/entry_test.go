@@ -21,7 +21,7 @@ func TestLinesOfOrdinaryObjects(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for want, v := range map[string]any{
 		`{"k":"a.png","s":7,"e":"x","m":"2026-01-02T03:04:05Z"}`:                                 Entry{Key: "a.png", Size: 7, ETag: "x", ModTime: at},
-		`{"k":"a.png","s":-1,"f":true,"o":[{"j":"j","s":1,"h":"ab"}],"x":true,"b":"no","t":"y"}`: Entry{Key: "a.png", Size: -1, Full: true, Old: []Version{{"j", 1, "ab"}}, Missing: true, Bad: "no", Told: "y"},
+		`{"k":"a.png","s":-1,"f":true,"o":[{"j":"j","s":1,"h":"ab"}],"x":true,"b":"no","t":"y"}`: Entry{Key: "a.png", Size: -1, Full: true, Old: []Version{{"j", 1, "ab"}}, Missing: true, Bad: "no", PlannedTarget: "y"},
 		`{"key":"a.png","etag":"x","size":7,"mod_time":"2026-01-02T03:04:05Z","outcome":"kept"}`: Result{Key: "a.png", ETag: "x", Size: 7, ModTime: at, Outcome: OutcomeKept},
 	} {
 		if got, err := json.Marshal(v); err != nil || string(got) != want {

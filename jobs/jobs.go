@@ -78,10 +78,10 @@ type Spec struct {
 	Manifest string `json:"manifest,omitempty"` // folder, under the job's, of the user's manifest, see [GivenKey]; empty: list the source
 	Filter   Filter `json:"filter"`
 
-	Codec   string `json:"codec"`
-	Version int    `json:"version"`         // of the codec
-	Options string `json:"options"`         // canonical, with assets named by hash; rewritten once by the plan of a job that trains
-	Asked   string `json:"asked,omitempty"` // canonical options as asked, where the plan makes an asset for them
+	Codec     string `json:"codec"`
+	Version   int    `json:"version"`         // of the codec
+	Options   string `json:"options"`         // canonical, with assets named by hash; rewritten once by the plan of a job that trains
+	Requested string `json:"asked,omitempty"` // canonical options as submitted, where the plan makes an asset for them
 
 	Device    string  `json:"device,omitempty"` // auto, cpu, cuda, cuda:N: what workers must use
 	Verify    string  `json:"verify"`           // full, device, sample:P, off
@@ -256,6 +256,6 @@ type StateRecord struct {
 	Leader   string    `json:"leader,omitempty"`
 	Started  time.Time `json:"started,omitzero"`  // first chunk fed
 	Finished time.Time `json:"finished,omitzero"` // report written
-	Heard    time.Time `json:"heard,omitzero"`    // At of the control record that this state answers
+	Answered time.Time `json:"heard,omitzero"`    // At of the control record that this state answers
 	At       time.Time `json:"at"`
 }

@@ -120,7 +120,7 @@ func TestTargetKeyFollowsFromTheKey(t *testing.T) {
 		{"a.png", false, "a.png.vq", "a.png.vq"},
 		{"a.png", false, "a.vq", "a.vq"},
 	} {
-		e := Entry{Key: c.key, Full: c.full, Told: c.told}
+		e := Entry{Key: c.key, Full: c.full, PlannedTarget: c.told}
 		if got := e.TargetKey(".vq"); got != c.want {
 			t.Errorf("%+v: %q, want %q", e, got, c.want)
 		}
@@ -133,7 +133,7 @@ func TestTargetKeyFollowsFromTheKey(t *testing.T) {
 func TestEntriesThatNoPlanHas(t *testing.T) {
 	const job = ".pelmill/jobs/20260102-030405-abcd/spec.json"
 	for _, e := range []Entry{
-		{Key: "a.png", Told: "b.vq"}, {Key: "a.png", Told: job}, {Key: "a.png", Told: "../x"}, {Key: "a.png", Full: true, Told: "a.vq"},
+		{Key: "a.png", PlannedTarget: "b.vq"}, {Key: "a.png", PlannedTarget: job}, {Key: "a.png", PlannedTarget: "../x"}, {Key: "a.png", Full: true, PlannedTarget: "a.vq"},
 		{Key: ""}, {Key: "/etc/passwd"}, {Key: "../x"}, {Key: "a/../../x"}, {Key: "a/./b.png"}, {Key: ".."}, {Key: "a\x00.png"},
 		{Key: job}, {Key: ".pelmill"}, {Key: "sub/.pelmill/jobs/x/plan.json"}, {Key: ".Pelmill/assets/x.png"},
 		{Key: "\u201b2Epelmill/jobs/x/spec.json"}, {Key: "\u201b2E\u201b2E/x.png"}, {Key: "a\u201b2Fb.png"},
@@ -206,7 +206,7 @@ func FuzzEntryTarget(f *testing.F) {
 	f.Add(".pelmill/x", "", false)
 	f.Add("a/../b", "a/../b.vq", false)
 	f.Fuzz(func(t *testing.T, key, told string, full bool) {
-		e := Entry{Key: key, Told: told, Full: full}
+		e := Entry{Key: key, PlannedTarget: told, Full: full}
 		if e.Check(".vq") != nil {
 			return
 		}

@@ -64,10 +64,10 @@ func earlierStem(key string) string {
 func (e Entry) TargetKey(extension string) string {
 	full := e.Key + extension
 	switch {
-	case e.Full || e.Told == full:
+	case e.Full || e.PlannedTarget == full:
 		return full
-	case e.Told != "" && e.Told == e.EarlierTargetKey(extension):
-		return e.Told
+	case e.PlannedTarget != "" && e.PlannedTarget == e.EarlierTargetKey(extension):
+		return e.PlannedTarget
 	}
 	return Stem(e.Key, extension) + extension
 }

@@ -174,7 +174,7 @@ func (d *drive) setBlocked(ctx context.Context, state jobs.State, reason string,
 }
 
 func (d *drive) write(ctx context.Context, next jobs.StateRecord) error {
-	next.Leader, next.At, next.Heard = d.s.opts.Holder, time.Now().UTC(), d.control.At
+	next.Leader, next.At, next.Answered = d.s.opts.Holder, time.Now().UTC(), d.control.At
 	if next.State != jobs.StatePaused {
 		next.Blocked = ""
 	}
@@ -205,7 +205,7 @@ func (d *drive) ended(ctx context.Context) (bool, error) {
 	if err != nil || !ok {
 		return false, err
 	}
-	if report.State != jobs.StateFailed || d.control.Want != jobs.WantRun || d.control.At.Equal(d.state.Heard) {
+	if report.State != jobs.StateFailed || d.control.Want != jobs.WantRun || d.control.At.Equal(d.state.Answered) {
 		return true, d.leave(ctx, report)
 	}
 	d.log.Info("failed job goes on", "force", d.control.Force)
@@ -233,7 +233,7 @@ func (d *drive) leave(ctx context.Context, report jobs.Report) error {
 		return err
 	}
 	// An operator may have resumed the job between the last look and this.
-	if err := d.readControl(ctx, true); err != nil || d.control.Want != jobs.WantRun || d.control.At.Equal(d.state.Heard) {
+	if err := d.readControl(ctx, true); err != nil || d.control.Want != jobs.WantRun || d.control.At.Equal(d.state.Answered) {
 		return err
 	}
 	return d.s.conn.Job(d.f.id).Register(ctx, d.f.b.URL)

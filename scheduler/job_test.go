@@ -368,7 +368,7 @@ func TestATrainedOptionIsKeptByLaterJobs(t *testing.T) {
 		t.Fatalf("first: %+v, want options %s", first, want)
 	}
 	spec, err := r.client.Spec(r.ctx, r.target, first.Job)
-	if err != nil || spec.Asked != "book=job" || spec.Options != first.Options {
+	if err != nil || spec.Requested != "book=job" || spec.Options != first.Options {
 		t.Errorf("specification %+v (%v)", spec, err)
 	}
 	r.image("05.png", 10, 10)

@@ -27,8 +27,8 @@ func resolveStored(list []codec.Codec, spec *jobs.Spec) (codecs.Resolved, error)
 
 // requestedOptions are a job's options as they were before the plan made an asset.
 func requestedOptions(spec *jobs.Spec) string {
-	if spec.Asked != "" {
-		return spec.Asked
+	if spec.Requested != "" {
+		return spec.Requested
 	}
 	return spec.Options
 }
@@ -47,7 +47,7 @@ func resolve(ctx context.Context, buckets *storage.Buckets, list []codec.Codec, 
 		if _, ok := r.Codec.(codec.Trainer); !ok {
 			return nil, fmt.Errorf("scheduler: codec %s cannot be trained", spec.Codec)
 		}
-		spec.Asked = r.Options.String()
+		spec.Requested = r.Options.String()
 	case want.Path != "":
 		if asset, err = readAny(ctx, buckets, want.Path); err != nil {
 			return nil, err

@@ -148,7 +148,7 @@ func (p *planning) train(ctx context.Context, specs []jobs.Spec) error {
 		return nil
 	}
 	for _, s := range specs {
-		if s.Codec != p.spec.Codec || s.Version != p.spec.Version || s.Asked != p.spec.Asked || s.Options == s.Asked {
+		if s.Codec != p.spec.Codec || s.Version != p.spec.Version || s.Requested != p.spec.Requested || s.Options == s.Requested {
 			continue
 		}
 		r, err := codecs.Resolve([]codec.Codec{p.resolved.Codec}, s.Codec, s.Version, s.Options)

@@ -29,9 +29,9 @@ func TestEntriesThatAimElsewhere(t *testing.T) {
 	}
 	j.plan(
 		jobs.Entry{Key: "good.png", Size: size},
-		jobs.Entry{Key: "spec.png", Size: size, Told: spec},
-		jobs.Entry{Key: "up.png", Size: size, Told: "../x"},
-		jobs.Entry{Key: "name.png", Size: size, Told: "good.fake"},
+		jobs.Entry{Key: "spec.png", Size: size, PlannedTarget: spec},
+		jobs.Entry{Key: "up.png", Size: size, PlannedTarget: "../x"},
+		jobs.Entry{Key: "name.png", Size: size, PlannedTarget: "good.fake"},
 		jobs.Entry{Key: spec, Size: size},
 		jobs.Entry{Key: "a/../b.png", Size: size},
 	)
