@@ -151,7 +151,7 @@ func (f *file) decodePNG() (*raster.Image, error) {
 	for _, v := range p.Pix {
 		used[v] = true
 	}
-	var c hues
+	var c channelKinds
 	for v, is := range used {
 		if is {
 			c.add(table[v])
@@ -171,7 +171,7 @@ func (f *file) decodePNG() (*raster.Image, error) {
 }
 
 // channels is the number of channels for the colours, within the limit of samples.
-func (f *file) channels(c *hues) (int, error) {
+func (f *file) channels(c *channelKinds) (int, error) {
 	n := c.marked(f.mark)
 	if int64(f.width)*int64(f.height)*int64(f.frames)*int64(n) > maxSamples {
 		return 0, codec.Malformedf("neuquant: %d x %d x %d pixels with %d channels are over the limit of %d samples", f.width, f.height, f.frames, n, maxSamples)
@@ -241,7 +241,7 @@ func (f *file) openGIF(data []byte) error {
 func (f *file) decodeGIF() (*raster.Image, error) {
 	m := raster.New(f.width, f.height, f.frames, 4, 8)
 	m.Frames = f.frames > 1
-	var c hues
+	var c channelKinds
 	z := 0
 	for canvas, err := range f.gif.Slices() {
 		if err != nil {

@@ -54,7 +54,7 @@ func (p *indexed) census(i int) []int {
 // mark is the count of channels that the file must say, because its colours do not; 0
 // where they do.
 func (p *indexed) mark() int {
-	c := hues{}
+	c := channelKinds{}
 	for i, palette := range p.palettes {
 		for v, n := range p.census(i) {
 			if n > 0 {
@@ -68,16 +68,16 @@ func (p *indexed) mark() int {
 	return p.channels
 }
 
-// hues is what a decoder learns of an image's colours.
-type hues struct{ chromatic, clear bool }
+// channelKinds is what a decoder learns of an image's colours.
+type channelKinds struct{ chromatic, clear bool }
 
-func (c *hues) add(v uint32) {
+func (c *channelKinds) add(v uint32) {
 	c.chromatic = c.chromatic || byte(v) != byte(v>>8) || byte(v) != byte(v>>16)
 	c.clear = c.clear || v < opaque
 }
 
 // channels is the least count that holds the colours.
-func (c *hues) channels() int {
+func (c *channelKinds) channels() int {
 	n := 1
 	if c.chromatic {
 		n = 3
@@ -89,7 +89,7 @@ func (c *hues) channels() int {
 }
 
 // marked is the count of channels by the colours and the file's mark.
-func (c *hues) marked(mark int) int {
+func (c *channelKinds) marked(mark int) int {
 	n := c.channels()
 	if mark > n && mark <= 4 && !(c.clear && mark == 3) {
 		return mark
