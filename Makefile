@@ -91,6 +91,7 @@ bench-gpu: ## run the benchmarks that need a card
 gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a card and without Go
 	@[[ -n "$(CUDA)" ]] || { echo "CUDA support needs a C compiler"; exit 1; }
 	rm -rf bin/gpu-bundle
+	@mkdir -p bin/gpu-bundle && echo 'module bundle' >bin/gpu-bundle/go.mod # so that ./... does not find the sources below
 	@for dir in $(CARDS); do \
 		mkdir -p bin/gpu-bundle/$$dir; \
 		echo go test -c $(GOTAGS) $$dir; \
