@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pelmill/pelmill/jobs/class"
 )
 
 func valid() Spec {
@@ -249,7 +251,7 @@ func TestCountsAddUp(t *testing.T) {
 	for i := range 500 {
 		r := Result{Outcome: outcomes[rng.IntN(len(outcomes))], Size: rng.Int64N(100), RawBytes: rng.Int64N(100), TargetSize: rng.Int64N(100)}
 		if rng.IntN(2) == 0 {
-			r.Class = ClassVerify
+			r.Class = class.Verify
 		}
 		all.Add(&r)
 		if i%3 == 0 {

@@ -7,14 +7,6 @@ import (
 	"strings"
 )
 
-// Metadata of results, where the store keeps some. A key of a target belongs to
-// one source object, and only what was made from that object may replace it.
-const (
-	MetaJob         = "pelmill_job"         // id of the job that wrote it
-	MetaSource      = "pelmill_source"      // [SourceID] of what it was made from
-	MetaFingerprint = "pelmill_fingerprint" // see [Spec.Fingerprint]
-)
-
 // Version is one content that a key of a target had, as a record says.
 type Version struct {
 	Job    string `json:"j"`

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -32,7 +33,7 @@ type Result struct {
 	Parts   []Part    `json:"parts,omitempty"`  // of a series, see [Entry]; Size is then their sum
 
 	Outcome Outcome `json:"outcome"`
-	Class   string  `json:"class,omitempty"` // of the error, see Class*
+	Class   string  `json:"class,omitempty"` // of the error, see package class
 	Error   string  `json:"error,omitempty"` // one sentence, no image content
 	Note    string  `json:"note,omitempty"`  // what a user should know of a success
 
@@ -69,24 +70,6 @@ type Result struct {
 	Seconds  map[string]float64 `json:"seconds,omitempty"` // by stage: fetch, read, encode, verify, store
 	Attempts int                `json:"attempts,omitempty"`
 }
-
-// Classes of errors in [Result].
-const (
-	ClassMalformed = "malformed" // the source is damaged
-	ClassLimit     = "limit"     // the source is over a limit
-	ClassFormat    = "format"    // no reader for it
-	ClassImage     = "picture"   // the codec does not take such an image
-	ClassMissing   = "missing"   // the source no longer exists
-	ClassKey       = "key"       // no object can or may be read or written under its key, or a line of the manifest names none
-	ClassChanged   = "changed"   // the source kept changing while it was read
-	ClassStorage   = "storage"   // storage failed after retries
-	ClassExists    = "exists"    // the target holds something that is not ours
-	ClassVerify    = "verify"    // the result does not decode to the image
-	ClassCodec     = "codec"     // the codec failed or panicked
-	ClassCrash     = "crash"     // the object ended worker processes
-	ClassTimeout   = "timeout"   // the codec did not end in time
-	ClassDevice    = "device"
-)
 
 // Counts are the totals of a chunk, a job or a progress line. Bytes count
 // compressed and kept objects only.
@@ -130,7 +113,7 @@ func (c *Counts) Add(r *Result) {
 		c.Rejected++
 	case OutcomeFailed:
 		c.Failed++
-		if r.Class == ClassVerify {
+		if r.Class == class.Verify {
 			c.Mismatched++
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/storage"
@@ -207,9 +208,9 @@ func (w *worker) object(ctx context.Context, b *storage.Bucket, spec *jobs.Spec,
 	}
 	switch {
 	case e.Missing:
-		r.Outcome, r.Class, r.Error = jobs.OutcomeFailed, jobs.ClassMissing, "the source no longer exists"
+		r.Outcome, r.Class, r.Error = jobs.OutcomeFailed, class.Missing, "the source no longer exists"
 	case e.Bad != "":
-		r.Outcome, r.Class, r.Error = jobs.OutcomeFailed, jobs.ClassKey, e.Bad
+		r.Outcome, r.Class, r.Error = jobs.OutcomeFailed, class.Key, e.Bad
 	case r.Outcome == jobs.OutcomeCompressed:
 		if r.Target = e.TargetKey(".tiny"); w.earlier {
 			r.Target = e.EarlierTargetKey(".tiny")
@@ -220,11 +221,11 @@ func (w *worker) object(ctx context.Context, b *storage.Bucket, spec *jobs.Spec,
 		r.TargetMD5 = hex.EncodeToString(sum[:])
 		if w.write {
 			if _, err := storage.Put(ctx, b, r.Target, data, &storage.PutOptions{Overwrite: len(e.Old) > 0 || spec.Overwrite}); err != nil {
-				r.Outcome, r.Class, r.Error = jobs.OutcomeFailed, jobs.ClassExists, err.Error()
+				r.Outcome, r.Class, r.Error = jobs.OutcomeFailed, class.Exists, err.Error()
 			}
 		}
 	case r.Outcome == jobs.OutcomeFailed:
-		r.Class, r.Error = jobs.ClassCodec, "it failed"
+		r.Class, r.Error = class.Codec, "it failed"
 	}
 	return r
 }

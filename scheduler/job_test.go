@@ -17,6 +17,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -279,7 +280,7 @@ func TestAGivenManifestIsSortedAndCompleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		report := r.ended(spec.ID)
-		if c := report.Counts; c.Objects != int64(lacking)+2 || c.Compressed != int64(lacking) || c.Failed != 2 || report.Classes[jobs.ClassMissing] != 2 {
+		if c := report.Counts; c.Objects != int64(lacking)+2 || c.Compressed != int64(lacking) || c.Failed != 2 || report.Classes[class.Missing] != 2 {
 			t.Errorf("%d lacking: %+v %v", lacking, c, report.Classes)
 		}
 		plan, err := r.client.DryRun(r.ctx, jobs.Spec{Source: r.source, Target: r.target, Codec: "tiny"}, strings.NewReader(strings.Join(list, "\n")), FilesFrom)

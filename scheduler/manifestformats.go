@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 )
 
 // The formats of a manifest that a user gives. A line or row that names no object
@@ -147,7 +148,7 @@ func jsonEntry(line []byte, folder bool) (jobs.Entry, error) {
 		}
 		e = seriesEntry(v.Key, parts, folder)
 	}
-	if v.Outcome == jobs.OutcomeFailed && v.Class == jobs.ClassKey && strings.HasPrefix(v.Key, badLineKey) {
+	if v.Outcome == jobs.OutcomeFailed && v.Class == class.Key && strings.HasPrefix(v.Key, badLineKey) {
 		e.Bad = v.Error // a line of failed.jsonl that named nothing does not name anything now
 	}
 	return e, nil

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -125,7 +126,7 @@ func TestASeriesIsOneObject(t *testing.T) {
 
 	const more = `{"key":"scan/s","parts":[{"key":"scan/1.dcm"},{"key":"scan/4.dcm"}]}`
 	missing := submit(more)
-	if missing.Counts.Failed != 1 || missing.Classes[jobs.ClassMissing] != 1 || missing.FailedList == "" {
+	if missing.Counts.Failed != 1 || missing.Classes[class.Missing] != 1 || missing.FailedList == "" {
 		t.Fatalf("a part is missing: %+v, %v", missing.Counts, missing.Classes)
 	}
 	r.put(r.source, "scan/4.dcm")

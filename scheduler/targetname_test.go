@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 )
 
 // Results that would be called as a folder of the target keep their extension, and those that no name helps are known
@@ -32,7 +33,7 @@ func TestThePlanFindsNamesThatTheTargetCannotHold(t *testing.T) {
 		}
 	}
 	err = r.client.Results(r.ctx, r.target, spec.ID, func(o jobs.Result) error {
-		if o.Outcome == jobs.OutcomeFailed && (o.Class != jobs.ClassKey || !strings.Contains(o.Error, "target")) {
+		if o.Outcome == jobs.OutcomeFailed && (o.Class != class.Key || !strings.Contains(o.Error, "target")) {
 			t.Errorf("%s: class %s (%s)", o.Key, o.Class, o.Error)
 		}
 		return nil

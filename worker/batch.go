@@ -10,6 +10,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 )
 
 // Bounds of a batch on a device.
@@ -198,7 +199,7 @@ func (b *batcher) launch(batch []*queued) {
 		defer func() {
 			if v := recover(); v != nil {
 				p.log.Warn("a codec panicked on the device", "job", b.job, "panic", v, "stack", string(debug.Stack()))
-				f := faultf(jobs.OutcomeFailed, jobs.ClassCodec, "%s panicked on the device: %v", b.name, v)
+				f := faultf(jobs.OutcomeFailed, class.Codec, "%s panicked on the device: %v", b.name, v)
 				f.again = true
 				err = f
 			}

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 )
 
 // What a process needs besides files and images, and what the collector needs to
@@ -135,7 +136,7 @@ func (s *share) release() {
 
 // tooLarge is the fault of an object that needs more than there is.
 func (b *budget) tooLarge(n int64) error {
-	return faultf(jobs.OutcomeRejected, jobs.ClassLimit, "%s", TooLarge(memoryFor(n), b.memory))
+	return faultf(jobs.OutcomeRejected, class.Limit, "%s", TooLarge(memoryFor(n), b.memory))
 }
 
 // TooLarge is the sentence for an object that needs more memory than a process has.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -54,7 +55,7 @@ func TestBudget(t *testing.T) {
 			var f *fault
 			switch want := c.first.(type) {
 			case *fault:
-				if !errors.As(err, &f) || f.outcome != jobs.OutcomeRejected || f.class != jobs.ClassLimit {
+				if !errors.As(err, &f) || f.outcome != jobs.OutcomeRejected || f.class != class.Limit {
 					t.Errorf("%v, want that it is rejected over a limit", err)
 				}
 			default:
@@ -92,7 +93,7 @@ func TestBudgetOfKnownImages(t *testing.T) {
 	}
 	b.images.Release(550)
 	var f *fault
-	if err := s.shrink(991); !errors.As(err, &f) || f.class != jobs.ClassLimit {
+	if err := s.shrink(991); !errors.As(err, &f) || f.class != class.Limit {
 		t.Errorf("%v, want that it is over the limit", err)
 	}
 	s.release()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -272,7 +273,7 @@ func (c *chunk) alone(ctx context.Context) {
 		}
 		if o.deaths >= maxDeaths {
 			o.attempts, o.record = o.deaths, c.blank(o.index)
-			o.record.Outcome, o.record.Class = jobs.OutcomeFailed, jobs.ClassCrash
+			o.record.Outcome, o.record.Class = jobs.OutcomeFailed, class.Crash
 			o.record.Error = fmt.Sprintf("worker processes died %d times while the object was in work, twice of these it was alone", o.deaths)
 			c.record(o)
 			continue

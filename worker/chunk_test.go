@@ -12,6 +12,7 @@ import (
 
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/storage"
@@ -260,7 +261,7 @@ func TestObjectsThatEndedProcesses(t *testing.T) {
 		t.Errorf("order %v, want the crash candidates %v at the end, and not 4", order, want)
 	}
 	for key, r := range j.results() {
-		if crashed := key == "04.png"; crashed != (r.Class == jobs.ClassCrash) || crashed != (r.Outcome == jobs.OutcomeFailed) {
+		if crashed := key == "04.png"; crashed != (r.Class == class.Crash) || crashed != (r.Outcome == jobs.OutcomeFailed) {
 			t.Errorf("%s: %s %s", key, r.Outcome, r.Class)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -89,13 +90,13 @@ func (c *chunk) blank(i int) jobs.Result {
 // checkKeys refuses entries that aim at anything but an object and its result.
 func (c *chunk) checkKeys(e *jobs.Entry) error {
 	if e.Bad != "" {
-		return faultf(jobs.OutcomeFailed, jobs.ClassKey, "%s", e.Bad)
+		return faultf(jobs.OutcomeFailed, class.Key, "%s", e.Bad)
 	}
 	if err := jobs.CheckKey(e.Key); err != nil {
-		return faultf(jobs.OutcomeUnsupported, jobs.ClassKey, "%w; copy the object under another name", err)
+		return faultf(jobs.OutcomeUnsupported, class.Key, "%w; copy the object under another name", err)
 	}
 	if err := e.Check(c.info.Extension); err != nil {
-		return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassKey, err: err}
+		return &fault{outcome: jobs.OutcomeFailed, class: class.Key, err: err}
 	}
 	return nil
 }
@@ -115,14 +116,14 @@ const (
 func (c *chunk) fetch(ctx context.Context, o *object, whole bool) error {
 	e := &o.entry
 	if e.Missing {
-		return faultf(jobs.OutcomeFailed, jobs.ClassMissing, "the manifest names %q and the source does not have it", e.Key)
+		return faultf(jobs.OutcomeFailed, class.Missing, "the manifest names %q and the source does not have it", e.Key)
 	}
 	limit := int64(maxFile)
 	if n := c.spec.Limits.Bytes; n > 0 {
 		limit = min(limit, n)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.w.opts.ObjectTimeout,
-		faultf(jobs.OutcomeFailed, jobs.ClassStorage, "the source was not read within %s", c.w.opts.ObjectTimeout))
+		faultf(jobs.OutcomeFailed, class.Storage, "the source was not read within %s", c.w.opts.ObjectTimeout))
 	defer cancel()
 	wait := changeWait
 	for try := range changes {
@@ -142,7 +143,7 @@ func (c *chunk) fetch(ctx context.Context, o *object, whole bool) error {
 			e.Size, e.ETag, e.ModTime = now.Size, now.ETag, now.ModTime
 		}
 		if e.Size > limit {
-			return faultf(jobs.OutcomeRejected, jobs.ClassLimit, "the file has %d bytes and the limit is %d", e.Size, limit)
+			return faultf(jobs.OutcomeRejected, class.Limit, "the file has %d bytes and the limit is %d", e.Size, limit)
 		}
 		err := c.w.get(ctx, o, whole, e.Size, func(ctx context.Context) (storage.GetResult, error) {
 			return storage.Get(ctx, c.source, e.Key, limit, &storage.Object{Key: e.Key, Size: e.Size, ETag: e.ETag, ModTime: e.ModTime})
@@ -161,16 +162,16 @@ func (c *chunk) fetch(ctx context.Context, o *object, whole bool) error {
 			return c.missing(ctx, e, err)
 		}
 	}
-	return faultf(jobs.OutcomeFailed, jobs.ClassChanged, "%q changed %d times while it was read", e.Key, changes)
+	return faultf(jobs.OutcomeFailed, class.Changed, "%q changed %d times while it was read", e.Key, changes)
 }
 
 // missing classifies an error of the reading of a source.
 func (c *chunk) missing(ctx context.Context, e *jobs.Entry, err error) error {
 	if storage.IsNotExist(err) && strings.ContainsRune(e.Key, utf8.RuneError) {
-		return faultf(jobs.OutcomeUnsupported, jobs.ClassKey, "the store lists the name %q with a substitute for characters that it does not spell, so it cannot be asked for; copy the object under another name", e.Key)
+		return faultf(jobs.OutcomeUnsupported, class.Key, "the store lists the name %q with a substitute for characters that it does not spell, so it cannot be asked for; copy the object under another name", e.Key)
 	}
 	if storage.IsNotExist(err) {
-		return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassMissing, err: fmt.Errorf("the source is gone: %w", err)}
+		return &fault{outcome: jobs.OutcomeFailed, class: class.Missing, err: fmt.Errorf("the source is gone: %w", err)}
 	}
 	return storageFault(ctx, err)
 }
@@ -397,14 +398,14 @@ func (k *jobContext) compare(o *object, m *raster.Image) (err error) {
 	}
 	if r.PSNR < k.spec.MinPSNR {
 		// The same image gives the same quality in every attempt.
-		return faultf(jobs.OutcomeFailed, jobs.ClassVerify, "a PSNR of %.2f dB is below the floor of %.2f dB", r.PSNR, k.spec.MinPSNR)
+		return faultf(jobs.OutcomeFailed, class.Verify, "a PSNR of %.2f dB is below the floor of %.2f dB", r.PSNR, k.spec.MinPSNR)
 	}
 	return nil
 }
 
 // unverified is the fault of a result that does not stand the test.
 func unverified(format string, args ...any) error {
-	f := faultf(jobs.OutcomeFailed, jobs.ClassVerify, format, args...)
+	f := faultf(jobs.OutcomeFailed, class.Verify, format, args...)
 	f.again = true
 	return f
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 )
 
 // decoding is what [Decompress] and [VerifyTarget] have in common: objects that are
@@ -122,9 +123,9 @@ func decodeFault(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &malformed):
-		return &fault{outcome: jobs.OutcomeRejected, class: jobs.ClassMalformed, err: err}
+		return &fault{outcome: jobs.OutcomeRejected, class: class.Malformed, err: err}
 	case errors.As(err, &unsupported):
-		return &fault{outcome: jobs.OutcomeUnsupported, class: jobs.ClassImage, err: err}
+		return &fault{outcome: jobs.OutcomeUnsupported, class: class.Image, err: err}
 	}
 	return codecFault(err)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -109,7 +110,7 @@ func TestDecodingHasATimeLimit(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if class := failed["p/0005.fake"]; len(failed) != 1 || class != jobs.ClassTimeout && class != ProblemDecode {
+				if got := failed["p/0005.fake"]; len(failed) != 1 || got != class.Timeout && got != ProblemDecode {
 					t.Errorf("failed: %v, want the one that does not end", failed)
 				}
 			})
@@ -145,7 +146,7 @@ func TestDecodingKeepsToTheMemory(t *testing.T) {
 			memory int64 // of one image
 			atOnce int64
 			class  string
-		}{{5 << 20, 2, ""}, {14 << 20, 1, ""}, {100 << 20, 0, jobs.ClassLimit}} {
+		}{{5 << 20, 2, ""}, {14 << 20, 1, ""}, {100 << 20, 0, class.Limit}} {
 			t.Run(fmt.Sprintf("%s, %d MiB", name, test.memory>>20), func(t *testing.T) {
 				c := &fake{}
 				j := compressed(t, c, 12)
@@ -169,9 +170,9 @@ func TestDecodingKeepsToTheMemory(t *testing.T) {
 				if (test.class == "") != (len(failed) == 0) {
 					t.Errorf("failed: %v", failed)
 				}
-				for key, class := range failed {
-					if class != jobs.ClassLimit && class != ProblemMemory {
-						t.Errorf("%s: %s", key, class)
+				for key, got := range failed {
+					if got != class.Limit && got != ProblemMemory {
+						t.Errorf("%s: %s", key, got)
 					}
 				}
 			})

@@ -12,6 +12,7 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -139,7 +140,7 @@ func (d *decompression) decompress(ctx context.Context, o *object, whole bool) e
 		return err
 	}
 	if o.codec = d.codecFor(e.Key, o.data); o.codec == nil {
-		return faultf(jobs.OutcomeUnsupported, jobs.ClassFormat, "it is no file of any codec")
+		return faultf(jobs.OutcomeUnsupported, class.Format, "it is no file of any codec")
 	}
 	if err := d.header(ctx, o, pictureMemory); err != nil {
 		return err
@@ -154,7 +155,7 @@ func (d *decompression) decompress(ctx context.Context, o *object, whole bool) e
 func (d *decompression) fetch(ctx context.Context, o *object, whole bool) error {
 	size := o.entry.Size
 	if size > maxFile {
-		return faultf(jobs.OutcomeRejected, jobs.ClassLimit, "the file has %d bytes and the limit is %d", size, maxFile)
+		return faultf(jobs.OutcomeRejected, class.Limit, "the file has %d bytes and the limit is %d", size, maxFile)
 	}
 	err := d.get(ctx, o, whole, size, func(ctx context.Context) (storage.GetResult, error) {
 		return storage.Get(ctx, d.src, o.entry.Key, max(size, 1), nil)
@@ -168,9 +169,9 @@ func (d *decompression) fetch(ctx context.Context, o *object, whole bool) error 
 	case errors.As(err, &f):
 		return err
 	case errors.As(err, &large):
-		return faultf(jobs.OutcomeFailed, jobs.ClassChanged, "it has %d bytes and had %d when it was listed", large.Size, size)
+		return faultf(jobs.OutcomeFailed, class.Changed, "it has %d bytes and had %d when it was listed", large.Size, size)
 	case storage.IsNotExist(err):
-		return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassMissing, err: err}
+		return &fault{outcome: jobs.OutcomeFailed, class: class.Missing, err: err}
 	}
 	return storageFault(ctx, err)
 }
@@ -234,15 +235,15 @@ func (d *decompression) encode(_ context.Context, _ codec.Run, o *object) (err e
 		return err
 	})
 	if err != nil {
-		return &fault{outcome: jobs.OutcomeUnsupported, class: jobs.ClassImage, err: err}
+		return &fault{outcome: jobs.OutcomeUnsupported, class: class.Image, err: err}
 	}
 	return o.in(stageVerify, func() error {
 		again, err := imageio.Decode(o.file, nil)
 		if err != nil {
-			return faultf(jobs.OutcomeFailed, jobs.ClassVerify, "the picture file does not decode: %w", err)
+			return faultf(jobs.OutcomeFailed, class.Verify, "the picture file does not decode: %w", err)
 		}
 		if again.Hash() != hash {
-			return faultf(jobs.OutcomeFailed, jobs.ClassVerify, "the picture file decodes to another picture")
+			return faultf(jobs.OutcomeFailed, class.Verify, "the picture file decodes to another picture")
 		}
 		r.PixelHash, r.DecodedHash, r.Verified = hash, hash, "full"
 		r.Shape, r.RawBytes = o.image.Shape, int64(len(o.image.Pix))
@@ -256,7 +257,7 @@ func (d *decompression) store(ctx context.Context, o *object) error {
 	r := &o.record
 	target := d.target(r.Key, o.image, o.format)
 	if err := jobs.CheckKey(target); err != nil {
-		return faultf(jobs.OutcomeUnsupported, jobs.ClassKey, "%w", err)
+		return faultf(jobs.OutcomeUnsupported, class.Key, "%w", err)
 	}
 	r.Target = target
 	if err := take(ctx, d.stores); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/internal/plain"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -49,11 +50,11 @@ func readFault(err error) *fault {
 	var unsupported *imageio.UnsupportedError
 	switch {
 	case errors.As(err, &unsupported):
-		return &fault{outcome: jobs.OutcomeUnsupported, class: jobs.ClassFormat, err: err}
+		return &fault{outcome: jobs.OutcomeUnsupported, class: class.Format, err: err}
 	case errors.As(err, &rejected) && rejected.Limit:
-		return &fault{outcome: jobs.OutcomeRejected, class: jobs.ClassLimit, err: err}
+		return &fault{outcome: jobs.OutcomeRejected, class: class.Limit, err: err}
 	}
-	return &fault{outcome: jobs.OutcomeRejected, class: jobs.ClassMalformed, err: err}
+	return &fault{outcome: jobs.OutcomeRejected, class: class.Malformed, err: err}
 }
 
 // codecFault classifies an error of a codec's Encode.
@@ -61,11 +62,11 @@ func codecFault(err error) *fault {
 	var unsupported *codec.UnsupportedError
 	switch {
 	case errors.As(err, &unsupported):
-		return &fault{outcome: jobs.OutcomeUnsupported, class: jobs.ClassImage, err: err}
+		return &fault{outcome: jobs.OutcomeUnsupported, class: class.Image, err: err}
 	case errors.Is(err, gpu.ErrNoDevice):
-		return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassDevice, err: err, again: true}
+		return &fault{outcome: jobs.OutcomeFailed, class: class.Device, err: err, again: true}
 	}
-	return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassCodec, err: err, again: true}
+	return &fault{outcome: jobs.OutcomeFailed, class: class.Codec, err: err, again: true}
 }
 
 // storageFault classifies an error of package storage after its retries. A store that
@@ -80,11 +81,11 @@ func storageFault(ctx context.Context, err error) error {
 	case errors.As(err, &f):
 		return f
 	case errors.As(err, &large):
-		return &fault{outcome: jobs.OutcomeRejected, class: jobs.ClassLimit, err: err}
+		return &fault{outcome: jobs.OutcomeRejected, class: class.Limit, err: err}
 	case errors.As(err, &exists):
-		return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassExists, err: err}
+		return &fault{outcome: jobs.OutcomeFailed, class: class.Exists, err: err}
 	case storage.Unreachable(err) && storage.Temporary(err):
 		return err
 	}
-	return &fault{outcome: jobs.OutcomeFailed, class: jobs.ClassStorage, err: err}
+	return &fault{outcome: jobs.OutcomeFailed, class: class.Storage, err: err}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 )
 
 // responseTime is how long a call may go on after its context has ended before it is
@@ -27,7 +28,7 @@ type guards struct {
 
 func newGuards(limit time.Duration, log *slog.Logger) *guards {
 	return &guards{limit: limit, log: log,
-		timeout: faultf(jobs.OutcomeFailed, jobs.ClassTimeout, "the codec did not end within %s", limit)}
+		timeout: faultf(jobs.OutcomeFailed, class.Timeout, "the codec did not end within %s", limit)}
 }
 
 // unresponsiveError says that a call goes on although its context has ended.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -42,7 +43,7 @@ func TestMetadataIsPartOfTheProof(t *testing.T) {
 		}
 		r := j.results()["a.png"]
 		if c.fails != "" {
-			if r.Class != jobs.ClassVerify || !strings.Contains(r.Error, c.fails) || r.Dropped != nil {
+			if r.Class != class.Verify || !strings.Contains(r.Error, c.fails) || r.Dropped != nil {
 				t.Errorf("%s: %s, %q, dropped %q", name, r.Class, r.Error, r.Dropped)
 			}
 			continue

@@ -9,6 +9,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -214,9 +215,9 @@ func (o *object) seconds() map[string]float64 {
 // panicked turns a panic in a stage into a fault.
 func (o *object) panicked(v any) *fault {
 	if o.reading {
-		return faultf(jobs.OutcomeRejected, jobs.ClassMalformed, "reading it panicked: %v", v)
+		return faultf(jobs.OutcomeRejected, class.Malformed, "reading it panicked: %v", v)
 	}
-	f := faultf(jobs.OutcomeFailed, jobs.ClassCodec, "%s panicked in %s: %v", o.record.Codec, o.stage, v)
+	f := faultf(jobs.OutcomeFailed, class.Codec, "%s panicked in %s: %v", o.record.Codec, o.stage, v)
 	f.again = true
 	return f
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -116,24 +117,24 @@ func TestEveryObjectGetsItsOutcome(t *testing.T) {
 	add("sub/folder/good.jpg.png", good, ok)
 	add("grey.png", png(t, photo(3, 1, 1, 1)), want{jobs.OutcomeCompressed, "", 1})
 	add("opaque.png", png(t, opaque), ok)
-	add("clear.png", png(t, clear), want{jobs.OutcomeUnsupported, jobs.ClassImage, 1})
-	add("deep.png", png(t, deep), want{jobs.OutcomeUnsupported, jobs.ClassImage, 1})
-	add("wide.png", image(501), want{jobs.OutcomeRejected, jobs.ClassLimit, 1})
-	add("text.png", []byte("this is no picture"), want{jobs.OutcomeUnsupported, jobs.ClassFormat, 1})
-	add("empty.png", nil, want{jobs.OutcomeRejected, jobs.ClassMalformed, 1})
-	add("cut.png", good[:len(good)/2], want{jobs.OutcomeRejected, jobs.ClassMalformed, 1})
-	add("taken.png", good, failed(jobs.ClassExists, 1))
-	add("panics.png", image(panics), failed(jobs.ClassCodec, 3))
+	add("clear.png", png(t, clear), want{jobs.OutcomeUnsupported, class.Image, 1})
+	add("deep.png", png(t, deep), want{jobs.OutcomeUnsupported, class.Image, 1})
+	add("wide.png", image(501), want{jobs.OutcomeRejected, class.Limit, 1})
+	add("text.png", []byte("this is no picture"), want{jobs.OutcomeUnsupported, class.Format, 1})
+	add("empty.png", nil, want{jobs.OutcomeRejected, class.Malformed, 1})
+	add("cut.png", good[:len(good)/2], want{jobs.OutcomeRejected, class.Malformed, 1})
+	add("taken.png", good, failed(class.Exists, 1))
+	add("panics.png", image(panics), failed(class.Codec, 3))
 	add("panicsOnce.png", image(panicsOnce), want{jobs.OutcomeCompressed, "", 2})
-	add("fails.png", image(fails), failed(jobs.ClassCodec, 3))
+	add("fails.png", image(fails), failed(class.Codec, 3))
 	add("failsOnce.png", image(failsOnce), want{jobs.OutcomeCompressed, "", 2})
-	add("emptyFile.png", image(empty), failed(jobs.ClassCodec, 3))
-	add("wrongPicture.png", image(wrongImage), failed(jobs.ClassVerify, 3))
-	add("noPicture.png", image(noImage), failed(jobs.ClassVerify, 3))
-	add("wrongShape.png", image(wrongShape), failed(jobs.ClassVerify, 3))
-	add("panicsDecoding.png", image(panicsDecoding), failed(jobs.ClassCodec, 3))
-	add("slow.png", image(slow), failed(jobs.ClassTimeout, 1))
-	add("unresponsive.png", image(unresponsive), failed(jobs.ClassTimeout, 1))
+	add("emptyFile.png", image(empty), failed(class.Codec, 3))
+	add("wrongPicture.png", image(wrongImage), failed(class.Verify, 3))
+	add("noPicture.png", image(noImage), failed(class.Verify, 3))
+	add("wrongShape.png", image(wrongShape), failed(class.Verify, 3))
+	add("panicsDecoding.png", image(panicsDecoding), failed(class.Codec, 3))
+	add("slow.png", image(slow), failed(class.Timeout, 1))
+	add("unresponsive.png", image(unresponsive), failed(class.Timeout, 1))
 	add("larger.png", image(larger), want{jobs.OutcomeKept, "", 1})
 
 	var entries []jobs.Entry
@@ -146,7 +147,7 @@ func TestEveryObjectGetsItsOutcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries = append(entries, jobs.Entry{Key: "x-gone.png", Size: 5, ETag: "1"}, jobs.Entry{Key: "x-missing.png", Size: -1, Missing: true})
-	wants["x-gone.png"], wants["x-missing.png"] = failed(jobs.ClassMissing, 1), failed(jobs.ClassMissing, 1)
+	wants["x-gone.png"], wants["x-missing.png"] = failed(class.Missing, 1), failed(class.Missing, 1)
 	j.plan(entries...)
 
 	var reported []jobs.Result
@@ -326,7 +327,7 @@ func TestQualityFloor(t *testing.T) {
 		if r.Outcome != want || r.PSNR < 40 && want == jobs.OutcomeCompressed {
 			t.Errorf("floor %v: %s with %v dB (%s), want %s", floor, r.Outcome, r.PSNR, r.Error, want)
 		}
-		if want == jobs.OutcomeFailed && (r.Class != jobs.ClassVerify || r.Attempts != 1) {
+		if want == jobs.OutcomeFailed && (r.Class != class.Verify || r.Attempts != 1) {
 			t.Errorf("floor %v: class %s after %d attempts", floor, r.Class, r.Attempts)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	codecs "github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -186,7 +187,7 @@ func TestAForbiddenKeyIsOneFailedObject(t *testing.T) {
 	if counts.Compressed != 5 || counts.Failed != 1 {
 		t.Errorf("%+v, want 5 compressed and 1 failed", counts)
 	}
-	if r := j.results()["closed/a.png"]; r.Class != jobs.ClassStorage {
+	if r := j.results()["closed/a.png"]; r.Class != class.Storage {
 		t.Errorf("%+v", r)
 	}
 	if _, ok, err := j.conn.Job(j.spec.ID).Blocked(j.ctx); ok || err != nil {

@@ -7,7 +7,16 @@ import (
 	"errors"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/storage"
+)
+
+// Metadata of results, where the store keeps some. A key of a target belongs to one
+// source object, and only what was made from that object may replace it.
+const (
+	metaJob         = "pelmill_job"         // id of the job that wrote it
+	metaSource      = "pelmill_source"      // [jobs.SourceID] of what it was made from
+	metaFingerprint = "pelmill_fingerprint" // see [jobs.Spec.Fingerprint]
 )
 
 // replaceTries is how often what lies under a target key may change while it is
@@ -52,19 +61,19 @@ func (c *chunk) put(ctx context.Context, e *jobs.Entry, key string, data []byte,
 			return storage.PutResult{}, storageFault(ctx, err)
 		}
 	}
-	return storage.PutResult{}, faultf(jobs.OutcomeFailed, jobs.ClassExists, "%q changed %d times while it was to be replaced: end what else writes to %s, and retry",
+	return storage.PutResult{}, faultf(jobs.OutcomeFailed, class.Exists, "%q changed %d times while it was to be replaced: end what else writes to %s, and retry",
 		key, replaceTries, c.target.URL)
 }
 
 // ownerMetadata says of a result whose it is.
 func (c *chunk) ownerMetadata(e *jobs.Entry, fingerprint string) map[string]string {
-	return map[string]string{jobs.MetaJob: c.task.Job, jobs.MetaSource: jobs.SourceID(c.spec.Source, e.Key), jobs.MetaFingerprint: fingerprint}
+	return map[string]string{metaJob: c.task.Job, metaSource: jobs.SourceID(c.spec.Source, e.Key), metaFingerprint: fingerprint}
 }
 
 // anothers reports whether metadata says that an object was made from another
 // source object than e.
 func (c *chunk) anothers(e *jobs.Entry, metadata map[string]string) bool {
-	id := metadata[jobs.MetaSource]
+	id := metadata[metaSource]
 	return id != "" && id != jobs.SourceID(c.spec.Source, e.Key)
 }
 
@@ -73,15 +82,15 @@ func (c *chunk) anothers(e *jobs.Entry, metadata map[string]string) bool {
 // overwrite, and no other job that has not ended owns it. storage.ErrChanged
 // means that something else is there by now; a *fault says why not.
 func (c *chunk) mayReplace(ctx context.Context, e *jobs.Entry, key string, there *storage.ExistsError) error {
-	if there.Metadata[jobs.MetaSource] == "" {
+	if there.Metadata[metaSource] == "" {
 		return c.mayReplaceByRecords(ctx, e, key, there)
 	}
-	id, same := there.Metadata[jobs.MetaJob], !c.anothers(e, there.Metadata)
+	id, same := there.Metadata[metaJob], !c.anothers(e, there.Metadata)
 	switch {
 	case id == c.task.Job && same:
 		return nil
 	case id == c.task.Job:
-		return faultf(jobs.OutcomeFailed, jobs.ClassExists, "%q is the result of another object of this job: compress one of the two into another target", key)
+		return faultf(jobs.OutcomeFailed, class.Exists, "%q is the result of another object of this job: compress one of the two into another target", key)
 	}
 	owner, err := c.w.states.of(ctx, c.target, id)
 	switch {
@@ -120,7 +129,7 @@ func (c *chunk) mayReplaceByRecords(ctx context.Context, e *jobs.Entry, key stri
 	case owner == nil && (recorded || c.spec.Overwrite):
 		return nil
 	case owner == nil:
-		return faultf(jobs.OutcomeFailed, jobs.ClassExists, "%q exists with other content (%d bytes) and no recent job of %s has recorded it: "+
+		return faultf(jobs.OutcomeFailed, class.Exists, "%q exists with other content (%d bytes) and no recent job of %s has recorded it: "+
 			"move it away, compress into another target, or give --overwrite to replace it", key, size, c.target.URL)
 	case owner.unfinished:
 		return c.owned(key, owner.spec.ID, owner.spec.Source)
@@ -161,7 +170,7 @@ func (c *chunk) recorded(ctx context.Context, versions []jobs.Version, key strin
 
 // owned is the fault where there is the result of a job that has not ended.
 func (c *chunk) owned(key, job, source string) error {
-	return faultf(jobs.OutcomeFailed, jobs.ClassExists, "%q belongs to job %s from %s, which has not ended: wait for it, or end it with: pelmill cancel %s %s",
+	return faultf(jobs.OutcomeFailed, class.Exists, "%q belongs to job %s from %s, which has not ended: wait for it, or end it with: pelmill cancel %s %s",
 		key, job, source, c.target.URL, job)
 }
 
@@ -170,6 +179,6 @@ func (c *chunk) foreign(key, job, source string) error {
 	if source == "" {
 		source = "a source that is no longer known"
 	}
-	return faultf(jobs.OutcomeFailed, jobs.ClassExists, "%q is the result of job %s from %s: compress into another target, or give --overwrite to replace it",
+	return faultf(jobs.OutcomeFailed, class.Exists, "%q is the result of job %s from %s: compress into another target, or give --overwrite to replace it",
 		key, job, source)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/internal/services"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -169,7 +170,7 @@ func (p *place) run(source string, seed uint64, change func(*jobs.Spec)) *job {
 func (p *place) wants(j *job, outcome jobs.Outcome, texts ...string) {
 	p.t.Helper()
 	for key, r := range j.results() {
-		if r.Outcome != outcome || outcome == jobs.OutcomeFailed && r.Class != jobs.ClassExists {
+		if r.Outcome != outcome || outcome == jobs.OutcomeFailed && r.Class != class.Exists {
 			p.t.Errorf("%s: %s (%s: %s), want %s", key, r.Outcome, r.Class, r.Error, outcome)
 			continue
 		}
@@ -318,7 +319,7 @@ func TestOneSourceDoesNotReplaceAnothersResults(t *testing.T) {
 					p.t.Fatal(err)
 				}
 				if _, err := storage.Put(first.ctx, first.target, r.Target, got.Data,
-					&storage.PutOptions{Overwrite: true, Metadata: map[string]string{jobs.MetaFingerprint: r.Fingerprint}}); err != nil {
+					&storage.PutOptions{Overwrite: true, Metadata: map[string]string{metaFingerprint: r.Fingerprint}}); err != nil {
 					p.t.Fatal(err)
 				}
 			}
@@ -358,7 +359,7 @@ func TestJobsAtOnceShareNoKey(t *testing.T) {
 							switch {
 							case r.Outcome == jobs.OutcomeCompressed:
 								won++
-							case r.Class != jobs.ClassExists || !strings.Contains(r.Error, both[1-i].spec.ID):
+							case r.Class != class.Exists || !strings.Contains(r.Error, both[1-i].spec.ID):
 								p.t.Errorf("job %d: %s: %s (%s: %s), want exists and the other job's id", i, key, r.Outcome, r.Class, r.Error)
 							}
 						}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -33,7 +34,7 @@ func TestStuckWorkerEnds(t *testing.T) {
 	if counts := j.run(j.worker(Options{}, c)); counts.Failed != 1 || counts.Compressed != 3 {
 		t.Errorf("the next worker: %+v, want 1 failed and 3 compressed", counts)
 	}
-	if r := j.results()["unresponsive.png"]; r.Class != jobs.ClassTimeout {
+	if r := j.results()["unresponsive.png"]; r.Class != class.Timeout {
 		t.Errorf("%+v, want a timeout", r)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -18,7 +19,7 @@ const partsAtOnce = 16
 // so that a part that has changed since it was listed makes another fingerprint.
 func (c *chunk) refuseSeries(ctx context.Context, e *jobs.Entry, r *jobs.Result) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.w.opts.ObjectTimeout,
-		faultf(jobs.OutcomeFailed, jobs.ClassStorage, "the parts of the series were not looked up within %s", c.w.opts.ObjectTimeout))
+		faultf(jobs.OutcomeFailed, class.Storage, "the parts of the series were not looked up within %s", c.w.opts.ObjectTimeout))
 	defer cancel()
 	now := make([]jobs.Part, len(e.Parts))
 	lookUps, ctx := errgroup.WithContext(ctx)
@@ -26,7 +27,7 @@ func (c *chunk) refuseSeries(ctx context.Context, e *jobs.Entry, r *jobs.Result)
 	for i, p := range e.Parts {
 		lookUps.Go(func() error {
 			if p.Missing {
-				return faultf(jobs.OutcomeFailed, jobs.ClassMissing, "the manifest names the part %q of %q and the source does not have it", p.Key, e.Key)
+				return faultf(jobs.OutcomeFailed, class.Missing, "the manifest names the part %q of %q and the source does not have it", p.Key, e.Key)
 			}
 			o, _, err := storage.Stat(ctx, c.source, p.Key)
 			if err != nil {
@@ -44,5 +45,5 @@ func (c *chunk) refuseSeries(ctx context.Context, e *jobs.Entry, r *jobs.Result)
 		e.Sum()
 		r.Parts, r.Size = e.Parts, e.Size
 	}
-	return faultf(jobs.OutcomeUnsupported, jobs.ClassFormat, "a series needs a codec and reader that takes volumes")
+	return faultf(jobs.OutcomeUnsupported, class.Format, "a series needs a codec and reader that takes volumes")
 }

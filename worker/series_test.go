@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 )
 
 // A series is refused, and its record says what the parts are now, so that one that
@@ -22,7 +23,7 @@ func TestSeriesAreRefusedByTheirPartsOfNow(t *testing.T) {
 	j.run(j.worker(Options{}, misbehaving(nil)))
 	records := j.results()
 	r := records["scan"]
-	if r.Outcome != jobs.OutcomeUnsupported || r.Class != jobs.ClassFormat || r.Target != "" {
+	if r.Outcome != jobs.OutcomeUnsupported || r.Class != class.Format || r.Target != "" {
 		t.Errorf("%+v", r)
 	}
 	keys := func(parts []jobs.Part) (out []string) {
@@ -39,7 +40,7 @@ func TestSeriesAreRefusedByTheirPartsOfNow(t *testing.T) {
 		t.Error("the parts have changed and the fingerprint has not")
 	}
 	for _, key := range []string{"tail", "unlisted"} {
-		if r := records[key]; r.Outcome != jobs.OutcomeFailed || r.Class != jobs.ClassMissing || len(r.Parts) != 2 {
+		if r := records[key]; r.Outcome != jobs.OutcomeFailed || r.Class != class.Missing || len(r.Parts) != 2 {
 			t.Errorf("%s: %+v", key, r)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -96,7 +97,7 @@ func (g *SourceGuard) InSource(ctx context.Context, key string) (bool, error) {
 		case err != nil:
 			return true, err
 		case reads && !proof:
-			return true, faultf(jobs.OutcomeFailed, jobs.ClassExists, "%q is a source of %s from %s, which has not ended: "+
+			return true, faultf(jobs.OutcomeFailed, class.Exists, "%q is a source of %s from %s, which has not ended: "+
 				"nothing replaces it; wait for that, end it (pelmill cancel), or choose another target", key, nameOf(r), r.Source)
 		}
 		in = in || reads
@@ -128,7 +129,7 @@ func nameOf(r running) string {
 
 // refused is the fault where there is an object of the source that is no result of ours.
 func (g *SourceGuard) refused(key string) *fault {
-	return faultf(jobs.OutcomeFailed, jobs.ClassExists, "%q lies in the source and is not known as a result of this object: "+
+	return faultf(jobs.OutcomeFailed, class.Exists, "%q lies in the source and is not known as a result of this object: "+
 		"it is not replaced, with --overwrite neither; choose another target", key)
 }
 

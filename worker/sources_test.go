@@ -10,6 +10,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/internal/services"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -73,7 +74,7 @@ func TestOverwriteSparesSources(t *testing.T) {
 				t.Errorf("untouched: %v; %s %s", untouched, r.Outcome, r.Error)
 			case tt.replaced && r.Outcome != jobs.OutcomeCompressed:
 				t.Errorf("%s: %s", r.Outcome, r.Error)
-			case !tt.replaced && (r.Class != jobs.ClassExists || !strings.Contains(r.Error, "choose another target")):
+			case !tt.replaced && (r.Class != class.Exists || !strings.Contains(r.Error, "choose another target")):
 				t.Errorf("%s %s: %s", r.Outcome, r.Class, r.Error)
 			}
 		})

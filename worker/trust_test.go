@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -50,7 +51,7 @@ func TestEntriesThatAimElsewhere(t *testing.T) {
 			if r.Outcome != jobs.OutcomeCompressed {
 				t.Errorf("%s: %s (%s)", key, r.Outcome, r.Error)
 			}
-		} else if r.Outcome != want || r.Class != jobs.ClassKey || r.Target != "" {
+		} else if r.Outcome != want || r.Class != class.Key || r.Target != "" {
 			t.Errorf("%s: %s, class %q, target %q (%s)", key, r.Outcome, r.Class, r.Target, r.Error)
 		}
 	}
@@ -231,10 +232,10 @@ func TestNamesThatAListingCannotSpell(t *testing.T) {
 	j.plan(jobs.Entry{Key: "a\ufffd.png", Size: 10}, jobs.Entry{Key: "b.png", Size: 10})
 	j.compress(c)
 	results := j.results()
-	if r := results["a\ufffd.png"]; r.Outcome != jobs.OutcomeUnsupported || r.Class != jobs.ClassKey {
+	if r := results["a\ufffd.png"]; r.Outcome != jobs.OutcomeUnsupported || r.Class != class.Key {
 		t.Errorf("a name with a substitute: %s, class %q (%s)", r.Outcome, r.Class, r.Error)
 	}
-	if r := results["b.png"]; r.Outcome != jobs.OutcomeFailed || r.Class != jobs.ClassMissing {
+	if r := results["b.png"]; r.Outcome != jobs.OutcomeFailed || r.Class != class.Missing {
 		t.Errorf("an object that is gone: %s, class %q (%s)", r.Outcome, r.Class, r.Error)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -179,7 +180,7 @@ func TestDecompress(t *testing.T) {
 			t.Errorf("%s is not the picture that was verified", target)
 		}
 	}
-	if r := results["taken.vq"]; r.Class != jobs.ClassExists {
+	if r := results["taken.vq"]; r.Class != class.Exists {
 		t.Errorf("taken.vq: %+v", r)
 	}
 	equalBytes(t, out, "taken.png", []byte("mine"))

@@ -11,6 +11,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -163,7 +164,7 @@ func problemOf(f *fault) string {
 	switch f.class {
 	case ProblemMissing, ProblemSize, ProblemContent, ProblemDecode, ProblemImage, ProblemReplaced, ProblemUnknown, ProblemStorage, ProblemMemory:
 		return f.class
-	case jobs.ClassLimit:
+	case class.Limit:
 		return ProblemMemory
 	}
 	return ProblemDecode

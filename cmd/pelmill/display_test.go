@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 )
 
 // buffer is a bytes.Buffer that several goroutines may use.
@@ -97,7 +98,7 @@ func TestProgressEvents(t *testing.T) {
 	d.update(half) // the first one of a state comes at once
 	d.update(half)
 	d.object(jobs.Result{Key: "a.png", Outcome: jobs.OutcomeCompressed})
-	d.object(jobs.Result{Key: "b.png", Outcome: jobs.OutcomeFailed, Class: jobs.ClassStorage})
+	d.object(jobs.Result{Key: "b.png", Outcome: jobs.OutcomeFailed, Class: class.Storage})
 	d.close()
 	var types []string
 	for line := range strings.Lines(out.String()) {

@@ -12,6 +12,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/internal/faults"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -87,7 +88,7 @@ func newFinished() *finished {
 		Results: []string{jobs.Folder(jobID).Merged(0)}, FailedList: jobs.Folder(jobID).Failed()}
 	var all []jobs.Result
 	for _, s := range f.sources {
-		r := jobs.Result{Key: s.Key, Size: int64(len(s.Data)), SHA256: sum(s.Data), Outcome: jobs.OutcomeRejected, Class: jobs.ClassMalformed, Error: "cut"}
+		r := jobs.Result{Key: s.Key, Size: int64(len(s.Data)), SHA256: sum(s.Data), Outcome: jobs.OutcomeRejected, Class: class.Malformed, Error: "cut"}
 		if m := s.Image; m != nil {
 			file := plain{}.file(m)
 			r.Outcome, r.Class, r.Error = jobs.OutcomeCompressed, "", ""
@@ -204,7 +205,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 			r := &f.chunks[0][0]
 			delete(f.objects, r.Target)
 			f.report.Counts = jobs.Counts{}
-			*r = jobs.Result{Key: r.Key, Size: r.Size, Outcome: jobs.OutcomeRejected, Class: jobs.ClassMalformed, Error: "no"}
+			*r = jobs.Result{Key: r.Key, Size: r.Size, Outcome: jobs.OutcomeRejected, Class: class.Malformed, Error: "no"}
 			for _, c := range f.chunks {
 				for i := range c {
 					f.report.Counts.Add(&c[i])

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pelmill/pelmill/internal/faults"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 )
 
 func poisonImages(t *testing.T) {
@@ -38,7 +39,7 @@ func (tr *trial) classes(id string, want map[string]string) {
 func panickingCodec(t *testing.T) {
 	sources, want := faults.Images(7, 60, 64), map[string]string{}
 	for i := range 3 {
-		s, class := odd(20*i+7, 33, jobs.ClassCodec)
+		s, class := odd(20*i+7, 33, class.Codec)
 		sources, want[s.Key] = append(sources, s), class
 	}
 	tr := inFolders(t, sources).withRedis()
@@ -55,7 +56,7 @@ func panickingCodec(t *testing.T) {
 func deafCodec(t *testing.T) {
 	sources, want := faults.Images(8, 60, 64), map[string]string{}
 	for i := range 2 {
-		s, class := odd(30*i+7, 34, jobs.ClassTimeout)
+		s, class := odd(30*i+7, 34, class.Timeout)
 		sources, want[s.Key] = append(sources, s), class
 	}
 	tr := inFolders(t, sources).withRedis()
@@ -71,7 +72,7 @@ func deafCodec(t *testing.T) {
 
 // killingCodec has an image that ends the worker's process. Something starts it again, as a supervisor would.
 func killingCodec(t *testing.T) {
-	s, class := odd(37, 35, jobs.ClassCrash)
+	s, class := odd(37, 35, class.Crash)
 	tr := inFolders(t, append(faults.Images(9, 60, 64), s)).withRedis()
 	tr.extra = []string{"--chunk-objects", "30"}
 	id := tr.submit()

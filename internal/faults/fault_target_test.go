@@ -12,6 +12,7 @@ import (
 	"github.com/pelmill/pelmill/internal/faults"
 	"github.com/pelmill/pelmill/internal/services"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 )
 
 // smallDisk mounts a file system of the given size as the target's folder, until the end of the test. The right to
@@ -190,8 +191,8 @@ func changingSource(t *testing.T, gw *services.Store) {
 	close(stop)
 	<-stopped
 	for i, s := range tr.sources {
-		if r := f.Results[s.Key]; i%10 == 7 && r.Class != jobs.ClassMissing {
-			t.Errorf("%s: class %q, want %q", s.Key, r.Class, jobs.ClassMissing)
+		if r := f.Results[s.Key]; i%10 == 7 && r.Class != class.Missing {
+			t.Errorf("%s: class %q, want %q", s.Key, r.Class, class.Missing)
 		}
 	}
 }
