@@ -222,7 +222,10 @@ func deflate(data []byte, level int) ([]byte, error) {
 
 // assemble returns the file of deflated rows, for a palette of the entries of list.
 func (p *indexed) assemble(list []uint8, rows []byte) ([]byte, error) {
-	if len(p.meta.ICC) > png.MaxChunk/2 || len(p.meta.EXIF) > png.MaxChunk {
+	if len(p.meta.ICC) > maxProfile {
+		return nil, codec.Unsupportedf("neuquant: an ICC profile of %d bytes; readers take at most %d: -o metadata=strip leaves it out", len(p.meta.ICC), maxProfile)
+	}
+	if len(p.meta.EXIF) > png.MaxChunk {
 		return nil, codec.Unsupportedf("neuquant: %d bytes of metadata; a PNG chunk takes at most 2 GiB: -o metadata=strip leaves them out", len(p.meta.ICC)+len(p.meta.EXIF))
 	}
 	var head [13]byte
