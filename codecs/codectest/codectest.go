@@ -11,7 +11,7 @@
 // has its own answer, that the same image gives the same bytes for any batch and
 // any number of goroutines, that images come back whole (or, from lossy codecs,
 // near enough), that unsupported images and damaged files end in the right error
-// and never in a panic, and that options have one canonical form. What is special to
+// and never in a panic, that views are parts of the whole, and that options have one canonical form. What is special to
 // a codec stays in the codec's own tests.
 package codectest
 
@@ -69,6 +69,7 @@ func Run(t *testing.T, c codec.Codec, opts *Options) {
 	t.Run("Options", s.testOptions)
 	t.Run("RoundTrip", s.testRoundTrip)
 	t.Run("Metadata", s.testMetadata)
+	t.Run("Views", s.testViews)
 	t.Run("Batch", s.testBatch)
 	t.Run("SameBytes", s.testSameBytes)
 	t.Run("Concurrent", s.testConcurrent)

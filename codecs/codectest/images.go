@@ -10,14 +10,14 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// image is a test image with a name.
-type image struct {
+// testImage is a test image with a name.
+type testImage struct {
 	*raster.Image
 	what   string
 	smooth bool // a lossy codec must come near it
 }
 
-func (p image) String() string { return p.what + " " + p.Shape.String() }
+func (p testImage) String() string { return p.what + " " + p.Shape.String() }
 
 // sizes are around the block sizes of all codecs, and the smallest.
 var sizes = [][2]int{{1, 1}, {1, 9}, {9, 1}, {2, 2}, {3, 5}, {7, 8}, {15, 17}, {16, 16}, {17, 15}, {33, 31}, {65, 64}}
@@ -27,7 +27,7 @@ var shortSizes = [][2]int{{1, 1}, {1, 9}, {7, 8}, {17, 15}, {33, 31}}
 
 // images are what a codec takes: all channel counts, the least, the greatest and
 // 8 bits, slices or frames and signed samples where it has them, in all sizes and kinds.
-func images(info codec.Info) []image {
+func images(info codec.Info) []testImage {
 	a := info.Accepts
 	depths := []int{1}
 	if a.Slices || a.Frames {
@@ -44,7 +44,7 @@ func images(info codec.Info) []image {
 	if testing.Short() {
 		sizes, side = shortSizes, 24
 	}
-	var list []image
+	var list []testImage
 	for _, ch := range a.Channels {
 		for _, b := range bits {
 			for _, d := range depths {
@@ -57,14 +57,14 @@ func images(info codec.Info) []image {
 					m.Signed = a.Signed && i%2 == 1
 					m.Frames = d > 1 && !a.Slices
 					fill(m, kind)
-					list = append(list, image{m, kind, kind == "gradient" || kind == "flat"})
+					list = append(list, testImage{m, kind, kind == "gradient" || kind == "flat"})
 				}
 			}
 		}
 		for _, kind := range []string{"noise", "text"} {
 			m := raster.New(side, side, 1, ch, a.MaxBits)
 			fill(m, kind)
-			list = append(list, image{m, kind, false})
+			list = append(list, testImage{m, kind, false})
 		}
 	}
 	return list

@@ -39,7 +39,7 @@ func (s *suite) testMetadata(t *testing.T) {
 		o := s.options(t, pairs)
 		info := s.info.With(o)
 		list := images(info)
-		for _, p := range []image{list[0], list[len(list)-1], list[len(list)/2]} {
+		for _, p := range []testImage{list[0], list[len(list)-1], list[len(list)/2]} {
 			if err := s.metadata(t, info, p.Image, o); err != nil {
 				t.Errorf("%s with %q: %v", p, o, err)
 			}
