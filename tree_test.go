@@ -51,7 +51,8 @@ var rules = map[string]rule{
 // rooms are the packages inside a codec by their folder, the lowest first: a package
 // imports of its neighbours only those before it.
 var rooms = map[string][]string{
-	"codecs/webp/internal": {"format", "testimages", "bitstream", "entropy", "transform", "backref", "search"},
+	"codecs/jpeg2000/internal": {"codestream", "mq", "bitplane", "ht", "packet"},
+	"codecs/webp/internal":     {"format", "testimages", "bitstream", "entropy", "transform", "backref", "search"},
 }
 
 type goPackage struct {
