@@ -23,6 +23,7 @@ type decoding struct {
 	codecs  []codec.Codec
 	assets  codec.Assets
 	batches map[string]*batcher // by name of the codec; nil on the CPU
+	view    codec.View          // what is decoded of each image
 
 	mu sync.Mutex // held while an object is counted and reported
 }
@@ -66,7 +67,7 @@ func (d *decoding) each(ctx context.Context, list func(func(*object) error) erro
 // memoryOf says of the header. A header that does not parse is a fault.
 func (d *decoding) header(ctx context.Context, o *object, memoryOf func(codec.Header) int64) error {
 	o.record.Codec, o.record.Version = o.codec.Info().Name, o.codec.Info().Version
-	head, err := headerOf(o.codec, o.data)
+	head, err := headerOf(o.codec, o.data, d.view)
 	if err != nil {
 		return decodeFault(ctx, err)
 	}
@@ -78,14 +79,14 @@ func (d *decoding) header(ctx context.Context, o *object, memoryOf func(codec.He
 	return o.held.image(ctx, n, n)
 }
 
-// headerOf is c.Header, whose panic is an error.
-func headerOf(c codec.Codec, file []byte) (h codec.Header, err error) {
+// headerOf is [codec.HeaderView], whose panic is an error.
+func headerOf(c codec.Codec, file []byte, view codec.View) (h codec.Header, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = codec.Malformedf("%s: reading the header panicked: %v", c.Info().Name, v)
 		}
 	}()
-	return c.Header(file)
+	return codec.HeaderView(c, file, view)
 }
 
 // decode decodes the files of a batch, all of one codec.
@@ -97,7 +98,7 @@ func (d *decoding) decode(ctx context.Context, run codec.Run, batch []*object) e
 	}
 	start := time.Now()
 	c := batch[0].codec
-	decoded := c.Decode(ctx, run, files, d.assets)
+	decoded := codec.DecodeView(ctx, c, run, files, d.assets, d.view)
 	if len(decoded) != len(batch) {
 		return codecFault(errors.New(c.Info().Name + ": the codec does not give one picture for each file"))
 	}

@@ -24,6 +24,7 @@ type DecompressOptions struct {
 	Memory    int64             // bytes that the process may take, at least MinMemory; 0: DefaultMemory
 	Timeout   time.Duration     // for decoding one file, and for making and checking its picture file; 0: 10 min
 	Format    string            // of the picture files, as imageio.Encode has it; empty: the one that fits, imageio.FormatFor
+	View      codec.View        // what to decode of each image; the zero value is all of it
 	Overwrite bool              // replace what is at the target's keys
 	Sniff     bool              // also read files without a codec's extension, and know them by their content
 	Filter    func(string) bool // keys to take; nil: all
@@ -64,6 +65,7 @@ func Decompress(ctx context.Context, src, dst *storage.Bucket, opts *DecompressO
 	d.own = newOwnImages(overlap)
 	d.decoding, err = newDecoding(d.opts.Device, d.opts.CPU, d.opts.Memory, d.opts.Timeout, d.opts.Codecs, newAssets().from(src, dst))
 	if err == nil {
+		d.view = d.opts.View
 		err = d.each(ctx, func(found func(*object) error) error { return d.list(ctx, found) }, d.object)
 	}
 	if err != nil {
@@ -179,7 +181,7 @@ func (d *decompression) fetch(ctx context.Context, o *object, whole bool) error 
 // codecFor is the codec whose file this is: by its name and header, else by its
 // header, else by its name, so that a damaged file is called so.
 func (d *decompression) codecFor(key string, file []byte) codec.Codec {
-	reads := func(c codec.Codec) bool { _, err := headerOf(c, file); return err == nil }
+	reads := func(c codec.Codec) bool { _, err := headerOf(c, file, codec.View{}); return err == nil }
 	named, ok := codecOf(d.codecs, key)
 	if ok && reads(named) {
 		return named

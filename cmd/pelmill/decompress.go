@@ -26,8 +26,13 @@ becomes a/b.png. Without --format it is PNG, TIFF for what PNG cannot hold, or N
 volumes. Images that are there already with the same bytes are skipped, others are left
 alone unless --overwrite is given.
 
+--region decodes a part of each picture and --reduce a smaller one: pcwt and JPEG 2000
+files give both for a part of the work, and --region crops what other codecs decode.
+
 ` + exitHelp,
-		Example: "  pelmill decompress out back",
+		Example: `  pelmill decompress out back
+  pelmill decompress out thumbnails --reduce 3
+  pelmill decompress out details --region 1024,768,512,512`,
 		GroupID: groupData,
 		Args:    arguments(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,6 +46,7 @@ alone unless --overwrite is given.
 	flags.StringVar(&d.device, "device", "auto", "`DEVICE` that decodes: auto, cpu, cuda or cuda:N")
 	flags.IntVar(&d.encoders, "encoders", 0, "pictures decoded at once; 0 is one a core")
 	memoryFlags(flags, &d.memory, &d.timeout)
+	d.viewFlags.register(flags)
 	d.filterFlags.patterns(flags)
 	statsFlag(cmd, &d.stats)
 	return cmd
@@ -50,6 +56,7 @@ alone unless --overwrite is given.
 type decompression struct {
 	p *program
 	filterFlags
+	viewFlags
 	format           string
 	overwrite, sniff bool
 	device           string
@@ -80,6 +87,10 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 	if err != nil {
 		return err
 	}
+	view, err := d.view()
+	if err != nil {
+		return err
+	}
 	device, err := gpu.Open(d.device)
 	if err != nil {
 		return err
@@ -101,7 +112,7 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 	var sum jobs.Counts
 	start := time.Now()
 	counts, err := worker.Decompress(ctx, src, dst, &worker.DecompressOptions{
-		Device: device, CPU: d.encoders, Memory: memory, Timeout: d.timeout, Format: d.format, Overwrite: d.overwrite, Sniff: d.sniff,
+		Device: device, CPU: d.encoders, Memory: memory, Timeout: d.timeout, Format: d.format, View: view, Overwrite: d.overwrite, Sniff: d.sniff,
 		Buckets: buckets, Name: name,
 		Filter: func(key string) bool { return keep(key, -1) },
 		OnResult: func(r jobs.Result) {

@@ -21,11 +21,17 @@ import (
 )
 
 func (p *program) inspect() *cobra.Command {
-	return &cobra.Command{
+	var thumbnail string
+	cmd := &cobra.Command{
 		Use:   "inspect FILE",
 		Short: "Show what a file holds, from its headers",
 		Long: `Show what an image or a compressed file holds, from its headers and without
-decoding the picture. FILE is a path or the URL of an object.`,
+decoding the picture. FILE is a path or the URL of an object.
+
+With --thumbnail the picture is decoded, as little of it as the file allows, and written
+to a new PNG file of at most 256 samples along a side: of a volume or an animation the
+middle slice, of samples of more than 8 bits the range that they use.`,
+		Example: "  pelmill inspect out/scan.jp2 --thumbnail scan.png",
 		GroupID: groupData,
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -33,9 +39,14 @@ decoding the picture. FILE is a path or the URL of an object.`,
 			if err != nil {
 				return err
 			}
-			format, fields, err := describe(args[0], data)
+			format, owner, fields, err := describe(args[0], data)
 			if err != nil {
 				return fmt.Errorf("inspect %s: %w", args[0], err)
+			}
+			if thumbnail != "" {
+				if err := writeThumbnail(cmd.Context(), owner, data, thumbnail); err != nil {
+					return fmt.Errorf("thumbnail of %s: %w", args[0], err)
+				}
 			}
 			if p.json {
 				values := map[string]string{}
@@ -55,6 +66,8 @@ decoding the picture. FILE is a path or the URL of an object.`,
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&thumbnail, "thumbnail", "", "write a small picture of it to `FILE`, a PNG file")
+	return cmd
 }
 
 // inspectEvent is what --json prints of a file.
@@ -67,28 +80,29 @@ type inspectEvent struct {
 }
 
 // describe asks the codec whose extension the name has, then the image
-// readers, then the other codecs, and returns the first answer.
-func describe(name string, data []byte) (format string, fields []codec.Field, err error) {
-	var owner error
+// readers, then the other codecs, and returns the first answer: the format, and the codec
+// whose file it is, nil for an image format.
+func describe(name string, data []byte) (format string, owner codec.Codec, fields []codec.Field, err error) {
+	var first error
 	if c, ok := codecs.ByExtension(name); ok {
 		h, err := c.Header(data)
 		if err == nil {
-			return c.Info().Name, h.Fields, nil
+			return c.Info().Name, c, h.Fields, nil
 		}
-		owner = err
+		first = err
 	}
 	head, err := imageio.ReadHeader(data, nil)
 	if err == nil {
-		return head.Format, headerFields(head), nil
+		return head.Format, nil, headerFields(head), nil
 	}
 	if c, ok := codecs.Sniff(data); ok {
 		h, err := c.Header(data)
-		return c.Info().Name, h.Fields, err
+		return c.Info().Name, c, h.Fields, err
 	}
-	if owner != nil {
-		return "", nil, owner
+	if first != nil {
+		return "", nil, nil, first
 	}
-	return "", nil, err
+	return "", nil, nil, err
 }
 
 func headerFields(h imageio.Header) []codec.Field {

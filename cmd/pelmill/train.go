@@ -157,7 +157,7 @@ func (t *training) images(ctx context.Context, src *storage.Bucket, info codec.I
 	}
 	var images []*raster.Image
 	for _, key := range keys {
-		m, err := image(ctx, src, key, info, memory)
+		m, err := readSample(ctx, src, key, info, memory)
 		if ctx.Err() != nil || storage.Unreachable(err) {
 			return nil, err
 		}
@@ -173,7 +173,7 @@ func (t *training) images(ctx context.Context, src *storage.Bucket, info codec.I
 	return images, nil
 }
 
-func image(ctx context.Context, src *storage.Bucket, key string, info codec.Info, memory *worker.TrainingMemory) (*raster.Image, error) {
+func readSample(ctx context.Context, src *storage.Bucket, key string, info codec.Info, memory *worker.TrainingMemory) (*raster.Image, error) {
 	got, err := storage.Get(ctx, src, key, memory.Left(), nil)
 	if err != nil {
 		return nil, err
