@@ -1,4 +1,8 @@
+//go:build !amd64
+
 package wavelet
+
+var hasAVX2 = false
 
 func lift2(dst, a, b []int32, round, shift, sign int32) { lift2Go(dst, a, b, round, shift, sign) }
 
