@@ -1,0 +1,3 @@
+package ht
+
+func (r *quadRow) analyse() uint32 { return r.analyseGo() }

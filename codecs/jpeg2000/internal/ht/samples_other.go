@@ -1,0 +1,3 @@
+package ht
+
+func (r *rowArgs) decode() uint32 { return r.decodeGo() }
