@@ -57,7 +57,8 @@ func (e *encoder) encode(src []int32, stride, w, h int) []byte {
 	clear(e.quads[1][:columns+slack])
 	clear(e.lower[1][:2*columns+slack])
 	r := quadRow{columns: columns, v: &e.v, top: &e.rows[0], bottom: &e.rows[1]}
-	e.rows[0][w], e.rows[1][w] = 0, 0
+	clear(e.rows[0][w:][:slack])
+	clear(e.rows[1][w:][:slack])
 	any := uint32(0)
 	for y := 0; y < h; y += 2 {
 		copy(e.rows[0][:w], src[y*stride:])
@@ -68,7 +69,8 @@ func (e *encoder) encode(src []int32, stride, w, h int) []byte {
 		}
 		current := y / 2 % 2
 		r.quads, r.above, r.lower = &e.quads[current], &e.lower[1-current], &e.lower[current]
-		any |= r.analyse()
+		words := r.analyse()
+		any |= words & 15
 		row := r.quads[1:][:columns]
 		clear(r.quads[1+columns:][:slack-1])
 		if y == 0 {
@@ -76,7 +78,7 @@ func (e *encoder) encode(src []int32, stride, w, h int) []byte {
 		} else {
 			e.nextRow(row, e.quads[1-current][:])
 		}
-		e.putMagnitudes(&r)
+		e.putMagnitudes(&r, words)
 	}
 	if any == 0 {
 		return nil
@@ -95,8 +97,8 @@ func (e *encoder) putVLC(bits uint64, count uint) {
 	p.wait &= 7
 }
 
-// putMagnitudes appends what the codewords of a row leave unsaid of v.
-func (e *encoder) putMagnitudes(r *quadRow) {
+// putMagnitudesGo appends what the codewords of a row leave unsaid of v (T.814, 7.3.8).
+func (e *encoder) putMagnitudesGo(r *quadRow) {
 	p := &e.magsgn
 	bits, wait, at := p.bits, p.wait, p.at
 	for q := range r.columns {

@@ -29,7 +29,7 @@ const (
 )
 
 // analyseGo computes v, rho, eps, U and u of a row of quads (T.814, 7.3.4) and returns the
-// OR of all rho.
+// OR of all words.
 func (r *quadRow) analyseGo() (any uint32) {
 	for q := range r.columns {
 		samples := [4]int32{r.top[2*q], r.bottom[2*q], r.top[2*q+1], r.bottom[2*q+1]}
@@ -68,7 +68,7 @@ func (r *quadRow) analyseGo() (any uint32) {
 		}
 		r.quads[q+1] = rho | eps<<rowEps | bound<<rowU | (bound-kappa)<<rowExtra
 		r.lower[2*q+1], r.lower[2*q+2] = known[1], known[3]
-		any |= rho
+		any |= r.quads[q+1]
 	}
 	// What lies beyond the row counts as insignificant.
 	r.lower[0], r.lower[2*r.columns+1] = 0, 0

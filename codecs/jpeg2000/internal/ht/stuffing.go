@@ -1,6 +1,9 @@
 package ht
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 const (
 	eachByte = 0x0101010101010101
@@ -36,13 +39,17 @@ func (w *bitWriter) put8(x uint64) {
 	w.bits = x >> (64 - w.wait) // 0 if nothing waits
 }
 
-// finish appends the bits that wait, then bytes of fill up to len bytes.
+// allOnes is what follows a MagSgn stream.
+var allOnes = [maxMagSgn + slack]byte(bytes.Repeat([]byte{0xff}, maxMagSgn+slack))
+
+// finish appends the bits that wait, then bytes of fill, 0 or 0xff, up to length bytes.
 func (w *bitWriter) finish(fill byte, length int) {
 	w.put8(uint64(fill) * eachByte)
 	w.n = min(w.n, length)
-	rest := w.out[w.n:length]
-	for i := range rest {
-		rest[i] = fill
+	if rest := w.out[w.n:length]; fill == 0 {
+		clear(rest)
+	} else {
+		copy(rest, allOnes[:])
 	}
 }
 

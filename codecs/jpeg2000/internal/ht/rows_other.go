@@ -1,3 +1,0 @@
-package ht
-
-func (r *quadRow) analyse() uint32 { return r.analyseGo() }

@@ -1,3 +1,0 @@
-package ht
-
-func (r *rowArgs) decode() uint32 { return r.decodeGo() }
