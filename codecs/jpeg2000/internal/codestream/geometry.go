@@ -167,3 +167,7 @@ func divide(r image.Rectangle, step image.Point) image.Rectangle {
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
 func ceilShift(a, k int) int { return (a + 1<<k - 1) >> k }
+
+// SubbandOf is the part of a subband of the next decomposition that belongs to the part r of
+// a resolution (equation B-15 with one level).
+func SubbandOf(r image.Rectangle, o Orientation) image.Rectangle { return subbandBounds(r, o, 1) }

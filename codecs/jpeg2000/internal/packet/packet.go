@@ -1,0 +1,81 @@
+// Package packet reads and writes the packets of a tile (ISO/IEC 15444-1 Annex B,
+// "Tier-2"): the order in which they come, their headers with tag trees, and the bytes
+// of code-blocks that they hold.
+//
+// [Read] goes through the packets of a tile once and leaves for each code-block its
+// codeword segments, as slices of the file. [Writer] writes the headers of a precinct's
+// packets, and [Order] is the order of packets for both.
+package packet
+
+import (
+	"image"
+
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
+)
+
+// Precincts are the precincts of a tile, by component, resolution and number. A precinct
+// is nil as long as no packet with content was read for it.
+type Precincts [][][]*Precinct
+
+// Precinct is what the packets of a precinct have brought.
+type Precinct struct {
+	Bands []Band // in the order of the resolution's subbands
+}
+
+// Band is the part of a precinct in one subband.
+type Band struct {
+	Grid   codestream.BlockGrid
+	Blocks []Block // by rows
+
+	inclusion  tagTree
+	zeroPlanes tagTree
+}
+
+// Block is what the packets have brought of a code-block.
+type Block struct {
+	parts      []part
+	passes     int
+	zeroPlanes int
+	lblock     int
+	phase      phase
+}
+
+// part is the contribution of one packet to a codeword segment.
+type part struct {
+	data   []byte
+	passes int
+	starts bool // a new codeword segment
+}
+
+func newPrecinct(r *codestream.Resolution, p int) *Precinct {
+	state := &Precinct{Bands: make([]Band, len(r.Subbands))}
+	for i := range state.Bands {
+		grid := r.Subbands[i].Precinct(p)
+		state.Bands[i] = Band{
+			Grid:       grid,
+			Blocks:     make([]Block, grid.Blocks.X*grid.Blocks.Y),
+			inclusion:  newTagTree(grid.Blocks),
+			zeroPlanes: newTagTree(grid.Blocks),
+		}
+	}
+	return state
+}
+
+// Sizes of a precinct's state, for those who reckon with memory.
+const (
+	PrecinctBytes = 600 // of a precinct with its subbands
+	BlockBytes    = 160 // of a code-block with its nodes and one codeword segment
+)
+
+// log2 is floor(log2(n)) of n at least 1.
+func log2(n int) int {
+	k := 0
+	for n > 1 {
+		n >>= 1
+		k++
+	}
+	return k
+}
+
+// count is the number of blocks of a grid.
+func count(p image.Point) int { return p.X * p.Y }
