@@ -1,0 +1,159 @@
+package bitplane
+
+import (
+	"math/bits"
+
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/mq"
+)
+
+// Encoder encodes code-blocks one after the other. It is the working memory for that,
+// about 80 KB, and its zero value is ready. It is not safe for concurrent use.
+type Encoder struct {
+	words
+	mq      mq.Encoder
+	zero    *[512]uint8
+	causal  bool
+	symbols []mq.Symbol // the decisions of a pass
+	passes  []Pass
+
+	// The magnitudes by stripes, in a stripe by columns; 0 for samples of the last
+	// stripe that the block does not have.
+	data [maxSamples]uint32
+}
+
+// Pass is what is known of a coding pass after it was encoded.
+type Pass struct {
+	// Length is the number of bytes of the block's stream, from its start, that decode
+	// this pass and those before it.
+	Length int
+
+	// Terminated says that a codeword segment ends with the pass.
+	Terminated bool
+}
+
+// Coded is an encoded code-block. Its slices are the encoder's until the next call.
+type Coded struct {
+	Planes int // bit-planes that the largest magnitude has: Mb less the zero bit-planes
+	Data   []byte
+	Passes []Pass
+}
+
+// Encode encodes the w by h coefficients at src, rows stride apart, whose magnitudes
+// are below 2^31. All bit-planes are coded.
+func (e *Encoder) Encode(src []int32, stride, w, h int, o codestream.Orientation, style codestream.BlockStyle) Coded {
+	planes := e.load(src, stride, w, h)
+	e.zero = &zeroTable[o&3]
+	e.causal = style&codestream.Causal != 0
+	e.passes = e.passes[:0]
+	e.mq.Reset()
+	for i := range 3*planes - 2 {
+		e.pass(i, planes, style)
+	}
+	e.limitLengths()
+	return Coded{planes, e.mq.Bytes(), e.passes}
+}
+
+// load takes the coefficients in and returns the number of bit-planes.
+func (e *Encoder) load(src []int32, stride, w, h int) int {
+	e.clear(w, h)
+	if h&3 != 0 {
+		clear(e.data[(e.stripes-1)*4*w:][:4*w])
+	}
+	all := uint32(0)
+	for y := range h {
+		data, words := e.data[y/4*4*w+y%4:], e.stripe(y/4)
+		shift := uint(ownSign + 3*(y%4))
+		for x, v := range src[y*stride:][:w] {
+			sign := v >> 31
+			m := uint32(v ^ sign - sign)
+			all |= m
+			data[4*x] = m
+			words[x] |= uint64(-sign) << shift
+		}
+	}
+	return bits.Len32(all)
+}
+
+// pass encodes pass i.
+func (e *Encoder) pass(i, planes int, style codestream.BlockStyle) {
+	kind, plane := passAt(i)
+	if kind == propagation || i == 0 {
+		e.showPlane(uint(planes - 1 - plane))
+	}
+	e.symbols = e.symbols[:0]
+	switch kind {
+	case propagation:
+		e.propagation(rawPass(i, style))
+	case refinement:
+		e.refinement()
+	default:
+		e.cleanup()
+		if style&codestream.SegmentMark != 0 {
+			const u = mq.Uniform << 1
+			e.symbols = append(e.symbols, u|1, u, u|1, u) // D.5
+		}
+	}
+	e.code(i, i == 3*planes-3, style)
+}
+
+// code codes the decisions of pass i, which may be the last one, and starts and ends
+// codeword segments (D.4).
+func (e *Encoder) code(i int, last bool, style codestream.BlockStyle) {
+	raw := rawPass(i, style)
+	start := i == 0 || e.passes[i-1].Terminated
+	switch {
+	case raw && start:
+		e.mq.StartRaw()
+	case start:
+		e.mq.Start()
+	}
+	if raw {
+		e.mq.EncodeRaw(e.symbols)
+	} else {
+		e.mq.Encode(e.symbols)
+	}
+	end := last || style&codestream.Terminate != 0 || raw != rawPass(i+1, style)
+	switch {
+	case end && raw:
+		e.mq.FlushRaw()
+	case end && style&codestream.Predictable != 0:
+		e.mq.FlushPredictably()
+	case end:
+		e.mq.Flush()
+	}
+	length := e.mq.Len()
+	if !end {
+		length += pending
+	}
+	e.passes = append(e.passes, Pass{Length: length, Terminated: end})
+	if style&codestream.Reset != 0 {
+		e.mq.Contexts.Reset()
+	}
+}
+
+// pending are the most bytes that the registers of the arithmetic encoder hold: 27 bits,
+// of which two may be spent on stuffing.
+const pending = 4
+
+// limitLengths makes the lengths of passes inside a segment no longer than the segment.
+func (e *Encoder) limitLengths() {
+	limit := e.mq.Len()
+	for i := len(e.passes) - 1; i >= 0; i-- {
+		limit = min(limit, e.passes[i].Length)
+		e.passes[i].Length = limit
+	}
+}
+
+// showPlane puts the bits of bit-plane p into the words.
+func (e *Encoder) showPlane(p uint) {
+	for s := range e.stripes {
+		row := e.stripe(s)
+		data := e.data[s*4*len(row):][:4*len(row)]
+		for x := range row {
+			m := (*[4]uint32)(data[4*x:])
+			b := uint64(m[0]>>(p&31)&1 | m[1]>>(p&31)&1<<3 | m[2]>>(p&31)&1<<6 | m[3]>>(p&31)&1<<9)
+			row[x] = row[x]&^(perSample<<current) | b<<current
+		}
+	}
+}
