@@ -22,54 +22,53 @@ func Decode(c *pool.Pool, data []byte, width, height int, planes []wavelet.Plane
 		return fmt.Errorf("wavelet trees have %d levels, asked for the samples after %d", info.Levels, reduce)
 	}
 	l := NewLayout(width, height, info.Params)
-	sections, n := l.sections(len(planes), min(reduce+1, info.Levels))
-	groups, err := divide(data[info.size:], n, l, reduce == 0)
+	sections, n := l.Sections(len(planes), min(reduce+1, info.Levels))
+	groups, err := info.Groups(data, n, reduce == 0)
 	if err != nil {
 		return err
 	}
-	trees := make([]*tree, len(planes))
+	trees := make([]*Tree, len(planes))
 	for i := range trees {
-		trees[i] = newTree(l)
-		trees[i].qmax = int8(info.Qmax[i])
+		trees[i] = NewTree(l)
+		trees[i].Qmax = int8(info.Qmax[i])
 	}
-	if err := decodeGroups(c, trees, sections, groups); err != nil {
+	if err := decodeGroups(c, trees, sections, data, groups); err != nil {
 		return err
 	}
 	c.Each(len(planes), func(i int) { trees[i].inverse(c, planes[i], reduce) })
 	return nil
 }
 
-// codedGroup is the bits of a group.
-type codedGroup struct {
-	bytes []byte
-	bits  int
+// Group is the place of a group's bits in coded planes.
+type Group struct {
+	At   int // first byte
+	Bits int
 }
 
-// divide finds n groups by their lengths.
-func divide(data []byte, n int, l *Layout, whole bool) ([]codedGroup, error) {
-	if n*lengthBytes > len(data) {
+// Groups finds the first n groups by their lengths. whole says that nothing may follow them.
+func (info *Info) Groups(data []byte, n int, whole bool) ([]Group, error) {
+	at := info.size
+	if n > (len(data)-at)/lengthBytes {
 		return nil, fmt.Errorf("wavelet trees of %d groups in %d bytes", n, len(data))
 	}
-	most := uint32(l.GroupRows*l.GroupColumns) * mostElementBits
-	groups := make([]codedGroup, n)
+	most := uint32(info.GroupRows*info.GroupColumns) * mostElementBits
+	groups := make([]Group, n)
 	for i := range groups {
-		if len(data) < lengthBytes {
+		if len(data)-at < lengthBytes {
 			return nil, fmt.Errorf("wavelet trees end before group %d of %d", i, n)
 		}
-		length := binary.LittleEndian.Uint32(data)
-		data = data[lengthBytes:]
+		length := binary.LittleEndian.Uint32(data[at:])
+		at += lengthBytes
 		if length > most {
 			return nil, fmt.Errorf("group %d has %d bits, more than its elements can take", i, length)
 		}
-		size := int(length+7) / 8
-		if size > len(data) {
+		groups[i] = Group{at, int(length)}
+		if at += int(length+7) / 8; at > len(data) {
 			return nil, fmt.Errorf("wavelet trees end inside group %d of %d", i, n)
 		}
-		groups[i] = codedGroup{data[:size], int(length)}
-		data = data[size:]
 	}
-	if whole && len(data) > 0 {
-		return nil, fmt.Errorf("%d bytes follow the last group", len(data))
+	if whole && at < len(data) {
+		return nil, fmt.Errorf("%d bytes follow the last group", len(data)-at)
 	}
 	return groups, nil
 }
@@ -78,24 +77,24 @@ func divide(data []byte, n int, l *Layout, whole bool) ([]codedGroup, error) {
 const mostElementBits = MaxQmax + 1 + 4*(MaxQmax+2)
 
 // decodeGroups decodes level after level: those of a level need the MQDs of the level above only.
-func decodeGroups(c *pool.Pool, trees []*tree, sections []section, groups []codedGroup) error {
-	l := trees[0].layout
+func decodeGroups(c *pool.Pool, trees []*Tree, sections []Section, data []byte, groups []Group) error {
+	l := trees[0].Layout
 	var mu sync.Mutex
 	var failure error
 	for len(sections) > 0 && failure == nil {
-		level, n := l.Bands[sections[0].band].Level, 0
-		for n < len(sections) && l.Bands[sections[n].band].Level == level {
+		level, n := l.Bands[sections[0].Band].Level, 0
+		for n < len(sections) && l.Bands[sections[n].Band].Level == level {
 			n++
 		}
-		first, end := sections[0].first, len(groups)
+		first, end := sections[0].First, len(groups)
 		if n < len(sections) {
-			end = sections[n].first
+			end = sections[n].First
 		}
 		here := sections[:n]
 		c.Each(end-first, func(i int) {
 			i += first
 			s := sectionOf(here, i)
-			if !trees[s.plane].decodeGroup(s.band, i-s.first, groups[i]) {
+			if !trees[s.Plane].decodeGroup(s.Band, i-s.First, data, groups[i]) {
 				mu.Lock()
 				defer mu.Unlock()
 				failure = fmt.Errorf("a group of level %d does not end where its elements do", level)
@@ -107,23 +106,23 @@ func decodeGroups(c *pool.Pool, trees []*tree, sections []section, groups []code
 }
 
 // decodeGroup says whether the elements take all bits of the group.
-func (t *tree) decodeGroup(band, group int, g codedGroup) bool {
-	b := &t.layout.Bands[band]
-	s := t.layout.span(b, group)
-	zeroSigns := t.layout.ZeroSigns
+func (t *Tree) decodeGroup(band, group int, data []byte, g Group) bool {
+	b := &t.Layout.Bands[band]
+	s := t.Layout.span(b, group)
+	zeroSigns := t.Layout.ZeroSigns
 	stride := 2 * b.Columns
-	r := bitReader{in: g.bytes}
+	r := bitReader{in: data[g.At:][:(g.Bits+7)/8]}
 	var parents []int8
 	for y := s.y0; y < s.y1; y++ {
 		mqd := t.levels(b)[y*b.Columns:][:b.Columns]
-		upper := t.coefficients[b.At+2*y*stride:][:stride]
-		lower := t.coefficients[b.At+(2*y+1)*stride:][:stride]
+		upper := t.Coefficients[b.At+2*y*stride:][:stride]
+		lower := t.Coefficients[b.At+(2*y+1)*stride:][:stride]
 		if b.Parent >= 0 {
-			parent := &t.layout.Bands[b.Parent]
+			parent := &t.Layout.Bands[b.Parent]
 			parents = t.levels(parent)[y/2*parent.Columns:][:parent.Columns]
 		}
 		for x := s.x0; x < s.x1; x++ {
-			parent := int(t.qmax)
+			parent := int(t.Qmax)
 			if parents != nil {
 				parent = int(parents[x/2])
 			}
@@ -137,11 +136,11 @@ func (t *tree) decodeGroup(band, group int, g codedGroup) bool {
 			lower[2*x] = r.coefficient(uint(q+1), zeroSigns)
 			lower[2*x+1] = r.coefficient(uint(q+1), zeroSigns)
 		}
-		if r.taken > g.bits {
+		if r.taken > g.Bits {
 			return false
 		}
 	}
-	return r.taken == g.bits
+	return r.taken == g.Bits
 }
 
 // bitReader reads bits from the most significant one of a byte on. Behind the end it reads zeros and goes on

@@ -8,9 +8,9 @@ import (
 )
 
 // encodeGroups codes the groups of all planes, in the order of the sections, each with its length before it.
-func encodeGroups(c *pool.Pool, trees []*tree, p Params) [][]byte {
-	l := trees[0].layout
-	sections, n := l.sections(len(trees), 1)
+func encodeGroups(c *pool.Pool, trees []*Tree, p Params) [][]byte {
+	l := trees[0].Layout
+	sections, n := l.Sections(len(trees), 1)
 	groups := make([][]byte, n)
 	const together = 4 // groups that a goroutine codes at a time
 	c.Spans(n, together, func(lo, hi int) {
@@ -18,33 +18,33 @@ func encodeGroups(c *pool.Pool, trees []*tree, p Params) [][]byte {
 		for i := lo; i < hi; i++ {
 			s := sectionOf(sections, i)
 			w.reset()
-			trees[s.plane].encodeGroup(&w, s.band, i-s.first, p.ZeroSigns)
+			trees[s.Plane].encodeGroup(&w, s.Band, i-s.First, p.ZeroSigns)
 			groups[i] = w.group()
 		}
 	})
 	return groups
 }
 
-func sectionOf(sections []section, group int) section {
-	return sections[sort.Search(len(sections), func(i int) bool { return sections[i].first > group })-1]
+func sectionOf(sections []Section, group int) Section {
+	return sections[sort.Search(len(sections), func(i int) bool { return sections[i].First > group })-1]
 }
 
 // encodeGroup codes the elements of a group, row after row (3.5).
-func (t *tree) encodeGroup(w *bitWriter, band, group int, zeroSigns bool) {
-	b := &t.layout.Bands[band]
-	s := t.layout.span(b, group)
+func (t *Tree) encodeGroup(w *bitWriter, band, group int, zeroSigns bool) {
+	b := &t.Layout.Bands[band]
+	s := t.Layout.span(b, group)
 	stride := 2 * b.Columns
 	var parents []int8
 	for y := s.y0; y < s.y1; y++ {
 		mqd := t.levels(b)[y*b.Columns:][:b.Columns]
-		upper := t.coefficients[b.At+2*y*stride:][:stride]
-		lower := t.coefficients[b.At+(2*y+1)*stride:][:stride]
+		upper := t.Coefficients[b.At+2*y*stride:][:stride]
+		lower := t.Coefficients[b.At+(2*y+1)*stride:][:stride]
 		if b.Parent >= 0 {
-			parent := &t.layout.Bands[b.Parent]
+			parent := &t.Layout.Bands[b.Parent]
 			parents = t.levels(parent)[y/2*parent.Columns:][:parent.Columns]
 		}
 		for x := s.x0; x < s.x1; x++ {
-			parent := t.qmax
+			parent := t.Qmax
 			if parents != nil {
 				parent = parents[x/2]
 			}

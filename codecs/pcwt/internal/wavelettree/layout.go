@@ -17,7 +17,6 @@ type Layout struct {
 	Bands        []Band // as they are coded: LL, HL, LH, HH of level L, HL, LH, HH of level L-1 ...
 	Coefficients int    // of all bands
 	Elements     int
-	Groups       int
 }
 
 // Band is the place of a band in a plane's arrays of coefficients and of MQDs.
@@ -30,10 +29,10 @@ type Band struct {
 	Rows         int
 	At           int // first coefficient
 	ElementsAt   int // first MQD
-	GroupsAt     int // first group
 	GroupColumns int // groups in a row
 	GroupRows    int
 	Parent       int // the band one level up, or -1
+	Child        int // the band one level down, or -1
 }
 
 // Groups is the number of groups of the band.
@@ -50,6 +49,7 @@ func NewLayout(width, height int, p Params) *Layout {
 			parent := -1
 			if level < p.Levels {
 				parent = len(l.Bands) - 3
+				l.Bands[parent].Child = len(l.Bands)
 			}
 			l.add(o, level, parent)
 		}
@@ -60,16 +60,15 @@ func NewLayout(width, height int, p Params) *Layout {
 func (l *Layout) add(o Orientation, level, parent int) {
 	w, h := l.Size(level - 1)
 	b := Band{
-		Orientation: o, Level: level, Parent: parent,
+		Orientation: o, Level: level, Parent: parent, Child: -1,
 		Width: half(w), Height: half(h), Columns: half(half(w)), Rows: half(half(h)),
-		At: l.Coefficients, ElementsAt: l.Elements, GroupsAt: l.Groups,
+		At: l.Coefficients, ElementsAt: l.Elements,
 	}
 	b.GroupColumns = (b.Columns + l.GroupColumns - 1) / l.GroupColumns
 	b.GroupRows = (b.Rows + l.GroupRows - 1) / l.GroupRows
 	l.Bands = append(l.Bands, b)
 	l.Coefficients += 4 * b.Columns * b.Rows
 	l.Elements += b.Columns * b.Rows
-	l.Groups += b.Groups()
 }
 
 // half rounds up.
@@ -93,19 +92,20 @@ func (l *Layout) LevelBands(level int) (first, last int) {
 	return first, first + 3
 }
 
-// section is the groups of a band of a plane.
-type section struct {
-	plane, band int
-	first       int // number of its first group among those of all planes
+// Section is the groups of a band of a plane.
+type Section struct {
+	Plane, Band int
+	First       int // number of its first group among those of all planes
 }
 
-// sections are those of all planes in the order of coding, for levels from L to the given one.
-func (l *Layout) sections(planes, finest int) (list []section, groups int) {
+// Sections are those of all planes in the order of coding, for levels from L to the given one, and the number of their
+// groups.
+func (l *Layout) Sections(planes, finest int) (list []Section, groups int) {
 	for level := l.Levels; level >= finest; level-- {
 		first, last := l.LevelBands(level)
 		for plane := range planes {
 			for band := first; band < last; band++ {
-				list = append(list, section{plane, band, groups})
+				list = append(list, Section{plane, band, groups})
 				groups += l.Bands[band].Groups()
 			}
 		}

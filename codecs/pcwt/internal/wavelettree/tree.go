@@ -7,34 +7,35 @@ import (
 	"github.com/pelmill/pelmill/codecs/pool"
 )
 
-// tree is a plane as coefficients and MQDs.
-type tree struct {
-	layout       *Layout
-	coefficients []int32
-	mqd          []int8
-	qmax         int8
+// Tree is a plane as coefficients and MQDs.
+type Tree struct {
+	Layout       *Layout
+	Coefficients []int32
+	MQD          []int8
+	Qmax         int8
 }
 
-func newTree(l *Layout) *tree {
-	return &tree{layout: l, coefficients: make([]int32, l.Coefficients), mqd: make([]int8, l.Elements)}
+// NewTree makes room for a plane.
+func NewTree(l *Layout) *Tree {
+	return &Tree{Layout: l, Coefficients: make([]int32, l.Coefficients), MQD: make([]int8, l.Elements)}
 }
 
 // band is the coefficients of a band, without those that its elements add.
-func (t *tree) band(i int) wavelet.Plane[int32] {
-	b := &t.layout.Bands[i]
-	all := t.coefficients[b.At:][:4*b.Columns*b.Rows]
+func (t *Tree) band(i int) wavelet.Plane[int32] {
+	b := &t.Layout.Bands[i]
+	all := t.Coefficients[b.At:][:4*b.Columns*b.Rows]
 	return wavelet.Plane[int32]{Samples: all, Width: b.Width, Height: b.Height, Stride: 2 * b.Columns}
 }
 
 // levels of a band.
-func (t *tree) levels(b *Band) []int8 { return t.mqd[b.ElementsAt:][:b.Columns*b.Rows] }
+func (t *Tree) levels(b *Band) []int8 { return t.MQD[b.ElementsAt:][:b.Columns*b.Rows] }
 
 // stripe is the number of rows that a goroutine transforms at a time.
 const stripe = 128
 
-// transform splits a plane into bands.
-func (t *tree) transform(c *pool.Pool, plane wavelet.Plane[int32]) {
-	l := t.layout
+// Transform splits a plane into bands.
+func (t *Tree) Transform(c *pool.Pool, plane wavelet.Plane[int32]) {
+	l := t.Layout
 	even := padded(plane.Width, plane.Height)
 	for y := range plane.Height {
 		copy(even.Row(y), plane.Row(y))
@@ -56,8 +57,8 @@ func (t *tree) transform(c *pool.Pool, plane wavelet.Plane[int32]) {
 }
 
 // inverse joins the bands of all levels above the given one to the samples after so many levels.
-func (t *tree) inverse(c *pool.Pool, plane wavelet.Plane[int32], levels int) {
-	l := t.layout
+func (t *Tree) inverse(c *pool.Pool, plane wavelet.Plane[int32], levels int) {
+	l := t.Layout
 	low := t.band(0)
 	for level := l.Levels; level > levels; level-- {
 		bands := t.bandsOf(level)
@@ -73,8 +74,8 @@ func (t *tree) inverse(c *pool.Pool, plane wavelet.Plane[int32], levels int) {
 	}
 }
 
-func (t *tree) bandsOf(level int) wavelet.Bands[int32] {
-	_, last := t.layout.LevelBands(level)
+func (t *Tree) bandsOf(level int) wavelet.Bands[int32] {
+	_, last := t.Layout.LevelBands(level)
 	return wavelet.Bands[int32]{HL: t.band(last - 3), LH: t.band(last - 2), HH: t.band(last - 1)}
 }
 
@@ -108,17 +109,16 @@ func pad(p evenPlane) {
 	}
 }
 
-// quantise finds the MQD of every element (3.2), from the finest level up.
-func (t *tree) quantise(c *pool.Pool) {
-	l := t.layout
+// Quantise finds the MQD of every element (3.2), from the finest level up.
+func (t *Tree) Quantise(c *pool.Pool) {
+	l := t.Layout
 	for level := 1; level <= l.Levels; level++ {
 		first, last := l.LevelBands(level)
 		for i := first; i < last; i++ {
 			b := &l.Bands[i]
 			var child *Band
-			if level > 1 && b.Orientation != LL {
-				_, end := l.LevelBands(level - 1)
-				child = &l.Bands[end-4+int(b.Orientation)]
+			if b.Child >= 0 {
+				child = &l.Bands[b.Child]
 			}
 			c.Spans(b.Rows, stripe, func(y0, y1 int) {
 				for y := y0; y < y1; y++ {
@@ -134,10 +134,10 @@ func (t *tree) quantise(c *pool.Pool) {
 
 // quantiseRow sets a row of MQDs to the levels of the coefficients. The largest of four has the highest bit of their
 // magnitudes joined.
-func (t *tree) quantiseRow(b *Band, y int) {
+func (t *Tree) quantiseRow(b *Band, y int) {
 	stride := 2 * b.Columns
-	upper := t.coefficients[b.At+2*y*stride:][:stride]
-	lower := t.coefficients[b.At+(2*y+1)*stride:][:stride]
+	upper := t.Coefficients[b.At+2*y*stride:][:stride]
+	lower := t.Coefficients[b.At+(2*y+1)*stride:][:stride]
 	mqd := t.levels(b)[y*b.Columns:][:b.Columns]
 	for x := range mqd {
 		all := magnitude(upper[2*x]) | magnitude(upper[2*x+1]) | magnitude(lower[2*x]) | magnitude(lower[2*x+1])
@@ -146,7 +146,7 @@ func (t *tree) quantiseRow(b *Band, y int) {
 }
 
 // includeChildren raises a row of MQDs to those of the children.
-func (t *tree) includeChildren(b, child *Band, y int) {
+func (t *Tree) includeChildren(b, child *Band, y int) {
 	mqd, below := t.levels(b)[y*b.Columns:][:b.Columns], t.levels(child)
 	for v := 2 * y; v < min(child.Rows, 2*y+2); v++ {
 		for u, q := range below[v*child.Columns:][:child.Columns] {
@@ -155,13 +155,13 @@ func (t *tree) includeChildren(b, child *Band, y int) {
 	}
 }
 
-// search finds Qmax (3.3).
-func (t *tree) search() {
-	t.qmax = -1
-	first, last := t.layout.LevelBands(t.layout.Levels)
+// Search finds Qmax (3.3).
+func (t *Tree) Search() {
+	t.Qmax = -1
+	first, last := t.Layout.LevelBands(t.Layout.Levels)
 	for i := first; i < last; i++ {
-		for _, q := range t.levels(&t.layout.Bands[i]) {
-			t.qmax = max(t.qmax, q)
+		for _, q := range t.levels(&t.Layout.Bands[i]) {
+			t.Qmax = max(t.Qmax, q)
 		}
 	}
 }

@@ -82,15 +82,19 @@ func DefaultParams(width, height int) Params {
 // the planes.
 func Encode(c *pool.Pool, planes []wavelet.Plane[int32], p Params) []byte {
 	l := NewLayout(planes[0].Width, planes[0].Height, p)
-	trees := make([]*tree, len(planes))
+	trees := make([]*Tree, len(planes))
 	c.Each(len(planes), func(i int) {
-		t := newTree(l)
-		t.transform(c, planes[i])
-		t.quantise(c)
-		t.search()
+		t := NewTree(l)
+		t.Transform(c, planes[i])
+		t.Quantise(c)
+		t.Search()
 		trees[i] = t
 	})
-	out := appendHeader(nil, trees, p)
+	qmax := make([]int, len(trees))
+	for i, t := range trees {
+		qmax[i] = int(t.Qmax)
+	}
+	out := p.AppendHeader(nil, qmax)
 	for _, group := range encodeGroups(c, trees, p) {
 		out = append(out, group...)
 	}
@@ -107,14 +111,15 @@ type Info struct {
 
 const fixedHeader = 4
 
-func appendHeader(out []byte, trees []*tree, p Params) []byte {
+// AppendHeader writes what comes before the sections of planes with the given Qmax.
+func (p *Params) AppendHeader(out []byte, qmax []int) []byte {
 	flags := byte(0)
 	if p.ZeroSigns {
 		flags = 1
 	}
 	out = append(out, flags, byte(p.Levels), byte(p.GroupRows-1), byte(p.GroupColumns-1))
-	for _, t := range trees {
-		out = append(out, byte(t.qmax))
+	for _, q := range qmax {
+		out = append(out, byte(q))
 	}
 	return out
 }

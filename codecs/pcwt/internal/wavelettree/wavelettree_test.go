@@ -58,9 +58,9 @@ func TestQuantisation(t *testing.T) {
 		{[4]int32{0, 0, 1, 0}, []int8{-1, -1, -1, 7}, 7},
 	} {
 		l := NewLayout(8, 8, Params{Levels: 2, GroupRows: 1, GroupColumns: 1})
-		tr := newTree(l)
+		tr := NewTree(l)
 		b, child := &l.Bands[1], &l.Bands[4]
-		copy(tr.coefficients[b.At:], c.four[:])
+		copy(tr.Coefficients[b.At:], c.four[:])
 		tr.quantiseRow(b, 0)
 		if c.children != nil {
 			copy(tr.levels(child), c.children)
@@ -189,16 +189,13 @@ func prefix(t *testing.T, data []byte, l *Layout, planes, reduce int) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, n := l.sections(planes, min(reduce+1, l.Levels))
-	groups, err := divide(data[info.size:], n, l, false)
+	_, n := l.Sections(planes, min(reduce+1, l.Levels))
+	groups, err := info.Groups(data, n, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	size := info.size
-	for _, g := range groups {
-		size += lengthBytes + len(g.bytes)
-	}
-	return size
+	last := groups[n-1]
+	return last.At + (last.Bits+7)/8
 }
 
 func TestDamage(t *testing.T) {
