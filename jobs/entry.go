@@ -21,6 +21,8 @@ type Entry struct {
 	Old     []Version `json:"o,omitempty"` // results that earlier jobs made of it under the target key, newest first; such a one may be replaced
 	Missing bool      `json:"x,omitempty"` // named by the user's manifest but not found in the source, or a part of it was not
 	Bad     string    `json:"b,omitempty"` // why there can be no such object or no result of it, one sentence; then it is only recorded
+	Pin     *Pin      `json:"v,omitempty"` // the version that the user's manifest names; another one is not taken
+	Again   bool      `json:"a,omitempty"` // it is done once more whatever earlier jobs recorded, because their result is damaged
 
 	// Parts are the objects of a series in the order of its slices; empty for an
 	// ordinary object.
@@ -29,6 +31,25 @@ type Entry struct {
 	// PlannedTarget is the target key as plans of earlier versions spell it out. It is
 	// accepted where it is one of the names that a result of the entry can have.
 	PlannedTarget string `json:"t,omitempty"`
+}
+
+// Pin is the version of an object that a user's manifest names.
+type Pin struct {
+	Size int64  `json:"s"` // bytes; -1 where the manifest does not say
+	ETag string `json:"e,omitempty"`
+}
+
+// Mismatch says in what an object with this size and etag is another version than p
+// names; it is empty where it is that version, and where p is nil.
+func (p *Pin) Mismatch(size int64, etag string) string {
+	switch {
+	case p == nil:
+	case p.Size >= 0 && size >= 0 && p.Size != size:
+		return fmt.Sprintf("the manifest names a version of %d bytes and the source has %d", p.Size, size)
+	case p.ETag != "" && etag != "" && p.ETag != etag:
+		return fmt.Sprintf("the manifest names the version with etag %.80q and the source has %.80q", p.ETag, etag)
+	}
+	return ""
 }
 
 // Part is one object of a source as it was when it was listed.

@@ -31,6 +31,7 @@
 //	    failed.jsonl               what failed or was rejected: itself a manifest
 //	    report.json                the totals; its existence ends the job
 //	.pelmill/assets/<sha256>       shared codebooks
+//	.pelmill/damaged.jsonl         results that the last verification found damaged
 //	.pelmill/probe/<id>-<process>  for a moment, to find out whether the target takes writes
 package jobs
 
@@ -71,7 +72,8 @@ type Spec struct {
 	ID      string    `json:"id"`
 	Created time.Time `json:"created"`
 	Token   string    `json:"token,omitempty"`  // idempotency token of the submission
-	Parent  string    `json:"parent,omitempty"` // the job whose failures this one retries
+	Parent  string    `json:"parent,omitempty"` // the job whose failures this one retries, or whose results it makes anew
+	Repair  bool      `json:"repair,omitempty"` // it makes damaged results anew
 
 	Source   string `json:"source"`             // canonical bucket URL
 	Target   string `json:"target"`             // canonical bucket URL

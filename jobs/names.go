@@ -14,6 +14,10 @@ const Root = ".pelmill/"
 // JobsDir holds a folder a job.
 const JobsDir = Root + "jobs/"
 
+// Damaged is the list of results that the last verification of a target found
+// damaged, one [Damage] a line in JSON. It is absent where that found none.
+const Damaged = Root + "damaged.jsonl"
+
 // Given is the folder below a job's that holds the user's manifest.
 const Given = "given/"
 

@@ -20,11 +20,23 @@ type Owner struct {
 	Source string `json:"source"` // canonical bucket URL
 }
 
-// Claim is the record of a result, with the job that has written the same key
-// for another source object since; Owner is nil where none has.
+// Claim is the record of a result in a job, with the job that has written the same
+// key for another source object since; Owner is nil where none has.
 type Claim struct {
 	Result
+	Job   string // whose record it is
 	Owner *Owner
+}
+
+// Damage is a result that is not as it was recorded: a line of [Damaged].
+type Damage struct {
+	Key     string `json:"key"`    // of the source
+	Job     string `json:"job"`    // that recorded the result
+	Target  string `json:"target"` // where it is
+	Problem string `json:"problem"`
+	Error   string `json:"error,omitempty"`
+	Size    int64  `json:"found_size,omitempty"`   // of what is there instead
+	SHA256  string `json:"found_sha256,omitempty"` // of what is there instead; only that may be replaced
 }
 
 // storeParams are the parameters of a bucket's URL that say which store it is

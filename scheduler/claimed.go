@@ -47,7 +47,7 @@ func (c *Client) Claims(ctx context.Context, target, only string, fn func(jobs.C
 		err := c.Results(ctx, target, job.ID, func(r jobs.Result) error {
 			if r.Target == "" {
 				if only == "" || only == job.ID {
-					return fn(jobs.Claim{Result: r})
+					return fn(jobs.Claim{Result: r, Job: job.ID})
 				}
 				return nil
 			}
@@ -67,7 +67,7 @@ func (c *Client) Claims(ctx context.Context, target, only string, fn func(jobs.C
 			if only != "" && only != job.ID {
 				return nil
 			}
-			claim := jobs.Claim{Result: r}
+			claim := jobs.Claim{Result: r, Job: job.ID}
 			if ok && last.content != mine.content {
 				claim.Owner = &jobs.Owner{Job: all[last.job].ID, Source: all[last.job].Source}
 			}

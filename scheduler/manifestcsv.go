@@ -159,6 +159,7 @@ func (t *table) entry(row []string) (e jobs.Entry, err error) {
 	if t, err := time.Parse(time.RFC3339, at(c.time)); err == nil {
 		e.ModTime = t
 	}
+	e.Pin = pinOf(&e)
 	if series := at(c.series); series != "" {
 		return seriesEntry(series, []jobs.Entry{e}, t.source.Scheme == "file"), nil
 	}

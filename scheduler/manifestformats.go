@@ -141,6 +141,9 @@ func jsonEntry(line []byte, folder bool) (jobs.Entry, error) {
 		return jobs.Entry{}, errors.New("has no key")
 	}
 	e := v.entry(folder)
+	if v.Outcome == "" {
+		e.Pin = pinOf(&e) // what a record says of the source was seen, not asked for
+	}
 	if len(v.Parts) > 0 {
 		var parts []jobs.Entry
 		for _, p := range v.Parts[:min(len(v.Parts), jobs.MaxParts+1)] {

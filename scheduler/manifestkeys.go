@@ -40,6 +40,14 @@ func givenEntry(key string, folder bool) jobs.Entry {
 	return e
 }
 
+// pinOf is the version of an object that a line names; nil where it names none.
+func pinOf(e *jobs.Entry) *jobs.Pin {
+	if e.Bad != "" || e.Size < 0 && e.ETag == "" {
+		return nil
+	}
+	return &jobs.Pin{Size: e.Size, ETag: e.ETag}
+}
+
 // longestKeyShown is what is recorded of a key that is too long, in bytes.
 const longestKeyShown = 1000
 

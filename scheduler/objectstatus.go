@@ -154,8 +154,11 @@ func hasName(records []record, extension string) bool {
 // match looks at the records of one line; true means that its target has to be
 // looked up.
 func (f *objectStatus) match(spec *jobs.Spec, extension string, e jobs.Entry, line int64, records []record, check *sorter) (bool, error) {
-	if e.Missing || e.Bad != "" {
+	if e.Missing || e.Bad != "" || e.Pin.Mismatch(e.Size, e.ETag) != "" {
 		return false, nil
+	}
+	if e.Again {
+		return false, addOld(&f.old, line, e.Key, extension, records)
 	}
 	r, ok := valid(records, spec.Fingerprint(e), spec.Larger == "copy")
 	if !ok {
@@ -221,12 +224,13 @@ func before(k string) string { return k[:strings.LastIndexByte(k, '/')+1] }
 // target completes an entry with where its result goes and which versions of it
 // may be replaced there, or with why there can be no result. Lines must come in order.
 func (f *objectStatus) target(e *jobs.Entry, line int64, extension string, target *storage.Bucket) (err error) {
-	if f.shared.has(line) {
+	if f.shared.has(line) && !(e.Again && e.PlannedTarget != "") { // the name of a damaged result stays
 		e.Full = true
 	}
 	if e.Bad == "" {
 		f.nameTarget(e, extension, target)
 	}
-	e.Old, err = f.earlier.of(line, e.TargetKey(extension), e.Key)
+	old, err := f.earlier.of(line, e.TargetKey(extension), e.Key)
+	e.Old = append(e.Old, old...)
 	return err
 }

@@ -3,6 +3,8 @@ package storage
 import (
 	"context"
 	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -176,6 +178,29 @@ func readerETag(r *blob.Reader) string {
 		return strconv.FormatInt(gco.Attrs.Generation, 10)
 	}
 	return ""
+}
+
+// Sum reads a whole object, of any size, and gives its SHA-256 in lower-case hexadecimal and its length in bytes.
+func Sum(ctx context.Context, b *Bucket, key string) (sum string, size int64, err error) {
+	err = b.retry.do(ctx, func(ctx *attempt) error {
+		r, err := openReader(ctx, b, key, 0)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		ctx.expect(r.Size())
+		h := sha256.New()
+		size, err = io.Copy(h, r)
+		if err == nil && size != r.Size() {
+			err = fmt.Errorf("%d of %d bytes arrived: %w", size, r.Size(), io.ErrUnexpectedEOF)
+		}
+		sum = hex.EncodeToString(h.Sum(nil))
+		return err
+	})
+	if err != nil {
+		return "", 0, wrap(b, "sum", key, err)
+	}
+	return sum, size, nil
 }
 
 // GetRange reads length bytes from offset on, all of them: an object that ends before is an error.

@@ -142,6 +142,9 @@ func (c *chunk) fetch(ctx context.Context, o *object, whole bool) error {
 			}
 			e.Size, e.ETag, e.ModTime = now.Size, now.ETag, now.ModTime
 		}
+		if other := e.Pin.Mismatch(e.Size, e.ETag); other != "" {
+			return faultf(jobs.OutcomeFailed, class.Changed, "%s", other)
+		}
 		if e.Size > limit {
 			return faultf(jobs.OutcomeRejected, class.Limit, "the file has %d bytes and the limit is %d", e.Size, limit)
 		}

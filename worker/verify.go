@@ -33,6 +33,10 @@ type Verdict struct {
 	Target  string `json:"target"`
 	Problem string `json:"problem,omitempty"` // missing, size, content, decode, image, replaced, unknown, storage or memory
 	Error   string `json:"error,omitempty"`   // one sentence
+
+	Job         string `json:"job,omitempty"`          // that recorded it
+	FoundSize   int64  `json:"found_size,omitempty"`   // bytes that are there and not what was recorded
+	FoundSHA256 string `json:"found_sha256,omitempty"` // of them
 }
 
 // What can be wrong with a target.
@@ -137,7 +141,7 @@ func (v *verification) object(ctx context.Context, o *object) (alone bool, err e
 	case o.needsToBeAlone(err):
 		return true, nil
 	}
-	verdict := Verdict{Key: o.claim.Key, Target: o.claim.Target}
+	verdict := Verdict{Key: o.claim.Key, Target: o.claim.Target, Job: o.claim.Job, FoundSize: o.found.Size, FoundSHA256: o.found.SHA256}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.report.Objects++
@@ -214,6 +218,9 @@ func (v *verification) fetch(ctx context.Context, o *object, whole bool) error {
 	case storage.IsNotExist(err):
 		return problem(ProblemMissing, "%w", err)
 	case errors.As(err, &large):
+		if o.found.SHA256, o.found.Size, err = storage.Sum(ctx, v.target, r.Target); err != nil {
+			return problem(ProblemStorage, "%w", err)
+		}
 		return problem(ProblemSize, "%d bytes, recorded are %d", large.Size, r.TargetSize)
 	case storage.Unreachable(err) && storage.Temporary(err):
 		return err
@@ -224,10 +231,14 @@ func (v *verification) fetch(ctx context.Context, o *object, whole bool) error {
 	v.mu.Lock()
 	v.report.Bytes += size
 	v.mu.Unlock()
+	sum := sumOf(o.data)
+	if size != r.TargetSize || sum != r.TargetSHA256 {
+		o.found.Size, o.found.SHA256 = size, sum
+	}
 	if size != r.TargetSize {
 		return problem(ProblemSize, "%d bytes, recorded are %d", size, r.TargetSize)
 	}
-	if sum := sumOf(o.data); sum != r.TargetSHA256 {
+	if sum != r.TargetSHA256 {
 		return problem(ProblemContent, "SHA-256 %s, recorded is %s", sum, r.TargetSHA256)
 	}
 	return nil

@@ -86,12 +86,22 @@ func (l *local) result(r jobs.Result) {
 // finish runs the job to its end, shows it, and returns what the program ends
 // with. When ctx ends first the job is left so that it can be continued.
 func (l *local) finish(ctx context.Context, r ref, source string) error {
-	if err := l.c.conn.Job(r.id).Register(ctx, r.target); err != nil {
+	status, err := l.work(ctx, r, source)
+	if err != nil {
 		return err
+	}
+	return l.p.reportEnd(ctx, l.c, r, status)
+}
+
+// work runs the job to its end, for finish.
+func (l *local) work(ctx context.Context, r ref, source string) (scheduler.Status, error) {
+	var none scheduler.Status
+	if err := l.c.conn.Job(r.id).Register(ctx, r.target); err != nil {
+		return none, err
 	}
 	var err error
 	if l.c.buckets.Allow, err = storage.Only(l.places...); err != nil {
-		return err
+		return none, err
 	}
 	defer l.p.announce("compress", r.id, source, r.target)()
 	work, cancel := context.WithCancel(ctx)
@@ -103,13 +113,13 @@ func (l *local) finish(ctx context.Context, r ref, source string) error {
 	var signal *interrupted
 	switch {
 	case errors.As(context.Cause(ctx), &signal):
-		return &exit{exitInterrupted, fmt.Errorf("interrupted; what is done is kept, and the same command continues (job %s)", r.id)}
+		return status, &exit{exitInterrupted, fmt.Errorf("interrupted; what is done is kept, and the same command continues (job %s)", r.id)}
 	case l.err != nil:
-		return l.err
+		return status, l.err
 	case err != nil:
-		return l.p.blockedEnd(status, err, "the same command continues (job "+r.id+")")
+		return status, l.p.blockedEnd(status, err, "the same command continues (job "+r.id+")")
 	}
-	return l.p.reportEnd(ctx, l.c, r, status)
+	return status, nil
 }
 
 // note keeps the error of a part that ended before its time, and stops the rest.

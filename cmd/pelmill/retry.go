@@ -13,40 +13,22 @@ func (p *program) retry() *cobra.Command {
 	w := &workerFlags{}
 	var stats time.Duration
 	var device, verify string
-	var overwrite, yes bool
+	var overwrite, yes, damaged bool
 	var minPSNR float64
 	cmd := p.jobVerb("retry DST [JOB] | JOB", "Try the failed objects of a job again",
 		`Make a new job of the objects that failed or were rejected, and do it: in this
 process, or with --redis on the cluster there (which waits for pelmill start unless
---yes is given). Exit code 4 if nothing had failed.`,
+--yes is given). Exit code 4 if nothing had failed.
+
+--damaged takes instead what the last pelmill verify of DST listed as damaged, of all jobs or
+of JOB, and makes these results anew.`,
 		func(cmd *cobra.Command, c *cluster, r ref) error {
 			ctx := cmd.Context()
 			if err := checkDevice(device); err != nil {
 				return err
 			}
-			report, err := c.client.Report(ctx, r.target, r.id)
-			if err != nil {
-				return err
-			}
-			if report.Counts.Bad() == 0 {
-				return nothingf("nothing to do: no object of job %s failed", r.id)
-			}
 			here := c.redis == ""
-			// Its source is what the job's folder says; it must be in the store of the
-			// target, which the command line names.
-			store, err := storage.Store(r.target)
-			if err != nil {
-				return err
-			}
-			var l *local
-			if here {
-				if l, err = p.startLocal(ctx, c, w, device, stats); err != nil {
-					return err
-				}
-				defer l.stop()
-				l.places = []string{r.target, store}
-			}
-			spec, err := c.client.Retry(ctx, r.target, r.id, func(s *jobs.Spec) {
+			mutate := func(s *jobs.Spec) {
 				flags := cmd.Flags()
 				if flags.Changed("device") {
 					s.Device = device
@@ -61,7 +43,52 @@ process, or with --redis on the cluster there (which waits for pelmill start unl
 					s.Overwrite = overwrite
 				}
 				s.AutoStart = here || yes
-			})
+			}
+			// Its source is what the job's folder says; it must be in the store of the
+			// target, which the command line names.
+			store, err := storage.Store(r.target)
+			if err != nil {
+				return err
+			}
+			if damaged {
+				only := ""
+				if len(cmd.Flags().Args()) == 2 {
+					only = r.id
+				}
+				return p.retryDamaged(ctx, c, r.target, only, mutate, func(spec jobs.Spec) error {
+					if !here {
+						return p.submitted(ctx, c, spec, stats)
+					}
+					own := &cluster{p: p}
+					if err := own.open(ctx); err != nil {
+						return err
+					}
+					defer own.close()
+					l, err := p.startLocal(ctx, own, w, device, stats)
+					if err != nil {
+						return err
+					}
+					defer l.stop()
+					l.places = []string{r.target, store}
+					return l.finish(ctx, ref{spec.Target, spec.ID}, spec.Source)
+				})
+			}
+			report, err := c.client.Report(ctx, r.target, r.id)
+			if err != nil {
+				return err
+			}
+			if report.Counts.Bad() == 0 {
+				return nothingf("nothing to do: no object of job %s failed", r.id)
+			}
+			var l *local
+			if here {
+				if l, err = p.startLocal(ctx, c, w, device, stats); err != nil {
+					return err
+				}
+				defer l.stop()
+				l.places = []string{r.target, store}
+			}
+			spec, err := c.client.Retry(ctx, r.target, r.id, mutate)
 			if err != nil {
 				return err
 			}
@@ -77,6 +104,7 @@ process, or with --redis on the cluster there (which waits for pelmill start unl
 	flags.StringVar(&verify, "verify", "full", "`HOW` results are checked, if otherwise than before")
 	flags.Float64Var(&minPSNR, "min-psnr", 0, "a lossy result below so many `DB` fails, if otherwise than before")
 	flags.BoolVar(&overwrite, "overwrite", false, "replace what is in the way in the target, unless a job that has not ended owns it")
+	flags.BoolVar(&damaged, "damaged", false, "make the results anew that the last pelmill verify listed as damaged")
 	flags.BoolVarP(&yes, "yes", "y", false, "with --redis: start without waiting for pelmill start")
 	return cmd
 }

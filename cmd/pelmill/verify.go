@@ -10,8 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/internal/plain"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/storage"
 	"github.com/pelmill/pelmill/worker"
 )
 
@@ -23,7 +25,13 @@ func (p *program) verify() *cobra.Command {
 		Long: `Read every result that the jobs of DST (or one of them) recorded and hold it against its
 record: it is there, has the recorded size and SHA-256, decodes to the picture that was
 recorded when it was made, and no job of another source has replaced it since. Exit code 5
-if one does not.`,
+if one does not; what is damaged is then listed in .pelmill/damaged.jsonl of DST.
+
+--repair makes results that are damaged, missing or replaced by something foreign anew from
+their sources, checks these again, and names those that could not be made, because their source
+is gone for instance. Exit code 0 says that all is right afterwards. Damaged ones
+are replaced only while they are what the check has seen. pelmill retry --damaged does the same
+with the list of the last verification, with --redis on a cluster.`,
 		GroupID: groupData,
 		Args:    arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -34,6 +42,7 @@ if one does not.`,
 	flags.Float64Var(&v.share, "share", 1, "look only at this share of the results, from 0 to 1, always the same ones")
 	flags.StringVar(&v.device, "device", "cpu", "`DEVICE` that decodes: auto, cpu, cuda or cuda:N")
 	flags.IntVar(&v.encoders, "encoders", 0, "pictures decoded at once; 0 is one a core")
+	flags.BoolVar(&v.repair, "repair", false, "make results that are damaged, missing or foreign anew from their sources")
 	memoryFlags(flags, &v.memory, &v.timeout)
 	statsFlag(cmd, &v.stats)
 	return cmd
@@ -48,6 +57,7 @@ type verification struct {
 	memory   size
 	timeout  time.Duration
 	stats    time.Duration
+	repair   bool
 }
 
 // verdictEvent is what --json prints of a result.
@@ -60,9 +70,11 @@ type verdictEvent struct {
 type verifyEvent struct {
 	Type string `json:"type"` // "summary"
 	worker.VerifyReport
-	Bad     int64   `json:"bad"`
-	Seconds float64 `json:"seconds"`
-	Device  string  `json:"device"`
+	Bad      int64   `json:"bad"`
+	Repaired int64   `json:"repaired"` // of the good ones, those that --repair has made anew
+	Damaged  string  `json:"damaged_list,omitempty"`
+	Seconds  float64 `json:"seconds"`
+	Device   string  `json:"device"`
 }
 
 func (v *verification) run(ctx context.Context, args []string) error {
@@ -101,34 +113,85 @@ func (v *verification) run(ctx context.Context, args []string) error {
 	} else if err != nil {
 		return err
 	}
-	claims := func(fn func(jobs.Claim) error) error { return client.Claims(ctx, target.URL, only, fn) }
-	shown := v.p.display(v.stats)
+	c := checking{v: v, client: client, target: target, device: device, memory: memory,
+		claims: func(fn func(jobs.Claim) error) error { return client.Claims(ctx, target.URL, only, fn) }}
+	start := time.Now()
+	if v.repair {
+		if err := v.continueRepairs(ctx, target.URL); err != nil {
+			return err
+		}
+	}
+	report, damaged, err := c.run(ctx, nil)
+	if err != nil {
+		return err
+	}
+	end := verifyEvent{Type: "summary", VerifyReport: report, Device: device.Name()}
+	switch {
+	case v.repair && len(damaged) > 0:
+		if damaged, err = v.repairAll(ctx, &c, damaged, &end); err != nil {
+			return err
+		}
+		fallthrough
+	case len(damaged) > 0 || v.share == 1 && only == "":
+		if err := client.KeepDamage(ctx, target.URL, damaged); err != nil {
+			v.p.logger(false).Warn("the list of damaged results cannot be written", "error", err)
+		} else if len(damaged) > 0 {
+			end.Damaged = place(target.URL, jobs.Damaged)
+		}
+	}
+	end.Bad, end.Seconds = end.VerifyReport.Bad(), time.Since(start).Seconds()
+	return v.end(end, short(target.URL))
+}
+
+// checking is one pass over the records of a target, or over some of them.
+type checking struct {
+	v      *verification
+	client *scheduler.Client
+	target *storage.Bucket
+	device *gpu.Device
+	memory int64
+	claims func(func(jobs.Claim) error) error
+}
+
+// run looks at the results under the given keys of the target; nil: at all. It gives
+// those that are not as recorded.
+func (c *checking) run(ctx context.Context, keys map[string]bool) (worker.VerifyReport, []jobs.Damage, error) {
+	shown := c.v.p.display(c.v.stats)
 	var mu sync.Mutex
 	var sum jobs.Counts
-	start := time.Now()
-	report, err := worker.VerifyTarget(ctx, target, claims, &worker.VerifyOptions{
-		Device: device, CPU: v.encoders, Memory: memory, Timeout: v.timeout, Sample: v.share,
+	var damaged []jobs.Damage
+	claims := func(fn func(jobs.Claim) error) error {
+		return c.claims(func(claim jobs.Claim) error {
+			if keys != nil && !keys[claim.Target] {
+				return nil
+			}
+			return fn(claim)
+		})
+	}
+	report, err := worker.VerifyTarget(ctx, c.target, claims, &worker.VerifyOptions{
+		Device: c.device, CPU: c.v.encoders, Memory: c.memory, Timeout: c.v.timeout, Sample: c.v.share,
 		OnDone: func(o worker.Verdict) {
 			mu.Lock()
 			sum.Objects++
 			if o.Problem != "" {
 				sum.Failed++
+				damaged = append(damaged, jobs.Damage{Key: o.Key, Job: o.Job, Target: o.Target, Problem: o.Problem, Error: o.Error,
+					Size: o.FoundSize, SHA256: o.FoundSHA256})
 			}
 			now := sum
 			mu.Unlock()
-			v.show(shown, o)
+			if keys == nil {
+				c.v.show(shown, o)
+			}
 			shown.update(snapshot{state: jobs.StateRunning, counts: now})
 		},
 	})
 	shown.close()
 	var signal *interrupted
-	switch {
-	case errors.As(context.Cause(ctx), &signal):
-		return &exit{code: exitInterrupted, err: errors.New("interrupted")}
-	case err != nil:
-		return err
+	if errors.As(context.Cause(ctx), &signal) {
+		err = &exit{code: exitInterrupted, err: errors.New("interrupted")}
 	}
-	return v.end(report, time.Since(start).Seconds(), device.Name(), short(target.URL))
+	return report, damaged, err
 }
 
 // show shows one result: a bad one, and with -v every one.
@@ -145,32 +208,46 @@ func (v *verification) show(d *display, o worker.Verdict) {
 	}
 }
 
+// problems are those of results, in the order in which they are shown.
+var problems = []string{worker.ProblemMissing, worker.ProblemSize, worker.ProblemContent, worker.ProblemDecode,
+	worker.ProblemImage, worker.ProblemReplaced, worker.ProblemUnknown, worker.ProblemStorage, worker.ProblemMemory}
+
 // end prints the summary and gives the exit code.
-func (v *verification) end(r worker.VerifyReport, seconds float64, device, target string) error {
+func (v *verification) end(e verifyEvent, target string) error {
 	switch {
 	case v.p.json:
-		if err := v.p.emit(verifyEvent{"summary", r, r.Bad(), seconds, device}); err != nil {
+		if err := v.p.emit(e); err != nil {
 			return err
 		}
 	case !v.p.quiet:
-		table := [][]string{{"  results", countText(r.Objects)}, {"  good", countText(r.Good)}}
-		for _, problem := range []string{worker.ProblemMissing, worker.ProblemSize, worker.ProblemContent, worker.ProblemDecode,
-			worker.ProblemImage, worker.ProblemReplaced, worker.ProblemUnknown, worker.ProblemStorage, worker.ProblemMemory} {
-			if n := r.Problems[problem]; n > 0 {
+		table := [][]string{{"  results", countText(e.Objects)}, {"  good", countText(e.Good)}}
+		if e.Repaired > 0 {
+			table = append(table, []string{"  repaired", countText(e.Repaired) + " (of the good ones)"})
+		}
+		for _, problem := range problems {
+			if n := e.Problems[problem]; n > 0 {
 				table = append(table, []string{"  " + problem, countText(n)})
 			}
 		}
-		if r.Left > 0 {
-			table = append(table, []string{"  not looked at", countText(r.Left)})
+		if e.Left > 0 {
+			table = append(table, []string{"  not looked at", countText(e.Left)})
 		}
-		rows(v.p.stdout, append(table, []string{"  time", timeText(jobs.Counts{Objects: r.Objects, BytesIn: r.Bytes}, seconds, []string{device})}))
+		table = append(table, []string{"  time", timeText(jobs.Counts{Objects: e.Objects, BytesIn: e.Bytes}, e.Seconds, []string{e.Device})})
+		if e.Damaged != "" {
+			table = append(table, []string{"  damaged", e.Damaged})
+		}
+		rows(v.p.stdout, table)
+		if e.Damaged != "" && !v.repair {
+			name := shellQuote(target)
+			fmt.Fprintln(v.p.stdout, "next: "+plain.Line("pelmill verify --repair "+name+", or pelmill retry --damaged "+name))
+		}
 	}
-	switch unclear := r.Problems[worker.ProblemUnknown] + r.Problems[worker.ProblemStorage] + r.Problems[worker.ProblemMemory]; {
-	case r.Bad() > unclear:
+	switch unclear := e.Problems[worker.ProblemUnknown] + e.Problems[worker.ProblemStorage] + e.Problems[worker.ProblemMemory]; {
+	case e.Bad > unclear:
 		return &exit{code: exitMismatch}
-	case r.Bad() > 0:
+	case e.Bad > 0:
 		return &exit{code: exitFailures}
-	case r.Objects == 0:
+	case e.Objects == 0:
 		return nothingf("nothing to do: no recorded result in %s", target)
 	}
 	return nil
