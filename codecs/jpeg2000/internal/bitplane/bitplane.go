@@ -22,7 +22,16 @@
 // A sign bit is 1 for a negative sample and 0 for one that is not significant. The last
 // two fields exist in the encoder alone. A row of words has one more on either side, and
 // a row of words stands above the first stripe and below the last, none of them read.
+//
+// # Slices
+//
+// A code-block of a volume (ISO/IEC 15444-10) is a pile of slices. Each coding pass goes
+// through all of them, one after the other, and each slice is scanned as if it were alone:
+// no context looks into another slice. Their stripes follow each other, with one row
+// of words that is not read between two slices.
 package bitplane
+
+import "slices"
 
 const (
 	significance = 0o777777 // all of the field
@@ -38,37 +47,44 @@ const (
 	ownSign = 48 // the sample's sign, significant or not
 )
 
-// maxWords is the most words that a block takes with its border: 1024 columns of one
-// stripe take 1026*3, 4 columns of 256 stripes 6*258.
-const maxWords = 1026 * 3
-
-// maxSamples are the samples of a block whose height is made a multiple of four.
-const maxSamples = 4096
+// The most samples of a block, whose height is made a multiple of four, and of one with
+// slices.
+const (
+	maxSamples      = 4096
+	maxSliceSamples = 1 << 18
+)
 
 // words are the column words of a block.
 type words struct {
-	columns int // words to a row of words, the border included
-	stripes int
-	last    uint64 // perSample of the samples that the last stripe has
-	word    [maxWords]uint64
+	columns int    // words to a row of words, the border included
+	slice   int    // stripes of a slice
+	stripes int    // of all slices
+	last    uint64 // perSample of the samples that the last stripe of a slice has
+	word    []uint64
 }
 
-// clear makes room for a block of w by h samples.
-func (f *words) clear(w, h int) {
-	f.columns, f.stripes = w+2, (h+3)/4
-	f.last = perSample >> (3 * uint(f.stripes*4-h))
-	clear(f.word[:f.columns*(f.stripes+2)])
+// clear makes room for a block of d slices of w by h samples.
+func (f *words) clear(w, h, d int) {
+	f.columns, f.slice = w+2, (h+3)/4
+	f.stripes = f.slice * d
+	f.last = perSample >> (3 * uint(f.slice*4-h))
+	n := f.columns * ((f.slice+1)*d + 1)
+	f.word = slices.Grow(f.word[:0], n)[:n]
+	clear(f.word)
 }
+
+// row is the index of the first word of stripe s, that of the border.
+func (f *words) row(s int) int { return (s + s/f.slice + 1) * f.columns }
 
 // stripe returns the words of stripe s without the border.
 func (f *words) stripe(s int) []uint64 {
-	at := (s+1)*f.columns + 1
+	at := f.row(s) + 1
 	return f.word[at : at+f.columns-2]
 }
 
 // valid is perSample of the samples that stripe s has.
 func (f *words) valid(s int) uint64 {
-	if s == f.stripes-1 {
+	if (s+1)%f.slice == 0 {
 		return f.last
 	}
 	return perSample
@@ -85,11 +101,11 @@ func near(f uint64) uint64 {
 // uncoded is perSample of the samples that are neither significant nor visited.
 func uncoded(f uint64) uint64 { return ^(f>>own | f>>visited) & perSample }
 
-// spread tells the words around that the sample of column x that lies shift bits up
-// in its word has become significant. mark is what the word itself got.
-func (f *words) spread(s, x int, shift uint, mark uint64, causal bool) {
+// spread tells the words around that the sample that lies shift bits up in its word has
+// become significant. at is the index of the word of the column to the left, the row of
+// the stripe plus the column, and mark what the word itself got.
+func (f *words) spread(at int, shift uint, mark uint64, causal bool) {
 	n := f.columns
-	at := (s+1)*n + x // the word of the column to the left
 	row := f.word[at : at+3]
 	row[0] |= mark << 1
 	row[2] |= mark >> 1

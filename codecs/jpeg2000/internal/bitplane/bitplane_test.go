@@ -63,34 +63,58 @@ func TestBlocks(t *testing.T) {
 				continue
 			}
 			o := codestream.Orientation(r.IntN(4))
-			checkBlock(t, &e, coefficients(r, size[0]*size[1], 1+r.IntN(16)), size[0], size[1], o, style)
+			checkBlock(t, &e, coefficients(r, size[0]*size[1], 1+r.IntN(16)), size[0], size[1], 1, o, style)
 		}
 	}
 }
 
-func checkBlock(t *testing.T, e *bitplane.Encoder, v []int32, w, h int, o codestream.Orientation, style codestream.BlockStyle) {
+// TestSlices does so for blocks with slices.
+func TestSlices(t *testing.T) {
+	var e bitplane.Encoder
+	for style := range codestream.BlockStyle(64) {
+		r := rand.New(rand.NewPCG(uint64(style), 9))
+		w, h, d := 1+r.IntN(20), 1+r.IntN(20), 2+r.IntN(7)
+		checkBlock(t, &e, coefficients(r, w*h*d, 1+r.IntN(16)), w, h, d, codestream.Orientation(r.IntN(4)), style)
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, s := range [][3]int{{64, 64, 8}, {4, 4, 1024}, {1, 1, 300}, {1024, 4, 3}} {
+		checkBlock(t, &e, coefficients(r, s[0]*s[1]*s[2], 3), s[0], s[1], s[2], codestream.HL, 0)
+	}
+}
+
+// A block of one slice is a block of Part 1.
+func TestOneSlice(t *testing.T) {
+	var e bitplane.Encoder
+	v := coefficients(rand.New(rand.NewPCG(3, 4)), 64*61, 9)
+	want := bytes.Clone(e.Encode(v, 64, 64, 61, codestream.HH, 0).Data)
+	if got := e.EncodeSlices(v, 64, 64*61, 64, 61, 1, codestream.HH, 0); !bytes.Equal(got.Data, want) {
+		t.Error("other bytes")
+	}
+}
+
+func checkBlock(t *testing.T, e *bitplane.Encoder, v []int32, w, h, d int, o codestream.Orientation, style codestream.BlockStyle) {
 	t.Helper()
-	name := fmt.Sprintf("%dx%d %v style %#x", w, h, o, style)
-	c := e.Encode(v, w, w, h, o, style)
-	planes, segments := referenceEncode(ints(v), w, h, o, style)
+	name := fmt.Sprintf("%dx%dx%d %v style %#x", w, h, d, o, style)
+	c := e.EncodeSlices(v, w, w*h, w, h, d, o, style)
+	planes, segments := referenceEncode(ints(v), w, h, d, o, style)
 	if c.Planes != planes || !slices.EqualFunc(segmentsOf(c, len(c.Passes)), segments, func(a, b codestream.Segment) bool {
 		return a.Passes == b.Passes && bytes.Equal(a.Data, b.Data)
 	}) {
 		t.Fatalf("%s: not encoded as the reference does", name)
 	}
-	got := make([]int32, w*h)
+	got := make([]int32, w*h*d)
 	for _, passes := range []int{len(c.Passes), len(c.Passes) / 2, 1, 0} {
 		if passes > len(c.Passes) {
 			continue
 		}
 		b := block(c, passes, w, h, o, style)
-		if err := bitplane.Decode(got, w, b); err != nil {
+		if err := bitplane.DecodeSlices(got, w, w*h, d, b); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if want := referenceDecode(b); !slices.Equal(got, want) {
+		if want := referenceDecode(b, d); !slices.Equal(got, want) {
 			t.Fatalf("%s: %d of %d passes are not decoded as the reference does", name, passes, len(c.Passes))
 		}
-		if whole := referencePasses(v, w, h, o, style, c.Planes, passes); !slices.Equal(got, whole) {
+		if whole := referencePasses(v, w, h, d, o, style, c.Planes, passes); !slices.Equal(got, whole) {
 			t.Fatalf("%s: %d of %d passes come back changed", name, passes, len(c.Passes))
 		}
 	}
@@ -98,14 +122,14 @@ func checkBlock(t *testing.T, e *bitplane.Encoder, v []int32, w, h int, o codest
 
 // referencePasses is what the first passes tell of v: what a decoder makes of all the
 // bytes of the block.
-func referencePasses(v []int32, w, h int, o codestream.Orientation, style codestream.BlockStyle, planes, passes int) []int32 {
-	r := newReference(w, h, o, style)
+func referencePasses(v []int32, w, h, d int, o codestream.Orientation, style codestream.BlockStyle, planes, passes int) []int32 {
+	r := newReference(w, h, d, o, style)
 	r.code = func(_, bit int) int { return bit }
 	for i := range passes {
 		r.raw = isRaw(i, style)
 		r.pass((i+2)%3, planes-1-(i+2)/3, ints(v))
 	}
-	out := make([]int32, w*h)
+	out := make([]int32, w*h*d)
 	for i, s := range r.sign {
 		if s != 0 {
 			out[i] = int32(s * (2*r.coded[i] + 1<<r.planes[i]))
@@ -118,13 +142,18 @@ func referencePasses(v []int32, w, h int, o codestream.Orientation, style codest
 func TestDeepBlocks(t *testing.T) {
 	var e bitplane.Encoder
 	for _, v := range [][]int32{{1<<30 - 1, -1 << 29, 5, 0}, {-(1<<30 - 1), 1, 1 << 29, -3}} {
-		checkBlock(t, &e, v, 2, 2, codestream.HH, 0)
-		checkBlock(t, &e, v, 4, 1, codestream.HL, codestream.Bypass)
+		checkBlock(t, &e, v, 2, 2, 1, codestream.HH, 0)
+		checkBlock(t, &e, v, 4, 1, 1, codestream.HL, codestream.Bypass)
 	}
 }
 
 func TestDecodeRefuses(t *testing.T) {
 	one := []codestream.Segment{{Data: []byte{1}, Passes: 2}}
+	for _, n := range []int{0, 1<<18/16 + 1} {
+		if err := bitplane.DecodeSlices(make([]int32, 1<<20), 4, 16, n, &codestream.Block{Width: 4, Height: 4, Planes: 2, Segments: one}); err == nil {
+			t.Errorf("%d slices: no error", n)
+		}
+	}
 	for name, b := range map[string]*codestream.Block{
 		"more zero bit-planes than bit-planes": {Width: 4, Height: 4, Planes: 3, ZeroPlanes: 4},
 		"too many bit-planes":                  {Width: 4, Height: 4, Planes: 31, Segments: one},
@@ -162,7 +191,7 @@ func FuzzDecode(f *testing.F) {
 		if err := bitplane.Decode(got, b.Width, b); err != nil {
 			t.Fatal(err)
 		}
-		if want := referenceDecode(b); !slices.Equal(got, want) {
+		if want := referenceDecode(b, 1); !slices.Equal(got, want) {
 			t.Fatal("not decoded as the reference does")
 		}
 	})
@@ -181,6 +210,6 @@ func FuzzEncode(f *testing.F) {
 		for i := range v {
 			v[i] = int32(int8(data[i])) << (shift % 22) >> (data[i] & 3)
 		}
-		checkBlock(t, new(bitplane.Encoder), v, width, h, codestream.Orientation(style>>6), codestream.BlockStyle(style&63))
+		checkBlock(t, new(bitplane.Encoder), v, width, h, 1, codestream.Orientation(style>>6), codestream.BlockStyle(style&63))
 	})
 }

@@ -1,6 +1,7 @@
 package bitplane
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -19,7 +20,7 @@ type decoder struct {
 	causal   bool
 
 	// The coefficients as Decode returns them, by stripes, in a stripe by columns.
-	data [maxSamples]int32
+	data []int32
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
@@ -46,37 +47,50 @@ func rawPass(i int, style codestream.BlockStyle) bool {
 // Decode decodes a code-block as package codestream describes it. It is safe for
 // concurrent use.
 func Decode(dst []int32, stride int, b *codestream.Block) error {
+	if b.Width*((b.Height+3)&^3) > maxSamples {
+		return codec.Malformedf("jpeg2000: a code-block of %dx%d coefficients", b.Width, b.Height)
+	}
+	return DecodeSlices(dst, stride, 0, 1, b)
+}
+
+// DecodeSlices is Decode for a code-block of n slices of b.Width by b.Height coefficients,
+// which begin slice coefficients apart in dst.
+func DecodeSlices(dst []int32, stride, slice, n int, b *codestream.Block) error {
 	planes := b.Planes - b.ZeroPlanes
-	if err := check(b, planes); err != nil {
+	if err := check(b, n, planes); err != nil {
 		return err
 	}
 	if planes == 0 || len(b.Segments) == 0 {
-		for y := range b.Height {
-			clear(dst[y*stride:][:b.Width])
+		for z := range n {
+			for y := range b.Height {
+				clear(dst[z*slice+y*stride:][:b.Width])
+			}
 		}
 		return nil
 	}
 	d := decoders.Get().(*decoder)
 	defer decoders.Put(d)
-	d.start(b)
+	d.start(b, n)
 	pass := 0
 	for _, s := range b.Segments {
 		d.segment(s, pass, planes, b.Style)
 		pass += s.Passes
 	}
-	d.copyTo(dst, stride, b.Width, b.Height)
+	for z := range n {
+		d.copyTo(dst[z*slice:], stride, b.Width, b.Height, z)
+	}
 	return nil
 }
 
-// check refuses what no packet header may say of a block.
-func check(b *codestream.Block, planes int) error {
+// check refuses what no packet header may say of a block of n slices.
+func check(b *codestream.Block, n, planes int) error {
 	switch {
 	case planes < 0:
 		return codec.Malformedf("jpeg2000: a code-block skips %d of %d bit-planes", b.ZeroPlanes, b.Planes)
 	case planes > codestream.MaxPlanes:
 		return codec.Unsupportedf("jpeg2000: a code-block of %d bit-planes; at most %d are decoded", planes, codestream.MaxPlanes)
-	case b.Width < 1 || b.Height < 1 || b.Width > 1024 || b.Height > 1024 || b.Width*((b.Height+3)&^3) > maxSamples:
-		return codec.Malformedf("jpeg2000: a code-block of %dx%d coefficients", b.Width, b.Height)
+	case b.Width < 1 || b.Height < 1 || b.Width > 1024 || b.Height > 1024 || n < 1 || n > maxSliceSamples/(b.Width*((b.Height+3)&^3)):
+		return codec.Malformedf("jpeg2000: a code-block of %dx%dx%d coefficients", b.Width, b.Height, n)
 	}
 	passes := 0
 	for _, s := range b.Segments {
@@ -93,9 +107,11 @@ func check(b *codestream.Block, planes int) error {
 	return nil
 }
 
-func (d *decoder) start(b *codestream.Block) {
-	d.clear(b.Width, b.Height)
-	clear(d.data[:b.Width*4*d.stripes])
+func (d *decoder) start(b *codestream.Block, n int) {
+	d.clear(b.Width, b.Height, n)
+	samples := b.Width * 4 * d.stripes
+	d.data = slices.Grow(d.data[:0], samples)[:samples]
+	clear(d.data)
 	d.zero = &zeroTable[b.Orientation&3]
 	d.causal = b.Style&codestream.Causal != 0
 	d.contexts.Reset()
@@ -155,11 +171,12 @@ func (d *decoder) uniform(r int64) (int64, uint64) {
 	return r, bit
 }
 
-// copyTo puts the coefficients into rows.
-func (d *decoder) copyTo(dst []int32, stride, w, h int) {
+// copyTo puts the coefficients of slice z into rows.
+func (d *decoder) copyTo(dst []int32, stride, w, h, z int) {
+	data := d.data[z*d.slice*4*w:]
 	for y := range h {
 		row := dst[y*stride:][:w]
-		from := d.data[y/4*4*w+y%4:]
+		from := data[y/4*4*w+y%4:]
 		for x := range row {
 			row[x] = from[4*x]
 		}

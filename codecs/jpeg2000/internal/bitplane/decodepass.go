@@ -14,7 +14,7 @@ import (
 func (d *decoder) propagation(p uint) {
 	r, zero, contexts := d.mq.Load(), d.zero, &d.contexts
 	for s := range d.stripes {
-		valid, row := d.valid(s), d.stripe(s)
+		valid, row, start := d.valid(s), d.stripe(s), d.row(s)
 		data := d.data[s*4*len(row):][:4*len(row)]
 		for x, f := range row {
 			if f&significance == 0 {
@@ -45,7 +45,7 @@ func (d *decoder) propagation(p uint) {
 				sign ^= uint64(i & 1)
 				mark := marks(k, sign)
 				f |= mark
-				d.spread(s, x, k, mark, d.causal)
+				d.spread(start+x, k, mark, d.causal)
 				data[x*4+int(k*11>>5)] = signed(3<<p, sign)
 				todo |= 8 << k &^ (f >> own) & valid
 			}
@@ -115,7 +115,7 @@ func signed(v int32, sign uint64) int32 {
 func (d *decoder) cleanup(p uint) {
 	r, zero, contexts := d.mq.Load(), d.zero, &d.contexts
 	for s := range d.stripes {
-		valid, row := d.valid(s), d.stripe(s)
+		valid, row, start := d.valid(s), d.stripe(s), d.row(s)
 		data := d.data[s*4*len(row):][:4*len(row)]
 		for x := range row {
 			f := row[x]
@@ -162,7 +162,7 @@ func (d *decoder) cleanup(p uint) {
 				sign ^= uint64(i & 1)
 				mark := marks(k, sign)
 				f |= mark
-				d.spread(s, x, k, mark, d.causal)
+				d.spread(start+x, k, mark, d.causal)
 				data[x*4+int(k*11>>5)] = signed(3<<p, sign)
 			}
 			row[x] = f &^ (perSample << visited)
@@ -174,7 +174,7 @@ func (d *decoder) cleanup(p uint) {
 // rawPropagation is propagation in the bypass: bits and signs as they are.
 func (d *decoder) rawPropagation(p uint) {
 	for s := range d.stripes {
-		valid, row := d.valid(s), d.stripe(s)
+		valid, row, start := d.valid(s), d.stripe(s), d.row(s)
 		data := d.data[s*4*len(row):][:4*len(row)]
 		for x := range row {
 			f := row[x]
@@ -189,7 +189,7 @@ func (d *decoder) rawPropagation(p uint) {
 				sign := d.raw.Bit()
 				mark := marks(k, sign)
 				f |= mark
-				d.spread(s, x, k, mark, d.causal)
+				d.spread(start+x, k, mark, d.causal)
 				data[x*4+int(k*11>>5)] = signed(3<<p, sign)
 				todo |= 8 << k &^ (f >> own) & valid
 			}

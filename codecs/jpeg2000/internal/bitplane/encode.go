@@ -2,13 +2,14 @@ package bitplane
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/mq"
 )
 
 // Encoder encodes code-blocks one after the other. It is the working memory for that,
-// about 80 KB, and its zero value is ready. It is not safe for concurrent use.
+// about 80 KB, with slices up to 3 MB, and its zero value is ready. It is not safe for concurrent use.
 type Encoder struct {
 	words
 	mq      mq.Encoder
@@ -18,8 +19,8 @@ type Encoder struct {
 	passes  []Pass
 
 	// The magnitudes by stripes, in a stripe by columns; 0 for samples of the last
-	// stripe that the block does not have.
-	data [maxSamples]uint32
+	// stripe of a slice that the block does not have.
+	data []uint32
 }
 
 // Pass is what is known of a coding pass after it was encoded.
@@ -42,7 +43,20 @@ type Coded struct {
 // Encode encodes the w by h coefficients at src, rows stride apart, whose magnitudes
 // are below 2^31. All bit-planes are coded.
 func (e *Encoder) Encode(src []int32, stride, w, h int, o codestream.Orientation, style codestream.BlockStyle) Coded {
-	planes := e.load(src, stride, w, h)
+	return e.EncodeSlices(src, stride, 0, w, h, 1, o, style)
+}
+
+// EncodeSlices is Encode for a code-block of d slices, which begin slice coefficients
+// apart. With its height made a multiple of four it has at most 2^18 of them.
+func (e *Encoder) EncodeSlices(src []int32, stride, slice, w, h, d int, o codestream.Orientation, style codestream.BlockStyle) Coded {
+	e.clear(w, h, d)
+	n := 4 * w * e.stripes
+	e.data = slices.Grow(e.data[:0], n)[:n]
+	all := uint32(0)
+	for z := range d {
+		all |= e.load(src[z*slice:], stride, w, h, z)
+	}
+	planes := bits.Len32(all)
 	e.zero = &zeroTable[o&3]
 	e.causal = style&codestream.Causal != 0
 	e.passes = e.passes[:0]
@@ -54,15 +68,15 @@ func (e *Encoder) Encode(src []int32, stride, w, h int, o codestream.Orientation
 	return Coded{planes, e.mq.Bytes(), e.passes}
 }
 
-// load takes the coefficients in and returns the number of bit-planes.
-func (e *Encoder) load(src []int32, stride, w, h int) int {
-	e.clear(w, h)
+// load takes the coefficients of slice z in and returns the union of their magnitudes.
+func (e *Encoder) load(src []int32, stride, w, h, z int) uint32 {
 	if h&3 != 0 {
-		clear(e.data[(e.stripes-1)*4*w:][:4*w])
+		clear(e.data[((z+1)*e.slice-1)*4*w:][:4*w])
 	}
 	all := uint32(0)
 	for y := range h {
-		data, words := e.data[y/4*4*w+y%4:], e.stripe(y/4)
+		s := z*e.slice + y/4
+		data, words := e.data[s*4*w+y%4:], e.stripe(s)
 		shift := uint(ownSign + 3*(y%4))
 		for x, v := range src[y*stride:][:w] {
 			sign := v >> 31
@@ -72,7 +86,7 @@ func (e *Encoder) load(src []int32, stride, w, h int) int {
 			words[x] |= uint64(-sign) << shift
 		}
 	}
-	return bits.Len32(all)
+	return all
 }
 
 // pass encodes pass i.

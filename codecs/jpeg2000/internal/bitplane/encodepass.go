@@ -25,7 +25,7 @@ func (e *Encoder) room(columns int) ([]mq.Symbol, int) {
 func (e *Encoder) propagation(raw bool) {
 	zero := e.zero
 	for s := range e.stripes {
-		valid, row := e.valid(s), e.stripe(s)
+		valid, row, start := e.valid(s), e.stripe(s), e.row(s)
 		out, n := e.room(len(row))
 		for x, f := range row {
 			if f&significance == 0 {
@@ -51,7 +51,7 @@ func (e *Encoder) propagation(raw bool) {
 				n++
 				mark := marks(k, sign)
 				f |= mark
-				e.spread(s, x, k, mark, e.causal)
+				e.spread(start+x, k, mark, e.causal)
 				todo |= 8 << k &^ (f >> own) & valid
 			}
 			row[x] = f
@@ -90,7 +90,7 @@ func (e *Encoder) refinement() {
 func (e *Encoder) cleanup() {
 	zero := e.zero
 	for s := range e.stripes {
-		valid, row := e.valid(s), e.stripe(s)
+		valid, row, start := e.valid(s), e.stripe(s), e.row(s)
 		out, n := e.room(len(row))
 		for x, f := range row {
 			todo := uncoded(f) & valid
@@ -127,7 +127,7 @@ func (e *Encoder) cleanup() {
 				n++
 				mark := marks(k, g>>ownSign&1)
 				f |= mark
-				e.spread(s, x, k, mark, e.causal)
+				e.spread(start+x, k, mark, e.causal)
 			}
 			row[x] = f &^ (perSample << visited)
 		}

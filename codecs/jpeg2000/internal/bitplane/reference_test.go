@@ -6,9 +6,10 @@ import (
 )
 
 // reference is Annex D sample by sample, in both directions: code codes a decision, of
-// which bit is ignored when decoding, and returns it.
+// which bit is ignored when decoding, and returns it. Slices lie below each other.
 type reference struct {
-	w, h   int
+	w, h   int // of all slices
+	slice  int // rows of a slice
 	o      codestream.Orientation
 	style  codestream.BlockStyle
 	code   func(context, bit int) int
@@ -21,18 +22,18 @@ type reference struct {
 	planes []int
 }
 
-func newReference(w, h int, o codestream.Orientation, style codestream.BlockStyle) *reference {
-	n := w * h
-	return &reference{w: w, h: h, o: o, style: style, visit: make([]bool, n), refine: make([]bool, n),
+func newReference(w, h, d int, o codestream.Orientation, style codestream.BlockStyle) *reference {
+	n := w * h * d
+	return &reference{w: w, h: h * d, slice: h, o: o, style: style, visit: make([]bool, n), refine: make([]bool, n),
 		sign: make([]int, n), coded: make([]int, n), planes: make([]int, n)}
 }
 
 // at is the sign of a significant neighbour of row y, as it is seen from row from.
 func (r *reference) at(x, y, from int) int {
-	if x < 0 || y < 0 || x >= r.w || y >= r.h {
+	if x < 0 || y < 0 || x >= r.w || y >= r.h || y/r.slice != from/r.slice {
 		return 0
 	}
-	if r.style&codestream.Causal != 0 && y/4 > from/4 {
+	if r.style&codestream.Causal != 0 && y%r.slice/4 > from%r.slice/4 {
 		return 0
 	}
 	return r.sign[y*r.w+x]
@@ -109,15 +110,24 @@ func (r *reference) codeSign(x, y, p, sign int) {
 	r.coded[i], r.planes[i] = 1<<p, p
 }
 
+// stripes calls f with the first row of each stripe, and the end of its slice.
+func (r *reference) stripes(f func(y0, end int)) {
+	for start := 0; start < r.h; start += r.slice {
+		for y := start; y < start+r.slice; y += 4 {
+			f(y, start+r.slice)
+		}
+	}
+}
+
 // scan calls f for all samples in the order of Figure D.1.
 func (r *reference) scan(f func(x, y int)) {
-	for y0 := 0; y0 < r.h; y0 += 4 {
+	r.stripes(func(y0, end int) {
 		for x := range r.w {
-			for y := y0; y < min(y0+4, r.h); y++ {
+			for y := y0; y < min(y0+4, end); y++ {
 				f(x, y)
 			}
 		}
-	}
+	})
 }
 
 // pass codes pass i of bit-plane p of the samples v, which are nil when decoding.
@@ -171,10 +181,10 @@ func (r *reference) pass(kind, p int, v []int) {
 }
 
 func (r *reference) cleanup(p int, value func(x, y int) (bit, sign int), zero func(x, y int)) {
-	for y0 := 0; y0 < r.h; y0 += 4 {
+	r.stripes(func(y0, end int) {
 		for x := range r.w {
 			y := y0
-			if r.runs(x, y0) {
+			if r.runs(x, y0, end) {
 				n := 0
 				for n < 4 {
 					if bit, _ := value(x, y0+n); bit == 1 {
@@ -190,13 +200,13 @@ func (r *reference) cleanup(p int, value func(x, y int) (bit, sign int), zero fu
 				r.codeSign(x, y0+n, p, sign)
 				y = y0 + n + 1
 			}
-			for ; y < min(y0+4, r.h); y++ {
+			for ; y < min(y0+4, end); y++ {
 				if i := y*r.w + x; r.sign[i] == 0 && !r.visit[i] {
 					zero(x, y)
 				}
 			}
 		}
-	}
+	})
 	clear(r.visit)
 	if r.style&codestream.SegmentMark != 0 {
 		for _, bit := range []int{1, 0, 1, 0} {
@@ -206,8 +216,8 @@ func (r *reference) cleanup(p int, value func(x, y int) (bit, sign int), zero fu
 }
 
 // runs says whether the column of a stripe is coded by its run-length.
-func (r *reference) runs(x, y0 int) bool {
-	if y0+4 > r.h {
+func (r *reference) runs(x, y0, end int) bool {
+	if y0+4 > end {
 		return false
 	}
 	for y := y0; y < y0+4; y++ {
@@ -225,13 +235,13 @@ func isRaw(i int, style codestream.BlockStyle) bool {
 }
 
 // referenceEncode returns the block's stream by segments.
-func referenceEncode(v []int, w, h int, o codestream.Orientation, style codestream.BlockStyle) (planes int, segments []codestream.Segment) {
+func referenceEncode(v []int, w, h, d int, o codestream.Orientation, style codestream.BlockStyle) (planes int, segments []codestream.Segment) {
 	for _, s := range v {
 		for abs(s)>>planes != 0 {
 			planes++
 		}
 	}
-	r := newReference(w, h, o, style)
+	r := newReference(w, h, d, o, style)
 	var e mq.Encoder
 	e.Reset()
 	r.code = func(context, bit int) int {
@@ -271,9 +281,9 @@ func referenceEncode(v []int, w, h int, o codestream.Orientation, style codestre
 	return planes, segments
 }
 
-// referenceDecode returns coefficients as bitplane.Decode does.
-func referenceDecode(b *codestream.Block) []int32 {
-	r := newReference(b.Width, b.Height, b.Orientation, b.Style)
+// referenceDecode returns coefficients as bitplane.DecodeSlices does, slices below each other.
+func referenceDecode(b *codestream.Block, d int) []int32 {
+	r := newReference(b.Width, b.Height, d, b.Orientation, b.Style)
 	var contexts mq.Contexts
 	contexts.Reset()
 	i, planes := 0, b.Planes-b.ZeroPlanes
@@ -304,7 +314,7 @@ func referenceDecode(b *codestream.Block) []int32 {
 			}
 		}
 	}
-	out := make([]int32, b.Width*b.Height)
+	out := make([]int32, b.Width*b.Height*d)
 	for i, s := range r.sign {
 		if s != 0 {
 			out[i] = int32(s * (2*r.coded[i] + 1<<r.planes[i]))
