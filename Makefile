@@ -9,7 +9,7 @@ FAKE_GCS  := v1.56.1
 AZURITE   := 3.37.0
 # Commands that tests run, each with the Debian package that brings it. Only what is missing is installed: a Node.js from
 # elsewhere brings npm with it and conflicts with Debian's.
-COMMANDS  := clang-19:clang-19 redis-server:redis-server redis-cli:redis-tools node:nodejs npm:npm dwebp:webp \
+COMMANDS  := clang-19:clang-19 redis-server:redis-server redis-cli:redis-tools node:nodejs npm:npm dwebp:webp xz:xz-utils \
              pngtopnm:netpbm tiffcp:libtiff-tools identify:imagemagick pngquant:pngquant \
              djpeg:libjpeg-turbo-progs cjpeg:libjpeg-turbo-progs jpegtran:libjpeg-turbo-progs gifbuild:giflib-tools
 

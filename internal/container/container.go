@@ -5,6 +5,7 @@
 //	png    chunks
 //	gif    blocks
 //	webp   chunks of RIFF
+//	jp2    boxes of JPEG 2000
 //	tiff   directories; exif: the directory inside of an EXIF block
 //	jpeg   segments
 //

@@ -64,7 +64,7 @@ func (s *Size) TileBounds(t int) image.Rectangle {
 // ComponentBounds is component c of the part r of the reference grid, in samples of the
 // component (equation B-12).
 func (s *Size) ComponentBounds(r image.Rectangle, c int) image.Rectangle {
-	return divide(r, s.Components[c].Step)
+	return Divide(r, s.Components[c].Step)
 }
 
 // NewTile returns the geometry of tile t with the parameters p.
@@ -157,7 +157,8 @@ func Reduce(r image.Rectangle, k int) image.Rectangle {
 	}
 }
 
-func divide(r image.Rectangle, step image.Point) image.Rectangle {
+// Divide is the samples of a component with the given step in a part of the reference grid.
+func Divide(r image.Rectangle, step image.Point) image.Rectangle {
 	return image.Rectangle{
 		image.Pt(ceilDiv(r.Min.X, step.X), ceilDiv(r.Min.Y, step.Y)),
 		image.Pt(ceilDiv(r.Max.X, step.X), ceilDiv(r.Max.Y, step.Y)),

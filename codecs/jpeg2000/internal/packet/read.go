@@ -2,6 +2,7 @@ package packet
 
 import (
 	"image"
+	"slices"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
@@ -24,6 +25,7 @@ const (
 // Read reads the packets of a tile up to the last of a resolution that is wanted. step are
 // the sub-sampling factors of the components. It is an error if wanted packets are missing.
 func Read(tile *codestream.Tile, p *codestream.Params, step []image.Point, in Input, wanted func(component, resolution int) bool) (Precincts, error) {
+	in.Bodies = slices.Clone(in.Bodies) // the reader moves on in them
 	r := &reader{tile: tile, params: p, in: in, precincts: make(Precincts, len(tile.Components)), wanted: wanted}
 	for c := range tile.Components {
 		t := &tile.Components[c]

@@ -1,0 +1,60 @@
+package jpeg2000
+
+import (
+	"context"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/internal/container"
+	"github.com/pelmill/pelmill/internal/container/exif"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// Decode decodes files of Part 1 and Part 15, of any encoder, on the CPU.
+func (c Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, assets codec.Assets) []codec.Decoded {
+	return c.DecodeView(ctx, run, files, assets, codec.View{})
+}
+
+// DecodeView decodes the code-blocks that the view depends on, and no others. Of packets it
+// reads the headers.
+func (Codec) DecodeView(ctx context.Context, run codec.Run, files [][]byte, _ codec.Assets, view codec.View) []codec.Decoded {
+	out := make([]codec.Decoded, len(files))
+	run.Pool = run.Cores()
+	run.Pool.Each(len(files), func(i int) {
+		out[i].Image, out[i].Err = decode(ctx, run, files[i], view)
+	})
+	return out
+}
+
+func decode(ctx context.Context, run codec.Run, data []byte, view codec.View) (m *raster.Image, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p, err := open(data)
+	if err != nil {
+		return nil, err
+	}
+	area, err := view.In(p.shape, p.resolutions)
+	if err != nil {
+		return nil, err
+	}
+	o := p.newOutput(area, view.Reduce)
+	o.take()
+	if err := newDecoder(ctx, run.Pool, p.stream, view.Reduce, o.windows, o.store).decode(); err != nil {
+		return nil, err
+	}
+	o.assemble(run.Pool)
+	return exif.Attach(o.image(), p.meta()), nil
+}
+
+// meta are the attributes of the file. Viewers show JPEG 2000 as it is stored, so the
+// orientation that an EXIF block may have is not applied.
+func (p *picture) meta() raster.Meta {
+	m := raster.Meta{EXIF: p.boxes.EXIF, XMP: p.boxes.XMP, ICC: p.boxes.Colour.ICC}
+	if d, ok := p.boxes.Resolution.Density(); ok {
+		unit := map[container.Unit]raster.Unit{container.Inch: raster.Inch, container.Centimetre: raster.Centimetre, container.Metre: raster.Metre}[d.Per]
+		m.Density = raster.Density{X: fraction(d.X), Y: fraction(d.Y), Unit: unit}
+	}
+	return m
+}
+
+func fraction(r container.Rational) float64 { return float64(r.Numerator) / float64(r.Denominator) }

@@ -1,0 +1,47 @@
+// Package jpeg2000 decodes images of JPEG 2000: Part 1 (ISO/IEC 15444-1) with the arithmetic
+// coder, and Part 15 (ISO/IEC 15444-15) with the High Throughput block coder, as raw
+// codestreams and in the boxes of JP2 and JPH. README.md says which clauses of the
+// standards are implemented.
+//
+// # Images
+//
+// Grey, grey with opacity, RGB and RGBA of 1 to 16 bits, signed or not, up to 65,535 along a
+// side. Sub-sampled components are repeated, palettes looked up and sYCC converted. What a
+// file has beyond that is an error that names it.
+//
+// # Views
+//
+// A file holds its image at several resolutions, see [codec.Header]. [Codec.DecodeView]
+// decodes the code-blocks that a region at a resolution depends on and no others.
+package jpeg2000
+
+import (
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// version rises whenever the bytes of any file change.
+const version = 1
+
+// Codec is the jpeg2000 codec. It has no state.
+type Codec struct{}
+
+var _ codec.Viewer = Codec{}
+
+// Info describes the codec.
+func (Codec) Info() codec.Info {
+	return codec.Info{
+		Name:      "jpeg2000",
+		Title:     "JPEG 2000 (Part 1 and High Throughput), of archives, medicine and cinema",
+		Extension: ".jp2",
+		MediaType: "image/jp2",
+		Also:      []string{".j2k", ".j2c", ".jpc", ".jph", ".jhc"},
+		Version:   version,
+		Lossless:  true,
+		Accepts: codec.Accepts{Channels: []int{1, 2, 3, 4}, MinBits: 1, MaxBits: 16, Signed: true, MaxSide: maxSide, Instead: codec.Instead{
+			Slices: "store the slices as pictures of their own first",
+			Side:   "cut the picture into parts first",
+		}},
+		Keeps: []string{raster.AttributeICC, raster.AttributeEXIF, raster.AttributeXMP, raster.AttributeDensity},
+	}
+}

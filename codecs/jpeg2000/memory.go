@@ -1,0 +1,91 @@
+package jpeg2000
+
+import (
+	"image"
+
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/packet"
+)
+
+const (
+	decodeTables = 1 << 20 // scratch of goroutines, tables
+	taskBytes    = 120     // of a code-block that waits to be decoded
+	tileBytes    = 200     // of a tile of which only the header was read
+	rowSets      = 20      // rows that a wavelet transform works on
+)
+
+// memory is what decoding takes, the image included.
+func (o *output) memory() (int64, error) {
+	size := &o.stream.Size
+	n := decodeTables + int64(o.shape.Size()) + int64(len(o.boxes.Colour.ICC)+len(o.boxes.EXIF)+len(o.boxes.XMP))
+	if !o.direct() {
+		for _, ch := range o.channels {
+			w := o.windows[ch.component]
+			n += 4*int64(w.Dx())*int64(w.Dy()) + 16*int64(o.area.Dx())
+		}
+	}
+	d := &decoder{stream: o.stream, reduce: o.reduce, windows: o.windows}
+	tiles := size.Tiles().X * size.Tiles().Y
+	most, touched := int64(0), int64(0)
+	for t := range tiles {
+		if !d.touches(t) {
+			continue
+		}
+		touched++
+		params, coded, err := o.stream.Tile(t)
+		if err != nil {
+			return 0, err
+		}
+		most = max(most, d.tileMemory(size.NewTile(t, params), coded))
+	}
+	if d.small() {
+		most *= min(touched, tilesAtOnce)
+	}
+	return n + most + int64(tiles)*tileBytes, nil
+}
+
+// tileMemory is what decoding a tile takes: packets, then the subbands of a component at
+// a time and the samples of all.
+func (d *decoder) tileMemory(t *codestream.Tile, coded codestream.Coded) int64 {
+	bytes := int64(0)
+	for _, b := range coded.Bodies {
+		bytes += int64(len(b))
+	}
+	bytes += int64(len(coded.Headers))
+	state, samples, largest := 2*int64(len(coded.Headers)), int64(0), int64(0)
+	for c := range t.Components {
+		component := &t.Components[c]
+		area := d.reduced(t.Bounds, c).Intersect(d.windows[c])
+		if area.Empty() {
+			continue
+		}
+		// The margins for the wavelet at every level are less than 64 samples on all sides.
+		area = area.Inset(-64).Intersect(d.reduced(t.Bounds, c))
+		n := pixels(area)
+		samples += n
+		largest = max(largest, n+rowSets*int64(area.Dx()))
+		for r := range component.Resolutions {
+			state += resolutionMemory(&component.Resolutions[r], bytes)
+		}
+	}
+	return state + 4*samples + 4*largest*3/2
+}
+
+// resolutionMemory is what the packets of a resolution leave. A packet with content has a
+// byte at least, so that there are no more precincts than bytes.
+func resolutionMemory(r *codestream.Resolution, bytes int64) int64 {
+	precincts := int64(r.Precincts.X) * int64(r.Precincts.Y)
+	n := 10*precincts + min(precincts, bytes)*packet.PrecinctBytes
+	for i := range r.Subbands {
+		b := &r.Subbands[i]
+		if b.Bounds.Empty() {
+			continue
+		}
+		columns := int64((b.Bounds.Max.X-1)>>b.BlockExp.X - b.Bounds.Min.X>>b.BlockExp.X + 1)
+		rows := int64((b.Bounds.Max.Y-1)>>b.BlockExp.Y - b.Bounds.Min.Y>>b.BlockExp.Y + 1)
+		n += columns * rows * (packet.BlockBytes + taskBytes)
+	}
+	return n
+}
+
+func pixels(r image.Rectangle) int64 { return int64(r.Dx()) * int64(r.Dy()) }

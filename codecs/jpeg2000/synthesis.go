@@ -1,0 +1,88 @@
+package jpeg2000
+
+import (
+	"image"
+
+	"github.com/pelmill/pelmill/codecs/internal/wavelet"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/packet"
+)
+
+// The distance of the farthest coefficients that a sample of a level depends on (F.3.8).
+const (
+	reach53 = 2
+	reach97 = 4
+)
+
+// resolution is the part of a resolution that is computed.
+type resolution[T wavelet.Sample] struct {
+	area  image.Rectangle // in samples of the resolution
+	bands []bandPart[T]   // as in the geometry
+}
+
+// bandPart is the part of a subband that area depends on.
+type bandPart[T wavelet.Sample] struct {
+	subband *codestream.Subband
+	area    image.Rectangle // in samples of the subband
+	plane   wavelet.Plane[T]
+}
+
+// synthesize decodes the code-blocks that the area of a tile-component depends on and joins
+// the subbands (F.3). Where the area is not all of the tile-component the resolutions are
+// computed a little beyond it: what the extension at a border that is none spoils, is
+// not used.
+func synthesize[T wavelet.Sample](d *decoder, t *codestream.TileComponent, precincts [][]*packet.Precinct, area image.Rectangle, filters *transforms[T], reach int, store storeBlock[T]) (wavelet.Plane[T], error) {
+	top := t.Coding.Levels - d.reduce
+	parts := make([]resolution[T], top+1)
+	want := area
+	for r := top; r >= 0; r-- {
+		res := &t.Resolutions[r]
+		if r > 0 {
+			want = want.Inset(-reach).Intersect(res.Bounds)
+		}
+		parts[r] = newResolutionPart[T](res, want)
+		want = codestream.Reduce(want, 1)
+	}
+	if err := decodeBlocks(d, t, precincts, parts, store); err != nil {
+		return wavelet.Plane[T]{}, err
+	}
+	low := parts[0].bands[0].plane
+	for r := 1; r <= top; r++ {
+		p := &parts[r]
+		low = crop(low, parts[r-1].area, codestream.Reduce(p.area, 1))
+		joined := wavelet.NewPlane[T](p.area.Dx(), p.area.Dy())
+		bands := wavelet.Bands[T]{LL: low, HL: p.bands[0].plane, LH: p.bands[1].plane, HH: p.bands[2].plane}
+		inverseLevel(d, filters, joined, bands, p.area.Min)
+		p.bands, low = nil, joined
+	}
+	return crop(low, parts[top].area, area), nil
+}
+
+// crop is the part of a plane that holds from.
+func crop[T wavelet.Sample](p wavelet.Plane[T], from, part image.Rectangle) wavelet.Plane[T] {
+	return p.Crop(part.Min.X-from.Min.X, part.Min.Y-from.Min.Y, part.Dx(), part.Dy())
+}
+
+func newResolutionPart[T wavelet.Sample](r *codestream.Resolution, area image.Rectangle) resolution[T] {
+	part := resolution[T]{area: area, bands: make([]bandPart[T], len(r.Subbands))}
+	for i := range r.Subbands {
+		b := bandPart[T]{subband: &r.Subbands[i], area: area}
+		if r.Index > 0 {
+			b.area = codestream.SubbandOf(area, b.subband.Orientation)
+		}
+		b.plane = wavelet.NewPlane[T](b.area.Dx(), b.area.Dy())
+		part.bands[i] = b
+	}
+	return part
+}
+
+// rowsAtOnce are the rows of a level that one goroutine joins.
+const rowsAtOnce = 128
+
+func inverseLevel[T wavelet.Sample](d *decoder, filters *transforms[T], dst wavelet.Plane[T], bands wavelet.Bands[T], first image.Point) {
+	d.pool.Spans(dst.Height, rowsAtOnce, func(lo, hi int) {
+		w := filters.take()
+		defer filters.pool.Put(w)
+		w.InverseRows(dst, bands, first.X&1, first.Y&1, lo, hi)
+	})
+}
