@@ -80,6 +80,15 @@ type Plan struct {
 	At           time.Time `json:"at"`
 }
 
+// Work is what the chunks of the plan hold.
+func (p *Plan) Work() (w Work) {
+	for _, c := range p.Chunks {
+		w.Objects += int64(c.Objects)
+		w.Bytes += c.Bytes
+	}
+	return w
+}
+
 // Estimate comes from compressing a sample.
 type Estimate struct {
 	Objects     int     `json:"objects"` // of the sample

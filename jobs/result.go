@@ -86,11 +86,18 @@ type Counts struct {
 	BytesIn     int64 `json:"bytes_in"`
 	BytesRaw    int64 `json:"bytes_raw"`
 	BytesOut    int64 `json:"bytes_out"`
+
+	// BytesAttempted are those of the sources of all objects but skipped ones,
+	// whatever became of them.
+	BytesAttempted int64 `json:"bytes_attempted"`
 }
 
 // Add counts one record.
 func (c *Counts) Add(r *Result) {
 	c.Objects++
+	if r.Outcome != OutcomeSkipped {
+		c.BytesAttempted += max(r.Size, 0)
+	}
 	switch r.Outcome {
 	case OutcomeCompressed:
 		c.Compressed++
@@ -151,6 +158,7 @@ func (c *Counts) fields() []counter {
 		{"skipped", &c.Skipped}, {"unsupported", &c.Unsupported}, {"rejected", &c.Rejected},
 		{"failed", &c.Failed}, {"mismatched", &c.Mismatched}, {"dropped", &c.Dropped},
 		{"bytes_in", &c.BytesIn}, {"bytes_raw", &c.BytesRaw}, {"bytes_out", &c.BytesOut},
+		{"bytes_attempted", &c.BytesAttempted},
 	}
 }
 

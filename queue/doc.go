@@ -53,6 +53,8 @@
 //	pelmill:{<job>}:meta        hash: chunks
 //	pelmill:{<job>}:done        bitmap in Redis' order, see [Bit]
 //	pelmill:{<job>}:counts      hash: the fields of jobs.Counts
+//	pelmill:{<job>}:work        hash: chunk at work to its counters so far
+//	pelmill:{<job>}:pace        jobs.Pace
 //	pelmill:{<job>}:signal      what workers must obey
 //	pelmill:{<job>}:blocked     jobs.Block: why nothing of the job can be done now
 //	pelmill:{<job>}:flight:<i>  hash: object to times in flight

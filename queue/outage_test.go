@@ -70,7 +70,7 @@ func TestErrorsNameTheOutage(t *testing.T) {
 		"depth":    func() error { _, err := c.Tasks(0).Depth(ctx); return err },
 		"init":     func() error { return c.Job("j").Init(ctx, 1, nil, jobs.Counts{}) },
 		"commit":   func() error { _, err := c.Job("j").commit(ctx, 0, jobs.Counts{}); return err },
-		"progress": func() error { _, _, _, err := c.Job("j").Progress(ctx); return err },
+		"progress": func() error { _, _, err := c.Job("j").Progress(ctx); return err },
 		"lead":     func() error { _, _, err := c.Lead(ctx, "j", "a", time.Second); return err },
 		"workers":  func() error { _, err := c.Workers(ctx); return err },
 		"memory":   func() error { _, _, err := c.Memory(ctx); return err },
@@ -184,7 +184,7 @@ func TestDataLossInService(t *testing.T) {
 	<-running
 	r.CLI("flushall")
 	close(release)
-	until(t, "loss is seen", func() bool { _, _, ok, err := c.Job("j").Progress(ctx); return err == nil && !ok })
+	until(t, "loss is seen", func() bool { _, ok, err := c.Job("j").Progress(ctx); return err == nil && !ok })
 	until(t, "first run has ended", func() bool { return len(keys(t, c, "asynq:{*}:t:*")) == 0 })
 	if err := persevere(ctx, func() error { return c.Tasks(0).Enqueue(ctx, task(0)) }); err != nil {
 		t.Fatal(err)

@@ -2,9 +2,11 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -27,7 +29,7 @@ func (c committed) String() string {
 func jobKey(job, part string) string { return "pelmill:{" + job + "}:" + part }
 
 func progressKeys(job string) []string {
-	return []string{jobKey(job, "meta"), jobKey(job, "done"), jobKey(job, "counts")}
+	return []string{jobKey(job, "meta"), jobKey(job, "done"), jobKey(job, "counts"), jobKey(job, "work")}
 }
 
 // Bit reports whether chunk i is set in a bitmap of done chunks. Bitmaps are in
@@ -91,38 +93,110 @@ func countArgs(counts *jobs.Counts) []any {
 	return args
 }
 
-// Progress gives the bitmap of done chunks, see [Bit], and the counters, as of
-// one moment. ok is false where Redis has lost the job or never had it.
-func (j Job) Progress(ctx context.Context) (done []byte, counts jobs.Counts, ok bool, err error) {
+// Progress is how far a job is.
+type Progress struct {
+	Done   []byte      // chunks that are committed, see [Bit]
+	Counts jobs.Counts // of them
+	AtWork jobs.Counts // of chunks that are not, as far as their workers have said, see [Job.Report]
+}
+
+// Progress gives how far a job is, as of one moment. ok is false where Redis has lost
+// the job or never had it.
+func (j Job) Progress(ctx context.Context) (p Progress, ok bool, err error) {
 	what := "read progress of " + j.id
 	answer, err := progressScript.Run(ctx, j.conn.rdb, progressKeys(j.id)).StringSlice()
 	if err != nil {
-		return nil, counts, false, fail(what, err)
+		return p, false, fail(what, err)
 	}
-	if len(answer) < 2 {
-		return nil, counts, false, nil
+	if len(answer) < 3 {
+		return p, false, nil
 	}
-	chunks, err := strconv.Atoi(answer[0])
-	if err != nil {
-		return nil, counts, false, fmt.Errorf("queue: %s: chunks: %w", what, err)
+	chunks, err1 := strconv.Atoi(answer[0])
+	working, err2 := strconv.Atoi(answer[2])
+	if err := errors.Join(err1, err2); err != nil || working > len(answer)-3 {
+		return p, false, fmt.Errorf("queue: %s: chunks: %w", what, err)
 	}
-	if done = []byte(answer[1]); len(done) != (chunks+7)/8 {
-		return nil, counts, false, nil
+	if p.Done = []byte(answer[1]); len(p.Done) != (chunks+7)/8 {
+		return p, false, nil
 	}
+	for _, text := range answer[3 : 3+working] {
+		p.AtWork.Plus(parseReport(text))
+	}
+	answer = answer[3+working:]
 	values := map[string]string{}
-	for i := 2; i+1 < len(answer); i += 2 {
+	for i := 0; i+1 < len(answer); i += 2 {
 		values[answer[i]] = answer[i+1]
 	}
-	for name, value := range counts.Fields() {
+	for name, value := range p.Counts.Fields() {
 		text, found := values[name]
 		if !found {
 			continue // begun by a version that did not count it
 		}
 		if *value, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return nil, counts, false, fmt.Errorf("queue: %s: counter %s: %w", what, name, err)
+			return p, false, fmt.Errorf("queue: %s: counter %s: %w", what, name, err)
 		}
 	}
-	return done, counts, true, nil
+	return p, true, nil
+}
+
+// Report says how far chunks are that are at work, by their index: what their objects have come
+// to. It is one round trip, for workers to make every second or so. A chunk keeps what was
+// last said of it until it is committed, also where another worker goes on with it.
+func (j Job) Report(ctx context.Context, chunks map[int]jobs.Counts) error {
+	var args []any
+	for index, counts := range chunks {
+		args = append(args, index, reportText(&counts))
+	}
+	return fail("report progress of "+j.id, reportScript.Run(ctx, j.conn.rdb, progressKeys(j.id), args...).Err())
+}
+
+// reportText is counters in the order of [jobs.Counts.Fields].
+func reportText(c *jobs.Counts) string {
+	var text []byte
+	for _, value := range c.Fields() {
+		text = append(strconv.AppendInt(text, *value, 10), ' ')
+	}
+	return string(text[:len(text)-1])
+}
+
+// parseReport is the inverse of reportText; of what no chunk can come to it gives nothing.
+func parseReport(text string) (c jobs.Counts) {
+	words := strings.Fields(text)
+	i := 0
+	for _, value := range c.Fields() {
+		if i < len(words) {
+			*value, _ = strconv.ParseInt(words[i], 10, 64)
+		}
+		i++
+	}
+	if c.Check() != nil || c.Objects > jobs.MaxChunkObjects {
+		return jobs.Counts{}
+	}
+	return c
+}
+
+// maxPace bounds what is kept of a job's pace, in bytes.
+const maxPace = 64 << 10
+
+// SetPace keeps how fast the job moves, for everybody who asks.
+func (j Job) SetPace(ctx context.Context, p jobs.Pace) error {
+	data, err := json.Marshal(p)
+	if err == nil {
+		err = j.conn.rdb.Set(ctx, jobKey(j.id, "pace"), data, 0).Err()
+	}
+	return fail("keep the pace of "+j.id, err)
+}
+
+// Pace is what was last given to SetPace; the zero value where nothing was.
+func (j Job) Pace(ctx context.Context) (p jobs.Pace, err error) {
+	data, err := j.conn.rdb.GetRange(ctx, jobKey(j.id, "pace"), 0, maxPace).Bytes()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return p, fail("read the pace of "+j.id, err)
+	}
+	if json.Unmarshal(data, &p) != nil || p.Check() != nil {
+		return jobs.Pace{}, nil
+	}
+	return p, nil
 }
 
 // IsDone reports whether a chunk is committed; false where Redis has lost the job.
@@ -154,7 +228,7 @@ func (j Job) Forget(ctx context.Context) error {
 	if err != nil {
 		return fail("forget "+j.id, err)
 	}
-	keys := append(progressKeys(j.id), jobKey(j.id, "signal"), jobKey(j.id, "blocked"), deniedKey(j.id, Schedulers), deniedKey(j.id, Workers), flights)
+	keys := append(progressKeys(j.id), jobKey(j.id, "signal"), jobKey(j.id, "blocked"), jobKey(j.id, "pace"), deniedKey(j.id, Schedulers), deniedKey(j.id, Workers), flights)
 	for _, chunk := range chunks {
 		keys = append(keys, jobKey(j.id, "flight:"+chunk))
 	}

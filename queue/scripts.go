@@ -17,6 +17,7 @@ var (
 	initScript     = script("init")
 	commitScript   = script("commit")
 	progressScript = script("progress")
+	reportScript   = script("report")
 	depthScript    = script("depth")
 	withdrawScript = script("withdraw")
 	locateScript   = script("locate")

@@ -27,6 +27,8 @@ var surface = []struct {
 	{"withdraw leaves active tasks", testWithdraw},
 	{"an archived task revives", testRevive},
 	{"commit counts once", testCommit},
+	{"chunks at work are counted until they are committed", testReport},
+	{"the pace of a job", testPace},
 	{"commits at once count once", testCommitAtOnce},
 	{"init replaces", testInit},
 	{"bitmaps of all sizes", testBitmaps},
@@ -176,7 +178,8 @@ func commit(t testing.TB, c *Conn, job string, index int, n int64, want committe
 
 func wantProgress(t testing.TB, c *Conn, job string, done []byte, total jobs.Counts) {
 	t.Helper()
-	bits, got, ok, err := c.Job(job).Progress(t.Context())
+	p, ok, err := c.Job(job).Progress(t.Context())
+	bits, got := p.Done, p.Counts
 	if err != nil || !ok || !bytes.Equal(bits, done) || got != total {
 		t.Fatalf("progress %08b %+v %v %v: want %08b %+v", bits, got, ok, err, done, total)
 	}
@@ -274,7 +277,8 @@ func testBitmaps(t *testing.T, c *Conn) {
 		if n > 0 {
 			commit(t, c, job, n-1, 1, newlyCounted)
 		}
-		done, _, ok, err := c.Job(job).Progress(t.Context())
+		p, ok, err := c.Job(job).Progress(t.Context())
+		done := p.Done
 		if err != nil || !ok || len(done) != (n+7)/8 {
 			t.Fatalf("%d chunks: bitmap of %d bytes, %v, %v", n, len(done), ok, err)
 		}
@@ -286,6 +290,77 @@ func testBitmaps(t *testing.T, c *Conn) {
 		if Bit(done, len(done)*8) {
 			t.Fatal("a bit behind the end is set")
 		}
+	}
+}
+
+func testReport(t *testing.T, c *Conn) {
+	ctx := t.Context()
+	job := c.Job("j")
+	report := func(chunks map[int]jobs.Counts) {
+		t.Helper()
+		if err := job.Report(ctx, chunks); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(total, atWork jobs.Counts) {
+		t.Helper()
+		p, ok, err := job.Progress(ctx)
+		if err != nil || !ok || p.Counts != total || p.AtWork != atWork {
+			t.Fatalf("%+v and %+v at work, %v, %v; want %+v and %+v", p.Counts, p.AtWork, ok, err, total, atWork)
+		}
+	}
+	report(map[int]jobs.Counts{0: counts(5)})
+	if _, ok, err := job.Progress(ctx); ok || err != nil {
+		t.Fatalf("a report has made a job: %v, %v", ok, err)
+	}
+	if err := job.Init(ctx, 10, nil, jobs.Counts{}); err != nil {
+		t.Fatal(err)
+	}
+	want(jobs.Counts{}, jobs.Counts{})
+	report(map[int]jobs.Counts{0: counts(5), 3: counts(7)})
+	want(jobs.Counts{}, counts2(5, 7))
+	report(map[int]jobs.Counts{0: counts(6)})
+	want(jobs.Counts{}, counts2(6, 7))
+	commit(t, c, "j", 0, 9, newlyCounted)
+	want(counts(9), counts(7))
+	report(map[int]jobs.Counts{0: counts(8)}) // came late
+	want(counts(9), counts(7))
+	if err := c.Redis().HSet(ctx, jobKey("j", "work"), "4", "-5 1 x", "5", "", "6", reportText(&jobs.Counts{Objects: 5000, Compressed: 5000})).Err(); err != nil {
+		t.Fatal(err)
+	}
+	want(counts(9), counts(7))
+	if err := job.Forget(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Redis().Exists(ctx, jobKey("j", "work")).Result(); n != 0 || err != nil {
+		t.Fatalf("%d keys are left, %v", n, err)
+	}
+}
+
+func counts2(a, b int64) jobs.Counts {
+	c := counts(a)
+	c.Plus(counts(b))
+	return c
+}
+
+func testPace(t *testing.T, c *Conn) {
+	ctx := t.Context()
+	var p jobs.Pace
+	for i := range 10 {
+		p.Look(time.Date(2026, 1, 2, 3, 4, i, 0, time.UTC), true, jobs.Work{Objects: int64(i)}, jobs.Work{Objects: 100})
+	}
+	if err := c.Job("j").SetPace(ctx, p); err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Job("j").Pace(ctx)
+	if a, _ := got.Rate(); err != nil || a < 0.9 || a > 1.2 {
+		t.Errorf("%v objects/s, %v; want 1", a, err)
+	}
+	if err := c.Redis().Set(ctx, jobKey("j", "pace"), `{"at":"2026-01-02T03:04:05Z","points":[]}`, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Job("j").Pace(ctx); err != nil || !got.At.IsZero() {
+		t.Errorf("%+v, %v of a pace without points", got, err)
 	}
 }
 
@@ -302,7 +377,7 @@ func testLost(t *testing.T, c *Conn) {
 			t.Fatal(err)
 		}
 		commit(t, c, "j", 5, 2, jobLost)
-		if _, _, ok, err := c.Job("j").Progress(ctx); err != nil || ok {
+		if _, ok, err := c.Job("j").Progress(ctx); err != nil || ok {
 			t.Fatalf("progress without %q: ok %v, %v", part, ok, err)
 		}
 	}

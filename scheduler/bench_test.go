@@ -58,7 +58,8 @@ func emptyFiles(b *testing.B, n int) string {
 
 // BenchmarkMillion runs a job of 1,000,000 objects with a worker that does
 // nothing but write the records. The memory is that of scheduler, worker and
-// benchmark in one process, and, embedded, of the queue too.
+// benchmark in one process, and, embedded, of the queue too. The share of the time that
+// progress takes is that of the reports of the worker and of the pace, both every second.
 func BenchmarkMillion(b *testing.B) {
 	const n = 1_000_000
 	source := emptyFiles(b, n)
@@ -76,6 +77,7 @@ func BenchmarkMillion(b *testing.B) {
 				r.worker.start(b, 2)
 				var window, peak atomic.Int64
 				ctx, cancel := context.WithCancel(r.ctx)
+				go r.worker.report(ctx)
 				watched := make(chan struct{})
 				go func() {
 					defer close(watched)
@@ -98,6 +100,11 @@ func BenchmarkMillion(b *testing.B) {
 				report := r.endedAfter(spec.ID, 10*time.Minute)
 				elapsed := time.Since(start)
 				memory := resident()
+				told := time.Now()
+				if err := r.conn.Job(spec.ID).SetPace(ctx, fullPace()); err != nil {
+					b.Fatal(err)
+				}
+				telling := time.Duration(r.worker.telling.Load()).Seconds() + time.Since(told).Seconds()*elapsed.Seconds()
 				cancel()
 				<-watched
 				stop()
@@ -111,9 +118,18 @@ func BenchmarkMillion(b *testing.B) {
 				b.ReportMetric(float64(window.Load()), "window")
 				b.ReportMetric(float64(s.window()), "window-limit")
 				b.ReportMetric(float64(report.Chunks), "chunks")
+				b.ReportMetric(100*telling/elapsed.Seconds(), "%-progress-reports")
 			}
 		})
 	}
+}
+
+// fullPace is one with as many points as it can have.
+func fullPace() (p jobs.Pace) {
+	for i := range 10_000 {
+		p.Look(time.Unix(int64(i), 0), true, jobs.Work{Objects: int64(i) << 20, Bytes: int64(i) << 30}, jobs.Work{Objects: 1 << 40, Bytes: 1 << 50})
+	}
+	return p
 }
 
 // BenchmarkSecondRun100k runs a job over 100,000 objects whose results are all

@@ -8,8 +8,11 @@ import (
 )
 
 const (
-	fewestObjects = 16       // of a chunk, unless objects are slow
+	fewestObjects = 16       // of a chunk, unless objects are slow, large or few
+	fewestBytes   = 4 << 20  // of a chunk with fewer objects
 	chunksPerSlot = 4        // so that the last chunks keep everybody busy
+	tail          = 10       // the last so manieth part of a job has finer chunks
+	tailFiner     = 4        // by so much
 	chunkSeconds  = 60       // of one core that a chunk should take, where known
 	partChunks    = 1000     // of a part of chunks
 	partBytes     = 16 << 20 // of a part of chunks, compressed; bounds memory
@@ -21,36 +24,53 @@ const (
 )
 
 // chunkObjects is the most objects of a chunk: what the specification says,
-// fewer where the job is small for so many slots or where objects are slow.
-func chunkObjects(spec *jobs.Spec, todo int64, slots int, estimate *jobs.Estimate) int {
+// fewer where the job is small for so many slots or where objects are slow. A
+// chunk has work for everybody to share: no slot is left without one while another
+// one has two objects, and only small objects are taken together beyond that.
+func chunkObjects(spec *jobs.Spec, todo jobs.Work, slots int, estimate *jobs.Estimate) int {
 	n := int64(spec.ChunkObjects)
-	if slots > 0 {
-		n = min(n, max(fewestObjects, (todo+int64(slots*chunksPerSlot)-1)/int64(slots*chunksPerSlot)))
+	if slots > 0 && todo.Objects > 0 {
+		fewest := min(worthwhile(todo), share(todo.Objects, slots))
+		n = min(n, max(fewest, share(todo.Objects, slots*chunksPerSlot)))
 	}
-	if estimate != nil && estimate.CoreSeconds > 0 && todo > 0 {
-		n = min(n, max(1, int64(chunkSeconds*float64(todo)/estimate.CoreSeconds)))
+	if estimate != nil && estimate.CoreSeconds > 0 && todo.Objects > 0 {
+		n = min(n, max(1, int64(chunkSeconds*float64(todo.Objects)/estimate.CoreSeconds)))
 	}
 	return int(n)
 }
 
+// worthwhile is how many objects make a chunk that is worth its own requests.
+func worthwhile(todo jobs.Work) int64 {
+	if todo.Bytes == 0 {
+		return fewestObjects
+	}
+	return min(fewestObjects, (fewestBytes*todo.Objects+todo.Bytes-1)/todo.Bytes)
+}
+
+// share is the greatest part of n in so many parts.
+func share(n int64, parts int) int64 { return (n + int64(parts) - 1) / int64(parts) }
+
 // chunkWriter divides entries into chunks and writes them in parts, a frame a chunk.
 type chunkWriter struct {
-	objects int   // of a chunk, at most
-	bytes   int64 // of a chunk, at most, unless one object has more
+	objects int       // of a chunk, at most
+	bytes   int64     // of a chunk, at most, unless one object has more
+	todo    jobs.Work // in all chunks; zero: not known
 	put     func(part int, data []byte) error
 
 	chunks []jobs.Chunk
 	lines  storage.Lines
 	frame  []jobs.Entry
 	weight int64 // bytes of the frame's objects
-	text   int   // about the bytes of its lines
+	taken  jobs.Work
+	text   int // about the bytes of its lines
 	part   int
 	inPart int
 }
 
 func (c *chunkWriter) add(e jobs.Entry) error {
 	size, text := max(e.Size, 0), e.Text()
-	if len(c.frame) > 0 && (len(c.frame) == c.objects || c.weight+size > c.bytes || c.text+text > chunkText) {
+	objects, bytes := c.limits()
+	if len(c.frame) > 0 && (len(c.frame) >= objects || c.weight+size > bytes || c.text+text > chunkText) {
 		if err := c.end(); err != nil {
 			return err
 		}
@@ -58,7 +78,22 @@ func (c *chunkWriter) add(e jobs.Entry) error {
 	c.frame = append(c.frame, e)
 	c.weight += size
 	c.text += text
+	c.taken.Objects++
+	c.taken.Bytes += size
 	return nil
+}
+
+// limits are the most objects and bytes of the chunk at work. The last chunks are
+// finer, so that nobody has much left when the others have nothing to do.
+func (c *chunkWriter) limits() (objects int, bytes int64) {
+	objects, bytes = c.objects, c.bytes
+	if c.todo.Objects > 0 && c.todo.Objects-c.taken.Objects < c.todo.Objects/tail {
+		objects = min(objects, max(objects/tailFiner, int(worthwhile(c.todo))))
+	}
+	if c.todo.Bytes > 0 && c.todo.Bytes-c.taken.Bytes < c.todo.Bytes/tail {
+		bytes = max(1, bytes/tailFiner)
+	}
+	return objects, bytes
 }
 
 // end closes the chunk.

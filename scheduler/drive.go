@@ -283,7 +283,7 @@ func (d *drive) prepare(ctx context.Context) (plan jobs.Plan, err error) {
 	}
 	d.log.Info("source is listed", "objects", at.Objects, "bytes", at.Bytes, "filtered", at.Filtered)
 	p := &planning{
-		folder: &d.f, spec: &d.spec, resolved: d.codec, source: source, target: d.f.b, at: at, slots: d.s.planSlots(), memory: memory(d.s.opts.Memory),
+		folder: &d.f, spec: &d.spec, resolved: d.codec, source: source, target: d.f.b, at: at, slots: d.s.planSlots(pctx), memory: memory(d.s.opts.Memory),
 		all: parts(d.f.b, at.Parts, func(n int) string { return jobs.Folder(d.f.id).Manifest(n) }),
 	}
 	if plan, err = p.plan(pctx); err != nil {

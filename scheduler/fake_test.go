@@ -83,6 +83,9 @@ type worker struct {
 	delay   time.Duration                   // a chunk
 	chunks  atomic.Int64                    // that were worked on to the end
 	obeyed  atomic.Int64                    // that were left because of a signal
+	telling atomic.Int64                    // nanoseconds in which progress was reported
+
+	atWork sync.Map // task to its counts
 
 	mu    sync.Mutex
 	specs map[string]jobs.Spec
@@ -96,6 +99,26 @@ func (w *worker) start(t testing.TB, slots int) *queue.Server {
 	}
 	t.Cleanup(server.Shutdown)
 	return server
+}
+
+// report says every second how far the chunks at work are, as a real worker does.
+func (w *worker) report(ctx context.Context) {
+	for ; ctx.Err() == nil; sleep(ctx, time.Second) {
+		all := map[string]map[int]jobs.Counts{}
+		w.atWork.Range(func(t, counts any) bool {
+			task := t.(jobs.Task)
+			if all[task.Job] == nil {
+				all[task.Job] = map[int]jobs.Counts{}
+			}
+			all[task.Job][task.Index] = counts.(jobs.Counts)
+			return true
+		})
+		start := time.Now()
+		for job, chunks := range all {
+			w.conn.Job(job).Report(ctx, chunks)
+		}
+		w.telling.Add(int64(time.Since(start)))
+	}
 }
 
 func (w *worker) spec(ctx context.Context, job string) (jobs.Spec, error) {
@@ -158,6 +181,8 @@ func (w *worker) chunk(ctx context.Context, task jobs.Task, attempt int) error {
 		results = append(results, r)
 		return nil
 	})
+	w.atWork.Store(task, header.Counts)
+	defer w.atWork.Delete(task)
 	if err != nil {
 		return err
 	}

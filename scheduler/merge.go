@@ -174,6 +174,9 @@ func tallyShard(data []byte) (*tally, error) {
 	if err != nil {
 		return nil, err
 	}
+	if h.Counts.BytesAttempted == 0 {
+		h.Counts.BytesAttempted = t.counts.BytesAttempted // written by a version that did not count it
+	}
 	t.uneven = h.Counts != t.counts
 	return t, nil
 }

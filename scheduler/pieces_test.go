@@ -222,24 +222,68 @@ func TestBreaker(t *testing.T) {
 
 func TestChunkObjects(t *testing.T) {
 	tests := []struct {
-		todo  int64
+		todo  int64 // objects
+		size  int64 // of each
 		slots int
 		est   *jobs.Estimate
 		want  int
 	}{
-		{1_000_000, 2, nil, 1000},
-		{2000, 2, nil, 250},
-		{100, 2, nil, 16},
-		{10, 2, nil, 16},
-		{1000, 0, nil, 1000},
-		{1000, 1, &jobs.Estimate{CoreSeconds: 10_000}, 6},
-		{1000, 1, &jobs.Estimate{CoreSeconds: 10_000_000}, 1},
-		{1000, 1, &jobs.Estimate{CoreSeconds: 1}, 250},
+		{1_000_000, 10_000, 2, nil, 1000},
+		{2000, 10_000, 2, nil, 250},
+		{100, 10_000, 2, nil, 16},
+		{10, 10_000, 2, nil, 5},
+		{10, 10_000, 6, nil, 2},
+		{10, 10_000, 20, nil, 1},
+		{10, 8 << 20, 6, nil, 1},
+		{100, 1 << 20, 6, nil, 5},
+		{100, 3 << 20, 12, nil, 3},
+		{100, 0, 2, nil, 16},
+		{1000, 10_000, 0, nil, 1000},
+		{1000, 10_000, 1, &jobs.Estimate{CoreSeconds: 10_000}, 6},
+		{1000, 10_000, 1, &jobs.Estimate{CoreSeconds: 10_000_000}, 1},
+		{1000, 10_000, 1, &jobs.Estimate{CoreSeconds: 1}, 250},
 	}
 	for _, tt := range tests {
-		if got := chunkObjects(&jobs.Spec{ChunkObjects: 1000}, tt.todo, tt.slots, tt.est); got != tt.want {
-			t.Errorf("%d objects, %d slots, %+v: %d, want %d", tt.todo, tt.slots, tt.est, got, tt.want)
+		if got := chunkObjects(&jobs.Spec{ChunkObjects: 1000}, jobs.Work{Objects: tt.todo, Bytes: tt.todo * tt.size}, tt.slots, tt.est); got != tt.want {
+			t.Errorf("%d objects of %d bytes, %d slots, %+v: %d, want %d", tt.todo, tt.size, tt.slots, tt.est, got, tt.want)
 		}
+	}
+}
+
+func TestTheLastChunksAreFiner(t *testing.T) {
+	for _, size := range []int64{10_000, 10 << 20} { // chunks end by their objects, or by their bytes
+		c := &chunkWriter{objects: 80, bytes: 200 << 20, todo: jobs.Work{Objects: 1000, Bytes: 1000 * size}, put: func(int, []byte) error { return nil }}
+		for i := range 1000 {
+			if err := c.add(jobs.Entry{Key: fmt.Sprint(i), Size: size}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(c.end(), c.endPart()); err != nil {
+			t.Fatal(err)
+		}
+		first, last := c.chunks[0].Objects, 0
+		for n, i := 0, len(c.chunks)-1; n < 99; i-- {
+			n += c.chunks[i].Objects
+			last = max(last, c.chunks[i].Objects)
+		}
+		if last > first/4+1 || first != int(min(80, 200<<20/size)) {
+			t.Errorf("%d objects a chunk, %d in the last tenth", first, last)
+		}
+	}
+}
+
+// Three workers with two slots each have nothing to do when ten objects come.
+func TestIdleWorkersShareFewObjects(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for range 3 {
+		r.worker.start(t, 2)
+	}
+	r.fill(10)
+	r.run(r.scheduler(nil))
+	spec := r.submit(nil)
+	if report := r.ended(spec.ID); report.Counts.Compressed != 10 || report.Chunks < 5 {
+		t.Errorf("%d chunks of %+v, want 5 or more", report.Chunks, report.Counts)
 	}
 }
 

@@ -59,7 +59,8 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 			return jobs.Plan{}, err
 		}
 	}
-	c := &chunkWriter{objects: chunkObjects(p.spec, plan.Objects-plan.Skipped, p.slots, plan.Estimate), bytes: p.spec.ChunkBytes}
+	todo := jobs.Work{Objects: plan.Objects - plan.Skipped, Bytes: plan.Bytes - plan.SkippedBytes}
+	c := &chunkWriter{objects: chunkObjects(p.spec, todo, p.slots, plan.Estimate), bytes: p.spec.ChunkBytes, todo: todo}
 	c.put = func(part int, data []byte) error {
 		if p.folder == nil {
 			return nil

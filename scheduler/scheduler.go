@@ -339,18 +339,22 @@ func (s *Scheduler) reap(ctx context.Context) {
 // lookAtWorkers keeps the number of slots.
 func (s *Scheduler) lookAtWorkers(ctx context.Context) {
 	for ; ctx.Err() == nil; sleep(ctx, workersEvery) {
-		workers, err := s.conn.Workers(ctx)
-		if err != nil {
-			continue
-		}
-		n := 0
-		for _, w := range workers {
-			n += w.Concurrency
-		}
-		s.mu.Lock()
-		s.slots = n
-		s.mu.Unlock()
+		s.countSlots(ctx)
 	}
+}
+
+func (s *Scheduler) countSlots(ctx context.Context) {
+	workers, err := s.conn.Workers(ctx)
+	if err != nil {
+		return
+	}
+	n := 0
+	for _, w := range workers {
+		n += w.Concurrency
+	}
+	s.mu.Lock()
+	s.slots = n
+	s.mu.Unlock()
 }
 
 // window is how many tasks a priority may have in the queue.
@@ -367,7 +371,8 @@ func (s *Scheduler) window() int64 {
 }
 
 // planSlots is how many chunks can run at once, for cutting a small job.
-func (s *Scheduler) planSlots() int {
+func (s *Scheduler) planSlots(ctx context.Context) int {
+	s.countSlots(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return max(s.slots, runtime.GOMAXPROCS(0))

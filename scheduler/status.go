@@ -26,8 +26,12 @@ type Status struct {
 	Depth   queue.Depth // of the job's priority, all jobs together
 	Workers []queue.WorkerInfo
 
-	Rate float64       // objects a second since the first chunk was fed; 0: not known
-	ETA  time.Duration // to the last chunk at that rate; 0: not known
+	Rate     float64       // objects a second while work goes on, of an ended job on average; 0: not known, or nothing runs
+	ByteRate float64       // and bytes of their sources
+	ETA      time.Duration // to the last chunk; 0: not known, or nothing runs
+
+	// Offline: Redis does not answer. Counts, chunks, workers and rates are not known.
+	Offline bool
 
 	deniedBy string // why a worker does not do its chunks; empty where none says so
 
@@ -77,7 +81,8 @@ func (c *Client) Status(ctx context.Context, target, id string) (Status, error) 
 		st.Counts, st.Done = report.Counts, report.Attempted
 		st.State.State, st.State.Reason = report.State, report.Reason
 		if report.Seconds > 0 {
-			st.Rate = float64(report.Counts.Objects-report.Counts.Skipped) / report.Seconds
+			w := report.Counts.Attempted()
+			st.Rate, st.ByteRate = float64(w.Objects)/report.Seconds, float64(w.Bytes)/report.Seconds
 		}
 		st.Why = report.Reason
 		return st, nil
@@ -85,6 +90,7 @@ func (c *Client) Status(ctx context.Context, target, id string) (Status, error) 
 	var qerr error
 	if c.Conn != nil {
 		qerr = c.fromQueue(ctx, &st)
+		st.Offline = qerr != nil
 	}
 	if planned {
 		st.Counts.Objects += plan.Skipped
@@ -94,14 +100,26 @@ func (c *Client) Status(ctx context.Context, target, id string) (Status, error) 
 	return st, nil
 }
 
+// With gives what stands in st, and what Redis knew of the job in an earlier status: for a
+// Redis that does not answer now.
+func (st Status) With(earlier Status) Status {
+	if earlier.Spec.ID != st.Spec.ID {
+		return st
+	}
+	st.Counts, st.Done, st.Depth, st.Workers = earlier.Counts, earlier.Done, earlier.Depth, earlier.Workers
+	st.Rate, st.ByteRate, st.ETA = earlier.Rate, earlier.ByteRate, earlier.ETA
+	return st
+}
+
 // fromQueue adds what Redis knows.
 func (c *Client) fromQueue(ctx context.Context, st *Status) error {
-	done, counts, ok, err := c.Conn.Job(st.Spec.ID).Progress(ctx)
+	p, ok, err := c.Conn.Job(st.Spec.ID).Progress(ctx)
 	if err != nil {
 		return err
 	}
 	if ok {
-		st.Done, st.Counts = countDone(done), counts
+		st.Done, st.Counts = countDone(p.Done), p.Counts
+		st.Counts.Plus(p.AtWork)
 	}
 	if b, blocked, err := c.Conn.Job(st.Spec.ID).Blocked(ctx); err != nil {
 		return err
@@ -129,13 +147,12 @@ func (c *Client) fromQueue(ctx context.Context, st *Status) error {
 	if st.deniedBy, err = c.Conn.Job(st.Spec.ID).Denied(ctx, queue.Workers); err != nil {
 		return err
 	}
-	if elapsed := time.Since(st.State.Started).Seconds(); !st.State.Started.IsZero() && counts.Objects > 0 && elapsed > 0 {
-		st.Rate = float64(counts.Objects) / elapsed
-		if left := st.Objects - counts.Objects; left > 0 {
-			st.ETA = time.Duration(float64(left) / st.Rate * float64(time.Second))
-		}
+	pace, err := c.Conn.Job(st.Spec.ID).Pace(ctx)
+	if now := time.Now(); err == nil && st.State.State == jobs.StateRunning && st.State.Blocked == "" && pace.Fresh(now) {
+		st.Rate, st.ByteRate = pace.Rate()
+		st.ETA, _ = pace.Left(now)
 	}
-	return nil
+	return err
 }
 
 // why finds the reason closest to the root.

@@ -17,6 +17,7 @@ const (
 	reconcileEvery = 3 * time.Second  // fed chunks are compared with the queue
 	registerEvery  = 10 * time.Second // a job that waits is registered again, in case Redis lost it
 	checkedAtOnce  = 100              // chunks that are compared although the numbers agree
+	paceEvery      = time.Second      // the pace of a job is told
 	stopWait       = 30 * time.Second // for workers to leave their chunks when a job is cancelled
 )
 
@@ -24,7 +25,10 @@ const (
 type work struct {
 	*drive
 	plan      *jobs.Plan
-	done      []byte // as of the last look
+	total     jobs.Work // of the plan's chunks
+	pace      jobs.Pace
+	paced     time.Time // pace was written to Redis
+	done      []byte    // as of the last look
 	counts    jobs.Counts
 	depth     queue.Depth
 	cursor    int         // chunks below were fed
@@ -41,7 +45,7 @@ type work struct {
 
 // work feeds and tracks a planned job until it ends.
 func (d *drive) work(ctx context.Context, plan *jobs.Plan) error {
-	w := &work{drive: d, plan: plan, fedTo: d.priority(), left: map[int]int{}}
+	w := &work{drive: d, plan: plan, total: plan.Work(), fedTo: d.priority(), left: map[int]int{}}
 	d.withdraw = func(ctx context.Context) error {
 		w.held, w.cursor = false, 0
 		return w.withdraw(ctx)
@@ -105,20 +109,41 @@ func (w *work) track(ctx context.Context) error {
 	if w.depth, err = w.s.conn.Tasks(w.fedTo).Depth(ctx); err != nil {
 		return err
 	}
-	done, counts, ok, err := w.s.conn.Job(w.f.id).Progress(ctx)
+	p, ok, err := w.s.conn.Job(w.f.id).Progress(ctx)
 	if err != nil {
 		return err
 	}
-	if ok && len(done) != len(queue.NewBitmap(len(w.plan.Chunks))) {
+	if ok && len(p.Done) != len(queue.NewBitmap(len(w.plan.Chunks))) {
 		ok = false
 	}
 	if !ok {
-		if done, counts, err = w.rebuild(ctx); err != nil {
+		p = queue.Progress{}
+		if p.Done, p.Counts, err = w.rebuild(ctx); err != nil {
 			return err
 		}
 	}
-	w.done, w.counts = done, counts
-	return nil
+	w.done, w.counts = p.Done, p.Counts
+	return w.keepPace(ctx, p)
+}
+
+// keepPace looks how far the job is and tells everybody.
+func (w *work) keepPace(ctx context.Context, p queue.Progress) error {
+	if w.pace.At.IsZero() {
+		var err error
+		if w.pace, err = w.s.conn.Job(w.f.id).Pace(ctx); err != nil { // of the leader before
+			return err
+		}
+	}
+	counts := p.Counts
+	counts.Plus(p.AtWork)
+	running := w.control.Want == jobs.WantRun && w.depth.Active > 0 && w.spec.OpenAt(w.s.opts.Now())
+	changed := running != w.pace.Running
+	w.pace.Look(time.Now(), running, counts.Attempted(), w.total)
+	if !changed && time.Since(w.paced) < min(paceEvery, 2*w.s.opts.Tick) {
+		return nil
+	}
+	w.paced = time.Now()
+	return w.s.conn.Job(w.f.id).SetPace(ctx, w.pace)
 }
 
 // rebuild makes the job's keys in Redis from its result shards.

@@ -39,6 +39,7 @@ type chunk struct {
 
 	mu      sync.Mutex
 	records []*jobs.Result          // by position in the chunk; nil: not done
+	counts  jobs.Counts             // of records
 	made    map[string]*jobs.Result // by key: those made in this process and reported
 	done    int
 	saved   int       // of done, in the partial shard
@@ -86,6 +87,7 @@ func (w *Worker) run(ctx context.Context, k *jobContext, t jobs.Task, attempt in
 	if err := c.open(ctx); err != nil {
 		return err
 	}
+	defer w.atWork.enter(c)()
 	err = c.work(ctx)
 	if err == nil {
 		err = c.commit(ctx)
@@ -162,6 +164,11 @@ func (c *chunk) open(ctx context.Context) error {
 		return err
 	}
 	c.takeMade()
+	for _, r := range c.records {
+		if r != nil {
+			c.counts.Add(r)
+		}
+	}
 	c.flights = newFlights(c.w, c.task)
 	deaths, err := c.flights.deaths(ctx)
 	if err != nil {

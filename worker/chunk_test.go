@@ -73,7 +73,8 @@ func TestFoundShardIsCommitted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, counts, _, err := j.conn.Job(j.spec.ID).Progress(j.ctx)
+		progress, _, err := j.conn.Job(j.spec.ID).Progress(j.ctx)
+		counts := progress.Counts
 		if err != nil || counts.Compressed != 3 || counts.Objects != 3 {
 			t.Errorf("counts %+v, %v", counts, err)
 		}
@@ -104,7 +105,8 @@ func TestTwoDeliveriesAtOnce(t *testing.T) {
 		})
 	}
 	both.Wait()
-	_, counts, _, err := j.conn.Job(j.spec.ID).Progress(j.ctx)
+	progress, _, err := j.conn.Job(j.spec.ID).Progress(j.ctx)
+	counts := progress.Counts
 	if err != nil || counts.Objects != 20 || counts.Compressed != 20 {
 		t.Errorf("counts %+v, %v, want 20", counts, err)
 	}
@@ -123,8 +125,8 @@ func TestCommitWhenTheShardAppearsMeanwhile(t *testing.T) {
 		return nil, nil, false
 	}
 	j.compress(c)
-	if _, counts, _, _ := j.conn.Job(j.spec.ID).Progress(j.ctx); counts.Failed != 2 || counts.Compressed != 0 {
-		t.Errorf("counts %+v, want those of the shard that is stored", counts)
+	if p, _, _ := j.conn.Job(j.spec.ID).Progress(j.ctx); p.Counts.Failed != 2 || p.Counts.Compressed != 0 {
+		t.Errorf("counts %+v, want those of the shard that is stored", p.Counts)
 	}
 }
 

@@ -458,6 +458,7 @@ func (c *chunk) record(o *object) {
 	*r = o.record
 	c.mu.Lock()
 	c.records[o.index] = r
+	c.counts.Add(r)
 	c.made[r.Key] = r
 	c.done++
 	c.mu.Unlock()

@@ -207,7 +207,8 @@ func (j *job) timed(w *Worker) (jobs.Counts, time.Duration) {
 func (j *job) wait() jobs.Counts {
 	j.t.Helper()
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		done, counts, ok, err := j.conn.Job(j.spec.ID).Progress(j.ctx)
+		p, ok, err := j.conn.Job(j.spec.ID).Progress(j.ctx)
+		done, counts := p.Done, p.Counts
 		if err != nil || !ok {
 			j.t.Fatal(ok, err)
 		}

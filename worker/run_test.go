@@ -10,6 +10,7 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/jobs/class"
+	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -36,6 +37,62 @@ func TestStuckWorkerEnds(t *testing.T) {
 	}
 	if r := j.results()["unresponsive.png"]; r.Class != class.Timeout {
 		t.Errorf("%+v, want a timeout", r)
+	}
+}
+
+// What is done of a chunk shows long before the chunk is done.
+func TestProgressMovesByObjects(t *testing.T) {
+	gate := make(chan struct{}, 100)
+	var w *Worker
+	c := &fake{encode: func(ctx context.Context, _ *gpu.Device, _ *raster.Image) ([]byte, error, bool) {
+		if !w.tested.Load() {
+			return nil, nil, false
+		}
+		select {
+		case <-gate:
+		case <-ctx.Done():
+		}
+		return nil, nil, false
+	}}
+	j := newJob(t, "mem://source", "mem://target", c, nil).queued()
+	j.photos(20, 8).plan()
+	if err := j.conn.Job(j.spec.ID).Init(j.ctx, 1, nil, jobs.Counts{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.conn.Tasks(0).Enqueue(j.ctx, j.tasks[0]); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(j.ctx)
+	ended := make(chan error)
+	w = j.worker(Options{CPU: 1}, c)
+	go func() { ended <- w.Run(ctx) }()
+	released := int64(0)
+	for _, n := range []int64{1, 4, 14} { // 19 in all
+		for range n {
+			gate <- struct{}{}
+		}
+		released += n
+		var p queue.Progress
+		for start := time.Now(); p.AtWork.Objects < released && time.Since(start) < 2*time.Second; time.Sleep(10 * time.Millisecond) {
+			var err error
+			if p, _, err = j.conn.Job(j.spec.ID).Progress(j.ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if p.Counts.Objects != 0 || p.AtWork.Compressed != released || p.AtWork.BytesAttempted == 0 {
+			t.Errorf("after 2 s %+v; want %d objects at work and none committed", p, released)
+		}
+	}
+	close(gate)
+	if counts := j.wait(); counts.Objects != 20 {
+		t.Errorf("%+v at the end", counts)
+	}
+	if p, _, err := j.conn.Job(j.spec.ID).Progress(j.ctx); err != nil || p.AtWork != (jobs.Counts{}) {
+		t.Errorf("%+v, %v: want nothing at work", p.AtWork, err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

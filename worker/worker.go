@@ -63,6 +63,7 @@ type Worker struct {
 	tasks    tasks
 	others   *otherSpecs // nil without a queue that others use
 	runs     *runs
+	atWork   atWork
 	states   jobStates // of the other jobs of targets
 	owners   *owners
 }
@@ -182,11 +183,16 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.log.Info("no card is used", "reason", w.why)
 	}
 	w.log.Info("worker serves", "device", w.device.Name(), "encoders", w.opts.CPU, "chunks", w.opts.Chunks, "memory", w.opts.Memory)
+	reporting, over := context.WithCancel(context.WithoutCancel(ctx)) // also while chunks end
+	var beside sync.WaitGroup
+	beside.Go(func() { w.reportProgress(reporting) })
 	if err = w.watch(ctx); err != nil {
 		err = fmt.Errorf("worker: %w", err)
 	}
 	w.draining.Store(true)
 	server.Shutdown()
+	over()
+	beside.Wait()
 	w.log.Info("worker ends", w.deviceWork()...)
 	return err
 }

@@ -28,6 +28,9 @@ type snapshot struct {
 	chunksDone int64       //
 	counts     jobs.Counts // so far
 	workers    int         // alive; shown where positive
+
+	rate, byteRate float64 // objects and source bytes a second, 0 while unknown
+	eta            float64 // seconds to the end, 0 while unknown
 }
 
 // display shows the progress of one piece of work on stderr: a bar on a
@@ -43,7 +46,7 @@ type display struct {
 	now     snapshot
 	said    time.Time // when the last line or event came
 	saidWhy string
-	rate    rate
+	pace    jobs.Pace     // of work that is no job
 	shown   int           // objects that were named because they failed
 	holding bool          // objects are kept back until release
 	held    []jobs.Result //
@@ -72,8 +75,11 @@ func (p *program) display(every time.Duration) *display {
 func (d *display) update(s snapshot) {
 	d.mu.Lock()
 	changed := s.state != d.now.state || s.why != d.saidWhy && s.why != ""
+	if s.job == "" {
+		d.pace.Look(time.Now(), true, s.counts.Attempted(), jobs.Work{})
+		s.rate, s.byteRate = d.pace.Rate()
+	}
 	d.now = s
-	d.rate.add(time.Now(), s.counts)
 	due := time.Since(d.said) >= d.every || (changed && (d.p.json || s.blocked))
 	text := d.text()
 	event := d.event()
@@ -114,8 +120,8 @@ func (d *display) text() string {
 	} else if s.counts.Objects > 0 {
 		parts = append(parts, plural(s.counts.Objects, "object"))
 	}
-	if d.rate.objects > 0 && !s.blocked {
-		parts = append(parts, fmt.Sprintf("%.1f/s", d.rate.objects), bytesText(int64(d.rate.bytes))+"/s")
+	if s.rate > 0 && !s.blocked {
+		parts = append(parts, fmt.Sprintf("%.1f/s", s.rate), bytesText(int64(s.byteRate))+"/s")
 	}
 	if s.counts.BytesIn > 0 && s.counts.BytesOut > 0 {
 		parts = append(parts, "saving "+percent(s.counts.Saving()))
@@ -123,8 +129,8 @@ func (d *display) text() string {
 	if bad := s.counts.Bad(); bad > 0 {
 		parts = append(parts, countText(bad)+" failed")
 	}
-	if eta, ok := d.rate.eta(s); ok && !s.blocked {
-		parts = append(parts, "ETA "+secondsText(eta))
+	if s.eta > 0 && !s.blocked {
+		parts = append(parts, "ETA "+secondsText(s.eta))
 	}
 	if s.workers > 0 {
 		parts = append(parts, plural(int64(s.workers), "worker"))
@@ -141,10 +147,7 @@ func (d *display) event() progressEvent {
 	e := progressEvent{
 		Type: "progress", Job: s.job, State: s.state, Why: s.why, Total: s.total,
 		ChunksDone: s.chunksDone, Chunks: s.chunks, Counts: s.counts, Saving: s.counts.Saving(),
-		ObjectsPerSecond: d.rate.objects, BytesPerSecond: d.rate.bytes,
-	}
-	if eta, ok := d.rate.eta(s); ok {
-		e.ETA = eta
+		ObjectsPerSecond: s.rate, BytesPerSecond: s.byteRate, ETA: s.eta,
 	}
 	return e
 }
@@ -255,45 +258,6 @@ func (p *program) name(key string) string {
 		key = plain.Shorten(key, shownName)
 	}
 	return plain.Name(key)
-}
-
-// rate is how fast objects and source bytes come, smoothed over rateWindow.
-type rate struct {
-	at             time.Time
-	worked, read   int64
-	objects, bytes float64 // per second
-}
-
-const rateWindow = 15 * time.Second
-
-// add takes the totals at a time. Objects that had been done before do not
-// count as work.
-func (r *rate) add(now time.Time, c jobs.Counts) {
-	worked := c.Objects - c.Skipped
-	if r.at.IsZero() || worked < r.worked {
-		r.at, r.worked, r.read = now, worked, c.BytesIn
-		return
-	}
-	dt := now.Sub(r.at).Seconds()
-	if dt < 0.5 {
-		return
-	}
-	weight := min(1, dt/rateWindow.Seconds())
-	if r.objects == 0 {
-		weight = 1
-	}
-	r.objects += weight * (float64(worked-r.worked)/dt - r.objects)
-	r.bytes += weight * (float64(max(0, c.BytesIn-r.read))/dt - r.bytes)
-	r.at, r.worked, r.read = now, worked, c.BytesIn
-}
-
-// eta is the expected time to the end in seconds.
-func (r *rate) eta(s snapshot) (float64, bool) {
-	left := s.total - s.counts.Objects
-	if s.total == 0 || left <= 0 || r.objects < 1e-6 {
-		return 0, false
-	}
-	return float64(left) / r.objects, true
 }
 
 // Write prints log lines above the bar.

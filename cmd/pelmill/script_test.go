@@ -52,6 +52,7 @@ func TestS3(t *testing.T) {
 //	flip file offset            inverts one bit of a byte; negative offsets count from the end
 //	cut file bytes              shortens a file
 //	keep NAME type field        sets $NAME to the field of the last line of this type on stdout
+//	copies N file folder        copies a file N times into a new folder
 //	until regexp command args...   runs the command until its stdout matches
 //	disk folder options            mounts a tmpfs, until the end of the script
 //	remount folder options         changes it
@@ -88,6 +89,7 @@ func transcripts(t *testing.T, dir, redis string, environment ...string) {
 			"cut":    cut,
 			"note":   note,
 			"keep":   keep,
+			"copies": copies,
 			"until":  until,
 
 			"disk":    disk,
@@ -263,4 +265,17 @@ func edit(ts *testscript.TestScript, args []string, change func(data []byte, n i
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	ts.Check(os.WriteFile(name, change(data, n), 0o666))
+}
+
+func copies(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: copies N file folder")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	data, dir := []byte(ts.ReadFile(args[1])), ts.MkAbs(args[2])
+	ts.Check(os.MkdirAll(dir, 0o777))
+	for i := range n {
+		ts.Check(os.WriteFile(filepath.Join(dir, fmt.Sprintf("%04d%s", i, filepath.Ext(args[1]))), data, 0o666))
+	}
 }

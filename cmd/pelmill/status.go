@@ -48,6 +48,7 @@ type statusEvent struct {
 	Chunks     int     `json:"chunks"`
 	Workers    int     `json:"workers"`
 	Rate       float64 `json:"objects_per_second,omitempty"`
+	ByteRate   float64 `json:"bytes_per_second,omitempty"`
 	ETA        float64 `json:"eta,omitempty"`
 }
 
@@ -55,7 +56,7 @@ func newStatusEvent(s scheduler.Status, r ref) statusEvent {
 	return statusEvent{
 		Type: "status", Job: r.id, State: s.State.State, Why: s.Why, Blocked: s.Blocked, Source: s.Spec.Source, Target: r.target,
 		Codec: s.Spec.Codec, Options: s.Spec.Options, Created: s.Spec.Created, Counts: s.Counts, Saving: s.Counts.Saving(),
-		ChunksDone: s.Done, Chunks: s.Chunks, Workers: len(s.Workers), Rate: s.Rate, ETA: s.ETA.Seconds(), Total: s.Objects,
+		ChunksDone: s.Done, Chunks: s.Chunks, Workers: len(s.Workers), Rate: s.Rate, ByteRate: s.ByteRate, ETA: s.ETA.Seconds(), Total: s.Objects,
 	}
 }
 
@@ -88,7 +89,7 @@ func (p *program) showStatus(s scheduler.Status, r ref) error {
 		table = append(table, []string{strings.Replace(strings.TrimSpace(row[0]), "objects", "attempted", 1), row[1]})
 	}
 	if e.Rate > 0 {
-		text := fmt.Sprintf("%.1f objects/s", e.Rate)
+		text := fmt.Sprintf("%.1f objects/s, %s/s", e.Rate, bytesText(int64(e.ByteRate)))
 		if e.ETA > 0 {
 			text += ", ETA " + secondsText(e.ETA)
 		}
@@ -123,5 +124,6 @@ func snapshotOf(s scheduler.Status) snapshot {
 	return snapshot{
 		job: s.Spec.ID, state: s.State.State, why: s.Why, blocked: s.Blocked != "", total: max(0, s.Objects), counts: s.Counts,
 		chunks: int64(s.Chunks), chunksDone: int64(s.Done), workers: len(s.Workers),
+		rate: s.Rate, byteRate: s.ByteRate, eta: s.ETA.Seconds(),
 	}
 }

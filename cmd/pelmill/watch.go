@@ -68,11 +68,17 @@ func (p *program) await(ctx context.Context, c *cluster, r ref, d *display, live
 	var waits waiting
 	shown := false       // the plan
 	var base jobs.Counts // when the plan was shown
+	var known scheduler.Status
 	for {
 		start := time.Now()
 		s, err := c.client.Status(ctx, r.target, r.id)
 		if err != nil {
 			return s, err
+		}
+		if s.Offline {
+			s = s.With(known) // what is done is not forgotten with Redis
+		} else {
+			known = s
 		}
 		if err := refused(s, r.id); err != nil {
 			return s, err

@@ -1,5 +1,5 @@
 -- Counts a chunk, once.
--- KEYS  meta, done, counts
+-- KEYS  meta, done, counts, work
 -- ARGV  index of the chunk, then name and delta of each counter
 -- Answers 0 lost, 1 first, 2 again, -1 no such chunk.
 local chunks = tonumber(redis.call("HGET", KEYS[1], "chunks") or nil)
@@ -14,7 +14,10 @@ end
 if tonumber(ARGV[1]) >= chunks then
   return -1
 end
-if redis.call("SETBIT", KEYS[2], ARGV[1], 1) == 1 then
+-- The first write is one that a full Redis refuses: it takes all of it or nothing.
+local before = redis.call("SETBIT", KEYS[2], ARGV[1], 1)
+redis.call("HDEL", KEYS[4], ARGV[1])
+if before == 1 then
   return 2
 end
 for i = 2, #ARGV, 2 do
