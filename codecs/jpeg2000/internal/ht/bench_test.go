@@ -32,7 +32,7 @@ var details = []struct {
 func BenchmarkDecode(b *testing.B) {
 	for _, d := range details {
 		b.Run(d.name, func(b *testing.B) {
-			segment := Encode(nil, detail(d.mean), 64, 64, 64)
+			segment, _ := Encode(nil, detail(d.mean), 64, 64, 64)
 			block := &codestream.Block{Width: 64, Height: 64, Planes: 16, ZeroPlanes: 15, Segments: []codestream.Segment{{Data: segment, Passes: 1}}}
 			dst := make([]int32, 64*64)
 			b.ReportMetric(8*float64(len(segment))/4096, "bits/sample")
@@ -52,7 +52,7 @@ func BenchmarkEncode(b *testing.B) {
 			src := detail(d.mean)
 			var out []byte
 			for b.Loop() {
-				out = Encode(out[:0], src, 64, 64, 64)
+				out, _ = Encode(out[:0], src, 64, 64, 64)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4096, "ns/sample")
 		})

@@ -2,6 +2,7 @@ package ht
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"sync"
 )
 
@@ -35,21 +36,22 @@ type packed[A any] struct {
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}
 
-// Encode appends to out the cleanup segment of a code-block, with the bit-plane 0 as its
-// last, and nothing if all its samples are 0. src holds the quantizer indices, in two's
-// complement and rows stride apart. A code-block has at most 1024 samples a side and 1024
-// quads.
+// Encode appends to out the cleanup segment of a code-block and returns the number of
+// bits of its greatest magnitude; if that is 0 nothing is appended. src holds the
+// quantizer indices, in two's complement and rows stride apart. A code-block has at most
+// 1024 samples a side and 1024 quads.
 //
-// With E the bit length of the greatest magnitude, the segment's coding pass is that of
-// bit-plane 0; the packet header gives as many zero bit-planes as there are without it.
-func Encode(out []byte, src []int32, stride, width, height int) []byte {
+// The segment is one coding pass whose last bit-plane is 0. The packet header says that
+// all bit-planes of the subband but one are zero, whatever the magnitudes are.
+func Encode(out []byte, src []int32, stride, width, height int) (segment []byte, planes int) {
 	e := encoders.Get().(*encoder)
 	defer encoders.Put(e)
-	return append(out, e.encode(src, stride, width, height)...)
+	s, planes := e.encode(src, stride, width, height)
+	return append(out, s...), planes
 }
 
 // encode returns the segment in the encoder's memory.
-func (e *encoder) encode(src []int32, stride, w, h int) []byte {
+func (e *encoder) encode(src []int32, stride, w, h int) (segment []byte, planes int) {
 	columns := (w + 1) / 2
 	e.magsgn.at, e.magsgn.bits, e.magsgn.wait = 0, 0, 0
 	e.vlc.at, e.vlc.bits, e.vlc.wait = 0, 0, 0
@@ -81,9 +83,9 @@ func (e *encoder) encode(src []int32, stride, w, h int) []byte {
 		e.putMagnitudes(&r, words)
 	}
 	if any == 0 {
-		return nil
+		return nil, 0
 	}
-	return e.segment()
+	return e.segment(), bits.Len32(r.greatest>>1 + 1)
 }
 
 // putVLC appends count bits to the VLC stream, at most 56.

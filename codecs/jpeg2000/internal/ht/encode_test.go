@@ -2,6 +2,7 @@ package ht
 
 import (
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -12,7 +13,11 @@ import (
 // roundTrip encodes the samples, checks the segment and decodes it with both decoders.
 func roundTrip(t *testing.T, src []int32, w, h int) {
 	t.Helper()
-	segment := Encode([]byte("kept"), src, w, w, h)[len("kept"):]
+	segment, planes := Encode([]byte("kept"), src, w, w, h)
+	segment = segment[len("kept"):]
+	if want := greatestBits(src); planes != want {
+		t.Fatalf("%d x %d: %d bit-planes, want %d", w, h, planes, want)
+	}
 	zero := !slices.ContainsFunc(src, func(v int32) bool { return v != 0 })
 	if zero != (len(segment) == 0) {
 		t.Fatalf("%d x %d: %d bytes, all zero: %v", w, h, len(segment), zero)
@@ -35,6 +40,14 @@ func roundTrip(t *testing.T, src []int32, w, h int) {
 			t.Fatalf("%d x %d: sample %d, %d is %d, want %d", w, h, i%w, i/w, got[i], want)
 		}
 	}
+}
+
+// greatestBits is the number of bits of the greatest magnitude.
+func greatestBits(src []int32) (n int) {
+	for _, v := range src {
+		n = max(n, bits.Len32(uint32(max(v, -v))))
+	}
+	return n
 }
 
 // checkBytes checks what a segment promises of its bytes (T.814, 7.1.1): nothing in it
@@ -113,7 +126,7 @@ func TestRoundTripsOfOneValue(t *testing.T) {
 func TestTheGreatestMagnitudes(t *testing.T) {
 	const most = 1<<31 - 1
 	src := []int32{most, -most, 0, 1, -most, most, 5, most, most, most, most, -most}
-	segment := Encode(nil, src, 4, 4, 3)
+	segment, _ := Encode(nil, src, 4, 4, 3)
 	checkBytes(t, segment)
 	b, err := refCleanup(segment, 4, 3, 32)
 	if err != nil {

@@ -12,7 +12,8 @@ type quadRow struct {
 	above *[maxSide + slack]uint32   // v|1 of the samples above, from 1 on
 	lower *[maxSide + slack]uint32   // likewise of the lower row
 
-	columns int // of quads
+	columns  int    // of quads
+	greatest uint32 // v so far
 }
 
 // A quad of the encoder is a word
@@ -46,6 +47,7 @@ func (r *quadRow) analyseGo() (any uint32) {
 			}
 			v := 2*(m-1) | sign
 			r.v[4*q+i] = v
+			r.greatest = max(r.greatest, v)
 			known[i] = v | 1
 			all |= v | 1
 			rho |= 1 << i

@@ -4,7 +4,7 @@ import "encoding/binary"
 
 // melWriter codes the events of MEL (T.814, 7.3.3).
 type melWriter struct {
-	out   [maxQuads / 4]byte // fewer bits than 1.5 a quad
+	out   [maxQuads/4 + 64]byte // at most 1.5 bits an event, of which there are 1.25 a quad
 	n     int
 	byte  byte
 	left  uint // bits of byte that are free

@@ -241,6 +241,7 @@ TEXT ·analyseAVX2(SB), NOSPLIT, $0-12
 	VPSRLD   $31, Y12, Y11         // 1
 	VPSRLD   $24, Y12, Y10         // 255
 	VPXOR    Y9, Y9, Y9
+	VMOVD    quadRow_greatest(BX), X7
 
 	// Two quads at a time: rho, eps and the exponent of the greatest known, in one word.
 pair:
@@ -256,6 +257,7 @@ pair:
 	VPSRLD      $31, Y0, Y0
 	VPOR        Y0, Y2, Y2
 	VPANDN      Y2, Y1, Y2         // v
+	VPMAXUD     Y2, Y7, Y7
 	VMOVDQU     Y2, (DX)
 	VPOR        Y11, Y2, Y3
 	VPANDN      Y3, Y1, Y3         // v|1
@@ -302,6 +304,14 @@ pair:
 	MOVQ         $0, 8(DI)
 	MOVQ         $0, 16(DI)
 	MOVQ         $0, 24(DI)
+
+	VEXTRACTI128 $1, Y7, X0
+	VPMAXUD      X0, X7, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMAXUD      X0, X1, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMAXUD      X0, X1, X0
+	VMOVD        X0, quadRow_greatest(BX)
 
 	// Eight quads at a time: kappa, U and u.
 	MOVQ   quadRow_quads(BX), DI

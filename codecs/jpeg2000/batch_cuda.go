@@ -1,0 +1,470 @@
+package jpeg2000
+
+import (
+	"context"
+	"errors"
+	"image"
+	"time"
+
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/ht"
+	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// deviceTile is a tile of an image of a batch.
+type deviceTile struct {
+	image    *raster.Image
+	tile     *codestream.Tile
+	coloured bool // RCT on the first three components
+
+	// segments are those of the code-blocks, as an encoder makes them or a decoder gets them,
+	// in the order of eachBlock.
+	segments []deviceSegment
+
+	failed bool // a segment is malformed, or one did not fit
+}
+
+// deviceSegment is the cleanup segment of a code-block.
+type deviceSegment struct {
+	data       []byte
+	planes     int // encoder: bits of the greatest magnitude
+	zeroPlanes int // decoder
+}
+
+// eachBlock calls f for the code-blocks of a tile-component: by resolutions, precincts,
+// subbands and rows. area is the block within its subband.
+func eachBlock(t *codestream.TileComponent, f func(b *codestream.Subband, area image.Rectangle)) {
+	for r := range t.Resolutions {
+		res := &t.Resolutions[r]
+		for p := range res.Precincts.X * res.Precincts.Y {
+			for i := range res.Subbands {
+				grid := res.Subbands[i].Precinct(p)
+				for y := range grid.Blocks.Y {
+					for x := range grid.Blocks.X {
+						f(&res.Subbands[i], grid.Block(x, y))
+					}
+				}
+			}
+		}
+	}
+}
+
+// batch is tiles that go through all steps together, whatever their sizes: every kernel is
+// launched once for all of them.
+type batch struct {
+	lane    *gpu.Lane
+	stream  *gpu.Stream
+	pool    *pool.Pool
+	staging gpu.Staging
+	tiles   []*deviceTile
+
+	images []deviceImage
+	planes []devicePlane // of all tiles, component by component
+	levels int           // of the component that has most
+
+	memory   *gpu.Buffer // of the planes
+	samples  *gpu.Buffer // of all images
+	uploads  []gpu.Part  // where they lie in samples
+	at       map[*raster.Image]int
+	failures *gpu.Buffer // a word for each tile
+
+	timed func(what string, took time.Duration) // told how long each step took; nil: nobody
+}
+
+func newBatch(l *gpu.Lane, c *pool.Pool, tiles []*deviceTile) *batch {
+	return &batch{
+		lane: l, stream: l.Stream(0), pool: c, tiles: tiles,
+		staging: gpu.Staging{Lane: l, Spans: c.First().Spans},
+		at:      map[*raster.Image]int{},
+	}
+}
+
+// launch puts a kernel into the stream.
+func launch[P any](b *batch, kernel string, extents []extent, params *P) error {
+	run := func() error { return gpu.LaunchFor(&kernels, b.stream, kernel, extents, params) }
+	if b.timed == nil {
+		return run()
+	}
+	took, err := b.stream.Time(run)
+	b.timed(kernel, took)
+	return err
+}
+
+// errTooSmall says that a segment did not fit its slot: the magnitudes are larger than the
+// subband's bit-planes.
+var errTooSmall = errors.New("jpeg2000: a segment is larger than its slot")
+
+// reserve takes memory for the samples and the planes of the tiles.
+func (b *batch) reserve() error {
+	var samples, planes gpu.Layout
+	for _, t := range b.tiles {
+		if _, ok := b.at[t.image]; !ok {
+			b.at[t.image] = samples.Take(len(t.image.Pix))
+			b.uploads = append(b.uploads, gpu.Part{At: b.at[t.image], Bytes: t.image.Pix})
+		}
+	}
+	var first, second, coefficients []int
+	for _, t := range b.tiles {
+		n := 4 * t.tile.Bounds.Dx() * t.tile.Bounds.Dy()
+		at := planes.Take(n * len(t.tile.Components))
+		for c := range t.tile.Components {
+			first = append(first, at+c*n)
+			second = append(second, planes.Take(n/4+4*(t.tile.Bounds.Dx()+t.tile.Bounds.Dy()+1)))
+			coefficients = append(coefficients, planes.Take(n))
+		}
+	}
+	var err error
+	if b.samples, err = b.lane.Device(max(1, samples.Size)); err != nil {
+		return err
+	}
+	if b.memory, err = b.lane.Device(max(1, planes.Size)); err != nil {
+		return err
+	}
+	memory := b.memory
+	i := 0
+	for _, t := range b.tiles {
+		b.images = append(b.images, b.deviceImage(t, memory.Ptr+gpu.Ptr(first[i])))
+		for c := range t.tile.Components {
+			component := &t.tile.Components[c]
+			p := devicePlane{
+				Coefficients: memory.Ptr + gpu.Ptr(coefficients[i]), First: memory.Ptr + gpu.Ptr(first[i]), Second: memory.Ptr + gpu.Ptr(second[i]),
+				X0: uint32(component.Bounds.Min.X), Y0: uint32(component.Bounds.Min.Y), X1: uint32(component.Bounds.Max.X), Y1: uint32(component.Bounds.Max.Y),
+				Stride: uint32(component.Bounds.Dx()),
+			}
+			if component.Coding.Levels == 0 {
+				p.Coefficients = p.First
+			}
+			b.levels = max(b.levels, component.Coding.Levels)
+			b.planes = append(b.planes, p)
+			i++
+		}
+	}
+	return nil
+}
+
+func (b *batch) deviceImage(t *deviceTile, planes gpu.Ptr) deviceImage {
+	m, bounds := t.image, t.tile.Bounds
+	d := deviceImage{
+		Planes: planes, Width: uint32(bounds.Dx()), Height: uint32(bounds.Dy()), Stride: uint32(m.Width),
+		Channels: uint32(m.Channels), Bytes: uint32(m.BytesPerSample()), Shift: 1 << (m.Bits - 1), Most: 1<<m.Bits - 1,
+	}
+	d.Samples = b.samples.Ptr + gpu.Ptr(b.at[m]+(bounds.Min.Y*m.Width+bounds.Min.X)*m.Channels*m.BytesPerSample())
+	if m.Signed {
+		d.IsSigned, d.Shift, d.Least, d.Most = 1, 0, -(1 << (m.Bits - 1)), 1<<(m.Bits-1)-1
+	}
+	if t.coloured {
+		d.Coloured = 1
+	}
+	return d
+}
+
+// perImage puts a kernel that takes pixels of images into the stream.
+func (b *batch) perImage(kernel string) error {
+	list, err := b.stream.Put(gpu.Bytes(b.images))
+	if err != nil {
+		return err
+	}
+	extents := make([]extent, len(b.images))
+	for i := range b.images {
+		extents[i].pixels = int(b.images[i].Width) * int(b.images[i].Height)
+	}
+	return launch(b, kernel, extents, &listParams{list.Ptr})
+}
+
+// perLevel puts a kernel that takes a level of the planes into the stream.
+func (b *batch) perLevel(kernel string, list *gpu.Buffer, planes []devicePlane, level, levels int) error {
+	e := extent{planes: len(planes)}
+	for i := range planes {
+		p := &planes[i]
+		r := codestream.Reduce(image.Rect(int(p.X0), int(p.Y0), int(p.X1), int(p.Y1)), level-1)
+		e.width, e.height = max(e.width, r.Dx()), max(e.height, r.Dy())
+	}
+	params := &levelParams{list.Ptr, uint32(level), uint32(levels)}
+	return launch(b, kernel, []extent{e}, params)
+}
+
+// byLevels are the planes with their lists on the device, for each number of levels.
+func (b *batch) byLevels(f func(list *gpu.Buffer, planes []devicePlane, levels int) error) error {
+	for levels := 1; levels <= b.levels; levels++ {
+		var planes []devicePlane
+		i := 0
+		for _, t := range b.tiles {
+			for c := range t.tile.Components {
+				if t.tile.Components[c].Coding.Levels == levels {
+					planes = append(planes, b.planes[i])
+				}
+				i++
+			}
+		}
+		for len(planes) > 0 {
+			n := min(len(planes), maxGridZ)
+			list, err := b.stream.Put(gpu.Bytes(planes[:n]))
+			if err != nil {
+				return err
+			}
+			if err := f(list, planes[:n], levels); err != nil {
+				return err
+			}
+			planes = planes[n:]
+		}
+	}
+	return nil
+}
+
+// maxGridZ is the most planes of a launch.
+const maxGridZ = 1<<16 - 1
+
+// encode makes the segments of all tiles.
+func (b *batch) encode(ctx context.Context) error {
+	if err := b.reserve(); err != nil {
+		return err
+	}
+	if err := b.staging.Upload(b.samples, b.samples.Size, b.uploads); err != nil {
+		return err
+	}
+	if err := b.perImage("jpeg2000_load"); err != nil {
+		return err
+	}
+	if err := b.forward(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return b.encodeBlocks()
+}
+
+func (b *batch) forward() error {
+	return b.byLevels(func(list *gpu.Buffer, planes []devicePlane, levels int) error {
+		for level := 1; level <= levels; level++ {
+			if err := b.perLevel("jpeg2000_forward53", list, planes, level, levels); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (b *batch) inverse() error {
+	return b.byLevels(func(list *gpu.Buffer, planes []devicePlane, levels int) error {
+		for level := levels; level >= 1; level-- {
+			if err := b.perLevel("jpeg2000_inverse53", list, planes, level, levels); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// coefficient is the address of the coefficient at p of a subband.
+func (p *devicePlane) coefficient(t *codestream.TileComponent, b *codestream.Subband, at image.Point) gpu.Ptr {
+	low := codestream.Reduce(t.Bounds, b.Level).Size()
+	at = at.Sub(b.Bounds.Min).Add(image.Pt(low.X*int(b.Orientation&1), low.Y*int(b.Orientation>>1)))
+	return p.Coefficients + gpu.Ptr(4*(at.Y*int(p.Stride)+at.X))
+}
+
+// encodeBlocks encodes the code-blocks and brings the segments to the host.
+func (b *batch) encodeBlocks() error {
+	var blocks []deviceBlock
+	var slots gpu.Layout
+	i := 0
+	for _, t := range b.tiles {
+		for c := range t.tile.Components {
+			component, p := &t.tile.Components[c], &b.planes[i]
+			eachBlock(component, func(band *codestream.Subband, area image.Rectangle) {
+				capacity := (ht.MaxSegment(area.Dx(), area.Dy(), band.Planes) + 3) &^ 3
+				blocks = append(blocks, deviceBlock{
+					Coefficients: p.coefficient(component, band, area.Min), Slot: gpu.Ptr(slots.Take(2 * capacity)),
+					Stride: p.Stride, Width: uint32(area.Dx()), Height: uint32(area.Dy()), Capacity: uint32(capacity),
+				})
+			})
+			i++
+		}
+	}
+	if len(blocks) == 0 {
+		return nil
+	}
+	memory, err := b.lane.Device(slots.Size)
+	if err != nil {
+		return err
+	}
+	for i := range blocks {
+		blocks[i].Slot += memory.Ptr
+	}
+	list, err := b.lane.Device(len(gpu.Bytes(blocks)))
+	if err != nil {
+		return err
+	}
+	if err := b.staging.Upload(list, list.Size, []gpu.Part{{Bytes: gpu.Bytes(blocks)}}); err != nil {
+		return err
+	}
+	encode, _ := ht.DeviceCodes()
+	codes, err := b.stream.Put(gpu.Bytes(encode))
+	if err != nil {
+		return err
+	}
+	n := len(blocks)
+	lengths, err := b.lane.Device(8 * n) // and bit-planes
+	if err != nil {
+		return err
+	}
+	one := []extent{{blocks: n}}
+	err = launch(b, "jpeg2000_ht_encode", one, &encodeParams{list.Ptr, codes.Ptr, lengths.Ptr, lengths.Ptr + gpu.Ptr(4*n), uint32(n)})
+	if err != nil {
+		return err
+	}
+	offsets, err := b.lane.Device(8 * (n + 1))
+	if err != nil {
+		return err
+	}
+	state, err := b.stream.Zeros(8 * (1 + (n+gpu.BlockThreads-1)/gpu.BlockThreads))
+	if err != nil {
+		return err
+	}
+	if err := launch(b, "jpeg2000_offsets", one, &offsetParams{lengths.Ptr, offsets.Ptr, state.Ptr, uint32(n)}); err != nil {
+		return err
+	}
+	sizes := make([]uint32, 2*n)
+	if err := b.staging.Download([]gpu.Part{{Bytes: gpu.Bytes(sizes)}}, lengths, lengths.Size); err != nil {
+		return err
+	}
+	total := 0
+	for i := range blocks {
+		if sizes[i] > blocks[i].Capacity {
+			return errTooSmall
+		}
+		total += int(sizes[i])
+	}
+	data := make([]byte, total)
+	if total > 0 {
+		packed, err := b.lane.Device(total)
+		if err != nil {
+			return err
+		}
+		params := &gatherParams{list.Ptr, offsets.Ptr, packed.Ptr, uint64(total), uint32(n)}
+		if err := launch(b, "jpeg2000_gather", one, params); err != nil {
+			return err
+		}
+		if err := b.staging.Download([]gpu.Part{{Bytes: data}}, packed, total); err != nil {
+			return err
+		}
+	}
+	b.share(data, sizes[:n], sizes[n:])
+	return nil
+}
+
+// share gives the tiles their segments.
+func (b *batch) share(data []byte, lengths, planes []uint32) {
+	i := 0
+	for _, t := range b.tiles {
+		for c := range t.tile.Components {
+			eachBlock(&t.tile.Components[c], func(*codestream.Subband, image.Rectangle) {
+				n := int(lengths[i])
+				t.segments = append(t.segments, deviceSegment{data: data[:n:n], planes: int(planes[i])})
+				data = data[n:]
+				i++
+			})
+		}
+	}
+}
+
+// decode decodes the segments of all tiles to the samples of their images. Tiles with a
+// malformed segment have failed set.
+func (b *batch) decode(ctx context.Context) error {
+	if err := b.reserve(); err != nil {
+		return err
+	}
+	if err := b.decodeBlocks(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := b.inverse(); err != nil {
+		return err
+	}
+	if err := b.perImage("jpeg2000_store"); err != nil {
+		return err
+	}
+	failed := make([]uint32, len(b.tiles))
+	if err := b.staging.Download([]gpu.Part{{Bytes: gpu.Bytes(failed)}}, b.failures, b.failures.Size); err != nil {
+		return err
+	}
+	for i, t := range b.tiles {
+		t.failed = failed[i] != 0
+	}
+	return b.staging.Download(b.uploads, b.samples, b.samples.Size)
+}
+
+func (b *batch) decodeBlocks() error {
+	var err error
+	if b.failures, err = b.stream.Zeros(4 * len(b.tiles)); err != nil {
+		return err
+	}
+	var blocks []deviceCodedBlock
+	var coded, work gpu.Layout
+	var parts []gpu.Part
+	i := 0
+	for k, t := range b.tiles {
+		segments := t.segments
+		for c := range t.tile.Components {
+			component, p := &t.tile.Components[c], &b.planes[i]
+			eachBlock(component, func(band *codestream.Subband, area image.Rectangle) {
+				s := &segments[0]
+				segments = segments[1:]
+				plane := band.Planes - 1 - s.zeroPlanes
+				block := deviceCodedBlock{
+					Coefficients: p.coefficient(component, band, area.Min), Stride: p.Stride, Width: uint32(area.Dx()), Height: uint32(area.Dy()),
+					Length: uint32(len(s.data)), Words: uint32(len(s.data)/4 + 2), Failed: b.failures.Ptr + gpu.Ptr(4*k),
+				}
+				if len(s.data) > 0 {
+					block.Plane, block.Limit = uint32(plane), uint32(min(s.zeroPlanes+2, 31-plane))
+					block.Data = gpu.Ptr(coded.Take(len(s.data)))
+					block.Quads = gpu.Ptr(work.Take(4 * ((area.Dx() + 1) / 2) * ((area.Dy() + 1) / 2)))
+					block.Magsgn = gpu.Ptr(work.Take(4 * int(block.Words)))
+					parts = append(parts, gpu.Part{At: int(block.Data), Bytes: s.data})
+				}
+				blocks = append(blocks, block)
+			})
+			i++
+		}
+	}
+	if len(blocks) == 0 {
+		return nil
+	}
+	data, err := b.lane.Device(max(1, coded.Size))
+	if err != nil {
+		return err
+	}
+	memory, err := b.lane.Device(max(1, work.Size))
+	if err != nil {
+		return err
+	}
+	for i := range blocks {
+		blocks[i].Data += data.Ptr
+		blocks[i].Quads += memory.Ptr
+		blocks[i].Magsgn += memory.Ptr
+	}
+	list, err := b.lane.Device(len(gpu.Bytes(blocks)))
+	if err != nil {
+		return err
+	}
+	if err := b.staging.Upload(list, list.Size, []gpu.Part{{Bytes: gpu.Bytes(blocks)}}); err != nil {
+		return err
+	}
+	if err := b.staging.Upload(data, coded.Size, parts); err != nil {
+		return err
+	}
+	_, decode := ht.DeviceCodes()
+	codes, err := b.stream.Put(gpu.Bytes(decode))
+	if err != nil {
+		return err
+	}
+	one := []extent{{blocks: len(blocks)}}
+	if err := launch(b, "jpeg2000_ht_quads", one, &quadParams{list.Ptr, codes.Ptr, uint32(len(blocks))}); err != nil {
+		return err
+	}
+	return launch(b, "jpeg2000_ht_samples", one, &sampleParams{list.Ptr, uint32(len(blocks))})
+}

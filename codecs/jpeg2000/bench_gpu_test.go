@@ -1,0 +1,115 @@
+package jpeg2000
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
+	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/gpu/gputest"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// landscape is an image of smooth slopes, edges and grain.
+func landscape(seed uint64, w, h int) *raster.Image {
+	m := raster.New(w, h, 1, 3, 8)
+	pool.New().Each(h, func(y int) {
+		r := rand.New(rand.NewPCG(seed, uint64(y)))
+		for x := range w {
+			v := 128 + 60*math.Sin(float64(x)/97+float64(y)/31+float64(seed)) + 40*math.Sin(float64(x*y)/9000)
+			if (x/50+y/70)%5 == 0 {
+				v += 50
+			}
+			grain := float64(r.IntN(12))
+			for c := range 3 {
+				m.Pix[3*(y*w+x)+c] = byte(min(max(v*(1-float64(c)/9)+grain+float64(r.IntN(5)), 0), 255))
+			}
+		}
+	})
+	return m
+}
+
+// wholeTile is an image as one tile with five levels and code-blocks of 64 x 64.
+func wholeTile(m *raster.Image) *deviceTile {
+	size := codestream.Size{Image: image.Rect(0, 0, m.Width, m.Height), Tile: image.Pt(m.Width, m.Height)}
+	params := codestream.Params{Layers: 1, MCT: m.Channels >= 3}
+	for range m.Channels {
+		size.Components = append(size.Components, codestream.Component{Bits: m.Bits, Step: image.Pt(1, 1)})
+		params.Components = append(params.Components, codestream.Coding{
+			Levels: 5, BlockExp: image.Pt(6, 6), Style: codestream.HT, Transform: codestream.Reversible53,
+			Quantization: codestream.Quantization{Guard: 2, Steps: slices.Repeat([]codestream.Step{{Exponent: m.Bits + 2}}, 16)},
+		})
+	}
+	return &deviceTile{image: m, tile: size.NewTile(0, &params), coloured: params.MCT}
+}
+
+// BenchmarkCardSteps prints how long each step takes on a card.
+func BenchmarkCardSteps(b *testing.B) {
+	dev := gputest.Device(b, nil)
+	for _, size := range []struct{ n, w, h int }{{1, 3840, 2160}, {8, 3840, 2160}, {96, 768, 512}} {
+		var tiles []*deviceTile
+		for i := range size.n {
+			tiles = append(tiles, wholeTile(landscape(uint64(i%4), size.w, size.h)))
+		}
+		pixels := float64(size.n * size.w * size.h)
+		for round := range 3 {
+			err := dev.Do(b.Context(), func(l *gpu.Lane) error {
+				for _, t := range tiles {
+					t.segments = nil
+				}
+				e := newBatch(l, pool.New(), tiles)
+				e.timed = func(what string, took time.Duration) {
+					if round == 2 {
+						fmt.Printf("%d x %d x %d: %-20s %8.3f ms %8.2f Gpx/s\n", size.n, size.w, size.h, what, took.Seconds()*1e3, pixels/took.Seconds()/1e9)
+					}
+				}
+				start := time.Now()
+				if err := e.encode(b.Context()); err != nil {
+					return err
+				}
+				e.timed("encode", time.Since(start))
+				for _, t := range tiles {
+					i := 0
+					for c := range t.tile.Components {
+						eachBlock(&t.tile.Components[c], func(band *codestream.Subband, _ image.Rectangle) {
+							t.segments[i].zeroPlanes = band.Planes - 1
+							i++
+						})
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			want := bytes.Clone(tiles[0].image.Pix)
+			err = dev.Do(b.Context(), func(l *gpu.Lane) error {
+				e := newBatch(l, pool.New(), tiles)
+				e.timed = func(what string, took time.Duration) {
+					if round == 2 {
+						fmt.Printf("%d x %d x %d: %-20s %8.3f ms %8.2f Gpx/s\n", size.n, size.w, size.h, what, took.Seconds()*1e3, pixels/took.Seconds()/1e9)
+					}
+				}
+				start := time.Now()
+				if err := e.decode(b.Context()); err != nil {
+					return err
+				}
+				e.timed("decode", time.Since(start))
+				return nil
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			if !bytes.Equal(want, tiles[0].image.Pix) {
+				b.Fatal("samples differ")
+			}
+		}
+	}
+}
