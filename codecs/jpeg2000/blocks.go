@@ -26,9 +26,19 @@ type blockScratch struct {
 	buffer       []byte
 }
 
-// storeBlock puts coefficients as [codestream.Block] has them, w at a time with stride
-// between, into rows of a plane. Those above 2^shift are scaled back (H.1).
-type storeBlock[T wavelet.Sample] func(dst []T, src []int32, step float32)
+// storeBlock puts coefficients as [codestream.Block] has them into rows of a plane.
+type storeBlock[T wavelet.Sample] struct {
+	row func(dst []T, src []int32, step float32)
+
+	// whole decodes an HT code-block without a region of interest, rows stride apart, with
+	// the same numbers; nil: there is no such way.
+	whole func(dst []T, stride int, b *codestream.Block) error
+}
+
+var (
+	storeIndices  = storeBlock[int32]{storeInts, ht.DecodeIndices}
+	storeProducts = storeBlock[float32]{storeFloats, nil}
+)
 
 // decodeBlocks decodes the code-blocks that lie in the parts of the subbands.
 func decodeBlocks[T wavelet.Sample](d *decoder, t *codestream.TileComponent, precincts [][]*packet.Precinct, parts []resolution[T], store storeBlock[T]) error {
@@ -95,6 +105,11 @@ func decodeTask[T wavelet.Sample](s *blockScratch, c *codestream.Coding, bits in
 	if err != nil || !coded {
 		return err
 	}
+	if t.area.In(t.into.area) && store.whole != nil && b.Style&codestream.HT != 0 && c.ROIShift == 0 {
+		at := t.area.Min.Sub(t.into.area.Min)
+		p := t.into.plane.Crop(at.X, at.Y, b.Width, b.Height)
+		return store.whole(p.Samples, p.Stride, b)
+	}
 	coefficients := s.coefficients[:b.Width*b.Height]
 	if b.Style&codestream.HT != 0 {
 		err = ht.Decode(coefficients, b.Width, b)
@@ -111,7 +126,7 @@ func decodeTask[T wavelet.Sample](s *blockScratch, c *codestream.Coding, bits in
 	area := t.area.Intersect(t.into.area)
 	for y := area.Min.Y; y < area.Max.Y; y++ {
 		src := coefficients[(y-t.area.Min.Y)*b.Width+area.Min.X-t.area.Min.X:][:area.Dx()]
-		store(t.into.plane.Row(y - t.into.area.Min.Y)[area.Min.X-t.into.area.Min.X:][:len(src)], src, step)
+		store.row(t.into.plane.Row(y - t.into.area.Min.Y)[area.Min.X-t.into.area.Min.X:][:len(src)], src, step)
 	}
 	return nil
 }

@@ -13,6 +13,11 @@ func (d *decoder) finish(p *codestream.Params, parts []part) {
 		d.pool.Spans(parts[0].area.Dy(), rowsAtOnce, func(lo, hi int) {
 			rows := newRows(parts[0].area.Dx())
 			for y := lo; y < hi; y++ {
+				if p.Components[0].Transform == codestream.Reversible53 && d.storeRCT != nil {
+					area := parts[0].area
+					d.storeRCT(area.Min.X, area.Min.Y+y, parts[0].ints.Row(y), parts[1].ints.Row(y), parts[2].ints.Row(y))
+					continue
+				}
 				if p.Components[0].Transform == codestream.Reversible53 {
 					inverseRCT(parts[0].ints.Row(y), parts[1].ints.Row(y), parts[2].ints.Row(y))
 				} else {

@@ -28,6 +28,10 @@ type decoder struct {
 	// for different samples.
 	store func(c, x, y int, samples []int32)
 
+	// storeRCT likewise takes the first three components before the inverse of RCT and of the
+	// level shift; nil: there is no such way.
+	storeRCT func(x, y int, c0, c1, c2 []int32)
+
 	scratch sync.Pool // *blockScratch
 	ints    transforms[int32]
 	floats  transforms[float32]
@@ -180,9 +184,9 @@ func (d *decoder) component(t *codestream.TileComponent, precincts [][]*packet.P
 	p := part{area: area}
 	var err error
 	if t.Coding.Transform == codestream.Reversible53 {
-		p.ints, err = synthesize(d, t, precincts, area, &d.ints, reach53, storeInts)
+		p.ints, err = synthesize(d, t, precincts, area, &d.ints, reach53, storeIndices)
 	} else {
-		p.floats, err = synthesize(d, t, precincts, area, &d.floats, reach97, storeFloats)
+		p.floats, err = synthesize(d, t, precincts, area, &d.floats, reach97, storeProducts)
 	}
 	return p, err
 }

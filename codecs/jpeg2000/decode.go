@@ -39,7 +39,11 @@ func decode(ctx context.Context, run codec.Run, data []byte, view codec.View) (m
 	}
 	o := p.newOutput(area, view.Reduce)
 	o.take()
-	if err := newDecoder(ctx, run.Pool, p.stream, view.Reduce, o.windows, o.store).decode(); err != nil {
+	d := newDecoder(ctx, run.Pool, p.stream, view.Reduce, o.windows, o.store)
+	if o.rgb8() {
+		d.storeRCT = o.storeRGB8
+	}
+	if err := d.decode(); err != nil {
 		return nil, err
 	}
 	o.assemble(run.Pool)

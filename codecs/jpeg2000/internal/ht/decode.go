@@ -46,6 +46,28 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
 // Decode decodes a code-block, see the comment of package codestream.
 func Decode(dst []int32, stride int, b *codestream.Block) error {
+	return decode(dst, stride, b, withFraction)
+}
+
+// DecodeIndices decodes a code-block to quantizer indices: the numbers that Decode gives,
+// divided by two towards zero.
+func DecodeIndices(dst []int32, stride int, b *codestream.Block) error {
+	if len(b.Segments) < 2 {
+		return decode(dst, stride, b, toIndex)
+	}
+	if err := decode(dst, stride, b, withFraction); err != nil {
+		return err
+	}
+	for y := range b.Height {
+		row := dst[y*stride:][:b.Width]
+		for x := range row {
+			row[x] /= 2
+		}
+	}
+	return nil
+}
+
+func decode(dst []int32, stride int, b *codestream.Block, scaled func(plane uint) scale) error {
 	if err := check(b); err != nil {
 		return err
 	}
@@ -58,7 +80,7 @@ func Decode(dst []int32, stride int, b *codestream.Block) error {
 	d := decoders.Get().(*decoder)
 	defer decoders.Put(d)
 	plane := uint(b.Planes - 1 - b.ZeroPlanes)
-	if err := d.cleanup(dst, stride, b, plane); err != nil {
+	if err := d.cleanup(dst, stride, b, plane, scaled(plane)); err != nil {
 		return err
 	}
 	if len(b.Segments) > 1 {
@@ -92,7 +114,7 @@ func check(b *codestream.Block) error {
 }
 
 // cleanup decodes the cleanup pass, whose last bit-plane is plane.
-func (d *decoder) cleanup(dst []int32, stride int, b *codestream.Block, plane uint) error {
+func (d *decoder) cleanup(dst []int32, stride int, b *codestream.Block, plane uint, scaled scale) error {
 	w, h := b.Width, b.Height
 	columns := (w + 1) / 2
 	if err := d.open(b.Segments[0].Data, columns*((h+1)/2)); err != nil {
@@ -101,7 +123,7 @@ func (d *decoder) cleanup(dst []int32, stride int, b *codestream.Block, plane ui
 	clear(d.quads[1][:columns+slack])
 	clear(d.lower[1][:2*columns+slack])
 	r := rowArgs{
-		columns: columns, plane: plane, magsgn: &d.magsgn, top: &d.rows[0], bottom: &d.rows[1],
+		columns: columns, scale: scaled, magsgn: &d.magsgn,
 		limit: uint32(min(b.ZeroPlanes+2, 31-int(plane))),
 	}
 	for y := 0; y < h; y += 2 {
@@ -114,8 +136,17 @@ func (d *decoder) cleanup(dst []int32, stride int, b *codestream.Block, plane ui
 			d.nextRow(row, d.quads[1-current][:])
 		}
 		clear(r.quads[1+columns:][:slack-1])
+		// Whole pairs of quads go where they belong; what is cut off goes through rows.
+		inPlace := w%4 == 0 && y+1 < h
+		r.top, r.bottom = d.rows[0][:], d.rows[1][:]
+		if inPlace {
+			r.top, r.bottom = dst[y*stride:][:w], dst[(y+1)*stride:][:w]
+		}
 		if r.decode() > r.limit {
 			return codec.Malformedf("HT code-block: magnitude above the bit-planes")
+		}
+		if inPlace {
+			continue
 		}
 		copy(dst[y*stride:][:w], d.rows[0][:])
 		if y+1 < h {

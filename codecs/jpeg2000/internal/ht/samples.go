@@ -10,15 +10,28 @@ type rowArgs struct {
 	quads  *[maxSide/2 + slack]uint32 // from 1 on; u becomes U
 	above  *[maxSide + slack]uint32   // v|1 of the samples above, from 1 on
 	lower  *[maxSide + slack]uint32   // likewise of the lower row, to be written
-	top    *[maxSide + slack]int32    // the samples, to be written
-	bottom *[maxSide + slack]int32
+	top    []int32                    // the samples, to be written: those of whole pairs of quads
+	bottom []int32
 	magsgn *[maxMagSgn + slack]byte
 
 	columns int    // of quads
 	at      uint   // in bits of magsgn; moves on
-	plane   uint   // the bit-plane of magnitude 1
 	limit   uint32 // U above it is malformed
+	scale
 }
+
+// scale makes a coefficient of v: (v/2 << shift) + offset, with the sign in front.
+type scale struct {
+	shift  uint
+	offset uint32
+}
+
+// withFraction scales to coefficients with a fractional bit, in the middle of their
+// interval, where plane is the last bit-plane.
+func withFraction(plane uint) scale { return scale{plane + 1, 3 << plane} }
+
+// toIndex scales to what is left of those after division by two, towards zero.
+func toIndex(plane uint) scale { return scale{plane, 3 << plane >> 1} }
 
 // decodeGo decodes the samples of a row of quads (T.814, 7.3.7 and 7.3.8) and returns the
 // greatest U. If it is above the limit, no samples are decoded.
@@ -48,7 +61,6 @@ func (r *rowArgs) boundsGo() (most uint32) {
 
 // samplesGo reads v of the significant samples.
 func (r *rowArgs) samplesGo() {
-	half := uint32(1) << r.plane
 	for q := range r.columns {
 		word := r.quads[q+1]
 		u := word >> quadU
@@ -63,7 +75,7 @@ func (r *rowArgs) samplesGo() {
 			x := uint32(s) & uint32(1<<m-1)
 			x |= word >> (quadOnes + i) & 1 << m
 			v[i] = x | 1
-			value[i] = (x>>1+1)<<(r.plane+1) + half
+			value[i] = x>>1<<r.shift + r.offset
 			if x&1 != 0 {
 				value[i] = -value[i]
 			}

@@ -124,14 +124,8 @@ TEXT ·samplesAVX2(SB), NOSPLIT, $0-8
 	VMOVDQU   ·toRows(SB), Y11
 	VMOVDQU   ·lowByte(SB), Y10
 	VMOVDQU   ·bytes0123(SB), Y9
-	MOVQ      rowArgs_plane(BX), CX
-	INCQ      CX
-	VMOVQ     CX, X8                // shift of a magnitude
-	MOVL      $3, R10
-	DECQ      CX
-	SHLL      CX, R10
-	VMOVD     R10, X7
-	VPBROADCASTD X7, Y7             // 1.5 times magnitude 1
+	VMOVQ     (rowArgs_scale+scale_shift)(BX), X8
+	VPBROADCASTD (rowArgs_scale+scale_offset)(BX), Y7
 	MOVQ      rowArgs_columns(BX), CX
 
 pair:
@@ -196,7 +190,7 @@ pair:
 	VPAND  Y1, Y4, Y4              // v|1
 	VPSRLD $1, Y2, Y5
 	VPSLLD X8, Y5, Y5
-	VPADDD Y7, Y5, Y5              // twice the middle of the interval
+	VPADDD Y7, Y5, Y5
 	VPSLLD $31, Y2, Y2
 	VPSRAD $31, Y2, Y2
 	VPXOR  Y2, Y5, Y5
