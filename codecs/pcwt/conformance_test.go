@@ -1,0 +1,22 @@
+package pcwt
+
+import (
+	"testing"
+
+	"github.com/pelmill/pelmill/codecs/codectest"
+)
+
+// optionSets are those of the suite beside the defaults.
+var optionSets = [][]string{
+	{"effort=0"},
+	{"effort=2", "tile=128"},
+	{"fast=true"},
+	{"near-lossless=2"},
+	{"qmin=2", "effort=0"},
+	{"profile=0"},
+	{"profile=0", "zero-signs=true", "near-lossless=1"},
+}
+
+func TestConformance(t *testing.T) {
+	codectest.Run(t, Codec{}, &codectest.Options{Sets: optionSets, MinPSNR: 24, Checksummed: true})
+}

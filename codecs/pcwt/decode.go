@@ -1,0 +1,346 @@
+package pcwt
+
+import (
+	"context"
+	"errors"
+	"hash/crc32"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/internal/wavelet"
+	"github.com/pelmill/pelmill/codecs/pcwt/internal/model"
+	"github.com/pelmill/pelmill/codecs/pcwt/internal/tile"
+	"github.com/pelmill/pelmill/codecs/pcwt/internal/wavelettree"
+	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// Decode restores the images of files.
+func (Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, _ codec.Assets) []codec.Decoded {
+	out := make([]codec.Decoded, len(files))
+	cores := run.Cores()
+	cores.Each(len(files), func(i int) {
+		out[i].Image, out[i].Err = decode(ctx, cores, files[i])
+	})
+	return out
+}
+
+func decode(ctx context.Context, cores *pool.Pool, file []byte) (*raster.Image, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	h, err := readHeader(file)
+	if err != nil {
+		return nil, err
+	}
+	if len(file) != h.size {
+		return nil, codec.Malformedf("pcwt: %d bytes of a file of %d", len(file), h.size)
+	}
+	m, err := decodeSamples(ctx, cores, h, file)
+	if err != nil {
+		return nil, err
+	}
+	if crc32.Checksum(m.Pix, castagnoli) != h.checksum {
+		return nil, codec.Malformedf("pcwt: the checksum of the samples is wrong")
+	}
+	m.Meta = h.meta
+	return m, nil
+}
+
+// decodeSamples decodes the sections of a file.
+func decodeSamples(ctx context.Context, cores *pool.Pool, h *header, file []byte) (*raster.Image, error) {
+	d := &decoder{ctx: ctx, cores: cores, header: h, file: file, image: raster.Make(h.shape)}
+	return d.image, d.decode(0)
+}
+
+// decoder decodes a file.
+type decoder struct {
+	ctx    context.Context
+	cores  *pool.Pool
+	header *header
+	file   []byte
+	image  *raster.Image // of the size of the view
+	coders *coders
+}
+
+// decode decodes all slices at 1/2^reduce.
+func (d *decoder) decode(reduce int) error {
+	h := d.header
+	depth := h.shape.Depth
+	errs := make([]error, depth)
+	var stored [][]wavelet.Plane[int32]
+	if h.zLevels > 0 {
+		stored = make([][]wavelet.Plane[int32], depth)
+	}
+	d.coders = &coders{side: h.side()}
+	for first := 0; first < depth && d.ctx.Err() == nil; first += together {
+		d.cores.Each(min(together, depth-first), func(i int) {
+			z := first + i
+			if h.stored() {
+				errs[z] = d.unpack(z)
+				return
+			}
+			planes, err := d.planes(z, reduce)
+			if errs[z] = err; err != nil {
+				return
+			}
+			if stored != nil {
+				stored[z] = planes
+				return
+			}
+			errs[z] = d.storePlanes(z, planes)
+		})
+		if err := errors.Join(errs[first:min(first+together, depth)]...); err != nil {
+			return firstError(errs)
+		}
+	}
+	if err := d.ctx.Err(); err != nil {
+		return err
+	}
+	if stored != nil {
+		d.join(stored, errs)
+	}
+	return firstError(errs)
+}
+
+// storePlanes stores a slice. Whole images of all bits of coefficients have no samples out of their range.
+func (d *decoder) storePlanes(z int, planes []wavelet.Plane[int32]) error {
+	h := d.header
+	if !storePlanes(d.cores, d.image, z, h.near, h.rct(), planes) && h.qmin == 0 && d.image.Same(h.shape) {
+		return codec.Malformedf("pcwt: samples out of their range")
+	}
+	return nil
+}
+
+func firstError(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// join undoes the levels along z and stores the samples.
+func (d *decoder) join(stored [][]wavelet.Plane[int32], errs []error) {
+	h := d.header
+	for c := range h.shape.Channels {
+		column := make([]wavelet.Plane[int32], len(stored))
+		for z := range column {
+			column[z] = stored[z][c]
+		}
+		for z, p := range joinSlices(d.cores, column, h.zLevels) {
+			stored[z][c] = p
+		}
+	}
+	d.cores.Each(len(stored), func(z int) {
+		errs[z] = d.storePlanes(z, stored[z])
+	})
+}
+
+// unpack reads a stored slice.
+func (d *decoder) unpack(z int) error {
+	data, err := d.header.sectionBytes(d.file, z)
+	if err != nil {
+		return err
+	}
+	m := d.image.Slice(z)
+	if len(data) != (m.Samples()*m.Bits+7)/8 {
+		return codec.Malformedf("pcwt: %d bytes for %s", len(data), m.Shape)
+	}
+	r := bitUnpacker{data: data}
+	for i := range m.Samples() {
+		v := r.take(m.Bits)
+		if m.Signed {
+			v = uint32(int32(v<<(32-m.Bits)) >> (32 - m.Bits))
+		}
+		m.Pix[i*m.BytesPerSample()] = byte(v)
+		if m.Bits > 8 {
+			m.Pix[2*i+1] = byte(v >> 8)
+		}
+	}
+	if !r.whole() {
+		return codec.Malformedf("pcwt: bits after the samples")
+	}
+	return nil
+}
+
+// bitUnpacker reads what bitPacker wrote. After the end it reads zeros.
+type bitUnpacker struct {
+	data []byte
+	at   int // in bits
+}
+
+func (r *bitUnpacker) take(n int) uint32 {
+	v := uint64(0)
+	first, last := r.at>>3, (r.at+n+7)>>3
+	for i := first; i < last; i++ {
+		v <<= 8
+		if i < len(r.data) {
+			v |= uint64(r.data[i])
+		}
+	}
+	r.at += n
+	return uint32(v >> (8*last - r.at) & (1<<n - 1))
+}
+
+// align goes on to a full byte, if the bits up to there are zero.
+func (r *bitUnpacker) align() bool { return r.at&7 == 0 || r.take(8-r.at&7) == 0 }
+
+// whole reports whether nothing is left but zero bits of the last byte.
+func (r *bitUnpacker) whole() bool { return r.align() && r.at == 8*len(r.data) }
+
+// planes decodes the planes of stored slice z at 1/2^reduce.
+func (d *decoder) planes(z, reduce int) ([]wavelet.Plane[int32], error) {
+	h := d.header
+	data, err := h.sectionBytes(d.file, h.section(0, z))
+	if err != nil {
+		return nil, err
+	}
+	if h.profile == 0 {
+		return d.trees(data, reduce)
+	}
+	s := &h.shape
+	pyramids, err := readLows(data, s.Channels, s.Width, s.Height, h.levels, reduce)
+	if err != nil {
+		return nil, err
+	}
+	for level := h.levels; level > reduce; level-- {
+		data, err := h.sectionBytes(d.file, h.section(level, z))
+		if err != nil {
+			return nil, err
+		}
+		if err := d.level(z, level, pyramids, data); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]wavelet.Plane[int32], len(pyramids))
+	for i, p := range pyramids {
+		out[i] = p.last
+	}
+	return out, nil
+}
+
+// trees decodes a slice of profile 0.
+func (d *decoder) trees(data []byte, reduce int) ([]wavelet.Plane[int32], error) {
+	n := len(data) - 4
+	if crc32.Checksum(data[:n], castagnoli) != little.Uint32(data[n:]) {
+		return nil, codec.Malformedf("pcwt: the checksum of a slice is wrong")
+	}
+	data = data[:n]
+	s := &d.header.shape
+	planes := make([]wavelet.Plane[int32], s.Channels)
+	for i := range planes {
+		planes[i] = wavelet.NewPlane[int32](reduced(s.Width, reduce), reduced(s.Height, reduce))
+	}
+	if err := wavelettree.Decode(d.cores, data, s.Width, s.Height, planes, reduce); err != nil {
+		return nil, codec.Malformedf("pcwt: %v", err)
+	}
+	return planes, nil
+}
+
+// readLows reads the last LL of all planes.
+func readLows(data []byte, planes, w, h, levels, reduce int) ([]*pyramid, error) {
+	lw, lh := reduced(w, levels), reduced(h, levels)
+	out := make([]*pyramid, planes)
+	for i := range out {
+		if len(data) < 5 || data[0] > 32 {
+			return nil, codec.Malformedf("pcwt: LL is damaged")
+		}
+		n, least := int(data[0]), int32(little.Uint32(data[1:]))
+		data = data[5:]
+		size := (lw*lh*n + 7) / 8
+		if len(data) < size {
+			return nil, codec.Malformedf("pcwt: LL is cut short")
+		}
+		r := bitUnpacker{data: data[:size]}
+		p := wavelet.NewPlane[int32](lw, lh)
+		for k := range p.Samples {
+			p.Samples[k] = least + int32(r.take(n))
+		}
+		if !r.whole() {
+			return nil, codec.Malformedf("pcwt: bits after LL")
+		}
+		data = data[size:]
+		out[i] = newPyramid(w, h, levels, reduce)
+		out[i].last = p
+	}
+	if len(data) > 0 {
+		return nil, codec.Malformedf("pcwt: %d bytes after LL", len(data))
+	}
+	return out, nil
+}
+
+// tileBody is where a tile is in its section.
+type tileBody struct {
+	at, words int
+	raw       bool
+}
+
+// level decodes a level of all planes of a slice, so that their last LL is that of the next one.
+func (d *decoder) level(z, level int, pyramids []*pyramid, data []byte) error {
+	h := d.header
+	columns, rows := pyramids[0].levels[level-1].Tiles(h.side())
+	bodies, err := readLengths(data, len(pyramids)*columns*rows)
+	if err != nil {
+		return err
+	}
+	for i, p := range pyramids {
+		params := h.params(z, i)
+		n := neighbours(p, earlierOf(pyramids, i, params.earlier), level-1)
+		own := n.Own
+		saturate(d.cores, own.LL, p.last)
+		w, l := reduced(h.shape.Width, level-1), reduced(h.shape.Height, level-1)
+		quarters := wavelet.Quarter(wavelet.NewPlane[int32](w, l), 0, 0)
+		bands := tile.Bands{quarters.HL, quarters.LH, quarters.HH}
+		if err := d.tiles(h.tileParams(params), n, level, &bands, data, bodies[i*columns*rows:][:columns*rows]); err != nil {
+			return err
+		}
+		p.last = inverse(d.cores, &bands, p.last, w, l, params.wavelet)
+	}
+	return nil
+}
+
+// tiles decodes the tiles of a level of a plane.
+func (d *decoder) tiles(p *tile.Params, n *model.Neighbours, level int, bands *tile.Bands, data []byte, bodies []tileBody) error {
+	columns, _ := n.Own.Tiles(d.coders.side)
+	errs := make([]error, len(bodies))
+	d.cores.Each(len(bodies), func(i int) {
+		if errs[i] = d.ctx.Err(); errs[i] != nil {
+			return
+		}
+		b := bodies[i]
+		c := d.coders.take()
+		defer d.coders.give(c)
+		if uint64(b.words) > c.MaxLength() {
+			errs[i] = codec.Malformedf("pcwt: a tile of %d words", b.words)
+			return
+		}
+		words := c.Words(data[b.at:][:2*b.words])
+		if !c.Decode(p, words, b.raw, n, i%columns, i/columns, level, bands) {
+			errs[i] = codec.Malformedf("pcwt: tile %d of level %d is damaged", i, level)
+		}
+	})
+	return firstError(errs)
+}
+
+// readLengths reads where the bodies of tiles are.
+func readLengths(data []byte, count int) ([]tileBody, error) {
+	out := make([]tileBody, count)
+	at := 0
+	for i := range out {
+		v, n := readLEB(data[at:])
+		if n == 0 || v > uint64(len(data)) || v == 1 {
+			return nil, codec.Malformedf("pcwt: the length of a tile is damaged")
+		}
+		out[i].words, out[i].raw = int(v/2), v&1 != 0
+		at += n
+	}
+	for i := range out {
+		out[i].at = at
+		at += 2 * out[i].words
+	}
+	if at != len(data) {
+		return nil, codec.Malformedf("pcwt: tiles end at %d of %d bytes", at, len(data))
+	}
+	return out, nil
+}

@@ -1,0 +1,353 @@
+package model
+
+import (
+	"math/bits"
+	"sync"
+
+	"github.com/pelmill/pelmill/codecs/pcwt/internal/constants"
+)
+
+// place is a term as the kernels take it: where its cell is from the start of the row
+// on, for index 0 of a half row.
+type place struct {
+	at    int32
+	minus bool
+}
+
+// program is the taps or features of a band for the columns of one parity.
+type program [][]place
+
+// Tile goes over the coefficients of tiles. It belongs to one goroutine.
+//
+// For each tile the caller calls Start; for each band Band, and where that has
+// coefficients, for each row and both parities HalfRow and Put, and at last EndBand.
+type Tile struct {
+	w    workspace
+	set  *constants.Set
+	fast bool
+	qmin uint
+
+	n      *Neighbours
+	tx, ty int
+	level  int // its class
+	band   int
+	cw, ch int // of the band's part
+	*layout
+	textures []uint8 // even and odd columns of each row apart
+
+	// Results of HalfRow, by the index in the half row. A fraction is f of README.md.
+	Predictions, Fractions, Contexts []int32
+
+	taken [constants.Slots]int16
+}
+
+// layout is what tiles of one side have in common.
+type layout struct {
+	taps      [3][constants.Bands][2]program // by the number of earlier planes
+	features  [2][3][constants.Bands][2]program
+	low       [2][3][constants.Bands][]bool // features of the low band
+	gradients [2][4][][2]int
+}
+
+var layouts = func() (out [3]func() *layout) {
+	for i := range out {
+		out[i] = sync.OnceValue(func() *layout { return newLayout(64 << i) })
+	}
+	return out
+}()
+
+func newLayout(side int) *layout {
+	l := new(layout)
+	w := newWorkspace(side)
+	for earlier := range 3 {
+		for b := range constants.Bands {
+			for p := range 2 {
+				l.taps[earlier][b][p] = w.program(taps(b, earlier), p)
+				for k, fast := range []bool{false, true} {
+					list, low := features(b, earlier, fast)
+					l.features[k][earlier][b][p] = w.program(list, p)
+					l.low[k][earlier][b] = low
+				}
+			}
+		}
+	}
+	for p := range 2 {
+		for i, list := range gradients {
+			for _, d := range list {
+				l.gradients[p][i] = append(l.gradients[p][i], [2]int{
+					w.offset(plus(fieldLL, d.x0, d.y0), p), w.offset(plus(fieldLL, d.x1, d.y1), p)})
+			}
+		}
+	}
+	return l
+}
+
+// NewTile makes a tile of a side: 64, 128 or 256.
+func NewTile(side int) *Tile {
+	t := &Tile{w: newWorkspace(side), textures: make([]uint8, side*side), layout: layouts[side/128]()}
+	t.Predictions, t.Fractions, t.Contexts = make([]int32, side/2), make([]int32, side/2), make([]int32, side/2)
+	return t
+}
+
+func (w *workspace) program(list []sum, parity int) program {
+	if len(list) > constants.Slots {
+		panic("model: more sums than slots")
+	}
+	out := make(program, len(list))
+	for i, s := range list {
+		if i == acrossSlot && parity == 0 {
+			continue
+		}
+		for _, m := range s {
+			out[i] = append(out[i], place{int32(w.offset(m, parity)), m.minus})
+		}
+	}
+	return out
+}
+
+// Start begins with tile (tx, ty) of a level, whose class is given, coded with set.
+func (t *Tile) Start(n *Neighbours, tx, ty, levelClass int, set *constants.Set, qmin uint) {
+	t.n, t.tx, t.ty, t.level, t.set, t.qmin = n, tx, ty, levelClass, set, qmin
+	t.fast = set.Predict == nil
+	if t.fast {
+		return
+	}
+	w, l := &t.w, n.Own
+	row := make([]int16, w.side+5)
+	for y := -above; y < w.side+below; y++ {
+		src := l.LL[clamp(ty*w.side+y, l.H)*l.W:][:l.W]
+		clampRow(row, src, tx*w.side-2)
+		w.splitRow(fieldLL, -2, y, row)
+	}
+	for y := range min(w.side, l.H-ty*w.side) {
+		half := t.textures[y*w.side:][:w.side]
+		t.textureRow(half[:w.side/2], y, 0)
+		t.textureRow(half[w.side/2:], y, 1)
+	}
+}
+
+// clampRow fills out with src[first], src[first+1] ..., the nearest where there is none.
+func clampRow(out, src []int16, first int) {
+	lo, hi := min(max(-first, 0), len(out)), min(max(len(src)-first, 0), len(out))
+	for i := range lo {
+		out[i] = src[0]
+	}
+	if lo < hi {
+		copy(out[lo:hi], src[first+lo:])
+	}
+	for i := max(lo, hi); i < len(out); i++ {
+		out[i] = src[len(src)-1]
+	}
+}
+
+// Band begins with a band and returns the size of its part in the tile.
+func (t *Tile) Band(band int) (w, h int) {
+	b := &t.n.Own.Bands[band]
+	side := t.w.side
+	t.band = band
+	t.cw, t.ch = max(0, min(side, b.W-t.tx*side)), max(0, min(side, b.H-t.ty*side))
+	if t.cw == 0 || t.ch == 0 {
+		t.cw, t.ch = 0, 0
+		for y := -above; y < side+below; y++ {
+			clear(t.w.both(fieldC(band), y))
+			clear(t.w.both(fieldM(band), y))
+		}
+		return 0, 0
+	}
+	for y := -above; y < 0; y++ {
+		clear(t.w.both(fieldC(band), y))
+		clear(t.w.both(fieldM(band), y))
+	}
+	t.loadParent()
+	if t.n.Before != nil {
+		t.loadEarlier(t.n.Before, fieldVC, fieldVE, fieldVM)
+	}
+	if t.n.Second != nil {
+		t.loadEarlier(t.n.Second, fieldXC, -1, fieldXM)
+	}
+	return t.cw, t.ch
+}
+
+func (t *Tile) loadParent() {
+	w := &t.w
+	half := w.side / 2
+	for y := range t.ch {
+		rows := [4][]int16{}
+		for i, f := range [...]field{fieldPC0, fieldPC1, fieldPM0, fieldPM1} {
+			rows[i] = w.both(f, y)[pad-1:][:half+2]
+		}
+		if t.n.Parent == nil || len(t.n.Parent.Bands[t.band].C) == 0 {
+			for _, r := range rows {
+				clear(r)
+			}
+			continue
+		}
+		p := &t.n.Parent.Bands[t.band]
+		py := (t.ty*w.side + y) >> 1
+		for i, r := range []int{py, py - 1 + 2*(y&1)} {
+			at := clamp(r, p.H) * p.W
+			clampRow(rows[i], p.C[at:at+p.W], t.tx*half-1)
+			clampRow(rows[2+i], p.E[at:at+p.W], t.tx*half-1)
+			magnitudes(rows[2+i], rows[2+i])
+		}
+	}
+}
+
+func magnitudes(out, e []int16) {
+	for i, v := range e {
+		out[i] = magnitude(v)
+	}
+}
+
+// loadEarlier fills fields c, e (unless it is -1) and m with a band of an earlier plane.
+func (t *Tile) loadEarlier(l *Level, c, e, m field) {
+	w, p := &t.w, &l.Bands[t.band]
+	row := make([]int16, t.cw+2)
+	for y := -1; y <= t.ch; y++ {
+		at := clamp(t.ty*w.side+y, p.H) * p.W
+		clampRow(row, p.C[at:at+p.W], t.tx*w.side-1)
+		w.splitRow(c, -1, y, row)
+		clampRow(row, p.E[at:at+p.W], t.tx*w.side-1)
+		if e >= 0 {
+			w.splitRow(e, -1, y, row)
+		}
+		magnitudes(row, row)
+		w.splitRow(m, -1, y, row)
+	}
+}
+
+// HalfRow computes Predictions, Fractions and Contexts of the columns of a parity of
+// row y, and returns how many there are.
+func (t *Tile) HalfRow(y, parity int) int {
+	n := (t.cw + 1 - parity) / 2
+	earlier := t.n.earlier()
+	kind := 0
+	if t.fast {
+		kind = 1
+	}
+	textures := t.textures[y*t.w.side+parity*t.w.side/2:]
+	feats, low := t.features[kind][earlier][t.band][parity], t.low[kind][earlier][t.band]
+	scaleKey := constants.ScaleKey(t.level, t.band, y, parity)
+	predictKey := constants.PredictKey(t.level, t.band, y, parity)
+	for j := range n {
+		texture := 0
+		if !t.fast {
+			texture = int(textures[j])
+			t.take(t.taps[earlier][t.band][parity], y, j)
+			t.Predictions[j], t.Fractions[j] = Predict(&t.taken, &t.set.Predict[predictKey+texture], t.qmin)
+		} else {
+			t.Predictions[j], t.Fractions[j] = 0, 0
+		}
+		t.take(feats, y, j)
+		for i := range feats {
+			t.taken[i] = abs(t.taken[i])
+			if low[i] {
+				t.taken[i] >>= t.qmin
+			}
+		}
+		key := scaleKey + texture/(constants.Diagonals*constants.Activities)
+		t.Contexts[j] = int32(Scale(&t.taken, &t.set.Scale[key], t.set.Bias[key]))
+	}
+	return n
+}
+
+// take computes the sums of a program for index j of row y.
+func (t *Tile) take(p program, y, j int) {
+	base := t.w.row(y) + j
+	t.taken = [constants.Slots]int16{}
+	for i, s := range p {
+		v := int16(0)
+		for _, m := range s {
+			if m.minus {
+				v = subs(v, t.w.cells[base+int(m.at)])
+			} else {
+				v = adds(v, t.w.cells[base+int(m.at)])
+			}
+		}
+		t.taken[i] = v
+	}
+}
+
+// Predict returns the prediction from taps and weights, and its fraction.
+func Predict(taps, weights *constants.Weights, qmin uint) (prediction, fraction int32) {
+	p := int32(0)
+	for i, t := range taps {
+		p += int32(t) * int32(weights[i])
+	}
+	r := (p + 2048<<qmin) >> (12 + qmin)
+	return min(max(r, -MaxPrediction), MaxPrediction), p>>qmin - r<<12
+}
+
+// MaxPrediction is the largest prediction.
+const MaxPrediction = 16383
+
+// Scale returns the context from features and weights, q offsets not added: 0 where all
+// features are 0.
+func Scale(features, weights *constants.Weights, bias int32) int {
+	s, any := bias, int16(0)
+	for i, f := range features {
+		s += int32(f) * int32(weights[i])
+		any |= f
+	}
+	if any == 0 {
+		return 0
+	}
+	m := uint32(max(s>>4, 13))
+	g := bits.Len32(m) - 1
+	return max(1, 4*g+int(m<<2>>g&3)-14)
+}
+
+// Put gives the coefficients and residuals of the columns of a parity of row y, both
+// saturated. After the odd columns of a row its cells beside the band are filled too.
+func (t *Tile) Put(y, parity int, c, e []int16) {
+	w := &t.w
+	at := w.at(fieldC(t.band), parity, y)
+	copy(w.cells[at:at+len(c)], c)
+	at = w.at(fieldM(t.band), parity, y)
+	magnitudes(w.cells[at:at+len(e)], e)
+	for _, f := range [...]field{fieldC(t.band), fieldM(t.band)} {
+		base := w.row(y)
+		for _, x := range [...]int{-2, -1, t.cw, t.cw + 1} {
+			w.cells[base+w.column(f, x)] = w.cells[base+w.column(f, mirror(x, t.cw))]
+		}
+	}
+	if y == 0 && parity == 1 {
+		copy(w.both(fieldC(t.band), -1), w.both(fieldC(t.band), 0))
+		copy(w.both(fieldM(t.band), -1), w.both(fieldM(t.band), 0))
+	}
+}
+
+// EndBand ends a band, whose last row bands after it repeat below.
+func (t *Tile) EndBand() {
+	for y := t.ch; y < t.ch+2; y++ {
+		copy(t.w.both(fieldC(t.band), y), t.w.both(fieldC(t.band), t.ch-1))
+		copy(t.w.both(fieldM(t.band), y), t.w.both(fieldM(t.band), t.ch-1))
+	}
+}
+
+// Site is what fitting weights wants to know of a coefficient.
+type Site struct {
+	PredictKey, ScaleKey int
+	Taps, Features       constants.Weights
+	At                   int // in the band
+}
+
+// Site describes index j of the columns of a parity of row y.
+func (t *Tile) Site(s *Site, y, parity, j int) {
+	earlier, kind, texture := t.n.earlier(), 0, 0
+	if t.fast {
+		kind = 1
+	} else {
+		texture = int(t.textures[y*t.w.side+parity*t.w.side/2+j])
+		t.take(t.taps[earlier][t.band][parity], y, j)
+		s.Taps = t.taken
+	}
+	t.take(t.features[kind][earlier][t.band][parity], y, j)
+	for i := range t.taken {
+		t.taken[i] = abs(t.taken[i])
+	}
+	s.Features = t.taken
+	s.PredictKey = constants.PredictKey(t.level, t.band, y, parity) + texture
+	s.ScaleKey = constants.ScaleKey(t.level, t.band, y, parity) + texture/(constants.Diagonals*constants.Activities)
+	s.At = (t.ty*t.w.side+y)*t.n.Own.Bands[t.band].W + t.tx*t.w.side + 2*j + parity
+}
