@@ -8,10 +8,12 @@ import (
 )
 
 const (
-	decodeTables = 1 << 20 // scratch of goroutines, tables
-	taskBytes    = 120     // of a code-block that waits to be decoded
-	tileBytes    = 200     // of a tile of which only the header was read
-	rowSets      = 20      // rows that a wavelet transform works on
+	decodeTables = 128 << 10 // headers and tables
+	scratchBytes = 96 << 10  // of a goroutine that decodes code-blocks
+	scratches    = 64        // of them at most, also with more cores
+	taskBytes    = 120       // of a code-block that waits to be decoded
+	tileBytes    = 200       // of a tile of which only the header was read
+	rowSets      = 20        // rows that a wavelet transform works on
 )
 
 // memory is what decoding takes, the image included.
@@ -52,7 +54,7 @@ func (d *decoder) tileMemory(t *codestream.Tile, coded codestream.Coded) int64 {
 		bytes += int64(len(b))
 	}
 	bytes += int64(len(coded.Headers))
-	state, samples, largest := 2*int64(len(coded.Headers)), int64(0), int64(0)
+	state, samples, largest, blocks := 2*int64(len(coded.Headers)), int64(0), int64(0), int64(0)
 	for c := range t.Components {
 		component := &t.Components[c]
 		area := d.reduced(t.Bounds, c).Intersect(d.windows[c])
@@ -65,27 +67,19 @@ func (d *decoder) tileMemory(t *codestream.Tile, coded codestream.Coded) int64 {
 		samples += n
 		largest = max(largest, n+rowSets*int64(area.Dx()))
 		for r := range component.Resolutions {
-			state += resolutionMemory(&component.Resolutions[r], bytes)
+			n := component.Resolutions[r].CodeBlocks()
+			blocks += n
+			state += precinctMemory(&component.Resolutions[r], bytes) + n*(packet.BlockBytes+taskBytes)
 		}
 	}
-	return state + 4*samples + 4*largest*3/2
+	return state + 4*samples + 4*largest*3/2 + scratchBytes*min(blocks/blocksAtOnce+1, scratches)
 }
 
-// resolutionMemory is what the packets of a resolution leave. A packet with content has a
-// byte at least, so that there are no more precincts than bytes.
-func resolutionMemory(r *codestream.Resolution, bytes int64) int64 {
-	precincts := int64(r.Precincts.X) * int64(r.Precincts.Y)
-	n := 10*precincts + min(precincts, bytes)*packet.PrecinctBytes
-	for i := range r.Subbands {
-		b := &r.Subbands[i]
-		if b.Bounds.Empty() {
-			continue
-		}
-		columns := int64((b.Bounds.Max.X-1)>>b.BlockExp.X - b.Bounds.Min.X>>b.BlockExp.X + 1)
-		rows := int64((b.Bounds.Max.Y-1)>>b.BlockExp.Y - b.Bounds.Min.Y>>b.BlockExp.Y + 1)
-		n += columns * rows * (packet.BlockBytes + taskBytes)
-	}
-	return n
+// precinctMemory is what the packets of a resolution leave besides code-blocks. A packet with
+// content has a byte at least, so that there are no more precincts than bytes.
+func precinctMemory(r *codestream.Resolution, bytes int64) int64 {
+	n := int64(r.Precincts.X) * int64(r.Precincts.Y)
+	return 10*n + min(n, bytes)*packet.PrecinctBytes
 }
 
 func pixels(r image.Rectangle) int64 { return int64(r.Dx()) * int64(r.Dy()) }
