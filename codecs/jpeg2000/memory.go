@@ -3,18 +3,49 @@ package jpeg2000
 import (
 	"image"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/packet"
+	"github.com/pelmill/pelmill/raster"
 )
 
 const (
-	decodeTables = 128 << 10 // headers and tables
-	scratchBytes = 96 << 10  // of a goroutine that decodes code-blocks
-	scratches    = 64        // of them at most, also with more cores
-	taskBytes    = 120       // of a code-block that waits to be decoded
-	tileBytes    = 200       // of a tile of which only the header was read
-	rowSets      = 20        // rows that a wavelet transform works on
+	decodeTables = 1 << 20 // scratch of goroutines, tables
+	taskBytes    = 120     // of a code-block that waits to be decoded
+	segmentBytes = 80      // of a codeword segment of a block that has many
+	tileBytes    = 200     // of a tile of which only the header was read
+	rowSets      = 20      // rows that a wavelet transform works on
 )
+
+// Memory is proportional to the samples. Decoding a file of the codec takes what its
+// header says, for which this is a bound.
+func (Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec.Memory {
+	o, err := resolve(opts)
+	if err != nil {
+		o = &defaults
+	}
+	encode, file := o.encodeMemory(s)
+	meta := int64(0)
+	if m != nil {
+		meta = int64(metaBytes(m))
+	}
+	return codec.Memory{Encode: encode + 2*meta, Decode: o.decodeMemory(s) + meta, File: file + meta}
+}
+
+// decodeMemory is what decoding a file takes that is encoded with the options.
+func (o *Options) decodeMemory(s raster.Shape) int64 {
+	samples := int64(s.Samples())
+	state := o.blocks(s)*(packet.BlockBytes+taskBytes+packet.PrecinctBytes+o.segments(s)*segmentBytes) + 2*o.headers(s)
+	return decodeTables + int64(s.Size()) + 16*samples + state + o.tiles(s)*tileBytes + 64*int64(s.Width)*rowSets
+}
+
+// segments are the most codeword segments of a block beyond the first.
+func (o *Options) segments(s raster.Shape) int64 {
+	if o.style&(codestream.Terminate|codestream.Bypass) == 0 {
+		return 0
+	}
+	return 3 * int64(s.Bits+6)
+}
 
 // memory is what decoding takes, the image included.
 func (o *output) memory() (int64, error) {
@@ -54,7 +85,7 @@ func (d *decoder) tileMemory(t *codestream.Tile, coded codestream.Coded) int64 {
 		bytes += int64(len(b))
 	}
 	bytes += int64(len(coded.Headers))
-	state, samples, largest, blocks := 2*int64(len(coded.Headers)), int64(0), int64(0), int64(0)
+	state, samples, largest := 2*int64(len(coded.Headers)), int64(0), int64(0)
 	for c := range t.Components {
 		component := &t.Components[c]
 		area := d.reduced(t.Bounds, c).Intersect(d.windows[c])
@@ -67,19 +98,30 @@ func (d *decoder) tileMemory(t *codestream.Tile, coded codestream.Coded) int64 {
 		samples += n
 		largest = max(largest, n+rowSets*int64(area.Dx()))
 		for r := range component.Resolutions {
-			n := component.Resolutions[r].CodeBlocks()
-			blocks += n
-			state += precinctMemory(&component.Resolutions[r], bytes) + n*(packet.BlockBytes+taskBytes)
+			state += resolutionMemory(&component.Resolutions[r], component.Coding.Style, bytes)
 		}
 	}
-	return state + 4*samples + 4*largest*3/2 + scratchBytes*min(blocks/blocksAtOnce+1, scratches)
+	return state + 4*samples + 4*largest*3/2
 }
 
-// precinctMemory is what the packets of a resolution leave besides code-blocks. A packet with
-// content has a byte at least, so that there are no more precincts than bytes.
-func precinctMemory(r *codestream.Resolution, bytes int64) int64 {
-	n := int64(r.Precincts.X) * int64(r.Precincts.Y)
-	return 10*n + min(n, bytes)*packet.PrecinctBytes
+// resolutionMemory is what the packets of a resolution leave. A packet with content has a
+// byte at least, so that there are no more precincts than bytes.
+func resolutionMemory(r *codestream.Resolution, style codestream.BlockStyle, bytes int64) int64 {
+	precincts := int64(r.Precincts.X) * int64(r.Precincts.Y)
+	n := 10*precincts + min(precincts, bytes)*packet.PrecinctBytes
+	for i := range r.Subbands {
+		b := &r.Subbands[i]
+		if b.Bounds.Empty() {
+			continue
+		}
+		columns := int64((b.Bounds.Max.X-1)>>b.BlockExp.X - b.Bounds.Min.X>>b.BlockExp.X + 1)
+		rows := int64((b.Bounds.Max.Y-1)>>b.BlockExp.Y - b.Bounds.Min.Y>>b.BlockExp.Y + 1)
+		n += columns * rows * (packet.BlockBytes + taskBytes)
+		if style&(codestream.Terminate|codestream.Bypass) != 0 { // a segment for most passes
+			n += columns * rows * int64(min(b.Planes, codestream.MaxPlanes)) * 3 * segmentBytes
+		}
+	}
+	return n
 }
 
 func pixels(r image.Rectangle) int64 { return int64(r.Dx()) * int64(r.Dy()) }

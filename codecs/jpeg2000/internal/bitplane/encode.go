@@ -11,12 +11,23 @@ import (
 // Encoder encodes code-blocks one after the other. It is the working memory for that,
 // about 80 KB, with slices up to 3 MB, and its zero value is ready. It is not safe for concurrent use.
 type Encoder struct {
+	// Fraction is the number of low bits of coefficients that are not coded: the
+	// quantizer index of a coefficient is above them. Distortions take them into account.
+	Fraction int
+
+	// Measure asks for the Distortion of passes.
+	Measure bool
+
 	words
 	mq      mq.Encoder
 	zero    *[512]uint8
 	causal  bool
 	symbols []mq.Symbol // the decisions of a pass
 	passes  []Pass
+	marks   []mq.Mark // by pass
+
+	sum   int64 // what the pass takes off the distortion, see distortion.go
+	plane uint  // the bit of data that the pass codes
 
 	// The magnitudes by stripes, in a stripe by columns; 0 for samples of the last
 	// stripe of a slice that the block does not have.
@@ -31,6 +42,10 @@ type Pass struct {
 
 	// Terminated says that a codeword segment ends with the pass.
 	Terminated bool
+
+	// Distortion is what the pass takes off the sum of squared errors, in squared units
+	// of coefficients; 0 if that was not asked for.
+	Distortion float64
 }
 
 // Coded is an encoded code-block. Its slices are the encoder's until the next call.
@@ -41,7 +56,7 @@ type Coded struct {
 }
 
 // Encode encodes the w by h coefficients at src, rows stride apart, whose magnitudes
-// are below 2^31. All bit-planes are coded.
+// are below 2^31, with all their bit-planes down to Fraction.
 func (e *Encoder) Encode(src []int32, stride, w, h int, o codestream.Orientation, style codestream.BlockStyle) Coded {
 	return e.EncodeSlices(src, stride, 0, w, h, 1, o, style)
 }
@@ -56,15 +71,14 @@ func (e *Encoder) EncodeSlices(src []int32, stride, slice, w, h, d int, o codest
 	for z := range d {
 		all |= e.load(src[z*slice:], stride, w, h, z)
 	}
-	planes := bits.Len32(all)
+	planes := max(0, bits.Len32(all)-e.Fraction)
 	e.zero = &zeroTable[o&3]
 	e.causal = style&codestream.Causal != 0
-	e.passes = e.passes[:0]
+	e.passes, e.marks = e.passes[:0], e.marks[:0]
 	e.mq.Reset()
 	for i := range 3*planes - 2 {
 		e.pass(i, planes, style)
 	}
-	e.limitLengths()
 	return Coded{planes, e.mq.Bytes(), e.passes}
 }
 
@@ -92,14 +106,18 @@ func (e *Encoder) load(src []int32, stride, w, h, z int) uint32 {
 // pass encodes pass i.
 func (e *Encoder) pass(i, planes int, style codestream.BlockStyle) {
 	kind, plane := passAt(i)
+	e.plane = uint(planes - 1 - plane + e.Fraction)
 	if kind == propagation || i == 0 {
-		e.showPlane(uint(planes - 1 - plane))
+		e.showPlane(e.plane)
 	}
-	e.symbols = e.symbols[:0]
+	e.symbols, e.sum = e.symbols[:0], 0
 	switch kind {
 	case propagation:
 		e.propagation(rawPass(i, style))
 	case refinement:
+		if e.Measure {
+			e.measureRefinement()
+		}
 		e.refinement()
 	default:
 		e.cleanup()
@@ -116,6 +134,7 @@ func (e *Encoder) pass(i, planes int, style codestream.BlockStyle) {
 func (e *Encoder) code(i int, last bool, style codestream.BlockStyle) {
 	raw := rawPass(i, style)
 	start := i == 0 || e.passes[i-1].Terminated
+	e.passes = append(e.passes, Pass{Distortion: e.distortion()})
 	switch {
 	case raw && start:
 		e.mq.StartRaw()
@@ -127,6 +146,10 @@ func (e *Encoder) code(i int, last bool, style codestream.BlockStyle) {
 	} else {
 		e.mq.Encode(e.symbols)
 	}
+	e.marks = append(e.marks, e.mq.Mark())
+	if raw {
+		e.passes[i].Length = e.mq.RawLen()
+	}
 	end := last || style&codestream.Terminate != 0 || raw != rawPass(i+1, style)
 	switch {
 	case end && raw:
@@ -136,26 +159,28 @@ func (e *Encoder) code(i int, last bool, style codestream.BlockStyle) {
 	case end:
 		e.mq.Flush()
 	}
-	length := e.mq.Len()
-	if !end {
-		length += pending
+	if end {
+		e.passes[i].Terminated = true
+		e.lengths()
 	}
-	e.passes = append(e.passes, Pass{Length: length, Terminated: end})
 	if style&codestream.Reset != 0 {
 		e.mq.Contexts.Reset()
 	}
 }
 
-// pending are the most bytes that the registers of the arithmetic encoder hold: 27 bits,
-// of which two may be spent on stuffing.
-const pending = 4
-
-// limitLengths makes the lengths of passes inside a segment no longer than the segment.
-func (e *Encoder) limitLengths() {
+// lengths sets the lengths of the passes of the codeword segment that has just ended.
+func (e *Encoder) lengths() {
 	limit := e.mq.Len()
-	for i := len(e.passes) - 1; i >= 0; i-- {
-		limit = min(limit, e.passes[i].Length)
-		e.passes[i].Length = limit
+	for i := len(e.passes) - 1; i >= 0 && (i == len(e.passes)-1 || !e.passes[i].Terminated); i-- {
+		p := &e.passes[i]
+		switch {
+		case p.Terminated:
+			p.Length = limit
+		case p.Length == 0:
+			p.Length = e.mq.Truncate(e.marks[i])
+		}
+		limit = min(limit, p.Length)
+		p.Length = limit
 	}
 }
 

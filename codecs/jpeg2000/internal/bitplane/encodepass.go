@@ -52,6 +52,9 @@ func (e *Encoder) propagation(raw bool) {
 				mark := marks(k, sign)
 				f |= mark
 				e.spread(start+x, k, mark, e.causal)
+				if e.Measure {
+					e.measureSignificance(s, x, k)
+				}
 				todo |= 8 << k &^ (f >> own) & valid
 			}
 			row[x] = f
@@ -128,6 +131,9 @@ func (e *Encoder) cleanup() {
 				mark := marks(k, g>>ownSign&1)
 				f |= mark
 				e.spread(start+x, k, mark, e.causal)
+				if e.Measure {
+					e.measureSignificance(s, x, k)
+				}
 			}
 			row[x] = f &^ (perSample << visited)
 		}

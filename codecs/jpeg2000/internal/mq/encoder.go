@@ -95,6 +95,47 @@ func (e *Encoder) byteOut(c uint32) (uint32, int) {
 	return c & 0x7FFFF, 8
 }
 
+// Mark is a place between two decisions of a codeword segment.
+type Mark struct {
+	a, c uint32
+	ct   int
+	n    int  // bytes of the stream
+	last byte // of them; a carry may still change it
+}
+
+// Mark returns the place behind the decisions that were coded so far.
+func (e *Encoder) Mark() Mark {
+	n := len(e.out) - 1
+	return Mark{e.a, e.c, e.ct, n, e.out[n]}
+}
+
+// Truncate returns how many bytes of the stream a decoder needs to decode all
+// decisions before m, given that it makes up ones behind them (D.4.1). The segment must
+// have been flushed.
+//
+// With ones behind it a part of the stream is a number not below that of the stream, and
+// decodes the decisions if it stays below C + A of the place. All numbers here have the
+// last bit of byte m.n at bit carry.
+func (e *Encoder) Truncate(m Mark) int {
+	const carry = 27 + 24
+	limit := uint64(m.c+m.a) << (uint(m.ct) + carry - 27)
+	number := uint64(e.out[m.n]-m.last) << carry
+	n, place, last := m.n, uint(carry), e.out[m.n]
+	for n < len(e.out)-1 && number+1<<place > limit {
+		if last == 0xFF {
+			place++ // the next byte overlaps
+		}
+		n++
+		last = e.out[n]
+		place -= 8
+		number += uint64(last) << place
+	}
+	for n > e.from && e.out[n] == 0xFF {
+		n--
+	}
+	return n
+}
+
 // Flush ends the codeword segment (Figure C.11). A final 0xFF is left out, as the
 // decoder makes it up.
 func (e *Encoder) Flush() {
@@ -152,6 +193,14 @@ func (e *Encoder) FlushRaw() {
 		e.putRaw(fill)
 	}
 	e.trim()
+}
+
+// RawLen is the length of the stream with the byte that waits for the rest of its bits.
+func (e *Encoder) RawLen() int {
+	if e.wholeRaw() {
+		return e.Len()
+	}
+	return e.Len() + 1
 }
 
 // wholeRaw says whether no bits wait for the rest of their byte.

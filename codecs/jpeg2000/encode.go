@@ -1,0 +1,154 @@
+package jpeg2000
+
+import (
+	"context"
+	"fmt"
+	"image"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/internal/wavelet"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
+	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// Encode makes one file per image. See the package comment for what it takes and
+// guarantees.
+func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, opts codec.Options) []codec.Encoded {
+	out := make([]codec.Encoded, len(items))
+	o, err := resolve(opts)
+	workers, info := run.Cores(), c.Info()
+	workers.Each(len(items), func(i int) {
+		m, e := items[i].Image, &out[i]
+		if e.Err = err; e.Err == nil {
+			e.Err = info.Check(m.Shape)
+		}
+		if e.Err == nil {
+			e.Data, e.Err = encode(ctx, workers, m, o)
+		}
+	})
+	return out
+}
+
+func resolve(opts codec.Options) (*Options, error) {
+	if opts == nil {
+		return &defaults, nil
+	}
+	o, ok := opts.(*Options)
+	if !ok {
+		return nil, fmt.Errorf("jpeg2000: options of another codec: %T", opts)
+	}
+	return o, nil
+}
+
+// encode makes the file of an image.
+func encode(ctx context.Context, workers *pool.Pool, m *raster.Image, o *Options) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	e := &encoder{ctx: ctx, workers: workers, image: m, options: o}
+	return e.choose()
+}
+
+// encoder encodes an image, several times where its options ask for trials.
+type encoder struct {
+	ctx     context.Context
+	workers *pool.Pool
+	image   *raster.Image
+	options *Options
+	cache   blockCache // nil without trials
+}
+
+// choice is what an encoder may choose.
+type choice struct {
+	levels int
+	block  image.Point
+	style  codestream.BlockStyle
+}
+
+// codestream returns the codestream of the image with a choice.
+func (e *encoder) codestream(c choice) ([]byte, error) {
+	main := e.main(c)
+	tiles := make([]*codedTile, main.Size.Tiles().X*main.Size.Tiles().Y)
+	for i := range tiles {
+		var err error
+		if tiles[i], err = e.tile(main, i); err != nil {
+			return nil, err
+		}
+	}
+	a := allocation{main, tiles}
+	a.divide(e.options)
+	return appendStream(nil, main, tiles), nil
+}
+
+// main is the main header for a choice.
+func (e *encoder) main(c choice) *codestream.Main {
+	m := e.image
+	main := &codestream.Main{
+		Size: codestream.Size{Image: image.Rect(0, 0, m.Width, m.Height), Tile: e.options.tile, Components: make([]codestream.Component, m.Channels)},
+		Params: codestream.Params{Order: e.options.progression, Layers: e.options.layers, MCT: m.Channels >= 3,
+			Components: make([]codestream.Coding, m.Channels)},
+	}
+	if main.Size.Tile == (image.Point{}) {
+		main.Size.Tile = main.Size.Image.Max
+	}
+	transform, quantization := codestream.Reversible53, reversible(m.Bits, c.levels)
+	if e.options.irreversible() {
+		transform, quantization = codestream.Irreversible97, irreversible(m.Bits, c.levels, e.options.step(m.Bits))
+	}
+	for i := range m.Channels {
+		main.Size.Components[i] = codestream.Component{Bits: m.Bits, Signed: m.Signed, Step: image.Pt(1, 1)}
+		main.Params.Components[i] = codestream.Coding{Levels: c.levels, BlockExp: c.block, Style: c.style, Transform: transform,
+			Precincts: e.options.precinctsOf(c.levels), Quantization: quantization}
+	}
+	return main
+}
+
+// precinctsOf are the precincts by resolution.
+func (o *Options) precinctsOf(levels int) []image.Point {
+	if o.precincts == nil {
+		return nil
+	}
+	list := make([]image.Point, levels+1)
+	for r := range list {
+		list[r] = o.precincts[min(levels-r, len(o.precincts)-1)]
+	}
+	return list
+}
+
+// reversible are the exponents of the subbands without quantization (equation E-5).
+func reversible(bits, levels int) codestream.Quantization {
+	q := codestream.Quantization{Style: codestream.NoQuantization, Guard: 2, Steps: []codestream.Step{{Exponent: bits}}}
+	for range levels {
+		for o := codestream.HL; o <= codestream.HH; o++ {
+			q.Steps = append(q.Steps, codestream.Step{Exponent: bits + o.Gain()})
+		}
+	}
+	return q
+}
+
+// tile encodes the code-blocks of a tile.
+func (e *encoder) tile(main *codestream.Main, index int) (*codedTile, error) {
+	tile := main.Size.NewTile(index, &main.Params)
+	planes := loadTile(e.workers, e.image, tile.Bounds, main.Params.MCT && !e.options.irreversible())
+	if e.options.irreversible() {
+		return e.encodeBlocks(main, tile, e.quantizedBands(main, tile, planes))
+	}
+	bands := make([][][]wavelet.Plane[int32], len(planes))
+	for c := range planes {
+		bands[c] = analyse(e.workers, &tile.Components[c], planes[c], wavelet.LeGall53)
+		planes[c] = wavelet.Plane[int32]{}
+	}
+	return e.encodeBlocks(main, tile, bands)
+}
+
+// measured says whether distortions count.
+func (e *encoder) measured() bool { return e.options.layers > 1 || e.options.Lossy() }
+
+// fraction is the number of fractional bits of coefficients.
+func (e *encoder) fraction() int {
+	if e.options.irreversible() {
+		return indexFraction
+	}
+	return 0
+}

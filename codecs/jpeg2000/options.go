@@ -1,0 +1,298 @@
+package jpeg2000
+
+import (
+	"fmt"
+	"image"
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
+)
+
+// Options are the codec's options; see [Codec.Info] for their meaning. The zero value
+// is not valid: Codec.Options makes them.
+type Options struct {
+	block       image.Point // log2 of the sides; 0, 0: chosen by effort
+	container   string
+	effort      string
+	layers      int
+	levels      int // automatic: chosen by effort
+	precincts   []image.Point
+	progression codestream.Order
+	style       codestream.BlockStyle
+	tile        image.Point // 0, 0: the whole image
+
+	// The goal of lossy coding: at most one is not 0.
+	bpp     float64
+	psnr    float64
+	quality int
+	wavelet string
+}
+
+// automatic is the value of levels that stands for a choice of the encoder.
+const automatic = -1
+
+// The values of effort.
+const (
+	effortFast    = "fast"
+	effortDefault = "default"
+	effortBest    = "best"
+)
+
+var optionInfo = []codec.OptionInfo{
+	{Key: "block", Default: "auto", Values: "auto, WxH", Help: "size of code-blocks: powers of two from 4 to 1024, at most 4096 samples; auto is 64x64 below effort=best"},
+	{Key: "bpp", Default: "none", Values: "none, 0.001 to 64", Help: "lossy: at most so many bits of the codestream for each pixel"},
+	{Key: "container", Default: "jp2", Values: "jp2, j2k, j2c, jph", Help: "boxes of JP2 or JPH around the codestream, or none"},
+	{Key: "effort", Default: effortDefault, Values: "fast, default, best", Help: "how levels and blocks are chosen: fixed, by a sample, by trial of all"},
+	{Key: "layers", Default: "1", Values: "1 to 100", Help: "quality layers, each of about twice the bytes of those before it"},
+	{Key: "levels", Default: "auto", Values: "auto, 0 to 32", Help: "decomposition levels"},
+	{Key: "precincts", Default: "none", Values: "none, WxH[,WxH...]", Help: "size of precincts, powers of two, from the highest resolution down; the last holds for all below"},
+	{Key: "progression", Default: "LRCP", Values: "LRCP, RLCP, RPCL, PCRL, CPRL", Help: "order of packets"},
+	{Key: "psnr", Default: "none", Values: "none, 10 to 120", Help: "lossy: about this PSNR in dB, as the wavelet domain tells"},
+	{Key: "quality", Default: "none", Values: "none, 1 to 100", Help: "lossy: a byte is spent where it takes enough error off; half of that with 6 more"},
+	{Key: "style", Default: "none", Values: "none, or of bypass, reset, termall, causal, predictable, segsym with + between", Help: "code-block style"},
+	{Key: "tile", Default: "none", Values: "none, WxH", Help: "size of tiles"},
+	{Key: "wavelet", Default: "auto", Values: "auto, 5/3, 9/7", Help: "auto is 9/7 for bpp, psnr and quality, and otherwise the reversible 5/3"},
+}
+
+var defaults = Options{container: "jp2", effort: effortDefault, layers: 1, levels: automatic, wavelet: "auto"}
+
+// styleNames are those of the flags of a code-block style, in their order.
+var styleNames = []string{"bypass", "reset", "termall", "causal", "predictable", "segsym"}
+
+// Options reads key=value pairs. A later pair of the same key wins.
+func (Codec) Options(pairs []string) (codec.Options, error) {
+	o := defaults
+	for _, pair := range pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			return nil, fmt.Errorf("jpeg2000: option %q: want key=value", pair)
+		}
+		if err := o.set(name, value); err != nil {
+			return nil, err
+		}
+	}
+	return &o, nil
+}
+
+func (o *Options) set(name, value string) (err error) {
+	i := slices.IndexFunc(optionInfo, func(i codec.OptionInfo) bool { return i.Key == name })
+	if i < 0 {
+		keys := make([]string, len(optionInfo))
+		for i, k := range optionInfo {
+			keys[i] = k.Key
+		}
+		return fmt.Errorf("jpeg2000: option %q is not known; there are %s", name, strings.Join(keys, ", "))
+	}
+	ok := true
+	switch name {
+	case "bpp":
+		if o.bpp = 0; value != "none" {
+			o.bpp, ok = parseFloat(value, 0.001, 64)
+			o.psnr, o.quality = 0, 0
+		}
+	case "psnr":
+		if o.psnr = 0; value != "none" {
+			o.psnr, ok = parseFloat(value, 10, 120)
+			o.bpp, o.quality = 0, 0
+		}
+	case "quality":
+		if o.quality = 0; value != "none" {
+			o.quality, ok = parseNumber(value, 1, 100)
+			o.bpp, o.psnr = 0, 0
+		}
+	case "wavelet":
+		o.wavelet, ok = value, slices.Contains([]string{"auto", "5/3", "9/7"}, value)
+	case "block":
+		o.block, ok = parseBlock(value)
+	case "container":
+		o.container, ok = value, slices.Contains([]string{"jp2", "j2k", "j2c", "jph"}, value)
+	case "effort":
+		o.effort, ok = value, slices.Contains([]string{effortFast, effortDefault, effortBest}, value)
+	case "layers":
+		o.layers, ok = parseNumber(value, 1, 100)
+	case "levels":
+		if o.levels = automatic; value != "auto" {
+			o.levels, ok = parseNumber(value, 0, 32)
+		}
+	case "precincts":
+		o.precincts, ok = parsePrecincts(value)
+	case "progression":
+		o.progression, ok = parseOrder(value)
+	case "style":
+		o.style, ok = parseStyle(value)
+	case "tile":
+		if o.tile = (image.Point{}); value != "none" {
+			o.tile, ok = parseSize(value)
+		}
+	}
+	if !ok {
+		return fmt.Errorf("jpeg2000: option %s=%s: want %s", name, value, optionInfo[i].Values)
+	}
+	return nil
+}
+
+func parseNumber(s string, lo, hi int) (int, bool) {
+	v, err := strconv.Atoi(s)
+	return v, err == nil && v >= lo && v <= hi
+}
+
+func parseFloat(s string, lo, hi float64) (float64, bool) {
+	v, err := strconv.ParseFloat(s, 64)
+	return v, err == nil && v >= lo && v <= hi
+}
+
+// parseSize reads WxH.
+func parseSize(s string) (image.Point, bool) {
+	a, b, ok := strings.Cut(s, "x")
+	w, okW := parseNumber(a, 1, 1<<30)
+	h, okH := parseNumber(b, 1, 1<<30)
+	return image.Pt(w, h), ok && okW && okH
+}
+
+// parsePowers reads WxH, both powers of two, as log2.
+func parsePowers(s string) (image.Point, bool) {
+	p, ok := parseSize(s)
+	if !ok || p.X&(p.X-1) != 0 || p.Y&(p.Y-1) != 0 {
+		return p, false
+	}
+	return image.Pt(bits.TrailingZeros(uint(p.X)), bits.TrailingZeros(uint(p.Y))), true
+}
+
+func parseBlock(s string) (image.Point, bool) {
+	if s == "auto" {
+		return image.Point{}, true
+	}
+	p, ok := parsePowers(s)
+	return p, ok && min(p.X, p.Y) >= 2 && max(p.X, p.Y) <= 10 && p.X+p.Y <= 12
+}
+
+func parsePrecincts(s string) ([]image.Point, bool) {
+	if s == "none" {
+		return nil, true
+	}
+	var list []image.Point
+	for _, size := range strings.Split(s, ",") {
+		p, ok := parsePowers(size)
+		if !ok || min(p.X, p.Y) < 1 || max(p.X, p.Y) > 15 || len(list) == 33 {
+			return nil, false
+		}
+		list = append(list, p)
+	}
+	return list, true
+}
+
+func parseOrder(s string) (codestream.Order, bool) {
+	for o := codestream.LRCP; o <= codestream.CPRL; o++ {
+		if strings.EqualFold(o.String(), s) {
+			return o, true
+		}
+	}
+	return 0, false
+}
+
+func parseStyle(s string) (style codestream.BlockStyle, ok bool) {
+	if s == "none" {
+		return 0, true
+	}
+	for _, name := range strings.Split(s, "+") {
+		i := slices.Index(styleNames, name)
+		if i < 0 {
+			return 0, false
+		}
+		style |= 1 << i
+	}
+	return style, true
+}
+
+// String is the canonical form.
+func (o *Options) String() string {
+	levels := "auto"
+	if o.levels != automatic {
+		levels = strconv.Itoa(o.levels)
+	}
+	return fmt.Sprintf("block=%s bpp=%s container=%s effort=%s layers=%d levels=%s precincts=%s progression=%v psnr=%s quality=%s style=%s tile=%s wavelet=%s",
+		powers("auto", o.block), optional(o.bpp), o.container, o.effort, o.layers, levels, powers("none", o.precincts...), o.progression,
+		optional(o.psnr), optional(float64(o.quality)), o.styleString(), size(o.tile), o.wavelet)
+}
+
+// optional renders the goal of lossy coding.
+func optional(v float64) string {
+	if v == 0 {
+		return "none"
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
+
+// Lossy says whether images come back changed.
+func (o *Options) Lossy() bool { return o.goal() || o.irreversible() }
+
+func (o *Options) goal() bool { return o.bpp > 0 || o.psnr > 0 || o.quality > 0 }
+
+// irreversible says whether the wavelet is 9/7.
+func (o *Options) irreversible() bool {
+	return o.wavelet == "9/7" || o.wavelet == "auto" && o.goal()
+}
+
+// step is the quantization step before it is divided among subbands: half of what is a
+// unit at 8 bits, which alone leaves 64 dB, and less where more is asked for.
+func (o *Options) step(bits int) float64 {
+	step := math.Ldexp(1, bits-9)
+	for db := 58.0; db < o.psnr; db += 6 {
+		step /= 2
+	}
+	return step
+}
+
+// powers renders sizes whose sides are given as log2.
+func powers(none string, list ...image.Point) string {
+	var parts []string
+	for _, p := range list {
+		if p != (image.Point{}) {
+			parts = append(parts, fmt.Sprintf("%dx%d", 1<<p.X, 1<<p.Y))
+		}
+	}
+	if len(parts) == 0 {
+		return none
+	}
+	return strings.Join(parts, ",")
+}
+
+func size(p image.Point) string {
+	if p == (image.Point{}) {
+		return "none"
+	}
+	return fmt.Sprintf("%dx%d", p.X, p.Y)
+}
+
+func (o *Options) styleString() string {
+	var names []string
+	for i, name := range styleNames {
+		if o.style>>i&1 != 0 {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, "+")
+}
+
+// Files implements [codec.FileOptions].
+func (o *Options) Files(info codec.Info) codec.Info {
+	info.Extension = "." + o.container
+	switch o.container {
+	case "j2k", "j2c":
+		info.MediaType, info.Keeps = "image/j2c", nil
+	case "jph":
+		info.MediaType = "image/jph"
+	}
+	return info
+}
+
+// boxed says whether files have boxes around the codestream.
+func (o *Options) boxed() bool { return o.container == "jp2" || o.container == "jph" }

@@ -1,0 +1,114 @@
+package jpeg2000
+
+import (
+	"image"
+	"slices"
+
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/packet"
+)
+
+// appendStream appends the codestream of tiles, each in one tile-part.
+func appendStream(dst []byte, main *codestream.Main, tiles []*codedTile) []byte {
+	fitGuardBits(&main.Params, tiles)
+	dst = codestream.AppendMain(dst, main)
+	for _, t := range tiles {
+		body := appendPackets(nil, &main.Params, t)
+		dst = codestream.AppendSOT(dst, t.tile.Index, codestream.TilePartHeader+len(body), 0, 1)
+		dst = append(codestream.AppendSOD(dst), body...)
+	}
+	return codestream.AppendEOC(dst)
+}
+
+// fitGuardBits raises the number of guard bits to what the largest coefficients need
+// (equation E-2): almost never, as two are enough for all but the worst of images.
+func fitGuardBits(p *codestream.Params, tiles []*codedTile) {
+	guard := 2
+	for _, t := range tiles {
+		t.each(func(band *codestream.Subband, b *codedBlock) {
+			guard = max(guard, b.planes+1-band.Step.Exponent)
+		})
+	}
+	for c := range p.Components {
+		p.Components[c].Quantization.Guard = guard
+	}
+}
+
+// appendPackets appends the packets of a tile.
+func appendPackets(dst []byte, p *codestream.Params, t *codedTile) []byte {
+	writers := make([][][]*packet.Writer, len(t.blocks))
+	for c := range writers {
+		writers[c] = make([][]*packet.Writer, len(t.blocks[c]))
+		for r := range writers[c] {
+			writers[c][r] = make([]*packet.Writer, len(t.blocks[c][r]))
+		}
+	}
+	guard := p.Components[0].Quantization.Guard
+	packet.Order(t.tile, p, slices.Repeat([]image.Point{{X: 1, Y: 1}}, len(t.blocks)), func(id packet.ID) bool {
+		res := &t.tile.Components[id.Component].Resolutions[id.Resolution]
+		blocks := t.blocks[id.Component][id.Resolution][id.Precinct]
+		w := &writers[id.Component][id.Resolution][id.Precinct]
+		if *w == nil {
+			*w = packet.NewWriter(res, id.Precinct, func(band, k int) (layer, zeroPlanes int) {
+				b := blocks[band][k]
+				return b.firstLayer(), guard + res.Subbands[band].Step.Exponent - 1 - b.planes
+			})
+		}
+		var lengths []packet.Length
+		dst = (*w).AppendHeader(dst, id.Layer, func(band, k int) []packet.Length {
+			lengths = blocks[band][k].lengths(lengths[:0], id.Layer)
+			return lengths
+		})
+		for _, band := range blocks {
+			for _, b := range band {
+				dst = append(dst, b.bytes(id.Layer)...)
+			}
+		}
+		return true
+	})
+	return dst
+}
+
+// firstLayer is the layer that the block is first included in, or the number of layers.
+func (b *codedBlock) firstLayer() int {
+	for l, passes := range b.layers {
+		if passes > 0 {
+			return l
+		}
+	}
+	return len(b.layers)
+}
+
+// span returns the passes from first to last-1 that a layer holds.
+func (b *codedBlock) span(layer int) (first, last int) {
+	if layer > 0 {
+		first = b.layers[layer-1]
+	}
+	return first, b.layers[layer]
+}
+
+// length is the number of bytes of the first passes.
+func (b *codedBlock) length(passes int) int {
+	if passes == 0 {
+		return 0
+	}
+	return b.passes[passes-1].Length
+}
+
+// lengths appends what a layer holds of the block's codeword segments.
+func (b *codedBlock) lengths(dst []packet.Length, layer int) []packet.Length {
+	first, last := b.span(layer)
+	for i := first; i < last; i++ {
+		if b.passes[i].Terminated || i == last-1 {
+			dst = append(dst, packet.Length{Passes: i + 1 - first, Bytes: b.length(i+1) - b.length(first)})
+			first = i + 1
+		}
+	}
+	return dst
+}
+
+// bytes are those that a layer holds of the block.
+func (b *codedBlock) bytes(layer int) []byte {
+	first, last := b.span(layer)
+	return b.data[b.length(first):b.length(last)]
+}
