@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -49,6 +50,13 @@ const (
 	paceWindow = 30.0            // least seconds of work that a rate is taken from, where there are as many
 	pacePoints = 96              // most points
 )
+
+// Clone is a copy that does not change with p.
+func (p *Pace) Clone() Pace {
+	q := *p
+	q.Points = slices.Clone(p.Points)
+	return q
+}
 
 // Check reports what no timeline has: more points than are kept, or times that go back.
 func (p *Pace) Check() error {

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/pelmill/pelmill/jobs/class"
@@ -159,6 +160,17 @@ func (c *Counts) fields() []counter {
 		{"failed", &c.Failed}, {"mismatched", &c.Mismatched}, {"dropped", &c.Dropped},
 		{"bytes_in", &c.BytesIn}, {"bytes_raw", &c.BytesRaw}, {"bytes_out", &c.BytesOut},
 		{"bytes_attempted", &c.BytesAttempted},
+	}
+}
+
+// Outcomes gives the number of objects by outcome, in the order in which they are shown.
+func (c Counts) Outcomes() iter.Seq2[Outcome, int64] {
+	return func(yield func(Outcome, int64) bool) {
+		for _, f := range c.fields() {
+			if o := Outcome(f.name); slices.Contains(outcomes[:], o) && !yield(o, *f.value) {
+				return
+			}
+		}
 	}
 }
 

@@ -202,6 +202,26 @@ func (q Tasks) Depth(ctx context.Context) (Depth, error) {
 	return Depth{Pending: n[0], Active: n[1], Retry: n[2], Scheduled: n[3], Archived: n[4]}, nil
 }
 
+// Oldest is for how long the task waits that waits longest for a worker; 0 where none does.
+func (q Tasks) Oldest(ctx context.Context) (time.Duration, error) {
+	what := fmt.Sprintf("look for the oldest task of priority %d", q.priority)
+	id, err := q.conn.rdb.LIndex(ctx, asynqKey(q.priority, "pending"), -1).Result() // tasks leave at the end
+	if errors.Is(err, redis.Nil) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fail(what, err)
+	}
+	since, err := q.conn.rdb.HGet(ctx, asynqKey(q.priority, "t:"+id), "pending_since").Int64()
+	if errors.Is(err, redis.Nil) {
+		return 0, nil // a worker has just taken it
+	}
+	if err != nil {
+		return 0, fail(what, err)
+	}
+	return max(0, time.Since(time.Unix(0, since))), nil
+}
+
 // Tasks is the queue of one priority, 0 to [jobs.Priorities]-1.
 type Tasks struct {
 	conn     *Conn

@@ -94,6 +94,7 @@ func (d *drive) run(ctx context.Context) error {
 	if d.state, _, err = getJSON[jobs.StateRecord](ctx, d.f.b, jobs.Folder(d.f.id).State()); err != nil {
 		return err
 	}
+	d.s.show(d.f.id, func(v *view) { v.state = d.state.State })
 	if err := d.readControl(ctx, true); err != nil {
 		return err
 	}
@@ -185,6 +186,7 @@ func (d *drive) write(ctx context.Context, next jobs.StateRecord) error {
 		d.log.Info("job is "+string(next.State), "reason", next.Reason)
 	}
 	d.state = next
+	d.s.show(d.f.id, func(v *view) { v.state = next.State })
 	return nil
 }
 

@@ -10,9 +10,11 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/internal/listener"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/storage"
@@ -41,6 +43,7 @@ type Options struct {
 	Codecs []codec.Codec    // nil: all of this build
 	Memory int64            // bytes that the process may take while it plans; 0: 1 GiB
 	Now    func() time.Time // for the hours of a job; nil: time.Now
+	Listen string           // host:port of health, metrics and pprof; empty: none; without a host: loopback
 }
 
 // Scheduler drives jobs. Any number of schedulers can run on one Redis.
@@ -58,8 +61,12 @@ type Scheduler struct {
 
 	registered map[string]string // jobs that were registered at the last look, with their targets; only Run's goroutine uses it
 
+	looked  atomic.Int64 // when the queue last answered, in nanoseconds since 1970; 0: never
+	address string       // of the listener
+
 	mu      sync.Mutex
 	driving map[string]bool // jobs that this process leads
+	views   map[string]view // of them
 	ended   map[string]bool // jobs in the targets of Run that need nothing
 	denials map[string]denial
 	slots   int // of all workers
@@ -70,7 +77,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) *Scheduler {
 	s := &Scheduler{
 		conn: conn, buckets: buckets, lease: leaseTime, part: partEntries,
 		heavy:   make(chan struct{}, heavyAtOnce),
-		driving: map[string]bool{}, registered: map[string]string{}, ended: map[string]bool{}, denials: map[string]denial{},
+		driving: map[string]bool{}, views: map[string]view{}, registered: map[string]string{}, ended: map[string]bool{}, denials: map[string]denial{},
 	}
 	if opts != nil {
 		s.opts = *opts
@@ -97,7 +104,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) *Scheduler {
 
 // Run drives all registered jobs, and the unfinished ones that it finds in
 // targets, until ctx ends. It survives outages of Redis and of storage. Its
-// error is about targets that are no bucket URLs; after ctx ended it is nil, and
+// error is about targets that are no bucket URLs, or an address that cannot be listened at; after ctx ended it is nil, and
 // everything that it started has ended.
 func (s *Scheduler) Run(ctx context.Context, targets ...string) error {
 	for i, t := range targets {
@@ -107,6 +114,12 @@ func (s *Scheduler) Run(ctx context.Context, targets ...string) error {
 		}
 		targets[i] = canonical
 	}
+	address, stop, err := listener.Serve(s.opts.Listen, s.Handler(), s.log)
+	if err != nil {
+		return fmt.Errorf("scheduler: %w", err)
+	}
+	defer stop()
+	s.address = address
 	s.log.Info("scheduler starts", "holder", s.opts.Holder, "queue", s.conn.String())
 	defer s.log.Info("scheduler has ended", "holder", s.opts.Holder)
 	defer s.running.Wait()
@@ -116,6 +129,9 @@ func (s *Scheduler) Run(ctx context.Context, targets ...string) error {
 	offline := false
 	for ; ctx.Err() == nil; sleep(ctx, s.opts.Tick) {
 		err := s.look(ctx)
+		if err == nil {
+			s.looked.Store(time.Now().UnixNano())
+		}
 		if err == nil && time.Since(scanned) > scanEvery {
 			scanned = time.Now()
 			for _, t := range targets {
@@ -264,6 +280,7 @@ func (s *Scheduler) take(ctx context.Context, id, target string) error {
 		defer func() {
 			s.mu.Lock()
 			delete(s.driving, id)
+			delete(s.views, id)
 			s.mu.Unlock()
 		}()
 		s.lead(ctx, id, target, fence)

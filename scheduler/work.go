@@ -139,6 +139,7 @@ func (w *work) keepPace(ctx context.Context, p queue.Progress) error {
 	running := w.control.Want == jobs.WantRun && w.depth.Active > 0 && w.spec.OpenAt(w.s.opts.Now())
 	changed := running != w.pace.Running
 	w.pace.Look(time.Now(), running, counts.Attempted(), w.total)
+	w.s.show(w.f.id, func(v *view) { v.counts, v.pace = counts, w.pace.Clone() })
 	if !changed && time.Since(w.paced) < min(paceEvery, 2*w.s.opts.Tick) {
 		return nil
 	}

@@ -106,7 +106,7 @@ func (w *Worker) run(ctx context.Context, k *jobContext, t jobs.Task, attempt in
 		c.made = nil
 		seconds := time.Since(c.start).Seconds()
 		w.metrics.chunks.Observe(seconds)
-		w.log.Info("chunk done", "job", t.Job, "chunk", t.Index, "objects", len(c.entries), "seconds", seconds)
+		w.log.Info("chunk done", append([]any{"job", t.Job, "chunk", t.Index, "objects", len(c.entries), "seconds", seconds}, c.outcomes()...)...)
 		return nil
 	case errors.Is(err, errCancelled):
 		c.made = nil

@@ -77,7 +77,7 @@
 //
 // [Worker.Handler] serves for Prometheus, besides those of Go and of the process:
 //
-//	pelmill_objects_total            objects with a record, by codec, mode, device, outcome
+//	pelmill_objects_total            objects with a record, by codec, mode, device, outcome, class of error
 //	pelmill_bytes_total              bytes in, raw and out
 //	pelmill_compression_ratio        of objects
 //	pelmill_stage_seconds            time of an object in a stage
@@ -91,7 +91,7 @@
 //	pelmill_gpu_busy_seconds_total   time in which cards had work
 //	pelmill_gpu_memory_bytes         memory held on cards
 //	pelmill_gpu_out_of_memory_total  parts of batches that did not fit into it
-//	pelmill_build_info               version and device
+//	pelmill_build_info               version, commit and device
 //
 // # Without a card
 //

@@ -3,19 +3,19 @@ package worker
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"runtime/debug"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/pelmill/pelmill/internal/build"
 	"github.com/pelmill/pelmill/jobs"
 )
 
 // metrics are the worker's, in a registry of its own. No label has more values
-// than there are codecs, outcomes, stages or directions.
+// than there are codecs, outcomes, classes, stages or directions.
 type metrics struct {
 	registry *prometheus.Registry
-	objects  *prometheus.CounterVec // codec, mode, device, outcome
+	objects  *prometheus.CounterVec // codec, mode, device, outcome, class
 	bytes    *prometheus.CounterVec // direction: in, raw, out
 	stages   map[string]prometheus.Observer
 	ratio    prometheus.Histogram
@@ -28,8 +28,8 @@ func newMetrics(w *Worker) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		objects: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "pelmill_objects_total", Help: "Objects that got a record, by codec, mode, device and outcome."},
-			[]string{"codec", "mode", "device", "outcome"}),
+			Name: "pelmill_objects_total", Help: "Objects that got a record, by codec, mode, device, outcome and class of error."},
+			[]string{"codec", "mode", "device", "outcome", "class"}),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pelmill_bytes_total", Help: "Bytes of compressed and kept objects: of sources (in), samples (raw) and targets (out)."},
 			[]string{"direction"}),
@@ -48,16 +48,12 @@ func newMetrics(w *Worker) *metrics {
 	for _, s := range []string{stageFetch, stageRead, stageEncode, stageVerify, stageStore} {
 		m.stages[s] = stages.WithLabelValues(s)
 	}
-	version := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
-	}
-	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	info := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "pelmill_build_info", Help: "1; the labels say what runs.",
-		ConstLabels: prometheus.Labels{"version": version, "device": w.device.Name()}}, func() float64 { return 1 })
+		ConstLabels: prometheus.Labels{"version": build.Version(), "commit": build.Commit(), "device": w.device.Name()}}, func() float64 { return 1 })
 	stuck := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "pelmill_stuck_encoders", Help: "Encoders held by a codec that does not end."}, func() float64 { return float64(w.guards.stuck.Load() + w.laneGuards.stuck.Load()) })
-	m.registry.MustRegister(m.objects, m.bytes, stages, m.ratio, m.chunks, m.inflight, m.redis, build, stuck,
+	m.registry.MustRegister(m.objects, m.bytes, stages, m.ratio, m.chunks, m.inflight, m.redis, info, stuck,
 		counter("pelmill_storage_retries_total", "Operations of storage that were tried again after a temporary error.",
 			func() float64 { return float64(w.buckets.Retries()) }),
 		counter("pelmill_gpu_batches_total", "Batches of pictures that were formed for the device.", func() float64 { return float64(w.formed.Load()) }),
@@ -85,7 +81,7 @@ func (m *metrics) result(r *jobs.Result) {
 	if device == "" {
 		device = "none" // it did not come so far
 	}
-	m.objects.WithLabelValues(r.Codec, "encode", device, string(r.Outcome)).Inc()
+	m.objects.WithLabelValues(r.Codec, "encode", device, string(r.Outcome), r.Class).Inc()
 	var c jobs.Counts
 	c.Add(r)
 	m.bytes.WithLabelValues("in").Add(float64(c.BytesIn))

@@ -85,7 +85,7 @@ func TestHealth(t *testing.T) {
 	for path, want := range map[string]string{
 		"/livez":         "ok",
 		"/readyz":        "ok",
-		"/metrics":       `pelmill_objects_total{codec="fake",device="cpu",mode="encode",outcome="compressed"} 3`,
+		"/metrics":       `pelmill_objects_total{class="",codec="fake",device="cpu",mode="encode",outcome="compressed"} 3`,
 		"/debug/pprof/":  "goroutine",
 		"/metrics?again": `pelmill_stage_seconds_count{stage="store"} 3`,
 		"/metrics?gpu":   "pelmill_gpu_pictures_total 0",

@@ -59,6 +59,7 @@ type Worker struct {
 	trouble  atomic.Pointer[string] // storage that could not be reached, until a chunk succeeds
 	reported sync.Mutex             // held while OnResult runs
 	metrics  *metrics
+	failures failureLog
 	address  string // of the listener
 	tasks    tasks
 	others   *otherSpecs // nil without a queue that others use
@@ -108,7 +109,7 @@ func newWorker(conn *queue.Conn, buckets *storage.Buckets, o Options, device *gp
 	}
 	fill(&w.opts.Chunks, chunks)
 	w.inWork = pool.Shared(w.window)
-	w.metrics = newMetrics(w)
+	w.metrics, w.failures = newMetrics(w), newFailureLog()
 	w.tasks, w.states = newTasks(), newJobStates()
 	if conn != nil && !conn.Embedded() {
 		w.others = &otherSpecs{conn: conn, buckets: buckets}
@@ -200,9 +201,7 @@ func (w *Worker) Run(ctx context.Context) error {
 // report gives a record to the metrics, the log and the caller.
 func (w *Worker) report(job string, r *jobs.Result) {
 	w.metrics.result(r)
-	if r.Error != "" {
-		w.log.Debug("object not compressed", "job", job, "key", w.logKey(r.Key), "outcome", string(r.Outcome), "class", r.Class)
-	}
+	w.logResult(job, r)
 	if w.opts.OnResult != nil {
 		w.reported.Lock()
 		defer w.reported.Unlock()

@@ -12,6 +12,7 @@ import (
 func (p *program) scheduler() *cobra.Command {
 	c := &cluster{p: p}
 	var window int
+	var listen string
 	var tick time.Duration
 	mem := size(1 << 30)
 	cmd := &cobra.Command{
@@ -22,7 +23,10 @@ unfinished ones found in each DST, until a signal ends it. Any number of schedul
 may run: each job has one leader at a time, and another takes over within seconds.
 Everything a job needs is in its target; a Redis that lost everything is filled again
 from there, for each DST named here. It opens only buckets of the stores that it is
-configured for, each DST, and what --allow names.`,
+configured for, each DST, and what --allow names.
+
+--listen serves /livez, /readyz, /metrics and /debug/pprof: queue depth, oldest chunk, window,
+workers, and of the jobs that this scheduler leads state, objects, rate and time left.`,
 		Example: "  pelmill scheduler --redis redis://queue:6379 s3://scans-vq",
 		GroupID: groupServing,
 		Args:    arguments(0, 1000),
@@ -48,7 +52,7 @@ configured for, each DST, and what --allow names.`,
 			}
 			defer c.close()
 			c.buckets.Allow = policy
-			opts := &scheduler.Options{Log: p.logger(true), Tick: tick, Window: window}
+			opts := &scheduler.Options{Log: p.logger(true), Tick: tick, Window: window, Listen: listen}
 			if opts.Memory, err = checkMemory(mem, 0); err != nil {
 				return err
 			}
@@ -59,6 +63,7 @@ configured for, each DST, and what --allow names.`,
 	c.allow.flags(cmd.Flags())
 	cmd.Flags().IntVar(&window, "window", 0, "most chunks of a job in Redis at once; 0 follows the number of workers")
 	cmd.Flags().Var(&mem, "memory", "`SIZE` that the process keeps its memory to while it plans jobs, within a fifth, in bytes or with K, M or G")
+	cmd.Flags().StringVar(&listen, "listen", "", "`ADDRESS` for health, metrics and profiles, such as 127.0.0.1:9091")
 	cmd.Flags().DurationVar(&tick, "tick", 0, "time between looks at a job; 0 chooses")
 	return cmd
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/internal/build"
 )
 
 func (p *program) version() *cobra.Command {
@@ -20,7 +20,7 @@ func (p *program) version() *cobra.Command {
 		GroupID: groupServing,
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e := versionEvent{Type: "version", Version: moduleVersion(), Go: runtime.Version(),
+			e := versionEvent{Type: "version", Version: build.Version(), Commit: build.Commit(), Go: runtime.Version(),
 				Platform: runtime.GOOS + "/" + runtime.GOARCH, CUDA: gpu.Built, Codecs: map[string]int{}}
 			var list []string
 			for _, c := range codecs.All() {
@@ -35,7 +35,7 @@ func (p *program) version() *cobra.Command {
 				cuda = "yes"
 			}
 			rows(p.stdout, [][]string{
-				{"pelmill", e.Version}, {"go", fmt.Sprintf("%s %s", e.Go, e.Platform)},
+				{"pelmill", e.Version}, {"commit", e.Commit}, {"go", fmt.Sprintf("%s %s", e.Go, e.Platform)},
 				{"codecs", strings.Join(list, ", ")}, {"cuda", cuda},
 			})
 			return nil
@@ -47,27 +47,9 @@ func (p *program) version() *cobra.Command {
 type versionEvent struct {
 	Type     string         `json:"type"` // "version"
 	Version  string         `json:"version"`
+	Commit   string         `json:"commit"`
 	Go       string         `json:"go"`
 	Platform string         `json:"platform"`
 	CUDA     bool           `json:"cuda"` // built with support for it
 	Codecs   map[string]int `json:"codecs"`
-}
-
-// moduleVersion is the version of the module or, in a build from a checkout,
-// its commit.
-func moduleVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	version := info.Main.Version
-	if version == "" || version == "(devel)" {
-		version = "development"
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-				version += " " + s.Value[:12]
-			}
-		}
-	}
-	return version
 }
