@@ -33,7 +33,7 @@ var rules = map[string]rule{
 	"raster":  {},
 	"jobs":    {ours: []string{"raster"}},
 	"gpu":     {foreign: []string{"gorgonia.org/cu"}},
-	"imageio": {ours: []string{"raster", "internal/container/..."}, foreign: []string{"golang.org/x/image", "github.com/klauspost/compress"}},
+	"imageio": {ours: []string{"raster", "internal/container/...", "codecs/codec", "codecs/jpeg2000", "codecs/pool"}, foreign: []string{"golang.org/x/image", "github.com/klauspost/compress"}},
 	"codecs":  {ours: []string{"raster", "gpu", "internal/seed", "internal/container/..."}, foreign: []string{"golang.org/x/sys/cpu", "github.com/klauspost/compress/zlib"}},
 	"storage": {foreign: []string{"gocloud.dev", "github.com/aws", "cloud.google.com/go/storage", "google.golang.org/api", "github.com/Azure", "github.com/cenkalti/backoff/v5", "golang.org/x/sys/unix", zstd}},
 	"queue":   {ours: []string{"jobs"}, foreign: []string{"github.com/hibiken/asynq", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"}},

@@ -67,6 +67,7 @@ func goodFiles(t testing.TB) map[string][]byte {
 	put("rgb.nii", "nii", pattern(4, 5, 3, 3, 8))
 	files["volume.nii.gz"] = zip(files["volume.nii"])
 	files["text.ppm"] = []byte("P3\n# text\n2 2 255\n1 2 3 4 5 6 7 8 9 10 11 12\n")
+	files["grey10.j2k"], files["grey10.jp2"] = greyCodestream, greyJP2()
 	files["bits.pbm"] = []byte("P4\n9 2\n\x80\xff\x7f\x00")
 
 	pal := color.Palette{color.RGBA{1, 2, 3, 255}, color.RGBA{200, 100, 50, 255}, color.RGBA{}}

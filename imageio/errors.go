@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/image/bmp"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/imageio/internal/jpeg"
 	"github.com/pelmill/pelmill/internal/container"
 )
@@ -55,6 +56,8 @@ func classify(format string, err error) error {
 	var jf jpeg.FormatError
 	var cu *container.UnsupportedError
 	var cf *container.FormatError
+	var du *codec.UnsupportedError
+	var df *codec.FormatError
 	var corrupt flate.CorruptInputError
 	switch {
 	case errors.As(err, &r), errors.As(err, &u):
@@ -67,6 +70,10 @@ func classify(format string, err error) error {
 		return unsupported(format, "%s", cu.Reason)
 	case errors.As(err, &cf):
 		return &RejectedError{Format: format, Reason: cf.Reason, Limit: cf.Limit}
+	case errors.As(err, &du):
+		return unsupported(format, "%s", strings.TrimPrefix(du.Reason, format+": "))
+	case errors.As(err, &df):
+		return rejected(format, "%s", strings.TrimPrefix(df.Reason, format+": "))
 	case errors.Is(err, bmp.ErrUnsupported):
 		return unsupported(format, "it uses a header, a compression or a depth that is not read")
 	case errors.As(err, &corrupt):

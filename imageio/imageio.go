@@ -17,6 +17,8 @@
 //	bmp   1, 2, 4, 8, 24 and 32 bits without compression; a palette becomes RGB
 //	gif   every frame, drawn on the full canvas and as far as it lies on it; RGB where nothing stays transparent
 //	webp  lossy and lossless, with alpha; animations are unsupported
+//	jpeg2000  Part 1 and High Throughput (Part 15), codestreams and the boxes of JP2 and JPH: grey and RGB, with opacity, 1
+//	      to 16 bits, signed too; sub-sampled components are repeated, a palette and sYCC become RGB
 //	nii   NIfTI-1 single files, also with gzip; integers of 8 and 16 bits, both byte orders, RGB24 and RGBA32
 //
 // # What is kept and what is not
@@ -54,13 +56,14 @@ import (
 
 	"github.com/pelmill/pelmill/internal/container"
 	"github.com/pelmill/pelmill/internal/container/gif"
+	"github.com/pelmill/pelmill/internal/container/jp2"
 	"github.com/pelmill/pelmill/internal/container/webp"
 	"github.com/pelmill/pelmill/raster"
 )
 
 // Header is what a file says about its image, after orientation.
 type Header struct {
-	Format string // "png", "jpeg", "tiff", "pnm", "bmp", "gif", "webp" or "nii"
+	Format string // "png", "jpeg", "tiff", "pnm", "bmp", "gif", "webp", "jpeg2000" or "nii"
 
 	// Shape is that of the image which Decode returns; for a GIF with transparency it
 	// has the most channels that Decode may return.
@@ -154,6 +157,7 @@ var formats = []struct {
 	{"bmp", prefix("BM"), openBMP},
 	{"gif", gif.Match, openGIF},
 	{"webp", webp.Match, openWebP},
+	{"jpeg2000", jp2.Is, openJPEG2000},
 	{"nii", matchNIfTI, openNIfTI},
 }
 
@@ -191,7 +195,6 @@ func open(data []byte, limits *Limits) (*opened, error) {
 var notRead = []struct{ sig, name string }{
 	{"II+\x00", "a BigTIFF file"}, {"MM\x00+", "a BigTIFF file"},
 	{"%PDF", "a PDF file"}, {"8BPS", "a Photoshop file"}, {"PK\x03\x04", "a ZIP archive"},
-	{"\x00\x00\x00\x0cjP  ", "a JPEG 2000 file"}, {"\xff\x4f\xff\x51", "a JPEG 2000 codestream"},
 	{"\xff\x0a", "a JPEG XL file"}, {"\x00\x00\x00\x0cJXL ", "a JPEG XL file"},
 	{"qoif", "a QOI file"}, {"<svg", "an SVG file"}, {"<?xml", "an XML file"},
 	{"\x1f\x8b", "a gzip file that holds no NIfTI-1 volume"}, {"v/1\x01", "an OpenEXR file"},

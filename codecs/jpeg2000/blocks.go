@@ -40,6 +40,9 @@ var (
 	storeProducts = storeBlock[float32]{storeFloats, nil}
 )
 
+// blocksAtOnce are the code-blocks that one goroutine takes at a time.
+const blocksAtOnce = 4
+
 // decodeBlocks decodes the code-blocks that lie in the parts of the subbands.
 func decodeBlocks[T wavelet.Sample](d *decoder, t *codestream.TileComponent, precincts [][]*packet.Precinct, parts []resolution[T], store storeBlock[T]) error {
 	var tasks []blockTask[T]
@@ -56,8 +59,7 @@ func decodeBlocks[T wavelet.Sample](d *decoder, t *codestream.TileComponent, pre
 	bits := d.stream.Size.Components[t.Index].Bits
 	var failed atomic.Bool
 	errs := make([]error, len(tasks))
-	const atOnce = 4
-	d.pool.Spans(len(tasks), atOnce, func(lo, hi int) {
+	d.pool.Spans(len(tasks), blocksAtOnce, func(lo, hi int) {
 		s, ok := d.scratch.Get().(*blockScratch)
 		if !ok {
 			s = &blockScratch{}

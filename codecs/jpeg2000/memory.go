@@ -10,11 +10,13 @@ import (
 )
 
 const (
-	decodeTables = 1 << 20 // scratch of goroutines, tables
-	taskBytes    = 120     // of a code-block that waits to be decoded
-	segmentBytes = 80      // of a codeword segment of a block that has many
-	tileBytes    = 200     // of a tile of which only the header was read
-	rowSets      = 20      // rows that a wavelet transform works on
+	decodeTables = 128 << 10 // headers and tables
+	scratchBytes = 96 << 10  // of a goroutine that decodes code-blocks
+	scratches    = 64        // of them at most, also with more cores
+	segmentBytes = 80        // of a codeword segment of a block that has many
+	taskBytes    = 120       // of a code-block that waits to be decoded
+	tileBytes    = 200       // of a tile of which only the header was read
+	rowSets      = 20        // rows that a wavelet transform works on
 )
 
 // Memory is proportional to the samples. Decoding a file of the codec takes what its
@@ -36,6 +38,7 @@ func (Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec.M
 func (o *Options) decodeMemory(s raster.Shape) int64 {
 	samples := int64(s.Samples())
 	state := o.blocks(s)*(packet.BlockBytes+taskBytes+packet.PrecinctBytes+o.segments(s)*segmentBytes) + 2*o.headers(s)
+	state += scratchBytes * min(o.blocks(s)/blocksAtOnce+1, scratches)
 	return decodeTables + int64(s.Size()) + 16*samples + state + o.tiles(s)*tileBytes + 64*int64(s.Width)*rowSets
 }
 
@@ -85,7 +88,7 @@ func (d *decoder) tileMemory(t *codestream.Tile, coded codestream.Coded) int64 {
 		bytes += int64(len(b))
 	}
 	bytes += int64(len(coded.Headers))
-	state, samples, largest := 2*int64(len(coded.Headers)), int64(0), int64(0)
+	state, samples, largest, blocks := 2*int64(len(coded.Headers)), int64(0), int64(0), int64(0)
 	for c := range t.Components {
 		component := &t.Components[c]
 		area := d.reduced(t.Bounds, c).Intersect(d.windows[c])
@@ -98,30 +101,33 @@ func (d *decoder) tileMemory(t *codestream.Tile, coded codestream.Coded) int64 {
 		samples += n
 		largest = max(largest, n+rowSets*int64(area.Dx()))
 		for r := range component.Resolutions {
-			state += resolutionMemory(&component.Resolutions[r], component.Coding.Style, bytes)
+			n := component.Resolutions[r].CodeBlocks()
+			blocks += n
+			state += precinctMemory(&component.Resolutions[r], bytes) + n*(packet.BlockBytes+taskBytes+segmentMemory(component))
 		}
 	}
-	return state + 4*samples + 4*largest*3/2
+	return state + 4*samples + 4*largest*3/2 + scratchBytes*min(blocks/blocksAtOnce+1, scratches)
 }
 
-// resolutionMemory is what the packets of a resolution leave. A packet with content has a
-// byte at least, so that there are no more precincts than bytes.
-func resolutionMemory(r *codestream.Resolution, style codestream.BlockStyle, bytes int64) int64 {
-	precincts := int64(r.Precincts.X) * int64(r.Precincts.Y)
-	n := 10*precincts + min(precincts, bytes)*packet.PrecinctBytes
-	for i := range r.Subbands {
-		b := &r.Subbands[i]
-		if b.Bounds.Empty() {
-			continue
-		}
-		columns := int64((b.Bounds.Max.X-1)>>b.BlockExp.X - b.Bounds.Min.X>>b.BlockExp.X + 1)
-		rows := int64((b.Bounds.Max.Y-1)>>b.BlockExp.Y - b.Bounds.Min.Y>>b.BlockExp.Y + 1)
-		n += columns * rows * (packet.BlockBytes + taskBytes)
-		if style&(codestream.Terminate|codestream.Bypass) != 0 { // a segment for most passes
-			n += columns * rows * int64(min(b.Planes, codestream.MaxPlanes)) * 3 * segmentBytes
+// precinctMemory is what the packets of a resolution leave besides code-blocks. A packet with
+// content has a byte at least, so that there are no more precincts than bytes.
+func precinctMemory(r *codestream.Resolution, bytes int64) int64 {
+	n := int64(r.Precincts.X) * int64(r.Precincts.Y)
+	return 10*n + min(n, bytes)*packet.PrecinctBytes
+}
+
+// segmentMemory is what the codeword segments of a block take where most passes have one.
+func segmentMemory(t *codestream.TileComponent) int64 {
+	if t.Coding.Style&(codestream.Terminate|codestream.Bypass) == 0 {
+		return 0
+	}
+	planes := 0
+	for r := range t.Resolutions {
+		for i := range t.Resolutions[r].Subbands {
+			planes = max(planes, t.Resolutions[r].Subbands[i].Planes)
 		}
 	}
-	return n
+	return int64(min(planes, codestream.MaxPlanes)) * 3 * segmentBytes
 }
 
 func pixels(r image.Rectangle) int64 { return int64(r.Dx()) * int64(r.Dy()) }

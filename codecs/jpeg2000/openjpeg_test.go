@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"image/png"
 	"math"
 	"os"
 	"os/exec"
@@ -13,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
-	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -277,15 +277,22 @@ func openJPEGFile(t testing.TB, in string, args ...string) []byte {
 	return data
 }
 
+// readImage reads an opaque photograph.
 func readImage(t testing.TB, file string) *raster.Image {
 	t.Helper()
-	data, err := os.ReadFile(file)
+	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := imageio.Decode(data, nil)
+	defer f.Close()
+	p, err := png.Decode(f)
 	if err != nil {
 		t.Fatal(err)
+	}
+	m := raster.New(p.Bounds().Dx(), p.Bounds().Dy(), 1, 3, 8)
+	for i := range m.Pixels() {
+		r, g, b, _ := p.At(i%m.Width, i/m.Width).RGBA()
+		m.Pix[3*i], m.Pix[3*i+1], m.Pix[3*i+2] = byte(r>>8), byte(g>>8), byte(b>>8)
 	}
 	return m
 }

@@ -129,6 +129,21 @@ func subbandBounds(t image.Rectangle, o Orientation, level int) image.Rectangle 
 	return Reduce(t.Sub(shift), level)
 }
 
+// CodeBlocks is the number of code-blocks of the resolution.
+func (r *Resolution) CodeBlocks() int64 {
+	n := int64(0)
+	for i := range r.Subbands {
+		b := &r.Subbands[i]
+		if b.Bounds.Empty() {
+			continue
+		}
+		columns := (b.Bounds.Max.X-1)>>b.BlockExp.X - b.Bounds.Min.X>>b.BlockExp.X + 1
+		rows := (b.Bounds.Max.Y-1)>>b.BlockExp.Y - b.Bounds.Min.Y>>b.BlockExp.Y + 1
+		n += int64(columns) * int64(rows)
+	}
+	return n
+}
+
 // Precinct returns the blocks of precinct p, which is counted by rows.
 func (b *Subband) Precinct(p int) BlockGrid {
 	lo := image.Pt((b.firstX+p%b.wide)<<b.precinctExp.X, (b.firstY+p/b.wide)<<b.precinctExp.Y)

@@ -59,6 +59,7 @@ func checkComponent(t *testing.T, tc *TileComponent) (samples int) {
 		t.Errorf("the highest resolution is %v of %v", top, tc.Bounds)
 	}
 	for _, r := range tc.Resolutions {
+		blocks := int64(0)
 		for _, b := range r.Subbands {
 			seen := map[image.Point]bool{}
 			for p := range r.Precincts.X * r.Precincts.Y {
@@ -66,6 +67,7 @@ func checkComponent(t *testing.T, tc *TileComponent) (samples int) {
 				for y := range g.Blocks.Y {
 					for x := range g.Blocks.X {
 						area := g.Block(x, y)
+						blocks++
 						if area.Empty() || !area.In(b.Bounds) {
 							t.Fatalf("block %v of %v", area, b.Bounds)
 						}
@@ -84,6 +86,9 @@ func checkComponent(t *testing.T, tc *TileComponent) (samples int) {
 				t.Errorf("resolution %d %v: blocks hold %d of %d samples", r.Index, b.Orientation, len(seen), n)
 			}
 			samples += b.Bounds.Dx() * b.Bounds.Dy()
+		}
+		if blocks != r.CodeBlocks() {
+			t.Errorf("resolution %d: %d code-blocks, counted %d", r.Index, blocks, r.CodeBlocks())
 		}
 	}
 	return samples
