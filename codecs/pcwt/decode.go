@@ -18,6 +18,11 @@ import (
 func (Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, _ codec.Assets) []codec.Decoded {
 	out := make([]codec.Decoded, len(files))
 	cores := run.Cores()
+	if run.Device != nil {
+		d := deviceDecoder{ctx: ctx, run: run, cores: cores, files: files, out: out}
+		d.decode()
+		return out
+	}
 	cores.Each(len(files), func(i int) {
 		out[i].Image, out[i].Err = decode(ctx, cores, files[i])
 	})
@@ -220,13 +225,21 @@ func (d *decoder) planes(z, reduce int) ([]wavelet.Plane[int32], error) {
 	return out, nil
 }
 
-// trees decodes a slice of profile 0.
-func (d *decoder) trees(data []byte, reduce int) ([]wavelet.Plane[int32], error) {
+// treeStream is a section of profile 0 without its checksum, which it checks.
+func treeStream(data []byte) ([]byte, error) {
 	n := len(data) - 4
-	if crc32.Checksum(data[:n], castagnoli) != little.Uint32(data[n:]) {
+	if n < 0 || crc32.Checksum(data[:n], castagnoli) != little.Uint32(data[n:]) {
 		return nil, codec.Malformedf("pcwt: the checksum of a slice is wrong")
 	}
-	data = data[:n]
+	return data[:n], nil
+}
+
+// trees decodes a slice of profile 0.
+func (d *decoder) trees(data []byte, reduce int) ([]wavelet.Plane[int32], error) {
+	data, err := treeStream(data)
+	if err != nil {
+		return nil, err
+	}
 	s := &d.header.shape
 	planes := make([]wavelet.Plane[int32], s.Channels)
 	for i := range planes {

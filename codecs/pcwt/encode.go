@@ -22,7 +22,8 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 	o, err := resolve(opts)
 	info := c.Info()
 	cores := run.Cores()
-	cores.Each(len(items), func(i int) {
+	var taken []int
+	for i := range items {
 		m := items[i].Image
 		e := &out[i]
 		if e.Err = err; e.Err == nil {
@@ -32,8 +33,17 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 			e.Err = codec.Unsupportedf("pcwt: %s; a slice has at most %d pixels", m.Shape, maxPixels)
 		}
 		if e.Err == nil {
-			e.Data, e.Err = encode(ctx, cores, m, o)
+			taken = append(taken, i)
 		}
+	}
+	if run.Device != nil && err == nil {
+		d := deviceEncoder{ctx: ctx, run: run, cores: cores, images: codec.Images(items), o: o, out: out}
+		d.encode(taken)
+		return out
+	}
+	cores.Each(len(taken), func(j int) {
+		i := taken[j]
+		out[i].Data, out[i].Err = encode(ctx, cores, items[i].Image, o)
 	})
 	return out
 }
@@ -55,15 +65,21 @@ func encode(ctx context.Context, cores *pool.Pool, m *raster.Image, o *Options) 
 	} else {
 		file, err = e.best()
 	}
-	if err != nil || o.Lossy() {
-		return file, err
+	if err != nil {
+		return nil, err
 	}
-	if n := (m.Width*m.Height*m.Channels*m.Bits + 7) / 8 * m.Depth; len(file) > n {
+	return e.smaller(file), ctx.Err()
+}
+
+// smaller is the file, or one with the samples as they are where that is smaller and changes nothing.
+func (e *encoder) smaller(file []byte) []byte {
+	m := e.image
+	if n := (m.Width*m.Height*m.Channels*m.Bits + 7) / 8 * m.Depth; !e.o.Lossy() && len(file) > n {
 		if stored := e.store(); len(stored) < len(file) {
-			return stored, ctx.Err()
+			return stored
 		}
 	}
-	return file, ctx.Err()
+	return file
 }
 
 // header is that of the image, without parameters.

@@ -1,0 +1,401 @@
+// Profile 1: what a coefficient knows (README, "What a coefficient knows"). A coefficient's prediction and scale are sums
+// over terms. Those of the low band, of the parents and of earlier planes are known for a whole level at once; those of the
+// own tile follow one after the other in decoding. In encoding all are known.
+//
+// x and y count from the tile's corner, px and py in the band.
+#pragma once
+
+#include "../../gpu/include/base.cuh"
+#include "shared.cuh"
+
+DEVICE int32_t sat(int32_t v)
+{
+	int32_t low = v > -32768 ? v : -32768;
+	return low < 32767 ? low : 32767;
+}
+
+DEVICE int32_t plus(int32_t a, int32_t b) { return sat(a + b); }
+DEVICE int32_t minus(int32_t a, int32_t b) { return sat(a - b); }
+DEVICE int32_t absolute(int32_t v)
+{
+	int32_t m = v < 0 ? -v : v;
+	return m < 32767 ? m : 32767;
+}
+
+DEVICE int32_t magnitude_of(int16_t e)
+{
+	int32_t m = e < 0 ? -(int32_t)e : e;
+	return m < most_magnitude ? m : most_magnitude;
+}
+
+DEVICE uint32_t nearest(int32_t v, uint32_t n) { return v < 0 ? 0 : (uint32_t)v < n ? (uint32_t)v : n - 1; }
+
+// The low band around a position: q(i, j) for i and j from -2 to 3, where a term looks.
+struct Low {
+	int32_t s[6][6];
+
+	__device__ Low(const Model &m, uint32_t px, uint32_t py)
+	{
+#pragma unroll
+		for (int32_t j = -2; j <= 3; j++) {
+			const int32_t *row = m.low + (uint64_t)nearest((int32_t)py + j, m.height) * m.width;
+#pragma unroll
+			for (int32_t i = -2; i <= 3; i++) {
+				// Corners are nobody's terms.
+				if ((i < -1 || i > 2) && (j < -1 || j > 2))
+					continue;
+				s[j + 2][i + 2] = sat(row[nearest((int32_t)px + i, m.width)]);
+			}
+		}
+	}
+
+	// q(i, j), or q(j, i) where rows and columns are exchanged.
+	template <bool exchanged> __device__ int32_t at(int32_t i, int32_t j) const { return exchanged ? s[i + 2][j + 2] : s[j + 2][i + 2]; }
+
+	template <bool t> __device__ int32_t near(int32_t j, int32_t sum = 0) const
+	{
+		return minus(plus(minus(plus(sum, at<t>(-1, j)), at<t>(0, j)), at<t>(2, j)), at<t>(1, j));
+	}
+	template <bool t> __device__ int32_t far(int32_t j, int32_t sum = 0) const
+	{
+		return minus(plus(minus(plus(sum, at<t>(-2, j)), at<t>(0, j)), at<t>(3, j)), at<t>(1, j));
+	}
+	template <bool t> __device__ int32_t bend() const
+	{
+		int32_t v = minus(at<t>(0, -1), at<t>(0, 0));
+		v = minus(plus(v, at<t>(1, -1)), at<t>(1, 0));
+		v = minus(plus(v, at<t>(0, 1)), at<t>(0, 0));
+		return minus(plus(v, at<t>(1, 1)), at<t>(1, 0));
+	}
+	__device__ int32_t ring() const
+	{
+		int32_t v = minus(at<false>(-1, -1), at<false>(0, 0));
+		v = minus(plus(v, at<false>(2, -1)), at<false>(1, 0));
+		v = minus(plus(v, at<false>(-1, 2)), at<false>(0, 1));
+		return minus(plus(v, at<false>(2, 2)), at<false>(1, 1));
+	}
+
+	__device__ int32_t difference(int32_t i, int32_t j, int32_t k, int32_t l) const
+	{
+		return absolute(minus(at<false>(i, j), at<false>(k, l)));
+	}
+
+	// The texture of the position.
+	__device__ uint32_t texture(const Set *set) const
+	{
+		int32_t gh = 0, gv = 0, d1 = 0, d2 = 0;
+#pragma unroll
+		for (int32_t i = -1; i <= 1; i++)
+#pragma unroll
+			for (int32_t j = 0; j <= 1; j++) {
+				gh = plus(gh, difference(i + 1, j, i, j));
+				gv = plus(gv, difference(j, i + 1, j, i));
+			}
+		diagonals<0, 0>(d1, d2);
+		diagonals<-1, -1>(d1, d2);
+		diagonals<1, 1>(d1, d2);
+		diagonals<1, -1>(d1, d2);
+		diagonals<-1, 1>(d1, d2);
+		uint32_t direction = gh > sat(3 * gv) ? 0 : sat(2 * gh) > sat(3 * gv) ? 1 : gv > sat(3 * gh) ? 4 : sat(2 * gv) > sat(3 * gh) ? 3 : 2;
+		uint32_t diagonal = sat(2 * d1) > sat(3 * d2) ? 0 : sat(2 * d2) > sat(3 * d1) ? 2 : 1;
+		int32_t both = plus(gh, gv);
+		uint32_t activity = (both >= set->thresholds[0]) + (both >= set->thresholds[1]);
+		return (direction * 3 + diagonal) * 3 + activity;
+	}
+
+	template <int32_t i, int32_t j> __device__ void diagonals(int32_t &d1, int32_t &d2) const
+	{
+		d1 = plus(d1, difference(i + 1, j + 1, i, j));
+		d2 = plus(d2, difference(i + 1, j, i, j + 1));
+	}
+};
+
+struct alignas(16) FourWords {
+	int32_t x, y, z, w;
+};
+
+// The weights of a coefficient: 16 of int16_t. Sums of products need 32 bits.
+struct Weights {
+	int32_t w[8];
+
+	__device__ Weights(const int16_t *row)
+	{
+		const FourWords *p = (const FourWords *)row;
+		FourWords a = p[0], b = p[1];
+		w[0] = a.x, w[1] = a.y, w[2] = a.z, w[3] = a.w, w[4] = b.x, w[5] = b.y, w[6] = b.z, w[7] = b.w;
+	}
+
+	__device__ int32_t of(int32_t i) const { return i % 2 ? w[i / 2] >> 16 : (int16_t)w[i / 2]; }
+};
+
+// A running sum of weighted features, and whether one of them is not 0.
+struct Features {
+	int32_t sum;
+	int32_t any;
+
+	__device__ void add(const Weights &w, int32_t i, int32_t feature)
+	{
+		sum += w.of(i) * feature;
+		any |= feature;
+	}
+	// Of a sum over the low band.
+	__device__ void add_low(const Weights &w, int32_t i, int32_t v, uint32_t qmin) { add(w, i, absolute(v) >> qmin); }
+};
+
+DEVICE const int16_t *predict_weights(const Model &m, uint32_t b, uint32_t x, uint32_t y, uint32_t texture)
+{
+	uint32_t row = y == 0 ? 0 : 1 + (y & 1);
+	return m.set->predict + 16 * (((((m.level_class * 3 + b) * 3 + row) * 2 + (x & 1))) * textures + texture);
+}
+
+DEVICE uint32_t scale_key(const Model &m, uint32_t b, uint32_t x, uint32_t y, uint32_t direction)
+{
+	return ((((m.level_class * 3 + b) * 2 + (y > 0)) * 2 + (x & 1))) * directions + direction;
+}
+
+// The parents of a coefficient and the coefficients of earlier planes, as taps and as features.
+template <int b> struct Known {
+	const ModelBand &f;
+	uint64_t at, p, ph, pv, pd; // places in the band and in the parents'
+
+	__device__ Known(const ModelBand &f, uint32_t px, uint32_t py) : f(f), at((uint64_t)py * f.width + px)
+	{
+		if (!f.parent_c)
+			return;
+		uint32_t x0 = nearest((int32_t)(px >> 1), f.parent_width), x1 = nearest((int32_t)(px >> 1) + (px & 1 ? 1 : -1), f.parent_width);
+		uint64_t y0 = nearest((int32_t)(py >> 1), f.parent_height), y1 = nearest((int32_t)(py >> 1) + (py & 1 ? 1 : -1), f.parent_height);
+		p = y0 * f.parent_width + x0, ph = y0 * f.parent_width + x1;
+		pv = y1 * f.parent_width + x0, pd = y1 * f.parent_width + x1;
+	}
+
+	__device__ int32_t taps(const Weights &w, uint32_t variant) const
+	{
+		int32_t sum = 0;
+		if (f.parent_c) {
+			int32_t h = sat(f.parent_c[ph]), v = sat(f.parent_c[pv]);
+			sum = w.of(4) * sat(f.parent_c[p]);
+			sum += b == 2 ? w.of(5) * plus(h, v) : w.of(5) * h + w.of(6) * v;
+		}
+		if (variant > 0)
+			sum += w.of(13) * sat(f.before_c[at]) + w.of(14) * f.before_e[at];
+		if (variant > 1)
+			sum += w.of(15) * sat(f.second_c[at]);
+		return sum;
+	}
+
+	// Adds the features that begin at weight first: of the planes before.
+	__device__ void features(Features &s, const Weights &w, uint32_t variant, int32_t first, uint32_t px, uint32_t py) const
+	{
+		if (f.parent_c) {
+			s.add(w, 4, magnitude_of(f.parent_e[p]));
+			s.add(w, 5, magnitude_of(f.parent_e[ph]) + magnitude_of(f.parent_e[pv]) + magnitude_of(f.parent_e[pd]));
+		}
+		if (variant > 0) {
+			uint64_t row = (uint64_t)py * f.width;
+			const int16_t *e = f.before_e;
+			s.add(w, first, magnitude_of(e[at]));
+			int32_t cross = magnitude_of(e[row + nearest((int32_t)px - 1, f.width)]);
+			cross += magnitude_of(e[row + nearest((int32_t)px + 1, f.width)]);
+			cross += magnitude_of(e[(uint64_t)nearest((int32_t)py - 1, f.height) * f.width + px]);
+			cross += magnitude_of(e[(uint64_t)nearest((int32_t)py + 1, f.height) * f.width + px]);
+			s.add(w, first + 1, cross < 32767 ? cross : 32767);
+		}
+		if (variant > 1)
+			s.add(w, first + 2, magnitude_of(f.second_e[at]));
+	}
+};
+
+// Taps of the low band.
+template <int b> DEVICE int32_t low_taps(const Low &q, const Weights &w)
+{
+	if (b == 2)
+		return w.of(6) * q.near<false>(1, q.near<false>(0)) + w.of(7) * q.near<true>(1, q.near<true>(0)) + w.of(8) * q.ring();
+	constexpr bool t = b == 1;
+	int32_t sum = w.of(7) * q.near<t>(0) + w.of(8) * q.far<t>(0) + w.of(9) * q.near<t>(1, q.near<t>(-1)) + w.of(10) * q.bend<t>();
+	return b == 0 ? sum + w.of(11) * q.far<t>(1, q.far<t>(-1)) : sum;
+}
+
+// Numbers of the weights of features that depend on whether there are earlier planes.
+template <int b> DEVICE int32_t first_low(bool later) { return b == 2 ? (later ? 6 : 8) : b == 1 && later ? 7 : 8; }
+template <int b> DEVICE int32_t first_bands(bool fast, bool later) { return fast ? 8 : b == 1 ? (later ? 11 : 12) : later ? 9 : 12; }
+template <int b> DEVICE int32_t first_before(bool fast) { return fast ? 8 + 2 * b : b == 0 ? 12 : 13; }
+
+// Features of the low band.
+template <int b> DEVICE void low_features(Features &s, const Low &q, const Weights &w, bool later, uint32_t qmin)
+{
+	int32_t i = first_low<b>(later);
+	if (b == 2) {
+		s.add_low(w, i, minus(plus(minus(q.at<false>(0, 0), q.at<false>(1, 0)), q.at<false>(1, 1)), q.at<false>(0, 1)), qmin);
+		s.add_low(w, i + 1, minus(plus(minus(q.at<false>(1, 0), q.at<false>(0, 0)), q.at<false>(1, 1)), q.at<false>(0, 1)), qmin);
+		s.add_low(w, i + 2, minus(plus(minus(q.at<false>(0, 1), q.at<false>(0, 0)), q.at<false>(1, 1)), q.at<false>(1, 0)), qmin);
+		if (!later)
+			s.add_low(w, i + 3, q.near<false>(1, q.near<false>(0)), qmin);
+		return;
+	}
+	constexpr bool t = b == 1;
+	s.add_low(w, i, minus(q.at<t>(1, 0), q.at<t>(0, 0)), qmin);
+	s.add_low(w, i + 1, q.near<t>(0), qmin);
+	s.add_low(w, i + 2, minus(q.at<t>(0, 0), q.at<t>(-1, 0)), qmin);
+	s.add_low(w, i + 3, minus(q.at<t>(2, 0), q.at<t>(1, 0)), qmin);
+}
+
+// The part of a band that lies in a tile.
+struct Part {
+	const ModelBand &f;
+	uint32_t x0, y0; // of the tile's corner in the band
+	uint32_t width, height;
+
+	__device__ Part(const ModelBand &f, uint32_t side, uint32_t tx, uint32_t ty) : f(f), x0(tx * side), y0(ty * side)
+	{
+		width = x0 < f.width ? (f.width - x0 < side ? f.width - x0 : side) : 0;
+		height = y0 < f.height ? (f.height - y0 < side ? f.height - y0 : side) : 0;
+	}
+
+	// The column that stands for x, at most three outside.
+	__device__ uint32_t column(int32_t x) const
+	{
+		int32_t end = (int32_t)width - 1;
+		x = x < 0 ? -x : x;
+		x = end - x;
+		x = end - (x < 0 ? -x : x);
+		if (x < 0) // a part of less than four columns
+			x = end == 0 ? 0 : -x % (2 * end) > end ? 2 * end - -x % (2 * end) : -x % (2 * end);
+		return (uint32_t)x;
+	}
+
+	__device__ uint64_t row(uint32_t y) const { return (uint64_t)(y0 + y) * f.width + x0; }
+	__device__ uint64_t place(int32_t x, uint32_t y) const { return row(y) + column(x); }
+
+	// Of a band coded before, at a row that may be outside.
+	__device__ uint64_t earlier_row(int32_t y) const { return row(nearest(y, height)); }
+	__device__ bool empty() const { return width == 0 || height == 0; }
+};
+
+// A row of a part: coefficients, and magnitudes of residuals.
+struct CoefficientRow {
+	const Part &p;
+	const int32_t *s;
+
+	__device__ CoefficientRow(const Part &p, uint64_t row) : p(p), s(p.f.c + row) {}
+	__device__ int32_t operator()(int32_t x) const { return sat(s[p.column(x)]); }
+};
+
+struct MagnitudeRow {
+	const Part &p;
+	const int16_t *s;
+
+	__device__ MagnitudeRow(const Part &p, uint64_t row) : p(p), s(p.f.e + row) {}
+	__device__ int32_t operator()(int32_t x) const { return magnitude_of(s[p.column(x)]); }
+};
+
+// Taps of the band itself in the tile. n and nn are the rows above, own is the coefficient's. y is not looked at but for 0.
+template <int b, class Row> DEVICE int32_t own_taps(const Row &nn, const Row &n, const Row &own, const Weights &w, int32_t x, uint32_t y)
+{
+	int32_t sum = 0;
+	if (y > 0) {
+		sum = w.of(0) * n(x) + w.of(1) * plus(n(x - 1), n(x + 1)) + w.of(2) * nn(x);
+		if (b == 0)
+			sum += w.of(12) * plus(n(x - 2), n(x + 2));
+	}
+	if (x & 1)
+		sum += w.of(3) * plus(own(x - 1), own(x + 1));
+	return sum;
+}
+
+// Taps of the bands before in the tile.
+template <int b> DEVICE int32_t earlier_taps(const Part &h, const Part &v, const Weights &w, int32_t x, int32_t y)
+{
+	int32_t sum = 0;
+	if (b > 0 && !h.empty()) {
+		CoefficientRow n(h, h.earlier_row(y - 1)), own(h, h.earlier_row(y)), s(h, h.earlier_row(y + 1)), ss(h, h.earlier_row(y + 2));
+		if (b == 1) {
+			int32_t near = plus(plus(plus(own(x - 1), own(x)), s(x - 1)), s(x));
+			int32_t far = plus(plus(plus(n(x - 1), n(x)), ss(x - 1)), ss(x));
+			sum = w.of(11) * near + w.of(12) * far;
+		} else {
+			sum = w.of(9) * plus(own(x), s(x)) + w.of(10) * plus(n(x), ss(x));
+		}
+	}
+	if (b == 2 && !v.empty()) {
+		CoefficientRow own(v, v.earlier_row(y));
+		sum += w.of(11) * plus(own(x), own(x + 1)) + w.of(12) * plus(own(x - 1), own(x + 2));
+	}
+	return sum;
+}
+
+// Features of the band itself.
+template <int b, class Row>
+DEVICE void own_features(Features &s, const Row &nn, const Row &n, const Row &own, const Weights &w, bool fast, bool later, int32_t x, uint32_t y)
+{
+	if (y > 0) {
+		s.add(w, 0, n(x));
+		s.add(w, 1, n(x - 1) + n(x + 1));
+		s.add(w, 2, nn(x));
+		if (fast || b < 2 || !later)
+			s.add(w, 6, n(x - 2) + n(x + 2));
+		if (fast || b == 0 || !later)
+			s.add(w, 7, nn(x - 1) + nn(x + 1));
+	}
+	if (x & 1)
+		s.add(w, 3, own(x - 1) + own(x + 1));
+}
+
+// Features of a band before, with the numbers first and first+1.
+DEVICE void cross_features(Features &s, const Part &p, const Weights &w, int32_t first, int32_t x, int32_t y)
+{
+	if (p.empty())
+		return;
+	MagnitudeRow n(p, p.earlier_row(y - 1)), own(p, p.earlier_row(y)), below(p, p.earlier_row(y + 1));
+	s.add(w, first, own(x));
+	s.add(w, first + 1, own(x - 1) + own(x + 1) + n(x) + below(x)); // at most 32764
+}
+
+// Features of the bands before in the tile.
+template <int b>
+DEVICE void earlier_features(Features &s, const Part &h, const Part &v, const Weights &w, bool fast, bool later, int32_t x, int32_t y)
+{
+	int32_t i = first_bands<b>(fast, later);
+	if (b > 0)
+		cross_features(s, h, w, i, x, y);
+	if (b == 2)
+		cross_features(s, v, w, i + 2, x, y);
+}
+
+// A prediction and which way it lies from an integer.
+struct Prediction {
+	int32_t r;
+	int32_t f; // in 1/4096
+
+	__device__ Prediction(int32_t sum, uint32_t qmin)
+	{
+		int32_t v = (sum + (2048 << qmin)) >> (12 + qmin);
+		r = v < -16383 ? -16383 : v > 16383 ? 16383 : v;
+		f = (sum >> qmin) - r * 4096;
+	}
+	__device__ uint32_t fraction() const
+	{
+		int32_t m = (f < 0 ? -f : f) >> 9;
+		return m < 3 ? (uint32_t)m : 3;
+	}
+};
+
+// The step of the scale before the offset of its band, or scale_zero.
+DEVICE uint32_t scale_step(const Features &s)
+{
+	if (s.any == 0)
+		return scale_zero;
+	int32_t m = s.sum >> 4;
+	uint32_t v = (uint32_t)(m > 13 ? m : 13);
+	uint32_t l = 31 - (uint32_t)__builtin_clz(v);
+	uint32_t q = 4 * l + (v << 2 >> l & 3) - 14; // 0 at least, for 13
+	return q > 1 ? q : 1;
+}
+
+// The context with the offset: 0 to 99.
+DEVICE uint32_t context(uint32_t step, int32_t offset)
+{
+	if (step == scale_zero)
+		return 0;
+	int32_t q = (int32_t)step + offset;
+	return q < 1 ? 1 : q > 99 ? 99 : (uint32_t)q;
+}

@@ -1,0 +1,590 @@
+// Profile 1: predictions and scales of whole levels, and the tiles' rANS streams (README, "Coding a coefficient", "rANS").
+#pragma once
+
+#include "../../gpu/include/bits.cuh"
+#include "../../gpu/include/warp.cuh"
+#include "model.cuh"
+
+DEVICE const ModelBand &band_of(const Model &m, uint32_t b) { return b == 0 ? m.hl : b == 1 ? m.lh : m.hh; }
+
+// A position of a level's low band, of thread() of the grid.
+struct Position {
+	uint32_t px, py; // in the bands
+	uint32_t x, y;	 // in the tile
+	bool inside;
+
+	__device__ Position(const Model &m)
+	{
+		uint64_t i = thread();
+		inside = i < (uint64_t)m.width * m.height;
+		px = (uint32_t)(i % m.width), py = (uint32_t)(i / m.width);
+		x = px % m.side, y = py % m.side;
+	}
+};
+
+DEVICE int16_t sat16(int32_t v) { return (int16_t)sat(v); }
+
+// What encoding knows of a coefficient: its prediction.
+template <int b> DEVICE void predict_band(const Model &m, const Low &q, const Position &at, uint32_t texture)
+{
+	const ModelBand &f = band_of(m, b);
+	if (at.px >= f.width || at.py >= f.height)
+		return;
+	uint32_t tx = at.px / m.side, ty = at.py / m.side;
+	Part own(f, m.side, tx, ty), h(m.hl, m.side, tx, ty), v(m.lh, m.side, tx, ty);
+	Weights w(predict_weights(m, b, at.x, at.y, texture));
+	Known<b> known(f, at.px, at.py);
+	uint32_t y = at.y, n = y > 0 ? y - 1 : 0, nn = y > 1 ? y - 2 : 0;
+	int32_t sum = known.taps(w, m.variant) + low_taps<b>(q, w) + earlier_taps<b>(h, v, w, (int32_t)at.x, (int32_t)y);
+	sum += own_taps<b>(CoefficientRow(own, own.row(nn)), CoefficientRow(own, own.row(n)), CoefficientRow(own, own.row(y)), w, (int32_t)at.x, y);
+	Prediction p(sum, 0);
+	int32_t e = f.c[known.at] - p.r;
+	f.e[known.at] = sat16(e);
+	f.residuals[known.at] = p.f < 0 ? -e : e;
+	f.kinds[known.at] = (uint8_t)(texture / (textures / directions) | p.fraction() << 3);
+}
+
+// Residuals of all coefficients of a level, from the coefficients. One thread per position; blockIdx.y is the level. The
+// residuals of earlier planes are there.
+KERNEL pcwt_predict(const Model *__restrict__ list)
+{
+	const Model &m = list[blockIdx.y];
+	Position at(m);
+	if (!at.inside)
+		return;
+	if (m.fast) {
+		for (uint32_t b = 0; b < 3; b++) {
+			const ModelBand &f = band_of(m, b);
+			if (at.px >= f.width || at.py >= f.height)
+				continue;
+			uint64_t i = (uint64_t)at.py * f.width + at.px;
+			f.residuals[i] = f.c[i];
+			f.e[i] = sat16(f.c[i]);
+			f.kinds[i] = 0;
+		}
+		return;
+	}
+	Low q(m, at.px, at.py);
+	uint32_t texture = q.texture(m.set);
+	predict_band<0>(m, q, at, texture);
+	predict_band<1>(m, q, at, texture);
+	predict_band<2>(m, q, at, texture);
+}
+
+template <int b> DEVICE void scale_band(const Model &m, const Low &q, const Position &at)
+{
+	const ModelBand &f = band_of(m, b);
+	if (at.px >= f.width || at.py >= f.height)
+		return;
+	uint32_t tx = at.px / m.side, ty = at.py / m.side;
+	Part own(f, m.side, tx, ty), h(m.hl, m.side, tx, ty), v(m.lh, m.side, tx, ty);
+	Known<b> known(f, at.px, at.py);
+	uint32_t key = scale_key(m, b, at.x, at.y, f.kinds[known.at] & 7);
+	Weights w(m.set->scale + 16 * key);
+	Features s = {m.set->bias[key], 0};
+	known.features(s, w, m.variant, first_before<b>(m.fast), at.px, at.py);
+	if (!m.fast)
+		low_features<b>(s, q, w, m.variant > 0, 0);
+	earlier_features<b>(s, h, v, w, m.fast, m.variant > 0, (int32_t)at.x, (int32_t)at.y);
+	uint32_t y = at.y, n = y > 0 ? y - 1 : 0, nn = y > 1 ? y - 2 : 0;
+	own_features<b>(s, MagnitudeRow(own, own.row(nn)), MagnitudeRow(own, own.row(n)), MagnitudeRow(own, own.row(y)), w, m.fast, m.variant > 0,
+		(int32_t)at.x, y);
+	f.steps[known.at] = (uint8_t)scale_step(s);
+}
+
+// Steps of the scale of all coefficients of a level, from the residuals. One thread per position; blockIdx.y is the level.
+KERNEL pcwt_scale(const Model *__restrict__ list)
+{
+	const Model &m = list[blockIdx.y];
+	Position at(m);
+	if (!at.inside)
+		return;
+	Low q(m, at.px, at.py);
+	scale_band<0>(m, q, at);
+	scale_band<1>(m, q, at);
+	scale_band<2>(m, q, at);
+}
+
+template <int b> DEVICE void know_band(const Model &m, const Low &q, const Position &at, uint32_t texture)
+{
+	const ModelBand &f = band_of(m, b);
+	if (at.px >= f.width || at.py >= f.height)
+		return;
+	Known<b> known(f, at.px, at.py);
+	uint32_t key = scale_key(m, b, at.x, at.y, texture / (textures / directions));
+	Weights w(m.set->scale + 16 * key);
+	Features s = {m.set->bias[key], 0};
+	known.features(s, w, m.variant, first_before<b>(m.fast), at.px, at.py);
+	if (!m.fast) {
+		low_features<b>(s, q, w, m.variant > 0, m.qmin);
+		Weights p(predict_weights(m, b, at.x, at.y, texture));
+		f.residuals[known.at] = known.taps(p, m.variant) + low_taps<b>(q, p);
+	}
+	f.scales[known.at] = s.sum;
+	f.kinds[known.at] = (uint8_t)(texture | (s.any != 0) << 7);
+}
+
+// What decoding knows of a level's coefficients before any of them: the sums over terms outside the tile. One thread per
+// position; blockIdx.y is the level.
+KERNEL pcwt_know(const Model *__restrict__ list)
+{
+	const Model &m = list[blockIdx.y];
+	Position at(m);
+	if (!at.inside)
+		return;
+	Low q(m, at.px, at.py);
+	uint32_t texture = m.fast ? 0 : q.texture(m.set);
+	know_band<0>(m, q, at, texture);
+	know_band<1>(m, q, at, texture);
+	know_band<2>(m, q, at, texture);
+}
+
+// A residual as it is coded.
+struct Symbol {
+	uint32_t start, frequency;
+	uint32_t raw, raw_bits;
+
+	// e has the sign that the fraction of the prediction gives it.
+	__device__ Symbol(const Set *set, int32_t e, uint32_t fraction, uint32_t q)
+	{
+		uint32_t k = 0;
+		int32_t u = e;
+		raw = 0;
+		if (q >= contexts) {
+			k = (q - 40) >> 2;
+			q = 40 + (q & 3);
+			raw = low_bits((uint32_t)e, k);
+			u = e >> k;
+		}
+		raw_bits = k;
+		uint32_t n = (uint32_t)(u < 0 ? -u : u), token;
+		if (n < 16) {
+			token = 2 * n - (u > 0);
+		} else if (n < 1u << 18) {
+			uint32_t g = 31 - (uint32_t)__builtin_clz(n);
+			token = 2 * (16 + 2 * (g - 4) + (n >> (g - 1) & 1)) - (u > 0);
+			raw |= low_bits(n, g - 1) << k;
+			raw_bits += g - 1;
+		} else {
+			token = escape, raw = (uint32_t)e, raw_bits = 32;
+		}
+		uint32_t range = set->ranges[(fraction * contexts + q) * tokens + token];
+		start = range & 0xffff;
+		frequency = range >> 16;
+	}
+	__device__ Symbol() : start(0), frequency(1), raw(0), raw_bits(0) {}
+};
+
+// The warps of a block work on a tile each. A thread takes a coefficient of a half row; lane i of the streams is thread i, and
+// in the steps of a half row the states go on from thread to thread, count threads further.
+struct Lanes {
+	uint32_t count;
+
+	__device__ uint32_t step() const { return lane() / count; }
+};
+
+DEVICE uint32_t ones(uint32_t v) { return (uint32_t)__builtin_popcount(v); }
+
+// Value v of a lane.
+DEVICE uint32_t from_lane(uint32_t v, uint32_t i) { return (uint32_t)__nvvm_shfl_sync_idx_i32(whole_warp, (int)v, (int)i, warp_size - 1); }
+
+DEVICE uint32_t warp_or(uint32_t v)
+{
+	for (uint32_t d = 1; d < warp_size; d *= 2)
+		v |= (uint32_t)__nvvm_shfl_sync_bfly_i32(whole_warp, (int)v, (int)d, warp_size - 1);
+	return v;
+}
+
+DEVICE uint32_t warp_tile() { return (blockIdx.x * blockDim.x + threadIdx.x) / warp_size; }
+
+// Writes words from the end of a tile's room towards its start.
+struct WordWriter {
+	uint16_t *room;
+	int32_t at; // below 0: the room is too small
+
+	// All threads of the warp call.
+	__device__ void put(bool wanted, uint32_t &state)
+	{
+		uint32_t with = ballot(wanted);
+		at -= (int32_t)ones(with);
+		if (wanted) {
+			int32_t i = at + (int32_t)ones(with & low_bits(whole_warp, lane()));
+			if (i >= 0)
+				room[i] = (uint16_t)state;
+			state >>= 16;
+		}
+	}
+};
+
+// Codes the symbols of up to 32 coefficients of a half row, the last first. All threads of the warp call; count is the number of
+// coefficients.
+DEVICE void encode_symbols(const Lanes &k, WordWriter &w, const Symbol &s, uint32_t count, uint32_t &state)
+{
+	uint32_t low = s.raw_bits < 16 ? s.raw_bits : 16, high = s.raw_bits - low;
+	bool inside = lane() < count;
+	uint32_t raw = ballot(inside && low > 0), more = ballot(inside && high > 0);
+	state = from_lane(state, lane() % k.count);
+	for (uint32_t step = (count - 1) / k.count + 1; step-- > 0;) {
+		bool own = inside && k.step() == step;
+		uint32_t mask = low_bits(whole_warp, k.count) << (step * k.count);
+		if (more & mask) {
+			bool with = own && high > 0;
+			w.put(with && (uint64_t)state >= 1ull << (32 - high), state);
+			if (with)
+				state = state << high | s.raw >> 16;
+		}
+		if (raw & mask) {
+			bool with = own && low > 0;
+			w.put(with && (uint64_t)state >= 1ull << (32 - low), state);
+			if (with)
+				state = state << low | low_bits(s.raw, low);
+		}
+		w.put(own && state >> 18 >= s.frequency, state);
+		if (own) {
+			uint32_t quotient = state / s.frequency;
+			state = (quotient << 14) + state - quotient * s.frequency + s.start;
+		}
+		if (step > 0)
+			state = shuffle_down(state, k.count);
+	}
+}
+
+// The streams of all tiles. One warp per tile; blockIdx.y is the level of a plane.
+KERNEL __launch_bounds__(coder_threads) pcwt_encode_tiles(const Model *__restrict__ list)
+{
+	const Model &m = list[blockIdx.y];
+	uint32_t tile = warp_tile();
+	if (tile >= m.tiles)
+		return;
+	Lanes k = {1u << m.log_lanes};
+	uint32_t tx = tile % m.across, ty = tile / m.across;
+	WordWriter w = {m.words + (uint64_t)tile * m.room, (int32_t)m.room};
+	uint32_t state = 1u << 16, any = 0, width = 0, count = 0;
+	for (int32_t b = 2; b >= 0; b--) {
+		const ModelBand &f = band_of(m, (uint32_t)b);
+		Part part(f, m.side, tx, ty);
+		if (part.empty())
+			continue;
+		count += part.height * part.width;
+		int32_t offset = m.offsets[b];
+		for (uint32_t y = part.height; y-- > 0;) {
+			uint64_t row = part.row(y);
+			for (uint32_t parity = 2; parity-- > 0;) {
+				uint32_t n = (part.width + 1 - parity) / 2;
+				for (uint32_t first = (n + warp_size - 1) / warp_size * warp_size; first > 0;) {
+					first -= warp_size;
+					Symbol s;
+					if (first + lane() < n) {
+						uint64_t at = row + 2 * (first + lane()) + parity;
+						int32_t e = f.residuals[at], c = f.c[at];
+						any |= (uint32_t)e;
+						width |= (uint32_t)(c ^ c >> 31);
+						s = Symbol(m.set, e, f.kinds[at] >> 3, context(f.steps[at], offset));
+					}
+					encode_symbols(k, w, s, least(n - first, warp_size), state);
+				}
+			}
+		}
+	}
+	any = warp_or(any);
+	width = warp_or(width);
+	w.at -= (int32_t)(2 * k.count);
+	if (w.at >= 0 && lane() < k.count) {
+		w.room[w.at + (int32_t)(2 * lane())] = (uint16_t)state;
+		w.room[w.at + (int32_t)(2 * lane()) + 1] = (uint16_t)(state >> 16);
+	}
+	if (lane() == 0) {
+		uint32_t coded = m.room - (uint32_t)w.at; // right beyond the room too
+		uint32_t raw_bits = width == 0 ? 1 : 33 - (uint32_t)__builtin_clz(width);
+		uint32_t raw = (uint32_t)(1 + ((uint64_t)count * raw_bits + 15) / 16);
+		m.lengths[tile] = any == 0 ? 0 : coded <= raw && w.at >= 0 ? 2 * coded : 2 * raw + 1;
+		m.raw_bits[tile] = (uint8_t)raw_bits;
+	}
+}
+
+// The index of coefficient number i of a tile in the order of coding.
+struct Order {
+	Part hl, lh, hh;
+
+	__device__ Order(const Model &m, uint32_t tx, uint32_t ty)
+		: hl(m.hl, m.side, tx, ty), lh(m.lh, m.side, tx, ty), hh(m.hh, m.side, tx, ty) {}
+
+	__device__ uint32_t count() const { return hl.width * hl.height + lh.width * lh.height + hh.width * hh.height; }
+
+	__device__ int32_t *at(uint32_t i) const
+	{
+		uint32_t n = hl.width * hl.height;
+		if (i < n)
+			return in(hl, i);
+		i -= n, n = lh.width * lh.height;
+		return i < n ? in(lh, i) : in(hh, i - n);
+	}
+
+	__device__ int32_t *in(const Part &p, uint32_t i) const
+	{
+		uint32_t y = i / p.width, j = i % p.width, even = (p.width + 1) / 2;
+		return p.f.c + (uint64_t)(p.y0 + y) * p.f.width + p.x0 + (j < even ? 2 * j : 2 * (j - even) + 1);
+	}
+};
+
+// Copies the bodies of all tiles of a level to their places in the files. One block per tile; blockIdx.y is the level.
+KERNEL __launch_bounds__(coder_threads) pcwt_pack_tiles(const Model *__restrict__ list, uint8_t *__restrict__ bytes)
+{
+	const Model &m = list[blockIdx.y];
+	uint32_t tile = blockIdx.x;
+	if (tile >= m.tiles || m.lengths[tile] == 0)
+		return;
+	uint32_t n = m.lengths[tile] / 2;
+	uint8_t *out = bytes + m.places[tile];
+	if (m.lengths[tile] % 2 == 0) {
+		const uint16_t *from = m.words + (uint64_t)tile * m.room + m.room - n;
+		for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) {
+			out[2 * i] = (uint8_t)from[i];
+			out[2 * i + 1] = (uint8_t)(from[i] >> 8);
+		}
+		return;
+	}
+	Order order(m, tile % m.across, tile / m.across);
+	uint32_t count = order.count(), bits = m.raw_bits[tile];
+	if (threadIdx.x == 0)
+		out[0] = (uint8_t)bits, out[1] = 0;
+	for (uint32_t i = threadIdx.x; i < n - 1; i += blockDim.x) {
+		// Word i has bits 16 i to 16 i + 15.
+		uint32_t word = 0;
+		uint64_t first = 16ull * i;
+		for (uint32_t k = (uint32_t)(first / bits); k < count && (uint64_t)k * bits < first + 16; k++) {
+			int64_t shift = (int64_t)(first + 16) - (int64_t)((uint64_t)(k + 1) * bits); // of the last bit, to the left
+			uint32_t v = low_bits((uint32_t)*order.at(k), bits);
+			word |= shift >= 0 ? v << shift : v >> -shift;
+		}
+		out[2 + 2 * i] = (uint8_t)word;
+		out[3 + 2 * i] = (uint8_t)(word >> 8);
+	}
+}
+
+// Reads the words of a tile. Behind the end they are 0. The warp holds 32 of them.
+struct WordReader {
+	const uint8_t *bytes;
+	uint32_t count, at;
+	uint32_t first, held; // word first + lane()
+
+	__device__ uint32_t word(uint32_t i) const { return i < count ? bytes[2 * (uint64_t)i] | (uint32_t)bytes[2 * (uint64_t)i + 1] << 8 : 0; }
+	__device__ void hold()
+	{
+		first = at;
+		held = word(first + lane());
+	}
+
+	// All threads of the warp call; at most most of them have a state to fill up.
+	__device__ void refill(uint32_t most, bool own, uint32_t &state)
+	{
+		bool wanted = own && state < 1u << 16;
+		uint32_t with = ballot(wanted);
+		if (with == 0)
+			return;
+		if (at + most > first + warp_size)
+			hold();
+		uint32_t v = from_lane(held, (at - first + ones(with & low_bits(whole_warp, lane()))) % warp_size);
+		if (wanted)
+			state = state << 16 | v;
+		at += ones(with);
+	}
+};
+
+// How a tile is coded.
+constexpr uint32_t mode_zero = 0;
+constexpr uint32_t mode_coded = 1;
+constexpr uint32_t mode_raw = 2;
+
+// Number i of a raw body's indices of bits each. The words begin behind the one with bits.
+DEVICE int32_t raw_index(const WordReader &r, uint32_t i, uint32_t bits)
+{
+	uint64_t at = (uint64_t)i * bits;
+	uint32_t first = 1 + (uint32_t)(at / 16), skip = (uint32_t)(at % 16);
+	uint64_t three = (uint64_t)r.word(first) << 32 | (uint64_t)r.word(first + 1) << 16 | r.word(first + 2);
+	uint32_t v = (uint32_t)(three << 16 << skip >> 32); // its bits are the highest
+	return (int32_t)v >> (32 - bits);
+}
+
+// A coefficient from its index.
+DEVICE int32_t value_of(int32_t i, uint32_t qmin)
+{
+	if (qmin == 0 || i == 0)
+		return i;
+	int32_t m = (int32_t)((uint32_t)(i < 0 ? -i : i) << qmin) + (1 << (qmin - 1));
+	return i < 0 ? -m : m;
+}
+
+// The last rows of a band in a tile, with what stands for the columns beside it.
+constexpr uint32_t row_margin = 4;
+
+struct TileRows {
+	int16_t c[3][most_side + 2 * row_margin];
+	int16_t m[3][most_side + 2 * row_margin];
+};
+
+struct SharedRow {
+	const int16_t *s;
+
+	__device__ int32_t operator()(int32_t x) const { return s[x + (int32_t)row_margin]; }
+};
+
+// Decodes the residuals of up to 32 coefficients of a half row. All threads of the warp call; count is the number of
+// coefficients. Thread i holds that of coefficient i.
+DEVICE int32_t decode_symbols(const Lanes &k, WordReader &r, const Set *set, uint32_t fraction, uint32_t q, uint32_t count, uint32_t &state)
+{
+	uint32_t shift = 0, context = q, token = 0, raw = 0;
+	if (context >= contexts) {
+		shift = (context - 40) >> 2;
+		context = 40 + (context & 3);
+	}
+	uint32_t table = fraction * contexts + context;
+	const uint32_t *ranges = set->ranges + table * tokens;
+	const uint8_t *hints = set->hints + table * hint_slots;
+	uint32_t steps = (count + k.count - 1) / k.count;
+	for (uint32_t step = 0; step < steps; step++) {
+		if (step > 0)
+			state = shuffle_up(state, k.count);
+		bool own = lane() < count && k.step() == step;
+		uint32_t raw_bits = 0;
+		if (own) {
+			uint32_t slot = state & 16383;
+			token = hints[slot / (16384 / hint_slots)];
+			uint32_t range = ranges[token];
+			while (slot - (range & 0xffff) >= range >> 16)
+				range = ranges[++token];
+			state = (range >> 16) * (state >> 14) + slot - (range & 0xffff);
+			uint32_t n = (token + 1) / 2;
+			raw_bits = token == escape ? 32 : (n < 16 ? 0 : (n - 16) / 2 + 3) + shift;
+		}
+		r.refill(k.count, own, state);
+		if (!ballot(raw_bits > 0))
+			continue;
+		uint32_t low = raw_bits < 16 ? raw_bits : 16, high = raw_bits - low;
+		if (own) {
+			raw = low_bits(state, low);
+			state >>= low;
+		}
+		r.refill(k.count, own, state);
+		if (!ballot(high > 0))
+			continue;
+		if (own) {
+			raw |= low_bits(state, high) << 16;
+			state >>= high;
+		}
+		r.refill(k.count, own, state);
+	}
+	state = from_lane(state, (steps - 1) * k.count + lane() % k.count);
+	if (token == escape)
+		return (int32_t)raw;
+	int32_t n = (int32_t)(token + 1) / 2;
+	if (n >= 16) {
+		uint32_t g = (uint32_t)(n - 16) / 2 + 4;
+		n = (int32_t)(1u << g | (uint32_t)((n - 16) & 1) << (g - 1) | raw >> shift);
+	}
+	return (int32_t)((uint32_t)(token & 1 ? n : -n) << shift | low_bits(raw, shift));
+}
+
+// Adds to what is known of a band's coefficients the terms of the tile's bands before it.
+template <int b> DEVICE void know_earlier(const Model &m, const Part &own, const Part &h, const Part &v)
+{
+	const ModelBand &f = own.f;
+	sync_warp(); // the bands before are written
+	for (uint32_t y = 0; y < own.height; y++) {
+		for (uint32_t x = lane(); x < own.width; x += warp_size) {
+			uint64_t at = own.row(y) + x;
+			uint32_t kind = f.kinds[at], texture = kind & 127;
+			Features s = {f.scales[at], (int32_t)(kind >> 7)};
+			earlier_features<b>(s, h, v, Weights(m.set->scale + 16 * scale_key(m, b, x, y, texture / (textures / directions))), m.fast, m.variant > 0,
+				(int32_t)x, (int32_t)y);
+			f.scales[at] = s.sum;
+			f.kinds[at] = (uint8_t)(texture | (s.any != 0) << 7);
+			if (!m.fast)
+				f.residuals[at] += earlier_taps<b>(h, v, Weights(predict_weights(m, b, x, y, texture)), (int32_t)x, (int32_t)y);
+		}
+	}
+	sync_warp();
+}
+
+template <int b>
+DEVICE void decode_band(const Model &m, const Lanes &k, WordReader &r, uint32_t &state, uint32_t mode, uint32_t &number, TileRows &rows, uint32_t tx,
+	uint32_t ty)
+{
+	const ModelBand &f = band_of(m, b);
+	Part own(f, m.side, tx, ty), h(m.hl, m.side, tx, ty), v(m.lh, m.side, tx, ty);
+	if (own.empty())
+		return;
+	if (b > 0)
+		know_earlier<b>(m, own, h, v);
+	int32_t offset = m.offsets[b];
+	for (uint32_t y = 0; y < own.height; y++) {
+		uint32_t i = y % 3, n = y > 0 ? (y - 1) % 3 : 0, nn = y > 1 ? (y - 2) % 3 : 0;
+		SharedRow c[3] = {{rows.c[nn]}, {rows.c[n]}, {rows.c[i]}}, e[3] = {{rows.m[nn]}, {rows.m[n]}, {rows.m[i]}};
+		uint64_t row = own.row(y);
+		for (uint32_t parity = 0; parity < 2; parity++) {
+			uint32_t count = (own.width + 1 - parity) / 2;
+			for (uint32_t first = 0; first < count; first += warp_size) {
+				uint32_t x = 2 * (first + lane()) + parity;
+				bool inside = first + lane() < count;
+				Prediction p(0, 0);
+				uint32_t q = 0;
+				if (inside) {
+					uint32_t kind = f.kinds[row + x], texture = kind & 127;
+					Features s = {f.scales[row + x], (int32_t)(kind >> 7)};
+					Weights w(m.set->scale + 16 * scale_key(m, b, x, y, texture / (textures / directions)));
+					own_features<b>(s, e[0], e[1], e[2], w, m.fast, m.variant > 0, (int32_t)x, y);
+					q = context(scale_step(s), offset);
+					if (!m.fast) {
+						Weights w(predict_weights(m, b, x, y, texture));
+						p = Prediction(f.residuals[row + x] + own_taps<b>(c[0], c[1], c[2], w, (int32_t)x, y), m.qmin);
+					}
+				}
+				int32_t residual = 0;
+				if (mode == mode_coded) {
+					residual = decode_symbols(k, r, m.set, p.fraction(), q, least(count - first, warp_size), state);
+					residual = p.f < 0 ? -residual : residual;
+				} else if (mode == mode_raw && inside) {
+					uint32_t half = parity ? (own.width + 1) / 2 : 0;
+					residual = raw_index(r, number + y * own.width + half + first + lane(), r.word(0)) - p.r;
+				}
+				if (inside) {
+					int32_t value = value_of(residual + p.r, m.qmin);
+					f.c[row + x] = value;
+					f.e[row + x] = sat16(residual);
+					rows.c[i][x + row_margin] = sat16(value);
+					rows.m[i][x + row_margin] = (int16_t)magnitude_of(sat16(residual));
+				}
+			}
+			sync_warp(); // the next half row looks at this one
+			if (lane() < 4) {
+				int32_t x = lane() < 2 ? (int32_t)lane() - 2 : (int32_t)(own.width + lane() - 2);
+				uint32_t from = own.column(x) + row_margin;
+				rows.c[i][x + (int32_t)row_margin] = rows.c[i][from];
+				rows.m[i][x + (int32_t)row_margin] = rows.m[i][from];
+			}
+			sync_warp();
+		}
+	}
+	number += own.width * own.height;
+}
+
+// The tiles of a level, once pcwt_know has run for it. One warp per tile; blockIdx.y is the level of a plane.
+KERNEL __launch_bounds__(coder_threads) pcwt_decode_tiles(const Model *__restrict__ list, const uint8_t *__restrict__ bytes)
+{
+	__shared__ TileRows rows[coder_threads / warp_size];
+	const Model &m = list[blockIdx.y];
+	uint32_t tile = warp_tile();
+	if (tile >= m.tiles)
+		return;
+	Lanes k = {1u << m.log_lanes};
+	uint32_t tx = tile % m.across, ty = tile / m.across;
+	uint32_t length = m.lengths[tile], mode = length == 0 ? mode_zero : length % 2 ? mode_raw : mode_coded;
+	WordReader r = {bytes + m.places[tile], length / 2, 2 * k.count, 0, 0};
+	r.hold();
+	uint32_t i = 2 * (lane() % k.count), state = r.word(i) | r.word(i + 1) << 16, number = 0;
+	decode_band<0>(m, k, r, state, mode, number, rows[warp()], tx, ty);
+	decode_band<1>(m, k, r, state, mode, number, rows[warp()], tx, ty);
+	decode_band<2>(m, k, r, state, mode, number, rows[warp()], tx, ty);
+	if (mode == mode_coded && (state != 1u << 16 || r.at != r.count))
+		*m.error = error_tile; // any thread, the same value
+}
