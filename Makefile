@@ -7,6 +7,7 @@ SHELL := bash
 VERSITYGW := v1.8.0
 FAKE_GCS  := v1.56.1
 AZURITE   := 3.37.0
+IMAGECODECS := 2026.3.6
 # Commands that tests run, each with the Debian package that brings it. Only what is missing is installed: a Node.js from
 # elsewhere brings npm with it and conflicts with Debian's.
 COMMANDS  := clang-19:clang-19 redis-server:redis-server redis-cli:redis-tools node:nodejs npm:npm dwebp:webp xz:xz-utils \
@@ -111,7 +112,7 @@ gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a 
 	install gpu/gputest/run-bundle bin/gpu-bundle/run
 	tar -C bin -czf bin/gpu-bundle.tar.gz gpu-bundle $$([[ ! -d bin/shared ]] || echo shared)
 
-services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) ## install the servers that tests start
+services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) $(TOOLS)/imagecodecs-$(IMAGECODECS) ## install the servers that tests start
 
 commands:
 	@missing=; packages=; for c in $(COMMANDS); do \
@@ -140,11 +141,18 @@ $(TOOLS)/azurite-$(AZURITE):
 	npm --prefix $(TOOLS) install --no-audit --no-fund --loglevel error azurite@$(AZURITE) </dev/null; \
 	rm -f $(TOOLS)/azurite-*; touch $@
 
+# OpenJPH, for comparison, in a folder of Python's own.
+$(TOOLS)/imagecodecs-$(IMAGECODECS):
+	@python3 -m venv $(TOOLS)/imagecodecs && $(TOOLS)/imagecodecs/bin/pip install -q imagecodecs==$(IMAGECODECS) || \
+		{ rm -rf $(TOOLS)/imagecodecs; echo "imagecodecs not installed: Python 3.11 or later with venv and pip is needed"; exit 0; }; \
+	rm -f $(TOOLS)/imagecodecs-*; touch $@
+
 # What the project promises in numbers, in the order of its parts. The large ones run once; they make their own data
 # and compare both sides within one run.
 bench: services ## print the promised numbers: search, rate, sizes against cwebp and pngquant, listing, pipeline, a million objects
 	go test -run '^$$' -bench 'Search|Kodak' -benchtime $(BENCHTIME) -timeout 20m ./codecs/vq
 	go test -run '^$$' -bench Pngquant -benchtime 1x -timeout 20m ./codecs/neuquant
+	go test -run '^$$' -bench OpenJPH -benchtime 1x -timeout 20m ./codecs/jpeg2000
 	go test -run '^$$' -bench Cwebp -benchtime 1x -timeout 40m ./codecs/webp
 	go test -run '^$$' -bench Walk80k -benchtime 1x -timeout 20m ./storage
 	go test -run '^$$' -bench 'Pipeline|TinyObjects' -benchtime 1x -timeout 30m ./worker

@@ -21,6 +21,10 @@ func loadTile(workers *pool.Pool, m *raster.Image, area image.Rectangle, rct boo
 	}
 	workers.Spans(area.Dy(), analysisRows, func(lo, hi int) {
 		for y := lo; y < hi; y++ {
+			if rct && m.Channels == 3 && m.Bits == 8 && !m.Signed {
+				forwardRGB8(planes[0].Row(y), planes[1].Row(y), planes[2].Row(y), m.Pix[3*((area.Min.Y+y)*m.Width+area.Min.X):][:3*area.Dx()])
+				continue
+			}
 			loadRow(planes, m, area.Min.X, area.Min.Y+y, y)
 			if rct {
 				forwardRCT(planes[0].Row(y), planes[1].Row(y), planes[2].Row(y))

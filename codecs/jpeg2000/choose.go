@@ -25,24 +25,45 @@ func (e *encoder) choose() ([]byte, error) {
 
 // chosen returns the codestream.
 func (e *encoder) chosen() ([]byte, error) {
+	if e.trials() {
+		return e.best(e.first())
+	}
+	c, err := e.single()
+	if err != nil {
+		return nil, err
+	}
+	return e.codestream(c)
+}
+
+// trials says whether choices are tried. What serves loss best is known: levels, and square
+// blocks.
+func (e *encoder) trials() bool { return e.options.effort == effortBest && !e.options.Lossy() }
+
+// first is what the options fix, with square blocks where they leave the choice.
+func (e *encoder) first() choice {
 	c := choice{levels: e.options.levels, block: e.options.block, style: e.options.style}
 	if c.block == (image.Point{}) {
 		c.block = image.Pt(6, 6)
 	}
-	trials := !e.options.Lossy() // what serves loss best is known: levels, and square blocks
-	if e.options.effort == effortBest && trials {
-		return e.best(c)
+	if e.options.ht() {
+		c.style |= codestream.HT
 	}
-	if c.levels == automatic {
-		c.levels = e.usefulLevels(photoLevels)
-		if e.options.effort == effortDefault && trials {
-			var err error
-			if c.levels, err = e.sample(c); err != nil {
-				return nil, err
-			}
-		}
+	return c
+}
+
+// single is the choice without trials.
+func (e *encoder) single() (choice, error) {
+	c := e.first()
+	if c.levels != automatic {
+		return c, nil
 	}
-	return e.codestream(c)
+	c.levels = e.usefulLevels(photoLevels)
+	if e.options.effort != effortDefault || e.options.Lossy() {
+		return c, nil
+	}
+	var err error
+	c.levels, err = e.sample(c)
+	return c, err
 }
 
 // usefulLevels is at most levels, and no more than there are until one sample is left.
@@ -106,7 +127,7 @@ func (e *encoder) best(c choice) ([]byte, error) {
 	if e.options.block == (image.Point{}) {
 		t.shapes(levels)
 	}
-	if c.style&codestream.Bypass == 0 {
+	if c.style&(codestream.Bypass|codestream.HT) == 0 {
 		best := t.choice
 		best.style |= codestream.Bypass
 		t.try(best)

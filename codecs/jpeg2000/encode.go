@@ -89,6 +89,9 @@ func (e *encoder) main(c choice) *codestream.Main {
 		Params: codestream.Params{Order: e.options.progression, Layers: e.options.layers, MCT: m.Channels >= 3,
 			Components: make([]codestream.Coding, m.Channels)},
 	}
+	if c.style&codestream.HT != 0 {
+		main.Size.Capabilities = codestream.PartFifteen
+	}
 	if main.Size.Tile == (image.Point{}) {
 		main.Size.Tile = main.Size.Image.Max
 	}

@@ -1,6 +1,7 @@
 package jpeg2000
 
 import (
+	"errors"
 	"fmt"
 	"image"
 	"math"
@@ -21,6 +22,7 @@ type Options struct {
 	effort      string
 	layers      int
 	levels      int // automatic: chosen by effort
+	mode        string
 	precincts   []image.Point
 	progression codestream.Order
 	style       codestream.BlockStyle
@@ -32,6 +34,12 @@ type Options struct {
 	quality int
 	wavelet string
 }
+
+// The values of mode: which part of the standard has the block coder.
+const (
+	modePart1 = "part1"
+	modeHT    = "ht"
+)
 
 // automatic is the value of levels that stands for a choice of the encoder.
 const automatic = -1
@@ -50,6 +58,7 @@ var optionInfo = []codec.OptionInfo{
 	{Key: "effort", Default: effortDefault, Values: "fast, default, best", Help: "how levels and blocks are chosen: fixed, by a sample, by trial of all"},
 	{Key: "layers", Default: "1", Values: "1 to 100", Help: "quality layers, each of about twice the bytes of those before it"},
 	{Key: "levels", Default: "auto", Values: "auto, 0 to 32", Help: "decomposition levels"},
+	{Key: "mode", Default: modePart1, Values: "part1, ht", Help: "block coder: that of Part 1, or High Throughput (Part 15), about ten times as fast and a tenth larger; container=jph unless another is given"},
 	{Key: "precincts", Default: "none", Values: "none, WxH[,WxH...]", Help: "size of precincts, powers of two, from the highest resolution down; the last holds for all below"},
 	{Key: "progression", Default: "LRCP", Values: "LRCP, RLCP, RPCL, PCRL, CPRL", Help: "order of packets"},
 	{Key: "psnr", Default: "none", Values: "none, 10 to 120", Help: "lossy: about this PSNR in dB, as the wavelet domain tells"},
@@ -59,7 +68,7 @@ var optionInfo = []codec.OptionInfo{
 	{Key: "wavelet", Default: "auto", Values: "auto, 5/3, 9/7", Help: "auto is 9/7 for bpp, psnr and quality, and otherwise the reversible 5/3"},
 }
 
-var defaults = Options{container: "jp2", effort: effortDefault, layers: 1, levels: automatic, wavelet: "auto"}
+var defaults = Options{container: "jp2", effort: effortDefault, layers: 1, levels: automatic, mode: modePart1, wavelet: "auto"}
 
 // styleNames are those of the flags of a code-block style, in their order.
 var styleNames = []string{"bypass", "reset", "termall", "causal", "predictable", "segsym"}
@@ -67,6 +76,7 @@ var styleNames = []string{"bypass", "reset", "termall", "causal", "predictable",
 // Options reads key=value pairs. A later pair of the same key wins.
 func (Codec) Options(pairs []string) (codec.Options, error) {
 	o := defaults
+	o.container = ""
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok {
@@ -76,8 +86,32 @@ func (Codec) Options(pairs []string) (codec.Options, error) {
 			return nil, err
 		}
 	}
-	return &o, nil
+	return &o, o.complete()
 }
+
+// complete sets the container that follows from the mode, and refuses what does not go
+// together.
+func (o *Options) complete() error {
+	if o.container == "" {
+		o.container = defaults.container
+		if o.ht() {
+			o.container = "jph"
+		}
+	}
+	switch {
+	case !o.ht():
+	case o.container == "jp2":
+		return errors.New("jpeg2000: option container=jp2: with mode=ht want jph, j2k, j2c")
+	case o.style&^codestream.Causal != 0:
+		return fmt.Errorf("jpeg2000: option style=%s: with mode=ht want none, causal", o.styleString())
+	case o.layers > 1:
+		return fmt.Errorf("jpeg2000: option layers=%d: with mode=ht want 1", o.layers)
+	}
+	return nil
+}
+
+// ht says whether code-blocks are those of Part 15.
+func (o *Options) ht() bool { return o.mode == modeHT }
 
 func (o *Options) set(name, value string) (err error) {
 	i := slices.IndexFunc(optionInfo, func(i codec.OptionInfo) bool { return i.Key == name })
@@ -119,6 +153,8 @@ func (o *Options) set(name, value string) (err error) {
 		if o.levels = automatic; value != "auto" {
 			o.levels, ok = parseNumber(value, 0, 32)
 		}
+	case "mode":
+		o.mode, ok = value, slices.Contains([]string{modePart1, modeHT}, value)
 	case "precincts":
 		o.precincts, ok = parsePrecincts(value)
 	case "progression":
@@ -215,8 +251,8 @@ func (o *Options) String() string {
 	if o.levels != automatic {
 		levels = strconv.Itoa(o.levels)
 	}
-	return fmt.Sprintf("block=%s bpp=%s container=%s effort=%s layers=%d levels=%s precincts=%s progression=%v psnr=%s quality=%s style=%s tile=%s wavelet=%s",
-		powers("auto", o.block), optional(o.bpp), o.container, o.effort, o.layers, levels, powers("none", o.precincts...), o.progression,
+	return fmt.Sprintf("block=%s bpp=%s container=%s effort=%s layers=%d levels=%s mode=%s precincts=%s progression=%v psnr=%s quality=%s style=%s tile=%s wavelet=%s",
+		powers("auto", o.block), optional(o.bpp), o.container, o.effort, o.layers, levels, o.mode, powers("none", o.precincts...), o.progression,
 		optional(o.psnr), optional(float64(o.quality)), o.styleString(), size(o.tile), o.wavelet)
 }
 

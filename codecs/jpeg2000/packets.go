@@ -11,6 +11,9 @@ import (
 // appendStream appends the codestream of tiles, each in one tile-part.
 func appendStream(dst []byte, main *codestream.Main, tiles []*codedTile) []byte {
 	fitGuardBits(&main.Params, tiles)
+	if main.Size.Capabilities&codestream.PartFifteen != 0 {
+		main.HT = htCapabilities(&main.Params)
+	}
 	dst = codestream.AppendMain(dst, main)
 	for _, t := range tiles {
 		body := appendPackets(nil, &main.Params, t)
@@ -34,6 +37,30 @@ func fitGuardBits(p *codestream.Params, tiles []*codedTile) {
 	}
 }
 
+// htCapabilities is Ccap15 of a codestream all of whose code-blocks are HT (15444-15, A.3.2):
+// its low bits bound the magnitudes by 2^B.
+func htCapabilities(p *codestream.Params) codestream.HTCapabilities {
+	bound := 0 // B
+	flags := codestream.HTCapabilities(0)
+	for c := range p.Components {
+		q := &p.Components[c].Quantization
+		for _, s := range q.Steps {
+			bound = max(bound, q.Guard+s.Exponent-1)
+		}
+		if p.Components[c].Transform == codestream.Irreversible97 {
+			flags = codestream.HTIrreversible
+		}
+	}
+	switch {
+	case bound <= 8:
+	case bound <= 27:
+		flags |= codestream.HTCapabilities(bound - 8)
+	default:
+		flags |= codestream.HTCapabilities(min(19+(bound-27+3)/4, 31))
+	}
+	return flags
+}
+
 // appendPackets appends the packets of a tile.
 func appendPackets(dst []byte, p *codestream.Params, t *codedTile) []byte {
 	writers := make([][][]*packet.Writer, len(t.blocks))
@@ -51,7 +78,7 @@ func appendPackets(dst []byte, p *codestream.Params, t *codedTile) []byte {
 		if *w == nil {
 			*w = packet.NewWriter(res, id.Precinct, func(band, k int) (layer, zeroPlanes int) {
 				b := blocks[band][k]
-				return b.firstLayer(), guard + res.Subbands[band].Step.Exponent - 1 - b.planes
+				return b.firstLayer(), guard + res.Subbands[band].Step.Exponent - 1 - b.coded
 			})
 		}
 		var lengths []packet.Length

@@ -9,11 +9,13 @@ import (
 	"github.com/pelmill/pelmill/codecs/internal/wavelet"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/bitplane"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/ht"
 )
 
 // codedBlock is an encoded code-block.
 type codedBlock struct {
 	planes int // bit-planes of its largest magnitude
+	coded  int // bit-planes that the passes code
 	data   []byte
 	passes []bitplane.Pass
 	layers []int // by quality layer: the passes in it and those before it
@@ -133,15 +135,33 @@ func unitOf(p *codestream.Params, t *codestream.TileComponent, band *codestream.
 }
 
 func encodeBlock(t *encodeTask) *codedBlock {
+	if t.key.style&codestream.HT != 0 {
+		return encodeHTBlock(t)
+	}
 	e := blockEncoders.Get().(*bitplane.Encoder)
 	defer blockEncoders.Put(e)
 	e.Fraction, e.Measure = t.fraction, t.measured
 	p := t.plane
 	c := e.Encode(p.Samples, p.Stride, p.Width, p.Height, t.key.orientation, t.key.style)
-	b := &codedBlock{planes: c.Planes, data: bytes.Clone(c.Data), passes: slices.Clone(c.Passes), weight: t.weight}
+	b := &codedBlock{planes: c.Planes, coded: c.Planes, data: bytes.Clone(c.Data), passes: slices.Clone(c.Passes), weight: t.weight}
 	if t.measured {
 		b.energy = energy(p)
 		b.cuts = hull(b.passes, b.weight)
+	}
+	return b
+}
+
+// encodeHTBlock encodes the one coding pass that there is, of bit-plane 0.
+func encodeHTBlock(t *encodeTask) *codedBlock {
+	p := t.plane
+	data, planes := ht.Encode(nil, p.Samples, p.Stride, p.Width, p.Height)
+	return newHTBlock(data, planes)
+}
+
+func newHTBlock(data []byte, planes int) *codedBlock {
+	b := &codedBlock{planes: planes, coded: 1, data: data}
+	if planes > 0 {
+		b.passes = []bitplane.Pass{{Length: len(data), Terminated: true}}
 	}
 	return b
 }
