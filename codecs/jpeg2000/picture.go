@@ -39,7 +39,7 @@ type channel struct {
 func open(data []byte) (*picture, error) {
 	boxes, err := jp2.Parse(data)
 	if err != nil {
-		return nil, codec.FromContainer("jpeg2000", err)
+		return nil, codec.FromContainer("jpeg2000: the file", err)
 	}
 	s, err := codestream.Parse(boxes.Codestream)
 	if err != nil {
@@ -101,6 +101,9 @@ func (p *picture) order(list []channel, colours int) error {
 	seen := make([]bool, colours)
 	alpha := false
 	for _, d := range p.boxes.Channels {
+		if d.Type == jp2.ColourChannel && d.Association == 0 && colours == 1 {
+			d.Association = 1 // the only colour there is
+		}
 		switch {
 		case d.Index >= len(list):
 			return codec.Malformedf("jpeg2000: the box cdef is about channel %d of %d", d.Index, len(list))
@@ -201,6 +204,9 @@ func (p *picture) findShape() error {
 func (p *picture) findResolutions() error {
 	levels := 32
 	for t := range p.stream.Size.Tiles().X * p.stream.Size.Tiles().Y {
+		if !p.hasSamples(t) {
+			continue // the codestream may leave it out
+		}
 		params, _, err := p.stream.Tile(t)
 		if err != nil {
 			return err
@@ -220,4 +226,16 @@ func (p *picture) findResolutions() error {
 	}
 	p.resolutions = levels + 1
 	return nil
+}
+
+// hasSamples says whether a tile has a sample of any component: sub-sampling may leave
+// none.
+func (p *picture) hasSamples(t int) bool {
+	bounds := p.stream.Size.TileBounds(t)
+	for c := range p.stream.Size.Components {
+		if !p.stream.Size.ComponentBounds(bounds, c).Empty() {
+			return true
+		}
+	}
+	return false
 }

@@ -38,7 +38,8 @@ func TestBoxesComeBack(t *testing.T) {
 	}
 }
 
-// The box of a codestream may leave its length open, and have a long one.
+// The box of a codestream may leave its length open, have a long one, and claim more than
+// there is; what follows it may be anything.
 func TestLengthsOfBoxes(t *testing.T) {
 	f := files()["grey"]
 	data := Append(nil, f)
@@ -46,10 +47,16 @@ func TestLengthsOfBoxes(t *testing.T) {
 	open := bytes.Clone(data)
 	copy(open[at:], []byte{0, 0, 0, 0})
 	long := append(bytes.Clone(data[:at]), 0, 0, 0, 1, 'j', 'p', '2', 'c', 0, 0, 0, 0, 0, 0, 0, 18, 0xff, 0x4f)
-	for name, file := range map[string][]byte{"open": open, "long": long} {
+	wrong := append(bytes.Clone(data), "junk"...)
+	wrong[at+3] = 200
+	behind := append(bytes.Clone(data), "junk"...)
+	for name, file := range map[string][]byte{"open": open, "long": long, "junk behind": behind} {
 		if got, err := Parse(file); err != nil || !bytes.Equal(got.Codestream, f.Codestream) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if got, err := Parse(wrong); err != nil || string(got.Codestream) != string(f.Codestream)+"junk" {
+		t.Errorf("too long: %v", err)
 	}
 }
 
@@ -90,7 +97,7 @@ func TestDamagedBoxes(t *testing.T) {
 		data := Append(nil, f)
 		for cut := range data {
 			check(t, name, data[:cut])
-			if _, err := Parse(data[:cut]); err == nil {
+			if _, err := Parse(data[:cut]); err == nil && cut < len(data)-len(f.Codestream) {
 				t.Errorf("%s: %d of %d bytes are enough", name, cut, len(data))
 			}
 		}

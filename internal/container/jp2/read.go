@@ -48,8 +48,8 @@ func Parse(data []byte) (*File, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
+	if err != nil && f.Codestream == nil {
+		return nil, err // behind the codestream there may be anything
 	}
 	if f.Codestream == nil {
 		return nil, container.Malformed("it holds no codestream")
@@ -77,7 +77,10 @@ func boxes(data []byte, f func(kind string, body []byte) error) error {
 			return container.Malformed("its box %q has a length of %d", kind, size)
 		}
 		if size > uint64(len(data)) {
-			return container.ErrCutShort
+			if kind != "jp2c" {
+				return container.ErrCutShort
+			}
+			size = uint64(len(data)) // the codestream says itself where it ends
 		}
 		if err := f(kind, data[head:size:size]); err != nil {
 			return err

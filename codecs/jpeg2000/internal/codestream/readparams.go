@@ -264,7 +264,8 @@ func (b *builder) readPOC(s *segment) error {
 	return nil
 }
 
-// check holds what is known of a tile against itself.
+// check holds what is known of a tile against itself, and leaves out a multiple component
+// transform of too few components.
 func (p *Params) check() error {
 	for i := range p.Components {
 		c := &p.Components[i]
@@ -272,8 +273,8 @@ func (p *Params) check() error {
 			return codec.Malformedf("jpeg2000: component %d has %d quantization steps for %d decomposition levels", i, n, c.Levels)
 		}
 	}
-	if p.MCT && len(p.Components) < 3 {
-		return codec.Malformedf("jpeg2000: a multiple component transform of %d components", len(p.Components))
+	if len(p.Components) < 3 {
+		p.MCT = false // files that ask for it are read as if they did not
 	}
 	return nil
 }

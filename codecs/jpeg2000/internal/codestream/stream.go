@@ -183,9 +183,6 @@ func (s *Stream) parsePartHeader(t *tileParts, data []byte) error {
 		data = rest
 		switch seg.marker {
 		case COD, COC, QCD, QCC, RGN, POC, PPT:
-			if seg.marker != POC && seg.marker != PPT && len(t.bodies) > 0 {
-				return codec.Malformedf("jpeg2000: %v in a tile-part that is not the first of its tile", seg.marker)
-			}
 			markers = append(markers, seg)
 		case SOC, SIZ, SOT, EOC, SOP, EPH, PPM, CAP:
 			return codec.Malformedf("jpeg2000: the marker %v is in the header of a tile-part", seg.marker)

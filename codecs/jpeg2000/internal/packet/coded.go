@@ -25,23 +25,31 @@ func (band *Band) Coded(k int, style codestream.BlockStyle, planes int, dst *cod
 	return true, buffer, check(dst)
 }
 
-// check holds the passes against the bit-planes.
+// check holds the passes against the bit-planes. Those of Part 1 behind the last bit-plane,
+// which some encoders write, are left out.
 func check(b *codestream.Block) error {
-	planes, passes := b.Planes-b.ZeroPlanes, b.Passes()
-	most := 3*planes - 2
-	if b.Style&codestream.HT != 0 {
-		most = min(3, 2*planes-1) // refinement is of the bit-plane below that of the cleanup pass
-		if planes == 1 {
-			most = 1
-		}
-	}
+	planes := b.Planes - b.ZeroPlanes
 	switch {
 	case planes > codestream.MaxPlanes:
 		return codec.Unsupportedf("jpeg2000: a code-block of %d bit-planes; at most %d are decoded", planes, codestream.MaxPlanes)
-	case planes < 1 || passes > most:
-		return codec.Malformedf("jpeg2000: a code-block of %d bit-planes has %d coding passes", planes, passes)
+	case planes < 1 || b.Style&codestream.HT != 0 && planes == 1 && b.Passes() > 1:
+		return codec.Malformedf("jpeg2000: a code-block of %d bit-planes has %d coding passes", planes, b.Passes())
+	case b.Style&codestream.HT == 0:
+		b.Segments = limit(b.Segments, 3*planes-2)
 	}
 	return nil
+}
+
+// limit cuts segments down to so many passes.
+func limit(segments []codestream.Segment, passes int) []codestream.Segment {
+	for i := range segments {
+		s := &segments[i]
+		if s.Passes = min(s.Passes, passes); s.Passes == 0 {
+			return segments[:i]
+		}
+		passes -= s.Passes
+	}
+	return segments
 }
 
 // segments puts the parts of Part 1 together.

@@ -23,7 +23,9 @@ const (
 )
 
 // Read reads the packets of a tile up to the last of a resolution that is wanted. step are
-// the sub-sampling factors of the components. It is an error if wanted packets are missing.
+// the sub-sampling factors of the components. It is an error if wanted packets are missing,
+// unless the tile ends behind a packet and has one of each precinct: codestreams that were
+// cut down to fewer layers are the image at a lower quality.
 func Read(tile *codestream.Tile, p *codestream.Params, step []image.Point, in Input, wanted func(component, resolution int) bool) (Precincts, error) {
 	in.Bodies = slices.Clone(in.Bodies) // the reader moves on in them
 	r := &reader{tile: tile, params: p, in: in, precincts: make(Precincts, len(tile.Components)), wanted: wanted}
@@ -33,6 +35,7 @@ func Read(tile *codestream.Tile, p *codestream.Params, step []image.Point, in In
 		for i := range t.Resolutions {
 			if wanted(c, i) {
 				r.missing += count(t.Resolutions[i].Precincts) * p.Layers
+				r.unseen += count(t.Resolutions[i].Precincts)
 			}
 		}
 	}
@@ -41,6 +44,10 @@ func Read(tile *codestream.Tile, p *codestream.Params, step []image.Point, in In
 	}
 	var err error
 	Order(tile, p, step, func(id ID) bool {
+		if r.skipEmpty(); len(r.in.Bodies) == 0 && r.unseen == 0 {
+			r.missing = 0
+			return false
+		}
 		err = r.packet(id)
 		return err == nil && r.missing > 0
 	})
@@ -58,14 +65,20 @@ type reader struct {
 	precincts Precincts
 	wanted    func(component, resolution int) bool
 	missing   int // wanted packets that did not come yet
+	unseen    int // precincts of wanted packets of which none came yet
 	lengths   []length
+}
+
+// skipEmpty goes on to the tile-part that has the next packet. A packet whose header is
+// elsewhere may have no bytes.
+func (r *reader) skipEmpty() {
+	for len(r.in.Bodies) > 0 && len(r.in.Bodies[0]) == 0 && (!r.in.Packed || len(r.in.Bodies) > 1 || len(r.in.Headers) == 0) {
+		r.in.Bodies = r.in.Bodies[1:]
+	}
 }
 
 // packet reads one packet.
 func (r *reader) packet(id ID) error {
-	for len(r.in.Bodies) > 0 && len(r.in.Bodies[0]) == 0 && (!r.in.Packed || len(r.in.Bodies) > 1) {
-		r.in.Bodies = r.in.Bodies[1:]
-	}
 	if len(r.in.Bodies) == 0 {
 		return codec.Malformedf("jpeg2000: tile %d is cut short: it ends before the packet of layer %d, resolution %d, component %d, precinct %d",
 			r.tile.Index, id.Layer, id.Resolution, id.Component, id.Precinct)
@@ -83,6 +96,9 @@ func (r *reader) packet(id ID) error {
 	}
 	if r.wanted(id.Component, id.Resolution) {
 		r.missing--
+		if id.Layer == 0 {
+			r.unseen--
+		}
 	}
 	for _, l := range r.lengths {
 		if l.bytes > len(*body) {
