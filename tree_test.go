@@ -51,7 +51,7 @@ var rules = map[string]rule{
 // rooms are the packages inside a codec by their folder, the lowest first: a package
 // imports of its neighbours only those before it.
 var rooms = map[string][]string{
-	"codecs/jpeg2000/internal": {"codestream", "mq", "bitplane", "ht", "packet"},
+	"codecs/jpeg2000/internal": {"codestream", "mq", "bitplane", "ht", "packet", "volume"},
 	"codecs/webp/internal":     {"format", "testimages", "bitstream", "entropy", "transform", "backref", "search"},
 }
 

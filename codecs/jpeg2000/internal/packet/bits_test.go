@@ -1,7 +1,6 @@
 package packet
 
 import (
-	"image"
 	"math/rand/v2"
 	"testing"
 )
@@ -37,7 +36,7 @@ func TestBitsAreStuffed(t *testing.T) {
 // The example of B.10.2: leaves 1, 3, 2, 3, 2, 3 / 2, 2, 1, 4, 3, 2 / 2, 2, 2, 2, 1, 2.
 func TestTagTreeOfTheStandard(t *testing.T) {
 	values := []uint16{1, 3, 2, 3, 2, 3, 2, 2, 1, 4, 3, 2, 2, 2, 2, 2, 1, 2}
-	tree := newTagTree(image.Pt(6, 3))
+	tree := newTagTree(grid3{6, 3, 1})
 	tree.set(func(i int) uint16 { return values[i] })
 	w := newBitWriter(nil)
 	for i := range 3 {
@@ -52,8 +51,8 @@ func TestTagTreeOfTheStandard(t *testing.T) {
 // Trees of all sizes read what they wrote, asked for in any steps.
 func TestTagTreesComeBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for _, size := range []image.Point{{1, 1}, {1, 2}, {2, 1}, {5, 3}, {16, 16}, {17, 9}} {
-		values := make([]uint16, count(size))
+	for _, size := range []grid3{{1, 1, 1}, {1, 2, 1}, {2, 1, 1}, {5, 3, 1}, {16, 16, 1}, {17, 9, 1}, {1, 1, 5}, {3, 5, 4}, {2, 1, 9}} {
+		values := make([]uint16, size.count())
 		for i := range values {
 			values[i] = uint16(r.IntN(9))
 		}
@@ -82,6 +81,19 @@ func TestNumbersOfPasses(t *testing.T) {
 		writePasses(w, n)
 		if got := readPasses(&bitReader{data: w.end()}); got != n {
 			t.Errorf("%d passes are read as %d", n, got)
+		}
+	}
+}
+
+// A node has the least value of the eight below it: the root of 3 x 2 x 2 leaves has two.
+func TestTagTreeWithSlices(t *testing.T) {
+	values := []uint16{5, 6, 9, 7, 5, 8, 5, 5, 4, 3, 5, 6}
+	tree := newTagTree(grid3{3, 2, 2})
+	tree.set(func(i int) uint16 { return values[i] })
+	want := append(values, 3, 4, 3) // the leaves 0, 1, 3, 4, 6, 7, 9, 10; the others; the root
+	for i, n := range tree.nodes {
+		if n.value != want[i] {
+			t.Errorf("node %d is %d, want %d", i, n.value, want[i])
 		}
 	}
 }

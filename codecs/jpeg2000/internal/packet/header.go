@@ -27,7 +27,7 @@ type length struct {
 
 // readHeader reads the header of the packet of a layer. Its lengths are those of the
 // bytes that follow, in their order.
-func (p *Precinct) readHeader(r *bitReader, layer int, res *codestream.Resolution, style codestream.BlockStyle, lengths []length) ([]length, error) {
+func (p *Precinct) readHeader(r *bitReader, layer int, style codestream.BlockStyle, lengths []length) ([]length, error) {
 	for i := range p.Bands {
 		band := &p.Bands[i]
 		for k := range band.Blocks {
@@ -42,7 +42,7 @@ func (p *Precinct) readHeader(r *bitReader, layer int, res *codestream.Resolutio
 				continue
 			}
 			if b.lblock == 0 {
-				if err := band.start(r, k, res.Subbands[i].Planes, style); err != nil {
+				if err := band.start(r, k, band.planes, style); err != nil {
 					return nil, err
 				}
 			}

@@ -25,8 +25,9 @@ type Precinct struct {
 // Band is the part of a precinct in one subband.
 type Band struct {
 	Grid   codestream.BlockGrid
-	Blocks []Block // by rows
+	Blocks []Block // by slices and rows
 
+	planes     int // magnitude bit-planes of the subband
 	inclusion  tagTree
 	zeroPlanes tagTree
 }
@@ -51,14 +52,19 @@ func newPrecinct(r *codestream.Resolution, p int) *Precinct {
 	state := &Precinct{Bands: make([]Band, len(r.Subbands))}
 	for i := range state.Bands {
 		grid := r.Subbands[i].Precinct(p)
-		state.Bands[i] = Band{
-			Grid:       grid,
-			Blocks:     make([]Block, grid.Blocks.X*grid.Blocks.Y),
-			inclusion:  newTagTree(grid.Blocks),
-			zeroPlanes: newTagTree(grid.Blocks),
-		}
+		state.Bands[i] = newBand(grid3{grid.Blocks.X, grid.Blocks.Y, 1}, r.Subbands[i].Planes)
+		state.Bands[i].Grid = grid
 	}
 	return state
+}
+
+func newBand(blocks grid3, planes int) Band {
+	return Band{
+		Blocks:     make([]Block, blocks.count()),
+		planes:     planes,
+		inclusion:  newTagTree(blocks),
+		zeroPlanes: newTagTree(blocks),
+	}
 }
 
 // Sizes of a precinct's state, for those who reckon with memory.

@@ -126,7 +126,7 @@ func (r *reader) header(id ID, data *[]byte) error {
 			*state = newPrecinct(res, id.Precinct)
 		}
 		var err error
-		if r.lengths, err = (*state).readHeader(&bits, id.Layer, res, t.Coding.Style, r.lengths); err != nil {
+		if r.lengths, err = (*state).readHeader(&bits, id.Layer, t.Coding.Style, r.lengths); err != nil {
 			return err
 		}
 	}

@@ -1,13 +1,21 @@
 package packet
 
-import "image"
+import "math"
 
-// tagTree is a tag tree (B.10.2): the leaves by rows, then the nodes of each level above
-// them, the root last.
+// tagTree is a tag tree (B.10.2): the leaves by slices and rows, then the nodes of each level
+// above them, the root last. Each level has half as many nodes along each axis.
 type tagTree struct {
 	nodes  []node
-	levels []image.Point // columns and rows of nodes, leaves first
+	levels []grid3 // of nodes, leaves first
 }
+
+// grid3 are columns, rows and slices. Images have one slice, volumes (15444-10) more.
+type grid3 struct{ X, Y, Z int }
+
+func (g grid3) count() int { return g.X * g.Y * g.Z }
+
+// half is the grid of the level above.
+func (g grid3) half() grid3 { return grid3{(g.X + 1) / 2, (g.Y + 1) / 2, (g.Z + 1) / 2} }
 
 // node is a node of a tag tree. Reading raises low until the value is known; in a writer
 // value is given.
@@ -17,19 +25,19 @@ type node struct {
 	known bool   // bits have said that the value is low
 }
 
-func newTagTree(size image.Point) tagTree {
+func newTagTree(size grid3) tagTree {
 	var t tagTree
-	if count(size) == 0 {
+	if size.count() == 0 {
 		return t
 	}
 	n := 0
 	for {
 		t.levels = append(t.levels, size)
-		n += count(size)
-		if count(size) == 1 {
+		n += size.count()
+		if size.count() == 1 {
 			break
 		}
-		size = image.Pt((size.X+1)/2, (size.Y+1)/2)
+		size = size.half()
 	}
 	t.nodes = make([]node, n)
 	return t
@@ -39,11 +47,12 @@ func newTagTree(size image.Point) tagTree {
 // parent has brought, and f gives the bound for the next.
 func (t *tagTree) path(i int, f func(n *node, low uint16) uint16) {
 	var indices [33]int
-	x, y := i%t.levels[0].X, i/t.levels[0].X
+	x, rows := i%t.levels[0].X, i/t.levels[0].X
+	y, z := rows%t.levels[0].Y, rows/t.levels[0].Y
 	start := 0
 	for k, size := range t.levels {
-		indices[k] = start + y>>k*size.X + x>>k
-		start += count(size)
+		indices[k] = start + (z>>k*size.Y+y>>k)*size.X + x>>k
+		start += size.count()
 	}
 	low := uint16(0)
 	for k := len(t.levels) - 1; k >= 0; k-- {
@@ -73,24 +82,22 @@ func (t *tagTree) read(r *bitReader, i int, limit uint16) bool {
 func (t *tagTree) set(values func(i int) uint16) {
 	start := 0
 	for k, size := range t.levels {
-		for i := range count(size) {
-			n := &t.nodes[start+i]
-			*n = node{}
+		here := t.nodes[start:][:size.count()]
+		for i := range here {
+			here[i] = node{value: math.MaxUint16}
 			if k == 0 {
-				n.value = values(i)
-				continue
-			}
-			below := t.levels[k-1]
-			x, y := 2*(i%size.X), 2*(i/size.X)
-			first := start - count(below)
-			n.value = t.nodes[first+y*below.X+x].value
-			for _, p := range [3]image.Point{{x + 1, y}, {x, y + 1}, {x + 1, y + 1}} {
-				if p.X < below.X && p.Y < below.Y {
-					n.value = min(n.value, t.nodes[first+p.Y*below.X+p.X].value)
-				}
+				here[i].value = values(i)
 			}
 		}
-		start += count(size)
+		if k > 0 {
+			below := t.levels[k-1]
+			for i, n := range t.nodes[start-below.count() : start] {
+				x, y, z := i%below.X/2, i/below.X%below.Y/2, i/below.X/below.Y/2
+				parent := &here[(z*size.Y+y)*size.X+x]
+				parent.value = min(parent.value, n.value)
+			}
+		}
+		start += len(here)
 	}
 }
 

@@ -11,7 +11,11 @@ type Writer struct {
 // by the index of its subband and its own, the layer that it is first included in (the
 // number of layers if in none) and how many bit-planes are missing.
 func NewWriter(r *codestream.Resolution, p int, block func(band, k int) (layer, zeroPlanes int)) *Writer {
-	w := &Writer{newPrecinct(r, p)}
+	return newWriter(newPrecinct(r, p), block)
+}
+
+func newWriter(p *Precinct, block func(band, k int) (layer, zeroPlanes int)) *Writer {
+	w := &Writer{p}
 	for i := range w.precinct.Bands {
 		b := &w.precinct.Bands[i]
 		b.inclusion.set(func(k int) uint16 { layer, _ := block(i, k); return uint16(layer) })
