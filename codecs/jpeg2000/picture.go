@@ -14,6 +14,10 @@ import (
 // maxSide is the most samples along a side.
 const maxSide = 65535
 
+// maxTileComponents bounds the time that headers take: parameters are for each component of
+// each tile.
+const maxTileComponents = 1 << 20
+
 // picture is an opened file: its boxes, its codestream, and how the components of this
 // become the channels of an image.
 type picture struct {
@@ -44,6 +48,9 @@ func open(data []byte) (*picture, error) {
 	s, err := codestream.Parse(boxes.Codestream)
 	if err != nil {
 		return nil, err
+	}
+	if t := s.Size.Tiles(); t.X*t.Y*len(s.Size.Components) > maxTileComponents {
+		return nil, codec.Unsupportedf("jpeg2000: %d x %d tiles of %d components; at most %d tile-components are decoded", t.X, t.Y, len(s.Size.Components), maxTileComponents)
 	}
 	p := &picture{boxes: boxes, stream: s}
 	if boxes.Brand != "" && (boxes.Width != s.Size.Image.Dx() || boxes.Height != s.Size.Image.Dy() || len(boxes.Components) != len(s.Size.Components)) {
