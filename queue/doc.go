@@ -50,6 +50,7 @@
 //	pelmill:{pelmill-p<n>}:leases  what the reaper saw last
 //	pelmill:jobs                hash: job to target
 //	pelmill:workers             hash: host:pid to device
+//	pelmill:worker-stats        hash: host:pid to what the process says of itself
 //	pelmill:{<job>}:meta        hash: chunks
 //	pelmill:{<job>}:done        bitmap in Redis' order, see [Bit]
 //	pelmill:{<job>}:counts      hash: the fields of jobs.Counts

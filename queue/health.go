@@ -148,6 +148,7 @@ type WorkerInfo struct {
 	Started     time.Time
 	Device      string // as given to Serve
 	Stopping    bool   // takes no more tasks
+	Stats              // zero where the process does not say, as one of an earlier version
 }
 
 // Workers lists the workers that gave a sign of life within 10 seconds, in a
@@ -161,12 +162,16 @@ func (c *Conn) Workers(ctx context.Context) ([]WorkerInfo, error) {
 	if err != nil {
 		return nil, fail("list workers", err)
 	}
+	stats, err := c.stats(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var workers []WorkerInfo
 	for _, s := range servers {
 		workers = append(workers, WorkerInfo{
 			ID: s.ID, Host: s.Host, PID: s.PID, Concurrency: s.Concurrency,
 			Active: len(s.ActiveWorkers), Started: s.Started,
-			Device: devices[processName(s.Host, s.PID)], Stopping: s.Status != "active",
+			Device: devices[processName(s.Host, s.PID)], Stopping: s.Status != "active", Stats: stats[processName(s.Host, s.PID)],
 		})
 	}
 	sort.Slice(workers, func(i, j int) bool {

@@ -2,8 +2,11 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Lead takes the lock of that name for holder, or renews it where holder has it.
@@ -20,6 +23,15 @@ func (c *Conn) Lead(ctx context.Context, name, holder string, ttl time.Duration)
 	}
 	fence, err = leadScript.Run(ctx, c.rdb, leadKeys(name), holder, ttl.Milliseconds()).Int64()
 	return fence, fence > 0, fail("lead "+name, err)
+}
+
+// Leader is who holds the lock of that name; empty where nobody does.
+func (c *Conn) Leader(ctx context.Context, name string) (holder string, err error) {
+	holder, err = c.rdb.Get(ctx, leadKeys(name)[0]).Result()
+	if errors.Is(err, redis.Nil) {
+		return "", nil
+	}
+	return holder, fail("look who leads "+name, err)
 }
 
 // Resign gives the lock up, so that the next leader need not wait. It does

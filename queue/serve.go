@@ -25,6 +25,7 @@ type ServerOptions struct {
 	Log             *slog.Logger  // nil: none
 	Priorities      []int         // to serve; empty: all
 	Device          string        // shown by Workers
+	Stats           func() Stats  // shown by Workers, as of a moment ago; nil: nothing is
 	Attempts        int           // failures of a chunk after which its job is blocked; 0: 12
 
 	// Passing tells whether what a chunk failed with may go away by itself,
@@ -242,16 +243,25 @@ func (s *Server) Shutdown() {
 	})
 }
 
-// announce keeps the device of this process known, also after Redis has lost it.
+// announceEvery is how old what Workers says of a process may be.
+const announceEvery = 2 * time.Second
+
+// announce keeps the device and the work of this process known, also after Redis has lost it.
 func (s *Server) announce() {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown-host" // as asynq names it
 	}
 	name := processName(host, os.Getpid())
-	tick := time.NewTicker(10 * time.Second)
+	tick := time.NewTicker(announceEvery)
 	defer tick.Stop()
+	s.conn.forgetWorkers(s.stop)
 	for {
+		if s.opts.Stats != nil {
+			if err := s.conn.announceStats(s.stop, name, s.opts.Stats()); err != nil && s.stop.Err() == nil {
+				s.opts.Log.Debug("cannot announce the worker", "error", err)
+			}
+		}
 		if s.opts.Device != "" {
 			if err := s.conn.rdb.HSet(s.stop, workersKey, name, s.opts.Device).Err(); err != nil && s.stop.Err() == nil {
 				s.opts.Log.Debug("cannot announce the device", "error", err)
@@ -263,6 +273,7 @@ func (s *Server) announce() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
 			s.conn.rdb.HDel(ctx, workersKey, name)
+			s.conn.rdb.HDel(ctx, statsKey, name)
 			return
 		}
 	}

@@ -269,7 +269,7 @@ func (s *Scheduler) take(ctx context.Context, id, target string) error {
 	if mine {
 		return nil
 	}
-	fence, ok, err := s.conn.Lead(ctx, "job:"+id, s.opts.Holder, s.lease)
+	fence, ok, err := s.conn.Lead(ctx, leadName(id), s.opts.Holder, s.lease)
 	if err != nil || !ok {
 		return err
 	}
@@ -288,6 +288,9 @@ func (s *Scheduler) take(ctx context.Context, id, target string) error {
 	return nil
 }
 
+// leadName is the lock of a job.
+func leadName(job string) string { return "job:" + job }
+
 var errLostLead = errors.New("scheduler: another scheduler may lead the job")
 
 // lead drives a job while this scheduler holds its lock.
@@ -302,7 +305,7 @@ func (s *Scheduler) lead(ctx context.Context, id, target string, fence int64) {
 			if lctx.Err() != nil {
 				return
 			}
-			now, ok, err := s.conn.Lead(lctx, "job:"+id, s.opts.Holder, s.lease)
+			now, ok, err := s.conn.Lead(lctx, leadName(id), s.opts.Holder, s.lease)
 			switch {
 			case err == nil && ok && now == fence:
 				held = time.Now()
@@ -328,7 +331,7 @@ func (s *Scheduler) lead(ctx context.Context, id, target string, fence int64) {
 	}
 	rctx, done := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer done()
-	if err := s.conn.Resign(rctx, "job:"+id, s.opts.Holder); err != nil {
+	if err := s.conn.Resign(rctx, leadName(id), s.opts.Holder); err != nil {
 		log.Debug("cannot give up the lead", "error", err)
 	}
 }

@@ -33,6 +33,9 @@ type Status struct {
 	// Offline: Redis does not answer. Counts, chunks, workers and rates are not known.
 	Offline bool
 
+	// Leader is the scheduler that leads the job; empty where none does, and without a queue.
+	Leader string
+
 	deniedBy string // why a worker does not do its chunks; empty where none says so
 
 	// Why says in one sentence why the job does not move. It is empty where it
@@ -44,6 +47,17 @@ type Status struct {
 	// advice, which Why has.
 	Blocked jobs.Cause
 }
+
+// Priority is the job's as of now.
+func (st *Status) Priority() int {
+	if st.Control.Priority != nil {
+		return *st.Control.Priority
+	}
+	return st.Spec.Priority
+}
+
+// Hours are those in which chunks of the job start, as of now; empty: always.
+func (st *Status) Hours() string { return st.Spec.Hours }
 
 // Status reads where a job stands, with a handful of requests.
 func (c *Client) Status(ctx context.Context, target, id string) (Status, error) {
@@ -78,13 +92,7 @@ func (c *Client) Status(ctx context.Context, target, id string) (Status, error) 
 		return st, err
 	}
 	if ended {
-		st.Counts, st.Done = report.Counts, report.Attempted
-		st.State.State, st.State.Reason = report.State, report.Reason
-		if report.Seconds > 0 {
-			w := report.Counts.Attempted()
-			st.Rate, st.ByteRate = float64(w.Objects)/report.Seconds, float64(w.Bytes)/report.Seconds
-		}
-		st.Why = report.Reason
+		st.end(report)
 		return st, nil
 	}
 	var qerr error
@@ -129,11 +137,10 @@ func (c *Client) fromQueue(ctx context.Context, st *Status) error {
 	} else if st.State.Blocked != jobs.BlockRedis {
 		st.State.Blocked = "" // of an earlier process; what blocks the job now would be in Redis
 	}
-	priority := st.Spec.Priority
-	if st.Control.Priority != nil {
-		priority = *st.Control.Priority
+	if st.Depth, err = c.Conn.Tasks(st.Priority()).Depth(ctx); err != nil {
+		return err
 	}
-	if st.Depth, err = c.Conn.Tasks(priority).Depth(ctx); err != nil {
+	if st.Leader, err = c.Conn.Leader(ctx, leadName(st.Spec.ID)); err != nil {
 		return err
 	}
 	if st.Workers, err = c.Conn.Workers(ctx); err != nil {
@@ -192,6 +199,8 @@ func (c *Client) why(ctx context.Context, st *Status, qerr error) string {
 		return full
 	case alive == 0:
 		return "no scheduler is running"
+	case st.Leader == "" && time.Since(st.Spec.Created) > leaseTime:
+		return "no scheduler leads the job"
 	case st.State.Reason != "":
 		return st.State.Reason
 	case state != jobs.StateRunning:
@@ -217,11 +226,7 @@ func (c *Client) why(ctx context.Context, st *Status, qerr error) string {
 }
 
 func (c *Client) busyElsewhere(ctx context.Context, st *Status) bool {
-	priority := st.Spec.Priority
-	if st.Control.Priority != nil {
-		priority = *st.Control.Priority
-	}
-	for p := priority + 1; p < jobs.Priorities; p++ {
+	for p := st.Priority() + 1; p < jobs.Priorities; p++ {
 		if d, err := c.Conn.Tasks(p).Depth(ctx); err == nil && d.Pending+d.Active > 0 {
 			return true
 		}

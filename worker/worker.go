@@ -65,6 +65,7 @@ type Worker struct {
 	others   *otherSpecs // nil without a queue that others use
 	runs     *runs
 	atWork   atWork
+	recent   recent
 	states   jobStates // of the other jobs of targets
 	owners   *owners
 }
@@ -175,7 +176,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer stop()
 	server, err := w.conn.Serve(&queue.ServerOptions{
 		Concurrency: w.opts.Chunks, ShutdownTimeout: w.opts.Grace, Log: w.log, Device: w.device.Name(),
-		Passing: passes,
+		Passing: passes, Stats: w.announced,
 	}, w.handle)
 	if err != nil {
 		return fmt.Errorf("worker: %w", err)
@@ -201,6 +202,7 @@ func (w *Worker) Run(ctx context.Context) error {
 // report gives a record to the metrics, the log and the caller.
 func (w *Worker) report(job string, r *jobs.Result) {
 	w.metrics.result(r)
+	w.recent.add(time.Now())
 	w.logResult(job, r)
 	if w.opts.OnResult != nil {
 		w.reported.Lock()

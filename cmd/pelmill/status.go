@@ -13,8 +13,8 @@ import (
 
 func (p *program) status() *cobra.Command {
 	var all bool
-	cmd := p.jobVerb("status DST [JOB] | JOB", "Show where a job stands, and why if it does not move",
-		"Show where a job stands and, if nothing moves, why: no worker, paused, Redis full,\nthe target full or closed to us, outside its hours, waiting for start, no scheduler. --all lists the jobs of DST.",
+	cmd := p.jobVerb("status [DST [JOB] | JOB]", "Show where a job stands, and why if it does not move",
+		"Show where a job stands and, if nothing moves, why: no worker, paused, Redis full,\nthe target full or closed to us, outside its hours, waiting for start, no scheduler. --all lists the jobs of DST.\nWithout arguments and with --redis it is pelmill jobs.",
 		func(cmd *cobra.Command, c *cluster, r ref) error {
 			if all {
 				return p.jobList(cmd, c, r.target)
@@ -25,6 +25,24 @@ func (p *program) status() *cobra.Command {
 			}
 			return p.showStatus(s, r)
 		})
+	one := cmd.RunE
+	cmd.Args = arguments(0, 2)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return one(cmd, args)
+		}
+		c := &cluster{p: p}
+		c.redis, _ = cmd.Flags().GetString("redis")
+		c.allow.prefixes, _ = cmd.Flags().GetStringArray("allow")
+		if c.redis == "" {
+			return usagef("status needs a DST or a job, or --redis for the jobs of all targets there")
+		}
+		if err := c.open(cmd.Context()); err != nil {
+			return err
+		}
+		defer c.close()
+		return p.showJobs(cmd, c, nil)
+	}
 	cmd.Flags().BoolVar(&all, "all", false, "list all jobs of the target, newest last")
 	return cmd
 }
@@ -42,7 +60,11 @@ type statusEvent struct {
 	Options string     `json:"options"`
 	Created time.Time  `json:"created"`
 	jobs.Counts
-	Total      int64   `json:"total"` // objects of the source after filters; -1 while not known
+	Priority   int     `json:"priority"`
+	Hours      string  `json:"hours,omitempty"`  // in which chunks start
+	Leader     string  `json:"leader,omitempty"` // the scheduler that leads the job
+	Bytes      int64   `json:"bytes,omitempty"`  // of the objects of total
+	Total      int64   `json:"total"`            // objects of the source after filters; -1 while not known
 	Saving     float64 `json:"saving"`
 	ChunksDone int     `json:"chunks_done"`
 	Chunks     int     `json:"chunks"`
@@ -57,6 +79,7 @@ func newStatusEvent(s scheduler.Status, r ref) statusEvent {
 		Type: "status", Job: r.id, State: s.State.State, Why: s.Why, Blocked: s.Blocked, Source: s.Spec.Source, Target: r.target,
 		Codec: s.Spec.Codec, Options: s.Spec.Options, Created: s.Spec.Created, Counts: s.Counts, Saving: s.Counts.Saving(),
 		ChunksDone: s.Done, Chunks: s.Chunks, Workers: len(s.Workers), Rate: s.Rate, ByteRate: s.ByteRate, ETA: s.ETA.Seconds(), Total: s.Objects,
+		Priority: s.Priority(), Hours: s.Hours(), Leader: s.Leader, Bytes: s.Bytes,
 	}
 }
 
@@ -81,6 +104,11 @@ func (p *program) showStatus(s scheduler.Status, r ref) error {
 	}
 	if !e.State.Terminal() {
 		table = append(table, []string{"workers", countText(int64(e.Workers))})
+		priority := fmt.Sprint(e.Priority)
+		if e.Hours != "" {
+			priority += ", hours " + e.Hours
+		}
+		table = append(table, []string{"priority", priority})
 	}
 	if e.Total >= 0 {
 		table = append(table, []string{"total", fmt.Sprintf("%s, %s", plural(e.Total, "object"), bytesText(s.Bytes))})
