@@ -61,6 +61,10 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
+// Version rises whenever files are read that were refused before, or the other way
+// round: what was found out about a file with another version may no longer hold.
+const Version = 2
+
 // Header is what a file says about its image, after orientation.
 type Header struct {
 	Format string // "png", "jpeg", "tiff", "pnm", "bmp", "gif", "webp", "jpeg2000" or "nii"

@@ -150,6 +150,15 @@ func (e *Entry) checkParts() error {
 	return nil
 }
 
+// Verdict names the question whether one object can be compressed at all: equal
+// verdicts of two jobs have the same answer, unsupported or rejected. It is a
+// [Spec.Fingerprint] with the version of the readers and the limits.
+func (s *Spec) Verdict(e Entry) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\x00%d\x00%+v", s.Fingerprint(e), s.Readers, s.Limits)
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
 // Fingerprint names the work on one object or series: equal fingerprints give
 // equal bytes. Of a series it changes with each part and with their order. It is 32
 // hexadecimal digits.

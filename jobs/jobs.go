@@ -25,6 +25,7 @@
 //	    manifest/part-00000.jsonl.zst   entries of the source, in key order
 //	    chunks/part-00000.jsonl.zst     entries to work on, one zstd frame a chunk
 //	    plan.json                  counts, estimate, where each chunk's frame is
+//	    known-00000.jsonl.zst      records of objects with a verdict of an earlier job
 //	    partial/000000.jsonl.zst   records of a chunk that was interrupted
 //	    results/000000.jsonl.zst   result shard of a chunk: header line, then records
 //	    results-00000.jsonl.zst    all records, merged when the job finishes
@@ -89,9 +90,13 @@ type Spec struct {
 	Verify    string  `json:"verify"`           // full, device, sample:P, off
 	MinPSNR   float64 `json:"min_psnr"`         // dB; a lossy result below it fails; 0: no floor
 	Larger    string  `json:"larger"`           // leave or copy a source whose result would be larger
+	Others    string  `json:"others,omitempty"` // leave or copy a source that is unsupported or rejected; empty: leave
 	Overwrite bool    `json:"overwrite,omitempty"`
 	CopyLinks bool    `json:"copy_links,omitempty"` // links of the source were followed by the process that listed it
 	Limits    Limits  `json:"limits"`
+
+	Readers int       `json:"readers,omitempty"` // version of the readers of source files, see Verdict
+	Again   []Outcome `json:"again,omitempty"`   // what earlier jobs judged so is judged anew: unsupported, rejected, kept
 
 	Priority     int     `json:"priority"`        // 0 to 3, higher first
 	Hours        string  `json:"hours,omitempty"` // "22:00-06:00", local time of the scheduler: chunks start only then
@@ -138,6 +143,9 @@ func (s *Spec) Defaults() {
 	if s.Larger == "" {
 		s.Larger = "leave"
 	}
+	if s.Others == "" {
+		s.Others = "leave"
+	}
 	if s.ChunkObjects == 0 {
 		s.ChunkObjects = MaxChunkObjects
 	}
@@ -167,8 +175,12 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("jobs: verify %q: want full, device, sample:P with P from 0 to 1, or off", s.Verify)
 	case s.Larger != "leave" && s.Larger != "copy":
 		return fmt.Errorf("jobs: larger %q: want leave or copy", s.Larger)
+	case s.Others != "" && s.Others != "leave" && s.Others != "copy":
+		return fmt.Errorf("jobs: others %q: want leave or copy", s.Others)
 	case s.Larger == "copy" && s.Source == s.Target:
 		return fmt.Errorf("jobs: larger copy: source and target are the same, %s", s.Source)
+	case s.Others == "copy" && s.Source == s.Target:
+		return fmt.Errorf("jobs: others copy: source and target are the same, %s", s.Source)
 	case s.Priority < 0 || s.Priority > 3:
 		return fmt.Errorf("jobs: priority %d: want 0 to 3", s.Priority)
 	case s.ChunkObjects < 1 || s.ChunkObjects > MaxChunkObjects:
@@ -188,11 +200,20 @@ func (s *Spec) Check() error {
 	case s.Filter.MaxSize > 0 && s.Filter.MinSize > s.Filter.MaxSize:
 		return fmt.Errorf("jobs: minimum size %d is above the maximum %d", s.Filter.MinSize, s.Filter.MaxSize)
 	}
+	for _, o := range s.Again {
+		if o != OutcomeUnsupported && o != OutcomeRejected && o != OutcomeKept {
+			return fmt.Errorf("jobs: again %q: want unsupported, rejected or kept", o)
+		}
+	}
 	if _, err := parseHours(s.Hours); err != nil {
 		return err
 	}
 	return nil
 }
+
+// Copies reports whether sources go to the target as they are, under their own keys,
+// where they have no result.
+func (s *Spec) Copies() bool { return s.Larger == "copy" || s.Others == "copy" }
 
 // MaxSpec bounds a stored specification in bytes; it has a few hundred.
 const MaxSpec = 1 << 20

@@ -67,17 +67,23 @@ func (c Chunk) Check() error {
 // Plan is the result of preparing: what there is, what is already done, what
 // remains, in chunks.
 type Plan struct {
-	Job          string    `json:"job"`
-	Objects      int64     `json:"objects"` // of the source, after filters
-	Bytes        int64     `json:"bytes"`
-	Skipped      int64     `json:"skipped"` // already done
-	SkippedBytes int64     `json:"skipped_bytes"`
-	Filtered     int64     `json:"filtered"`        // left out by filters
-	Collisions   int64     `json:"collisions"`      // objects with a full target name because two sources share a stem, or a folder has the name
-	Unfit        int64     `json:"unfit,omitempty"` // objects that fail because the target can hold no result under their name
-	Estimate     *Estimate `json:"estimate,omitempty"`
-	Chunks       Chunks    `json:"chunks"`
-	At           time.Time `json:"at"`
+	Job          string `json:"job"`
+	Objects      int64  `json:"objects"` // of the source, after filters
+	Bytes        int64  `json:"bytes"`
+	Skipped      int64  `json:"skipped"` // already done
+	SkippedBytes int64  `json:"skipped_bytes"`
+
+	// Known are the skipped objects by the verdict of an earlier job, those that have
+	// nothing in the target; their records are in KnownParts objects, see [Folder.Known].
+	Known      map[Outcome]int64 `json:"known,omitempty"`
+	KnownParts int               `json:"known_parts,omitempty"`
+
+	Filtered   int64     `json:"filtered"`        // left out by filters
+	Collisions int64     `json:"collisions"`      // objects with a full target name because two sources share a stem, or a folder has the name
+	Unfit      int64     `json:"unfit,omitempty"` // objects that fail because the target can hold no result under their name
+	Estimate   *Estimate `json:"estimate,omitempty"`
+	Chunks     Chunks    `json:"chunks"`
+	At         time.Time `json:"at"`
 }
 
 // Work is what the chunks of the plan hold.

@@ -49,6 +49,10 @@ func (f Folder) Report() string { return f.Dir() + "report.json" }
 // Failed is the key of the list of failures.
 func (f Folder) Failed() string { return f.Dir() + "failed.jsonl" }
 
+// Known is part n of the records of objects that the plan skipped because an earlier
+// job has found that they are unsupported, rejected or kept.
+func (f Folder) Known(n int) string { return fmt.Sprintf("%sknown-%05d.jsonl.zst", f.Dir(), n) }
+
 // Given is part n of the manifest that the user gave, sorted by key.
 func (f Folder) Given(n int) string { return fmt.Sprintf("%s%spart-%05d.jsonl.zst", f.Dir(), Given, n) }
 

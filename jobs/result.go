@@ -21,7 +21,9 @@ const (
 	OutcomeFailed      Outcome = "failed"      // after retries
 )
 
-// outcomes lists all outcomes in the order in which they are shown.
+// Outcomes lists all outcomes in the order in which they are shown.
+func Outcomes() []Outcome { return slices.Clone(outcomes[:]) }
+
 var outcomes = [...]Outcome{OutcomeCompressed, OutcomeKept, OutcomeSkipped, OutcomeUnsupported, OutcomeRejected, OutcomeFailed}
 
 // Result is the record of one object: a line of JSON in a result shard.
@@ -43,9 +45,12 @@ type Result struct {
 	TargetSHA256 string `json:"target_sha256,omitempty"`
 	TargetMD5    string `json:"target_md5,omitempty"` // hexadecimal; what listings of many stores show
 	Fingerprint  string `json:"fingerprint,omitempty"`
+	Verdict      string `json:"verdict,omitempty"` // of what is unsupported or rejected and will be so again, see [Spec.Verdict]
 
 	PixelHash   string `json:"pixel_hash,omitempty"`   // of the source image
 	DecodedHash string `json:"decoded_hash,omitempty"` // of the decoded result; equal to PixelHash where lossless
+
+	SourceFormat string `json:"source_format,omitempty"` // as imageio calls it, such as "tiff"
 
 	raster.Shape // of the source image
 
@@ -187,6 +192,15 @@ func (c Counts) Saving() float64 {
 // exit code 3.
 func (c Counts) Bad() int64 { return c.Failed + c.Rejected }
 
+// InTarget is the number of objects that have a result or a copy in the target.
+func (r *Report) InTarget() int64 {
+	n := r.Counts.Objects
+	for _, left := range r.Left {
+		n -= left
+	}
+	return n
+}
+
 // Shard is the first line of a result shard. Its counts are the sum of the
 // records behind it.
 type Shard struct {
@@ -213,6 +227,8 @@ type Report struct {
 	Attempted  int                `json:"attempted"`         // chunks with a shard
 	Counts     Counts             `json:"counts"`            // skipped objects of the plan included
 	Classes    map[string]int64   `json:"classes,omitempty"` // of errors
+	Left       map[Outcome]int64  `json:"left"`              // objects with nothing in the target, by outcome; those of Known included; nil in reports of earlier versions, which do not say
+	Known      map[Outcome]int64  `json:"known,omitempty"`   // of the skipped objects: those with a verdict of an earlier job and nothing in the target
 	Dropped    map[string]int64   `json:"dropped,omitempty"` // objects by the attribute that their file could not keep
 	PSNR       float64            `json:"psnr,omitempty"`    // mean, lossy only
 	SSIM       float64            `json:"ssim,omitempty"`

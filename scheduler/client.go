@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/storage"
@@ -123,6 +124,7 @@ func (c *Client) complete(ctx context.Context, spec *jobs.Spec) (asset []byte, e
 		spec.ID = jobs.NewID(spec.Created)
 	}
 	spec.Defaults()
+	spec.Readers = imageio.Version
 	if _, err := newFilter(spec.Filter); err != nil {
 		return nil, err
 	}
@@ -134,7 +136,7 @@ func (c *Client) complete(ctx context.Context, spec *jobs.Spec) (asset []byte, e
 
 // copies refuses to copy sources to themselves, however the target is spelled.
 func (c *Client) copies(ctx context.Context, spec *jobs.Spec) error {
-	if spec.Larger != "copy" {
+	if !spec.Copies() {
 		return nil
 	}
 	source, err := c.Buckets.Open(ctx, spec.Source)
@@ -147,7 +149,7 @@ func (c *Client) copies(ctx context.Context, spec *jobs.Spec) error {
 	}
 	overlap, err := storage.Compare(source, target)
 	if err == nil && overlap.Relation == storage.Same && !overlap.Unsure {
-		err = fmt.Errorf("scheduler: larger copy: source %s and target %s are the same", spec.Source, spec.Target)
+		err = fmt.Errorf("scheduler: larger or others copy: source %s and target %s are the same", spec.Source, spec.Target)
 	}
 	return err
 }
@@ -358,7 +360,7 @@ func sameFilter(a, b jobs.Filter) bool {
 }
 
 // Retry submits a new job for the objects of an ended job that failed or were
-// rejected, with its specification, which mutate may change; nil changes
+// rejected, which are judged anew, with its specification, which mutate may change; nil changes
 // nothing.
 func (c *Client) Retry(ctx context.Context, target, id string, mutate func(*jobs.Spec)) (jobs.Spec, error) {
 	b, spec, err := c.job(ctx, target, id)
@@ -380,7 +382,7 @@ func (c *Client) Retry(ctx context.Context, target, id string, mutate func(*jobs
 	}
 	spec.Target = b.URL
 	spec.ID, spec.Token, spec.Created, spec.Parent, spec.Manifest = "", "", time.Time{}, id, ""
-	spec.Filter = jobs.Filter{}
+	spec.Filter, spec.Again = jobs.Filter{}, []jobs.Outcome{jobs.OutcomeRejected}
 	if mutate != nil {
 		mutate(&spec)
 	}

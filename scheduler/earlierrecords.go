@@ -23,6 +23,9 @@ type record struct {
 	TargetMD5    string       `json:"target_md5,omitempty"`
 	TargetSHA256 string       `json:"target_sha256,omitempty"`
 	Fingerprint  string       `json:"fingerprint,omitempty"`
+	Verdict      string       `json:"verdict,omitempty"`
+	Class        string       `json:"class,omitempty"`
+	Error        string       `json:"error,omitempty"`
 	Job          string       `json:"of_job,omitempty"` // whose record it is; records themselves do not say
 }
 
@@ -311,27 +314,30 @@ func (l *earlierRecords) close() {
 	l.older.close()
 }
 
-// valid gives the newest record that says that the work with this fingerprint
-// is done, if its result is still there, which the caller looks up. A record
-// whose target a newer one of the same key took over says nothing.
-func valid(records []record, fingerprint string, copies bool) (rec record, ok bool) {
+// valid gives the newest record that says that the work on e is done, if its result
+// is still there, which the caller looks up: a result with its fingerprint, or a
+// verdict that would be the same again. A record whose target a newer one of the same
+// key took over says nothing.
+func valid(records []record, spec *jobs.Spec, e jobs.Entry) (rec record, ok bool) {
+	fingerprint := spec.Fingerprint(e)
 	var taken []string
 	for _, r := range records {
-		if r.Outcome != jobs.OutcomeCompressed && r.Outcome != jobs.OutcomeKept {
+		if r.Outcome != jobs.OutcomeCompressed && r.Outcome != jobs.OutcomeKept || slices.Contains(taken, r.Target) {
 			continue
 		}
-		free := true
-		for _, t := range taken {
-			free = free && t != r.Target
-		}
-		if !free {
-			continue
-		}
-		if r.Fingerprint == fingerprint && !(copies && r.Outcome == jobs.OutcomeKept && r.Target == "") {
+		copied := r.Target != "" || spec.Larger != "copy"
+		if r.Fingerprint == fingerprint && (r.Outcome == jobs.OutcomeCompressed || copied && !slices.Contains(spec.Again, jobs.OutcomeKept)) {
 			return r, true
 		}
 		if r.Target != "" {
 			taken = append(taken, r.Target)
+		}
+	}
+	verdict := spec.Verdict(e)
+	for _, r := range records {
+		copied := r.Target != "" || spec.Others != "copy"
+		if r.Verdict == verdict && copied && !slices.Contains(spec.Again, r.Outcome) && !slices.Contains(taken, r.Target) {
+			return r, true
 		}
 	}
 	return record{}, false

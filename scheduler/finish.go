@@ -137,7 +137,13 @@ func (d *drive) finish(ctx context.Context, end ending) error {
 		report.Counts.Objects += end.plan.Skipped
 		report.Counts.Skipped += end.plan.Skipped
 	}
-	report.Classes, report.Dropped, report.Stages = sum.classes, sum.dropped, sum.stages
+	report.Classes, report.Dropped, report.Stages, report.Left = sum.classes, sum.dropped, sum.stages, sum.left
+	if end.plan != nil {
+		report.Known = end.plan.Known
+		for outcome, n := range end.plan.Known {
+			report.Left[outcome] += n
+		}
+	}
 	report.Devices = slices.Sorted(maps.Keys(sum.devices))
 	if sum.lossy > 0 {
 		report.PSNR, report.SSIM = raster.Identical, sum.ssim/float64(sum.lossy)

@@ -28,6 +28,7 @@ type tally struct {
 	counts  jobs.Counts
 	classes map[string]int64
 	dropped map[string]int64
+	left    map[jobs.Outcome]int64 // objects with nothing in the target
 	stages  map[string]float64
 	devices map[string]bool
 	psnr    float64 // sum over differ
@@ -40,7 +41,7 @@ type tally struct {
 }
 
 func newTally() *tally {
-	return &tally{classes: map[string]int64{}, dropped: map[string]int64{}, stages: map[string]float64{}, devices: map[string]bool{}}
+	return &tally{classes: map[string]int64{}, dropped: map[string]int64{}, left: map[jobs.Outcome]int64{}, stages: map[string]float64{}, devices: map[string]bool{}}
 }
 
 func (t *tally) add(line []byte) error {
@@ -51,6 +52,9 @@ func (t *tally) add(line []byte) error {
 	t.counts.Add(&r)
 	if r.Class != "" {
 		t.classes[r.Class]++
+	}
+	if r.Target == "" && r.Outcome != jobs.OutcomeSkipped {
+		t.left[r.Outcome]++
 	}
 	for _, name := range r.Dropped {
 		t.dropped[name]++
@@ -84,6 +88,9 @@ func (t *tally) plus(o *tally) {
 	}
 	for k, v := range o.dropped {
 		t.dropped[k] += v
+	}
+	for k, v := range o.left {
+		t.left[k] += v
 	}
 	for k, v := range o.stages {
 		t.stages[k] += v

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -24,6 +26,9 @@ type objectStatus struct {
 
 	inPlace bool // the target is the source
 
+	known      map[jobs.Outcome]int64 // of the done objects, those with a verdict and nothing in the target
+	knownLines merging                // their records, where they are kept
+
 	folders map[string]bool // folders of the source that are called as a result may be: "a.vq" of "a.vq/b.png"
 
 	doneObjects, doneBytes int64
@@ -37,8 +42,9 @@ const candidateSize = 8 + 8 + 8 + 16
 
 // findStatus joins a manifest with the records of earlier jobs and with one
 // listing of the target.
-func findStatus(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, specs []jobs.Spec, inPlace bool, mem memory) (*objectStatus, error) {
-	f := &objectStatus{inPlace: inPlace, folders: map[string]bool{}}
+func findStatus(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, specs []jobs.Spec, inPlace bool, mem memory, putKnown func(part int, data []byte) error) (*objectStatus, error) {
+	f := &objectStatus{inPlace: inPlace, folders: map[string]bool{}, known: map[jobs.Outcome]int64{}}
+	f.knownLines.put = putKnown
 	check := mem.sorter() // candidates by target key
 	defer check.close()
 	checked, err := f.join(ctx, spec, extension, target, all, specs, mem, &check)
@@ -47,6 +53,9 @@ func findStatus(ctx context.Context, spec *jobs.Spec, extension string, target *
 		if in, err = check.sorted(); err == nil {
 			err = f.confirm(ctx, target, in)
 		}
+	}
+	if err == nil {
+		err = f.knownLines.end()
 	}
 	if err == nil {
 		f.earlier, err = openOld(&f.old)
@@ -160,16 +169,16 @@ func (f *objectStatus) match(spec *jobs.Spec, extension string, e jobs.Entry, li
 	if e.Again {
 		return false, addOld(&f.old, line, e.Key, extension, records)
 	}
-	r, ok := valid(records, spec.Fingerprint(e), spec.Larger == "copy")
+	r, ok := valid(records, spec, e)
 	if !ok {
 		return false, addOld(&f.old, line, e.Key, extension, records)
 	}
 	if r.Target == "" {
 		f.finish(line, e.Size)
-		return false, nil
+		return false, f.remember(spec, e, &r)
 	}
 	size := r.TargetSize
-	if size == 0 && r.Outcome == jobs.OutcomeKept {
+	if size == 0 && r.Outcome != jobs.OutcomeCompressed {
 		size = r.Size
 	}
 	var v [candidateSize]byte
@@ -181,6 +190,24 @@ func (f *objectStatus) match(spec *jobs.Spec, extension string, e jobs.Entry, li
 		n += copy(v[24:], sum)
 	}
 	return true, check.add([]byte(r.Target), v[:n])
+}
+
+// remember counts and keeps the verdict of an earlier job on a line that has nothing
+// in the target.
+func (f *objectStatus) remember(spec *jobs.Spec, e jobs.Entry, r *record) error {
+	f.known[r.Outcome]++
+	if f.knownLines.put == nil {
+		return nil
+	}
+	line, err := json.Marshal(&jobs.Result{
+		Key: e.Key, ETag: e.ETag, Size: max(e.Size, 0), ModTime: e.ModTime, Parts: e.Parts,
+		Outcome: r.Outcome, Class: r.Class, Error: r.Error, Fingerprint: r.Fingerprint, Verdict: r.Verdict,
+		Codec: spec.Codec, Version: spec.Version, Options: spec.Options,
+	})
+	if err != nil {
+		return fmt.Errorf("scheduler: verdict on %q: %w", e.Key, err)
+	}
+	return f.knownLines.add(append(line, '\n'))
 }
 
 func (f *objectStatus) finish(line, size int64) {

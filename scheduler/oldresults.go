@@ -24,7 +24,7 @@ func addOld(to *sorter, line int64, key, extension string, records []record) err
 	var old []oldResult
 	for _, r := range records {
 		compressed := r.Outcome == jobs.OutcomeCompressed && (r.Target == jobs.Stem(key, extension)+extension || r.Target == key+extension)
-		copied := r.Outcome == jobs.OutcomeKept && r.Target == key
+		copied := r.Outcome != jobs.OutcomeCompressed && r.Target == key
 		if !compressed && !copied || len(old) == 2*oldAtMost {
 			continue
 		}

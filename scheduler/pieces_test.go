@@ -359,8 +359,17 @@ func TestPickSpreadsEvenly(t *testing.T) {
 }
 
 func TestValidRecord(t *testing.T) {
+	e := jobs.Entry{Key: "a.png", Size: 5, ETag: "e"}
+	spec := jobs.Spec{Codec: "x", Version: 1}
 	rec := func(o jobs.Outcome, fp, target string) record {
-		return record{Outcome: o, Fingerprint: fp, Target: target}
+		r := record{Outcome: o, Fingerprint: fp, Target: target}
+		if fp == "f" {
+			r.Fingerprint = spec.Fingerprint(e)
+		}
+		return r
+	}
+	judged := func(o jobs.Outcome, target string) record {
+		return record{Outcome: o, Verdict: spec.Verdict(e), Target: target}
 	}
 	tests := []struct {
 		name    string
@@ -377,15 +386,36 @@ func TestValidRecord(t *testing.T) {
 		{"kept", []record{rec(jobs.OutcomeKept, "f", "")}, false, ""},
 		{"kept, to be copied now", []record{rec(jobs.OutcomeKept, "f", "")}, true, "none"},
 		{"kept and copied", []record{rec(jobs.OutcomeKept, "f", "a.png")}, true, "a.png"},
+		{"unsupported", []record{judged(jobs.OutcomeUnsupported, "")}, false, ""},
+		{"rejected, to be copied now", []record{judged(jobs.OutcomeRejected, "")}, true, "none"},
+		{"rejected and copied", []record{judged(jobs.OutcomeRejected, "a.png")}, true, "a.png"},
+		{"rejected without a verdict, as earlier versions recorded it", []record{{Outcome: jobs.OutcomeRejected}}, false, "none"},
+		{"with a verdict and a result since", []record{rec(jobs.OutcomeCompressed, "f", "a.x"), judged(jobs.OutcomeRejected, "")}, false, "a.x"},
 	}
 	for _, tt := range tests {
-		r, ok := valid(tt.records, "f", tt.copies)
+		asked := spec
+		if tt.copies {
+			asked.Larger, asked.Others = "copy", "copy"
+		}
+		r, ok := valid(tt.records, &asked, e)
 		got := r.Target
 		if !ok {
 			got = "none"
 		}
 		if got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	for name, change := range map[string]func(*jobs.Spec){
+		"other limits":       func(s *jobs.Spec) { s.Limits.Side = 7 },
+		"newer readers":      func(s *jobs.Spec) { s.Readers++ },
+		"other options":      func(s *jobs.Spec) { s.Options = "n=16" },
+		"asked for it again": func(s *jobs.Spec) { s.Again = []jobs.Outcome{jobs.OutcomeRejected} },
+	} {
+		asked := spec
+		change(&asked)
+		if r, ok := valid([]record{judged(jobs.OutcomeRejected, "")}, &asked, e); ok {
+			t.Errorf("%s: %+v", name, r)
 		}
 	}
 }

@@ -34,7 +34,17 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 	if err := p.train(ctx, specs); err != nil {
 		return jobs.Plan{}, err
 	}
-	found, err := findStatus(ctx, p.spec, p.resolved.Info().Extension, p.target, p.all, specs, p.at.InPlace, p.memory)
+	var putKnown func(part int, data []byte) error
+	if p.folder != nil {
+		if err := p.unplanned(ctx); err != nil {
+			return jobs.Plan{}, err
+		}
+		if err := p.folder.remove(ctx, jobs.Folder(p.spec.ID).Dir()+"known-", ""); err != nil {
+			return jobs.Plan{}, err
+		}
+		putKnown = func(n int, data []byte) error { return p.folder.put(ctx, jobs.Folder(p.spec.ID).Known(n), data, false) }
+	}
+	found, err := findStatus(ctx, p.spec, p.resolved.Info().Extension, p.target, p.all, specs, p.at.InPlace, p.memory, putKnown)
 	if err != nil {
 		return jobs.Plan{}, err
 	}
@@ -42,7 +52,10 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 	plan := jobs.Plan{
 		Job: p.spec.ID, Objects: p.at.Objects, Bytes: p.at.Bytes, Filtered: p.at.Filtered,
 		Skipped: found.doneObjects, SkippedBytes: found.doneBytes, Collisions: found.collisions,
-		Chunks: []jobs.Chunk{},
+		KnownParts: found.knownLines.parts, Chunks: []jobs.Chunk{},
+	}
+	if len(found.known) > 0 {
+		plan.Known = found.known
 	}
 	if p.spec.Sample > 0 && plan.Objects > plan.Skipped {
 		if plan.Estimate, err = p.estimate(ctx, found, plan.Objects-plan.Skipped, plan.Bytes-plan.SkippedBytes); err != nil {
@@ -50,10 +63,8 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 		}
 	}
 	if p.folder != nil {
-		// Parts of a plan that was not finished; the look at plan.json keeps a
-		// scheduler that lost its lead from removing those of a finished one.
-		if done, err := exists(ctx, p.target, jobs.Folder(p.spec.ID).Plan()); err != nil || done {
-			return jobs.Plan{}, errors.Join(err, errPlanned)
+		if err := p.unplanned(ctx); err != nil {
+			return jobs.Plan{}, err
 		}
 		if err := p.folder.remove(ctx, jobs.Folder(p.spec.ID).Dir()+"chunks/", ""); err != nil {
 			return jobs.Plan{}, err
@@ -101,6 +112,17 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 		err = errPlanned
 	}
 	return plan, err
+}
+
+// unplanned is an error where the job has a plan. It comes before the parts of a plan
+// that was not finished are removed, and keeps a scheduler that lost its lead from
+// removing those of a finished one.
+func (p *planning) unplanned(ctx context.Context) error {
+	done, err := exists(ctx, p.target, jobs.Folder(p.spec.ID).Plan())
+	if err == nil && done {
+		err = errPlanned
+	}
+	return err
 }
 
 // rest gives all entries, unless none of them is to do.

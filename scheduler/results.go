@@ -33,6 +33,7 @@ type result struct {
 	Size int64     `json:"s"`
 	MD5  []byte    `json:"m,omitempty"`
 	From time.Time `json:"f,omitzero"` // not recorded: what is older than this is none
+	Made time.Time `json:"t,omitzero"` // not recorded: the time of the source, which the result may carry
 }
 
 // findResults reads the records and plans of all jobs of a target but id. Keys
@@ -92,9 +93,9 @@ func recordedResults(ctx context.Context, target *storage.Bucket, id string, add
 		if err == nil {
 			err = json.Unmarshal(line, &rec)
 		}
-		if err == nil && rec.Target != "" && (rec.Outcome == jobs.OutcomeCompressed || rec.Outcome == jobs.OutcomeKept) {
+		if err == nil && rec.Target != "" && rec.Outcome != jobs.OutcomeFailed {
 			v := result{Size: rec.TargetSize, MD5: digest(rec.TargetMD5)}
-			if v.Size == 0 && rec.Outcome == jobs.OutcomeKept {
+			if v.Size == 0 && rec.Outcome != jobs.OutcomeCompressed {
 				v.Size = rec.Size
 			}
 			err = add(rec.Target, v)
@@ -134,11 +135,13 @@ func plannedResults(ctx context.Context, list []codec.Codec, target *storage.Buc
 	maybe := result{Size: -1, From: spec.Created.Truncate(time.Second)}
 	return parts(target, last+1, func(n int) string { return jobs.Folder(id).Chunks(n) })(ctx, func(e jobs.Entry) error {
 		key, earlier := e.TargetKey(extension), e.EarlierTargetKey(extension)
+		maybe := maybe
+		maybe.Made = e.ModTime
 		err := add(key, maybe)
 		if err == nil && earlier != key {
 			err = add(earlier, maybe) // by a process of an earlier version
 		}
-		if err == nil && spec.Larger == "copy" {
+		if err == nil && spec.Copies() {
 			err = add(e.Key, maybe)
 		}
 		return err
@@ -181,7 +184,14 @@ func (r *results) matches(ctx context.Context, v *result, o storage.Object) (boo
 	case v.From.IsZero():
 		return (o.Size < 0 || v.Size == o.Size) && (o.MD5 == nil || v.MD5 == nil || string(o.MD5) == string(v.MD5)), nil
 	case r.source.Kind() == "file":
-		return !o.ModTime.Before(v.From), nil
+		if !o.ModTime.Before(v.From) {
+			return true, nil
+		}
+		if v.Made.IsZero() || !v.Made.Equal(o.ModTime) {
+			return false, nil
+		}
+		written, err := storage.Written(r.source, o)
+		return !written.Before(v.From), err
 	}
 	_, metadata, err := storage.Stat(ctx, r.source, o.Key)
 	if storage.IsNotExist(err) && !storage.Unreachable(err) {

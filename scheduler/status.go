@@ -318,6 +318,32 @@ func (c *Client) Results(ctx context.Context, target, id string, fn func(jobs.Re
 	return nil
 }
 
+// Known calls fn with the records of the objects that a job's plan skipped because an
+// earlier job had found that they are unsupported, rejected or kept.
+func (c *Client) Known(ctx context.Context, target, id string, fn func(jobs.Result) error) error {
+	b, _, err := c.job(ctx, target, id)
+	if err != nil {
+		return err
+	}
+	plan, ok, err := getJSON[jobs.Plan](ctx, b, jobs.Folder(id).Plan())
+	if err != nil || !ok {
+		return err
+	}
+	for n := range plan.KnownParts {
+		err := rawLines(ctx, b, jobs.Folder(id).Known(n), func(line []byte) error {
+			var r jobs.Result
+			if err := json.Unmarshal(line, &r); err != nil {
+				return fmt.Errorf("scheduler: known verdicts of job %s: %w", id, err)
+			}
+			return fn(r)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Newest gives the id of the newest job of a target; one without a job is
 // [ErrNoJob].
 func (c *Client) Newest(ctx context.Context, target string) (string, error) {

@@ -29,7 +29,8 @@ type fileWriter struct {
 	temp   *tempFile
 	create bool // fail if the name is taken
 	cond   *condition
-	err    error // first failed write; nothing is published after it
+	carry  time.Time // the time that the file gets; zero: that of its writing
+	err    error     // first failed write; nothing is published after it
 }
 
 func (f *fileBucket) NewTypedWriter(ctx context.Context, key, _ string, opts *driver.WriterOptions) (driver.Writer, error) {
@@ -52,7 +53,7 @@ func (f *fileBucket) NewTypedWriter(ctx context.Context, key, _ string, opts *dr
 		temps.close()
 		return nil, temps.named(err)
 	}
-	return &fileWriter{ctx: ctx, f: f, key: key, temps: temps, temp: temp, create: opts.IfNotExist, cond: cond}, nil
+	return &fileWriter{ctx: ctx, f: f, key: key, temps: temps, temp: temp, create: opts.IfNotExist, cond: cond, carry: CarriedTime(opts.Metadata)}, nil
 }
 
 func (w *fileWriter) Write(p []byte) (int, error) {
@@ -73,7 +74,7 @@ func (w *fileWriter) Close() error {
 		err = w.ctx.Err()
 	}
 	if err == nil {
-		err = settle(w.temp)
+		err = settle(w.temp, w.carry)
 	}
 	if cerr := w.temp.Close(); err == nil {
 		err = cerr
@@ -111,7 +112,7 @@ func (w *fileWriter) publishAcross(dir *fileDir, temp string) error {
 	defer near.discard()
 	_, err = near.Write(data)
 	if err == nil {
-		err = settle(near)
+		err = settle(near, w.carry)
 	}
 	if cerr := near.Close(); err == nil {
 		err = cerr
@@ -140,10 +141,14 @@ func (w *fileWriter) publish(temp string) error {
 }
 
 // settle makes a complete temporary file survive a loss of power. The clock of file systems stands still for
-// milliseconds, so it gets a time to the nanosecond: two versions of one size then have different ETags.
-func settle(temp *tempFile) error {
-	now := time.Now()
-	if err := os.Chtimes(temp.Name(), now, now); err != nil {
+// milliseconds, so it gets a time to the nanosecond: two versions of one size then have different ETags. A file that
+// carries the time of its source has that.
+func settle(temp *tempFile, carry time.Time) error {
+	t := time.Now()
+	if !carry.IsZero() {
+		t = carry
+	}
+	if err := os.Chtimes(temp.Name(), t, t); err != nil {
 		return err
 	}
 	return temp.Sync()

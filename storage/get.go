@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"crypto/md5"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -183,18 +182,8 @@ func readerETag(r *blob.Reader) string {
 // Sum reads a whole object, of any size, and gives its SHA-256 in lower-case hexadecimal and its length in bytes.
 func Sum(ctx context.Context, b *Bucket, key string) (sum string, size int64, err error) {
 	err = b.retry.do(ctx, func(ctx *attempt) error {
-		r, err := openReader(ctx, b, key, 0)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		ctx.expect(r.Size())
-		h := sha256.New()
-		size, err = io.Copy(h, r)
-		if err == nil && size != r.Size() {
-			err = fmt.Errorf("%d of %d bytes arrived: %w", size, r.Size(), io.ErrUnexpectedEOF)
-		}
-		sum = hex.EncodeToString(h.Sum(nil))
+		d, n, err := sumOf(ctx, b, key)
+		sum, size = hex.EncodeToString(d.sha256), n
 		return err
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"time"
 
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
@@ -28,6 +29,9 @@ type PutOptions struct {
 	Metadata map[string]string
 	// ContentType is the media type; empty means application/octet-stream.
 	ContentType string
+	// ModTime is that of what the object was made from; zero: none. A file gets it as its own time, elsewhere it is the
+	// metadata "mtime", in seconds with a fraction, where rclone looks for it too.
+	ModTime time.Time
 }
 
 // PutResult tells what is stored now.
@@ -54,6 +58,7 @@ func Put(ctx context.Context, b *Bucket, key string, data []byte, opts *PutOptio
 	res := PutResult{Size: int64(len(data)), MD5: md[:], SHA256: sha[:]}
 	meta := map[string]string{"sha256": hex.EncodeToString(sha[:])}
 	maps.Copy(meta, opts.Metadata)
+	carryTime(meta, opts.ModTime)
 	cond := &condition{match: opts.IfMatch}
 	wo := &blob.WriterOptions{ContentType: opts.ContentType, Metadata: meta, IfNotExist: !opts.Overwrite && opts.IfMatch == "", BeforeWrite: cond.set}
 	if wo.ContentType == "" {

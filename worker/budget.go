@@ -136,7 +136,9 @@ func (s *share) release() {
 
 // tooLarge is the fault of an object that needs more than there is.
 func (b *budget) tooLarge(n int64) error {
-	return faultf(jobs.OutcomeRejected, class.Limit, "%s", TooLarge(memoryFor(n), b.memory))
+	f := faultf(jobs.OutcomeRejected, class.Limit, "%s", TooLarge(memoryFor(n), b.memory))
+	f.here = true
+	return f
 }
 
 // TooLarge is the sentence for an object that needs more memory than a process has.

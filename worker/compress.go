@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +45,9 @@ func (c *chunk) object(ctx context.Context, o *object) {
 		return
 	default:
 		o.record.Outcome, o.record.Class, o.record.Error = f.outcome, f.class, f.text()
+		if f.judges() && o.entry.Size >= 0 {
+			o.record.Verdict = c.spec.Verdict(o.entry)
+		}
 	}
 	c.record(o)
 }
@@ -53,6 +58,18 @@ func (c *chunk) compress(ctx context.Context, o *object, whole bool) error {
 	o.record = c.blank(o.index)
 	o.spent = [len(o.spent)]time.Duration{}
 	defer o.release()
+	err := c.stages(ctx, o, whole)
+	var f *fault
+	if errors.As(err, &f) && c.spec.Others == "copy" && (f.outcome == jobs.OutcomeUnsupported || f.outcome == jobs.OutcomeRejected) {
+		if cerr := c.copyOther(ctx, o); cerr != nil {
+			return cerr
+		}
+	}
+	return err
+}
+
+// stages takes an object through its stages, for compress.
+func (c *chunk) stages(ctx context.Context, o *object, whole bool) error {
 	if err := c.checkKeys(&o.entry); err != nil {
 		return err
 	}
@@ -187,6 +204,7 @@ func (c *chunk) header(ctx context.Context, o *object) error {
 		return readFault(err)
 	}
 	o.head = head
+	o.record.SourceFormat = head.Format
 	o.record.Shape, o.record.RawBytes = head.Shape, int64(head.Size())
 	if err := c.accepts(head.Shape); err != nil {
 		return err
@@ -427,23 +445,41 @@ func (c *chunk) store(ctx context.Context, o *object) error {
 		}
 		key, data, media = o.entry.Key, o.data, ""
 	}
-	meta := c.ownerMetadata(&o.entry, r.Fingerprint)
-	meta["pelmill_source_sha256"], meta["pelmill_pixel_hash"] = r.SHA256, r.PixelHash
-	if r.ETag != "" {
-		meta["pelmill_source_etag"] = r.ETag
-	}
-	put, err := c.put(ctx, &o.entry, key, data, &storage.PutOptions{Metadata: meta, ContentType: media})
+	put, err := c.put(ctx, &o.entry, key, data, c.putOptions(o, media))
 	if err != nil {
 		return err
 	}
-	r.Target, r.TargetSize = key, put.Size
-	r.TargetSHA256, r.TargetMD5 = hex.EncodeToString(put.SHA256), hex.EncodeToString(put.MD5)
+	stored(r, key, put)
 	if r.Outcome == jobs.OutcomeCompressed {
 		r.Dropped = c.info.Dropped(&o.image.Meta)
 		r.Ratio = float64(r.RawBytes) / float64(put.Size)
 		r.BPP = 8 * float64(put.Size) / float64(r.Pixels())
 	}
 	return nil
+}
+
+// putOptions are those of what is stored of an object.
+func (c *chunk) putOptions(o *object, media string) *storage.PutOptions {
+	r := &o.record
+	meta := c.ownerMetadata(&o.entry, r.Fingerprint)
+	for name, value := range map[string]string{
+		"pelmill_source_sha256": r.SHA256, "pelmill_pixel_hash": r.PixelHash, "pelmill_source_etag": r.ETag,
+		"pelmill_source_format": r.SourceFormat, "pelmill_source_name": url.PathEscape(path.Base(r.Key)),
+	} {
+		if value != "" && len(value) <= maxMetadata {
+			meta[name] = value
+		}
+	}
+	return &storage.PutOptions{Metadata: meta, ContentType: media, ModTime: r.ModTime}
+}
+
+// maxMetadata bounds a value of the metadata, in bytes: S3 has room for 2 KB in all.
+const maxMetadata = 512
+
+// stored notes what is in the target now.
+func stored(r *jobs.Result, key string, put storage.PutResult) {
+	r.Target, r.TargetSize = key, put.Size
+	r.TargetSHA256, r.TargetMD5 = hex.EncodeToString(put.SHA256), hex.EncodeToString(put.MD5)
 }
 
 // record keeps the one record of an object, and reports it.

@@ -5,7 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/url"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -23,16 +26,33 @@ type DecompressOptions struct {
 	CPU       int               // images at once; 0: GOMAXPROCS
 	Memory    int64             // bytes that the process may take, at least MinMemory; 0: DefaultMemory
 	Timeout   time.Duration     // for decoding one file, and for making and checking its picture file; 0: 10 min
-	Format    string            // of the picture files, as imageio.Encode has it; empty: the one that fits, imageio.FormatFor
+	Format    string            // of the picture files, as imageio.Encode has it; empty: the one that fits, imageio.FormatFor; "source": that of Origin
 	View      codec.View        // what to decode of each image; the zero value is all of it
 	Overwrite bool              // replace what is at the target's keys
 	Sniff     bool              // also read files without a codec's extension, and know them by their content
 	Filter    func(string) bool // keys to take; nil: all
-	Codecs    []codec.Codec     // nil: [codecs.All]
-	OnResult  func(jobs.Result) // called once for every object, one at a time; nil: none
-	Buckets   *storage.Buckets  // opens what other processes read, so that none of it is replaced; nil: src is guarded only
-	Name      string            // under which this work is announced, see [queue.Announce]
+
+	// Origin gives what the records say that an object was made from; nil: nothing is
+	// known. With Format "source" the picture files get the names and, where
+	// imageio.Encode has it, the format of the sources, and copies of sources are copied.
+	Origin func(key string) (Origin, bool)
+
+	Codecs   []codec.Codec     // nil: [codecs.All]
+	OnResult func(jobs.Result) // called once for every object, one at a time; nil: none
+	Buckets  *storage.Buckets  // opens what other processes read, so that none of it is replaced; nil: src is guarded only
+	Name     string            // under which this work is announced, see [queue.Announce]
 }
+
+// Origin is what an object of a target was made from.
+type Origin struct {
+	Key     string // of the source
+	Format  string // of the source, as imageio calls it; empty where it is not known
+	ModTime time.Time
+	Copy    bool // the object is the source itself
+}
+
+// formatSource is the format of the source, wherever it can be written.
+const formatSource = "source"
 
 // imageExtensions are the extensions of picture files by their format.
 var imageExtensions = map[string]string{"png": ".png", "tiff": ".tif", "nii": ".nii"}
@@ -54,8 +74,8 @@ func Decompress(ctx context.Context, src, dst *storage.Bucket, opts *DecompressO
 	if opts != nil {
 		d.opts = *opts
 	}
-	if d.opts.Format != "" && imageExtensions[d.opts.Format] == "" && d.opts.Format != "pnm" {
-		return d.counts, fmt.Errorf("worker: decompress: format %q: want png, tiff, nii or pnm", d.opts.Format)
+	if d.opts.Format != "" && d.opts.Format != formatSource && imageExtensions[d.opts.Format] == "" && d.opts.Format != "pnm" {
+		return d.counts, fmt.Errorf("worker: decompress: format %q: want source, png, tiff, nii or pnm", d.opts.Format)
 	}
 	overlap, err := storage.Compare(src, dst)
 	if err != nil {
@@ -91,17 +111,44 @@ func (d *decompression) list(ctx context.Context, found func(*object) error) err
 			if d.own.has(o.Key) {
 				continue
 			}
+			origin := d.origin(o.Key)
 			_, named := codecOf(d.codecs, o.Key)
-			if !named && !d.opts.Sniff || d.opts.Filter != nil && !d.opts.Filter(o.Key) {
+			if !named && !d.opts.Sniff && !(origin.Copy && d.opts.Format == formatSource) || d.opts.Filter != nil && !d.opts.Filter(o.Key) {
 				continue
 			}
 			e := jobs.Entry{Key: o.Key, Size: o.Size, ETag: o.ETag, ModTime: o.ModTime}
-			if err := found(&object{entry: e, attempts: 1}); err != nil {
+			if err := found(&object{entry: e, origin: origin, attempts: 1}); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// origin is what the records say of an object; the zero value where they say nothing.
+func (d *decompression) origin(key string) (o Origin) {
+	if d.opts.Origin != nil {
+		o, _ = d.opts.Origin(key)
+	}
+	return o
+}
+
+// describe completes the origin of o by the metadata of the object, where it has some.
+func (d *decompression) describe(ctx context.Context, o *object) error {
+	if d.src.Kind() != "file" && (o.origin.ModTime.IsZero() || o.origin.Key == "" && d.opts.Format == formatSource) {
+		_, meta, err := storage.Stat(ctx, d.src, o.entry.Key)
+		if err != nil {
+			return storageFault(ctx, err)
+		}
+		o.origin.ModTime = storage.CarriedTime(meta)
+		if name, err := url.PathUnescape(meta["pelmill_source_name"]); err == nil && name != "" && !strings.ContainsRune(name, '/') && o.origin.Key == "" {
+			o.origin.Key, o.origin.Format = path.Join(path.Dir(o.entry.Key), name), meta["pelmill_source_format"]
+		}
+	}
+	if o.origin.ModTime.IsZero() {
+		o.origin.ModTime = o.entry.ModTime
+	}
+	return nil
 }
 
 // object brings one object to its record, or says that it has to be tried again alone.
@@ -140,6 +187,13 @@ func (d *decompression) decompress(ctx context.Context, o *object, whole bool) e
 	defer o.release()
 	if err := o.in(stageFetch, func() error { return d.fetch(ctx, o, whole) }); err != nil {
 		return err
+	}
+	if err := d.describe(ctx, o); err != nil {
+		return err
+	}
+	if o.origin.Copy && d.opts.Format == formatSource {
+		o.file = o.data
+		return o.in(stageStore, func() error { return d.storeAs(ctx, o, o.entry.Key) })
 	}
 	if o.codec = d.codecFor(e.Key, o.data); o.codec == nil {
 		return faultf(jobs.OutcomeUnsupported, class.Format, "it is no file of any codec")
@@ -228,11 +282,21 @@ const deflateTables = 2 << 20 // bytes, for both ways
 func (d *decompression) encode(_ context.Context, _ codec.Run, o *object) (err error) {
 	r := &o.record
 	hash := o.image.Hash()
-	o.format = d.opts.Format
-	if o.format == "" {
-		o.format = imageio.FormatFor(o.image)
-	}
 	err = o.in(stageEncode, func() (err error) {
+		if o.format = d.opts.Format; o.format == formatSource {
+			o.format = ""
+			if o.origin.writable() {
+				o.file, err = imageio.Encode(o.image, o.origin.Format)
+				if err == nil {
+					o.format = o.origin.Format
+					return nil
+				}
+			}
+			o.origin.Key = "" // another format must not have its name
+		}
+		if o.format == "" {
+			o.format = imageio.FormatFor(o.image)
+		}
 		o.file, err = imageio.Encode(o.image, o.format)
 		return err
 	})
@@ -254,10 +318,22 @@ func (d *decompression) encode(_ context.Context, _ codec.Run, o *object) (err e
 	})
 }
 
+// writable reports whether the name and format of the source can be restored.
+func (o *Origin) writable() bool {
+	return o.Key != "" && (imageExtensions[o.Format] != "" || o.Format == "pnm") && !strings.HasSuffix(strings.ToLower(o.Key), ".gz")
+}
+
 // store creates the picture file. What it may replace is decided in picturestore.go.
 func (d *decompression) store(ctx context.Context, o *object) error {
+	target := d.target(o.record.Key, o.image, o.format)
+	if d.opts.Format == formatSource && o.origin.Key != "" {
+		target = o.origin.Key
+	}
+	return d.storeAs(ctx, o, target)
+}
+
+func (d *decompression) storeAs(ctx context.Context, o *object, target string) error {
 	r := &o.record
-	target := d.target(r.Key, o.image, o.format)
 	if err := jobs.CheckKey(target); err != nil {
 		return faultf(jobs.OutcomeUnsupported, class.Key, "%w", err)
 	}
@@ -265,7 +341,7 @@ func (d *decompression) store(ctx context.Context, o *object) error {
 	if err := take(ctx, d.stores); err != nil {
 		return err
 	}
-	put, err := d.put(ctx, target, o.file)
+	put, err := d.put(ctx, target, o.file, o.origin.ModTime)
 	<-d.stores
 	if err != nil {
 		return d.writeFault(ctx, err)

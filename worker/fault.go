@@ -23,6 +23,7 @@ type fault struct {
 	err     error
 	again   bool // another attempt may end differently
 	alone   bool // and has to be made alone, as others may be to blame
+	here    bool // another process may judge otherwise: the object has no verdict
 }
 
 func (f *fault) Error() string { return f.err.Error() }
@@ -30,6 +31,12 @@ func (f *fault) Unwrap() error { return f.err }
 
 func faultf(o jobs.Outcome, class, format string, args ...any) *fault {
 	return &fault{outcome: o, class: class, err: fmt.Errorf(format, args...)}
+}
+
+// judges reports whether the fault is a verdict on the object that would be the same
+// again.
+func (f *fault) judges() bool {
+	return (f.outcome == jobs.OutcomeUnsupported || f.outcome == jobs.OutcomeRejected) && !f.again && !f.here
 }
 
 // maxText bounds the text of an error in a record, in bytes.

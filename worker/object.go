@@ -34,6 +34,7 @@ type object struct {
 	entry    jobs.Entry   // the source as it was listed; since fetch as it was read
 	claim    *jobs.Claim  // what is to be verified
 	found    jobs.Version // what is there instead, where it is not what was recorded
+	origin   Origin       // of a file that is decompressed
 	attempts int          // the one at work included
 	alone    bool         // nothing else is at work, and no device
 	deaths   int          // of processes, with the object in flight
@@ -111,7 +112,7 @@ func (o *object) needsToBeAlone(err error) bool {
 
 // again returns the object at the start of its last attempt.
 func (o *object) again() *object {
-	return &object{index: o.index, entry: o.entry, claim: o.claim, deaths: o.deaths, age: o.age, job: o.job, logKey: o.logKey,
+	return &object{index: o.index, entry: o.entry, claim: o.claim, origin: o.origin, deaths: o.deaths, age: o.age, job: o.job, logKey: o.logKey,
 		attempts: o.attempts + 1, alone: true}
 }
 

@@ -227,7 +227,7 @@ func (o *owners) open(ctx context.Context, b *storage.Bucket, spec *jobs.Spec) (
 		if err != nil {
 			return nil, err
 		}
-		plan := &openPlan{chunks: chunks, copies: spec.Larger == "copy", first: map[int]string{}}
+		plan := &openPlan{chunks: chunks, copies: spec.Copies(), first: map[int]string{}}
 		if r, err := codecs.Resolve(o.codecs, spec.Codec, 0, spec.Options); err == nil {
 			plan.extension = r.Info().Extension
 		}

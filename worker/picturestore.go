@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pelmill/pelmill/storage"
 )
@@ -12,9 +13,9 @@ import (
 // put stores a picture file. What is there is replaced only where the user wants it and
 // nobody reads it: there are no records that could prove that an earlier run made it
 // from the same file.
-func (d *decompression) put(ctx context.Context, key string, image []byte) (storage.PutResult, error) {
+func (d *decompression) put(ctx context.Context, key string, image []byte, made time.Time) (storage.PutResult, error) {
 	d.own.begin(key)
-	put, err := storage.Put(ctx, d.dst, key, image, nil)
+	put, err := storage.Put(ctx, d.dst, key, image, &storage.PutOptions{ModTime: made})
 	d.own.end(key, err == nil && !put.Existed)
 	var exists *storage.ExistsError
 	if !d.opts.Overwrite || !errors.As(err, &exists) {
@@ -26,7 +27,7 @@ func (d *decompression) put(ctx context.Context, key string, image []byte) (stor
 	case inSource:
 		return put, d.sources.refused(key)
 	}
-	return storage.Put(ctx, d.dst, key, image, &storage.PutOptions{Overwrite: true})
+	return storage.Put(ctx, d.dst, key, image, &storage.PutOptions{Overwrite: true, ModTime: made})
 }
 
 // ownImages are the picture files of a run that lie in the source of the run, so that

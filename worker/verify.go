@@ -116,7 +116,7 @@ func (v *verification) leaveOut(r *jobs.Result) bool {
 	defer v.mu.Unlock()
 	v.report.Records++
 	switch {
-	case r.Target == "" || r.Outcome != jobs.OutcomeCompressed && r.Outcome != jobs.OutcomeKept:
+	case r.Target == "" || r.Outcome == jobs.OutcomeFailed:
 		v.report.Without++
 	case v.opts.Sample > 0 && !sampled(r.Key, v.opts.Sample):
 		v.report.Left++
@@ -186,7 +186,7 @@ func (v *verification) verify(ctx context.Context, o *object, whole bool) error 
 	if err := v.fetch(ctx, o, whole); err != nil {
 		return err
 	}
-	if r.Outcome == jobs.OutcomeKept {
+	if r.Outcome != jobs.OutcomeCompressed {
 		return nil // a copy of the source
 	}
 	i := slices.IndexFunc(v.codecs, func(c codec.Codec) bool { return c.Info().Name == r.Codec })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,6 +59,7 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 				return err
 			}
 			c.client.Memory = local.Memory
+			p.strict = j.strict
 			if j.dryRun {
 				return p.dryRun(ctx, c, j, spec)
 			}
@@ -167,7 +169,8 @@ func (l *local) continueOrSubmit(ctx context.Context, j *jobFlags, spec jobs.Spe
 // sameWork reports whether two jobs of one source, codec and filter also treat
 // results alike. What another job has done is not lost: a new one skips it.
 func sameWork(a, b jobs.Spec) bool {
-	return a.Verify == b.Verify && a.MinPSNR == b.MinPSNR && a.Larger == b.Larger && a.Overwrite == b.Overwrite && a.CopyLinks == b.CopyLinks && a.Limits == b.Limits
+	return a.Verify == b.Verify && a.MinPSNR == b.MinPSNR && a.Larger == b.Larger && a.Overwrite == b.Overwrite && a.CopyLinks == b.CopyLinks && a.Limits == b.Limits &&
+		(a.Others == b.Others || a.Others == "" && b.Others == "leave") && slices.Equal(a.Again, b.Again)
 }
 
 // nothing says why a job has no objects.
@@ -179,7 +182,7 @@ func nothing(source string, plan jobs.Plan) error {
 }
 
 // ended gives the exit code of a job that has reached its end.
-func ended(r jobs.Report, limit bool) error {
+func (p *program) ended(r jobs.Report, limit bool) error {
 	switch {
 	case r.State == jobs.StateFailed && limit:
 		return &exit{exitLimit, fmt.Errorf("job %s stopped: %s", r.Job, r.Reason)}
@@ -190,5 +193,11 @@ func ended(r jobs.Report, limit bool) error {
 	case r.Counts.Objects == 0:
 		return nothingf("nothing to do: no object in %s after the filters", short(r.Source))
 	}
-	return outcome(r.Counts)
+	if err := outcome(r.Counts); err != nil || !p.strict {
+		return err
+	}
+	if r.Counts.Unsupported+r.Known[jobs.OutcomeUnsupported]+r.Known[jobs.OutcomeRejected] > 0 {
+		return &exit{code: exitFailures}
+	}
+	return nil
 }

@@ -23,7 +23,10 @@ func (p *program) decompress() *cobra.Command {
 		Short: "Turn compressed files into images again",
 		Long: `Decode every file of SRC that a codec wrote and write it to DST as an image: a/b.vq
 becomes a/b.png. Without --format it is PNG, TIFF for what PNG cannot hold, or NIfTI for
-volumes. Images that are there already with the same bytes are skipped, others are left
+volumes. --format source gives the images the names and formats of their sources again, which
+the records of SRC have, where the format can be written (png, tiff, nii, pnm; others become as
+without it), and copies what SRC has as copies of sources. Images have the modification
+times of their sources. Images that are there already with the same bytes are skipped, others are left
 alone unless --overwrite is given.
 
 --region decodes a part of each picture and --reduce a smaller one: pcwt and JPEG 2000
@@ -40,7 +43,7 @@ files give both for a part of the work, and --region crops what other codecs dec
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&d.format, "format", "", "`FORMAT` of the images: png, tiff, nii or pnm; default the one that fits")
+	flags.StringVar(&d.format, "format", "", "`FORMAT` of the images: source, png, tiff, nii or pnm; default the one that fits")
 	flags.BoolVar(&d.overwrite, "overwrite", false, "replace what is in the way")
 	flags.BoolVar(&d.sniff, "sniff", false, "also read files without a codec's extension, and know them by their content")
 	flags.StringVar(&d.device, "device", "auto", "`DEVICE` that decodes: auto, cpu, cuda or cuda:N")
@@ -66,11 +69,11 @@ type decompression struct {
 	stats            time.Duration
 }
 
-var decompressFormats = map[string]bool{"": true, "png": true, "tiff": true, "nii": true, "pnm": true}
+var decompressFormats = map[string]bool{"": true, "source": true, "png": true, "tiff": true, "nii": true, "pnm": true}
 
 func (d *decompression) run(ctx context.Context, source, target string) error {
 	if !decompressFormats[d.format] {
-		return usagef("--format %q: want png, tiff, nii or pnm", d.format)
+		return usagef("--format %q: want source, png, tiff, nii or pnm", d.format)
 	}
 	filter, err := d.filter()
 	if err != nil {
@@ -105,6 +108,12 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 	if err != nil {
 		return err
 	}
+	var origin func(string) (worker.Origin, bool)
+	if d.format == "source" {
+		if origin, err = origins(ctx, &scheduler.Client{Buckets: buckets}, src.URL); err != nil {
+			return err
+		}
+	}
 	name := rand.Text()
 	defer d.p.announce("decompress", name, src.URL, dst.URL)()
 	shown := d.p.display(d.stats)
@@ -113,7 +122,7 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 	start := time.Now()
 	counts, err := worker.Decompress(ctx, src, dst, &worker.DecompressOptions{
 		Device: device, CPU: d.encoders, Memory: memory, Timeout: d.timeout, Format: d.format, View: view, Overwrite: d.overwrite, Sniff: d.sniff,
-		Buckets: buckets, Name: name,
+		Origin: origin, Buckets: buckets, Name: name,
 		Filter: func(key string) bool { return keep(key, -1) },
 		OnResult: func(r jobs.Result) {
 			mu.Lock()
@@ -135,6 +144,22 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 		return nothingf("nothing to do: no file of a codec in %s", short(src.URL))
 	}
 	return d.end(counts, time.Since(start).Seconds(), device.Name())
+}
+
+// origins reads what the records of a target say that its objects were made from: some
+// 150 bytes of memory for each.
+func origins(ctx context.Context, client *scheduler.Client, target string) (func(string) (worker.Origin, bool), error) {
+	found := map[string]worker.Origin{}
+	err := client.Claims(ctx, target, "", func(c jobs.Claim) error {
+		if _, newer := found[c.Target]; c.Target != "" && !newer && c.Owner == nil {
+			found[c.Target] = worker.Origin{Key: c.Key, Format: c.SourceFormat, ModTime: c.ModTime, Copy: c.Outcome != jobs.OutcomeCompressed}
+		}
+		return nil
+	})
+	return func(key string) (worker.Origin, bool) {
+		o, ok := found[key]
+		return o, ok
+	}, err
 }
 
 // end prints the summary and gives the exit code.

@@ -13,29 +13,30 @@ import (
 
 // planEvent is what a job is going to do.
 type planEvent struct {
-	Type         string         `json:"type"` // "plan"
-	Job          string         `json:"job,omitempty"`
-	Source       string         `json:"source"`
-	Target       string         `json:"target"`
-	Codec        string         `json:"codec"`
-	Options      string         `json:"options"`
-	Objects      int64          `json:"objects"`
-	Bytes        int64          `json:"bytes"`
-	Skipped      int64          `json:"skipped"`
-	SkippedBytes int64          `json:"skipped_bytes"`
-	Filtered     int64          `json:"filtered"`
-	Collisions   int64          `json:"collisions"`
-	Unfit        int64          `json:"unfit"`
-	Chunks       int            `json:"chunks"`
-	DryRun       bool           `json:"dry_run,omitempty"`
-	Estimate     *jobs.Estimate `json:"estimate,omitempty"`
+	Type         string                 `json:"type"` // "plan"
+	Job          string                 `json:"job,omitempty"`
+	Source       string                 `json:"source"`
+	Target       string                 `json:"target"`
+	Codec        string                 `json:"codec"`
+	Options      string                 `json:"options"`
+	Objects      int64                  `json:"objects"`
+	Bytes        int64                  `json:"bytes"`
+	Skipped      int64                  `json:"skipped"`
+	SkippedBytes int64                  `json:"skipped_bytes"`
+	Known        map[jobs.Outcome]int64 `json:"known,omitempty"` // of skipped, see summaryEvent
+	Filtered     int64                  `json:"filtered"`
+	Collisions   int64                  `json:"collisions"`
+	Unfit        int64                  `json:"unfit"`
+	Chunks       int                    `json:"chunks"`
+	DryRun       bool                   `json:"dry_run,omitempty"`
+	Estimate     *jobs.Estimate         `json:"estimate,omitempty"`
 }
 
 func newPlanEvent(s jobs.Spec, p jobs.Plan) planEvent {
 	return planEvent{
 		Type: "plan", Job: p.Job, Source: s.Source, Target: s.Target, Codec: s.Codec, Options: s.Options,
 		Objects: p.Objects, Bytes: p.Bytes, Skipped: p.Skipped, SkippedBytes: p.SkippedBytes,
-		Filtered: p.Filtered, Collisions: p.Collisions, Unfit: p.Unfit, Chunks: len(p.Chunks), Estimate: p.Estimate,
+		Known: p.Known, Filtered: p.Filtered, Collisions: p.Collisions, Unfit: p.Unfit, Chunks: len(p.Chunks), Estimate: p.Estimate,
 	}
 }
 
@@ -70,13 +71,19 @@ type summaryEvent struct {
 	jobs.Counts
 	Attributes map[string]int64 `json:"dropped_attributes,omitempty"` // objects by what their file could not keep
 	Saving     float64          `json:"saving"`
-	PSNR       float64          `json:"psnr,omitempty"`
-	SSIM       float64          `json:"ssim,omitempty"`
-	Seconds    float64          `json:"seconds"`
-	Device     string           `json:"device"`
-	Report     string           `json:"report,omitempty"`
-	FailedList string           `json:"failed_list,omitempty"`
-	Reason     string           `json:"reason,omitempty"`
+
+	InTarget int64                  `json:"in_target"`       // objects with a result or a copy in the target
+	Left     map[jobs.Outcome]int64 `json:"left,omitempty"`  // the others by outcome
+	Known    map[jobs.Outcome]int64 `json:"known,omitempty"` // of skipped: what an earlier run judged so and that has nothing in the target
+	Why      string                 `json:"nothing_compressed,omitempty"`
+
+	PSNR       float64 `json:"psnr,omitempty"`
+	SSIM       float64 `json:"ssim,omitempty"`
+	Seconds    float64 `json:"seconds"`
+	Device     string  `json:"device"`
+	Report     string  `json:"report,omitempty"`
+	FailedList string  `json:"failed_list,omitempty"`
+	Reason     string  `json:"reason,omitempty"`
 }
 
 // emit prints v as one line of JSON. Infinite and other numbers without a JSON

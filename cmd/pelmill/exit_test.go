@@ -61,7 +61,7 @@ func TestExitCodesOfEndedJobs(t *testing.T) {
 		{"failed otherwise", jobs.Report{State: jobs.StateFailed, Counts: good}, false, 1},
 		{"cancelled", jobs.Report{State: jobs.StateCancelled, Counts: good}, false, 1},
 	} {
-		if got := code(t.Context(), ended(tt.report, tt.limit)); got != tt.want {
+		if got := code(t.Context(), (&program{}).ended(tt.report, tt.limit)); got != tt.want {
 			t.Errorf("%s: exit code %d, want %d", tt.name, got, tt.want)
 		}
 	}

@@ -28,6 +28,8 @@ type jobFlags struct {
 	limitBytes     size
 	chunkBytes     size
 	dryRun, yes    bool
+	strict         bool
+	again          []string
 
 	list   io.Reader // of the user's manifest; nil: the source is listed
 	format string    // of it
@@ -44,6 +46,9 @@ func (j *jobFlags) flags(fs *pflag.FlagSet, sample int) {
 	fs.StringVar(&s.Verify, "verify", s.Verify, "`HOW` results are checked: full (decoded on the CPU), device, sample:P with P from 0 to 1, or off")
 	fs.Float64Var(&s.MinPSNR, "min-psnr", 0, "a lossy result below so many `DB` fails; 0 is no floor")
 	fs.StringVar(&s.Larger, "larger", s.Larger, "`WHAT` to do with a source whose result would be larger: leave or copy it")
+	fs.StringVar(&s.Others, "others", s.Others, "`WHAT` to do with sources that are unsupported or rejected: leave or copy them, so that with --larger copy the target has everything")
+	fs.StringSliceVar(&j.again, "again", nil, "judge anew what an earlier run found `OUTCOME`: unsupported, rejected or kept, separated by commas")
+	fs.BoolVar(&j.strict, "strict", false, "end with code 3 if anything was unsupported")
 	fs.BoolVar(&s.Overwrite, "overwrite", false, "replace what is in the way in the target, unless a job that has not ended owns it")
 
 	j.filterFlags.flags(fs)
@@ -91,6 +96,9 @@ func (j *jobFlags) build(source, target string) (jobs.Spec, error) {
 	s.Options = codec.JoinPairs(j.options)
 	if s.Filter, err = j.filter(); err != nil {
 		return s, err
+	}
+	for _, o := range j.again {
+		s.Again = append(s.Again, jobs.Outcome(o))
 	}
 	s.Limits.Bytes = int64(j.limitBytes)
 	s.ChunkBytes = int64(j.chunkBytes)

@@ -71,6 +71,7 @@ type program struct {
 	json       bool
 	quiet      bool
 	verbose    bool
+	strict     bool // of verbs that have --strict
 
 	printing sync.Mutex // one line of stdout at a time
 }

@@ -45,7 +45,11 @@ func (p *program) showPlan(s jobs.Spec, plan jobs.Plan, dry bool) error {
 		table = append(table, []string{"filtered", countText(plan.Filtered) + " left out"})
 	}
 	if plan.Skipped > 0 {
-		table = append(table, []string{"done before", fmt.Sprintf("%s, %s", countText(plan.Skipped), bytesText(plan.SkippedBytes))})
+		text := fmt.Sprintf("%s, %s", countText(plan.Skipped), bytesText(plan.SkippedBytes))
+		if known := knownText(plan.Known); known != "" {
+			text += "; of these " + known + ", as found before"
+		}
+		table = append(table, []string{"done before", text})
 	}
 	table = append(table, []string{"to do", fmt.Sprintf("%s, %s, in %s",
 		countText(plan.Objects-plan.Skipped), bytesText(plan.Bytes-plan.SkippedBytes), plural(int64(len(plan.Chunks)), "chunk"))})

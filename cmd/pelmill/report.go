@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,10 +16,19 @@ import (
 
 func (p *program) report() *cobra.Command {
 	var failed, all bool
+	var outcomes []string
 	cmd := p.jobVerb("report DST [JOB] | JOB", "Show what became of a finished job",
-		"Show the report of a job that has ended. --failed lists the objects that failed or\nwere rejected, --all every object; with --json these are the full records.",
+		`Show the report of a job that has ended. --outcome lists the objects with one of these
+outcomes: compressed, kept, unsupported, rejected, failed; of kept, unsupported and rejected
+ones also those that the job skipped because an earlier one had found that. --failed lists the
+objects that failed or were rejected, --all every object of the job; with --json these are the
+full records.`,
 		func(cmd *cobra.Command, c *cluster, r ref) error {
 			ctx := cmd.Context()
+			wanted, err := wantedOutcomes(outcomes, failed, all)
+			if err != nil {
+				return err
+			}
 			report, err := c.client.Report(ctx, r.target, r.id)
 			if storage.IsNotExist(err) {
 				return fmt.Errorf("job %s has not ended, so it has no report; pelmill status shows where it stands", r.id)
@@ -26,11 +36,11 @@ func (p *program) report() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !failed && !all {
+			if wanted == nil {
 				return p.summary(report)
 			}
-			return c.client.Results(ctx, r.target, r.id, func(o jobs.Result) error {
-				if !all && o.Outcome != jobs.OutcomeFailed && o.Outcome != jobs.OutcomeRejected {
+			show := func(o jobs.Result) error {
+				if !slices.Contains(wanted, o.Outcome) {
 					return nil
 				}
 				if p.json {
@@ -38,11 +48,34 @@ func (p *program) report() *cobra.Command {
 				}
 				_, err := fmt.Fprintln(p.stdout, plain.Line(p.objectText(o)))
 				return err
-			})
+			}
+			if err := c.client.Results(ctx, r.target, r.id, show); err != nil || len(outcomes) == 0 {
+				return err
+			}
+			return c.client.Known(ctx, r.target, r.id, show)
 		})
+	cmd.Flags().StringSliceVar(&outcomes, "outcome", nil, "list the objects with these `OUTCOMES`, separated by commas")
 	cmd.Flags().BoolVar(&failed, "failed", false, "list the objects that failed or were rejected")
 	cmd.Flags().BoolVar(&all, "all", false, "list every object")
 	return cmd
+}
+
+// wantedOutcomes are those of the objects to list; nil: the summary is asked for.
+func wantedOutcomes(names []string, failed, all bool) (wanted []jobs.Outcome, err error) {
+	if all {
+		return jobs.Outcomes(), nil
+	}
+	for _, name := range names {
+		o := jobs.Outcome(strings.TrimSpace(name))
+		if !slices.Contains(jobs.Outcomes(), o) || o == jobs.OutcomeSkipped {
+			return nil, usagef("--outcome %q: want compressed, kept, unsupported, rejected or failed", name)
+		}
+		wanted = append(wanted, o)
+	}
+	if failed {
+		wanted = append(wanted, jobs.OutcomeFailed, jobs.OutcomeRejected)
+	}
+	return wanted, nil
 }
 
 // reportEnd prints the summary of a job that has reached the end s, and gives
@@ -58,5 +91,5 @@ func (p *program) reportEnd(ctx context.Context, c *cluster, r ref, s scheduler.
 	if err := p.summary(report); err != nil {
 		return err
 	}
-	return ended(report, s.State.Limit)
+	return p.ended(report, s.State.Limit)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -78,7 +79,11 @@ of JOB, and makes these results anew.`,
 				return err
 			}
 			if report.Counts.Bad() == 0 {
-				return nothingf("nothing to do: no object of job %s failed", r.id)
+				known := ""
+				if n := report.Known[jobs.OutcomeRejected]; n > 0 {
+					known = fmt.Sprintf("; %s rejected are known from before, pelmill compress --again rejected judges them anew", countText(n))
+				}
+				return nothingf("nothing to do: no object of job %s failed%s", r.id, known)
 			}
 			var l *local
 			if here {

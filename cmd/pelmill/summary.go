@@ -19,6 +19,7 @@ func (p *program) summary(r jobs.Report) error {
 	if p.json {
 		e := summaryEvent{
 			Type: "summary", Job: r.Job, State: r.State, Reason: r.Reason, Counts: r.Counts, Attributes: r.Dropped, Saving: r.Counts.Saving(),
+			InTarget: r.InTarget(), Left: r.Left, Known: r.Known, Why: nothingCompressed(r),
 			PSNR: r.PSNR, SSIM: r.SSIM, Seconds: r.Seconds, Device: strings.Join(r.Devices, ", "),
 			Report: place(r.Target, jobs.Folder(r.Job).Report()),
 		}
@@ -36,6 +37,9 @@ func (p *program) summary(r jobs.Report) error {
 	}
 	fmt.Fprintln(p.stdout, plain.Line(fmt.Sprintf("%s: %s, %s%s", r.Job, r.State, r.Codec, options)))
 	table := countRows(r.Counts)
+	if r.Counts.Objects > 0 && r.State == jobs.StateDone && r.Left != nil {
+		table = append(table, []string{"  target", completeness(r)})
+	}
 	switch {
 	case r.PSNR == raster.Identical:
 		table = append(table, []string{"  quality", "identical"})
@@ -57,7 +61,66 @@ func (p *program) summary(r jobs.Report) error {
 	if next := nextStep(r); next != "" {
 		fmt.Fprintln(p.stdout, "next: "+plain.Line(next))
 	}
+	if why := nothingCompressed(r); why != "" {
+		fmt.Fprintln(p.stdout, plain.Line(why))
+	}
 	return nil
+}
+
+// completeness says what of the source is in the target and what is not.
+func completeness(r jobs.Report) string {
+	in := r.InTarget()
+	text := fmt.Sprintf("%s of %s in the target", countText(in), countText(r.Counts.Objects))
+	if in == r.Counts.Objects {
+		return text
+	}
+	text += fmt.Sprintf("; %s left out, see report --outcome %s", countText(r.Counts.Objects-in), strings.Join(leftOut(r), ","))
+	if known := knownText(r.Known); known != "" {
+		text += " (" + known + " known from before, --again judges anew)"
+	}
+	return text
+}
+
+// leftOut are the outcomes of objects that have nothing in the target.
+func leftOut(r jobs.Report) (names []string) {
+	for _, o := range jobs.Outcomes() {
+		if r.Left[o] > 0 {
+			names = append(names, string(o))
+		}
+	}
+	return names
+}
+
+func knownText(known map[jobs.Outcome]int64) string {
+	var list []string
+	for _, o := range jobs.Outcomes() {
+		if n := known[o]; n > 0 {
+			list = append(list, countText(n)+" "+string(o))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// whyLeft says of the outcomes of objects without a result what they mean.
+var whyLeft = map[jobs.Outcome]string{
+	jobs.OutcomeKept: "the results would have been larger", jobs.OutcomeUnsupported: "no pictures, or not for this codec",
+	jobs.OutcomeRejected: "damaged or over a limit", jobs.OutcomeFailed: "see their errors",
+}
+
+// nothingCompressed says that a job which is done has brought nothing into the target
+// and why; empty where that is not so.
+func nothingCompressed(r jobs.Report) string {
+	if r.State != jobs.StateDone || r.Left == nil || r.Counts.Objects == 0 || r.Counts.Compressed > 0 || r.InTarget() > 0 {
+		return ""
+	}
+	var list []string
+	for _, o := range jobs.Outcomes() {
+		if n := r.Left[o]; n > 0 {
+			list = append(list, fmt.Sprintf("%s %s (%s)", countText(n), o, whyLeft[o]))
+		}
+	}
+	return fmt.Sprintf("nothing was compressed: %s; pelmill report --outcome %s %s %s", strings.Join(list, ", "),
+		strings.Join(leftOut(r), ","), shellQuote(short(r.Target)), r.Job)
 }
 
 // countRows is what became of the objects; outcomes that did not occur are
