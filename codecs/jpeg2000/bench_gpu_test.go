@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
@@ -112,4 +113,69 @@ func BenchmarkCardSteps(b *testing.B) {
 			}
 		}
 	}
+}
+
+// BenchmarkCardHT prints how fast images in pinned memory become files in memory, and
+// these images again, without loss; the CPU's rate with all its cores stands beside.
+func BenchmarkCardHT(b *testing.B) {
+	dev := gputest.Device(b, nil)
+	o, err := Codec{}.Options([]string{"mode=ht", "effort=fast", "container=j2c"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, size := range []struct{ n, w, h int }{{24, 3840, 2160}, {96, 768, 512}, {480, 768, 512}} {
+		var images []*raster.Image
+		for i := range size.n {
+			m := landscape(uint64(i%8), size.w, size.h)
+			pinned, err := dev.Host(len(m.Pix))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer pinned.Free()
+			copy(pinned.Bytes, m.Pix)
+			images = append(images, &raster.Image{Shape: m.Shape, Pix: pinned.Bytes})
+		}
+		pixels := float64(size.n * size.w * size.h)
+		for _, run := range []codec.Run{{Device: dev}, {}} {
+			var files [][]byte
+			times := 6
+			if run.Device == nil {
+				times = 2
+			}
+			encode, decode := time.Hour, time.Hour
+			for range times {
+				files = files[:0]
+				start := time.Now()
+				coded := Codec{}.Encode(b.Context(), run, codec.Items(images...), o)
+				encode = min(encode, time.Since(start))
+				for _, e := range coded {
+					if e.Err != nil {
+						b.Fatal(e.Err)
+					}
+					files = append(files, e.Data)
+				}
+				start = time.Now()
+				decoded := Codec{}.Decode(b.Context(), run, files, nil)
+				decode = min(decode, time.Since(start))
+				for i, d := range decoded {
+					if d.Err != nil || !bytes.Equal(d.Image.Pix, images[i].Pix) {
+						b.Fatalf("image %d: %v, or other samples", i, d.Err)
+					}
+				}
+			}
+			what := "CPU"
+			if run.Device != nil {
+				what = dev.Name()
+			}
+			fmt.Printf("%3d x %4d x %4d RGB, HT without loss, %-12s: encode %7.2f Gpx/s, decode %7.2f Gpx/s, %.2f bits a pixel\n",
+				size.n, size.w, size.h, what, pixels/encode.Seconds()/1e9, pixels/decode.Seconds()/1e9, 8*float64(total(files))/pixels)
+		}
+	}
+}
+
+func total(files [][]byte) (n int) {
+	for _, f := range files {
+		n += len(f)
+	}
+	return n
 }

@@ -4,14 +4,54 @@ import (
 	"context"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/internal/container"
 	"github.com/pelmill/pelmill/internal/container/exif"
 	"github.com/pelmill/pelmill/raster"
 )
 
-// Decode decodes files of Part 1 and Part 15, of any encoder, on the CPU.
+// Decode decodes files of Part 1 and Part 15, of any encoder. A device does
+// the reversible High Throughput ones without refinement passes.
 func (c Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, assets codec.Assets) []codec.Decoded {
-	return c.DecodeView(ctx, run, files, assets, codec.View{})
+	if run.Device == nil {
+		return c.DecodeView(ctx, run, files, assets, codec.View{})
+	}
+	out := make([]codec.Decoded, len(files))
+	all := make([]int, len(files))
+	for i := range files {
+		all[i] = i
+	}
+	d := &deviceDecoder{ctx: ctx, workers: run.Cores(), files: files, decoded: make([]*deviceDecoded, len(files))}
+	run.Device.Run(ctx, batching.Divide(all, func(i int) int { return filePixels(files[i]) }), gpu.Work{
+		Device: d.decode,
+		Host: func(list []int) {
+			d.workers.Each(len(list), func(j int) {
+				i := list[j]
+				out[i].Image, out[i].Err = d.result(i)
+			})
+		},
+		CPU: func(list []int) {
+			d.workers.Each(len(list), func(j int) {
+				i := list[j]
+				out[i].Image, out[i].Err = decode(ctx, codec.Run{Pool: d.workers}, files[i], codec.View{})
+			})
+		},
+		Failed: func(list []int, err error) {
+			for _, i := range list {
+				out[i] = codec.Decoded{Err: err}
+			}
+		},
+	})
+	return out
+}
+
+// filePixels is the number of pixels of a file, 1 if it has none that can be decoded.
+func filePixels(file []byte) int {
+	p, err := open(file)
+	if err != nil {
+		return 1
+	}
+	return p.shape.Pixels()
 }
 
 // DecodeView decodes the code-blocks that the view depends on, and no others. Of packets it

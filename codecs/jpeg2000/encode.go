@@ -9,6 +9,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/internal/wavelet"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
 	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -18,14 +19,40 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 	out := make([]codec.Encoded, len(items))
 	o, err := resolve(opts)
 	workers, info := run.Cores(), c.Info()
-	workers.Each(len(items), func(i int) {
-		m, e := items[i].Image, &out[i]
-		if e.Err = err; e.Err == nil {
-			e.Err = info.Check(m.Shape)
+	var taken []int
+	for i := range items {
+		if out[i].Err = err; err == nil {
+			out[i].Err = info.Check(items[i].Image.Shape)
 		}
-		if e.Err == nil {
-			e.Data, e.Err = encode(ctx, workers, m, o)
+		if out[i].Err == nil {
+			taken = append(taken, i)
 		}
+	}
+	onCPU := func(list []int) {
+		workers.Each(len(list), func(j int) {
+			i := list[j]
+			out[i].Data, out[i].Err = encode(ctx, workers, items[i].Image, o)
+		})
+	}
+	if run.Device == nil || err != nil || !o.onDevice() {
+		onCPU(taken)
+		return out
+	}
+	d := &deviceEncoder{ctx: ctx, workers: workers, options: o, items: items, coded: make([]*deviceCoded, len(items))}
+	run.Device.Run(ctx, batching.Divide(taken, func(i int) int { return items[i].Image.Pixels() }), gpu.Work{
+		Device: d.encode,
+		Host: func(list []int) {
+			workers.Each(len(list), func(j int) {
+				i := list[j]
+				out[i].Data, out[i].Err = d.file(i)
+			})
+		},
+		CPU: onCPU,
+		Failed: func(list []int, err error) {
+			for _, i := range list {
+				out[i] = codec.Encoded{Err: err}
+			}
+		},
 	})
 	return out
 }

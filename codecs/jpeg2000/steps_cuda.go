@@ -1,0 +1,289 @@
+package jpeg2000
+
+import (
+	"context"
+	"errors"
+	"image"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/packet"
+	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/internal/container/exif"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// A device does what goes over all samples: component transform, 5/3 and the High
+// Throughput code-blocks. Headers and packets are the host's. What the device does not
+// have, the arithmetic coder, 9/7 and refinement passes, is done on the CPU.
+
+// batching divides a call into some batches, so that the packets of one are made while
+// kernels of another run. Sizes are in pixels; a device does 20 of them in a nanosecond.
+var batching = gpu.Batching{Calls: 8, Least: 4 << 20, Most: 32 << 20, Items: 512}
+
+// onDevice says whether files with these options are made on a device.
+func (o *Options) onDevice() bool {
+	return o.ht() && !o.Lossy() && o.effort != effortBest
+}
+
+// deviceEncoder encodes the images of a call.
+type deviceEncoder struct {
+	ctx     context.Context
+	workers *pool.Pool
+	options *Options
+	items   []codec.Item
+	coded   []*deviceCoded // by item, once a lane has done it
+}
+
+// deviceCoded is an image whose code-blocks are encoded; tiles is nil where they have to be
+// encoded on the CPU.
+type deviceCoded struct {
+	encoder *encoder
+	main    *codestream.Main
+	tiles   []*deviceTile
+	err     error
+}
+
+// encode encodes the code-blocks of items.
+func (d *deviceEncoder) encode(l *gpu.Lane, list []int) error {
+	d.workers.Each(len(list), func(j int) { d.coded[list[j]] = d.prepare(d.items[list[j]].Image) })
+	var tiles []*deviceTile
+	for _, i := range list {
+		tiles = append(tiles, d.coded[i].tiles...)
+	}
+	if len(tiles) == 0 {
+		return nil
+	}
+	err := newBatch(l, d.workers, tiles).encode(d.ctx)
+	if errors.Is(err, errTooSmall) {
+		for _, i := range list {
+			d.coded[i].tiles = nil
+		}
+		return nil
+	}
+	return err
+}
+
+// prepare lays out the tiles of an image.
+func (d *deviceEncoder) prepare(m *raster.Image) *deviceCoded {
+	c := &deviceCoded{encoder: &encoder{ctx: d.ctx, workers: d.workers, image: m, options: d.options}}
+	choice, err := c.encoder.single()
+	if c.err = err; err != nil {
+		return c
+	}
+	c.main = c.encoder.main(choice)
+	for i := range c.main.Size.Tiles().X * c.main.Size.Tiles().Y {
+		c.tiles = append(c.tiles, &deviceTile{image: m, tile: c.main.Size.NewTile(i, &c.main.Params), coloured: c.main.Params.MCT})
+	}
+	return c
+}
+
+// file makes the file of item i.
+func (d *deviceEncoder) file(i int) ([]byte, error) {
+	c := d.coded[i]
+	d.coded[i] = nil
+	if c.err != nil {
+		return nil, c.err
+	}
+	if c.tiles == nil {
+		return encode(d.ctx, d.workers, d.items[i].Image, d.options)
+	}
+	tiles := make([]*codedTile, len(c.tiles))
+	for k, t := range c.tiles {
+		tiles[k] = t.codedTile()
+	}
+	a := allocation{c.main, tiles}
+	a.divide(d.options)
+	return d.options.wrap(c.encoder.image, appendStream(nil, c.main, tiles), nil), nil
+}
+
+// codedTile is the tile with its segments as code-blocks.
+func (t *deviceTile) codedTile() *codedTile {
+	coded := &codedTile{tile: t.tile, blocks: make([][][]codedPrecinct, len(t.tile.Components))}
+	segments := t.segments
+	for c := range t.tile.Components {
+		resolutions := t.tile.Components[c].Resolutions
+		coded.blocks[c] = make([][]codedPrecinct, len(resolutions))
+		for r := range resolutions {
+			res := &resolutions[r]
+			precincts := make([]codedPrecinct, res.Precincts.X*res.Precincts.Y)
+			for p := range precincts {
+				precincts[p] = make(codedPrecinct, len(res.Subbands))
+				for i := range res.Subbands {
+					grid := res.Subbands[i].Precinct(p)
+					blocks := make([]*codedBlock, grid.Blocks.X*grid.Blocks.Y)
+					for k := range blocks {
+						blocks[k] = newHTBlock(segments[k].data, segments[k].planes)
+					}
+					segments = segments[len(blocks):]
+					precincts[p][i] = blocks
+				}
+			}
+			coded.blocks[c][r] = precincts
+		}
+	}
+	return coded
+}
+
+// deviceDecoder decodes the files of a call.
+type deviceDecoder struct {
+	ctx     context.Context
+	workers *pool.Pool
+	files   [][]byte
+	decoded []*deviceDecoded // by file, once a lane has done it
+}
+
+// deviceDecoded is a file that is decoded on a device.
+type deviceDecoded struct {
+	picture *picture
+	image   *raster.Image
+	tiles   []*deviceTile
+}
+
+// decode decodes files, those that a device can.
+func (d *deviceDecoder) decode(l *gpu.Lane, list []int) error {
+	d.workers.Each(len(list), func(j int) { d.decoded[list[j]] = prepareDecoding(d.files[list[j]]) })
+	var tiles []*deviceTile
+	for _, i := range list {
+		if d.decoded[i] != nil {
+			tiles = append(tiles, d.decoded[i].tiles...)
+		}
+	}
+	if len(tiles) == 0 {
+		return nil
+	}
+	return newBatch(l, d.workers, tiles).decode(d.ctx)
+}
+
+// result is the image of file i. What the device did not do, or found malformed, is decoded
+// on the CPU.
+func (d *deviceDecoder) result(i int) (*raster.Image, error) {
+	f := d.decoded[i]
+	d.decoded[i] = nil
+	failed := f == nil
+	for k := 0; !failed && k < len(f.tiles); k++ {
+		failed = f.tiles[k].failed
+	}
+	if failed {
+		return decode(d.ctx, codec.Run{Pool: d.workers}, d.files[i], codec.View{})
+	}
+	return exif.Attach(f.image, f.picture.meta()), nil
+}
+
+// prepareDecoding reads the headers and packets of a file. It returns nil where the file is
+// not one that a device decodes; whatever is wrong with it, the CPU finds too.
+func prepareDecoding(data []byte) *deviceDecoded {
+	p, err := open(data)
+	if err != nil || !p.plain() {
+		return nil
+	}
+	o := p.newOutput(image.Rectangle{Max: image.Pt(p.shape.Width, p.shape.Height)}, 0)
+	o.take()
+	for c := range o.place {
+		if o.place[c] != c {
+			return nil
+		}
+	}
+	f := &deviceDecoded{picture: p, image: o.image()}
+	size := &p.stream.Size
+	steps := make([]image.Point, len(size.Components))
+	for c := range steps {
+		steps[c] = size.Components[c].Step
+	}
+	for t := range size.Tiles().X * size.Tiles().Y {
+		params, coded, err := p.stream.Tile(t)
+		if err != nil {
+			return nil
+		}
+		if params.MCT && len(params.Components) < 3 {
+			return nil
+		}
+		for c := range params.Components {
+			k := &params.Components[c]
+			if k.Style&(codestream.HT|codestream.Mixed) != codestream.HT || k.Transform != codestream.Reversible53 || k.ROIShift != 0 {
+				return nil
+			}
+		}
+		tile := size.NewTile(t, params)
+		if !sensibleBlocks(tile) {
+			return nil
+		}
+		precincts, err := packet.Read(tile, params, steps, packet.Input(coded), func(int, int) bool { return true })
+		if err != nil {
+			return nil
+		}
+		d := &deviceTile{image: f.image, tile: tile, coloured: params.MCT}
+		if !d.takeSegments(precincts) {
+			return nil
+		}
+		f.tiles = append(f.tiles, d)
+	}
+	return f
+}
+
+// sensibleBlocks says whether lists of all code-blocks take less memory than the samples:
+// an empty file may promise many small ones.
+func sensibleBlocks(t *codestream.Tile) bool {
+	for c := range t.Components {
+		for r := range t.Components[c].Resolutions {
+			for _, b := range t.Components[c].Resolutions[r].Subbands {
+				if b.BlockExp.X+b.BlockExp.Y < 8 && b.Bounds.Dx()*b.Bounds.Dy() > 1<<16 {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// plain says whether the components are the channels, sample by sample, from the origin on.
+func (p *picture) plain() bool {
+	size := &p.stream.Size
+	if size.Image.Min != (image.Point{}) || len(p.channels) != len(size.Components) || p.sycc {
+		return false
+	}
+	for c, ch := range p.channels {
+		if s := size.Components[c]; ch.component != c || ch.column >= 0 || s.Step != image.Pt(1, 1) || s.Bits != p.shape.Bits || s.Signed != p.shape.Signed {
+			return false
+		}
+	}
+	return true
+}
+
+// takeSegments lists the segments of the code-blocks in the order of eachBlock. It says no
+// where a code-block has more than a cleanup pass.
+func (t *deviceTile) takeSegments(precincts packet.Precincts) bool {
+	var block codestream.Block
+	for c := range t.tile.Components {
+		component := &t.tile.Components[c]
+		for r := range component.Resolutions {
+			res := &component.Resolutions[r]
+			for p := range res.Precincts.X * res.Precincts.Y {
+				for i := range res.Subbands {
+					var band *packet.Band
+					if list := precincts[c][r]; list != nil && list[p] != nil {
+						band = &list[p].Bands[i]
+					}
+					grid := res.Subbands[i].Precinct(p)
+					for k := range grid.Blocks.X * grid.Blocks.Y {
+						s := deviceSegment{}
+						if band != nil {
+							coded, _, err := band.Coded(k, component.Coding.Style, res.Subbands[i].Planes, &block, nil)
+							switch {
+							case err != nil:
+								return false
+							case coded && (len(block.Segments) != 1 || block.Segments[0].Passes != 1 || len(block.Segments[0].Data) == 0):
+								return false
+							case coded:
+								s.data, s.zeroPlanes = block.Segments[0].Data, block.ZeroPlanes
+							}
+						}
+						t.segments = append(t.segments, s)
+					}
+				}
+			}
+		}
+	}
+	return true
+}
