@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/jpeg2000"
 	"github.com/pelmill/pelmill/codecs/neuquant"
 	"github.com/pelmill/pelmill/codecs/vq"
 	"github.com/pelmill/pelmill/codecs/webp"
@@ -18,6 +19,7 @@ import (
 // All returns every codec of this build.
 func All() []codec.Codec {
 	return []codec.Codec{
+		jpeg2000.Codec{},
 		neuquant.Codec{},
 		vq.Codec{},
 		webp.Codec{},

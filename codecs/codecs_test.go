@@ -33,13 +33,13 @@ func TestFind(t *testing.T) {
 			t.Errorf("Find(%q): %v", c.Info().Name, err)
 		}
 	}
-	if _, err := Find("zip"); err == nil || !strings.Contains(err.Error(), `no codec "zip"; there are neuquant, vq`) {
+	if _, err := Find("zip"); err == nil || !strings.Contains(err.Error(), `no codec "zip"; there are jpeg2000, neuquant, vq`) {
 		t.Errorf("Find of an unknown codec: %v", err)
 	}
 }
 
 func TestByExtension(t *testing.T) {
-	for key, want := range map[string]string{"a/b.vq": "vq", "A.VQ": "vq", "a.webp": "webp", "a.WebP": "webp", "a.png": "neuquant", "a.Gif": "neuquant", "a.jpg": "", "vq": "", "a.vq/b": "", "": ""} {
+	for key, want := range map[string]string{"a/b.vq": "vq", "A.VQ": "vq", "a.webp": "webp", "a.WebP": "webp", "a.png": "neuquant", "a.Gif": "neuquant", "a.jp2": "jpeg2000", "a.j2c": "jpeg2000", "a.jpg": "", "vq": "", "a.vq/b": "", "": ""} {
 		c, ok := ByExtension(key)
 		if ok != (want != "") || ok && c.Info().Name != want {
 			t.Errorf("ByExtension(%q): %v, want %q", key, ok, want)

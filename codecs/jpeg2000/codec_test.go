@@ -8,9 +8,9 @@ import (
 
 func TestCodec(t *testing.T) {
 	codectest.Run(t, Codec{}, &codectest.Options{MinPSNR: 30, Sets: [][]string{
-		{"effort=fast", "container=j2c", "layers=3", "progression=RPCL", "tile=100x60", "levels=3"},
+		{"block=4x16", "container=j2c", "layers=2", "levels=3", "precincts=64x32,32x32", "progression=CPRL",
+			"style=bypass+reset+termall+causal+predictable+segsym", "tile=100x60"},
 		{"effort=best"},
-		{"block=4x16", "precincts=64x32,32x32", "progression=CPRL", "style=bypass+reset+termall+causal+predictable+segsym"},
 		{"psnr=40", "layers=2"},
 	}})
 }

@@ -1,5 +1,5 @@
-// Package jpeg2000 decodes images of JPEG 2000: Part 1 (ISO/IEC 15444-1) with the arithmetic
-// coder, and Part 15 (ISO/IEC 15444-15) with the High Throughput block coder, as raw
+// Package jpeg2000 encodes and decodes images of JPEG 2000: Part 1 (ISO/IEC 15444-1) with the
+// arithmetic coder, and, decoding, Part 15 (ISO/IEC 15444-15) with the High Throughput block coder, as raw
 // codestreams and in the boxes of JP2 and JPH. README.md says which clauses of the
 // standards are implemented.
 //
@@ -8,6 +8,17 @@
 // Grey, grey with opacity, RGB and RGBA of 1 to 16 bits, signed or not, up to 65,535 along a
 // side. Sub-sampled components are repeated, palettes looked up and sYCC converted. What a
 // file has beyond that is an error that names it.
+//
+// # Losses
+//
+// None, unless asked for: bpp, psnr, quality or wavelet=9/7. With a raw codestream
+// (container=j2k or j2c) attributes are lost.
+//
+// # Guarantees
+//
+// The same image and options give the same bytes with any number of goroutines, in any
+// batch and on any machine: integers where there is no loss, and otherwise float32 and
+// float64 in a fixed order, no operation fused.
 //
 // # Views
 //
@@ -26,7 +37,12 @@ const version = 1
 // Codec is the jpeg2000 codec. It has no state.
 type Codec struct{}
 
-var _ codec.Viewer = Codec{}
+var (
+	_ codec.Codec        = Codec{}
+	_ codec.Viewer       = Codec{}
+	_ codec.LossyOptions = (*Options)(nil)
+	_ codec.FileOptions  = (*Options)(nil)
+)
 
 // Info describes the codec.
 func (Codec) Info() codec.Info {
@@ -42,6 +58,7 @@ func (Codec) Info() codec.Info {
 			Slices: "store the slices as pictures of their own first",
 			Side:   "cut the picture into parts first",
 		}},
-		Keeps: []string{raster.AttributeICC, raster.AttributeEXIF, raster.AttributeXMP, raster.AttributeDensity},
+		Keeps:   []string{raster.AttributeICC, raster.AttributeEXIF, raster.AttributeXMP, raster.AttributeDensity},
+		Options: optionInfo,
 	}
 }
