@@ -11,6 +11,7 @@ func TestCodec(t *testing.T) {
 		{"block=4x16", "container=j2c", "layers=2", "levels=3", "precincts=64x32,32x32", "progression=CPRL",
 			"style=bypass+reset+termall+causal+predictable+segsym", "tile=100x60"},
 		{"effort=best"},
+		{"mode=ht"},
 		{"psnr=40", "layers=2"},
 	}})
 }
