@@ -251,8 +251,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// A part of a stream at any resolution is that part of the whole, and no other code-blocks
-// are decoded for it.
+// A part of a stream at any resolution is that part of the whole.
 func TestWindowsOfConformanceStreams(t *testing.T) {
 	for _, folder := range []string{"part1", "ht"} {
 		for _, s := range streams(t, folder) {

@@ -13,7 +13,7 @@ func (band *Band) Coded(k int, style codestream.BlockStyle, planes int, dst *cod
 	b := &band.Blocks[k]
 	dst.Segments, dst.Planes, dst.ZeroPlanes = dst.Segments[:0], planes, b.zeroPlanes
 	switch {
-	case b.phase == placeholders || b.passes == 0:
+	case b.phase == placeholders || len(b.parts) == 0:
 		return false, buffer, nil
 	case b.phase == highThroughput:
 		dst.Style = style &^ codestream.Mixed
