@@ -1,5 +1,5 @@
 // Package jpeg2000 encodes and decodes images of JPEG 2000: Part 1 (ISO/IEC 15444-1) with the
-// arithmetic coder, and, decoding, Part 15 (ISO/IEC 15444-15) with the High Throughput block coder, as raw
+// arithmetic coder, and Part 15 (ISO/IEC 15444-15) with the High Throughput block coder, as raw
 // codestreams and in the boxes of JP2 and JPH. README.md says which clauses of the
 // standards are implemented.
 //
