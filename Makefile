@@ -152,7 +152,7 @@ $(TOOLS)/imagecodecs-$(IMAGECODECS):
 bench: services ## print the promised numbers: search, rate, sizes against cwebp and pngquant, listing, pipeline, a million objects
 	go test -run '^$$' -bench 'Search|Kodak' -benchtime $(BENCHTIME) -timeout 20m ./codecs/vq
 	go test -run '^$$' -bench Pngquant -benchtime 1x -timeout 20m ./codecs/neuquant
-	go test -run '^$$' -bench OpenJPH -benchtime 1x -timeout 20m ./codecs/jpeg2000
+	go test -run '^$$' -bench 'OpenJPEG|OpenJPH|Sizes' -benchtime 1x -timeout 20m ./codecs/jpeg2000
 	go test -run '^$$' -bench Cwebp -benchtime 1x -timeout 40m ./codecs/webp
 	go test -run '^$$' -bench Walk80k -benchtime 1x -timeout 20m ./storage
 	go test -run '^$$' -bench 'Pipeline|TinyObjects' -benchtime 1x -timeout 30m ./worker
