@@ -113,6 +113,10 @@ func lowest(fits func(slope uint32) bool) uint32 {
 // everything, or what the goal of the options allows.
 func (a *allocation) divide(o *Options) {
 	last := a.main.Params.Layers - 1
+	if last == 0 && !o.Lossy() {
+		a.whole()
+		return
+	}
 	a.each(func(b *codedBlock) { b.layers = make([]int, last+1) })
 	floor := a.floor(o, last)
 	total := 0
@@ -135,6 +139,17 @@ func (a *allocation) divide(o *Options) {
 	if last > 0 {
 		a.each(func(b *codedBlock) { b.layers[last] = end[b] })
 	}
+}
+
+// whole puts all passes into the only layer.
+func (a *allocation) whole() {
+	n := 0
+	a.each(func(*codedBlock) { n++ })
+	layers := make([]int, n)
+	a.each(func(b *codedBlock) {
+		b.layers, layers = layers[:1:1], layers[1:]
+		b.layers[0] = len(b.passes)
+	})
 }
 
 // floor is the slope below which no pass is kept, 0 to keep all.

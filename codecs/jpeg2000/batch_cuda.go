@@ -70,12 +70,17 @@ type batch struct {
 	at       map[*raster.Image]int
 	failures *gpu.Buffer // a word for each tile
 
+	// result is what comes back: segments, or the samples of all images. It is pinned, so
+	// that the device writes there itself, and belongs to the caller of encode or decode.
+	result *gpu.Host
+	device *gpu.Device
+
 	timed func(what string, took time.Duration) // told how long each step took; nil: nobody
 }
 
-func newBatch(l *gpu.Lane, c *pool.Pool, tiles []*deviceTile) *batch {
+func newBatch(d *gpu.Device, l *gpu.Lane, c *pool.Pool, tiles []*deviceTile) *batch {
 	return &batch{
-		lane: l, stream: l.Stream(0), pool: c, tiles: tiles,
+		device: d, lane: l, stream: l.Stream(0), pool: c, tiles: tiles,
 		staging: gpu.Staging{Lane: l, Spans: c.First().Spans},
 		at:      map[*raster.Image]int{},
 	}
@@ -101,7 +106,7 @@ func (b *batch) reserve() error {
 	var samples, planes gpu.Layout
 	for _, t := range b.tiles {
 		if _, ok := b.at[t.image]; !ok {
-			b.at[t.image] = samples.Take(len(t.image.Pix))
+			b.at[t.image] = samples.Take(t.image.Size())
 			b.uploads = append(b.uploads, gpu.Part{At: b.at[t.image], Bytes: t.image.Pix})
 		}
 	}
@@ -337,7 +342,6 @@ func (b *batch) encodeBlocks() error {
 		}
 		total += int(sizes[i])
 	}
-	data := make([]byte, total)
 	if total > 0 {
 		packed, err := b.lane.Device(total)
 		if err != nil {
@@ -347,13 +351,34 @@ func (b *batch) encodeBlocks() error {
 		if err := launch(b, "jpeg2000_gather", one, params); err != nil {
 			return err
 		}
-		if err := b.staging.Download([]gpu.Part{{Bytes: data}}, packed, total); err != nil {
+		if err := b.download(packed, total); err != nil {
 			return err
 		}
+		b.share(b.result.Bytes, sizes[:n], sizes[n:])
+		return nil
 	}
-	b.share(data, sizes[:n], sizes[n:])
+	b.share(nil, sizes[:n], sizes[n:])
 	return nil
 }
+
+// download brings n bytes of a buffer to memory of the host that lasts.
+func (b *batch) download(from *gpu.Buffer, n int) error {
+	var err error
+	if b.result, err = b.device.Host(n); err != nil {
+		return err
+	}
+	if err = b.stream.Download(b.result.Bytes[:n], from, 0); err == nil {
+		err = b.stream.Sync()
+	}
+	if err != nil {
+		b.result.Free()
+		b.result = nil
+	}
+	return err
+}
+
+// samplesOf are the decoded samples of an image.
+func (b *batch) samplesOf(m *raster.Image) []byte { return b.result.Bytes[b.at[m]:][:m.Size()] }
 
 // share gives the tiles their segments.
 func (b *batch) share(data []byte, lengths, planes []uint32) {
@@ -370,8 +395,8 @@ func (b *batch) share(data []byte, lengths, planes []uint32) {
 	}
 }
 
-// decode decodes the segments of all tiles to the samples of their images. Tiles with a
-// malformed segment have failed set.
+// decode decodes the segments of all tiles to the samples of their images, of which only
+// the shape counts; see samplesOf. Tiles with a malformed segment have failed set.
 func (b *batch) decode(ctx context.Context) error {
 	if err := b.reserve(); err != nil {
 		return err
@@ -395,7 +420,7 @@ func (b *batch) decode(ctx context.Context) error {
 	for i, t := range b.tiles {
 		t.failed = failed[i] != 0
 	}
-	return b.staging.Download(b.uploads, b.samples, b.samples.Size)
+	return b.download(b.samples, b.samples.Size)
 }
 
 func (b *batch) decodeBlocks() error {

@@ -2,6 +2,7 @@ package jpeg2000
 
 import (
 	"context"
+	"sync"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
@@ -21,7 +22,10 @@ func (c Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, assets
 	for i := range files {
 		all[i] = i
 	}
-	d := &deviceDecoder{ctx: ctx, workers: run.Cores(), files: files, decoded: make([]*deviceDecoded, len(files))}
+	d := newDeviceDecoder(ctx, run.Device, run.Cores(), files)
+	var reading sync.WaitGroup
+	reading.Go(d.read)
+	defer reading.Wait()
 	run.Device.Run(ctx, batching.Divide(all, func(i int) int { return filePixels(files[i]) }), gpu.Work{
 		Device: d.decode,
 		Host: func(list []int) {

@@ -14,13 +14,24 @@ func appendStream(dst []byte, main *codestream.Main, tiles []*codedTile) []byte 
 	if main.Size.Capabilities&codestream.PartFifteen != 0 {
 		main.HT = htCapabilities(&main.Params)
 	}
-	dst = codestream.AppendMain(dst, main)
+	dst = codestream.AppendMain(slices.Grow(dst, streamBytes(tiles)), main)
 	for _, t := range tiles {
-		body := appendPackets(nil, &main.Params, t)
-		dst = codestream.AppendSOT(dst, t.tile.Index, codestream.TilePartHeader+len(body), 0, 1)
-		dst = append(codestream.AppendSOD(dst), body...)
+		at := len(dst)
+		dst = codestream.AppendSOT(dst, t.tile.Index, 0, 0, 1)
+		dst = appendPackets(codestream.AppendSOD(dst), &main.Params, t)
+		codestream.SetTilePartLength(dst[at:], len(dst)-at)
 	}
 	return codestream.AppendEOC(dst)
+}
+
+// streamBytes is about what a codestream takes, and rarely less.
+func streamBytes(tiles []*codedTile) int {
+	n := 1 << 10
+	for _, t := range tiles {
+		n += 64
+		t.each(func(_ *codestream.Subband, b *codedBlock) { n += b.length(b.layers[len(b.layers)-1]) + 4 })
+	}
+	return n
 }
 
 // fitGuardBits raises the number of guard bits to what the largest coefficients need

@@ -1,11 +1,14 @@
 package jpeg2000
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"image"
+	"sync/atomic"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/bitplane"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/packet"
 	"github.com/pelmill/pelmill/codecs/pool"
@@ -20,15 +23,28 @@ import (
 
 // batching divides a call into some batches, so that the packets of one are made while
 // kernels of another run. Sizes are in pixels; a device does 20 of them in a nanosecond.
-var batching = gpu.Batching{Calls: 8, Least: 4 << 20, Most: 32 << 20, Items: 512}
+var batching = gpu.Batching{Calls: 16, Least: 4 << 20, Most: 32 << 20, Items: 512}
 
 // onDevice says whether files with these options are made on a device.
 func (o *Options) onDevice() bool {
 	return o.ht() && !o.Lossy() && o.effort != effortBest
 }
 
+// sharedHost is pinned memory that several items use, until the last is done.
+type sharedHost struct {
+	host *gpu.Host
+	left atomic.Int32 // items that use it
+}
+
+func (s *sharedHost) release() {
+	if s != nil && s.left.Add(-1) == 0 {
+		s.host.Free()
+	}
+}
+
 // deviceEncoder encodes the images of a call.
 type deviceEncoder struct {
+	device  *gpu.Device
 	ctx     context.Context
 	workers *pool.Pool
 	options *Options
@@ -42,6 +58,7 @@ type deviceCoded struct {
 	encoder *encoder
 	main    *codestream.Main
 	tiles   []*deviceTile
+	memory  *sharedHost // of the segments; may be nil
 	err     error
 }
 
@@ -55,12 +72,20 @@ func (d *deviceEncoder) encode(l *gpu.Lane, list []int) error {
 	if len(tiles) == 0 {
 		return nil
 	}
-	err := newBatch(l, d.workers, tiles).encode(d.ctx)
+	b := newBatch(d.device, l, d.workers, tiles)
+	err := b.encode(d.ctx)
 	if errors.Is(err, errTooSmall) {
 		for _, i := range list {
 			d.coded[i].tiles = nil
 		}
 		return nil
+	}
+	if err == nil && b.result != nil {
+		memory := &sharedHost{host: b.result}
+		memory.left.Store(int32(len(list)))
+		for _, i := range list {
+			d.coded[i].memory = memory
+		}
 	}
 	return err
 }
@@ -83,6 +108,7 @@ func (d *deviceEncoder) prepare(m *raster.Image) *deviceCoded {
 func (d *deviceEncoder) file(i int) ([]byte, error) {
 	c := d.coded[i]
 	d.coded[i] = nil
+	defer c.memory.release()
 	if c.err != nil {
 		return nil, c.err
 	}
@@ -102,6 +128,7 @@ func (d *deviceEncoder) file(i int) ([]byte, error) {
 func (t *deviceTile) codedTile() *codedTile {
 	coded := &codedTile{tile: t.tile, blocks: make([][][]codedPrecinct, len(t.tile.Components))}
 	segments := t.segments
+	all, passes := make([]codedBlock, len(segments)), make([]bitplane.Pass, len(segments))
 	for c := range t.tile.Components {
 		resolutions := t.tile.Components[c].Resolutions
 		coded.blocks[c] = make([][]codedPrecinct, len(resolutions))
@@ -114,9 +141,10 @@ func (t *deviceTile) codedTile() *codedTile {
 					grid := res.Subbands[i].Precinct(p)
 					blocks := make([]*codedBlock, grid.Blocks.X*grid.Blocks.Y)
 					for k := range blocks {
-						blocks[k] = newHTBlock(segments[k].data, segments[k].planes)
+						all[k].setHT(segments[k].data, segments[k].planes, passes[k:k+1:k+1])
+						blocks[k] = &all[k]
 					}
-					segments = segments[len(blocks):]
+					segments, all, passes = segments[len(blocks):], all[len(blocks):], passes[len(blocks):]
 					precincts[p][i] = blocks
 				}
 			}
@@ -128,32 +156,69 @@ func (t *deviceTile) codedTile() *codedTile {
 
 // deviceDecoder decodes the files of a call.
 type deviceDecoder struct {
+	device  *gpu.Device
 	ctx     context.Context
 	workers *pool.Pool
 	files   [][]byte
-	decoded []*deviceDecoded // by file, once a lane has done it
+	ready   []chan struct{}  // by file: closed when its headers and packets are read
+	decoded []*deviceDecoded // by file: nil if a device does not decode it
+}
+
+func newDeviceDecoder(ctx context.Context, device *gpu.Device, workers *pool.Pool, files [][]byte) *deviceDecoder {
+	d := &deviceDecoder{device: device, ctx: ctx, workers: workers, files: files, ready: make([]chan struct{}, len(files)), decoded: make([]*deviceDecoded, len(files))}
+	for i := range d.ready {
+		d.ready[i] = make(chan struct{})
+	}
+	return d
+}
+
+// read reads the headers and packets of all files, in their order, while lanes decode those
+// that are read.
+func (d *deviceDecoder) read() {
+	d.workers.Each(len(d.files), func(i int) {
+		defer close(d.ready[i])
+		if d.ctx.Err() == nil {
+			d.decoded[i] = prepareDecoding(d.files[i])
+		}
+	})
 }
 
 // deviceDecoded is a file that is decoded on a device.
 type deviceDecoded struct {
 	picture *picture
-	image   *raster.Image
+	image   *raster.Image // without samples until the end
 	tiles   []*deviceTile
+
+	samples []byte
+	memory  *sharedHost // of the samples
 }
 
 // decode decodes files, those that a device can.
 func (d *deviceDecoder) decode(l *gpu.Lane, list []int) error {
-	d.workers.Each(len(list), func(j int) { d.decoded[list[j]] = prepareDecoding(d.files[list[j]]) })
 	var tiles []*deviceTile
+	memory := new(sharedHost)
 	for _, i := range list {
-		if d.decoded[i] != nil {
-			tiles = append(tiles, d.decoded[i].tiles...)
+		<-d.ready[i]
+		if f := d.decoded[i]; f != nil {
+			tiles = append(tiles, f.tiles...)
+			f.memory = memory
+			memory.left.Add(1)
 		}
 	}
 	if len(tiles) == 0 {
 		return nil
 	}
-	return newBatch(l, d.workers, tiles).decode(d.ctx)
+	b := newBatch(d.device, l, d.workers, tiles)
+	if err := b.decode(d.ctx); err != nil {
+		return err // the list may come again, in parts
+	}
+	memory.host = b.result
+	for _, i := range list {
+		if f := d.decoded[i]; f != nil {
+			f.samples = b.samplesOf(f.image)
+		}
+	}
+	return nil
 }
 
 // result is the image of file i. What the device did not do, or found malformed, is decoded
@@ -162,12 +227,16 @@ func (d *deviceDecoder) result(i int) (*raster.Image, error) {
 	f := d.decoded[i]
 	d.decoded[i] = nil
 	failed := f == nil
+	if f != nil {
+		defer f.memory.release()
+	}
 	for k := 0; !failed && k < len(f.tiles); k++ {
 		failed = f.tiles[k].failed
 	}
 	if failed {
 		return decode(d.ctx, codec.Run{Pool: d.workers}, d.files[i], codec.View{})
 	}
+	f.image.Pix = bytes.Clone(f.samples)
 	return exif.Attach(f.image, f.picture.meta()), nil
 }
 
@@ -178,14 +247,7 @@ func prepareDecoding(data []byte) *deviceDecoded {
 	if err != nil || !p.plain() {
 		return nil
 	}
-	o := p.newOutput(image.Rectangle{Max: image.Pt(p.shape.Width, p.shape.Height)}, 0)
-	o.take()
-	for c := range o.place {
-		if o.place[c] != c {
-			return nil
-		}
-	}
-	f := &deviceDecoded{picture: p, image: o.image()}
+	f := &deviceDecoded{picture: p, image: &raster.Image{Shape: p.shape}}
 	size := &p.stream.Size
 	steps := make([]image.Point, len(size.Components))
 	for c := range steps {

@@ -155,15 +155,19 @@ func encodeBlock(t *encodeTask) *codedBlock {
 func encodeHTBlock(t *encodeTask) *codedBlock {
 	p := t.plane
 	data, planes := ht.Encode(nil, p.Samples, p.Stride, p.Width, p.Height)
-	return newHTBlock(data, planes)
+	b := new(codedBlock)
+	b.setHT(data, planes, make([]bitplane.Pass, 1))
+	return b
 }
 
-func newHTBlock(data []byte, planes int) *codedBlock {
-	b := &codedBlock{planes: planes, coded: 1, data: data}
+// setHT sets the block to what a cleanup pass codes, if the magnitudes have any bit-plane.
+// passes is memory for one.
+func (b *codedBlock) setHT(data []byte, planes int, passes []bitplane.Pass) {
+	b.planes, b.coded, b.data = planes, 1, data
 	if planes > 0 {
-		b.passes = []bitplane.Pass{{Length: len(data), Terminated: true}}
+		passes[0] = bitplane.Pass{Length: len(data), Terminated: true}
+		b.passes = passes
 	}
-	return b
 }
 
 // energy is the sum of squares.

@@ -37,6 +37,11 @@ func AppendSOT(b []byte, tile, length, part, parts int) []byte {
 	})
 }
 
+// SetTilePartLength sets the length in the SOT with which a tile-part begins.
+func SetTilePartLength(tilePart []byte, length int) {
+	binary.BigEndian.PutUint32(tilePart[6:], uint32(length))
+}
+
 // TilePartHeader is the length of a tile-part's header of SOT and SOD alone, in bytes.
 const TilePartHeader = 12 + 2
 
