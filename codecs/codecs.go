@@ -12,6 +12,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/jpeg2000"
 	"github.com/pelmill/pelmill/codecs/neuquant"
+	"github.com/pelmill/pelmill/codecs/pcwt"
 	"github.com/pelmill/pelmill/codecs/vq"
 	"github.com/pelmill/pelmill/codecs/webp"
 )
@@ -21,6 +22,7 @@ func All() []codec.Codec {
 	return []codec.Codec{
 		jpeg2000.Codec{},
 		neuquant.Codec{},
+		pcwt.Codec{},
 		vq.Codec{},
 		webp.Codec{},
 	}

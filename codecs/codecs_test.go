@@ -33,7 +33,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("Find(%q): %v", c.Info().Name, err)
 		}
 	}
-	if _, err := Find("zip"); err == nil || !strings.Contains(err.Error(), `no codec "zip"; there are jpeg2000, neuquant, vq`) {
+	if _, err := Find("zip"); err == nil || !strings.Contains(err.Error(), `no codec "zip"; there are jpeg2000, neuquant, pcwt, vq`) {
 		t.Errorf("Find of an unknown codec: %v", err)
 	}
 }

@@ -195,10 +195,17 @@ func checksum(cores *pool.Pool, h *header, m *raster.Image) uint32 {
 // the last on. It changes planes.
 func (e *encoder) slice(h *header, k *coders, planes []wavelet.Plane[int32], number int) [][]byte {
 	pyramids := make([]*pyramid, len(planes))
-	sections := make([][]byte, h.levels+1)
 	for i, p := range planes {
 		pyramids[i] = transform(e.cores, p, h.params(number, i).wavelet, h.levels, uint(h.qmin))
-		sections[0] = appendLow(sections[0], pyramids[i].last)
+	}
+	return e.code(h, k, pyramids, number)
+}
+
+// code codes the pyramids of a stored slice, whose residuals it writes.
+func (e *encoder) code(h *header, k *coders, pyramids []*pyramid, number int) [][]byte {
+	sections := make([][]byte, h.levels+1)
+	for _, p := range pyramids {
+		sections[0] = appendLow(sections[0], p.last)
 	}
 	for level := h.levels; level > 0; level-- {
 		var lengths, bodies []byte
@@ -210,7 +217,6 @@ func (e *encoder) slice(h *header, k *coders, planes []wavelet.Plane[int32], num
 				lengths = appendLEB(lengths, t.length)
 				bodies = append(bodies, t.body...)
 			}
-			p.bands[level-1] = tile.Bands{}
 		}
 		sections[1+h.levels-level] = append(lengths, bodies...)
 	}

@@ -27,7 +27,6 @@ const (
 	maxZLevels = 2
 	maxOwnSets = 64
 	ownSets    = 16 // the number of the first own set
-	lanesLog   = 3
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -85,17 +84,18 @@ func (h *header) section(level, slice int) int {
 	return (1+h.levels-level)*h.shape.Depth + slice
 }
 
-// params are those of a plane of a stored slice.
-func (h *header) params(slice, plane int) *planeParams {
+// class is that of a stored slice: what is low along z comes first, then the high slices of the last level and so on.
+func (h *header) class(slice int) int {
 	class := 0
-	for class < h.zLevels {
-		// The s of what is left come before its d; from the first level on, d are last.
-		if slice < lowSlices(h.shape.Depth, h.zLevels-class) {
-			break
-		}
+	for class < h.zLevels && slice >= lowSlices(h.shape.Depth, h.zLevels-class) {
 		class++
 	}
-	return &h.planes[class*h.shape.Channels+plane]
+	return class
+}
+
+// params are those of a plane of a stored slice.
+func (h *header) params(slice, plane int) *planeParams {
+	return &h.planes[h.class(slice)*h.shape.Channels+plane]
 }
 
 // lowSlices is the number of slices that levels along z leave low.

@@ -39,7 +39,8 @@ func (Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec.M
 		meta = m.Meta.Size()
 	}
 	lifted := s.Depth > 1 && o.effort > 0 && o.profile == 1
-	n := memoryFor(s, lifted, 1<<o.tile)
+	tileLog, _ := o.layout(s)
+	n := memoryFor(s, lifted, 1<<tileLog)
 	stored := int64(s.Samples())*int64(s.Bits)/8 + int64(s.Depth) + 1<<12
 	return codec.Memory{Encode: n + 3*stored + meta, Decode: n + meta, File: 4*stored + meta}
 }

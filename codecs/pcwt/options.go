@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // Options are the codec's options; see [Codec.Info] for their meaning. The zero value
@@ -16,7 +17,7 @@ type Options struct {
 	near      int // the bound of near-lossless coding
 	profile   int
 	qmin      int
-	tile      int // log2 of the side
+	tile      int // log2 of the side, 0: by the image
 	zeroSigns bool
 }
 
@@ -26,7 +27,7 @@ var optionInfo = []codec.OptionInfo{
 	{Key: "near-lossless", Default: "0", Values: "0 to 32767", Help: "change samples by at most that; 0 is lossless"},
 	{Key: "profile", Default: "1", Values: "0, 1", Help: "0 is the paper's coding, larger; the other options but near-lossless and zero-signs do not apply to it"},
 	{Key: "qmin", Default: "0", Values: "0 to 8", Help: "lowest bits of wavelet coefficients that are dropped; 0 is lossless"},
-	{Key: "tile", Default: "64", Values: "64, 128, 256", Help: "side of tiles in coefficients; larger ones make files a little smaller and decode with less in parallel"},
+	{Key: "tile", Default: "auto", Values: "auto, 64, 128, 256", Help: "side of tiles in coefficients; larger ones make files a little smaller and decode with less in parallel; auto is 128 for volumes, else 64"},
 	{Key: "zero-signs", Default: "false", Values: "true, false", Help: "for profile 0: a sign for zeros too, as the paper prints it"},
 }
 
@@ -48,7 +49,7 @@ func (Codec) Options(pairs []string) (codec.Options, error) {
 	return &o, nil
 }
 
-var defaults = Options{effort: 1, profile: 1, tile: 6}
+var defaults = Options{effort: 1, profile: 1}
 
 func (o *Options) set(name, value string) error {
 	bad := func(want string) error { return fmt.Errorf("pcwt: option %s=%s: want %s", name, value, want) }
@@ -79,9 +80,9 @@ func (o *Options) set(name, value string) error {
 	case "qmin":
 		return number(&o.qmin, maxQmin)
 	case "tile":
-		side := map[string]int{"64": 6, "128": 7, "256": 8}[value]
-		if side == 0 {
-			return bad("64, 128 or 256")
+		side, ok := map[string]int{"auto": 0, "64": 6, "128": 7, "256": 8}[value]
+		if !ok {
+			return bad("auto, 64, 128 or 256")
 		}
 		o.tile = side
 		return nil
@@ -97,8 +98,28 @@ func (o *Options) set(name, value string) error {
 
 // String is the canonical form.
 func (o *Options) String() string {
-	return fmt.Sprintf("effort=%d fast=%t near-lossless=%d profile=%d qmin=%d tile=%d zero-signs=%t",
-		o.effort, o.fast, o.near, o.profile, o.qmin, 1<<o.tile, o.zeroSigns)
+	tile := "auto"
+	if o.tile > 0 {
+		tile = strconv.Itoa(1 << o.tile)
+	}
+	return fmt.Sprintf("effort=%d fast=%t near-lossless=%d profile=%d qmin=%d tile=%s zero-signs=%t",
+		o.effort, o.fast, o.near, o.profile, o.qmin, tile, o.zeroSigns)
+}
+
+// layout is log2 of the side of tiles and of the number of lanes for images of shape s. A lane costs some three bytes for
+// each tile: slices of a volume are decoded beside each other, so that few lanes keep a device busy.
+func (o *Options) layout(s raster.Shape) (tileLog, laneLog int) {
+	tileLog, laneLog = 6, 3
+	switch {
+	case s.Depth > 1:
+		tileLog, laneLog = 7, 1
+	case s.Bits > 8:
+		laneLog = 2
+	}
+	if o.tile > 0 {
+		tileLog = o.tile
+	}
+	return tileLog, laneLog
 }
 
 // Lossy says whether the options change images.

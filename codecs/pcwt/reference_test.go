@@ -283,7 +283,7 @@ func readOwnSet(data []byte, fast bool, base *refSet) *refSet {
 			for i := range weights {
 				weights[i] = int16(r.expGolomb(order) << shift)
 			}
-			bias := int32(r.expGolomb(10))
+			bias := int32(r.expGolomb(10) << shift)
 			for i := range each {
 				s.scale[key*5+first+i], s.bias[key*5+first+i] = weights, bias
 			}

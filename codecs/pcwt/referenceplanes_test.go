@@ -49,7 +49,7 @@ func unlift(wavelet int, x []int) {
 		case 0, 2:
 			x[i] += (at(i-1) + at(i+1)) >> 1
 		case 1:
-			x[i] += (9*(at(i-1)+at(i+1)) - at(i-3) - at(i+3) + 8) >> 4
+			x[i] -= (at(i-3) + at(i+3) - 9*(at(i-1)+at(i+1)) + 8) >> 4
 		}
 	}
 }

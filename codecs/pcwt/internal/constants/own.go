@@ -55,8 +55,8 @@ var rootWeights = [4]uint64{16384, 19484, 23170, 27554}
 // MaxLog is the greatest logarithm in a [Shape].
 const MaxLog = 63
 
-// tableOf makes the frequencies of a description.
-func tableOf(logs []uint8) (t Table) {
+// TableOf makes the frequencies that logarithms describe.
+func TableOf(logs []uint8) (t Table) {
 	var weights [Tokens]uint64
 	sum := uint64(0)
 	for i, g := range logs {
@@ -105,7 +105,7 @@ func (s *Set) setTables(form Form, shape Shape, fast bool) {
 		if shape[at] == nil {
 			s.Tables[i] = base.Tables[at]
 		} else {
-			s.Tables[i] = tableOf(shape[at])
+			s.Tables[i] = TableOf(shape[at])
 		}
 	}
 }

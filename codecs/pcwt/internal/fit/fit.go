@@ -158,7 +158,8 @@ func (f *fitter) fitScale() {
 		passes = 2
 	}
 	for pass := range passes {
-		sums := f.gather(constants.ScaleKeys, func(p *Plane, sys []system, level, band int, s *model.Site) {
+		span := spanOf(f.o.Form&constants.ScaleDirections != 0, constants.Directions)
+		sums := f.gather(constants.ScaleKeys/span, func(p *Plane, sys []system, level, band int, s *model.Site) {
 			var x row
 			all := 0.
 			for i, v := range s.Features {
@@ -176,9 +177,8 @@ func (f *fitter) fitScale() {
 				y = min(y, 6*m)
 				weight = 1 / float64((m+.15)*(m+.15))
 			}
-			sys[s.ScaleKey].sample(&x, y, weight)
+			sys[s.ScaleKey/span].sample(&x, y, weight)
 		})
-		span := spanOf(f.o.Form&constants.ScaleDirections != 0, constants.Directions)
 		solve(sums, span, constants.Directions, f.o.Shrink, func(key int, w constants.Weights, bias int32) {
 			f.set.Scale[key], f.set.Bias[key] = w, bias
 		})
@@ -211,15 +211,6 @@ func (f *fitter) noteScales() {
 }
 
 func (f *fitter) fitPredict() {
-	sums := f.gather(constants.PredictKeys, func(p *Plane, sys []system, level, band int, s *model.Site) {
-		var x row
-		for i, v := range s.Taps {
-			x[i] = float64(v)
-		}
-		c := float64(p.Levels[level].Bands[band].C[s.At])
-		m := max(float64(p.scale[level][band][s.At]), .1)
-		sys[s.PredictKey].sample(&x, c, 1/float64(m*max(m, math.Abs(c)/2)))
-	})
 	span := constants.Textures
 	switch {
 	case f.o.Form&constants.PredictTextures != 0:
@@ -227,6 +218,15 @@ func (f *fitter) fitPredict() {
 	case f.o.Form&constants.PredictDirections != 0:
 		span = constants.Diagonals * constants.Activities
 	}
+	sums := f.gather(constants.PredictKeys/span, func(p *Plane, sys []system, level, band int, s *model.Site) {
+		var x row
+		for i, v := range s.Taps {
+			x[i] = float64(v)
+		}
+		c := float64(p.Levels[level].Bands[band].C[s.At])
+		m := max(float64(p.scale[level][band][s.At]), .1)
+		sys[s.PredictKey/span].sample(&x, c, 1/float64(m*max(m, math.Abs(c)/2)))
+	})
 	solve(sums, span, constants.Textures, f.o.Shrink, func(key int, w constants.Weights, _ int32) {
 		f.set.Predict[key] = w
 	})

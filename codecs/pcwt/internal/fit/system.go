@@ -43,28 +43,26 @@ func (s *system) add(o *system, factor float64) {
 	s.count += float64(o.count * factor)
 }
 
-// solve gives the weights of each key. Keys of a span have one solution; keys of a group are
+// solve gives the weights of each key from the equations of each span of keys. Spans of a group are
 // drawn to their mean, which counts as so many samples.
 func solve(sums []system, span, group int, shrink float64, result func(key int, w constants.Weights, bias int32)) {
-	for g := 0; g < len(sums); g += group {
+	spans := group / span
+	for g := 0; g < len(sums); g += spans {
 		var all system
-		for i := g; i < g+group; i++ {
+		for i := g; i < g+spans; i++ {
 			all.add(&sums[i], 1)
 		}
 		if all.count == 0 {
 			continue
 		}
-		for i := g; i < g+group; i += span {
-			var s system
-			for j := i; j < i+span; j++ {
-				s.add(&sums[j], 1)
-			}
-			if span < group {
+		for i := g; i < g+spans; i++ {
+			s := sums[i]
+			if spans > 1 {
 				s.add(&all, shrink/all.count)
 			}
 			w, bias := weights(s.solution())
-			for j := i; j < i+span; j++ {
-				result(j, w, bias)
+			for j := range span {
+				result(i*span+j, w, bias)
 			}
 		}
 	}

@@ -57,16 +57,28 @@ func textureOf(h, v, d, e int16, thresholds *[constants.Activities - 1]int16) ui
 	return uint8((direction*constants.Diagonals+diagonal)*constants.Activities + activity)
 }
 
-// textureRow computes the textures of the columns of one parity of row y.
-func (t *Tile) textureRow(out []uint8, y, parity int) {
+// textureRow computes the textures and directions of the columns of one parity of row y.
+func (t *Tile) textureRow(y, parity int) {
+	half := t.w.side / 2
+	at := y*t.w.side + parity*half
+	if hasAVX2 {
+		limits := uint64(uint16(t.set.Thresholds[0])) | uint64(uint16(t.set.Thresholds[1]))<<16
+		texturesAVX2(&t.texture[at], &t.direction[at], &t.w.cells[t.w.row(y)], &t.layout.textures[parity][0], limits, uint64(half/16))
+		return
+	}
+	t.textureRowGo(t.texture[at:at+half], t.direction[at:at+half], y, parity)
+}
+
+func (t *Tile) textureRowGo(textures, directions []uint8, y, parity int) {
 	base := t.w.row(y)
-	for j := range out {
+	for j := range textures {
 		var g [4]int16
 		for i, list := range t.gradients[parity] {
 			for _, d := range list {
 				g[i] = adds(g[i], abs(subs(t.w.cells[base+d[0]+j], t.w.cells[base+d[1]+j])))
 			}
 		}
-		out[j] = textureOf(g[0], g[1], g[2], g[3], &t.set.Thresholds)
+		textures[j] = textureOf(g[0], g[1], g[2], g[3], &t.set.Thresholds)
+		directions[j] = textures[j] / (constants.Diagonals * constants.Activities)
 	}
 }

@@ -15,7 +15,10 @@ type place struct {
 }
 
 // program is the taps or features of a band for the columns of one parity.
-type program [][]place
+type program struct {
+	sums [][]place
+	code []int32 // for the kernel
+}
 
 // Tile goes over the coefficients of tiles. It belongs to one goroutine.
 //
@@ -33,7 +36,11 @@ type Tile struct {
 	band   int
 	cw, ch int // of the band's part
 	*layout
-	textures []uint8 // even and odd columns of each row apart
+	texture   []uint8 // even and odd columns of each row apart
+	direction []uint8 // the same
+
+	tapSums     [constants.Slots][lanes]int16
+	featureSums [constants.Slots + 1][lanes]int16
 
 	// Results of HalfRow, by the index in the half row. A fraction is f of README.md.
 	Predictions, Fractions, Contexts []int32
@@ -47,6 +54,7 @@ type layout struct {
 	features  [2][3][constants.Bands][2]program
 	low       [2][3][constants.Bands][]bool // features of the low band
 	gradients [2][4][][2]int
+	textures  [2][]int32 // the same for the kernel
 }
 
 var layouts = func() (out [3]func() *layout) {
@@ -74,8 +82,9 @@ func newLayout(side int) *layout {
 	for p := range 2 {
 		for i, list := range gradients {
 			for _, d := range list {
-				l.gradients[p][i] = append(l.gradients[p][i], [2]int{
-					w.offset(plus(fieldLL, d.x0, d.y0), p), w.offset(plus(fieldLL, d.x1, d.y1), p)})
+				a, b := w.offset(plus(fieldLL, d.x0, d.y0), p), w.offset(plus(fieldLL, d.x1, d.y1), p)
+				l.gradients[p][i] = append(l.gradients[p][i], [2]int{a, b})
+				l.textures[p] = append(l.textures[p], int32(2*a), int32(2*b))
 			}
 		}
 	}
@@ -84,7 +93,8 @@ func newLayout(side int) *layout {
 
 // NewTile makes a tile of a side: 64, 128 or 256.
 func NewTile(side int) *Tile {
-	t := &Tile{w: newWorkspace(side), textures: make([]uint8, side*side), layout: layouts[side/128]()}
+	t := &Tile{w: newWorkspace(side), layout: layouts[side/128]()}
+	t.texture, t.direction = make([]uint8, side*side), make([]uint8, side*side)
 	t.Predictions, t.Fractions, t.Contexts = make([]int32, side/2), make([]int32, side/2), make([]int32, side/2)
 	return t
 }
@@ -93,25 +103,60 @@ func (w *workspace) program(list []sum, parity int) program {
 	if len(list) > constants.Slots {
 		panic("model: more sums than slots")
 	}
-	out := make(program, len(list))
+	out := program{sums: make([][]place, len(list))}
 	for i, s := range list {
 		if i == acrossSlot && parity == 0 {
 			continue
 		}
 		for _, m := range s {
-			out[i] = append(out[i], place{int32(w.offset(m, parity)), m.minus})
+			out.sums[i] = append(out.sums[i], place{int32(w.offset(m, parity)), m.minus})
+		}
+	}
+	for i := range constants.Slots {
+		if i >= len(list) || len(out.sums[i]) == 0 {
+			out.code = append(out.code, 0)
+			continue
+		}
+		out.code = append(out.code, out.head(i, list[i][0].field == fieldLL))
+		for _, m := range out.sums[i] {
+			out.code = append(out.code, 2*m.at)
 		}
 	}
 	return out
 }
 
+// head is what the kernel reads before the terms of a slot: how many there are, or how many
+// pairs where every second one is subtracted, times 4; 2 for such pairs; 1 for the low band.
+func (p *program) head(slot int, low bool) int32 {
+	s := p.sums[slot]
+	head := int32(4 * len(s))
+	for i, m := range s {
+		if m.minus {
+			head = int32(2*len(s)) | 2
+			if i%2 == 0 || len(s)%2 != 0 {
+				panic("model: terms do not alternate")
+			}
+		} else if s[len(s)-1].minus && i%2 != 0 {
+			panic("model: terms do not alternate")
+		}
+	}
+	if low {
+		head |= 1
+	}
+	return head
+}
+
 // Start begins with tile (tx, ty) of a level, whose class is given, coded with set.
 func (t *Tile) Start(n *Neighbours, tx, ty, levelClass int, set *constants.Set, qmin uint) {
 	t.n, t.tx, t.ty, t.level, t.set, t.qmin = n, tx, ty, levelClass, set, qmin
-	t.fast = set.Predict == nil
-	if t.fast {
+	if set.Predict == nil {
+		if !t.fast {
+			clear(t.direction)
+		}
+		t.fast = true
 		return
 	}
+	t.fast = false
 	w, l := &t.w, n.Own
 	row := make([]int16, w.side+5)
 	for y := -above; y < w.side+below; y++ {
@@ -120,9 +165,8 @@ func (t *Tile) Start(n *Neighbours, tx, ty, levelClass int, set *constants.Set, 
 		w.splitRow(fieldLL, -2, y, row)
 	}
 	for y := range min(w.side, l.H-ty*w.side) {
-		half := t.textures[y*w.side:][:w.side]
-		t.textureRow(half[:w.side/2], y, 0)
-		t.textureRow(half[w.side/2:], y, 1)
+		t.textureRow(y, 0)
+		t.textureRow(y, 1)
 	}
 }
 
@@ -220,42 +264,81 @@ func (t *Tile) loadEarlier(l *Level, c, e, m field) {
 // row y, and returns how many there are.
 func (t *Tile) HalfRow(y, parity int) int {
 	n := (t.cw + 1 - parity) / 2
-	earlier := t.n.earlier()
-	kind := 0
+	earlier, kind := t.n.earlier(), 0
 	if t.fast {
 		kind = 1
 	}
-	textures := t.textures[y*t.w.side+parity*t.w.side/2:]
-	feats, low := t.features[kind][earlier][t.band][parity], t.low[kind][earlier][t.band]
-	scaleKey := constants.ScaleKey(t.level, t.band, y, parity)
-	predictKey := constants.PredictKey(t.level, t.band, y, parity)
-	for j := range n {
-		texture := 0
-		if !t.fast {
-			texture = int(textures[j])
-			t.take(t.taps[earlier][t.band][parity], y, j)
-			t.Predictions[j], t.Fractions[j] = Predict(&t.taken, &t.set.Predict[predictKey+texture], t.qmin)
-		} else {
-			t.Predictions[j], t.Fractions[j] = 0, 0
-		}
-		t.take(feats, y, j)
-		for i := range feats {
-			t.taken[i] = abs(t.taken[i])
-			if low[i] {
-				t.taken[i] >>= t.qmin
-			}
-		}
-		key := scaleKey + texture/(constants.Diagonals*constants.Activities)
-		t.Contexts[j] = int32(Scale(&t.taken, &t.set.Scale[key], t.set.Bias[key]))
+	h := halfRow{
+		y: y, at: y*t.w.side + parity*t.w.side/2, n: n,
+		taps: &t.taps[earlier][t.band][parity], features: &t.features[kind][earlier][t.band][parity], low: t.low[kind][earlier][t.band],
+		predictKey: constants.PredictKey(t.level, t.band, y, parity), scaleKey: constants.ScaleKey(t.level, t.band, y, parity),
+	}
+	if hasAVX2 && n > 0 {
+		t.halfRowVector(&h)
+	} else {
+		t.halfRowGo(&h)
 	}
 	return n
 }
 
+// halfRow is a call of HalfRow.
+type halfRow struct {
+	y, n                 int
+	at                   int // of the textures
+	taps, features       *program
+	low                  []bool
+	predictKey, scaleKey int
+}
+
+func (t *Tile) halfRowGo(h *halfRow) {
+	for j := range h.n {
+		texture, direction := 0, 0
+		if !t.fast {
+			texture, direction = int(t.texture[h.at+j]), int(t.direction[h.at+j])
+			t.take(h.taps, h.y, j)
+			t.Predictions[j], t.Fractions[j] = Predict(&t.taken, &t.set.Predict[h.predictKey+texture], t.qmin)
+		} else {
+			t.Predictions[j], t.Fractions[j] = 0, 0
+		}
+		t.take(h.features, h.y, j)
+		for i, low := range h.low {
+			t.taken[i] = abs(t.taken[i])
+			if low {
+				t.taken[i] >>= t.qmin
+			}
+		}
+		key := h.scaleKey + direction
+		t.Contexts[j] = int32(Scale(&t.taken, &t.set.Scale[key], t.set.Bias[key]))
+	}
+}
+
+// lanes is how many indices the kernels take at a time.
+const lanes = 32
+
+// halfRowVector is halfRowGo by kernels. They write up to seven results more.
+func (t *Tile) halfRowVector(h *halfRow) {
+	for first := 0; first < h.n; first += lanes {
+		cells := &t.w.cells[t.w.row(h.y)+first]
+		eights := uint64(min(lanes, h.n-first)+7) / 8
+		if t.fast {
+			clear(t.Predictions[first : first+lanes])
+			clear(t.Fractions[first : first+lanes])
+		} else {
+			sumsAVX2(&t.tapSums[0][0], cells, &h.taps.code[0], 0, 0)
+			dotsAVX2(&t.Predictions[first], &t.tapSums[0][0], &t.set.Predict[h.predictKey][0], &t.texture[h.at+first], eights)
+			roundAVX2(&t.Predictions[first], &t.Fractions[first], eights, uint64(t.qmin))
+		}
+		sumsAVX2(&t.featureSums[0][0], cells, &h.features.code[0], 1, uint64(t.qmin))
+		dotsAVX2(&t.Contexts[first], &t.featureSums[0][0], &t.set.Scale[h.scaleKey][0], &t.direction[h.at+first], eights)
+		contextsAVX2(&t.Contexts[first], &t.featureSums[constants.Slots][0], &t.direction[h.at+first], &t.set.Bias[h.scaleKey], eights)
+	}
+}
+
 // take computes the sums of a program for index j of row y.
-func (t *Tile) take(p program, y, j int) {
+func (t *Tile) take(p *program, y, j int) {
 	base := t.w.row(y) + j
 	t.taken = [constants.Slots]int16{}
-	for i, s := range p {
+	for i, s := range p.sums {
 		v := int16(0)
 		for _, m := range s {
 			if m.minus {
@@ -338,11 +421,11 @@ func (t *Tile) Site(s *Site, y, parity, j int) {
 	if t.fast {
 		kind = 1
 	} else {
-		texture = int(t.textures[y*t.w.side+parity*t.w.side/2+j])
-		t.take(t.taps[earlier][t.band][parity], y, j)
+		texture = int(t.texture[y*t.w.side+parity*t.w.side/2+j])
+		t.take(&t.taps[earlier][t.band][parity], y, j)
 		s.Taps = t.taken
 	}
-	t.take(t.features[kind][earlier][t.band][parity], y, j)
+	t.take(&t.features[kind][earlier][t.band][parity], y, j)
 	for i := range t.taken {
 		t.taken[i] = abs(t.taken[i])
 	}

@@ -1,0 +1,21 @@
+package model
+
+import "golang.org/x/sys/cpu"
+
+// hasAVX2 lets tests run both ways.
+var hasAVX2 = cpu.X86.HasAVX2
+
+//go:noescape
+func sumsAVX2(out, cells *int16, program *int32, features, shift uint64)
+
+//go:noescape
+func dotsAVX2(out *int32, sums, weights *int16, keys *uint8, eights uint64)
+
+//go:noescape
+func roundAVX2(predictions, fractions *int32, eights, qmin uint64)
+
+//go:noescape
+func contextsAVX2(contexts *int32, any *int16, directions *uint8, bias *int32, eights uint64)
+
+//go:noescape
+func texturesAVX2(textures, directions *uint8, cells *int16, program *int32, thresholds, sixteens uint64)

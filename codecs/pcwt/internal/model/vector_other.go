@@ -1,0 +1,12 @@
+//go:build !amd64
+
+package model
+
+// hasAVX2 is false: the kernels below are never called.
+var hasAVX2 = false
+
+func sumsAVX2(out, cells *int16, program *int32, features, shift uint64)                         {}
+func dotsAVX2(out *int32, sums, weights *int16, keys *uint8, eights uint64)                      {}
+func roundAVX2(predictions, fractions *int32, eights, qmin uint64)                               {}
+func contextsAVX2(contexts *int32, any *int16, directions *uint8, bias *int32, eights uint64)    {}
+func texturesAVX2(textures, directions *uint8, cells *int16, program *int32, t, sixteens uint64) {}
