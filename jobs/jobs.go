@@ -20,6 +20,7 @@
 //	    spec.json                  what was submitted
 //	    control.json               what the operator wants now: run, pause, cancel
 //	    state.json                 what the scheduler has reached
+//	    lease.json                 which process does it, without a cluster
 //	    listing.json               how far the listing has come, while preparing
 //	    given/part-00000.jsonl.zst      entries that the user named, in key order
 //	    manifest/part-00000.jsonl.zst   entries of the source, in key order
@@ -58,6 +59,10 @@ const (
 	StateCancelling State = "cancelling"
 	StateCancelled  State = "cancelled"
 	StateFailed     State = "failed" // stopped itself; State record says why
+
+	// StateInterrupted is shown of a job without a cluster whose process has ended. No
+	// state record has it.
+	StateInterrupted State = "interrupted"
 
 	// StateRefused is shown of a job whose scheduler may not open a bucket that
 	// the job needs. No state record has it.

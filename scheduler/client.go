@@ -26,6 +26,7 @@ type Client struct {
 	Buckets *storage.Buckets
 	Conn    *queue.Conn   // nil: without a queue
 	Codecs  []codec.Codec // nil: all of this build
+	Working string        // id of the job that this process does itself; empty: none
 	Memory  int64         // bytes that the process may take where it plans, in Submit and DryRun; 0: 1 GiB
 }
 
@@ -66,6 +67,9 @@ func (c *Client) Submit(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 			return spec, err
 		}
 		if ok {
+			if other := differs(&old, &spec, manifest != nil); other != "" {
+				return spec, fmt.Errorf("scheduler: the token was used for job %s, which has another %s: take another token", old.ID, other)
+			}
 			return old, c.open(ctx, old)
 		}
 	}
@@ -152,6 +156,28 @@ func (c *Client) copies(ctx context.Context, spec *jobs.Spec) error {
 		err = fmt.Errorf("scheduler: larger or others copy: source %s and target %s are the same", spec.Source, spec.Target)
 	}
 	return err
+}
+
+// differs names what two submissions with one token do not have in common; empty where
+// they are the same.
+func differs(old, spec *jobs.Spec, given bool) string {
+	filled := *old
+	filled.Defaults()
+	for _, f := range []struct {
+		name string
+		same bool
+	}{
+		{"source", old.Source == spec.Source}, {"codec", old.Codec == spec.Codec},
+		{"set of options", requestedOptions(old) == requestedOptions(spec)}, {"filter", sameFilter(old.Filter, spec.Filter)},
+		{"manifest", (old.Manifest != "") == given}, {"--verify", old.Verify == spec.Verify}, {"--min-psnr", old.MinPSNR == spec.MinPSNR},
+		{"--larger", old.Larger == spec.Larger}, {"--others", filled.Others == spec.Others}, {"--overwrite", old.Overwrite == spec.Overwrite},
+		{"set of limits", old.Limits == spec.Limits},
+	} {
+		if !f.same {
+			return f.name
+		}
+	}
+	return ""
 }
 
 // claimToken gives the id that a token stands for in a target, id where it is new.

@@ -95,6 +95,15 @@ func (c *Client) Status(ctx context.Context, target, id string) (Status, error) 
 		st.end(report)
 		return st, nil
 	}
+	if id != c.Working {
+		gone, err := interrupted(ctx, b, id)
+		if err != nil {
+			return st, err
+		}
+		if gone {
+			return st, c.interruption(ctx, b, &st, &plan)
+		}
+	}
 	var qerr error
 	if c.Conn != nil {
 		qerr = c.fromQueue(ctx, &st)

@@ -82,6 +82,9 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 			if spec, err = l.continueOrSubmit(ctx, j, spec); err != nil {
 				return err
 			}
+			if err := l.endSuperseded(ctx, spec); err != nil {
+				return err
+			}
 			return l.finish(ctx, ref{spec.Target, spec.ID}, spec.Source)
 		},
 	}

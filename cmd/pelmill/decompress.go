@@ -115,7 +115,8 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 		}
 	}
 	name := rand.Text()
-	defer d.p.announce("decompress", name, src.URL, dst.URL)()
+	end, _ := d.p.announce("decompress", name, src.URL, dst.URL)
+	defer end()
 	shown := d.p.display(d.stats)
 	var mu sync.Mutex
 	var sum jobs.Counts

@@ -103,7 +103,9 @@ func (l *local) work(ctx context.Context, r ref, source string) (scheduler.Statu
 	if l.c.buckets.Allow, err = storage.Only(l.places...); err != nil {
 		return none, err
 	}
-	defer l.p.announce("compress", r.id, source, r.target)()
+	end, announced := l.p.announce("compress", r.id, source, r.target)
+	defer end()
+	defer l.hold(ctx, r, announced)()
 	work, cancel := context.WithCancel(ctx)
 	l.cancel = cancel
 	l.running.Go(func() { l.note(cancel, "scheduler", l.sched.Run(work)) }) // of this job only, not of others in the target

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/scheduler"
 )
 
 // order makes a verb that writes down what the operator wants of a job. The
@@ -23,6 +24,22 @@ func (p *program) order(use, short, long, want string) *cobra.Command {
 		}
 		if err := c.client.Control(cmd.Context(), r.target, r.id, ctl); err != nil {
 			return err
+		}
+		if want == jobs.WantCancel {
+			s, err := c.client.Status(cmd.Context(), r.target, r.id)
+			if err != nil {
+				return err
+			}
+			if s.State.State == jobs.StateInterrupted {
+				if err := p.endInterrupted(cmd.Context(), &scheduler.Client{Buckets: c.buckets}, r); err != nil {
+					return err
+				}
+				p.hint(r.id + " is cancelled; its process had ended before")
+				if p.json {
+					return p.emit(jobEvent{Type: "job", Job: r.id, Target: r.target, Want: want, State: jobs.StateCancelled})
+				}
+				return nil
+			}
 		}
 		if p.json {
 			return p.emit(jobEvent{Type: "job", Job: r.id, Target: r.target, Want: want})

@@ -83,6 +83,9 @@ func (p *program) await(ctx context.Context, c *cluster, r ref, d *display, live
 		if err := refused(s, r.id); err != nil {
 			return s, err
 		}
+		if s.State.State == jobs.StateInterrupted {
+			return s, interruptedError(s)
+		}
 		if !shown && planned(s.State.State) {
 			plan, err := c.client.Plan(ctx, r.target, r.id)
 			if err == nil {
