@@ -3,7 +3,6 @@
 package pcwt
 
 import (
-	"context"
 	"fmt"
 	"image/png"
 	"math"
@@ -11,12 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
-	"github.com/pelmill/pelmill/codecs/pcwt/internal/wavelettree"
 	"github.com/pelmill/pelmill/codecs/pool"
-	"github.com/pelmill/pelmill/gpu"
-	"github.com/pelmill/pelmill/gpu/gputest"
 )
 
 // The benchmarks on a device print tables. They take the Kodak images where they are at hand, and otherwise make theirs.
@@ -74,87 +69,4 @@ func landscape(width, height, channels int) picture {
 		}
 	})
 	return p
-}
-
-// BenchmarkCardTrees is profile 0, from and to host memory, beside the paper's 201 Mpx/s (table 5.2, a GTX 570).
-func BenchmarkCardTrees(b *testing.B) {
-	dev := gputest.Device(b, nil)
-	const paper = 201e6
-	for b.Loop() {
-		fmt.Printf("\nprofile 0, host to host, on %s\n%-24s %10s %10s %8s %8s\n", dev.Name(), "", "encode", "decode", "", "")
-		fmt.Printf("%-24s %10s %10s %8s %8s\n", "pictures", "Gsamples/s", "Gsamples/s", "of paper", "ratio")
-		for _, c := range []struct {
-			name  string
-			list  []picture
-			batch int
-		}{
-			{"1536 x Kodak grey", kodakPictures(b, 1536, 1), 128},
-			{"512 x Kodak RGB", kodakPictures(b, 512, 3), 43},
-			{"1 x Kodak grey", kodakPictures(b, 1, 1), 1},
-			{"4 x 8192 x 8192 grey", []picture{landscape(8192, 8192, 1), landscape(8192, 8192, 1), landscape(8192, 8192, 1), landscape(8192, 8192, 1)}, 1},
-		} {
-			treesOnCard(b, dev, c.name, c.list, c.batch, paper)
-		}
-	}
-}
-
-func treesOnCard(b *testing.B, dev *gpu.Device, name string, list []picture, batch int, paper float64) {
-	workers := pool.New()
-	files := make([][]byte, len(list))
-	back := make([]picture, len(list))
-	samples, size := 0, 0
-	for i, p := range list {
-		samples += len(p.pix)
-		back[i] = p
-		back[i].pix = make([]byte, len(p.pix))
-	}
-	run := func(f func(d *deviceSteps, items []int) error) time.Duration {
-		var batches [][]int
-		for i := range list {
-			if i%batch == 0 {
-				batches = append(batches, nil)
-			}
-			batches[len(batches)-1] = append(batches[len(batches)-1], i)
-		}
-		best := time.Hour
-		for range 4 {
-			start := time.Now()
-			dev.Run(context.Background(), batches, gpu.Work{
-				Device: func(l *gpu.Lane, items []int) error { return f(newDeviceSteps(l, workers), items) },
-				CPU:    func([]int) { b.Error("no memory") },
-				Failed: func(_ []int, err error) { b.Error(err) },
-			})
-			best = min(best, time.Since(start))
-		}
-		return best
-	}
-	encode := run(func(d *deviceSteps, items []int) error {
-		var params []wavelettree.Params
-		for _, i := range items {
-			params = append(params, wavelettree.DefaultParams(list[i].width, list[i].height))
-		}
-		out, err := d.encodeTrees(context.Background(), list[items[0]:items[len(items)-1]+1], params)
-		for j, data := range out {
-			files[items[j]] = data
-		}
-		return err
-	})
-	if b.Failed() {
-		return
-	}
-	decode := run(func(d *deviceSteps, items []int) error {
-		from, to := items[0], items[len(items)-1]+1
-		damage, err := d.decodeTrees(context.Background(), back[from:to], files[from:to])
-		for _, e := range damage {
-			if err == nil {
-				err = e
-			}
-		}
-		return err
-	})
-	for i := range files {
-		size += len(files[i])
-	}
-	rate := func(t time.Duration) float64 { return float64(samples) / t.Seconds() }
-	fmt.Printf("%-24s %10.2f %10.2f %8.1f %8.3f\n", name, rate(encode)/1e9, rate(decode)/1e9, rate(encode)/paper, float64(size)/float64(samples))
 }

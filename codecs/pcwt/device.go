@@ -14,9 +14,12 @@ import (
 
 // What a device does of a call: whole images and files, in batches. The rest is for the CPU.
 
-// batching is how images are divided into batches, by bytes of their samples: so large that the decoding of a level has many
-// tiles at a time, and so small that a call makes several, of which one is copied while another is coded.
-var batching = gpu.Batching{Calls: 8, Least: 16 << 20, Most: 64 << 20, Items: 1024}
+// How images are divided into batches, by bytes of their samples: so small that a call makes several, of which one is copied
+// while another is coded. Decoding takes larger ones, because a level takes as long as one of its tiles, however few they are.
+var (
+	encoding = gpu.Batching{Calls: 12, Least: 8 << 20, Most: 32 << 20, Items: 1024}
+	decoding = gpu.Batching{Calls: 6, Least: 32 << 20, Most: 96 << 20, Items: 1024}
+)
 
 // weight is the size of an image for batching. A plane counts as some kilobytes at least: lists of a batch have all of them.
 func weight(s raster.Shape) int { return s.Size() + 8192*s.Depth*s.Channels }
@@ -66,7 +69,7 @@ func (e *deviceEncoder) encode(numbers []int) {
 	beside.Go(func() { e.onCPU(left) })
 	defer beside.Wait()
 	size := func(i int) int { return weight(e.images[i].Shape) }
-	e.run.Device.Run(e.ctx, batching.Divide(taken, size), gpu.Work{
+	e.run.Device.Run(e.ctx, encoding.Divide(taken, size), gpu.Work{
 		Device: e.onDevice,
 		Host:   func(items []int) { e.cores.Each(len(items), func(j int) { e.finish(items[j]) }) },
 		CPU:    e.onCPU,
@@ -135,19 +138,42 @@ func (e *deviceEncoder) onDevice(l *gpu.Lane, items []int) error {
 
 // trees encodes with profile 0.
 func (e *deviceEncoder) trees(d *deviceSteps, items []int, pictures []picture, frames []frame, checksums func()) error {
-	coded, err := d.encodeTrees(e.ctx, pictures, treeParams(e.o, pictures))
+	const sum = 4 // bytes of the checksum behind a slice
+	var sections [][]byte
+	err := d.encodeTrees(e.ctx, pictures, treeParams(e.o, pictures), func(sizes []int) [][]byte {
+		checksums()
+		sections = make([][]byte, len(sizes))
+		for k, f := range frames {
+			h := e.headers[items[f.file]]
+			if f.slice == 0 {
+				h.sections = make([]int, h.shape.Depth)
+			}
+			h.sections[f.slice] = sizes[k] + sum
+		}
+		e.cores.Each(len(items), func(j int) {
+			h := e.headers[items[j]]
+			head := h.append()
+			file := make([]byte, h.size)
+			copy(file, head)
+			e.out[items[j]].Data = file
+		})
+		at := 0 // in a file
+		for k, f := range frames {
+			i := items[f.file]
+			if f.slice == 0 {
+				at = e.headers[i].start
+			}
+			sections[k] = e.out[i].Data[at:][:sizes[k]+sum]
+			at += sizes[k] + sum
+		}
+		return sections
+	})
 	if err != nil {
 		return err
 	}
-	checksums()
-	e.cores.Each(len(items), func(j int) {
-		var sections [][]byte
-		for k, f := range frames {
-			if f.file == j {
-				sections = append(sections, little.AppendUint32(coded[k], crc32.Checksum(coded[k], castagnoli)))
-			}
-		}
-		e.out[items[j]].Data = assemble(e.headers[items[j]], sections)
+	e.cores.Each(len(sections), func(k int) {
+		data := sections[k][:len(sections[k])-sum]
+		little.PutUint32(sections[k][len(data):], crc32.Checksum(data, castagnoli))
 	})
 	return nil
 }
@@ -177,11 +203,13 @@ type deviceDecoder struct {
 	out     []codec.Decoded
 	headers []*header // of the files that the device takes
 	coded   []*codedFile
+	images  []func() *raster.Image // likewise, made once
 }
 
 // decode decodes all files.
 func (d *deviceDecoder) decode() {
 	d.headers, d.coded = make([]*header, len(d.files)), make([]*codedFile, len(d.files))
+	d.images = make([]func() *raster.Image, len(d.files))
 	var taken, left []int
 	read := make([]bool, len(d.files))
 	d.cores.Each(len(d.files), func(i int) { read[i] = d.read(i) })
@@ -196,9 +224,11 @@ func (d *deviceDecoder) decode() {
 	}
 	var beside sync.WaitGroup
 	beside.Go(func() { d.onCPU(left) })
+	// Taking memory for images takes as long as decoding them.
+	beside.Go(func() { d.cores.Each(len(taken), func(j int) { d.images[taken[j]]() }) })
 	defer beside.Wait()
 	size := func(i int) int { return weight(d.headers[i].shape) }
-	d.run.Device.Run(d.ctx, batching.Divide(taken, size), gpu.Work{
+	d.run.Device.Run(d.ctx, decoding.Divide(taken, size), gpu.Work{
 		Device: d.onDevice,
 		Host:   func(items []int) { d.cores.Each(len(items), func(j int) { d.finish(items[j]) }) },
 		CPU:    d.onCPU,
@@ -218,6 +248,7 @@ func (d *deviceDecoder) read(i int) bool {
 		return false
 	}
 	d.headers[i] = h
+	d.images[i] = sync.OnceValue(func() *raster.Image { return raster.Make(h.shape) })
 	if h.profile == 1 {
 		d.coded[i], err = readTiles(h, d.files[i])
 	}
@@ -235,7 +266,7 @@ func (d *deviceDecoder) onDevice(l *gpu.Lane, items []int) error {
 	images, headers := make([]*raster.Image, len(items)), make([]*header, len(items))
 	d.cores.Each(len(items), func(j int) {
 		headers[j] = d.headers[items[j]]
-		images[j] = raster.Make(headers[j].shape)
+		images[j] = d.images[items[j]]()
 		d.out[items[j]] = codec.Decoded{Image: images[j]}
 	})
 	s := newDeviceSteps(l, d.cores)

@@ -18,6 +18,7 @@ type extent struct {
 	tiles    int // of a level
 	elements int // of a band
 	bodies   int // tiles of a level of a plane
+	side     int // of such a tile
 	groups   int // of all bands of a batch
 }
 
@@ -29,6 +30,9 @@ const (
 	groupThreads  = 256
 	readerThreads = 64
 	coderThreads  = 64
+
+	decoderThreads = 256
+	sharedTables   = constants.TableCount * (2*startsStride + hintSlots) // bytes of shared memory that a block of decoders has for tables
 )
 
 // kernels is all kernels. Those of groups have one item for the whole batch.
@@ -51,8 +55,22 @@ var kernels = gpu.Table[extent]{Module: &module, Kernels: map[string]gpu.Entry[e
 	"pcwt_encode_tiles": {Params: listParams{}, Block: coderThreads, Threads: ofBodies},
 	"pcwt_pack_tiles":   {Params: tileParams{}, Block: coderThreads, Threads: func(e *extent) int { return e.bodies * coderThreads }},
 	"pcwt_know":         {Params: listParams{}, Threads: ofPixels},
-	"pcwt_decode_tiles": {Params: tileParams{}, Block: coderThreads, Threads: ofBodies},
+	"pcwt_decode_tiles": {Params: tileParams{}, Grid: decoderGrid},
 }}
+
+// decoderGrid gives every tile a warp, and every block its tables and six rows for each of its warps.
+func decoderGrid(_ *gpu.Info, items []extent) gpu.Grid {
+	const warps, margins = decoderThreads / 32, 8
+	tiles, side := 1, 0
+	for i := range items {
+		tiles, side = max(tiles, items[i].bodies), max(side, items[i].side)
+	}
+	return gpu.Grid{
+		Blocks:  [3]int{(tiles + warps - 1) / warps, len(items)},
+		Threads: [3]int{decoderThreads},
+		Shared:  sharedTables + warps*6*2*(side+margins),
+	}
+}
 
 func ofBodies(e *extent) int { return 32 * e.bodies }
 
@@ -183,9 +201,9 @@ type deviceTree struct {
 
 // Sizes of what profile 1 has in tables on a device.
 const (
-	hintSlots = 128 // of a table: in each, a token to begin a search with
-	scaleZero = 255
-	mostSide  = 256 // of a tile
+	hintSlots    = 64 // of a table: in each, a token to begin a search with
+	startsStride = constants.Tokens + 2
+	scaleZero    = 255
 )
 
 // deviceSet is a set of constants.
@@ -195,7 +213,7 @@ type deviceSet struct {
 	Bias       [constants.ScaleKeys]int32
 	Thresholds [2]int16
 	Ranges     [constants.TableCount * constants.Tokens]uint32 // of a table, where each token begins, and its frequency << 16
-	Hints      [constants.TableCount * hintSlots]uint8         // of a table, the first token that reaches into a slot
+	Tables     [sharedTables]uint8                             // where each token begins, of all tables, u16; then of a table, the first token that reaches into a slot
 }
 
 // deviceModelBand is a band of a level of profile 1, and what its coefficients are coded from. Arrays have height rows of
@@ -234,6 +252,7 @@ type deviceModel struct {
 	Width      uint32          // of the low band
 	Height     uint32
 	Side       uint32 // of a tile
+	LogSide    uint32
 	LogLanes   uint32
 	LevelClass uint32
 	Variant    uint32 // number of earlier planes that are looked at
@@ -243,4 +262,5 @@ type deviceModel struct {
 	Tiles      uint32
 	Room       uint32
 	Offsets    [4]int8 // of HL, LH and HH
+	Unused     uint32
 }

@@ -8,25 +8,26 @@
 #include "../../gpu/include/base.cuh"
 #include "shared.cuh"
 
+// v, limited to 16 bits. As instructions: the compiler would make a saturating addition of 16 bits, which takes longer.
 DEVICE int32_t sat(int32_t v)
 {
-	int32_t low = v > -32768 ? v : -32768;
-	return low < 32767 ? low : 32767;
+	int32_t r;
+	asm("{\n\t.reg .s32 t;\n\tmax.s32 t, %1, -32768;\n\tmin.s32 %0, t, 32767;\n\t}" : "=r"(r) : "r"(v));
+	return r;
+}
+
+// The magnitude of v, at most limit.
+DEVICE int32_t limited(int32_t v, int32_t limit)
+{
+	int32_t r;
+	asm("{\n\t.reg .s32 t;\n\tabs.s32 t, %1;\n\tmin.s32 %0, t, %2;\n\t}" : "=r"(r) : "r"(v), "r"(limit));
+	return r;
 }
 
 DEVICE int32_t plus(int32_t a, int32_t b) { return sat(a + b); }
 DEVICE int32_t minus(int32_t a, int32_t b) { return sat(a - b); }
-DEVICE int32_t absolute(int32_t v)
-{
-	int32_t m = v < 0 ? -v : v;
-	return m < 32767 ? m : 32767;
-}
-
-DEVICE int32_t magnitude_of(int16_t e)
-{
-	int32_t m = e < 0 ? -(int32_t)e : e;
-	return m < most_magnitude ? m : most_magnitude;
-}
+DEVICE int32_t absolute(int32_t v) { return limited(v, 32767); }
+DEVICE int32_t magnitude_of(int16_t e) { return limited(e, most_magnitude); }
 
 DEVICE uint32_t nearest(int32_t v, uint32_t n) { return v < 0 ? 0 : (uint32_t)v < n ? (uint32_t)v : n - 1; }
 
@@ -124,6 +125,10 @@ struct Weights {
 		FourWords a = p[0], b = p[1];
 		w[0] = a.x, w[1] = a.y, w[2] = a.z, w[3] = a.w, w[4] = b.x, w[5] = b.y, w[6] = b.z, w[7] = b.w;
 	}
+
+	// Of the first eight only, or of 0 to 3 and 12.
+	__device__ Weights(const FourWords &a) : w{a.x, a.y, a.z, a.w} {}
+	__device__ Weights(int32_t first, int32_t second, int32_t seventh) : w{first, second, 0, 0, 0, 0, seventh, 0} {}
 
 	__device__ int32_t of(int32_t i) const { return i % 2 ? w[i / 2] >> 16 : (int16_t)w[i / 2]; }
 };
@@ -239,8 +244,18 @@ template <int b> DEVICE void low_features(Features &s, const Low &q, const Weigh
 	s.add_low(w, i + 3, minus(q.at<t>(2, 0), q.at<t>(1, 0)), qmin);
 }
 
-// The part of a band that lies in a tile.
-struct Part {
+// The column that stands for x in a part of less than four, the last of which is end.
+static __device__ __attribute__((noinline, const)) uint32_t narrow_column(int32_t x, int32_t end)
+{
+	if (end == 0)
+		return 0;
+	while (x < 0 || x > end)
+		x = x < 0 ? -x : 2 * end - x;
+	return (uint32_t)x;
+}
+
+// The part of a band that lies in a tile. narrow says that it may have less than four columns.
+template <bool narrow> struct Part {
 	const ModelBand &f;
 	uint32_t x0, y0; // of the tile's corner in the band
 	uint32_t width, height;
@@ -254,13 +269,9 @@ struct Part {
 	// The column that stands for x, at most three outside.
 	__device__ uint32_t column(int32_t x) const
 	{
-		int32_t end = (int32_t)width - 1;
-		x = x < 0 ? -x : x;
-		x = end - x;
-		x = end - (x < 0 ? -x : x);
-		if (x < 0) // a part of less than four columns
-			x = end == 0 ? 0 : -x % (2 * end) > end ? 2 * end - -x % (2 * end) : -x % (2 * end);
-		return (uint32_t)x;
+		int32_t end = (int32_t)width - 1, d = end - (x < 0 ? -x : x);
+		int32_t c = end - (d < 0 ? -d : d);
+		return narrow && c < 0 ? narrow_column(x, end) : (uint32_t)c;
 	}
 
 	__device__ uint64_t row(uint32_t y) const { return (uint64_t)(y0 + y) * f.width + x0; }
@@ -271,20 +282,23 @@ struct Part {
 	__device__ bool empty() const { return width == 0 || height == 0; }
 };
 
+// Whether a part of one of the bands at a position has less than four columns: that of LL has one more at most.
+DEVICE bool is_narrow(const Model &m, uint32_t tx) { return m.width - tx * m.side < 5; }
+
 // A row of a part: coefficients, and magnitudes of residuals.
-struct CoefficientRow {
-	const Part &p;
+template <bool narrow> struct CoefficientRow {
+	const Part<narrow> &p;
 	const int32_t *s;
 
-	__device__ CoefficientRow(const Part &p, uint64_t row) : p(p), s(p.f.c + row) {}
+	__device__ CoefficientRow(const Part<narrow> &p, uint64_t row) : p(p), s(p.f.c + row) {}
 	__device__ int32_t operator()(int32_t x) const { return sat(s[p.column(x)]); }
 };
 
-struct MagnitudeRow {
-	const Part &p;
+template <bool narrow> struct MagnitudeRow {
+	const Part<narrow> &p;
 	const int16_t *s;
 
-	__device__ MagnitudeRow(const Part &p, uint64_t row) : p(p), s(p.f.e + row) {}
+	__device__ MagnitudeRow(const Part<narrow> &p, uint64_t row) : p(p), s(p.f.e + row) {}
 	__device__ int32_t operator()(int32_t x) const { return magnitude_of(s[p.column(x)]); }
 };
 
@@ -303,11 +317,11 @@ template <int b, class Row> DEVICE int32_t own_taps(const Row &nn, const Row &n,
 }
 
 // Taps of the bands before in the tile.
-template <int b> DEVICE int32_t earlier_taps(const Part &h, const Part &v, const Weights &w, int32_t x, int32_t y)
+template <int b, bool narrow> DEVICE int32_t earlier_taps(const Part<narrow> &h, const Part<narrow> &v, const Weights &w, int32_t x, int32_t y)
 {
 	int32_t sum = 0;
 	if (b > 0 && !h.empty()) {
-		CoefficientRow n(h, h.earlier_row(y - 1)), own(h, h.earlier_row(y)), s(h, h.earlier_row(y + 1)), ss(h, h.earlier_row(y + 2));
+		CoefficientRow<narrow> n(h, h.earlier_row(y - 1)), own(h, h.earlier_row(y)), s(h, h.earlier_row(y + 1)), ss(h, h.earlier_row(y + 2));
 		if (b == 1) {
 			int32_t near = plus(plus(plus(own(x - 1), own(x)), s(x - 1)), s(x));
 			int32_t far = plus(plus(plus(n(x - 1), n(x)), ss(x - 1)), ss(x));
@@ -317,7 +331,7 @@ template <int b> DEVICE int32_t earlier_taps(const Part &h, const Part &v, const
 		}
 	}
 	if (b == 2 && !v.empty()) {
-		CoefficientRow own(v, v.earlier_row(y));
+		CoefficientRow<narrow> own(v, v.earlier_row(y));
 		sum += w.of(11) * plus(own(x), own(x + 1)) + w.of(12) * plus(own(x - 1), own(x + 2));
 	}
 	return sum;
@@ -341,18 +355,18 @@ DEVICE void own_features(Features &s, const Row &nn, const Row &n, const Row &ow
 }
 
 // Features of a band before, with the numbers first and first+1.
-DEVICE void cross_features(Features &s, const Part &p, const Weights &w, int32_t first, int32_t x, int32_t y)
+template <bool narrow> DEVICE void cross_features(Features &s, const Part<narrow> &p, const Weights &w, int32_t first, int32_t x, int32_t y)
 {
 	if (p.empty())
 		return;
-	MagnitudeRow n(p, p.earlier_row(y - 1)), own(p, p.earlier_row(y)), below(p, p.earlier_row(y + 1));
+	MagnitudeRow<narrow> n(p, p.earlier_row(y - 1)), own(p, p.earlier_row(y)), below(p, p.earlier_row(y + 1));
 	s.add(w, first, own(x));
 	s.add(w, first + 1, own(x - 1) + own(x + 1) + n(x) + below(x)); // at most 32764
 }
 
 // Features of the bands before in the tile.
-template <int b>
-DEVICE void earlier_features(Features &s, const Part &h, const Part &v, const Weights &w, bool fast, bool later, int32_t x, int32_t y)
+template <int b, bool narrow>
+DEVICE void earlier_features(Features &s, const Part<narrow> &h, const Part<narrow> &v, const Weights &w, bool fast, bool later, int32_t x, int32_t y)
 {
 	int32_t i = first_bands<b>(fast, later);
 	if (b > 0)

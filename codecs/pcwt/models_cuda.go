@@ -169,7 +169,7 @@ func (b *modelBatch) listModels(sets map[*constants.Set]gpu.Ptr) {
 				}
 				e := &p.levels[level]
 				b.models = append(b.models, b.model(i, level, sets))
-				b.sizes = append(b.sizes, extent{pixels: e.bands[constants.LH].width * e.bands[constants.HL].height, bodies: e.tiles})
+				b.sizes = append(b.sizes, extent{pixels: e.bands[constants.LH].width * e.bands[constants.HL].height, bodies: e.tiles, side: b.headers[b.frames[p.frame].file].side()})
 			}
 		}
 	}
@@ -186,7 +186,7 @@ func (b *modelBatch) model(plane, level int, sets map[*constants.Set]gpu.Ptr) de
 		Words: l.words, Lengths: b.lengths.Ptr + gpu.Ptr(4*l.tilesAt), RawBits: b.rawBits.Ptr + gpu.Ptr(l.tilesAt), Places: b.places.Ptr + gpu.Ptr(8*l.tilesAt),
 		Error: b.images.errors.Ptr + gpu.Ptr(4*p.frame),
 		Width: uint32(l.bands[constants.LH].width), Height: uint32(l.bands[constants.HL].height),
-		Side: uint32(h.side()), LogLanes: uint32(h.laneLog), LevelClass: uint32(class), Variant: uint32(p.params.earlier),
+		Side: uint32(h.side()), LogSide: uint32(h.tileLog), LogLanes: uint32(h.laneLog), LevelClass: uint32(class), Variant: uint32(p.params.earlier),
 		Fast: flag(h.fast()), Qmin: uint32(h.qmin), Across: uint32(l.across), Tiles: uint32(l.tiles), Room: uint32(roomOf(h.side(), 1<<h.laneLog)),
 	}
 	copy(m.Offsets[:], p.params.offsets[class*constants.Bands:][:constants.Bands])
@@ -281,15 +281,19 @@ func makeDeviceSet(s *constants.Set) *deviceSet {
 		}
 	}
 	const slot = 1 << constants.Bits / hintSlots
+	hints := d.Tables[2*constants.TableCount*startsStride:]
 	for i := range s.Tables {
 		sum, at := 0, 0
+		start := func(t int) { little.PutUint16(d.Tables[2*(i*startsStride+t):], uint16(sum)) }
 		for t, f := range s.Tables[i] {
+			start(t)
 			d.Ranges[i*constants.Tokens+t] = uint32(sum) | uint32(f)<<16
 			sum += int(f)
 			for ; at < hintSlots && at*slot < sum; at++ {
-				d.Hints[i*hintSlots+at] = uint8(t)
+				hints[i*hintSlots+at] = uint8(t)
 			}
 		}
+		start(constants.Tokens)
 	}
 	return d
 }

@@ -20,8 +20,11 @@ constexpr uint32_t directions = 5;
 constexpr uint32_t contexts = 44; // tables of a fraction
 constexpr uint32_t escape = 87;
 constexpr uint32_t tokens = 88;
-constexpr uint32_t most_side = 256; // of a tile
-constexpr uint32_t hint_slots = 128; // of a table
+constexpr uint32_t table_count = 176;
+constexpr uint32_t starts_stride = 90; // of a table
+constexpr uint32_t shared_tables = 42944; // bytes
+constexpr uint32_t decoder_threads = 256;
+constexpr uint32_t hint_slots = 64; // of a table
 constexpr uint32_t scale_zero = 255; // the step where all features are 0
 
 // Picture is a picture's samples and its planes.
@@ -178,15 +181,15 @@ struct Set {
 	int32_t bias[180];
 	int16_t thresholds[2];
 	uint32_t ranges[15488]; // of a table, where each token begins, and its frequency << 16
-	uint8_t hints[22528]; // of a table, the first token that reaches into a slot
+	uint8_t tables[42944]; // where each token begins, of all tables, u16; then of a table, the first token that reaches into a slot
 };
-static_assert(sizeof(Set) == 168724, "Set");
+static_assert(sizeof(Set) == 189140, "Set");
 static_assert(__builtin_offsetof(Set, predict) == 0, "Predict");
 static_assert(__builtin_offsetof(Set, scale) == 77760, "Scale");
 static_assert(__builtin_offsetof(Set, bias) == 83520, "Bias");
 static_assert(__builtin_offsetof(Set, thresholds) == 84240, "Thresholds");
 static_assert(__builtin_offsetof(Set, ranges) == 84244, "Ranges");
-static_assert(__builtin_offsetof(Set, hints) == 146196, "Hints");
+static_assert(__builtin_offsetof(Set, tables) == 146196, "Tables");
 
 // ModelBand is a band of a level of profile 1, and what its coefficients are coded from. Arrays have height rows of
 // width; those of parents likewise.
@@ -241,6 +244,7 @@ struct Model {
 	uint32_t width; // of the low band
 	uint32_t height;
 	uint32_t side; // of a tile
+	uint32_t log_side;
 	uint32_t log_lanes;
 	uint32_t level_class;
 	uint32_t variant; // number of earlier planes that are looked at
@@ -250,8 +254,9 @@ struct Model {
 	uint32_t tiles;
 	uint32_t room;
 	int8_t offsets[4]; // of HL, LH and HH
+	uint32_t unused;
 };
-static_assert(sizeof(Model) == 440, "Model");
+static_assert(sizeof(Model) == 448, "Model");
 static_assert(__builtin_offsetof(Model, low) == 0, "Low");
 static_assert(__builtin_offsetof(Model, set) == 8, "Set");
 static_assert(__builtin_offsetof(Model, hl) == 16, "Hl");
@@ -265,12 +270,14 @@ static_assert(__builtin_offsetof(Model, error) == 384, "Error");
 static_assert(__builtin_offsetof(Model, width) == 392, "Width");
 static_assert(__builtin_offsetof(Model, height) == 396, "Height");
 static_assert(__builtin_offsetof(Model, side) == 400, "Side");
-static_assert(__builtin_offsetof(Model, log_lanes) == 404, "LogLanes");
-static_assert(__builtin_offsetof(Model, level_class) == 408, "LevelClass");
-static_assert(__builtin_offsetof(Model, variant) == 412, "Variant");
-static_assert(__builtin_offsetof(Model, fast) == 416, "Fast");
-static_assert(__builtin_offsetof(Model, qmin) == 420, "Qmin");
-static_assert(__builtin_offsetof(Model, across) == 424, "Across");
-static_assert(__builtin_offsetof(Model, tiles) == 428, "Tiles");
-static_assert(__builtin_offsetof(Model, room) == 432, "Room");
-static_assert(__builtin_offsetof(Model, offsets) == 436, "Offsets");
+static_assert(__builtin_offsetof(Model, log_side) == 404, "LogSide");
+static_assert(__builtin_offsetof(Model, log_lanes) == 408, "LogLanes");
+static_assert(__builtin_offsetof(Model, level_class) == 412, "LevelClass");
+static_assert(__builtin_offsetof(Model, variant) == 416, "Variant");
+static_assert(__builtin_offsetof(Model, fast) == 420, "Fast");
+static_assert(__builtin_offsetof(Model, qmin) == 424, "Qmin");
+static_assert(__builtin_offsetof(Model, across) == 428, "Across");
+static_assert(__builtin_offsetof(Model, tiles) == 432, "Tiles");
+static_assert(__builtin_offsetof(Model, room) == 436, "Room");
+static_assert(__builtin_offsetof(Model, offsets) == 440, "Offsets");
+static_assert(__builtin_offsetof(Model, unused) == 444, "Unused");

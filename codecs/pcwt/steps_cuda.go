@@ -7,13 +7,14 @@ import (
 
 // deviceSteps runs the steps on a lane.
 type deviceSteps struct {
+	cores   *pool.Pool
 	lane    *gpu.Lane
 	stream  *gpu.Stream // the lane's first
 	staging *gpu.Staging
 }
 
 func newDeviceSteps(l *gpu.Lane, c *pool.Pool) *deviceSteps {
-	return &deviceSteps{lane: l, stream: l.Stream(0), staging: &gpu.Staging{Lane: l, Spans: c.Spans}}
+	return &deviceSteps{cores: c, lane: l, stream: l.Stream(0), staging: &gpu.Staging{Lane: l, Spans: c.Spans}}
 }
 
 // launch puts a launch of a kernel for the items into the stream, if there are any.

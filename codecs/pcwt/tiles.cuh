@@ -15,33 +15,42 @@ struct Position {
 
 	__device__ Position(const Model &m)
 	{
-		uint64_t i = thread();
-		inside = i < (uint64_t)m.width * m.height;
-		px = (uint32_t)(i % m.width), py = (uint32_t)(i / m.width);
-		x = px % m.side, y = py % m.side;
+		uint32_t i = (uint32_t)thread(); // a band has less than 2^30 positions
+		inside = i < m.width * m.height;
+		px = i % m.width, py = i / m.width;
+		x = px & (m.side - 1), y = py & (m.side - 1);
 	}
 };
 
 DEVICE int16_t sat16(int32_t v) { return (int16_t)sat(v); }
 
 // What encoding knows of a coefficient: its prediction.
-template <int b> DEVICE void predict_band(const Model &m, const Low &q, const Position &at, uint32_t texture)
+template <int b, bool narrow> DEVICE void predict_band(const Model &m, const Low &q, const Position &at, uint32_t texture)
 {
 	const ModelBand &f = band_of(m, b);
 	if (at.px >= f.width || at.py >= f.height)
 		return;
-	uint32_t tx = at.px / m.side, ty = at.py / m.side;
-	Part own(f, m.side, tx, ty), h(m.hl, m.side, tx, ty), v(m.lh, m.side, tx, ty);
+	uint32_t tx = at.px >> m.log_side, ty = at.py >> m.log_side;
+	Part<narrow> own(f, m.side, tx, ty), h(m.hl, m.side, tx, ty), v(m.lh, m.side, tx, ty);
 	Weights w(predict_weights(m, b, at.x, at.y, texture));
 	Known<b> known(f, at.px, at.py);
 	uint32_t y = at.y, n = y > 0 ? y - 1 : 0, nn = y > 1 ? y - 2 : 0;
-	int32_t sum = known.taps(w, m.variant) + low_taps<b>(q, w) + earlier_taps<b>(h, v, w, (int32_t)at.x, (int32_t)y);
-	sum += own_taps<b>(CoefficientRow(own, own.row(nn)), CoefficientRow(own, own.row(n)), CoefficientRow(own, own.row(y)), w, (int32_t)at.x, y);
+	int32_t sum = known.taps(w, m.variant) + low_taps<b>(q, w) + earlier_taps<b, narrow>(h, v, w, (int32_t)at.x, (int32_t)y);
+	sum += own_taps<b>(CoefficientRow<narrow>(own, own.row(nn)), CoefficientRow<narrow>(own, own.row(n)), CoefficientRow<narrow>(own, own.row(y)), w, (int32_t)at.x, y);
 	Prediction p(sum, 0);
 	int32_t e = f.c[known.at] - p.r;
 	f.e[known.at] = sat16(e);
 	f.residuals[known.at] = p.f < 0 ? -e : e;
 	f.kinds[known.at] = (uint8_t)(texture / (textures / directions) | p.fraction() << 3);
+}
+
+template <bool narrow> DEVICE void predict_position(const Model &m, const Position &at)
+{
+	Low q(m, at.px, at.py);
+	uint32_t texture = q.texture(m.set);
+	predict_band<0, narrow>(m, q, at, texture);
+	predict_band<1, narrow>(m, q, at, texture);
+	predict_band<2, narrow>(m, q, at, texture);
 }
 
 // Residuals of all coefficients of a level, from the coefficients. One thread per position; blockIdx.y is the level. The
@@ -64,32 +73,48 @@ KERNEL pcwt_predict(const Model *__restrict__ list)
 		}
 		return;
 	}
-	Low q(m, at.px, at.py);
-	uint32_t texture = q.texture(m.set);
-	predict_band<0>(m, q, at, texture);
-	predict_band<1>(m, q, at, texture);
-	predict_band<2>(m, q, at, texture);
+	if (is_narrow(m, at.px >> m.log_side))
+		predict_position<true>(m, at);
+	else
+		predict_position<false>(m, at);
 }
 
-template <int b> DEVICE void scale_band(const Model &m, const Low &q, const Position &at)
+template <int b, bool narrow> DEVICE void scale_band(const Model &m, const Low *q, const Position &at)
 {
 	const ModelBand &f = band_of(m, b);
 	if (at.px >= f.width || at.py >= f.height)
 		return;
-	uint32_t tx = at.px / m.side, ty = at.py / m.side;
-	Part own(f, m.side, tx, ty), h(m.hl, m.side, tx, ty), v(m.lh, m.side, tx, ty);
+	uint32_t tx = at.px >> m.log_side, ty = at.py >> m.log_side;
+	Part<narrow> own(f, m.side, tx, ty), h(m.hl, m.side, tx, ty), v(m.lh, m.side, tx, ty);
 	Known<b> known(f, at.px, at.py);
 	uint32_t key = scale_key(m, b, at.x, at.y, f.kinds[known.at] & 7);
 	Weights w(m.set->scale + 16 * key);
 	Features s = {m.set->bias[key], 0};
 	known.features(s, w, m.variant, first_before<b>(m.fast), at.px, at.py);
-	if (!m.fast)
-		low_features<b>(s, q, w, m.variant > 0, 0);
-	earlier_features<b>(s, h, v, w, m.fast, m.variant > 0, (int32_t)at.x, (int32_t)at.y);
+	if (q)
+		low_features<b>(s, *q, w, m.variant > 0, 0);
+	earlier_features<b, narrow>(s, h, v, w, m.fast, m.variant > 0, (int32_t)at.x, (int32_t)at.y);
 	uint32_t y = at.y, n = y > 0 ? y - 1 : 0, nn = y > 1 ? y - 2 : 0;
-	own_features<b>(s, MagnitudeRow(own, own.row(nn)), MagnitudeRow(own, own.row(n)), MagnitudeRow(own, own.row(y)), w, m.fast, m.variant > 0,
+	own_features<b>(s, MagnitudeRow<narrow>(own, own.row(nn)), MagnitudeRow<narrow>(own, own.row(n)), MagnitudeRow<narrow>(own, own.row(y)), w, m.fast, m.variant > 0,
 		(int32_t)at.x, y);
 	f.steps[known.at] = (uint8_t)scale_step(s);
+}
+
+template <bool narrow> DEVICE void scale_bands(const Model &m, const Low *q, const Position &at)
+{
+	scale_band<0, narrow>(m, q, at);
+	scale_band<1, narrow>(m, q, at);
+	scale_band<2, narrow>(m, q, at);
+}
+
+template <bool narrow> DEVICE void scale_position(const Model &m, const Position &at)
+{
+	if (m.fast) {
+		scale_bands<narrow>(m, nullptr, at);
+	} else {
+		Low q(m, at.px, at.py);
+		scale_bands<narrow>(m, &q, at);
+	}
 }
 
 // Steps of the scale of all coefficients of a level, from the residuals. One thread per position; blockIdx.y is the level.
@@ -99,10 +124,10 @@ KERNEL pcwt_scale(const Model *__restrict__ list)
 	Position at(m);
 	if (!at.inside)
 		return;
-	Low q(m, at.px, at.py);
-	scale_band<0>(m, q, at);
-	scale_band<1>(m, q, at);
-	scale_band<2>(m, q, at);
+	if (is_narrow(m, at.px >> m.log_side))
+		scale_position<true>(m, at);
+	else
+		scale_position<false>(m, at);
 }
 
 template <int b> DEVICE void know_band(const Model &m, const Low &q, const Position &at, uint32_t texture)
@@ -262,7 +287,7 @@ KERNEL __launch_bounds__(coder_threads) pcwt_encode_tiles(const Model *__restric
 	uint32_t state = 1u << 16, any = 0, width = 0, count = 0;
 	for (int32_t b = 2; b >= 0; b--) {
 		const ModelBand &f = band_of(m, (uint32_t)b);
-		Part part(f, m.side, tx, ty);
+		Part<true> part(f, m.side, tx, ty);
 		if (part.empty())
 			continue;
 		count += part.height * part.width;
@@ -304,7 +329,7 @@ KERNEL __launch_bounds__(coder_threads) pcwt_encode_tiles(const Model *__restric
 
 // The index of coefficient number i of a tile in the order of coding.
 struct Order {
-	Part hl, lh, hh;
+	Part<true> hl, lh, hh;
 
 	__device__ Order(const Model &m, uint32_t tx, uint32_t ty)
 		: hl(m.hl, m.side, tx, ty), lh(m.lh, m.side, tx, ty), hh(m.hh, m.side, tx, ty) {}
@@ -320,7 +345,7 @@ struct Order {
 		return i < n ? in(lh, i) : in(hh, i - n);
 	}
 
-	__device__ int32_t *in(const Part &p, uint32_t i) const
+	__device__ int32_t *in(const Part<true> &p, uint32_t i) const
 	{
 		uint32_t y = i / p.width, j = i % p.width, even = (p.width + 1) / 2;
 		return p.f.c + (uint64_t)(p.y0 + y) * p.f.width + p.x0 + (j < even ? 2 * j : 2 * (j - even) + 1);
@@ -415,23 +440,45 @@ DEVICE int32_t value_of(int32_t i, uint32_t qmin)
 	return i < 0 ? -m : m;
 }
 
-// The last rows of a band in a tile, with what stands for the columns beside it.
+// The shared memory of a block that decodes: the tables of its set, and for each warp the last three rows of a band in the
+// tile, coefficients and then magnitudes, with room beside them for what stands for the columns outside.
 constexpr uint32_t row_margin = 4;
 
+struct SharedTables {
+	uint16_t starts[table_count * starts_stride];
+	uint8_t hints[table_count * hint_slots];
+};
+static_assert(sizeof(SharedTables) == shared_tables, "the host asks for that");
+
+extern __shared__ uint32_t shared_memory[];
+
 struct TileRows {
-	int16_t c[3][most_side + 2 * row_margin];
-	int16_t m[3][most_side + 2 * row_margin];
+	int16_t *s;
+	uint32_t stride;
+
+	__device__ int16_t *c(uint32_t i) const { return s + i * stride + row_margin; }
+	__device__ int16_t *m(uint32_t i) const { return s + (3 + i) * stride + row_margin; }
 };
 
 struct SharedRow {
 	const int16_t *s;
 
-	__device__ int32_t operator()(int32_t x) const { return s[x + (int32_t)row_margin]; }
+	__device__ int32_t operator()(int32_t x) const { return s[x]; }
 };
+
+// All threads of the block call.
+DEVICE void load_tables(SharedTables *to, const Set *set)
+{
+	const uint32_t *from = (const uint32_t *)set->tables;
+	for (uint32_t i = threadIdx.x; i < sizeof(SharedTables) / 4; i += blockDim.x)
+		((uint32_t *)to)[i] = from[i];
+	sync_block();
+}
 
 // Decodes the residuals of up to 32 coefficients of a half row. All threads of the warp call; count is the number of
 // coefficients. Thread i holds that of coefficient i.
-DEVICE int32_t decode_symbols(const Lanes &k, WordReader &r, const Set *set, uint32_t fraction, uint32_t q, uint32_t count, uint32_t &state)
+DEVICE int32_t decode_symbols(const Lanes &k, WordReader &r, const SharedTables *tables, uint32_t fraction, uint32_t q, uint32_t count,
+	uint32_t &state)
 {
 	uint32_t shift = 0, context = q, token = 0, raw = 0;
 	if (context >= contexts) {
@@ -439,8 +486,8 @@ DEVICE int32_t decode_symbols(const Lanes &k, WordReader &r, const Set *set, uin
 		context = 40 + (context & 3);
 	}
 	uint32_t table = fraction * contexts + context;
-	const uint32_t *ranges = set->ranges + table * tokens;
-	const uint8_t *hints = set->hints + table * hint_slots;
+	const uint16_t *starts = tables->starts + table * starts_stride;
+	const uint8_t *hints = tables->hints + table * hint_slots;
 	uint32_t steps = (count + k.count - 1) / k.count;
 	for (uint32_t step = 0; step < steps; step++) {
 		if (step > 0)
@@ -450,10 +497,10 @@ DEVICE int32_t decode_symbols(const Lanes &k, WordReader &r, const Set *set, uin
 		if (own) {
 			uint32_t slot = state & 16383;
 			token = hints[slot / (16384 / hint_slots)];
-			uint32_t range = ranges[token];
-			while (slot - (range & 0xffff) >= range >> 16)
-				range = ranges[++token];
-			state = (range >> 16) * (state >> 14) + slot - (range & 0xffff);
+			uint32_t start = starts[token], end = starts[token + 1];
+			while (slot >= end)
+				start = end, end = starts[++token + 1];
+			state = (end - start) * (state >> 14) + slot - start;
 			uint32_t n = (token + 1) / 2;
 			raw_bits = token == escape ? 32 : (n < 16 ? 0 : (n - 16) / 2 + 3) + shift;
 		}
@@ -486,40 +533,106 @@ DEVICE int32_t decode_symbols(const Lanes &k, WordReader &r, const Set *set, uin
 }
 
 // Adds to what is known of a band's coefficients the terms of the tile's bands before it.
-template <int b> DEVICE void know_earlier(const Model &m, const Part &own, const Part &h, const Part &v)
+template <int b, bool narrow> DEVICE void know_earlier(const Model &m, const Part<true> &own, uint32_t tx, uint32_t ty)
 {
 	const ModelBand &f = own.f;
+	Part<narrow> h(m.hl, m.side, tx, ty), v(m.lh, m.side, tx, ty);
 	sync_warp(); // the bands before are written
 	for (uint32_t y = 0; y < own.height; y++) {
 		for (uint32_t x = lane(); x < own.width; x += warp_size) {
 			uint64_t at = own.row(y) + x;
 			uint32_t kind = f.kinds[at], texture = kind & 127;
 			Features s = {f.scales[at], (int32_t)(kind >> 7)};
-			earlier_features<b>(s, h, v, Weights(m.set->scale + 16 * scale_key(m, b, x, y, texture / (textures / directions))), m.fast, m.variant > 0,
+			earlier_features<b, narrow>(s, h, v, Weights(m.set->scale + 16 * scale_key(m, b, x, y, texture / (textures / directions))), m.fast, m.variant > 0,
 				(int32_t)x, (int32_t)y);
 			f.scales[at] = s.sum;
 			f.kinds[at] = (uint8_t)(texture | (s.any != 0) << 7);
 			if (!m.fast)
-				f.residuals[at] += earlier_taps<b>(h, v, Weights(predict_weights(m, b, x, y, texture)), (int32_t)x, (int32_t)y);
+				f.residuals[at] += earlier_taps<b, narrow>(h, v, Weights(predict_weights(m, b, x, y, texture)), (int32_t)x, (int32_t)y);
 		}
 	}
 	sync_warp();
 }
 
+// Where the coefficients of a half row are that a thread decodes: (2 j + parity, y). The half rows of a band follow each other
+// in pieces of up to 32 coefficients.
+struct HalfRow {
+	uint32_t y, parity, first;
+
+	// The next piece, behind the last row at the end.
+	__device__ void advance(const Part<true> &own)
+	{
+		first += warp_size;
+		if (first < (own.width + 1 - parity) / 2)
+			return;
+		first = 0;
+		if (parity == 0 && own.width > 1) {
+			parity = 1;
+		} else {
+			parity = 0;
+			y++;
+		}
+	}
+	__device__ uint32_t x() const { return 2 * (first + lane()) + parity; }
+	__device__ bool inside(const Part<true> &own) const { return y < own.height && x() < own.width; }
+};
+
+// What is loaded for coefficients before those in front of them are decoded: of the next piece its known sums and its weights of
+// the terms of the band itself, of the next but one what these depend on.
+struct Ahead {
+	HalfRow piece; // whose kind is loaded
+	uint32_t kind;
+	int32_t scale, any, sum;
+	FourWords scale_weights;
+	int32_t weights[2], far_weight;
+
+	__device__ void load_kind(const Part<true> &own)
+	{
+		if (piece.inside(own))
+			kind = own.f.kinds[own.row(piece.y) + piece.x()];
+	}
+
+	template <int b> __device__ void advance(const Model &m, const Part<true> &own)
+	{
+		if (piece.inside(own)) {
+			uint32_t x = piece.x(), y = piece.y, texture = kind & 127;
+			uint64_t at = own.row(y) + x;
+			scale = own.f.scales[at];
+			any = (int32_t)(kind >> 7);
+			scale_weights = *(const FourWords *)(m.set->scale + 16 * scale_key(m, b, x, y, texture / (textures / directions)));
+			if (!m.fast) {
+				sum = own.f.residuals[at];
+				const int32_t *w = (const int32_t *)predict_weights(m, b, x, y, texture);
+				weights[0] = w[0], weights[1] = w[1];
+				if (b == 0)
+					far_weight = w[6];
+			}
+		}
+		piece.advance(own);
+		load_kind(own);
+	}
+};
+
 template <int b>
-DEVICE void decode_band(const Model &m, const Lanes &k, WordReader &r, uint32_t &state, uint32_t mode, uint32_t &number, TileRows &rows, uint32_t tx,
-	uint32_t ty)
+DEVICE void decode_band(const Model &m, const Lanes &k, WordReader &r, const SharedTables *tables, uint32_t &state, uint32_t mode, uint32_t &number,
+	const TileRows &rows, uint32_t tx, uint32_t ty)
 {
 	const ModelBand &f = band_of(m, b);
-	Part own(f, m.side, tx, ty), h(m.hl, m.side, tx, ty), v(m.lh, m.side, tx, ty);
+	Part<true> own(f, m.side, tx, ty);
 	if (own.empty())
 		return;
-	if (b > 0)
-		know_earlier<b>(m, own, h, v);
+	if (b > 0 && is_narrow(m, tx))
+		know_earlier<b, true>(m, own, tx, ty);
+	else if (b > 0)
+		know_earlier<b, false>(m, own, tx, ty);
 	int32_t offset = m.offsets[b];
+	Ahead ahead;
+	ahead.piece = {0, 0, 0};
+	ahead.load_kind(own);
+	ahead.advance<b>(m, own);
 	for (uint32_t y = 0; y < own.height; y++) {
 		uint32_t i = y % 3, n = y > 0 ? (y - 1) % 3 : 0, nn = y > 1 ? (y - 2) % 3 : 0;
-		SharedRow c[3] = {{rows.c[nn]}, {rows.c[n]}, {rows.c[i]}}, e[3] = {{rows.m[nn]}, {rows.m[n]}, {rows.m[i]}};
+		SharedRow c[3] = {{rows.c(nn)}, {rows.c(n)}, {rows.c(i)}}, e[3] = {{rows.m(nn)}, {rows.m(n)}, {rows.m(i)}};
 		uint64_t row = own.row(y);
 		for (uint32_t parity = 0; parity < 2; parity++) {
 			uint32_t count = (own.width + 1 - parity) / 2;
@@ -529,19 +642,19 @@ DEVICE void decode_band(const Model &m, const Lanes &k, WordReader &r, uint32_t 
 				Prediction p(0, 0);
 				uint32_t q = 0;
 				if (inside) {
-					uint32_t kind = f.kinds[row + x], texture = kind & 127;
-					Features s = {f.scales[row + x], (int32_t)(kind >> 7)};
-					Weights w(m.set->scale + 16 * scale_key(m, b, x, y, texture / (textures / directions)));
+					Features s = {ahead.scale, ahead.any};
+					Weights w = {ahead.scale_weights};
 					own_features<b>(s, e[0], e[1], e[2], w, m.fast, m.variant > 0, (int32_t)x, y);
 					q = context(scale_step(s), offset);
 					if (!m.fast) {
-						Weights w(predict_weights(m, b, x, y, texture));
-						p = Prediction(f.residuals[row + x] + own_taps<b>(c[0], c[1], c[2], w, (int32_t)x, y), m.qmin);
+						Weights w = {ahead.weights[0], ahead.weights[1], ahead.far_weight};
+						p = Prediction(ahead.sum + own_taps<b>(c[0], c[1], c[2], w, (int32_t)x, y), m.qmin);
 					}
 				}
+				ahead.advance<b>(m, own);
 				int32_t residual = 0;
 				if (mode == mode_coded) {
-					residual = decode_symbols(k, r, m.set, p.fraction(), q, least(count - first, warp_size), state);
+					residual = decode_symbols(k, r, tables, p.fraction(), q, least(count - first, warp_size), state);
 					residual = p.f < 0 ? -residual : residual;
 				} else if (mode == mode_raw && inside) {
 					uint32_t half = parity ? (own.width + 1) / 2 : 0;
@@ -551,16 +664,16 @@ DEVICE void decode_band(const Model &m, const Lanes &k, WordReader &r, uint32_t 
 					int32_t value = value_of(residual + p.r, m.qmin);
 					f.c[row + x] = value;
 					f.e[row + x] = sat16(residual);
-					rows.c[i][x + row_margin] = sat16(value);
-					rows.m[i][x + row_margin] = (int16_t)magnitude_of(sat16(residual));
+					rows.c(i)[x] = sat16(value);
+					rows.m(i)[x] = (int16_t)magnitude_of(sat16(residual));
 				}
 			}
 			sync_warp(); // the next half row looks at this one
 			if (lane() < 4) {
 				int32_t x = lane() < 2 ? (int32_t)lane() - 2 : (int32_t)(own.width + lane() - 2);
-				uint32_t from = own.column(x) + row_margin;
-				rows.c[i][x + (int32_t)row_margin] = rows.c[i][from];
-				rows.m[i][x + (int32_t)row_margin] = rows.m[i][from];
+				uint32_t from = own.column(x);
+				rows.c(i)[x] = rows.c(i)[from];
+				rows.m(i)[x] = rows.m(i)[from];
 			}
 			sync_warp();
 		}
@@ -569,22 +682,27 @@ DEVICE void decode_band(const Model &m, const Lanes &k, WordReader &r, uint32_t 
 }
 
 // The tiles of a level, once pcwt_know has run for it. One warp per tile; blockIdx.y is the level of a plane.
-KERNEL __launch_bounds__(coder_threads) pcwt_decode_tiles(const Model *__restrict__ list, const uint8_t *__restrict__ bytes)
+KERNEL __launch_bounds__(decoder_threads) pcwt_decode_tiles(const Model *__restrict__ list, const uint8_t *__restrict__ bytes)
 {
-	__shared__ TileRows rows[coder_threads / warp_size];
 	const Model &m = list[blockIdx.y];
+	if (blockIdx.x * (decoder_threads / warp_size) >= m.tiles)
+		return;
+	SharedTables *tables = (SharedTables *)shared_memory;
+	load_tables(tables, m.set);
 	uint32_t tile = warp_tile();
 	if (tile >= m.tiles)
 		return;
+	uint32_t stride = m.side + 2 * row_margin;
+	TileRows rows = {(int16_t *)(tables + 1) + warp() * 6 * stride, stride};
 	Lanes k = {1u << m.log_lanes};
 	uint32_t tx = tile % m.across, ty = tile / m.across;
 	uint32_t length = m.lengths[tile], mode = length == 0 ? mode_zero : length % 2 ? mode_raw : mode_coded;
 	WordReader r = {bytes + m.places[tile], length / 2, 2 * k.count, 0, 0};
 	r.hold();
 	uint32_t i = 2 * (lane() % k.count), state = r.word(i) | r.word(i + 1) << 16, number = 0;
-	decode_band<0>(m, k, r, state, mode, number, rows[warp()], tx, ty);
-	decode_band<1>(m, k, r, state, mode, number, rows[warp()], tx, ty);
-	decode_band<2>(m, k, r, state, mode, number, rows[warp()], tx, ty);
+	decode_band<0>(m, k, r, tables, state, mode, number, rows, tx, ty);
+	decode_band<1>(m, k, r, tables, state, mode, number, rows, tx, ty);
+	decode_band<2>(m, k, r, tables, state, mode, number, rows, tx, ty);
 	if (mode == mode_coded && (state != 1u << 16 || r.at != r.count))
 		*m.error = error_tile; // any thread, the same value
 }

@@ -64,11 +64,14 @@ func (b *modelBatch) assemble(checksums func()) ([][]byte, error) {
 	var layout gpu.Layout
 	var parts []gpu.Part
 	at := make([]int, len(files)) // of the files' sections in the batch's bytes
-	for i, h := range b.headers {
+	b.cores.Each(len(files), func(i int) {
+		h := b.headers[i]
 		h.sections = sections[i].lengths
 		head := h.append()
 		files[i] = make([]byte, h.size)
 		copy(files[i], head)
+	})
+	for i, h := range b.headers {
 		at[i] = layout.Take(h.size - h.start)
 		parts = append(parts, gpu.Part{At: at[i], Bytes: files[i][h.start:]})
 	}

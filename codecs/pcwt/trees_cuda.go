@@ -180,38 +180,39 @@ func (b *treeBatch) analyse() error {
 	return nil
 }
 
-// encodeTrees codes pictures as wavelettree.Encode does with their planes.
-func (d *deviceSteps) encodeTrees(ctx context.Context, pictures []picture, params []wavelettree.Params) ([][]byte, error) {
+// encodeTrees codes pictures as wavelettree.Encode does with their planes. Once the sizes are known, room gives the memory for the
+// bytes of each picture.
+func (d *deviceSteps) encodeTrees(ctx context.Context, pictures []picture, params []wavelettree.Params, room func(sizes []int) [][]byte) error {
 	b, err := d.newTreeBatch(pictures, params)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := d.makePlanes(b.images); err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.analyse(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	return b.code()
+	return b.code(room)
 }
 
 // code measures all groups, asks for the sizes, and packs the groups.
-func (b *treeBatch) code() ([][]byte, error) {
+func (b *treeBatch) code(room func(sizes []int) [][]byte) error {
 	groups, trees := b.listGroups()
 	bits, err := b.lane.Device(4 * len(groups))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	places, err := b.lane.Device(8 * len(groups))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	sizes, err := b.lane.Device(8 * len(trees))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	at := 0
 	items := make([]extent, len(trees))
@@ -222,38 +223,38 @@ func (b *treeBatch) code() ([][]byte, error) {
 	}
 	groupList, err := put(b.deviceSteps, groups)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	treeList, err := put(b.deviceSteps, trees)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	all := []extent{{groups: len(groups)}}
 	if err := launch(b.deviceSteps, "pcwt_group_bits", all, &groupBitsParams{b.bandList, groupList, bits.Ptr}); err != nil {
-		return nil, err
+		return err
 	}
 	if err := launch(b.deviceSteps, "pcwt_group_places", items, &listParams{treeList}); err != nil {
-		return nil, err
+		return err
 	}
-	files, parts, bases, n, err := b.layOutFiles(sizes)
+	parts, bases, n, err := b.layOutFiles(sizes, room)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	bytes, err := b.stream.Zeros(n)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	baseList, err := put(b.deviceSteps, bases)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	err = launch(b.deviceSteps, "pcwt_group_pack", all, &groupPackParams{
 		Bytes: bytes.Ptr, Size: uint64(n), Bands: b.bandList, Groups: groupList, Bits: bits.Ptr, Places: places.Ptr, Bases: baseList,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return files, b.staging.Download(parts, bytes, n)
+	return b.staging.Download(parts, bytes, n)
 }
 
 // listGroups lists the groups of all pictures in the order of coding.
@@ -274,18 +275,18 @@ func (b *treeBatch) listGroups() (groups []deviceGroup, trees []deviceTree) {
 	return groups, trees
 }
 
-// layOutFiles waits for the sizes of the pictures' groups and for their Qmax, and makes the results with what comes before the
-// groups. The groups of picture i have their place at bases[i] of n bytes.
-func (b *treeBatch) layOutFiles(sizes *gpu.Buffer) (files [][]byte, parts []gpu.Part, bases []uint64, n int, err error) {
+// layOutFiles waits for the sizes of the pictures' groups and for their Qmax, and writes what comes before the groups. The
+// groups of picture i have their place at bases[i] of n bytes.
+func (b *treeBatch) layOutFiles(sizes *gpu.Buffer, room func(sizes []int) [][]byte) (parts []gpu.Part, bases []uint64, n int, err error) {
 	list, err := download[uint64](b.deviceSteps, sizes, len(b.layouts))
 	if err != nil {
-		return nil, nil, nil, 0, err
+		return nil, nil, 0, err
 	}
 	qmax, err := download[int32](b.deviceSteps, b.qmax, len(b.planes))
 	if err != nil {
-		return nil, nil, nil, 0, err
+		return nil, nil, 0, err
 	}
-	var layout gpu.Layout
+	heads, all := make([][]byte, len(list)), make([]int, len(list))
 	for i, l := range b.layouts {
 		channels := int(b.images.list[i].Channels)
 		var own []int
@@ -293,14 +294,17 @@ func (b *treeBatch) layOutFiles(sizes *gpu.Buffer) (files [][]byte, parts []gpu.
 			own = append(own, int(q))
 		}
 		qmax = qmax[channels:]
-		head := l.Params.AppendHeader(nil, own)
-		file := make([]byte, len(head)+int(list[i]))
-		copy(file, head)
-		at := layout.Take(int(list[i]))
-		files, bases = append(files, file), append(bases, uint64(at))
-		parts = append(parts, gpu.Part{At: at, Bytes: file[len(head):]})
+		heads[i] = l.Params.AppendHeader(nil, own)
+		all[i] = len(heads[i]) + int(list[i])
 	}
-	return files, parts, bases, layout.Size, nil
+	var layout gpu.Layout
+	for i, to := range room(all) {
+		copy(to, heads[i])
+		at := layout.Take(int(list[i]))
+		bases = append(bases, uint64(at))
+		parts = append(parts, gpu.Part{At: at, Bytes: to[len(heads[i]):all[i]]})
+	}
+	return parts, bases, layout.Size, nil
 }
 
 // decodeTrees fills the samples of pictures from what encodeTrees gave. A file that is damaged has its error among

@@ -203,8 +203,18 @@ func treeInLockstep(b *treeBatch, i int, p *picture) error {
 	return differ("search", qmax, []int32{int32(want.Qmax)})
 }
 
+func encodeTrees(d *deviceSteps, pictures []picture, params []wavelettree.Params) (files [][]byte, err error) {
+	err = d.encodeTrees(context.Background(), pictures, params, func(sizes []int) [][]byte {
+		for _, n := range sizes {
+			files = append(files, make([]byte, n))
+		}
+		return files
+	})
+	return files, err
+}
+
 func filesInLockstep(d *deviceSteps, pictures []picture, params []wavelettree.Params) error {
-	files, err := d.encodeTrees(context.Background(), pictures, params)
+	files, err := encodeTrees(d, pictures, params)
 	if err != nil {
 		return err
 	}
@@ -240,7 +250,7 @@ func TestDamagedTreesOnTheDevice(t *testing.T) {
 	}
 	err := dev.Do(context.Background(), func(l *gpu.Lane) error {
 		d := newDeviceSteps(l, pool.New())
-		files, err := d.encodeTrees(context.Background(), pictures, params)
+		files, err := encodeTrees(d, pictures, params)
 		if err != nil {
 			return err
 		}
