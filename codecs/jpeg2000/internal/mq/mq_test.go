@@ -78,3 +78,55 @@ func FuzzDecoder(f *testing.F) {
 		}
 	})
 }
+
+// encode codes the bits of contexts in one segment and marks each place in between.
+func encode(contexts, bits []byte) (*mq.Encoder, []mq.Mark) {
+	var e mq.Encoder
+	e.Reset()
+	marks := []mq.Mark{e.Mark()}
+	for i, c := range contexts {
+		e.Encode([]mq.Symbol{c<<1 | bits[i]})
+		marks = append(marks, e.Mark())
+	}
+	e.Flush()
+	return &e, marks
+}
+
+func TestEncoderAgreesWithFlowCharts(t *testing.T) {
+	for n := range 200 {
+		contexts, bits := decisions(rand.New(rand.NewPCG(2, uint64(n))), n*n/10)
+		want := newRefEncoder()
+		for i, c := range contexts {
+			want.encode(int(c), int(bits[i]))
+		}
+		e, _ := encode(contexts, bits)
+		if !bytes.Equal(e.Bytes(), want.flush()) {
+			t.Fatalf("%d decisions: other bytes", len(bits))
+		}
+	}
+}
+
+// Truncate is the least number of bytes that decode, found by trying all.
+func TestTruncate(t *testing.T) {
+	longer, all := 0, 0
+	for n := range 60 {
+		contexts, bits := decisions(rand.New(rand.NewPCG(3, uint64(n))), 10+3*n)
+		e, marks := encode(contexts, bits)
+		for i, m := range marks {
+			got, least := e.Truncate(m), 0
+			for !bytes.Equal(decode(e.Bytes()[:least], contexts[:i]), bits[:i]) {
+				least++
+			}
+			if got < least {
+				t.Fatalf("%d decisions of %d: %d bytes do not decode them, %d do", i, len(bits), got, least)
+			}
+			all++
+			if got > least {
+				longer++
+			}
+		}
+	}
+	if longer > all/50 { // bytes of ones that end before the place are not looked for
+		t.Errorf("%d of %d lengths are not the least", longer, all)
+	}
+}
