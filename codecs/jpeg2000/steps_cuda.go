@@ -1,7 +1,6 @@
 package jpeg2000
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"image"
@@ -24,6 +23,9 @@ import (
 // batching divides a call into some batches, so that the packets of one are made while
 // kernels of another run. Sizes are in pixels; a device does 20 of them in a nanosecond.
 var batching = gpu.Batching{Calls: 16, Least: 4 << 20, Most: 32 << 20, Items: 512}
+
+// copyBytes are the bytes that a goroutine copies at a time.
+const copyBytes = 1 << 20
 
 // onDevice says whether files with these options are made on a device.
 func (o *Options) onDevice() bool {
@@ -236,7 +238,9 @@ func (d *deviceDecoder) result(i int) (*raster.Image, error) {
 	if failed {
 		return decode(d.ctx, codec.Run{Pool: d.workers}, d.files[i], codec.View{})
 	}
-	f.image.Pix = bytes.Clone(f.samples)
+	// Fresh memory costs more than the copy, and several cores share it.
+	f.image.Pix = make([]byte, len(f.samples))
+	d.workers.Spans(len(f.samples), copyBytes, func(lo, hi int) { copy(f.image.Pix[lo:hi], f.samples[lo:hi]) })
 	return exif.Attach(f.image, f.picture.meta()), nil
 }
 
