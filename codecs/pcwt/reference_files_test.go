@@ -24,6 +24,7 @@ func TestReferenceDecoder(t *testing.T) {
 		{Width: 65, Height: 36, Depth: 1, Channels: 4, Bits: 12},
 		{Width: 33, Height: 47, Depth: 5, Channels: 1, Bits: 12},
 		{Width: 24, Height: 18, Depth: 2, Channels: 3, Bits: 8, Frames: true},
+		{Width: 200, Height: 190, Depth: 1, Channels: 1, Bits: 12}, // enough for constants of its own
 	}
 	if testing.Short() {
 		shapes = shapes[:5]

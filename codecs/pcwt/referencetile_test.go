@@ -294,7 +294,7 @@ func (p *place) model() (c modelled) {
 		M := max(m>>4, 13)
 		log := bits.Len(uint(M)) - 1
 		q = 4*log + M>>(log-2)&3 - 14
-		q = min(max(q+p.l.plane.offsets[level*3+p.b], 1), 99)
+		q = min(max(max(q, 1)+p.l.plane.offsets[level*3+p.b], 1), 99)
 	}
 	if q >= 44 {
 		c.raw = (q - 40) >> 2
