@@ -13,5 +13,6 @@ func TestCodec(t *testing.T) {
 		{"effort=best"},
 		{"mode=ht"},
 		{"psnr=40", "layers=2"},
+		{"container=jp3d"},
 	}})
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/volume"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/internal/container"
 	"github.com/pelmill/pelmill/internal/container/exif"
@@ -72,6 +73,9 @@ func (Codec) DecodeView(ctx context.Context, run codec.Run, files [][]byte, _ co
 func decode(ctx context.Context, run codec.Run, data []byte, view codec.View) (m *raster.Image, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if volume.Is(data) {
+		return decodeVolume(ctx, run.Pool, data, view)
 	}
 	p, err := open(data)
 	if err != nil {

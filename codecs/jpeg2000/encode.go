@@ -18,7 +18,7 @@ import (
 func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, opts codec.Options) []codec.Encoded {
 	out := make([]codec.Encoded, len(items))
 	o, err := resolve(opts)
-	workers, info := run.Cores(), c.Info()
+	workers, info := run.Cores(), c.Info().With(opts)
 	var taken []int
 	for i := range items {
 		if out[i].Err = err; err == nil {
@@ -72,6 +72,9 @@ func resolve(opts codec.Options) (*Options, error) {
 func encode(ctx context.Context, workers *pool.Pool, m *raster.Image, o *Options) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if o.volume() {
+		return encodeVolume(ctx, workers, m, o)
 	}
 	e := &encoder{ctx: ctx, workers: workers, image: m, options: o}
 	return e.choose()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/volume"
 	"github.com/pelmill/pelmill/internal/container/jp2"
 )
 
@@ -14,6 +15,9 @@ func (c Codec) Header(file []byte) (codec.Header, error) { return c.HeaderView(f
 
 // HeaderView is Header for a view.
 func (Codec) HeaderView(file []byte, view codec.View) (codec.Header, error) {
+	if volume.Is(file) {
+		return volumeHeader(file, view)
+	}
 	p, err := open(file)
 	if err != nil {
 		return codec.Header{}, err

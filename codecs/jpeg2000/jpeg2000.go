@@ -9,6 +9,11 @@
 // side. Sub-sampled components are repeated, palettes looked up and sYCC converted. What a
 // file has beyond that is an error that names it.
 //
+// # Volumes
+//
+// With container=jp3d volumes, and images of one slice, are coded as codestreams of Part 10
+// (ISO/IEC 15444-10), by package volume.
+//
 // # Losses
 //
 // None, unless asked for: bpp, psnr, quality or wavelet=9/7. With a raw codestream
@@ -51,11 +56,11 @@ func (Codec) Info() codec.Info {
 		Title:     "JPEG 2000 (Part 1 and High Throughput), of archives, medicine and cinema",
 		Extension: ".jp2",
 		MediaType: "image/jp2",
-		Also:      []string{".j2k", ".j2c", ".jpc", ".jph", ".jhc"},
+		Also:      []string{".j2k", ".j2c", ".jpc", ".jph", ".jhc", ".jp3d"},
 		Version:   version,
 		Lossless:  true,
 		Accepts: codec.Accepts{Channels: []int{1, 2, 3, 4}, MinBits: 1, MaxBits: 16, Signed: true, MaxSide: maxSide, Instead: codec.Instead{
-			Slices: "store the slices as pictures of their own first",
+			Slices: "-o container=jp3d takes volumes",
 			Side:   "cut the picture into parts first",
 		}},
 		Keeps:   []string{raster.AttributeICC, raster.AttributeEXIF, raster.AttributeXMP, raster.AttributeDensity},

@@ -26,6 +26,9 @@ func (Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec.M
 	if err != nil {
 		o = &defaults
 	}
+	if o.volume() {
+		return volumeMemory(s)
+	}
 	encode, file := o.encodeMemory(s)
 	meta := int64(0)
 	if m != nil {

@@ -54,7 +54,7 @@ const (
 var optionInfo = []codec.OptionInfo{
 	{Key: "block", Default: "auto", Values: "auto, WxH", Help: "size of code-blocks: powers of two from 4 to 1024, at most 4096 samples; auto is 64x64 below effort=best"},
 	{Key: "bpp", Default: "none", Values: "none, 0.001 to 64", Help: "lossy: at most so many bits of the codestream for each pixel"},
-	{Key: "container", Default: "jp2", Values: "jp2, j2k, j2c, jph", Help: "boxes of JP2 or JPH around the codestream, or none"},
+	{Key: "container", Default: "jp2", Values: "jp2, j2k, j2c, jph, jp3d", Help: "boxes of JP2 or JPH around the codestream, or none; jp3d takes volumes (Part 10), without loss, with effort as the only other option"},
 	{Key: "effort", Default: effortDefault, Values: "fast, default, best", Help: "how levels and blocks are chosen: fixed, by a sample, by trial of all"},
 	{Key: "layers", Default: "1", Values: "1 to 100", Help: "quality layers, each of about twice the bytes of those before it"},
 	{Key: "levels", Default: "auto", Values: "auto, 0 to 32", Help: "decomposition levels"},
@@ -99,6 +99,8 @@ func (o *Options) complete() error {
 		}
 	}
 	switch {
+	case o.volume():
+		return o.checkVolume()
 	case !o.ht():
 	case o.container == "jp2":
 		return errors.New("jpeg2000: option container=jp2: with mode=ht want jph, j2k, j2c")
@@ -144,7 +146,7 @@ func (o *Options) set(name, value string) (err error) {
 	case "block":
 		o.block, ok = parseBlock(value)
 	case "container":
-		o.container, ok = value, slices.Contains([]string{"jp2", "j2k", "j2c", "jph"}, value)
+		o.container, ok = value, slices.Contains([]string{"jp2", "j2k", "j2c", "jph", containerVolume}, value)
 	case "effort":
 		o.effort, ok = value, slices.Contains([]string{effortFast, effortDefault, effortBest}, value)
 	case "layers":
@@ -326,6 +328,8 @@ func (o *Options) Files(info codec.Info) codec.Info {
 		info.MediaType, info.Keeps = "image/j2c", nil
 	case "jph":
 		info.MediaType = "image/jph"
+	case containerVolume:
+		volumeFiles(&info)
 	}
 	return info
 }

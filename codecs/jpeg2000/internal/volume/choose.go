@@ -80,41 +80,46 @@ type search struct {
 	err    error
 }
 
-// try encodes with a coding and says whether that is the smallest so far.
-func (s *search) try(c Coding) bool {
+// try encodes with a coding and returns the size; 0 after an error.
+func (s *search) try(c Coding) int {
 	if s.err != nil {
-		return false
+		return 0
 	}
 	file, err := s.encode(s.ctx, &c)
 	if err != nil {
 		s.file, s.err = nil, err
-		return false
+		return 0
 	}
-	if s.file != nil && len(file) >= len(s.file) {
-		return false
+	if s.file == nil || len(file) < len(s.file) {
+		s.file, s.coding = file, c
 	}
-	s.file, s.coding = file, c
-	return true
+	return len(file)
 }
 
-// levelsZ tries levels along z as long as one more makes the volume smaller.
-func (s *search) levelsZ(levels int, block [axes]int) {
-	last := Coding{Levels: [axes]int{-1}}
+// levelsZ tries levels along z as long as one more makes the volume smaller, and returns the
+// least size.
+func (s *search) levelsZ(levels int, block [axes]int) int {
+	least, last := 0, Coding{}
 	for z := range mostLevelsZ + 1 {
 		c := newCoding(s.image, levels, z, block)
-		if c == last || !s.try(c) && z > 0 {
-			return
+		if z > 0 && c == last {
+			break
 		}
-		last = c
+		n := s.try(c)
+		if z > 0 && n >= least {
+			break
+		}
+		least, last = n, c
 	}
+	return least
 }
 
 // fast chooses by the sample.
 func (s *search) fast(p *pool.Pool, m *raster.Image) {
 	trial := search{encoder: newEncoder(p, sample(m)), ctx: s.ctx}
-	trial.levelsZ(volumeLevels, smallBlock)
+	least := trial.levelsZ(volumeLevels, smallBlock)
 	planar, z := volumeLevels, trial.coding.Levels[axisZ]
-	if trial.try(newCoding(trial.image, 0, 0, smallBlock)) {
+	if trial.try(newCoding(trial.image, 0, 0, smallBlock)) < least {
 		planar, z = 0, 0
 	}
 	if s.err = trial.err; s.err == nil {
@@ -126,8 +131,8 @@ func (s *search) fast(p *pool.Pool, m *raster.Image) {
 // but for drawings and labels.
 func sampleLevels(ctx context.Context, p *pool.Pool, m *raster.Image) bool {
 	trial := search{encoder: newEncoder(p, sample(m)), ctx: ctx}
-	trial.try(newCoding(trial.image, volumeLevels, 0, largeBlock))
-	return !trial.try(newCoding(trial.image, 0, 0, largeBlock))
+	with := trial.try(newCoding(trial.image, volumeLevels, 0, largeBlock))
+	return with <= trial.try(newCoding(trial.image, 0, 0, largeBlock))
 }
 
 // sample are the slices in the middle of m.

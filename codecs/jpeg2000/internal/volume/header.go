@@ -71,11 +71,17 @@ func workBytes(s raster.Shape) int64 {
 	return coders*max(plane, min(coderBytes, 16*int64(s.Pixels())+1<<18)) + 1<<20
 }
 
-// EncodeMemory is what encoding an image holds, the codestream included, and the most that
-// the codestream has: two of them, where one is compared with another, and the coefficients.
-func EncodeMemory(s raster.Shape) (memory, file int64) {
+// Memory is what encoding and decoding an image of the shape s hold, the image decoded
+// included, and the most that a codestream has. Encoding holds the coefficients, the
+// smallest codestream so far, and the next one twice: its code-blocks and the whole.
+func Memory(s raster.Shape) (encode, decode, file int64) {
 	n := int64(s.Samples())
-	blocks := n/64 + 64 // an upper bound with margin, for sides of code-blocks of 32 and more
+	// Code-blocks have at least 32x32x4 samples or 64x64 of a slice, but where the volume
+	// or a subband ends.
+	sides := int64(s.Width/32+8) * int64(s.Height/32+8)
+	blocks := (sides*int64(s.Depth/4+8) + int64(s.Width/64+8)*int64(s.Height/64+8)*int64(s.Depth)) * int64(s.Channels)
 	file = int64(s.Size()) + n/4 + blocks*16 + 4096
-	return n*coefficientBytes + 3*file + blocks*(packet.BlockBytes+jobBytes+encodedBytes) + workBytes(s), file
+	decode = n*coefficientBytes + int64(s.Size()) + blocks*(packet.BlockBytes+jobBytes) + 64*packet.PrecinctBytes + workBytes(s)
+	encode = n*coefficientBytes + 3*file + blocks*(packet.BlockBytes+jobBytes+encodedBytes) + workBytes(s)
+	return encode, decode, file
 }

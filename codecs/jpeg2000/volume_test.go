@@ -1,0 +1,116 @@
+package jpeg2000
+
+import (
+	"bytes"
+	"errors"
+	"image"
+	"testing"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// slices3d is a volume of w x h x d with a gradient along all axes.
+func slices3d(w, h, d int) *raster.Image {
+	m := raster.New(w, h, d, 1, 8)
+	for i := range m.Pix {
+		m.Pix[i] = byte(2*(i%w) + 3*(i/w%h) + 40*(i/w/h))
+	}
+	return m
+}
+
+func encodeOne(t *testing.T, m *raster.Image, pairs ...string) []byte {
+	t.Helper()
+	o, err := Codec{}.Options(pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := Codec{}.Encode(t.Context(), codec.Run{}, codec.Items(m), o)[0]
+	if e.Err != nil {
+		t.Fatal(e.Err)
+	}
+	return e.Data
+}
+
+// Volumes go into files of Part 10 with any effort, and no others take them.
+func TestVolumes(t *testing.T) {
+	m := slices3d(45, 37, 6)
+	for _, effort := range []string{effortFast, effortDefault, effortBest} {
+		file := encodeOne(t, m, "container=jp3d", "effort="+effort)
+		h, err := Codec{}.Header(file)
+		if err != nil || h.Shape != m.Shape {
+			t.Fatalf("%s: %s, %v", effort, h.Shape, err)
+		}
+		d := Codec{}.Decode(t.Context(), codec.Run{}, [][]byte{file}, nil)[0]
+		if d.Err != nil || !bytes.Equal(d.Image.Pix, m.Pix) {
+			t.Errorf("%s: the volume comes back changed: %v", effort, d.Err)
+		}
+	}
+	e := Codec{}.Encode(t.Context(), codec.Run{}, codec.Items(m), nil)[0]
+	var unsupported *codec.UnsupportedError
+	if !errors.As(e.Err, &unsupported) {
+		t.Errorf("a volume in a file of Part 1: %v", e.Err)
+	}
+}
+
+// No volume takes more than its slices one by one.
+func TestVolumesAndTheirSlices(t *testing.T) {
+	quiet := slices3d(70, 66, 9)
+	for i := range quiet.Pix {
+		if i/70/66%2 == 1 {
+			quiet.Pix[i] = byte(i * i >> 3) // every second slice has nothing of its neighbours
+		}
+	}
+	for _, m := range []*raster.Image{slices3d(70, 66, 9), quiet, slices3d(1, 1, 2), slices3d(5, 3, 40)} {
+		sum := 0
+		for z := range m.Depth {
+			sum += len(encodeOne(t, m.Slice(z), "container=j2c"))
+		}
+		if n := len(encodeOne(t, m, "container=jp3d")); n > sum {
+			t.Errorf("%s: %d bytes, and its slices %d", m.Shape, n, sum)
+		}
+	}
+}
+
+// A view of a volume has all its slices.
+func TestViewsOfVolumes(t *testing.T) {
+	m := slices3d(45, 37, 5)
+	file := encodeOne(t, m, "container=jp3d")
+	h, err := Codec{}.Header(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	region := image.Rect(5, 6, 31, 20)
+	for reduce := range h.Resolutions {
+		whole := Codec{}.DecodeView(t.Context(), codec.Run{}, [][]byte{file}, nil, codec.View{Reduce: reduce})[0]
+		view := codec.View{Reduce: reduce, Region: region}
+		area, err := view.In(m.Shape, h.Resolutions)
+		if err != nil || whole.Err != nil {
+			t.Fatal(err, whole.Err)
+		}
+		got := Codec{}.DecodeView(t.Context(), codec.Run{}, [][]byte{file}, nil, view)[0]
+		says, err := Codec{}.HeaderView(file, view)
+		if want := raster.Crop(whole.Image, area); err != nil || got.Err != nil || got.Image.Shape != says.Shape || got.Image.Depth != 5 || !bytes.Equal(got.Image.Pix, want.Pix) {
+			t.Errorf("1/2^%d: %v, %v", reduce, got.Err, err)
+		}
+	}
+	if _, err := (Codec{}).HeaderView(file, codec.View{Reduce: h.Resolutions}); err == nil {
+		t.Error("a resolution that the file does not have")
+	}
+}
+
+// Options that say something of Part 1 do not go with volumes.
+func TestOptionsOfVolumes(t *testing.T) {
+	for _, pair := range []string{"levels=3", "layers=2", "mode=ht", "block=32x32", "tile=64x64", "quality=50", "wavelet=9/7", "progression=RPCL", "style=bypass", "precincts=64x64"} {
+		if _, err := (Codec{}).Options([]string{"container=jp3d", pair}); err == nil {
+			t.Errorf("container=jp3d %s: no error", pair)
+		}
+	}
+	o, err := Codec{}.Options([]string{"wavelet=5/3", "effort=best", "container=jp3d"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info := (Codec{}).Info().With(o); info.Extension != ".jp3d" || !info.Accepts.Slices || info.Keeps != nil {
+		t.Errorf("%+v", info)
+	}
+}
