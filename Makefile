@@ -154,7 +154,7 @@ bench: services ## print the promised numbers: search, rate, sizes against cwebp
 	go test -run '^$$' -bench Pngquant -benchtime 1x -timeout 20m ./codecs/neuquant
 	go test -run '^$$' -bench 'OpenJPEG|OpenJPH|Sizes' -benchtime 1x -timeout 20m ./codecs/jpeg2000
 	go test -run '^$$' -bench Cwebp -benchtime 1x -timeout 40m ./codecs/webp
-	go test -run 'Sizes' -v -timeout 20m ./codecs/pcwt
+	PELMILL_SIZES=1 go test -run 'Sizes' -v -timeout 20m ./codecs/pcwt
 	go test -run '^$$' -bench OneCore -benchtime $(BENCHTIME) -timeout 20m ./codecs/pcwt
 	go test -run '^$$' -bench Walk80k -benchtime 1x -timeout 20m ./storage
 	go test -run '^$$' -bench 'Pipeline|TinyObjects' -benchtime 1x -timeout 30m ./worker

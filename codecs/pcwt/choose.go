@@ -1,8 +1,6 @@
 package pcwt
 
 import (
-	"hash/crc32"
-
 	"github.com/pelmill/pelmill/codecs/internal/wavelet"
 	"github.com/pelmill/pelmill/codecs/pcwt/internal/constants"
 	"github.com/pelmill/pelmill/codecs/pcwt/internal/fit"
@@ -16,15 +14,20 @@ const maxPixels = 1<<31 - 1
 const together = 8
 
 // leastTried is the number of samples from which on other ways than the plain one are tried: constants of a file's own take
-// a kilobyte.
-const leastTried = 1 << 14
+// a kilobyte, and those of a volume one for each class of slices.
+func leastTried(depth int) int {
+	if depth > 1 {
+		return 1 << 16
+	}
+	return 1 << 14
+}
 
 // best makes the smallest file of the ways that the effort allows.
 func (e *encoder) best() ([]byte, error) {
 	m := e.image
 	plain := e.plain()
 	deep := m.Bits > 8 || m.Depth > 1
-	if e.o.effort == 0 || !deep && e.o.effort < 2 || e.o.qmin > 0 || plain.levels == 0 || m.Samples() < leastTried {
+	if e.o.effort == 0 || !deep && e.o.effort < 2 || e.o.qmin > 0 || plain.levels == 0 || m.Samples() < leastTried(m.Depth) {
 		return e.file(plain)
 	}
 	if m.Depth > 1 {
@@ -297,7 +300,7 @@ func (e *encoder) file(h *header) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.checksum = crc32.Checksum(back.Pix, castagnoli)
+		h.checksum = h.checksumOf(back.Pix, file)
 	}
 	return assemble(h, sections), nil
 }

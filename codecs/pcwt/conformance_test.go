@@ -9,7 +9,7 @@ import (
 // optionSets are those of the suite beside the defaults.
 var optionSets = [][]string{
 	{"effort=0"},
-	{"effort=2", "tile=128"},
+	{"tile=128"},
 	{"fast=true"},
 	{"near-lossless=2"},
 	{"qmin=2", "effort=0"},

@@ -44,7 +44,7 @@ func decode(ctx context.Context, cores *pool.Pool, file []byte) (*raster.Image, 
 	if err != nil {
 		return nil, err
 	}
-	if crc32.Checksum(m.Pix, castagnoli) != h.checksum {
+	if h.checksumOf(m.Pix, file) != h.checksum {
 		return nil, codec.Malformedf("pcwt: the checksum of the samples is wrong")
 	}
 	m.Meta = h.meta

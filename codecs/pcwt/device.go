@@ -348,7 +348,7 @@ func (d *deviceDecoder) tiles(s *deviceSteps, items, numbers []int, pictures []p
 // finish checks the samples of a file.
 func (d *deviceDecoder) finish(i int) {
 	out, h := &d.out[i], d.headers[i]
-	if out.Err == nil && crc32.Checksum(out.Image.Pix, castagnoli) != h.checksum {
+	if out.Err == nil && h.checksumOf(out.Image.Pix, d.files[i]) != h.checksum {
 		out.Err = codec.Malformedf("pcwt: the checksum of the samples is wrong")
 	}
 	if out.Err != nil {

@@ -177,6 +177,16 @@ func (e *encoder) trees() ([]byte, error) {
 	return assemble(h, sections), e.ctx.Err()
 }
 
+// checksumOf is the checksum that a file has for its samples. With qmin different sections may give equal samples, so
+// that it covers the sections too.
+func (h *header) checksumOf(pix, file []byte) uint32 {
+	sum := crc32.Checksum(pix, castagnoli)
+	if h.qmin > 0 {
+		sum = crc32.Update(sum, castagnoli, file[h.start:])
+	}
+	return sum
+}
+
 // checksum is that of the samples as they come back from indices.
 func checksum(cores *pool.Pool, h *header, m *raster.Image) uint32 {
 	if h.near == 0 {

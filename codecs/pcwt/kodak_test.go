@@ -52,9 +52,7 @@ func kodak(t testing.TB, n int, grey bool) (m *raster.Image, ok bool) {
 // TestKodakSizes holds the sizes of files of twelve photographs to what they were when they
 // were last measured, and a little more.
 func TestKodakSizes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("twelve photographs")
-	}
+	measured(t)
 	for _, c := range []struct {
 		grey    bool
 		options []string

@@ -114,10 +114,15 @@ func sizeOf(t testing.TB, m *raster.Image, pairs ...string) int {
 	return len(e.Data)
 }
 
-func TestMedicalSizes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("five large images")
+// measured leaves out tests that take minutes, unless make bench asks for them.
+func measured(t *testing.T) {
+	if os.Getenv("PELMILL_SIZES") == "" {
+		t.Skip("make bench runs it")
 	}
+}
+
+func TestMedicalSizes(t *testing.T) {
+	measured(t)
 	all := 0
 	for _, name := range medical {
 		n := sizeOf(t, dicom(t, name))
@@ -132,9 +137,7 @@ func TestMedicalSizes(t *testing.T) {
 
 // Volumes take less than slices of JPEG 2000 by 15, 20 and 5 %. J2K is what opj_compress takes for all slices.
 func TestVolumeSizes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("three volumes")
-	}
+	measured(t)
 	for _, v := range []struct {
 		name    string
 		j2k     int

@@ -136,7 +136,11 @@ func referenceDecode(file []byte) (m *raster.Image, err error) {
 			}
 		}
 	}
-	if crc32.Checksum(m.Pix, crc32.MakeTable(crc32.Castagnoli)) != h.sum {
+	sum := crc32.Checksum(m.Pix, crc32.MakeTable(crc32.Castagnoli))
+	if h.qmin > 0 {
+		sum = crc32.Update(sum, crc32.MakeTable(crc32.Castagnoli), file[binary.LittleEndian.Uint32(file[28:]):])
+	}
+	if sum != h.sum {
 		return nil, fmt.Errorf("%w: CRC of the samples", errReference)
 	}
 	return m, nil
