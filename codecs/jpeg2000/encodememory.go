@@ -1,6 +1,9 @@
 package jpeg2000
 
-import "github.com/pelmill/pelmill/raster"
+import (
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
+	"github.com/pelmill/pelmill/raster"
+)
 
 // encodeMemory is what encoding an image of shape s takes besides the attributes, and
 // the size of the file.
@@ -17,6 +20,9 @@ func (o *Options) encodeMemory(s raster.Shape) (encode, file int64) {
 		perSample = 17 // as integers, as floats, and both of the subbands
 	}
 	blocks := o.blocks(s)
+	if o.style&codestream.Terminate != 0 {
+		file += blocks * 3 * planes // a byte for the end of each coding pass
+	}
 	coded := file + blocks*(blockState+passState*3*planes)
 	if o.effort == effortBest && !o.Lossy() {
 		coded, blocks = 7*coded, 3*blocks // three shapes, two styles, and a best one; keys
