@@ -64,9 +64,16 @@ func (s *suite) damage(t *testing.T, file []byte) {
 	}
 }
 
-// try decodes and inspects a damaged file and says what is wrong with the answer.
+// damagedMemory is the most that damaged files are decoded with, as their headers say.
+const damagedMemory = 64 << 20
+
+// try decodes and inspects a damaged file and says what is wrong with the answer. A file
+// whose header asks for much memory is left out where it need not be refused: callers
+// refuse it by its header.
 func (s *suite) try(file []byte, mustFail bool) error {
-	s.codec.Header(file)
+	if h, err := s.codec.Header(file); err == nil && !mustFail && h.Memory > damagedMemory {
+		return nil
+	}
 	m, err := s.decode(file, func(context.Context, string) ([]byte, error) {
 		return nil, errors.New("no such asset")
 	})
