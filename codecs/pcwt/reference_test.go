@@ -3,13 +3,13 @@ package pcwt_test
 import (
 	"bytes"
 	"compress/flate"
+	_ "embed"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"math/bits"
-	"os"
 
 	"github.com/pelmill/pelmill/raster"
 )
@@ -219,13 +219,12 @@ type refSet struct {
 	tables     [4][44][88]uint16
 }
 
+//go:embed internal/constants/format.bin
+var formatData []byte
+
 // formatSets are the three sets of the format.
 func formatSets(fast bool) (sets [3]*refSet) {
-	packed, err := os.ReadFile("internal/constants/format.bin")
-	if err != nil {
-		panic(err)
-	}
-	data := flate.NewReader(bytes.NewReader(packed))
+	data := flate.NewReader(bytes.NewReader(formatData))
 	for i := range 6 {
 		s := new(refSet)
 		parts := []any{&s.thresholds, &s.prediction, &s.scale, &s.bias, &s.tables}
