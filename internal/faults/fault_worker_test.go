@@ -21,7 +21,7 @@ func slowResults(wait time.Duration) faults.Rule {
 
 func killWorkers(t *testing.T, gw *services.Store) {
 	const kills = 20
-	tr := inBuckets(t, gw, faults.Images(1, 800, 96)).withRedis()
+	tr := inBuckets(t, gw, faults.Images(1, 1000, 96)).withRedis()
 	tr.extra = []string{"--chunk-objects", "10"}
 	tr.proxy.Set(slowResults(2 * time.Second))
 	id := tr.submit()
@@ -29,7 +29,7 @@ func killWorkers(t *testing.T, gw *services.Store) {
 	rng := seed.Rand(t)
 	workers := []*faults.Process{tr.worker(), tr.worker()}
 	for i := range kills {
-		time.Sleep(300*time.Millisecond + time.Duration(rng.Int64N(int64(3*time.Second)))) // which moment the kill hits is the test
+		time.Sleep(300*time.Millisecond + time.Duration(rng.Int64N(int64(4*time.Second)))) // which moment the kill hits is the test
 		if n := tr.count(jobs.Folder(id).Report()); n != 0 {
 			t.Fatalf("the job ended before kill %d; it is too small", i+1)
 		}
