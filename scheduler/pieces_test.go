@@ -279,6 +279,10 @@ func TestIdleWorkersShareFewObjects(t *testing.T) {
 	for range 3 {
 		r.worker.start(t, 2)
 	}
+	r.wait("three workers that have told of themselves", func() bool {
+		workers, err := r.conn.Workers(r.ctx)
+		return err == nil && len(workers) == 3
+	})
 	r.fill(10)
 	r.run(r.scheduler(nil))
 	spec := r.submit(nil)
