@@ -37,7 +37,6 @@ type Checked struct {
 	Report  jobs.Report
 	Results map[string]jobs.Result // of this job, by source key
 	Entries map[string]jobs.Entry  // planned in this job, by source key
-	Workers int                    // that wrote its shards
 }
 
 // Check fails the test unless job id in target has ended in state done and says the truth about sources, which are
@@ -140,7 +139,6 @@ func (k *check) shards(id string, f *Checked, merged []jobs.Result) {
 	var all []jobs.Result
 	var total jobs.Counts
 	n := 0
-	workers := map[string]bool{}
 	for _, key := range k.list(jobs.Folder(id).Results()) {
 		chunk, ok := jobs.ParseResultKey(key)
 		if !ok {
@@ -163,7 +161,6 @@ func (k *check) shards(id string, f *Checked, merged []jobs.Result) {
 			all = append(all, r)
 			return nil
 		})
-		workers[head.Worker] = true
 		if head.Job != id || head.Chunk != chunk || head.Counts != sum {
 			k.t.Errorf("job %s: shard %s says %+v, its records sum to %+v", id, key, head, sum)
 		}
@@ -172,7 +169,6 @@ func (k *check) shards(id string, f *Checked, merged []jobs.Result) {
 		}
 		total.Plus(sum)
 	}
-	f.Workers = len(workers)
 	if n == 0 {
 		return
 	}

@@ -1,6 +1,8 @@
 package faults_test
 
 import (
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,26 +21,36 @@ func slowResults(wait time.Duration) faults.Rule {
 	return faults.Rule{Fault: faults.Delay, Share: 1, Wait: wait, Match: func(c faults.Call) bool { return faults.Writes(c) && !own(c) }}
 }
 
+// expired finds in a scheduler's log how many chunks it took back from workers that no longer hold them.
+var expired = regexp.MustCompile(`gave back tasks of lost workers" report="\{Expired:(\d+)`)
+
 func killWorkers(t *testing.T, gw *services.Store) {
 	const kills = 20
 	tr := inBuckets(t, gw, faults.Images(1, 1000, 96)).withRedis()
 	tr.extra = []string{"--chunk-objects", "10"}
 	tr.proxy.Set(slowResults(2 * time.Second))
 	id := tr.submit()
-	tr.scheduler()
+	scheduler := tr.scheduler()
 	rng := seed.Rand(t)
 	workers := []*faults.Process{tr.worker(), tr.worker()}
 	for i := range kills {
-		time.Sleep(300*time.Millisecond + time.Duration(rng.Int64N(int64(4*time.Second)))) // which moment the kill hits is the test
+		w := rng.IntN(2)
+		faults.Until(t, 30*time.Second, "the worker serves", func() bool { return strings.Contains(workers[w].Stderr(), "worker serves") })
+		time.Sleep(time.Duration(rng.Int64N(int64(4 * time.Second)))) // which moment the kill hits is the test
 		if n := tr.count(jobs.Folder(id).Report()); n != 0 {
 			t.Fatalf("the job ended before kill %d; it is too small", i+1)
 		}
-		w := rng.IntN(2)
 		workers[w].Kill()
 		workers[w] = tr.worker()
 	}
 	tr.proxy.Set()
-	if f := tr.ended(id); f.Workers < kills/2 {
-		t.Errorf("%d worker processes finished chunks; %d kills were meant to hit work", f.Workers, kills)
+	tr.ended(id)
+	lost := 0
+	for _, m := range expired.FindAllStringSubmatch(scheduler.Stderr(), -1) {
+		n, _ := strconv.Atoi(m[1])
+		lost += n
+	}
+	if lost < kills/2 {
+		t.Errorf("%d chunks were taken back from killed workers; %d kills were meant to hit work", lost, kills)
 	}
 }
