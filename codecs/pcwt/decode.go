@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/crc32"
+	"image"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/internal/wavelet"
@@ -53,22 +54,32 @@ func decode(ctx context.Context, cores *pool.Pool, file []byte) (*raster.Image, 
 
 // decodeSamples decodes the sections of a file.
 func decodeSamples(ctx context.Context, cores *pool.Pool, h *header, file []byte) (*raster.Image, error) {
-	d := &decoder{ctx: ctx, cores: cores, header: h, file: file, image: raster.Make(h.shape)}
-	return d.image, d.decode(0)
+	return decodePart(ctx, cores, h, file, 0, image.Rect(0, 0, h.shape.Width, h.shape.Height))
 }
 
-// decoder decodes a file.
+// decodePart decodes rectangle r of the image at 1/2^reduce.
+func decodePart(ctx context.Context, cores *pool.Pool, h *header, file []byte, reduce int, r image.Rectangle) (*raster.Image, error) {
+	s := h.shape
+	s.Width, s.Height = r.Dx(), r.Dy()
+	d := &decoder{ctx: ctx, cores: cores, header: h, file: file, reduce: reduce, region: r, image: raster.Make(s)}
+	return d.image, d.decode()
+}
+
+// decoder decodes a view of a file.
 type decoder struct {
-	ctx    context.Context
-	cores  *pool.Pool
-	header *header
-	file   []byte
-	image  *raster.Image // of the size of the view
-	coders *coders
+	ctx     context.Context
+	cores   *pool.Pool
+	header  *header
+	file    []byte
+	reduce  int
+	region  image.Rectangle // of the image at 1/2^reduce
+	image   *raster.Image   // that region
+	windows []windows       // by class of slices
+	coders  *coders
 }
 
-// decode decodes all slices at 1/2^reduce.
-func (d *decoder) decode(reduce int) error {
+// decode decodes all slices.
+func (d *decoder) decode() error {
 	h := d.header
 	depth := h.shape.Depth
 	errs := make([]error, depth)
@@ -77,6 +88,11 @@ func (d *decoder) decode(reduce int) error {
 		stored = make([][]wavelet.Plane[int32], depth)
 	}
 	d.coders = &coders{side: h.side()}
+	if h.profile == 1 && !h.stored() {
+		for class := range h.zLevels + 1 {
+			d.windows = append(d.windows, h.windows(class, d.reduce, d.region))
+		}
+	}
 	for first := 0; first < depth && d.ctx.Err() == nil; first += together {
 		d.cores.Each(min(together, depth-first), func(i int) {
 			z := first + i
@@ -84,7 +100,7 @@ func (d *decoder) decode(reduce int) error {
 				errs[z] = d.unpack(z)
 				return
 			}
-			planes, err := d.planes(z, reduce)
+			planes, err := d.planes(z)
 			if errs[z] = err; err != nil {
 				return
 			}
@@ -107,10 +123,10 @@ func (d *decoder) decode(reduce int) error {
 	return firstError(errs)
 }
 
-// storePlanes stores a slice. Whole images of all bits of coefficients have no samples out of their range.
+// storePlanes stores a slice. At full resolution and with all bits of coefficients no samples are out of their range.
 func (d *decoder) storePlanes(z int, planes []wavelet.Plane[int32]) error {
 	h := d.header
-	if !storePlanes(d.cores, d.image, z, h.near, h.rct(), planes) && h.qmin == 0 && d.image.Same(h.shape) {
+	if !storePlanes(d.cores, d.image, z, h.near, h.rct(), planes) && h.qmin == 0 && d.reduce == 0 {
 		return codec.Malformedf("pcwt: samples out of their range")
 	}
 	return nil
@@ -142,28 +158,34 @@ func (d *decoder) join(stored [][]wavelet.Plane[int32], errs []error) {
 	})
 }
 
-// unpack reads a stored slice.
+// unpack reads the region of a stored slice.
 func (d *decoder) unpack(z int) error {
 	data, err := d.header.sectionBytes(d.file, z)
 	if err != nil {
 		return err
 	}
+	s := &d.header.shape
+	if len(data) != (s.Width*s.Height*s.Channels*s.Bits+7)/8 {
+		return codec.Malformedf("pcwt: %d bytes for %s", len(data), s)
+	}
 	m := d.image.Slice(z)
-	if len(data) != (m.Samples()*m.Bits+7)/8 {
-		return codec.Malformedf("pcwt: %d bytes for %s", len(data), m.Shape)
-	}
 	r := bitUnpacker{data: data}
-	for i := range m.Samples() {
-		v := r.take(m.Bits)
-		if m.Signed {
-			v = uint32(int32(v<<(32-m.Bits)) >> (32 - m.Bits))
-		}
-		m.Pix[i*m.BytesPerSample()] = byte(v)
-		if m.Bits > 8 {
-			m.Pix[2*i+1] = byte(v >> 8)
+	i := 0
+	for y := range m.Height {
+		r.at = ((d.region.Min.Y+y)*s.Width + d.region.Min.X) * s.Channels * s.Bits
+		for range m.Width * m.Channels {
+			v := r.take(m.Bits)
+			if m.Signed {
+				v = uint32(int32(v<<(32-m.Bits)) >> (32 - m.Bits))
+			}
+			m.Pix[i*m.BytesPerSample()] = byte(v)
+			if m.Bits > 8 {
+				m.Pix[2*i+1] = byte(v >> 8)
+			}
+			i++
 		}
 	}
-	if !r.whole() {
+	if d.image.Same(d.header.shape) && !r.whole() {
 		return codec.Malformedf("pcwt: bits after the samples")
 	}
 	return nil
@@ -194,22 +216,27 @@ func (r *bitUnpacker) align() bool { return r.at&7 == 0 || r.take(8-r.at&7) == 0
 // whole reports whether nothing is left but zero bits of the last byte.
 func (r *bitUnpacker) whole() bool { return r.align() && r.at == 8*len(r.data) }
 
-// planes decodes the planes of stored slice z at 1/2^reduce.
-func (d *decoder) planes(z, reduce int) ([]wavelet.Plane[int32], error) {
+// planes decodes the region of the planes of stored slice z.
+func (d *decoder) planes(z int) ([]wavelet.Plane[int32], error) {
 	h := d.header
 	data, err := h.sectionBytes(d.file, h.section(0, z))
 	if err != nil {
 		return nil, err
 	}
 	if h.profile == 0 {
-		return d.trees(data, reduce)
+		return d.trees(data)
 	}
 	s := &h.shape
-	pyramids, err := readLows(data, s.Channels, s.Width, s.Height, h.levels, reduce)
+	w, l := reduced(s.Width, h.levels), reduced(s.Height, h.levels)
+	lows, err := readLows(data, s.Channels, w, l)
 	if err != nil {
 		return nil, err
 	}
-	for level := h.levels; level > reduce; level-- {
+	pyramids := make([]*pyramid, len(lows))
+	for i, p := range lows {
+		pyramids[i] = &pyramid{levels: make([]*model.Level, h.levels), last: p, at: image.Rect(0, 0, w, l)}
+	}
+	for level := h.levels; level > d.reduce; level-- {
 		data, err := h.sectionBytes(d.file, h.section(level, z))
 		if err != nil {
 			return nil, err
@@ -220,9 +247,22 @@ func (d *decoder) planes(z, reduce int) ([]wavelet.Plane[int32], error) {
 	}
 	out := make([]wavelet.Plane[int32], len(pyramids))
 	for i, p := range pyramids {
-		out[i] = p.last
+		out[i] = d.crop(p.last, p.at)
 	}
 	return out, nil
+}
+
+// crop is the region of a plane of which the rectangle at is here, without gaps.
+func (d *decoder) crop(p wavelet.Plane[int32], at image.Rectangle) wavelet.Plane[int32] {
+	if at == d.region {
+		return p
+	}
+	out := wavelet.NewPlane[int32](d.region.Dx(), d.region.Dy())
+	from := partOf(p, at, d.region)
+	for y := range out.Height {
+		copy(out.Row(y), from.Row(y))
+	}
+	return out
 }
 
 // treeStream is a section of profile 0 without its checksum, which it checks.
@@ -235,38 +275,41 @@ func treeStream(data []byte) ([]byte, error) {
 }
 
 // trees decodes a slice of profile 0.
-func (d *decoder) trees(data []byte, reduce int) ([]wavelet.Plane[int32], error) {
+func (d *decoder) trees(data []byte) ([]wavelet.Plane[int32], error) {
 	data, err := treeStream(data)
 	if err != nil {
 		return nil, err
 	}
 	s := &d.header.shape
 	planes := make([]wavelet.Plane[int32], s.Channels)
+	all := image.Rect(0, 0, reduced(s.Width, d.reduce), reduced(s.Height, d.reduce))
 	for i := range planes {
-		planes[i] = wavelet.NewPlane[int32](reduced(s.Width, reduce), reduced(s.Height, reduce))
+		planes[i] = wavelet.NewPlane[int32](all.Dx(), all.Dy())
 	}
-	if err := wavelettree.Decode(d.cores, data, s.Width, s.Height, planes, reduce); err != nil {
+	if err := wavelettree.Decode(d.cores, data, s.Width, s.Height, planes, d.reduce); err != nil {
 		return nil, codec.Malformedf("pcwt: %v", err)
+	}
+	for i, p := range planes {
+		planes[i] = d.crop(p, all)
 	}
 	return planes, nil
 }
 
-// readLows reads the last LL of all planes.
-func readLows(data []byte, planes, w, h, levels, reduce int) ([]*pyramid, error) {
-	lw, lh := reduced(w, levels), reduced(h, levels)
-	out := make([]*pyramid, planes)
+// readLows reads the last LL of all planes, of w x h samples each.
+func readLows(data []byte, planes, w, h int) ([]wavelet.Plane[int32], error) {
+	out := make([]wavelet.Plane[int32], planes)
 	for i := range out {
 		if len(data) < 5 || data[0] > 32 {
 			return nil, codec.Malformedf("pcwt: LL is damaged")
 		}
 		n, least := int(data[0]), int32(little.Uint32(data[1:]))
 		data = data[5:]
-		size := (lw*lh*n + 7) / 8
+		size := (w*h*n + 7) / 8
 		if len(data) < size {
 			return nil, codec.Malformedf("pcwt: LL is cut short")
 		}
 		r := bitUnpacker{data: data[:size]}
-		p := wavelet.NewPlane[int32](lw, lh)
+		p := wavelet.NewPlane[int32](w, h)
 		for k := range p.Samples {
 			p.Samples[k] = least + int32(r.take(n))
 		}
@@ -274,8 +317,7 @@ func readLows(data []byte, planes, w, h, levels, reduce int) ([]*pyramid, error)
 			return nil, codec.Malformedf("pcwt: bits after LL")
 		}
 		data = data[size:]
-		out[i] = newPyramid(w, h, levels, reduce)
-		out[i].last = p
+		out[i] = p
 	}
 	if len(data) > 0 {
 		return nil, codec.Malformedf("pcwt: %d bytes after LL", len(data))
@@ -292,36 +334,43 @@ type tileBody struct {
 // level decodes a level of all planes of a slice, so that their last LL is that of the next one.
 func (d *decoder) level(z, level int, pyramids []*pyramid, data []byte) error {
 	h := d.header
-	columns, rows := pyramids[0].levels[level-1].Tiles(h.side())
+	columns, rows := h.tiles(level)
 	bodies, err := readLengths(data, len(pyramids)*columns*rows)
 	if err != nil {
 		return err
 	}
+	w, l := reduced(h.shape.Width, level-1), reduced(h.shape.Height, level-1)
 	for i, p := range pyramids {
 		params := h.params(z, i)
-		n := neighbours(p, earlierOf(pyramids, i, params.earlier), level-1)
-		own := n.Own
+		window := d.windows[h.class(z)][i][level-1]
+		own := model.NewWindow(w, l, window, p.at)
+		p.levels[level-1] = own
 		saturate(d.cores, own.LL, p.last)
-		w, l := reduced(h.shape.Width, level-1), reduced(h.shape.Height, level-1)
-		quarters := wavelet.Quarter(wavelet.NewPlane[int32](w, l), 0, 0)
+		n := neighbours(p, earlierOf(pyramids, i, params.earlier), level-1)
+		samples := doubled(window, w, l)
+		quarters := wavelet.Quarter(wavelet.NewPlane[int32](samples.Dx(), samples.Dy()), 0, 0)
 		bands := tile.Bands{quarters.HL, quarters.LH, quarters.HH}
 		if err := d.tiles(h.tileParams(params), n, level, &bands, data, bodies[i*columns*rows:][:columns*rows]); err != nil {
 			return err
 		}
-		p.last = inverse(d.cores, &bands, p.last, w, l, params.wavelet)
+		p.last = inverse(d.cores, &bands, partOf(p.last, p.at, window), samples.Dx(), samples.Dy(), params.wavelet)
+		p.at = samples
 	}
 	return nil
 }
 
-// tiles decodes the tiles of a level of a plane.
+// tiles decodes the tiles of a window of a level of a plane. bodies are those of all tiles of the level.
 func (d *decoder) tiles(p *tile.Params, n *model.Neighbours, level int, bands *tile.Bands, data []byte, bodies []tileBody) error {
-	columns, _ := n.Own.Tiles(d.coders.side)
-	errs := make([]error, len(bodies))
-	d.cores.Each(len(bodies), func(i int) {
+	side := d.coders.side
+	across, _ := d.header.tiles(level)
+	columns, rows := n.Own.Tiles(side)
+	errs := make([]error, columns*rows)
+	d.cores.Each(len(errs), func(i int) {
 		if errs[i] = d.ctx.Err(); errs[i] != nil {
 			return
 		}
-		b := bodies[i]
+		number := (n.Own.Y/side+i/columns)*across + n.Own.X/side + i%columns
+		b := bodies[number]
 		c := d.coders.take()
 		defer d.coders.give(c)
 		if uint64(b.words) > c.MaxLength() {
@@ -330,7 +379,7 @@ func (d *decoder) tiles(p *tile.Params, n *model.Neighbours, level int, bands *t
 		}
 		words := c.Words(data[b.at:][:2*b.words])
 		if !c.Decode(p, words, b.raw, n, i%columns, i/columns, level, bands) {
-			errs[i] = codec.Malformedf("pcwt: tile %d of level %d is damaged", i, level)
+			errs[i] = codec.Malformedf("pcwt: tile %d of level %d is damaged", number, level)
 		}
 	})
 	return firstError(errs)

@@ -339,10 +339,14 @@ func (h *header) leastSection(i int) int {
 	case i < s.Depth:
 		return 5 * s.Channels
 	}
-	level := h.levels + 1 - i/s.Depth
-	w, l := reduced(s.Width, level), reduced(s.Height, level)
+	columns, rows := h.tiles(h.levels + 1 - i/s.Depth)
+	return columns * rows * s.Channels
+}
+
+// tiles is the number of columns and rows of tiles of a level.
+func (h *header) tiles(level int) (columns, rows int) {
 	side := h.side()
-	return (w + side - 1) / side * ((l + side - 1) / side) * s.Channels
+	return (reduced(h.shape.Width, level) + side - 1) / side, (reduced(h.shape.Height, level) + side - 1) / side
 }
 
 // reduced is n samples at 1/2^k.

@@ -2,6 +2,7 @@ package pcwt
 
 import (
 	"fmt"
+	"image"
 	"strconv"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -22,7 +23,7 @@ func (Codec) Header(file []byte) (codec.Header, error) {
 // describe is the header for the seam.
 func (h *header) describe() codec.Header {
 	out := codec.Header{Shape: h.shape, Resolutions: h.resolutions(), Fields: h.fields()}
-	out.Memory = h.decodeMemory(0)
+	out.Memory = h.decodeMemory(0, image.Rect(0, 0, h.shape.Width, h.shape.Height))
 	if h.profile == 1 && !h.stored() && h.levels > 0 {
 		out.Tile = [2]int{2 * h.side(), 2 * h.side()}
 	}

@@ -1,6 +1,7 @@
 package pcwt
 
 import (
+	"image"
 	"sync"
 
 	"github.com/pelmill/pelmill/codecs/internal/wavelet"
@@ -37,15 +38,14 @@ type pyramid struct {
 	levels []*model.Level
 	bands  []tile.Bands // coefficients or, for the encoder, indices
 	last   wavelet.Plane[int32]
+	at     image.Rectangle // the part of the plane that last is, for the decoder
 }
 
-// newPyramid makes the levels of a plane from number from on, counted from 0, without coefficients.
-func newPyramid(w, h, levels, from int) *pyramid {
+// newPyramid makes the levels of a plane, without coefficients.
+func newPyramid(w, h, levels int) *pyramid {
 	p := &pyramid{levels: make([]*model.Level, levels), bands: make([]tile.Bands, levels)}
 	for i := range levels {
-		if i >= from {
-			p.levels[i] = model.NewLevel(w, h)
-		}
+		p.levels[i] = model.NewLevel(w, h)
 		w, h = (w+1)/2, (h+1)/2
 	}
 	return p
@@ -68,7 +68,7 @@ func neighbours(p *pyramid, earlier []*pyramid, i int) *model.Neighbours {
 
 // transform is the step of that name, and quantise.
 func transform(c *pool.Pool, plane wavelet.Plane[int32], id, levels int, qmin uint) *pyramid {
-	p := newPyramid(plane.Width, plane.Height, levels, 0)
+	p := newPyramid(plane.Width, plane.Height, levels)
 	low := make([]wavelet.Plane[int32], levels+1)
 	low[0] = plane
 	for i := range levels {

@@ -249,13 +249,9 @@ func readTiles(h *header, file []byte) (*codedFile, error) {
 		data := c.data[at:][:n]
 		at += n
 		if i < s.Depth {
-			pyramids, err := readLows(data, s.Channels, reduced(s.Width, h.levels), reduced(s.Height, h.levels), 0, 0)
+			planes, err := readLows(data, s.Channels, reduced(s.Width, h.levels), reduced(s.Height, h.levels))
 			if err != nil {
 				return nil, err
-			}
-			var planes []wavelet.Plane[int32]
-			for _, p := range pyramids {
-				planes = append(planes, p.last)
 			}
 			c.lows = append(c.lows, planes)
 			continue

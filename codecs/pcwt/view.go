@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/pelmill/pelmill/codecs/codec"
-	"github.com/pelmill/pelmill/raster"
 )
 
 // HeaderView is the header of a view. The file may end behind the sections that the view takes.
@@ -19,7 +18,7 @@ func (Codec) HeaderView(file []byte, view codec.View) (codec.Header, error) {
 		return codec.Header{}, err
 	}
 	out.Width, out.Height = r.Dx(), r.Dy()
-	out.Memory = h.decodeMemory(view.Reduce) + int64(out.Size())
+	out.Memory = h.decodeMemory(view.Reduce, r)
 	return out, nil
 }
 
@@ -45,14 +44,12 @@ func (Codec) DecodeView(ctx context.Context, run codec.Run, files [][]byte, _ co
 			out[i].Err = err
 			return
 		}
-		s := h.shape
-		s.Width, s.Height = reduced(s.Width, view.Reduce), reduced(s.Height, view.Reduce)
-		d := &decoder{ctx: ctx, cores: cores, header: h, file: files[i], image: raster.Make(s)}
-		if err := d.decode(view.Reduce); err != nil {
+		m, err := decodePart(ctx, cores, h, files[i], view.Reduce, r)
+		if err != nil {
 			out[i].Err = err
 			return
 		}
-		out[i].Image = raster.Crop(d.image, r)
+		out[i].Image = m
 		out[i].Image.Meta = h.meta
 	})
 	return out

@@ -6,7 +6,11 @@
 // only the encoder has the coefficients beforehand.
 package model
 
-import "github.com/pelmill/pelmill/codecs/pcwt/internal/constants"
+import (
+	"image"
+
+	"github.com/pelmill/pelmill/codecs/pcwt/internal/constants"
+)
 
 // MaxMagnitude is the largest magnitude that features add up.
 const MaxMagnitude = 8191
@@ -18,25 +22,37 @@ type Band struct {
 	E    []int16 // residuals, saturated
 }
 
-// Level is what the model reads and writes of one level of a plane.
+// Level is what the model reads and writes of one level of a plane, or of a window of it: of
+// some of its tiles. Tiles and the cells of bands are counted from the window's corner.
 type Level struct {
-	W, H  int     // of the low band
-	LL    []int16 // the low band, saturated
+	X, Y  int // where the window begins in the low band, a corner of a tile
+	W, H  int // of the window
 	Bands [constants.Bands]Band
+
+	Low image.Rectangle // the part of the low band that is here: the window and what its tiles read beside it
+	LL  []int16         // that part, saturated, row after row
 }
 
 // NewLevel allocates a level of a plane of w x h samples.
 func NewLevel(w, h int) *Level {
-	l := &Level{W: (w + 1) / 2, H: (h + 1) / 2}
-	l.LL = make([]int16, l.W*l.H)
-	for b, size := range [constants.Bands][2]int{{w / 2, l.H}, {l.W, h / 2}, {w / 2, h / 2}} {
+	low := image.Rect(0, 0, (w+1)/2, (h+1)/2)
+	return NewWindow(w, h, low, low)
+}
+
+// NewWindow allocates a window of a level of a plane of w x h samples. low holds the window and three
+// cells more at all sides, where the level has them.
+func NewWindow(w, h int, window, low image.Rectangle) *Level {
+	l := &Level{X: window.Min.X, Y: window.Min.Y, W: window.Dx(), H: window.Dy(), Low: low}
+	l.LL = make([]int16, low.Dx()*low.Dy())
+	bw, bh := min(window.Max.X, w/2)-window.Min.X, min(window.Max.Y, h/2)-window.Min.Y
+	for b, size := range [constants.Bands][2]int{{bw, l.H}, {l.W, bh}, {bw, bh}} {
 		n := size[0] * size[1]
 		l.Bands[b] = Band{W: size[0], H: size[1], C: make([]int16, n), E: make([]int16, n)}
 	}
 	return l
 }
 
-// Tiles is the number of columns and rows of tiles of a side.
+// Tiles is the number of columns and rows of tiles of a side in the window.
 func (l *Level) Tiles(side int) (columns, rows int) {
 	return (l.W + side - 1) / side, (l.H + side - 1) / side
 }

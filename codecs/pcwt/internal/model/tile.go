@@ -159,9 +159,10 @@ func (t *Tile) Start(n *Neighbours, tx, ty, levelClass int, set *constants.Set, 
 	t.fast = false
 	w, l := &t.w, n.Own
 	row := make([]int16, w.side+5)
+	x0, y0, width := l.X-l.Low.Min.X+tx*w.side, l.Y-l.Low.Min.Y+ty*w.side, l.Low.Dx()
 	for y := -above; y < w.side+below; y++ {
-		src := l.LL[clamp(ty*w.side+y, l.H)*l.W:][:l.W]
-		clampRow(row, src, tx*w.side-2)
+		src := l.LL[clamp(y0+y, l.Low.Dy())*width:][:width]
+		clampRow(row, src, x0-2)
 		w.splitRow(fieldLL, -2, y, row)
 	}
 	for y := range min(w.side, l.H-ty*w.side) {
@@ -215,6 +216,7 @@ func (t *Tile) Band(band int) (w, h int) {
 func (t *Tile) loadParent() {
 	w := &t.w
 	half := w.side / 2
+	x0, y0 := t.n.Own.X+t.tx*w.side, t.n.Own.Y+t.ty*w.side
 	for y := range t.ch {
 		rows := [4][]int16{}
 		for i, f := range [...]field{fieldPC0, fieldPC1, fieldPM0, fieldPM1} {
@@ -227,11 +229,11 @@ func (t *Tile) loadParent() {
 			continue
 		}
 		p := &t.n.Parent.Bands[t.band]
-		py := (t.ty*w.side + y) >> 1
+		px, py := x0>>1-t.n.Parent.X, (y0+y)>>1-t.n.Parent.Y
 		for i, r := range []int{py, py - 1 + 2*(y&1)} {
 			at := clamp(r, p.H) * p.W
-			clampRow(rows[i], p.C[at:at+p.W], t.tx*half-1)
-			clampRow(rows[2+i], p.E[at:at+p.W], t.tx*half-1)
+			clampRow(rows[i], p.C[at:at+p.W], px-1)
+			clampRow(rows[2+i], p.E[at:at+p.W], px-1)
 			magnitudes(rows[2+i], rows[2+i])
 		}
 	}
@@ -247,11 +249,12 @@ func magnitudes(out, e []int16) {
 func (t *Tile) loadEarlier(l *Level, c, e, m field) {
 	w, p := &t.w, &l.Bands[t.band]
 	row := make([]int16, t.cw+2)
+	x0, y0 := t.n.Own.X-l.X+t.tx*w.side, t.n.Own.Y-l.Y+t.ty*w.side
 	for y := -1; y <= t.ch; y++ {
-		at := clamp(t.ty*w.side+y, p.H) * p.W
-		clampRow(row, p.C[at:at+p.W], t.tx*w.side-1)
+		at := clamp(y0+y, p.H) * p.W
+		clampRow(row, p.C[at:at+p.W], x0-1)
 		w.splitRow(c, -1, y, row)
-		clampRow(row, p.E[at:at+p.W], t.tx*w.side-1)
+		clampRow(row, p.E[at:at+p.W], x0-1)
 		if e >= 0 {
 			w.splitRow(e, -1, y, row)
 		}
