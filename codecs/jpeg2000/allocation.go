@@ -6,6 +6,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/bitplane"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // cut is a place where the passes of a block may end, on the convex hull of bytes and
@@ -155,28 +156,37 @@ func (a *allocation) whole() {
 // floor is the slope below which no pass is kept, 0 to keep all.
 func (a *allocation) floor(o *Options, last int) uint32 {
 	m := a.main.Size
-	pixels := m.Image.Dx() * m.Image.Dy()
-	peak := float64(int(1)<<m.Components[0].Bits - 1)
+	s := raster.Shape{Width: m.Image.Dx(), Height: m.Image.Dy(), Depth: 1, Channels: len(m.Components), Bits: m.Components[0].Bits}
 	switch {
 	case o.bpp > 0:
-		budget := int(o.bpp * float64(pixels) / 8)
+		budget := int(o.bpp * float64(s.Pixels()) / 8)
 		return lowest(func(slope uint32) bool {
 			a.set(0, slope)
 			return a.bytes(last) <= budget && len(appendStream(nil, a.main, a.tiles)) <= budget
 		})
 	case o.psnr > 0:
-		const rounding = 1.0 / 12 // what samples lose besides
-		allowed := (float64(peak*peak/decibels(o.psnr)) - rounding) * float64(pixels*len(m.Components))
+		allowed := o.allowed(s)
 		above := lowest(func(slope uint32) bool {
 			a.set(0, slope)
 			return a.distortion(last) > allowed
 		})
 		return max(above, 1) - 1
 	case o.quality > 0:
-		return slopeOf(math.Ldexp(qualityStep(o.quality), 2*m.Components[0].Bits-16), 1)
+		return slopeOf(o.slope(s.Bits), 1)
 	}
 	return 0
 }
+
+// allowed is the sum of squared errors that the coefficients of an image may have for the
+// PSNR of the options.
+func (o *Options) allowed(s raster.Shape) float64 {
+	const rounding = 1.0 / 12 // what samples lose besides
+	peak := float64(int(1)<<s.Bits - 1)
+	return float64((float64(peak*peak/decibels(o.psnr)) - rounding) * float64(s.Samples()))
+}
+
+// slope is the distortion that a byte has to take off for the quality of the options.
+func (o *Options) slope(bits int) float64 { return math.Ldexp(qualityStep(o.quality), 2*bits-16) }
 
 // decibels is the ratio of powers that is db.
 func decibels(db float64) float64 {

@@ -12,6 +12,7 @@ func TestCodec(t *testing.T) {
 			"style=bypass+reset+termall+causal+predictable+segsym", "tile=100x60"},
 		{"effort=best"},
 		{"mode=ht"},
+		{"mode=ht", "psnr=40", "tile=120x90"},
 		{"psnr=40", "layers=2"},
 		{"container=jp3d"},
 	}})

@@ -98,6 +98,9 @@ type choice struct {
 
 // codestream returns the codestream of the image with a choice.
 func (e *encoder) codestream(c choice) ([]byte, error) {
+	if e.options.ht() && e.options.goal() {
+		return e.withStep(c)
+	}
 	main := e.main(c)
 	tiles := make([]*codedTile, main.Size.Tiles().X*main.Size.Tiles().Y)
 	for i := range tiles {
@@ -112,7 +115,11 @@ func (e *encoder) codestream(c choice) ([]byte, error) {
 }
 
 // main is the main header for a choice.
-func (e *encoder) main(c choice) *codestream.Main {
+func (e *encoder) main(c choice) *codestream.Main { return e.mainWith(c, e.options.step(e.image.Bits)) }
+
+// mainWith is the main header for a choice, and for 9/7 a quantization step before it is
+// divided among subbands.
+func (e *encoder) mainWith(c choice, step float64) *codestream.Main {
 	m := e.image
 	main := &codestream.Main{
 		Size: codestream.Size{Image: image.Rect(0, 0, m.Width, m.Height), Tile: e.options.tile, Components: make([]codestream.Component, m.Channels)},
@@ -127,7 +134,7 @@ func (e *encoder) main(c choice) *codestream.Main {
 	}
 	transform, quantization := codestream.Reversible53, reversible(m.Bits, c.levels)
 	if e.options.irreversible() {
-		transform, quantization = codestream.Irreversible97, irreversible(m.Bits, c.levels, e.options.step(m.Bits))
+		transform, quantization = codestream.Irreversible97, irreversible(m.Bits, c.levels, step)
 	}
 	for i := range m.Channels {
 		main.Size.Components[i] = codestream.Component{Bits: m.Bits, Signed: m.Signed, Step: image.Pt(1, 1)}
@@ -163,10 +170,10 @@ func reversible(bits, levels int) codestream.Quantization {
 // tile encodes the code-blocks of a tile.
 func (e *encoder) tile(main *codestream.Main, index int) (*codedTile, error) {
 	tile := main.Size.NewTile(index, &main.Params)
-	planes := loadTile(e.workers, e.image, tile.Bounds, main.Params.MCT && !e.options.irreversible())
 	if e.options.irreversible() {
-		return e.encodeBlocks(main, tile, e.quantizedBands(main, tile, planes))
+		return e.encodeBlocks(main, tile, e.quantized(tile, e.irreversibleBands(main, tile)))
 	}
+	planes := loadTile(e.workers, e.image, tile.Bounds, main.Params.MCT)
 	bands := make([][][]wavelet.Plane[int32], len(planes))
 	for c := range planes {
 		bands[c] = analyse(e.workers, &tile.Components[c], planes[c], wavelet.LeGall53)
@@ -178,9 +185,10 @@ func (e *encoder) tile(main *codestream.Main, index int) (*codedTile, error) {
 // measured says whether distortions count.
 func (e *encoder) measured() bool { return e.options.layers > 1 || e.options.Lossy() }
 
-// fraction is the number of fractional bits of coefficients.
+// fraction is the number of fractional bits of coefficients, which the one coding pass of
+// an HT code-block has no use for.
 func (e *encoder) fraction() int {
-	if e.options.irreversible() {
+	if e.options.irreversible() && !e.options.ht() {
 		return indexFraction
 	}
 	return 0

@@ -28,6 +28,9 @@ func (o *Options) encodeMemory(s raster.Shape) (encode, file int64) {
 		coded, blocks = 7*coded, 3*blocks // three shapes, two styles, and a best one; keys
 	}
 	encode = part*perSample + coded + 3*file + blocks*taskState + o.headers(s) + encodeTables
+	if o.ht() && o.goal() {
+		encode += 4*samples + file // the subbands of all tiles, while steps are tried, and the best stream
+	}
 	return encode, file
 }
 

@@ -16,7 +16,8 @@
 //
 // # Losses
 //
-// None, unless asked for: bpp, psnr, quality or wavelet=9/7. With a raw codestream
+// None, unless asked for: bpp, psnr, quality or wavelet=9/7. Part 1 meets a goal by leaving
+// coding passes out, High Throughput by its quantization step. With a raw codestream
 // (container=j2k or j2c) attributes are lost.
 //
 // # Guarantees

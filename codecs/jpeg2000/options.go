@@ -108,8 +108,8 @@ func (o *Options) complete() error {
 		return fmt.Errorf("jpeg2000: option style=%s: with mode=ht want none, causal", o.styleString())
 	case o.layers > 1:
 		return fmt.Errorf("jpeg2000: option layers=%d: with mode=ht want 1", o.layers)
-	case o.Lossy():
-		return errors.New("jpeg2000: options bpp, psnr, quality and wavelet=9/7: with mode=ht files are lossless")
+	case o.goal() && !o.irreversible():
+		return errors.New("jpeg2000: option wavelet=5/3: with mode=ht and bpp, psnr or quality want auto, 9/7")
 	}
 	return nil
 }

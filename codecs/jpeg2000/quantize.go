@@ -5,14 +5,15 @@ import (
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
 )
 
-// indexFraction is the number of bits below quantizer indices that distortions are
-// reckoned with.
+// indexFraction is the number of bits below quantizer indices that distortions of passes
+// are reckoned with.
 const indexFraction = 5
 
-// quantizedBands are the subbands of a tile after ICT (G.3), 9/7 and quantization
-// (E.1), as quantizer indices with indexFraction bits more. All is done in float32, one
-// operation after the other, so that it is the same on every machine.
-func (e *encoder) quantizedBands(main *codestream.Main, tile *codestream.Tile, planes []wavelet.Plane[int32]) [][][]wavelet.Plane[int32] {
+// irreversibleBands are the subbands of a tile after ICT (G.3) and 9/7, by component,
+// resolution and subband. All is done in float32, one operation after the other, so that it
+// is the same on every machine.
+func (e *encoder) irreversibleBands(main *codestream.Main, tile *codestream.Tile) [][][]wavelet.Plane[float32] {
+	planes := loadTile(e.workers, e.image, tile.Bounds, false)
 	floats := make([]wavelet.Plane[float32], len(planes))
 	for c := range planes {
 		floats[c] = wavelet.NewPlane[float32](planes[c].Width, planes[c].Height)
@@ -30,26 +31,39 @@ func (e *encoder) quantizedBands(main *codestream.Main, tile *codestream.Tile, p
 			}
 		}
 	})
-	out := make([][][]wavelet.Plane[int32], len(planes))
+	out := make([][][]wavelet.Plane[float32], len(planes))
 	for c := range planes {
-		t := &tile.Components[c]
-		bands := analyse(e.workers, t, floats[c], wavelet.Daubechies97)
-		out[c] = make([][]wavelet.Plane[int32], len(bands))
-		for r := range bands {
-			out[c][r] = make([]wavelet.Plane[int32], len(bands[r]))
-			for i, p := range bands[r] {
-				band := &t.Resolutions[r].Subbands[i]
-				out[c][r][i] = e.quantize(p, quantum(band.Step, e.image.Bits+band.Orientation.Gain()))
+		planes[c] = wavelet.Plane[int32]{}
+		out[c] = analyse(e.workers, &tile.Components[c], floats[c], wavelet.Daubechies97)
+		floats[c] = wavelet.Plane[float32]{}
+	}
+	return out
+}
+
+// quantized are the quantizer indices (E.1) of a tile's subbands.
+func (e *encoder) quantized(tile *codestream.Tile, bands [][][]wavelet.Plane[float32]) [][][]wavelet.Plane[int32] {
+	out := make([][][]wavelet.Plane[int32], len(bands))
+	for c := range bands {
+		out[c] = make([][]wavelet.Plane[int32], len(bands[c]))
+		for r := range bands[c] {
+			out[c][r] = make([]wavelet.Plane[int32], len(bands[c][r]))
+			for i, p := range bands[c][r] {
+				out[c][r][i] = e.quantize(p, e.quantum(&tile.Components[c].Resolutions[r].Subbands[i]))
 			}
 		}
 	}
 	return out
 }
 
-// quantize divides coefficients by a step, towards zero.
+// quantum is the quantization step of a subband.
+func (e *encoder) quantum(band *codestream.Subband) float64 {
+	return quantum(band.Step, e.image.Bits+band.Orientation.Gain())
+}
+
+// quantize divides coefficients by a step, towards zero, but for the encoder's fraction.
 func (e *encoder) quantize(p wavelet.Plane[float32], step float64) wavelet.Plane[int32] {
 	out := wavelet.NewPlane[int32](p.Width, p.Height)
-	factor := float32((1 << indexFraction) / step)
+	factor := float32(float64(int(1)<<e.fraction()) / step)
 	e.workers.Spans(p.Height, analysisRows, func(lo, hi int) {
 		for y := lo; y < hi; y++ {
 			row := out.Row(y)

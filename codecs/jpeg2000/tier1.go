@@ -103,7 +103,7 @@ func (e *encoder) appendTasks(tasks []encodeTask, main *codestream.Main, tile in
 	for i := range res.Subbands {
 		band := &res.Subbands[i]
 		grid := band.Precinct(p)
-		unit := unitOf(&main.Params, t, band, e.image.Bits)
+		unit := unitOf(&main.Params, t, band, e.image.Bits, e.fraction())
 		blocks := make([]*codedBlock, grid.Blocks.X*grid.Blocks.Y)
 		for k := range blocks {
 			area := grid.Block(k%grid.Blocks.X, k/grid.Blocks.X)
@@ -124,11 +124,11 @@ func (e *encoder) appendTasks(tasks []encodeTask, main *codestream.Main, tile in
 }
 
 // unitOf is what a squared error of 1 in the coefficients of a subband, as they are
-// encoded, adds to the squared errors of samples.
-func unitOf(p *codestream.Params, t *codestream.TileComponent, band *codestream.Subband, bits int) float64 {
+// encoded, with so many fractional bits, adds to the squared errors of samples.
+func unitOf(p *codestream.Params, t *codestream.TileComponent, band *codestream.Subband, bits, fraction int) float64 {
 	unit := float64(componentNorm(p, t.Index) * bandNorm(t.Coding.Transform, band.Orientation, band.Level))
 	if t.Coding.Transform == codestream.Irreversible97 {
-		step := float64(quantum(band.Step, bits+band.Orientation.Gain()) / (1 << indexFraction))
+		step := float64(quantum(band.Step, bits+band.Orientation.Gain()) / float64(int(1)<<fraction))
 		unit *= float64(step * step)
 	}
 	return unit

@@ -72,13 +72,17 @@ func irreversible(bits, levels int, base float64) codestream.Quantization {
 	return q
 }
 
-// stepOf is the quantization step of equation E-3 that is nearest below step, with
-// the range of the subband 2^bits.
+// maxExponent keeps quantizer indices below 2^25, with which they and their fraction have room
+// in 32 bits; coefficients, of float32, have no more.
+const maxExponent = 24
+
+// stepOf is the quantization step of equation E-3 that is nearest below step, if
+// one is, with the range of the subband 2^bits.
 func stepOf(step float64, bits int) codestream.Step {
 	fraction, exponent := math.Frexp(step) // step = fraction * 2^exponent, 1/2 <= fraction < 1
 	s := codestream.Step{Exponent: bits - exponent + 1, Mantissa: int(fraction*4096) - 2048}
-	if s.Exponent > 31 {
-		return codestream.Step{Exponent: 31}
+	if s.Exponent > maxExponent {
+		return codestream.Step{Exponent: maxExponent}
 	}
 	if s.Exponent < 0 {
 		return codestream.Step{Mantissa: 2047}
