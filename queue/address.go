@@ -26,6 +26,8 @@ type address struct {
 	tls      *tls.Config
 
 	sentinelUser, sentinelPassword string
+
+	inProcess bool // answers however busy the machine is, so that no reply is an outage
 }
 
 type kind int
@@ -248,13 +250,16 @@ func (a *address) client() redis.UniversalClient {
 			ContextTimeoutEnabled: true, DisableIdentity: true, MaintNotificationsConfig: quiet(),
 		})
 	}
-	network := "tcp"
+	network, reply := "tcp", replyTime
 	if a.kind == socket {
 		network = "unix"
 	}
+	if a.inProcess {
+		reply = -1
+	}
 	return redis.NewClient(&redis.Options{
 		Network: network, Addr: a.hosts[0], Username: a.user, Password: a.password, DB: a.db, TLSConfig: a.tls,
-		DialTimeout: dialTimeout, ReadTimeout: replyTime, WriteTimeout: replyTime,
+		DialTimeout: dialTimeout, ReadTimeout: reply, WriteTimeout: reply,
 		ContextTimeoutEnabled: true, DisableIdentity: true, MaintNotificationsConfig: quiet(),
 	})
 }

@@ -98,7 +98,7 @@ func (c *Conn) embed() error {
 		return fmt.Errorf("queue: start the embedded queue: %w", err)
 	}
 	c.embedded = m
-	c.address = &address{kind: single, hosts: []string{m.Addr()}, password: password}
+	c.address = &address{kind: single, hosts: []string{m.Addr()}, password: password, inProcess: true}
 	return nil
 }
 

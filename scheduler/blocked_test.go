@@ -58,9 +58,14 @@ func TestAJobWaitsForATargetThatRefusesWrites(t *testing.T) {
 			if !strings.Contains(st.Why, "the target refuses writes: no space left on device; the job goes on by itself") {
 				t.Errorf("why: %q", st.Why)
 			}
-			if all, err := r.client.List(r.ctx, r.target); err != nil || len(all) != 1 || all[0].State != jobs.StatePaused || !strings.Contains(all[0].Reason, "no space") {
-				t.Errorf("list: %+v, %v", all, err)
-			}
+			// The scheduler tries now and then whether the target takes writes again; for that moment the job is not paused.
+			r.wait("the list to show the paused job", func() bool {
+				all, err := r.client.List(r.ctx, r.target)
+				if err != nil || len(all) != 1 {
+					t.Fatalf("list: %+v, %v", all, err)
+				}
+				return all[0].State == jobs.StatePaused && strings.Contains(all[0].Reason, "no space")
+			})
 			refuse.Store(false)
 			if report := r.ended(spec.ID); report.State != jobs.StateDone || report.Counts.Compressed != 20 {
 				t.Errorf("report %+v", report)
