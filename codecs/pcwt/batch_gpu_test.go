@@ -5,6 +5,8 @@ package pcwt
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"image"
 	"math/rand/v2"
 	"testing"
 
@@ -36,7 +38,16 @@ func mixedImages(seed uint64, n int) []*raster.Image {
 		copy(m.Pix, p.pix)
 		list = append(list, m)
 	}
-	return list
+	// Large enough for trials: a volume of like slices, and 12 bits.
+	p := landscape(133, 121, 1)
+	volume, deep := raster.New(p.width, p.height, 5, 1, 8), raster.New(p.width, p.height, 1, 1, 12)
+	for i, v := range p.pix {
+		for z := range volume.Depth {
+			volume.Slice(z).Pix[i] = v + byte(z+r.IntN(2))
+		}
+		binary.LittleEndian.PutUint16(deep.Pix[2*i:], 5*uint16(v)+uint16(r.IntN(9)))
+	}
+	return append(list, volume, deep)
 }
 
 var deviceOptions = [][]string{
@@ -70,6 +81,45 @@ func TestBatch(t *testing.T) {
 		for i, d := range (Codec{}).Decode(context.Background(), codec.Run{Device: dev}, files, nil) {
 			if d.Err != nil || back[i].Err != nil || d.Image.Hash() != back[i].Image.Hash() {
 				t.Errorf("%q: picture %d, %s: other samples (%v, %v)", o, i, images[i].Shape, d.Err, back[i].Err)
+			}
+		}
+	}
+}
+
+// Views of files, whole or cut behind what the view takes, are those that the CPU decodes.
+func TestViewsOfABatch(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	n := 12
+	if testing.Short() {
+		n = 4
+	}
+	for k, pairs := range [][]string{nil, {"qmin=2"}, {"profile=0"}} {
+		images := mixedImages(uint64(100+k), n)
+		o, err := Codec{}.Options(pairs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, view := range []codec.View{
+			{}, {Reduce: 1}, {Reduce: 3}, {Region: image.Rect(0, 0, 150, 90)}, {Region: image.Rect(70, 30, 75, 31)}, {Reduce: 1, Region: image.Rect(3, 1, 300, 301)},
+		} {
+			var files [][]byte
+			for _, e := range (Codec{}).Encode(context.Background(), codec.Run{}, codec.Items(images...), o) {
+				files = append(files, e.Data)
+				if h, err := readHeader(e.Data); err == nil && h.profile == 1 && !h.stored() && view.Reduce <= h.levels {
+					end := h.start
+					for _, n := range h.sections[:(1+h.levels-view.Reduce)*h.shape.Depth] {
+						end += n
+					}
+					files = append(files, e.Data[:end])
+				}
+			}
+			want := Codec{}.DecodeView(context.Background(), codec.Run{}, files, nil, view)
+			for i, d := range (Codec{}).DecodeView(context.Background(), codec.Run{Device: dev}, files, nil, view) {
+				if (d.Err == nil) != (want[i].Err == nil) {
+					t.Errorf("%v: file %d: %v, on the CPU %v", view, i, d.Err, want[i].Err)
+				} else if d.Err == nil && d.Image.Hash() != want[i].Image.Hash() {
+					t.Errorf("%v: file %d, %s: other samples", view, i, d.Image.Shape)
+				}
 			}
 		}
 	}

@@ -155,7 +155,7 @@ func stepTimes(d *deviceSteps, name string, list []*raster.Image, fast bool) err
 	}
 	fmt.Printf("\n%s, fast %t, kernels on %s\n", name, fast, d.lane.Card().Name)
 	pictures, frames := slicePictures(list, headers)
-	b, err := d.newModelBatch(pictures, headers, frames, true)
+	b, err := d.newModelBatch(pictures, headers, frames, 0, true)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func stepTimes(d *deviceSteps, name string, list []*raster.Image, fast bool) err
 	}
 	coded := make([]*codedFile, len(files))
 	for i, f := range files {
-		if coded[i], err = readTiles(headers[i], f); err != nil {
+		if coded[i], err = readTiles(headers[i], f, 0); err != nil {
 			return err
 		}
 	}
@@ -199,7 +199,7 @@ func stepTimes(d *deviceSteps, name string, list []*raster.Image, fast bool) err
 }
 
 func decodeTimes(d *deviceSteps, pictures []picture, headers []*header, frames []frame, coded []*codedFile, samples int) error {
-	b, err := d.newModelBatch(pictures, headers, frames, false)
+	b, err := d.newModelBatch(pictures, headers, frames, 0, false)
 	if err != nil {
 		return err
 	}

@@ -24,27 +24,40 @@ func leastTried(depth int) int {
 
 // best makes the smallest file of the ways that the effort allows.
 func (e *encoder) best() ([]byte, error) {
-	m := e.image
-	plain := e.plain()
-	deep := m.Bits > 8 || m.Depth > 1
-	if e.o.effort == 0 || !deep && e.o.effort < 2 || e.o.qmin > 0 || plain.levels == 0 || m.Samples() < leastTried(m.Depth) {
-		return e.file(plain)
+	ways, err := e.ways()
+	if err != nil {
+		return nil, err
 	}
-	if m.Depth > 1 {
-		return e.bestVolume(plain)
-	}
-	best, err := e.file(plain)
-	for _, h := range e.alternatives(plain) {
+	var best []byte
+	for i, h := range ways {
+		file, err := e.file(h)
 		if err != nil {
 			return nil, err
 		}
-		var file []byte
-		file, err = e.file(h)
-		if len(file) < len(best) {
+		if i == 0 || len(file) < len(best) {
 			best = file
 		}
 	}
-	return best, err
+	return best, nil
+}
+
+// tries says whether the effort asks for trials of an image.
+func (e *encoder) tries() bool {
+	m := e.image
+	deep := m.Bits > 8 || m.Depth > 1
+	return e.o.effort > 0 && (deep || e.o.effort > 1) && e.o.qmin == 0 && levelsOf(m.Width, m.Height) > 0 && m.Samples() >= leastTried(m.Depth)
+}
+
+// ways are the headers with which the image is coded, if not with one alone. The smallest file is kept, of equal ones the first.
+func (e *encoder) ways() ([]*header, error) {
+	plain := e.plain()
+	switch {
+	case !e.tries():
+		return []*header{plain}, nil
+	case e.image.Depth > 1:
+		return e.volumeWays(plain)
+	}
+	return append([]*header{plain}, e.alternatives(plain)...), e.ctx.Err()
 }
 
 // forms of own constants that are tried.
@@ -168,9 +181,9 @@ func (e *encoder) withOwn(h *header, slices []sampled, form constants.Form) *hea
 	return own
 }
 
-// bestVolume codes a volume with the levels along z and the constants that take least for some slices. What it returns
-// is never larger than the slices alone.
-func (e *encoder) bestVolume(plain *header) ([]byte, error) {
+// volumeWays are the levels along z and the constants that take least for some slices: without levels along z, so that no
+// file is larger than the slices alone, and with them where these promise less.
+func (e *encoder) volumeWays(plain *header) ([]*header, error) {
 	type way struct {
 		header *header
 		size   float64
@@ -206,15 +219,11 @@ func (e *encoder) bestVolume(plain *header) ([]byte, error) {
 			}
 		}
 	}
-	file, err := e.file(best[0].header)
-	if err != nil || best[1] == nil || best[1].size >= best[0].size {
-		return file, err
+	ways := []*header{best[0].header}
+	if best[1] != nil && best[1].size < best[0].size {
+		ways = append(ways, best[1].header)
 	}
-	lifted, err := e.file(best[1].header)
-	if err == nil && len(lifted) < len(file) {
-		return lifted, nil
-	}
-	return file, err
+	return ways, nil
 }
 
 // estimate is what the file takes, from some of its slices.

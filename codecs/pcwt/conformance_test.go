@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codectest"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/gpu/gputest"
 )
 
 // optionSets are those of the suite beside the defaults.
@@ -17,6 +19,10 @@ var optionSets = [][]string{
 	{"profile=0", "zero-signs=true", "near-lossless=1"},
 }
 
-func TestConformance(t *testing.T) {
-	codectest.Run(t, Codec{}, &codectest.Options{Sets: optionSets, MinPSNR: 24, Checksummed: true})
+func TestConformance(t *testing.T) { conform(t, nil) }
+
+func TestConformanceOnCard(t *testing.T) { conform(t, gputest.Device(t, nil)) }
+
+func conform(t *testing.T, dev *gpu.Device) {
+	codectest.Run(t, Codec{}, &codectest.Options{Sets: optionSets, MinPSNR: 24, Checksummed: true, Device: dev})
 }

@@ -6,4 +6,7 @@
 #include "planes.cuh"
 #include "wavelet.cuh"
 #include "tree.cuh"
-#include "tiles.cuh"
+#include "slices.cuh"
+#include "predict.cuh"
+#include "code.cuh"
+#include "decode.cuh"

@@ -50,6 +50,9 @@ var kernels = gpu.Table[extent]{Module: &module, Kernels: map[string]gpu.Entry[e
 	"pcwt_group_pack":   {Params: groupPackParams{}, Block: groupThreads, Threads: func(e *extent) int { return e.groups * groupThreads }},
 	"pcwt_group_read":   {Params: groupReadParams{}, Block: readerThreads, Threads: func(e *extent) int { return e.groups }},
 
+	"pcwt_lift":  {Params: listParams{}, Threads: ofPixels},
+	"pcwt_round": {Params: listParams{}, Threads: ofPixels},
+
 	"pcwt_predict":      {Params: listParams{}, Threads: ofPixels},
 	"pcwt_scale":        {Params: listParams{}, Threads: ofPixels},
 	"pcwt_encode_tiles": {Params: listParams{}, Block: coderThreads, Threads: ofBodies},
@@ -86,6 +89,7 @@ func tiles(width, height int) int {
 const (
 	errorGroup = 1 // a group does not end where its elements do
 	errorTile  = 2 // a tile's stream does not end as it must
+	errorRange = 3 // a sample is not in its range
 )
 
 // Filters of a level.
@@ -124,9 +128,10 @@ type devicePicture struct {
 	Channels uint32
 	Bits     uint32
 	IsSigned uint32
-	Colour   uint32 // 1: the first three channels go through the colour transform
-	Near     uint32 // the bound of near-lossless coding
-	Middle   int32  // of indices
+	Colour   uint32  // 1: the first three channels go through the colour transform
+	Near     uint32  // the bound of near-lossless coding
+	Middle   int32   // of indices
+	Error    gpu.Ptr `cuda:"uint32_t"` // told of samples out of their range; null where they are limited without an error
 }
 
 // deviceCopy is numbers to copy.
@@ -134,6 +139,16 @@ type deviceCopy struct {
 	To    gpu.Ptr `cuda:"int32_t"`
 	From  gpu.Ptr `cuda:"const int32_t"`
 	Count uint64
+}
+
+// deviceLift is a step of lifting along the slices.
+type deviceLift struct {
+	To     gpu.Ptr `cuda:"int32_t"`
+	Before gpu.Ptr `cuda:"const int32_t"` // the slices beside it
+	After  gpu.Ptr `cuda:"const int32_t"`
+	Count  uint64
+	OfLow  uint32 // 1: an even slice, 0: an odd one
+	Sign   int32  // 1: forward, -1: inverse
 }
 
 // deviceLevel is a level of the transform of a plane.

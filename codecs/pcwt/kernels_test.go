@@ -21,6 +21,7 @@ var shared = gputest.Header{
 		{Name: "filter_2", Value: filter2, Note: "two taps, no update"},
 		{Name: "error_group", Value: errorGroup, Note: "a group does not end where its elements do"},
 		{Name: "error_tile", Value: errorTile, Note: "a tile's stream does not end as it must"},
+		{Name: "error_range", Value: errorRange, Note: "a sample is not in its range"},
 		{Name: "coder_threads", Value: coderThreads},
 		{Name: "most_magnitude", Value: int32(8191), Note: "of a residual, in features"},
 		{Name: "textures", Value: constants.Textures},
@@ -36,7 +37,7 @@ var shared = gputest.Header{
 		{Name: "scale_zero", Value: scaleZero, Note: "the step where all features are 0"},
 	},
 	Structs: []gputest.Struct{
-		{Name: "Picture", Value: devicePicture{}}, {Name: "Copy", Value: deviceCopy{}}, {Name: "Level", Value: deviceLevel{}},
+		{Name: "Picture", Value: devicePicture{}}, {Name: "Copy", Value: deviceCopy{}}, {Name: "Lift", Value: deviceLift{}}, {Name: "Level", Value: deviceLevel{}},
 		{Name: "Band", Value: deviceBand{}}, {Name: "Group", Value: deviceGroup{}},
 		{Name: "CodedGroup", Value: deviceCodedGroup{}}, {Name: "Tree", Value: deviceTree{}},
 		{Name: "Set", Value: deviceSet{}}, {Name: "ModelBand", Value: deviceModelBand{}}, {Name: "Model", Value: deviceModel{}},

@@ -7,9 +7,10 @@ import (
 
 // Profile 1 on a device: the levels of all planes of a batch, as kernels see them.
 
-// frame is a slice of a file, as it is stored.
+// frame is a slice of a file, as it is stored. Levels along z put other slices first than the image has.
 type frame struct {
 	file, slice int
+	picture     int // the slice of the image
 }
 
 // modelBatch is the levels of files whose slices are pictures.
@@ -19,7 +20,8 @@ type modelBatch struct {
 	headers []*header     // of the files
 	frames  []frame
 	planes  []modelPlane // of all frames
-	most    int          // levels of the file that has most
+	reduce  int          // finest levels that are left out
+	most    int          // levels of the file that has most, without these
 
 	memory *gpu.Buffer
 	models []deviceModel // by channel, then by level, the finest first
@@ -59,17 +61,18 @@ type modelArrays struct {
 // roomOf is the number of words that a tile may take: more than two for each coefficient take more than raw ones.
 func roomOf(side, lanes int) int { return 2*constants.Bands*side*side + 2*lanes }
 
-// newModelBatch makes room for the levels of files. encoding says what for.
-func (d *deviceSteps) newModelBatch(pictures []picture, headers []*header, frames []frame, encoding bool) (*modelBatch, error) {
+// newModelBatch makes room for the levels of files, of which the finest reduce are left out. The pictures are as small as
+// that makes them. encoding says what for.
+func (d *deviceSteps) newModelBatch(pictures []picture, headers []*header, frames []frame, reduce int, encoding bool) (*modelBatch, error) {
 	images, err := d.images(pictures)
 	if err != nil {
 		return nil, err
 	}
-	b := &modelBatch{deviceSteps: d, images: images, headers: headers, frames: frames}
+	b := &modelBatch{deviceSteps: d, images: images, headers: headers, frames: frames, reduce: reduce}
 	var room gpu.Layout
 	for i, f := range frames {
 		h := headers[f.file]
-		b.most = max(b.most, h.levels)
+		b.most = max(b.most, h.levels-reduce)
 		for c := range h.shape.Channels {
 			b.planes = append(b.planes, b.layOut(&room, i, c, encoding))
 		}
@@ -98,10 +101,10 @@ func (d *deviceSteps) newModelBatch(pictures []picture, headers []*header, frame
 func (b *modelBatch) layOut(room *gpu.Layout, frame, channel int, encoding bool) modelPlane {
 	f := b.frames[frame]
 	h := b.headers[f.file]
-	p := modelPlane{frame: frame, channel: channel, params: h.params(f.slice, channel), first: b.images.plane(frame, channel)}
+	p := modelPlane{frame: frame, channel: channel, params: h.params(f.slice, channel), first: b.images.plane(f.picture, channel)}
 	take := func(n int) gpu.Ptr { return gpu.Ptr(room.Take(n)) }
-	width, height := h.shape.Width, h.shape.Height
-	for range h.levels {
+	width, height := reduced(h.shape.Width, b.reduce), reduced(h.shape.Height, b.reduce)
+	for range h.levels - b.reduce {
 		lw, lh := (width+1)/2, (height+1)/2
 		l := modelLevel{width: width, height: height, low: take(4 * lw * lh), tilesAt: b.tiles}
 		l.across = (lw + h.side() - 1) / h.side()
@@ -180,11 +183,11 @@ func (b *modelBatch) model(plane, level int, sets map[*constants.Set]gpu.Ptr) de
 	p := &b.planes[plane]
 	h := b.headers[b.frames[p.frame].file]
 	l := &p.levels[level]
-	class := constants.LevelClass(level + 1)
+	class := constants.LevelClass(b.reduce + level + 1)
 	m := deviceModel{
 		Low: l.low, Set: sets[p.params.tables.Set],
 		Words: l.words, Lengths: b.lengths.Ptr + gpu.Ptr(4*l.tilesAt), RawBits: b.rawBits.Ptr + gpu.Ptr(l.tilesAt), Places: b.places.Ptr + gpu.Ptr(8*l.tilesAt),
-		Error: b.images.errors.Ptr + gpu.Ptr(4*p.frame),
+		Error: b.images.errors.Ptr + gpu.Ptr(4*b.frames[p.frame].picture),
 		Width: uint32(l.bands[constants.LH].width), Height: uint32(l.bands[constants.HL].height),
 		Side: uint32(h.side()), LogSide: uint32(h.tileLog), LogLanes: uint32(h.laneLog), LevelClass: uint32(class), Variant: uint32(p.params.earlier),
 		Fast: flag(h.fast()), Qmin: uint32(h.qmin), Across: uint32(l.across), Tiles: uint32(l.tiles), Room: uint32(roomOf(h.side(), 1<<h.laneLog)),

@@ -28,6 +28,14 @@
 //
 // A file begins with its lowest resolution, so that its first bytes are a small image. A view of a lower
 // resolution is decoded from these alone, also if the rest is missing, and a region from the tiles that it takes.
+//
+// # Devices
+//
+// With a device, encoding and decoding run on it in batches, with all options: both profiles, qmin, near-lossless, levels
+// along z, and views. The CPU keeps what a device would not do faster: which constants and wavelets the effort tries, as
+// their weights are fitted in floating point (the files that are tried are made on the device); samples that are stored as
+// they are; views of profile 0, and regions of less than a quarter of the image, of which it decodes only the tiles; what
+// does not fit into the device's memory; and damaged files, so that the error is the same.
 package pcwt
 
 import (

@@ -40,11 +40,13 @@ KERNEL pcwt_planes(const Picture *__restrict__ list)
 		p.planes[c * n + i] = centred(p, i * p.channels + c);
 }
 
-// Stores the sample of an index.
+// Stores the sample of an index, which is limited to its range: whoever asks for errors learns that it was not in it.
 DEVICE void put_sample(const Picture &p, uint64_t i, int32_t x)
 {
 	int32_t most = (int32_t)((1u << p.bits) - 1), step = 2 * (int32_t)p.near + 1, last = (most + (int32_t)p.near) / step;
 	x += p.middle;
+	if (p.error && (uint32_t)x > (uint32_t)last)
+		*p.error = error_range; // any thread, the same value
 	x = x < 0 ? 0 : x > last ? last : x;
 	int32_t v = x * step < most ? x * step : most;
 	if (p.is_signed)

@@ -13,6 +13,7 @@ constexpr uint32_t filter_137 = 1;
 constexpr uint32_t filter_2 = 2; // two taps, no update
 constexpr uint32_t error_group = 1; // a group does not end where its elements do
 constexpr uint32_t error_tile = 2; // a tile's stream does not end as it must
+constexpr uint32_t error_range = 3; // a sample is not in its range
 constexpr uint32_t coder_threads = 64;
 constexpr int32_t most_magnitude = 8191; // of a residual, in features
 constexpr uint32_t textures = 45;
@@ -39,8 +40,9 @@ struct Picture {
 	uint32_t colour; // 1: the first three channels go through the colour transform
 	uint32_t near; // the bound of near-lossless coding
 	int32_t middle; // of indices
+	uint32_t *error; // told of samples out of their range; null where they are limited without an error
 };
-static_assert(sizeof(Picture) == 48, "Picture");
+static_assert(sizeof(Picture) == 56, "Picture");
 static_assert(__builtin_offsetof(Picture, samples) == 0, "Samples");
 static_assert(__builtin_offsetof(Picture, planes) == 8, "Planes");
 static_assert(__builtin_offsetof(Picture, width) == 16, "Width");
@@ -51,6 +53,7 @@ static_assert(__builtin_offsetof(Picture, is_signed) == 32, "IsSigned");
 static_assert(__builtin_offsetof(Picture, colour) == 36, "Colour");
 static_assert(__builtin_offsetof(Picture, near) == 40, "Near");
 static_assert(__builtin_offsetof(Picture, middle) == 44, "Middle");
+static_assert(__builtin_offsetof(Picture, error) == 48, "Error");
 
 // Copy is numbers to copy.
 struct Copy {
@@ -62,6 +65,23 @@ static_assert(sizeof(Copy) == 24, "Copy");
 static_assert(__builtin_offsetof(Copy, to) == 0, "To");
 static_assert(__builtin_offsetof(Copy, from) == 8, "From");
 static_assert(__builtin_offsetof(Copy, count) == 16, "Count");
+
+// Lift is a step of lifting along the slices.
+struct Lift {
+	int32_t *to;
+	const int32_t *before; // the slices beside it
+	const int32_t *after;
+	uint64_t count;
+	uint32_t of_low; // 1: an even slice, 0: an odd one
+	int32_t sign; // 1: forward, -1: inverse
+};
+static_assert(sizeof(Lift) == 40, "Lift");
+static_assert(__builtin_offsetof(Lift, to) == 0, "To");
+static_assert(__builtin_offsetof(Lift, before) == 8, "Before");
+static_assert(__builtin_offsetof(Lift, after) == 16, "After");
+static_assert(__builtin_offsetof(Lift, count) == 24, "Count");
+static_assert(__builtin_offsetof(Lift, of_low) == 32, "OfLow");
+static_assert(__builtin_offsetof(Lift, sign) == 36, "Sign");
 
 // Level is a level of the transform of a plane.
 struct Level {

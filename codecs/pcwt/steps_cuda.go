@@ -43,6 +43,7 @@ type picture struct {
 	signed        bool
 	colour        bool // the first three channels go through the colour transform
 	near          int  // the bound of near-lossless coding
+	limited       bool // decoding: samples out of their range are no error
 }
 
 func (p *picture) pixels() int { return p.width * p.height }
@@ -80,11 +81,15 @@ func (d *deviceSteps) images(pictures []picture) (*deviceImages, error) {
 	}
 	for i := range pictures {
 		p := &pictures[i]
+		report := m.errors.Ptr + gpu.Ptr(4*i)
+		if p.limited {
+			report = 0
+		}
 		m.list = append(m.list, devicePicture{
 			Samples: m.samples.Ptr + gpu.Ptr(m.parts[i].At),
 			Planes:  m.planes.Ptr + gpu.Ptr(at[i]),
 			Width:   uint32(p.width), Height: uint32(p.height), Channels: uint32(p.channels), Bits: uint32(p.bits),
-			IsSigned: flag(p.signed), Colour: flag(p.colour), Near: uint32(p.near), Middle: middle(0, 1<<p.bits-1, p.near),
+			IsSigned: flag(p.signed), Colour: flag(p.colour), Near: uint32(p.near), Middle: middle(0, 1<<p.bits-1, p.near), Error: report,
 		})
 	}
 	return m, nil
@@ -108,7 +113,10 @@ func (d *deviceSteps) makePlanes(m *deviceImages) error {
 }
 
 // makeSamples fills the samples of the pictures from their planes.
-func (d *deviceSteps) makeSamples(m *deviceImages) error {
+func (d *deviceSteps) makeSamples(m *deviceImages) error { return d.samplesTo(m, m.parts) }
+
+// samplesTo brings the samples of the planes to parts of host memory, which lie on the device as those of the pictures.
+func (d *deviceSteps) samplesTo(m *deviceImages, parts []gpu.Part) error {
 	list, err := put(d, m.list)
 	if err != nil {
 		return err
@@ -116,7 +124,7 @@ func (d *deviceSteps) makeSamples(m *deviceImages) error {
 	if err := launch(d, "pcwt_samples", m.sizes, &listParams{list}); err != nil {
 		return err
 	}
-	return d.staging.Download(m.parts, m.samples, m.samples.Size)
+	return d.staging.Download(parts, m.samples, m.samples.Size)
 }
 
 // download brings a buffer of numbers to the host and waits for it.

@@ -2,24 +2,25 @@ package pcwt
 
 import (
 	"context"
+	"hash/crc32"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/internal/wavelet"
 	"github.com/pelmill/pelmill/gpu"
 )
 
-// encodeTiles codes pictures, the slices of files, as their headers say: without qmin and without levels along z. It sets the
-// lengths of the headers' sections, and returns the files. The headers have their checksums once checksums returns.
+// encodeTiles codes pictures, the slices of files, as their headers say. It sets the lengths of the headers' sections, and
+// returns the files. The headers have their checksums once checksums returns, but those of files with qmin, whose samples only
+// the decoder knows: for them it takes the place.
 func (d *deviceSteps) encodeTiles(ctx context.Context, pictures []picture, headers []*header, frames []frame, checksums func()) ([][]byte, error) {
-	b, err := d.newModelBatch(pictures, headers, frames, true)
+	b, err := d.newModelBatch(pictures, headers, frames, 0, true)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.makePlanes(b.images); err != nil {
-		return nil, err
-	}
-	if err := b.analyse(); err != nil {
-		return nil, err
+	for _, step := range []func() error{b.planesOf, b.lift, b.split, b.round, b.predict, b.scale, b.encode} {
+		if err := step(); err != nil {
+			return nil, err
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -30,23 +31,60 @@ func (d *deviceSteps) encodeTiles(ctx context.Context, pictures []picture, heade
 // mostChannels is the largest number of planes of a slice.
 const mostChannels = 4
 
-// analyse makes the streams of all tiles.
-func (b *modelBatch) analyse() error {
+// The steps of encoding.
+
+func (b *modelBatch) planesOf() error { return b.makePlanes(b.images) }
+
+// lift transforms along the slices.
+func (b *modelBatch) lift() error { return b.alongSlices(1) }
+
+// split makes the bands of all levels, and LL of the last.
+func (b *modelBatch) split() error {
 	for level := range b.most {
 		if err := b.transform("pcwt_split", level); err != nil {
 			return err
 		}
 	}
-	for c := range mostChannels { // a plane looks at the residuals of those before
+	return nil
+}
+
+// round makes of coefficients what their indices stand for, where the files have qmin, and of LL what the decoder has.
+func (b *modelBatch) round() error {
+	if !b.rounded() {
+		return nil
+	}
+	if err := b.run("pcwt_round", 0, len(b.models)); err != nil {
+		return err
+	}
+	for level := b.most - 1; level > 0; level-- {
+		if err := b.transform("pcwt_join", level); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rounded says whether the files have qmin: files of one call have the same.
+func (b *modelBatch) rounded() bool { return b.headers[0].qmin > 0 }
+
+// predict makes the residuals of all coefficients. A plane looks at those of the planes before.
+func (b *modelBatch) predict() error {
+	for c := range mostChannels {
 		if err := b.run("pcwt_predict", b.ranges[c][0], b.ranges[c+1][0]); err != nil {
 			return err
 		}
 	}
-	if err := b.run("pcwt_scale", 0, len(b.models)); err != nil {
-		return err
-	}
-	return b.run("pcwt_encode_tiles", 0, len(b.models))
+	return nil
 }
+
+// scale makes the steps of the scales of all coefficients.
+func (b *modelBatch) scale() error { return b.run("pcwt_scale", 0, len(b.models)) }
+
+// encode makes the streams of all tiles.
+func (b *modelBatch) encode() error { return b.run("pcwt_encode_tiles", 0, len(b.models)) }
+
+// join makes of the bands and LL of a level the samples that it has, or LL of the next one.
+func (b *modelBatch) join(level int) error { return b.transform("pcwt_join", level) }
 
 // assemble makes the files.
 func (b *modelBatch) assemble(checksums func()) ([][]byte, error) {
@@ -91,7 +129,40 @@ func (b *modelBatch) assemble(checksums func()) ([][]byte, error) {
 	for i, h := range b.headers {
 		b.writeHeads(files[i][h.start:], i, heads, &sections[i])
 	}
+	if b.rounded() {
+		return files, b.roundedChecksums(files)
+	}
 	return files, nil
+}
+
+// roundedChecksums sets the checksums of files with qmin, of the samples that come back and of the sections.
+func (b *modelBatch) roundedChecksums(files [][]byte) error {
+	if b.most > 0 {
+		if err := b.join(0); err != nil {
+			return err
+		}
+	}
+	if err := b.alongSlices(-1); err != nil {
+		return err
+	}
+	back := make([][]byte, len(b.images.parts))
+	parts := make([]gpu.Part, len(back))
+	for i, p := range b.images.parts {
+		back[i] = make([]byte, len(p.Bytes))
+		parts[i] = gpu.Part{At: p.At, Bytes: back[i]}
+	}
+	if err := b.samplesTo(b.images, parts); err != nil {
+		return err
+	}
+	for i, h := range b.headers {
+		h.checksum = 0
+		for _, k := range b.picturesOf(i) {
+			h.checksum = crc32.Update(h.checksum, castagnoli, back[k])
+		}
+		h.checksum = crc32.Update(h.checksum, castagnoli, files[i][h.start:])
+		copy(files[i], h.append())
+	}
+	return nil
 }
 
 // fileSections is the sections of a file.
@@ -178,7 +249,7 @@ func (b *modelBatch) levelSections(lengths []uint32, sections []fileSections) ma
 		f := b.frames[p.frame]
 		for level := range p.levels {
 			l := &p.levels[level]
-			key := headKey{f.file, b.headers[f.file].section(level+1, f.slice)}
+			key := headKey{f.file, b.headers[f.file].section(b.reduce+level+1, f.slice)}
 			head := heads[key]
 			before := len(head)
 			bodies := 0
@@ -202,7 +273,7 @@ func (b *modelBatch) putPlaces(lengths []uint32, heads map[headKey][]byte, secti
 		f := b.frames[p.frame]
 		for level := range p.levels {
 			l := &p.levels[level]
-			key := headKey{f.file, b.headers[f.file].section(level+1, f.slice)}
+			key := headKey{f.file, b.headers[f.file].section(b.reduce+level+1, f.slice)}
 			to, ok := next[key]
 			if !ok {
 				to = at[f.file] + sections[f.file].start(key.section) + len(heads[key])
@@ -239,12 +310,15 @@ type codedFile struct {
 	starts []int              // of the sections
 }
 
-// readTiles finds the tiles of a file, without levels along z.
-func readTiles(h *header, file []byte) (*codedFile, error) {
+// readTiles finds the tiles of a file but for those of the finest reduce levels, which need not be there.
+func readTiles(h *header, file []byte, reduce int) (*codedFile, error) {
 	c := &codedFile{data: file[h.start:], bodies: make(map[int][]tileBody)}
 	s := &h.shape
 	at := 0
-	for i, n := range h.sections {
+	for i, n := range h.sections[:(1+h.levels-reduce)*s.Depth] {
+		if n > len(c.data)-at {
+			return nil, codec.Malformedf("pcwt: the file is cut short")
+		}
 		c.starts = append(c.starts, at)
 		data := c.data[at:][:n]
 		at += n
@@ -271,6 +345,7 @@ func readTiles(h *header, file []byte) (*codedFile, error) {
 		}
 		c.bodies[i] = bodies
 	}
+	c.data = c.data[:at]
 	return c, nil
 }
 
@@ -300,10 +375,10 @@ func checkBody(h *header, level, x, y int, b *tileBody, data []byte) error {
 	return nil
 }
 
-// decodeTiles fills the samples of pictures, the slices of files, from them. It returns what is wrong with each picture, 0 for
-// nothing.
-func (d *deviceSteps) decodeTiles(ctx context.Context, pictures []picture, headers []*header, frames []frame, files []*codedFile) ([]uint32, error) {
-	b, err := d.newModelBatch(pictures, headers, frames, false)
+// decodeTiles fills the samples of pictures, the slices of files at 1/2^reduce, from them. It returns what is wrong with each
+// picture, 0 for nothing.
+func (d *deviceSteps) decodeTiles(ctx context.Context, pictures []picture, headers []*header, frames []frame, files []*codedFile, reduce int) ([]uint32, error) {
+	b, err := d.newModelBatch(pictures, headers, frames, reduce, false)
 	if err != nil {
 		return nil, err
 	}
@@ -315,23 +390,34 @@ func (d *deviceSteps) decodeTiles(ctx context.Context, pictures []picture, heade
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
 		}
-		for c := range mostChannels { // a plane looks at those before
-			from, to := b.ranges[c][level], b.ranges[c][level+1]
-			if err := b.run("pcwt_know", from, to); err != nil {
-				return nil, err
-			}
-			if err := b.runWith("pcwt_decode_tiles", bytes.Ptr, from, to); err != nil {
-				return nil, err
-			}
+		if err := b.decodeLevel(level, bytes); err != nil {
+			return nil, err
 		}
-		if err := b.transform("pcwt_join", level); err != nil {
+		if err := b.join(level); err != nil {
 			return nil, err
 		}
 	}
-	if err := d.makeSamples(b.images); err != nil {
+	if err := b.alongSlices(-1); err != nil {
+		return nil, err
+	}
+	if err := b.makeSamples(b.images); err != nil {
 		return nil, err
 	}
 	return download[uint32](d, b.images.errors, len(pictures))
+}
+
+// decodeLevel decodes the coefficients of a level of all planes. A plane looks at those before.
+func (b *modelBatch) decodeLevel(level int, bytes *gpu.Buffer) error {
+	for c := range mostChannels {
+		from, to := b.ranges[c][level], b.ranges[c][level+1]
+		if err := b.run("pcwt_know", from, to); err != nil {
+			return err
+		}
+		if err := b.runWith("pcwt_decode_tiles", bytes.Ptr, from, to); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // upload brings the files, the places of their tiles and the last LL of their planes to the device.
@@ -358,7 +444,7 @@ func (b *modelBatch) upload(files []*codedFile) (*gpu.Buffer, error) {
 		file := files[f.file]
 		for level := range p.levels {
 			l := &p.levels[level]
-			section := b.headers[f.file].section(level+1, f.slice)
+			section := b.headers[f.file].section(b.reduce+level+1, f.slice)
 			for k, body := range file.bodies[section][p.channel*l.tiles:][:l.tiles] {
 				places[l.tilesAt+k] = uint64(at[f.file] + file.starts[section] + body.at)
 				lengths[l.tilesAt+k] = 2*uint32(body.words) + flag(body.raw)

@@ -330,8 +330,11 @@ func (d *deviceSteps) decodeTrees(ctx context.Context, pictures []picture, files
 		return nil, err
 	}
 	for j, e := range errors {
-		if e == errorGroup {
+		switch e {
+		case errorGroup:
 			damage[good[j]] = fmt.Errorf("a group does not end where its elements do")
+		case errorRange:
+			damage[good[j]] = fmt.Errorf("a sample is not in its range")
 		}
 	}
 	return damage, nil

@@ -142,7 +142,7 @@ func treesInLockstep(d *deviceSteps, r *rand.Rand) error {
 }
 
 // at is n numbers of device memory.
-func at[T int8 | int32](d *deviceSteps, p gpu.Ptr, of *gpu.Buffer, n int) ([]T, error) {
+func at[T int8 | uint8 | int16 | uint16 | int32 | uint32](d *deviceSteps, p gpu.Ptr, of *gpu.Buffer, n int) ([]T, error) {
 	out := make([]T, n)
 	if err := d.stream.Download(gpu.Bytes(out), of, int(p-of.Ptr)); err != nil {
 		return nil, err
