@@ -103,14 +103,15 @@ type Spec struct {
 	Readers int       `json:"readers,omitempty"` // version of the readers of source files, see Verdict
 	Again   []Outcome `json:"again,omitempty"`   // what earlier jobs judged so is judged anew: unsupported, rejected, kept
 
-	Priority     int     `json:"priority"`        // 0 to 3, higher first
-	Hours        string  `json:"hours,omitempty"` // "22:00-06:00", local time of the scheduler: chunks start only then
-	AutoStart    bool    `json:"auto_start"`      // do not wait for start
-	Sample       int     `json:"sample"`          // objects compressed for the estimate; 0: none
-	ChunkObjects int     `json:"chunk_objects"`   // most objects a chunk, at most 1,000
-	ChunkBytes   int64   `json:"chunk_bytes"`     // most source bytes a chunk
-	FailRatio    float64 `json:"fail_ratio"`      // the job stops above this share of failures
-	FailMin      int64   `json:"fail_min"`        // ... but not before so many objects were attempted
+	Priority     int      `json:"priority"`          // 0 to 3, higher first
+	Hours        string   `json:"hours,omitempty"`   // "22:00-06:00", local time of the scheduler: chunks start only then
+	Settings     Settings `json:"settings,omitzero"` // beside Priority and Hours
+	AutoStart    bool     `json:"auto_start"`        // do not wait for start
+	Sample       int      `json:"sample"`            // objects compressed for the estimate; 0: none
+	ChunkObjects int      `json:"chunk_objects"`     // most objects a chunk, at most 1,000
+	ChunkBytes   int64    `json:"chunk_bytes"`       // most source bytes a chunk
+	FailRatio    float64  `json:"fail_ratio"`        // the job stops above this share of failures
+	FailMin      int64    `json:"fail_min"`          // ... but not before so many objects were attempted
 }
 
 // Filter selects objects of the source. Patterns are rclone's: one that starts
@@ -210,10 +211,11 @@ func (s *Spec) Check() error {
 			return fmt.Errorf("jobs: again %q: want unsupported, rejected or kept", o)
 		}
 	}
-	if _, err := parseHours(s.Hours); err != nil {
+	if err := s.Settings.Check(); err != nil {
 		return err
 	}
-	return nil
+	_, err := parseHours(s.Hours)
+	return err
 }
 
 // Copies reports whether sources go to the target as they are, under their own keys,
@@ -263,8 +265,9 @@ func NewID(now time.Time) string {
 // Control is what the operator wants now; the last writer wins.
 type Control struct {
 	Want     string    `json:"want"` // run, pause or cancel
-	Priority *int      `json:"priority,omitempty"`
-	Force    bool      `json:"force,omitempty"` // go on although the failure limit was reached
+	Settings           // that were changed
+	Resumed  time.Time `json:"resumed,omitzero"` // when the operator last had the job run: its budget begins anew
+	Force    bool      `json:"force,omitempty"`  // go on although the failure limit was reached
 	At       time.Time `json:"at"`
 }
 
@@ -275,6 +278,13 @@ const (
 	WantCancel = "cancel"
 )
 
+// Budget is where the budget of a job began, see [Settings].
+type Budget struct {
+	From    Used      `json:"from"`              // what was done then, by the job's pace
+	Resumed time.Time `json:"resumed,omitzero"`  // of the control record that began it
+	Used    bool      `json:"used_up,omitempty"` // it is used up: the job is paused until it is resumed or has another one
+}
+
 // StateRecord is what the scheduler has reached. Only the job's leader writes it.
 type StateRecord struct {
 	State    State     `json:"state"`
@@ -284,6 +294,7 @@ type StateRecord struct {
 	Leader   string    `json:"leader,omitempty"`
 	Started  time.Time `json:"started,omitzero"`  // first chunk fed
 	Finished time.Time `json:"finished,omitzero"` // report written
-	Answered time.Time `json:"heard,omitzero"`    // At of the control record that this state answers
+	Budget   Budget    `json:"budget,omitzero"`
+	Answered time.Time `json:"heard,omitzero"` // At of the control record that this state answers
 	At       time.Time `json:"at"`
 }

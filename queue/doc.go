@@ -56,6 +56,7 @@
 //	pelmill:{<job>}:counts      hash: the fields of jobs.Counts
 //	pelmill:{<job>}:work        hash: chunk at work to its counters so far
 //	pelmill:{<job>}:pace        jobs.Pace
+//	pelmill:{<job>}:limits      hash: bytes and requests a second, and when the next ones are free
 //	pelmill:{<job>}:signal      what workers must obey
 //	pelmill:{<job>}:blocked     jobs.Block: why nothing of the job can be done now
 //	pelmill:{<job>}:flight:<i>  hash: object to times in flight

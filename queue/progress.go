@@ -228,7 +228,7 @@ func (j Job) Forget(ctx context.Context) error {
 	if err != nil {
 		return fail("forget "+j.id, err)
 	}
-	keys := append(progressKeys(j.id), jobKey(j.id, "signal"), jobKey(j.id, "blocked"), jobKey(j.id, "pace"), deniedKey(j.id, Schedulers), deniedKey(j.id, Workers), flights)
+	keys := append(progressKeys(j.id), jobKey(j.id, "signal"), jobKey(j.id, "blocked"), jobKey(j.id, "pace"), jobKey(j.id, "limits"), deniedKey(j.id, Schedulers), deniedKey(j.id, Workers), flights)
 	for _, chunk := range chunks {
 		keys = append(keys, jobKey(j.id, "flight:"+chunk))
 	}

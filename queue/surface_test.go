@@ -29,6 +29,7 @@ var surface = []struct {
 	{"commit counts once", testCommit},
 	{"chunks at work are counted until they are committed", testReport},
 	{"the pace of a job", testPace},
+	{"limits hold for all workers together", testLimits},
 	{"commits at once count once", testCommitAtOnce},
 	{"init replaces", testInit},
 	{"bitmaps of all sizes", testBitmaps},
@@ -341,6 +342,42 @@ func counts2(a, b int64) jobs.Counts {
 	c := counts(a)
 	c.Plus(counts(b))
 	return c
+}
+
+// Three workers that take of one limit together are as slow as one.
+func testLimits(t *testing.T, c *Conn) {
+	ctx := t.Context()
+	take := func(requests int, down, up int64) time.Duration {
+		t.Helper()
+		wait, err := c.Job("j").Take(ctx, requests, down, up)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wait
+	}
+	if wait := take(100, 1<<40, 1<<40); wait != 0 {
+		t.Errorf("a wait of %v without a limit", wait)
+	}
+	if err := c.Job("j").SetRates(ctx, jobs.Rates{Up: 1000, Requests: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if limited, err := c.Job("j").Limited(ctx); !limited || err != nil {
+		t.Errorf("limited: %v, %v", limited, err)
+	}
+	near := func(what string, got, want time.Duration) {
+		t.Helper()
+		if got > want || got < want-2*time.Second {
+			t.Errorf("%s: a wait of %v, want %v", what, got, want)
+		}
+	}
+	near("the first", take(0, 1<<40, 10_000), 0)
+	near("after 10,000 bytes", take(0, 0, 20_000), 10*time.Second)
+	near("after 30,000", take(100, 0, 1), 30*time.Second)
+	near("after 100 requests", take(1, 0, 0), 50*time.Second)
+	if err := c.Job("j").SetRates(ctx, jobs.Rates{}); err != nil {
+		t.Fatal(err)
+	}
+	near("without a limit again", take(1, 0, 1), 0)
 }
 
 func testPace(t *testing.T, c *Conn) {

@@ -55,6 +55,7 @@ type chunkWriter struct {
 	objects int       // of a chunk, at most
 	bytes   int64     // of a chunk, at most, unless one object has more
 	todo    jobs.Work // in all chunks; zero: not known
+	every   int64     // a chunk ends after each so manieth object of the job, so that budgets are kept exactly; 0: does not matter
 	put     func(part int, data []byte) error
 
 	chunks []jobs.Chunk
@@ -80,6 +81,9 @@ func (c *chunkWriter) add(e jobs.Entry) error {
 	c.text += text
 	c.taken.Objects++
 	c.taken.Bytes += size
+	if c.every > 0 && c.taken.Objects%c.every == 0 {
+		return c.end()
+	}
 	return nil
 }
 

@@ -246,22 +246,25 @@ func (c *Client) Control(ctx context.Context, target, id string, ctl jobs.Contro
 			old.Want = jobs.WantRun
 		}
 	}
-	if ctl.Want == "" {
+	if ctl.At.IsZero() {
+		ctl.At = time.Now().UTC()
+	}
+	keepsWant := ctl.Want == ""
+	if keepsWant {
 		ctl.Want, ctl.Force = old.Want, ctl.Force || old.Force
 	}
-	if ctl.Priority == nil {
-		ctl.Priority = old.Priority
+	ctl.Settings = old.Settings.Over(ctl.Settings)
+	if ctl.Resumed = old.Resumed; ctl.Want == jobs.WantRun && !keepsWant {
+		ctl.Resumed = ctl.At
 	}
 	switch {
 	case ctl.Want != jobs.WantRun && ctl.Want != jobs.WantPause && ctl.Want != jobs.WantCancel:
 		return fmt.Errorf("scheduler: control %q: want %s, %s or %s", ctl.Want, jobs.WantRun, jobs.WantPause, jobs.WantCancel)
-	case ctl.Priority != nil && (*ctl.Priority < 0 || *ctl.Priority >= jobs.Priorities):
-		return fmt.Errorf("scheduler: priority %d: want 0 to %d", *ctl.Priority, jobs.Priorities-1)
 	case old.Want == jobs.WantCancel && ctl.Want != jobs.WantCancel:
 		return fmt.Errorf("scheduler: job %s is being cancelled", id)
 	}
-	if ctl.At.IsZero() {
-		ctl.At = time.Now().UTC()
+	if err := ctl.Settings.Check(); err != nil {
+		return fmt.Errorf("scheduler: %w", err)
 	}
 	if err := (folder{b: b, id: id}).putJSON(ctx, jobs.Folder(id).Control(), ctl, true); err != nil {
 		return err

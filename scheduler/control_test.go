@@ -47,7 +47,7 @@ func TestPauseResumeAndCancel(t *testing.T) {
 		t.Errorf("%d chunks were done in a pause", after-before)
 	}
 	three := 3
-	control(jobs.Control{Want: jobs.WantRun, Priority: &three})
+	control(jobs.Control{Want: jobs.WantRun, Settings: jobs.Settings{Priority: &three}})
 	r.wait("more chunks", func() bool { return r.worker.chunks.Load() > before+3 })
 	control(jobs.Control{Want: jobs.WantCancel})
 	report := r.ended(spec.ID)
@@ -78,7 +78,7 @@ func TestPriorityChangesWhileAJobRuns(t *testing.T) {
 	spec := r.submit(func(s *jobs.Spec) { s.ChunkObjects = 4 })
 	r.wait("a chunk", func() bool { return r.worker.chunks.Load() > 0 })
 	three := 3
-	if err := r.client.Control(r.ctx, r.target, spec.ID, jobs.Control{Priority: &three}); err != nil {
+	if err := r.client.Control(r.ctx, r.target, spec.ID, jobs.Control{Settings: jobs.Settings{Priority: &three}}); err != nil {
 		t.Fatal(err)
 	}
 	r.wait("tasks of priority 3", func() bool { d, err := r.conn.Tasks(3).Depth(r.ctx); return err == nil && d.Waiting() > 0 })

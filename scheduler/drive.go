@@ -151,12 +151,12 @@ func (d *drive) readControl(ctx context.Context, now bool) error {
 	return nil
 }
 
+// now are the settings of the job as they were changed last.
+func (d *drive) now() jobs.Settings { return d.spec.Now(&d.control) }
+
 // priority is the job's as of now.
 func (d *drive) priority() int {
-	if p := d.control.Priority; p != nil && *p >= 0 && *p < jobs.Priorities {
-		return *p
-	}
-	return d.spec.Priority
+	return min(max(0, *d.now().Priority), jobs.Priorities-1)
 }
 
 // set writes the state where it changed.

@@ -72,6 +72,12 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 	}
 	todo := jobs.Work{Objects: plan.Objects - plan.Skipped, Bytes: plan.Bytes - plan.SkippedBytes}
 	c := &chunkWriter{objects: chunkObjects(p.spec, todo, p.slots, plan.Estimate), bytes: p.spec.ChunkBytes, todo: todo}
+	if most := p.spec.Settings.MaxObjects; most != nil {
+		c.every = *most
+	}
+	if most := p.spec.Settings.MaxBytes; most != nil && *most > 0 {
+		c.bytes = min(c.bytes, *most)
+	}
 	c.put = func(part int, data []byte) error {
 		if p.folder == nil {
 			return nil

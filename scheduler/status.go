@@ -50,14 +50,11 @@ type Status struct {
 
 // Priority is the job's as of now.
 func (st *Status) Priority() int {
-	if st.Control.Priority != nil {
-		return *st.Control.Priority
-	}
-	return st.Spec.Priority
+	return *st.Spec.Now(&st.Control).Priority
 }
 
 // Hours are those in which chunks of the job start, as of now; empty: always.
-func (st *Status) Hours() string { return st.Spec.Hours }
+func (st *Status) Hours() string { return *st.Spec.Now(&st.Control).Hours }
 
 // Status reads where a job stands, with a handful of requests.
 func (c *Client) Status(ctx context.Context, target, id string) (Status, error) {

@@ -27,8 +27,10 @@ type work struct {
 	plan      *jobs.Plan
 	total     jobs.Work // of the plan's chunks
 	pace      jobs.Pace
-	paced     time.Time // pace was written to Redis
-	done      []byte    // as of the last look
+	paced     time.Time  // pace was written to Redis
+	rates     jobs.Rates // that were written to Redis
+	rated     time.Time  // when
+	done      []byte     // as of the last look
 	counts    jobs.Counts
 	depth     queue.Depth
 	cursor    int         // chunks below were fed
@@ -40,7 +42,9 @@ type work struct {
 	named     time.Time   // registered
 	compared  time.Time
 	measured  time.Time
-	full      string // why memory does not allow feeding
+	short     bool      // the next chunk is more than is left of the budget
+	shortAt   time.Time // of the control record for which that holds
+	full      string    // why memory does not allow feeding
 }
 
 // work feeds and tracks a planned job until it ends.
@@ -89,8 +93,14 @@ func (d *drive) work(ctx context.Context, plan *jobs.Plan) error {
 		if why := overFailureLimit(&d.spec, w.counts); why != "" && !d.control.Force {
 			return w.stop(ctx, ending{state: jobs.StateFailed, reason: why, limit: true, plan: plan})
 		}
+		var spent string
+		if spent, err = w.budget(ctx); err != nil {
+			return err
+		}
 		if d.control.Want == jobs.WantPause {
-			err = w.pause(ctx)
+			err = w.pause(ctx, "paused by the operator")
+		} else if spent != "" {
+			err = w.pause(ctx, spent)
 		} else {
 			err = w.feed(ctx)
 		}
@@ -136,7 +146,7 @@ func (w *work) keepPace(ctx context.Context, p queue.Progress) error {
 	}
 	counts := p.Counts
 	counts.Plus(p.AtWork)
-	running := w.control.Want == jobs.WantRun && w.depth.Active > 0 && w.spec.OpenAt(w.s.opts.Now())
+	running := w.control.Want == jobs.WantRun && w.depth.Active > 0 && w.now().OpenAt(w.s.opts.Now())
 	changed := running != w.pace.Running
 	w.pace.Look(time.Now(), running, counts.Attempted(), w.total)
 	w.s.show(w.f.id, func(v *view) { v.counts, v.pace = counts, w.pace.Clone() })
@@ -183,11 +193,12 @@ func (w *work) fed() []int {
 
 // feed fills the window.
 func (w *work) feed(ctx context.Context) error {
-	if !w.spec.OpenAt(w.s.opts.Now()) {
+	now := w.now()
+	if !now.OpenAt(w.s.opts.Now()) {
 		if err := w.withdraw(ctx); err != nil {
 			return err
 		}
-		return w.set(ctx, jobs.StateRunning, "outside the hours "+w.spec.Hours)
+		return w.set(ctx, jobs.StateRunning, "outside the hours "+*now.Hours)
 	}
 	if p := w.priority(); p != w.fedTo {
 		if err := w.move(ctx, p); err != nil {
@@ -207,7 +218,10 @@ func (w *work) feed(ctx context.Context) error {
 			return err
 		}
 	}
-	w.held = false
+	w.held, w.short = false, false
+	if err := w.limit(ctx); err != nil {
+		return err
+	}
 	if err := w.memory(ctx); err != nil {
 		return err
 	}
@@ -230,10 +244,26 @@ func (w *work) feed(ctx context.Context) error {
 // fill enqueues chunks from the cursor on.
 func (w *work) fill(ctx context.Context) error {
 	room := w.s.window() - w.depth.Waiting()
+	now, used, fed := w.now(), w.used(), w.fed()
+	for _, chunk := range fed {
+		used.Objects += int64(w.plan.Chunks[chunk].Objects)
+		used.Bytes += w.plan.Chunks[chunk].Bytes
+	}
+	if most := now.MaxWorkers; most != nil && *most > 0 {
+		room = min(room, int64(*most-len(fed)))
+	}
 	for ; room > 0 && w.cursor < len(w.plan.Chunks); w.cursor++ {
 		if queue.Bit(w.done, w.cursor) || w.isElsewhere(w.cursor) {
 			continue
 		}
+		chunk := w.plan.Chunks[w.cursor]
+		more := jobs.Work{Objects: int64(chunk.Objects), Bytes: chunk.Bytes}
+		if !now.Fits(used, more) {
+			w.short, w.shortAt = true, w.control.At
+			break
+		}
+		used.Objects += more.Objects
+		used.Bytes += more.Bytes
 		err := w.s.conn.Tasks(w.fedTo).Enqueue(ctx, w.task(w.cursor))
 		switch {
 		case err == nil:
@@ -384,8 +414,8 @@ func (w *work) move(ctx context.Context, priority int) error {
 
 // pause takes waiting tasks back; the job is paused when no worker has a chunk
 // of it any more.
-func (w *work) pause(ctx context.Context) error {
-	if w.state.State == jobs.StatePaused && w.held {
+func (w *work) pause(ctx context.Context, why string) error {
+	if w.state.State == jobs.StatePaused && w.held && w.state.Reason == why {
 		return nil
 	}
 	if err := w.s.conn.Job(w.f.id).SetSignal(ctx, jobs.StatePaused); err != nil {
@@ -401,7 +431,7 @@ func (w *work) pause(ctx context.Context) error {
 	if busy > 0 {
 		return w.set(ctx, jobs.StatePausing, "chunks that run are finished first")
 	}
-	return w.set(ctx, jobs.StatePaused, "paused by the operator")
+	return w.set(ctx, jobs.StatePaused, why)
 }
 
 // busy counts the withdrawn chunks that workers still have.

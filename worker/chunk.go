@@ -36,6 +36,7 @@ type chunk struct {
 	entries []jobs.Entry
 	flights *flights
 	fail    context.CancelCauseFunc
+	limited atomic.Bool // limits hold for the job, see throttle
 
 	mu      sync.Mutex
 	records []*jobs.Result          // by position in the chunk; nil: not done
@@ -210,6 +211,7 @@ func (c *chunk) work(ctx context.Context) error {
 	beside.Go(func() { c.flights.run(over) })
 	beside.Go(func() { c.savePartials(ctx, over) })
 	if c.w.conn != nil {
+		c.lookAtLimits(ctx)
 		beside.Go(func() { c.watchSignal(ctx, over) })
 	}
 	if c.batches != nil {
@@ -328,6 +330,7 @@ func (c *chunk) watchSignal(ctx context.Context, over <-chan struct{}) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			c.lookAtLimits(ctx)
 			state, err := c.w.conn.Job(c.task.Job).Signal(ctx)
 			if err != nil {
 				c.w.metrics.redis.Inc()

@@ -139,6 +139,9 @@ func (c *chunk) fetch(ctx context.Context, o *object, whole bool) error {
 	if n := c.spec.Limits.Bytes; n > 0 {
 		limit = min(limit, n)
 	}
+	if err := c.throttle(ctx, fetchRequests, max(e.Size, 0), 0); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.w.opts.ObjectTimeout,
 		faultf(jobs.OutcomeFailed, class.Storage, "the source was not read within %s", c.w.opts.ObjectTimeout))
 	defer cancel()
@@ -444,6 +447,9 @@ func (c *chunk) store(ctx context.Context, o *object) error {
 			return nil
 		}
 		key, data, media = o.entry.Key, o.data, ""
+	}
+	if err := c.throttle(ctx, storeRequests, 0, int64(len(data))); err != nil {
+		return err
 	}
 	put, err := c.put(ctx, &o.entry, key, data, c.putOptions(o, media))
 	if err != nil {

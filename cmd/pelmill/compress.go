@@ -163,7 +163,7 @@ func (l *local) continueOrSubmit(ctx context.Context, j *jobFlags, spec jobs.Spe
 			if !l.p.quiet && !l.p.json {
 				l.display.say("continuing job " + id + ", with the objects listed " + sinceText(old.Created))
 			}
-			return old, client.Control(ctx, old.Target, id, jobs.Control{Want: jobs.WantRun})
+			return old, client.Control(ctx, old.Target, id, jobs.Control{Want: jobs.WantRun, Settings: spec.Settings})
 		}
 	}
 	return client.Submit(ctx, spec, j.list, j.format)

@@ -22,6 +22,7 @@ type jobFlags struct {
 	spec    jobs.Spec
 	options []string
 	filterFlags
+	settingsFlags
 	filesFrom      string
 	manifest       string
 	manifestFormat string
@@ -52,6 +53,7 @@ func (j *jobFlags) flags(fs *pflag.FlagSet, sample int) {
 	fs.BoolVar(&s.Overwrite, "overwrite", false, "replace what is in the way in the target, unless a job that has not ended owns it")
 
 	j.filterFlags.flags(fs)
+	j.settingsFlags.flags(fs)
 	fs.StringVar(&j.filesFrom, "files-from", "", "take the keys that `FILE` lists, one a line, instead of listing the source; - is standard input")
 	fs.StringVar(&j.manifest, "manifest", "", "take the objects of this manifest `FILE` instead of listing the source; - is standard input")
 	fs.StringVar(&j.manifestFormat, "manifest-format", "", "`FORMAT` of the manifest: csv, jsonl or inventory; default by its name")
@@ -99,6 +101,9 @@ func (j *jobFlags) build(source, target string) (jobs.Spec, error) {
 	}
 	for _, o := range j.again {
 		s.Again = append(s.Again, jobs.Outcome(o))
+	}
+	if s.Settings, err = j.settings(); err != nil {
+		return s, err
 	}
 	s.Limits.Bytes = int64(j.limitBytes)
 	s.ChunkBytes = int64(j.chunkBytes)
