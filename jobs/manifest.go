@@ -82,6 +82,7 @@ type Plan struct {
 	Collisions int64     `json:"collisions"`      // objects with a full target name because two sources share a stem, or a folder has the name
 	Unfit      int64     `json:"unfit,omitempty"` // objects that fail because the target can hold no result under their name
 	Estimate   *Estimate `json:"estimate,omitempty"`
+	Expect     *Expect   `json:"expect,omitempty"` // absent in plans of earlier versions
 	Chunks     Chunks    `json:"chunks"`
 	At         time.Time `json:"at"`
 }
@@ -104,4 +105,7 @@ type Estimate struct {
 	Seconds     float64 `json:"seconds"`      // of one core for the sample
 	Saving      float64 `json:"saving"`       // expected share of the source bytes, 0 to 1
 	CoreSeconds float64 `json:"core_seconds"` // expected for the whole job
+
+	WaitSeconds float64 `json:"wait_seconds,omitempty"` // for storage, expected for the whole job, one object after the other
+	SameCores   bool    `json:"same_cores,omitempty"`   // storage is on the machine that plans, and so takes of its cores
 }

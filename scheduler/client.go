@@ -477,5 +477,6 @@ func (c *Client) DryRun(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 		return jobs.Plan{}, fmt.Errorf("scheduler: list the source: %w", err)
 	}
 	pl := &planning{spec: &spec, resolved: resolved, source: source, target: target, at: p.at, all: spool(&listed), slots: runtime.GOMAXPROCS(0), memory: memory(c.Memory)}
+	pl.workers, pl.cores = machines(ctx, c.Conn)
 	return pl.plan(ctx)
 }

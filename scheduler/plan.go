@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/pelmill/pelmill/codecs"
@@ -21,6 +22,8 @@ type planning struct {
 	at       listing
 	all      entries
 	slots    int // chunks that can run at once, as far as known
+	workers  int // that are connected
+	cores    int // of their machines
 	memory   memory
 }
 
@@ -108,6 +111,9 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 	}
 	plan.Collisions, plan.Unfit = found.collisions, found.unfit
 	plan.Chunks = append(plan.Chunks, c.chunks...)
+	expect := plan.Expected()
+	expect.Time(plan.Estimate, p.workers, p.cores, runtime.GOMAXPROCS(0))
+	plan.Expect = &expect
 	plan.At = time.Now().UTC()
 	if p.folder == nil {
 		return plan, nil

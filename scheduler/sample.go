@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"time"
 
 	"github.com/pelmill/pelmill/codecs"
@@ -94,13 +96,16 @@ func (p *planning) estimate(ctx context.Context, found *objectStatus, todo, todo
 		}
 	}
 	var est jobs.Estimate
-	var tried int64 // bytes of all objects of the sample
+	var tried int64  // bytes of all objects of the sample
+	var wait float64 // for storage
 	start := time.Now()
 	err := pick(ctx, p.all, todo, p.spec.Sample, found.done.has, func(e jobs.Entry) (bool, error) {
+		asked := time.Now()
 		m, size, reason, err := p.fetch(ctx, e, func(h *imageio.Header) int64 { return encodeMemory(r.Codec, h, r.Options) })
 		if err != nil {
 			return false, err
 		}
+		fetched := time.Since(asked).Seconds()
 		est.Objects++
 		tried += size
 		begin := time.Now()
@@ -108,10 +113,18 @@ func (p *planning) estimate(ctx context.Context, found *objectStatus, todo, todo
 		if reason == nil {
 			data, reason = encode(ctx, r.Codec, m, r.Options)
 		}
+		if reason == nil && p.spec.Verify != "off" {
+			r.Codec.Decode(ctx, codec.Run{}, [][]byte{data}, storedAssets(p.target))
+		}
+		stored, err := p.tryStore(ctx, data, fetched)
+		if err != nil {
+			return false, err
+		}
+		wait += fetched + stored
 		if reason != nil {
 			est.Failed++
 		} else {
-			est.Seconds += time.Since(begin).Seconds()
+			est.Seconds += time.Since(begin).Seconds() - stored
 			est.BytesIn += size
 			est.BytesOut += min(size, int64(len(data)))
 		}
@@ -126,7 +139,38 @@ func (p *planning) estimate(ctx context.Context, found *objectStatus, todo, todo
 	if tried > 0 {
 		est.CoreSeconds = est.Seconds * float64(todoBytes) / float64(tried)
 	}
+	est.WaitSeconds = wait * float64(todo) / float64(est.Objects)
+	est.SameCores = onThisMachine(p.source.URL) || onThisMachine(p.target.URL)
 	return &est, nil
+}
+
+// tryStore is how long it takes to store a result like data: measured beside the results, or, where
+// nothing may be written, as long as it took to fetch.
+func (p *planning) tryStore(ctx context.Context, data []byte, fetched float64) (float64, error) {
+	if p.folder == nil || data == nil {
+		return fetched, nil
+	}
+	key := jobs.Folder(p.spec.ID).Probe("sample")
+	start := time.Now()
+	if _, err := storage.Put(ctx, p.target, key, data, &storage.PutOptions{Overwrite: true}); err != nil {
+		return 0, storage.RefusedWrite(err, int64(len(data)))
+	}
+	seconds := time.Since(start).Seconds()
+	if err := storage.Delete(ctx, p.target, key); err != nil {
+		return 0, storage.RefusedWrite(err, 0)
+	}
+	return seconds, nil
+}
+
+// onThisMachine reports whether a bucket is a folder, or a store that is asked on loopback.
+func onThisMachine(bucket string) bool {
+	u, err := url.Parse(bucket)
+	if err != nil || u.Scheme == "file" || u.Scheme == "mem" {
+		return err == nil
+	}
+	end, err := url.Parse(u.Query().Get("endpoint"))
+	ip := net.ParseIP(end.Hostname())
+	return err == nil && (end.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
 }
 
 // encode compresses one image; a panic of the codec is an error.

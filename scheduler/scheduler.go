@@ -390,6 +390,27 @@ func (s *Scheduler) window() int64 {
 	return int64(min(max(4*s.slots, leastWindow), mostWindow))
 }
 
+// machines gives the number of workers and the cores of their machines, each machine once.
+func machines(ctx context.Context, conn *queue.Conn) (workers, cores int) {
+	if conn == nil {
+		return 0, 0
+	}
+	all, err := conn.Workers(ctx)
+	if err != nil {
+		return 0, 0
+	}
+	used, have := map[string]int{}, map[string]int{}
+	for _, w := range all {
+		workers++
+		used[w.Host] += max(1, w.CPU)
+		have[w.Host] = max(have[w.Host], w.Cores, 1)
+	}
+	for host, n := range used {
+		cores += min(n, have[host])
+	}
+	return workers, cores
+}
+
 // planSlots is how many chunks can run at once, for cutting a small job.
 func (s *Scheduler) planSlots(ctx context.Context) int {
 	s.countSlots(ctx)

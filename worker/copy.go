@@ -19,6 +19,9 @@ func (c *chunk) copyOther(ctx context.Context, o *object) error {
 	}
 	return o.in(stageStore, func() error {
 		if int64(len(o.data)) == e.Size && r.SHA256 != "" {
+			if err := c.throttle(ctx, storeRequests, 0, int64(len(o.data))); err != nil {
+				return err
+			}
 			put, err := c.put(ctx, e, e.Key, o.data, c.putOptions(o, ""))
 			if err == nil {
 				stored(r, e.Key, put)

@@ -89,6 +89,7 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 		},
 	}
 	j.flags(cmd.Flags(), 0)
+	p.pricesFlag(cmd.Flags())
 	cmd.Flags().BoolVarP(&j.spec.CopyLinks, "copy-links", "L", false, "follow links to files and folders in SRC, a folder of this machine")
 	w.flags(cmd.Flags())
 	c.flags(cmd.Flags())

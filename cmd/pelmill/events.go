@@ -30,13 +30,15 @@ type planEvent struct {
 	Chunks       int                    `json:"chunks"`
 	DryRun       bool                   `json:"dry_run,omitempty"`
 	Estimate     *jobs.Estimate         `json:"estimate,omitempty"`
+	Expect       *jobs.Expect           `json:"expect,omitempty"` // requests, bytes and seconds
+	Cost         *jobs.Cost             `json:"cost,omitempty"`   // with --prices
 }
 
 func newPlanEvent(s jobs.Spec, p jobs.Plan) planEvent {
 	return planEvent{
 		Type: "plan", Job: p.Job, Source: s.Source, Target: s.Target, Codec: s.Codec, Options: s.Options,
 		Objects: p.Objects, Bytes: p.Bytes, Skipped: p.Skipped, SkippedBytes: p.SkippedBytes,
-		Known: p.Known, Filtered: p.Filtered, Collisions: p.Collisions, Unfit: p.Unfit, Chunks: len(p.Chunks), Estimate: p.Estimate,
+		Known: p.Known, Filtered: p.Filtered, Collisions: p.Collisions, Unfit: p.Unfit, Chunks: len(p.Chunks), Estimate: p.Estimate, Expect: p.Expect,
 	}
 }
 

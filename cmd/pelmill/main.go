@@ -30,6 +30,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/pelmill/pelmill/internal/plain"
+	"github.com/pelmill/pelmill/jobs"
 )
 
 func main() { os.Exit(mainCode()) }
@@ -70,6 +71,7 @@ type program struct {
 	s3Endpoint endpoint
 	json       bool
 	quiet      bool
+	prices     *jobs.Prices // of --prices; nil: none
 	verbose    bool
 	strict     bool // of verbs that have --strict
 

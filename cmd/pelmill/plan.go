@@ -10,7 +10,7 @@ import (
 )
 
 func (p *program) plan() *cobra.Command {
-	return p.jobVerb("plan DST [JOB] | JOB", "Show what a job is going to do",
+	cmd := p.jobVerb("plan DST [JOB] | JOB", "Show what a job is going to do",
 		"Show what a job is going to do: how many objects, what is done already, and the\nexpected saving and time, from compressing a sample.",
 		func(cmd *cobra.Command, c *cluster, r ref) error {
 			s, err := c.client.Status(cmd.Context(), r.target, r.id)
@@ -26,12 +26,18 @@ func (p *program) plan() *cobra.Command {
 			}
 			return p.showPlan(s.Spec, plan, false)
 		})
+	p.pricesFlag(cmd.Flags())
+	return cmd
 }
 
 // showPlan prints a plan on stdout.
 func (p *program) showPlan(s jobs.Spec, plan jobs.Plan, dry bool) error {
 	e := newPlanEvent(s, plan)
 	e.DryRun = dry
+	if plan.Expect != nil && p.prices != nil {
+		c := plan.Expect.Cost(*p.prices)
+		e.Cost = &c
+	}
 	if p.json {
 		return p.emit(e)
 	}
@@ -62,6 +68,7 @@ func (p *program) showPlan(s jobs.Spec, plan jobs.Plan, dry bool) error {
 	if text := estimateText(plan.Estimate); text != "" {
 		table = append(table, []string{"expected", text})
 	}
+	table = append(table, expectRows(plan.Expect, p.prices)...)
 	if dry {
 		fmt.Fprintln(p.stdout, "dry run: nothing was written")
 	}

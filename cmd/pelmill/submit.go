@@ -55,6 +55,7 @@ The same --token gives the same job again, however often it is submitted.`,
 		},
 	}
 	j.flags(cmd.Flags(), dryRunSample)
+	p.pricesFlag(cmd.Flags())
 	c.flags(cmd.Flags())
 	statsFlag(cmd, &stats)
 	return cmd
