@@ -477,6 +477,7 @@ func (c *Client) DryRun(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 		return jobs.Plan{}, fmt.Errorf("scheduler: list the source: %w", err)
 	}
 	pl := &planning{spec: &spec, resolved: resolved, source: source, target: target, at: p.at, all: spool(&listed), slots: runtime.GOMAXPROCS(0), memory: memory(c.Memory)}
+	pl.endpoint = c.Buckets.S3Endpoint
 	pl.workers, pl.cores = machines(ctx, c.Conn)
 	return pl.plan(ctx)
 }

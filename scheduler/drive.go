@@ -288,6 +288,7 @@ func (d *drive) prepare(ctx context.Context) (plan jobs.Plan, err error) {
 		folder: &d.f, spec: &d.spec, resolved: d.codec, source: source, target: d.f.b, at: at, slots: d.s.planSlots(pctx), memory: memory(d.s.opts.Memory),
 		all: parts(d.f.b, at.Parts, func(n int) string { return jobs.Folder(d.f.id).Manifest(n) }),
 	}
+	p.endpoint = d.s.buckets.S3Endpoint
 	p.workers, p.cores = machines(pctx, d.s.conn)
 	if plan, err = p.plan(pctx); err != nil {
 		return plan, fmt.Errorf("scheduler: plan: %w", err)

@@ -250,6 +250,21 @@ func TestChunkObjects(t *testing.T) {
 	}
 }
 
+func TestStoresOnThisMachine(t *testing.T) {
+	for _, test := range []struct {
+		bucket, s3 string
+		want       bool
+	}{
+		{"file:///srv/photos", "", true}, {"mem://a", "", true}, {"s3://a", "", false}, {"s3://a", "http://127.0.0.1:9000", true},
+		{"s3://a?endpoint=http%3A%2F%2Flocalhost%3A9000", "http://far:9000", true}, {"s3://a?endpoint=http%3A%2F%2Ffar%3A9000", "http://[::1]:9000", false},
+		{"gs://a", "http://127.0.0.1:9000", false}, {"s3://a", "http://minio:9000", false},
+	} {
+		if got := onThisMachine(test.bucket, test.s3); got != test.want {
+			t.Errorf("%s with S3 at %q: %v", test.bucket, test.s3, got)
+		}
+	}
+}
+
 func TestTheLastChunksAreFiner(t *testing.T) {
 	for _, size := range []int64{10_000, 10 << 20} { // chunks end by their objects, or by their bytes
 		c := &chunkWriter{objects: 80, bytes: 200 << 20, todo: jobs.Work{Objects: 1000, Bytes: 1000 * size}, put: func(int, []byte) error { return nil }}

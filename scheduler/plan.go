@@ -21,9 +21,10 @@ type planning struct {
 	target   *storage.Bucket
 	at       listing
 	all      entries
-	slots    int // chunks that can run at once, as far as known
-	workers  int // that are connected
-	cores    int // of their machines
+	slots    int    // chunks that can run at once, as far as known
+	endpoint string // of S3, where the URL of a bucket does not say
+	workers  int    // that are connected
+	cores    int    // of their machines
 	memory   memory
 }
 

@@ -113,12 +113,15 @@ func (p *planning) estimate(ctx context.Context, found *objectStatus, todo, todo
 		if reason == nil {
 			data, reason = encode(ctx, r.Codec, m, r.Options)
 		}
-		if reason == nil && p.spec.Verify != "off" {
+		kept := reason == nil && int64(len(data)) >= size // neither checked nor stored
+		if reason == nil && !kept && p.spec.Verify != "off" {
 			r.Codec.Decode(ctx, codec.Run{}, [][]byte{data}, storedAssets(p.target))
 		}
-		stored, err := p.tryStore(ctx, data, fetched)
-		if err != nil {
-			return false, err
+		stored := 0.0
+		if reason == nil && !kept {
+			if stored, err = p.tryStore(ctx, data, fetched); err != nil {
+				return false, err
+			}
 		}
 		wait += fetched + stored
 		if reason != nil {
@@ -140,14 +143,14 @@ func (p *planning) estimate(ctx context.Context, found *objectStatus, todo, todo
 		est.CoreSeconds = est.Seconds * float64(todoBytes) / float64(tried)
 	}
 	est.WaitSeconds = wait * float64(todo) / float64(est.Objects)
-	est.SameCores = onThisMachine(p.source.URL) || onThisMachine(p.target.URL)
+	est.SameCores = onThisMachine(p.source.URL, p.endpoint) || onThisMachine(p.target.URL, p.endpoint)
 	return &est, nil
 }
 
 // tryStore is how long it takes to store a result like data: measured beside the results, or, where
 // nothing may be written, as long as it took to fetch.
 func (p *planning) tryStore(ctx context.Context, data []byte, fetched float64) (float64, error) {
-	if p.folder == nil || data == nil {
+	if p.folder == nil {
 		return fetched, nil
 	}
 	key := jobs.Folder(p.spec.ID).Probe("sample")
@@ -162,15 +165,23 @@ func (p *planning) tryStore(ctx context.Context, data []byte, fetched float64) (
 	return seconds, nil
 }
 
-// onThisMachine reports whether a bucket is a folder, or a store that is asked on loopback.
-func onThisMachine(bucket string) bool {
+// onThisMachine reports whether a bucket is a folder, or a store that is asked on loopback. s3 is where
+// buckets of S3 are whose URL does not say.
+func onThisMachine(bucket, s3 string) bool {
 	u, err := url.Parse(bucket)
 	if err != nil || u.Scheme == "file" || u.Scheme == "mem" {
 		return err == nil
 	}
-	end, err := url.Parse(u.Query().Get("endpoint"))
+	endpoint := u.Query().Get("endpoint")
+	if endpoint == "" && u.Scheme == "s3" {
+		endpoint = s3
+	}
+	end, err := url.Parse(endpoint)
+	if err != nil {
+		return false
+	}
 	ip := net.ParseIP(end.Hostname())
-	return err == nil && (end.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
+	return (end.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
 }
 
 // encode compresses one image; a panic of the codec is an error.
