@@ -280,7 +280,8 @@ const (
 
 // Budget is where the budget of a job began, see [Settings].
 type Budget struct {
-	From    Used      `json:"from"`              // what was done then, by the job's pace
+	From    Work      `json:"from"`              // what was done then
+	Seconds float64   `json:"seconds,omitempty"` // of work since then, as of the last time that this was written
 	Resumed time.Time `json:"resumed,omitzero"`  // of the control record that began it
 	Used    bool      `json:"used_up,omitempty"` // it is used up: the job is paused until it is resumed or has another one
 }

@@ -18,6 +18,7 @@ var (
 	commitScript   = script("commit")
 	progressScript = script("progress")
 	reportScript   = script("report")
+	limitScript    = script("limit")
 	takeScript     = script("take")
 	depthScript    = script("depth")
 	withdrawScript = script("withdraw")

@@ -349,7 +349,7 @@ func testLimits(t *testing.T, c *Conn) {
 	ctx := t.Context()
 	take := func(requests int, down, up int64) time.Duration {
 		t.Helper()
-		wait, err := c.Job("j").Take(ctx, requests, down, up)
+		wait, _, err := c.Job("j").Take(ctx, requests, down, up)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -361,8 +361,9 @@ func testLimits(t *testing.T, c *Conn) {
 	if err := c.Job("j").SetRates(ctx, jobs.Rates{Up: 1000, Requests: 2}); err != nil {
 		t.Fatal(err)
 	}
-	if limited, err := c.Job("j").Limited(ctx); !limited || err != nil {
-		t.Errorf("limited: %v, %v", limited, err)
+	since, err := c.Job("j").LimitedSince(ctx)
+	if since == 0 || err != nil {
+		t.Errorf("limited since %v, %v", since, err)
 	}
 	near := func(what string, got, want time.Duration) {
 		t.Helper()
@@ -374,8 +375,30 @@ func testLimits(t *testing.T, c *Conn) {
 	near("after 10,000 bytes", take(0, 0, 20_000), 10*time.Second)
 	near("after 30,000", take(100, 0, 1), 30*time.Second)
 	near("after 100 requests", take(1, 0, 0), 50*time.Second)
-	if err := c.Job("j").SetRates(ctx, jobs.Rates{}); err != nil {
-		t.Fatal(err)
+	set := func(r jobs.Rates) int64 {
+		t.Helper()
+		if err := c.Job("j").SetRates(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+		since, err := c.Job("j").LimitedSince(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return since
+	}
+	// A scheduler says again and again what holds.
+	if got := set(jobs.Rates{Up: 1000, Requests: 2}); got != since {
+		t.Errorf("the same limits since %d, and since %d", since, got)
+	}
+	near("under the same limits", take(1, 0, 0), 51*time.Second)
+	// Nobody waits for what was taken of an earlier limit.
+	changed := set(jobs.Rates{Up: 1000, Requests: 3})
+	if _, got, err := c.Job("j").Take(ctx, 30, 0, 0); err != nil || changed <= since || got != changed {
+		t.Errorf("limits since %d, then %d, taken of those since %d (%v)", since, changed, got, err)
+	}
+	near("under another limit", take(1, 0, 0), 10*time.Second)
+	if since := set(jobs.Rates{}); since != 0 {
+		t.Errorf("limited since %d", since)
 	}
 	near("without a limit again", take(1, 0, 1), 0)
 }

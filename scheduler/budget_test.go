@@ -1,7 +1,7 @@
 package scheduler
 
 import (
-	"sync/atomic"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,26 +39,126 @@ func TestABudgetOfObjects(t *testing.T) {
 	}
 }
 
+// The limit of workers holds for all workers together, whoever else starts, stops or restarts, and
+// a lower one holds as soon as the chunks at work have ended.
 func TestAtMostSoManyWorkers(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.fill(60)
-	r.worker.delay = 30 * time.Millisecond
-	for range 3 {
-		r.worker.start(t, 2)
-	}
-	r.run(r.scheduler(nil))
-	spec := r.submit(func(s *jobs.Spec) { s.ChunkObjects, s.Settings.MaxWorkers = 3, pointer(2) })
-	var most atomic.Int64
-	go func() {
-		for r.ctx.Err() == nil {
-			if d, err := r.conn.Tasks(0).Depth(r.ctx); err == nil {
-				most.Store(max(most.Load(), d.Waiting()))
+	for _, test := range []struct {
+		name string
+		do   func(t *testing.T, r *rig, id string, restart func())
+	}{
+		{"three workers", func(*testing.T, *rig, string, func()) {}},
+		{"the scheduler restarts", func(t *testing.T, r *rig, id string, restart func()) {
+			for range 3 {
+				restart()
+				r.someChunks(3)
 			}
-			time.Sleep(time.Millisecond)
-		}
-	}()
-	if report := r.ended(spec.ID); report.Counts.Compressed != 60 || most.Load() > 2 {
-		t.Errorf("%d chunks at once, want 2; %+v", most.Load(), report.Counts)
+		}},
+		{"a worker restarts", func(t *testing.T, r *rig, id string, restart func()) {
+			for range 2 {
+				r.worker.start(t, 2).Shutdown()
+				r.someChunks(3)
+			}
+		}},
+		{"Redis forgets", func(t *testing.T, r *rig, id string, restart func()) {
+			if err := r.conn.Job(id).Forget(r.ctx); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"paused and resumed", func(t *testing.T, r *rig, id string, restart func()) {
+			for range 3 {
+				r.control(id, jobs.Control{Want: jobs.WantPause})
+				r.control(id, jobs.Control{Want: jobs.WantRun})
+				r.someChunks(2)
+			}
+		}},
+		{"another priority", func(t *testing.T, r *rig, id string, restart func()) {
+			for p := range 3 {
+				r.control(id, jobs.Control{Settings: jobs.Settings{Priority: pointer(3 - p)}})
+				r.someChunks(3)
+			}
+		}},
+		{"a lower limit", func(t *testing.T, r *rig, id string, restart func()) {
+			r.control(id, jobs.Control{Settings: jobs.Settings{MaxWorkers: pointer(0)}})
+			r.wait("more workers to work", func() bool { return r.worker.most.Load() > 2 })
+			r.control(id, jobs.Control{Settings: jobs.Settings{MaxWorkers: pointer(2)}})
+			r.wait("what waits to be taken back", func() bool {
+				d, err := r.conn.Tasks(0).Depth(r.ctx)
+				return err == nil && d.Waiting() <= 2 && r.worker.working.Load() <= 2
+			})
+			r.worker.most.Store(0)
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.fill(120)
+			r.worker.delay = 50 * time.Millisecond
+			for range 3 {
+				r.worker.start(t, 2)
+			}
+			stop := r.run(r.scheduler(nil))
+			spec := r.submit(func(s *jobs.Spec) { s.ChunkObjects, s.Settings.MaxWorkers = 2, pointer(2) })
+			r.someChunks(1)
+			test.do(t, r, spec.ID, func() { stop(); stop = r.run(r.scheduler(nil)) })
+			if report := r.ended(spec.ID); report.Counts.Compressed != 120 || r.worker.most.Load() > 2 {
+				t.Errorf("%d chunks at once, want 2; %+v", r.worker.most.Load(), report.Counts)
+			}
+		})
 	}
+}
+
+// A budget holds over a restart of the scheduler, and that of time also where Redis has forgotten the job.
+func TestABudgetOutlivesItsScheduler(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.fill(100)
+	r.worker.delay = 20 * time.Millisecond
+	r.worker.start(t, 2)
+	stop := r.run(r.scheduler(nil))
+	spec := r.submit(func(s *jobs.Spec) {
+		s.ChunkObjects, s.Settings = 2, jobs.Settings{MaxObjects: pointer(int64(60)), MaxDuration: pointer(time.Hour)}
+	})
+	for range 3 {
+		r.someChunks(2)
+		stop()
+		stop = r.run(r.scheduler(nil))
+	}
+	r.waitState(spec.ID, jobs.StatePaused)
+	if st, err := r.client.Status(r.ctx, r.target, spec.ID); err != nil || st.Counts.Objects != 60 || !st.State.Budget.Used {
+		t.Errorf("%d objects after restarts, %+v (%v)", st.Counts.Objects, st.State, err)
+	}
+	stop()
+	state, _, err := getJSON[jobs.StateRecord](r.ctx, r.bucket(r.target), jobs.Folder(spec.ID).State())
+	if err != nil {
+		t.Fatal(err)
+	}
+	state.Budget.Seconds = 3599.99
+	if err := (folder{b: r.bucket(r.target), id: spec.ID}).putJSON(r.ctx, jobs.Folder(spec.ID).State(), state, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.conn.Job(spec.ID).Forget(r.ctx); err != nil {
+		t.Fatal(err)
+	}
+	r.control(spec.ID, jobs.Control{Settings: jobs.Settings{MaxObjects: pointer(int64(0))}})
+	r.run(r.scheduler(nil))
+	r.wait("the budget of time to be used up", func() bool {
+		st, err := r.client.Status(r.ctx, r.target, spec.ID)
+		return err == nil && st.State.State == jobs.StatePaused && strings.Contains(st.State.Reason, "budget of 1h0m0s")
+	})
+}
+
+// control changes what the operator of a job wants.
+func (r *rig) control(id string, ctl jobs.Control) {
+	r.t.Helper()
+	if err := r.client.Control(r.ctx, r.target, id, ctl); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// someChunks waits for n more chunks.
+func (r *rig) someChunks(n int64) {
+	r.t.Helper()
+	before := r.worker.chunks.Load()
+	r.wait("more chunks", func() bool { return r.worker.chunks.Load() >= before+n })
 }

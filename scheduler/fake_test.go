@@ -84,6 +84,8 @@ type worker struct {
 	chunks  atomic.Int64                    // that were worked on to the end
 	obeyed  atomic.Int64                    // that were left because of a signal
 	telling atomic.Int64                    // nanoseconds in which progress was reported
+	working atomic.Int64                    // chunks that are being worked on
+	most    atomic.Int64                    // that were ever worked on at once
 
 	atWork sync.Map // task to its counts
 
@@ -168,6 +170,11 @@ func (w *worker) chunk(ctx context.Context, task jobs.Task, attempt int) error {
 	if err != nil {
 		return err
 	}
+	now := w.working.Add(1)
+	for most := w.most.Load(); now > most && !w.most.CompareAndSwap(most, now); most = w.most.Load() {
+	}
+	left := sync.OnceFunc(func() { w.working.Add(-1) })
+	defer left()
 	at := plan.Chunks[task.Index]
 	data, err := storage.GetRange(ctx, b, jobs.Folder(task.Job).Chunks(at.Part), at.Offset, at.Length)
 	if err != nil {
@@ -209,6 +216,7 @@ func (w *worker) chunk(ctx context.Context, task jobs.Task, attempt int) error {
 		return err
 	}
 	w.chunks.Add(1)
+	left() // once it is committed another one may be fed, before the queue has heard of this one's end
 	err = w.conn.Job(task.Job).Commit(ctx, task.Index, header.Counts)
 	return err
 }

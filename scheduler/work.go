@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pelmill/pelmill/jobs"
@@ -30,6 +31,8 @@ type work struct {
 	paced     time.Time  // pace was written to Redis
 	rates     jobs.Rates // that were written to Redis
 	rated     time.Time  // when
+	active    float64    // Active of pace at the last look of this process
+	timed     bool       // there was one
 	done      []byte     // as of the last look
 	counts    jobs.Counts
 	depth     queue.Depth
@@ -38,6 +41,7 @@ type work struct {
 	left      map[int]int // chunks that were active in another priority's queue when that changed, with it
 	held      bool        // nothing of the job waits in the queue: it is paused or outside its hours
 	withdrawn []int       // chunks that were withdrawn and that workers may have
+	counted   bool        // what workers have is among what was fed and what was withdrawn, else another process may have fed it
 	checkFrom int         // where the next spot check starts
 	named     time.Time   // registered
 	compared  time.Time
@@ -172,7 +176,7 @@ func (w *work) rebuild(ctx context.Context) ([]byte, jobs.Counts, error) {
 	if !w.state.Started.IsZero() {
 		w.log.Info("progress was made again from storage", "chunks", countDone(done), "of", len(w.plan.Chunks))
 	}
-	w.cursor, w.held = 0, false
+	w.cursor, w.held, w.counted, w.rated = 0, false, false, time.Time{}
 	return done, counts, nil
 }
 
@@ -244,32 +248,41 @@ func (w *work) feed(ctx context.Context) error {
 // fill enqueues chunks from the cursor on.
 func (w *work) fill(ctx context.Context) error {
 	room := w.s.window() - w.depth.Waiting()
-	now, used, fed := w.now(), w.used(), w.fed()
-	for _, chunk := range fed {
+	places, err := w.places(ctx)
+	if err != nil {
+		return err
+	}
+	queued, err := w.queued(ctx)
+	if err != nil {
+		return err
+	}
+	now, used := w.now(), w.used()
+	for _, chunk := range queued {
 		used.Objects += int64(w.plan.Chunks[chunk].Objects)
 		used.Bytes += w.plan.Chunks[chunk].Bytes
 	}
-	if most := now.MaxWorkers; most != nil && *most > 0 {
-		room = min(room, int64(*most-len(fed)))
-	}
-	for ; room > 0 && w.cursor < len(w.plan.Chunks); w.cursor++ {
+	for ; room > 0 && places > 0 && w.cursor < len(w.plan.Chunks); w.cursor++ {
 		if queue.Bit(w.done, w.cursor) || w.isElsewhere(w.cursor) {
 			continue
 		}
 		chunk := w.plan.Chunks[w.cursor]
 		more := jobs.Work{Objects: int64(chunk.Objects), Bytes: chunk.Bytes}
-		if !now.Fits(used, more) {
+		known := slices.Contains(w.withdrawn, w.cursor)
+		if !known && !now.Fits(used, more) {
 			w.short, w.shortAt = true, w.control.At
 			break
 		}
-		used.Objects += more.Objects
-		used.Bytes += more.Bytes
 		err := w.s.conn.Tasks(w.fedTo).Enqueue(ctx, w.task(w.cursor))
 		switch {
 		case err == nil:
 			room--
 		case !errors.Is(err, queue.ErrQueued):
 			return err
+		}
+		if !known {
+			places--
+			used.Objects += more.Objects
+			used.Bytes += more.Bytes
 		}
 	}
 	return nil
@@ -372,7 +385,16 @@ func (w *work) withdraw(ctx context.Context) error {
 	if w.held {
 		return nil
 	}
-	chunks := w.fed()
+	if err := w.takeBack(ctx); err != nil {
+		return err
+	}
+	w.held = true
+	return nil
+}
+
+// takeBack takes the job's waiting tasks out of the queue, and begins to feed anew.
+func (w *work) takeBack(ctx context.Context) error {
+	chunks := append(w.fed(), w.beyond()...)
 	if w.cursor == 0 {
 		// After a restart tasks may wait that another process fed.
 		w.cursor = len(w.plan.Chunks)
@@ -385,14 +407,14 @@ func (w *work) withdraw(ctx context.Context) error {
 	if _, err := w.s.conn.Tasks(w.fedTo).Withdraw(ctx, tasks); err != nil {
 		return err
 	}
-	w.held, w.cursor, w.withdrawn = true, 0, chunks
+	w.cursor, w.withdrawn, w.counted = 0, chunks, true
 	return nil
 }
 
 // move puts the waiting tasks into another priority's queue. Chunks that a
 // worker has are not fed there until it is through with them.
 func (w *work) move(ctx context.Context, priority int) error {
-	fed := w.fed()
+	fed := append(w.fed(), w.beyond()...)
 	if err := w.withdraw(ctx); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ type chunk struct {
 	entries []jobs.Entry
 	flights *flights
 	fail    context.CancelCauseFunc
-	limited atomic.Bool // limits hold for the job, see throttle
+	limited atomic.Int64 // since when the limits hold that hold for the job, see throttle; 0: none does
 
 	mu      sync.Mutex
 	records []*jobs.Result          // by position in the chunk; nil: not done

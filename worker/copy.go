@@ -35,6 +35,9 @@ func (c *chunk) copyOther(ctx context.Context, o *object) error {
 // copyLarge copies a source that was not read into memory.
 func (c *chunk) copyLarge(ctx context.Context, o *object) error {
 	e, r := &o.entry, &o.record
+	if err := c.throttle(ctx, fetchRequests+storeRequests, max(e.Size, 0), max(e.Size, 0)); err != nil {
+		return err
+	}
 	if err := take(ctx, c.w.stores); err != nil {
 		return err
 	}

@@ -11,32 +11,41 @@ const (
 	storeRequests = 2 // PUT, and the look at what is stored
 )
 
-// throttle waits for a share of the job's limits. Where Redis does not answer it waits until it does:
-// a limit protects somebody else's link or store.
+// throttle waits for a share of the job's limits, and for one of the new limits where they change
+// meanwhile. Where Redis does not answer it waits until it does: a limit protects somebody else's
+// link or store.
 func (c *chunk) throttle(ctx context.Context, requests int, down, up int64) error {
-	if c.w.conn == nil || !c.limited.Load() {
+	if c.w.conn == nil || c.limited.Load() == 0 {
 		return nil
 	}
 	for {
-		wait, err := c.w.conn.Job(c.task.Job).Take(ctx, requests, down, up)
+		wait, since, err := c.w.conn.Job(c.task.Job).Take(ctx, requests, down, up)
 		if err != nil {
 			c.w.metrics.redis.Inc()
 			wait = signalTime
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		for until := time.Now().Add(wait); wait > 0 && !c.limitedAnew(since, err); wait = time.Until(until) {
+			select {
+			case <-time.After(min(wait, signalTime)):
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
 		}
-		if err == nil {
+		if err == nil && !c.limitedAnew(since, nil) {
 			return nil
 		}
 	}
 }
 
-// lookAtLimits finds out whether limits hold.
+// limitedAnew reports whether other limits hold than those of which something was taken without an error.
+func (c *chunk) limitedAnew(since int64, err error) bool {
+	now := c.limited.Load()
+	return err == nil && since != 0 && (now == 0 || now > since)
+}
+
+// lookAtLimits finds out since when the limits hold.
 func (c *chunk) lookAtLimits(ctx context.Context) {
-	if limited, err := c.w.conn.Job(c.task.Job).Limited(ctx); err == nil {
-		c.limited.Store(limited)
+	if since, err := c.w.conn.Job(c.task.Job).LimitedSince(ctx); err == nil {
+		c.limited.Store(since)
 	}
 }

@@ -1,8 +1,9 @@
 -- Takes a share of a job's limits.
--- KEYS  limits (hash: up, down, requests: a second; next-up, next-down, next-requests: seconds)
+-- KEYS  limits (hash: up, down, requests: a second; next-up, next-down, next-requests: seconds;
+--       since: microseconds, when they were set)
 -- ARGV  bytes up, bytes down, requests
--- Answers the microseconds to wait before it is used. Each limit is a queue of what was taken
--- before: next-* is when the next one is free.
+-- Answers the microseconds to wait before it is used, and since; both 0 without limits. Each limit is
+-- a queue of what was taken before: next-* is when the next one is free.
 local time = redis.call("TIME")
 local now = tonumber(time[1]) + tonumber(time[2]) / 1000000
 local wait = 0
@@ -15,4 +16,4 @@ for i, name in ipairs({"up", "down", "requests"}) do
     redis.call("HSET", KEYS[1], "next-" .. name, string.format("%.6f", at + amount / rate))
   end
 end
-return math.floor(wait * 1000000)
+return {math.floor(wait * 1000000), tonumber(redis.call("HGET", KEYS[1], "since") or 0)}
