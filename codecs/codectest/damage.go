@@ -18,7 +18,7 @@ import (
 func (s *suite) testDamaged(t *testing.T) {
 	for _, pairs := range s.sets {
 		o := s.options(t, pairs)
-		list := images(s.info)
+		list := images(s.info.With(o))
 		for _, p := range list[max(0, len(list)-3):] {
 			s.damage(t, s.encode(t, p.Image, o))
 		}

@@ -72,6 +72,7 @@ func (b *codedBlock) passesAt(slope uint32) int {
 type allocation struct {
 	main  *codestream.Main
 	tiles []*codedTile
+	shape raster.Shape // of the image
 }
 
 func (a *allocation) each(f func(b *codedBlock)) {
@@ -155,8 +156,7 @@ func (a *allocation) whole() {
 
 // floor is the slope below which no pass is kept, 0 to keep all.
 func (a *allocation) floor(o *Options, last int) uint32 {
-	m := a.main.Size
-	s := raster.Shape{Width: m.Image.Dx(), Height: m.Image.Dy(), Depth: 1, Channels: len(m.Components), Bits: m.Components[0].Bits}
+	s := a.shape
 	switch {
 	case o.bpp > 0:
 		budget := int(o.bpp * float64(s.Pixels()) / 8)

@@ -12,10 +12,10 @@ import (
 // analysisRows are the rows that one goroutine takes at a time.
 const analysisRows = 64
 
-// loadTile returns the components of a part of an image with their level shifted (G.1)
+// loadTile returns the components, those of all slices, of a part of an image with their level shifted (G.1)
 // and, where rct says so, transformed (G.2).
 func loadTile(workers *pool.Pool, m *raster.Image, area image.Rectangle, rct bool) []wavelet.Plane[int32] {
-	planes := make([]wavelet.Plane[int32], m.Channels)
+	planes := make([]wavelet.Plane[int32], m.Channels*m.Depth)
 	for c := range planes {
 		planes[c] = wavelet.NewPlane[int32](area.Dx(), area.Dy())
 	}
@@ -25,7 +25,9 @@ func loadTile(workers *pool.Pool, m *raster.Image, area image.Rectangle, rct boo
 				forwardRGB8(planes[0].Row(y), planes[1].Row(y), planes[2].Row(y), m.Pix[3*((area.Min.Y+y)*m.Width+area.Min.X):][:3*area.Dx()])
 				continue
 			}
-			loadRow(planes, m, area.Min.X, area.Min.Y+y, y)
+			for z := range m.Depth {
+				loadRow(planes[z*m.Channels:][:m.Channels], m, area.Min.X, z*m.Height+area.Min.Y+y, y)
+			}
 			if rct {
 				forwardRCT(planes[0].Row(y), planes[1].Row(y), planes[2].Row(y))
 			}
@@ -34,7 +36,8 @@ func loadTile(workers *pool.Pool, m *raster.Image, area image.Rectangle, rct boo
 	return planes
 }
 
-// loadRow puts row y of an image, from x on, into row to of planes.
+// loadRow puts row y of an image, counted through all slices, from x on into row to of
+// planes.
 func loadRow(planes []wavelet.Plane[int32], m *raster.Image, x, y, to int) {
 	n, first := len(planes), (y*m.Width+x)*len(planes)
 	shift := int32(1) << (m.Bits - 1)

@@ -13,7 +13,7 @@ func (o *Options) wrap(m *raster.Image, stream []byte, palette *jp2.Palette) []b
 		return stream
 	}
 	f := &jp2.File{Brand: o.container + " ", Codestream: stream, Width: m.Width, Height: m.Height, Palette: palette,
-		Components: make([]jp2.Depth, m.Channels), EXIF: exif.Upright(m.Meta.EXIF), XMP: m.Meta.XMP}
+		Components: make([]jp2.Depth, m.Channels*m.Depth), EXIF: exif.Upright(m.Meta.EXIF), XMP: m.Meta.XMP}
 	for c := range f.Components {
 		f.Components[c] = jp2.Depth{Bits: m.Bits, Signed: m.Signed}
 	}
@@ -31,7 +31,9 @@ func (o *Options) wrap(m *raster.Image, stream []byte, palette *jp2.Palette) []b
 	default:
 		f.Colour = jp2.Colour{Method: jp2.MethodEnumerated, Space: jp2.SRGB}
 	}
-	if m.Alpha() {
+	if m.Depth > 1 {
+		f.Channels = sliceChannels(m.Shape)
+	} else if m.Alpha() {
 		for c := range m.Channels - 1 {
 			f.Channels = append(f.Channels, jp2.Channel{Index: c, Association: c + 1})
 		}

@@ -17,7 +17,7 @@ func (e *encoder) choose() ([]byte, error) {
 		return nil, err
 	}
 	file := e.options.wrap(e.image, stream, nil)
-	if e.options.effort == effortBest && e.options.boxed() && !e.options.Lossy() {
+	if e.options.effort == effortBest && e.options.boxed() && !e.options.Lossy() && e.image.Depth == 1 {
 		return e.orPalette(file)
 	}
 	return file, nil

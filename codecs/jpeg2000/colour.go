@@ -4,42 +4,44 @@ import (
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
 )
 
-// finish inverts the multiple component transform and the level shift of a tile (Annex G)
-// and stores its samples.
-func (d *decoder) finish(p *codestream.Params, parts []part) {
-	first := 0
-	if p.MCT && !parts[0].area.Empty() {
-		first = 3
-		d.pool.Spans(parts[0].area.Dy(), rowsAtOnce, func(lo, hi int) {
-			rows := newRows(parts[0].area.Dx())
-			for y := lo; y < hi; y++ {
-				if p.Components[0].Transform == codestream.Reversible53 && d.storeRCT != nil {
-					area := parts[0].area
-					d.storeRCT(area.Min.X, area.Min.Y+y, parts[0].ints.Row(y), parts[1].ints.Row(y), parts[2].ints.Row(y))
-					continue
-				}
-				if p.Components[0].Transform == codestream.Reversible53 {
-					inverseRCT(parts[0].ints.Row(y), parts[1].ints.Row(y), parts[2].ints.Row(y))
-				} else {
-					inverseICT(parts[0].floats.Row(y), parts[1].floats.Row(y), parts[2].floats.Row(y))
-				}
-				for c := range 3 {
-					d.storeRow(c, y, &parts[c], rows)
-				}
-			}
-		})
+// finishTransformed inverts the multiple component transform of a tile (Annex G) and finishes
+// its first three components.
+func (d *decoder) finishTransformed(p *codestream.Params, parts []part) {
+	if parts[0].area.Empty() {
+		return
 	}
-	for c := first; c < len(parts); c++ {
-		d.pool.Spans(parts[c].area.Dy(), rowsAtOnce, func(lo, hi int) {
-			row := newRows(parts[c].area.Dx())
-			for y := lo; y < hi; y++ {
+	reversible := p.Components[0].Transform == codestream.Reversible53
+	d.pool.Spans(parts[0].area.Dy(), rowsAtOnce, func(lo, hi int) {
+		row := newRow(parts[0].area.Dx())
+		for y := lo; y < hi; y++ {
+			if reversible && d.storeRCT != nil {
+				area := parts[0].area
+				d.storeRCT(area.Min.X, area.Min.Y+y, parts[0].ints.Row(y), parts[1].ints.Row(y), parts[2].ints.Row(y))
+				continue
+			}
+			if reversible {
+				inverseRCT(parts[0].ints.Row(y), parts[1].ints.Row(y), parts[2].ints.Row(y))
+			} else {
+				inverseICT(parts[0].floats.Row(y), parts[1].floats.Row(y), parts[2].floats.Row(y))
+			}
+			for c := range 3 {
 				d.storeRow(c, y, &parts[c], row)
 			}
-		})
-	}
+		}
+	})
 }
 
-func newRows(width int) []int32 { return make([]int32, width) }
+// finish inverts the level shift of component c of a tile and stores its samples.
+func (d *decoder) finish(c int, p part) {
+	d.pool.Spans(p.area.Dy(), rowsAtOnce, func(lo, hi int) {
+		row := newRow(p.area.Dx())
+		for y := lo; y < hi; y++ {
+			d.storeRow(c, y, &p, row)
+		}
+	})
+}
+
+func newRow(width int) []int32 { return make([]int32, width) }
 
 // storeRow shifts the level of row y of a part, clamps it to the range of the component and
 // stores it.

@@ -148,8 +148,16 @@ func (d *decoder) tile(t int) error {
 			return err
 		}
 		precincts[c] = nil
+		switch {
+		case !params.MCT || c > 2:
+			d.finish(c, parts[c])
+		case c < 2:
+			continue
+		default:
+			d.finishTransformed(params, parts[:3])
+		}
+		clear(parts)
 	}
-	d.finish(params, parts)
 	return nil
 }
 

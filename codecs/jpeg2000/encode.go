@@ -19,12 +19,16 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 	out := make([]codec.Encoded, len(items))
 	o, err := resolve(opts)
 	workers, info := run.Cores(), c.Info().With(opts)
-	var taken []int
+	var taken, volumes []int
 	for i := range items {
 		if out[i].Err = err; err == nil {
 			out[i].Err = info.Check(items[i].Image.Shape)
 		}
-		if out[i].Err == nil {
+		switch {
+		case out[i].Err != nil:
+		case items[i].Image.Depth > 1:
+			volumes = append(volumes, i)
+		default:
 			taken = append(taken, i)
 		}
 	}
@@ -34,6 +38,7 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 			out[i].Data, out[i].Err = encode(ctx, workers, items[i].Image, o)
 		})
 	}
+	onCPU(volumes)
 	if run.Device == nil || err != nil || !o.onDevice() {
 		onCPU(taken)
 		return out
@@ -73,8 +78,11 @@ func encode(ctx context.Context, workers *pool.Pool, m *raster.Image, o *Options
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if o.volume() {
+	if o.part10() {
 		return encodeVolume(ctx, workers, m, o)
+	}
+	if n := m.Channels * m.Depth; n > maxComponents {
+		return nil, codec.Unsupportedf("jpeg2000: %d slices of %d channels; a codestream has at most %d components", m.Depth, m.Channels, maxComponents)
 	}
 	e := &encoder{ctx: ctx, workers: workers, image: m, options: o}
 	return e.choose()
@@ -109,7 +117,7 @@ func (e *encoder) codestream(c choice) ([]byte, error) {
 			return nil, err
 		}
 	}
-	a := allocation{main, tiles}
+	a := allocation{main, tiles, e.image.Shape}
 	a.divide(e.options)
 	return appendStream(nil, main, tiles), nil
 }
@@ -121,10 +129,11 @@ func (e *encoder) main(c choice) *codestream.Main { return e.mainWith(c, e.optio
 // divided among subbands.
 func (e *encoder) mainWith(c choice, step float64) *codestream.Main {
 	m := e.image
+	n := m.Channels * m.Depth
 	main := &codestream.Main{
-		Size: codestream.Size{Image: image.Rect(0, 0, m.Width, m.Height), Tile: e.options.tile, Components: make([]codestream.Component, m.Channels)},
-		Params: codestream.Params{Order: e.options.progression, Layers: e.options.layers, MCT: m.Channels >= 3,
-			Components: make([]codestream.Coding, m.Channels)},
+		Size: codestream.Size{Image: image.Rect(0, 0, m.Width, m.Height), Tile: e.options.tile, Components: make([]codestream.Component, n)},
+		Params: codestream.Params{Order: e.options.progression, Layers: e.options.layers, MCT: m.Channels >= 3 && m.Depth == 1,
+			Components: make([]codestream.Coding, n)},
 	}
 	if c.style&codestream.HT != 0 {
 		main.Size.Capabilities = codestream.PartFifteen
@@ -136,7 +145,7 @@ func (e *encoder) mainWith(c choice, step float64) *codestream.Main {
 	if e.options.irreversible() {
 		transform, quantization = codestream.Irreversible97, irreversible(m.Bits, c.levels, step)
 	}
-	for i := range m.Channels {
+	for i := range n {
 		main.Size.Components[i] = codestream.Component{Bits: m.Bits, Signed: m.Signed, Step: image.Pt(1, 1)}
 		main.Params.Components[i] = codestream.Coding{Levels: c.levels, BlockExp: c.block, Style: c.style, Transform: transform,
 			Precincts: e.options.precinctsOf(c.levels), Quantization: quantization}

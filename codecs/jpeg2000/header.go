@@ -2,6 +2,7 @@ package jpeg2000
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -51,6 +52,9 @@ func (p *picture) fields(n int) []codec.Field {
 		{Name: "wavelet", Value: fmt.Sprintf("%s, %d decomposition levels", wavelets[first.Transform], first.Levels)},
 		{Name: "code-blocks", Value: fmt.Sprintf("%dx%d%s", 1<<first.BlockExp.X, 1<<first.BlockExp.Y, styles(first.Style))},
 		{Name: "progression", Value: fmt.Sprintf("%v, %d layers", params.Order, params.Layers)},
+	}
+	if p.slices > 1 {
+		list = slices.Insert(list, 3, codec.Field{Name: "slices", Value: strconv.Itoa(p.slices)})
 	}
 	if t := size.Tiles(); t.X*t.Y > 1 {
 		list = append(list, codec.Field{Name: "tiles", Value: fmt.Sprintf("%d of %dx%d", t.X*t.Y, size.Tile.X, size.Tile.Y)})

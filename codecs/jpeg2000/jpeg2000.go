@@ -11,8 +11,9 @@
 //
 // # Volumes
 //
-// With container=jp3d volumes, and images of one slice, are coded as codestreams of Part 10
-// (ISO/IEC 15444-10), by package volume.
+// The slices of a volume, and the frames of a sequence, are components of one codestream of
+// Part 1 or 15, which others open; the box cdef says so. With container=jp3d volumes, and
+// images of one slice, are coded as codestreams of Part 10 (ISO/IEC 15444-10), by package volume.
 //
 // # Losses
 //
@@ -60,9 +61,8 @@ func (Codec) Info() codec.Info {
 		Also:      []string{".j2k", ".j2c", ".jpc", ".jph", ".jhc", ".jp3d"},
 		Version:   version,
 		Lossless:  true,
-		Accepts: codec.Accepts{Channels: []int{1, 2, 3, 4}, MinBits: 1, MaxBits: 16, Signed: true, MaxSide: maxSide, Instead: codec.Instead{
-			Slices: "-o container=jp3d takes volumes",
-			Side:   "cut the picture into parts first",
+		Accepts: codec.Accepts{Channels: []int{1, 2, 3, 4}, MinBits: 1, MaxBits: 16, Signed: true, Slices: true, MaxSide: maxSide, Instead: codec.Instead{
+			Side: "cut the picture into parts first",
 		}},
 		Keeps:   []string{raster.AttributeICC, raster.AttributeEXIF, raster.AttributeXMP, raster.AttributeDensity},
 		Options: optionInfo,

@@ -26,9 +26,10 @@ func (Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec.M
 	if err != nil {
 		o = &defaults
 	}
-	if o.volume() {
+	if o.part10() {
 		return volumeMemory(s)
 	}
+	s.Channels, s.Depth = s.Channels*s.Depth, 1 // as the codestream has them
 	encode, file := o.encodeMemory(s)
 	meta := int64(0)
 	if m != nil {
@@ -75,7 +76,7 @@ func (o *output) memory() (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		most = max(most, d.tileMemory(size.NewTile(t, params), coded))
+		most = max(most, d.tileMemory(size.NewTile(t, params), coded, params.MCT))
 	}
 	if d.small() {
 		most *= min(touched, tilesAtOnce)
@@ -84,8 +85,8 @@ func (o *output) memory() (int64, error) {
 }
 
 // tileMemory is what decoding a tile takes: packets, then the subbands of a component at
-// a time and the samples of all.
-func (d *decoder) tileMemory(t *codestream.Tile, coded codestream.Coded) int64 {
+// a time and the samples of those that are transformed together.
+func (d *decoder) tileMemory(t *codestream.Tile, coded codestream.Coded, mct bool) int64 {
 	bytes := int64(0)
 	for _, b := range coded.Bodies {
 		bytes += int64(len(b))
@@ -101,7 +102,11 @@ func (d *decoder) tileMemory(t *codestream.Tile, coded codestream.Coded) int64 {
 		// The margins for the wavelet at every level are less than 64 samples on all sides.
 		area = area.Inset(-64).Intersect(d.reduced(t.Bounds, c))
 		n := pixels(area)
-		samples += n
+		if mct && c < 3 {
+			samples += n
+		} else {
+			samples = max(samples, n)
+		}
 		largest = max(largest, n+rowSets*int64(area.Dx()))
 		for r := range component.Resolutions {
 			n := component.Resolutions[r].CodeBlocks()

@@ -27,6 +27,7 @@ type Options struct {
 	progression codestream.Order
 	style       codestream.BlockStyle
 	tile        image.Point // 0, 0: the whole image
+	volume      string      // of files of Part 1 and 15
 
 	// The goal of lossy coding: at most one is not 0.
 	bpp     float64
@@ -65,10 +66,11 @@ var optionInfo = []codec.OptionInfo{
 	{Key: "quality", Default: "none", Values: "none, 1 to 100", Help: "lossy: a byte is spent where it takes enough error off; half of that with 6 more"},
 	{Key: "style", Default: "none", Values: "none, or of bypass, reset, termall, causal, predictable, segsym with + between", Help: "code-block style"},
 	{Key: "tile", Default: "none", Values: "none, WxH", Help: "size of tiles"},
+	{Key: "volume", Default: volumeComponents, Values: "components, none", Help: "slices of volumes and frames are components of one codestream in boxes, or are refused; container=jp3d has volumes as Part 10"},
 	{Key: "wavelet", Default: "auto", Values: "auto, 5/3, 9/7", Help: "auto is 9/7 for bpp, psnr and quality, and otherwise the reversible 5/3"},
 }
 
-var defaults = Options{container: "jp2", effort: effortDefault, layers: 1, levels: automatic, mode: modePart1, wavelet: "auto"}
+var defaults = Options{container: "jp2", effort: effortDefault, layers: 1, levels: automatic, mode: modePart1, volume: volumeComponents, wavelet: "auto"}
 
 // styleNames are those of the flags of a code-block style, in their order.
 var styleNames = []string{"bypass", "reset", "termall", "causal", "predictable", "segsym"}
@@ -99,7 +101,7 @@ func (o *Options) complete() error {
 		}
 	}
 	switch {
-	case o.volume():
+	case o.part10():
 		return o.checkVolume()
 	case !o.ht():
 	case o.container == "jp2":
@@ -169,6 +171,8 @@ func (o *Options) set(name, value string) (err error) {
 		if o.tile = (image.Point{}); value != "none" {
 			o.tile, ok = parseSize(value)
 		}
+	case "volume":
+		o.volume, ok = value, slices.Contains([]string{volumeComponents, "none"}, value)
 	}
 	if !ok {
 		return fmt.Errorf("jpeg2000: option %s=%s: want %s", name, value, optionInfo[i].Values)
@@ -255,9 +259,9 @@ func (o *Options) String() string {
 	if o.levels != automatic {
 		levels = strconv.Itoa(o.levels)
 	}
-	return fmt.Sprintf("block=%s bpp=%s container=%s effort=%s layers=%d levels=%s mode=%s precincts=%s progression=%v psnr=%s quality=%s style=%s tile=%s wavelet=%s",
+	return fmt.Sprintf("block=%s bpp=%s container=%s effort=%s layers=%d levels=%s mode=%s precincts=%s progression=%v psnr=%s quality=%s style=%s tile=%s volume=%s wavelet=%s",
 		powers("auto", o.block), optional(o.bpp), o.container, o.effort, o.layers, levels, o.mode, powers("none", o.precincts...), o.progression,
-		optional(o.psnr), optional(float64(o.quality)), o.styleString(), size(o.tile), o.wavelet)
+		optional(o.psnr), optional(float64(o.quality)), o.styleString(), size(o.tile), o.volume, o.wavelet)
 }
 
 // optional renders the goal of lossy coding.
@@ -325,9 +329,13 @@ func (o *Options) styleString() string {
 // Files implements [codec.FileOptions].
 func (o *Options) Files(info codec.Info) codec.Info {
 	info.Extension = "." + o.container
+	if o.volume != volumeComponents {
+		info.Accepts.Slices, info.Accepts.Instead.Slices = false, "-o volume=components takes volumes"
+	}
 	switch o.container {
 	case "j2k", "j2c":
 		info.MediaType, info.Keeps = "image/j2c", nil
+		info.Accepts.Slices, info.Accepts.Instead.Slices = false, "-o container=jp2, jph and jp3d take volumes"
 	case "jph":
 		info.MediaType = "image/jph"
 	case containerVolume:

@@ -17,7 +17,7 @@ type output struct {
 	shape raster.Shape
 	bytes []byte   // samples of up to 8 bits
 	words []uint16 // samples of more
-	place []int    // by component, where it becomes a channel as it is: the channel; -1 otherwise
+	place []int    // by component, where it becomes a channel as it is: the channel, counted through slices; -1 otherwise
 
 	planes [][]int32 // by component, where it does not
 }
@@ -100,7 +100,7 @@ func (o *output) row(c, y int, bounds image.Rectangle) int {
 func (o *output) store(c, x, y int, samples []int32) {
 	if ch := o.place[c]; ch >= 0 {
 		n := o.shape.Channels
-		at := ((y-o.area.Min.Y)*o.shape.Width+x-o.area.Min.X)*n + ch
+		at := ((ch/n*o.shape.Height+y-o.area.Min.Y)*o.shape.Width+x-o.area.Min.X)*n + ch%n
 		if o.words != nil {
 			put(o.words[at:], n, samples)
 		} else {

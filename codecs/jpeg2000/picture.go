@@ -25,7 +25,8 @@ type picture struct {
 	stream *codestream.Stream
 
 	shape       raster.Shape
-	channels    []channel       // of the image, alpha last
+	channels    []channel       // of the image, alpha last, slice after slice
+	slices      int             // of a volume; each has as many channels
 	sycc        bool            // the first three channels are luma and two chroma differences
 	step        image.Point     // grid points for each sample of the image
 	bounds      image.Rectangle // the image in steps from the origin
@@ -52,7 +53,7 @@ func open(data []byte) (*picture, error) {
 	if t := s.Size.Tiles(); t.X*t.Y*len(s.Size.Components) > maxTileComponents {
 		return nil, codec.Unsupportedf("jpeg2000: %d x %d tiles of %d components; at most %d tile-components are decoded", t.X, t.Y, len(s.Size.Components), maxTileComponents)
 	}
-	p := &picture{boxes: boxes, stream: s}
+	p := &picture{boxes: boxes, stream: s, slices: 1}
 	if boxes.Brand != "" && (boxes.Width != s.Size.Image.Dx() || boxes.Height != s.Size.Image.Dy() || len(boxes.Components) != len(s.Size.Components)) {
 		return nil, codec.Malformedf("jpeg2000: the boxes are of %d x %d samples and %d components, and the codestream has %d x %d and %d",
 			boxes.Width, boxes.Height, len(boxes.Components), s.Size.Image.Dx(), s.Size.Image.Dy(), len(s.Size.Components))
@@ -99,15 +100,18 @@ func (p *picture) findChannels() error {
 		}
 		return nil
 	}
-	return p.order(list, colours)
+	if n := p.sliceChannels(len(list)); n > 0 {
+		return p.orderSlices(list, n, colours)
+	}
+	return p.order(list, p.boxes.Channels, colours)
 }
 
 // order puts channels in the order that cdef says.
-func (p *picture) order(list []channel, colours int) error {
+func (p *picture) order(list []channel, definitions []jp2.Channel, colours int) error {
 	p.channels = make([]channel, colours, colours+1)
 	seen := make([]bool, colours)
 	alpha := false
-	for _, d := range p.boxes.Channels {
+	for _, d := range definitions {
 		if d.Type == jp2.ColourChannel && d.Association == 0 && colours == 1 {
 			d.Association = 1 // the only colour there is
 		}
@@ -131,8 +135,8 @@ func (p *picture) order(list []channel, colours int) error {
 			return codec.Malformedf("jpeg2000: the box cdef names no channel for colour %d", i+1)
 		}
 	}
-	if len(p.boxes.Channels) != len(list) {
-		return codec.Malformedf("jpeg2000: the box cdef is about %d channels of %d", len(p.boxes.Channels), len(list))
+	if len(definitions) != len(list) {
+		return codec.Malformedf("jpeg2000: the box cdef is about %d channels of %d", len(definitions), len(list))
 	}
 	return nil
 }
@@ -176,7 +180,9 @@ func (p *picture) findShape() error {
 	first := p.channels[0]
 	for i, ch := range p.channels {
 		s := size.Components[ch.component]
-		switch alpha := i == len(p.channels)-1 && i%2 == 1; {
+		switch alpha := i == len(p.channels)-1 && i%2 == 1 && p.slices == 1; {
+		case p.slices > 1 && (s.Step != size.Components[first.component].Step || p.sycc):
+			return codec.Unsupportedf("jpeg2000: slices that are sub-sampled, or of sYCC")
 		case ch.depth.Bits > 16 || s.Bits > 16 && ch.column >= 0:
 			return codec.Unsupportedf("jpeg2000: %d-bit samples; 1 to 16 bits are decoded", max(ch.depth.Bits, s.Bits))
 		case ch.depth.Signed != first.depth.Signed || ch.depth.Bits != first.depth.Bits && (!alpha || first.depth.Signed):
@@ -190,7 +196,7 @@ func (p *picture) findShape() error {
 		p.step = image.Pt(min(p.step.X, s.Step.X), min(p.step.Y, s.Step.Y))
 	}
 	p.bounds = codestream.Divide(size.Image, p.step)
-	p.shape = raster.Shape{Width: p.bounds.Dx(), Height: p.bounds.Dy(), Depth: 1, Channels: len(p.channels), Bits: first.depth.Bits, Signed: first.depth.Signed}
+	p.shape = raster.Shape{Width: p.bounds.Dx(), Height: p.bounds.Dy(), Depth: p.slices, Channels: len(p.channels) / p.slices, Bits: first.depth.Bits, Signed: first.depth.Signed}
 	if max(p.shape.Width, p.shape.Height) > maxSide {
 		return codec.Unsupportedf("jpeg2000: %s; at most %d samples along a side are decoded", p.shape, maxSide)
 	}

@@ -121,7 +121,7 @@ func (d *deviceEncoder) file(i int) ([]byte, error) {
 	for k, t := range c.tiles {
 		tiles[k] = t.codedTile()
 	}
-	a := allocation{c.main, tiles}
+	a := allocation{c.main, tiles, c.encoder.image.Shape}
 	a.divide(d.options)
 	return d.options.wrap(c.encoder.image, appendStream(nil, c.main, tiles), nil), nil
 }
@@ -306,7 +306,7 @@ func sensibleBlocks(t *codestream.Tile) bool {
 // plain says whether the components are the channels, sample by sample, from the origin on.
 func (p *picture) plain() bool {
 	size := &p.stream.Size
-	if size.Image.Min != (image.Point{}) || len(p.channels) != len(size.Components) || p.sycc {
+	if size.Image.Min != (image.Point{}) || len(p.channels) != len(size.Components) || p.sycc || p.slices > 1 {
 		return false
 	}
 	for c, ch := range p.channels {

@@ -66,7 +66,7 @@ func (s *stepSearch) codestream(step float64) ([]byte, error) {
 			return nil, err
 		}
 	}
-	a := allocation{main, tiles}
+	a := allocation{main, tiles, s.image.Shape}
 	a.whole()
 	return appendStream(nil, main, tiles), nil
 }

@@ -16,8 +16,8 @@ import (
 // containerVolume is the container of volumes: a raw codestream of Part 10.
 const containerVolume = "jp3d"
 
-// volume says whether files are of Part 10.
-func (o *Options) volume() bool { return o.container == containerVolume }
+// part10 says whether files are of Part 10.
+func (o *Options) part10() bool { return o.container == containerVolume }
 
 // checkVolume refuses options that say something of files of Part 1.
 func (o *Options) checkVolume() error {
