@@ -40,13 +40,13 @@ func landscape(seed uint64, w, h int) *raster.Image {
 }
 
 // wholeTile is an image as one tile with five levels and code-blocks of 64 x 64.
-func wholeTile(m *raster.Image) *deviceTile {
+func wholeTile(m *raster.Image, style codestream.BlockStyle) *deviceTile {
 	size := codestream.Size{Image: image.Rect(0, 0, m.Width, m.Height), Tile: image.Pt(m.Width, m.Height)}
 	params := codestream.Params{Layers: 1, MCT: m.Channels >= 3}
 	for range m.Channels {
 		size.Components = append(size.Components, codestream.Component{Bits: m.Bits, Step: image.Pt(1, 1)})
 		params.Components = append(params.Components, codestream.Coding{
-			Levels: 5, BlockExp: image.Pt(6, 6), Style: codestream.HT, Transform: codestream.Reversible53,
+			Levels: 5, BlockExp: image.Pt(6, 6), Style: style, Transform: codestream.Reversible53,
 			Quantization: codestream.Quantization{Guard: 2, Steps: slices.Repeat([]codestream.Step{{Exponent: m.Bits + 2}}, 16)},
 		})
 	}
@@ -56,10 +56,17 @@ func wholeTile(m *raster.Image) *deviceTile {
 // BenchmarkCardSteps prints how long each step takes on a card.
 func BenchmarkCardSteps(b *testing.B) {
 	dev := gputest.Device(b, nil)
-	for _, size := range []struct{ n, w, h int }{{1, 3840, 2160}, {8, 3840, 2160}, {96, 768, 512}} {
+	for _, size := range []struct {
+		n, w, h int
+		style   codestream.BlockStyle
+	}{{1, 3840, 2160, codestream.HT}, {8, 3840, 2160, codestream.HT}, {96, 768, 512, codestream.HT}, {1, 3840, 2160, 0}, {8, 3840, 2160, 0}, {96, 768, 512, 0}} {
+		var made []*raster.Image
+		for i := range min(size.n, 4) {
+			made = append(made, benchImage(b, i, size.w, size.h))
+		}
 		var tiles []*deviceTile
 		for i := range size.n {
-			tiles = append(tiles, wholeTile(landscape(uint64(i%4), size.w, size.h)))
+			tiles = append(tiles, wholeTile(made[i%len(made)], size.style))
 		}
 		pixels := float64(size.n * size.w * size.h)
 		for round := range 3 {
@@ -74,7 +81,7 @@ func BenchmarkCardSteps(b *testing.B) {
 					}
 				}
 				start := time.Now()
-				if err := e.encode(b.Context()); err != nil {
+				if err := e.encode(b.Context(), false); err != nil {
 					return err
 				}
 				e.timed("encode", time.Since(start))
@@ -83,7 +90,7 @@ func BenchmarkCardSteps(b *testing.B) {
 					for c := range t.tile.Components {
 						eachBlock(&t.tile.Components[c], func(band *codestream.Subband, _ image.Rectangle) {
 							t.segments[i].data = bytes.Clone(t.segments[i].data)
-							t.segments[i].zeroPlanes = band.Planes - 1
+							t.segments[i].asDecoded(band, size.style)
 							i++
 						})
 					}
@@ -119,11 +126,17 @@ func BenchmarkCardSteps(b *testing.B) {
 	}
 }
 
-// BenchmarkCardHT prints how fast images in pinned memory become files in memory, and
-// these images again, without loss; the CPU's rate with all its cores stands beside.
-func BenchmarkCardHT(b *testing.B) {
+// BenchmarkCardHT is [benchmarkCard] for High Throughput code-blocks.
+func BenchmarkCardHT(b *testing.B) { benchmarkCard(b, "HT without loss", "mode=ht") }
+
+// BenchmarkCardPart1 is [benchmarkCard] for code-blocks of Part 1.
+func BenchmarkCardPart1(b *testing.B) { benchmarkCard(b, "Part 1 without loss", "mode=part1") }
+
+// benchmarkCard prints how fast images in pinned memory become files in memory, and
+// these images again; the CPU's rate with all its cores stands beside.
+func benchmarkCard(b *testing.B, title string, options ...string) {
 	dev := gputest.Device(b, nil)
-	o, err := Codec{}.Options([]string{"mode=ht", "effort=fast", "container=j2c"})
+	o, err := Codec{}.Options(append([]string{"effort=fast", "container=j2c"}, options...))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -147,7 +160,7 @@ func BenchmarkCardHT(b *testing.B) {
 			var files [][]byte
 			times := 6
 			if run.Device == nil {
-				times = 2
+				times = 1
 			}
 			encode, decode := time.Hour, time.Hour
 			for range times {
@@ -174,8 +187,8 @@ func BenchmarkCardHT(b *testing.B) {
 			if run.Device != nil {
 				what = dev.Name()
 			}
-			fmt.Printf("%3d x %4d x %4d RGB, HT without loss, %-12s: encode %7.2f Gpx/s, decode %7.2f Gpx/s, %.2f bits a pixel\n",
-				size.n, size.w, size.h, what, pixels/encode.Seconds()/1e9, pixels/decode.Seconds()/1e9, 8*float64(total(files))/pixels)
+			fmt.Printf("%3d x %4d x %4d RGB, %s, %-12s: encode %7.2f Gpx/s, decode %7.2f Gpx/s, %.2f bits a pixel\n",
+				size.n, size.w, size.h, title, what, pixels/encode.Seconds()/1e9, pixels/decode.Seconds()/1e9, 8*float64(total(files))/pixels)
 		}
 	}
 }

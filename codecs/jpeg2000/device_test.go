@@ -29,7 +29,9 @@ func TestADeviceChangesNothing(t *testing.T) {
 	var files [][]byte
 	for _, pairs := range [][]string{
 		{"mode=ht"}, {"mode=ht", "effort=fast", "container=j2c"}, {"mode=ht", "tile=100x90", "levels=3", "block=16x64", "progression=RPCL"},
-		{"mode=ht", "precincts=64x64", "levels=2"}, {"mode=ht", "levels=0"}, {"effort=fast"},
+		{"mode=ht", "precincts=64x64", "levels=2"}, {"mode=ht", "levels=0"},
+		{"effort=fast"}, {"container=j2k", "tile=120x77", "levels=2", "block=32x16"}, {"style=bypass+reset+termall+causal+predictable+segsym"},
+		{"style=bypass", "layers=3"}, {"wavelet=5/3", "bpp=1.5", "layers=2"}, {"wavelet=5/3", "psnr=45"}, {"quality=60"}, {"effort=best", "levels=1", "block=64x64"},
 	} {
 		o, err := Codec{}.Options(pairs)
 		if err != nil {

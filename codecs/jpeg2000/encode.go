@@ -44,7 +44,7 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 		return out
 	}
 	d := &deviceEncoder{device: run.Device, ctx: ctx, workers: workers, options: o, items: items, coded: make([]*deviceCoded, len(items))}
-	run.Device.Run(ctx, batching.Divide(taken, func(i int) int { return items[i].Image.Pixels() }), gpu.Work{
+	run.Device.Run(ctx, o.batching().Divide(taken, func(i int) int { return items[i].Image.Pixels() }), gpu.Work{
 		Device: d.encode,
 		Host: func(list []int) {
 			workers.Each(len(list), func(j int) {

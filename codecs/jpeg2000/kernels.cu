@@ -1,5 +1,5 @@
-// The steps of the codec on a device. Everything is integer arithmetic and gives the numbers that the Go of packages wavelet
-// and ht gives; see there for the terms.
+// The steps of the codec on a device. Everything is integer arithmetic and gives the numbers that the Go of packages wavelet,
+// ht, bitplane and mq gives; see there for the terms.
 //
 //	file            step                                              unit of parallel work
 //	samples.cuh     samples to components and back                    pixel
@@ -7,9 +7,15 @@
 //	htencode.cuh    High Throughput code-blocks to segments           warp for a code-block
 //	gather.cuh      segments one after the other                      warp for a code-block
 //	htdecode.cuh    segments to coefficients                          thread, then warp for a code-block
+//	passsymbols.cuh Part 1 code-blocks to decisions                   thread for a bit-plane of a code-block
+//	mqencode.cuh    decisions to codeword segments                    thread for a code-block
+//	passdecode.cuh  codeword segments to coefficients                 thread for a code-block
 
 #include "samples.cuh"
 #include "wavelet53.cuh"
 #include "htencode.cuh"
 #include "gather.cuh"
 #include "htdecode.cuh"
+#include "passsymbols.cuh"
+#include "mqencode.cuh"
+#include "passdecode.cuh"

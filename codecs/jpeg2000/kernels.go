@@ -15,6 +15,7 @@ type extent struct {
 	width, height int // of a level of a component, and
 	planes        int // how many there are in the launch
 	blocks        int // code-blocks
+	bitPlanes     int // of code-blocks
 }
 
 // kernels is the steps on a device.
@@ -30,6 +31,14 @@ var kernels = gpu.Table[extent]{
 		"jpeg2000_gather":     {Params: gatherParams{}, Threads: func(e *extent) int { return e.blocks * warp }},
 		"jpeg2000_ht_quads":   {Params: quadParams{}, Block: quadThreads, Threads: func(e *extent) int { return e.blocks }},
 		"jpeg2000_ht_samples": {Params: sampleParams{}, Block: blockWarps * warp, Threads: func(e *extent) int { return e.blocks * warp }},
+
+		"jpeg2000_planes":         {Params: planesParams{}, Block: blockWarps * warp, Threads: func(e *extent) int { return e.blocks * warp }},
+		"jpeg2000_list_planes":    {Params: listPlanesParams{}, Threads: func(e *extent) int { return e.blocks }},
+		"jpeg2000_symbols":        {Params: symbolParams{}, Block: planeThreads, Threads: func(e *extent) int { return e.bitPlanes }},
+		"jpeg2000_mq_encode":      {Params: mqEncodeParams{}, Block: encodeThreads, Threads: func(e *extent) int { return e.blocks }},
+		"jpeg2000_gather_streams": {Params: gatherStreamsParams{}, Threads: func(e *extent) int { return e.blocks * warp }},
+		"jpeg2000_decode_passes":  {Params: passesParams{}, Block: decodeThreads, Threads: func(e *extent) int { return e.blocks }},
+		"jpeg2000_dequantize":     {Params: sampleParams{}, Threads: func(e *extent) int { return e.blocks * warp }},
 	},
 }
 
@@ -37,6 +46,10 @@ const (
 	warp        = 32
 	blockWarps  = 4  // of a block of threads that has a code-block for each
 	quadThreads = 64 // of a block of threads that has a code-block for each thread
+
+	planeThreads  = 128 // of a block of threads that has a bit-plane for each thread
+	encodeThreads = 64  // of a block of threads that has a code-block of Part 1 for each thread
+	decodeThreads = 64
 
 	tileWidth  = 64 // samples that a block of threads transforms
 	tileHeight = 32
@@ -107,6 +120,83 @@ type deviceCodedBlock struct {
 	Limit        uint32 // U above it is malformed
 	Unused       uint32
 }
+
+// deviceTables are the tables of the block coder of Part 1.
+type deviceTables struct {
+	Zero      [4 * 512]uint8 // contexts of zero coding, see [bitplane.DeviceContexts]
+	Sign      [256]uint8     // contexts of sign coding
+	Following [188]uint32    // states that follow, see [mq.DeviceStates]
+	First     [19]uint32     // states at the start
+}
+
+// deviceScan is a code-block of Part 1 to encode.
+type deviceScan struct {
+	Coefficients gpu.Ptr `cuda:"const int32_t"` // the first
+	Stride       uint32  // coefficients from row to row
+	Slice        uint32  // coefficients from slice to slice
+	Width        uint32
+	Height       uint32
+	Depth        uint32 // slices
+	Orientation  uint32
+}
+
+// deviceBitPlane is a bit-plane of a code-block of Part 1 to encode.
+type deviceBitPlane struct {
+	First       uint64 // where its slot begins, in words of 16 decisions
+	Block       uint32
+	Plane       uint32 // above the last one
+	Skip        uint32 // words of the slot before those of decisions
+	Propagation uint32 // decisions of the passes
+	Refinement  uint32
+	Cleanup     uint32
+}
+
+// devicePasses is a code-block of Part 1 to decode.
+type devicePasses struct {
+	Data         gpu.Ptr `cuda:"const uint8_t"`  // the codeword segments
+	Segments     gpu.Ptr `cuda:"const uint32_t"` // of each the coding passes and the bytes
+	Coefficients gpu.Ptr `cuda:"int32_t"`        // the first
+	Flags        gpu.Ptr `cuda:"uint32_t"`       // working memory of zeros
+	Stride       uint32  // coefficients from row to row
+	Slice        uint32  // coefficients from slice to slice
+	Width        uint32
+	Height       uint32
+	Depth        uint32 // slices
+	Planes       uint32 // bit-planes
+	Passes       uint32 // of all segments
+	Orientation  uint32
+	Style        uint32
+	Step         uint32 // half of the quantization step, the bits of a float32; 0: reversible
+}
+
+// The parameters of kernels.
+type (
+	planesParams struct {
+		Blocks, Planes, Words, Starts, Energies gpu.Ptr
+		Fraction, Count                         uint32
+	}
+	listPlanesParams struct {
+		PlaneOffsets, WordOffsets, Starts, List gpu.Ptr
+		Count                                   uint32
+	}
+	symbolParams struct {
+		Blocks, Planes, Tables, List, Symbols, Sums gpu.Ptr
+		Style, Fraction, Count                      uint32
+	}
+	mqEncodeParams struct {
+		List, PlaneOffsets, WordOffsets, Symbols, Tables, Out, Lengths, PassLengths, Marks gpu.Ptr
+		Style, Count                                                                       uint32
+	}
+	gatherStreamsParams struct {
+		Streams, WordOffsets, Offsets, Out gpu.Ptr
+		Size                               uint64
+		Count                              uint32
+	}
+	passesParams struct {
+		Blocks, Tables gpu.Ptr
+		Count          uint32
+	}
+)
 
 // The parameters of kernels.
 type (

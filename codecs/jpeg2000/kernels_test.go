@@ -3,6 +3,7 @@ package jpeg2000
 import (
 	"testing"
 
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/bitplane"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 )
@@ -14,6 +15,11 @@ var shared = gputest.Header{
 		{Name: "block_threads", Value: gpu.BlockThreads},
 		{Name: "block_warps", Value: blockWarps, Note: "of a block of threads that has a code-block for each"},
 		{Name: "quad_threads", Value: quadThreads, Note: "of a block of threads that has a code-block for each thread"},
+		{Name: "plane_threads", Value: planeThreads, Note: "of a block of threads that has a bit-plane for each thread"},
+		{Name: "encode_threads", Value: encodeThreads, Note: "of a block of threads that has a code-block of Part 1 for each thread"},
+		{Name: "decode_threads", Value: decodeThreads},
+		{Name: "state_count", Value: len(deviceTables{}.Following), Note: "states of the arithmetic coder, twice"},
+		{Name: "unit_bits", Value: bitplane.UnitBits, Note: "fractional bits of squared errors"},
 		{Name: "tile_width", Value: tileWidth, Note: "samples that a block of threads transforms"},
 		{Name: "tile_height", Value: tileHeight},
 		{Name: "max_side", Value: 1024, Note: "of a code-block"},
@@ -24,6 +30,8 @@ var shared = gputest.Header{
 	Structs: []gputest.Struct{
 		{Name: "Image", Value: deviceImage{}}, {Name: "Plane", Value: devicePlane{}},
 		{Name: "Block", Value: deviceBlock{}}, {Name: "CodedBlock", Value: deviceCodedBlock{}},
+		{Name: "Tables", Value: deviceTables{}}, {Name: "Scan", Value: deviceScan{}}, {Name: "BitPlane", Value: deviceBitPlane{}},
+		{Name: "Passes", Value: devicePasses{}},
 	},
 }
 

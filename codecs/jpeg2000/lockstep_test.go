@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/internal/wavelet"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/bitplane"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/ht"
 	"github.com/pelmill/pelmill/codecs/pool"
@@ -28,16 +29,23 @@ func TestLockstep(t *testing.T) {
 	}
 	for n := range batches {
 		rng := rand.New(rand.NewPCG(uint64(n), 1))
+		style, measured := codestream.HT, false
+		if n%2 != 0 {
+			style, measured = codestream.BlockStyle(rng.IntN(int(codestream.HT))), rng.IntN(2) == 0
+			if rng.IntN(3) == 0 {
+				style = 0
+			}
+		}
 		var tiles []*deviceTile
 		for range members {
-			tiles = append(tiles, oddTiles(rng)...)
+			tiles = append(tiles, oddTiles(rng, style)...)
 		}
 		err := dev.Do(t.Context(), func(l *gpu.Lane) error {
-			if err := lockstepEncode(t, dev, l, tiles); err != nil {
-				return fmt.Errorf("encode: %w", err)
+			if err := lockstepEncode(dev, l, tiles, measured); err != nil {
+				return fmt.Errorf("encode, style %b: %w", style, err)
 			}
 			if err := lockstepDecode(t, dev, l, tiles); err != nil {
-				return fmt.Errorf("decode: %w", err)
+				return fmt.Errorf("decode, style %b: %w", style, err)
 			}
 			return nil
 		})
@@ -49,7 +57,7 @@ func TestLockstep(t *testing.T) {
 }
 
 // oddTiles are the tiles of a random image: noise, slopes, few values or one.
-func oddTiles(rng *rand.Rand) []*deviceTile {
+func oddTiles(rng *rand.Rand, style codestream.BlockStyle) []*deviceTile {
 	side := func() int { return 1 + rng.IntN(1+rng.IntN(300)) }
 	m := raster.New(side(), side(), 1, 1+rng.IntN(4), 1+rng.IntN(16))
 	m.Signed = rng.IntN(4) == 0
@@ -89,7 +97,7 @@ func oddTiles(rng *rand.Rand) []*deviceTile {
 		size.Components = append(size.Components, codestream.Component{Bits: m.Bits, Signed: m.Signed, Step: image.Pt(1, 1)})
 		q := codestream.Quantization{Guard: 3, Steps: slices.Repeat([]codestream.Step{{Exponent: m.Bits + 2}}, 1+3*levels)}
 		params.Components = append(params.Components, codestream.Coding{
-			Levels: levels, BlockExp: block, Style: codestream.HT, Transform: codestream.Reversible53, Quantization: q,
+			Levels: levels, BlockExp: block, Style: style, Transform: codestream.Reversible53, Quantization: q,
 		})
 	}
 	var tiles []*deviceTile
@@ -174,6 +182,10 @@ func referenceSegments(t *deviceTile) (list []deviceSegment) {
 		p := &devicePlane{Stride: uint32(plane.Width)}
 		eachBlock(component, func(band *codestream.Subband, area image.Rectangle) {
 			at := int(p.coefficient(component, band, area.Min)) / 4
+			if component.Coding.Style&codestream.HT == 0 {
+				list = append(list, referencePasses(plane.Samples[at:], plane.Width, area.Size(), band.Orientation, component.Coding.Style))
+				return
+			}
 			data, planes := ht.Encode(nil, plane.Samples[at:], plane.Width, area.Dx(), area.Dy())
 			list = append(list, deviceSegment{data: data, planes: planes})
 		})
@@ -181,7 +193,35 @@ func referenceSegments(t *deviceTile) (list []deviceSegment) {
 	return list
 }
 
-func lockstepEncode(_ *testing.T, dev *gpu.Device, l *gpu.Lane, tiles []*deviceTile) error {
+// referencePasses encodes a code-block of Part 1.
+func referencePasses(src []int32, stride int, size image.Point, o codestream.Orientation, style codestream.BlockStyle) deviceSegment {
+	e := bitplane.Encoder{Measure: true}
+	c := e.Encode(src, stride, size.X, size.Y, o, style)
+	s := deviceSegment{data: bytes.Clone(c.Data), planes: c.Planes, passes: slices.Clone(c.Passes)}
+	for y := range size.Y {
+		for _, v := range src[y*stride:][:size.X] {
+			s.energy += float64(v) * float64(v)
+		}
+	}
+	return s
+}
+
+// samePasses says whether a device found what there is to know of the passes of a
+// code-block: of all of them if measured, and else of those that end codeword segments.
+func samePasses(got, want *deviceSegment, measured bool) bool {
+	if len(got.passes) != len(want.passes) || measured && got.energy != want.energy {
+		return false
+	}
+	for i, w := range want.passes {
+		g := got.passes[i]
+		if measured && g != w || g.Terminated != w.Terminated || w.Terminated && g.Length != w.Length {
+			return false
+		}
+	}
+	return true
+}
+
+func lockstepEncode(dev *gpu.Device, l *gpu.Lane, tiles []*deviceTile, measured bool) error {
 	b := newBatch(dev, l, pool.New(), tiles)
 	if err := b.reserve(); err != nil {
 		return err
@@ -214,7 +254,12 @@ func lockstepEncode(_ *testing.T, dev *gpu.Device, l *gpu.Lane, tiles []*deviceT
 	if err != nil {
 		return fmt.Errorf("forward 5/3: %w", err)
 	}
-	if err := b.encodeBlocks(); err != nil {
+	if style := tiles[0].tile.Components[0].Coding.Style; style&codestream.HT != 0 {
+		err = b.encodeBlocks()
+	} else {
+		err = b.encodePasses(style, 0, measured)
+	}
+	if err != nil {
 		return err
 	}
 	for _, t := range tiles {
@@ -222,7 +267,9 @@ func lockstepEncode(_ *testing.T, dev *gpu.Device, l *gpu.Lane, tiles []*deviceT
 			t.segments[i].data = bytes.Clone(t.segments[i].data)
 		}
 	}
-	b.result.Free()
+	if b.result != nil {
+		b.result.Free()
+	}
 	for _, tile := range tiles {
 		want := referenceSegments(tile)
 		if len(want) != len(tile.segments) {
@@ -234,16 +281,37 @@ func lockstepEncode(_ *testing.T, dev *gpu.Device, l *gpu.Lane, tiles []*deviceT
 				return fmt.Errorf("tile %v of %s, blocks 2^%v: segment %d of %d: %d bit-planes, %x, want %d, %x", tile.tile.Bounds, tile.image.Shape,
 					tile.tile.Components[0].Coding.BlockExp, i, len(want), got.planes, got.data, want[i].planes, want[i].data)
 			}
+			if !samePasses(got, &want[i], measured) {
+				return fmt.Errorf("tile %v of %s, blocks 2^%v: segment %d of %d: passes %v, want %v", tile.tile.Bounds, tile.image.Shape,
+					tile.tile.Components[0].Coding.BlockExp, i, len(want), got.passes, want[i].passes)
+			}
 		}
 	}
 	return nil
 }
 
+// asDecoded makes of what an encoder knows of a code-block what a decoder knows.
+func (s *deviceSegment) asDecoded(band *codestream.Subband, style codestream.BlockStyle) {
+	if style&codestream.HT != 0 {
+		s.zeroPlanes = band.Planes - 1
+		return
+	}
+	s.orientation, s.style = band.Orientation, style
+	first, from := 0, 0
+	for i, p := range s.passes {
+		if p.Terminated {
+			s.list = append(s.list, codestream.Segment{Data: s.data[from:p.Length], Passes: i + 1 - first})
+			first, from = i+1, p.Length
+		}
+	}
+}
+
 func lockstepDecode(t *testing.T, dev *gpu.Device, l *gpu.Lane, tiles []*deviceTile) error {
 	for _, tile := range tiles {
 		for c, i := 0, 0; c < len(tile.tile.Components); c++ {
+			style := tile.tile.Components[c].Coding.Style
 			eachBlock(&tile.tile.Components[c], func(band *codestream.Subband, _ image.Rectangle) {
-				tile.segments[i].zeroPlanes = band.Planes - 1
+				tile.segments[i].asDecoded(band, style)
 				i++
 			})
 		}

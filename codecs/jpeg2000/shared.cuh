@@ -6,6 +6,11 @@
 constexpr uint32_t block_threads = 256;
 constexpr uint32_t block_warps = 4; // of a block of threads that has a code-block for each
 constexpr uint32_t quad_threads = 64; // of a block of threads that has a code-block for each thread
+constexpr uint32_t plane_threads = 128; // of a block of threads that has a bit-plane for each thread
+constexpr uint32_t encode_threads = 64; // of a block of threads that has a code-block of Part 1 for each thread
+constexpr uint32_t decode_threads = 64;
+constexpr uint32_t state_count = 188; // states of the arithmetic coder, twice
+constexpr uint32_t unit_bits = 22; // fractional bits of squared errors
 constexpr uint32_t tile_width = 64; // samples that a block of threads transforms
 constexpr uint32_t tile_height = 32;
 constexpr uint32_t max_side = 1024; // of a code-block
@@ -112,3 +117,87 @@ static_assert(__builtin_offsetof(CodedBlock, height) == 56, "Height");
 static_assert(__builtin_offsetof(CodedBlock, plane) == 60, "Plane");
 static_assert(__builtin_offsetof(CodedBlock, limit) == 64, "Limit");
 static_assert(__builtin_offsetof(CodedBlock, unused) == 68, "Unused");
+
+// Tables are the tables of the block coder of Part 1.
+struct Tables {
+	uint8_t zero[2048]; // contexts of zero coding, see [bitplane.DeviceContexts]
+	uint8_t sign[256]; // contexts of sign coding
+	uint32_t following[188]; // states that follow, see [mq.DeviceStates]
+	uint32_t first[19]; // states at the start
+};
+static_assert(sizeof(Tables) == 3132, "Tables");
+static_assert(__builtin_offsetof(Tables, zero) == 0, "Zero");
+static_assert(__builtin_offsetof(Tables, sign) == 2048, "Sign");
+static_assert(__builtin_offsetof(Tables, following) == 2304, "Following");
+static_assert(__builtin_offsetof(Tables, first) == 3056, "First");
+
+// Scan is a code-block of Part 1 to encode.
+struct Scan {
+	const int32_t *coefficients; // the first
+	uint32_t stride; // coefficients from row to row
+	uint32_t slice; // coefficients from slice to slice
+	uint32_t width;
+	uint32_t height;
+	uint32_t depth; // slices
+	uint32_t orientation;
+};
+static_assert(sizeof(Scan) == 32, "Scan");
+static_assert(__builtin_offsetof(Scan, coefficients) == 0, "Coefficients");
+static_assert(__builtin_offsetof(Scan, stride) == 8, "Stride");
+static_assert(__builtin_offsetof(Scan, slice) == 12, "Slice");
+static_assert(__builtin_offsetof(Scan, width) == 16, "Width");
+static_assert(__builtin_offsetof(Scan, height) == 20, "Height");
+static_assert(__builtin_offsetof(Scan, depth) == 24, "Depth");
+static_assert(__builtin_offsetof(Scan, orientation) == 28, "Orientation");
+
+// BitPlane is a bit-plane of a code-block of Part 1 to encode.
+struct BitPlane {
+	uint64_t first; // where its slot begins, in words of 16 decisions
+	uint32_t block;
+	uint32_t plane; // above the last one
+	uint32_t skip; // words of the slot before those of decisions
+	uint32_t propagation; // decisions of the passes
+	uint32_t refinement;
+	uint32_t cleanup;
+};
+static_assert(sizeof(BitPlane) == 32, "BitPlane");
+static_assert(__builtin_offsetof(BitPlane, first) == 0, "First");
+static_assert(__builtin_offsetof(BitPlane, block) == 8, "Block");
+static_assert(__builtin_offsetof(BitPlane, plane) == 12, "Plane");
+static_assert(__builtin_offsetof(BitPlane, skip) == 16, "Skip");
+static_assert(__builtin_offsetof(BitPlane, propagation) == 20, "Propagation");
+static_assert(__builtin_offsetof(BitPlane, refinement) == 24, "Refinement");
+static_assert(__builtin_offsetof(BitPlane, cleanup) == 28, "Cleanup");
+
+// Passes is a code-block of Part 1 to decode.
+struct Passes {
+	const uint8_t *data; // the codeword segments
+	const uint32_t *segments; // of each the coding passes and the bytes
+	int32_t *coefficients; // the first
+	uint32_t *flags; // working memory of zeros
+	uint32_t stride; // coefficients from row to row
+	uint32_t slice; // coefficients from slice to slice
+	uint32_t width;
+	uint32_t height;
+	uint32_t depth; // slices
+	uint32_t planes; // bit-planes
+	uint32_t passes; // of all segments
+	uint32_t orientation;
+	uint32_t style;
+	uint32_t step; // half of the quantization step, the bits of a float32; 0: reversible
+};
+static_assert(sizeof(Passes) == 72, "Passes");
+static_assert(__builtin_offsetof(Passes, data) == 0, "Data");
+static_assert(__builtin_offsetof(Passes, segments) == 8, "Segments");
+static_assert(__builtin_offsetof(Passes, coefficients) == 16, "Coefficients");
+static_assert(__builtin_offsetof(Passes, flags) == 24, "Flags");
+static_assert(__builtin_offsetof(Passes, stride) == 32, "Stride");
+static_assert(__builtin_offsetof(Passes, slice) == 36, "Slice");
+static_assert(__builtin_offsetof(Passes, width) == 40, "Width");
+static_assert(__builtin_offsetof(Passes, height) == 44, "Height");
+static_assert(__builtin_offsetof(Passes, depth) == 48, "Depth");
+static_assert(__builtin_offsetof(Passes, planes) == 52, "Planes");
+static_assert(__builtin_offsetof(Passes, passes) == 56, "Passes");
+static_assert(__builtin_offsetof(Passes, orientation) == 60, "Orientation");
+static_assert(__builtin_offsetof(Passes, style) == 64, "Style");
+static_assert(__builtin_offsetof(Passes, step) == 68, "Step");

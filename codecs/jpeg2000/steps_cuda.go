@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"image"
+	"slices"
 	"sync/atomic"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -16,20 +17,37 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// A device does what goes over all samples: component transform, 5/3 and the High
-// Throughput code-blocks. Headers and packets are the host's. What the device does not
-// have, the arithmetic coder, 9/7 and refinement passes, is done on the CPU.
+// A device does what goes over all samples: component transform, 5/3 and code-blocks.
+// Headers and packets are the host's, and so is the division of passes among layers. What
+// the device does not have, 9/7, refinement passes of Part 15 and regions of interest, is
+// done on the CPU.
 
 // batching divides a call into some batches, so that the packets of one are made while
 // kernels of another run. Sizes are in pixels; a device does 20 of them in a nanosecond.
 var batching = gpu.Batching{Calls: 16, Least: 4 << 20, Most: 32 << 20, Items: 512}
+
+// passBatching is that for code-blocks of Part 1. Each is a thread's for some milliseconds,
+// so that a batch takes no less time before its code-blocks, 700 in a megapixel of RGB, are
+// as many as a device runs threads.
+var passBatching = gpu.Batching{Calls: 4, Least: 16 << 20, Most: 64 << 20, Items: 4096}
+
+// batching is the division of a call's images.
+func (o *Options) batching() gpu.Batching {
+	if o.ht() {
+		return batching
+	}
+	return passBatching
+}
 
 // copyBytes are the bytes that a goroutine copies at a time.
 const copyBytes = 1 << 20
 
 // onDevice says whether files with these options are made on a device.
 func (o *Options) onDevice() bool {
-	return o.ht() && !o.Lossy() && o.effort != effortBest
+	if o.part10() || o.irreversible() || o.effort == effortBest && !o.Lossy() {
+		return false
+	}
+	return !o.ht() || !o.Lossy()
 }
 
 // sharedHost is pinned memory that several items use, until the last is done.
@@ -75,7 +93,7 @@ func (d *deviceEncoder) encode(l *gpu.Lane, list []int) error {
 		return nil
 	}
 	b := newBatch(d.device, l, d.workers, tiles)
-	err := b.encode(d.ctx)
+	err := b.encode(d.ctx, (&encoder{options: d.options}).measured())
 	if errors.Is(err, errTooSmall) {
 		for _, i := range list {
 			d.coded[i].tiles = nil
@@ -119,7 +137,7 @@ func (d *deviceEncoder) file(i int) ([]byte, error) {
 	}
 	tiles := make([]*codedTile, len(c.tiles))
 	for k, t := range c.tiles {
-		tiles[k] = t.codedTile()
+		tiles[k] = t.codedTile(c.encoder, c.main)
 	}
 	a := allocation{c.main, tiles, c.encoder.image.Shape}
 	a.divide(d.options)
@@ -127,12 +145,13 @@ func (d *deviceEncoder) file(i int) ([]byte, error) {
 }
 
 // codedTile is the tile with its segments as code-blocks.
-func (t *deviceTile) codedTile() *codedTile {
+func (t *deviceTile) codedTile(e *encoder, main *codestream.Main) *codedTile {
 	coded := &codedTile{tile: t.tile, blocks: make([][][]codedPrecinct, len(t.tile.Components))}
 	segments := t.segments
 	all, passes := make([]codedBlock, len(segments)), make([]bitplane.Pass, len(segments))
 	for c := range t.tile.Components {
-		resolutions := t.tile.Components[c].Resolutions
+		component := &t.tile.Components[c]
+		resolutions := component.Resolutions
 		coded.blocks[c] = make([][]codedPrecinct, len(resolutions))
 		for r := range resolutions {
 			res := &resolutions[r]
@@ -143,8 +162,15 @@ func (t *deviceTile) codedTile() *codedTile {
 					grid := res.Subbands[i].Precinct(p)
 					blocks := make([]*codedBlock, grid.Blocks.X*grid.Blocks.Y)
 					for k := range blocks {
-						all[k].setHT(segments[k].data, segments[k].planes, passes[k:k+1:k+1])
 						blocks[k] = &all[k]
+						if component.Coding.Style&codestream.HT != 0 {
+							all[k].setHT(segments[k].data, segments[k].planes, passes[k:k+1:k+1])
+							continue
+						}
+						all[k].setPasses(&segments[k])
+						if e.measured() {
+							all[k].weigh(segments[k].energy, unitOf(&main.Params, component, &res.Subbands[i], t.image.Bits, e.fraction()))
+						}
 					}
 					segments, all, passes = segments[len(blocks):], all[len(blocks):], passes[len(blocks):]
 					precincts[p][i] = blocks
@@ -154,6 +180,17 @@ func (t *deviceTile) codedTile() *codedTile {
 		}
 	}
 	return coded
+}
+
+// setPasses sets the block to coding passes of Part 1.
+func (b *codedBlock) setPasses(s *deviceSegment) {
+	b.planes, b.coded, b.data, b.passes = s.planes, s.planes, s.data, s.passes
+}
+
+// weigh sets what layers are chosen by.
+func (b *codedBlock) weigh(energy, weight float64) {
+	b.energy, b.weight = energy, weight
+	b.cuts = hull(b.passes, weight)
 }
 
 // deviceDecoder decodes the files of a call.
@@ -267,7 +304,7 @@ func prepareDecoding(data []byte) *deviceDecoded {
 		}
 		for c := range params.Components {
 			k := &params.Components[c]
-			if k.Style&(codestream.HT|codestream.Mixed) != codestream.HT || k.Transform != codestream.Reversible53 || k.ROIShift != 0 {
+			if k.Style&codestream.Mixed != 0 || k.Transform != codestream.Reversible53 || k.ROIShift != 0 {
 				return nil
 			}
 		}
@@ -317,8 +354,27 @@ func (p *picture) plain() bool {
 	return true
 }
 
+// take takes the segments of a code-block. It says no where those of Part 15 are more than a
+// cleanup pass, and those of Part 1 malformed.
+func (s *deviceSegment) take(b *codestream.Block, band *codestream.Subband, size image.Point) bool {
+	if b.Style&codestream.HT != 0 {
+		if len(b.Segments) != 1 || b.Segments[0].Passes != 1 || len(b.Segments[0].Data) == 0 {
+			return false
+		}
+		s.data, s.zeroPlanes = b.Segments[0].Data, b.ZeroPlanes
+		return true
+	}
+	b.Width, b.Height = size.X, size.Y
+	if bitplane.Check(b) != nil {
+		return false
+	}
+	s.planes, s.style, s.orientation = b.Planes-b.ZeroPlanes, b.Style, band.Orientation
+	s.list = slices.Clone(b.Segments)
+	return true
+}
+
 // takeSegments lists the segments of the code-blocks in the order of eachBlock. It says no
-// where a code-block has more than a cleanup pass.
+// where a device cannot decode one.
 func (t *deviceTile) takeSegments(precincts packet.Precincts) bool {
 	var block codestream.Block
 	for c := range t.tile.Components {
@@ -336,13 +392,8 @@ func (t *deviceTile) takeSegments(precincts packet.Precincts) bool {
 						s := deviceSegment{}
 						if band != nil {
 							coded, _, err := band.Coded(k, component.Coding.Style, res.Subbands[i].Planes, &block, nil)
-							switch {
-							case err != nil:
+							if err != nil || coded && !s.take(&block, &res.Subbands[i], grid.Block(k%grid.Blocks.X, k/grid.Blocks.X).Size()) {
 								return false
-							case coded && (len(block.Segments) != 1 || block.Segments[0].Passes != 1 || len(block.Segments[0].Data) == 0):
-								return false
-							case coded:
-								s.data, s.zeroPlanes = block.Segments[0].Data, block.ZeroPlanes
 							}
 						}
 						t.segments = append(t.segments, s)

@@ -143,10 +143,9 @@ func encodeBlock(t *encodeTask) *codedBlock {
 	e.Fraction, e.Measure = t.fraction, t.measured
 	p := t.plane
 	c := e.Encode(p.Samples, p.Stride, p.Width, p.Height, t.key.orientation, t.key.style)
-	b := &codedBlock{planes: c.Planes, coded: c.Planes, data: bytes.Clone(c.Data), passes: slices.Clone(c.Passes), weight: t.weight}
+	b := &codedBlock{planes: c.Planes, coded: c.Planes, data: bytes.Clone(c.Data), passes: slices.Clone(c.Passes)}
 	if t.measured {
-		b.energy = energy(p)
-		b.cuts = hull(b.passes, b.weight)
+		b.weigh(energy(p), t.weight)
 	}
 	return b
 }

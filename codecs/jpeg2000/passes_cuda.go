@@ -1,0 +1,405 @@
+package jpeg2000
+
+import (
+	"cmp"
+	"image"
+	"slices"
+
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/bitplane"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/mq"
+	"github.com/pelmill/pelmill/gpu"
+)
+
+// The code-blocks of Part 1 on a device: see passsymbols.cuh, mqencode.cuh and
+// passdecode.cuh.
+
+// passTables are the tables of the block coder.
+func passTables() deviceTables {
+	var t deviceTables
+	t.Zero, t.Sign = bitplane.DeviceContexts()
+	t.Following, t.First = mq.DeviceStates()
+	return t
+}
+
+// tables are they on the device.
+func (b *batch) tables() (gpu.Ptr, error) {
+	t := []deviceTables{passTables()}
+	buffer, err := b.stream.Put(gpu.Bytes(t))
+	if err != nil {
+		return 0, err
+	}
+	return buffer.Ptr, nil
+}
+
+// upload puts a list into a buffer of its own.
+func upload[T any](b *batch, list []T) (*gpu.Buffer, error) {
+	bytes := gpu.Bytes(list)
+	buffer, err := b.lane.Device(max(1, len(bytes)))
+	if err != nil {
+		return nil, err
+	}
+	return buffer, b.staging.Upload(buffer, len(bytes), []gpu.Part{{Bytes: bytes}})
+}
+
+// passCoder is what encoding code-blocks of Part 1 has on the device.
+type passCoder struct {
+	*batch
+	style    codestream.BlockStyle
+	fraction int
+	measured bool
+
+	n      int // code-blocks
+	blocks *gpu.Buffer
+	table  gpu.Ptr
+
+	sizes    *gpu.Buffer // by code-block: bytes, bit-planes, words of slots
+	starts   *gpu.Buffer // of the slots of each one's bit-planes
+	energies *gpu.Buffer
+
+	offsets   [3]*gpu.Buffer // running sums of sizes
+	bitPlanes int
+	words     int
+
+	list, symbols, streams, lengths, sums *gpu.Buffer
+}
+
+// encodePasses encodes the code-blocks of all tiles, brings the streams to the host and
+// gives the tiles their segments.
+func (b *batch) encodePasses(style codestream.BlockStyle, fraction int, measured bool) error {
+	p := &passCoder{batch: b, style: style, fraction: fraction, measured: measured}
+	if err := p.scan(); err != nil || p.n == 0 {
+		return err
+	}
+	if err := p.allocate(); err != nil {
+		return err
+	}
+	if err := p.code(); err != nil {
+		return err
+	}
+	return p.collect()
+}
+
+// size is the address of size i of the first code-block.
+func (p *passCoder) size(i int) gpu.Ptr { return p.sizes.Ptr + gpu.Ptr(4*i*p.n) }
+
+// scan uploads the list of code-blocks and finds out about their bit-planes.
+func (p *passCoder) scan() error {
+	var blocks []deviceScan
+	i := 0
+	for _, t := range p.tiles {
+		for c := range t.tile.Components {
+			component, plane := &t.tile.Components[c], &p.planes[i]
+			eachBlock(component, func(band *codestream.Subband, area image.Rectangle) {
+				blocks = append(blocks, deviceScan{
+					Coefficients: plane.coefficient(component, band, area.Min), Stride: plane.Stride,
+					Width: uint32(area.Dx()), Height: uint32(area.Dy()), Depth: 1, Orientation: uint32(band.Orientation),
+				})
+			})
+			i++
+		}
+	}
+	if p.n = len(blocks); p.n == 0 {
+		return nil
+	}
+	return p.scanBlocks(blocks)
+}
+
+func (p *passCoder) scanBlocks(blocks []deviceScan) error {
+	var err error
+	if p.blocks, err = upload(p.batch, blocks); err != nil {
+		return err
+	}
+	if p.table, err = p.tables(); err != nil {
+		return err
+	}
+	for _, room := range []struct {
+		buffer **gpu.Buffer
+		bytes  int
+	}{{&p.sizes, 12}, {&p.starts, 4 * 32}, {&p.energies, 8}} {
+		if *room.buffer, err = p.lane.Device(room.bytes * p.n); err != nil {
+			return err
+		}
+	}
+	params := &planesParams{p.blocks.Ptr, p.size(1), p.size(2), p.starts.Ptr, p.energies.Ptr, uint32(p.fraction), uint32(p.n)}
+	return launch(p.batch, "jpeg2000_planes", []extent{{blocks: p.n}}, params)
+}
+
+// add computes the running sums of size i.
+func (p *passCoder) add(i int) error {
+	var err error
+	if p.offsets[i], err = p.lane.Device(8 * (p.n + 1)); err != nil {
+		return err
+	}
+	state, err := p.stream.Zeros(8 * (1 + (p.n+gpu.BlockThreads-1)/gpu.BlockThreads))
+	if err != nil {
+		return err
+	}
+	return launch(p.batch, "jpeg2000_offsets", []extent{{blocks: p.n}}, &offsetParams{p.size(i), p.offsets[i].Ptr, state.Ptr, uint32(p.n)})
+}
+
+// allocate takes the memory that all bit-planes need.
+func (p *passCoder) allocate() error {
+	totals, err := p.lane.Host(16)
+	if err != nil {
+		return err
+	}
+	for i, at := range []int{1, 2} {
+		if err := p.add(at); err != nil {
+			return err
+		}
+		if err := p.stream.Download(totals.Bytes[8*i:8*i+8], p.offsets[at], 8*p.n); err != nil {
+			return err
+		}
+	}
+	if err := p.stream.Sync(); err != nil {
+		return err
+	}
+	sums := gpu.View[uint64](totals.Bytes)
+	p.bitPlanes, p.words = int(sums[0]), int(sums[1])
+	for _, room := range []struct {
+		buffer **gpu.Buffer
+		bytes  int
+	}{{&p.list, 32 * p.bitPlanes}, {&p.symbols, 16 * p.words}, {&p.streams, 4 * p.words}, {&p.lengths, 12 * p.bitPlanes}} {
+		if *room.buffer, err = p.lane.Device(max(1, room.bytes)); err != nil {
+			return err
+		}
+	}
+	if p.measured {
+		p.sums, err = p.lane.Device(max(1, 24*p.bitPlanes))
+	}
+	return err
+}
+
+// code makes the streams.
+func (p *passCoder) code() error {
+	blocks, bitPlanes := []extent{{blocks: p.n}}, []extent{{bitPlanes: p.bitPlanes}}
+	err := launch(p.batch, "jpeg2000_list_planes", blocks, &listPlanesParams{p.offsets[1].Ptr, p.offsets[2].Ptr, p.starts.Ptr, p.list.Ptr, uint32(p.n)})
+	if err != nil {
+		return err
+	}
+	symbols := &symbolParams{p.blocks.Ptr, p.size(1), p.table, p.list.Ptr, p.symbols.Ptr, 0, uint32(p.style), uint32(p.fraction), uint32(p.bitPlanes)}
+	params := &mqEncodeParams{p.list.Ptr, p.offsets[1].Ptr, p.offsets[2].Ptr, p.symbols.Ptr, p.table, p.streams.Ptr, p.size(0), p.lengths.Ptr, 0,
+		uint32(p.style), uint32(p.n)}
+	if p.measured {
+		symbols.Sums = p.sums.Ptr
+		marks, err := p.lane.Device(max(1, 48*p.bitPlanes))
+		if err != nil {
+			return err
+		}
+		params.Marks = marks.Ptr
+	}
+	if err := launch(p.batch, "jpeg2000_symbols", bitPlanes, symbols); err != nil {
+		return err
+	}
+	return launch(p.batch, "jpeg2000_mq_encode", blocks, params)
+}
+
+// collect brings what is known of the code-blocks to the host, and their streams.
+func (p *passCoder) collect() error {
+	if err := p.add(0); err != nil {
+		return err
+	}
+	sizes := make([]uint32, 3*p.n)
+	if err := p.staging.Download([]gpu.Part{{Bytes: gpu.Bytes(sizes)}}, p.sizes, p.sizes.Size); err != nil {
+		return err
+	}
+	total := 0
+	for i, n := range sizes[:p.n] {
+		if n > 4*sizes[2*p.n+i] {
+			return errTooSmall
+		}
+		total += int(n)
+	}
+	coded := codedPasses{sizes: sizes[:p.n], planes: sizes[p.n : 2*p.n]}
+	if p.measured || p.style&(codestream.Terminate|codestream.Bypass) != 0 {
+		coded.lengths = make([]uint32, 3*p.bitPlanes)
+		if err := p.staging.Download([]gpu.Part{{Bytes: gpu.Bytes(coded.lengths)}}, p.lengths, 12*p.bitPlanes); err != nil {
+			return err
+		}
+	}
+	if p.measured {
+		coded.sums, coded.energies = make([]int64, 3*p.bitPlanes), make([]uint64, p.n)
+		if err := p.staging.Download([]gpu.Part{{Bytes: gpu.Bytes(coded.sums)}}, p.sums, 24*p.bitPlanes); err != nil {
+			return err
+		}
+		if err := p.staging.Download([]gpu.Part{{Bytes: gpu.Bytes(coded.energies)}}, p.energies, 8*p.n); err != nil {
+			return err
+		}
+		if !coded.exact() {
+			return errTooSmall
+		}
+	}
+	if total > 0 {
+		packed, err := p.lane.Device(total)
+		if err != nil {
+			return err
+		}
+		params := &gatherStreamsParams{p.streams.Ptr, p.offsets[2].Ptr, p.offsets[0].Ptr, packed.Ptr, uint64(total), uint32(p.n)}
+		if err := launch(p.batch, "jpeg2000_gather_streams", []extent{{blocks: p.n}}, params); err != nil {
+			return err
+		}
+		if err := p.download(packed, total); err != nil {
+			return err
+		}
+		coded.data = p.result.Bytes
+	}
+	p.give(&coded)
+	return nil
+}
+
+// codedPasses is what the device made of the code-blocks of a batch.
+type codedPasses struct {
+	data     []byte   // the streams one after the other
+	sizes    []uint32 // bytes of each
+	planes   []uint32 // bit-planes of each
+	lengths  []uint32 // three for each bit-plane, see jpeg2000_mq_encode; nil: not asked for
+	sums     []int64  // likewise of squared errors
+	energies []uint64 // sums of squares by code-block
+}
+
+// exact says whether sums of squares are exact as floats, as those of the CPU then are,
+// whatever the order.
+func (c *codedPasses) exact() bool {
+	for i, e := range c.energies {
+		if e >= 1<<53 || c.planes[i] > 24 {
+			return false
+		}
+	}
+	return true
+}
+
+// give gives the tiles their segments.
+func (p *passCoder) give(coded *codedPasses) {
+	i, first := 0, 0 // the code-block, and the first of its bit-planes
+	for _, t := range p.tiles {
+		for c := range t.tile.Components {
+			eachBlock(&t.tile.Components[c], func(*codestream.Subband, image.Rectangle) {
+				n, planes := int(coded.sizes[i]), int(coded.planes[i])
+				s := deviceSegment{data: coded.data[:n:n], planes: planes, passes: p.passes(coded, first, planes, n)}
+				if coded.energies != nil {
+					s.energy = float64(coded.energies[i])
+				}
+				t.segments = append(t.segments, s)
+				coded.data = coded.data[n:]
+				first += planes
+				i++
+			})
+		}
+	}
+}
+
+// passes are the coding passes of a code-block of n bytes, of whose bit-planes the first is
+// number first of all.
+func (p *passCoder) passes(coded *codedPasses, first, planes, n int) []bitplane.Pass {
+	if planes == 0 {
+		return nil
+	}
+	list := make([]bitplane.Pass, 3*planes-2)
+	last := len(list) - 1
+	list[last] = bitplane.Pass{Length: n, Terminated: true}
+	if coded.lengths == nil {
+		return list
+	}
+	for i := range list {
+		list[i].Length = int(coded.lengths[3*first+i+2])
+		list[i].Terminated = i == last || p.style&codestream.Terminate != 0 || bitplane.Raw(i, p.style) != bitplane.Raw(i+1, p.style)
+		if coded.sums != nil {
+			list[i].Distortion = bitplane.DistortionOf(coded.sums[3*first+i+2], planes-1-(i+2)/3+p.fraction)
+		}
+	}
+	return list
+}
+
+// hasPasses says whether there are code-blocks of Part 1.
+func (b *batch) hasPasses() bool {
+	return slices.ContainsFunc(b.tiles, func(t *deviceTile) bool {
+		return slices.ContainsFunc(t.tile.Components, func(c codestream.TileComponent) bool { return c.Coding.Style&codestream.HT == 0 })
+	})
+}
+
+// passBlock is a code-block of Part 1 that is to be decoded.
+type passBlock struct {
+	device   devicePasses
+	segments []codestream.Segment
+	bytes    int
+}
+
+// newPassBlock is a code-block of a plane on the device, whose segments are s.
+func newPassBlock(at gpu.Ptr, stride uint32, width, height int, s *deviceSegment) passBlock {
+	p := passBlock{segments: s.list}
+	passes := 0
+	for _, l := range s.list {
+		passes += l.Passes
+		p.bytes += len(l.Data)
+	}
+	p.device = devicePasses{
+		Coefficients: at, Stride: stride, Width: uint32(width), Height: uint32(height), Depth: 1,
+		Planes: uint32(s.planes), Passes: uint32(passes), Orientation: uint32(s.orientation), Style: uint32(s.style), Step: s.step,
+	}
+	return p
+}
+
+// decodePasses decodes code-blocks of Part 1 into coefficients that are zeros. It changes
+// the order of the blocks: those of a warp are to take about as long.
+func (b *batch) decodePasses(blocks []passBlock) error {
+	if len(blocks) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(blocks, func(a, b passBlock) int { return cmp.Compare(b.bytes, a.bytes) })
+	var coded, flags gpu.Layout
+	var parts []gpu.Part
+	var segments []uint32
+	list := make([]devicePasses, len(blocks))
+	for i := range blocks {
+		d := &blocks[i].device
+		d.Segments = gpu.Ptr(4 * len(segments))
+		for k, s := range blocks[i].segments {
+			at := coded.Size
+			coded.Size += len(s.Data)
+			if k == 0 {
+				d.Data = gpu.Ptr(at)
+			}
+			if len(s.Data) > 0 {
+				parts = append(parts, gpu.Part{At: at, Bytes: s.Data})
+			}
+			segments = append(segments, uint32(s.Passes), uint32(len(s.Data)))
+		}
+		stripes := (int(d.Height) + 3) / 4
+		d.Flags = gpu.Ptr(flags.Take(4 * (int(d.Width) + 2) * ((stripes+1)*int(d.Depth) + 1)))
+		list[i] = *d
+	}
+	data, err := b.lane.Device(max(1, coded.Size))
+	if err != nil {
+		return err
+	}
+	if err := b.staging.Upload(data, coded.Size, parts); err != nil {
+		return err
+	}
+	work, err := b.stream.Zeros(flags.Size)
+	if err != nil {
+		return err
+	}
+	index, err := upload(b, segments)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		list[i].Data += data.Ptr
+		list[i].Flags += work.Ptr
+		list[i].Segments += index.Ptr
+	}
+	buffer, err := upload(b, list)
+	if err != nil {
+		return err
+	}
+	tables, err := b.tables()
+	if err != nil {
+		return err
+	}
+	one := []extent{{blocks: len(list)}}
+	if err := launch(b, "jpeg2000_decode_passes", one, &passesParams{buffer.Ptr, tables, uint32(len(list))}); err != nil {
+		return err
+	}
+	return launch(b, "jpeg2000_dequantize", one, &sampleParams{buffer.Ptr, uint32(len(list))})
+}
