@@ -31,6 +31,12 @@ func loadPlanes(c *pool.Pool, m *raster.Image, z, near int, rct bool) []wavelet.
 	c.Spans(m.Width*m.Height, spanPixels, func(from, to int) {
 		for i := range planes {
 			out := planes[i].Samples[from:to]
+			if near == 0 && m.Channels == 1 && m.BytesPerSample() == 1 && !m.Signed {
+				for k, v := range slice.Pix[from:to] {
+					out[k] = int32(v) - shift
+				}
+				continue
+			}
 			loadSamples(out, slice, from*m.Channels+i, m.Channels)
 			if near == 0 {
 				for k := range out {
@@ -105,6 +111,12 @@ func storePlanes(c *pool.Pool, m *raster.Image, z, near int, rct bool, planes []
 		for i := range planes {
 			in := planes[i].Samples[from:to]
 			at := from*m.Channels + i
+			if near == 0 && m.Bits == 8 && !m.Signed {
+				if storeBytes(slice.Pix[at:], m.Channels, in, mid) {
+					continue
+				}
+				outside.Store(true)
+			}
 			for k, x := range in {
 				x += mid
 				if uint32(x) > uint32(most) {
@@ -121,6 +133,26 @@ func storePlanes(c *pool.Pool, m *raster.Image, z, near int, rct bool, planes []
 		}
 	})
 	return !outside.Load()
+}
+
+// storeBytes stores samples in every step-th byte, as long as all are bytes.
+func storeBytes(out []byte, step int, in []int32, mid int32) bool {
+	all := int32(0)
+	if step == 1 {
+		out = out[:len(in)]
+		for k, x := range in {
+			x += mid
+			out[k] = byte(x)
+			all |= x
+		}
+		return uint32(all) < 256
+	}
+	for k, x := range in {
+		x += mid
+		out[k*step] = byte(x)
+		all |= x
+	}
+	return uint32(all) < 256
 }
 
 // liftSlices transforms planes along the slices and returns them as they are stored: README.md,

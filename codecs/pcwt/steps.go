@@ -2,6 +2,7 @@ package pcwt
 
 import (
 	"image"
+	"math/bits"
 	"sync"
 
 	"github.com/pelmill/pelmill/codecs/internal/wavelet"
@@ -140,34 +141,28 @@ func eachRows(c *pool.Pool, rows int, f func(first, last int)) {
 func saturate(c *pool.Pool, out []int16, p wavelet.Plane[int32]) {
 	c.Spans(p.Height, 256, func(first, last int) {
 		for y := first; y < last; y++ {
-			row := out[y*p.Width:][:p.Width]
-			for x, v := range p.Row(y) {
-				row[x] = model.Saturate(v)
-			}
+			model.SaturateRow(out[y*p.Width:][:p.Width], p.Row(y))
 		}
 	})
 }
 
-// coders are those of a call, for as many goroutines as work on tiles at a time.
-type coders struct {
-	side int
-	mu   sync.Mutex
-	free []*tile.Coder
-}
+// coders are those of tiles of one side. They are kept for other calls, because making one takes longer than
+// decoding a small image.
+type coders struct{ side int }
+
+// freeCoders are coders that nobody uses, by log2 of the side of tiles from 6 on.
+var freeCoders [3]sync.Pool
+
+func (k *coders) pool() *sync.Pool { return &freeCoders[bits.Len(uint(k.side))-7] }
 
 func (k *coders) take() *tile.Coder {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if n := len(k.free); n > 0 {
-		c := k.free[n-1]
-		k.free = k.free[:n-1]
+	if c, ok := k.pool().Get().(*tile.Coder); ok {
 		return c
 	}
 	return tile.NewCoder(k.side)
 }
 
 func (k *coders) give(c *tile.Coder) {
-	k.mu.Lock()
-	k.free = append(k.free, c)
-	k.mu.Unlock()
+	c.Release()
+	k.pool().Put(c)
 }

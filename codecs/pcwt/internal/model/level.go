@@ -81,4 +81,7 @@ func saturate(v int32) int16 { return int16(min(max(v, -32768), 32767)) }
 // Saturate is v in the range of 16 bits.
 func Saturate(v int32) int16 { return saturate(v) }
 
+// Magnitude is that of a saturated residual.
+func Magnitude(e int16) int16 { return magnitude(e) }
+
 func magnitude(e int16) int16 { return int16(min(max(int32(e), -int32(e)), MaxMagnitude)) }

@@ -36,8 +36,11 @@ type Tile struct {
 	band   int
 	cw, ch int // of the band's part
 	*layout
-	texture   []uint8 // even and odd columns of each row apart
-	direction []uint8 // the same
+	texture   []uint8   // even and odd columns of each row apart
+	direction []uint8   // the same
+	line      []int16   // a row on its way into the workspace
+	parents   []int16   // the rows of the parent's window, coefficients and magnitudes of each
+	edges     [4][2]int // columns beside the band and those that stand for them, from the start of a part's field on
 
 	tapSums     [constants.Slots][lanes]int16
 	featureSums [constants.Slots + 1][lanes]int16
@@ -95,9 +98,15 @@ func newLayout(side int) *layout {
 func NewTile(side int) *Tile {
 	t := &Tile{w: newWorkspace(side), layout: layouts[side/128]()}
 	t.texture, t.direction = make([]uint8, side*side), make([]uint8, side*side)
-	t.Predictions, t.Fractions, t.Contexts = make([]int32, side/2), make([]int32, side/2), make([]int32, side/2)
+	t.line, t.parents = make([]int16, 2*side), make([]int16, 2*t.w.part*(side/2+2))
+	for _, out := range []*[]int32{&t.Predictions, &t.Fractions, &t.Contexts} {
+		*out = make([]int32, side/2+Beyond)
+	}
 	return t
 }
+
+// Beyond is how many results HalfRow may write behind those of a half row.
+const Beyond = 8
 
 func (w *workspace) program(list []sum, parity int) program {
 	if len(list) > constants.Slots {
@@ -152,13 +161,15 @@ func (t *Tile) Start(n *Neighbours, tx, ty, levelClass int, set *constants.Set, 
 	if set.Predict == nil {
 		if !t.fast {
 			clear(t.direction)
+			clear(t.Predictions)
+			clear(t.Fractions)
 		}
 		t.fast = true
 		return
 	}
 	t.fast = false
 	w, l := &t.w, n.Own
-	row := make([]int16, w.side+5)
+	row := t.line[:w.side+5]
 	x0, y0, width := l.X-l.Low.Min.X+tx*w.side, l.Y-l.Low.Min.Y+ty*w.side, l.Low.Dx()
 	for y := -above; y < w.side+below; y++ {
 		src := l.LL[clamp(y0+y, l.Low.Dy())*width:][:width]
@@ -170,6 +181,9 @@ func (t *Tile) Start(n *Neighbours, tx, ty, levelClass int, set *constants.Set, 
 		t.textureRow(y, 1)
 	}
 }
+
+// Release lets go of what Start was given.
+func (t *Tile) Release() { t.n, t.set, t.fast = nil, nil, false }
 
 // clampRow fills out with src[first], src[first+1] ..., the nearest where there is none.
 func clampRow(out, src []int16, first int) {
@@ -203,6 +217,9 @@ func (t *Tile) Band(band int) (w, h int) {
 		clear(t.w.both(fieldC(band), y))
 		clear(t.w.both(fieldM(band), y))
 	}
+	for i, x := range [...]int{-2, -1, t.cw, t.cw + 1} {
+		t.edges[i] = [2]int{t.w.column(0, x), t.w.column(0, mirror(x, t.cw))}
+	}
 	t.loadParent()
 	if t.n.Before != nil {
 		t.loadEarlier(t.n.Before, fieldVC, fieldVE, fieldVM)
@@ -215,31 +232,38 @@ func (t *Tile) Band(band int) (w, h int) {
 
 func (t *Tile) loadParent() {
 	w := &t.w
-	half := w.side / 2
-	x0, y0 := t.n.Own.X+t.tx*w.side, t.n.Own.Y+t.ty*w.side
-	for y := range t.ch {
-		rows := [4][]int16{}
-		for i, f := range [...]field{fieldPC0, fieldPC1, fieldPM0, fieldPM1} {
-			rows[i] = w.both(f, y)[pad-1:][:half+2]
-		}
-		if t.n.Parent == nil || len(t.n.Parent.Bands[t.band].C) == 0 {
-			for _, r := range rows {
-				clear(r)
+	fields := [...]field{fieldPC0, fieldPM0, fieldPC1, fieldPM1}
+	if t.n.Parent == nil || len(t.n.Parent.Bands[t.band].C) == 0 {
+		for y := range t.ch {
+			for _, f := range fields {
+				clear(w.both(f, y))
 			}
-			continue
 		}
-		p := &t.n.Parent.Bands[t.band]
-		px, py := x0>>1-t.n.Parent.X, (y0+y)>>1-t.n.Parent.Y
-		for i, r := range []int{py, py - 1 + 2*(y&1)} {
-			at := clamp(r, p.H) * p.W
-			clampRow(rows[i], p.C[at:at+p.W], px-1)
-			clampRow(rows[2+i], p.E[at:at+p.W], px-1)
-			magnitudes(rows[2+i], rows[2+i])
+		return
+	}
+	p := &t.n.Parent.Bands[t.band]
+	px, py := (t.n.Own.X+t.tx*w.side)>>1-t.n.Parent.X, (t.n.Own.Y+t.ty*w.side)>>1-t.n.Parent.Y
+	row := t.line[:w.side/2+2]
+	parent := func(y int) []int16 { return t.parents[2*w.part*(y+1):][:2*w.part] }
+	for y := -1; y <= (t.ch+1)/2; y++ {
+		at := clamp(py+y, p.H) * p.W
+		out := parent(y)
+		clampRow(row, p.C[at:at+p.W], px-1)
+		copy(out[pad-1:], row)
+		clampRow(row, p.E[at:at+p.W], px-1)
+		magnitudes(out[w.part+pad-1:w.part+pad-1+len(row)], row)
+	}
+	for y := range t.ch {
+		for i, r := range [...]int{y >> 1, y>>1 - 1 + 2*(y&1)} {
+			from := parent(r)
+			copy(w.both(fields[2*i], y), from[:w.part])
+			copy(w.both(fields[2*i+1], y), from[w.part:])
 		}
 	}
 }
 
-func magnitudes(out, e []int16) {
+// magnitudesGo stores the magnitudes of residuals.
+func magnitudesGo(out, e []int16) {
 	for i, v := range e {
 		out[i] = magnitude(v)
 	}
@@ -248,7 +272,7 @@ func magnitudes(out, e []int16) {
 // loadEarlier fills fields c, e (unless it is -1) and m with a band of an earlier plane.
 func (t *Tile) loadEarlier(l *Level, c, e, m field) {
 	w, p := &t.w, &l.Bands[t.band]
-	row := make([]int16, t.cw+2)
+	row := t.line[:t.cw+2]
 	x0, y0 := t.n.Own.X-l.X+t.tx*w.side, t.n.Own.Y-l.Y+t.ty*w.side
 	for y := -1; y <= t.ch; y++ {
 		at := clamp(y0+y, p.H) * p.W
@@ -323,16 +347,17 @@ func (t *Tile) halfRowVector(h *halfRow) {
 	for first := 0; first < h.n; first += lanes {
 		cells := &t.w.cells[t.w.row(h.y)+first]
 		eights := uint64(min(lanes, h.n-first)+7) / 8
-		if t.fast {
-			clear(t.Predictions[first : first+lanes])
-			clear(t.Fractions[first : first+lanes])
-		} else {
+		if !t.fast {
 			sumsAVX2(&t.tapSums[0][0], cells, &h.taps.code[0], 0, 0)
 			dotsAVX2(&t.Predictions[first], &t.tapSums[0][0], &t.set.Predict[h.predictKey][0], &t.texture[h.at+first], eights)
 			roundAVX2(&t.Predictions[first], &t.Fractions[first], eights, uint64(t.qmin))
 		}
 		sumsAVX2(&t.featureSums[0][0], cells, &h.features.code[0], 1, uint64(t.qmin))
-		dotsAVX2(&t.Contexts[first], &t.featureSums[0][0], &t.set.Scale[h.scaleKey][0], &t.direction[h.at+first], eights)
+		if t.fast {
+			uniformAVX2(&t.Contexts[first], &t.featureSums[0][0], &t.set.Scale[h.scaleKey][0], uint64(len(h.low)+1)/2)
+		} else {
+			dotsAVX2(&t.Contexts[first], &t.featureSums[0][0], &t.set.Scale[h.scaleKey][0], &t.direction[h.at+first], eights)
+		}
 		contextsAVX2(&t.Contexts[first], &t.featureSums[constants.Slots][0], &t.direction[h.at+first], &t.set.Bias[h.scaleKey], eights)
 	}
 }
@@ -386,15 +411,26 @@ func Scale(features, weights *constants.Weights, bias int32) int {
 // Put gives the coefficients and residuals of the columns of a parity of row y, both
 // saturated. After the odd columns of a row its cells beside the band are filled too.
 func (t *Tile) Put(y, parity int, c, e []int16) {
+	coefficients, cells := t.Cells(y, parity)
+	copy(coefficients, c)
+	magnitudes(cells[:len(e)], e)
+	t.PutCells(y, parity)
+}
+
+// Cells are where coefficients, saturated, and magnitudes of the columns of a parity of row y belong. [Beyond] more than
+// there are columns may be written.
+func (t *Tile) Cells(y, parity int) (c, m []int16) {
+	n := t.w.side/2 + Beyond
+	return t.w.cells[t.w.at(fieldC(t.band), parity, y):][:n:n], t.w.cells[t.w.at(fieldM(t.band), parity, y):][:n:n]
+}
+
+// PutCells is Put where [Tile.Cells] have been filled.
+func (t *Tile) PutCells(y, parity int) {
 	w := &t.w
-	at := w.at(fieldC(t.band), parity, y)
-	copy(w.cells[at:at+len(c)], c)
-	at = w.at(fieldM(t.band), parity, y)
-	magnitudes(w.cells[at:at+len(e)], e)
 	for _, f := range [...]field{fieldC(t.band), fieldM(t.band)} {
-		base := w.row(y)
-		for _, x := range [...]int{-2, -1, t.cw, t.cw + 1} {
-			w.cells[base+w.column(f, x)] = w.cells[base+w.column(f, mirror(x, t.cw))]
+		cells := w.cells[w.row(y)+2*int(f)*w.part:][:2*w.part]
+		for _, e := range t.edges {
+			cells[e[0]] = cells[e[1]]
 		}
 	}
 	if y == 0 && parity == 1 {

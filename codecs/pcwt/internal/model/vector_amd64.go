@@ -19,3 +19,15 @@ func contextsAVX2(contexts *int32, any *int16, directions *uint8, bias *int32, e
 
 //go:noescape
 func texturesAVX2(textures, directions *uint8, cells *int16, program *int32, thresholds, sixteens uint64)
+
+//go:noescape
+func uniformAVX2(out *int32, sums, weights *int16, pairs uint64)
+
+//go:noescape
+func splitAVX2(even, odd, samples *int16, blocks uint64)
+
+//go:noescape
+func magnitudesAVX2(out, e *int16, sixteens uint64)
+
+//go:noescape
+func saturateAVX2(out *int16, v *int32, sixteens uint64)

@@ -374,3 +374,121 @@ other:
 	JNZ  sixteen
 	VZEROUPPER
 	RET
+
+// func uniformAVX2(out *int32, sums, weights *int16, pairs uint64)
+//
+// dotsAVX2 for 32 indices of one key: products of pairs of slots with their two weights. Y8 to Y11 are the sums, in the
+// order that unpacking leaves.
+TEXT ·uniformAVX2(SB), NOSPLIT, $0-32
+	MOVQ out+0(FP), DI
+	MOVQ sums+8(FP), SI
+	MOVQ weights+16(FP), DX
+	MOVQ pairs+24(FP), CX
+	VPXOR Y8, Y8, Y8
+	VPXOR Y9, Y9, Y9
+	VPXOR Y10, Y10, Y10
+	VPXOR Y11, Y11, Y11
+twoslots:
+	VPBROADCASTD (DX), Y7
+	VMOVDQU (SI), Y0
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 64(SI), Y2
+	VMOVDQU 96(SI), Y3
+	VPUNPCKLWD Y2, Y0, Y4     // indices 0 to 3, 8 to 11
+	VPUNPCKHWD Y2, Y0, Y5     // 4 to 7, 12 to 15
+	VPUNPCKLWD Y3, Y1, Y6
+	VPUNPCKHWD Y3, Y1, Y3
+	VPMADDWD Y7, Y4, Y4
+	VPMADDWD Y7, Y5, Y5
+	VPMADDWD Y7, Y6, Y6
+	VPMADDWD Y7, Y3, Y3
+	VPADDD Y4, Y8, Y8
+	VPADDD Y5, Y9, Y9
+	VPADDD Y6, Y10, Y10
+	VPADDD Y3, Y11, Y11
+	ADDQ $128, SI
+	ADDQ $4, DX
+	DECQ CX
+	JNZ  twoslots
+	VPERM2I128 $0x20, Y9, Y8, Y0
+	VPERM2I128 $0x31, Y9, Y8, Y1
+	VPERM2I128 $0x20, Y11, Y10, Y2
+	VPERM2I128 $0x31, Y11, Y10, Y3
+	VMOVDQU Y0, (DI)
+	VMOVDQU Y1, 32(DI)
+	VMOVDQU Y2, 64(DI)
+	VMOVDQU Y3, 96(DI)
+	VZEROUPPER
+	RET
+
+// func splitAVX2(even, odd, samples *int16, blocks uint64)
+//
+// 32 samples of a block become 16 of each half. The last block is first.
+TEXT ·splitAVX2(SB), NOSPLIT, $0-32
+	MOVQ even+0(FP), DI
+	MOVQ odd+8(FP), R8
+	MOVQ samples+16(FP), SI
+	MOVQ blocks+24(FP), CX
+	DECQ CX
+	MOVQ CX, AX
+	SHLQ $5, AX
+	ADDQ AX, DI
+	ADDQ AX, R8
+	LEAQ (SI)(AX*2), SI
+split:
+	VMOVDQU (SI), Y0
+	VMOVDQU 32(SI), Y1
+	VPSLLD $16, Y0, Y2
+	VPSLLD $16, Y1, Y3
+	VPSRAD $16, Y2, Y2
+	VPSRAD $16, Y3, Y3
+	VPACKSSDW Y3, Y2, Y2
+	VPERMQ $0xd8, Y2, Y2
+	VPSRAD $16, Y0, Y0
+	VPSRAD $16, Y1, Y1
+	VPACKSSDW Y1, Y0, Y0
+	VPERMQ $0xd8, Y0, Y0
+	VMOVDQU Y2, (DI)
+	VMOVDQU Y0, (R8)
+	SUBQ $32, DI
+	SUBQ $32, R8
+	SUBQ $64, SI
+	DECQ CX
+	JGE  split
+	VZEROUPPER
+	RET
+
+// func magnitudesAVX2(out, e *int16, sixteens uint64)
+TEXT ·magnitudesAVX2(SB), NOSPLIT, $0-24
+	MOVQ out+0(FP), DI
+	MOVQ e+8(FP), SI
+	MOVQ sixteens+16(FP), CX
+	VPCMPEQW Y1, Y1, Y1
+	VPSRLW $3, Y1, Y1         // 8191
+magnitude:
+	VPABSW (SI), Y0
+	VPMINUW Y1, Y0, Y0
+	VMOVDQU Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	DECQ CX
+	JNZ  magnitude
+	VZEROUPPER
+	RET
+
+// func saturateAVX2(out *int16, v *int32, sixteens uint64)
+TEXT ·saturateAVX2(SB), NOSPLIT, $0-24
+	MOVQ out+0(FP), DI
+	MOVQ v+8(FP), SI
+	MOVQ sixteens+16(FP), CX
+saturate:
+	VMOVDQU (SI), Y0
+	VPACKSSDW 32(SI), Y0, Y0
+	VPERMQ $0xd8, Y0, Y0
+	VMOVDQU Y0, (DI)
+	ADDQ $64, SI
+	ADDQ $32, DI
+	DECQ CX
+	JNZ  saturate
+	VZEROUPPER
+	RET

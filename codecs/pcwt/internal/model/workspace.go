@@ -105,22 +105,62 @@ func mirror(x, n int) int {
 
 func clamp(v, n int) int { return min(max(v, 0), n-1) }
 
-// splitRow puts samples at the columns first, first+1 ... of row y of a field.
+// splitRow puts samples at the columns first, first+1 ... of row y of a field. first is -2 or -1.
 func (w *workspace) splitRow(f field, first, y int, samples []int16) {
-	e, o := samples, samples
-	if first&1 == 0 {
-		if len(o) > 0 {
-			o = o[1:]
+	a, b := w.cells[w.at(f, first, y):], w.cells[w.at(f, first+1, y):]
+	if hasAVX2 {
+		// Up to seven cells of the next part's pad are written too, and with blocks from the last to the first
+		// what is there is right in the end.
+		splitAVX2(&a[0], &b[0], &samples[0], uint64(len(samples)+31)/32)
+		return
+	}
+	for i, v := range samples {
+		if i&1 == 0 {
+			a[i/2] = v
+		} else {
+			b[i/2] = v
 		}
-	} else {
-		e = e[1:]
 	}
-	even := w.cells[w.at(f, first+first&1, y):][:(len(e)+1)/2]
-	odd := w.cells[w.at(f, first+1-first&1, y):][:(len(o)+1)/2]
-	for i := range even {
-		even[i] = e[2*i]
+}
+
+// Split divides a row into its even and odd columns.
+func Split(even, odd, row []int16) {
+	n := 0
+	if hasAVX2 {
+		if n = len(row) / 32; n > 0 {
+			splitAVX2(&even[0], &odd[0], &row[0], uint64(n))
+		}
 	}
-	for i := range odd {
-		odd[i] = o[2*i]
+	for i := 32 * n; i < len(row); i++ {
+		if i&1 == 0 {
+			even[i/2] = row[i]
+		} else {
+			odd[i/2] = row[i]
+		}
+	}
+}
+
+// magnitudes stores the magnitudes of residuals.
+func magnitudes(out, e []int16) {
+	n := 0
+	if hasAVX2 {
+		if n = len(e) &^ 15; n > 0 {
+			magnitudesAVX2(&out[0], &e[0], uint64(n/16))
+		}
+	}
+	magnitudesGo(out[n:], e[n:])
+}
+
+// SaturateRow stores numbers in 16 bits.
+func SaturateRow(out []int16, v []int32) {
+	n := 0
+	if hasAVX2 {
+		if n = len(v) &^ 15; n > 0 {
+			saturateAVX2(&out[0], &v[0], uint64(n/16))
+		}
+	}
+	out, v = out[n:len(v)], v[n:]
+	for i, x := range v {
+		out[i] = saturate(x)
 	}
 }

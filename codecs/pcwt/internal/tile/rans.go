@@ -1,7 +1,9 @@
 package tile
 
 import (
+	"math/bits"
 	"sync"
+	"unsafe"
 
 	"github.com/pelmill/pelmill/codecs/pcwt/internal/constants"
 	"github.com/pelmill/pelmill/codecs/pcwt/internal/model"
@@ -19,10 +21,12 @@ type encodeEntry struct {
 	rest    uint16 // 2^14 - frequency
 }
 
-// decodeTable is a table for the decoder.
-type decodeTable struct {
-	token  [bucketCount]uint8 // the first that may hold the slots of a bucket
-	ranges [constants.Tokens]slotRange
+// decodeTables are all tables of a set for the decoder.
+type decodeTables struct {
+	// For each part of 2^bucketBits slots of a table its first token, and in the upper byte the slot of the part where the next
+	// token begins, 2^bucketBits if none does. The last is not used: kernels read two at a time.
+	buckets [constants.TableCount*bucketCount + 1]uint16
+	ranges  [constants.TableCount * constants.Tokens]slotRange
 }
 
 // slotRange is the part of 2^14 that a token has.
@@ -33,42 +37,50 @@ const (
 	bucketCount = 1 << (constants.Bits - bucketBits)
 )
 
+// encodeTables are all tables of a set for the encoder.
+type encodeTables = [constants.TableCount * constants.Tokens]encodeEntry
+
 // Tables are those of a set as the coder takes them. They are made when they are first needed.
 type Tables struct {
 	Set    *constants.Set
-	encode func() *[constants.TableCount][constants.Tokens]encodeEntry
-	decode func() *[constants.TableCount]decodeTable
+	encode func() *encodeTables
+	decode func() *decodeTables
 }
 
 // NewTables prepares the tables of a set.
 func NewTables(s *constants.Set) *Tables {
 	return &Tables{Set: s,
-		encode: sync.OnceValue(func() *[constants.TableCount][constants.Tokens]encodeEntry {
-			out := new([constants.TableCount][constants.Tokens]encodeEntry)
-			for i := range out {
-				start := uint16(0)
-				for t, f := range s.Tables[i] {
-					out[i][t] = encodeEntry{(1<<46 + uint64(f) - 1) / uint64(f), uint32(f) << 18, start, 1<<constants.Bits - f}
-					start += f
-				}
-			}
-			return out
-		}),
-		decode: sync.OnceValue(func() *[constants.TableCount]decodeTable {
-			out := new([constants.TableCount]decodeTable)
-			for i := range out {
-				start, bucket := 0, 0
-				for t, f := range s.Tables[i] {
-					out[i].ranges[t] = slotRange{uint16(start), f}
-					start += int(f)
-					for ; bucket < bucketCount && bucket<<bucketBits < start; bucket++ {
-						out[i].token[bucket] = uint8(t)
-					}
-				}
-			}
-			return out
-		}),
+		encode: sync.OnceValue(func() *encodeTables { return newEncodeTables(s) }),
+		decode: sync.OnceValue(func() *decodeTables { return newDecodeTables(s) }),
 	}
+}
+
+func newEncodeTables(s *constants.Set) *encodeTables {
+	out := new(encodeTables)
+	for i := range s.Tables {
+		start := uint16(0)
+		for t, f := range s.Tables[i] {
+			out[i*constants.Tokens+t] = encodeEntry{(1<<46 + uint64(f) - 1) / uint64(f), uint32(f) << 18, start, 1<<constants.Bits - f}
+			start += f
+		}
+	}
+	return out
+}
+
+func newDecodeTables(s *constants.Set) *decodeTables {
+	out := new(decodeTables)
+	for i := range s.Tables {
+		start, bucket := 0, 0
+		for t, f := range s.Tables[i] {
+			out.ranges[i*constants.Tokens+t] = slotRange{uint16(start), f}
+			start += int(f)
+			for ; bucket < bucketCount && bucket<<bucketBits < start; bucket++ {
+				next := min(start-bucket<<bucketBits, 1<<bucketBits)
+				out.buckets[i*bucketCount+bucket] = uint16(t | next<<8)
+			}
+		}
+	}
+	return out
 }
 
 // formatTables are those of the format's sets.
@@ -106,23 +118,49 @@ func (e *encoder) start(words []uint16) {
 	e.words, e.at = words, len(words)
 }
 
-// half codes the symbols of a half row, the last step first.
-func (e *encoder) half(symbols []model.Symbol, lanes int, table *[constants.TableCount][constants.Tokens]encodeEntry) {
-	for end := len(symbols); end > 0; {
+// encodeCall is what the kernel of the encoder takes. Its layout is that of vector_amd64.s.
+type encodeCall struct {
+	entries, raw *uint32
+	rawBits      *uint8
+	table        *encodeEntry
+	states       *uint32
+	words        *uint16 // where the next word is written
+	n, lanes     uint64
+	_            uint64 // the kernel's own
+}
+
+// The kernels take so many lanes and raw bits of a symbol at most.
+const (
+	vectorLanes   = 8
+	vectorRawBits = 15
+)
+
+// half codes the symbols of a half row that begin at from, the last step first.
+func (e *encoder) half(s *symbols, from int, h halfSymbols, lanes int, table *encodeTables) {
+	if !hasVectors || lanes > vectorLanes || h.rawBits > vectorRawBits || h.count == 0 {
+		e.halfGo(s, from, h, lanes, table)
+		return
+	}
+	first := &e.words[e.at-1]
+	c := encodeCall{
+		entries: &s.entries[from], raw: &s.raw[from], rawBits: &s.rawBits[from], table: &table[0],
+		states: &e.states[0], words: first, n: uint64(h.count), lanes: uint64(lanes),
+	}
+	encodeAVX2(&c)
+	e.at -= int(uintptr(unsafe.Pointer(first))-uintptr(unsafe.Pointer(c.words))) / 2
+}
+
+func (e *encoder) halfGo(s *symbols, from int, h halfSymbols, lanes int, table *encodeTables) {
+	for end := h.count; end > 0; {
 		n := (end-1)%lanes + 1
-		step := symbols[end-n : end]
 		end -= n
-		raw := uint8(0)
-		for i := range step {
-			raw |= step[i].RawBits
-		}
-		if raw != 0 {
-			e.raw(step, 1)
-			e.raw(step, 0)
+		at := from + end
+		if h.rawBits != 0 {
+			e.raw(s.raw[at:at+n], s.rawBits[at:at+n], 1)
+			e.raw(s.raw[at:at+n], s.rawBits[at:at+n], 0)
 		}
 		for i := n - 1; i >= 0; i-- {
-			s := &step[i]
-			t := &table[s.Table][s.Token]
+			t := &table[s.entries[at+i]]
 			x := e.states[i]
 			if x >= t.limit {
 				e.at--
@@ -136,14 +174,14 @@ func (e *encoder) half(symbols []model.Symbol, lanes int, table *[constants.Tabl
 }
 
 // raw codes one of the two parts of raw bits: the lower 16, or those above.
-func (e *encoder) raw(step []model.Symbol, part int) {
-	for i := len(step) - 1; i >= 0; i-- {
-		n := int(step[i].RawBits) - 16*part
+func (e *encoder) raw(raw []uint32, rawBits []uint8, part int) {
+	for i := len(raw) - 1; i >= 0; i-- {
+		n := int(rawBits[i]) - 16*part
 		if n <= 0 {
 			continue
 		}
 		n = min(n, 16)
-		v := step[i].Raw >> (16 * part) & (1<<n - 1)
+		v := raw[i] >> (16 * part) & (1<<n - 1)
 		x := e.states[i]
 		if uint64(x) >= 1<<(32-n) {
 			e.at--
@@ -157,7 +195,7 @@ func (e *encoder) raw(step []model.Symbol, part int) {
 // decoder reads the words of a body.
 type decoder struct {
 	states [maxLanes]uint32
-	words  []uint16
+	words  []uint16 // behind them, as far as their capacity, zeros
 	at     int
 }
 
@@ -193,8 +231,49 @@ func (d *decoder) whole(lanes int) bool {
 	return d.at == len(d.words)
 }
 
-// half decodes the residuals of a half row.
-func (d *decoder) half(out, fractions, contexts []int32, lanes int, tables *[constants.TableCount]decodeTable) {
+// decodeCall is what the kernel of the decoder takes. Its layout is that of vector_amd64.s.
+type decodeCall struct {
+	out, fractions, contexts *int32
+	buckets                  *uint16
+	ranges                   *slotRange
+	states                   *uint32
+	words                    *uint16 // the next
+	n                        uint64
+	offset                   int32
+	lanes                    uint32
+}
+
+// ranks[m][i] is how many bits of m below bit i are set: which of the next words lane i takes if the lanes of m take one each.
+var ranks = func() (r [256][vectorLanes]uint8) {
+	for m := range r {
+		for i := range r[m] {
+			r[m][i] = uint8(bits.OnesCount(uint(m) & (1<<i - 1)))
+		}
+	}
+	return r
+}()
+
+// wordsAfter is how many words behind the next one a half row may read: three for each coefficient, and what the kernel
+// reads at once.
+func wordsAfter(n int) int { return 3*n + vectorLanes }
+
+// half decodes the residuals of a half row of n coefficients. Up to [model.Beyond] more are written.
+func (d *decoder) half(out []int32, n int, fractions, contexts []int32, offset int32, lanes int, tables *decodeTables) {
+	if !hasVectors || lanes > vectorLanes || lanes < vectorLanes/2 || n == 0 || d.at+wordsAfter(n) > cap(d.words) {
+		d.halfGo(out[:n], fractions, contexts, offset, lanes, tables)
+		return
+	}
+	first := &d.words[:cap(d.words)][d.at]
+	c := decodeCall{
+		out: &out[0], fractions: &fractions[0], contexts: &contexts[0],
+		buckets: &tables.buckets[0], ranges: &tables.ranges[0],
+		states: &d.states[0], words: first, n: uint64(n), offset: offset, lanes: uint32(lanes),
+	}
+	decodeAVX2(&c)
+	d.at += int(uintptr(unsafe.Pointer(c.words))-uintptr(unsafe.Pointer(first))) / 2
+}
+
+func (d *decoder) halfGo(out, fractions, contexts []int32, offset int32, lanes int, tables *decodeTables) {
 	var tokens [maxLanes]uint8
 	for first := 0; first < len(out); first += lanes {
 		n := min(lanes, len(out)-first)
@@ -202,17 +281,19 @@ func (d *decoder) half(out, fractions, contexts []int32, lanes int, tables *[con
 		for i := range n {
 			x := d.states[i]
 			slot := uint16(x & (1<<constants.Bits - 1))
-			q, f := contexts[first+i], fractions[first+i]
+			q, f := model.WithOffset(contexts[first+i], offset), fractions[first+i]
+			contexts[first+i] = q
 			if q >= constants.Contexts {
 				q = 40 + q&3
 				bits = 1
 			}
-			t := &tables[min(max(f, -f)>>9, 3)*constants.Contexts+q]
-			token := t.token[slot>>bucketBits]
-			r := t.ranges[token]
+			table := int(min(max(f, -f)>>9, 3)*constants.Contexts + q)
+			token := uint8(tables.buckets[table*bucketCount+int(slot>>bucketBits)])
+			ranges := tables.ranges[table*constants.Tokens:][:constants.Tokens]
+			r := ranges[token]
 			for slot-r.start >= r.frequency {
 				token++
-				r = t.ranges[token]
+				r = ranges[token]
 			}
 			x = uint32(r.frequency)*(x>>constants.Bits) + uint32(slot-r.start)
 			if x < least {

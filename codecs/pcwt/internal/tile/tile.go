@@ -27,20 +27,29 @@ type Bands [constants.Bands]wavelet.Plane[int32]
 type Coder struct {
 	side    int
 	model   *model.Tile
-	symbols []model.Symbol
-	halves  []int // symbols of each half row
+	symbols *symbols // nil until tiles are encoded
 	words   []uint16
 	enc     encoder
 	dec     decoder
 
-	index []int32 // of a half row
-	c, e  []int16
+	index  []int32    // residuals of a half row
+	values [2][]int32 // of both halves of a row: indices for the encoder, values from the decoder
+	e      [2][]int16 // likewise residuals, saturated
 }
 
 // NewCoder makes a coder of tiles of a side.
 func NewCoder(side int) *Coder {
-	return &Coder{side: side, model: model.NewTile(side), index: make([]int32, side/2), c: make([]int16, side/2), e: make([]int16, side/2)}
+	k := &Coder{side: side, model: model.NewTile(side)}
+	n := side/2 + model.Beyond
+	k.index = make([]int32, n)
+	for i := range k.values {
+		k.values[i], k.e[i] = make([]int32, n), make([]int16, n)
+	}
+	return k
 }
+
+// Release lets go of the planes and constants of the last tile.
+func (k *Coder) Release() { k.model.Release() }
 
 // A symbol takes a word for its token and two for raw bits at most.
 func (k *Coder) room() int { return 3*constants.Bands*k.side*k.side + 2*maxLanes }
@@ -51,43 +60,43 @@ func (k *Coder) Encode(p *Params, n *model.Neighbours, tx, ty, level int, indice
 	levelClass := constants.LevelClass(level)
 	m := k.model
 	m.Start(n, tx, ty, levelClass, p.Set, p.Qmin)
-	k.symbols, k.halves = k.symbols[:0], k.halves[:0]
-	zero := true
-	var all [constants.Bands]int32 // the greatest magnitude of indices
+	if k.symbols == nil {
+		k.symbols = newSymbols(k.side)
+	}
+	k.symbols.reset()
+	var residuals, magnitudes uint32 // OR of all
 	for b := range constants.Bands {
-		_, h := m.Band(b)
-		if h == 0 {
-			continue
-		}
+		w, h := m.Band(b)
 		offset := int32(p.Offsets[levelClass*constants.Bands+b])
 		plane := &n.Own.Bands[b]
 		for y := range h {
-			row := indices[b].Row(ty*k.side + y)[tx*k.side:]
+			split32(k.values[0], k.values[1], indices[b].Row(ty*k.side + y)[tx*k.side:][:w])
 			at := (ty*k.side+y)*plane.W + tx*k.side
+			even, _ := m.Cells(y, 0)
+			odd, _ := m.Cells(y, 1)
+			model.Split(even, odd, plane.C[at:at+w])
 			for parity := range 2 {
 				count := m.HalfRow(y, parity)
-				k.halves = append(k.halves, count)
-				for j := range count {
-					x := 2*j + parity
-					v := row[x]
-					e := v - m.Predictions[j]
-					all[b] |= v ^ v>>31
-					zero = zero && e == 0
-					k.symbols = append(k.symbols, model.MakeSymbol(e, m.Fractions[j], model.WithOffset(m.Contexts[j], offset)))
-					k.c[j], k.e[j] = plane.C[at+x], model.Saturate(e)
-					plane.E[at+x] = k.e[j]
+				if count > 0 {
+					_, cells := m.Cells(y, parity)
+					e, v := k.symbols.add(m, k.values[parity], count, offset, k.e[parity], cells)
+					residuals |= e
+					magnitudes |= v
 				}
-				m.Put(y, parity, k.c[:count], k.e[:count])
+				m.PutCells(y, parity)
 			}
+			join16(plane.E[at:at+w], k.e[0], k.e[1])
 		}
-		m.EndBand()
+		if h > 0 {
+			m.EndBand()
+		}
 	}
-	if zero {
+	if residuals == 0 {
 		return nil, 0
 	}
 	body = k.code(p)
-	width := 1 + bits.Len32(uint32(all[0]|all[1]|all[2]))
-	if raw := 1 + (len(k.symbols)*width+15)/16; raw < len(body) {
+	width := 1 + bits.Len32(magnitudes)
+	if raw := 1 + (k.symbols.n*width+15)/16; raw < len(body) {
 		body = k.raw(n, tx, ty, indices, width)
 		return body, 2*uint64(len(body)) + 1
 	}
@@ -101,12 +110,13 @@ func (k *Coder) code(p *Params) []uint16 {
 	}
 	k.enc.start(k.words)
 	table := p.encode()
-	end := len(k.symbols)
-	for i := len(k.halves) - 1; i >= 0; i-- {
-		k.enc.half(k.symbols[end-k.halves[i]:end], p.Lanes, table)
-		end -= k.halves[i]
+	s := k.symbols
+	at := s.n
+	for i := len(s.halves) - 1; i >= 0; i-- {
+		at -= s.halves[i].count
+		k.enc.half(s, at, s.halves[i], p.Lanes, table)
 	}
-	at := k.enc.at - 2*p.Lanes
+	at = k.enc.at - 2*p.Lanes
 	for i, x := range k.enc.states[:p.Lanes] {
 		k.words[at+2*i], k.words[at+2*i+1] = uint16(x), uint16(x>>16)
 	}
@@ -156,14 +166,16 @@ func (k *Coder) raw(n *model.Neighbours, tx, ty int, indices *Bands, width int) 
 
 // Words returns the words of a body.
 func (k *Coder) Words(body []byte) []uint16 {
-	if k.words == nil {
-		k.words = make([]uint16, k.room())
+	n, zeros := len(body)/2, wordsAfter(k.side/2)
+	if cap(k.words) < n+zeros {
+		k.words = make([]uint16, max(n+zeros, k.room()))
 	}
-	n := len(body) / 2
-	for i := range k.words[:n] {
-		k.words[i] = binary.LittleEndian.Uint16(body[2*i:])
+	words := k.words[: n : n+zeros]
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint16(body[2*i:])
 	}
-	return k.words[:n]
+	clear(words[n:cap(words)])
+	return words
 }
 
 // MaxLength is the greatest number of words of a body.
@@ -188,42 +200,34 @@ func (k *Coder) Decode(p *Params, words []uint16, raw bool, n *model.Neighbours,
 	}
 	tables := p.decode()
 	for b := range constants.Bands {
-		_, h := m.Band(b)
-		if h == 0 {
-			continue
-		}
+		w, h := m.Band(b)
 		offset := int32(p.Offsets[levelClass*constants.Bands+b])
 		plane := &n.Own.Bands[b]
 		for y := range h {
-			row := values[b].Row(ty*k.side + y)[tx*k.side:]
-			at := (ty*k.side+y)*plane.W + tx*k.side
 			for parity := range 2 {
 				count := m.HalfRow(y, parity)
-				index := k.index[:count]
-				switch {
+				switch index := k.index[:count]; {
 				case raw:
 					for j := range index {
 						index[j] = reader.next() - m.Predictions[j]
 					}
 				case len(words) > 0:
-					for j, q := range m.Contexts[:count] {
-						m.Contexts[j] = model.WithOffset(q, offset)
-					}
-					k.dec.half(index, m.Fractions[:count], m.Contexts[:count], p.Lanes, tables)
+					k.dec.half(k.index, count, m.Fractions, m.Contexts, offset, p.Lanes, tables)
 				default:
 					clear(index)
 				}
-				for j, e := range index {
-					v := Dequantize(e+m.Predictions[j], p.Qmin)
-					x := 2*j + parity
-					row[x] = v
-					k.c[j], k.e[j] = model.Saturate(v), model.Saturate(e)
-					plane.C[at+x], plane.E[at+x] = k.c[j], k.e[j]
-				}
-				m.Put(y, parity, k.c[:count], k.e[:count])
+				k.put(y, parity, count, p.Qmin)
 			}
+			join32(values[b].Row(ty*k.side + y)[tx*k.side:][:w], k.values[0], k.values[1])
+			at := (ty*k.side+y)*plane.W + tx*k.side
+			even, _ := m.Cells(y, 0)
+			odd, _ := m.Cells(y, 1)
+			join16(plane.C[at:at+w], even, odd)
+			join16(plane.E[at:at+w], k.e[0], k.e[1])
 		}
-		m.EndBand()
+		if h > 0 {
+			m.EndBand()
+		}
 	}
 	switch {
 	case raw:
@@ -232,6 +236,23 @@ func (k *Coder) Decode(p *Params, words []uint16, raw bool, n *model.Neighbours,
 		return k.dec.whole(p.Lanes)
 	}
 	return true
+}
+
+// put gives values and residuals of a half row to the model.
+func (k *Coder) put(y, parity, count int, qmin uint) {
+	m := k.model
+	v, e := k.values[parity], k.e[parity]
+	c, cells := m.Cells(y, parity)
+	if hasVectors && qmin == 0 && count > 0 {
+		valuesAVX2(&v[0], &k.index[0], &m.Predictions[0], &c[0], &e[0], &cells[0], uint64(count+7)/8)
+	} else {
+		for j, r := range k.index[:count] {
+			v[j] = Dequantize(r+m.Predictions[j], qmin)
+			c[j], e[j] = model.Saturate(v[j]), model.Saturate(r)
+			cells[j] = model.Magnitude(e[j])
+		}
+	}
+	m.PutCells(y, parity)
 }
 
 // Quantize is the index of a coefficient.
