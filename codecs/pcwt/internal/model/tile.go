@@ -48,6 +48,8 @@ type Tile struct {
 	// Results of HalfRow, by the index in the half row. A fraction is f of README.md.
 	Predictions, Fractions, Contexts []int32
 
+	sites sites // of the sums, for Site
+
 	taken [constants.Slots]int16
 }
 
@@ -203,7 +205,7 @@ func clampRow(out, src []int16, first int) {
 func (t *Tile) Band(band int) (w, h int) {
 	b := &t.n.Own.Bands[band]
 	side := t.w.side
-	t.band = band
+	t.band, t.sites = band, noSites
 	t.cw, t.ch = max(0, min(side, b.W-t.tx*side)), max(0, min(side, b.H-t.ty*side))
 	if t.cw == 0 || t.ch == 0 {
 		t.cw, t.ch = 0, 0
@@ -290,6 +292,7 @@ func (t *Tile) loadEarlier(l *Level, c, e, m field) {
 // HalfRow computes Predictions, Fractions and Contexts of the columns of a parity of
 // row y, and returns how many there are.
 func (t *Tile) HalfRow(y, parity int) int {
+	t.sites = noSites
 	n := (t.cw + 1 - parity) / 2
 	earlier, kind := t.n.earlier(), 0
 	if t.fast {
@@ -426,6 +429,7 @@ func (t *Tile) Cells(y, parity int) (c, m []int16) {
 
 // PutCells is Put where [Tile.Cells] have been filled.
 func (t *Tile) PutCells(y, parity int) {
+	t.sites = noSites
 	w := &t.w
 	for _, f := range [...]field{fieldC(t.band), fieldM(t.band)} {
 		cells := w.cells[w.row(y)+2*int(f)*w.part:][:2*w.part]
@@ -461,15 +465,42 @@ func (t *Tile) Site(s *Site, y, parity, j int) {
 		kind = 1
 	} else {
 		texture = int(t.texture[y*t.w.side+parity*t.w.side/2+j])
-		t.take(&t.taps[earlier][t.band][parity], y, j)
-		s.Taps = t.taken
 	}
-	t.take(&t.features[kind][earlier][t.band][parity], y, j)
-	for i := range t.taken {
-		t.taken[i] = abs(t.taken[i])
+	taps, features := &t.taps[earlier][t.band][parity], &t.features[kind][earlier][t.band][parity]
+	if hasAVX2 {
+		t.sitesVector(taps, features, y, parity, j-j%lanes)
+		for i := range constants.Slots {
+			s.Taps[i], s.Features[i] = t.tapSums[i][j%lanes], t.featureSums[i][j%lanes]
+		}
+	} else {
+		if !t.fast {
+			t.take(taps, y, j)
+			s.Taps = t.taken
+		}
+		t.take(features, y, j)
+		for i := range t.taken {
+			t.taken[i] = abs(t.taken[i])
+		}
+		s.Features = t.taken
 	}
-	s.Features = t.taken
 	s.PredictKey = constants.PredictKey(t.level, t.band, y, parity) + texture
 	s.ScaleKey = constants.ScaleKey(t.level, t.band, y, parity) + texture/(constants.Diagonals*constants.Activities)
 	s.At = (t.ty*t.w.side+y)*t.n.Own.Bands[t.band].W + t.tx*t.w.side + 2*j + parity
+}
+
+// sites says of which indices the sums of a tile are.
+type sites struct{ y, parity, first int }
+
+var noSites = sites{-1, -1, -1}
+
+// sitesVector computes the sums of 32 indices, unless the last call was for them.
+func (t *Tile) sitesVector(taps, features *program, y, parity, first int) {
+	if of := (sites{y, parity, first}); t.sites != of {
+		cells := &t.w.cells[t.w.row(y)+first]
+		if !t.fast {
+			sumsAVX2(&t.tapSums[0][0], cells, &taps.code[0], 0, 0)
+		}
+		sumsAVX2(&t.featureSums[0][0], cells, &features.code[0], 1, 0)
+		t.sites = of
+	}
 }
