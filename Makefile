@@ -8,6 +8,7 @@ VERSITYGW := v1.8.0
 FAKE_GCS  := v1.56.1
 AZURITE   := 3.37.0
 IMAGECODECS := 2026.3.6
+OPENHTJ2K := 0.4.2
 # Commands that tests run, each with the Debian package that brings it. Only what is missing is installed: a Node.js from
 # elsewhere brings npm with it and conflicts with Debian's.
 COMMANDS  := clang-19:clang-19 redis-server:redis-server redis-cli:redis-tools node:nodejs npm:npm dwebp:webp opj_compress:libopenjp2-tools opj_decompress:libopenjp2-tools xz:xz-utils \
@@ -112,7 +113,7 @@ gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a 
 	install gpu/gputest/run-bundle bin/gpu-bundle/run
 	tar -C bin -czf bin/gpu-bundle.tar.gz gpu-bundle $$([[ ! -d bin/shared ]] || echo shared)
 
-services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) $(TOOLS)/imagecodecs-$(IMAGECODECS) ## install the servers that tests start
+services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) $(TOOLS)/imagecodecs-$(IMAGECODECS) $(TOOLS)/openhtj2k-$(OPENHTJ2K) ## install the servers that tests start
 
 commands:
 	@missing=; packages=; for c in $(COMMANDS); do \
@@ -146,6 +147,11 @@ $(TOOLS)/imagecodecs-$(IMAGECODECS):
 	@python3 -m venv $(TOOLS)/imagecodecs && $(TOOLS)/imagecodecs/bin/pip install -q imagecodecs==$(IMAGECODECS) || \
 		{ rm -rf $(TOOLS)/imagecodecs; echo "imagecodecs not installed: Python 3.11 or later with venv and pip is needed"; exit 0; }; \
 	rm -f $(TOOLS)/imagecodecs-*; touch $@
+
+# OpenHTJ2K's library, which the plugin blosc2-htj2k brings; the rest of the plugin is not used.
+$(TOOLS)/openhtj2k-$(OPENHTJ2K): $(TOOLS)/imagecodecs-$(IMAGECODECS)
+	@$(TOOLS)/imagecodecs/bin/pip install -q --no-deps blosc2-htj2k==$(OPENHTJ2K) || { echo "OpenHTJ2K not installed"; exit 0; }; \
+	rm -f $(TOOLS)/openhtj2k-*; touch $@
 
 # What the project promises in numbers, in the order of its parts. The large ones run once; they make their own data
 # and compare both sides within one run.

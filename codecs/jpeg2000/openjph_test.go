@@ -54,28 +54,7 @@ type openJPHJob struct {
 // missing the test is skipped, or fails in CI.
 func openJPH(t testing.TB, jobs []openJPHJob) []float64 {
 	t.Helper()
-	python, err := filepath.Abs("../../.tools/imagecodecs/bin/python")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(python); err != nil {
-		if os.Getenv("PELMILL_TEST") == "require" {
-			t.Fatal("imagecodecs is not installed; run make services")
-		}
-		t.Skip("NOT TESTED: imagecodecs is not installed; run make services")
-	}
-	var in, errs bytes.Buffer
-	for _, job := range jobs {
-		if err := json.NewEncoder(&in).Encode(job); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.Command(python, "-c", openJPHScript)
-	cmd.Stdin, cmd.Stderr = &in, &errs
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("OpenJPH: %v\n%s", err, errs.Bytes())
-	}
+	out := python(t, openJPHScript, jobs)
 	seconds := make([]float64, len(jobs))
 	for i, decoder := 0, json.NewDecoder(bytes.NewReader(out)); i < len(jobs); i++ {
 		var answer struct{ Seconds float64 }
@@ -85,6 +64,34 @@ func openJPH(t testing.TB, jobs []openJPHJob) []float64 {
 		seconds[i] = answer.Seconds
 	}
 	return seconds
+}
+
+// tools is the folder that "make services" fills.
+const tools = "../../.tools"
+
+// python runs a script, with packages of tools, on jobs, one a line, and returns what it says.
+func python[T any](t testing.TB, script string, jobs []T) []byte {
+	t.Helper()
+	program, err := filepath.Abs(filepath.Join(tools, "imagecodecs", "bin", "python"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(program); err != nil {
+		missing(t, "imagecodecs is not installed; run make services")
+	}
+	var in, errs bytes.Buffer
+	for _, job := range jobs {
+		if err := json.NewEncoder(&in).Encode(job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(program, "-c", script)
+	cmd.Stdin, cmd.Stderr = &in, &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, errs.Bytes())
+	}
+	return out
 }
 
 // encodeJob lets OpenJPH encode m.
