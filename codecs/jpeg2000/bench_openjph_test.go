@@ -93,5 +93,7 @@ func BenchmarkOpenJPH(b *testing.B) {
 	fmt.Printf("%d images, HT without loss   bytes        encode        decode\n", len(images))
 	fmt.Printf("ours     %26d %7.1f ns/pixel %5.1f ns/pixel\n", bytes, ns(encode), ns(decode))
 	fmt.Printf("OpenJPH  %26d %7.1f ns/pixel %5.1f ns/pixel\n", peerBytes, ns(peerEncode), ns(peerDecode))
-	fmt.Printf("ours takes %.2f times the time to encode, %.2f to decode\n", encode/peerEncode, decode/peerDecode)
+	required(b, "HT, CPU time to encode of OpenJPH's", 2, encode/peerEncode)
+	required(b, "HT, CPU time to decode of OpenJPH's", 2, decode/peerDecode)
+	required(b, "HT, bytes of Kodak", float64(peerBytes), float64(bytes))
 }
