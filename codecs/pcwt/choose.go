@@ -81,7 +81,11 @@ func (e *encoder) alternatives(plain *header) (list []*header) {
 				list = append(list, own)
 			}
 		}
-		if id != wavelet53 || h.rct() {
+		shifted := e.withOffsets(h, slices)
+		switch {
+		case shifted != nil:
+			list = append(list, shifted)
+		case id != wavelet53 || h.rct():
 			list = append(list, h)
 		}
 	}

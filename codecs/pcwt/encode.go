@@ -241,7 +241,7 @@ func earlierOf(pyramids []*pyramid, i, n int) (list []*pyramid) {
 }
 
 func (h *header) tileParams(p *planeParams) *tile.Params {
-	return &tile.Params{Tables: p.tables, Offsets: p.offsets, Lanes: 1 << h.laneLog, Qmin: uint(h.qmin)}
+	return &tile.Params{Tables: p.tables, Offsets: p.offsets, Lanes: 1 << h.laneLog, Qmin: uint(h.qmin), Count: p.count}
 }
 
 type codedTile struct {

@@ -59,6 +59,7 @@ type planeParams struct {
 	constant int
 	offsets  [constants.LevelClasses * constants.Bands]int8
 	tables   *tile.Tables
+	count    func(class int, entries []uint32) // as that of tile.Params
 }
 
 const planeParamsSize = 2 + constants.LevelClasses*constants.Bands

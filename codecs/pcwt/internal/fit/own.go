@@ -49,7 +49,7 @@ func (c *Counts) shape(form constants.Form, fast bool) constants.Shape {
 			continue
 		}
 		own := constants.TableOf(logs)
-		gain := cost(&merged[i], &base.Tables[i]) - cost(&merged[i], &own)
+		gain := Cost(&merged[i], &base.Tables[i]) - Cost(&merged[i], &own)
 		if gain > float64(8+4*len(logs)) {
 			shape[i] = logs
 		}
@@ -92,8 +92,8 @@ func quarters(v float64) int {
 	return n
 }
 
-// cost is what counts take with a table, in bits.
-func cost(c *[constants.Tokens]float64, t *constants.Table) float64 {
+// Cost is what counts take with a table, in bits.
+func Cost(c *[constants.Tokens]float64, t *constants.Table) float64 {
 	n := 0.
 	for k, v := range c {
 		if v > 0 {

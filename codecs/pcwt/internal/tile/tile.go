@@ -17,6 +17,10 @@ type Params struct {
 	Offsets [constants.LevelClasses * constants.Bands]int8 // q offsets, level class first
 	Lanes   int
 	Qmin    uint
+
+	// Count, unless it is nil, is told the tokens of a band of each tile that is encoded: table * constants.Tokens +
+	// token. The class is that of Offsets.
+	Count func(class int, entries []uint32)
 }
 
 // Bands are the coefficients of HL, LH and HH of a level: indices for the encoder, and values
@@ -67,7 +71,8 @@ func (k *Coder) Encode(p *Params, n *model.Neighbours, tx, ty, level int, indice
 	var residuals, magnitudes uint32 // OR of all
 	for b := range constants.Bands {
 		w, h := m.Band(b)
-		offset := int32(p.Offsets[levelClass*constants.Bands+b])
+		class, from := levelClass*constants.Bands+b, k.symbols.n
+		offset := int32(p.Offsets[class])
 		plane := &n.Own.Bands[b]
 		for y := range h {
 			split32(k.values[0], k.values[1], indices[b].Row(ty*k.side + y)[tx*k.side:][:w])
@@ -89,6 +94,9 @@ func (k *Coder) Encode(p *Params, n *model.Neighbours, tx, ty, level int, indice
 		}
 		if h > 0 {
 			m.EndBand()
+		}
+		if p.Count != nil {
+			p.Count(class, k.symbols.entries[from:k.symbols.n])
 		}
 	}
 	if residuals == 0 {
