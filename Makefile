@@ -11,7 +11,7 @@ IMAGECODECS := 2026.3.6
 OPENHTJ2K := 0.4.2
 # Commands that tests run, each with the Debian package that brings it. Only what is missing is installed: a Node.js from
 # elsewhere brings npm with it and conflicts with Debian's.
-COMMANDS  := clang-19:clang-19 redis-server:redis-server redis-cli:redis-tools node:nodejs npm:npm dwebp:webp opj_compress:libopenjp2-tools opj_decompress:libopenjp2-tools xz:xz-utils \
+COMMANDS  := clang-19:clang-19 redis-server:redis-server redis-cli:redis-tools node:nodejs npm:npm dwebp:webp cwebp:webp opj_compress:libopenjp2-tools opj_decompress:libopenjp2-tools xz:xz-utils \
              pngtopnm:netpbm tiffcp:libtiff-tools identify:imagemagick pngquant:pngquant \
              djpeg:libjpeg-turbo-progs cjpeg:libjpeg-turbo-progs jpegtran:libjpeg-turbo-progs gifbuild:giflib-tools
 
@@ -161,6 +161,8 @@ bench: services ## print the promised numbers: search, rate, sizes against cwebp
 	go test -run '^$$' -bench 'OpenJPEG|OpenJPH|Sizes' -benchtime 1x -timeout 20m ./codecs/jpeg2000
 	go test -run '^$$' -bench Cwebp -benchtime 1x -timeout 40m ./codecs/webp
 	PELMILL_SIZES=1 go test -run 'Sizes' -v -timeout 20m ./codecs/pcwt
+	PELMILL_SIZES=1 go test -run 'SetsOfTheFormat' -v -timeout 20m ./codecs/pcwt/internal/train
+	go test -run '^$$' -bench Tables -benchtime 1x -timeout 20m ./codecs/pcwt
 	go test -run '^$$' -bench OneCore -benchtime $(BENCHTIME) -timeout 20m ./codecs/pcwt
 	go test -run '^$$' -bench Walk80k -benchtime 1x -timeout 20m ./storage
 	go test -run '^$$' -bench 'Pipeline|TinyObjects' -benchtime 1x -timeout 30m ./worker

@@ -50,17 +50,19 @@ func BenchmarkOneCore(b *testing.B) {
 
 // processorRate measures f, which does so many pixels, by the processor time of the process.
 func processorRate(b *testing.B, pixels int, f func()) {
-	used := func() time.Duration {
-		var u syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-			b.Fatal(err)
-		}
-		return time.Duration(u.Utime.Nano())
-	}
-	start, n := used(), 0
+	start, n := processorTime(b), 0
 	for b.Loop() {
 		f()
 		n++
 	}
-	b.ReportMetric(float64(n*pixels)/1e6/(used()-start).Seconds(), "Mpx/s")
+	b.ReportMetric(float64(n*pixels)/1e6/(processorTime(b)-start).Seconds(), "Mpx/s")
+}
+
+// processorTime is what the process has used.
+func processorTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano())
 }

@@ -232,6 +232,17 @@ func (f *fitter) fitPredict() {
 	})
 }
 
+// Plain makes the residuals of planes their coefficients, as where nothing is predicted.
+func Plain(planes []*Plane) {
+	for _, p := range planes {
+		for _, l := range p.Levels {
+			for b := range l.Bands {
+				copy(l.Bands[b].E, l.Bands[b].C)
+			}
+		}
+	}
+}
+
 // Residuals computes the residuals of planes.
 func Residuals(planes []*Plane, set *constants.Set, side int, each func(n int, f func(i int))) {
 	each(len(planes), func(i int) {
