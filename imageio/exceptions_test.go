@@ -102,7 +102,7 @@ func exceptions(t *testing.T) []exception {
 		{"bmp", "a header of OS/2", append([]byte("BM\x1e\x00\x00\x00\x00\x00\x00\x00\x1a\x00\x00\x00\x0c\x00\x00\x00\x01\x00\x01\x00\x01\x00\x18\x00"), 1, 2, 3, 0), shows, unsupports, "not read"},
 		{"bmp", "half of the rows", bmp[:len(bmp)-20], refuses, rejects, "the file is cut short"},
 
-		{"webp", "an animation", webpFile("VP8X", []byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 0}, "ANIM", make([]byte, 6)), refuses, unsupports, "frames are not read"},
+		{"webp", "an animation without frames", webpFile("VP8X", []byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 0}, "ANIM", make([]byte, 6)), refuses, rejects, "it shows nothing"},
 		{"webp", "a canvas of another size", webpFile("VP8X", []byte{0, 0, 0, 0, 9, 0, 0, 9, 0, 0}, "VP8L", vp8l), refuses, rejects, "the specification has no meaning for it"},
 
 		{"pnm", "bytes behind the picture", []byte("P5 1 1 255\nxtail"), shows, rejects, "they may be samples of a wrong header"},

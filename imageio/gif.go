@@ -1,6 +1,8 @@
 package imageio
 
 import (
+	"time"
+
 	"github.com/pelmill/pelmill/internal/container"
 	"github.com/pelmill/pelmill/internal/container/exif"
 	"github.com/pelmill/pelmill/internal/container/gif"
@@ -40,7 +42,10 @@ func openGIF(data []byte, lim Limits) (*opened, error) {
 		f.Width, f.Height, first.X, first.Y = first.Width, first.Height, 0, 0
 	}
 	p.Width, p.Height, p.Depth = f.Width, f.Height, len(f.Frames)
-	p.Frames = p.Depth > 1
+	p.Frames, p.fewer = p.Depth > 1, true
+	if p.Frames {
+		p.Attributes = append(p.Attributes, raster.AttributeAnimation)
+	}
 	if f.Clear() {
 		p.Channels = 4
 	}
@@ -66,9 +71,22 @@ func openGIF(data []byte, lim Limits) (*opened, error) {
 			return nil, err
 		}
 		icc, _ := profile.Bytes(limit)
-		return exif.Attach(m, raster.Meta{ICC: icc}), nil
+		meta := raster.Meta{ICC: icc}
+		if p.Frames {
+			meta.Animation = gifAnimation(f)
+		}
+		return exif.Attach(m, meta), nil
 	}
 	return p, nil
+}
+
+// gifAnimation is how the frames follow each other.
+func gifAnimation(f *gif.File) raster.Animation {
+	a := raster.Animation{Plays: min(f.Plays, raster.MaxPlays)}
+	for i := range f.Frames {
+		a.Delays = append(a.Delays, time.Duration(f.Frames[i].Delay)*10*time.Millisecond)
+	}
+	return a
 }
 
 // fromGIF takes a slice of each frame as it is drawn. Alpha is left out where

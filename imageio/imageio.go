@@ -9,14 +9,15 @@
 //
 // # Formats
 //
-//	png   1 to 16 bits, palette, alpha, tRNS; a palette becomes RGB or RGBA; of an animation the image for viewers without it
+//	png   1 to 16 bits, palette, alpha, tRNS; a palette becomes RGB or RGBA; the frames of an animation
 //	jpeg  sequential and progressive, Huffman and arithmetic; grey, YCbCr, RGB, CMYK and YCCK, the latter two
 //	      converted to RGB; samples are those of libjpeg-turbo's djpeg, bit for bit
-//	tiff  1 to 16 bits, signed too, strips and tiles, planes, LZW of old and new, Deflate, PackBits, CCITT; pages become frames
+//	tiff  1 to 16 bits, signed too, strips and tiles, planes, LZW of old and new, Deflate, PackBits, CCITT, JPEG with 8 bits;
+//	      BigTIFF too; pages become frames
 //	pnm   P1 to P7; several images in one file become frames
 //	bmp   1, 2, 4, 8, 24 and 32 bits without compression; a palette becomes RGB
 //	gif   every frame, drawn on the full canvas and as far as it lies on it; RGB where nothing stays transparent
-//	webp  lossy and lossless, with alpha; animations are unsupported
+//	webp  lossy and lossless, with alpha; the frames of an animation
 //	jpeg2000  Part 1 and High Throughput (Part 15), codestreams and the boxes of JP2 and JPH: grey and RGB, with opacity, 1
 //	      to 16 bits, signed too; sub-sampled components are repeated, a palette and sYCC become RGB
 //	nii   NIfTI-1 single files, also with gzip; integers of 8 and 16 bits, both byte orders, RGB24 and RGBA32
@@ -63,14 +64,14 @@ import (
 
 // Version rises whenever files are read that were refused before, or the other way
 // round: what was found out about a file with another version may no longer hold.
-const Version = 2
+const Version = 3
 
 // Header is what a file says about its image, after orientation.
 type Header struct {
 	Format string // "png", "jpeg", "tiff", "pnm", "bmp", "gif", "webp", "jpeg2000" or "nii"
 
-	// Shape is that of the image which Decode returns; for a GIF with transparency it
-	// has the most channels that Decode may return.
+	// Shape is that of the image which Decode returns; for a GIF with transparency and for
+	// animations it has the most channels that Decode may return.
 	raster.Shape
 
 	// Note says what of the file is not in the image, in a sentence that starts
@@ -92,6 +93,7 @@ type Header struct {
 type opened struct {
 	Header
 	decode func() (*raster.Image, error)
+	fewer  bool // samples may turn out to need fewer channels than the header says
 
 	metadata      []container.Attribute // to be attached to the image
 	metadataBytes int64                 // what that takes
@@ -126,8 +128,7 @@ func Decode(data []byte, limits *Limits) (m *raster.Image, err error) {
 	if err != nil {
 		return nil, classify(p.Format, err)
 	}
-	// Only a GIF may turn out to need fewer channels than its header allows for.
-	if m.Channels != p.Channels && (p.Format != "gif" || m.Channels > p.Channels) {
+	if m.Channels != p.Channels && (!p.fewer || m.Channels > p.Channels) {
 		return nil, rejected(p.Format, "the header promises %d channels and the data hold %d", p.Channels, m.Channels)
 	}
 	shape := p.Shape
@@ -197,7 +198,6 @@ func open(data []byte, limits *Limits) (*opened, error) {
 // notRead names the formats that people send and that have a signature, so that
 // the sentence says more than "unknown".
 var notRead = []struct{ sig, name string }{
-	{"II+\x00", "a BigTIFF file"}, {"MM\x00+", "a BigTIFF file"},
 	{"%PDF", "a PDF file"}, {"8BPS", "a Photoshop file"}, {"PK\x03\x04", "a ZIP archive"},
 	{"\xff\x0a", "a JPEG XL file"}, {"\x00\x00\x00\x0cJXL ", "a JPEG XL file"},
 	{"qoif", "a QOI file"}, {"<svg", "an SVG file"}, {"<?xml", "an XML file"},

@@ -31,20 +31,30 @@ func openPNG(data []byte, lim Limits) (*opened, error) {
 			return nil, err
 		}
 	}
-	if f.Frames > 1 {
-		p.Note = fmt.Sprintf("it is an animation of %d pictures, of which the one was read that viewers without animation show", f.Frames)
-	}
-	meta := raster.Meta{EXIF: f.EXIF}
-	limit := profileLimit(f.ICC.Data)
-	p.DecodedBytes = pngMemory(&p.Header, &head) + 2*int64(limit) + int64(len(meta.EXIF))
-	p.turn(&meta)
-	p.attributes(f.Attributes())
-	p.decode = func() (*raster.Image, error) {
+	p.DecodedBytes = pngMemory(&p.Header, &head)
+	channels := p.Channels
+	samples := func() (*raster.Image, error) {
 		src, err := f.Decode()
 		if err != nil {
 			return nil, err
 		}
-		m, err := fromPNG(src, p.Channels)
+		return fromPNG(src, channels)
+	}
+	var meta raster.Meta
+	if a, ok := animation(f, lim); ok {
+		if samples, meta.Animation, err = p.openAPNG(f, &a, lim, len(data)); err != nil {
+			return nil, err
+		}
+	} else if f.Frames > 1 {
+		p.Note = fmt.Sprintf("it is an animation of %d pictures that breaks a rule or a limit, of which the one was read that viewers without animation show", f.Frames)
+	}
+	meta.EXIF = f.EXIF
+	limit := profileLimit(f.ICC.Data)
+	p.DecodedBytes += 2*int64(limit) + int64(len(meta.EXIF))
+	p.turn(&meta)
+	p.attributes(f.Attributes())
+	p.decode = func() (*raster.Image, error) {
+		m, err := samples()
 		if err != nil {
 			return nil, err
 		}
@@ -54,6 +64,15 @@ func openPNG(data []byte, lim Limits) (*opened, error) {
 		return exif.Attach(m, meta), nil
 	}
 	return p, nil
+}
+
+// animation reads the frames of a file. Where they break a rule, or are over the limit, the file is read as
+// viewers without animation show it.
+func animation(f *png.File, lim Limits) (png.Animation, bool) {
+	if int64(f.Frames) > int64(lim.Frames) {
+		return png.Animation{}, false
+	}
+	return f.Animation()
 }
 
 // profileLimit is the most that an iCCP chunk may inflate to. Profiles are tables

@@ -13,6 +13,9 @@ import (
 // decoders take on trust: that every chunk lies within the file, and that the canvas
 // has the size of the image on it.
 func openWebP(data []byte, lim Limits) (*opened, error) {
+	if webp.Animated(data) {
+		return openAnimatedWebP(data, lim)
+	}
 	p := &opened{}
 	f, err := webp.Open(data, container.Lenient)
 	if err != nil {

@@ -68,6 +68,8 @@ type Result struct {
 	PSNR     float64 `json:"psnr,omitempty"`      // dB, lossy only
 	SSIM     float64 `json:"ssim,omitempty"`      // lossy only
 
+	Animation *Animation `json:"animation,omitempty"` // how the frames of the source follow each other
+
 	// Facts are what the codec says of the file, such as how many colours it has.
 	Facts map[string]string `json:"facts,omitempty"`
 

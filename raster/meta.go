@@ -22,6 +22,8 @@ type Meta struct {
 	Spacing  [3]float64 // distance between samples along x, y and z in millimetres; 0 where unknown
 	Geometry []byte     // how a volume lies in space: the fields of NIfTI-1, see [NIfTIGeometry]
 
+	Animation Animation // of an image with frames: delays and how often it is shown
+
 	// Orientation is the EXIF orientation that has already been applied to the
 	// samples, 0 where there was none. It is a note about the file that was read, no
 	// attribute.
@@ -62,6 +64,8 @@ const (
 	AttributeText     = "text"
 	AttributeSpacing  = "spacing"
 	AttributeGeometry = "geometry"
+
+	AttributeAnimation = "animation"
 )
 
 // Attribute is one named part of a [Meta]. Equal attributes have equal bytes.
@@ -95,6 +99,7 @@ func (m *Meta) Attributes() []Attribute {
 		add(AttributeSpacing, numbers(m.Spacing[:]...))
 	}
 	add(AttributeGeometry, m.Geometry)
+	add(AttributeAnimation, m.Animation.data())
 	return list
 }
 
@@ -132,14 +137,14 @@ func (m *Meta) Hash() string {
 }
 
 // Lost returns the names of what m has and o has not, or has otherwise, in a fixed
-// order.
+// order. Delays may differ by what a format rounds.
 func (m *Meta) Lost(o *Meta) []string {
 	var names []string
 	has := o.Attributes()
 	for _, a := range m.Attributes() {
 		found := false
 		for _, b := range has {
-			found = found || b.Name == a.Name && bytes.Equal(a.Data, b.Data)
+			found = found || b.Name == a.Name && (bytes.Equal(a.Data, b.Data) || a.Name == AttributeAnimation && m.Animation.same(o.Animation))
 		}
 		if !found {
 			names = append(names, a.Name)

@@ -86,6 +86,7 @@ type worker struct {
 	telling atomic.Int64                    // nanoseconds in which progress was reported
 	working atomic.Int64                    // chunks that are being worked on
 	most    atomic.Int64                    // that were ever worked on at once
+	held    atomic.Bool                     // chunks do not end
 
 	atWork sync.Map // task to its counts
 
@@ -193,7 +194,7 @@ func (w *worker) chunk(ctx context.Context, task jobs.Task, attempt int) error {
 	if err != nil {
 		return err
 	}
-	for until := time.Now().Add(w.delay); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+	for until := time.Now().Add(w.delay); (time.Now().Before(until) || w.held.Load()) && ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
 		if s, err := w.conn.Job(task.Job).Signal(ctx); err == nil && s == jobs.StateCancelled {
 			w.obeyed.Add(1)
 			return nil

@@ -1,12 +1,19 @@
 package worker
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"image"
+	"image/color"
+	"image/gif"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // What the reader leaves out of an image stands in its record.
@@ -29,5 +36,36 @@ func TestRecordSaysWhatWasLeftOut(t *testing.T) {
 	}
 	if r := got["whole.png"]; r.Note != "" {
 		t.Errorf("a whole picture has the note %q", r.Note)
+	}
+}
+
+// The record of an animation says how its frames follow each other, and that of pages does not.
+func TestRecordKeepsTheAnimation(t *testing.T) {
+	var frames bytes.Buffer
+	p := image.NewPaletted(image.Rect(0, 0, 4, 3), color.Palette{color.Black, color.White})
+	q := image.NewPaletted(p.Rect, p.Palette)
+	q.Pix[5] = 1
+	if err := gif.EncodeAll(&frames, &gif.GIF{Image: []*image.Paletted{p, q}, Delay: []int{7, 12}, LoopCount: 2}); err != nil {
+		t.Fatal(err)
+	}
+	pages := raster.New(4, 3, 2, 3, 8)
+	pages.Frames = true
+	tiff, err := imageio.Encode(pages, "tiff")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := newJob(t, "mem://source", "mem://target", &fake{}, func(s *jobs.Spec) { s.Options = "level=3" }) // takes frames
+	j.put("frames.gif", frames.Bytes())
+	j.put("pages.tiff", tiff)
+	j.plan()
+	if err := j.chunk(j.worker(Options{}, &fake{}), 0); err != nil {
+		t.Fatal(err)
+	}
+	got := j.results()
+	if a := got["frames.gif"].Animation; a == nil || a.Plays != 3 || !slices.Equal(a.Seconds, []float64{0.07, 0.12}) {
+		t.Errorf("frames: %+v, %+v", got["frames.gif"], a)
+	}
+	if r := got["pages.tiff"]; r.Animation != nil || r.Depth != 2 {
+		t.Errorf("pages: %+v", r)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/color"
 	"math/bits"
+	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/internal/container"
@@ -256,6 +257,12 @@ func (f *file) decodeGIF() (*raster.Image, error) {
 		}
 		copy(m.Slice(z).Pix, canvas)
 		z++
+	}
+	if m.Frames {
+		m.Meta.Animation.Plays = f.gif.Plays
+		for i := range f.gif.Frames {
+			m.Meta.Animation.Delays = append(m.Meta.Animation.Delays, time.Duration(f.gif.Frames[i].Delay)*10*time.Millisecond)
+		}
 	}
 	n, err := f.channels(&c)
 	if err != nil {

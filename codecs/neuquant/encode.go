@@ -142,6 +142,7 @@ func (j *job) indexed(ctx context.Context, c *pool.Pool, o *Options) (*indexed, 
 	if !o.strip {
 		p.meta = m.Meta
 	}
+	p.timing = m.Meta.Animation
 	most, exact := 0, true
 	for i, d := range j.scopes {
 		palette, index, err := d.finish(ctx, c, o, m, j.solutions[i])

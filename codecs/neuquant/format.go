@@ -9,6 +9,7 @@ import (
 	"image/color"
 	"image/gif"
 	"slices"
+	"time"
 
 	"github.com/klauspost/compress/zlib"
 
@@ -25,6 +26,7 @@ type indexed struct {
 	palettes      [][]uint32 // R, G, B, A from the lowest byte up, not premultiplied; one, or one per frame
 	channels      int        // of the source
 	meta          raster.Meta
+	timing        raster.Animation // of the frames
 }
 
 // opaque is the alpha of a palette entry that hides what is behind it.
@@ -267,8 +269,16 @@ func (p *indexed) assemble(list []uint8, rows []byte) ([]byte, error) {
 	return png.Append(out, "IEND", nil), nil
 }
 
-// frameTime is how long a frame is shown, in hundredths of a second.
+// frameTime is how long a frame is shown of which nothing is known, in hundredths of a second.
 const frameTime = 10
+
+// delay is how long frame z is shown, in hundredths of a second.
+func (p *indexed) delay(z int) int {
+	if z >= len(p.timing.Delays) {
+		return frameTime
+	}
+	return int(min(p.timing.Delays[z], raster.MaxDelay).Round(10*time.Millisecond) / (10 * time.Millisecond))
+}
 
 // gif writes the file, of frames that hold what changes as it is or with holes,
 // whichever is smaller.
@@ -351,12 +361,18 @@ func (p *indexed) animation(holes bool) ([]byte, error) {
 		}
 		delay, dispose := 0, byte(0)
 		if len(p.frames) > 1 {
-			delay = frameTime
+			delay = p.delay(z)
 			if seen {
 				dispose = gif.DisposalBackground
 			}
 		}
 		g.Image, g.Delay, g.Disposal = append(g.Image, m), append(g.Delay, delay), append(g.Disposal, dispose)
+	}
+	if plays := p.timing.Plays; plays > 0 {
+		g.LoopCount = plays - 1 // how often they are shown again
+		if plays == 1 {
+			g.LoopCount = -1
+		}
 	}
 	var b bytes.Buffer
 	err := gif.EncodeAll(&b, g)

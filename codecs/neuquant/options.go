@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // Options are the codec's options; see [Codec.Info] for their meaning. The zero value
@@ -121,7 +122,10 @@ func (o *Options) Files(info codec.Info) codec.Info {
 		info.Accepts.Frames = true
 		info.Accepts.Instead.Slices = "a GIF file has frames, but no volumes, so store their slices as pictures of their own first"
 	}
-	if o.gif || o.strip {
+	switch {
+	case o.gif:
+		info.Keeps = []string{raster.AttributeAnimation}
+	case o.strip:
 		info.Keeps = nil
 	}
 	return info

@@ -31,6 +31,7 @@ const (
 type File struct {
 	Screen
 	Frames []Frame // at least one
+	Plays  int     // how often the frames are shown; 0: for ever
 
 	mode container.Mode
 }
@@ -42,6 +43,7 @@ type Frame struct {
 	Colours     []byte // R, G, B of each, its own or the global ones
 	Transparent int    // index, -1 where there is none
 	Disposal    byte
+	Delay       int // for which the frame is shown, in hundredths of a second
 	interlaced  bool
 	size        int    // bits of an index, 1 to 8
 	data        []byte // sub-blocks
@@ -53,7 +55,7 @@ const descriptorLength = 10
 // Open reads all blocks. A file with more than maxFrames frames is over the limit.
 // Memory is taken for the list of frames; the shape of none is held against a limit.
 func Open(data []byte, maxFrames int, mode container.Mode) (*File, error) {
-	f := &File{mode: mode}
+	f := &File{mode: mode, Plays: 1}
 	var err error
 	if f.Screen, err = ReadScreen(data); err != nil {
 		return nil, err
@@ -87,20 +89,34 @@ func (f *File) extension(b *Block, control *Frame) error {
 	switch b.label() {
 	case labelControl:
 		if c := b.Data; c[0] == 4 {
-			*control = Frame{Transparent: -1, Disposal: c[1] >> 2 & 7}
+			*control = Frame{Transparent: -1, Disposal: c[1] >> 2 & 7, Delay: int(binary.LittleEndian.Uint16(c[2:]))}
 			if c[1]&1 != 0 {
 				control.Transparent = int(c[4])
 			}
 		} else if f.mode == container.Strict {
 			return container.Malformed("a graphic control of %d bytes", c[0])
 		}
-	case labelPlainText, labelComment, labelApplication:
+	case labelApplication:
+		f.loop(b)
+	case labelPlainText, labelComment:
 	default:
 		if f.mode == container.Strict {
 			return container.Malformed("an extension of the kind %#02x is not defined", b.label())
 		}
 	}
 	return nil
+}
+
+// loop notes how often the frames are shown: browsers read it of an extension of Netscape's, of 3 bytes:
+// 1, and how often they are shown again, 0 being for ever.
+func (f *File) loop(b *Block) {
+	for _, name := range []string{"NETSCAPE2.0", "ANIMEXTS1.0"} {
+		if d, ok := b.application(name); ok && len(d) >= 4 && d[0] == 3 && d[1] == 1 {
+			if f.Plays = int(binary.LittleEndian.Uint16(d[2:])); f.Plays > 0 {
+				f.Plays++
+			}
+		}
+	}
 }
 
 // frame adds a frame of the descriptor in b (GIF89a specification, 20 to 22) and of

@@ -5,7 +5,8 @@
 //	f, err := png.Open(data, container.Lenient) // what the chunks say, no samples
 //	m, err := f.Decode()                        // the samples
 //
-// Of an animation, Decode returns the image that viewers without animation show.
+// Of an animation, Decode returns the image that viewers without animation show; Animation and
+// DecodeFrame read its frames.
 // The samples are decoded by image/png; what libpng takes and that decoder does
 // not is mended before it sees the file, unless the mode is strict.
 //

@@ -260,6 +260,11 @@ func FuzzChunks(f *testing.F) {
 			}
 			if int64(file.Width)*int64(file.Height) <= 1<<16 {
 				file.Decode()
+				if a, ok := file.Animation(); ok {
+					for i := range a.Frames {
+						file.DecodeFrame(&a.Frames[i])
+					}
+				}
 			}
 		}
 		if !bytes.Equal(before, data) {

@@ -5,7 +5,7 @@
 //	s, err := f.Shape()                          // and the header of the bitstream
 //	m, err := f.Decode()                         // the samples
 //
-// Single images, lossy (VP8) and lossless (VP8L), are read; animations are not.
+// Images are lossy (VP8) or lossless (VP8L); OpenAnimation reads the frames of animations.
 // golang.org/x/image decodes both kinds of bitstreams.
 //
 // [File.Attributes] yields the ICC profile (ICCP), the EXIF block (EXIF) and the

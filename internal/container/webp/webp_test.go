@@ -208,6 +208,9 @@ func FuzzChunks(f *testing.F) {
 		if err := tiles(data); err != nil {
 			t.Fatal(err)
 		}
+		if a, err := OpenAnimation(data, 16); err == nil && (len(a.Frames) == 0 || len(a.Frames) > 16) {
+			t.Fatalf("%d frames", len(a.Frames))
+		}
 		for _, mode := range []container.Mode{container.Lenient, container.Strict} {
 			file, err := Open(data, mode)
 			var malformed *container.FormatError
