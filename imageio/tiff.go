@@ -35,8 +35,10 @@ type tiffPage struct {
 	photometric   int
 	compression   int
 	predictor     bool
-	reversed      bool // the first sample is in the lowest bits
-	planar        bool // one plane per channel
+	tables        []byte // of JPEG compression
+	frameMemory   int64  // most that a JPEG frame takes to decode
+	reversed      bool   // the first sample is in the lowest bits
+	planar        bool   // one plane per channel
 	tiled         bool
 	blockW        int // width of a strip or tile, the padding of tiles included
 	blockH        int
@@ -48,11 +50,11 @@ type tiffPage struct {
 }
 
 func matchTIFF(data []byte) bool {
-	return len(data) >= 4 && (string(data[:4]) == "II*\x00" || string(data[:4]) == "MM\x00*")
+	return len(data) >= 4 && (string(data[:4]) == "II*\x00" || string(data[:4]) == "MM\x00*" || string(data[:4]) == "II+\x00" || string(data[:4]) == "MM\x00+")
 }
 
 func openTIFF(data []byte, lim Limits) (*opened, error) {
-	structure, ok := tiff.Open(data)
+	structure, ok := tiff.OpenFile(data)
 	if !ok {
 		return nil, cutShort("tiff")
 	}
@@ -193,6 +195,10 @@ func (t *tiffPage) check(dir *tiffDirectory, lim Limits) error {
 			return unsupported("tiff", "channels of different depth are not read")
 		}
 	}
+	if f := dir.value(tagSampleFormat, 1); f == 3 || f == 5 || f == 6 {
+		kind := map[int64]string{3: "floating point", 5: "complex integers", 6: "complex floating point"}[f]
+		return unsupported("tiff", "samples of %d bits that are %s are not read; convert them to integers of at most 16 bits first", t.bits, kind)
+	}
 	if t.bits < 1 || t.bits > 16 {
 		return unsupported("tiff", "samples of %d bits are not read", t.bits)
 	}
@@ -241,6 +247,7 @@ func (t *tiffPage) memory() int64 {
 		}
 		n += min(most, reversedMost(n))
 	}
+	n += t.frameMemory
 	if t.converts() {
 		n += int64(t.width) * int64(t.height) * int64(t.kept) * int64((t.bits+7)/8)
 	}

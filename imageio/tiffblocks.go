@@ -25,7 +25,7 @@ func (t *tiffPage) checkBlocks(dir *tiffDirectory, lim Limits) error {
 		if e.Raw == nil && e.Type == 0 && t.offsets.Type != 0 {
 			continue // libtiff finds the counts
 		}
-		if int64(e.Count) < n || e.Type != 1 && e.Type != 3 && e.Type != 4 {
+		if int64(e.Count) < n || e.Type != 1 && e.Type != 3 && e.Type != 4 && e.Type != tiff.Long8 {
 			return rejected("tiff", "it tells the places of %d of %d strips or tiles", e.Count, n)
 		}
 	}
@@ -36,6 +36,9 @@ func (t *tiffPage) checkBlocks(dir *tiffDirectory, lim Limits) error {
 		if offset, count := t.extent(i); offset+count > int64(len(t.data)) || count < 0 {
 			return cutShort("tiff")
 		}
+	}
+	if t.compression == tiffJPEG {
+		return t.checkFrames()
 	}
 	return nil
 }
@@ -50,6 +53,8 @@ func (t *tiffPage) checkCompression(dir *tiffDirectory) error {
 		case v != 1:
 			return unsupported("tiff", "predictor %d for samples of %d bits is not read", v, t.bits)
 		}
+	case tiffJPEG:
+		return t.checkJPEG(dir)
 	case tiffG3, tiffG4:
 		if t.bits != 1 || t.perBlock() != 1 {
 			return rejected("tiff", "fax compression with %d samples of %d bits", t.samples, t.bits)

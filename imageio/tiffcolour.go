@@ -12,6 +12,11 @@ func (t *tiffPage) checkColour(dir *tiffDirectory) error {
 		}
 	case tiffRGB:
 		colours = 3
+	case tiffYCbCr:
+		if t.compression != tiffJPEG {
+			return unsupported("tiff", "YCbCr without JPEG compression is not read")
+		}
+		colours = 3
 	case tiffPalette:
 		if t.bits > 8 || t.signed {
 			return unsupported("tiff", "a palette with samples of %d bits is not read", t.bits)

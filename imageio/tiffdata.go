@@ -76,6 +76,9 @@ func (t *tiffPage) decompress(raw []byte, n, rows int, work *tiffWork) ([]byte, 
 		}
 		return raw[:n], nil
 	}
+	if t.compression == tiffJPEG {
+		return t.decodeJPEG(raw, n, work)
+	}
 	if cap(work.block) < n {
 		work.block = make([]byte, t.rowBytes()*t.blockH)
 	}

@@ -29,6 +29,7 @@ const (
 	tagInkSet       = 332
 	tagExtraSamples = 338
 	tagSampleFormat = 339
+	tagJPEGTables   = 347 // TIFF technical note 2
 	tagICC          = tiff.TagICC
 )
 
@@ -43,6 +44,8 @@ const (
 	tiffG3          = 3
 	tiffG4          = 4
 	tiffLZW         = 5
+	tiffYCbCr       = 6 // of photometric
+	tiffJPEG        = 7
 	tiffDeflate     = 8
 	tiffPackBits    = 32773
 	tiffDeflateOld  = 32946
@@ -90,7 +93,7 @@ func tiffUsed(tag uint16) bool {
 	case tagSubfileType, tagOldSubfile, tagWidth, tagLength, tagBits, tagCompression, tagPhotometric, tagFillOrder,
 		tagStripOffsets, tagOrientation, tagSamples, tagRowsPerStrip, tagStripCounts, tagPlanar,
 		tagT4Options, tagPredictor, tagColorMap, tagTileWidth, tagTileLength, tagTileOffsets,
-		tagTileCounts, tagSubPages, tagInkSet, tagExtraSamples, tagSampleFormat, tagICC:
+		tagTileCounts, tagSubPages, tagInkSet, tagExtraSamples, tagSampleFormat, tagJPEGTables, tagICC:
 		return true
 	}
 	return false
