@@ -70,9 +70,9 @@ type batch struct {
 	staging gpu.Staging
 	tiles   []*deviceTile
 
-	images []deviceImage
-	planes []devicePlane // of all tiles, component by component
-	levels int           // of the component that has most
+	images [2][]deviceImage // of 5/3, and of 9/7
+	planes []devicePlane    // of all tiles, component by component
+	levels int              // of the component that has most
 
 	memory   *gpu.Buffer // of the planes
 	samples  *gpu.Buffer // of all images
@@ -140,7 +140,8 @@ func (b *batch) reserve() error {
 	memory := b.memory
 	i := 0
 	for _, t := range b.tiles {
-		b.images = append(b.images, b.deviceImage(t, memory.Ptr+gpu.Ptr(first[i])))
+		list := &b.images[t.transform()]
+		*list = append(*list, b.deviceImage(t, memory.Ptr+gpu.Ptr(first[i])))
 		for c := range t.tile.Components {
 			component := &t.tile.Components[c]
 			p := devicePlane{
@@ -175,17 +176,34 @@ func (b *batch) deviceImage(t *deviceTile, planes gpu.Ptr) deviceImage {
 	return d
 }
 
-// perImage puts a kernel that takes pixels of images into the stream.
+// perImage puts a kernel that takes pixels of images into the stream, that for 5/3 and that
+// for 9/7.
 func (b *batch) perImage(kernel string) error {
-	list, err := b.stream.Put(gpu.Bytes(b.images))
-	if err != nil {
-		return err
+	for i, images := range b.images {
+		if len(images) == 0 {
+			continue
+		}
+		list, err := b.stream.Put(gpu.Bytes(images))
+		if err != nil {
+			return err
+		}
+		extents := make([]extent, len(images))
+		for i := range images {
+			extents[i].pixels = int(images[i].Width) * int(images[i].Height)
+		}
+		if err := launch(b, [2]string{kernel, kernel + "97"}[i], extents, &listParams{list.Ptr}); err != nil {
+			return err
+		}
 	}
-	extents := make([]extent, len(b.images))
-	for i := range b.images {
-		extents[i].pixels = int(b.images[i].Width) * int(b.images[i].Height)
+	return nil
+}
+
+// transform is 0 for 5/3 and 1 for 9/7.
+func (t *deviceTile) transform() int {
+	if t.tile.Components[0].Coding.Transform == codestream.Irreversible97 {
+		return 1
 	}
-	return launch(b, kernel, extents, &listParams{list.Ptr})
+	return 0
 }
 
 // perLevel puts a kernel that takes a level of the planes into the stream.
@@ -200,40 +218,48 @@ func (b *batch) perLevel(kernel string, list *gpu.Buffer, planes []devicePlane, 
 	return launch(b, kernel, []extent{e}, params)
 }
 
-// byLevels are the planes with their lists on the device, for each number of levels.
-func (b *batch) byLevels(f func(list *gpu.Buffer, planes []devicePlane, levels int) error) error {
-	for levels := 1; levels <= b.levels; levels++ {
-		var planes []devicePlane
-		i := 0
-		for _, t := range b.tiles {
-			for c := range t.tile.Components {
-				if t.tile.Components[c].Coding.Levels == levels {
-					planes = append(planes, b.planes[i])
+// byLevels are the planes with their lists on the device, for each transform, of which
+// kernels have the name behind theirs, and each number of levels.
+func (b *batch) byLevels(f func(transform string, list *gpu.Buffer, planes []devicePlane, levels int) error) error {
+	for k, transform := range []string{"53", "97"} {
+		for levels := 1; levels <= b.levels; levels++ {
+			planes := b.planesOf(k, levels)
+			for len(planes) > 0 {
+				n := min(len(planes), maxGridZ)
+				list, err := b.stream.Put(gpu.Bytes(planes[:n]))
+				if err != nil {
+					return err
 				}
-				i++
+				if err := f(transform, list, planes[:n], levels); err != nil {
+					return err
+				}
+				planes = planes[n:]
 			}
-		}
-		for len(planes) > 0 {
-			n := min(len(planes), maxGridZ)
-			list, err := b.stream.Put(gpu.Bytes(planes[:n]))
-			if err != nil {
-				return err
-			}
-			if err := f(list, planes[:n], levels); err != nil {
-				return err
-			}
-			planes = planes[n:]
 		}
 	}
 	return nil
 }
 
+func (b *batch) planesOf(transform, levels int) (planes []devicePlane) {
+	i := 0
+	for _, t := range b.tiles {
+		for c := range t.tile.Components {
+			if t.transform() == transform && t.tile.Components[c].Coding.Levels == levels {
+				planes = append(planes, b.planes[i])
+			}
+			i++
+		}
+	}
+	return planes
+}
+
 // maxGridZ is the most planes of a launch.
 const maxGridZ = 1<<16 - 1
 
-// encode makes the segments of all tiles, whose code-blocks have one style; measured asks
-// for what passes of Part 1 take off the distortion.
-func (b *batch) encode(ctx context.Context, measured bool) error {
+// encode makes the segments of all tiles, whose code-blocks have one style. Coefficients of
+// 9/7 keep so many fractional bits, and measured asks for what passes of Part 1 take off
+// the distortion.
+func (b *batch) encode(ctx context.Context, fraction int, measured bool) error {
 	if err := b.reserve(); err != nil {
 		return err
 	}
@@ -250,15 +276,15 @@ func (b *batch) encode(ctx context.Context, measured bool) error {
 		return err
 	}
 	if style := b.tiles[0].tile.Components[0].Coding.Style; style&codestream.HT == 0 {
-		return b.encodePasses(style, 0, measured)
+		return b.encodePasses(style, fraction, measured)
 	}
 	return b.encodeBlocks()
 }
 
 func (b *batch) forward() error {
-	return b.byLevels(func(list *gpu.Buffer, planes []devicePlane, levels int) error {
+	return b.byLevels(func(transform string, list *gpu.Buffer, planes []devicePlane, levels int) error {
 		for level := 1; level <= levels; level++ {
-			if err := b.perLevel("jpeg2000_forward53", list, planes, level, levels); err != nil {
+			if err := b.perLevel("jpeg2000_forward"+transform, list, planes, level, levels); err != nil {
 				return err
 			}
 		}
@@ -267,9 +293,9 @@ func (b *batch) forward() error {
 }
 
 func (b *batch) inverse() error {
-	return b.byLevels(func(list *gpu.Buffer, planes []devicePlane, levels int) error {
+	return b.byLevels(func(transform string, list *gpu.Buffer, planes []devicePlane, levels int) error {
 		for level := levels; level >= 1; level-- {
-			if err := b.perLevel("jpeg2000_inverse53", list, planes, level, levels); err != nil {
+			if err := b.perLevel("jpeg2000_inverse"+transform, list, planes, level, levels); err != nil {
 				return err
 			}
 		}

@@ -81,7 +81,7 @@ func BenchmarkCardSteps(b *testing.B) {
 					}
 				}
 				start := time.Now()
-				if err := e.encode(b.Context(), false); err != nil {
+				if err := e.encode(b.Context(), 0, false); err != nil {
 					return err
 				}
 				e.timed("encode", time.Since(start))

@@ -13,7 +13,7 @@ import (
 )
 
 // Decode decodes files of Part 1 and Part 15, of any encoder. A device does
-// the reversible ones without refinement passes of Part 15 and without regions of interest.
+// most of them, see README.md.
 func (c Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, assets codec.Assets) []codec.Decoded {
 	if run.Device == nil {
 		return c.DecodeView(ctx, run, files, assets, codec.View{})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -14,6 +15,26 @@ import (
 // finds: also of files that the device leaves to it, and of damaged ones.
 func TestADeviceChangesNothing(t *testing.T) {
 	dev := gputest.Device(t, nil)
+	t.Run("Part 15", func(t *testing.T) {
+		deviceChangesNothing(t, dev, [][]string{
+			{"mode=ht"}, {"mode=ht", "effort=fast", "container=j2c"}, {"mode=ht", "tile=100x90", "levels=3", "block=16x64", "progression=RPCL"},
+			{"mode=ht", "precincts=64x64", "levels=2"}, {"mode=ht", "levels=0"}, {"mode=ht", "wavelet=9/7"},
+		})
+	})
+	t.Run("Part 1", func(t *testing.T) {
+		deviceChangesNothing(t, dev, [][]string{
+			{"effort=fast"}, {"container=j2k", "tile=120x77", "levels=2", "block=32x16"}, {"style=bypass+reset+termall+causal+predictable+segsym"},
+			{"style=bypass", "layers=3"}, {"wavelet=5/3", "bpp=1.5", "layers=2"}, {"wavelet=5/3", "psnr=45"}, {"effort=best", "levels=1", "block=64x64"},
+		})
+	})
+	t.Run("9/7", func(t *testing.T) {
+		deviceChangesNothing(t, dev, [][]string{
+			{"quality=60"}, {"wavelet=9/7", "levels=7"}, {"psnr=42", "tile=97x101", "levels=3"}, {"bpp=0.7", "layers=3", "style=bypass+causal"}, {"wavelet=9/7", "levels=0"},
+		})
+	})
+}
+
+func deviceChangesNothing(t *testing.T, dev *gpu.Device, options [][]string) {
 	var images []*raster.Image
 	for i, s := range []raster.Shape{
 		shape(1, 1, 1, 8, false), shape(300, 200, 3, 8, false), shape(97, 411, 1, 12, false), shape(130, 66, 4, 16, false),
@@ -27,12 +48,7 @@ func TestADeviceChangesNothing(t *testing.T) {
 	}
 	ctx, run, onDevice := t.Context(), codec.Run{}, codec.Run{Device: dev}
 	var files [][]byte
-	for _, pairs := range [][]string{
-		{"mode=ht"}, {"mode=ht", "effort=fast", "container=j2c"}, {"mode=ht", "tile=100x90", "levels=3", "block=16x64", "progression=RPCL"},
-		{"mode=ht", "precincts=64x64", "levels=2"}, {"mode=ht", "levels=0"},
-		{"effort=fast"}, {"container=j2k", "tile=120x77", "levels=2", "block=32x16"}, {"style=bypass+reset+termall+causal+predictable+segsym"},
-		{"style=bypass", "layers=3"}, {"wavelet=5/3", "bpp=1.5", "layers=2"}, {"wavelet=5/3", "psnr=45"}, {"quality=60"}, {"effort=best", "levels=1", "block=64x64"},
-	} {
+	for _, pairs := range options {
 		o, err := Codec{}.Options(pairs)
 		if err != nil {
 			t.Fatal(err)

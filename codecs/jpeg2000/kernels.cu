@@ -1,9 +1,11 @@
-// The steps of the codec on a device. Everything is integer arithmetic and gives the numbers that the Go of packages wavelet,
+// The steps of the codec on a device. Everything is integer arithmetic, but for
+// float32 in a fixed order around 9/7, and gives the numbers that the Go of packages wavelet,
 // ht, bitplane and mq gives; see there for the terms.
 //
 //	file            step                                              unit of parallel work
 //	samples.cuh     samples to components and back                    pixel
 //	wavelet53.cuh   5/3 transform, a level at a time                  tile of 64 x 32 samples
+//	wavelet97.cuh   9/7 transform, likewise
 //	htencode.cuh    High Throughput code-blocks to segments           warp for a code-block
 //	gather.cuh      segments one after the other                      warp for a code-block
 //	htdecode.cuh    segments to coefficients                          thread, then warp for a code-block
@@ -13,6 +15,7 @@
 
 #include "samples.cuh"
 #include "wavelet53.cuh"
+#include "wavelet97.cuh"
 #include "htencode.cuh"
 #include "gather.cuh"
 #include "htdecode.cuh"

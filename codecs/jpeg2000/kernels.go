@@ -24,6 +24,10 @@ var kernels = gpu.Table[extent]{
 	Kernels: map[string]gpu.Entry[extent]{
 		"jpeg2000_load":       {Params: listParams{}, Threads: func(e *extent) int { return e.pixels }},
 		"jpeg2000_store":      {Params: listParams{}, Threads: func(e *extent) int { return e.pixels }},
+		"jpeg2000_load97":     {Params: listParams{}, Threads: func(e *extent) int { return e.pixels }},
+		"jpeg2000_store97":    {Params: listParams{}, Threads: func(e *extent) int { return e.pixels }},
+		"jpeg2000_forward97":  {Params: levelParams{}, Grid: levelGrid},
+		"jpeg2000_inverse97":  {Params: levelParams{}, Grid: levelGrid},
 		"jpeg2000_forward53":  {Params: levelParams{}, Grid: levelGrid},
 		"jpeg2000_inverse53":  {Params: levelParams{}, Grid: levelGrid},
 		"jpeg2000_ht_encode":  {Params: encodeParams{}, Block: blockWarps * warp, Threads: func(e *extent) int { return e.blocks * warp }},
@@ -131,13 +135,15 @@ type deviceTables struct {
 
 // deviceScan is a code-block of Part 1 to encode.
 type deviceScan struct {
-	Coefficients gpu.Ptr `cuda:"const int32_t"` // the first
+	Coefficients gpu.Ptr `cuda:"int32_t"` // the first
 	Stride       uint32  // coefficients from row to row
 	Slice        uint32  // coefficients from slice to slice
 	Width        uint32
 	Height       uint32
 	Depth        uint32 // slices
 	Orientation  uint32
+	Factor       uint32 // of 9/7: the bits of the float32 that makes indices of coefficients, which are float32; 0: they are indices
+	Unused       uint32
 }
 
 // deviceBitPlane is a bit-plane of a code-block of Part 1 to encode.

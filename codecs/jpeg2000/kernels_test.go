@@ -1,8 +1,10 @@
 package jpeg2000
 
 import (
+	"math"
 	"testing"
 
+	"github.com/pelmill/pelmill/codecs/internal/wavelet"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/bitplane"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
@@ -11,7 +13,7 @@ import (
 // shared is what Go and the kernels share.
 var shared = gputest.Header{
 	Include: "../../gpu/include/base.cuh",
-	Constants: []gputest.Constant{
+	Constants: append([]gputest.Constant{
 		{Name: "block_threads", Value: gpu.BlockThreads},
 		{Name: "block_warps", Value: blockWarps, Note: "of a block of threads that has a code-block for each"},
 		{Name: "quad_threads", Value: quadThreads, Note: "of a block of threads that has a code-block for each thread"},
@@ -26,13 +28,22 @@ var shared = gputest.Header{
 		{Name: "max_quads", Value: 1024, Note: "of a code-block"},
 		{Name: "max_suffix", Value: 4079, Note: "bytes of MEL and VLC"},
 		{Name: "extended_u", Value: 28, Note: "the least suffix of u that has an extension"},
-	},
+	}, constants97()...),
 	Structs: []gputest.Struct{
 		{Name: "Image", Value: deviceImage{}}, {Name: "Plane", Value: devicePlane{}},
 		{Name: "Block", Value: deviceBlock{}}, {Name: "CodedBlock", Value: deviceCodedBlock{}},
 		{Name: "Tables", Value: deviceTables{}}, {Name: "Scan", Value: deviceScan{}}, {Name: "BitPlane", Value: deviceBitPlane{}},
 		{Name: "Passes", Value: devicePasses{}},
 	},
+}
+
+// constants97 are the parameters of 9/7, the bits of float32.
+func constants97() (list []gputest.Constant) {
+	steps, low, high := wavelet.Steps97()
+	for i, name := range []string{"alpha97", "beta97", "gamma97", "delta97"} {
+		list = append(list, gputest.Constant{Name: name, Value: math.Float32bits(steps[i]), Note: "bits of a float32"})
+	}
+	return append(list, gputest.Constant{Name: "low97", Value: math.Float32bits(low), Note: "likewise"}, gputest.Constant{Name: "high97", Value: math.Float32bits(high), Note: "likewise"})
 }
 
 func TestKernelsAreCompiled(t *testing.T) {

@@ -1,8 +1,8 @@
 package jpeg2000
 
 import (
-	"cmp"
 	"image"
+	"math"
 	"slices"
 
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/bitplane"
@@ -94,6 +94,7 @@ func (p *passCoder) scan() error {
 				blocks = append(blocks, deviceScan{
 					Coefficients: plane.coefficient(component, band, area.Min), Stride: plane.Stride,
 					Width: uint32(area.Dx()), Height: uint32(area.Dy()), Depth: 1, Orientation: uint32(band.Orientation),
+					Factor: p.factor(t, band),
 				})
 			})
 			i++
@@ -103,6 +104,16 @@ func (p *passCoder) scan() error {
 		return nil
 	}
 	return p.scanBlocks(blocks)
+}
+
+// factor is what coefficients of a subband are multiplied by to make indices, as the bits
+// of a float32; 0 if they are indices.
+func (p *passCoder) factor(t *deviceTile, band *codestream.Subband) uint32 {
+	if t.transform() == 0 {
+		return 0
+	}
+	step := quantum(band.Step, t.image.Bits+band.Orientation.Gain())
+	return math.Float32bits(float32(float64(int(1)<<p.fraction) / step))
 }
 
 func (p *passCoder) scanBlocks(blocks []deviceScan) error {
@@ -272,11 +283,12 @@ func (c *codedPasses) exact() bool {
 // give gives the tiles their segments.
 func (p *passCoder) give(coded *codedPasses) {
 	i, first := 0, 0 // the code-block, and the first of its bit-planes
+	room := make([]bitplane.Pass, 3*p.bitPlanes)
 	for _, t := range p.tiles {
 		for c := range t.tile.Components {
 			eachBlock(&t.tile.Components[c], func(*codestream.Subband, image.Rectangle) {
 				n, planes := int(coded.sizes[i]), int(coded.planes[i])
-				s := deviceSegment{data: coded.data[:n:n], planes: planes, passes: p.passes(coded, first, planes, n)}
+				s := deviceSegment{data: coded.data[:n:n], planes: planes, passes: p.passes(room[3*first:3*(first+planes)], coded, first, planes, n)}
 				if coded.energies != nil {
 					s.energy = float64(coded.energies[i])
 				}
@@ -290,12 +302,12 @@ func (p *passCoder) give(coded *codedPasses) {
 }
 
 // passes are the coding passes of a code-block of n bytes, of whose bit-planes the first is
-// number first of all.
-func (p *passCoder) passes(coded *codedPasses, first, planes, n int) []bitplane.Pass {
+// number first of all. list has room for them.
+func (p *passCoder) passes(list []bitplane.Pass, coded *codedPasses, first, planes, n int) []bitplane.Pass {
 	if planes == 0 {
 		return nil
 	}
-	list := make([]bitplane.Pass, 3*planes-2)
+	list = list[: 3*planes-2 : 3*planes-2]
 	last := len(list) - 1
 	list[last] = bitplane.Pass{Length: n, Terminated: true}
 	if coded.lengths == nil {
@@ -340,13 +352,35 @@ func newPassBlock(at gpu.Ptr, stride uint32, width, height int, s *deviceSegment
 	return p
 }
 
-// decodePasses decodes code-blocks of Part 1 into coefficients that are zeros. It changes
-// the order of the blocks: those of a warp are to take about as long.
+// longestFirst are the code-blocks by about how many bytes they have, from the most down.
+func longestFirst(blocks []passBlock) []passBlock {
+	const unit, most = 64, 512 // bytes that count as alike; and how many such classes there are
+	class := func(b *passBlock) int { return most - 1 - min(b.bytes/unit, most-1) }
+	var next [most]int // place of the next block of a class
+	for i := range blocks {
+		if c := class(&blocks[i]); c+1 < most {
+			next[c+1]++
+		}
+	}
+	for c := 1; c < most; c++ {
+		next[c] += next[c-1]
+	}
+	sorted := make([]passBlock, len(blocks))
+	for i := range blocks {
+		c := class(&blocks[i])
+		sorted[next[c]] = blocks[i]
+		next[c]++
+	}
+	return sorted
+}
+
+// decodePasses decodes code-blocks of Part 1 into coefficients that are zeros. Those of a
+// warp are to take about as long.
 func (b *batch) decodePasses(blocks []passBlock) error {
 	if len(blocks) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(blocks, func(a, b passBlock) int { return cmp.Compare(b.bytes, a.bytes) })
+	blocks = longestFirst(blocks)
 	var coded, flags gpu.Layout
 	var parts []gpu.Part
 	var segments []uint32

@@ -18,7 +18,8 @@ constexpr uint32_t word_symbols = 16; // decisions of a word of a slot
 DEVICE uint32_t coded_words(const Scan &b) { return (b.depth * stripes_of(b.height) * ((b.width + 7) / 8) + 3) / 4; }
 
 // Computes of each code-block how many bit-planes it has, the words of its slots, and where the slot of each bit-plane
-// begins in them; and the sum of the squares of the coefficients. A warp takes a code-block.
+// begins in them; and the sum of the squares of the coefficients. Coefficients of 9/7 are quantized before (E.1). A warp takes a
+// code-block.
 KERNEL __launch_bounds__(32 * block_warps)
 	jpeg2000_planes(const Scan *__restrict__ blocks, uint32_t *planes, uint32_t *words, uint32_t *starts, uint64_t *energies, uint32_t fraction, uint32_t count)
 {
@@ -33,9 +34,13 @@ KERNEL __launch_bounds__(32 * block_warps)
 	uint64_t energy = 0;
 	for (uint32_t z = 0; z < b.depth; z++) {
 		for (uint32_t y = 0; y < b.height; y++) {
-			const int32_t *row = b.coefficients + (uint64_t)z * b.slice + (uint64_t)y * b.stride;
+			int32_t *row = b.coefficients + (uint64_t)z * b.slice + (uint64_t)y * b.stride;
 			for (uint32_t x = lane(); x < b.width; x += warp_size) {
 				int32_t c = row[x];
+				if (b.factor != 0) {
+					c = (int32_t)(__builtin_bit_cast(float, c) * __builtin_bit_cast(float, b.factor));
+					row[x] = c;
+				}
 				uint32_t m = (c < 0 ? 0u - (uint32_t)c : (uint32_t)c);
 				energy += (uint64_t)m * m;
 				m >>= fraction;

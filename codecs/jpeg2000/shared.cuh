@@ -17,6 +17,12 @@ constexpr uint32_t max_side = 1024; // of a code-block
 constexpr uint32_t max_quads = 1024; // of a code-block
 constexpr uint32_t max_suffix = 4079; // bytes of MEL and VLC
 constexpr uint32_t extended_u = 28; // the least suffix of u that has an extension
+constexpr uint32_t alpha97 = 3217753715; // bits of a float32
+constexpr uint32_t beta97 = 3176726958; // bits of a float32
+constexpr uint32_t gamma97 = 1063388790; // bits of a float32
+constexpr uint32_t delta97 = 1055069013; // bits of a float32
+constexpr uint32_t low97 = 1062214083; // likewise
+constexpr uint32_t high97 = 1067284056; // likewise
 
 // Image is an image of a batch.
 struct Image {
@@ -133,15 +139,17 @@ static_assert(__builtin_offsetof(Tables, first) == 3056, "First");
 
 // Scan is a code-block of Part 1 to encode.
 struct Scan {
-	const int32_t *coefficients; // the first
+	int32_t *coefficients; // the first
 	uint32_t stride; // coefficients from row to row
 	uint32_t slice; // coefficients from slice to slice
 	uint32_t width;
 	uint32_t height;
 	uint32_t depth; // slices
 	uint32_t orientation;
+	uint32_t factor; // of 9/7: the bits of the float32 that makes indices of coefficients, which are float32; 0: they are indices
+	uint32_t unused;
 };
-static_assert(sizeof(Scan) == 32, "Scan");
+static_assert(sizeof(Scan) == 40, "Scan");
 static_assert(__builtin_offsetof(Scan, coefficients) == 0, "Coefficients");
 static_assert(__builtin_offsetof(Scan, stride) == 8, "Stride");
 static_assert(__builtin_offsetof(Scan, slice) == 12, "Slice");
@@ -149,6 +157,8 @@ static_assert(__builtin_offsetof(Scan, width) == 16, "Width");
 static_assert(__builtin_offsetof(Scan, height) == 20, "Height");
 static_assert(__builtin_offsetof(Scan, depth) == 24, "Depth");
 static_assert(__builtin_offsetof(Scan, orientation) == 28, "Orientation");
+static_assert(__builtin_offsetof(Scan, factor) == 32, "Factor");
+static_assert(__builtin_offsetof(Scan, unused) == 36, "Unused");
 
 // BitPlane is a bit-plane of a code-block of Part 1 to encode.
 struct BitPlane {

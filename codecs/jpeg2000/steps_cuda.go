@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"image"
+	"math"
 	"slices"
 	"sync/atomic"
 
@@ -17,9 +18,9 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// A device does what goes over all samples: component transform, 5/3 and code-blocks.
+// A device does what goes over all samples: component transforms, wavelets and code-blocks.
 // Headers and packets are the host's, and so is the division of passes among layers. What
-// the device does not have, 9/7, refinement passes of Part 15 and regions of interest, is
+// the device does not have, 9/7 and refinement passes of Part 15 and regions of interest, is
 // done on the CPU.
 
 // batching divides a call into some batches, so that the packets of one are made while
@@ -44,7 +45,7 @@ const copyBytes = 1 << 20
 
 // onDevice says whether files with these options are made on a device.
 func (o *Options) onDevice() bool {
-	if o.part10() || o.irreversible() || o.effort == effortBest && !o.Lossy() {
+	if o.part10() || o.effort == effortBest && !o.Lossy() {
 		return false
 	}
 	return !o.ht() || !o.Lossy()
@@ -93,7 +94,8 @@ func (d *deviceEncoder) encode(l *gpu.Lane, list []int) error {
 		return nil
 	}
 	b := newBatch(d.device, l, d.workers, tiles)
-	err := b.encode(d.ctx, (&encoder{options: d.options}).measured())
+	e := &encoder{options: d.options}
+	err := b.encode(d.ctx, e.fraction(), e.measured())
 	if errors.Is(err, errTooSmall) {
 		for _, i := range list {
 			d.coded[i].tiles = nil
@@ -304,7 +306,8 @@ func prepareDecoding(data []byte) *deviceDecoded {
 		}
 		for c := range params.Components {
 			k := &params.Components[c]
-			if k.Style&codestream.Mixed != 0 || k.Transform != codestream.Reversible53 || k.ROIShift != 0 {
+			if k.Style&codestream.Mixed != 0 || k.Transform != params.Components[0].Transform || k.ROIShift != 0 ||
+				k.Style&codestream.HT != 0 && k.Transform != codestream.Reversible53 {
 				return nil
 			}
 		}
@@ -356,7 +359,7 @@ func (p *picture) plain() bool {
 
 // take takes the segments of a code-block. It says no where those of Part 15 are more than a
 // cleanup pass, and those of Part 1 malformed.
-func (s *deviceSegment) take(b *codestream.Block, band *codestream.Subband, size image.Point) bool {
+func (s *deviceSegment) take(b *codestream.Block, t *deviceTile, c *codestream.TileComponent, band *codestream.Subband, size image.Point) bool {
 	if b.Style&codestream.HT != 0 {
 		if len(b.Segments) != 1 || b.Segments[0].Passes != 1 || len(b.Segments[0].Data) == 0 {
 			return false
@@ -369,6 +372,9 @@ func (s *deviceSegment) take(b *codestream.Block, band *codestream.Subband, size
 		return false
 	}
 	s.planes, s.style, s.orientation = b.Planes-b.ZeroPlanes, b.Style, band.Orientation
+	if c.Coding.Transform == codestream.Irreversible97 {
+		s.step = math.Float32bits(stepSize(band, t.image.Bits))
+	}
 	s.list = slices.Clone(b.Segments)
 	return true
 }
@@ -392,7 +398,7 @@ func (t *deviceTile) takeSegments(precincts packet.Precincts) bool {
 						s := deviceSegment{}
 						if band != nil {
 							coded, _, err := band.Coded(k, component.Coding.Style, res.Subbands[i].Planes, &block, nil)
-							if err != nil || coded && !s.take(&block, &res.Subbands[i], grid.Block(k%grid.Blocks.X, k/grid.Blocks.X).Size()) {
+							if err != nil || coded && !s.take(&block, t, component, &res.Subbands[i], grid.Block(k%grid.Blocks.X, k/grid.Blocks.X).Size()) {
 								return false
 							}
 						}

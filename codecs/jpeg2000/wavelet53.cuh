@@ -42,29 +42,31 @@ DEVICE uint32_t extended(int32_t i, uint32_t n)
 // Where sample i of a line is among its coefficients: the low-pass ones come first.
 DEVICE uint32_t deinterleaved(uint32_t i, uint32_t odd, uint32_t low) { return ((i + odd) & 1) == 0 ? (i + odd) / 2 - odd : low + (i + odd - 1) / 2; }
 
-// Shared memory of a tile: sample (x, y) of the tile is at [y + around][x + around].
-struct Tile {
-	int32_t at[tile_height + 2 * around][tile_width + 2 * around + 1];
+// Shared memory of a tile: sample (x, y) of the tile is at [y + margin][x + margin].
+template <typename T, uint32_t margin> struct TileOf {
+	T at[tile_height + 2 * margin][tile_width + 2 * margin + 1];
 };
 
+using Tile = TileOf<int32_t, around>;
+
 // One lifting step of the tile's rows from first on, every other: all columns. All threads of the block call.
-template <typename F> DEVICE void lift_rows(Tile &s, int32_t first, int32_t end, F f)
+template <typename T, uint32_t margin, typename F> DEVICE void lift_rows(TileOf<T, margin> &s, int32_t first, int32_t end, F f)
 {
-	constexpr uint32_t columns = tile_width + 2 * around;
+	constexpr uint32_t columns = tile_width + 2 * margin;
 	int32_t rows = (end - first + 1) / 2;
 	for (uint32_t i = threadIdx.x; i < rows * columns; i += block_threads) {
-		int32_t y = first + 2 * (int32_t)(i / columns) + (int32_t)around, x = (int32_t)(i % columns);
+		int32_t y = first + 2 * (int32_t)(i / columns) + (int32_t)margin, x = (int32_t)(i % columns);
 		s.at[y][x] = f(s.at[y][x], s.at[y - 1][x], s.at[y + 1][x]);
 	}
 	sync_block();
 }
 
 // Likewise of its columns, in the rows from top to bottom - 1.
-template <typename F> DEVICE void lift_columns(Tile &s, int32_t first, int32_t end, int32_t top, int32_t bottom, F f)
+template <typename T, uint32_t margin, typename F> DEVICE void lift_columns(TileOf<T, margin> &s, int32_t first, int32_t end, int32_t top, int32_t bottom, F f)
 {
 	uint32_t columns = (uint32_t)((end - first + 1) / 2);
 	for (uint32_t i = threadIdx.x; i < (uint32_t)(bottom - top) * columns; i += block_threads) {
-		int32_t x = first + 2 * (int32_t)(i % columns) + (int32_t)around, y = top + (int32_t)(i / columns) + (int32_t)around;
+		int32_t x = first + 2 * (int32_t)(i % columns) + (int32_t)margin, y = top + (int32_t)(i / columns) + (int32_t)margin;
 		s.at[y][x] = f(s.at[y][x], s.at[y][x - 1], s.at[y][x + 1]);
 	}
 	sync_block();
