@@ -165,6 +165,9 @@ func (s *Spec) Verdict(e Entry) string {
 func (s *Spec) Fingerprint(e Entry) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\x00%d\x00%s\x00%d\x00%s", e.ETag, e.Size, s.Codec, s.Version, s.Options)
+	if s.Reduce {
+		h.Write([]byte("\x00reduce"))
+	}
 	for _, p := range e.Parts {
 		fmt.Fprintf(h, "\x00%s\x00%s\x00%d", p.Key, p.ETag, p.Size)
 	}

@@ -96,6 +96,7 @@ type Spec struct {
 	MinPSNR   float64 `json:"min_psnr"`         // dB; a lossy result below it fails; 0: no floor
 	Larger    string  `json:"larger"`           // leave or copy a source whose result would be larger
 	Others    string  `json:"others,omitempty"` // leave or copy a source that is unsupported or rejected; empty: leave
+	Reduce    bool    `json:"reduce,omitempty"` // 16-bit samples that are all 8-bit values times 257 become these
 	Overwrite bool    `json:"overwrite,omitempty"`
 	CopyLinks bool    `json:"copy_links,omitempty"` // links of the source were followed by the process that listed it
 	Limits    Limits  `json:"limits"`

@@ -162,13 +162,13 @@ func (p *Pace) Left(now time.Time) (left time.Duration, ok bool) {
 // rate is the slope of the line through the timeline, a staircase, by least
 // squares. At the beginning the line starts at a fixed point: in the middle of the time
 // until the first change, because at any moment work is under way that does not show
-// yet, half of it on average. Later it is free and goes through the last third of
-// the time, so that a rate that changes is followed.
+// yet, half of it on average. Later it is free and goes through the last sixth of
+// the time, or 30 changes, so that a rate that changes is followed.
 func (p *Pace) rate(value func(Work) float64) float64 {
 	if p.First == 0 {
 		return 0
 	}
-	window := max(paceWindow, p.Active/3, 10*p.First)
+	window := max(paceWindow, p.Active/6, 30*p.First)
 	if window < 0.8*p.Active {
 		return p.freeSlope(p.Active-window, value)
 	}

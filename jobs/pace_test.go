@@ -163,7 +163,7 @@ func TestPaceFollowsAChange(t *testing.T) {
 		}
 		return 0.25 // workers came
 	}}
-	c.timeline().check(t, 0.85, 1.8) // a fifth of the time, in which the rate is four times as high
+	c.timeline().check(t, 0.85, 1.25) // a fifth of the time, in which the rate is four times as high
 }
 
 func TestPaceLeavesPausesOut(t *testing.T) {

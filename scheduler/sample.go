@@ -81,6 +81,9 @@ func (p *planning) fetch(ctx context.Context, e jobs.Entry, need func(*imageio.H
 		m, reason = imageio.Decode(got.Data, limits)
 	}
 	if reason == nil {
+		if p.spec.Reduce {
+			m = raster.EightBits(m)
+		}
 		reason = p.resolved.Info().Check(m.Shape)
 	}
 	return m, int64(len(got.Data)), reason, nil

@@ -146,16 +146,36 @@ func (k *jobContext) limits() *imageio.Limits {
 // out to be opaque.
 func (k *jobContext) accepts(s raster.Shape) error {
 	err := k.info.Check(s)
-	if err == nil {
+	if err == nil || k.acceptsOpaque(s) {
 		return nil
 	}
-	if opaque := s; s.Alpha() {
-		opaque.Channels--
-		if k.info.Check(opaque) == nil {
+	if eight := s; s.Bits == 16 && !s.Signed {
+		eight.Bits = 8
+		switch fits := k.info.Check(eight) == nil || k.acceptsOpaque(eight); {
+		case fits && k.spec.Reduce:
 			return nil
+		case fits:
+			err = fmt.Errorf("%w, and --reduce takes 16-bit samples as 8 bits where all are 8-bit values times 257", err)
 		}
 	}
 	return codecFault(err)
+}
+
+// acceptsOpaque reports whether the codec takes the shape without its alpha channel.
+func (k *jobContext) acceptsOpaque(s raster.Shape) bool {
+	if !s.Alpha() {
+		return false
+	}
+	s.Channels--
+	return k.info.Check(s) == nil
+}
+
+// note adds to what the record says of the image.
+func (o *object) note(text string) {
+	if o.record.Note != "" {
+		o.record.Note += "; "
+	}
+	o.record.Note += text
 }
 
 // read decodes the source.
@@ -166,16 +186,17 @@ func (k *jobContext) read(o *object) error {
 		if err != nil {
 			return readFault(err)
 		}
+		if eight := raster.EightBits(m); k.spec.Reduce && eight != m {
+			m = eight
+			o.note("its samples of 16 bits are all 8-bit values times 257 and were taken as these")
+		}
 		if err := k.info.Check(m.Shape); err != nil {
 			opaque := raster.DropOpaqueAlpha(m)
 			if opaque == m || k.info.Check(opaque.Shape) != nil {
 				return codecFault(err)
 			}
 			m = opaque
-			if o.record.Note != "" {
-				o.record.Note += "; "
-			}
-			o.record.Note += "the alpha channel is opaque everywhere and was left out"
+			o.note("the alpha channel is opaque everywhere and was left out")
 		}
 		o.image = m
 		o.record.Shape, o.record.RawBytes, o.record.PixelHash = m.Shape, int64(len(m.Pix)), m.Hash()

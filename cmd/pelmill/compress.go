@@ -173,7 +173,7 @@ func (l *local) continueOrSubmit(ctx context.Context, j *jobFlags, spec jobs.Spe
 // sameWork reports whether two jobs of one source, codec and filter also treat
 // results alike. What another job has done is not lost: a new one skips it.
 func sameWork(a, b jobs.Spec) bool {
-	return a.Verify == b.Verify && a.MinPSNR == b.MinPSNR && a.Larger == b.Larger && a.Overwrite == b.Overwrite && a.CopyLinks == b.CopyLinks && a.Limits == b.Limits &&
+	return a.Verify == b.Verify && a.MinPSNR == b.MinPSNR && a.Larger == b.Larger && a.Overwrite == b.Overwrite && a.Reduce == b.Reduce && a.CopyLinks == b.CopyLinks && a.Limits == b.Limits &&
 		(a.Others == b.Others || a.Others == "" && b.Others == "leave") && slices.Equal(a.Again, b.Again)
 }
 

@@ -50,6 +50,7 @@ func (j *jobFlags) flags(fs *pflag.FlagSet, sample int) {
 	fs.StringVar(&s.Others, "others", s.Others, "`WHAT` to do with sources that are unsupported or rejected: leave or copy them, so that with --larger copy the target has everything")
 	fs.StringSliceVar(&j.again, "again", nil, "judge anew what an earlier run found `OUTCOME`: unsupported, rejected or kept, separated by commas")
 	fs.BoolVar(&j.strict, "strict", false, "end with code 3 if anything was unsupported")
+	fs.BoolVar(&s.Reduce, "reduce", false, "compress 16-bit pictures whose samples are all 8-bit values times 257 as 8-bit pictures, without loss; records note it (pelmill decompress --reduce is about size)")
 	fs.BoolVar(&s.Overwrite, "overwrite", false, "replace what is in the way in the target, unless a job that has not ended owns it")
 
 	j.filterFlags.flags(fs)
