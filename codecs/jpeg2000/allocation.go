@@ -120,7 +120,24 @@ func (a *allocation) divide(o *Options) {
 		return
 	}
 	a.each(func(b *codedBlock) { b.layers = make([]int, last+1) })
-	floor := a.floor(o, last)
+	budget := int(o.bpp * float64(a.shape.Pixels()) / 8)
+	for less := 0; ; {
+		floor := a.floor(o, last, budget-less)
+		a.divideAbove(floor, last)
+		if o.bpp == 0 || floor == math.MaxUint32 {
+			return
+		}
+		// What layers add to the headers of packets shows only now.
+		over := len(appendStream(nil, a.main, a.tiles)) - budget
+		if over <= 0 {
+			return
+		}
+		less += over
+	}
+}
+
+// divideAbove fills the layers with what is worth its bytes at a slope, 0 for everything.
+func (a *allocation) divideAbove(floor uint32, last int) {
 	total := 0
 	if floor == 0 {
 		a.all()
@@ -154,12 +171,12 @@ func (a *allocation) whole() {
 	})
 }
 
-// floor is the slope below which no pass is kept, 0 to keep all.
-func (a *allocation) floor(o *Options, last int) uint32 {
+// floor is the slope below which no pass is kept, 0 to keep all. budget is the most bytes
+// where bpp is the goal.
+func (a *allocation) floor(o *Options, last, budget int) uint32 {
 	s := a.shape
 	switch {
 	case o.bpp > 0:
-		budget := int(o.bpp * float64(s.Pixels()) / 8)
 		return lowest(func(slope uint32) bool {
 			a.set(0, slope)
 			return a.bytes(last) <= budget && len(appendStream(nil, a.main, a.tiles)) <= budget
