@@ -313,7 +313,7 @@ func (e *encoder) file(h *header) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.checksum = h.checksumOf(back.Pix, file)
+		h.checksum = h.checksumOf(e.cores, back.Pix, file)
 	}
 	return assemble(h, sections), nil
 }

@@ -1,9 +1,17 @@
-// Profile 1, encoding: the tiles' rANS streams (README, "Coding a coefficient", "rANS").
+// Profile 1, encoding: the tiles' rANS streams (README, "Coding a coefficient", "rANS") and the bodies of files.
+//
+// pcwt_encode_tiles codes every tile from its end to its start, as states and words come in the other order than in decoding:
+// lanes.cuh says how warps share tiles. What a coefficient takes from memory is loaded two pieces ahead, and its range in the
+// tables one piece ahead, because a piece takes less time than a load. Words go to the end of the tile's room, room words for
+// each tile, so that no tile waits for another; tiles that do not fit are raw ones. pcwt_pack_tiles copies words, or indices in
+// raw tiles, to their places in the files, once the host has those from the lengths.
+//
+//	residuals, kinds, steps, c -> pcwt_encode_tiles -> words, lengths, raw_bits -> (places) -> pcwt_pack_tiles -> bytes
+//
+// There are no barriers: the threads of a warp meet in votes and shuffles only.
 #pragma once
 
-#include "../../gpu/include/bits.cuh"
-#include "../../gpu/include/warp.cuh"
-#include "position.cuh"
+#include "lanes.cuh"
 
 // A residual as it is coded.
 struct Symbol {
@@ -41,133 +49,6 @@ struct Symbol {
 	__device__ Symbol() : start(0), frequency(1), raw(0), raw_bits(0) {}
 };
 
-// The warps of a block work on a tile each. A thread takes a coefficient of a half row; lane i of the streams is thread i, and
-// in the steps of a half row the states go on from thread to thread, count threads further.
-struct Lanes {
-	uint32_t count;
-
-	__device__ uint32_t step() const { return lane() / count; }
-};
-
-DEVICE uint32_t ones(uint32_t v) { return (uint32_t)__builtin_popcount(v); }
-
-// Value v of a lane.
-DEVICE uint32_t from_lane(uint32_t v, uint32_t i) { return (uint32_t)__nvvm_shfl_sync_idx_i32(whole_warp, (int)v, (int)i, warp_size - 1); }
-
-DEVICE uint32_t warp_or(uint32_t v)
-{
-	for (uint32_t d = 1; d < warp_size; d *= 2)
-		v |= (uint32_t)__nvvm_shfl_sync_bfly_i32(whole_warp, (int)v, (int)d, warp_size - 1);
-	return v;
-}
-
-DEVICE uint32_t warp_tile() { return (blockIdx.x * blockDim.x + threadIdx.x) / warp_size; }
-
-// Writes words from the end of a tile's room towards its start.
-struct WordWriter {
-	uint16_t *room;
-	int32_t at; // below 0: the room is too small
-
-	// All threads of the warp call.
-	__device__ void put(bool wanted, uint32_t &state)
-	{
-		uint32_t with = ballot(wanted);
-		at -= (int32_t)ones(with);
-		if (wanted) {
-			int32_t i = at + (int32_t)ones(with & low_bits(whole_warp, lane()));
-			if (i >= 0)
-				room[i] = (uint16_t)state;
-			state >>= 16;
-		}
-	}
-};
-
-// Codes the symbols of up to 32 coefficients of a half row, the last first. All threads of the warp call; count is the number of
-// coefficients.
-DEVICE void encode_symbols(const Lanes &k, WordWriter &w, const Symbol &s, uint32_t count, uint32_t &state)
-{
-	uint32_t low = s.raw_bits < 16 ? s.raw_bits : 16, high = s.raw_bits - low;
-	bool inside = lane() < count;
-	uint32_t raw = ballot(inside && low > 0), more = ballot(inside && high > 0);
-	state = from_lane(state, lane() % k.count);
-	for (uint32_t step = (count - 1) / k.count + 1; step-- > 0;) {
-		bool own = inside && k.step() == step;
-		uint32_t mask = low_bits(whole_warp, k.count) << (step * k.count);
-		if (more & mask) {
-			bool with = own && high > 0;
-			w.put(with && (uint64_t)state >= 1ull << (32 - high), state);
-			if (with)
-				state = state << high | s.raw >> 16;
-		}
-		if (raw & mask) {
-			bool with = own && low > 0;
-			w.put(with && (uint64_t)state >= 1ull << (32 - low), state);
-			if (with)
-				state = state << low | low_bits(s.raw, low);
-		}
-		w.put(own && state >> 18 >= s.frequency, state);
-		if (own) {
-			uint32_t quotient = state / s.frequency;
-			state = (quotient << 14) + state - quotient * s.frequency + s.start;
-		}
-		if (step > 0)
-			state = shuffle_down(state, k.count);
-	}
-}
-
-// The streams of all tiles. One warp per tile; blockIdx.y is the level of a plane.
-KERNEL __launch_bounds__(coder_threads) pcwt_encode_tiles(const Model *__restrict__ list)
-{
-	const Model &m = list[blockIdx.y];
-	uint32_t tile = warp_tile();
-	if (tile >= m.tiles)
-		return;
-	Lanes k = {1u << m.log_lanes};
-	uint32_t tx = tile % m.across, ty = tile / m.across;
-	WordWriter w = {m.words + (uint64_t)tile * m.room, (int32_t)m.room};
-	uint32_t state = 1u << 16, any = 0, width = 0, count = 0;
-	for (int32_t b = 2; b >= 0; b--) {
-		const ModelBand &f = band_of(m, (uint32_t)b);
-		Part<true> part(f, m.side, tx, ty);
-		if (part.empty())
-			continue;
-		count += part.height * part.width;
-		int32_t offset = m.offsets[b];
-		for (uint32_t y = part.height; y-- > 0;) {
-			uint64_t row = part.row(y);
-			for (uint32_t parity = 2; parity-- > 0;) {
-				uint32_t n = (part.width + 1 - parity) / 2;
-				for (uint32_t first = (n + warp_size - 1) / warp_size * warp_size; first > 0;) {
-					first -= warp_size;
-					Symbol s;
-					if (first + lane() < n) {
-						uint64_t at = row + 2 * (first + lane()) + parity;
-						int32_t e = f.residuals[at], c = index_of(f.c[at], m.qmin);
-						any |= (uint32_t)e;
-						width |= (uint32_t)(c ^ c >> 31);
-						s = Symbol(m.set, e, f.kinds[at] >> 3, context(f.steps[at], offset));
-					}
-					encode_symbols(k, w, s, least(n - first, warp_size), state);
-				}
-			}
-		}
-	}
-	any = warp_or(any);
-	width = warp_or(width);
-	w.at -= (int32_t)(2 * k.count);
-	if (w.at >= 0 && lane() < k.count) {
-		w.room[w.at + (int32_t)(2 * lane())] = (uint16_t)state;
-		w.room[w.at + (int32_t)(2 * lane()) + 1] = (uint16_t)(state >> 16);
-	}
-	if (lane() == 0) {
-		uint32_t coded = m.room - (uint32_t)w.at; // right beyond the room too
-		uint32_t raw_bits = width == 0 ? 1 : 33 - (uint32_t)__builtin_clz(width);
-		uint32_t raw = (uint32_t)(1 + ((uint64_t)count * raw_bits + 15) / 16);
-		m.lengths[tile] = any == 0 ? 0 : coded <= raw && w.at >= 0 ? 2 * coded : 2 * raw + 1;
-		m.raw_bits[tile] = (uint8_t)raw_bits;
-	}
-}
-
 // The index of coefficient number i of a tile in the order of coding.
 struct Order {
 	Part<true> hl, lh, hh;
@@ -192,6 +73,150 @@ struct Order {
 		return p.f.c + (uint64_t)(p.y0 + y) * p.f.width + p.x0 + (j < even ? 2 * j : 2 * (j - even) + 1);
 	}
 };
+
+// Writes words from the end of a tile's room towards its start.
+struct WordWriter {
+	uint16_t *room;
+	int32_t at; // below 0: the room is too small
+
+	// All threads of the warp call.
+	__device__ void put(const Lanes &k, bool wanted, uint32_t &state)
+	{
+		uint32_t with = k.own(ballot(wanted));
+		at -= (int32_t)ones(with);
+		if (wanted) {
+			int32_t i = at + (int32_t)k.before(with);
+			if (i >= 0)
+				room[i] = (uint16_t)state;
+			state >>= 16;
+		}
+	}
+};
+
+// Codes the symbols of a piece, the last first. All threads of the warp call; inside says whether the thread has one. State i of
+// a group is with its thread i, before and afterwards.
+DEVICE void encode_symbols(const Lanes &k, WordWriter &w, const Symbol &s, bool inside, uint32_t &state)
+{
+	uint32_t low = s.raw_bits < 16 ? s.raw_bits : 16, high = s.raw_bits - low;
+	bool raw = ballot(inside && low > 0) != 0, more = ballot(inside && high > 0) != 0;
+	uint32_t steps = k.steps();
+	if (steps > 1)
+		state = from_lane(state, k.base + k.state());
+	for (uint32_t step = steps; step-- > 0;) {
+		if (step + 1 < steps) {
+			uint32_t later = shuffle_down(state, 1u << k.log_lanes);
+			state = k.step() == step ? later : state;
+		}
+		bool own = inside && k.step() == step;
+		if (more) {
+			bool with = own && high > 0;
+			w.put(k, with && (uint64_t)state >= 1ull << (32 - high), state);
+			if (with)
+				state = state << high | s.raw >> 16;
+		}
+		if (raw) {
+			bool with = own && low > 0;
+			w.put(k, with && (uint64_t)state >= 1ull << (32 - low), state);
+			if (with)
+				state = state << low | low_bits(s.raw, low);
+		}
+		w.put(k, own && state >> 18 >= s.frequency, state);
+		if (own) {
+			uint32_t quotient = state / s.frequency;
+			state = (quotient << 14) + state - quotient * s.frequency + s.start;
+		}
+	}
+}
+
+// What a coefficient is coded from.
+struct Site {
+	int32_t e, c;
+	uint32_t kind, step;
+	bool inside;
+
+	__device__ Site(const Part<true> &part, const Piece &piece, const Lanes &k, bool valid) : e(0), c(0), kind(0), step(scale_zero)
+	{
+		inside = valid && piece.inside(part, k);
+		if (inside) {
+			uint64_t at = part.row(piece.y) + piece.x(k);
+			e = part.f.residuals[at], c = part.f.c[at];
+			kind = part.f.kinds[at], step = part.f.steps[at];
+		}
+	}
+};
+
+// What is known of a tile once all its coefficients were seen.
+struct Seen {
+	uint32_t any;	// residuals, joined by or
+	uint32_t width; // magnitudes of indices, likewise
+};
+
+template <int b> DEVICE void encode_band(const Model &m, const Lanes &k, WordWriter &w, Seen &seen, uint32_t &state, uint32_t tx, uint32_t ty, bool valid)
+{
+	const ModelBand &f = band_of(m, b);
+	if (f.width == 0 || f.height == 0)
+		return;
+	Part<true> part(f, m.side, tx, ty);
+	int32_t offset = m.offsets[b];
+	Piece piece(m, f, k);
+	uint32_t n = piece.count();
+	piece.last();
+	Site next(part, piece, k, valid);
+	piece.retreat();
+	Symbol symbol;
+	bool inside = false;
+	// The first round makes the first symbol only.
+	for (uint32_t i = 0; i <= n; i++) {
+		Symbol now = symbol;
+		bool coded = inside;
+		inside = next.inside;
+		if (inside) {
+			int32_t index = index_of(next.c, m.qmin);
+			seen.any |= (uint32_t)next.e;
+			seen.width |= (uint32_t)(index ^ index >> 31);
+			symbol = Symbol(m.set, next.e, next.kind >> 3, context(next.step, offset));
+		}
+		next = Site(part, piece, k, valid && i + 1 < n);
+		piece.retreat();
+		if (i > 0)
+			encode_symbols(k, w, now, coded, state);
+	}
+}
+
+// The streams of all tiles. A group of threads per tile; blockIdx.y is the level of a plane.
+KERNEL __launch_bounds__(coder_threads) pcwt_encode_tiles(const Model *__restrict__ list)
+{
+	const Model m = list[blockIdx.y]; // in registers: a load of a field would stand in the chain of every piece
+	Lanes k(m);
+	uint32_t tile = k.tile();
+	if (ballot(tile < m.tiles) == 0)
+		return;
+	bool valid = tile < m.tiles;
+	tile = valid ? tile : 0; // takes part with no coefficient
+	uint32_t tx = tile % m.across, ty = tile / m.across, states = 1u << k.log_lanes;
+	WordWriter w = {m.words + (uint64_t)tile * m.room, (int32_t)m.room};
+	uint32_t state = 1u << 16;
+	Seen seen = {0, 0};
+	encode_band<2>(m, k, w, seen, state, tx, ty, valid);
+	encode_band<1>(m, k, w, seen, state, tx, ty, valid);
+	encode_band<0>(m, k, w, seen, state, tx, ty, valid);
+	uint32_t any = k.any(seen.any), width = k.any(seen.width);
+	if (!valid)
+		return;
+	w.at -= (int32_t)(2 * states);
+	if (w.at >= 0 && k.thread < states) {
+		w.room[w.at + (int32_t)(2 * k.thread)] = (uint16_t)state;
+		w.room[w.at + (int32_t)(2 * k.thread) + 1] = (uint16_t)(state >> 16);
+	}
+	if (k.thread == 0) {
+		uint32_t coded = m.room - (uint32_t)w.at; // right beyond the room too
+		uint32_t count = Order(m, tx, ty).count();
+		uint32_t raw_bits = width == 0 ? 1 : 33 - (uint32_t)__builtin_clz(width);
+		uint32_t raw = (uint32_t)(1 + ((uint64_t)count * raw_bits + 15) / 16);
+		m.lengths[tile] = any == 0 ? 0 : coded <= raw && w.at >= 0 ? 2 * coded : 2 * raw + 1;
+		m.raw_bits[tile] = (uint8_t)raw_bits;
+	}
+}
 
 // Copies the bodies of all tiles of a level to their places in the files. One block per tile; blockIdx.y is the level.
 KERNEL __launch_bounds__(coder_threads) pcwt_pack_tiles(const Model *__restrict__ list, uint8_t *__restrict__ bytes)

@@ -1,67 +1,111 @@
-// Profile 1, decoding: what coefficients know, level after level, and the tiles' rANS streams.
+// Profile 1, decoding: the tiles' rANS streams (README, "Coding a coefficient", "rANS").
+//
+// A launch decodes a band of all tiles of a level, once pcwt_know and its kin have run for it; between the launches of HL, LH
+// and HH a tile's states and place in its stream are in memory. lanes.cuh says how warps share tiles. A piece of a half row
+// waits for the states that the piece before leaves and for the half row before, and a tile for nothing else. So all that
+// does not depend on them is loaded before: terms and weights a piece ahead, textures two, words when half of them are used.
+//
+//	shared memory of a block: | starts | hints |, the tables of the set of its level
+//	of each group behind it:  | words 8 G | rows: 3 of coefficients, 3 of magnitudes, each margin + side + margin |
+//
+// Row y of the band lies in row y mod 3. Words and rows are of one group only, so that all barriers but the one behind the
+// tables are of warps.
 #pragma once
 
-#include "code.cuh"
+#include "lanes.cuh"
 
-template <int b> DEVICE void know_band(const Model &m, const Low &q, const Position &at, uint32_t texture)
+constexpr uint32_t row_margin = 4;
+
+struct SharedTables {
+	uint16_t starts[table_count * starts_stride];
+	uint8_t hints[table_count * hint_stride];
+};
+static_assert(sizeof(SharedTables) == shared_tables, "the host asks for that");
+
+extern __shared__ uint32_t shared_memory[];
+
+// All threads of the block call.
+DEVICE void load_tables(SharedTables *to, const Set *set)
 {
-	const ModelBand &f = band_of(m, b);
-	if (at.px >= f.width || at.py >= f.height)
-		return;
-	Known<b> known(f, at.px, at.py);
-	uint32_t key = scale_key(m, b, at.x, at.y, texture / (textures / directions));
-	Weights w(m.set->scale + 16 * key);
-	Features s = {m.set->bias[key], 0};
-	known.features(s, w, m.variant, first_before<b>(m.fast), at.px, at.py);
-	if (!m.fast) {
-		low_features<b>(s, q, w, m.variant > 0, m.qmin);
-		Weights p(predict_weights(m, b, at.x, at.y, texture));
-		f.residuals[known.at] = known.taps(p, m.variant) + low_taps<b>(q, p);
-	}
-	f.scales[known.at] = s.sum;
-	f.kinds[known.at] = (uint8_t)(texture | (s.any != 0) << 7);
+	const uint32_t *from = (const uint32_t *)set->tables;
+	for (uint32_t i = threadIdx.x; i < sizeof(SharedTables) / 4; i += blockDim.x)
+		((uint32_t *)to)[i] = from[i];
+	sync_block(); // every thread reads what others have loaded
 }
 
-// What decoding knows of a level's coefficients before any of them: the sums over terms outside the tile. One thread per
-// position; blockIdx.y is the level.
-KERNEL pcwt_know(const Model *__restrict__ list)
-{
-	const Model &m = list[blockIdx.y];
-	Position at(m);
-	if (!at.inside)
-		return;
-	Low q(m, at.px, at.py);
-	uint32_t texture = m.fast ? 0 : q.texture(m.set);
-	know_band<0>(m, q, at, texture);
-	know_band<1>(m, q, at, texture);
-	know_band<2>(m, q, at, texture);
-}
+// The last three rows of a band in a tile.
+struct TileRows {
+	int16_t *s;
+	uint32_t stride;
 
-// Reads the words of a tile. Behind the end they are 0. The warp holds 32 of them.
+	__device__ int16_t *c(uint32_t i) const { return s + i * stride + row_margin; }
+	__device__ int16_t *m(uint32_t i) const { return s + (3 + i) * stride + row_margin; }
+};
+
+struct SharedRow {
+	static constexpr bool is_small = false;
+	const int16_t *s;
+
+	__device__ int32_t operator()(int32_t x) const { return s[x]; }
+};
+
+// Four words.
+struct TwoPairs {
+	uint32_t low, high;
+};
+
+// Reads the words of a tile. A group holds up to 8 G of them in shared memory, and each of its threads four of the next 4 G.
+// What stands behind the end is undefined: a stream that reads it ends behind its end.
 struct WordReader {
 	const uint8_t *bytes;
-	uint32_t count, at;
-	uint32_t first, held; // word first + lane()
+	uint32_t count;
+	uint16_t *ring; // word i is at i mod 8 G
+	uint32_t at, filled;
+	TwoPairs next;
 
 	__device__ uint32_t word(uint32_t i) const { return i < count ? bytes[2 * (uint64_t)i] | (uint32_t)bytes[2 * (uint64_t)i + 1] << 8 : 0; }
-	__device__ void hold()
+
+	// Loads the thread's part of the 4 G words from filled on. Bytes of files lie at any address, and 16 more than they have may
+	// be read.
+	__device__ void load(const Lanes &k)
 	{
-		first = at;
-		held = word(first + lane());
+		uint32_t i = filled + 4 * k.thread;
+		if (i >= count)
+			return;
+		uint64_t address = (uint64_t)(bytes + 2 * (uint64_t)i);
+		const uint32_t *p = (const uint32_t *)(address & ~3ull);
+		uint32_t shift = 8 * (uint32_t)(address & 3), middle = p[1];
+		next.low = funnel_right(p[0], middle, shift);
+		next.high = funnel_right(middle, p[2], shift);
 	}
 
-	// All threads of the warp call; at most most of them have a state to fill up.
-	__device__ void refill(uint32_t most, bool own, uint32_t &state)
+	__device__ WordReader(const Lanes &k, const uint8_t *bytes, uint32_t count, uint16_t *ring, uint32_t at)
+		: bytes(bytes), count(count), ring(ring), at(at), filled(at & ~3u), next({0, 0})
+	{
+		load(k);
+	}
+
+	// Provides for a step, which takes three words for each state at most: fewer than 4 G. All threads of the warp call.
+	__device__ void provide(const Lanes &k)
+	{
+		bool few = (int32_t)(filled - at) < (int32_t)(4 * k.group()); // at first filled may be below at
+		if (ballot(few) == 0)
+			return;
+		if (few) {
+			*(TwoPairs *)(ring + ((filled + 4 * k.thread) & (8 * k.group() - 1))) = next;
+			filled += 4 * k.group();
+			load(k);
+		}
+		sync_warp(); // the group's threads read each other's words
+	}
+
+	// All threads of the warp call.
+	__device__ void refill(const Lanes &k, bool own, uint32_t &state)
 	{
 		bool wanted = own && state < 1u << 16;
-		uint32_t with = ballot(wanted);
-		if (with == 0)
-			return;
-		if (at + most > first + warp_size)
-			hold();
-		uint32_t v = from_lane(held, (at - first + ones(with & low_bits(whole_warp, lane()))) % warp_size);
+		uint32_t with = k.own(ballot(wanted));
 		if (wanted)
-			state = state << 16 | v;
+			state = state << 16 | ring[(at + k.before(with)) & (8 * k.group() - 1)];
 		at += ones(with);
 	}
 };
@@ -81,44 +125,9 @@ DEVICE int32_t raw_index(const WordReader &r, uint32_t i, uint32_t bits)
 	return (int32_t)v >> (32 - bits);
 }
 
-// The shared memory of a block that decodes: the tables of its set, and for each warp the last three rows of a band in the
-// tile, coefficients and then magnitudes, with room beside them for what stands for the columns outside.
-constexpr uint32_t row_margin = 4;
-
-struct SharedTables {
-	uint16_t starts[table_count * starts_stride];
-	uint8_t hints[table_count * hint_slots];
-};
-static_assert(sizeof(SharedTables) == shared_tables, "the host asks for that");
-
-extern __shared__ uint32_t shared_memory[];
-
-struct TileRows {
-	int16_t *s;
-	uint32_t stride;
-
-	__device__ int16_t *c(uint32_t i) const { return s + i * stride + row_margin; }
-	__device__ int16_t *m(uint32_t i) const { return s + (3 + i) * stride + row_margin; }
-};
-
-struct SharedRow {
-	const int16_t *s;
-
-	__device__ int32_t operator()(int32_t x) const { return s[x]; }
-};
-
-// All threads of the block call.
-DEVICE void load_tables(SharedTables *to, const Set *set)
-{
-	const uint32_t *from = (const uint32_t *)set->tables;
-	for (uint32_t i = threadIdx.x; i < sizeof(SharedTables) / 4; i += blockDim.x)
-		((uint32_t *)to)[i] = from[i];
-	sync_block();
-}
-
-// Decodes the residuals of up to 32 coefficients of a half row. All threads of the warp call; count is the number of
-// coefficients. Thread i holds that of coefficient i.
-DEVICE int32_t decode_symbols(const Lanes &k, WordReader &r, const SharedTables *tables, uint32_t fraction, uint32_t q, uint32_t count,
+// Decodes the residuals of a piece. All threads of the warp call; inside says whether the thread has a coefficient, and count
+// how many the group has. State i of a group is with its thread i, before and afterwards.
+DEVICE int32_t decode_symbols(const Lanes &k, WordReader &r, const SharedTables *tables, uint32_t fraction, uint32_t q, bool inside, uint32_t count,
 	uint32_t &state)
 {
 	uint32_t shift = 0, context = q, token = 0, raw = 0;
@@ -128,24 +137,35 @@ DEVICE int32_t decode_symbols(const Lanes &k, WordReader &r, const SharedTables 
 	}
 	uint32_t table = fraction * contexts + context;
 	const uint16_t *starts = tables->starts + table * starts_stride;
-	const uint8_t *hints = tables->hints + table * hint_slots;
-	uint32_t steps = (count + k.count - 1) / k.count;
+	const uint8_t *hints = tables->hints + table * hint_stride;
+	uint32_t steps = k.steps();
 	for (uint32_t step = 0; step < steps; step++) {
-		if (step > 0)
-			state = shuffle_up(state, k.count);
-		bool own = lane() < count && k.step() == step;
+		bool own = inside;
+		if (steps > 1) {
+			uint32_t before = shuffle_up(state, 1u << k.log_lanes);
+			state = step > 0 && k.step() == step ? before : state;
+			own = inside && k.step() == step;
+		}
+		r.provide(k);
 		uint32_t raw_bits = 0;
 		if (own) {
 			uint32_t slot = state & 16383;
-			token = hints[slot / (16384 / hint_slots)];
+			// Hints have many tokens between them where these are rare.
+			const uint8_t *hint = hints + slot / (16384 / hint_slots);
+			uint32_t last = hint[1];
+			token = hint[0];
+			while (token < last) {
+				uint32_t middle = (token + last) / 2;
+				bool above = slot >= starts[middle + 1];
+				token = above ? middle + 1 : token;
+				last = above ? last : middle;
+			}
 			uint32_t start = starts[token], end = starts[token + 1];
-			while (slot >= end)
-				start = end, end = starts[++token + 1];
 			state = (end - start) * (state >> 14) + slot - start;
 			uint32_t n = (token + 1) / 2;
 			raw_bits = token == escape ? 32 : (n < 16 ? 0 : (n - 16) / 2 + 3) + shift;
 		}
-		r.refill(k.count, own, state);
+		r.refill(k, own, state);
 		if (!ballot(raw_bits > 0))
 			continue;
 		uint32_t low = raw_bits < 16 ? raw_bits : 16, high = raw_bits - low;
@@ -153,16 +173,20 @@ DEVICE int32_t decode_symbols(const Lanes &k, WordReader &r, const SharedTables 
 			raw = low_bits(state, low);
 			state >>= low;
 		}
-		r.refill(k.count, own, state);
+		r.refill(k, own, state);
 		if (!ballot(high > 0))
 			continue;
 		if (own) {
 			raw |= low_bits(state, high) << 16;
 			state >>= high;
 		}
-		r.refill(k.count, own, state);
+		r.refill(k, own, state);
 	}
-	state = from_lane(state, (steps - 1) * k.count + lane() % k.count);
+	if (steps > 1) {
+		// The states are where the last step with coefficients has left them.
+		uint32_t last = count > 0 ? (count - 1) >> k.log_lanes : 0;
+		state = from_lane(state, k.base + (last << k.log_lanes) + k.state());
+	}
 	if (token == escape)
 		return (int32_t)raw;
 	int32_t n = (int32_t)(token + 1) / 2;
@@ -173,70 +197,27 @@ DEVICE int32_t decode_symbols(const Lanes &k, WordReader &r, const SharedTables 
 	return (int32_t)((uint32_t)(token & 1 ? n : -n) << shift | low_bits(raw, shift));
 }
 
-// Adds to what is known of a band's coefficients the terms of the tile's bands before it.
-template <int b, bool narrow> DEVICE void know_earlier(const Model &m, const Part<true> &own, uint32_t tx, uint32_t ty)
-{
-	const ModelBand &f = own.f;
-	Part<narrow> h(m.hl, m.side, tx, ty), v(m.lh, m.side, tx, ty);
-	sync_warp(); // the bands before are written
-	for (uint32_t y = 0; y < own.height; y++) {
-		for (uint32_t x = lane(); x < own.width; x += warp_size) {
-			uint64_t at = own.row(y) + x;
-			uint32_t kind = f.kinds[at], texture = kind & 127;
-			Features s = {f.scales[at], (int32_t)(kind >> 7)};
-			earlier_features<b, narrow>(s, h, v, Weights(m.set->scale + 16 * scale_key(m, b, x, y, texture / (textures / directions))), m.fast, m.variant > 0,
-				(int32_t)x, (int32_t)y);
-			f.scales[at] = s.sum;
-			f.kinds[at] = (uint8_t)(texture | (s.any != 0) << 7);
-			if (!m.fast)
-				f.residuals[at] += earlier_taps<b, narrow>(h, v, Weights(predict_weights(m, b, x, y, texture)), (int32_t)x, (int32_t)y);
-		}
-	}
-	sync_warp();
-}
-
-// Where the coefficients of a half row are that a thread decodes: (2 j + parity, y). The half rows of a band follow each other
-// in pieces of up to 32 coefficients.
-struct HalfRow {
-	uint32_t y, parity, first;
-
-	// The next piece, behind the last row at the end.
-	__device__ void advance(const Part<true> &own)
-	{
-		first += warp_size;
-		if (first < (own.width + 1 - parity) / 2)
-			return;
-		first = 0;
-		if (parity == 0 && own.width > 1) {
-			parity = 1;
-		} else {
-			parity = 0;
-			y++;
-		}
-	}
-	__device__ uint32_t x() const { return 2 * (first + lane()) + parity; }
-	__device__ bool inside(const Part<true> &own) const { return y < own.height && x() < own.width; }
-};
-
 // What is loaded for coefficients before those in front of them are decoded: of the next piece its known sums and its weights of
-// the terms of the band itself, of the next but one what these depend on.
+// the terms of the band itself, of the next but one the kind, on which these depend.
 struct Ahead {
-	HalfRow piece; // whose kind is loaded
+	Piece piece; // whose kind is loaded
 	uint32_t kind;
 	int32_t scale, any, sum;
 	FourWords scale_weights;
 	int32_t weights[2], far_weight;
 
-	__device__ void load_kind(const Part<true> &own)
+	__device__ Ahead(const Piece &first) : piece(first), kind(0) {}
+
+	__device__ void load_kind(const Part<true> &own, const Lanes &k, bool valid)
 	{
-		if (piece.inside(own))
-			kind = own.f.kinds[own.row(piece.y) + piece.x()];
+		if (valid && piece.inside(own, k))
+			kind = own.f.kinds[own.row(piece.y) + piece.x(k)];
 	}
 
-	template <int b> __device__ void advance(const Model &m, const Part<true> &own)
+	template <int b> __device__ void advance(const Model &m, const Part<true> &own, const Lanes &k, bool valid)
 	{
-		if (piece.inside(own)) {
-			uint32_t x = piece.x(), y = piece.y, texture = kind & 127;
+		if (valid && piece.inside(own, k)) {
+			uint32_t x = piece.x(k), y = piece.y, texture = kind & 127;
 			uint64_t at = own.row(y) + x;
 			scale = own.f.scales[at];
 			any = (int32_t)(kind >> 7);
@@ -249,101 +230,136 @@ struct Ahead {
 					far_weight = w[6];
 			}
 		}
-		piece.advance(own);
-		load_kind(own);
+		piece.advance();
+		load_kind(own, k, valid);
 	}
 };
 
+// A tile of a group, and how far it is decoded.
+struct TileState {
+	uint32_t tx, ty;
+	uint32_t mode, number; // number of raw indices before
+	bool valid;
+	uint32_t state;
+};
+
 template <int b>
-DEVICE void decode_band(const Model &m, const Lanes &k, WordReader &r, const SharedTables *tables, uint32_t &state, uint32_t mode, uint32_t &number,
-	const TileRows &rows, uint32_t tx, uint32_t ty)
+DEVICE void decode_band(const Model &m, const Lanes &k, WordReader &r, const SharedTables *tables, TileState &t, const TileRows &rows)
 {
 	const ModelBand &f = band_of(m, b);
-	Part<true> own(f, m.side, tx, ty);
-	if (own.empty())
-		return;
-	if (b > 0 && is_narrow(m, tx))
-		know_earlier<b, true>(m, own, tx, ty);
-	else if (b > 0)
-		know_earlier<b, false>(m, own, tx, ty);
+	Part<true> own(f, m.side, t.tx, t.ty);
 	int32_t offset = m.offsets[b];
-	Ahead ahead;
-	ahead.piece = {0, 0, 0};
-	ahead.load_kind(own);
-	ahead.advance<b>(m, own);
-	for (uint32_t y = 0; y < own.height; y++) {
+	Piece piece(m, f, k);
+	Ahead ahead(piece);
+	ahead.load_kind(own, k, t.valid);
+	ahead.advance<b>(m, own, k, t.valid);
+	for (uint32_t left = piece.count(); left-- > 0;) {
+		uint32_t y = piece.y, x = piece.x(k);
 		uint32_t i = y % 3, n = y > 0 ? (y - 1) % 3 : 0, nn = y > 1 ? (y - 2) % 3 : 0;
 		SharedRow c[3] = {{rows.c(nn)}, {rows.c(n)}, {rows.c(i)}}, e[3] = {{rows.m(nn)}, {rows.m(n)}, {rows.m(i)}};
-		uint64_t row = own.row(y);
-		for (uint32_t parity = 0; parity < 2; parity++) {
-			uint32_t count = (own.width + 1 - parity) / 2;
-			for (uint32_t first = 0; first < count; first += warp_size) {
-				uint32_t x = 2 * (first + lane()) + parity;
-				bool inside = first + lane() < count;
-				Prediction p(0, 0);
-				uint32_t q = 0;
-				if (inside) {
-					Features s = {ahead.scale, ahead.any};
-					Weights w = {ahead.scale_weights};
-					own_features<b>(s, e[0], e[1], e[2], w, m.fast, m.variant > 0, (int32_t)x, y);
-					q = context(scale_step(s), offset);
-					if (!m.fast) {
-						Weights w = {ahead.weights[0], ahead.weights[1], ahead.far_weight};
-						p = Prediction(ahead.sum + own_taps<b>(c[0], c[1], c[2], w, (int32_t)x, y), m.qmin);
-					}
-				}
-				ahead.advance<b>(m, own);
-				int32_t residual = 0;
-				if (mode == mode_coded) {
-					residual = decode_symbols(k, r, tables, p.fraction(), q, least(count - first, warp_size), state);
-					residual = p.f < 0 ? -residual : residual;
-				} else if (mode == mode_raw && inside) {
-					uint32_t half = parity ? (own.width + 1) / 2 : 0;
-					residual = raw_index(r, number + y * own.width + half + first + lane(), r.word(0)) - p.r;
-				}
-				if (inside) {
-					int32_t value = value_of(residual + p.r, m.qmin);
-					f.c[row + x] = value;
-					f.e[row + x] = sat16(residual);
-					rows.c(i)[x] = sat16(value);
-					rows.m(i)[x] = (int16_t)magnitude_of(sat16(residual));
-				}
+		bool inside = t.valid && piece.inside(own, k), coded = inside && t.mode == mode_coded;
+		Prediction p(0, 0);
+		uint32_t q = 0;
+		if (inside) {
+			Features s = {ahead.scale, ahead.any};
+			Weights w = {ahead.scale_weights};
+			own_features<b>(s, e[0], e[1], e[2], w, m.fast, m.variant > 0, (int32_t)x, y);
+			q = context(scale_step(s), offset);
+			if (!m.fast) {
+				Weights w = {ahead.weights[0], ahead.weights[1], ahead.far_weight};
+				p = Prediction(ahead.sum + own_taps<b>(c[0], c[1], c[2], w, (int32_t)x, y), m.qmin);
 			}
-			sync_warp(); // the next half row looks at this one
-			if (lane() < 4) {
-				int32_t x = lane() < 2 ? (int32_t)lane() - 2 : (int32_t)(own.width + lane() - 2);
-				uint32_t from = own.column(x);
-				rows.c(i)[x] = rows.c(i)[from];
-				rows.m(i)[x] = rows.m(i)[from];
-			}
-			sync_warp();
 		}
+		ahead.advance<b>(m, own, k, t.valid);
+		uint32_t count = ones(k.own(ballot(coded)));
+		int32_t residual = decode_symbols(k, r, tables, p.fraction(), q, coded, count, t.state);
+		if (inside) {
+			if (t.mode == mode_coded) {
+				residual = p.f < 0 ? -residual : residual;
+			} else {
+				uint32_t half = piece.parity ? (own.width + 1) / 2 : 0;
+				residual = t.mode == mode_raw ? raw_index(r, t.number + y * own.width + half + piece.first + k.thread, r.word(0)) - p.r : 0;
+			}
+			int32_t value = value_of(residual + p.r, m.qmin);
+			uint64_t at = own.row(y) + x;
+			f.c[at] = value;
+			f.e[at] = sat16(residual);
+			if (is_wide(value) || limited(residual, most_magnitude + 1) > most_magnitude)
+				*m.wide = 1; // any thread, the same value
+			rows.c(i)[x] = sat16(value);
+			rows.m(i)[x] = (int16_t)magnitude_of(sat16(residual));
+		}
+		piece.advance();
+		if (piece.first > 0)
+			continue;
+		sync_warp(); // the next half row, and the columns outside, look at this one
+		if (t.valid && k.thread < 4 && y < own.height && own.width > 0) {
+			int32_t outside = k.thread < 2 ? (int32_t)k.thread - 2 : (int32_t)(own.width + k.thread - 2);
+			uint32_t from = own.column(outside);
+			rows.c(i)[outside] = rows.c(i)[from];
+			rows.m(i)[outside] = rows.m(i)[from];
+		}
+		sync_warp();
 	}
-	number += own.width * own.height;
 }
 
-// The tiles of a level, once pcwt_know has run for it. One warp per tile; blockIdx.y is the level of a plane.
-KERNEL __launch_bounds__(decoder_threads) pcwt_decode_tiles(const Model *__restrict__ list, const uint8_t *__restrict__ bytes)
+// Decodes band b of the tiles of a level. A tile's record has its states and its place in the stream.
+template <int b> DEVICE void decode_tiles(const Model &m, const uint8_t *bytes)
 {
-	const Model &m = list[blockIdx.y];
-	if (blockIdx.x * (decoder_threads / warp_size) >= m.tiles)
+	Lanes k(m);
+	if ((blockIdx.x * blockDim.x) >> k.log_group >= m.tiles)
 		return;
 	SharedTables *tables = (SharedTables *)shared_memory;
 	load_tables(tables, m.set);
-	uint32_t tile = warp_tile();
-	if (tile >= m.tiles)
+	uint32_t tile = k.tile();
+	if (ballot(tile < m.tiles) == 0)
 		return;
+	TileState t;
+	t.valid = tile < m.tiles;
+	tile = t.valid ? tile : 0; // takes part with no coefficient
+	t.tx = tile % m.across, t.ty = tile / m.across;
 	uint32_t stride = m.side + 2 * row_margin;
-	TileRows rows = {(int16_t *)(tables + 1) + warp() * 6 * stride, stride};
-	Lanes k = {1u << m.log_lanes};
-	uint32_t tx = tile % m.across, ty = tile / m.across;
-	uint32_t length = m.lengths[tile], mode = length == 0 ? mode_zero : length % 2 ? mode_raw : mode_coded;
-	WordReader r = {bytes + m.places[tile], length / 2, 2 * k.count, 0, 0};
-	r.hold();
-	uint32_t i = 2 * (lane() % k.count), state = r.word(i) | r.word(i + 1) << 16, number = 0;
-	decode_band<0>(m, k, r, tables, state, mode, number, rows, tx, ty);
-	decode_band<1>(m, k, r, tables, state, mode, number, rows, tx, ty);
-	decode_band<2>(m, k, r, tables, state, mode, number, rows, tx, ty);
-	if (mode == mode_coded && (state != 1u << 16 || r.at != r.count))
+	uint16_t *own = (uint16_t *)(tables + 1) + (threadIdx.x >> k.log_group) * (8 * k.group() + 6 * stride);
+	TileRows rows = {(int16_t *)own + 8 * k.group(), stride};
+	uint32_t length = m.lengths[tile], states = 1u << k.log_lanes;
+	uint32_t *record = m.states + (uint64_t)tile * record_words;
+	t.mode = length == 0 || !t.valid ? mode_zero : length % 2 ? mode_raw : mode_coded;
+	uint32_t at = b == 0 ? 2 * states : record[most_lanes];
+	WordReader r(k, bytes + m.places[tile], t.mode == mode_coded || t.mode == mode_raw ? length / 2 : 0, own, at);
+	if (b == 0)
+		t.state = t.mode == mode_coded ? r.word(2 * k.state()) | r.word(2 * k.state() + 1) << 16 : 0;
+	else
+		t.state = record[k.state()];
+	Part<true> hl(m.hl, m.side, t.tx, t.ty), lh(m.lh, m.side, t.tx, t.ty);
+	t.number = b == 0 ? 0 : hl.width * hl.height + (b == 1 ? 0 : lh.width * lh.height);
+	const ModelBand &f = band_of(m, b);
+	if (f.width > 0 && f.height > 0)
+		decode_band<b>(m, k, r, tables, t, rows);
+	if (b < 2) {
+		if (t.valid && k.thread < states)
+			record[k.thread] = t.state;
+		if (t.valid && k.thread == 0)
+			record[most_lanes] = r.at;
+	} else if (t.mode == mode_coded && ((k.thread < states && t.state != 1u << 16) || r.at != r.count)) {
 		*m.error = error_tile; // any thread, the same value
+	}
+}
+
+// HL of all tiles of a level. A group of threads per tile; blockIdx.y is the level of a plane.
+KERNEL __launch_bounds__(decoder_threads) pcwt_decode_hl(const Model *__restrict__ list, const uint8_t *__restrict__ bytes)
+{
+	const Model m = list[blockIdx.y]; // in registers: a load of a field would stand in the chain of every piece
+	decode_tiles<0>(m, bytes);
+}
+
+KERNEL __launch_bounds__(decoder_threads) pcwt_decode_lh(const Model *__restrict__ list, const uint8_t *__restrict__ bytes)
+{
+	const Model m = list[blockIdx.y];
+	decode_tiles<1>(m, bytes);
+}
+
+KERNEL __launch_bounds__(decoder_threads) pcwt_decode_hh(const Model *__restrict__ list, const uint8_t *__restrict__ bytes)
+{
+	const Model m = list[blockIdx.y];
+	decode_tiles<2>(m, bytes);
 }

@@ -45,7 +45,7 @@ func decode(ctx context.Context, cores *pool.Pool, file []byte) (*raster.Image, 
 	if err != nil {
 		return nil, err
 	}
-	if h.checksumOf(m.Pix, file) != h.checksum {
+	if h.checksumOf(cores, m.Pix, file) != h.checksum {
 		return nil, codec.Malformedf("pcwt: the checksum of the samples is wrong")
 	}
 	m.Meta = h.meta

@@ -2,9 +2,6 @@ package pcwt
 
 import (
 	"context"
-	"errors"
-	"hash/crc32"
-	"image"
 	"sync"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -32,7 +29,8 @@ func weight(s raster.Shape) int { return s.Size() + 8192*s.Depth*s.Channels }
 // mostPlanes is how many planes an image has at most that a device takes.
 const mostPlanes = 4096
 
-// slicePictures are the slices of images, as pictures for a device. Images may be smaller than their headers say.
+// slicePictures are the slices of images, as pictures for a device. Images may be smaller than their headers say, and without
+// samples.
 func slicePictures(images []*raster.Image, headers []*header) (pictures []picture, frames []frame) {
 	for i, m := range images {
 		h := headers[i]
@@ -41,9 +39,12 @@ func slicePictures(images []*raster.Image, headers []*header) (pictures []pictur
 		for z := range m.Depth {
 			order[z] = z
 			pictures = append(pictures, picture{
-				pix: m.Slice(z).Pix, width: m.Width, height: m.Height, channels: m.Channels, bits: m.Bits, signed: m.Signed,
+				width: m.Width, height: m.Height, channels: m.Channels, bits: m.Bits, signed: m.Signed,
 				colour: h.rct(), near: h.near, limited: h.qmin > 0 || !m.Same(h.shape),
 			})
+			if m.Pix != nil {
+				pictures[len(pictures)-1].pix = m.Slice(z).Pix
+			}
 		}
 		for k, z := range storedOrder(order, h.zLevels) {
 			frames = append(frames, frame{i, k, first + z})
@@ -70,6 +71,8 @@ type deviceFile struct {
 	image  int
 	header *header
 	alone  bool
+	coded  *codedBatch // whose file number it is; nil once there is data
+	number int
 	data   []byte
 	err    error
 }
@@ -105,7 +108,11 @@ func (e *deviceEncoder) encode(numbers []int) {
 		Device: e.onDevice,
 		Host: func(items []int) {
 			e.cores.Each(len(items), func(j int) {
-				if f := e.files[items[j]]; f.alone {
+				f := e.files[items[j]]
+				if f.coded != nil {
+					f.data, f.coded = f.coded.file(f.number), nil
+				}
+				if f.alone {
 					e.finish([]*deviceFile{f})
 				}
 			})
@@ -186,15 +193,19 @@ func (e *deviceEncoder) onDevice(l *gpu.Lane, items []int) error {
 	}()
 	defer func() { <-done }()
 	d := newDeviceSteps(l, e.cores)
+	d.device = e.run.Device
 	pictures, frames := slicePictures(images, headers)
 	if e.o.profile == 0 {
 		return e.trees(d, items, pictures, frames, func() { <-done })
 	}
-	files, err := d.encodeTiles(e.ctx, pictures, headers, frames, func() { <-done })
-	for j, file := range files {
-		e.files[items[j]].data = file
+	coded, err := d.encodeTiles(e.ctx, pictures, headers, frames)
+	if err != nil {
+		return err
 	}
-	return err
+	for j, k := range items {
+		e.files[k].coded, e.files[k].number = coded, j
+	}
+	return nil
 }
 
 // trees encodes with profile 0.
@@ -233,7 +244,7 @@ func (e *deviceEncoder) trees(d *deviceSteps, items []int, pictures []picture, f
 	}
 	e.cores.Each(len(sections), func(k int) {
 		data := sections[k][:len(sections[k])-sum]
-		little.PutUint32(sections[k][len(data):], crc32.Checksum(data, castagnoli))
+		little.PutUint32(sections[k][len(data):], crc(e.cores, data))
 	})
 	return nil
 }
@@ -265,200 +276,4 @@ func (e *deviceEncoder) finish(files []*deviceFile) {
 	}
 	c := &encoder{e.ctx, e.cores, e.images[files[0].image], e.o}
 	out.Data = c.smaller(best)
-}
-
-// leastRegion is the part of an image, in 1/leastRegion, from which on a region is cut out of the whole image as a device decodes
-// it: the CPU decodes only the tiles that a smaller one takes.
-const leastRegion = 4
-
-// deviceDecoder decodes a view of the files of a call on a device, and leaves those to the CPU that it does not take.
-type deviceDecoder struct {
-	ctx     context.Context
-	run     codec.Run
-	cores   *pool.Pool
-	files   [][]byte
-	view    codec.View
-	out     []codec.Decoded
-	headers []*header // of the files that the device takes
-	coded   []*codedFile
-	regions []image.Rectangle      // likewise, of the images that it decodes
-	images  []func() *raster.Image // likewise, made once
-}
-
-// decode decodes all files.
-func (d *deviceDecoder) decode() {
-	d.headers, d.coded = make([]*header, len(d.files)), make([]*codedFile, len(d.files))
-	d.images, d.regions = make([]func() *raster.Image, len(d.files)), make([]image.Rectangle, len(d.files))
-	var taken, left []int
-	read := make([]bool, len(d.files))
-	d.cores.Each(len(d.files), func(i int) { read[i] = d.read(i) })
-	for i := range d.files {
-		if read[i] {
-			taken = append(taken, i)
-		} else {
-			left = append(left, i)
-		}
-	}
-	var beside sync.WaitGroup
-	beside.Go(func() { d.onCPU(left) })
-	// Taking memory for images takes as long as decoding them.
-	beside.Go(func() { d.cores.Each(len(taken), func(j int) { d.images[taken[j]]() }) })
-	defer beside.Wait()
-	size := func(i int) int { return weight(d.shape(i)) }
-	d.run.Device.Run(d.ctx, decoding.Divide(taken, size), gpu.Work{
-		Device: d.onDevice,
-		Host:   func(items []int) { d.cores.Each(len(items), func(j int) { d.finish(items[j]) }) },
-		CPU:    d.onCPU,
-		Failed: func(items []int, err error) {
-			for _, i := range items {
-				d.out[i] = codec.Decoded{Err: err}
-			}
-		},
-	})
-}
-
-// shape is that of the image that a device decodes: all of it at the view's resolution.
-func (d *deviceDecoder) shape(i int) raster.Shape {
-	s := d.headers[i].shape
-	s.Width, s.Height = reduced(s.Width, d.view.Reduce), reduced(s.Height, d.view.Reduce)
-	return s
-}
-
-// read reads the header of a file, and says whether the device takes it. A file whose groups or tiles are not to be found is
-// left to the CPU, which knows what to say.
-func (d *deviceDecoder) read(i int) bool {
-	h, err := readHeader(d.files[i])
-	if err != nil || h.stored() || h.shape.Depth*h.shape.Channels > mostPlanes {
-		return false
-	}
-	d.headers[i] = h
-	s := d.shape(i)
-	if d.view == (codec.View{}) {
-		if len(d.files[i]) != h.size {
-			return false
-		}
-		d.regions[i] = image.Rect(0, 0, s.Width, s.Height)
-	} else {
-		if d.regions[i], err = d.view.In(h.shape, h.resolutions()); err != nil || h.profile == 0 {
-			return false
-		}
-		if r := d.regions[i]; r.Dx()*r.Dy() < s.Width*s.Height/leastRegion {
-			return false
-		}
-	}
-	d.images[i] = sync.OnceValue(func() *raster.Image { return raster.Make(s) })
-	if h.profile == 1 {
-		d.coded[i], err = readTiles(h, d.files[i], d.view.Reduce)
-	}
-	return err == nil
-}
-
-func (d *deviceDecoder) onCPU(items []int) {
-	d.cores.Each(len(items), func(j int) {
-		i := items[j]
-		d.out[i].Image, d.out[i].Err = decodeView(d.ctx, d.cores, d.files[i], d.view)
-	})
-}
-
-func (d *deviceDecoder) onDevice(l *gpu.Lane, items []int) error {
-	images, headers := make([]*raster.Image, len(items)), make([]*header, len(items))
-	d.cores.Each(len(items), func(j int) {
-		headers[j] = d.headers[items[j]]
-		images[j] = d.images[items[j]]()
-		d.out[items[j]] = codec.Decoded{Image: images[j]}
-	})
-	s := newDeviceSteps(l, d.cores)
-	pictures, frames := slicePictures(images, headers)
-	var trees, tiles []int // numbers of items, by profile
-	for j, h := range headers {
-		if h.profile == 0 {
-			trees = append(trees, j)
-		} else {
-			tiles = append(tiles, j)
-		}
-	}
-	if err := d.trees(s, items, trees, pictures, frames); err != nil {
-		return err
-	}
-	return d.tiles(s, items, tiles, pictures, frames)
-}
-
-// part is the pictures and frames of some files, which are numbered anew.
-func part(numbers []int, pictures []picture, frames []frame) (p []picture, f []frame) {
-	at := make(map[int]int)
-	for k, n := range numbers {
-		at[n] = k
-	}
-	for i := range frames {
-		if k, ok := at[frames[i].file]; ok {
-			p, f = append(p, pictures[i]), append(f, frame{k, frames[i].slice, frames[i].picture - i + len(p)})
-		}
-	}
-	return p, f
-}
-
-// trees decodes files of profile 0.
-func (d *deviceDecoder) trees(s *deviceSteps, items, numbers []int, pictures []picture, frames []frame) error {
-	if len(numbers) == 0 {
-		return nil
-	}
-	pictures, frames = part(numbers, pictures, frames)
-	streams := make([][]byte, len(frames))
-	for k, f := range frames {
-		i := items[numbers[f.file]]
-		data, err := d.headers[i].sectionBytes(d.files[i], f.slice)
-		if err == nil {
-			data, err = treeStream(data)
-		}
-		if err != nil {
-			d.out[i].Err = errDamaged
-		}
-		streams[k] = data
-	}
-	damage, err := s.decodeTrees(d.ctx, pictures, streams)
-	for k, e := range damage {
-		if e != nil {
-			d.out[items[numbers[frames[k].file]]].Err = errDamaged
-		}
-	}
-	return err
-}
-
-// tiles decodes files of profile 1.
-func (d *deviceDecoder) tiles(s *deviceSteps, items, numbers []int, pictures []picture, frames []frame) error {
-	if len(numbers) == 0 {
-		return nil
-	}
-	pictures, frames = part(numbers, pictures, frames)
-	headers, coded := make([]*header, len(numbers)), make([]*codedFile, len(numbers))
-	for k, j := range numbers {
-		headers[k], coded[k] = d.headers[items[j]], d.coded[items[j]]
-	}
-	damage, err := s.decodeTiles(d.ctx, pictures, headers, frames, coded, d.view.Reduce)
-	for k, e := range damage {
-		if e != 0 {
-			d.out[items[numbers[frames[k].file]]].Err = errDamaged
-		}
-	}
-	return err
-}
-
-// errDamaged marks files that the CPU decodes once more, which knows what to say.
-var errDamaged = errors.New("pcwt: damaged")
-
-// finish checks the samples of a file, and cuts the region out.
-func (d *deviceDecoder) finish(i int) {
-	out, h := &d.out[i], d.headers[i]
-	if out.Err != nil {
-		d.onCPU([]int{i})
-		return
-	}
-	if d.view == (codec.View{}) && h.checksumOf(out.Image.Pix, d.files[i]) != h.checksum {
-		*out = codec.Decoded{Err: codec.Malformedf("pcwt: the checksum of the samples is wrong")}
-		return
-	}
-	if r := d.regions[i]; r.Size() != image.Pt(out.Image.Width, out.Image.Height) {
-		out.Image = raster.Crop(out.Image, r)
-	}
-	out.Image.Meta = h.meta
 }

@@ -179,8 +179,8 @@ func (e *encoder) trees() ([]byte, error) {
 
 // checksumOf is the checksum that a file has for its samples. With qmin different sections may give equal samples, so
 // that it covers the sections too.
-func (h *header) checksumOf(pix, file []byte) uint32 {
-	sum := crc32.Checksum(pix, castagnoli)
+func (h *header) checksumOf(c *pool.Pool, pix, file []byte) uint32 {
+	sum := crc(c, pix)
 	if h.qmin > 0 {
 		sum = crc32.Update(sum, castagnoli, file[h.start:])
 	}
@@ -190,7 +190,7 @@ func (h *header) checksumOf(pix, file []byte) uint32 {
 // checksum is that of the samples as they come back from indices.
 func checksum(cores *pool.Pool, h *header, m *raster.Image) uint32 {
 	if h.near == 0 {
-		return crc32.Checksum(m.Pix, castagnoli)
+		return crc(cores, m.Pix)
 	}
 	back := raster.Make(raster.Shape{Width: m.Width, Height: m.Height, Depth: 1, Channels: m.Channels, Bits: m.Bits, Signed: m.Signed})
 	sum := uint32(0)

@@ -9,4 +9,5 @@
 #include "slices.cuh"
 #include "predict.cuh"
 #include "code.cuh"
+#include "know.cuh"
 #include "decode.cuh"

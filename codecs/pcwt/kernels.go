@@ -19,6 +19,7 @@ type extent struct {
 	elements int // of a band
 	bodies   int // tiles of a level of a plane
 	side     int // of such a tile
+	group    int // threads of a group that works on such a tile
 	groups   int // of all bands of a batch
 }
 
@@ -32,7 +33,7 @@ const (
 	coderThreads  = 64
 
 	decoderThreads = 256
-	sharedTables   = constants.TableCount * (2*startsStride + hintSlots) // bytes of shared memory that a block of decoders has for tables
+	sharedTables   = constants.TableCount * (2*startsStride + hintStride) // bytes of shared memory that a block of decoders has for tables
 )
 
 // kernels is all kernels. Those of groups have one item for the whole batch.
@@ -58,24 +59,57 @@ var kernels = gpu.Table[extent]{Module: &module, Kernels: map[string]gpu.Entry[e
 	"pcwt_encode_tiles": {Params: listParams{}, Block: coderThreads, Threads: ofBodies},
 	"pcwt_pack_tiles":   {Params: tileParams{}, Block: coderThreads, Threads: func(e *extent) int { return e.bodies * coderThreads }},
 	"pcwt_know":         {Params: listParams{}, Threads: ofPixels},
-	"pcwt_decode_tiles": {Params: tileParams{}, Grid: decoderGrid},
+	"pcwt_know_lh":      {Params: listParams{}, Threads: ofPixels},
+	"pcwt_know_hh":      {Params: listParams{}, Threads: ofPixels},
+	"pcwt_decode_hl":    {Params: tileParams{}, Grid: decoderGrid},
+	"pcwt_decode_lh":    {Params: tileParams{}, Grid: decoderGrid},
+	"pcwt_decode_hh":    {Params: tileParams{}, Grid: decoderGrid},
 }}
 
-// decoderGrid gives every tile a warp, and every block its tables and six rows for each of its warps.
-func decoderGrid(_ *gpu.Info, items []extent) gpu.Grid {
-	const warps, margins = decoderThreads / 32, 8
-	tiles, side := 1, 0
+// decoderGrid gives every tile a group of threads, and every block its tables and for each of its groups words and six rows,
+// with as many threads as these fit for.
+func decoderGrid(card *gpu.Info, items []extent) gpu.Grid {
+	const margins = 8
+	threads, warp := 1, 0 // of all tiles of an item, and bytes of a warp
 	for i := range items {
-		tiles, side = max(tiles, items[i].bodies), max(side, items[i].side)
+		e := &items[i]
+		threads = max(threads, e.bodies*e.group)
+		warp = max(warp, 32/e.group*2*(8*e.group+6*(e.side+margins)))
+	}
+	block := decoderThreads
+	for block > 32 && sharedTables+block/32*warp > card.SharedMemory {
+		block /= 2
 	}
 	return gpu.Grid{
-		Blocks:  [3]int{(tiles + warps - 1) / warps, len(items)},
-		Threads: [3]int{decoderThreads},
-		Shared:  sharedTables + warps*6*2*(side+margins),
+		Blocks:  [3]int{(threads + block - 1) / block, len(items)},
+		Threads: [3]int{block},
+		Shared:  sharedTables + block/32*warp,
 	}
 }
 
-func ofBodies(e *extent) int { return 32 * e.bodies }
+// groupLog is log2 of the threads that work on a tile: at least the states of its stream. A launch with few tiles takes as
+// long as one of them, which many threads make short; one with many takes as long as there are instructions, which are fewer
+// if every thread has a state to go on with. The limits are tiles of 16 and 32 warps of each of 132 multiprocessors.
+func groupLog(laneLog, tiles int) int {
+	switch {
+	case tiles <= 132*16:
+		return 5
+	case tiles <= 132*32:
+		return max(4, laneLog)
+	}
+	return max(3, laneLog)
+}
+
+// Numbers of 32 bits that a tile keeps between its bands: its states and its place in the stream.
+const (
+	mostLanes   = 32
+	recordWords = mostLanes + 1
+)
+
+// mostSmall is the magnitude up to which values of a picture leave no sum of profile 1 outside of 16 bits.
+const mostSmall = 2047
+
+func ofBodies(e *extent) int { return e.bodies * e.group }
 
 func ofPixels(e *extent) int { return e.pixels }
 func ofTiles(e *extent) int  { return e.tiles * tileThreads }
@@ -166,6 +200,7 @@ type deviceLevel struct {
 	Stride         uint32 // of lh
 	HighStride     uint32 // of hl and hh
 	Filter         uint32
+	Wide           gpu.Ptr `cuda:"uint32_t"` // set to 1 where a value is so large that sums of profile 1 have to be limited; may be null
 }
 
 // deviceBand is a band of a wavelet tree.
@@ -216,7 +251,8 @@ type deviceTree struct {
 
 // Sizes of what profile 1 has in tables on a device.
 const (
-	hintSlots    = 64 // of a table: in each, a token to begin a search with
+	hintSlots    = 64            // of a table: in each, the first token that reaches into it
+	hintStride   = hintSlots + 4 // with the last token behind them
 	startsStride = constants.Tokens + 2
 	scaleZero    = 255
 )
@@ -263,7 +299,9 @@ type deviceModel struct {
 	Lengths    gpu.Ptr         `cuda:"uint32_t"` // of each tile, as in the file
 	RawBits    gpu.Ptr         `cuda:"uint8_t"`  // of each tile, what an index takes
 	Places     gpu.Ptr         `cuda:"uint64_t"` // of each tile, where its body is
+	States     gpu.Ptr         `cuda:"uint32_t"` // decoding: a record of each tile, states and then the place in the stream
 	Error      gpu.Ptr         `cuda:"uint32_t"` // of the picture
+	Wide       gpu.Ptr         `cuda:"uint32_t"` // of the picture: 1 where sums have to be limited
 	Width      uint32          // of the low band
 	Height     uint32
 	Side       uint32 // of a tile
@@ -277,5 +315,5 @@ type deviceModel struct {
 	Tiles      uint32
 	Room       uint32
 	Offsets    [4]int8 // of HL, LH and HH
-	Unused     uint32
+	LogGroup   uint32  // threads that work on a tile
 }

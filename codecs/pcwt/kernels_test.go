@@ -24,6 +24,7 @@ var shared = gputest.Header{
 		{Name: "error_range", Value: errorRange, Note: "a sample is not in its range"},
 		{Name: "coder_threads", Value: coderThreads},
 		{Name: "most_magnitude", Value: int32(8191), Note: "of a residual, in features"},
+		{Name: "most_small", Value: int32(mostSmall), Note: "of values whose sums are not limited"},
 		{Name: "textures", Value: constants.Textures},
 		{Name: "directions", Value: constants.Directions},
 		{Name: "contexts", Value: constants.Contexts, Note: "tables of a fraction"},
@@ -33,7 +34,10 @@ var shared = gputest.Header{
 		{Name: "starts_stride", Value: startsStride, Note: "of a table"},
 		{Name: "shared_tables", Value: sharedTables, Note: "bytes"},
 		{Name: "decoder_threads", Value: decoderThreads},
+		{Name: "most_lanes", Value: mostLanes},
+		{Name: "record_words", Value: recordWords, Note: "of a tile between its bands"},
 		{Name: "hint_slots", Value: hintSlots, Note: "of a table"},
+		{Name: "hint_stride", Value: hintStride},
 		{Name: "scale_zero", Value: scaleZero, Note: "the step where all features are 0"},
 	},
 	Structs: []gputest.Struct{

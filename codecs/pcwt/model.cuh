@@ -8,6 +8,11 @@
 #include "../../gpu/include/base.cuh"
 #include "shared.cuh"
 
+// Most planes have no sample and no coefficient of more than most_small: then no sum of taps or features leaves 16 bits, and
+// the limits, which are a third of the instructions, are left out. Templates are told so by small. The largest sum has
+// six differences of two of LL.
+DEVICE bool is_wide(int32_t v) { return (uint32_t)(v + most_small) > 2 * (uint32_t)most_small; }
+
 // v, limited to 16 bits. As instructions: the compiler would make a saturating addition of 16 bits, which takes longer.
 DEVICE int32_t sat(int32_t v)
 {
@@ -24,29 +29,41 @@ DEVICE int32_t limited(int32_t v, int32_t limit)
 	return r;
 }
 
-DEVICE int32_t plus(int32_t a, int32_t b) { return sat(a + b); }
-DEVICE int32_t minus(int32_t a, int32_t b) { return sat(a - b); }
-DEVICE int32_t absolute(int32_t v) { return limited(v, 32767); }
+template <bool small> DEVICE int32_t sat(int32_t v) { return small ? v : sat(v); }
+template <bool small> DEVICE int32_t plus(int32_t a, int32_t b) { return sat<small>(a + b); }
+template <bool small> DEVICE int32_t minus(int32_t a, int32_t b) { return sat<small>(a - b); }
+template <bool small> DEVICE int32_t absolute(int32_t v) { return small ? __builtin_abs(v) : limited(v, 32767); }
 DEVICE int32_t magnitude_of(int16_t e) { return limited(e, most_magnitude); }
+template <bool small> DEVICE int32_t magnitude_of(int16_t e) { return small ? __builtin_abs((int32_t)e) : magnitude_of(e); }
 
 DEVICE uint32_t nearest(int32_t v, uint32_t n) { return v < 0 ? 0 : (uint32_t)v < n ? (uint32_t)v : n - 1; }
 
 // The low band around a position: q(i, j) for i and j from -2 to 3, where a term looks.
-struct Low {
+template <bool small> struct Low {
 	int32_t s[6][6];
 
+	// Neighbouring columns of inner positions are loaded from one address.
 	__device__ Low(const Model &m, uint32_t px, uint32_t py)
 	{
+		bool inner = px >= 2 && px + 3 < m.width;
 #pragma unroll
 		for (int32_t j = -2; j <= 3; j++) {
 			const int32_t *row = m.low + (uint64_t)nearest((int32_t)py + j, m.height) * m.width;
+			if (inner)
+				load<true>(row + px, m, px, j);
+			else
+				load<false>(row, m, px, j);
+		}
+	}
+
+	template <bool inner> __device__ void load(const int32_t *row, const Model &m, uint32_t px, int32_t j)
+	{
 #pragma unroll
-			for (int32_t i = -2; i <= 3; i++) {
-				// Corners are nobody's terms.
-				if ((i < -1 || i > 2) && (j < -1 || j > 2))
-					continue;
-				s[j + 2][i + 2] = sat(row[nearest((int32_t)px + i, m.width)]);
-			}
+		for (int32_t i = -2; i <= 3; i++) {
+			// Corners are nobody's terms.
+			if ((i < -1 || i > 2) && (j < -1 || j > 2))
+				continue;
+			s[j + 2][i + 2] = sat<small>(inner ? row[i] : row[nearest((int32_t)px + i, m.width)]);
 		}
 	}
 
@@ -55,30 +72,30 @@ struct Low {
 
 	template <bool t> __device__ int32_t near(int32_t j, int32_t sum = 0) const
 	{
-		return minus(plus(minus(plus(sum, at<t>(-1, j)), at<t>(0, j)), at<t>(2, j)), at<t>(1, j));
+		return minus<small>(plus<small>(minus<small>(plus<small>(sum, at<t>(-1, j)), at<t>(0, j)), at<t>(2, j)), at<t>(1, j));
 	}
 	template <bool t> __device__ int32_t far(int32_t j, int32_t sum = 0) const
 	{
-		return minus(plus(minus(plus(sum, at<t>(-2, j)), at<t>(0, j)), at<t>(3, j)), at<t>(1, j));
+		return minus<small>(plus<small>(minus<small>(plus<small>(sum, at<t>(-2, j)), at<t>(0, j)), at<t>(3, j)), at<t>(1, j));
 	}
 	template <bool t> __device__ int32_t bend() const
 	{
-		int32_t v = minus(at<t>(0, -1), at<t>(0, 0));
-		v = minus(plus(v, at<t>(1, -1)), at<t>(1, 0));
-		v = minus(plus(v, at<t>(0, 1)), at<t>(0, 0));
-		return minus(plus(v, at<t>(1, 1)), at<t>(1, 0));
+		int32_t v = minus<small>(at<t>(0, -1), at<t>(0, 0));
+		v = minus<small>(plus<small>(v, at<t>(1, -1)), at<t>(1, 0));
+		v = minus<small>(plus<small>(v, at<t>(0, 1)), at<t>(0, 0));
+		return minus<small>(plus<small>(v, at<t>(1, 1)), at<t>(1, 0));
 	}
 	__device__ int32_t ring() const
 	{
-		int32_t v = minus(at<false>(-1, -1), at<false>(0, 0));
-		v = minus(plus(v, at<false>(2, -1)), at<false>(1, 0));
-		v = minus(plus(v, at<false>(-1, 2)), at<false>(0, 1));
-		return minus(plus(v, at<false>(2, 2)), at<false>(1, 1));
+		int32_t v = minus<small>(at<false>(-1, -1), at<false>(0, 0));
+		v = minus<small>(plus<small>(v, at<false>(2, -1)), at<false>(1, 0));
+		v = minus<small>(plus<small>(v, at<false>(-1, 2)), at<false>(0, 1));
+		return minus<small>(plus<small>(v, at<false>(2, 2)), at<false>(1, 1));
 	}
 
 	__device__ int32_t difference(int32_t i, int32_t j, int32_t k, int32_t l) const
 	{
-		return absolute(minus(at<false>(i, j), at<false>(k, l)));
+		return absolute<small>(minus<small>(at<false>(i, j), at<false>(k, l)));
 	}
 
 	// The texture of the position.
@@ -89,8 +106,8 @@ struct Low {
 		for (int32_t i = -1; i <= 1; i++)
 #pragma unroll
 			for (int32_t j = 0; j <= 1; j++) {
-				gh = plus(gh, difference(i + 1, j, i, j));
-				gv = plus(gv, difference(j, i + 1, j, i));
+				gh = plus<small>(gh, difference(i + 1, j, i, j));
+				gv = plus<small>(gv, difference(j, i + 1, j, i));
 			}
 		diagonals<0, 0>(d1, d2);
 		diagonals<-1, -1>(d1, d2);
@@ -99,15 +116,15 @@ struct Low {
 		diagonals<-1, 1>(d1, d2);
 		uint32_t direction = gh > sat(3 * gv) ? 0 : sat(2 * gh) > sat(3 * gv) ? 1 : gv > sat(3 * gh) ? 4 : sat(2 * gv) > sat(3 * gh) ? 3 : 2;
 		uint32_t diagonal = sat(2 * d1) > sat(3 * d2) ? 0 : sat(2 * d2) > sat(3 * d1) ? 2 : 1;
-		int32_t both = plus(gh, gv);
+		int32_t both = plus<small>(gh, gv);
 		uint32_t activity = (both >= set->thresholds[0]) + (both >= set->thresholds[1]);
 		return (direction * 3 + diagonal) * 3 + activity;
 	}
 
 	template <int32_t i, int32_t j> __device__ void diagonals(int32_t &d1, int32_t &d2) const
 	{
-		d1 = plus(d1, difference(i + 1, j + 1, i, j));
-		d2 = plus(d2, difference(i + 1, j, i, j + 1));
+		d1 = plus<small>(d1, difference(i + 1, j + 1, i, j));
+		d2 = plus<small>(d2, difference(i + 1, j, i, j + 1));
 	}
 };
 
@@ -131,6 +148,8 @@ struct Weights {
 	__device__ Weights(int32_t first, int32_t second, int32_t seventh) : w{first, second, 0, 0, 0, 0, seventh, 0} {}
 
 	__device__ int32_t of(int32_t i) const { return i % 2 ? w[i / 2] >> 16 : (int16_t)w[i / 2]; }
+	// Of i or else of j, so that both are known when this is compiled.
+	__device__ int32_t of(bool first, int32_t i, int32_t j) const { return first ? of(i) : of(j); }
 };
 
 // A running sum of weighted features, and whether one of them is not 0.
@@ -138,13 +157,14 @@ struct Features {
 	int32_t sum;
 	int32_t any;
 
-	__device__ void add(const Weights &w, int32_t i, int32_t feature)
+	__device__ void add(int32_t weight, int32_t feature)
 	{
-		sum += w.of(i) * feature;
+		sum += weight * feature;
 		any |= feature;
 	}
+	__device__ void add(const Weights &w, int32_t i, int32_t feature) { add(w.of(i), feature); }
 	// Of a sum over the low band.
-	__device__ void add_low(const Weights &w, int32_t i, int32_t v, uint32_t qmin) { add(w, i, absolute(v) >> qmin); }
+	template <bool small> __device__ void add_low(int32_t weight, int32_t v, uint32_t qmin) { add(weight, absolute<small>(v) >> qmin); }
 };
 
 DEVICE const int16_t *predict_weights(const Model &m, uint32_t b, uint32_t x, uint32_t y, uint32_t texture)
@@ -159,7 +179,7 @@ DEVICE uint32_t scale_key(const Model &m, uint32_t b, uint32_t x, uint32_t y, ui
 }
 
 // The parents of a coefficient and the coefficients of earlier planes, as taps and as features.
-template <int b> struct Known {
+template <int b, bool small> struct Known {
 	const ModelBand &f;
 	uint64_t at, p, ph, pv, pd; // places in the band and in the parents'
 
@@ -177,71 +197,70 @@ template <int b> struct Known {
 	{
 		int32_t sum = 0;
 		if (f.parent_c) {
-			int32_t h = sat(f.parent_c[ph]), v = sat(f.parent_c[pv]);
-			sum = w.of(4) * sat(f.parent_c[p]);
-			sum += b == 2 ? w.of(5) * plus(h, v) : w.of(5) * h + w.of(6) * v;
+			int32_t h = sat<small>(f.parent_c[ph]), v = sat<small>(f.parent_c[pv]);
+			sum = w.of(4) * sat<small>(f.parent_c[p]);
+			sum += b == 2 ? w.of(5) * plus<small>(h, v) : w.of(5) * h + w.of(6) * v;
 		}
 		if (variant > 0)
-			sum += w.of(13) * sat(f.before_c[at]) + w.of(14) * f.before_e[at];
+			sum += w.of(13) * sat<small>(f.before_c[at]) + w.of(14) * f.before_e[at];
 		if (variant > 1)
-			sum += w.of(15) * sat(f.second_c[at]);
+			sum += w.of(15) * sat<small>(f.second_c[at]);
 		return sum;
 	}
 
-	// Adds the features that begin at weight first: of the planes before.
-	__device__ void features(Features &s, const Weights &w, uint32_t variant, int32_t first, uint32_t px, uint32_t py) const
+	// The weight of feature i of the planes before.
+	__device__ int32_t weight(const Weights &w, bool fast, int32_t i) const { return w.of(fast, 8 + 2 * b + i, (b == 0 ? 12 : 13) + i); }
+
+	__device__ void features(Features &s, const Weights &w, uint32_t variant, bool fast, uint32_t px, uint32_t py) const
 	{
 		if (f.parent_c) {
-			s.add(w, 4, magnitude_of(f.parent_e[p]));
-			s.add(w, 5, magnitude_of(f.parent_e[ph]) + magnitude_of(f.parent_e[pv]) + magnitude_of(f.parent_e[pd]));
+			s.add(w, 4, magnitude_of<small>(f.parent_e[p]));
+			s.add(w, 5, magnitude_of<small>(f.parent_e[ph]) + magnitude_of<small>(f.parent_e[pv]) + magnitude_of<small>(f.parent_e[pd]));
 		}
 		if (variant > 0) {
 			uint64_t row = (uint64_t)py * f.width;
 			const int16_t *e = f.before_e;
-			s.add(w, first, magnitude_of(e[at]));
-			int32_t cross = magnitude_of(e[row + nearest((int32_t)px - 1, f.width)]);
-			cross += magnitude_of(e[row + nearest((int32_t)px + 1, f.width)]);
-			cross += magnitude_of(e[(uint64_t)nearest((int32_t)py - 1, f.height) * f.width + px]);
-			cross += magnitude_of(e[(uint64_t)nearest((int32_t)py + 1, f.height) * f.width + px]);
-			s.add(w, first + 1, cross < 32767 ? cross : 32767);
+			s.add(weight(w, fast, 0), magnitude_of<small>(e[at]));
+			int32_t cross = magnitude_of<small>(e[row + nearest((int32_t)px - 1, f.width)]);
+			cross += magnitude_of<small>(e[row + nearest((int32_t)px + 1, f.width)]);
+			cross += magnitude_of<small>(e[(uint64_t)nearest((int32_t)py - 1, f.height) * f.width + px]);
+			cross += magnitude_of<small>(e[(uint64_t)nearest((int32_t)py + 1, f.height) * f.width + px]);
+			s.add(weight(w, fast, 1), cross < 32767 ? cross : 32767);
 		}
 		if (variant > 1)
-			s.add(w, first + 2, magnitude_of(f.second_e[at]));
+			s.add(weight(w, fast, 2), magnitude_of<small>(f.second_e[at]));
 	}
 };
 
 // Taps of the low band.
-template <int b> DEVICE int32_t low_taps(const Low &q, const Weights &w)
+template <int b, bool small> DEVICE int32_t low_taps(const Low<small> &q, const Weights &w)
 {
 	if (b == 2)
-		return w.of(6) * q.near<false>(1, q.near<false>(0)) + w.of(7) * q.near<true>(1, q.near<true>(0)) + w.of(8) * q.ring();
+		return w.of(6) * q.template near<false>(1, q.template near<false>(0)) + w.of(7) * q.template near<true>(1, q.template near<true>(0)) + w.of(8) * q.ring();
 	constexpr bool t = b == 1;
-	int32_t sum = w.of(7) * q.near<t>(0) + w.of(8) * q.far<t>(0) + w.of(9) * q.near<t>(1, q.near<t>(-1)) + w.of(10) * q.bend<t>();
-	return b == 0 ? sum + w.of(11) * q.far<t>(1, q.far<t>(-1)) : sum;
+	int32_t sum = w.of(7) * q.template near<t>(0) + w.of(8) * q.template far<t>(0) + w.of(9) * q.template near<t>(1, q.template near<t>(-1)) +
+		w.of(10) * q.template bend<t>();
+	return b == 0 ? sum + w.of(11) * q.template far<t>(1, q.template far<t>(-1)) : sum;
 }
 
-// Numbers of the weights of features that depend on whether there are earlier planes.
-template <int b> DEVICE int32_t first_low(bool later) { return b == 2 ? (later ? 6 : 8) : b == 1 && later ? 7 : 8; }
-template <int b> DEVICE int32_t first_bands(bool fast, bool later) { return fast ? 8 : b == 1 ? (later ? 11 : 12) : later ? 9 : 12; }
-template <int b> DEVICE int32_t first_before(bool fast) { return fast ? 8 + 2 * b : b == 0 ? 12 : 13; }
-
-// Features of the low band.
-template <int b> DEVICE void low_features(Features &s, const Low &q, const Weights &w, bool later, uint32_t qmin)
+// Features of the low band. Which weights are theirs depends on whether there are earlier planes.
+template <int b, bool small> DEVICE void low_features(Features &s, const Low<small> &q, const Weights &w, bool later, uint32_t qmin)
 {
-	int32_t i = first_low<b>(later);
+	auto weight = [&](int32_t i) { return w.of(later, (b == 2 ? 6 : b == 1 ? 7 : 8) + i, 8 + i); };
 	if (b == 2) {
-		s.add_low(w, i, minus(plus(minus(q.at<false>(0, 0), q.at<false>(1, 0)), q.at<false>(1, 1)), q.at<false>(0, 1)), qmin);
-		s.add_low(w, i + 1, minus(plus(minus(q.at<false>(1, 0), q.at<false>(0, 0)), q.at<false>(1, 1)), q.at<false>(0, 1)), qmin);
-		s.add_low(w, i + 2, minus(plus(minus(q.at<false>(0, 1), q.at<false>(0, 0)), q.at<false>(1, 1)), q.at<false>(1, 0)), qmin);
+		int32_t a = q.template at<false>(0, 0), c = q.template at<false>(1, 0), d = q.template at<false>(1, 1), e = q.template at<false>(0, 1);
+		s.add_low<small>(weight(0), minus<small>(plus<small>(minus<small>(a, c), d), e), qmin);
+		s.add_low<small>(weight(1), minus<small>(plus<small>(minus<small>(c, a), d), e), qmin);
+		s.add_low<small>(weight(2), minus<small>(plus<small>(minus<small>(e, a), d), c), qmin);
 		if (!later)
-			s.add_low(w, i + 3, q.near<false>(1, q.near<false>(0)), qmin);
+			s.add_low<small>(w.of(11), q.template near<false>(1, q.template near<false>(0)), qmin);
 		return;
 	}
 	constexpr bool t = b == 1;
-	s.add_low(w, i, minus(q.at<t>(1, 0), q.at<t>(0, 0)), qmin);
-	s.add_low(w, i + 1, q.near<t>(0), qmin);
-	s.add_low(w, i + 2, minus(q.at<t>(0, 0), q.at<t>(-1, 0)), qmin);
-	s.add_low(w, i + 3, minus(q.at<t>(2, 0), q.at<t>(1, 0)), qmin);
+	s.add_low<small>(weight(0), minus<small>(q.template at<t>(1, 0), q.template at<t>(0, 0)), qmin);
+	s.add_low<small>(weight(1), q.template near<t>(0), qmin);
+	s.add_low<small>(weight(2), minus<small>(q.template at<t>(0, 0), q.template at<t>(-1, 0)), qmin);
+	s.add_low<small>(weight(3), minus<small>(q.template at<t>(2, 0), q.template at<t>(1, 0)), qmin);
 }
 
 // The column that stands for x in a part of less than four, the last of which is end.
@@ -286,53 +305,56 @@ template <bool narrow> struct Part {
 DEVICE bool is_narrow(const Model &m, uint32_t tx) { return m.width - tx * m.side < 5; }
 
 // A row of a part: coefficients, and magnitudes of residuals.
-template <bool narrow> struct CoefficientRow {
+template <bool narrow, bool small> struct CoefficientRow {
+	static constexpr bool is_small = small;
 	const Part<narrow> &p;
 	const int32_t *s;
 
 	__device__ CoefficientRow(const Part<narrow> &p, uint64_t row) : p(p), s(p.f.c + row) {}
-	__device__ int32_t operator()(int32_t x) const { return sat(s[p.column(x)]); }
+	__device__ int32_t operator()(int32_t x) const { return sat<small>(s[p.column(x)]); }
 };
 
-template <bool narrow> struct MagnitudeRow {
+template <bool narrow, bool small> struct MagnitudeRow {
 	const Part<narrow> &p;
 	const int16_t *s;
 
 	__device__ MagnitudeRow(const Part<narrow> &p, uint64_t row) : p(p), s(p.f.e + row) {}
-	__device__ int32_t operator()(int32_t x) const { return magnitude_of(s[p.column(x)]); }
+	__device__ int32_t operator()(int32_t x) const { return magnitude_of<small>(s[p.column(x)]); }
 };
 
 // Taps of the band itself in the tile. n and nn are the rows above, own is the coefficient's. y is not looked at but for 0.
 template <int b, class Row> DEVICE int32_t own_taps(const Row &nn, const Row &n, const Row &own, const Weights &w, int32_t x, uint32_t y)
 {
+	constexpr bool small = Row::is_small;
 	int32_t sum = 0;
 	if (y > 0) {
-		sum = w.of(0) * n(x) + w.of(1) * plus(n(x - 1), n(x + 1)) + w.of(2) * nn(x);
+		sum = w.of(0) * n(x) + w.of(1) * plus<small>(n(x - 1), n(x + 1)) + w.of(2) * nn(x);
 		if (b == 0)
-			sum += w.of(12) * plus(n(x - 2), n(x + 2));
+			sum += w.of(12) * plus<small>(n(x - 2), n(x + 2));
 	}
 	if (x & 1)
-		sum += w.of(3) * plus(own(x - 1), own(x + 1));
+		sum += w.of(3) * plus<small>(own(x - 1), own(x + 1));
 	return sum;
 }
 
 // Taps of the bands before in the tile.
-template <int b, bool narrow> DEVICE int32_t earlier_taps(const Part<narrow> &h, const Part<narrow> &v, const Weights &w, int32_t x, int32_t y)
+template <int b, bool narrow, bool small> DEVICE int32_t earlier_taps(const Part<narrow> &h, const Part<narrow> &v, const Weights &w, int32_t x, int32_t y)
 {
+	using Row = CoefficientRow<narrow, small>;
 	int32_t sum = 0;
 	if (b > 0 && !h.empty()) {
-		CoefficientRow<narrow> n(h, h.earlier_row(y - 1)), own(h, h.earlier_row(y)), s(h, h.earlier_row(y + 1)), ss(h, h.earlier_row(y + 2));
+		Row n(h, h.earlier_row(y - 1)), own(h, h.earlier_row(y)), s(h, h.earlier_row(y + 1)), ss(h, h.earlier_row(y + 2));
 		if (b == 1) {
-			int32_t near = plus(plus(plus(own(x - 1), own(x)), s(x - 1)), s(x));
-			int32_t far = plus(plus(plus(n(x - 1), n(x)), ss(x - 1)), ss(x));
+			int32_t near = plus<small>(plus<small>(plus<small>(own(x - 1), own(x)), s(x - 1)), s(x));
+			int32_t far = plus<small>(plus<small>(plus<small>(n(x - 1), n(x)), ss(x - 1)), ss(x));
 			sum = w.of(11) * near + w.of(12) * far;
 		} else {
-			sum = w.of(9) * plus(own(x), s(x)) + w.of(10) * plus(n(x), ss(x));
+			sum = w.of(9) * plus<small>(own(x), s(x)) + w.of(10) * plus<small>(n(x), ss(x));
 		}
 	}
 	if (b == 2 && !v.empty()) {
-		CoefficientRow<narrow> own(v, v.earlier_row(y));
-		sum += w.of(11) * plus(own(x), own(x + 1)) + w.of(12) * plus(own(x - 1), own(x + 2));
+		Row own(v, v.earlier_row(y));
+		sum += w.of(11) * plus<small>(own(x), own(x + 1)) + w.of(12) * plus<small>(own(x - 1), own(x + 2));
 	}
 	return sum;
 }
@@ -354,25 +376,26 @@ DEVICE void own_features(Features &s, const Row &nn, const Row &n, const Row &ow
 		s.add(w, 3, own(x - 1) + own(x + 1));
 }
 
-// Features of a band before, with the numbers first and first+1.
-template <bool narrow> DEVICE void cross_features(Features &s, const Part<narrow> &p, const Weights &w, int32_t first, int32_t x, int32_t y)
+// Features of a band before, with two weights.
+template <bool narrow, bool small> DEVICE void cross_features(Features &s, const Part<narrow> &p, int32_t weight, int32_t of_cross, int32_t x, int32_t y)
 {
 	if (p.empty())
 		return;
-	MagnitudeRow<narrow> n(p, p.earlier_row(y - 1)), own(p, p.earlier_row(y)), below(p, p.earlier_row(y + 1));
-	s.add(w, first, own(x));
-	s.add(w, first + 1, own(x - 1) + own(x + 1) + n(x) + below(x)); // at most 32764
+	using Row = MagnitudeRow<narrow, small>;
+	Row n(p, p.earlier_row(y - 1)), own(p, p.earlier_row(y)), below(p, p.earlier_row(y + 1));
+	s.add(weight, own(x));
+	s.add(of_cross, own(x - 1) + own(x + 1) + n(x) + below(x)); // at most 32764
 }
 
 // Features of the bands before in the tile.
-template <int b, bool narrow>
+template <int b, bool narrow, bool small>
 DEVICE void earlier_features(Features &s, const Part<narrow> &h, const Part<narrow> &v, const Weights &w, bool fast, bool later, int32_t x, int32_t y)
 {
-	int32_t i = first_bands<b>(fast, later);
+	auto weight = [&](int32_t i) { return fast ? w.of(8 + i) : w.of(later, (b == 1 ? 11 : 9) + i, 12 + i); };
 	if (b > 0)
-		cross_features(s, h, w, i, x, y);
+		cross_features<narrow, small>(s, h, weight(0), weight(1), x, y);
 	if (b == 2)
-		cross_features(s, v, w, i + 2, x, y);
+		cross_features<narrow, small>(s, v, weight(2), weight(3), x, y);
 }
 
 // A prediction and which way it lies from an integer.
@@ -384,7 +407,7 @@ struct Prediction {
 	{
 		int32_t v = (sum + (2048 << qmin)) >> (12 + qmin);
 		r = v < -16383 ? -16383 : v > 16383 ? 16383 : v;
-		f = (sum >> qmin) - r * 4096;
+		f = (sum >> qmin) - v * 4096; // of what is not limited
 	}
 	__device__ uint32_t fraction() const
 	{

@@ -30,7 +30,8 @@ type modelBatch struct {
 	list   gpu.Ptr
 	tiles  int // of all planes
 
-	lengths, rawBits, places *gpu.Buffer // of all tiles
+	lengths, rawBits, places, states *gpu.Buffer // of all tiles
+	wide                             *gpu.Buffer // a uint32 for each picture: 1 where sums have to be limited
 }
 
 // modelPlane is a plane of a frame.
@@ -83,10 +84,13 @@ func (d *deviceSteps) newModelBatch(pictures []picture, headers []*header, frame
 	for _, list := range []struct {
 		to   **gpu.Buffer
 		size int
-	}{{&b.lengths, 4}, {&b.rawBits, 1}, {&b.places, 8}} {
+	}{{&b.lengths, 4}, {&b.rawBits, 1}, {&b.places, 8}, {&b.states, 4 * recordWords}} {
 		if *list.to, err = d.lane.Device(max(1, list.size*b.tiles)); err != nil {
 			return nil, err
 		}
+	}
+	if b.wide, err = d.stream.Zeros(4 * len(pictures)); err != nil {
+		return nil, err
 	}
 	sets, err := b.putSets()
 	if err != nil {
@@ -165,21 +169,31 @@ func (b *modelBatch) listModels(sets map[*constants.Set]gpu.Ptr) {
 	for channel := range b.ranges {
 		for level := range b.most + 1 {
 			b.ranges[channel] = append(b.ranges[channel], len(b.models))
+			tiles := b.beside // that are coded together
+			for i := range b.planes {
+				if p := &b.planes[i]; p.channel == channel && level < len(p.levels) {
+					tiles += p.levels[level].tiles
+				}
+			}
 			for i := range b.planes {
 				p := &b.planes[i]
 				if p.channel != channel || level >= len(p.levels) {
 					continue
 				}
 				e := &p.levels[level]
-				b.models = append(b.models, b.model(i, level, sets))
-				b.sizes = append(b.sizes, extent{pixels: e.bands[constants.LH].width * e.bands[constants.HL].height, bodies: e.tiles, side: b.headers[b.frames[p.frame].file].side()})
+				h := b.headers[b.frames[p.frame].file]
+				group := groupLog(h.laneLog, tiles)
+				b.models = append(b.models, b.model(i, level, group, sets))
+				b.sizes = append(b.sizes, extent{
+					pixels: e.bands[constants.LH].width * e.bands[constants.HL].height, bodies: e.tiles, side: h.side(), group: 1 << group,
+				})
 			}
 		}
 	}
 }
 
-// model describes a level of a plane.
-func (b *modelBatch) model(plane, level int, sets map[*constants.Set]gpu.Ptr) deviceModel {
+// model describes a level of a plane, with log2 of the threads that work on a tile.
+func (b *modelBatch) model(plane, level, group int, sets map[*constants.Set]gpu.Ptr) deviceModel {
 	p := &b.planes[plane]
 	h := b.headers[b.frames[p.frame].file]
 	l := &p.levels[level]
@@ -187,7 +201,8 @@ func (b *modelBatch) model(plane, level int, sets map[*constants.Set]gpu.Ptr) de
 	m := deviceModel{
 		Low: l.low, Set: sets[p.params.tables.Set],
 		Words: l.words, Lengths: b.lengths.Ptr + gpu.Ptr(4*l.tilesAt), RawBits: b.rawBits.Ptr + gpu.Ptr(l.tilesAt), Places: b.places.Ptr + gpu.Ptr(8*l.tilesAt),
-		Error: b.images.errors.Ptr + gpu.Ptr(4*b.frames[p.frame].picture),
+		States: b.states.Ptr + gpu.Ptr(4*recordWords*l.tilesAt), LogGroup: uint32(group),
+		Error: b.images.errors.Ptr + gpu.Ptr(4*b.frames[p.frame].picture), Wide: b.wideOf(p),
 		Width: uint32(l.bands[constants.LH].width), Height: uint32(l.bands[constants.HL].height),
 		Side: uint32(h.side()), LogSide: uint32(h.tileLog), LogLanes: uint32(h.laneLog), LevelClass: uint32(class), Variant: uint32(p.params.earlier),
 		Fast: flag(h.fast()), Qmin: uint32(h.qmin), Across: uint32(l.across), Tiles: uint32(l.tiles), Room: uint32(roomOf(h.side(), 1<<h.laneLog)),
@@ -213,6 +228,11 @@ func (b *modelBatch) model(plane, level int, sets map[*constants.Set]gpu.Ptr) de
 		}
 	}
 	return m
+}
+
+// wideOf is where it is told that a plane has values whose sums have to be limited.
+func (b *modelBatch) wideOf(p *modelPlane) gpu.Ptr {
+	return b.wide.Ptr + gpu.Ptr(4*b.frames[p.frame].picture)
 }
 
 // run runs a kernel for the models from first to last-1.
@@ -247,6 +267,7 @@ func (b *modelBatch) transform(kernel string, level int) error {
 			Samples: p.first, Ll: l.low, Hl: l.bands[0].c, Lh: l.bands[1].c, Hh: l.bands[2].c,
 			Width: uint32(l.width), Height: uint32(l.height), ExtendedWidth: uint32(l.width), ExtendedHeight: uint32(l.height),
 			LowStride: uint32(l.bands[1].width), Stride: uint32(l.bands[1].width), HighStride: uint32(l.bands[2].width), Filter: uint32(p.params.wavelet),
+			Wide: b.wideOf(p),
 		}
 		if level > 0 {
 			e.Samples = p.levels[level-1].low
@@ -293,9 +314,10 @@ func makeDeviceSet(s *constants.Set) *deviceSet {
 			d.Ranges[i*constants.Tokens+t] = uint32(sum) | uint32(f)<<16
 			sum += int(f)
 			for ; at < hintSlots && at*slot < sum; at++ {
-				hints[i*hintSlots+at] = uint8(t)
+				hints[i*hintStride+at] = uint8(t)
 			}
 		}
+		hints[i*hintStride+hintSlots] = constants.Tokens - 1
 		start(constants.Tokens)
 	}
 	return d

@@ -52,7 +52,7 @@ func BenchmarkCardPaper(b *testing.B) {
 		fmt.Printf("\nTable 5.2, profile 0 on %s; in brackets the paper's PCWT and JPEG XR\n%-11s %6s %28s %28s\n", dev.Name(), "", "CR", "Comp Time (ms)", "Decomp Time (ms)")
 		var sums [4][4]float64 // of a class, pixels x time: ours and of JPEG XR, compression and decompression
 		for i, row := range paperRows {
-			images := imagesOf([]picture{landscape(row.width, row.height, 1)})
+			images := imagesOf(b, dev, []picture{landscape(row.width, row.height, 1)})
 			size, compress, decompress := timesAlone(b, run, images, o)
 			ratio := float64(images[0].Size()) / float64(size)
 			fmt.Printf("%-11s %6.2f %8.2f (%6.0f, %7.0f) %9.2f (%6.0f, %7.0f)\n", row.name, ratio, compress, row.compress, row.xrCompress, decompress, row.decompress, row.xrDecode)

@@ -14,7 +14,7 @@
 #include "position.cuh"
 
 // What encoding knows of a coefficient: its prediction.
-template <int b, bool narrow> DEVICE void predict_band(const Model &m, const Low &q, const Position &at, uint32_t texture)
+template <int b, bool narrow, bool small> DEVICE void predict_band(const Model &m, const Low<small> &q, const Position &at, uint32_t texture)
 {
 	const ModelBand &f = band_of(m, b);
 	if (at.px >= f.width || at.py >= f.height)
@@ -22,24 +22,27 @@ template <int b, bool narrow> DEVICE void predict_band(const Model &m, const Low
 	uint32_t tx = at.px >> m.log_side, ty = at.py >> m.log_side;
 	Part<narrow> own(f, m.side, tx, ty), h(m.hl, m.side, tx, ty), v(m.lh, m.side, tx, ty);
 	Weights w(predict_weights(m, b, at.x, at.y, texture));
-	Known<b> known(f, at.px, at.py);
+	Known<b, small> known(f, at.px, at.py);
 	uint32_t y = at.y, n = y > 0 ? y - 1 : 0, nn = y > 1 ? y - 2 : 0;
-	int32_t sum = known.taps(w, m.variant) + low_taps<b>(q, w) + earlier_taps<b, narrow>(h, v, w, (int32_t)at.x, (int32_t)y);
-	sum += own_taps<b>(CoefficientRow<narrow>(own, own.row(nn)), CoefficientRow<narrow>(own, own.row(n)), CoefficientRow<narrow>(own, own.row(y)), w, (int32_t)at.x, y);
+	int32_t sum = known.taps(w, m.variant) + low_taps<b, small>(q, w) + earlier_taps<b, narrow, small>(h, v, w, (int32_t)at.x, (int32_t)y);
+	using Row = CoefficientRow<narrow, small>;
+	sum += own_taps<b>(Row(own, own.row(nn)), Row(own, own.row(n)), Row(own, own.row(y)), w, (int32_t)at.x, y);
 	Prediction p(sum, m.qmin);
 	int32_t e = index_of(f.c[known.at], m.qmin) - p.r;
 	f.e[known.at] = sat16(e);
+	if (small && limited(e, most_magnitude + 1) > most_magnitude)
+		*m.wide = 1; // any thread, the same value
 	f.residuals[known.at] = p.f < 0 ? -e : e;
 	f.kinds[known.at] = (uint8_t)(texture / (textures / directions) | p.fraction() << 3);
 }
 
-template <bool narrow> DEVICE void predict_position(const Model &m, const Position &at)
+template <bool narrow, bool small> DEVICE void predict_position(const Model &m, const Position &at)
 {
-	Low q(m, at.px, at.py);
+	Low<small> q(m, at.px, at.py);
 	uint32_t texture = q.texture(m.set);
-	predict_band<0, narrow>(m, q, at, texture);
-	predict_band<1, narrow>(m, q, at, texture);
-	predict_band<2, narrow>(m, q, at, texture);
+	predict_band<0, narrow, small>(m, q, at, texture);
+	predict_band<1, narrow, small>(m, q, at, texture);
+	predict_band<2, narrow, small>(m, q, at, texture);
 }
 
 // Residuals of all coefficients of a level, from the coefficients. One thread per position; blockIdx.y is the level. The
@@ -64,46 +67,49 @@ KERNEL pcwt_predict(const Model *__restrict__ list)
 		return;
 	}
 	if (is_narrow(m, at.px >> m.log_side))
-		predict_position<true>(m, at);
+		predict_position<true, false>(m, at);
+	else if (*m.wide)
+		predict_position<false, false>(m, at);
 	else
-		predict_position<false>(m, at);
+		predict_position<false, true>(m, at);
 }
 
-template <int b, bool narrow> DEVICE void scale_band(const Model &m, const Low *q, const Position &at)
+template <int b, bool fast, bool narrow, bool small> DEVICE void scale_band(const Model &m, const Low<small> *q, const Position &at)
 {
 	const ModelBand &f = band_of(m, b);
 	if (at.px >= f.width || at.py >= f.height)
 		return;
 	uint32_t tx = at.px >> m.log_side, ty = at.py >> m.log_side;
+	bool later = m.variant > 0;
 	Part<narrow> own(f, m.side, tx, ty), h(m.hl, m.side, tx, ty), v(m.lh, m.side, tx, ty);
-	Known<b> known(f, at.px, at.py);
+	Known<b, small> known(f, at.px, at.py);
 	uint32_t key = scale_key(m, b, at.x, at.y, f.kinds[known.at] & 7);
 	Weights w(m.set->scale + 16 * key);
 	Features s = {m.set->bias[key], 0};
-	known.features(s, w, m.variant, first_before<b>(m.fast), at.px, at.py);
-	if (q)
-		low_features<b>(s, *q, w, m.variant > 0, m.qmin);
-	earlier_features<b, narrow>(s, h, v, w, m.fast, m.variant > 0, (int32_t)at.x, (int32_t)at.y);
+	known.features(s, w, m.variant, fast, at.px, at.py);
+	if (!fast)
+		low_features<b, small>(s, *q, w, later, m.qmin);
+	earlier_features<b, narrow, small>(s, h, v, w, fast, later, (int32_t)at.x, (int32_t)at.y);
 	uint32_t y = at.y, n = y > 0 ? y - 1 : 0, nn = y > 1 ? y - 2 : 0;
-	own_features<b>(s, MagnitudeRow<narrow>(own, own.row(nn)), MagnitudeRow<narrow>(own, own.row(n)), MagnitudeRow<narrow>(own, own.row(y)), w, m.fast, m.variant > 0,
-		(int32_t)at.x, y);
+	using Row = MagnitudeRow<narrow, small>;
+	own_features<b>(s, Row(own, own.row(nn)), Row(own, own.row(n)), Row(own, own.row(y)), w, fast, later, (int32_t)at.x, y);
 	f.steps[known.at] = (uint8_t)scale_step(s);
 }
 
-template <bool narrow> DEVICE void scale_bands(const Model &m, const Low *q, const Position &at)
+template <bool fast, bool narrow, bool small> DEVICE void scale_bands(const Model &m, const Low<small> *q, const Position &at)
 {
-	scale_band<0, narrow>(m, q, at);
-	scale_band<1, narrow>(m, q, at);
-	scale_band<2, narrow>(m, q, at);
+	scale_band<0, fast, narrow, small>(m, q, at);
+	scale_band<1, fast, narrow, small>(m, q, at);
+	scale_band<2, fast, narrow, small>(m, q, at);
 }
 
-template <bool narrow> DEVICE void scale_position(const Model &m, const Position &at)
+template <bool narrow, bool small> DEVICE void scale_position(const Model &m, const Position &at)
 {
 	if (m.fast) {
-		scale_bands<narrow>(m, nullptr, at);
+		scale_bands<true, narrow, small>(m, nullptr, at);
 	} else {
-		Low q(m, at.px, at.py);
-		scale_bands<narrow>(m, &q, at);
+		Low<small> q(m, at.px, at.py);
+		scale_bands<false, narrow, small>(m, &q, at);
 	}
 }
 
@@ -115,7 +121,9 @@ KERNEL pcwt_scale(const Model *__restrict__ list)
 	if (!at.inside)
 		return;
 	if (is_narrow(m, at.px >> m.log_side))
-		scale_position<true>(m, at);
+		scale_position<true, false>(m, at);
+	else if (*m.wide)
+		scale_position<false, false>(m, at);
 	else
-		scale_position<false>(m, at);
+		scale_position<false, true>(m, at);
 }

@@ -16,6 +16,7 @@ constexpr uint32_t error_tile = 2; // a tile's stream does not end as it must
 constexpr uint32_t error_range = 3; // a sample is not in its range
 constexpr uint32_t coder_threads = 64;
 constexpr int32_t most_magnitude = 8191; // of a residual, in features
+constexpr int32_t most_small = 2047; // of values whose sums are not limited
 constexpr uint32_t textures = 45;
 constexpr uint32_t directions = 5;
 constexpr uint32_t contexts = 44; // tables of a fraction
@@ -23,9 +24,12 @@ constexpr uint32_t escape = 87;
 constexpr uint32_t tokens = 88;
 constexpr uint32_t table_count = 176;
 constexpr uint32_t starts_stride = 90; // of a table
-constexpr uint32_t shared_tables = 42944; // bytes
+constexpr uint32_t shared_tables = 43648; // bytes
 constexpr uint32_t decoder_threads = 256;
+constexpr uint32_t most_lanes = 32;
+constexpr uint32_t record_words = 33; // of a tile between its bands
 constexpr uint32_t hint_slots = 64; // of a table
+constexpr uint32_t hint_stride = 68;
 constexpr uint32_t scale_zero = 255; // the step where all features are 0
 
 // Picture is a picture's samples and its planes.
@@ -98,8 +102,9 @@ struct Level {
 	uint32_t stride; // of lh
 	uint32_t high_stride; // of hl and hh
 	uint32_t filter;
+	uint32_t *wide; // set to 1 where a value is so large that sums of profile 1 have to be limited; may be null
 };
-static_assert(sizeof(Level) == 72, "Level");
+static_assert(sizeof(Level) == 80, "Level");
 static_assert(__builtin_offsetof(Level, samples) == 0, "Samples");
 static_assert(__builtin_offsetof(Level, ll) == 8, "Ll");
 static_assert(__builtin_offsetof(Level, hl) == 16, "Hl");
@@ -113,6 +118,7 @@ static_assert(__builtin_offsetof(Level, low_stride) == 56, "LowStride");
 static_assert(__builtin_offsetof(Level, stride) == 60, "Stride");
 static_assert(__builtin_offsetof(Level, high_stride) == 64, "HighStride");
 static_assert(__builtin_offsetof(Level, filter) == 68, "Filter");
+static_assert(__builtin_offsetof(Level, wide) == 72, "Wide");
 
 // Band is a band of a wavelet tree.
 struct Band {
@@ -201,9 +207,9 @@ struct Set {
 	int32_t bias[180];
 	int16_t thresholds[2];
 	uint32_t ranges[15488]; // of a table, where each token begins, and its frequency << 16
-	uint8_t tables[42944]; // where each token begins, of all tables, u16; then of a table, the first token that reaches into a slot
+	uint8_t tables[43648]; // where each token begins, of all tables, u16; then of a table, the first token that reaches into a slot
 };
-static_assert(sizeof(Set) == 189140, "Set");
+static_assert(sizeof(Set) == 189844, "Set");
 static_assert(__builtin_offsetof(Set, predict) == 0, "Predict");
 static_assert(__builtin_offsetof(Set, scale) == 77760, "Scale");
 static_assert(__builtin_offsetof(Set, bias) == 83520, "Bias");
@@ -260,7 +266,9 @@ struct Model {
 	uint32_t *lengths; // of each tile, as in the file
 	uint8_t *raw_bits; // of each tile, what an index takes
 	uint64_t *places; // of each tile, where its body is
+	uint32_t *states; // decoding: a record of each tile, states and then the place in the stream
 	uint32_t *error; // of the picture
+	uint32_t *wide; // of the picture: 1 where sums have to be limited
 	uint32_t width; // of the low band
 	uint32_t height;
 	uint32_t side; // of a tile
@@ -274,9 +282,9 @@ struct Model {
 	uint32_t tiles;
 	uint32_t room;
 	int8_t offsets[4]; // of HL, LH and HH
-	uint32_t unused;
+	uint32_t log_group; // threads that work on a tile
 };
-static_assert(sizeof(Model) == 448, "Model");
+static_assert(sizeof(Model) == 464, "Model");
 static_assert(__builtin_offsetof(Model, low) == 0, "Low");
 static_assert(__builtin_offsetof(Model, set) == 8, "Set");
 static_assert(__builtin_offsetof(Model, hl) == 16, "Hl");
@@ -286,18 +294,20 @@ static_assert(__builtin_offsetof(Model, words) == 352, "Words");
 static_assert(__builtin_offsetof(Model, lengths) == 360, "Lengths");
 static_assert(__builtin_offsetof(Model, raw_bits) == 368, "RawBits");
 static_assert(__builtin_offsetof(Model, places) == 376, "Places");
-static_assert(__builtin_offsetof(Model, error) == 384, "Error");
-static_assert(__builtin_offsetof(Model, width) == 392, "Width");
-static_assert(__builtin_offsetof(Model, height) == 396, "Height");
-static_assert(__builtin_offsetof(Model, side) == 400, "Side");
-static_assert(__builtin_offsetof(Model, log_side) == 404, "LogSide");
-static_assert(__builtin_offsetof(Model, log_lanes) == 408, "LogLanes");
-static_assert(__builtin_offsetof(Model, level_class) == 412, "LevelClass");
-static_assert(__builtin_offsetof(Model, variant) == 416, "Variant");
-static_assert(__builtin_offsetof(Model, fast) == 420, "Fast");
-static_assert(__builtin_offsetof(Model, qmin) == 424, "Qmin");
-static_assert(__builtin_offsetof(Model, across) == 428, "Across");
-static_assert(__builtin_offsetof(Model, tiles) == 432, "Tiles");
-static_assert(__builtin_offsetof(Model, room) == 436, "Room");
-static_assert(__builtin_offsetof(Model, offsets) == 440, "Offsets");
-static_assert(__builtin_offsetof(Model, unused) == 444, "Unused");
+static_assert(__builtin_offsetof(Model, states) == 384, "States");
+static_assert(__builtin_offsetof(Model, error) == 392, "Error");
+static_assert(__builtin_offsetof(Model, wide) == 400, "Wide");
+static_assert(__builtin_offsetof(Model, width) == 408, "Width");
+static_assert(__builtin_offsetof(Model, height) == 412, "Height");
+static_assert(__builtin_offsetof(Model, side) == 416, "Side");
+static_assert(__builtin_offsetof(Model, log_side) == 420, "LogSide");
+static_assert(__builtin_offsetof(Model, log_lanes) == 424, "LogLanes");
+static_assert(__builtin_offsetof(Model, level_class) == 428, "LevelClass");
+static_assert(__builtin_offsetof(Model, variant) == 432, "Variant");
+static_assert(__builtin_offsetof(Model, fast) == 436, "Fast");
+static_assert(__builtin_offsetof(Model, qmin) == 440, "Qmin");
+static_assert(__builtin_offsetof(Model, across) == 444, "Across");
+static_assert(__builtin_offsetof(Model, tiles) == 448, "Tiles");
+static_assert(__builtin_offsetof(Model, room) == 452, "Room");
+static_assert(__builtin_offsetof(Model, offsets) == 456, "Offsets");
+static_assert(__builtin_offsetof(Model, log_group) == 460, "LogGroup");

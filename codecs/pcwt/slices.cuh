@@ -32,6 +32,9 @@ KERNEL pcwt_round(const Model *__restrict__ list)
 		if (at.px >= f.width || at.py >= f.height)
 			continue;
 		int32_t *c = f.c + (uint64_t)at.py * f.width + at.px;
-		*c = value_of(index_of(*c, m.qmin), m.qmin);
+		int32_t v = value_of(index_of(*c, m.qmin), m.qmin);
+		*c = v;
+		if (is_wide(v))
+			*m.wide = 1; // any thread, the same value
 	}
 }

@@ -1,16 +1,21 @@
 package pcwt
 
 import (
+	"errors"
+	"sync/atomic"
+
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 )
 
 // deviceSteps runs the steps on a lane.
 type deviceSteps struct {
+	device  *gpu.Device // whose pinned memory results come to; may be nil
 	cores   *pool.Pool
 	lane    *gpu.Lane
 	stream  *gpu.Stream // the lane's first
 	staging *gpu.Staging
+	beside  int // tiles that every launch counts as having beside its own, for tests of how they are divided
 }
 
 func newDeviceSteps(l *gpu.Lane, c *pool.Pool) *deviceSteps {
@@ -36,7 +41,7 @@ func put[T any](d *deviceSteps, list []T) (gpu.Ptr, error) {
 
 // picture is the samples of one image, in memory, and what the steps need to know of it.
 type picture struct {
-	pix           []byte // pixel after pixel, samples of one or two bytes
+	pix           []byte // pixel after pixel, samples of one or two bytes; decoding does without
 	width, height int
 	channels      int
 	bits          int
@@ -48,12 +53,16 @@ type picture struct {
 
 func (p *picture) pixels() int { return p.width * p.height }
 
+// size is the bytes of its samples.
+func (p *picture) size() int { return p.pixels() * p.channels * (1 + (p.bits-1)/8) }
+
 // deviceImages is the samples and the planes of the pictures of a batch.
 type deviceImages struct {
 	samples *gpu.Buffer
 	planes  *gpu.Buffer
 	errors  *gpu.Buffer // a uint32 for each picture
 	parts   []gpu.Part  // of the samples
+	lengths []int       // likewise, in bytes
 	list    []devicePicture
 	sizes   []extent
 }
@@ -65,7 +74,8 @@ func (d *deviceSteps) images(pictures []picture) (*deviceImages, error) {
 	at := make([]int, len(pictures))
 	for i := range pictures {
 		p := &pictures[i]
-		m.parts = append(m.parts, gpu.Part{At: samples.Take(len(p.pix)), Bytes: p.pix})
+		m.parts = append(m.parts, gpu.Part{At: samples.Take(p.size()), Bytes: p.pix})
+		m.lengths = append(m.lengths, p.size())
 		at[i] = planes.Take(4 * p.pixels() * p.channels)
 		m.sizes = append(m.sizes, extent{pixels: p.pixels()})
 	}
@@ -112,19 +122,86 @@ func (d *deviceSteps) makePlanes(m *deviceImages) error {
 	return launch(d, "pcwt_planes", m.sizes, &listParams{list})
 }
 
-// makeSamples fills the samples of the pictures from their planes.
-func (d *deviceSteps) makeSamples(m *deviceImages) error { return d.samplesTo(m, m.parts) }
-
-// samplesTo brings the samples of the planes to parts of host memory, which lie on the device as those of the pictures.
-func (d *deviceSteps) samplesTo(m *deviceImages, parts []gpu.Part) error {
+// makeSamples makes the samples of the pictures from their planes and brings them to the host. Picture i has its samples at
+// m.parts[i].At.
+func (d *deviceSteps) makeSamples(m *deviceImages) (*result, error) {
 	list, err := put(d, m.list)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := launch(d, "pcwt_samples", m.sizes, &listParams{list}); err != nil {
-		return err
+		return nil, err
 	}
-	return d.staging.Download(parts, m.samples, m.samples.Size)
+	return d.fetch(m.samples, m.samples.Size)
+}
+
+// result is what a batch brings to the host, where the items of the batch share it: in pinned memory, to which the device writes
+// beside all else, as far as there is any.
+type result struct {
+	bytes []byte
+	host  *gpu.Host    // nil: not pinned
+	left  atomic.Int32 // items that use it
+}
+
+// release ends the use by an item.
+func (r *result) release() {
+	if r.left.Add(-1) == 0 && r.host != nil {
+		r.host.Free()
+	}
+}
+
+// fetch brings the first n bytes of a buffer to the host.
+func (d *deviceSteps) fetch(from *gpu.Buffer, n int) (*result, error) {
+	r := new(result)
+	if n == 0 {
+		return r, nil
+	}
+	if d.device != nil {
+		h, err := d.device.Host(n)
+		if err == nil {
+			r.host, r.bytes = h, h.Bytes[:n]
+			if err = d.stream.Download(r.bytes, from, 0); err == nil {
+				err = d.stream.Sync()
+			}
+			if err != nil {
+				h.Free()
+				return nil, err
+			}
+			return r, nil
+		}
+		if !errors.Is(err, gpu.ErrOutOfMemory) {
+			return nil, err
+		}
+	}
+	r.bytes = make([]byte, n)
+	return r, d.staging.Download([]gpu.Part{{Bytes: r.bytes}}, from, n)
+}
+
+// decodedBatch is the samples of the pictures of a batch, which are copied when the lane is with other batches.
+type decodedBatch struct {
+	*result
+	samples [][]byte // of each picture; nil: its file is damaged
+}
+
+// decoded brings to the host what was decoded.
+func (d *deviceSteps) decoded(m *deviceImages) (*decodedBatch, error) {
+	b := &decodedBatch{samples: make([][]byte, len(m.parts))}
+	var err error
+	if b.result, err = d.makeSamples(m); err != nil {
+		return nil, err
+	}
+	damage, err := download[uint32](d, m.errors, len(m.parts))
+	if err != nil {
+		b.left.Store(1)
+		b.release()
+		return nil, err
+	}
+	for i := range m.parts {
+		if damage[i] == 0 {
+			b.samples[i] = b.bytes[m.parts[i].At:][:m.lengths[i]]
+		}
+	}
+	return b, nil
 }
 
 // download brings a buffer of numbers to the host and waits for it.

@@ -31,7 +31,9 @@ func TestTilesInLockstep(t *testing.T) {
 	for seed := range batches {
 		err := dev.Do(context.Background(), func(l *gpu.Lane) error {
 			r := rand.New(rand.NewPCG(uint64(seed), 21))
-			return tilesInLockstep(newDeviceSteps(l, pool.New()), randomTiles(r))
+			d := newDeviceSteps(l, pool.New())
+			d.beside = []int{0, 3000, 9000}[seed%3] // groups of 32, 16 and 8 threads
+			return tilesInLockstep(d, randomTiles(r))
 		})
 		if err != nil {
 			t.Fatalf("batch %d: %v", seed, err)
@@ -359,16 +361,14 @@ func (b *modelBatch) sameBodies(p *modelPlane, s *storedPlane) error {
 
 // filesInLockstep compares the files, and then decoding, level after level, in the other direction.
 func (c *tilesCase) filesInLockstep(d *deviceSteps, pictures []picture, frames []frame, want storedSlices) error {
-	files, err := d.encodeTiles(context.Background(), pictures, c.headers, frames, func() {
-		for i, m := range c.images {
-			c.headers[i].checksum = checksum(d.cores, c.headers[i], m)
-		}
-	})
+	batch, err := d.encodeTiles(context.Background(), pictures, c.headers, frames)
 	if err != nil {
 		return err
 	}
-	coded := make([]*codedFile, len(files))
+	files, coded := make([][]byte, len(c.images)), make([]*codedFile, len(c.images))
 	for i, m := range c.images {
+		c.headers[i].checksum = checksum(d.cores, c.headers[i], m)
+		files[i] = batch.file(i)
 		e := &encoder{context.Background(), d.cores, m, &defaults}
 		file, err := e.file(c.headers[i].copy())
 		if err != nil {
@@ -442,11 +442,8 @@ func (c *tilesCase) samplesInLockstep(b *modelBatch, files [][]byte) error {
 	if err := b.alongSlices(-1); err != nil {
 		return err
 	}
-	parts := make([]gpu.Part, len(b.images.parts))
-	for i, p := range b.images.parts {
-		parts[i] = gpu.Part{At: p.At, Bytes: make([]byte, len(p.Bytes))}
-	}
-	if err := b.samplesTo(b.images, parts); err != nil {
+	got, err := b.decoded(b.images)
+	if err != nil {
 		return err
 	}
 	k := 0
@@ -456,7 +453,7 @@ func (c *tilesCase) samplesInLockstep(b *modelBatch, files [][]byte) error {
 			return err
 		}
 		for z := range m.Depth {
-			if !bytes.Equal(parts[k].Bytes, back.Slice(z).Pix) {
+			if !bytes.Equal(got.samples[k], back.Slice(z).Pix) {
 				return fmt.Errorf("samples of %s, slice %d: other bytes", m.Shape, z)
 			}
 			k++

@@ -2,7 +2,6 @@ package pcwt
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/pelmill/pelmill/codecs/pcwt/internal/wavelettree"
 	"github.com/pelmill/pelmill/gpu"
@@ -307,37 +306,29 @@ func (b *treeBatch) layOutFiles(sizes *gpu.Buffer, room func(sizes []int) [][]by
 	return parts, bases, layout.Size, nil
 }
 
-// decodeTrees fills the samples of pictures from what encodeTrees gave. A file that is damaged has its error among
-// the first result.
-func (d *deviceSteps) decodeTrees(ctx context.Context, pictures []picture, files [][]byte) ([]error, error) {
-	damage := make([]error, len(pictures))
+// decodeTrees decodes pictures from what encodeTrees gave. A picture whose file is damaged has no samples.
+func (d *deviceSteps) decodeTrees(ctx context.Context, pictures []picture, files [][]byte) (*decodedBatch, error) {
 	var good []int
 	var list []picture
 	var trees []codedTree
 	for i, file := range files {
-		t, err := readTree(&pictures[i], file)
-		if err != nil {
-			damage[i] = err
-			continue
+		if t, err := readTree(&pictures[i], file); err == nil {
+			good, list, trees = append(good, i), append(list, pictures[i]), append(trees, t)
 		}
-		good, list, trees = append(good, i), append(list, pictures[i]), append(trees, t)
 	}
+	out := &decodedBatch{result: new(result), samples: make([][]byte, len(pictures))}
 	if len(good) == 0 {
-		return damage, nil
+		return out, nil
 	}
-	errors, err := d.decodeWhole(ctx, list, trees)
+	some, err := d.decodeWhole(ctx, list, trees)
 	if err != nil {
 		return nil, err
 	}
-	for j, e := range errors {
-		switch e {
-		case errorGroup:
-			damage[good[j]] = fmt.Errorf("a group does not end where its elements do")
-		case errorRange:
-			damage[good[j]] = fmt.Errorf("a sample is not in its range")
-		}
+	out.result = some.result
+	for k, i := range good {
+		out.samples[i] = some.samples[k]
 	}
-	return damage, nil
+	return out, nil
 }
 
 // codedTree is a file whose groups were found.
@@ -360,8 +351,8 @@ func readTree(p *picture, data []byte) (t codedTree, err error) {
 	return t, err
 }
 
-// decodeWhole decodes files whose groups are all there. It returns what is wrong with each nevertheless, 0 for nothing.
-func (d *deviceSteps) decodeWhole(ctx context.Context, pictures []picture, trees []codedTree) ([]uint32, error) {
+// decodeWhole decodes files whose groups are all there.
+func (d *deviceSteps) decodeWhole(ctx context.Context, pictures []picture, trees []codedTree) (*decodedBatch, error) {
 	params := make([]wavelettree.Params, len(trees))
 	var qmax []int32
 	for i := range trees {
@@ -388,10 +379,7 @@ func (d *deviceSteps) decodeWhole(ctx context.Context, pictures []picture, trees
 			return nil, err
 		}
 	}
-	if err := d.makeSamples(b.images); err != nil {
-		return nil, err
-	}
-	return download[uint32](d, b.images.errors, len(pictures))
+	return d.decoded(b.images)
 }
 
 // readGroups brings the files to the device and decodes their groups, level after level.

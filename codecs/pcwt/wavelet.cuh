@@ -6,7 +6,7 @@
 #pragma once
 
 #include "../../gpu/include/base.cuh"
-#include "shared.cuh"
+#include "model.cuh"
 
 constexpr uint32_t tile_samples = tile_width * tile_height;
 
@@ -89,6 +89,13 @@ DEVICE int32_t *coefficient(const Level &l, uint32_t x, uint32_t y)
 	}
 }
 
+DEVICE void store(const Level &l, int32_t *to, int32_t v)
+{
+	*to = v;
+	if (l.wide && is_wide(v))
+		*l.wide = 1; // any thread, the same value
+}
+
 template <class F> DEVICE void split(const Level &l, Tile<F> &t, uint32_t x0, uint32_t y0)
 {
 	for (uint32_t i = threadIdx.x; i < Tile<F>::width * Tile<F>::height; i += blockDim.x) {
@@ -108,7 +115,7 @@ template <class F> DEVICE void split(const Level &l, Tile<F> &t, uint32_t x0, ui
 		uint32_t band = i / (tile_samples / 4), j = i % (tile_samples / 4);
 		uint32_t x = 2 * (j % (tile_width / 2)) + (band & 1), y = 2 * (j / (tile_width / 2)) + (band >> 1);
 		if (x0 + x < l.extended_width && y0 + y < l.extended_height)
-			*coefficient(l, x0 + x, y0 + y) = *t.at(x + F::halo, y + F::halo);
+			store(l, coefficient(l, x0 + x, y0 + y), *t.at(x + F::halo, y + F::halo));
 	}
 }
 
@@ -127,7 +134,7 @@ template <class F> DEVICE void join(const Level &l, Tile<F> &t, uint32_t x0, uin
 	for (uint32_t i = threadIdx.x; i < tile_samples; i += blockDim.x) {
 		uint32_t x = i % tile_width, y = i / tile_width;
 		if (x0 + x < l.width && y0 + y < l.height)
-			l.samples[(uint64_t)(y0 + y) * l.width + x0 + x] = *t.at(x + F::halo, y + F::halo);
+			store(l, l.samples + (uint64_t)(y0 + y) * l.width + x0 + x, *t.at(x + F::halo, y + F::halo));
 	}
 }
 

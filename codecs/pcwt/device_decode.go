@@ -1,0 +1,220 @@
+package pcwt
+
+import (
+	"context"
+	"image"
+	"sync"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// leastRegion is the part of an image, in 1/leastRegion, from which on a region is cut out of the whole image as a device decodes
+// it: the CPU decodes only the tiles that a smaller one takes.
+const leastRegion = 4
+
+// deviceDecoder decodes a view of the files of a call on a device, and leaves those to the CPU that it does not take.
+type deviceDecoder struct {
+	ctx     context.Context
+	run     codec.Run
+	cores   *pool.Pool
+	files   [][]byte
+	view    codec.View
+	out     []codec.Decoded
+	headers []*header // of the files that the device takes
+	coded   []*codedFile
+	regions []image.Rectangle // likewise, of the images that it decodes
+	decoded []decodedFile     // likewise
+}
+
+// decodedFile is where the samples of a file are.
+type decodedFile struct {
+	batch  *decodedBatch // nil: the file is damaged
+	slices [][]byte
+}
+
+// decode decodes all files.
+func (d *deviceDecoder) decode() {
+	d.headers, d.coded = make([]*header, len(d.files)), make([]*codedFile, len(d.files))
+	d.regions, d.decoded = make([]image.Rectangle, len(d.files)), make([]decodedFile, len(d.files))
+	var taken, left []int
+	read := make([]bool, len(d.files))
+	d.cores.Each(len(d.files), func(i int) { read[i] = d.read(i) })
+	for i := range d.files {
+		if read[i] {
+			taken = append(taken, i)
+		} else {
+			left = append(left, i)
+		}
+	}
+	var beside sync.WaitGroup
+	beside.Go(func() { d.onCPU(left) })
+	defer beside.Wait()
+	size := func(i int) int { return weight(d.shape(i)) }
+	d.run.Device.Run(d.ctx, decoding.Divide(taken, size), gpu.Work{
+		Device: d.onDevice,
+		Host:   func(items []int) { d.cores.Each(len(items), func(j int) { d.finish(items[j]) }) },
+		CPU:    d.onCPU,
+		Failed: func(items []int, err error) {
+			for _, i := range items {
+				d.out[i] = codec.Decoded{Err: err}
+			}
+		},
+	})
+}
+
+// shape is that of the image that a device decodes: all of it at the view's resolution.
+func (d *deviceDecoder) shape(i int) raster.Shape {
+	s := d.headers[i].shape
+	s.Width, s.Height = reduced(s.Width, d.view.Reduce), reduced(s.Height, d.view.Reduce)
+	return s
+}
+
+// read reads the header of a file, and says whether the device takes it. A file whose groups or tiles are not to be found is
+// left to the CPU, which knows what to say.
+func (d *deviceDecoder) read(i int) bool {
+	h, err := readHeader(d.files[i])
+	if err != nil || h.stored() || h.shape.Depth*h.shape.Channels > mostPlanes {
+		return false
+	}
+	d.headers[i] = h
+	s := d.shape(i)
+	if d.view == (codec.View{}) {
+		if len(d.files[i]) != h.size {
+			return false
+		}
+		d.regions[i] = image.Rect(0, 0, s.Width, s.Height)
+	} else {
+		if d.regions[i], err = d.view.In(h.shape, h.resolutions()); err != nil || h.profile == 0 {
+			return false
+		}
+		if r := d.regions[i]; r.Dx()*r.Dy() < s.Width*s.Height/leastRegion {
+			return false
+		}
+	}
+	if h.profile == 1 {
+		d.coded[i], err = readTiles(h, d.files[i], d.view.Reduce)
+	}
+	return err == nil
+}
+
+func (d *deviceDecoder) onCPU(items []int) {
+	d.cores.Each(len(items), func(j int) {
+		i := items[j]
+		d.out[i].Image, d.out[i].Err = decodeView(d.ctx, d.cores, d.files[i], d.view)
+	})
+}
+
+func (d *deviceDecoder) onDevice(l *gpu.Lane, all []int) error {
+	var byProfile [2][]int
+	for _, i := range all {
+		d.decoded[i] = decodedFile{}
+		p := d.headers[i].profile
+		byProfile[p] = append(byProfile[p], i)
+	}
+	s := newDeviceSteps(l, d.cores)
+	s.device = d.run.Device
+	for profile, items := range byProfile {
+		if len(items) == 0 {
+			continue
+		}
+		images, headers := make([]*raster.Image, len(items)), make([]*header, len(items))
+		for j, i := range items {
+			headers[j], images[j] = d.headers[i], &raster.Image{Shape: d.shape(i)}
+		}
+		pictures, frames := slicePictures(images, headers)
+		decode := d.tiles
+		if profile == 0 {
+			decode = d.trees
+		}
+		batch, err := decode(s, items, pictures, frames)
+		if err != nil {
+			d.release(all)
+			return err
+		}
+		d.take(items, batch)
+	}
+	return nil
+}
+
+// take gives files the samples of their slices. Whatever is wrong with a slice leaves the file without.
+func (d *deviceDecoder) take(items []int, batch *decodedBatch) {
+	batch.left.Store(int32(len(items)) + 1)
+	k := 0
+	for _, i := range items {
+		slices := batch.samples[k:][:d.headers[i].shape.Depth]
+		k += len(slices)
+		whole := true
+		for _, s := range slices {
+			whole = whole && s != nil
+		}
+		if whole {
+			d.decoded[i] = decodedFile{batch, slices}
+		} else {
+			batch.release()
+		}
+	}
+	batch.release()
+}
+
+// release gives back what files have that come again, in parts.
+func (d *deviceDecoder) release(items []int) {
+	for _, i := range items {
+		if f := &d.decoded[i]; f.batch != nil {
+			f.batch.release()
+			f.batch = nil
+		}
+	}
+}
+
+// trees decodes files of profile 0.
+func (d *deviceDecoder) trees(s *deviceSteps, items []int, pictures []picture, frames []frame) (*decodedBatch, error) {
+	streams := make([][]byte, len(frames))
+	for k, f := range frames {
+		i := items[f.file]
+		data, err := d.headers[i].sectionBytes(d.files[i], f.slice)
+		if err == nil {
+			data, err = treeStream(data)
+		}
+		if err == nil {
+			streams[k] = data
+		}
+	}
+	return s.decodeTrees(d.ctx, pictures, streams)
+}
+
+// tiles decodes files of profile 1.
+func (d *deviceDecoder) tiles(s *deviceSteps, items []int, pictures []picture, frames []frame) (*decodedBatch, error) {
+	headers, coded := make([]*header, len(items)), make([]*codedFile, len(items))
+	for j, i := range items {
+		headers[j], coded[j] = d.headers[i], d.coded[i]
+	}
+	return s.decodeTiles(d.ctx, pictures, headers, frames, coded, d.view.Reduce)
+}
+
+// finish makes the image of a file, or of the region of a view, and checks its samples. A file that is damaged the CPU decodes
+// once more, which knows what to say.
+func (d *deviceDecoder) finish(i int) {
+	f, h := d.decoded[i], d.headers[i]
+	if f.batch == nil {
+		d.onCPU([]int{i})
+		return
+	}
+	m := raster.Make(d.shape(i))
+	for z, s := range f.slices {
+		copy(m.Slice(z).Pix, s)
+	}
+	f.batch.release()
+	d.decoded[i].batch = nil
+	if d.view == (codec.View{}) && h.checksumOf(d.cores, m.Pix, d.files[i]) != h.checksum {
+		d.out[i].Err = codec.Malformedf("pcwt: the checksum of the samples is wrong")
+		return
+	}
+	if r := d.regions[i]; r.Size() != image.Pt(m.Width, m.Height) {
+		m = raster.Crop(m, r)
+	}
+	m.Meta = h.meta
+	d.out[i].Image = m
+}
