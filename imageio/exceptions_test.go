@@ -90,7 +90,7 @@ func exceptions(t *testing.T) []exception {
 		{"tiff", "YCbCr", set(tagPhotometric, 6), shows, unsupports, "not read yet"},
 		{"tiff", "CIE L*a*b*", set(tagPhotometric, 8), shows, unsupports, "needs a choice of white and of rendering"},
 		{"tiff", "fax of group 3 in two dimensions", variantPage(1, tiffWhiteIsZero).with(map[int][]int{tagBits: {1}, tagCompression: {tiffG3}, tagT4Options: {1}}).bytes(), warns, unsupports, "not read yet"},
-		{"tiff", "BigTIFF", []byte("II+\x00\x08\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00"), refuses, unsupports, "not read yet; this one has no page either"},
+		{"tiff", "BigTIFF", []byte("II+\x00\x08\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00"), refuses, rejects, "the file is cut before its first page"},
 
 		{"gif", "no trailer", gif[:len(gif)-1], refuses, rejects, "the file is cut, and frames may be missing"},
 		{"gif", "a frame that ends early", gifFile(3, 2, gifColours, gifPart{w: 3, h: 2, data: codes(3, 4, 0, 1, 5)}), refuses, rejects, "samples are missing"},

@@ -172,18 +172,22 @@ func TestDirectories(t *testing.T) {
 // A directory tiles its part of the structure: fields of 12 bytes from behind the
 // count to the place of the next directory.
 func tiles(s *Structure, at uint32) error {
-	place := int(at) + countLength
+	count, length, values := countLength, fieldLength, 8
+	if s.Big {
+		count, length, values = bigCountLength, bigFieldLength, 12
+	}
+	place := int(at) + count
 	for f, err := range s.Fields(at) {
 		if err != nil {
 			return nil
 		}
-		if f.At != place+8 || f.Tag != s.Order.Uint16(s.Data[place:]) {
+		if f.At != place+values || f.Tag != s.Order.Uint16(s.Data[place:]) {
 			return errors.New("a field does not begin where the one before ends")
 		}
-		place += fieldLength
+		place += length
 	}
 	next, err := s.Next(at)
-	if err == nil && next != s.Order.Uint32(s.Data[place:]) {
+	if err == nil && next != s.place(int64(place)) {
 		return errors.New("the place of the next directory does not follow the fields")
 	}
 	return nil
@@ -193,8 +197,9 @@ func FuzzDirectories(f *testing.F) {
 	for _, data := range seeds(f) {
 		f.Add(data)
 	}
+	f.Add([]byte("II+\x00\x08\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x01\x10\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, ok := Open(data)
+		s, ok := OpenFile(data)
 		if !ok {
 			return
 		}
