@@ -159,6 +159,14 @@ func (s *Spec) Verdict(e Entry) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
+// QualityVerdict names the question whether the result of one object reaches the floor
+// of PSNR, as [Spec.Verdict] names whether there can be one.
+func (s *Spec) QualityVerdict(e Entry) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\x00%v\x00%s", s.Verdict(e), s.MinPSNR, s.Verify)
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
 // Fingerprint names the work on one object or series: equal fingerprints give
 // equal bytes. Of a series it changes with each part and with their order. It is 32
 // hexadecimal digits.

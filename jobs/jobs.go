@@ -93,7 +93,7 @@ type Spec struct {
 
 	Device    string  `json:"device,omitempty"` // auto, cpu, cuda, cuda:N: what workers must use
 	Verify    string  `json:"verify"`           // full, device, sample:P, off
-	MinPSNR   float64 `json:"min_psnr"`         // dB; a lossy result below it fails; 0: no floor
+	MinPSNR   float64 `json:"min_psnr"`         // dB; a lossy result below it is rejected; 0: no floor
 	Larger    string  `json:"larger"`           // leave or copy a source whose result would be larger
 	Others    string  `json:"others,omitempty"` // leave or copy a source that is unsupported or rejected; empty: leave
 	Reduce    bool    `json:"reduce,omitempty"` // 16-bit samples that are all 8-bit values times 257 become these

@@ -45,7 +45,7 @@ type Result struct {
 	TargetSHA256 string `json:"target_sha256,omitempty"`
 	TargetMD5    string `json:"target_md5,omitempty"` // hexadecimal; what listings of many stores show
 	Fingerprint  string `json:"fingerprint,omitempty"`
-	Verdict      string `json:"verdict,omitempty"` // of what is unsupported or rejected and will be so again, see [Spec.Verdict]
+	Verdict      string `json:"verdict,omitempty"` // of what is unsupported or rejected and will be so again, see [Spec.Verdict] and [Spec.QualityVerdict]
 
 	PixelHash   string `json:"pixel_hash,omitempty"`   // of the source image
 	DecodedHash string `json:"decoded_hash,omitempty"` // of the decoded result; equal to PixelHash where lossless

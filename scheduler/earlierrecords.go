@@ -333,10 +333,10 @@ func valid(records []record, spec *jobs.Spec, e jobs.Entry) (rec record, ok bool
 			taken = append(taken, r.Target)
 		}
 	}
-	verdict := spec.Verdict(e)
+	verdict, quality := spec.Verdict(e), spec.QualityVerdict(e)
 	for _, r := range records {
 		copied := r.Target != "" || spec.Others != "copy"
-		if r.Verdict == verdict && copied && !slices.Contains(spec.Again, r.Outcome) && !slices.Contains(taken, r.Target) {
+		if (r.Verdict == verdict || r.Verdict == quality) && copied && !slices.Contains(spec.Again, r.Outcome) && !slices.Contains(taken, r.Target) {
 			return r, true
 		}
 	}

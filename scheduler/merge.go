@@ -65,7 +65,7 @@ func (t *tally) add(line []byte) error {
 	if r.Device != "" {
 		t.devices[r.Device] = true
 	}
-	if r.PSNR > 0 {
+	if r.PSNR > 0 && r.Outcome == jobs.OutcomeCompressed {
 		t.lossy++
 		t.ssim += r.SSIM
 		if r.PSNR < raster.Identical {

@@ -118,7 +118,7 @@ func (p *planning) estimate(ctx context.Context, found *objectStatus, todo, todo
 		}
 		kept := reason == nil && int64(len(data)) >= size // neither checked nor stored
 		if reason == nil && !kept && p.spec.Verify != "off" {
-			r.Codec.Decode(ctx, codec.Run{}, [][]byte{data}, storedAssets(p.target))
+			reason = p.belowFloor(ctx, &r, m, data)
 		}
 		stored := 0.0
 		if reason == nil && !kept {
@@ -185,6 +185,25 @@ func onThisMachine(bucket, s3 string) bool {
 	}
 	ip := net.ParseIP(end.Hostname())
 	return (end.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// belowFloor decodes the file data of m, as workers do, and says why it is no success for
+// its quality; nil where it is one.
+func (p *planning) belowFloor(ctx context.Context, r *codecs.Resolved, m *raster.Image, data []byte) (reason error) {
+	defer func() {
+		if v := recover(); v != nil {
+			reason = fmt.Errorf("scheduler: codec %s: %v", r.Info().Name, v)
+		}
+	}()
+	decoded := r.Codec.Decode(ctx, codec.Run{}, [][]byte{data}, storedAssets(p.target))
+	if decoded[0].Err != nil || p.spec.MinPSNR == 0 || r.Info().KeepsImages(r.Options) {
+		return decoded[0].Err
+	}
+	psnr, err := raster.PSNR(m, decoded[0].Image)
+	if err == nil && psnr < p.spec.MinPSNR {
+		err = fmt.Errorf("scheduler: a PSNR of %.2f dB is below the floor of %.4g dB", psnr, p.spec.MinPSNR)
+	}
+	return err
 }
 
 // encode compresses one image; a panic of the codec is an error.

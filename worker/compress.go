@@ -44,7 +44,11 @@ func (c *chunk) object(ctx context.Context, o *object) {
 		return
 	default:
 		o.record.Outcome, o.record.Class, o.record.Error = f.outcome, f.class, f.text()
-		if f.judges() && o.entry.Size >= 0 {
+		switch {
+		case !f.judges() || o.entry.Size < 0:
+		case f.class == class.Quality:
+			o.record.Verdict = c.spec.QualityVerdict(o.entry)
+		default:
 			o.record.Verdict = c.spec.Verdict(o.entry)
 		}
 	}
@@ -362,7 +366,8 @@ func (k *jobContext) compare(o *object, m *raster.Image) (err error) {
 	}
 	if r.PSNR < k.spec.MinPSNR {
 		// The same image gives the same quality in every attempt.
-		return faultf(jobs.OutcomeFailed, class.Verify, "a PSNR of %.2f dB is below the floor of %.2f dB", r.PSNR, k.spec.MinPSNR)
+		return faultf(jobs.OutcomeRejected, class.Quality, "the result has a PSNR of %.2f dB, below the floor of %.4g dB: other options may suit the picture better, a lossless codec does, and a lower --min-psnr or 0 takes it as it is",
+			r.PSNR, k.spec.MinPSNR)
 	}
 	return nil
 }

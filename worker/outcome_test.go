@@ -318,7 +318,7 @@ func TestVerifyModes(t *testing.T) {
 func TestQualityFloor(t *testing.T) {
 	c := misbehaving(nil)
 	c.lossy = true
-	for floor, want := range map[float64]jobs.Outcome{0: jobs.OutcomeCompressed, 40: jobs.OutcomeCompressed, 98: jobs.OutcomeFailed} {
+	for floor, want := range map[float64]jobs.Outcome{0: jobs.OutcomeCompressed, 40: jobs.OutcomeCompressed, 98: jobs.OutcomeRejected} {
 		j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.MinPSNR = floor })
 		j.put("a.png", png(t, photo(1, wrongImage, 9, 3)))
 		j.plan()
@@ -327,8 +327,8 @@ func TestQualityFloor(t *testing.T) {
 		if r.Outcome != want || r.PSNR < 40 && want == jobs.OutcomeCompressed {
 			t.Errorf("floor %v: %s with %v dB (%s), want %s", floor, r.Outcome, r.PSNR, r.Error, want)
 		}
-		if want == jobs.OutcomeFailed && (r.Class != class.Verify || r.Attempts != 1) {
-			t.Errorf("floor %v: class %s after %d attempts", floor, r.Class, r.Attempts)
+		if want == jobs.OutcomeRejected && (r.Class != class.Quality || r.Attempts != 1 || r.Verdict != j.spec.QualityVerdict(jobs.Entry{ETag: r.ETag, Size: r.Size})) {
+			t.Errorf("floor %v: class %s after %d attempts, verdict %s", floor, r.Class, r.Attempts, r.Verdict)
 		}
 	}
 }

@@ -35,6 +35,7 @@ func (p *program) codecs() *cobra.Command {
 				}
 				fmt.Fprintf(p.stdout, "%s: %s\n", info.Name, info.Title)
 				fmt.Fprintf(p.stdout, "  %s files, %s, version %d; takes %s\n", strings.Join(append([]string{info.Extension}, info.Also...), " or "), kind, info.Version, acceptsText(info.Accepts))
+				fmt.Fprintf(p.stdout, "  %s\n", floorText(info))
 				var table [][]string
 				for _, o := range info.Options {
 					table = append(table, []string{"  -o " + o.Key + "=" + o.Default, o.Values, o.Help})
@@ -56,6 +57,7 @@ type codecEvent struct {
 	MediaType string        `json:"media_type"`
 	Version   int           `json:"version"`
 	Lossless  bool          `json:"lossless"`
+	Floor     float64       `json:"floor"` // dB, of --min-psnr where results are lossy
 	Channels  []int         `json:"channels"`
 	MinBits   int           `json:"min_bits"`
 	MaxBits   int           `json:"max_bits"`
@@ -74,12 +76,20 @@ type codecOption struct {
 
 func newCodecEvent(info codec.Info) codecEvent {
 	a := info.Accepts
-	e := codecEvent{"codec", info.Name, info.Title, info.Extension, info.Also, info.MediaType, info.Version, info.Lossless,
+	e := codecEvent{"codec", info.Name, info.Title, info.Extension, info.Also, info.MediaType, info.Version, info.Lossless, info.Floor,
 		a.Channels, a.MinBits, a.MaxBits, a.Signed, a.Slices, a.MaxSide, []codecOption{}}
 	for _, o := range info.Options {
 		e.Options = append(e.Options, codecOption(o))
 	}
 	return e
+}
+
+// floorText says what --min-psnr is by default.
+func floorText(info codec.Info) string {
+	if info.Lossless {
+		return fmt.Sprintf("--min-psnr %v with options that lose something", info.Floor)
+	}
+	return fmt.Sprintf("--min-psnr %v", info.Floor)
 }
 
 // acceptsText says which images a codec takes.

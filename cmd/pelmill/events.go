@@ -19,6 +19,7 @@ type planEvent struct {
 	Target       string                 `json:"target"`
 	Codec        string                 `json:"codec"`
 	Options      string                 `json:"options"`
+	MinPSNR      float64                `json:"min_psnr,omitempty"` // dB; lossy results below it are rejected
 	Objects      int64                  `json:"objects"`
 	Bytes        int64                  `json:"bytes"`
 	Skipped      int64                  `json:"skipped"`
@@ -36,7 +37,7 @@ type planEvent struct {
 
 func newPlanEvent(s jobs.Spec, p jobs.Plan) planEvent {
 	return planEvent{
-		Type: "plan", Job: p.Job, Source: s.Source, Target: s.Target, Codec: s.Codec, Options: s.Options,
+		Type: "plan", Job: p.Job, Source: s.Source, Target: s.Target, Codec: s.Codec, Options: s.Options, MinPSNR: s.MinPSNR,
 		Objects: p.Objects, Bytes: p.Bytes, Skipped: p.Skipped, SkippedBytes: p.SkippedBytes,
 		Known: p.Known, Filtered: p.Filtered, Collisions: p.Collisions, Unfit: p.Unfit, Chunks: len(p.Chunks), Estimate: p.Estimate, Expect: p.Expect,
 	}

@@ -30,6 +30,7 @@ type jobFlags struct {
 	chunkBytes     size
 	dryRun, yes    bool
 	strict         bool
+	minPSNR        decibels
 	again          []string
 
 	list   io.Reader // of the user's manifest; nil: the source is listed
@@ -45,7 +46,7 @@ func (j *jobFlags) flags(fs *pflag.FlagSet, sample int) {
 	fs.StringArrayVarP(&j.options, "option", "o", nil, "codec option `KEY=VALUE`, may be repeated")
 	fs.StringVar(&s.Device, "device", s.Device, "`DEVICE` that encodes: auto, cpu, cuda or cuda:N")
 	fs.StringVar(&s.Verify, "verify", s.Verify, "`HOW` results are checked: full (decoded on the CPU), device, sample:P with P from 0 to 1, or off")
-	fs.Float64Var(&s.MinPSNR, "min-psnr", 0, "a lossy result below so many `DB` fails; 0 is no floor")
+	fs.Var(&j.minPSNR, "min-psnr", "reject lossy results below so many `DB`; 0 is no floor, and the default is that of the codec ("+floorsText()+")")
 	fs.StringVar(&s.Larger, "larger", s.Larger, "`WHAT` to do with a source whose result would be larger: leave or copy it")
 	fs.StringVar(&s.Others, "others", s.Others, "`WHAT` to do with sources that are unsupported or rejected: leave or copy them, so that with --larger copy the target has everything")
 	fs.StringSliceVar(&j.again, "again", nil, "judge anew what an earlier run found `OUTCOME`: unsupported, rejected or kept, separated by commas")
@@ -91,11 +92,14 @@ func (j *jobFlags) build(source, target string) (jobs.Spec, error) {
 	if s.Target, err = storage.Canonical(target); err != nil {
 		return s, &exit{exitUsage, err}
 	}
-	c, _, err := codecOf(s.Codec, j.options)
+	c, opts, err := codecOf(s.Codec, j.options)
 	if err != nil {
 		return s, err
 	}
 	s.Version = c.Info().Version
+	if s.MinPSNR = j.minPSNR.value; !j.minPSNR.given {
+		s.MinPSNR = c.Info().MinPSNR(opts)
+	}
 	s.Options = codec.JoinPairs(j.options)
 	if s.Filter, err = j.filter(); err != nil {
 		return s, err

@@ -44,7 +44,7 @@ func (p *program) showPlan(s jobs.Spec, plan jobs.Plan, dry bool) error {
 	table := [][]string{
 		{"source", short(s.Source)},
 		{"target", short(s.Target)},
-		{"codec", strings.TrimSpace(s.Codec + " " + s.Options)},
+		{"codec", strings.TrimSpace(s.Codec+" "+s.Options) + floorOf(s)},
 		{"objects", fmt.Sprintf("%s, %s", countText(plan.Objects), bytesText(plan.Bytes))},
 	}
 	if plan.Filtered > 0 {
@@ -74,6 +74,14 @@ func (p *program) showPlan(s jobs.Spec, plan jobs.Plan, dry bool) error {
 	}
 	rows(p.stdout, table)
 	return nil
+}
+
+// floorOf says what becomes of lossy results of low quality.
+func floorOf(s jobs.Spec) string {
+	if s.MinPSNR == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; results below %.4g dB are rejected", s.MinPSNR)
 }
 
 // showPlanOn shows a plan while progress is shown: in one line, or as an

@@ -15,7 +15,7 @@ func (p *program) retry() *cobra.Command {
 	var stats time.Duration
 	var device, verify string
 	var overwrite, yes, damaged bool
-	var minPSNR float64
+	var minPSNR decibels
 	cmd := p.jobVerb("retry DST [JOB] | JOB", "Try the failed objects of a job again",
 		`Make a new job of the objects that failed or were rejected, and do it: in this
 process, or with --redis on the cluster there (which waits for pelmill start unless
@@ -37,8 +37,8 @@ of JOB, and makes these results anew.`,
 				if flags.Changed("verify") {
 					s.Verify = verify
 				}
-				if flags.Changed("min-psnr") {
-					s.MinPSNR = minPSNR
+				if minPSNR.given {
+					s.MinPSNR = minPSNR.value
 				}
 				if flags.Changed("overwrite") {
 					s.Overwrite = overwrite
@@ -107,7 +107,7 @@ of JOB, and makes these results anew.`,
 	statsFlag(cmd, &stats)
 	flags.StringVar(&device, "device", "auto", "`DEVICE` that encodes: auto, cpu, cuda or cuda:N")
 	flags.StringVar(&verify, "verify", "full", "`HOW` results are checked, if otherwise than before")
-	flags.Float64Var(&minPSNR, "min-psnr", 0, "a lossy result below so many `DB` fails, if otherwise than before")
+	flags.Var(&minPSNR, "min-psnr", "reject lossy results below so many `DB`, if otherwise than before; 0 is no floor")
 	flags.BoolVar(&overwrite, "overwrite", false, "replace what is in the way in the target, unless a job that has not ended owns it")
 	flags.BoolVar(&damaged, "damaged", false, "make the results anew that the last pelmill verify listed as damaged")
 	flags.BoolVarP(&yes, "yes", "y", false, "with --redis: start without waiting for pelmill start")

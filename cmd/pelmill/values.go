@@ -5,6 +5,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/pelmill/pelmill/codecs"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // size is a flag's value in bytes: "64", "64K", "1.5G". Units are powers of
@@ -41,6 +44,43 @@ func (s *size) Set(text string) error {
 	}
 	*s = size(v)
 	return nil
+}
+
+// decibels is a flag's value of PSNR, with a default that depends on other flags.
+type decibels struct {
+	value float64
+	given bool
+}
+
+func (d *decibels) Type() string { return "DB" }
+
+func (d *decibels) String() string {
+	if !d.given {
+		return ""
+	}
+	return strconv.FormatFloat(d.value, 'g', -1, 64)
+}
+
+func (d *decibels) Set(text string) error {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(v) || v < 0 || v > raster.Identical {
+		return fmt.Errorf("want decibels from 0 to %v", raster.Identical)
+	}
+	d.value, d.given = v, true
+	return nil
+}
+
+// floorsText lists the floors that codecs have by default.
+func floorsText() string {
+	var list []string
+	for _, c := range codecs.All() {
+		if info := c.Info(); info.Lossless {
+			list = append(list, fmt.Sprintf("%s %v where its options are lossy", info.Name, info.Floor))
+		} else {
+			list = append(list, fmt.Sprintf("%s %v", info.Name, info.Floor))
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // bytesText renders a number of bytes for people.

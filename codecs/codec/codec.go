@@ -54,6 +54,7 @@ type Info struct {
 	Version   int      // rises whenever the bytes of any file change; part of the fingerprint
 	Lossless  bool     // with every option set, except where [LossyOptions] say otherwise
 	Accepts   Accepts
+	Floor     float64  // dB; a lossy result of a lower PSNR is no success unless the user says otherwise; far below what good ones have
 	Keeps     []string // names of the attributes of [raster.Meta] that files hold and Decode gives back unchanged
 	Options   []OptionInfo
 }
@@ -150,14 +151,23 @@ func (info Info) KeepsImages(opts Options) bool {
 	return info.Lossless && (!ok || !l.Lossy())
 }
 
+// MinPSNR is the floor in decibels for results with opts, nil for the defaults; 0 where
+// images come back whole.
+func (info Info) MinPSNR(opts Options) float64 {
+	if info.KeepsImages(opts) {
+		return 0
+	}
+	return info.With(opts).Floor
+}
+
 // FileOptions is implemented by the options of a codec that can be set to make files of
 // another kind.
 type FileOptions interface {
 	Options
 
 	// Files returns the codec's info as it is with these options: Extension and
-	// MediaType, and Accepts and Keeps where the files hold other images or other
-	// attributes.
+	// MediaType, Accepts and Keeps where the files hold other images or other
+	// attributes, and Floor where another quality is asked for.
 	Files(Info) Info
 }
 

@@ -60,6 +60,7 @@ func (Codec) Info() codec.Info {
 		MediaType: "image/jp2",
 		Also:      []string{".j2k", ".j2c", ".jpc", ".jph", ".jhc", ".jp3d"},
 		Version:   version,
+		Floor:     20, // dB, where options change images
 		Lossless:  true,
 		Accepts: codec.Accepts{Channels: []int{1, 2, 3, 4}, MinBits: 1, MaxBits: 16, Signed: true, Slices: true, MaxSide: maxSide, Instead: codec.Instead{
 			Side: "cut the picture into parts first",

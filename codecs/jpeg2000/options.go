@@ -341,6 +341,9 @@ func (o *Options) Files(info codec.Info) codec.Info {
 	case containerVolume:
 		volumeFiles(&info)
 	}
+	if o.psnr > 0 {
+		info.Floor = min(info.Floor, o.psnr-3) // what is asked for is met within a decibel or two
+	}
 	return info
 }
 

@@ -78,7 +78,7 @@ func TestLittleMemory(t *testing.T) {
 func TestFilesOnCard(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	batch := mixedImages(60)
-	for _, pairs := range [][]string{nil, {"sample=1", "refine=0"}, {"colours=17", "dither=floyd-steinberg"}, {"dither=ordered", "colours=2"}, {"format=gif"}} {
+	for _, pairs := range [][]string{nil, {"sample=1", "refine=0"}, {"colours=17", "dither=floyd-steinberg"}, {"dither=ordered", "colours=2"}, {"format=gif", "alpha=threshold"}} {
 		o, err := Codec{}.Options(pairs)
 		if err != nil {
 			t.Fatal(err)

@@ -19,8 +19,8 @@ var (
 	coarseSets = [][]string{
 		{"colours=2"},
 		{"colours=3", "sample=1", "refine=32"},
-		{"format=gif", "colours=17", "frames=own"},
-		{"format=gif", "dither=floyd-steinberg", "colours=5"},
+		{"format=gif", "colours=17", "frames=own", "alpha=threshold"},
+		{"format=gif", "dither=floyd-steinberg", "colours=5", "alpha=threshold"},
 	}
 )
 

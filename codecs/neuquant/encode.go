@@ -26,6 +26,9 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 		if out[i].Err = err; err == nil {
 			out[i].Err = info.Check(m.Shape)
 		}
+		if out[i].Err == nil && o.gif && !o.threshold && partlyTransparent(m) {
+			out[i].Err = codec.Unsupportedf("neuquant: the picture has partly transparent pixels, which GIF cannot hold: -o format=png keeps them, -o alpha=threshold makes them transparent or opaque")
+		}
 		if out[i].Err == nil {
 			taken = append(taken, i)
 		}
@@ -44,6 +47,19 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 		encode(ctx, workers, onDevice, batch, batches[b], o, out)
 	})
 	return out
+}
+
+// partlyTransparent reports whether a pixel of m is neither opaque nor fully transparent.
+func partlyTransparent(m *raster.Image) bool {
+	if !m.Alpha() {
+		return false
+	}
+	for i := m.Channels - 1; i < len(m.Pix); i += m.Channels {
+		if a := m.Pix[i]; a != 0 && a != 255 {
+			return true
+		}
+	}
+	return false
 }
 
 // batching is how images are divided into batches, by samples: the files of one are

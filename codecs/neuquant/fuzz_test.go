@@ -163,7 +163,7 @@ func try(seed uint64) error {
 	o.sample = 1 + r.IntN(30)
 	o.refine = r.IntN(9)
 	o.dither = dither(r.IntN(3))
-	o.own = r.IntN(2) == 0
+	o.own, o.threshold = r.IntN(2) == 0, true
 	frames := 1
 	if o.gif = r.IntN(4) == 0; o.gif {
 		frames += r.IntN(3)

@@ -14,7 +14,8 @@
 // # Images
 //
 // 8-bit grey, grey with alpha, RGB and RGBA, up to 65,535 along a side; frames with
-// format=gif. Opaque pixels stay opaque, transparent ones transparent. Distances between
+// format=gif. Opaque pixels stay opaque, transparent ones transparent; GIF has nothing
+// between, so that what is partly transparent needs alpha=threshold there. Distances between
 // colours that are partly transparent are those of premultiplied components. ICC profile
 // and EXIF block are kept in PNG files, unless metadata=strip; spacing is not.
 //
@@ -43,6 +44,11 @@ const version = 1
 // maxSide is that of GIF, and of what a program can be expected to open.
 const maxSide = 65535
 
+// floor is a PSNR in decibels that real images pass with any palette worth to have: of 55
+// photographs and drawings the worst has 35 dB with 256 colours and 25 dB with 16, and with
+// 2 all but few are below 24.
+const floor = 24
+
 // Codec is the neuquant codec. It has no state.
 type Codec struct{}
 
@@ -60,6 +66,7 @@ func (Codec) Info() codec.Info {
 		MediaType: "image/png",
 		Also:      []string{".gif"},
 		Version:   version,
+		Floor:     floor,
 		Accepts: codec.Accepts{Channels: []int{1, 2, 3, 4}, MinBits: 8, MaxBits: 8, MaxSide: maxSide, Instead: codec.Instead{
 			Bits:   "a palette has 8 bits a component, so convert the samples to 8 bits first, or use --codec vq",
 			Signed: "shift them to 0 to 255 first",

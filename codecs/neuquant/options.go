@@ -16,6 +16,7 @@ type Options struct {
 	colours, refine, sample int
 	dither                  dither
 	gif, own, strip         bool // format=gif, frames=own, metadata=strip
+	threshold               bool // alpha=threshold
 }
 
 // dither is how the colours that a palette lacks are made up for.
@@ -32,6 +33,7 @@ var dithers = []string{noDither: "none", floydSteinberg: "floyd-steinberg", orde
 func (d dither) String() string { return dithers[d] }
 
 var optionInfo = []codec.OptionInfo{
+	{Key: "alpha", Default: "keep", Values: "keep, threshold", Help: "of partly transparent pixels in gif, which has none: refuse the picture, or make them transparent below 128 and opaque from there on"},
 	{Key: "colours", Default: "256", Values: "2 to 256", Help: "entries of the palette, at most"},
 	{Key: "dither", Default: "none", Values: "none, floyd-steinberg, ordered", Help: "mix colours that the palette lacks from neighbouring pixels"},
 	{Key: "format", Default: "png", Values: "png, gif", Help: "of the files; gif has animations, but no partial transparency"},
@@ -76,6 +78,8 @@ func (o *Options) set(name, value string) error {
 		return nil
 	}
 	switch name {
+	case "alpha":
+		return either(&o.threshold, "keep", "threshold")
 	case "colours":
 		return number(&o.colours, 2, 256)
 	case "refine":
@@ -103,7 +107,8 @@ func (o *Options) set(name, value string) error {
 	return fmt.Errorf("neuquant: option %q is not known; there are %s", name, strings.Join(keys, ", "))
 }
 
-// String is the canonical form.
+// String is the canonical form. It has alpha only where that changes the bytes of files
+// with partial transparency, so that results of versions without the option stay done.
 func (o *Options) String() string {
 	pick := func(yes bool, a, b string) string {
 		if yes {
@@ -111,7 +116,11 @@ func (o *Options) String() string {
 		}
 		return a
 	}
-	return fmt.Sprintf("colours=%d dither=%s format=%s frames=%s metadata=%s refine=%d sample=%d", o.colours, o.dither,
+	alpha := ""
+	if o.gif && o.threshold {
+		alpha = "alpha=threshold "
+	}
+	return fmt.Sprintf(alpha+"colours=%d dither=%s format=%s frames=%s metadata=%s refine=%d sample=%d", o.colours, o.dither,
 		pick(o.gif, "png", "gif"), pick(o.own, "shared", "own"), pick(o.strip, "keep", "strip"), o.refine, o.sample)
 }
 

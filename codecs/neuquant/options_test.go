@@ -17,6 +17,8 @@ func TestOptions(t *testing.T) {
 		"colours=2 colours=16":         "colours=16 dither=none format=png frames=shared metadata=keep refine=6 sample=10",
 		"dither=floyd-steinberg":       "colours=256 dither=floyd-steinberg format=png frames=shared metadata=keep refine=6 sample=10",
 		"format=gif frames=own":        "colours=256 dither=none format=gif frames=own metadata=keep refine=6 sample=10",
+		"format=gif alpha=threshold":   "alpha=threshold colours=256 dither=none format=gif frames=shared metadata=keep refine=6 sample=10",
+		"alpha=threshold":              "colours=256 dither=none format=png frames=shared metadata=keep refine=6 sample=10",
 		"dither=ordered refine=0":      "colours=256 dither=ordered format=png frames=shared metadata=keep refine=0 sample=10",
 		"metadata=strip refine=32":     "colours=256 dither=none format=png frames=shared metadata=strip refine=32 sample=10",
 		"format=gif format=png":        "colours=256 dither=none format=png frames=shared metadata=keep refine=6 sample=10",

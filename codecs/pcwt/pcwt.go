@@ -66,6 +66,7 @@ func (Codec) Info() codec.Info {
 		Extension: ".pcwt",
 		MediaType: "image/x-pcwt",
 		Version:   version,
+		Floor:     20, // dB, where options change images
 		Lossless:  true,
 		Accepts: codec.Accepts{Channels: []int{1, 2, 3, 4}, MinBits: 1, MaxBits: 16, Signed: true, Slices: true, Frames: true, MaxSide: maxSide,
 			Instead: codec.Instead{Side: "cut the picture into parts first"}},

@@ -52,6 +52,10 @@ import (
 // formatVersion is the version of the files and of the codec.
 const formatVersion = 1
 
+// floor is a PSNR in decibels that real images pass with the default options: of 58
+// photographs, drawings and medical images the worst has 22.8 dB.
+const floor = 18
+
 // Codec is the vq codec. It has no state.
 type Codec struct{}
 
@@ -69,6 +73,7 @@ func (Codec) Info() codec.Info {
 		Extension: ".vq",
 		MediaType: "image/x-pelmill-vq",
 		Version:   formatVersion,
+		Floor:     floor,
 		Accepts:   codec.Accepts{Channels: []int{1, 3}, MinBits: 8, MaxBits: 8, Slices: true, MaxSide: maxSide},
 		Keeps:     []string{raster.AttributeSpacing},
 		Options:   optionInfo,

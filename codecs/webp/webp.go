@@ -56,6 +56,7 @@ func (Codec) Info() codec.Info {
 		Extension: ".webp",
 		MediaType: "image/webp",
 		Version:   version,
+		Floor:     20, // dB, where options change images
 		Lossless:  true,
 		Accepts: codec.Accepts{Channels: []int{1, 2, 3, 4}, MinBits: 8, MaxBits: 8, MaxSide: maxSide, Instead: codec.Instead{
 			Bits:   "the format has 8 bits only, so convert the samples to 8 bits first where that loses nothing that matters",

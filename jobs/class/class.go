@@ -14,6 +14,7 @@ const (
 	Storage   = "storage"   // storage failed after retries
 	Exists    = "exists"    // the target holds something that is not ours
 	Verify    = "verify"    // the result does not decode to the image
+	Quality   = "quality"   // the result is below the floor of PSNR
 	Codec     = "codec"     // the codec failed or panicked
 	Crash     = "crash"     // the object ended worker processes
 	Timeout   = "timeout"   // the codec did not end in time
