@@ -65,13 +65,16 @@ func openGIF(data []byte, lim Limits) (*opened, error) {
 	}
 	limit := min(len(profile.Data), profileMost)
 	p.DecodedBytes += 2 * int64(limit)
+	p.meta = func() raster.Meta {
+		icc, _ := profile.Bytes(limit)
+		return raster.Meta{ICC: icc}
+	}
 	p.decode = func() (*raster.Image, error) {
 		m, err := fromGIF(f)
 		if err != nil {
 			return nil, err
 		}
-		icc, _ := profile.Bytes(limit)
-		meta := raster.Meta{ICC: icc}
+		meta := p.meta()
 		if p.Frames {
 			meta.Animation = gifAnimation(f)
 		}

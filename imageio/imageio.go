@@ -95,6 +95,7 @@ type opened struct {
 	decode func() (*raster.Image, error)
 	fewer  bool // samples may turn out to need fewer channels than the header says
 
+	meta          func() raster.Meta    // what decode attaches; nil: nothing
 	metadata      []container.Attribute // to be attached to the image
 	metadataBytes int64                 // what that takes
 }
@@ -113,6 +114,21 @@ func ReadHeader(data []byte, limits *Limits) (h Header, err error) {
 		return Header{}, err
 	}
 	return p.Header, nil
+}
+
+// ReadMeta reads what a file has besides its samples, which are not decoded. The result may
+// share memory with data. It does what [ReadHeader] does first, and its errors are the same.
+func ReadMeta(data []byte, limits *Limits) (h Header, m raster.Meta, err error) {
+	defer recovered("header", &err)
+	p, err := open(data, limits)
+	if err != nil {
+		return Header{}, m, err
+	}
+	if p.meta != nil {
+		m = p.meta()
+	}
+	p.attach(&m)
+	return p.Header, m, nil
 }
 
 // Decode reads a file into samples. It does what [ReadHeader] does first, so

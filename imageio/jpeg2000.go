@@ -29,12 +29,13 @@ func openJPEG2000(data []byte, lim Limits) (*opened, error) {
 		return nil, err
 	}
 	p.attributes(boxes.Attributes())
+	p.meta = func() raster.Meta { return raster.Meta{ICC: boxes.Colour.ICC, EXIF: boxes.EXIF} }
 	p.decode = func() (*raster.Image, error) {
 		d := jpeg2000.Codec{}.Decode(context.Background(), codec.Run{Pool: pool.Of(1)}, [][]byte{data}, nil)
 		if d[0].Err != nil {
 			return nil, d[0].Err
 		}
-		return exif.Attach(d[0].Image, raster.Meta{ICC: boxes.Colour.ICC, EXIF: boxes.EXIF}), nil
+		return exif.Attach(d[0].Image, p.meta()), nil
 	}
 	return p, nil
 }

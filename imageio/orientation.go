@@ -11,6 +11,7 @@ func (p *opened) turn(meta *raster.Meta) {
 	if meta.Orientation == 0 {
 		meta.Orientation = exif.Orientation(meta.EXIF)
 	}
+	p.meta = func() raster.Meta { return *meta }
 	p.DecodedBytes += int64(len(meta.EXIF) + len(meta.ICC))
 	if meta.Orientation > 1 {
 		p.DecodedBytes += int64(p.Size())

@@ -52,16 +52,20 @@ func openPNG(data []byte, lim Limits) (*opened, error) {
 	limit := profileLimit(f.ICC.Data)
 	p.DecodedBytes += 2*int64(limit) + int64(len(meta.EXIF))
 	p.turn(&meta)
+	p.meta = func() raster.Meta {
+		m := meta
+		// A profile that does not inflate is dropped, as other readers do: it is not
+		// part of the image.
+		m.ICC, _ = f.ICC.Bytes(limit)
+		return m
+	}
 	p.attributes(f.Attributes())
 	p.decode = func() (*raster.Image, error) {
 		m, err := samples()
 		if err != nil {
 			return nil, err
 		}
-		// A profile that does not inflate is dropped, as other readers do: it is not
-		// part of the image.
-		meta.ICC, _ = f.ICC.Bytes(limit)
-		return exif.Attach(m, meta), nil
+		return exif.Attach(m, p.meta()), nil
 	}
 	return p, nil
 }

@@ -39,7 +39,7 @@ func (p *Plan) Check() error {
 	if !ValidID(p.Job) {
 		return fmt.Errorf("jobs: plan of job %.40q", p.Job)
 	}
-	if p.Objects < 0 || p.Bytes < 0 || p.Filtered < 0 || p.Collisions < 0 || p.Unfit < 0 || p.Skipped < 0 || p.Skipped > p.Objects || p.SkippedBytes < 0 || p.KnownParts < 0 || p.KnownParts > MaxChunks {
+	if p.Objects < 0 || p.Bytes < 0 || p.Filtered < 0 || p.Links < 0 || p.Collisions < 0 || p.Unfit < 0 || p.Skipped < 0 || p.Skipped > p.Objects || p.SkippedBytes < 0 || p.KnownParts < 0 || p.KnownParts > MaxChunks {
 		return fmt.Errorf("jobs: plan of %d objects of %d bytes, %d of %d bytes done, %d filtered, %d collisions",
 			p.Objects, p.Bytes, p.Skipped, p.SkippedBytes, p.Filtered, p.Collisions)
 	}

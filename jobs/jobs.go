@@ -98,6 +98,7 @@ type Spec struct {
 	Others    string  `json:"others,omitempty"` // leave or copy a source that is unsupported or rejected; empty: leave
 	Reduce    bool    `json:"reduce,omitempty"` // 16-bit samples that are all 8-bit values times 257 become these
 	Overwrite bool    `json:"overwrite,omitempty"`
+	Strict    bool    `json:"strict,omitempty"`     // what is unsupported is a failure to commands that follow the job
 	CopyLinks bool    `json:"copy_links,omitempty"` // links of the source were followed by the process that listed it
 	Limits    Limits  `json:"limits"`
 
@@ -113,18 +114,6 @@ type Spec struct {
 	ChunkBytes   int64    `json:"chunk_bytes"`       // most source bytes a chunk
 	FailRatio    float64  `json:"fail_ratio"`        // the job stops above this share of failures
 	FailMin      int64    `json:"fail_min"`          // ... but not before so many objects were attempted
-}
-
-// Filter selects objects of the source. Patterns are rclone's: one that starts
-// with a slash matches the whole key, another the end of the key from the
-// beginning of an element on; one that ends with a slash matches everything
-// below such a folder; * stays within an element and ** as an element does not.
-// What is excluded stays excluded.
-type Filter struct {
-	Include []string `json:"include,omitempty"` // empty: everything
-	Exclude []string `json:"exclude,omitempty"`
-	MinSize int64    `json:"min_size,omitempty"` // bytes
-	MaxSize int64    `json:"max_size,omitempty"` // bytes; 0: no limit
 }
 
 // Limits bound what a worker accepts, zero meaning the reader's default.
@@ -198,6 +187,8 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("jobs: manifest %q: want %s or none", s.Manifest, Given)
 	case s.Filter.MinSize < 0 || s.Filter.MaxSize < 0:
 		return fmt.Errorf("jobs: sizes from %d to %d: want nothing below 0", s.Filter.MinSize, s.Filter.MaxSize)
+	case s.Filter.MaxDepth < 0:
+		return fmt.Errorf("jobs: maximum depth %d: want nothing below 0", s.Filter.MaxDepth)
 	case s.Limits.Bytes < 0 || s.Limits.Side < 0 || s.Limits.Samples < 0 || s.Limits.Frames < 0 || s.Limits.Ratio < 0:
 		return fmt.Errorf("jobs: limits %+v: want nothing below 0", s.Limits)
 	case s.Sample < 0 || s.FailMin < 0:
@@ -211,6 +202,9 @@ func (s *Spec) Check() error {
 		if o != OutcomeUnsupported && o != OutcomeRejected && o != OutcomeKept {
 			return fmt.Errorf("jobs: again %q: want unsupported, rejected or kept", o)
 		}
+	}
+	if _, _, err := s.Filter.Ages(s.Created); err != nil {
+		return err
 	}
 	if err := s.Settings.Check(); err != nil {
 		return err

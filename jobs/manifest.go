@@ -79,6 +79,7 @@ type Plan struct {
 	KnownParts int               `json:"known_parts,omitempty"`
 
 	Filtered   int64     `json:"filtered"`        // left out by filters
+	Links      int64     `json:"links,omitempty"` // symbolic links in the source, which are not followed
 	Collisions int64     `json:"collisions"`      // objects with a full target name because two sources share a stem, or a folder has the name
 	Unfit      int64     `json:"unfit,omitempty"` // objects that fail because the target can hold no result under their name
 	Estimate   *Estimate `json:"estimate,omitempty"`

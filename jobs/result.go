@@ -220,6 +220,7 @@ type Report struct {
 	Job        string             `json:"job"`
 	State      State              `json:"state"` // done, cancelled or failed
 	Reason     string             `json:"reason,omitempty"`
+	Strict     bool               `json:"strict,omitempty"` // as in [Spec]
 	Source     string             `json:"source"`
 	Target     string             `json:"target"`
 	Codec      string             `json:"codec"`
@@ -228,6 +229,7 @@ type Report struct {
 	Chunks     int                `json:"chunks"`
 	Attempted  int                `json:"attempted"`         // chunks with a shard
 	Counts     Counts             `json:"counts"`            // skipped objects of the plan included
+	Links      int64              `json:"links,omitempty"`   // symbolic links of the source, skipped
 	Classes    map[string]int64   `json:"classes,omitempty"` // of errors
 	Left       map[Outcome]int64  `json:"left"`              // objects with nothing in the target, by outcome; those of Known included; nil in reports of earlier versions, which do not say
 	Known      map[Outcome]int64  `json:"known,omitempty"`   // of the skipped objects: those with a verdict of an earlier job and nothing in the target

@@ -13,7 +13,8 @@ import (
 )
 
 // asynqLog passes asynq's log on. Its errors are Redis being away or full,
-// which it goes on trying, so nothing is above a warning.
+// which it goes on trying, so nothing is above a warning. An embedded queue can be neither,
+// and whoever runs one need not know what it is made of: there it is silent.
 type asynqLog struct{ log *slog.Logger }
 
 func (l asynqLog) Debug(args ...any) { l.log.Debug("asynq", "said", fmt.Sprint(args...)) }

@@ -88,7 +88,7 @@ func (c *Conn) Serve(opts *ServerOptions, handler Handler) (*Server, error) {
 		ShutdownTimeout:          handBackTime, // Shutdown has waited already
 		RetryDelayFunc:           retryDelay,
 		IsFailure:                isFailure,
-		Logger:                   asynqLog{s.opts.Log},
+		Logger:                   asynqLog{s.clientLog()},
 		LogLevel:                 asynq.InfoLevel,
 	})
 	if err := s.asynq.Start(asynq.HandlerFunc(s.process)); err != nil {
@@ -97,6 +97,14 @@ func (c *Conn) Serve(opts *ServerOptions, handler Handler) (*Server, error) {
 	}
 	s.hold.Go(s.announce)
 	return s, nil
+}
+
+// clientLog is where asynq logs to.
+func (s *Server) clientLog() *slog.Logger {
+	if s.conn.Embedded() {
+		return slog.New(slog.DiscardHandler)
+	}
+	return s.opts.Log
 }
 
 func (s *Server) defaults() error {

@@ -129,7 +129,7 @@ func (c *Client) complete(ctx context.Context, spec *jobs.Spec) (asset []byte, e
 	}
 	spec.Defaults()
 	spec.Readers = imageio.Version
-	if _, err := newFilter(spec.Filter); err != nil {
+	if _, err := newFilter(spec.Filter, spec.Created); err != nil {
 		return nil, err
 	}
 	if err := spec.Check(); err != nil {
@@ -375,8 +375,11 @@ func (c *Client) FindUnfinished(ctx context.Context, source, target, codec, opti
 	return "", false, nil
 }
 
+// sameFilter compares all but the default excludes, which jobs of earlier versions do not
+// have: they are continued.
 func sameFilter(a, b jobs.Filter) bool {
 	norm := func(f jobs.Filter) jobs.Filter {
+		f.DefaultExcludes = false
 		if len(f.Include) == 0 {
 			f.Include = nil
 		}

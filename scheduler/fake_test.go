@@ -66,7 +66,9 @@ func (tiny) Encode(_ context.Context, _ codec.Run, items []codec.Item, _ codec.O
 	}
 	return out
 }
-func (tiny) Decode(context.Context, codec.Run, [][]byte, codec.Assets) []codec.Decoded { return nil }
+func (tiny) Decode(_ context.Context, _ codec.Run, files [][]byte, _ codec.Assets) []codec.Decoded {
+	return make([]codec.Decoded, len(files))
+}
 func (tiny) Train(_ context.Context, _ codec.Run, sample []*raster.Image, _ codec.Options) ([]byte, error) {
 	return fmt.Appendf(nil, "trained on %d pictures of %d bytes", len(sample), sample[0].Size()), nil
 }

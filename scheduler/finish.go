@@ -112,7 +112,7 @@ func (d *drive) finish(ctx context.Context, end ending) error {
 		return err
 	}
 	report := jobs.Report{
-		Job: d.f.id, State: end.state, Reason: end.reason, Source: d.spec.Source, Target: d.spec.Target,
+		Job: d.f.id, State: end.state, Reason: end.reason, Strict: d.spec.Strict, Source: d.spec.Source, Target: d.spec.Target,
 		Codec: d.spec.Codec, Version: d.spec.Version, Options: d.spec.Options, Started: d.state.Started,
 	}
 	if end.plan != nil {
@@ -139,7 +139,7 @@ func (d *drive) finish(ctx context.Context, end ending) error {
 	}
 	report.Classes, report.Dropped, report.Stages, report.Left = sum.classes, sum.dropped, sum.stages, sum.left
 	if end.plan != nil {
-		report.Known = end.plan.Known
+		report.Known, report.Links = end.plan.Known, end.plan.Links
 		for outcome, n := range end.plan.Known {
 			report.Left[outcome] += n
 		}

@@ -34,7 +34,7 @@ func FuzzJobJSON(f *testing.F) {
 			if s.ID != fuzzJob || s.ChunkObjects < 1 || s.ChunkBytes < 1 || s.Limits.Bytes < 0 {
 				t.Errorf("%+v", s)
 			}
-			newFilter(s.Filter)
+			newFilter(s.Filter, s.Created)
 			s.OpenAt(time.Now())
 		}
 		if p, err := parseJSON[jobs.Plan](jobs.Folder(fuzzJob).Plan(), data); err == nil {
@@ -133,11 +133,11 @@ func FuzzFilter(f *testing.F) {
 		if len(pattern) > 100 || len(key) > 100 {
 			return
 		}
-		filter, err := newFilter(jobs.Filter{Include: []string{pattern}})
+		filter, err := newFilter(jobs.Filter{Include: []string{pattern}}, time.Time{})
 		if err != nil {
 			return
 		}
-		if filter.keep(key, 1) != filter.keep(key, -1) {
+		if filter.keep(key, 1, time.Time{}) != filter.keep(key, -1, time.Now()) {
 			t.Errorf("%q of %q depends on the size", pattern, key)
 		}
 	})

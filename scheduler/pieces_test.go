@@ -39,6 +39,24 @@ func TestFilter(t *testing.T) {
 		{jobs.Filter{Include: []string{"[a-c]?.png"}}, "b1.png", 1, true},
 		{jobs.Filter{Include: []string{"*.png"}, Exclude: []string{"thumb*"}}, "thumb1.png", 1, false},
 		{jobs.Filter{Exclude: []string{"cache/**"}}, "x/cache/y/a.png", 1, false},
+		{jobs.Filter{Include: []string{"*.PNG"}}, "dir/a.png", 1, true},
+		{jobs.Filter{Include: []string{"/Dir/*.{png,jpg}"}}, "Dir/a.JPG", 1, true},
+		{jobs.Filter{Include: []string{"/Dir/*.{png,jpg}"}}, "dir/a.JPG", 1, false},
+		{jobs.Filter{Include: []string{"/Dir/*.{png,jpg}"}, IgnoreCase: true}, "dir/a.JPG", 1, true},
+		{jobs.Filter{Include: []string{"a.png"}}, "A.PNG", 1, false},
+		{jobs.Filter{Include: []string{"scan*.tiff"}}, "scan1.TIFF", 1, true},
+		{jobs.Filter{Include: []string{"scan*.tiff"}}, "Scan1.tiff", 1, false},
+		{jobs.Filter{Include: []string{"[A-C]?.png"}, IgnoreCase: true}, "b1.png", 1, true},
+		{jobs.Filter{Exclude: []string{"*.GIF"}}, "x/a.gif", 1, false},
+		{jobs.Filter{DefaultExcludes: true}, "a/._b.png", 1, false},
+		{jobs.Filter{DefaultExcludes: true}, "a/THUMBS.DB", 1, false},
+		{jobs.Filter{DefaultExcludes: true}, ".DS_Store", 1, false},
+		{jobs.Filter{DefaultExcludes: true}, "Desktop.ini", 1, false},
+		{jobs.Filter{DefaultExcludes: true}, "._folder/b.png", 1, true},
+		{jobs.Filter{}, "a/._b.png", 1, true},
+		{jobs.Filter{MaxDepth: 1}, "a.png", 1, true},
+		{jobs.Filter{MaxDepth: 1}, "a/b.png", 1, false},
+		{jobs.Filter{MaxDepth: 2}, "a/b.png", 1, true},
 		{jobs.Filter{MinSize: 10}, "a", 9, false},
 		{jobs.Filter{MinSize: 10}, "a", 10, true},
 		{jobs.Filter{MaxSize: 10}, "a", 10, true},
@@ -46,18 +64,45 @@ func TestFilter(t *testing.T) {
 		{jobs.Filter{MinSize: 10, MaxSize: 20}, "a", -1, true},
 	}
 	for _, tt := range tests {
-		f, err := newFilter(tt.filter)
+		f, err := newFilter(tt.filter, time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := f.keep(tt.key, tt.size); got != tt.want {
+		if got := f.keep(tt.key, tt.size, time.Time{}); got != tt.want {
 			t.Errorf("%+v keeps %q of %d bytes: %v, want %v", tt.filter, tt.key, tt.size, got, tt.want)
 		}
 	}
 	for _, bad := range []string{"", "[a", "{a,b"} {
-		if _, err := newFilter(jobs.Filter{Include: []string{bad}}); err == nil {
+		if _, err := newFilter(jobs.Filter{Include: []string{bad}}, time.Time{}); err == nil {
 			t.Errorf("pattern %q is accepted", bad)
 		}
+	}
+}
+
+// Ages count back from the submission.
+func TestFilterAges(t *testing.T) {
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		filter jobs.Filter
+		ago    time.Duration
+		want   bool
+	}{
+		{jobs.Filter{MinAge: "1d"}, 23 * time.Hour, false},
+		{jobs.Filter{MinAge: "1d"}, 25 * time.Hour, true},
+		{jobs.Filter{MaxAge: "1d"}, 23 * time.Hour, true},
+		{jobs.Filter{MaxAge: "1d"}, 25 * time.Hour, false},
+		{jobs.Filter{MinAge: "1h", MaxAge: "1d"}, 2 * time.Hour, true},
+	} {
+		f, err := newFilter(tt.filter, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.keep("a", 1, now.Add(-tt.ago)) != tt.want || !f.keep("a", 1, time.Time{}) {
+			t.Errorf("%+v, written %v ago: want %v", tt.filter, tt.ago, tt.want)
+		}
+	}
+	if _, err := newFilter(jobs.Filter{MinAge: "2d", MaxAge: "1d"}, now); err == nil {
+		t.Error("bounds that leave nothing are accepted")
 	}
 }
 

@@ -55,7 +55,7 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 	defer found.close()
 	plan := jobs.Plan{
 		Job: p.spec.ID, Objects: p.at.Objects, Bytes: p.at.Bytes, Filtered: p.at.Filtered,
-		Skipped: found.doneObjects, SkippedBytes: found.doneBytes, Collisions: found.collisions,
+		Links: p.at.Links, Skipped: found.doneObjects, SkippedBytes: found.doneBytes, Collisions: found.collisions,
 		KnownParts: found.knownLines.parts, Chunks: []jobs.Chunk{},
 	}
 	if len(found.known) > 0 {

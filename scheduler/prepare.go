@@ -29,6 +29,7 @@ type listing struct {
 	Objects  int64     `json:"objects"`
 	Bytes    int64     `json:"bytes"`
 	Filtered int64     `json:"filtered"`
+	Links    int64     `json:"links,omitempty"`    // symbolic links, which are not followed
 	InPlace  bool      `json:"in_place,omitempty"` // the target is the source
 	Done     bool      `json:"done,omitempty"`
 	At       time.Time `json:"at"`
@@ -36,7 +37,7 @@ type listing struct {
 
 // check reports what no listing has.
 func (l *listing) check() error {
-	if l.Parts < 0 || l.Parts > jobs.MaxChunks || l.Objects < 0 || l.Bytes < 0 || l.Filtered < 0 {
+	if l.Parts < 0 || l.Parts > jobs.MaxChunks || l.Objects < 0 || l.Bytes < 0 || l.Filtered < 0 || l.Links < 0 {
 		return fmt.Errorf("scheduler: listing of %d objects of %d bytes in %d parts, %d filtered", l.Objects, l.Bytes, l.Parts, l.Filtered)
 	}
 	return nil
@@ -84,7 +85,7 @@ type preparation struct {
 // target has: in doubt it is looked up in the source. It is empty where there is none.
 // close must be called.
 func newPreparation(ctx context.Context, buckets *storage.Buckets, codecs []codec.Codec, spec *jobs.Spec, source, target *storage.Bucket, witness string) (*preparation, error) {
-	f, err := newFilter(spec.Filter)
+	f, err := newFilter(spec.Filter, spec.Created)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +125,7 @@ func (p *preparation) take(e jobs.Entry) error {
 		return fmt.Errorf("scheduler: the listing of %s is not in key order, %q comes after %q", p.spec.Source, e.Key, p.at.LastKey)
 	}
 	p.at.LastKey = e.Key
-	if e.Bad == "" && !p.filter.keep(e.Key, e.Size) {
+	if e.Bad == "" && !p.filter.keep(e.Key, e.Size, e.ModTime) {
 		p.at.Filtered++
 		return nil
 	}
@@ -149,6 +150,7 @@ func (p *preparation) list(ctx context.Context) error {
 				return err
 			}
 		}
+		p.at.Links += page.Links
 		p.at.Token = page.Token
 		if p.full() || p.seen >= listedAtMost {
 			p.seen = 0

@@ -26,6 +26,7 @@ type fileWalk struct {
 	after     string        // only keys greater than this
 	skipOwn   bool          // leave out .pelmill/
 	delimited bool          // do not descend: yield a folder below prefix as itself
+	skipped   int64         // links that were not followed
 	above     []fs.FileInfo // where links are followed: the folders in which the walk is, the outermost first
 	// yield gets a file's key and facts, or with delimited a folder's key and nil.
 	yield func(key string, info fs.FileInfo) error
@@ -118,6 +119,11 @@ func (w *fileWalk) folder(parent *fileDir, name, base string, top bool) error {
 			} else {
 				err = w.folder(dir, e.Name(), key, false)
 			}
+		case e.Type()&fs.ModeSymlink != 0:
+			if key > w.after {
+				w.skipped++
+			}
+			continue
 		case !e.Type().IsRegular() || key <= w.after || strings.HasPrefix(e.Name(), tempName):
 			continue
 		default:

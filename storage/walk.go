@@ -39,6 +39,7 @@ type WalkOptions struct {
 type Page struct {
 	Objects []Object
 	Token   []byte
+	Links   int64 // symbolic links of a folder that were met since the page before and not followed
 }
 
 // walkToken is the content of Page.Token.
@@ -93,13 +94,14 @@ func hidden(o WalkOptions, key string, size int64) bool {
 func walkFiles(ctx context.Context, b *Bucket, o WalkOptions, at walkToken, fn func(Page) error) error {
 	var fnErr error
 	page := Page{Objects: make([]Object, 0, pageSize)}
+	w := fileWalk{ctx: ctx, f: &fileBucket{dir: b.dir, links: b.links}, prefix: o.Prefix, after: at.After, skipOwn: !strings.HasPrefix(o.Prefix, ownDir)}
 	flush := func(t walkToken) error {
 		page.Token, _ = json.Marshal(t)
+		page.Links, w.skipped = w.skipped, 0
 		fnErr = fn(page)
 		page = Page{Objects: make([]Object, 0, pageSize)}
 		return fnErr
 	}
-	w := fileWalk{ctx: ctx, f: &fileBucket{dir: b.dir, links: b.links}, prefix: o.Prefix, after: at.After, skipOwn: !strings.HasPrefix(o.Prefix, ownDir)}
 	w.yield = func(key string, info fs.FileInfo) error {
 		if len(page.Objects) == pageSize {
 			if err := flush(walkToken{After: page.Objects[pageSize-1].Key}); err != nil {

@@ -32,7 +32,7 @@ type Options struct {
 	Fetchers      int               // objects fetched at once, and as many stored; 0: 16
 	Memory        int64             // bytes that the process may take, at least MinMemory; 0: DefaultMemory
 	Chunks        int               // chunks at once; 0: 2, with a card as many as fill its batches
-	Grace         time.Duration     // for chunks to finish when Run ends; 0: 25 s, as Kubernetes kills after 30 s
+	Grace         time.Duration     // for chunks to finish when Run ends; 0: DefaultGrace
 	ObjectTimeout time.Duration     // for reading, encoding and verifying one image; 0: 10 min
 	Log           *slog.Logger      // nil: none
 	OnResult      func(jobs.Result) // called once for every record made here, one at a time, also where a chunk is delivered again; nil: none
@@ -127,7 +127,7 @@ func (o *Options) defaults() error {
 	fill(&o.CPU, runtime.GOMAXPROCS(0))
 	fill(&o.Fetchers, defaultFetchers)
 	fill(&o.Memory, DefaultMemory())
-	fill(&o.Grace, 25*time.Second)
+	fill(&o.Grace, DefaultGrace)
 	fill(&o.ObjectTimeout, objectTimeout)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -148,6 +148,9 @@ func checkBounds(cpu int, memory int64, timeout time.Duration) error {
 	}
 	return nil
 }
+
+// DefaultGrace is within the 30 seconds after which Kubernetes kills.
+const DefaultGrace = 25 * time.Second
 
 func fill[T int | int64 | time.Duration](to *T, value T) {
 	if *to == 0 {

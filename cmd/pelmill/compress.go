@@ -197,7 +197,7 @@ func (p *program) ended(r jobs.Report, limit bool) error {
 	case r.Counts.Objects == 0:
 		return nothingf("nothing to do: no object in %s after the filters", short(r.Source))
 	}
-	if err := outcome(r.Counts); err != nil || !p.strict {
+	if err := outcome(r.Counts); err != nil || !p.strict && !r.Strict {
 		return err
 	}
 	if r.Counts.Unsupported+r.Known[jobs.OutcomeUnsupported]+r.Known[jobs.OutcomeRejected] > 0 {

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/pelmill/pelmill/internal/plain"
 )
 
 // envPrefix starts the environment variables that stand for flags:
@@ -30,7 +33,6 @@ func envName(flag string) string {
 //
 // Keys of the file are names of flags. One file serves all verbs, so a key that
 // only another verb has is allowed, and one that no verb has is an error.
-// Unknown variables are left alone: Kubernetes makes such names for services.
 func (p *program) bind(cmd *cobra.Command) error {
 	flags := cmd.Flags()
 	if f := flags.Lookup("config"); f != nil && !f.Changed {
@@ -63,6 +65,28 @@ func (p *program) bind(cmd *cobra.Command) error {
 		}
 	})
 	return failed
+}
+
+// foreignVariable matches the variables that Kubernetes and Docker make for a service whose
+// name begins with pelmill, and those of the tests.
+var foreignVariable = regexp.MustCompile(`^PELMILL(_.+)?_(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?|NAME|ENV_.+)$|` +
+	`^PELMILL_(TEST|GPU|FUZZ|SEED|KERNELS|UPDATE)(_.+)?$`)
+
+// warnUnknown says which variables look like settings and are none.
+func (p *program) warnUnknown(root *cobra.Command) {
+	if p.environ == nil || p.quiet {
+		return
+	}
+	known := map[string]bool{envName("config"): true}
+	for flag := range knownFlags(root) {
+		known[envName(flag)] = true
+	}
+	for _, v := range p.environ() {
+		name, _, _ := strings.Cut(v, "=")
+		if strings.HasPrefix(name, envPrefix) && !known[name] && !foreignVariable.MatchString(name) {
+			fmt.Fprintf(p.stderr, "pelmill: warning: %s is no setting%s\n", plain.Line(name), nearest(name, known))
+		}
+	}
 }
 
 // setting is the value of one key: a scalar or a list of them.

@@ -13,6 +13,7 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/storage"
 	"github.com/pelmill/pelmill/worker"
 )
 
@@ -124,7 +125,7 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 	counts, err := worker.Decompress(ctx, src, dst, &worker.DecompressOptions{
 		Device: device, CPU: d.encoders, Memory: memory, Timeout: d.timeout, Format: d.format, View: view, Overwrite: d.overwrite, Sniff: d.sniff,
 		Origin: origin, Buckets: buckets, Name: name,
-		Filter: func(key string) bool { return keep(key, -1) },
+		Filter: func(key string) bool { return keep(storage.Object{Key: key, Size: -1}) },
 		OnResult: func(r jobs.Result) {
 			mu.Lock()
 			sum.Add(&r)

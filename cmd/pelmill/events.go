@@ -26,6 +26,7 @@ type planEvent struct {
 	SkippedBytes int64                  `json:"skipped_bytes"`
 	Known        map[jobs.Outcome]int64 `json:"known,omitempty"` // of skipped, see summaryEvent
 	Filtered     int64                  `json:"filtered"`
+	Links        int64                  `json:"links"` // symbolic links, skipped
 	Collisions   int64                  `json:"collisions"`
 	Unfit        int64                  `json:"unfit"`
 	Chunks       int                    `json:"chunks"`
@@ -39,7 +40,7 @@ func newPlanEvent(s jobs.Spec, p jobs.Plan) planEvent {
 	return planEvent{
 		Type: "plan", Job: p.Job, Source: s.Source, Target: s.Target, Codec: s.Codec, Options: s.Options, MinPSNR: s.MinPSNR,
 		Objects: p.Objects, Bytes: p.Bytes, Skipped: p.Skipped, SkippedBytes: p.SkippedBytes,
-		Known: p.Known, Filtered: p.Filtered, Collisions: p.Collisions, Unfit: p.Unfit, Chunks: len(p.Chunks), Estimate: p.Estimate, Expect: p.Expect,
+		Known: p.Known, Filtered: p.Filtered, Links: p.Links, Collisions: p.Collisions, Unfit: p.Unfit, Chunks: len(p.Chunks), Estimate: p.Estimate, Expect: p.Expect,
 	}
 }
 
@@ -75,9 +76,10 @@ type summaryEvent struct {
 	Attributes map[string]int64 `json:"dropped_attributes,omitempty"` // objects by what their file could not keep
 	Saving     float64          `json:"saving"`
 
-	InTarget int64                  `json:"in_target"`       // objects with a result or a copy in the target
-	Left     map[jobs.Outcome]int64 `json:"left,omitempty"`  // the others by outcome
-	Known    map[jobs.Outcome]int64 `json:"known,omitempty"` // of skipped: what an earlier run judged so and that has nothing in the target
+	InTarget int64                  `json:"in_target"`        // objects with a result or a copy in the target
+	Left     map[jobs.Outcome]int64 `json:"left,omitempty"`   // the others by outcome
+	Strict   bool                   `json:"strict,omitempty"` // what is unsupported gives code 3
+	Known    map[jobs.Outcome]int64 `json:"known,omitempty"`  // of skipped: what an earlier run judged so and that has nothing in the target
 	Why      string                 `json:"nothing_compressed,omitempty"`
 
 	PSNR       float64 `json:"psnr,omitempty"`
@@ -86,6 +88,7 @@ type summaryEvent struct {
 	Device     string  `json:"device"`
 	Report     string  `json:"report,omitempty"`
 	FailedList string  `json:"failed_list,omitempty"`
+	Links      int64   `json:"links"` // symbolic links of the source, skipped
 	Reason     string  `json:"reason,omitempty"`
 }
 

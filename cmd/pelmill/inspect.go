@@ -23,51 +23,74 @@ import (
 func (p *program) inspect() *cobra.Command {
 	var thumbnail string
 	cmd := &cobra.Command{
-		Use:   "inspect FILE",
-		Short: "Show what a file holds, from its headers",
-		Long: `Show what an image or a compressed file holds, from its headers and without
-decoding the picture. FILE is a path or the URL of an object.
+		Use:   "inspect FILE...",
+		Short: "Show what files hold, from their headers",
+		Long: `Show what images, compressed files and codebooks hold, from their headers and without
+decoding a picture: shape, orientation, density, ICC profile and EXIF fields among them.
+FILE is a path or the URL of an object. A file that cannot be read gives code 1 after
+the others were shown.
 
-With --thumbnail the picture is decoded, as little of it as the file allows, and written
+With --thumbnail the picture of the one FILE is decoded, as little of it as the file allows, and written
 to a new PNG file of at most 256 samples along a side: of a volume or an animation the
 middle slice, of samples of more than 8 bits the range that they use.`,
 		Example: "  pelmill inspect out/scan.jp2 --thumbnail scan.png",
 		GroupID: groupData,
-		Args:    arguments(1, 1),
+		Args:    arguments(1, 1<<20),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			data, err := p.readFile(cmd.Context(), args[0], 1<<30)
-			if err != nil {
-				return err
+			if thumbnail != "" && len(args) > 1 {
+				return usagef("--thumbnail takes one FILE, not %d", len(args))
 			}
-			format, owner, fields, err := describe(args[0], data)
-			if err != nil {
-				return fmt.Errorf("inspect %s: %w", args[0], err)
-			}
-			if thumbnail != "" {
-				if err := writeThumbnail(cmd.Context(), owner, data, thumbnail); err != nil {
-					return fmt.Errorf("thumbnail of %s: %w", args[0], err)
+			var last error
+			for i, name := range args {
+				if last != nil {
+					fmt.Fprintf(p.stderr, "pelmill: %s\n", sentence(last))
+				}
+				if i > 0 && !p.json {
+					fmt.Fprintln(p.stdout)
+				}
+				if err := p.inspectFile(cmd.Context(), name, thumbnail); err != nil {
+					last = err
+					continue
 				}
 			}
-			if p.json {
-				values := map[string]string{}
-				for _, f := range fields {
-					values[f.Name] = f.Value
-				}
-				return p.emit(inspectEvent{"inspect", args[0], int64(len(data)), format, values})
-			}
-			table := [][]string{{"file", args[0]}, {"bytes", fmt.Sprintf("%d (%s)", len(data), bytesText(int64(len(data))))}}
-			if !slices.ContainsFunc(fields, func(f codec.Field) bool { return f.Name == "format" }) {
-				table = append(table, []string{"format", format})
-			}
-			for _, f := range fields {
-				table = append(table, []string{f.Name, f.Value})
-			}
-			rows(p.stdout, table)
-			return nil
+			return last
 		},
 	}
 	cmd.Flags().StringVar(&thumbnail, "thumbnail", "", "write a small picture of it to `FILE`, a PNG file")
 	return cmd
+}
+
+// inspectFile shows one file.
+func (p *program) inspectFile(ctx context.Context, name, thumbnail string) error {
+	data, err := p.readFile(ctx, name, 1<<30)
+	if err != nil {
+		return err
+	}
+	format, owner, fields, err := describe(name, data)
+	if err != nil {
+		return fmt.Errorf("inspect %s: %w", name, err)
+	}
+	if thumbnail != "" {
+		if err := writeThumbnail(ctx, owner, data, thumbnail); err != nil {
+			return fmt.Errorf("thumbnail of %s: %w", name, err)
+		}
+	}
+	if p.json {
+		values := map[string]string{}
+		for _, f := range fields {
+			values[f.Name] = f.Value
+		}
+		return p.emit(inspectEvent{"inspect", name, int64(len(data)), format, values})
+	}
+	table := [][]string{{"file", name}, {"bytes", fmt.Sprintf("%d (%s)", len(data), bytesText(int64(len(data))))}}
+	if !slices.ContainsFunc(fields, func(f codec.Field) bool { return f.Name == "format" }) {
+		table = append(table, []string{"format", format})
+	}
+	for _, f := range fields {
+		table = append(table, []string{f.Name, f.Value})
+	}
+	rows(p.stdout, table)
+	return nil
 }
 
 // inspectEvent is what --json prints of a file.
@@ -87,13 +110,20 @@ func describe(name string, data []byte) (format string, owner codec.Codec, field
 	if c, ok := codecs.ByExtension(name); ok {
 		h, err := c.Header(data)
 		if err == nil {
-			return c.Info().Name, c, h.Fields, nil
+			return c.Info().Name, c, append(h.Fields, metaFields(data, h.Fields)...), nil
 		}
 		first = err
 	}
 	head, err := imageio.ReadHeader(data, nil)
 	if err == nil {
-		return head.Format, nil, headerFields(head), nil
+		return head.Format, nil, append(headerFields(head), metaFields(data, nil)...), nil
+	}
+	for _, c := range codecs.All() {
+		if r, ok := c.(codec.AssetReader); ok {
+			if fields, err := r.Asset(data); err == nil {
+				return c.Info().Name + " codebook", c, fields, nil
+			}
+		}
 	}
 	if c, ok := codecs.Sniff(data); ok {
 		h, err := c.Header(data)
@@ -103,6 +133,18 @@ func describe(name string, data []byte) (format string, owner codec.Codec, field
 		return "", nil, nil, first
 	}
 	return "", nil, nil, err
+}
+
+// metaFields describes what a file that the image readers know has besides its samples, but
+// for what known says already.
+func metaFields(data []byte, known []codec.Field) []codec.Field {
+	h, meta, err := imageio.ReadMeta(data, nil)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(imageio.MetaFields(h.Format, &meta), func(f codec.Field) bool {
+		return slices.ContainsFunc(known, func(k codec.Field) bool { return k.Name == f.Name })
+	})
 }
 
 func headerFields(h imageio.Header) []codec.Field {

@@ -50,7 +50,7 @@ func (j *jobFlags) flags(fs *pflag.FlagSet, sample int) {
 	fs.StringVar(&s.Larger, "larger", s.Larger, "`WHAT` to do with a source whose result would be larger: leave or copy it")
 	fs.StringVar(&s.Others, "others", s.Others, "`WHAT` to do with sources that are unsupported or rejected: leave or copy them, so that with --larger copy the target has everything")
 	fs.StringSliceVar(&j.again, "again", nil, "judge anew what an earlier run found `OUTCOME`: unsupported, rejected or kept, separated by commas")
-	fs.BoolVar(&j.strict, "strict", false, "end with code 3 if anything was unsupported")
+	fs.BoolVar(&j.strict, "strict", false, "end with code 3 if anything was unsupported; of a submitted job, pelmill watch does")
 	fs.BoolVar(&s.Reduce, "reduce", false, "compress 16-bit pictures whose samples are all 8-bit values times 257 as 8-bit pictures, without loss; records note it (pelmill decompress --reduce is about size)")
 	fs.BoolVar(&s.Overwrite, "overwrite", false, "replace what is in the way in the target, unless a job that has not ended owns it")
 
@@ -104,12 +104,16 @@ func (j *jobFlags) build(source, target string) (jobs.Spec, error) {
 	if s.Filter, err = j.filter(); err != nil {
 		return s, err
 	}
+	if j.manifest != "" || j.filesFrom != "" {
+		s.Filter.DefaultExcludes = false // what is named is meant
+	}
 	for _, o := range j.again {
 		s.Again = append(s.Again, jobs.Outcome(o))
 	}
 	if s.Settings, err = j.settings(); err != nil {
 		return s, err
 	}
+	s.Strict = j.strict
 	s.Limits.Bytes = int64(j.limitBytes)
 	s.ChunkBytes = int64(j.chunkBytes)
 	if err := checkDevice(s.Device); err != nil {
@@ -142,24 +146,46 @@ func (j *jobFlags) build(source, target string) (jobs.Spec, error) {
 // filterFlags select objects of a source.
 type filterFlags struct {
 	include, exclude []string
+	ignoreCase       bool
+	noDefaults       bool
 	minSize, maxSize size
+	minAge, maxAge   string
+	maxDepth         int
 }
 
 func (f *filterFlags) flags(fs *pflag.FlagSet) {
 	f.patterns(fs)
 	fs.Var(&f.minSize, "min-size", "leave out smaller objects, in bytes or with K, M or G")
 	fs.Var(&f.maxSize, "max-size", "leave out larger objects, in bytes or with K, M or G")
+	fs.StringVar(&f.minAge, "min-age", "", "leave out objects written later than `AGE` ago: seconds, or with ms, s, m, h, d, w, M or y, or a time such as 2026-11-22")
+	fs.StringVar(&f.maxAge, "max-age", "", "leave out objects written earlier than `AGE` ago")
 }
 
 // patterns adds the flags that look at keys only.
 func (f *filterFlags) patterns(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&f.include, "include", nil, "take only keys that match `PATTERN`, may be repeated; as in rclone, *.png matches in every folder, /a/*.png in one, and ** also passes /")
+	fs.StringArrayVar(&f.include, "include", nil, "take only keys that match `PATTERN`, may be repeated; as in rclone, *.png matches in every folder, /a/*.png in one, and ** also passes /; extensions match in any case")
 	fs.StringArrayVar(&f.exclude, "exclude", nil, "leave out keys that match `PATTERN`, may be repeated")
+	fs.BoolVar(&f.ignoreCase, "ignore-case", false, "let all of a pattern match in any case, not only extensions")
+	fs.BoolVar(&f.noDefaults, "no-default-excludes", false, "take also "+strings.Join(jobs.DefaultExcludes(), ", ")+", which are left out unless a list of keys or a manifest names them")
+	fs.IntVar(&f.maxDepth, "max-depth", -1, "go so many `LEVELS` deep: 1 is what lies in SRC itself, -1 everything")
 }
 
-// filter checks the patterns.
+// filter checks the flags.
 func (f *filterFlags) filter() (jobs.Filter, error) {
-	filter := jobs.Filter{Include: f.include, Exclude: f.exclude, MinSize: int64(f.minSize), MaxSize: int64(f.maxSize)}
+	filter := jobs.Filter{Include: f.include, Exclude: f.exclude, IgnoreCase: f.ignoreCase, DefaultExcludes: !f.noDefaults,
+		MinSize: int64(f.minSize), MaxSize: int64(f.maxSize), MaxDepth: max(0, f.maxDepth)}
+	if f.maxDepth == 0 || f.maxDepth < -1 {
+		return filter, usagef("--max-depth %d: want 1 or more, or -1 for all levels", f.maxDepth)
+	}
+	for _, age := range []struct {
+		flag, text string
+		to         *string
+	}{{"min-age", f.minAge, &filter.MinAge}, {"max-age", f.maxAge, &filter.MaxAge}} {
+		var err error
+		if *age.to, err = jobs.CanonicalAge(age.text); err != nil {
+			return filter, usagef("--%s: %w", age.flag, err)
+		}
+	}
 	if _, err := scheduler.Matcher(filter); err != nil {
 		return filter, &exit{exitUsage, err}
 	}

@@ -106,6 +106,11 @@ func (l *local) work(ctx context.Context, r ref, source string) (scheduler.Statu
 	end, announced := l.p.announce("compress", r.id, source, r.target)
 	defer end()
 	defer l.hold(ctx, r, announced)()
+	defer context.AfterFunc(ctx, func() {
+		if !l.p.quiet && !l.p.json {
+			l.display.say(fmt.Sprintf("%v: what is at work has %v to end", context.Cause(ctx), localGrace))
+		}
+	})()
 	work, cancel := context.WithCancel(ctx)
 	l.cancel = cancel
 	l.running.Go(func() { l.note(cancel, "scheduler", l.sched.Run(work)) }) // of this job only, not of others in the target

@@ -50,9 +50,10 @@ func mainCode() int {
 		os.Exit(exitInterrupted)
 	}()
 	p := &program{
-		stdout: plain.Writer(os.Stdout),
-		stderr: plain.Writer(os.Stderr),
-		env:    os.LookupEnv,
+		stdout:  plain.Writer(os.Stdout),
+		stderr:  plain.Writer(os.Stderr),
+		env:     os.LookupEnv,
+		environ: os.Environ,
 	}
 	if term.IsTerminal(int(os.Stderr.Fd())) {
 		p.screen = os.Stderr
@@ -66,6 +67,7 @@ type program struct {
 	stdout, stderr io.Writer
 	screen         io.Writer // stderr as it is, for the bar; nil where it is no terminal
 	env            func(name string) (string, bool)
+	environ        func() []string // all variables; nil: unknown ones are not looked for
 
 	configFile string
 	s3Endpoint endpoint

@@ -50,6 +50,9 @@ func (p *program) showPlan(s jobs.Spec, plan jobs.Plan, dry bool) error {
 	if plan.Filtered > 0 {
 		table = append(table, []string{"filtered", countText(plan.Filtered) + " left out"})
 	}
+	if plan.Links > 0 {
+		table = append(table, []string{"links", linksText(plan.Links)})
+	}
 	if plan.Skipped > 0 {
 		text := fmt.Sprintf("%s, %s", countText(plan.Skipped), bytesText(plan.SkippedBytes))
 		if known := knownText(plan.Known); known != "" {
@@ -97,11 +100,19 @@ func (p *program) showPlanOn(d *display, s jobs.Spec, plan jobs.Plan) error {
 	if plan.Skipped > 0 {
 		text += fmt.Sprintf(", %s done before", countText(plan.Skipped))
 	}
+	if plan.Links > 0 {
+		text += "; " + linksText(plan.Links)
+	}
 	if e := estimateText(plan.Estimate); e != "" {
 		text += "; expected: " + e
 	}
 	d.say(text)
 	return nil
+}
+
+// linksText says what became of symbolic links.
+func linksText(n int64) string {
+	return plural(n, "symbolic link") + " skipped (pelmill compress --copy-links follows them)"
 }
 
 func estimateText(e *jobs.Estimate) string {

@@ -65,7 +65,13 @@ commas between values of a repeated flag) or by a key of the YAML file of --conf
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
 			err := p.bind(cmd)
-			queue.Log(p.logger(false))
+			queue.Log(nil)
+			if redis := cmd.Flags().Lookup("redis"); redis != nil && redis.Value.String() != "" {
+				queue.Log(p.logger(false))
+			}
+			if err == nil {
+				p.warnUnknown(cmd.Root())
+			}
 			return err
 		},
 	}
@@ -90,6 +96,7 @@ commas between values of a repeated flag) or by a key of the YAML file of --conf
 		p.submit(), p.plan(), p.start(), p.status(), p.jobs(), p.workers(), p.watch(), p.pause(), p.resume(), p.cancel(), p.set(), p.retry(), p.report(),
 		p.scheduler(), p.worker(), p.codecs(), p.doctor(), p.version(),
 	)
+	p.completions(root)
 	return root
 }
 

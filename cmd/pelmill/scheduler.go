@@ -52,7 +52,9 @@ workers, and of the jobs that this scheduler leads state, objects, rate and time
 			}
 			defer c.close()
 			c.buckets.Allow = policy
-			opts := &scheduler.Options{Log: p.logger(true), Tick: tick, Window: window, Listen: listen}
+			log := p.logger(true)
+			defer logSignal(cmd.Context(), log, "another scheduler takes over the jobs of this one")()
+			opts := &scheduler.Options{Log: log, Tick: tick, Window: window, Listen: listen}
 			if opts.Memory, err = checkMemory(mem, 0); err != nil {
 				return err
 			}

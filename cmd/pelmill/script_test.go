@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,6 +52,7 @@ func TestS3(t *testing.T) {
 //	events type N               stdout has N lines of this type
 //	flip file offset            inverts one bit of a byte; negative offsets count from the end
 //	cut file bytes              shortens a file
+//	tiff file orientation       writes a TIFF file of one grey pixel with a density
 //	keep NAME type field        sets $NAME to the field of the last line of this type on stdout
 //	copies N file folder        copies a file N times into a new folder
 //	until regexp command args...   runs the command until its stdout matches
@@ -88,6 +90,7 @@ func transcripts(t *testing.T, dir, redis string, environment ...string) {
 			"flip":   flip,
 			"cut":    cut,
 			"note":   note,
+			"tiff":   tiff,
 			"keep":   keep,
 			"copies": copies,
 			"until":  until,
@@ -134,6 +137,27 @@ func note(ts *testscript.TestScript, neg bool, args []string) {
 	out := png.Append(data[:head:head], "pHYs", []byte{0, 0, 11, 19, 0, 0, 11, 19, 1})
 	out = png.Append(out, "tEXt", []byte("Author\x00somebody"))
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), append(out, data[head:]...), 0o644))
+}
+
+func tiff(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: tiff file orientation")
+	}
+	orientation, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	fields := [][4]uint32{ // tag, type, count, value: TIFF 6.0, section 2
+		{256, 3, 1, 1}, {257, 3, 1, 1}, {258, 3, 1, 8}, {259, 3, 1, 1}, {262, 3, 1, 1}, {273, 4, 1, 8}, {274, 3, 1, uint32(orientation)},
+		{277, 3, 1, 1}, {279, 4, 1, 1}, {282, 5, 1, 10}, {283, 5, 1, 10}, {296, 3, 1, 2},
+	}
+	le := binary.LittleEndian
+	out := append([]byte("II*\x00"), 18, 0, 0, 0, 77, 0) // the pixel, then 300/1
+	out = le.AppendUint32(le.AppendUint32(out, 300), 1)
+	out = le.AppendUint16(out, uint16(len(fields)))
+	for _, f := range fields {
+		out = le.AppendUint16(le.AppendUint16(out, uint16(f[0])), uint16(f[1]))
+		out = le.AppendUint32(le.AppendUint32(out, f[2]), f[3])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), le.AppendUint32(out, 0), 0o644))
 }
 
 // objects parses stdout as JSON lines; anything else in it ends the script.

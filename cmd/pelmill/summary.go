@@ -19,7 +19,7 @@ func (p *program) summary(r jobs.Report) error {
 	if p.json {
 		e := summaryEvent{
 			Type: "summary", Job: r.Job, State: r.State, Reason: r.Reason, Counts: r.Counts, Attributes: r.Dropped, Saving: r.Counts.Saving(),
-			InTarget: r.InTarget(), Left: r.Left, Known: r.Known, Why: nothingCompressed(r),
+			InTarget: r.InTarget(), Left: r.Left, Known: r.Known, Why: nothingCompressed(r), Links: r.Links, Strict: r.Strict,
 			PSNR: r.PSNR, SSIM: r.SSIM, Seconds: r.Seconds, Device: strings.Join(r.Devices, ", "),
 			Report: place(r.Target, jobs.Folder(r.Job).Report()),
 		}
@@ -48,6 +48,9 @@ func (p *program) summary(r jobs.Report) error {
 	}
 	if r.Counts.Dropped > 0 {
 		table = append(table, []string{"  dropped", droppedText(r.Counts.Dropped, r.Dropped)})
+	}
+	if r.Links > 0 {
+		table = append(table, []string{"  links", linksText(r.Links)})
 	}
 	table = append(table, []string{"  time", timeText(r.Counts, r.Seconds, r.Devices)})
 	table = append(table, []string{"  report", place(r.Target, jobs.Folder(r.Job).Report())})

@@ -212,7 +212,7 @@ func (t *training) keys(ctx context.Context, src *storage.Bucket) ([]string, err
 	seen, stride := 0, 1
 	err = storage.Walk(ctx, src, nil, func(page storage.Page) error {
 		for _, o := range page.Objects {
-			if !keep(o.Key, o.Size) {
+			if !keep(o) {
 				continue
 			}
 			if seen%stride == 0 {

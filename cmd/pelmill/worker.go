@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"time"
 
@@ -56,6 +57,7 @@ whoever can write to Redis cannot send it elsewhere.
 			c.buckets.Allow = policy
 			opts.Device, opts.Chunks, opts.Grace, opts.Listen, opts.HashKeys = device, chunks, grace, listen, hashKeys
 			opts.Log = p.logger(true)
+			defer logSignal(cmd.Context(), opts.Log, "chunks at work end or are handed back")()
 			wk, err := worker.New(c.conn, c.buckets, opts)
 			if err != nil {
 				return err
@@ -69,10 +71,22 @@ whoever can write to Redis cannot send it elsewhere.
 	flags := cmd.Flags()
 	flags.StringVar(&device, "device", "auto", "`DEVICE` that encodes: auto, cpu, cuda or cuda:N")
 	flags.IntVar(&chunks, "chunks", 0, "chunks at work at once; 0 chooses")
-	flags.DurationVar(&grace, "grace", 0, "longest time from a signal to the end; 0 chooses")
+	flags.DurationVar(&grace, "grace", worker.DefaultGrace, "longest time from a signal to the end")
 	flags.StringVar(&listen, "listen", "", "`ADDRESS` for health, metrics and profiles, such as 127.0.0.1:9090")
 	flags.BoolVar(&hashKeys, "hash-keys", false, "log hashes in place of object keys")
 	return cmd
+}
+
+// logSignal has a log line written when a signal ends ctx. The caller calls stop when there
+// is nothing more to end.
+func logSignal(ctx context.Context, log *slog.Logger, then string) (stop func()) {
+	off := context.AfterFunc(ctx, func() {
+		var came *interrupted
+		if errors.As(context.Cause(ctx), &came) {
+			log.Info("a signal came: "+then, "signal", came.signal.String())
+		}
+	})
+	return func() { off() }
 }
 
 // served is the end of a verb that runs until a signal: being asked to stop by

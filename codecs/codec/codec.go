@@ -243,6 +243,13 @@ type Trainer interface {
 	Train(ctx context.Context, run Run, sample []*raster.Image, opts Options) ([]byte, error)
 }
 
+// AssetReader is implemented by codecs whose assets can be described.
+type AssetReader interface {
+	// Asset says what the asset data holds. Its errors are those of Decode; it is a
+	// [*FormatError] where data is no asset of the codec.
+	Asset(data []byte) ([]Field, error)
+}
+
 // FormatError says that a file is damaged or not of the codec's format.
 type FormatError struct{ Reason string }
 

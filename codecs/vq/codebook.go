@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"hash/crc32"
 	"math/bits"
+	"strconv"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 )
@@ -260,6 +261,26 @@ func parseAsset(data []byte) (*bookPair, error) {
 		return nil, codec.Malformedf("vq: codebook file: the section's checksum is wrong")
 	}
 	return decodeBooks(section, s, n, chroma)
+}
+
+// Asset describes a codebook file.
+func (Codec) Asset(data []byte) ([]codec.Field, error) {
+	books, err := parseAsset(data)
+	if err != nil {
+		return nil, err
+	}
+	colours := "grey"
+	if books.chroma != nil {
+		colours = "RGB"
+	}
+	fields := []codec.Field{
+		{Name: "format", Value: "codebook of vq"}, {Name: "for", Value: colours + " pictures"}, {Name: "block", Value: books.luma.shape.String()},
+		{Name: "codewords", Value: strconv.Itoa(books.luma.n())},
+	}
+	if books.chroma != nil {
+		fields = append(fields, codec.Field{Name: "chroma codewords", Value: strconv.Itoa(books.chroma.n())})
+	}
+	return append(fields, codec.Field{Name: "sha256", Value: assetHash(data)}), nil
 }
 
 func assetHash(data []byte) string {

@@ -62,6 +62,7 @@ type Codec struct{}
 var (
 	_ codec.Codec         = Codec{}
 	_ codec.Trainer       = Codec{}
+	_ codec.AssetReader   = Codec{}
 	_ codec.SharedOptions = (*Options)(nil)
 )
 
