@@ -27,7 +27,7 @@ func (c Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, assets
 	var reading sync.WaitGroup
 	reading.Go(d.read)
 	defer reading.Wait()
-	run.Device.Run(ctx, batching.Divide(all, func(i int) int { return filePixels(files[i]) }), gpu.Work{
+	run.Device.Run(ctx, fileBatching(files).Divide(all, func(i int) int { return filePixels(files[i]) }), gpu.Work{
 		Device: d.decode,
 		Host: func(list []int) {
 			d.workers.Each(len(list), func(j int) {
