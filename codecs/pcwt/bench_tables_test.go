@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -58,6 +59,7 @@ func BenchmarkTables(b *testing.B) {
 		}
 		coders = append(coders, peer)
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as in BenchmarkOneCore
 	for b.Loop() {
 		printTables(b, images, coders)
 	}

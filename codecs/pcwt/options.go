@@ -22,7 +22,7 @@ type Options struct {
 }
 
 var optionInfo = []codec.OptionInfo{
-	{Key: "effort", Default: "1", Values: "0 to 2", Help: "0 takes what is best for photographs; 1 tries, for volumes and more than 8 bits, constants of the file's own and levels along z; 2 tries them for all images, and more wavelets"},
+	{Key: "effort", Default: "1", Values: "0 to 2", Help: "0 takes what is best for photographs; 1 tries, for volumes and more than 8 bits, constants of the file's own, offsets of contexts and levels along z; 2 tries them for all images, and more wavelets"},
 	{Key: "fast", Default: "false", Values: "true, false", Help: "code without prediction: faster, and files some percent larger"},
 	{Key: "near-lossless", Default: "0", Values: "0 to 32767", Help: "change samples by at most that; 0 is lossless"},
 	{Key: "profile", Default: "1", Values: "0, 1", Help: "0 is the paper's coding, larger; the other options but near-lossless and zero-signs do not apply to it"},

@@ -37,8 +37,11 @@ const (
 	bucketCount = 1 << (constants.Bits - bucketBits)
 )
 
-// encodeTables are all tables of a set for the encoder.
-type encodeTables = [constants.TableCount * constants.Tokens]encodeEntry
+// encodeTables are all tables of a set for the encoder: entries for Go, and ranges for the kernel.
+type encodeTables struct {
+	entries [constants.TableCount * constants.Tokens]encodeEntry
+	ranges  [constants.TableCount * constants.Tokens]slotRange
+}
 
 // Tables are those of a set as the coder takes them. They are made when they are first needed.
 type Tables struct {
@@ -60,7 +63,8 @@ func newEncodeTables(s *constants.Set) *encodeTables {
 	for i := range s.Tables {
 		start := uint16(0)
 		for t, f := range s.Tables[i] {
-			out[i*constants.Tokens+t] = encodeEntry{(1<<46 + uint64(f) - 1) / uint64(f), uint32(f) << 18, start, 1<<constants.Bits - f}
+			out.ranges[i*constants.Tokens+t] = slotRange{start, f}
+			out.entries[i*constants.Tokens+t] = encodeEntry{(1<<46 + uint64(f) - 1) / uint64(f), uint32(f) << 18, start, 1<<constants.Bits - f}
 			start += f
 		}
 	}
@@ -122,12 +126,26 @@ func (e *encoder) start(words []uint16) {
 type encodeCall struct {
 	entries, raw *uint32
 	rawBits      *uint8
-	table        *encodeEntry
+	ranges       *slotRange
 	states       *uint32
 	words        *uint16 // where the next word is written
 	n, lanes     uint64
-	_            uint64 // the kernel's own
+	anyRawBits   uint64 // not 0 if there are raw bits
 }
+
+// tops[m] puts the lanes of m in the last places of eight, in their order.
+var tops = func() (r [256][vectorLanes]uint8) {
+	for m := range r {
+		at := vectorLanes - bits.OnesCount(uint(m))
+		for i := range uint8(vectorLanes) {
+			if m>>i&1 != 0 {
+				r[m][at] = i
+				at++
+			}
+		}
+	}
+	return r
+}()
 
 // The kernels take so many lanes and raw bits of a symbol at most.
 const (
@@ -143,8 +161,8 @@ func (e *encoder) half(s *symbols, from int, h halfSymbols, lanes int, table *en
 	}
 	first := &e.words[e.at-1]
 	c := encodeCall{
-		entries: &s.entries[from], raw: &s.raw[from], rawBits: &s.rawBits[from], table: &table[0],
-		states: &e.states[0], words: first, n: uint64(h.count), lanes: uint64(lanes),
+		entries: &s.entries[from], raw: &s.raw[from], rawBits: &s.rawBits[from], ranges: &table.ranges[0],
+		states: &e.states[0], words: first, n: uint64(h.count), lanes: uint64(lanes), anyRawBits: uint64(h.rawBits),
 	}
 	encodeAVX2(&c)
 	e.at -= int(uintptr(unsafe.Pointer(first))-uintptr(unsafe.Pointer(c.words))) / 2
@@ -160,7 +178,7 @@ func (e *encoder) halfGo(s *symbols, from int, h halfSymbols, lanes int, table *
 			e.raw(s.raw[at:at+n], s.rawBits[at:at+n], 0)
 		}
 		for i := n - 1; i >= 0; i-- {
-			t := &table[s.entries[at+i]]
+			t := &table.entries[s.entries[at+i]]
 			x := e.states[i]
 			if x >= t.limit {
 				e.at--

@@ -102,6 +102,22 @@ DATA k99<>+16(SB)/8, $0x0000006300000063
 DATA k99<>+24(SB)/8, $0x0000006300000063
 GLOBL k99<>(SB), RODATA|NOPTR, $32
 
+DATA k16384<>+0(SB)/8, $0x0000400000004000
+DATA k16384<>+8(SB)/8, $0x0000400000004000
+DATA k16384<>+16(SB)/8, $0x0000400000004000
+DATA k16384<>+24(SB)/8, $0x0000400000004000
+GLOBL k16384<>(SB), RODATA|NOPTR, $32
+DATA ksign<>+0(SB)/8, $0x8000000080000000
+DATA ksign<>+8(SB)/8, $0x8000000080000000
+DATA ksign<>+16(SB)/8, $0x8000000080000000
+DATA ksign<>+24(SB)/8, $0x8000000080000000
+GLOBL ksign<>(SB), RODATA|NOPTR, $32
+DATA two31<>+0(SB)/8, $0x41e0000000000000
+DATA two31<>+8(SB)/8, $0x41e0000000000000
+DATA two31<>+16(SB)/8, $0x41e0000000000000
+DATA two31<>+24(SB)/8, $0x41e0000000000000
+GLOBL two31<>(SB), RODATA|NOPTR, $32
+
 // CONTEXT takes contexts in Y0 and fractions in Y1 and leaves the numbers of tables in Y2 and of the raw bits of the scale in
 // Y3. Y13 is the q offset. It changes Y4 to Y6.
 #define CONTEXT \
@@ -227,20 +243,41 @@ symbol:
 	VZEROUPPER
 	RET
 
+// PUSH gives the lower words of the lanes of Y4 away, in their order before the last word at R11. The states are Y15. It changes
+// Y5, Y6 and AX; R14 is tops.
+#define PUSH \
+	VMOVMSKPS Y4, AX           \
+	VPMOVZXBD (R14)(AX*8), Y5  \
+	VPERMD Y15, Y5, Y6         \
+	VPAND k65535<>(SB), Y6, Y6 \
+	VEXTRACTI128 $1, Y6, X5    \
+	VPACKUSDW X5, X6, X6       \
+	VMOVDQU X6, -16(R11)       \
+	POPCNTL AX, AX             \
+	NEGQ AX                    \
+	LEAQ (R11)(AX*2), R11      \
+	VPSRLD $16, Y15, Y5        \
+	VPBLENDVB Y4, Y5, Y15, Y15
+
 // func encodeAVX2(c *encodeCall)
 //
-// The symbols of a half row, the last step first, for up to eight lanes and up to 15 raw bits. Words are stored always, and kept
-// where a state is too large.
+// The symbols of a half row, the last step first, for up to eight lanes and up to 15 raw bits. Y15 are the states, Y14 the lanes
+// that a step has. The quotients are of float64: those of 32 bits by 14 are not near enough below an integer to be rounded to it.
 TEXT ·encodeAVX2(SB), NOSPLIT, $0-8
 	MOVQ c+0(FP), DI
 	MOVQ 0(DI), R8            // entries
 	MOVQ 8(DI), R9            // raw
 	MOVQ 16(DI), R10          // rawBits
-	MOVQ 24(DI), R12          // table
+	MOVQ 24(DI), R12          // ranges
 	MOVQ 32(DI), SI           // states
 	MOVQ 40(DI), R11          // the word before the next
 	MOVQ 48(DI), BX           // n
 	MOVQ 56(DI), R15          // lanes, a power of two
+	MOVQ 64(DI), R13          // whether there are raw bits
+	LEAQ ·tops(SB), R14
+	ADDQ $2, R11
+	VMOVDQU (SI), Y15
+	VMOVUPD two31<>(SB), Y12
 	LEAQ -1(BX), AX
 	LEAQ -1(R15), DX
 	ANDQ DX, AX
@@ -251,57 +288,53 @@ TEXT ·encodeAVX2(SB), NOSPLIT, $0-8
 	ADDQ BX, R10
 step:
 	// AX lanes of a step, BX symbols before it.
-	MOVQ (R10), DX
-	MOVQ $8, CX
-	SUBQ AX, CX
-	SHLQ $3, CX
-	SHLQ CX, DX
-	TESTQ DX, DX
+	VMOVD AX, X14
+	VPBROADCASTD X14, Y14
+	VPCMPGTD iota<>(SB), Y14, Y14
+	TESTQ R13, R13
 	JZ   tokens
-	MOVQ AX, 64(DI)
-rawlane:
-	DECQ AX
-	MOVBLZX (R10)(AX*1), CX
-	MOVL (SI)(AX*4), DX
-	MOVW DX, (R11)
-	MOVQ DX, R13
-	SHLQ CX, R13
-	MOVL DX, R14
-	SHRL $16, R14
-	SHRQ $32, R13             // not 0 if the bits do not fit
-	CMOVLNE R14, DX
-	LEAQ -2(R11), R14
-	CMOVQNE R14, R11
-	SHLL CX, DX
-	ORL  (R9)(AX*4), DX
-	MOVL DX, (SI)(AX*4)
-	TESTQ AX, AX
-	JNZ  rawlane
-	MOVQ 64(DI), AX
+	VPMOVZXBD (R10), Y0
+	VPAND Y14, Y0, Y0
+	VMOVDQU k32<>(SB), Y1
+	VPSUBD Y0, Y1, Y1
+	VPSRLVD Y1, Y15, Y1       // not 0 if the bits do not fit
+	VPXOR Y4, Y4, Y4
+	VPCMPEQD Y4, Y1, Y4
+	VPANDN Y14, Y4, Y4
+	PUSH
+	VPSLLVD Y0, Y15, Y15
+	VPAND (R9), Y14, Y1
+	VPOR Y1, Y15, Y15
 tokens:
-	DECQ AX
-	MOVL (R8)(AX*4), CX
-	SHLQ $4, CX
-	ADDQ R12, CX
-	MOVL (SI)(AX*4), DX
-	MOVW DX, (R11)
-	MOVL DX, R13
-	SHRL $16, R13
-	LEAQ -2(R11), R14
-	CMPL DX, 8(CX)
-	CMOVLCC R13, DX
-	CMOVQCC R14, R11
-	MOVQ DX, R13
-	IMULQ (CX), R13
-	SHRQ $46, R13
-	MOVWLZX 14(CX), R14
-	IMULL R14, R13
-	MOVWLZX 12(CX), R14
-	ADDL R14, DX
-	ADDL R13, DX
-	MOVL DX, (SI)(AX*4)
-	TESTQ AX, AX
-	JNZ  tokens
+	VMOVDQU (R8), Y0
+	VPCMPEQD Y6, Y6, Y6
+	VPGATHERDD Y6, (R12)(Y0*4), Y1
+	VPAND k65535<>(SB), Y1, Y2 // start
+	VPSRLD $16, Y1, Y3        // frequency
+	VPSRLD $18, Y15, Y4
+	VPCMPGTD Y4, Y3, Y4       // the state is below frequency << 18
+	VPANDN Y14, Y4, Y4
+	PUSH
+	VPXOR ksign<>(SB), Y15, Y5
+	VCVTDQ2PD X5, Y6
+	VEXTRACTI128 $1, Y5, X5
+	VCVTDQ2PD X5, Y7
+	VADDPD Y12, Y6, Y6
+	VADDPD Y12, Y7, Y7
+	VCVTDQ2PD X3, Y8
+	VEXTRACTI128 $1, Y3, X9
+	VCVTDQ2PD X9, Y9
+	VDIVPD Y8, Y6, Y6
+	VDIVPD Y9, Y7, Y7
+	VCVTTPD2DQY Y6, X6
+	VCVTTPD2DQY Y7, X7
+	VINSERTI128 $1, X7, Y6, Y6
+	VMOVDQU k16384<>(SB), Y9
+	VPSUBD Y3, Y9, Y9
+	VPMULLD Y9, Y6, Y6
+	VPADDD Y2, Y6, Y6
+	VPADDD Y15, Y6, Y6
+	VPBLENDVB Y14, Y6, Y15, Y15
 
 	MOVQ R15, AX
 	SUBQ R15, BX
@@ -313,7 +346,10 @@ tokens:
 	SUBQ R15, R10
 	JMP  step
 encoded:
+	VMOVDQU Y15, (SI)
+	SUBQ $2, R11
 	MOVQ R11, 40(DI)
+	VZEROUPPER
 	RET
 
 // REFILL takes words for the lanes of Y14 whose states in Y15 are too small. It changes Y4 to Y6 and AX; R14 is ranks.
