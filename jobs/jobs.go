@@ -80,6 +80,7 @@ type Spec struct {
 	Token   string    `json:"token,omitempty"`  // idempotency token of the submission
 	Parent  string    `json:"parent,omitempty"` // the job whose failures this one retries, or whose results it makes anew
 	Repair  bool      `json:"repair,omitempty"` // it makes damaged results anew
+	Pruned  int       `json:"pruned,omitempty"` // it is no job but holds what is left of so many ended ones
 
 	Source   string `json:"source"`             // canonical bucket URL
 	Target   string `json:"target"`             // canonical bucket URL

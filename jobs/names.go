@@ -18,6 +18,9 @@ const JobsDir = Root + "jobs/"
 // damaged, one [Damage] a line in JSON. It is absent where that found none.
 const Damaged = Root + "damaged.jsonl"
 
+// Prune is the [Lease] of the process that prunes a target.
+const Prune = Root + "prune.json"
+
 // Given is the folder below a job's that holds the user's manifest.
 const Given = "given/"
 

@@ -27,7 +27,9 @@ type Client struct {
 	Conn    *queue.Conn   // nil: without a queue
 	Codecs  []codec.Codec // nil: all of this build
 	Working string        // id of the job that this process does itself; empty: none
-	Memory  int64         // bytes that the process may take where it plans, in Submit and DryRun; 0: 1 GiB
+	Memory  int64         // bytes that the process may take where it plans, in Submit, DryRun and Prune; 0: 1 GiB
+
+	before func(key string) error // of the folders that Prune writes, in tests
 }
 
 // ErrNoJob: the target has no job of that id.

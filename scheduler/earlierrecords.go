@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,11 +90,21 @@ func records(ctx context.Context, b *storage.Bucket, id string, partial bool) it
 		case !ok || report.State != jobs.StateDone || report.Attempted > 0:
 			err = shardLines(ctx, b, id, partial, fn)
 		}
+		if err == nil || storage.IsNotExist(err) {
+			// Prune takes the specification away first: what was read may be a part.
+			if there, serr := exists(ctx, b, jobs.Folder(id).Spec()); serr != nil || !there {
+				err = cmp.Or(serr, fmt.Errorf("scheduler: job %s: %w", id, errPruned))
+			}
+		}
 		if err != nil && !errors.Is(err, errEnough) {
 			yield(nil, err)
 		}
 	}
 }
+
+// errPruned ends the reading of a job that is being pruned; what it had is in another one,
+// so that whoever reads begins again.
+var errPruned = errors.New("it was pruned meanwhile: try again")
 
 // shardLines gives the lines of all shards without their headers and, with
 // partial, of the partial records of chunks without a shard.

@@ -160,6 +160,14 @@ func (d *drive) finish(ctx context.Context, end ending) error {
 			return err
 		}
 	}
+	if end.state == jobs.StateDone && end.plan != nil && len(end.plan.Chunks) == 0 {
+		// An idle run leaves no copy of what it listed.
+		for _, dir := range []string{"manifest/", jobs.Given} {
+			if err := d.f.remove(ctx, jobs.Folder(d.f.id).Dir()+dir, ""); err != nil {
+				return err
+			}
+		}
+	}
 	next := d.state
 	next.State, next.Reason, next.Limit, next.Finished = end.state, end.reason, end.limit, report.Finished
 	if end.state == jobs.StateFailed {

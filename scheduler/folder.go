@@ -156,6 +156,19 @@ func jobIDs(ctx context.Context, b *storage.Bucket) ([]string, error) {
 	}
 }
 
+// delete deletes an object; that it is gone already is no error.
+func (f folder) delete(ctx context.Context, key string) error {
+	if f.before != nil {
+		if err := f.before("-" + key); err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	return storage.RefusedWrite(storage.Delete(ctx, f.b, key), 0)
+}
+
 // remove deletes every object below a prefix.
 func (f folder) remove(ctx context.Context, prefix, after string) error {
 	var keys []string

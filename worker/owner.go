@@ -199,7 +199,9 @@ func (o *owners) has(ctx context.Context, b *storage.Bucket, spec *jobs.Spec, ke
 	})
 	for i := max(n-1, 0); i < len(plan.chunks) && err == nil; i++ {
 		var entries []jobs.Entry
-		if entries, err = o.entries(ctx, b, spec.ID, plan, i); err != nil {
+		if entries, err = o.entries(ctx, b, spec.ID, plan, i); storage.IsNotExist(err) && !storage.Unreachable(err) {
+			return plannedObject{}, false, nil // the job was pruned meanwhile
+		} else if err != nil {
 			break
 		}
 		for _, e := range entries {
