@@ -194,6 +194,10 @@ func (d *deviceDecoder) tiles(s *deviceSteps, items []int, pictures []picture, f
 	return s.decodeTiles(d.ctx, pictures, headers, frames, coded, d.view.Reduce)
 }
 
+// copySpan is how many bytes a goroutine copies at a time. The memory of an image is new, and its first touch costs more than the
+// copy itself.
+const copySpan = 1 << 20
+
 // finish makes the image of a file, or of the region of a view, and checks its samples. A file that is damaged the CPU decodes
 // once more, which knows what to say.
 func (d *deviceDecoder) finish(i int) {
@@ -204,7 +208,8 @@ func (d *deviceDecoder) finish(i int) {
 	}
 	m := raster.Make(d.shape(i))
 	for z, s := range f.slices {
-		copy(m.Slice(z).Pix, s)
+		pix := m.Slice(z).Pix
+		d.cores.Spans(len(s), copySpan, func(lo, hi int) { copy(pix[lo:hi], s[lo:hi]) })
 	}
 	f.batch.release()
 	d.decoded[i].batch = nil
