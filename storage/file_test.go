@@ -304,6 +304,36 @@ func TestReadsDuringRewritesAreWholeOrRefused(t *testing.T) {
 	t.Logf("%d reads whole, %d refused", whole, refused)
 }
 
+// Records of a job are replaced while others read them: a reader gets one of the versions.
+func TestReadsDuringReplacementsSucceed(t *testing.T) {
+	b := openDir(t, t.TempDir())
+	put := func(i int) {
+		if _, err := Put(t.Context(), b, "f", bytes.Repeat([]byte{byte(i)}, 100+i), &PutOptions{Overwrite: true}); err != nil {
+			t.Error(err)
+		}
+	}
+	put(0)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 1; ctx.Err() == nil; i = (i + 1) % 100 {
+			put(i)
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	for range 500 {
+		g, err := Get(t.Context(), b, "f", -1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i := g.Data[0]; !bytes.Equal(g.Data, bytes.Repeat([]byte{i}, 100+int(i))) {
+			t.Fatalf("mixed content: % x", g.Data)
+		}
+	}
+	cancel()
+	wg.Wait()
+}
+
 func TestFolderListsThroughGocloudToo(t *testing.T) {
 	b := openDir(t, t.TempDir())
 	for _, key := range []string{"a-", "a/b", "a/c/d", "a0", "z"} {

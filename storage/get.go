@@ -31,7 +31,7 @@ type GetResult struct {
 // An object of more than limit bytes (negative: no limit) is a *TooLargeError before anything is read. As many bytes
 // arrive as the store announced, and with the MD5 that it lists, or it is an error; a connection that breaks is taken
 // up again where it broke. With want, which is what a listing said (zero fields are not looked at), an object that is
-// no longer that one is ErrChanged. A file that changed while it was read is ErrChanged too.
+// no longer that one is ErrChanged. A file that changed while it was read is ErrChanged too; without want it is read again.
 func Get(ctx context.Context, b *Bucket, key string, limit int64, want *Object) (GetResult, error) {
 	if limit < 0 {
 		limit = math.MaxInt64
@@ -144,10 +144,15 @@ func changed(b *Bucket, want *Object, now GetResult) error {
 func verify(ctx context.Context, b *Bucket, key string, r *blob.Reader, want *Object, now GetResult, data []byte) error {
 	if b.kind == "file" {
 		a, err := b.Attributes(ctx, key)
-		if err == nil && a.ETag != now.ETag || IsNotExist(err) {
-			return fmt.Errorf("%w: while it was read", ErrChanged)
+		switch {
+		case err != nil && !IsNotExist(err):
+			return err
+		case err == nil && a.ETag == now.ETag:
+			return nil
+		case want.Size == 0 && want.ETag == "" && want.ModTime.IsZero():
+			return fmt.Errorf("file changed while it was read: %w", errMismatch) // the next attempt reads what is there then
 		}
-		return err
+		return fmt.Errorf("%w: while it was read", ErrChanged)
 	}
 	sum := want.MD5
 	var in s3.GetObjectOutput
