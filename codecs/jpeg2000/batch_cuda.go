@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"image"
+	"slices"
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/bitplane"
@@ -70,7 +71,7 @@ type batch struct {
 	staging gpu.Staging
 	tiles   []*deviceTile
 
-	images [2][]deviceImage // of 5/3, and of 9/7
+	images [2][]deviceImage // slices of tiles, of 5/3, and of 9/7
 	planes []devicePlane    // of all tiles, component by component
 	levels int              // of the component that has most
 
@@ -141,7 +142,9 @@ func (b *batch) reserve() error {
 	i := 0
 	for _, t := range b.tiles {
 		list := &b.images[t.transform()]
-		*list = append(*list, b.deviceImage(t, memory.Ptr+gpu.Ptr(first[i])))
+		for z := range t.image.Depth {
+			*list = append(*list, b.deviceImage(t, z, memory.Ptr+gpu.Ptr(first[i+z*t.image.Channels])))
+		}
 		for c := range t.tile.Components {
 			component := &t.tile.Components[c]
 			p := devicePlane{
@@ -160,13 +163,14 @@ func (b *batch) reserve() error {
 	return nil
 }
 
-func (b *batch) deviceImage(t *deviceTile, planes gpu.Ptr) deviceImage {
+// deviceImage is the part of slice z in a tile, whose components begin at planes.
+func (b *batch) deviceImage(t *deviceTile, z int, planes gpu.Ptr) deviceImage {
 	m, bounds := t.image, t.tile.Bounds
 	d := deviceImage{
 		Planes: planes, Width: uint32(bounds.Dx()), Height: uint32(bounds.Dy()), Stride: uint32(m.Width),
 		Channels: uint32(m.Channels), Bytes: uint32(m.BytesPerSample()), Shift: 1 << (m.Bits - 1), Most: 1<<m.Bits - 1,
 	}
-	d.Samples = b.samples.Ptr + gpu.Ptr(b.at[m]+(bounds.Min.Y*m.Width+bounds.Min.X)*m.Channels*m.BytesPerSample())
+	d.Samples = b.samples.Ptr + gpu.Ptr(b.at[m]+((z*m.Height+bounds.Min.Y)*m.Width+bounds.Min.X)*m.Channels*m.BytesPerSample())
 	if m.Signed {
 		d.IsSigned, d.Shift, d.Least, d.Most = 1, 0, -(1 << (m.Bits - 1)), 1<<(m.Bits-1)-1
 	}
@@ -176,23 +180,22 @@ func (b *batch) deviceImage(t *deviceTile, planes gpu.Ptr) deviceImage {
 	return d
 }
 
-// perImage puts a kernel that takes pixels of images into the stream, that for 5/3 and that
+// perImage puts a kernel that takes pixels of slices of images into the stream, that for 5/3 and that
 // for 9/7.
 func (b *batch) perImage(kernel string) error {
 	for i, images := range b.images {
-		if len(images) == 0 {
-			continue
-		}
-		list, err := b.stream.Put(gpu.Bytes(images))
-		if err != nil {
-			return err
-		}
-		extents := make([]extent, len(images))
-		for i := range images {
-			extents[i].pixels = int(images[i].Width) * int(images[i].Height)
-		}
-		if err := launch(b, [2]string{kernel, kernel + "97"}[i], extents, &listParams{list.Ptr}); err != nil {
-			return err
+		for some := range slices.Chunk(images, maxRows) {
+			list, err := b.stream.Put(gpu.Bytes(some))
+			if err != nil {
+				return err
+			}
+			extents := make([]extent, len(some))
+			for i := range some {
+				extents[i].pixels = int(some[i].Width) * int(some[i].Height)
+			}
+			if err := launch(b, [2]string{kernel, kernel + "97"}[i], extents, &listParams{list.Ptr}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -225,7 +228,7 @@ func (b *batch) byLevels(f func(transform string, list *gpu.Buffer, planes []dev
 		for levels := 1; levels <= b.levels; levels++ {
 			planes := b.planesOf(k, levels)
 			for len(planes) > 0 {
-				n := min(len(planes), maxGridZ)
+				n := min(len(planes), maxRows)
 				list, err := b.stream.Put(gpu.Bytes(planes[:n]))
 				if err != nil {
 					return err
@@ -253,8 +256,8 @@ func (b *batch) planesOf(transform, levels int) (planes []devicePlane) {
 	return planes
 }
 
-// maxGridZ is the most planes of a launch.
-const maxGridZ = 1<<16 - 1
+// maxRows is the most images or planes of a launch.
+const maxRows = 1<<16 - 1
 
 // encode makes the segments of all tiles, whose code-blocks have one style. Coefficients of
 // 9/7 keep so many fractional bits, and measured asks for what passes of Part 1 take off

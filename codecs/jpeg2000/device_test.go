@@ -46,6 +46,12 @@ func deviceChangesNothing(t *testing.T, dev *gpu.Device, options [][]string) {
 		}
 		images = append(images, m)
 	}
+	sameOnDevice(t, dev, images, options)
+}
+
+// sameOnDevice encodes images with each of the options and decodes the files, and damaged
+// ones, with a device and without.
+func sameOnDevice(t *testing.T, dev *gpu.Device, images []*raster.Image, options [][]string) {
 	ctx, run, onDevice := t.Context(), codec.Run{}, codec.Run{Device: dev}
 	var files [][]byte
 	for _, pairs := range options {

@@ -26,7 +26,7 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 		}
 		switch {
 		case out[i].Err != nil:
-		case items[i].Image.Depth > 1:
+		case items[i].Image.Channels*items[i].Image.Depth > maxComponents:
 			volumes = append(volumes, i)
 		default:
 			taken = append(taken, i)

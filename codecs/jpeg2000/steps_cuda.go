@@ -316,7 +316,7 @@ func prepareDecoding(data []byte) *deviceDecoded {
 		if err != nil {
 			return nil
 		}
-		if params.MCT && len(params.Components) < 3 {
+		if params.MCT && (len(params.Components) < 3 || p.slices > 1) {
 			return nil
 		}
 		for c := range params.Components {
@@ -361,7 +361,7 @@ func sensibleBlocks(t *codestream.Tile) bool {
 // plain says whether the components are the channels, sample by sample, from the origin on.
 func (p *picture) plain() bool {
 	size := &p.stream.Size
-	if size.Image.Min != (image.Point{}) || len(p.channels) != len(size.Components) || p.sycc || p.slices > 1 {
+	if size.Image.Min != (image.Point{}) || len(p.channels) != len(size.Components) || p.sycc {
 		return false
 	}
 	for c, ch := range p.channels {
