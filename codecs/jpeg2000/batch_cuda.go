@@ -166,15 +166,22 @@ func (b *batch) reserve() error {
 // deviceImage is the part of slice z in a tile, whose components begin at planes.
 func (b *batch) deviceImage(t *deviceTile, z int, planes gpu.Ptr) deviceImage {
 	m, bounds := t.image, t.tile.Bounds
+	at := b.at[m] + ((z*m.Height+bounds.Min.Y)*m.Width+bounds.Min.X)*m.Channels*m.BytesPerSample()
+	d := newDeviceImage(m.Shape, b.samples.Ptr+gpu.Ptr(at), planes, t.coloured)
+	d.Width, d.Height = uint32(bounds.Dx()), uint32(bounds.Dy())
+	return d
+}
+
+// newDeviceImage is an image of a shape whose samples and components lie at the addresses.
+func newDeviceImage(s raster.Shape, samples, planes gpu.Ptr, coloured bool) deviceImage {
 	d := deviceImage{
-		Planes: planes, Width: uint32(bounds.Dx()), Height: uint32(bounds.Dy()), Stride: uint32(m.Width),
-		Channels: uint32(m.Channels), Bytes: uint32(m.BytesPerSample()), Shift: 1 << (m.Bits - 1), Most: 1<<m.Bits - 1,
+		Samples: samples, Planes: planes, Width: uint32(s.Width), Height: uint32(s.Height), Stride: uint32(s.Width),
+		Channels: uint32(s.Channels), Bytes: uint32(s.BytesPerSample()), Shift: 1 << (s.Bits - 1), Most: 1<<s.Bits - 1,
 	}
-	d.Samples = b.samples.Ptr + gpu.Ptr(b.at[m]+((z*m.Height+bounds.Min.Y)*m.Width+bounds.Min.X)*m.Channels*m.BytesPerSample())
-	if m.Signed {
-		d.IsSigned, d.Shift, d.Least, d.Most = 1, 0, -(1 << (m.Bits - 1)), 1<<(m.Bits-1)-1
+	if s.Signed {
+		d.IsSigned, d.Shift, d.Least, d.Most = 1, 0, -(1 << (s.Bits - 1)), 1<<(s.Bits-1)-1
 	}
-	if t.coloured {
+	if coloured {
 		d.Coloured = 1
 	}
 	return d

@@ -19,10 +19,15 @@ func (c Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, assets
 		return c.DecodeView(ctx, run, files, assets, codec.View{})
 	}
 	out := make([]codec.Decoded, len(files))
-	all := make([]int, len(files))
+	var all, volumes []int
 	for i := range files {
-		all[i] = i
+		if volume.Is(files[i]) {
+			volumes = append(volumes, i)
+		} else {
+			all = append(all, i)
+		}
 	}
+	(&volumeDecoder{device: run.Device, ctx: ctx, workers: run.Cores(), files: files, decoded: make([]*decodedVolume, len(files))}).run(volumes, out)
 	d := newDeviceDecoder(ctx, run.Device, run.Cores(), files)
 	var reading sync.WaitGroup
 	reading.Go(d.read)

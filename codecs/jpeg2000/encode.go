@@ -8,6 +8,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/internal/wavelet"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/volume"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
@@ -19,15 +20,15 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 	out := make([]codec.Encoded, len(items))
 	o, err := resolve(opts)
 	workers, info := run.Cores(), c.Info().With(opts)
-	var taken, volumes []int
+	var taken, refused []int
 	for i := range items {
 		if out[i].Err = err; err == nil {
 			out[i].Err = info.Check(items[i].Image.Shape)
 		}
 		switch {
 		case out[i].Err != nil:
-		case items[i].Image.Channels*items[i].Image.Depth > maxComponents:
-			volumes = append(volumes, i)
+		case !o.part10() && items[i].Image.Channels*items[i].Image.Depth > maxComponents:
+			refused = append(refused, i)
 		default:
 			taken = append(taken, i)
 		}
@@ -38,8 +39,16 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 			out[i].Data, out[i].Err = encode(ctx, workers, items[i].Image, o)
 		})
 	}
-	onCPU(volumes)
-	if run.Device == nil || err != nil || !o.onDevice() {
+	onCPU(refused)
+	switch {
+	case run.Device == nil || err != nil:
+		onCPU(taken)
+		return out
+	case o.part10():
+		d := &volumeEncoder{device: run.Device, ctx: ctx, workers: workers, effort: volumeEfforts[o.effort], items: items, searches: make([]*volume.Search, len(items))}
+		d.run(taken, onCPU, out)
+		return out
+	case !o.onDevice():
 		onCPU(taken)
 		return out
 	}

@@ -12,6 +12,7 @@
 //	passsymbols.cuh Part 1 code-blocks to decisions                   thread for a bit-plane of a code-block
 //	mqencode.cuh    decisions to codeword segments                    thread for a code-block
 //	passdecode.cuh  codeword segments to coefficients                 thread for a code-block
+//	volume53.cuh    5/3 transform of volumes, along an axis           pair of samples
 
 #include "samples.cuh"
 #include "wavelet53.cuh"
@@ -22,3 +23,4 @@
 #include "passsymbols.cuh"
 #include "mqencode.cuh"
 #include "passdecode.cuh"
+#include "volume53.cuh"

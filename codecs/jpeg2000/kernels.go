@@ -36,6 +36,9 @@ var kernels = gpu.Table[extent]{
 		"jpeg2000_ht_quads":   {Params: quadParams{}, Block: quadThreads, Threads: func(e *extent) int { return e.blocks }},
 		"jpeg2000_ht_samples": {Params: sampleParams{}, Block: blockWarps * warp, Threads: func(e *extent) int { return e.blocks * warp }},
 
+		"jpeg2000_volume_forward": {Params: axisParams{}, Threads: func(e *extent) int { return e.pixels }},
+		"jpeg2000_volume_inverse": {Params: axisParams{}, Threads: func(e *extent) int { return e.pixels }},
+
 		"jpeg2000_planes":         {Params: planesParams{}, Block: blockWarps * warp, Threads: func(e *extent) int { return e.blocks * warp }},
 		"jpeg2000_list_planes":    {Params: listPlanesParams{}, Threads: func(e *extent) int { return e.blocks }},
 		"jpeg2000_symbols":        {Params: symbolParams{}, Block: planeThreads, Threads: func(e *extent) int { return e.bitPlanes }},
@@ -203,6 +206,24 @@ type (
 		Count          uint32
 	}
 )
+
+// deviceArray is a component of a volume of Part 10.
+type deviceArray struct {
+	Coefficients gpu.Ptr `cuda:"int32_t"` // slices of rows
+	Work         gpu.Ptr `cuda:"int32_t"` // likewise, between two steps
+	Width        uint32
+	Height       uint32
+	Depth        uint32
+	Levels       uint32 // along x and y
+	LevelsZ      uint32
+	Unused       uint32
+}
+
+// axisParams are the parameters of a step along an axis of volumes.
+type axisParams struct {
+	Arrays              gpu.Ptr
+	Level, Axis, Source uint32
+}
 
 // The parameters of kernels.
 type (

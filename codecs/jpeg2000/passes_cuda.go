@@ -77,7 +77,11 @@ func (b *batch) encodePasses(style codestream.BlockStyle, fraction int, measured
 	if err := p.code(); err != nil {
 		return err
 	}
-	return p.collect()
+	coded, err := p.collect()
+	if err == nil {
+		p.give(coded)
+	}
+	return err
 }
 
 // size is the address of size i of the first code-block.
@@ -207,56 +211,55 @@ func (p *passCoder) code() error {
 }
 
 // collect brings what is known of the code-blocks to the host, and their streams.
-func (p *passCoder) collect() error {
+func (p *passCoder) collect() (*codedPasses, error) {
 	if err := p.add(0); err != nil {
-		return err
+		return nil, err
 	}
 	sizes := make([]uint32, 3*p.n)
 	if err := p.staging.Download([]gpu.Part{{Bytes: gpu.Bytes(sizes)}}, p.sizes, p.sizes.Size); err != nil {
-		return err
+		return nil, err
 	}
 	total := 0
 	for i, n := range sizes[:p.n] {
 		if n > 4*sizes[2*p.n+i] {
-			return errTooSmall
+			return nil, errTooSmall
 		}
 		total += int(n)
 	}
-	coded := codedPasses{sizes: sizes[:p.n], planes: sizes[p.n : 2*p.n]}
+	coded := &codedPasses{sizes: sizes[:p.n], planes: sizes[p.n : 2*p.n]}
 	if p.measured || p.style&(codestream.Terminate|codestream.Bypass) != 0 {
 		coded.lengths = make([]uint32, 3*p.bitPlanes)
 		if err := p.staging.Download([]gpu.Part{{Bytes: gpu.Bytes(coded.lengths)}}, p.lengths, 12*p.bitPlanes); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if p.measured {
 		coded.sums, coded.energies = make([]int64, 3*p.bitPlanes), make([]uint64, p.n)
 		if err := p.staging.Download([]gpu.Part{{Bytes: gpu.Bytes(coded.sums)}}, p.sums, 24*p.bitPlanes); err != nil {
-			return err
+			return nil, err
 		}
 		if err := p.staging.Download([]gpu.Part{{Bytes: gpu.Bytes(coded.energies)}}, p.energies, 8*p.n); err != nil {
-			return err
+			return nil, err
 		}
 		if !coded.exact() {
-			return errTooSmall
+			return nil, errTooSmall
 		}
 	}
 	if total > 0 {
 		packed, err := p.lane.Device(total)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		params := &gatherStreamsParams{p.streams.Ptr, p.offsets[2].Ptr, p.offsets[0].Ptr, packed.Ptr, uint64(total), uint32(p.n)}
 		if err := launch(p.batch, "jpeg2000_gather_streams", []extent{{blocks: p.n}}, params); err != nil {
-			return err
+			return nil, err
 		}
 		if err := p.download(packed, total); err != nil {
-			return err
+			return nil, err
 		}
 		coded.data = p.result.Bytes
 	}
-	p.give(&coded)
-	return nil
+	return coded, nil
 }
 
 // codedPasses is what the device made of the code-blocks of a batch.

@@ -211,3 +211,24 @@ static_assert(__builtin_offsetof(Passes, passes) == 56, "Passes");
 static_assert(__builtin_offsetof(Passes, orientation) == 60, "Orientation");
 static_assert(__builtin_offsetof(Passes, style) == 64, "Style");
 static_assert(__builtin_offsetof(Passes, step) == 68, "Step");
+
+// Array is a component of a volume of Part 10.
+struct Array {
+	int32_t *coefficients; // slices of rows
+	int32_t *work; // likewise, between two steps
+	uint32_t width;
+	uint32_t height;
+	uint32_t depth;
+	uint32_t levels; // along x and y
+	uint32_t levels_z;
+	uint32_t unused;
+};
+static_assert(sizeof(Array) == 40, "Array");
+static_assert(__builtin_offsetof(Array, coefficients) == 0, "Coefficients");
+static_assert(__builtin_offsetof(Array, work) == 8, "Work");
+static_assert(__builtin_offsetof(Array, width) == 16, "Width");
+static_assert(__builtin_offsetof(Array, height) == 20, "Height");
+static_assert(__builtin_offsetof(Array, depth) == 24, "Depth");
+static_assert(__builtin_offsetof(Array, levels) == 28, "Levels");
+static_assert(__builtin_offsetof(Array, levels_z) == 32, "LevelsZ");
+static_assert(__builtin_offsetof(Array, unused) == 36, "Unused");

@@ -60,7 +60,7 @@ const copyBytes = 1 << 20
 
 // onDevice says whether files with these options are made on a device.
 func (o *Options) onDevice() bool {
-	if o.part10() || o.effort == effortBest && !o.Lossy() {
+	if o.effort == effortBest && !o.Lossy() {
 		return false
 	}
 	return !o.ht() || !o.Lossy()

@@ -16,7 +16,10 @@ func DeviceContexts() (zero [4 * 512]uint8, sign [256]uint8) {
 const UnitBits = unitBits
 
 // Check refuses what no packet header may say of a code-block, as [Decode] does.
-func Check(b *codestream.Block) error { return check(b, 1, b.Planes-b.ZeroPlanes) }
+func Check(b *codestream.Block) error { return CheckSlices(b, 1) }
+
+// CheckSlices is Check for a code-block of n slices, as [DecodeSlices] has it.
+func CheckSlices(b *codestream.Block, n int) error { return check(b, n, b.Planes-b.ZeroPlanes) }
 
 // Raw says whether the bypass leaves pass i without arithmetic coding (D.6).
 func Raw(i int, style codestream.BlockStyle) bool { return rawPass(i, style) }

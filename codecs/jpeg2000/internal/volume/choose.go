@@ -30,6 +30,9 @@ var (
 	sliceBlock = [axes]int{6, 6, 0}
 )
 
+// LargeBlock are the samples of the code-blocks that [Default] and [Best] try first.
+const LargeBlock = 1 << 18
+
 const (
 	volumeLevels = 3 // along x and y: more gained nothing with large code-blocks
 	sliceLevels  = 5 // the usual number of Part 1
@@ -40,28 +43,15 @@ const (
 // Encode returns a codestream of an image of at most [MaxSide] samples along a side, and how
 // it is coded. Which codings are tried depends on the samples, never on the pool.
 func Encode(ctx context.Context, p *pool.Pool, m *raster.Image, effort Effort) ([]byte, Coding, error) {
-	s := search{encoder: newEncoder(p, m), ctx: ctx}
-	switch effort {
-	case Fast:
-		s.fast(p, m)
-	case Default:
-		if sampleLevels(ctx, p, m) {
-			s.levelsZ(volumeLevels, largeBlock)
-			s.try(newCoding(m, sliceLevels, 0, sliceBlock))
-		} else {
-			s.try(newCoding(m, 0, 0, largeBlock))
-			s.try(newCoding(m, 0, 0, sliceBlock))
+	s := NewSearch(m, effort)
+	var e *encoder
+	for t := range s.Trials() {
+		if e == nil || e.image != t.Image {
+			e = newEncoder(p, t.Image)
 		}
-	default:
-		for _, levels := range []int{0, volumeLevels - 1, volumeLevels} {
-			for _, block := range [][axes]int{largeBlock, wideBlock} {
-				s.levelsZ(levels, block)
-			}
-		}
-		s.try(newCoding(m, sliceLevels, 0, sliceBlock))
-		s.try(newCoding(m, 0, 0, sliceBlock))
+		t.File, t.Err = e.encode(ctx, &t.Coding)
 	}
-	return s.file, s.coding, s.err
+	return s.File, s.Coding, s.Err
 }
 
 // newCoding is a coding of m with at most the given levels: fewer where one sample is left
@@ -73,27 +63,31 @@ func newCoding(m *raster.Image, levels, levelsZ int, block [axes]int) Coding {
 
 // search keeps the smallest codestream, the first of equals.
 type search struct {
-	*encoder
-	ctx    context.Context
+	image  *raster.Image
+	first  int // the slice of the volume that image begins with
+	yield  func(*Trial) bool
 	file   []byte
 	coding Coding
 	err    error
 }
 
-// try encodes with a coding and returns the size; 0 after an error.
+// try has the image encoded with a coding and returns the size; 0 after an error.
 func (s *search) try(c Coding) int {
 	if s.err != nil {
 		return 0
 	}
-	file, err := s.encode(s.ctx, &c)
-	if err != nil {
-		s.file, s.err = nil, err
+	t := &Trial{Image: s.image, First: s.first, Coding: c}
+	if s.err = errEnded; s.yield(t) {
+		s.err = t.Err
+	}
+	if s.err != nil {
+		s.file = nil
 		return 0
 	}
-	if s.file == nil || len(file) < len(s.file) {
-		s.file, s.coding = file, c
+	if s.file == nil || len(t.File) < len(s.file) {
+		s.file, s.coding = t.File, c
 	}
-	return len(file)
+	return len(t.File)
 }
 
 // levelsZ tries levels along z as long as one more makes the volume smaller, and returns the
@@ -114,33 +108,42 @@ func (s *search) levelsZ(levels int, block [axes]int) int {
 	return least
 }
 
+// ofSample is a search on a sample of the slices.
+func (s *search) ofSample() *search {
+	m, first := sample(s.image)
+	return &search{image: m, first: first, yield: s.yield}
+}
+
 // fast chooses by the sample.
-func (s *search) fast(p *pool.Pool, m *raster.Image) {
-	trial := search{encoder: newEncoder(p, sample(m)), ctx: s.ctx}
+func (s *search) fast() {
+	trial := s.ofSample()
 	least := trial.levelsZ(volumeLevels, smallBlock)
 	planar, z := volumeLevels, trial.coding.Levels[axisZ]
 	if trial.try(newCoding(trial.image, 0, 0, smallBlock)) < least {
 		planar, z = 0, 0
 	}
 	if s.err = trial.err; s.err == nil {
-		s.try(newCoding(m, planar, z, smallBlock))
+		s.try(newCoding(s.image, planar, z, smallBlock))
 	}
 }
 
-// sampleLevels says whether levels of decomposition make a sample of m smaller, as they do
+// sampleLevels says whether levels of decomposition make a sample smaller, as they do
 // but for drawings and labels.
-func sampleLevels(ctx context.Context, p *pool.Pool, m *raster.Image) bool {
-	trial := search{encoder: newEncoder(p, sample(m)), ctx: ctx}
+func (s *search) sampleLevels() bool {
+	trial := s.ofSample()
 	with := trial.try(newCoding(trial.image, volumeLevels, 0, largeBlock))
-	return with <= trial.try(newCoding(trial.image, 0, 0, largeBlock))
+	without := trial.try(newCoding(trial.image, 0, 0, largeBlock))
+	s.err = trial.err
+	return with <= without
 }
 
-// sample are the slices in the middle of m.
-func sample(m *raster.Image) *raster.Image {
+// sample are the slices in the middle of m, from slice first on.
+func sample(m *raster.Image) (part *raster.Image, first int) {
 	n := min(m.Depth, sampleSlices)
 	slice := m.Size() / m.Depth
-	part := *m
-	part.Depth = n
-	part.Pix = m.Pix[(m.Depth-n)/2*slice:][: n*slice : n*slice]
-	return &part
+	first = (m.Depth - n) / 2
+	some := *m
+	some.Depth = n
+	some.Pix = m.Pix[first*slice:][: n*slice : n*slice]
+	return &some, first
 }

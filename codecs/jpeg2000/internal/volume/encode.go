@@ -29,25 +29,25 @@ func newEncoder(p *pool.Pool, m *raster.Image) *encoder {
 	return e
 }
 
-// block is an encoded code-block.
-type block struct {
-	planes int // bit-planes of the largest magnitude
-	passes int
-	data   []byte
+// Block is an encoded code-block, the whole of it in one codeword segment.
+type Block struct {
+	Planes int // bit-planes of the largest magnitude
+	Passes int
+	Data   []byte
 }
 
 // coded are the code-blocks of a subband.
 type coded struct {
 	*subband
 	component int
-	list      []block
+	list      []Block
 }
 
 // encoders hold the working memory of goroutines for code-blocks.
 var encoders = sync.Pool{New: func() any { return new(bitplane.Encoder) }}
 
 func (e *encoder) encode(ctx context.Context, c *Coding) ([]byte, error) {
-	h := &header{Shape: e.image.Shape, Coding: *c, guard: 2, layers: 1, transform: e.image.Channels >= 3}
+	h := newHeader(e.image.Shape, c)
 	load(e.pool, e.arrays, e.image, h.transform)
 	for i := range e.arrays {
 		if ctx.Err() != nil {
@@ -55,18 +55,15 @@ func (e *encoder) encode(ctx context.Context, c *Coding) ([]byte, error) {
 		}
 		e.arrays[i].forward(e.pool, c)
 	}
-	all := make([][][]coded, len(e.arrays)) // by component, resolution, subband
+	all := h.arrange()
 	var jobs []func()
-	for i := range e.arrays {
-		for _, r := range c.resolutions(e.arrays[i].size) {
-			bands := make([]coded, len(r))
-			for b := range r {
-				bands[b] = coded{&r[b], i, make([]block, r[b].blocks.samples())}
+	for _, resolutions := range all {
+		for _, bands := range resolutions {
+			for b := range bands {
 				for k := range bands[b].list {
 					jobs = append(jobs, func() { bands[b].list[k] = e.block(c, &bands[b], k) })
 				}
 			}
-			all[i] = append(all[i], bands)
 		}
 	}
 	e.pool.Each(len(jobs), func(i int) {
@@ -81,15 +78,36 @@ func (e *encoder) encode(ctx context.Context, c *Coding) ([]byte, error) {
 	return h.file(all), nil
 }
 
+// newHeader is the header of a volume that is written with a coding.
+func newHeader(s raster.Shape, c *Coding) *header {
+	return &header{Shape: s, Coding: *c, guard: 2, layers: 1, transform: Transformed(s)}
+}
+
+// arrange lists the code-blocks, which are still to be encoded, by component, resolution
+// and subband.
+func (h *header) arrange() [][][]coded {
+	all := make([][][]coded, h.Channels)
+	for i := range all {
+		for _, r := range h.Coding.resolutions(size{h.Width, h.Height, h.Depth}) {
+			bands := make([]coded, len(r))
+			for b := range r {
+				bands[b] = coded{&r[b], i, make([]Block, r[b].blocks.samples())}
+			}
+			all[i] = append(all[i], bands)
+		}
+	}
+	return all
+}
+
 // block encodes code-block k of a subband.
-func (e *encoder) block(c *Coding, b *coded, k int) block {
+func (e *encoder) block(c *Coding, b *coded, k int) Block {
 	t := encoders.Get().(*bitplane.Encoder)
 	defer encoders.Put(t)
 	a := &e.arrays[b.component]
 	origin, extent := c.block(b.subband, k)
 	coded := t.EncodeSlices(a.samples[a.at(origin):], a.size[axisX], a.size[axisX]*a.size[axisY],
 		extent[axisX], extent[axisY], extent[axisZ], b.orientation.planar(), 0)
-	return block{coded.Planes, len(coded.Passes), bytes.Clone(coded.Data)}
+	return Block{coded.Planes, len(coded.Passes), bytes.Clone(coded.Data)}
 }
 
 // quantization sets the exponents, bits per sample and gain, and the guard bits: two, or
@@ -102,7 +120,7 @@ func (h *header) quantization(components [][][]coded) {
 				exponent := h.Bits + b.orientation.gain()
 				h.exponents[b.index] = exponent
 				for _, block := range b.list {
-					h.guard = max(h.guard, block.planes-exponent+1)
+					h.guard = max(h.guard, block.Planes-exponent+1)
 				}
 			}
 		}
@@ -131,21 +149,21 @@ func (h *header) appendPacket(b []byte, bands []coded) []byte {
 	}
 	w := packet.NewVolumeWriter(h.bands(r), func(band, k int) (layer, zeroPlanes int) {
 		block := &bands[band].list[k]
-		if block.passes == 0 {
+		if block.Passes == 0 {
 			layer = 1
 		}
-		return layer, h.planes(&r[band]) - block.planes
+		return layer, h.planes(&r[band]) - block.Planes
 	})
 	b = w.AppendHeader(b, 0, func(band, k int) []packet.Length {
 		block := &bands[band].list[k]
-		if block.passes == 0 {
+		if block.Passes == 0 {
 			return nil
 		}
-		return []packet.Length{{Passes: block.passes, Bytes: len(block.data)}}
+		return []packet.Length{{Passes: block.Passes, Bytes: len(block.Data)}}
 	})
 	for i := range bands {
 		for k := range bands[i].list {
-			b = append(b, bands[i].list[k].data...)
+			b = append(b, bands[i].list[k].Data...)
 		}
 	}
 	return b

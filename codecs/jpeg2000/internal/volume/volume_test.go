@@ -257,7 +257,7 @@ func TestOneSliceBlocksAreThoseOfPart1(t *testing.T) {
 					}
 					at := origin[axisY]*m.Width + origin[axisX]
 					part1 := alone.Encode(dst.Samples[at:], m.Width, extent[axisX], extent[axisY], codestream.Orientation(r[i].orientation), 0)
-					if got := e.block(&c, &coded{subband: &r[i]}, k); !bytes.Equal(got.data, part1.Data) || !bytes.Contains(file, part1.Data) {
+					if got := e.block(&c, &coded{subband: &r[i]}, k); !bytes.Equal(got.Data, part1.Data) || !bytes.Contains(file, part1.Data) {
 						t.Fatalf("slice %d: block %d of %v has other bytes", z, k, r[i].orientation)
 					}
 				}
