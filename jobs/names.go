@@ -18,7 +18,14 @@ const JobsDir = Root + "jobs/"
 // damaged, one [Damage] a line in JSON. It is absent where that found none.
 const Damaged = Root + "damaged.jsonl"
 
-// Prune is the [Lease] of the process that prunes a target.
+// DeletedDir holds the lists of results that pelmill orphans has deleted, one [Deletion]
+// and the [Deleted] results behind it each.
+const DeletedDir = Root + "deleted/"
+
+// DeletedList is the key of the list with a name.
+func DeletedList(name string) string { return DeletedDir + name + ".jsonl.zst" }
+
+// Prune is the [Lease] of the process that prunes a target or deletes results of it.
 const Prune = Root + "prune.json"
 
 // Given is the folder below a job's that holds the user's manifest.

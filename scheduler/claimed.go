@@ -20,13 +20,22 @@ type claimant struct {
 // Claims calls fn with the records of a target that claim a key: those of its
 // jobs, or of one of them if only is not empty. Of the records that one source
 // object has for a key, only the last is given, as its own later results may
-// replace it. A record whose key another source object has taken over says so.
+// replace it, and none where that was deleted as its source is gone. A record
+// whose key another source object has taken over says so.
 //
 // The jobs are gone through in the order in which they ended, the last first and
 // those that have not ended before them; a job that replaced what another one
 // made did so after that one's end. Memory is 28 bytes a key.
 func (c *Client) Claims(ctx context.Context, target, only string, fn func(jobs.Claim) error) error {
 	all, err := c.List(ctx, target)
+	if err != nil {
+		return err
+	}
+	b, err := c.Buckets.Open(ctx, target)
+	if err != nil {
+		return err
+	}
+	deleted, err := deletions(ctx, b)
 	if err != nil {
 		return err
 	}
@@ -42,34 +51,31 @@ func (c *Client) Claims(ctx context.Context, target, only string, fn func(jobs.C
 		}
 		return b.Created.Compare(a.Created)
 	})
-	seen := map[[12]byte]claimant{}
+	seen := claimants{}
 	for i, job := range all {
-		err := c.Results(ctx, target, job.ID, func(r jobs.Result) error {
-			if r.Target == "" {
-				if only == "" || only == job.ID {
-					return fn(jobs.Claim{Result: r, Job: job.ID})
-				}
+		for ; len(deleted) > 0 && !job.Finished.IsZero() && deleted[0].at.After(job.Finished); deleted = deleted[1:] {
+			err := deleted[0].read(ctx, b, func(d jobs.Deleted) error {
+				seen.take(d.Target, claimant{job: noJob, source: start(jobs.SourceID(d.Source, d.Key)), content: start(d.TargetSHA256)})
 				return nil
+			})
+			if err != nil {
+				return err
 			}
-			sum := sha256.Sum256([]byte(r.Target))
-			at := [12]byte(sum[:])
-			mine := claimant{job: uint32(i), source: start(jobs.SourceID(job.Source, r.Key)), content: start(r.TargetSHA256)}
-			last, ok := seen[at]
-			switch {
-			case !ok:
-				seen[at] = mine
-			case mine.source == last.source || mine.source == last.before:
-				return nil
-			default:
-				last.before = mine.source
-				seen[at] = last
+		}
+		err := c.Results(ctx, target, job.ID, func(r jobs.Result) error {
+			claim := jobs.Claim{Result: r, Job: job.ID}
+			if r.Target != "" {
+				mine := claimant{job: uint32(i), source: start(jobs.SourceID(job.Source, r.Key)), content: start(r.TargetSHA256)}
+				last, known, first := seen.take(r.Target, mine)
+				switch {
+				case !first:
+					return nil
+				case known && last.job != noJob && last.content != mine.content:
+					claim.Owner = &jobs.Owner{Job: all[last.job].ID, Source: all[last.job].Source}
+				}
 			}
 			if only != "" && only != job.ID {
 				return nil
-			}
-			claim := jobs.Claim{Result: r, Job: job.ID}
-			if ok && last.content != mine.content {
-				claim.Owner = &jobs.Owner{Job: all[last.job].ID, Source: all[last.job].Source}
 			}
 			return fn(claim)
 		})
@@ -78,6 +84,27 @@ func (c *Client) Claims(ctx context.Context, target, only string, fn func(jobs.C
 		}
 	}
 	return nil
+}
+
+// claimants are the last claims of the keys of a target, by a hash of the key.
+type claimants map[[12]byte]claimant
+
+// take notes a claim that is older than those before it. last is the last one of the key,
+// where it is known; first is false where the source object has a later claim.
+func (c claimants) take(key string, mine claimant) (last claimant, known, first bool) {
+	sum := sha256.Sum256([]byte(key))
+	at := [12]byte(sum[:])
+	last, known = c[at]
+	switch {
+	case !known:
+		c[at] = mine
+	case mine.source == last.source || mine.source == last.before:
+		return last, true, false
+	default:
+		last.before = mine.source
+		c[at] = last
+	}
+	return last, known, true
 }
 
 // start gives 32 bits of a hash.

@@ -24,7 +24,13 @@ func (r *pruning) compact(ctx context.Context, p *Pruned, dry bool) error {
 	defer targets.close()
 	defer verdicts.close()
 	defer stay.close()
+	deleted := r.deleted
 	for i := range r.all {
+		for ; len(deleted) > 0 && deleted[0].at.After(r.all[i].wrote()); deleted = deleted[1:] {
+			if err := r.gatherDeleted(ctx, deleted[0], &targets); err != nil {
+				return err
+			}
+		}
 		if err := r.gather(ctx, i, &targets, &verdicts); err != nil {
 			return err
 		}
@@ -32,10 +38,10 @@ func (r *pruning) compact(ctx context.Context, p *Pruned, dry bool) error {
 	// Both are in the order of all where keys are equal, so the first one is the newest.
 	for _, s := range []*sorter{&targets, &verdicts} {
 		if err := newest(s, func(job int, line []byte) error {
-			j := &r.all[job]
-			if !j.ends {
+			if job == noJob || !r.all[job].ends {
 				return nil
 			}
+			j := &r.all[job]
 			var rec record
 			if err := json.Unmarshal(line, &rec); err != nil {
 				return err
@@ -50,6 +56,16 @@ func (r *pruning) compact(ctx context.Context, p *Pruned, dry bool) error {
 		return nil
 	}
 	return r.write(ctx, &stay, p)
+}
+
+// noJob stands for a list of deleted results in the place of a job.
+const noJob = 1<<32 - 1
+
+// gatherDeleted passes the keys of deleted results to the sorter: older records of them go.
+func (r *pruning) gatherDeleted(ctx context.Context, d deletion, targets *sorter) error {
+	return d.read(ctx, r.b, func(gone jobs.Deleted) error {
+		return targets.add([]byte(gone.Target), binary.BigEndian.AppendUint32(nil, noJob))
+	})
 }
 
 // gather passes the records of job i to the sorters.

@@ -82,6 +82,7 @@ type worker struct {
 	outcome func(e jobs.Entry) jobs.Outcome // nil: compressed
 	write   bool                            // targets too
 	earlier bool                            // names them as earlier versions did
+	same    bool                            // results of one key are the same, whatever the source
 	delay   time.Duration                   // a chunk
 	chunks  atomic.Int64                    // that were worked on to the end
 	obeyed  atomic.Int64                    // that were left because of a signal
@@ -252,9 +253,12 @@ func (w *worker) object(ctx context.Context, b *storage.Bucket, spec *jobs.Spec,
 			r.Target = e.EarlierTargetKey(".tiny")
 		}
 		data := []byte("tiny " + r.Fingerprint)
+		if w.same {
+			data = []byte("tiny " + e.Key)
+		}
 		r.TargetSize = int64(len(data))
 		sum := md5.Sum(data)
-		r.TargetMD5 = hex.EncodeToString(sum[:])
+		r.TargetMD5, r.TargetSHA256 = hex.EncodeToString(sum[:]), sha(data)
 		if w.write {
 			if _, err := storage.Put(ctx, b, r.Target, data, &storage.PutOptions{Overwrite: len(e.Old) > 0 || spec.Overwrite}); err != nil {
 				r.Outcome, r.Class, r.Error = jobs.OutcomeFailed, class.Exists, err.Error()

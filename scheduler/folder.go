@@ -169,6 +169,19 @@ func (f folder) delete(ctx context.Context, key string) error {
 	return storage.RefusedWrite(storage.Delete(ctx, f.b, key), 0)
 }
 
+// deleteVersion deletes one version of an object, see [storage.DeleteVersion].
+func (f folder) deleteVersion(ctx context.Context, o storage.Object) error {
+	if f.before != nil {
+		if err := f.before("-" + o.Key); err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	return storage.RefusedWrite(storage.DeleteVersion(ctx, f.b, o), 0)
+}
+
 // remove deletes every object below a prefix.
 func (f folder) remove(ctx context.Context, prefix, after string) error {
 	var keys []string

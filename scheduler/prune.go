@@ -57,7 +57,7 @@ func (c *Client) Prune(ctx context.Context, target string, rule PruneRule, dry b
 	run := &pruning{client: c, b: b, before: c.before}
 	if err := run.choose(ctx, rule, &p); err != nil || len(p.Jobs) == 0 {
 		if err == nil && !dry {
-			err = run.sweep(ctx)
+			err = cmp.Or(run.sweep(ctx), run.expire(ctx))
 		}
 		return p, err
 	}
@@ -79,7 +79,7 @@ func (c *Client) Prune(ctx context.Context, target string, rule PruneRule, dry b
 			return p, err
 		}
 	}
-	return p, run.sweep(ctx)
+	return p, cmp.Or(run.sweep(ctx), run.expire(ctx))
 }
 
 // pruning is one call of Prune.
@@ -89,6 +89,8 @@ type pruning struct {
 	before func(key string) error // see folder
 	all    []pruneJob             // of the target, those that wrote last first
 	other  []string               // ids of folders without a specification
+
+	deleted []deletion // lists of deleted results, the newest first
 }
 
 // pruneJob is a job of the target.
@@ -99,41 +101,52 @@ type pruneJob struct {
 	list     int       // the done-list that it goes into, where ends
 }
 
-// choose divides the jobs into those that stay and those that go.
-func (r *pruning) choose(ctx context.Context, rule PruneRule, p *Pruned) error {
-	ids, err := jobIDs(ctx, r.b)
+// jobsOf reads the jobs of a target, and gives the ids of folders that have none. One that
+// failed has not ended, as an operator can let it go on.
+func jobsOf(ctx context.Context, b *storage.Bucket) (all []pruneJob, other []string, err error) {
+	ids, err := jobIDs(ctx, b)
 	if err != nil {
-		return err
-	}
-	named := map[string]bool{}
-	found, err := r.client.Damage(ctx, r.b.URL)
-	if err != nil {
-		return err
-	}
-	for _, d := range found {
-		named[d.Job] = true
+		return nil, nil, err
 	}
 	err = inOrder(ctx, len(ids), func(ctx context.Context, i int) (j pruneJob, err error) {
-		spec, ok, err := readSpec(ctx, r.b, ids[i])
+		spec, ok, err := readSpec(ctx, b, ids[i])
 		if err != nil || !ok {
 			return j, err
 		}
 		j.spec = spec
-		report, ended, err := getJSON[jobs.Report](ctx, r.b, jobs.Folder(ids[i]).Report())
-		if ended && report.State != jobs.StateFailed { // an operator can let a failed one go on
-			j.finished, j.ends = report.Finished, spec.CheckAt(ids[i], r.b.URL) == nil && !named[ids[i]]
+		report, ended, err := getJSON[jobs.Report](ctx, b, jobs.Folder(ids[i]).Report())
+		if ended && report.State != jobs.StateFailed {
+			j.finished = report.Finished
 		}
 		return j, err
 	}, func(i int, j pruneJob) error {
 		if j.spec.ID == "" {
-			r.other = append(r.other, ids[i])
+			other = append(other, ids[i])
 			return nil
 		}
-		r.all = append(r.all, j)
+		all = append(all, j)
 		return nil
 	})
+	return all, other, err
+}
+
+// choose divides the jobs into those that stay and those that go.
+func (r *pruning) choose(ctx context.Context, rule PruneRule, p *Pruned) error {
+	var err error
+	if r.all, r.other, err = jobsOf(ctx, r.b); err != nil {
+		return err
+	}
+	if r.deleted, err = deletions(ctx, r.b); err != nil {
+		return err
+	}
+	found, err := r.client.Damage(ctx, r.b.URL)
 	if err != nil {
 		return err
+	}
+	for i := range r.all {
+		j := &r.all[i]
+		named := slices.ContainsFunc(found, func(d jobs.Damage) bool { return d.Job == j.spec.ID })
+		j.ends = !j.finished.IsZero() && !named && j.spec.CheckAt(j.spec.ID, r.b.URL) == nil
 	}
 	r.apply(rule)
 	r.leaveLists()

@@ -87,7 +87,11 @@ func claimed(t *testing.T, c *Client, target string) (list []string) {
 	t.Helper()
 	err := c.Claims(t.Context(), target, "", func(claim jobs.Claim) error {
 		if claim.Target != "" {
-			list = append(list, fmt.Sprint(claim.Target, " ", claim.TargetSHA256, " ", claim.Owner))
+			owner := ""
+			if claim.Owner != nil {
+				owner = claim.Owner.Source
+			}
+			list = append(list, fmt.Sprint(claim.Target, " ", claim.TargetSHA256, " ", owner))
 		}
 		return nil
 	})

@@ -210,8 +210,17 @@ func (w *azureWriter) Close() error {
 	return azureError(w.err)
 }
 
-func (z *azureBucket) Delete(ctx context.Context, key string, _ *driver.DeleteOptions) error {
-	_, err := z.client.NewBlobClient(key).Delete(ctx, nil)
+func (z *azureBucket) Delete(ctx context.Context, key string, opts *driver.DeleteOptions) error {
+	cond, err := deleteCondition(opts)
+	if err != nil {
+		return err
+	}
+	var o azblob.DeleteOptions
+	if cond.match != "" {
+		quoted := azcore.ETag(`"` + cond.match + `"`)
+		o.AccessConditions = &azblob.AccessConditions{ModifiedAccessConditions: &azblob.ModifiedAccessConditions{IfMatch: &quoted}}
+	}
+	_, err = z.client.NewBlobClient(key).Delete(ctx, &o)
 	return azureError(err)
 }
 

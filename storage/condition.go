@@ -5,16 +5,18 @@ import (
 
 	gcs "cloud.google.com/go/storage"
 	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"gocloud.dev/blob/driver"
 )
 
-// condition says which version of an object a write may replace. Put hands it to the driver of the store, so that the
+// condition says which version of an object a write may replace or a deletion may remove. It is handed to the driver of the store, so that the
 // store itself decides; a writer in another process cannot come in between.
 type condition struct {
 	match string // ETag of that version, in the form that listings have; empty: any, or none where the write creates
 	made  string // ETag of what the write left there, where the driver knows it: those of files and memory
 }
 
-// set is the BeforeWrite of gocloud's writers.
+// set is the BeforeWrite of gocloud's writers and the BeforeDelete of its deletions.
 func (c *condition) set(as func(any) bool) error {
 	var own **condition
 	if as(&own) {
@@ -25,11 +27,15 @@ func (c *condition) set(as func(any) bool) error {
 		return nil
 	}
 	var s3In *transfermanager.UploadObjectInput
+	var s3Delete *s3.DeleteObjectInput
 	var object **gcs.ObjectHandle
 	switch {
 	case as(&s3In):
 		quoted := `"` + c.match + `"`
 		s3In.IfMatch = &quoted
+	case as(&s3Delete):
+		quoted := `"` + c.match + `"`
+		s3Delete.IfMatch = &quoted
 	case as(&object):
 		generation, err := strconv.ParseInt(c.match, 10, 64)
 		if err != nil {
@@ -63,4 +69,14 @@ func (c *condition) wrote(now Object, stored, sent map[string]string) bool {
 		}
 	}
 	return true
+}
+
+// deleteCondition is the condition of a deletion, for the drivers of this package.
+func deleteCondition(opts *driver.DeleteOptions) (*condition, error) {
+	cond := &condition{}
+	if opts == nil || opts.BeforeDelete == nil {
+		return cond, nil
+	}
+	err := opts.BeforeDelete(takeCondition(&cond))
+	return cond, err
 }

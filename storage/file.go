@@ -213,13 +213,22 @@ func (f *fileBucket) NewRangeReader(_ context.Context, key string, offset, lengt
 	return r, nil
 }
 
-func (f *fileBucket) Delete(_ context.Context, key string, _ *driver.DeleteOptions) error {
+func (f *fileBucket) Delete(_ context.Context, key string, opts *driver.DeleteOptions) error {
+	cond, err := deleteCondition(opts)
+	if err != nil {
+		return err
+	}
 	dir, path, _, err := f.find(key)
 	if err != nil {
 		return err
 	}
 	defer dir.close()
-	if err := os.Remove(path); err != nil {
+	if cond.match != "" {
+		err = f.removeVersion(path, cond.match)
+	} else {
+		err = os.Remove(path)
+	}
+	if err != nil {
 		return dir.named(err)
 	}
 	return dir.named(syncDir(dir.path))

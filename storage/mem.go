@@ -217,11 +217,18 @@ func (m *memBucket) Copy(_ context.Context, dst, src string, _ *driver.CopyOptio
 	return m.put(&c, dst, false, &condition{})
 }
 
-func (m *memBucket) Delete(_ context.Context, key string, _ *driver.DeleteOptions) error {
+func (m *memBucket) Delete(_ context.Context, key string, opts *driver.DeleteOptions) error {
+	cond, err := deleteCondition(opts)
+	if err != nil {
+		return err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.objects[key] == nil {
+	switch old := m.objects[key]; {
+	case old == nil:
 		return errMemNotFound
+	case cond.match != "" && old.attrs.ETag != cond.match:
+		return errExists
 	}
 	delete(m.objects, key)
 	m.sorted = nil

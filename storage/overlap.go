@@ -45,6 +45,21 @@ func (o Overlap) SourceKey(key string) (string, bool) {
 	return "", false
 }
 
+// TargetKey is the inverse of SourceKey: the key that the target has for what the source has under key.
+func (o Overlap) TargetKey(key string) (string, bool) {
+	switch o.Relation {
+	case Same:
+		return key, true
+	case TargetInside:
+		if rest, ok := strings.CutPrefix(key, o.Prefix); ok && rest != "" {
+			return rest, true
+		}
+	case SourceInside:
+		return o.Prefix + key, true
+	}
+	return "", false
+}
+
 // Compare says how the objects of two buckets lie to each other. It looks at folders, and asks no store.
 func Compare(source, target *Bucket) (Overlap, error) {
 	switch {

@@ -56,12 +56,3 @@ func md5OfETag(etag string) []byte {
 	}
 	return sum
 }
-
-// Delete removes an object. One that does not exist is no error, as a repeated call cannot tell.
-func Delete(ctx context.Context, b *Bucket, key string) error {
-	err := b.retry.do(ctx, func(ctx *attempt) error { return b.Bucket.Delete(ctx, key) })
-	if err != nil && !IsNotExist(err) {
-		return wrap(b, "delete", key, err)
-	}
-	return nil
-}

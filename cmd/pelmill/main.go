@@ -50,6 +50,8 @@ func mainCode() int {
 		os.Exit(exitInterrupted)
 	}()
 	p := &program{
+		stdin:   os.Stdin,
+		asks:    term.IsTerminal(int(os.Stdin.Fd())),
 		stdout:  plain.Writer(os.Stdout),
 		stderr:  plain.Writer(os.Stderr),
 		env:     os.LookupEnv,
@@ -64,6 +66,8 @@ func mainCode() int {
 // program is one run of the command line: its streams and the settings that
 // all verbs have.
 type program struct {
+	stdin          io.Reader
+	asks           bool // somebody sits before stdin who answers questions
 	stdout, stderr io.Writer
 	screen         io.Writer // stderr as it is, for the bar; nil where it is no terminal
 	env            func(name string) (string, bool)

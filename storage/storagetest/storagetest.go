@@ -43,6 +43,7 @@ func Run(t *testing.T, s Store) {
 		{"one winner of large objects", raceLarge},
 		{"replace one version only", replaceVersion},
 		{"one winner among those who replace one version", raceReplace},
+		{"delete one version only", deleteVersion},
 		{"odd keys", oddKeys},
 		{"prefix is part of the bucket", prefix},
 		{"listing order and markers", listing},
@@ -332,6 +333,33 @@ func replaceVersion(t *testing.T, s *suite) {
 		}
 		if r, err := replace(3, second.ETag); err != nil || r.Existed || !bytes.Equal(s.get(t, b, key), version(3)) {
 			t.Errorf("%d bytes: an object that is gone: %+v, %v, want it created", size, r, err)
+		}
+	}
+}
+
+// deleteVersion: what was looked at is deleted and nothing that came later.
+func deleteVersion(t *testing.T, s *suite) {
+	b := s.fresh(t)
+	for _, key := range []string{"a.bin", "folder/b c#%é.bin"} {
+		first := s.put(t, b, key, noise(1, 2000), nil)
+		second := s.put(t, b, key, noise(2, 2000), &storage.PutOptions{IfMatch: first.ETag, Metadata: owner(1)})
+		var exists *storage.ExistsError
+		if err := storage.DeleteVersion(s.ctx, b, storage.Object{Key: key, ETag: first.ETag}); !errors.As(err, &exists) {
+			t.Fatalf("%s: a version that is gone: %v, want *ExistsError", key, err)
+		}
+		if exists.Object.ETag != second.ETag || s.Metadata && exists.Metadata["owner"] != "client-1" {
+			t.Errorf("%s: ExistsError is %+v, want the second version's", key, exists)
+		}
+		if !bytes.Equal(s.get(t, b, key), noise(2, 2000)) {
+			t.Fatalf("%s: the later version was deleted", key)
+		}
+		for _, state := range []string{"there", "gone"} {
+			if err := storage.DeleteVersion(s.ctx, b, storage.Object{Key: key, ETag: second.ETag}); err != nil {
+				t.Errorf("%s: the version that is %s: %v", key, state, err)
+			}
+			if _, _, err := storage.Stat(s.ctx, b, key); !storage.IsNotExist(err) {
+				t.Errorf("%s: after the deletion: %v, want none", key, err)
+			}
 		}
 	}
 }

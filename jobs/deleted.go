@@ -1,0 +1,21 @@
+package jobs
+
+import "time"
+
+// Deletion is the first line of a list of deleted results. Records of jobs that ended
+// before At say nothing any more of the results in the list.
+type Deletion struct {
+	At      time.Time `json:"at"`
+	Results int       `json:"results"` // lines behind it
+}
+
+// Deleted is a result that was deleted from a target because its source is gone. Its
+// fields but Source are those of a [Result].
+type Deleted struct {
+	Target       string `json:"target"`
+	TargetSize   int64  `json:"target_size"`
+	TargetSHA256 string `json:"target_sha256"`
+	Key          string `json:"key"`
+	Source       string `json:"source"` // canonical bucket URL
+	Job          string `json:"job"`    // whose record it is
+}
