@@ -200,8 +200,9 @@ type keyRecords struct {
 // earlierRecords gives the records of all earlier jobs, key by key. close must be
 // called.
 type earlierRecords struct {
-	heads []recordStream // newest job first
-	older sorter
+	heads   []recordStream // newest job first
+	older   sorter
+	intents []*sorter // of heads
 }
 
 type recordStream struct {
@@ -215,6 +216,10 @@ type recordStream struct {
 func openEarlier(ctx context.Context, b *storage.Bucket, specs []jobs.Spec, mem memory) (*earlierRecords, error) {
 	l := &earlierRecords{older: mem.sorter()}
 	for i, s := range specs {
+		if err := l.openIntents(ctx, b, s.ID, i < openAtOnce, mem); err != nil {
+			l.close()
+			return nil, err
+		}
 		if i < openAtOnce {
 			l.open(decoded(s.ID, records(ctx, b, s.ID, true)))
 			continue
@@ -239,18 +244,7 @@ func openEarlier(ctx context.Context, b *storage.Bucket, specs []jobs.Spec, mem 
 			l.close()
 			return nil, err
 		}
-		l.open(func(yield func(record, error) bool) {
-			for {
-				p, ok, err := in.next()
-				var rec record
-				if err == nil && ok {
-					err = json.Unmarshal(p.value, &rec)
-				}
-				if !ok && err == nil || !yield(rec, err) || err != nil {
-					return
-				}
-			}
-		})
+		l.open(stored(in))
 	}
 	for i := range l.heads {
 		if err := l.heads[i].advance(); err != nil {
@@ -259,6 +253,41 @@ func openEarlier(ctx context.Context, b *storage.Bucket, specs []jobs.Spec, mem 
 		}
 	}
 	return l, nil
+}
+
+// openIntents opens what a job was about to store, as newer than its records: in a stream
+// of its own, or among those of older jobs.
+func (l *earlierRecords) openIntents(ctx context.Context, b *storage.Bucket, id string, own bool, mem memory) error {
+	if !own {
+		return intents(ctx, b, id, &l.older)
+	}
+	s := mem.sorter()
+	if err := intents(ctx, b, id, &s); err != nil || len(s.index)+len(s.runs) == 0 {
+		s.close()
+		return err
+	}
+	l.intents = append(l.intents, &s)
+	in, err := s.sorted()
+	if err == nil {
+		l.open(stored(in))
+	}
+	return err
+}
+
+// stored gives the records that a sorter holds.
+func stored(in stream) iter.Seq2[record, error] {
+	return func(yield func(record, error) bool) {
+		for {
+			p, ok, err := in.next()
+			var rec record
+			if err == nil && ok {
+				err = json.Unmarshal(p.value, &rec)
+			}
+			if !ok && err == nil || !yield(rec, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // decoded parses lines of a job, and leaves out what says nothing of a result.
@@ -321,6 +350,9 @@ func (l *earlierRecords) next() (p keyRecords, ok bool, err error) {
 func (l *earlierRecords) close() {
 	for i := range l.heads {
 		l.heads[i].stop()
+	}
+	for _, s := range l.intents {
+		s.close()
 	}
 	l.older.close()
 }

@@ -368,3 +368,40 @@ func TestFolderListsThroughGocloudToo(t *testing.T) {
 		}
 	}
 }
+
+// What is appended stays in order; a link in the place of the file is not followed, and other stores have no such thing.
+func TestAppend(t *testing.T) {
+	dir := t.TempDir()
+	buckets := NewBuckets()
+	defer buckets.Close()
+	b, err := buckets.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"one\n", "two\n"} {
+		if err := Append(t.Context(), b, "a/b.jsonl", []byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "a", "b.jsonl")); err != nil || string(got) != "one\ntwo\n" {
+		t.Errorf("%q (%v)", got, err)
+	}
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := os.WriteFile(outside, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "a", "link")); err != nil {
+		t.Fatal(err)
+	}
+	err = Append(t.Context(), b, "a/link", []byte("x"))
+	if got, _ := os.ReadFile(outside); runtime.GOOS == "linux" && (err == nil || len(got) > 0) {
+		t.Errorf("through a link: %v, %q", err, got)
+	}
+	mem, err := buckets.Open(t.Context(), "mem://append")
+	if err == nil {
+		err = Append(t.Context(), mem, "x", []byte("x"))
+	}
+	if err == nil {
+		t.Error("memory took it")
+	}
+}

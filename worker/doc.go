@@ -117,7 +117,9 @@
 //
 // Every few seconds the records so far are stored as a partial shard, so that a
 // chunk that is delivered again goes on where it stood. The result shard is
-// created once; whoever finds one commits its counts, not his own.
+// created once; whoever finds one commits its counts, not his own. In a folder, where
+// results cannot say whose they are, a line with the name and the SHA-256 of each is
+// written before it, so that a later job knows what a killed one left.
 //
 // # Stopping
 //

@@ -34,6 +34,9 @@ func (c *chunk) put(ctx context.Context, e *jobs.Entry, key string, data []byte,
 	defer func() { <-c.w.stores }()
 	limited, cancel := context.WithTimeout(ctx, c.w.opts.ObjectTimeout)
 	defer cancel()
+	if err := c.intend(limited, e, key, data); err != nil {
+		return storage.PutResult{}, c.writeFault(ctx, err, len(data))
+	}
 	o := *opts
 	for range replaceTries {
 		put, err := storage.Put(limited, c.target, key, data, &o)

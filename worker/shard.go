@@ -40,6 +40,7 @@ func (c *chunk) commit(ctx context.Context) error {
 	case err != nil:
 		return storage.RefusedWrite(err, int64(len(data)))
 	}
+	c.forgetIntents(ctx)
 	if err := c.count(ctx, head.Counts); err != nil {
 		return err
 	}

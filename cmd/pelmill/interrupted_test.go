@@ -50,7 +50,7 @@ func TestInterruptedJobsEnd(t *testing.T) {
 	killed(t, source, target, "-o", "passes=40", "-o", "n=64")
 	out, code = run(t, "compress", source, target, "--codec", "vq", "-o", "n=16", "-o", "passes=1", "--json")
 	s := summaryOf(t, out)
-	if code != 0 && code != exitFailures || s.Compressed+s.Failed != 400 || s.Compressed < 200 {
+	if code != 0 || s.Compressed != 400 {
 		t.Errorf("a job that supersedes an interrupted one: code %d, %+v", code, s.Counts)
 	}
 	out, _ = run(t, "status", target, "--all")
