@@ -29,8 +29,16 @@ func (f *Filter[T]) String() string { return f.name }
 //	low[n]  = x[2n] + floor((high[n-1] + high[n] + 2) / 4)
 func LeGall53() *Filter[int32] {
 	return &Filter[int32]{name: "5/3", steps: []step[int32]{
-		twoTaps(1, 0, 1, -1),
-		twoTaps(0, 2, 2, +1),
+		twoTaps(1, 0, 1, -1, lift2),
+		twoTaps(0, 2, 2, +1, lift2),
+	}}
+}
+
+// LeGall53Narrow is LeGall53 on 16 bits.
+func LeGall53Narrow() *Filter[int16] {
+	return &Filter[int16]{name: "5/3", steps: []step[int16]{
+		twoTaps(1, 0, 1, -1, lift2Narrow),
+		twoTaps(0, 2, 2, +1, lift2Narrow),
 	}}
 }
 
@@ -39,7 +47,12 @@ func LeGall53() *Filter[int32] {
 //	high[n] = x[2n+1] - floor((x[2n] + x[2n+2]) / 2)
 //	low[n]  = x[2n]
 func TwoTap() *Filter[int32] {
-	return &Filter[int32]{name: "2-tap", steps: []step[int32]{twoTaps(1, 0, 1, -1)}}
+	return &Filter[int32]{name: "2-tap", steps: []step[int32]{twoTaps(1, 0, 1, -1, lift2)}}
+}
+
+// TwoTapNarrow is TwoTap on 16 bits.
+func TwoTapNarrow() *Filter[int16] {
+	return &Filter[int16]{name: "2-tap", steps: []step[int16]{twoTaps(1, 0, 1, -1, lift2Narrow)}}
 }
 
 // Wavelet137T is the reversible 13/7-T filter:
@@ -54,11 +67,11 @@ func Wavelet137T() *Filter[int32] {
 }
 
 // twoTaps adds sign * ((a + b + round) >> shift).
-func twoTaps(parity int, round, shift, sign int32) step[int32] {
-	of := func(sign int32) lift[int32] {
-		return func(dst []int32, near, _ [2][]int32) { lift2(dst, near[0], near[1], round, shift, sign) }
+func twoTaps[T Sample](parity int, round, shift, sign int32, add func(dst, a, b []T, round, shift, sign int32)) step[T] {
+	of := func(sign int32) lift[T] {
+		return func(dst []T, near, _ [2][]T) { add(dst, near[0], near[1], round, shift, sign) }
 	}
-	return step[int32]{parity: parity, reach: 1, forward: of(sign), inverse: of(-sign)}
+	return step[T]{parity: parity, reach: 1, forward: of(sign), inverse: of(-sign)}
 }
 
 // fourTaps adds (sign * (9 (a + b) - (c + d)) + round) >> shift.

@@ -3,10 +3,10 @@ package wavelet
 // The operations on rows, in Go. The vector ones are compared with them.
 
 // lift2Go adds sign * ((a + b + round) >> shift) to dst. The sign is 1 or -1.
-func lift2Go(dst, a, b []int32, round, shift, sign int32) {
+func lift2Go[T int16 | int32](dst, a, b []T, round, shift, sign int32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] += sign * ((a[i] + b[i] + round) >> (shift & 31))
+		dst[i] += T(sign) * ((a[i] + b[i] + T(round)) >> (shift & 31))
 	}
 }
 
@@ -47,6 +47,8 @@ func halve[T Sample](dst []T) {
 // half rounds down.
 func half[T Sample](v T) T {
 	switch v := any(v).(type) {
+	case int16:
+		return T(v >> 1)
 	case int32:
 		return T(v >> 1)
 	default:

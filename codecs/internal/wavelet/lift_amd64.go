@@ -14,6 +14,17 @@ var hasAVX2 = features.X86.HasAVX2
 //go:noescape
 func lift2AVX2(dst, a, b *int32, n int, round, shift, sign int32)
 
+// Those for 16 bits take a positive multiple of 16.
+
+//go:noescape
+func lift2NarrowAVX2(dst, a, b *int16, n int, round, shift, sign int32)
+
+//go:noescape
+func deinterleaveNarrowAVX2(even, odd, src unsafe.Pointer, n int)
+
+//go:noescape
+func interleaveNarrowAVX2(dst, even, odd unsafe.Pointer, n int)
+
 //go:noescape
 func lift4AVX2(dst, a, b, c, d *int32, n int, sign, round, shift, outer int32)
 
@@ -43,6 +54,16 @@ func lift2(dst, a, b []int32, round, shift, sign int32) {
 	if n > 0 {
 		_, _ = a[n-1], b[n-1]
 		lift2AVX2(&dst[0], &a[0], &b[0], n, round, shift, sign)
+	}
+	lift2Go(dst[n:], a[n:], b[n:], round, shift, sign)
+}
+
+// lift2Narrow is lift2Go.
+func lift2Narrow(dst, a, b []int16, round, shift, sign int32) {
+	n := whole(len(dst)) &^ 15
+	if n > 0 {
+		_, _ = a[n-1], b[n-1]
+		lift2NarrowAVX2(&dst[0], &a[0], &b[0], n, round, shift, sign)
 	}
 	lift2Go(dst[n:], a[n:], b[n:], round, shift, sign)
 }
@@ -81,7 +102,12 @@ func scale[T Sample](dst []T, k T) {
 // deinterleave is deinterleaveGo.
 func deinterleave[T Sample](even, odd, src []T) {
 	n := whole(min(len(even), len(odd)))
-	if n > 0 {
+	if unsafe.Sizeof(src[0]) == 2 {
+		if n &^= 15; n > 0 {
+			_ = src[2*n-1]
+			deinterleaveNarrowAVX2(unsafe.Pointer(&even[0]), unsafe.Pointer(&odd[0]), unsafe.Pointer(&src[0]), n)
+		}
+	} else if n > 0 {
 		_ = src[2*n-1]
 		deinterleaveAVX2(unsafe.Pointer(&even[0]), unsafe.Pointer(&odd[0]), unsafe.Pointer(&src[0]), n)
 	}
@@ -91,7 +117,12 @@ func deinterleave[T Sample](even, odd, src []T) {
 // interleave is interleaveGo.
 func interleave[T Sample](dst, even, odd []T) {
 	n := whole(min(len(even), len(odd)))
-	if n > 0 {
+	if unsafe.Sizeof(dst[0]) == 2 {
+		if n &^= 15; n > 0 {
+			_ = dst[2*n-1]
+			interleaveNarrowAVX2(unsafe.Pointer(&dst[0]), unsafe.Pointer(&even[0]), unsafe.Pointer(&odd[0]), n)
+		}
+	} else if n > 0 {
 		_ = dst[2*n-1]
 		interleaveAVX2(unsafe.Pointer(&dst[0]), unsafe.Pointer(&even[0]), unsafe.Pointer(&odd[0]), n)
 	}

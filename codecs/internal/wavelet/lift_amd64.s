@@ -157,3 +157,89 @@ eight:
 	JLT        eight
 	VZEROUPPER
 	RET
+
+// func lift2NarrowAVX2(dst, a, b *int16, n int, round, shift, sign int32)
+TEXT ·lift2NarrowAVX2(SB), NOSPLIT, $0-44
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	MOVL round+32(FP), AX
+	VMOVD AX, X4
+	VPBROADCASTW X4, Y4
+	MOVL shift+36(FP), AX
+	VMOVD AX, X5
+	MOVL sign+40(FP), AX
+	VMOVD AX, X6
+	VPBROADCASTW X6, Y6
+	XORQ AX, AX
+
+sixteen:
+	VMOVDQU (SI)(AX*2), Y0
+	VPADDW  (DX)(AX*2), Y0, Y0
+	VPADDW  Y4, Y0, Y0
+	VPSRAW  X5, Y0, Y0
+	VPSIGNW Y6, Y0, Y0
+	VPADDW  (DI)(AX*2), Y0, Y0
+	VMOVDQU Y0, (DI)(AX*2)
+	ADDQ    $16, AX
+	CMPQ    AX, CX
+	JLT     sixteen
+	VZEROUPPER
+	RET
+
+// func deinterleaveNarrowAVX2(even, odd, src unsafe.Pointer, n int)
+//
+// Even samples are extended to 32 bits, and odd ones shifted down, so that packing never saturates.
+TEXT ·deinterleaveNarrowAVX2(SB), NOSPLIT, $0-32
+	MOVQ even+0(FP), DI
+	MOVQ odd+8(FP), DX
+	MOVQ src+16(FP), SI
+	MOVQ n+24(FP), CX
+	XORQ AX, AX
+
+sixteen:
+	VMOVDQU   (SI), Y0
+	VMOVDQU   32(SI), Y1
+	VPSLLD    $16, Y0, Y2
+	VPSLLD    $16, Y1, Y3
+	VPSRAD    $16, Y2, Y2
+	VPSRAD    $16, Y3, Y3
+	VPACKSSDW Y3, Y2, Y2
+	VPERMQ    $0xd8, Y2, Y2
+	VPSRAD    $16, Y0, Y0
+	VPSRAD    $16, Y1, Y1
+	VPACKSSDW Y1, Y0, Y0
+	VPERMQ    $0xd8, Y0, Y0
+	VMOVDQU   Y2, (DI)(AX*2)
+	VMOVDQU   Y0, (DX)(AX*2)
+	ADDQ      $64, SI
+	ADDQ      $16, AX
+	CMPQ      AX, CX
+	JLT       sixteen
+	VZEROUPPER
+	RET
+
+// func interleaveNarrowAVX2(dst, even, odd unsafe.Pointer, n int)
+TEXT ·interleaveNarrowAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ even+8(FP), SI
+	MOVQ odd+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORQ AX, AX
+
+sixteen:
+	VMOVDQU    (SI)(AX*2), Y0
+	VMOVDQU    (DX)(AX*2), Y1
+	VPUNPCKLWD Y1, Y0, Y2
+	VPUNPCKHWD Y1, Y0, Y3
+	VPERM2I128 $0x20, Y3, Y2, Y4
+	VPERM2I128 $0x31, Y3, Y2, Y5
+	VMOVDQU    Y4, (DI)
+	VMOVDQU    Y5, 32(DI)
+	ADDQ       $64, DI
+	ADDQ       $16, AX
+	CMPQ       AX, CX
+	JLT        sixteen
+	VZEROUPPER
+	RET

@@ -6,6 +6,8 @@ var hasAVX2 = false
 
 func lift2(dst, a, b []int32, round, shift, sign int32) { lift2Go(dst, a, b, round, shift, sign) }
 
+func lift2Narrow(dst, a, b []int16, round, shift, sign int32) { lift2Go(dst, a, b, round, shift, sign) }
+
 func lift4(dst, a, b, c, d []int32, sign, round, shift, outer int32) {
 	lift4Go(dst, a, b, c, d, sign, round, shift, outer)
 }

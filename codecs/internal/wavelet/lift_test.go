@@ -11,4 +11,5 @@ func TestWithoutVectors(t *testing.T) {
 	defer func() { hasAVX2 = true }()
 	t.Run("reversible", TestAgainstTheFormulas)
 	t.Run("irreversible", TestIrreversible)
+	t.Run("narrow", TestNarrow)
 }

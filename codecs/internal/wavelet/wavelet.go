@@ -35,10 +35,14 @@
 //
 // Coefficients of 16-bit samples with any number of levels stay below 2^22. The caller
 // of a reversible filter keeps inputs below 2^26; beyond that sums wrap around, on every machine alike.
+//
+// [LeGall53Narrow] and [TwoTapNarrow] are LeGall53 and TwoTap on int16, where the sums of two samples or coefficients fit in 16
+// bits: coefficients of 8-bit samples, and of their differences, stay below 2^13 with any number of levels. Where sums wrap around, a
+// transform is still the inverse of the other.
 package wavelet
 
 // Sample is the type of a filter's samples.
-type Sample interface{ int32 | float32 }
+type Sample interface{ int16 | int32 | float32 }
 
 // Order says which direction is transformed first.
 type Order uint8

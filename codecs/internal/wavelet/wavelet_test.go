@@ -215,3 +215,46 @@ func FuzzTransform(f *testing.F) {
 		}
 	})
 }
+
+// TestNarrow compares the filters on 16 bits with those on 32 for samples of 9 bits, several levels deep, and looks that
+// wrong coefficients, whose sums wrap around, come back.
+func TestNarrow(t *testing.T) {
+	for _, filters := range []struct {
+		wide   *Filter[int32]
+		narrow *Filter[int16]
+	}{{LeGall53(), LeGall53Narrow()}, {TwoTap(), TwoTapNarrow()}} {
+		t.Run(filters.wide.name, func(t *testing.T) {
+			forEachShape(t, func(t *testing.T, width, height, x0, y0 int, order Order) {
+				p := randomPlane(width, height, 9)
+				want := NewPlane[int32](width, height)
+				New(filters.wide, order).Forward(want, p, 3, x0, y0)
+				in, got, back := NewPlane[int16](width, height), NewPlane[int16](width, height), NewPlane[int16](width, height)
+				for i, v := range p.Samples {
+					in.Samples[i] = int16(v)
+				}
+				tr := New(filters.narrow, order)
+				tr.Forward(got, in, 3, x0, y0)
+				for i, v := range want.Samples {
+					if int32(got.Samples[i]) != v {
+						t.Fatalf("%dx%d at (%d, %d): coefficient %d is %d, on 32 bits %d", width, height, x0, y0, i, got.Samples[i], v)
+					}
+				}
+				tr.Inverse(back, got, 3, x0, y0)
+				if !slices.Equal(back.Samples, in.Samples) {
+					t.Fatalf("%dx%d at (%d, %d): the inverse gives other samples", width, height, x0, y0)
+				}
+				if x0 != 0 || y0 != 0 {
+					return // a single sample at an odd coordinate is doubled
+				}
+				for i := range in.Samples {
+					in.Samples[i] = int16(uint16(i*i*40503 + 12345))
+				}
+				tr.Inverse(got, in, 1, 0, 0)
+				tr.Forward(back, got, 1, 0, 0)
+				if !slices.Equal(back.Samples, in.Samples) {
+					t.Fatalf("%dx%d: sums that wrap around are not inverted", width, height)
+				}
+			})
+		})
+	}
+}
