@@ -44,7 +44,7 @@ import (
 )
 
 // version rises whenever the bytes of any file change.
-const version = 1
+const version = 2
 
 // maxSide is the limit of the format.
 const maxSide = 1 << 20
