@@ -293,11 +293,7 @@ func (e *encoder) file(h *header) ([]byte, error) {
 	for first := 0; first < m.Depth && e.ctx.Err() == nil; first += together {
 		e.cores.Each(min(together, m.Depth-first), func(i int) {
 			z := first + i
-			planes := e.planesOf(h, lifted, z)
-			if lifted != nil {
-				lifted[z] = nil
-			}
-			for i, s := range e.slice(h, k, planes, z) {
+			for i, s := range e.sliceOf(h, k, lifted, z) {
 				sections[i*m.Depth+z] = s
 			}
 		})
@@ -316,6 +312,18 @@ func (e *encoder) file(h *header) ([]byte, error) {
 		h.checksum = h.checksumOf(e.cores, back.Pix, file)
 	}
 	return assemble(h, sections), nil
+}
+
+// sliceOf codes a stored slice, of lifted if that is not nil, which it lets go.
+func (e *encoder) sliceOf(h *header, k *coders, lifted [][]wavelet.Plane[int32], z int) [][]byte {
+	if h.narrow() {
+		return e.narrowSlice(h, k, z)
+	}
+	planes := e.planesOf(h, lifted, z)
+	if lifted != nil {
+		lifted[z] = nil
+	}
+	return e.slice(h, k, planes, z)
 }
 
 // lifted are the planes of all slices as they are stored.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"image"
+	"sync/atomic"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/internal/wavelet"
@@ -88,6 +89,7 @@ func (d *decoder) decode() error {
 		stored = make([][]wavelet.Plane[int32], depth)
 	}
 	d.coders = &coders{side: h.side()}
+	narrow := h.narrow() && d.reduce == 0 && d.image.Same(h.shape)
 	if h.profile == 1 && !h.stored() {
 		for class := range h.zLevels + 1 {
 			d.windows = append(d.windows, h.windows(class, d.reduce, d.region))
@@ -99,6 +101,12 @@ func (d *decoder) decode() error {
 			if h.stored() {
 				errs[z] = d.unpack(z)
 				return
+			}
+			if narrow {
+				if done, err := d.narrowSlice(z); done {
+					errs[z] = err
+					return
+				}
 			}
 			planes, err := d.planes(z)
 			if errs[z] = err; err != nil {
@@ -219,22 +227,20 @@ func (r *bitUnpacker) whole() bool { return r.align() && r.at == 8*len(r.data) }
 // planes decodes the region of the planes of stored slice z.
 func (d *decoder) planes(z int) ([]wavelet.Plane[int32], error) {
 	h := d.header
-	data, err := h.sectionBytes(d.file, h.section(0, z))
-	if err != nil {
-		return nil, err
-	}
 	if h.profile == 0 {
+		data, err := h.sectionBytes(d.file, h.section(0, z))
+		if err != nil {
+			return nil, err
+		}
 		return d.trees(data)
 	}
-	s := &h.shape
-	w, l := reduced(s.Width, h.levels), reduced(s.Height, h.levels)
-	lows, err := readLows(data, s.Channels, w, l)
+	lows, err := d.lows(z)
 	if err != nil {
 		return nil, err
 	}
 	pyramids := make([]*pyramid, len(lows))
 	for i, p := range lows {
-		pyramids[i] = &pyramid{levels: make([]*model.Level, h.levels), last: p, at: image.Rect(0, 0, w, l)}
+		pyramids[i] = &pyramid{levels: make([]*model.Level, h.levels), last: p, at: image.Rect(0, 0, p.Width, p.Height)}
 	}
 	for level := h.levels; level > d.reduce; level-- {
 		data, err := h.sectionBytes(d.file, h.section(level, z))
@@ -250,6 +256,16 @@ func (d *decoder) planes(z int) ([]wavelet.Plane[int32], error) {
 		out[i] = d.crop(p.last, p.at)
 	}
 	return out, nil
+}
+
+// lows are the last LL of a stored slice.
+func (d *decoder) lows(z int) ([]wavelet.Plane[int32], error) {
+	h := d.header
+	data, err := h.sectionBytes(d.file, h.section(0, z))
+	if err != nil {
+		return nil, err
+	}
+	return readLows(data, h.shape.Channels, reduced(h.shape.Width, h.levels), reduced(h.shape.Height, h.levels))
 }
 
 // crop is the region of a plane of which the rectangle at is here, without gaps.
@@ -350,7 +366,7 @@ func (d *decoder) level(z, level int, pyramids []*pyramid, data []byte) error {
 		samples := doubled(window, w, l)
 		quarters := wavelet.Quarter(wavelet.NewPlane[int32](samples.Dx(), samples.Dy()), 0, 0)
 		bands := tile.Bands{quarters.HL, quarters.LH, quarters.HH}
-		if err := d.tiles(h.tileParams(params), n, level, &bands, data, bodies[i*columns*rows:][:columns*rows]); err != nil {
+		if _, err := d.tiles(h.tileParams(params), n, level, &bands, data, bodies[i*columns*rows:][:columns*rows]); err != nil {
 			return err
 		}
 		p.last = inverse(d.cores, &bands, partOf(p.last, p.at, window), samples.Dx(), samples.Dy(), params.wavelet)
@@ -359,12 +375,14 @@ func (d *decoder) level(z, level int, pyramids []*pyramid, data []byte) error {
 	return nil
 }
 
-// tiles decodes the tiles of a window of a level of a plane. bodies are those of all tiles of the level.
-func (d *decoder) tiles(p *tile.Params, n *model.Neighbours, level int, bands *tile.Bands, data []byte, bodies []tileBody) error {
+// tiles decodes the tiles of a window of a level of a plane, also into bands if these are not nil. bodies are those of all tiles of the
+// level. fits says whether all coefficients fit in 16 bits.
+func (d *decoder) tiles(p *tile.Params, n *model.Neighbours, level int, bands *tile.Bands, data []byte, bodies []tileBody) (fits bool, err error) {
 	side := d.coders.side
 	across, _ := d.header.tiles(level)
 	columns, rows := n.Own.Tiles(side)
 	errs := make([]error, columns*rows)
+	var wide atomic.Bool
 	d.cores.Each(len(errs), func(i int) {
 		if errs[i] = d.ctx.Err(); errs[i] != nil {
 			return
@@ -378,11 +396,15 @@ func (d *decoder) tiles(p *tile.Params, n *model.Neighbours, level int, bands *t
 			return
 		}
 		words := c.Words(data[b.at:][:2*b.words])
-		if !c.Decode(p, words, b.raw, n, i%columns, i/columns, level, bands) {
+		whole, exceeds := c.Decode(p, words, b.raw, n, i%columns, i/columns, level, bands)
+		if exceeds {
+			wide.Store(true)
+		}
+		if !whole {
 			errs[i] = codec.Malformedf("pcwt: tile %d of level %d is damaged", number, level)
 		}
 	})
-	return firstError(errs)
+	return !wide.Load(), firstError(errs)
 }
 
 // readLengths reads where the bodies of tiles are.

@@ -222,7 +222,7 @@ func (e *encoder) code(h *header, k *coders, pyramids []*pyramid, number int) []
 		for i, p := range pyramids {
 			params := h.params(number, i)
 			n := neighbours(p, earlierOf(pyramids, i, params.earlier), level-1)
-			tiles := e.tiles(k, h.tileParams(params), n, level, &p.bands[level-1])
+			tiles := e.tiles(k, h.tileParams(params), n, level, p.bandsOf(level-1))
 			for _, t := range tiles {
 				lengths = appendLEB(lengths, t.length)
 				bodies = append(bodies, t.body...)
@@ -260,10 +260,11 @@ func (e *encoder) tiles(k *coders, p *tile.Params, n *model.Neighbours, level in
 		c := k.take()
 		defer k.give(c)
 		words, length := c.Encode(p, n, i%columns, i/columns, level, indices)
-		out[i] = codedTile{length, make([]byte, 0, 2*len(words))}
-		for _, w := range words {
-			out[i].body = binary.LittleEndian.AppendUint16(out[i].body, w)
+		body := make([]byte, 2*len(words))
+		for k, w := range words {
+			binary.LittleEndian.PutUint16(body[2*k:], w)
 		}
+		out[i] = codedTile{length, body}
 	})
 	return out
 }

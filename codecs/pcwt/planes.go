@@ -25,6 +25,12 @@ func loadPlanes(c *pool.Pool, m *raster.Image, z, near int, rct bool) []wavelet.
 	for i := range planes {
 		planes[i] = wavelet.NewPlane[int32](m.Width, m.Height)
 	}
+	loadInto(c, planes, m, z, near, rct)
+	return planes
+}
+
+// loadInto fills the planes of slice z. Those of 16 bits take samples of up to 8.
+func loadInto[T int16 | int32](c *pool.Pool, planes []wavelet.Plane[T], m *raster.Image, z, near int, rct bool) {
 	slice := m.Slice(z)
 	lo, hi := rangeOf(m.Shape)
 	shift := lo + middle(lo, hi, near)
@@ -32,20 +38,18 @@ func loadPlanes(c *pool.Pool, m *raster.Image, z, near int, rct bool) []wavelet.
 		for i := range planes {
 			out := planes[i].Samples[from:to]
 			if near == 0 && m.Channels == 1 && m.BytesPerSample() == 1 && !m.Signed {
-				for k, v := range slice.Pix[from:to] {
-					out[k] = int32(v) - shift
-				}
+				loadBytes(out, slice.Pix[from:to], shift)
 				continue
 			}
 			loadSamples(out, slice, from*m.Channels+i, m.Channels)
 			if near == 0 {
 				for k := range out {
-					out[k] -= shift
+					out[k] -= T(shift)
 				}
 				continue
 			}
 			for k, v := range out {
-				out[k] = (v-lo+int32(near))/int32(2*near+1) - (shift - lo)
+				out[k] = T((int32(v)-lo+int32(near))/int32(2*near+1) - (shift - lo))
 			}
 		}
 		if rct {
@@ -57,39 +61,50 @@ func loadPlanes(c *pool.Pool, m *raster.Image, z, near int, rct bool) []wavelet.
 			}
 		}
 	})
-	return planes
+}
+
+// loadBytes subtracts shift from samples of a channel.
+func loadBytes[T int16 | int32](out []T, pix []byte, shift int32) {
+	n := 0
+	if narrow, ok := any(out).([]int16); ok {
+		n = widen(narrow, pix, shift)
+	}
+	out, pix = out[n:], pix[n:]
+	for k, v := range pix {
+		out[k] = T(v) - T(shift)
+	}
 }
 
 // spanPixels is how many pixels a goroutine takes at a time.
 const spanPixels = 1 << 16
 
 // loadSamples reads every step-th sample of m from sample at on.
-func loadSamples(out []int32, m *raster.Image, at, step int) {
+func loadSamples[T int16 | int32](out []T, m *raster.Image, at, step int) {
 	if m.BytesPerSample() == 1 {
 		pix := m.Pix[at:]
 		if m.Signed {
 			for k := range out {
-				out[k] = int32(int8(pix[k*step]))
+				out[k] = T(int8(pix[k*step]))
 			}
 			return
 		}
 		for k := range out {
-			out[k] = int32(pix[k*step])
+			out[k] = T(pix[k*step])
 		}
 		return
 	}
 	pix := m.Uint16()[at:]
 	for k := range out {
-		out[k] = int32(pix[k*step])
+		out[k] = T(pix[k*step])
 		if m.Signed {
-			out[k] = int32(int16(pix[k*step]))
+			out[k] = T(int16(pix[k*step]))
 		}
 	}
 }
 
 // storePlanes is the inverse of loadPlanes for slice z of m. It changes planes. It reports whether all indices were
 // in their range, to which it limits them.
-func storePlanes(c *pool.Pool, m *raster.Image, z, near int, rct bool, planes []wavelet.Plane[int32]) bool {
+func storePlanes[T int16 | int32](c *pool.Pool, m *raster.Image, z, near int, rct bool, planes []wavelet.Plane[T]) bool {
 	slice := m.Slice(z)
 	lo, hi := rangeOf(m.Shape)
 	mid := middle(lo, hi, near)
@@ -117,8 +132,8 @@ func storePlanes(c *pool.Pool, m *raster.Image, z, near int, rct bool, planes []
 				}
 				outside.Store(true)
 			}
-			for k, x := range in {
-				x += mid
+			for k, v := range in {
+				x := int32(v) + mid
 				if uint32(x) > uint32(most) {
 					x = min(max(x, 0), most)
 					outside.Store(true)
@@ -136,19 +151,26 @@ func storePlanes(c *pool.Pool, m *raster.Image, z, near int, rct bool, planes []
 }
 
 // storeBytes stores samples in every step-th byte, as long as all are bytes.
-func storeBytes(out []byte, step int, in []int32, mid int32) bool {
+func storeBytes[T int16 | int32](out []byte, step int, in []T, mid int32) bool {
 	all := int32(0)
 	if step == 1 {
 		out = out[:len(in)]
-		for k, x := range in {
-			x += mid
+		if some, ok := any(in).([]int16); ok {
+			n, bytes := narrow(out, some, mid)
+			if !bytes {
+				return false
+			}
+			out, in = out[n:], in[n:]
+		}
+		for k, v := range in {
+			x := int32(v) + mid
 			out[k] = byte(x)
 			all |= x
 		}
 		return uint32(all) < 256
 	}
-	for k, x := range in {
-		x += mid
+	for k, v := range in {
+		x := int32(v) + mid
 		out[k*step] = byte(x)
 		all |= x
 	}

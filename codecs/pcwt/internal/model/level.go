@@ -22,6 +22,9 @@ type Band struct {
 	E    []int16 // residuals, saturated
 }
 
+// Same says whether residuals are the coefficients themselves, in one array: see [NewLevelIn].
+func (b *Band) Same() bool { return len(b.C) > 0 && &b.C[0] == &b.E[0] }
+
 // Level is what the model reads and writes of one level of a plane, or of a window of it: of
 // some of its tiles. Tiles and the cells of bands are counted from the window's corner.
 type Level struct {
@@ -33,21 +36,50 @@ type Level struct {
 	LL  []int16         // that part, saturated, row after row
 }
 
+// Memory is an array whose parts become the cells of levels. What is in them is whatever was there before.
+type Memory struct{ cells []int16 }
+
+// NewMemory takes an array.
+func NewMemory(cells []int16) *Memory { return &Memory{cells} }
+
+// Take is a part of n cells: of the array, or of a new one where that is used up.
+func (m *Memory) Take(n int) []int16 {
+	if m == nil || n > len(m.cells) {
+		return make([]int16, n)
+	}
+	out := m.cells[:n:n]
+	m.cells = m.cells[n:]
+	return out
+}
+
 // NewLevel allocates a level of a plane of w x h samples.
-func NewLevel(w, h int) *Level {
+func NewLevel(w, h int) *Level { return NewLevelIn(nil, w, h, true) }
+
+// NewLevelIn is NewLevel in a memory, if that is not nil. Without residuals of their own bands have their coefficients as such, which
+// they are where these are neither predicted nor quantized.
+func NewLevelIn(m *Memory, w, h int, residuals bool) *Level {
 	low := image.Rect(0, 0, (w+1)/2, (h+1)/2)
-	return NewWindow(w, h, low, low)
+	return newWindow(m, w, h, low, low, residuals)
 }
 
 // NewWindow allocates a window of a level of a plane of w x h samples. low holds the window and three
 // cells more at all sides, where the level has them.
 func NewWindow(w, h int, window, low image.Rectangle) *Level {
+	return newWindow(nil, w, h, window, low, true)
+}
+
+func newWindow(m *Memory, w, h int, window, low image.Rectangle, residuals bool) *Level {
 	l := &Level{X: window.Min.X, Y: window.Min.Y, W: window.Dx(), H: window.Dy(), Low: low}
-	l.LL = make([]int16, low.Dx()*low.Dy())
+	l.LL = m.Take(low.Dx() * low.Dy())
 	bw, bh := min(window.Max.X, w/2)-window.Min.X, min(window.Max.Y, h/2)-window.Min.Y
 	for b, size := range [constants.Bands][2]int{{bw, l.H}, {l.W, bh}, {bw, bh}} {
 		n := size[0] * size[1]
-		l.Bands[b] = Band{W: size[0], H: size[1], C: make([]int16, n), E: make([]int16, n)}
+		c := m.Take(n)
+		e := c
+		if residuals {
+			e = m.Take(n)
+		}
+		l.Bands[b] = Band{W: size[0], H: size[1], C: c, E: e}
 	}
 	return l
 }

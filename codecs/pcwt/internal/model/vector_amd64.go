@@ -9,19 +9,10 @@ var hasAVX2 = cpu.X86.HasAVX2
 func sumsAVX2(out, cells *int16, program *int32, features, shift uint64)
 
 //go:noescape
-func dotsAVX2(out *int32, sums, weights *int16, keys *uint8, eights uint64)
-
-//go:noescape
-func roundAVX2(predictions, fractions *int32, eights, qmin uint64)
-
-//go:noescape
-func contextsAVX2(contexts *int32, any *int16, directions *uint8, bias *int32, eights uint64)
+func halfRowAVX2(c *halfRowCall)
 
 //go:noescape
 func texturesAVX2(textures, directions *uint8, cells *int16, program *int32, thresholds, sixteens uint64)
-
-//go:noescape
-func uniformAVX2(out *int32, sums, weights *int16, pairs uint64)
 
 //go:noescape
 func splitAVX2(even, odd, samples *int16, blocks uint64)

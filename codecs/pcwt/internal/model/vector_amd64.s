@@ -1,15 +1,19 @@
 #include "textflag.h"
 
 // func sumsAVX2(out, cells *int16, program *int32, features, shift uint64)
-//
-// The sums of 16 slots for 32 indices, and behind them, for features, the OR of all. Y0 and
-// Y1 are a sum, Y12 and Y13 the OR.
 TEXT ·sumsAVX2(SB), NOSPLIT, $0-40
 	MOVQ out+0(FP), DI
 	MOVQ cells+8(FP), SI
 	MOVQ program+16(FP), DX
 	MOVQ features+24(FP), AX
 	VMOVQ shift+32(FP), X15
+	CALL sums<>(SB)
+	VZEROUPPER
+	RET
+
+// sums computes the sums of 16 slots for 32 indices, and behind them, if AX is not 0, for features, the OR of all. DI is where, SI the
+// cells, DX the program, and X15 how far features of the low band are shifted. Y0 and Y1 are a sum, Y12 and Y13 the OR.
+TEXT sums<>(SB), NOSPLIT|NOFRAME, $0-0
 	VPCMPEQW Y14, Y14, Y14
 	VPSRLW $1, Y14, Y14       // 32767
 	VPXOR Y12, Y12, Y12
@@ -72,20 +76,11 @@ store:
 	VMOVDQU Y12, (DI)
 	VMOVDQU Y13, 32(DI)
 end:
-	VZEROUPPER
 	RET
 
-// func dotsAVX2(out *int32, sums, weights *int16, keys *uint8, eights uint64)
-//
-// For eight indices at a time: slots to the order of weights by a transposition of 16-bit
-// numbers in both halves of registers, products, and sums across.
-TEXT ·dotsAVX2(SB), NOSPLIT, $0-40
-	MOVQ out+0(FP), DI
-	MOVQ sums+8(FP), SI
-	MOVQ weights+16(FP), DX
-	MOVQ keys+24(FP), BX
-	MOVQ eights+32(FP), CX
-
+// dots computes sums of products for CX times eight indices: DI is where, SI the sums of slots, DX the weights of key 0, and BX the
+// keys. Slots come to the order of weights by a transposition of 16-bit numbers in both halves of registers.
+TEXT dots<>(SB), NOSPLIT|NOFRAME, $0-0
 eight:
 	// Slot i of eight indices and slot i+8.
 	VMOVDQU 0(SI), X0
@@ -173,17 +168,94 @@ eight:
 	ADDQ $32, DI
 	DECQ CX
 	JNZ  eight
-	VZEROUPPER
 	RET
 
-// func roundAVX2(predictions, fractions *int32, eights, qmin uint64)
+// CONTEXT makes contexts of the sums of features in v: any is not 0 where a feature is, Y14 13, Y6 2^24 - 1, Y7 522 and Y10 1. The logarithm comes from the exponent of a float, which holds 24 bits; more are cleared first. Exponents
+// begin at 127, and 522 is 4 * 127 + 14. It changes Y5.
+#define CONTEXT(v, any, bias) \
+	VPADDD bias, v, v         \
+	VPSRAD $4, v, v           \
+	VPMAXSD Y14, v, v         \
+	VPCMPGTD Y6, v, Y5        \
+	VPSRLD $24, Y5, Y5        \
+	VPANDN v, Y5, v           \
+	VCVTDQ2PS v, v            \
+	VPSRLD $21, v, v          \
+	VPSUBD Y7, v, v           \
+	VPMAXSD Y10, v, v         \
+	VPXOR Y5, Y5, Y5          \
+	VPCMPEQD Y5, any, Y5      \
+	VPANDN v, Y5, v
+
+#define CONTEXTCONSTANTS \
+	MOVL $13, AX              \
+	VMOVD AX, X14             \
+	VPBROADCASTD X14, Y14     \
+	MOVL $522, AX             \
+	VMOVD AX, X7              \
+	VPBROADCASTD X7, Y7       \
+	VPCMPEQD Y6, Y6, Y6       \
+	VPSRLD $31, Y6, Y10       \
+	VPSRLD $8, Y6, Y6
+
+// FASTSLOT sums the terms of a slot, which are not negative and too small to saturate, for 32 indices in a and b.
+#define FASTSLOT(a, b, next, ready) \
+	MOVL (DX), R9             \
+	ADDQ $4, DX               \
+	VPXOR a, a, a             \
+	VPXOR b, b, b             \
+	SHRL $2, R9               \
+	JZ   ready                \
+next:                         \
+	MOVLQSX (DX), R10         \
+	ADDQ $4, DX               \
+	VPADDW (SI)(R10*1), a, a  \
+	VPADDW 32(SI)(R10*1), b, b \
+	DECL R9                   \
+	JNZ  next                 \
+ready:                        \
+	VPOR a, Y12, Y12          \
+	VPOR b, Y13, Y13
+
+// func halfRowAVX2(c *halfRowCall)
 //
-// Sums of taps in predictions become predictions and fractions.
-TEXT ·roundAVX2(SB), NOSPLIT, $0-32
-	MOVQ predictions+0(FP), DI
-	MOVQ fractions+8(FP), SI
-	MOVQ eights+16(FP), DX
-	MOVQ qmin+24(FP), CX
+// For 32 indices at a time: R12 is the call, R13 the first index, R15 how many times eight there are.
+TEXT ·halfRowAVX2(SB), NOSPLIT, $0-8
+	MOVQ c+0(FP), R12
+	XORQ R13, R13
+block:
+	MOVQ 104(R12), R15        // n
+	SUBQ R13, R15
+	JLE  done
+	MOVL $32, AX
+	CMPQ R15, AX
+	CMOVQGT AX, R15
+	ADDQ $7, R15
+	SHRQ $3, R15
+	MOVQ 0(R12), SI           // cells
+	LEAQ (SI)(R13*2), SI
+	MOVQ 8(R12), DX           // taps
+	TESTQ DX, DX
+	JZ   fast
+
+	MOVQ 24(R12), DI          // tapSums
+	XORL AX, AX
+	CALL sums<>(SB)
+	MOVQ 80(R12), DI          // predictions
+	LEAQ (DI)(R13*4), DI
+	MOVQ 24(R12), SI
+	MOVQ 40(R12), DX          // predict
+	MOVQ 64(R12), BX          // textures
+	ADDQ R13, BX
+	MOVQ R15, CX
+	CALL dots<>(SB)
+
+	// Sums of taps in predictions become predictions and fractions.
+	MOVQ 80(R12), DI
+	LEAQ (DI)(R13*4), DI
+	MOVQ 88(R12), SI          // fractions
+	LEAQ (SI)(R13*4), SI
+	MOVQ 112(R12), CX         // qmin
 	MOVL $2048, AX
 	SHLL CX, AX
 	VMOVD AX, X15
@@ -196,6 +268,7 @@ TEXT ·roundAVX2(SB), NOSPLIT, $0-32
 	VPBROADCASTD X12, Y12
 	VPXOR Y11, Y11, Y11
 	VPSUBD Y12, Y11, Y11
+	MOVQ R15, CX
 round:
 	VMOVDQU (DI), Y0
 	VPADDD Y15, Y0, Y1
@@ -209,54 +282,106 @@ round:
 	VMOVDQU Y0, (SI)
 	ADDQ $32, DI
 	ADDQ $32, SI
-	DECQ DX
+	DECQ CX
 	JNZ  round
-	VZEROUPPER
-	RET
 
-// func contextsAVX2(contexts *int32, any *int16, directions *uint8, bias *int32, eights uint64)
-//
-// Sums of features in contexts become contexts. The logarithm comes from the exponent of a float, which
-// holds 24 bits; more are cleared first.
-TEXT ·contextsAVX2(SB), NOSPLIT, $0-40
-	MOVQ contexts+0(FP), DI
-	MOVQ any+8(FP), SI
-	MOVQ directions+16(FP), BX
-	MOVQ bias+24(FP), DX
-	MOVQ eights+32(FP), CX
+	MOVQ 32(R12), DI          // featureSums
+	MOVQ 0(R12), SI
+	LEAQ (SI)(R13*2), SI
+	MOVQ 16(R12), DX          // features
+	VMOVQ 112(R12), X15
+	MOVL $1, AX
+	CALL sums<>(SB)
+	MOVQ 96(R12), DI          // contexts
+	LEAQ (DI)(R13*4), DI
+	MOVQ 32(R12), SI
+	MOVQ 48(R12), DX          // scale
+	MOVQ 72(R12), BX          // directions
+	ADDQ R13, BX
+	MOVQ R15, CX
+	CALL dots<>(SB)
+
+	MOVQ 96(R12), DI
+	LEAQ (DI)(R13*4), DI
+	MOVQ 32(R12), SI
+	MOVQ 72(R12), BX
+	ADDQ R13, BX
+	MOVQ 56(R12), DX          // bias
 	VMOVDQU (DX), Y15
-	MOVL $13, AX
-	VMOVD AX, X14
-	VPBROADCASTD X14, Y14
-	MOVL $522, AX             // exponents begin at 127; 4 * 127 + 14
-	VMOVD AX, X13
-	VPBROADCASTD X13, Y13
-	VPCMPEQD Y12, Y12, Y12
-	VPSRLD $31, Y12, Y11      // 1
-	VPSRLD $8, Y12, Y12       // 2^24 - 1
-	VPXOR Y10, Y10, Y10
+	CONTEXTCONSTANTS
+	MOVQ R15, CX
 context:
 	VPMOVZXBD (BX), Y1
 	VPERMD Y15, Y1, Y1
-	VPADDD (DI), Y1, Y0
-	VPSRAD $4, Y0, Y0
-	VPMAXSD Y14, Y0, Y0
-	VPCMPGTD Y12, Y0, Y1
-	VPSRLD $24, Y1, Y1        // 255 where low bits are cleared
-	VPANDN Y0, Y1, Y0
-	VCVTDQ2PS Y0, Y0
-	VPSRLD $21, Y0, Y0
-	VPSUBD Y13, Y0, Y0
-	VPMAXSD Y11, Y0, Y0
-	VPMOVZXWD (SI), Y1
-	VPCMPEQD Y10, Y1, Y1
-	VPANDN Y0, Y1, Y0
+	VMOVDQU (DI), Y0
+	VPMOVZXWD 1024(SI), Y2
+	CONTEXT(Y0, Y2, Y1)
 	VMOVDQU Y0, (DI)
 	ADDQ $32, DI
 	ADDQ $16, SI
 	ADDQ $8, BX
 	DECQ CX
 	JNZ  context
+	ADDQ $32, R13
+	JMP  block
+
+	// Without prediction all indices have one key, and sums are multiplied by pairs of weights as soon as they are there. Y8 to Y11
+	// are sums of products, in the order that unpacking leaves, and Y12 and Y13 the OR of features.
+fast:
+	MOVQ 16(R12), DX
+	MOVQ 48(R12), BX
+	MOVQ 120(R12), CX         // pairs
+	VPXOR Y8, Y8, Y8
+	VPXOR Y9, Y9, Y9
+	VPXOR Y10, Y10, Y10
+	VPXOR Y11, Y11, Y11
+	VPXOR Y12, Y12, Y12
+	VPXOR Y13, Y13, Y13
+pair:
+	FASTSLOT(Y0, Y1, even, evenready)
+	FASTSLOT(Y2, Y3, odd, oddready)
+	VPBROADCASTD (BX), Y7
+	VPUNPCKLWD Y2, Y0, Y4     // indices 0 to 3, 8 to 11
+	VPUNPCKHWD Y2, Y0, Y5     // 4 to 7, 12 to 15
+	VPUNPCKLWD Y3, Y1, Y6
+	VPUNPCKHWD Y3, Y1, Y3
+	VPMADDWD Y7, Y4, Y4
+	VPMADDWD Y7, Y5, Y5
+	VPMADDWD Y7, Y6, Y6
+	VPMADDWD Y7, Y3, Y3
+	VPADDD Y4, Y8, Y8
+	VPADDD Y5, Y9, Y9
+	VPADDD Y6, Y10, Y10
+	VPADDD Y3, Y11, Y11
+	ADDQ $4, BX
+	DECQ CX
+	JNZ  pair
+	VPERM2I128 $0x20, Y9, Y8, Y0
+	VPERM2I128 $0x31, Y9, Y8, Y1
+	VPERM2I128 $0x20, Y11, Y10, Y2
+	VPERM2I128 $0x31, Y11, Y10, Y3
+	MOVQ 56(R12), DX
+	VPBROADCASTD (DX), Y15
+	CONTEXTCONSTANTS
+	MOVQ 96(R12), DI
+	LEAQ (DI)(R13*4), DI
+	VPMOVZXWD X12, Y4
+	CONTEXT(Y0, Y4, Y15)
+	VEXTRACTI128 $1, Y12, X12
+	VPMOVZXWD X12, Y4
+	CONTEXT(Y1, Y4, Y15)
+	VPMOVZXWD X13, Y4
+	CONTEXT(Y2, Y4, Y15)
+	VEXTRACTI128 $1, Y13, X13
+	VPMOVZXWD X13, Y4
+	CONTEXT(Y3, Y4, Y15)
+	VMOVDQU Y0, (DI)
+	VMOVDQU Y1, 32(DI)
+	VMOVDQU Y2, 64(DI)
+	VMOVDQU Y3, 96(DI)
+	ADDQ $32, R13
+	JMP  block
+done:
 	VZEROUPPER
 	RET
 
@@ -372,52 +497,6 @@ other:
 	ADDQ $16, R8
 	DECQ CX
 	JNZ  sixteen
-	VZEROUPPER
-	RET
-
-// func uniformAVX2(out *int32, sums, weights *int16, pairs uint64)
-//
-// dotsAVX2 for 32 indices of one key: products of pairs of slots with their two weights. Y8 to Y11 are the sums, in the
-// order that unpacking leaves.
-TEXT ·uniformAVX2(SB), NOSPLIT, $0-32
-	MOVQ out+0(FP), DI
-	MOVQ sums+8(FP), SI
-	MOVQ weights+16(FP), DX
-	MOVQ pairs+24(FP), CX
-	VPXOR Y8, Y8, Y8
-	VPXOR Y9, Y9, Y9
-	VPXOR Y10, Y10, Y10
-	VPXOR Y11, Y11, Y11
-twoslots:
-	VPBROADCASTD (DX), Y7
-	VMOVDQU (SI), Y0
-	VMOVDQU 32(SI), Y1
-	VMOVDQU 64(SI), Y2
-	VMOVDQU 96(SI), Y3
-	VPUNPCKLWD Y2, Y0, Y4     // indices 0 to 3, 8 to 11
-	VPUNPCKHWD Y2, Y0, Y5     // 4 to 7, 12 to 15
-	VPUNPCKLWD Y3, Y1, Y6
-	VPUNPCKHWD Y3, Y1, Y3
-	VPMADDWD Y7, Y4, Y4
-	VPMADDWD Y7, Y5, Y5
-	VPMADDWD Y7, Y6, Y6
-	VPMADDWD Y7, Y3, Y3
-	VPADDD Y4, Y8, Y8
-	VPADDD Y5, Y9, Y9
-	VPADDD Y6, Y10, Y10
-	VPADDD Y3, Y11, Y11
-	ADDQ $128, SI
-	ADDQ $4, DX
-	DECQ CX
-	JNZ  twoslots
-	VPERM2I128 $0x20, Y9, Y8, Y0
-	VPERM2I128 $0x31, Y9, Y8, Y1
-	VPERM2I128 $0x20, Y11, Y10, Y2
-	VPERM2I128 $0x31, Y11, Y10, Y3
-	VMOVDQU Y0, (DI)
-	VMOVDQU Y1, 32(DI)
-	VMOVDQU Y2, 64(DI)
-	VMOVDQU Y3, 96(DI)
 	VZEROUPPER
 	RET
 

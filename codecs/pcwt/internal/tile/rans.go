@@ -1,7 +1,6 @@
 package tile
 
 import (
-	"math/bits"
 	"sync"
 	"unsafe"
 
@@ -24,8 +23,8 @@ type encodeEntry struct {
 // decodeTables are all tables of a set for the decoder.
 type decodeTables struct {
 	// For each part of 2^bucketBits slots of a table its first token, and in the upper byte the slot of the part where the next
-	// token begins, 2^bucketBits if none does. The last is not used: kernels read two at a time.
-	buckets [constants.TableCount*bucketCount + 1]uint16
+	// token begins, 2^bucketBits if none does.
+	buckets [constants.TableCount * bucketCount]uint16
 	ranges  [constants.TableCount * constants.Tokens]slotRange
 }
 
@@ -37,11 +36,8 @@ const (
 	bucketCount = 1 << (constants.Bits - bucketBits)
 )
 
-// encodeTables are all tables of a set for the encoder: entries for Go, and ranges for the kernel.
-type encodeTables struct {
-	entries [constants.TableCount * constants.Tokens]encodeEntry
-	ranges  [constants.TableCount * constants.Tokens]slotRange
-}
+// encodeTables are all tables of a set for the encoder.
+type encodeTables [constants.TableCount * constants.Tokens]encodeEntry
 
 // Tables are those of a set as the coder takes them. They are made when they are first needed.
 type Tables struct {
@@ -63,8 +59,7 @@ func newEncodeTables(s *constants.Set) *encodeTables {
 	for i := range s.Tables {
 		start := uint16(0)
 		for t, f := range s.Tables[i] {
-			out.ranges[i*constants.Tokens+t] = slotRange{start, f}
-			out.entries[i*constants.Tokens+t] = encodeEntry{(1<<46 + uint64(f) - 1) / uint64(f), uint32(f) << 18, start, 1<<constants.Bits - f}
+			out[i*constants.Tokens+t] = encodeEntry{(1<<46 + uint64(f) - 1) / uint64(f), uint32(f) << 18, start, 1<<constants.Bits - f}
 			start += f
 		}
 	}
@@ -126,46 +121,37 @@ func (e *encoder) start(words []uint16) {
 type encodeCall struct {
 	entries, raw *uint32
 	rawBits      *uint8
-	ranges       *slotRange
+	table        *encodeEntry
 	states       *uint32
-	words        *uint16 // where the next word is written
-	n, lanes     uint64
-	anyRawBits   uint64 // not 0 if there are raw bits
+	words        *uint16
+	at           uint64 // the first word that is written
+	halves       *halfSymbols
+	left         uint64 // halves that are not coded
+	n            uint64 // symbols of these
+	lanes        uint64
 }
 
-// tops[m] puts the lanes of m in the last places of eight, in their order.
-var tops = func() (r [256][vectorLanes]uint8) {
-	for m := range r {
-		at := vectorLanes - bits.OnesCount(uint(m))
-		for i := range uint8(vectorLanes) {
-			if m>>i&1 != 0 {
-				r[m][at] = i
-				at++
+// vectorRawBits is how many raw bits of a symbol the kernel takes at most.
+const vectorRawBits = 15
+
+// tile codes the symbols of a tile, the last first.
+func (e *encoder) tile(s *symbols, lanes int, table *encodeTables) {
+	at := s.n
+	for left := len(s.halves); left > 0; {
+		if hasVectors && s.halves[left-1].rawBits <= vectorRawBits {
+			c := encodeCall{
+				entries: &s.entries[0], raw: &s.raw[0], rawBits: &s.rawBits[0], table: &table[0],
+				states: &e.states[0], words: &e.words[0], at: uint64(e.at),
+				halves: &s.halves[0], left: uint64(left), n: uint64(at), lanes: uint64(lanes),
 			}
+			encodeTile(&c)
+			e.at, left, at = int(c.at), int(c.left), int(c.n)
+			continue
 		}
+		left--
+		at -= s.halves[left].count
+		e.halfGo(s, at, s.halves[left], lanes, table)
 	}
-	return r
-}()
-
-// The kernels take so many lanes and raw bits of a symbol at most.
-const (
-	vectorLanes   = 8
-	vectorRawBits = 15
-)
-
-// half codes the symbols of a half row that begin at from, the last step first.
-func (e *encoder) half(s *symbols, from int, h halfSymbols, lanes int, table *encodeTables) {
-	if !hasVectors || lanes > vectorLanes || h.rawBits > vectorRawBits || h.count == 0 {
-		e.halfGo(s, from, h, lanes, table)
-		return
-	}
-	first := &e.words[e.at-1]
-	c := encodeCall{
-		entries: &s.entries[from], raw: &s.raw[from], rawBits: &s.rawBits[from], ranges: &table.ranges[0],
-		states: &e.states[0], words: first, n: uint64(h.count), lanes: uint64(lanes), anyRawBits: uint64(h.rawBits),
-	}
-	encodeAVX2(&c)
-	e.at -= int(uintptr(unsafe.Pointer(first))-uintptr(unsafe.Pointer(c.words))) / 2
 }
 
 func (e *encoder) halfGo(s *symbols, from int, h halfSymbols, lanes int, table *encodeTables) {
@@ -178,7 +164,7 @@ func (e *encoder) halfGo(s *symbols, from int, h halfSymbols, lanes int, table *
 			e.raw(s.raw[at:at+n], s.rawBits[at:at+n], 0)
 		}
 		for i := n - 1; i >= 0; i-- {
-			t := &table.entries[s.entries[at+i]]
+			t := &table[s.entries[at+i]]
 			x := e.states[i]
 			if x >= t.limit {
 				e.at--
@@ -215,6 +201,8 @@ type decoder struct {
 	states [maxLanes]uint32
 	words  []uint16 // behind them, as far as their capacity, zeros
 	at     int
+	work   [workRows][workLength]int32
+	index  [maxSide / 2]int32
 }
 
 // start reads the states. Words are missing if it returns false.
@@ -251,44 +239,79 @@ func (d *decoder) whole(lanes int) bool {
 
 // decodeCall is what the kernel of the decoder takes. Its layout is that of vector_amd64.s.
 type decodeCall struct {
-	out, fractions, contexts *int32
-	buckets                  *uint16
-	ranges                   *slotRange
-	states                   *uint32
-	words                    *uint16 // the next
-	n                        uint64
-	offset                   int32
-	lanes                    uint32
+	contexts, fractions, predictions *int32
+	buckets                          *uint16
+	ranges                           *slotRange
+	states                           *uint32
+	words                            *uint16 // the next
+	work                             *[workRows][workLength]int32
+	values                           *int32
+	c, e, m                          *int16
+	n, lanes                         uint64
+	offset                           int32
+	wide                             uint32 // not 0 if values do not fit in 16 bits
 }
 
-// ranks[m][i] is how many bits of m below bit i are set: which of the next words lane i takes if the lanes of m take one each.
-var ranks = func() (r [256][vectorLanes]uint8) {
-	for m := range r {
-		for i := range r[m] {
-			r[m][i] = uint8(bits.OnesCount(uint(m) & (1<<i - 1)))
-		}
+// The kernel of the decoder works on half rows in rows of numbers: where the parts of tables begin, where the ranges of tables do, raw
+// bits of scales, tokens, and raw bits.
+const (
+	workRows   = 5
+	workLength = maxSide/2 + model.Beyond
+)
+
+// tokenRawBits is the number of raw bits that belong to a token itself.
+var tokenRawBits = func() (n [constants.Tokens]uint8) {
+	for t := range n {
+		n[t] = uint8(model.RawBits(uint8(t), 0))
 	}
-	return r
+	return n
 }()
 
-// wordsAfter is how many words behind the next one a half row may read: three for each coefficient, and what the kernel
-// reads at once.
-func wordsAfter(n int) int { return 3*n + vectorLanes }
+// maxSide is the greatest side of tiles.
+const maxSide = 256
 
-// half decodes the residuals of a half row of n coefficients. Up to [model.Beyond] more are written.
-func (d *decoder) half(out []int32, n int, fractions, contexts []int32, offset int32, lanes int, tables *decodeTables) {
-	if !hasVectors || lanes > vectorLanes || lanes < vectorLanes/2 || n == 0 || d.at+wordsAfter(n) > cap(d.words) {
-		d.halfGo(out[:n], fractions, contexts, offset, lanes, tables)
+// wordsAfter is how many words behind the next one a half row may read: three for each coefficient, and one more.
+func wordsAfter(n int) int { return 3*n + 1 }
+
+// half decodes the residuals of a half row into h, and values and what the model keeps of both. Up to [model.Beyond] more are written.
+func (d *decoder) half(h *decodedHalf, m *model.Tile, offset int32, lanes int, tables *decodeTables) {
+	if !hasVectors || h.count == 0 || d.at+wordsAfter(h.count) > cap(d.words) {
+		index := d.index[:h.count]
+		d.halfGo(index, m.Fractions, m.Contexts, offset, lanes, tables)
+		h.set(index, m.Predictions)
 		return
 	}
 	first := &d.words[:cap(d.words)][d.at]
 	c := decodeCall{
-		out: &out[0], fractions: &fractions[0], contexts: &contexts[0],
+		contexts: &m.Contexts[0], fractions: &m.Fractions[0], predictions: &m.Predictions[0],
 		buckets: &tables.buckets[0], ranges: &tables.ranges[0],
-		states: &d.states[0], words: first, n: uint64(n), offset: offset, lanes: uint32(lanes),
+		states: &d.states[0], words: first, work: &d.work,
+		values: &h.values[0], c: &h.c[0], e: &h.e[0], m: &h.m[0],
+		n: uint64(h.count), lanes: uint64(lanes), offset: offset,
 	}
-	decodeAVX2(&c)
+	decodeHalf(&c)
 	d.at += int(uintptr(unsafe.Pointer(c.words))-uintptr(unsafe.Pointer(first))) / 2
+	h.wide |= c.wide
+}
+
+// decodedHalf is what is kept of a half row.
+type decodedHalf struct {
+	count   int
+	values  []int32
+	c, e, m []int16 // values and residuals, saturated, and magnitudes of residuals
+	wide    uint32  // not 0 if values of this or an earlier half row do not fit in 16 bits
+}
+
+// set fills a half row from its residuals.
+func (h *decodedHalf) set(index, predictions []int32) {
+	for j, r := range index {
+		v := r + predictions[j]
+		h.values[j], h.c[j], h.e[j] = v, model.Saturate(v), model.Saturate(r)
+		h.m[j] = model.Magnitude(h.e[j])
+		if int32(h.c[j]) != v {
+			h.wide = 1
+		}
+	}
 }
 
 func (d *decoder) halfGo(out, fractions, contexts []int32, offset int32, lanes int, tables *decodeTables) {

@@ -12,6 +12,7 @@ type symbols struct {
 	rawBits []uint8
 	halves  []halfSymbols
 	n       int
+	all     [2][8]uint32 // ORs, in eight parts, of residuals and of values; see magnitudes
 }
 
 // halfSymbols are the symbols of a half row.
@@ -26,39 +27,49 @@ func newSymbols(side int) *symbols {
 	return &symbols{entries: make([]uint32, n), raw: make([]uint32, n), rawBits: make([]uint8, n), halves: make([]halfSymbols, 0, 2*constants.Bands*side)}
 }
 
-func (s *symbols) reset() { s.halves, s.n = s.halves[:0], 0 }
+func (s *symbols) reset() { s.halves, s.n, s.all = s.halves[:0], 0, [2][8]uint32{} }
 
 // symbolCall is what the kernel of symbols takes and gives. Its layout is that of vector_amd64.s.
 type symbolCall struct {
-	values, predictions, fractions, contexts *int32
-	entries, raw                             *uint32
-	rawBits                                  *uint8
-	residuals, magnitudes                    *int16
-	n                                        uint64
-	offset                                   int32
-	_                                        [3]uint32
-	// ORs in eight parts.
-	allRawBits, allResiduals, allValues [8]uint32 // of values the magnitudes, less one of negative ones
+	values                           *int32 // nil if they are in cells
+	predictions, fractions, contexts *int32
+	entries, raw                     *uint32
+	rawBits                          *uint8
+	residuals, magnitudes            *int16
+	n                                uint64
+	cells                            *int16
+	all                              *[2][8]uint32 // see symbols
+	offset                           int32
+	allRawBits                       uint32
 }
 
-// add makes the symbols of a half row of values. It writes the residuals, saturated, and their magnitudes, and ORs all residuals and all
-// values in the form of symbolCall.
-func (s *symbols) add(m *model.Tile, values []int32, count int, offset int32, residuals, magnitudes []int16) (allResiduals, allValues uint32) {
+// add makes the symbols of a half row of values, or of cells where values are nil. It writes the residuals, saturated, and
+// their magnitudes.
+func (s *symbols) add(m *model.Tile, values []int32, cells []int16, count int, offset int32, residuals, magnitudes []int16) {
 	at := s.n
 	s.n += count
 	if !hasVectors {
-		return s.addGo(m, values[:count], offset, residuals, magnitudes, at)
+		s.addGo(m, values, cells[:count], offset, residuals, magnitudes, at)
+		return
 	}
 	call := symbolCall{
-		values: &values[0], predictions: &m.Predictions[0], fractions: &m.Fractions[0], contexts: &m.Contexts[0],
+		predictions: &m.Predictions[0], fractions: &m.Fractions[0], contexts: &m.Contexts[0],
 		entries: &s.entries[at], raw: &s.raw[at], rawBits: &s.rawBits[at],
 		residuals: &residuals[0], magnitudes: &magnitudes[0],
-		n: uint64(count), offset: offset,
+		n: uint64(count), cells: &cells[0], all: &s.all, offset: offset,
+	}
+	if values != nil {
+		call.values = &values[0]
 	}
 	symbolsAVX2(&call)
-	s.halves = append(s.halves, halfSymbols{count, join(&call.allRawBits)})
-	return join(&call.allResiduals), join(&call.allValues)
+	s.halves = append(s.halves, halfSymbols{count, call.allRawBits})
 }
+
+// residuals is the OR of all residuals.
+func (s *symbols) residuals() uint32 { return join(&s.all[0]) }
+
+// magnitudes is the OR of all values, of negative ones less one and without their sign.
+func (s *symbols) magnitudes() uint32 { return join(&s.all[1]) }
 
 func join(parts *[8]uint32) (v uint32) {
 	for _, p := range parts {
@@ -67,12 +78,16 @@ func join(parts *[8]uint32) (v uint32) {
 	return v
 }
 
-func (s *symbols) addGo(m *model.Tile, values []int32, offset int32, residuals, magnitudes []int16, at int) (allResiduals, allValues uint32) {
-	h := halfSymbols{count: len(values)}
-	for j, v := range values {
+func (s *symbols) addGo(m *model.Tile, values []int32, cells []int16, offset int32, residuals, magnitudes []int16, at int) {
+	h := halfSymbols{count: len(cells)}
+	for j, c := range cells {
+		v := int32(c)
+		if values != nil {
+			v = values[j]
+		}
 		e := v - m.Predictions[j]
-		allValues |= uint32(v ^ v>>31)
-		allResiduals |= uint32(e)
+		s.all[0][0] |= uint32(e)
+		s.all[1][0] |= uint32(v ^ v>>31)
 		symbol := model.MakeSymbol(e, m.Fractions[j], model.WithOffset(m.Contexts[j], offset))
 		s.entries[at+j] = uint32(symbol.Table)*constants.Tokens + uint32(symbol.Token)
 		s.raw[at+j], s.rawBits[at+j] = symbol.Raw, symbol.RawBits
@@ -81,5 +96,4 @@ func (s *symbols) addGo(m *model.Tile, values []int32, offset int32, residuals, 
 		magnitudes[j] = model.Magnitude(residuals[j])
 	}
 	s.halves = append(s.halves, h)
-	return allResiduals, allValues
 }

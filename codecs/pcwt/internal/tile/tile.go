@@ -59,7 +59,8 @@ func (k *Coder) Release() { k.model.Release() }
 func (k *Coder) room() int { return 3*constants.Bands*k.side*k.side + 2*maxLanes }
 
 // Encode codes tile (tx, ty) of a level, of which coefficients are known; it writes their
-// residuals. It returns the body, which is the coder's until the next call, and what stands for its length.
+// residuals. Indices are nil if they are the coefficients of the level. It returns the body, which is the coder's until the next call, and
+// what stands for its length.
 func (k *Coder) Encode(p *Params, n *model.Neighbours, tx, ty, level int, indices *Bands) (body []uint16, length uint64) {
 	levelClass := constants.LevelClass(level)
 	m := k.model
@@ -67,48 +68,57 @@ func (k *Coder) Encode(p *Params, n *model.Neighbours, tx, ty, level int, indice
 	if k.symbols == nil {
 		k.symbols = newSymbols(k.side)
 	}
-	k.symbols.reset()
-	var residuals, magnitudes uint32 // OR of all
+	s := k.symbols
+	s.reset()
 	for b := range constants.Bands {
-		w, h := m.Band(b)
-		class, from := levelClass*constants.Bands+b, k.symbols.n
-		offset := int32(p.Offsets[class])
-		plane := &n.Own.Bands[b]
+		_, h := m.Band(b)
+		class, from := levelClass*constants.Bands+b, s.n
 		for y := range h {
-			split32(k.values[0], k.values[1], indices[b].Row(ty*k.side + y)[tx*k.side:][:w])
-			at := (ty*k.side+y)*plane.W + tx*k.side
-			even, _ := m.Cells(y, 0)
-			odd, _ := m.Cells(y, 1)
-			model.Split(even, odd, plane.C[at:at+w])
-			for parity := range 2 {
-				count := m.HalfRow(y, parity)
-				if count > 0 {
-					_, cells := m.Cells(y, parity)
-					e, v := k.symbols.add(m, k.values[parity], count, offset, k.e[parity], cells)
-					residuals |= e
-					magnitudes |= v
-				}
-				m.PutCells(y, parity)
-			}
-			join16(plane.E[at:at+w], k.e[0], k.e[1])
+			k.encodeRow(n, b, tx, ty, y, int32(p.Offsets[class]), indices)
 		}
 		if h > 0 {
 			m.EndBand()
 		}
 		if p.Count != nil {
-			p.Count(class, k.symbols.entries[from:k.symbols.n])
+			p.Count(class, s.entries[from:s.n])
 		}
 	}
-	if residuals == 0 {
+	if s.residuals() == 0 {
 		return nil, 0
 	}
 	body = k.code(p)
-	width := 1 + bits.Len32(magnitudes)
-	if raw := 1 + (k.symbols.n*width+15)/16; raw < len(body) {
+	width := 1 + bits.Len32(s.magnitudes())
+	if raw := 1 + (s.n*width+15)/16; raw < len(body) {
 		body = k.raw(n, tx, ty, indices, width)
 		return body, 2*uint64(len(body)) + 1
 	}
 	return body, 2 * uint64(len(body))
+}
+
+// encodeRow makes the symbols of row y of a tile in band b.
+func (k *Coder) encodeRow(n *model.Neighbours, b, tx, ty, y int, offset int32, indices *Bands) {
+	m := k.model
+	plane := &n.Own.Bands[b]
+	w := min(k.side, plane.W-tx*k.side)
+	at := (ty*k.side+y)*plane.W + tx*k.side
+	m.PutCoefficients(y, plane.C[at:at+w])
+	if indices != nil {
+		split32(k.values[0], k.values[1], indices[b].Row(ty*k.side + y)[tx*k.side:][:w])
+	}
+	for parity := range 2 {
+		if count := m.HalfRow(y, parity); count > 0 {
+			var values []int32
+			if indices != nil {
+				values = k.values[parity]
+			}
+			c, magnitudes := m.Cells(y, parity)
+			k.symbols.add(m, values, c, count, offset, k.e[parity], magnitudes)
+		}
+		m.PutMagnitudes(y, parity)
+	}
+	if !plane.Same() {
+		join16(plane.E[at:at+w], k.e[0], k.e[1])
+	}
 }
 
 // code codes the symbols, the last first.
@@ -117,14 +127,8 @@ func (k *Coder) code(p *Params) []uint16 {
 		k.words = make([]uint16, k.room())
 	}
 	k.enc.start(k.words)
-	table := p.encode()
-	s := k.symbols
-	at := s.n
-	for i := len(s.halves) - 1; i >= 0; i-- {
-		at -= s.halves[i].count
-		k.enc.half(s, at, s.halves[i], p.Lanes, table)
-	}
-	at = k.enc.at - 2*p.Lanes
+	k.enc.tile(k.symbols, p.Lanes, p.encode())
+	at := k.enc.at - 2*p.Lanes
 	for i, x := range k.enc.states[:p.Lanes] {
 		k.words[at+2*i], k.words[at+2*i+1] = uint16(x), uint16(x>>16)
 	}
@@ -152,9 +156,8 @@ func (k *Coder) raw(n *model.Neighbours, tx, ty int, indices *Bands, width int) 
 	out := append(k.words[:0], uint16(width))
 	pending, free := uint64(0), 16
 	k.each(n, tx, ty, func(b, x, y, count int) {
-		row := indices[b].Row(y)
 		for j := range count {
-			v := uint64(uint32(row[x+2*j])) & (1<<width - 1)
+			v := uint64(uint32(indexAt(&n.Own.Bands[b], indices, b, x+2*j, y))) & (1<<width - 1)
 			for left := width; left > 0; {
 				m := min(left, free)
 				left -= m
@@ -170,6 +173,14 @@ func (k *Coder) raw(n *model.Neighbours, tx, ty int, indices *Bands, width int) 
 		out = append(out, uint16(pending))
 	}
 	return out
+}
+
+// indexAt is the index of a coefficient, see [Coder.Encode].
+func indexAt(plane *model.Band, indices *Bands, b, x, y int) int32 {
+	if indices == nil {
+		return int32(plane.C[y*plane.W+x])
+	}
+	return indices[b].Row(y)[x]
 }
 
 // Words returns the words of a body.
@@ -189,78 +200,114 @@ func (k *Coder) Words(body []byte) []uint16 {
 // MaxLength is the greatest number of words of a body.
 func (k *Coder) MaxLength() uint64 { return uint64(k.room()) }
 
-// Decode decodes a tile: values into bands, and what the model keeps of them into n.Own. It reports whether the
-// body was whole. raw says that it holds coefficients as they are; no words are for a tile without residuals.
-func (k *Coder) Decode(p *Params, words []uint16, raw bool, n *model.Neighbours, tx, ty, level int, values *Bands) bool {
-	levelClass := constants.LevelClass(level)
-	m := k.model
-	m.Start(n, tx, ty, levelClass, p.Set, p.Qmin)
-	var reader rawReader
+// Decode decodes a tile: values into bands, unless these are nil, and what the model keeps of them into n.Own. It reports whether the
+// body was whole, and whether a value does not fit in 16 bits. raw says that it holds coefficients as they are; no words are for a tile
+// without residuals.
+func (k *Coder) Decode(p *Params, words []uint16, raw bool, n *model.Neighbours, tx, ty, level int, values *Bands) (whole, wide bool) {
+	d := tileDecoder{Coder: k, p: p, n: n, tx: tx, ty: ty, values: values}
 	switch {
 	case raw:
-		if !reader.start(words) {
-			return false
+		if !d.reader.start(words) {
+			return false, false
 		}
+		d.kind = rawBody
 	case len(words) > 0:
 		if !k.dec.start(words, p.Lanes) {
-			return false
+			return false, false
 		}
+		d.kind, d.tables = codedBody, p.decode()
 	}
-	tables := p.decode()
+	levelClass := constants.LevelClass(level)
+	k.model.Start(n, tx, ty, levelClass, p.Set, p.Qmin)
 	for b := range constants.Bands {
-		w, h := m.Band(b)
-		offset := int32(p.Offsets[levelClass*constants.Bands+b])
-		plane := &n.Own.Bands[b]
+		_, h := k.model.Band(b)
+		d.band, d.offset = b, int32(p.Offsets[levelClass*constants.Bands+b])
 		for y := range h {
-			for parity := range 2 {
-				count := m.HalfRow(y, parity)
-				switch index := k.index[:count]; {
-				case raw:
-					for j := range index {
-						index[j] = reader.next() - m.Predictions[j]
-					}
-				case len(words) > 0:
-					k.dec.half(k.index, count, m.Fractions, m.Contexts, offset, p.Lanes, tables)
-				default:
-					clear(index)
-				}
-				k.put(y, parity, count, p.Qmin)
-			}
-			join32(values[b].Row(ty*k.side + y)[tx*k.side:][:w], k.values[0], k.values[1])
-			at := (ty*k.side+y)*plane.W + tx*k.side
-			even, _ := m.Cells(y, 0)
-			odd, _ := m.Cells(y, 1)
-			join16(plane.C[at:at+w], even, odd)
-			join16(plane.E[at:at+w], k.e[0], k.e[1])
+			d.row(y)
 		}
 		if h > 0 {
-			m.EndBand()
+			k.model.EndBand()
 		}
 	}
-	switch {
-	case raw:
-		return reader.whole()
-	case len(words) > 0:
-		return k.dec.whole(p.Lanes)
+	switch d.kind {
+	case rawBody:
+		return d.reader.whole(), d.wide
+	case codedBody:
+		return k.dec.whole(p.Lanes), d.wide
 	}
-	return true
+	return true, d.wide
 }
 
-// put gives values and residuals of a half row to the model.
-func (k *Coder) put(y, parity, count int, qmin uint) {
-	m := k.model
-	v, e := k.values[parity], k.e[parity]
-	c, cells := m.Cells(y, parity)
-	if hasVectors && qmin == 0 && count > 0 {
-		valuesAVX2(&v[0], &k.index[0], &m.Predictions[0], &c[0], &e[0], &cells[0], uint64(count+7)/8)
-	} else {
-		for j, r := range k.index[:count] {
-			v[j] = Dequantize(r+m.Predictions[j], qmin)
-			c[j], e[j] = model.Saturate(v[j]), model.Saturate(r)
-			cells[j] = model.Magnitude(e[j])
+// Kinds of bodies of tiles.
+const (
+	emptyBody = iota // all residuals are 0
+	rawBody
+	codedBody
+)
+
+// tileDecoder is a call of Decode.
+type tileDecoder struct {
+	*Coder
+	p      *Params
+	n      *model.Neighbours
+	tx, ty int
+	values *Bands
+	kind   int
+	reader rawReader
+	tables *decodeTables
+	band   int
+	offset int32 // of q
+	wide   bool
+}
+
+// row decodes row y of the tile in a band.
+func (d *tileDecoder) row(y int) {
+	m := d.model
+	for parity := range 2 {
+		if count := m.HalfRow(y, parity); count > 0 {
+			d.half(y, parity, count)
+		}
+		m.PutCells(y, parity)
+	}
+	side := d.side
+	plane := &d.n.Own.Bands[d.band]
+	w := min(side, plane.W-d.tx*side)
+	if d.values != nil {
+		join32(d.values[d.band].Row(d.ty*side + y)[d.tx*side:][:w], d.Coder.values[0], d.Coder.values[1])
+	}
+	at := (d.ty*side+y)*plane.W + d.tx*side
+	even, _ := m.Cells(y, 0)
+	odd, _ := m.Cells(y, 1)
+	join16(plane.C[at:at+w], even, odd)
+	if !plane.Same() {
+		join16(plane.E[at:at+w], d.e[0], d.e[1])
+	}
+}
+
+// half decodes half a row of coefficients.
+func (d *tileDecoder) half(y, parity, count int) {
+	m := d.model
+	c, magnitudes := m.Cells(y, parity)
+	h := decodedHalf{count: count, values: d.Coder.values[parity], c: c, e: d.e[parity], m: magnitudes}
+	switch d.kind {
+	case codedBody:
+		d.dec.half(&h, m, d.offset, d.p.Lanes, d.tables)
+	case rawBody:
+		for j := range d.index[:count] {
+			d.index[j] = d.reader.next() - m.Predictions[j]
+		}
+		h.set(d.index[:count], m.Predictions)
+	default:
+		clear(d.index[:count])
+		h.set(d.index[:count], m.Predictions)
+	}
+	if qmin := d.p.Qmin; qmin > 0 {
+		for j, v := range h.values[:count] {
+			h.values[j] = Dequantize(v, qmin)
+			h.c[j] = model.Saturate(h.values[j])
 		}
 	}
-	m.PutCells(y, parity)
+	d.wide = d.wide || h.wide != 0
 }
 
 // Quantize is the index of a coefficient.

@@ -3,19 +3,16 @@ package tile
 import "golang.org/x/sys/cpu"
 
 // hasVectors lets tests run both ways.
-var hasVectors = cpu.X86.HasAVX2 && cpu.X86.HasPOPCNT
+var hasVectors = cpu.X86.HasAVX2 && cpu.X86.HasBMI2
 
 //go:noescape
 func symbolsAVX2(c *symbolCall)
 
 //go:noescape
-func encodeAVX2(c *encodeCall)
+func encodeTile(c *encodeCall)
 
 //go:noescape
-func decodeAVX2(c *decodeCall)
-
-//go:noescape
-func valuesAVX2(values, residuals, predictions *int32, c, e, m *int16, eights uint64)
+func decodeHalf(c *decodeCall)
 
 //go:noescape
 func split32AVX2(even, odd, row *int32, eights uint64)

@@ -66,31 +66,11 @@ DATA k32<>+8(SB)/8, $0x0000002000000020
 DATA k32<>+16(SB)/8, $0x0000002000000020
 DATA k32<>+24(SB)/8, $0x0000002000000020
 GLOBL k32<>(SB), RODATA|NOPTR, $32
-DATA k16383<>+0(SB)/8, $0x00003fff00003fff
-DATA k16383<>+8(SB)/8, $0x00003fff00003fff
-DATA k16383<>+16(SB)/8, $0x00003fff00003fff
-DATA k16383<>+24(SB)/8, $0x00003fff00003fff
-GLOBL k16383<>(SB), RODATA|NOPTR, $32
-DATA k63<>+0(SB)/8, $0x0000003f0000003f
-DATA k63<>+8(SB)/8, $0x0000003f0000003f
-DATA k63<>+16(SB)/8, $0x0000003f0000003f
-DATA k63<>+24(SB)/8, $0x0000003f0000003f
-GLOBL k63<>(SB), RODATA|NOPTR, $32
 DATA k16<>+0(SB)/8, $0x0000001000000010
 DATA k16<>+8(SB)/8, $0x0000001000000010
 DATA k16<>+16(SB)/8, $0x0000001000000010
 DATA k16<>+24(SB)/8, $0x0000001000000010
 GLOBL k16<>(SB), RODATA|NOPTR, $32
-DATA k255<>+0(SB)/8, $0x000000ff000000ff
-DATA k255<>+8(SB)/8, $0x000000ff000000ff
-DATA k255<>+16(SB)/8, $0x000000ff000000ff
-DATA k255<>+24(SB)/8, $0x000000ff000000ff
-GLOBL k255<>(SB), RODATA|NOPTR, $32
-DATA k65535<>+0(SB)/8, $0x0000ffff0000ffff
-DATA k65535<>+8(SB)/8, $0x0000ffff0000ffff
-DATA k65535<>+16(SB)/8, $0x0000ffff0000ffff
-DATA k65535<>+24(SB)/8, $0x0000ffff0000ffff
-GLOBL k65535<>(SB), RODATA|NOPTR, $32
 DATA k2<>+0(SB)/8, $0x0000000200000002
 DATA k2<>+8(SB)/8, $0x0000000200000002
 DATA k2<>+16(SB)/8, $0x0000000200000002
@@ -102,21 +82,6 @@ DATA k99<>+16(SB)/8, $0x0000006300000063
 DATA k99<>+24(SB)/8, $0x0000006300000063
 GLOBL k99<>(SB), RODATA|NOPTR, $32
 
-DATA k16384<>+0(SB)/8, $0x0000400000004000
-DATA k16384<>+8(SB)/8, $0x0000400000004000
-DATA k16384<>+16(SB)/8, $0x0000400000004000
-DATA k16384<>+24(SB)/8, $0x0000400000004000
-GLOBL k16384<>(SB), RODATA|NOPTR, $32
-DATA ksign<>+0(SB)/8, $0x8000000080000000
-DATA ksign<>+8(SB)/8, $0x8000000080000000
-DATA ksign<>+16(SB)/8, $0x8000000080000000
-DATA ksign<>+24(SB)/8, $0x8000000080000000
-GLOBL ksign<>(SB), RODATA|NOPTR, $32
-DATA two31<>+0(SB)/8, $0x41e0000000000000
-DATA two31<>+8(SB)/8, $0x41e0000000000000
-DATA two31<>+16(SB)/8, $0x41e0000000000000
-DATA two31<>+24(SB)/8, $0x41e0000000000000
-GLOBL two31<>(SB), RODATA|NOPTR, $32
 
 // CONTEXT takes contexts in Y0 and fractions in Y1 and leaves the numbers of tables in Y2 and of the raw bits of the scale in
 // Y3. Y13 is the q offset. It changes Y4 to Y6.
@@ -156,15 +121,25 @@ TEXT ·symbolsAVX2(SB), NOSPLIT, $0-8
 	MOVQ 56(DI), SI           // residuals
 	MOVQ 64(DI), DX           // magnitudes
 	MOVQ 72(DI), CX           // n
-	VPBROADCASTD 80(DI), Y13  // offset
-	VPXOR Y15, Y15, Y15
-	VPXOR Y14, Y14, Y14
+	MOVQ 80(DI), BX           // cells
+	MOVQ 88(DI), AX           // all
+	VPBROADCASTD 96(DI), Y13  // offset
+	VMOVDQU (AX), Y15
+	VMOVDQU 32(AX), Y14
 	VPXOR Y12, Y12, Y12
 symbol:
 	VMOVD CX, X11
 	VPBROADCASTD X11, Y11
 	VPCMPGTD iota<>(SB), Y11, Y11 // lanes of this half row
+	TESTQ R8, R8
+	JZ   narrow
 	VMOVDQU (R8), Y7
+	ADDQ $32, R8
+	JMP  loaded
+narrow:
+	VPMOVSXWD (BX), Y7
+	ADDQ $16, BX
+loaded:
 	VPSUBD (R9), Y7, Y8       // residuals
 	VPAND Y11, Y8, Y0
 	VPOR Y0, Y15, Y15
@@ -225,7 +200,6 @@ symbol:
 	VPACKUSWB X0, X0, X0
 	VMOVQ X0, (R15)
 
-	ADDQ $32, R8
 	ADDQ $32, R9
 	ADDQ $32, R10
 	ADDQ $32, R11
@@ -237,238 +211,282 @@ symbol:
 	SUBQ $8, CX
 	JG   symbol
 
-	VMOVDQU Y12, 96(DI)
-	VMOVDQU Y15, 128(DI)
-	VMOVDQU Y14, 160(DI)
+	VMOVDQU Y15, (AX)
+	VMOVDQU Y14, 32(AX)
+	VEXTRACTI128 $1, Y12, X0
+	VPOR X0, X12, X12
+	VPSHUFD $0x4e, X12, X0
+	VPOR X0, X12, X12
+	VPSHUFD $0xb1, X12, X0
+	VPOR X0, X12, X12
+	VMOVD X12, 100(DI)
 	VZEROUPPER
 	RET
 
-// PUSH gives the lower words of the lanes of Y4 away, in their order before the last word at R11. The states are Y15. It changes
-// Y5, Y6 and AX; R14 is tops.
-#define PUSH \
-	VMOVMSKPS Y4, AX           \
-	VPMOVZXBD (R14)(AX*8), Y5  \
-	VPERMD Y15, Y5, Y6         \
-	VPAND k65535<>(SB), Y6, Y6 \
-	VEXTRACTI128 $1, Y6, X5    \
-	VPACKUSDW X5, X6, X6       \
-	VMOVDQU X6, -16(R11)       \
-	POPCNTL AX, AX             \
-	NEGQ AX                    \
-	LEAQ (R11)(AX*2), R11      \
-	VPSRLD $16, Y15, Y5        \
-	VPBLENDVB Y4, Y5, Y15, Y15
-
-// func encodeAVX2(c *encodeCall)
+// func decodeHalf(c *decodeCall)
 //
-// The symbols of a half row, the last step first, for up to eight lanes and up to 15 raw bits. Y15 are the states, Y14 the lanes
-// that a step has. The quotients are of float64: those of 32 bits by 14 are not near enough below an integer to be rounded to it.
-TEXT ·encodeAVX2(SB), NOSPLIT, $0-8
-	MOVQ c+0(FP), DI
-	MOVQ 0(DI), R8            // entries
-	MOVQ 8(DI), R9            // raw
-	MOVQ 16(DI), R10          // rawBits
-	MOVQ 24(DI), R12          // ranges
-	MOVQ 32(DI), SI           // states
-	MOVQ 40(DI), R11          // the word before the next
-	MOVQ 48(DI), BX           // n
-	MOVQ 56(DI), R15          // lanes, a power of two
-	MOVQ 64(DI), R13          // whether there are raw bits
-	LEAQ ·tops(SB), R14
-	ADDQ $2, R11
-	VMOVDQU (SI), Y15
-	VMOVUPD two31<>(SB), Y12
-	LEAQ -1(BX), AX
-	LEAQ -1(R15), DX
-	ANDQ DX, AX
-	INCQ AX                   // of the last step
-	SUBQ AX, BX
-	LEAQ (R8)(BX*4), R8
-	LEAQ (R9)(BX*4), R9
-	ADDQ BX, R10
-step:
-	// AX lanes of a step, BX symbols before it.
-	VMOVD AX, X14
-	VPBROADCASTD X14, Y14
-	VPCMPGTD iota<>(SB), Y14, Y14
-	TESTQ R13, R13
-	JZ   tokens
-	VPMOVZXBD (R10), Y0
-	VPAND Y14, Y0, Y0
-	VMOVDQU k32<>(SB), Y1
-	VPSUBD Y0, Y1, Y1
-	VPSRLVD Y1, Y15, Y1       // not 0 if the bits do not fit
-	VPXOR Y4, Y4, Y4
-	VPCMPEQD Y4, Y1, Y4
-	VPANDN Y14, Y4, Y4
-	PUSH
-	VPSLLVD Y0, Y15, Y15
-	VPAND (R9), Y14, Y1
-	VPOR Y1, Y15, Y15
-tokens:
-	VMOVDQU (R8), Y0
-	VPCMPEQD Y6, Y6, Y6
-	VPGATHERDD Y6, (R12)(Y0*4), Y1
-	VPAND k65535<>(SB), Y1, Y2 // start
-	VPSRLD $16, Y1, Y3        // frequency
-	VPSRLD $18, Y15, Y4
-	VPCMPGTD Y4, Y3, Y4       // the state is below frequency << 18
-	VPANDN Y14, Y4, Y4
-	PUSH
-	VPXOR ksign<>(SB), Y15, Y5
-	VCVTDQ2PD X5, Y6
-	VEXTRACTI128 $1, Y5, X5
-	VCVTDQ2PD X5, Y7
-	VADDPD Y12, Y6, Y6
-	VADDPD Y12, Y7, Y7
-	VCVTDQ2PD X3, Y8
-	VEXTRACTI128 $1, Y3, X9
-	VCVTDQ2PD X9, Y9
-	VDIVPD Y8, Y6, Y6
-	VDIVPD Y9, Y7, Y7
-	VCVTTPD2DQY Y6, X6
-	VCVTTPD2DQY Y7, X7
-	VINSERTI128 $1, X7, Y6, Y6
-	VMOVDQU k16384<>(SB), Y9
-	VPSUBD Y3, Y9, Y9
-	VPMULLD Y9, Y6, Y6
-	VPADDD Y2, Y6, Y6
-	VPADDD Y15, Y6, Y6
-	VPBLENDVB Y14, Y6, Y15, Y15
-
-	MOVQ R15, AX
-	SUBQ R15, BX
-	JL   encoded
-	MOVQ R15, CX
-	SHLQ $2, CX
-	SUBQ CX, R8
-	SUBQ CX, R9
-	SUBQ R15, R10
-	JMP  step
-encoded:
-	VMOVDQU Y15, (SI)
-	SUBQ $2, R11
-	MOVQ R11, 40(DI)
-	VZEROUPPER
-	RET
-
-// REFILL takes words for the lanes of Y14 whose states in Y15 are too small. It changes Y4 to Y6 and AX; R14 is ranks.
-#define REFILL \
-	VPSRLD $16, Y15, Y4       \
-	VPXOR Y5, Y5, Y5          \
-	VPCMPEQD Y5, Y4, Y4       \
-	VPAND Y14, Y4, Y4         \
-	VMOVMSKPS Y4, AX          \
-	VPMOVZXBD (R14)(AX*8), Y6 \
-	VPMOVZXWD (R11), Y5       \
-	VPERMD Y5, Y6, Y5         \
-	VPSLLD $16, Y15, Y6       \
-	VPOR Y5, Y6, Y5           \
-	VPBLENDVB Y4, Y5, Y15, Y15 \
-	POPCNTL AX, AX            \
-	LEAQ (R11)(AX*2), R11
-
-// func decodeAVX2(c *decodeCall)
+// First the tables of the contexts, eight at a time; then the tokens and raw bits, one after the other, where states are in memory and
+// those of different lanes do not wait for each other; at last values, eight at a time.
 //
-// The residuals of a half row, step after step, for up to eight lanes. Y15 are the states, Y14 the lanes that a step has.
-TEXT ·decodeAVX2(SB), NOSPLIT, $0-8
+// The rows of work are 544 bytes apart: where the parts of tables begin, where the ranges of tables do, raw bits of scales, tokens, and
+// raw bits. R13 is the work of a coefficient, R8 the buckets, R9 the ranges, R10 the states, R11 the words, R12 the next one.
+TEXT ·decodeHalf(SB), NOSPLIT, $32-8
 	MOVQ c+0(FP), DI
-	MOVQ 0(DI), SI            // out
-	MOVQ 8(DI), R8            // fractions
-	MOVQ 16(DI), R9           // contexts
-	MOVQ 24(DI), R10          // buckets
-	MOVQ 32(DI), R12          // ranges
-	MOVQ 40(DI), DX           // states
-	MOVQ 48(DI), R11          // words
-	MOVQ 56(DI), CX           // n
-	VPBROADCASTD 64(DI), Y13  // offset
-	MOVLQZX 68(DI), BX        // lanes
-	LEAQ ·ranks(SB), R14
-	VMOVDQU (DX), Y15
-step:
-	MOVQ CX, AX
-	CMPQ AX, BX
-	CMOVQGT BX, AX
-	VMOVD AX, X14
-	VPBROADCASTD X14, Y14
-	VPCMPGTD iota<>(SB), Y14, Y14
-	VMOVDQU (R9), Y0
-	VMOVDQU (R8), Y1
+	MOVQ 0(DI), SI            // contexts
+	MOVQ 8(DI), DX            // fractions
+	MOVQ 56(DI), R13
+	MOVQ 96(DI), CX           // n
+	VPBROADCASTD 112(DI), Y13 // offset
+	VPXOR Y14, Y14, Y14
+	VPXOR Y15, Y15, Y15
+tables:
+	VMOVD CX, X11
+	VPBROADCASTD X11, Y11
+	VPCMPGTD iota<>(SB), Y11, Y11
+	VMOVDQU (SI), Y0
+	VMOVDQU (DX), Y1
 	CONTEXT
-	VPAND k16383<>(SB), Y15, Y8 // slots
-	VPSRLD $6, Y8, Y4
-	VPSLLD $8, Y2, Y5
-	VPADDD Y4, Y5, Y5
-	VPCMPEQD Y6, Y6, Y6
-	VPGATHERDD Y6, (R10)(Y5*2), Y4
-	VPSRLD $8, Y4, Y5
-	VPAND k255<>(SB), Y5, Y5  // where the next token begins
-	VPAND k255<>(SB), Y4, Y4
-	VPAND k63<>(SB), Y8, Y6
-	VPCMPGTD Y6, Y5, Y5
-	VPADDD k1<>(SB), Y4, Y4
-	VPADDD Y5, Y4, Y7         // tokens
+	VPSLLD $8, Y2, Y4
+	VMOVDQU Y4, (R13)
 	VPMULLD k88<>(SB), Y2, Y2
-search:
-	VPADDD Y7, Y2, Y4
-	VPCMPEQD Y6, Y6, Y6
-	VPGATHERDD Y6, (R12)(Y4*4), Y5
-	VPAND k65535<>(SB), Y5, Y4 // start
-	VPSRLD $16, Y5, Y5        // frequency
-	VPSUBD Y4, Y8, Y4         // slots in the range
-	VPCMPGTD Y4, Y5, Y6       // found
-	VPCMPEQD Y0, Y0, Y0
-	VPTEST Y0, Y6
-	JCS  found
-	VPXOR Y0, Y6, Y6
-	VPSUBD Y6, Y7, Y7
-	JMP  search
-found:
-	VPSRLD $14, Y15, Y6
-	VPMULLD Y5, Y6, Y5
-	VPADDD Y4, Y5, Y5
-	VPBLENDVB Y14, Y5, Y15, Y15
-	REFILL
+	VMOVDQU Y2, 544(R13)
+	VMOVDQU Y3, 1088(R13)
+	VMOVDQU Y14, 2176(R13)
+	VPAND Y11, Y3, Y3
+	VPOR Y3, Y15, Y15
+	ADDQ $32, SI
+	ADDQ $32, DX
+	ADDQ $32, R13
+	SUBQ $8, CX
+	JG   tables
+	XORL AX, AX
+	VPTEST Y15, Y15
+	SETNE AX
+	SHLL $7, AX
+	MOVQ AX, always-8(SP)     // 128 if contexts have raw bits
+	MOVQ AX, any-16(SP)       // 128 if a step had some
 
-	VPADDD k1<>(SB), Y7, Y8
-	VPSRLD $1, Y8, Y8         // magnitudes of tokens
+	MOVQ 24(DI), R8
+	MOVQ 32(DI), R9
+	MOVQ 40(DI), R10
+	MOVQ 48(DI), R11
+	MOVQ 56(DI), R13
+	MOVQ 104(DI), SI          // lanes
+	MOVQ 96(DI), CX           // n
+	XORL R12, R12
+step:
+	CMPQ SI, CX
+	CMOVQGT CX, SI            // lanes of the step
+	SUBQ SI, CX
+	MOVQ CX, left-24(SP)
+	MOVQ always-8(SP), DI
+	XORL BX, BX
+symbol:
+	MOVL (R10)(BX*4), AX
+	MOVL AX, DX
+	ANDL $16383, DX           // slot
+	MOVL DX, CX
+	SHRL $6, CX
+	ADDL (R13)(BX*4), CX
+	MOVWLZX (R8)(CX*2), CX
+	MOVL DX, R14
+	ANDL $63, R14
+	MOVBLZX CX, R15           // the first token of the part
+	SHRL $8, CX
+	CMPL R14, CX
+	SBBL $-1, R15             // or the next
+search:
+	MOVL 544(R13)(BX*4), CX
+	ADDL R15, CX
+	MOVL (R9)(CX*4), CX
+	MOVWLZX CX, R14           // start
+	SHRL $16, CX              // frequency
+	SUBL R14, DX              // slot in the range
+	CMPL DX, CX
+	JCC  next
+	SHRL $14, AX
+	IMULL CX, AX
+	ADDL DX, AX
+	MOVWLZX (R11)(R12*2), CX
+	MOVL AX, DX
+	SHLL $16, DX
+	ORL  CX, DX
+	CMPL AX, $65536
+	CMOVLCS DX, AX
+	ADCQ $0, R12
+	MOVL AX, (R10)(BX*4)
+	MOVL R15, 1632(R13)(BX*4)
+	ADDL $97, R15             // 128 from token 31 on, which has raw bits
+	ORL  R15, DI
+	INCQ BX
+	CMPQ BX, SI
+	JNE  symbol
+	TESTL $128, DI
+	JNZ  raw
+stepped:
+	LEAQ (R13)(SI*4), R13
+	MOVQ left-24(SP), CX
+	TESTQ CX, CX
+	JNZ  step
+	JMP  values
+next:
+	ADDL R14, DX
+	INCL R15
+	JMP  search
+
+	// Raw bits, up to 16 of each lane and then the rest of those that have more.
+raw:
+	MOVQ $128, any-16(SP)
+	XORL DI, DI               // 128 if some have more
+	XORL BX, BX
+	LEAQ ·tokenRawBits(SB), R14
+rawlane:
+	MOVL 1632(R13)(BX*4), DX
+	MOVBLZX (R14)(DX*1), CX
+	MOVL CX, R15
+	ADDL 1088(R13)(BX*4), CX
+	CMPL DX, $87              // an escape has no bits of the scale
+	CMOVLEQ R15, CX
+	LEAL 111(CX), DX
+	ORL  DX, DI
+	MOVL $16, R15
+	CMPL CX, R15
+	CMOVLGT R15, CX
+	MOVL (R10)(BX*4), AX
+	BZHIL CX, AX, DX
+	MOVL DX, 2176(R13)(BX*4)
+	SHRL CX, AX
+	MOVWLZX (R11)(R12*2), CX
+	MOVL AX, DX
+	SHLL $16, DX
+	ORL  CX, DX
+	CMPL AX, $65536
+	CMOVLCS DX, AX
+	ADCQ $0, R12
+	MOVL AX, (R10)(BX*4)
+	INCQ BX
+	CMPQ BX, SI
+	JNE  rawlane
+	TESTL $128, DI
+	JZ   stepped
+	XORL BX, BX
+more:
+	MOVL 1632(R13)(BX*4), DX
+	LEAQ ·tokenRawBits(SB), CX
+	MOVBLZX (CX)(DX*1), R15
+	MOVL 1088(R13)(BX*4), CX
+	CMPL DX, $87
+	JEQ  moreescape
+	ADDL CX, R15
+moreescape:
+	MOVL R15, CX
+	SUBL $16, CX
+	JLE  morenext
+	MOVL (R10)(BX*4), AX
+	MOVL $-1, DX
+	SHLL CX, DX
+	NOTL DX
+	ANDL AX, DX
+	SHLL $16, DX
+	ORL  DX, 2176(R13)(BX*4)
+	SHRL CX, AX
+	CMPL AX, $65536
+	JCC  moreready
+	SHLL $16, AX
+	MOVWLZX (R11)(R12*2), DX
+	ORL  DX, AX
+	INCQ R12
+moreready:
+	MOVL AX, (R10)(BX*4)
+morenext:
+	INCQ BX
+	CMPQ BX, SI
+	JNE  more
+	JMP  stepped
+
+values:
+	MOVQ c+0(FP), DI
+	LEAQ (R11)(R12*2), R11
+	MOVQ R11, 48(DI)
+	MOVQ 8(DI), DX            // fractions
+	MOVQ 16(DI), R8           // predictions
+	MOVQ 56(DI), R13
+	MOVQ 64(DI), SI           // values
+	MOVQ 72(DI), R9           // c
+	MOVQ 80(DI), R10          // e
+	MOVQ 88(DI), R11          // m
+	MOVQ 96(DI), CX           // n
+	MOVQ any-16(SP), AX
+	VPXOR Y13, Y13, Y13       // OR of values
+	VPCMPEQD Y7, Y7, Y7
+	VPSRLD $31, Y7, Y15       // 1
+	VPSRLW $3, Y7, Y14        // 8191
+value:
+	VMOVD CX, X11
+	VPBROADCASTD X11, Y11
+	VPCMPGTD iota<>(SB), Y11, Y5
+	VMOVDQU 1632(R13), Y0     // tokens
+	VPADDD Y15, Y0, Y8
+	VPSRLD $1, Y8, Y8         // their magnitudes
+	VPAND Y15, Y0, Y12
+	VPSUBD Y15, Y12, Y12      // even tokens are negative
+	TESTL AX, AX
+	JNZ  long
+	VPXOR Y12, Y8, Y8
+	VPSUBD Y12, Y8, Y8
+signs:
+	VMOVDQU (DX), Y1
+	VPSRAD $31, Y1, Y1
+	VPXOR Y1, Y8, Y8
+	VPSUBD Y1, Y8, Y8         // residuals
+	VPADDD (R8), Y8, Y9       // values
+	VMOVDQU Y9, (SI)
+	VPSRAD $31, Y9, Y2
+	VPXOR Y2, Y9, Y2
+	VPAND Y5, Y2, Y2
+	VPOR Y2, Y13, Y13
+	VEXTRACTI128 $1, Y9, X2
+	VPACKSSDW X2, X9, X9
+	VMOVDQU X9, (R9)
+	VEXTRACTI128 $1, Y8, X2
+	VPACKSSDW X2, X8, X8
+	VMOVDQU X8, (R10)
+	VPABSW X8, X8
+	VPMINUW X14, X8, X8
+	VMOVDQU X8, (R11)
+	ADDQ $32, R13
+	ADDQ $32, DX
+	ADDQ $32, R8
+	ADDQ $32, SI
+	ADDQ $16, R9
+	ADDQ $16, R10
+	ADDQ $16, R11
+	SUBQ $8, CX
+	JG   value
+	XORL AX, AX
+	VPSRLD $15, Y13, Y13
+	VPTEST Y13, Y13
+	SETNE AX
+	MOVL AX, 116(DI)
+	VZEROUPPER
+	RET
+
+	// Tokens with raw bits and scales with raw bits.
+long:
+	VMOVDQU 1088(R13), Y3     // of the scale
+	VMOVDQU 2176(R13), Y2     // raw
 	VPCMPGTD k15<>(SB), Y8, Y9
 	VPSUBD k16<>(SB), Y8, Y10
 	VPSRLD $1, Y10, Y10
 	VPADDD k3<>(SB), Y10, Y10
 	VPAND Y9, Y10, Y10        // raw bits of the token
-	VPCMPEQD k87<>(SB), Y7, Y11
-	VPADDD Y3, Y10, Y0
-	VPBLENDVB Y11, k32<>(SB), Y0, Y0
-	VPAND Y14, Y0, Y0         // all raw bits
-	VPAND k1<>(SB), Y7, Y12
-	VPSUBD k1<>(SB), Y12, Y12 // even tokens are negative
-	VPTEST Y0, Y0
-	JZ   direct
-
-	VPMINSD k16<>(SB), Y0, Y2
-	VPSUBD Y2, Y0, Y0
-	VPCMPEQD Y7, Y7, Y7
-	VPSLLVD Y2, Y7, Y4
-	VPANDN Y15, Y4, Y4
-	VPSRLVD Y2, Y15, Y15
-	VMOVDQA Y4, Y2            // raw
-	REFILL
-	VPTEST Y0, Y0
-	JZ   rawbits
-	VPSLLVD Y0, Y7, Y4
-	VPANDN Y15, Y4, Y4
-	VPSRLVD Y0, Y15, Y15
-	VPSLLD $16, Y4, Y4
-	VPOR Y4, Y2, Y2
-	REFILL
-rawbits:
+	VPCMPEQD k87<>(SB), Y0, Y11
 	VPSRLVD Y3, Y2, Y4        // those of the token
-	VPAND k1<>(SB), Y8, Y5
-	VPADDD k2<>(SB), Y5, Y5
-	VPSLLVD Y10, Y5, Y5       // (2 + the lowest bit) << (g-1)
-	VPOR Y4, Y5, Y5
-	VPBLENDVB Y9, Y5, Y8, Y8
+	VPAND Y15, Y8, Y6
+	VPADDD k2<>(SB), Y6, Y6
+	VPSLLVD Y10, Y6, Y6       // (2 + the lowest bit) << (g-1)
+	VPOR Y4, Y6, Y6
+	VPBLENDVB Y9, Y6, Y8, Y8
 	VPXOR Y12, Y8, Y8
 	VPSUBD Y12, Y8, Y8
 	VPSLLVD Y3, Y8, Y8
@@ -477,126 +495,3 @@ rawbits:
 	VPOR Y4, Y8, Y8
 	VPBLENDVB Y11, Y2, Y8, Y8
 	JMP  signs
-direct:
-	VPXOR Y12, Y8, Y8
-	VPSUBD Y12, Y8, Y8
-signs:
-	VPSRAD $31, Y1, Y1
-	VPXOR Y1, Y8, Y8
-	VPSUBD Y1, Y8, Y8
-	VMOVDQU Y8, (SI)
-	LEAQ (SI)(BX*4), SI
-	LEAQ (R8)(BX*4), R8
-	LEAQ (R9)(BX*4), R9
-	SUBQ BX, CX
-	JG   step
-	VMOVDQU Y15, (DX)
-	MOVQ R11, 48(DI)
-	VZEROUPPER
-	RET
-
-// func valuesAVX2(values, residuals, predictions *int32, c, e, m *int16, eights uint64)
-//
-// Values of residuals, and what the model keeps of both.
-TEXT ·valuesAVX2(SB), NOSPLIT, $0-56
-	MOVQ values+0(FP), DI
-	MOVQ residuals+8(FP), SI
-	MOVQ predictions+16(FP), DX
-	MOVQ c+24(FP), R8
-	MOVQ e+32(FP), R9
-	MOVQ m+40(FP), R10
-	MOVQ eights+48(FP), CX
-	VPCMPEQW X4, X4, X4
-	VPSRLW $3, X4, X4         // 8191
-value:
-	VMOVDQU (SI), Y0
-	VPADDD (DX), Y0, Y1
-	VMOVDQU Y1, (DI)
-	VEXTRACTI128 $1, Y1, X2
-	VPACKSSDW X2, X1, X1
-	VMOVDQU X1, (R8)
-	VEXTRACTI128 $1, Y0, X2
-	VPACKSSDW X2, X0, X0
-	VMOVDQU X0, (R9)
-	VPABSW X0, X0
-	VPMINUW X4, X0, X0
-	VMOVDQU X0, (R10)
-	ADDQ $32, SI
-	ADDQ $32, DI
-	ADDQ $32, DX
-	ADDQ $16, R8
-	ADDQ $16, R9
-	ADDQ $16, R10
-	DECQ CX
-	JNZ  value
-	VZEROUPPER
-	RET
-
-// func split32AVX2(even, odd, row *int32, eights uint64)
-TEXT ·split32AVX2(SB), NOSPLIT, $0-32
-	MOVQ even+0(FP), DI
-	MOVQ odd+8(FP), R8
-	MOVQ row+16(FP), SI
-	MOVQ eights+24(FP), CX
-split:
-	VMOVDQU (SI), Y0
-	VMOVDQU 32(SI), Y1
-	VSHUFPS $0x88, Y1, Y0, Y2
-	VSHUFPS $0xdd, Y1, Y0, Y3
-	VPERMQ $0xd8, Y2, Y2
-	VPERMQ $0xd8, Y3, Y3
-	VMOVDQU Y2, (DI)
-	VMOVDQU Y3, (R8)
-	ADDQ $64, SI
-	ADDQ $32, DI
-	ADDQ $32, R8
-	DECQ CX
-	JNZ  split
-	VZEROUPPER
-	RET
-
-// func join32AVX2(row, even, odd *int32, eights uint64)
-TEXT ·join32AVX2(SB), NOSPLIT, $0-32
-	MOVQ row+0(FP), DI
-	MOVQ even+8(FP), SI
-	MOVQ odd+16(FP), R8
-	MOVQ eights+24(FP), CX
-join:
-	VMOVDQU (SI), Y0
-	VMOVDQU (R8), Y1
-	VPUNPCKLDQ Y1, Y0, Y2
-	VPUNPCKHDQ Y1, Y0, Y3
-	VPERM2I128 $0x20, Y3, Y2, Y0
-	VPERM2I128 $0x31, Y3, Y2, Y1
-	VMOVDQU Y0, (DI)
-	VMOVDQU Y1, 32(DI)
-	ADDQ $64, DI
-	ADDQ $32, SI
-	ADDQ $32, R8
-	DECQ CX
-	JNZ  join
-	VZEROUPPER
-	RET
-
-// func join16AVX2(row, even, odd *int16, sixteens uint64)
-TEXT ·join16AVX2(SB), NOSPLIT, $0-32
-	MOVQ row+0(FP), DI
-	MOVQ even+8(FP), SI
-	MOVQ odd+16(FP), R8
-	MOVQ sixteens+24(FP), CX
-join:
-	VMOVDQU (SI), Y0
-	VMOVDQU (R8), Y1
-	VPUNPCKLWD Y1, Y0, Y2
-	VPUNPCKHWD Y1, Y0, Y3
-	VPERM2I128 $0x20, Y3, Y2, Y0
-	VPERM2I128 $0x31, Y3, Y2, Y1
-	VMOVDQU Y0, (DI)
-	VMOVDQU Y1, 32(DI)
-	ADDQ $64, DI
-	ADDQ $32, SI
-	ADDQ $32, R8
-	DECQ CX
-	JNZ  join
-	VZEROUPPER
-	RET

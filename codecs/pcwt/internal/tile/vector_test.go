@@ -91,7 +91,7 @@ func TestKernels(t *testing.T) {
 			for i, v := range want {
 				data[2*i], data[2*i+1] = byte(v), byte(v>>8)
 			}
-			if !k.Decode(p, k.Words(data), length&1 != 0, &model.Neighbours{Own: level2}, 0, 0, level, back) {
+			if whole, _ := k.Decode(p, k.Words(data), length&1 != 0, &model.Neighbours{Own: level2}, 0, 0, level, back); !whole {
 				t.Fatalf("round %d: kernels %t: a whole tile is refused", round, vectors)
 			}
 			for b := range back {
@@ -107,10 +107,10 @@ func TestKernels(t *testing.T) {
 			if length > 0 && length&1 == 0 {
 				words := k.Words(data)
 				words[r.IntN(len(words))] ^= 1 << r.IntN(16)
-				if k.Decode(p, words, false, &model.Neighbours{Own: level2}, 0, 0, level, back) {
+				if whole, _ := k.Decode(p, words, false, &model.Neighbours{Own: level2}, 0, 0, level, back); whole {
 					t.Logf("round %d: kernels %t: a damaged tile ends as it should", round, vectors)
 				}
-				if k.Decode(p, k.Words(data[:2*(len(want)-len(want)/3)]), false, &model.Neighbours{Own: level2}, 0, 0, level, back) {
+				if whole, _ := k.Decode(p, k.Words(data[:2*(len(want)-len(want)/3)]), false, &model.Neighbours{Own: level2}, 0, 0, level, back); whole {
 					t.Errorf("round %d: kernels %t: a tile that is cut short is whole", round, vectors)
 				}
 			}
@@ -161,7 +161,7 @@ func TestRANS(t *testing.T) {
 					words := make([]uint16, 3*n+2*maxLanes)
 					e.start(words)
 					s := coded(tokens, 0)
-					e.half(s, 0, s.halves[0], lanes, tables.encode())
+					e.tile(s, lanes, tables.encode())
 					body := make([]uint16, 2*lanes, 2*lanes+len(words)-e.at+wordsAfter(n))
 					for i, x := range e.states[:lanes] {
 						body[2*i], body[2*i+1] = uint16(x), uint16(x>>16)
@@ -171,11 +171,14 @@ func TestRANS(t *testing.T) {
 					if !d.start(body, lanes) {
 						t.Fatal("no states")
 					}
-					out, zeros, contexts := make([]int32, n+model.Beyond), make([]int32, n+model.Beyond), make([]int32, n+model.Beyond)
-					d.half(out, n, zeros, contexts, 0, lanes, tables.decode())
+					zeros := func() []int32 { return make([]int32, n+model.Beyond) }
+					m := &model.Tile{Predictions: zeros(), Fractions: zeros(), Contexts: zeros()}
+					cells := make([]int16, n+model.Beyond)
+					h := decodedHalf{count: n, values: zeros(), c: cells, e: cells, m: cells}
+					d.half(&h, m, 0, lanes, tables.decode())
 					for i, token := range tokens {
-						if want := model.Residual(token, 0, 0, 0); out[i] != want {
-							t.Fatalf("%s, %d lanes, %d symbols, kernels %t: symbol %d is %d, want %d", name, lanes, n, hasVectors, i, out[i], want)
+						if want := model.Residual(token, 0, 0, 0); h.values[i] != want {
+							t.Fatalf("%s, %d lanes, %d symbols, kernels %t: symbol %d is %d, want %d", name, lanes, n, hasVectors, i, h.values[i], want)
 						}
 					}
 					if !d.whole(lanes) {
@@ -187,7 +190,7 @@ func TestRANS(t *testing.T) {
 					for _, wrong := range [][]uint16{body[: len(body)-1 : cap(body)], append(slices.Clone(body), 0)} {
 						var d decoder
 						if d.start(wrong, lanes) {
-							d.half(out, n, zeros, contexts, 0, lanes, tables.decode())
+							d.half(&h, m, 0, lanes, tables.decode())
 							if d.whole(lanes) {
 								t.Errorf("%s, %d lanes: a stream of another length is whole", name, lanes)
 							}
