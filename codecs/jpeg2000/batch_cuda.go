@@ -270,6 +270,26 @@ const maxRows = 1<<16 - 1
 // 9/7 keep so many fractional bits, and measured asks for what passes of Part 1 take off
 // the distortion.
 func (b *batch) encode(ctx context.Context, fraction int, measured bool) error {
+	if err := b.transformed(ctx); err != nil {
+		return err
+	}
+	if style := b.tiles[0].tile.Components[0].Coding.Style; style&codestream.HT == 0 {
+		return b.encodePasses(style, fraction, measured)
+	}
+	if b.tiles[0].lossyHT() {
+		indices, err := b.lane.Device(b.memory.Size)
+		if err != nil {
+			return err
+		}
+		if err := b.quantize(indices); err != nil {
+			return err
+		}
+	}
+	return b.encodeBlocks()
+}
+
+// transformed makes the coefficients of all tiles.
+func (b *batch) transformed(ctx context.Context) error {
 	if err := b.reserve(); err != nil {
 		return err
 	}
@@ -282,13 +302,7 @@ func (b *batch) encode(ctx context.Context, fraction int, measured bool) error {
 	if err := b.forward(); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if style := b.tiles[0].tile.Components[0].Coding.Style; style&codestream.HT == 0 {
-		return b.encodePasses(style, fraction, measured)
-	}
-	return b.encodeBlocks()
+	return ctx.Err()
 }
 
 func (b *batch) forward() error {
@@ -346,6 +360,9 @@ func (b *batch) decode(ctx context.Context) error {
 		return err
 	}
 	if err := b.decodeBlocks(); err != nil {
+		return err
+	}
+	if err := b.dequantize(); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {

@@ -12,6 +12,7 @@
 //	passsymbols.cuh Part 1 code-blocks to decisions                   thread for a bit-plane of a code-block
 //	mqencode.cuh    decisions to codeword segments                    thread for a code-block
 //	passdecode.cuh  codeword segments to coefficients                 thread for a code-block
+//	htloss.cuh      quantization before and after Part 15's block coder  warp for a code-block, thread for a row
 //	volume53.cuh    5/3 transform of volumes, along an axis           pair of samples
 
 #include "samples.cuh"
@@ -24,3 +25,4 @@
 #include "mqencode.cuh"
 #include "passdecode.cuh"
 #include "volume53.cuh"
+#include "htloss.cuh"

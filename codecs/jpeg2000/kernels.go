@@ -36,6 +36,10 @@ var kernels = gpu.Table[extent]{
 		"jpeg2000_ht_quads":   {Params: quadParams{}, Block: quadThreads, Threads: func(e *extent) int { return e.blocks }},
 		"jpeg2000_ht_samples": {Params: sampleParams{}, Block: blockWarps * warp, Threads: func(e *extent) int { return e.blocks * warp }},
 
+		"jpeg2000_quantize":      {Params: quantizeParams{}, Threads: func(e *extent) int { return e.blocks * warp }},
+		"jpeg2000_row_errors":    {Params: rowErrorParams{}, Threads: func(e *extent) int { return e.pixels }},
+		"jpeg2000_ht_dequantize": {Params: sampleParams{}, Threads: func(e *extent) int { return e.blocks * warp }},
+
 		"jpeg2000_volume_forward": {Params: axisParams{}, Threads: func(e *extent) int { return e.pixels }},
 		"jpeg2000_volume_inverse": {Params: axisParams{}, Threads: func(e *extent) int { return e.pixels }},
 
@@ -218,6 +222,16 @@ type deviceArray struct {
 	LevelsZ      uint32
 	Unused       uint32
 }
+
+// The parameters of quantization for Part 15.
+type (
+	quantizeParams struct {
+		Blocks   gpu.Ptr
+		Distance uint64 // words between a coefficient and its index
+		Count    uint32
+	}
+	rowErrorParams struct{ Bands, Rows gpu.Ptr }
+)
 
 // axisParams are the parameters of a step along an axis of volumes.
 type axisParams struct {

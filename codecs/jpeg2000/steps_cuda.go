@@ -20,7 +20,7 @@ import (
 
 // A device does what goes over all samples: component transforms, wavelets and code-blocks.
 // Headers and packets are the host's, and so is the division of passes among layers. What
-// the device does not have, 9/7 and refinement passes of Part 15 and regions of interest, is
+// the device does not have, refinement passes of Part 15 and regions of interest, is
 // done on the CPU.
 
 // batching divides a call into some batches, so that the packets of one are made while
@@ -47,8 +47,15 @@ func fileBatching(files [][]byte) gpu.Batching {
 	return batching
 }
 
+// searchBatching is that for searches for a step, which leave on the device the memory of all
+// steps that they try until the end of the batch.
+var searchBatching = gpu.Batching{Calls: 16, Least: 2 << 20, Most: 8 << 20, Items: 512}
+
 // batching is the division of a call's images.
 func (o *Options) batching() gpu.Batching {
+	if o.ht() && o.goal() {
+		return searchBatching
+	}
 	if o.ht() {
 		return batching
 	}
@@ -60,10 +67,7 @@ const copyBytes = 1 << 20
 
 // onDevice says whether files with these options are made on a device.
 func (o *Options) onDevice() bool {
-	if o.effort == effortBest && !o.Lossy() {
-		return false
-	}
-	return !o.ht() || !o.Lossy()
+	return o.effort != effortBest || o.Lossy()
 }
 
 // sharedHost is pinned memory that several items use, until the last is done.
@@ -94,6 +98,7 @@ type deviceCoded struct {
 	encoder *encoder
 	main    *codestream.Main
 	tiles   []*deviceTile
+	stream  []byte      // the whole codestream, where a search for a step made it
 	memory  *sharedHost // of the segments; may be nil
 	err     error
 }
@@ -110,7 +115,12 @@ func (d *deviceEncoder) encode(l *gpu.Lane, list []int) error {
 	}
 	b := newBatch(d.device, l, d.workers, tiles)
 	e := &encoder{options: d.options}
-	err := b.encode(d.ctx, e.fraction(), e.measured())
+	var err error
+	if d.options.ht() && d.options.goal() {
+		err = d.withSteps(b, list)
+	} else {
+		err = b.encode(d.ctx, e.fraction(), e.measured())
+	}
 	if errors.Is(err, errTooSmall) {
 		for _, i := range list {
 			d.coded[i].tiles = nil
@@ -148,6 +158,9 @@ func (d *deviceEncoder) file(i int) ([]byte, error) {
 	defer c.memory.release()
 	if c.err != nil {
 		return nil, c.err
+	}
+	if c.stream != nil {
+		return d.options.wrap(c.encoder.image, c.stream, nil), nil
 	}
 	if c.tiles == nil {
 		return encode(d.ctx, d.workers, d.items[i].Image, d.options)
@@ -322,7 +335,7 @@ func prepareDecoding(data []byte) *deviceDecoded {
 		for c := range params.Components {
 			k := &params.Components[c]
 			if k.Style&codestream.Mixed != 0 || k.Transform != params.Components[0].Transform || k.ROIShift != 0 ||
-				k.Style&codestream.HT != 0 && k.Transform != codestream.Reversible53 {
+				(k.Style^params.Components[0].Style)&codestream.HT != 0 && k.Transform != codestream.Reversible53 {
 				return nil
 			}
 		}
@@ -330,7 +343,7 @@ func prepareDecoding(data []byte) *deviceDecoded {
 		if !sensibleBlocks(tile) {
 			return nil
 		}
-		precincts, err := packet.Read(tile, params, steps, packet.Input(coded), func(int, int) bool { return true })
+		precincts, err := packet.Read(tile, params, steps, packet.Input{Bodies: coded.Bodies, Packed: coded.Packed, Headers: coded.Headers}, func(int, int) bool { return true })
 		if err != nil {
 			return nil
 		}

@@ -3,16 +3,27 @@ package jpeg2000
 import (
 	"math"
 
-	"github.com/pelmill/pelmill/codecs/internal/wavelet"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
+	"github.com/pelmill/pelmill/raster"
 )
+
+// stepCoder encodes an image of HT code-blocks with any quantization step.
+type stepCoder interface {
+	// codestream returns the codestream with a step.
+	codestream(step float64) ([]byte, error)
+
+	// distortion is about the sum of squared errors of the samples with a step, those of
+	// rounding them left out: what coefficients lose, with reconstruction in the middle of
+	// intervals. Rows of subbands are added up in their order.
+	distortion(step float64) (float64, error)
+}
 
 // stepSearch encodes an image of HT code-blocks with loss. Of their one coding pass nothing
 // can be cut off, so that the quantization step alone decides on bytes and error.
 type stepSearch struct {
-	*encoder
-	choice choice
-	tiles  [][][][]wavelet.Plane[float32] // subbands by tile, component, resolution and subband
+	options *Options
+	image   *raster.Image
+	coder   stepCoder
 }
 
 // The steps that are tried: stepsPerOctave between the finest, which options give, and its
@@ -26,20 +37,30 @@ const (
 // withStep returns the codestream with the step that the goal of the options asks for.
 func (e *encoder) withStep(c choice) ([]byte, error) {
 	main := e.main(c)
-	s := &stepSearch{encoder: e, choice: c}
+	coder := &stepBands{encoder: e, choice: c}
 	for i := range main.Size.Tiles().X * main.Size.Tiles().Y {
 		if err := e.ctx.Err(); err != nil {
 			return nil, err
 		}
-		s.tiles = append(s.tiles, e.irreversibleBands(main, main.Size.NewTile(i, &main.Params)))
+		coder.tiles = append(coder.tiles, e.irreversibleBands(main, main.Size.NewTile(i, &main.Params)))
 	}
+	s := &stepSearch{e.options, e.image, coder}
+	return s.run(&main.Params)
+}
+
+// run returns the codestream; p are the parameters of the image with any step.
+func (s *stepSearch) run(p *codestream.Params) ([]byte, error) {
 	switch {
-	case e.options.bpp > 0:
-		return s.withBytes(int(e.options.bpp * float64(e.image.Pixels()) / 8))
-	case e.options.psnr > 0:
-		return s.codestream(s.withError(e.options.allowed(e.image.Shape)))
+	case s.options.bpp > 0:
+		return s.withBytes(int(s.options.bpp * float64(s.image.Pixels()) / 8))
+	case s.options.psnr > 0:
+		step, err := s.withError(s.options.allowed(s.image.Shape))
+		if err != nil {
+			return nil, err
+		}
+		return s.coder.codestream(step)
 	}
-	return s.codestream(max(s.step(0), slopeStep(e.options.slope(e.image.Bits), componentNorm(&main.Params, 0))))
+	return s.coder.codestream(max(s.step(0), slopeStep(s.options.slope(s.image.Bits), componentNorm(p, 0))))
 }
 
 // step is that of an index, which grows with it.
@@ -55,22 +76,6 @@ func slopeStep(slope, weight float64) float64 {
 	return math.Sqrt(slope / (bitsPerByte * ln2 / 6) / weight)
 }
 
-// codestream returns the codestream with a step.
-func (s *stepSearch) codestream(step float64) ([]byte, error) {
-	main := s.mainWith(s.choice, step)
-	tiles := make([]*codedTile, len(s.tiles))
-	for i, bands := range s.tiles {
-		tile := main.Size.NewTile(i, &main.Params)
-		var err error
-		if tiles[i], err = s.encodeBlocks(main, tile, s.quantized(tile, bands)); err != nil {
-			return nil, err
-		}
-	}
-	a := allocation{main, tiles, s.image.Shape}
-	a.whole()
-	return appendStream(nil, main, tiles), nil
-}
-
 // withBytes returns the codestream with the smallest step that takes no more than budget, or
 // the shortest.
 func (s *stepSearch) withBytes(budget int) (best []byte, err error) {
@@ -80,27 +85,33 @@ func (s *stepSearch) withBytes(budget int) (best []byte, err error) {
 			return 0
 		}
 		var stream []byte
-		if stream, err = s.codestream(s.step(index)); len(stream) <= budget {
+		if stream, err = s.coder.codestream(s.step(index)); len(stream) <= budget {
 			best = stream
 		}
 		return float64(len(stream))
 	})
 	if best == nil && err == nil {
-		return s.codestream(s.step(steps))
+		return s.coder.codestream(s.step(steps))
 	}
 	return best, err
 }
 
 // withError returns the largest step that leaves no more than a sum of squared errors.
-func (s *stepSearch) withError(allowed float64) float64 {
+func (s *stepSearch) withError(allowed float64) (float64, error) {
 	if allowed <= 0 {
-		return s.step(0)
+		return s.step(0), nil
 	}
 	index := func(i int) int { return steps - 1 - i }
 	perSample := math.Sqrt(12 * allowed / float64(s.image.Samples()))
 	_, octave := math.Frexp(perSample / s.step(0))
-	found := fitting(steps, index(max(0, octave)*stepsPerOctave), allowed, func(i int) float64 { return s.distortion(s.step(index(i))) })
-	return s.step(max(0, index(found)))
+	var err error
+	found := fitting(steps, index(max(0, octave)*stepsPerOctave), allowed, func(i int) (v float64) {
+		if err == nil {
+			v, err = s.coder.distortion(s.step(index(i)))
+		}
+		return v
+	})
+	return s.step(max(0, index(found))), err
 }
 
 // fitting returns the lowest of n indices at which value, which falls, is at most limit; n
@@ -135,54 +146,4 @@ func fitting(n, guess int, limit float64, value func(index int) float64) int {
 func log2(v float64) float64 {
 	fraction, exponent := math.Frexp(v)
 	return float64(exponent) + 2*fraction
-}
-
-// distortion is about the sum of squared errors of the samples with a step, those of
-// rounding them left out: what coefficients lose, with reconstruction in the middle of
-// intervals. Rows are added up in their order.
-func (s *stepSearch) distortion(step float64) float64 {
-	main := s.mainWith(s.choice, step)
-	sum := 0.0
-	for t, components := range s.tiles {
-		tile := main.Size.NewTile(t, &main.Params)
-		for c, resolutions := range components {
-			for r, bands := range resolutions {
-				for i, p := range bands {
-					sum += s.bandDistortion(main, &tile.Components[c], &tile.Components[c].Resolutions[r].Subbands[i], p)
-				}
-			}
-		}
-	}
-	return sum
-}
-
-func (s *stepSearch) bandDistortion(main *codestream.Main, t *codestream.TileComponent, band *codestream.Subband, p wavelet.Plane[float32]) float64 {
-	factor := float32(1 / s.quantum(band))
-	rows := make([]float64, p.Height)
-	s.workers.Spans(p.Height, analysisRows, func(lo, hi int) {
-		for y := lo; y < hi; y++ {
-			rows[y] = squaredErrors(p.Row(y), factor)
-		}
-	})
-	sum := 0.0
-	for _, v := range rows {
-		sum += v
-	}
-	return float64(sum * unitOf(&main.Params, t, band, s.image.Bits, 0))
-}
-
-// squaredErrors is the sum of what quantizing coefficients loses, in squared steps.
-func squaredErrors(row []float32, factor float32) float64 {
-	sum := 0.0
-	for _, v := range row {
-		q := float32(v * factor)
-		if q < 0 {
-			q = -q
-		}
-		if n := float32(int32(q)); n > 0 {
-			q -= n + 0.5
-		}
-		sum += float64(float32(q * q))
-	}
-	return sum
 }

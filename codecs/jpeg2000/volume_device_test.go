@@ -26,3 +26,14 @@ func TestADeviceTakesSlicesAsComponents(t *testing.T) {
 		{"effort=fast"}, {"mode=ht"}, {"mode=ht", "tile=30x20", "levels=2"}, {"bpp=2", "layers=2"}, {"quality=70", "tile=50x40"},
 	})
 }
+
+// High Throughput code-blocks with loss are encoded to any goal and decoded on a device to what the
+// CPU gives.
+func TestADeviceTakesHTWithLoss(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	options := [][]string{
+		{"mode=ht", "wavelet=9/7"}, {"mode=ht", "bpp=1.5", "tile=100x90", "levels=3", "block=16x64"}, {"mode=ht", "psnr=40"}, {"mode=ht", "quality=70", "tile=77x60"},
+	}
+	deviceChangesNothing(t, dev, options)
+	sameOnDevice(t, dev, volumes(), options)
+}
