@@ -133,9 +133,14 @@ func (d *decoder) tile(t int) error {
 		steps[c] = d.stream.Size.Components[c].Step
 		areas[c] = d.reduced(tile.Bounds, c).Intersect(d.windows[c])
 	}
-	precincts, err := packet.Read(tile, params, steps, packet.Input(coded), func(c, r int) bool {
-		return !areas[c].Empty() && r <= tile.Components[c].Coding.Levels-d.reduce
-	})
+	wanted := func(c, r int) bool { return !areas[c].Empty() && r <= tile.Components[c].Coding.Levels-d.reduce }
+	in := packet.Input{Bodies: coded.Bodies, Packed: coded.Packed, Headers: coded.Headers}
+	in.Lengths, in.Needless = d.needless(tile, areas, wanted)
+	precincts, err := packet.Read(tile, params, steps, in, wanted)
+	if err != nil && in.Lengths != nil { // which may be what is wrong
+		in.Lengths = nil
+		precincts, err = packet.Read(tile, params, steps, in, wanted)
+	}
 	if err != nil {
 		return err
 	}

@@ -140,6 +140,7 @@ func (e *encoder) mainWith(c choice, step float64) *codestream.Main {
 	m := e.image
 	n := m.Channels * m.Depth
 	main := &codestream.Main{
+		TLM: e.options.tlm, PLT: e.options.plt,
 		Size: codestream.Size{Image: image.Rect(0, 0, m.Width, m.Height), Tile: e.options.tile, Components: make([]codestream.Component, n)},
 		Params: codestream.Params{Order: e.options.progression, Layers: e.options.layers, MCT: m.Channels >= 3 && m.Depth == 1,
 			Components: make([]codestream.Coding, n)},

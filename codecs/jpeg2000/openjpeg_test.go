@@ -156,7 +156,7 @@ func TestOpenJPEGDecodes(t *testing.T) {
 		{shape(131, 66, 1, 16, true), "container=j2c levels=7"},
 		{shape(131, 66, 1, 5, true), "container=j2k"},
 		{shape(200, 150, 3, 8, false), "tile=64x48"},
-		{shape(200, 150, 3, 10, false), "tile=61x47 progression=RPCL precincts=32x32,16x16"},
+		{shape(200, 150, 3, 10, false), "tile=61x47 progression=RPCL precincts=32x32,16x16 tlm=true plt=true"},
 		{shape(200, 150, 3, 8, false), "layers=4 progression=RLCP"},
 		{shape(200, 150, 4, 8, false), "layers=3 progression=PCRL precincts=64x64"},
 		{shape(200, 150, 3, 12, false), "layers=7 progression=CPRL precincts=128x32 block=16x16"},

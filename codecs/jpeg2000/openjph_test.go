@@ -130,7 +130,7 @@ func TestOpenJPHReadsOurFiles(t *testing.T) {
 	images := peerImages()
 	var jobs []openJPHJob
 	for i, m := range images {
-		for _, options := range [][]string{{"container=j2c"}, {"container=jph", "levels=2", "block=32x32"}, {"container=j2c", "progression=RPCL", "precincts=128x128"}} {
+		for _, options := range [][]string{{"container=j2c"}, {"container=jph", "levels=2", "block=32x32"}, {"container=j2c", "progression=RPCL", "precincts=128x128", "tlm=true", "plt=true"}} {
 			name := filepath.Join(dir, fmt.Sprintf("%d-%d", i, len(jobs)))
 			if err := os.WriteFile(name, encoded(t, m, append(options, "mode=ht")...), 0o666); err != nil {
 				t.Fatal(err)

@@ -26,6 +26,7 @@ type Options struct {
 	precincts   []image.Point
 	progression codestream.Order
 	style       codestream.BlockStyle
+	plt, tlm    bool        // write lengths of packets, of tile-parts
 	tile        image.Point // 0, 0: the whole image
 	volume      string      // of files of Part 1 and 15
 
@@ -60,12 +61,14 @@ var optionInfo = []codec.OptionInfo{
 	{Key: "layers", Default: "1", Values: "1 to 100", Help: "quality layers, each of about twice the bytes of those before it"},
 	{Key: "levels", Default: "auto", Values: "auto, 0 to 32", Help: "decomposition levels"},
 	{Key: "mode", Default: modePart1, Values: "part1, ht", Help: "block coder: that of Part 1, or High Throughput (Part 15), about ten times as fast and a tenth larger; container=jph unless another is given"},
+	{Key: "plt", Default: "false", Values: "false, true", Help: "lengths of packets (PLT), by which a reader of a region passes over those that it does not need"},
 	{Key: "precincts", Default: "none", Values: "none, WxH[,WxH...]", Help: "size of precincts, powers of two, from the highest resolution down; the last holds for all below"},
 	{Key: "progression", Default: "LRCP", Values: "LRCP, RLCP, RPCL, PCRL, CPRL", Help: "order of packets"},
 	{Key: "psnr", Default: "none", Values: "none, 10 to 120", Help: "lossy: about this PSNR in dB, as the wavelet domain tells"},
 	{Key: "quality", Default: "none", Values: "none, 1 to 100", Help: "lossy: a byte is spent where it takes enough error off; half of that with 6 more"},
 	{Key: "style", Default: "none", Values: "none, or of bypass, reset, termall, causal, predictable, segsym with + between", Help: "code-block style"},
 	{Key: "tile", Default: "none", Values: "none, WxH", Help: "size of tiles"},
+	{Key: "tlm", Default: "false", Values: "false, true", Help: "lengths of tile-parts in the main header (TLM), as DICOM's HTJ2K with RPCL has to have them"},
 	{Key: "volume", Default: volumeComponents, Values: "components, none", Help: "slices of volumes and frames are components of one codestream in boxes, or are refused; container=jp3d has volumes as Part 10"},
 	{Key: "wavelet", Default: "auto", Values: "auto, 5/3, 9/7", Help: "auto is 9/7 for bpp, psnr and quality, and otherwise the reversible 5/3"},
 }
@@ -161,6 +164,10 @@ func (o *Options) set(name, value string) (err error) {
 		}
 	case "mode":
 		o.mode, ok = value, slices.Contains([]string{modePart1, modeHT}, value)
+	case "plt":
+		o.plt, ok = parseBool(value)
+	case "tlm":
+		o.tlm, ok = parseBool(value)
 	case "precincts":
 		o.precincts, ok = parsePrecincts(value)
 	case "progression":
@@ -184,6 +191,8 @@ func parseNumber(s string, lo, hi int) (int, bool) {
 	v, err := strconv.Atoi(s)
 	return v, err == nil && v >= lo && v <= hi
 }
+
+func parseBool(s string) (v, ok bool) { return s == "true", s == "true" || s == "false" }
 
 func parseFloat(s string, lo, hi float64) (float64, bool) {
 	v, err := strconv.ParseFloat(s, 64)
@@ -259,9 +268,9 @@ func (o *Options) String() string {
 	if o.levels != automatic {
 		levels = strconv.Itoa(o.levels)
 	}
-	return fmt.Sprintf("block=%s bpp=%s container=%s effort=%s layers=%d levels=%s mode=%s precincts=%s progression=%v psnr=%s quality=%s style=%s tile=%s volume=%s wavelet=%s",
-		powers("auto", o.block), optional(o.bpp), o.container, o.effort, o.layers, levels, o.mode, powers("none", o.precincts...), o.progression,
-		optional(o.psnr), optional(float64(o.quality)), o.styleString(), size(o.tile), o.volume, o.wavelet)
+	return fmt.Sprintf("block=%s bpp=%s container=%s effort=%s layers=%d levels=%s mode=%s plt=%t precincts=%s progression=%v psnr=%s quality=%s style=%s tile=%s tlm=%t volume=%s wavelet=%s",
+		powers("auto", o.block), optional(o.bpp), o.container, o.effort, o.layers, levels, o.mode, o.plt, powers("none", o.precincts...), o.progression,
+		optional(o.psnr), optional(float64(o.quality)), o.styleString(), size(o.tile), o.tlm, o.volume, o.wavelet)
 }
 
 // optional renders the goal of lossy coding.

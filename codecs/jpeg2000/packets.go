@@ -15,13 +15,29 @@ func appendStream(dst []byte, main *codestream.Main, tiles []*codedTile) []byte 
 		main.HT = htCapabilities(&main.Params)
 	}
 	dst = codestream.AppendMain(slices.Grow(dst, streamBytes(tiles)), main)
-	for _, t := range tiles {
+	var lengths codestream.TileLengths
+	if main.TLM {
+		dst, lengths = codestream.AppendTLM(dst, len(tiles))
+	}
+	for i, t := range tiles {
 		at := len(dst)
-		dst = codestream.AppendSOT(dst, t.tile.Index, 0, 0, 1)
-		dst = appendPackets(codestream.AppendSOD(dst), &main.Params, t)
+		dst = appendTilePart(codestream.AppendSOT(dst, t.tile.Index, 0, 0, 1), main, t)
 		codestream.SetTilePartLength(dst[at:], len(dst)-at)
+		if main.TLM {
+			lengths.Set(dst, i, t.tile.Index, len(dst)-at)
+		}
 	}
 	return codestream.AppendEOC(dst)
+}
+
+// appendTilePart appends what follows SOT in the tile-part of a tile.
+func appendTilePart(dst []byte, main *codestream.Main, t *codedTile) []byte {
+	if !main.PLT {
+		return appendPackets(codestream.AppendSOD(dst), &main.Params, t, func(int) {})
+	}
+	var lengths []int
+	packets := appendPackets(nil, &main.Params, t, func(n int) { lengths = append(lengths, n) })
+	return append(codestream.AppendSOD(codestream.AppendPLT(dst, lengths)), packets...)
 }
 
 // streamBytes is about what a codestream takes, and rarely less.
@@ -72,8 +88,8 @@ func htCapabilities(p *codestream.Params) codestream.HTCapabilities {
 	return flags
 }
 
-// appendPackets appends the packets of a tile.
-func appendPackets(dst []byte, p *codestream.Params, t *codedTile) []byte {
+// appendPackets appends the packets of a tile and tells the length of each.
+func appendPackets(dst []byte, p *codestream.Params, t *codedTile, tell func(bytes int)) []byte {
 	writers := make([][][]*packet.Writer, len(t.blocks))
 	for c := range writers {
 		writers[c] = make([][]*packet.Writer, len(t.blocks[c]))
@@ -93,6 +109,7 @@ func appendPackets(dst []byte, p *codestream.Params, t *codedTile) []byte {
 			})
 		}
 		var lengths []packet.Length
+		start := len(dst)
 		dst = (*w).AppendHeader(dst, id.Layer, func(band, k int) []packet.Length {
 			lengths = blocks[band][k].lengths(lengths[:0], id.Layer)
 			return lengths
@@ -102,6 +119,7 @@ func appendPackets(dst []byte, p *codestream.Params, t *codedTile) []byte {
 				dst = append(dst, b.bytes(id.Layer)...)
 			}
 		}
+		tell(len(dst) - start)
 		return true
 	})
 	return dst

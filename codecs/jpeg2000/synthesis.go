@@ -34,14 +34,8 @@ type bandPart[T wavelet.Sample] struct {
 func synthesize[T wavelet.Sample](d *decoder, t *codestream.TileComponent, precincts [][]*packet.Precinct, area image.Rectangle, filters *transforms[T], reach int, store storeBlock[T]) (wavelet.Plane[T], error) {
 	top := t.Coding.Levels - d.reduce
 	parts := make([]resolution[T], top+1)
-	want := area
-	for r := top; r >= 0; r-- {
-		res := &t.Resolutions[r]
-		if r > 0 {
-			want = want.Inset(-reach).Intersect(res.Bounds)
-		}
-		parts[r] = newResolutionPart[T](res, want)
-		want = codestream.Reduce(want, 1)
+	for r, want := range resolutionAreas(t, area, top, reach) {
+		parts[r] = newResolutionPart[T](&t.Resolutions[r], want)
 	}
 	if err := decodeBlocks(d, t, precincts, parts, store); err != nil {
 		return wavelet.Plane[T]{}, err
@@ -56,6 +50,58 @@ func synthesize[T wavelet.Sample](d *decoder, t *codestream.TileComponent, preci
 		p.bands, low = nil, joined
 	}
 	return crop(low, parts[top].area, area), nil
+}
+
+// resolutionAreas are what has to be computed of the resolutions up to top, for an area of
+// that one.
+func resolutionAreas(t *codestream.TileComponent, area image.Rectangle, top, reach int) []image.Rectangle {
+	list := make([]image.Rectangle, top+1)
+	for r := top; r >= 0; r-- {
+		if r > 0 {
+			area = area.Inset(-reach).Intersect(t.Resolutions[r].Bounds)
+		}
+		list[r] = area
+		area = codestream.Reduce(area, 1)
+	}
+	return list
+}
+
+// needless returns the lengths of a tile's packets, where the file has them and the areas are
+// not all of the tile, and which of the packets none of the areas depends on.
+func (d *decoder) needless(tile *codestream.Tile, areas []image.Rectangle, wanted func(c, r int) bool) ([]int, func(packet.ID) bool) {
+	whole := d.reduce == 0
+	parts := make([][]image.Rectangle, len(areas))
+	for c := range areas {
+		t := &tile.Components[c]
+		whole = whole && areas[c] == t.Bounds
+		if areas[c].Empty() {
+			continue
+		}
+		reach := reach53
+		if t.Coding.Transform == codestream.Irreversible97 {
+			reach = reach97
+		}
+		parts[c] = resolutionAreas(t, areas[c], t.Coding.Levels-d.reduce, reach)
+	}
+	if whole {
+		return nil, nil
+	}
+	return d.stream.PacketLengths(tile.Index), func(id packet.ID) bool {
+		if !wanted(id.Component, id.Resolution) {
+			return true
+		}
+		res := &tile.Components[id.Component].Resolutions[id.Resolution]
+		for i := range res.Subbands {
+			area := parts[id.Component][id.Resolution]
+			if res.Index > 0 {
+				area = codestream.SubbandOf(area, res.Subbands[i].Orientation)
+			}
+			if res.Subbands[i].Precinct(id.Precinct).Area.Overlaps(area) {
+				return false
+			}
+		}
+		return true
+	}
 }
 
 // crop is the part of a plane that holds from.

@@ -182,7 +182,7 @@ func (s *Stream) parsePartHeader(t *tileParts, data []byte) error {
 		}
 		data = rest
 		switch seg.marker {
-		case COD, COC, QCD, QCC, RGN, POC, PPT:
+		case COD, COC, QCD, QCC, RGN, POC, PPT, PLT:
 			markers = append(markers, seg)
 		case SOC, SIZ, SOT, EOC, SOP, EPH, PPM, CAP:
 			return codec.Malformedf("jpeg2000: the marker %v is in the header of a tile-part", seg.marker)

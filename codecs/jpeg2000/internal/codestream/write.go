@@ -10,6 +10,9 @@ type Main struct {
 	Size   Size
 	Params Params
 	HT     HTCapabilities // written as CAP where Size.Capabilities has PartFifteen
+
+	// Whether the lengths of tile-parts and of packets are written, see [AppendTLM] and [AppendPLT].
+	TLM, PLT bool
 }
 
 // AppendMain appends SOC and the main header: SIZ, CAP for Part 15, COD and QCD with what

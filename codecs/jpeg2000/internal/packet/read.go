@@ -13,6 +13,11 @@ type Input struct {
 	Bodies  [][]byte // of its tile-parts, in their order; they hold whole packets
 	Packed  bool     // packet headers are not in the bodies but in Headers (PPM, PPT)
 	Headers []byte
+	Lengths []int // of the packets, in their order; nil: not known
+
+	// Needless says whether nothing is wanted of a packet whose length is known, so that it is
+	// passed over; nil: of none.
+	Needless func(ID) bool
 }
 
 // Markers inside of tile-parts.
@@ -78,12 +83,31 @@ func (r *reader) skipEmpty() {
 }
 
 // packet reads one packet.
-func (r *reader) packet(id ID) error {
+func (r *reader) packet(id ID) (err error) {
 	if len(r.in.Bodies) == 0 {
 		return codec.Malformedf("jpeg2000: tile %d is cut short: it ends before the packet of layer %d, resolution %d, component %d, precinct %d",
 			r.tile.Index, id.Layer, id.Resolution, id.Component, id.Precinct)
 	}
 	body := &r.in.Bodies[0]
+	if r.in.Lengths != nil {
+		if len(r.in.Lengths) == 0 {
+			return errLengths
+		}
+		n, before := r.in.Lengths[0], len(*body)
+		if r.in.Lengths = r.in.Lengths[1:]; n > before {
+			return errLengths
+		}
+		if r.in.Needless(id) {
+			*body = (*body)[n:]
+			r.came(id)
+			return nil
+		}
+		defer func() {
+			if err == nil && before-len(*body) != n {
+				err = errLengths
+			}
+		}()
+	}
 	if b := *body; len(b) >= sopLength && b[0] == 0xff && b[1] == markerSOP && r.params.SOP {
 		*body = b[sopLength:]
 	}
@@ -94,12 +118,7 @@ func (r *reader) packet(id ID) error {
 	if err := r.header(id, header); err != nil {
 		return err
 	}
-	if r.wanted(id.Component, id.Resolution) {
-		r.missing--
-		if id.Layer == 0 {
-			r.unseen--
-		}
-	}
+	r.came(id)
 	for _, l := range r.lengths {
 		if l.bytes > len(*body) {
 			return codec.Malformedf("jpeg2000: tile %d: a packet has %d bytes of a code-block and the tile-part ends after %d", r.tile.Index, l.bytes, len(*body))
@@ -108,6 +127,20 @@ func (r *reader) packet(id ID) error {
 		*body = (*body)[l.bytes:]
 	}
 	return nil
+}
+
+// errLengths says that packets are not as long as the lengths say.
+var errLengths = codec.Malformedf("jpeg2000: the lengths of packets in PLT are not those of the packets")
+
+// came counts a packet.
+func (r *reader) came(id ID) {
+	if !r.wanted(id.Component, id.Resolution) {
+		return
+	}
+	r.missing--
+	if id.Layer == 0 {
+		r.unseen--
+	}
 }
 
 // header reads a packet's header from the bytes at *data, which move on.
