@@ -5,10 +5,10 @@
 // waits for the states that the piece before leaves and for the half row before, and a tile for nothing else. So all that
 // does not depend on them is loaded before: terms and weights a piece ahead, textures two, words when half of them are used.
 //
-//	shared memory of a block: | starts | hints |, the tables of the set of its level
+//	shared memory of a block: | buckets |, the tables of the set of its level
 //	of each group behind it:  | words 8 G | rows: 3 of coefficients, 3 of magnitudes, each margin + side + margin |
 //
-// Row y of the band lies in row y mod 3. Words and rows are of one group only, so that all barriers but the one behind the
+// The rows of the band take turns in those three. Words and rows are of one group only, so that all barriers but the one behind the
 // tables are of warps.
 #pragma once
 
@@ -16,30 +16,73 @@
 
 constexpr uint32_t row_margin = 4;
 
+// What a table has from a slot on. low is the start of the token there, its frequency << 14 and the token's low four bits << 28;
+// high the frequencies of the next two tokens, and the other bits of the token << 28.
+using Bucket = TwoWords;
+
 struct SharedTables {
-	uint16_t starts[table_count * starts_stride];
-	uint8_t hints[table_count * hint_stride];
+	Bucket buckets[bucket_count];
 };
 static_assert(sizeof(SharedTables) == shared_tables, "the host asks for that");
 
-extern __shared__ uint32_t shared_memory[];
+extern __shared__ FourWords shared_memory[];
 
 // All threads of the block call.
 DEVICE void load_tables(SharedTables *to, const Set *set)
 {
-	const uint32_t *from = (const uint32_t *)set->tables;
-	for (uint32_t i = threadIdx.x; i < sizeof(SharedTables) / 4; i += blockDim.x)
-		((uint32_t *)to)[i] = from[i];
+	constexpr uint32_t n = sizeof(SharedTables) / sizeof(FourWords), at_once = 4; // loads that are under way
+	using Words = uint32_t __attribute__((vector_size(sizeof(FourWords))));
+	const Words *from = (const Words *)set->buckets;
+	for (uint32_t first = threadIdx.x; first < n; first += at_once * blockDim.x) {
+		Words v[at_once] = {};
+#pragma unroll
+		for (uint32_t j = 0; j < at_once; j++)
+			if (first + j * blockDim.x < n)
+				v[j] = from[first + j * blockDim.x];
+#pragma unroll
+		for (uint32_t j = 0; j < at_once; j++)
+			if (first + j * blockDim.x < n)
+				((Words *)to)[first + j * blockDim.x] = v[j];
+	}
 	sync_block(); // every thread reads what others have loaded
 }
 
-// The last three rows of a band in a tile.
+// The last three rows of a band in a tile, of coefficients; those of magnitudes lie behind all three.
 struct TileRows {
-	int16_t *s;
-	uint32_t stride;
+	int16_t *own, *n, *nn; // column 0
+	uint32_t behind;
 
-	__device__ int16_t *c(uint32_t i) const { return s + i * stride + row_margin; }
-	__device__ int16_t *m(uint32_t i) const { return s + (3 + i) * stride + row_margin; }
+	__device__ TileRows(int16_t *first, uint32_t side)
+	{
+		uint32_t stride = side + 2 * row_margin;
+		own = first + row_margin, n = own + stride, nn = n + stride;
+		behind = 3 * stride;
+	}
+
+	__device__ int16_t *magnitudes(int16_t *row) const { return row + behind; }
+
+	__device__ void advance()
+	{
+		int16_t *row = nn;
+		nn = n, n = own, own = row;
+	}
+
+	// Stores a coefficient of a row of width, and the two columns on either side that are like it.
+	__device__ void store(int32_t x, uint32_t width, int16_t c, int16_t m)
+	{
+		put(x, c, m);
+		if ((uint32_t)(x - 1) < 2)
+			put(-x, c, m);
+		uint32_t from_end = width - 1 - (uint32_t)x;
+		if (from_end - 1 < 2)
+			put((int32_t)(width - 1 + from_end), c, m);
+	}
+
+	__device__ void put(int32_t x, int16_t c, int16_t m)
+	{
+		own[x] = c;
+		magnitudes(own)[x] = m;
+	}
 };
 
 struct SharedRow {
@@ -85,7 +128,7 @@ struct WordReader {
 		load(k);
 	}
 
-	// Provides for a step, which takes three words for each state at most: fewer than 4 G. All threads of the warp call.
+	// Provides for a piece, which takes three words for each coefficient at most: fewer than 4 G. All threads of the warp call.
 	__device__ void provide(const Lanes &k)
 	{
 		bool few = (int32_t)(filled - at) < (int32_t)(4 * k.group()); // at first filled may be below at
@@ -99,13 +142,13 @@ struct WordReader {
 		sync_warp(); // the group's threads read each other's words
 	}
 
-	// All threads of the warp call.
-	__device__ void refill(const Lanes &k, bool own, uint32_t &state)
+	// Gives states that are wanted a word more, those of a group in their order. All threads of the warp call, and those of a
+	// group that have the same state want the same.
+	__device__ void refill(const Lanes &k, bool wanted, uint32_t &state)
 	{
-		bool wanted = own && state < 1u << 16;
-		uint32_t with = k.own(ballot(wanted));
-		if (wanted)
-			state = state << 16 | ring[(at + k.before(with)) & (8 * k.group() - 1)];
+		uint32_t with = ballot(wanted) >> k.base & k.first_states();
+		uint32_t word = ring[(at + ones(with & k.states_before())) & (8 * k.group() - 1)];
+		state = wanted ? state << 16 | word : state;
 		at += ones(with);
 	}
 };
@@ -125,76 +168,93 @@ DEVICE int32_t raw_index(const WordReader &r, uint32_t i, uint32_t bits)
 	return (int32_t)v >> (32 - bits);
 }
 
-// Decodes the residuals of a piece. All threads of the warp call; inside says whether the thread has a coefficient, and count
-// how many the group has. State i of a group is with its thread i, before and afterwards.
-DEVICE int32_t decode_symbols(const Lanes &k, WordReader &r, const SharedTables *tables, uint32_t fraction, uint32_t q, bool inside, uint32_t count,
-	uint32_t &state)
+// A token and the range of slots that it has.
+struct Range {
+	uint32_t token, start, frequency;
+
+	// Of a slot, with the buckets of its table. A bucket has the first token that reaches into it, that token's start, and the
+	// frequencies of three tokens; slots of others, some 2 %, are searched for.
+	__device__ Range(const Bucket *buckets, uint32_t log_slots, const uint32_t *ranges, uint32_t slot)
+	{
+		Bucket e = buckets[slot >> log_slots];
+		uint32_t first = e.low >> 14 & 16383, second = e.high & 16383, third = e.high >> 14 & 16383;
+		uint32_t one = (e.low & 16383) + first, two = one + second;
+		bool after = slot >= one, last = slot >= two;
+		token = (e.low >> 28 | (e.high >> 24 & 0x70)) + after + last;
+		start = last ? two : after ? one : e.low & 16383;
+		frequency = last ? third : after ? second : first;
+		if (slot - start >= frequency)
+			search(ranges, slot);
+	}
+
+	// Searches behind the token.
+	__device__ void search(const uint32_t *ranges, uint32_t slot)
+	{
+		uint32_t last = tokens - 1;
+		token++;
+		while (token < last) {
+			uint32_t middle = (token + last + 1) / 2;
+			bool above = slot >= (ranges[middle] & 0xffff);
+			token = above ? middle : token;
+			last = above ? last : middle - 1;
+		}
+		start = ranges[token] & 0xffff;
+		frequency = ranges[token] >> 16;
+	}
+};
+
+// A residual, of its token and raw bits, whose least shift bits lie below those of the token.
+DEVICE int32_t residual_of(uint32_t token, uint32_t raw, uint32_t shift)
 {
-	uint32_t shift = 0, context = q, token = 0, raw = 0;
-	if (context >= contexts) {
-		shift = (context - 40) >> 2;
-		context = 40 + (context & 3);
-	}
-	uint32_t table = fraction * contexts + context;
-	const uint16_t *starts = tables->starts + table * starts_stride;
-	const uint8_t *hints = tables->hints + table * hint_stride;
-	uint32_t steps = k.steps();
-	for (uint32_t step = 0; step < steps; step++) {
-		bool own = inside;
-		if (steps > 1) {
-			uint32_t before = shuffle_up(state, 1u << k.log_lanes);
-			state = step > 0 && k.step() == step ? before : state;
-			own = inside && k.step() == step;
-		}
-		r.provide(k);
-		uint32_t raw_bits = 0;
-		if (own) {
-			uint32_t slot = state & 16383;
-			// Hints have many tokens between them where these are rare.
-			const uint8_t *hint = hints + slot / (16384 / hint_slots);
-			uint32_t last = hint[1];
-			token = hint[0];
-			while (token < last) {
-				uint32_t middle = (token + last) / 2;
-				bool above = slot >= starts[middle + 1];
-				token = above ? middle + 1 : token;
-				last = above ? last : middle;
-			}
-			uint32_t start = starts[token], end = starts[token + 1];
-			state = (end - start) * (state >> 14) + slot - start;
-			uint32_t n = (token + 1) / 2;
-			raw_bits = token == escape ? 32 : (n < 16 ? 0 : (n - 16) / 2 + 3) + shift;
-		}
-		r.refill(k, own, state);
-		if (!ballot(raw_bits > 0))
-			continue;
-		uint32_t low = raw_bits < 16 ? raw_bits : 16, high = raw_bits - low;
-		if (own) {
-			raw = low_bits(state, low);
-			state >>= low;
-		}
-		r.refill(k, own, state);
-		if (!ballot(high > 0))
-			continue;
-		if (own) {
-			raw |= low_bits(state, high) << 16;
-			state >>= high;
-		}
-		r.refill(k, own, state);
-	}
-	if (steps > 1) {
-		// The states are where the last step with coefficients has left them.
-		uint32_t last = count > 0 ? (count - 1) >> k.log_lanes : 0;
-		state = from_lane(state, k.base + (last << k.log_lanes) + k.state());
-	}
 	if (token == escape)
 		return (int32_t)raw;
-	int32_t n = (int32_t)(token + 1) / 2;
+	uint32_t n = (token + 1) / 2;
 	if (n >= 16) {
-		uint32_t g = (uint32_t)(n - 16) / 2 + 4;
-		n = (int32_t)(1u << g | (uint32_t)((n - 16) & 1) << (g - 1) | raw >> shift);
+		uint32_t g = (n - 16) / 2 + 4;
+		n = 1u << g | (n & 1) << (g - 1) | raw >> shift;
 	}
-	return (int32_t)((uint32_t)(token & 1 ? n : -n) << shift | low_bits(raw, shift));
+	return (int32_t)((token & 1 ? n : 0 - n) << shift | (raw & ((1u << shift) - 1)));
+}
+
+// Decodes the residuals of a piece. All threads of the warp call; inside says whether the thread has a coefficient. Every thread
+// of a group has the state of its number mod K before and afterwards, and goes on with it for all coefficients that take this
+// state: so no state waits for another thread.
+DEVICE int32_t decode_symbols(const Lanes &k, WordReader &r, const SharedTables *tables, const Set *set, uint32_t log_slots, uint32_t fraction,
+	uint32_t q, bool inside, uint32_t &state)
+{
+	uint32_t shift = q >= contexts ? (q - 40) >> 2 : 0, table = fraction * contexts + (q >= contexts ? 40 + (q & 3) : q);
+	uint32_t own = table | shift << 8 | (uint32_t)inside << 16, own_token = 0, own_raw = 0;
+	r.provide(k);
+	uint32_t steps = k.steps(), next_own = steps > 1 ? from_lane(own, k.base + k.state()) : own;
+	for (uint32_t step = 0; step < steps; step++) {
+		uint32_t of = next_own;
+		if (step + 1 < steps)
+			next_own = from_lane(own, k.base + ((step + 1) << k.log_lanes) + k.state()); // before the chain needs it
+		bool coded = of >> 16;
+		const uint32_t *ranges = set->ranges + (of & 255) * tokens;
+		Range range(tables->buckets + ((of & 255) << (14 - log_slots)), log_slots, ranges, state & 16383);
+		uint32_t next = range.frequency * (state >> 14) + (state & 16383) - range.start;
+		state = coded ? next : state;
+		uint32_t token = range.token, raw = 0;
+		uint32_t raw_bits = (token >= 31 ? ((token + 1) >> 2) - 5 : 0) + (of >> 8 & 15);
+		raw_bits = !coded ? 0 : token == escape ? 32 : raw_bits;
+		r.refill(k, coded && state < 1u << 16, state);
+		if (ballot(raw_bits > 0)) {
+			uint32_t low = raw_bits < 16 ? raw_bits : 16, high = raw_bits - low;
+			raw = state & ((1u << low) - 1);
+			state >>= low;
+			r.refill(k, coded && state < 1u << 16, state);
+			if (ballot(high > 0)) {
+				raw |= (state & ((1u << high) - 1)) << 16;
+				state >>= high;
+				r.refill(k, coded && state < 1u << 16, state);
+			}
+		}
+		bool mine = k.step() == step;
+		own_token = mine ? token : own_token;
+		own_raw = mine ? raw : own_raw;
+	}
+	return residual_of(own_token, own_raw, shift);
 }
 
 // What is loaded for coefficients before those in front of them are decoded: of the next piece its known sums and its weights of
@@ -244,19 +304,23 @@ struct TileState {
 };
 
 template <int b>
-DEVICE void decode_band(const Model &m, const Lanes &k, WordReader &r, const SharedTables *tables, TileState &t, const TileRows &rows)
+DEVICE void decode_band(const Model &m, const Lanes &k, WordReader &r, const SharedTables *tables, TileState &t, int16_t *first)
 {
 	const ModelBand &f = band_of(m, b);
 	Part<true> own(f, m.side, t.tx, t.ty);
 	int32_t offset = m.offsets[b];
+	uint32_t log_slots = m.fast ? fast_slots : log_bucket_slots;
+	// A part of less than four columns has others outside than those that know where they are needed.
+	bool narrow = ballot(t.valid && own.width < 4) != 0;
+	TileRows rows(first, m.side);
 	Piece piece(m, f, k);
 	Ahead ahead(piece);
 	ahead.load_kind(own, k, t.valid);
 	ahead.advance<b>(m, own, k, t.valid);
 	for (uint32_t left = piece.count(); left-- > 0;) {
 		uint32_t y = piece.y, x = piece.x(k);
-		uint32_t i = y % 3, n = y > 0 ? (y - 1) % 3 : 0, nn = y > 1 ? (y - 2) % 3 : 0;
-		SharedRow c[3] = {{rows.c(nn)}, {rows.c(n)}, {rows.c(i)}}, e[3] = {{rows.m(nn)}, {rows.m(n)}, {rows.m(i)}};
+		int16_t *nn = y > 1 ? rows.nn : rows.n;
+		SharedRow c[3] = {{nn}, {rows.n}, {rows.own}}, e[3] = {{rows.magnitudes(nn)}, {rows.magnitudes(rows.n)}, {rows.magnitudes(rows.own)}};
 		bool inside = t.valid && piece.inside(own, k), coded = inside && t.mode == mode_coded;
 		Prediction p(0, 0);
 		uint32_t q = 0;
@@ -271,8 +335,7 @@ DEVICE void decode_band(const Model &m, const Lanes &k, WordReader &r, const Sha
 			}
 		}
 		ahead.advance<b>(m, own, k, t.valid);
-		uint32_t count = ones(k.own(ballot(coded)));
-		int32_t residual = decode_symbols(k, r, tables, p.fraction(), q, coded, count, t.state);
+		int32_t residual = decode_symbols(k, r, tables, m.set, log_slots, p.fraction(), q, coded, t.state);
 		if (inside) {
 			if (t.mode == mode_coded) {
 				residual = p.f < 0 ? -residual : residual;
@@ -286,20 +349,23 @@ DEVICE void decode_band(const Model &m, const Lanes &k, WordReader &r, const Sha
 			f.e[at] = sat16(residual);
 			if (is_wide(value) || limited(residual, most_magnitude + 1) > most_magnitude)
 				*m.wide = 1; // any thread, the same value
-			rows.c(i)[x] = sat16(value);
-			rows.m(i)[x] = (int16_t)magnitude_of(sat16(residual));
+			rows.store((int32_t)x, own.width, sat16(value), (int16_t)magnitude_of(sat16(residual)));
 		}
 		piece.advance();
 		if (piece.first > 0)
 			continue;
 		sync_warp(); // the next half row, and the columns outside, look at this one
-		if (t.valid && k.thread < 4 && y < own.height && own.width > 0) {
-			int32_t outside = k.thread < 2 ? (int32_t)k.thread - 2 : (int32_t)(own.width + k.thread - 2);
-			uint32_t from = own.column(outside);
-			rows.c(i)[outside] = rows.c(i)[from];
-			rows.m(i)[outside] = rows.m(i)[from];
+		if (narrow) {
+			if (t.valid && k.thread < 4 && own.width > 0) {
+				int32_t outside = k.thread < 2 ? (int32_t)k.thread - 2 : (int32_t)(own.width + k.thread - 2);
+				uint32_t from = own.column(outside);
+				rows.own[outside] = rows.own[from];
+				rows.magnitudes(rows.own)[outside] = rows.magnitudes(rows.own)[from];
+			}
+			sync_warp();
 		}
-		sync_warp();
+		if (piece.parity == 0)
+			rows.advance();
 	}
 }
 
@@ -320,7 +386,6 @@ template <int b> DEVICE void decode_tiles(const Model &m, const uint8_t *bytes)
 	t.tx = tile % m.across, t.ty = tile / m.across;
 	uint32_t stride = m.side + 2 * row_margin;
 	uint16_t *own = (uint16_t *)(tables + 1) + (threadIdx.x >> k.log_group) * (8 * k.group() + 6 * stride);
-	TileRows rows = {(int16_t *)own + 8 * k.group(), stride};
 	uint32_t length = m.lengths[tile], states = 1u << k.log_lanes;
 	uint32_t *record = m.states + (uint64_t)tile * record_words;
 	t.mode = length == 0 || !t.valid ? mode_zero : length % 2 ? mode_raw : mode_coded;
@@ -334,7 +399,7 @@ template <int b> DEVICE void decode_tiles(const Model &m, const uint8_t *bytes)
 	t.number = b == 0 ? 0 : hl.width * hl.height + (b == 1 ? 0 : lh.width * lh.height);
 	const ModelBand &f = band_of(m, b);
 	if (f.width > 0 && f.height > 0)
-		decode_band<b>(m, k, r, tables, t, rows);
+		decode_band<b>(m, k, r, tables, t, (int16_t *)own + 8 * k.group());
 	if (b < 2) {
 		if (t.valid && k.thread < states)
 			record[k.thread] = t.state;
@@ -346,19 +411,19 @@ template <int b> DEVICE void decode_tiles(const Model &m, const uint8_t *bytes)
 }
 
 // HL of all tiles of a level. A group of threads per tile; blockIdx.y is the level of a plane.
-KERNEL __launch_bounds__(decoder_threads) pcwt_decode_hl(const Model *__restrict__ list, const uint8_t *__restrict__ bytes)
+KERNEL __launch_bounds__(decoder_threads, 3) pcwt_decode_hl(const Model *__restrict__ list, const uint8_t *__restrict__ bytes)
 {
 	const Model m = list[blockIdx.y]; // in registers: a load of a field would stand in the chain of every piece
 	decode_tiles<0>(m, bytes);
 }
 
-KERNEL __launch_bounds__(decoder_threads) pcwt_decode_lh(const Model *__restrict__ list, const uint8_t *__restrict__ bytes)
+KERNEL __launch_bounds__(decoder_threads, 3) pcwt_decode_lh(const Model *__restrict__ list, const uint8_t *__restrict__ bytes)
 {
 	const Model m = list[blockIdx.y];
 	decode_tiles<1>(m, bytes);
 }
 
-KERNEL __launch_bounds__(decoder_threads) pcwt_decode_hh(const Model *__restrict__ list, const uint8_t *__restrict__ bytes)
+KERNEL __launch_bounds__(decoder_threads, 3) pcwt_decode_hh(const Model *__restrict__ list, const uint8_t *__restrict__ bytes)
 {
 	const Model m = list[blockIdx.y];
 	decode_tiles<2>(m, bytes);

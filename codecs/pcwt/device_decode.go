@@ -1,6 +1,7 @@
 package pcwt
 
 import (
+	"bytes"
 	"context"
 	"image"
 	"sync"
@@ -198,6 +199,19 @@ func (d *deviceDecoder) tiles(s *deviceSteps, items []int, pictures []picture, f
 // copy itself.
 const copySpan = 1 << 20
 
+// image makes an image of copies of its slices. A small one of bytes is cloned, which does not clear the memory first.
+func (d *deviceDecoder) image(shape raster.Shape, slices [][]byte) *raster.Image {
+	if len(slices) == 1 && len(slices[0]) <= copySpan && shape.BytesPerSample() == 1 {
+		return &raster.Image{Shape: shape, Pix: bytes.Clone(slices[0])}
+	}
+	m := raster.Make(shape)
+	for z, s := range slices {
+		pix := m.Slice(z).Pix
+		d.cores.Spans(len(s), copySpan, func(lo, hi int) { copy(pix[lo:hi], s[lo:hi]) })
+	}
+	return m
+}
+
 // finish makes the image of a file, or of the region of a view, and checks its samples. A file that is damaged the CPU decodes
 // once more, which knows what to say.
 func (d *deviceDecoder) finish(i int) {
@@ -206,11 +220,7 @@ func (d *deviceDecoder) finish(i int) {
 		d.onCPU([]int{i})
 		return
 	}
-	m := raster.Make(d.shape(i))
-	for z, s := range f.slices {
-		pix := m.Slice(z).Pix
-		d.cores.Spans(len(s), copySpan, func(lo, hi int) { copy(pix[lo:hi], s[lo:hi]) })
-	}
+	m := d.image(d.shape(i), f.slices)
 	f.batch.release()
 	d.decoded[i].batch = nil
 	if d.view == (codec.View{}) && h.checksumOf(d.cores, m.Pix, d.files[i]) != h.checksum {

@@ -17,7 +17,8 @@ type extent struct {
 	pixels   int
 	tiles    int // of a level
 	elements int // of a band
-	bodies   int // tiles of a level of a plane
+	regions  int // of a level of a plane
+	bodies   int // tiles of it
 	side     int // of such a tile
 	group    int // threads of a group that works on such a tile
 	groups   int // of all bands of a batch
@@ -31,9 +32,12 @@ const (
 	groupThreads  = 256
 	readerThreads = 64
 	coderThreads  = 64
+	regionWidth   = 64
+	regionHeight  = 16
+	regionThreads = 256
 
 	decoderThreads = 256
-	sharedTables   = constants.TableCount * (2*startsStride + hintStride) // bytes of shared memory that a block of decoders has for tables
+	sharedTables   = 8 * bucketCount // bytes of shared memory that a block of decoders has for tables
 )
 
 // kernels is all kernels. Those of groups have one item for the whole batch.
@@ -54,11 +58,11 @@ var kernels = gpu.Table[extent]{Module: &module, Kernels: map[string]gpu.Entry[e
 	"pcwt_lift":  {Params: listParams{}, Threads: ofPixels},
 	"pcwt_round": {Params: listParams{}, Threads: ofPixels},
 
-	"pcwt_predict":      {Params: listParams{}, Threads: ofPixels},
-	"pcwt_scale":        {Params: listParams{}, Threads: ofPixels},
+	"pcwt_predict":      {Params: listParams{}, Block: regionThreads, Threads: ofRegions},
+	"pcwt_scale":        {Params: listParams{}, Block: regionThreads, Threads: ofRegions},
 	"pcwt_encode_tiles": {Params: listParams{}, Block: coderThreads, Threads: ofBodies},
 	"pcwt_pack_tiles":   {Params: tileParams{}, Block: coderThreads, Threads: func(e *extent) int { return e.bodies * coderThreads }},
-	"pcwt_know":         {Params: listParams{}, Threads: ofPixels},
+	"pcwt_know":         {Params: listParams{}, Block: regionThreads, Threads: ofRegions},
 	"pcwt_know_lh":      {Params: listParams{}, Threads: ofPixels},
 	"pcwt_know_hh":      {Params: listParams{}, Threads: ofPixels},
 	"pcwt_decode_hl":    {Params: tileParams{}, Grid: decoderGrid},
@@ -111,8 +115,14 @@ const mostSmall = 2047
 
 func ofBodies(e *extent) int { return e.bodies * e.group }
 
-func ofPixels(e *extent) int { return e.pixels }
-func ofTiles(e *extent) int  { return e.tiles * tileThreads }
+func ofPixels(e *extent) int  { return e.pixels }
+func ofTiles(e *extent) int   { return e.tiles * tileThreads }
+func ofRegions(e *extent) int { return e.regions * regionThreads }
+
+// regions of the positions of a level.
+func regions(width, height int) int {
+	return (width + regionWidth - 1) / regionWidth * ((height + regionHeight - 1) / regionHeight)
+}
 
 // tiles of a level with the given number of samples.
 func tiles(width, height int) int {
@@ -249,22 +259,23 @@ type deviceTree struct {
 	Groups uint64
 }
 
-// Sizes of what profile 1 has in tables on a device.
+// Sizes of what profile 1 has in tables on a device. Fast sets take the tables of one fraction only, in as many buckets.
 const (
-	hintSlots    = 64            // of a table: in each, the first token that reaches into it
-	hintStride   = hintSlots + 4 // with the last token behind them
-	startsStride = constants.Tokens + 2
-	scaleZero    = 255
+	logBucketSlots = 9
+	fastSlots      = 7 // log2, likewise
+	bucketCount    = constants.TableCount << (constants.Bits - logBucketSlots)
+	scaleZero      = 255
 )
 
 // deviceSet is a set of constants.
 type deviceSet struct {
 	Predict    [constants.PredictKeys * constants.Slots]int16
 	Scale      [constants.ScaleKeys * constants.Slots]int16
+	Buckets    [2 * bucketCount]uint32 // of a table, from a slot on: the token, its start and its frequency, and the next two frequencies
 	Bias       [constants.ScaleKeys]int32
 	Thresholds [2]int16
+	Unused     uint32
 	Ranges     [constants.TableCount * constants.Tokens]uint32 // of a table, where each token begins, and its frequency << 16
-	Tables     [sharedTables]uint8                             // where each token begins, of all tables, u16; then of a table, the first token that reaches into a slot
 }
 
 // deviceModelBand is a band of a level of profile 1, and what its coefficients are coded from. Arrays have height rows of

@@ -10,7 +10,7 @@
 //	feature is not 0
 #pragma once
 
-#include "position.cuh"
+#include "regions.cuh"
 
 template <int b, bool small> DEVICE void know_band(const Model &m, const Low<small> &q, const Position &at, uint32_t texture)
 {
@@ -31,27 +31,37 @@ template <int b, bool small> DEVICE void know_band(const Model &m, const Low<sma
 	f.kinds[known.at] = (uint8_t)(texture | (s.any != 0) << 7);
 }
 
-template <bool small> DEVICE void know_position(const Model &m, const Position &at)
+template <bool small> DEVICE void know_region(const Model &m, const Region &g, int16_t *low)
 {
-	Low<small> q(m, at.px, at.py);
-	uint32_t texture = m.fast ? 0 : q.texture(m.set);
-	know_band<0, small>(m, q, at, texture);
-	know_band<1, small>(m, q, at, texture);
-	know_band<2, small>(m, q, at, texture);
+	if (!m.fast) {
+		stage_low<small>(low, m, g);
+		sync_block(); // every thread reads what others have loaded
+	}
+	for (uint32_t j = threadIdx.x / region_width; j < region_height; j += region_threads / region_width) {
+		Position at(m, g.px + threadIdx.x % region_width, g.py + j);
+		if (!at.inside)
+			return;
+		Low<small> q(low + staged_place(g, at), staged_stride);
+		uint32_t texture = m.fast ? 0 : q.texture(m.set);
+		know_band<0, small>(m, q, at, texture);
+		know_band<1, small>(m, q, at, texture);
+		know_band<2, small>(m, q, at, texture);
+	}
 }
 
-// What decoding knows of a level's coefficients before any of them: the sums over terms outside the tile. One thread per
-// position; blockIdx.y is the level.
-KERNEL pcwt_know(const Model *__restrict__ list)
+// What decoding knows of a level's coefficients before any of them: the sums over terms outside the tile. A block per region;
+// blockIdx.y is the level.
+KERNEL __launch_bounds__(region_threads, 3) pcwt_know(const Model *__restrict__ list)
 {
 	const Model &m = list[blockIdx.y];
-	Position at(m);
-	if (!at.inside)
+	Region g(m);
+	if (!g.inside)
 		return;
-	if (*m.wide)
-		know_position<false>(m, at);
+	__shared__ int16_t low[low_rows * staged_stride];
+	if (region_is_wide(m))
+		know_region<false>(m, g, low);
 	else
-		know_position<true>(m, at);
+		know_region<true>(m, g, low);
 }
 
 // Adds to what is known of a band's coefficients the terms of the tile's bands before it.
@@ -64,11 +74,12 @@ template <int b, bool narrow> DEVICE void know_earlier(const Model &m, const Pos
 	uint32_t kind = f.kinds[i], texture = kind & 127;
 	Features s = {f.scales[i], (int32_t)(kind >> 7)};
 	Weights w(m.set->scale + 16 * scale_key(m, b, at.x, at.y, texture / (textures / directions)));
-	earlier_features<b, narrow, false>(s, h, v, w, m.fast, m.variant > 0, (int32_t)at.x, (int32_t)at.y);
+	int32_t y = (int32_t)at.y;
+	earlier_features<b>(s, Magnitudes<narrow>{h, y}, Magnitudes<narrow>{v, y}, w, m.fast, m.variant > 0, (int32_t)at.x);
 	f.scales[i] = s.sum;
 	f.kinds[i] = (uint8_t)(texture | (s.any != 0) << 7);
 	if (!m.fast)
-		f.residuals[i] += earlier_taps<b, narrow, false>(h, v, Weights(predict_weights(m, b, at.x, at.y, texture)), (int32_t)at.x, (int32_t)at.y);
+		f.residuals[i] += earlier_taps<b>(Coefficients<narrow>{h, y}, Coefficients<narrow>{v, y}, Weights(predict_weights(m, b, at.x, at.y, texture)), (int32_t)at.x);
 }
 
 template <int b> DEVICE void know_earlier(const Model &m)

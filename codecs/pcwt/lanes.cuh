@@ -9,8 +9,8 @@
 //	thread g  takes coefficient first + g of a piece of a half row: column 2 (first + g) + parity of row y
 //
 // All groups of a warp are at the same piece: rows and columns are counted by the largest tile of the level, and threads
-// outside of theirs take part in votes and shuffles only. With G > K a piece takes G / K steps, in which states go on from
-// thread to thread, K threads further.
+// outside of theirs take part in votes and shuffles only. With G > K a piece takes G / K steps: in encoding states go on from
+// thread to thread, K threads further; in decoding all threads of a state go on with it together.
 #pragma once
 
 #include "../../gpu/include/bits.cuh"
@@ -39,6 +39,11 @@ struct Lanes {
 	__device__ uint32_t step() const { return thread >> log_lanes; }
 	// The state that it takes.
 	__device__ uint32_t state() const { return thread & ((1u << log_lanes) - 1); }
+
+	// Which bits of a vote, from the group's first on, are of threads that have the first K coefficients, and of those before the
+	// thread's state.
+	__device__ uint32_t first_states() const { return low_bits(whole_warp, 1u << log_lanes); }
+	__device__ uint32_t states_before() const { return low_bits(whole_warp, state()); }
 
 	// The tile of the thread's group.
 	__device__ uint32_t tile() const { return (blockIdx.x * blockDim.x + threadIdx.x) >> log_group; }

@@ -42,6 +42,16 @@ DEVICE uint32_t nearest(int32_t v, uint32_t n) { return v < 0 ? 0 : (uint32_t)v 
 template <bool small> struct Low {
 	int32_t s[6][6];
 
+	// From LL in shared memory, where the position is.
+	__device__ Low(const int16_t *at, int32_t stride)
+	{
+#pragma unroll
+		for (int32_t j = -2; j <= 3; j++)
+#pragma unroll
+			for (int32_t i = -2; i <= 3; i++)
+				s[j + 2][i + 2] = at[j * stride + i];
+	}
+
 	// Neighbouring columns of inner positions are loaded from one address.
 	__device__ Low(const Model &m, uint32_t px, uint32_t py)
 	{
@@ -126,6 +136,10 @@ template <bool small> struct Low {
 		d1 = plus<small>(d1, difference(i + 1, j + 1, i, j));
 		d2 = plus<small>(d2, difference(i + 1, j, i, j + 1));
 	}
+};
+
+struct alignas(8) TwoWords {
+	uint32_t low, high;
 };
 
 struct alignas(16) FourWords {
@@ -305,21 +319,38 @@ template <bool narrow> struct Part {
 DEVICE bool is_narrow(const Model &m, uint32_t tx) { return m.width - tx * m.side < 5; }
 
 // A row of a part: coefficients, and magnitudes of residuals.
-template <bool narrow, bool small> struct CoefficientRow {
-	static constexpr bool is_small = small;
+template <bool narrow> struct CoefficientRow {
+	static constexpr bool is_small = false;
 	const Part<narrow> &p;
 	const int32_t *s;
 
-	__device__ CoefficientRow(const Part<narrow> &p, uint64_t row) : p(p), s(p.f.c + row) {}
-	__device__ int32_t operator()(int32_t x) const { return sat<small>(s[p.column(x)]); }
+	__device__ int32_t operator()(int32_t x) const { return sat(s[p.column(x)]); }
 };
 
-template <bool narrow, bool small> struct MagnitudeRow {
+template <bool narrow> struct MagnitudeRow {
 	const Part<narrow> &p;
 	const int16_t *s;
 
-	__device__ MagnitudeRow(const Part<narrow> &p, uint64_t row) : p(p), s(p.f.e + row) {}
-	__device__ int32_t operator()(int32_t x) const { return magnitude_of<small>(s[p.column(x)]); }
+	__device__ int32_t operator()(int32_t x) const { return magnitude_of(s[p.column(x)]); }
+};
+
+// A part around row y.
+template <bool narrow> struct Coefficients {
+	using Row = CoefficientRow<narrow>;
+	const Part<narrow> &p;
+	int32_t y;
+
+	__device__ bool empty() const { return p.empty(); }
+	__device__ Row row(int32_t below) const { return {p, p.f.c + p.earlier_row(y + below)}; }
+};
+
+template <bool narrow> struct Magnitudes {
+	using Row = MagnitudeRow<narrow>;
+	const Part<narrow> &p;
+	int32_t y;
+
+	__device__ bool empty() const { return p.empty(); }
+	__device__ Row row(int32_t below) const { return {p, p.f.e + p.earlier_row(y + below)}; }
 };
 
 // Taps of the band itself in the tile. n and nn are the rows above, own is the coefficient's. y is not looked at but for 0.
@@ -338,12 +369,13 @@ template <int b, class Row> DEVICE int32_t own_taps(const Row &nn, const Row &n,
 }
 
 // Taps of the bands before in the tile.
-template <int b, bool narrow, bool small> DEVICE int32_t earlier_taps(const Part<narrow> &h, const Part<narrow> &v, const Weights &w, int32_t x, int32_t y)
+template <int b, class Rows> DEVICE int32_t earlier_taps(const Rows &h, const Rows &v, const Weights &w, int32_t x)
 {
-	using Row = CoefficientRow<narrow, small>;
+	using Row = typename Rows::Row;
+	constexpr bool small = Row::is_small;
 	int32_t sum = 0;
 	if (b > 0 && !h.empty()) {
-		Row n(h, h.earlier_row(y - 1)), own(h, h.earlier_row(y)), s(h, h.earlier_row(y + 1)), ss(h, h.earlier_row(y + 2));
+		Row n = h.row(-1), own = h.row(0), s = h.row(1), ss = h.row(2);
 		if (b == 1) {
 			int32_t near = plus<small>(plus<small>(plus<small>(own(x - 1), own(x)), s(x - 1)), s(x));
 			int32_t far = plus<small>(plus<small>(plus<small>(n(x - 1), n(x)), ss(x - 1)), ss(x));
@@ -353,7 +385,7 @@ template <int b, bool narrow, bool small> DEVICE int32_t earlier_taps(const Part
 		}
 	}
 	if (b == 2 && !v.empty()) {
-		Row own(v, v.earlier_row(y));
+		Row own = v.row(0);
 		sum += w.of(11) * plus<small>(own(x), own(x + 1)) + w.of(12) * plus<small>(own(x - 1), own(x + 2));
 	}
 	return sum;
@@ -377,25 +409,24 @@ DEVICE void own_features(Features &s, const Row &nn, const Row &n, const Row &ow
 }
 
 // Features of a band before, with two weights.
-template <bool narrow, bool small> DEVICE void cross_features(Features &s, const Part<narrow> &p, int32_t weight, int32_t of_cross, int32_t x, int32_t y)
+template <class Rows> DEVICE void cross_features(Features &s, const Rows &p, int32_t weight, int32_t of_cross, int32_t x)
 {
 	if (p.empty())
 		return;
-	using Row = MagnitudeRow<narrow, small>;
-	Row n(p, p.earlier_row(y - 1)), own(p, p.earlier_row(y)), below(p, p.earlier_row(y + 1));
+	typename Rows::Row n = p.row(-1), own = p.row(0), below = p.row(1);
 	s.add(weight, own(x));
 	s.add(of_cross, own(x - 1) + own(x + 1) + n(x) + below(x)); // at most 32764
 }
 
 // Features of the bands before in the tile.
-template <int b, bool narrow, bool small>
-DEVICE void earlier_features(Features &s, const Part<narrow> &h, const Part<narrow> &v, const Weights &w, bool fast, bool later, int32_t x, int32_t y)
+template <int b, class Rows>
+DEVICE void earlier_features(Features &s, const Rows &h, const Rows &v, const Weights &w, bool fast, bool later, int32_t x)
 {
 	auto weight = [&](int32_t i) { return fast ? w.of(8 + i) : w.of(later, (b == 1 ? 11 : 9) + i, 12 + i); };
 	if (b > 0)
-		cross_features<narrow, small>(s, h, weight(0), weight(1), x, y);
+		cross_features(s, h, weight(0), weight(1), x);
 	if (b == 2)
-		cross_features<narrow, small>(s, v, weight(2), weight(3), x, y);
+		cross_features(s, v, weight(2), weight(3), x);
 }
 
 // A prediction and which way it lies from an integer.

@@ -184,8 +184,9 @@ func (b *modelBatch) listModels(sets map[*constants.Set]gpu.Ptr) {
 				h := b.headers[b.frames[p.frame].file]
 				group := groupLog(h.laneLog, tiles)
 				b.models = append(b.models, b.model(i, level, group, sets))
+				width, height := e.bands[constants.LH].width, e.bands[constants.HL].height
 				b.sizes = append(b.sizes, extent{
-					pixels: e.bands[constants.LH].width * e.bands[constants.HL].height, bodies: e.tiles, side: h.side(), group: 1 << group,
+					pixels: width * height, regions: regions(width, height), bodies: e.tiles, side: h.side(), group: 1 << group,
 				})
 			}
 		}
@@ -304,21 +305,22 @@ func makeDeviceSet(s *constants.Set) *deviceSet {
 			copy(d.Predict[i*constants.Slots:], s.Predict[i][:])
 		}
 	}
-	const slot = 1 << constants.Bits / hintSlots
-	hints := d.Tables[2*constants.TableCount*startsStride:]
+	logSlots, count := logBucketSlots, constants.TableCount
+	if s.Predict == nil {
+		logSlots, count = fastSlots, constants.Contexts
+	}
+	buckets := d.Buckets[:0]
 	for i := range s.Tables {
 		sum, at := 0, 0
-		start := func(t int) { little.PutUint16(d.Tables[2*(i*startsStride+t):], uint16(sum)) }
+		frequency := func(t int) uint32 { return uint32(s.Tables[i][min(t, constants.Escape)]) }
 		for t, f := range s.Tables[i] {
-			start(t)
 			d.Ranges[i*constants.Tokens+t] = uint32(sum) | uint32(f)<<16
-			sum += int(f)
-			for ; at < hintSlots && at*slot < sum; at++ {
-				hints[i*hintStride+at] = uint8(t)
+			for ; i < count && at < sum+int(f); at += 1 << logSlots {
+				low, high := uint32(sum)|uint32(f)<<14, frequency(t+1)|frequency(t+2)<<14
+				buckets = append(buckets, low|uint32(t)<<28, high|uint32(t)>>4<<28)
 			}
+			sum += int(f)
 		}
-		hints[i*hintStride+hintSlots] = constants.Tokens - 1
-		start(constants.Tokens)
 	}
 	return d
 }

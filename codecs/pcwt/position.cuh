@@ -11,6 +11,9 @@ struct Position {
 	uint32_t x, y;	 // in the tile
 	bool inside;
 
+	__device__ Position(const Model &m, uint32_t px, uint32_t py)
+		: px(px), py(py), x(px & (m.side - 1)), y(py & (m.side - 1)), inside(px < m.width && py < m.height) {}
+
 	__device__ Position(const Model &m)
 	{
 		uint32_t i = (uint32_t)thread(); // a band has less than 2^30 positions

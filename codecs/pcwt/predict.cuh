@@ -1,32 +1,34 @@
 // Profile 1, encoding: residuals and scales of the coefficients of whole levels (README, "What a coefficient knows").
 //
-// All coefficients are known, so that a thread takes a position of the low band and its three coefficients, wherever they
-// lie in their tiles. Neighbouring threads take neighbouring columns: rows of coefficients are read together, and the
-// weights, which depend on the texture, come from the cache. blockIdx.y is the level of a plane in the list.
+// All coefficients are known, so that a thread takes positions of the low band and the three coefficients of each, wherever they
+// lie in their tiles. A block takes a region, whose LL and bands it has in shared memory (regions.cuh); the weights, which depend
+// on the texture, come from the cache. blockIdx.y is the level of a plane in the list.
 //
 //	low, c, e of parents and earlier planes -> pcwt_predict -> e, residuals, kinds -> pcwt_scale -> steps
 //
-// pcwt_scale is a launch of its own because it looks at the residuals of neighbours, which other blocks write. Threads
-// beyond the level, and bands that are smaller than the low band, are left out by a comparison of positions; nothing is
-// shared between threads, so that there are no barriers.
+// pcwt_scale is a launch of its own because it looks at the residuals of neighbours, which other blocks write.
 #pragma once
 
-#include "position.cuh"
+#include "regions.cuh"
+
+// What a block has of its region.
+struct RegionMemory {
+	int16_t low[low_rows * staged_stride];
+	int16_t bands[3][band_rows * staged_stride];
+};
 
 // What encoding knows of a coefficient: its prediction.
-template <int b, bool narrow, bool small> DEVICE void predict_band(const Model &m, const Low<small> &q, const Position &at, uint32_t texture)
+template <int b, bool small> DEVICE void predict_band(const Model &m, const RegionMemory &r, const Region &g, const Low<small> &q, const Position &at, uint32_t texture)
 {
 	const ModelBand &f = band_of(m, b);
 	if (at.px >= f.width || at.py >= f.height)
 		return;
-	uint32_t tx = at.px >> m.log_side, ty = at.py >> m.log_side;
-	Part<narrow> own(f, m.side, tx, ty), h(m.hl, m.side, tx, ty), v(m.lh, m.side, tx, ty);
+	Staged<small> own(r.bands[b], g, at), h(r.bands[0], g, at), v(r.bands[1], g, at);
 	Weights w(predict_weights(m, b, at.x, at.y, texture));
 	Known<b, small> known(f, at.px, at.py);
-	uint32_t y = at.y, n = y > 0 ? y - 1 : 0, nn = y > 1 ? y - 2 : 0;
-	int32_t sum = known.taps(w, m.variant) + low_taps<b, small>(q, w) + earlier_taps<b, narrow, small>(h, v, w, (int32_t)at.x, (int32_t)y);
-	using Row = CoefficientRow<narrow, small>;
-	sum += own_taps<b>(Row(own, own.row(nn)), Row(own, own.row(n)), Row(own, own.row(y)), w, (int32_t)at.x, y);
+	int32_t x = (int32_t)at.x & 1; // of the column, which counts from the position or from the one before
+	int32_t sum = known.taps(w, m.variant) + low_taps<b, small>(q, w) + earlier_taps<b>(h, v, w, x);
+	sum += own_taps<b>(own.row(-2), own.row(-1), own.row(0), w, x, at.y);
 	Prediction p(sum, m.qmin);
 	int32_t e = index_of(f.c[known.at], m.qmin) - p.r;
 	f.e[known.at] = sat16(e);
@@ -36,24 +38,30 @@ template <int b, bool narrow, bool small> DEVICE void predict_band(const Model &
 	f.kinds[known.at] = (uint8_t)(texture / (textures / directions) | p.fraction() << 3);
 }
 
-template <bool narrow, bool small> DEVICE void predict_position(const Model &m, const Position &at)
+template <bool small> DEVICE void predict_region(const Model &m, const Region &g, RegionMemory &r)
 {
-	Low<small> q(m, at.px, at.py);
-	uint32_t texture = q.texture(m.set);
-	predict_band<0, narrow, small>(m, q, at, texture);
-	predict_band<1, narrow, small>(m, q, at, texture);
-	predict_band<2, narrow, small>(m, q, at, texture);
+	stage_low<small>(r.low, m, g);
+	stage_band<false, small>(r.bands[0], m, m.hl, g);
+	stage_band<false, small>(r.bands[1], m, m.lh, g);
+	stage_band<false, small>(r.bands[2], m, m.hh, g);
+	sync_block(); // every thread reads what others have loaded
+	for (uint32_t j = threadIdx.x / region_width; j < region_height; j += region_threads / region_width) {
+		Position at(m, g.px + threadIdx.x % region_width, g.py + j);
+		if (!at.inside)
+			return;
+		Low<small> q(r.low + staged_place(g, at), staged_stride);
+		uint32_t texture = q.texture(m.set);
+		predict_band<0, small>(m, r, g, q, at, texture);
+		predict_band<1, small>(m, r, g, q, at, texture);
+		predict_band<2, small>(m, r, g, q, at, texture);
+	}
 }
 
-// Residuals of all coefficients of a level, from the coefficients. One thread per position; blockIdx.y is the level. The
-// residuals of earlier planes are there.
-KERNEL pcwt_predict(const Model *__restrict__ list)
+// Fast files have no predictions: residuals are indices.
+DEVICE void no_predictions(const Model &m, const Region &g)
 {
-	const Model &m = list[blockIdx.y];
-	Position at(m);
-	if (!at.inside)
-		return;
-	if (m.fast) {
+	for (uint32_t j = threadIdx.x / region_width; j < region_height; j += region_threads / region_width) {
+		Position at(m, g.px + threadIdx.x % region_width, g.py + j);
 		for (uint32_t b = 0; b < 3; b++) {
 			const ModelBand &f = band_of(m, b);
 			if (at.px >= f.width || at.py >= f.height)
@@ -64,24 +72,34 @@ KERNEL pcwt_predict(const Model *__restrict__ list)
 			f.e[i] = sat16(e);
 			f.kinds[i] = 0;
 		}
-		return;
 	}
-	if (is_narrow(m, at.px >> m.log_side))
-		predict_position<true, false>(m, at);
-	else if (*m.wide)
-		predict_position<false, false>(m, at);
-	else
-		predict_position<false, true>(m, at);
 }
 
-template <int b, bool fast, bool narrow, bool small> DEVICE void scale_band(const Model &m, const Low<small> *q, const Position &at)
+// Residuals of all coefficients of a level, from the coefficients. A block per region; blockIdx.y is the level. The residuals of
+// earlier planes are there.
+KERNEL __launch_bounds__(region_threads, 3) pcwt_predict(const Model *__restrict__ list)
+{
+	const Model &m = list[blockIdx.y];
+	Region g(m);
+	if (!g.inside)
+		return;
+	__shared__ RegionMemory r;
+	if (m.fast)
+		no_predictions(m, g);
+	else if (region_is_wide(m))
+		predict_region<false>(m, g, r);
+	else
+		predict_region<true>(m, g, r);
+}
+
+template <int b, bool fast, bool small> DEVICE void scale_band(const Model &m, const RegionMemory &r, const Region &g, const Low<small> *q, const Position &at)
 {
 	const ModelBand &f = band_of(m, b);
 	if (at.px >= f.width || at.py >= f.height)
 		return;
-	uint32_t tx = at.px >> m.log_side, ty = at.py >> m.log_side;
 	bool later = m.variant > 0;
-	Part<narrow> own(f, m.side, tx, ty), h(m.hl, m.side, tx, ty), v(m.lh, m.side, tx, ty);
+	int32_t x = (int32_t)at.x & 1;
+	Staged<small> own(r.bands[b], g, at), h(r.bands[0], g, at), v(r.bands[1], g, at);
 	Known<b, small> known(f, at.px, at.py);
 	uint32_t key = scale_key(m, b, at.x, at.y, f.kinds[known.at] & 7);
 	Weights w(m.set->scale + 16 * key);
@@ -89,41 +107,45 @@ template <int b, bool fast, bool narrow, bool small> DEVICE void scale_band(cons
 	known.features(s, w, m.variant, fast, at.px, at.py);
 	if (!fast)
 		low_features<b, small>(s, *q, w, later, m.qmin);
-	earlier_features<b, narrow, small>(s, h, v, w, fast, later, (int32_t)at.x, (int32_t)at.y);
-	uint32_t y = at.y, n = y > 0 ? y - 1 : 0, nn = y > 1 ? y - 2 : 0;
-	using Row = MagnitudeRow<narrow, small>;
-	own_features<b>(s, Row(own, own.row(nn)), Row(own, own.row(n)), Row(own, own.row(y)), w, fast, later, (int32_t)at.x, y);
+	earlier_features<b>(s, h, v, w, fast, later, x);
+	own_features<b>(s, own.row(-2), own.row(-1), own.row(0), w, fast, later, x, at.y);
 	f.steps[known.at] = (uint8_t)scale_step(s);
 }
 
-template <bool fast, bool narrow, bool small> DEVICE void scale_bands(const Model &m, const Low<small> *q, const Position &at)
+template <bool fast, bool small> DEVICE void scale_region(const Model &m, const Region &g, RegionMemory &r)
 {
-	scale_band<0, fast, narrow, small>(m, q, at);
-	scale_band<1, fast, narrow, small>(m, q, at);
-	scale_band<2, fast, narrow, small>(m, q, at);
-}
-
-template <bool narrow, bool small> DEVICE void scale_position(const Model &m, const Position &at)
-{
-	if (m.fast) {
-		scale_bands<true, narrow, small>(m, nullptr, at);
-	} else {
-		Low<small> q(m, at.px, at.py);
-		scale_bands<false, narrow, small>(m, &q, at);
+	if (!fast)
+		stage_low<small>(r.low, m, g);
+	stage_band<true, small>(r.bands[0], m, m.hl, g);
+	stage_band<true, small>(r.bands[1], m, m.lh, g);
+	stage_band<true, small>(r.bands[2], m, m.hh, g);
+	sync_block(); // every thread reads what others have loaded
+	for (uint32_t j = threadIdx.x / region_width; j < region_height; j += region_threads / region_width) {
+		Position at(m, g.px + threadIdx.x % region_width, g.py + j);
+		if (!at.inside)
+			return;
+		Low<small> q(r.low + staged_place(g, at), staged_stride); // loads only what is looked at
+		scale_band<0, fast, small>(m, r, g, &q, at);
+		scale_band<1, fast, small>(m, r, g, &q, at);
+		scale_band<2, fast, small>(m, r, g, &q, at);
 	}
 }
 
-// Steps of the scale of all coefficients of a level, from the residuals. One thread per position; blockIdx.y is the level.
-KERNEL pcwt_scale(const Model *__restrict__ list)
+// Steps of the scale of all coefficients of a level, from the residuals. A block per region; blockIdx.y is the level.
+KERNEL __launch_bounds__(region_threads, 3) pcwt_scale(const Model *__restrict__ list)
 {
 	const Model &m = list[blockIdx.y];
-	Position at(m);
-	if (!at.inside)
+	Region g(m);
+	if (!g.inside)
 		return;
-	if (is_narrow(m, at.px >> m.log_side))
-		scale_position<true, false>(m, at);
-	else if (*m.wide)
-		scale_position<false, false>(m, at);
+	__shared__ RegionMemory r;
+	bool wide = region_is_wide(m);
+	if (m.fast && wide)
+		scale_region<true, false>(m, g, r);
+	else if (m.fast)
+		scale_region<true, true>(m, g, r);
+	else if (wide)
+		scale_region<false, false>(m, g, r);
 	else
-		scale_position<false, true>(m, at);
+		scale_region<false, true>(m, g, r);
 }

@@ -15,6 +15,9 @@ constexpr uint32_t error_group = 1; // a group does not end where its elements d
 constexpr uint32_t error_tile = 2; // a tile's stream does not end as it must
 constexpr uint32_t error_range = 3; // a sample is not in its range
 constexpr uint32_t coder_threads = 64;
+constexpr uint32_t region_width = 64; // positions of a level that a block of threads takes
+constexpr uint32_t region_height = 16;
+constexpr uint32_t region_threads = 256;
 constexpr int32_t most_magnitude = 8191; // of a residual, in features
 constexpr int32_t most_small = 2047; // of values whose sums are not limited
 constexpr uint32_t textures = 45;
@@ -23,13 +26,13 @@ constexpr uint32_t contexts = 44; // tables of a fraction
 constexpr uint32_t escape = 87;
 constexpr uint32_t tokens = 88;
 constexpr uint32_t table_count = 176;
-constexpr uint32_t starts_stride = 90; // of a table
-constexpr uint32_t shared_tables = 43648; // bytes
+constexpr uint32_t shared_tables = 45056; // bytes
 constexpr uint32_t decoder_threads = 256;
 constexpr uint32_t most_lanes = 32;
 constexpr uint32_t record_words = 33; // of a tile between its bands
-constexpr uint32_t hint_slots = 64; // of a table
-constexpr uint32_t hint_stride = 68;
+constexpr uint32_t log_bucket_slots = 9;
+constexpr uint32_t fast_slots = 7; // log2, of sets of the fast kind
+constexpr uint32_t bucket_count = 5632;
 constexpr uint32_t scale_zero = 255; // the step where all features are 0
 
 // Picture is a picture's samples and its planes.
@@ -204,18 +207,20 @@ static_assert(__builtin_offsetof(Tree, groups) == 24, "Groups");
 struct Set {
 	int16_t predict[38880];
 	int16_t scale[2880];
+	uint32_t buckets[11264]; // of a table, from a slot on: the token, its start and its frequency, and the next two frequencies
 	int32_t bias[180];
 	int16_t thresholds[2];
+	uint32_t unused;
 	uint32_t ranges[15488]; // of a table, where each token begins, and its frequency << 16
-	uint8_t tables[43648]; // where each token begins, of all tables, u16; then of a table, the first token that reaches into a slot
 };
-static_assert(sizeof(Set) == 189844, "Set");
+static_assert(sizeof(Set) == 191256, "Set");
 static_assert(__builtin_offsetof(Set, predict) == 0, "Predict");
 static_assert(__builtin_offsetof(Set, scale) == 77760, "Scale");
-static_assert(__builtin_offsetof(Set, bias) == 83520, "Bias");
-static_assert(__builtin_offsetof(Set, thresholds) == 84240, "Thresholds");
-static_assert(__builtin_offsetof(Set, ranges) == 84244, "Ranges");
-static_assert(__builtin_offsetof(Set, tables) == 146196, "Tables");
+static_assert(__builtin_offsetof(Set, buckets) == 83520, "Buckets");
+static_assert(__builtin_offsetof(Set, bias) == 128576, "Bias");
+static_assert(__builtin_offsetof(Set, thresholds) == 129296, "Thresholds");
+static_assert(__builtin_offsetof(Set, unused) == 129300, "Unused");
+static_assert(__builtin_offsetof(Set, ranges) == 129304, "Ranges");
 
 // ModelBand is a band of a level of profile 1, and what its coefficients are coded from. Arrays have height rows of
 // width; those of parents likewise.

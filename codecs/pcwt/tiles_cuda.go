@@ -1,6 +1,7 @@
 package pcwt
 
 import (
+	"bytes"
 	"context"
 	"hash/crc32"
 
@@ -170,9 +171,8 @@ func (c *codedBatch) file(i int) []byte {
 	defer c.bodies.release()
 	h := c.headers[i]
 	head := h.append()
-	file := make([]byte, h.size)
+	file := bytes.Join([][]byte{head, c.bodies.bytes[c.at[i]:][:h.size-h.start]}, nil) // does not clear the memory first
 	sections := file[h.start:]
-	copy(sections, c.bodies.bytes[c.at[i]:][:len(sections)])
 	c.writeHeads(sections, i)
 	if h.qmin > 0 {
 		defer c.samples.release()
@@ -181,9 +181,8 @@ func (c *codedBatch) file(i int) []byte {
 			h.checksum = crc32.Update(h.checksum, castagnoli, c.samples.bytes[p[0]:][:p[1]])
 		}
 		h.checksum = crc32.Update(h.checksum, castagnoli, sections)
-		head = h.append()
+		copy(file, h.append())
 	}
-	copy(file, head)
 	return file
 }
 
