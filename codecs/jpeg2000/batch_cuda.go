@@ -31,8 +31,9 @@ type deviceTile struct {
 // codeword segments of one of Part 1.
 type deviceSegment struct {
 	data       []byte
-	planes     int // bits of the greatest magnitude; in the decoder those of Part 1 that are coded
-	zeroPlanes int // of a cleanup segment, decoder
+	planes     int                // bits of the greatest magnitude; in the decoder those of Part 1 that are coded
+	zeroPlanes int                // of a cleanup segment, decoder
+	refinement codestream.Segment // of one of Part 15, decoder; no passes: there is none
 
 	// Of Part 1: what the encoder knows of the passes and the sum of squares, and what the
 	// decoder reads.
@@ -360,6 +361,9 @@ func (b *batch) decode(ctx context.Context) error {
 		return err
 	}
 	if err := b.decodeBlocks(); err != nil {
+		return err
+	}
+	if err := b.refine(); err != nil {
 		return err
 	}
 	if err := b.dequantize(); err != nil {

@@ -119,7 +119,7 @@ func (b *batch) dequantize() error {
 		if band.Planes-1-segment.zeroPlanes == 0 {
 			s.Depth = 1
 		}
-		return len(segment.data) > 0
+		return len(segment.data) > 0 && segment.refinement.Passes == 0
 	})
 	if len(list) == 0 {
 		return nil

@@ -13,6 +13,7 @@
 //	mqencode.cuh    decisions to codeword segments                    thread for a code-block
 //	passdecode.cuh  codeword segments to coefficients                 thread for a code-block
 //	htloss.cuh      quantization before and after Part 15's block coder  warp for a code-block, thread for a row
+//	htrefine.cuh    refinement passes of Part 15                      thread for a code-block
 //	volume53.cuh    5/3 transform of volumes, along an axis           pair of samples
 
 #include "samples.cuh"
@@ -26,3 +27,4 @@
 #include "passdecode.cuh"
 #include "volume53.cuh"
 #include "htloss.cuh"
+#include "htrefine.cuh"

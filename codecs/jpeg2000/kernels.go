@@ -36,6 +36,7 @@ var kernels = gpu.Table[extent]{
 		"jpeg2000_ht_quads":   {Params: quadParams{}, Block: quadThreads, Threads: func(e *extent) int { return e.blocks }},
 		"jpeg2000_ht_samples": {Params: sampleParams{}, Block: blockWarps * warp, Threads: func(e *extent) int { return e.blocks * warp }},
 
+		"jpeg2000_ht_refine":     {Params: sampleParams{}, Block: quadThreads, Threads: func(e *extent) int { return e.blocks }},
 		"jpeg2000_quantize":      {Params: quantizeParams{}, Threads: func(e *extent) int { return e.blocks * warp }},
 		"jpeg2000_row_errors":    {Params: rowErrorParams{}, Threads: func(e *extent) int { return e.pixels }},
 		"jpeg2000_ht_dequantize": {Params: sampleParams{}, Threads: func(e *extent) int { return e.blocks * warp }},
@@ -210,6 +211,21 @@ type (
 		Count          uint32
 	}
 )
+
+// deviceRefined is a High Throughput code-block with refinement passes.
+type deviceRefined struct {
+	Data         gpu.Ptr `cuda:"const uint8_t"` // their segment
+	Coefficients gpu.Ptr `cuda:"int32_t"`       // the first
+	States       gpu.Ptr `cuda:"uint8_t"`       // working memory of zeros: (width + 2) x (height + 2)
+	Length       uint32  // bytes of the segment
+	Stride       uint32
+	Width        uint32
+	Height       uint32
+	Plane        uint32 // the last bit-plane of the cleanup pass
+	Passes       uint32 // 1 or 2
+	Causal       uint32 // 1: vertically causal
+	Step         uint32 // half of the quantization step, the bits of a float32; 0: reversible
+}
 
 // deviceArray is a component of a volume of Part 10.
 type deviceArray struct {

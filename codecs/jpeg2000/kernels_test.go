@@ -33,7 +33,7 @@ var shared = gputest.Header{
 		{Name: "Image", Value: deviceImage{}}, {Name: "Plane", Value: devicePlane{}},
 		{Name: "Block", Value: deviceBlock{}}, {Name: "CodedBlock", Value: deviceCodedBlock{}},
 		{Name: "Tables", Value: deviceTables{}}, {Name: "Scan", Value: deviceScan{}}, {Name: "BitPlane", Value: deviceBitPlane{}},
-		{Name: "Passes", Value: devicePasses{}}, {Name: "Array", Value: deviceArray{}},
+		{Name: "Passes", Value: devicePasses{}}, {Name: "Array", Value: deviceArray{}}, {Name: "Refined", Value: deviceRefined{}},
 	},
 }
 

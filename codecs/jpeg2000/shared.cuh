@@ -232,3 +232,30 @@ static_assert(__builtin_offsetof(Array, depth) == 24, "Depth");
 static_assert(__builtin_offsetof(Array, levels) == 28, "Levels");
 static_assert(__builtin_offsetof(Array, levels_z) == 32, "LevelsZ");
 static_assert(__builtin_offsetof(Array, unused) == 36, "Unused");
+
+// Refined is a High Throughput code-block with refinement passes.
+struct Refined {
+	const uint8_t *data; // their segment
+	int32_t *coefficients; // the first
+	uint8_t *states; // working memory of zeros: (width + 2) x (height + 2)
+	uint32_t length; // bytes of the segment
+	uint32_t stride;
+	uint32_t width;
+	uint32_t height;
+	uint32_t plane; // the last bit-plane of the cleanup pass
+	uint32_t passes; // 1 or 2
+	uint32_t causal; // 1: vertically causal
+	uint32_t step; // half of the quantization step, the bits of a float32; 0: reversible
+};
+static_assert(sizeof(Refined) == 56, "Refined");
+static_assert(__builtin_offsetof(Refined, data) == 0, "Data");
+static_assert(__builtin_offsetof(Refined, coefficients) == 8, "Coefficients");
+static_assert(__builtin_offsetof(Refined, states) == 16, "States");
+static_assert(__builtin_offsetof(Refined, length) == 24, "Length");
+static_assert(__builtin_offsetof(Refined, stride) == 28, "Stride");
+static_assert(__builtin_offsetof(Refined, width) == 32, "Width");
+static_assert(__builtin_offsetof(Refined, height) == 36, "Height");
+static_assert(__builtin_offsetof(Refined, plane) == 40, "Plane");
+static_assert(__builtin_offsetof(Refined, passes) == 44, "Passes");
+static_assert(__builtin_offsetof(Refined, causal) == 48, "Causal");
+static_assert(__builtin_offsetof(Refined, step) == 52, "Step");

@@ -20,8 +20,7 @@ import (
 
 // A device does what goes over all samples: component transforms, wavelets and code-blocks.
 // Headers and packets are the host's, and so is the division of passes among layers. What
-// the device does not have, refinement passes of Part 15 and regions of interest, is
-// done on the CPU.
+// the device does not have, regions of interest and mixed code-blocks, is done on the CPU.
 
 // batching divides a call into some batches, so that the packets of one are made while
 // kernels of another run. Sizes are in pixels; a device does 20 of them in a nanosecond.
@@ -385,14 +384,17 @@ func (p *picture) plain() bool {
 	return true
 }
 
-// take takes the segments of a code-block. It says no where those of Part 15 are more than a
-// cleanup pass, and those of Part 1 malformed.
+// take takes the segments of a code-block. It says no where they are malformed.
 func (s *deviceSegment) take(b *codestream.Block, t *deviceTile, c *codestream.TileComponent, band *codestream.Subband, size image.Point) bool {
 	if b.Style&codestream.HT != 0 {
-		if len(b.Segments) != 1 || b.Segments[0].Passes != 1 || len(b.Segments[0].Data) == 0 {
+		if len(b.Segments) > 2 || len(b.Segments) == 0 || b.Segments[0].Passes != 1 || len(b.Segments[0].Data) == 0 {
 			return false
 		}
 		s.data, s.zeroPlanes = b.Segments[0].Data, b.ZeroPlanes
+		if len(b.Segments) == 2 {
+			s.refinement, s.style = b.Segments[1], b.Style
+			return s.refinement.Passes <= 2 && b.Planes-1-b.ZeroPlanes > 0
+		}
 		return true
 	}
 	b.Width, b.Height = size.X, size.Y
