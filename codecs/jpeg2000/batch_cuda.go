@@ -17,6 +17,7 @@ import (
 // deviceTile is a tile of an image of a batch.
 type deviceTile struct {
 	image    *raster.Image
+	origin   image.Point // of the image, in the samples that tiles count
 	tile     *codestream.Tile
 	coloured bool // RCT on the first three components
 
@@ -166,7 +167,7 @@ func (b *batch) reserve() error {
 
 // deviceImage is the part of slice z in a tile, whose components begin at planes.
 func (b *batch) deviceImage(t *deviceTile, z int, planes gpu.Ptr) deviceImage {
-	m, bounds := t.image, t.tile.Bounds
+	m, bounds := t.image, t.tile.Bounds.Sub(t.origin)
 	at := b.at[m] + ((z*m.Height+bounds.Min.Y)*m.Width+bounds.Min.X)*m.Channels*m.BytesPerSample()
 	d := newDeviceImage(m.Shape, b.samples.Ptr+gpu.Ptr(at), planes, t.coloured)
 	d.Width, d.Height = uint32(bounds.Dx()), uint32(bounds.Dy())

@@ -48,8 +48,8 @@ func BenchmarkCardVolumes(b *testing.B) {
 		options  []string
 		n, times int
 	}{
-		{[]string{"container=jp3d", "effort=fast"}, 96, 4}, {[]string{"container=jp3d", "effort=fast"}, 12, 3}, {[]string{"container=jp3d"}, 32, 1},
-		{[]string{"effort=fast"}, 48, 3}, {[]string{"effort=fast", "mode=ht"}, 48, 3},
+		{[]string{"container=jp3d", "effort=fast"}, 96, 4}, {[]string{"container=jp3d", "effort=fast"}, 12, 3},
+		{[]string{"effort=fast"}, 48, 3}, {[]string{"effort=fast", "mode=ht"}, 48, 3}, {[]string{"container=jp3d"}, 32, 1},
 	} {
 		o, err := Codec{}.Options(c.options)
 		if err != nil {

@@ -15,13 +15,15 @@ import (
 // Decode decodes files of Part 1 and Part 15, of any encoder. A device does
 // most of them, see README.md.
 func (c Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, assets codec.Assets) []codec.Decoded {
-	if run.Device == nil {
-		return c.DecodeView(ctx, run, files, assets, codec.View{})
-	}
+	return c.DecodeView(ctx, run, files, assets, codec.View{})
+}
+
+// decodeOnDevice is DecodeView with a device.
+func decodeOnDevice(ctx context.Context, run codec.Run, files [][]byte, view codec.View) []codec.Decoded {
 	out := make([]codec.Decoded, len(files))
 	var all, volumes []int
 	for i := range files {
-		if volume.Is(files[i]) {
+		if view == (codec.View{}) && volume.Is(files[i]) {
 			volumes = append(volumes, i)
 		} else {
 			all = append(all, i)
@@ -29,10 +31,11 @@ func (c Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, assets
 	}
 	(&volumeDecoder{device: run.Device, ctx: ctx, workers: run.Cores(), files: files, decoded: make([]*decodedVolume, len(files))}).run(volumes, out)
 	d := newDeviceDecoder(ctx, run.Device, run.Cores(), files)
+	d.view = view
 	var reading sync.WaitGroup
 	reading.Go(d.read)
 	defer reading.Wait()
-	run.Device.Run(ctx, fileBatching(files).Divide(all, func(i int) int { return filePixels(files[i]) }), gpu.Work{
+	run.Device.Run(ctx, fileBatching(files).Divide(all, func(i int) int { return viewPixels(files[i], view) }), gpu.Work{
 		Device: d.decode,
 		Host: func(list []int) {
 			d.workers.Each(len(list), func(j int) {
@@ -43,7 +46,7 @@ func (c Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, assets
 		CPU: func(list []int) {
 			d.workers.Each(len(list), func(j int) {
 				i := list[j]
-				out[i].Image, out[i].Err = decode(ctx, codec.Run{Pool: d.workers}, files[i], codec.View{})
+				out[i].Image, out[i].Err = decode(ctx, codec.Run{Pool: d.workers}, files[i], view)
 			})
 		},
 		Failed: func(list []int, err error) {
@@ -55,18 +58,25 @@ func (c Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, assets
 	return out
 }
 
-// filePixels is the number of pixels of a file, 1 if it has none that can be decoded.
-func filePixels(file []byte) int {
+// viewPixels is the number of pixels of a view, 1 if it has none that can be decoded.
+func viewPixels(file []byte, view codec.View) int {
 	p, err := open(file)
 	if err != nil {
 		return 1
 	}
-	return p.shape.Pixels()
+	area, err := view.In(p.shape, p.resolutions)
+	if err != nil {
+		return 1
+	}
+	return area.Dx() * area.Dy() * p.shape.Depth
 }
 
 // DecodeView decodes the code-blocks that the view depends on, and no others. Of packets it
-// reads the headers.
+// reads the headers. A device decodes all of the tiles that large views lie in.
 func (Codec) DecodeView(ctx context.Context, run codec.Run, files [][]byte, _ codec.Assets, view codec.View) []codec.Decoded {
+	if run.Device != nil && forDevice(files, view) {
+		return decodeOnDevice(ctx, run, files, view)
+	}
 	out := make([]codec.Decoded, len(files))
 	run.Pool = run.Cores()
 	run.Pool.Each(len(files), func(i int) {

@@ -151,7 +151,7 @@ func TestADeviceDecodesConformanceStreams(t *testing.T) {
 		if fmt.Sprint(want[i].Err) != fmt.Sprint(got[i].Err) || want[i].Err == nil && want[i].Image.Hash() != got[i].Image.Hash() {
 			t.Errorf("%s: %v, want %v, or other samples", names[i], got[i].Err, want[i].Err)
 		}
-		if prepareDecoding(files[i]) != nil {
+		if prepareDecoding(files[i], codec.View{}) != nil {
 			onDevice++
 		}
 	}

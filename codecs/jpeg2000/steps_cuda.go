@@ -228,6 +228,7 @@ type deviceDecoder struct {
 	ctx     context.Context
 	workers *pool.Pool
 	files   [][]byte
+	view    codec.View
 	ready   []chan struct{}  // by file: closed when its headers and packets are read
 	decoded []*deviceDecoded // by file: nil if a device does not decode it
 }
@@ -246,7 +247,7 @@ func (d *deviceDecoder) read() {
 	d.workers.Each(len(d.files), func(i int) {
 		defer close(d.ready[i])
 		if d.ctx.Err() == nil {
-			d.decoded[i] = prepareDecoding(d.files[i])
+			d.decoded[i] = prepareDecoding(d.files[i], d.view)
 		}
 	})
 }
@@ -254,7 +255,8 @@ func (d *deviceDecoder) read() {
 // deviceDecoded is a file that is decoded on a device.
 type deviceDecoded struct {
 	picture *picture
-	image   *raster.Image // without samples until the end
+	image   *raster.Image   // of whole tiles, without samples
+	area    image.Rectangle // of the view in it
 	tiles   []*deviceTile
 
 	samples []byte
@@ -302,28 +304,41 @@ func (d *deviceDecoder) result(i int) (*raster.Image, error) {
 		failed = f.tiles[k].failed
 	}
 	if failed {
-		return decode(d.ctx, codec.Run{Pool: d.workers}, d.files[i], codec.View{})
+		return decode(d.ctx, codec.Run{Pool: d.workers}, d.files[i], d.view)
 	}
+	m := &raster.Image{Shape: f.image.Shape}
+	m.Width, m.Height = f.area.Dx(), f.area.Dy()
 	// Fresh memory costs more than the copy, and several cores share it.
-	f.image.Pix = make([]byte, len(f.samples))
-	d.workers.Spans(len(f.samples), copyBytes, func(lo, hi int) { copy(f.image.Pix[lo:hi], f.samples[lo:hi]) })
-	return exif.Attach(f.image, f.picture.meta()), nil
+	m.Pix = make([]byte, m.Size())
+	if m.Shape == f.image.Shape {
+		d.workers.Spans(len(m.Pix), copyBytes, func(lo, hi int) { copy(m.Pix[lo:hi], f.samples[lo:hi]) })
+	} else {
+		rows := m.Height * m.Depth
+		d.workers.Spans(rows, max(1, copyBytes*rows/len(m.Pix)), func(lo, hi int) { copyPart(m.Pix, f.samples, f.image.Shape, f.area, lo, hi) })
+	}
+	return exif.Attach(m, f.picture.meta()), nil
 }
 
-// prepareDecoding reads the headers and packets of a file. It returns nil where the file is
+// prepareDecoding reads the headers and packets of a view of a file. It returns nil where the file is
 // not one that a device decodes; whatever is wrong with it, the CPU finds too.
-func prepareDecoding(data []byte) *deviceDecoded {
+func prepareDecoding(data []byte, view codec.View) *deviceDecoded {
 	p, err := open(data)
 	if err != nil || !p.plain() {
 		return nil
 	}
-	f := &deviceDecoded{picture: p, image: &raster.Image{Shape: p.shape}}
+	f := &deviceDecoded{picture: p}
+	if f.area, err = view.In(p.shape, p.resolutions); err != nil {
+		return nil
+	}
 	size := &p.stream.Size
 	steps := make([]image.Point, len(size.Components))
 	for c := range steps {
 		steps[c] = size.Components[c].Step
 	}
 	for t := range size.Tiles().X * size.Tiles().Y {
+		if !codestream.Reduce(size.TileBounds(t), view.Reduce).Overlaps(f.area) {
+			continue
+		}
 		params, coded, err := p.stream.Tile(t)
 		if err != nil {
 			return nil
@@ -342,15 +357,18 @@ func prepareDecoding(data []byte) *deviceDecoded {
 		if !sensibleBlocks(tile) {
 			return nil
 		}
-		precincts, err := packet.Read(tile, params, steps, packet.Input{Bodies: coded.Bodies, Packed: coded.Packed, Headers: coded.Headers}, func(int, int) bool { return true })
+		precincts, err := packet.Read(tile, params, steps, packet.Input{Bodies: coded.Bodies, Packed: coded.Packed, Headers: coded.Headers}, func(c, r int) bool { return r <= tile.Components[c].Coding.Levels-view.Reduce })
 		if err != nil {
 			return nil
 		}
-		d := &deviceTile{image: f.image, tile: tile, coloured: params.MCT}
+		d := &deviceTile{image: &raster.Image{Shape: p.shape}, tile: reducedTile(tile, view.Reduce), coloured: params.MCT}
 		if !d.takeSegments(precincts) {
 			return nil
 		}
 		f.tiles = append(f.tiles, d)
+	}
+	if !f.frame(p.shape) {
+		return nil
 	}
 	return f
 }
