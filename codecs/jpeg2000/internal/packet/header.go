@@ -61,15 +61,12 @@ func (p *Precinct) readHeader(r *bitReader, layer int, style codestream.BlockSty
 // start reads the zero bit-planes of block k, which is included for the first time.
 func (band *Band) start(r *bitReader, k, planes int, style codestream.BlockStyle) error {
 	b := &band.Blocks[k]
-	n := 0
-	for !band.zeroPlanes.read(r, k, uint16(n)+1) {
-		n++
-		if r.short {
-			return codec.Malformedf("jpeg2000: a packet header is cut short")
-		}
-		if n > planes {
-			return codec.Malformedf("jpeg2000: a code-block has more than the %d bit-planes of its subband missing", planes)
-		}
+	n := band.zeroPlanes.value(r, k, uint16(planes))
+	if r.short {
+		return codec.Malformedf("jpeg2000: a packet header is cut short")
+	}
+	if n > planes {
+		return codec.Malformedf("jpeg2000: a code-block has more than the %d bit-planes of its subband missing", planes)
 	}
 	b.zeroPlanes, b.lblock = n, 3
 	if style&codestream.HT != 0 {

@@ -78,6 +78,26 @@ func (t *tagTree) read(r *bitReader, i int, limit uint16) bool {
 	return below
 }
 
+// value reads the value of leaf i, or reads until it is known to be above most. To ask read
+// with one limit after the other takes the same bits: no node has any before the one above
+// it is known.
+func (t *tagTree) value(r *bitReader, i int, most uint16) int {
+	value := 0
+	t.path(i, func(n *node, low uint16) uint16 {
+		n.low = max(n.low, low)
+		for !n.known && n.low <= most && !r.short {
+			if r.bit() == 1 {
+				n.known = true
+			} else {
+				n.low++
+			}
+		}
+		value = int(n.low)
+		return n.low
+	})
+	return value
+}
+
 // set gives the inner nodes of a writer's tree the least value below them.
 func (t *tagTree) set(values func(i int) uint16) {
 	start := 0
