@@ -4,9 +4,16 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codectest"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/gpu/gputest"
 )
 
-func TestCodec(t *testing.T) {
+func TestCodec(t *testing.T) { conform(t, nil) }
+
+// A card makes the same files.
+func TestCodecOnACard(t *testing.T) { conform(t, gputest.Device(t, nil)) }
+
+func conform(t *testing.T, dev *gpu.Device) {
 	sets := [][]string{
 		{"block=4x16", "container=j2c", "layers=2", "levels=3", "precincts=64x32,32x32", "progression=CPRL",
 			"style=bypass+reset+termall+causal+predictable+segsym", "tile=100x60"},
@@ -19,5 +26,5 @@ func TestCodec(t *testing.T) {
 	if testing.Short() {
 		sets = sets[:2] // the others share their code paths with these and the defaults, or have tests of their own
 	}
-	codectest.Run(t, Codec{}, &codectest.Options{MinPSNR: 30, Sets: sets})
+	codectest.Run(t, Codec{}, &codectest.Options{MinPSNR: 30, Sets: sets, Device: dev})
 }
