@@ -2,7 +2,6 @@ package pcwt
 
 import (
 	"context"
-	"encoding/binary"
 	"hash/crc32"
 	"math/bits"
 
@@ -260,11 +259,7 @@ func (e *encoder) tiles(k *coders, p *tile.Params, n *model.Neighbours, level in
 		c := k.take()
 		defer k.give(c)
 		words, length := c.Encode(p, n, i%columns, i/columns, level, indices)
-		body := make([]byte, 2*len(words))
-		for k, w := range words {
-			binary.LittleEndian.PutUint16(body[2*k:], w)
-		}
-		out[i] = codedTile{length, body}
+		out[i] = codedTile{length, tile.Bytes(words)}
 	})
 	return out
 }

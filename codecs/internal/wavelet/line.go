@@ -110,9 +110,8 @@ func (l *line[T]) extend(start, count, coordinate int) {
 // symmetric extension of n samples, n at least 2.
 func mirror(x, n int) int {
 	period := 2 * (n - 1)
-	x %= period
-	if x < 0 {
-		x += period
+	if x = max(x, -x); x > period {
+		x %= period
 	}
 	return min(x, period-x)
 }

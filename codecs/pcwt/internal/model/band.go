@@ -5,6 +5,7 @@ func (t *Tile) Band(band int) (w, h int) {
 	b := &t.n.Own.Bands[band]
 	side := t.w.side
 	t.band, t.sites = band, noSites
+	t.cellsAt, t.toMagnitudes = t.w.at(fieldC(band), 0, 0), t.w.column(fieldM(band), 0)-t.w.column(fieldC(band), 0)
 	t.cw, t.ch = max(0, min(side, b.W-t.tx*side)), max(0, min(side, b.H-t.ty*side))
 	if t.cw == 0 || t.ch == 0 {
 		t.cw, t.ch = 0, 0
@@ -32,12 +33,17 @@ func (t *Tile) Band(band int) (w, h int) {
 	return t.cw, t.ch
 }
 
+// loadParent fills the fields of parents; without prediction those of coefficients are not read.
 func (t *Tile) loadParent() {
 	w := &t.w
-	fields := [...]field{fieldPC0, fieldPM0, fieldPC1, fieldPM1}
+	fields := [...]field{fieldPM0, fieldPM1, fieldPC0, fieldPC1}
+	used := fields[:]
+	if t.fast {
+		used = fields[:2]
+	}
 	if t.n.Parent == nil || len(t.n.Parent.Bands[t.band].C) == 0 {
 		for y := range t.ch {
-			for _, f := range fields {
+			for _, f := range used {
 				clear(w.both(f, y))
 			}
 		}
@@ -50,16 +56,19 @@ func (t *Tile) loadParent() {
 	for y := -1; y <= (t.ch+1)/2; y++ {
 		at := clamp(py+y, p.H) * p.W
 		out := parent(y)
-		clampRow(row, p.C[at:at+p.W], px-1)
-		copy(out[pad-1:], row)
 		clampRow(row, p.E[at:at+p.W], px-1)
-		magnitudes(out[w.part+pad-1:w.part+pad-1+len(row)], row)
+		magnitudes(out[pad-1:pad-1+len(row)], row)
+		if !t.fast {
+			clampRow(out[w.part+pad-1:][:len(row)], p.C[at:at+p.W], px-1)
+		}
 	}
 	for y := range t.ch {
-		for i, r := range [...]int{y >> 1, y>>1 - 1 + 2*(y&1)} {
-			from := parent(r)
-			copy(w.both(fields[2*i], y), from[:w.part])
-			copy(w.both(fields[2*i+1], y), from[w.part:])
+		same, beside := parent(y>>1), parent(y>>1-1+2*(y&1))
+		copy(w.both(fieldPM0, y), same[:w.part])
+		copy(w.both(fieldPM1, y), beside[:w.part])
+		if !t.fast {
+			copy(w.both(fieldPC0, y), same[w.part:])
+			copy(w.both(fieldPC1, y), beside[w.part:])
 		}
 	}
 }
@@ -101,8 +110,8 @@ func (t *Tile) Put(y, parity int, c, e []int16) {
 // Cells are where coefficients, saturated, and magnitudes of the columns of a parity of row y belong. [Beyond] more than
 // there are columns may be written.
 func (t *Tile) Cells(y, parity int) (c, m []int16) {
-	n := t.w.side/2 + Beyond
-	return t.w.cells[t.w.at(fieldC(t.band), parity, y):][:n:n], t.w.cells[t.w.at(fieldM(t.band), parity, y):][:n:n]
+	at, n := t.cellsAt+y*t.w.stride+parity*t.w.part, t.w.side/2+Beyond
+	return t.w.cells[at:][:n], t.w.cells[at+t.toMagnitudes:][:n]
 }
 
 // PutCells is Put where [Tile.Cells] have been filled.

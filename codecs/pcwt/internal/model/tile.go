@@ -18,11 +18,13 @@ type Tile struct {
 	band   int
 	cw, ch int // of the band's part
 	*layout
-	texture   []uint8   // even and odd columns of each row apart
-	direction []uint8   // the same
-	line      []int16   // a row on its way into the workspace
-	parents   []int16   // the rows of the parent's window, coefficients and magnitudes of each
-	edges     [4][2]int // columns beside the band and those that stand for them, from the start of a part's field on
+	texture      []uint8   // even and odd columns of each row apart
+	direction    []uint8   // the same
+	line         []int16   // a row on its way into the workspace
+	parents      []int16   // the rows of the parent's window, magnitudes and coefficients of each
+	cellsAt      int       // of the coefficients of the band: where column 0 of row 0 is
+	toMagnitudes int       // from a coefficient to its magnitude
+	edges        [4][2]int // columns beside the band and those that stand for them, from the start of a part's field on
 
 	bandCalls   [2]bandCall // of the band, by parity
 	tapSums     [constants.Slots][lanes]int16

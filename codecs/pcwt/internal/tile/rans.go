@@ -21,18 +21,21 @@ type encodeEntry struct {
 }
 
 // decodeTables are all tables of a set for the decoder.
-type decodeTables struct {
-	// For each part of 2^bucketBits slots of a table its first token, and in the upper byte the slot of the part where the next
+type decodeTables [constants.TableCount]decodeTable
+
+// decodeTable is a table for the decoder. Its layout is that of vector_amd64.s.
+type decodeTable struct {
+	// For each part of 2^bucketBits slots its first token, and in the upper byte the slot of the part where the next
 	// token begins, 2^bucketBits if none does.
-	buckets [constants.TableCount * bucketCount]uint16
-	ranges  [constants.TableCount * constants.Tokens]slotRange
+	buckets [bucketCount]uint16
+	ranges  [constants.Tokens]slotRange
 }
 
 // slotRange is the part of 2^14 that a token has.
 type slotRange struct{ start, frequency uint16 }
 
 const (
-	bucketBits  = 6
+	bucketBits  = 7
 	bucketCount = 1 << (constants.Bits - bucketBits)
 )
 
@@ -71,11 +74,11 @@ func newDecodeTables(s *constants.Set) *decodeTables {
 	for i := range s.Tables {
 		start, bucket := 0, 0
 		for t, f := range s.Tables[i] {
-			out.ranges[i*constants.Tokens+t] = slotRange{uint16(start), f}
+			out[i].ranges[t] = slotRange{uint16(start), f}
 			start += int(f)
 			for ; bucket < bucketCount && bucket<<bucketBits < start; bucket++ {
 				next := min(start-bucket<<bucketBits, 1<<bucketBits)
-				out.buckets[i*bucketCount+bucket] = uint16(t | next<<8)
+				out[i].buckets[bucket] = uint16(t | next<<8)
 			}
 		}
 	}
@@ -240,8 +243,7 @@ func (d *decoder) whole(lanes int) bool {
 // decodeCall is what the kernel of the decoder takes. Its layout is that of vector_amd64.s.
 type decodeCall struct {
 	contexts, fractions, predictions *int32
-	buckets                          *uint16
-	ranges                           *slotRange
+	tables                           *decodeTable
 	states                           *uint32
 	words                            *uint16 // the next
 	work                             *[workRows][workLength]int32
@@ -252,10 +254,10 @@ type decodeCall struct {
 	wide                             uint32 // not 0 if values do not fit in 16 bits
 }
 
-// The kernel of the decoder works on half rows in rows of numbers: where the parts of tables begin, where the ranges of tables do, raw
-// bits of scales, tokens, and raw bits.
+// The kernel of the decoder works on half rows in rows of numbers: where tables begin, in bytes, raw bits of scales, tokens, and raw
+// bits.
 const (
-	workRows   = 5
+	workRows   = 4
 	workLength = maxSide/2 + model.Beyond
 )
 
@@ -284,8 +286,7 @@ func (d *decoder) half(h *decodedHalf, m *model.Tile, offset int32, lanes int, t
 	first := &d.words[:cap(d.words)][d.at]
 	c := decodeCall{
 		contexts: &m.Contexts[0], fractions: &m.Fractions[0], predictions: &m.Predictions[0],
-		buckets: &tables.buckets[0], ranges: &tables.ranges[0],
-		states: &d.states[0], words: first, work: &d.work,
+		tables: &tables[0], states: &d.states[0], words: first, work: &d.work,
 		values: &h.values[0], c: &h.c[0], e: &h.e[0], m: &h.m[0],
 		n: uint64(h.count), lanes: uint64(lanes), offset: offset,
 	}
@@ -328,13 +329,12 @@ func (d *decoder) halfGo(out, fractions, contexts []int32, offset int32, lanes i
 				q = 40 + q&3
 				bits = 1
 			}
-			table := int(min(max(f, -f)>>9, 3)*constants.Contexts + q)
-			token := uint8(tables.buckets[table*bucketCount+int(slot>>bucketBits)])
-			ranges := tables.ranges[table*constants.Tokens:][:constants.Tokens]
-			r := ranges[token]
+			table := &tables[min(max(f, -f)>>9, 3)*constants.Contexts+q]
+			token := uint8(table.buckets[slot>>bucketBits])
+			r := table.ranges[token]
 			for slot-r.start >= r.frequency {
 				token++
-				r = ranges[token]
+				r = table.ranges[token]
 			}
 			x = uint32(r.frequency)*(x>>constants.Bits) + uint32(slot-r.start)
 			if x < least {

@@ -48,6 +48,14 @@ step:
 	TESTL CX, CX
 	JZ   symbol
 	MOVQ BX, R15
+	CMPQ BX, $28
+	JNE  rawlane
+	MOVQ -7(R13), CX          // eight lanes, often none with raw bits
+	TESTQ CX, CX
+	JNZ  rawlane
+	SUBQ $8, R13
+	SUBQ $32, R9
+	JMP  symbol
 rawlane:
 	MOVBLZX (R13), CX
 	MOVL (R10)(R15*1), AX

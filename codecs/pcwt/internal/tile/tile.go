@@ -5,6 +5,7 @@ package tile
 import (
 	"encoding/binary"
 	"math/bits"
+	"unsafe"
 
 	"github.com/pelmill/pelmill/codecs/internal/wavelet"
 	"github.com/pelmill/pelmill/codecs/pcwt/internal/constants"
@@ -190,11 +191,35 @@ func (k *Coder) Words(body []byte) []uint16 {
 		k.words = make([]uint16, max(n+zeros, k.room()))
 	}
 	words := k.words[: n : n+zeros]
-	for i := range words {
-		words[i] = binary.LittleEndian.Uint16(body[2*i:])
+	if little {
+		copy(bytesOf(words), body)
+	} else {
+		for i := range words {
+			words[i] = binary.LittleEndian.Uint16(body[2*i:])
+		}
 	}
 	clear(words[n:cap(words)])
 	return words
+}
+
+// Bytes is a copy of the words of a body as they are in files.
+func Bytes(words []uint16) []byte {
+	if little {
+		return append([]byte(nil), bytesOf(words)...)
+	}
+	body := make([]byte, 0, 2*len(words))
+	for _, w := range words {
+		body = binary.LittleEndian.AppendUint16(body, w)
+	}
+	return body
+}
+
+// little says whether words are in memory as they are in files.
+var little = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+
+// bytesOf are the bytes of words in memory.
+func bytesOf(words []uint16) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 2*len(words))
 }
 
 // MaxLength is the greatest number of words of a body.

@@ -61,6 +61,11 @@ DATA k88<>+8(SB)/8, $0x0000005800000058
 DATA k88<>+16(SB)/8, $0x0000005800000058
 DATA k88<>+24(SB)/8, $0x0000005800000058
 GLOBL k88<>(SB), RODATA|NOPTR, $32
+DATA k864<>+0(SB)/8, $0x0000026000000260
+DATA k864<>+8(SB)/8, $0x0000026000000260
+DATA k864<>+16(SB)/8, $0x0000026000000260
+DATA k864<>+24(SB)/8, $0x0000026000000260
+GLOBL k864<>(SB), RODATA|NOPTR, $32
 DATA k32<>+0(SB)/8, $0x0000002000000020
 DATA k32<>+8(SB)/8, $0x0000002000000020
 DATA k32<>+16(SB)/8, $0x0000002000000020
@@ -228,15 +233,15 @@ loaded:
 // First the tables of the contexts, eight at a time; then the tokens and raw bits, one after the other, where states are in memory and
 // those of different lanes do not wait for each other; at last values, eight at a time.
 //
-// The rows of work are 544 bytes apart: where the parts of tables begin, where the ranges of tables do, raw bits of scales, tokens, and
-// raw bits. R13 is the work of a coefficient, R8 the buckets, R9 the ranges, R10 the states, R11 the words, R12 the next one.
+// The rows of work are 544 bytes apart: where tables begin, raw bits of scales, tokens, and raw bits. R13 is the work of a step, R8 the
+// tables, R10 the states, R11 the words, R12 the next one; R9 is the table of a coefficient.
 TEXT ·decodeHalf(SB), NOSPLIT, $32-8
 	MOVQ c+0(FP), DI
 	MOVQ 0(DI), SI            // contexts
 	MOVQ 8(DI), DX            // fractions
-	MOVQ 56(DI), R13
-	MOVQ 96(DI), CX           // n
-	VPBROADCASTD 112(DI), Y13 // offset
+	MOVQ 48(DI), R13
+	MOVQ 88(DI), CX           // n
+	VPBROADCASTD 104(DI), Y13 // offset
 	VPXOR Y14, Y14, Y14
 	VPXOR Y15, Y15, Y15
 tables:
@@ -246,12 +251,10 @@ tables:
 	VMOVDQU (SI), Y0
 	VMOVDQU (DX), Y1
 	CONTEXT
-	VPSLLD $8, Y2, Y4
-	VMOVDQU Y4, (R13)
-	VPMULLD k88<>(SB), Y2, Y2
-	VMOVDQU Y2, 544(R13)
-	VMOVDQU Y3, 1088(R13)
-	VMOVDQU Y14, 2176(R13)
+	VPMULLD k864<>(SB), Y2, Y2
+	VMOVDQU Y2, (R13)
+	VMOVDQU Y3, 544(R13)
+	VMOVDQU Y14, 1632(R13)
 	VPAND Y11, Y3, Y3
 	VPOR Y3, Y15, Y15
 	ADDQ $32, SI
@@ -267,12 +270,11 @@ tables:
 	MOVQ AX, any-16(SP)       // 128 if a step had some
 
 	MOVQ 24(DI), R8
-	MOVQ 32(DI), R9
-	MOVQ 40(DI), R10
-	MOVQ 48(DI), R11
-	MOVQ 56(DI), R13
-	MOVQ 104(DI), SI          // lanes
-	MOVQ 96(DI), CX           // n
+	MOVQ 32(DI), R10
+	MOVQ 40(DI), R11
+	MOVQ 48(DI), R13
+	MOVQ 96(DI), SI           // lanes
+	MOVQ 88(DI), CX           // n
 	XORL R12, R12
 step:
 	CMPQ SI, CX
@@ -285,20 +287,19 @@ symbol:
 	MOVL (R10)(BX*4), AX
 	MOVL AX, DX
 	ANDL $16383, DX           // slot
+	MOVL (R13)(BX*4), R9
+	ADDQ R8, R9
 	MOVL DX, CX
-	SHRL $6, CX
-	ADDL (R13)(BX*4), CX
-	MOVWLZX (R8)(CX*2), CX
+	SHRL $7, CX
+	MOVWLZX (R9)(CX*2), CX
 	MOVL DX, R14
-	ANDL $63, R14
+	ANDL $127, R14
 	MOVBLZX CX, R15           // the first token of the part
 	SHRL $8, CX
 	CMPL R14, CX
 	SBBL $-1, R15             // or the next
 search:
-	MOVL 544(R13)(BX*4), CX
-	ADDL R15, CX
-	MOVL (R9)(CX*4), CX
+	MOVL 256(R9)(R15*4), CX
 	MOVWLZX CX, R14           // start
 	SHRL $16, CX              // frequency
 	SUBL R14, DX              // slot in the range
@@ -315,7 +316,7 @@ search:
 	CMOVLCS DX, AX
 	ADCQ $0, R12
 	MOVL AX, (R10)(BX*4)
-	MOVL R15, 1632(R13)(BX*4)
+	MOVL R15, 1088(R13)(BX*4)
 	ADDL $97, R15             // 128 from token 31 on, which has raw bits
 	ORL  R15, DI
 	INCQ BX
@@ -341,10 +342,10 @@ raw:
 	XORL BX, BX
 	LEAQ ·tokenRawBits(SB), R14
 rawlane:
-	MOVL 1632(R13)(BX*4), DX
+	MOVL 1088(R13)(BX*4), DX
 	MOVBLZX (R14)(DX*1), CX
 	MOVL CX, R15
-	ADDL 1088(R13)(BX*4), CX
+	ADDL 544(R13)(BX*4), CX
 	CMPL DX, $87              // an escape has no bits of the scale
 	CMOVLEQ R15, CX
 	LEAL 111(CX), DX
@@ -354,7 +355,7 @@ rawlane:
 	CMOVLGT R15, CX
 	MOVL (R10)(BX*4), AX
 	BZHIL CX, AX, DX
-	MOVL DX, 2176(R13)(BX*4)
+	MOVL DX, 1632(R13)(BX*4)
 	SHRL CX, AX
 	MOVWLZX (R11)(R12*2), CX
 	MOVL AX, DX
@@ -371,10 +372,10 @@ rawlane:
 	JZ   stepped
 	XORL BX, BX
 more:
-	MOVL 1632(R13)(BX*4), DX
+	MOVL 1088(R13)(BX*4), DX
 	LEAQ ·tokenRawBits(SB), CX
 	MOVBLZX (CX)(DX*1), R15
-	MOVL 1088(R13)(BX*4), CX
+	MOVL 544(R13)(BX*4), CX
 	CMPL DX, $87
 	JEQ  moreescape
 	ADDL CX, R15
@@ -388,7 +389,7 @@ moreescape:
 	NOTL DX
 	ANDL AX, DX
 	SHLL $16, DX
-	ORL  DX, 2176(R13)(BX*4)
+	ORL  DX, 1632(R13)(BX*4)
 	SHRL CX, AX
 	CMPL AX, $65536
 	JCC  moreready
@@ -407,15 +408,15 @@ morenext:
 values:
 	MOVQ c+0(FP), DI
 	LEAQ (R11)(R12*2), R11
-	MOVQ R11, 48(DI)
+	MOVQ R11, 40(DI)
 	MOVQ 8(DI), DX            // fractions
 	MOVQ 16(DI), R8           // predictions
-	MOVQ 56(DI), R13
-	MOVQ 64(DI), SI           // values
-	MOVQ 72(DI), R9           // c
-	MOVQ 80(DI), R10          // e
-	MOVQ 88(DI), R11          // m
-	MOVQ 96(DI), CX           // n
+	MOVQ 48(DI), R13
+	MOVQ 56(DI), SI           // values
+	MOVQ 64(DI), R9           // c
+	MOVQ 72(DI), R10          // e
+	MOVQ 80(DI), R11          // m
+	MOVQ 88(DI), CX           // n
 	MOVQ any-16(SP), AX
 	VPXOR Y13, Y13, Y13       // OR of values
 	VPCMPEQD Y7, Y7, Y7
@@ -425,7 +426,7 @@ value:
 	VMOVD CX, X11
 	VPBROADCASTD X11, Y11
 	VPCMPGTD iota<>(SB), Y11, Y5
-	VMOVDQU 1632(R13), Y0     // tokens
+	VMOVDQU 1088(R13), Y0     // tokens
 	VPADDD Y15, Y0, Y8
 	VPSRLD $1, Y8, Y8         // their magnitudes
 	VPAND Y15, Y0, Y12
@@ -467,14 +468,14 @@ signs:
 	VPSRLD $15, Y13, Y13
 	VPTEST Y13, Y13
 	SETNE AX
-	MOVL AX, 116(DI)
+	MOVL AX, 108(DI)
 	VZEROUPPER
 	RET
 
 	// Tokens with raw bits and scales with raw bits.
 long:
-	VMOVDQU 1088(R13), Y3     // of the scale
-	VMOVDQU 2176(R13), Y2     // raw
+	VMOVDQU 544(R13), Y3     // of the scale
+	VMOVDQU 1632(R13), Y2     // raw
 	VPCMPGTD k15<>(SB), Y8, Y9
 	VPSUBD k16<>(SB), Y8, Y10
 	VPSRLD $1, Y10, Y10
