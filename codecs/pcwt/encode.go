@@ -2,6 +2,7 @@ package pcwt
 
 import (
 	"context"
+	"encoding/binary"
 	"hash/crc32"
 	"math/bits"
 
@@ -217,19 +218,31 @@ func (e *encoder) code(h *header, k *coders, pyramids []*pyramid, number int) []
 		sections[0] = appendLow(sections[0], p.last)
 	}
 	for level := h.levels; level > 0; level-- {
-		var lengths, bodies []byte
+		var tiles []codedTile
 		for i, p := range pyramids {
 			params := h.params(number, i)
 			n := neighbours(p, earlierOf(pyramids, i, params.earlier), level-1)
-			tiles := e.tiles(k, h.tileParams(params), n, level, p.bandsOf(level-1))
-			for _, t := range tiles {
-				lengths = appendLEB(lengths, t.length)
-				bodies = append(bodies, t.body...)
-			}
+			tiles = append(tiles, e.tiles(k, h.tileParams(params), n, level, p.bandsOf(level-1))...)
 		}
-		sections[1+h.levels-level] = append(lengths, bodies...)
+		sections[1+h.levels-level] = levelSection(tiles)
 	}
 	return sections
+}
+
+// levelSection is the section of a level: the lengths of tiles, and their bodies.
+func levelSection(tiles []codedTile) []byte {
+	size := 0
+	for _, t := range tiles {
+		size += binary.MaxVarintLen64 + len(t.body)
+	}
+	section := make([]byte, 0, size)
+	for _, t := range tiles {
+		section = appendLEB(section, t.length)
+	}
+	for _, t := range tiles {
+		section = append(section, t.body...)
+	}
+	return section
 }
 
 func earlierOf(pyramids []*pyramid, i, n int) (list []*pyramid) {

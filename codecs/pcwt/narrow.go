@@ -6,6 +6,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/internal/wavelet"
 	"github.com/pelmill/pelmill/codecs/pcwt/internal/model"
 	"github.com/pelmill/pelmill/codecs/pcwt/internal/tile"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // Images of up to 8 bits are coded with coefficients of 16: the bands of the wavelets are what the model reads, so that nothing is
@@ -13,6 +14,22 @@ import (
 
 // narrowWavelets are those of images of up to 8 bits, by their id; nil is none.
 var narrowWavelets = [...]func() *wavelet.Filter[int16]{wavelet53: wavelet.LeGall53Narrow, wavelet2Tap: wavelet.TwoTapNarrow}
+
+// freeTransforms are transforms that nobody uses, by the id of their wavelet.
+var freeTransforms [len(narrowWavelets)]sync.Pool
+
+// eachNarrow calls f for parts of rows with a transform of a wavelet.
+func eachNarrow(c *pool.Pool, id, rows int, f func(t *wavelet.Transform[int16], first, last int)) {
+	eachRows(c, rows, func(first, last int) {
+		free := &freeTransforms[id]
+		t, ok := free.Get().(*wavelet.Transform[int16])
+		if !ok {
+			t = wavelet.New(narrowWavelets[id](), wavelet.RowsFirst)
+		}
+		f(t, first, last)
+		free.Put(t)
+	})
+}
 
 // narrow says whether coefficients of an image fit in 16 bits, and the sums of two as well.
 func (h *header) narrow() bool {
@@ -89,12 +106,11 @@ func (e *encoder) narrowSlice(h *header, k *coders, number int) [][]byte {
 	planes, pyramids := h.narrowPlanes(*cells)
 	loadInto(e.cores, planes, e.image, number, h.near, h.rct())
 	for i, p := range pyramids {
-		filter := narrowWavelets[h.params(number, i).wavelet]
 		src := planes[i]
 		for _, l := range p.levels {
 			bands := narrowBands(l)
-			eachRows(e.cores, src.Height, func(first, last int) {
-				wavelet.New(filter(), wavelet.RowsFirst).ForwardRows(bands, src, 0, 0, first, last)
+			eachNarrow(e.cores, h.params(number, i).wavelet, src.Height, func(t *wavelet.Transform[int16], first, last int) {
+				t.ForwardRows(bands, src, 0, 0, first, last)
 			})
 			src = bands.LL
 		}
@@ -158,8 +174,8 @@ func (d *decoder) narrowLevel(z, level int, pyramids []*pyramid, planes []wavele
 			out = plane16(next.LL, next.Low.Dx(), next.Low.Dy())
 		}
 		bands := narrowBands(p.levels[level-1])
-		eachRows(d.cores, out.Height, func(first, last int) {
-			wavelet.New(narrowWavelets[params.wavelet](), wavelet.RowsFirst).InverseRows(out, bands, 0, 0, first, last)
+		eachNarrow(d.cores, params.wavelet, out.Height, func(t *wavelet.Transform[int16], first, last int) {
+			t.InverseRows(out, bands, 0, 0, first, last)
 		})
 	}
 	return true, nil
