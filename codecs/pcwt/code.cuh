@@ -138,7 +138,7 @@ struct Site {
 	{
 		inside = valid && piece.inside(part, k);
 		if (inside) {
-			uint64_t at = part.row(piece.y) + piece.x(k);
+			uint32_t at = part.row(piece.y) + piece.x(k);
 			e = part.f.residuals[at], c = part.f.c[at];
 			kind = part.f.kinds[at], step = part.f.steps[at];
 		}

@@ -5,7 +5,7 @@
 // waits for the states that the piece before leaves and for the half row before, and a tile for nothing else. So all that
 // does not depend on them is loaded before: terms and weights a piece ahead, textures two, words when half of them are used.
 //
-//	shared memory of a block: | buckets |, the tables of the set of its level
+//	shared memory of a block: | buckets | tokens |, the tables of the set of its level
 //	of each group behind it:  | words 8 G | rows: 3 of coefficients, 3 of magnitudes, each margin + side + margin |
 //
 // The rows of the band take turns in those three. Words and rows are of one group only, so that all barriers but the one behind the
@@ -16,12 +16,14 @@
 
 constexpr uint32_t row_margin = 4;
 
-// What a table has from a slot on. low is the start of the token there, its frequency << 14 and the token's low four bits << 28;
-// high the frequencies of the next two tokens, and the other bits of the token << 28.
-using Bucket = TwoWords;
+// What a table has from a slot on: where the token there begins, and the three behind it.
+struct alignas(8) Bucket {
+	uint16_t starts[4];
+};
 
 struct SharedTables {
 	Bucket buckets[bucket_count];
+	uint8_t tokens[bucket_count]; // of the slots
 };
 static_assert(sizeof(SharedTables) == shared_tables, "the host asks for that");
 
@@ -32,7 +34,7 @@ DEVICE void load_tables(SharedTables *to, const Set *set)
 {
 	constexpr uint32_t n = sizeof(SharedTables) / sizeof(FourWords), at_once = 4; // loads that are under way
 	using Words = uint32_t __attribute__((vector_size(sizeof(FourWords))));
-	const Words *from = (const Words *)set->buckets;
+	const Words *from = (const Words *)set->tables;
 	for (uint32_t first = threadIdx.x; first < n; first += at_once * blockDim.x) {
 		Words v[at_once] = {};
 #pragma unroll
@@ -170,21 +172,19 @@ DEVICE int32_t raw_index(const WordReader &r, uint32_t i, uint32_t bits)
 
 // A token and the range of slots that it has.
 struct Range {
-	uint32_t token, start, frequency;
+	uint32_t token, start, end;
 
-	// Of a slot, with the buckets of its table. A bucket has the first token that reaches into it, that token's start, and the
-	// frequencies of three tokens; slots of others, some 2 %, are searched for.
-	__device__ Range(const Bucket *buckets, uint32_t log_slots, const uint32_t *ranges, uint32_t slot)
+	// Of a slot, with its bucket. Slots of other tokens than the bucket's three, some 2 %, are searched for if they are wanted.
+	__device__ Range(const SharedTables *tables, uint32_t bucket, uint32_t slot, bool wanted, const uint32_t *ranges, uint32_t table)
 	{
-		Bucket e = buckets[slot >> log_slots];
-		uint32_t first = e.low >> 14 & 16383, second = e.high & 16383, third = e.high >> 14 & 16383;
-		uint32_t one = (e.low & 16383) + first, two = one + second;
+		TwoWords e = *(const TwoWords *)&tables->buckets[bucket];
+		uint32_t zero = e.low & 0xffff, one = e.low >> 16, two = e.high & 0xffff, three = e.high >> 16;
 		bool after = slot >= one, last = slot >= two;
-		token = (e.low >> 28 | (e.high >> 24 & 0x70)) + after + last;
-		start = last ? two : after ? one : e.low & 16383;
-		frequency = last ? third : after ? second : first;
-		if (slot - start >= frequency)
-			search(ranges, slot);
+		token = tables->tokens[bucket] + after + last;
+		start = last ? two : after ? one : zero;
+		end = last ? three : after ? two : one;
+		if (wanted && slot >= three)
+			search(ranges + table * tokens, slot);
 	}
 
 	// Searches behind the token.
@@ -199,7 +199,7 @@ struct Range {
 			last = above ? last : middle - 1;
 		}
 		start = ranges[token] & 0xffff;
-		frequency = ranges[token] >> 16;
+		end = start + (ranges[token] >> 16);
 	}
 };
 
@@ -223,23 +223,25 @@ DEVICE int32_t decode_symbols(const Lanes &k, WordReader &r, const SharedTables 
 	uint32_t q, bool inside, uint32_t &state)
 {
 	uint32_t shift = q >= contexts ? (q - 40) >> 2 : 0, table = fraction * contexts + (q >= contexts ? 40 + (q & 3) : q);
-	uint32_t own = table | shift << 8 | (uint32_t)inside << 16, own_token = 0, own_raw = 0;
+	uint32_t log_buckets = 14 - log_slots;
+	uint32_t own = table << log_buckets | shift << 16 | (uint32_t)inside << 31, own_token = 0, own_raw = 0; // with the table's first bucket
 	r.provide(k);
 	uint32_t steps = k.steps(), next_own = steps > 1 ? from_lane(own, k.base + k.state()) : own;
 	for (uint32_t step = 0; step < steps; step++) {
 		uint32_t of = next_own;
 		if (step + 1 < steps)
 			next_own = from_lane(own, k.base + ((step + 1) << k.log_lanes) + k.state()); // before the chain needs it
-		bool coded = of >> 16;
-		const uint32_t *ranges = set->ranges + (of & 255) * tokens;
-		Range range(tables->buckets + ((of & 255) << (14 - log_slots)), log_slots, ranges, state & 16383);
-		uint32_t next = range.frequency * (state >> 14) + (state & 16383) - range.start;
+		bool coded = of >> 31;
+		uint32_t slot = state & 16383, first = of & 0xffff;
+		Range range(tables, first + (slot >> log_slots), slot, coded, set->ranges, first >> log_buckets);
+		uint32_t next = (range.end - range.start) * (state >> 14) + slot - range.start;
 		state = coded ? next : state;
 		uint32_t token = range.token, raw = 0;
-		uint32_t raw_bits = (token >= 31 ? ((token + 1) >> 2) - 5 : 0) + (of >> 8 & 15);
-		raw_bits = !coded ? 0 : token == escape ? 32 : raw_bits;
+		bool with_raw = coded && (token >= 31 || (of & 0xf0000) != 0);
 		r.refill(k, coded && state < 1u << 16, state);
-		if (ballot(raw_bits > 0)) {
+		if (ballot(with_raw)) {
+			uint32_t raw_bits = (token >= 31 ? ((token + 1) >> 2) - 5 : 0) + (of >> 16 & 15);
+			raw_bits = !coded ? 0 : token == escape ? 32 : raw_bits;
 			uint32_t low = raw_bits < 16 ? raw_bits : 16, high = raw_bits - low;
 			raw = state & ((1u << low) - 1);
 			state >>= low;
@@ -278,7 +280,7 @@ struct Ahead {
 	{
 		if (valid && piece.inside(own, k)) {
 			uint32_t x = piece.x(k), y = piece.y, texture = kind & 127;
-			uint64_t at = own.row(y) + x;
+			uint32_t at = own.row(y) + x;
 			scale = own.f.scales[at];
 			any = (int32_t)(kind >> 7);
 			scale_weights = *(const FourWords *)(m.set->scale + 16 * scale_key(m, b, x, y, texture / (textures / directions)));
@@ -344,7 +346,7 @@ DEVICE void decode_band(const Model &m, const Lanes &k, WordReader &r, const Sha
 				residual = t.mode == mode_raw ? raw_index(r, t.number + y * own.width + half + piece.first + k.thread, r.word(0)) - p.r : 0;
 			}
 			int32_t value = value_of(residual + p.r, m.qmin);
-			uint64_t at = own.row(y) + x;
+			uint32_t at = own.row(y) + x;
 			f.c[at] = value;
 			f.e[at] = sat16(residual);
 			if (is_wide(value) || limited(residual, most_magnitude + 1) > most_magnitude)

@@ -37,7 +37,7 @@ const (
 	regionThreads = 256
 
 	decoderThreads = 256
-	sharedTables   = 8 * bucketCount // bytes of shared memory that a block of decoders has for tables
+	sharedTables   = 9 * bucketCount // bytes of shared memory that a block of decoders has for tables
 )
 
 // kernels is all kernels. Those of groups have one item for the whole batch.
@@ -74,15 +74,15 @@ var kernels = gpu.Table[extent]{Module: &module, Kernels: map[string]gpu.Entry[e
 // with as many threads as these fit for.
 func decoderGrid(card *gpu.Info, items []extent) gpu.Grid {
 	const margins = 8
-	threads, warp := 1, 0 // of all tiles of an item, and bytes of a warp
+	threads, warp := 1, 0 // of all tiles of an item, and bytes of 32 threads
 	for i := range items {
 		e := &items[i]
 		threads = max(threads, e.bodies*e.group)
 		warp = max(warp, 32/e.group*2*(8*e.group+6*(e.side+margins)))
 	}
-	block := decoderThreads
+	block := min(decoderThreads, (threads+31)/32*32)
 	for block > 32 && sharedTables+block/32*warp > card.SharedMemory {
-		block /= 2
+		block -= 32
 	}
 	return gpu.Grid{
 		Blocks:  [3]int{(threads + block - 1) / block, len(items)},
@@ -93,16 +93,22 @@ func decoderGrid(card *gpu.Info, items []extent) gpu.Grid {
 
 // groupLog is log2 of the threads that work on a tile: at least the states of its stream. A launch with few tiles takes as
 // long as one of them, which many threads make short; one with many takes as long as there are instructions, which are fewer
-// if every thread has a state to go on with. The limits are tiles of 16 and 32 warps of each of 132 multiprocessors.
-func groupLog(laneLog, tiles int) int {
+// if every thread has a state to go on with. warps is how many of each of 132 multiprocessors a launch may have.
+func groupLog(laneLog, tiles, warps int) int {
 	switch {
-	case tiles <= 132*16:
+	case tiles <= 132*warps:
 		return 5
-	case tiles <= 132*32:
+	case tiles <= 132*2*warps:
 		return max(4, laneLog)
 	}
 	return max(3, laneLog)
 }
+
+// Warps of a multiprocessor, of a launch that encodes or decodes tiles.
+const (
+	encoderWarps = 16
+	decoderWarps = 24
+)
 
 // Numbers of 32 bits that a tile keeps between its bands: its states and its place in the stream.
 const (
@@ -271,7 +277,7 @@ const (
 type deviceSet struct {
 	Predict    [constants.PredictKeys * constants.Slots]int16
 	Scale      [constants.ScaleKeys * constants.Slots]int16
-	Buckets    [2 * bucketCount]uint32 // of a table, from a slot on: the token, its start and its frequency, and the next two frequencies
+	Tables     [sharedTables]uint8 // of a table, from a slot on, where four tokens begin, u16; then the first of them
 	Bias       [constants.ScaleKeys]int32
 	Thresholds [2]int16
 	Unused     uint32

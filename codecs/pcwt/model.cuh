@@ -307,11 +307,10 @@ template <bool narrow> struct Part {
 		return narrow && c < 0 ? narrow_column(x, end) : (uint32_t)c;
 	}
 
-	__device__ uint64_t row(uint32_t y) const { return (uint64_t)(y0 + y) * f.width + x0; }
-	__device__ uint64_t place(int32_t x, uint32_t y) const { return row(y) + column(x); }
+	__device__ uint32_t row(uint32_t y) const { return (y0 + y) * f.width + x0; } // a band has less than 2^30 positions
 
 	// Of a band coded before, at a row that may be outside.
-	__device__ uint64_t earlier_row(int32_t y) const { return row(nearest(y, height)); }
+	__device__ uint32_t earlier_row(int32_t y) const { return row(nearest(y, height)); }
 	__device__ bool empty() const { return width == 0 || height == 0; }
 };
 

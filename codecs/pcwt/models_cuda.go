@@ -96,7 +96,7 @@ func (d *deviceSteps) newModelBatch(pictures []picture, headers []*header, frame
 	if err != nil {
 		return nil, err
 	}
-	b.listModels(sets)
+	b.listModels(sets, encoding)
 	b.list, err = put(d, b.models)
 	return b, err
 }
@@ -151,7 +151,11 @@ func (b *modelBatch) putSets() (map[*constants.Set]gpu.Ptr, error) {
 }
 
 // listModels describes the levels of all planes.
-func (b *modelBatch) listModels(sets map[*constants.Set]gpu.Ptr) {
+func (b *modelBatch) listModels(sets map[*constants.Set]gpu.Ptr, encoding bool) {
+	warps := decoderWarps
+	if encoding {
+		warps = encoderWarps
+	}
 	base := b.memory.Ptr
 	for i := range b.planes {
 		for l := range b.planes[i].levels {
@@ -182,7 +186,7 @@ func (b *modelBatch) listModels(sets map[*constants.Set]gpu.Ptr) {
 				}
 				e := &p.levels[level]
 				h := b.headers[b.frames[p.frame].file]
-				group := groupLog(h.laneLog, tiles)
+				group := groupLog(h.laneLog, tiles, warps)
 				b.models = append(b.models, b.model(i, level, group, sets))
 				width, height := e.bands[constants.LH].width, e.bands[constants.HL].height
 				b.sizes = append(b.sizes, extent{
@@ -309,15 +313,20 @@ func makeDeviceSet(s *constants.Set) *deviceSet {
 	if s.Predict == nil {
 		logSlots, count = fastSlots, constants.Contexts
 	}
-	buckets := d.Buckets[:0]
+	firsts := d.Tables[8*bucketCount:]
+	bucket := 0
 	for i := range s.Tables {
 		sum, at := 0, 0
-		frequency := func(t int) uint32 { return uint32(s.Tables[i][min(t, constants.Escape)]) }
 		for t, f := range s.Tables[i] {
 			d.Ranges[i*constants.Tokens+t] = uint32(sum) | uint32(f)<<16
 			for ; i < count && at < sum+int(f); at += 1 << logSlots {
-				low, high := uint32(sum)|uint32(f)<<14, frequency(t+1)|frequency(t+2)<<14
-				buckets = append(buckets, low|uint32(t)<<28, high|uint32(t)>>4<<28)
+				start := sum
+				for k := range 4 {
+					little.PutUint16(d.Tables[8*bucket+2*k:], uint16(start))
+					start += int(s.Tables[i][min(t+k, constants.Escape)])
+				}
+				firsts[bucket] = uint8(t)
+				bucket++
 			}
 			sum += int(f)
 		}

@@ -84,7 +84,7 @@ template <bool magnitudes, bool small> DEVICE void stage_band(int16_t *to, const
 		int32_t x = x0 + (int32_t)i;
 		if (part.empty() || x >= (int32_t)part.width + 3)
 			return 0;
-		uint64_t at = part.earlier_row(y0 + (int32_t)j) + part.column(x);
+		uint32_t at = part.earlier_row(y0 + (int32_t)j) + part.column(x);
 		return magnitudes ? magnitude_of<small>(f.e[at]) : sat<small>(f.c[at]);
 	});
 }

@@ -26,7 +26,7 @@ constexpr uint32_t contexts = 44; // tables of a fraction
 constexpr uint32_t escape = 87;
 constexpr uint32_t tokens = 88;
 constexpr uint32_t table_count = 176;
-constexpr uint32_t shared_tables = 45056; // bytes
+constexpr uint32_t shared_tables = 50688; // bytes
 constexpr uint32_t decoder_threads = 256;
 constexpr uint32_t most_lanes = 32;
 constexpr uint32_t record_words = 33; // of a tile between its bands
@@ -207,20 +207,20 @@ static_assert(__builtin_offsetof(Tree, groups) == 24, "Groups");
 struct Set {
 	int16_t predict[38880];
 	int16_t scale[2880];
-	uint32_t buckets[11264]; // of a table, from a slot on: the token, its start and its frequency, and the next two frequencies
+	uint8_t tables[50688]; // of a table, from a slot on, where four tokens begin, u16; then the first of them
 	int32_t bias[180];
 	int16_t thresholds[2];
 	uint32_t unused;
 	uint32_t ranges[15488]; // of a table, where each token begins, and its frequency << 16
 };
-static_assert(sizeof(Set) == 191256, "Set");
+static_assert(sizeof(Set) == 196888, "Set");
 static_assert(__builtin_offsetof(Set, predict) == 0, "Predict");
 static_assert(__builtin_offsetof(Set, scale) == 77760, "Scale");
-static_assert(__builtin_offsetof(Set, buckets) == 83520, "Buckets");
-static_assert(__builtin_offsetof(Set, bias) == 128576, "Bias");
-static_assert(__builtin_offsetof(Set, thresholds) == 129296, "Thresholds");
-static_assert(__builtin_offsetof(Set, unused) == 129300, "Unused");
-static_assert(__builtin_offsetof(Set, ranges) == 129304, "Ranges");
+static_assert(__builtin_offsetof(Set, tables) == 83520, "Tables");
+static_assert(__builtin_offsetof(Set, bias) == 134208, "Bias");
+static_assert(__builtin_offsetof(Set, thresholds) == 134928, "Thresholds");
+static_assert(__builtin_offsetof(Set, unused) == 134932, "Unused");
+static_assert(__builtin_offsetof(Set, ranges) == 134936, "Ranges");
 
 // ModelBand is a band of a level of profile 1, and what its coefficients are coded from. Arrays have height rows of
 // width; those of parents likewise.

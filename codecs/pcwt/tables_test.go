@@ -24,16 +24,19 @@ func TestBuckets(t *testing.T) {
 						token++
 					}
 					bucket := table<<(constants.Bits-logSlots) + slot>>logSlots
-					low, high := d.Buckets[2*bucket], d.Buckets[2*bucket+1]
-					first, at := int(low>>28|high>>24&0x70), int(low&16383)
-					for _, f := range []uint32{low >> 14 & 16383, high & 16383, high >> 14 & 16383} {
-						if slot < at+int(f) {
-							break
+					starts, first := d.Tables[8*bucket:][:8], int(d.Tables[8*bucketCount+bucket])
+					found, at := first, 0
+					for k := range 3 {
+						if from := int(little.Uint16(starts[2*k:])); k == 0 || slot >= from {
+							found, at = first+k, from
 						}
-						first, at = first+1, at+int(f)
 					}
-					if first < token && token < int(low>>28|high>>24&0x70)+3 || first > token || first == token && at != start {
-						t.Fatalf("set %d, fast %t, table %d, slot %d: token %d from %d, not %d from %d", n, fast, table, slot, first, at, token, start)
+					if slot >= int(little.Uint16(starts[6:])) {
+						if found >= token {
+							t.Fatalf("set %d, fast %t, table %d, slot %d: not token %d", n, fast, table, slot, token)
+						}
+					} else if found != token || at != start {
+						t.Fatalf("set %d, fast %t, table %d, slot %d: token %d from %d, not %d from %d", n, fast, table, slot, found, at, token, start)
 					}
 				}
 			}
