@@ -129,7 +129,7 @@ func volumeSteps(b *testing.B, dev *gpu.Device, m *raster.Image) {
 			e.timed("all of encode", time.Since(start))
 			start = time.Now()
 			files := make([][]byte, n)
-			e.pool.Each(n, func(i int) { files[i] = c.File(m.Shape, blocks[i]) })
+			e.pool.Each(n, func(i int) { files[i] = c.File(m, blocks[i]) })
 			e.timed("files", time.Since(start))
 			e.result.Free()
 			start = time.Now()

@@ -32,10 +32,10 @@ func (o *Options) checkVolume() error {
 	return nil
 }
 
-// volumeFiles changes info to what it is for files of Part 10. They have no room for
-// attributes.
+// volumeFiles changes info to what it is for files of Part 10. Of attributes they have room
+// for those of space.
 func volumeFiles(info *codec.Info) {
-	info.MediaType, info.Keeps = "image/jp3d", nil
+	info.MediaType, info.Keeps = "image/jp3d", []string{raster.AttributeSpacing, raster.AttributeGeometry}
 	info.Accepts.Slices, info.Accepts.MaxSide = true, volume.MaxSide
 }
 

@@ -174,7 +174,7 @@ func TestOptionsOfVolumes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info := (Codec{}).Info().With(o); info.Extension != ".jp3d" || !info.Accepts.Slices || info.Keeps != nil {
+	if info := (Codec{}).Info().With(o); info.Extension != ".jp3d" || !info.Accepts.Slices || len(info.Keeps) != 2 {
 		t.Errorf("%+v", info)
 	}
 }

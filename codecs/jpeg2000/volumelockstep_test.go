@@ -182,7 +182,7 @@ func lockstepVolumes(t *testing.T, b *volumeBatch, images []*raster.Image) error
 			}
 			k++
 		}
-		files[i] = v.coding.File(m.Shape, blocks[i])
+		files[i] = v.coding.File(m, blocks[i])
 	}
 	if b.result != nil {
 		b.result.Free()

@@ -151,7 +151,7 @@ func (d *volumeEncoder) try(b *volumeBatch, searches []*deviceSearch) error {
 		}
 		d.workers.Each(len(active), func(k int) {
 			t := active[k].trial
-			t.File = t.Coding.File(t.Image.Shape, blocks[k])
+			t.File = t.Coding.File(t.Image, blocks[k])
 		})
 		if b.result != nil {
 			b.result.Free()
@@ -204,6 +204,7 @@ func (d *volumeDecoder) run(list []int, out []codec.Decoded) {
 				if v := d.decoded[i]; v != nil {
 					m := &raster.Image{Shape: v.packets.Shape, Pix: make([]byte, len(v.samples))}
 					d.workers.Spans(len(v.samples), copyBytes, func(lo, hi int) { copy(m.Pix[lo:hi], v.samples[lo:hi]) })
+					v.packets.Attach(m)
 					out[i].Image = m
 					v.memory.release()
 				}

@@ -31,7 +31,9 @@ func Decode(ctx context.Context, p *pool.Pool, file []byte, reduce int) (*raster
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return store(p, h.reducedShape(reduce), d.arrays, h.transform), nil
+	m := store(p, h.reducedShape(reduce), d.arrays, h.transform)
+	h.space.attach(&m.Meta)
+	return m, nil
 }
 
 // decoder is the state of [Decode].

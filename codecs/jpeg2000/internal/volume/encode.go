@@ -48,6 +48,7 @@ var encoders = sync.Pool{New: func() any { return new(bitplane.Encoder) }}
 
 func (e *encoder) encode(ctx context.Context, c *Coding) ([]byte, error) {
 	h := newHeader(e.image.Shape, c)
+	h.space = spaceOf(&e.image.Meta)
 	load(e.pool, e.arrays, e.image, h.transform)
 	for i := range e.arrays {
 		if ctx.Err() != nil {

@@ -57,13 +57,14 @@ func (h *header) append(b []byte) []byte {
 		}
 		return append(b, byte(h.style), reversible, reversible, reversible)
 	})
-	return appendSegment(b, codestream.QCD, func(b []byte) []byte {
+	b = appendSegment(b, codestream.QCD, func(b []byte) []byte {
 		b = append(b, byte(h.guard<<5))
 		for _, e := range h.exponents {
 			b = append(b, byte(e<<3))
 		}
 		return b
 	})
+	return h.space.append(b)
 }
 
 // reversible is the number of the reversible 5/3 transform in COD.
@@ -200,7 +201,10 @@ func (r *reader) segment(m codestream.Marker, s *segment) error {
 		err = r.readCOD(s)
 	case codestream.QCD:
 		err = r.readQCD(s)
-	case codestream.COM, codestream.TLM, codestream.PLT, codestream.PLM, codestream.CRG:
+	case codestream.COM:
+		r.space.read(s.data)
+		return nil
+	case codestream.TLM, codestream.PLT, codestream.PLM, codestream.CRG:
 		return nil
 	default:
 		return codec.Unsupportedf("jpeg2000: the marker %s in a volume", name(m))

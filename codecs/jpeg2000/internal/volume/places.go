@@ -39,10 +39,11 @@ func (c *Coding) Places(s raster.Shape) iter.Seq[Place] {
 	}
 }
 
-// File is the codestream of a volume of the shape s, of whose code-blocks the list has one
-// for each of [Coding.Places].
-func (c *Coding) File(s raster.Shape, list []Block) []byte {
-	h := newHeader(s, c)
+// File is the codestream of a volume, of whose code-blocks the list has one for each of
+// [Coding.Places].
+func (c *Coding) File(m *raster.Image, list []Block) []byte {
+	h := newHeader(m.Shape, c)
+	h.space = spaceOf(&m.Meta)
 	all := h.arrange()
 	for _, resolutions := range all {
 		for _, bands := range resolutions {
@@ -81,6 +82,9 @@ func ReadPackets(file []byte) (*Packets, error) {
 	}
 	return &Packets{h.Shape, h.Coding, h.transform, d}, nil
 }
+
+// Attach gives an image the attributes that the file has.
+func (p *Packets) Attach(m *raster.Image) { p.decoder.space.attach(&m.Meta) }
 
 // Blocks calls f for the code-blocks that are in the file. The block is f's until it
 // returns, but for the segments' data.

@@ -69,6 +69,7 @@ type header struct {
 	layers    int
 	style     codestream.BlockStyle
 	sop, eph  bool
+	space     space
 }
 
 // Is says whether a file is a codestream of Part 10: whether CAP, behind SIZ, declares it.
