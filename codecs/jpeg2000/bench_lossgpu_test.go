@@ -57,8 +57,9 @@ func BenchmarkCardHTWithLoss(b *testing.B) {
 // where a card is slower, views are the CPU's.
 func BenchmarkCardViews(b *testing.B) {
 	dev := gputest.Device(b, nil)
-	defer func(n int) { leastView = n }(leastView)
-	leastView = 0
+	before := leastView
+	defer func() { leastView = before }()
+	leastView.part1, leastView.ht = 0, 0
 	for _, mode := range []string{"part1", "ht"} {
 		file := encoded(b, benchImage(b, 0, 3840, 2160), "mode="+mode, "effort=fast")
 		for _, n := range []int{1, 16} {

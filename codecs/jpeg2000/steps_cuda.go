@@ -31,17 +31,22 @@ var batching = gpu.Batching{Calls: 16, Least: 4 << 20, Most: 32 << 20, Items: 51
 // as many as a device runs threads.
 var passBatching = gpu.Batching{Calls: 4, Least: 16 << 20, Most: 64 << 20, Items: 4096}
 
-// fileBatching is the division of a call's files, which the first one that can be read
-// stands for. Decoding a code-block of Part 1 takes a thread 40 milliseconds, be they few or as many
-// as there are in 64 megapixels.
-func fileBatching(files [][]byte) gpu.Batching {
+// hasPart1 says whether files have code-blocks of Part 1, which the first one that can be
+// read stands for.
+func hasPart1(files [][]byte) bool {
 	for _, file := range files {
 		if p, err := open(file); err == nil {
-			if p.stream.Params.Components[0].Style&codestream.HT == 0 {
-				return gpu.Batching{Calls: 1, Least: passBatching.Most, Most: passBatching.Most, Items: passBatching.Items}
-			}
-			break
+			return p.stream.Params.Components[0].Style&codestream.HT == 0
 		}
+	}
+	return false
+}
+
+// fileBatching is the division of a call's files. Decoding a code-block of Part 1 takes a thread
+// 40 milliseconds, be they few or as many as there are in 64 megapixels.
+func fileBatching(files [][]byte) gpu.Batching {
+	if hasPart1(files) {
+		return gpu.Batching{Calls: 1, Least: passBatching.Most, Most: passBatching.Most, Items: passBatching.Items}
 	}
 	return batching
 }

@@ -10,21 +10,24 @@ import (
 )
 
 // A device decodes whole tiles. Views that have less than 1/tileShare of the pixels of the
-// tiles they lie in are the CPU's, and so are those of calls of fewer than leastView pixels: a
+// tiles they lie in are the CPU's, and so are those of calls of fewer pixels than leastView says: a
 // device takes as long for a few code-blocks as for thousands, in which a processor of 16
-// cores has that many pixels done. Tests change leastView.
+// cores has that many pixels done (BenchmarkCardViews on an H200). Tests change leastView.
 const tileShare = 4
 
-var leastView = 2 << 20
+var leastView = struct{ part1, ht int }{3 << 19, 1 << 17}
 
 // forDevice says whether the views of a call are for a device.
 func forDevice(files [][]byte, view codec.View) bool {
 	if view == (codec.View{}) {
 		return true
 	}
-	pixels := 0
+	least, pixels := leastView.ht, 0
+	if hasPart1(files) {
+		least = leastView.part1
+	}
 	for _, f := range files {
-		if pixels += viewPixels(f, view); pixels >= leastView {
+		if pixels += viewPixels(f, view); pixels >= least {
 			return true
 		}
 	}

@@ -14,8 +14,9 @@ import (
 // images with tiles and without, and of volumes; errors are the same.
 func TestADeviceDecodesViews(t *testing.T) {
 	dev := gputest.Device(t, nil)
-	defer func(n int) { leastView = n }(leastView)
-	leastView = 0
+	before := leastView
+	defer func() { leastView = before }()
+	leastView.part1, leastView.ht = 0, 0
 	images := []*raster.Image{
 		pattern(shape(300, 200, 3, 8, false)), pattern(shape(97, 211, 1, 12, false)), pattern(shape(130, 66, 4, 16, false)), pattern(shape(1, 1, 1, 8, false)),
 		pattern(raster.Shape{Width: 129, Height: 100, Depth: 5, Channels: 1, Bits: 8}),

@@ -216,14 +216,15 @@ func lockstepVolumes(t *testing.T, b *volumeBatch, images []*raster.Image) error
 // effort, whatever the size of the code-blocks.
 func TestADeviceTakesPart10(t *testing.T) {
 	dev := gputest.Device(t, nil)
-	defer func(n int) { leastLarge = n }(leastLarge)
-	leastLarge = 0
+	before := leastLarge
+	defer func() { leastLarge = before }()
+	leastLarge.encode, leastLarge.decode = 0, 0
 	images := volumes()
 	options := [][]string{{"container=jp3d", "effort=fast"}, {"container=jp3d"}}
 	if !testing.Short() {
 		options = append(options, []string{"container=jp3d", "effort=best"})
 	}
 	sameOnDevice(t, dev, images, options)
-	leastLarge = 1 << 30
+	leastLarge = before
 	sameOnDevice(t, dev, images[:2], options[1:2]) // on the CPU
 }
