@@ -14,6 +14,7 @@ type Expect struct {
 	OneSeconds  float64 `json:"one_seconds,omitempty"`  // with one worker with as many cores as the scheduler has
 	CoreSeconds float64 `json:"core_seconds,omitempty"` // of work
 	WaitSeconds float64 `json:"wait_seconds,omitempty"` // for storage, one object after the other
+	SameCores   bool    `json:"same_cores,omitempty"`   // as in [Estimate]
 }
 
 // Requests of a job for each object and each chunk, in the order of a chunk's life.
@@ -52,7 +53,7 @@ func (e *Expect) Time(est *Estimate, workers, cores, own int) {
 	if est == nil {
 		return
 	}
-	e.CoreSeconds, e.WaitSeconds = est.CoreSeconds, est.WaitSeconds
+	e.CoreSeconds, e.WaitSeconds, e.SameCores = est.CoreSeconds, est.WaitSeconds, est.SameCores
 	seconds := func(workers, cores int) float64 {
 		if workers == 0 || cores == 0 {
 			return 0

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/raster"
@@ -101,10 +102,17 @@ func (p *planning) estimate(ctx context.Context, found *objectStatus, todo, todo
 	var est jobs.Estimate
 	var tried int64  // bytes of all objects of the sample
 	var wait float64 // for storage
+	var taken []jobs.Entry
+	var largest int64 // of the memory that they take
+	run := codec.Run{Pool: pool.New()}
 	start := time.Now()
 	err := pick(ctx, p.all, todo, p.spec.Sample, found.done.has, func(e jobs.Entry) (bool, error) {
 		asked := time.Now()
-		m, size, reason, err := p.fetch(ctx, e, func(h *imageio.Header) int64 { return encodeMemory(r.Codec, h, r.Options) })
+		m, size, reason, err := p.fetch(ctx, e, func(h *imageio.Header) int64 {
+			n := sampleMemory(&r)(h)
+			largest = max(largest, n)
+			return n
+		})
 		if err != nil {
 			return false, err
 		}
@@ -114,11 +122,11 @@ func (p *planning) estimate(ctx context.Context, found *objectStatus, todo, todo
 		begin := time.Now()
 		var data []byte
 		if reason == nil {
-			data, reason = encode(ctx, r.Codec, m, r.Options)
+			data, reason = encode(ctx, run, r.Codec, m, r.Options)
 		}
 		kept := reason == nil && int64(len(data)) >= size // neither checked nor stored
 		if reason == nil && !kept && p.spec.Verify != "off" {
-			reason = p.belowFloor(ctx, &r, m, data)
+			reason = p.belowFloor(ctx, run, &r, m, data)
 		}
 		stored := 0.0
 		if reason == nil && !kept {
@@ -133,6 +141,7 @@ func (p *planning) estimate(ctx context.Context, found *objectStatus, todo, todo
 			est.Seconds += time.Since(begin).Seconds() - stored
 			est.BytesIn += size
 			est.BytesOut += min(size, int64(len(data)))
+			taken = append(taken, e)
 		}
 		return time.Since(start) < sampleSeconds*time.Second, ctx.Err()
 	})
@@ -147,7 +156,23 @@ func (p *planning) estimate(ctx context.Context, found *objectStatus, todo, todo
 	}
 	est.WaitSeconds = wait * float64(todo) / float64(est.Objects)
 	est.SameCores = onThisMachine(p.source.URL, p.endpoint) || onThisMachine(p.target.URL, p.endpoint)
+	if est.SameCores && todo >= rateObjects && len(taken) > 0 && largest <= rateMemory && (est.Seconds+wait)/float64(est.Objects) < rateSlowest {
+		each, err := p.together(ctx, run, &r, taken)
+		if err != nil {
+			return nil, err
+		}
+		total := each * float64(todo) * float64(len(taken)) / float64(est.Objects)
+		if total > 0 && total < est.CoreSeconds+est.WaitSeconds {
+			est.CoreSeconds = min(est.CoreSeconds, total)
+			est.WaitSeconds = total - est.CoreSeconds
+		}
+	}
 	return &est, nil
+}
+
+// sampleMemory gives what encoding an image of a sample takes.
+func sampleMemory(r *codecs.Resolved) func(*imageio.Header) int64 {
+	return func(h *imageio.Header) int64 { return encodeMemory(r.Codec, h, r.Options) }
 }
 
 // tryStore is how long it takes to store a result like data: measured beside the results, or, where
@@ -189,15 +214,18 @@ func onThisMachine(bucket, s3 string) bool {
 
 // belowFloor decodes the file data of m, as workers do, and says why it is no success for
 // its quality; nil where it is one.
-func (p *planning) belowFloor(ctx context.Context, r *codecs.Resolved, m *raster.Image, data []byte) (reason error) {
+func (p *planning) belowFloor(ctx context.Context, run codec.Run, r *codecs.Resolved, m *raster.Image, data []byte) (reason error) {
 	defer func() {
 		if v := recover(); v != nil {
 			reason = fmt.Errorf("scheduler: codec %s: %v", r.Info().Name, v)
 		}
 	}()
-	decoded := r.Codec.Decode(ctx, codec.Run{}, [][]byte{data}, storedAssets(p.target))
+	decoded := r.Codec.Decode(ctx, run, [][]byte{data}, storedAssets(p.target))
 	if decoded[0].Err != nil || p.spec.MinPSNR == 0 || r.Info().KeepsImages(r.Options) {
 		return decoded[0].Err
+	}
+	if _, err := raster.SSIM(m, decoded[0].Image); err != nil { // which workers record
+		return err
 	}
 	psnr, err := raster.PSNR(m, decoded[0].Image)
 	if err == nil && psnr < p.spec.MinPSNR {
@@ -207,13 +235,13 @@ func (p *planning) belowFloor(ctx context.Context, r *codecs.Resolved, m *raster
 }
 
 // encode compresses one image; a panic of the codec is an error.
-func encode(ctx context.Context, c codec.Codec, m *raster.Image, opts codec.Options) (data []byte, err error) {
+func encode(ctx context.Context, run codec.Run, c codec.Codec, m *raster.Image, opts codec.Options) (data []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("scheduler: codec %s: %v", c.Info().Name, r)
 		}
 	}()
-	out := c.Encode(ctx, codec.Run{}, codec.Items(m), opts)
+	out := c.Encode(ctx, run, codec.Items(m), opts)
 	return out[0].Data, out[0].Err
 }
 

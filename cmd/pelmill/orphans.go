@@ -49,7 +49,7 @@ compressed, as it may be a folder that is not mounted: --all-gone takes it for w
 	fs.BoolVar(&o.allGone, "all-gone", false, "believe that a source has none of its objects any more")
 	fs.BoolVar(&o.doDelete, "delete", false, "delete them")
 	fs.BoolVarP(&o.yes, "yes", "y", false, "with --delete: do not ask")
-	o.allow.flags(fs)
+	o.allow.sources(fs)
 	return cmd
 }
 
@@ -86,8 +86,8 @@ func (p *program) findOrphans(ctx context.Context, dst string, o *orphanFlags) e
 	if opts.Source != "" {
 		named = append(named, opts.Source)
 	}
-	if buckets.Allow, err = o.allow.policy(named...); err != nil {
-		return err
+	if buckets.Allow, err = storage.Only(append(named, o.allow.prefixes...)...); err != nil {
+		return usagef("--allow: %w", err)
 	}
 	b, err := buckets.Open(ctx, target)
 	if err != nil {

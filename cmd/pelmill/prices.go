@@ -53,7 +53,11 @@ func expectRows(e *jobs.Expect, prices *jobs.Prices) [][]string {
 		if e.Seconds > 0 {
 			text = fmt.Sprintf("%s with %s on %d cores that are connected, %s", secondsText(e.Seconds), plural(int64(e.Workers), "worker"), e.Cores, text)
 		}
-		table = append(table, []string{"time", fmt.Sprintf("%s (%s encoding, %s waiting for storage)", text, secondsText(e.CoreSeconds), secondsText(e.WaitSeconds))})
+		assumes := "if workers reach storage as fast as the sample did"
+		if e.SameCores {
+			assumes = "if storage and workers share the cores of this machine and it stays as busy as it was"
+		}
+		table = append(table, []string{"time", fmt.Sprintf("%s (%s encoding, %s waiting for storage), %s", text, secondsText(e.CoreSeconds), secondsText(e.WaitSeconds), assumes)})
 	}
 	table = append(table, []string{"requests", fmt.Sprintf("%s that read, %s that write, %s that list", countText(e.Gets), countText(e.Puts), countText(e.Lists))},
 		[]string{"traffic", fmt.Sprintf("%s in, %s out", bytesText(e.BytesIn), bytesText(e.BytesOut))})

@@ -121,7 +121,7 @@ func (v *verification) runRepair(ctx context.Context, spec jobs.Spec) error {
 	if err != nil {
 		return err
 	}
-	l.places = []string{spec.Target, store}
+	l.places = append([]string{spec.Target, store}, v.allow.prefixes...)
 	status, err := l.work(ctx, ref{spec.Target, spec.ID}, spec.Source)
 	if err == nil && status.State.State == jobs.StateFailed {
 		err = fmt.Errorf("repair %s failed: %s", spec.ID, status.State.Reason)

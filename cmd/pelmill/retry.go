@@ -70,7 +70,7 @@ of JOB, and makes these results anew.`,
 						return err
 					}
 					defer l.stop()
-					l.places = []string{r.target, store}
+					l.places = append([]string{r.target, store}, c.allow.prefixes...)
 					return l.finish(ctx, ref{spec.Target, spec.ID}, spec.Source)
 				})
 			}
@@ -91,7 +91,7 @@ of JOB, and makes these results anew.`,
 					return err
 				}
 				defer l.stop()
-				l.places = []string{r.target, store}
+				l.places = append([]string{r.target, store}, c.allow.prefixes...)
 			}
 			spec, err := c.client.Retry(ctx, r.target, r.id, mutate)
 			if err != nil {

@@ -44,6 +44,24 @@ func TestS3(t *testing.T) {
 	transcripts(t, filepath.Join("testdata", "s3"), "", append(s.Env, "TARGET="+s.NewBucket("target"), "TARGET2="+s.NewBucket("target2"))...)
 }
 
+// TestStores runs the transcripts of what must be the same in folders and in every kind of
+// bucket, testdata/stores/*.txt, on the servers of all of them. $TARGET, $TARGET2 and $TARGET3 are empty buckets.
+func TestStores(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT TESTED: -short")
+	}
+	for name, start := range map[string]func(testing.TB) *services.Store{"Azure": services.Azurite, "GCS": services.FakeGCS, "S3": services.VersityGW} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t)
+			env := s.Env
+			for _, bucket := range []string{"TARGET", "TARGET2", "TARGET3"} {
+				env = append(env, bucket+"="+s.NewBucket(strings.ToLower(bucket)))
+			}
+			transcripts(t, filepath.Join("testdata", "stores"), "", env...)
+		})
+	}
+}
+
 // transcripts runs the scripts of a folder, with more of an environment. Beside testscript's own commands
 // they have
 //
@@ -56,6 +74,10 @@ func TestS3(t *testing.T) {
 //	keep NAME type field        sets $NAME to the field of the last line of this type on stdout
 //	copies N file folder        copies a file N times into a new folder
 //	until regexp command args...   runs the command until its stdout matches
+//	spoil bucket key               inverts one bit of an object
+//	remove bucket key              removes an object
+//	same bucket key file           the object has the content of the file
+//	carries bucket key seconds     the object carries this time, in seconds since 1970
 //	disk folder options            mounts a tmpfs, until the end of the script
 //	remount folder options         changes it
 //
@@ -94,6 +116,11 @@ func transcripts(t *testing.T, dir, redis string, environment ...string) {
 			"keep":   keep,
 			"copies": copies,
 			"until":  until,
+
+			"spoil":   spoil,
+			"remove":  remove,
+			"same":    same,
+			"carries": carries,
 
 			"disk":    disk,
 			"remount": remount,

@@ -37,6 +37,11 @@ func (a *allowFlag) flags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&a.prefixes, "allow", nil, "open, of what Redis and jobs name, only what is under `PREFIX`: a folder, or a bucket URL with exactly these parameters; may be repeated. Without it: s3://, gs:// and azblob:// URLs without parameters")
 }
 
+// sources is the flag of verbs that open, in this process, the sources that a job's folder names.
+func (a *allowFlag) sources(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&a.prefixes, "allow", nil, "open sources under `PREFIX` as well, a folder or a bucket URL with exactly these parameters; may be repeated. Those in the store of DST are opened anyway")
+}
+
 // policy is what --allow says, beside the places that the command line names
 // otherwise.
 func (a *allowFlag) policy(named ...string) (*storage.Policy, error) {
@@ -69,5 +74,5 @@ func refused(s scheduler.Status, id string) error {
 	if s.State.State != jobs.StateRefused {
 		return nil
 	}
-	return fmt.Errorf("job %s is refused: %s (--allow of pelmill scheduler and pelmill worker says what they may open)", id, s.Why)
+	return fmt.Errorf("job %s is refused: %s (--allow says what may be opened; on a cluster that of pelmill scheduler and pelmill worker)", id, s.Why)
 }

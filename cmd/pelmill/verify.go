@@ -30,7 +30,8 @@ if one does not; what is damaged is then listed in .pelmill/damaged.jsonl of DST
 --repair makes results that are damaged, missing or replaced by something foreign anew from
 their sources, checks these again, and names those that could not be made, because their source
 is gone for instance. Exit code 0 says that all is right afterwards. Damaged ones
-are replaced only while they are what the check has seen. pelmill retry --damaged does the same
+are replaced only while they are what the check has seen. Sources are opened in the store of DST,
+and where --allow says, a folder for instance whose results are in a bucket. pelmill retry --damaged does the same
 with the list of the last verification, with --redis on a cluster.`,
 		GroupID: groupData,
 		Args:    arguments(1, 2),
@@ -43,6 +44,7 @@ with the list of the last verification, with --redis on a cluster.`,
 	flags.StringVar(&v.device, "device", "cpu", "`DEVICE` that decodes: auto, cpu, cuda or cuda:N")
 	flags.IntVar(&v.encoders, "encoders", 0, "pictures decoded at once; 0 is one a core")
 	flags.BoolVar(&v.repair, "repair", false, "make results that are damaged, missing or foreign anew from their sources")
+	v.allow.sources(flags)
 	memoryFlags(flags, &v.memory, &v.timeout)
 	statsFlag(cmd, &v.stats)
 	return cmd
@@ -58,6 +60,7 @@ type verification struct {
 	timeout  time.Duration
 	stats    time.Duration
 	repair   bool
+	allow    allowFlag // sources, for repair
 }
 
 // verdictEvent is what --json prints of a result.
