@@ -209,6 +209,7 @@ func BenchmarkIdleNights(b *testing.B) {
 		required = 1.2
 	)
 	r := newRig(b)
+	r.ctx = b.Context() // which has no limit
 	source := r.bucket(r.source)
 	for i := range n {
 		if err := source.WriteAll(b.Context(), fmt.Sprintf("d%03d/picture-%06d.png", i/1000, i), []byte{byte(i)}, nil); err != nil {

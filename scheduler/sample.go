@@ -10,7 +10,6 @@ import (
 
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
-	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/raster"
@@ -104,7 +103,8 @@ func (p *planning) estimate(ctx context.Context, found *objectStatus, todo, todo
 	var wait float64 // for storage
 	var taken []jobs.Entry
 	var largest int64 // of the memory that they take
-	run := codec.Run{Pool: pool.New()}
+	var run codec.Run
+	run.Pool = run.Cores() // one for all
 	start := time.Now()
 	err := pick(ctx, p.all, todo, p.spec.Sample, found.done.has, func(e jobs.Entry) (bool, error) {
 		asked := time.Now()
