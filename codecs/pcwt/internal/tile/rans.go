@@ -120,7 +120,7 @@ func (e *encoder) start(words []uint16) {
 	e.words, e.at = words, len(words)
 }
 
-// encodeCall is what the kernel of the encoder takes. Its layout is that of vector_amd64.s.
+// encodeCall is what the kernel of the encoder takes. Its layout is that of rans_amd64.s.
 type encodeCall struct {
 	entries, raw *uint32
 	rawBits      *uint8
