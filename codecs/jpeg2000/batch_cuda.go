@@ -25,6 +25,11 @@ type deviceTile struct {
 	// in the order of eachBlock.
 	segments []deviceSegment
 
+	// In the decoder the file that segments lie in, or none, and the list of High Throughput
+	// code-blocks once it is made.
+	file   []byte
+	listed *codedBlocks
+
 	failed bool // a segment is malformed, or one did not fit
 }
 

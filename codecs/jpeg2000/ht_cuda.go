@@ -126,46 +126,29 @@ func (b *batch) decodeBlocks() error {
 		if err = b.stream.Fill(b.memory, 0, b.memory.Size, 0); err != nil {
 			return err
 		}
-	}
-	var blocks []deviceCodedBlock
-	var ofPasses []passBlock
-	var coded, work gpu.Layout
-	var parts []gpu.Part
-	i := 0
-	for k, t := range b.tiles {
-		segments := t.segments
-		for c := range t.tile.Components {
-			component, p := &t.tile.Components[c], &b.planes[i]
-			eachBlock(component, func(band *codestream.Subband, area image.Rectangle) {
-				s := &segments[0]
-				segments = segments[1:]
-				if component.Coding.Style&codestream.HT == 0 {
-					if len(s.list) > 0 {
-						ofPasses = append(ofPasses, newPassBlock(p.coefficient(component, band, area.Min), p.Stride, area.Dx(), area.Dy(), s))
-					}
-					return
-				}
-				plane := band.Planes - 1 - s.zeroPlanes
-				block := deviceCodedBlock{
-					Coefficients: p.coefficient(component, band, area.Min), Stride: p.Stride, Width: uint32(area.Dx()), Height: uint32(area.Dy()),
-					Length: uint32(len(s.data)), Words: uint32(len(s.data)/4 + 2), Failed: b.failures.Ptr + gpu.Ptr(4*k),
-				}
-				if len(s.data) > 0 {
-					block.Plane, block.Limit = uint32(plane), uint32(min(s.zeroPlanes+2, 31-plane))
-					block.Data = gpu.Ptr(coded.Take(len(s.data)))
-					block.Quads = gpu.Ptr(work.Take(4 * ((area.Dx() + 1) / 2) * ((area.Dy() + 1) / 2)))
-					block.Magsgn = gpu.Ptr(work.Take(4 * int(block.Words)))
-					parts = append(parts, gpu.Part{At: int(block.Data), Bytes: s.data})
-				}
-				blocks = append(blocks, block)
-			})
-			i++
+		if err := b.decodePasses(b.passBlocks()); err != nil {
+			return err
 		}
 	}
-	if err := b.decodePasses(ofPasses); err != nil || len(blocks) == 0 {
-		return err
+	var coded, work gpu.Layout
+	var parts []gpu.Part
+	var starts [][2]int // of the tiles in both
+	n := 0
+	for _, t := range b.tiles {
+		if t.listed == nil {
+			t.listed = t.listBlocks()
+		}
+		n += len(t.listed.list)
+		at := coded.Take(t.listed.coded.Size)
+		starts = append(starts, [2]int{at, work.Take(t.listed.work.Size)})
+		for _, p := range t.listed.parts {
+			parts = append(parts, gpu.Part{At: at + p.At, Bytes: p.Bytes})
+		}
 	}
-	data, err := b.lane.Device(max(1, coded.Size))
+	if n == 0 {
+		return nil
+	}
+	data, err := b.lane.Device(coded.Size)
 	if err != nil {
 		return err
 	}
@@ -173,10 +156,22 @@ func (b *batch) decodeBlocks() error {
 	if err != nil {
 		return err
 	}
-	for i := range blocks {
-		blocks[i].Data += data.Ptr
-		blocks[i].Quads += memory.Ptr
-		blocks[i].Magsgn += memory.Ptr
+	blocks := make([]deviceCodedBlock, 0, n)
+	i := 0
+	for k, t := range b.tiles {
+		from := 0
+		for _, to := range t.listed.components {
+			for _, block := range t.listed.list[from:to] {
+				block.Coefficients += b.planes[i].Coefficients
+				block.Data += data.Ptr + gpu.Ptr(starts[k][0])
+				block.Quads += memory.Ptr + gpu.Ptr(starts[k][1])
+				block.Magsgn += memory.Ptr + gpu.Ptr(starts[k][1])
+				block.Failed = b.failures.Ptr + gpu.Ptr(4*k)
+				blocks = append(blocks, block)
+			}
+			from = to
+			i++
+		}
 	}
 	list, err := b.lane.Device(len(gpu.Bytes(blocks)))
 	if err != nil {
@@ -193,9 +188,29 @@ func (b *batch) decodeBlocks() error {
 	if err != nil {
 		return err
 	}
-	one := []extent{{blocks: len(blocks)}}
+	one := []extent{{blocks: n}}
 	if err := launch(b, "jpeg2000_ht_quads", one, &quadParams{list.Ptr, codes.Ptr, uint32(len(blocks))}); err != nil {
 		return err
 	}
 	return launch(b, "jpeg2000_ht_samples", one, &sampleParams{list.Ptr, uint32(len(blocks))})
+}
+
+// passBlocks are the code-blocks of Part 1 of all tiles that have passes.
+func (b *batch) passBlocks() (list []passBlock) {
+	i := 0
+	for _, t := range b.tiles {
+		segments := t.segments
+		for c := range t.tile.Components {
+			component, p := &t.tile.Components[c], &b.planes[i]
+			eachBlock(component, func(band *codestream.Subband, area image.Rectangle) {
+				s := &segments[0]
+				segments = segments[1:]
+				if component.Coding.Style&codestream.HT == 0 && len(s.list) > 0 {
+					list = append(list, newPassBlock(p.coefficient(component, band, area.Min), p.Stride, area.Dx(), area.Dy(), s))
+				}
+			})
+			i++
+		}
+	}
+	return list
 }

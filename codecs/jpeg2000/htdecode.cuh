@@ -14,31 +14,64 @@ DEVICE uint32_t suffix_of(const CodedBlock &b)
 	return suffix < 2 || suffix > b.length || suffix > max_suffix ? 0 : suffix;
 }
 
-// Reads the VLC stream.
+// Reads the VLC stream. It runs from high addresses to low ones, and so do the words that it is read by.
 struct VLCReader {
-	const uint8_t *data; // its last byte in memory is that before at
-	uint32_t at, last, count;
+	const uint32_t *words; // the next one
+	uint32_t word, following, next;
+	uint32_t used;	// bytes of word
+	uint32_t left;	// bytes that are not read
+	uint32_t last, count;
 	uint64_t bits;
 
-	__device__ VLCReader(const uint8_t *suffix, uint32_t n) : data(suffix), at(n - 2)
+	__device__ VLCReader(const uint8_t *suffix, uint32_t n) : left(n - 2)
 	{
-		last = data[at] | 15;
+		last = suffix[left] | 15;
 		count = (last >> 4 & 7) == 7 ? 3 : 4;
 		bits = low_bits(last >> 4, count);
+		uint64_t first = (uint64_t)(suffix + left) - 1;
+		words = (const uint32_t *)(first & ~3ull);
+		used = 3 - (uint32_t)(first & 3);
+		word = words[0], following = words[-1], next = words[-2];
+		words -= 3;
 	}
 
-	// At least 40 bits; zeros behind the end.
+	// The next four bytes, the first in the highest bits.
+	__device__ uint32_t ahead() const { return funnel_left(following, word, 8 * used); }
+
+	__device__ void use(uint32_t n)
+	{
+		left -= n, used += n;
+		if (used >= 4) {
+			used -= 4;
+			word = following;
+			following = next;
+			next = *words--;
+		}
+	}
+
+	// At least 33 bits; zeros behind the end.
 	__device__ uint64_t fill()
 	{
-		while (count < 40) {
-			if (at == 0) {
+		if (count > 32)
+			return bits;
+		uint32_t v = ahead(), full = (v & 0x7f7f7f7f) ^ 0x7f7f7f7f; // a byte that may have 7 bits is 0
+		if (left >= 4 && ((full - 0x01010101) & ~full & 0x80808080) == 0) {
+			bits |= (uint64_t)swap_bytes(v) << count;
+			count += 32;
+			last = v & 255;
+			use(4);
+			return bits;
+		}
+		while (count <= 32) {
+			if (left == 0) {
 				count = 64;
 				break;
 			}
-			uint32_t byte = data[--at], n = last > 0x8f && (byte & 0x7f) == 0x7f ? 7 : 8;
+			uint32_t byte = ahead() >> 24, n = last > 0x8f && (byte & 0x7f) == 0x7f ? 7 : 8;
 			bits |= (uint64_t)low_bits(byte, n) << count;
 			count += n;
 			last = byte;
+			use(1);
 		}
 		return bits;
 	}
@@ -154,12 +187,23 @@ DEVICE void read_pair(VLCReader &vlc, MELReader &mel, bool has0, bool has1, bool
 // A quad's word: rho, e_k, e_1 and from bit 16 on u.
 DEVICE uint32_t quad_word(uint32_t t, uint32_t u) { return (t >> 4 & 15) | t >> 12 << 4 | (t >> 8 & 15) << 8 | u << 16; }
 
+// Shared memory of a block of threads.
+struct QuadMemory {
+	uint16_t codes[2 * 1024];
+	uint8_t above[max_side / 4][quad_blocks]; // the patterns of a pair of quads of the row above, by code-block
+};
+
 // Decodes the words of all quads of code-blocks. codes is vlcDecode of Go, 2 x 1024 entries. A malformed segment sets what
-// its code-block's failed points to.
+// its code-block's failed points to. Of a warp quad_lanes threads take a code-block each: the more do, the longer each of
+// them waits for the others.
 KERNEL __launch_bounds__(quad_threads) jpeg2000_ht_quads(const CodedBlock *__restrict__ blocks, const uint16_t *__restrict__ codes, uint32_t count)
 {
-	uint64_t index = thread();
-	if (index >= count)
+	__shared__ QuadMemory s;
+	for (uint32_t i = threadIdx.x; i < 2 * 1024; i += quad_threads)
+		s.codes[i] = codes[i];
+	sync_block();
+	uint32_t own = warp() * quad_lanes + lane(), index = blockIdx.x * quad_blocks + own;
+	if (lane() >= quad_lanes || index >= count)
 		return;
 	const CodedBlock b = blocks[index];
 	if (b.length == 0)
@@ -171,47 +215,40 @@ KERNEL __launch_bounds__(quad_threads) jpeg2000_ht_quads(const CodedBlock *__res
 	}
 	VLCReader vlc(b.data + b.length - suffix, suffix);
 	MELReader mel(b.data + b.length - suffix, suffix);
-	uint32_t columns = (b.width + 1) / 2, rows = (b.height + 1) / 2;
+	uint32_t columns = (b.width + 1) / 2, rows = (b.height + 1) / 2, pairs = (columns + 1) / 2;
+	uint32_t *out = b.quads;
 	for (uint32_t row = 0; row < rows; row++) {
-		uint32_t *out = b.quads + (uint64_t)row * columns;
-		const uint32_t *above = out - columns; // not read in the first row
-		const uint16_t *table = codes + (row == 0 ? 0 : 1024);
-		uint32_t left = 0, a0 = 0, a1 = row == 0 ? 0 : above[0];
-		for (uint32_t q = 0; q < columns; q += 2) {
-			// The quads above: a0 to the left of the pair, a1 and a2 above it, a3 to the right.
-			uint32_t a2 = row != 0 && q + 1 < columns ? above[q + 1] : 0, a3 = row != 0 && q + 2 < columns ? above[q + 2] : 0;
-			bool two = q + 1 < columns;
+		const uint16_t *table = s.codes + (row == 0 ? 0 : 1024);
+		// The patterns of the quads above: bits 0 to 3 to the left of the pair, 4 to 11 above it, 12 to 15 to the right.
+		uint32_t left = 0, above = (uint32_t)s.above[0][own] << 12;
+		for (uint32_t p = 0; p < pairs; p++) {
+			above = above >> 8 | (p + 1 < pairs ? (uint32_t)s.above[p + 1][own] << 12 : 0);
+			bool two = 2 * p + 1 < columns;
 			uint64_t bits = vlc.fill();
-			uint32_t context;
-			if (row == 0)
-				context = left >> 1 | (left & 1);
-			else
-				context = ((a0 >> 3 | a1 >> 1) & 1) | ((left >> 2 | left >> 3) & 1) << 1 | ((a1 >> 3 | a2 >> 1) & 1) << 2;
+			uint32_t context = row == 0 ? left >> 1 | (left & 1) : ((above >> 3 | above >> 5) & 1) | ((left >> 2 | left >> 3) & 1) << 1 | ((above >> 7 | above >> 9) & 1) << 2;
 			uint32_t t0 = table[context << 7 | ((uint32_t)bits & 127)], t1 = 0;
 			if (context == 0 && !mel.event())
 				t0 = 0;
 			uint32_t used = t0 & 7;
 			left = t0 >> 4 & 15;
 			if (two) {
-				if (row == 0)
-					context = left >> 1 | (left & 1);
-				else
-					context = ((a1 >> 3 | a2 >> 1) & 1) | ((left >> 2 | left >> 3) & 1) << 1 | ((a2 >> 3 | a3 >> 1) & 1) << 2;
+				context = row == 0 ? left >> 1 | (left & 1) : ((above >> 7 | above >> 9) & 1) | ((left >> 2 | left >> 3) & 1) << 1 | ((above >> 11 | above >> 13) & 1) << 2;
 				t1 = table[context << 7 | ((uint32_t)(bits >> used) & 127)];
 				if (context == 0 && !mel.event())
 					t1 = 0;
 				used += t1 & 7;
 				left = t1 >> 4 & 15;
 			}
+			s.above[p][own] = (uint8_t)((t0 >> 4 & 15) | (t1 >> 4 & 15) << 4);
 			vlc.skip(used);
 			uint32_t u0 = 0, u1 = 0;
 			if (((t0 | t1) & 8) != 0)
 				read_pair(vlc, mel, (t0 & 8) != 0, (t1 & 8) != 0, row == 0, u0, u1);
-			out[q] = quad_word(t0, u0);
+			out[2 * p] = quad_word(t0, u0);
 			if (two)
-				out[q + 1] = quad_word(t1, u1);
-			a0 = a2, a1 = a3;
+				out[2 * p + 1] = quad_word(t1, u1);
 		}
+		out += columns;
 	}
 }
 

@@ -33,7 +33,7 @@ var kernels = gpu.Table[extent]{
 		"jpeg2000_ht_encode":  {Params: encodeParams{}, Block: blockWarps * warp, Threads: func(e *extent) int { return e.blocks * warp }},
 		"jpeg2000_offsets":    {Params: offsetParams{}, Threads: func(e *extent) int { return e.blocks }},
 		"jpeg2000_gather":     {Params: gatherParams{}, Threads: func(e *extent) int { return e.blocks * warp }},
-		"jpeg2000_ht_quads":   {Params: quadParams{}, Block: quadThreads, Threads: func(e *extent) int { return e.blocks }},
+		"jpeg2000_ht_quads":   {Params: quadParams{}, Block: quadThreads, Threads: func(e *extent) int { return (e.blocks + quadLanes - 1) / quadLanes * warp }},
 		"jpeg2000_ht_samples": {Params: sampleParams{}, Block: blockWarps * warp, Threads: func(e *extent) int { return e.blocks * warp }},
 
 		"jpeg2000_ht_refine":     {Params: sampleParams{}, Block: quadThreads, Threads: func(e *extent) int { return e.blocks }},
@@ -56,8 +56,9 @@ var kernels = gpu.Table[extent]{
 
 const (
 	warp        = 32
-	blockWarps  = 4  // of a block of threads that has a code-block for each
-	quadThreads = 64 // of a block of threads that has a code-block for each thread
+	blockWarps  = 4   // of a block of threads that has a code-block for each
+	quadThreads = 128 // of a block of threads that decodes quads, and
+	quadLanes   = 16  // of a warp of it those that have a code-block each
 
 	planeThreads  = 128 // of a block of threads that has a bit-plane for each thread
 	encodeThreads = 64  // of a block of threads that has a code-block of Part 1 for each thread
@@ -170,7 +171,8 @@ type devicePasses struct {
 	Data         gpu.Ptr `cuda:"const uint8_t"`  // the codeword segments
 	Segments     gpu.Ptr `cuda:"const uint32_t"` // of each the coding passes and the bytes
 	Coefficients gpu.Ptr `cuda:"int32_t"`        // the first
-	Flags        gpu.Ptr `cuda:"uint32_t"`       // working memory of zeros
+	Bits         gpu.Ptr `cuda:"uint32_t"`       // by bit-planes, zeros, see jpeg2000_decode_passes
+	Memory       gpu.Ptr `cuda:"uint32_t"`       // zeros, four for each word of a bit-plane, a warp's code-blocks side by side
 	Stride       uint32  // coefficients from row to row
 	Slice        uint32  // coefficients from slice to slice
 	Width        uint32

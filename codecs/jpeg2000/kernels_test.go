@@ -16,7 +16,9 @@ var shared = gputest.Header{
 	Constants: append([]gputest.Constant{
 		{Name: "block_threads", Value: gpu.BlockThreads},
 		{Name: "block_warps", Value: blockWarps, Note: "of a block of threads that has a code-block for each"},
-		{Name: "quad_threads", Value: quadThreads, Note: "of a block of threads that has a code-block for each thread"},
+		{Name: "quad_threads", Value: quadThreads, Note: "of a block of threads that decodes quads"},
+		{Name: "quad_lanes", Value: quadLanes, Note: "of a warp of it those that have a code-block each"},
+		{Name: "quad_blocks", Value: quadThreads / warp * quadLanes, Note: "code-blocks of such a block of threads"},
 		{Name: "plane_threads", Value: planeThreads, Note: "of a block of threads that has a bit-plane for each thread"},
 		{Name: "encode_threads", Value: encodeThreads, Note: "of a block of threads that has a code-block of Part 1 for each thread"},
 		{Name: "decode_threads", Value: decodeThreads},

@@ -377,6 +377,11 @@ func longestFirst(blocks []passBlock) []passBlock {
 	return sorted
 }
 
+// words is how many words of eight columns of a stripe a code-block has.
+func (p *devicePasses) words() int {
+	return (int(p.Width) + 7) / 8 * ((int(p.Height) + 3) / 4) * int(p.Depth)
+}
+
 // decodePasses decodes code-blocks of Part 1 into coefficients that are zeros. Those of a
 // warp are to take about as long.
 func (b *batch) decodePasses(blocks []passBlock) error {
@@ -384,7 +389,7 @@ func (b *batch) decodePasses(blocks []passBlock) error {
 		return nil
 	}
 	blocks = longestFirst(blocks)
-	var coded, flags gpu.Layout
+	var coded, work gpu.Layout
 	var parts []gpu.Part
 	var segments []uint32
 	list := make([]devicePasses, len(blocks))
@@ -402,18 +407,29 @@ func (b *batch) decodePasses(blocks []passBlock) error {
 			}
 			segments = append(segments, uint32(s.Passes), uint32(len(s.Data)))
 		}
-		stripes := (int(d.Height) + 3) / 4
-		d.Flags = gpu.Ptr(flags.Take(4 * (int(d.Width) + 2) * ((stripes+1)*int(d.Depth) + 1)))
+		d.Bits = gpu.Ptr(work.Take(4 * d.words() * (int(d.Planes) + 2)))
 		list[i] = *d
 	}
-	data, err := b.lane.Device(max(1, coded.Size))
+	for i := 0; i < len(list); i += warp {
+		group, words := list[i:min(i+warp, len(list))], 0
+		for k := range group {
+			words = max(words, group[k].words())
+		}
+		const size = 16 // of what is known of the samples of a word
+		at := work.Take(warp * size * words)
+		for k := range group {
+			group[k].Memory = gpu.Ptr(at + k*size)
+		}
+	}
+	const behind = 32 // bytes that a reader of whole words may reach behind the last segment
+	data, err := b.lane.Device(coded.Size + behind)
 	if err != nil {
 		return err
 	}
 	if err := b.staging.Upload(data, coded.Size, parts); err != nil {
 		return err
 	}
-	work, err := b.stream.Zeros(flags.Size)
+	memory, err := b.stream.Zeros(work.Size)
 	if err != nil {
 		return err
 	}
@@ -423,7 +439,8 @@ func (b *batch) decodePasses(blocks []passBlock) error {
 	}
 	for i := range list {
 		list[i].Data += data.Ptr
-		list[i].Flags += work.Ptr
+		list[i].Bits += memory.Ptr
+		list[i].Memory += memory.Ptr
 		list[i].Segments += index.Ptr
 	}
 	buffer, err := upload(b, list)

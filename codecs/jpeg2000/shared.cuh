@@ -5,7 +5,9 @@
 
 constexpr uint32_t block_threads = 256;
 constexpr uint32_t block_warps = 4; // of a block of threads that has a code-block for each
-constexpr uint32_t quad_threads = 64; // of a block of threads that has a code-block for each thread
+constexpr uint32_t quad_threads = 128; // of a block of threads that decodes quads
+constexpr uint32_t quad_lanes = 16; // of a warp of it those that have a code-block each
+constexpr uint32_t quad_blocks = 64; // code-blocks of such a block of threads
 constexpr uint32_t plane_threads = 128; // of a block of threads that has a bit-plane for each thread
 constexpr uint32_t encode_threads = 64; // of a block of threads that has a code-block of Part 1 for each thread
 constexpr uint32_t decode_threads = 64;
@@ -184,7 +186,8 @@ struct Passes {
 	const uint8_t *data; // the codeword segments
 	const uint32_t *segments; // of each the coding passes and the bytes
 	int32_t *coefficients; // the first
-	uint32_t *flags; // working memory of zeros
+	uint32_t *bits; // by bit-planes, zeros, see jpeg2000_decode_passes
+	uint32_t *memory; // zeros, four for each word of a bit-plane, a warp's code-blocks side by side
 	uint32_t stride; // coefficients from row to row
 	uint32_t slice; // coefficients from slice to slice
 	uint32_t width;
@@ -196,21 +199,22 @@ struct Passes {
 	uint32_t style;
 	uint32_t step; // half of the quantization step, the bits of a float32; 0: reversible
 };
-static_assert(sizeof(Passes) == 72, "Passes");
+static_assert(sizeof(Passes) == 80, "Passes");
 static_assert(__builtin_offsetof(Passes, data) == 0, "Data");
 static_assert(__builtin_offsetof(Passes, segments) == 8, "Segments");
 static_assert(__builtin_offsetof(Passes, coefficients) == 16, "Coefficients");
-static_assert(__builtin_offsetof(Passes, flags) == 24, "Flags");
-static_assert(__builtin_offsetof(Passes, stride) == 32, "Stride");
-static_assert(__builtin_offsetof(Passes, slice) == 36, "Slice");
-static_assert(__builtin_offsetof(Passes, width) == 40, "Width");
-static_assert(__builtin_offsetof(Passes, height) == 44, "Height");
-static_assert(__builtin_offsetof(Passes, depth) == 48, "Depth");
-static_assert(__builtin_offsetof(Passes, planes) == 52, "Planes");
-static_assert(__builtin_offsetof(Passes, passes) == 56, "Passes");
-static_assert(__builtin_offsetof(Passes, orientation) == 60, "Orientation");
-static_assert(__builtin_offsetof(Passes, style) == 64, "Style");
-static_assert(__builtin_offsetof(Passes, step) == 68, "Step");
+static_assert(__builtin_offsetof(Passes, bits) == 24, "Bits");
+static_assert(__builtin_offsetof(Passes, memory) == 32, "Memory");
+static_assert(__builtin_offsetof(Passes, stride) == 40, "Stride");
+static_assert(__builtin_offsetof(Passes, slice) == 44, "Slice");
+static_assert(__builtin_offsetof(Passes, width) == 48, "Width");
+static_assert(__builtin_offsetof(Passes, height) == 52, "Height");
+static_assert(__builtin_offsetof(Passes, depth) == 56, "Depth");
+static_assert(__builtin_offsetof(Passes, planes) == 60, "Planes");
+static_assert(__builtin_offsetof(Passes, passes) == 64, "Passes");
+static_assert(__builtin_offsetof(Passes, orientation) == 68, "Orientation");
+static_assert(__builtin_offsetof(Passes, style) == 72, "Style");
+static_assert(__builtin_offsetof(Passes, step) == 76, "Step");
 
 // Array is a component of a volume of Part 10.
 struct Array {
