@@ -59,6 +59,7 @@ type Part struct {
 	ETag    string    `json:"etag,omitempty"`
 	ModTime time.Time `json:"mod_time,omitzero"`
 	Missing bool      `json:"missing,omitempty"` // it was not found in the source
+	Pin     *Pin      `json:"pin,omitempty"`     // the version that the user's manifest names; without it the series is not taken
 }
 
 // Bounds of a series. A manifest, a chunk and a record hold it in one line.

@@ -147,7 +147,11 @@ func jsonEntry(line []byte, folder bool) (jobs.Entry, error) {
 	if len(v.Parts) > 0 {
 		var parts []jobs.Entry
 		for _, p := range v.Parts[:min(len(v.Parts), jobs.MaxParts+1)] {
-			parts = append(parts, p.entry(folder))
+			part := p.entry(folder)
+			if v.Outcome == "" {
+				part.Pin = pinOf(&part)
+			}
+			parts = append(parts, part)
 		}
 		e = seriesEntry(v.Key, parts, folder)
 	}

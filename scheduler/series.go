@@ -18,7 +18,7 @@ func seriesEntry(key string, parts []jobs.Entry, folder bool) jobs.Entry {
 		if e.Bad == "" && p.Bad != "" {
 			e.Bad = fmt.Sprintf("a part of the series %.80q: %s", key, p.Bad)
 		}
-		e.Parts = append(e.Parts, jobs.Part{Key: p.Key, Size: p.Size, ETag: p.ETag, ModTime: p.ModTime})
+		e.Parts = append(e.Parts, jobs.Part{Key: p.Key, Size: p.Size, ETag: p.ETag, ModTime: p.ModTime, Pin: p.Pin})
 	}
 	e.Sum()
 	return e

@@ -33,7 +33,10 @@ func (c *chunk) refuseSeries(ctx context.Context, e *jobs.Entry, r *jobs.Result)
 			if err != nil {
 				return c.missing(ctx, &jobs.Entry{Key: p.Key}, err)
 			}
-			now[i] = jobs.Part{Key: p.Key, Size: o.Size, ETag: o.ETag, ModTime: o.ModTime}
+			if other := p.Pin.Mismatch(o.Size, o.ETag); other != "" {
+				return faultf(jobs.OutcomeFailed, class.Changed, "the part %q of %q: %s", p.Key, e.Key, other)
+			}
+			now[i] = jobs.Part{Key: p.Key, Size: o.Size, ETag: o.ETag, ModTime: o.ModTime, Pin: p.Pin}
 			return nil
 		})
 	}

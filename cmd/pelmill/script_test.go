@@ -70,6 +70,7 @@ func TestStores(t *testing.T) {
 //	events type N               stdout has N lines of this type
 //	flip file offset            inverts one bit of a byte; negative offsets count from the end
 //	cut file bytes              shortens a file
+//	exif FROM TO                copies a PNG file and gives it an EXIF block of a camera
 //	tiff file orientation       writes a TIFF file of one grey pixel with a density
 //	keep NAME type field        sets $NAME to the field of the last line of this type on stdout
 //	copies N file folder        copies a file N times into a new folder
@@ -112,6 +113,7 @@ func transcripts(t *testing.T, dir, redis string, environment ...string) {
 			"flip":   flip,
 			"cut":    cut,
 			"note":   note,
+			"exif":   exif,
 			"tiff":   tiff,
 			"keep":   keep,
 			"copies": copies,
