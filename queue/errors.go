@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -42,9 +43,33 @@ func fail(what string, err error) error {
 	case strings.Contains(err.Error(), "OOM command not allowed"):
 		return fmt.Errorf("queue: %s: %w", what, ErrFull)
 	case offline(err):
-		return fmt.Errorf("queue: %s: %w: %w", what, ErrUnreachable, err)
+		return fmt.Errorf("queue: %s: %w: %w", what, ErrUnreachable, told(err))
 	}
-	return fmt.Errorf("queue: %s: %w", what, err)
+	return fmt.Errorf("queue: %s: %w", what, told(err))
+}
+
+// asynqText is what asynq puts around an answer of Redis: a code, and which of its calls got it.
+var asynqText = regexp.MustCompile(`^(?:[A-Z_]+: )*redis (?:eval|command) error: (?:[A-Z]+ failed: )?`)
+
+// answered is an error that Redis answered, in its own words.
+type answered struct {
+	text string
+	err  error
+}
+
+func (e *answered) Error() string { return e.text }
+func (e *answered) Unwrap() error { return e.err }
+
+// told leaves out of an error what only says how asynq is made.
+func told(err error) error {
+	text := err.Error()
+	if at := asynqText.FindStringIndex(text); at != nil {
+		return &answered{"Redis: " + text[at[1]:], err}
+	}
+	if rest, ok := strings.CutPrefix(text, "asynq: "); ok {
+		return &answered{rest, err}
+	}
+	return err
 }
 
 // offline reports whether err means that no server answered, as opposed to a

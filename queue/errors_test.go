@@ -47,3 +47,20 @@ func TestFail(t *testing.T) {
 		t.Error("an error of nothing")
 	}
 }
+
+// What asynq puts around an answer of Redis reaches nobody; the answer does.
+func TestErrorsInOurWords(t *testing.T) {
+	for _, c := range []struct{ asynq, want string }{
+		{"UNKNOWN: redis eval error: WRONGTYPE Operation against a key", "queue: feed: Redis: WRONGTYPE Operation against a key"},
+		{"INTERNAL_ERROR: redis command error: SADD failed: NOPERM no permission", "queue: feed: Redis: NOPERM no permission"},
+		{"redis command error: EVALSHA failed: dial tcp 127.0.0.1:1: connect: connection refused",
+			"queue: feed: redis cannot be reached: Redis: dial tcp 127.0.0.1:1: connect: connection refused"},
+		{"asynq: task lease expired", "queue: feed: task lease expired"},
+		{"ERR unknown command", "queue: feed: ERR unknown command"},
+	} {
+		inner := errors.New(c.asynq)
+		if err := fail("feed", inner); err.Error() != c.want || !errors.Is(err, inner) {
+			t.Errorf("%q becomes %q, want %q", c.asynq, err, c.want)
+		}
+	}
+}

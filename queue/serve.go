@@ -93,7 +93,7 @@ func (c *Conn) Serve(opts *ServerOptions, handler Handler) (*Server, error) {
 	})
 	if err := s.asynq.Start(asynq.HandlerFunc(s.process)); err != nil {
 		s.end()
-		return nil, errors.Join(fmt.Errorf("queue: serve: %w", err), s.rdb.Close())
+		return nil, errors.Join(fail("serve", err), s.rdb.Close())
 	}
 	s.hold.Go(s.announce)
 	return s, nil
