@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pelmill/pelmill/internal/seed"
@@ -214,9 +215,9 @@ func TestKilledOrphans(t *testing.T) {
 		for i := range 4 {
 			r.delete(r.source, fmt.Sprintf("%d-%d.png", k, i))
 		}
-		n := 0
+		var n atomic.Int64 // several results are deleted at once
 		r.client.before = func(string) error {
-			if n++; n > k {
+			if n.Add(1) > int64(k) {
 				return killed
 			}
 			return nil
