@@ -48,6 +48,10 @@ type Call struct {
 	Query               url.Values
 }
 
+func (c Call) String() string {
+	return c.Method + " " + c.Bucket + "/" + c.Key + "?" + c.Query.Encode()
+}
+
 // Reads matches the reading of objects.
 func Reads(c Call) bool {
 	return c.Method == http.MethodGet && c.Key != "" && len(c.Query["uploadId"]) == 0
@@ -66,6 +70,7 @@ type Rule struct {
 	Wait  time.Duration   // of Delay
 	Bare  bool            // FlipBit: take the checksum headers away, as from a store that has none
 	Most  int             // stop after so many faults; 0: never
+	Each  int             // stop after so many faults on equal calls (method, path and query); 0: never
 }
 
 // Proxy forwards S3 calls to a store and does to them what its rules say. Host and path stay as the client sent
@@ -76,7 +81,8 @@ type Proxy struct {
 	mu    sync.Mutex
 	rng   *rand.Rand
 	rules []Rule
-	left  []int // faults that each rule may still do; -1: any number
+	left  []int            // faults that each rule may still do; -1: any number
+	equal []map[string]int // faults that each rule with Each did, by call
 	done  map[Fault]int
 	calls int
 }
@@ -132,7 +138,9 @@ func (p *Proxy) Set(rules ...Rule) {
 	defer p.mu.Unlock()
 	p.rules = rules
 	p.left = make([]int, len(rules))
+	p.equal = make([]map[string]int, len(rules))
 	for i, r := range rules {
+		p.equal[i] = map[string]int{}
 		p.left[i] = r.Most
 		if r.Most == 0 {
 			p.left[i] = -1
@@ -163,6 +171,10 @@ func (p *Proxy) draw(c Call) (wait time.Duration, rule *Rule) {
 		if rule != nil && r.Fault != Delay || p.left[i] == 0 || r.Match != nil && !r.Match(c) || p.rng.Float64() >= r.Share {
 			continue
 		}
+		if r.Each > 0 && p.equal[i][c.String()] >= r.Each {
+			continue
+		}
+		p.equal[i][c.String()]++
 		if p.left[i] > 0 {
 			p.left[i]--
 		}

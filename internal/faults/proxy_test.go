@@ -92,6 +92,23 @@ func TestProxyRefusesItsShare(t *testing.T) {
 	}
 }
 
+func TestProxyFailsEqualCallsOnlySoOften(t *testing.T) {
+	_, p := newStore(t)
+	p.Set(faults.Rule{Fault: faults.Refuse, Share: 1, Each: 2})
+	for _, c := range []struct {
+		path string
+		want int
+	}{{"/b/k", 503}, {"/b/k", 503}, {"/b/k", 200}, {"/b/k", 200}, {"/b/l", 503}, {"/b/k?versionId=1", 503}} {
+		resp, _, err := call(t, "GET", p.URL+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != c.want {
+			t.Errorf("%s: status %d, want %d", c.path, resp.StatusCode, c.want)
+		}
+	}
+}
+
 func TestProxyFaults(t *testing.T) {
 	for _, c := range []struct {
 		rule  faults.Rule
