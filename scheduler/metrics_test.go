@@ -22,7 +22,7 @@ func TestMetricsOfAJob(t *testing.T) {
 		return jobs.OutcomeCompressed
 	}
 	r.fill(60)
-	s := r.scheduler(&Options{Listen: "127.0.0.1:0"})
+	s := r.scheduler(&Options{MetricsListen: "127.0.0.1:0"})
 	if got := s.unready(r.ctx); len(got) != 1 {
 		t.Errorf("ready before the queue has answered: %q", got)
 	}

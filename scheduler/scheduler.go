@@ -36,14 +36,14 @@ const (
 
 // Options of [New].
 type Options struct {
-	Log    *slog.Logger     // nil: nothing is logged
-	Holder string           // name of this scheduler in locks; empty: host, process and a random part
-	Tick   time.Duration    // between two looks at a job; 0: 1 s, embedded 100 ms
-	Window int              // tasks of a priority in the queue; 0: 4 a worker slot, 500 to 20,000, embedded 256
-	Codecs []codec.Codec    // nil: all of this build
-	Memory int64            // bytes that the process may take while it plans; 0: 1 GiB
-	Now    func() time.Time // for the hours of a job; nil: time.Now
-	Listen string           // host:port of health, metrics and pprof; empty: none; without a host: loopback
+	Log           *slog.Logger     // nil: nothing is logged
+	Holder        string           // name of this scheduler in locks; empty: host, process and a random part
+	Tick          time.Duration    // between two looks at a job; 0: 1 s, embedded 100 ms
+	Window        int              // tasks of a priority in the queue; 0: 4 a worker slot, 500 to 20,000, embedded 256
+	Codecs        []codec.Codec    // nil: all of this build
+	Memory        int64            // bytes that the process may take while it plans; 0: 1 GiB
+	Now           func() time.Time // for the hours of a job; nil: time.Now
+	MetricsListen string           // host:port of health, metrics and pprof; empty: none; without a host: loopback
 }
 
 // Scheduler drives jobs. Any number of schedulers can run on one Redis.
@@ -114,7 +114,7 @@ func (s *Scheduler) Run(ctx context.Context, targets ...string) error {
 		}
 		targets[i] = canonical
 	}
-	address, stop, err := listener.Serve(s.opts.Listen, s.Handler(), s.log)
+	address, stop, err := listener.Serve(s.opts.MetricsListen, s.Handler(), s.log)
 	if err != nil {
 		return fmt.Errorf("scheduler: %w", err)
 	}

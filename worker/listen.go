@@ -43,9 +43,9 @@ func (w *Worker) unready(ctx context.Context) []string {
 	return reasons
 }
 
-// listen serves Handler at Options.Listen until the returned function is called.
+// listen serves Handler at Options.MetricsListen until the returned function is called.
 func (w *Worker) listen() (stop func(), err error) {
-	if w.address, stop, err = listener.Serve(w.opts.Listen, w.Handler(), w.log); err != nil {
+	if w.address, stop, err = listener.Serve(w.opts.MetricsListen, w.Handler(), w.log); err != nil {
 		err = fmt.Errorf("worker: %w", err)
 	}
 	return stop, err

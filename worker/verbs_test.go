@@ -59,7 +59,7 @@ func TestSelfTest(t *testing.T) {
 func TestHealth(t *testing.T) {
 	j := newJob(t, "mem://source", "mem://target", &fake{}, nil).queued()
 	j.photos(3, 8).plan()
-	w := j.worker(Options{Listen: ":0"}, &fake{})
+	w := j.worker(Options{MetricsListen: ":0"}, &fake{})
 	server := httptest.NewServer(w.Handler())
 	defer server.Close()
 	get := func(path string) (int, string) {
@@ -106,7 +106,7 @@ func TestHealth(t *testing.T) {
 
 func TestListenIsLoopback(t *testing.T) {
 	for _, address := range []string{":0", "0", "127.0.0.1:0"} {
-		w, err := New(nil, storage.NewBuckets(), &Options{Listen: address, Codecs: []codec.Codec{&fake{}}})
+		w, err := New(nil, storage.NewBuckets(), &Options{MetricsListen: address, Codecs: []codec.Codec{&fake{}}})
 		if err != nil {
 			t.Fatal(err)
 		}

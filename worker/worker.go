@@ -36,7 +36,7 @@ type Options struct {
 	ObjectTimeout time.Duration     // for reading, encoding and verifying one image; 0: 10 min
 	Log           *slog.Logger      // nil: none
 	OnResult      func(jobs.Result) // called once for every record made here, one at a time, also where a chunk is delivered again; nil: none
-	Listen        string            // host:port of health, metrics and pprof; empty: none; without a host: loopback
+	MetricsListen string            // host:port of health, metrics and pprof; empty: none; without a host: loopback
 	HashKeys      bool              // log the first digits of a key's SHA-256 instead of the key
 	Codecs        []codec.Codec     // nil: [codecs.All]
 }

@@ -25,7 +25,7 @@ func newBound(t *testing.T, file string, env map[string]string, args ...string) 
 	verb.Flags().Duration("stats", 0, "")
 	verb.Flags().Var(new(size), "min-size", "")
 	other := &cobra.Command{Use: "other"}
-	other.Flags().String("listen", "", "")
+	other.Flags().String("metrics-listen", "", "")
 	root.AddCommand(verb, other)
 	if file != "" {
 		name := filepath.Join(t.TempDir(), "settings.yaml")
@@ -41,7 +41,7 @@ func newBound(t *testing.T, file string, env map[string]string, args ...string) 
 }
 
 func TestFlagsWinOverVariablesOverFileOverDefaults(t *testing.T) {
-	const file = "codec: file\ninclude: ['a,b', c]\nmin-size: 1K\npriority: 2\nstats: 5s\njson: true\nlisten: \"127.0.0.1:1\"\n"
+	const file = "codec: file\ninclude: ['a,b', c]\nmin-size: 1K\npriority: 2\nstats: 5s\njson: true\nmetrics-listen: \"127.0.0.1:1\"\n"
 	for _, tt := range []struct {
 		name string
 		env  map[string]string

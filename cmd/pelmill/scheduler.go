@@ -12,7 +12,7 @@ import (
 func (p *program) scheduler() *cobra.Command {
 	c := &cluster{p: p}
 	var window int
-	var listen string
+	var metricsListen string
 	var tick time.Duration
 	mem := size(1 << 30)
 	cmd := &cobra.Command{
@@ -25,7 +25,7 @@ Everything a job needs is in its target; a Redis that lost everything is filled 
 from there, for each DST named here. It opens only buckets of the stores that it is
 configured for, each DST, and what --allow names.
 
---listen serves /livez, /readyz, /metrics and /debug/pprof: queue depth, oldest chunk, window,
+--metrics-listen serves /livez, /readyz, /metrics and /debug/pprof: queue depth, oldest chunk, window,
 workers, and of the jobs that this scheduler leads state, objects, rate and time left.`,
 		Example: "  pelmill scheduler --redis redis://queue:6379 s3://scans-vq",
 		GroupID: groupServing,
@@ -54,7 +54,7 @@ workers, and of the jobs that this scheduler leads state, objects, rate and time
 			c.buckets.Allow = policy
 			log := p.logger(true)
 			defer logSignal(cmd.Context(), log, "another scheduler takes over the jobs of this one")()
-			opts := &scheduler.Options{Log: log, Tick: tick, Window: window, Listen: listen}
+			opts := &scheduler.Options{Log: log, Tick: tick, Window: window, MetricsListen: metricsListen}
 			if opts.Memory, err = checkMemory(mem, 0); err != nil {
 				return err
 			}
@@ -65,7 +65,7 @@ workers, and of the jobs that this scheduler leads state, objects, rate and time
 	c.allow.flags(cmd.Flags())
 	cmd.Flags().IntVar(&window, "window", 0, "most chunks of a job in Redis at once; 0 follows the number of workers")
 	cmd.Flags().Var(&mem, "memory", "`SIZE` that the process keeps its memory to while it plans jobs, within a fifth, in bytes or with K, M or G")
-	cmd.Flags().StringVar(&listen, "listen", "", "`ADDRESS` for health, metrics and profiles, such as 127.0.0.1:9091")
+	cmd.Flags().StringVar(&metricsListen, "metrics-listen", "", "`ADDRESS` for health, metrics and profiles, such as 127.0.0.1:9091")
 	cmd.Flags().DurationVar(&tick, "tick", 0, "time between looks at a job; 0 chooses")
 	return cmd
 }

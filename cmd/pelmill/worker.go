@@ -14,7 +14,7 @@ import (
 
 func (p *program) worker() *cobra.Command {
 	c, w := &cluster{p: p}, &workerFlags{}
-	var device, listen string
+	var device, metricsListen string
 	var chunks int
 	var grace time.Duration
 	var hashKeys bool
@@ -28,8 +28,8 @@ signal ends at once, and other workers do the rest about a minute later.
 It opens only buckets of the stores that it is configured for, or what --allow names:
 whoever can write to Redis cannot send it elsewhere.
 
---listen serves /livez, /readyz, /metrics and /debug/pprof.`,
-		Example: "  pelmill worker --redis redis://queue:6379 --listen 127.0.0.1:9090",
+--metrics-listen serves /livez, /readyz, /metrics and /debug/pprof.`,
+		Example: "  pelmill worker --redis redis://queue:6379 --metrics-listen 127.0.0.1:9090",
 		GroupID: groupServing,
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,7 +55,7 @@ whoever can write to Redis cannot send it elsewhere.
 			}
 			defer c.close()
 			c.buckets.Allow = policy
-			opts.Device, opts.Chunks, opts.Grace, opts.Listen, opts.HashKeys = device, chunks, grace, listen, hashKeys
+			opts.Device, opts.Chunks, opts.Grace, opts.MetricsListen, opts.HashKeys = device, chunks, grace, metricsListen, hashKeys
 			opts.Log = p.logger(true)
 			defer logSignal(cmd.Context(), opts.Log, "chunks at work end or are handed back")()
 			wk, err := worker.New(c.conn, c.buckets, opts)
@@ -72,7 +72,7 @@ whoever can write to Redis cannot send it elsewhere.
 	flags.StringVar(&device, "device", "auto", "`DEVICE` that encodes: auto, cpu, cuda or cuda:N")
 	flags.IntVar(&chunks, "chunks", 0, "chunks at work at once; 0 chooses")
 	flags.DurationVar(&grace, "grace", worker.DefaultGrace, "longest time from a signal to the end")
-	flags.StringVar(&listen, "listen", "", "`ADDRESS` for health, metrics and profiles, such as 127.0.0.1:9090")
+	flags.StringVar(&metricsListen, "metrics-listen", "", "`ADDRESS` for health, metrics and profiles, such as 127.0.0.1:9090")
 	flags.BoolVar(&hashKeys, "hash-keys", false, "log hashes in place of object keys")
 	return cmd
 }
