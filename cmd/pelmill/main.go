@@ -26,6 +26,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	_ "time/tzdata" // for --hours where TZ names a zone and the image has none
 
 	"golang.org/x/term"
 

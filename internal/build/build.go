@@ -6,17 +6,24 @@ import (
 	"strings"
 )
 
-// commit is set where the sources are no checkout, as in images:
+// version and commit are set where the sources are no module and no checkout, as in images:
 //
-//	go build -ldflags "-X github.com/pelmill/pelmill/internal/build.commit=0123abcd"
-var commit string
+//	go build -ldflags "-X github.com/pelmill/pelmill/internal/build.version=v1.2.3 -X github.com/pelmill/pelmill/internal/build.commit=0123abcd"
+var version, commit string
 
 const development = "development"
 
-// Version is that of the module, "development" in a build from a checkout.
+// Version is the one given to the build, else that of the module, "development" in a build from a checkout.
 func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+	info, _ := debug.ReadBuildInfo()
+	return versionOf(version, info)
+}
+
+func versionOf(given string, info *debug.BuildInfo) string {
+	if given != "" {
+		return given
+	}
+	if info == nil || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return development
 	}
 	return info.Main.Version

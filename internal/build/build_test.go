@@ -29,3 +29,22 @@ func TestCommit(t *testing.T) {
 		t.Errorf("version %q, commit %q", Version(), Commit())
 	}
 }
+
+func TestVersion(t *testing.T) {
+	module := &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}}
+	for _, test := range []struct {
+		given string
+		info  *debug.BuildInfo
+		want  string
+	}{
+		{"", nil, development},
+		{"", &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, development},
+		{"", module, "v1.2.3"},
+		{"v1.2.4", module, "v1.2.4"},
+		{"v1.2.4", nil, "v1.2.4"},
+	} {
+		if got := versionOf(test.given, test.info); got != test.want {
+			t.Errorf("%q, %+v: %q, want %q", test.given, test.info, got, test.want)
+		}
+	}
+}
