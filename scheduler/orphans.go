@@ -57,7 +57,7 @@ type GoneError struct {
 }
 
 func (e *GoneError) Error() string {
-	return fmt.Sprintf("scheduler: orphans: %s has none of the sources of %d results: is it mounted, and the right one?", e.Source, e.Results)
+	return fmt.Sprintf("scheduler: orphans: %s has no object that a result was made from (results: %d): is it mounted, and the right one?", e.Source, e.Results)
 }
 
 // Orphans finds the results of a target whose source object is gone, and deletes them if
@@ -289,8 +289,8 @@ func eachKey(s *sorter, fn func(key string, values [][]byte) error) error {
 // listSources merges the listing of each source with the keys that results were made from,
 // and passes the results of those that it lacks on.
 func (s *orphanSearch) listSources(ctx context.Context) error {
-	at := -1 // the source at work
-	var missing int64
+	at := -1          // the source at work
+	var missing int64 // source objects of results that were not deleted before
 	var l *listingInOrder
 	end := func() error {
 		if l == nil {
@@ -322,11 +322,14 @@ func (s *orphanSearch) listSources(ctx context.Context) error {
 			s.sources[n].witness = key
 			return nil
 		}
-		missing++
+		counted := false
 		for _, value := range values {
 			var c claimRecord
 			if err := json.Unmarshal(value, &c); err != nil {
 				return err
+			}
+			if !c.Gone && !counted { // a result that was deleted before needs no source
+				missing, counted = missing+1, true
 			}
 			if err := s.gone.add([]byte(c.Target), value); err != nil {
 				return err

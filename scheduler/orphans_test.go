@@ -178,6 +178,30 @@ func TestOrphansOfASourceThatIsAway(t *testing.T) {
 	if found, sum, err := r.orphans(OrphanOptions{AllGone: true}, false); err != nil || sum.Orphans != 8 || len(found) != 8 {
 		t.Errorf("believed: %+v (%v)", sum, err)
 	}
+	// Results that were deleted before need no source; one that is left needs it.
+	r.delete(r.target, "d1/00001.tiny")
+	if _, sum, err := r.orphans(OrphanOptions{AllGone: true}, true); err != nil || sum.Deleted != 7 || sum.Missing != 1 {
+		t.Fatalf("believed: %+v (%v)", sum, err)
+	}
+	if _, _, err := r.orphans(OrphanOptions{}, true); !errors.As(err, &gone) || gone.Results != 1 {
+		t.Errorf("one record without source and without result, seven that were deleted: %v, want a GoneError of 1", err)
+	}
+	r.put(r.source, "d1/00001.png")
+	r.nights(1)
+	r.delete(r.source, "d1/00001.png")
+	if _, sum, err := r.orphans(OrphanOptions{AllGone: true}, true); err != nil || sum.Deleted != 1 {
+		t.Fatalf("the last result: %+v (%v)", sum, err)
+	}
+	if found, sum, err := r.orphans(OrphanOptions{}, true); err != nil || sum != (Orphans{Results: 1}) || len(found) > 0 {
+		t.Errorf("everything but something else was deleted before: %q %+v (%v), want nothing", found, sum, err)
+	}
+	r.fill(8)
+	r.nights(1)
+	r.delete(r.source, r.keys(r.source)...)
+	r.put(r.source, "another thing.txt")
+	if all = r.keys(r.target); len(all) != 9 {
+		t.Fatalf("%q", all)
+	}
 	// It goes away between the listing and the deletion.
 	r.put(r.source, "d0/00000.png")
 	opts := OrphanOptions{Delete: func(Orphans) (bool, error) {

@@ -34,7 +34,7 @@ func Copy(ctx context.Context, src *Bucket, key string, dst *Bucket, to string, 
 		}
 		carryTime(metadata, opts.ModTime)
 		wo := &blob.WriterOptions{ContentType: "application/octet-stream", Metadata: metadata, IfNotExist: !opts.Overwrite && opts.IfMatch == "", BeforeWrite: cond.set}
-		sum, size, refused, err := stream(ctx, src, key, dst, to, from, wo, cond)
+		sum, size, refused, err := stream(ctx, src, key, dst, to, from, wo, cond, opts.BeforeStore)
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,8 @@ func Copy(ctx context.Context, src *Bucket, key string, dst *Bucket, to string, 
 type digests struct{ md5, sha256 []byte }
 
 // stream writes the bytes of one object to another one, as the condition allows. refused: another one is there.
-func stream(ctx *attempt, src *Bucket, key string, dst *Bucket, to string, from *Object, wo *blob.WriterOptions, cond *condition) (sum digests, size int64, refused bool, err error) {
+func stream(ctx *attempt, src *Bucket, key string, dst *Bucket, to string, from *Object, wo *blob.WriterOptions, cond *condition,
+	beforeStore func(sha256 string, size int64) error) (sum digests, size int64, refused bool, err error) {
 	if cond.match != "" {
 		a, err := dst.Attributes(ctx, to)
 		switch {
@@ -108,6 +109,9 @@ func stream(ctx *attempt, src *Bucket, key string, dst *Bucket, to string, from 
 	ctx.expect(4 * now.Size)
 	m, s := md5.New(), sha256.New()
 	counted := &counter{want: now.Size, r: io.TeeReader(r, io.MultiWriter(m, s))}
+	if beforeStore != nil {
+		counted.end = func() error { return beforeStore(hex.EncodeToString(s.Sum(nil)), now.Size) }
+	}
 	err = dst.Upload(ctx, to, counted, wo)
 	switch {
 	case err != nil && gcerrors.Code(err) == gcerrors.FailedPrecondition && (wo.IfNotExist || cond.match != ""):
@@ -121,10 +125,11 @@ func stream(ctx *attempt, src *Bucket, key string, dst *Bucket, to string, from 
 }
 
 // counter counts the bytes that are read through it. An end before as many as it wants is an error, upon which nothing
-// is stored.
+// is stored, and so is that of end, which is called at the end where it is not nil.
 type counter struct {
 	r       io.Reader
 	n, want int64
+	end     func() error
 }
 
 func (c *counter) Read(p []byte) (int, error) {
@@ -132,6 +137,12 @@ func (c *counter) Read(p []byte) (int, error) {
 	c.n += int64(n)
 	if errors.Is(err, io.EOF) && c.n < c.want {
 		err = io.ErrUnexpectedEOF
+	}
+	if errors.Is(err, io.EOF) && c.end != nil {
+		if failed := c.end(); failed != nil {
+			err = failed
+		}
+		c.end = nil
 	}
 	return n, err
 }

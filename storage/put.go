@@ -32,6 +32,9 @@ type PutOptions struct {
 	// ModTime is that of what the object was made from; zero: none. A file gets it as its own time, elsewhere it is the
 	// metadata "mtime", in seconds with a fraction, where rclone looks for it too.
 	ModTime time.Time
+	// BeforeStore, where it is not nil, is called by Copy with the SHA-256 and the size of a source that was read to its end,
+	// before anything of the copy can be seen. Its error stores nothing.
+	BeforeStore func(sha256 string, size int64) error
 }
 
 // PutResult tells what is stored now.

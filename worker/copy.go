@@ -43,6 +43,9 @@ func (c *chunk) copyLarge(ctx context.Context, o *object) error {
 	}
 	defer func() { <-c.w.stores }()
 	opts := c.putOptions(o, "")
+	if c.intends() {
+		opts.BeforeStore = func(sum string, size int64) error { return c.intend(ctx, e, e.Key, size, sum) }
+	}
 	want := &storage.Object{Key: e.Key, Size: e.Size, ETag: e.ETag, ModTime: e.ModTime}
 	for range replaceTries {
 		put, err := storage.Copy(ctx, c.source, e.Key, c.target, e.Key, want, opts)

@@ -8,12 +8,12 @@ import (
 	"github.com/pelmill/pelmill/storage"
 )
 
-// intend writes down what is about to be stored in a folder, see [jobs.Intent].
-func (c *chunk) intend(ctx context.Context, e *jobs.Entry, key string, data []byte) error {
-	if c.target.Kind() != "file" {
-		return nil
-	}
-	intent := jobs.Intent{Key: e.Key, Outcome: jobs.OutcomeCompressed, Target: key, TargetSize: int64(len(data)), TargetSHA256: sumOf(data)}
+// intends reports whether results are written down before they are stored: where they cannot say themselves whose they are.
+func (c *chunk) intends() bool { return c.target.Kind() == "file" }
+
+// intend writes down what is about to be stored in a folder, see [jobs.Intent]: so many bytes with this SHA-256.
+func (c *chunk) intend(ctx context.Context, e *jobs.Entry, key string, size int64, sum string) error {
+	intent := jobs.Intent{Key: e.Key, Outcome: jobs.OutcomeCompressed, Target: key, TargetSize: size, TargetSHA256: sum}
 	if key == e.Key {
 		intent.Outcome = jobs.OutcomeKept
 	}
@@ -27,7 +27,7 @@ func (c *chunk) intend(ctx context.Context, e *jobs.Entry, key string, data []by
 // forgetIntents removes the intents of a chunk whose records are stored. What stays behind
 // costs a few kilobytes.
 func (c *chunk) forgetIntents(ctx context.Context) {
-	if c.target.Kind() != "file" {
+	if !c.intends() {
 		return
 	}
 	if err := storage.Delete(ctx, c.target, jobs.Folder(c.task.Job).Intent(c.task.Index)); err != nil {

@@ -35,7 +35,8 @@ what another source object has the same result for, and what a job that has not 
 planned is named and left; code 3 says that there was such. It can be killed and repeated.
 
 A source that cannot be listed is an error. So is one that has none of the objects that were
-compressed, as it may be a folder that is not mounted: --all-gone takes it for what it is.`,
+compressed, as it may be a folder that is not mounted: --all-gone takes it for what it is.
+Results that were deleted before need no source; where nothing is left to find, the code is 0.`,
 		Example: "  pelmill orphans s3://scans-vq\n  pelmill orphans s3://scans-vq --delete --yes",
 		GroupID: groupJobs,
 		Args:    arguments(1, 1),
