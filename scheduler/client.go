@@ -35,6 +35,29 @@ type Client struct {
 // ErrNoJob: the target has no job of that id.
 var ErrNoJob = errors.New("no such job")
 
+// StateError means that a job cannot do what is wanted in the state that it is in.
+type StateError struct {
+	Job   string
+	State jobs.State
+}
+
+func (e *StateError) Error() string {
+	if e.State == jobs.StateCancelling {
+		return fmt.Sprintf("scheduler: job %s is being cancelled", e.Job)
+	}
+	return fmt.Sprintf("scheduler: job %s is %s", e.Job, e.State)
+}
+
+// TokenError means that the token of a submission stands for another job.
+type TokenError struct {
+	Job     string
+	Differs string // what the two do not have in common
+}
+
+func (e *TokenError) Error() string {
+	return fmt.Sprintf("scheduler: the token was used for job %s, which has another %s: take another token", e.Job, e.Differs)
+}
+
 // Submit makes a new job of spec and returns it as stored: with its id, defaults
 // filled in, canonical URLs and canonical options.
 //
@@ -70,7 +93,7 @@ func (c *Client) Submit(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 		}
 		if ok {
 			if other := differs(&old, &spec, manifest != nil); other != "" {
-				return spec, fmt.Errorf("scheduler: the token was used for job %s, which has another %s: take another token", old.ID, other)
+				return spec, &TokenError{Job: old.ID, Differs: other}
 			}
 			return old, c.open(ctx, old)
 		}
@@ -237,7 +260,7 @@ func (c *Client) Control(ctx context.Context, target, id string, ctl jobs.Contro
 		return err
 	}
 	if ended && !(report.State == jobs.StateFailed && ctl.Want == jobs.WantRun) {
-		return fmt.Errorf("scheduler: job %s is %s", id, report.State)
+		return &StateError{Job: id, State: report.State}
 	}
 	old, ok, err := getJSON[jobs.Control](ctx, b, jobs.Folder(id).Control())
 	if err != nil {
@@ -263,7 +286,7 @@ func (c *Client) Control(ctx context.Context, target, id string, ctl jobs.Contro
 	case ctl.Want != jobs.WantRun && ctl.Want != jobs.WantPause && ctl.Want != jobs.WantCancel:
 		return fmt.Errorf("scheduler: control %q: want %s, %s or %s", ctl.Want, jobs.WantRun, jobs.WantPause, jobs.WantCancel)
 	case old.Want == jobs.WantCancel && ctl.Want != jobs.WantCancel:
-		return fmt.Errorf("scheduler: job %s is being cancelled", id)
+		return &StateError{Job: id, State: jobs.StateCancelling}
 	}
 	if err := ctl.Settings.Check(); err != nil {
 		return fmt.Errorf("scheduler: %w", err)

@@ -32,6 +32,20 @@ func (c *Client) Overview(ctx context.Context, target string) ([]Overview, error
 	return c.overview(ctx, all)
 }
 
+// IDs gives the ids of all jobs of a target, oldest first.
+func (c *Client) IDs(ctx context.Context, target string) ([]string, error) {
+	b, err := c.Buckets.Open(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	return jobIDs(ctx, b)
+}
+
+// OverviewOf fills in where jobs stand, of which ID and Target are given; one with an error is left as it is.
+func (c *Client) OverviewOf(ctx context.Context, some []Overview) ([]Overview, error) {
+	return c.overview(ctx, some)
+}
+
 // OverviewOfQueue gives where all jobs stand that the queue knows, which are those that have not
 // ended, newest last. A target that allow refuses is not opened.
 func (c *Client) OverviewOfQueue(ctx context.Context, allow *storage.Policy) ([]Overview, error) {

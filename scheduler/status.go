@@ -29,6 +29,7 @@ type Status struct {
 	Rate     float64       // objects a second while work goes on, of an ended job on average; 0: not known, or nothing runs
 	ByteRate float64       // and bytes of their sources
 	ETA      time.Duration // to the last chunk; 0: not known, or nothing runs
+	Pace     jobs.Pace     // the timeline that these follow from; zero of an ended job
 
 	// Offline: Redis does not answer. Counts, chunks, workers and rates are not known.
 	Offline bool
@@ -55,6 +56,16 @@ func (st *Status) Priority() int {
 
 // Hours are those in which chunks of the job start, as of now; empty: always.
 func (st *Status) Hours() string { return *st.Spec.Now(&st.Control).Hours }
+
+// controlTime is how long a scheduler may take to do what an operator wants.
+const controlTime = 5 * time.Second
+
+// BudgetUsed reports whether a job is paused because its budget is used up, also after what its operator
+// changed last.
+func (st *Status) BudgetUsed() bool {
+	return st.State.State == jobs.StatePaused && st.State.Budget.Used &&
+		(!st.Control.At.After(st.State.Answered) || time.Since(st.Control.At) > controlTime)
+}
 
 // Status reads where a job stands, with a handful of requests.
 func (c *Client) Status(ctx context.Context, target, id string) (Status, error) {
@@ -121,7 +132,7 @@ func (st Status) With(earlier Status) Status {
 		return st
 	}
 	st.Counts, st.Done, st.Depth, st.Workers = earlier.Counts, earlier.Done, earlier.Depth, earlier.Workers
-	st.Rate, st.ByteRate, st.ETA = earlier.Rate, earlier.ByteRate, earlier.ETA
+	st.Rate, st.ByteRate, st.ETA, st.Pace = earlier.Rate, earlier.ByteRate, earlier.ETA, earlier.Pace
 	return st
 }
 
@@ -161,6 +172,7 @@ func (c *Client) fromQueue(ctx context.Context, st *Status) error {
 		return err
 	}
 	pace, err := c.Conn.Job(st.Spec.ID).Pace(ctx)
+	st.Pace = pace
 	if now := time.Now(); err == nil && st.State.State == jobs.StateRunning && st.State.Blocked == "" && pace.Fresh(now) {
 		st.Rate, st.ByteRate = pace.Rate()
 		st.ETA, _ = pace.Left(now)

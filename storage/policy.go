@@ -60,6 +60,31 @@ func (p *Policy) Plus(prefixes ...string) (*Policy, error) {
 	return out, nil
 }
 
+// Prefixes lists what the policy allows, for people: prefixes as for [Only], without secrets. Plain buckets of a store are its
+// scheme alone.
+func (p *Policy) Prefixes() []string {
+	out := []string{}
+	if p == nil {
+		return append(out, "file:///", "mem://", "s3://", "gs://", "azblob://")
+	}
+	if p.plain {
+		out = append(out, "s3://", "gs://", "azblob://")
+	}
+	for _, r := range p.rules {
+		text := r.url.String()
+		if r.url.Host == "" && r.url.Scheme != "file" {
+			_, query, parameters := strings.Cut(text, "?")
+			if text = r.url.Scheme + "://"; parameters {
+				text += "?" + query
+			}
+		}
+		if !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
 // parsePrefix reads a prefix; the host of one that is a whole store is empty.
 func parsePrefix(raw string) (*url.URL, error) {
 	scheme, rest, _ := strings.Cut(raw, "://")

@@ -6,11 +6,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/scheduler/api"
 	"github.com/pelmill/pelmill/storage"
 )
 
 func (p *program) scheduler() *cobra.Command {
-	c := &cluster{p: p}
+	c, web := &cluster{p: p}, &apiFlags{}
 	var window int
 	var metricsListen string
 	var tick time.Duration
@@ -24,6 +25,9 @@ may run: each job has one leader at a time, and another takes over within second
 Everything a job needs is in its target; a Redis that lost everything is filled again
 from there, for each DST named here. It opens only buckets of the stores that it is
 configured for, each DST, and what --allow names.
+
+--listen serves the HTTP API under /v1: jobs, their results and progress, and what the verbs about
+jobs do. Without --token-file or --client-ca it listens on loopback only.
 
 --metrics-listen serves /livez, /readyz, /metrics and /debug/pprof: queue depth, oldest chunk, window,
 workers, and of the jobs that this scheduler leads state, objects, rate and time left.`,
@@ -58,11 +62,19 @@ workers, and of the jobs that this scheduler leads state, objects, rate and time
 			if opts.Memory, err = checkMemory(mem, 0); err != nil {
 				return err
 			}
+			stop, err := web.open(&scheduler.Client{Buckets: c.buckets, Conn: c.conn, Memory: opts.Memory},
+				&api.Options{Log: log, Targets: targets, Allow: policy, Prices: p.prices})
+			if err != nil {
+				return err
+			}
+			defer stop()
 			return served(cmd.Context(), scheduler.New(c.conn, c.buckets, opts).Run(cmd.Context(), targets...))
 		},
 	}
 	c.flags(cmd.Flags())
 	c.allow.flags(cmd.Flags())
+	web.flags(cmd.Flags())
+	p.pricesFlag(cmd.Flags())
 	cmd.Flags().IntVar(&window, "window", 0, "most chunks of a job in Redis at once; 0 follows the number of workers")
 	cmd.Flags().Var(&mem, "memory", "`SIZE` that the process keeps its memory to while it plans jobs, within a fifth, in bytes or with K, M or G")
 	cmd.Flags().StringVar(&metricsListen, "metrics-listen", "", "`ADDRESS` for health, metrics and profiles, such as 127.0.0.1:9091")

@@ -104,7 +104,7 @@ func (p *program) await(ctx context.Context, c *cluster, r ref, d *display, live
 		if err := waits.over(s); err != nil {
 			return s, err
 		}
-		if spent(s) {
+		if s.BudgetUsed() {
 			return s, &exit{exitLimit, fmt.Errorf("job %s is paused: %s", r.id, s.State.Reason)}
 		}
 		for next := start.Add(max(every, lookShare*time.Since(start))); ; {
@@ -131,16 +131,6 @@ func (p *program) await(ctx context.Context, c *cluster, r ref, d *display, live
 			}
 		}
 	}
-}
-
-// controlTime is how long a scheduler may take to do what an operator wants.
-const controlTime = 5 * time.Second
-
-// spent reports whether a job is paused because its budget is used up, also after what its operator
-// changed last.
-func spent(s scheduler.Status) bool {
-	return s.State.State == jobs.StatePaused && s.State.Budget.Used &&
-		(!s.Control.At.After(s.State.Answered) || time.Since(s.Control.At) > controlTime)
 }
 
 // reported looks whether a job has its report, which is its end. It is cheaper

@@ -1,0 +1,102 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/pelmill/pelmill/jobs"
+)
+
+const (
+	commentEvery = 15 * time.Second
+	streamWrite  = 10 * time.Second // longest write to a client that does not read
+	streamTime   = 30 * time.Minute // after which a client connects again, so that its right to read is looked at again
+)
+
+// events streams where a job stands (text/event-stream): an event "status" whenever it changes, with the job in its data, and
+// an event "end" once it has ended. The id of an event is a hash of its data: a client that comes back with the newest
+// one as Last-Event-ID is sent nothing twice. A comment keeps the connection alive.
+func (a *API) events(rw http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	if !jobs.ValidID(id) {
+		write(rw, noJob(id))
+		return
+	}
+	w, err := a.watching(id)
+	if err != nil {
+		write(rw, err)
+		return
+	}
+	defer w.follow()()
+	job, changed, err := w.now(r.Context())
+	if err != nil {
+		write(rw, err)
+		return
+	}
+	header := rw.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("X-Accel-Buffering", "no") // proxies that buffer would hold events back
+	s := &stream{rw: rw, control: http.NewResponseController(rw), last: r.Header.Get("Last-Event-ID")}
+	s.control.SetReadDeadline(time.Time{})
+	comments := time.NewTicker(commentEvery)
+	defer comments.Stop()
+	over := time.NewTimer(streamTime)
+	defer over.Stop()
+	for s.send("") && s.status(&job) {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-a.ctx.Done():
+			return
+		case <-over.C:
+			return
+		case <-comments.C:
+			if !s.send(": nothing new\n\n") {
+				return
+			}
+		case <-changed:
+			next, nextChanged, err := w.now(r.Context())
+			if changed = nextChanged; err == nil {
+				job = next
+			}
+		}
+	}
+}
+
+// stream writes events.
+type stream struct {
+	rw      http.ResponseWriter
+	control *http.ResponseController
+	last    string // id of the last event that the client has
+}
+
+// send writes text, which may be empty, and brings everything to the client. It is false where the client is gone.
+func (s *stream) send(text string) bool {
+	s.control.SetWriteDeadline(time.Now().Add(streamWrite))
+	if _, err := fmt.Fprint(s.rw, text); err != nil {
+		return false
+	}
+	return s.control.Flush() == nil
+}
+
+// status sends where the job stands, unless the client knows. It is false where nothing more will come.
+func (s *stream) status(job *Job) bool {
+	id := version(job)
+	data, err := json.Marshal(job)
+	if err != nil {
+		return false
+	}
+	if id != s.last {
+		s.last = id
+		if !s.send("event: status\nid: " + id + "\ndata: " + string(data) + "\n\n") {
+			return false
+		}
+	}
+	if job.State == string(jobs.StateDone) || job.State == string(jobs.StateCancelled) {
+		s.send("event: end\nid: " + id + "\ndata: {}\n\n")
+		return false
+	}
+	return true
+}

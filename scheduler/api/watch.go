@@ -1,0 +1,192 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/scheduler"
+)
+
+const (
+	lookEvery = time.Second
+	lookShare = 20               // a look takes at most this part of the time
+	lookTime  = 30 * time.Second // longest look
+	idleTime  = 10 * time.Second // after which a job that nobody asks for is looked at no more
+	errorTime = 2 * time.Second  // for which an error is the answer to everybody
+	mostJobs  = 1000             // looked at at once
+	mostRead  = 16               // chunks whose records are read in a look
+)
+
+// watch is a job that somebody asks for: one goroutine looks at it, everybody reads what it saw last.
+type watch struct {
+	a      *API
+	id     string
+	target string // empty until it is found
+
+	looking sync.Mutex // one look at a time
+	sums    scheduler.RecordSums
+	known   *scheduler.Status // the last one with an answer of Redis
+
+	mu      sync.Mutex
+	job     Job
+	err     error
+	looked  bool
+	asked   time.Time
+	readers int           // streams of events
+	changed chan struct{} // closed at the next look that sees something else
+	end     bool          // it is looked at no more
+}
+
+// watching gives the watch of a job and makes one where there is none.
+func (a *API) watching(id string) (*watch, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w := a.watches[id]
+	switch {
+	case w != nil:
+	case a.ctx.Err() != nil:
+		return nil, problem(http.StatusServiceUnavailable, "the scheduler is stopping")
+	case len(a.watches) >= mostJobs:
+		return nil, problem(http.StatusServiceUnavailable, "too many jobs are asked for at once")
+	default:
+		w = &watch{a: a, id: id, changed: make(chan struct{})}
+		a.watches[id] = w
+		a.running.Go(w.run)
+	}
+	w.mu.Lock()
+	w.asked = time.Now()
+	w.mu.Unlock()
+	return w, nil
+}
+
+// run looks at the job until nobody has asked for a while.
+func (w *watch) run() {
+	for {
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(w.a.ctx, lookTime)
+		w.look(ctx)
+		cancel()
+		for wait := max(lookEvery, lookShare*time.Since(start)); ; wait = lookEvery {
+			timer := time.NewTimer(wait)
+			select {
+			case <-w.a.ctx.Done():
+				timer.Stop()
+			case <-timer.C:
+			}
+			if w.over() {
+				return
+			}
+			w.mu.Lock()
+			still := w.err == nil && (w.job.State == string(jobs.StateDone) || w.job.State == string(jobs.StateCancelled))
+			w.mu.Unlock()
+			if !still {
+				break // what is done or cancelled stays so, and is remembered while it is asked for
+			}
+		}
+	}
+}
+
+// over ends the watch where nobody wants it any more.
+func (w *watch) over() bool {
+	w.a.mu.Lock()
+	defer w.a.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	idle := idleTime
+	if w.err != nil {
+		idle = errorTime
+	}
+	if w.a.ctx.Err() == nil && (w.readers > 0 || time.Since(w.asked) < idle) {
+		return false
+	}
+	delete(w.a.watches, w.id)
+	w.end = true
+	close(w.changed)
+	return true
+}
+
+// look sees where the job stands now.
+func (w *watch) look(ctx context.Context) {
+	w.looking.Lock()
+	defer w.looking.Unlock()
+	job, err := w.see(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.end || errors.Is(err, context.Canceled) && w.looked {
+		return
+	}
+	same := w.looked && (err == nil) == (w.err == nil) && !changes(&job, &w.job)
+	w.job, w.err, w.looked = job, err, true
+	if !same {
+		close(w.changed)
+		w.changed = make(chan struct{})
+	}
+}
+
+func (w *watch) see(ctx context.Context) (Job, error) {
+	if w.target == "" {
+		target, err := w.a.targetOf(ctx, w.id)
+		if err != nil {
+			return Job{}, err
+		}
+		w.target = target
+	}
+	s, err := w.a.client.Status(ctx, w.target, w.id)
+	if err != nil {
+		return Job{}, err
+	}
+	switch {
+	case !s.Offline:
+		w.known = &s
+	case w.known != nil:
+		s = s.With(*w.known)
+	}
+	if !s.State.State.Terminal() {
+		if err := w.a.client.AddRecords(ctx, w.target, w.id, &w.sums, mostRead); err != nil {
+			w.a.log.Debug("cannot read records", "job", w.id, "error", err)
+		}
+		return newJob(w.target, &s, &w.sums), nil
+	}
+	report, err := w.a.client.Report(ctx, w.target, w.id)
+	if err != nil {
+		return newJob(w.target, &s, &w.sums), nil // failed without a report
+	}
+	return newJob(w.target, &s, &scheduler.RecordSums{Stages: report.Stages, Classes: report.Classes}), nil
+}
+
+// now is the newest look, and a channel that is closed when there is another one. It waits for the first.
+func (w *watch) now(ctx context.Context) (Job, <-chan struct{}, error) {
+	for {
+		w.mu.Lock()
+		job, err, looked, changed, end := w.job, w.err, w.looked, w.changed, w.end
+		w.mu.Unlock()
+		if looked {
+			return job, changed, err
+		}
+		if end {
+			return job, changed, problem(http.StatusServiceUnavailable, "the scheduler is stopping")
+		}
+		select {
+		case <-ctx.Done():
+			return job, changed, ctx.Err()
+		case <-changed:
+		}
+	}
+}
+
+// follow counts a stream of events, until the returned function is called.
+func (w *watch) follow() (leave func()) {
+	w.mu.Lock()
+	w.readers++
+	w.mu.Unlock()
+	return func() {
+		w.mu.Lock()
+		w.readers--
+		w.asked = time.Now()
+		w.mu.Unlock()
+	}
+}
