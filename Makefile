@@ -9,6 +9,7 @@ FAKE_GCS  := v1.56.1
 AZURITE   := 3.37.0
 IMAGECODECS := 2026.3.6
 OPENHTJ2K := 0.4.2
+PROMETHEUS := 2.42.0
 # Commands that tests run, each with the Debian package that brings it. Only what is missing is installed: a Node.js from
 # elsewhere brings npm with it and conflicts with Debian's.
 COMMANDS  := clang-19:clang-19 redis-server:redis-server redis-cli:redis-tools node:nodejs npm:npm dwebp:webp cwebp:webp opj_compress:libopenjp2-tools opj_decompress:libopenjp2-tools xz:xz-utils \
@@ -113,7 +114,7 @@ gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a 
 	install gpu/gputest/run-bundle bin/gpu-bundle/run
 	tar -C bin -czf bin/gpu-bundle.tar.gz gpu-bundle $$([[ ! -d bin/shared ]] || echo shared)
 
-services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) $(TOOLS)/imagecodecs-$(IMAGECODECS) $(TOOLS)/openhtj2k-$(OPENHTJ2K) ## install the servers that tests start
+services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) $(TOOLS)/imagecodecs-$(IMAGECODECS) $(TOOLS)/openhtj2k-$(OPENHTJ2K) $(TOOLS)/prometheus-$(PROMETHEUS) ## install the servers that tests start
 
 commands:
 	@missing=; packages=; for c in $(COMMANDS); do \
@@ -152,6 +153,16 @@ $(TOOLS)/imagecodecs-$(IMAGECODECS):
 $(TOOLS)/openhtj2k-$(OPENHTJ2K): $(TOOLS)/imagecodecs-$(IMAGECODECS)
 	@$(TOOLS)/imagecodecs/bin/pip install -q --no-deps blosc2-htj2k==$(OPENHTJ2K) || { echo "OpenHTJ2K not installed"; exit 0; }; \
 	rm -f $(TOOLS)/openhtj2k-*; touch $@
+
+# Debian's packages are unpacked, not installed: nothing of them is meant to run by itself.
+$(TOOLS)/prometheus-$(PROMETHEUS):
+	@if ! command -v apt-get >/dev/null; then echo "prometheus not installed: apt-get is needed"; exit 0; fi; \
+	rm -rf $(TOOLS)/prometheus && mkdir -p $(TOOLS)/prometheus $(TOOLS)/bin && cd $(TOOLS)/prometheus; \
+	download="apt-get download -q prometheus=$(PROMETHEUS)*"; \
+	$$download || { [[ $$(id -u) != 0 ]] || apt-get update; $$download; } || { echo "prometheus $(PROMETHEUS) not installed"; exit 0; }; \
+	dpkg -x prometheus_*.deb . && rm prometheus_*.deb; \
+	ln -sf ../prometheus/usr/bin/prometheus ../prometheus/usr/bin/promtool $(TOOLS)/bin/; \
+	rm -f $(TOOLS)/prometheus-*; touch $@
 
 # What the project promises in numbers, in the order of its parts. The large ones run once; they make their own data
 # and compare both sides within one run.

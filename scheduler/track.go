@@ -47,7 +47,14 @@ func (w *work) keepPace(ctx context.Context, p queue.Progress) error {
 	running := w.control.Want == jobs.WantRun && w.depth.Active > 0 && w.now().OpenAt(w.s.opts.Now())
 	changed := running != w.pace.Running
 	w.pace.Look(time.Now(), running, counts.Attempted(), w.total)
-	w.s.show(w.f.id, func(v *view) { v.counts, v.pace = counts, w.pace.Clone() })
+	w.s.show(w.f.id, func(v *view) {
+		v.counts, v.pace = counts, w.pace.Clone()
+		if d := w.now().MaxDuration; d != nil && *d > 0 {
+			v.timed, v.left = true, max(0, *d-time.Duration(w.used().Seconds*float64(time.Second)))
+		} else {
+			v.timed = false
+		}
+	})
 	if !changed && time.Since(w.paced) < min(paceEvery, 2*w.s.opts.Tick) {
 		return nil
 	}

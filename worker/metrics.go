@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/pelmill/pelmill/internal/build"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 )
 
 // metrics are the worker's, in a registry of its own. No label has more values
@@ -16,6 +18,7 @@ import (
 type metrics struct {
 	registry *prometheus.Registry
 	objects  *prometheus.CounterVec // codec, mode, device, outcome, class
+	failures *prometheus.CounterVec // class
 	bytes    *prometheus.CounterVec // direction: in, raw, out
 	stages   map[string]prometheus.Observer
 	ratio    prometheus.Histogram
@@ -30,6 +33,8 @@ func newMetrics(w *Worker) *metrics {
 		objects: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pelmill_objects_total", Help: "Objects that got a record, by codec, mode, device, outcome and class of error."},
 			[]string{"codec", "mode", "device", "outcome", "class"}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pelmill_failures_total", Help: "Objects that failed or were rejected, by class of error."}, []string{"class"}),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pelmill_bytes_total", Help: "Bytes of compressed and kept objects: of sources (in), samples (raw) and targets (out)."},
 			[]string{"direction"}),
@@ -48,12 +53,24 @@ func newMetrics(w *Worker) *metrics {
 	for _, s := range []string{stageFetch, stageRead, stageEncode, stageVerify, stageStore} {
 		m.stages[s] = stages.WithLabelValues(s)
 	}
+	for _, name := range class.All() { // so that the first one of a class is a change
+		m.failures.WithLabelValues(name)
+	}
 	info := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "pelmill_build_info", Help: "1; the labels say what runs.",
 		ConstLabels: prometheus.Labels{"version": build.Version(), "commit": build.Commit(), "device": w.device.Name()}}, func() float64 { return 1 })
 	stuck := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "pelmill_stuck_encoders", Help: "Encoders held by a codec that does not end."}, func() float64 { return float64(w.guards.stuck.Load() + w.laneGuards.stuck.Load()) })
-	m.registry.MustRegister(m.objects, m.bytes, stages, m.ratio, m.chunks, m.inflight, m.redis, info, stuck,
+	m.registry.MustRegister(m.objects, m.failures, m.bytes, stages, m.ratio, m.chunks, m.inflight, m.redis, info, stuck,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pelmill_ready", Help: "1: the process does what it is for; 0: /readyz says why not.",
+			ConstLabels: prometheus.Labels{"process": "worker"}}, func() float64 {
+			if len(w.unready(context.Background())) > 0 {
+				return 0
+			}
+			return 1
+		}),
+		counter("pelmill_verify_mismatches_total", "Attempts whose result did not decode to the image, also where a later attempt was right.",
+			func() float64 { return float64(w.mismatches.Load()) }),
 		counter("pelmill_storage_retries_total", "Operations of storage that were tried again after a temporary error.",
 			func() float64 { return float64(w.buckets.Retries()) }),
 		counter("pelmill_gpu_batches_total", "Batches of pictures that were formed for the device.", func() float64 { return float64(w.formed.Load()) }),
@@ -82,6 +99,9 @@ func (m *metrics) result(r *jobs.Result) {
 		device = "none" // it did not come so far
 	}
 	m.objects.WithLabelValues(r.Codec, "encode", device, string(r.Outcome), r.Class).Inc()
+	if r.Outcome == jobs.OutcomeFailed || r.Outcome == jobs.OutcomeRejected {
+		m.failures.WithLabelValues(r.Class).Inc()
+	}
 	var c jobs.Counts
 	c.Add(r)
 	m.bytes.WithLabelValues("in").Add(float64(c.BytesIn))

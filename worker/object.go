@@ -97,6 +97,9 @@ func (p *pipeline) attempts(ctx context.Context, o *object, a attempt) error {
 	for ; ; o.attempts++ {
 		err := p.attempt(ctx, o, a)
 		var f *fault
+		if errors.As(err, &f) && f.class == class.Verify {
+			p.mismatches.Add(1)
+		}
 		if err == nil || o.alone || !errors.As(err, &f) || !f.again || f.alone || o.attempts >= maxAttempts-1 {
 			return err
 		}

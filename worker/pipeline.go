@@ -25,6 +25,7 @@ type pipeline struct {
 	cores      *pool.Pool    // an image takes one, and its codec those that no image waits for
 	budget     *budget       // of memory
 	guards     *guards       // of calls of codecs on cores
+	mismatches atomic.Int64  // attempts whose result did not decode to the image
 	laneGuards *guards       // and on the device
 	patience   time.Duration // while calls that do not end hold everything
 	lanes      chan struct{} // batches on the device at once

@@ -20,3 +20,8 @@ const (
 	Timeout   = "timeout"   // the codec did not end in time
 	Device    = "device"    // the device failed
 )
+
+// All gives the classes.
+func All() []string {
+	return []string{Malformed, Limit, Format, Image, Missing, Key, Changed, Storage, Exists, Verify, Quality, Codec, Crash, Timeout, Device}
+}
