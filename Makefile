@@ -178,7 +178,7 @@ bench: services ## print the promised numbers: search, rate, sizes against cwebp
 	go test -run '^$$' -bench Walk80k -benchtime 1x -timeout 20m ./storage
 	go test -run '^$$' -bench 'Pipeline|TinyObjects' -benchtime 1x -timeout 30m ./worker
 	go test -run '^$$' -bench BenchmarkCompress -benchtime 1x -timeout 40m ./cmd/pelmill
-	go test -run '^$$' -bench 'Million|SecondRun100k|IdleNights' -benchtime 1x -timeout 40m ./scheduler
+	go test -run '^$$' -bench 'Million|SecondRun100k|IdleNights|ReportPage' -benchtime 1x -timeout 40m ./scheduler
 	go test -run '^$$' -bench SmallObjects -benchtime 1x -timeout 180m ./cmd/pelmill
 
 bench-all: services ## run every benchmark; BENCH=regexp and BENCHTIME choose

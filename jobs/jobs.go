@@ -31,6 +31,7 @@
 //	    results/000000.jsonl.zst   result shard of a chunk: header line, then records
 //	    results-00000.jsonl.zst    all records, merged when the job finishes
 //	    failed.jsonl               what failed or was rejected: itself a manifest
+//	    report.html                the report for people, with charts
 //	    report.json                the totals; its existence ends the job
 //	.pelmill/assets/<sha256>       shared codebooks
 //	.pelmill/damaged.jsonl         results that the last verification found damaged

@@ -56,6 +56,9 @@ func (f Folder) Plan() string { return f.Dir() + "plan.json" }
 // Report is the key of the [Report].
 func (f Folder) Report() string { return f.Dir() + "report.json" }
 
+// ReportPage is the key of the report for people: one file of HTML.
+func (f Folder) ReportPage() string { return f.Dir() + "report.html" }
+
 // Failed is the key of the list of failures.
 func (f Folder) Failed() string { return f.Dir() + "failed.jsonl" }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/raster"
+	"github.com/pelmill/pelmill/scheduler/report"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -111,6 +112,7 @@ func (d *drive) finish(ctx context.Context, end ending) error {
 	if err != nil {
 		return err
 	}
+	page := report.New()
 	report := jobs.Report{
 		Job: d.f.id, State: end.state, Reason: end.reason, Strict: d.spec.Strict, Source: d.spec.Source, Target: d.spec.Target,
 		Codec: d.spec.Codec, Version: d.spec.Version, Options: d.spec.Options, Started: d.state.Started,
@@ -128,7 +130,7 @@ func (d *drive) finish(ctx context.Context, end ending) error {
 			return errAgain
 		}
 	}
-	sum, err := d.merge(ctx, found, &report)
+	sum, err := d.merge(ctx, found, &report, page)
 	if err != nil {
 		return err
 	}
@@ -177,7 +179,7 @@ func (d *drive) finish(ctx context.Context, end ending) error {
 			return err
 		}
 	}
-	if err := d.f.putJSON(ctx, jobs.Folder(d.f.id).Report(), report, true); err != nil {
+	if err := d.putReport(ctx, report, page); err != nil {
 		return err
 	}
 	if end.state != jobs.StateFailed {

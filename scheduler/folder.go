@@ -36,8 +36,11 @@ func (f folder) put(ctx context.Context, key string, data []byte, overwrite bool
 		return context.Cause(ctx)
 	}
 	contentType := "application/json"
-	if strings.HasSuffix(key, ".zst") {
+	switch {
+	case strings.HasSuffix(key, ".zst"):
 		contentType = "application/zstd"
+	case strings.HasSuffix(key, ".html"):
+		contentType = "text/html; charset=utf-8"
 	}
 	if _, err := storage.Put(ctx, f.b, key, data, &storage.PutOptions{Overwrite: overwrite, ContentType: contentType}); err != nil {
 		return storage.RefusedWrite(err, int64(len(data)))

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/raster"
+	"github.com/pelmill/pelmill/scheduler/report"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -36,8 +38,10 @@ type tally struct {
 	lossy   int64
 	differ  int64  // of lossy, those whose image is not identical: raster.Identical has no place in a mean
 	lines   []byte // all records
-	failed  []byte // those that failed or were rejected
-	uneven  bool   // the shard's header has other counts than its records
+	header  jobs.Shard
+	records []jobs.Result // those of one shard, for report.html
+	failed  []byte        // those that failed or were rejected
+	uneven  bool          // the shard's header has other counts than its records
 }
 
 func newTally() *tally {
@@ -74,13 +78,14 @@ func (t *tally) add(line []byte) error {
 		}
 	}
 	t.lines = append(append(t.lines, line...), '\n')
+	t.records = append(t.records, r)
 	if r.Outcome == jobs.OutcomeFailed || r.Outcome == jobs.OutcomeRejected {
 		t.failed = append(append(t.failed, line...), '\n')
 	}
 	return nil
 }
 
-// plus adds everything but the lines.
+// plus adds everything but the lines and what belongs to one shard.
 func (t *tally) plus(o *tally) {
 	t.counts.Plus(o.counts)
 	for k, v := range o.classes {
@@ -102,8 +107,8 @@ func (t *tally) plus(o *tally) {
 }
 
 // merge writes results-*.jsonl.zst and failed.jsonl from the shards of the given
-// chunks, and sets their keys in report.
-func (d *drive) merge(ctx context.Context, chunks []int, report *jobs.Report) (*tally, error) {
+// chunks, and sets their keys in report. page takes the records on their way.
+func (d *drive) merge(ctx context.Context, chunks []int, totals *jobs.Report, page *report.Page) (*tally, error) {
 	failed, err := openTemp("failed")
 	if err != nil {
 		return nil, fmt.Errorf("scheduler: list of failures: %w", temporary(err))
@@ -111,10 +116,12 @@ func (d *drive) merge(ctx context.Context, chunks []int, report *jobs.Report) (*
 	defer failed.Close()
 	out := &merging{put: func(n int, data []byte) error {
 		key := jobs.Folder(d.f.id).Merged(n)
-		report.Results = append(report.Results, key)
+		totals.Results = append(totals.Results, key)
+		page.File(key, int64(len(data)), hexSum(sha256.Sum256(data)))
 		return d.f.put(ctx, key, data, true)
 	}}
-	sum := newTally()
+	sum, failedSum := newTally(), sha256.New()
+	toFailed := io.MultiWriter(failed, failedSum)
 	err = inOrder(ctx, len(chunks), func(ctx context.Context, i int) (*tally, error) {
 		return readShard(ctx, d.f, chunks[i])
 	}, func(i int, t *tally) error {
@@ -122,7 +129,11 @@ func (d *drive) merge(ctx context.Context, chunks []int, report *jobs.Report) (*
 			d.log.Error("the header of a result shard does not count its records, the report does", "chunk", chunks[i])
 		}
 		sum.plus(t)
-		if _, err := failed.Write(t.failed); err != nil {
+		page.Chunk(&t.header)
+		for i := range t.records {
+			page.Record(&t.records[i])
+		}
+		if _, err := toFailed.Write(t.failed); err != nil {
 			return fmt.Errorf("scheduler: list of failures: %w", temporary(err))
 		}
 		return out.add(t.lines)
@@ -140,8 +151,9 @@ func (d *drive) merge(ctx context.Context, chunks []int, report *jobs.Report) (*
 	if size == 0 {
 		return sum, storage.RefusedWrite(storage.Delete(ctx, d.f.b, jobs.Folder(d.f.id).Failed()), 0)
 	}
-	report.FailedList = jobs.Folder(d.f.id).Failed()
-	return sum, d.putFile(ctx, report.FailedList, failed, size)
+	totals.FailedList = jobs.Folder(d.f.id).Failed()
+	page.File(totals.FailedList, size, hexSum([sha256.Size]byte(failedSum.Sum(nil))))
+	return sum, d.putFile(ctx, totals.FailedList, failed, size)
 }
 
 // readShard reads the records of a chunk.
@@ -162,12 +174,12 @@ func readShard(ctx context.Context, f folder, chunk int) (*tally, error) {
 // objects.
 func tallyShard(data []byte) (*tally, error) {
 	t := newTally()
-	var h jobs.Shard
+	h := &t.header
 	n := 0
 	err := storage.EachLine(bytes.NewReader(data), func(line []byte) (err error) {
 		switch n++; {
 		case n == 1:
-			err = json.Unmarshal(line, &h)
+			err = json.Unmarshal(line, h)
 		case n > 1+jobs.MaxChunkObjects:
 			err = fmt.Errorf("more than %d records", jobs.MaxChunkObjects)
 		default:

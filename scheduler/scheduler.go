@@ -43,6 +43,7 @@ type Options struct {
 	Codecs        []codec.Codec    // nil: all of this build
 	Memory        int64            // bytes that the process may take while it plans; 0: 1 GiB
 	Now           func() time.Time // for the hours of a job; nil: time.Now
+	HashKeys      bool             // report.html has hashes in place of object keys, whatever the sources are
 	MetricsListen string           // host:port of health, metrics and pprof; empty: none; without a host: loopback
 }
 

@@ -15,19 +15,29 @@ import (
 )
 
 func (p *program) report() *cobra.Command {
-	var failed, all bool
+	var failed, all, hashKeys bool
 	var outcomes []string
+	var html string
 	cmd := p.jobVerb("report DST [JOB] | JOB", "Show what became of a finished job",
 		`Show the report of a job that has ended. --outcome lists the objects with one of these
 outcomes: compressed, kept, unsupported, rejected, failed; of kept, unsupported and rejected
 ones also those that the job skipped because an earlier one had found that. --failed lists the
 objects that failed or were rejected, --all every object of the job; with --json these are the
-full records.`,
+full records.
+
+Beside the report lies report.html for people: the verdict, saving by folder and type, how
+ratio, PSNR and SSIM are distributed, throughput over time, stages, devices, the worst and the
+largest objects, failures, and the hashes of the files with the records, in one file that needs
+no other. --html makes it anew, also of jobs that have none. Names of DICOM and NIfTI files are
+hashed in it, with --hash-keys all names.`,
 		func(cmd *cobra.Command, c *cluster, r ref) error {
 			ctx := cmd.Context()
 			wanted, err := wantedOutcomes(outcomes, failed, all)
 			if err != nil {
 				return err
+			}
+			if html != "" && wanted != nil {
+				return usagef("--html makes the whole report: leave --outcome, --failed and --all out")
 			}
 			report, err := c.client.Report(ctx, r.target, r.id)
 			if storage.IsNotExist(err) {
@@ -35,6 +45,13 @@ full records.`,
 			}
 			if err != nil {
 				return err
+			}
+			if html != "" {
+				page, err := c.client.ReportPage(ctx, r.target, r.id, hashKeys)
+				if err != nil {
+					return err
+				}
+				return writeNew(html, page)
 			}
 			if wanted == nil {
 				return p.summary(report)
@@ -57,6 +74,8 @@ full records.`,
 	cmd.Flags().StringSliceVar(&outcomes, "outcome", nil, "list the objects with these `OUTCOMES`, separated by commas")
 	cmd.Flags().BoolVar(&failed, "failed", false, "list the objects that failed or were rejected")
 	cmd.Flags().BoolVar(&all, "all", false, "list every object")
+	cmd.Flags().StringVar(&html, "html", "", "write the report for people to the new `FILE`")
+	cmd.Flags().BoolVar(&hashKeys, "hash-keys", false, "with --html: put hashes in place of object keys")
 	return cmd
 }
 

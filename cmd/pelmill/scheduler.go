@@ -13,6 +13,7 @@ import (
 func (p *program) scheduler() *cobra.Command {
 	c, web := &cluster{p: p}, &apiFlags{}
 	var window int
+	var hashKeys bool
 	var metricsListen string
 	var tick time.Duration
 	mem := size(1 << 30)
@@ -58,7 +59,7 @@ workers, and of the jobs that this scheduler leads state, objects, rate and time
 			c.buckets.Allow = policy
 			log := p.logger(true)
 			defer logSignal(cmd.Context(), log, "another scheduler takes over the jobs of this one")()
-			opts := &scheduler.Options{Log: log, Tick: tick, Window: window, MetricsListen: metricsListen}
+			opts := &scheduler.Options{Log: log, Tick: tick, Window: window, HashKeys: hashKeys, MetricsListen: metricsListen}
 			if opts.Memory, err = checkMemory(mem, 0); err != nil {
 				return err
 			}
@@ -78,6 +79,7 @@ workers, and of the jobs that this scheduler leads state, objects, rate and time
 	cmd.Flags().IntVar(&window, "window", 0, "most chunks of a job in Redis at once; 0 follows the number of workers")
 	cmd.Flags().Var(&mem, "memory", "`SIZE` that the process keeps its memory to while it plans jobs, within a fifth, in bytes or with K, M or G")
 	cmd.Flags().StringVar(&metricsListen, "metrics-listen", "", "`ADDRESS` for health, metrics and profiles, such as 127.0.0.1:9091")
+	cmd.Flags().BoolVar(&hashKeys, "hash-keys", false, "put hashes in place of object keys into report.html")
 	cmd.Flags().DurationVar(&tick, "tick", 0, "time between looks at a job; 0 chooses")
 	return cmd
 }

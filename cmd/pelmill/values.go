@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pelmill/pelmill/codecs"
+	"github.com/pelmill/pelmill/internal/quantity"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -84,58 +85,16 @@ func floorsText() string {
 }
 
 // bytesText renders a number of bytes for people.
-func bytesText(n int64) string {
-	v, units := float64(n), "KMGTP"
-	if n < 1024 && n > -1024 {
-		return fmt.Sprintf("%d B", n)
-	}
-	i := -1
-	for (v >= 1024 || v <= -1024) && i < len(units)-1 {
-		v /= 1024
-		i++
-	}
-	if v < 10 && v > -10 {
-		return fmt.Sprintf("%.2f %ciB", v, units[i])
-	}
-	if v < 100 && v > -100 {
-		return fmt.Sprintf("%.1f %ciB", v, units[i])
-	}
-	return fmt.Sprintf("%.0f %ciB", v, units[i])
-}
+func bytesText(n int64) string { return quantity.Bytes(n) }
 
 // countText renders a count with thousands separated.
-func countText(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func countText(n int64) string { return quantity.Count(n) }
 
 // secondsText renders a duration in seconds for people.
-func secondsText(s float64) string {
-	switch {
-	case math.IsNaN(s) || math.IsInf(s, 0) || s < 0:
-		return "?"
-	case s < 10:
-		return fmt.Sprintf("%.1f s", s)
-	case s < 120:
-		return fmt.Sprintf("%.0f s", s)
-	case s < 2*3600:
-		return fmt.Sprintf("%d min %02d s", int(s)/60, int(s)%60)
-	case s < 48*3600:
-		return fmt.Sprintf("%d h %02d min", int(s)/3600, int(s)/60%60)
-	}
-	return fmt.Sprintf("%.1f days", s/86400)
-}
+func secondsText(s float64) string { return quantity.Seconds(s) }
 
 // plural renders "1 object", "2 objects".
-func plural(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return countText(n) + " " + noun + "s"
-}
+func plural(n int64, noun string) string { return quantity.Plural(n, noun) }
 
 // percent renders a share of 1.
-func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+func percent(share float64) string { return quantity.Percent(share) }
