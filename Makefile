@@ -42,11 +42,13 @@ export CGO_CFLAGS ?= -O2 -g
 override CGO_CFLAGS += -I$(CURDIR)/gpu/driver
 endif
 
+include deploy/tools.mk
+
 # Packages with kernels, and those that have only benchmarks for cards.
 CARDS     := $(patsubst %/,./%,$(sort $(dir $(wildcard gpu/*.cu codecs/*/*.cu))))
 ONCARDS   := ./cmd/pelmill
 
-.PHONY: help build kernels test test-gpu gpu-bundle bench-gpu services commands check unit race bench bench-all fuzz clean
+.PHONY: help build kernels test test-deploy deploy-tools test-gpu gpu-bundle bench-gpu services commands check unit race bench bench-all fuzz clean sizes
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -81,6 +83,11 @@ race:
 		go test -race -short -tags cuda -timeout 20m ./gpu/...; \
 	else echo "NOT TESTED: the race detector needs a C compiler"; fi
 
+deploy-tools: $(DEPLOY_CHECKS) $(DEPLOY_DOCKER) $(DEPLOY_SERVER) ## install what test-deploy starts: a Docker daemon, Compose, a Kubernetes API server
+
+test-deploy: services deploy-tools ## build the images, run a job through docker-compose.yml, apply the manifests to a Kubernetes API server
+	PELMILL_DEPLOY=containers,architectures,kubernetes go test -json -count 1 -timeout 60m ./deploy | $(TESTLOG)
+
 test-gpu: ## run the tests that need a card, also under compute-sanitizer where it is installed
 	PELMILL_GPU=require go test $(GOTAGS) -count 1 -p 1 -timeout 30m $(CARDS)
 	@if command -v compute-sanitizer >/dev/null; then $(MAKE) gpu-bundle && bin/gpu-bundle/run sanitize; \
@@ -114,7 +121,7 @@ gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a 
 	install gpu/gputest/run-bundle bin/gpu-bundle/run
 	tar -C bin -czf bin/gpu-bundle.tar.gz gpu-bundle $$([[ ! -d bin/shared ]] || echo shared)
 
-services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) $(TOOLS)/imagecodecs-$(IMAGECODECS) $(TOOLS)/openhtj2k-$(OPENHTJ2K) $(TOOLS)/prometheus-$(PROMETHEUS) ## install the servers that tests start
+services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) $(TOOLS)/imagecodecs-$(IMAGECODECS) $(TOOLS)/openhtj2k-$(OPENHTJ2K) $(TOOLS)/prometheus-$(PROMETHEUS) $(DEPLOY_CHECKS) ## install the servers that tests start
 
 commands:
 	@missing=; packages=; for c in $(COMMANDS); do \
@@ -180,6 +187,9 @@ bench: services ## print the promised numbers: search, rate, sizes against cwebp
 	go test -run '^$$' -bench BenchmarkCompress -benchtime 1x -timeout 40m ./cmd/pelmill
 	go test -run '^$$' -bench 'Million|SecondRun100k|IdleNights|ReportPage' -benchtime 1x -timeout 40m ./scheduler
 	go test -run '^$$' -bench SmallObjects -benchtime 1x -timeout 180m ./cmd/pelmill
+
+sizes: ## print the size of the program as images have it, without each store and without all
+	go test -run '^$$' -bench Size -benchtime 1x -timeout 60m ./deploy
 
 bench-all: services ## run every benchmark; BENCH=regexp and BENCHTIME choose
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -p 1 -timeout 60m ./...

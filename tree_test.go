@@ -43,6 +43,7 @@ var rules = map[string]rule{
 		foreign: []string{"github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/time/rate", "github.com/hashicorp/golang-lru/v2", "github.com/KimMachineGun/automemlimit/memlimit", zstd}},
 	"cmd": {ours: []string{"internal/plain", "internal/quantity", "internal/build", "raster", "jobs/...", "gpu", "imageio", "codecs", "codecs/codec", "storage", "queue", "scheduler/...", "worker"},
 		foreign: []string{"github.com/spf13", "github.com/vbauerster/mpb/v8", "go.yaml.in/yaml/v3", "golang.org/x/term", "golang.org/x/sys/unix"}},
+	"deploy":             {}, // tests only
 	"internal/container": {ours: []string{"raster"}, foreign: []string{"golang.org/x/image", "github.com/klauspost/compress/zlib"}},
 	"internal": {ours: []string{"jobs/...", "raster", "storage", "codecs", "codecs/codec", "imageio", "queue", "scheduler", "worker", "gpu"},
 		foreign: []string{"github.com/redis/go-redis/v9", "github.com/prometheus/client_golang", "github.com/aws", "github.com/Azure", "golang.org/x/sys/unix"}},

@@ -1,3 +1,5 @@
+//go:build !noazure
+
 package storage
 
 import (
@@ -15,9 +17,35 @@ import (
 	azblob "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"gocloud.dev/blob"
+	_ "gocloud.dev/blob/azureblob" // azblob://
 	"gocloud.dev/blob/driver"
 	"gocloud.dev/gcerrors"
 )
+
+func openAzure(ctx context.Context, u, bare *url.URL, _ Retry) (*blob.Bucket, string, error) {
+	b, err := blob.DefaultURLMux().OpenBucketURL(ctx, bare)
+	if err != nil {
+		return nil, "", err
+	}
+	var client *container.Client
+	if !b.As(&client) {
+		return b, "", nil
+	}
+	// The account is in the host's name or, in emulators, the path's first element.
+	address, _, _ := strings.Cut(client.URL(), "?")
+	store := hostOf(strings.TrimSuffix(strings.TrimSuffix(address, "/"), "/"+u.Host))
+	return blob.NewBucket(&azureBucket{client}), store, nil
+}
+
+// azureAnswer returns the status and the code with which Azure answered, or nothing.
+func azureAnswer(err error) (status int, code string) {
+	var a *azcore.ResponseError
+	if errors.As(err, &a) {
+		return a.StatusCode, a.ErrorCode
+	}
+	return 0, ""
+}
 
 // azureBucket is a gocloud driver over the client that gocloud's own driver opened. That one writes names with one of
 // "#%?\ in another spelling, so it cannot read such blobs of other programs and lists them in another order than that

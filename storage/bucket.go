@@ -4,26 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	gcs "cloud.google.com/go/storage"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/aws/smithy-go/logging"
 	"gocloud.dev/blob"
-	_ "gocloud.dev/blob/azureblob" // azblob://
 	"gocloud.dev/blob/driver"
-	_ "gocloud.dev/blob/gcsblob" // gs://
-	"gocloud.dev/blob/s3blob"
 )
 
 // Bucket is a gocloud bucket plus what our functions need to know of its kind. It belongs to the Buckets that
@@ -125,55 +113,16 @@ func (bs *Buckets) dial(ctx context.Context, b *Bucket, u *url.URL) error {
 	u = bs.atEndpoint(*u)
 	bare := *u
 	bare.Path = ""
-	inner, err := blob.DefaultURLMux().OpenBucketURL(ctx, &bare)
+	inner, store, err := openers[u.Scheme](ctx, u, &bare, b.retry)
 	if err != nil {
 		return err
 	}
-	var gcsClient *gcs.Client
-	var s3Client *s3.Client
-	var azure *container.Client
-	switch {
-	case inner.As(&gcsClient):
-		// The client would otherwise repeat a throttled call until the context ends.
-		gcsClient.SetRetry(gcs.WithMaxAttempts(1))
-	case inner.As(&s3Client):
-		if inner, err = tuneS3(ctx, s3Client, u, b.retry); err != nil {
-			return err
-		}
-	case inner.As(&azure):
-		inner = blob.NewBucket(&azureBucket{azure})
-	}
-	b.store = storeOf(inner, azure, u)
+	b.store = store
 	b.Bucket = inner
 	if b.prefix != "" {
 		b.Bucket = blob.PrefixedBucket(inner, b.prefix)
 	}
 	return nil
-}
-
-// tuneS3 opens a bucket again with a client that does not write warnings to standard error, as the SDK's does, and
-// that waits as told between its own attempts instead of up to 20 s.
-func tuneS3(ctx context.Context, plain *s3.Client, u *url.URL, r Retry) (*blob.Bucket, error) {
-	o := plain.Options()
-	o.Logger = logging.Nop{}
-	if o.Region == "" && u.Query().Get("endpoint") != "" {
-		o.Region = "us-east-1" // a service of one's own has one region, and requests are signed for some
-	}
-	o.Retryer = retry.NewStandard(func(so *retry.StandardOptions) {
-		so.MaxAttempts = innerAttempts
-		so.RateLimiter = ratelimit.None
-		so.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
-			return rand.N(2 * min(r.Initial<<min(attempt, 16), r.Max)), nil
-		})
-	})
-	encodedKeys(&o)
-	opts := &s3blob.Options{KMSEncryptionID: u.Query().Get("kmskeyid"), RequestChecksumCalculation: o.RequestChecksumCalculation}
-	for _, known := range s3types.ServerSideEncryption("").Values() {
-		if strings.EqualFold(string(known), u.Query().Get("ssetype")) {
-			opts.EncryptionType = known
-		}
-	}
-	return s3blob.OpenBucket(ctx, s3.New(o), u.Host, opts)
 }
 
 // innerAttempts is how often the client of S3 makes one request, such as a part of an upload, before Retry starts the

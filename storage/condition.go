@@ -1,13 +1,6 @@
 package storage
 
-import (
-	"strconv"
-
-	gcs "cloud.google.com/go/storage"
-	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"gocloud.dev/blob/driver"
-)
+import "gocloud.dev/blob/driver"
 
 // condition says which version of an object a write may replace or a deletion may remove. It is handed to the driver of the store, so that the
 // store itself decides; a writer in another process cannot come in between.
@@ -26,24 +19,8 @@ func (c *condition) set(as func(any) bool) error {
 	if c.match == "" {
 		return nil
 	}
-	var s3In *transfermanager.UploadObjectInput
-	var s3Delete *s3.DeleteObjectInput
-	var object **gcs.ObjectHandle
-	switch {
-	case as(&s3In):
-		quoted := `"` + c.match + `"`
-		s3In.IfMatch = &quoted
-	case as(&s3Delete):
-		quoted := `"` + c.match + `"`
-		s3Delete.IfMatch = &quoted
-	case as(&object):
-		generation, err := strconv.ParseInt(c.match, 10, 64)
-		if err != nil {
-			return err
-		}
-		*object = (*object).If(gcs.Conditions{GenerationMatch: generation})
-	}
-	return nil
+	matchS3(as, c.match)
+	return matchGCS(as, c.match)
 }
 
 // takeCondition lets the drivers of this package receive the condition of a write through As.

@@ -12,11 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
-	"github.com/aws/smithy-go"
 	"gocloud.dev/gcerrors"
-	"google.golang.org/api/googleapi"
 )
 
 // ErrChanged means that the object is no longer the one that was listed: list it again, do not use what was read.
@@ -110,22 +106,20 @@ func Unreachable(err error) bool {
 	}
 	var dns *net.DNSError
 	var op *net.OpError
-	var signing *v4.SigningError // AWS: no credentials found
 	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" || errors.Is(err, syscall.ECONNREFUSED) ||
-		errors.As(err, &signing) || strings.Contains(err.Error(), "could not find default credentials") // Google: has no type
+		unsigned(err) || strings.Contains(err.Error(), "could not find default credentials") // Google: has no type
 }
 
 // httpStatus returns the status with which a store answered, or 0.
 func httpStatus(err error) int {
-	var g *googleapi.Error
-	var a *azcore.ResponseError
-	var s interface{ HTTPStatusCode() int }
-	switch {
-	case errors.As(err, &g):
-		return g.Code
-	case errors.As(err, &a):
-		return a.StatusCode
-	case errors.As(err, &s):
+	if status := googleStatus(err); status != 0 {
+		return status
+	}
+	if status, _ := azureAnswer(err); status != 0 {
+		return status
+	}
+	var s interface{ HTTPStatusCode() int } // of AWS
+	if errors.As(err, &s) {
 		return s.HTTPStatusCode()
 	}
 	return 0
@@ -133,13 +127,15 @@ func httpStatus(err error) int {
 
 // errorCode returns the store's own name for an error, or "".
 func errorCode(err error) string {
-	var s smithy.APIError
-	var a *azcore.ResponseError
-	switch {
-	case errors.As(err, &s):
+	if _, code := azureAnswer(err); code != "" {
+		return code
+	}
+	var s interface { // of AWS: smithy.APIError
+		ErrorCode() string
+		ErrorMessage() string
+	}
+	if errors.As(err, &s) {
 		return s.ErrorCode()
-	case errors.As(err, &a):
-		return a.ErrorCode
 	}
 	return ""
 }

@@ -8,12 +8,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
-	gcs "cloud.google.com/go/storage"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
 )
@@ -100,10 +97,7 @@ func openReader(ctx context.Context, b *Bucket, key string, offset int64) (*blob
 	}
 	whole := b.prefix + key
 	return b.NewRangeReader(ctx, key, offset, -1, &blob.ReaderOptions{BeforeRead: func(as func(any) bool) error {
-		var in *s3.GetObjectInput
-		if as(&in) {
-			in.Key = &whole
-		}
+		readAsS3(as, whole)
 		return nil
 	}})
 }
@@ -113,12 +107,9 @@ func escaped(key string) bool {
 	return strings.Contains(key, "../") || strings.ContainsFunc(key, func(r rune) bool { return r < ' ' })
 }
 
-// asStored keeps GCS from inflating objects that are marked as gzip: their size would not be that of the bytes.
+// asStored reads what is stored, as no store should change it.
 var asStored = &blob.ReaderOptions{BeforeRead: func(as func(any) bool) error {
-	var object **gcs.ObjectHandle
-	if as(&object) {
-		*object = (*object).ReadCompressed(true)
-	}
+	asStoredGCS(as)
 	return nil
 }}
 
@@ -155,10 +146,9 @@ func verify(ctx context.Context, b *Bucket, key string, r *blob.Reader, want *Ob
 		return fmt.Errorf("%w: while it was read", ErrChanged)
 	}
 	sum := want.MD5
-	var in s3.GetObjectOutput
-	if r.As(&in) {
+	if keyed, ok := keyedS3(r.As); ok {
 		sum = nil
-		if !keyedETag(string(in.ServerSideEncryption), in.SSECustomerAlgorithm) {
+		if !keyed {
 			sum = md5OfETag(now.ETag)
 		}
 	}
@@ -170,18 +160,20 @@ func verify(ctx context.Context, b *Bucket, key string, r *blob.Reader, want *Ob
 
 // readerETag returns the identity of the object being read, in the form that listings have it.
 func readerETag(r *blob.Reader) string {
+	etag, _ := etagAs(r.As)
+	return etag
+}
+
+// etagAs is the identity of an object, of a reader or of a listing, where its driver has one of its own.
+func etagAs(as func(any) bool) (etag string, ok bool) {
 	var own etagOf
-	var s3o s3.GetObjectOutput
-	var gco *gcs.Reader
-	switch {
-	case r.As(&own):
-		return own.ETag
-	case r.As(&s3o) && s3o.ETag != nil:
-		return trimETag(*s3o.ETag)
-	case r.As(&gco):
-		return strconv.FormatInt(gco.Attrs.Generation, 10)
+	if as(&own) {
+		return own.ETag, true
 	}
-	return ""
+	if etag, ok = etagS3(as); ok {
+		return etag, ok
+	}
+	return etagGCS(as)
 }
 
 // Sum reads a whole object, of any size, and gives its SHA-256 in lower-case hexadecimal and its length in bytes.

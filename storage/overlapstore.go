@@ -5,35 +5,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"gocloud.dev/blob"
 )
-
-// storeOf names the store in which a bucket lies, so that equal names mean one store: the host that its client talks
-// to, in one spelling. Regions, path style and whatever else chooses no store do not count.
-func storeOf(bucket *blob.Bucket, azure *container.Client, u *url.URL) string {
-	var client *s3.Client
-	switch {
-	case bucket.As(&client):
-		if endpoint := u.Query().Get("endpoint"); endpoint != "" {
-			return hostOf(endpoint)
-		}
-		o := client.Options()
-		if o.BaseEndpoint != nil {
-			return hostOf(*o.BaseEndpoint)
-		}
-		return amazon(o.Region)
-	case azure != nil:
-		// The account is in the host's name or, in emulators, the path's first element.
-		address, _, _ := strings.Cut(azure.URL(), "?")
-		return hostOf(strings.TrimSuffix(strings.TrimSuffix(address, "/"), "/"+u.Host))
-	case u.Scheme == "gs":
-		return u.Query().Get("universe_domain") // names of buckets are unique in it
-	}
-	return ""
-}
 
 // amazonHost is an endpoint of Amazon's S3, with the region in its last group.
 var amazonHost = regexp.MustCompile(`^s3(?:-accelerate|-fips)?(?:\.dualstack)?[.-]?([a-z0-9-]*)\.amazonaws\.com(?:\.cn)?$`)

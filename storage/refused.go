@@ -8,7 +8,6 @@ import (
 	"syscall"
 
 	"gocloud.dev/gcerrors"
-	"google.golang.org/api/googleapi"
 )
 
 // Full reports whether a write failed because the disk or the quota is full; every further write that is as large
@@ -119,15 +118,6 @@ func fullness(err error) string {
 	}
 	if httpStatus(err) == http.StatusInsufficientStorage {
 		return "no space left (status 507)"
-	}
-	return ""
-}
-
-// googleReason returns Google's own name for an error, or "".
-func googleReason(err error) string {
-	var g *googleapi.Error
-	if errors.As(err, &g) && len(g.Errors) > 0 {
-		return g.Errors[0].Reason
 	}
 	return ""
 }

@@ -3,11 +3,8 @@ package storage
 import (
 	"context"
 	"encoding/hex"
-	"strconv"
 	"strings"
 
-	gcs "cloud.google.com/go/storage"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"gocloud.dev/blob"
 )
 
@@ -31,13 +28,11 @@ func Stat(ctx context.Context, b *Bucket, key string) (Object, map[string]string
 // statOf brings attributes into the form that listings have.
 func statOf(b *Bucket, key string, a *blob.Attributes) Object {
 	o := Object{Key: key, Size: a.Size, ETag: trimETag(a.ETag), ModTime: a.ModTime, MD5: a.MD5}
-	var s3o s3.HeadObjectOutput
-	var gco gcs.ObjectAttrs
-	switch {
-	case a.As(&s3o) && keyedETag(string(s3o.ServerSideEncryption), s3o.SSECustomerAlgorithm):
+	if keyed, _ := keyedS3(a.As); keyed {
 		o.MD5 = nil
-	case a.As(&gco):
-		o.ETag = strconv.FormatInt(gco.Generation, 10)
+	}
+	if generation, ok := etagGCS(a.As); ok {
+		o.ETag = generation
 	}
 	return o
 }

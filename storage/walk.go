@@ -5,13 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"strconv"
 	"strings"
 	"time"
 
-	gcs "cloud.google.com/go/storage"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"gocloud.dev/blob"
 )
 
@@ -134,15 +130,8 @@ func listPage(ctx context.Context, b *Bucket, o WalkOptions, at walkToken) (Page
 	if at.After != "" {
 		// The same call belongs to each token, so this is set on later pages too. Azure cannot start at a key.
 		lo.BeforeList = func(as func(any) bool) error {
-			var in *s3.ListObjectsV2Input
-			var q *gcs.Query
-			from := b.prefix + at.After
-			switch {
-			case as(&in):
-				in.StartAfter = &from
-			case as(&q):
-				q.StartOffset = from
-			}
+			startS3(as, b.prefix+at.After)
+			startGCS(as, b.prefix+at.After)
 			return nil
 		}
 	}
@@ -165,21 +154,8 @@ func listPage(ctx context.Context, b *Bucket, o WalkOptions, at walkToken) (Page
 }
 
 func objectOf(l *blob.ListObject) Object {
-	o := Object{Key: l.Key, Size: l.Size, ModTime: l.ModTime, MD5: l.MD5}
-	var own etagOf
-	var s3o s3types.Object
-	var gco gcs.ObjectAttrs
-	switch {
-	case l.As(&own):
-		o.ETag = own.ETag
-	case l.As(&s3o):
-		if s3o.ETag != nil {
-			o.ETag = trimETag(*s3o.ETag)
-		}
-	case l.As(&gco):
-		o.ETag = strconv.FormatInt(gco.Generation, 10)
-	}
-	return o
+	etag, _ := etagAs(l.As)
+	return Object{Key: l.Key, Size: l.Size, ModTime: l.ModTime, MD5: l.MD5, ETag: etag}
 }
 
 // trimETag removes what only some answers of one store put around an ETag.

@@ -1,0 +1,77 @@
+package deploy_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// leftOut are the build tags that leave out a store, each with its scheme and the client's modules.
+var leftOut = []struct{ tag, scheme, client string }{
+	{"nos3", "s3", "github.com/aws/aws-sdk-go-v2"},
+	{"nogcs", "gs", "cloud.google.com/go/storage"},
+	{"noazure", "azblob", "github.com/Azure/azure-sdk-for-go"},
+}
+
+// TestStoresCanBeLeftOut looks that each tag leaves out the client, and that a program without any store says so.
+func TestStoresCanBeLeftOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT TESTED: -short")
+	}
+	var tags []string
+	for _, l := range leftOut {
+		tags = append(tags, l.tag)
+		out, err := output(t.Context(), []string{"CGO_ENABLED=0"}, nil, "go", "list", "-deps", "-tags", l.tag, "../cmd/pelmill")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out) {
+			if strings.HasPrefix(line, l.client) {
+				t.Errorf("with the tag %s the program still has %s", l.tag, line)
+				break
+			}
+		}
+		if _, err := output(t.Context(), []string{"CGO_ENABLED=0"}, nil, "go", "build", "-tags", l.tag, "../storage/..."); err != nil {
+			t.Error(err)
+		}
+	}
+	program := filepath.Join(t.TempDir(), "pelmill")
+	if _, err := output(t.Context(), []string{"CGO_ENABLED=0"}, nil, "go", "build", "-tags", strings.Join(tags, ","), "-o", program, "../cmd/pelmill"); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range leftOut {
+		out, err := exec.CommandContext(t.Context(), program, "compress", l.scheme+"://bucket", t.TempDir(), "--codec", "vq").CombinedOutput()
+		if want := "built without " + l.scheme + ":// (build tag " + l.tag + ")"; err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s://: %v, %s; want %q", l.scheme, err, out, want)
+		}
+	}
+	if out, err := exec.CommandContext(t.Context(), program, "compress", "../testdata/images", t.TempDir(), "--codec", "vq", "-q").CombinedOutput(); err != nil {
+		t.Errorf("folders: %v, %s", err, out)
+	}
+}
+
+// BenchmarkSize prints the size of the program as images have it, without each store and without all.
+func BenchmarkSize(b *testing.B) {
+	for _, tags := range []string{"", "nos3", "nogcs", "noazure", "nogcs,noazure", "nos3,noazure", "nos3,nogcs", "nos3,nogcs,noazure"} {
+		name := tags
+		if name == "" {
+			name = "all"
+		}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				program := filepath.Join(b.TempDir(), "pelmill")
+				if _, err := output(b.Context(), []string{"CGO_ENABLED=0"}, nil, "go", "build", "-tags", tags, "-trimpath", "-ldflags", "-s -w", "-o", program, "../cmd/pelmill"); err != nil {
+					b.Fatal(err)
+				}
+				info, err := os.Stat(program)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(info.Size())/1e6, "MB")
+				b.ReportMetric(0, "ns/op")
+			}
+		})
+	}
+}
