@@ -51,6 +51,8 @@ type API struct {
 	places   fresh[[]place]
 	standing fresh[[]Job]
 
+	changing [16]sync.Mutex // of jobs by their id, for If-Match
+
 	mu      sync.Mutex
 	watches map[string]*watch
 	ended   map[place]Job
@@ -74,6 +76,7 @@ func New(client *scheduler.Client, opts *Options) *API {
 	a.spec = a.routes(humago.New(mux, config()))
 	mux.HandleFunc("GET /v1/jobs/{id}/events", a.events)
 	mux.HandleFunc("GET /v1/openapi.yaml", a.openAPI)
+	a.sessionRoutes(mux)
 	page := http.Handler(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		write(rw, problem(http.StatusNotFound, "nothing is here; the API is under /v1"))
 	}))

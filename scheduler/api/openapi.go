@@ -34,6 +34,7 @@ func describe(spec *huma.OpenAPI) {
 		Responses: problems(map[string]*huma.Response{"200": text("text/event-stream", "Events, until the job has ended")},
 			http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusServiceUnavailable),
 	})
+	describeSession(spec, problems)
 	spec.AddOperation(&huma.Operation{
 		OperationID: "get-openapi", Method: http.MethodGet, Path: "/v1/openapi.yaml", Summary: "This description",
 		Responses: problems(map[string]*huma.Response{"200": text("application/yaml", "OpenAPI 3.1")}, http.StatusUnauthorized, http.StatusForbidden, http.StatusServiceUnavailable),

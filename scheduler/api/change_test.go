@@ -1,0 +1,109 @@
+package api_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pelmill/pelmill/scheduler/api"
+)
+
+func TestAJobIsSubmittedAndOrdered(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.fill(12, "bad.png")
+	body := map[string]any{"source": r.source, "target": r.target, "codec": "webp", "options": map[string]string{"effort": "3"}, "sample": 2, "priority": 1, "max_workers": 2, "chunk_objects": 3}
+	var job api.Job
+	res := r.want(201, &job, "POST", "/v1/jobs", body, "Idempotency-Key", "a")
+	id := job.Job
+	if res.Header.Get("Location") != "/v1/jobs/"+id || job.Source != "file://"+r.source || job.Priority != 1 || *job.Wanted.MaxWorkers != 2 || !strings.Contains(job.Options, "effort=3") {
+		t.Errorf("submitted: %+v", job)
+	}
+
+	// The same again is the same job, anything else an error.
+	r.want(200, &job, "POST", "/v1/jobs", body, "Idempotency-Key", "a")
+	if job.Job != id {
+		t.Errorf("submitted again: %s, want %s", job.Job, id)
+	}
+	body["codec"], body["options"] = "jpeg2000", map[string]string{}
+	var problem api.Problem
+	r.want(422, &problem, "POST", "/v1/jobs", body, "Idempotency-Key", "a")
+	if !strings.Contains(problem.Detail, id) {
+		t.Errorf("another job with the same key: %+v", problem)
+	}
+
+	planned := r.untilState(id, "planned")
+	var plan api.Plan
+	if r.want(200, &plan, "GET", "/v1/jobs/"+id+"/plan", nil); plan.Estimate == nil || plan.Estimate.Objects != 2 {
+		t.Errorf("plan: %+v", plan)
+	}
+
+	// Orders hold for a version.
+	r.want(412, &problem, "POST", "/v1/jobs/"+id+"/start", nil, "If-Match", `"nonsense"`)
+	if problem.State != "planned" {
+		t.Errorf("another version: %+v", problem)
+	}
+	res = r.want(202, &job, "PATCH", "/v1/jobs/"+id, map[string]any{"priority": 3, "bwlimit": "off", "max_duration": "6h"}, "If-Match", `"`+planned.Version+`"`)
+	if job.Priority != 3 || *job.Wanted.MaxDuration != "6h0m0s" || job.Version == planned.Version || res.Header.Get("ETag") != `"`+job.Version+`"` {
+		t.Errorf("set: %+v", job)
+	}
+	r.want(412, nil, "PATCH", "/v1/jobs/"+id, map[string]any{"priority": 2}, "If-Match", `"`+planned.Version+`"`)
+	r.want(422, nil, "PATCH", "/v1/jobs/"+id, map[string]any{"hours": "25:00-26:00"})
+	r.want(422, nil, "PATCH", "/v1/jobs/"+id, map[string]any{"priority": 4})
+	r.want(422, nil, "PATCH", "/v1/jobs/"+id, map[string]any{"max_duration": "soon"})
+	r.want(422, nil, "PATCH", "/v1/jobs/"+id, map[string]any{"nonsense": 1})
+
+	r.want(202, nil, "POST", "/v1/jobs/"+id+"/start", nil, "If-Match", `"none", "`+job.Version+`"`)
+	r.until(id, "no worker", func(j api.Job) bool { return j.State == "running" && j.Why == "no worker is connected" })
+	r.want(202, nil, "POST", "/v1/jobs/"+id+"/pause", nil)
+	if j := r.untilState(id, "paused"); !slices.Contains(j.Actions, api.Resume) || slices.Contains(j.Actions, api.Pause) {
+		t.Errorf("paused: %+v", j)
+	}
+	r.want(202, nil, "POST", "/v1/jobs/"+id+"/resume", map[string]any{"priority": 0})
+	r.untilState(id, "running")
+	r.want(409, &problem, "POST", "/v1/jobs/"+id+"/retry", nil)
+	if problem.State != "running" {
+		t.Errorf("retried while it runs: %+v", problem)
+	}
+	r.work()
+	done := r.untilState(id, "done")
+	if done.Rejected+done.Unsupported+done.Failed != 1 || !slices.Contains(done.Actions, api.Retry) == (done.Rejected+done.Failed > 0) {
+		t.Errorf("done: %+v", done)
+	}
+	r.want(409, &problem, "POST", "/v1/jobs/"+id+"/pause", nil)
+	if problem.State != "done" {
+		t.Errorf("paused when done: %+v", problem)
+	}
+	r.want(404, nil, "POST", "/v1/jobs/20200101-000000-aaaa/pause", nil)
+
+	// What failed is tried again in a new job.
+	if done.Rejected+done.Failed > 0 {
+		var again api.Job
+		r.want(201, &again, "POST", "/v1/jobs/"+id+"/retry", map[string]any{"start": true})
+		if again.Parent != id || again.Job == id {
+			t.Errorf("retry: %+v", again)
+		}
+		if again = r.untilState(again.Job, "done"); again.Objects != 1 {
+			t.Errorf("retried: %+v", again)
+		}
+	}
+
+	// A job is cancelled before it was planned or after.
+	r.want(201, &job, "POST", "/v1/jobs", map[string]any{"source": r.source, "target": r.target, "codec": "jpeg2000"})
+	r.want(202, nil, "POST", "/v1/jobs/"+job.Job+"/cancel", nil)
+	r.untilState(job.Job, "cancelled")
+	r.want(409, nil, "POST", "/v1/jobs/"+job.Job+"/start", nil)
+}
+
+// A manifest in the submission names the objects.
+func TestASubmissionNamesItsObjects(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.fill(5)
+	var job api.Job
+	r.want(201, &job, "POST", "/v1/jobs", map[string]any{"source": r.source, "target": r.target, "codec": "webp", "manifest": "d0/0000.png\nd1/0001.png\n", "manifest_format": "files-from"})
+	if j := r.untilState(job.Job, "planned"); j.Total != 2 {
+		t.Errorf("planned: %+v", j)
+	}
+	r.want(422, nil, "POST", "/v1/jobs", map[string]any{"source": r.source, "target": r.target, "codec": "webp", "manifest": "x"})
+}
