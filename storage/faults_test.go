@@ -268,6 +268,12 @@ func TestGetAgainstFaults(t *testing.T) {
 			}
 			return bytes.NewReader(d)
 		},
+		"connection breaks after every 3,000 bytes, more often than an attempt may fail": func(_ int, d []byte) io.Reader {
+			if len(d) > 3000 {
+				return &breaking{bytes.NewReader(d[:3000]), syscall.ECONNRESET}
+			}
+			return bytes.NewReader(d)
+		},
 		"stream ends early without an error": func(call int, d []byte) io.Reader {
 			if call < 3 {
 				return bytes.NewReader(d[:len(d)/2])
@@ -291,6 +297,49 @@ func TestGetAgainstFaults(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(g.Data), err)
 		}
 	}
+}
+
+// What was read of a damaged or replaced object and is read again is no progress, and neither is a connection that
+// brings nothing.
+func TestGetGivesUpWithoutProgress(t *testing.T) {
+	data := content(10000)
+	for name, c := range map[string]struct {
+		onRead func(call int, d []byte) io.Reader
+		reads  int
+	}{
+		"brings nothing": {func(int, []byte) io.Reader { return &breaking{bytes.NewReader(nil), syscall.ECONNRESET} }, 6},
+		"brings nothing more": {func(_ int, d []byte) io.Reader {
+			return &breaking{bytes.NewReader(d[:max(0, len(d)-5000)]), syscall.ECONNRESET}
+		}, 1 + 6},
+		"always damaged": {func(_ int, d []byte) io.Reader { return bytes.NewReader(append([]byte{1}, d[1:]...)) }, 1 + 6},
+	} {
+		f := &faulty{}
+		b := f.open()
+		r, err := Put(t.Context(), b, "k", data, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.onRead = c.onRead
+		if _, err := Get(t.Context(), b, "k", -1, &Object{MD5: r.MD5}); !Temporary(err) || f.reads != c.reads {
+			t.Errorf("%s: %d reads, %v; want %d and a temporary error", name, f.reads, err, c.reads)
+		}
+	}
+}
+
+func TestProgressHasItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := Retry{}.withDefaults()
+		calls := 0
+		start := time.Now()
+		err := r.do(t.Context(), func(a *attempt) error {
+			calls++
+			a.advance()
+			return io.ErrUnexpectedEOF
+		})
+		if took := time.Since(start); !errors.Is(err, io.ErrUnexpectedEOF) || took > r.Elapsed || calls <= r.Attempts {
+			t.Errorf("%d calls in %v, %v; want more than %d, within %v", calls, took, err, r.Attempts, r.Elapsed)
+		}
+	})
 }
 
 func TestGetChecksTheListedMD5(t *testing.T) {

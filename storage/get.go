@@ -27,7 +27,7 @@ type GetResult struct {
 //
 // An object of more than limit bytes (negative: no limit) is a *TooLargeError before anything is read. As many bytes
 // arrive as the store announced, and with the MD5 that it lists, or it is an error; a connection that breaks is taken
-// up again where it broke. With want, which is what a listing said (zero fields are not looked at), an object that is
+// up again where it broke, and is not given up while it brings more. With want, which is what a listing said (zero fields are not looked at), an object that is
 // no longer that one is ErrChanged. A file that changed while it was read is ErrChanged too; without want it is read again.
 func Get(ctx context.Context, b *Bucket, key string, limit int64, want *Object) (GetResult, error) {
 	if limit < 0 {
@@ -38,6 +38,7 @@ func Get(ctx context.Context, b *Bucket, key string, limit int64, want *Object) 
 	}
 	var got GetResult
 	var part []byte // what has arrived of the object that got describes
+	furthest := 0   // most that ever had
 	err := b.retry.do(ctx, func(ctx *attempt) error {
 		r, err := openReader(ctx, b, key, int64(len(part)))
 		if err != nil && len(part) > 0 && gcerrors.Code(err) != gcerrors.Unknown {
@@ -69,6 +70,10 @@ func Get(ctx context.Context, b *Bucket, key string, limit int64, want *Object) 
 		got = now
 		n, err := io.ReadFull(r, part[len(part):cap(part)])
 		part = part[:len(part)+n]
+		if len(part) > furthest {
+			furthest = len(part)
+			ctx.advance()
+		}
 		if err == nil || errors.Is(err, io.EOF) && int64(len(part)) == now.Size {
 			err = verify(ctx, b, key, r, want, now, part)
 			if err != nil {

@@ -12,10 +12,11 @@ import (
 
 // Retry bounds how often and how long a temporary error is tried again. Zero fields mean the defaults. Waits grow by
 // factor two and are drawn evenly from zero to twice the current one (full jitter), so that many workers that were
-// throttled together do not come back together. The clients of AWS and
-// Azure try each request up to three times inside an attempt.
+// throttled together do not come back together. A read that a broken connection ended is taken up where it broke, so
+// that only attempts count that came no further. The clients of AWS and Azure try each request up to three times inside
+// an attempt.
 type Retry struct {
-	Attempts int           // calls in all; default 6, 1 means none again
+	Attempts int           // calls in all, or since the last one that came further; default 6, 1 means none again
 	Initial  time.Duration // mean of the first wait; default 100 ms
 	Max      time.Duration // largest mean wait; default 10 s
 	Elapsed  time.Duration // no new attempt after this; default 5 min
@@ -53,9 +54,13 @@ func (r Retry) withDefaults() Retry {
 // the connection open but says nothing.
 type attempt struct {
 	context.Context
-	timer   *time.Timer
-	timeout time.Duration
+	timer    *time.Timer
+	timeout  time.Duration
+	advanced bool
 }
+
+// advance says that the operation has come further than in any attempt before.
+func (a *attempt) advance() { a.advanced = true }
 
 // expect gives the attempt the time to transfer that many bytes from now on.
 func (a *attempt) expect(bytes int64) {
@@ -68,19 +73,23 @@ func (r Retry) do(ctx context.Context, f func(a *attempt) error) error {
 		return err
 	}
 	var last error
-	tries := 0
+	first, tries := true, 0 // tries since the last advance
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		if tries++; tries > 1 && r.again != nil {
+		if !first && r.again != nil {
 			r.again.Add(1)
 		}
-		last = r.once(ctx, f)
-		if last != nil && (ctx.Err() != nil || !Temporary(last)) {
+		first = false
+		var advanced bool
+		advanced, last = r.once(ctx, f)
+		if tries++; advanced && r.Attempts > 1 {
+			tries = 0
+		}
+		if last != nil && (ctx.Err() != nil || !Temporary(last) || tries >= r.Attempts) {
 			return struct{}{}, backoff.Permanent(last)
 		}
 		return struct{}{}, last
 	},
 		backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: r.Initial, RandomizationFactor: 1, Multiplier: 2, MaxInterval: r.Max}),
-		backoff.WithMaxTries(uint(r.Attempts)),
 		backoff.WithMaxElapsedTime(r.Elapsed))
 	if err == nil {
 		return nil
@@ -91,14 +100,15 @@ func (r Retry) do(ctx context.Context, f func(a *attempt) error) error {
 	return last
 }
 
-func (r Retry) once(ctx context.Context, f func(a *attempt) error) error {
+func (r Retry) once(ctx context.Context, f func(a *attempt) error) (advanced bool, err error) {
 	tryCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := time.AfterFunc(r.Timeout, func() { cancel(errStalled) })
 	defer timer.Stop()
-	err := f(&attempt{tryCtx, timer, r.Timeout})
+	a := &attempt{Context: tryCtx, timer: timer, timeout: r.Timeout}
+	err = f(a)
 	if err != nil && ctx.Err() == nil && context.Cause(tryCtx) == errStalled {
-		return fmt.Errorf("%w: %v", errStalled, err)
+		err = fmt.Errorf("%w: %v", errStalled, err)
 	}
-	return err
+	return a.advanced, err
 }
