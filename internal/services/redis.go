@@ -86,7 +86,8 @@ func pong(addr string) error {
 	return nil
 }
 
-// Sentinel is a master, a replica and three sentinels that watch them and fail over within seconds.
+// Sentinel is a master, a replica and three sentinels that watch them and fail over within seconds: late enough that a
+// master which a busy machine keeps waiting is not taken for a dead one.
 type Sentinel struct {
 	Name            string   // of the master, as the sentinels know it
 	Addrs           []string // of the sentinels
@@ -108,8 +109,8 @@ func RedisSentinel(t testing.TB) *Sentinel {
 		r := &RedisServer{Port: FreePort(t)}
 		dir := t.TempDir()
 		conf := filepath.Join(dir, "sentinel.conf")
-		text := fmt.Sprintf("port %d\nbind 127.0.0.1\nsentinel monitor %s 127.0.0.1 %d 2\nsentinel down-after-milliseconds %s 1000\n"+
-			"sentinel failover-timeout %s 3000\nsentinel parallel-syncs %s 1\n", r.Port, s.Name, s.Master.Port, s.Name, s.Name, s.Name)
+		text := fmt.Sprintf("port %d\nbind 127.0.0.1\nsentinel monitor %s 127.0.0.1 %d 2\nsentinel down-after-milliseconds %s 4000\n"+
+			"sentinel failover-timeout %s 10000\nsentinel parallel-syncs %s 1\n", r.Port, s.Name, s.Master.Port, s.Name, s.Name, s.Name)
 		if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +162,7 @@ func RedisCluster(t testing.TB) *Cluster {
 	t.Helper()
 	c := &Cluster{}
 	for range 3 {
-		r := Redis(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(FreePort(t)), "--cluster-node-timeout", "3000")
+		r := Redis(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(FreePort(t)), "--cluster-node-timeout", "30000")
 		c.Nodes = append(c.Nodes, r)
 		c.Addrs = append(c.Addrs, r.Addr())
 	}

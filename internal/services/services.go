@@ -14,18 +14,20 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// startTimeout is how long a server may take until it answers; azurite needs seconds on a busy machine.
-const startTimeout = 60 * time.Second
+// startTimeout is how long a server may take until it answers; azurite needs seconds on a quiet machine.
+const startTimeout = 3 * time.Minute
 
 // Missing ends a test that cannot run here: it skips, or fails where PELMILL_TEST=require.
 func Missing(t testing.TB, format string, args ...any) {
@@ -73,15 +75,36 @@ func program(t testing.TB, name string) string {
 	return path
 }
 
-// FreePort returns a port of the loopback interface that nothing listens on.
+// The ports that FreePort gives are none that systems choose by themselves, for connections and for listeners without a
+// number: those begin at 32768 or later.
+const (
+	firstPort = 18_000
+	ports     = 14_000
+)
+
+// FreePort returns a port of the loopback interface that nothing listens on. It is the test's until its end: no other
+// test gets it before the server listens, or while the server is down, and no connection takes it.
 func FreePort(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	from := rand.IntN(ports)
+	for i := range ports {
+		port := firstPort + (from+i)%ports
+		release, ok, err := reserve(port)
+		if err != nil {
+			t.Fatalf("services: reserve a port: %v", err)
+		}
+		if !ok {
+			continue
+		}
+		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			l.Close()
+			t.Cleanup(release)
+			return port
+		}
+		release()
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatalf("services: none of the ports from %d to %d is free", firstPort, firstPort+ports-1)
+	return 0
 }
 
 // process is a server that can be stopped and started again with the same arguments.

@@ -27,13 +27,24 @@ func TestRedisComesBackOnItsPort(t *testing.T) {
 	}
 }
 
+func TestPortsAreGivenOnce(t *testing.T) {
+	seen := map[int]bool{}
+	for range 100 {
+		port := services.FreePort(t)
+		if seen[port] || port >= 32768 {
+			t.Errorf("port %d, after %d others", port, len(seen))
+		}
+		seen[port] = true
+	}
+}
+
 func TestSentinelFailsOver(t *testing.T) {
 	s := services.RedisSentinel(t)
 	if s.MasterAddr() != s.Master.Addr() {
 		t.Fatal(s.MasterAddr())
 	}
 	s.Master.Kill()
-	for end := time.Now().Add(time.Minute); s.MasterAddr() != s.Replica.Addr(); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); s.MasterAddr() != s.Replica.Addr(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("no fail-over")
 		}
