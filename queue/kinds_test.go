@@ -84,7 +84,7 @@ func TestSurface(t *testing.T) {
 // open opens a Redis and closes it with the test.
 func open(t testing.TB, url string) *Conn {
 	t.Helper()
-	c, err := Open(t.Context(), url, nil)
+	c, err := Open(t.Context(), url, &Options{Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

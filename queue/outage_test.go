@@ -202,7 +202,7 @@ func TestFullRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	enqueue(t, c, 0, task(0), task(1))
-	activate(t, c, 0, time.Now().Add(-time.Minute))
+	activate(t, c, 0, time.Now().Add(-2*time.Hour))
 	if _, ok, err := c.Lead(ctx, "job:i", "a", time.Minute); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
@@ -245,10 +245,10 @@ func TestFullRedis(t *testing.T) {
 		runs.Add(1)
 		return nil
 	})
-	before := evals(t, c)
+	before, begun := evals(t, c), time.Now()
 	time.Sleep(2 * time.Second)
-	if n := evals(t, c) - before; n > 200 {
-		t.Errorf("%d scripts in two seconds on a full Redis", n)
+	if n, took := evals(t, c)-before, time.Since(begun); float64(n) > 100*took.Seconds() {
+		t.Errorf("%d scripts in %v on a full Redis", n, took)
 	}
 	r.CLI("del", "junk")
 	enqueue(t, c, 0, task(2))
@@ -293,7 +293,7 @@ func TestShutdownWithoutRedis(t *testing.T) {
 			select {
 			case <-done:
 				t.Logf("ended after %v", time.Since(begun).Round(time.Second))
-			case <-time.After(time.Minute):
+			case <-time.After(3 * time.Minute): // far above what it promises, to tell a hang from a busy machine
 				t.Fatal("shutdown hangs")
 			}
 		})
@@ -338,7 +338,7 @@ func TestSentinelFailover(t *testing.T) {
 	for i := range 20 {
 		enqueue(t, c, i%jobs.Priorities, task(i))
 	}
-	fence, _, err := c.Lead(ctx, "job:j", "a", time.Minute)
+	fence, _, err := c.Lead(ctx, "job:j", "a", time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -368,7 +368,7 @@ func TestSentinelFailover(t *testing.T) {
 		want.Plus(counts(1))
 	}
 	wantProgress(t, c, "j", []byte{255, 255, 255, 255, 255}, want)
-	if again, ok, err := c.Lead(ctx, "job:j", "a", time.Minute); err != nil || !ok || again != fence {
+	if again, ok, err := c.Lead(ctx, "job:j", "a", time.Hour); err != nil || !ok || again != fence {
 		t.Errorf("fence %d, %v, %v after the failover: want %d", again, ok, err, fence)
 	}
 }
@@ -433,6 +433,7 @@ func TestKilledWorker(t *testing.T) {
 	})
 	reap := time.NewTicker(5 * time.Second)
 	defer reap.Stop()
+	end := time.After(4 * time.Minute)
 	for {
 		select {
 		case <-reap.C:
@@ -449,8 +450,8 @@ func TestKilledWorker(t *testing.T) {
 				t.Errorf("flights %v, %v: want object 3 once", flights, err)
 			}
 			return
-		case <-time.After(time.Minute):
-			t.Fatal("the task did not come back within a minute")
+		case <-end:
+			t.Fatal("the task did not come back within four minutes")
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// hasty believes a lease that has expired.
-var hasty = reapRule{grace: 5 * time.Second, silent: time.Hour}
+// hasty believes a lease that has expired an hour ago.
+var hasty = reapRule{grace: time.Hour, silent: 24 * time.Hour}
 
 func wantReap(t *testing.T, c *Conn, rule reapRule, want ReapReport) {
 	t.Helper()
@@ -23,12 +23,12 @@ func testReap(t *testing.T, c *Conn) {
 		enqueue(t, c, 1, task(i))
 	}
 	now := time.Now()
-	expired := activate(t, c, 1, now.Add(-20*time.Second))  // 0
-	activate(t, c, 1, now.Add(20*time.Second))              // 1: alive
-	activate(t, c, 1, now)                                  // 2: just over, may still be renewed
-	unleased := activate(t, c, 1, now.Add(20*time.Second))  // 3
-	hashless := activate(t, c, 1, now.Add(20*time.Second))  // 4
-	emptyHash := activate(t, c, 1, now.Add(20*time.Second)) // 5
+	expired := activate(t, c, 1, now.Add(-2*time.Hour)) // 0
+	activate(t, c, 1, now.Add(time.Hour))               // 1: alive
+	activate(t, c, 1, now)                              // 2: just over, may still be renewed
+	unleased := activate(t, c, 1, now.Add(time.Hour))   // 3
+	hashless := activate(t, c, 1, now.Add(time.Hour))   // 4
+	emptyHash := activate(t, c, 1, now.Add(time.Hour))  // 5
 	c.Redis().ZRem(ctx, asynqKey(1, "lease"), unleased)
 	c.Redis().Del(ctx, asynqKey(1, "t:"+hashless))
 	c.Redis().HDel(ctx, asynqKey(1, "t:"+emptyHash), "msg")

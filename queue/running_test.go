@@ -75,7 +75,7 @@ func TestDeadProcessesAreSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer child.Process.Kill()
-	for until := time.Now().Add(30 * time.Second); len(announced()) == 0; time.Sleep(5 * time.Millisecond) {
+	for until := time.Now().Add(2 * time.Minute); len(announced()) == 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatal("the child announces nothing")
 		}
@@ -109,7 +109,7 @@ func TestAnnounceAndWait(t *testing.T) {
 	if _, err := queue.Announce(queue.Running{Job: "child", Source: "mem://child"}); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Minute)
+	time.Sleep(10 * time.Minute)
 }
 
 func TestNothingCanBeAnnounced(t *testing.T) {

@@ -251,8 +251,13 @@ func (s *Server) Shutdown() {
 	})
 }
 
-// announceEvery is how old what Workers says of a process may be.
-const announceEvery = 2 * time.Second
+const (
+	// announceEvery is how old what Workers says of a process may be.
+	announceEvery = 2 * time.Second
+
+	// farewellTime is how long a server that ends tries to take back what it announced.
+	farewellTime = 5 * time.Second
+)
 
 // announce keeps the device and the work of this process known, also after Redis has lost it.
 func (s *Server) announce() {
@@ -278,7 +283,7 @@ func (s *Server) announce() {
 		select {
 		case <-tick.C:
 		case <-s.stop.Done():
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), farewellTime)
 			defer cancel()
 			s.conn.rdb.HDel(ctx, workersKey, name)
 			s.conn.rdb.HDel(ctx, statsKey, name)

@@ -151,8 +151,12 @@ func testSlots(t *testing.T, c *Conn) {
 	}
 	// asynq sees its slots free now and takes the next two tasks.
 	until(t, "asynq takes more tasks", func() bool {
-		d, err := c.Tasks(0).Depth(t.Context())
-		return err == nil && d.Active == slots && d.Pending+d.Retry == 4-slots
+		for i := slots; i < 2*slots; i++ {
+			if state, err := c.Tasks(0).State(t.Context(), task(i)); err != nil || state != "active" {
+				return false
+			}
+		}
+		return true
 	})
 	select {
 	case id := <-started:
