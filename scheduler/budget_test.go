@@ -110,7 +110,7 @@ func TestABudgetOutlivesItsScheduler(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.fill(100)
-	r.worker.delay = 20 * time.Millisecond
+	r.worker.upTo.Store(1)
 	r.worker.start(t, 2)
 	stop := r.run(r.scheduler(nil))
 	spec := r.submit(func(s *jobs.Spec) {
@@ -121,6 +121,7 @@ func TestABudgetOutlivesItsScheduler(t *testing.T) {
 		stop()
 		stop = r.run(r.scheduler(nil))
 	}
+	r.worker.upTo.Store(0)
 	r.waitState(spec.ID, jobs.StatePaused)
 	if st, err := r.client.Status(r.ctx, r.target, spec.ID); err != nil || st.Counts.Objects != 60 || !st.State.Budget.Used {
 		t.Errorf("%d objects after restarts, %+v (%v)", st.Counts.Objects, st.State, err)
@@ -151,11 +152,4 @@ func (r *rig) control(id string, ctl jobs.Control) {
 	if err := r.client.Control(r.ctx, r.target, id, ctl); err != nil {
 		r.t.Fatal(err)
 	}
-}
-
-// someChunks waits for n more chunks.
-func (r *rig) someChunks(n int64) {
-	r.t.Helper()
-	before := r.worker.chunks.Load()
-	r.wait("more chunks", func() bool { return r.worker.chunks.Load() >= before+n })
 }

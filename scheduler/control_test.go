@@ -15,7 +15,7 @@ func TestPauseResumeAndCancel(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.fill(200)
-	r.worker.delay = 30 * time.Millisecond
+	r.worker.upTo.Store(1)
 	r.worker.start(t, 2)
 	r.run(r.scheduler(nil))
 	spec := r.submit(func(s *jobs.Spec) { s.ChunkObjects, s.AutoStart = 4, false })
@@ -30,8 +30,10 @@ func TestPauseResumeAndCancel(t *testing.T) {
 		t.Errorf("planned: %+v (%v)", st, err)
 	}
 	control(jobs.Control{Want: jobs.WantRun})
-	r.wait("some chunks", func() bool { return r.worker.chunks.Load() > 3 })
+	r.someChunks(4)
 	control(jobs.Control{Want: jobs.WantPause})
+	r.waitState(spec.ID, jobs.StatePausing)
+	r.worker.upTo.Store(0)
 	r.waitState(spec.ID, jobs.StatePaused)
 	st, err := r.client.Status(r.ctx, r.target, spec.ID)
 	if err != nil || st.Why != "paused by the operator" || st.Depth.Waiting() != 0 || st.Done == 0 || st.Done == st.Chunks {
@@ -42,13 +44,14 @@ func TestPauseResumeAndCancel(t *testing.T) {
 		return err == nil && d == queue.Depth{}
 	})
 	before := r.worker.chunks.Load()
+	r.worker.upTo.Store(before + 1)
 	time.Sleep(200 * time.Millisecond) // ten ticks, in which nothing may be fed
 	if after := r.worker.chunks.Load(); after != before {
 		t.Errorf("%d chunks were done in a pause", after-before)
 	}
 	three := 3
 	control(jobs.Control{Want: jobs.WantRun, Settings: jobs.Settings{Priority: &three}})
-	r.wait("more chunks", func() bool { return r.worker.chunks.Load() > before+3 })
+	r.someChunks(4)
 	control(jobs.Control{Want: jobs.WantCancel})
 	report := r.ended(spec.ID)
 	if report.State != jobs.StateCancelled || report.Attempted == 0 || report.Attempted == report.Chunks || report.Counts.Compressed == 0 {
@@ -62,6 +65,7 @@ func TestPauseResumeAndCancel(t *testing.T) {
 			t.Errorf("priority %d: %+v (%v)", p, d, err)
 		}
 	}
+	r.worker.upTo.Store(0)
 	next := r.ended(r.submit(nil).ID)
 	if c := next.Counts; c.Skipped < report.Counts.Compressed || c.Objects != 200 || c.Failed != 0 {
 		t.Errorf("the next job: %+v, want %d skipped at least", c, report.Counts.Compressed)
@@ -72,7 +76,7 @@ func TestPriorityChangesWhileAJobRuns(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.fill(200)
-	r.worker.delay = 20 * time.Millisecond
+	r.worker.upTo.Store(1)
 	r.worker.start(t, 2)
 	r.run(r.scheduler(nil))
 	spec := r.submit(func(s *jobs.Spec) { s.ChunkObjects = 4 })
@@ -82,6 +86,7 @@ func TestPriorityChangesWhileAJobRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.wait("tasks of priority 3", func() bool { d, err := r.conn.Tasks(3).Depth(r.ctx); return err == nil && d.Waiting() > 0 })
+	r.worker.upTo.Store(0)
 	if c := r.ended(spec.ID).Counts; c.Compressed != 200 {
 		t.Errorf("%+v", c)
 	}

@@ -90,6 +90,7 @@ type worker struct {
 	working atomic.Int64                    // chunks that are being worked on
 	most    atomic.Int64                    // that were ever worked on at once
 	held    atomic.Bool                     // chunks do not end
+	upTo    atomic.Int64                    // so many chunks end, and each slot holds its next one; 0: all end
 
 	atWork sync.Map // task to its counts
 
@@ -197,7 +198,7 @@ func (w *worker) chunk(ctx context.Context, task jobs.Task, attempt int) error {
 	if err != nil {
 		return err
 	}
-	for until := time.Now().Add(w.delay); (time.Now().Before(until) || w.held.Load()) && ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
+	for until := time.Now().Add(w.delay); (time.Now().Before(until) || w.holds()) && ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
 		if s, err := w.conn.Job(task.Job).Signal(ctx); err == nil && s == jobs.StateCancelled {
 			w.obeyed.Add(1)
 			return nil
@@ -223,6 +224,20 @@ func (w *worker) chunk(ctx context.Context, task jobs.Task, attempt int) error {
 	left() // once it is committed another one may be fed, before the queue has heard of this one's end
 	err = w.conn.Job(task.Job).Commit(ctx, task.Index, header.Counts)
 	return err
+}
+
+// holds reports whether a chunk must not end now.
+func (w *worker) holds() bool {
+	most := w.upTo.Load()
+	return w.held.Load() || most > 0 && w.chunks.Load() >= most
+}
+
+// someChunks lets n more chunks end and waits for them.
+func (r *rig) someChunks(n int64) {
+	r.t.Helper()
+	before := r.worker.chunks.Load()
+	r.worker.upTo.Store(before + n)
+	r.wait("more chunks", func() bool { return r.worker.chunks.Load() >= before+n })
 }
 
 func shardOf(ctx context.Context, b *storage.Bucket, task jobs.Task) (jobs.Shard, bool) {
@@ -291,7 +306,7 @@ func newRigOn(t testing.TB, redis, source, target string) *rig {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(cancel)
-	conn, err := queue.Open(ctx, redis, nil)
+	conn, err := queue.Open(ctx, redis, &queue.Options{Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,13 +25,13 @@ func TestMetricsOfAJob(t *testing.T) {
 		}
 		return jobs.OutcomeCompressed
 	}
-	r.fill(60)
+	r.fill(3000)
 	s := r.scheduler(&Options{MetricsListen: "127.0.0.1:0"})
 	if got := s.unready(r.ctx); len(got) != 1 {
 		t.Errorf("ready before the queue has answered: %q", got)
 	}
 	r.run(s)
-	spec := r.submit(func(s *jobs.Spec) { s.ChunkObjects, s.Settings.MaxDuration = 3, pointer(time.Hour/10) })
+	spec := r.submit(func(s *jobs.Spec) { s.ChunkObjects, s.Settings.MaxDuration = 3, pointer(time.Hour) })
 	r.waitState(spec.ID, jobs.StateRunning)
 	r.wait("the tasks", func() bool { d, err := r.conn.Tasks(0).Depth(r.ctx); return err == nil && d.Pending > 3 })
 	r.worker.start(t, 1)
@@ -66,13 +66,13 @@ func TestMetricsOfAJob(t *testing.T) {
 		`pelmill_leader\{` + job + `\} 1`,
 		`pelmill_job_objects\{` + job + `,outcome="compressed"\} [1-9]`,
 		`pelmill_job_objects\{` + job + `,outcome="failed"\} 1`,
-		`pelmill_job_objects_to_do\{` + job + `\} 60`,
+		`pelmill_job_objects_to_do\{` + job + `\} 3000`,
 		`pelmill_job_objects_per_second\{` + job + `\} [1-9]`,
-		`pelmill_job_time_left_seconds\{` + job + `\} 35[0-9]`,
+		`pelmill_job_time_left_seconds\{` + job + `\} 3[2-5][0-9][0-9]`,
 		`pelmill_job_eta_seconds\{` + job + `\} [0-9]`,
 		`pelmill_build_info\{commit="[^"]+",version="[^"]+"\} 1`,
 	}
-	// Each is true for a part of the job's time only.
+	// Each is true for a part of the job's time only, which is three minutes or more.
 	r.wait("all metrics to have been seen", func() bool {
 		shown := get("/metrics")
 		wanted = slices.DeleteFunc(wanted, func(want string) bool { return regexp.MustCompile("(?m)^" + want).MatchString(shown) })
@@ -81,6 +81,7 @@ func TestMetricsOfAJob(t *testing.T) {
 		}
 		return len(wanted) == 0
 	})
+	r.control(spec.ID, jobs.Control{Want: jobs.WantCancel})
 	r.ended(spec.ID)
 	r.wait("the job to be left", func() bool { return !regexp.MustCompile(spec.ID).MatchString(get("/metrics")) })
 }
