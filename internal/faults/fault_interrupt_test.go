@@ -12,8 +12,11 @@ import (
 	"github.com/pelmill/pelmill/jobs"
 )
 
-// oneCore makes a run long enough to be interrupted on any machine.
-var oneCore = []string{"GOMAXPROCS=1"}
+// long makes a run long enough to be interrupted on any machine: twenty objects a second. rest lifts that.
+var (
+	long = []string{"--tpslimit", "60"}
+	rest = []string{"--tpslimit", "0"}
+)
 
 // results is how many results the target has, in the folders of [faults.Images].
 func (tr *trial) results() int {
@@ -28,11 +31,10 @@ func interrupted(signal syscall.Signal, code int) func(t *testing.T) {
 		const rounds = 4
 		tr := inFolders(t, faults.Images(10, 480, 128))
 		tr.extra = []string{"--chunk-objects", "20"}
-		tr.env = oneCore
 		rng := seed.Rand(t)
 		before := 0
 		for round := range rounds {
-			p := tr.pelmill("compress", tr.flags("compress")...)
+			p := tr.pelmill("compress", append(tr.flags("compress"), long...)...)
 			faults.Until(t, limit, "results", func() bool {
 				return !p.Running() || tr.results() > before
 			})
@@ -55,7 +57,7 @@ func interrupted(signal syscall.Signal, code int) func(t *testing.T) {
 		if err := os.WriteFile(half, []byte("half"), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if got := tr.pelmill("compress", tr.flags("compress")...).Wait(t, limit); got != 0 {
+		if got := tr.pelmill("compress", append(tr.flags("compress"), rest...)...).Wait(t, limit); got != 0 {
 			t.Errorf("last run: exit code %d, want 0", got)
 		}
 		if left, err := os.ReadDir(filepath.Dir(half)); err != nil || len(left) > 0 {
@@ -71,8 +73,7 @@ func interrupted(signal syscall.Signal, code int) func(t *testing.T) {
 // twoRuns has somebody start the same command while it runs.
 func twoRuns(t *testing.T) {
 	tr := inFolders(t, faults.Images(14, 240, 128))
-	tr.extra = []string{"--chunk-objects", "20"}
-	tr.env = oneCore
+	tr.extra = append([]string{"--chunk-objects", "20"}, long...)
 	a := tr.pelmill("compress", tr.flags("compress")...)
 	faults.Until(t, limit, "results", func() bool { return !a.Running() || tr.results() > 0 })
 	b := tr.pelmill("compress", tr.flags("compress")...)

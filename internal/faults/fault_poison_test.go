@@ -63,7 +63,7 @@ func deafCodec(t *testing.T) {
 	tr.extra = []string{"--chunk-objects", "15"}
 	id := tr.submit()
 	tr.scheduler()
-	w := tr.faultWorker("-timeout", "1s", "-sleep", "4s")
+	w := tr.faultWorker("-timeout", "5s", "-sleep", "12s")
 	tr.classes(id, want)
 	if !w.Running() {
 		t.Error("the worker ended; 99 would mean more pictures at once than it has encoders")

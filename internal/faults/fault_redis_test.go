@@ -16,11 +16,11 @@ import (
 const outage = 5 * time.Second
 
 // running starts a job of 30 chunks on two workers and comes back when 5 chunks are done, at the moment at which the
-// worker of the last one commits it.
-func running(t *testing.T, gw *services.Store, args ...string) (tr *trial, id string) {
+// worker of the last one commits it. rules of the proxy come besides slow results.
+func running(t *testing.T, gw *services.Store, rules []faults.Rule, args ...string) (tr *trial, id string) {
 	tr = inBuckets(t, gw, faults.Images(2, 300, 96)).withRedis(args...)
 	tr.extra = []string{"--chunk-objects", "10"}
-	tr.proxy.Set(slowResults(200 * time.Millisecond))
+	tr.proxy.Set(append(rules, slowResults(200*time.Millisecond))...)
 	id = tr.submit()
 	tr.scheduler()
 	tr.worker()
@@ -30,7 +30,7 @@ func running(t *testing.T, gw *services.Store, args ...string) (tr *trial, id st
 }
 
 func freezeRedis(t *testing.T, gw *services.Store) {
-	tr, id := running(t, gw)
+	tr, id := running(t, gw, nil)
 	tr.redis.Pause()
 	time.Sleep(outage)
 	tr.redis.Resume()
@@ -38,7 +38,7 @@ func freezeRedis(t *testing.T, gw *services.Store) {
 }
 
 func restartRedis(t *testing.T, gw *services.Store) {
-	tr, id := running(t, gw, "--appendonly", "yes")
+	tr, id := running(t, gw, nil, "--appendonly", "yes")
 	tr.redis.Kill()
 	time.Sleep(outage)
 	tr.redis.Start()
@@ -46,7 +46,7 @@ func restartRedis(t *testing.T, gw *services.Store) {
 }
 
 func loseRedis(t *testing.T, gw *services.Store) {
-	tr, id := running(t, gw)
+	tr, id := running(t, gw, nil)
 	tr.redis.Kill()
 	time.Sleep(outage)
 	tr.redis.Start()
@@ -54,7 +54,7 @@ func loseRedis(t *testing.T, gw *services.Store) {
 }
 
 func flushRedis(t *testing.T, gw *services.Store) {
-	tr, id := running(t, gw)
+	tr, id := running(t, gw, nil)
 	tr.redis.CLI("flushall")
 	tr.shards(id, 15)
 	tr.redis.CLI("flushall")
@@ -64,8 +64,7 @@ func flushRedis(t *testing.T, gw *services.Store) {
 // fillRedis has a foreign writer take all memory that Redis may use. Nothing can be written then, not even a task be
 // taken from the queue.
 func fillRedis(t *testing.T, gw *services.Store) {
-	tr, id := running(t, gw)
-	tr.proxy.Set(slowResults(2 * time.Second))
+	tr, id := running(t, gw, []faults.Rule{slowerResults(80, 10*time.Second)})
 	foreign := redis.NewClient(&redis.Options{Addr: tr.redis.Addr()})
 	defer foreign.Close()
 	write := foreign.Pipeline()

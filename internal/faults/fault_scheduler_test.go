@@ -30,6 +30,7 @@ func killScheduler(t *testing.T, gw *services.Store) {
 		tr.killAt(moment.name, moment.match)
 	}
 
+	tr.proxy.Set(slowerResults(70, 10*time.Second))
 	s := tr.scheduler()
 	tr.shards(id, 2) // feeding
 	s.Kill()

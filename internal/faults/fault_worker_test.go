@@ -21,6 +21,14 @@ func slowResults(wait time.Duration) faults.Rule {
 	return faults.Rule{Fault: faults.Delay, Share: 1, Wait: wait, Match: func(c faults.Call) bool { return faults.Writes(c) && !own(c) }}
 }
 
+// slowerResults lets so many results pass and then makes each take wait: what a job has left then takes minutes, however
+// long the test itself is kept waiting.
+func slowerResults(after int, wait time.Duration) faults.Rule {
+	r := slowResults(wait)
+	r.After = after
+	return r
+}
+
 // expired finds in a scheduler's log how many chunks it took back from workers that no longer hold them.
 var expired = regexp.MustCompile(`gave back tasks of lost workers" report="\{Expired:(\d+)`)
 
@@ -28,14 +36,14 @@ func killWorkers(t *testing.T, gw *services.Store) {
 	const kills = 20
 	tr := inBuckets(t, gw, faults.Images(1, 1000, 96)).withRedis()
 	tr.extra = []string{"--chunk-objects", "10"}
-	tr.proxy.Set(slowResults(2 * time.Second))
+	tr.proxy.Set(slowResults(2*time.Second), slowerResults(500, 20*time.Second))
 	id := tr.submit()
 	scheduler := tr.scheduler()
 	rng := seed.Rand(t)
 	workers := []*faults.Process{tr.worker(), tr.worker()}
 	for i := range kills {
 		w := rng.IntN(2)
-		faults.Until(t, 30*time.Second, "the worker serves", func() bool { return strings.Contains(workers[w].Stderr(), "worker serves") })
+		faults.Until(t, limit, "the worker serves", func() bool { return strings.Contains(workers[w].Stderr(), "worker serves") })
 		time.Sleep(time.Duration(rng.Int64N(int64(4 * time.Second)))) // which moment the kill hits is the test
 		if n := tr.count(jobs.Folder(id).Report()); n != 0 {
 			t.Fatalf("the job ended before kill %d; it is too small", i+1)

@@ -98,27 +98,32 @@ func within(t *testing.T, megabytes int, want int, args ...string) string {
 func watchMemory(pid int, done <-chan struct{}) (most int64) {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	name := fmt.Sprintf("/proc/%d/status", pid)
 	for {
+		most = max(most, peakMemory(pid))
 		select {
 		case <-done:
 			return most
 		case <-tick.C:
 		}
-		status, err := os.ReadFile(name)
-		if err != nil {
+	}
+}
+
+// peakMemory is 0 for a process that has ended.
+func peakMemory(pid int) int64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		f := strings.Fields(line) // "VmHWM:     1234 kB"
+		if len(f) < 2 || f[0] != "VmHWM:" {
 			continue
 		}
-		for line := range strings.Lines(string(status)) {
-			f := strings.Fields(line) // "VmHWM:     1234 kB"
-			if len(f) < 2 || f[0] != "VmHWM:" {
-				continue
-			}
-			if n, err := strconv.ParseInt(f[1], 10, 64); err == nil {
-				most = max(most, n>>10)
-			}
+		if n, err := strconv.ParseInt(f[1], 10, 64); err == nil {
+			return n >> 10
 		}
 	}
+	return 0
 }
 
 // TestMemory has each verb work on more than fits into its --memory at once.

@@ -69,6 +69,7 @@ type Rule struct {
 	Match func(Call) bool // nil: every call
 	Wait  time.Duration   // of Delay
 	Bare  bool            // FlipBit: take the checksum headers away, as from a store that has none
+	After int             // let so many of the matching calls pass first
 	Most  int             // stop after so many faults; 0: never
 	Each  int             // stop after so many faults on equal calls (method, path and query); 0: never
 }
@@ -81,6 +82,7 @@ type Proxy struct {
 	mu    sync.Mutex
 	rng   *rand.Rand
 	rules []Rule
+	first []int            // matching calls that each rule still lets pass
 	left  []int            // faults that each rule may still do; -1: any number
 	equal []map[string]int // faults that each rule with Each did, by call
 	done  map[Fault]int
@@ -137,11 +139,12 @@ func (p *Proxy) Set(rules ...Rule) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rules = rules
+	p.first = make([]int, len(rules))
 	p.left = make([]int, len(rules))
 	p.equal = make([]map[string]int, len(rules))
 	for i, r := range rules {
 		p.equal[i] = map[string]int{}
-		p.left[i] = r.Most
+		p.first[i], p.left[i] = r.After, r.Most
 		if r.Most == 0 {
 			p.left[i] = -1
 		}
@@ -168,7 +171,14 @@ func (p *Proxy) draw(c Call) (wait time.Duration, rule *Rule) {
 	defer p.mu.Unlock()
 	p.calls++
 	for i, r := range p.rules {
-		if rule != nil && r.Fault != Delay || p.left[i] == 0 || r.Match != nil && !r.Match(c) || p.rng.Float64() >= r.Share {
+		if r.Match != nil && !r.Match(c) {
+			continue
+		}
+		if p.first[i] > 0 {
+			p.first[i]--
+			continue
+		}
+		if rule != nil && r.Fault != Delay || p.left[i] == 0 || p.rng.Float64() >= r.Share {
 			continue
 		}
 		if r.Each > 0 && p.equal[i][c.String()] >= r.Each {

@@ -109,6 +109,22 @@ func TestProxyFailsEqualCallsOnlySoOften(t *testing.T) {
 	}
 }
 
+func TestProxyLetsTheFirstCallsPass(t *testing.T) {
+	_, p := newStore(t)
+	p.Set(faults.Rule{Fault: faults.Refuse, Share: 1, After: 2, Most: 1, Match: faults.Reads})
+	for i, want := range []int{200, 200, 503, 200} {
+		for _, path := range []string{"/b", "/b/k"} { // the first does not match
+			resp, _, err := call(t, "GET", p.URL+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if path == "/b/k" && resp.StatusCode != want {
+				t.Errorf("call %d: status %d, want %d", i, resp.StatusCode, want)
+			}
+		}
+	}
+}
+
 func TestProxyFaults(t *testing.T) {
 	for _, c := range []struct {
 		rule  faults.Rule

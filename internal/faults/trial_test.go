@@ -51,7 +51,7 @@ func program(t *testing.T, pkg string) string {
 }
 
 // limit is the longest that anything may take. It is far above what the tests need: it tells a hang from slowness.
-const limit = 4 * time.Minute
+const limit = 8 * time.Minute
 
 // trial is one source, one target, and the processes that turn one into the other.
 type trial struct {
