@@ -13,8 +13,7 @@ import (
 // killed starts compress and kills it when it has recorded some results.
 func killed(t *testing.T, source, target string, more ...string) {
 	t.Helper()
-	cmd := exec.Command(pelmill(t), append([]string{"compress", source, target, "--codec", "vq", "--chunk-objects", "5", "-q"}, more...)...)
-	cmd.Env = append(cmd.Environ(), "GOMAXPROCS=1")
+	cmd := exec.Command(pelmill(t), append([]string{"compress", source, target, "--codec", "vq", "--chunk-objects", "5", "-q"}, append(more, long...)...)...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

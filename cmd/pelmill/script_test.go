@@ -223,8 +223,8 @@ func keep(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], fmt.Sprint(last(ts, args[1])[args[2]]))
 }
 
-// patience is how long until waits.
-const patience = 30 * time.Second
+// patience is how long until waits. It is far above what anything takes: it tells a hang from a busy machine.
+const patience = 5 * time.Minute
 
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
