@@ -51,7 +51,7 @@ ONCARDS   := ./cmd/pelmill
 .PHONY: help build kernels test test-deploy deploy-tools test-gpu gpu-bundle bench-gpu services commands check unit race bench bench-all fuzz clean sizes
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
 
 build: ## bin/pelmill, with CUDA support where a C compiler is there
 	go build $(GOTAGS) -trimpath -o bin/pelmill ./cmd/pelmill
