@@ -107,6 +107,8 @@ type Spec struct {
 	Readers int       `json:"readers,omitempty"` // version of the readers of source files, see Verdict
 	Again   []Outcome `json:"again,omitempty"`   // what earlier jobs judged so is judged anew: unsupported, rejected, kept
 
+	Notify []string `json:"notify,omitempty"` // URLs that are told of the end, and of a limit that is reached; whoever reads the target reads them
+
 	Priority     int      `json:"priority"`          // 0 to 3, higher first
 	Hours        string   `json:"hours,omitempty"`   // "22:00-06:00", local time of the scheduler: chunks start only then
 	Settings     Settings `json:"settings,omitzero"` // beside Priority and Hours
@@ -126,6 +128,9 @@ type Limits struct {
 	Frames  int   `json:"frames,omitempty"`
 	Ratio   int64 `json:"ratio,omitempty"` // decoded bytes over file bytes
 }
+
+// MaxNotify is the most URLs that a job can notify.
+const MaxNotify = 10
 
 // MaxChunkObjects is the most objects a chunk can have.
 const MaxChunkObjects = 1000
@@ -179,6 +184,8 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("jobs: larger copy: source and target are the same, %s", s.Source)
 	case s.Others == "copy" && s.Source == s.Target:
 		return fmt.Errorf("jobs: others copy: source and target are the same, %s", s.Source)
+	case len(s.Notify) > MaxNotify:
+		return fmt.Errorf("jobs: %d URLs to notify: want at most %d", len(s.Notify), MaxNotify)
 	case s.Priority < 0 || s.Priority > 3:
 		return fmt.Errorf("jobs: priority %d: want 0 to 3", s.Priority)
 	case s.ChunkObjects < 1 || s.ChunkObjects > MaxChunkObjects:

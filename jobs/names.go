@@ -62,6 +62,12 @@ func (f Folder) ReportPage() string { return f.Dir() + "report.html" }
 // Failed is the key of the list of failures.
 func (f Folder) Failed() string { return f.Dir() + "failed.jsonl" }
 
+// Notices is the folder of the notifications of the job.
+func (f Folder) Notices() string { return f.Dir() + "notify/" }
+
+// Notice is where a notification is, and how far its delivery is.
+func (f Folder) Notice(id string) string { return f.Notices() + id + ".json" }
+
 // Known is part n of the records of objects that the plan skipped because an earlier
 // job has found that they are unsupported, rejected or kept.
 func (f Folder) Known(n int) string { return fmt.Sprintf("%sknown-%05d.jsonl.zst", f.Dir(), n) }

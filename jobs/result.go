@@ -241,6 +241,7 @@ type Report struct {
 	Devices    []string           `json:"devices,omitempty"`
 	Results    []string           `json:"results,omitempty"`     // keys of the merged records
 	FailedList string             `json:"failed_list,omitempty"` // key of failed.jsonl, empty where nothing failed
+	Notify     bool               `json:"notify,omitempty"`      // the end is told to those whom the specification names, see [Folder.Notices]
 	Started    time.Time          `json:"started,omitzero"`
 	Finished   time.Time          `json:"finished"`
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/scheduler/notify"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -160,6 +162,11 @@ func (c *Client) complete(ctx context.Context, spec *jobs.Spec) (asset []byte, e
 	if err := spec.Check(); err != nil {
 		return nil, err
 	}
+	for _, to := range spec.Notify {
+		if err := notify.CheckURL(to); err != nil {
+			return nil, err
+		}
+	}
 	return asset, c.copies(ctx, spec)
 }
 
@@ -196,7 +203,7 @@ func differs(old, spec *jobs.Spec, given bool) string {
 		{"set of options", requestedOptions(old) == requestedOptions(spec)}, {"filter", sameFilter(old.Filter, spec.Filter)},
 		{"manifest", (old.Manifest != "") == given}, {"--verify", old.Verify == spec.Verify}, {"--min-psnr", old.MinPSNR == spec.MinPSNR},
 		{"--larger", old.Larger == spec.Larger}, {"--others", filled.Others == spec.Others}, {"--overwrite", old.Overwrite == spec.Overwrite},
-		{"set of limits", old.Limits == spec.Limits},
+		{"set of limits", old.Limits == spec.Limits}, {"--notify", slices.Equal(old.Notify, spec.Notify)},
 	} {
 		if !f.same {
 			return f.name

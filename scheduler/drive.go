@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/pelmill/pelmill/codecs"
@@ -30,6 +31,9 @@ type drive struct {
 	controlRead time.Time // control was read
 	state       jobs.StateRecord
 
+	notices *notices
+	left    *jobs.Report // of a job that has ended and whose notices are to be delivered; nil: none
+
 	withdraw func(context.Context) error // takes the job's chunks out of the queue; nil before they are fed
 }
 
@@ -41,11 +45,23 @@ func (s *Scheduler) drive(ctx context.Context, log *slog.Logger, id, target stri
 	if err != nil {
 		return err
 	}
+	notices := newNotices(s, folder{b: b, id: id, before: s.before})
+	nctx, stop := context.WithCancel(ctx)
+	var delivering sync.WaitGroup
+	delivering.Go(func() { notices.run(nctx) })
+	defer delivering.Wait()
+	defer stop()
 	delay := firstDelay
 	for {
-		d := &drive{s: s, log: log, f: folder{b: b, id: id, before: s.before}}
+		d := &drive{s: s, log: log, f: folder{b: b, id: id, before: s.before}, notices: notices}
 		began := time.Now()
 		err := d.run(ctx)
+		if err == nil && d.left != nil {
+			var again bool
+			if again, err = d.drain(ctx); again {
+				continue
+			}
+		}
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
@@ -97,6 +113,11 @@ func (d *drive) run(ctx context.Context) error {
 	d.s.show(d.f.id, func(v *view) { v.state = d.state.State })
 	if err := d.readControl(ctx, true); err != nil {
 		return err
+	}
+	if len(d.spec.Notify) > 0 {
+		if err := d.notices.load(ctx, &d.spec); err != nil {
+			return err
+		}
 	}
 	if ended, err := d.ended(ctx); ended || err != nil {
 		return err
@@ -210,6 +231,7 @@ func (d *drive) ended(ctx context.Context) (bool, error) {
 	if report.State != jobs.StateFailed || d.control.Want != jobs.WantRun || d.control.At.Equal(d.state.Answered) {
 		return true, d.leave(ctx, report)
 	}
+	d.notices.hold()
 	d.log.Info("failed job goes on", "force", d.control.Force)
 	if err := storage.Delete(ctx, d.f.b, jobs.Folder(d.f.id).Report()); err != nil {
 		return false, storage.RefusedWrite(err, 0)
@@ -231,6 +253,15 @@ func (d *drive) leave(ctx context.Context, report jobs.Report) error {
 	if err := d.s.conn.Job(d.f.id).Forget(ctx); err != nil {
 		return err
 	}
+	if d.notices.release(); d.notices.waiting() {
+		d.left = &report
+		return nil
+	}
+	return d.unregister(ctx, report)
+}
+
+// unregister takes an ended job out of the list of those that schedulers look after.
+func (d *drive) unregister(ctx context.Context, report jobs.Report) error {
 	if err := d.s.conn.Job(d.f.id).Unregister(ctx); err != nil || report.State != jobs.StateFailed {
 		return err
 	}

@@ -179,6 +179,9 @@ func (d *drive) finish(ctx context.Context, end ending) error {
 			return err
 		}
 	}
+	if err := d.notifyEnd(ctx, &report, end.limit); err != nil {
+		return err
+	}
 	if err := d.putReport(ctx, report, page); err != nil {
 		return err
 	}

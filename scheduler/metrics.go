@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -79,6 +80,7 @@ var (
 	descRate    = describe("job_objects_per_second", "Objects of a running job a second; 0 where nothing runs.", "job")
 	descLeft    = describe("job_eta_seconds", "Expected time to the end of a running job; absent where it is not known.", "job")
 	descTime    = describe("job_time_left_seconds", "Time for which a running job may still work by its limit; absent without one.", "job")
+	descSent    = describe("notifications_total", "Attempts to deliver a notification, by what came of them.", "result")
 	descBuild   = describe("build_info", "1; the labels say what runs.", "version", "commit")
 )
 
@@ -95,7 +97,7 @@ const fewestChunks = 2
 // Describe makes s a prometheus.Collector.
 func (s *Scheduler) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descReady, descTasks, descOldest, descWindow, descMemory, descWorkers, descSlots, descWanted, descJobs,
-		descLeader, descObjects, descTotal, descRate, descLeft, descTime, descBuild} {
+		descLeader, descObjects, descTotal, descRate, descLeft, descTime, descSent, descBuild} {
 		ch <- d
 	}
 }
@@ -114,6 +116,9 @@ func (s *Scheduler) Collect(ch chan<- prometheus.Metric) {
 	gauge(descWindow, float64(s.window()))
 	s.collectQueue(gauge)
 	s.collectJobs(gauge)
+	for result, n := range map[string]*atomic.Int64{"delivered": &s.sent.delivered, "failed": &s.sent.failed, "given_up": &s.sent.ended} {
+		ch <- prometheus.MustNewConstMetric(descSent, prometheus.CounterValue, float64(n.Load()), result)
+	}
 }
 
 func (s *Scheduler) collectQueue(gauge func(*prometheus.Desc, float64, ...string)) {

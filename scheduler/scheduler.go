@@ -17,6 +17,7 @@ import (
 	"github.com/pelmill/pelmill/internal/listener"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/scheduler/notify"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -45,6 +46,7 @@ type Options struct {
 	Now           func() time.Time // for the hours of a job; nil: time.Now
 	HashKeys      bool             // report.html has hashes in place of object keys, whatever the sources are
 	MetricsListen string           // host:port of health, metrics and pprof; empty: none; without a host: loopback
+	Notify        *notify.Sender   // of notifications; nil: they wait for a scheduler that has one
 }
 
 // Scheduler drives jobs. Any number of schedulers can run on one Redis.
@@ -71,6 +73,8 @@ type Scheduler struct {
 	ended   map[string]bool // jobs in the targets of Run that need nothing
 	denials map[string]denial
 	slots   int // of all workers
+
+	sent notifications
 }
 
 // New makes a scheduler; Run starts it.
@@ -216,9 +220,16 @@ func (s *Scheduler) vanished(ctx context.Context, id, target string) error {
 	if err != nil {
 		return err
 	}
-	_, ended, err := getJSON[jobs.Report](ctx, b, jobs.Folder(id).Report())
+	report, ended, err := getJSON[jobs.Report](ctx, b, jobs.Folder(id).Report())
 	if err != nil {
 		return err
+	}
+	if ended {
+		left, err := unnoticed(ctx, b, &report)
+		if err != nil {
+			return err
+		}
+		ended = !left
 	}
 	if there && !ended {
 		s.log.Info("queue has lost a job, registering it again", "job", id)
@@ -245,9 +256,16 @@ func (s *Scheduler) scan(ctx context.Context, target string) error {
 		if seen {
 			continue
 		}
-		_, done, err := getJSON[jobs.Report](ctx, b, jobs.Folder(id).Report())
+		report, done, err := getJSON[jobs.Report](ctx, b, jobs.Folder(id).Report())
 		if err != nil {
 			return err
+		}
+		if done {
+			left, err := unnoticed(ctx, b, &report)
+			if err != nil {
+				return err
+			}
+			done = !left
 		}
 		if done {
 			s.mu.Lock()

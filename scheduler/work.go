@@ -101,7 +101,9 @@ func (d *drive) work(ctx context.Context, plan *jobs.Plan) error {
 		if d.control.Want == jobs.WantPause {
 			err = w.pause(ctx, "paused by the operator")
 		} else if spent != "" {
-			err = w.pause(ctx, spent)
+			if err = w.pause(ctx, spent); err == nil {
+				err = w.notifyPaused(ctx, spent)
+			}
 		} else {
 			err = w.feed(ctx)
 		}

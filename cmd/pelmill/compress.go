@@ -15,7 +15,7 @@ import (
 )
 
 func (p *program) compress() *cobra.Command {
-	j, w, c := &jobFlags{}, &workerFlags{}, &cluster{p: p}
+	j, w, c, notices := &jobFlags{}, &workerFlags{}, &cluster{p: p}, &notifyFlags{}
 	var stats time.Duration
 	cmd := &cobra.Command{
 		Use:   "compress SRC DST",
@@ -38,6 +38,15 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 			ctx := cmd.Context()
 			spec, err := j.build(args[0], args[1])
 			if err != nil {
+				return err
+			}
+			switch {
+			case len(spec.Notify) > 0 && c.redis == "" && notices.secretFile == "":
+				return usagef("--notify without --redis needs --notify-secret-file")
+			case notices.secretFile != "" && c.redis != "":
+				return usagef("--notify-secret-file is for the scheduler, or without --redis")
+			}
+			if c.notify, err = notices.sender(); err != nil {
 				return err
 			}
 			links, err := copyLinks(spec, c.redis)
@@ -91,6 +100,7 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 	j.flags(cmd.Flags(), 0)
 	p.pricesFlag(cmd.Flags())
 	cmd.Flags().BoolVarP(&j.spec.CopyLinks, "copy-links", "L", false, "follow links to files and folders in SRC, a folder of this machine")
+	notices.flags(cmd.Flags())
 	w.flags(cmd.Flags())
 	c.flags(cmd.Flags())
 	statsFlag(cmd, &stats)

@@ -13,6 +13,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/scheduler/notify"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -68,6 +69,7 @@ func (j *jobFlags) flags(fs *pflag.FlagSet, sample int) {
 
 	fs.IntVar(&s.Priority, "priority", 0, "0 to 3, higher first")
 	fs.StringVar(&s.Hours, "hours", "", "start chunks only in these `HOURS` of the scheduler's day, such as 22:00-06:00")
+	fs.StringArrayVar(&s.Notify, "notify", nil, "tell `URL` by a signed webhook when the job is done, has failed or is paused by a limit; may be repeated, and whoever reads DST can read it")
 	fs.StringVar(&s.Token, "token", "", "idempotency `TOKEN`: a second submission with it returns the first one's job")
 	fs.IntVar(&s.Sample, "sample", sample, "compress so many objects first to estimate saving and time")
 	fs.IntVar(&s.ChunkObjects, "chunk-objects", s.ChunkObjects, "most objects a chunk")
@@ -114,6 +116,11 @@ func (j *jobFlags) build(source, target string) (jobs.Spec, error) {
 		return s, err
 	}
 	s.Strict = j.strict
+	for _, to := range s.Notify {
+		if err := notify.CheckURL(to); err != nil {
+			return s, usagef("--notify: %w", err)
+		}
+	}
 	s.Limits.Bytes = int64(j.limitBytes)
 	s.ChunkBytes = int64(j.chunkBytes)
 	if err := checkDevice(s.Device); err != nil {

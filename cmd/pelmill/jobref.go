@@ -10,6 +10,7 @@ import (
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/scheduler/notify"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -25,6 +26,7 @@ type cluster struct {
 	buckets *storage.Buckets
 	conn    *queue.Conn // nil without --redis
 	client  *scheduler.Client
+	notify  *notify.Sender // of jobs that this process does itself; nil: none
 }
 
 func (c *cluster) flags(fs *pflag.FlagSet) {

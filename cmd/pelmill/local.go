@@ -71,7 +71,7 @@ func (p *program) startLocal(ctx context.Context, c *cluster, w *workerFlags, de
 	if why := l.worker.WhyCPU(); why != nil && !p.quiet && !p.json {
 		l.display.say("on the CPU: " + why.Error())
 	}
-	l.sched = scheduler.New(conn, c.buckets, &scheduler.Options{Log: log, Memory: opts.Memory})
+	l.sched = scheduler.New(conn, c.buckets, &scheduler.Options{Log: log, Memory: opts.Memory, Notify: c.notify})
 	return l, nil
 }
 

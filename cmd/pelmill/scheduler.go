@@ -11,7 +11,7 @@ import (
 )
 
 func (p *program) scheduler() *cobra.Command {
-	c, web := &cluster{p: p}, &apiFlags{}
+	c, web, notices := &cluster{p: p}, &apiFlags{}, &notifyFlags{}
 	var window int
 	var hashKeys bool
 	var metricsListen string
@@ -29,6 +29,10 @@ configured for, each DST, and what --allow names.
 
 --listen serves the HTTP API under /v1: jobs, their results and progress, and what the verbs about
 jobs do. Without --token-file or --client-ca it listens on loopback only.
+
+--notify-secret-file has the secrets that sign the notifications of jobs submitted with --notify;
+without it they wait for a scheduler that has them. They are tried for a day. Only public addresses
+are connected to, with TLS, and those that --notify-allow names.
 
 --metrics-listen serves /livez, /readyz, /metrics and /debug/pprof: queue depth, oldest chunk, window,
 workers, and of the jobs that this scheduler leads state, objects, rate and time left.`,
@@ -52,6 +56,10 @@ workers, and of the jobs that this scheduler leads state, objects, rate and time
 			if err != nil {
 				return err
 			}
+			sender, err := notices.sender()
+			if err != nil {
+				return err
+			}
 			if err := c.open(cmd.Context()); err != nil {
 				return err
 			}
@@ -59,7 +67,7 @@ workers, and of the jobs that this scheduler leads state, objects, rate and time
 			c.buckets.Allow = policy
 			log := p.logger(true)
 			defer logSignal(cmd.Context(), log, "another scheduler takes over the jobs of this one")()
-			opts := &scheduler.Options{Log: log, Tick: tick, Window: window, HashKeys: hashKeys, MetricsListen: metricsListen}
+			opts := &scheduler.Options{Log: log, Tick: tick, Window: window, HashKeys: hashKeys, MetricsListen: metricsListen, Notify: sender}
 			if opts.Memory, err = checkMemory(mem, 0); err != nil {
 				return err
 			}
@@ -75,6 +83,7 @@ workers, and of the jobs that this scheduler leads state, objects, rate and time
 	c.flags(cmd.Flags())
 	c.allow.flags(cmd.Flags())
 	web.flags(cmd.Flags())
+	notices.flags(cmd.Flags())
 	p.pricesFlag(cmd.Flags())
 	cmd.Flags().IntVar(&window, "window", 0, "most chunks of a job in Redis at once; 0 follows the number of workers")
 	cmd.Flags().Var(&mem, "memory", "`SIZE` that the process keeps its memory to while it plans jobs, within a fifth, in bytes or with K, M or G")

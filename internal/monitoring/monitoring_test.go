@@ -109,7 +109,7 @@ func dashboard(t *testing.T) (all []query) {
 }
 
 // labels are all labels that metrics of pelmill may have: none of them has keys, sources, targets or texts.
-var labels = []string{"queue", "state", "device", "job", "outcome", "version", "commit", "process", "codec", "mode", "class", "direction", "stage", "le"}
+var labels = []string{"queue", "state", "device", "job", "outcome", "version", "commit", "process", "codec", "mode", "class", "direction", "stage", "result", "le"}
 
 // Every panel has series while a real job runs: Redis with a limit of memory, a scheduler, a worker, and a Prometheus that
 // scrapes the two. What they serve is as promtool wants it, and names no object.

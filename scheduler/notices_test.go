@@ -1,0 +1,74 @@
+package scheduler
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/scheduler/notify"
+)
+
+// A budget that is used up is told once, a second one again, and the end after them.
+func TestPausesAndEndsAreTold(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var came []string
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		for _, event := range []string{notify.Done, notify.Failed, notify.Paused} {
+			if strings.Contains(string(body), "pelmill.job."+event+`"`) {
+				came = append(came, event+" "+r.Header.Get("webhook-id"))
+			}
+		}
+	}))
+	defer s.Close()
+	told := func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return append([]string(nil), came...)
+	}
+	r := newRig(t)
+	r.worker.start(t, 2)
+	sender := notify.New(notify.Options{Secrets: notify.Secrets{[]byte(strings.Repeat("x", 32))}, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	stop := r.run(r.scheduler(&Options{Notify: sender}))
+	r.fill(40)
+	spec := r.submit(func(s2 *jobs.Spec) {
+		s2.ChunkObjects, s2.Settings.MaxObjects, s2.Notify = 2, pointer(int64(10)), []string{s.URL + "/a", s.URL + "/b"}
+	})
+	r.wait("the pause to be told", func() bool { return len(told()) == 2 })
+	// Neither another scheduler nor another priority tells it again.
+	stop()
+	defer r.run(r.scheduler(&Options{Notify: sender}))()
+	if err := r.client.Control(r.ctx, r.target, spec.ID, jobs.Control{Settings: jobs.Settings{Priority: pointer(2)}}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(500 * time.Millisecond)
+	if got := told(); len(got) != 2 {
+		t.Fatalf("%q", got)
+	}
+	if err := r.client.Control(r.ctx, r.target, spec.ID, jobs.Control{Want: jobs.WantRun}); err != nil {
+		t.Fatal(err)
+	}
+	r.wait("the second pause to be told", func() bool { return len(told()) == 4 })
+	if err := r.client.Control(r.ctx, r.target, spec.ID, jobs.Control{Settings: jobs.Settings{MaxObjects: pointer(int64(0))}}); err != nil {
+		t.Fatal(err)
+	}
+	r.ended(spec.ID)
+	r.wait("the end to be told", func() bool { return len(told()) == 6 })
+	ids := map[string]bool{}
+	for i, one := range told() {
+		if ids[one] || strings.HasPrefix(one, notify.Done) != (i >= 4) {
+			t.Errorf("%d: %s", i, one)
+		}
+		ids[one] = true
+	}
+	r.wait("the job to leave the queue", func() bool { all, err := r.conn.Jobs(r.ctx); return err == nil && len(all) == 0 })
+}
