@@ -48,7 +48,7 @@ include deploy/tools.mk
 CARDS     := $(patsubst %/,./%,$(sort $(dir $(wildcard gpu/*.cu codecs/*/*.cu))))
 ONCARDS   := ./cmd/pelmill
 
-.PHONY: help build kernels test test-deploy deploy-tools test-gpu gpu-bundle bench-gpu services commands check unit race bench bench-all fuzz clean sizes
+.PHONY: help build kernels test test-deploy deploy-tools containers test-gpu gpu-bundle bench-gpu services commands check unit race bench bench-all fuzz clean sizes
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -59,7 +59,7 @@ build: ## bin/pelmill, with CUDA support where a C compiler is there
 kernels: ## compile the kernels to PTX with clang 19
 	PELMILL_KERNELS=write go test -count 1 -run '^TestKernelsAreCompiled$$' $(CARDS)
 
-test: services check unit race ## install what tests need, then check and run everything
+test: services check unit race containers ## install what tests need, then check and run everything
 
 check: ## format, vet, and a build without CGO
 	@unformatted=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); \
@@ -83,10 +83,15 @@ race:
 		go test -race -short -tags cuda -timeout 20m ./gpu/...; \
 	else echo "NOT TESTED: the race detector needs a C compiler"; fi
 
+# Where no Docker daemon can run it says so, and does not fail. About five minutes on two cores at first, because the image
+# is built from nothing; the rest of test-deploy takes too long for every run.
+containers: services $(DEPLOY_DOCKER)
+	PELMILL_DEPLOY=compose go test -json -count 1 -timeout 40m -run Compose ./deploy | $(TESTLOG)
+
 deploy-tools: $(DEPLOY_CHECKS) $(DEPLOY_DOCKER) $(DEPLOY_SERVER) ## install what test-deploy starts: a Docker daemon, Compose, a Kubernetes API server
 
 test-deploy: services deploy-tools ## build the images, run a job through docker-compose.yml, apply the manifests to a Kubernetes API server
-	PELMILL_DEPLOY=containers,architectures,kubernetes go test -json -count 1 -timeout 60m ./deploy | $(TESTLOG)
+	PELMILL_DEPLOY=compose,images,architectures,kubernetes go test -json -count 1 -timeout 60m ./deploy | $(TESTLOG)
 
 test-gpu: ## run the tests that need a card, also under compute-sanitizer where it is installed
 	PELMILL_GPU=require go test $(GOTAGS) -count 1 -p 1 -timeout 30m $(CARDS)

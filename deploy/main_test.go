@@ -14,7 +14,7 @@ import (
 )
 
 // The tests of this folder start what an operator starts. What needs a Docker daemon or a Kubernetes API server runs
-// with "make test-deploy", which sets PELMILL_DEPLOY to what it wants, separated by commas: containers, kubernetes.
+// with "make test-deploy", which sets PELMILL_DEPLOY to what it wants, separated by commas: compose, images, architectures, kubernetes. "make test" runs the first.
 // Manifests are checked against schemas in every run.
 
 // wanted ends a test of a part that nobody asked for.
