@@ -95,21 +95,29 @@ func (d *deviceSteps) decodeTiles(ctx context.Context, pictures []picture, heade
 	if err != nil {
 		return nil, err
 	}
-	for level := b.most - 1; level >= 0; level-- {
-		if err := ctx.Err(); err != nil {
-			return nil, context.Cause(ctx)
-		}
-		if err := b.decodeLevel(level, bytes); err != nil {
-			return nil, err
-		}
-		if err := b.join(level); err != nil {
-			return nil, err
-		}
+	if err := b.decodeLevels(ctx, bytes); err != nil {
+		return nil, err
 	}
 	if err := b.alongSlices(-1); err != nil {
 		return nil, err
 	}
 	return d.decoded(b.images)
+}
+
+// decodeLevels decodes all levels and makes the planes of them.
+func (b *modelBatch) decodeLevels(ctx context.Context, bytes *gpu.Buffer) error {
+	for level := b.most - 1; level >= 0; level-- {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if err := b.decodeLevel(level, bytes); err != nil {
+			return err
+		}
+		if err := b.join(level); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // decodeLevel decodes the coefficients of a level of all planes. A plane looks at those before.
@@ -150,7 +158,7 @@ func (b *modelBatch) upload(files []*codedFile) (*gpu.Buffer, error) {
 	if err := b.stream.Fill(bytes, layout.Size, beyond, 0); err != nil {
 		return nil, err
 	}
-	if err := b.staging.Upload(bytes, layout.Size, parts); err != nil {
+	if err := b.send(bytes, layout.Size, parts); err != nil {
 		return nil, err
 	}
 	places, lengths, wide := make([]uint64, b.tiles), make([]uint32, b.tiles), make([]uint32, len(b.frames))

@@ -10,15 +10,23 @@ import (
 const crcSpan = 1 << 20
 
 // crc is the CRC-32C of data, computed on all cores that are free.
-func crc(c *pool.Pool, data []byte) uint32 {
+func crc(c *pool.Pool, data []byte) uint32 { return crcFilled(c, data, nil) }
+
+// crcFilled is the same. Each span of the data is computed as soon as fill, unless that is nil, has written it, while it is in a
+// core's cache.
+func crcFilled(c *pool.Pool, data []byte, fill func(lo, hi int)) uint32 {
 	if len(data) < 2*crcSpan {
+		if fill != nil {
+			fill(0, len(data))
+		}
 		return crc32.Checksum(data, castagnoli)
 	}
 	sums := make([]uint32, (len(data)+crcSpan-1)/crcSpan)
 	c.Spans(len(data), crcSpan, func(lo, hi int) {
-		for ; lo < hi; lo += crcSpan {
-			sums[lo/crcSpan] = crc32.Checksum(data[lo:min(hi, lo+crcSpan)], castagnoli)
+		if fill != nil {
+			fill(lo, hi)
 		}
+		sums[lo/crcSpan] = crc32.Checksum(data[lo:hi], castagnoli)
 	})
 	sum, shift := sums[0], shiftOf(crcSpan)
 	for i, s := range sums[1:] {

@@ -110,7 +110,7 @@ func (e *deviceEncoder) encode(numbers []int) {
 			e.cores.Each(len(items), func(j int) {
 				f := e.files[items[j]]
 				if f.coded != nil {
-					f.data, f.coded = f.coded.file(f.number), nil
+					f.data, f.coded = f.coded.file(e.cores, f.number), nil
 				}
 				if f.alone {
 					e.finish([]*deviceFile{f})
@@ -212,7 +212,7 @@ func (e *deviceEncoder) onDevice(l *gpu.Lane, items []int) error {
 func (e *deviceEncoder) trees(d *deviceSteps, items []int, pictures []picture, frames []frame, checksums func()) error {
 	const sum = 4 // bytes of the checksum behind a slice
 	var sections [][]byte
-	err := d.encodeTrees(e.ctx, pictures, treeParams(e.o, pictures), func(sizes []int) [][]byte {
+	sums, err := d.encodeTrees(e.ctx, pictures, treeParams(e.o, pictures), func(sizes []int) [][]byte {
 		checksums()
 		sections = make([][]byte, len(sizes))
 		for k, f := range frames {
@@ -225,7 +225,7 @@ func (e *deviceEncoder) trees(d *deviceSteps, items []int, pictures []picture, f
 		e.cores.Each(len(items), func(j int) {
 			f := e.files[items[j]]
 			head := f.header.append()
-			f.data = make([]byte, f.header.size)
+			f.data = uncleared(f.header.size)
 			copy(f.data, head)
 		})
 		at := 0 // in a file
@@ -242,10 +242,9 @@ func (e *deviceEncoder) trees(d *deviceSteps, items []int, pictures []picture, f
 	if err != nil {
 		return err
 	}
-	e.cores.Each(len(sections), func(k int) {
-		data := sections[k][:len(sections[k])-sum]
-		little.PutUint32(sections[k][len(data):], crc(e.cores, data))
-	})
+	for k, v := range sums {
+		little.PutUint32(sections[k][len(sections[k])-sum:], v)
+	}
 	return nil
 }
 

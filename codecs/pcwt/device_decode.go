@@ -1,7 +1,6 @@
 package pcwt
 
 import (
-	"bytes"
 	"context"
 	"image"
 	"sync"
@@ -199,12 +198,9 @@ func (d *deviceDecoder) tiles(s *deviceSteps, items []int, pictures []picture, f
 // copy itself.
 const copySpan = 1 << 20
 
-// image makes an image of copies of its slices. A small one of bytes is cloned, which does not clear the memory first.
+// image makes an image of copies of its slices.
 func (d *deviceDecoder) image(shape raster.Shape, slices [][]byte) *raster.Image {
-	if len(slices) == 1 && len(slices[0]) <= copySpan && shape.BytesPerSample() == 1 {
-		return &raster.Image{Shape: shape, Pix: bytes.Clone(slices[0])}
-	}
-	m := raster.Make(shape)
+	m := &raster.Image{Shape: shape, Pix: uncleared(shape.Size())}
 	for z, s := range slices {
 		pix := m.Slice(z).Pix
 		d.cores.Spans(len(s), copySpan, func(lo, hi int) { copy(pix[lo:hi], s[lo:hi]) })

@@ -4,7 +4,7 @@
 // in which threads run: sums and maxima are of integers, and bits are joined by OR.
 
 #include "planes.cuh"
-#include "wavelet.cuh"
+#include "pairs.cuh"
 #include "tree.cuh"
 #include "slices.cuh"
 #include "predict.cuh"

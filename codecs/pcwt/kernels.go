@@ -21,6 +21,7 @@ type extent struct {
 	bodies   int // tiles of it
 	side     int // of such a tile
 	group    int // threads of a group that works on such a tile
+	fast     bool
 	groups   int // of all bands of a batch
 }
 
@@ -37,7 +38,7 @@ const (
 	regionThreads = 256
 
 	decoderThreads = 256
-	sharedTables   = 9 * bucketCount // bytes of shared memory that a block of decoders has for tables
+	loaderThreads  = 128
 )
 
 // kernels is all kernels. Those of groups have one item for the whole batch.
@@ -63,51 +64,63 @@ var kernels = gpu.Table[extent]{Module: &module, Kernels: map[string]gpu.Entry[e
 	"pcwt_encode_tiles": {Params: listParams{}, Block: coderThreads, Threads: ofBodies},
 	"pcwt_pack_tiles":   {Params: tileParams{}, Block: coderThreads, Threads: func(e *extent) int { return e.bodies * coderThreads }},
 	"pcwt_know":         {Params: listParams{}, Block: regionThreads, Threads: ofRegions},
-	"pcwt_know_lh":      {Params: listParams{}, Threads: ofPixels},
-	"pcwt_know_hh":      {Params: listParams{}, Threads: ofPixels},
+	"pcwt_know_lh":      {Params: listParams{}, Block: regionThreads, Threads: ofRegions},
+	"pcwt_know_hh":      {Params: listParams{}, Block: regionThreads, Threads: ofRegions},
 	"pcwt_decode_hl":    {Params: tileParams{}, Grid: decoderGrid},
 	"pcwt_decode_lh":    {Params: tileParams{}, Grid: decoderGrid},
 	"pcwt_decode_hh":    {Params: tileParams{}, Grid: decoderGrid},
 }}
 
-// decoderGrid gives every tile a group of threads, and every block its tables and for each of its groups words and six rows,
-// with as many threads as these fit for.
+// decoderGrid gives every tile a group of threads, and every block its tables and for each of its groups words and three rows,
+// with as many threads as these fit for, but no more than it takes to give all multiprocessors some: threads of one wait for
+// each other's loads. The blocks of an item are of about the same size, because threads without a tile take the place of others; a
+// lone block has more of them, which help to load the tables.
 func decoderGrid(card *gpu.Info, items []extent) gpu.Grid {
 	const margins = 8
-	threads, warp := 1, 0 // of all tiles of an item, and bytes of 32 threads
+	threads, all := 1, 0          // of the tiles of an item at most, of all items
+	warp, tables := 0, fastTables // bytes of 32 threads and of a block
 	for i := range items {
 		e := &items[i]
 		threads = max(threads, e.bodies*e.group)
-		warp = max(warp, 32/e.group*2*(8*e.group+6*(e.side+margins)))
+		all += e.bodies * e.group
+		warp = max(warp, 32/e.group*4*(4*e.group+3*(e.side+margins)))
+		if !e.fast {
+			tables = sharedTables
+		}
 	}
-	block := min(decoderThreads, (threads+31)/32*32)
-	for block > 32 && sharedTables+block/32*warp > card.SharedMemory {
-		block -= 32
+	warps := (threads + 31) / 32
+	most := max(1, min(decoderThreads/32, (card.SharedMemory-tables)/warp, (all+32*multiprocessors-1)/(32*multiprocessors)))
+	blocks := (warps + most - 1) / most
+	block := (warps + blocks - 1) / blocks
+	threads = 32 * block
+	if blocks == 1 {
+		threads = max(threads, loaderThreads)
 	}
 	return gpu.Grid{
-		Blocks:  [3]int{(threads + block - 1) / block, len(items)},
-		Threads: [3]int{block},
-		Shared:  sharedTables + block/32*warp,
+		Blocks:  [3]int{blocks, len(items)},
+		Threads: [3]int{threads},
+		Shared:  tables + block*warp,
 	}
 }
 
 // groupLog is log2 of the threads that work on a tile: at least the states of its stream. A launch with few tiles takes as
 // long as one of them, which many threads make short; one with many takes as long as there are instructions, which are fewer
-// if every thread has a state to go on with. warps is how many of each of 132 multiprocessors a launch may have.
+// if every thread has a state to go on with. warps is how many of each multiprocessor a launch may have.
 func groupLog(laneLog, tiles, warps int) int {
 	switch {
-	case tiles <= 132*warps:
+	case tiles <= multiprocessors*warps:
 		return 5
-	case tiles <= 132*2*warps:
+	case tiles <= 2*multiprocessors*warps:
 		return max(4, laneLog)
 	}
 	return max(3, laneLog)
 }
 
-// Warps of a multiprocessor, of a launch that encodes or decodes tiles.
+// Warps of a multiprocessor, of a launch that encodes or decodes tiles, and the multiprocessors of an H100 or H200.
 const (
-	encoderWarps = 16
-	decoderWarps = 24
+	encoderWarps    = 16
+	decoderWarps    = 18
+	multiprocessors = 132
 )
 
 // Numbers of 32 bits that a tile keeps between its bands: its states and its place in the stream.
@@ -265,19 +278,27 @@ type deviceTree struct {
 	Groups uint64
 }
 
-// Sizes of what profile 1 has in tables on a device. Fast sets take the tables of one fraction only, in as many buckets.
+// Sizes of what profile 1 has in tables on a device. Fast sets take the tables of one fraction only.
 const (
-	logBucketSlots = 9
-	fastSlots      = 7 // log2, likewise
+	logBucketSlots = 7
+	startStride    = constants.Tokens + 4 // a row of starts
 	bucketCount    = constants.TableCount << (constants.Bits - logBucketSlots)
+	fastBuckets    = constants.Contexts << (constants.Bits - logBucketSlots)
 	scaleZero      = 255
+
+	// Bytes of shared memory that a block of decoders has for weights, starts and firsts.
+	scaleWeights   = 4 * constants.Directions * 8 * 4
+	predictWeights = 6 * constants.Textures * 12
+	sharedTables   = (scaleWeights+predictWeights+15)/16*16 + constants.TableCount*startStride*2 + bucketCount
+	fastTables     = scaleWeights + constants.Contexts*startStride*2 + fastBuckets
 )
 
 // deviceSet is a set of constants.
 type deviceSet struct {
 	Predict    [constants.PredictKeys * constants.Slots]int16
 	Scale      [constants.ScaleKeys * constants.Slots]int16
-	Tables     [sharedTables]uint8 // of a table, from a slot on, where four tokens begin, u16; then the first of them
+	Starts     [constants.TableCount * startStride]uint16 // of a table, where each token begins, and 1 << 14 behind the last
+	Firsts     [bucketCount]uint8                         // of a table, the token of the first slot of each bucket
 	Bias       [constants.ScaleKeys]int32
 	Thresholds [2]int16
 	Unused     uint32

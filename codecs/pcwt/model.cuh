@@ -192,29 +192,35 @@ DEVICE uint32_t scale_key(const Model &m, uint32_t b, uint32_t x, uint32_t y, ui
 	return ((((m.level_class * 3 + b) * 2 + (y > 0)) * 2 + (x & 1))) * directions + direction;
 }
 
-// The parents of a coefficient and the coefficients of earlier planes, as taps and as features.
-template <int b, bool small> struct Known {
+// The parents of a coefficient and the coefficients of earlier planes, as taps and as features. Parents are loaded when this is
+// made: a position does so for its three bands before it stores anything, and so waits once.
+template <int b, bool small, bool with_taps, bool with_features> struct Known {
 	const ModelBand &f;
-	uint64_t at, p, ph, pv, pd; // places in the band and in the parents'
+	bool inside;
+	uint32_t at; // place in the band, which has less than 2^30
+	int32_t c, ch, cv, e, around;
 
-	__device__ Known(const ModelBand &f, uint32_t px, uint32_t py) : f(f), at((uint64_t)py * f.width + px)
+	// px and py may lie outside of the band.
+	__device__ Known(const ModelBand &f, uint32_t px, uint32_t py)
+		: f(f), inside(px < f.width && py < f.height), at(py * f.width + px), c(0), ch(0), cv(0), e(0), around(0)
 	{
-		if (!f.parent_c)
+		if (!inside || !f.parent_c)
 			return;
 		uint32_t x0 = nearest((int32_t)(px >> 1), f.parent_width), x1 = nearest((int32_t)(px >> 1) + (px & 1 ? 1 : -1), f.parent_width);
-		uint64_t y0 = nearest((int32_t)(py >> 1), f.parent_height), y1 = nearest((int32_t)(py >> 1) + (py & 1 ? 1 : -1), f.parent_height);
-		p = y0 * f.parent_width + x0, ph = y0 * f.parent_width + x1;
-		pv = y1 * f.parent_width + x0, pd = y1 * f.parent_width + x1;
+		uint32_t y0 = nearest((int32_t)(py >> 1), f.parent_height), y1 = nearest((int32_t)(py >> 1) + (py & 1 ? 1 : -1), f.parent_height);
+		uint32_t p = y0 * f.parent_width + x0, ph = y0 * f.parent_width + x1, pv = y1 * f.parent_width + x0, pd = y1 * f.parent_width + x1;
+		if (with_taps)
+			c = sat<small>(f.parent_c[p]), ch = sat<small>(f.parent_c[ph]), cv = sat<small>(f.parent_c[pv]);
+		if (with_features) {
+			e = magnitude_of<small>(f.parent_e[p]);
+			around = magnitude_of<small>(f.parent_e[ph]) + magnitude_of<small>(f.parent_e[pv]) + magnitude_of<small>(f.parent_e[pd]);
+		}
 	}
 
 	__device__ int32_t taps(const Weights &w, uint32_t variant) const
 	{
-		int32_t sum = 0;
-		if (f.parent_c) {
-			int32_t h = sat<small>(f.parent_c[ph]), v = sat<small>(f.parent_c[pv]);
-			sum = w.of(4) * sat<small>(f.parent_c[p]);
-			sum += b == 2 ? w.of(5) * plus<small>(h, v) : w.of(5) * h + w.of(6) * v;
-		}
+		int32_t sum = w.of(4) * c;
+		sum += b == 2 ? w.of(5) * plus<small>(ch, cv) : w.of(5) * ch + w.of(6) * cv;
 		if (variant > 0)
 			sum += w.of(13) * sat<small>(f.before_c[at]) + w.of(14) * f.before_e[at];
 		if (variant > 1)
@@ -227,18 +233,16 @@ template <int b, bool small> struct Known {
 
 	__device__ void features(Features &s, const Weights &w, uint32_t variant, bool fast, uint32_t px, uint32_t py) const
 	{
-		if (f.parent_c) {
-			s.add(w, 4, magnitude_of<small>(f.parent_e[p]));
-			s.add(w, 5, magnitude_of<small>(f.parent_e[ph]) + magnitude_of<small>(f.parent_e[pv]) + magnitude_of<small>(f.parent_e[pd]));
-		}
+		s.add(w, 4, e);
+		s.add(w, 5, around);
 		if (variant > 0) {
-			uint64_t row = (uint64_t)py * f.width;
+			uint32_t row = py * f.width;
 			const int16_t *e = f.before_e;
 			s.add(weight(w, fast, 0), magnitude_of<small>(e[at]));
 			int32_t cross = magnitude_of<small>(e[row + nearest((int32_t)px - 1, f.width)]);
 			cross += magnitude_of<small>(e[row + nearest((int32_t)px + 1, f.width)]);
-			cross += magnitude_of<small>(e[(uint64_t)nearest((int32_t)py - 1, f.height) * f.width + px]);
-			cross += magnitude_of<small>(e[(uint64_t)nearest((int32_t)py + 1, f.height) * f.width + px]);
+			cross += magnitude_of<small>(e[nearest((int32_t)py - 1, f.height) * f.width + px]);
+			cross += magnitude_of<small>(e[nearest((int32_t)py + 1, f.height) * f.width + px]);
 			s.add(weight(w, fast, 1), cross < 32767 ? cross : 32767);
 		}
 		if (variant > 1)

@@ -170,6 +170,7 @@ func (b *modelBatch) listModels(sets map[*constants.Set]gpu.Ptr, encoding bool) 
 			}
 		}
 	}
+	b.models, b.sizes = make([]deviceModel, 0, len(b.planes)*b.most), make([]extent, 0, len(b.planes)*b.most)
 	for channel := range b.ranges {
 		for level := range b.most + 1 {
 			b.ranges[channel] = append(b.ranges[channel], len(b.models))
@@ -190,7 +191,7 @@ func (b *modelBatch) listModels(sets map[*constants.Set]gpu.Ptr, encoding bool) 
 				b.models = append(b.models, b.model(i, level, group, sets))
 				width, height := e.bands[constants.LH].width, e.bands[constants.HL].height
 				b.sizes = append(b.sizes, extent{
-					pixels: width * height, regions: regions(width, height), bodies: e.tiles, side: h.side(), group: 1 << group,
+					pixels: width * height, regions: regions(width, height), bodies: e.tiles, side: h.side(), group: 1 << group, fast: h.fast(),
 				})
 			}
 		}
@@ -309,26 +310,24 @@ func makeDeviceSet(s *constants.Set) *deviceSet {
 			copy(d.Predict[i*constants.Slots:], s.Predict[i][:])
 		}
 	}
-	logSlots, count := logBucketSlots, constants.TableCount
+	count := constants.TableCount
 	if s.Predict == nil {
-		logSlots, count = fastSlots, constants.Contexts
+		count = constants.Contexts
 	}
-	firsts := d.Tables[8*bucketCount:]
 	bucket := 0
 	for i := range s.Tables {
+		starts := d.Starts[i*startStride:][:startStride]
 		sum, at := 0, 0
 		for t, f := range s.Tables[i] {
+			starts[t] = uint16(sum)
 			d.Ranges[i*constants.Tokens+t] = uint32(sum) | uint32(f)<<16
-			for ; i < count && at < sum+int(f); at += 1 << logSlots {
-				start := sum
-				for k := range 4 {
-					little.PutUint16(d.Tables[8*bucket+2*k:], uint16(start))
-					start += int(s.Tables[i][min(t+k, constants.Escape)])
-				}
-				firsts[bucket] = uint8(t)
+			for sum += int(f); i < count && at < sum; at += 1 << logBucketSlots {
+				d.Firsts[bucket] = uint8(t)
 				bucket++
 			}
-			sum += int(f)
+		}
+		for t := constants.Tokens; t < startStride; t++ {
+			starts[t] = 1 << constants.Bits
 		}
 	}
 	return d

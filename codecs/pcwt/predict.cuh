@@ -18,19 +18,19 @@ struct RegionMemory {
 };
 
 // What encoding knows of a coefficient: its prediction.
-template <int b, bool small> DEVICE void predict_band(const Model &m, const RegionMemory &r, const Region &g, const Low<small> &q, const Position &at, uint32_t texture)
+template <int b, bool small>
+DEVICE void predict_band(const Model &m, const RegionMemory &r, const Region &g, const Low<small> &q, const Position &at, const Known<b, small, true, false> &known, int32_t c, uint32_t texture)
 {
-	const ModelBand &f = band_of(m, b);
-	if (at.px >= f.width || at.py >= f.height)
+	const ModelBand &f = known.f;
+	if (!known.inside)
 		return;
 	Staged<small> own(r.bands[b], g, at), h(r.bands[0], g, at), v(r.bands[1], g, at);
 	Weights w(predict_weights(m, b, at.x, at.y, texture));
-	Known<b, small> known(f, at.px, at.py);
 	int32_t x = (int32_t)at.x & 1; // of the column, which counts from the position or from the one before
 	int32_t sum = known.taps(w, m.variant) + low_taps<b, small>(q, w) + earlier_taps<b>(h, v, w, x);
 	sum += own_taps<b>(own.row(-2), own.row(-1), own.row(0), w, x, at.y);
 	Prediction p(sum, m.qmin);
-	int32_t e = index_of(f.c[known.at], m.qmin) - p.r;
+	int32_t e = index_of(c, m.qmin) - p.r;
 	f.e[known.at] = sat16(e);
 	if (small && limited(e, most_magnitude + 1) > most_magnitude)
 		*m.wide = 1; // any thread, the same value
@@ -49,29 +49,39 @@ template <bool small> DEVICE void predict_region(const Model &m, const Region &g
 		Position at(m, g.px + threadIdx.x % region_width, g.py + j);
 		if (!at.inside)
 			return;
+		Known<0, small, true, false> hl(m.hl, at.px, at.py);
+		Known<1, small, true, false> lh(m.lh, at.px, at.py);
+		Known<2, small, true, false> hh(m.hh, at.px, at.py);
+		int32_t c[3] = {hl.inside ? m.hl.c[hl.at] : 0, lh.inside ? m.lh.c[lh.at] : 0, hh.inside ? m.hh.c[hh.at] : 0};
 		Low<small> q(r.low + staged_place(g, at), staged_stride);
 		uint32_t texture = q.texture(m.set);
-		predict_band<0, small>(m, r, g, q, at, texture);
-		predict_band<1, small>(m, r, g, q, at, texture);
-		predict_band<2, small>(m, r, g, q, at, texture);
+		predict_band<0, small>(m, r, g, q, at, hl, c[0], texture);
+		predict_band<1, small>(m, r, g, q, at, lh, c[1], texture);
+		predict_band<2, small>(m, r, g, q, at, hh, c[2], texture);
 	}
 }
 
 // Fast files have no predictions: residuals are indices.
 DEVICE void no_predictions(const Model &m, const Region &g)
 {
-	for (uint32_t j = threadIdx.x / region_width; j < region_height; j += region_threads / region_width) {
-		Position at(m, g.px + threadIdx.x % region_width, g.py + j);
-		for (uint32_t b = 0; b < 3; b++) {
-			const ModelBand &f = band_of(m, b);
-			if (at.px >= f.width || at.py >= f.height)
-				continue;
-			uint64_t i = (uint64_t)at.py * f.width + at.px;
-			int32_t e = index_of(f.c[i], m.qmin);
-			f.residuals[i] = e;
-			f.e[i] = sat16(e);
-			f.kinds[i] = 0;
-		}
+	constexpr uint32_t down = region_threads / region_width, count = region_height / down;
+	uint32_t px = g.px + threadIdx.x % region_width, py = g.py + threadIdx.x / region_width;
+	for (uint32_t b = 0; b < 3; b++) {
+		const ModelBand &f = band_of(m, b);
+		int32_t c[count] = {}; // all are loaded at the same time
+#pragma unroll
+		for (uint32_t i = 0; i < count; i++)
+			if (px < f.width && py + i * down < f.height)
+				c[i] = f.c[(py + i * down) * f.width + px];
+#pragma unroll
+		for (uint32_t i = 0; i < count; i++)
+			if (px < f.width && py + i * down < f.height) {
+				uint32_t at = (py + i * down) * f.width + px;
+				int32_t e = index_of(c[i], m.qmin);
+				f.residuals[at] = e;
+				f.e[at] = sat16(e);
+				f.kinds[at] = 0;
+			}
 	}
 }
 
@@ -92,16 +102,16 @@ KERNEL __launch_bounds__(region_threads, 3) pcwt_predict(const Model *__restrict
 		predict_region<true>(m, g, r);
 }
 
-template <int b, bool fast, bool small> DEVICE void scale_band(const Model &m, const RegionMemory &r, const Region &g, const Low<small> *q, const Position &at)
+template <int b, bool fast, bool small>
+DEVICE void scale_band(const Model &m, const RegionMemory &r, const Region &g, const Low<small> *q, const Position &at, const Known<b, small, false, true> &known, uint32_t kind)
 {
-	const ModelBand &f = band_of(m, b);
-	if (at.px >= f.width || at.py >= f.height)
+	const ModelBand &f = known.f;
+	if (!known.inside)
 		return;
 	bool later = m.variant > 0;
 	int32_t x = (int32_t)at.x & 1;
 	Staged<small> own(r.bands[b], g, at), h(r.bands[0], g, at), v(r.bands[1], g, at);
-	Known<b, small> known(f, at.px, at.py);
-	uint32_t key = scale_key(m, b, at.x, at.y, f.kinds[known.at] & 7);
+	uint32_t key = scale_key(m, b, at.x, at.y, kind & 7);
 	Weights w(m.set->scale + 16 * key);
 	Features s = {m.set->bias[key], 0};
 	known.features(s, w, m.variant, fast, at.px, at.py);
@@ -124,10 +134,16 @@ template <bool fast, bool small> DEVICE void scale_region(const Model &m, const 
 		Position at(m, g.px + threadIdx.x % region_width, g.py + j);
 		if (!at.inside)
 			return;
+		Known<0, small, false, true> hl(m.hl, at.px, at.py);
+		Known<1, small, false, true> lh(m.lh, at.px, at.py);
+		Known<2, small, false, true> hh(m.hh, at.px, at.py);
+		uint32_t kind[3] = {};
+		if (!fast) // whose directions are all 0
+			kind[0] = hl.inside ? m.hl.kinds[hl.at] : 0, kind[1] = lh.inside ? m.lh.kinds[lh.at] : 0, kind[2] = hh.inside ? m.hh.kinds[hh.at] : 0;
 		Low<small> q(r.low + staged_place(g, at), staged_stride); // loads only what is looked at
-		scale_band<0, fast, small>(m, r, g, &q, at);
-		scale_band<1, fast, small>(m, r, g, &q, at);
-		scale_band<2, fast, small>(m, r, g, &q, at);
+		scale_band<0, fast, small>(m, r, g, &q, at, hl, kind[0]);
+		scale_band<1, fast, small>(m, r, g, &q, at, lh, kind[1]);
+		scale_band<2, fast, small>(m, r, g, &q, at, hh, kind[2]);
 	}
 }
 

@@ -26,13 +26,14 @@ constexpr uint32_t contexts = 44; // tables of a fraction
 constexpr uint32_t escape = 87;
 constexpr uint32_t tokens = 88;
 constexpr uint32_t table_count = 176;
-constexpr uint32_t shared_tables = 50688; // bytes
+constexpr uint32_t shared_tables = 58800; // bytes
+constexpr uint32_t fast_tables = 14368;
+constexpr uint32_t start_stride = 92; // of the starts of a table's tokens
 constexpr uint32_t decoder_threads = 256;
 constexpr uint32_t most_lanes = 32;
 constexpr uint32_t record_words = 33; // of a tile between its bands
-constexpr uint32_t log_bucket_slots = 9;
-constexpr uint32_t fast_slots = 7; // log2, of sets of the fast kind
-constexpr uint32_t bucket_count = 5632;
+constexpr uint32_t log_bucket_slots = 7;
+constexpr uint32_t bucket_count = 22528;
 constexpr uint32_t scale_zero = 255; // the step where all features are 0
 
 // Picture is a picture's samples and its planes.
@@ -207,20 +208,22 @@ static_assert(__builtin_offsetof(Tree, groups) == 24, "Groups");
 struct Set {
 	int16_t predict[38880];
 	int16_t scale[2880];
-	uint8_t tables[50688]; // of a table, from a slot on, where four tokens begin, u16; then the first of them
+	uint16_t starts[16192]; // of a table, where each token begins, and 1 << 14 behind the last
+	uint8_t firsts[22528]; // of a table, the token of the first slot of each bucket
 	int32_t bias[180];
 	int16_t thresholds[2];
 	uint32_t unused;
 	uint32_t ranges[15488]; // of a table, where each token begins, and its frequency << 16
 };
-static_assert(sizeof(Set) == 196888, "Set");
+static_assert(sizeof(Set) == 201112, "Set");
 static_assert(__builtin_offsetof(Set, predict) == 0, "Predict");
 static_assert(__builtin_offsetof(Set, scale) == 77760, "Scale");
-static_assert(__builtin_offsetof(Set, tables) == 83520, "Tables");
-static_assert(__builtin_offsetof(Set, bias) == 134208, "Bias");
-static_assert(__builtin_offsetof(Set, thresholds) == 134928, "Thresholds");
-static_assert(__builtin_offsetof(Set, unused) == 134932, "Unused");
-static_assert(__builtin_offsetof(Set, ranges) == 134936, "Ranges");
+static_assert(__builtin_offsetof(Set, starts) == 83520, "Starts");
+static_assert(__builtin_offsetof(Set, firsts) == 115904, "Firsts");
+static_assert(__builtin_offsetof(Set, bias) == 138432, "Bias");
+static_assert(__builtin_offsetof(Set, thresholds) == 139152, "Thresholds");
+static_assert(__builtin_offsetof(Set, unused) == 139156, "Unused");
+static_assert(__builtin_offsetof(Set, ranges) == 139160, "Ranges");
 
 // ModelBand is a band of a level of profile 1, and what its coefficients are coded from. Arrays have height rows of
 // width; those of parents likewise.

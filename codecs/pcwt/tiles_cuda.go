@@ -1,11 +1,11 @@
 package pcwt
 
 import (
-	"bytes"
 	"context"
 	"hash/crc32"
 
 	"github.com/pelmill/pelmill/codecs/internal/wavelet"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 )
 
@@ -167,12 +167,15 @@ func (b *modelBatch) back(c *codedBatch) (err error) {
 }
 
 // file is file i. Its header has the checksum of the samples, but with qmin.
-func (c *codedBatch) file(i int) []byte {
+func (c *codedBatch) file(cores *pool.Pool, i int) []byte {
 	defer c.bodies.release()
 	h := c.headers[i]
 	head := h.append()
-	file := bytes.Join([][]byte{head, c.bodies.bytes[c.at[i]:][:h.size-h.start]}, nil) // does not clear the memory first
+	file := uncleared(h.size)
+	copy(file, head)
 	sections := file[h.start:]
+	from := c.bodies.bytes[c.at[i]:]
+	cores.Spans(len(sections), copySpan, func(lo, hi int) { copy(sections[lo:hi], from[lo:hi]) })
 	c.writeHeads(sections, i)
 	if h.qmin > 0 {
 		defer c.samples.release()

@@ -180,38 +180,38 @@ func (b *treeBatch) analyse() error {
 }
 
 // encodeTrees codes pictures as wavelettree.Encode does with their planes. Once the sizes are known, room gives the memory for the
-// bytes of each picture.
-func (d *deviceSteps) encodeTrees(ctx context.Context, pictures []picture, params []wavelettree.Params, room func(sizes []int) [][]byte) error {
+// bytes of each picture. It returns their CRC-32C.
+func (d *deviceSteps) encodeTrees(ctx context.Context, pictures []picture, params []wavelettree.Params, room func(sizes []int) [][]byte) ([]uint32, error) {
 	b, err := d.newTreeBatch(pictures, params)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := d.makePlanes(b.images); err != nil {
-		return err
+		return nil, err
 	}
 	if err := b.analyse(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	return b.code(room)
 }
 
 // code measures all groups, asks for the sizes, and packs the groups.
-func (b *treeBatch) code(room func(sizes []int) [][]byte) error {
+func (b *treeBatch) code(room func(sizes []int) [][]byte) ([]uint32, error) {
 	groups, trees := b.listGroups()
 	bits, err := b.lane.Device(4 * len(groups))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	places, err := b.lane.Device(8 * len(groups))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	sizes, err := b.lane.Device(8 * len(trees))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	at := 0
 	items := make([]extent, len(trees))
@@ -222,38 +222,53 @@ func (b *treeBatch) code(room func(sizes []int) [][]byte) error {
 	}
 	groupList, err := put(b.deviceSteps, groups)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	treeList, err := put(b.deviceSteps, trees)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	all := []extent{{groups: len(groups)}}
 	if err := launch(b.deviceSteps, "pcwt_group_bits", all, &groupBitsParams{b.bandList, groupList, bits.Ptr}); err != nil {
-		return err
+		return nil, err
 	}
 	if err := launch(b.deviceSteps, "pcwt_group_places", items, &listParams{treeList}); err != nil {
-		return err
+		return nil, err
 	}
-	parts, bases, n, err := b.layOutFiles(sizes, room)
+	files, parts, bases, n, err := b.layOutFiles(sizes, room)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	bytes, err := b.stream.Zeros(n)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	baseList, err := put(b.deviceSteps, bases)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	err = launch(b.deviceSteps, "pcwt_group_pack", all, &groupPackParams{
 		Bytes: bytes.Ptr, Size: uint64(n), Bands: b.bandList, Groups: groupList, Bits: bits.Ptr, Places: places.Ptr, Bases: baseList,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return b.staging.Download(parts, bytes, n)
+	coded, err := b.fetch(bytes, n)
+	if err != nil {
+		return nil, err
+	}
+	coded.left.Store(1)
+	defer coded.release()
+	sums := make([]uint32, len(files))
+	b.cores.Each(len(files), func(i int) {
+		head := len(files[i]) - len(parts[i].Bytes)
+		sums[i] = crcFilled(b.cores, files[i], func(lo, hi int) {
+			if lo = max(lo, head); lo < hi {
+				copy(files[i][lo:hi], coded.bytes[parts[i].At+lo-head:])
+			}
+		})
+	})
+	return sums, nil
 }
 
 // listGroups lists the groups of all pictures in the order of coding.
@@ -276,14 +291,14 @@ func (b *treeBatch) listGroups() (groups []deviceGroup, trees []deviceTree) {
 
 // layOutFiles waits for the sizes of the pictures' groups and for their Qmax, and writes what comes before the groups. The
 // groups of picture i have their place at bases[i] of n bytes.
-func (b *treeBatch) layOutFiles(sizes *gpu.Buffer, room func(sizes []int) [][]byte) (parts []gpu.Part, bases []uint64, n int, err error) {
+func (b *treeBatch) layOutFiles(sizes *gpu.Buffer, room func(sizes []int) [][]byte) (files [][]byte, parts []gpu.Part, bases []uint64, n int, err error) {
 	list, err := download[uint64](b.deviceSteps, sizes, len(b.layouts))
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, nil, nil, 0, err
 	}
 	qmax, err := download[int32](b.deviceSteps, b.qmax, len(b.planes))
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, nil, nil, 0, err
 	}
 	heads, all := make([][]byte, len(list)), make([]int, len(list))
 	for i, l := range b.layouts {
@@ -301,9 +316,10 @@ func (b *treeBatch) layOutFiles(sizes *gpu.Buffer, room func(sizes []int) [][]by
 		copy(to, heads[i])
 		at := layout.Take(int(list[i]))
 		bases = append(bases, uint64(at))
+		files = append(files, to[:all[i]])
 		parts = append(parts, gpu.Part{At: at, Bytes: to[len(heads[i]):all[i]]})
 	}
-	return parts, bases, layout.Size, nil
+	return files, parts, bases, layout.Size, nil
 }
 
 // decodeTrees decodes pictures from what encodeTrees gave. A picture whose file is damaged has no samples.
@@ -407,7 +423,7 @@ func (b *treeBatch) readGroups(trees []codedTree) error {
 	if err != nil {
 		return err
 	}
-	if err := b.staging.Upload(bytes, layout.Size, parts); err != nil {
+	if err := b.send(bytes, layout.Size, parts); err != nil {
 		return err
 	}
 	for level := b.most; level >= 1; level-- {

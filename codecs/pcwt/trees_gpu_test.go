@@ -206,7 +206,7 @@ func treeInLockstep(b *treeBatch, i int, p *picture) error {
 }
 
 func encodeTrees(d *deviceSteps, pictures []picture, params []wavelettree.Params) (files [][]byte, err error) {
-	err = d.encodeTrees(context.Background(), pictures, params, func(sizes []int) [][]byte {
+	_, err = d.encodeTrees(context.Background(), pictures, params, func(sizes []int) [][]byte {
 		for _, n := range sizes {
 			files = append(files, make([]byte, n))
 		}

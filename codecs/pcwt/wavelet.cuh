@@ -1,5 +1,6 @@
-// Levels of the wavelet transform, forward and inverse (codecs/internal/wavelet). A block of threads computes a tile of
-// samples in shared memory, with as many neighbours around it as the filter reaches, so that no tile waits for another.
+// Levels of the wavelet transform of four taps, forward and inverse (codecs/internal/wavelet); pairs.cuh has those of two. A block of
+// threads computes a tile of samples in shared memory, with as many neighbours around it as the filter reaches, so that no
+// tile waits for another.
 //
 // The steps of a filter are symmetric, and so is the extension of the signal. So the halo, loaded by mirrored
 // coordinates, takes the same steps as the tile, and needs no rule of its own at borders.
@@ -20,15 +21,6 @@ DEVICE uint32_t mirrored(int32_t x, uint32_t n)
 		x = x < 0 ? -x : 2 * end - x;
 	return (uint32_t)x;
 }
-
-// 5/3: high -= (a + b) >> 1, low += (a + b + 2) >> 2, and without update.
-template <bool update> struct TwoTaps {
-	static constexpr uint32_t halo = 2;
-	static constexpr uint32_t reach = 1;
-
-	static __device__ int32_t high(const int32_t *s, int32_t step) { return -((s[-step] + s[step]) >> 1); }
-	static __device__ int32_t low(const int32_t *s, int32_t step) { return update ? (s[-step] + s[step] + 2) >> 2 : 0; }
-};
 
 // 13/7-T.
 struct FourTaps {
@@ -119,13 +111,46 @@ template <class F> DEVICE void split(const Level &l, Tile<F> &t, uint32_t x0, ui
 	}
 }
 
+// Loads a tile with its halo, whose corner is at an even position of the level. A warp takes a row, and a thread a pair of
+// neighbours, which come from two bands; all loads of a thread are under way at the same time.
+template <class F> DEVICE void load_bands(const Level &l, Tile<F> &t, uint32_t x0, uint32_t y0)
+{
+	constexpr uint32_t warps = tile_threads / warp_size, pairs = Tile<F>::width / 2;
+	constexpr uint32_t down = (Tile<F>::height + warps - 1) / warps, across = (pairs + warp_size - 1) / warp_size;
+	static_assert(F::halo % 2 == 0, "a pair begins with an even column");
+	uint32_t column[across][2], first = threadIdx.x / warp_size, lane = threadIdx.x % warp_size;
+#pragma unroll
+	for (uint32_t c = 0; c < across; c++)
+#pragma unroll
+		for (uint32_t i = 0; i < 2; i++)
+			column[c][i] = mirrored((int32_t)(x0 + 2 * (lane + c * warp_size) + i) - (int32_t)F::halo, l.extended_width);
+	int32_t v[down][across][2];
+#pragma unroll
+	for (uint32_t r = 0; r < down; r++) {
+		uint32_t y = mirrored((int32_t)(y0 + first + r * warps) - (int32_t)F::halo, l.extended_height);
+		const int32_t *low = y & 1 ? l.lh + (uint64_t)(y / 2) * l.stride : l.ll + (uint64_t)(y / 2) * l.low_stride;
+		const int32_t *high = (y & 1 ? l.hh : l.hl) + (uint64_t)(y / 2) * l.high_stride;
+#pragma unroll
+		for (uint32_t c = 0; c < across; c++)
+#pragma unroll
+			for (uint32_t i = 0; i < 2; i++) {
+				uint32_t x = column[c][i]; // an even one instead of an odd one where there is a single column
+				bool wanted = first + r * warps < Tile<F>::height && lane + c * warp_size < pairs;
+				v[r][c][i] = wanted ? (x & 1 ? high : low)[x / 2] : 0;
+			}
+	}
+#pragma unroll
+	for (uint32_t r = 0; r < down; r++)
+#pragma unroll
+		for (uint32_t c = 0; c < across; c++)
+			if (first + r * warps < Tile<F>::height && lane + c * warp_size < pairs)
+				for (uint32_t i = 0; i < 2; i++)
+					*t.at(2 * (lane + c * warp_size) + i, first + r * warps) = v[r][c][i];
+}
+
 template <class F> DEVICE void join(const Level &l, Tile<F> &t, uint32_t x0, uint32_t y0)
 {
-	for (uint32_t i = threadIdx.x; i < Tile<F>::width * Tile<F>::height; i += blockDim.x) {
-		uint32_t x = mirrored((int32_t)(x0 + i % Tile<F>::width) - (int32_t)F::halo, l.extended_width);
-		uint32_t y = mirrored((int32_t)(y0 + i / Tile<F>::width) - (int32_t)F::halo, l.extended_height);
-		t.s[i] = *coefficient(l, x, y);
-	}
+	load_bands(l, t, x0, y0);
 	sync_block();
 	lift_columns<F, false, -1>(t, F::reach);
 	lift_columns<F, true, -1>(t, 2 * F::reach);
@@ -137,32 +162,3 @@ template <class F> DEVICE void join(const Level &l, Tile<F> &t, uint32_t x0, uin
 			store(l, l.samples + (uint64_t)(y0 + y) * l.width + x0 + x, *t.at(x + F::halo, y + F::halo));
 	}
 }
-
-// A level, forward. One block per tile; blockIdx.y is the level in the list.
-template <bool forward> DEVICE void transform(const Level &l)
-{
-	__shared__ union {
-		Tile<TwoTaps<true>> two;
-		Tile<TwoTaps<false>> plain;
-		Tile<FourTaps> four;
-	} t;
-	uint32_t across = (l.extended_width + tile_width - 1) / tile_width;
-	uint32_t x0 = blockIdx.x % across * tile_width, y0 = blockIdx.x / across * tile_height;
-	if (y0 >= l.extended_height)
-		return;
-	switch (l.filter) {
-	case filter_53:
-		forward ? split(l, t.two, x0, y0) : join(l, t.two, x0, y0);
-		break;
-	case filter_137:
-		forward ? split(l, t.four, x0, y0) : join(l, t.four, x0, y0);
-		break;
-	default:
-		forward ? split(l, t.plain, x0, y0) : join(l, t.plain, x0, y0);
-	}
-}
-
-KERNEL __launch_bounds__(tile_threads) pcwt_split(const Level *__restrict__ list) { transform<true>(list[blockIdx.y]); }
-
-// A level, inverse.
-KERNEL __launch_bounds__(tile_threads) pcwt_join(const Level *__restrict__ list) { transform<false>(list[blockIdx.y]); }
