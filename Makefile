@@ -9,12 +9,14 @@ FAKE_GCS  := v1.56.1
 AZURITE   := 3.37.0
 IMAGECODECS := 2026.3.6
 OPENHTJ2K := 0.4.2
+PLAYWRIGHT := 1.65.1
+AXE       := 4.14.1
 PROMETHEUS := 2.42.0
 # Commands that tests run, each with the Debian package that brings it. Only what is missing is installed: a Node.js from
 # elsewhere brings npm with it and conflicts with Debian's.
 COMMANDS  := clang-19:clang-19 redis-server:redis-server redis-cli:redis-tools node:nodejs npm:npm dwebp:webp cwebp:webp opj_compress:libopenjp2-tools opj_decompress:libopenjp2-tools xz:xz-utils \
              pngtopnm:netpbm tiffcp:libtiff-tools identify:imagemagick pngquant:pngquant \
-             djpeg:libjpeg-turbo-progs cjpeg:libjpeg-turbo-progs jpegtran:libjpeg-turbo-progs gifbuild:giflib-tools
+             djpeg:libjpeg-turbo-progs cjpeg:libjpeg-turbo-progs jpegtran:libjpeg-turbo-progs gifbuild:giflib-tools chromium:chromium
 
 TOOLS     := $(CURDIR)/.tools
 # Packages where goroutines meet; they run once more under the race detector where a C compiler is there, with -short:
@@ -126,7 +128,7 @@ gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a 
 	install gpu/gputest/run-bundle bin/gpu-bundle/run
 	tar -C bin -czf bin/gpu-bundle.tar.gz gpu-bundle $$([[ ! -d bin/shared ]] || echo shared)
 
-services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) $(TOOLS)/imagecodecs-$(IMAGECODECS) $(TOOLS)/openhtj2k-$(OPENHTJ2K) $(TOOLS)/prometheus-$(PROMETHEUS) $(DEPLOY_CHECKS) ## install the servers that tests start
+services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) $(TOOLS)/imagecodecs-$(IMAGECODECS) $(TOOLS)/openhtj2k-$(OPENHTJ2K) $(TOOLS)/prometheus-$(PROMETHEUS) $(DEPLOY_CHECKS) $(TOOLS)/playwright-$(PLAYWRIGHT)-$(AXE) ## install the servers that tests start
 
 commands:
 	@missing=; packages=; for c in $(COMMANDS); do \
@@ -154,6 +156,12 @@ $(TOOLS)/azurite-$(AZURITE):
 	@if ! command -v npm >/dev/null; then echo "azurite not installed: no npm"; exit 0; fi; \
 	npm --prefix $(TOOLS) install --no-audit --no-fund --loglevel error azurite@$(AZURITE) </dev/null; \
 	rm -f $(TOOLS)/azurite-*; touch $@
+
+# What drives the browser in tests of the status page, and what judges the page's accessibility.
+$(TOOLS)/playwright-$(PLAYWRIGHT)-$(AXE):
+	@if ! command -v npm >/dev/null; then echo "playwright-core not installed: no npm"; exit 0; fi; \
+	npm --prefix $(TOOLS) install --no-audit --no-fund --loglevel error playwright-core@$(PLAYWRIGHT) axe-core@$(AXE) </dev/null; \
+	rm -f $(TOOLS)/playwright-*; touch $@
 
 # OpenJPH, for comparison, in a folder of Python's own.
 $(TOOLS)/imagecodecs-$(IMAGECODECS):

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -301,6 +302,27 @@ func rawLines(ctx context.Context, b *storage.Bucket, key string, fn func(line [
 		return err
 	}
 	if err := storage.EachLine(r, fn); err != nil {
+		return fmt.Errorf("scheduler: read %s: %s: %w", b.URL, key, err)
+	}
+	return nil
+}
+
+// plainLines is [rawLines] for an object that is not compressed.
+func plainLines(ctx context.Context, b *storage.Bucket, key string, fn func(line []byte) error) error {
+	r, err := openObject(ctx, b, key)
+	if err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 16<<10), jobs.MaxFrameText)
+	for lines.Scan() {
+		if len(lines.Bytes()) > 0 {
+			if err := fn(lines.Bytes()); err != nil {
+				return err
+			}
+		}
+	}
+	if err := lines.Err(); err != nil {
 		return fmt.Errorf("scheduler: read %s: %s: %w", b.URL, key, err)
 	}
 	return nil

@@ -77,7 +77,11 @@ func (c *Client) Records(ctx context.Context, target, id string, q RecordQuery) 
 	first := max(0, slices.Index(objects, at.Object))
 	scanned := 0
 	for _, object := range objects[first:] {
-		err := rawLines(ctx, b, object, func(line []byte) error {
+		lines := rawLines
+		if object == jobs.Folder(id).Failed() {
+			lines = plainLines
+		}
+		err := lines(ctx, b, object, func(line []byte) error {
 			if isHeader(line) {
 				return nil
 			}

@@ -75,6 +75,25 @@ func (c *Client) ReportPage(ctx context.Context, target, id string, hashKeys boo
 	return page.Render(report.Job{Spec: spec, Report: totals, HashKeys: hashKeys, Version: build.Version()})
 }
 
+// StoredReportPage gives report.html of a job that has ended, made anew where there is none.
+// With hashKeys it is always made anew, as a stored one may have keys.
+func (c *Client) StoredReportPage(ctx context.Context, target, id string, hashKeys bool) ([]byte, error) {
+	b, _, err := c.job(ctx, target, id)
+	if err != nil {
+		return nil, err
+	}
+	if !hashKeys {
+		got, err := storage.Get(ctx, b, jobs.Folder(id).ReportPage(), report.MaxBytes, nil)
+		if err == nil {
+			return got.Data, nil
+		}
+		if !storage.IsNotExist(err) || storage.Unreachable(err) {
+			return nil, err
+		}
+	}
+	return c.ReportPage(ctx, target, id, hashKeys)
+}
+
 // pageRecords adds the records of a merged file.
 func pageRecords(ctx context.Context, b *storage.Bucket, key string, page *report.Page) error {
 	return hashed(ctx, b, key, page, func(r io.Reader) error {

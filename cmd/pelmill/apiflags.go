@@ -14,7 +14,7 @@ type apiFlags struct {
 }
 
 func (f *apiFlags) flags(fs *pflag.FlagSet) {
-	fs.StringVar(&f.serve.Listen, "listen", "", "`ADDRESS` of the HTTP API, such as 127.0.0.1:8080; without --token-file or --client-ca of loopback only")
+	fs.StringVar(&f.serve.Listen, "listen", "", "`ADDRESS` of the status page and the HTTP API, such as 127.0.0.1:8080; without --token-file or --client-ca of loopback only")
 	fs.StringVar(&f.tokenFile, "token-file", "", "`FILE` of those who may use the API, a line each: read or operate, the SHA-256 of a token, a name")
 	fs.StringVar(&f.serve.Cert, "tls-cert", "", "`FILE` of the API's certificate, PEM")
 	fs.StringVar(&f.serve.Key, "tls-key", "", "`FILE` of its key, PEM")

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pelmill/pelmill/scheduler"
 	"github.com/pelmill/pelmill/scheduler/api"
+	"github.com/pelmill/pelmill/scheduler/page"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -27,8 +29,8 @@ Everything a job needs is in its target; a Redis that lost everything is filled 
 from there, for each DST named here. It opens only buckets of the stores that it is
 configured for, each DST, and what --allow names.
 
---listen serves the HTTP API under /v1: jobs, their results and progress, and what the verbs about
-jobs do. Without --token-file or --client-ca it listens on loopback only.
+--listen serves the status page and, under /v1, the HTTP API: jobs, their results and progress, and what
+the verbs about jobs do. Without --token-file or --client-ca it listens on loopback only.
 
 --notify-secret-file has the secrets that sign the notifications of jobs submitted with --notify;
 without it they wait for a scheduler that has them. They are tried for a day. Only public addresses
@@ -71,8 +73,9 @@ workers, and of the jobs that this scheduler leads state, objects, rate and time
 			if opts.Memory, err = checkMemory(mem, 0); err != nil {
 				return err
 			}
-			stop, err := web.open(&scheduler.Client{Buckets: c.buckets, Conn: c.conn, Memory: opts.Memory},
-				&api.Options{Log: log, Targets: targets, Allow: policy, Prices: p.prices})
+			client := &scheduler.Client{Buckets: c.buckets, Conn: c.conn, Memory: opts.Memory}
+			view := func(a *api.API) http.Handler { return page.New(a, client, &page.Options{Log: log, HashKeys: hashKeys}) }
+			stop, err := web.open(client, &api.Options{Log: log, Targets: targets, Allow: policy, Prices: p.prices, Page: view})
 			if err != nil {
 				return err
 			}
@@ -88,7 +91,7 @@ workers, and of the jobs that this scheduler leads state, objects, rate and time
 	cmd.Flags().IntVar(&window, "window", 0, "most chunks of a job in Redis at once; 0 follows the number of workers")
 	cmd.Flags().Var(&mem, "memory", "`SIZE` that the process keeps its memory to while it plans jobs, within a fifth, in bytes or with K, M or G")
 	cmd.Flags().StringVar(&metricsListen, "metrics-listen", "", "`ADDRESS` for health, metrics and profiles, such as 127.0.0.1:9091")
-	cmd.Flags().BoolVar(&hashKeys, "hash-keys", false, "put hashes in place of object keys into report.html")
+	cmd.Flags().BoolVar(&hashKeys, "hash-keys", false, "put hashes in place of object keys into report.html and the status page, which then shows no pictures")
 	cmd.Flags().DurationVar(&tick, "tick", 0, "time between looks at a job; 0 chooses")
 	return cmd
 }

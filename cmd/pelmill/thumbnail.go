@@ -8,60 +8,20 @@ import (
 	"path/filepath"
 
 	"github.com/pelmill/pelmill/codecs/codec"
-	"github.com/pelmill/pelmill/imageio"
-	"github.com/pelmill/pelmill/raster"
+	"github.com/pelmill/pelmill/internal/thumbnail"
 )
 
 // thumbnailSide is the most samples along a side of a thumbnail.
 const thumbnailSide = 256
 
-// writeThumbnail writes a small picture of what data holds to a new PNG file: of a volume
-// or a sequence its middle slice, of samples of more than 8 bits the range in use. c is
-// the codec of the file, nil for a file of an image format.
+// writeThumbnail writes a small picture of what data holds to a new PNG file, see
+// [thumbnail.PNG].
 func writeThumbnail(ctx context.Context, c codec.Codec, data []byte, file string) error {
-	m, err := smallImage(ctx, c, data)
-	if err != nil {
-		return err
-	}
-	png, err := imageio.Encode(raster.Stretch(m), "png")
+	png, err := thumbnail.PNG(ctx, c, data, thumbnailSide, 0)
 	if err != nil {
 		return err
 	}
 	return writeNew(file, png)
-}
-
-// smallImage decodes as little as the file allows.
-func smallImage(ctx context.Context, c codec.Codec, data []byte) (*raster.Image, error) {
-	if c == nil {
-		m, err := imageio.Decode(data, nil)
-		if err != nil {
-			return nil, err
-		}
-		return shrink(m), nil
-	}
-	h, err := c.Header(data)
-	if err != nil {
-		return nil, err
-	}
-	var view codec.View
-	for view.Reduce < h.Resolutions-1 && max(h.Width, h.Height)>>view.Reduce > thumbnailSide {
-		view.Reduce++
-	}
-	d := codec.DecodeView(ctx, c, codec.Run{}, [][]byte{data}, nil, view)[0]
-	if d.Err != nil {
-		return nil, d.Err
-	}
-	return shrink(d.Image), nil
-}
-
-// shrink returns the middle slice of m at most thumbnailSide samples wide and high.
-func shrink(m *raster.Image) *raster.Image {
-	m = m.Slice(m.Depth / 2)
-	k := 0
-	for (max(m.Width, m.Height)+1<<k-1)>>k > thumbnailSide {
-		k++
-	}
-	return raster.Reduce(m, k)
 }
 
 // writeNew writes a file that does not exist yet, whole or not at all.

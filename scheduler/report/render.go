@@ -87,10 +87,15 @@ const widest = 120
 // name renders a key.
 func (v *view) name(key string) string {
 	if v.hashed {
-		sum := sha256.Sum256([]byte(key))
-		return "sha256:" + hex.EncodeToString(sum[:8])
+		return Hashed(key)
 	}
 	return plain.Shorten(plain.Name(key), widest)
+}
+
+// Hashed is what stands for a key that may name a patient.
+func Hashed(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "sha256:" + hex.EncodeToString(sum[:8])
 }
 
 func line(s string) string { return plain.Shorten(plain.Line(s), 4*widest) }

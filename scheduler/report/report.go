@@ -19,6 +19,8 @@
 package report
 
 import (
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/pelmill/pelmill/jobs"
@@ -77,7 +79,7 @@ func New() *Page {
 // exact then.
 func (p *Page) Record(r *jobs.Result) {
 	p.records++
-	if medical(r.SourceFormat) {
+	if Medical(r) {
 		p.medical = true
 	}
 	for i := range p.folders {
@@ -132,10 +134,12 @@ func (p *Page) compressed(r *jobs.Result, o *object) {
 	}
 }
 
-// medical reports whether keys of sources in this format may name patients.
-func medical(format string) bool {
-	format = strings.ToLower(format)
-	return strings.HasPrefix(format, "dicom") || strings.HasPrefix(format, "nifti")
+// Medical reports whether the key of a source may name a patient: it was read as DICOM or
+// NIfTI, or its name says so.
+func Medical(r *jobs.Result) bool {
+	format, key := strings.ToLower(r.SourceFormat), strings.TrimSuffix(strings.ToLower(r.Key), ".gz")
+	return strings.HasPrefix(format, "dicom") || strings.HasPrefix(format, "nifti") ||
+		slices.Contains([]string{".dcm", ".dicom", ".nii", ".hdr"}, path.Ext(key)) || strings.HasSuffix(key, "dicomdir")
 }
 
 // file is one of the job's files, by which somebody else can see that none was changed.
