@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -89,7 +91,8 @@ func (d *daemon) start() error {
 	defer log.Close()
 	d.cmd = exec.Command(self, filepath.Join(d.root, "usr/sbin/dockerd"), "--data-root", filepath.Join(tools(d.t), "docker-data"),
 		"--exec-root", filepath.Join(d.dir, "exec"), "--pidfile", filepath.Join(d.dir, "pid"), "-H", "unix://"+filepath.Join(d.dir, "docker.sock"),
-		"--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false", "--bridge=none", "--storage-driver=overlay2")
+		"--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false", "--bridge=none", "--storage-driver=overlay2",
+		"--cgroup-parent", cgroup)
 	d.cmd.Env = append(append(os.Environ(), d.env...), asInit+"=1")
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET}
@@ -139,6 +142,7 @@ func (d *daemon) stop() {
 		d.cmd.Process.Kill()
 		<-d.ends
 	}
+	d.removeGroups()
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
 		d.t.Error(err)
@@ -148,23 +152,32 @@ func (d *daemon) stop() {
 			d.t.Errorf("the daemon left a mount: %s", line)
 		}
 	}
-	for _, link := range links(d.t) {
-		if strings.HasPrefix(link, "docker") || strings.HasPrefix(link, "br-") || strings.HasPrefix(link, "veth") {
-			d.t.Logf("a network link of another daemon is there: %s", link)
-		}
-	}
 }
 
-func links(t *testing.T) []string {
-	list, err := net.Interfaces()
+// cgroup holds the control groups of containers, which outlive namespaces.
+const cgroup = "pelmill-deploytest"
+
+// removeGroups removes those that are left, of either version of cgroups, the innermost first.
+func (d *daemon) removeGroups() {
+	d.t.Helper()
+	roots, err := filepath.Glob("/sys/fs/cgroup/*/" + cgroup)
 	if err != nil {
-		t.Error(err)
+		d.t.Error(err)
 	}
-	var names []string
-	for _, l := range list {
-		names = append(names, l.Name)
+	for _, root := range append(roots, "/sys/fs/cgroup/"+cgroup) {
+		var dirs []string
+		filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && e.IsDir() {
+				dirs = append(dirs, path)
+			}
+			return nil
+		})
+		for _, dir := range slices.Backward(dirs) {
+			if err := unix.Rmdir(dir); err != nil {
+				d.t.Errorf("the daemon left the control group %s: %v", dir, err)
+			}
+		}
 	}
-	return names
 }
 
 // becomeDaemon runs in the new namespaces and replaces itself by the program of its arguments.
