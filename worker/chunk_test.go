@@ -337,15 +337,16 @@ func TestFaultsOfTheChunk(t *testing.T) {
 }
 
 // On a device images travel in batches, and fall back to the CPU alone.
-func TestDeviceBatches(t *testing.T) {
-	hold := make(chan struct{})
-	var once sync.Once
+func TestDeviceBatches(t *testing.T) { inNoTime(deviceBatches)(t) }
+
+func deviceBatches(t *testing.T) {
+	hold := make(chan struct{}) // until all that can come waits
 	c := &fake{encode: func(_ context.Context, dev *gpu.Device, m *raster.Image) ([]byte, error, bool) {
 		if m.Width == 9 && dev != nil {
 			return nil, errors.New("out of luck"), true
 		}
 		if dev != nil {
-			once.Do(func() { <-hold })
+			<-hold
 		}
 		return nil, nil, false
 	}}

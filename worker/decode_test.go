@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -86,13 +87,18 @@ func holds(files [][]byte, i int) bool {
 	return false
 }
 
+// inNoTime runs a test on a clock that stands still while anything is at work, so that nothing is late but what waits for
+// good. Nothing in it may use the network or files.
+func inNoTime(test func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) { synctest.Test(t, test) }
+}
+
 // A file whose decoding does not end costs itself and nothing else, whether the codec
 // heeds the end of its context or not.
 func TestDecodingHasATimeLimit(t *testing.T) {
 	for name, decode := range decoders {
 		for _, heeds := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, heeds its context: %v", name, heeds), func(t *testing.T) {
-				t.Parallel()
+			t.Run(fmt.Sprintf("%s, heeds its context: %v", name, heeds), inNoTime(func(t *testing.T) {
 				c := &fake{}
 				j := compressed(t, c, 12)
 				release := make(chan struct{})
@@ -113,14 +119,16 @@ func TestDecodingHasATimeLimit(t *testing.T) {
 				if got := failed["p/0005.fake"]; len(failed) != 1 || got != class.Timeout && got != ProblemDecode {
 					t.Errorf("failed: %v, want the one that does not end", failed)
 				}
-			})
+			}))
 		}
 	}
 }
 
 // When codecs that do not end hold every core, the work ends instead of waiting for
 // them.
-func TestDecodingEndsWhenEveryCoreIsLost(t *testing.T) {
+func TestDecodingEndsWhenEveryCoreIsLost(t *testing.T) { inNoTime(decodingEndsWhenEveryCoreIsLost)(t) }
+
+func decodingEndsWhenEveryCoreIsLost(t *testing.T) {
 	c := &fake{}
 	j := compressed(t, c, 8)
 	release := make(chan struct{})
@@ -183,7 +191,7 @@ func TestDecodingKeepsToTheMemory(t *testing.T) {
 // On a device files reach the codec in batches.
 func TestDecodingInBatches(t *testing.T) {
 	for _, name := range []string{"decompress on device", "verify on device"} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, inNoTime(func(t *testing.T) {
 			const n = 200
 			c := &fake{}
 			j := compressed(t, c, n)
@@ -204,7 +212,7 @@ func TestDecodingInBatches(t *testing.T) {
 			if files.Load() != n || calls.Load() > n/8 || largest.Load() > batchImages {
 				t.Errorf("%d files in %d calls, the largest of %d; want %d in a few, at most %d each", files.Load(), calls.Load(), largest.Load(), n, batchImages)
 			}
-		})
+		}))
 	}
 }
 

@@ -32,7 +32,15 @@ func TestBatchesCrossChunks(t *testing.T) {
 	j.photos(160, 8).plan()
 	w := j.deviceWorker(Options{CPU: 4, Chunks: 10}, c)
 	w.window, w.inWork = 160, pool.Shared(160)
-	time.AfterFunc(500*time.Millisecond, func() { close(hold) })
+	k, err := w.job(j.ctx, j.spec.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(hold)
+		// What is not in one of two batches at work, nor the first of the next.
+		until(t, "the others to wait", func() bool { return len(k.batches.queue) >= 160-2*batchImages-1 })
+	}()
 	if counts := j.run(w); counts.Compressed != 160 {
 		t.Errorf("%+v, want 160 compressed", counts)
 	}

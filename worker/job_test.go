@@ -206,7 +206,7 @@ func (j *job) timed(w *Worker) (jobs.Counts, time.Duration) {
 // wait waits for all bits.
 func (j *job) wait() jobs.Counts {
 	j.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(4 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		p, ok, err := j.conn.Job(j.spec.ID).Progress(j.ctx)
 		done, counts := p.Done, p.Counts
 		if err != nil || !ok {
@@ -229,9 +229,9 @@ func (j *job) wait() jobs.Counts {
 // until waits for a condition.
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited a minute for %s", what)
+			t.Fatalf("waited three minutes for %s", what)
 		}
 	}
 }

@@ -85,7 +85,9 @@ func misbehaving(release <-chan struct{}) *fake {
 	}
 }
 
-func TestEveryObjectGetsItsOutcome(t *testing.T) {
+func TestEveryObjectGetsItsOutcome(t *testing.T) { inNoTime(everyObjectGetsItsOutcome)(t) }
+
+func everyObjectGetsItsOutcome(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	c := misbehaving(release)

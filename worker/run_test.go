@@ -26,7 +26,7 @@ func TestStuckWorkerEnds(t *testing.T) {
 	if err := j.conn.Tasks(0).Enqueue(j.ctx, j.tasks[0]); err != nil {
 		t.Fatal(err)
 	}
-	w := j.worker(Options{CPU: 1, ObjectTimeout: 50 * time.Millisecond, Grace: time.Nanosecond}, c)
+	w := j.worker(Options{CPU: 1, ObjectTimeout: time.Second, Grace: time.Nanosecond}, c)
 	w.patience = time.Nanosecond
 	if err := w.Run(j.ctx); !errors.Is(err, ErrStuck) {
 		t.Errorf("%v, want %v", err, ErrStuck)
@@ -73,14 +73,15 @@ func TestProgressMovesByObjects(t *testing.T) {
 		}
 		released += n
 		var p queue.Progress
-		for start := time.Now(); p.AtWork.Objects < released && time.Since(start) < 2*time.Second; time.Sleep(10 * time.Millisecond) {
+		until(t, "the progress of what is done", func() bool {
 			var err error
 			if p, _, err = j.conn.Job(j.spec.ID).Progress(j.ctx); err != nil {
 				t.Fatal(err)
 			}
-		}
+			return p.AtWork.Objects >= released
+		})
 		if p.Counts.Objects != 0 || p.AtWork.Compressed != released || p.AtWork.BytesAttempted == 0 {
-			t.Errorf("after 2 s %+v; want %d objects at work and none committed", p, released)
+			t.Errorf("%+v; want %d objects at work and none committed", p, released)
 		}
 	}
 	close(gate)
