@@ -85,7 +85,7 @@ func TestKEDAScalesByTheQueue(t *testing.T) {
 	submit := func(priority int) string {
 		dst := filepath.Join(target, strconv.Itoa(priority))
 		faults.Run(t, 0, env, program, "submit", source, dst, "--codec", "vq", "--yes", "--chunk-objects", "10", "--sample", "0",
-			"--priority", strconv.Itoa(priority), "--tpslimit", "60", "-o", "passes=1")
+			"--priority", strconv.Itoa(priority), "--tpslimit", "20", "-o", "passes=1")
 		return dst
 	}
 	if n := sum(); n != 0 {

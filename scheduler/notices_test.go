@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,8 +25,10 @@ func TestPausesAndEndsAreTold(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, event := range []string{notify.Done, notify.Failed, notify.Paused} {
-			if strings.Contains(string(body), "pelmill.job."+event+`"`) {
-				came = append(came, event+" "+r.Header.Get("webhook-id"))
+			one := event + " " + r.Header.Get("webhook-id")
+			// A scheduler that ends before it has noted an answer leaves the next one to send the same again.
+			if strings.Contains(string(body), "pelmill.job."+event+`"`) && !slices.Contains(came, one) {
+				came = append(came, one)
 			}
 		}
 	}))
@@ -63,12 +66,10 @@ func TestPausesAndEndsAreTold(t *testing.T) {
 	}
 	r.ended(spec.ID)
 	r.wait("the end to be told", func() bool { return len(told()) == 6 })
-	ids := map[string]bool{}
 	for i, one := range told() {
-		if ids[one] || strings.HasPrefix(one, notify.Done) != (i >= 4) {
+		if strings.HasPrefix(one, notify.Done) != (i >= 4) {
 			t.Errorf("%d: %s", i, one)
 		}
-		ids[one] = true
 	}
 	r.wait("the job to leave the queue", func() bool { all, err := r.conn.Jobs(r.ctx); return err == nil && len(all) == 0 })
 }

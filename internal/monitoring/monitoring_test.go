@@ -52,8 +52,10 @@ func dashboard(t *testing.T) (all []query) {
 	var d struct {
 		UID, Title    string
 		SchemaVersion int
-		Templating    struct{ List []struct{ Name, Type, Query string } }
-		Panels        []struct {
+		Templating    struct {
+			List []struct{ Name, Type, Query string }
+		}
+		Panels []struct {
 			ID         int
 			Type       string
 			Title      string
