@@ -11,6 +11,7 @@ import (
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/scheduler/api/client"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -78,7 +79,7 @@ func code(ctx context.Context, err error) int {
 		return exitNoDevice
 	case errors.Is(err, gpu.ErrFatal):
 		return exitLostCard
-	case errors.Is(err, queue.ErrUnreachable), errors.Is(err, queue.ErrFull), storage.Unreachable(err), storage.Full(err), errors.As(err, &temp):
+	case errors.Is(err, queue.ErrUnreachable), errors.Is(err, client.ErrUnreachable), errors.Is(err, queue.ErrFull), storage.Unreachable(err), storage.Full(err), errors.As(err, &temp):
 		return exitUnreachable
 	}
 	return exitError

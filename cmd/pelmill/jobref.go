@@ -10,12 +10,13 @@ import (
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/scheduler/api/client"
 	"github.com/pelmill/pelmill/scheduler/notify"
 	"github.com/pelmill/pelmill/storage"
 )
 
 const jobRefHelp = `The job is named by its target and its id, by the target alone (the newest job
-there), or, while it has not ended and with --redis, by its id alone.`
+there), or by its id alone with --server, or with --redis while it has not ended.`
 
 // cluster is what verbs about jobs need: the buckets and, where --redis is
 // given, the queue.
@@ -27,6 +28,9 @@ type cluster struct {
 	conn    *queue.Conn // nil without --redis
 	client  *scheduler.Client
 	notify  *notify.Sender // of jobs that this process does itself; nil: none
+	server  serverFlags    // of verbs that have --server
+	remote  *client.Client // nil without it
+	jobs    engine         // client, or remote
 }
 
 func (c *cluster) flags(fs *pflag.FlagSet) {
@@ -36,6 +40,16 @@ func (c *cluster) flags(fs *pflag.FlagSet) {
 // open connects to Redis where --redis is given and prepares the buckets. The
 // caller closes c.
 func (c *cluster) open(ctx context.Context) error {
+	if c.server.url != "" {
+		if c.redis != "" {
+			return usagef("--server and --redis cannot be given together: the scheduler knows its Redis")
+		}
+		remote, err := client.New(c.server.url, &c.server.opts)
+		if err != nil {
+			return &exit{exitUsage, err}
+		}
+		c.remote = remote
+	}
 	if c.redis != "" {
 		conn, err := queue.Open(ctx, c.redis, nil)
 		if err != nil {
@@ -45,6 +59,9 @@ func (c *cluster) open(ctx context.Context) error {
 	}
 	c.buckets = c.p.newBuckets()
 	c.client = &scheduler.Client{Buckets: c.buckets, Conn: c.conn}
+	if c.jobs = c.client; c.remote != nil {
+		c.jobs = c.remote
+	}
 	return nil
 }
 
@@ -54,6 +71,9 @@ func (c *cluster) close() {
 	}
 	if c.conn != nil {
 		c.conn.Close()
+	}
+	if c.remote != nil {
+		c.remote.Close()
 	}
 }
 
@@ -73,9 +93,13 @@ func (c *cluster) jobOf(ctx context.Context, args []string) (ref, error) {
 		}
 		return ref{target, args[1]}, nil
 	}
+	if jobs.ValidID(args[0]) && c.remote != nil {
+		target, err := c.remote.Target(ctx, args[0])
+		return ref{target, args[0]}, err
+	}
 	if jobs.ValidID(args[0]) {
 		if c.conn == nil {
-			return ref{}, usagef("job %s: name its target too, or --redis to look it up", args[0])
+			return ref{}, usagef("job %s: name its target too, or --redis or --server to look it up", args[0])
 		}
 		target, err := c.conn.Job(args[0]).Target(ctx)
 		if err != nil {
@@ -97,7 +121,7 @@ func (c *cluster) jobOf(ctx context.Context, args []string) (ref, error) {
 	if err != nil {
 		return ref{}, &exit{exitUsage, err}
 	}
-	id, err := c.client.Newest(ctx, target)
+	id, err := c.jobs.Newest(ctx, target)
 	return ref{target, id}, err
 }
 
@@ -123,6 +147,7 @@ func (p *program) jobVerb(use, short, long string, act func(cmd *cobra.Command, 
 		},
 	}
 	c.flags(cmd.Flags())
+	c.server.flags(cmd.Flags())
 	c.allow.flags(cmd.Flags())
 	return cmd
 }

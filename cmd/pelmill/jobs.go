@@ -16,13 +16,13 @@ func (p *program) jobs() *cobra.Command {
 		Use:   "jobs [DST...]",
 		Short: "List jobs: of a Redis, or of targets",
 		Long: `List jobs with their state, objects, size, rate, remaining time, age, priority and hours.
-With --redis alone these are the jobs that have not ended, of all targets; with DST
+With --redis or --server alone these are the jobs that have not ended, of all targets; with DST
 all jobs of these targets.`,
 		GroupID: groupJobs,
 		Args:    arguments(0, 1000),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && c.redis == "" {
-				return usagef("jobs needs a DST, or --redis for the jobs of all targets there")
+			if len(args) == 0 && !c.connected() {
+				return usagef("jobs needs a DST, or --redis or --server for the jobs of all targets there")
 			}
 			if err := c.open(cmd.Context()); err != nil {
 				return err
@@ -32,6 +32,7 @@ all jobs of these targets.`,
 		},
 	}
 	c.flags(cmd.Flags())
+	c.server.flags(cmd.Flags())
 	c.allow.flags(cmd.Flags())
 	return cmd
 }
@@ -44,7 +45,7 @@ func (p *program) showJobs(cmd *cobra.Command, c *cluster, targets []string) err
 		if err != nil {
 			return err
 		}
-		if all, err = c.client.OverviewOfQueue(cmd.Context(), policy); err != nil {
+		if all, err = c.jobs.OverviewOfQueue(cmd.Context(), policy); err != nil {
 			return err
 		}
 	}
@@ -53,7 +54,7 @@ func (p *program) showJobs(cmd *cobra.Command, c *cluster, targets []string) err
 		if err != nil {
 			return &exit{exitUsage, err}
 		}
-		of, err := c.client.Overview(cmd.Context(), target)
+		of, err := c.jobs.Overview(cmd.Context(), target)
 		if err != nil {
 			return err
 		}

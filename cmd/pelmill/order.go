@@ -22,15 +22,15 @@ func (p *program) order(use, short, long, want string) *cobra.Command {
 			}
 			ctl.Priority = &priority
 		}
-		if err := c.client.Control(cmd.Context(), r.target, r.id, ctl); err != nil {
+		if err := c.jobs.Control(cmd.Context(), r.target, r.id, ctl); err != nil {
 			return err
 		}
 		if want == jobs.WantCancel {
-			s, err := c.client.Status(cmd.Context(), r.target, r.id)
+			s, err := c.jobs.Status(cmd.Context(), r.target, r.id)
 			if err != nil {
 				return err
 			}
-			if s.State.State == jobs.StateInterrupted {
+			if s.State.State == jobs.StateInterrupted && c.remote == nil {
 				if err := p.endInterrupted(cmd.Context(), &scheduler.Client{Buckets: c.buckets}, r); err != nil {
 					return err
 				}

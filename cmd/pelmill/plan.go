@@ -13,14 +13,14 @@ func (p *program) plan() *cobra.Command {
 	cmd := p.jobVerb("plan DST [JOB] | JOB", "Show what a job is going to do",
 		"Show what a job is going to do: how many objects, what is done already, and the\nexpected saving and time, from compressing a sample.",
 		func(cmd *cobra.Command, c *cluster, r ref) error {
-			s, err := c.client.Status(cmd.Context(), r.target, r.id)
+			s, err := c.jobs.Status(cmd.Context(), r.target, r.id)
 			if err != nil {
 				return err
 			}
 			if !planned(s.State.State) {
 				return fmt.Errorf("job %s has no plan yet, it is %s", r.id, s.State.State)
 			}
-			plan, err := c.client.Plan(cmd.Context(), r.target, r.id)
+			plan, err := c.jobs.Plan(cmd.Context(), r.target, r.id)
 			if err != nil {
 				return err
 			}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -39,8 +41,8 @@ hashed in it, with --hash-keys all names.`,
 			if html != "" && wanted != nil {
 				return usagef("--html makes the whole report: leave --outcome, --failed and --all out")
 			}
-			report, err := c.client.Report(ctx, r.target, r.id)
-			if storage.IsNotExist(err) {
+			report, err := c.jobs.Report(ctx, r.target, r.id)
+			if storage.IsNotExist(err) || errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("job %s has not ended, so it has no report; pelmill status shows where it stands", r.id)
 			}
 			if err != nil {
@@ -66,10 +68,10 @@ hashed in it, with --hash-keys all names.`,
 				_, err := fmt.Fprintln(p.stdout, plain.Line(p.objectText(o)))
 				return err
 			}
-			if err := c.client.Results(ctx, r.target, r.id, show); err != nil || len(outcomes) == 0 {
+			if err := c.jobs.Results(ctx, r.target, r.id, show); err != nil || len(outcomes) == 0 {
 				return err
 			}
-			return c.client.Known(ctx, r.target, r.id, show)
+			return c.jobs.Known(ctx, r.target, r.id, show)
 		})
 	cmd.Flags().StringSliceVar(&outcomes, "outcome", nil, "list the objects with these `OUTCOMES`, separated by commas")
 	cmd.Flags().BoolVar(&failed, "failed", false, "list the objects that failed or were rejected")
@@ -100,7 +102,7 @@ func wantedOutcomes(names []string, failed, all bool) (wanted []jobs.Outcome, er
 // reportEnd prints the summary of a job that has reached the end s, and gives
 // the exit code.
 func (p *program) reportEnd(ctx context.Context, c *cluster, r ref, s scheduler.Status) error {
-	report, err := c.client.Report(ctx, r.target, r.id)
+	report, err := c.jobs.Report(ctx, r.target, r.id)
 	if err != nil {
 		if s.State.Reason != "" {
 			return fmt.Errorf("job %s %s: %s", r.id, s.State.State, strings.TrimSuffix(s.State.Reason, "."))

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/scheduler/api"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -18,7 +19,7 @@ func (p *program) retry() *cobra.Command {
 	var minPSNR decibels
 	cmd := p.jobVerb("retry DST [JOB] | JOB", "Try the failed objects of a job again",
 		`Make a new job of the objects that failed or were rejected, and do it: in this
-process, or with --redis on the cluster there (which waits for pelmill start unless
+process, or with --redis or --server on the cluster there (which waits for pelmill start unless
 --yes is given). Exit code 4 if nothing had failed.
 
 --damaged takes instead what the last pelmill verify of DST listed as damaged, of all jobs or
@@ -28,7 +29,7 @@ of JOB, and makes these results anew.`,
 			if err := checkDevice(device); err != nil {
 				return err
 			}
-			here := c.redis == ""
+			here := !c.connected()
 			mutate := func(s *jobs.Spec) {
 				flags := cmd.Flags()
 				if flags.Changed("device") {
@@ -50,6 +51,9 @@ of JOB, and makes these results anew.`,
 			store, err := storage.Store(r.target)
 			if err != nil {
 				return err
+			}
+			if damaged && c.remote != nil {
+				return usagef("--damaged reads what pelmill verify wrote, so not with --server")
 			}
 			if damaged {
 				only := ""
@@ -74,7 +78,7 @@ of JOB, and makes these results anew.`,
 					return l.finish(ctx, ref{spec.Target, spec.ID}, spec.Source)
 				})
 			}
-			report, err := c.client.Report(ctx, r.target, r.id)
+			report, err := c.jobs.Report(ctx, r.target, r.id)
 			if err != nil {
 				return err
 			}
@@ -93,7 +97,25 @@ of JOB, and makes these results anew.`,
 				defer l.stop()
 				l.places = append([]string{r.target, store}, c.allow.prefixes...)
 			}
-			spec, err := c.client.Retry(ctx, r.target, r.id, mutate)
+			var spec jobs.Spec
+			if c.remote != nil {
+				again := api.Again{Start: yes}
+				if cmd.Flags().Changed("device") {
+					again.Device = device
+				}
+				if cmd.Flags().Changed("verify") {
+					again.Verify = verify
+				}
+				if minPSNR.given {
+					again.MinPSNR = &minPSNR.value
+				}
+				if cmd.Flags().Changed("overwrite") {
+					again.Overwrite = &overwrite
+				}
+				spec, err = c.remote.Retry(ctx, r.id, again)
+			} else {
+				spec, err = c.client.Retry(ctx, r.target, r.id, mutate)
+			}
 			if err != nil {
 				return err
 			}
@@ -110,6 +132,6 @@ of JOB, and makes these results anew.`,
 	flags.Var(&minPSNR, "min-psnr", "reject lossy results below so many `DB`, if otherwise than before; 0 is no floor")
 	flags.BoolVar(&overwrite, "overwrite", false, "replace what is in the way in the target, unless a job that has not ended owns it")
 	flags.BoolVar(&damaged, "damaged", false, "make the results anew that the last pelmill verify listed as damaged")
-	flags.BoolVarP(&yes, "yes", "y", false, "with --redis: start without waiting for pelmill start")
+	flags.BoolVarP(&yes, "yes", "y", false, "with --redis or --server: start without waiting for pelmill start")
 	return cmd
 }

@@ -84,7 +84,7 @@ func TestStores(t *testing.T) {
 //
 // The condition mount is the right to mount, which no machine must give.
 //
-// $IMAGES is the folder with the project's small images.
+// $IMAGES is the folder with the project's small images. With Redis, $API is an address that a scheduler can listen at.
 func transcripts(t *testing.T, dir, redis string, environment ...string) {
 	images, err := filepath.Abs(filepath.Join("..", "..", "testdata", "images"))
 	if err != nil {
@@ -102,6 +102,7 @@ func transcripts(t *testing.T, dir, redis string, environment ...string) {
 			if redis != "" {
 				// Folders stand for buckets here, and no process opens a folder that only Redis names.
 				env.Setenv("PELMILL_ALLOW", env.WorkDir+","+images)
+				env.Setenv("API", fmt.Sprintf("127.0.0.1:%d", services.FreePort(t)))
 				env.Setenv("REDIS", fmt.Sprintf("%s%d", strings.TrimSuffix(redis, "0"), database.Add(1)))
 			}
 			return nil

@@ -148,7 +148,7 @@ take; 0, or off for bwlimit, lifts a limit. They hold within seconds.
 			if err != nil {
 				return err
 			}
-			if err := c.client.Control(cmd.Context(), r.target, r.id, jobs.Control{Settings: s}); err != nil {
+			if err := c.jobs.Control(cmd.Context(), r.target, r.id, jobs.Control{Settings: s}); err != nil {
 				return err
 			}
 			if p.json {
@@ -159,6 +159,7 @@ take; 0, or off for bwlimit, lifts a limit. They hold within seconds.
 		},
 	}
 	c.flags(cmd.Flags())
+	c.server.flags(cmd.Flags())
 	c.allow.flags(cmd.Flags())
 	return cmd
 }

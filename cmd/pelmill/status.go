@@ -14,12 +14,12 @@ import (
 func (p *program) status() *cobra.Command {
 	var all bool
 	cmd := p.jobVerb("status [DST [JOB] | JOB]", "Show where a job stands, and why if it does not move",
-		"Show where a job stands and, if nothing moves, why: no worker, paused, Redis full,\nthe target full or closed to us, outside its hours, waiting for start, no scheduler. --all lists the jobs of DST.\nWithout arguments and with --redis it is pelmill jobs.",
+		"Show where a job stands and, if nothing moves, why: no worker, paused, Redis full,\nthe target full or closed to us, outside its hours, waiting for start, no scheduler. --all lists the jobs of DST.\nWithout arguments and with --redis or --server it is pelmill jobs.",
 		func(cmd *cobra.Command, c *cluster, r ref) error {
 			if all {
 				return p.jobList(cmd, c, r.target)
 			}
-			s, err := c.client.Status(cmd.Context(), r.target, r.id)
+			s, err := c.jobs.Status(cmd.Context(), r.target, r.id)
 			if err != nil {
 				return err
 			}
@@ -33,9 +33,10 @@ func (p *program) status() *cobra.Command {
 		}
 		c := &cluster{p: p}
 		c.redis, _ = cmd.Flags().GetString("redis")
+		c.server.read(cmd.Flags())
 		c.allow.prefixes, _ = cmd.Flags().GetStringArray("allow")
-		if c.redis == "" {
-			return usagef("status needs a DST or a job, or --redis for the jobs of all targets there")
+		if !c.connected() {
+			return usagef("status needs a DST or a job, or --redis or --server for the jobs of all targets there")
 		}
 		if err := c.open(cmd.Context()); err != nil {
 			return err
@@ -129,7 +130,7 @@ func (p *program) showStatus(s scheduler.Status, r ref) error {
 
 // jobList prints the jobs of a target.
 func (p *program) jobList(cmd *cobra.Command, c *cluster, target string) error {
-	all, err := c.client.List(cmd.Context(), target)
+	all, err := c.jobs.List(cmd.Context(), target)
 	if err != nil {
 		return err
 	}

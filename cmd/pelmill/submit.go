@@ -17,8 +17,9 @@ func (p *program) submit() *cobra.Command {
 	var stats time.Duration
 	cmd := &cobra.Command{
 		Use:   "submit SRC DST",
-		Short: "Submit a job to the cluster at --redis",
-		Long: `Submit a job to the schedulers and workers at --redis. A scheduler lists SRC and
+		Short: "Submit a job to the cluster at --redis or --server",
+		Long: `Submit a job to the schedulers and workers at --redis, or of the
+scheduler at --server. A scheduler lists SRC and
 plans the job; submit waits for that, prints the plan and leaves the job waiting
 for pelmill start. With --yes the job starts by itself and submit returns at once.
 
@@ -33,8 +34,11 @@ The same --token gives the same job again, however often it is submitted.`,
 			if err != nil {
 				return err
 			}
-			if c.redis == "" && !j.dryRun {
-				return usagef("submit needs --redis; pelmill compress does a job without one")
+			if !c.connected() && !j.dryRun {
+				return usagef("submit needs --redis or --server; pelmill compress does a job without one")
+			}
+			if c.server.url != "" && j.dryRun {
+				return usagef("--dry-run looks at the buckets from here, so not with --server: submit without --yes and look at the plan")
 			}
 			if err := j.open(); err != nil {
 				return err
@@ -48,7 +52,7 @@ The same --token gives the same job again, however often it is submitted.`,
 			if j.dryRun {
 				return p.dryRun(ctx, c, j, spec)
 			}
-			if spec, err = c.client.Submit(ctx, spec, j.list, j.format); err != nil {
+			if spec, err = c.jobs.Submit(ctx, spec, j.list, j.format); err != nil {
 				return err
 			}
 			return p.submitted(ctx, c, spec, stats)
@@ -57,6 +61,7 @@ The same --token gives the same job again, however often it is submitted.`,
 	j.flags(cmd.Flags(), dryRunSample)
 	p.pricesFlag(cmd.Flags())
 	c.flags(cmd.Flags())
+	c.server.flags(cmd.Flags())
 	statsFlag(cmd, &stats)
 	return cmd
 }
@@ -92,7 +97,7 @@ func (p *program) submitted(ctx context.Context, c *cluster, spec jobs.Spec, sta
 	defer d.close()
 	var waits waiting
 	for {
-		s, err := c.client.Status(ctx, spec.Target, spec.ID)
+		s, err := c.jobs.Status(ctx, spec.Target, spec.ID)
 		if err != nil {
 			return err
 		}
@@ -109,7 +114,7 @@ func (p *program) submitted(ctx context.Context, c *cluster, spec jobs.Spec, sta
 			if s.State.State == jobs.StateFailed {
 				return fmt.Errorf("job %s failed: %s", spec.ID, s.State.Reason)
 			}
-			plan, err := c.client.Plan(ctx, spec.Target, spec.ID)
+			plan, err := c.jobs.Plan(ctx, spec.Target, spec.ID)
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,7 @@ func (p *program) follow(ctx context.Context, c *cluster, r ref, stats time.Dura
 		return p.blockedEnd(status, err, "job "+r.id+" goes on when it can (pelmill watch "+shellQuote(short(r.target))+" "+r.id+")")
 	}
 	if p.json {
-		err := c.client.Results(ctx, r.target, r.id, func(o jobs.Result) error {
+		err := c.jobs.Results(ctx, r.target, r.id, func(o jobs.Result) error {
 			d.object(o)
 			return nil
 		})
@@ -71,7 +72,7 @@ func (p *program) await(ctx context.Context, c *cluster, r ref, d *display, live
 	var known scheduler.Status
 	for {
 		start := time.Now()
-		s, err := c.client.Status(ctx, r.target, r.id)
+		s, err := c.jobs.Status(ctx, r.target, r.id)
 		if err != nil {
 			return s, err
 		}
@@ -87,13 +88,13 @@ func (p *program) await(ctx context.Context, c *cluster, r ref, d *display, live
 			return s, interruptedError(s)
 		}
 		if !shown && planned(s.State.State) {
-			plan, err := c.client.Plan(ctx, r.target, r.id)
+			plan, err := c.jobs.Plan(ctx, r.target, r.id)
 			if err == nil {
 				shown, base = true, s.Counts
 				err = p.showPlanOn(d, s.Spec, plan)
 				d.release()
 			}
-			if err != nil && !storage.IsNotExist(err) {
+			if err != nil && !storage.IsNotExist(err) && !errors.Is(err, fs.ErrNotExist) {
 				return s, err
 			}
 		}

@@ -14,24 +14,20 @@ func (p *program) workers() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "workers",
 		Short: "List the workers of a cluster",
-		Long: `List the workers that are connected to --redis, with their version, device, chunks at work,
+		Long: `List the workers that are connected to --redis or to the scheduler at --server, with their version, device, chunks at work,
 objects a second, memory and when they were last seen, and those that died within the last hour
 without a word.`,
 		GroupID: groupJobs,
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if c.redis == "" {
-				return usagef("workers needs --redis")
+			if !c.connected() {
+				return usagef("workers needs --redis or --server")
 			}
 			if err := c.open(cmd.Context()); err != nil {
 				return err
 			}
 			defer c.close()
-			alive, err := c.conn.Workers(cmd.Context())
-			if err != nil {
-				return err
-			}
-			gone, err := c.conn.GoneWorkers(cmd.Context())
+			alive, gone, err := c.workers(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -39,6 +35,7 @@ without a word.`,
 		},
 	}
 	c.flags(cmd.Flags())
+	c.server.flags(cmd.Flags())
 	return cmd
 }
 

@@ -74,7 +74,7 @@ func newJob(target string, s *scheduler.Status, sums *scheduler.RecordSums) Job 
 		Codec: s.Spec.Codec, Options: s.Spec.Options, Parent: s.Spec.Parent, Created: s.Spec.Created, Counts: s.Counts, Saving: s.Counts.Saving(),
 		Total: s.Objects, Bytes: s.Bytes, ChunksDone: s.Done, Chunks: s.Chunks, Workers: len(s.Workers), Leader: s.Leader,
 		Rate: s.Rate, ByteRate: s.ByteRate, ETA: s.ETA.Seconds(), Verify: s.Spec.Verify, MinPSNR: s.Spec.MinPSNR, Strict: s.Spec.Strict,
-		Want: s.Control.Want, Wanted: newSettings(s.Spec.Now(&s.Control)), Priority: s.Priority(), Hours: s.Hours(),
+		Want: s.Control.Want, Wanted: NewSettings(s.Spec.Now(&s.Control)), Priority: s.Priority(), Hours: s.Hours(),
 		Actions: actions(s), Offline: s.Offline, FailureLimit: s.State.Limit, BudgetUsed: s.BudgetUsed(), Command: command(&s.Spec),
 	}
 	if t := s.State.Started; !t.IsZero() {

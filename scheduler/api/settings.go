@@ -20,7 +20,8 @@ type Settings struct {
 	MaxWorkers  *int     `json:"max_workers,omitempty" minimum:"0" doc:"Most chunks at work at once"`
 }
 
-func newSettings(s jobs.Settings) Settings {
+// NewSettings presents settings.
+func NewSettings(s jobs.Settings) Settings {
 	t := Settings{Priority: s.Priority, Hours: s.Hours, Bandwidth: s.Bandwidth, Requests: s.Requests, MaxObjects: s.MaxObjects, MaxBytes: s.MaxBytes, MaxWorkers: s.MaxWorkers}
 	if s.MaxDuration != nil {
 		text := s.MaxDuration.String()

@@ -148,7 +148,7 @@ func SubmissionOf(s *jobs.Spec) Submission {
 		MinPSNR: &s.MinPSNR, Larger: s.Larger, Others: s.Others, Strict: s.Strict, Reduce: s.Reduce, Overwrite: s.Overwrite,
 		Include: f.Include, Exclude: f.Exclude, IgnoreCase: f.IgnoreCase, NoDefaultExcludes: !f.DefaultExcludes, MinSize: f.MinSize, MaxSize: f.MaxSize,
 		MinAge: f.MinAge, MaxAge: f.MaxAge, MaxDepth: f.MaxDepth, ChunkObjects: s.ChunkObjects, ChunkBytes: s.ChunkBytes, FailRatio: &s.FailRatio, FailMin: &s.FailMin,
-		Settings: newSettings(jobs.Settings{Priority: &s.Priority, Hours: &s.Hours}.Over(s.Settings)),
+		Settings: NewSettings(jobs.Settings{Priority: &s.Priority, Hours: &s.Hours}.Over(s.Settings)),
 	}
 	for _, pair := range codec.SplitPairs(s.Options) {
 		key, value, _ := strings.Cut(pair, "=")
