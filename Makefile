@@ -11,6 +11,7 @@ IMAGECODECS := 2026.3.6
 OPENHTJ2K := 0.4.2
 PLAYWRIGHT := 1.65.1
 AXE       := 4.14.1
+SCHEMATHESIS := 4.32.0
 PROMETHEUS := 2.42.0
 # Commands that tests run, each with the Debian package that brings it. Only what is missing is installed: a Node.js from
 # elsewhere brings npm with it and conflicts with Debian's.
@@ -128,7 +129,7 @@ gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a 
 	install gpu/gputest/run-bundle bin/gpu-bundle/run
 	tar -C bin -czf bin/gpu-bundle.tar.gz gpu-bundle $$([[ ! -d bin/shared ]] || echo shared)
 
-services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) $(TOOLS)/imagecodecs-$(IMAGECODECS) $(TOOLS)/openhtj2k-$(OPENHTJ2K) $(TOOLS)/prometheus-$(PROMETHEUS) $(DEPLOY_CHECKS) $(TOOLS)/playwright-$(PLAYWRIGHT)-$(AXE) ## install the servers that tests start
+services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) $(TOOLS)/imagecodecs-$(IMAGECODECS) $(TOOLS)/openhtj2k-$(OPENHTJ2K) $(TOOLS)/prometheus-$(PROMETHEUS) $(DEPLOY_CHECKS) $(TOOLS)/playwright-$(PLAYWRIGHT)-$(AXE) $(TOOLS)/schemathesis-$(SCHEMATHESIS) ## install the servers that tests start
 
 commands:
 	@missing=; packages=; for c in $(COMMANDS); do \
@@ -183,6 +184,12 @@ $(TOOLS)/prometheus-$(PROMETHEUS):
 	dpkg -x prometheus_*.deb . && rm prometheus_*.deb; \
 	ln -sf ../prometheus/usr/bin/prometheus ../prometheus/usr/bin/promtool $(TOOLS)/bin/; \
 	rm -f $(TOOLS)/prometheus-*; touch $@
+
+# Requests made from the description of the HTTP API, in a folder of Python's own.
+$(TOOLS)/schemathesis-$(SCHEMATHESIS):
+	@python3 -m venv $(TOOLS)/schemathesis && $(TOOLS)/schemathesis/bin/pip install -q schemathesis==$(SCHEMATHESIS) || \
+		{ rm -rf $(TOOLS)/schemathesis; echo "schemathesis not installed: Python 3.10 or later with venv and pip is needed"; exit 0; }; \
+	rm -f $(TOOLS)/schemathesis-*; touch $@
 
 # What the project promises in numbers, in the order of its parts. The large ones run once; they make their own data
 # and compare both sides within one run.

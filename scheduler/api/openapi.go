@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -14,6 +15,16 @@ func describe(spec *huma.OpenAPI) {
 		p.Properties["state"] = &huma.Schema{Type: huma.TypeString, Description: "With 409: the state of the job that does not allow it"}
 		p.Properties["code"] = &huma.Schema{Type: huma.TypeString, Description: "What kind of error it is, where that is more than the status says",
 			Enum: []any{CodeNoJob, CodeNoPlan, CodeNoReport, CodeNothing, CodeUnreachable, CodeFull}}
+	}
+	for _, name := range []string{"Submission", "Settings", "Order", "Again"} {
+		for field, p := range schemas.Map()[name].Properties {
+			if p.Ref != "" || slices.Contains(schemas.Map()[name].Required, field) {
+				continue
+			}
+			if p.Nullable = true; p.Enum != nil && !slices.Contains(p.Enum, nil) { // null is as if the field were absent
+				p.Enum = append(p.Enum, nil)
+			}
+		}
 	}
 	id := spec.Paths["/v1/jobs/{id}"].Get.Parameters[0]
 	text := func(kind, what string) *huma.Response {

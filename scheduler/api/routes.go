@@ -42,9 +42,9 @@ type JobPath struct {
 }
 
 type jobsIn struct {
-	Target string   `query:"target" maxLength:"4096" doc:"Jobs of this target only, a bucket URL"`
+	Target string   `query:"target" maxLength:"2048" doc:"Jobs of this target only, a bucket URL"`
 	State  []string `query:"state" maxItems:"16" doc:"In one of these states, separated by commas" enum:"new,preparing,planned,running,pausing,paused,finishing,done,cancelling,cancelled,failed,interrupted,refused,unknown"`
-	Cursor string   `query:"cursor" maxLength:"64" doc:"next_cursor of the page before"`
+	Cursor string   `query:"cursor" maxLength:"64" pattern:"^[a-z0-9-]*$" doc:"next_cursor of the page before"`
 	Limit  int      `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Most jobs of the page"`
 }
 
@@ -64,7 +64,7 @@ type failuresIn struct {
 type PageParams struct {
 	Class  string `query:"class" maxLength:"64" doc:"With this class of error"`
 	Prefix string `query:"prefix" maxLength:"1024" doc:"Of the key"`
-	Cursor string `query:"cursor" maxLength:"4096" doc:"next_cursor of the page before"`
+	Cursor string `query:"cursor" maxLength:"8192" pattern:"^[A-Za-z0-9_-]*$" doc:"next_cursor of the page before"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Most results of the page"`
 }
 

@@ -23,7 +23,7 @@ type ServeOptions struct {
 }
 
 const (
-	mostHeader      = 16 << 10 // bytes of the header of a request
+	mostHeader      = 64 << 10 // bytes of the header of a request
 	mostConnections = 1024
 	headerTime      = 10 * time.Second // in which a client has sent its header
 	idleConnection  = 60 * time.Second

@@ -41,7 +41,12 @@ type Submission struct {
 	MinAge            string   `json:"min_age,omitempty" maxLength:"64" doc:"Such as 36h or 7d, or a time"`
 	MaxAge            string   `json:"max_age,omitempty" maxLength:"64"`
 	MaxDepth          int      `json:"max_depth,omitempty" minimum:"0" maximum:"1000" doc:"Levels below the source; 0: all"`
-	Limits            *Limits  `json:"limits,omitempty"`
+
+	LimitBytes   int64 `json:"limit_bytes,omitempty" minimum:"0" doc:"Larger source files are rejected; this and the other limits: 0 is the reader's default"`
+	LimitSide    int   `json:"limit_side,omitempty" minimum:"0" doc:"Samples along a side"`
+	LimitSamples int64 `json:"limit_samples,omitempty" minimum:"0"`
+	LimitFrames  int   `json:"limit_frames,omitempty" minimum:"0"`
+	LimitRatio   int64 `json:"limit_ratio,omitempty" minimum:"0" doc:"Decoded bytes over file bytes"`
 
 	Settings
 	ChunkObjects int      `json:"chunk_objects,omitempty" minimum:"0" maximum:"1000" doc:"Most objects a chunk"`
@@ -51,15 +56,6 @@ type Submission struct {
 
 	Manifest string `json:"manifest,omitempty" doc:"The text of a manifest, which names the objects; else the source is listed"`
 	Format   string `json:"manifest_format,omitempty" enum:"csv,jsonl,inventory,files-from" doc:"Of the manifest"`
-}
-
-// Limits bound what workers accept; 0 is the reader's default.
-type Limits struct {
-	Bytes   int64 `json:"bytes,omitempty" minimum:"0" doc:"Of a source file"`
-	Side    int   `json:"side,omitempty" minimum:"0" doc:"Samples"`
-	Samples int64 `json:"samples,omitempty" minimum:"0"`
-	Frames  int   `json:"frames,omitempty" minimum:"0"`
-	Ratio   int64 `json:"ratio,omitempty" minimum:"0" doc:"Decoded bytes over file bytes"`
 }
 
 // leastRatio stands for a failure ratio of zero, which in a specification is the default: any failure is more.
@@ -77,6 +73,7 @@ func (s *Submission) spec(list []codec.Codec) (jobs.Spec, error) {
 		Filter: jobs.Filter{Include: s.Include, Exclude: s.Exclude, IgnoreCase: s.IgnoreCase, DefaultExcludes: !s.NoDefaultExcludes && s.Manifest == "",
 			MinSize: s.MinSize, MaxSize: s.MaxSize, MaxDepth: s.MaxDepth},
 		ChunkObjects: s.ChunkObjects, ChunkBytes: s.ChunkBytes,
+		Limits: jobs.Limits{Bytes: s.LimitBytes, Side: s.LimitSide, Samples: s.LimitSamples, Frames: s.LimitFrames, Ratio: s.LimitRatio},
 	}
 	if settings.Priority != nil {
 		spec.Priority, settings.Priority = *settings.Priority, nil
@@ -85,9 +82,6 @@ func (s *Submission) spec(list []codec.Codec) (jobs.Spec, error) {
 		spec.Hours, settings.Hours = *settings.Hours, nil
 	}
 	spec.Settings = settings
-	if s.Limits != nil {
-		spec.Limits = jobs.Limits(*s.Limits)
-	}
 	for _, o := range s.Again {
 		spec.Again = append(spec.Again, jobs.Outcome(o))
 	}
@@ -148,6 +142,7 @@ func SubmissionOf(s *jobs.Spec) Submission {
 		MinPSNR: &s.MinPSNR, Larger: s.Larger, Others: s.Others, Strict: s.Strict, Reduce: s.Reduce, Overwrite: s.Overwrite,
 		Include: f.Include, Exclude: f.Exclude, IgnoreCase: f.IgnoreCase, NoDefaultExcludes: !f.DefaultExcludes, MinSize: f.MinSize, MaxSize: f.MaxSize,
 		MinAge: f.MinAge, MaxAge: f.MaxAge, MaxDepth: f.MaxDepth, ChunkObjects: s.ChunkObjects, ChunkBytes: s.ChunkBytes, FailRatio: &s.FailRatio, FailMin: &s.FailMin,
+		LimitBytes: s.Limits.Bytes, LimitSide: s.Limits.Side, LimitSamples: s.Limits.Samples, LimitFrames: s.Limits.Frames, LimitRatio: s.Limits.Ratio,
 		Settings: NewSettings(jobs.Settings{Priority: &s.Priority, Hours: &s.Hours}.Over(s.Settings)),
 	}
 	for _, pair := range codec.SplitPairs(s.Options) {
@@ -156,10 +151,6 @@ func SubmissionOf(s *jobs.Spec) Submission {
 	}
 	for _, o := range s.Again {
 		t.Again = append(t.Again, string(o))
-	}
-	if s.Limits != (jobs.Limits{}) {
-		l := Limits(s.Limits)
-		t.Limits = &l
 	}
 	return t
 }
