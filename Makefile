@@ -193,7 +193,7 @@ $(TOOLS)/schemathesis-$(SCHEMATHESIS):
 
 # What the project promises in numbers, in the order of its parts. The large ones run once; they make their own data
 # and compare both sides within one run.
-bench: services ## print the promised numbers: search, rate, sizes against cwebp and pngquant, listing, pipeline, a million objects, idle nights, small objects on S3 (SCALE=1: 200,000)
+bench: services ## print the promised numbers: search, rate, sizes against cwebp and pngquant, listing, pipeline, a million objects, idle nights, readers of the API, small objects on S3 (SCALE=1: 200,000)
 	go test -run '^$$' -bench 'Search|Kodak' -benchtime $(BENCHTIME) -timeout 20m ./codecs/vq
 	go test -run '^$$' -bench Pngquant -benchtime 1x -timeout 20m ./codecs/neuquant
 	go test -run '^$$' -bench 'OpenJPEG|OpenJPH|Sizes' -benchtime 1x -timeout 20m ./codecs/jpeg2000
@@ -206,6 +206,7 @@ bench: services ## print the promised numbers: search, rate, sizes against cwebp
 	go test -run '^$$' -bench 'Pipeline|TinyObjects' -benchtime 1x -timeout 30m ./worker
 	go test -run '^$$' -bench BenchmarkCompress -benchtime 1x -timeout 40m ./cmd/pelmill
 	go test -run '^$$' -bench 'Million|SecondRun100k|IdleNights|ReportPage' -benchtime 1x -timeout 40m ./scheduler
+	go test -run '^$$' -bench Readers -benchtime 1x -timeout 20m ./scheduler/api
 	go test -run '^$$' -bench SmallObjects -benchtime 1x -timeout 180m ./cmd/pelmill
 
 sizes: ## print the size of the program as images have it, without each store and without all

@@ -42,6 +42,12 @@ type rig struct {
 
 func newRig(t testing.TB, change func(*api.Options)) *rig {
 	t.Helper()
+	return newRigAt(t, "", "", "", change)
+}
+
+// newRigAt has its target in a bucket at an endpoint, which the API reaches through another endpoint than everybody else.
+func newRigAt(t testing.TB, bucket, endpoint, apiEndpoint string, change func(*api.Options)) *rig {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &rig{t: t, ctx: ctx, dir: t.TempDir()}
 	r.source, r.target = filepath.Join(r.dir, "in"), filepath.Join(r.dir, "out")
@@ -49,13 +55,23 @@ func newRig(t testing.TB, change func(*api.Options)) *rig {
 	if r.conn, err = queue.Open(ctx, "", nil); err != nil {
 		t.Fatal(err)
 	}
-	policy, err := storage.Only(r.dir)
+	allowed := []string{r.dir}
+	if bucket != "" {
+		r.target, allowed = bucket, append(allowed, bucket)
+	}
+	policy, err := storage.Only(allowed...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.buckets = storage.NewBuckets()
-	r.buckets.Allow = policy
+	r.buckets.Allow, r.buckets.S3Endpoint = policy, endpoint
 	r.client = &scheduler.Client{Buckets: r.buckets, Conn: r.conn}
+	own := *r.client
+	if apiEndpoint != "" {
+		own.Buckets = storage.NewBuckets()
+		own.Buckets.Allow, own.Buckets.S3Endpoint = policy, apiEndpoint
+		t.Cleanup(func() { own.Buckets.Close() })
+	}
 	target, err := storage.Canonical(r.target)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +80,7 @@ func newRig(t testing.TB, change func(*api.Options)) *rig {
 	if change != nil {
 		change(opts)
 	}
-	r.api = api.New(r.client, opts)
+	r.api = api.New(&own, opts)
 	r.server = httptest.NewServer(r.api.Handler())
 	ended := make(chan struct{})
 	go func() {
@@ -75,6 +91,7 @@ func newRig(t testing.TB, change func(*api.Options)) *rig {
 	}()
 	t.Cleanup(func() {
 		r.api.Close()
+		r.server.CloseClientConnections()
 		r.server.Close()
 		cancel()
 		<-ended

@@ -13,7 +13,7 @@ import (
 
 const (
 	lookEvery = time.Second
-	lookShare = 20               // a look takes at most this part of the time
+	lookShare = 10               // a look takes at most this part of the time
 	lookTime  = 30 * time.Second // longest look
 	idleTime  = 10 * time.Second // after which a job that nobody asks for is looked at no more
 	errorTime = 2 * time.Second  // for which an error is the answer to everybody
