@@ -12,7 +12,7 @@ func TestAJobIsSubmittedAndOrdered(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.fill(12, "bad.png")
-	body := map[string]any{"source": r.source, "target": r.target, "codec": "webp", "options": map[string]string{"effort": "3"}, "sample": 2, "priority": 1, "max_workers": 2, "chunk_objects": 3}
+	body := map[string]any{"source": r.source, "target": r.target, "codec": "webp", "options": map[string]string{"effort": "3"}, "sample": 2, "priority": 1, "max_workers": 2, "chunk_objects": 3, "notify": []string{"https://93.184.216.34/hook"}}
 	var job api.Job
 	res := r.want(201, &job, "POST", "/v1/jobs", body, "Idempotency-Key", "a")
 	id := job.Job
@@ -31,6 +31,11 @@ func TestAJobIsSubmittedAndOrdered(t *testing.T) {
 	if !strings.Contains(problem.Detail, id) {
 		t.Errorf("another job with the same key: %+v", problem)
 	}
+
+	if spec, err := r.client.Spec(r.ctx, r.target, id); err != nil || len(spec.Notify) != 1 || spec.Verify != "full" || spec.ChunkObjects != 3 {
+		t.Errorf("stored: %+v (%v)", spec, err)
+	}
+	r.want(422, nil, "POST", "/v1/jobs", map[string]any{"source": r.source, "target": r.target, "codec": "webp", "notify": []string{"file:///etc/passwd"}})
 
 	planned := r.untilState(id, "planned")
 	var plan api.Plan

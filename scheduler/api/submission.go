@@ -54,6 +54,8 @@ type Submission struct {
 	FailRatio    *float64 `json:"fail_ratio,omitempty" minimum:"0" maximum:"1" doc:"The job stops when more than this share of the attempted objects failed"`
 	FailMin      *int64   `json:"fail_min,omitempty" minimum:"0" doc:"But not before so many were attempted"`
 
+	Notify []string `json:"notify,omitempty" maxItems:"10" nullable:"false" doc:"URLs that are told by a signed webhook when the job is done, has failed or is paused by a limit; whoever reads the target can read them"`
+
 	Manifest string `json:"manifest,omitempty" doc:"The text of a manifest, which names the objects; else the source is listed"`
 	Format   string `json:"manifest_format,omitempty" enum:"csv,jsonl,inventory,files-from" doc:"Of the manifest"`
 }
@@ -72,7 +74,7 @@ func (s *Submission) spec(list []codec.Codec) (jobs.Spec, error) {
 		Larger: s.Larger, Others: s.Others, Strict: s.Strict, Reduce: s.Reduce, Overwrite: s.Overwrite,
 		Filter: jobs.Filter{Include: s.Include, Exclude: s.Exclude, IgnoreCase: s.IgnoreCase, DefaultExcludes: !s.NoDefaultExcludes && s.Manifest == "",
 			MinSize: s.MinSize, MaxSize: s.MaxSize, MaxDepth: s.MaxDepth},
-		ChunkObjects: s.ChunkObjects, ChunkBytes: s.ChunkBytes,
+		ChunkObjects: s.ChunkObjects, ChunkBytes: s.ChunkBytes, Notify: s.Notify,
 		Limits: jobs.Limits{Bytes: s.LimitBytes, Side: s.LimitSide, Samples: s.LimitSamples, Frames: s.LimitFrames, Ratio: s.LimitRatio},
 	}
 	if settings.Priority != nil {
@@ -141,7 +143,7 @@ func SubmissionOf(s *jobs.Spec) Submission {
 		Source: s.Source, Target: s.Target, Codec: s.Codec, Options: map[string]string{}, Start: s.AutoStart, Sample: s.Sample, Verify: s.Verify, Device: s.Device,
 		MinPSNR: &s.MinPSNR, Larger: s.Larger, Others: s.Others, Strict: s.Strict, Reduce: s.Reduce, Overwrite: s.Overwrite,
 		Include: f.Include, Exclude: f.Exclude, IgnoreCase: f.IgnoreCase, NoDefaultExcludes: !f.DefaultExcludes, MinSize: f.MinSize, MaxSize: f.MaxSize,
-		MinAge: f.MinAge, MaxAge: f.MaxAge, MaxDepth: f.MaxDepth, ChunkObjects: s.ChunkObjects, ChunkBytes: s.ChunkBytes, FailRatio: &s.FailRatio, FailMin: &s.FailMin,
+		MinAge: f.MinAge, MaxAge: f.MaxAge, MaxDepth: f.MaxDepth, ChunkObjects: s.ChunkObjects, ChunkBytes: s.ChunkBytes, Notify: s.Notify, FailRatio: &s.FailRatio, FailMin: &s.FailMin,
 		LimitBytes: s.Limits.Bytes, LimitSide: s.Limits.Side, LimitSamples: s.Limits.Samples, LimitFrames: s.Limits.Frames, LimitRatio: s.Limits.Ratio,
 		Settings: NewSettings(jobs.Settings{Priority: &s.Priority, Hours: &s.Hours}.Over(s.Settings)),
 	}
