@@ -95,6 +95,9 @@ func storeAsset(ctx context.Context, f folder, asset []byte) error {
 	return f.put(ctx, jobs.AssetKey(hex.EncodeToString(sum[:])), asset, false)
 }
 
+// Assets finds what results of a target share, such as codebooks, by their hash.
+func Assets(target *storage.Bucket) codec.Assets { return storedAssets(target) }
+
 // storedAssets finds assets in the target, by their hash.
 func storedAssets(target *storage.Bucket) codec.Assets {
 	return codecs.CheckedAssets(func(ctx context.Context, hash string) ([]byte, error) {

@@ -17,7 +17,7 @@ const thumbnailSide = 256
 // writeThumbnail writes a small picture of what data holds to a new PNG file, see
 // [thumbnail.PNG].
 func writeThumbnail(ctx context.Context, c codec.Codec, data []byte, file string) error {
-	png, err := thumbnail.PNG(ctx, c, data, thumbnailSide, 0)
+	png, err := thumbnail.PNG(ctx, c, data, nil, thumbnailSide, 0)
 	if err != nil {
 		return err
 	}

@@ -12,17 +12,17 @@ import (
 
 // PNG gives a picture of at most side samples along a side, as a PNG file, of what data
 // holds: of a volume or a sequence the middle slice, of samples of more than 8 bits the range
-// in use. c is the codec of the file, nil for a file of an image format. It decodes as little
+// in use. c is the codec of the file, nil for a file of an image format; assets finds what files share, and may be nil. It decodes as little
 // as the file allows, and nothing of more than samples samples; 0: the limits of readers hold.
-func PNG(ctx context.Context, c codec.Codec, data []byte, side int, samples int64) ([]byte, error) {
-	m, err := decode(ctx, c, data, side, samples)
+func PNG(ctx context.Context, c codec.Codec, data []byte, assets codec.Assets, side int, samples int64) ([]byte, error) {
+	m, err := decode(ctx, c, data, assets, side, samples)
 	if err != nil {
 		return nil, err
 	}
 	return imageio.Encode(raster.Stretch(shrink(m, side)), "png")
 }
 
-func decode(ctx context.Context, c codec.Codec, data []byte, side int, samples int64) (*raster.Image, error) {
+func decode(ctx context.Context, c codec.Codec, data []byte, assets codec.Assets, side int, samples int64) (*raster.Image, error) {
 	if c == nil {
 		return imageio.Decode(data, &imageio.Limits{Samples: samples})
 	}
@@ -37,7 +37,7 @@ func decode(ctx context.Context, c codec.Codec, data []byte, side int, samples i
 	for view.Reduce < h.Resolutions-1 && max(h.Width, h.Height)>>view.Reduce > side {
 		view.Reduce++
 	}
-	d := codec.DecodeView(ctx, c, codec.Run{}, [][]byte{data}, nil, view)[0]
+	d := codec.DecodeView(ctx, c, codec.Run{}, [][]byte{data}, assets, view)[0]
 	return d.Image, d.Err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/pelmill/pelmill/internal/thumbnail"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/jobs/class"
+	"github.com/pelmill/pelmill/scheduler"
 	"github.com/pelmill/pelmill/scheduler/api"
 	"github.com/pelmill/pelmill/scheduler/report"
 	"github.com/pelmill/pelmill/storage"
@@ -197,5 +198,5 @@ func (p *page) picture(ctx context.Context, id, key string, result bool) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	return thumbnail.PNG(ctx, c, got.Data, imageSide, mostSamples)
+	return thumbnail.PNG(ctx, c, got.Data, scheduler.Assets(b), imageSide, mostSamples)
 }

@@ -1,10 +1,13 @@
 package page_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"image"
 	"image/png"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -12,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler/api"
 	"github.com/pelmill/pelmill/scheduler/page"
 )
@@ -26,7 +30,7 @@ func TestViews(t *testing.T) {
 	r.write("a/broken.png", picture(t, 3)[:100])
 	r.write("patient-name.dcm", []byte("no DICOM"))
 	r.work()
-	id := r.ended()
+	id := r.ended(nil)
 	res, _ := r.want(200, "/", nil, id, "done", "webp", `href="/new"`)
 	if csp := res.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") || strings.Contains(csp, "http") {
 		t.Errorf("policy %q", csp)
@@ -107,6 +111,28 @@ func TestFormMakesAJobOnce(t *testing.T) {
 	r.want(403, "/new", elsewhere, `role="alert"`)
 }
 
+// TestPicturesOfSharedCodebooks: what a result needs beside its file is found in the target.
+func TestPicturesOfSharedCodebooks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "", nil, page.Options{})
+	noise, random := image.NewGray(image.Rect(0, 0, 64, 64)), rand.New(rand.NewPCG(1, 2))
+	for i := range noise.Pix {
+		noise.Pix[i] = uint8(random.Uint32())
+	}
+	var data bytes.Buffer
+	if err := png.Encode(&data, noise); err != nil {
+		t.Fatal(err)
+	}
+	r.write("one.png", data.Bytes())
+	r.work()
+	id := r.ended(func(s *jobs.Spec) { s.Codec, s.Options = "vq", "codebook=job n=4" })
+	r.want(200, "/jobs/"+id+"/objects?outcome=compressed", nil, "one.png")
+	_, body := r.want(200, "/jobs/"+id+"/image?of=result&key=one.png", nil)
+	if _, err := png.Decode(strings.NewReader(body)); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestRoles: without a token there is a form to sign in, and who may read cannot change.
 func TestRoles(t *testing.T) {
 	t.Parallel()
@@ -147,7 +173,7 @@ func TestHashedKeys(t *testing.T) {
 	r.write("marked-key.png", picture(t, 1))
 	r.write("marked-broken.png", picture(t, 1)[:90])
 	r.work()
-	id := r.ended()
+	id := r.ended(nil)
 	for _, path := range []string{"", "/objects", "/objects?prefix=marked", "/report"} {
 		if _, body := r.want(200, "/jobs/"+id+path, nil); strings.Contains(strings.ReplaceAll(body, `"marked"`, ""), "marked-") {
 			t.Errorf("%s has a key", path)

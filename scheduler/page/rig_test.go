@@ -176,9 +176,13 @@ func (r *rig) want(status int, path string, form url.Values, texts ...string) (*
 }
 
 // ended makes a job, waits for its end and gives its id.
-func (r *rig) ended() string {
+func (r *rig) ended(change func(*jobs.Spec)) string {
 	r.t.Helper()
-	spec, err := r.client.Submit(r.ctx, jobs.Spec{Source: r.source, Target: r.target, Codec: "webp", AutoStart: true}, nil, "")
+	spec := jobs.Spec{Source: r.source, Target: r.target, Codec: "webp", AutoStart: true}
+	if change != nil {
+		change(&spec)
+	}
+	spec, err := r.client.Submit(r.ctx, spec, nil, "")
 	if err != nil {
 		r.t.Fatal(err)
 	}

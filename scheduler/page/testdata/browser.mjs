@@ -134,6 +134,8 @@ try {
   const paper = await open();
   await paper.setContent(report);
   await judge(paper, "report");
+  await paper.setContent(readFileSync("../report/testdata/report.html", "utf8")); // one with losses, failures and folders
+  await judge(paper, "report-lossy");
   await close(paper);
 
   step("without events");
