@@ -7,6 +7,7 @@ SHELL := bash
 VERSITYGW := v1.8.0
 FAKE_GCS  := v1.56.1
 AZURITE   := 3.37.0
+NATS      := v2.15.2
 IMAGECODECS := 2026.3.6
 OPENHTJ2K := 0.4.2
 PLAYWRIGHT := 1.65.1
@@ -129,7 +130,7 @@ gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a 
 	install gpu/gputest/run-bundle bin/gpu-bundle/run
 	tar -C bin -czf bin/gpu-bundle.tar.gz gpu-bundle $$([[ ! -d bin/shared ]] || echo shared)
 
-services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) $(TOOLS)/imagecodecs-$(IMAGECODECS) $(TOOLS)/openhtj2k-$(OPENHTJ2K) $(TOOLS)/prometheus-$(PROMETHEUS) $(DEPLOY_CHECKS) $(TOOLS)/playwright-$(PLAYWRIGHT)-$(AXE) $(TOOLS)/schemathesis-$(SCHEMATHESIS) ## install the servers that tests start
+services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) $(TOOLS)/nats-server-$(NATS) $(TOOLS)/imagecodecs-$(IMAGECODECS) $(TOOLS)/openhtj2k-$(OPENHTJ2K) $(TOOLS)/prometheus-$(PROMETHEUS) $(DEPLOY_CHECKS) $(TOOLS)/playwright-$(PLAYWRIGHT)-$(AXE) $(TOOLS)/schemathesis-$(SCHEMATHESIS) ## install the servers that tests start
 
 commands:
 	@missing=; packages=; for c in $(COMMANDS); do \
@@ -152,6 +153,10 @@ $(TOOLS)/versitygw-$(VERSITYGW):
 $(TOOLS)/fake-gcs-server-$(FAKE_GCS):
 	CGO_ENABLED=0 GOBIN=$(TOOLS)/bin go install github.com/fsouza/fake-gcs-server@$(FAKE_GCS)
 	@rm -f $(TOOLS)/fake-gcs-server-*; touch $@
+
+$(TOOLS)/nats-server-$(NATS):
+	CGO_ENABLED=0 GOBIN=$(TOOLS)/bin go install github.com/nats-io/nats-server/v2@$(NATS)
+	@rm -f $(TOOLS)/nats-server-*; touch $@
 
 $(TOOLS)/azurite-$(AZURITE):
 	@if ! command -v npm >/dev/null; then echo "azurite not installed: no npm"; exit 0; fi; \

@@ -38,7 +38,7 @@ var rules = map[string]rule{
 	"storage": {foreign: []string{"gocloud.dev", "github.com/aws", "cloud.google.com/go/storage", "google.golang.org/api", "github.com/Azure", "github.com/cenkalti/backoff/v5", "golang.org/x/sys/unix", zstd}},
 	"queue":   {ours: []string{"jobs"}, foreign: []string{"github.com/hibiken/asynq", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"}},
 	"scheduler": {ours: []string{"internal/build", "internal/listener", "internal/plain", "internal/quantity", "internal/thumbnail", "jobs/...", "queue", "storage", "imageio", "codecs", "codecs/codec", "raster"},
-		foreign: []string{"github.com/bmatcuk/doublestar/v4", "github.com/danielgtaylor/huma/v2", "github.com/prometheus/client_golang", "golang.org/x/sys/unix", zstd}},
+		foreign: []string{"github.com/bmatcuk/doublestar/v4", "github.com/danielgtaylor/huma/v2", "github.com/prometheus/client_golang", "golang.org/x/sys/unix", "gocloud.dev/pubsub", "github.com/nats-io/nats.go", zstd}},
 	"worker": {ours: []string{"internal/build", "internal/listener", "internal/plain", "jobs/...", "queue", "storage", "imageio", "raster", "codecs", "codecs/codec", "codecs/pool", "gpu"},
 		foreign: []string{"github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/time/rate", "github.com/hashicorp/golang-lru/v2", "github.com/KimMachineGun/automemlimit/memlimit", zstd}},
 	"cmd": {ours: []string{"internal/plain", "internal/quantity", "internal/thumbnail", "internal/build", "raster", "jobs/...", "gpu", "imageio", "codecs", "codecs/codec", "storage", "queue", "scheduler/...", "worker"},

@@ -120,6 +120,9 @@ type Spec struct {
 	FailMin      int64    `json:"fail_min"`          // ... but not before so many objects were attempted
 }
 
+// IntakeToken begins the token of a job that is a batch of an intake. Such a token is pruned with its job.
+const IntakeToken = "intake "
+
 // Limits bound what a worker accepts, zero meaning the reader's default.
 type Limits struct {
 	Bytes   int64 `json:"bytes,omitempty"` // of a source file

@@ -74,6 +74,17 @@ func (e *TokenError) Error() string {
 // then. The job's specification is the last thing written but for its control
 // record, so a submission that fails can be repeated with the same token.
 func (c *Client) Submit(ctx context.Context, spec jobs.Spec, manifest io.Reader, format string) (jobs.Spec, error) {
+	if manifest == nil {
+		return c.submit(ctx, spec, nil)
+	}
+	return c.submit(ctx, spec, func(source string, fn func(jobs.Entry) error) error {
+		return parseManifest(manifest, format, source, fn)
+	})
+}
+
+// submit is Submit with the entries of a manifest, which given passes to fn for a canonical source; nil: the
+// source is listed.
+func (c *Client) submit(ctx context.Context, spec jobs.Spec, given func(source string, fn func(jobs.Entry) error) error) (jobs.Spec, error) {
 	asset, err := c.complete(ctx, &spec)
 	if err != nil {
 		return spec, err
@@ -94,7 +105,7 @@ func (c *Client) Submit(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 			return spec, err
 		}
 		if ok {
-			if other := differs(&old, &spec, manifest != nil); other != "" {
+			if other := differs(&old, &spec, given != nil); other != "" {
 				return spec, &TokenError{Job: old.ID, Differs: other}
 			}
 			return old, c.open(ctx, old)
@@ -106,11 +117,11 @@ func (c *Client) Submit(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 			return spec, err
 		}
 	}
-	if manifest != nil {
+	if given != nil {
 		spec.Manifest = jobs.Given
 		s := memory(c.Memory).sorter()
 		defer s.close()
-		err := sortManifest(&s, func(fn func(jobs.Entry) error) error { return parseManifest(manifest, format, spec.Source, fn) })
+		err := sortManifest(&s, func(fn func(jobs.Entry) error) error { return given(spec.Source, fn) })
 		if err == nil {
 			err = storeGiven(ctx, f, distinct(spool(&s)))
 		}
@@ -214,8 +225,7 @@ func differs(old, spec *jobs.Spec, given bool) string {
 
 // claimToken gives the id that a token stands for in a target, id where it is new.
 func claimToken(ctx context.Context, target *storage.Bucket, token, id string) (string, error) {
-	sum := sha256.Sum256([]byte(token))
-	key := jobs.Root + "tokens/" + hex.EncodeToString(sum[:])
+	key := tokenKey(token)
 	_, err := storage.Put(ctx, target, key, []byte(id), nil)
 	var exists *storage.ExistsError
 	if !errors.As(err, &exists) {
@@ -226,6 +236,12 @@ func claimToken(ctx context.Context, target *storage.Bucket, token, id string) (
 		err = fmt.Errorf("scheduler: %s holds %q, want the id of a job", key, got.Data)
 	}
 	return string(got.Data), err
+}
+
+// tokenKey is where a target has the id of the job that a token stands for.
+func tokenKey(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return jobs.Root + "tokens/" + hex.EncodeToString(sum[:])
 }
 
 // open gives a stored job its first control record, if it has none, and

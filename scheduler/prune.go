@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pelmill/pelmill/jobs"
@@ -72,6 +73,9 @@ func (c *Client) Prune(ctx context.Context, target string, rule PruneRule, dry b
 		}
 	}
 	if err := run.compact(ctx, &p, dry); err != nil || dry {
+		return p, err
+	}
+	if err := run.removeTokens(ctx); err != nil {
 		return p, err
 	}
 	for _, id := range p.Jobs {
@@ -255,6 +259,21 @@ func (r *pruning) remove(ctx context.Context, id string) error {
 	}
 	for _, key := range append(keys, last) {
 		if err := f.delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeTokens takes the tokens of batches of an intake away with their jobs: there is one a batch, and what a batch
+// held is done also for another submission of it. Tokens of people stay, as they may come again after years.
+func (r *pruning) removeTokens(ctx context.Context) error {
+	f := folder{b: r.b, before: r.before}
+	for _, j := range r.all {
+		if !j.ends || !strings.HasPrefix(j.spec.Token, jobs.IntakeToken) {
+			continue
+		}
+		if err := f.delete(ctx, tokenKey(j.spec.Token)); err != nil {
 			return err
 		}
 	}

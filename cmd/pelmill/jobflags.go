@@ -41,6 +41,23 @@ type jobFlags struct {
 // flags adds them to a verb; sample is the default of --sample.
 func (j *jobFlags) flags(fs *pflag.FlagSet, sample int) {
 	s := &j.spec
+	j.work(fs)
+	j.settingsFlags.flags(fs)
+	fs.StringSliceVar(&j.again, "again", nil, "judge anew what an earlier run found `OUTCOME`: unsupported, rejected or kept, separated by commas")
+	fs.BoolVar(&j.strict, "strict", false, "end with code 3 if anything was unsupported; of a submitted job, pelmill watch does")
+	fs.StringVar(&j.filesFrom, "files-from", "", "take the keys that `FILE` lists, one a line, instead of listing the source; - is standard input")
+	fs.StringVar(&j.manifest, "manifest", "", "take the objects of this manifest `FILE` instead of listing the source; - is standard input")
+	fs.StringVar(&j.manifestFormat, "manifest-format", "", "`FORMAT` of the manifest: csv, jsonl or inventory; default by its name")
+	fs.StringArrayVar(&s.Notify, "notify", nil, "tell `URL` by a signed webhook when the job is done, has failed or is paused by a limit; may be repeated, and whoever reads DST can read it")
+	fs.StringVar(&s.Token, "token", "", "idempotency `TOKEN`: a second submission with it returns the first one's job")
+	fs.IntVar(&s.Sample, "sample", sample, "compress so many objects first to estimate saving and time")
+	fs.BoolVar(&j.dryRun, "dry-run", false, "list, filter, compare and estimate, but write nothing")
+	fs.BoolVarP(&j.yes, "yes", "y", false, "start without waiting for pelmill start; compress always does")
+}
+
+// work adds the flags that say what is done to which objects; intake has only these.
+func (j *jobFlags) work(fs *pflag.FlagSet) {
+	s := &j.spec
 	s.Defaults()
 	j.chunkBytes = size(s.ChunkBytes)
 	fs.StringVar(&s.Codec, "codec", "", "codec `NAME`; pelmill codecs lists them")
@@ -50,16 +67,10 @@ func (j *jobFlags) flags(fs *pflag.FlagSet, sample int) {
 	fs.Var(&j.minPSNR, "min-psnr", "reject lossy results below so many `DB`; 0 is no floor, and the default is that of the codec ("+floorsText()+")")
 	fs.StringVar(&s.Larger, "larger", s.Larger, "`WHAT` to do with a source whose result would be larger: leave or copy it")
 	fs.StringVar(&s.Others, "others", s.Others, "`WHAT` to do with sources that are unsupported or rejected: leave or copy them, so that with --larger copy the target has everything")
-	fs.StringSliceVar(&j.again, "again", nil, "judge anew what an earlier run found `OUTCOME`: unsupported, rejected or kept, separated by commas")
-	fs.BoolVar(&j.strict, "strict", false, "end with code 3 if anything was unsupported; of a submitted job, pelmill watch does")
 	fs.BoolVar(&s.Reduce, "reduce", false, "compress 16-bit pictures whose samples are all 8-bit values times 257 as 8-bit pictures, without loss; records note it (pelmill decompress --reduce is about size)")
 	fs.BoolVar(&s.Overwrite, "overwrite", false, "replace what is in the way in the target, unless a job that has not ended owns it")
 
 	j.filterFlags.flags(fs)
-	j.settingsFlags.flags(fs)
-	fs.StringVar(&j.filesFrom, "files-from", "", "take the keys that `FILE` lists, one a line, instead of listing the source; - is standard input")
-	fs.StringVar(&j.manifest, "manifest", "", "take the objects of this manifest `FILE` instead of listing the source; - is standard input")
-	fs.StringVar(&j.manifestFormat, "manifest-format", "", "`FORMAT` of the manifest: csv, jsonl or inventory; default by its name")
 
 	fs.Var(&j.limitBytes, "limit-bytes", "reject larger source files")
 	fs.IntVar(&s.Limits.Side, "limit-side", 0, "reject pictures with a longer side, in samples")
@@ -69,15 +80,10 @@ func (j *jobFlags) flags(fs *pflag.FlagSet, sample int) {
 
 	fs.IntVar(&s.Priority, "priority", 0, "0 to 3, higher first")
 	fs.StringVar(&s.Hours, "hours", "", "start chunks only in these `HOURS` of the scheduler's day, such as 22:00-06:00")
-	fs.StringArrayVar(&s.Notify, "notify", nil, "tell `URL` by a signed webhook when the job is done, has failed or is paused by a limit; may be repeated, and whoever reads DST can read it")
-	fs.StringVar(&s.Token, "token", "", "idempotency `TOKEN`: a second submission with it returns the first one's job")
-	fs.IntVar(&s.Sample, "sample", sample, "compress so many objects first to estimate saving and time")
 	fs.IntVar(&s.ChunkObjects, "chunk-objects", s.ChunkObjects, "most objects a chunk")
 	fs.Var(&j.chunkBytes, "chunk-bytes", "most source bytes a chunk")
 	fs.Float64Var(&s.FailRatio, "fail-ratio", s.FailRatio, "stop when more than this share of the attempted objects failed; 1 is never")
 	fs.Int64Var(&s.FailMin, "fail-min", s.FailMin, "... but not before so many were attempted")
-	fs.BoolVar(&j.dryRun, "dry-run", false, "list, filter, compare and estimate, but write nothing")
-	fs.BoolVarP(&j.yes, "yes", "y", false, "start without waiting for pelmill start; compress always does")
 }
 
 // leastRatio stands for a --fail-ratio of zero: any failure is more.

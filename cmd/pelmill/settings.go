@@ -90,7 +90,10 @@ func parseSettings(pairs []string) (jobs.Settings, error) {
 // settingsFlags are the limits of a job; compress and submit have them, and pelmill set changes them.
 type settingsFlags struct{ values map[string]*string }
 
-func (f *settingsFlags) flags(fs *pflag.FlagSet) {
+func (f *settingsFlags) flags(fs *pflag.FlagSet) { f.some(fs, slices.Collect(maps.Keys(settings))...) }
+
+// some adds those of the settings that are named and have a flag here.
+func (f *settingsFlags) some(fs *pflag.FlagSet, names ...string) {
 	f.values = map[string]*string{}
 	for name, usage := range map[string]string{
 		"bwlimit":      "most `BYTES` a second of all workers of the job together, with a unit: 10M, 10M:1M for writing and reading apart, off, or a timetable \"08:00,512K 19:00,off\" by the scheduler's clock",
@@ -100,7 +103,9 @@ func (f *settingsFlags) flags(fs *pflag.FlagSet) {
 		"max-duration": "pause the job after so much `TIME` of work, such as 6h",
 		"max-workers":  "most `CHUNKS` of the job at work at once, and so most workers",
 	} {
-		f.values[name] = fs.String(name, "", usage)
+		if slices.Contains(names, name) {
+			f.values[name] = fs.String(name, "", usage)
+		}
 	}
 }
 

@@ -63,10 +63,17 @@ const (
 // VersityGW starts an S3 server on a folder of the test. A proxy in front of it is reached with S3URL.
 func VersityGW(t testing.TB) *S3 {
 	t.Helper()
+	return VersityGWWith(t)
+}
+
+// VersityGWWith is VersityGW with more arguments, such as "--event-webhook-url", "http://127.0.0.1:9400".
+func VersityGWWith(t testing.TB, more ...string) *S3 {
+	t.Helper()
 	path := program(t, "versitygw")
 	dir, port := t.TempDir(), FreePort(t)
 	addr := "127.0.0.1:" + strconv.Itoa(port)
-	args := []string{"--port", addr, "--access", s3Key, "--secret", s3Secret, "--region", "us-east-1", "--quiet", "--health", "/healthz", "posix"}
+	args := []string{"--port", addr, "--access", s3Key, "--secret", s3Secret, "--region", "us-east-1", "--quiet", "--health", "/healthz"}
+	args = append(append(args, more...), "posix")
 	if err := unix.Setxattr(dir, "user.pelmill", []byte("1"), 0); err != nil {
 		args = append(args, "--sidecar", t.TempDir())
 	}

@@ -1,0 +1,5 @@
+//go:build nos3
+
+package intake
+
+var openSQS driver // nil: this build has none

@@ -1,0 +1,5 @@
+//go:build noazure
+
+package intake
+
+var openServiceBus driver // nil: this build has none

@@ -1,0 +1,5 @@
+//go:build nogcs
+
+package intake
+
+var openPubSub driver // nil: this build has none

@@ -1,0 +1,5 @@
+//go:build nonats
+
+package intake
+
+var openNATS driver // nil: this build has none

@@ -1,0 +1,46 @@
+package intake
+
+import (
+	"crypto/sha256"
+	"sync"
+	"time"
+)
+
+// recentObjects is how many objects that were done last are known, in each of two generations.
+const recentObjects = 100_000
+
+// recent knows which versions of which objects were done last, so that doubled events make no jobs. It is safe for
+// concurrent use.
+type recent struct {
+	mu       sync.Mutex
+	now, old map[[16]byte]time.Time
+}
+
+func newRecent() *recent {
+	return &recent{now: map[[16]byte]time.Time{}, old: map[[16]byte]time.Time{}}
+}
+
+func version(it *item) [16]byte {
+	sum := sha256.Sum256([]byte(it.entry.Key + "\x00" + it.entry.ETag))
+	return [16]byte(sum[:])
+}
+
+func (r *recent) add(it *item, at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.now) >= recentObjects {
+		r.now, r.old = map[[16]byte]time.Time{}, r.now
+	}
+	r.now[version(it)] = at
+}
+
+// has reports whether the version of an object was done. One that a listing found since then has lost its result.
+func (r *recent) has(it *item) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, ok := r.now[version(it)]
+	if !ok {
+		at, ok = r.old[version(it)]
+	}
+	return ok && it.listed.Before(at)
+}
