@@ -233,12 +233,12 @@ func (r *rig) job(id string) (j api.Job) {
 // until waits for a job to be as it should, to tell a hang from a busy machine.
 func (r *rig) until(id, what string, ok func(api.Job) bool) (j api.Job) {
 	r.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(4 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if j = r.job(id); ok(j) {
 			return j
 		}
 		if time.Now().After(end) {
-			r.t.Fatalf("waited two minutes for %s: %+v", what, j)
+			r.t.Fatalf("waited four minutes for %s: %+v", what, j)
 		}
 	}
 }

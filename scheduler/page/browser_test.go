@@ -19,7 +19,7 @@ import (
 
 // browserTime is how long the whole visit may take on a busy machine; it waits for states and takes seconds on
 // another.
-const browserTime = 4 * time.Minute
+const browserTime = 10 * time.Minute
 
 // TestInABrowser visits the page of a scheduler on Redis in Chromium, see testdata/browser.mjs. PELMILL_ARTIFACTS names a
 // folder for screenshots of all views in light, dark and small.

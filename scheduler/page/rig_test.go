@@ -48,7 +48,7 @@ func newRig(t testing.TB, redis string, tokens *api.Tokens, opts page.Options) *
 	r := &rig{t: t, ctx: ctx, source: filepath.Join(dir, "in"), target: filepath.Join(dir, "out"), opts: opts,
 		prices: &jobs.Prices{Currency: "EUR", Get: 0.0000004, Put: 0.000005, GBMonth: 0.023}}
 	var err error
-	if r.conn, err = queue.Open(ctx, redis, nil); err != nil {
+	if r.conn, err = queue.Open(ctx, redis, &queue.Options{Timeout: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 	if r.policy, err = storage.Only(dir); err != nil {
@@ -186,12 +186,12 @@ func (r *rig) ended(change func(*jobs.Spec)) string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(4 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := r.client.Report(r.ctx, r.target, spec.ID); err == nil {
 			return spec.ID
 		}
 		if time.Now().After(end) {
-			r.t.Fatal("waited two minutes for the end of a job")
+			r.t.Fatal("waited four minutes for the end of a job")
 		}
 	}
 }

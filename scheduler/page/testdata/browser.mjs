@@ -22,7 +22,7 @@ const browser = await chromium.launch({
 // open gives a page that remembers what the console says and where requests go.
 async function open(options = {}, expected = /^$/) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
-  context.setDefaultTimeout(40_000);
+  context.setDefaultTimeout(120_000);
   const page = await context.newPage();
   page.faults = [];
   page.on("console", m => { if (["error", "warning"].includes(m.type()) && !expected.test(m.text())) page.faults.push(m.text()); });
