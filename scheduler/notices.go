@@ -18,7 +18,7 @@ import (
 
 // Delivery of notifications.
 const (
-	lastAttempt = 10 * time.Second // for a notification that was never tried when its process ends
+	storeTime   = 10 * time.Second // to store what came of an attempt
 	unsignedFor = time.Minute      // between two looks of a scheduler without secrets
 	mostNotices = 1 << 20          // bytes of a stored notice
 	resumeEvery = 10 * time.Second // a failed job with notices to deliver is looked at, whether it goes on
@@ -192,11 +192,11 @@ func (n *notices) run(ctx context.Context) {
 		case <-timer:
 		}
 	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAttempt)
-	defer cancel()
+	var last sync.WaitGroup
 	for _, notice := range n.untried() {
-		n.deliver(last, notice)
+		last.Go(func() { n.deliver(ctx, notice) })
 	}
+	last.Wait()
 }
 
 // untried gives the notices that could go and were never tried.
@@ -212,11 +212,17 @@ func (n *notices) untried() (list []*notify.Notice) {
 }
 
 // deliver makes an attempt and stores what came of it. Where that cannot be stored the next leader makes it again.
+// The first attempt comes to its end although ctx ends, within the time of the sender: of a job without Redis it is
+// the only one.
 func (n *notices) deliver(ctx context.Context, notice *notify.Notice) {
 	log := n.s.log.With("job", n.f.id, "event", notice.Event, "webhook_id", notice.ID)
 	wait, err := time.Duration(0), errUnsigned
 	if n.s.opts.Notify != nil {
-		wait, err = n.s.opts.Notify.Send(ctx, notice.URL, notice.ID, notice.Body)
+		sending := ctx
+		if notice.Attempts == 0 {
+			sending = context.WithoutCancel(ctx)
+		}
+		wait, err = n.s.opts.Notify.Send(sending, notice.URL, notice.ID, notice.Body)
 	} else if !notice.Old(time.Now()) {
 		log.Warn("notification waits", "error", err)
 		n.mu.Lock()
@@ -224,7 +230,7 @@ func (n *notices) deliver(ctx context.Context, notice *notify.Notice) {
 		n.mu.Unlock()
 		return
 	}
-	if ctx.Err() != nil && err != nil {
+	if ctx.Err() != nil && err != nil && notice.Attempts > 0 {
 		return // the attempt was not the receiver's to answer
 	}
 	n.mu.Lock()
@@ -243,9 +249,11 @@ func (n *notices) deliver(ctx context.Context, notice *notify.Notice) {
 		n.s.sent.failed.Add(1)
 		log.Warn("notification cannot be delivered, it is tried again", "attempts", now.Attempts, "next", now.Next, "error", err)
 	}
-	if there, serr := exists(ctx, n.f.b, jobs.Folder(n.f.id).Spec()); serr == nil && !there {
+	storing, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+	defer cancel()
+	if there, serr := exists(storing, n.f.b, jobs.Folder(n.f.id).Spec()); serr == nil && !there {
 		now.Ended = notify.GivenUp // somebody has deleted the job
-	} else if werr := n.f.putJSON(ctx, jobs.Folder(n.f.id).Notice(now.ID), &now, true); werr != nil {
+	} else if werr := n.f.putJSON(storing, jobs.Folder(n.f.id).Notice(now.ID), &now, true); werr != nil {
 		log.Warn("cannot store how far a notification is", "error", werr)
 	}
 	if now.Ended != "" {
