@@ -183,7 +183,10 @@ func (d *daemon) removeGroups() {
 // becomeDaemon runs in the new namespaces and replaces itself by the program of its arguments.
 func becomeDaemon() {
 	os.Unsetenv(asInit)
+	// The signal of a parent's death belongs to a thread, and the one that calls exec need not be the one that has it.
+	runtime.LockOSThread()
 	err := errors.Join(
+		unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0),
 		unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), // nothing that is mounted here is seen outside
 		unix.Mount("proc", "/proc", "proc", 0, ""),
 		loopbackUp(),
