@@ -138,7 +138,7 @@ func TestNotificationsSurviveTheScheduler(t *testing.T) {
 // A job without --redis tells of its failure before its process ends; a receiver at an address that is not allowed hears nothing.
 func TestLocalJobsNotify(t *testing.T) {
 	h := newHook(t)
-	tr := inFolders(t, faults.Images(5, 12, 40))
+	tr := inFolders(t, faults.Images(5, 90, 40)) // with the limit of calls, long enough to be seen over its limit of failures
 	bad := filepath.Join(tr.source, "a-bad")
 	if err := os.MkdirAll(bad, 0o777); err != nil {
 		t.Fatal(err)
@@ -150,6 +150,7 @@ func TestLocalJobsNotify(t *testing.T) {
 	}
 	args := []string{"compress", tr.source, tr.target, "--codec", "vq", "-q", "--fail-ratio", "0.01", "--fail-min", "1", "--chunk-objects", "3",
 		"--notify", h.URL, "--notify-secret-file", h.file}
+	args = append(args, long...)
 	faults.Run(t, 6, tr.env, program(t, "cmd/pelmill"), args...)
 	if ids, _ := h.came(); len(ids) != 0 {
 		t.Errorf("%q came to an address that is not allowed", ids)
