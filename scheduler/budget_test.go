@@ -139,7 +139,10 @@ func TestABudgetOutlivesItsScheduler(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.control(spec.ID, jobs.Control{Settings: jobs.Settings{MaxObjects: pointer(int64(0))}})
+	r.worker.upTo.Store(r.worker.chunks.Load() + 1) // the job must not be done before its time is looked at
 	r.run(r.scheduler(nil))
+	r.waitState(spec.ID, jobs.StatePausing)
+	r.worker.upTo.Store(0)
 	r.wait("the budget of time to be used up", func() bool {
 		st, err := r.client.Status(r.ctx, r.target, spec.ID)
 		return err == nil && st.State.State == jobs.StatePaused && strings.Contains(st.State.Reason, "budget of 1h0m0s")
