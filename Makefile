@@ -10,15 +10,20 @@ AZURITE   := 3.37.0
 NATS      := v2.15.2
 IMAGECODECS := 2026.3.6
 OPENHTJ2K := 0.4.2
+PYDICOM   := 3.0.2
+PYLIBJPEG_OPENJPEG := 2.5.0
 PLAYWRIGHT := 1.65.1
 AXE       := 4.14.1
 SCHEMATHESIS := 4.32.0
+MOTO         := 5.2.5
+QPID_PROTON  := 0.40.0
+PYNETDICOM := 3.0.4
 PROMETHEUS := 2.42.0
 # Commands that tests run, each with the Debian package that brings it. Only what is missing is installed: a Node.js from
 # elsewhere brings npm with it and conflicts with Debian's.
-COMMANDS  := clang-19:clang-19 redis-server:redis-server redis-cli:redis-tools node:nodejs npm:npm dwebp:webp cwebp:webp opj_compress:libopenjp2-tools opj_decompress:libopenjp2-tools xz:xz-utils \
+COMMANDS  := gdcmconv:libgdcm-tools clang-19:clang-19 redis-server:redis-server redis-cli:redis-tools node:nodejs npm:npm dwebp:webp cwebp:webp opj_compress:libopenjp2-tools opj_decompress:libopenjp2-tools xz:xz-utils \
              pngtopnm:netpbm tiffcp:libtiff-tools identify:imagemagick pngquant:pngquant \
-             djpeg:libjpeg-turbo-progs cjpeg:libjpeg-turbo-progs jpegtran:libjpeg-turbo-progs gifbuild:giflib-tools chromium:chromium
+             djpeg:libjpeg-turbo-progs cjpeg:libjpeg-turbo-progs jpegtran:libjpeg-turbo-progs cjxl:libjxl-tools djxl:libjxl-tools gifbuild:giflib-tools chromium:chromium dcmdump:dcmtk storescu:dcmtk echoscu:dcmtk
 
 TOOLS     := $(CURDIR)/.tools
 # Packages where goroutines meet; they run once more under the race detector where a C compiler is there, with -short:
@@ -130,7 +135,7 @@ gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a 
 	install gpu/gputest/run-bundle bin/gpu-bundle/run
 	tar -C bin -czf bin/gpu-bundle.tar.gz gpu-bundle $$([[ ! -d bin/shared ]] || echo shared)
 
-services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) $(TOOLS)/nats-server-$(NATS) $(TOOLS)/imagecodecs-$(IMAGECODECS) $(TOOLS)/openhtj2k-$(OPENHTJ2K) $(TOOLS)/prometheus-$(PROMETHEUS) $(DEPLOY_CHECKS) $(TOOLS)/playwright-$(PLAYWRIGHT)-$(AXE) $(TOOLS)/schemathesis-$(SCHEMATHESIS) ## install the servers that tests start
+services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) $(TOOLS)/nats-server-$(NATS) $(TOOLS)/imagecodecs-$(IMAGECODECS) $(TOOLS)/openhtj2k-$(OPENHTJ2K) $(TOOLS)/pydicom-$(PYDICOM) $(TOOLS)/prometheus-$(PROMETHEUS) $(DEPLOY_CHECKS) $(TOOLS)/playwright-$(PLAYWRIGHT)-$(AXE) $(TOOLS)/schemathesis-$(SCHEMATHESIS) $(TOOLS)/moto-$(MOTO) $(TOOLS)/qpid-proton-$(QPID_PROTON) $(TOOLS)/pynetdicom-$(PYNETDICOM) ## install the servers that tests start
 
 commands:
 	@missing=; packages=; for c in $(COMMANDS); do \
@@ -180,6 +185,19 @@ $(TOOLS)/openhtj2k-$(OPENHTJ2K): $(TOOLS)/imagecodecs-$(IMAGECODECS)
 	@$(TOOLS)/imagecodecs/bin/pip install -q --no-deps blosc2-htj2k==$(OPENHTJ2K) || { echo "OpenHTJ2K not installed"; exit 0; }; \
 	rm -f $(TOOLS)/openhtj2k-*; touch $@
 
+# Decoders of what DICOM files hold, for comparison, in a folder of Python's own.
+$(TOOLS)/pydicom-$(PYDICOM):
+	@python3 -m venv $(TOOLS)/pydicom && $(TOOLS)/pydicom/bin/pip install -q pydicom==$(PYDICOM) numpy==2.4.6 pylibjpeg==2.1.0 \
+		pylibjpeg-libjpeg==2.5.0 pylibjpeg-rle==2.2.0 pyjpegls==1.5.1 || \
+		{ rm -rf $(TOOLS)/pydicom; echo "pydicom not installed: Python 3.11 or later with venv and pip is needed"; exit 0; }; \
+	rm -f $(TOOLS)/pydicom-*; touch $@
+
+# What pydicom reads JPEG 2000 and HTJ2K with.
+services: $(TOOLS)/pylibjpeg-openjpeg-$(PYLIBJPEG_OPENJPEG)
+$(TOOLS)/pylibjpeg-openjpeg-$(PYLIBJPEG_OPENJPEG): $(TOOLS)/pydicom-$(PYDICOM)
+	@$(TOOLS)/pydicom/bin/pip install -q pylibjpeg-openjpeg==$(PYLIBJPEG_OPENJPEG) || { echo "pylibjpeg-openjpeg not installed"; exit 0; }; \
+	rm -f $(TOOLS)/pylibjpeg-openjpeg-*; touch $@
+
 # Debian's packages are unpacked, not installed: nothing of them is meant to run by itself.
 $(TOOLS)/prometheus-$(PROMETHEUS):
 	@if ! command -v apt-get >/dev/null; then echo "prometheus not installed: apt-get is needed"; exit 0; fi; \
@@ -196,6 +214,23 @@ $(TOOLS)/schemathesis-$(SCHEMATHESIS):
 		{ rm -rf $(TOOLS)/schemathesis; echo "schemathesis not installed: Python 3.10 or later with venv and pip is needed"; exit 0; }; \
 	rm -f $(TOOLS)/schemathesis-*; touch $@
 
+# Amazon's queue, and AMQP for a stand-in of Azure's, in folders of Python's own.
+$(TOOLS)/moto-$(MOTO):
+	@python3 -m venv $(TOOLS)/moto && $(TOOLS)/moto/bin/pip install -q 'moto[server]==$(MOTO)' || \
+		{ rm -rf $(TOOLS)/moto; echo "moto not installed: Python 3.10 or later with venv and pip is needed"; exit 0; }; \
+	rm -f $(TOOLS)/moto-*; touch $@
+
+$(TOOLS)/qpid-proton-$(QPID_PROTON):
+	@python3 -m venv $(TOOLS)/qpid-proton && $(TOOLS)/qpid-proton/bin/pip install -q python-qpid-proton==$(QPID_PROTON) || \
+		{ rm -rf $(TOOLS)/qpid-proton; echo "qpid-proton not installed: Python 3.9 or later with venv and pip is needed"; exit 0; }; \
+	rm -f $(TOOLS)/qpid-proton-*; touch $@
+
+# Peers that send DICOM instances, in a folder of Python's own.
+$(TOOLS)/pynetdicom-$(PYNETDICOM):
+	@python3 -m venv $(TOOLS)/pynetdicom && $(TOOLS)/pynetdicom/bin/pip install -q pynetdicom==$(PYNETDICOM) pydicom==$(PYDICOM) || \
+		{ rm -rf $(TOOLS)/pynetdicom; echo "pynetdicom not installed: Python 3.10 or later with venv and pip is needed"; exit 0; }; \
+	rm -f $(TOOLS)/pynetdicom-*; touch $@
+
 # What the project promises in numbers, in the order of its parts. The large ones run once; they make their own data
 # and compare both sides within one run.
 bench: services ## print the promised numbers: search, rate, sizes against cwebp and pngquant, listing, pipeline, a million objects, idle nights, readers of the API, small objects on S3 (SCALE=1: 200,000)
@@ -208,11 +243,15 @@ bench: services ## print the promised numbers: search, rate, sizes against cwebp
 	go test -run '^$$' -bench Tables -benchtime 1x -timeout 20m ./codecs/pcwt
 	go test -run '^$$' -bench OneCore -benchtime $(BENCHTIME) -timeout 20m ./codecs/pcwt
 	go test -run '^$$' -bench Walk80k -benchtime 1x -timeout 20m ./storage
-	go test -run '^$$' -bench 'Pipeline|TinyObjects' -benchtime 1x -timeout 30m ./worker
+	go test -run '^$$' -bench 'Pipeline|TinyObjects|DICOM' -benchtime 1x -timeout 30m ./worker
+	go test -run '^$$' -bench Series -benchtime 1x -timeout 20m ./worker/series
 	go test -run '^$$' -bench BenchmarkCompress -benchtime 1x -timeout 40m ./cmd/pelmill
 	go test -run '^$$' -bench 'Million|SecondRun100k|IdleNights|ReportPage' -benchtime 1x -timeout 40m ./scheduler
 	go test -run '^$$' -bench Readers -benchtime 1x -timeout 20m ./scheduler/api
 	go test -run '^$$' -bench SmallObjects -benchtime 1x -timeout 180m ./cmd/pelmill
+	go test -run '^$$' -bench IntakeListing -benchtime 1x -timeout 180m ./cmd/pelmill
+	SCALE=1000 go test -run KilledAtRandom -v -timeout 30m ./scheduler/intake/dimse
+	go test -run ClientsAtOnceAndKills -v -timeout 10m ./scheduler/intake/stow
 
 sizes: ## print the size of the program as images have it, without each store and without all
 	go test -run '^$$' -bench Size -benchtime 1x -timeout 60m ./deploy

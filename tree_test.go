@@ -34,14 +34,14 @@ var rules = map[string]rule{
 	"jobs":    {ours: []string{"raster"}},
 	"gpu":     {foreign: []string{"gorgonia.org/cu"}},
 	"imageio": {ours: []string{"raster", "internal/container/...", "codecs/codec", "codecs/jpeg2000", "codecs/pool"}, foreign: []string{"golang.org/x/image", "github.com/klauspost/compress"}},
-	"codecs":  {ours: []string{"raster", "gpu", "internal/seed", "internal/container/..."}, foreign: []string{"golang.org/x/sys/cpu", "github.com/klauspost/compress/zlib"}},
+	"codecs":  {ours: []string{"raster", "gpu", "internal/seed", "internal/container/..."}, foreign: []string{"golang.org/x/sys/cpu", "github.com/klauspost/compress/zlib", "github.com/andybalholm/brotli"}},
 	"storage": {foreign: []string{"gocloud.dev", "github.com/aws", "cloud.google.com/go/storage", "google.golang.org/api", "github.com/Azure", "github.com/cenkalti/backoff/v5", "golang.org/x/sys/unix", zstd}},
 	"queue":   {ours: []string{"jobs"}, foreign: []string{"github.com/hibiken/asynq", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"}},
-	"scheduler": {ours: []string{"internal/build", "internal/listener", "internal/plain", "internal/quantity", "internal/thumbnail", "jobs/...", "queue", "storage", "imageio", "codecs", "codecs/codec", "raster"},
+	"scheduler": {ours: []string{"internal/build", "internal/container/dicom", "internal/listener", "internal/plain", "internal/quantity", "internal/thumbnail", "jobs/...", "queue", "storage", "imageio", "codecs", "codecs/codec", "raster"},
 		foreign: []string{"github.com/bmatcuk/doublestar/v4", "github.com/danielgtaylor/huma/v2", "github.com/prometheus/client_golang", "golang.org/x/sys/unix", "gocloud.dev/pubsub", "github.com/nats-io/nats.go", zstd}},
-	"worker": {ours: []string{"internal/build", "internal/listener", "internal/plain", "jobs/...", "queue", "storage", "imageio", "raster", "codecs", "codecs/codec", "codecs/pool", "gpu"},
+	"worker": {ours: []string{"internal/build", "internal/container/dicom", "internal/listener", "internal/plain", "jobs/...", "queue", "storage", "imageio", "raster", "codecs", "codecs/codec", "codecs/pool", "gpu"},
 		foreign: []string{"github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/time/rate", "github.com/hashicorp/golang-lru/v2", "github.com/KimMachineGun/automemlimit/memlimit", zstd}},
-	"cmd": {ours: []string{"internal/plain", "internal/quantity", "internal/thumbnail", "internal/build", "raster", "jobs/...", "gpu", "imageio", "codecs", "codecs/codec", "storage", "queue", "scheduler/...", "worker"},
+	"cmd": {ours: []string{"internal/container/dicom", "internal/plain", "internal/quantity", "internal/thumbnail", "internal/build", "raster", "jobs/...", "gpu", "imageio", "codecs", "codecs/codec", "storage", "queue", "scheduler/...", "worker", "worker/series"},
 		foreign: []string{"github.com/spf13", "github.com/vbauerster/mpb/v8", "go.yaml.in/yaml/v3", "golang.org/x/term", "golang.org/x/sys/unix"}},
 	"deploy":             {}, // tests only
 	"internal/container": {ours: []string{"raster"}, foreign: []string{"golang.org/x/image", "github.com/klauspost/compress/zlib"}},
@@ -52,7 +52,8 @@ var rules = map[string]rule{
 // rooms are the packages inside a codec by their folder, the lowest first: a package
 // imports of its neighbours only those before it.
 var rooms = map[string][]string{
-	"codecs/jpeg2000/internal": {"codestream", "mq", "bitplane", "ht", "packet", "volume", "plot"},
+	"codecs/jpeg2000/internal": {"slab", "codestream", "mq", "bitplane", "ht", "packet", "volume", "plot"},
+	"codecs/jpegxl/internal":   {"bits", "entropy", "modular", "jpegdata", "vardct"},
 	"codecs/webp/internal":     {"format", "testimages", "bitstream", "entropy", "transform", "backref", "search"},
 }
 

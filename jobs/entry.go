@@ -60,6 +60,7 @@ type Part struct {
 	ModTime time.Time `json:"mod_time,omitzero"`
 	Missing bool      `json:"missing,omitempty"` // it was not found in the source
 	Pin     *Pin      `json:"pin,omitempty"`     // the version that the user's manifest names; without it the series is not taken
+	SHA256  string    `json:"sha256,omitempty"`  // in a record: of its bytes
 }
 
 // Bounds of a series. A manifest, a chunk and a record hold it in one line.

@@ -35,6 +35,7 @@
 //	    report.json                the totals; its existence ends the job
 //	.pelmill/assets/<sha256>       shared codebooks
 //	.pelmill/damaged.jsonl         results that the last verification found damaged
+//	.pelmill/series.key            key of the hashes in names of series, of --group series:headers
 //	.pelmill/probe/<id>-<process>  for a moment, to find out whether the target takes writes
 package jobs
 
@@ -106,6 +107,8 @@ type Spec struct {
 
 	Readers int       `json:"readers,omitempty"` // version of the readers of source files, see Verdict
 	Again   []Outcome `json:"again,omitempty"`   // what earlier jobs judged so is judged anew: unsupported, rejected, kept
+
+	FollowUp bool `json:"follow_up,omitempty"` // an intake looks at its records when it has ended; until then it is not pruned, see [Folder.FollowedUp]
 
 	Notify []string `json:"notify,omitempty"` // URLs that are told of the end, and of a limit that is reached; whoever reads the target reads them
 

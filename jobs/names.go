@@ -28,6 +28,9 @@ func DeletedList(name string) string { return DeletedDir + name + ".jsonl.zst" }
 // Prune is the [Lease] of the process that prunes a target or deletes results of it.
 const Prune = Root + "prune.json"
 
+// SeriesKey is the key of the keyed hashes that name series by their Series Instance UID.
+const SeriesKey = Root + "series.key"
+
 // Given is the folder below a job's that holds the user's manifest.
 const Given = "given/"
 
@@ -55,6 +58,9 @@ func (f Folder) Plan() string { return f.Dir() + "plan.json" }
 
 // Report is the key of the [Report].
 func (f Folder) Report() string { return f.Dir() + "report.json" }
+
+// FollowedUp is the key of what says that the intake of a job that has ended has seen its records.
+func (f Folder) FollowedUp() string { return f.Dir() + "followed-up" }
 
 // ReportPage is the key of the report for people: one file of HTML.
 func (f Folder) ReportPage() string { return f.Dir() + "report.html" }

@@ -37,6 +37,25 @@ type Damage struct {
 	Error   string `json:"error,omitempty"`
 	Size    int64  `json:"found_size,omitempty"`   // of what is there instead
 	SHA256  string `json:"found_sha256,omitempty"` // of what is there instead; only that may be replaced
+
+	Parts []string `json:"parts,omitempty"` // keys of the parts of a series
+}
+
+// The problems of results that making them anew does not solve.
+const (
+	ProblemReplaced = "replaced" // it is now the result of another source object
+	ProblemUnknown  = "unknown"  // this build does not have the codec
+	ProblemStorage  = "storage"  // it cannot be read
+	ProblemMemory   = "memory"   // it needs more memory than there is to be decoded
+)
+
+// Repairable reports whether the result can be made anew: it is its source's still, and something is known against it.
+func (d *Damage) Repairable() bool {
+	switch d.Problem {
+	case ProblemReplaced, ProblemUnknown, ProblemStorage, ProblemMemory:
+		return false
+	}
+	return true
 }
 
 // storeParams are the parameters of a bucket's URL that say which store it is

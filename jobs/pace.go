@@ -25,6 +25,8 @@ type Pace struct {
 	Total   Work      `json:"total"`
 	First   float64   `json:"first,omitempty"` // Active when something was first done; 0: nothing yet
 	Moved   float64   `json:"moved,omitempty"` // Active when something was last done
+	In      int64     `json:"in,omitempty"`    // bytes of the sources of results until then
+	Out     int64     `json:"out,omitempty"`   // bytes of these results
 	Step    float64   `json:"step,omitempty"`  // least seconds between two points
 	Points  []Point   `json:"points,omitempty"`
 }
@@ -39,6 +41,8 @@ type Work struct {
 type Point struct {
 	At float64 `json:"t"` // Active
 	Work
+	In  int64 `json:"i,omitempty"` // bytes of the sources of results
+	Out int64 `json:"o,omitempty"` // bytes of these results
 }
 
 const (
@@ -77,11 +81,18 @@ func (w Work) weight() float64 { return float64(w.Bytes) + objectWeight*float64(
 // Attempted is the work that c counts, without what was skipped.
 func (c Counts) Attempted() Work { return Work{c.Objects - c.Skipped, c.BytesAttempted} }
 
+// Saved notes how large the results of the next look are, and their sources: the most of what was ever known.
+func (p *Pace) Saved(c Counts) {
+	if c.BytesIn >= p.In {
+		p.In, p.Out = c.BytesIn, c.BytesOut
+	}
+}
+
 // Look adds what is done at a time. running says whether anybody works.
 func (p *Pace) Look(at time.Time, running bool, done, total Work) {
 	p.Total = total
 	if p.At.IsZero() {
-		p.At, p.Running, p.Done, p.Most, p.Points = at, running, done, done, []Point{{0, done}}
+		p.At, p.Running, p.Done, p.Most, p.Points = at, running, done, done, []Point{{At: 0, Work: done, In: p.In, Out: p.Out}}
 		return
 	}
 	most := Work{max(done.Objects, p.Most.Objects), max(done.Bytes, p.Most.Bytes)}
@@ -95,7 +106,7 @@ func (p *Pace) Look(at time.Time, running bool, done, total Work) {
 		p.First = p.Active
 	}
 	if p.Active-p.Points[len(p.Points)-1].At >= p.Step {
-		p.Points = append(p.Points, Point{p.Active, most})
+		p.Points = append(p.Points, Point{p.Active, most, p.In, p.Out})
 	}
 	if len(p.Points) > pacePoints {
 		p.thin()

@@ -73,6 +73,12 @@ type Result struct {
 	// Facts are what the codec says of the file, such as how many colours it has.
 	Facts map[string]string `json:"facts,omitempty"`
 
+	// Exact says of what more than the image was proved: "jpeg", where the source's own bytes come back from
+	// the result; "dicom", where every byte of the source but those of the elements in Changed was compared;
+	// "series", where every byte of every part comes back.
+	Exact   string   `json:"exact,omitempty"`
+	Changed []string `json:"changed,omitempty"` // tags, such as "(7FE0,0010)"; never a value
+
 	Verified string             `json:"verified,omitempty"` // full, device or off: what was done
 	Device   string             `json:"device,omitempty"`
 	Seconds  map[string]float64 `json:"seconds,omitempty"` // by stage: fetch, read, encode, verify, store

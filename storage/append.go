@@ -37,3 +37,29 @@ func Append(ctx context.Context, b *Bucket, key string, data []byte) error {
 	}
 	return nil
 }
+
+// AppendSynced is [Append] that survives a loss of power: the file is synced, and when it is new the entries of its
+// folders are, too.
+func AppendSynced(ctx context.Context, b *Bucket, key string, data []byte) error {
+	if err := Append(ctx, b, key, data); err != nil {
+		return err
+	}
+	f := &fileBucket{dir: b.dir, links: b.links}
+	dir, base, err := f.folderOf(key, false)
+	if err != nil {
+		return wrap(b, "append to", key, err)
+	}
+	defer dir.close()
+	file, err := os.OpenFile(dir.file(base), os.O_WRONLY|noFollow, 0)
+	if err != nil {
+		return wrap(b, "append to", key, dir.named(err))
+	}
+	defer file.Close()
+	if err = file.Sync(); err == nil {
+		err = syncDir(dir.path)
+	}
+	if err != nil {
+		return wrap(b, "append to", key, dir.named(err))
+	}
+	return nil
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
@@ -50,6 +52,10 @@ func storeOfS3(client *s3.Client, u *url.URL) string {
 	return amazon(o.Region)
 }
 
+// idleConnections is how many connections to the store of a bucket stay open for the next requests. The SDK's 10 are
+// fewer than the requests that a worker has side by side, so that most would begin with a connection of their own.
+const idleConnections = 128
+
 // tuneS3 opens a bucket again with a client that does not write warnings to standard error, as the SDK's does, and
 // that waits as told between its own attempts instead of up to 20 s.
 func tuneS3(ctx context.Context, plain *s3.Client, u *url.URL, r Retry) (*blob.Bucket, error) {
@@ -65,6 +71,9 @@ func tuneS3(ctx context.Context, plain *s3.Client, u *url.URL, r Retry) (*blob.B
 			return rand.N(2 * min(r.Initial<<min(attempt, 16), r.Max)), nil
 		})
 	})
+	if client, ok := o.HTTPClient.(*awshttp.BuildableClient); ok {
+		o.HTTPClient = client.WithTransportOptions(func(t *http.Transport) { t.MaxIdleConns, t.MaxIdleConnsPerHost = idleConnections, idleConnections })
+	}
 	encodedKeys(&o)
 	opts := &s3blob.Options{KMSEncryptionID: u.Query().Get("kmskeyid"), RequestChecksumCalculation: o.RequestChecksumCalculation}
 	for _, known := range s3types.ServerSideEncryption("").Values() {

@@ -21,6 +21,9 @@ const (
 	Device    = "device"    // the device failed
 )
 
+// Unsupported reports whether a class is that of objects that are no failures: nothing takes such a file or image.
+func Unsupported(class string) bool { return class == Format || class == Image }
+
 // All gives the classes.
 func All() []string {
 	return []string{Malformed, Limit, Format, Image, Missing, Key, Changed, Storage, Exists, Verify, Quality, Codec, Crash, Timeout, Device}
