@@ -57,8 +57,8 @@ type Work struct {
 	Failed func(items []int, err error)
 }
 
-// Run does all batches, at the same time as far as there are lanes, and returns when all
-// are done. Without a device, nil, everything is left to w.CPU, in one call. A panic of
+// Run does all batches, at the same time as far as there are lanes, which they take in their order,
+// and returns when all are done. Without a device, nil, everything is left to w.CPU, in one call. A panic of
 // one of the functions goes on in the caller.
 func (d *Device) Run(ctx context.Context, batches [][]int, w Work) {
 	if d == nil {
@@ -72,14 +72,21 @@ func (d *Device) Run(ctx context.Context, batches [][]int, w Work) {
 	var wg sync.WaitGroup
 	var once sync.Once
 	var failure any
+	turn := make(chan struct{}) // closed when a batch may take a lane
+	close(turn)
 	for _, items := range batches {
+		own, next := turn, make(chan struct{})
+		turn = next
 		wg.Go(func() {
+			began := sync.OnceFunc(func() { close(next) })
+			defer began()
 			defer func() {
 				if p := recover(); p != nil {
 					once.Do(func() { failure = p })
 				}
 			}()
-			d.runBatch(ctx, items, w)
+			<-own
+			d.runBatch(ctx, items, w, began)
 		})
 	}
 	wg.Wait()
@@ -88,8 +95,12 @@ func (d *Device) Run(ctx context.Context, batches [][]int, w Work) {
 	}
 }
 
-func (d *Device) runBatch(ctx context.Context, items []int, w Work) {
-	alone, err := d.Split(ctx, len(items), func(l *Lane, from, to int) error { return w.Device(l, items[from:to]) })
+// runBatch does a batch and calls began once it has a lane, if it gets one.
+func (d *Device) runBatch(ctx context.Context, items []int, w Work, began func()) {
+	alone, err := d.Split(ctx, len(items), func(l *Lane, from, to int) error {
+		began()
+		return w.Device(l, items[from:to])
+	})
 	if err != nil {
 		w.Failed(items, err)
 		return

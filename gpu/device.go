@@ -34,7 +34,7 @@ type Device struct {
 
 	mu    sync.Mutex
 	host  *pool[unsafe.Pointer]
-	hosts map[*Host]bool // those that last until Free
+	hosts []*Host // those that last until Free, by their addresses
 
 	stats   stats
 	opening place
@@ -51,6 +51,7 @@ type card struct {
 	running sync.WaitGroup // the lanes' goroutines
 	mu      sync.Mutex
 	modules map[*Module]*loaded
+	links   [2]link // to the card and from it
 }
 
 // Name is the device's name in records: "cpu" for nil.
@@ -94,12 +95,9 @@ func List() ([]Info, error) {
 
 // newDevice is a device without cards, with options or nil.
 func newDevice(o *Options) *Device {
-	d := &Device{jobs: make(chan *job), closing: make(chan struct{}), dead: make(chan struct{}), hosts: make(map[*Host]bool)}
+	d := &Device{jobs: make(chan *job), closing: make(chan struct{}), dead: make(chan struct{})}
 	if o != nil {
 		d.opts = *o
-	}
-	if d.opts.Lanes <= 0 {
-		d.opts.Lanes = defaultLanes
 	}
 	if d.opts.Pinned <= 0 {
 		d.opts.Pinned = defaultPinned
@@ -237,8 +235,8 @@ func (d *Device) start(c *card) error {
 	if err != nil {
 		return err
 	}
-	ready, verdict := make(chan error), make(chan error, d.opts.Lanes)
-	for range d.opts.Lanes {
+	ready, verdict := make(chan error), make(chan error, d.opts.lanes(c.Memory))
+	for range d.opts.lanes(c.Memory) {
 		l := &Lane{dev: d, card: c}
 		c.lanes = append(c.lanes, l)
 		c.running.Add(1)
@@ -247,7 +245,7 @@ func (d *Device) start(c *card) error {
 			break
 		}
 	}
-	for range d.opts.Lanes {
+	for range d.opts.lanes(c.Memory) {
 		verdict <- err
 	}
 	if err != nil && d.Err() == nil {

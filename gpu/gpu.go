@@ -123,17 +123,28 @@ type Stats struct {
 
 // Options of [OpenWith]. Zero fields mean the defaults.
 type Options struct {
-	Lanes  int           // per card; 3
+	Lanes  int           // per card; 3, or one for each 16 GiB of its memory, but no more than 6
 	Memory int64         // budget of device memory per card in bytes; three quarters of what is free
 	Pinned int64         // budget of pinned host memory in bytes; 4 GiB
 	Hang   time.Duration // how long a call of the driver may take; 60 s
 }
 
 const (
-	defaultLanes  = 3
+	leastLanes    = 3
+	mostLanes     = 6 // by default
+	laneMemory    = 16 << 30
 	defaultPinned = 4 << 30
 	defaultHang   = 60 * time.Second
 )
+
+// lanes are those of a card with so many bytes of memory. While the host prepares the batch of one and
+// copies that of another, kernels of a third run; a small card has not the memory for more.
+func (o *Options) lanes(memory int64) int {
+	if o.Lanes > 0 {
+		return o.Lanes
+	}
+	return int(max(leastLanes, min(memory/laneMemory, mostLanes)))
+}
 
 // Ptr is an address in device memory.
 type Ptr uint64

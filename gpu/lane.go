@@ -28,7 +28,8 @@ type Lane struct {
 
 	ended    error // what freeing everything came to, once the goroutine is gone
 	spare    []cuEvent
-	launched []string // kernels since the last wait
+	moved    []cuEvent // behind the copies of the lane on each link
+	launched []string  // kernels since the last wait
 
 	at    place
 	names atomic.Pointer[string] // kernels since the last wait, for whom watches
@@ -145,7 +146,7 @@ func (l *Lane) begin() error {
 		}
 		budget = free / 4 * 3
 	}
-	l.memory = newPool("device memory", budget/int64(d.opts.Lanes),
+	l.memory = newPool("device memory", budget/int64(d.opts.lanes(l.card.Memory)),
 		func(n int) (p Ptr, err error) {
 			err = l.do("cuMemAlloc", "", func() error { p, err = memAlloc(n); return err })
 			return p, err
@@ -162,13 +163,27 @@ func (l *Lane) begin() error {
 		}
 		l.streams[i] = Stream{lane: l, stream: s}
 	}
+	for range l.card.links {
+		if err := d.ask(at, "cuEventCreate", func() error {
+			e, err := makeEvent()
+			if err == nil {
+				l.moved = append(l.moved, e)
+			}
+			return err
+		}); err != nil {
+			if d.Err() == nil {
+				l.end()
+			}
+			return err
+		}
+	}
 	return nil
 }
 
 // end frees everything of the lane.
 func (l *Lane) end() error {
 	all := l.memory.trim(0)
-	for _, e := range l.spare {
+	for _, e := range append(l.spare, l.moved...) {
 		all = errors.Join(all, l.do("cuEventDestroy", "", func() error { return destroyEvent(e) }))
 	}
 	for i := range l.streams {

@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"unsafe"
@@ -84,21 +85,32 @@ func (d *Device) Host(n int) (*Host, error) {
 	h := <-got
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.hosts[h] = true
+	i, _ := d.hostAt(uintptr(h.block))
+	d.hosts = slices.Insert(d.hosts, i, h)
 	return h, nil
 }
 
-// pinned says whether b lies in memory that [Device.Host] has returned.
-func (l *Lane) pinned(b []byte) bool {
+// Pinned says whether b lies in memory that [Device.Host] has returned: the card copies from and to
+// it by itself.
+func (l *Lane) Pinned(b []byte) bool {
 	first := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	l.dev.mu.Lock()
 	defer l.dev.mu.Unlock()
-	for h := range l.dev.hosts {
-		if from := uintptr(h.block); first >= from && first+uintptr(len(b)) <= from+uintptr(h.size) {
-			return true
-		}
+	i, begins := l.dev.hostAt(first)
+	if !begins {
+		i--
 	}
-	return false
+	if i < 0 || i == len(l.dev.hosts) {
+		return false
+	}
+	h := l.dev.hosts[i]
+	return first+uintptr(len(b)) <= uintptr(h.block)+uintptr(h.size)
+}
+
+// hostAt is the first of the hosts that does not begin before an address, and whether it begins
+// there. The caller holds d.mu.
+func (d *Device) hostAt(address uintptr) (i int, begins bool) {
+	return slices.BinarySearchFunc(d.hosts, address, func(h *Host, at uintptr) int { return cmp.Compare(uintptr(h.block), at) })
 }
 
 func (d *Device) takeHost(n int) (*Host, error) {
@@ -140,6 +152,8 @@ func (h *Host) Free() {
 	}
 	h.dev.mu.Lock()
 	defer h.dev.mu.Unlock()
-	delete(h.dev.hosts, h)
+	if i, ok := h.dev.hostAt(uintptr(h.block)); ok && h.dev.hosts[i] == h {
+		h.dev.hosts = slices.Delete(h.dev.hosts, i, i+1)
+	}
 	h.dev.host.give(h.block, h.size)
 }

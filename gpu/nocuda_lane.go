@@ -33,10 +33,12 @@ func (*Lane) Host(int) (*Host, error)                 { return nil, errNotBuilt 
 func (*Lane) Event() (*Event, error)                  { return nil, errNotBuilt }
 func (*Lane) Kernel(*Module, string) (*Kernel, error) { return nil, errNotBuilt }
 
-func (*Lane) pinned([]byte) bool { return false }
+func (*Lane) Pinned([]byte) bool { return false }
 
 func (*Stream) Upload(*Buffer, int, []byte) error          { return errNotBuilt }
 func (*Stream) Download([]byte, *Buffer, int) error        { return errNotBuilt }
+func (*Stream) UploadParts(*Buffer, []Part) error          { return errNotBuilt }
+func (*Stream) DownloadParts([]Part, *Buffer) error        { return errNotBuilt }
 func (*Stream) Copy(*Buffer, int, *Buffer, int, int) error { return errNotBuilt }
 func (*Stream) Fill(*Buffer, int, int, byte) error         { return errNotBuilt }
 func (*Stream) Sync() error                                { return errNotBuilt }

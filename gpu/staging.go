@@ -94,7 +94,7 @@ func (s *Staging) each(parts []Part, lo, hi int, f func(bytes []byte, at int)) {
 func (s *Staging) Upload(b *Buffer, n int, parts []Part) error {
 	first, second := s.Lane.Stream(0), s.Lane.Stream(1)
 	if s.pinned(parts) {
-		if err := s.uploadPinned(b, parts); err != nil {
+		if err := first.UploadParts(b, parts); err != nil {
 			return err
 		}
 		return second.Follow(first)
@@ -134,29 +134,11 @@ func (s *Staging) Upload(b *Buffer, n int, parts []Part) error {
 // pinned says whether all parts lie in memory of [Device.Host].
 func (s *Staging) pinned(parts []Part) bool {
 	for _, p := range parts {
-		if len(p.Bytes) > 0 && !s.Lane.pinned(p.Bytes) {
+		if len(p.Bytes) > 0 && !s.Lane.Pinned(p.Bytes) {
 			return false
 		}
 	}
 	return true
-}
-
-func (s *Staging) uploadPinned(b *Buffer, parts []Part) error {
-	for i := 0; i < len(parts); {
-		// Parts that lie one after the other on both sides are one copy.
-		at, all := parts[i].At, parts[i].Bytes
-		for i++; i < len(parts) && parts[i].At == at+len(all); i++ {
-			both, ok := joined(all, parts[i].Bytes)
-			if !ok {
-				break
-			}
-			all = both
-		}
-		if err := s.Lane.Stream(0).Upload(b, at, all); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Download fills parts, which ascend and end within n bytes, from b, after all that
@@ -203,4 +185,22 @@ func joined(a, b []byte) ([]byte, bool) {
 		return nil, false
 	}
 	return a[:n], true
+}
+
+// eachCopy calls f for the parts, with those that lie one after the other on both sides as one.
+func eachCopy(parts []Part, f func(p Part) error) error {
+	for i := 0; i < len(parts); {
+		p := parts[i]
+		for i++; i < len(parts) && parts[i].At == p.At+len(p.Bytes); i++ {
+			both, ok := joined(p.Bytes, parts[i].Bytes)
+			if !ok {
+				break
+			}
+			p.Bytes = both
+		}
+		if err := f(p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
