@@ -10,8 +10,8 @@ import (
 	"golang.org/x/image/bmp"
 
 	"github.com/pelmill/pelmill/codecs/codec"
-	"github.com/pelmill/pelmill/imageio/internal/jpeg"
 	"github.com/pelmill/pelmill/internal/container"
+	jpeg "github.com/pelmill/pelmill/internal/container/jpeg/decode"
 )
 
 // RejectedError says that a file is malformed, cut short or over a limit.

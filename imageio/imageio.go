@@ -20,6 +20,8 @@
 //	webp  lossy and lossless, with alpha; the frames of an animation
 //	jpeg2000  Part 1 and High Throughput (Part 15), codestreams and the boxes of JP2 and JPH: grey and RGB, with opacity, 1
 //	      to 16 bits, signed too; sub-sampled components are repeated, a palette and sYCC become RGB
+//	dicom  the frames of native data and of codings without loss, of 1 to 16 bits stored in 8 or 16, in all native transfer syntaxes;
+//	       what cannot be coded again without doubt is refused with a reason, see package dicom
 //	nii   NIfTI-1 single files, also with gzip; integers of 8 and 16 bits, both byte orders, RGB24 and RGBA32
 //
 // # What is kept and what is not
@@ -56,6 +58,7 @@ import (
 	"fmt"
 
 	"github.com/pelmill/pelmill/internal/container"
+	"github.com/pelmill/pelmill/internal/container/dicom"
 	"github.com/pelmill/pelmill/internal/container/gif"
 	"github.com/pelmill/pelmill/internal/container/jp2"
 	"github.com/pelmill/pelmill/internal/container/webp"
@@ -64,11 +67,11 @@ import (
 
 // Version rises whenever files are read that were refused before, or the other way
 // round: what was found out about a file with another version may no longer hold.
-const Version = 3
+const Version = 4
 
 // Header is what a file says about its image, after orientation.
 type Header struct {
-	Format string // "png", "jpeg", "tiff", "pnm", "bmp", "gif", "webp", "jpeg2000" or "nii"
+	Format string // "png", "jpeg", "tiff", "pnm", "bmp", "gif", "webp", "jpeg2000", "dicom" or "nii"
 
 	// Shape is that of the image which Decode returns; for a GIF with transparency and for
 	// animations it has the most channels that Decode may return.
@@ -165,12 +168,13 @@ func recovered(what string, err *error) {
 	}
 }
 
-// formats are tried in this order; the signatures exclude one another.
+// formats are tried in this order; but for that of DICOM, the signatures exclude one another.
 var formats = []struct {
 	name  string
 	match func(data []byte) bool
 	open  func(data []byte, lim Limits) (*opened, error)
 }{
+	{DICOM, dicom.Is, openDICOM}, // its preamble may make it a TIFF file too
 	{"png", prefix("\x89PNG\r\n\x1a\n"), openPNG},
 	{"jpeg", prefix("\xff\xd8\xff"), openJPEG},
 	{"pnm", matchPNM, openPNM},
@@ -180,6 +184,7 @@ var formats = []struct {
 	{"webp", webp.Match, openWebP},
 	{"jpeg2000", jp2.Is, openJPEG2000},
 	{"nii", matchNIfTI, openNIfTI},
+	{DICOM, dicom.Bare, openDICOM},
 }
 
 func prefix(sig string) func([]byte) bool {
@@ -225,9 +230,6 @@ func unknown(data []byte) error {
 		if prefix(k.sig)(data) {
 			return unsupported("file", "%s is not among the formats that are read", k.name)
 		}
-	}
-	if len(data) > 132 && string(data[128:132]) == "DICM" {
-		return unsupported("file", "a DICOM file is not among the formats that are read")
 	}
 	if len(data) >= 12 && string(data[4:8]) == "ftyp" {
 		return unsupported("file", "a %s file (HEIF, AVIF or video) is not among the formats that are read", fmt.Sprintf("%q", data[8:12]))

@@ -1,10 +1,10 @@
 package imageio
 
 import (
-	"github.com/pelmill/pelmill/imageio/internal/jpeg"
 	"github.com/pelmill/pelmill/internal/container"
 	"github.com/pelmill/pelmill/internal/container/exif"
 	segments "github.com/pelmill/pelmill/internal/container/jpeg"
+	jpeg "github.com/pelmill/pelmill/internal/container/jpeg/decode"
 	"github.com/pelmill/pelmill/raster"
 )
 

@@ -3,7 +3,7 @@ package imageio
 import (
 	"encoding/binary"
 
-	"github.com/pelmill/pelmill/imageio/internal/jpeg"
+	jpeg "github.com/pelmill/pelmill/internal/container/jpeg/decode"
 )
 
 // JPEG compression of TIFF (TIFF technical note 2): each strip or tile is a JPEG stream, and tables that all

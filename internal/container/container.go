@@ -8,6 +8,7 @@
 //	jp2    boxes of JPEG 2000
 //	tiff   directories; exif: the directory inside of an EXIF block
 //	jpeg   segments
+//	dicom  elements
 //
 // # What a walker promises
 //

@@ -1,5 +1,5 @@
 // Package jpeg walks the segments of JPEG files (ITU-T T.81, annex B). It does not
-// decode samples: package imageio/internal/jpeg does, with the walk of this package.
+// decode samples: package decode below it does, with the walk of this package.
 //
 //	for s, next, err := jpeg.Next(data, 0); err == nil; s, next, err = jpeg.Next(data, next) {
 //
