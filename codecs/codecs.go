@@ -11,6 +11,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/jpeg2000"
+	"github.com/pelmill/pelmill/codecs/jpegxl"
 	"github.com/pelmill/pelmill/codecs/neuquant"
 	"github.com/pelmill/pelmill/codecs/pcwt"
 	"github.com/pelmill/pelmill/codecs/vq"
@@ -21,6 +22,7 @@ import (
 func All() []codec.Codec {
 	return []codec.Codec{
 		jpeg2000.Codec{},
+		jpegxl.Codec{},
 		neuquant.Codec{},
 		pcwt.Codec{},
 		vq.Codec{},

@@ -33,7 +33,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("Find(%q): %v", c.Info().Name, err)
 		}
 	}
-	if _, err := Find("zip"); err == nil || !strings.Contains(err.Error(), `no codec "zip"; there are jpeg2000, neuquant, pcwt, vq`) {
+	if _, err := Find("zip"); err == nil || !strings.Contains(err.Error(), `no codec "zip"; there are jpeg2000, jpegxl, neuquant, pcwt, vq`) {
 		t.Errorf("Find of an unknown codec: %v", err)
 	}
 }
@@ -50,8 +50,11 @@ func TestByExtension(t *testing.T) {
 func TestSniff(t *testing.T) {
 	for _, c := range All() {
 		a := c.Info().Accepts
-		m := raster.New(8, 8, 1, a.Channels[0], a.MaxBits)
-		e := c.Encode(context.Background(), codec.Run{}, codec.Items(m), nil)
+		items := codec.Items(raster.New(8, 8, 1, a.Channels[0], a.MaxBits))
+		if s, ok := c.(codec.SourceCodec); ok {
+			items = []codec.Item{{Source: codec.Source{Format: s.SourceFormat(), Data: s.SourceSample()}}}
+		}
+		e := c.Encode(context.Background(), codec.Run{}, items, nil)
 		if e[0].Err != nil {
 			t.Fatal(e[0].Err)
 		}

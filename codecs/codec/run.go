@@ -1,16 +1,28 @@
 package codec
 
 import (
+	"strings"
+	"unsafe"
+
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
 )
 
 // Run says what a call computes with. The zero value is the CPU with all its cores.
-// Neither field has any influence on the result.
+// No field has any influence on the result.
 type Run struct {
 	Device *gpu.Device // nil: the CPU
 	Pool   *pool.Pool  // the caller's cores, which calls at the same time may share; nil: a pool of the call's own
+
+	// Alloc returns memory of n bytes for the samples of an image or for a file; nil, or where it
+	// returns nil: new memory. What is in it does not matter. It is the caller's: results lie in
+	// it, whole, or it is not used any more when the call returns. With memory of
+	// [gpu.Device.Host] a device writes results where they belong, at the speed of its link,
+	// and the caller may use it for the results of one call after the other, where the first use
+	// of new memory takes longer than to decode. A codec may make results in memory of its own
+	// instead. Calls are at the same time.
+	Alloc func(n int) []byte
 }
 
 // Cores returns the caller's pool, or a new one where the caller has none.
@@ -21,7 +33,32 @@ func (r Run) Cores() *pool.Pool {
 	return pool.New()
 }
 
-// Item is one image to encode. Image is never nil.
+// Bytes returns n bytes for a result, all of which the caller writes: they may hold anything.
+func (r Run) Bytes(n int) []byte {
+	if r.Alloc != nil {
+		if b := r.Alloc(n); b != nil {
+			return b[:n:n]
+		}
+	}
+	return Uncleared(n)
+}
+
+// Uncleared returns n bytes of new memory, all of which the caller writes: they may hold anything.
+// Memory of make is cleared by the goroutine that asks for it, which takes longer for a large
+// image than to code it on a device; this is touched first by the goroutines that share the work
+// of filling it.
+func Uncleared(n int) []byte {
+	const small = 1 << 10
+	if n < small {
+		return make([]byte, n)
+	}
+	var b strings.Builder // whose memory nobody else has
+	b.Grow(n)
+	b.WriteByte(0)
+	return unsafe.Slice(unsafe.StringData(b.String()), n)
+}
+
+// Item is one image to encode. Image is nil for a [SourceCodec] only.
 type Item struct {
 	Image  *raster.Image
 	Source Source

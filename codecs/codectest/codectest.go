@@ -72,6 +72,7 @@ func Run(t *testing.T, c codec.Codec, opts *Options) {
 	t.Run("Views", s.testViews)
 	t.Run("Batch", s.testBatch)
 	t.Run("SameBytes", s.testSameBytes)
+	t.Run("Alloc", s.testAlloc)
 	t.Run("Concurrent", s.testConcurrent)
 	t.Run("Unsupported", s.testUnsupported)
 	t.Run("Cancelled", s.testCancelled)

@@ -1,6 +1,7 @@
 package jpeg2000
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"image"
@@ -25,10 +26,16 @@ type deviceTile struct {
 	// in the order of eachBlock.
 	segments []deviceSegment
 
-	// In the decoder the file that segments lie in, or none, and the list of High Throughput
-	// code-blocks once it is made.
+	// In the decoder the file that segments lie in, or none, and the lists of code-blocks, High
+	// Throughput and of Part 1, once they are made.
 	file   []byte
 	listed *codedBlocks
+	passes *passList
+
+	// In the encoder the list of High Throughput code-blocks, if it was made ahead, and what makes
+	// the segments of what the device gave; nil: they are there.
+	slots  *blockSlots
+	finish func(room *codingRoom)
 
 	failed bool // a segment is malformed, or one did not fit
 }
@@ -88,10 +95,17 @@ type batch struct {
 	at       map[*raster.Image]int
 	failures *gpu.Buffer // a word for each tile
 
-	// result is what comes back: segments, or the samples of all images. It is pinned, so
-	// that the device writes there itself, and belongs to the caller of encode or decode.
+	// result is what comes back: segments, or the samples of the images that are not in into. It is
+	// pinned, so that the device writes there itself, and belongs to the caller of encode or decode.
 	result *gpu.Host
+	into   map[*raster.Image][]byte // pinned memory for the samples of images; may be nil
 	device *gpu.Device
+
+	beside int // batches of about this size that a device has at once, with this one; 0: not known
+
+	// later says that segments are made when they are asked for, see deviceTile.finished: not while
+	// the lane is taken.
+	later bool
 
 	timed func(what string, took time.Duration) // told how long each step took; nil: nobody
 }
@@ -347,7 +361,7 @@ func (b *batch) download(from *gpu.Buffer, n int) error {
 	if b.result, err = b.device.Host(n); err != nil {
 		return err
 	}
-	if err = b.stream.Download(b.result.Bytes[:n], from, 0); err == nil {
+	if err = b.stream.DownloadParts([]gpu.Part{{Bytes: b.result.Bytes[:n]}}, from); err == nil {
 		err = b.stream.Sync()
 	}
 	if err != nil {
@@ -358,7 +372,29 @@ func (b *batch) download(from *gpu.Buffer, n int) error {
 }
 
 // samplesOf are the decoded samples of an image.
-func (b *batch) samplesOf(m *raster.Image) []byte { return b.result.Bytes[b.at[m]:][:m.Size()] }
+func (b *batch) samplesOf(m *raster.Image) []byte {
+	if to := b.into[m]; to != nil {
+		return to
+	}
+	return b.result.Bytes[b.at[m]:][:m.Size()]
+}
+
+// downloadSamples brings the samples of all images to the host.
+func (b *batch) downloadSamples() error {
+	if len(b.into) < len(b.at) {
+		b.into = nil
+		return b.download(b.samples, b.samples.Size)
+	}
+	parts := make([]gpu.Part, 0, len(b.into))
+	for m, to := range b.into {
+		parts = append(parts, gpu.Part{At: b.at[m], Bytes: to})
+	}
+	slices.SortFunc(parts, func(p, q gpu.Part) int { return cmp.Compare(p.At, q.At) })
+	if err := b.stream.DownloadParts(parts, b.samples); err != nil {
+		return err
+	}
+	return b.stream.Sync()
+}
 
 // decode decodes the segments of all tiles to the samples of their images, of which only
 // the shape counts; see samplesOf. Tiles with a malformed segment have failed set.
@@ -384,12 +420,18 @@ func (b *batch) decode(ctx context.Context) error {
 	if err := b.perImage("jpeg2000_store"); err != nil {
 		return err
 	}
-	failed := make([]uint32, len(b.tiles))
-	if err := b.staging.Download([]gpu.Part{{Bytes: gpu.Bytes(failed)}}, b.failures, b.failures.Size); err != nil {
+	host, err := b.lane.Host(b.failures.Size)
+	if err != nil {
 		return err
 	}
-	for i, t := range b.tiles {
-		t.failed = failed[i] != 0
+	if err := b.stream.Download(host.Bytes, b.failures, 0); err != nil {
+		return err
 	}
-	return b.download(b.samples, b.samples.Size)
+	if err := b.downloadSamples(); err != nil {
+		return err
+	}
+	for i, failed := range gpu.View[uint32](host.Bytes)[:len(b.tiles)] {
+		b.tiles[i].failed = failed != 0
+	}
+	return nil
 }

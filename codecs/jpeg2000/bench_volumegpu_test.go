@@ -133,8 +133,7 @@ func volumeSteps(b *testing.B, dev *gpu.Device, m *raster.Image) {
 			e.timed("files", time.Since(start))
 			e.result.Free()
 			start = time.Now()
-			lists := make([][]passBlock, n)
-			var all []passBlock
+			lists := make([]*passList, n)
 			packets := make([]*volume.Packets, n)
 			errs := make([]error, n)
 			e.pool.Each(n, func(i int) {
@@ -146,11 +145,10 @@ func volumeSteps(b *testing.B, dev *gpu.Device, m *raster.Image) {
 				if errs[i] != nil {
 					return errs[i]
 				}
-				all = append(all, lists[i]...)
 			}
 			e.timed("packets", time.Since(start))
 			start = time.Now()
-			if err := e.decode(b.Context(), all); err != nil {
+			if err := e.decode(b.Context(), lists); err != nil {
 				return err
 			}
 			e.timed("all of decode", time.Since(start))

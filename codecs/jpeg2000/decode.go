@@ -30,12 +30,16 @@ func decodeOnDevice(ctx context.Context, run codec.Run, files [][]byte, view cod
 		}
 	}
 	(&volumeDecoder{device: run.Device, ctx: ctx, workers: run.Cores(), files: files, decoded: make([]*decodedVolume, len(files))}).run(volumes, out)
-	d := newDeviceDecoder(ctx, run.Device, run.Cores(), files)
+	d := newDeviceDecoder(ctx, run, run.Cores(), files)
 	d.view = view
 	var reading sync.WaitGroup
 	reading.Go(d.read)
 	defer reading.Wait()
-	run.Device.Run(ctx, fileBatching(files).Divide(all, func(i int) int { return viewPixels(files[i], view) }), gpu.Work{
+	pixels := make([]int, len(files))
+	d.workers.Each(len(all), func(j int) { pixels[all[j]] = viewPixels(files[all[j]], view) })
+	batches := fileBatching(files).Divide(all, func(i int) int { return pixels[i] })
+	d.beside = min(len(batches), besideEachOther)
+	run.Device.Run(ctx, batches, gpu.Work{
 		Device: d.decode,
 		Host: func(list []int) {
 			d.workers.Each(len(list), func(j int) {

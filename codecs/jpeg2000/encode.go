@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"image"
+	"sync"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/internal/wavelet"
@@ -52,7 +53,10 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 		onCPU(taken)
 		return out
 	}
-	d := &deviceEncoder{device: run.Device, ctx: ctx, workers: workers, options: o, items: items, coded: make([]*deviceCoded, len(items))}
+	d := newDeviceEncoder(ctx, run, workers, o, items)
+	var preparing sync.WaitGroup
+	preparing.Go(func() { d.prepareAll(taken) })
+	defer preparing.Wait()
 	run.Device.Run(ctx, o.batching().Divide(taken, func(i int) int { return items[i].Image.Pixels() }), gpu.Work{
 		Device: d.encode,
 		Host: func(list []int) {
@@ -142,7 +146,7 @@ func (e *encoder) mainWith(c choice, step float64) *codestream.Main {
 	main := &codestream.Main{
 		TLM: e.options.tlm, PLT: e.options.plt,
 		Size: codestream.Size{Image: image.Rect(0, 0, m.Width, m.Height), Tile: e.options.tile, Components: make([]codestream.Component, n)},
-		Params: codestream.Params{Order: e.options.progression, Layers: e.options.layers, MCT: m.Channels >= 3 && m.Depth == 1,
+		Params: codestream.Params{Order: e.options.progression, Layers: e.options.layers, MCT: m.Channels >= 3 && m.Depth == 1 && !e.options.separate,
 			Components: make([]codestream.Coding, n)},
 	}
 	if c.style&codestream.HT != 0 {

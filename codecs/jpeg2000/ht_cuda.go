@@ -1,9 +1,6 @@
 package jpeg2000
 
 import (
-	"image"
-
-	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/ht"
 	"github.com/pelmill/pelmill/gpu"
 )
@@ -12,37 +9,45 @@ import (
 
 // encodeBlocks encodes the code-blocks and brings the segments to the host.
 func (b *batch) encodeBlocks() error {
-	var blocks []deviceBlock
-	var slots gpu.Layout
-	i := 0
-	for _, t := range b.tiles {
-		for c := range t.tile.Components {
-			component, p := &t.tile.Components[c], &b.planes[i]
-			eachBlock(component, func(band *codestream.Subband, area image.Rectangle) {
-				capacity := (ht.MaxSegment(area.Dx(), area.Dy(), band.Planes) + 3) &^ 3
-				blocks = append(blocks, deviceBlock{
-					Coefficients: p.coefficient(component, band, area.Min), Slot: gpu.Ptr(slots.Take(2 * capacity)),
-					Stride: p.Stride, Width: uint32(area.Dx()), Height: uint32(area.Dy()), Capacity: uint32(capacity),
-				})
-			})
-			i++
+	n, room := 0, 0
+	type start struct{ block, slot, plane int }
+	var starts []start // of the tiles
+	plane := 0
+	lists := make([]*blockSlots, len(b.tiles))
+	for k, t := range b.tiles {
+		if lists[k] = t.slots; t.slots == nil {
+			lists[k] = t.listSlots()
 		}
+		starts = append(starts, start{n, room, plane})
+		n += len(lists[k].blocks)
+		room += lists[k].layout.Size
+		plane += len(t.tile.Components)
 	}
-	if len(blocks) == 0 {
+	if n == 0 {
 		return nil
 	}
-	memory, err := b.lane.Device(slots.Size)
+	memory, err := b.lane.Device(room)
 	if err != nil {
 		return err
 	}
-	for i := range blocks {
-		blocks[i].Slot += memory.Ptr
-	}
-	list, err := b.lane.Device(len(gpu.Bytes(blocks)))
+	list, blocks, err := pinnedList[deviceBlock](b, n)
 	if err != nil {
 		return err
 	}
-	if err := b.staging.Upload(list, list.Size, []gpu.Part{{Bytes: gpu.Bytes(blocks)}}); err != nil {
+	b.pool.First().Each(len(b.tiles), func(k int) {
+		at := starts[k]
+		own, plane, from := blocks[at.block:], at.plane, 0
+		for _, to := range lists[k].components {
+			for i, block := range lists[k].blocks[from:to] {
+				block.Coefficients += b.planes[plane].Coefficients
+				block.Slot += memory.Ptr + gpu.Ptr(at.slot)
+				own[from+i] = block
+			}
+			from = to
+			plane++
+		}
+	})
+	if err := b.stream.Upload(list, 0, gpu.Bytes(blocks)); err != nil {
 		return err
 	}
 	encode, _ := ht.DeviceCodes()
@@ -50,7 +55,6 @@ func (b *batch) encodeBlocks() error {
 	if err != nil {
 		return err
 	}
-	n := len(blocks)
 	lengths, err := b.lane.Device(8 * n) // and bit-planes
 	if err != nil {
 		return err
@@ -94,26 +98,48 @@ func (b *batch) encodeBlocks() error {
 		if err := b.download(packed, total); err != nil {
 			return err
 		}
-		b.share(b.result.Bytes, sizes[:n], sizes[n:])
+		b.share(lists, b.result.Bytes, sizes[:n], sizes[n:])
 		return nil
 	}
-	b.share(nil, sizes[:n], sizes[n:])
+	b.share(lists, nil, sizes[:n], sizes[n:])
 	return nil
 }
 
-// share gives the tiles their segments.
-func (b *batch) share(data []byte, lengths, planes []uint32) {
-	i := 0
-	for _, t := range b.tiles {
-		for c := range t.tile.Components {
-			eachBlock(&t.tile.Components[c], func(*codestream.Subband, image.Rectangle) {
-				n := int(lengths[i])
-				t.segments = append(t.segments, deviceSegment{data: data[:n:n], planes: int(planes[i])})
-				data = data[n:]
-				i++
-			})
+// share gives the tiles their segments, or what makes them.
+func (b *batch) share(lists []*blockSlots, data []byte, lengths, planes []uint32) {
+	for k, t := range b.tiles {
+		n, total := len(lists[k].blocks), 0
+		for _, bytes := range lengths[:n] {
+			total += int(bytes)
 		}
+		own, ownLengths, ownPlanes := data[:total], lengths[:n], planes[:n]
+		b.give(t, func(room *codingRoom) {
+			t.segments = room.segments.Take(n)
+			for i, bytes := range ownLengths {
+				t.segments[i] = deviceSegment{data: own[:bytes:bytes], planes: int(ownPlanes[i])}
+				own = own[bytes:]
+			}
+		})
+		data, lengths, planes = data[total:], lengths[n:], planes[n:]
 	}
+}
+
+// give makes the segments of a tile, now or when the lane is with other batches.
+func (b *batch) give(t *deviceTile, segments func(room *codingRoom)) {
+	if b.later {
+		t.finish = segments
+		return
+	}
+	segments(new(codingRoom))
+}
+
+// finished makes the segments that the encoder has left for later, in the room.
+func (t *deviceTile) finished(room *codingRoom) []deviceSegment {
+	if t.finish != nil {
+		t.finish(room)
+		t.finish = nil
+	}
+	return t.segments
 }
 
 // decodeBlocks decodes the code-blocks of all tiles, those of Part 1 too.
@@ -122,25 +148,22 @@ func (b *batch) decodeBlocks() error {
 	if b.failures, err = b.stream.Zeros(4 * len(b.tiles)); err != nil {
 		return err
 	}
-	if b.hasPasses() {
-		if err = b.stream.Fill(b.memory, 0, b.memory.Size, 0); err != nil {
-			return err
-		}
-		if err := b.decodePasses(b.passBlocks()); err != nil {
-			return err
-		}
+	if err := b.decodePart1(); err != nil {
+		return err
 	}
 	var coded, work gpu.Layout
 	var parts []gpu.Part
-	var starts [][2]int // of the tiles in both
-	n := 0
+	type start struct{ coded, work, block, plane int }
+	var starts []start // of the tiles
+	n, plane := 0, 0
 	for _, t := range b.tiles {
 		if t.listed == nil {
 			t.listed = t.listBlocks()
 		}
-		n += len(t.listed.list)
 		at := coded.Take(t.listed.coded.Size)
-		starts = append(starts, [2]int{at, work.Take(t.listed.work.Size)})
+		starts = append(starts, start{at, work.Take(t.listed.work.Size), n, plane})
+		n += len(t.listed.list)
+		plane += len(t.tile.Components)
 		for _, p := range t.listed.parts {
 			parts = append(parts, gpu.Part{At: at + p.At, Bytes: p.Bytes})
 		}
@@ -156,28 +179,27 @@ func (b *batch) decodeBlocks() error {
 	if err != nil {
 		return err
 	}
-	blocks := make([]deviceCodedBlock, 0, n)
-	i := 0
-	for k, t := range b.tiles {
-		from := 0
-		for _, to := range t.listed.components {
-			for _, block := range t.listed.list[from:to] {
-				block.Coefficients += b.planes[i].Coefficients
-				block.Data += data.Ptr + gpu.Ptr(starts[k][0])
-				block.Quads += memory.Ptr + gpu.Ptr(starts[k][1])
-				block.Magsgn += memory.Ptr + gpu.Ptr(starts[k][1])
-				block.Failed = b.failures.Ptr + gpu.Ptr(4*k)
-				blocks = append(blocks, block)
-			}
-			from = to
-			i++
-		}
-	}
-	list, err := b.lane.Device(len(gpu.Bytes(blocks)))
+	list, blocks, err := pinnedList[deviceCodedBlock](b, n)
 	if err != nil {
 		return err
 	}
-	if err := b.staging.Upload(list, list.Size, []gpu.Part{{Bytes: gpu.Bytes(blocks)}}); err != nil {
+	b.pool.First().Each(len(b.tiles), func(k int) {
+		at := starts[k]
+		own, plane, from := blocks[at.block:], at.plane, 0
+		for _, to := range b.tiles[k].listed.components {
+			for i, block := range b.tiles[k].listed.list[from:to] {
+				block.Coefficients += b.planes[plane].Coefficients
+				block.Data += data.Ptr + gpu.Ptr(at.coded)
+				block.Quads += memory.Ptr + gpu.Ptr(at.work)
+				block.Magsgn += memory.Ptr + gpu.Ptr(at.work)
+				block.Failed = b.failures.Ptr + gpu.Ptr(4*k)
+				own[from+i] = block
+			}
+			from = to
+			plane++
+		}
+	})
+	if err := b.stream.Upload(list, 0, gpu.Bytes(blocks)); err != nil {
 		return err
 	}
 	if err := b.staging.Upload(data, coded.Size, parts); err != nil {
@@ -193,24 +215,4 @@ func (b *batch) decodeBlocks() error {
 		return err
 	}
 	return launch(b, "jpeg2000_ht_samples", one, &sampleParams{list.Ptr, uint32(len(blocks))})
-}
-
-// passBlocks are the code-blocks of Part 1 of all tiles that have passes.
-func (b *batch) passBlocks() (list []passBlock) {
-	i := 0
-	for _, t := range b.tiles {
-		segments := t.segments
-		for c := range t.tile.Components {
-			component, p := &t.tile.Components[c], &b.planes[i]
-			eachBlock(component, func(band *codestream.Subband, area image.Rectangle) {
-				s := &segments[0]
-				segments = segments[1:]
-				if component.Coding.Style&codestream.HT == 0 && len(s.list) > 0 {
-					list = append(list, newPassBlock(p.coefficient(component, band, area.Min), p.Stride, area.Dx(), area.Dy(), s))
-				}
-			})
-			i++
-		}
-	}
-	return list
 }

@@ -3,9 +3,11 @@ package jpeg2000
 import (
 	"image"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/ht"
 	"github.com/pelmill/pelmill/gpu"
 )
 
@@ -20,9 +22,44 @@ type codedBlocks struct {
 	work       gpu.Layout // working memory
 }
 
+// blockSlots is the High Throughput code-blocks of a tile as a device encodes them, but for where its
+// memory is, as in [codedBlocks].
+type blockSlots struct {
+	blocks     []deviceBlock
+	components []int      // the code-blocks up to the end of each component
+	layout     gpu.Layout // of the slots
+}
+
+// listSlots lists the code-blocks of the tile.
+func (t *deviceTile) listSlots() *blockSlots {
+	l := &blockSlots{blocks: make([]deviceBlock, 0, t.blockCount())}
+	for c := range t.tile.Components {
+		component := &t.tile.Components[c]
+		p := &devicePlane{Stride: uint32(component.Bounds.Dx())}
+		eachBlock(component, func(band *codestream.Subband, area image.Rectangle) {
+			capacity := (ht.MaxSegment(area.Dx(), area.Dy(), band.Planes) + 3) &^ 3
+			l.blocks = append(l.blocks, deviceBlock{
+				Coefficients: p.coefficient(component, band, area.Min), Slot: gpu.Ptr(l.layout.Take(2 * capacity)),
+				Stride: p.Stride, Width: uint32(area.Dx()), Height: uint32(area.Dy()), Capacity: uint32(capacity),
+			})
+		})
+		l.components = append(l.components, len(l.blocks))
+	}
+	return l
+}
+
 // beforeSegments is how many bytes there are before the first segment: a reader of whole
 // words may reach them.
 const beforeSegments = 256
+
+// codedLists are lists for other tiles.
+var codedLists = sync.Pool{New: func() any { return new(codedBlocks) }}
+
+// free lets another tile use the list.
+func (l *codedBlocks) free() {
+	clear(l.parts)
+	codedLists.Put(l)
+}
 
 // listBlocks lists the High Throughput code-blocks of the tile. Segments that are most of the
 // file are uploaded with all of it, and others one by one.
@@ -30,7 +67,8 @@ func (t *deviceTile) listBlocks() *codedBlocks {
 	if !slices.ContainsFunc(t.tile.Components, func(c codestream.TileComponent) bool { return c.Coding.Style&codestream.HT != 0 }) {
 		return &codedBlocks{components: make([]int, len(t.tile.Components))}
 	}
-	l := &codedBlocks{list: make([]deviceCodedBlock, 0, len(t.segments))}
+	l := codedLists.Get().(*codedBlocks)
+	*l = codedBlocks{list: slices.Grow(l.list[:0], len(t.segments)), components: l.components[:0], parts: l.parts[:0]}
 	l.coded.Take(beforeSegments)
 	used := 0
 	for i := range t.segments {

@@ -17,6 +17,10 @@ func (b *batch) refine() error {
 	i := 0
 	for _, t := range b.tiles {
 		segments := t.segments
+		if len(segments) == 0 {
+			i += len(t.tile.Components) // nothing is refined, see keepSegments
+			continue
+		}
 		for c := range t.tile.Components {
 			component, p := &t.tile.Components[c], &b.planes[i]
 			i++

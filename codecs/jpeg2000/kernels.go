@@ -16,6 +16,7 @@ type extent struct {
 	planes        int // how many there are in the launch
 	blocks        int // code-blocks
 	bitPlanes     int // of code-blocks
+	lanes         int // of a warp that have a code-block of Part 1 to decode
 }
 
 // kernels is the steps on a device.
@@ -49,7 +50,7 @@ var kernels = gpu.Table[extent]{
 		"jpeg2000_symbols":        {Params: symbolParams{}, Block: planeThreads, Threads: func(e *extent) int { return e.bitPlanes }},
 		"jpeg2000_mq_encode":      {Params: mqEncodeParams{}, Block: encodeThreads, Threads: func(e *extent) int { return e.blocks }},
 		"jpeg2000_gather_streams": {Params: gatherStreamsParams{}, Threads: func(e *extent) int { return e.blocks * warp }},
-		"jpeg2000_decode_passes":  {Params: passesParams{}, Block: decodeThreads, Threads: func(e *extent) int { return e.blocks }},
+		"jpeg2000_decode_passes":  {Params: passesParams{}, Block: decodeThreads, Threads: func(e *extent) int { return (e.blocks + e.lanes - 1) / e.lanes * warp }},
 		"jpeg2000_dequantize":     {Params: sampleParams{}, Threads: func(e *extent) int { return e.blocks * warp }},
 	},
 }
@@ -63,6 +64,9 @@ const (
 	planeThreads  = 128 // of a block of threads that has a bit-plane for each thread
 	encodeThreads = 64  // of a block of threads that has a code-block of Part 1 for each thread
 	decodeThreads = 64
+
+	// passWarps is how many warps of the decoder of Part 1 a multiprocessor is to have at once.
+	passWarps = 14
 
 	tileWidth  = 64 // samples that a block of threads transforms
 	tileHeight = 32
@@ -210,7 +214,7 @@ type (
 	}
 	passesParams struct {
 		Blocks, Tables gpu.Ptr
-		Count          uint32
+		Lanes, Count   uint32
 	}
 )
 

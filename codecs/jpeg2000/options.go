@@ -23,9 +23,11 @@ type Options struct {
 	layers      int
 	levels      int // automatic: chosen by effort
 	mode        string
+	separate    bool // no colour transform
 	precincts   []image.Point
 	progression codestream.Order
 	style       codestream.BlockStyle
+	syntax      string      // of DICOM files; empty: that of the mode
 	plt, tlm    bool        // write lengths of packets, of tile-parts
 	tile        image.Point // 0, 0: the whole image
 	volume      string      // of files of Part 1 and 15
@@ -60,6 +62,7 @@ var optionInfo = []codec.OptionInfo{
 	{Key: "effort", Default: effortDefault, Values: "fast, default, best", Help: "how levels and blocks are chosen: fixed, by a sample, by trial of all"},
 	{Key: "layers", Default: "1", Values: "1 to 100", Help: "quality layers, each of about twice the bytes of those before it"},
 	{Key: "levels", Default: "auto", Values: "auto, 0 to 32", Help: "decomposition levels"},
+	{Key: "mct", Default: "true", Values: "false, true", Help: "colour transform of the first three of three channels or more"},
 	{Key: "mode", Default: modePart1, Values: "part1, ht", Help: "block coder: that of Part 1, or High Throughput (Part 15), about ten times as fast and a tenth larger; container=jph unless another is given"},
 	{Key: "plt", Default: "false", Values: "false, true", Help: "lengths of packets (PLT), by which a reader of a region passes over those that it does not need"},
 	{Key: "precincts", Default: "none", Values: "none, WxH[,WxH...]", Help: "size of precincts, powers of two, from the highest resolution down; the last holds for all below"},
@@ -67,6 +70,7 @@ var optionInfo = []codec.OptionInfo{
 	{Key: "psnr", Default: "none", Values: "none, 10 to 120", Help: "lossy: about this PSNR in dB, as the wavelet domain tells"},
 	{Key: "quality", Default: "none", Values: "none, 1 to 100", Help: "lossy: a byte is spent where it takes enough error off; half of that with 6 more"},
 	{Key: "style", Default: "none", Values: "none, or of bypass, reset, termall, causal, predictable, segsym with + between", Help: "code-block style"},
+	{Key: "syntax", Default: "auto", Values: "auto, j2k, htj2k", Help: "transfer syntax of DICOM files: JPEG 2000 (.90), or HTJ2K with RPCL (.202), both without loss; auto is that of the mode"},
 	{Key: "tile", Default: "none", Values: "none, WxH", Help: "size of tiles"},
 	{Key: "tlm", Default: "false", Values: "false, true", Help: "lengths of tile-parts in the main header (TLM), as DICOM's HTJ2K with RPCL has to have them"},
 	{Key: "volume", Default: volumeComponents, Values: "components, none", Help: "slices of volumes and frames are components of one codestream in boxes, or are refused; container=jp3d has volumes as Part 10"},
@@ -164,6 +168,14 @@ func (o *Options) set(name, value string) (err error) {
 		}
 	case "mode":
 		o.mode, ok = value, slices.Contains([]string{modePart1, modeHT}, value)
+	case "mct":
+		o.separate, ok = parseBool(value)
+		o.separate = !o.separate
+	case "syntax":
+		if o.syntax = value; value == "auto" {
+			o.syntax = ""
+		}
+		ok = slices.Contains([]string{"", syntaxPart1, syntaxHT}, o.syntax)
 	case "plt":
 		o.plt, ok = parseBool(value)
 	case "tlm":
@@ -262,15 +274,23 @@ func parseStyle(s string) (style codestream.BlockStyle, ok bool) {
 	return style, true
 }
 
-// String is the canonical form.
+// String is the canonical form. Options that came later are in it where they are not at
+// their defaults, so that what was made before them has the fingerprint that it had.
 func (o *Options) String() string {
+	mct, syntax := "", ""
+	if o.separate {
+		mct = " mct=false"
+	}
+	if o.syntax != "" {
+		syntax = " syntax=" + o.syntax
+	}
 	levels := "auto"
 	if o.levels != automatic {
 		levels = strconv.Itoa(o.levels)
 	}
-	return fmt.Sprintf("block=%s bpp=%s container=%s effort=%s layers=%d levels=%s mode=%s plt=%t precincts=%s progression=%v psnr=%s quality=%s style=%s tile=%s tlm=%t volume=%s wavelet=%s",
-		powers("auto", o.block), optional(o.bpp), o.container, o.effort, o.layers, levels, o.mode, o.plt, powers("none", o.precincts...), o.progression,
-		optional(o.psnr), optional(float64(o.quality)), o.styleString(), size(o.tile), o.tlm, o.volume, o.wavelet)
+	return fmt.Sprintf("block=%s bpp=%s container=%s effort=%s layers=%d levels=%s%s mode=%s plt=%t precincts=%s progression=%v psnr=%s quality=%s style=%s%s tile=%s tlm=%t volume=%s wavelet=%s",
+		powers("auto", o.block), optional(o.bpp), o.container, o.effort, o.layers, levels, mct, o.mode, o.plt, powers("none", o.precincts...), o.progression,
+		optional(o.psnr), optional(float64(o.quality)), o.styleString(), syntax, size(o.tile), o.tlm, o.volume, o.wavelet)
 }
 
 // optional renders the goal of lossy coding.

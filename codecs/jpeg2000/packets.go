@@ -3,6 +3,7 @@ package jpeg2000
 import (
 	"image"
 	"slices"
+	"sync"
 
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/packet"
@@ -88,8 +89,16 @@ func htCapabilities(p *codestream.Params) codestream.HTCapabilities {
 	return flags
 }
 
+// packetMemory is *packet.Memory of those that read or write packets.
+var packetMemory = sync.Pool{New: func() any { return new(packet.Memory) }}
+
 // appendPackets appends the packets of a tile and tells the length of each.
 func appendPackets(dst []byte, p *codestream.Params, t *codedTile, tell func(bytes int)) []byte {
+	m := packetMemory.Get().(*packet.Memory)
+	defer func() {
+		m.Reset()
+		packetMemory.Put(m)
+	}()
 	writers := make([][][]*packet.Writer, len(t.blocks))
 	for c := range writers {
 		writers[c] = make([][]*packet.Writer, len(t.blocks[c]))
@@ -98,17 +107,17 @@ func appendPackets(dst []byte, p *codestream.Params, t *codedTile, tell func(byt
 		}
 	}
 	guard := p.Components[0].Quantization.Guard
+	var lengths []packet.Length
 	packet.Order(t.tile, p, slices.Repeat([]image.Point{{X: 1, Y: 1}}, len(t.blocks)), func(id packet.ID) bool {
 		res := &t.tile.Components[id.Component].Resolutions[id.Resolution]
 		blocks := t.blocks[id.Component][id.Resolution][id.Precinct]
 		w := &writers[id.Component][id.Resolution][id.Precinct]
 		if *w == nil {
-			*w = packet.NewWriter(res, id.Precinct, func(band, k int) (layer, zeroPlanes int) {
+			*w = packet.NewWriter(res, id.Precinct, m, func(band, k int) (layer, zeroPlanes int) {
 				b := blocks[band][k]
 				return b.firstLayer(), guard + res.Subbands[band].Step.Exponent - 1 - b.coded
 			})
 		}
-		var lengths []packet.Length
 		start := len(dst)
 		dst = (*w).AppendHeader(dst, id.Layer, func(band, k int) []packet.Length {
 			lengths = blocks[band][k].lengths(lengths[:0], id.Layer)

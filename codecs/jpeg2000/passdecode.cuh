@@ -1,6 +1,6 @@
 // The decoder of code-blocks of Part 1 (ISO/IEC 15444-1, Annexes C and D): coding passes and arithmetic decoder, as
 // internal/bitplane and internal/mq have them. A thread takes a code-block. The threads of a warp begin each pass together, and
-// each word of a pass; in a word each takes as many steps of a decision as it needs.
+// each word of a pass, and decode their decisions together; in a word each takes as many as it needs.
 //
 // The samples of eight columns of a stripe are the bits of a word in the order of decoding, sample k of column c at 4c + k.
 #pragma once
@@ -31,6 +31,9 @@ struct Frame {
 	uint32_t low, high;
 
 	__device__ uint32_t at(uint32_t i) const { return funnel_right(low, high, i); }
+
+	// Samples of the word become significant.
+	__device__ void add(uint32_t samples) { low |= samples << 5, high |= samples >> 27; }
 
 	// Which samples have any around. Bits 4c + k and 4c + k + 1 of the half that the frame is of hold.
 	__device__ uint32_t any() const
@@ -301,7 +304,7 @@ struct PassDecoder {
 	{
 		uint32_t bit = 1u << i, k = i & 3;
 		seen.own |= bit, signs.own |= sign << i, ones |= bit;
-		frames();
+		upper.add(bit & 0x77777777), lower.add(bit & 0xeeeeeeee); // as frames would have them
 		if (kind == kind_propagation) {
 			// The samples behind it that have it around.
 			uint32_t behind = k == 0 ? 0x32u : k == 3 ? 0x18u : 0x3au;
@@ -314,6 +317,7 @@ struct PassDecoder {
 	// Decodes a decision.
 	template <uint32_t kind> INLINE void step()
 	{
+		uint32_t together = active_threads();
 		uint32_t context = context_uniform, flip = 0;
 		if (what == of_sample) {
 			i = (uint32_t)__builtin_ctz(todo);
@@ -338,6 +342,7 @@ struct PassDecoder {
 			context = entry >> 1;
 			flip = raw ? 0 : entry & 1;
 		}
+		sync_threads(together); // the decoder is most of the work: the branches above must not part its threads
 		uint32_t bit = decision(context);
 		if (kind == kind_refinement) {
 			ones |= bit << i;
@@ -384,13 +389,14 @@ struct PassDecoder {
 };
 
 // Decodes code-blocks: the bits of their magnitudes to as many bit-planes of words, then their signs, then the samples that
-// the passes of the last bit-plane have coded. These words are zeros before, as is the memory. A thread takes a code-block.
-KERNEL __launch_bounds__(decode_threads, 10) jpeg2000_decode_passes(const Passes *__restrict__ blocks, const Tables *__restrict__ tables, uint32_t count)
+// the passes of the last bit-plane have coded. These words are zeros before, as is the memory. The first lanes of a warp take a
+// code-block each: the fewer, the less they wait for each other.
+KERNEL __launch_bounds__(decode_threads, 12) jpeg2000_decode_passes(const Passes *__restrict__ blocks, const Tables *__restrict__ tables, uint32_t lanes, uint32_t count)
 {
 	__shared__ DecoderTables s;
 	s.load(tables);
-	uint64_t index = thread();
-	if (index >= count)
+	uint64_t index = thread() / warp_size * lanes + lane();
+	if (lane() >= lanes || index >= count)
 		return;
 	const Passes b = blocks[index];
 	PassDecoder d(s, b);

@@ -3,7 +3,6 @@ package jpeg2000
 import (
 	"image"
 	"math"
-	"slices"
 
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/bitplane"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
@@ -79,7 +78,7 @@ func (b *batch) encodePasses(style codestream.BlockStyle, fraction int, measured
 	}
 	coded, err := p.collect()
 	if err == nil {
-		p.give(coded)
+		p.share(coded)
 	}
 	return err
 }
@@ -89,25 +88,39 @@ func (p *passCoder) size(i int) gpu.Ptr { return p.sizes.Ptr + gpu.Ptr(4*i*p.n) 
 
 // scan uploads the list of code-blocks and finds out about their bit-planes.
 func (p *passCoder) scan() error {
-	var blocks []deviceScan
-	i := 0
+	type start struct{ block, plane int }
+	var starts []start // of the tiles
+	plane := 0
 	for _, t := range p.tiles {
+		starts = append(starts, start{p.n, plane})
+		p.n += t.blockCount()
+		plane += len(t.tile.Components)
+	}
+	if p.n == 0 {
+		return nil
+	}
+	list, blocks, err := pinnedList[deviceScan](p.batch, p.n)
+	if err != nil {
+		return err
+	}
+	p.pool.First().Each(len(p.tiles), func(k int) {
+		t, own := p.tiles[k], blocks[starts[k].block:]
 		for c := range t.tile.Components {
-			component, plane := &t.tile.Components[c], &p.planes[i]
+			component, plane := &t.tile.Components[c], &p.planes[starts[k].plane+c]
 			eachBlock(component, func(band *codestream.Subband, area image.Rectangle) {
-				blocks = append(blocks, deviceScan{
+				own[0] = deviceScan{
 					Coefficients: plane.coefficient(component, band, area.Min), Stride: plane.Stride,
 					Width: uint32(area.Dx()), Height: uint32(area.Dy()), Depth: 1, Orientation: uint32(band.Orientation),
 					Factor: p.factor(t, band),
-				})
+				}
+				own = own[1:]
 			})
-			i++
 		}
+	})
+	if err := p.stream.Upload(list, 0, gpu.Bytes(blocks)); err != nil {
+		return err
 	}
-	if p.n = len(blocks); p.n == 0 {
-		return nil
-	}
-	return p.scanBlocks(blocks)
+	return p.scanBlocks(list)
 }
 
 // factor is what coefficients of a subband are multiplied by to make indices, as the bits
@@ -120,11 +133,10 @@ func (p *passCoder) factor(t *deviceTile, band *codestream.Subband) uint32 {
 	return math.Float32bits(float32(float64(int(1)<<p.fraction) / step))
 }
 
-func (p *passCoder) scanBlocks(blocks []deviceScan) error {
+// scanBlocks finds out about the bit-planes of code-blocks.
+func (p *passCoder) scanBlocks(list *gpu.Buffer) error {
 	var err error
-	if p.blocks, err = upload(p.batch, blocks); err != nil {
-		return err
-	}
+	p.blocks = list
 	if p.table, err = p.tables(); err != nil {
 		return err
 	}
@@ -283,25 +295,48 @@ func (c *codedPasses) exact() bool {
 	return true
 }
 
-// give gives the tiles their segments.
-func (p *passCoder) give(coded *codedPasses) {
-	i, first := 0, 0 // the code-block, and the first of its bit-planes
-	room := make([]bitplane.Pass, 3*p.bitPlanes)
+// share gives the tiles their segments, or what makes them.
+func (p *passCoder) share(coded *codedPasses) {
+	i, first, at := 0, 0, 0 // the code-block, the first of its bit-planes, and of its bytes
 	for _, t := range p.tiles {
-		for c := range t.tile.Components {
-			eachBlock(&t.tile.Components[c], func(*codestream.Subband, image.Rectangle) {
-				n, planes := int(coded.sizes[i]), int(coded.planes[i])
-				s := deviceSegment{data: coded.data[:n:n], planes: planes, passes: p.passes(room[3*first:3*(first+planes)], coded, first, planes, n)}
+		n, bitPlanes, bytes := t.blockCount(), 0, 0
+		for k := range n {
+			bitPlanes += int(coded.planes[i+k])
+			bytes += int(coded.sizes[i+k])
+		}
+		from, plane, data := i, first, coded.data[at:][:bytes]
+		p.give(t, func(r *codingRoom) {
+			room := r.passes.Take(3 * bitPlanes)
+			t.segments = r.segments.Take(n)
+			for k := range t.segments {
+				size, planes := int(coded.sizes[from+k]), int(coded.planes[from+k])
+				s := &t.segments[k]
+				s.data, s.planes = data[:size:size], planes
+				s.passes = p.passes(room[:3*planes], coded, plane, planes, size)
 				if coded.energies != nil {
-					s.energy = float64(coded.energies[i])
+					s.energy = float64(coded.energies[from+k])
 				}
-				t.segments = append(t.segments, s)
-				coded.data = coded.data[n:]
-				first += planes
-				i++
-			})
+				data, room = data[size:], room[3*planes:]
+				plane += planes
+			}
+		})
+		i, first, at = i+n, first+bitPlanes, at+bytes
+	}
+}
+
+// blockCount is the number of code-blocks.
+func (t *deviceTile) blockCount() (n int) {
+	for c := range t.tile.Components {
+		for _, r := range t.tile.Components[c].Resolutions {
+			for p := range r.Precincts.X * r.Precincts.Y {
+				for i := range r.Subbands {
+					grid := r.Subbands[i].Precinct(p)
+					n += grid.Blocks.X * grid.Blocks.Y
+				}
+			}
 		}
 	}
+	return n
 }
 
 // passes are the coding passes of a code-block of n bytes, of whose bit-planes the first is
@@ -324,136 +359,4 @@ func (p *passCoder) passes(list []bitplane.Pass, coded *codedPasses, first, plan
 		}
 	}
 	return list
-}
-
-// hasPasses says whether there are code-blocks of Part 1.
-func (b *batch) hasPasses() bool {
-	return slices.ContainsFunc(b.tiles, func(t *deviceTile) bool {
-		return slices.ContainsFunc(t.tile.Components, func(c codestream.TileComponent) bool { return c.Coding.Style&codestream.HT == 0 })
-	})
-}
-
-// passBlock is a code-block of Part 1 that is to be decoded.
-type passBlock struct {
-	device   devicePasses
-	segments []codestream.Segment
-	bytes    int
-}
-
-// newPassBlock is a code-block of a plane on the device, whose segments are s.
-func newPassBlock(at gpu.Ptr, stride uint32, width, height int, s *deviceSegment) passBlock {
-	p := passBlock{segments: s.list}
-	passes := 0
-	for _, l := range s.list {
-		passes += l.Passes
-		p.bytes += len(l.Data)
-	}
-	p.device = devicePasses{
-		Coefficients: at, Stride: stride, Width: uint32(width), Height: uint32(height), Depth: 1,
-		Planes: uint32(s.planes), Passes: uint32(passes), Orientation: uint32(s.orientation), Style: uint32(s.style), Step: s.step,
-	}
-	return p
-}
-
-// longestFirst are the code-blocks by about how many bytes they have, from the most down.
-func longestFirst(blocks []passBlock) []passBlock {
-	const unit, most = 64, 512 // bytes that count as alike; and how many such classes there are
-	class := func(b *passBlock) int { return most - 1 - min(b.bytes/unit, most-1) }
-	var next [most]int // place of the next block of a class
-	for i := range blocks {
-		if c := class(&blocks[i]); c+1 < most {
-			next[c+1]++
-		}
-	}
-	for c := 1; c < most; c++ {
-		next[c] += next[c-1]
-	}
-	sorted := make([]passBlock, len(blocks))
-	for i := range blocks {
-		c := class(&blocks[i])
-		sorted[next[c]] = blocks[i]
-		next[c]++
-	}
-	return sorted
-}
-
-// words is how many words of eight columns of a stripe a code-block has.
-func (p *devicePasses) words() int {
-	return (int(p.Width) + 7) / 8 * ((int(p.Height) + 3) / 4) * int(p.Depth)
-}
-
-// decodePasses decodes code-blocks of Part 1 into coefficients that are zeros. Those of a
-// warp are to take about as long.
-func (b *batch) decodePasses(blocks []passBlock) error {
-	if len(blocks) == 0 {
-		return nil
-	}
-	blocks = longestFirst(blocks)
-	var coded, work gpu.Layout
-	var parts []gpu.Part
-	var segments []uint32
-	list := make([]devicePasses, len(blocks))
-	for i := range blocks {
-		d := &blocks[i].device
-		d.Segments = gpu.Ptr(4 * len(segments))
-		for k, s := range blocks[i].segments {
-			at := coded.Size
-			coded.Size += len(s.Data)
-			if k == 0 {
-				d.Data = gpu.Ptr(at)
-			}
-			if len(s.Data) > 0 {
-				parts = append(parts, gpu.Part{At: at, Bytes: s.Data})
-			}
-			segments = append(segments, uint32(s.Passes), uint32(len(s.Data)))
-		}
-		d.Bits = gpu.Ptr(work.Take(4 * d.words() * (int(d.Planes) + 2)))
-		list[i] = *d
-	}
-	for i := 0; i < len(list); i += warp {
-		group, words := list[i:min(i+warp, len(list))], 0
-		for k := range group {
-			words = max(words, group[k].words())
-		}
-		const size = 16 // of what is known of the samples of a word
-		at := work.Take(warp * size * words)
-		for k := range group {
-			group[k].Memory = gpu.Ptr(at + k*size)
-		}
-	}
-	const behind = 32 // bytes that a reader of whole words may reach behind the last segment
-	data, err := b.lane.Device(coded.Size + behind)
-	if err != nil {
-		return err
-	}
-	if err := b.staging.Upload(data, coded.Size, parts); err != nil {
-		return err
-	}
-	memory, err := b.stream.Zeros(work.Size)
-	if err != nil {
-		return err
-	}
-	index, err := upload(b, segments)
-	if err != nil {
-		return err
-	}
-	for i := range list {
-		list[i].Data += data.Ptr
-		list[i].Bits += memory.Ptr
-		list[i].Memory += memory.Ptr
-		list[i].Segments += index.Ptr
-	}
-	buffer, err := upload(b, list)
-	if err != nil {
-		return err
-	}
-	tables, err := b.tables()
-	if err != nil {
-		return err
-	}
-	one := []extent{{blocks: len(list)}}
-	if err := launch(b, "jpeg2000_decode_passes", one, &passesParams{buffer.Ptr, tables, uint32(len(list))}); err != nil {
-		return err
-	}
-	return launch(b, "jpeg2000_dequantize", one, &sampleParams{buffer.Ptr, uint32(len(list))})
 }

@@ -6,12 +6,14 @@ import (
 	"image"
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/bitplane"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/packet"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/slab"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/internal/container/exif"
@@ -44,13 +46,16 @@ func hasPart1(files [][]byte) bool {
 
 // fileBatching is the division of a call's files. Decoding a code-block of Part 1 takes a thread
 // 20 milliseconds, be they few or as many as there are in 64 megapixels, so that batches are as few
-// as there are lanes, which the lists of code-blocks then have one each.
+// as a card needs to begin with one while others are copied.
 func fileBatching(files [][]byte) gpu.Batching {
 	if hasPart1(files) {
-		return gpu.Batching{Calls: 3, Least: 8 << 20, Most: 96 << 20, Items: passBatching.Items}
+		return gpu.Batching{Calls: 6, Least: 16 << 20, Most: 96 << 20, Items: passBatching.Items}
 	}
 	return batching
 }
+
+// besideEachOther is how many batches a device has at once, with lanes as they are by default.
+const besideEachOther = 3
 
 // searchBatching is that for searches for a step, which leave on the device the memory of all
 // steps that they try until the end of the batch.
@@ -91,10 +96,38 @@ func (s *sharedHost) release() {
 type deviceEncoder struct {
 	device  *gpu.Device
 	ctx     context.Context
+	run     codec.Run
 	workers *pool.Pool
 	options *Options
 	items   []codec.Item
-	coded   []*deviceCoded // by item, once a lane has done it
+	ready   []chan struct{} // by item: closed when it is laid out
+	coded   []*deviceCoded  // by item
+	slots   sync.Map        // by slotsKey functions that give *blockSlots
+}
+
+// slotsKey is what the list of a tile's code-blocks depends on in a call.
+type slotsKey struct {
+	shape  raster.Shape
+	choice choice
+	tile   int
+}
+
+func newDeviceEncoder(ctx context.Context, run codec.Run, workers *pool.Pool, o *Options, items []codec.Item) *deviceEncoder {
+	d := &deviceEncoder{device: run.Device, ctx: ctx, run: run, workers: workers, options: o, items: items,
+		ready: make([]chan struct{}, len(items)), coded: make([]*deviceCoded, len(items))}
+	for i := range d.ready {
+		d.ready[i] = make(chan struct{})
+	}
+	return d
+}
+
+// prepareAll lays out the tiles of items, in their order, while lanes encode those that are ready.
+func (d *deviceEncoder) prepareAll(list []int) {
+	d.workers.Each(len(list), func(j int) {
+		i := list[j]
+		defer close(d.ready[i])
+		d.coded[i] = d.prepare(d.items[i].Image)
+	})
 }
 
 // deviceCoded is an image whose code-blocks are encoded; tiles is nil where they have to be
@@ -110,15 +143,16 @@ type deviceCoded struct {
 
 // encode encodes the code-blocks of items.
 func (d *deviceEncoder) encode(l *gpu.Lane, list []int) error {
-	d.workers.Each(len(list), func(j int) { d.coded[list[j]] = d.prepare(d.items[list[j]].Image) })
 	var tiles []*deviceTile
 	for _, i := range list {
+		<-d.ready[i]
 		tiles = append(tiles, d.coded[i].tiles...)
 	}
 	if len(tiles) == 0 {
 		return nil
 	}
 	b := newBatch(d.device, l, d.workers, tiles)
+	b.later = true
 	e := &encoder{options: d.options}
 	var err error
 	if d.options.ht() && d.options.goal() {
@@ -151,7 +185,12 @@ func (d *deviceEncoder) prepare(m *raster.Image) *deviceCoded {
 	}
 	c.main = c.encoder.main(choice)
 	for i := range c.main.Size.Tiles().X * c.main.Size.Tiles().Y {
-		c.tiles = append(c.tiles, &deviceTile{image: m, tile: c.main.Size.NewTile(i, &c.main.Params), coloured: c.main.Params.MCT})
+		t := &deviceTile{image: m, tile: c.main.Size.NewTile(i, &c.main.Params), coloured: c.main.Params.MCT}
+		if d.options.ht() && !d.options.goal() {
+			list, _ := d.slots.LoadOrStore(slotsKey{m.Shape, choice, i}, sync.OnceValue(t.listSlots))
+			t.slots = list.(func() *blockSlots)()
+		}
+		c.tiles = append(c.tiles, t)
 	}
 	return c
 }
@@ -170,20 +209,49 @@ func (d *deviceEncoder) file(i int) ([]byte, error) {
 	if c.tiles == nil {
 		return encode(d.ctx, d.workers, d.items[i].Image, d.options)
 	}
+	room := codingRooms.Get().(*codingRoom)
+	defer room.free()
 	tiles := make([]*codedTile, len(c.tiles))
 	for k, t := range c.tiles {
-		tiles[k] = t.codedTile(c.encoder, c.main)
+		tiles[k] = t.codedTile(c.encoder, c.main, room)
 	}
 	a := allocation{c.main, tiles, c.encoder.image.Shape}
 	a.divide(d.options)
-	return d.options.wrap(c.encoder.image, appendStream(nil, c.main, tiles), nil), nil
+	n := streamBytes(tiles)
+	if d.options.boxed() {
+		return d.options.wrap(c.encoder.image, appendStream(codec.Uncleared(n)[:0], c.main, tiles), nil), nil
+	}
+	return appendStream(d.run.Bytes(n)[:0], c.main, tiles), nil
 }
 
-// codedTile is the tile with its segments as code-blocks.
-func (t *deviceTile) codedTile(e *encoder, main *codestream.Main) *codedTile {
+// codingRoom is what making a file of segments takes.
+type codingRoom struct {
+	segments slab.Slab[deviceSegment]
+	blocks   slab.Slab[codedBlock]
+	pointers slab.Slab[*codedBlock]
+	passes   slab.Slab[bitplane.Pass]
+}
+
+var codingRooms = sync.Pool{New: func() any { return new(codingRoom) }}
+
+// free lets another file use the room.
+func (r *codingRoom) free() {
+	r.segments.Reset()
+	r.blocks.Reset()
+	r.pointers.Reset()
+	r.passes.Reset()
+	codingRooms.Put(r)
+}
+
+// codedTile is the tile with its segments as code-blocks, which lie in the room.
+func (t *deviceTile) codedTile(e *encoder, main *codestream.Main, room *codingRoom) *codedTile {
 	coded := &codedTile{tile: t.tile, blocks: make([][][]codedPrecinct, len(t.tile.Components))}
-	segments := t.segments
-	all, passes := make([]codedBlock, len(segments)), make([]bitplane.Pass, len(segments))
+	segments := t.finished(room)
+	all, pointers := room.blocks.Take(len(segments)), room.pointers.Take(len(segments))
+	var passes []bitplane.Pass
+	if e.options.ht() {
+		passes = room.passes.Take(len(segments))
+	}
 	for c := range t.tile.Components {
 		component := &t.tile.Components[c]
 		resolutions := component.Resolutions
@@ -195,7 +263,7 @@ func (t *deviceTile) codedTile(e *encoder, main *codestream.Main) *codedTile {
 				precincts[p] = make(codedPrecinct, len(res.Subbands))
 				for i := range res.Subbands {
 					grid := res.Subbands[i].Precinct(p)
-					blocks := make([]*codedBlock, grid.Blocks.X*grid.Blocks.Y)
+					blocks := pointers[:grid.Blocks.X*grid.Blocks.Y]
 					for k := range blocks {
 						blocks[k] = &all[k]
 						if component.Coding.Style&codestream.HT != 0 {
@@ -207,7 +275,8 @@ func (t *deviceTile) codedTile(e *encoder, main *codestream.Main) *codedTile {
 							all[k].weigh(segments[k].energy, unitOf(&main.Params, component, &res.Subbands[i], t.image.Bits, e.fraction()))
 						}
 					}
-					segments, all, passes = segments[len(blocks):], all[len(blocks):], passes[len(blocks):]
+					segments, all, pointers = segments[len(blocks):], all[len(blocks):], pointers[len(blocks):]
+					passes = passes[min(len(blocks), len(passes)):]
 					precincts[p][i] = blocks
 				}
 			}
@@ -232,15 +301,17 @@ func (b *codedBlock) weigh(energy, weight float64) {
 type deviceDecoder struct {
 	device  *gpu.Device
 	ctx     context.Context
+	run     codec.Run
 	workers *pool.Pool
 	files   [][]byte
 	view    codec.View
+	beside  int              // batches that lanes have at once
 	ready   []chan struct{}  // by file: closed when its headers and packets are read
 	decoded []*deviceDecoded // by file: nil if a device does not decode it
 }
 
-func newDeviceDecoder(ctx context.Context, device *gpu.Device, workers *pool.Pool, files [][]byte) *deviceDecoder {
-	d := &deviceDecoder{device: device, ctx: ctx, workers: workers, files: files, ready: make([]chan struct{}, len(files)), decoded: make([]*deviceDecoded, len(files))}
+func newDeviceDecoder(ctx context.Context, run codec.Run, workers *pool.Pool, files [][]byte) *deviceDecoder {
+	d := &deviceDecoder{device: run.Device, ctx: ctx, run: run, workers: workers, files: files, ready: make([]chan struct{}, len(files)), decoded: make([]*deviceDecoded, len(files))}
 	for i := range d.ready {
 		d.ready[i] = make(chan struct{})
 	}
@@ -265,36 +336,53 @@ type deviceDecoded struct {
 	area    image.Rectangle // of the view in it
 	tiles   []*deviceTile
 
+	pix     []byte // memory of the caller's for the samples; nil: none
 	samples []byte
-	memory  *sharedHost // of the samples
+	memory  *sharedHost // of the samples; nil: they are in pix
 }
 
 // decode decodes files, those that a device can.
 func (d *deviceDecoder) decode(l *gpu.Lane, list []int) error {
 	var tiles []*deviceTile
+	into := make(map[*raster.Image][]byte)
 	memory := new(sharedHost)
 	for _, i := range list {
 		<-d.ready[i]
 		if f := d.decoded[i]; f != nil {
 			tiles = append(tiles, f.tiles...)
-			f.memory = memory
 			memory.left.Add(1)
+			if f.pix == nil && d.run.Alloc != nil && f.whole() {
+				f.pix = d.run.Alloc(f.image.Size())
+			}
+			if f.pix != nil && l.Pinned(f.pix) {
+				into[f.image] = f.pix[:f.image.Size():f.image.Size()]
+			}
 		}
 	}
 	if len(tiles) == 0 {
 		return nil
 	}
 	b := newBatch(d.device, l, d.workers, tiles)
+	b.into, b.beside = into, d.beside
 	if err := b.decode(d.ctx); err != nil {
 		return err // the list may come again, in parts
 	}
-	memory.host = b.result
+	if b.result == nil {
+		memory = nil
+	} else {
+		memory.host = b.result
+	}
 	for _, i := range list {
 		if f := d.decoded[i]; f != nil {
-			f.samples = b.samplesOf(f.image)
+			f.samples, f.memory = b.samplesOf(f.image), memory
 		}
 	}
 	return nil
+}
+
+// whole says whether the view is all of the image.
+func (f *deviceDecoded) whole() bool {
+	return f.area == image.Rect(0, 0, f.image.Width, f.image.Height)
 }
 
 // result is the image of file i. What the device did not do, or found malformed, is decoded
@@ -305,6 +393,10 @@ func (d *deviceDecoder) result(i int) (*raster.Image, error) {
 	failed := f == nil
 	if f != nil {
 		defer f.memory.release()
+		for _, t := range f.tiles {
+			t.listed.free()
+			t.listed = nil
+		}
 	}
 	for k := 0; !failed && k < len(f.tiles); k++ {
 		failed = f.tiles[k].failed
@@ -314,13 +406,22 @@ func (d *deviceDecoder) result(i int) (*raster.Image, error) {
 	}
 	m := &raster.Image{Shape: f.image.Shape}
 	m.Width, m.Height = f.area.Dx(), f.area.Dy()
+	n := m.Size()
+	if f.memory == nil {
+		m.Pix = f.samples
+		return exif.Attach(m, f.picture.meta()), nil
+	}
 	// Fresh memory costs more than the copy, and several cores share it.
-	m.Pix = make([]byte, m.Size())
-	if m.Shape == f.image.Shape {
-		d.workers.Spans(len(m.Pix), copyBytes, func(lo, hi int) { copy(m.Pix[lo:hi], f.samples[lo:hi]) })
+	if f.pix != nil {
+		m.Pix = f.pix[:n:n]
+	} else {
+		m.Pix = d.run.Bytes(n)
+	}
+	if f.whole() {
+		d.workers.Spans(n, copyBytes, func(lo, hi int) { copy(m.Pix[lo:hi], f.samples[lo:hi]) })
 	} else {
 		rows := m.Height * m.Depth
-		d.workers.Spans(rows, max(1, copyBytes*rows/len(m.Pix)), func(lo, hi int) { copyPart(m.Pix, f.samples, f.image.Shape, f.area, lo, hi) })
+		d.workers.Spans(rows, max(1, copyBytes*rows/n), func(lo, hi int) { copyPart(m.Pix, f.samples, f.image.Shape, f.area, lo, hi) })
 	}
 	return exif.Attach(m, f.picture.meta()), nil
 }
@@ -332,6 +433,8 @@ func prepareDecoding(data []byte, view codec.View) *deviceDecoded {
 	if err != nil || !p.plain() {
 		return nil
 	}
+	m := segmentRooms.Get().(*segmentRoom)
+	defer segmentRooms.Put(m)
 	f := &deviceDecoded{picture: p}
 	if f.area, err = view.In(p.shape, p.resolutions); err != nil {
 		return nil
@@ -363,18 +466,23 @@ func prepareDecoding(data []byte, view codec.View) *deviceDecoded {
 		if !sensibleBlocks(tile) {
 			return nil
 		}
-		precincts, err := packet.Read(tile, params, steps, packet.Input{Bodies: coded.Bodies, Packed: coded.Packed, Headers: coded.Headers}, func(c, r int) bool { return r <= tile.Components[c].Coding.Levels-view.Reduce })
+		m.packets.Reset()
+		precincts, err := packet.Read(tile, params, steps, packet.Input{Bodies: coded.Bodies, Packed: coded.Packed, Headers: coded.Headers, Memory: &m.packets}, func(c, r int) bool { return r <= tile.Components[c].Coding.Levels-view.Reduce })
 		if err != nil {
 			return nil
 		}
 		d := &deviceTile{image: &raster.Image{Shape: p.shape}, tile: reducedTile(tile, view.Reduce), coloured: params.MCT}
-		if !d.takeSegments(precincts) {
+		if !d.takeSegments(precincts, m) {
 			return nil
 		}
 		if size.Tiles() == image.Pt(1, 1) {
 			d.file = data
 		}
 		d.listed = d.listBlocks()
+		if d.hasPasses() {
+			d.passes = d.listPasses()
+		}
+		d.keepSegments()
 		f.tiles = append(f.tiles, d)
 	}
 	if !f.frame(p.shape) {
@@ -412,8 +520,27 @@ func (p *picture) plain() bool {
 	return true
 }
 
-// take takes the segments of a code-block. It says no where they are malformed.
-func (s *deviceSegment) take(b *codestream.Block, t *deviceTile, c *codestream.TileComponent, band *codestream.Subband, size image.Point) bool {
+// segmentRoom is what reading the segments of a tile takes.
+type segmentRoom struct {
+	packets  packet.Memory
+	segments []deviceSegment
+	list     []codestream.Segment
+}
+
+var segmentRooms = sync.Pool{New: func() any { return new(segmentRoom) }}
+
+// keepSegments keeps the segments of a tile with refinement passes or loss, and lets the memory of others
+// be used again: the lists of their code-blocks have all that decoding needs.
+func (t *deviceTile) keepSegments() {
+	if t.lossyHT() || slices.ContainsFunc(t.segments, func(s deviceSegment) bool { return s.refinement.Passes > 0 }) {
+		t.segments = slices.Clone(t.segments)
+	} else {
+		t.segments = nil
+	}
+}
+
+// take takes the segments of a code-block, to room. It says no where they are malformed.
+func (s *deviceSegment) take(b *codestream.Block, t *deviceTile, c *codestream.TileComponent, band *codestream.Subband, size image.Point, room *[]codestream.Segment) bool {
 	if b.Style&codestream.HT != 0 {
 		if len(b.Segments) > 2 || len(b.Segments) == 0 || b.Segments[0].Passes != 1 || len(b.Segments[0].Data) == 0 {
 			return false
@@ -433,14 +560,19 @@ func (s *deviceSegment) take(b *codestream.Block, t *deviceTile, c *codestream.T
 	if c.Coding.Transform == codestream.Irreversible97 {
 		s.step = math.Float32bits(stepSize(band, t.image.Bits))
 	}
-	s.list = slices.Clone(b.Segments)
+	n := len(*room)
+	*room = append(*room, b.Segments...) // where that takes new memory, s.list of others keeps the old
+	s.list = (*room)[n:len(*room):len(*room)]
 	return true
 }
 
 // takeSegments lists the segments of the code-blocks in the order of eachBlock. It says no
 // where a device cannot decode one.
-func (t *deviceTile) takeSegments(precincts packet.Precincts) bool {
+func (t *deviceTile) takeSegments(precincts packet.Precincts, m *segmentRoom) bool {
 	var block codestream.Block
+	t.segments = m.segments[:0]
+	m.list = m.list[:0]
+	defer func() { m.segments = t.segments[:0] }()
 	for c := range t.tile.Components {
 		component := &t.tile.Components[c]
 		for r := range component.Resolutions {
@@ -453,14 +585,14 @@ func (t *deviceTile) takeSegments(precincts packet.Precincts) bool {
 					}
 					grid := res.Subbands[i].Precinct(p)
 					for k := range grid.Blocks.X * grid.Blocks.Y {
-						s := deviceSegment{}
+						t.segments = append(t.segments, deviceSegment{})
 						if band != nil {
+							s := &t.segments[len(t.segments)-1]
 							coded, _, err := band.Coded(k, component.Coding.Style, res.Subbands[i].Planes, &block, nil)
-							if err != nil || coded && !s.take(&block, t, component, &res.Subbands[i], grid.Block(k%grid.Blocks.X, k/grid.Blocks.X).Size()) {
+							if err != nil || coded && !s.take(&block, t, component, &res.Subbands[i], grid.Block(k%grid.Blocks.X, k/grid.Blocks.X).Size(), &m.list) {
 								return false
 							}
 						}
-						t.segments = append(t.segments, s)
 					}
 				}
 			}

@@ -175,9 +175,11 @@ func (d *deviceEncoder) codeSteps(b *batch, list []*imageSteps, indices *gpu.Buf
 	}
 	d.workers.Each(len(list), func(k int) {
 		s := list[k]
+		room := codingRooms.Get().(*codingRoom)
+		defer room.free()
 		tiles := make([]*codedTile, len(s.coded.tiles))
 		for i, t := range s.coded.tiles {
-			tiles[i] = t.codedTile(s.coded.encoder, s.main)
+			tiles[i] = t.codedTile(s.coded.encoder, s.main, room)
 		}
 		a := allocation{s.main, tiles, s.coded.encoder.image.Shape}
 		a.whole()

@@ -36,6 +36,12 @@ constexpr uint32_t first_bypassed = 10;
 
 DEVICE bool is_raw(uint32_t pass, uint32_t style) { return (style & style_bypass) != 0 && pass >= first_bypassed && (pass + 2) % 3 != kind_cleanup; }
 
+// The threads of the warp that are here together, a bit each. Those that took another branch are not among them.
+DEVICE uint32_t active_threads() { return __nvvm_activemask(); }
+
+// Waits for the threads, of which the own is one. All of them call.
+DEVICE void sync_threads(uint32_t threads) { __nvvm_bar_warp_sync(threads); }
+
 // Stripes of a slice.
 DEVICE uint32_t stripes_of(uint32_t height) { return (height + 3) / 4; }
 

@@ -194,7 +194,11 @@ func (b *volumeBatch) encodeBlocks() ([][]volume.Block, error) {
 	}
 	p := &passCoder{batch: b.batch, n: len(blocks)}
 	defer p.free()
-	if err := p.scanBlocks(blocks); err != nil {
+	list, err := upload(b.batch, blocks)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.scanBlocks(list); err != nil {
 		return nil, err
 	}
 	if err := p.allocate(); err != nil {
@@ -207,15 +211,15 @@ func (b *volumeBatch) encodeBlocks() ([][]volume.Block, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make([]volume.Block, len(blocks))
-	for i := range list {
+	made := make([]volume.Block, len(blocks))
+	for i := range made {
 		n := int(coded.sizes[i])
-		list[i] = volume.Block{Planes: int(coded.planes[i]), Passes: max(0, 3*int(coded.planes[i])-2), Data: coded.data[:n:n]}
+		made[i] = volume.Block{Planes: int(coded.planes[i]), Passes: max(0, 3*int(coded.planes[i])-2), Data: coded.data[:n:n]}
 		coded.data = coded.data[n:]
 	}
 	lists := make([][]volume.Block, len(counts))
 	for i, n := range counts {
-		lists[i], list = list[:n:n], list[n:]
+		lists[i], made = made[:n:n], made[n:]
 	}
 	return lists, nil
 }
@@ -229,16 +233,17 @@ func (p *passCoder) free() {
 	}
 }
 
-// decodeBlocks decodes code-blocks, of whose volumes packets are the files.
-func (b *volumeBatch) decodeBlocks(blocks []passBlock) error {
+// decodeBlocks decodes code-blocks, a list of each volume.
+func (b *volumeBatch) decodeBlocks(lists []*passList) error {
 	if err := b.stream.Fill(b.memory, 0, b.memory.Size, 0); err != nil {
 		return err
 	}
-	return b.decodePasses(blocks)
+	return b.decodePasses(lists, func(int, int) gpu.Ptr { return 0 }) // they have the addresses of their coefficients
 }
 
 // passBlocks are the code-blocks of a volume's file. ok says whether all are well-formed.
-func (b *volumeBatch) passBlocks(v *deviceVolume, packets *volume.Packets) (list []passBlock, ok bool) {
+func (b *volumeBatch) passBlocks(v *deviceVolume, packets *volume.Packets) (list *passList, ok bool) {
+	list = newPassList(nil)
 	err := packets.Blocks(func(at volume.Place, block *codestream.Block) error {
 		if err := bitplane.CheckSlices(block, at.Extent[axisZ]); err != nil {
 			return err
@@ -247,17 +252,17 @@ func (b *volumeBatch) passBlocks(v *deviceVolume, packets *volume.Packets) (list
 		if s.planes == 0 || len(s.list) == 0 {
 			return nil
 		}
-		p := newPassBlock(b.coefficient(v, &at), uint32(v.shape.Width), block.Width, block.Height, s)
-		p.device.Slice, p.device.Depth = uint32(v.shape.Width*v.shape.Height), uint32(at.Extent[axisZ])
-		list = append(list, p)
+		p := list.add(b.coefficient(v, &at), uint32(v.shape.Width), block.Width, block.Height, at.Extent[axisZ], s)
+		p.Slice = uint32(v.shape.Width * v.shape.Height)
 		return nil
 	})
+	list.components = []int{len(list.blocks)}
 	return list, err == nil
 }
 
 // decode makes samples of the code-blocks.
-func (b *volumeBatch) decode(ctx context.Context, blocks []passBlock) error {
-	if err := b.decodeBlocks(blocks); err != nil {
+func (b *volumeBatch) decode(ctx context.Context, lists []*passList) error {
+	if err := b.decodeBlocks(lists); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {

@@ -188,7 +188,7 @@ func lockstepVolumes(t *testing.T, b *volumeBatch, images []*raster.Image) error
 		b.result.Free()
 		b.result = nil
 	}
-	var list []passBlock
+	var lists []*passList
 	for i, f := range files {
 		packets, err := volume.ReadPackets(f)
 		if err != nil {
@@ -198,9 +198,9 @@ func lockstepVolumes(t *testing.T, b *volumeBatch, images []*raster.Image) error
 		if !ok {
 			return fmt.Errorf("%s: a code-block counts as malformed", images[i].Shape)
 		}
-		list = append(list, blocks...)
+		lists = append(lists, blocks)
 	}
-	if err := b.decode(t.Context(), list); err != nil {
+	if err := b.decode(t.Context(), lists); err != nil {
 		return err
 	}
 	defer b.result.Free()

@@ -262,24 +262,25 @@ func (d *volumeDecoder) decode(l *gpu.Lane, list []int) error {
 	if err := b.take(volumes); err != nil {
 		return err
 	}
-	lists := make([][]passBlock, len(volumes))
+	lists := make([]*passList, len(volumes))
 	well := make([]bool, len(volumes))
 	d.workers.Each(len(volumes), func(k int) { lists[k], well[k] = b.passBlocks(&volumes[k], read[numbers[k]].packets) })
-	var blocks []passBlock
-	coefficients := 0
-	for k := range lists {
+	var taken []*passList
+	blocks, coefficients := 0, 0
+	for k, l := range lists {
 		if well[k] {
-			blocks = append(blocks, lists[k]...)
-			for i := range lists[k] {
-				p := &lists[k][i].device
+			taken = append(taken, l)
+			blocks += len(l.blocks)
+			for i := range l.blocks {
+				p := &l.blocks[i]
 				coefficients += int(p.Width * p.Height * p.Depth)
 			}
 		}
 	}
-	if !worthwhile(len(blocks), coefficients, leastLarge.decode) {
+	if !worthwhile(blocks, coefficients, leastLarge.decode) {
 		return nil
 	}
-	if err := b.decode(d.ctx, blocks); err != nil {
+	if err := b.decode(d.ctx, taken); err != nil {
 		return err
 	}
 	memory := &sharedHost{host: b.result}

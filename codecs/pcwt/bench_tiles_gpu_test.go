@@ -37,7 +37,8 @@ func imagesOf(b *testing.B, dev *gpu.Device, list []picture) []*raster.Image {
 	return images
 }
 
-// BenchmarkCardBatches is Encode and Decode of both profiles, from and to host memory, checksums included.
+// BenchmarkCardBatches is Encode and Decode of both profiles, from and to host memory, checksums included, with results in pinned
+// memory that is used again and again, and in new memory.
 func BenchmarkCardBatches(b *testing.B) {
 	dev := gputest.Device(b, &gpu.Options{Pinned: 12 << 30})
 	sets := []struct {
@@ -56,7 +57,13 @@ func BenchmarkCardBatches(b *testing.B) {
 			"", "", "encode", "decode", "ratio", "images", "", "Gsamples/s", "Gsamples/s")
 		for _, s := range sets {
 			for i, pairs := range [][]string{{"effort=0"}, {"effort=0", "fast=true"}, {"profile=0"}} {
-				if err := rates(dev, s.name, s.list, pairs, s.required[i]); err != nil {
+				results := &gputest.Results{Device: dev}
+				err := rates(dev, results, s.name, s.list, pairs, s.required[i])
+				results.Free()
+				if err == nil {
+					err = rates(dev, nil, "  new memory", s.list, pairs, "")
+				}
+				if err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -64,12 +71,15 @@ func BenchmarkCardBatches(b *testing.B) {
 	}
 }
 
-func rates(dev *gpu.Device, name string, list []*raster.Image, pairs []string, required string) error {
+func rates(dev *gpu.Device, results *gputest.Results, name string, list []*raster.Image, pairs []string, required string) error {
 	o, err := Codec{}.Options(pairs)
 	if err != nil {
 		return err
 	}
 	run := codec.Run{Device: dev, Pool: pool.New()}
+	if results != nil {
+		run.Alloc = results.Alloc
+	}
 	samples, size := 0, 0
 	for _, m := range list {
 		samples += m.Samples()
@@ -77,6 +87,7 @@ func rates(dev *gpu.Device, name string, list []*raster.Image, pairs []string, r
 	files := make([][]byte, len(list))
 	encode, decode := time.Hour, time.Hour
 	for range 4 {
+		results.Reuse()
 		start := time.Now()
 		out := Codec{}.Encode(context.Background(), run, codec.Items(list...), o)
 		encode = min(encode, time.Since(start))
@@ -87,7 +98,13 @@ func rates(dev *gpu.Device, name string, list []*raster.Image, pairs []string, r
 			files[i] = e.Data
 		}
 	}
+	decoded := &gputest.Results{Device: dev} // apart from the files
+	defer decoded.Free()
+	if results != nil {
+		run.Alloc = decoded.Alloc
+	}
 	for range 4 {
+		decoded.Reuse()
 		start := time.Now()
 		out := Codec{}.Decode(context.Background(), run, files, nil)
 		decode = min(decode, time.Since(start))
@@ -198,7 +215,7 @@ func stepTimes(d *deviceSteps, name string, list []*raster.Image, fast bool) err
 	}
 	coded := make([]*codedFile, len(headers))
 	for i, h := range headers {
-		if coded[i], err = readTiles(h, files.file(pool.New(), i), 0); err != nil {
+		if coded[i], err = readTiles(h, files.file(pool.New(), i, func(int) []byte { return nil }), 0); err != nil {
 			return err
 		}
 	}

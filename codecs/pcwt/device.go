@@ -20,7 +20,7 @@ import (
 // while another is coded. Decoding takes larger ones, because a level takes as long as one of its tiles, however few they are.
 var (
 	encoding = gpu.Batching{Calls: 12, Least: 8 << 20, Most: 32 << 20, Items: 1024}
-	decoding = gpu.Batching{Calls: 6, Least: 32 << 20, Most: 96 << 20, Items: 1024}
+	decoding = gpu.Batching{Calls: 12, Least: 16 << 20, Most: 96 << 20, Items: 1024}
 )
 
 // weight is the size of an image for batching. A plane counts as some kilobytes at least: lists of a batch have all of them.
@@ -73,8 +73,23 @@ type deviceFile struct {
 	alone  bool
 	coded  *codedBatch // whose file number it is; nil once there is data
 	number int
+	memory []byte // of the caller's for the file; nil: none
 	data   []byte
 	err    error
+}
+
+// memory is that of the caller's for n bytes of file k, or nil.
+func (e *deviceEncoder) memory(k, n int) []byte {
+	f := e.files[k]
+	if e.run.Alloc == nil || !f.alone {
+		return nil
+	}
+	if len(f.memory) != n {
+		if f.memory = e.run.Alloc(n); f.memory != nil {
+			f.memory = f.memory[:n:n]
+		}
+	}
+	return f.memory
 }
 
 // encode encodes the images with the given numbers.
@@ -110,7 +125,7 @@ func (e *deviceEncoder) encode(numbers []int) {
 			e.cores.Each(len(items), func(j int) {
 				f := e.files[items[j]]
 				if f.coded != nil {
-					f.data, f.coded = f.coded.file(e.cores, f.number), nil
+					f.data, f.coded = f.coded.file(e.cores, f.number, func(n int) []byte { return e.memory(items[j], n) }), nil
 				}
 				if f.alone {
 					e.finish([]*deviceFile{f})
@@ -198,6 +213,13 @@ func (e *deviceEncoder) onDevice(l *gpu.Lane, items []int) error {
 	if e.o.profile == 0 {
 		return e.trees(d, items, pictures, frames, func() { <-done })
 	}
+	d.place = func(file, n int) []byte {
+		<-done // a header has the checksum
+		if n < leastPlaced {
+			return nil
+		}
+		return e.memory(items[file], n)
+	}
 	coded, err := d.encodeTiles(e.ctx, pictures, headers, frames)
 	if err != nil {
 		return err
@@ -225,7 +247,7 @@ func (e *deviceEncoder) trees(d *deviceSteps, items []int, pictures []picture, f
 		e.cores.Each(len(items), func(j int) {
 			f := e.files[items[j]]
 			head := f.header.append()
-			f.data = uncleared(f.header.size)
+			f.data = codec.Uncleared(f.header.size)
 			copy(f.data, head)
 		})
 		at := 0 // in a file

@@ -27,6 +27,8 @@ type deviceDecoder struct {
 	coded   []*codedFile
 	regions []image.Rectangle // likewise, of the images that it decodes
 	decoded []decodedFile     // likewise
+	pix     [][]byte          // likewise memory of the caller's for the samples, nil where there is none
+	ready   []chan struct{}   // likewise: closed when the tiles are found, or coded stays nil
 }
 
 // decodedFile is where the samples of a file are.
@@ -39,6 +41,7 @@ type decodedFile struct {
 func (d *deviceDecoder) decode() {
 	d.headers, d.coded = make([]*header, len(d.files)), make([]*codedFile, len(d.files))
 	d.regions, d.decoded = make([]image.Rectangle, len(d.files)), make([]decodedFile, len(d.files))
+	d.pix, d.ready = make([][]byte, len(d.files)), make([]chan struct{}, len(d.files))
 	var taken, left []int
 	read := make([]bool, len(d.files))
 	d.cores.Each(len(d.files), func(i int) { read[i] = d.read(i) })
@@ -49,7 +52,11 @@ func (d *deviceDecoder) decode() {
 			left = append(left, i)
 		}
 	}
+	for _, i := range taken {
+		d.ready[i] = make(chan struct{})
+	}
 	var beside sync.WaitGroup
+	beside.Go(func() { d.findTiles(taken) })
 	beside.Go(func() { d.onCPU(left) })
 	defer beside.Wait()
 	size := func(i int) int { return weight(d.shape(i)) }
@@ -72,8 +79,21 @@ func (d *deviceDecoder) shape(i int) raster.Shape {
 	return s
 }
 
-// read reads the header of a file, and says whether the device takes it. A file whose groups or tiles are not to be found is
-// left to the CPU, which knows what to say.
+// findTiles finds the tiles of files, in their order, while lanes decode those that are ready. A file whose tiles are not to be found
+// is left to the CPU, which knows what to say.
+func (d *deviceDecoder) findTiles(items []int) {
+	d.cores.Each(len(items), func(j int) {
+		i := items[j]
+		defer close(d.ready[i])
+		if d.headers[i].profile == 1 {
+			if c, err := readTiles(d.headers[i], d.files[i], d.view.Reduce); err == nil {
+				d.coded[i] = c
+			}
+		}
+	})
+}
+
+// read reads the header of a file, and says whether the device takes it.
 func (d *deviceDecoder) read(i int) bool {
 	h, err := readHeader(d.files[i])
 	if err != nil || h.stored() || h.shape.Depth*h.shape.Channels > mostPlanes {
@@ -94,10 +114,7 @@ func (d *deviceDecoder) read(i int) bool {
 			return false
 		}
 	}
-	if h.profile == 1 {
-		d.coded[i], err = readTiles(h, d.files[i], d.view.Reduce)
-	}
-	return err == nil
+	return true
 }
 
 func (d *deviceDecoder) onCPU(items []int) {
@@ -111,8 +128,10 @@ func (d *deviceDecoder) onDevice(l *gpu.Lane, all []int) error {
 	var byProfile [2][]int
 	for _, i := range all {
 		d.decoded[i] = decodedFile{}
-		p := d.headers[i].profile
-		byProfile[p] = append(byProfile[p], i)
+		<-d.ready[i]
+		if p := d.headers[i].profile; p == 0 || d.coded[i] != nil {
+			byProfile[p] = append(byProfile[p], i)
+		}
 	}
 	s := newDeviceSteps(l, d.cores)
 	s.device = d.run.Device
@@ -122,7 +141,7 @@ func (d *deviceDecoder) onDevice(l *gpu.Lane, all []int) error {
 		}
 		images, headers := make([]*raster.Image, len(items)), make([]*header, len(items))
 		for j, i := range items {
-			headers[j], images[j] = d.headers[i], &raster.Image{Shape: d.shape(i)}
+			headers[j], images[j] = d.headers[i], &raster.Image{Shape: d.shape(i), Pix: d.place(i)}
 		}
 		pictures, frames := slicePictures(images, headers)
 		decode := d.tiles
@@ -137,6 +156,32 @@ func (d *deviceDecoder) onDevice(l *gpu.Lane, all []int) error {
 		d.take(items, batch)
 	}
 	return nil
+}
+
+// leastPlaced is the size of a result in bytes from which on a device copies it to where it belongs: smaller ones come
+// together, as each copy takes some microseconds.
+const leastPlaced = 1 << 20
+
+// place is memory of the caller's for the samples of file i, or nil where the device does not copy them there.
+func (d *deviceDecoder) place(i int) []byte {
+	if d.shape(i).Size() < leastPlaced {
+		return nil
+	}
+	return d.memory(i)
+}
+
+// memory is that of the caller's for the samples of file i, if all of them are its result, or nil.
+func (d *deviceDecoder) memory(i int) []byte {
+	s := d.shape(i)
+	if d.run.Alloc == nil || d.regions[i].Size() != image.Pt(s.Width, s.Height) {
+		return nil
+	}
+	if d.pix[i] == nil {
+		if b := d.run.Alloc(s.Size()); b != nil {
+			d.pix[i] = b[:s.Size():s.Size()]
+		}
+	}
+	return d.pix[i]
 }
 
 // take gives files the samples of their slices. Whatever is wrong with a slice leaves the file without.
@@ -198,11 +243,17 @@ func (d *deviceDecoder) tiles(s *deviceSteps, items []int, pictures []picture, f
 // copy itself.
 const copySpan = 1 << 20
 
-// image makes an image of copies of its slices.
-func (d *deviceDecoder) image(shape raster.Shape, slices [][]byte) *raster.Image {
-	m := &raster.Image{Shape: shape, Pix: uncleared(shape.Size())}
+// image makes the image of file i of copies of its slices, or of the slices themselves where they lie in its memory.
+func (d *deviceDecoder) image(i int, slices [][]byte) *raster.Image {
+	m := &raster.Image{Shape: d.shape(i), Pix: d.memory(i)}
+	if m.Pix == nil {
+		m.Pix = codec.Uncleared(m.Size())
+	}
 	for z, s := range slices {
 		pix := m.Slice(z).Pix
+		if len(s) > 0 && &s[0] == &pix[0] {
+			continue
+		}
 		d.cores.Spans(len(s), copySpan, func(lo, hi int) { copy(pix[lo:hi], s[lo:hi]) })
 	}
 	return m
@@ -216,7 +267,7 @@ func (d *deviceDecoder) finish(i int) {
 		d.onCPU([]int{i})
 		return
 	}
-	m := d.image(d.shape(i), f.slices)
+	m := d.image(i, f.slices)
 	f.batch.release()
 	d.decoded[i].batch = nil
 	if d.view == (codec.View{}) && h.checksumOf(d.cores, m.Pix, d.files[i]) != h.checksum {

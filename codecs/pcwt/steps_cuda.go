@@ -17,7 +17,8 @@ type deviceSteps struct {
 	lane    *gpu.Lane
 	stream  *gpu.Stream // the lane's first
 	staging *gpu.Staging
-	beside  int // tiles that every launch counts as having beside its own, for tests of how they are divided
+	place   func(file, n int) []byte // memory for a file of n bytes, nil where there is none; may be nil
+	beside  int                      // tiles that every launch counts as having beside its own, for tests of how they are divided
 }
 
 func newDeviceSteps(l *gpu.Lane, c *pool.Pool) *deviceSteps {
@@ -128,14 +129,18 @@ func (d *deviceSteps) makePlanes(m *deviceImages) error {
 // makeSamples makes the samples of the pictures from their planes and brings them to the host. Picture i has its samples at
 // m.parts[i].At.
 func (d *deviceSteps) makeSamples(m *deviceImages) (*result, error) {
-	list, err := put(d, m.list)
-	if err != nil {
-		return nil, err
-	}
-	if err := launch(d, "pcwt_samples", m.sizes, &listParams{list}); err != nil {
+	if err := d.launchSamples(m); err != nil {
 		return nil, err
 	}
 	return d.fetch(m.samples, m.samples.Size)
+}
+
+func (d *deviceSteps) launchSamples(m *deviceImages) error {
+	list, err := put(d, m.list)
+	if err != nil {
+		return err
+	}
+	return launch(d, "pcwt_samples", m.sizes, &listParams{list})
 }
 
 // result is what a batch brings to the host, where the items of the batch share it: in pinned memory, to which the device writes
@@ -153,8 +158,8 @@ func (r *result) release() {
 	}
 }
 
-// send brings parts, which ascend and end within n bytes, to a buffer. All of them are copied to pinned memory, as far as there is
-// any, which takes a fraction of the time that the staging buffers take.
+// send brings parts, which ascend and end within n bytes, to a buffer. Where they are not in pinned memory, all of them are copied
+// there, as far as there is any, which takes a fraction of the time that the staging buffers take.
 func (d *deviceSteps) send(to *gpu.Buffer, n int, parts []gpu.Part) error {
 	const (
 		piece = 16 << 20 // bytes that the device copies while the next are copied here
@@ -162,6 +167,9 @@ func (d *deviceSteps) send(to *gpu.Buffer, n int, parts []gpu.Part) error {
 	)
 	if n == 0 {
 		return nil
+	}
+	if !slices.ContainsFunc(parts, func(p gpu.Part) bool { return !d.lane.Pinned(p.Bytes) }) {
+		return d.stream.UploadParts(to, parts)
 	}
 	h, err := d.lane.Host(n)
 	if errors.Is(err, gpu.ErrOutOfMemory) {
@@ -202,7 +210,7 @@ func (d *deviceSteps) fetch(from *gpu.Buffer, n int) (*result, error) {
 		h, err := d.device.Host(n)
 		if err == nil {
 			r.host, r.bytes = h, h.Bytes[:n]
-			if err = d.stream.Download(r.bytes, from, 0); err == nil {
+			if err = d.stream.DownloadParts([]gpu.Part{{Bytes: r.bytes}}, from); err == nil {
 				err = d.stream.Sync()
 			}
 			if err != nil {
@@ -225,11 +233,20 @@ type decodedBatch struct {
 	samples [][]byte // of each picture; nil: its file is damaged
 }
 
-// decoded brings to the host what was decoded.
+// decoded brings to the host what was decoded: to where pictures have their samples, if that is pinned memory for all.
 func (d *deviceSteps) decoded(m *deviceImages) (*decodedBatch, error) {
 	b := &decodedBatch{samples: make([][]byte, len(m.parts))}
+	own := !slices.ContainsFunc(m.parts, func(p gpu.Part) bool { return len(p.Bytes) == 0 || !d.lane.Pinned(p.Bytes) })
 	var err error
-	if b.result, err = d.makeSamples(m); err != nil {
+	if own {
+		b.result = new(result)
+		if err = d.launchSamples(m); err == nil {
+			err = d.stream.DownloadParts(m.parts, m.samples)
+		}
+	} else {
+		b.result, err = d.makeSamples(m)
+	}
+	if err != nil {
 		return nil, err
 	}
 	damage, err := download[uint32](d, m.errors, len(m.parts))
@@ -239,7 +256,9 @@ func (d *deviceSteps) decoded(m *deviceImages) (*decodedBatch, error) {
 		return nil, err
 	}
 	for i := range m.parts {
-		if damage[i] == 0 {
+		if damage[i] == 0 && own {
+			b.samples[i] = m.parts[i].Bytes
+		} else if damage[i] == 0 {
 			b.samples[i] = b.bytes[m.parts[i].At:][:m.lengths[i]]
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/crc32"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/internal/wavelet"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
@@ -102,6 +103,7 @@ type codedBatch struct {
 	heads    map[headKey][]byte
 	at       []int      // of the files' sections in bodies
 	bodies   *result    // the files' sections, with gaps where the host has the bytes
+	files    [][]byte   // or the files in memory of the caller's, with the same gaps; nil: not there
 	samples  *result    // of files with qmin, as they come back
 	pictures [][][2]int // of each file: where the samples of its slices are, and how many bytes
 }
@@ -132,7 +134,12 @@ func (b *modelBatch) assemble() (*codedBatch, error) {
 	if err := b.runWith("pcwt_pack_tiles", bytes.Ptr, 0, len(b.models)); err != nil {
 		return nil, err
 	}
-	if c.bodies, err = b.fetch(bytes, layout.Size); err != nil {
+	if c.files = b.placed(); c.files != nil {
+		c.bodies, err = new(result), b.fetchFiles(c, bytes)
+	} else {
+		c.bodies, err = b.fetch(bytes, layout.Size)
+	}
+	if err != nil {
 		return nil, err
 	}
 	c.bodies.left.Store(int32(len(b.headers)))
@@ -143,6 +150,33 @@ func (b *modelBatch) assemble() (*codedBatch, error) {
 		c.samples.left.Store(int32(len(b.headers)))
 	}
 	return c, nil
+}
+
+// placed is pinned memory of the caller's for all files, or nil.
+func (b *modelBatch) placed() [][]byte {
+	if b.place == nil {
+		return nil
+	}
+	files := make([][]byte, len(b.headers))
+	for i, h := range b.headers {
+		h.append() // which counts the bytes
+		if files[i] = b.place(i, h.size); files[i] == nil || !b.lane.Pinned(files[i]) {
+			return nil
+		}
+	}
+	return files
+}
+
+// fetchFiles brings the sections of files to where they belong.
+func (b *modelBatch) fetchFiles(c *codedBatch, bytes *gpu.Buffer) error {
+	parts := make([]gpu.Part, len(c.files))
+	for i, h := range b.headers {
+		parts[i] = gpu.Part{At: c.at[i], Bytes: c.files[i][h.start:]}
+	}
+	if err := b.stream.DownloadParts(parts, bytes); err != nil {
+		return err
+	}
+	return b.stream.Sync()
 }
 
 // back brings to the host the samples that the files give.
@@ -166,16 +200,23 @@ func (b *modelBatch) back(c *codedBatch) (err error) {
 	return err
 }
 
-// file is file i. Its header has the checksum of the samples, but with qmin.
-func (c *codedBatch) file(cores *pool.Pool, i int) []byte {
+// file is file i, in memory that place has for it, if any. Its header has the checksum of the samples, but with qmin.
+func (c *codedBatch) file(cores *pool.Pool, i int, place func(n int) []byte) []byte {
 	defer c.bodies.release()
 	h := c.headers[i]
 	head := h.append()
-	file := uncleared(h.size)
+	var file []byte
+	if c.files != nil {
+		file = c.files[i]
+	} else if file = place(h.size); file == nil {
+		file = codec.Uncleared(h.size)
+	}
 	copy(file, head)
 	sections := file[h.start:]
-	from := c.bodies.bytes[c.at[i]:]
-	cores.Spans(len(sections), copySpan, func(lo, hi int) { copy(sections[lo:hi], from[lo:hi]) })
+	if c.files == nil {
+		from := c.bodies.bytes[c.at[i]:]
+		cores.Spans(len(sections), copySpan, func(lo, hi int) { copy(sections[lo:hi], from[lo:hi]) })
+	}
 	c.writeHeads(sections, i)
 	if h.qmin > 0 {
 		defer c.samples.release()

@@ -368,7 +368,7 @@ func (c *tilesCase) filesInLockstep(d *deviceSteps, pictures []picture, frames [
 	files, coded := make([][]byte, len(c.images)), make([]*codedFile, len(c.images))
 	for i, m := range c.images {
 		c.headers[i].checksum = checksum(d.cores, c.headers[i], m)
-		files[i] = batch.file(pool.New(), i)
+		files[i] = batch.file(pool.New(), i, func(int) []byte { return nil })
 		e := &encoder{context.Background(), d.cores, m, &defaults}
 		file, err := e.file(c.headers[i].copy())
 		if err != nil {

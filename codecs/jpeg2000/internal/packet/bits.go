@@ -11,27 +11,39 @@ type bitReader struct {
 }
 
 func (r *bitReader) bit() int {
-	if r.left == 0 {
-		if r.pos >= len(r.data) {
-			r.short = true
-			return 0
-		}
-		r.left = 8
-		if r.last == 0xff {
-			r.left = 7
-		}
-		r.last = r.data[r.pos]
-		r.pos++
+	if r.left == 0 && !r.next() {
+		return 0
 	}
 	r.left--
 	return int(r.last>>r.left) & 1
 }
 
+// next goes on to the next byte. It says no at the end.
+func (r *bitReader) next() bool {
+	if r.pos >= len(r.data) {
+		r.short = true
+		return false
+	}
+	r.left = 8
+	if r.last == 0xff {
+		r.left = 7
+	}
+	r.last = r.data[r.pos]
+	r.pos++
+	return true
+}
+
 // bits reads a number of n bits.
 func (r *bitReader) bits(n int) int {
 	v := 0
-	for range n {
-		v = v<<1 | r.bit()
+	for n > 0 {
+		if r.left == 0 && !r.next() {
+			return v << n
+		}
+		k := min(n, r.left)
+		r.left -= k
+		v = v<<k | int(r.last>>r.left)&(1<<k-1)
+		n -= k
 	}
 	return v
 }
@@ -61,9 +73,11 @@ func newBitWriter(data []byte) *bitWriter { return &bitWriter{data: data, free: 
 
 // bits writes the low n bits of v.
 func (w *bitWriter) bits(v, n int) {
-	for n--; n >= 0; n-- {
-		w.free--
-		w.last |= byte(v>>n&1) << w.free
+	for n > 0 {
+		k := min(n, w.free)
+		n -= k
+		w.free -= k
+		w.last |= byte(v>>n&(1<<k-1)) << w.free
 		if w.free == 0 {
 			w.next()
 		}

@@ -36,7 +36,7 @@ func TestBitsAreStuffed(t *testing.T) {
 // The example of B.10.2: leaves 1, 3, 2, 3, 2, 3 / 2, 2, 1, 4, 3, 2 / 2, 2, 2, 2, 1, 2.
 func TestTagTreeOfTheStandard(t *testing.T) {
 	values := []uint16{1, 3, 2, 3, 2, 3, 2, 2, 1, 4, 3, 2, 2, 2, 2, 2, 1, 2}
-	tree := newTagTree(grid3{6, 3, 1})
+	tree := (*Memory)(nil).newTagTree(grid3{6, 3, 1})
 	tree.set(func(i int) uint16 { return values[i] })
 	w := newBitWriter(nil)
 	for i := range 3 {
@@ -56,7 +56,7 @@ func TestTagTreesComeBack(t *testing.T) {
 		for i := range values {
 			values[i] = uint16(r.IntN(9))
 		}
-		tree, back := newTagTree(size), newTagTree(size)
+		tree, back := (*Memory)(nil).newTagTree(size), (*Memory)(nil).newTagTree(size)
 		tree.set(func(i int) uint16 { return values[i] })
 		w := newBitWriter(nil)
 		for limit := uint16(1); limit < 12; limit += 2 {
@@ -88,7 +88,7 @@ func TestNumbersOfPasses(t *testing.T) {
 // A node has the least value of the eight below it: the root of 3 x 2 x 2 leaves has two.
 func TestTagTreeWithSlices(t *testing.T) {
 	values := []uint16{5, 6, 9, 7, 5, 8, 5, 5, 4, 3, 5, 6}
-	tree := newTagTree(grid3{3, 2, 2})
+	tree := (*Memory)(nil).newTagTree(grid3{3, 2, 2})
 	tree.set(func(i int) uint16 { return values[i] })
 	want := append(values, 3, 4, 3) // the leaves 0, 1, 3, 4, 6, 7, 9, 10; the others; the root
 	for i, n := range tree.nodes {

@@ -48,23 +48,36 @@ type part struct {
 	starts bool // a new codeword segment
 }
 
-func newPrecinct(r *codestream.Resolution, p int) *Precinct {
-	state := &Precinct{Bands: make([]Band, len(r.Subbands))}
+func (m *Memory) newPrecinct(r *codestream.Resolution, p int) *Precinct {
+	state := m.takeState()
+	state.Bands = m.takeBands(len(r.Subbands))
 	for i := range state.Bands {
 		grid := r.Subbands[i].Precinct(p)
-		state.Bands[i] = newBand(grid3{grid.Blocks.X, grid.Blocks.Y, 1}, r.Subbands[i].Planes)
+		state.Bands[i] = m.newBand(grid3{grid.Blocks.X, grid.Blocks.Y, 1}, r.Subbands[i].Planes)
 		state.Bands[i].Grid = grid
 	}
 	return state
 }
 
-func newBand(blocks grid3, planes int) Band {
+func (m *Memory) newBand(blocks grid3, planes int) Band {
 	return Band{
-		Blocks:     make([]Block, blocks.count()),
+		Blocks:     m.takeBlocks(blocks.count()),
 		planes:     planes,
-		inclusion:  newTagTree(blocks),
-		zeroPlanes: newTagTree(blocks),
+		inclusion:  m.newTagTree(blocks),
+		zeroPlanes: m.newTagTree(blocks),
 	}
+}
+
+// readable takes memory for a part of each code-block, all that most have.
+func (m *Memory) readable(p *Precinct) *Precinct {
+	for i := range p.Bands {
+		blocks := p.Bands[i].Blocks
+		first := m.takeParts(len(blocks))
+		for k := range blocks {
+			blocks[k].parts = first[k : k : k+1]
+		}
+	}
+	return p
 }
 
 // Sizes of a precinct's state, for those who reckon with memory.

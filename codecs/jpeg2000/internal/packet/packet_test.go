@@ -139,7 +139,7 @@ func writePackets(tile *codestream.Tile, p *codestream.Params, steps []image.Poi
 		key := precinctKey{id.Component, id.Resolution, id.Precinct}
 		bands := blocks[key]
 		if writers[key] == nil {
-			writers[key] = NewWriter(&tile.Components[id.Component].Resolutions[id.Resolution], id.Precinct, func(band, k int) (int, int) {
+			writers[key] = NewWriter(&tile.Components[id.Component].Resolutions[id.Resolution], id.Precinct, nil, func(band, k int) (int, int) {
 				return bands[band][k].first(), bands[band][k].zeroPlanes
 			})
 		}

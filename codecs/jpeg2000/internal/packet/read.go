@@ -14,6 +14,7 @@ type Input struct {
 	Packed  bool     // packet headers are not in the bodies but in Headers (PPM, PPT)
 	Headers []byte
 	Lengths []int // of the packets, in their order; nil: not known
+	Memory  *Memory
 
 	// Needless says whether nothing is wanted of a packet whose length is known, so that it is
 	// passed over; nil: of none.
@@ -152,11 +153,11 @@ func (r *reader) header(id ID, data *[]byte) error {
 		res := &t.Resolutions[id.Resolution]
 		list := &r.precincts[id.Component][id.Resolution]
 		if *list == nil {
-			*list = make([]*Precinct, count(res.Precincts))
+			*list = r.in.Memory.takePointers(count(res.Precincts))
 		}
 		state := &(*list)[id.Precinct]
 		if *state == nil {
-			*state = newPrecinct(res, id.Precinct)
+			*state = r.in.Memory.readable(r.in.Memory.newPrecinct(res, id.Precinct))
 		}
 		var err error
 		if r.lengths, err = (*state).readHeader(&bits, id.Layer, t.Coding.Style, r.lengths); err != nil {

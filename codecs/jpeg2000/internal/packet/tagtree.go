@@ -25,45 +25,51 @@ type node struct {
 	known bool   // bits have said that the value is low
 }
 
-func newTagTree(size grid3) tagTree {
-	var t tagTree
+func (m *Memory) newTagTree(size grid3) tagTree {
 	if size.count() == 0 {
-		return t
+		return tagTree{}
 	}
-	n := 0
-	for {
-		t.levels = append(t.levels, size)
-		n += size.count()
-		if size.count() == 1 {
-			break
-		}
+	depth, n := 1, size.count()
+	for s := size; s.count() > 1; depth++ {
+		s = s.half()
+		n += s.count()
+	}
+	t := m.takeTree(depth, n)
+	for k := range t.levels {
+		t.levels[k] = size
 		size = size.half()
 	}
-	t.nodes = make([]node, n)
 	return t
 }
 
-// path calls f for the nodes from the root down to leaf i, each with the bound that its
-// parent has brought, and f gives the bound for the next.
-func (t *tagTree) path(i int, f func(n *node, low uint16) uint16) {
-	var indices [33]int
+// unknown are the nodes to leaf i, from the leaf up, that are not known, and the bound that the
+// lowest known node above them has brought. No node is known before the one above it.
+func (t *tagTree) unknown(i int, indices *[33]int) (n int, low uint16) {
 	x, rows := i%t.levels[0].X, i/t.levels[0].X
-	y, z := rows%t.levels[0].Y, rows/t.levels[0].Y
+	y, z := rows, 0
+	if t.levels[0].Z > 1 {
+		y, z = rows%t.levels[0].Y, rows/t.levels[0].Y
+	}
 	start := 0
-	for k, size := range t.levels {
-		indices[k] = start + (z>>k*size.Y+y>>k)*size.X + x>>k
+	for k := range t.levels {
+		size := &t.levels[k]
+		at := start + (z>>k*size.Y+y>>k)*size.X + x>>k
+		if node := &t.nodes[at]; node.known {
+			return k, node.low
+		}
+		indices[k] = at
 		start += size.count()
 	}
-	low := uint16(0)
-	for k := len(t.levels) - 1; k >= 0; k-- {
-		low = f(&t.nodes[indices[k]], low)
-	}
+	return len(t.levels), 0
 }
 
 // read reads until it is known whether the value of leaf i is below limit, and says so.
 func (t *tagTree) read(r *bitReader, i int, limit uint16) bool {
-	below := false
-	t.path(i, func(n *node, low uint16) uint16 {
+	var indices [33]int
+	k, low := t.unknown(i, &indices)
+	known := true
+	for k--; k >= 0; k-- {
+		n := &t.nodes[indices[k]]
 		n.low = max(n.low, low)
 		for !n.known && n.low < limit && !r.short {
 			if r.bit() == 1 {
@@ -72,18 +78,19 @@ func (t *tagTree) read(r *bitReader, i int, limit uint16) bool {
 				n.low++
 			}
 		}
-		below = n.known && n.low < limit
-		return n.low
-	})
-	return below
+		known, low = n.known, n.low
+	}
+	return known && low < limit
 }
 
 // value reads the value of leaf i, or reads until it is known to be above most. To ask read
 // with one limit after the other takes the same bits: no node has any before the one above
 // it is known.
 func (t *tagTree) value(r *bitReader, i int, most uint16) int {
-	value := 0
-	t.path(i, func(n *node, low uint16) uint16 {
+	var indices [33]int
+	k, low := t.unknown(i, &indices)
+	for k--; k >= 0; k-- {
+		n := &t.nodes[indices[k]]
 		n.low = max(n.low, low)
 		for !n.known && n.low <= most && !r.short {
 			if r.bit() == 1 {
@@ -92,10 +99,9 @@ func (t *tagTree) value(r *bitReader, i int, most uint16) int {
 				n.low++
 			}
 		}
-		value = int(n.low)
-		return n.low
-	})
-	return value
+		low = n.low
+	}
+	return int(low)
 }
 
 // set gives the inner nodes of a writer's tree the least value below them.
@@ -123,7 +129,10 @@ func (t *tagTree) set(values func(i int) uint16) {
 
 // write writes what read with the same arguments reads.
 func (t *tagTree) write(w *bitWriter, i int, limit uint16) {
-	t.path(i, func(n *node, low uint16) uint16 {
+	var indices [33]int
+	k, low := t.unknown(i, &indices)
+	for k--; k >= 0; k-- {
+		n := &t.nodes[indices[k]]
 		n.low = max(n.low, low)
 		for !n.known && n.low < limit {
 			if n.value == n.low {
@@ -134,6 +143,6 @@ func (t *tagTree) write(w *bitWriter, i int, limit uint16) {
 				n.low++
 			}
 		}
-		return n.low
-	})
+		low = n.low
+	}
 }

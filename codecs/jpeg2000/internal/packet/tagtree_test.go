@@ -11,7 +11,7 @@ func TestValuesOfTagTreesAreReadAtOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
 		size := grid3{1 + r.IntN(9), 1 + r.IntN(9), 1 + r.IntN(2)}
-		written := newTagTree(size)
+		written := (*Memory)(nil).newTagTree(size)
 		values := make([]uint16, size.count())
 		for i := range values {
 			values[i] = uint16(r.IntN(12))
@@ -25,7 +25,7 @@ func TestValuesOfTagTreesAreReadAtOnce(t *testing.T) {
 			}
 		}
 		w.bits(0, 16)
-		steps, once := newTagTree(size), newTagTree(size)
+		steps, once := (*Memory)(nil).newTagTree(size), (*Memory)(nil).newTagTree(size)
 		bySteps, atOnce := bitReader{data: w.data}, bitReader{data: w.data}
 		for _, i := range order {
 			n := uint16(0)
@@ -42,12 +42,12 @@ func TestValuesOfTagTreesAreReadAtOnce(t *testing.T) {
 
 // A value above the greatest that there may be ends the reading, as the end of the bits does.
 func TestValuesOfTagTreesAreBounded(t *testing.T) {
-	tree := newTagTree(grid3{4, 4, 1})
+	tree := (*Memory)(nil).newTagTree(grid3{4, 4, 1})
 	r := bitReader{data: make([]byte, 100)}
 	if got := tree.value(&r, 5, 30); got != 31 || r.pos > 8 {
 		t.Errorf("%d after %d bytes", got, r.pos)
 	}
-	tree, r = newTagTree(grid3{4, 4, 1}), bitReader{}
+	tree, r = (*Memory)(nil).newTagTree(grid3{4, 4, 1}), bitReader{}
 	if tree.value(&r, 5, 30); !r.short {
 		t.Error("no bits are enough")
 	}

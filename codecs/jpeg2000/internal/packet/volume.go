@@ -15,16 +15,21 @@ type VolumeBand struct {
 // NewVolumePrecinct makes the state of a volume's precinct. Its code-blocks are counted by
 // slices and in them by rows, and the tag trees have three dimensions (15444-10, B.9.1).
 func NewVolumePrecinct(bands []VolumeBand) *Precinct {
-	p := &Precinct{Bands: make([]Band, len(bands))}
+	var m *Memory
+	return m.readable(m.newVolumePrecinct(bands))
+}
+
+func (m *Memory) newVolumePrecinct(bands []VolumeBand) *Precinct {
+	p := &Precinct{Bands: m.takeBands(len(bands))}
 	for i, b := range bands {
-		p.Bands[i] = newBand(grid3{b.X, b.Y, b.Z}, b.Planes)
+		p.Bands[i] = m.newBand(grid3{b.X, b.Y, b.Z}, b.Planes)
 	}
 	return p
 }
 
 // NewVolumeWriter is [NewWriter] for the precinct of a volume.
 func NewVolumeWriter(bands []VolumeBand, block func(band, k int) (layer, zeroPlanes int)) *Writer {
-	return newWriter(NewVolumePrecinct(bands), block)
+	return newWriter((*Memory)(nil).newVolumePrecinct(bands), block)
 }
 
 // Markers are those that may stand inside of a packet.

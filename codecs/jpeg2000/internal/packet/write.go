@@ -9,9 +9,9 @@ type Writer struct {
 
 // NewWriter makes a writer for precinct p of a resolution. block says of a code-block,
 // by the index of its subband and its own, the layer that it is first included in (the
-// number of layers if in none) and how many bit-planes are missing.
-func NewWriter(r *codestream.Resolution, p int, block func(band, k int) (layer, zeroPlanes int)) *Writer {
-	return newWriter(newPrecinct(r, p), block)
+// number of layers if in none) and how many bit-planes are missing. m may be nil.
+func NewWriter(r *codestream.Resolution, p int, m *Memory, block func(band, k int) (layer, zeroPlanes int)) *Writer {
+	return newWriter(m.newPrecinct(r, p), block)
 }
 
 func newWriter(p *Precinct, block func(band, k int) (layer, zeroPlanes int)) *Writer {

@@ -1,0 +1,51 @@
+package jpegxl
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/pool"
+)
+
+// Encode makes one file per JPEG file. Images are not looked at; an item whose source is
+// no JPEG file is unsupported.
+func (Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, opts codec.Options) []codec.Encoded {
+	out := make([]codec.Encoded, len(items))
+	workers := run.Cores()
+	workers.Each(len(items), func(i int) {
+		if _, ok := opts.(*Options); opts != nil && !ok {
+			out[i].Err = fmt.Errorf("jpegxl: options of another codec: %T", opts)
+			return
+		}
+		out[i].Data, out[i].Err = encode(ctx, workers, items[i].Source)
+	})
+	return out
+}
+
+func encode(ctx context.Context, workers *pool.Pool, source codec.Source) ([]byte, error) {
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case source.Data == nil:
+		return nil, codec.Unsupportedf("jpegxl: the codec takes JPEG files, not samples")
+	case source.Format != "jpeg":
+		return nil, codec.Unsupportedf("jpegxl: the codec takes JPEG files only, and this is a file of the format %q", source.Format)
+	case len(source.Data) > maxSource:
+		return nil, codec.Unsupportedf("jpegxl: a JPEG file of %d bytes; the codec takes %d", len(source.Data), maxSource)
+	}
+	file, parts, err := packed(workers, source.Data)
+	if err != nil {
+		return nil, codec.FromContainer("jpegxl: the JPEG file", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	// What cannot be given back is not stored, whatever the reason.
+	back, err := unpack(workers, file, len(source.Data), parts)
+	if err != nil || !bytes.Equal(back, source.Data) {
+		return nil, codec.Unsupportedf("jpegxl: the JPEG file has irregular code that the format cannot hold: other bytes would come back")
+	}
+	return file, nil
+}

@@ -1,0 +1,58 @@
+package jpegxl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+)
+
+// small are JPEG files of several kinds that are short enough to be changed bit by bit.
+func small(t testing.TB) [][]byte {
+	return [][]byte{
+		sample, made(t, 1, 1, 50, false, false), made(t, 9, 7, 90, true, true), made(t, 40, 24, 30, false, false),
+		treeFile(t, "imageio/testdata/good/progressive.jpg"), treeFile(t, "imageio/testdata/good/two-scans.jpg"),
+	}
+}
+
+// FuzzEncode takes any bytes for a JPEG file: the same come back from what is made of it.
+func FuzzEncode(f *testing.F) {
+	for _, source := range small(f) {
+		f.Add(source)
+	}
+	f.Fuzz(func(t *testing.T, source []byte) {
+		e := Codec{}.Encode(context.Background(), codec.Run{}, []codec.Item{{Source: codec.Source{Format: "jpeg", Data: source}}}, nil)[0]
+		if e.Err != nil {
+			checkError(t, e.Err)
+			return
+		}
+		if back := (Codec{}).Restore(context.Background(), codec.Run{}, [][]byte{e.Data})[0]; !bytes.Equal(back.Data, source) {
+			t.Errorf("other bytes come back (%v)", back.Err)
+		}
+	})
+}
+
+// FuzzRestore takes any bytes for a file of ours: boxes, jbrd and codestream.
+func FuzzRestore(f *testing.F) {
+	for _, source := range small(f) {
+		f.Add(encoded(f, source))
+	}
+	f.Fuzz(func(t *testing.T, file []byte) {
+		if h, err := (Codec{}).Header(file); err != nil || h.Memory > 1<<28 {
+			return
+		}
+		if e := (Codec{}).Restore(context.Background(), codec.Run{}, [][]byte{file})[0]; e.Err != nil {
+			checkError(t, e.Err)
+		}
+	})
+}
+
+func checkError(t *testing.T, err error) {
+	var malformed *codec.FormatError
+	var unsupported *codec.UnsupportedError
+	if !errors.As(err, &malformed) && !errors.As(err, &unsupported) {
+		t.Errorf("%T: %v", err, err)
+	}
+}

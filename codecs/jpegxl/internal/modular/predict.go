@@ -1,0 +1,361 @@
+package modular
+
+import mathbits "math/bits"
+
+// weights are the parameters of the weighted predictor (H.5.1): p1, p2, p3a to p3e, and
+// the weights of its four parts.
+type weights struct {
+	p [7]int64
+	w [4]uint32
+}
+
+var standardWeights = weights{p: [7]int64{16, 10, 7, 7, 7, 0, 0}, w: [4]uint32{13, 12, 12, 12}}
+
+// predictor finds leaf and prediction for the samples of a channel, in their order.
+type predictor struct {
+	tree     Tree
+	channel  *Channel
+	weighted *weightedState // nil: not in use
+	earlier  []*Channel     // of the same size, the nearest first
+	values   []int32        // of the properties
+	leaves   []*Node        // by the weighted property, where the tree decides on nothing else
+
+	y        int
+	now      []int32 // row y
+	n1, n2   []int32 // the rows above; nil where there is none
+	gradient int32   // property 9 of the sample before
+}
+
+func newPredictor(tree Tree, h *weights, channels []*Channel, index int) *predictor {
+	p := &predictor{tree: tree, channel: channels[index]}
+	weighted, earlier := tree.uses()
+	if weighted {
+		p.weighted = newWeightedState(h, p.channel.Width)
+	}
+	for i := index - 1; i >= 0 && len(p.earlier) < earlier; i-- {
+		if c := channels[i]; c.Width == p.channel.Width && c.Height == p.channel.Height {
+			p.earlier = append(p.earlier, c)
+		}
+	}
+	p.values = make([]int32, max(ownProperties+perChannel*earlier, ownProperties))
+	if weighted {
+		p.leaves = tree.weightedLeaves()
+	}
+	return p
+}
+
+// row begins a row.
+func (p *predictor) row(y int) {
+	w := p.channel.Width
+	at := func(y int) []int32 {
+		if y < 0 {
+			return nil
+		}
+		return p.channel.Samples[y*w : (y+1)*w]
+	}
+	p.y, p.now, p.n1, p.n2 = y, at(y), at(y-1), at(y-2)
+	p.gradient = 0
+	if p.weighted != nil {
+		p.weighted.row(y)
+	}
+}
+
+// around are the samples near the current one; outside the channel they are replaced
+// (H.3).
+type around struct{ w, n, nw, ne, nn, ww, nee int32 }
+
+func (p *predictor) around(x int) (a around) {
+	if x > 0 {
+		a.w = p.now[x-1]
+	} else if p.n1 != nil {
+		a.w = p.n1[0]
+	}
+	a.n, a.nw = a.w, a.w
+	if p.n1 != nil {
+		a.n = p.n1[x]
+		if x > 0 {
+			a.nw = p.n1[x-1]
+		}
+	}
+	a.ne = a.n
+	if p.n1 != nil && x+1 < len(p.n1) {
+		a.ne = p.n1[x+1]
+	}
+	a.ww = a.w
+	if x > 1 {
+		a.ww = p.now[x-2]
+	}
+	a.nn = a.n
+	if p.n2 != nil {
+		a.nn = p.n2[x]
+	}
+	a.nee = a.ne
+	if p.n1 != nil && x+2 < len(p.n1) {
+		a.nee = p.n1[x+2]
+	}
+	return a
+}
+
+func abs(v int32) int32 {
+	if v < 0 {
+		return -v
+	}
+	return v
+}
+
+// properties fills the values that decisions are made on (H.4.1).
+func (p *predictor) properties(x int, a *around) (weighted int64) {
+	v := p.values
+	v[2], v[3] = int32(p.y), int32(x)
+	v[4], v[5], v[6], v[7] = abs(a.n), abs(a.w), a.n, a.w
+	v[8] = a.w - p.gradient
+	p.gradient = a.w + a.n - a.nw
+	v[9] = p.gradient
+	v[10], v[11], v[12], v[13], v[14] = a.w-a.nw, a.nw-a.n, a.n-a.ne, a.n-a.nn, a.w-a.ww
+	if p.weighted != nil {
+		weighted, v[PropertyWeighted] = p.weighted.predict(x, a)
+	}
+	for i, c := range p.earlier {
+		earlierProperties(v[ownProperties+perChannel*i:], c, x, p.y)
+	}
+	return weighted
+}
+
+// earlierProperties are those of a channel that was decoded before.
+func earlierProperties(v []int32, c *Channel, x, y int) {
+	row := c.Samples[y*c.Width:]
+	s := row[x]
+	var left int32
+	if x > 0 {
+		left = row[x-1]
+	}
+	top, corner := left, left
+	if y > 0 {
+		above := c.Samples[(y-1)*c.Width:]
+		top = above[x]
+		if x > 0 {
+			corner = above[x-1]
+		}
+	}
+	d := s - clampedGradient(left, top, corner)
+	v[0], v[1], v[2], v[3] = abs(s), s, abs(d), d
+}
+
+// mostWeighted bounds the table of leaves by the weighted property.
+const mostWeighted = 1 << 10
+
+// weightedLeaves lists the leaves for the values of the weighted property up to
+// mostWeighted on both sides, or nil where the tree decides on more.
+func (t Tree) weightedLeaves() []*Node {
+	for _, n := range t {
+		if n.Property >= 0 && (n.Property != PropertyWeighted || n.Split < -mostWeighted || n.Split >= mostWeighted) {
+			return nil
+		}
+	}
+	list := make([]*Node, 2*mostWeighted+1)
+	for i := range list {
+		n := &t[0]
+		for n.Property >= 0 {
+			if int32(i)-mostWeighted > n.Split {
+				n = &t[n.Child]
+			} else {
+				n = &t[n.Child+1]
+			}
+		}
+		list[i] = n
+	}
+	return list
+}
+
+// predict returns the leaf and the prediction for the sample at x.
+func (p *predictor) predict(x int) (*Node, int64) {
+	a := p.around(x)
+	if p.leaves != nil {
+		weighted, v := p.weighted.predict(x, &a)
+		n := p.leaves[max(-mostWeighted, min(v, mostWeighted))+mostWeighted]
+		if n.Predictor == PredictWeighted {
+			return n, weighted
+		}
+		return n, predictOne(n.Predictor, &a, weighted)
+	}
+	weighted := p.properties(x, &a)
+	n := &p.tree[0]
+	for n.Property >= 0 {
+		v := int32(0)
+		if n.Property < len(p.values) {
+			v = p.values[n.Property]
+		}
+		if v > n.Split {
+			n = &p.tree[n.Child]
+		} else {
+			n = &p.tree[n.Child+1]
+		}
+	}
+	return n, predictOne(n.Predictor, &a, weighted)
+}
+
+// update tells the weighted predictor the sample.
+func (p *predictor) update(x int, v int32) {
+	if p.weighted != nil {
+		p.weighted.update(x, v)
+	}
+}
+
+func clampedGradient(w, n, nw int32) int32 {
+	low, high := min(w, n), max(w, n)
+	switch {
+	case nw > high:
+		return low
+	case nw < low:
+		return high
+	}
+	return w + n - nw
+}
+
+// predictOne is one of the predictors (H.5.2).
+func predictOne(predictor int, a *around, weighted int64) int64 {
+	w, n, nw, ne := int64(a.w), int64(a.n), int64(a.nw), int64(a.ne)
+	switch predictor {
+	case PredictLeft:
+		return w
+	case PredictTop:
+		return n
+	case PredictAverage:
+		return (w + n) / 2
+	case PredictSelect:
+		p := w + n - nw
+		if abs64(p-w) < abs64(p-n) {
+			return w
+		}
+		return n
+	case PredictGradient:
+		return int64(clampedGradient(a.w, a.n, a.nw))
+	case PredictWeighted:
+		return weighted
+	case 7:
+		return ne
+	case 8:
+		return nw
+	case 9:
+		return int64(a.ww)
+	case 10:
+		return (w + nw) / 2
+	case 11:
+		return (nw + n) / 2
+	case 12:
+		return (n + ne) / 2
+	case 13:
+		return (6*n - 2*int64(a.nn) + 7*w + int64(a.ww) + int64(a.nee) + 3*ne + 8) / 16
+	}
+	return 0
+}
+
+func abs64(v int64) int64 {
+	if v < 0 {
+		return -v
+	}
+	return v
+}
+
+// weightedState is the weighted predictor (H.5.1) at work in a channel. Predictions and
+// samples have three more bits there.
+type weightedState struct {
+	h         *weights
+	width     int
+	errs      [2][]int32     // of the prediction, for this row and the one above
+	parts     [2][][4]uint32 // errors of the four parts, the same
+	e, above  []int32
+	s, sAbove [][4]uint32
+
+	prediction [4]int64
+	all        int64
+}
+
+func newWeightedState(h *weights, width int) *weightedState {
+	s := &weightedState{h: h, width: width}
+	for i := range 2 {
+		s.errs[i] = make([]int32, width+2)
+		s.parts[i] = make([][4]uint32, width+2)
+	}
+	return s
+}
+
+func (s *weightedState) row(y int) {
+	now, before := y&1, 1-y&1
+	s.e, s.above = s.errs[now], s.errs[before]
+	s.s, s.sAbove = s.parts[now], s.parts[before]
+}
+
+// reciprocals approximate 2^24/(i+1).
+var reciprocals = func() (table [64]uint32) {
+	for i := range table {
+		table[i] = uint32(1<<24) / uint32(i+1)
+	}
+	return table
+}()
+
+func errorWeight(e uint64, most uint32) uint32 {
+	shift := max(0, mathbits.Len64(e+1)-6)
+	return 4 + uint32(uint64(most)*uint64(reciprocals[e>>shift])>>shift)
+}
+
+// predict returns the prediction and the property (the largest error near).
+func (s *weightedState) predict(x int, a *around) (int64, int32) {
+	east, west := x, x
+	if x < s.width-1 {
+		east = x + 1
+	}
+	if x > 0 {
+		west = x - 1
+	}
+	var w [4]uint32
+	sum := uint32(0)
+	pn, pe, pw := &s.sAbove[x], &s.sAbove[east], &s.sAbove[west]
+	for i := range w {
+		w[i] = errorWeight(uint64(pn[i]+pe[i]+pw[i]), s.h.w[i])
+		sum += w[i]
+	}
+	n, west8, ne, nw, nn := int64(a.n)<<3, int64(a.w)<<3, int64(a.ne)<<3, int64(a.nw)<<3, int64(a.nn)<<3
+	var tw int64
+	if x > 0 {
+		tw = int64(s.e[x-1])
+	}
+	tn, tnw, tne := int64(s.above[x]), int64(s.above[west]), int64(s.above[east])
+	property := tw
+	for _, t := range [3]int64{tn, tnw, tne} {
+		if abs64(t) > abs64(property) {
+			property = t
+		}
+	}
+	p := &s.h.p
+	s.prediction[0] = west8 + ne - n
+	s.prediction[1] = n - (tn+tw+tne)*p[0]>>5
+	s.prediction[2] = west8 - (tn+tw+tnw)*p[1]>>5
+	s.prediction[3] = n - (tnw*p[2]+tn*p[3]+tne*p[4]+(nn-n)*p[5]+(nw-west8)*p[6])>>5
+
+	log := mathbits.Len32(sum) - 1
+	sum = 0
+	for i := range w {
+		w[i] >>= log - 4
+		sum += w[i]
+	}
+	all := int64(sum>>1) - 1
+	for i := range w {
+		all += s.prediction[i] * int64(w[i])
+	}
+	s.all = all * int64(reciprocals[sum-1]) >> 24
+	if (tn^tw)|(tn^tnw) <= 0 {
+		s.all = max(min(west8, ne, n), min(s.all, max(west8, ne, n)))
+	}
+	return (s.all + 3) >> 3, int32(property)
+}
+
+func (s *weightedState) update(x int, v int32) {
+	sample := int64(v) << 3
+	s.e[x] = int32(s.all - sample)
+	for i := range s.prediction {
+		e := uint32((abs64(s.prediction[i]-sample) + 3) >> 3)
+		s.s[x][i] = e
+		s.sAbove[x+1][i] += e
+	}
+}

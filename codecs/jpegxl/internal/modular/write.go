@@ -1,0 +1,120 @@
+package modular
+
+import (
+	mathbits "math/bits"
+
+	"github.com/pelmill/pelmill/codecs/jpegxl/internal/bits"
+	"github.com/pelmill/pelmill/codecs/jpegxl/internal/entropy"
+	"github.com/pelmill/pelmill/codecs/pool"
+)
+
+// Tokens returns the residuals of a stream's channels with the tree.
+func (t Tree) Tokens(stream int, channels []*Channel) []entropy.Token {
+	n := 0
+	for _, c := range channels {
+		n += len(c.Samples)
+	}
+	tokens := make([]entropy.Token, 0, n)
+	for i, c := range channels {
+		if len(c.Samples) == 0 {
+			continue
+		}
+		tree := t.static(i, stream)
+		if tree[0].Property < 0 && tree[0].Predictor == PredictZero {
+			for _, v := range c.Samples {
+				tokens = append(tokens, entropy.MakeToken(tree[0].Context, bits.Unsigned(v)))
+			}
+			continue
+		}
+		p := newPredictor(tree, &standardWeights, channels, i)
+		for y := range c.Height {
+			p.row(y)
+			for x, v := range c.Samples[y*c.Width : (y+1)*c.Width] {
+				leaf, guess := p.predict(x)
+				tokens = append(tokens, entropy.MakeToken(leaf.Context, bits.Unsigned(v-int32(guess))))
+				p.update(x, v)
+			}
+		}
+	}
+	return tokens
+}
+
+// WriteTree writes a tree whose leaves have no offset and no multiplier.
+func (t Tree) Write(w *bits.Writer) {
+	var tokens []entropy.Token
+	for _, n := range t {
+		tokens = append(tokens, entropy.MakeToken(contextProperty, uint32(n.Property+1)))
+		if n.Property >= 0 {
+			tokens = append(tokens, entropy.MakeToken(contextSplit, bits.Unsigned(n.Split)))
+			continue
+		}
+		m := max(1, n.Multiplier)
+		log := mathbits.TrailingZeros32(uint32(m))
+		tokens = append(tokens,
+			entropy.MakeToken(contextPredictor, uint32(n.Predictor)),
+			entropy.MakeToken(contextOffset, bits.Unsigned(n.Offset)),
+			entropy.MakeToken(contextMultiplierLog, uint32(log)),
+			entropy.MakeToken(contextMultiplierBits, uint32(m>>log-1)))
+	}
+	code := entropy.NewCode(pool.Of(1), treeContexts, tokens)
+	code.WriteHeader(w)
+	code.WriteTokens(w, tokens)
+}
+
+// WriteHeader writes what stands before a stream: it uses the global tree and the
+// standard parameters.
+func WriteHeader(w *bits.Writer) {
+	w.Bool(true)
+	w.Bool(true)
+	w.U32(&bits.Count, 0)
+}
+
+// Write writes a stream with a tree and distributions of its own.
+func Write(w *bits.Writer, t Tree, channels []*Channel) {
+	w.Bool(false)
+	w.Bool(true)
+	w.U32(&bits.Count, 0)
+	t.Write(w)
+	tokens := t.Tokens(0, channels)
+	code := entropy.NewCode(pool.Of(1), t.Contexts(), tokens)
+	code.WriteHeader(w)
+	code.WriteTokens(w, tokens)
+}
+
+// Decision is a tree while it is built.
+type Decision struct {
+	Property     int
+	Split        int32
+	Above, Below *Decision // nil: a leaf
+	Predictor    int       // of a leaf
+}
+
+// Tree lays a decision and all below it out breadth first.
+func (d *Decision) Tree() Tree {
+	var t Tree
+	list := []*Decision{d}
+	leaves := 0
+	for i := 0; i < len(list); i++ {
+		d := list[i]
+		if d.Above == nil {
+			t = append(t, Node{Property: -1, Predictor: d.Predictor, Multiplier: 1, Context: leaves})
+			leaves++
+			continue
+		}
+		t = append(t, Node{Property: d.Property, Split: d.Split, Child: len(list)})
+		list = append(list, d.Above, d.Below)
+	}
+	return t
+}
+
+// Splits returns a balanced tree over the values of a property whose leaves all have one
+// predictor. Values rise.
+func Splits(property int, values []int32, predictor int) *Decision {
+	if len(values) == 0 {
+		return &Decision{Predictor: predictor}
+	}
+	m := len(values) / 2
+	return &Decision{Property: property, Split: values[m],
+		Above: Splits(property, values[m+1:], predictor),
+		Below: Splits(property, values[:m], predictor)}
+}

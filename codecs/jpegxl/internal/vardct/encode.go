@@ -1,0 +1,427 @@
+package vardct
+
+import (
+	"github.com/pelmill/pelmill/codecs/jpegxl/internal/bits"
+	"github.com/pelmill/pelmill/codecs/jpegxl/internal/entropy"
+	"github.com/pelmill/pelmill/codecs/jpegxl/internal/jpegdata"
+	"github.com/pelmill/pelmill/codecs/jpegxl/internal/modular"
+	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/internal/container"
+)
+
+// Limits of coefficients, which decoders hold streams to.
+const (
+	maxDC = 2047
+	maxAC = 4095
+)
+
+// Encode returns the codestream of a file's coefficients. The error is a
+// [*container.UnsupportedError] where the format cannot hold them.
+func Encode(workers *pool.Pool, f *jpegdata.File, meta *Metadata) ([]byte, error) {
+	ycbcr := colourTransform(f)
+	m := newFrame(f, ycbcr)
+	if err := m.check(workers, f.Large); err != nil {
+		return nil, err
+	}
+	e := &encoder{frame: m, workers: workers, blocks: m.chooseContexts()}
+	e.estimateChroma()
+	e.chooseOrders()
+	w := &bits.Writer{}
+	writeHeaders(w, m, len(f.Components) == 1, meta)
+	writeFrameHeader(w, m)
+	e.write(w)
+	return w.Bytes(), nil
+}
+
+// colourTransform says whether the components of a file are Y, Cb and Cr, as readers of
+// JPEG files decide it: by Adobe's segment, and without any segment of JFIF by the
+// numbers of the components.
+func colourTransform(f *jpegdata.File) bool {
+	if len(f.Components) == 1 {
+		return true
+	}
+	adobe := -1
+	for _, a := range f.Apps {
+		if a[0] == 0xe0 {
+			return true
+		}
+		if b, ok := jpegdata.Prefixed(a, 0xee, "Adobe"); ok && len(b) >= 7 {
+			adobe = int(b[6])
+		}
+	}
+	ids := f.Components
+	return adobe > 0 || adobe < 0 && !(ids[0].ID == 'R' && ids[1].ID == 'G' && ids[2].ID == 'B')
+}
+
+// check refuses what the format cannot hold.
+func (m *frame) check(workers *pool.Pool, large bool) error {
+	offsets := m.dcOffsets()
+	var errs [3]error
+	for c := range m.planes {
+		p := &m.planes[c]
+		if p.Component == nil {
+			continue
+		}
+		if !m.ycbcr && p.H*p.V > 1 {
+			return container.Unsupported("its components are R, G and B with sampling factors of %d x %d: the format holds 1 x 1", p.H, p.V)
+		}
+		if !large {
+			continue
+		}
+		bad := make([]bool, p.High)
+		workers.Spans(p.High, 16, func(lo, hi int) {
+			for y := lo; y < hi; y++ {
+				row := p.Blocks[y*p.Wide*64 : (y+1)*p.Wide*64]
+				for i := 0; i < len(row); i += 64 {
+					if dc := int32(row[i]) + offsets[c]; dc > maxDC || dc < -maxDC {
+						bad[y] = true
+					}
+					for _, v := range row[i+1 : i+64] {
+						if uint16(v+maxAC) > 2*maxAC {
+							bad[y] = true
+						}
+					}
+				}
+			}
+		})
+		for _, b := range bad {
+			if b {
+				errs[c] = container.Unsupported("a coefficient is larger than the format holds")
+			}
+		}
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// encoder is the coding of one frame.
+type encoder struct {
+	*frame
+	workers *pool.Pool
+	blocks  *blockContexts
+	order   [3][64]uint8 // of each plane: place in a JPEG block of each coefficient
+	custom  bool         // an order is not that of the standard
+	chroma  *chromaFactors
+}
+
+func standardOrders() (o [3][64]uint8) {
+	for c := range o {
+		o[c] = transposed
+	}
+	return o
+}
+
+// write writes all sections of the frame.
+func (e *encoder) write(w *bits.Writer) {
+	along, down := e.groups()
+	lfAlong, lfDown := e.lfGroups()
+	groups, lfGroups := along*down, lfAlong*lfDown
+
+	lf := e.planeStreams(lfGroups)
+	tokens := make([][]entropy.Token, groups)
+	e.workers.Each(groups, func(i int) { tokens[i] = e.groupTokens(e.area(i, along, groupBlocks)) })
+	ac := entropy.NewCode(e.workers, allContexts*e.blocks.count, tokens...)
+
+	n := 2 + lfGroups + groups
+	sections := make([]*bits.Writer, n)
+	for i := range sections {
+		sections[i] = &bits.Writer{}
+	}
+	e.writeGlobal(sections[0], lf)
+	e.writeACGlobal(sections[1+lfGroups], lf, ac, groups)
+	e.workers.Each(lfGroups, func(i int) { lf.write(sections[1+i], i) })
+	e.workers.Each(groups, func(i int) { ac.WriteTokens(sections[2+lfGroups+i], tokens[i]) })
+
+	if groups == 1 {
+		all := &bits.Writer{}
+		for _, s := range sections {
+			all.Append(s)
+		}
+		writeSections(w, [][]byte{all.Bytes()})
+		return
+	}
+	list := make([][]byte, n)
+	for i, s := range sections {
+		list[i] = s.Bytes()
+	}
+	writeSections(w, list)
+}
+
+// writeGlobal writes LfGlobal (I.2).
+func (e *encoder) writeGlobal(w *bits.Writer, lf *planeStreams) {
+	w.Bool(false) // steps of DC, for those who want samples only:
+	for c := range e.planes {
+		w.Write(half(uint64(e.planes[c].quant[0])*128, 2040), 16)
+	}
+	w.U32(&scaleField, 65536)
+	w.U32(&dcScaleField, 1)
+	e.blocks.write(w)
+	w.Bool(false) // chroma from luma:
+	w.U32(&colourField, 84)
+	w.Write(0, 16)
+	w.Write(0, 16)
+	w.Write(128, 8)
+	w.Write(128, 8)
+	w.Bool(true) // a tree for all planes
+	lf.tree.Write(w)
+	lf.code.WriteHeader(w)
+}
+
+// write writes the map of block contexts.
+func (b *blockContexts) write(w *bits.Writer) {
+	w.Bool(false)
+	for _, t := range b.thresholds {
+		w.Write(uint64(len(t)), 4)
+		for _, v := range t {
+			w.U32(&limitField, bits.Unsigned(v))
+		}
+	}
+	w.Write(0, 4) // no thresholds of quantisation
+	entropy.WriteMap(w, b.clusters)
+}
+
+// writeACGlobal writes HfGlobal and the orders and distributions of AC coefficients.
+func (e *encoder) writeACGlobal(w *bits.Writer, lf *planeStreams, ac *entropy.Code, groups int) {
+	w.Bool(false)
+	w.Write(7, 3) // a table as it is
+	w.Write(0x1004, 16)
+	lf.writeTables(w)
+	for range 16 {
+		w.Write(0, 3)
+	}
+	w.Write(0, clog2(groups)) // one set of distributions
+	e.writeOrders(w)
+	ac.WriteHeader(w)
+}
+
+// clog2 is the number of bits for numbers below n.
+func clog2(n int) uint {
+	b := uint(0)
+	for 1<<b < n {
+		b++
+	}
+	return b
+}
+
+// planeStreams are the DC coefficients, what belongs to blocks, and the tables of
+// quantisation.
+type planeStreams struct {
+	tree   modular.Tree
+	code   *entropy.Code
+	dc     [][]entropy.Token // of each LF group
+	meta   [][]entropy.Token
+	tables []entropy.Token
+	counts []int // blocks of each LF group
+}
+
+// planeStreams codes all planes.
+func (e *encoder) planeStreams(lfGroups int) *planeStreams {
+	s := &planeStreams{dc: make([][]entropy.Token, lfGroups), meta: make([][]entropy.Token, lfGroups), counts: make([]int, lfGroups)}
+	_, metadata, tables := e.streams()
+	along, _ := e.lfGroups()
+	channels := make([][]*modular.Channel, lfGroups)
+	e.workers.Each(lfGroups, func(i int) { channels[i] = e.dcChannels(e.area(i, along, lfGroupBlocks)) })
+	dc := e.chooseTree(channels)
+	s.tree = (&modular.Decision{Property: modular.PropertyStream, Split: int32(lfGroups),
+		Above: &modular.Decision{Property: modular.PropertyStream, Split: int32(tables - 1),
+			Above: &modular.Decision{Predictor: modular.PredictGradient},
+			Below: &modular.Decision{Property: modular.PropertyChannel, Split: 1,
+				Above: &modular.Decision{},
+				Below: &modular.Decision{Predictor: modular.PredictGradient}}},
+		Below: dc}).Tree()
+	e.workers.Each(lfGroups, func(i int) {
+		a := e.area(i, along, lfGroupBlocks)
+		s.counts[i] = a.wide() * a.high()
+		s.dc[i] = s.tree.Tokens(1+i, channels[i])
+		s.meta[i] = s.tree.Tokens(metadata+i, e.metadataChannels(a))
+	})
+	s.tables = s.tree.Tokens(tables, e.tableChannels())
+	all := append(append([][]entropy.Token{s.tables}, s.dc...), s.meta...)
+	s.code = entropy.NewCode(e.workers, s.tree.Contexts(), all...)
+	return s
+}
+
+// write writes an LF group.
+func (s *planeStreams) write(w *bits.Writer, i int) {
+	w.Write(0, 2) // no more precision than the file's
+	modular.WriteHeader(w)
+	s.code.WriteTokens(w, s.dc[i])
+	w.Write(uint64(s.counts[i]-1), clog2(s.counts[i]))
+	modular.WriteHeader(w)
+	s.code.WriteTokens(w, s.meta[i])
+}
+
+func (s *planeStreams) writeTables(w *bits.Writer) {
+	modular.WriteHeader(w)
+	s.code.WriteTokens(w, s.tables)
+}
+
+// dcChannels are the DC coefficients of an LF group: Y, Cb, Cr.
+func (e *encoder) dcChannels(a area) []*modular.Channel {
+	var out []*modular.Channel
+	offsets := e.dcOffsets()
+	for _, c := range codingOrder {
+		p := &e.planes[c]
+		in := a.of(p)
+		ch := modular.NewChannel(in.wide(), in.high())
+		out = append(out, ch)
+		if p.Component == nil {
+			continue
+		}
+		i := 0
+		for y := in.y0; y < in.y1; y++ {
+			for x := in.x0; x < in.x1; x++ {
+				ch.Samples[i] = int32(p.Blocks[(y*p.Wide+x)*64]) + offsets[c]
+				i++
+			}
+		}
+	}
+	return out
+}
+
+// metadataChannels are what belongs to the blocks of an LF group: factors of chroma from
+// luma, kind and quantisation of each block, and its filter. All blocks are 8 x 8.
+func (e *encoder) metadataChannels(a area) []*modular.Channel {
+	wide, high := ceil(a.wide(), tileBlocks), ceil(a.high(), tileBlocks)
+	cb, cr := modular.NewChannel(wide, high), modular.NewChannel(wide, high)
+	if e.chroma != nil {
+		for y := range high {
+			for x := range wide {
+				at := (a.y0/tileBlocks+y)*e.chroma.wide + a.x0/tileBlocks + x
+				cb.Samples[y*wide+x] = int32(e.chroma.factors[0][at])
+				cr.Samples[y*wide+x] = int32(e.chroma.factors[1][at])
+			}
+		}
+	}
+	return []*modular.Channel{cb, cr, modular.NewChannel(a.wide()*a.high(), 2), modular.NewChannel(a.wide(), a.high())}
+}
+
+// tableChannels are the tables of quantisation.
+func (e *encoder) tableChannels() []*modular.Channel {
+	var out []*modular.Channel
+	for c := range e.planes {
+		ch := modular.NewChannel(8, 8)
+		for i := range ch.Samples {
+			ch.Samples[zigzag[i]] = int32(e.planes[c].quant[transposed[i]])
+		}
+		out = append(out, ch)
+	}
+	return out
+}
+
+// chooseTree returns the tree of DC coefficients.
+func (e *encoder) chooseTree(channels [][]*modular.Channel) *modular.Decision {
+	n := 0
+	for _, group := range channels {
+		for _, ch := range group {
+			n += len(ch.Samples)
+		}
+	}
+	if n < smallPlanes {
+		return smallTree(channels[0])
+	}
+	cuts := []int32{-500, -392, -255, -191, -127, -95, -63, -47, -31, -23, -15, -11, -7, -4, -3, -1, 0, 1, 3, 5, 7, 11, 15, 23, 31, 47, 63, 95, 127, 191, 255, 392, 500}
+	return &modular.Decision{Property: modular.PropertyChannel, Split: 0,
+		Above: modular.Splits(modular.PropertyWeighted, cuts, modular.PredictWeighted),
+		Below: modular.Splits(modular.PropertyWeighted, cuts, modular.PredictWeighted)}
+}
+
+// smallPlanes is the number of DC coefficients below which a tree may cost more than it
+// saves.
+const smallPlanes = 1 << 13
+
+// smallTree is the tree for few samples of one LF group that takes the fewest bits.
+func smallTree(channels []*modular.Channel) *modular.Decision {
+	var best *modular.Decision
+	lowest := 0
+	for _, cuts := range [][]int32{{}, {0}, {-31, -7, 0, 7, 31}, {-127, -63, -31, -15, -7, -3, 0, 3, 7, 15, 31, 63, 127}} {
+		for _, predictor := range []int{modular.PredictWeighted, modular.PredictGradient} {
+			d := modular.Splits(modular.PropertyWeighted, cuts, predictor)
+			for _, tree := range []*modular.Decision{d, {Property: modular.PropertyChannel, Split: 0, Above: d, Below: d}} {
+				w := &bits.Writer{}
+				modular.Write(w, tree.Tree(), channels)
+				if best == nil || w.Len() < lowest {
+					best, lowest = tree, w.Len()
+				}
+			}
+		}
+	}
+	return best
+}
+
+// groupTokens are the AC coefficients of a group.
+func (e *encoder) groupTokens(a area) []entropy.Token {
+	buckets := make([]uint8, a.wide()*a.high())
+	offsets := e.dcOffsets()
+	e.buckets(e.blocks, a, buckets, &offsets)
+	var counts [3][2][groupBlocks]uint8 // of coefficients, in this row and the one above
+	var maps [3][]uint8
+	var residual [64]int16
+	for c := range maps {
+		maps[c] = e.blocks.of(c)
+	}
+	tokens := make([]entropy.Token, 0, a.wide()*a.high()*16)
+	for y := a.y0; y < a.y1; y++ {
+		for x := a.x0; x < a.x1; x++ {
+			for _, c := range codingOrder {
+				p := &e.planes[c]
+				sx, sy := x>>p.hshift, y>>p.vshift
+				if sx<<p.hshift != x || sy<<p.vshift != y {
+					continue
+				}
+				gx, gy := sx-a.x0>>p.hshift, sy-a.y0>>p.vshift
+				row := counts[c][gy&1][:]
+				var above []uint8
+				if gy > 0 {
+					above = counts[c][1-gy&1][:]
+				}
+				context := int(maps[c][buckets[(y-a.y0)*a.wide()+x-a.x0]])
+				predicted := predictCount(row, above, gx)
+				if p.Component == nil {
+					tokens = append(tokens, entropy.MakeToken(context+e.blocks.count*countContext(predicted), 0))
+					continue
+				}
+				at := sy*p.Wide + sx
+				b, end := (*[64]int16)(p.Blocks[at*64:at*64+64]), int(p.Ends[at])
+				if c != 1 && e.chroma != nil {
+					end = e.chroma.residual(e.frame, c, sx, sy, b, &residual, end)
+					b = &residual
+				}
+				tokens, row[gx] = e.blockTokens(tokens, b[:], end, &e.order[c], context, predicted)
+			}
+		}
+	}
+	return tokens
+}
+
+// blockTokens appends the AC coefficients of a block and returns their number.
+func (e *encoder) blockTokens(tokens []entropy.Token, b []int16, end int, order *[64]uint8, context, predicted int) ([]entropy.Token, uint8) {
+	left := 0
+	for _, v := range b[min(1, end):end] {
+		if v != 0 {
+			left++
+		}
+	}
+	count := left
+	n := e.blocks.count
+	tokens = append(tokens, entropy.MakeToken(context+n*countContext(predicted), uint32(count)))
+	base := n*countContexts + coefContexts*context
+	before := 1
+	if left > 4 {
+		before = 0
+	}
+	for k := 1; left > 0; k++ {
+		v := int32(b[order[k]])
+		tokens = append(tokens, entropy.MakeToken(base+int(leftContext[left]+placeContext[k])+before, bits.Unsigned(v)))
+		before = 0
+		if v != 0 {
+			before = 1
+			left--
+		}
+	}
+	return tokens, uint8(count)
+}

@@ -1,0 +1,208 @@
+package jpegxl
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+)
+
+// The tests of this file hold us against libjxl's programs, from Debian's package
+// libjxl-tools, on files of every kind that libjpeg-turbo's programs make.
+
+// need skips loudly, or fails in CI, where a program is missing.
+func need(t testing.TB, program, pack string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err == nil {
+		return
+	}
+	why := program + " is not installed; Debian: apt-get install " + pack
+	if os.Getenv("PELMILL_TEST") == "require" {
+		t.Fatal(why)
+	}
+	t.Skip("NOT TESTED: " + why)
+}
+
+// run returns the standard output of a program that gets input.
+func run(t testing.TB, input []byte, program string, args ...string) []byte {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	var out, diagnostics bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &out, &diagnostics
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, diagnostics.Bytes())
+	}
+	return out.Bytes()
+}
+
+// kinds are JPEG files of all kinds.
+func kinds(t testing.TB) map[string][]byte {
+	need(t, "jpegtran", "libjpeg-turbo-progs")
+	need(t, "djpeg", "libjpeg-turbo-progs")
+	need(t, "cjpeg", "libjpeg-turbo-progs")
+	photo := treeFile(t, "testdata/images/landscape.jpg")
+	scans := filepath.Join(t.TempDir(), "scans")
+	script := "0: 0-0, 0, 2; 1 2: 0-0, 0, 1; 0: 1-5, 0, 2; 2: 1-63, 0, 1; 1: 1-63, 0, 1; 0: 6-63, 0, 2; 0: 1-63, 2, 1; 0: 0-0, 2, 1; 1 2: 0-0, 1, 0; 0: 0-0, 1, 0; 2: 1-63, 1, 0; 1: 1-63, 1, 0; 0: 1-63, 1, 0;"
+	if err := os.WriteFile(scans, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tran := func(args ...string) []byte {
+		return run(t, photo, "jpegtran", append([]string{"-copy", "all"}, args...)...)
+	}
+	pixels := run(t, photo, "djpeg", "-pnm")
+	small := run(t, photo, "djpeg", "-pnm", "-scale", "1/8")
+	made := func(pnm []byte, args ...string) []byte { return run(t, pnm, "cjpeg", args...) }
+	files := map[string][]byte{
+		"photo":             photo,
+		"optimised":         tran("-optimize"),
+		"progressive":       tran("-progressive"),
+		"scans":             tran("-scans", scans),
+		"restarts":          tran("-restart", "1"),
+		"restarts in scans": tran("-progressive", "-restart", "7b"),
+		"grey":              tran("-grayscale"),
+		"grey progressive":  tran("-grayscale", "-progressive"),
+		"rgb":               made(pixels, "-rgb", "-quality", "90"),
+		"small 4:4:4":       made(small, "-sample", "1x1", "-quality", "95"),
+		"small 4:4:0":       made(small, "-sample", "1x2"),
+		"small 4:2:2":       made(small, "-sample", "2x1", "-quality", "100"),
+		"small 4:2:0":       made(small, "-sample", "2x2", "-quality", "5"),
+		"16-bit steps":      made(small, "-quality", "1"),
+		"tail":              append(bytes.Clone(tran("-optimize")), "what follows the end \xff\xd8"...),
+		"standard library":  sample,
+	}
+	if testing.Short() {
+		for _, name := range []string{"optimised", "progressive", "restarts", "rgb", "grey", "tail"} {
+			delete(files, name)
+		}
+	}
+	return files
+}
+
+// beyond are files that cjxl refuses and the format holds, by means of bytes between segments.
+func beyond(t testing.TB) map[string][]byte {
+	photo := sample
+	at := bytes.Index(photo, []byte("\xff\xdb"))
+	table := append([]byte("\xff\xdb\x00\x43\x00"), bytes.Repeat([]byte{7}, 64)...)
+	again := slices.Concat(photo[:at], table, photo[at:])
+	long := slices.Concat(photo, bytes.Repeat([]byte("a film \xff\xd9 behind the picture "), 160<<10))
+	if testing.Short() {
+		return map[string][]byte{"a table defined twice": again}
+	}
+	return map[string][]byte{
+		"a table defined twice":       again,
+		"5 MB behind the end":         long,
+		"standard library, grey":      made(t, 90, 70, 80, true, true),
+		"standard library, grey, 1x1": made(t, 1, 1, 80, true, true),
+	}
+}
+
+// TestBeyond has djxl restore what cjxl refuses.
+func TestBeyond(t *testing.T) {
+	need(t, "djxl", "libjxl-tools")
+	dir := t.TempDir()
+	for name, source := range beyond(t) {
+		djxlRestores(t, dir, name, source, encoded(t, source))
+	}
+}
+
+// djxlRestores has djxl give the source of a file of ours.
+func djxlRestores(t *testing.T, dir, name string, source, file []byte) {
+	t.Helper()
+	ours, back := filepath.Join(dir, "ours.jxl"), filepath.Join(dir, "back.jpg")
+	if err := os.WriteFile(ours, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, nil, "djxl", ours, back)
+	if got, err := os.ReadFile(back); err != nil || !bytes.Equal(got, source) {
+		t.Errorf("%s: djxl gives other bytes (%v)", name, err)
+	}
+}
+
+// TestViewers holds the pictures that djxl shows of our files against those that djpeg shows
+// of the JPEG files. Both have upsampling and rounding of their own, hence the tolerances:
+// of a sample, and of the mean of all.
+func TestViewers(t *testing.T) {
+	need(t, "djxl", "libjxl-tools")
+	const most, mean = 24, 1.0
+	dir := t.TempDir()
+	sources := kinds(t)
+	for _, name := range []string{"photo", "rgb", "grey progressive", "small 4:4:4", "small 4:2:2"} {
+		source, ok := sources[name]
+		if !ok {
+			continue
+		}
+		ours, shown := filepath.Join(dir, "ours.jxl"), filepath.Join(dir, "shown.ppm")
+		if name == "grey progressive" {
+			shown = filepath.Join(dir, "shown.pgm")
+		}
+		if err := os.WriteFile(ours, encoded(t, source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run(t, nil, "djxl", ours, shown, "--bits_per_sample=8")
+		got, err := os.ReadFile(shown)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := run(t, source, "djpeg", "-pnm")
+		if len(got) != len(want) {
+			t.Errorf("%s: djxl shows a picture of %d bytes, djpeg one of %d", name, len(got), len(want))
+			continue
+		}
+		largest, sum := 0, 0
+		for i := range got {
+			d := max(int(got[i])-int(want[i]), int(want[i])-int(got[i]))
+			largest, sum = max(largest, d), sum+d
+		}
+		if largest > most || float64(sum) > mean*float64(len(got)) {
+			t.Errorf("%s: samples differ by %d, %.2f in the mean", name, largest, float64(sum)/float64(len(got)))
+		}
+	}
+}
+
+// TestPeers holds our files against djxl, which must restore the JPEG files from them, and
+// cjxl's files against us.
+func TestPeers(t *testing.T) {
+	need(t, "djxl", "libjxl-tools")
+	need(t, "cjxl", "libjxl-tools")
+	dir := t.TempDir()
+	for name, source := range kinds(t) {
+		t.Run(name, func(t *testing.T) {
+			file := encoded(t, source)
+			djxlRestores(t, dir, name, source, file)
+			in, theirs := filepath.Join(dir, "in.jpg"), filepath.Join(dir, "theirs.jxl")
+			if err := os.WriteFile(in, source, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, effort := range []string{"1", "3", "7", "9"} {
+				run(t, nil, "cjxl", in, theirs, "-e", effort, "--num_threads=0")
+				data, err := os.ReadFile(theirs)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := Codec{}.Restore(context.Background(), codec.Run{}, [][]byte{data})[0]
+				if got.Err != nil || !bytes.Equal(got.Data, source) {
+					t.Errorf("other bytes come back from the file of cjxl -e %s (%v)", effort, got.Err)
+				}
+				if effort == "7" && len(file) > len(data)+len(data)/10+100 {
+					t.Errorf("%d bytes, cjxl -e 7 takes %d", len(file), len(data))
+				}
+			}
+		})
+	}
+}
+
+// encoded is the file of a source.
+func encoded(t testing.TB, source []byte) []byte {
+	t.Helper()
+	e := Codec{}.Encode(context.Background(), codec.Run{}, []codec.Item{{Source: codec.Source{Format: "jpeg", Data: source}}}, nil)[0]
+	if e.Err != nil {
+		t.Fatal(e.Err)
+	}
+	return e.Data
+}
