@@ -4,10 +4,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +18,8 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/pelmill/pelmill/internal/faults"
+	"github.com/pelmill/pelmill/internal/services"
+	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler/notify"
 )
 
@@ -166,4 +170,52 @@ func TestLocalJobsNotify(t *testing.T) {
 	}
 	faults.Run(t, 2, tr.env, program(t, "cmd/pelmill"), "compress", tr.source, tr.target, "--codec", "vq", "--notify", h.URL)
 	faults.Run(t, 2, tr.env, program(t, "cmd/pelmill"), "compress", tr.source, tr.target, "--codec", "vq", "--notify", "https://user:pass@example.com/", "--notify-secret-file", h.file)
+}
+
+// A receiver that wants no more notifications (410) is asked once, and one that sends elsewhere (307) leads nobody there.
+func TestReceiversThatAreGone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT TESTED: -short")
+	}
+	gone, moved, elsewhere := newHook(t), newHook(t), newHook(t)
+	gone.answers(func(w http.ResponseWriter) { w.WriteHeader(http.StatusGone) })
+	moved.answers(func(w http.ResponseWriter) {
+		w.Header().Set("Location", elsewhere.URL)
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	})
+	tr := inFolders(t, faults.Images(5, 20, 40)).withRedis()
+	tr.extra = append(tr.extra, "--notify", gone.URL, "--notify", moved.URL)
+	metrics := net.JoinHostPort("127.0.0.1", strconv.Itoa(services.FreePort(t)))
+	s := faults.Start(t, "scheduler", tr.env, program(t, "cmd/pelmill"), "scheduler", "file://"+tr.target, "--redis", tr.redis.URL(), "--tick", "50ms",
+		"--notify-secret-file", gone.file, "--notify-allow", "127.0.0.0/8", "--metrics-listen", metrics)
+	tr.worker()
+	id := tr.submitted()
+	faults.Until(t, limit, "both answers", func() bool {
+		log := s.Stderr()
+		return strings.Contains(log, "notification is given up") && strings.Contains(log, "redirects are not followed")
+	})
+	resp, err := http.Get("http://" + metrics + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil || !strings.Contains(string(text), `pelmill_notifications_total{result="given_up"} 1`) || !strings.Contains(string(text), `pelmill_notifications_total{result="delivered"} 0`) {
+		t.Errorf("metrics (%v): %s", err, text)
+	}
+	for h, want := range map[*hook]int{gone: 1, moved: 1, elsewhere: 0} {
+		if ids, _ := h.came(); len(ids) != want {
+			t.Errorf("%d notifications came, want %d", len(ids), want)
+		}
+	}
+	ended := 0
+	files, err := filepath.Glob(filepath.Join(tr.target, filepath.FromSlash(jobs.Folder(id).Notices()), "*.json"))
+	for _, file := range files {
+		if data, err := os.ReadFile(file); err == nil && strings.Contains(string(data), "410 Gone") {
+			ended++
+		}
+	}
+	if err != nil || len(files) != 2 || ended != 1 {
+		t.Errorf("%d notifications in the job's folder, %d with the answer 410, want 2 and 1 (%v)", len(files), ended, err)
+	}
 }

@@ -108,10 +108,11 @@ func certificate(t *testing.T) (cert, key string) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}))
 }
 
-// TestSecretsStayWhereTheyWere marks the password of Redis, the keys of the store, the tokens of the API, the secrets of
-// notifications and the key of its certificate, runs what goes well and what fails, and searches everything that was
-// written: output and logs, also of processes that crash, metrics, profiles, answers of the API, the target, Redis, what
-// receivers of notifications get, and the command lines of all processes.
+// TestSecretsStayWhereTheyWere marks the password of Redis, the keys of the store, the tokens of the API and of an intake, the
+// secrets of notifications and of a queue, and the key of a certificate, runs what goes well and what fails, and searches
+// everything that was written: output and logs, also of processes that crash and of one that panics, metrics, profiles,
+// answers of the API and its clients, all views of the page, reports, the target, Redis, what receivers of notifications
+// get, and the command lines of all processes.
 func TestSecretsStayWhereTheyWere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT TESTED: -short")
@@ -231,10 +232,19 @@ func TestSecretsStayWhereTheyWere(t *testing.T) {
 	run([]string{"PELMILL_NOTIFY=https://user:" + wrong + "@example.com/"}, "submit", source, target, "--codec", "vq")
 	run(nil, "compress", source, target, "--codec", "vq", "--redis", "", "--notify", h.URL, "--notify-secret-file", file)
 
+	intake := s.intake(t, pelmill, env, source, r.Addr())
+	processes = append(processes, intake)
+	s.throughTheServer(t, run, "https://"+api, secretFile(t, cert), operator, target, id)
+	s.page(client, "https://"+api, id, operator)
+
 	s.searchCommandLines(t, pelmill)
 
 	// Crashes: the runtime writes the stacks of everything that runs.
-	for _, p := range []*faults.Process{scheduler, worker} {
+	gw.NewBucket("secrets-panic")
+	s.panics(t, env, openBucket(t, gw.URL("secrets-panic")), worker, func() {
+		run(nil, "submit", "s3://secrets-panic", "s3://secrets-dst/panic", "--codec", "vq", "--sample", "0", "--yes")
+	})
+	for _, p := range []*faults.Process{scheduler, worker, intake} {
 		p.Signal(syscall.SIGQUIT)
 		p.Wait(t, limit)
 		if !strings.Contains(p.Stderr(), "goroutine ") {

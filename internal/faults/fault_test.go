@@ -46,6 +46,7 @@ var onS3 = []fault{
 	{"redis restarted", restartRedis},
 	{"redis lost", loseRedis},
 	{"redis flushed", flushRedis},
+	{"redis lost in an intake", loseRedisInAnIntake},
 	{"redis full", fillRedis},
 	{"writes forbidden", refusedWrites(faults.Forbid, "access denied (AccessDenied)")},
 	{"store full", refusedWrites(faults.Full, "no space left (XMinioStorageFull)")},

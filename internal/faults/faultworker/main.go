@@ -4,6 +4,7 @@
 //	33    it panics
 //	34    it sleeps for -sleep and ignores the end of its context
 //	35    it ends the process with SIGKILL, as the kernel does when memory runs out
+//	36    it panics where nobody recovers, which ends the process with the stacks of all goroutines
 //
 // It ends with code 99 when more images are being encoded at once than -cpu allows.
 package main
@@ -34,7 +35,7 @@ func main() {
 }
 
 func run() error {
-	redis := flag.String("redis", "", "Redis `URL`")
+	redis := flag.String("redis", os.Getenv("PELMILL_REDIS"), "Redis `URL`")
 	cpu := flag.Int("cpu", 2, "pictures encoded at once")
 	sleep := flag.Duration("sleep", time.Second, "how long a codec that ignores its context does so")
 	timeout := flag.Duration("timeout", 30*time.Second, "longest time for one picture")
@@ -91,6 +92,9 @@ func (c *faulty) Encode(ctx context.Context, run codec.Run, items []codec.Item, 
 			if self, err := os.FindProcess(os.Getpid()); err == nil {
 				self.Kill()
 			}
+			select {}
+		case 36:
+			go panic("faultworker: picture of width 36")
 			select {}
 		}
 	}
