@@ -49,7 +49,7 @@ type chunk struct {
 
 // newObject returns object i at the start of its way.
 func (c *chunk) newObject(i int) *object {
-	key := c.w.logKey(c.entries[i].Key)
+	key := c.w.logKey(c.entries[i].Key, "")
 	return &object{index: i, entry: c.entries[i], attempts: 1, age: c.age, job: c.task.Job, logKey: key}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/internal/container/dicom"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/raster"
@@ -77,7 +78,7 @@ func (c *chunk) stages(ctx context.Context, o *object, whole bool) error {
 		return err
 	}
 	if len(o.entry.Parts) > 0 {
-		return c.refuseSeries(ctx, &o.entry, &o.record)
+		return c.series(ctx, o, whole)
 	}
 	if err := o.in(stageFetch, func() error { return c.fetch(ctx, o, whole) }); err != nil {
 		return err
@@ -124,18 +125,31 @@ func (c *chunk) checkKeys(e *jobs.Entry) error {
 // header refuses by the header of the source what the codec does not take, and takes
 // the memory for the image.
 func (c *chunk) header(ctx context.Context, o *object) error {
+	if dicom.Is(o.data) {
+		o.record.SourceFormat = imageio.DICOM // also of what is rejected: its key may name a patient
+	}
 	head, err := imageio.ReadHeader(o.data, c.limits())
 	if err != nil {
 		return readFault(err)
 	}
 	o.head = head
 	o.record.SourceFormat = head.Format
+	if err := c.acceptsSource(&head); err != nil {
+		return err
+	}
+	if head.Format == imageio.DICOM {
+		return c.headerDICOM(ctx, o)
+	}
 	o.record.Shape, o.record.RawBytes = head.Shape, int64(head.Size())
 	if err := c.accepts(head.Shape); err != nil {
 		return err
 	}
 	if !o.alone {
 		o.batches = c.batches
+	}
+	if c.exact != nil {
+		n := c.sourceMemory(&head)
+		return o.held.image(ctx, n, n)
 	}
 	read := c.readMemory(&head)
 	return o.held.image(ctx, read, max(read, c.workMemory(head.Shape, nil, o.batches != nil)))
@@ -184,6 +198,12 @@ func (o *object) note(text string) {
 
 // read decodes the source.
 func (k *jobContext) read(o *object) error {
+	if o.dicom != nil {
+		return o.in(stageRead, o.readDICOM)
+	}
+	if k.exact != nil {
+		return nil
+	}
 	return o.in(stageRead, func() error {
 		o.record.Note = o.head.Note
 		m, err := imageio.Decode(o.data, k.limits())
@@ -212,6 +232,9 @@ func (k *jobContext) read(o *object) error {
 // encode makes the files of a batch. A device decodes them at once where it is to
 // verify them.
 func (k *jobContext) encode(ctx context.Context, run codec.Run, batch []*object) error {
+	if batch = k.encodeDICOM(ctx, run, batch); len(batch) == 0 {
+		return nil
+	}
 	items := make([]codec.Item, len(batch))
 	for i, o := range batch {
 		o.stage = stageEncode
@@ -240,6 +263,8 @@ func (k *jobContext) encode(ctx context.Context, run codec.Run, batch []*object)
 // take accepts what the codec gave for o.
 func (k *jobContext) take(o *object, e codec.Encoded) error {
 	switch {
+	case e.Err != nil && k.exact != nil:
+		return sourceFault(e.Err)
 	case e.Err != nil:
 		return codecFault(e.Err)
 	case len(e.Data) == 0:
@@ -291,6 +316,10 @@ func (k *jobContext) verify(ctx context.Context, run codec.Run, o *object) error
 	switch {
 	case o.kept():
 		return nil
+	case o.dicom != nil:
+		return o.in(stageVerify, func() error { return k.verifyDICOM(ctx, run, o) })
+	case k.exact != nil:
+		return k.verifySource(ctx, run, o)
 	case o.record.Verified == verifyDevice:
 		return o.in(stageVerify, func() error { return k.compare(o, o.decoded) })
 	case !wanted(k.spec.Verify, o.record.Key):
@@ -305,7 +334,7 @@ func (k *jobContext) verify(ctx context.Context, run codec.Run, o *object) error
 		if err := out[0].Err; err != nil {
 			return unverified("the result does not decode: %w", err)
 		}
-		o.record.Verified = "full"
+		o.record.Verified = verifyFull
 		return k.compare(o, out[0].Image)
 	})
 }
@@ -385,6 +414,9 @@ func (c *chunk) store(ctx context.Context, o *object) error {
 	r := &o.record
 	r.Fingerprint = c.spec.Fingerprint(o.entry)
 	key, data, media := o.entry.TargetKey(c.info.Extension), o.file, c.info.MediaType
+	if o.dicom != nil {
+		key, media = o.entry.Key, mediaDICOM
+	}
 	r.Outcome = jobs.OutcomeCompressed
 	if o.kept() {
 		r.Outcome = jobs.OutcomeKept
@@ -402,7 +434,9 @@ func (c *chunk) store(ctx context.Context, o *object) error {
 	}
 	stored(r, key, put)
 	if r.Outcome == jobs.OutcomeCompressed {
-		r.Dropped = c.info.Dropped(&o.image.Meta)
+		if o.image != nil && o.dicom == nil {
+			r.Dropped = c.info.Dropped(&o.image.Meta)
+		}
 		r.Ratio = float64(r.RawBytes) / float64(put.Size)
 		r.BPP = 8 * float64(put.Size) / float64(r.Pixels())
 	}
@@ -415,14 +449,20 @@ func (c *chunk) putOptions(o *object, media string) *storage.PutOptions {
 	meta := c.ownerMetadata(&o.entry, r.Fingerprint)
 	for name, value := range map[string]string{
 		"pelmill_source_sha256": r.SHA256, "pelmill_pixel_hash": r.PixelHash, "pelmill_source_etag": r.ETag,
-		"pelmill_source_format": r.SourceFormat, "pelmill_source_name": url.PathEscape(path.Base(r.Key)),
+		"pelmill_source_format": r.SourceFormat, metaSourceName: url.PathEscape(path.Base(r.Key)),
 	} {
+		if name == metaSourceName && o.dicom != nil {
+			continue // the result has the source's key
+		}
 		if value != "" && len(value) <= maxMetadata {
 			meta[name] = value
 		}
 	}
 	return &storage.PutOptions{Metadata: meta, ContentType: media, ModTime: r.ModTime}
 }
+
+// metaSourceName is the metadata with the name of the source without its folder.
+const metaSourceName = "pelmill_source_name"
 
 // maxMetadata bounds a value of the metadata, in bytes: S3 has room for 2 KB in all.
 const maxMetadata = 512

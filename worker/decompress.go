@@ -14,10 +14,12 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/internal/container/dicom"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/storage"
+	"github.com/pelmill/pelmill/worker/series"
 )
 
 // DecompressOptions are those of [Decompress].
@@ -49,6 +51,7 @@ type Origin struct {
 	Format  string // of the source, as imageio calls it; empty where it is not known
 	ModTime time.Time
 	Copy    bool // the object is the source itself
+	DICOM   bool // the object is a DICOM file with other pixel data than the source
 }
 
 // formatSource is the format of the source, wherever it can be written.
@@ -113,6 +116,7 @@ func (d *decompression) list(ctx context.Context, found func(*object) error) err
 			}
 			origin := d.origin(o.Key)
 			_, named := codecOf(d.codecs, o.Key)
+			named = named || origin.DICOM || dicomName(o.Key)
 			if !named && !d.opts.Sniff && !(origin.Copy && d.opts.Format == formatSource) || d.opts.Filter != nil && !d.opts.Filter(o.Key) {
 				continue
 			}
@@ -195,8 +199,21 @@ func (d *decompression) decompress(ctx context.Context, o *object, whole bool) e
 		o.file = o.data
 		return o.in(stageStore, func() error { return d.storeAs(ctx, o, o.entry.Key) })
 	}
+	if dicom.Is(o.data) {
+		if o.origin.Copy {
+			o.file = o.data
+			return o.in(stageStore, func() error { return d.storeAs(ctx, o, o.entry.Key) })
+		}
+		return d.decompressDICOM(ctx, o)
+	}
 	if o.codec = d.codecFor(e.Key, o.data); o.codec == nil {
 		return faultf(jobs.OutcomeUnsupported, class.Format, "it is no file of any codec")
+	}
+	if exact, ok := o.codec.(codec.SourceCodec); ok && d.wantsSource() {
+		return d.restore(ctx, o, exact)
+	}
+	if d.wantsSource() && series.Is(o.data) {
+		return d.decompressSeries(ctx, o)
 	}
 	if err := d.header(ctx, o, pictureMemory); err != nil {
 		return err

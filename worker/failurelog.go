@@ -34,8 +34,9 @@ func (w *Worker) logResult(job string, r *jobs.Result) {
 		return
 	}
 	bad := r.Outcome == jobs.OutcomeFailed || r.Outcome == jobs.OutcomeRejected
-	attrs := []any{"job", job, "key", w.logKey(r.Key), "outcome", string(r.Outcome), "class", r.Class}
-	if !w.opts.HashKeys { // the text may have the key
+	key := w.logKey(r.Key, r.SourceFormat)
+	attrs := []any{"job", job, "key", key, "outcome", string(r.Outcome), "class", r.Class}
+	if key == r.Key { // else the text may have the key
 		attrs = append(attrs, "error", r.Error)
 	}
 	switch {

@@ -2,8 +2,12 @@ package worker
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -112,11 +116,25 @@ func (m *metrics) result(r *jobs.Result) {
 	}
 }
 
-// logKey is how a key appears in the log.
-func (w *Worker) logKey(key string) string {
-	if !w.opts.HashKeys {
-		return key
+// logKey is how a key appears in the log. format is that of the source, where it is known.
+func (w *Worker) logKey(key, format string) string {
+	switch {
+	case w.opts.LogKey != nil:
+		return w.opts.LogKey(key)
+	case w.opts.HashKeys:
+		sum := sha256.Sum256([]byte(key))
+		return "sha256:" + hex.EncodeToString(sum[:8])
+	case strings.HasPrefix(format, "dicom") || dicomName(key):
+		m := hmac.New(sha256.New, processKey())
+		m.Write([]byte(key))
+		return "hmac:" + hex.EncodeToString(m.Sum(nil)[:8])
 	}
-	sum := sha256.Sum256([]byte(key))
-	return "sha256:" + hex.EncodeToString(sum[:8])
+	return key
 }
+
+// processKey is what keys of DICOM files are hashed with: names of patients could be guessed from plain hashes.
+var processKey = sync.OnceValue(func() []byte {
+	key := make([]byte, 32)
+	rand.Read(key)
+	return key
+})

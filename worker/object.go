@@ -11,6 +11,7 @@ import (
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/raster"
+	"github.com/pelmill/pelmill/worker/series"
 )
 
 // object is one object on its way from fetch to record. The stages fill it in this
@@ -53,6 +54,8 @@ type object struct {
 	held    *share         // of the memory
 	head    imageio.Header // of the source; only its shape where that is the file of a codec
 	codec   codec.Codec    // whose file the source is
+	dicom   *dicomSource   // nil where the source is no DICOM file
+	series  *series.Plan   // of a series that is compressed
 	image   *raster.Image  // that the codec gets or gave
 	file    []byte         // to be stored
 	format  string         // of file
@@ -185,7 +188,7 @@ func (o *object) givenUp(err error) error {
 // release gives the memory of o back.
 func (o *object) release() {
 	o.held.release()
-	o.data, o.image, o.file, o.decoded, o.failure = nil, nil, nil, nil, nil
+	o.data, o.dicom, o.series, o.image, o.file, o.decoded, o.failure = nil, nil, nil, nil, nil, nil, nil
 }
 
 // in runs the work of a stage and measures it.

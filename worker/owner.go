@@ -232,6 +232,9 @@ func (o *owners) open(ctx context.Context, b *storage.Bucket, spec *jobs.Spec) (
 		plan := &openPlan{chunks: chunks, copies: spec.Copies(), first: map[int]string{}}
 		if r, err := codecs.Resolve(o.codecs, spec.Codec, 0, spec.Options); err == nil {
 			plan.extension = r.Info().Extension
+			if _, frames := r.Options.(codec.FrameOptions); frames {
+				plan.copies = true // results of DICOM files have the keys of their sources too
+			}
 		}
 		return plan, nil
 	})

@@ -48,6 +48,9 @@ func SelfTest(ctx context.Context, c codec.Codec, dev *gpu.Device) error {
 
 func selfTest(ctx context.Context, c codec.Codec, dev *gpu.Device) error {
 	info := c.Info()
+	if exact, ok := c.(codec.SourceCodec); ok {
+		return selfTestSource(ctx, exact)
+	}
 	for _, channels := range info.Accepts.Channels {
 		m := testImage(channels, info.Accepts.MaxBits)
 		files := c.Encode(ctx, codec.Run{}, codec.Items(m), nil)

@@ -32,6 +32,7 @@ type jobContext struct {
 	spec           jobs.Spec
 	source, target *storage.Bucket
 	codec          codec.Codec
+	exact          codec.SourceCodec // the codec, where it keeps sources and not images; else nil
 	info           codec.Info
 	options        codec.Options
 	assets         codec.Assets
@@ -127,7 +128,8 @@ func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *st
 		return nil, fmt.Errorf("worker: job %s: %w", spec.ID, err)
 	}
 	k.codec, k.options, k.info = resolved.Codec, resolved.Options, resolved.Info()
-	if onDevice {
+	k.exact, _ = k.codec.(codec.SourceCodec)
+	if onDevice && k.exact == nil {
 		k.batches = newBatcher(w.pipeline, k.info.Name, spec.ID, k.encode)
 	}
 	return k, nil

@@ -123,11 +123,20 @@ func TestListenIsLoopback(t *testing.T) {
 
 func TestLogKeys(t *testing.T) {
 	w := &Worker{}
-	if k := w.logKey("patient.png"); k != "patient.png" {
+	if k := w.logKey("patient.png", "png"); k != "patient.png" {
 		t.Errorf("%q", k)
 	}
+	hidden := func(key, format string) {
+		if k := w.logKey(key, format); strings.Contains(k, "patient") || w.logKey("other"+key, format) == k || w.logKey(key, format) != k {
+			t.Errorf("%q", k)
+		}
+	}
+	hidden("patient.DCM", "")
+	hidden("patient", "dicom")
 	w.opts.HashKeys = true
-	if k := w.logKey("patient.png"); strings.Contains(k, "patient") || w.logKey("other.png") == k {
+	hidden("patient.png", "png")
+	w.opts.LogKey = strings.ToUpper
+	if k := w.logKey("patient.png", "png"); k != "PATIENT.PNG" {
 		t.Errorf("%q", k)
 	}
 }

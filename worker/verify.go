@@ -37,19 +37,21 @@ type Verdict struct {
 	Job         string `json:"job,omitempty"`          // that recorded it
 	FoundSize   int64  `json:"found_size,omitempty"`   // bytes that are there and not what was recorded
 	FoundSHA256 string `json:"found_sha256,omitempty"` // of them
+
+	Parts []string `json:"-"` // keys of the parts of a series
 }
 
 // What can be wrong with a target.
 const (
-	ProblemMissing  = "missing"  // it does not exist
-	ProblemSize     = "size"     // it has another size than recorded
-	ProblemContent  = "content"  // its SHA-256 is not the recorded one
-	ProblemDecode   = "decode"   // it does not decode
-	ProblemImage    = "picture"  // it decodes to another image than recorded
-	ProblemReplaced = "replaced" // it is now the result of another source object
-	ProblemUnknown  = "unknown"  // this build does not have the codec
-	ProblemStorage  = "storage"  // it cannot be read
-	ProblemMemory   = "memory"   // it needs more memory than there is to be decoded
+	ProblemMissing  = "missing"            // it does not exist
+	ProblemSize     = "size"               // it has another size than recorded
+	ProblemContent  = "content"            // its SHA-256 is not the recorded one
+	ProblemDecode   = "decode"             // it does not decode
+	ProblemImage    = "picture"            // it decodes to another image than recorded
+	ProblemReplaced = jobs.ProblemReplaced // it is now the result of another source object
+	ProblemUnknown  = jobs.ProblemUnknown  // this build does not have the codec
+	ProblemStorage  = jobs.ProblemStorage  // it cannot be read
+	ProblemMemory   = jobs.ProblemMemory   // it needs more memory than there is to be decoded
 )
 
 // VerifyReport is the sum of the verdicts.
@@ -142,6 +144,9 @@ func (v *verification) object(ctx context.Context, o *object) (alone bool, err e
 		return true, nil
 	}
 	verdict := Verdict{Key: o.claim.Key, Target: o.claim.Target, Job: o.claim.Job, FoundSize: o.found.Size, FoundSHA256: o.found.SHA256}
+	for _, p := range o.claim.Parts {
+		verdict.Parts = append(verdict.Parts, p.Key)
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.report.Objects++
@@ -189,13 +194,22 @@ func (v *verification) verify(ctx context.Context, o *object, whole bool) error 
 	if r.Outcome != jobs.OutcomeCompressed {
 		return nil // a copy of the source
 	}
+	if r.Exact == exactDICOM {
+		return v.verifyDICOM(ctx, o)
+	}
 	i := slices.IndexFunc(v.codecs, func(c codec.Codec) bool { return c.Info().Name == r.Codec })
 	if i < 0 {
 		return problem(ProblemUnknown, "there is no codec %q", r.Codec)
 	}
 	o.codec = v.codecs[i]
+	if r.Exact == exactSeries {
+		return v.verifySeries(ctx, o)
+	}
 	if err := v.header(ctx, o, func(h codec.Header) int64 { return h.Memory }); err != nil {
 		return err
+	}
+	if exact, ok := o.codec.(codec.SourceCodec); ok && r.Exact != "" {
+		return v.attempts(ctx, o, attempt{call: restoring(exact), after: v.compareSource})
 	}
 	return v.attempts(ctx, o, attempt{call: v.decode, after: v.compare})
 }

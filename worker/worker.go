@@ -38,7 +38,11 @@ type Options struct {
 	OnResult      func(jobs.Result) // called once for every record made here, one at a time, also where a chunk is delivered again; nil: none
 	MetricsListen string            // host:port of health, metrics and pprof; empty: none; without a host: loopback
 	HashKeys      bool              // log the first digits of a key's SHA-256 instead of the key
-	Codecs        []codec.Codec     // nil: [codecs.All]
+
+	// LogKey is how a key appears in the log; what is no longer the key is logged without the text of its error. nil:
+	// HashKeys says, and keys of DICOM files are a keyed hash that is the same as long as the process lives.
+	LogKey func(key string) string
+	Codecs []codec.Codec // nil: [codecs.All]
 }
 
 // Worker runs chunks. All methods are safe for concurrent use.
