@@ -95,7 +95,7 @@ func (a *Arrivals) List(ctx context.Context, fn func(jobs.Entry) error) error {
 	if err != nil {
 		return fmt.Errorf("scheduler: list the source: %w", err)
 	}
-	specs, err := earlier(ctx, a.target, &spec)
+	specs, err := earlier(ctx, a.target, &spec, nil)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (a *Arrivals) List(ctx context.Context, fn func(jobs.Entry) error) error {
 		return err
 	}
 	all := spool(&listed)
-	found, err := findStatus(ctx, &spec, a.Extension(), a.target, all, specs, inPlace, mem, nil)
+	found, err := findStatus(ctx, &spec, a.Extension(), a.target, all, history{specs: specs}, inPlace, mem, nil)
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,15 @@ func TestABudgetOfObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	spent(60)
+	// What changes nothing is answered, too, so that nobody waits for it.
+	r.control(spec.ID, jobs.Control{Settings: jobs.Settings{MaxObjects: pointer(int64(29))}})
+	r.wait("an answer to the change", func() bool {
+		st, err := r.client.Status(r.ctx, r.target, spec.ID)
+		if err == nil && st.Control.At.After(st.State.Answered) == st.BudgetUsed() {
+			t.Errorf("the budget is said to be used: %v, after a change at %v was answered at %v", st.BudgetUsed(), st.Control.At, st.State.Answered)
+		}
+		return err == nil && st.BudgetUsed()
+	})
 	if err := r.client.Control(r.ctx, r.target, spec.ID, jobs.Control{Settings: jobs.Settings{MaxObjects: pointer(int64(0))}}); err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,13 @@ func (r *pruning) compact(ctx context.Context, p *Pruned, dry bool) error {
 	defer targets.close()
 	defer verdicts.close()
 	defer stay.close()
-	deleted := r.deleted
+	deleted, last := r.deleted, 0
 	for i := range r.all {
+		if r.all[i].ends {
+			last = i
+		}
+	}
+	for i := range r.all[:last+1] { // what is older than all that goes says nothing of what lies there now
 		for ; len(deleted) > 0 && deleted[0].at.After(r.all[i].wrote()); deleted = deleted[1:] {
 			if err := r.gatherDeleted(ctx, deleted[0], &targets); err != nil {
 				return err

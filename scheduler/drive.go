@@ -150,7 +150,7 @@ func passing(err error) bool {
 		return true
 	}
 	return storage.Temporary(err) || errors.Is(err, queue.ErrUnreachable) ||
-		errors.Is(err, errPlanned) || errors.Is(err, errKilled) || errors.As(err, &moved)
+		errors.Is(err, errPlanned) || errors.Is(err, errPruned) || errors.Is(err, errKilled) || errors.As(err, &moved)
 }
 
 // readControl reads control.json, unless it was read a moment ago.
@@ -316,7 +316,7 @@ func (d *drive) prepare(ctx context.Context) (plan jobs.Plan, err error) {
 	}
 	d.log.Info("source is listed", "objects", at.Objects, "bytes", at.Bytes, "filtered", at.Filtered)
 	p := &planning{
-		folder: &d.f, spec: &d.spec, resolved: d.codec, source: source, target: d.f.b, at: at, slots: d.s.planSlots(pctx), memory: memory(d.s.opts.Memory),
+		folder: &d.f, spec: &d.spec, resolved: d.codec, source: source, target: d.f.b, at: at, slots: d.s.planSlots(pctx), memory: memory(d.s.opts.Memory), past: d.s.past,
 		all: parts(d.f.b, at.Parts, func(n int) string { return jobs.Folder(d.f.id).Manifest(n) }),
 	}
 	p.endpoint = d.s.buckets.S3Endpoint

@@ -34,32 +34,38 @@ type record struct {
 // The records of all older ones go through a sort on the local disk first.
 const openAtOnce = 8
 
-// earlier gives the other jobs of a target with the same source, newest first.
-func earlier(ctx context.Context, b *storage.Bucket, spec *jobs.Spec) ([]jobs.Spec, error) {
-	ids, err := jobIDs(ctx, b)
-	if err != nil {
-		return nil, err
-	}
+// earlier gives the other jobs of a target with the same source, newest first. past may be nil.
+//
+// A prune writes a list of what jobs have done before it takes them away. So when a job has gone since the folders were
+// listed, they are listed again: where it was, the list is now.
+func earlier(ctx context.Context, b *storage.Bucket, spec *jobs.Spec, past *pastJobs) ([]jobs.Spec, error) {
 	var out []jobs.Spec
-	err = inOrder(ctx, len(ids), func(ctx context.Context, i int) (*jobs.Spec, error) {
-		if ids[i] == spec.ID {
-			return nil, nil
-		}
-		s, ok, err := readSpec(ctx, b, ids[i])
-		if err != nil || !ok {
+	seen := map[string]bool{spec.ID: true}
+	for gone := true; gone; {
+		all, err := jobIDs(ctx, b)
+		if err != nil {
 			return nil, err
 		}
-		s.ID = ids[i] // whatever it says
-		return &s, nil
-	}, func(_ int, s *jobs.Spec) error {
-		if s != nil && jobs.SameSource(s.Source, spec.Source) {
-			out = append(out, *s)
+		ids := slices.DeleteFunc(all, func(id string) bool { return seen[id] })
+		gone = false
+		err = inOrder(ctx, len(ids), func(ctx context.Context, i int) (*jobs.Spec, error) {
+			return past.spec(ctx, b, ids[i])
+		}, func(i int, s *jobs.Spec) error {
+			seen[ids[i]] = true
+			if s == nil {
+				gone = true
+			} else if jobs.SameSource(s.Source, spec.Source) {
+				out = append(out, *s)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
+	}
 	// Ids are in order to the second only.
 	slices.SortStableFunc(out, func(a, b jobs.Spec) int { return b.Created.Compare(a.Created) })
-	return out, err
+	return out, nil
 }
 
 // records gives the lines of a job's records that are JSON of a [jobs.Result],
@@ -67,6 +73,11 @@ func earlier(ctx context.Context, b *storage.Bucket, spec *jobs.Spec) ([]jobs.Sp
 // With partial, a job that is not done also gives what workers left of chunks
 // without a shard.
 func records(ctx context.Context, b *storage.Bucket, id string, partial bool) iter.Seq2[[]byte, error] {
+	return recordsWithin(ctx, b, id, partial, nil, nil)
+}
+
+// recordsWithin is [records] of the keys in the ranges, by what past, which may be nil, remembers.
+func recordsWithin(ctx context.Context, b *storage.Bucket, id string, partial bool, want *keyRanges, past *pastJobs) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		fn := func(line []byte) error {
 			if !yield(line, nil) {
@@ -74,25 +85,30 @@ func records(ctx context.Context, b *storage.Bucket, id string, partial bool) it
 			}
 			return nil
 		}
-		report, ok, err := getJSON[jobs.Report](ctx, b, jobs.Folder(id).Report())
+		whole := false // all that was read is there, so that the job had no more
+		report, ok, err := past.report(ctx, b, id)
 		switch {
 		case err != nil:
 		case ok && len(report.Results) > 0 && !(partial && report.State != jobs.StateDone):
+			whole = true
 			for _, key := range report.Results {
 				if !strings.HasPrefix(key, jobs.Folder(id).Dir()) {
 					err = fmt.Errorf("scheduler: the report of job %s names records in %q, which is not its folder", id, key)
 					break
 				}
-				if err = rawLines(ctx, b, key, fn); err != nil {
+				if err = past.lines(ctx, b, key, want, fn); err != nil {
 					break
 				}
 			}
 		case !ok || report.State != jobs.StateDone || report.Attempted > 0:
-			err = shardLines(ctx, b, id, partial, fn)
+			err = shardLines(ctx, b, id, partial, within(want, fn))
+		default:
+			whole = true
 		}
-		if err == nil || storage.IsNotExist(err) {
+		if err == nil && !whole || storage.IsNotExist(err) {
 			// Prune takes the specification away first: what was read may be a part.
 			if there, serr := exists(ctx, b, jobs.Folder(id).Spec()); serr != nil || !there {
+				past.forget(b, id)
 				err = cmp.Or(serr, fmt.Errorf("scheduler: job %s: %w", id, errPruned))
 			}
 		}
@@ -212,19 +228,26 @@ type recordStream struct {
 	stop func()
 }
 
-// openEarlier opens the records of jobs, given newest first.
-func openEarlier(ctx context.Context, b *storage.Bucket, specs []jobs.Spec, mem memory) (*earlierRecords, error) {
+// history is what earlier jobs of a target say.
+type history struct {
+	specs []jobs.Spec // of the jobs, newest first
+	past  *pastJobs   // may be nil
+	want  *keyRanges  // of the records; nil: all
+}
+
+// openEarlier opens the records of earlier jobs.
+func openEarlier(ctx context.Context, b *storage.Bucket, h history, mem memory) (*earlierRecords, error) {
 	l := &earlierRecords{older: mem.sorter()}
-	for i, s := range specs {
+	for i, s := range h.specs {
 		if err := l.openIntents(ctx, b, s.ID, i < openAtOnce, mem); err != nil {
 			l.close()
 			return nil, err
 		}
 		if i < openAtOnce {
-			l.open(decoded(s.ID, records(ctx, b, s.ID, true)))
+			l.open(decoded(s.ID, recordsWithin(ctx, b, s.ID, true, h.want, h.past)))
 			continue
 		}
-		for rec, err := range decoded(s.ID, records(ctx, b, s.ID, true)) {
+		for rec, err := range decoded(s.ID, recordsWithin(ctx, b, s.ID, true, h.want, h.past)) {
 			var value []byte
 			if err == nil {
 				value, err = json.Marshal(&rec)
@@ -238,7 +261,7 @@ func openEarlier(ctx context.Context, b *storage.Bucket, specs []jobs.Spec, mem 
 			}
 		}
 	}
-	if len(specs) > openAtOnce {
+	if len(h.specs) > openAtOnce {
 		in, err := l.older.sorted()
 		if err != nil {
 			l.close()

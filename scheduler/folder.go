@@ -132,32 +132,12 @@ func walk(ctx context.Context, b *storage.Bucket, prefix, after string, fn func(
 
 var errEnough = errors.New("enough")
 
-// jobIDs gives the ids of all jobs of a target, oldest first, with one short
-// listing a job: it goes from folder to folder and does not list their contents.
+// jobIDs gives the ids of all jobs of a target, oldest first, with a listing of folders, not of their contents.
 func jobIDs(ctx context.Context, b *storage.Bucket) ([]string, error) {
-	var ids []string
-	for after := ""; ; {
-		found := ""
-		err := walk(ctx, b, jobs.JobsDir, after, func(o storage.Object) error {
-			id, _, ok := strings.Cut(o.Key[len(jobs.JobsDir):], "/")
-			after = o.Key
-			if !ok {
-				return nil
-			}
-			found = id
-			return errEnough
-		})
-		if err != nil && !errors.Is(err, errEnough) {
-			return nil, err
-		}
-		if found == "" {
-			return ids, nil
-		}
-		if jobs.ValidID(found) {
-			ids = append(ids, found)
-		}
-		after = jobs.JobsDir + found + "0" // '0' follows '/'
-	}
+	ids, err := storage.Folders(ctx, b, jobs.JobsDir)
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !jobs.ValidID(id) })
+	slices.Sort(ids)
+	return ids, err
 }
 
 // delete deletes an object; that it is gone already is no error.

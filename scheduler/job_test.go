@@ -314,7 +314,7 @@ func TestRetryDoesWhatFailed(t *testing.T) {
 		t.Fatalf("first: %+v", first)
 	}
 	bad = false
-	spec, err := r.client.Retry(r.ctx, r.target, first.Job, func(s *jobs.Spec) { s.Priority = 2 })
+	spec, err := r.client.Retry(r.ctx, r.target, first.Job, nil, func(s *jobs.Spec) { s.Priority = 2 })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +322,7 @@ func TestRetryDoesWhatFailed(t *testing.T) {
 	if c := second.Counts; c.Objects != 10 || c.Compressed != 10 || spec.Parent != first.Job || spec.Priority != 2 {
 		t.Errorf("retry: %+v of %+v", c, spec)
 	}
-	if _, err := r.client.Retry(r.ctx, r.target, second.Job, nil); !errors.Is(err, ErrNothing) {
+	if _, err := r.client.Retry(r.ctx, r.target, second.Job, nil, nil); !errors.Is(err, ErrNothing) {
 		t.Errorf("retry of a job without failures: %v", err)
 	}
 }

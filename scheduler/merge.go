@@ -21,6 +21,9 @@ import (
 // streamedAbove is how many bytes of failed.jsonl are not written from memory.
 const streamedAbove = 32 << 20
 
+// mergedFrame is how many records a frame of them holds: whoever looks for one key reads no more than that.
+const mergedFrame = 256
+
 // mergedBytes is how large a part of the merged records may become, compressed:
 // those of series reach it before they are partEntries.
 const mergedBytes = 64 << 20
@@ -240,6 +243,7 @@ type merging struct {
 	data    []byte // frames of the part
 	entries int    // in them
 	parts   int
+	index   recordIndex
 }
 
 func (m *merging) add(lines []byte) error {
@@ -247,7 +251,7 @@ func (m *merging) add(lines []byte) error {
 		end := bytes.IndexByte(lines, '\n') + 1
 		m.raw = append(m.raw, lines[:end]...)
 		lines = lines[end:]
-		if m.lines++; m.lines < frameEntries && len(m.raw) < frameText {
+		if m.lines++; m.lines < mergedFrame && len(m.raw) < frameText {
 			continue
 		}
 		if err := m.endFrame(); err != nil {
@@ -269,16 +273,21 @@ func (m *merging) endFrame() error {
 			return fmt.Errorf("scheduler: zstd encoder: %w", err)
 		}
 	}
+	offset := int64(len(m.data))
 	m.data = m.enc.EncodeAll(m.raw, m.data)
+	if err := m.index.add(m.raw, offset, int64(len(m.data))-offset); err != nil {
+		return err
+	}
 	m.entries += m.lines
 	m.raw, m.lines = m.raw[:0], 0
 	return nil
 }
 
 func (m *merging) endPart() error {
+	m.data = m.index.appendTo(m.data)
 	err := m.put(m.parts, m.data)
 	m.parts++
-	m.data, m.entries = m.data[:0], 0
+	m.data, m.entries, m.index = m.data[:0], 0, recordIndex{}
 	return err
 }
 

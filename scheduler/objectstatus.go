@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -42,12 +43,25 @@ const candidateSize = 8 + 8 + 8 + 16
 
 // findStatus joins a manifest with the records of earlier jobs and with one
 // listing of the target.
-func findStatus(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, specs []jobs.Spec, inPlace bool, mem memory, putKnown func(part int, data []byte) error) (*objectStatus, error) {
+func findStatus(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, h history, inPlace bool, mem memory, putKnown func(part int, data []byte) error) (*objectStatus, error) {
+	f, err := findStatusWithin(ctx, spec, extension, target, all, h, inPlace, mem, putKnown)
+	if errors.Is(err, errOldNames) {
+		h.want = nil
+		f, err = findStatusWithin(ctx, spec, extension, target, all, h, inPlace, mem, putKnown)
+	}
+	return f, err
+}
+
+// errOldNames: an object has a result with a shorter stem than it would have now, so that keys outside of the ranges can
+// share a name with it.
+var errOldNames = errors.New("scheduler: a result has a name of an earlier version")
+
+func findStatusWithin(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, h history, inPlace bool, mem memory, putKnown func(part int, data []byte) error) (*objectStatus, error) {
 	f := &objectStatus{inPlace: inPlace, folders: map[string]bool{}, known: map[jobs.Outcome]int64{}}
 	f.knownLines.put = putKnown
 	check := mem.sorter() // candidates by target key
 	defer check.close()
-	checked, err := f.join(ctx, spec, extension, target, all, specs, mem, &check)
+	checked, err := f.join(ctx, spec, extension, target, all, h, mem, &check)
 	if err == nil && checked > 0 {
 		var in stream
 		if in, err = check.sorted(); err == nil {
@@ -71,8 +85,8 @@ func (f *objectStatus) close() { f.old.close() }
 
 // join fills everything but the done bits of lines whose target has to be
 // looked up; those go to check.
-func (f *objectStatus) join(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, specs []jobs.Spec, mem memory, check *sorter) (checked int64, err error) {
-	earlierRecords, err := openEarlier(ctx, target, specs, mem)
+func (f *objectStatus) join(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, h history, mem memory, check *sorter) (checked int64, err error) {
+	earlierRecords, err := openEarlier(ctx, target, h, mem)
 	if err != nil {
 		return 0, err
 	}
@@ -109,7 +123,9 @@ func (f *objectStatus) join(ctx context.Context, spec *jobs.Spec, extension stri
 		if e.Bad == "" {
 			var earlier []string
 			if more && old.key == e.Key {
-				earlier = earlierStems(old, extension)
+				if earlier = earlierStems(old, extension); len(earlier) > 0 && h.want != nil {
+					return errOldNames
+				}
 			}
 			names.next(e.Key, line, earlier, mark)
 			f.noteFolders(e.Key, extension)

@@ -28,6 +28,9 @@ type OrphanOptions struct {
 	// Left is called for each that is not deleted after all.
 	Left func(Orphan) error
 
+	// Ignore says of the key of a result that it is none of these: its source is gone because it should be. nil: of none.
+	Ignore func(target string) bool
+
 	// Keep gives the reason why the object under a key of the target must stay; nil: there is none.
 	Keep func(ctx context.Context, key string) error
 }
@@ -187,7 +190,7 @@ func (s *orphanSearch) readRecords(ctx context.Context) error {
 			if err == nil {
 				err = json.Unmarshal(line, &r)
 			}
-			if err == nil && r.Target != "" && r.Outcome != jobs.OutcomeFailed {
+			if err == nil && r.Target != "" && r.Outcome != jobs.OutcomeFailed && (s.opts.Ignore == nil || !s.opts.Ignore(r.Target)) {
 				err = add(s.claim(j, &r))
 			}
 			if err != nil {

@@ -26,12 +26,13 @@ type planning struct {
 	workers  int    // that are connected
 	cores    int    // of their machines
 	memory   memory
+	past     *pastJobs // may be nil
 }
 
 // plan goes through the manifest two to four times: to train a codebook where
 // the options want one, to find what is done, to take a sample, and to form chunks.
 func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
-	specs, err := earlier(ctx, p.target, p.spec)
+	specs, err := earlier(ctx, p.target, p.spec, p.past)
 	if err != nil {
 		return jobs.Plan{}, err
 	}
@@ -48,7 +49,13 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 		}
 		putKnown = func(n int, data []byte) error { return p.folder.put(ctx, jobs.Folder(p.spec.ID).Known(n), data, false) }
 	}
-	found, err := findStatus(ctx, p.spec, p.resolved.Info().Extension, p.target, p.all, specs, p.at.InPlace, p.memory, putKnown)
+	h := history{specs: specs, past: p.past}
+	if p.spec.Manifest != "" {
+		if h.want, err = rangesOf(ctx, p.all, p.at.Objects, p.resolved.Info().Extension); err != nil {
+			return jobs.Plan{}, err
+		}
+	}
+	found, err := findStatus(ctx, p.spec, p.resolved.Info().Extension, p.target, p.all, h, p.at.InPlace, p.memory, putKnown)
 	if err != nil {
 		return jobs.Plan{}, err
 	}

@@ -16,10 +16,15 @@ import (
 )
 
 // PruneRule says which ended jobs of each source stay as they are, besides those that are
-// named by the list of damaged results. A job stays that one of the rules keeps.
+// named by the list of damaged results and those that an intake has not followed up. A job stays that one of the rules keeps.
 type PruneRule struct {
 	KeepLast   int           // the newest so many
 	KeepWithin time.Duration // those submitted so long before the newest
+
+	// BySize lets a done-list stay that has more than twice as many objects as what would be added to it, and all older
+	// ones. Then a prune after each few jobs, for months, writes each record only a few times; there are as many lists as
+	// the number of objects has binary digits, at most.
+	BySize bool
 }
 
 // Pruned is what [Client.Prune] has done, or would do.
@@ -101,6 +106,8 @@ type pruning struct {
 type pruneJob struct {
 	spec     jobs.Spec
 	finished time.Time // zero: not ended
+	objects  int64     // of its records, as its report counts them
+	open     bool      // it has ended, and its intake has not seen its records
 	ends     bool      // it is pruned
 	list     int       // the done-list that it goes into, where ends
 }
@@ -120,7 +127,12 @@ func jobsOf(ctx context.Context, b *storage.Bucket) (all []pruneJob, other []str
 		j.spec = spec
 		report, ended, err := getJSON[jobs.Report](ctx, b, jobs.Folder(ids[i]).Report())
 		if ended && report.State != jobs.StateFailed {
-			j.finished = report.Finished
+			j.finished, j.objects = report.Finished, report.Counts.Objects-report.Counts.Skipped
+			if spec.FollowUp && err == nil {
+				var done bool
+				done, err = followedUp(ctx, b, ids[i], report.Finished)
+				j.open = !done
+			}
 		}
 		return j, err
 	}, func(i int, j pruneJob) error {
@@ -150,10 +162,10 @@ func (r *pruning) choose(ctx context.Context, rule PruneRule, p *Pruned) error {
 	for i := range r.all {
 		j := &r.all[i]
 		named := slices.ContainsFunc(found, func(d jobs.Damage) bool { return d.Job == j.spec.ID })
-		j.ends = !j.finished.IsZero() && !named && j.spec.CheckAt(j.spec.ID, r.b.URL) == nil
+		j.ends = !j.finished.IsZero() && !j.open && !named && j.spec.CheckAt(j.spec.ID, r.b.URL) == nil
 	}
 	r.apply(rule)
-	r.leaveLists()
+	r.leaveLists(rule.BySize)
 	slices.SortStableFunc(r.all, func(a, b pruneJob) int { return a.spec.Created.Compare(b.spec.Created) })
 	for _, j := range r.all {
 		switch {
@@ -202,11 +214,12 @@ func (r *pruning) apply(rule PruneRule) {
 	}
 }
 
-// leaveLists numbers the done-lists that will be, and lets those stay that nothing is added to.
-func (r *pruning) leaveLists() {
+// leaveLists numbers the done-lists that will be, and lets those stay that nothing is added to, or that are too large
+// for what would be.
+func (r *pruning) leaveLists(bySize bool) {
 	lists := map[string][]int{}
 	var order []string
-	for i := range r.all {
+	for i := range r.all { // the newest first
 		if j := &r.all[i]; j.ends {
 			work := workOf(j.spec)
 			if lists[work] == nil {
@@ -216,11 +229,38 @@ func (r *pruning) leaveLists() {
 		}
 	}
 	for n, work := range order {
-		for _, i := range lists[work] {
+		list := lists[work]
+		if bySize {
+			list = r.small(list)
+		}
+		for _, i := range list {
 			r.all[i].list = n
-			r.all[i].ends = len(lists[work]) > 1 || r.all[i].spec.Pruned == 0
+			r.all[i].ends = len(list) > 1 || r.all[i].spec.Pruned == 0
 		}
 	}
+}
+
+// small leaves out of the jobs of a list, the newest first, the older lists from the first on that is too large.
+func (r *pruning) small(list []int) (kept []int) {
+	var objects int64
+	for _, i := range list {
+		if r.all[i].spec.Pruned == 0 {
+			objects += r.all[i].objects
+		}
+	}
+	full := false
+	for _, i := range list {
+		j := &r.all[i]
+		if j.spec.Pruned > 0 {
+			if full = full || j.objects > 2*objects; full {
+				j.ends = false
+				continue
+			}
+			objects += j.objects
+		}
+		kept = append(kept, i)
+	}
+	return kept
 }
 
 // workOf is what jobs have in common whose records say the same: everything but which

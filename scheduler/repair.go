@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pelmill/pelmill/jobs"
@@ -58,6 +59,19 @@ func (c *Client) Damage(ctx context.Context, target string) (found []jobs.Damage
 		found = append(found, d)
 	}
 	return found, nil
+}
+
+// RepairDamaged is [Client.Repair] of what the last verification of a target listed, of all jobs or of one.
+func (c *Client) RepairDamaged(ctx context.Context, target, only string, mutate func(*jobs.Spec)) ([]jobs.Spec, error) {
+	found, err := c.Damage(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(d jobs.Damage) bool { return only != "" && d.Job != only || !d.Repairable() })
+	if len(found) == 0 {
+		return nil, fmt.Errorf("scheduler: the last verification of %s has listed no result that can be made anew: %w", target, ErrNothing)
+	}
+	return c.Repair(ctx, target, found, mutate)
 }
 
 // Repair submits jobs that make damaged results anew from their sources as they are
@@ -125,6 +139,9 @@ func damaged(found []jobs.Damage) func(fn func(jobs.Entry) error) error {
 	return func(fn func(jobs.Entry) error) error {
 		for _, d := range found {
 			e := jobs.Entry{Key: d.Key, Size: -1, Again: true}
+			for _, key := range d.Parts {
+				e.Parts = append(e.Parts, jobs.Part{Key: key, Size: -1})
+			}
 			if d.Target != d.Key {
 				e.PlannedTarget = d.Target
 			}

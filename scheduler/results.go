@@ -127,6 +127,7 @@ func plannedResults(ctx context.Context, list []codec.Codec, target *storage.Buc
 		return nil // a codec that this build does not have: the records must do
 	}
 	extension := r.Info().Extension
+	_, frames := r.Options.(codec.FrameOptions) // results of DICOM files have the keys of their sources
 	last := -1
 	for _, c := range plan.Chunks {
 		last = max(last, c.Part)
@@ -141,7 +142,7 @@ func plannedResults(ctx context.Context, list []codec.Codec, target *storage.Buc
 		if err == nil && earlier != key {
 			err = add(earlier, maybe) // by a process of an earlier version
 		}
-		if err == nil && spec.Copies() {
+		if err == nil && (frames || spec.Copies()) {
 			err = add(e.Key, maybe)
 		}
 		return err

@@ -55,21 +55,21 @@ func pick(ctx context.Context, all entries, total int64, n int, leaveOut func(li
 	return nil
 }
 
-// fetch reads an image of a sample, unless its file, reading it, and then what need
+// fetch reads an image of a sample, or the source itself for codecs that keep sources, unless its file, reading it, and then what need
 // says take more memory than there is. A reason says why it cannot be used; err is for
 // storage that cannot be read.
-func (p *planning) fetch(ctx context.Context, e jobs.Entry, need func(*imageio.Header) int64) (m *raster.Image, size int64, reason, err error) {
+func (p *planning) fetch(ctx context.Context, e jobs.Entry, need func(*imageio.Header) int64) (item codec.Item, size int64, reason, err error) {
 	if len(e.Parts) > 0 {
-		return nil, max(e.Size, 0), errors.New("scheduler: a series is not in a sample"), nil
+		return item, max(e.Size, 0), errors.New("scheduler: a series is not in a sample"), nil
 	}
 	limits := &imageio.Limits{Bytes: p.spec.Limits.Bytes, Side: p.spec.Limits.Side, Samples: p.spec.Limits.Samples,
 		Frames: p.spec.Limits.Frames, Ratio: p.spec.Limits.Ratio}
 	got, err := storage.Get(ctx, p.source, e.Key, min(sampleFile, p.memory.images()/2), nil)
 	if err != nil {
 		if ctx.Err() != nil || storage.Unreachable(err) {
-			return nil, 0, nil, err
+			return item, 0, nil, err
 		}
-		return nil, 0, err, nil
+		return item, 0, err, nil
 	}
 	head, reason := imageio.ReadHeader(got.Data, limits)
 	if reason == nil {
@@ -77,16 +77,26 @@ func (p *planning) fetch(ctx context.Context, e jobs.Entry, need func(*imageio.H
 			reason = tooLarge(n)
 		}
 	}
+	item.Source = codec.Source{Format: head.Format, Data: got.Data}
+	if _, ok := p.resolved.Codec.(codec.SourceCodec); ok {
+		if reason == nil {
+			reason = p.resolved.Info().Check(head.Shape)
+		}
+		return item, int64(len(got.Data)), reason, nil
+	}
+	if _, frames := p.resolved.Options.(codec.FrameOptions); reason == nil && head.Format == imageio.DICOM && !frames {
+		reason = codec.Unsupportedf("%s: DICOM has no transfer syntax for it", p.resolved.Info().Name)
+	}
 	if reason == nil {
-		m, reason = imageio.Decode(got.Data, limits)
+		item.Image, reason = imageio.Decode(got.Data, limits)
 	}
 	if reason == nil {
 		if p.spec.Reduce {
-			m = raster.EightBits(m)
+			item.Image = raster.EightBits(item.Image)
 		}
-		reason = p.resolved.Info().Check(m.Shape)
+		reason = p.resolved.Info().Check(item.Image.Shape)
 	}
-	return m, int64(len(got.Data)), reason, nil
+	return item, int64(len(got.Data)), reason, nil
 }
 
 // estimate compresses a sample of what is to do, on one core.
@@ -108,7 +118,7 @@ func (p *planning) estimate(ctx context.Context, found *objectStatus, todo, todo
 	start := time.Now()
 	err := pick(ctx, p.all, todo, p.spec.Sample, found.done.has, func(e jobs.Entry) (bool, error) {
 		asked := time.Now()
-		m, size, reason, err := p.fetch(ctx, e, func(h *imageio.Header) int64 {
+		item, size, reason, err := p.fetch(ctx, e, func(h *imageio.Header) int64 {
 			n := sampleMemory(&r)(h)
 			largest = max(largest, n)
 			return n
@@ -122,11 +132,11 @@ func (p *planning) estimate(ctx context.Context, found *objectStatus, todo, todo
 		begin := time.Now()
 		var data []byte
 		if reason == nil {
-			data, reason = encode(ctx, run, r.Codec, m, r.Options)
+			data, reason = encode(ctx, run, r.Codec, item, r.Options)
 		}
 		kept := reason == nil && int64(len(data)) >= size // neither checked nor stored
-		if reason == nil && !kept && p.spec.Verify != "off" {
-			reason = p.belowFloor(ctx, run, &r, m, data)
+		if reason == nil && !kept && p.spec.Verify != "off" && item.Source.Format != imageio.DICOM {
+			reason = p.belowFloor(ctx, run, &r, item.Image, data)
 		}
 		stored := 0.0
 		if reason == nil && !kept {
@@ -220,6 +230,9 @@ func (p *planning) belowFloor(ctx context.Context, run codec.Run, r *codecs.Reso
 			reason = fmt.Errorf("scheduler: codec %s: %v", r.Info().Name, v)
 		}
 	}()
+	if exact, ok := r.Codec.(codec.SourceCodec); ok {
+		return exact.Restore(ctx, run, [][]byte{data})[0].Err
+	}
 	decoded := r.Codec.Decode(ctx, run, [][]byte{data}, storedAssets(p.target))
 	if decoded[0].Err != nil || p.spec.MinPSNR == 0 || r.Info().KeepsImages(r.Options) {
 		return decoded[0].Err
@@ -234,14 +247,40 @@ func (p *planning) belowFloor(ctx context.Context, run codec.Run, r *codecs.Reso
 	return err
 }
 
+// encodeFrames compresses and decodes the frames of a DICOM file and returns as many bytes as its result will have, about: what
+// stands around the pixel data stays, a few hundred bytes more or less.
+func encodeFrames(ctx context.Context, run codec.Run, c codec.Codec, item codec.Item, opts codec.FrameOptions) (data []byte, err error) {
+	frame := item.Image.Shape
+	frame.Depth, frame.Frames = 1, false
+	f, err := opts.Frames(frame, frame.Channels == 3)
+	if err != nil {
+		return nil, err
+	}
+	data = make([]byte, max(0, len(item.Source.Data)-item.Image.Size()))
+	for z := range item.Image.Depth {
+		out := c.Encode(ctx, run, []codec.Item{{Image: item.Image.Slice(z)}}, f.Options)
+		if out[0].Err != nil {
+			return nil, out[0].Err
+		}
+		if d := c.Decode(ctx, run, [][]byte{out[0].Data}, nil); d[0].Err != nil { // DICOM files are verified in any case
+			return nil, d[0].Err
+		}
+		data = append(data, out[0].Data...)
+	}
+	return data, nil
+}
+
 // encode compresses one image; a panic of the codec is an error.
-func encode(ctx context.Context, run codec.Run, c codec.Codec, m *raster.Image, opts codec.Options) (data []byte, err error) {
+func encode(ctx context.Context, run codec.Run, c codec.Codec, item codec.Item, opts codec.Options) (data []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("scheduler: codec %s: %v", c.Info().Name, r)
 		}
 	}()
-	out := c.Encode(ctx, run, codec.Items(m), opts)
+	if frames, ok := opts.(codec.FrameOptions); ok && item.Source.Format == imageio.DICOM {
+		return encodeFrames(ctx, run, c, item, frames)
+	}
+	out := c.Encode(ctx, run, []codec.Item{item}, opts)
 	return out[0].Data, out[0].Err
 }
 
@@ -274,7 +313,7 @@ func (p *planning) train(ctx context.Context, specs []jobs.Spec) error {
 	var sample []*raster.Image
 	held, most := int64(0), p.memory.training()
 	err := pick(ctx, p.all, p.at.Objects, trainImages, func(int64) bool { return false }, func(e jobs.Entry) (bool, error) {
-		m, _, reason, err := p.fetch(ctx, e, func(h *imageio.Header) int64 {
+		item, _, reason, err := p.fetch(ctx, e, func(h *imageio.Header) int64 {
 			n := int64(h.Size())
 			if held+n > most {
 				return p.memory.images()
@@ -285,8 +324,8 @@ func (p *planning) train(ctx context.Context, specs []jobs.Spec) error {
 			return false, err
 		}
 		if reason == nil {
-			sample = append(sample, m)
-			held += int64(m.Size())
+			sample = append(sample, item.Image)
+			held += int64(item.Image.Size())
 		}
 		return held < most, nil
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -83,15 +84,15 @@ func (p *planning) together(ctx context.Context, run codec.Run, r *codecs.Resolv
 // oneOfSample does with an object what a worker does. Where nothing may be written it is read
 // twice more, which are as many requests.
 func (p *planning) oneOfSample(ctx context.Context, run codec.Run, r *codecs.Resolved, e jobs.Entry, key string) (stored bool, err error) {
-	m, size, reason, err := p.fetch(ctx, e, sampleMemory(r))
+	item, size, reason, err := p.fetch(ctx, e, sampleMemory(r))
 	if err != nil || reason != nil {
 		return false, err
 	}
-	data, reason := encode(ctx, run, r.Codec, m, r.Options)
+	data, reason := encode(ctx, run, r.Codec, item, r.Options)
 	if reason != nil || int64(len(data)) >= size {
 		return false, nil
 	}
-	if p.spec.Verify != "off" && p.belowFloor(ctx, run, r, m, data) != nil {
+	if p.spec.Verify != "off" && item.Source.Format != imageio.DICOM && p.belowFloor(ctx, run, r, item.Image, data) != nil {
 		return false, nil
 	}
 	if p.folder == nil {

@@ -75,6 +75,7 @@ type Scheduler struct {
 	slots   int // of all workers
 
 	sent notifications
+	past *pastJobs
 }
 
 // New makes a scheduler; Run starts it.
@@ -83,6 +84,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) *Scheduler {
 		conn: conn, buckets: buckets, lease: leaseTime, part: partEntries,
 		heavy:   make(chan struct{}, heavyAtOnce),
 		driving: map[string]bool{}, views: map[string]view{}, registered: map[string]string{}, ended: map[string]bool{}, denials: map[string]denial{},
+		past: newPastJobs(),
 	}
 	if opts != nil {
 		s.opts = *opts

@@ -96,7 +96,9 @@ func (j *joined) entry() jobs.Entry {
 	if len(e.Parts) == 0 {
 		return e
 	}
-	if err := e.Check(""); err != nil && e.Bad == "" {
+	unplanned := e
+	unplanned.PlannedTarget = "" // of a repair; it has an extension, which is not known here
+	if err := unplanned.Check(""); err != nil && e.Bad == "" {
 		e.Bad = err.Error()
 	}
 	if len(e.Parts) > jobs.MaxParts || e.Text() > longestSeries {

@@ -130,7 +130,7 @@ func TestASeriesIsOneObject(t *testing.T) {
 		t.Fatalf("a part is missing: %+v, %v", missing.Counts, missing.Classes)
 	}
 	r.put(r.source, "scan/4.dcm")
-	spec, err := r.client.Retry(r.ctx, r.target, missing.Job, nil)
+	spec, err := r.client.Retry(r.ctx, r.target, missing.Job, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

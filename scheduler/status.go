@@ -57,14 +57,10 @@ func (st *Status) Priority() int {
 // Hours are those in which chunks of the job start, as of now; empty: always.
 func (st *Status) Hours() string { return *st.Spec.Now(&st.Control).Hours }
 
-// controlTime is how long a scheduler may take to do what an operator wants.
-const controlTime = 5 * time.Second
-
 // BudgetUsed reports whether a job is paused because its budget is used up, also after what its operator
-// changed last.
+// changed last: a scheduler has seen that and has answered.
 func (st *Status) BudgetUsed() bool {
-	return st.State.State == jobs.StatePaused && st.State.Budget.Used &&
-		(!st.Control.At.After(st.State.Answered) || time.Since(st.Control.At) > controlTime)
+	return st.State.State == jobs.StatePaused && st.State.Budget.Used && !st.Control.At.After(st.State.Answered)
 }
 
 // Status reads where a job stands, with a handful of requests.

@@ -46,6 +46,7 @@ func (w *work) keepPace(ctx context.Context, p queue.Progress) error {
 	counts.Plus(p.AtWork)
 	running := w.control.Want == jobs.WantRun && w.depth.Active > 0 && w.now().OpenAt(w.s.opts.Now())
 	changed := running != w.pace.Running
+	w.pace.Saved(counts)
 	w.pace.Look(time.Now(), running, counts.Attempted(), w.total)
 	w.s.show(w.f.id, func(v *view) {
 		v.counts, v.pace = counts, w.pace.Clone()

@@ -157,7 +157,7 @@ func TestRetryTakesNoFileFromAStoredSpecification(t *testing.T) {
 	bad := spec
 	bad.Options = "book=/etc/passwd"
 	r.rewrite(spec.ID, bad)
-	if _, err := r.client.Retry(r.ctx, r.target, spec.ID, nil); err == nil || !strings.Contains(err.Error(), "command line") {
+	if _, err := r.client.Retry(r.ctx, r.target, spec.ID, nil, nil); err == nil || !strings.Contains(err.Error(), "command line") {
 		t.Errorf("retry: %v, want that it is refused", err)
 	}
 	bad = spec

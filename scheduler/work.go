@@ -117,7 +117,10 @@ func (d *drive) work(ctx context.Context, plan *jobs.Plan) error {
 // of it any more.
 func (w *work) pause(ctx context.Context, why string) error {
 	if w.state.State == jobs.StatePaused && w.held && w.state.Reason == why {
-		return nil
+		if w.control.At.Equal(w.state.Answered) {
+			return nil
+		}
+		return w.write(ctx, w.state) // what was set changes nothing: whoever waits for an answer has one
 	}
 	if err := w.s.conn.Job(w.f.id).SetSignal(ctx, jobs.StatePaused); err != nil {
 		return err

@@ -100,11 +100,13 @@ func (i *intakeBench) lose(event string) {
 
 func (i *intakeBench) run(n int) {
 	b := i.b
-	source, target := i.store.NewBucket("source"), i.store.NewBucket("target")
+	const target = "s3://target" // as jobs say
+	source := i.store.NewBucket("source")
+	i.store.NewBucket("target")
 	env := i.env
 	defer i.start(i.store.Endpoint)()
 	env = append(env, i.storeBench.env...)
-	intake := faults.Start(b, "intake", env, i.program, "intake", "s3://source", "s3://target", "--codec", "vq", "--events", "nats://objects",
+	intake := faults.Start(b, "intake", env, i.program, "intake", "s3://source", target, "--codec", "vq", "--events", "nats://objects",
 		"--every", "1m", "--batch-wait", "2s")
 	defer intake.Kill()
 	buckets := storage.NewBuckets()
@@ -120,7 +122,7 @@ func (i *intakeBench) run(n int) {
 		putting.Go(func() {
 			for k := range next {
 				s := smallObject(k, 0)
-				if _, err := storage.Put(context.Background(), from, s.Key, s.Data, nil); err != nil {
+				if err := from.WriteAll(context.Background(), s.Key, s.Data, nil); err != nil {
 					b.Errorf("put %s: %v", s.Key, err)
 				}
 			}
@@ -146,6 +148,7 @@ func (i *intakeBench) run(n int) {
 		return count() >= n
 	})
 	took := time.Since(began)
+	buckets.S3Endpoint = i.store.Endpoint
 	client := &scheduler.Client{Buckets: buckets}
 	faults.Until(b, time.Minute, "the end of the batches", func() bool {
 		open, _, err := client.Unfinished(context.Background(), target, jobs.IntakeToken)
@@ -163,7 +166,7 @@ func (i *intakeBench) run(n int) {
 // exactlyOnce checks the records of all batches.
 func (i *intakeBench) exactlyOnce(client *scheduler.Client, n int) {
 	b := i.b
-	target := i.store.URL("target")
+	const target = "s3://target"
 	compressed := map[string]int{}
 	seen := map[string]bool{} // records: those in the list of a prune that was ended are also in the jobs'
 	all, err := client.List(b.Context(), target)
@@ -188,7 +191,7 @@ func (i *intakeBench) exactlyOnce(client *scheduler.Client, n int) {
 	}
 	wrong := 0
 	for k := range n {
-		if compressed[smallObject(k, 0).Key] != 1 {
+		if compressed[smallKey(k)] != 1 {
 			wrong++
 		}
 	}
@@ -202,7 +205,7 @@ func (i *intakeBench) exactlyOnce(client *scheduler.Client, n int) {
 func (i *intakeBench) latencies(n int) {
 	var told, all []float64
 	for k := range n {
-		key := smallObject(k, 0).Key
+		key := smallKey(k)
 		from, err := os.Stat(filepath.Join(i.store.Root, "source", key))
 		if err != nil {
 			i.b.Fatal(err)

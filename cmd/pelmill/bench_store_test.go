@@ -121,8 +121,10 @@ func (c *storeBench) fill(bucket string, first, last int) {
 
 // smallObject is a PNG file of about 1.8 KB, in folders of 1,000.
 func smallObject(i, version int) faults.Source {
-	return faults.Image(uint64(i)<<8|uint64(version), fmt.Sprintf("d%03d/picture-%06d.png", i/1000, i), 27, 27)
+	return faults.Image(uint64(i)<<8|uint64(version), smallKey(i), 27, 27)
 }
+
+func smallKey(i int) string { return fmt.Sprintf("d%03d/picture-%06d.png", i/1000, i) }
 
 // requests counts the requests of a job of n objects.
 func (c *storeBench) requests(n int) {

@@ -34,18 +34,14 @@ the cluster there and watched; interrupting then ends the watching, not the job.
   pelmill compress s3://archive/scans s3://archive-vq --codec vq -o n=1024 --include '*.png'`,
 		GroupID: groupData,
 		Args:    arguments(2, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			spec, err := j.build(args[0], args[1])
-			if err != nil {
-				return err
-			}
+		RunE: j.verb(func(ctx context.Context, spec jobs.Spec) error {
 			switch {
 			case len(spec.Notify) > 0 && c.redis == "" && notices.secretFile == "":
 				return usagef("--notify without --redis needs --notify-secret-file")
 			case notices.secretFile != "" && c.redis != "":
 				return usagef("--notify-secret-file is for the scheduler, or without --redis")
 			}
+			var err error
 			if c.notify, err = notices.sender(); err != nil {
 				return err
 			}
@@ -95,7 +91,7 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 				return err
 			}
 			return l.finish(ctx, ref{spec.Target, spec.ID}, spec.Source)
-		},
+		}),
 	}
 	j.flags(cmd.Flags(), 0)
 	p.pricesFlag(cmd.Flags())
@@ -136,7 +132,7 @@ func (p *program) dryRun(ctx context.Context, c *cluster, j *jobFlags, spec jobs
 	if spec.Sample == 0 {
 		spec.Sample = dryRunSample
 	}
-	plan, err := c.client.DryRun(ctx, spec, j.list, j.format)
+	plan, err := c.jobs.DryRun(ctx, spec, j.list, j.format)
 	if err != nil {
 		return err
 	}
@@ -158,7 +154,7 @@ func (p *program) dryRun(ctx context.Context, c *cluster, j *jobFlags, spec jobs
 // or submits a new one.
 func (l *local) continueOrSubmit(ctx context.Context, j *jobFlags, spec jobs.Spec) (jobs.Spec, error) {
 	client := l.c.client
-	if j.list != nil {
+	if j.list != nil || j.format != "" {
 		return client.Submit(ctx, spec, j.list, j.format)
 	}
 	id, ok, err := client.FindUnfinished(ctx, spec.Source, spec.Target, spec.Codec, spec.Options, spec.Filter)

@@ -154,7 +154,7 @@ func origins(ctx context.Context, client *scheduler.Client, target string) (func
 	found := map[string]worker.Origin{}
 	err := client.Claims(ctx, target, "", func(c jobs.Claim) error {
 		if _, newer := found[c.Target]; c.Target != "" && !newer && c.Owner == nil {
-			found[c.Target] = worker.Origin{Key: c.Key, Format: c.SourceFormat, ModTime: c.ModTime, Copy: c.Outcome != jobs.OutcomeCompressed}
+			found[c.Target] = worker.Origin{Key: c.Key, Format: c.SourceFormat, ModTime: c.ModTime, Copy: c.Outcome != jobs.OutcomeCompressed, DICOM: c.Exact == "dicom"}
 		}
 		return nil
 	})

@@ -6,15 +6,19 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pelmill/pelmill/codecs"
+	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/scheduler/intake/instances"
 	"github.com/pelmill/pelmill/storage"
 	"github.com/pelmill/pelmill/worker"
 )
@@ -27,7 +31,7 @@ func (p *program) doctor() *cobra.Command {
 		Long: `Check what a job needs before it runs: with --redis the server's version, eviction
 policy, persistence, memory and clock; the right to list and read SRC; the right
 to create, read and delete in each DST, with objects under .pelmill/tmp/ that are
-removed again; every codec on pictures with known results; the cards with their links, kernels and
+removed again; the spool of an intake that receives DICOM instances into SRC, and its quarantine; every codec and every decoder of DICOM files on pictures with known results; the cards with their links, kernels and
 codecs; the free disk and the limit of open files.
 
 Exit code 0 if nothing failed (warnings are allowed), 8 if Redis or a bucket cannot
@@ -116,6 +120,7 @@ func (d *examination) all(ctx context.Context, redis string, places []string) {
 	buckets := d.p.newBuckets()
 	buckets.Retry = storage.Retry{Attempts: 2, Timeout: 20 * time.Second} // who asks wants the truth, soon
 	defer buckets.Close()
+	var source *storage.Bucket
 	for i, place := range places {
 		b, err := buckets.Open(ctx, place)
 		if err != nil {
@@ -123,15 +128,18 @@ func (d *examination) all(ctx context.Context, redis string, places []string) {
 			continue
 		}
 		if i == 0 {
+			source = b
 			d.source(ctx, b)
 		} else {
 			d.target(ctx, b)
+			d.spool(ctx, source, b)
 		}
 		if b.Dir() != "" {
 			d.disk(b.Dir())
 		}
 	}
 	d.codecs(ctx)
+	d.dicom()
 	d.devices(ctx)
 	d.disk(os.TempDir())
 	d.openFiles()
@@ -266,6 +274,35 @@ func (d *examination) target(ctx context.Context, b *storage.Bucket) {
 	d.ok(name, "objects can be created once, read and deleted")
 }
 
+// spool looks at what an intake of DICOM instances keeps, where there is one.
+func (d *examination) spool(ctx context.Context, source, target *storage.Bucket) {
+	if source == nil {
+		return
+	}
+	s, err := instances.Open(ctx, source, target, &instances.Options{Existing: true})
+	if errors.Is(err, instances.ErrNone) {
+		return
+	}
+	name := "spool " + short(source.URL)
+	if err != nil {
+		d.fail(name, err, "")
+		return
+	}
+	defer s.Close()
+	c, err := s.Examine(ctx)
+	switch {
+	case err != nil:
+		d.fail(name, err, "senders are told to try again")
+	case len(c.Damaged) > 0:
+		d.fail(name, fmt.Errorf("of %d instances %d were read and %d have other bytes than were received, such as %s", c.Instances, c.Read, len(c.Damaged), c.Damaged[0]), "look at the disk, and for the instance at its sender")
+	default:
+		d.ok(name, "%s, %s; it can be written, and %d that were read are as received", plural(c.Instances, "instance"), bytesText(c.Bytes), c.Read)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(c.Held)) {
+		d.warn("quarantine "+string(reason), plural(c.Held[reason], "object"), "pelmill quarantine lists them")
+	}
+}
+
 func (d *examination) disk(dir string) {
 	free, err := freeSpace(dir)
 	switch {
@@ -300,4 +337,14 @@ func (d *examination) codecs(ctx context.Context) {
 		}
 		d.ok(name, "version %d gives the known results", c.Info().Version)
 	}
+}
+
+// dicom tries the dictionary and the decoders for DICOM files.
+func (d *examination) dicom() {
+	tried, err := imageio.SelfTestDICOM()
+	if err != nil {
+		d.fail("dicom", err, "do not use this build on this machine")
+		return
+	}
+	d.ok("dicom", "%s", tried)
 }

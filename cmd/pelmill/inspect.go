@@ -17,11 +17,14 @@ import (
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/internal/container/dicom"
 	"github.com/pelmill/pelmill/storage"
+	"github.com/pelmill/pelmill/worker/series"
 )
 
 func (p *program) inspect() *cobra.Command {
 	var thumbnail string
+	var values bool
 	cmd := &cobra.Command{
 		Use:   "inspect FILE...",
 		Short: "Show what files hold, from their headers",
@@ -29,6 +32,10 @@ func (p *program) inspect() *cobra.Command {
 decoding a picture: shape, orientation, density, ICC profile and EXIF fields among them.
 FILE is a path or the URL of an object. A file that cannot be read gives code 1 after
 the others were shown.
+
+Of a DICOM file it shows the transfer syntax, the shape, whether it can be rewritten or why
+not, and the tags, lengths and keywords of its elements; their values only with
+--values, because they name patients. So are keys of the files of a series.
 
 With --thumbnail the picture of the one FILE is decoded, as little of it as the file allows, and written
 to a new PNG file of at most 256 samples along a side: of a volume or an animation the
@@ -48,7 +55,7 @@ middle slice, of samples of more than 8 bits the range that they use.`,
 				if i > 0 && !p.json {
 					fmt.Fprintln(p.stdout)
 				}
-				if err := p.inspectFile(cmd.Context(), name, thumbnail); err != nil {
+				if err := p.inspectFile(cmd.Context(), name, thumbnail, values); err != nil {
 					last = err
 					continue
 				}
@@ -57,16 +64,17 @@ middle slice, of samples of more than 8 bits the range that they use.`,
 		},
 	}
 	cmd.Flags().StringVar(&thumbnail, "thumbnail", "", "write a small picture of it to `FILE`, a PNG file")
+	cmd.Flags().BoolVar(&values, "values", false, "show values of the elements of DICOM files and keys of the files of series, which name patients")
 	return cmd
 }
 
 // inspectFile shows one file.
-func (p *program) inspectFile(ctx context.Context, name, thumbnail string) error {
+func (p *program) inspectFile(ctx context.Context, name, thumbnail string, values bool) error {
 	data, err := p.readFile(ctx, name, 1<<30)
 	if err != nil {
 		return err
 	}
-	format, owner, fields, err := describe(name, data)
+	format, owner, fields, err := describe(name, data, values)
 	if err != nil {
 		return fmt.Errorf("inspect %s: %w", name, err)
 	}
@@ -105,12 +113,20 @@ type inspectEvent struct {
 // describe asks the codec whose extension the name has, then the image
 // readers, then the other codecs, and returns the first answer: the format, and the codec
 // whose file it is, nil for an image format.
-func describe(name string, data []byte) (format string, owner codec.Codec, fields []codec.Field, err error) {
+func describe(name string, data []byte, values bool) (format string, owner codec.Codec, fields []codec.Field, err error) {
+	if dicom.Is(data) {
+		fields, err := describeDICOM(data, values)
+		return imageio.DICOM, nil, fields, err
+	}
 	var first error
 	if c, ok := codecs.ByExtension(name); ok {
 		h, err := c.Header(data)
 		if err == nil {
-			return c.Info().Name, c, append(h.Fields, metaFields(data, h.Fields)...), nil
+			fields := append(h.Fields, metaFields(data, h.Fields)...)
+			if series.Is(data) {
+				fields, err = append(fields, describeSeries(c, data, values)...), nil
+			}
+			return c.Info().Name, c, fields, err
 		}
 		first = err
 	}

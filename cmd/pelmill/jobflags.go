@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/pelmill/pelmill/codecs"
@@ -27,6 +30,7 @@ type jobFlags struct {
 	filesFrom      string
 	manifest       string
 	manifestFormat string
+	group          string
 	limitBytes     size
 	chunkBytes     size
 	dryRun, yes    bool
@@ -47,6 +51,7 @@ func (j *jobFlags) flags(fs *pflag.FlagSet, sample int) {
 	fs.BoolVar(&j.strict, "strict", false, "end with code 3 if anything was unsupported; of a submitted job, pelmill watch does")
 	fs.StringVar(&j.filesFrom, "files-from", "", "take the keys that `FILE` lists, one a line, instead of listing the source; - is standard input")
 	fs.StringVar(&j.manifest, "manifest", "", "take the objects of this manifest `FILE` instead of listing the source; - is standard input")
+	fs.StringVar(&j.group, "group", "", "make one object of the files of each DICOM series: `series` is a folder or, with --manifest, what its column series names, series:headers reads the beginning of every object to find out")
 	fs.StringVar(&j.manifestFormat, "manifest-format", "", "`FORMAT` of the manifest: csv, jsonl or inventory; default by its name")
 	fs.StringArrayVar(&s.Notify, "notify", nil, "tell `URL` by a signed webhook when the job is done, has failed or is paused by a limit; may be repeated, and whoever reads DST can read it")
 	fs.StringVar(&s.Token, "token", "", "idempotency `TOKEN`: a second submission with it returns the first one's job")
@@ -63,7 +68,7 @@ func (j *jobFlags) work(fs *pflag.FlagSet) {
 	fs.StringVar(&s.Codec, "codec", "", "codec `NAME`; pelmill codecs lists them")
 	fs.StringArrayVarP(&j.options, "option", "o", nil, "codec option `KEY=VALUE`, may be repeated")
 	fs.StringVar(&s.Device, "device", s.Device, "`DEVICE` that encodes: auto, cpu, cuda or cuda:N")
-	fs.StringVar(&s.Verify, "verify", s.Verify, "`HOW` results are checked: full (decoded on the CPU), device, sample:P with P from 0 to 1, or off")
+	fs.StringVar(&s.Verify, "verify", s.Verify, "`HOW` results are checked: full (decoded on the CPU), device, sample:P with P from 0 to 1, or off; DICOM files are always checked in full")
 	fs.Var(&j.minPSNR, "min-psnr", "reject lossy results below so many `DB`; 0 is no floor, and the default is that of the codec ("+floorsText()+")")
 	fs.StringVar(&s.Larger, "larger", s.Larger, "`WHAT` to do with a source whose result would be larger: leave or copy it")
 	fs.StringVar(&s.Others, "others", s.Others, "`WHAT` to do with sources that are unsupported or rejected: leave or copy them, so that with --larger copy the target has everything")
@@ -89,6 +94,17 @@ func (j *jobFlags) work(fs *pflag.FlagSet) {
 // leastRatio stands for a --fail-ratio of zero: any failure is more.
 const leastRatio = 1e-12
 
+// verb makes a verb of SRC and DST whose flags say what a job does.
+func (j *jobFlags) verb(run func(ctx context.Context, spec jobs.Spec) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		spec, err := j.build(args[0], args[1])
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), spec)
+	}
+}
+
 // build checks everything that can be checked without looking at the buckets
 // and returns the specification, without an id.
 func (j *jobFlags) build(source, target string) (jobs.Spec, error) {
@@ -99,6 +115,9 @@ func (j *jobFlags) build(source, target string) (jobs.Spec, error) {
 	}
 	if s.Target, err = storage.Canonical(target); err != nil {
 		return s, &exit{exitUsage, err}
+	}
+	if err := j.grouping(); err != nil {
+		return s, err
 	}
 	c, opts, err := codecOf(s.Codec, j.options)
 	if err != nil {
@@ -154,6 +173,32 @@ func (j *jobFlags) build(source, target string) (jobs.Spec, error) {
 		return s, &exit{exitUsage, err}
 	}
 	return s, nil
+}
+
+// groups are the values of --group with what they mean for a source that is listed.
+var groups = map[string]string{"series": scheduler.GroupFolders, "series:headers": scheduler.GroupHeaders}
+
+// grouping checks --group, and has the codec make volumes.
+func (j *jobFlags) grouping() error {
+	switch {
+	case j.group == "":
+		return nil
+	case groups[j.group] == "":
+		return usagef("--group %q: want series or series:headers", j.group)
+	case j.filesFrom != "":
+		return usagef("--group and --files-from cannot be given together: a manifest with a column series names the parts of series")
+	case j.manifest != "" && j.group != "series":
+		return usagef("--group %s is for a source that is listed: with a manifest its column series says what belongs together", j.group)
+	case j.spec.Codec != "jpeg2000" && j.spec.Codec != "":
+		return usagef("--group makes volumes, which --codec jpeg2000 does")
+	}
+	if !slices.ContainsFunc(j.options, func(o string) bool { return strings.HasPrefix(o, "container=") }) {
+		j.options = append(j.options, "container=jp3d")
+	}
+	if !slices.Contains(j.options, "container=jp3d") {
+		return usagef("--group makes volumes, which -o container=jp3d does")
+	}
+	return nil
 }
 
 // filterFlags select objects of a source.
@@ -245,6 +290,9 @@ func (j *jobFlags) open() error {
 	case j.filesFrom != "":
 		name, j.format = j.filesFrom, scheduler.FilesFrom
 	case name == "":
+		if j.format = groups[j.group]; j.group != "" && j.manifestFormat != "" {
+			return usagef("--manifest-format belongs to --manifest")
+		}
 		return nil
 	case j.format == "":
 		switch ext := strings.ToLower(filepath.Ext(strings.TrimSuffix(name, ".gz"))); ext {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/scheduler/intake/instances"
 	"github.com/pelmill/pelmill/storage"
 	"github.com/pelmill/pelmill/worker"
 )
@@ -94,6 +95,7 @@ func (p *program) findOrphans(ctx context.Context, dst string, o *orphanFlags) e
 	if err != nil {
 		return err
 	}
+	opts.Ignore = instances.IsResult // pelmill originals has removed their sources
 	guard := worker.NewSourceGuard(buckets, b, b, "")
 	opts.Keep = func(ctx context.Context, key string) error {
 		_, err := guard.InSource(ctx, key)
@@ -134,7 +136,12 @@ func (p *program) showOrphan(o scheduler.Orphan) error {
 
 // confirmed asks whether results are to be deleted.
 func (p *program) confirmed(ctx context.Context, sum scheduler.Orphans, target string) bool {
-	fmt.Fprintf(p.stderr, "Delete %s, %s, from %s? [y/N] ", plural(sum.Orphans-sum.Left, "result"), bytesText(sum.Bytes), short(target))
+	return p.confirm(ctx, fmt.Sprintf("Delete %s, %s, from %s?", plural(sum.Orphans-sum.Left, "result"), bytesText(sum.Bytes), short(target)))
+}
+
+// confirm asks a question that is answered by yes or no.
+func (p *program) confirm(ctx context.Context, question string) bool {
+	fmt.Fprint(p.stderr, question+" [y/N] ")
 	answer := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(p.stdin).ReadString('\n')

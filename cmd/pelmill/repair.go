@@ -7,22 +7,14 @@ import (
 	"slices"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/scheduler"
 	"github.com/pelmill/pelmill/storage"
 	"github.com/pelmill/pelmill/worker"
 )
 
-// notRepaired are the problems that making a result anew does not solve: it belongs
-// to another source by now, or nothing is known against it.
-var notRepaired = []string{worker.ProblemReplaced, worker.ProblemUnknown, worker.ProblemStorage, worker.ProblemMemory}
-
 // repairable are the damaged results that can be made anew.
 func repairable(all []jobs.Damage) (some []jobs.Damage) {
-	for _, d := range all {
-		if !slices.Contains(notRepaired, d.Problem) {
-			some = append(some, d)
-		}
-	}
-	return some
+	return slices.DeleteFunc(slices.Clone(all), func(d jobs.Damage) bool { return !d.Repairable() })
 }
 
 // repairAll makes damaged results anew, checks them again and corrects the summary.
@@ -135,19 +127,11 @@ func (v *verification) runRepair(ctx context.Context, spec jobs.Spec) error {
 
 // retryDamaged makes the results anew that the last verification of a target, or of
 // the records of one of its jobs, found damaged: here, or on the cluster of c.
-func (p *program) retryDamaged(ctx context.Context, c *cluster, target, only string, mutate func(*jobs.Spec), do func(jobs.Spec) error) error {
-	found, err := c.client.Damage(ctx, target)
-	if err != nil {
-		return err
-	}
-	if only != "" {
-		found = slices.DeleteFunc(found, func(d jobs.Damage) bool { return d.Job != only })
-	}
-	todo := repairable(found)
-	if len(todo) == 0 {
+func (p *program) retryDamaged(target string, repair func() ([]jobs.Spec, error), do func(jobs.Spec) error) error {
+	made, err := repair()
+	if errors.Is(err, scheduler.ErrNothing) {
 		return nothingf("nothing to do: the last verification of %s has listed no result that can be made anew", short(target))
 	}
-	made, err := c.client.Repair(ctx, target, todo, mutate)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
+	"github.com/pelmill/pelmill/scheduler"
 	"github.com/pelmill/pelmill/scheduler/api"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -17,6 +22,7 @@ func (p *program) retry() *cobra.Command {
 	var device, verify string
 	var overwrite, yes, damaged bool
 	var minPSNR decibels
+	var classes []string
 	cmd := p.jobVerb("retry DST [JOB] | JOB", "Try the failed objects of a job again",
 		`Make a new job of the objects that failed or were rejected, and do it: in this
 process, or with --redis or --server on the cluster there (which waits for pelmill start unless
@@ -28,6 +34,11 @@ of JOB, and makes these results anew.`,
 			ctx := cmd.Context()
 			if err := checkDevice(device); err != nil {
 				return err
+			}
+			for _, name := range classes {
+				if !slices.Contains(class.All(), name) {
+					return usagef("--class %q: want one of %s", name, strings.Join(class.All(), ", "))
+				}
 			}
 			here := !c.connected()
 			mutate := func(s *jobs.Spec) {
@@ -52,15 +63,34 @@ of JOB, and makes these results anew.`,
 			if err != nil {
 				return err
 			}
-			if damaged && c.remote != nil {
-				return usagef("--damaged reads what pelmill verify wrote, so not with --server")
+			again := api.Again{Start: yes, Classes: classes}
+			if cmd.Flags().Changed("device") {
+				again.Device = device
+			}
+			if cmd.Flags().Changed("verify") {
+				again.Verify = verify
+			}
+			if minPSNR.given {
+				again.MinPSNR = &minPSNR.value
+			}
+			if cmd.Flags().Changed("overwrite") {
+				again.Overwrite = &overwrite
+			}
+			if damaged && len(classes) > 0 {
+				return usagef("--damaged and --class cannot be given together")
 			}
 			if damaged {
 				only := ""
 				if len(cmd.Flags().Args()) == 2 {
 					only = r.id
 				}
-				return p.retryDamaged(ctx, c, r.target, only, mutate, func(spec jobs.Spec) error {
+				repair := func() ([]jobs.Spec, error) {
+					if c.remote != nil {
+						return c.remote.RepairDamaged(ctx, r.target, only, again)
+					}
+					return c.client.RepairDamaged(ctx, r.target, only, mutate)
+				}
+				return p.retryDamaged(r.target, repair, func(spec jobs.Spec) error {
 					if !here {
 						return p.submitted(ctx, c, spec, stats)
 					}
@@ -99,22 +129,12 @@ of JOB, and makes these results anew.`,
 			}
 			var spec jobs.Spec
 			if c.remote != nil {
-				again := api.Again{Start: yes}
-				if cmd.Flags().Changed("device") {
-					again.Device = device
-				}
-				if cmd.Flags().Changed("verify") {
-					again.Verify = verify
-				}
-				if minPSNR.given {
-					again.MinPSNR = &minPSNR.value
-				}
-				if cmd.Flags().Changed("overwrite") {
-					again.Overwrite = &overwrite
-				}
 				spec, err = c.remote.Retry(ctx, r.id, again)
 			} else {
-				spec, err = c.client.Retry(ctx, r.target, r.id, mutate)
+				spec, err = c.client.Retry(ctx, r.target, r.id, classes, mutate)
+			}
+			if errors.Is(err, scheduler.ErrNothing) {
+				return nothingf("nothing to do: no object of job %s failed with %s", r.id, strings.Join(classes, " or "))
 			}
 			if err != nil {
 				return err
@@ -131,6 +151,7 @@ of JOB, and makes these results anew.`,
 	flags.StringVar(&verify, "verify", "full", "`HOW` results are checked, if otherwise than before")
 	flags.Var(&minPSNR, "min-psnr", "reject lossy results below so many `DB`, if otherwise than before; 0 is no floor")
 	flags.BoolVar(&overwrite, "overwrite", false, "replace what is in the way in the target, unless a job that has not ended owns it")
+	flags.StringSliceVar(&classes, "class", nil, "only objects whose error is of this `CLASS`, such as storage; separated by commas")
 	flags.BoolVar(&damaged, "damaged", false, "make the results anew that the last pelmill verify listed as damaged")
 	flags.BoolVarP(&yes, "yes", "y", false, "with --redis or --server: start without waiting for pelmill start")
 	return cmd

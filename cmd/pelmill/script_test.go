@@ -71,10 +71,14 @@ func TestStores(t *testing.T) {
 //	flip file offset            inverts one bit of a byte; negative offsets count from the end
 //	cut file bytes              shortens a file
 //	exif FROM TO                copies a PNG file and gives it an EXIF block of a camera
+//	series folder N UID         writes N slices of a CT series
 //	tiff file orientation       writes a TIFF file of one grey pixel with a density
 //	keep NAME type field        sets $NAME to the field of the last line of this type on stdout
 //	copies N file folder        copies a file N times into a new folder
 //	until regexp command args...   runs the command until its stdout matches
+//	instance file N                writes DICOM instance N of a series of 8
+//	stow STATUS address file...    sends files to a receiver of instances, which answers with this status
+//	metrics address                the metrics that are served there become stdout
 //	spoil bucket key               inverts one bit of an object
 //	remove bucket key              removes an object
 //	same bucket key file           the object has the content of the file
@@ -82,11 +86,18 @@ func TestStores(t *testing.T) {
 //	disk folder options            mounts a tmpfs, until the end of the script
 //	remount folder options         changes it
 //
-// The condition mount is the right to mount, which no machine must give.
+// The condition mount is the right to mount, which no machine must give; pynetdicom is that $PYTHON has it, with which $PEER
+// sends instances.
 //
-// $IMAGES is the folder with the project's small images. With Redis, $API is an address that a scheduler can listen at.
+// $IMAGES is the folder with the project's small images; $STOW, $SCP and $METRICS are addresses that an intake can listen
+// at, and $SCPPORT is the port of one of them. With Redis, $API is an address that a scheduler can listen at.
 func transcripts(t *testing.T, dir, redis string, environment ...string) {
 	images, err := filepath.Abs(filepath.Join("..", "..", "testdata", "images"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	python := filepath.Join(services.Root(t), ".tools/pynetdicom/bin/python")
+	peer, err := filepath.Abs("../../scheduler/intake/dimse/testdata/peer.py")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,6 +109,13 @@ func transcripts(t *testing.T, dir, redis string, environment ...string) {
 		UpdateScripts:       os.Getenv("PELMILL_UPDATE") != "",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("IMAGES", images)
+			env.Setenv("PYTHON", python)
+			env.Setenv("PEER", peer)
+			for _, name := range []string{"STOW", "SCP", "METRICS"} {
+				port := services.FreePort(t)
+				env.Setenv(name, fmt.Sprintf("127.0.0.1:%d", port))
+				env.Setenv(name+"PORT", fmt.Sprint(port))
+			}
 			env.Vars = append(env.Vars, environment...)
 			if redis != "" {
 				// Folders stand for buckets here, and no process opens a folder that only Redis names.
@@ -108,17 +126,24 @@ func transcripts(t *testing.T, dir, redis string, environment ...string) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits":  exits,
-			"event":  event,
-			"events": events,
-			"flip":   flip,
-			"cut":    cut,
-			"note":   note,
-			"exif":   exif,
-			"tiff":   tiff,
-			"keep":   keep,
-			"copies": copies,
-			"until":  until,
+			"exits":   exits,
+			"dicom":   writeDICOM,
+			"dataset": dataset,
+			"event":   event,
+			"events":  events,
+			"flip":    flip,
+			"cut":     cut,
+			"note":    note,
+			"exif":    exif,
+			"series":  writeSeries,
+			"tiff":    tiff,
+			"keep":    keep,
+			"copies":  copies,
+			"until":   until,
+
+			"instance": instance,
+			"stow":     sendInstances,
+			"metrics":  metrics,
 
 			"spoil":   spoil,
 			"remove":  remove,
@@ -129,7 +154,15 @@ func transcripts(t *testing.T, dir, redis string, environment ...string) {
 			"remount": remount,
 		},
 		Condition: func(name string) (bool, error) {
-			if name != "mount" {
+			switch name {
+			case "pynetdicom":
+				_, err := os.Stat(python)
+				if err != nil && os.Getenv("PELMILL_TEST") == "require" {
+					return false, err
+				}
+				return err == nil, nil
+			case "mount":
+			default:
 				return false, fmt.Errorf("unknown condition %q", name)
 			}
 			dir := t.TempDir()

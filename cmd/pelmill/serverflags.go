@@ -16,6 +16,7 @@ import (
 // engine answers what verbs about jobs ask: from the buckets and the queue, or by the API of a scheduler.
 type engine interface {
 	Submit(ctx context.Context, spec jobs.Spec, manifest io.Reader, format string) (jobs.Spec, error)
+	DryRun(ctx context.Context, spec jobs.Spec, manifest io.Reader, format string) (jobs.Plan, error)
 	Status(ctx context.Context, target, id string) (scheduler.Status, error)
 	Plan(ctx context.Context, target, id string) (jobs.Plan, error)
 	Report(ctx context.Context, target, id string) (jobs.Report, error)

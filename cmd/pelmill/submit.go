@@ -28,17 +28,12 @@ The same --token gives the same job again, however often it is submitted.`,
   pelmill submit s3://scans s3://scans-vq --codec vq --manifest inventory.csv --manifest-format inventory --yes`,
 		GroupID: groupJobs,
 		Args:    arguments(2, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			spec, err := j.build(args[0], args[1])
-			if err != nil {
-				return err
-			}
+		RunE: j.verb(func(ctx context.Context, spec jobs.Spec) error {
 			if !c.connected() && !j.dryRun {
 				return usagef("submit needs --redis or --server; pelmill compress does a job without one")
 			}
-			if c.server.url != "" && j.dryRun {
-				return usagef("--dry-run looks at the buckets from here, so not with --server: submit without --yes and look at the plan")
+			if c.server.url != "" && j.group != "" && j.manifest == "" {
+				return usagef("--group lists the bucket from here, so not with --server: give a --manifest with a column series")
 			}
 			if err := j.open(); err != nil {
 				return err
@@ -52,11 +47,12 @@ The same --token gives the same job again, however often it is submitted.`,
 			if j.dryRun {
 				return p.dryRun(ctx, c, j, spec)
 			}
-			if spec, err = c.jobs.Submit(ctx, spec, j.list, j.format); err != nil {
+			spec, err := c.jobs.Submit(ctx, spec, j.list, j.format)
+			if err != nil {
 				return err
 			}
 			return p.submitted(ctx, c, spec, stats)
-		},
+		}),
 	}
 	j.flags(cmd.Flags(), dryRunSample)
 	p.pricesFlag(cmd.Flags())

@@ -179,7 +179,7 @@ func (c *checking) run(ctx context.Context, keys map[string]bool) (worker.Verify
 			if o.Problem != "" {
 				sum.Failed++
 				damaged = append(damaged, jobs.Damage{Key: o.Key, Job: o.Job, Target: o.Target, Problem: o.Problem, Error: o.Error,
-					Size: o.FoundSize, SHA256: o.FoundSHA256})
+					Size: o.FoundSize, SHA256: o.FoundSHA256, Parts: o.Parts})
 			}
 			now := sum
 			mu.Unlock()

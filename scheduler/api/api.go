@@ -44,6 +44,8 @@ type API struct {
 	streams chan struct{}
 	reading chan struct{} // pages of records
 
+	planning chan struct{} // plans that are made for a request
+
 	plans    fresh[Plan]
 	reports  fresh[jobs.Report]
 	workers  fresh[Workers]
@@ -64,7 +66,7 @@ const readAtOnce = 4
 // New makes an API of a client with a connection. Buckets of the client should have the policy of opts.Allow.
 func New(client *scheduler.Client, opts *Options) *API {
 	a := &API{client: client, watches: map[string]*watch{}, ended: map[place]Job{},
-		atWork: make(chan struct{}, mostAtWork), streams: make(chan struct{}, mostStreams), reading: make(chan struct{}, readAtOnce)}
+		atWork: make(chan struct{}, mostAtWork), streams: make(chan struct{}, mostStreams), reading: make(chan struct{}, readAtOnce), planning: make(chan struct{}, 1)}
 	a.ctx, a.stop = context.WithCancel(context.Background())
 	if opts != nil {
 		a.opts = *opts
@@ -84,7 +86,7 @@ func New(client *scheduler.Client, opts *Options) *API {
 		page = a.opts.Page(a)
 	}
 	v1 := a.permit(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if !unknownRoute(mux, rw, r) {
+		if !a.serveJob(rw, r) && !unknownRoute(mux, rw, r) {
 			mux.ServeHTTP(rw, r)
 		}
 	}))

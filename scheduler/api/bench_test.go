@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"fmt"
 	"image"
 	"image/color"
@@ -10,83 +9,102 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/pelmill/pelmill/jobs"
-	"github.com/pelmill/pelmill/scheduler/api"
-	"github.com/pelmill/pelmill/worker"
+	"github.com/pelmill/pelmill/internal/faults"
+	"github.com/pelmill/pelmill/internal/services"
 )
 
-// BenchmarkReaders measures what 200 readers, who ask once a second, and 50 streams of events cost a job whose worker shares
-// the machine with them: phases with and without readers take turns, so that what else the machine does falls on both. The
-// unit lost-% is the median over pairs of phases; p50-ms and p99-ms are of GET /v1/jobs/{id}.
+// BenchmarkReaders measures what 200 readers and 50 streams of events cost a job, and how long the readers wait, where the
+// scheduler, a worker and the readers are processes of their own that share the machine. Readers ask once a second, as pages
+// and scripts do, in phases that take turns with phases without readers, so that what else the machine does falls on both:
+// lost-% is the median over pairs of phases. Then each asks again as soon as it has its answer ("flood"), for which the times
+// are printed only: that takes all the CPU that there is. All times are of GET /v1/jobs/{id}.
 func BenchmarkReaders(b *testing.B) {
 	const (
-		pictures = 12_000
+		pictures = 30_000
 		pairs    = 7
 		phase    = 4 * time.Second
 	)
+	program, err := faults.Build(b.TempDir(), "cmd/pelmill")
+	if err != nil {
+		b.Fatal(err)
+	}
 	for range b.N {
-		r := newRig(b, nil)
-		var done atomic.Int64
-		w, err := worker.New(r.conn, r.buckets, &worker.Options{Device: "cpu", OnResult: func(jobs.Result) { done.Add(1) }})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := os.MkdirAll(r.source, 0o777); err != nil {
-			b.Fatal(err)
-		}
-		first := filepath.Join(r.source, "00000.png")
-		writeNoise(b, first)
-		for i := 1; i < pictures; i++ {
-			if err := os.Link(first, filepath.Join(r.source, fmt.Sprintf("%05d.png", i))); err != nil {
+		dir := b.TempDir()
+		source, target := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+		for _, d := range []string{source, target} {
+			if err := os.Mkdir(d, 0o777); err != nil {
 				b.Fatal(err)
 			}
 		}
-		id := r.submit(func(s *jobs.Spec) { s.ChunkObjects = 50 })
-		ctx, cancel := context.WithCancel(r.ctx)
-		var running sync.WaitGroup
-		running.Go(func() { w.Run(ctx) })
-		r.until(id, "some objects", func(api.Job) bool { return done.Load() > 100 })
+		first := filepath.Join(source, "00000.png")
+		writeNoise(b, first)
+		for i := 1; i < pictures; i++ {
+			if err := os.Link(first, filepath.Join(source, fmt.Sprintf("%05d.png", i))); err != nil {
+				b.Fatal(err)
+			}
+		}
+		address := fmt.Sprintf("127.0.0.1:%d", services.FreePort(b))
+		env := []string{"PELMILL_REDIS=" + services.Redis(b).URL()}
+		scheduler := faults.Start(b, "scheduler", env, program, "scheduler", target, "--listen", address, "--allow", dir)
+		worker := faults.Start(b, "worker", env, program, "worker", "--allow", dir, "--device", "cpu")
+		out := faults.Run(b, 0, env, program, "submit", source, target, "--codec", "webp", "--yes", "--chunk-objects", "50")
+		id := strings.TrimSpace(out)
+		done := func() float64 {
+			entries, err := os.ReadDir(target)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return float64(len(entries))
+		}
+		faults.Until(b, time.Minute, "some objects", func() bool { return done() > 100 })
 		rate := func() float64 {
-			from, start := done.Load(), time.Now()
+			from, start := done(), time.Now()
 			time.Sleep(phase)
-			return float64(done.Load()-from) / time.Since(start).Seconds()
+			return (done() - from) / time.Since(start).Seconds()
 		}
 		var mu sync.Mutex
-		var times []time.Duration
+		read := func(pause time.Duration, times *[]time.Duration) float64 {
+			stop := readersOf(b, "http://"+address, id, 200, 50, pause, func(d time.Duration) { mu.Lock(); *times = append(*times, d); mu.Unlock() })
+			defer stop()
+			return rate()
+		}
+		var paced, flood []time.Duration
 		var lost, alone []float64
 		for i := range pairs {
-			var quiet, read float64
-			with := func() {
-				stop := r.readers(id, 200, 50, time.Second, func(d time.Duration) { mu.Lock(); times = append(times, d); mu.Unlock() })
-				defer stop()
-				read = rate()
-			}
+			var quiet, with float64
 			if i%2 == 0 { // the order changes, as rates may fall or rise with time
-				quiet = rate()
-				with()
+				quiet, with = rate(), read(time.Second, &paced)
 			} else {
-				with()
+				with = read(time.Second, &paced)
 				quiet = rate()
 			}
-			lost, alone = append(lost, 100*(1-read/quiet)), append(alone, quiet)
+			lost, alone = append(lost, 100*(1-with/quiet)), append(alone, quiet)
 		}
-		if done.Load() >= pictures {
+		flooded := read(0, &flood)
+		if done() >= pictures {
 			b.Error("the job ended too early")
 		}
-		cancel()
-		running.Wait()
+		worker.Kill()
+		scheduler.Kill()
 		slices.Sort(lost)
 		slices.Sort(alone)
-		slices.Sort(times)
 		b.ReportMetric(lost[pairs/2], "lost-%")
 		b.ReportMetric(alone[pairs/2], "objects/s")
-		b.ReportMetric(float64(times[len(times)/2].Microseconds())/1000, "p50-ms")
-		b.ReportMetric(float64(times[len(times)*99/100].Microseconds())/1000, "p99-ms")
+		report := func(name string, times []time.Duration) {
+			slices.Sort(times)
+			for _, p := range []int{50, 90, 99} {
+				b.ReportMetric(float64(times[len(times)*p/100].Microseconds())/1000, fmt.Sprintf("%sp%d-ms", name, p))
+			}
+		}
+		report("", paced)
+		report("flood-", flood)
+		b.ReportMetric(float64(len(flood))/phase.Seconds(), "flood-answers/s")
+		b.ReportMetric(flooded, "flood-objects/s")
 		b.ReportMetric(0, "ns/op")
 	}
 }

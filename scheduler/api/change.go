@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/scheduler"
 )
 
 // Order is what can be said with an action.
@@ -23,6 +25,7 @@ type Order struct {
 // Again is what a new job for the failures of another one has otherwise than that.
 type Again struct {
 	Start     bool     `json:"start,omitempty" doc:"Start as soon as it is planned"`
+	Classes   []string `json:"classes,omitempty" maxItems:"64" nullable:"false" doc:"Only objects whose error is of one of these classes"`
 	Device    string   `json:"device,omitempty" pattern:"^(auto|cpu|cuda(:[0-9]{1,3})?)$" example:"auto"`
 	Verify    string   `json:"verify,omitempty" pattern:"^(full|device|off|sample:(0?\\.[0-9]+|1(\\.0*)?|0))$" example:"full"`
 	MinPSNR   *float64 `json:"min_psnr,omitempty" minimum:"0" maximum:"1000"`
@@ -95,21 +98,12 @@ func (a *API) change(ctx context.Context, id, match string, ctl jobs.Control) (J
 
 // Submit makes a new job, or finds the one that the token made before; created says which.
 func (a *API) Submit(ctx context.Context, s Submission, token string) (job Job, created bool, err error) {
-	spec, err := s.spec(a.client.Codecs)
+	spec, manifest, err := a.specOf(&s)
 	if err != nil {
-		return job, false, problem(http.StatusUnprocessableEntity, strings.TrimPrefix(err.Error(), "jobs: "))
+		return job, false, err
 	}
-	for _, place := range []string{spec.Source, spec.Target} {
-		if err := a.opts.Allow.Check(place); err != nil {
-			return job, false, problemOf(err)
-		}
-	}
-	spec.Token, spec.Created = token, time.Now().UTC()
+	spec.Token = token
 	spec.ID = jobs.NewID(spec.Created)
-	var manifest io.Reader
-	if s.Manifest != "" {
-		manifest = strings.NewReader(s.Manifest)
-	}
 	stored, err := a.client.Submit(ctx, spec, manifest, s.Format)
 	if err != nil {
 		return job, false, a.submitProblem(err)
@@ -152,24 +146,30 @@ func (a *API) Retry(ctx context.Context, id string, o Again) (Job, error) {
 	if report.Counts.Bad() == 0 {
 		return Job{}, conflict(report.State, CodeNothing, fmt.Sprintf("no object of job %s failed", id))
 	}
-	spec, err := a.client.Retry(ctx, job.Target, id, func(s *jobs.Spec) {
-		if s.AutoStart = o.Start; o.Device != "" {
-			s.Device = o.Device
-		}
-		if o.Verify != "" {
-			s.Verify = o.Verify
-		}
-		if o.MinPSNR != nil {
-			s.MinPSNR = *o.MinPSNR
-		}
-		if o.Overwrite != nil {
-			s.Overwrite = *o.Overwrite
-		}
-	})
+	spec, err := a.client.Retry(ctx, job.Target, id, o.Classes, o.mutate)
+	if errors.Is(err, scheduler.ErrNothing) {
+		return Job{}, conflict(report.State, CodeNothing, strings.TrimPrefix(err.Error(), "scheduler: "))
+	}
 	if err != nil {
 		return Job{}, a.submitProblem(err)
 	}
 	return a.made(ctx, &spec)
+}
+
+// mutate changes the specification of the new job.
+func (o *Again) mutate(s *jobs.Spec) {
+	if s.AutoStart = o.Start; o.Device != "" {
+		s.Device = o.Device
+	}
+	if o.Verify != "" {
+		s.Verify = o.Verify
+	}
+	if o.MinPSNR != nil {
+		s.MinPSNR = *o.MinPSNR
+	}
+	if o.Overwrite != nil {
+		s.Overwrite = *o.Overwrite
+	}
 }
 
 type submitIn struct {

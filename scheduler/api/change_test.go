@@ -1,10 +1,14 @@
 package api_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/scheduler/api"
 )
 
@@ -111,4 +115,79 @@ func TestASubmissionNamesItsObjects(t *testing.T) {
 		t.Errorf("planned: %+v", j)
 	}
 	r.want(422, nil, "POST", "/v1/jobs", map[string]any{"source": r.source, "target": r.target, "codec": "webp", "manifest": "x"})
+}
+
+// Failures of one class are tried again without those of others.
+func TestFailuresAreRetriedByClass(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.fill(3, "bad.png")
+	id := r.submit(func(s *jobs.Spec) { s.Limits.Side = 7; s.FailRatio = 1 })
+	r.work()
+	done := r.untilState(id, "done")
+	if done.Classes[class.Limit] != 3 || done.Classes[class.Format]+done.Classes[class.Malformed] != 1 {
+		t.Fatalf("classes: %+v", done.Classes)
+	}
+	var problem api.Problem
+	r.want(409, &problem, "POST", "/v1/jobs/"+id+"/retry", map[string]any{"classes": []string{class.Storage}})
+	if problem.Code != api.CodeNothing {
+		t.Errorf("a class that nothing failed with: %+v", problem)
+	}
+	var again api.Job
+	r.want(201, &again, "POST", "/v1/jobs/"+id+"/retry", map[string]any{"start": true, "classes": []string{class.Limit}})
+	if again = r.untilState(again.Job, "done"); again.Objects != 3 || again.Classes[class.Limit] != 3 {
+		t.Errorf("retried: %d objects, %+v", again.Objects, again.Classes)
+	}
+}
+
+// A plan that is asked for without a job writes nothing.
+func TestAPlanWithoutAJob(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.fill(6)
+	var plan api.Plan
+	r.want(200, &plan, "POST", "/v1/plans", map[string]any{"source": r.source, "target": r.target, "codec": "webp", "sample": 2})
+	if plan.Job != "" || plan.Objects != 6 || plan.Estimate == nil || plan.Estimate.Objects != 2 || plan.Codec != "webp" {
+		t.Errorf("plan: %+v", plan)
+	}
+	if _, err := os.Stat(r.target); !os.IsNotExist(err) {
+		t.Errorf("the target was written to (%v)", err)
+	}
+	r.want(403, nil, "POST", "/v1/plans", map[string]any{"source": "/etc", "target": r.target, "codec": "webp"})
+	r.want(422, nil, "POST", "/v1/plans", map[string]any{"source": r.source, "target": r.target, "codec": "none"})
+}
+
+// What a verification listed as damaged is made anew.
+func TestDamagedResultsAreMadeAnew(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.fill(3)
+	r.work()
+	id := r.submit(nil)
+	r.untilState(id, "done")
+	repair := map[string]any{"target": r.target, "start": true}
+	var problem api.Problem
+	if r.want(409, &problem, "POST", "/v1/repairs", repair); problem.Code != api.CodeNothing {
+		t.Errorf("without damage: %+v", problem)
+	}
+	lost := filepath.Join(r.target, "d0", "0000.webp")
+	if err := os.Remove(lost); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.client.KeepDamage(r.ctx, r.target, []jobs.Damage{
+		{Key: "d0/0000.png", Job: id, Target: "d0/0000.webp", Problem: "missing"}, {Key: "d1/0001.png", Job: id, Target: "d1/0001.webp", Problem: jobs.ProblemReplaced},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var made api.JobList
+	if r.want(201, &made, "POST", "/v1/repairs", repair); len(made.Jobs) != 1 {
+		t.Fatalf("%+v", made)
+	}
+	if j := r.untilState(made.Jobs[0].Job, "done"); j.Objects != 1 || j.Compressed != 1 {
+		t.Errorf("repaired: %+v", j)
+	}
+	if _, err := os.Stat(lost); err != nil {
+		t.Error(err)
+	}
+	r.want(403, nil, "POST", "/v1/repairs", map[string]any{"target": "/etc"})
 }

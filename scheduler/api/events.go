@@ -1,8 +1,8 @@
 package api
 
 import (
-	"encoding/json"
-	"fmt"
+	"cmp"
+	"io"
 	"net/http"
 	"time"
 
@@ -30,11 +30,12 @@ func (a *API) events(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer w.follow()()
-	job, changed, err := w.now(r.Context())
+	_, changed, err := w.now(r.Context())
 	if err != nil {
 		write(rw, err)
 		return
 	}
+	text := w.newest()
 	header := rw.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("X-Accel-Buffering", "no") // proxies that buffer would hold events back
@@ -44,7 +45,7 @@ func (a *API) events(rw http.ResponseWriter, r *http.Request) {
 	defer comments.Stop()
 	over := time.NewTimer(streamTime)
 	defer over.Stop()
-	for s.send("") && s.status(&job) {
+	for s.send("") && s.status(text) {
 		select {
 		case <-r.Context().Done():
 			return
@@ -57,9 +58,9 @@ func (a *API) events(rw http.ResponseWriter, r *http.Request) {
 				return
 			}
 		case <-changed:
-			next, nextChanged, err := w.now(r.Context())
-			if changed = nextChanged; err == nil {
-				job = next
+			_, next, err := w.now(r.Context())
+			if changed = next; err == nil {
+				text = cmp.Or(w.newest(), text)
 			}
 		}
 	}
@@ -75,28 +76,24 @@ type stream struct {
 // send writes text, which may be empty, and brings everything to the client. It is false where the client is gone.
 func (s *stream) send(text string) bool {
 	s.control.SetWriteDeadline(time.Now().Add(streamWrite))
-	if _, err := fmt.Fprint(s.rw, text); err != nil {
+	if _, err := io.WriteString(s.rw, text); err != nil {
 		return false
 	}
 	return s.control.Flush() == nil
 }
 
-// status sends where the job stands, unless the client knows. It is false where nothing more will come.
-func (s *stream) status(job *Job) bool {
-	id := version(job)
-	data, err := json.Marshal(job)
-	if err != nil {
-		return false
+// status sends where the job stands, unless the client knows or nothing is known. It is false where nothing more will come.
+func (s *stream) status(t *jobText) bool {
+	if t == nil {
+		return true
 	}
-	if id != s.last {
-		s.last = id
-		if !s.send("event: status\nid: " + id + "\ndata: " + string(data) + "\n\n") {
+	if t.id != s.last {
+		if s.last = t.id; !s.send(t.event) {
 			return false
 		}
 	}
-	if job.State == string(jobs.StateDone) || job.State == string(jobs.StateCancelled) {
-		s.send("event: end\nid: " + id + "\ndata: {}\n\n")
-		return false
+	if t.end {
+		s.send("event: end\nid: " + t.id + "\ndata: {}\n\n")
 	}
-	return true
+	return !t.end
 }

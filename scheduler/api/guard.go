@@ -47,13 +47,17 @@ func (a *API) guard(next http.Handler) http.Handler {
 		ctx := context.WithValue(r.Context(), roleKey{}, a.roleFor(r))
 		if !events {
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, requestTime)
+			limit := requestTime
+			if r.URL.Path == planPath {
+				limit = planTime
+			}
+			ctx, cancel = context.WithTimeout(ctx, limit)
 			defer cancel()
 			control := http.NewResponseController(rw)
-			control.SetReadDeadline(time.Now().Add(requestTime)) // a writer of tests has none
-			control.SetWriteDeadline(time.Now().Add(requestTime))
+			control.SetReadDeadline(time.Now().Add(limit)) // a writer of tests has none
+			control.SetWriteDeadline(time.Now().Add(limit))
 		}
-		if r.Method != http.MethodPost || r.URL.Path != "/v1/jobs" {
+		if r.Method != http.MethodPost || r.URL.Path != "/v1/jobs" && r.URL.Path != planPath {
 			r.Body = http.MaxBytesReader(rw, r.Body, mostBody+1) // operations have limits of their own, which say so
 		}
 		next.ServeHTTP(rw, r.WithContext(ctx))

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/pelmill/pelmill/jobs"
@@ -65,6 +64,8 @@ type TimelinePoint struct {
 	Seconds float64 `json:"seconds"`
 	Objects int64   `json:"objects"`
 	Bytes   int64   `json:"bytes" doc:"Of their sources"`
+	In      int64   `json:"bytes_in" doc:"Of the sources of results"`
+	Out     int64   `json:"bytes_out" doc:"Of these results"`
 }
 
 // newJob presents a status. sums may be nil.
@@ -87,7 +88,7 @@ func newJob(target string, s *scheduler.Status, sums *scheduler.RecordSums) Job 
 		j.Stages, j.Classes, j.Partial = maps.Clone(sums.Stages), maps.Clone(sums.Classes), sums.Partial
 	}
 	for _, p := range s.Pace.Points {
-		j.Timeline = append(j.Timeline, TimelinePoint{p.At, p.Objects, p.Bytes})
+		j.Timeline = append(j.Timeline, TimelinePoint{p.At, p.Objects, p.Bytes, p.In, p.Out})
 	}
 	j.Version = version(j.State, j.Want, j.Wanted, s.Control.At)
 	return j
@@ -134,11 +135,4 @@ func actions(s *scheduler.Status) []string {
 		return again()
 	}
 	return []string{}
-}
-
-// changes reports whether two looks at a job differ in what a reader sees.
-func changes(a, b *Job) bool {
-	x, _ := json.Marshal(a)
-	y, _ := json.Marshal(b)
-	return !slices.Equal(x, y)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/jobs"
@@ -26,6 +28,29 @@ func (a *API) Job(ctx context.Context, id string) (Job, error) {
 		return Job{}, problemOf(err)
 	}
 	return job, nil
+}
+
+// serveJob answers to GET /v1/jobs/{id} with the text that was made at the last look: what pages and scripts ask again and
+// again costs no more than its writing. It is false where there is none, and for all other requests.
+func (a *API) serveJob(rw http.ResponseWriter, r *http.Request) bool {
+	id, ok := strings.CutPrefix(r.URL.Path, "/v1/jobs/")
+	if !ok || r.Method != http.MethodGet || r.URL.RawQuery != "" || r.URL.ForceQuery || !jobs.ValidID(id) {
+		return false
+	}
+	w, err := a.watching(id)
+	if err != nil {
+		return false
+	}
+	text := w.newest()
+	if text == nil {
+		return false
+	}
+	header := rw.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Content-Length", strconv.Itoa(len(text.body)))
+	header.Set("ETag", text.etag)
+	rw.Write(text.body)
+	return true
 }
 
 func noJob(id string) *Problem {

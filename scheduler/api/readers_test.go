@@ -20,10 +20,14 @@ import (
 // readers are clients that read until stop is called: n ask for a job again and again with a pause, and streams follow its events.
 // took is told how long each answer took; nil: nobody is.
 func (r *rig) readers(id string, n, streams int, pause time.Duration, took func(time.Duration)) (stop func()) {
-	ctx, cancel := context.WithCancel(r.ctx)
+	return readersOf(r.t, r.server.URL, id, n, streams, pause, took)
+}
+
+func readersOf(t testing.TB, server, id string, n, streams int, pause time.Duration, took func(time.Duration)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: n + streams}}
 	get := func(path string) (*http.Response, error) {
-		req, err := http.NewRequestWithContext(ctx, "GET", r.server.URL+"/v1/jobs/"+id+path, nil)
+		req, err := http.NewRequestWithContext(ctx, "GET", server+"/v1/jobs/"+id+path, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +36,7 @@ func (r *rig) readers(id string, n, streams int, pause time.Duration, took func(
 	var running sync.WaitGroup
 	fail := func(what string, err error) {
 		if ctx.Err() == nil {
-			r.t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 	for i := range n {
@@ -52,6 +56,9 @@ func (r *rig) readers(id string, n, streams int, pause time.Duration, took func(
 				}
 				if took != nil && ctx.Err() == nil {
 					took(time.Since(start))
+				}
+				if pause == 0 {
+					continue
 				}
 				select {
 				case <-ctx.Done():

@@ -88,6 +88,7 @@ const (
 func (a *API) routes(h huma.API) *huma.OpenAPI {
 	a.readRoutes(h)
 	a.changeRoutes(h)
+	a.dryRunRoutes(h)
 	describe(h.OpenAPI())
 	return h.OpenAPI()
 }

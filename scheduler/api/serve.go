@@ -2,16 +2,14 @@ package api
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"log"
-	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"time"
+
+	"github.com/pelmill/pelmill/internal/listener"
 )
 
 // ServeOptions say where an API listens.
@@ -73,8 +71,8 @@ func (a *API) Serve(o *ServeOptions) (at string, stop func(), err error) {
 	}
 	at = l.Addr().String()
 	server := &http.Server{Handler: a.handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleConnection, MaxHeaderBytes: mostHeader, TLSConfig: config,
-		ErrorLog: log.New(&errorLog{log: a.log}, "", 0)}
-	limited := &limitedListener{Listener: l, free: make(chan struct{}, mostConnections)}
+		ErrorLog: listener.ErrorLog(a.log)}
+	limited := listener.Limit(l, mostConnections)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		err := error(nil)
@@ -104,81 +102,10 @@ func (o *ServeOptions) tls() (*tls.Config, error) {
 	if o.Cert == "" {
 		return nil, nil
 	}
-	pair := &certificate{cert: o.Cert, key: o.Key}
-	if _, err := pair.get(nil); err != nil {
-		return nil, err
-	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: pair.get, NextProtos: []string{"h2", "http/1.1"}}
-	if o.ClientCA == "" {
-		return c, nil
-	}
-	data, err := os.ReadFile(o.ClientCA)
+	c, err := listener.TLS(o.Cert, o.Key, o.ClientCA)
 	if err != nil {
-		return nil, fmt.Errorf("--client-ca: %w", err)
+		return nil, fmt.Errorf("--tls-cert, --tls-key, --client-ca: %w", err)
 	}
-	c.ClientCAs = x509.NewCertPool()
-	if !c.ClientCAs.AppendCertsFromPEM(data) {
-		return nil, fmt.Errorf("--client-ca: %s has no certificate in PEM", o.ClientCA)
-	}
-	c.ClientAuth = tls.VerifyClientCertIfGiven // who has none may have a token
+	c.NextProtos = []string{"h2", "http/1.1"}
 	return c, nil
-}
-
-// certificate is that of the server, read again when its file has changed: certificates are renewed while it runs.
-type certificate struct {
-	cert, key string
-
-	mu      sync.Mutex
-	changed time.Time
-	pair    *tls.Certificate
-}
-
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	info, err := os.Stat(c.cert)
-	if err == nil && !info.ModTime().Equal(c.changed) {
-		var pair tls.Certificate
-		if pair, err = tls.LoadX509KeyPair(c.cert, c.key); err == nil {
-			c.pair, c.changed = &pair, info.ModTime()
-		}
-	}
-	if c.pair == nil {
-		return nil, fmt.Errorf("--tls-cert, --tls-key: %w", err)
-	}
-	return c.pair, nil
-}
-
-// limitedListener accepts so many connections at once; others wait in the queue of the system.
-type limitedListener struct {
-	net.Listener
-	free chan struct{}
-}
-
-func (l *limitedListener) Accept() (net.Conn, error) {
-	l.free <- struct{}{}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.free
-		return nil, err
-	}
-	return &limitedConn{Conn: c, leave: sync.OnceFunc(func() { <-l.free })}, nil
-}
-
-type limitedConn struct {
-	net.Conn
-	leave func()
-}
-
-func (c *limitedConn) Close() error {
-	defer c.leave()
-	return c.Conn.Close()
-}
-
-// errorLog takes what net/http says of connections: it is what clients do, and no error of ours.
-type errorLog struct{ log *slog.Logger }
-
-func (e *errorLog) Write(line []byte) (int, error) {
-	e.log.Debug("connection", "says", string(line))
-	return len(line), nil
 }

@@ -21,6 +21,9 @@ type signIn struct {
 	Token string `json:"token"`
 }
 
+// UnknownToken is the query of the page that a form with an unknown token leads to.
+const UnknownToken = "unknown-token"
+
 // sessionRoutes let browsers keep a token in a cookie that no script can read and that no other site sends:
 // a page cannot send a header with a link or a stream of events.
 func (a *API) sessionRoutes(mux *http.ServeMux) {
@@ -32,6 +35,9 @@ func (a *API) sessionRoutes(mux *http.ServeMux) {
 		token, form, ok := readToken(rw, r)
 		switch {
 		case !ok:
+		case (a.opts.Tokens == nil || a.opts.Tokens.role(token) == RoleNone) && form:
+			rw.Header().Set("Location", "/?"+UnknownToken)
+			rw.WriteHeader(http.StatusSeeOther)
 		case a.opts.Tokens == nil || a.opts.Tokens.role(token) == RoleNone:
 			write(rw, problem(http.StatusUnauthorized, "no such token"))
 		default:

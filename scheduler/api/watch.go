@@ -1,7 +1,11 @@
 package api
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"sync"
@@ -33,6 +37,7 @@ type watch struct {
 
 	mu      sync.Mutex
 	job     Job
+	text    *jobText // of job; nil where there is err
 	err     error
 	looked  bool
 	asked   time.Time
@@ -119,9 +124,15 @@ func (w *watch) look(ctx context.Context) {
 	if w.end || errors.Is(err, context.Canceled) && w.looked {
 		return
 	}
-	same := w.looked && (err == nil) == (w.err == nil) && !changes(&job, &w.job)
-	w.job, w.err, w.looked = job, err, true
-	if !same {
+	var text *jobText
+	if err == nil {
+		if text, err = newJobText(&job); err != nil {
+			return
+		}
+	}
+	same := w.looked && (err == nil) == (w.err == nil) && (err != nil || bytes.Equal(text.body, w.text.body))
+	if w.err, w.looked = err, true; !same {
+		w.job, w.text = job, text
 		close(w.changed)
 		w.changed = make(chan struct{})
 	}
@@ -156,6 +167,37 @@ func (w *watch) see(ctx context.Context) (Job, error) {
 		return newJob(w.target, &s, &w.sums), nil // failed without a report
 	}
 	return newJob(w.target, &s, &scheduler.RecordSums{Stages: report.Stages, Classes: report.Classes}), nil
+}
+
+// newest is the text of the newest look; nil where there is none yet, or it went wrong.
+func (w *watch) newest() *jobText {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text
+}
+
+// jobText is a job as it is sent, made once for all who ask.
+type jobText struct {
+	body []byte // JSON and a line end
+	etag string
+	id   string // of its event
+	end  bool   // nothing more will come of the job
+
+	event string // "status", with its id
+}
+
+func newJobText(j *Job) (*jobText, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(j); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(b.Bytes())
+	t := &jobText{body: b.Bytes(), etag: `"` + j.Version + `"`, id: hex.EncodeToString(sum[:8])}
+	t.end = j.State == string(jobs.StateDone) || j.State == string(jobs.StateCancelled)
+	t.event = "event: status\nid: " + t.id + "\ndata: " + b.String() + "\n"
+	return t, nil
 }
 
 // now is the newest look, and a channel that is closed when there is another one. It waits for the first.

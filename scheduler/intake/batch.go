@@ -8,15 +8,10 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/pelmill/pelmill/jobs"
-	"github.com/pelmill/pelmill/storage"
 )
-
-// lookUpsAtOnce is the number of objects of a batch that the store is asked for side by side.
-const lookUpsAtOnce = 16
 
 // registerEvery is the time after which a batch that has not ended is registered with the queue again, which may have
 // lost it.
@@ -90,71 +85,6 @@ func token(spec jobs.Spec, items []*item) string {
 	return jobs.IntakeToken + hex.EncodeToString(h.Sum(nil))
 }
 
-// lookUp completes what the store has to be asked for, and leaves in items what there is to do. What is left out is
-// acknowledged. Its error is that of ctx.
-func (b *batch) lookUp(ctx context.Context) error {
-	work := make(chan *item)
-	var looking sync.WaitGroup
-	for range lookUpsAtOnce {
-		looking.Go(func() {
-			for it := range work {
-				b.complete(ctx, it)
-			}
-		})
-	}
-	for _, it := range b.held {
-		if it.entry.ETag == "" {
-			work <- it
-		}
-	}
-	close(work)
-	looking.Wait()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	for _, it := range b.held {
-		why := ""
-		switch {
-		case it.refused != "":
-			why = it.refused
-		case b.in.recent.has(it):
-			why = hintKnown
-		}
-		if why == "" {
-			b.items = append(b.items, it)
-			b.in.metrics.hint(hintTaken)
-			continue
-		}
-		it.acknowledge()
-		if !(it.guess && why == hintMissing) {
-			b.in.metrics.hint(why)
-		}
-	}
-	return nil
-}
-
-// complete asks the store for an object, and says why it is left out.
-func (b *batch) complete(ctx context.Context, it *item) {
-	var o storage.Object
-	err := b.in.insist(ctx, "look up an object", func() (err error) {
-		o, _, err = storage.Stat(ctx, b.in.arrivals.Source(), it.key)
-		if err == nil || storage.Temporary(err) || storage.Unreachable(err) {
-			return err
-		}
-		if it.refused = hintUnreadable; storage.IsNotExist(err) {
-			it.refused = hintMissing
-		}
-		return nil
-	})
-	if err != nil || it.refused != "" {
-		return
-	}
-	it.entry = jobs.Entry{Key: it.key, Size: o.Size, ETag: o.ETag, ModTime: o.ModTime}
-	if o.Key = it.key; !b.in.arrivals.Takes(o) {
-		it.refused = hintFiltered
-	}
-}
-
 // follow waits for the end of the batch.
 func (b *batch) follow(ctx context.Context) {
 	m := b.in.metrics
@@ -164,18 +94,20 @@ func (b *batch) follow(ctx context.Context) {
 	registered, held := time.Now(), time.Time{}
 	for ; ctx.Err() == nil; sleep(ctx, b.in.look) {
 		report, ended, err := b.in.client.Ended(ctx, target, b.id)
-		if m.trouble("look at a batch", err); err != nil {
+		if m.trouble("look at a batch", b.in.public(err)); err != nil {
 			sleep(ctx, time.Second)
 			continue
 		}
 		if ended {
-			b.ended(report)
+			if b.in.followUp(ctx, b.id, report) == nil {
+				b.ended(report)
+			}
 			return
 		}
 		if b.in.opts.Lease && time.Since(held) > jobs.LeaseEvery {
 			held = time.Now()
 			if err := b.in.client.Hold(ctx, target, b.id, false, false); err != nil {
-				b.in.log.Debug("the lease of a batch cannot be written", "job", b.id, "error", err)
+				b.in.log.Debug("the lease of a batch cannot be written", "job", b.id, "error", b.in.public(err))
 			}
 		}
 		if b.in.client.Conn != nil && time.Since(registered) > registerEvery {

@@ -36,17 +36,21 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/storage"
 )
 
 // Defaults of [Options].
 const (
 	DefaultBatchObjects = 10_000
-	DefaultBatchWait    = 10 * time.Second
+	DefaultBatchWait    = 2 * time.Second
 	DefaultEvery        = time.Hour   // where events come as well
 	DefaultEveryAlone   = time.Minute // where the listing is all there is
 	DefaultKeepLast     = 20
+	DefaultSettle       = 5 * time.Second // of the program
 )
 
 // MaxBatchObjects is the most objects that a batch can have: its keys are in memory.
@@ -66,10 +70,18 @@ type Options struct {
 	BatchObjects int           // most objects of a batch
 	BatchWait    time.Duration // longest time that an object waits for others
 	Quiet        time.Duration // objects of a folder wait until nothing new came there for so long; 0: not at all
+	Settle       time.Duration // a file of a folder is left to a later listing until its time is so long ago: somebody may still write it; 0: none is
 	KeepLast     int           // ended batches that are not pruned; below 0: none is pruned
 
-	Metrics string // host:port of health and metrics; empty: none
-	Lease   bool   // this process does the jobs itself, so that it holds their leases
+	// Ended, where it is not nil, is called with each job of this source and target that has ended: with batches before
+	// their objects may be in another one, and with what retries them. Its error is tried again. A job that ended while no
+	// process ran is followed up by the next one, and none is pruned before. After a kill it may be called twice.
+	Ended func(ctx context.Context, job string) error
+
+	Collectors []prometheus.Collector // more metrics to serve
+	Private    bool                   // no key of an object is logged, and none is in the reasons of /readyz
+	Metrics    string                 // host:port of health and metrics; empty: none
+	Lease      bool                   // this process does the jobs itself, so that it holds their leases
 }
 
 // Source finds objects and adds them to a spool until ctx ends.
@@ -95,12 +107,15 @@ type Intake struct {
 	endedBatches atomic.Int64  // that were not pruned
 	due          chan struct{} // of length 1: a prune is
 	relist       chan struct{} // of length 1: the source should be listed now
+
+	following sync.Mutex           // held while a job is followed up
+	followed  map[string]time.Time // ends of jobs that were followed up lately, by id
 }
 
 // New makes an intake of batches like spec, whose id, token and manifest are empty. Sources besides those that
 // options name may be given.
 func New(ctx context.Context, client *scheduler.Client, spec jobs.Spec, opts *Options, sources ...Source) (*Intake, error) {
-	in := &Intake{client: client, sources: sources, slots: make(chan struct{}, batchesAtOnce), due: make(chan struct{}, 1), relist: make(chan struct{}, 1), begun: make(chan struct{}), recent: newRecent()}
+	in := &Intake{client: client, sources: sources, slots: make(chan struct{}, batchesAtOnce), due: make(chan struct{}, 1), relist: make(chan struct{}, 1), begun: make(chan struct{}), recent: newRecent(), followed: map[string]time.Time{}}
 	if opts != nil {
 		in.opts = *opts
 	}
@@ -125,8 +140,8 @@ func New(ctx context.Context, client *scheduler.Client, spec jobs.Spec, opts *Op
 	switch {
 	case o.BatchObjects < 1 || o.BatchObjects > MaxBatchObjects:
 		return nil, fmt.Errorf("intake: %d objects a batch: want 1 to %d", o.BatchObjects, MaxBatchObjects)
-	case o.BatchWait < 0 || o.Every < 0 || o.Quiet < 0:
-		return nil, fmt.Errorf("intake: waits of %v, %v and %v: want nothing below 0", o.BatchWait, o.Every, o.Quiet)
+	case o.BatchWait < 0 || o.Every < 0 || o.Quiet < 0 || o.Settle < 0:
+		return nil, fmt.Errorf("intake: waits of %v, %v, %v and %v: want nothing below 0", o.BatchWait, o.Every, o.Quiet, o.Settle)
 	}
 	spec.AutoStart, spec.Sample = true, 0
 	var err error
@@ -134,11 +149,17 @@ func New(ctx context.Context, client *scheduler.Client, spec jobs.Spec, opts *Op
 		return nil, err
 	}
 	in.spec = in.arrivals.Spec()
+	in.spec.FollowUp = o.Ended != nil
 	in.look = time.Second
 	if client.Conn != nil && client.Conn.Embedded() {
 		in.look = 100 * time.Millisecond
 	}
 	in.metrics = newMetrics()
+	for _, c := range o.Collectors {
+		if err := in.metrics.registry.Register(c); err != nil {
+			return nil, fmt.Errorf("intake: metrics: %w", err)
+		}
+	}
 	in.spool = newSpool(in.arrivals, o, in.metrics)
 	in.sources = append(in.sources, &listing{in})
 	if o.Events != "" {
@@ -181,6 +202,7 @@ func (in *Intake) Run(ctx context.Context) error {
 		})
 	}
 	running.Go(func() { in.prune(run) })
+	running.Go(func() { in.followUps(run) })
 	if err := in.recover(run, &running); err == nil {
 		in.dispatch(run, &running)
 	}
@@ -265,6 +287,7 @@ func (in *Intake) insist(ctx context.Context, what string, do func() error) erro
 			in.metrics.trouble(what, nil)
 			return errors.Join(err, ctx.Err())
 		}
+		err = in.public(err)
 		in.metrics.trouble(what, err)
 		if !said {
 			said = true
@@ -272,6 +295,21 @@ func (in *Intake) insist(ctx context.Context, what string, do func() error) erro
 		}
 		sleep(ctx, wait)
 	}
+}
+
+// public is an error as logs may have it: texts of stores name objects.
+func (in *Intake) public(err error) error {
+	switch {
+	case err == nil || !in.opts.Private:
+		return err
+	case storage.Unreachable(err):
+		return errors.New("the store cannot be reached")
+	case storage.IsNotExist(err):
+		return errors.New("an object is gone")
+	case storage.Temporary(err):
+		return errors.New("the store has failed, perhaps for a moment")
+	}
+	return errors.New("the store has failed: pelmill doctor says more")
 }
 
 // sleep waits for d or the end of ctx.

@@ -2,18 +2,21 @@ package intake
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/pelmill/pelmill/internal/faults"
 	"github.com/pelmill/pelmill/internal/services"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler"
@@ -128,6 +131,37 @@ func relayServer(t *testing.T, to chan<- []byte) (url string) {
 	return "http://" + l.Addr().String()
 }
 
+// A server of S3 that shows a folder has no ETags for files that were not put through it. They are compressed once, too,
+// and again when they change.
+func TestFilesBehindAServer(t *testing.T) {
+	gw := services.VersityGW(t)
+	r := newRig(t, gw.NewBucket("source"), gw.NewBucket("target"))
+	write := func(n int, key string) {
+		t.Helper()
+		path := filepath.Join(gw.Root, "source", key)
+		if err := os.WriteFile(path, faults.Image(uint64(n), key, 9, 9+n).Data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range 3 {
+		key := fmt.Sprintf("scan-%d.png", n)
+		write(n, key)
+		r.keys = append(r.keys, key)
+	}
+	r.start(&Options{Every: 300 * time.Millisecond, BatchWait: 50 * time.Millisecond})
+	r.done()
+	r.settled()
+	time.Sleep(time.Second) // of listings that find nothing to do
+	r.settled()
+	r.exactlyOnce()
+	write(7, "scan-1.png")
+	faults.Until(t, time.Minute, "the changed file to be compressed", func() bool {
+		time.Sleep(50 * time.Millisecond)
+		compressed, _ := r.outcomes()
+		return compressed["scan-1.png"] == 2
+	})
+}
+
 // A process that is killed at any moment loses nothing and does nothing twice.
 func TestKilledIntake(t *testing.T) {
 	r := newRig(t, "file://"+t.TempDir(), "file://"+t.TempDir())
@@ -163,6 +197,41 @@ func TestKilledIntake(t *testing.T) {
 	cmd.Process.Kill()
 	cmd.Wait()
 	r.exactlyOnce()
+}
+
+// Two intakes of the same source and target do no harm: each object has its result, which no other one replaces, and none
+// is done more than once by each.
+func TestTwoIntakes(t *testing.T) {
+	r := newRig(t, "file://"+t.TempDir(), "file://"+t.TempDir())
+	opts := func() *Options {
+		return &Options{Every: 200 * time.Millisecond, BatchWait: 50 * time.Millisecond, BatchObjects: 5, Lease: true}
+	}
+	for n := range 6 {
+		r.put(n) // both find these
+	}
+	first, second := r.start(opts()), r.start(opts())
+	for n := 6; n < 20; n++ {
+		r.put(n)
+		time.Sleep(20 * time.Millisecond)
+	}
+	r.done()
+	r.settled()
+	first()
+	second()
+	compressed, other := r.outcomes()
+	for _, key := range r.keys {
+		if n := compressed[key]; n < 1 || n > 2 {
+			t.Errorf("%q was compressed %d times by two intakes", key, n)
+		}
+	}
+	for what := range other {
+		if !strings.Contains(what, "skipped") {
+			t.Errorf("%s", what)
+		}
+	}
+	if len(compressed) != len(r.keys) {
+		t.Errorf("%d objects have results, want %d", len(compressed), len(r.keys))
+	}
 }
 
 // pushes is a source of a test.

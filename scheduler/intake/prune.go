@@ -7,7 +7,7 @@ import (
 	"github.com/pelmill/pelmill/scheduler"
 )
 
-// leastPruned is the least number of batches that a prune is for: it reads the records of all.
+// leastPruned is the least number of batches that a prune is for.
 const leastPruned = 10
 
 // pruneSoon counts batches that have ended.
@@ -33,12 +33,12 @@ func (in *Intake) prune(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		done, err := in.client.Prune(ctx, in.spec.Target, scheduler.PruneRule{KeepLast: in.opts.KeepLast}, false)
+		done, err := in.client.Prune(ctx, in.spec.Target, scheduler.PruneRule{KeepLast: in.opts.KeepLast, BySize: true}, false)
 		switch {
 		case errors.Is(err, scheduler.ErrPruning):
 			in.log.Info("another process prunes the target")
 		case err != nil && ctx.Err() == nil:
-			in.log.Warn("cannot prune", "error", err)
+			in.log.Warn("cannot prune", "error", in.public(err))
 		case err == nil:
 			in.log.Info("old batches are pruned", "jobs", len(done.Jobs), "records", done.Records, "bytes", done.Bytes)
 			in.metrics.pruned(len(done.Jobs))

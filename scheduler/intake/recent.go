@@ -2,6 +2,7 @@ package intake
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -20,8 +21,13 @@ func newRecent() *recent {
 	return &recent{now: map[[16]byte]time.Time{}, old: map[[16]byte]time.Time{}}
 }
 
+// version is the identity of a version of an object, by its size and time where the store gives no ETag.
 func version(it *item) [16]byte {
-	sum := sha256.Sum256([]byte(it.entry.Key + "\x00" + it.entry.ETag))
+	id := it.entry.Key + "\x00" + it.entry.ETag
+	if it.entry.ETag == "" {
+		id += fmt.Sprintf("\x00%d\x00%d", it.entry.Size, it.entry.ModTime.UnixNano())
+	}
+	sum := sha256.Sum256([]byte(id))
 	return [16]byte(sum[:])
 }
 

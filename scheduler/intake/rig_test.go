@@ -158,14 +158,18 @@ func (r *rig) outcomes() (compressed map[string]int, other map[string]int) {
 // done waits until all keys have a result.
 func (r *rig) done() {
 	r.t.Helper()
-	faults.Until(r.t, 3*time.Minute, fmt.Sprintf("results of %d objects", len(r.keys)), func() bool {
-		n := 0
-		err := storage.Walk(context.Background(), r.open(r.target), nil, func(p storage.Page) error { n += len(p.Objects); return nil })
-		if n < len(r.keys) {
-			time.Sleep(50 * time.Millisecond)
-		}
-		return (err == nil || storage.IsNotExist(err)) && n >= len(r.keys)
-	})
+	faults.Until(r.t, 3*time.Minute, fmt.Sprintf("results of %d objects", len(r.keys)), func() bool { return r.results() >= len(r.keys) })
+}
+
+// results is the number of objects in the target.
+func (r *rig) results() (n int) {
+	r.t.Helper()
+	time.Sleep(20 * time.Millisecond)
+	err := storage.Walk(context.Background(), r.open(r.target), nil, func(p storage.Page) error { n += len(p.Objects); return nil })
+	if err != nil && !storage.IsNotExist(err) {
+		return -1 // not known
+	}
+	return n
 }
 
 // settled waits until no batch is unfinished.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/scheduler/intake/instances"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -53,7 +54,7 @@ type Spool struct {
 	waiting map[string]*item
 	order   []*item // those of waiting, in the order of arrival
 	held    map[string]int
-	folders map[string]time.Time // last arrival in a folder; only with quiet
+	folders map[string]time.Time // last arrival in a folder or a series; only with quiet
 	changed chan struct{}        // closed and replaced when items leave or come
 }
 
@@ -132,7 +133,7 @@ func (s *Spool) put(a Arrival) bool {
 	it.guess = it.guess && a.Guess
 	it.entry, it.listed = a.Entry, a.Listed // after an event it is looked up
 	if s.quiet > 0 {
-		s.folders[path.Dir(a.Key)] = a.At
+		s.folders[group(a.Key)] = a.At
 	}
 	if a.Done != nil {
 		it.done = append(it.done, a.Done)
@@ -151,7 +152,9 @@ func (s *Spool) wake() {
 func (s *Spool) take(ctx context.Context) ([]*item, error) {
 	for {
 		s.mu.Lock()
-		items, next := s.ripe(time.Now())
+		began := time.Now()
+		items, next := s.ripe(began)
+		pause := max(20*time.Millisecond, 20*time.Since(began)) // so that a flood of arrivals does not make each look at all
 		changed := s.changed
 		s.mu.Unlock()
 		if len(items) > 0 {
@@ -164,7 +167,7 @@ func (s *Spool) take(ctx context.Context) ([]*item, error) {
 			return nil, context.Cause(ctx)
 		case <-changed:
 			t.Stop()
-			sleep(ctx, time.Millisecond*20) // so that a flood of arrivals does not make each look at all
+			sleep(ctx, min(pause, s.wait))
 		case <-t.C:
 		}
 	}
@@ -184,7 +187,7 @@ func (s *Spool) ripe(now time.Time) (items []*item, next time.Duration) {
 		}
 		ready := it.at
 		if s.quiet > 0 {
-			ready = s.folders[path.Dir(it.key)].Add(s.quiet)
+			ready = s.folders[group(it.key)].Add(s.quiet)
 			if cap := it.at.Add(longestWait * s.quiet); ready.After(cap) {
 				ready = cap
 			}
@@ -218,6 +221,15 @@ func (s *Spool) ripe(now time.Time) (items []*item, next time.Duration) {
 	return items, 0
 }
 
+// group is what an object waits with for a quiet period: its series, where it was received as a DICOM instance, else its
+// folder.
+func group(key string) string {
+	if series, ok := instances.Series(key); ok {
+		return "series " + series
+	}
+	return path.Dir(key)
+}
+
 // forgetFolders drops the folders in which nothing waits.
 func (s *Spool) forgetFolders() {
 	if s.quiet == 0 {
@@ -225,8 +237,8 @@ func (s *Spool) forgetFolders() {
 	}
 	kept := map[string]time.Time{}
 	for _, it := range s.order {
-		dir := path.Dir(it.key)
-		kept[dir] = s.folders[dir]
+		of := group(it.key)
+		kept[of] = s.folders[of]
 	}
 	s.folders = kept
 }

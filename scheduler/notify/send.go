@@ -22,7 +22,8 @@ type Options struct {
 	Allow   []netip.Prefix // addresses that are connected to although they are not public, and without TLS
 	Timeout time.Duration  // of an attempt, from the look-up of the name to the answer; 0: 15 s
 
-	roots *x509.CertPool // in tests
+	roots    *x509.CertPool // in tests
+	resolver *net.Resolver  // in tests
 }
 
 // Bounds of an answer. Its body is not used.
@@ -48,7 +49,7 @@ func New(opts Options) *Sender {
 }
 
 func (o Options) client(secure bool) *http.Client {
-	dialer := &net.Dialer{Timeout: o.Timeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+	dialer := &net.Dialer{Timeout: o.Timeout, Resolver: o.resolver, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		// The address is what the name was resolved to, and what is connected to: a second look-up that gives something
 		// else does not come between.
 		to, err := netip.ParseAddrPort(address)

@@ -55,11 +55,12 @@ var functions = template.FuncMap{
 		}
 		return template.URL(v.Encode()) // escaped already
 	},
-	"level":  level,
-	"ref":    func(j api.Job) *api.Job { return &j },
-	"course": course,
-	"list":   func(items ...any) []any { return items },
-	"has":    func(list []string, s string) bool { return slices.Contains(list, s) },
+	"level":   level,
+	"ref":     func(j api.Job) *api.Job { return &j },
+	"course":  course,
+	"savings": savings,
+	"list":    func(items ...any) []any { return items },
+	"has":     func(list []string, s string) bool { return slices.Contains(list, s) },
 }
 
 // level is how a state is coloured, beside its name.
@@ -110,5 +111,38 @@ func course(points []api.TimelinePoint) template.HTML {
 	}
 	fmt.Fprintf(&out, `V%dZ"/><text x="0" y="%d">%s</text><text x="0" y="%d">0</text><text x="%d" y="%d" text-anchor="end">%s of work</text></svg>`,
 		courseBottom, courseTop-6, most, courseHeight-4, courseWidth, courseHeight-4, quantity.Seconds(last.Seconds))
+	return template.HTML(out.String())
+}
+
+// savings draws the share of the source bytes that the results of a job have saved, over its time of work; it is empty where
+// there is nothing to draw. Results that are larger than their sources are drawn at the bottom.
+func savings(points []api.TimelinePoint) template.HTML {
+	var line strings.Builder
+	var last, now float64
+	end := 0.0
+	for _, p := range points {
+		end = max(end, p.Seconds)
+	}
+	for _, p := range points {
+		if p.In <= 0 || end <= 0 {
+			continue
+		}
+		now = 1 - float64(p.Out)/float64(p.In)
+		x, y := courseWidth*p.Seconds/end, courseBottom-(courseBottom-courseTop)*min(1, max(0, now))
+		if line.Len() == 0 {
+			fmt.Fprintf(&line, "M%.1f %.1f", x, y)
+		} else if p.Seconds > last {
+			fmt.Fprintf(&line, "H%.1fV%.1f", x, y)
+		}
+		last = p.Seconds
+	}
+	if line.Len() == 0 {
+		return ""
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, `<svg viewBox="0 0 %d %d" role="img" aria-label="Share of the source bytes saved over %s of work, %.1f %% at last">`, courseWidth, courseHeight, quantity.Seconds(end), 100*now)
+	fmt.Fprintf(&out, `<path class="axis" d="M0 %d.5H%d"/><path class="line" d="%s"/>`, courseBottom, courseWidth, line.String())
+	fmt.Fprintf(&out, `<text x="0" y="%d">100 %%</text><text x="0" y="%d">0</text><text x="%d" y="%d" text-anchor="end">%s of work, %.1f %% saved</text></svg>`,
+		courseTop-6, courseHeight-4, courseWidth, courseHeight-4, quantity.Seconds(end), 100*now)
 	return template.HTML(out.String())
 }

@@ -36,6 +36,7 @@ type outcome struct {
 type reason struct {
 	Class, Meaning string
 	Count          int64
+	Retried        bool // a new job may do better
 }
 
 // stage is how long the objects were in a stage.
@@ -109,7 +110,7 @@ func (p *page) job(rw http.ResponseWriter, r *http.Request) {
 		v.Outcomes = append(v.Outcomes, outcome{string(o), n})
 	}
 	for c, n := range j.Classes {
-		v.Reasons = append(v.Reasons, reason{c, class.Meaning(c), n})
+		v.Reasons = append(v.Reasons, reason{c, class.Meaning(c), n, !class.Unsupported(c)})
 	}
 	slices.SortFunc(v.Reasons, func(a, b reason) int { return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Class, b.Class)) })
 	var total float64
@@ -145,7 +146,11 @@ func (p *page) act(rw http.ResponseWriter, r *http.Request) {
 			j, err = p.api.Act(ctx, id, action, api.Order{Force: force}, "")
 		}
 	case api.Retry:
-		j, err = p.api.Retry(ctx, id, api.Again{Start: true})
+		again := api.Again{Start: true}
+		if of := r.PostFormValue("class"); of != "" {
+			again.Classes = []string{of}
+		}
+		j, err = p.api.Retry(ctx, id, again)
 	default:
 		p.fail(rw, r, http.StatusNotFound, "There is no such action.")
 		return

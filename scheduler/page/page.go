@@ -106,7 +106,7 @@ func (p *page) signedIn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		switch role := api.RoleOf(r.Context()); {
 		case role == api.RoleNone:
-			p.show(rw, r, http.StatusUnauthorized, "signin", "Sign in", nil)
+			p.show(rw, r, http.StatusUnauthorized, "signin", "Sign in", r.URL.RawQuery == api.UnknownToken)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead && role != api.RoleOperate:
 			p.fail(rw, r, http.StatusForbidden, "Your token may read, not change.")
 		default:

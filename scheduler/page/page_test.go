@@ -40,7 +40,7 @@ func TestViews(t *testing.T) {
 		t.Error("the search finds what does not match")
 	}
 	r.want(200, "/?state=active", nil, "No job is here that matches")
-	r.want(200, "/jobs/"+id, nil, "Every object was attempted", "Outcomes", "malformed", "the source is damaged", "Retry these", "pelmill submit file:", "Report", `data-live`)
+	r.want(200, "/jobs/"+id, nil, "Every object was attempted", "Outcomes", "malformed", "the source is damaged", "Retry these", "Retry all failures", `name="class" value="malformed"`, "pelmill submit file:", "Report", `data-live`)
 	r.want(200, "/workers", nil, "working", "cpu")
 	r.want(200, "/new", nil, "Allowed places", "webp (lossless)", `name="token" value="page-`)
 	_, body := r.want(200, "/jobs/"+id+"/objects", nil, "a/one.png", "&lt;b&gt;", "sha256:")
@@ -157,6 +157,11 @@ func TestRoles(t *testing.T) {
 	}
 	r.want(200, "/static/page.css", nil)
 	r.want(404, "/static/none.css", nil)
+	res, _ := r.ask("/v1/session", url.Values{"token": {"none"}})
+	if at := res.Header.Get("Location"); res.StatusCode != 303 || at != "/?"+api.UnknownToken {
+		t.Errorf("a wrong token leads with %d to %q", res.StatusCode, at)
+	}
+	r.want(401, "/?"+api.UnknownToken, nil, "no such token", `role="alert"`, `action="/v1/session"`)
 	r.token = "reader"
 	if _, body := r.want(200, "/", nil, "Sign out"); strings.Contains(body, "/new") {
 		t.Error("a reader is shown the form")

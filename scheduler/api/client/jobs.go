@@ -67,8 +67,12 @@ func (c *Client) Plan(ctx context.Context, target, id string) (jobs.Plan, error)
 	if err := c.call(ctx, http.MethodGet, path(id, "/plan"), nil, &p); err != nil {
 		return jobs.Plan{}, err
 	}
+	return planOf(&p), nil
+}
+
+func planOf(p *api.Plan) jobs.Plan {
 	return jobs.Plan{Job: p.Job, Objects: p.Objects, Bytes: p.Bytes, Skipped: p.Skipped, SkippedBytes: p.SkippedBytes, Known: p.Known, Filtered: p.Filtered, Links: p.Links,
-		Collisions: p.Collisions, Unfit: p.Unfit, Estimate: p.Estimate, Expect: p.Expect, Chunks: make(jobs.Chunks, max(0, min(p.Chunks, jobs.MaxChunks)))}, nil
+		Collisions: p.Collisions, Unfit: p.Unfit, Estimate: p.Estimate, Expect: p.Expect, Chunks: make(jobs.Chunks, max(0, min(p.Chunks, jobs.MaxChunks)))}
 }
 
 // Report is what became of a job that has ended.
@@ -106,13 +110,9 @@ func (c *Client) pages(ctx context.Context, id string, q url.Values, fn func(job
 
 // Submit makes a new job of spec and gives it as stored.
 func (c *Client) Submit(ctx context.Context, spec jobs.Spec, manifest io.Reader, format string) (jobs.Spec, error) {
-	s := api.SubmissionOf(&spec)
-	if manifest != nil {
-		text, err := read(manifest)
-		if err != nil {
-			return spec, err
-		}
-		s.Manifest, s.Format = text, format
+	s, err := submission(&spec, manifest, format)
+	if err != nil {
+		return spec, err
 	}
 	var header []string
 	if spec.Token != "" {
@@ -124,6 +124,51 @@ func (c *Client) Submit(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 	}
 	spec.ID, spec.Source, spec.Target, spec.Options, spec.Created = j.Job, j.Source, j.Target, j.Options, j.Created
 	return spec, nil
+}
+
+// submission is what is sent of a specification and a manifest, which may be nil.
+func submission(spec *jobs.Spec, manifest io.Reader, format string) (api.Submission, error) {
+	s := api.SubmissionOf(spec)
+	if manifest != nil {
+		text, err := read(manifest)
+		if err != nil {
+			return s, err
+		}
+		s.Manifest, s.Format = text, format
+	}
+	return s, nil
+}
+
+// DryRun makes the plan that a job of spec would get, where the scheduler is. Nothing is written.
+func (c *Client) DryRun(ctx context.Context, spec jobs.Spec, manifest io.Reader, format string) (jobs.Plan, error) {
+	s, err := submission(&spec, manifest, format)
+	if err != nil {
+		return jobs.Plan{}, err
+	}
+	patient := *c
+	patient.http = &http.Client{Transport: c.http.Transport, CheckRedirect: c.http.CheckRedirect, Timeout: planTime}
+	var p api.Plan
+	if err := patient.call(ctx, http.MethodPost, "/v1/plans", s, &p); err != nil {
+		return jobs.Plan{}, err
+	}
+	return planOf(&p), nil
+}
+
+// planTime is longer than a scheduler takes for a plan, as it ends one after 15 minutes.
+const planTime = 16 * time.Minute
+
+// RepairDamaged makes jobs for what the last verification of a target listed as damaged, of all jobs or of one.
+func (c *Client) RepairDamaged(ctx context.Context, target, only string, again api.Again) (made []jobs.Spec, err error) {
+	var list api.JobList
+	if err := c.call(ctx, http.MethodPost, "/v1/repairs", api.Repair{Target: target, Job: only, Again: again}, &list); err != nil {
+		return nil, err
+	}
+	for i := range list.Jobs {
+		spec := status(&list.Jobs[i]).Spec
+		spec.AutoStart = again.Start
+		made = append(made, spec)
+	}
+	return made, nil
 }
 
 // mostManifest is how large the text of a manifest may be in a request.
