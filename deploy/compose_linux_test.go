@@ -65,7 +65,7 @@ func TestComposeLosesNothing(t *testing.T) {
 		}
 	})
 
-	s.must("--profile", "gpu", "config", "--quiet") // the worker on cards cannot start here
+	s.must("--profile", "gpu", "--profile", "intake", "config", "--quiet") // the worker on cards cannot start here
 	s.must("up", "-d", "--wait", "--wait-timeout", "300", "--pull", "never", "--no-build")
 	if out := s.must("exec", "-T", "worker", "/usr/bin/pelmill", "health"); !strings.Contains(out, "ready") {
 		t.Errorf("health says %q", out)

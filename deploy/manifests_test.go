@@ -22,10 +22,11 @@ const kubernetesVersion = "1.36"
 var combinations = map[string][]string{
 	"base":       nil,
 	"gpu":        {"gpu"},
+	"intake":     {"intake"},
 	"keda":       {"keda"},
 	"monitoring": {"monitoring"},
 	"redis":      {"redis"},
-	"all":        {"redis", "keda", "monitoring", "gpu"},
+	"all":        {"intake", "redis", "keda", "monitoring", "gpu"},
 }
 
 // rendered is what kubectl apply -k sends of a base with components.
@@ -283,8 +284,18 @@ func TestPodsAreLocked(t *testing.T) {
 			}
 		}
 	}
-	if pods != 3 {
-		t.Errorf("%d kinds of pods, want scheduler, worker and redis", pods)
+	if pods != 4 {
+		t.Errorf("%d kinds of pods, want scheduler, worker, intake and redis", pods)
+	}
+	intake := find(t, all, "Deployment", "intake")
+	if intake.at("spec", "replicas") != 1 || intake.at("spec", "strategy", "type") != "Recreate" {
+		t.Errorf("%v intakes with strategy %v, want one at a time", intake.at("spec", "replicas"), intake.at("spec", "strategy", "type"))
+	}
+	for _, name := range []string{"scheduler", "worker", "intake"} {
+		env := fmt.Sprint(find(t, all, "Deployment", name).at("spec", "template", "spec", "containers", 0, "env"))
+		if !strings.Contains(env, "redis://:$(REDIS_PASSWORD)@redis:6379") {
+			t.Errorf("the component redis gives no password to %s: %s", name, env)
+		}
 	}
 	worker := find(t, all, "Deployment", "worker")
 	if worker.at("spec", "replicas") != nil {
