@@ -84,12 +84,14 @@ func (t *Tile) halfRowVector(y, parity, n int) {
 	b := &t.bandCalls[parity]
 	rowClass := min(y, 1)
 	at := y*t.w.side + parity*t.w.side/2
-	c := halfRowCall{
-		cells: &t.w.cells[t.w.row(y)], features: b.features, tapSums: &t.tapSums[0][0], featureSums: &t.featureSums[0][0],
-		scale: &t.set.Scale[b.scale[rowClass]][0], bias: &t.set.Bias[b.scale[rowClass]],
-		predictions: &t.Predictions[0], fractions: &t.Fractions[0], contexts: &t.Contexts[0],
-		n: uint64(n), qmin: uint64(t.qmin), pairs: b.pairs,
-	}
+	// Fields are set one by one: a literal would be made elsewhere and copied in parts greater than those it was written in, for which the
+	// processor waits.
+	var c halfRowCall
+	c.cells, c.features = &t.w.cells[t.w.row(y)], b.features
+	c.tapSums, c.featureSums = &t.tapSums[0][0], &t.featureSums[0][0]
+	c.scale, c.bias = &t.set.Scale[b.scale[rowClass]][0], &t.set.Bias[b.scale[rowClass]]
+	c.predictions, c.fractions, c.contexts = &t.Predictions[0], &t.Fractions[0], &t.Contexts[0]
+	c.n, c.qmin, c.pairs = uint64(n), uint64(t.qmin), b.pairs
 	if !t.fast {
 		c.taps, c.predict = b.taps, &t.set.Predict[b.predict[rowClass+y&rowClass]][0]
 		c.textures, c.directions = &t.texture[at], &t.direction[at]

@@ -269,6 +269,21 @@ var tokenRawBits = func() (n [constants.Tokens]uint8) {
 	return n
 }()
 
+// refills says for each set of the eight lanes that take a word, a bit each, which of the next words a lane takes, a byte each. Those of
+// other lanes do not matter.
+var refills = func() (r [256]uint64) {
+	for set := range r {
+		n := 0
+		for lane := range 8 {
+			if set>>lane&1 != 0 {
+				r[set] |= uint64(n) << (8 * lane)
+				n++
+			}
+		}
+	}
+	return r
+}()
+
 // maxSide is the greatest side of tiles.
 const maxSide = 256
 
@@ -284,12 +299,13 @@ func (d *decoder) half(h *decodedHalf, m *model.Tile, offset int32, lanes int, t
 		return
 	}
 	first := &d.words[:cap(d.words)][d.at]
-	c := decodeCall{
-		contexts: &m.Contexts[0], fractions: &m.Fractions[0], predictions: &m.Predictions[0],
-		tables: &tables[0], states: &d.states[0], words: first, work: &d.work,
-		values: &h.values[0], c: &h.c[0], e: &h.e[0], m: &h.m[0],
-		n: uint64(h.count), lanes: uint64(lanes), offset: offset,
-	}
+	// Fields are set one by one: a literal would be made elsewhere and copied in parts greater than those it was written in, for which the
+	// processor waits.
+	var c decodeCall
+	c.contexts, c.fractions, c.predictions = &m.Contexts[0], &m.Fractions[0], &m.Predictions[0]
+	c.tables, c.states, c.words, c.work = &tables[0], &d.states[0], first, &d.work
+	c.values, c.c, c.e, c.m = &h.values[0], &h.c[0], &h.e[0], &h.m[0]
+	c.n, c.lanes, c.offset = uint64(h.count), uint64(lanes), offset
 	decodeHalf(&c)
 	d.at += int(uintptr(unsafe.Pointer(c.words))-uintptr(unsafe.Pointer(first))) / 2
 	h.wide |= c.wide

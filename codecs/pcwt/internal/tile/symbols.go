@@ -52,12 +52,11 @@ func (s *symbols) add(m *model.Tile, values []int32, cells []int16, count int, o
 		s.addGo(m, values, cells[:count], offset, residuals, magnitudes, at)
 		return
 	}
-	call := symbolCall{
-		predictions: &m.Predictions[0], fractions: &m.Fractions[0], contexts: &m.Contexts[0],
-		entries: &s.entries[at], raw: &s.raw[at], rawBits: &s.rawBits[at],
-		residuals: &residuals[0], magnitudes: &magnitudes[0],
-		n: uint64(count), cells: &cells[0], all: &s.all, offset: offset,
-	}
+	var call symbolCall // field by field, as in half of decoder
+	call.predictions, call.fractions, call.contexts = &m.Predictions[0], &m.Fractions[0], &m.Contexts[0]
+	call.entries, call.raw, call.rawBits = &s.entries[at], &s.raw[at], &s.rawBits[at]
+	call.residuals, call.magnitudes = &residuals[0], &magnitudes[0]
+	call.n, call.cells, call.all, call.offset = uint64(count), &cells[0], &s.all, offset
 	if values != nil {
 		call.values = &values[0]
 	}

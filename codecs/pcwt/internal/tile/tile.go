@@ -312,8 +312,9 @@ func (d *tileDecoder) row(y int) {
 // half decodes half a row of coefficients.
 func (d *tileDecoder) half(y, parity, count int) {
 	m := d.model
-	c, magnitudes := m.Cells(y, parity)
-	h := decodedHalf{count: count, values: d.Coder.values[parity], c: c, e: d.e[parity], m: magnitudes}
+	var h decodedHalf // field by field, as in half of decoder
+	h.count, h.values, h.e = count, d.Coder.values[parity], d.e[parity]
+	h.c, h.m = m.Cells(y, parity)
 	switch d.kind {
 	case codedBody:
 		d.dec.half(&h, m, d.offset, d.p.Lanes, d.tables)

@@ -81,6 +81,11 @@ DATA k2<>+8(SB)/8, $0x0000000200000002
 DATA k2<>+16(SB)/8, $0x0000000200000002
 DATA k2<>+24(SB)/8, $0x0000000200000002
 GLOBL k2<>(SB), RODATA|NOPTR, $32
+DATA k97<>+0(SB)/8, $0x0000006100000061
+DATA k97<>+8(SB)/8, $0x0000006100000061
+DATA k97<>+16(SB)/8, $0x0000006100000061
+DATA k97<>+24(SB)/8, $0x0000006100000061
+GLOBL k97<>(SB), RODATA|NOPTR, $32
 DATA k99<>+0(SB)/8, $0x0000006300000063
 DATA k99<>+8(SB)/8, $0x0000006300000063
 DATA k99<>+16(SB)/8, $0x0000006300000063
@@ -277,6 +282,11 @@ tables:
 	MOVQ 88(DI), CX           // n
 	XORL R12, R12
 step:
+	CMPQ SI, $8
+	JNE  lanes
+	CMPQ CX, $8
+	JGE  eightlanes
+lanes:
 	CMPQ SI, CX
 	CMOVQGT CX, SI            // lanes of the step
 	SUBQ SI, CX
@@ -335,6 +345,123 @@ next:
 	INCL R15
 	JMP  search
 
+	// Steps of eight lanes, with the states in Y0. R9 is refills.
+eightlanes:
+	VMOVDQU (R10), Y0
+	LEAQ ·refills(SB), R9
+	VPCMPEQD Y7, Y7, Y7
+	VPSRLD $18, Y7, Y15       // 16383
+	VPSRLD $25, Y7, Y14       // 127
+	VPSRLD $24, Y7, Y13       // 255
+	VPSRLD $16, Y7, Y12       // 65535
+	VPXOR Y11, Y11, Y11
+	VMOVDQU k1<>(SB), Y10
+eight:
+	VMOVDQU (R13), Y1
+	VPAND Y15, Y0, Y2         // slots
+	VPSRLD $7, Y2, Y3
+	VPADDD Y3, Y3, Y3
+	VPADDD Y1, Y3, Y3
+	VPCMPEQD Y7, Y7, Y7
+	VPGATHERDD Y7, (R8)(Y3*1), Y4
+	VPAND Y14, Y2, Y3
+	VPSRLD $8, Y4, Y5
+	VPAND Y13, Y5, Y5
+	VPAND Y13, Y4, Y4         // the first tokens of the parts
+	VPCMPGTD Y3, Y5, Y5
+	VPADDD Y5, Y4, Y4         // tokens, less one
+	VPSLLD $2, Y4, Y3
+	VPADDD Y1, Y3, Y3
+	VPCMPEQD Y7, Y7, Y7
+	VPGATHERDD Y7, 260(R8)(Y3*1), Y6
+	VPADDD Y10, Y4, Y4        // tokens
+searched:
+	VPAND Y12, Y6, Y7         // starts
+	VPSRLD $16, Y6, Y6        // frequencies
+	VPSUBD Y7, Y2, Y7         // slots in the ranges
+	VPCMPGTD Y7, Y6, Y8
+	VMOVMSKPS Y8, AX
+	CMPL AX, $255
+	JNE  nexteight
+	VPSRLD $14, Y0, Y0
+	VPMULLD Y6, Y0, Y0
+	VPADDD Y7, Y0, Y0
+	VPSRLD $16, Y0, Y5
+	VPCMPEQD Y11, Y5, Y5      // states below 2^16
+	VMOVMSKPS Y5, AX
+	VPMOVZXWD (R11)(R12*2), Y6
+	VPMOVZXBD (R9)(AX*8), Y7
+	POPCNTL AX, AX
+	ADDQ AX, R12
+	VPERMD Y6, Y7, Y6
+	VPSLLD $16, Y0, Y7
+	VPOR Y6, Y7, Y6
+	VPBLENDVB Y5, Y6, Y0, Y0
+	VMOVDQU 544(R13), Y5
+	VMOVDQU Y4, 1088(R13)
+	VPADDD k97<>(SB), Y4, Y6  // 128 from token 31 on, which has raw bits
+	VPSRLD $7, Y6, Y6
+	VPOR Y5, Y6, Y6
+	VPTEST Y6, Y6
+	JNZ  raweight
+eightdone:
+	ADDQ $32, R13
+	SUBQ $8, CX
+	CMPQ CX, $8
+	JGE  eight
+	VMOVDQU Y0, (R10)
+	TESTQ CX, CX
+	JNZ  lanes
+	JMP  values
+
+	// The next tokens, where slots are not in the ranges.
+nexteight:
+	VPANDN Y10, Y8, Y8
+	VPADDD Y8, Y4, Y4
+	VPSLLD $2, Y4, Y3
+	VPADDD Y1, Y3, Y3
+	VPCMPEQD Y7, Y7, Y7
+	VPGATHERDD Y7, 256(R8)(Y3*1), Y6
+	JMP  searched
+
+	// Up to 16 raw bits; more are for the code of single lanes.
+raweight:
+	VPADDD Y10, Y4, Y6
+	VPSRLD $1, Y6, Y6
+	VPCMPGTD k15<>(SB), Y6, Y8
+	VPSUBD k16<>(SB), Y6, Y6
+	VPSRLD $1, Y6, Y6
+	VPADDD k3<>(SB), Y6, Y6
+	VPAND Y8, Y6, Y6
+	VPADDD Y5, Y6, Y6         // raw bits, 17 and more for an escape
+	VPCMPGTD k16<>(SB), Y6, Y8
+	VPTEST Y8, Y8
+	JNZ  longeight
+	MOVQ $128, any-16(SP)
+	VPCMPEQD Y7, Y7, Y7
+	VPSLLVD Y6, Y7, Y7
+	VPANDN Y0, Y7, Y7
+	VMOVDQU Y7, 1632(R13)
+	VPSRLVD Y6, Y0, Y0
+	VPSRLD $16, Y0, Y5
+	VPCMPEQD Y11, Y5, Y5
+	VPCMPGTD Y11, Y6, Y6
+	VPAND Y6, Y5, Y5
+	VMOVMSKPS Y5, AX
+	VPMOVZXWD (R11)(R12*2), Y6
+	VPMOVZXBD (R9)(AX*8), Y7
+	POPCNTL AX, AX
+	ADDQ AX, R12
+	VPERMD Y6, Y7, Y6
+	VPSLLD $16, Y0, Y7
+	VPOR Y6, Y7, Y6
+	VPBLENDVB Y5, Y6, Y0, Y0
+	JMP  eightdone
+longeight:
+	VMOVDQU Y0, (R10)
+	SUBQ $8, CX
+	MOVQ CX, left-24(SP)
+
 	// Raw bits, up to 16 of each lane and then the rest of those that have more.
 raw:
 	MOVQ $128, any-16(SP)
@@ -357,11 +484,14 @@ rawlane:
 	BZHIL CX, AX, DX
 	MOVL DX, 1632(R13)(BX*4)
 	SHRL CX, AX
+	NEGL CX
+	SBBL R15, R15
+	ANDL $65536, R15          // states below take a word, none where there are no raw bits
 	MOVWLZX (R11)(R12*2), CX
 	MOVL AX, DX
 	SHLL $16, DX
 	ORL  CX, DX
-	CMPL AX, $65536
+	CMPL AX, R15
 	CMOVLCS DX, AX
 	ADCQ $0, R12
 	MOVL AX, (R10)(BX*4)

@@ -2,6 +2,7 @@ package tile
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -198,6 +199,59 @@ func TestRANS(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// Random words in place of a body: kernels and Go find the same in them, also with states that no encoder writes, with many raw bits, and at
+// the end of the words.
+func TestRandomWords(t *testing.T) {
+	if !hasVectors {
+		t.Skip("no AVX2")
+	}
+	defer func() { hasVectors = true }()
+	r := rand.New(rand.NewPCG(7, 8))
+	tables := FormatTables(0, false).decode()
+	for round := range 3000 {
+		n, lanes := 1+r.IntN(128), 1<<r.IntN(6)
+		numbers := func(f func() int) []int32 {
+			out := make([]int32, n+model.Beyond)
+			for i := range out {
+				out[i] = int32(f())
+			}
+			return out
+		}
+		largest := []int{44, 60, 100}[round%3]
+		contexts := numbers(func() int { return r.IntN(largest) })
+		fractions := numbers(func() int { return r.IntN(4096) - 2048 })
+		predictions := numbers(func() int { return r.IntN(2*model.MaxPrediction) - model.MaxPrediction })
+		words := make([]uint16, 2*lanes+r.IntN(4*n), 2*lanes+5*n+1)
+		for i := range words {
+			if words[i] = uint16(r.Uint32()); round%4 == 0 && r.IntN(3) == 0 {
+				words[i] = 0
+			}
+		}
+		offset := int32(r.IntN(33) - 16)
+		type result struct {
+			values  []int32
+			c, e, m []int16
+			wide    bool
+			states  [maxLanes]uint32
+			at      int
+		}
+		var results [2]result
+		for i, vectors := range []bool{false, true} {
+			hasVectors = vectors
+			var d decoder
+			d.start(words, lanes)
+			cells := func() []int16 { return make([]int16, n+model.Beyond) }
+			h := decodedHalf{count: n, values: make([]int32, n+model.Beyond), c: cells(), e: cells(), m: cells()}
+			m := &model.Tile{Predictions: predictions, Fractions: fractions, Contexts: slices.Clone(contexts)}
+			d.half(&h, m, offset, lanes, tables)
+			results[i] = result{h.values[:n], h.c[:n], h.e[:n], h.m[:n], h.wide != 0, d.states, d.at}
+		}
+		if got, want := results[1], results[0]; !reflect.DeepEqual(got, want) {
+			t.Fatalf("round %d, %d coefficients, %d lanes: kernels find\n%v, Go\n%v", round, n, lanes, got, want)
 		}
 	}
 }
