@@ -12,6 +12,10 @@ type Batching struct {
 	Least int // size of a batch below which a device takes no less time for it
 	Most  int // size of a batch at most, unless it is a single item
 	Items int // in a batch at most; 0: any number
+
+	// First is the size of the first batch at most, and each of the next ones may be larger by it, up to the size of all others: so the
+	// device begins while the host prepares larger batches, and lanes do not come to their ends all at once. 0: all have the same size.
+	First int
 }
 
 // Divide divides items into batches of neighbours.
@@ -29,7 +33,11 @@ func (b Batching) Divide(items []int, size func(item int) int) [][]int {
 	for _, i := range items {
 		n := size(i)
 		last := len(batches) - 1
-		if last < 0 || sum+n > most || b.Items > 0 && len(batches[last]) >= b.Items {
+		limit := most
+		if b.First > 0 {
+			limit = min(most, b.First*len(batches))
+		}
+		if last < 0 || sum+n > limit || b.Items > 0 && len(batches[last]) >= b.Items {
 			batches, last, sum = append(batches, nil), last+1, 0
 		}
 		batches[last] = append(batches[last], i)

@@ -17,6 +17,9 @@ func TestItemsAreDividedIntoBatchesOfNeighbours(t *testing.T) {
 		{Batching{Calls: 100, Least: 4, Most: 100}, "[[0] [1 2 3] [4] [5 6] [7] [8]]"},
 		{Batching{Calls: 1, Least: 0, Most: 12}, "[[0 1 2 3] [4 5] [6] [7] [8]]"},
 		{Batching{Calls: 1, Least: 0, Most: 100, Items: 4}, "[[0 1 2 3] [4 5 6 7] [8]]"},
+		{Batching{Least: 0, Most: 12, First: 3}, "[[0] [1 2 3] [4] [5 6] [7] [8]]"},
+		{Batching{Least: 0, Most: 100, First: 6}, "[[0 1] [2 3 4] [5 6] [7] [8]]"},
+		{Batching{Least: 0, Most: 7, First: 9}, "[[0 1 2] [3] [4] [5 6] [7] [8]]"},
 		{Batching{}, "[[0] [1] [2] [3] [4] [5] [6] [7] [8]]"},
 	} {
 		if got := fmt.Sprint(c.b.Divide(items, func(i int) int { return sizes[i] })); got != c.want {

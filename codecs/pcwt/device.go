@@ -17,10 +17,11 @@ import (
 // does not fit into the device's memory.
 
 // How images are divided into batches, by bytes of their samples: so small that a call makes several, of which one is copied
-// while another is coded. Decoding takes larger ones, because a level takes as long as one of its tiles, however few they are.
+// while another is coded. Decoding takes larger ones, because a level takes as long as one of its tiles, however few they are; the first
+// of these are smaller, as nothing hides what the host does before the first kernel.
 var (
 	encoding = gpu.Batching{Calls: 12, Least: 8 << 20, Most: 32 << 20, Items: 1024}
-	decoding = gpu.Batching{Calls: 12, Least: 16 << 20, Most: 96 << 20, Items: 1024}
+	decoding = gpu.Batching{Calls: 12, Least: 16 << 20, Most: 96 << 20, Items: 1024, First: 16 << 20}
 )
 
 // weight is the size of an image for batching. A plane counts as some kilobytes at least: lists of a batch have all of them.
