@@ -3,6 +3,7 @@ package pcwt
 import (
 	"context"
 	"image"
+	"math/rand/v2"
 	"runtime"
 	"testing"
 
@@ -251,5 +252,61 @@ func TestOffsets(t *testing.T) {
 	}
 	if got, err := decoded(b); err != nil || got.Hash() != m.Hash() {
 		t.Errorf("another image with offsets (%v)", err)
+	}
+}
+
+// patches is an image of 12 bits with columns of flat, random and smooth samples, each wider than the tiles of the first level.
+func patches() *raster.Image {
+	m := raster.Make(raster.Shape{Width: 3 * 256, Height: 130, Depth: 1, Channels: 1, Bits: 12})
+	r := rand.New(rand.NewPCG(11, 12))
+	for i := range m.Samples() {
+		x, y := i%m.Width, i/m.Width
+		v := 1000
+		switch x / 256 {
+		case 1:
+			v = r.IntN(4096)
+		case 2:
+			v = 2*x + y*y/20
+		}
+		m.Pix[2*i], m.Pix[2*i+1] = byte(v), byte(v>>8)
+	}
+	return m
+}
+
+// Tiles without residuals have no body, random ones are raw, and others coded. All come back.
+func TestKindsOfTiles(t *testing.T) {
+	m := patches()
+	for _, pairs := range [][]string{{"effort=0"}, {"effort=0", "fast=true"}} {
+		file := encoded(t, m, pairs...)
+		h, err := readHeader(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := h.sectionBytes(file, h.section(1, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns, rows := h.tiles(1)
+		bodies, err := readLengths(data, columns*rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		empty, raw, coded := 0, 0, 0
+		for _, b := range bodies {
+			switch {
+			case b.words == 0:
+				empty++
+			case b.raw:
+				raw++
+			default:
+				coded++
+			}
+		}
+		if empty == 0 || raw == 0 || coded == 0 {
+			t.Errorf("%q: %d tiles are empty, %d raw, %d coded", pairs, empty, raw, coded)
+		}
+		if got, err := decoded(file); err != nil || got.Hash() != m.Hash() {
+			t.Errorf("%q: another image (%v)", pairs, err)
+		}
 	}
 }

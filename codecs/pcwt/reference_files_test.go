@@ -21,13 +21,14 @@ func TestReferenceDecoder(t *testing.T) {
 		{Width: 40, Height: 2, Depth: 1, Channels: 2, Bits: 5},
 		{Width: 129, Height: 65, Depth: 1, Channels: 3, Bits: 8},
 		{Width: 131, Height: 140, Depth: 1, Channels: 1, Bits: 16, Signed: true},
+		{Width: 768, Height: 30, Depth: 1, Channels: 1, Bits: 12},
 		{Width: 65, Height: 36, Depth: 1, Channels: 4, Bits: 12},
 		{Width: 33, Height: 47, Depth: 5, Channels: 1, Bits: 12},
 		{Width: 24, Height: 18, Depth: 2, Channels: 3, Bits: 8, Frames: true},
 		{Width: 200, Height: 190, Depth: 1, Channels: 1, Bits: 12}, // enough for constants of its own
 	}
 	if testing.Short() {
-		shapes = shapes[:5]
+		shapes = shapes[:6]
 	}
 	sets := [][]string{nil, {"effort=0"}, {"effort=2", "tile=128"}, {"fast=true"}, {"fast=true", "effort=2"}, {"near-lossless=3"}, {"qmin=2"}, {"qmin=1", "near-lossless=1", "effort=2"}}
 	for _, pairs := range sets {
@@ -37,7 +38,10 @@ func TestReferenceDecoder(t *testing.T) {
 		}
 		for _, s := range shapes {
 			kinds := []string{"waves", "noise", "steps", "extremes"}
-			if s.Samples() > 5000 {
+			switch {
+			case s.Width > 400:
+				kinds = []string{"patches"} // empty, raw and coded tiles
+			case s.Samples() > 5000:
 				kinds = kinds[:1+len(pairs)%2] // the reference takes 0.1 s for 20,000 samples
 			}
 			for _, kind := range kinds {
@@ -74,6 +78,12 @@ func sampled(s raster.Shape, kind string) *raster.Image {
 			v = r.Float64()
 		case "steps":
 			v = float64((int(x)/11+int(y)/13+int(z))%3) / 2
+		case "patches":
+			if v = 0.25; x >= 512 {
+				v = 0.5 + 0.1*math.Sin(x/9)*math.Cos(y/7)
+			} else if x >= 256 {
+				v = r.Float64()
+			}
 		case "extremes":
 			v = float64(r.IntN(12) / 11)
 		}
