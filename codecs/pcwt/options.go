@@ -24,7 +24,7 @@ type Options struct {
 var optionInfo = []codec.OptionInfo{
 	{Key: "effort", Default: "1", Values: "0 to 2", Help: "0 takes what is best for photographs; 1 tries, for volumes and more than 8 bits, constants of the file's own, offsets of contexts and levels along z; 2 tries them for all images, and more wavelets"},
 	{Key: "fast", Default: "false", Values: "true, false", Help: "code without prediction: faster, and files some percent larger"},
-	{Key: "near-lossless", Default: "0", Values: "0 to 32767", Help: "change samples by at most that; 0 is lossless"},
+	{Key: "near-lossless", Default: "0", Values: "0 to 32767", Help: "change samples by at most that, unless qmin changes them more; 0 is lossless"},
 	{Key: "profile", Default: "1", Values: "0, 1", Help: "0 is the paper's coding, larger; the other options but near-lossless and zero-signs do not apply to it"},
 	{Key: "qmin", Default: "0", Values: "0 to 8", Help: "lowest bits of wavelet coefficients that are dropped; 0 is lossless"},
 	{Key: "tile", Default: "auto", Values: "auto, 64, 128, 256", Help: "side of tiles in coefficients; larger ones make files a little smaller and decode with less in parallel; auto is 128 for volumes, else 64"},

@@ -13,7 +13,7 @@
 // # Losses
 //
 // None, unless asked for: near-lossless=D changes no sample by more than D, and qmin=Q drops the Q
-// lowest bits of coefficients.
+// lowest bits of coefficients, which bounds nothing: with both, samples may change by more than D.
 //
 // # Guarantees
 //
