@@ -25,6 +25,13 @@ const DeletedDir = Root + "deleted/"
 // DeletedList is the key of the list with a name.
 func DeletedList(name string) string { return DeletedDir + name + ".jsonl.zst" }
 
+// RemovedDir holds the lists of source objects that pelmill remove-sources has removed, one [Deletion] and the [Deleted]
+// records of their results behind it each. A result that is named there is no orphan: it is all there is.
+const RemovedDir = Root + "removed-sources/"
+
+// RemovedList is the key of the list with a name.
+func RemovedList(name string) string { return RemovedDir + name + ".jsonl.zst" }
+
 // Prune is the [Lease] of the process that prunes a target or deletes results of it.
 const Prune = Root + "prune.json"
 

@@ -21,9 +21,14 @@ type deletion struct {
 	at  time.Time
 }
 
-// deletions gives the lists of a target, newest first.
-func deletions(ctx context.Context, b *storage.Bucket) (all []deletion, err error) {
-	err = walk(ctx, b, jobs.DeletedDir, "", func(o storage.Object) error {
+// deletions gives the lists of deleted results of a target, newest first.
+func deletions(ctx context.Context, b *storage.Bucket) ([]deletion, error) {
+	return deletionLists(ctx, b, jobs.DeletedDir)
+}
+
+// deletionLists gives the lists in a folder of a target, newest first.
+func deletionLists(ctx context.Context, b *storage.Bucket, dir string) (all []deletion, err error) {
+	err = walk(ctx, b, dir, "", func(o storage.Object) error {
 		all = append(all, deletion{key: o.Key})
 		return nil
 	})
@@ -64,6 +69,15 @@ func (d *deletion) read(ctx context.Context, b *storage.Bucket, fn func(jobs.Del
 // writeDeletion writes a list before its results are deleted, so that no record tells of a
 // result that is gone.
 func (f folder) writeDeletion(ctx context.Context, at time.Time, results []jobs.Deleted) error {
+	return f.writeDeletionList(ctx, jobs.DeletedList(deletionName(at)), at, results)
+}
+
+// deletionName is a name for a list, in the order of time.
+func deletionName(at time.Time) string {
+	return at.Format("20060102-150405") + "-" + strings.ToLower(rand.Text()[:8])
+}
+
+func (f folder) writeDeletionList(ctx context.Context, key string, at time.Time, results []jobs.Deleted) error {
 	var lines storage.Lines
 	if _, _, err := storage.Frame(&lines, []jobs.Deletion{{At: at, Results: len(results)}}); err != nil {
 		return err
@@ -71,8 +85,7 @@ func (f folder) writeDeletion(ctx context.Context, at time.Time, results []jobs.
 	if _, _, err := storage.Frame(&lines, results); err != nil {
 		return err
 	}
-	name := at.Format("20060102-150405") + "-" + strings.ToLower(rand.Text()[:8])
-	return f.put(ctx, jobs.DeletedList(name), lines.Bytes(), false)
+	return f.put(ctx, key, lines.Bytes(), false)
 }
 
 // expire removes the lists that no record is left for: all jobs that stay ended after them.

@@ -83,6 +83,7 @@ type worker struct {
 	write   bool                            // targets too
 	earlier bool                            // names them as earlier versions did
 	same    bool                            // results of one key are the same, whatever the source
+	exact   bool                            // records say that the source's own bytes come back
 	delay   time.Duration                   // a chunk
 	chunks  atomic.Int64                    // that were worked on to the end
 	obeyed  atomic.Int64                    // that were left because of a signal
@@ -270,6 +271,9 @@ func (w *worker) object(ctx context.Context, b *storage.Bucket, spec *jobs.Spec,
 		data := []byte("tiny " + r.Fingerprint)
 		if w.same {
 			data = []byte("tiny " + e.Key)
+		}
+		if w.exact {
+			r.SHA256, r.Exact = sha([]byte("content of "+e.Key)), "jpeg"
 		}
 		r.TargetSize = int64(len(data))
 		sum := md5.Sum(data)

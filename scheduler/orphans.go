@@ -137,6 +137,8 @@ type claimRecord struct {
 	Parts []string `json:"parts,omitempty"` // keys of a series
 	Gone  bool     `json:"gone,omitempty"`  // it was deleted, or was to be
 	Of    int      `json:"of,omitempty"`    // source objects that the result has
+
+	Removed bool `json:"removed,omitempty"` // a source object of the result was removed because the result is there
 }
 
 // source gives the number of a source.
@@ -174,6 +176,18 @@ func (s *orphanSearch) readRecords(ctx context.Context) error {
 			return err
 		}
 		return s.claims.add([]byte(c.Target), value)
+	}
+	removed, err := deletionLists(ctx, s.b, jobs.RemovedDir)
+	if err != nil {
+		return err
+	}
+	for i := range removed {
+		err := removed[i].read(ctx, s.b, func(d jobs.Deleted) error {
+			return add(claimRecord{Deleted: jobs.Deleted{Target: d.Target}, Removed: true})
+		})
+		if err != nil {
+			return err
+		}
 	}
 	for i := range s.jobs {
 		j := &s.jobs[i]
@@ -224,6 +238,9 @@ func (s *orphanSearch) currentClaims(context.Context) error {
 			var c claimRecord
 			if err := json.Unmarshal(value, &c); err != nil {
 				return err
+			}
+			if c.Removed {
+				return nil
 			}
 			known := func(o claimRecord) bool { return o.From == c.From && o.Key == c.Key }
 			if len(current) == 0 || c.TargetSHA256 == current[0].TargetSHA256 && (!c.Gone || current[0].Gone) && !slices.ContainsFunc(current, known) {

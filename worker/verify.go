@@ -52,6 +52,7 @@ const (
 	ProblemUnknown  = jobs.ProblemUnknown  // this build does not have the codec
 	ProblemStorage  = jobs.ProblemStorage  // it cannot be read
 	ProblemMemory   = jobs.ProblemMemory   // it needs more memory than there is to be decoded
+	ProblemSource   = "source"             // its source is not what it was made from, see [ProveSources]
 )
 
 // VerifyReport is the sum of the verdicts.
@@ -100,6 +101,9 @@ type verification struct {
 	opts   VerifyOptions
 	target *storage.Bucket
 	report VerifyReport // guarded by mu
+
+	proofs []SourceProof // by the index of the object; nil: sources are not looked at
+	faults []error       // of them; guarded by mu
 }
 
 // list calls found with every record that is to be looked at.
@@ -155,6 +159,12 @@ func (v *verification) object(ctx context.Context, o *object) (alone bool, err e
 	} else {
 		verdict.Problem, verdict.Error = problemOf(f), f.text()
 		v.report.Problems[verdict.Problem]++
+		if v.proofs != nil {
+			v.faults[o.index] = fmt.Errorf("its result: %s: %s", verdict.Problem, verdict.Error)
+			if verdict.Problem == ProblemSource {
+				v.faults[o.index] = errors.New(verdict.Error)
+			}
+		}
 	}
 	if v.opts.OnDone != nil {
 		v.opts.OnDone(verdict)
@@ -171,7 +181,7 @@ func problem(kind, format string, args ...any) *fault {
 // problemOf is the problem that a fault shows.
 func problemOf(f *fault) string {
 	switch f.class {
-	case ProblemMissing, ProblemSize, ProblemContent, ProblemDecode, ProblemImage, ProblemReplaced, ProblemUnknown, ProblemStorage, ProblemMemory:
+	case ProblemMissing, ProblemSize, ProblemContent, ProblemDecode, ProblemImage, ProblemReplaced, ProblemUnknown, ProblemStorage, ProblemMemory, ProblemSource:
 		return f.class
 	case class.Limit:
 		return ProblemMemory
@@ -180,9 +190,17 @@ func problemOf(f *fault) string {
 }
 
 // verify takes an object through its stages, with a share of the memory or with the
-// whole. It returns a [*fault] where the target is not as recorded, or does not fit
+// whole. It returns a [*fault] where the target or its source is not as recorded, or does not fit
 // into memory.
 func (v *verification) verify(ctx context.Context, o *object, whole bool) error {
+	err := v.result(ctx, o, whole)
+	if err == nil && v.proofs != nil {
+		err = v.provesSources(ctx, o, whole)
+	}
+	return err
+}
+
+func (v *verification) result(ctx context.Context, o *object, whole bool) error {
 	r := &o.claim.Result
 	if owner := o.claim.Owner; owner != nil {
 		return problem(ProblemReplaced, "job %s has written it since, from %s", owner.Job, owner.Source)

@@ -79,17 +79,8 @@ func (p *program) findOrphans(ctx context.Context, dst string, o *orphanFlags) e
 	if o.copyLinks {
 		buckets.CopyLinks = &storage.CopyLinks{Source: opts.Source, Target: target}
 	}
-	// The sources are what the jobs' folders say: they must be in the store of the target, or named.
-	store, err := storage.Store(target)
-	if err != nil {
+	if err := o.allow.onlyNamed(buckets, target, opts.Source); err != nil {
 		return err
-	}
-	named := []string{target, store}
-	if opts.Source != "" {
-		named = append(named, opts.Source)
-	}
-	if buckets.Allow, err = storage.Only(append(named, o.allow.prefixes...)...); err != nil {
-		return usagef("--allow: %w", err)
 	}
 	b, err := buckets.Open(ctx, target)
 	if err != nil {
@@ -141,7 +132,13 @@ func (p *program) confirmed(ctx context.Context, sum scheduler.Orphans, target s
 
 // confirm asks a question that is answered by yes or no.
 func (p *program) confirm(ctx context.Context, question string) bool {
-	fmt.Fprint(p.stderr, question+" [y/N] ")
+	answer := strings.ToLower(p.ask(ctx, question+" [y/N] "))
+	return answer == "y" || answer == "yes"
+}
+
+// ask gives the line that answers a question, without the space around it; empty where nobody answers.
+func (p *program) ask(ctx context.Context, question string) string {
+	fmt.Fprint(p.stderr, question)
 	answer := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(p.stdin).ReadString('\n')
@@ -149,10 +146,9 @@ func (p *program) confirm(ctx context.Context, question string) bool {
 	}()
 	select {
 	case line := <-answer:
-		line = strings.ToLower(strings.TrimSpace(line))
-		return line == "y" || line == "yes"
+		return strings.TrimSpace(line)
 	case <-ctx.Done():
-		return false
+		return ""
 	}
 }
 

@@ -93,7 +93,7 @@ commas between values of a repeated flag) or by a key of the YAML file of --conf
 	root.SetCompletionCommandGroupID(groupServing)
 	root.AddCommand(
 		p.compress(), p.decompress(), p.inspect(), p.verify(), p.train(),
-		p.submit(), p.plan(), p.start(), p.status(), p.jobs(), p.workers(), p.watch(), p.pause(), p.resume(), p.cancel(), p.set(), p.retry(), p.report(), p.prune(), p.orphans(), p.quarantine(), p.originals(),
+		p.submit(), p.plan(), p.start(), p.status(), p.jobs(), p.workers(), p.watch(), p.pause(), p.resume(), p.cancel(), p.set(), p.retry(), p.report(), p.prune(), p.orphans(), p.removeSources(), p.quarantine(), p.originals(),
 		p.scheduler(), p.worker(), p.intake(), p.codecs(), p.doctor(), p.health(), p.version(),
 	)
 	p.completions(root)

@@ -59,6 +59,23 @@ func (a *allowFlag) policy(named ...string) (*storage.Policy, error) {
 	return policy, nil
 }
 
+// onlyNamed lets buckets open the target, what is in its store, the source unless it is empty, and what --allow says: the
+// sources that records name must be there.
+func (a *allowFlag) onlyNamed(buckets *storage.Buckets, target, source string) error {
+	store, err := storage.Store(target)
+	if err != nil {
+		return err
+	}
+	named := []string{target, store}
+	if source != "" {
+		named = append(named, source)
+	}
+	if buckets.Allow, err = storage.Only(append(named, a.prefixes...)...); err != nil {
+		return usagef("--allow: %w", err)
+	}
+	return nil
+}
+
 // hintAllow says at a submission what schedulers and workers will not open on
 // their own.
 func (p *program) hintAllow(spec jobs.Spec) {
