@@ -8,6 +8,7 @@ VERSITYGW := v1.8.0
 FAKE_GCS  := v1.56.1
 AZURITE   := 3.37.0
 NATS      := v2.15.2
+GOVULNCHECK := v1.9.0
 IMAGECODECS := 2026.3.6
 OPENHTJ2K := 0.4.2
 PYDICOM   := 3.0.2
@@ -57,7 +58,7 @@ include deploy/tools.mk
 CARDS     := $(patsubst %/,./%,$(sort $(dir $(wildcard gpu/*.cu codecs/*/*.cu))))
 ONCARDS   := ./cmd/pelmill
 
-.PHONY: help build kernels test test-deploy deploy-tools containers test-gpu gpu-bundle bench-gpu services commands check unit race bench bench-all fuzz clean sizes
+.PHONY: help build sbom vulnerabilities kernels test test-deploy deploy-tools containers test-gpu gpu-bundle bench-gpu services commands check unit race bench bench-all fuzz clean sizes
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -70,12 +71,20 @@ kernels: ## compile the kernels to PTX with clang 19
 
 test: services check unit race containers ## install what tests need, then check and run everything
 
-check: ## format, vet, and a build without CGO
+check: ## format, vet, a build without CGO, and the licences of all modules
 	@unformatted=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); \
 	if [[ -n "$$unformatted" ]]; then echo "not in gofmt's format:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	CGO_ENABLED=0 go build ./...
 	$(if $(CUDA),go vet $(GOTAGS) ./gpu/... ./codecs/... ./cmd/...,@echo "NOT TESTED: CUDA support needs a C compiler")
+	$(MAKE) sbom
+
+sbom: ## bin/pelmill.cdx.json: what the program is made of, with licences, as a CycloneDX bill of materials
+	go run ./internal/sbom cuda ./cmd/pelmill bin/pelmill.cdx.json
+
+# It needs the database of vuln.go.dev, which not every machine reaches; so it is not a part of check.
+vulnerabilities: ## ask govulncheck about everything that the program calls
+	go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) $(GOTAGS) ./...
 
 # The tag changes the host side of cards, which runs here on a driver that is a fake, and leaves the CPU's code as it is.
 # So the codecs' long tests are not run a second time: -short. On a card they run with "make test-gpu".

@@ -3,13 +3,16 @@
 package pelmill_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -46,7 +49,8 @@ var rules = map[string]rule{
 	"deploy":             {}, // tests only
 	"internal/container": {ours: []string{"raster"}, foreign: []string{"golang.org/x/image", "github.com/klauspost/compress/zlib"}},
 	"internal": {ours: []string{"jobs/...", "raster", "storage", "codecs", "codecs/codec", "imageio", "queue", "scheduler", "worker", "gpu"},
-		foreign: []string{"github.com/redis/go-redis/v9", "github.com/prometheus/client_golang", "github.com/aws", "github.com/Azure", "golang.org/x/sys/unix"}},
+		foreign: []string{"github.com/redis/go-redis/v9", "github.com/prometheus/client_golang", "github.com/aws", "github.com/Azure", "golang.org/x/sys/unix",
+			"github.com/CycloneDX/cyclonedx-go", "github.com/google/licensecheck"}},
 }
 
 // rooms are the packages inside a codec by their folder, the lowest first: a package
@@ -217,4 +221,94 @@ func TestNoPackageRegistersItselfInInit(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Each test that SECURITY.md names for a line of its table is there.
+func TestSecurityNamesTests(t *testing.T) {
+	text, err := os.ReadFile("SECURITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, row := range strings.Split(string(text), "\n") {
+		cells := strings.Split(row, "|")
+		if len(cells) != 6 || !strings.Contains(cells[4], ": Test") {
+			continue
+		}
+		for _, part := range strings.Split(cells[4], ";") {
+			folder, tests, _ := strings.Cut(strings.TrimSpace(part), ": ")
+			source := testsOf(t, folder)
+			for _, name := range strings.Split(tests, ", ") {
+				named++
+				if !regexp.MustCompile(`(?m)^func ` + regexp.QuoteMeta(name) + `\(`).MatchString(source) {
+					t.Errorf("SECURITY.md names %s of %s, which has no such test", name, folder)
+				}
+			}
+		}
+	}
+	if named < 30 {
+		t.Errorf("SECURITY.md names %d tests", named)
+	}
+}
+
+// testsOf is the text of all tests of a package.
+func testsOf(t *testing.T, folder string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// Two builds of the same sources, made in different folders with caches of their own, are equal to the last byte.
+func TestBuildsAreReproducible(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT TESTED: -short: builds are reproducible")
+	}
+	var builds [2][]byte
+	for i := range builds {
+		file := filepath.Join(t.TempDir(), "pelmill")
+		dir := "."
+		if i == 1 {
+			dir = filepath.Join(t.TempDir(), "elsewhere")
+			if err := os.CopyFS(dir, sources{os.DirFS(".")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", file, "./cmd/pelmill")
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("build %d: %v\n%s", i+1, err, out)
+		}
+		var err error
+		if builds[i], err = os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(builds[0], builds[1]) {
+		t.Errorf("two builds differ: %d and %d bytes", len(builds[0]), len(builds[1]))
+	}
+}
+
+// sources is a checkout without what git and the tests keep in it.
+type sources struct{ fs.FS }
+
+func (s sources) ReadDir(name string) ([]fs.DirEntry, error) {
+	all, err := fs.ReadDir(s.FS, name)
+	if name != "." {
+		return all, err
+	}
+	return slices.DeleteFunc(all, func(e fs.DirEntry) bool {
+		return strings.HasPrefix(e.Name(), ".") || e.Name() == "bin" || e.Name() == "out" || e.Name() == "back"
+	}), err
 }
