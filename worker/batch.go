@@ -46,6 +46,36 @@ type queued struct {
 	try  *object
 	ctx  context.Context // of its chunk
 	done chan error      // buffered
+
+	mu    sync.Mutex
+	left  bool    // nobody waits for the answer any more
+	loans []*loan // that come with it
+}
+
+// answer ends the wait for q with what became of it, and with the loans in which its images lie.
+func (q *queued) answer(err error, loans []*loan) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.loans = loans
+	if q.left {
+		q.giveBack()
+	}
+	q.done <- err
+}
+
+// leave says that nobody waits for q.
+func (q *queued) leave() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.left = true
+	q.giveBack()
+}
+
+func (q *queued) giveBack() {
+	for _, l := range q.loans {
+		l.giveBack()
+	}
+	q.loans = nil
 }
 
 func newBatcher(p *pipeline, name, job string, call func(context.Context, codec.Run, []*object) error) *batcher {
@@ -100,10 +130,12 @@ func (b *batcher) do(ctx context.Context, o *object) error {
 		if err == nil {
 			try.awaited = false
 			*o = try
+			o.held.loans = append(o.held.loans, q.loans...)
 			return o.failure
 		}
 		return o.givenUp(err)
 	case <-ctx.Done():
+		q.leave()
 		return context.Cause(ctx)
 	}
 }
@@ -195,6 +227,7 @@ func (b *batcher) launch(batch []*queued) {
 	for i, q := range batch {
 		tries[i] = q.try
 	}
+	lent := &loans{from: p.lender}
 	err := p.laneGuards.run(ctx, func() { <-p.lanes }, func(ctx context.Context) (err error) {
 		defer func() {
 			if v := recover(); v != nil {
@@ -205,11 +238,16 @@ func (b *batcher) launch(batch []*queued) {
 			}
 		}()
 		// The device waits for what the codec does on the CPU.
-		if err := b.call(ctx, codec.Run{Device: p.device, Pool: p.cores.First()}, tries); err != nil {
+		if err := b.call(ctx, codec.Run{Device: p.device, Pool: p.cores.First(), Alloc: lent.alloc}, tries); err != nil {
 			return err
 		}
 		return ctx.Err() // what the codec could not do in time is not the objects' failure
 	})
+	if u := (*unresponsiveError)(nil); errors.As(err, &u) {
+		defer u.call.then(lent.end)
+	} else {
+		defer lent.end()
+	}
 	if lost := p.lost(); lost != nil {
 		// Nothing that came from a lost card can be trusted, success or not, and no
 		// object is to blame: the chunk goes back to the queue.
@@ -220,7 +258,11 @@ func (b *batcher) launch(batch []*queued) {
 		err = onlyOneToBlame(err)
 	}
 	for _, q := range batch {
-		q.done <- err
+		if err != nil {
+			q.answer(err, nil)
+			continue
+		}
+		q.answer(nil, lent.of(q.try.image, q.try.decoded))
 	}
 }
 

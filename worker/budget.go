@@ -35,14 +35,20 @@ func memoryFor(n int64) int64 { return int64(float64(n)/budgetShare) + ownMemory
 // part takes the whole budget before anything is read, in the same order.
 type budget struct {
 	memory         int64 // of the process
+	loans          int64 // set aside of it for loans
 	files          *semaphore.Weighted
 	images         *semaphore.Weighted
 	fileMax, total int64
 }
 
-func newBudget(memory int64) *budget {
-	total := budgetOf(memory)
-	b := &budget{memory: memory, total: total, fileMax: total / 4}
+// newBudget makes the budget of a process; lends says that part of it is set aside for loans.
+func newBudget(memory int64, lends bool) *budget {
+	b := &budget{memory: memory, total: budgetOf(memory)}
+	if lends {
+		b.loans = loanMemory(b.total)
+		b.total -= b.loans
+	}
+	b.fileMax = b.total / 4
 	b.files = semaphore.NewWeighted(b.fileMax)
 	b.images = semaphore.NewWeighted(b.imageMax())
 	return b
@@ -60,6 +66,7 @@ type share struct {
 	file, images int64 // held
 	size         int64 // of the file
 	whole        bool
+	loans        []*loan // in which images of the object lie
 }
 
 // take waits for the bytes of a file; whole also for all the others. The error is
@@ -132,10 +139,17 @@ func (s *share) release() {
 		s.b.images.Release(s.images)
 	}
 	s.file, s.images = 0, 0
+	for _, l := range s.loans {
+		l.giveBack()
+	}
+	s.loans = nil
 }
 
 // tooLarge is the fault of an object that needs more than there is.
 func (b *budget) tooLarge(n int64) error {
+	if b.loans > 0 {
+		n = withLoans(n)
+	}
 	f := faultf(jobs.OutcomeRejected, class.Limit, "%s", TooLarge(memoryFor(n), b.memory))
 	f.here = true
 	return f

@@ -24,7 +24,7 @@ func TestMemoryForIsTheInverse(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
-	b := newBudget(memoryFor(1000) + 1)
+	b := newBudget(memoryFor(1000)+1, false)
 	if b.total != 1000 || b.fileMax != 250 || b.imageMax() != 750 {
 		t.Fatalf("%+v, want 1000 bytes, 250 of them for files", b)
 	}
@@ -80,7 +80,7 @@ func TestBudget(t *testing.T) {
 // What is known of an image once it is read gives the rest to others, and refuses
 // what does not fit even alone.
 func TestBudgetOfKnownImages(t *testing.T) {
-	b := newBudget(memoryFor(1000) + 1)
+	b := newBudget(memoryFor(1000)+1, false)
 	s, err := b.take(t.Context(), 10, false)
 	if err == nil {
 		err = s.image(t.Context(), 100, 700)

@@ -241,7 +241,9 @@ func (k *jobContext) encode(ctx context.Context, run codec.Run, batch []*object)
 		items[i] = codec.Item{Image: o.image, Source: codec.Source{Format: o.head.Format, Data: o.data}}
 	}
 	start := time.Now()
-	encoded := k.codec.Encode(ctx, run, items, k.options)
+	encoding := run
+	encoding.Alloc = nil // a store may still read a file when the object is done
+	encoded := k.codec.Encode(ctx, encoding, items, k.options)
 	if len(encoded) != len(batch) {
 		return codecFault(fmt.Errorf("%s: %d results for a batch of %d", k.info.Name, len(encoded), len(batch)))
 	}

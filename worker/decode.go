@@ -60,6 +60,7 @@ func (d *decoding) each(ctx context.Context, list func(func(*object) error) erro
 	for _, b := range d.batches {
 		defer b.join()()
 	}
+	defer d.lender.close()
 	return d.pipeline.each(ctx, list, do)
 }
 

@@ -74,27 +74,38 @@ var imageExtensions = map[string]string{"png": ".png", "tiff": ".tif", "nii": ".
 // codecs that do not end ([ErrStuck]), the end of ctx.
 func Decompress(ctx context.Context, src, dst *storage.Bucket, opts *DecompressOptions) (jobs.Counts, error) {
 	d := &decompression{src: src, dst: dst}
-	if opts != nil {
-		d.opts = *opts
-	}
-	if d.opts.Format != "" && d.opts.Format != formatSource && imageExtensions[d.opts.Format] == "" && d.opts.Format != "pnm" {
-		return d.counts, fmt.Errorf("worker: decompress: format %q: want source, png, tiff, nii or pnm", d.opts.Format)
-	}
-	overlap, err := storage.Compare(src, dst)
-	if err != nil {
-		return d.counts, fmt.Errorf("worker: decompress: %w", err)
-	}
-	d.sources = NewSourceGuard(d.opts.Buckets, src, dst, d.opts.Name)
-	d.own = newOwnImages(overlap)
-	d.decoding, err = newDecoding(d.opts.Device, d.opts.CPU, d.opts.Memory, d.opts.Timeout, d.opts.Codecs, newAssets().from(src, dst))
+	err := d.prepare(opts)
 	if err == nil {
-		d.view = d.opts.View
-		err = d.each(ctx, func(found func(*object) error) error { return d.list(ctx, found) }, d.object)
+		err = d.run(ctx)
 	}
 	if err != nil {
 		return d.counts, fmt.Errorf("worker: decompress: %w", err)
 	}
 	return d.counts, nil
+}
+
+func (d *decompression) prepare(opts *DecompressOptions) error {
+	if opts != nil {
+		d.opts = *opts
+	}
+	if d.opts.Format != "" && d.opts.Format != formatSource && imageExtensions[d.opts.Format] == "" && d.opts.Format != "pnm" {
+		return fmt.Errorf("format %q: want source, png, tiff, nii or pnm", d.opts.Format)
+	}
+	overlap, err := storage.Compare(d.src, d.dst)
+	if err != nil {
+		return err
+	}
+	d.sources = NewSourceGuard(d.opts.Buckets, d.src, d.dst, d.opts.Name)
+	d.own = newOwnImages(overlap)
+	d.decoding, err = newDecoding(d.opts.Device, d.opts.CPU, d.opts.Memory, d.opts.Timeout, d.opts.Codecs, newAssets().from(d.src, d.dst))
+	if err == nil {
+		d.view = d.opts.View
+	}
+	return err
+}
+
+func (d *decompression) run(ctx context.Context) error {
+	return d.each(ctx, func(found func(*object) error) error { return d.list(ctx, found) }, d.object)
 }
 
 // decompression is one call of Decompress.

@@ -93,6 +93,8 @@ func (k *jobContext) encodeDICOM(ctx context.Context, run codec.Run, batch []*ob
 		}
 		alike[key] = append(alike[key], o)
 	}
+	encoding := run
+	encoding.Alloc = nil // files are not lent memory
 	for _, key := range order {
 		list := alike[key]
 		var items []codec.Item
@@ -103,7 +105,7 @@ func (k *jobContext) encodeDICOM(ctx context.Context, run codec.Run, batch []*ob
 			}
 		}
 		start := time.Now()
-		encoded := k.codec.Encode(ctx, run, items, list[0].dicom.frames.Options)
+		encoded := k.codec.Encode(ctx, encoding, items, list[0].dicom.frames.Options)
 		each := time.Since(start) / time.Duration(len(list))
 		for _, o := range list {
 			o.spend(stageEncode, each)

@@ -41,6 +41,9 @@
 // that it needs; it is tried again when the job is, on a worker with more. Files and
 // images have separate budgets because an object takes the second while it holds
 // the first. Buffers of a card are counted with six times the samples of an image.
+// With a card a sixteenth of the budget, at most 1 GiB, is set aside for pinned memory that images are
+// decoded into and that is used again, see [codec.Run].Alloc; it is the codec's until its call has ended, and then the
+// object's whose image lies in it.
 //
 // With a card, images of one job, also of several chunks, are encoded together, and
 // files of one codec are decoded together,

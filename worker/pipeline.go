@@ -24,6 +24,7 @@ type pipeline struct {
 	cpu        int           // images on the CPU at once
 	cores      *pool.Pool    // an image takes one, and its codec those that no image waits for
 	budget     *budget       // of memory
+	lender     *lender       // of memory for images that the device decodes; nil: CPU
 	guards     *guards       // of calls of codecs on cores
 	mismatches atomic.Int64  // attempts whose result did not decode to the image
 	laneGuards *guards       // and on the device
@@ -65,7 +66,7 @@ func newPipeline(o pipelineOptions) *pipeline {
 	p := &pipeline{
 		device: o.device, log: o.log,
 		window: o.fetchers + 2*o.cpu, cpu: o.cpu, cores: pool.Shared(o.cpu),
-		budget: newBudget(o.memory), guards: newGuards(o.timeout, o.log),
+		budget: newBudget(o.memory, o.device != nil), guards: newGuards(o.timeout, o.log),
 		laneGuards: newGuards(o.timeout, o.log), patience: o.timeout + time.Minute,
 		lanes: make(chan struct{}, lanes), fetches: make(chan struct{}, o.fetchers), stores: make(chan struct{}, o.fetchers),
 		lost: o.device.Err, stats: o.device.Stats,
@@ -73,6 +74,7 @@ func newPipeline(o pipelineOptions) *pipeline {
 	if o.device != nil {
 		// Those in batches at work, and those that are being collected.
 		p.window += (lanes + 1) * batchImages
+		p.lender = newLender(o.device, p.budget.loans)
 	}
 	return p
 }

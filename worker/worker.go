@@ -202,6 +202,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	server.Shutdown()
 	over()
 	beside.Wait()
+	w.lender.close()
 	w.log.Info("worker ends", w.deviceWork()...)
 	return err
 }
