@@ -140,6 +140,8 @@ gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a 
 	done
 	go build $(GOTAGS) -ldflags '-s -w' -o bin/gpu-bundle/pelmill ./cmd/pelmill
 	@if [[ -d ../shared/data/kodak ]]; then mkdir -p bin/shared/data && cp -rn ../shared/data/kodak bin/shared/data/; fi
+	@if [[ -d ../shared/data/jpeg2000 ]]; then mkdir -p bin/shared/data/jpeg2000 && cp ../shared/data/jpeg2000/limits.csv bin/shared/data/jpeg2000/ && \
+		xz -dc ../shared/data/jpeg2000/conformance.tar.xz >bin/shared/data/jpeg2000/conformance.tar; fi
 	mkdir -p bin/gpu-bundle/testdata && cp -r testdata/images bin/gpu-bundle/testdata/
 	install gpu/gputest/run-bundle bin/gpu-bundle/run
 	tar -C bin -czf bin/gpu-bundle.tar.gz gpu-bundle $$([[ ! -d bin/shared ]] || echo shared)
