@@ -6,6 +6,8 @@ import (
 	"errors"
 	"image"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -246,9 +248,22 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(boxed(f, "part1/p0_12.j2k", func(*jp2.File) {}))
 	}
+	golden, err := filepath.Glob("testdata/*.j*")
+	if err != nil || len(golden) == 0 {
+		f.Fatal("no golden files", err)
+	}
+	for _, name := range golden {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if len(data) < 5000 {
+			f.Add(data)
+		}
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) < 100000 {
-			checkDamaged(t, data)
+			checkHostile(t, "fuzz", len(data), data)
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/pelmill/pelmill/internal/container"
@@ -123,7 +125,19 @@ func FuzzParse(f *testing.F) {
 	for _, file := range files() {
 		f.Add(Append(nil, file))
 	}
+	for _, box := range []string{"pclr\x04\x00\xff", "cmap\x00\x00\x01\x00", "cdef\xff\xff", "res \x00\x00\x00\x08resc", "bpcc\x07\x07", "colr\x02\x00\x00", "ihdr\x00\x00\x00\x01"} {
+		data := Append(nil, files()["grey"])
+		at := bytes.Index(data, []byte("colr")) - 4
+		f.Add(slices.Concat(data[:at], []byte{0, 0, 0, byte(4 + len(box))}, []byte(box), data[at:]))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		check(t, "fuzz", data)
+		runtime.ReadMemStats(&after)
+		// 16,384 components and 1,024 x 255 entries of a palette are the most that a few bytes promise.
+		if took := after.TotalAlloc - before.TotalAlloc; took > uint64(4<<20+64*len(data)) {
+			t.Errorf("boxes of %d bytes take %d bytes", len(data), took)
+		}
 	})
 }

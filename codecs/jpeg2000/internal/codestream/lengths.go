@@ -93,19 +93,19 @@ func (s *Stream) PacketLengths(t int) []int {
 }
 
 // splitPLT reads lengths, which may go on in the next segment, of packets that have so many
-// bytes together.
+// bytes together. A packet has a byte at least, as its header is in it.
 func splitPLT(pieces [][]byte, bytes int) (lengths []int, ok bool) {
-	n := 0
+	n, open := 0, false
 	for _, c := range slices.Concat(pieces...) {
-		n = n<<7 | int(c&127)
-		if n > bytes {
+		n, open = n<<7|int(c&127), c >= 128
+		if n > bytes || n == 0 && !open {
 			return nil, false
 		}
-		if c < 128 {
+		if !open {
 			lengths = append(lengths, n)
 			bytes -= n
 			n = 0
 		}
 	}
-	return lengths, bytes == 0 && n == 0
+	return lengths, bytes == 0 && !open
 }

@@ -2,6 +2,7 @@ package codestream
 
 import (
 	"image"
+	"slices"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 )
@@ -68,6 +69,7 @@ func newBuilder(p *Params, components int) *builder {
 	b := &builder{Params: *p, coc: make([]bool, components), qcc: make([]bool, components)}
 	b.Components = make([]Coding, components)
 	copy(b.Components, p.Components)
+	b.Changes = slices.Clip(b.Changes) // those of p stay as they are
 	return b
 }
 
@@ -244,6 +246,9 @@ const maxROIShift = 37
 
 // readPOC reads A.6.6. What it says comes behind what POC said before in the same header.
 func (b *builder) readPOC(s *segment) error {
+	if len(b.Changes)+len(s.data)/(5+2*b.indexBytes()) > maxChanges {
+		return codec.Malformedf("jpeg2000: more than %d progression changes", maxChanges)
+	}
 	for len(s.data) > 0 {
 		p := Progression{FirstResolution: s.u8(), FirstComponent: s.number(b.indexBytes())}
 		p.EndLayer, p.EndResolution, p.EndComponent = s.u16(), s.u8(), s.number(b.indexBytes())
@@ -259,10 +264,13 @@ func (b *builder) readPOC(s *segment) error {
 				p.FirstResolution, p.EndResolution, p.FirstComponent, p.EndComponent, p.EndLayer, order)
 		}
 		p.Order = Order(order)
-		b.Changes = append(b.Changes[:len(b.Changes):len(b.Changes)], p)
+		b.Changes = append(b.Changes, p)
 	}
 	return nil
 }
+
+// maxChanges are the progression changes of one marker segment, and a header has one of them.
+const maxChanges = 65535 / 7
 
 // check holds what is known of a tile against itself, and leaves out a multiple component
 // transform of too few components.

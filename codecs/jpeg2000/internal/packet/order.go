@@ -20,12 +20,16 @@ func Order(tile *codestream.Tile, p *codestream.Params, step []image.Point, f fu
 	o := &order{tile: tile, step: step, emit: f, next: make([][][]uint16, len(tile.Components))}
 	for c := range tile.Components {
 		o.next[c] = make([][]uint16, len(tile.Components[c].Resolutions))
+		o.named += len(tile.Components[c].Resolutions)
 	}
 	changes := p.Changes
 	if len(changes) == 0 {
 		changes = []codestream.Progression{{EndResolution: 33, EndComponent: len(tile.Components), EndLayer: p.Layers, Order: p.Order}}
 	}
 	for _, change := range changes {
+		if !o.idles(1) {
+			return
+		}
 		change.EndComponent = min(change.EndComponent, len(tile.Components))
 		change.EndLayer = min(change.EndLayer, p.Layers)
 		levels := 0
@@ -41,15 +45,26 @@ func Order(tile *codestream.Tile, p *codestream.Params, step []image.Point, f fu
 
 // order is the state of [Order].
 type order struct {
-	tile *codestream.Tile
-	step []image.Point
-	emit func(ID) bool
-	next [][][]uint16 // by component, resolution, precinct: the next layer; made when needed
-	idle int          // packets of progressions that had come before
+	tile  *codestream.Tile
+	step  []image.Point
+	emit  func(ID) bool
+	next  [][][]uint16 // by component, resolution, precinct: the next layer; made when needed
+	named int          // resolutions of components, and packets that came
+	idle  int          // what was gone through without a packet that had not come before
 }
 
-// maxIdle bounds the packets that progressions may name again. Files name each twice or so.
-const maxIdle = 1 << 27
+// Progressions may name packets again, and what has none; files name each twice or so. More is
+// idle than freeIdle and maxIdle times what there is only where somebody wants to take time.
+const (
+	freeIdle = 4096
+	maxIdle  = 256
+)
+
+// idles counts n steps that bring no packet, and says whether there may be more.
+func (o *order) idles(n int) bool {
+	o.idle += n
+	return o.idle < freeIdle+maxIdle*o.named
+}
 
 func (o *order) run(c *codestream.Progression) bool {
 	switch c.Order {
@@ -90,10 +105,14 @@ func (o *order) run(c *codestream.Progression) bool {
 // components goes through the precincts of a resolution and layer.
 func (o *order) components(change *codestream.Progression, r, layer int) bool {
 	for c := change.FirstComponent; c < change.EndComponent; c++ {
-		if r >= len(o.tile.Components[c].Resolutions) {
-			continue
+		precincts := 0
+		if r < len(o.tile.Components[c].Resolutions) {
+			precincts = count(o.tile.Components[c].Resolutions[r].Precincts)
 		}
-		for p := range count(o.tile.Components[c].Resolutions[r].Precincts) {
+		if precincts == 0 && !o.idles(1) {
+			return false
+		}
+		for p := range precincts {
 			if !o.packet(c, r, p, layer) {
 				return false
 			}
@@ -109,9 +128,9 @@ func (o *order) packet(c, r, p, layer int) bool {
 		*next = make([]uint16, count(o.tile.Components[c].Resolutions[r].Precincts))
 	}
 	if layer < int((*next)[p]) {
-		o.idle++
-		return o.idle < maxIdle
+		return o.idles(1)
 	}
+	o.named++
 	(*next)[p] = uint16(layer + 1)
 	return o.emit(ID{layer, r, c, p})
 }
@@ -156,6 +175,9 @@ func (o *order) positions(change *codestream.Progression, c0, c1, r0, r1 int) bo
 	var row []position
 	for c := c0; c < c1; c++ {
 		for r := r0; r < min(r1, len(o.tile.Components[c].Resolutions)); r++ {
+			if !o.idles(1) {
+				return false
+			}
 			if count(o.tile.Components[c].Resolutions[r].Precincts) > 0 {
 				grids = append(grids, o.grid(c, r))
 			}

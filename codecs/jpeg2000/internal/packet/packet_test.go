@@ -325,6 +325,40 @@ func TestHTSets(t *testing.T) {
 	}
 }
 
+// Progressions that name packets again are gone through, and those that do so without end are not, whatever
+// they go through: packets that came, components without any, or nothing.
+func TestProgressionsThatNameNothingNew(t *testing.T) {
+	tile, p, steps := testTile(2, 0)
+	p.Layers = 3
+	all := codestream.Progression{EndLayer: 3, EndResolution: 33, EndComponent: 2}
+	last := codestream.Progression{FirstResolution: 2, EndLayer: 3, EndResolution: 3, EndComponent: 2}
+	first := all
+	first.EndResolution = 2
+	count := func(changes ...codestream.Progression) (n int) {
+		p.Changes = changes
+		Order(tile, p, steps, func(ID) bool { n++; return true })
+		return n
+	}
+	total, some := count(all), count(first)
+	if some == 0 || some == total {
+		t.Fatalf("%d of %d packets are of the first resolutions", some, total)
+	}
+	for order := codestream.LRCP; order <= codestream.CPRL; order++ {
+		again, nothing := first, last
+		again.Order, nothing.Order = order, order
+		nothing.FirstResolution, nothing.EndResolution = 30, 33
+		if got := count(append(slices.Repeat([]codestream.Progression{again}, 50), last)...); got != total {
+			t.Errorf("%v: %d packets after 50 progressions of the same, want %d", order, got, total)
+		}
+		if got := count(append(slices.Repeat([]codestream.Progression{again}, 9000), last)...); got != some {
+			t.Errorf("%v: %d packets after 9,000 progressions of the same, want that they end at %d", order, got, some)
+		}
+		if got := count(append(slices.Repeat([]codestream.Progression{nothing}, 500_000), last)...); got != 0 {
+			t.Errorf("%v: %d packets after 500,000 progressions of nothing, want none", order, got)
+		}
+	}
+}
+
 // Headers of every bit pattern end in blocks or in an error.
 func FuzzRead(f *testing.F) {
 	tile, p, steps := testTile(2, 0)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -402,6 +404,47 @@ func TestHeadersThatAreRefused(t *testing.T) {
 	if Is(file[:20]) || Is(nil) || Is(codestream.AppendEOC([]byte{0xff, 0x4f, 0xff, 0x51, 0, 41})) {
 		t.Error("not a volume")
 	}
+}
+
+// Headers of volumes take memory in proportion to the file, and those that are read are written again as they
+// were understood.
+func FuzzRead(f *testing.F) {
+	for i, c := range codings {
+		m := made(shape(9, 8+i, 5, 1+i%4, 8+i, i%2 == 0))
+		if i%2 == 1 {
+			m.Meta.Spacing, m.Meta.Geometry = [3]float64{0.5, 0.25, 3}, bytes.Repeat([]byte{1}, raster.NIfTIGeometry)
+		}
+		file := encodeWith(f, m, c)
+		f.Add(file[:bytes.Index(file, []byte{0xff, 0x93})+2]) // to SOD
+		for _, extra := range []string{"\xff\x64\x00\x04\x00\x01", "\xff\x64\x00\x15\x00\x00" + spaceMark, "\xff\x55\x00\x06\x00\x40\x00\x01", "\xff\x57\x00\x04\x00\x00", "\xff\x5e\x00\x05\x00\x00\x07", "\xff\x5f\x00\x09\x00\x00\x00\x01\x01\x01\x00"} {
+			at := bytes.Index(file, []byte{0xff, 0x90})
+			f.Add(slices.Concat(file[:at], []byte(extra), file[at:]))
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		h, body, err := parse(data)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > uint64(1<<20+64*len(data)) {
+			t.Errorf("headers in %d bytes take %d bytes", len(data), took)
+		}
+		if err != nil {
+			if !known(err) {
+				t.Fatalf("%T: %v", err, err)
+			}
+			return
+		}
+		again, _, err := parse(append(appendStart(h, len(body)), body...))
+		if err != nil || !reflect.DeepEqual(again.Shape, h.Shape) || again.Coding != h.Coding || !bytes.Equal(again.space.geometry, h.space.geometry) {
+			t.Errorf("%+v comes back as %+v (%v)", h, again, err)
+		}
+	})
+}
+
+// appendStart are the headers before a body of so many bytes.
+func appendStart(h *header, body int) []byte {
+	return codestream.AppendSOD(codestream.AppendSOT(h.append(nil), 0, codestream.TilePartHeader+body, 0, 1))
 }
 
 func FuzzDecode(f *testing.F) {
