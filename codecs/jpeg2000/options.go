@@ -56,7 +56,7 @@ const (
 )
 
 var optionInfo = []codec.OptionInfo{
-	{Key: "block", Default: "auto", Values: "auto, WxH", Help: "size of code-blocks: powers of two from 4 to 1024, at most 4096 samples; auto is 64x64 below effort=best"},
+	{Key: "block", Default: "auto", Values: "auto, WxH in powers of two from 4 to 1024, at most 4096 samples", Help: "size of code-blocks; auto is 64x64 below effort=best"},
 	{Key: "bpp", Default: "none", Values: "none, 0.001 to 64", Help: "lossy: at most so many bits of the codestream for each pixel"},
 	{Key: "container", Default: "jp2", Values: "jp2, j2k, j2c, jph, jp3d", Help: "boxes of JP2 or JPH around the codestream, or none; jp3d takes volumes (Part 10), without loss, with effort as the only other option"},
 	{Key: "effort", Default: effortDefault, Values: "fast, default, best", Help: "how levels and blocks are chosen: fixed, by a sample, by trial of all"},
@@ -65,13 +65,13 @@ var optionInfo = []codec.OptionInfo{
 	{Key: "mct", Default: "true", Values: "false, true", Help: "colour transform of the first three of three channels or more"},
 	{Key: "mode", Default: modePart1, Values: "part1, ht", Help: "block coder: that of Part 1, or High Throughput (Part 15), about ten times as fast and a tenth larger; container=jph unless another is given"},
 	{Key: "plt", Default: "false", Values: "false, true", Help: "lengths of packets (PLT), by which a reader of a region passes over those that it does not need"},
-	{Key: "precincts", Default: "none", Values: "none, WxH[,WxH...]", Help: "size of precincts, powers of two, from the highest resolution down; the last holds for all below"},
+	{Key: "precincts", Default: "none", Values: "none, WxH[,WxH...] in powers of two from 2 to 32768", Help: "size of precincts, from the highest resolution down; the last holds for all below"},
 	{Key: "progression", Default: "LRCP", Values: "LRCP, RLCP, RPCL, PCRL, CPRL", Help: "order of packets"},
 	{Key: "psnr", Default: "none", Values: "none, 10 to 120", Help: "lossy: about this PSNR in dB, as the wavelet domain tells"},
 	{Key: "quality", Default: "none", Values: "none, 1 to 100", Help: "lossy: a byte is spent where it takes enough error off; half of that with 6 more"},
 	{Key: "style", Default: "none", Values: "none, or of bypass, reset, termall, causal, predictable, segsym with + between", Help: "code-block style"},
 	{Key: "syntax", Default: "auto", Values: "auto, j2k, htj2k", Help: "transfer syntax of DICOM files: JPEG 2000 (.90), or HTJ2K with RPCL (.202), both without loss; auto is that of the mode"},
-	{Key: "tile", Default: "none", Values: "none, WxH", Help: "size of tiles"},
+	{Key: "tile", Default: "none", Values: "none, WxH of 1x1 or more", Help: "size of tiles"},
 	{Key: "tlm", Default: "false", Values: "false, true", Help: "lengths of tile-parts in the main header (TLM), as DICOM's HTJ2K with RPCL has to have them"},
 	{Key: "volume", Default: volumeComponents, Values: "components, none", Help: "slices of volumes and frames are components of one codestream in boxes, or are refused; container=jp3d has volumes as Part 10"},
 	{Key: "wavelet", Default: "auto", Values: "auto, 5/3, 9/7", Help: "auto is 9/7 for bpp, psnr and quality, and otherwise the reversible 5/3"},

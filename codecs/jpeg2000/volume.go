@@ -83,6 +83,9 @@ func volumeHeader(data []byte, view codec.View) (codec.Header, error) {
 		{Name: "code-blocks", Value: fmt.Sprintf("%dx%dx%d", 1<<v.BlockExp[0], 1<<v.BlockExp[1], 1<<v.BlockExp[2])},
 		{Name: "bits per voxel", Value: fmt.Sprintf("%.3f", 8*float64(len(data))/float64(v.Pixels()))},
 	}}
+	if s := v.Spacing; s != [3]float64{} {
+		h.Fields = append(h.Fields, codec.Field{Name: "spacing", Value: fmt.Sprintf("%g x %g x %g mm", s[0], s[1], s[2])})
+	}
 	h.Width, h.Height = area.Dx(), area.Dy()
 	if view != (codec.View{}) {
 		h.Memory += int64(h.Size()) // the part that is cropped

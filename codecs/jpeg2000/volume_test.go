@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"image"
+	"slices"
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -176,5 +177,26 @@ func TestOptionsOfVolumes(t *testing.T) {
 	}
 	if info := (Codec{}).Info().With(o); info.Extension != ".jp3d" || !info.Accepts.Slices || len(info.Keeps) != 2 {
 		t.Errorf("%+v", info)
+	}
+}
+
+// The spacing of a volume comes back from Part 10 and is among what its header says; a volume without has none.
+func TestSpacingOfVolumes(t *testing.T) {
+	for _, want := range [][3]float64{{}, {0.5, 0.25, 3}} {
+		m := pattern(raster.Shape{Width: 20, Height: 9, Depth: 4, Channels: 1, Bits: 12})
+		m.Meta.Spacing = want
+		file := encoded(t, m, "container=jp3d")
+		got, err := decodeOne(t, file, codec.View{})
+		if err != nil || got.Meta.Spacing != want {
+			t.Errorf("spacing %v, want %v (%v)", got.Meta.Spacing, want, err)
+		}
+		h, err := Codec{}.Header(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := slices.Contains(h.Fields, codec.Field{Name: "spacing", Value: "0.5 x 0.25 x 3 mm"})
+		if said != (want != [3]float64{}) {
+			t.Errorf("spacing %v: %v", want, h.Fields)
+		}
 	}
 }

@@ -9,7 +9,8 @@ import (
 type Header struct {
 	raster.Shape
 	Coding
-	Resolutions int // width and height can be had at 1/2^k for k below it; 1: only whole
+	Spacing     [3]float64 // distances of samples along x, y and z in millimetres; zeros: not known
+	Resolutions int        // width and height can be had at 1/2^k for k below it; 1: only whole
 }
 
 // Read reads the headers of a codestream.
@@ -18,7 +19,7 @@ func Read(file []byte) (Header, error) {
 	if err != nil {
 		return Header{}, err
 	}
-	return Header{h.Shape, h.Coding, h.resolutionCount()}, nil
+	return Header{h.Shape, h.Coding, h.space.spacing, h.resolutionCount()}, nil
 }
 
 // reducedShape is the volume's shape with width and height at 1/2^reduce.
