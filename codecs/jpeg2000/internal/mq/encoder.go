@@ -41,8 +41,12 @@ func (e *Encoder) Bytes() []byte { return e.out[1:] }
 // Len is the length of the stream so far, without what the registers hold.
 func (e *Encoder) Len() int { return len(e.out) - 1 }
 
-// Encode codes the decisions in their order (Figures C.3 to C.8).
-func (e *Encoder) Encode(symbols []Symbol) {
+// symbolBytes is the most bytes that a decision adds to the stream: it shifts C by at most 15 bits, into
+// bytes of at least 7 of them.
+const symbolBytes = 3
+
+// encodeGo is Encode (Figures C.3 to C.8).
+func (e *Encoder) encodeGo(symbols []Symbol) {
 	a, c, ct := e.a, e.c, e.ct
 	contexts := &e.Contexts
 	for _, symbol := range symbols {
