@@ -23,6 +23,11 @@
 // two fields exist in the encoder alone. A row of words has one more on either side, and
 // a row of words stands above the first stripe and below the last, none of them read.
 //
+// # Sliced blocks
+//
+// Where there is AVX-512 the encoder has one bit of 64 samples in a word instead, and
+// finds their contexts all at once, see sliced.go. Decisions and bytes are the same.
+//
 // # Slices
 //
 // A code-block of a volume (ISO/IEC 15444-10) is a pile of slices. Each coding pass goes

@@ -9,7 +9,7 @@ import (
 )
 
 // Encoder encodes code-blocks one after the other. It is the working memory for that,
-// about 80 KB, with slices up to 3 MB, and its zero value is ready. It is not safe for concurrent use.
+// about 150 KB, with slices up to 3 MB, and its zero value is ready. It is not safe for concurrent use.
 type Encoder struct {
 	// Fraction is the number of low bits of coefficients that are not coded: the
 	// quantizer index of a coefficient is above them. Distortions take them into account.
@@ -19,12 +19,14 @@ type Encoder struct {
 	Measure bool
 
 	words
-	mq      mq.Encoder
-	zero    *[512]uint8
-	causal  bool
-	symbols []mq.Symbol // the decisions of a pass
-	passes  []Pass
-	marks   []mq.Mark // by pass
+	sliced   sliced
+	isSliced bool // the block is in sliced, not in words and data
+	mq       mq.Encoder
+	zero     *[512]uint8
+	causal   bool
+	symbols  []mq.Symbol // the decisions of a pass
+	passes   []Pass
+	marks    []mq.Mark // by pass
 
 	sum   int64 // what the pass takes off the distortion, see distortion.go
 	plane uint  // the bit of data that the pass codes
@@ -64,6 +66,31 @@ func (e *Encoder) Encode(src []int32, stride, w, h int, o codestream.Orientation
 // EncodeSlices is Encode for a code-block of d slices, which begin slice coefficients
 // apart. With its height made a multiple of four it has at most 2^18 of them.
 func (e *Encoder) EncodeSlices(src []int32, stride, slice, w, h, d int, o codestream.Orientation, style codestream.BlockStyle) Coded {
+	e.zero = &zeroTable[o&3]
+	e.causal = style&codestream.Causal != 0
+	e.passes, e.marks = e.passes[:0], e.marks[:0]
+	e.mq.Reset()
+	e.isSliced = e.slices(w, h, d, style)
+	planes := 0
+	if e.isSliced {
+		planes = e.sliced.start(src, stride, w, h, o)
+	} else {
+		planes = e.start(src, stride, slice, w, h, d)
+	}
+	for i := range 3*planes - 2 {
+		e.pass(i, planes, style)
+	}
+	return Coded{planes, e.mq.Bytes(), e.passes}
+}
+
+// slices says whether a block is to be sliced.
+func (e *Encoder) slices(w, h, d int, style codestream.BlockStyle) bool {
+	return useSliced && !e.Measure && e.Fraction == 0 && d == 1 && style&(codestream.Causal|codestream.Bypass) == 0 &&
+		w <= slicedWidth && (w+15)/16*((h+3)/4) <= slicedWords
+}
+
+// start takes the coefficients in and returns the bit-planes that are coded.
+func (e *Encoder) start(src []int32, stride, slice, w, h, d int) int {
 	e.clear(w, h, d)
 	n := 4 * w * e.stripes
 	e.data = slices.Grow(e.data[:0], n)[:n]
@@ -71,15 +98,7 @@ func (e *Encoder) EncodeSlices(src []int32, stride, slice, w, h, d int, o codest
 	for z := range d {
 		all |= e.load(src[z*slice:], stride, w, h, z)
 	}
-	planes := max(0, bits.Len32(all)-e.Fraction)
-	e.zero = &zeroTable[o&3]
-	e.causal = style&codestream.Causal != 0
-	e.passes, e.marks = e.passes[:0], e.marks[:0]
-	e.mq.Reset()
-	for i := range 3*planes - 2 {
-		e.pass(i, planes, style)
-	}
-	return Coded{planes, e.mq.Bytes(), e.passes}
+	return max(0, bits.Len32(all)-e.Fraction)
 }
 
 // load takes the coefficients of slice z in and returns the union of their magnitudes.
@@ -107,26 +126,43 @@ func (e *Encoder) load(src []int32, stride, w, h, z int) uint32 {
 func (e *Encoder) pass(i, planes int, style codestream.BlockStyle) {
 	kind, plane := passAt(i)
 	e.plane = uint(planes - 1 - plane + e.Fraction)
-	if kind == propagation || i == 0 {
+	if !e.isSliced && (kind == propagation || i == 0) {
 		e.showPlane(e.plane)
 	}
 	e.symbols, e.sum = e.symbols[:0], 0
-	switch kind {
-	case propagation:
+	switch {
+	case e.isSliced:
+		e.slicedPass(kind)
+	case kind == propagation:
 		e.propagation(rawPass(i, style))
-	case refinement:
+	case kind == refinement:
 		if e.Measure {
 			e.measureRefinement()
 		}
 		e.refinement()
 	default:
 		e.cleanup()
-		if style&codestream.SegmentMark != 0 {
-			const u = mq.Uniform << 1
-			e.symbols = append(e.symbols, u|1, u, u|1, u) // D.5
-		}
+	}
+	if kind == cleanup && style&codestream.SegmentMark != 0 {
+		const u = mq.Uniform << 1
+		e.symbols = append(e.symbols, u|1, u, u|1, u) // D.5
 	}
 	e.code(i, i == 3*planes-3, style)
+}
+
+// slicedPass writes down the decisions of a pass of a sliced block.
+func (e *Encoder) slicedPass(k kind) {
+	b := &e.sliced
+	switch k {
+	case propagation:
+		b.propagation(e.plane)
+	case refinement:
+		b.refinement(e.plane)
+	default:
+		b.cleanup(e.plane)
+		b.ended()
+	}
+	e.symbols = write(slices.Grow(e.symbols[:0], mostSymbols*len(b.groups)), b.groups)
 }
 
 // code codes the decisions of pass i, which may be the last one, and starts and ends
