@@ -6,12 +6,12 @@ import (
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/mq"
 )
 
-// The passes of this file keep the register of the arithmetic decoder in r, see
+// The passes of this file are those of all machines; decodepass_amd64.s has three of them again in assembly. They keep the register of the arithmetic decoder in r, see
 // [mq.Decoder]. A sample that becomes significant in bit-plane p is 2^p at first, and
 // half of that on top as what the planes below may hold: 3<<p with the fractional bit.
 
-// propagation is the significance propagation pass (D.3.1).
-func (d *decoder) propagation(p uint) {
+// propagationGo is the significance propagation pass (D.3.1).
+func (d *decoder) propagationGo(p uint) {
 	r, zero, contexts := d.mq.Load(), d.zero, &d.contexts
 	for s := range d.stripes {
 		valid, row, start := d.valid(s), d.stripe(s), d.row(s)
@@ -55,8 +55,8 @@ func (d *decoder) propagation(p uint) {
 	d.mq.Store(r)
 }
 
-// refinement is the magnitude refinement pass (D.3.3).
-func (d *decoder) refinement(p uint) {
+// refinementGo is the magnitude refinement pass (D.3.3).
+func (d *decoder) refinementGo(p uint) {
 	r, contexts := d.mq.Load(), &d.contexts
 	for s := range d.stripes {
 		row := d.stripe(s)
@@ -110,9 +110,9 @@ func signed(v int32, sign uint64) int32 {
 	return v ^ s - s
 }
 
-// cleanup is the cleanup pass (D.3.4). It ends the bit-plane: no sample is visited
+// cleanupGo is the cleanup pass (D.3.4). It ends the bit-plane: no sample is visited
 // any more.
-func (d *decoder) cleanup(p uint) {
+func (d *decoder) cleanupGo(p uint) {
 	r, zero, contexts := d.mq.Load(), d.zero, &d.contexts
 	for s := range d.stripes {
 		valid, row, start := d.valid(s), d.stripe(s), d.row(s)
@@ -171,7 +171,7 @@ func (d *decoder) cleanup(p uint) {
 	d.mq.Store(r)
 }
 
-// rawPropagation is propagation in the bypass: bits and signs as they are.
+// rawPropagation is the significance propagation in the bypass: bits and signs as they are.
 func (d *decoder) rawPropagation(p uint) {
 	for s := range d.stripes {
 		valid, row, start := d.valid(s), d.stripe(s), d.row(s)
