@@ -111,14 +111,14 @@ func dashboard(t *testing.T) (all []query) {
 }
 
 // labels are all labels that metrics of pelmill may have: none of them has keys, sources, targets or texts.
-var labels = []string{"queue", "state", "device", "job", "outcome", "version", "commit", "process", "codec", "mode", "class", "direction", "stage", "result", "le"}
+var labels = []string{"queue", "state", "device", "job", "outcome", "version", "commit", "process", "codec", "mode", "class", "direction", "stage", "result", "protocol", "reason", "le"}
 
-// Every panel has series while a real job runs: Redis with a limit of memory, a scheduler, a worker, and a Prometheus that
-// scrapes the two. What they serve is as promtool wants it, and names no object.
+// Every panel has series while a real job runs: Redis with a limit of memory, a scheduler, a worker, an intake that receives
+// instances, and a Prometheus that scrapes the three. What they serve is as promtool wants it, and names no object.
 func TestDashboardShowsARunningJob(t *testing.T) {
 	queries := dashboard(t)
 	source, target := filepath.Join(t.TempDir(), "src"), filepath.Join(t.TempDir(), "dst")
-	for n := range 12 {
+	for n := range 24 {
 		for i, image := range faults.Images(1, 60, 64) {
 			data := image.Data
 			if i%6 == 0 {
@@ -138,11 +138,17 @@ func TestDashboardShowsARunningJob(t *testing.T) {
 		addresses = append(addresses, net.JoinHostPort("127.0.0.1", strconv.Itoa(services.FreePort(t))))
 		faults.Start(t, verb, env, program, verb, "--metrics-listen", addresses[len(addresses)-1])
 	}
+	received := startIntake(t, program)
+	addresses = append(addresses, received.metrics)
 	prometheus := services.Prometheus(t, addresses...)
-	// So slowly that it runs until every panel was seen; then it is cancelled.
-	faults.Run(t, 0, env, program, "submit", source, target, "--codec", "vq", "--yes", "--tpslimit", "30", "--chunk-objects", "10", "-o", "passes=1")
+	// So slowly that it cannot end within the limit: an object takes two requests at least. Once every panel was seen it is
+	// cancelled.
+	faults.Run(t, 0, env, program, "submit", source, target, "--codec", "vq", "--yes", "--tpslimit", "10", "--chunk-objects", "10", "-o", "passes=1")
 	end := time.Now().Add(limit)
-	for len(queries) > 0 {
+	for n := 0; len(queries) > 0; n++ {
+		if n%5 == 0 {
+			received.send(t, n/5)
+		}
 		queries = slices.DeleteFunc(queries, func(q query) bool { return series(t, prometheus.URL, q.expr) > 0 })
 		if time.Now().After(end) {
 			for _, q := range queries {
@@ -156,6 +162,50 @@ func TestDashboardShowsARunningJob(t *testing.T) {
 		checkMetrics(t, get(t, "http://"+address+"/metrics"))
 	}
 	faults.Run(t, 0, env, program, "cancel", target)
+}
+
+// An intakeProcess is an intake without a cluster, which compresses by itself what it receives by STOW-RS.
+type intakeProcess struct {
+	process          *faults.Process
+	metrics, studies string
+}
+
+func startIntake(t *testing.T, program string) *intakeProcess {
+	t.Helper()
+	spool, archive := filepath.Join(t.TempDir(), "spool"), filepath.Join(t.TempDir(), "archive")
+	if err := os.Mkdir(spool, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	local := func() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(services.FreePort(t))) }
+	p, stow := &intakeProcess{metrics: local()}, local()
+	p.studies = "http://" + stow + "/studies"
+	p.process = faults.Start(t, "intake", nil, program, "intake", spool, archive, "--codec", "jpeg2000", "--stow", stow, "--metrics-listen", p.metrics,
+		"--every", "2s", "--batch-wait", "200ms", "--spool-size", "100M")
+	return p
+}
+
+// send sends an instance, once the intake listens; every third one is none, and is put into quarantine.
+func (p *intakeProcess) send(t *testing.T, n int) {
+	t.Helper()
+	data := faults.NewInstance(1, n, 16, 16, faults.Patient{Name: "patient", ID: "patient", Accession: "patient"}).Data
+	if n%3 == 2 {
+		data = fmt.Appendf(nil, "no instance %d", n)
+	}
+	body := "--b\r\nContent-Type: application/dicom\r\n\r\n" + string(data) + "\r\n--b--\r\n"
+	faults.Until(t, limit, "the intake to listen", func() bool {
+		response, err := http.Post(p.studies, `multipart/related; type="application/dicom"; boundary=b`, strings.NewReader(body))
+		if err != nil {
+			if !p.process.Running() {
+				t.Fatal("the intake has ended")
+			}
+			return false
+		}
+		response.Body.Close()
+		if n%3 != 2 && response.StatusCode != http.StatusOK {
+			t.Fatalf("STOW-RS answered %s to instance %d", response.Status, n)
+		}
+		return true
+	})
 }
 
 // checkMetrics holds what a process serves to promtool's rules and to the labels that are allowed.

@@ -67,7 +67,14 @@ func newMetrics() *metrics {
 	}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "pelmill_build_info", Help: "1; the labels say what runs.", ConstLabels: prometheus.Labels{"version": build.Version(), "commit": build.Commit()}})
 	info.Set(1)
-	m.registry.MustRegister(m.hints, m.batches, m.objects, m.wait, m.fly, m.messages, m.lastListing, m.found, m.prunedJobs, m.listSeconds, m.resultSeconds, info,
+	ready := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pelmill_ready", Help: "1: the process does what it is for; 0: /readyz says why not.",
+		ConstLabels: prometheus.Labels{"process": "intake"}}, func() float64 {
+		if len(m.unready(context.Background())) > 0 {
+			return 0
+		}
+		return 1
+	})
+	m.registry.MustRegister(ready, m.hints, m.batches, m.objects, m.wait, m.fly, m.messages, m.lastListing, m.found, m.prunedJobs, m.listSeconds, m.resultSeconds, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, result := range []string{hintTaken, hintKnown, hintMissing, hintUnreadable, hintFiltered, hintOwn, hintBadKey, hintForeign, hintOther, hintMalformed, hintFull} {
 		m.hints.WithLabelValues(result)
