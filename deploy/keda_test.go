@@ -81,11 +81,12 @@ func TestKEDAScalesByTheQueue(t *testing.T) {
 	}
 	faults.Start(t, "scheduler", env, program, "scheduler", "--tick", "50ms")
 
-	// One job of each priority, so that every list is used; the first is done, the others only wait.
+	// One job of each priority, so that every list is used; the first is done, the others only wait. The first takes a minute
+	// until its limit of requests is lifted, so that it runs when it is paused.
 	submit := func(priority int) string {
 		dst := filepath.Join(target, strconv.Itoa(priority))
 		faults.Run(t, 0, env, program, "submit", source, dst, "--codec", "vq", "--yes", "--chunk-objects", "10", "--sample", "0",
-			"--priority", strconv.Itoa(priority), "--tpslimit", "20", "-o", "passes=1")
+			"--priority", strconv.Itoa(priority), "--tpslimit", "5", "-o", "passes=1")
 		return dst
 	}
 	if n := sum(); n != 0 {

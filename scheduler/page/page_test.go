@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler/api"
@@ -84,9 +85,13 @@ func TestFormMakesAJobOnce(t *testing.T) {
 	if res, _ := r.want(303, "/new", form); res.Header.Get("Location") != job {
 		t.Errorf("sent twice: %s and %s", job, res.Header.Get("Location"))
 	}
-	for {
-		if _, body := r.want(200, job, nil); strings.Contains(body, "planned") {
+	for end := time.Now().Add(4 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		_, body := r.want(200, job, nil)
+		if strings.Contains(body, "planned") {
 			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("waited four minutes for a plan: %s", body)
 		}
 	}
 	r.want(200, job, nil, "Expected saving", "Expected cost", "EUR", `id="do-start"`, "effort=1")
