@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net"
@@ -70,7 +71,60 @@ func (s *secrets) intake(t *testing.T, pelmill string, env []string, source, red
 		}
 		s.search("an intake with a queue that is away", []byte(other.Stdout()+other.Stderr()))
 	}
+	s.receiver(t, pelmill, env, source)
 	return p
+}
+
+// receiver starts an intake that receives instances over HTTP, and sends to it, with the token and with a wrong one. What it
+// keeps of that is in the target.
+func (s *secrets) receiver(t *testing.T, pelmill string, env []string, source string) {
+	t.Helper()
+	token, wrong := s.mark("a sender of instances"), s.mark("a sender of instances with a wrong token")
+	address := func() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(services.FreePort(t))) }
+	stow, metrics := address(), address()
+	p := faults.Start(t, "receiver", env, pelmill, "intake", source+"/spool", "s3://secrets-dst/received", "--codec", "jpeg2000", "-v", "--stow", stow,
+		"--stow-token-file", secretFile(t, fmt.Sprintf("store %x sender\n", sha256.Sum256([]byte(token)))), "--metrics-listen", metrics)
+	faults.Until(t, limit, "the receiver", func() bool {
+		c, err := net.Dial("tcp", stow)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil || !p.Running()
+	})
+	instance := string(faults.NewInstance(1, 1, 16, 16, faults.Patient{Name: "no^one", ID: "0", Accession: "0"}).Data)
+	for _, c := range []struct {
+		token, content string
+		status         int
+	}{{token, instance, http.StatusOK}, {token, "no instance", 0}, {wrong, instance, http.StatusUnauthorized}, {"", instance, http.StatusUnauthorized}} {
+		request, err := http.NewRequest(http.MethodPost, "http://"+stow+"/studies", strings.NewReader("--b\r\nContent-Type: application/dicom\r\n\r\n"+c.content+"\r\n--b--\r\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", `multipart/related; type="application/dicom"; boundary=b`)
+		if c.token != "" {
+			request.Header.Set("Authorization", "Bearer "+c.token)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		text, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		if c.status != 0 && response.StatusCode != c.status {
+			t.Errorf("STOW-RS answered %s, want %d", response.Status, c.status)
+		}
+		s.search("an answer of the receiver", fmt.Append(text, response.Header))
+	}
+	for _, path := range []string{"/metrics", "/readyz", "/debug/pprof/cmdline", "/debug/pprof/goroutine?debug=2"} {
+		s.request(http.DefaultClient, "GET", "http://"+metrics+path, "")
+	}
+	p.Signal(syscall.SIGQUIT)
+	p.Wait(t, limit)
+	if !strings.Contains(p.Stderr(), "goroutine ") {
+		t.Errorf("no crash text: %s", p.Stderr())
+	}
+	s.search("a receiver that crashes", []byte(p.Stdout()+p.Stderr()))
 }
 
 // throughTheServer runs verbs that ask the API, with the token of the operator and with a wrong one, and makes a report.
