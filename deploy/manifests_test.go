@@ -18,19 +18,26 @@ import (
 // kubernetesVersion is that of the schemas, the API server's.
 const kubernetesVersion = "1.36"
 
-// combinations are all folders beside the base, alone and together.
+// combinations are all folders beside the base, alone, where they stand alone, and together.
 var combinations = map[string][]string{
 	"base":       nil,
 	"gpu":        {"gpu"},
 	"intake":     {"intake"},
+	"receivers":  {"intake", "receivers"},
 	"keda":       {"keda"},
 	"monitoring": {"monitoring"},
 	"redis":      {"redis"},
-	"all":        {"intake", "redis", "keda", "monitoring", "gpu"},
+	"all":        {"intake", "receivers", "redis", "keda", "monitoring", "gpu"},
 }
 
 // rendered is what kubectl apply -k sends of a base with components.
 func rendered(t *testing.T, components ...string) []byte {
+	t.Helper()
+	return overlaid(t, "", components...)
+}
+
+// overlaid is the same with more in the kustomization.
+func overlaid(t *testing.T, more string, components ...string) []byte {
 	t.Helper()
 	kustomize := tool(t, "bin", "kustomize")
 	kubernetes, err := filepath.Abs("kubernetes")
@@ -46,7 +53,7 @@ func rendered(t *testing.T, components ...string) []byte {
 	for _, c := range components {
 		text += "  - " + filepath.Join(relative, "components", c) + "\n"
 	}
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text+more), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	out, err := output(t.Context(), nil, nil, kustomize, "build", dir)
@@ -129,6 +136,42 @@ func TestManifestsFollowTheSchemas(t *testing.T) {
 	for _, o := range objects(t, []byte(example)) {
 		if ns := o.at("metadata", "namespace"); ns != "pelmill" && o.kind() != "Namespace" {
 			t.Errorf("example: %s %s is in namespace %v", o.kind(), o.name(), ns)
+		}
+	}
+}
+
+// TestREADMEsKustomizationOfReceivers: what deploy/README.md tells an operator to write for modalities outside of the cluster
+// is taken, and changes what it should.
+func TestREADMEsKustomizationOfReceivers(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, ok := strings.Cut(string(readme), "\n\n    patches:\n")
+	block, _, end := strings.Cut(block, "\n\n")
+	if !ok || !end {
+		t.Fatal("README.md has no such block")
+	}
+	more := "patches:\n" + strings.ReplaceAll(strings.TrimPrefix(block, "    "), "\n    ", "\n") + "\n"
+	stream := overlaid(t, more, "intake", "receivers")
+	if err := newSchemas(t).valid(t, stream); err != nil {
+		t.Error(err)
+	}
+	all := objects(t, stream)
+	service, policy := find(t, all, "Service", "receivers"), find(t, all, "NetworkPolicy", "receivers")
+	if service.at("spec", "type") != "LoadBalancer" || service.at("spec", "externalTrafficPolicy") != "Local" {
+		t.Errorf("the Service is %v", service.at("spec"))
+	}
+	if from, to := policy.at("spec", "ingress", 0, "from", 0, "ipBlock", "cidr"), policy.at("spec", "egress", 0, "to", 0, "ipBlock", "cidr"); from != "10.20.0.0/16" || to != from {
+		t.Errorf("the policy lets in %v and out %v", from, to)
+	}
+	if args := fmt.Sprint(find(t, all, "Deployment", "intake").at("spec", "template", "spec", "containers", 0, "args")); !strings.HasPrefix(args, "[intake s3://hospital-spool s3://hospital-archive ") {
+		t.Errorf("arguments %s", args)
+	}
+	env := fmt.Sprint(find(t, all, "Deployment", "intake").at("spec", "template", "spec", "containers", 0, "env"))
+	for _, want := range []string{"CT1@10.20.0.5:104,MR1@10.20.0.6:104", "0.0.0.0:11112", "PELMILL_STOW_TOKEN_FILE"} {
+		if !strings.Contains(env, want) {
+			t.Errorf("the variables of the receivers lack %s: %s", want, env)
 		}
 	}
 }
