@@ -5,9 +5,12 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"io"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -20,14 +23,24 @@ import (
 
 // BenchmarkReaders measures what 200 readers and 50 streams of events cost a job, and how long the readers wait, where the
 // scheduler, a worker and the readers are processes of their own that share the machine. Readers ask once a second, as pages
-// and scripts do, in phases that take turns with phases without readers, so that what else the machine does falls on both:
-// lost-% is the median over pairs of phases. Then each asks again as soon as it has its answer ("flood"), for which the times
-// are printed only: that takes all the CPU that there is. All times are of GET /v1/jobs/{id}.
+// and scripts do.
+//
+// Most of what they cost is their own: they are clients that somebody else's machine would run. So three kinds of phases take
+// turns, in an order that changes, so that what else the machine does falls on all: nobody reads; the readers read from the
+// stand-in, which does the least that a server can; they read from the API. Of each turn raw-lost-% is what the third has lost
+// of the first's rate, and lost-% what it has lost of the second's: the API's own share. Both are medians over the turns.
+// CPU times, which are the same however busy the machine is, say it in another way, as shares of all cores, which the job
+// would have: cpu-lost-% is what the scheduler uses more while it is read from, less what the stand-in uses, and raw-cpu-lost-%
+// what scheduler and readers use more.
+//
+// At the end each asks again as soon as it has its answer ("flood"), for which the times are printed only: that takes all the
+// CPU that there is. All times are of GET /v1/jobs/{id}.
 func BenchmarkReaders(b *testing.B) {
 	const (
-		pictures = 30_000
-		pairs    = 7
+		pictures = 50_000
+		turns    = 9
 		phase    = 4 * time.Second
+		idle     = 12 * time.Second // after which the scheduler looks no more at a job that nobody asks for
 	)
 	program, err := faults.Build(b.TempDir(), "cmd/pelmill")
 	if err != nil {
@@ -49,6 +62,7 @@ func BenchmarkReaders(b *testing.B) {
 			}
 		}
 		address := fmt.Sprintf("127.0.0.1:%d", services.FreePort(b))
+		server := "http://" + address
 		env := []string{"PELMILL_REDIS=" + services.Redis(b).URL()}
 		scheduler := faults.Start(b, "scheduler", env, program, "scheduler", target, "--listen", address, "--allow", dir)
 		worker := faults.Start(b, "worker", env, program, "worker", "--allow", dir, "--device", "cpu")
@@ -62,39 +76,67 @@ func BenchmarkReaders(b *testing.B) {
 			return float64(len(entries))
 		}
 		faults.Until(b, time.Minute, "some objects", func() bool { return done() > 100 })
-		rate := func() float64 {
+		least, constant := startStandIn(b, jobText(b, server, id))
+
+		spent := func(p *faults.Process) time.Duration {
+			d, err := p.CPU()
+			if err != nil {
+				b.Log(err)
+			}
+			return d
+		}
+		// A measurement is of one phase: objects a second, and seconds of CPU a second.
+		type measurement struct{ rate, scheduler, standIn, readers float64 }
+		measure := func() measurement {
 			from, start := done(), time.Now()
+			s, l, r := spent(scheduler), spent(least), ownCPU(b)
 			time.Sleep(phase)
-			return (done() - from) / time.Since(start).Seconds()
+			passed := time.Since(start).Seconds()
+			s, l, r = spent(scheduler)-s, spent(least)-l, ownCPU(b)-r
+			return measurement{(done() - from) / passed, s.Seconds() / passed, l.Seconds() / passed, r.Seconds() / passed}
 		}
 		var mu sync.Mutex
-		read := func(pause time.Duration, times *[]time.Duration) float64 {
-			stop := readersOf(b, "http://"+address, id, 200, 50, pause, func(d time.Duration) { mu.Lock(); *times = append(*times, d); mu.Unlock() })
+		read := func(from string, pause time.Duration, times *[]time.Duration) measurement {
+			stop := readersOf(b, from, id, 200, 50, pause, func(d time.Duration) { mu.Lock(); *times = append(*times, d); mu.Unlock() })
 			defer stop()
-			return rate()
+			time.Sleep(pause) // until all have connected
+			return measure()
 		}
-		var paced, flood []time.Duration
-		var lost, alone []float64
-		for i := range pairs {
-			var quiet, with float64
-			if i%2 == 0 { // the order changes, as rates may fall or rise with time
-				quiet, with = rate(), read(time.Second, &paced)
-			} else {
-				with = read(time.Second, &paced)
-				quiet = rate()
+		var paced, ignored, flood []time.Duration
+		var raw, lost, rawCPU, cpu, alone []float64
+		cores := float64(runtime.NumCPU())
+		for i := range turns {
+			var quiet, standIn, api measurement
+			kinds := []func(){
+				func() { quiet = measure() },
+				func() { standIn = read(constant, time.Second, &ignored) },
+				func() { api = read(server, time.Second, &paced); time.Sleep(idle) },
 			}
-			lost, alone = append(lost, 100*(1-with/quiet)), append(alone, quiet)
+			for k := range kinds {
+				if i%2 == 1 {
+					k = len(kinds) - 1 - k
+				}
+				kinds[(k+i/2)%len(kinds)]()
+			}
+			raw = append(raw, 100*(1-api.rate/quiet.rate))
+			lost = append(lost, 100*(1-api.rate/standIn.rate))
+			rawCPU = append(rawCPU, 100*(api.scheduler-quiet.scheduler+api.readers-quiet.readers)/cores)
+			cpu = append(cpu, 100*(api.scheduler-quiet.scheduler-standIn.standIn)/cores)
+			alone = append(alone, quiet.rate)
+			b.Logf("turn %d: alone %+.3v, stand-in %+.3v, API %+.3v", i, quiet, standIn, api)
 		}
-		flooded := read(0, &flood)
+		flooded := read(server, 0, &flood)
 		if done() >= pictures {
 			b.Error("the job ended too early")
 		}
 		worker.Kill()
 		scheduler.Kill()
-		slices.Sort(lost)
-		slices.Sort(alone)
-		b.ReportMetric(lost[pairs/2], "lost-%")
-		b.ReportMetric(alone[pairs/2], "objects/s")
+		median := func(v []float64) float64 { slices.Sort(v); return v[len(v)/2] }
+		b.ReportMetric(median(raw), "raw-lost-%")
+		b.ReportMetric(median(lost), "lost-%")
+		b.ReportMetric(median(rawCPU), "raw-cpu-lost-%")
+		b.ReportMetric(median(cpu), "cpu-lost-%")
+		b.ReportMetric(median(alone), "objects/s")
 		report := func(name string, times []time.Duration) {
 			slices.Sort(times)
 			for _, p := range []int{50, 90, 99} {
@@ -104,9 +146,24 @@ func BenchmarkReaders(b *testing.B) {
 		report("", paced)
 		report("flood-", flood)
 		b.ReportMetric(float64(len(flood))/phase.Seconds(), "flood-answers/s")
-		b.ReportMetric(flooded, "flood-objects/s")
+		b.ReportMetric(flooded.rate, "flood-objects/s")
 		b.ReportMetric(0, "ns/op")
 	}
+}
+
+// jobText is what the API answers to who asks for a job.
+func jobText(b *testing.B, server, id string) (text []byte) {
+	b.Helper()
+	faults.Until(b, time.Minute, "the job by the API", func() bool {
+		res, err := http.Get(server + "/v1/jobs/" + id)
+		if err != nil {
+			return false
+		}
+		defer res.Body.Close()
+		text, err = io.ReadAll(res.Body)
+		return err == nil && res.StatusCode == http.StatusOK
+	})
+	return text
 }
 
 // writeNoise writes a picture that takes some milliseconds.
