@@ -30,6 +30,7 @@ type stack struct {
 	*daemon
 	data   string // folders are buckets
 	tokens string // file of who may use the API
+	intake string // what the profile intake does
 }
 
 // operator is the made-up token of who may.
@@ -42,7 +43,8 @@ func TestComposeLosesNothing(t *testing.T) {
 	d := newDaemon(t)
 	d.build("cpu", "pelmill:cpu")
 	d.servers()
-	s := &stack{d, t.TempDir(), filepath.Join(t.TempDir(), "tokens")}
+	// What the file says by itself, but that a listing each minute would be long to wait for.
+	s := &stack{d, t.TempDir(), filepath.Join(t.TempDir(), "tokens"), "s3://photos s3://results --codec webp --every 3s"}
 	hash := sha256.Sum256([]byte(operator))
 	if err := os.WriteFile(s.tokens, fmt.Appendf(nil, "operate %x me\n", hash), 0o644); err != nil {
 		t.Fatal(err)
@@ -59,13 +61,13 @@ func TestComposeLosesNothing(t *testing.T) {
 			out, _ := s.compose("logs", "--no-color", "--tail", "100")
 			t.Log(tail(out))
 		}
-		s.must("down", "--volumes", "--timeout", "60")
+		s.must("--profile", "*", "down", "--volumes", "--timeout", "60")
 		if left := d.docker("ps", "-aq") + d.docker("volume", "ls", "-q"); left != "" {
 			t.Errorf("compose down left %q", left)
 		}
 	})
 
-	s.must("--profile", "gpu", "--profile", "intake", "config", "--quiet") // the worker on cards cannot start here
+	s.must("--profile", "gpu", "--profile", "intake", "--profile", "receivers", "config", "--quiet") // the worker on cards cannot start here
 	s.must("up", "-d", "--wait", "--wait-timeout", "300", "--pull", "never", "--no-build")
 	if out := s.must("exec", "-T", "worker", "/usr/bin/pelmill", "health"); !strings.Contains(out, "ready") {
 		t.Errorf("health says %q", out)
@@ -97,11 +99,50 @@ func TestComposeLosesNothing(t *testing.T) {
 		t.Errorf("GET /v1/jobs: %d, %s", code, body)
 	}
 
+	s.takesIn(photos)
+
 	// A worker that is asked to stop ends in good order.
 	s.must("stop", "worker")
 	id := strings.TrimSpace(s.must("ps", "-aq", "worker"))
 	if code := strings.TrimSpace(d.docker("inspect", "-f", "{{.State.ExitCode}}", id)); code != "0" {
 		t.Errorf("the worker ended with code %s on SIGTERM", code)
+	}
+}
+
+// takesIn starts the profile intake on a bucket that was compressed before, and puts a new object into it: it becomes a
+// result, by a batch of its own, and nothing else is done again.
+func (s *stack) takesIn(before []string) {
+	s.t.Helper()
+	s.must("--profile", "intake", "up", "-d", "--wait", "--wait-timeout", "300", "--pull", "never", "--no-build", "intake")
+	// Whole at once, as by a PUT.
+	const key = "year/arrival.png"
+	data, err := os.ReadFile(filepath.Join(s.data, "photos", before[0]))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	beside := filepath.Join(s.data, "arrival.part")
+	if err := os.WriteFile(beside, data, 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Rename(beside, filepath.Join(s.data, "photos", key)); err != nil {
+		s.t.Fatal(err)
+	}
+	result := filepath.Join(s.data, "results", strings.TrimSuffix(key, ".png")+".webp")
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		if _, err := os.Stat(result); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatal("what came into the bucket has no result")
+		}
+	}
+	s.compare([]string{key})
+	// The batch ends after its result is there.
+	s.until("done with a batch of one object", func(st status) bool { return st.State == "done" && st.Objects == 1 && st.Compressed == 1 })
+	s.must("--profile", "intake", "stop", "intake")
+	id := strings.TrimSpace(s.must("--profile", "intake", "ps", "-aq", "intake"))
+	if code := strings.TrimSpace(s.docker("inspect", "-f", "{{.State.ExitCode}}", id)); code != "0" {
+		s.t.Errorf("the intake ended with code %s on SIGTERM", code)
 	}
 }
 
@@ -243,7 +284,7 @@ func (s *stack) must(args ...string) string {
 }
 
 func (s *stack) compose(args ...string) (string, error) {
-	env := append(slices.Clone(s.env), "PELMILL_DATA="+s.data, "PELMILL_TOKENS="+s.tokens)
+	env := append(slices.Clone(s.env), "PELMILL_DATA="+s.data, "PELMILL_TOKENS="+s.tokens, "PELMILL_INTAKE="+s.intake)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), 10*time.Minute)
 	defer cancel()
 	return output(ctx, env, nil, s.program("docker"), append([]string{"compose", "--progress", "plain", "-f", filepath.Join(services.Root(s.t), "docker-compose.yml")}, args...)...)

@@ -28,8 +28,16 @@ func wanted(t *testing.T, part string) {
 	t.Skipf("NOT TESTED: %s; make test-deploy does", part)
 }
 
-// tools is the folder of what the Makefile installs.
-func tools(t *testing.T) string { return filepath.Join(services.Root(t), ".tools") }
+// tools is the folder of what the Makefile installs, which may be a link: a Docker daemon does not remove volumes where its
+// data are behind one.
+func tools(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(services.Root(t), ".tools")
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
 
 // tool is a file of it. Where it could not be installed the test ends.
 func tool(t *testing.T, elements ...string) string {
