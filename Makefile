@@ -20,6 +20,7 @@ MOTO         := 5.2.5
 QPID_PROTON  := 0.40.0
 PYNETDICOM := 3.0.4
 PROMETHEUS := 2.42.0
+ORTHANC   := 1.10.1
 # Commands that tests run, each with the Debian package that brings it. Only what is missing is installed: a Node.js from
 # elsewhere brings npm with it and conflicts with Debian's.
 COMMANDS  := gdcmconv:libgdcm-tools clang-19:clang-19 redis-server:redis-server redis-cli:redis-tools node:nodejs npm:npm dwebp:webp cwebp:webp opj_compress:libopenjp2-tools opj_decompress:libopenjp2-tools xz:xz-utils \
@@ -146,7 +147,7 @@ gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a 
 	install gpu/gputest/run-bundle bin/gpu-bundle/run
 	tar -C bin -czf bin/gpu-bundle.tar.gz gpu-bundle $$([[ ! -d bin/shared ]] || echo shared)
 
-services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) $(TOOLS)/nats-server-$(NATS) $(TOOLS)/imagecodecs-$(IMAGECODECS) $(TOOLS)/openhtj2k-$(OPENHTJ2K) $(TOOLS)/pydicom-$(PYDICOM) $(TOOLS)/prometheus-$(PROMETHEUS) $(DEPLOY_CHECKS) $(TOOLS)/playwright-$(PLAYWRIGHT)-$(AXE) $(TOOLS)/schemathesis-$(SCHEMATHESIS) $(TOOLS)/moto-$(MOTO) $(TOOLS)/qpid-proton-$(QPID_PROTON) $(TOOLS)/pynetdicom-$(PYNETDICOM) ## install the servers that tests start
+services: commands $(TOOLS)/versitygw-$(VERSITYGW) $(TOOLS)/fake-gcs-server-$(FAKE_GCS) $(TOOLS)/azurite-$(AZURITE) $(TOOLS)/nats-server-$(NATS) $(TOOLS)/imagecodecs-$(IMAGECODECS) $(TOOLS)/openhtj2k-$(OPENHTJ2K) $(TOOLS)/pydicom-$(PYDICOM) $(TOOLS)/prometheus-$(PROMETHEUS) $(DEPLOY_CHECKS) $(TOOLS)/playwright-$(PLAYWRIGHT)-$(AXE) $(TOOLS)/schemathesis-$(SCHEMATHESIS) $(TOOLS)/moto-$(MOTO) $(TOOLS)/qpid-proton-$(QPID_PROTON) $(TOOLS)/pynetdicom-$(PYNETDICOM) $(TOOLS)/orthanc-$(ORTHANC) ## install the servers that tests start
 
 commands:
 	@missing=; packages=; for c in $(COMMANDS); do \
@@ -218,6 +219,17 @@ $(TOOLS)/prometheus-$(PROMETHEUS):
 	dpkg -x prometheus_*.deb . && rm prometheus_*.deb; \
 	ln -sf ../prometheus/usr/bin/prometheus ../prometheus/usr/bin/promtool $(TOOLS)/bin/; \
 	rm -f $(TOOLS)/prometheus-*; touch $@
+
+# Orthanc with those of its libraries that the system does not have, and a program of ours that finds them.
+$(TOOLS)/orthanc-$(ORTHANC):
+	@if ! command -v apt-get >/dev/null; then echo "orthanc not installed: apt-get is needed"; exit 0; fi; \
+	rm -rf $(TOOLS)/orthanc && mkdir -p $(TOOLS)/orthanc $(TOOLS)/bin && cd $(TOOLS)/orthanc; \
+	missing() { apt-get install -qq --print-uris --no-install-recommends "orthanc=$(ORTHANC)*" | sed -n 's/^[^ ]* \([^_ ]*\)_.*/\1/p'; }; \
+	download() { packages=$$(missing) && apt-get download -q "orthanc=$(ORTHANC)*" $$(sed '/^orthanc$$/d' <<<"$$packages"); }; \
+	download || { [[ $$(id -u) != 0 ]] || apt-get update; download; } || { echo "orthanc $(ORTHANC) not installed"; exit 0; }; \
+	for package in *.deb; do dpkg -x $$package . && rm $$package; done; \
+	printf '%s\n' '#!/bin/sh' 'dir=$$(dirname "$$(readlink -f "$$0")")/../orthanc' 'LD_LIBRARY_PATH=$$(echo "$$dir"/usr/lib/*-linux-gnu) exec "$$dir/usr/sbin/Orthanc" "$$@"' >$(TOOLS)/bin/orthanc; \
+	chmod +x $(TOOLS)/bin/orthanc; rm -f $(TOOLS)/orthanc-*; touch $@
 
 # Requests made from the description of the HTTP API, in a folder of Python's own.
 $(TOOLS)/schemathesis-$(SCHEMATHESIS):

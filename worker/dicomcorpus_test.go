@@ -147,6 +147,7 @@ func TestDICOMCorpus(t *testing.T) {
 		t.Errorf("the samples of only %d of %d files were compared", samples, n)
 	}
 	dumped(t, results[:n])
+	t.Run("Orthanc", func(t *testing.T) { storedByOrthanc(t, pairs[:n]) })
 }
 
 func sortedKeys(records map[string]jobs.Result) []string {
