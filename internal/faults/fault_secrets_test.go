@@ -261,7 +261,7 @@ func TestSecretsStayWhereTheyWere(t *testing.T) {
 		s.search("a notification", []byte(body))
 	}
 	h.mu.Unlock()
-	s.searchBucket(t, buckets, gw.URL("secrets-dst"))
+	s.searchBucket(t, buckets, gw.URL("secrets-dst"), "", jobs.Root)
 	s.searchRedis(t, &redis.Options{Addr: r.Addr(), Password: password})
 	if s.seen < 100_000 {
 		t.Errorf("only %d bytes were searched", s.seen)
@@ -317,8 +317,9 @@ func (s *secrets) request(client *http.Client, method, url, token string) {
 	s.search(method+" "+url+", headers", []byte(fmt.Sprint(response.Header)))
 }
 
-// searchBucket searches every object of a bucket, inflated where it is compressed, and its key and metadata.
-func (s *secrets) searchBucket(t *testing.T, buckets *storage.Buckets, url string) {
+// searchBucket searches every object with one of the prefixes in a bucket, inflated where it is compressed, and its key and
+// metadata.
+func (s *secrets) searchBucket(t *testing.T, buckets *storage.Buckets, url string, prefixes ...string) {
 	t.Helper()
 	b, err := buckets.Open(t.Context(), url)
 	if err != nil {
@@ -352,7 +353,7 @@ func (s *secrets) searchBucket(t *testing.T, buckets *storage.Buckets, url strin
 		}
 		return nil
 	}
-	for _, prefix := range []string{"", jobs.Root} {
+	for _, prefix := range prefixes {
 		if err := storage.Walk(t.Context(), b, &storage.WalkOptions{Prefix: prefix}, search); err != nil {
 			t.Error(err)
 		}
