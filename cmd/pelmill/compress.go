@@ -17,6 +17,7 @@ import (
 func (p *program) compress() *cobra.Command {
 	j, w, c, notices := &jobFlags{}, &workerFlags{}, &cluster{p: p}, &notifyFlags{}
 	var stats time.Duration
+	var audit bool
 	cmd := &cobra.Command{
 		Use:   "compress SRC DST",
 		Short: "Compress a folder or bucket into another one",
@@ -53,11 +54,21 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 				return err
 			}
 			defer j.close()
-			spec.AutoStart = true
+			spec.AutoStart, spec.FollowUp = true, audit
 			if err := c.open(ctx); err != nil {
 				return err
 			}
 			defer c.close()
+			// audited writes what is due into the audit trail once the job has ended, whatever that end was.
+			audited := func(ended error) error {
+				if !audit || ctx.Err() != nil {
+					return ended
+				}
+				if err := auditJobs(ctx, c.client, spec.Source, spec.Target); err != nil {
+					return err
+				}
+				return ended
+			}
 			c.buckets.CopyLinks = links
 			local, err := w.options()
 			if err != nil {
@@ -73,7 +84,7 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 					return err
 				}
 				p.hintAllow(spec)
-				return p.follow(ctx, c, ref{spec.Target, spec.ID}, stats)
+				return audited(p.follow(ctx, c, ref{spec.Target, spec.ID}, stats))
 			}
 			if err := c.readable(ctx, spec.Source); err != nil {
 				return err
@@ -90,12 +101,13 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 			if err := l.endSuperseded(ctx, spec); err != nil {
 				return err
 			}
-			return l.finish(ctx, ref{spec.Target, spec.ID}, spec.Source)
+			return audited(l.finish(ctx, ref{spec.Target, spec.ID}, spec.Source))
 		}),
 	}
 	j.flags(cmd.Flags(), 0)
 	p.pricesFlag(cmd.Flags())
 	cmd.Flags().BoolVarP(&j.spec.CopyLinks, "copy-links", "L", false, "follow links to files and folders in SRC, a folder of this machine")
+	auditFlag(cmd.Flags(), &audit, "")
 	notices.flags(cmd.Flags())
 	w.flags(cmd.Flags())
 	c.flags(cmd.Flags())
@@ -179,7 +191,7 @@ func (l *local) continueOrSubmit(ctx context.Context, j *jobFlags, spec jobs.Spe
 // sameWork reports whether two jobs of one source, codec and filter also treat
 // results alike. What another job has done is not lost: a new one skips it.
 func sameWork(a, b jobs.Spec) bool {
-	return a.Verify == b.Verify && a.MinPSNR == b.MinPSNR && a.Larger == b.Larger && a.Overwrite == b.Overwrite && a.Reduce == b.Reduce && a.CopyLinks == b.CopyLinks && a.Limits == b.Limits &&
+	return a.Verify == b.Verify && a.MinPSNR == b.MinPSNR && a.Larger == b.Larger && a.Overwrite == b.Overwrite && a.Reduce == b.Reduce && a.FollowUp == b.FollowUp && a.CopyLinks == b.CopyLinks && a.Limits == b.Limits &&
 		(a.Others == b.Others || a.Others == "" && b.Others == "leave") && slices.Equal(a.Again, b.Again)
 }
 

@@ -15,8 +15,8 @@ func (p *program) quarantine() *cobra.Command {
 	var release, remove bool
 	cmd := &cobra.Command{
 		Use:   "quarantine SRC DST [NAME...]",
-		Short: "List what an intake has put into quarantine, release or delete it",
-		Long: `List what pelmill intake has not taken, with the reason: not-dicom, truncated, other (another
+		Short: "List what was put into quarantine, release or delete it",
+		Long: `List what pelmill intake, or pelmill compress --audit, has not taken, with the reason: not-dicom, truncated, other (another
 instance than its sender has announced), conflict (another instance has its UID), undecodable (a job has rejected it),
 mismatch (its result failed verification). The objects are in .pelmill/quarantine/ of DST, byte for byte, under names
 made of hashes.

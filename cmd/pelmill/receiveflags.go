@@ -13,7 +13,6 @@ import (
 	"github.com/pelmill/pelmill/scheduler/intake/instances"
 	"github.com/pelmill/pelmill/scheduler/intake/stow"
 	"github.com/pelmill/pelmill/scheduler/tokens"
-	"github.com/pelmill/pelmill/storage"
 )
 
 // receiveFlags say how an intake receives DICOM instances over a network.
@@ -39,7 +38,7 @@ func (f *receiveFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.scp.Title, "ae-title", "", "AE title of --scp, which peers must call; without it any that they call, and "+dimse.DefaultTitle+" is its own")
 	fs.StringSliceVar(&f.peers, "scp-peer", nil, "who may send over associations: `TITLE`[@HOST[:PORT]], by AE title and address; results of storage commitment go to PORT. May be repeated; without one only loopback is served")
 	fs.IntVar(&f.scp.Associations, "scp-associations", dimse.DefaultAssociations, "most associations at once")
-	fs.BoolVar(&f.audit, "audit", false, "keep an audit trail in DST, and put what is broken or fails verification into quarantine there; --stow and --scp do so anyway")
+	auditFlag(fs, &f.audit, "; --stow and --scp do so anyway")
 	f.budget, f.free, f.largest = size(0), size(1<<30), size(instances.DefaultMostBytes)
 	fs.Var(&f.budget, "spool-size", "most bytes of received instances in SRC and in quarantine; senders are told to try again beyond; 0 is no limit")
 	fs.Var(&f.free, "spool-free", "bytes of the disk that stay free where SRC is a folder")
@@ -105,20 +104,7 @@ func (f *receiveFlags) open(ctx context.Context, client *scheduler.Client, spec 
 		}
 		return store.Hash("key", key)
 	}
-	opts.Ended = func(ctx context.Context, job string) error {
-		spec, err := client.Spec(ctx, target.URL, job)
-		if errors.Is(err, scheduler.ErrNoJob) {
-			return nil // it is gone
-		}
-		if err != nil {
-			return err
-		}
-		err = store.Results(ctx, &spec, func(fn func(jobs.Result) error) error { return client.Results(ctx, target.URL, job, fn) })
-		if storage.IsNotExist(err) {
-			return nil // a job that has ended without results
-		}
-		return err
-	}
+	opts.Ended = func(ctx context.Context, job string) error { return auditJob(ctx, client, store, target.URL, job) }
 	f.stow.Log, f.scp.Log = log, log
 	if f.tokenFile != "" {
 		f.stow.Tokens, err = tokens.Read(f.tokenFile, []string{stow.RoleStore}, func(err error) { log.Warn("tokens are those of before", "error", err) })

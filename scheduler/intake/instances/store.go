@@ -38,8 +38,8 @@ type Options struct {
 	Existing  bool         // it must be there: nothing is made
 }
 
-// ErrNone means that no intake with an audit trail has worked on a target.
-var ErrNone = errors.New("instances: no intake that receives instances or has --audit has worked on the target")
+// ErrNone means that nothing with an audit trail has worked on a target.
+var ErrNone = errors.New("instances: nothing that receives instances or has --audit has worked on the target")
 
 // Store keeps instances durably. It is safe for concurrent use; one process serves a spool at a time.
 type Store struct {
