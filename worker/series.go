@@ -13,6 +13,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/internal/container/dicom"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/raster"
@@ -34,7 +35,6 @@ const exactSeries = "series"
 // changes fails the whole, as nothing may be left out in silence; a slice that fits no
 // volume is an image by itself, and a part that is damaged or no image is kept whole.
 func (c *chunk) series(ctx context.Context, o *object, whole bool) error {
-	o.record.SourceFormat = imageio.DICOM
 	if c.info.Extension != volumeExtension || !c.info.KeepsImages(c.options) {
 		if err := c.lookUpParts(ctx, &o.entry, &o.record); err != nil {
 			return err
@@ -43,6 +43,9 @@ func (c *chunk) series(ctx context.Context, o *object, whole bool) error {
 	}
 	if err := o.in(stageFetch, func() error { return c.fetchSeries(ctx, o, whole) }); err != nil {
 		return err
+	}
+	if slices.ContainsFunc(o.partData(), func(data []byte) bool { return dicom.Is(data) || dicom.Bare(data) }) {
+		o.record.SourceFormat = imageio.DICOM
 	}
 	if err := c.groupSeries(ctx, o); err != nil {
 		return err
@@ -75,14 +78,14 @@ func (c *chunk) lookUpParts(ctx context.Context, e *jobs.Entry, r *jobs.Result) 
 	for i, p := range e.Parts {
 		lookUps.Go(func() error {
 			if p.Missing {
-				return faultf(jobs.OutcomeFailed, class.Missing, "the source does not have part %d of the series", i)
+				return faultf(jobs.OutcomeFailed, class.Missing, "the source does not have part %d of the series", i+1)
 			}
 			o, _, err := storage.Stat(ctx, c.source, p.Key)
 			if err != nil {
 				return c.missingPart(ctx, i, err)
 			}
 			if other := p.Pin.Mismatch(o.Size, o.ETag); other != "" {
-				return faultf(jobs.OutcomeFailed, class.Changed, "part %d of the series: %s", i, other)
+				return faultf(jobs.OutcomeFailed, class.Changed, "part %d of the series: %s", i+1, other)
 			}
 			now[i] = jobs.Part{Key: p.Key, Size: o.Size, ETag: o.ETag, ModTime: o.ModTime, Pin: p.Pin}
 			return nil
@@ -99,11 +102,11 @@ func (c *chunk) lookUpParts(ctx context.Context, e *jobs.Entry, r *jobs.Result) 
 	return nil
 }
 
-// missingPart is the fault of a part that cannot be read. It names the part by its place in
-// the record and not by its key, which may say who a patient is.
+// missingPart is the fault of part i, from 0 on, that cannot be read. It names the part by its place in
+// the record, from 1 on, and not by its key, which may say who a patient is.
 func (c *chunk) missingPart(ctx context.Context, i int, err error) error {
 	if storage.IsNotExist(err) {
-		return faultf(jobs.OutcomeFailed, class.Missing, "part %d of the series is gone from the source", i)
+		return faultf(jobs.OutcomeFailed, class.Missing, "part %d of the series is gone from the source", i+1)
 	}
 	return storageFault(ctx, err)
 }
@@ -298,7 +301,7 @@ func (k *jobContext) verifySeries(ctx context.Context, run codec.Run, o *object)
 			case err != nil:
 				return unverified("%w", err)
 			case s.Files[i].Key != o.entry.Parts[i].Key || !bytes.Equal(got, want):
-				return unverified("part %d of the series does not come back as it was", i)
+				return unverified("part %d of the series does not come back as it was", i+1)
 			}
 		}
 		o.record.DecodedHash = images[0].Hash()

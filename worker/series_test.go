@@ -48,7 +48,7 @@ func TestSeriesAreRefusedByTheirPartsOfNow(t *testing.T) {
 		t.Error("the parts have changed and the fingerprint has not")
 	}
 	for _, key := range []string{"tail", "unlisted"} {
-		if r := records[key]; r.Outcome != jobs.OutcomeFailed || r.Class != class.Missing || len(r.Parts) != 2 {
+		if r := records[key]; r.Outcome != jobs.OutcomeFailed || r.Class != class.Missing || len(r.Parts) != 2 || r.SourceFormat != "" || !strings.Contains(r.Error, "part 2 ") {
 			t.Errorf("%s: %+v", key, r)
 		}
 	}
@@ -88,7 +88,7 @@ func TestSeriesBothWays(t *testing.T) {
 	j.plan(e)
 	j.compress(jpeg2000.Codec{})
 	r := j.results()["patient/ct"]
-	if r.Outcome != jobs.OutcomeCompressed || r.Target != "patient/ct.jp3d" || r.Exact != exactSeries || r.Verified != "full" || r.Depth != 10 ||
+	if r.Outcome != jobs.OutcomeCompressed || r.Target != "patient/ct.jp3d" || r.Exact != exactSeries || r.SourceFormat != "dicom" || r.Verified != "full" || r.Depth != 10 ||
 		len(r.Parts) != 13 || r.Parts[12].SHA256 != sumOf(files[12]) || r.TargetSize >= r.Size || r.Facts["whole_files"] != "2" ||
 		r.Note != "3 of 13 files are in no volume: 1 localizers, 2 no DICOM images, or damaged" {
 		t.Fatalf("%+v", r)

@@ -175,7 +175,7 @@ func (o *Object) claims() error {
 			continue
 		}
 		if p.Image < 0 || p.Image >= len(o.Images) || p.Slice < 0 || p.Frames < 1 || p.Frames > math.MaxInt32 || p.Slice > math.MaxInt32 {
-			return fmt.Errorf("series: file %d has frames that there are not", i)
+			return fmt.Errorf("series: file %d has frames that there are not", i+1)
 		}
 		all = append(all, p)
 	}
@@ -196,20 +196,20 @@ func (o *Object) Restore(i int, images []*raster.Image) ([]byte, error) {
 	if p := f.Pixels; p != nil {
 		m := images[p.Image]
 		if p.Slice > m.Depth || p.Frames > m.Depth-p.Slice {
-			return nil, fmt.Errorf("series: file %d has frames that there are not", i)
+			return nil, fmt.Errorf("series: file %d has frames that there are not", i+1)
 		}
 		part := *m
 		n := len(m.Pix) / m.Depth
 		part.Depth, part.Pix = p.Frames, m.Pix[p.Slice*n:(p.Slice+p.Frames)*n]
 		pixels, err := p.bytes(&part)
 		if err != nil {
-			return nil, fmt.Errorf("series: file %d: %w", i, err)
+			return nil, fmt.Errorf("series: file %d: %w", i+1, err)
 		}
 		file = append(file, pixels...)
 	}
 	file = append(file, shell[f.Prefix:]...)
 	if sum := sha256.Sum256(file); int64(len(file)) != f.Size || hex.EncodeToString(sum[:]) != f.SHA256 {
-		return nil, fmt.Errorf("series: file %d does not come back as it was", i)
+		return nil, fmt.Errorf("series: file %d does not come back as it was", i+1)
 	}
 	return file, nil
 }
