@@ -220,6 +220,43 @@ func TestRewriteTranscribes(t *testing.T) {
 	}
 }
 
+// Private elements keep their bytes. In an implicit source nothing says what they are: they become unknown, sequences of
+// undefined length among them, which stay implicit inside (PS3.5 6.2.2), and creators text, also in items. In a big-endian
+// one they have a value representation, by which they are turned or not.
+func TestRewritePrivate(t *testing.T) {
+	creator, item := element(0x00090010, "LO", []byte("OURS")), marker(itemTag, undefined)
+	ends := join(marker(itemEnd, 0), marker(sequenceEnd, 0))
+	inside := join(creator, element(0x00091001, "US", us(7)))
+	source := set{
+		0x00081199: join(elementOf(0x00081199, "SQ", nil, undefined), item, element(0x00081150, "UI", []byte("1.2\x00")), inside, ends),
+		0x00091002: element(0x00091002, "OW", []byte{1, 0, 2, 0}), 0x00091003: join(elementOf(0x00091003, "SQ", nil, undefined), item, inside, ends),
+		0x00091004: element(0x00091004, "UN", []byte{1, 0, 2, 0}), trailingPadding: nil,
+	}
+	want := func(nested, sequence []byte, words VR) []byte {
+		return join(elementOf(0x00081199, "SQ", nil, undefined), item, element(0x00081150, "UI", []byte("1.2\x00")), nested, ends,
+			creator, element(0x00091001, map[VR]VR{"UN": "UN", "OW": "OB"}[words], []byte{1, 2, 3}), element(0x00091002, words, []byte{1, 0, 2, 0}), sequence)
+	}
+	for _, c := range []struct {
+		syntax   string
+		implicit bool
+		order    binary.ByteOrder
+		want     []byte
+	}{
+		{"1.2.840.10008.1.2", true, binary.LittleEndian, join(
+			want(join(creator, element(0x00091001, "UN", us(7))), join(elementOf(0x00091003, "UN", nil, undefined), item, transcribed(inside, true, binary.LittleEndian), ends), "UN"),
+			element(0x00091004, "UN", []byte{1, 0, 2, 0}))},
+		{"1.2.840.10008.1.2.2", false, binary.BigEndian, join(
+			want(inside, join(elementOf(0x00091003, "SQ", nil, undefined), item, inside, ends), "OW"),
+			element(0x00091004, "UN", []byte{1, 0, 2, 0}))},
+	} {
+		file := wrap(c.syntax, transcribed(small().with(source).bytes(), c.implicit, c.order))
+		out, _ := rewritten(t, file, "MONOCHROME2")
+		if !bytes.Contains(out, c.want) {
+			t.Errorf("%s:\n%q has not\n%q", c.syntax, out, c.want)
+		}
+	}
+}
+
 // Numbers of an implicit source are signed as the pixels of the item are that they stand in, an icon, or else of the data set.
 func TestRewriteSigns(t *testing.T) {
 	icon := func(sign ...int) []byte {
