@@ -73,6 +73,12 @@ func (f *receiveFlags) open(ctx context.Context, client *scheduler.Client, spec 
 	if f.stow.Address == "" && f.scp.Address == "" && !f.audit {
 		return nil, func() {}, nil
 	}
+	if f.stow.Address != "" || f.scp.Address != "" {
+		// Results that are DICOM files have the keys of their sources, and an original is never replaced.
+		if jobs.SameSource(spec.Source, spec.Target) {
+			return nil, nil, usagef("--stow and --scp keep originals in SRC, which DST cannot be: choose another folder or bucket")
+		}
+	}
 	buckets, log := client.Buckets, opts.Log
 	spool, err := buckets.Open(ctx, spec.Source)
 	if err != nil {
