@@ -1,9 +1,13 @@
 package dimse
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -275,4 +279,67 @@ func TestStorageCommitment(t *testing.T) {
 		text := trail(t, r.dir)
 		return strings.Count(text, `"outcome":"committed"`) == 9 && strings.Count(text, `"outcome":"failed 0112"`) == 2 && strings.Count(text, `"reason":"reported"`) == 11
 	})
+}
+
+// Orthanc sends what it has by C-STORE and asks for its commitment, with a UID that is not here; the answers come to it on
+// associations of ours.
+func TestOrthancSendsAndAsks(t *testing.T) {
+	own := services.FreePort(t)
+	orthanc := services.Orthanc(t, map[string]int{"PELMILL": own})
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(own)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, Options{Title: "PELMILL", Listen: l, Peers: []Peer{{Title: "ORTHANC", Host: "127.0.0.1", Port: strconv.Itoa(orthanc.Port)}}}, nil, nil)
+	ask := func(method, path string, body, answer any) {
+		t.Helper()
+		data, ok := body.([]byte)
+		if !ok {
+			if data, err = json.Marshal(body); err != nil {
+				t.Fatal(err)
+			}
+		}
+		request, err := http.NewRequestWithContext(t.Context(), method, orthanc.URL+path, bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if text, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusOK || json.Unmarshal(text, answer) != nil {
+			t.Fatalf("%s %s: %s, %v: %s\n%s", method, path, response.Status, err, text, orthanc.Output())
+		}
+	}
+	var ids []string
+	var references [][2]string
+	for i := range 3 {
+		in := faults.NewInstance(9, i, 16, 16, patient)
+		var stored struct{ ID string }
+		ask("POST", "/instances", in.Data, &stored)
+		ids, references = append(ids, stored.ID), append(references, [2]string{faults.MRImageStorage, in.UID})
+	}
+	var sent struct{ InstancesCount, FailedInstancesCount int }
+	ask("POST", "/modalities/PELMILL/store", ids, &sent)
+	if got := stored(t, r.dir); sent.InstancesCount != 3 || sent.FailedInstancesCount != 0 || len(got) != 3 {
+		t.Errorf("%+v, %d files", sent, len(got))
+	}
+	for kind, wanted := range map[string][][2]string{"Success": references, "Failure": append(slices.Clone(references), [2]string{faults.MRImageStorage, "1.2.3"})} {
+		var asked struct{ ID string }
+		ask("POST", "/modalities/PELMILL/storage-commitment", map[string]any{"DicomInstances": wanted}, &asked)
+		var report struct {
+			Status   string
+			Success  []any
+			Failures []struct{ SOPInstanceUID string }
+		}
+		faults.Until(t, time.Minute, "the report of "+kind, func() bool {
+			report.Success, report.Failures = nil, nil
+			ask("GET", "/storage-commitment/"+asked.ID, nil, &report)
+			return report.Status != "Pending"
+		})
+		if report.Status != kind || len(report.Success) != 3 || len(report.Failures) != len(wanted)-3 {
+			t.Errorf("want %s: %+v", kind, report)
+		}
+	}
 }

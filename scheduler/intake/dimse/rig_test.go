@@ -80,13 +80,14 @@ type rig struct {
 
 func newRig(t *testing.T, o Options, limits *instances.Options, change func(*Server)) *rig {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	if o.Listen == nil {
+		var err error
+		if o.Listen, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
 	}
-	o.Listen = l
 	r := &rig{t: t, dir: t.TempDir()}
-	_, r.port, _ = net.SplitHostPort(l.Addr().String())
+	_, r.port, _ = net.SplitHostPort(o.Listen.Addr().String())
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan error, 1)
 	go func() { over <- serve(ctx, r.dir, o, limits, change) }()
