@@ -3,8 +3,10 @@ package faults_test
 import (
 	"bytes"
 	"fmt"
+	"mime/multipart"
 	"net"
 	"net/http"
+	"net/textproto"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -142,6 +144,7 @@ func TestInstancesSayNothing(t *testing.T) {
 	busy := faults.Start(t, "compress", env, pelmill, "compress", more, t.TempDir(), "--codec", "jpeg2000", "--redis", "", "-v")
 	faults.Until(t, limit, "its first results", func() bool { return busy.Stderr() != "" || !busy.Running() })
 	processes = append(processes, busy)
+	processes = append(processes, s.receives(t, env, pelmill, address(), address(), patient))
 	for _, p := range processes {
 		p.Signal(syscall.SIGQUIT)
 		p.Wait(t, limit)
@@ -172,4 +175,53 @@ func TestInstancesSayNothing(t *testing.T) {
 	if len(probe.found) != len(s.marks) {
 		t.Errorf("the search finds %d of %d", len(probe.found), len(s.marks))
 	}
+}
+
+// receives starts an intake and sends it instances over HTTP, good, again, in conflict, and cut, until one is compressed.
+func (s *secrets) receives(t *testing.T, env []string, pelmill, address, metrics string, patient faults.Patient) *faults.Process {
+	t.Helper()
+	archive := t.TempDir()
+	p := faults.Start(t, "intake", env, pelmill, "intake", t.TempDir(), archive, "--redis", "", "--codec", "jpeg2000", "-v", "--stow", address, "--metrics-listen", metrics, "--batch-wait", "50ms")
+	for i := range 5 {
+		in := faults.NewInstance(7, min(i, 2), 256, 256, patient)
+		switch i {
+		case 3:
+			in.Data[len(in.Data)-1] ^= 1
+		case 4:
+			in.Data = in.Data[:400]
+		}
+		var body bytes.Buffer
+		w := multipart.NewWriter(&body)
+		part, err := w.CreatePart(textproto.MIMEHeader{"Content-Type": {"application/dicom"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		part.Write(in.Data)
+		w.Close()
+		media := fmt.Sprintf(`multipart/related; type="application/dicom"; boundary=%s`, w.Boundary())
+		faults.Until(t, limit, "an answer", func() bool {
+			response, err := http.Post("http://"+address+"/studies", media, bytes.NewReader(body.Bytes()))
+			if err != nil {
+				return !p.Running()
+			}
+			response.Body.Close()
+			return true
+		})
+	}
+	faults.Until(t, limit, "a batch to end", func() bool { return strings.Contains(p.Stderr(), "batch has ended") || !p.Running() })
+	for _, path := range []string{"/metrics", "/readyz"} {
+		s.request(http.DefaultClient, "GET", "http://"+metrics+path, "")
+	}
+	held, _ := filepath.Glob(filepath.Join(archive, jobs.Root, "quarantine", "*", "*.json"))
+	if len(held) != 2 {
+		t.Errorf("%d records in quarantine, want 2: a conflict and a part of an instance", len(held))
+	}
+	for _, name := range held {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Error(err)
+		}
+		s.search("a record of quarantine", append(data, name...))
+	}
+	return p
 }
