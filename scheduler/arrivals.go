@@ -74,14 +74,18 @@ func (a *Arrivals) Own(key string) bool {
 // Takes reports whether the filter lets an object pass, whatever its age. Its size is below zero where it is not known.
 func (a *Arrivals) Takes(o storage.Object) bool { return a.filter.keep(o.Key, o.Size, o.ModTime) }
 
-// List lists the source and calls fn, in key order, with each object that earlier jobs have not done. It takes the
-// memory of a plan: sorting goes through temporary files. An error of fn ends it and is returned.
+// listMemory bounds the memory of a listing, which goes on beside the work that earlier ones have found: each of its sorters,
+// four at once, holds a sixteenth.
+const listMemory memory = 128 << 20
+
+// List lists the source and calls fn, in key order, with each object that earlier jobs have not done. Its memory does
+// not grow with the source: sorting goes through temporary files. An error of fn ends it and is returned.
 func (a *Arrivals) List(ctx context.Context, fn func(jobs.Entry) error) error {
 	spec, c := a.spec, a.client
 	if _, err := c.complete(ctx, &spec); err != nil {
 		return err
 	}
-	mem := memory(c.Memory)
+	mem := min(memory(memory(c.Memory).bytes()), listMemory)
 	listed := mem.sorter()
 	defer listed.close()
 	p, err := newPreparation(ctx, c.Buckets, c.Codecs, &spec, a.source, a.target, "")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,7 +23,7 @@ const listedInstances = 1_000_000
 
 // BenchmarkIntakeListing lets an intake find DICOM instances of 8 x 8 pixels by listing a folder and compress them, all in
 // one process. SCALE is the share of 1,000,000 instances, by default 0.01. It prints instances a second, and the memory
-// that was resident at most in each quarter.
+// that was resident at most in each tenth.
 func BenchmarkIntakeListing(b *testing.B) {
 	scale := 0.01
 	if text := os.Getenv("SCALE"); text != "" {
@@ -63,20 +64,19 @@ func listIntake(b *testing.B, program string, n int) {
 	}
 	defer cmd.Wait()
 	defer cmd.Process.Signal(syscall.SIGTERM)
-	var most [4]int64 // resident bytes by quarter
+	var most [10]int64 // resident MiB by tenth
 	for done := 0; done < n; time.Sleep(200 * time.Millisecond) {
 		done = endedObjects(address)
-		quarter := min(3, 4*done/n)
-		most[quarter] = max(most[quarter], resident(cmd.Process.Pid))
+		tenth := min(9, 10*done/n)
+		most[tenth] = max(most[tenth], resident(cmd.Process.Pid)>>20)
 		if time.Since(began) > 3*time.Hour {
 			b.Fatalf("%d of %d instances have ended", done, n)
 		}
 	}
 	rate := float64(n) / time.Since(began).Seconds()
-	fmt.Printf("\n%d instances by listing in %.0f s, %.0f instances/s; resident in each quarter %d, %d, %d, %d MiB\n", n, time.Since(began).Seconds(), rate,
-		most[0]>>20, most[1]>>20, most[2]>>20, most[3]>>20)
+	fmt.Printf("\n%d instances by listing in %.0f s, %.0f instances/s; resident in each tenth %d MiB\n", n, time.Since(began).Seconds(), rate, most)
 	b.ReportMetric(rate, "instances/s")
-	b.ReportMetric(float64(max(most[0], most[1], most[2], most[3])>>20), "MiB")
+	b.ReportMetric(float64(slices.Max(most[:])), "MiB")
 }
 
 // endedObjects is how many objects of an intake have an outcome, by its metrics.

@@ -8,18 +8,16 @@ import (
 )
 
 // recentObjects is how many objects that were done last are known, in each of two generations.
-const recentObjects = 100_000
+const recentObjects = 50_000
 
 // recent knows which versions of which objects were done last, so that doubled events make no jobs. It is safe for
 // concurrent use.
 type recent struct {
 	mu       sync.Mutex
-	now, old map[[16]byte]time.Time
+	now, old map[[16]byte]int64 // Unix times in nanoseconds: a third of the bytes of a time.Time
 }
 
-func newRecent() *recent {
-	return &recent{now: map[[16]byte]time.Time{}, old: map[[16]byte]time.Time{}}
-}
+func newRecent() *recent { return &recent{now: map[[16]byte]int64{}} }
 
 // version is the identity of a version of an object, by its size and time where the store gives no ETag.
 func version(it *item) [16]byte {
@@ -35,9 +33,9 @@ func (r *recent) add(it *item, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.now) >= recentObjects {
-		r.now, r.old = map[[16]byte]time.Time{}, r.now
+		r.now, r.old = map[[16]byte]int64{}, r.now
 	}
-	r.now[version(it)] = at
+	r.now[version(it)] = at.UnixNano()
 }
 
 // has reports whether the version of an object was done. One that a listing found since then has lost its result.
@@ -48,5 +46,5 @@ func (r *recent) has(it *item) bool {
 	if !ok {
 		at, ok = r.old[version(it)]
 	}
-	return ok && it.listed.Before(at)
+	return ok && it.listed.Before(time.Unix(0, at))
 }

@@ -58,8 +58,14 @@ type Spool struct {
 	changed chan struct{}        // closed and replaced when items leave or come
 }
 
+// newSpool makes a spool with room for the next batch and what is found while that begins, and for more where objects wait
+// for a quiet period. An object takes about half a kilobyte.
 func newSpool(a *scheduler.Arrivals, o *Options, m *metrics) *Spool {
-	return &Spool{arrivals: a, metrics: m, most: max(4*o.BatchObjects, 10_000), batch: o.BatchObjects, wait: o.BatchWait, quiet: o.Quiet,
+	most := 2 * o.BatchObjects
+	if o.Quiet > 0 {
+		most *= 2
+	}
+	return &Spool{arrivals: a, metrics: m, most: max(most, 10_000), batch: o.BatchObjects, wait: o.BatchWait, quiet: o.Quiet,
 		waiting: map[string]*item{}, held: map[string]int{}, folders: map[string]time.Time{}, changed: make(chan struct{})}
 }
 
