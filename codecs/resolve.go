@@ -17,16 +17,22 @@ const MaxAsset = 64 << 20
 // ErrUnable: this build does not have the codec, or has another version of it.
 var ErrUnable = errors.New("not in this build")
 
-// Resolved is a codec with options.
+// Resolved is a codec with options, or what [Auto] chooses from.
 type Resolved struct {
-	Codec   codec.Codec
+	Codec   codec.Codec // nil of Auto
 	Options codec.Options
+
+	choices *choices // of Auto; else nil
 }
 
 // Resolve finds the codec with the given name in list, nil being [All], and reads
 // options, which are written as [codec.JoinPairs] does. The version is that of the
-// codec, 0 being any. Errors wrap [ErrUnable] where another build may do.
+// codec, 0 being any. Errors wrap [ErrUnable] where another build may do. [Auto] is a
+// name too.
 func Resolve(list []codec.Codec, name string, version int, options string) (Resolved, error) {
+	if name == Auto {
+		return resolveAuto(list, version, options)
+	}
 	c, err := find(list, name)
 	if err != nil {
 		return Resolved{}, fmt.Errorf("%w: %w", ErrUnable, err)
@@ -38,11 +44,28 @@ func Resolve(list []codec.Codec, name string, version int, options string) (Reso
 	if err != nil {
 		return Resolved{}, err
 	}
-	return Resolved{c, opts}, nil
+	return Resolved{Codec: c, Options: opts}, nil
 }
 
-// Info describes the codec as it is with the options.
-func (r Resolved) Info() codec.Info { return r.Codec.Info().With(r.Options) }
+// Info describes the codec as it is with the options. That of [Auto] has no extension, and says nothing of images that are
+// taken.
+func (r Resolved) Info() codec.Info {
+	if r.choices != nil {
+		return r.choices.info()
+	}
+	return r.Codec.Info().With(r.Options)
+}
+
+// ID names the codec with its options.
+func (r Resolved) ID() string { return r.Info().Name + " " + r.Options.String() }
+
+// MinPSNR is the floor in decibels for results; 0 where images come back whole.
+func (r Resolved) MinPSNR() float64 {
+	if r.choices != nil {
+		return 0
+	}
+	return r.Codec.Info().MinPSNR(r.Options)
+}
 
 // Want is the asset that the options still need; the zero value where they need none.
 func (r Resolved) Want() codec.Want {

@@ -9,8 +9,8 @@ type Deletion struct {
 	Results int       `json:"results"` // lines behind it
 }
 
-// Deleted is a result that was deleted from a target because its source is gone. Its
-// fields but Source are those of a [Result].
+// Deleted is a result that was deleted from a target because its source is gone, or has
+// another result in its place. Its fields but Source are those of a [Result].
 type Deleted struct {
 	Target       string `json:"target"`
 	TargetSize   int64  `json:"target_size"`

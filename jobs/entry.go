@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -116,19 +118,29 @@ func (e *Entry) Text() int {
 
 // Check reports why the object of e must not be touched: its key, that of a part or
 // that of its result is none that a job may use, its parts are too many or one of
-// them comes twice, or the plan names a target that does not follow from the key.
-func (e Entry) Check(extension string) error {
+// one of them comes twice, or the plan names a target that follows from the key with none
+// of the extensions.
+func (e Entry) Check(extensions ...string) error {
 	if err := CheckKey(e.Key); err != nil {
 		return err
 	}
 	if err := e.checkParts(); err != nil {
 		return err
 	}
-	if e.PlannedTarget != "" && e.PlannedTarget != e.TargetKey(extension) {
-		return fmt.Errorf("the plan names the target %q for %q, which can only be %q or %q",
-			e.PlannedTarget, e.Key, Stem(e.Key, extension)+extension, e.Key+extension)
+	keys := e.TargetKeys(extensions)
+	if e.PlannedTarget != "" && !slices.Contains(keys, e.PlannedTarget) {
+		var can []string
+		for _, extension := range extensions {
+			can = append(can, fmt.Sprintf("%q or %q", Stem(e.Key, extension)+extension, e.Key+extension))
+		}
+		return fmt.Errorf("the plan names the target %q for %q, which can only be %s", e.PlannedTarget, e.Key, strings.Join(can, " or "))
 	}
-	return CheckKey(e.TargetKey(extension))
+	for _, key := range keys {
+		if err := CheckKey(key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (e *Entry) checkParts() error {

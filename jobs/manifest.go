@@ -107,6 +107,8 @@ type Estimate struct {
 	Saving      float64 `json:"saving"`       // expected share of the source bytes, 0 to 1
 	CoreSeconds float64 `json:"core_seconds"` // expected for the whole job
 
+	Kinds []Kind `json:"kinds,omitempty"` // in the order of their bytes, the most first, where the codec is chosen for each source
+
 	WaitSeconds float64 `json:"wait_seconds,omitempty"` // for storage, expected for the whole job, one object after the other
 	SameCores   bool    `json:"same_cores,omitempty"`   // storage is on the machine that plans, and so takes of its cores
 }

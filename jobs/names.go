@@ -18,7 +18,8 @@ const JobsDir = Root + "jobs/"
 // damaged, one [Damage] a line in JSON. It is absent where that found none.
 const Damaged = Root + "damaged.jsonl"
 
-// DeletedDir holds the lists of results that pelmill orphans has deleted, one [Deletion]
+// DeletedDir holds the lists of results that were deleted by pelmill orphans or for another
+// one of their source, one [Deletion]
 // and the [Deleted] results behind it each.
 const DeletedDir = Root + "deleted/"
 

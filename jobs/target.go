@@ -80,3 +80,39 @@ func (e Entry) EarlierTargetKey(extension string) string {
 	}
 	return earlierStem(e.Key) + extension
 }
+
+// Extensions are those that results of a job can have: that of its codec or, where a codec
+// is chosen for each source, one for each of them. What a source gets is known when it was
+// read. None of them ends with another, so that results with different ones never share a
+// key.
+type Extensions []string
+
+// Stem is a key without its extension, if that is one of a format that pelmill knows or
+// one of x. It does not depend on which of x a result gets.
+func (x Extensions) Stem(key string) string {
+	for _, extension := range x {
+		if stem := Stem(key, extension); stem != key {
+			return stem
+		}
+	}
+	return key
+}
+
+// Cut is the key of a result without its extension, if that is one of x.
+func (x Extensions) Cut(target string) (stem string, ok bool) {
+	for _, extension := range x {
+		if stem, ok = strings.CutSuffix(target, extension); ok {
+			return stem, true
+		}
+	}
+	return "", false
+}
+
+// TargetKeys are where the result of e can go, see [Entry.TargetKey].
+func (e Entry) TargetKeys(x Extensions) []string {
+	keys := make([]string, len(x))
+	for i, extension := range x {
+		keys[i] = e.TargetKey(extension)
+	}
+	return keys
+}

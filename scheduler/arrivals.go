@@ -63,8 +63,8 @@ func (a *Arrivals) Spec() jobs.Spec { return a.spec }
 // Source is the bucket that objects arrive in.
 func (a *Arrivals) Source() *storage.Bucket { return a.source }
 
-// Extension is that of results.
-func (a *Arrivals) Extension() string { return a.resolved.Info().Extension }
+// Extensions are those that results can have.
+func (a *Arrivals) Extensions() jobs.Extensions { return a.resolved.Extensions() }
 
 // Own reports whether a key of the source lies in the target or in a folder of pelmill's own.
 func (a *Arrivals) Own(key string) bool {
@@ -107,7 +107,7 @@ func (a *Arrivals) List(ctx context.Context, fn func(jobs.Entry) error) error {
 		return err
 	}
 	all := spool(&listed)
-	found, err := findStatus(ctx, &spec, a.Extension(), a.target, all, history{specs: specs}, inPlace, mem, nil)
+	found, err := findStatus(ctx, &spec, a.Extensions(), a.target, all, history{specs: specs}, inPlace, mem, nil)
 	if err != nil {
 		return err
 	}

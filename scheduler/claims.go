@@ -11,7 +11,8 @@ import (
 // full name with the codec's extension behind it: a.jpg and a.png become
 // a.jpg.vq and a.png.vq. So does an object whose stem is the key of another,
 // because that one's full name may be its default name: of "a.jpg" and
-// "a.jpg.png" the second becomes "a.jpg.png.vq". Full names are then unique.
+// "a.jpg.png" the second becomes "a.jpg.png.vq". Full names are then unique, whichever
+// of several extensions a result gets.
 //
 // Keys of earlier jobs that the manifest no longer has take part, so that no
 // result of theirs is replaced.
@@ -23,8 +24,8 @@ import (
 // key order; so it is enough to hold the claims that the current key begins
 // with.
 type claims struct {
-	extension string // of the codec
-	held      []claim
+	extensions jobs.Extensions // that results can have
+	held       []claim
 }
 
 type claim struct {
@@ -39,7 +40,7 @@ const earlierLine = -1
 // with each line that needs a full name, some of them again.
 func (c *claims) next(key string, line int64, earlier []string, mark func(line int64)) {
 	c.drop(key)
-	c.claimStem(key, jobs.Stem(key, c.extension), line, mark)
+	c.claimStem(key, c.extensions.Stem(key), line, mark)
 	for _, stem := range earlier {
 		c.claimStem(key, stem, line, mark)
 	}

@@ -19,13 +19,13 @@ type keyRanges struct {
 }
 
 // rangesOf gives the ranges of a manifest, nil where it is too large for them.
-func rangesOf(ctx context.Context, all entries, objects int64, extension string) (*keyRanges, error) {
+func rangesOf(ctx context.Context, all entries, objects int64, extensions jobs.Extensions) (*keyRanges, error) {
 	if objects > mostRanged {
 		return nil, nil
 	}
 	var stems []string
 	err := all(ctx, func(e jobs.Entry) error {
-		stems = append(stems, jobs.Stem(e.Key, extension))
+		stems = append(stems, extensions.Stem(e.Key))
 		return nil
 	})
 	if err != nil {

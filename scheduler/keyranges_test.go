@@ -113,19 +113,19 @@ func TestRangesChangeNoPlan(t *testing.T) {
 			}
 			return nil
 		}
-		want, err := rangesOf(r.ctx, all, int64(len(list)), ".tiny")
+		want, err := rangesOf(r.ctx, all, int64(len(list)), jobs.Extensions{".tiny"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var plans []string
 		for _, h := range []history{{specs: specs}, {specs: specs, past: past, want: want}} {
-			f, err := findStatus(r.ctx, &spec, ".tiny", r.bucket(r.target), all, h, false, 0, nil)
+			f, err := findStatus(r.ctx, &spec, jobs.Extensions{".tiny"}, r.bucket(r.target), all, h, false, 0, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			text := fmt.Sprintf("%d done, %d collisions", f.doneObjects, f.collisions)
 			for i, e := range list {
-				if err := f.target(&e, int64(i), ".tiny", r.bucket(r.target)); err != nil {
+				if err := f.target(&e, int64(i), jobs.Extensions{".tiny"}, r.bucket(r.target)); err != nil {
 					t.Fatal(err)
 				}
 				text += fmt.Sprintf("\n%+v done %v", e, f.done.has(int64(i)))

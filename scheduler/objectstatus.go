@@ -43,11 +43,11 @@ const candidateSize = 8 + 8 + 8 + 16
 
 // findStatus joins a manifest with the records of earlier jobs and with one
 // listing of the target.
-func findStatus(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, h history, inPlace bool, mem memory, putKnown func(part int, data []byte) error) (*objectStatus, error) {
-	f, err := findStatusWithin(ctx, spec, extension, target, all, h, inPlace, mem, putKnown)
+func findStatus(ctx context.Context, spec *jobs.Spec, extensions jobs.Extensions, target *storage.Bucket, all entries, h history, inPlace bool, mem memory, putKnown func(part int, data []byte) error) (*objectStatus, error) {
+	f, err := findStatusWithin(ctx, spec, extensions, target, all, h, inPlace, mem, putKnown)
 	if errors.Is(err, errOldNames) {
 		h.want = nil
-		f, err = findStatusWithin(ctx, spec, extension, target, all, h, inPlace, mem, putKnown)
+		f, err = findStatusWithin(ctx, spec, extensions, target, all, h, inPlace, mem, putKnown)
 	}
 	return f, err
 }
@@ -56,12 +56,12 @@ func findStatus(ctx context.Context, spec *jobs.Spec, extension string, target *
 // share a name with it.
 var errOldNames = errors.New("scheduler: a result has a name of an earlier version")
 
-func findStatusWithin(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, h history, inPlace bool, mem memory, putKnown func(part int, data []byte) error) (*objectStatus, error) {
+func findStatusWithin(ctx context.Context, spec *jobs.Spec, extensions jobs.Extensions, target *storage.Bucket, all entries, h history, inPlace bool, mem memory, putKnown func(part int, data []byte) error) (*objectStatus, error) {
 	f := &objectStatus{inPlace: inPlace, folders: map[string]bool{}, known: map[jobs.Outcome]int64{}}
 	f.knownLines.put = putKnown
 	check := mem.sorter() // candidates by target key
 	defer check.close()
-	checked, err := f.join(ctx, spec, extension, target, all, h, mem, &check)
+	checked, err := f.join(ctx, spec, extensions, target, all, h, mem, &check)
 	if err == nil && checked > 0 {
 		var in stream
 		if in, err = check.sorted(); err == nil {
@@ -85,13 +85,13 @@ func (f *objectStatus) close() { f.old.close() }
 
 // join fills everything but the done bits of lines whose target has to be
 // looked up; those go to check.
-func (f *objectStatus) join(ctx context.Context, spec *jobs.Spec, extension string, target *storage.Bucket, all entries, h history, mem memory, check *sorter) (checked int64, err error) {
+func (f *objectStatus) join(ctx context.Context, spec *jobs.Spec, extensions jobs.Extensions, target *storage.Bucket, all entries, h history, mem memory, check *sorter) (checked int64, err error) {
 	earlierRecords, err := openEarlier(ctx, target, h, mem)
 	if err != nil {
 		return 0, err
 	}
 	defer earlierRecords.close()
-	names := claims{extension: extension}
+	names := claims{extensions: extensions}
 	mark := func(line int64) {
 		if !f.shared.has(line) {
 			f.shared.set(line)
@@ -103,8 +103,8 @@ func (f *objectStatus) join(ctx context.Context, spec *jobs.Spec, extension stri
 		return 0, err
 	}
 	elsewhere := func() error {
-		if hasName(old.records, extension) {
-			names.next(old.key, earlierLine, earlierStems(old, extension), mark)
+		if hasName(old.records, extensions) {
+			names.next(old.key, earlierLine, earlierStems(old, extensions), mark)
 		}
 		old, more, err = earlierRecords.next()
 		return err
@@ -123,20 +123,20 @@ func (f *objectStatus) join(ctx context.Context, spec *jobs.Spec, extension stri
 		if e.Bad == "" {
 			var earlier []string
 			if more && old.key == e.Key {
-				if earlier = earlierStems(old, extension); len(earlier) > 0 && h.want != nil {
+				if earlier = earlierStems(old, extensions); len(earlier) > 0 && h.want != nil {
 					return errOldNames
 				}
 			}
 			names.next(e.Key, line, earlier, mark)
-			f.noteFolders(e.Key, extension)
+			f.noteFolders(e.Key, extensions)
 		}
-		if f.inPlace && jobs.Stem(e.Key, extension)+extension == e.Key {
+		if stem, ok := extensions.Cut(e.Key); f.inPlace && ok && stem == extensions.Stem(e.Key) {
 			f.shared.set(line) // its own key is taken, by itself
 		}
 		if !more || old.key != e.Key {
 			return nil
 		}
-		lookUp, err := f.match(spec, extension, e, line, old.records, check)
+		lookUp, err := f.match(spec, extensions, e, line, old.records, check)
 		if err != nil {
 			return err
 		}
@@ -154,22 +154,22 @@ func (f *objectStatus) join(ctx context.Context, spec *jobs.Spec, extension stri
 
 // earlierStems gives the stems of results that earlier jobs made of an object, where
 // they are other ones than a result would get now.
-func earlierStems(p keyRecords, extension string) []string {
+func earlierStems(p keyRecords, extensions jobs.Extensions) []string {
 	var out []string
 	for _, r := range p.records {
-		stem, ok := strings.CutSuffix(r.Target, extension)
-		if ok && stem != p.key && stem != jobs.Stem(p.key, extension) && strings.HasPrefix(p.key, stem) && !slices.Contains(out, stem) {
+		stem, ok := extensions.Cut(r.Target)
+		if ok && stem != p.key && stem != extensions.Stem(p.key) && strings.HasPrefix(p.key, stem) && !slices.Contains(out, stem) {
 			out = append(out, stem)
 		}
 	}
 	return out
 }
 
-// hasName reports whether records say, or do not deny, that a result with the
-// codec's extension exists.
-func hasName(records []record, extension string) bool {
+// hasName reports whether records say, or do not deny, that a result with one of the
+// extensions exists.
+func hasName(records []record, extensions jobs.Extensions) bool {
 	for _, r := range records {
-		if r.Target == "" || strings.HasSuffix(r.Target, extension) {
+		if _, ok := extensions.Cut(r.Target); ok || r.Target == "" {
 			return true
 		}
 	}
@@ -178,16 +178,16 @@ func hasName(records []record, extension string) bool {
 
 // match looks at the records of one line; true means that its target has to be
 // looked up.
-func (f *objectStatus) match(spec *jobs.Spec, extension string, e jobs.Entry, line int64, records []record, check *sorter) (bool, error) {
+func (f *objectStatus) match(spec *jobs.Spec, extensions jobs.Extensions, e jobs.Entry, line int64, records []record, check *sorter) (bool, error) {
 	if e.Missing || e.Bad != "" || e.Pin.Mismatch(e.Size, e.ETag) != "" {
 		return false, nil
 	}
 	if e.Again {
-		return false, addOld(&f.old, line, e.Key, extension, records)
+		return false, addOld(&f.old, line, e.Key, extensions, records)
 	}
 	r, ok := valid(records, spec, e)
 	if !ok {
-		return false, addOld(&f.old, line, e.Key, extension, records)
+		return false, addOld(&f.old, line, e.Key, extensions, records)
 	}
 	if r.Target == "" {
 		f.finish(line, e.Size)
@@ -266,14 +266,17 @@ func before(k string) string { return k[:strings.LastIndexByte(k, '/')+1] }
 
 // target completes an entry with where its result goes and which versions of it
 // may be replaced there, or with why there can be no result. Lines must come in order.
-func (f *objectStatus) target(e *jobs.Entry, line int64, extension string, target *storage.Bucket) (err error) {
-	if f.shared.has(line) && !(e.Again && e.PlannedTarget != "") { // the name of a damaged result stays
-		e.Full = true
+func (f *objectStatus) target(e *jobs.Entry, line int64, extensions jobs.Extensions, target *storage.Bucket) (err error) {
+	switch stem, ok := extensions.Cut(e.PlannedTarget); {
+	case !(e.Again && e.PlannedTarget != ""):
+		e.Full = e.Full || f.shared.has(line)
+	case ok && stem == e.Key:
+		e.Full = true // the name of a damaged result stays, but for an extension that its source has no more
 	}
 	if e.Bad == "" {
-		f.nameTarget(e, extension, target)
+		f.nameTarget(e, extensions, target)
 	}
-	old, err := f.earlier.of(line, e.TargetKey(extension), e.Key)
+	old, err := f.earlier.of(line, append(e.TargetKeys(extensions), e.Key)...)
 	e.Old = append(e.Old, old...)
 	return err
 }

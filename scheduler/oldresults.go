@@ -19,11 +19,12 @@ type oldResult struct {
 }
 
 // addOld notes what earlier jobs made of a line, newest first: results under
-// either name that it can get, and copies of the source.
-func addOld(to *sorter, line int64, key, extension string, records []record) error {
+// the names that it can get, and copies of the source.
+func addOld(to *sorter, line int64, key string, extensions jobs.Extensions, records []record) error {
 	var old []oldResult
 	for _, r := range records {
-		compressed := r.Outcome == jobs.OutcomeCompressed && (r.Target == jobs.Stem(key, extension)+extension || r.Target == key+extension)
+		stem, ok := extensions.Cut(r.Target)
+		compressed := r.Outcome == jobs.OutcomeCompressed && ok && (stem == extensions.Stem(key) || stem == key)
 		copied := r.Outcome != jobs.OutcomeCompressed && r.Target == key
 		if !compressed && !copied || len(old) == 2*oldAtMost {
 			continue

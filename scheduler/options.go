@@ -41,7 +41,7 @@ func resolve(ctx context.Context, buckets *storage.Buckets, list []codec.Codec, 
 	if err != nil {
 		return nil, err
 	}
-	spec.Version = r.Codec.Info().Version
+	spec.Version = r.Info().Version
 	switch want := r.Want(); {
 	case want.Trained:
 		if _, ok := r.Codec.(codec.Trainer); !ok {

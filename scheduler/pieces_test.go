@@ -175,7 +175,7 @@ func TestSharedStemsGetFullNames(t *testing.T) {
 		{"1.2.840.113619.5 1.2.840.113619.5.dcm", "1.2.840.113619.5 1.2.840.113619.5.dcm"},
 	}
 	for _, tt := range tests {
-		c := claims{extension: ".vq"}
+		c := claims{extensions: jobs.Extensions{".vq"}}
 		marked := map[int64]bool{}
 		keys := strings.Fields(tt.keys)
 		for i, key := range keys {
@@ -208,11 +208,11 @@ func TestNamesAreUnique(t *testing.T) {
 	}
 	for set := range 1 << len(pool) {
 		var keys []string
-		c := claims{extension: ".vq"}
+		c := claims{extensions: jobs.Extensions{".vq"}}
 		f := objectStatus{folders: map[string]bool{}}
 		for i, key := range pool {
 			if set>>i&1 == 1 {
-				f.noteFolders(key, ".vq")
+				f.noteFolders(key, jobs.Extensions{".vq"})
 				c.next(key, int64(len(keys)), nil, func(line int64) { f.shared.set(line) })
 				keys = append(keys, key)
 			}
@@ -220,7 +220,7 @@ func TestNamesAreUnique(t *testing.T) {
 		seen := map[string]string{}
 		for i, key := range keys {
 			e := jobs.Entry{Key: key}
-			if err := f.target(&e, int64(i), ".vq", target); err != nil {
+			if err := f.target(&e, int64(i), jobs.Extensions{".vq"}, target); err != nil {
 				t.Fatal(err)
 			}
 			if e.Bad != "" {

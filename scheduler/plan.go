@@ -51,11 +51,11 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 	}
 	h := history{specs: specs, past: p.past}
 	if p.spec.Manifest != "" {
-		if h.want, err = rangesOf(ctx, p.all, p.at.Objects, p.resolved.Info().Extension); err != nil {
+		if h.want, err = rangesOf(ctx, p.all, p.at.Objects, p.resolved.Extensions()); err != nil {
 			return jobs.Plan{}, err
 		}
 	}
-	found, err := findStatus(ctx, p.spec, p.resolved.Info().Extension, p.target, p.all, h, p.at.InPlace, p.memory, putKnown)
+	found, err := findStatus(ctx, p.spec, p.resolved.Extensions(), p.target, p.all, h, p.at.InPlace, p.memory, putKnown)
 	if err != nil {
 		return jobs.Plan{}, err
 	}
@@ -100,7 +100,7 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 		if line++; found.done.has(line) {
 			return nil
 		}
-		if err := found.target(&e, line, p.resolved.Info().Extension, p.target); err != nil {
+		if err := found.target(&e, line, p.resolved.Extensions(), p.target); err != nil {
 			return err
 		}
 		return c.add(e)

@@ -126,8 +126,8 @@ func plannedResults(ctx context.Context, list []codec.Codec, target *storage.Buc
 	if err != nil {
 		return nil // a codec that this build does not have: the records must do
 	}
-	extension := r.Info().Extension
-	_, frames := r.Options.(codec.FrameOptions) // results of DICOM files have the keys of their sources
+	extensions := r.Extensions()
+	frames := r.Frames() // results of DICOM files have the keys of their sources
 	last := -1
 	for _, c := range plan.Chunks {
 		last = max(last, c.Part)
@@ -135,12 +135,17 @@ func plannedResults(ctx context.Context, list []codec.Codec, target *storage.Buc
 	// Clocks of stores give whole seconds.
 	maybe := result{Size: -1, From: spec.Created.Truncate(time.Second)}
 	return parts(target, last+1, func(n int) string { return jobs.Folder(id).Chunks(n) })(ctx, func(e jobs.Entry) error {
-		key, earlier := e.TargetKey(extension), e.EarlierTargetKey(extension)
 		maybe := maybe
 		maybe.Made = e.ModTime
-		err := add(key, maybe)
-		if err == nil && earlier != key {
-			err = add(earlier, maybe) // by a process of an earlier version
+		var err error
+		for _, extension := range extensions {
+			key, earlier := e.TargetKey(extension), e.EarlierTargetKey(extension)
+			if err == nil {
+				err = add(key, maybe)
+			}
+			if err == nil && earlier != key {
+				err = add(earlier, maybe) // by a process of an earlier version
+			}
 		}
 		if err == nil && (frames || spec.Copies()) {
 			err = add(e.Key, maybe)

@@ -56,36 +56,38 @@ func pick(ctx context.Context, all entries, total int64, n int, leaveOut func(li
 }
 
 // fetch reads an image of a sample, or the source itself for codecs that keep sources, unless its file, reading it, and then what need
-// says take more memory than there is. A reason says why it cannot be used; err is for
+// says take more memory than there is. by is r, or what it chooses for the source. A reason says why it cannot be used; err is for
 // storage that cannot be read.
-func (p *planning) fetch(ctx context.Context, e jobs.Entry, need func(*imageio.Header) int64) (item codec.Item, size int64, reason, err error) {
+func (p *planning) fetch(ctx context.Context, r *codecs.Resolved, e jobs.Entry, need func(*codecs.Resolved, *imageio.Header) int64) (item codec.Item, by codecs.Resolved, size int64, reason, err error) {
+	by = *r
 	if len(e.Parts) > 0 {
-		return item, max(e.Size, 0), errors.New("scheduler: a series is not in a sample"), nil
+		return item, by, max(e.Size, 0), errors.New("scheduler: a series is not in a sample"), nil
 	}
 	limits := &imageio.Limits{Bytes: p.spec.Limits.Bytes, Side: p.spec.Limits.Side, Samples: p.spec.Limits.Samples,
 		Frames: p.spec.Limits.Frames, Ratio: p.spec.Limits.Ratio}
 	got, err := storage.Get(ctx, p.source, e.Key, min(sampleFile, p.memory.images()/2), nil)
 	if err != nil {
 		if ctx.Err() != nil || storage.Unreachable(err) {
-			return item, 0, nil, err
+			return item, by, 0, nil, err
 		}
-		return item, 0, err, nil
+		return item, by, 0, err, nil
 	}
 	head, reason := imageio.ReadHeader(got.Data, limits)
 	if reason == nil {
-		if n := int64(len(got.Data)) + max(head.DecodedBytes, need(&head)); n > p.memory.images() {
+		by = r.Choose(head.Format, head.Shape)
+		if n := int64(len(got.Data)) + max(head.DecodedBytes, need(&by, &head)); n > p.memory.images() {
 			reason = tooLarge(n)
 		}
 	}
 	item.Source = codec.Source{Format: head.Format, Data: got.Data}
-	if _, ok := p.resolved.Codec.(codec.SourceCodec); ok {
+	if _, ok := by.Codec.(codec.SourceCodec); ok {
 		if reason == nil {
-			reason = p.resolved.Info().Check(head.Shape)
+			reason = by.Info().Check(head.Shape)
 		}
-		return item, int64(len(got.Data)), reason, nil
+		return item, by, int64(len(got.Data)), reason, nil
 	}
-	if _, frames := p.resolved.Options.(codec.FrameOptions); reason == nil && head.Format == imageio.DICOM && !frames {
-		reason = codec.Unsupportedf("%s: DICOM has no transfer syntax for it", p.resolved.Info().Name)
+	if reason == nil && head.Format == imageio.DICOM && !by.Frames() {
+		reason = codec.Unsupportedf("%s: DICOM has no transfer syntax for it", by.Info().Name)
 	}
 	if reason == nil {
 		item.Image, reason = imageio.Decode(got.Data, limits)
@@ -94,9 +96,9 @@ func (p *planning) fetch(ctx context.Context, e jobs.Entry, need func(*imageio.H
 		if p.spec.Reduce {
 			item.Image = raster.EightBits(item.Image)
 		}
-		reason = p.resolved.Info().Check(item.Image.Shape)
+		reason = by.Info().Check(item.Image.Shape)
 	}
-	return item, int64(len(got.Data)), reason, nil
+	return item, by, int64(len(got.Data)), reason, nil
 }
 
 // estimate compresses a sample of what is to do, on one core.
@@ -115,11 +117,15 @@ func (p *planning) estimate(ctx context.Context, found *objectStatus, todo, todo
 	var largest int64 // of the memory that they take
 	var run codec.Run
 	run.Pool = run.Cores() // one for all
+	kinds, err := p.kinds(ctx, found)
+	if err != nil {
+		return nil, err
+	}
 	start := time.Now()
-	err := pick(ctx, p.all, todo, p.spec.Sample, found.done.has, func(e jobs.Entry) (bool, error) {
+	err = p.pick(ctx, kinds, todo, found.done.has, func(e jobs.Entry) (bool, error) {
 		asked := time.Now()
-		item, size, reason, err := p.fetch(ctx, e, func(h *imageio.Header) int64 {
-			n := sampleMemory(&r)(h)
+		item, by, size, reason, err := p.fetch(ctx, &r, e, func(by *codecs.Resolved, h *imageio.Header) int64 {
+			n := sampleMemory(by, h)
 			largest = max(largest, n)
 			return n
 		})
@@ -132,11 +138,11 @@ func (p *planning) estimate(ctx context.Context, found *objectStatus, todo, todo
 		begin := time.Now()
 		var data []byte
 		if reason == nil {
-			data, reason = encode(ctx, run, r.Codec, item, r.Options)
+			data, reason = encode(ctx, run, by.Codec, item, by.Options)
 		}
 		kept := reason == nil && int64(len(data)) >= size // neither checked nor stored
 		if reason == nil && !kept && p.spec.Verify != "off" && item.Source.Format != imageio.DICOM {
-			reason = p.belowFloor(ctx, run, &r, item.Image, data)
+			reason = p.belowFloor(ctx, run, &by, item.Image, data)
 		}
 		stored := 0.0
 		if reason == nil && !kept {
@@ -145,10 +151,12 @@ func (p *planning) estimate(ctx context.Context, found *objectStatus, todo, todo
 			}
 		}
 		wait += fetched + stored
+		seconds := time.Since(begin).Seconds() - stored
+		kinds.add(e.Key, &by, size, int64(len(data)), seconds, reason)
 		if reason != nil {
 			est.Failed++
 		} else {
-			est.Seconds += time.Since(begin).Seconds() - stored
+			est.Seconds += seconds
 			est.BytesIn += size
 			est.BytesOut += min(size, int64(len(data)))
 			taken = append(taken, e)
@@ -164,9 +172,12 @@ func (p *planning) estimate(ctx context.Context, found *objectStatus, todo, todo
 	if tried > 0 {
 		est.CoreSeconds = est.Seconds * float64(todoBytes) / float64(tried)
 	}
+	if kinds != nil {
+		kinds.expect(&est)
+	}
 	est.WaitSeconds = wait * float64(todo) / float64(est.Objects)
 	est.SameCores = onThisMachine(p.source.URL, p.endpoint) || onThisMachine(p.target.URL, p.endpoint)
-	if est.SameCores && todo >= rateObjects && len(taken) > 0 && largest <= rateMemory && (est.Seconds+wait)/float64(est.Objects) < rateSlowest {
+	if est.SameCores && kinds == nil && todo >= rateObjects && len(taken) > 0 && largest <= rateMemory && (est.Seconds+wait)/float64(est.Objects) < rateSlowest {
 		each, err := p.together(ctx, run, &r, taken)
 		if err != nil {
 			return nil, err
@@ -181,8 +192,8 @@ func (p *planning) estimate(ctx context.Context, found *objectStatus, todo, todo
 }
 
 // sampleMemory gives what encoding an image of a sample takes.
-func sampleMemory(r *codecs.Resolved) func(*imageio.Header) int64 {
-	return func(h *imageio.Header) int64 { return encodeMemory(r.Codec, h, r.Options) }
+func sampleMemory(by *codecs.Resolved, h *imageio.Header) int64 {
+	return encodeMemory(by.Codec, h, by.Options)
 }
 
 // tryStore is how long it takes to store a result like data: measured beside the results, or, where
@@ -313,7 +324,7 @@ func (p *planning) train(ctx context.Context, specs []jobs.Spec) error {
 	var sample []*raster.Image
 	held, most := int64(0), p.memory.training()
 	err := pick(ctx, p.all, p.at.Objects, trainImages, func(int64) bool { return false }, func(e jobs.Entry) (bool, error) {
-		item, _, reason, err := p.fetch(ctx, e, func(h *imageio.Header) int64 {
+		item, _, _, reason, err := p.fetch(ctx, &p.resolved, e, func(_ *codecs.Resolved, h *imageio.Header) int64 {
 			n := int64(h.Size())
 			if held+n > most {
 				return p.memory.images()

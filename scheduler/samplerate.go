@@ -84,15 +84,15 @@ func (p *planning) together(ctx context.Context, run codec.Run, r *codecs.Resolv
 // oneOfSample does with an object what a worker does. Where nothing may be written it is read
 // twice more, which are as many requests.
 func (p *planning) oneOfSample(ctx context.Context, run codec.Run, r *codecs.Resolved, e jobs.Entry, key string) (stored bool, err error) {
-	item, size, reason, err := p.fetch(ctx, e, sampleMemory(r))
+	item, by, size, reason, err := p.fetch(ctx, r, e, sampleMemory)
 	if err != nil || reason != nil {
 		return false, err
 	}
-	data, reason := encode(ctx, run, r.Codec, item, r.Options)
+	data, reason := encode(ctx, run, by.Codec, item, by.Options)
 	if reason != nil || int64(len(data)) >= size {
 		return false, nil
 	}
-	if p.spec.Verify != "off" && item.Source.Format != imageio.DICOM && p.belowFloor(ctx, run, r, item.Image, data) != nil {
+	if p.spec.Verify != "off" && item.Source.Format != imageio.DICOM && p.belowFloor(ctx, run, &by, item.Image, data) != nil {
 		return false, nil
 	}
 	if p.folder == nil {

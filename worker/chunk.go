@@ -214,9 +214,7 @@ func (c *chunk) work(ctx context.Context) error {
 		c.lookAtLimits(ctx)
 		beside.Go(func() { c.watchSignal(ctx, over) })
 	}
-	if c.batches != nil {
-		defer c.batches.join()()
-	}
+	defer c.join()()
 
 	var todo []int
 	alone := map[int]bool{}

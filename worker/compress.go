@@ -74,6 +74,7 @@ func (c *chunk) compress(ctx context.Context, o *object, whole bool) error {
 
 // stages takes an object through its stages, for compress.
 func (c *chunk) stages(ctx context.Context, o *object, whole bool) error {
+	o.by = c.jobContext
 	if err := c.checkKeys(&o.entry); err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (c *chunk) stages(ctx context.Context, o *object, whole bool) error {
 	defer c.flights.end(o.index)
 	o.started = c.flights.started
 	defer o.begins()
-	err := c.w.attempts(ctx, o, attempt{before: c.read, call: c.encode, after: c.verify})
+	err := c.w.attempts(ctx, o, attempt{before: o.by.read, call: o.by.encode, after: o.by.verify})
 	if err != nil {
 		return err
 	}
@@ -116,14 +117,14 @@ func (c *chunk) checkKeys(e *jobs.Entry) error {
 	if err := jobs.CheckKey(e.Key); err != nil {
 		return faultf(jobs.OutcomeUnsupported, class.Key, "%w; copy the object under another name", err)
 	}
-	if err := e.Check(c.info.Extension); err != nil {
+	if err := e.Check(c.extensions...); err != nil {
 		return &fault{outcome: jobs.OutcomeFailed, class: class.Key, err: err}
 	}
 	return nil
 }
 
-// header refuses by the header of the source what the codec does not take, and takes
-// the memory for the image.
+// header chooses the codec by the header of the source where the job does not name one,
+// refuses what it does not take, and takes the memory for the image.
 func (c *chunk) header(ctx context.Context, o *object) error {
 	if dicom.Is(o.data) {
 		o.record.SourceFormat = imageio.DICOM // also of what is rejected: its key may name a patient
@@ -134,25 +135,30 @@ func (c *chunk) header(ctx context.Context, o *object) error {
 	}
 	o.head = head
 	o.record.SourceFormat = head.Format
-	if err := c.acceptsSource(&head); err != nil {
+	k := c.choose(&head)
+	o.by = k
+	if c.choices != nil {
+		o.record.Codec, o.record.Version, o.record.Options = k.info.Name, k.info.Version, k.options.String()
+	}
+	if err := k.acceptsSource(&head); err != nil {
 		return err
 	}
 	if head.Format == imageio.DICOM {
 		return c.headerDICOM(ctx, o)
 	}
 	o.record.Shape, o.record.RawBytes = head.Shape, int64(head.Size())
-	if err := c.accepts(head.Shape); err != nil {
+	if err := k.accepts(head.Shape); err != nil {
 		return err
 	}
 	if !o.alone {
-		o.batches = c.batches
+		o.batches = k.batches
 	}
-	if c.exact != nil {
-		n := c.sourceMemory(&head)
+	if k.exact != nil {
+		n := k.sourceMemory(&head)
 		return o.held.image(ctx, n, n)
 	}
-	read := c.readMemory(&head)
-	return o.held.image(ctx, read, max(read, c.workMemory(head.Shape, nil, o.batches != nil)))
+	read := k.readMemory(&head)
+	return o.held.image(ctx, read, max(read, k.workMemory(head.Shape, nil, o.batches != nil)))
 }
 
 func (k *jobContext) limits() *imageio.Limits {
@@ -415,7 +421,7 @@ func unverified(format string, args ...any) error {
 func (c *chunk) store(ctx context.Context, o *object) error {
 	r := &o.record
 	r.Fingerprint = c.spec.Fingerprint(o.entry)
-	key, data, media := o.entry.TargetKey(c.info.Extension), o.file, c.info.MediaType
+	key, data, media := o.entry.TargetKey(o.by.info.Extension), o.file, o.by.info.MediaType
 	if o.dicom != nil {
 		key, media = o.entry.Key, mediaDICOM
 	}
@@ -435,9 +441,12 @@ func (c *chunk) store(ctx context.Context, o *object) error {
 		return err
 	}
 	stored(r, key, put)
+	if err := c.deleteSuperseded(ctx, &o.entry, key); err != nil {
+		return err
+	}
 	if r.Outcome == jobs.OutcomeCompressed {
 		if o.image != nil && o.dicom == nil {
-			r.Dropped = c.info.Dropped(&o.image.Meta)
+			r.Dropped = o.by.info.Dropped(&o.image.Meta)
 		}
 		r.Ratio = float64(r.RawBytes) / float64(put.Size)
 		r.BPP = 8 * float64(put.Size) / float64(r.Pixels())

@@ -37,9 +37,10 @@ func (c *chunk) headerDICOM(ctx context.Context, o *object) error {
 	}
 	o.logKey = c.w.logKey(o.entry.Key, h.Format)
 	o.record.Shape, o.record.RawBytes = h.Shape, int64(f.Image.Frames)*int64(f.Image.FrameBytes())
-	options, ok := c.options.(codec.FrameOptions)
+	k := o.by
+	options, ok := k.options.(codec.FrameOptions)
 	if !ok {
-		return codecFault(codec.Unsupportedf("%s: a DICOM file stays DICOM, and DICOM has no transfer syntax for this codec: --codec jpeg2000 compresses it", c.info.Name))
+		return codecFault(codec.Unsupportedf("%s: a DICOM file stays DICOM, and DICOM has no transfer syntax for this codec: --codec jpeg2000 compresses it", k.info.Name))
 	}
 	frame := h.Shape
 	frame.Depth, frame.Frames = 1, false
@@ -48,7 +49,7 @@ func (c *chunk) headerDICOM(ctx context.Context, o *object) error {
 	if s.frames, err = options.Frames(frame, rgb); err != nil {
 		return codecFault(err)
 	}
-	if err := c.codec.Info().With(s.frames.Options).Check(frame); err != nil {
+	if err := k.codec.Info().With(s.frames.Options).Check(frame); err != nil {
 		return codecFault(err)
 	}
 	if rgb {
@@ -59,9 +60,9 @@ func (c *chunk) headerDICOM(ctx context.Context, o *object) error {
 	}
 	o.dicom = s
 	if !o.alone {
-		o.batches = c.batches
+		o.batches = k.batches
 	}
-	one := c.codec.Memory(frame, nil, s.frames.Options)
+	one := k.codec.Memory(frame, nil, s.frames.Options)
 	atOnce := int64(min(f.Image.Frames, c.w.cpu))
 	work := int64(h.Size()) + 2*int64(f.Image.Frames)*one.File + atOnce*max(one.Encode, one.Decode)
 	return o.held.image(ctx, h.DecodedBytes, max(h.DecodedBytes, work))

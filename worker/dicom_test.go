@@ -215,7 +215,7 @@ func TestDICOMProof(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &chunk{jobContext: k, w: &Worker{pipeline: &pipeline{cpu: 1}}}
-		o := &object{data: mr(60, 60).file()}
+		o := &object{by: k, data: mr(60, 60).file()}
 		if o.held, err = newBudget(1<<30, false).take(t.Context(), int64(len(o.data)), false); err != nil {
 			t.Fatal(err)
 		}

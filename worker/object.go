@@ -18,7 +18,7 @@ import (
 // order:
 //
 //	fetch    data and held; in record the size and SHA-256 of the source
-//	header   head or codec, and memory for the image; in record the shape
+//	header   head and by, or codec, and memory for the image; in record the shape
 //	read     image: from the source (compress), or from the codec's file
 //	encode   file: by the codec (compress), or one that shows the image (decompress)
 //	verify   in record the hashes and the quality
@@ -50,6 +50,7 @@ type object struct {
 	reading bool                           // in a reader of source files, which may panic on a damaged one
 	spent   [len(stageNames)]time.Duration // by stage
 
+	by      *jobContext    // of a source that is compressed: the job, with the codec that was chosen for it
 	data    []byte         // of the source
 	held    *share         // of the memory
 	head    imageio.Header // of the source; only its shape where that is the file of a codec

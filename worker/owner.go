@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,9 +57,9 @@ type shardRecords struct {
 
 // openPlan is the plan of a job. It does not change.
 type openPlan struct {
-	chunks    []jobs.Chunk
-	extension string // of its results; empty where this build does not know
-	copies    bool   // sources that do not become smaller go to the target too
+	chunks     []jobs.Chunk
+	extensions jobs.Extensions // of its results; none where this build does not know
+	copies     bool            // sources that do not become smaller go to the target too
 
 	mu    sync.Mutex
 	first map[int]string // key of chunks that were read
@@ -188,7 +187,14 @@ func (o *owners) has(ctx context.Context, b *storage.Bucket, spec *jobs.Spec, ke
 	}
 	// A source of this target is called stem, or begins with stem and a dot: its
 	// extension is cut off, and that of the codec behind it. A copy has key itself.
-	stem := strings.TrimSuffix(key, cmp.Or(plan.extension, path.Ext(key)))
+	stem, ok := plan.extensions.Cut(key)
+	switch {
+	case ok:
+	case plan.extensions == nil:
+		stem = strings.TrimSuffix(key, path.Ext(key))
+	default:
+		stem = key
+	}
 	n := sort.Search(len(plan.chunks), func(i int) bool {
 		if err != nil {
 			return true
@@ -218,8 +224,16 @@ func (o *owners) has(ctx context.Context, b *storage.Bucket, spec *jobs.Spec, ke
 
 // names reports whether key is the target of e, also by the rule of earlier versions.
 func (p *openPlan) names(e jobs.Entry, key string) bool {
-	extension := cmp.Or(p.extension, path.Ext(key))
-	return e.TargetKey(extension) == key || e.EarlierTargetKey(extension) == key
+	extensions := p.extensions
+	if extensions == nil {
+		extensions = jobs.Extensions{path.Ext(key)}
+	}
+	for _, extension := range extensions {
+		if e.TargetKey(extension) == key || e.EarlierTargetKey(extension) == key {
+			return true
+		}
+	}
+	return false
 }
 
 // open reads a plan. It is nil where the job has none yet: it has no results.
@@ -231,10 +245,8 @@ func (o *owners) open(ctx context.Context, b *storage.Bucket, spec *jobs.Spec) (
 		}
 		plan := &openPlan{chunks: chunks, copies: spec.Copies(), first: map[int]string{}}
 		if r, err := codecs.Resolve(o.codecs, spec.Codec, 0, spec.Options); err == nil {
-			plan.extension = r.Info().Extension
-			if _, frames := r.Options.(codec.FrameOptions); frames {
-				plan.copies = true // results of DICOM files have the keys of their sources too
-			}
+			plan.extensions = r.Extensions()
+			plan.copies = plan.copies || r.Frames() // results of DICOM files have the keys of their sources too
 		}
 		return plan, nil
 	})

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/storage"
@@ -31,10 +34,13 @@ func newTasks() tasks {
 type jobContext struct {
 	spec           jobs.Spec
 	source, target *storage.Bucket
-	codec          codec.Codec
+	codec          codec.Codec       // nil where one is chosen for each source
 	exact          codec.SourceCodec // the codec, where it keeps sources and not images; else nil
 	info           codec.Info
 	options        codec.Options
+	resolved       codecs.Resolved
+	extensions     jobs.Extensions        // that results can have
+	choices        map[string]*jobContext // by [codecs.Resolved.ID], where a codec is chosen for each source; else nil
 	assets         codec.Assets
 	batches        *batcher // of the device; nil on the CPU
 	sources        *SourceGuard
@@ -127,12 +133,50 @@ func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *st
 	if resolved, err = resolved.Load(ctx, k.assets); err != nil {
 		return nil, fmt.Errorf("worker: job %s: %w", spec.ID, err)
 	}
-	k.codec, k.options, k.info = resolved.Codec, resolved.Options, resolved.Info()
-	k.exact, _ = k.codec.(codec.SourceCodec)
-	if onDevice && k.exact == nil {
-		k.batches = newBatcher(w.pipeline, k.info.Name, spec.ID, k.encode)
+	k.extensions = resolved.Extensions()
+	k.use(w.pipeline, resolved, onDevice)
+	if resolved.Codec == nil {
+		k.choices = map[string]*jobContext{}
+		for _, r := range resolved.Choices() {
+			one := *k
+			one.choices = nil
+			one.use(w.pipeline, r, onDevice)
+			k.choices[r.ID()] = &one
+		}
 	}
 	return k, nil
+}
+
+// use puts in a codec with options, or what one is chosen from.
+func (k *jobContext) use(p *pipeline, r codecs.Resolved, onDevice bool) {
+	k.resolved, k.codec, k.options, k.info, k.batches = r, r.Codec, r.Options, r.Info(), nil
+	k.exact, _ = k.codec.(codec.SourceCodec)
+	if onDevice && k.codec != nil && k.exact == nil {
+		k.batches = newBatcher(p, k.info.Name, k.spec.ID, k.encode)
+	}
+}
+
+// choose gives the job with the codec for a source.
+func (k *jobContext) choose(h *imageio.Header) *jobContext {
+	if k.choices == nil {
+		return k
+	}
+	return k.choices[k.resolved.Choose(h.Format, h.Shape).ID()]
+}
+
+// join lets a chunk use the batchers of all codecs of the job until it calls what is returned.
+func (k *jobContext) join() (leave func()) {
+	var all []func()
+	for _, one := range append(slices.Collect(maps.Values(k.choices)), k) {
+		if one.batches != nil {
+			all = append(all, one.batches.join())
+		}
+	}
+	return func() {
+		for _, leave := range all {
+			leave()
+		}
+	}
 }
 
 // assets keeps shared objects, such as codebooks, by their hash.

@@ -42,6 +42,9 @@ func (p *program) codecs() *cobra.Command {
 				}
 				rows(p.stdout, table)
 			}
+			if !p.json {
+				fmt.Fprintf(p.stdout, "\n%s: %s\n", codecs.Auto, codecs.AutoTitle)
+			}
 			return nil
 		},
 	}

@@ -59,7 +59,7 @@ func completeCodecs(*cobra.Command, []string, string) ([]cobra.Completion, cobra
 	for _, c := range codecs.All() {
 		list = append(list, cobra.CompletionWithDesc(c.Info().Name, c.Info().Title))
 	}
-	return list, cobra.ShellCompDirectiveNoFileComp
+	return append(list, cobra.CompletionWithDesc(codecs.Auto, codecs.AutoTitle)), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeOptions completes the keys of options, and behind the sign the values that can

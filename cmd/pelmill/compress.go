@@ -148,11 +148,11 @@ func (p *program) dryRun(ctx context.Context, c *cluster, j *jobFlags, spec jobs
 	if err != nil {
 		return err
 	}
-	_, opts, err := codecOf(spec.Codec, j.options)
+	resolved, err := resolve(spec.Codec, j.options)
 	if err != nil {
 		return err
 	}
-	plan.Job, spec.Options = "", opts.String()
+	plan.Job, spec.Options = "", resolved.Options.String()
 	if err := p.showPlan(spec, plan, true); err != nil {
 		return err
 	}

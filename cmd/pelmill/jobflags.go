@@ -65,7 +65,7 @@ func (j *jobFlags) work(fs *pflag.FlagSet) {
 	s := &j.spec
 	s.Defaults()
 	j.chunkBytes = size(s.ChunkBytes)
-	fs.StringVar(&s.Codec, "codec", "", "codec `NAME`; pelmill codecs lists them")
+	fs.StringVar(&s.Codec, "codec", "", "codec `NAME`; pelmill codecs lists them, and auto chooses one for each source by its kind, without loss")
 	fs.StringArrayVarP(&j.options, "option", "o", nil, "codec option `KEY=VALUE`, may be repeated")
 	fs.StringVar(&s.Device, "device", s.Device, "`DEVICE` that encodes: auto, cpu, cuda or cuda:N")
 	fs.StringVar(&s.Verify, "verify", s.Verify, "`HOW` results are checked: full (decoded on the CPU), device, sample:P with P from 0 to 1, or off; DICOM files are always checked in full")
@@ -97,6 +97,9 @@ const leastRatio = 1e-12
 // verb makes a verb of SRC and DST whose flags say what a job does.
 func (j *jobFlags) verb(run func(ctx context.Context, spec jobs.Spec) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
+		if j.spec.Codec == codecs.Auto && !cmd.Flags().Changed("sample") {
+			j.spec.Sample = max(j.spec.Sample, dryRunSample) // what to expect of each kind is shown before the work begins
+		}
 		spec, err := j.build(args[0], args[1])
 		if err != nil {
 			return err
@@ -119,13 +122,13 @@ func (j *jobFlags) build(source, target string) (jobs.Spec, error) {
 	if err := j.grouping(); err != nil {
 		return s, err
 	}
-	c, opts, err := codecOf(s.Codec, j.options)
+	resolved, err := resolve(s.Codec, j.options)
 	if err != nil {
 		return s, err
 	}
-	s.Version = c.Info().Version
+	s.Version = resolved.Info().Version
 	if s.MinPSNR = j.minPSNR.value; !j.minPSNR.given {
-		s.MinPSNR = c.Info().MinPSNR(opts)
+		s.MinPSNR = resolved.MinPSNR()
 	}
 	s.Options = codec.JoinPairs(j.options)
 	if s.Filter, err = j.filter(); err != nil {
@@ -248,6 +251,19 @@ func (f *filterFlags) filter() (jobs.Filter, error) {
 		return filter, &exit{exitUsage, err}
 	}
 	return filter, nil
+}
+
+// resolve finds what --codec names for a job, and reads its options.
+func resolve(name string, pairs []string) (codecs.Resolved, error) {
+	if name != codecs.Auto {
+		c, opts, err := codecOf(name, pairs)
+		return codecs.Resolved{Codec: c, Options: opts}, err
+	}
+	r, err := codecs.Resolve(nil, name, 0, codec.JoinPairs(pairs))
+	if err != nil {
+		return r, &exit{exitUsage, err}
+	}
+	return r, nil
 }
 
 // codecOf finds a codec and reads its options.

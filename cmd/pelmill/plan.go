@@ -71,6 +71,7 @@ func (p *program) showPlan(s jobs.Spec, plan jobs.Plan, dry bool) error {
 	if text := estimateText(plan.Estimate); text != "" {
 		table = append(table, []string{"expected", text})
 	}
+	table = append(table, kindRows(plan.Estimate)...)
 	table = append(table, expectRows(plan.Expect, p.prices)...)
 	if dry {
 		fmt.Fprintln(p.stdout, "dry run: nothing was written")
@@ -107,12 +108,45 @@ func (p *program) showPlanOn(d *display, s jobs.Spec, plan jobs.Plan) error {
 		text += "; expected: " + e
 	}
 	d.say(text)
+	for _, row := range kindRows(plan.Estimate) {
+		d.say(strings.TrimSpace(row[0] + " " + row[1]))
+	}
 	return nil
 }
 
 // linksText says what became of symbolic links.
 func linksText(n int64) string {
 	return plural(n, "symbolic link") + " skipped (pelmill compress --copy-links follows them)"
+}
+
+// kindRows says what is expected of each kind of source, where each has a codec of its own.
+func kindRows(e *jobs.Estimate) (table [][]string) {
+	if e == nil {
+		return nil
+	}
+	for _, k := range e.Kinds {
+		name := map[string]string{"other": "other names", "nii": "NIfTI", "jpeg2000": "JPEG 2000", "webp": "WebP"}[k.Name]
+		if name == "" {
+			name = strings.ToUpper(k.Name)
+		}
+		text := fmt.Sprintf("%s, %s", plural(k.Objects, "object"), bytesText(k.Bytes))
+		switch {
+		case k.Sampled == 0:
+			text += ", not in the sample"
+		case k.Failed == k.Sampled:
+			text += fmt.Sprintf(", no result for %s of the sample", countText(int64(k.Failed)))
+		default:
+			text += fmt.Sprintf(" to %s by %s", bytesText(k.BytesOut), strings.Join(k.Codecs, " and "))
+			if k.Bytes > 0 {
+				text += ", saving " + percent(1-float64(k.BytesOut)/float64(k.Bytes))
+			}
+			if k.Failed > 0 {
+				text += fmt.Sprintf("; no result for %s of %s of the sample", countText(int64(k.Failed)), countText(int64(k.Sampled)))
+			}
+		}
+		table = append(table, []string{"  " + name, text})
+	}
+	return table
 }
 
 func estimateText(e *jobs.Estimate) string {

@@ -177,6 +177,9 @@ func (a *API) Codecs() Codecs {
 	for _, c := range list {
 		all.Codecs = append(all.Codecs, newCodec(c.Info()))
 	}
+	if auto, err := codecs.Resolve(a.client.Codecs, codecs.Auto, 0, ""); err == nil {
+		all.Codecs = append(all.Codecs, newCodec(auto.Info()))
+	}
 	return all
 }
 

@@ -17,7 +17,7 @@ import (
 type Submission struct {
 	Source  string            `json:"source" minLength:"1" maxLength:"4096" doc:"Bucket URL" example:"s3://scans"`
 	Target  string            `json:"target" minLength:"1" maxLength:"4096" doc:"Bucket URL" example:"s3://scans-webp"`
-	Codec   string            `json:"codec" minLength:"1" maxLength:"64" doc:"GET /v1/codecs lists them" example:"webp"`
+	Codec   string            `json:"codec" minLength:"1" maxLength:"64" doc:"GET /v1/codecs lists them; auto chooses one for each source by its kind, without loss, and has no options" example:"webp"`
 	Options map[string]string `json:"options,omitempty" doc:"Of the codec. They name no file of the scheduler's machine"`
 	Start   bool              `json:"start,omitempty" doc:"Start as soon as it is planned; else it waits for start"`
 	Sample  int               `json:"sample,omitempty" minimum:"0" maximum:"1000" doc:"Objects that are compressed first, for the estimate of saving and time"`
@@ -106,7 +106,7 @@ func (s *Submission) spec(list []codec.Codec) (jobs.Spec, error) {
 	if path := resolved.Want().Path; path != "" && !strings.Contains(path, "://") {
 		return spec, fmt.Errorf("option %q names a file of the scheduler's machine: give the URL of an object", path)
 	}
-	if spec.MinPSNR = resolved.Codec.Info().MinPSNR(resolved.Options); s.MinPSNR != nil {
+	if spec.MinPSNR = resolved.MinPSNR(); s.MinPSNR != nil {
 		spec.MinPSNR = *s.MinPSNR
 	}
 	if spec.Filter.MinAge, err = jobs.CanonicalAge(s.MinAge); err != nil {

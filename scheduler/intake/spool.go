@@ -252,7 +252,7 @@ func (s *Spool) forgetFolders() {
 // names are the strings by which the results of two objects could meet: two jobs that run side by side do not see
 // each other's names.
 func (s *Spool) names(key string) []string {
-	if stem := jobs.Stem(key, s.arrivals.Extension()); stem != key {
+	if stem := s.arrivals.Extensions().Stem(key); stem != key {
 		return []string{key, stem}
 	}
 	return []string{key}
