@@ -44,15 +44,18 @@ func sourceFault(err error) error {
 }
 
 // verifySource restores the source from the result and compares it. No option leaves that
-// out.
+// out. A source that does not come back, because it holds what no decoder looks at, or is
+// damaged, stays as it is, and so does one with which the codec is wrong.
 func (k *jobContext) verifySource(ctx context.Context, run codec.Run, o *object) error {
 	return o.in(stageVerify, func() error {
 		source, err := restoreOne(ctx, run, k.exact, o.file)
-		if err != nil {
-			return unverified("the source does not come back from the result: %w", err)
-		}
-		if sum := sumOf(source); sum != o.record.SHA256 {
-			return unverified("the source comes back from the result with the SHA-256 %s", sum)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return faultf(jobs.OutcomeUnsupported, class.Image, "%s: the file does not come back from what is made of it: %w", k.info.Name, err)
+		case !bytes.Equal(source, o.data):
+			return faultf(jobs.OutcomeUnsupported, class.Image, "%s: the file has irregular code that the format cannot hold: other bytes would come back", k.info.Name)
 		}
 		o.record.Verified, o.record.Exact = "full", k.exact.SourceFormat()
 		return nil

@@ -6,8 +6,10 @@ import "context"
 // to the last byte, and not the images in them. Its Encode takes [Item.Source] of that
 // format; [Item.Image] is not looked at and may be nil. An item without such a source is
 // an [*UnsupportedError], as is a sound source that the codec's files cannot hold; a
-// damaged one is a [*FormatError]. Encode has restored the source from every file that it
-// gives. The methods are safe for concurrent use.
+// damaged one is a [*FormatError]. Of other damaged sources, and of those that hold what no
+// decoder looks at, Encode makes a file from which other bytes come back: so a file is
+// proved by Restore before anything is done with it. The methods are safe for concurrent
+// use.
 type SourceCodec interface {
 	Codec
 

@@ -40,7 +40,7 @@ func restore(ctx context.Context, workers *pool.Pool, file []byte) (source []byt
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if source, err = unpack(workers, file, sourceLimit(len(file)), nil); err != nil {
+	if source, err = unpack(workers, file, sourceLimit(len(file))); err != nil {
 		return nil, fileError(err)
 	}
 	return source, nil

@@ -20,9 +20,10 @@
 //
 // # Guarantees
 //
-// Encode restores the JPEG file from what it has made, and gives an error where that is
-// not the source to the last byte. The same source gives the same file with any number
-// of goroutines, in any batch and on any machine: all decisions are made in integers.
+// Whether a source comes back to the last byte, Restore says, as for every
+// [codec.SourceCodec]; sound files do, and most damaged ones. The same source gives the
+// same file with any number of goroutines, in any batch and on any machine: all decisions
+// are made in integers.
 //
 // Restore reads the files of other encoders as well, those of cjxl for example. Decode
 // gives the samples that a decoder of the JPEG file gives.

@@ -12,15 +12,9 @@ import (
 
 // pack makes a JPEG XL file from a JPEG file.
 func pack(workers *pool.Pool, jpeg []byte) ([]byte, error) {
-	file, _, err := packed(workers, jpeg)
-	return file, err
-}
-
-// packed is pack; it also returns the JPEG file's parts, whose memory may serve again.
-func packed(workers *pool.Pool, jpeg []byte) ([]byte, *jpegdata.File, error) {
 	f, err := jpegdata.Read(jpeg, coefficients(len(jpeg)))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	icc, block, xmp := f.Classify()
 	meta := &vardct.Metadata{Orientation: exif.Orientation(block)}
@@ -34,12 +28,12 @@ func packed(workers *pool.Pool, jpeg []byte) ([]byte, *jpegdata.File, error) {
 	}
 	out.xmp = xmp
 	if out.jbrd, err = f.AppendBox(nil); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if out.codestream, err = vardct.Encode(workers, f, meta); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return out.write(), f, nil
+	return out.write(), nil
 }
 
 // usable says whether a profile is one that decoders take for images of so many
@@ -55,9 +49,8 @@ func usable(icc []byte, components int) bool {
 	return bytes.Equal(icc[16:20], space)
 }
 
-// unpack gives back the JPEG file that a file was made from, of at most limit bytes. The
-// coefficients of used, which may be nil, are overwritten: new memory takes longer.
-func unpack(workers *pool.Pool, data []byte, limit int, used *jpegdata.File) ([]byte, error) {
+// unpack gives back the JPEG file that a file was made from, of at most limit bytes.
+func unpack(workers *pool.Pool, data []byte, limit int) ([]byte, error) {
 	in, err := readBoxes(data, maxMetadata)
 	if err != nil {
 		return nil, err
@@ -68,11 +61,6 @@ func unpack(workers *pool.Pool, data []byte, limit int, used *jpegdata.File) ([]
 	f, err := jpegdata.ReadBox(in.jbrd)
 	if err != nil {
 		return nil, err
-	}
-	if used != nil && len(used.Components) == len(f.Components) {
-		for i := range f.Components {
-			f.Components[i].Blocks = used.Components[i].Blocks
-		}
 	}
 	meta, err := vardct.Decode(workers, in.codestream, f, coefficients(len(data)))
 	if err != nil {
