@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 
@@ -39,6 +40,9 @@ type budget struct {
 	files          *semaphore.Weighted
 	images         *semaphore.Weighted
 	fileMax, total int64
+
+	waiting atomic.Int64 // objects that wait for memory
+	given   atomic.Int64 // how often memory was given
 }
 
 // newBudget makes the budget of a process; lends says that part of it is set aside for loans.
@@ -80,19 +84,30 @@ func (b *budget) take(ctx context.Context, size int64, whole bool) (*share, erro
 	if s.whole {
 		n = b.fileMax
 	}
-	if err := b.files.Acquire(ctx, n); err != nil {
-		return nil, context.Cause(ctx)
+	if err := b.acquire(ctx, b.files, n); err != nil {
+		return nil, err
 	}
 	s.file = n
 	if !s.whole {
 		return s, nil
 	}
-	if err := b.images.Acquire(ctx, b.imageMax()); err != nil {
+	if err := b.acquire(ctx, b.images, b.imageMax()); err != nil {
 		s.release()
-		return nil, context.Cause(ctx)
+		return nil, err
 	}
 	s.images = b.imageMax()
 	return s, nil
+}
+
+// acquire waits for n bytes of a part. The error is the cause of the end of ctx.
+func (b *budget) acquire(ctx context.Context, part *semaphore.Weighted, n int64) error {
+	b.waiting.Add(1)
+	defer b.waiting.Add(-1)
+	if err := part.Acquire(ctx, n); err != nil {
+		return context.Cause(ctx)
+	}
+	b.given.Add(1)
+	return nil
 }
 
 // image waits for the bytes of the image and of the work on it: read while it is
@@ -106,8 +121,8 @@ func (s *share) image(ctx context.Context, read, n int64) error {
 	case n > s.b.imageMax():
 		return errWhole
 	}
-	if err := s.b.images.Acquire(ctx, n); err != nil {
-		return context.Cause(ctx)
+	if err := s.b.acquire(ctx, s.b.images, n); err != nil {
+		return err
 	}
 	s.images = n
 	return nil

@@ -146,6 +146,26 @@ func decodingEndsWhenEveryCoreIsLost(t *testing.T) {
 	}
 }
 
+// The same where they hold the memory that all others wait for.
+func TestDecodingEndsWhenTheMemoryIsLost(t *testing.T) { inNoTime(decodingEndsWhenTheMemoryIsLost)(t) }
+
+func decodingEndsWhenTheMemoryIsLost(t *testing.T) {
+	c := &fake{memory: 5 << 20} // two at once
+	j := compressed(t, c, 8)
+	release := make(chan struct{})
+	defer close(release)
+	c.decoding = func(context.Context, codec.Run, [][]byte) { <-release }
+	d, err := newDecoding(nil, 8, MinMemory, 50*time.Millisecond, []codec.Codec{c}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &verification{decoding: d, target: j.target, report: VerifyReport{Problems: map[string]int64{}}}
+	err = v.each(t.Context(), func(found func(*object) error) error { return v.list(j.each, found) }, v.object)
+	if !errors.Is(err, ErrStuck) {
+		t.Errorf("%v, want %v", err, ErrStuck)
+	}
+}
+
 // Small files whose images are large are decoded one after the other where their
 // memory allows no more, and not at all where it is too little for one.
 func TestDecodingKeepsToTheMemory(t *testing.T) {

@@ -67,7 +67,8 @@
 // its core until it ends, so that there are never more encoders at work than
 // allowed, and the worker says on /readyz that it is not ready. When every core, or
 // every batch of the device, is lost in this way for [Options].ObjectTimeout and a
-// minute, the work ends with [ErrStuck], and the process should be replaced.
+// minute, or when objects wait for so long for memory that such calls hold and none is
+// given to any, the work ends with [ErrStuck], and the process should be replaced.
 //
 // # When the target refuses writes
 //

@@ -82,11 +82,14 @@ func (l *lender) lent() int64 {
 	return n
 }
 
+// lendingMemory is room for all objects of a test at once: a call that does not end keeps that of its batch.
+const lendingMemory = 16 * MinMemory
+
 // lendingVerbs decode the results of a job on a device that lends memory.
 var lendingVerbs = map[string]func(ctx context.Context, j *job, c codec.Codec, p *pinning, timeout time.Duration) (bad int64, l *lender, err error){
 	"decompress": func(ctx context.Context, j *job, c codec.Codec, p *pinning, timeout time.Duration) (int64, *lender, error) {
 		d := &decompression{src: j.target, dst: j.open("mem://decompressed")}
-		if err := d.prepare(&DecompressOptions{Codecs: []codec.Codec{c}, CPU: 2, Memory: MinMemory, Timeout: timeout, Device: &gpu.Device{}}); err != nil {
+		if err := d.prepare(&DecompressOptions{Codecs: []codec.Codec{c}, CPU: 2, Memory: lendingMemory, Timeout: timeout, Device: &gpu.Device{}}); err != nil {
 			return 0, nil, err
 		}
 		p.lend(d.lender)
@@ -94,7 +97,7 @@ var lendingVerbs = map[string]func(ctx context.Context, j *job, c codec.Codec, p
 		return d.counts.Objects - d.counts.Compressed, d.lender, err
 	},
 	"verify": func(ctx context.Context, j *job, c codec.Codec, p *pinning, timeout time.Duration) (int64, *lender, error) {
-		d, err := newDecoding(&gpu.Device{}, 2, MinMemory, timeout, []codec.Codec{c}, nil)
+		d, err := newDecoding(&gpu.Device{}, 2, lendingMemory, timeout, []codec.Codec{c}, nil)
 		if err != nil {
 			return 0, nil, err
 		}

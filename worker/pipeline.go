@@ -84,6 +84,7 @@ func (p *pipeline) watch(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	var since time.Time
+	var given int64 // how often memory was given at the last look
 	for {
 		select {
 		case <-ctx.Done():
@@ -92,12 +93,14 @@ func (p *pipeline) watch(ctx context.Context) error {
 			if err := p.lost(); err != nil {
 				return err
 			}
+			last := given
+			given = p.budget.given.Load()
 			switch {
-			case !p.stuck():
+			case !p.stuck() && (!p.starved() || given != last):
 				since = time.Time{}
 			case since.IsZero():
 				since = now
-				p.log.Error("codecs that do not end hold every core or the device", "calls", p.guards.stuck.Load()+p.laneGuards.stuck.Load())
+				p.log.Error("codecs that do not end hold every core, the device or the memory", "calls", p.guards.stuck.Load()+p.laneGuards.stuck.Load())
 			case now.Sub(since) > p.patience:
 				return ErrStuck
 			}
@@ -109,6 +112,11 @@ func (p *pipeline) watch(ctx context.Context) error {
 // device.
 func (p *pipeline) stuck() bool {
 	return p.guards.stuck.Load() >= int64(p.cpu) || p.device != nil && p.laneGuards.stuck.Load() >= int64(cap(p.lanes))
+}
+
+// starved reports whether objects wait for memory while calls that do not end hold some.
+func (p *pipeline) starved() bool {
+	return p.guards.stuck.Load()+p.laneGuards.stuck.Load() > 0 && p.budget.waiting.Load() > 0
 }
 
 // get reads the bytes of an object with a share of the memory for size bytes, or with

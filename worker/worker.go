@@ -22,8 +22,9 @@ import (
 )
 
 // ErrStuck is what [Worker.Run] returns when codecs that ignore the end of their
-// context hold every encoder. The process should end and be started again.
-var ErrStuck = errors.New("every encoder is held by a codec that does not end")
+// context hold every encoder, or the memory that all others wait for. The process should
+// end and be started again.
+var ErrStuck = errors.New("codecs that do not end hold every encoder, or the memory that all other objects wait for")
 
 // Options of [New].
 type Options struct {
