@@ -12,16 +12,24 @@ import (
 	"github.com/pelmill/pelmill/jobs/class"
 )
 
-// What a process needs besides files and images, and what the collector needs to
-// keep garbage from adding up: of the memory that a process may take, this much less
-// and then this share is for files and images.
+// What a process needs besides files and images, the pages of the program among it, and
+// what the collector needs to keep garbage from adding up: of the memory that a process
+// may take, this much less and then this share is for files and images.
 const (
-	ownMemory   = 40 << 20
+	ownMemory   = 56 << 20
 	budgetShare = 0.75
 )
 
+// programPages is how much of the program's own file lies in memory while it works: the
+// kernel counts it as the process's, and Go's runtime does not.
+const programPages = 48 << 20
+
 // MinMemory is the least memory that a process can be given.
-const MinMemory = 64 << 20
+const MinMemory = 80 << 20
+
+// RuntimeMemory is what Go's runtime may hold of the memory of a process
+// ([runtime/debug.SetMemoryLimit]), so that the whole process stays within it.
+func RuntimeMemory(memory int64) int64 { return memory - programPages }
 
 // budgetOf is what files and images may take of the memory of a process.
 func budgetOf(memory int64) int64 { return int64(float64(memory-ownMemory) * budgetShare) }

@@ -26,9 +26,9 @@
 // # Memory
 //
 // [Options].Memory is what the whole process may take, within a fifth, also for
-// [Decompress] and [VerifyTarget]. Three quarters of it, less 40 MB for the program
+// [Decompress] and [VerifyTarget]. Three quarters of it, less 56 MB for the program
 // itself, are shared out to objects; the rest is garbage that the collector has not
-// reached yet. The program gives the collector the same number
+// reached yet. The program gives the collector what [RuntimeMemory] says
 // ([runtime/debug.SetMemoryLimit]); who uses this package elsewhere does so too.
 //
 // What an object takes is known before anything is decoded: the bytes of its file,

@@ -31,7 +31,7 @@ func memoryFlags(fs *pflag.FlagSet, memory *size, timeout *time.Duration) {
 }
 
 // checkMemory checks the values of memoryFlags and returns the memory. It sets the limit
-// of the collector to it, so that garbage is collected in time to stay within.
+// of the collector by it, so that garbage is collected in time to stay within.
 func checkMemory(memory size, timeout time.Duration) (int64, error) {
 	switch {
 	case timeout < 0:
@@ -44,8 +44,9 @@ func checkMemory(memory size, timeout time.Duration) (int64, error) {
 	if n == 0 {
 		n = worker.DefaultMemory()
 	}
-	if now := debug.SetMemoryLimit(-1); n < now { // GOMEMLIMIT may be less
-		debug.SetMemoryLimit(n)
+	limit := worker.RuntimeMemory(n)
+	if now := debug.SetMemoryLimit(-1); limit < now { // GOMEMLIMIT may be less
+		debug.SetMemoryLimit(limit)
 	}
 	return n, nil
 }
