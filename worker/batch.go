@@ -119,16 +119,18 @@ func (o *object) unawait() {
 func (b *batcher) do(ctx context.Context, o *object) error {
 	try := *o
 	q := &queued{try: &try, ctx: ctx, done: make(chan error, 1)}
+	b.p.queued.Add(1)
 	select {
 	case b.queue <- q:
 		o.unawait()
 	case <-ctx.Done():
+		b.p.queued.Add(-1)
 		return context.Cause(ctx)
 	}
 	select {
 	case err := <-q.done:
 		if err == nil {
-			try.awaited = false
+			try.awaited, try.row = false, nil
 			*o = try
 			o.held.loans = append(o.held.loans, q.loans...)
 			return o.failure
@@ -223,12 +225,22 @@ func (b *batcher) launch(batch []*queued) {
 	defer cancel()
 	p.formed.Add(1)
 	p.batched.Add(int64(len(batch)))
+	p.queued.Add(-int64(len(batch)))
 	tries := make([]*object, len(batch))
 	for i, q := range batch {
 		tries[i] = q.try
 	}
 	lent := &loans{from: p.lender}
-	err := p.laneGuards.run(ctx, func() { <-p.lanes }, func(ctx context.Context) (err error) {
+	row, start := p.trace.row(traceLanes), time.Now()
+	for _, o := range tries {
+		o.row = row
+	}
+	end := func() {
+		row.span(b.name, start, map[string]any{"objects": len(batch)})
+		row.leave()
+		<-p.lanes
+	}
+	err := p.laneGuards.run(ctx, end, func(ctx context.Context) (err error) {
 		defer func() {
 			if v := recover(); v != nil {
 				p.log.Warn("a codec panicked on the device", "job", b.job, "panic", v, "stack", string(debug.Stack()))

@@ -254,6 +254,7 @@ func (k *jobContext) encode(ctx context.Context, run codec.Run, batch []*object)
 		return codecFault(fmt.Errorf("%s: %d results for a batch of %d", k.info.Name, len(encoded), len(batch)))
 	}
 	each := time.Since(start) / time.Duration(len(batch))
+	batch[0].traced(stageEncode, start, len(batch))
 	var files []*object
 	for i, o := range batch {
 		o.spend(stageEncode, each)
@@ -304,6 +305,7 @@ func (k *jobContext) decodeOn(ctx context.Context, run codec.Run, batch []*objec
 		return unverified("%s: %d pictures from %d files", k.info.Name, len(decoded), len(files))
 	}
 	each := time.Since(start) / time.Duration(len(batch))
+	batch[0].traced(stageVerify, start, len(batch))
 	for i, o := range batch {
 		o.spend(stageVerify, each)
 		o.decoded = decoded[i].Image

@@ -41,7 +41,7 @@ func (c *chunk) copyLarge(ctx context.Context, o *object) error {
 	if err := take(ctx, c.w.stores); err != nil {
 		return err
 	}
-	defer func() { <-c.w.stores }()
+	defer c.w.storing()()
 	opts := c.putOptions(o, "")
 	if c.intends() {
 		opts.BeforeStore = func(sum string, size int64) error { return c.intend(ctx, e, e.Key, size, sum) }

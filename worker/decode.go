@@ -104,6 +104,7 @@ func (d *decoding) decode(ctx context.Context, run codec.Run, batch []*object) e
 		return codecFault(errors.New(c.Info().Name + ": the codec does not give one picture for each file"))
 	}
 	each := time.Since(start) / time.Duration(len(batch))
+	batch[0].traced(stageRead, start, len(batch))
 	for i, o := range batch {
 		o.spend(stageRead, each)
 		o.image, o.failure = decoded[i].Image, nil

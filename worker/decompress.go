@@ -28,6 +28,7 @@ type DecompressOptions struct {
 	CPU       int               // images at once; 0: GOMAXPROCS
 	Memory    int64             // bytes that the process may take, at least MinMemory; 0: DefaultMemory
 	Timeout   time.Duration     // for decoding one file, and for making and checking its picture file; 0: 10 min
+	Trace     *Trace            // gets a timeline of the work; nil: none
 	Format    string            // of the picture files, as imageio.Encode has it; empty: the one that fits, imageio.FormatFor; "source": that of Origin
 	View      codec.View        // what to decode of each image; the zero value is all of it
 	Overwrite bool              // replace what is at the target's keys
@@ -99,7 +100,7 @@ func (d *decompression) prepare(opts *DecompressOptions) error {
 	d.own = newOwnImages(overlap)
 	d.decoding, err = newDecoding(d.opts.Device, d.opts.CPU, d.opts.Memory, d.opts.Timeout, d.opts.Codecs, newAssets().from(d.src, d.dst))
 	if err == nil {
-		d.view = d.opts.View
+		d.view, d.trace = d.opts.View, d.opts.Trace
 	}
 	return err
 }
@@ -369,8 +370,9 @@ func (d *decompression) storeAs(ctx context.Context, o *object, target string) e
 	if err := take(ctx, d.stores); err != nil {
 		return err
 	}
+	end := d.storing()
 	put, err := d.put(ctx, target, o.file, o.origin.ModTime)
-	<-d.stores
+	end()
 	if err != nil {
 		return d.writeFault(ctx, err)
 	}

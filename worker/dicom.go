@@ -108,6 +108,7 @@ func (k *jobContext) encodeDICOM(ctx context.Context, run codec.Run, batch []*ob
 		start := time.Now()
 		encoded := k.codec.Encode(ctx, encoding, items, list[0].dicom.frames.Options)
 		each := time.Since(start) / time.Duration(len(list))
+		list[0].traced(stageEncode, start, len(list))
 		for _, o := range list {
 			o.spend(stageEncode, each)
 			if len(encoded) != len(items) {

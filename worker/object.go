@@ -49,6 +49,7 @@ type object struct {
 	stage   string                         // at work
 	reading bool                           // in a reader of source files, which may panic on a damaged one
 	spent   [len(stageNames)]time.Duration // by stage
+	row     *traceRow                      // of the core or lane that o is on; nil: none, or no trace
 
 	by      *jobContext    // of a source that is compressed: the job, with the codec that was chosen for it
 	data    []byte         // of the source
@@ -198,7 +199,20 @@ func (o *object) in(stage string, work func() error) error {
 	start := time.Now()
 	err := work()
 	o.spend(stage, time.Since(start))
+	o.traced(stage, start, 1)
 	return err
+}
+
+// traced writes what the row of o did since start with so many objects.
+func (o *object) traced(stage string, start time.Time, objects int) {
+	if o.row == nil {
+		return
+	}
+	args := map[string]any{"objects": objects}
+	if objects == 1 && o.logKey != "" {
+		args = map[string]any{"object": o.logKey}
+	}
+	o.row.span(stage, start, args)
 }
 
 func (o *object) spend(stage string, d time.Duration) {

@@ -32,9 +32,11 @@ type pipeline struct {
 	lanes      chan struct{} // batches on the device at once
 	fetches    chan struct{} // objects being fetched
 	stores     chan struct{} // objects being stored
+	trace      *Trace        // of all of them; nil: none
 
 	lost    func() error     // says that the device is lost to this process
 	stats   func() gpu.Stats // of the device
+	queued  atomic.Int64     // objects that wait for the device
 	formed  atomic.Int64     // batches for the device
 	batched atomic.Int64     // images in them
 	halved  sync.Once        // the log says that memory on the device is short
@@ -49,6 +51,7 @@ type pipelineOptions struct {
 	memory   int64
 	timeout  time.Duration // of one call of a codec
 	log      *slog.Logger
+	trace    *Trace // nil: none
 }
 
 // batchLanes is how many batches are at work at once for each card, so that one is
@@ -64,7 +67,7 @@ func newPipeline(o pipelineOptions) *pipeline {
 	}
 	lanes := batchLanes * max(1, len(o.device.Cards()))
 	p := &pipeline{
-		device: o.device, log: o.log,
+		device: o.device, log: o.log, trace: o.trace,
 		window: o.fetchers + 2*o.cpu, cpu: o.cpu, cores: pool.Shared(o.cpu),
 		budget: newBudget(o.memory, o.device != nil), guards: newGuards(o.timeout, o.log),
 		laneGuards: newGuards(o.timeout, o.log), patience: o.timeout + time.Minute,
@@ -83,12 +86,20 @@ func newPipeline(o pipelineOptions) *pipeline {
 func (p *pipeline) watch(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	var traced <-chan time.Time // never, without a trace
+	if p.trace != nil {
+		t := time.NewTicker(traceInterval)
+		defer t.Stop()
+		traced = t.C
+	}
 	var since time.Time
 	var given int64 // how often memory was given at the last look
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-traced:
+			p.trace.waits(p.waiting())
 		case now := <-tick.C:
 			if err := p.lost(); err != nil {
 				return err
@@ -106,6 +117,13 @@ func (p *pipeline) watch(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// waiting is how many objects wait for what, and how many cores are at work, those that
+// work inside an image among them; for a trace.
+func (p *pipeline) waiting() map[string]any {
+	busy, waiting := p.cores.Load()
+	return map[string]any{"cores at work": busy, "for a core": waiting, "for memory": p.budget.waiting.Load(), "for the device": p.queued.Load()}
 }
 
 // stuck reports whether calls that do not end hold every core, or every lane of the
@@ -131,7 +149,10 @@ func (p *pipeline) get(ctx context.Context, o *object, whole bool, size int64, r
 		o.release()
 		return err
 	}
+	row, start := p.trace.row(traceFetches), time.Now()
 	got, err := read(ctx)
+	row.span(stageFetch, start, map[string]any{"bytes": len(got.Data)})
+	row.leave()
 	<-p.fetches
 	if err != nil {
 		o.release()
@@ -139,6 +160,17 @@ func (p *pipeline) get(ctx context.Context, o *object, whole bool, size int64, r
 	}
 	o.data = got.Data
 	return nil
+}
+
+// storing begins a transfer to the target, for which the caller has taken a place among
+// p.stores. The caller calls end, which gives it back.
+func (p *pipeline) storing() (end func()) {
+	row, start := p.trace.row(traceStores), time.Now()
+	return func() {
+		row.span(stageStore, start, nil)
+		row.leave()
+		<-p.stores
+	}
 }
 
 // each brings all objects that list gives through do, many at once, and after them,
@@ -204,7 +236,14 @@ func (p *pipeline) onCore(ctx context.Context, o *object, work func(context.Cont
 	}
 	o.begins()
 	try := *o
-	err := p.guards.run(ctx, p.cores.Release, func(ctx context.Context) (err error) {
+	row, start := p.trace.row(traceCores), time.Now()
+	try.row = row
+	end := func() {
+		row.span("object", start, nil)
+		row.leave()
+		p.cores.Release()
+	}
+	err := p.guards.run(ctx, end, func(ctx context.Context) (err error) {
 		defer func() {
 			if v := recover(); v != nil {
 				p.log.Warn("a codec or reader panicked", "job", o.job, "key", o.logKey, "stage", try.stage, "panic", v, "stack", string(debug.Stack()))
@@ -216,6 +255,7 @@ func (p *pipeline) onCore(ctx context.Context, o *object, work func(context.Cont
 	if err != nil {
 		return o.givenUp(err)
 	}
+	try.row = nil
 	*o = try
 	return nil
 }

@@ -29,7 +29,7 @@ func (c *chunk) put(ctx context.Context, e *jobs.Entry, key string, data []byte,
 	if err := take(ctx, c.w.stores); err != nil {
 		return storage.PutResult{}, err
 	}
-	defer func() { <-c.w.stores }()
+	defer c.w.storing()()
 	limited, cancel := context.WithTimeout(ctx, c.w.opts.ObjectTimeout)
 	defer cancel()
 	if c.intends() {

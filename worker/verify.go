@@ -21,6 +21,7 @@ type VerifyOptions struct {
 	CPU     int           // images at once; 0: GOMAXPROCS
 	Memory  int64         // bytes that the process may take, at least MinMemory; 0: DefaultMemory
 	Timeout time.Duration // for decoding one file; 0: 10 min
+	Trace   *Trace        // gets a timeline of the work; nil: none
 	Sample  float64       // share of the objects to look at, chosen by key; 0: all
 	Codecs  []codec.Codec // nil: [codecs.All]
 	OnDone  func(Verdict) // called once for every object looked at, one at a time; nil: none
@@ -87,6 +88,7 @@ func VerifyTarget(ctx context.Context, target *storage.Bucket, claims func(func(
 	var err error
 	v.decoding, err = newDecoding(v.opts.Device, v.opts.CPU, v.opts.Memory, v.opts.Timeout, v.opts.Codecs, newAssets().from(target))
 	if err == nil {
+		v.trace = v.opts.Trace
 		err = v.each(ctx, func(found func(*object) error) error { return v.list(claims, found) }, v.object)
 	}
 	if err != nil {

@@ -37,6 +37,7 @@ type Options struct {
 	ObjectTimeout time.Duration     // for reading, encoding and verifying one image; 0: 10 min
 	Log           *slog.Logger      // nil: none
 	OnResult      func(jobs.Result) // called once for every record made here, one at a time, also where a chunk is delivered again; nil: none
+	Trace         *Trace            // gets a timeline of the work; nil: none
 	MetricsListen string            // host:port of health, metrics and pprof; empty: none; without a host: loopback
 	HashKeys      bool              // log the first digits of a key's SHA-256 instead of the key
 
@@ -103,7 +104,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 // newWorker makes a worker of complete options with a device, nil for the CPU.
 func newWorker(conn *queue.Conn, buckets *storage.Buckets, o Options, device *gpu.Device) *Worker {
 	w := &Worker{conn: conn, buckets: buckets, opts: o, codecs: o.Codecs}
-	w.pipeline = newPipeline(pipelineOptions{device: device, cpu: o.CPU, fetchers: o.Fetchers, memory: o.Memory, timeout: o.ObjectTimeout, log: o.Log})
+	w.pipeline = newPipeline(pipelineOptions{device: device, cpu: o.CPU, fetchers: o.Fetchers, memory: o.Memory, timeout: o.ObjectTimeout, log: o.Log, trace: o.Trace})
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown-host"

@@ -80,6 +80,9 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 				return p.dryRun(ctx, c, j, spec)
 			}
 			if c.conn != nil {
+				if w.trace != "" {
+					return usagef("--trace is of work that is done here: with --redis give it to pelmill worker")
+				}
 				if spec, err = c.client.Submit(ctx, spec, j.list, j.format); err != nil {
 					return err
 				}
@@ -110,6 +113,7 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 	auditFlag(cmd.Flags(), &audit, "")
 	notices.flags(cmd.Flags())
 	w.flags(cmd.Flags())
+	traceFlag(cmd.Flags(), &w.trace)
 	c.flags(cmd.Flags())
 	statsFlag(cmd, &stats)
 	return cmd

@@ -50,6 +50,7 @@ files give both for a part of the work, and --region crops what other codecs dec
 	flags.StringVar(&d.device, "device", "auto", "`DEVICE` that decodes: auto, cpu, cuda or cuda:N")
 	flags.IntVar(&d.encoders, "encoders", 0, "pictures decoded at once; 0 is one a core")
 	memoryFlags(flags, &d.memory, &d.timeout)
+	traceFlag(flags, &d.trace)
 	d.viewFlags.register(flags)
 	d.filterFlags.patterns(flags)
 	statsFlag(cmd, &d.stats)
@@ -66,6 +67,7 @@ type decompression struct {
 	device           string
 	encoders         int
 	memory           size
+	trace            string
 	timeout          time.Duration
 	stats            time.Duration
 }
@@ -121,10 +123,14 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 	shown := d.p.display(d.stats)
 	var mu sync.Mutex
 	var sum jobs.Counts
+	trace, endTrace, err := openTrace(d.trace)
+	if err != nil {
+		return err
+	}
 	start := time.Now()
 	counts, err := worker.Decompress(ctx, src, dst, &worker.DecompressOptions{
 		Device: device, CPU: d.encoders, Memory: memory, Timeout: d.timeout, Format: d.format, View: view, Overwrite: d.overwrite, Sniff: d.sniff,
-		Origin: origin, Buckets: buckets, Name: name,
+		Origin: origin, Buckets: buckets, Name: name, Trace: trace,
 		Filter: func(key string) bool { return keep(storage.Object{Key: key, Size: -1}) },
 		OnResult: func(r jobs.Result) {
 			mu.Lock()
@@ -136,6 +142,7 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 		},
 	})
 	shown.close()
+	err = endTrace(err)
 	var signal *interrupted
 	switch {
 	case errors.As(context.Cause(ctx), &signal):

@@ -16,14 +16,15 @@ import (
 
 // local does jobs in this process: an embedded queue, a scheduler and a worker.
 type local struct {
-	p       *program
-	c       *cluster
-	worker  *worker.Worker
-	sched   *scheduler.Scheduler
-	display *display
-	places  []string // that the command line names: nothing else is opened for a job
-	running sync.WaitGroup
-	cancel  context.CancelFunc
+	p        *program
+	c        *cluster
+	worker   *worker.Worker
+	sched    *scheduler.Scheduler
+	display  *display
+	places   []string // that the command line names: nothing else is opened for a job
+	running  sync.WaitGroup
+	endTrace func(error) error
+	cancel   context.CancelFunc
 
 	mu   sync.Mutex
 	err  error       // of the scheduler or the worker, the first
@@ -63,10 +64,14 @@ func (p *program) startLocal(ctx context.Context, c *cluster, w *workerFlags, de
 	l := &local{p: p, c: c, display: p.display(stats)}
 	l.display.hold()
 	log := p.loggerTo(l.display, false)
+	if opts.Trace, l.endTrace, err = openTrace(w.trace); err != nil {
+		l.display.close()
+		return nil, err
+	}
 	opts.Device, opts.Grace, opts.Log, opts.OnResult = device, localGrace, log, l.result
 	if l.worker, err = worker.New(conn, c.buckets, opts); err != nil {
 		l.display.close()
-		return nil, err
+		return nil, l.endTrace(err)
 	}
 	if why := l.worker.WhyCPU(); why != nil && !p.quiet && !p.json {
 		l.display.say("on the CPU: " + why.Error())
@@ -154,5 +159,8 @@ func (l *local) stop() {
 		l.cancel()
 	}
 	l.running.Wait()
+	if err := l.endTrace(nil); err != nil {
+		l.display.say(err.Error())
+	}
 	l.display.close()
 }

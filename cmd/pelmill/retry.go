@@ -146,6 +146,7 @@ of JOB, and makes these results anew.`,
 		})
 	flags := cmd.Flags()
 	w.flags(flags)
+	traceFlag(flags, &w.trace)
 	statsFlag(cmd, &stats)
 	flags.StringVar(&device, "device", "auto", "`DEVICE` that encodes: auto, cpu, cuda or cuda:N")
 	flags.StringVar(&verify, "verify", "full", "`HOW` results are checked, if otherwise than before")

@@ -46,6 +46,7 @@ with the list of the last verification, with --redis on a cluster.`,
 	flags.BoolVar(&v.repair, "repair", false, "make results that are damaged, missing or foreign anew from their sources")
 	v.allow.sources(flags)
 	memoryFlags(flags, &v.memory, &v.timeout)
+	traceFlag(flags, &v.trace)
 	statsFlag(cmd, &v.stats)
 	return cmd
 }
@@ -59,6 +60,7 @@ type verification struct {
 	memory   size
 	timeout  time.Duration
 	stats    time.Duration
+	trace    string
 	repair   bool
 	allow    allowFlag // sources, for repair
 }
@@ -80,7 +82,7 @@ type verifyEvent struct {
 	Device   string  `json:"device"`
 }
 
-func (v *verification) run(ctx context.Context, args []string) error {
+func (v *verification) run(ctx context.Context, args []string) (err error) {
 	if v.share <= 0 || v.share > 1 {
 		return usagef("--share %v: want more than 0 and at most 1", v.share)
 	}
@@ -116,7 +118,12 @@ func (v *verification) run(ctx context.Context, args []string) error {
 	} else if err != nil {
 		return err
 	}
-	c := checking{v: v, client: client, target: target, device: device, memory: memory,
+	trace, endTrace, err := openTrace(v.trace)
+	if err != nil {
+		return err
+	}
+	defer func() { err = endTrace(err) }()
+	c := checking{v: v, client: client, target: target, device: device, memory: memory, trace: trace,
 		claims: func(fn func(jobs.Claim) error) error { return client.Claims(ctx, target.URL, only, fn) }}
 	start := time.Now()
 	if v.repair {
@@ -153,6 +160,7 @@ type checking struct {
 	target *storage.Bucket
 	device *gpu.Device
 	memory int64
+	trace  *worker.Trace
 	claims func(func(jobs.Claim) error) error
 }
 
@@ -172,7 +180,7 @@ func (c *checking) run(ctx context.Context, keys map[string]bool) (worker.Verify
 		})
 	}
 	report, err := worker.VerifyTarget(ctx, c.target, claims, &worker.VerifyOptions{
-		Device: c.device, CPU: c.v.encoders, Memory: c.memory, Timeout: c.v.timeout, Sample: c.v.share,
+		Device: c.device, CPU: c.v.encoders, Memory: c.memory, Timeout: c.v.timeout, Sample: c.v.share, Trace: c.trace,
 		OnDone: func(o worker.Verdict) {
 			mu.Lock()
 			sum.Objects++

@@ -58,16 +58,22 @@ whoever can write to Redis cannot send it elsewhere.
 			opts.Device, opts.Chunks, opts.Grace, opts.MetricsListen, opts.HashKeys = device, chunks, grace, metricsListen, hashKeys
 			opts.Log = p.logger(true)
 			defer logSignal(cmd.Context(), opts.Log, "chunks at work end or are handed back")()
-			wk, err := worker.New(c.conn, c.buckets, opts)
+			trace, end, err := openTrace(w.trace)
 			if err != nil {
 				return err
 			}
-			return served(cmd.Context(), wk.Run(cmd.Context()))
+			opts.Trace = trace
+			wk, err := worker.New(c.conn, c.buckets, opts)
+			if err != nil {
+				return end(err)
+			}
+			return end(served(cmd.Context(), wk.Run(cmd.Context())))
 		},
 	}
 	c.flags(cmd.Flags())
 	c.allow.flags(cmd.Flags())
 	w.flags(cmd.Flags())
+	traceFlag(cmd.Flags(), &w.trace)
 	flags := cmd.Flags()
 	flags.StringVar(&device, "device", "auto", "`DEVICE` that encodes: auto, cpu, cuda or cuda:N")
 	flags.IntVar(&chunks, "chunks", 0, "chunks at work at once; 0 chooses")

@@ -16,6 +16,7 @@ type workerFlags struct {
 	transfers int
 	memory    size
 	timeout   time.Duration
+	trace     string // file of the timeline; only of verbs with traceFlag
 }
 
 func (w *workerFlags) flags(fs *pflag.FlagSet) {

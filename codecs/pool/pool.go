@@ -48,6 +48,9 @@ func (p *Pool) First() *Pool { return &Pool{slots: p.slots, first: true} }
 // Size is the number of goroutines.
 func (p *Pool) Size() int { return p.slots.size }
 
+// Load is how many goroutines are at work, and how many calls of Acquire wait.
+func (p *Pool) Load() (busy, waiting int) { return p.slots.load() }
+
 // Acquire waits until the calling goroutine is one of the pool's. Those that wait are
 // served by age: the lowest first, and among equals in the order in which they came.
 // The error is the cause of the end of ctx. The caller calls Release once.

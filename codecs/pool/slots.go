@@ -42,6 +42,13 @@ func newSlots(size, free int) *slots {
 // wanted reports whether somebody waits for a goroutine.
 func (s *slots) wanted() bool { return s.waitingNow.Load() > 0 }
 
+// load is how many goroutines are at work and how many requests wait.
+func (s *slots) load() (busy, waiting int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.size - s.free, len(s.waiting)
+}
+
 // tryAcquire takes a goroutine if one is free.
 func (s *slots) tryAcquire() bool {
 	if s.freeNow.Load() == 0 {

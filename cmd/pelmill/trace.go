@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/pelmill/pelmill/worker"
+)
+
+func traceFlag(fs *pflag.FlagSet, path *string) {
+	fs.StringVar(path, "trace", "", "write a timeline of cores, lanes of the device and transfers to `FILE`, for ui.perfetto.dev or about://tracing: some 1 KB an object")
+}
+
+// openTrace begins the timeline in path, nil without one. The caller calls end with what
+// the work ended with, once nothing has the trace any more; end returns that, or what
+// writing the timeline failed with. A second call returns what it gets.
+func openTrace(path string) (trace *worker.Trace, end func(error) error, err error) {
+	if path == "" {
+		return nil, func(err error) error { return err }, nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--trace: %w", err)
+	}
+	trace = worker.NewTrace(f)
+	ended := false
+	return trace, func(err error) error {
+		if ended {
+			return err
+		}
+		ended = true
+		wrote := trace.Close()
+		if closed := f.Close(); wrote == nil {
+			wrote = closed
+		}
+		if err == nil && wrote != nil {
+			err = fmt.Errorf("--trace %s: %w", path, wrote)
+		}
+		return err
+	}, nil
+}
