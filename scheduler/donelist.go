@@ -243,10 +243,7 @@ func (l *doneList) add(ctx context.Context, line []byte) error {
 	l.shard = append(append(l.shard, line...), '\n')
 	l.counts.Add(&r)
 	l.bytes += max(r.Size, 0)
-	if err := l.sum.add(line); err != nil {
-		return err
-	}
-	l.sum.lines, l.sum.failed = l.sum.lines[:0], l.sum.failed[:0]
+	l.sum.count(&r)
 	return l.merged.add(append(slices.Clone(line), '\n'))
 }
 

@@ -51,12 +51,23 @@ func newTally() *tally {
 	return &tally{classes: map[string]int64{}, dropped: map[string]int64{}, left: map[jobs.Outcome]int64{}, stages: map[string]float64{}, devices: map[string]bool{}}
 }
 
+// add counts a record and keeps it.
 func (t *tally) add(line []byte) error {
 	var r jobs.Result
 	if err := json.Unmarshal(line, &r); err != nil {
 		return err
 	}
-	t.counts.Add(&r)
+	t.count(&r)
+	t.lines = append(append(t.lines, line...), '\n')
+	t.records = append(t.records, r)
+	if r.Outcome == jobs.OutcomeFailed || r.Outcome == jobs.OutcomeRejected {
+		t.failed = append(append(t.failed, line...), '\n')
+	}
+	return nil
+}
+
+func (t *tally) count(r *jobs.Result) {
+	t.counts.Add(r)
 	if r.Class != "" {
 		t.classes[r.Class]++
 	}
@@ -80,12 +91,6 @@ func (t *tally) add(line []byte) error {
 			t.psnr += r.PSNR
 		}
 	}
-	t.lines = append(append(t.lines, line...), '\n')
-	t.records = append(t.records, r)
-	if r.Outcome == jobs.OutcomeFailed || r.Outcome == jobs.OutcomeRejected {
-		t.failed = append(append(t.failed, line...), '\n')
-	}
-	return nil
 }
 
 // plus adds everything but the lines and what belongs to one shard.
