@@ -1,6 +1,9 @@
 package vq
 
-import "math/bits"
+import (
+	"math/bits"
+	"sync"
+)
 
 // The index table is coded as ranks, each as the bit length of the rank in unary and
 // then the bits below its leading one. Every decision but the lowest bits of long
@@ -43,11 +46,13 @@ type rankModel struct {
 	at [mixed]*[places]bit // the estimates in the contexts of the present rank
 }
 
-func newRankModel(n int) *rankModel {
-	m := &rankModel{
-		estimates: make([][places]bit, contextStart[mixed]),
-		most:      bits.Len(uint(n - 1)),
-	}
+// rankModels are models that nobody uses: making one takes longer than coding the ranks of
+// a small image.
+var rankModels = sync.Pool{New: func() any { return &rankModel{estimates: make([][places]bit, contextStart[mixed])} }}
+
+// firstRankModel is the state in which each segment begins.
+var firstRankModel = sync.OnceValue(func() *rankModel {
+	m := &rankModel{estimates: make([][places]bit, contextStart[mixed])}
 	for i := range m.estimates {
 		for j := range m.estimates[i] {
 			m.estimates[i][j] = bit{zero: 1 << 15}
@@ -63,6 +68,14 @@ func newRankModel(n int) *rankModel {
 			m.low[i][j] = bit{zero: 1 << 15}
 		}
 	}
+	return m
+})
+
+// newRankModel gives a model for n codewords. Whoever has it puts it back into rankModels.
+func newRankModel(n int) *rankModel {
+	m, first := rankModels.Get().(*rankModel), firstRankModel()
+	copy(m.estimates, first.estimates)
+	m.weights, m.low, m.most = first.weights, first.low, bits.Len(uint(n-1))
 	return m
 }
 
@@ -223,6 +236,7 @@ func ranks(table []uint16, cols int, s segment, k *ranker, out []symbol) {
 func encodeSegment(table []symbol, cols int, s segment, n int) []byte {
 	coder := coder{e: newRangeEncoder(nil)}
 	m, a := newRankModel(n), newAround(cols)
+	defer rankModels.Put(m)
 	for r := s.first; r < s.first+s.rows; r++ {
 		a.newRow()
 		for c, s := range table[r*cols:][:cols] {
@@ -239,6 +253,7 @@ func encodeSegment(table []symbol, cols int, s segment, n int) []byte {
 func decodeSegment(in []byte, table []uint16, cols int, s segment, k *ranker) bool {
 	coder := coder{d: newRangeDecoder(in)}
 	m, a := newRankModel(k.n), newAround(cols)
+	defer rankModels.Put(m)
 	p, shift := newPicker(k.n), bestShift(k.n)
 	for r := s.first; r < s.first+s.rows; r++ {
 		a.newRow()
