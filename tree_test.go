@@ -47,7 +47,7 @@ var rules = map[string]rule{
 	"cmd": {ours: []string{"internal/container/dicom", "internal/plain", "internal/quantity", "internal/thumbnail", "internal/build", "raster", "jobs/...", "gpu", "imageio", "codecs", "codecs/codec", "storage", "queue", "scheduler/...", "worker", "worker/series"},
 		foreign: []string{"github.com/spf13", "github.com/vbauerster/mpb/v8", "go.yaml.in/yaml/v3", "golang.org/x/term", "golang.org/x/sys/unix"}},
 	"deploy":             {}, // tests only
-	"internal/container": {ours: []string{"raster"}, foreign: []string{"golang.org/x/image", "github.com/klauspost/compress/zlib"}},
+	"internal/container": {ours: []string{"raster"}, foreign: []string{"golang.org/x/image", "golang.org/x/sys/cpu", "github.com/klauspost/compress/zlib"}},
 	"internal": {ours: []string{"jobs/...", "raster", "storage", "codecs", "codecs/codec", "imageio", "queue", "scheduler", "worker", "gpu"},
 		foreign: []string{"github.com/redis/go-redis/v9", "github.com/prometheus/client_golang", "github.com/aws", "github.com/Azure", "golang.org/x/sys/unix",
 			"github.com/CycloneDX/cyclonedx-go", "github.com/google/licensecheck"}},

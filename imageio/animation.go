@@ -170,11 +170,11 @@ func (p *opened) openAPNG(f *png.File, a *png.Animation, lim Limits, encoded int
 			clear:   fr.Dispose == png.DisposeBackground || i == 0 && fr.Dispose == png.DisposePrevious,
 			restore: i > 0 && fr.Dispose == png.DisposePrevious,
 			decode: func() (*raster.Image, error) {
-				src, err := f.DecodeFrame(fr)
+				frame, err := f.OpenFrame(fr)
 				if err != nil {
 					return nil, err
 				}
-				return fromPNG(src, still)
+				return decodePNG(frame, still)
 			},
 		})
 	}

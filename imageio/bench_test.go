@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// Bytes are those of the decoded samples. "png standard" is the library's decoder
-// alone: what we add to it is the difference.
+// Bytes are those of the decoded samples. "png standard" is the standard library's decoder.
 func BenchmarkDecode(b *testing.B) {
 	m := scene(768, 512, 3, landscape)
 	grey := scene(768, 512, 1, plasma)

@@ -33,13 +33,7 @@ func openPNG(data []byte, lim Limits) (*opened, error) {
 	}
 	p.DecodedBytes = pngMemory(&p.Header, &head)
 	channels := p.Channels
-	samples := func() (*raster.Image, error) {
-		src, err := f.Decode()
-		if err != nil {
-			return nil, err
-		}
-		return fromPNG(src, channels)
-	}
+	samples := func() (*raster.Image, error) { return decodePNG(f, channels) }
 	var meta raster.Meta
 	if a, ok := animation(f, lim); ok {
 		if samples, meta.Animation, err = p.openAPNG(f, &a, lim, len(data)); err != nil {
@@ -70,6 +64,19 @@ func openPNG(data []byte, lim Limits) (*opened, error) {
 	return p, nil
 }
 
+// decodePNG reads the samples of a file with so many channels. What the fast decoder does not take is left to the
+// standard one, which knows what is wrong with it.
+func decodePNG(f *png.File, channels int) (*raster.Image, error) {
+	if m, ok := f.Samples(); ok {
+		return m, nil
+	}
+	src, err := f.Decode()
+	if err != nil {
+		return nil, err
+	}
+	return fromPNG(src, channels)
+}
+
 // animation reads the frames of a file. Where they break a rule, or are over the limit, the file is read as
 // viewers without animation show it.
 func animation(f *png.File, lim Limits) (png.Animation, bool) {
@@ -94,7 +101,8 @@ const profileMost = 16 << 20
 
 // pngMemory counts the image of the standard decoder, which has four channels
 // unless it is opaque grey or a palette, its seven passes where interlaced
-// (together as large as the image), and our copy where one is made.
+// (together as large as the image), and our copy where one is made. The fast decoder
+// takes the image, a window and three rows, and has given them back before the other begins.
 func pngMemory(h *Header, head *png.Header) int64 {
 	perPixel := int64(4)
 	if h.Channels == 1 || head.Colour == png.Palette {
@@ -110,7 +118,7 @@ func pngMemory(h *Header, head *png.Header) int64 {
 	if head.Colour == png.Palette {
 		n += int64(h.Size())
 	}
-	return n + 2*int64(h.Width)*8 + overhead
+	return n + 3*int64(h.Width)*8 + overhead
 }
 
 func fromPNG(src image.Image, channels int) (*raster.Image, error) {

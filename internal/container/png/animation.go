@@ -2,7 +2,6 @@ package png
 
 import (
 	"encoding/binary"
-	"image"
 	"time"
 
 	"github.com/pelmill/pelmill/internal/container"
@@ -118,18 +117,14 @@ func (a *Animation) samples(c *Chunk, afterImage bool) bool {
 	return true
 }
 
-// DecodeFrame decodes the samples of a frame, as Decode does those of the image. It takes memory for
+// OpenFrame opens the samples of a frame, as a file with the colours of this one. It takes memory for
 // a copy of its part of the file.
-func (f *File) DecodeFrame(fr *Frame) (image.Image, error) {
+func (f *File) OpenFrame(fr *Frame) (*File, error) {
 	file, err := f.frameFile(fr)
 	if err != nil {
 		return nil, err
 	}
-	alone, err := Open(file, f.mode)
-	if err != nil {
-		return nil, err
-	}
-	return alone.Decode()
+	return Open(file, f.mode)
 }
 
 // frameFile makes a file of the samples of a frame, with the colours of this one.

@@ -3,12 +3,19 @@
 //
 //	h, err := png.ReadHeader(data)              // the shape, from the first chunk
 //	f, err := png.Open(data, container.Lenient) // what the chunks say, no samples
-//	m, err := f.Decode()                        // the samples
+//	m, ok := f.Samples()                        // the samples of a file without a fault
+//	m, err := f.Decode()                        // those of any file, or what is wrong with it
 //
-// Of an animation, Decode returns the image that viewers without animation show; Animation and
-// DecodeFrame read its frames.
-// The samples are decoded by image/png; what libpng takes and that decoder does
-// not is mended before it sees the file, unless the mode is strict.
+// Of an animation, these return the image that viewers without animation show; Animation and
+// OpenFrame read its frames.
+//
+// # Two decoders
+//
+// Samples is made for speed: it inflates in a window and unfilters with vectors, row by row, into the image. It takes files
+// that keep every rule, and of others only says that they are not for it. Decode leaves these to image/png,
+// whose verdict and whose sentence count; what libpng takes and that decoder does
+// not is mended before it sees the file, unless the mode is strict. So the fast decoder changes
+// neither which files are taken nor what is said about those that are not.
 //
 // [File.Attributes] yields the ICC profile (iCCP), the EXIF block (eXIf or a raw
 // profile), the XMP packet (iTXt), the density (pHYs) and the texts (tEXt, zTXt,
@@ -201,6 +208,11 @@ func (f *File) Attributes() iter.Seq[container.Attribute] {
 // Decode decodes the samples: an image of one of the types that [png.Decode]
 // returns. Callers have held the shape against their limits.
 func (f *File) Decode() (image.Image, error) {
+	if f.Colour == Palette {
+		if m, ok := f.indices(); ok {
+			return m, nil
+		}
+	}
 	m, err := png.Decode(f.reader())
 	var unsupported png.UnsupportedError
 	if errors.As(err, &unsupported) {

@@ -262,7 +262,9 @@ func FuzzChunks(f *testing.F) {
 				file.Decode()
 				if a, ok := file.Animation(); ok {
 					for i := range a.Frames {
-						file.DecodeFrame(&a.Frames[i])
+						if frame, err := file.OpenFrame(&a.Frames[i]); err == nil {
+							frame.Decode()
+						}
 					}
 				}
 			}
