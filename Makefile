@@ -261,7 +261,7 @@ bench: services ## print the promised numbers: search, rate, sizes against cwebp
 	go test -run '^$$' -bench Pngquant -benchtime 1x -timeout 20m ./codecs/neuquant
 	go test -run '^$$' -bench Libpng -benchtime 1x -timeout 20m ./imageio
 	go test -run '^$$' -bench 'OpenJPEG|OpenJPH|Sizes' -benchtime 1x -timeout 20m ./codecs/jpeg2000
-	go test -run '^$$' -bench Cwebp -benchtime 1x -timeout 40m ./codecs/webp
+	go test -run '^$$' -bench 'Cwebp|Libwebp' -benchtime 1x -timeout 60m ./codecs/webp
 	PELMILL_SIZES=1 go test -run 'Sizes' -v -timeout 20m ./codecs/pcwt
 	PELMILL_SIZES=1 go test -run 'SetsOfTheFormat' -v -timeout 20m ./codecs/pcwt/internal/train
 	go test -run '^$$' -bench Tables -benchtime 1x -timeout 20m ./codecs/pcwt

@@ -6,7 +6,8 @@
 //	m, err := f.Decode()                         // the samples
 //
 // Images are lossy (VP8) or lossless (VP8L); OpenAnimation reads the frames of animations.
-// golang.org/x/image decodes both kinds of bitstreams.
+// golang.org/x/image decodes lossy bitstreams, and of the lossless ones those that package lossless, which is
+// made for speed, does not take.
 //
 // [File.Attributes] yields the ICC profile (ICCP), the EXIF block (EXIF) and the
 // XMP packet (XMP); the format has no place for texts and for a density.
@@ -23,6 +24,7 @@ import (
 
 	"github.com/pelmill/pelmill/internal/container"
 	"github.com/pelmill/pelmill/internal/container/exif"
+	"github.com/pelmill/pelmill/internal/container/webp/lossless"
 )
 
 // Flags of VP8X (RFC 9649, 2.7).
@@ -197,7 +199,11 @@ func (f *File) vp8l() (Shape, error) {
 // have held the shape against their limits.
 func (f *File) Decode() (image.Image, error) {
 	if !f.Lossy {
-		return vp8l.Decode(bytes.NewReader(f.Bitstream))
+		// The fast decoder leaves what is unusual to the other one, whose verdict and sentence count.
+		if pix, w, h, ok := lossless.Decode(f.Bitstream); ok {
+			return &image.NRGBA{Pix: pix, Stride: 4 * w, Rect: image.Rect(0, 0, w, h)}, nil
+		}
+		return f.DecodeForeign()
 	}
 	s, err := f.Shape()
 	if err != nil {
@@ -205,3 +211,6 @@ func (f *File) Decode() (image.Image, error) {
 	}
 	return webp.Decode(f.lossySource(&s))
 }
+
+// DecodeForeign decodes a lossless file with golang.org/x/image, which shares nothing with this module.
+func (f *File) DecodeForeign() (image.Image, error) { return vp8l.Decode(bytes.NewReader(f.Bitstream)) }

@@ -1,0 +1,359 @@
+// Package lossless decodes the lossless bitstreams of WebP files (RFC 9649, 3), at the speed of libwebp.
+//
+//	pix, width, height, ok := lossless.Decode(bitstream) // pixels of bytes R, G, B, A
+//
+// It shares no code with an encoder. It takes bitstreams that keep every rule, and of others says only that they
+// are not for it: golang.org/x/image then says what is wrong, or reads them all the same. What this package
+// takes, that decoder takes too, with the same pixels.
+//
+// # How it works
+//
+// Prefix codes are looked up eight bits at a time in tables that lie one behind the other; longer codes go on
+// in a second table. The inverse transforms run over the image together, each one row behind the one before, so that
+// rows are in the cache; predictors and colours are computed by vectors where the processor has AVX2.
+package lossless
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// decoder reads one bitstream. Reading beyond the end gives zeros, and is noticed by exhausted.
+type decoder struct {
+	data  []byte
+	pos   int // of the next byte; beyond the end, as many bytes as were made up
+	bits  uint64
+	count uint
+
+	tables []uint32 // of all prefix codes
+	most   int      // entries that tables may have
+}
+
+// refill brings the bits to 56 or more.
+func (d *decoder) refill() {
+	if d.pos+8 <= len(d.data) {
+		d.bits |= binary.LittleEndian.Uint64(d.data[d.pos:]) << d.count
+		n := (63 - d.count) >> 3
+		d.pos += int(n)
+		d.count |= 56
+		return
+	}
+	// What is above count was taken ahead, and is taken again.
+	d.bits &= 1<<d.count - 1
+	for d.count < 56 {
+		if d.pos < len(d.data) {
+			d.bits |= uint64(d.data[d.pos]) << d.count
+		}
+		d.pos++
+		d.count += 8
+	}
+}
+
+// take returns the next n bits, at most 24.
+func (d *decoder) take(n uint) uint32 {
+	if d.count < n {
+		d.refill()
+	}
+	v := uint32(d.bits) & (1<<n - 1)
+	d.bits >>= n
+	d.count -= n
+	return v
+}
+
+// exhausted reports whether more was read than there is.
+func (d *decoder) exhausted() bool { return 8*(d.pos-len(d.data)) > int(d.count) }
+
+const signature = 0x2f
+
+// Decode decodes a bitstream. Callers have held its size against their limits: beyond 6 bytes for each of its
+// pixels, and 12 for each tile of 4 x 4 pixels, it holds no more than Overhead.
+func Decode(bitstream []byte) (pix []byte, width, height int, ok bool) {
+	d := &decoder{data: bitstream}
+	head := d.take(8)
+	width, height = int(d.take(14))+1, int(d.take(14))+1
+	d.take(1) // says whether alpha is used, which the pixels say too
+	if head != signature || d.take(3) != 0 || d.exhausted() {
+		return nil, 0, 0, false
+	}
+	d.most = (width*height + tablesOverhead) / 4
+	var transforms []transform
+	var seen [4]bool
+	w := width
+	for d.take(1) == 1 {
+		t, ok := d.transform(w, height)
+		if !ok || seen[t.kind] {
+			return nil, 0, 0, false
+		}
+		seen[t.kind] = true
+		transforms = append(transforms, t)
+		if t.kind == colourIndexing {
+			w = tiles(w, t.bits)
+		}
+	}
+	pix, ok = d.image(w, height, true)
+	if !ok {
+		return nil, 0, 0, false
+	}
+	d.tables = nil
+	return invert(pix, transforms, height), width, height, true
+}
+
+const (
+	tablesOverhead = 128 << 10
+	// Overhead is what Decode takes besides what it says for pixels and tiles.
+	Overhead = tablesOverhead + 48<<10
+)
+
+// tiles is how many tiles of 1<<bits pixels cover n pixels.
+func tiles(n int, bits uint) int { return (n + 1<<bits - 1) >> bits }
+
+// group is the five prefix codes of RFC 9649, 3.7.1, and how literals of the group are decoded.
+type group struct {
+	green, red, blue, alpha, distance code
+	// fixed is red, blue and alpha where all literals have the same, and flat says that they have.
+	fixed uint32
+	flat  bool
+}
+
+// Alphabets (RFC 9649, 3.7.2.1).
+const (
+	literals  = 256
+	lengths   = 24
+	distances = 40
+)
+
+// maxGroups is what libwebp writes and golang.org/x/image takes.
+const maxGroups = 2600
+
+// groups reads the prefix codes of an image, and the image of their numbers if it has one (RFC 9649, 3.7.2.2).
+func (d *decoder) groups(width, height int, top bool, cache uint) (all []group, numbers []byte, size uint, ok bool) {
+	n := 1
+	if top && d.take(1) == 1 {
+		size = uint(d.take(3)) + 2
+		if numbers, ok = d.image(tiles(width, size), tiles(height, size), false); !ok {
+			return nil, nil, 0, false
+		}
+		for i := 0; i < len(numbers); i += 4 {
+			n = max(n, int(numbers[i])<<8+int(numbers[i+1])+1)
+		}
+		// A number that no tile can need would take memory for nothing.
+		if n > maxGroups || n > len(numbers)/4 {
+			return nil, nil, 0, false
+		}
+	}
+	all = make([]group, n)
+	for i := range all {
+		g := &all[i]
+		for j, c := range []*code{&g.green, &g.red, &g.blue, &g.alpha, &g.distance} {
+			alphabet := literals
+			switch j {
+			case 0:
+				alphabet += lengths
+				if cache > 0 {
+					alphabet += 1 << cache
+				}
+			case 4:
+				alphabet = distances
+			}
+			if *c, ok = d.code(alphabet); !ok {
+				return nil, nil, 0, false
+			}
+		}
+		if g.red.mask|g.blue.mask|g.alpha.mask == 0 {
+			g.flat = true
+			g.fixed = d.tables[g.red.at]>>8 | d.tables[g.blue.at]>>8<<16 | d.tables[g.alpha.at]>>8<<24
+		}
+	}
+	return all, numbers, size, true
+}
+
+// hash is the place of a pixel in a colour cache (RFC 9649, 3.6.2.3), which is computed of the order A, R, G, B.
+func hash(pixel uint32, cache uint) uint32 {
+	return bits.RotateLeft32(bits.ReverseBytes32(pixel), -8) * 0x1e35a7bd >> (32 - cache)
+}
+
+// image decodes an image coded with prefix codes, backward references and a colour cache (RFC 9649, 3.6.2).
+func (d *decoder) image(width, height int, top bool) (pix []byte, ok bool) {
+	var cache uint
+	var colours []uint32
+	if d.take(1) == 1 {
+		if cache = uint(d.take(4)); cache < 1 || cache > 11 {
+			return nil, false
+		}
+		colours = make([]uint32, 1<<cache)
+	}
+	mark := len(d.tables)
+	all, numbers, size, ok := d.groups(width, height, top, cache)
+	if !ok || d.exhausted() {
+		return nil, false
+	}
+	pix = make([]byte, 4*width*height)
+	s := scan{decoder: d, pix: pix, width: width, cache: cache, colours: colours}
+	if numbers == nil {
+		ok = s.plain(&all[0])
+	} else {
+		ok = s.tiled(all, numbers, size)
+	}
+	d.tables = d.tables[:mark]
+	return pix, ok && !d.exhausted()
+}
+
+// scan is the decoding of the pixels of one image.
+type scan struct {
+	*decoder
+	pix     []byte
+	at      int // place in pix of the next pixel
+	width   int
+	cache   uint
+	colours []uint32 // the colour cache
+	cached  int      // place in pix of the first pixel that is not in the cache
+}
+
+// plain decodes an image of one group, some rows at a time, so that an end of the data is noticed soon.
+func (s *scan) plain(g *group) bool {
+	const rows = 16
+	for s.at < len(s.pix) {
+		if !s.run(g, min(len(s.pix), s.at+4*rows*s.width)) || s.exhausted() {
+			return false
+		}
+	}
+	return true
+}
+
+// tiled decodes an image whose tiles have groups of their own: as far as the edge of a tile at once. A
+// backward reference may go beyond.
+func (s *scan) tiled(all []group, numbers []byte, size uint) bool {
+	across := tiles(s.width, size)
+	for s.at < len(s.pix) {
+		y := s.at / 4 / s.width
+		x := s.at/4 - y*s.width
+		i := 4 * ((y>>size)*across + x>>size)
+		g := &all[int(numbers[i])<<8|int(numbers[i+1])]
+		edge := min(s.width, (x>>size+1)<<size)
+		if !s.run(g, s.at+4*(edge-x)) || s.exhausted() {
+			return false
+		}
+	}
+	return true
+}
+
+// run decodes pixels with the codes of a group at least up to a place.
+func (s *scan) run(g *group, to int) bool {
+	d, pix, tables := s.decoder, s.pix, s.tables
+	fast := vector && !g.flat && g.alpha.mask == 0
+	at := s.at
+	for at < to {
+		if fast && d.pos+inputSlack <= len(d.data) {
+			s.at = at
+			s.literals(g, to)
+			if at = s.at; at >= to {
+				break
+			}
+		}
+		d.refill()
+		e := tables[g.green.at+uint32(d.bits)&g.green.mask]
+		if e&longer != 0 {
+			e = tables[e>>8+uint32(d.bits>>first)&(1<<(e&15)-1)]
+		}
+		d.bits >>= e & 31
+		d.count -= uint(e & 31)
+		symbol := e >> 8
+		switch {
+		case symbol < literals:
+			pixel := g.fixed | symbol<<8
+			if !g.flat {
+				pixel = symbol<<8 | s.others(g)
+			}
+			binary.LittleEndian.PutUint32(pix[at:], pixel)
+			at += 4
+		case symbol < literals+lengths:
+			length := d.value(symbol - literals)
+			d.refill()
+			e := tables[g.distance.at+uint32(d.bits)&g.distance.mask]
+			if e&longer != 0 {
+				e = tables[e>>8+uint32(d.bits>>first)&(1<<(e&15)-1)]
+			}
+			d.bits >>= e & 31
+			d.count -= uint(e & 31)
+			back := 4 * distance(d.value(e>>8), s.width)
+			end := at + 4*length
+			if back > at || end > len(pix) {
+				return false
+			}
+			for at < end {
+				at += copy(pix[at:end], pix[at-back:at])
+			}
+		default:
+			for ; s.cached < at; s.cached += 4 {
+				v := binary.LittleEndian.Uint32(pix[s.cached:])
+				s.colours[hash(v, s.cache)] = v
+			}
+			binary.LittleEndian.PutUint32(pix[at:], s.colours[symbol-literals-lengths])
+			// The cache keeps the order A, R, G, B only in its places.
+			at += 4
+		}
+	}
+	s.at = at
+	return true
+}
+
+// inputSlack is how many bytes the kernel may read from where it stands.
+const inputSlack = 8
+
+// others decodes red, blue and alpha of a literal. Behind green, which had at most 15 bits, there are 41 left: enough for two of
+// them.
+func (s *scan) others(g *group) uint32 {
+	d, tables := s.decoder, s.tables
+	b := d.bits
+	red := tables[g.red.at+uint32(b)&g.red.mask]
+	if red&longer != 0 {
+		red = tables[red>>8+uint32(b>>first)&(1<<(red&15)-1)]
+	}
+	b >>= red & 31
+	blue := tables[g.blue.at+uint32(b)&g.blue.mask]
+	if blue&longer != 0 {
+		blue = tables[blue>>8+uint32(b>>first)&(1<<(blue&15)-1)]
+	}
+	d.bits = b >> (blue & 31)
+	d.count -= uint(red&31 + blue&31)
+	if g.alpha.mask == 0 {
+		return red>>8 | blue>>8<<16 | tables[g.alpha.at]>>8<<24
+	}
+	d.refill()
+	alpha := tables[g.alpha.at+uint32(d.bits)&g.alpha.mask]
+	if alpha&longer != 0 {
+		alpha = tables[alpha>>8+uint32(d.bits>>first)&(1<<(alpha&15)-1)]
+	}
+	d.bits >>= alpha & 31
+	d.count -= uint(alpha & 31)
+	return red>>8 | blue>>8<<16 | alpha>>8<<24
+}
+
+// value reads the extra bits of a length or a distance code (RFC 9649, 3.6.2.2).
+func (d *decoder) value(symbol uint32) int {
+	if symbol < 4 {
+		return int(symbol) + 1
+	}
+	extra := (symbol - 2) >> 1
+	return int((2+symbol&1)<<extra+d.take(uint(extra))) + 1
+}
+
+// near are the columns to the left, from 8 to the left to 7 to the right, and rows above, of the first 120 distance codes
+// (RFC 9649, 3.6.2.2): rows in the upper half, 8 - columns in the lower.
+var near = [120]byte{
+	0x18, 0x07, 0x17, 0x19, 0x28, 0x06, 0x27, 0x29, 0x16, 0x1a, 0x26, 0x2a, 0x38, 0x05, 0x37, 0x39, 0x15, 0x1b, 0x36, 0x3a,
+	0x25, 0x2b, 0x48, 0x04, 0x47, 0x49, 0x14, 0x1c, 0x35, 0x3b, 0x46, 0x4a, 0x24, 0x2c, 0x58, 0x45, 0x4b, 0x34, 0x3c, 0x03,
+	0x57, 0x59, 0x13, 0x1d, 0x56, 0x5a, 0x23, 0x2d, 0x44, 0x4c, 0x55, 0x5b, 0x33, 0x3d, 0x68, 0x02, 0x67, 0x69, 0x12, 0x1e,
+	0x66, 0x6a, 0x22, 0x2e, 0x54, 0x5c, 0x43, 0x4d, 0x65, 0x6b, 0x32, 0x3e, 0x78, 0x01, 0x77, 0x79, 0x53, 0x5d, 0x11, 0x1f,
+	0x64, 0x6c, 0x42, 0x4e, 0x76, 0x7a, 0x21, 0x2f, 0x75, 0x7b, 0x31, 0x3f, 0x63, 0x6d, 0x52, 0x5e, 0x00, 0x74, 0x7c, 0x41,
+	0x4f, 0x10, 0x20, 0x62, 0x6e, 0x30, 0x73, 0x7d, 0x51, 0x5f, 0x40, 0x72, 0x7e, 0x61, 0x6f, 0x50, 0x71, 0x7f, 0x60, 0x70,
+}
+
+// distance is how many pixels back a distance code reaches.
+func distance(code, width int) int {
+	if code > len(near) {
+		return code - len(near)
+	}
+	v := int(near[code-1])
+	return max(v>>4*width+8-v&15, 1)
+}

@@ -1,0 +1,135 @@
+package lossless
+
+import "golang.org/x/sys/cpu"
+
+// vector lets tests run both ways.
+var vector = cpu.X86.HasAVX2 && cpu.X86.HasBMI2
+
+//go:noescape
+func addGreenAVX2(row *byte, blocks int)
+
+//go:noescape
+func addColourAVX2(row *byte, blocks int, fromGreen, fromRed uint32)
+
+//go:noescape
+func predict1AVX2(row, left, up *byte, n int)
+
+//go:noescape
+func predict2AVX2(row, left, up *byte, n int)
+
+//go:noescape
+func predict3AVX2(row, left, up *byte, n int)
+
+//go:noescape
+func predict4AVX2(row, left, up *byte, n int)
+
+//go:noescape
+func predict5AVX2(row, left, up *byte, n int)
+
+//go:noescape
+func predict6AVX2(row, left, up *byte, n int)
+
+//go:noescape
+func predict7AVX2(row, left, up *byte, n int)
+
+//go:noescape
+func predict8AVX2(row, left, up *byte, n int)
+
+//go:noescape
+func predict9AVX2(row, left, up *byte, n int)
+
+//go:noescape
+func predict10AVX2(row, left, up *byte, n int)
+
+//go:noescape
+func predict11AVX2(row, left, up *byte, n int)
+
+//go:noescape
+func predict12AVX2(row, left, up *byte, n int)
+
+//go:noescape
+func predict13AVX2(row, left, up *byte, n int)
+
+//go:noescape
+func literalsBMI2(s *scan, codes *group, to int)
+
+// literals decodes literals of a group up to a place, the next other symbol, or the last bytes of the data.
+func (s *scan) literals(g *group, to int) { literalsBMI2(s, g, to) }
+
+// block is how many bytes the kernels take at once that take more than a pixel.
+const block = 32
+
+// addGreen is addGreenGo.
+func addGreen(row []byte) {
+	n := 0
+	if vector && len(row) >= block {
+		n = len(row) &^ (block - 1)
+		addGreenAVX2(&row[0], n/block)
+	}
+	addGreenGo(row[n:])
+}
+
+// addColour is addColourGo. The factors are given 8 times as large, so that the upper half of their product
+// with 256 times a colour is the wanted part of the product.
+func addColour(row []byte, greenToRed, greenToBlue, redToBlue int8) {
+	n := 0
+	if vector && len(row) >= block {
+		n = len(row) &^ (block - 1)
+		factor := func(v int8) uint32 { return uint32(uint16(int16(v) << 3)) }
+		addColourAVX2(&row[0], n/block, factor(greenToRed)|factor(greenToBlue)<<16, factor(redToBlue)<<16)
+	}
+	addColourGo(row[n:], greenToRed, greenToBlue, redToBlue)
+}
+
+// predict is predictGo.
+func predict(mode int, row, left, up []byte) {
+	n := 0
+	if vector && len(row) > 0 {
+		// up[len(row)+7] is the last byte that the kernels may need.
+		_ = up[len(row)+7]
+		switch r, l, u := &row[0], &left[0], &up[0]; mode {
+		case 1, 2, 3, 4, 8, 9:
+			if n = len(row) &^ (block - 1); n == 0 {
+				break
+			}
+			switch mode {
+			case 1:
+				predict1AVX2(r, l, u, n/block)
+			case 2:
+				predict2AVX2(r, l, u, n/block)
+			case 3:
+				predict3AVX2(r, l, u, n/block)
+			case 4:
+				predict4AVX2(r, l, u, n/block)
+			case 8:
+				predict8AVX2(r, l, u, n/block)
+			case 9:
+				predict9AVX2(r, l, u, n/block)
+			}
+		case 5:
+			predict5AVX2(r, l, u, len(row)/4)
+			return
+		case 6:
+			predict6AVX2(r, l, u, len(row)/4)
+			return
+		case 7:
+			predict7AVX2(r, l, u, len(row)/4)
+			return
+		case 10:
+			predict10AVX2(r, l, u, len(row)/4)
+			return
+		case 11:
+			predict11AVX2(r, l, u, len(row)/4)
+			return
+		case 12:
+			predict12AVX2(r, l, u, len(row)/4)
+			return
+		case 13:
+			predict13AVX2(r, l, u, len(row)/4)
+			return
+		}
+	}
+	if n < len(row) {
+		predictGo(mode, row[n:], left[n:], up[n:])
+	}
+}

@@ -1,0 +1,484 @@
+#include "go_asm.h"
+#include "textflag.h"
+
+DATA ones<>+0(SB)/4, $0x01010101
+GLOBL ones<>(SB), RODATA|NOPTR, $4
+
+// Of each pixel green in the places of red and blue; green in the upper halves of both words; red in
+// the upper half of the second word; the lower halves of the words.
+DATA greens<>+0(SB)/8, $0x8005800580018001
+DATA greens<>+8(SB)/8, $0x800d800d80098009
+GLOBL greens<>(SB), RODATA|NOPTR, $16
+DATA upperGreens<>+0(SB)/8, $0x0580058001800180
+DATA upperGreens<>+8(SB)/8, $0x0d800d8009800980
+GLOBL upperGreens<>(SB), RODATA|NOPTR, $16
+DATA upperReds<>+0(SB)/8, $0x0480808000808080
+DATA upperReds<>+8(SB)/8, $0x0c80808008808080
+GLOBL upperReds<>(SB), RODATA|NOPTR, $16
+DATA lower<>+0(SB)/4, $0x00ff00ff
+GLOBL lower<>(SB), RODATA|NOPTR, $4
+
+// func addGreenAVX2(row *byte, blocks int)
+TEXT ·addGreenAVX2(SB), NOSPLIT, $0-16
+	MOVQ row+0(FP), DI
+	MOVQ blocks+8(FP), CX
+	VBROADCASTI128 greens<>(SB), Y3
+
+green:
+	VMOVDQU (DI), Y0
+	VPSHUFB Y3, Y0, Y1
+	VPADDB Y1, Y0, Y0
+	VMOVDQU Y0, (DI)
+	ADDQ $32, DI
+	DECQ CX
+	JNZ  green
+	VZEROUPPER
+	RET
+
+// func addColourAVX2(row *byte, blocks int, fromGreen, fromRed uint32)
+TEXT ·addColourAVX2(SB), NOSPLIT, $0-24
+	MOVQ row+0(FP), DI
+	MOVQ blocks+8(FP), CX
+	MOVL fromGreen+16(FP), AX
+	VMOVD AX, X4
+	VPBROADCASTD X4, Y4
+	MOVL fromRed+20(FP), AX
+	VMOVD AX, X5
+	VPBROADCASTD X5, Y5
+	VBROADCASTI128 upperGreens<>(SB), Y6
+	VBROADCASTI128 upperReds<>(SB), Y7
+	VPBROADCASTD lower<>(SB), Y8
+
+colour:
+	VMOVDQU (DI), Y0
+	VPSHUFB Y6, Y0, Y1
+	VPMULHW Y4, Y1, Y1
+	VPAND   Y8, Y1, Y1
+	VPADDB  Y1, Y0, Y0
+	VPSHUFB Y7, Y0, Y1
+	VPMULHW Y5, Y1, Y1
+	VPAND   Y8, Y1, Y1
+	VPADDB  Y1, Y0, Y0
+	VMOVDQU Y0, (DI)
+	ADDQ $32, DI
+	DECQ CX
+	JNZ  colour
+	VZEROUPPER
+	RET
+
+// AVERAGE puts the mean of a and b, rounded down, into out. The instruction rounds up.
+#define AVERAGE(a, b, out, odd) \
+	VPXOR  a, b, odd    \
+	VPAND  X15, odd, odd \
+	VPAVGB a, b, out    \
+	VPSUBB odd, out, out
+
+#define AVERAGE8(a, b, out, odd) \
+	VPXOR  a, b, odd    \
+	VPAND  Y15, odd, odd \
+	VPAVGB a, b, out    \
+	VPSUBB odd, out, out
+
+// In all kernels of predictors DI is the row, SI the pixel to its left, DX what is above that pixel.
+
+// PIXEL loads above left into X1, above into X2 and above right into X3. The pixel to the left is in X0.
+#define PIXEL \
+	VMOVD (DX), X1  \
+	VMOVD 4(DX), X2 \
+	VMOVD 8(DX), X3
+
+// STORE adds the prediction in X4 to the residual.
+#define STORE \
+	VMOVD  (DI), X5     \
+	VPADDB X5, X4, X0   \
+	VMOVD  X0, (DI)     \
+	ADDQ   $4, DI       \
+	ADDQ   $4, DX
+
+// func predict1AVX2(row, left, up *byte, n int)
+//
+// Four pixels at a time: the sums within the vector, and the last pixel before it added to all.
+TEXT ·predict1AVX2(SB), NOSPLIT, $0-32
+	MOVQ row+0(FP), DI
+	MOVQ left+8(FP), SI
+	MOVQ up+16(FP), DX
+	MOVQ n+24(FP), CX
+	VPBROADCASTD (SI), X3
+	ADDQ CX, CX
+
+left:
+	VMOVDQU (DI), X0
+	VPSLLDQ $4, X0, X1
+	VPADDB  X1, X0, X0
+	VPSLLDQ $8, X0, X1
+	VPADDB  X1, X0, X0
+	VPADDB  X3, X0, X0
+	VMOVDQU X0, (DI)
+	VPSHUFD $0xff, X0, X3
+	ADDQ $16, DI
+	DECQ CX
+	JNZ  left
+	RET
+
+// func predict2AVX2(row, left, up *byte, n int)
+TEXT ·predict2AVX2(SB), NOSPLIT, $0-32
+	MOVQ row+0(FP), DI
+	MOVQ left+8(FP), SI
+	MOVQ up+16(FP), DX
+	MOVQ n+24(FP), CX
+
+above:
+	VMOVDQU 4(DX), Y0
+	VPADDB (DI), Y0, Y0
+	VMOVDQU Y0, (DI)
+	ADDQ $32, DI
+	ADDQ $32, DX
+	DECQ CX
+	JNZ  above
+	VZEROUPPER
+	RET
+
+// func predict3AVX2(row, left, up *byte, n int)
+TEXT ·predict3AVX2(SB), NOSPLIT, $0-32
+	MOVQ row+0(FP), DI
+	MOVQ left+8(FP), SI
+	MOVQ up+16(FP), DX
+	MOVQ n+24(FP), CX
+
+above:
+	VMOVDQU 8(DX), Y0
+	VPADDB (DI), Y0, Y0
+	VMOVDQU Y0, (DI)
+	ADDQ $32, DI
+	ADDQ $32, DX
+	DECQ CX
+	JNZ  above
+	VZEROUPPER
+	RET
+
+// func predict4AVX2(row, left, up *byte, n int)
+TEXT ·predict4AVX2(SB), NOSPLIT, $0-32
+	MOVQ row+0(FP), DI
+	MOVQ left+8(FP), SI
+	MOVQ up+16(FP), DX
+	MOVQ n+24(FP), CX
+
+above:
+	VMOVDQU (DX), Y0
+	VPADDB (DI), Y0, Y0
+	VMOVDQU Y0, (DI)
+	ADDQ $32, DI
+	ADDQ $32, DX
+	DECQ CX
+	JNZ  above
+	VZEROUPPER
+	RET
+
+// func predict8AVX2(row, left, up *byte, n int)
+TEXT ·predict8AVX2(SB), NOSPLIT, $0-32
+	MOVQ row+0(FP), DI
+	MOVQ left+8(FP), SI
+	MOVQ up+16(FP), DX
+	MOVQ n+24(FP), CX
+	VPBROADCASTD ones<>(SB), Y15
+
+above:
+	VMOVDQU (DX), Y1
+	VMOVDQU 4(DX), Y2
+	AVERAGE8(Y1, Y2, Y0, Y3)
+	VPADDB (DI), Y0, Y0
+	VMOVDQU Y0, (DI)
+	ADDQ $32, DI
+	ADDQ $32, DX
+	DECQ CX
+	JNZ  above
+	VZEROUPPER
+	RET
+
+// func predict9AVX2(row, left, up *byte, n int)
+TEXT ·predict9AVX2(SB), NOSPLIT, $0-32
+	MOVQ row+0(FP), DI
+	MOVQ left+8(FP), SI
+	MOVQ up+16(FP), DX
+	MOVQ n+24(FP), CX
+	VPBROADCASTD ones<>(SB), Y15
+
+above:
+	VMOVDQU 4(DX), Y1
+	VMOVDQU 8(DX), Y2
+	AVERAGE8(Y1, Y2, Y0, Y3)
+	VPADDB (DI), Y0, Y0
+	VMOVDQU Y0, (DI)
+	ADDQ $32, DI
+	ADDQ $32, DX
+	DECQ CX
+	JNZ  above
+	VZEROUPPER
+	RET
+
+// func predict5AVX2(row, left, up *byte, n int)
+TEXT ·predict5AVX2(SB), NOSPLIT, $0-32
+	MOVQ row+0(FP), DI
+	MOVQ left+8(FP), SI
+	MOVQ up+16(FP), DX
+	MOVQ n+24(FP), CX
+	VPBROADCASTD ones<>(SB), X15
+	VMOVD (SI), X0
+
+pixel:
+	PIXEL
+	AVERAGE(X0, X3, X4, X6)
+	AVERAGE(X4, X2, X4, X6)
+	STORE
+	DECQ CX
+	JNZ  pixel
+	RET
+
+// func predict6AVX2(row, left, up *byte, n int)
+TEXT ·predict6AVX2(SB), NOSPLIT, $0-32
+	MOVQ row+0(FP), DI
+	MOVQ left+8(FP), SI
+	MOVQ up+16(FP), DX
+	MOVQ n+24(FP), CX
+	VPBROADCASTD ones<>(SB), X15
+	VMOVD (SI), X0
+
+pixel:
+	PIXEL
+	AVERAGE(X0, X1, X4, X6)
+	STORE
+	DECQ CX
+	JNZ  pixel
+	RET
+
+// func predict7AVX2(row, left, up *byte, n int)
+TEXT ·predict7AVX2(SB), NOSPLIT, $0-32
+	MOVQ row+0(FP), DI
+	MOVQ left+8(FP), SI
+	MOVQ up+16(FP), DX
+	MOVQ n+24(FP), CX
+	VPBROADCASTD ones<>(SB), X15
+	VMOVD (SI), X0
+
+pixel:
+	PIXEL
+	AVERAGE(X0, X2, X4, X6)
+	STORE
+	DECQ CX
+	JNZ  pixel
+	RET
+
+// func predict10AVX2(row, left, up *byte, n int)
+TEXT ·predict10AVX2(SB), NOSPLIT, $0-32
+	MOVQ row+0(FP), DI
+	MOVQ left+8(FP), SI
+	MOVQ up+16(FP), DX
+	MOVQ n+24(FP), CX
+	VPBROADCASTD ones<>(SB), X15
+	VMOVD (SI), X0
+
+pixel:
+	PIXEL
+	AVERAGE(X2, X3, X7, X8)
+	AVERAGE(X0, X1, X4, X6)
+	AVERAGE(X4, X7, X4, X6)
+	STORE
+	DECQ CX
+	JNZ  pixel
+	RET
+
+// func predict11AVX2(row, left, up *byte, n int)
+TEXT ·predict11AVX2(SB), NOSPLIT, $0-32
+	MOVQ row+0(FP), DI
+	MOVQ left+8(FP), SI
+	MOVQ up+16(FP), DX
+	MOVQ n+24(FP), CX
+	VPBROADCASTD ones<>(SB), X15
+	VMOVD (SI), X0
+
+pixel:
+	PIXEL
+	VPSADBW X1, X2, X6 // how far left is
+	VPSADBW X1, X0, X7 // how far above is
+	VPCMPGTD X6, X7, X7
+	VPBLENDVB X7, X0, X2, X4
+	STORE
+	DECQ CX
+	JNZ  pixel
+	RET
+
+// func predict12AVX2(row, left, up *byte, n int)
+TEXT ·predict12AVX2(SB), NOSPLIT, $0-32
+	MOVQ row+0(FP), DI
+	MOVQ left+8(FP), SI
+	MOVQ up+16(FP), DX
+	MOVQ n+24(FP), CX
+	VPBROADCASTD ones<>(SB), X15
+	VMOVD (SI), X0
+
+pixel:
+	PIXEL
+	VPMOVZXBW X1, X1
+	VPMOVZXBW X2, X2
+	VPSUBW X1, X2, X2
+	VPMOVZXBW X0, X4
+	VPADDW X2, X4, X4
+	VPACKUSWB X4, X4, X4
+	STORE
+	DECQ CX
+	JNZ  pixel
+	RET
+
+// func predict13AVX2(row, left, up *byte, n int)
+TEXT ·predict13AVX2(SB), NOSPLIT, $0-32
+	MOVQ row+0(FP), DI
+	MOVQ left+8(FP), SI
+	MOVQ up+16(FP), DX
+	MOVQ n+24(FP), CX
+	VPBROADCASTD ones<>(SB), X15
+	VMOVD (SI), X0
+
+pixel:
+	PIXEL
+	AVERAGE(X0, X2, X4, X6)
+	VPMOVZXBW X1, X1
+	VPMOVZXBW X4, X4
+	VPSUBW X1, X4, X6
+	VPSRAW $15, X6, X7
+	VPSUBW X7, X6, X6  // so that the half is rounded towards zero
+	VPSRAW $1, X6, X6
+	VPADDW X6, X4, X4
+	VPACKUSWB X4, X4, X4
+	STORE
+	DECQ CX
+	JNZ  pixel
+	RET
+
+// SECOND looks the entry e up in its second table.
+#define SECOND(e, tmp) \
+	MOVL  e, tmp        \
+	ANDL  $15, tmp      \
+	ADDL  $const_first, tmp \
+	BZHIQ tmp, R8, tmp  \
+	SHRQ  $const_first, tmp \
+	SHRL  $8, e         \
+	ADDL  tmp, e        \
+	MOVL  (R10)(e*4), e
+
+// func literalsBMI2(s *scan, codes *group, to int)
+//
+//	SI  next byte of the data    R12  the last place where a pixel may begin
+//	DI  next pixel               R13  where to end
+//	R8  bits    R9  how many are there, in the lowest six bits    R10  all tables
+//	R11, R14, R15  first tables of green, red and blue            BX   mask of green
+TEXT ·literalsBMI2(SB), NOSPLIT, $16-24
+	MOVQ s+0(FP), DX
+	MOVQ codes+8(FP), CX
+	MOVQ scan_pix(DX), DI
+	MOVQ DI, R13
+	ADDQ to+16(FP), R13
+	ADDQ scan_at(DX), DI
+	MOVQ scan_decoder(DX), DX
+	MOVQ decoder_data(DX), SI
+	MOVQ decoder_data+8(DX), R12
+	LEAQ -const_inputSlack(SI)(R12*1), R12
+	ADDQ decoder_pos(DX), SI
+	MOVQ decoder_bits(DX), R8
+	MOVQ decoder_count(DX), R9
+	MOVQ decoder_tables(DX), R10
+	MOVL (group_green+code_at)(CX), R11
+	LEAQ (R10)(R11*4), R11
+	MOVL (group_green+code_mask)(CX), BX
+	MOVL (group_red+code_at)(CX), R14
+	LEAQ (R10)(R14*4), R14
+	MOVL (group_red+code_mask)(CX), AX
+	MOVL AX, redMask-4(SP)
+	MOVL (group_blue+code_at)(CX), R15
+	LEAQ (R10)(R15*4), R15
+	MOVL (group_blue+code_mask)(CX), AX
+	MOVL AX, blueMask-8(SP)
+	MOVL (group_alpha+code_at)(CX), AX
+	MOVL (R10)(AX*4), AX
+	SHRL $8, AX
+	SHLL $24, AX
+	MOVL AX, alpha-12(SP)
+
+literal:
+	CMPQ DI, R13
+	JAE  end
+	CMPQ SI, R12
+	JA   end
+	MOVQ  (SI), CX
+	SHLXQ R9, CX, CX
+	ORQ   CX, R8
+	MOVL  R9, CX
+	NOTL  CX
+	SHRL  $3, CX
+	ANDL  $7, CX
+	ADDQ  CX, SI
+	ORL   $56, R9
+
+	MOVL  R8, AX
+	ANDL  BX, AX
+	MOVL  (R11)(AX*4), AX
+	TESTB $const_longer, AX
+	JNZ   greenSecond
+
+green:
+	CMPL  AX, $(const_literals<<8)
+	JAE   end
+	SHRXQ AX, R8, R8
+	SUBL  AX, R9
+	ANDL  $0xff00, AX
+	MOVL  R8, CX
+	ANDL  redMask-4(SP), CX
+	MOVL  (R14)(CX*4), CX
+	TESTB $const_longer, CX
+	JNZ   redSecond
+
+red:
+	SHRXQ CX, R8, R8
+	SUBL  CX, R9
+	SHRL  $8, CX
+	ORL   CX, AX
+	MOVL  R8, CX
+	ANDL  blueMask-8(SP), CX
+	MOVL  (R15)(CX*4), CX
+	TESTB $const_longer, CX
+	JNZ   blueSecond
+
+blue:
+	SHRXQ CX, R8, R8
+	SUBL  CX, R9
+	ANDL  $0xff00, CX
+	SHLL  $8, CX
+	ORL   CX, AX
+	ORL   alpha-12(SP), AX
+	MOVL  AX, (DI)
+	ADDQ  $4, DI
+	JMP   literal
+
+greenSecond:
+	SECOND(AX, CX)
+	JMP green
+
+redSecond:
+	SECOND(CX, DX)
+	JMP red
+
+blueSecond:
+	SECOND(CX, DX)
+	JMP blue
+
+end:
+	ANDL  $63, R9
+	BZHIQ R9, R8, R8
+	MOVQ  s+0(FP), DX
+	SUBQ  scan_pix(DX), DI
+	MOVQ  DI, scan_at(DX)
+	MOVQ  scan_decoder(DX), DX
+	SUBQ  decoder_data(DX), SI
+	MOVQ  SI, decoder_pos(DX)
+	MOVQ  R8, decoder_bits(DX)
+	MOVQ  R9, decoder_count(DX)
+	RET
