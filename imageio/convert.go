@@ -1,6 +1,7 @@
 package imageio
 
 import (
+	"encoding/binary"
 	"image"
 
 	"github.com/pelmill/pelmill/raster"
@@ -22,14 +23,17 @@ func adopt(width, height, channels, bits int, pix []byte) *raster.Image {
 
 // dropFourth packs RGBx to RGB, 8 bits.
 func dropFourth(pix []byte) []byte {
-	j := 0
-	for i := 0; i+3 < len(pix); i += 4 {
-		s := pix[i : i+3 : i+3]
-		d := pix[j : j+3 : j+3]
-		d[0], d[1], d[2] = s[0], s[1], s[2]
-		j += 3
+	n := len(pix) / 4
+	i := 0
+	// Two pixels at a time. What is written behind them has been read.
+	for ; i+2 <= n; i += 2 {
+		v := binary.LittleEndian.Uint64(pix[4*i:])
+		binary.LittleEndian.PutUint64(pix[3*i:], v&0xffffff|v>>8&0xffffff000000)
 	}
-	return pix[:j]
+	if i < n {
+		copy(pix[3*i:3*i+3], pix[4*i:])
+	}
+	return pix[:3*n]
 }
 
 // greyAlpha packs RGBA with equal colours to grey and alpha, 8 bits.

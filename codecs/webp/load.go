@@ -76,7 +76,13 @@ func store(w, h int, rgba []byte, alpha, colour bool) *raster.Image {
 			rgba[2*i], rgba[2*i+1] = rgba[4*i], rgba[4*i+3]
 		}
 	case 3:
-		for i := range n {
+		// Two pixels at a time. What is written behind them has been read.
+		i := 0
+		for ; i+2 <= n; i += 2 {
+			v := binary.LittleEndian.Uint64(rgba[4*i:])
+			binary.LittleEndian.PutUint64(rgba[3*i:], v&0xffffff|v>>8&0xffffff000000)
+		}
+		for ; i < n; i++ {
 			rgba[3*i], rgba[3*i+1], rgba[3*i+2] = rgba[4*i], rgba[4*i+1], rgba[4*i+2]
 		}
 	}
