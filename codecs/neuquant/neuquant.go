@@ -30,7 +30,8 @@
 // index, so that the same image and options give the same bytes with any number of
 // goroutines, in any batch, with a device or without, and on any machine.
 //
-// Decode reads indexed PNG files and GIF files of any program, by the standard library.
+// Decode reads indexed PNG files and GIF files of any program, by decoders that share no code with
+// the encoder; one PNG file of 32 is read by the standard library as well, and both must agree.
 package neuquant
 
 import (

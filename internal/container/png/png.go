@@ -213,6 +213,11 @@ func (f *File) Decode() (image.Image, error) {
 			return m, nil
 		}
 	}
+	return f.DecodeStandard()
+}
+
+// DecodeStandard is Decode by the standard library's decoder alone.
+func (f *File) DecodeStandard() (image.Image, error) {
 	m, err := png.Decode(f.reader())
 	var unsupported png.UnsupportedError
 	if errors.As(err, &unsupported) {
