@@ -219,6 +219,46 @@ type Shard struct {
 	Seconds float64   `json:"seconds"`
 	Counts  Counts    `json:"counts"`
 	At      time.Time `json:"at"`
+	Sums    *Sums     `json:"sums,omitempty"` // of the records too; nil in shards of earlier versions
+}
+
+// Sums are what the page and the API show of a running job besides its counts. With them in the header of
+// a shard nobody has to read the records for that.
+type Sums struct {
+	Classes map[string]int64   `json:"classes,omitempty"` // objects by the class of their error
+	Stages  map[string]float64 `json:"stages,omitempty"`  // seconds by stage, summed over objects
+}
+
+// Add adds a record.
+func (s *Sums) Add(r *Result) {
+	if r.Class != "" {
+		if s.Classes == nil {
+			s.Classes = map[string]int64{}
+		}
+		s.Classes[r.Class]++
+	}
+	for stage, seconds := range r.Seconds {
+		if s.Stages == nil {
+			s.Stages = map[string]float64{}
+		}
+		s.Stages[stage] += seconds
+	}
+}
+
+// Plus adds other sums.
+func (s *Sums) Plus(other *Sums) {
+	for class, n := range other.Classes {
+		if s.Classes == nil {
+			s.Classes = map[string]int64{}
+		}
+		s.Classes[class] += n
+	}
+	for stage, seconds := range other.Stages {
+		if s.Stages == nil {
+			s.Stages = map[string]float64{}
+		}
+		s.Stages[stage] += seconds
+	}
 }
 
 // Report is the end of a job.

@@ -42,9 +42,9 @@ func interrupted(ctx context.Context, b *storage.Bucket, id string) (bool, error
 
 // interruption makes a status that of an interrupted job: what is done is counted from
 // storage, also from chunks that were not finished.
-func (c *Client) interruption(ctx context.Context, b *storage.Bucket, st *Status, plan *jobs.Plan) error {
+func (c *Client) interruption(ctx context.Context, b *storage.Bucket, st *Status) error {
 	st.State.State = jobs.StateInterrupted
-	st.Counts, st.Done = jobs.Counts{Objects: plan.Skipped, Skipped: plan.Skipped}, 0
+	st.Counts, st.Done = jobs.Counts{Objects: st.skipped, Skipped: st.skipped}, 0
 	for line, err := range records(ctx, b, st.Spec.ID, true) {
 		var r jobs.Result
 		if err == nil {

@@ -39,6 +39,10 @@ type Status struct {
 
 	deniedBy string // why a worker does not do its chunks; empty where none says so
 
+	done    []byte // the chunks that are committed, see [queue.Bit]; nil: not known
+	skipped int64  // objects that the plan skipped; only where there is a plan
+	planned bool   // there is a plan: Objects, Bytes, Chunks and skipped are its
+
 	// Why says in one sentence why the job does not move. It is empty where it
 	// does, and where it has ended well.
 	Why string
@@ -65,6 +69,12 @@ func (st *Status) BudgetUsed() bool {
 
 // Status reads where a job stands, with a handful of requests.
 func (c *Client) Status(ctx context.Context, target, id string) (Status, error) {
+	return c.StatusAfter(ctx, target, id, nil)
+}
+
+// StatusAfter is Status where an earlier status is known, for who looks at a job again and again: the plan, which never
+// changes and is large, is not read again. earlier may be nil, or of another job.
+func (c *Client) StatusAfter(ctx context.Context, target, id string, earlier *Status) (Status, error) {
 	st := Status{Objects: -1}
 	b, spec, err := c.job(ctx, target, id)
 	if err != nil {
@@ -80,12 +90,12 @@ func (c *Client) Status(ctx context.Context, target, id string) (Status, error) 
 	if st.Control, _, err = getJSON[jobs.Control](ctx, b, jobs.Folder(id).Control()); err != nil {
 		return st, err
 	}
-	plan, planned, err := getJSON[jobs.Plan](ctx, b, jobs.Folder(id).Plan())
-	if err != nil {
+	if earlier != nil && earlier.planned && earlier.Spec.ID == id {
+		st.planned, st.Objects, st.Bytes, st.Chunks, st.skipped = true, earlier.Objects, earlier.Bytes, earlier.Chunks, earlier.skipped
+	} else if plan, ok, err := getJSON[jobs.Plan](ctx, b, jobs.Folder(id).Plan()); err != nil {
 		return st, err
-	}
-	if planned {
-		st.Objects, st.Bytes, st.Chunks = plan.Objects, plan.Bytes, len(plan.Chunks)
+	} else if ok {
+		st.planned, st.Objects, st.Bytes, st.Chunks, st.skipped = true, plan.Objects, plan.Bytes, len(plan.Chunks), plan.Skipped
 	} else if at, ok, err := getJSON[listing](ctx, b, jobs.Folder(id).Listing()); err != nil {
 		return st, err
 	} else if ok {
@@ -105,7 +115,7 @@ func (c *Client) Status(ctx context.Context, target, id string) (Status, error) 
 			return st, err
 		}
 		if gone {
-			return st, c.interruption(ctx, b, &st, &plan)
+			return st, c.interruption(ctx, b, &st)
 		}
 	}
 	var qerr error
@@ -113,10 +123,8 @@ func (c *Client) Status(ctx context.Context, target, id string) (Status, error) 
 		qerr = c.fromQueue(ctx, &st)
 		st.Offline = qerr != nil
 	}
-	if planned {
-		st.Counts.Objects += plan.Skipped
-		st.Counts.Skipped += plan.Skipped
-	}
+	st.Counts.Objects += st.skipped
+	st.Counts.Skipped += st.skipped
 	st.Why = c.why(ctx, &st, qerr)
 	return st, nil
 }
@@ -139,7 +147,7 @@ func (c *Client) fromQueue(ctx context.Context, st *Status) error {
 		return err
 	}
 	if ok {
-		st.Done, st.Counts = countDone(p.Done), p.Counts
+		st.Done, st.Counts, st.done = countDone(p.Done), p.Counts, p.Done
 		st.Counts.Plus(p.AtWork)
 	}
 	if b, blocked, err := c.Conn.Job(st.Spec.ID).Blocked(ctx); err != nil {

@@ -84,13 +84,14 @@ func (c *chunk) count(ctx context.Context, counts jobs.Counts) error {
 // shard encodes the records there are. whole: it is an error if one is missing.
 func (c *chunk) shard(whole bool) ([]byte, jobs.Shard, error) {
 	head := jobs.Shard{Job: c.task.Job, Chunk: c.task.Index, Worker: c.w.name, Attempt: c.attempt,
-		Seconds: time.Since(c.start).Seconds(), At: time.Now().UTC()}
+		Seconds: time.Since(c.start).Seconds(), At: time.Now().UTC(), Sums: &jobs.Sums{}}
 	c.mu.Lock()
 	records := make([]*jobs.Result, 0, len(c.records))
 	for i, r := range c.records {
 		if r != nil {
 			records = append(records, r)
 			head.Counts.Add(r)
+			head.Sums.Add(r)
 		} else if whole {
 			c.mu.Unlock()
 			return nil, head, fmt.Errorf("object %d of %d has no record", i, len(c.records))

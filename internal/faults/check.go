@@ -148,6 +148,7 @@ func (k *check) shards(id string, f *Checked, merged []jobs.Result) {
 		n++
 		var head jobs.Shard
 		var sum jobs.Counts
+		var sums jobs.Sums
 		line := 0
 		lines(k, key, func(raw json.RawMessage) error {
 			if line++; line == 1 {
@@ -158,11 +159,15 @@ func (k *check) shards(id string, f *Checked, merged []jobs.Result) {
 				return err
 			}
 			sum.Add(&r)
+			sums.Add(&r)
 			all = append(all, r)
 			return nil
 		})
 		if head.Job != id || head.Chunk != chunk || head.Counts != sum {
 			k.t.Errorf("job %s: shard %s says %+v, its records sum to %+v", id, key, head, sum)
+		}
+		if head.Sums != nil && !reflect.DeepEqual(*head.Sums, sums) {
+			k.t.Errorf("job %s: shard %s says %+v, its records have %+v", id, key, *head.Sums, sums)
 		}
 		if chunk < len(f.Plan.Chunks) && f.Plan.Chunks[chunk].Objects != int(sum.Objects) {
 			k.t.Errorf("job %s: shard %s has %d records, its chunk %d objects", id, key, sum.Objects, f.Plan.Chunks[chunk].Objects)

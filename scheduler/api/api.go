@@ -57,6 +57,7 @@ type API struct {
 
 	mu      sync.Mutex
 	watches map[string]*watch
+	summed  map[string]*scheduler.RecordSums // of jobs that are not watched
 	ended   map[place]Job
 }
 
@@ -65,7 +66,7 @@ const readAtOnce = 4
 
 // New makes an API of a client with a connection. Buckets of the client should have the policy of opts.Allow.
 func New(client *scheduler.Client, opts *Options) *API {
-	a := &API{client: client, watches: map[string]*watch{}, ended: map[place]Job{},
+	a := &API{client: client, watches: map[string]*watch{}, summed: map[string]*scheduler.RecordSums{}, ended: map[place]Job{},
 		atWork: make(chan struct{}, mostAtWork), streams: make(chan struct{}, mostStreams), reading: make(chan struct{}, readAtOnce), planning: make(chan struct{}, 1)}
 	a.ctx, a.stop = context.WithCancel(context.Background())
 	if opts != nil {

@@ -68,8 +68,8 @@ type TimelinePoint struct {
 	Out     int64   `json:"bytes_out" doc:"Of these results"`
 }
 
-// newJob presents a status. sums may be nil.
-func newJob(target string, s *scheduler.Status, sums *scheduler.RecordSums) Job {
+// newJob presents a status. sums may be nil; partial: they are not those of all chunks yet.
+func newJob(target string, s *scheduler.Status, sums *jobs.Sums, partial bool) Job {
 	j := Job{
 		Job: s.Spec.ID, State: string(s.State.State), Why: s.Why, Blocked: string(s.Blocked), Source: s.Spec.Source, Target: target,
 		Codec: s.Spec.Codec, Options: s.Spec.Options, Parent: s.Spec.Parent, Created: s.Spec.Created, Counts: s.Counts, Saving: s.Counts.Saving(),
@@ -85,7 +85,7 @@ func newJob(target string, s *scheduler.Status, sums *scheduler.RecordSums) Job 
 		j.Ended = &t
 	}
 	if sums != nil {
-		j.Stages, j.Classes, j.Partial = maps.Clone(sums.Stages), maps.Clone(sums.Classes), sums.Partial
+		j.Stages, j.Classes, j.Partial = maps.Clone(sums.Stages), maps.Clone(sums.Classes), partial
 	}
 	for _, p := range s.Pace.Points {
 		j.Timeline = append(j.Timeline, TimelinePoint{p.At, p.Objects, p.Bytes, p.In, p.Out})

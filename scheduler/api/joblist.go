@@ -125,7 +125,7 @@ func (a *API) stand(ctx context.Context, some []place) ([]Job, error) {
 			out[at[i]] = unknown(o)
 			continue
 		}
-		out[at[i]] = newJob(o.Target, &o.Status, nil)
+		out[at[i]] = newJob(o.Target, &o.Status, nil, false)
 		if s := o.Status.State.State; s == jobs.StateDone || s == jobs.StateCancelled {
 			a.mu.Lock()
 			if len(a.ended) >= mostEnded {

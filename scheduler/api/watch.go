@@ -16,13 +16,14 @@ import (
 )
 
 const (
-	lookEvery = time.Second
-	lookShare = 10               // a look takes at most this part of the time
-	lookTime  = 30 * time.Second // longest look
-	idleTime  = 10 * time.Second // after which a job that nobody asks for is looked at no more
-	errorTime = 2 * time.Second  // for which an error is the answer to everybody
-	mostJobs  = 1000             // looked at at once
-	mostRead  = 16               // chunks whose records are read in a look
+	lookEvery  = time.Second
+	lookShare  = 10               // a look takes at most this part of the time
+	lookTime   = 30 * time.Second // longest look
+	idleTime   = 10 * time.Second // after which a job that nobody asks for is looked at no more
+	errorTime  = 2 * time.Second  // for which an error is the answer to everybody
+	mostJobs   = 1000             // looked at at once
+	mostRead   = 16               // chunks whose sums are read in a look
+	mostSummed = 256              // jobs that nobody asks for and whose sums are kept, so that they are not read anew for the next who asks
 )
 
 // watch is a job that somebody asks for: one goroutine looks at it, everybody reads what it saw last.
@@ -32,7 +33,7 @@ type watch struct {
 	target string // empty until it is found
 
 	looking sync.Mutex // one look at a time
-	sums    scheduler.RecordSums
+	sums    *scheduler.RecordSums
 	known   *scheduler.Status // the last one with an answer of Redis
 
 	mu      sync.Mutex
@@ -58,7 +59,10 @@ func (a *API) watching(id string) (*watch, error) {
 	case len(a.watches) >= mostJobs:
 		return nil, problem(http.StatusServiceUnavailable, "too many jobs are asked for at once")
 	default:
-		w = &watch{a: a, id: id, changed: make(chan struct{})}
+		w = &watch{a: a, id: id, sums: a.summed[id], changed: make(chan struct{})}
+		if delete(a.summed, id); w.sums == nil {
+			w.sums = &scheduler.RecordSums{}
+		}
 		a.watches[id] = w
 		a.running.Go(w.run)
 	}
@@ -108,7 +112,17 @@ func (w *watch) over() bool {
 	if w.a.ctx.Err() == nil && (w.readers > 0 || time.Since(w.asked) < idle) {
 		return false
 	}
+	if !w.looking.TryLock() {
+		return false // somebody has changed the job and looks at it
+	}
+	defer w.looking.Unlock()
 	delete(w.a.watches, w.id)
+	if w.err == nil && !jobs.State(w.job.State).Terminal() {
+		if len(w.a.summed) >= mostSummed {
+			clear(w.a.summed)
+		}
+		w.a.summed[w.id] = w.sums
+	}
 	w.end = true
 	close(w.changed)
 	return true
@@ -118,6 +132,12 @@ func (w *watch) over() bool {
 func (w *watch) look(ctx context.Context) {
 	w.looking.Lock()
 	defer w.looking.Unlock()
+	w.mu.Lock()
+	end := w.end
+	w.mu.Unlock()
+	if end {
+		return // its sums are those of another watch by now
+	}
 	job, err := w.see(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,7 +166,7 @@ func (w *watch) see(ctx context.Context) (Job, error) {
 		}
 		w.target = target
 	}
-	s, err := w.a.client.Status(ctx, w.target, w.id)
+	s, err := w.a.client.StatusAfter(ctx, w.target, w.id, w.known)
 	if err != nil {
 		return Job{}, err
 	}
@@ -157,16 +177,16 @@ func (w *watch) see(ctx context.Context) (Job, error) {
 		s = s.With(*w.known)
 	}
 	if !s.State.State.Terminal() {
-		if err := w.a.client.AddRecords(ctx, w.target, w.id, &w.sums, mostRead); err != nil {
+		if err := w.a.client.AddRecords(ctx, w.target, &s, w.sums, mostRead); err != nil {
 			w.a.log.Debug("cannot read records", "job", w.id, "error", err)
 		}
-		return newJob(w.target, &s, &w.sums), nil
+		return newJob(w.target, &s, &w.sums.Sums, w.sums.Partial), nil
 	}
 	report, err := w.a.client.Report(ctx, w.target, w.id)
 	if err != nil {
-		return newJob(w.target, &s, &w.sums), nil // failed without a report
+		return newJob(w.target, &s, &w.sums.Sums, w.sums.Partial), nil // failed without a report
 	}
-	return newJob(w.target, &s, &scheduler.RecordSums{Stages: report.Stages, Classes: report.Classes}), nil
+	return newJob(w.target, &s, &jobs.Sums{Stages: report.Stages, Classes: report.Classes}, false), nil
 }
 
 // newest is the text of the newest look; nil where there is none yet, or it went wrong.
