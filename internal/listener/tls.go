@@ -85,6 +85,9 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 type limitedConn struct {
 	net.Conn
 	leave func()
+
+	mu   sync.Mutex
+	held *[]byte // see Hold; nil: nothing is held
 }
 
 func (c *limitedConn) Close() error {

@@ -87,7 +87,7 @@ func New(client *scheduler.Client, opts *Options) *API {
 		page = a.opts.Page(a)
 	}
 	v1 := a.permit(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if !a.serveJob(rw, r) && !unknownRoute(mux, rw, r) {
+		if !unknownRoute(mux, rw, r) {
 			mux.ServeHTTP(rw, r)
 		}
 	}))

@@ -2,10 +2,12 @@ package api
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"net/http"
 	"time"
 
+	"github.com/pelmill/pelmill/internal/listener"
 	"github.com/pelmill/pelmill/jobs"
 )
 
@@ -39,7 +41,7 @@ func (a *API) events(rw http.ResponseWriter, r *http.Request) {
 	header := rw.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("X-Accel-Buffering", "no") // proxies that buffer would hold events back
-	s := &stream{rw: rw, control: http.NewResponseController(rw), last: r.Header.Get("Last-Event-ID")}
+	s := &stream{rw: rw, request: r, control: http.NewResponseController(rw), last: r.Header.Get("Last-Event-ID")}
 	s.control.SetReadDeadline(time.Time{})
 	comments := time.NewTicker(commentEvery)
 	defer comments.Stop()
@@ -69,6 +71,7 @@ func (a *API) events(rw http.ResponseWriter, r *http.Request) {
 // stream writes events.
 type stream struct {
 	rw      http.ResponseWriter
+	request *http.Request
 	control *http.ResponseController
 	last    string // id of the last event that the client has
 }
@@ -76,10 +79,9 @@ type stream struct {
 // send writes text, which may be empty, and brings everything to the client. It is false where the client is gone.
 func (s *stream) send(text string) bool {
 	s.control.SetWriteDeadline(time.Now().Add(streamWrite))
-	if _, err := io.WriteString(s.rw, text); err != nil {
-		return false
-	}
-	return s.control.Flush() == nil
+	send := listener.Hold(s.request)
+	_, err := io.WriteString(s.rw, text)
+	return errors.Join(err, s.control.Flush(), send()) == nil
 }
 
 // status sends where the job stands, unless the client knows or nothing is known. It is false where nothing more will come.

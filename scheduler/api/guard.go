@@ -44,7 +44,11 @@ func (a *API) guard(next http.Handler) http.Handler {
 			write(rw, problem(http.StatusServiceUnavailable, "too many requests at once"))
 			return
 		}
-		ctx := context.WithValue(r.Context(), roleKey{}, a.roleFor(r))
+		role := a.roleFor(r)
+		if role != RoleNone && a.serveJob(rw, r) {
+			return
+		}
+		ctx := context.WithValue(r.Context(), roleKey{}, role)
 		if !events {
 			var cancel context.CancelFunc
 			limit := requestTime

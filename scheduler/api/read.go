@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pelmill/pelmill/codecs"
+	"github.com/pelmill/pelmill/internal/listener"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler"
 	"github.com/pelmill/pelmill/storage"
@@ -30,11 +32,11 @@ func (a *API) Job(ctx context.Context, id string) (Job, error) {
 	return job, nil
 }
 
-// serveJob answers to GET /v1/jobs/{id} with the text that was made at the last look: what pages and scripts ask again and
-// again costs no more than its writing. It is false where there is none, and for all other requests.
+// serveJob answers to GET /v1/jobs/{id} of a client that may read with the text that was made at the last look: what pages
+// and scripts ask again and again costs no more than its writing. It is false where there is none, and for all other requests.
 func (a *API) serveJob(rw http.ResponseWriter, r *http.Request) bool {
 	id, ok := strings.CutPrefix(r.URL.Path, "/v1/jobs/")
-	if !ok || r.Method != http.MethodGet || r.URL.RawQuery != "" || r.URL.ForceQuery || !jobs.ValidID(id) {
+	if !ok || r.Method != http.MethodGet || r.ContentLength != 0 || r.URL.RawQuery != "" || r.URL.ForceQuery || !jobs.ValidID(id) {
 		return false
 	}
 	w, err := a.watching(id)
@@ -49,7 +51,11 @@ func (a *API) serveJob(rw http.ResponseWriter, r *http.Request) bool {
 	header.Set("Content-Type", "application/json")
 	header.Set("Content-Length", strconv.Itoa(len(text.body)))
 	header.Set("ETag", text.etag)
+	control := http.NewResponseController(rw)
+	control.SetWriteDeadline(time.Now().Add(requestTime)) // a writer of tests has none
+	defer listener.Hold(r)()
 	rw.Write(text.body)
+	control.Flush()
 	return true
 }
 

@@ -71,7 +71,7 @@ func (a *API) Serve(o *ServeOptions) (at string, stop func(), err error) {
 	}
 	at = l.Addr().String()
 	server := &http.Server{Handler: a.handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleConnection, MaxHeaderBytes: mostHeader, TLSConfig: config,
-		ErrorLog: listener.ErrorLog(a.log)}
+		ErrorLog: listener.ErrorLog(a.log), ConnContext: listener.WithConn}
 	limited := listener.Limit(l, mostConnections)
 	var serving sync.WaitGroup
 	serving.Go(func() {
