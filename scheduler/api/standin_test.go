@@ -2,12 +2,15 @@ package api_test
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,16 +31,29 @@ func TestMain(m *testing.M) {
 }
 
 // standIn serves what every server must at least: it answers each request with the same bytes, those of a file,
-// without looking at it, and sends them once a second to who asked for events. What readers and the network of the machine
-// cost is the same as with a real server.
+// without looking at it, and sends its body once a second to who asked for events. What readers and the network of the
+// machine cost is the same as with a real server. The file is read again once a second.
 func standIn(address, file string) error {
-	job, err := os.ReadFile(file)
-	if err != nil {
+	type texts struct{ answer, chunk []byte }
+	var now atomic.Pointer[texts]
+	read := func() error {
+		answer, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		_, job, _ := bytes.Cut(answer, []byte("\r\n\r\n"))
+		event := append(append([]byte("event: status\nid: 0123456789abcdef\ndata: "), job...), '\n')
+		now.Store(&texts{answer, fmt.Appendf(nil, "%x\r\n%s\r\n", len(event), event)})
+		return nil
+	}
+	if err := read(); err != nil {
 		return err
 	}
-	answer := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(job), job)
-	event := append(append([]byte("event: status\nid: 0123456789abcdef\ndata: "), job...), '\n')
-	chunk := fmt.Appendf(nil, "%x\r\n%s\r\n", len(event), event)
+	go func() { // ends with the process
+		for read() == nil {
+			time.Sleep(time.Second)
+		}
+	}()
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
@@ -61,14 +77,14 @@ func standIn(address, file string) error {
 					}
 				}
 				if !events {
-					if _, err := conn.Write(answer); err != nil {
+					if _, err := conn.Write(now.Load().answer); err != nil {
 						return
 					}
 					continue
 				}
 				io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
 				for {
-					if _, err := conn.Write(chunk); err != nil {
+					if _, err := conn.Write(now.Load().chunk); err != nil {
 						return
 					}
 					time.Sleep(time.Second)
@@ -78,19 +94,23 @@ func standIn(address, file string) error {
 	}
 }
 
-// startStandIn starts it as a process of its own that answers with job. It gives the process and its address.
-func startStandIn(t testing.TB, job []byte) (*faults.Process, string) {
+// startStandIn starts it as a process of its own that answers with answer, until tell gives it another one. It gives the
+// process and its address.
+func startStandIn(t testing.TB, answer []byte) (p *faults.Process, server string, tell func(answer []byte)) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", services.FreePort(t))
-	file := filepath.Join(t.TempDir(), "job.json")
-	if err := os.WriteFile(file, job, 0o666); err != nil {
-		t.Fatal(err)
+	file := filepath.Join(t.TempDir(), "answer")
+	tell = func(answer []byte) {
+		if err := cmp.Or(os.WriteFile(file+".new", answer, 0o666), os.Rename(file+".new", file)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	p := faults.Start(t, "stand-in", []string{standInAt + "=" + address + " " + file}, self)
+	tell(answer)
+	p = faults.Start(t, "stand-in", []string{standInAt + "=" + address + " " + file}, self)
 	faults.Until(t, time.Minute, "the stand-in", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
@@ -98,5 +118,5 @@ func startStandIn(t testing.TB, job []byte) (*faults.Process, string) {
 		}
 		return err == nil
 	})
-	return p, "http://" + address
+	return p, "http://" + address, tell
 }
