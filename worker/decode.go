@@ -70,6 +70,9 @@ func (d *decoding) header(ctx context.Context, o *object, memoryOf func(codec.He
 	o.record.Codec, o.record.Version = o.codec.Info().Name, o.codec.Info().Version
 	head, err := headerOf(o.codec, o.data, d.view)
 	if err != nil {
+		if _, whole := headerOf(o.codec, o.data, codec.View{}); whole == nil && ctx.Err() == nil {
+			return &fault{outcome: jobs.OutcomeFailed, class: class.View, err: err} // what was asked for is not there
+		}
 		return decodeFault(ctx, err)
 	}
 	o.head.Shape, o.record.Shape = head.Shape, head.Shape

@@ -31,7 +31,8 @@ times of their sources. Images that are there already with the same bytes are sk
 alone unless --overwrite is given.
 
 --region decodes a part of each picture and --reduce a smaller one: pcwt and JPEG 2000
-files give both for a part of the work, and --region crops what other codecs decode.
+files give both for a part of the work, and --region crops what other codecs decode. A file
+that holds no such part or resolution is a failure (code 3).
 
 ` + exitHelp,
 		Example: `  pelmill decompress out back

@@ -19,6 +19,7 @@ const (
 	Crash     = "crash"     // the object ended worker processes
 	Timeout   = "timeout"   // the codec did not end in time
 	Device    = "device"    // the device failed
+	View      = "view"      // the file holds no such part or resolution of its image, which is decompressed
 )
 
 // Unsupported reports whether a class is that of objects that are no failures: nothing takes such a file or image.
@@ -26,5 +27,5 @@ func Unsupported(class string) bool { return class == Format || class == Image }
 
 // All gives the classes.
 func All() []string {
-	return []string{Malformed, Limit, Format, Image, Missing, Key, Changed, Storage, Exists, Verify, Quality, Codec, Crash, Timeout, Device}
+	return []string{Malformed, Limit, Format, Image, Missing, Key, Changed, Storage, Exists, Verify, Quality, Codec, Crash, Timeout, Device, View}
 }

@@ -20,4 +20,5 @@ var meanings = map[string]string{
 	Crash:     "the object ended worker processes",
 	Timeout:   "the codec did not end in time",
 	Device:    "the device failed",
+	View:      "the file holds no such part or resolution of its picture",
 }
