@@ -17,7 +17,6 @@ import (
 	"github.com/pelmill/pelmill/internal/container/dicom"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/jobs/class"
-	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/storage"
 	"github.com/pelmill/pelmill/worker/series"
 )
@@ -63,7 +62,8 @@ var imageExtensions = map[string]string{"png": ".png", "tiff": ".tif", "nii": ".
 
 // Decompress turns the files of any codec that it finds in src into picture files in
 // dst. The target's key is the source's with the codec's extension taken off and that
-// of the picture file put on: a/b.vq becomes a/b.png, and a/b.jpg.vq a/b.jpg.png.
+// of the picture file put on: a/b.vq becomes a/b.png, and a/b.jpg.vq a/b.jpg.png. One that ends so already stays as it is:
+// a/b.png.vq becomes a/b.png, unless another file of src could become that, or src and dst overlap.
 // Nothing else that is there is replaced; a picture file that is there already with the
 // same bytes is skipped. Each picture file is decoded again and compared before it is
 // stored. With Overwrite everything is replaced but what lies in src or is read by work
@@ -121,7 +121,8 @@ type decompression struct {
 
 // list calls found with every object of the source that is to be decoded.
 func (d *decompression) list(ctx context.Context, found func(*object) error) error {
-	return storage.Walk(ctx, d.src, nil, func(p storage.Page) error {
+	names := &pictureNames{codecs: d.codecs}
+	err := storage.Walk(ctx, d.src, nil, func(p storage.Page) error {
 		for _, o := range p.Objects {
 			if d.own.has(o.Key) {
 				continue
@@ -130,15 +131,22 @@ func (d *decompression) list(ctx context.Context, found func(*object) error) err
 			_, named := codecOf(d.codecs, o.Key)
 			named = named || origin.DICOM || dicomName(o.Key)
 			if !named && !d.opts.Sniff && !(origin.Copy && d.opts.Format == formatSource) || d.opts.Filter != nil && !d.opts.Filter(o.Key) {
+				if err := names.next(o.Key, nil, found); err != nil {
+					return err
+				}
 				continue
 			}
 			e := jobs.Entry{Key: o.Key, Size: o.Size, ETag: o.ETag, ModTime: o.ModTime}
-			if err := found(&object{entry: e, origin: origin, attempts: 1}); err != nil {
+			if err := names.next(o.Key, &object{entry: e, origin: origin, attempts: 1}, found); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return names.end(found)
 }
 
 // origin is what the records say of an object; the zero value where they say nothing.
@@ -354,7 +362,7 @@ func (o *Origin) writable() bool {
 
 // store creates the picture file. What it may replace is decided in picturestore.go.
 func (d *decompression) store(ctx context.Context, o *object) error {
-	target := d.target(o.record.Key, o.image, o.format)
+	target := d.target(o)
 	if d.opts.Format == formatSource && o.origin.Key != "" {
 		target = o.origin.Key
 	}
@@ -385,12 +393,13 @@ func (d *decompression) storeAs(ctx context.Context, o *object, target string) e
 }
 
 // target is the key of the picture file.
-func (d *decompression) target(key string, m *raster.Image, format string) string {
+func (d *decompression) target(o *object) string {
+	key, m := o.record.Key, o.image
 	stem := key
 	if c, ok := codecOf(d.codecs, key); ok {
 		stem = stripExtension(key, c.Info())
 	}
-	ext := imageExtensions[format]
+	ext := imageExtensions[o.format]
 	if ext == "" { // pnm, whose files are called by what they hold
 		switch {
 		case m.Alpha():
@@ -400,6 +409,9 @@ func (d *decompression) target(key string, m *raster.Image, format string) strin
 		default:
 			ext = ".ppm"
 		}
+	}
+	if o.stemIsName && d.own.overlap.Relation == storage.Disjoint && sameExtension(path.Ext(stem), ext) {
+		return stem
 	}
 	return stem + ext
 }

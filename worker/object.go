@@ -31,17 +31,18 @@ import (
 //
 // An object belongs to the goroutine that brings it through its stages.
 type object struct {
-	index    int          // in its chunk
-	entry    jobs.Entry   // the source as it was listed; since fetch as it was read
-	claim    *jobs.Claim  // what is to be verified
-	found    jobs.Version // what is there instead, where it is not what was recorded
-	origin   Origin       // of a file that is decompressed
-	attempts int          // the one at work included
-	alone    bool         // nothing else is at work, and no device
-	deaths   int          // of processes, with the object in flight
-	age      int64        // of its chunk: the lowest gets the next core
-	job      string       // for the log
-	logKey   string       // the key as the log may have it
+	index      int          // in its chunk
+	entry      jobs.Entry   // the source as it was listed; since fetch as it was read
+	claim      *jobs.Claim  // what is to be verified
+	found      jobs.Version // what is there instead, where it is not what was recorded
+	origin     Origin       // of a file that is decompressed
+	stemIsName bool         // its picture file gets the key without the codec's extension, if that ends as it should: see pictureNames
+	attempts   int          // the one at work included
+	alone      bool         // nothing else is at work, and no device
+	deaths     int          // of processes, with the object in flight
+	age        int64        // of its chunk: the lowest gets the next core
+	job        string       // for the log
+	logKey     string       // the key as the log may have it
 
 	batches *batcher                       // of the device; nil: the CPU
 	awaited bool                           // batches counts on it

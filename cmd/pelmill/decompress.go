@@ -23,7 +23,8 @@ func (p *program) decompress() *cobra.Command {
 		Use:   "decompress SRC DST",
 		Short: "Turn compressed files into images again",
 		Long: `Decode every file of SRC that a codec wrote and write it to DST as an image: a/b.vq
-becomes a/b.png. Without --format it is PNG, TIFF for what PNG cannot hold, or NIfTI for
+becomes a/b.png, a/b.jpg.vq a/b.jpg.png, and a/b.png.vq a/b.png, unless a/b.vq is there, too, or
+SRC and DST overlap. Without --format it is PNG, TIFF for what PNG cannot hold, or NIfTI for
 volumes. --format source gives the images the names and formats of their sources again, which
 the records of SRC have, where the format can be written (png, tiff, nii, pnm; others become as
 without it), and copies what SRC has as copies of sources. Images have the modification
