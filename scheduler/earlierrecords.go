@@ -30,6 +30,9 @@ type record struct {
 	Job          string       `json:"of_job,omitempty"` // whose record it is; records themselves do not say
 }
 
+// intent reports whether a record is only what a process was about to store, see intents.
+func (r *record) intent() bool { return r.Fingerprint == "" && r.TargetSHA256 != "" }
+
 // openAtOnce is the number of earlier jobs whose records are read side by side.
 // The records of all older ones go through a sort on the local disk first.
 const openAtOnce = 8
@@ -383,12 +386,18 @@ func (l *earlierRecords) close() {
 // valid gives the newest record that says that the work on e is done, if its result
 // is still there, which the caller looks up: a result with its fingerprint, or a
 // verdict that would be the same again. A record whose target a newer one of the same
-// key took over says nothing.
+// key took over says nothing. An intent of the very content that a record has takes nothing
+// over: its process was killed after the record was stored and before the intent was removed.
 func valid(records []record, spec *jobs.Spec, e jobs.Entry) (rec record, ok bool) {
 	fingerprint := spec.Fingerprint(e)
-	var taken []string
+	var newer []record
+	taken := func(r *record) bool {
+		return slices.ContainsFunc(newer, func(n record) bool {
+			return n.Target == r.Target && !(n.intent() && n.TargetSHA256 == r.TargetSHA256)
+		})
+	}
 	for _, r := range records {
-		if r.Outcome != jobs.OutcomeCompressed && r.Outcome != jobs.OutcomeKept || slices.Contains(taken, r.Target) {
+		if r.Outcome != jobs.OutcomeCompressed && r.Outcome != jobs.OutcomeKept || taken(&r) {
 			continue
 		}
 		copied := r.Target != "" || spec.Larger != "copy"
@@ -396,13 +405,13 @@ func valid(records []record, spec *jobs.Spec, e jobs.Entry) (rec record, ok bool
 			return r, true
 		}
 		if r.Target != "" {
-			taken = append(taken, r.Target)
+			newer = append(newer, r)
 		}
 	}
 	verdict, quality := spec.Verdict(e), spec.QualityVerdict(e)
 	for _, r := range records {
 		copied := r.Target != "" || spec.Others != "copy"
-		if (r.Verdict == verdict || r.Verdict == quality) && copied && !slices.Contains(spec.Again, r.Outcome) && !slices.Contains(taken, r.Target) {
+		if (r.Verdict == verdict || r.Verdict == quality) && copied && !slices.Contains(spec.Again, r.Outcome) && !taken(&r) {
 			return r, true
 		}
 	}

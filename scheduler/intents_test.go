@@ -49,3 +49,35 @@ func TestIntents(t *testing.T) {
 		t.Errorf("%v (%v), want of c.png %v and of torn.png nothing", old, err, want)
 	}
 }
+
+// A process that is killed after the records of a chunk are stored leaves its intents. They are of the content that the
+// records have, so that the work stays done; where they are of another content, nobody knows what lies there.
+func TestIntentsBesideTheirRecords(t *testing.T) {
+	r := newRigOn(t, "", "file://"+t.TempDir(), "file://"+t.TempDir())
+	r.worker.write = true
+	r.worker.start(t, 1)
+	defer r.run(r.scheduler(nil))()
+	r.put(r.source, "a.png", "b.png", "c.png")
+	id := r.nights(1)[0]
+	err := r.client.Results(t.Context(), r.target, id, func(res jobs.Result) error {
+		i := jobs.Intent{Key: res.Key, Outcome: res.Outcome, Target: res.Target, TargetSize: res.TargetSize, TargetSHA256: res.TargetSHA256}
+		switch res.Key {
+		case "b.png":
+			i.TargetSHA256 = sha([]byte("something else"))
+		case "c.png":
+			return nil
+		}
+		line, err := json.Marshal(&i)
+		if err == nil {
+			err = storage.Append(t.Context(), r.bucket(r.target), jobs.Folder(id).Intent(0), append(line, '\n'))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := r.client.DryRun(t.Context(), jobs.Spec{Source: r.source, Target: r.target, Codec: "tiny"}, nil, "")
+	if err != nil || plan.Skipped != 2 || plan.Objects != 3 {
+		t.Errorf("%d of %d done (%v), want a.png and c.png", plan.Skipped, plan.Objects, err)
+	}
+}

@@ -25,7 +25,7 @@ func (c *chunk) intend(ctx context.Context, e *jobs.Entry, key string, size int6
 }
 
 // forgetIntents removes the intents of a chunk whose records are stored. What stays behind
-// costs a few kilobytes.
+// costs a few kilobytes: it says what the records say.
 func (c *chunk) forgetIntents(ctx context.Context) {
 	if !c.intends() {
 		return
