@@ -10,6 +10,7 @@ import (
 	"errors"
 	"math"
 	mathbits "math/bits"
+	"slices"
 )
 
 // ErrCutShort says that more bits were read than there are.
@@ -71,6 +72,16 @@ func (w *Writer) Append(o *Writer) {
 		w.Write(uint64(b), 8)
 	}
 	w.Write(o.acc, o.n)
+}
+
+// AppendBackward appends bits that were collected from their end: the lowest n bits of
+// first, n at most 32, then words from the last to the first.
+func (w *Writer) AppendBackward(words []uint32, first uint64, n uint) {
+	w.Write(first&(1<<n-1), n)
+	w.out = slices.Grow(w.out, 4*len(words)+8)
+	for i := len(words) - 1; i >= 0; i-- {
+		w.Write(uint64(words[i]), 32)
+	}
 }
 
 // Range is one of the four distributions of a U32 field: a constant, or Bits bits and

@@ -12,6 +12,19 @@ type slot struct {
 	offset2 uint16 // what a position gets added for the other symbol
 }
 
+// packedSlot is a slot in one integer, from the lowest bit: cut, right, freq, freq and
+// freq2 exclusive or, offset2.
+type packedSlot uint64
+
+func (s slot) pack() packedSlot {
+	return packedSlot(s.cut) | packedSlot(s.right)<<8 | packedSlot(s.freq)<<16 | packedSlot(s.freq^s.freq2)<<32 | packedSlot(s.offset2)<<48
+}
+
+func (p packedSlot) unpack() slot {
+	freq := uint16(p >> 16)
+	return slot{cut: uint8(p), right: uint8(p >> 8), freq: freq, freq2: freq ^ uint16(p>>32), offset2: uint16(p >> 48)}
+}
+
 // aliasTable builds the table of 2^logAlpha entries for frequencies that sum to 4096.
 func aliasTable(freqs []uint16, logAlpha uint) ([]slot, error) {
 	size := 1 << logAlpha

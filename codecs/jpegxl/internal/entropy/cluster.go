@@ -123,17 +123,25 @@ func reassign(workers *pool.Pool, hists []histogram, used []int, of []uint8, cen
 	}
 	workers.Spans(len(used), 256, func(lo, hi int) {
 		for _, i := range used[lo:hi] {
-			best, at := int64(math.MaxInt64), 0
-			for k := range centres {
+			// The cluster that the context is in comes first: few of the others need be
+			// looked at to the end. Equal costs go to the lowest.
+			best, at := int64(math.MaxInt64), int(of[i])
+			for next := -1; next < n; next++ {
+				k := next
+				if next < 0 {
+					k = at
+				}
 				if centres[k].total == 0 {
 					continue
 				}
 				cost := int64(0)
-				row := costs[k*longest:]
+				row := costs[k*longest:][:longest]
 				for s, c := range hists[i].counts {
-					cost += int64(c) * row[s]
+					if cost += int64(c) * row[s]; cost > best {
+						break
+					}
 				}
-				if cost < best {
+				if cost < best || cost == best && k < at {
 					best, at = cost, k
 				}
 			}

@@ -47,8 +47,13 @@ func nLog(n uint32) int64 {
 	if n < uint32(len(smallLogs)) {
 		return smallLogs[n]
 	}
-	return int64(n) * log2(n)
+	return largeLog(n)
 }
+
+// largeLog is of its own so that nLog is inlined.
+//
+//go:noinline
+func largeLog(n uint32) int64 { return int64(n) * log2(n) }
 
 // histogram counts tokens.
 type histogram struct {

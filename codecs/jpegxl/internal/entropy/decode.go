@@ -11,12 +11,16 @@ type Code struct {
 	clusters []uint8 // of each context, and of LZ77's distances behind them
 	configs  []config
 	logAlpha uint
-	alias    [][]slot       // of each cluster; nil with prefix codes
+	slots    []packedSlot   // 2^logAlpha of each cluster; nil with prefix codes
 	prefix   []*prefixTable // of each cluster; nil with rANS
 	lz77     *lz77
-	freqs    [][]uint16 // of a code that was made by NewCode
-	encoder  []encoderTable
-	headers  []distribution
+
+	// Of a code that was made by NewCode:
+	freqs   [][]uint16 // of each cluster
+	headers []distribution
+	symbols []encoderSymbol // stride for each cluster
+	stride  int
+	places  []uint16 // 4096 for each cluster
 }
 
 // ReadCode reads the distributions of contexts.
@@ -61,8 +65,7 @@ func readCode(r *bits.Reader, contexts int, repetitions bool) (*Code, error) {
 	if prefix {
 		return c, c.readPrefixes(r, count)
 	}
-	c.alias = make([][]slot, count)
-	for i := range c.alias {
+	for range count {
 		freqs, err := readFreqs(r)
 		if err != nil {
 			return nil, err
@@ -70,11 +73,15 @@ func readCode(r *bits.Reader, contexts int, repetitions bool) (*Code, error) {
 		for len(freqs) > 0 && freqs[len(freqs)-1] == 0 {
 			freqs = freqs[:len(freqs)-1]
 		}
-		if c.alias[i], err = aliasTable(freqs, c.logAlpha); err != nil {
+		table, err := aliasTable(freqs, c.logAlpha)
+		if err != nil {
 			return nil, err
 		}
 		if err := r.Err(); err != nil {
 			return nil, err
+		}
+		for _, s := range table {
+			c.slots = append(c.slots, s.pack())
 		}
 	}
 	return c, nil
@@ -187,7 +194,7 @@ type Decoder struct {
 	code  *Code
 	state uint32
 	shift uint // of a position in an alias table
-	mask  uint32
+	log   uint // of the entries of one
 	lz    *window
 }
 
@@ -195,10 +202,9 @@ type Decoder struct {
 // coded, 0 where there is none (C.3.3).
 func (c *Code) Decoder(r *bits.Reader, multiplier int) *Decoder {
 	d := &Decoder{r: r, code: c}
-	if c.alias != nil {
+	if c.slots != nil {
 		d.state = r.Read(32)
-		d.shift = logTotal - c.logAlpha
-		d.mask = 1<<d.shift - 1
+		d.shift, d.log = logTotal-c.logAlpha, c.logAlpha
 	}
 	if c.lz77 != nil {
 		d.lz = newWindow(multiplier)
@@ -211,10 +217,10 @@ func (d *Decoder) Read(context int) uint32 { return d.ReadCluster(int(d.code.clu
 
 // Constant says whether all integers of a cluster are one that takes no bits, and which.
 func (d *Decoder) Constant(cluster int) (v uint32, ok bool) {
-	if d.code.alias == nil || d.lz != nil {
+	if d.code.slots == nil || d.lz != nil {
 		return 0, false
 	}
-	t := &d.code.alias[cluster][0]
+	t := d.code.slots[cluster<<d.log].unpack()
 	return uint32(t.right), t.freq2 == total && t.cut == 0 && uint32(t.right) < 1<<d.code.configs[cluster].split
 }
 
@@ -226,47 +232,33 @@ func (d *Decoder) ReadCluster(cluster int) uint32 {
 	if d.lz != nil {
 		return d.readRepeated(cluster)
 	}
-	r := d.r
-	r.Fill()
-	if d.code.alias != nil {
-		t := &d.code.alias[cluster][d.state&(total-1)>>d.shift]
-		at := d.state & d.mask
-		symbol, freq, offset := d.state&(total-1)>>d.shift, uint32(t.freq), at
-		if at >= uint32(t.cut) {
-			symbol, freq, offset = uint32(t.right), uint32(t.freq2), at+uint32(t.offset2)&0xffff
-		}
-		d.state = freq*(d.state>>logTotal) + offset&(total-1)
-		if d.state < 1<<16 {
-			d.state = d.state<<16 | r.Peek(16)
-			r.Skip(16)
-		}
-		c := &d.code.configs[cluster]
-		if symbol < 1<<c.split {
-			return symbol
-		}
-		return c.value(r, symbol)
+	symbol := d.symbol(cluster)
+	c := &d.code.configs[cluster]
+	if symbol < 1<<(c.split&31) {
+		return symbol
 	}
-	return d.code.configs[cluster].value(r, d.code.prefix[cluster].read(r))
+	return c.value(d.r, symbol)
 }
 
-// symbol reads a token.
+// symbol reads a token. It has no branches for rANS: what they would depend on is as good
+// as random.
 func (d *Decoder) symbol(cluster int) uint32 {
 	r := d.r
 	r.Fill()
-	if d.code.alias == nil {
+	if d.code.slots == nil {
 		return d.code.prefix[cluster].read(r)
 	}
-	t := &d.code.alias[cluster][d.state&(total-1)>>d.shift]
-	at := d.state & d.mask
-	symbol, freq, offset := d.state&(total-1)>>d.shift, uint32(t.freq), at
-	if at >= uint32(t.cut) {
-		symbol, freq, offset = uint32(t.right), uint32(t.freq2), at+uint32(t.offset2)
-	}
-	d.state = freq*(d.state>>logTotal) + offset&(total-1)
-	if d.state < 1<<16 {
-		d.state = d.state<<16 | r.Peek(16)
-		r.Skip(16)
-	}
+	index := d.state & (total - 1) >> (d.shift & 31)
+	at := d.state & (1<<(d.shift&31) - 1)
+	s := d.code.slots[cluster<<(d.log&31)|int(index)]
+	other := uint32(int32(uint32(s&0xff)-1-at) >> 31) // all ones where the slot is that of the other symbol
+	symbol := index ^ (index^uint32(s>>8&0xff))&other
+	freq := uint32(s>>16&0xffff) ^ uint32(s>>32&0xffff)&other
+	offset := at + uint32(s>>48)&other
+	state := freq*(d.state>>logTotal) + offset&(total-1)
+	low := uint(int64(uint64(state)-1<<16)>>63) & 16 // bits that the state takes in
+	d.state = state<<low | r.Peek(low)
+	r.Skip(low)
 	return symbol
 }
 
@@ -287,7 +279,7 @@ func (d *Decoder) End() error {
 	if err := d.r.Err(); err != nil {
 		return err
 	}
-	if d.code.alias != nil && d.state != initial {
+	if d.code.slots != nil && d.state != initial {
 		return malformed("a stream does not end in the state that it began with")
 	}
 	return nil

@@ -15,39 +15,37 @@ type Token uint32
 const (
 	valueBits = 18
 
-	MaxValue    = 1<<valueBits - 1      // of a token's integer
-	MaxContexts = 1 << (32 - valueBits) // of a code
-	alphabet    = 72                    // tokens that integers up to MaxValue have at most, in the configurations in use
+	MaxValue    = 1<<valueBits - 1         // of a token's integer
+	MaxContexts = 1<<(32-valueBits) - 1    // of a code
+	repeatToken = MaxContexts << valueBits // tokens from there on are repetitions
 )
 
 // MakeToken joins a context and an integer.
 func MakeToken(context int, v uint32) Token { return Token(uint32(context)<<valueBits | v) }
 
+// Repeat stands for n more tokens like the one before it, at most [MaxValue].
+func Repeat(n int) Token { return repeatToken | Token(n) }
+
 func (t Token) context() int  { return int(t >> valueBits) }
 func (t Token) value() uint32 { return uint32(t) & MaxValue }
+func (t Token) repeats() bool { return t >= repeatToken }
 
-// encoderTable finds the slots of a symbol: the one with offset o is at places[first+o].
-type encoderTable struct {
-	symbols []encoderSymbol
-	places  []uint16
-}
-
-// encoderSymbol is a symbol's frequency and first place, and 2^64/freq rounded up, by which
-// 32-bit integers are divided: 0 for a frequency of 1.
+// encoderSymbol is a symbol's frequency, the place of its first slot, and 2^64/freq rounded
+// up, by which 32-bit integers are divided: 0 for a frequency of 1.
 type encoderSymbol struct {
 	freq, first uint32
 	reciprocal  uint64
 }
 
-// smallToken is the token of a small integer in the standard configuration, and its n raw
-// bits.
-type smallToken struct{ symbol, raw, n uint8 }
+// smallToken is the token of a small integer in the standard configuration, its raw bits
+// and their number: symbol | number<<8 | bits<<16.
+type smallToken uint32
 
 // smallTokens holds those of integers below 256.
 var smallTokens = func() (table [256]smallToken) {
 	for v := range table {
 		t, raw, n := standard.token(uint32(v))
-		table[v] = smallToken{uint8(t), uint8(raw), uint8(n)}
+		table[v] = smallToken(t | uint32(n)<<8 | raw<<16)
 	}
 	return table
 }()
@@ -55,7 +53,7 @@ var smallTokens = func() (table [256]smallToken) {
 // symbolOf is the token of any integer.
 func symbolOf(v uint32) uint32 {
 	if v < uint32(len(smallTokens)) {
-		return uint32(smallTokens[v].symbol)
+		return uint32(smallTokens[v] & 0xff)
 	}
 	t, _, _ := standard.token(v)
 	return t
@@ -64,15 +62,26 @@ func symbolOf(v uint32) uint32 {
 // NewCode makes distributions for the tokens of all streams.
 func NewCode(workers *pool.Pool, contexts int, streams ...[]Token) *Code {
 	spans := divide(streams)
-	parts := min(len(spans), workers.Size())
-	counts := make([][]uint32, max(parts, 1))
-	counts[0] = make([]uint32, contexts*alphabet)
+	parts := max(1, min(len(spans), workers.Size()))
+	largest := make([]uint32, parts)
 	workers.Each(parts, func(p int) {
-		if p > 0 {
-			counts[p] = make([]uint32, contexts*alphabet)
-		}
 		for i := p; i < len(spans); i += parts {
-			count(counts[p], spans[i])
+			for _, t := range spans[i] {
+				if !t.repeats() {
+					largest[p] |= t.value()
+				}
+			}
+		}
+	})
+	for _, v := range largest {
+		largest[0] |= v
+	}
+	alphabet := int(symbolOf(largest[0])) + 1
+	counts := make([][]uint32, parts)
+	workers.Each(parts, func(p int) {
+		counts[p] = make([]uint32, contexts*alphabet)
+		for i := p; i < len(spans); i += parts {
+			count(counts[p], alphabet, spans[i])
 		}
 	})
 	for _, more := range counts[1:] {
@@ -98,8 +107,12 @@ func divide(streams [][]Token) [][]Token {
 	var spans [][]Token
 	for _, s := range streams {
 		for len(s) > most {
-			spans = append(spans, s[:most])
-			s = s[most:]
+			n := most
+			if s[n].repeats() {
+				n--
+			}
+			spans = append(spans, s[:n])
+			s = s[n:]
 		}
 		if len(s) > 0 {
 			spans = append(spans, s)
@@ -108,9 +121,15 @@ func divide(streams [][]Token) [][]Token {
 	return spans
 }
 
-func count(counts []uint32, tokens []Token) {
+func count(counts []uint32, alphabet int, tokens []Token) {
+	at := 0
 	for _, t := range tokens {
-		counts[t.context()*alphabet+int(symbolOf(t.value()))]++
+		if t.repeats() {
+			counts[at] += t.value()
+			continue
+		}
+		at = t.context()*alphabet + int(symbolOf(t.value()))
+		counts[at]++
 	}
 }
 
@@ -122,43 +141,48 @@ func (c *Code) distribute(sums []histogram) {
 	}
 	c.logAlpha = max(5, bitsOf(longest-1))
 	c.freqs = make([][]uint16, len(sums))
-	c.encoder = make([]encoderTable, len(sums))
+	c.stride = longest
+	c.symbols = make([]encoderSymbol, len(sums)*longest)
+	c.places = make([]uint16, len(sums)*total)
 	for i := range sums {
 		freqs := chooseFreqs(&sums[i])
 		c.freqs[i] = freqs.freqs
 		c.headers = append(c.headers, freqs)
-		c.encoder[i] = newEncoderTable(freqs.freqs, c.logAlpha)
+		c.setEncoder(i)
 	}
 }
 
-func newEncoderTable(freqs []uint16, logAlpha uint) encoderTable {
-	alias, err := aliasTable(freqs, logAlpha)
+// setEncoder fills the tables of a cluster: the slot of a symbol with offset o is at
+// places[first+o].
+func (c *Code) setEncoder(k int) {
+	freqs := c.freqs[k]
+	alias, err := aliasTable(freqs, c.logAlpha)
 	if err != nil {
 		panic(err) // the frequencies are ours
 	}
-	e := encoderTable{symbols: make([]encoderSymbol, len(freqs)), places: make([]uint16, total)}
-	at := uint32(0)
+	symbols := c.symbols[k*c.stride:]
+	at := uint32(k * total)
 	for s, f := range freqs {
-		e.symbols[s] = encoderSymbol{freq: uint32(f), first: at}
+		symbols[s] = encoderSymbol{freq: uint32(f), first: at}
 		if f > 1 {
-			e.symbols[s].reciprocal = math.MaxUint64/uint64(f) + 1
+			symbols[s].reciprocal = math.MaxUint64/uint64(f) + 1
 		}
 		at += uint32(f)
 	}
-	shift := logTotal - logAlpha
-	for state := range uint32(total) {
-		t := &alias[state>>shift]
-		position := state & (1<<shift - 1)
-		symbol, offset := state>>shift, position
-		if position >= uint32(t.cut) {
-			symbol, offset = uint32(t.right), (position+uint32(t.offset2))&(total-1)
+	entry := total >> c.logAlpha
+	for i := range alias {
+		t := &alias[i]
+		state := i * entry
+		own, cut := c.places[symbols[min(i, len(freqs)-1)].first:], int(t.cut)
+		for o := range cut {
+			own[o] = uint16(state + o)
 		}
-		if freqs[symbol] == total {
-			offset = state
+		other, offset := c.places[symbols[t.right].first:], cut+int(t.offset2)
+		for o := cut; o < entry; o++ {
+			other[offset&(total-1)] = uint16(state + o)
+			offset++
 		}
-		e.places[e.symbols[symbol].first+offset] = uint16(state)
 	}
-	return e
 }
 
 // WriteHeader writes the distributions.
@@ -183,39 +207,109 @@ func (c *Code) WriteHeader(w *bits.Writer) {
 
 // WriteTokens writes one stream.
 func (c *Code) WriteTokens(w *bits.Writer, tokens []Token) {
-	state := uint32(initial)
-	const renormalised = 1 << 16
-	low := make([]uint32, len(tokens)) // renormalised and the bits that the state sheds at a token
-	for i := len(tokens) - 1; i >= 0; i-- {
-		t := tokens[i]
-		k := c.clusters[t.context()]
-		e := &c.encoder[k]
-		symbol := &e.symbols[symbolOf(t.value())]
-		if state>>(32-logTotal) >= symbol.freq {
-			low[i] = renormalised | state&0xffff
-			state >>= 16
-		}
-		q := state
-		if symbol.reciprocal != 0 {
-			high, _ := mathbits.Mul64(uint64(state), symbol.reciprocal)
-			q = uint32(high)
-		}
-		state = q<<logTotal | uint32(e.places[symbol.first+state-q*symbol.freq])
+	c.WriteStreams([]*bits.Writer{w}, [][]Token{tokens})
+}
+
+// Lanes is how many streams are written at once. The state of a stream after a token is
+// found in a table too large for the nearest cache: while one stream waits for it, others
+// go on.
+const Lanes = 4
+
+// WriteStreams writes each stream to the writer of its place.
+func (c *Code) WriteStreams(writers []*bits.Writer, streams [][]Token) {
+	for len(streams) > Lanes {
+		c.WriteStreams(writers[:Lanes], streams[:Lanes])
+		writers, streams = writers[Lanes:], streams[Lanes:]
 	}
-	w.Write(uint64(state), 32)
-	for i, t := range tokens {
-		if low[i] != 0 {
-			w.Write(uint64(low[i]&0xffff), 16)
-		}
-		switch v := t.value(); {
-		case v < 16:
-		case v < uint32(len(smallTokens)):
-			w.Write(uint64(smallTokens[v].raw), uint(smallTokens[v].n))
-		default:
-			_, raw, n := standard.token(v)
-			w.Write(uint64(raw), n)
+	var all [Lanes]lane
+	active := make([]*lane, 0, Lanes)
+	for i, s := range streams {
+		all[i] = lane{tokens: s, state: initial, words: make([]uint32, 0, len(s)/8+16)}
+		if len(s) > 0 {
+			active = append(active, &all[i])
 		}
 	}
+	for len(active) > 0 {
+		left := len(active[0].tokens)
+		for _, l := range active {
+			left = min(left, len(l.tokens))
+		}
+		for range left {
+			for _, l := range active {
+				c.writeLast(l)
+			}
+		}
+		active = slices.DeleteFunc(active, func(l *lane) bool { return len(l.tokens) == 0 })
+	}
+	for i, w := range writers {
+		w.Write(uint64(all[i].state), 32)
+		w.AppendBackward(all[i].words, all[i].acc, all[i].n)
+	}
+}
+
+// lane is a stream that is written from its last token to the first, as rANS does, and so
+// are its bits: words are those of the stream from its end, and the lowest n bits of acc
+// stand before them.
+type lane struct {
+	tokens []Token // that are left
+	state  uint32
+	n      uint
+	acc    uint64
+	words  []uint32
+}
+
+// writeLast writes the last token that is left, unless a repetition was written with it.
+func (c *Code) writeLast(l *lane) {
+	if len(l.tokens) == 0 {
+		return
+	}
+	t := l.tokens[len(l.tokens)-1]
+	l.tokens = l.tokens[:len(l.tokens)-1]
+	if t.repeats() {
+		c.repeat(l, int(t.value()))
+		return
+	}
+	c.write(l, t)
+}
+
+// repeat writes the last token that is left n times, without taking it. The only symbol
+// of a distribution takes no bits.
+func (c *Code) repeat(l *lane, n int) {
+	t := l.tokens[len(l.tokens)-1]
+	if v := t.value(); v < 1<<standard.split && c.freqs[c.clusters[t.context()]][v] == total {
+		return
+	}
+	for range n {
+		c.write(l, t)
+	}
+}
+
+func (c *Code) write(l *lane, t Token) {
+	v := t.value()
+	var sym, raw uint32
+	var length uint
+	if v < uint32(len(smallTokens)) {
+		small := smallTokens[v]
+		sym, raw, length = uint32(small&0xff), uint32(small>>16), uint(small>>8&0xff)
+	} else {
+		sym, raw, length = standard.token(v)
+	}
+	symbol := &c.symbols[int(c.clusters[t.context()])*c.stride+int(sym)]
+	state, freq := l.state, symbol.freq
+	// shed is 16 where state>>20 >= freq, else 0.
+	shed := uint(int64(uint64(freq)<<(32-logTotal)-1-uint64(state))>>63) & 16
+	l.acc = (l.acc<<(length&31)|uint64(raw))<<shed | uint64(state&(1<<shed-1))
+	if l.n += length + shed; l.n >= 32 {
+		l.n -= 32
+		l.words = append(l.words, uint32(l.acc>>(l.n&31)))
+	}
+	state >>= shed
+	q := state
+	if symbol.reciprocal != 0 {
+		high, _ := mathbits.Mul64(uint64(state), symbol.reciprocal)
+		q = uint32(high)
+	}
+	l.state = q<<logTotal | uint32(c.places[symbol.first+state-q*freq])
 }
 
 // WriteMap writes a map of contexts that stands alone; see [Map].

@@ -1,8 +1,10 @@
 package entropy
 
 import (
+	"bytes"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/jpegxl/internal/bits"
@@ -35,6 +37,44 @@ func streams(seed uint64, contexts, n int) [][]Token {
 		}
 	}
 	return out
+}
+
+// repeated is a stream with repetitions in place of equal tokens that follow each other.
+func repeated(tokens []Token) []Token {
+	var out []Token
+	for i := 0; i < len(tokens); {
+		n := 1
+		for i+n < len(tokens) && tokens[i+n] == tokens[i] {
+			n++
+		}
+		if out = append(out, tokens[i]); n > 1 {
+			out = append(out, Repeat(n-1))
+		}
+		i += n
+	}
+	return out
+}
+
+func TestRepetitions(t *testing.T) {
+	for seed := range uint64(30) {
+		list := streams(seed, 3, 3000)
+		runs := make([][]Token, len(list))
+		for i := range list {
+			list[i] = append(list[i], slices.Repeat([]Token{MakeToken(2, 7)}, int(seed)*10)...)
+			runs[i] = repeated(list[i])
+		}
+		var want, got bits.Writer
+		for w, streams := range map[*bits.Writer][][]Token{&want: list, &got: runs} {
+			code := NewCode(pool.Of(1), 3, streams...)
+			code.WriteHeader(w)
+			for _, s := range streams {
+				code.WriteTokens(w, s)
+			}
+		}
+		if !bytes.Equal(got.Bytes(), want.Bytes()) {
+			t.Errorf("seed %d: repetitions change the stream", seed)
+		}
+	}
 }
 
 func TestTokensComeBack(t *testing.T) {

@@ -65,10 +65,10 @@ func (r *bitReader) symbol(d *decoder) int {
 		r.fill()
 	}
 	if e := d.lookup[r.acc>>(64-lookupBits)]; e != 0 {
-		n := int(e >> 8)
+		n := e.length()
 		r.acc <<= n
 		r.n -= n
-		return int(e & 0xff)
+		return e.symbol()
 	}
 	s, n := d.long(uint32(r.acc >> 48))
 	if n == 0 {

@@ -5,11 +5,21 @@ const lookupBits = 11
 
 // decoder decodes one Huffman table.
 type decoder struct {
-	lookup [1 << lookupBits]uint16 // length<<8 | symbol; 0: a longer code, or none
-	limit  [18]int32               // one more than the last code of a length, in 16 bits; rises
-	base   [17]int32               // place in symbols of a code of a length, less the code
+	lookup [1 << lookupBits]lookup
+	limit  [18]int32 // one more than the last code of a length, in 16 bits; rises
+	base   [17]int32 // place in symbols of a code of a length, less the code
 	values []uint16
 }
+
+// lookup is what the next bits tell, from the lowest bit: the symbol in 8 bits, the length
+// of its code in 5, and where the bits of its number are among them too, their length with
+// the code's in 5 bits, and the number. 0: the code is longer, or there is none.
+type lookup int32
+
+func (l lookup) symbol() int   { return int(l & 0xff) }
+func (l lookup) length() int   { return int(l >> 8 & 31) }
+func (l lookup) complete() int { return int(l >> 13 & 31) } // length with the number; 0: it is not there
+func (l lookup) number() int16 { return int16(l >> 18) }
 
 // newDecoder builds the decoder. The sentinel is no code of its own: it is met only where
 // the file uses the code of all ones, which stands for nothing.
@@ -20,10 +30,7 @@ func newDecoder(t *HuffmanTable) *decoder {
 		d.base[n] = at - code
 		for range t.Counts[n] {
 			if n <= lookupBits && int(at) < len(t.Symbols) && t.Symbols[at] != sentinel {
-				first := code << (lookupBits - n)
-				for i := first; i < first+1<<(lookupBits-n) && i < 1<<lookupBits; i++ {
-					d.lookup[i] = uint16(n)<<8 | t.Symbols[at]
-				}
+				d.fill(int(code), n, int(t.Symbols[at]))
 			}
 			code++
 			at++
@@ -32,6 +39,27 @@ func newDecoder(t *HuffmanTable) *decoder {
 		code <<= 1
 	}
 	return d
+}
+
+// fill enters a code of n bits.
+func (d *decoder) fill(code, n, symbol int) {
+	free := lookupBits - n
+	s := symbol & 15
+	e := lookup(symbol | n<<8)
+	for i := range 1 << free {
+		at := code<<free + i
+		if at >= len(d.lookup) {
+			return
+		}
+		d.lookup[at] = e
+		if s > 0 && s <= free {
+			v := i >> (free - s)
+			if v < 1<<(s-1) {
+				v += -1<<s + 1
+			}
+			d.lookup[at] = e | lookup((n+s)<<13|v<<18)
+		}
+	}
 }
 
 // long finds a code that the lookup does not have in the next 16 bits. Length 0: there is

@@ -48,7 +48,8 @@ const (
 	sentinel   = 256     // the symbol of the code of all ones, which no file uses
 	maxDC      = 2047    // what a codestream holds
 	maxAC      = 4095
-	sureDC     = 1023 // what it holds of every image
+	maxValues  = 1 << 31 // AC coefficients that are not zero
+	sureDC     = 1023    // what it holds of every image
 )
 
 // File is a JPEG file.
@@ -67,6 +68,8 @@ type File struct {
 	Padding  []byte   // the bits that pad scans and restart intervals, if any is zero
 
 	Large bool // a DC coefficient may be beyond 1023, or another one beyond 4095
+
+	Values []int16 // the AC coefficients that are not zero, those of a block one after another
 
 	Quant   []QuantTable
 	Huffman []HuffmanTable
@@ -91,8 +94,15 @@ type Component struct {
 	Quant  int // the place in File.Quant
 	Wide   int // blocks in a row and rows, those included that pad the last MCUs
 	High   int
-	Blocks []int16 // 64 quantised coefficients of a block in zigzag order
-	Ends   []uint8 // of each block: no AC coefficient from there on differs from zero; 0 as 1
+	Blocks []Block
+}
+
+// Block is 64 quantised coefficients. Few of them differ from zero in most images: so only
+// those are held.
+type Block struct {
+	Mask  uint64 // bit k is set where AC coefficient k of the zigzag order is not zero
+	Start uint32 // the place in File.Values of the first of them
+	DC    int16
 }
 
 // QuantTable is a table of quantisation.

@@ -47,6 +47,8 @@ type reader struct {
 	padding []byte // all padding bits
 	frame   bool   // SOF was there
 
+	dropped int // of file.Values: no block has them any more
+
 	quant         [4]int   // place in File.Quant, plus one, of the table with an index that was read last
 	latched       []int    // the same of each component at its first scan
 	quantSegments [][]byte // segments DQT, their markers included
@@ -219,7 +221,11 @@ func (r *reader) sof(b []byte) error {
 	}
 	r.latched = make([]int, len(f.Components))
 	f.SetBlocks()
-	return f.Allocate(r.limit)
+	if err := f.Allocate(r.limit); err != nil {
+		return err
+	}
+	f.reserve(len(r.data))
+	return nil
 }
 
 // checkSampling refuses factors that the format has no numbers for. A lone component may
@@ -237,8 +243,8 @@ func (f *File) checkSampling() error {
 	return nil
 }
 
-// Allocate takes memory for the coefficients, at most limit bytes: that of Blocks where
-// it is large enough.
+// Allocate takes memory for the blocks. A file whose blocks would take more than limit
+// bytes, were no coefficient zero, is malformed.
 func (f *File) Allocate(limit int64) error {
 	var n int64
 	for _, c := range f.Components {
@@ -249,15 +255,19 @@ func (f *File) Allocate(limit int64) error {
 	}
 	for i := range f.Components {
 		c := &f.Components[i]
-		n := c.Wide * c.High
-		if c.Ends = make([]uint8, n); cap(c.Blocks) >= n*64 {
-			c.Blocks = c.Blocks[:n*64]
-			clear(c.Blocks)
-			continue
-		}
-		c.Blocks = make([]int16, n*64)
+		c.Blocks = make([]Block, c.Wide*c.High)
 	}
 	return nil
+}
+
+// reserve takes memory for the coefficients of a file of size bytes, as far as that can be
+// foretold: most take 5 bits or more.
+func (f *File) reserve(size int) {
+	most := 0
+	for _, c := range f.Components {
+		most += 63 * len(c.Blocks)
+	}
+	f.Values = make([]int16, 0, min(most, size+size/2))
 }
 
 func (r *reader) dqt(b []byte) error {

@@ -1,5 +1,7 @@
 package jpegdata
 
+import "math/bits"
+
 // scan reads a segment SOS and the coded samples behind it.
 func (r *reader) scan(b []byte) error {
 	f := r.file
@@ -53,10 +55,11 @@ func (r *reader) scan(b []byte) error {
 	for _, sc := range s.Components {
 		r.latch(sc.Index)
 	}
-	d := &scanReader{bitReader: bitReader{data: r.data, at: r.at}, owner: r, scan: &s, first: first, last: last, high: high, low: low, run: -1}
+	d := &scanReader{bitReader: bitReader{data: r.data, at: r.at}, owner: r, scan: &s, first: first, last: last, high: high, low: low, run: -1, values: f.Values}
 	if err := d.read(); err != nil {
 		return err
 	}
+	f.Values = d.values
 	r.at = d.at
 	f.Scans = append(f.Scans, s)
 	return nil
@@ -72,7 +75,9 @@ type scanReader struct {
 	block  int      // number of the block in the scan
 	run    int      // blocks that the last end of band still stands for; -1: none was read since
 	before [4]int32 // DC of the last block of each component
-	end    *uint8   // of the current block, see Component.Ends
+
+	values []int16 // file.Values while the scan is read
+	merged [64]int16
 }
 
 func (d *scanReader) read() error {
@@ -100,9 +105,7 @@ func (d *scanReader) read() error {
 				}
 				for by := y * v; by < (y+1)*v; by++ {
 					for bx := x * h; bx < (x+1)*h; bx++ {
-						at := by*c.Wide + bx
-						d.end = &c.Ends[at]
-						if err := d.one((*[64]int16)(c.Blocks[at*64:at*64+64]), sc); err != nil {
+						if err := d.one(&c.Blocks[by*c.Wide+bx], sc); err != nil {
 							return err
 						}
 						d.block++
@@ -113,6 +116,10 @@ func (d *scanReader) read() error {
 		if d.zeros > 8 && d.n < 8*d.zeros {
 			return d.pad() // no need to go on: it is cut short
 		}
+		if len(d.values) > maxValues {
+			return unsupported("it has more than %d coefficients", maxValues)
+		}
+		d.compact()
 	}
 	if d.run > 0 {
 		return malformed("a run of ends of band goes beyond its scan")
@@ -121,7 +128,7 @@ func (d *scanReader) read() error {
 }
 
 // one reads a block.
-func (d *scanReader) one(b *[64]int16, sc *ScanComponent) error {
+func (d *scanReader) one(b *Block, sc *ScanComponent) error {
 	if d.high > 0 {
 		return d.refine(b, sc)
 	}
@@ -139,10 +146,43 @@ func (d *scanReader) one(b *[64]int16, sc *ScanComponent) error {
 		d.run--
 		return nil
 	}
-	return d.ac(b, d.owner.ac[sc.AC], k)
+	old := *b
+	b.Mask, b.Start = 0, uint32(len(d.values))
+	if below := old.Mask & (1<<k - 1); below != 0 {
+		b.Mask = below
+		d.values = append(d.values, d.values[old.Start:][:bits.OnesCount64(below)]...)
+	}
+	err := d.ac(b, d.owner.ac[sc.AC], k)
+	if above := old.Mask &^ (2<<d.last - 1); above != 0 {
+		b.Mask |= above
+		d.values = append(d.values, d.values[old.Start:][bits.OnesCount64(old.Mask&^above):bits.OnesCount64(old.Mask)]...)
+	}
+	d.owner.dropped += bits.OnesCount64(old.Mask)
+	return err
 }
 
-func (d *scanReader) dc(b *[64]int16, sc *ScanComponent) error {
+// compact drops values that no block has any more, where they are the greater part.
+func (d *scanReader) compact() {
+	r := d.owner
+	if r.dropped <= len(d.values)/2+1<<16 {
+		return
+	}
+	values := make([]int16, 0, len(d.values)-r.dropped+1<<16)
+	for i := range r.file.Components {
+		list := r.file.Components[i].Blocks
+		for j := range list {
+			b := &list[j]
+			if b.Mask != 0 {
+				own := d.values[b.Start:][:bits.OnesCount64(b.Mask)]
+				b.Start = uint32(len(values))
+				values = append(values, own...)
+			}
+		}
+	}
+	d.values, r.dropped = values, 0
+}
+
+func (d *scanReader) dc(b *Block, sc *ScanComponent) error {
 	s := d.symbol(d.owner.dc[sc.DC])
 	if s < 0 {
 		return malformed("a DC coefficient has a code that its table does not have")
@@ -159,31 +199,47 @@ func (d *scanReader) dc(b *[64]int16, sc *ScanComponent) error {
 	if v > sureDC || v < -sureDC {
 		d.owner.file.Large = true
 	}
-	b[0] = int16(v)
+	b.DC = int16(v)
 	return nil
 }
 
-// ac reads the coefficients of a band from k on.
-func (d *scanReader) ac(b *[64]int16, table *decoder, k int) error {
-	zeroRuns := 0
-	start, top := k, 0
+// ac reads the coefficients of a band from k on, and appends them to the values.
+func (d *scanReader) ac(b *Block, table *decoder, k int) error {
+	zeroRuns, start := 0, k
+	mask, values := b.Mask, d.values
+	short := d.low <= 2 // a number of the lookup is small enough, whatever it is
+	var err error
 	for ; k <= d.last; k++ {
+		if d.n < 32 {
+			d.fill()
+		}
+		e := table.lookup[d.acc>>(64-lookupBits)]
+		if n := e.complete(); n > 0 && short {
+			d.acc <<= n
+			d.n -= n
+			if k += e.symbol() >> 4; k > d.last {
+				err = malformed("a coefficient lies outside its band")
+				break
+			}
+			mask |= 1 << (k & 63)
+			values = append(values, e.number()<<d.low)
+			zeroRuns = 0
+			continue
+		}
 		sym := d.symbol(table)
 		if sym < 0 {
-			return malformed("a coefficient has a code that its table does not have")
+			err = malformed("a coefficient has a code that its table does not have")
+			break
 		}
 		r, s := sym>>4, sym&15
 		if s > 0 {
 			k += r
 			if k > d.last || s+d.low > 15 {
-				return malformed("a coefficient lies outside its band")
+				err = malformed("a coefficient lies outside its band")
+				break
 			}
-			v := d.bits(s)
-			if v < 1<<(s-1) {
-				v += -1<<s + 1
-			}
-			b[k] = int16(v << d.low)
-			top = k
+			mask |= 1 << (k & 63)
+			values = append(values, int16(d.value(s)<<d.low))
 			if s+d.low > 12 {
 				d.owner.file.Large = true
 			}
@@ -195,27 +251,36 @@ func (d *scanReader) ac(b *[64]int16, table *decoder, k int) error {
 			zeroRuns++
 			continue
 		}
-		if d.first > 0 && k == start && d.run == 0 {
-			d.scan.Resets = append(d.scan.Resets, d.block)
-			if len(d.scan.Resets) > maxRuns {
-				return unsupported("a scan has more than %d runs of ends of band that end early", maxRuns)
-			}
-		}
-		d.run = 1 << r
-		if r > 0 {
-			if d.first == 0 {
-				return malformed("a run of ends of band in a scan with DC")
-			}
-			d.run += d.bits(r)
-		}
+		err = d.endOfBand(r, k == start)
 		break
 	}
-	d.run--
-	if d.run < -1 {
+	b.Mask, d.values = mask, values
+	if err != nil {
+		return err
+	}
+	if d.run--; d.run < -1 {
 		d.run = -1
 	}
-	*d.end = max(*d.end, uint8(top+1))
 	return d.needless(zeroRuns)
+}
+
+// endOfBand begins a run of ends of band: of one block, or of some 2^r. At says that the
+// block holds nothing else.
+func (d *scanReader) endOfBand(r int, at bool) error {
+	if d.first > 0 && at && d.run == 0 {
+		d.scan.Resets = append(d.scan.Resets, d.block)
+		if len(d.scan.Resets) > maxRuns {
+			return unsupported("a scan has more than %d runs of ends of band that end early", maxRuns)
+		}
+	}
+	d.run = 1 << r
+	if r > 0 {
+		if d.first == 0 {
+			return malformed("a run of ends of band in a scan with DC")
+		}
+		d.run += d.bits(r)
+	}
+	return nil
 }
 
 // needless notes runs of zeros that stand before the end of a block.
@@ -230,83 +295,108 @@ func (d *scanReader) needless(runs int) error {
 }
 
 // refine reads one more bit of the coefficients of a band (T.81, G.1.2.3).
-func (d *scanReader) refine(b *[64]int16, sc *ScanComponent) error {
+func (d *scanReader) refine(b *Block, sc *ScanComponent) error {
 	k := d.first
 	if k == 0 {
-		b[0] |= int16(d.bits(1) << d.low)
+		b.DC |= int16(d.bits(1) << d.low)
 		k = 1
 	}
 	if k > d.last {
 		return nil
 	}
-	one := int16(1) << d.low
+	band := uint64(2<<d.last - 1<<k)
 	if d.run <= 0 {
-		start, inRun := k, false
-		for k <= d.last {
-			sym := d.symbol(d.owner.ac[sc.AC])
-			if sym < 0 || sym&15 > 1 {
-				return malformed("a bit of a coefficient has a code that is not valid")
-			}
-			r, s := sym>>4, sym&15
-			var v int16
-			switch {
-			case s == 1:
-				v, inRun = -one, false
-				if d.bits(1) == 1 {
-					v = one
-				}
-			case r < 15:
-				if d.first > 0 && k == start && d.run == 0 {
-					d.scan.Resets = append(d.scan.Resets, d.block)
-					if len(d.scan.Resets) > maxRuns {
-						return unsupported("a scan has more than %d runs of ends of band that end early", maxRuns)
-					}
-				}
-				d.run = 1 << r
-				if r > 0 {
-					if d.first == 0 {
-						return malformed("a run of ends of band in a scan with DC")
-					}
-					d.run += d.bits(r)
-				}
-			default:
-				inRun = true
-			}
-			if d.run > 0 {
-				break
-			}
-			for k <= d.last {
-				if b[k] != 0 {
-					d.correct(&b[k], one)
-				} else if r--; r < 0 {
-					break
-				}
-				k++
-			}
-			if s == 1 {
-				if k > d.last {
-					return malformed("a coefficient lies outside its band")
-				}
-				b[k] = v
-				*d.end = max(*d.end, uint8(k+1))
-			}
-			k++
-		}
-		if inRun {
-			return unsupported("a block that is refined ends with a needless run of zeros")
+		var err error
+		if k, err = d.refineCoded(b, d.owner.ac[sc.AC], k); err != nil {
+			return err
 		}
 	}
-	if d.run > 0 {
-		for end := min(d.last, int(*d.end)-1); k <= end; k++ {
-			if b[k] != 0 {
-				d.correct(&b[k], one)
-			}
+	if d.run > 0 && k <= d.last {
+		// What is left of the band becomes no longer: its values change where they stand.
+		one := int16(1) << d.low
+		at := int(b.Start) + bits.OnesCount64(b.Mask&(1<<k-1))
+		for range bits.OnesCount64(b.Mask & band >> k << k) {
+			d.correct(&d.values[at], one)
+			at++
 		}
 	}
 	if d.run--; d.run < -1 {
 		d.run = -1
 	}
 	return nil
+}
+
+// refineCoded reads the part of a block from k on that has symbols of its own and returns
+// where it ends.
+func (d *scanReader) refineCoded(b *Block, table *decoder, k int) (int, error) {
+	one := int16(1) << d.low
+	start, inRun := k, false
+	old := d.values[b.Start:][:bits.OnesCount64(b.Mask)]
+	for m, i := b.Mask, 0; m != 0; m, i = m&(m-1), i+1 {
+		d.merged[bits.TrailingZeros64(m)] = old[i]
+	}
+	mask := b.Mask
+	for k <= d.last {
+		sym := d.symbol(table)
+		if sym < 0 || sym&15 > 1 {
+			return k, malformed("a bit of a coefficient has a code that is not valid")
+		}
+		r, s := sym>>4, sym&15
+		var v int16
+		switch {
+		case s == 1:
+			v, inRun = -one, false
+			if d.bits(1) == 1 {
+				v = one
+			}
+		case r < 15:
+			if err := d.endOfBand(r, k == start); err != nil {
+				return k, err
+			}
+		default:
+			inRun = true
+		}
+		if d.run > 0 {
+			break
+		}
+		for k <= d.last {
+			if mask>>k&1 != 0 {
+				d.correct(&d.merged[k&63], one)
+			} else if r--; r < 0 {
+				break
+			}
+			k++
+		}
+		if s == 1 {
+			if k > d.last {
+				return k, malformed("a coefficient lies outside its band")
+			}
+			d.merged[k&63] = v
+			mask |= 1 << k
+		}
+		k++
+	}
+	if inRun {
+		return k, unsupported("a block that is refined ends with a needless run of zeros")
+	}
+	d.replace(b, mask)
+	return k, nil
+}
+
+// replace gives a block the merged coefficients of a mask.
+func (d *scanReader) replace(b *Block, mask uint64) {
+	if mask != b.Mask {
+		d.owner.dropped += bits.OnesCount64(b.Mask)
+		b.Mask, b.Start = mask, uint32(len(d.values))
+		for m := mask; m != 0; m &= m - 1 {
+			d.values = append(d.values, d.merged[bits.TrailingZeros64(m)])
+		}
+		return
+	}
+	at := d.values[b.Start:]
+	for m, i := mask, 0; m != 0; m, i = m&(m-1), i+1 {
+		at[i] = d.merged[bits.TrailingZeros64(m)]
+	}
 }
 
 // correct reads the next bit of a coefficient that is not zero.

@@ -83,8 +83,7 @@ func (e *scanWriter) write() error {
 				}
 				for by := y * v; by < (y+1)*v; by++ {
 					for bx := x * h; bx < (x+1)*h; bx++ {
-						at := by*c.Wide + bx
-						e.one((*[64]int16)(c.Blocks[at*64:at*64+64]), max(1, int(c.Ends[at])), sc)
+						e.one(&c.Blocks[by*c.Wide+bx], sc)
 						e.block++
 					}
 				}
@@ -125,8 +124,8 @@ func magnitude(v int32) uint {
 	return uint(bits.Len32(uint32(v)))
 }
 
-// one writes a block, whose coefficients from end on are zero.
-func (e *scanWriter) one(b *[64]int16, end int, sc *ScanComponent) {
+// one writes a block.
+func (e *scanWriter) one(b *Block, sc *ScanComponent) {
 	s := e.scan
 	if e.resets < len(s.Resets) && s.Resets[e.resets] == e.block {
 		e.resets++
@@ -138,12 +137,12 @@ func (e *scanWriter) one(b *[64]int16, end int, sc *ScanComponent) {
 		e.zeroRuns++
 	}
 	if e.refines {
-		e.refine(b, end, e.ac[sc.AC])
+		e.refine(b, e.ac[sc.AC])
 		return
 	}
 	k := e.first
 	if k == 0 {
-		v := int32(b[0]) >> e.low
+		v := int32(b.DC) >> e.low
 		d := v - e.before[sc.Index]
 		e.before[sc.Index] = v
 		n := magnitude(d)
@@ -153,29 +152,28 @@ func (e *scanWriter) one(b *[64]int16, end int, sc *ScanComponent) {
 	switch {
 	case k > e.last:
 	case e.sequential:
-		e.allBands(b, end, e.ac[sc.AC], runs)
+		e.allBands(b, e.ac[sc.AC], runs)
 	default:
-		e.oneBand(b, end, e.ac[sc.AC], k, runs)
+		e.oneBand(b, e.ac[sc.AC], k, runs)
 	}
 }
 
 // allBands writes the AC coefficients of a block of a sequential scan.
-func (e *scanWriter) allBands(b *[64]int16, end int, t *encoder, runs int) {
-	zeros := 0
-	for k := 1; k < end; k++ {
-		v := int32(b[k&63])
-		if v == 0 {
-			zeros++
-			continue
-		}
+func (e *scanWriter) allBands(b *Block, t *encoder, runs int) {
+	values := e.file.Values[b.Start:]
+	before := 0
+	for m, i := b.Mask, 0; m != 0; m, i = m&(m-1), i+1 {
+		k := bits.TrailingZeros64(m)
+		zeros := k - before - 1
+		before = k
 		for ; zeros > 15; zeros -= 16 {
 			e.symbol(t, 0xf0)
 		}
+		v := int32(values[i])
 		n := magnitude(v)
 		e.coefficient(t, (zeros<<4|int(n))&0xff, v, n)
-		zeros = 0
 	}
-	zeros += 64 - end
+	zeros := 63 - before
 	for range runs {
 		e.symbol(t, 0xf0)
 		zeros -= 16
@@ -185,32 +183,39 @@ func (e *scanWriter) allBands(b *[64]int16, end int, t *encoder, runs int) {
 	}
 }
 
+// within is the part of a block that lies in a band: its mask and its values.
+func (e *scanWriter) within(b *Block, k int) (mask uint64, values []int16) {
+	if mask = b.Mask & (2<<e.last - 1<<k); mask == 0 {
+		return 0, nil
+	}
+	return mask, e.file.Values[int(b.Start)+bits.OnesCount64(b.Mask&(1<<k-1)):]
+}
+
 // oneBand writes the first bits of a band.
-func (e *scanWriter) oneBand(b *[64]int16, end int, t *encoder, k, runs int) {
-	zeros := 0
-	for ; k <= e.last; k++ {
-		if k >= end {
-			zeros += e.last - k + 1
-			break
-		}
-		v := int32(b[k])
+func (e *scanWriter) oneBand(b *Block, t *encoder, k, runs int) {
+	before := k - 1
+	m, values := e.within(b, k)
+	for i := 0; m != 0; m, i = m&(m-1), i+1 {
+		v := int32(values[i])
 		if v < 0 {
 			v = -(-v >> e.low)
 		} else {
 			v >>= e.low
 		}
 		if v == 0 {
-			zeros++
 			continue
 		}
+		k := bits.TrailingZeros64(m)
+		zeros := k - before - 1
+		before = k
 		e.endRun()
 		for ; zeros > 15; zeros -= 16 {
 			e.symbol(t, 0xf0)
 		}
 		n := magnitude(v)
 		e.coefficient(t, (zeros<<4|int(n))&0xff, v, n)
-		zeros = 0
 	}
+	zeros := e.last - before
 	if runs > 0 {
 		e.endRun()
 		for range runs {
@@ -254,38 +259,33 @@ func (e *scanWriter) writeCorrections(list []byte) {
 }
 
 // refine writes one more bit of the coefficients of a band (T.81, G.1.2.3).
-func (e *scanWriter) refine(b *[64]int16, end int, t *encoder) {
+func (e *scanWriter) refine(b *Block, t *encoder) {
 	k := e.first
 	if k == 0 {
-		e.bits(uint64(b[0]>>e.low&1), 1)
+		e.bits(uint64(b.DC>>e.low&1), 1)
 		k = 1
 	}
 	if k > e.last {
 		return
 	}
-	var values [64]int32
+	mask, values := e.within(b, k)
 	newest := 0 // the last coefficient that becomes not zero
-	for i := k; i <= e.last && i < end; i++ {
-		v := int32(b[i])
-		if v < 0 {
-			v = -v
-		}
-		if values[i] = v >> e.low; values[i] == 1 {
-			newest = i
+	for m, i := mask, 0; m != 0; m, i = m&(m-1), i+1 {
+		if absolute(values[i])>>e.low == 1 {
+			newest = bits.TrailingZeros64(m)
 		}
 	}
-	zeros := 0
+	zeros, before := 0, k-1
 	var buffer [64]byte
 	corrections := buffer[:0]
-	for ; k <= e.last; k++ {
-		if k >= end {
-			zeros += e.last - k + 1
-			break
-		}
-		if values[k] == 0 {
-			zeros++
+	for m, i := mask, 0; m != 0; m, i = m&(m-1), i+1 {
+		v := absolute(values[i]) >> e.low
+		if v == 0 {
 			continue
 		}
+		k := bits.TrailingZeros64(m)
+		zeros += k - before - 1
+		before = k
 		for zeros > 15 && k <= newest {
 			e.endRun()
 			e.symbol(t, 0xf0)
@@ -293,14 +293,14 @@ func (e *scanWriter) refine(b *[64]int16, end int, t *encoder) {
 			e.writeCorrections(corrections)
 			corrections = corrections[:0]
 		}
-		if values[k] > 1 {
-			corrections = append(corrections, byte(values[k]&1))
+		if v > 1 {
+			corrections = append(corrections, byte(v&1))
 			continue
 		}
 		e.endRun()
-		e.symbol(t, zeros<<4|1)
+		e.symbol(t, (zeros<<4|1)&0xff)
 		sign := uint64(1)
-		if b[k] < 0 {
+		if values[i] < 0 {
 			sign = 0
 		}
 		e.bits(sign, 1)
@@ -308,7 +308,15 @@ func (e *scanWriter) refine(b *[64]int16, end int, t *encoder) {
 		corrections = corrections[:0]
 		zeros = 0
 	}
+	zeros += e.last - before
 	if zeros > 0 || len(corrections) > 0 {
 		e.endOfBand(t, corrections)
 	}
+}
+
+func absolute(v int16) int32 {
+	if v < 0 {
+		return -int32(v)
+	}
+	return int32(v)
 }

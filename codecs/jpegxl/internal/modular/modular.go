@@ -16,7 +16,7 @@ import (
 // Channel is one plane of samples.
 type Channel struct {
 	Width, Height int
-	Samples       []int32 // rows of Width
+	Samples       []int32 // rows of Width; nil, where a stream is written whose tree predicts nothing: zeros
 }
 
 // NewChannel returns a plane of zeros.
@@ -291,6 +291,12 @@ func readChannel(d *entropy.Decoder, code *Code, h *weights, stream int, channel
 	}
 	p := newPredictor(tree, h, channels, index)
 	for y := range c.Height {
+		if p.rows {
+			p.weightedRow(y, func(x int, leaf *Node, guess int32) int32 {
+				return guess + leaf.Offset + leaf.Multiplier*bits.Signed(d.ReadCluster(int(clusters[leaf.Context])))
+			})
+			continue
+		}
 		p.row(y)
 		row := c.Samples[y*c.Width : (y+1)*c.Width]
 		for x := range row {

@@ -80,3 +80,32 @@ func FuzzRead(f *testing.F) {
 		Read(bits.NewReader(data), nil, 1, []*Channel{NewChannel(13, 7), NewChannel(13, 7), NewChannel(5, 9)})
 	})
 }
+
+// TestWeightedRows holds the fast way through a channel against the one sample for sample.
+func TestWeightedRows(t *testing.T) {
+	for seed := range uint64(40) {
+		for _, c := range planes(seed) {
+			if len(c.Samples) == 0 {
+				continue
+			}
+			tree := Splits(PropertyWeighted, []int32{-100, -20, -3, 0, 3, 20, 100}, PredictWeighted).Tree()
+			slow := newPredictor(tree, &standardWeights, []*Channel{c}, 0)
+			fast := newPredictor(tree, &standardWeights, []*Channel{c}, 0)
+			if !fast.rows {
+				t.Fatal("the tree has no fast way")
+			}
+			for y := range c.Height {
+				slow.row(y)
+				row := c.Samples[y*c.Width : (y+1)*c.Width]
+				fast.weightedRow(y, func(x int, leaf *Node, guess int32) int32 {
+					want, wanted := slow.predict(x)
+					if leaf != want && *leaf != *want || int64(guess) != wanted {
+						t.Fatalf("seed %d: %d, %d: leaf %+v predicts %d, want %+v and %d", seed, x, y, *leaf, guess, *want, wanted)
+					}
+					slow.update(x, row[x])
+					return row[x]
+				})
+			}
+		}
+	}
+}

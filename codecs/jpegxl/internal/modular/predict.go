@@ -19,6 +19,7 @@ type predictor struct {
 	earlier  []*Channel     // of the same size, the nearest first
 	values   []int32        // of the properties
 	leaves   []*Node        // by the weighted property, where the tree decides on nothing else
+	rows     bool           // weightedRow does what this tree wants
 
 	y        int
 	now      []int32 // row y
@@ -40,6 +41,10 @@ func newPredictor(tree Tree, h *weights, channels []*Channel, index int) *predic
 	p.values = make([]int32, max(ownProperties+perChannel*earlier, ownProperties))
 	if weighted {
 		p.leaves = tree.weightedLeaves()
+		p.rows = p.leaves != nil && *h == standardWeights
+		for _, n := range tree {
+			p.rows = p.rows && (n.Property >= 0 || n.Predictor == PredictWeighted)
+		}
 	}
 	return p
 }
@@ -192,6 +197,104 @@ func (p *predictor) predict(x int) (*Node, int64) {
 		}
 	}
 	return n, predictOne(n.Predictor, &a, weighted)
+}
+
+// weightedRow goes through row y of a channel whose tree decides on the weighted property
+// only, and whose leaves have the weighted predictor with the standard weights: it is what
+// predict and update do for each sample. Sample is told leaf and prediction at each place
+// and returns the sample there.
+func (p *predictor) weightedRow(y int, sample func(x int, leaf *Node, guess int32) int32) {
+	p.row(y)
+	s, width := p.weighted, p.channel.Width
+	e, above := s.e[:width+2], s.above[:width+2]
+	parts, partsAbove := s.s[:width+2], s.sAbove[:width+2]
+	leaves := (*[2*mostWeighted + 1]*Node)(p.leaves)
+	now, north := p.now[:width], p.n1
+	var w, tw int64
+	for x := range now {
+		if north != nil && x == 0 {
+			w = int64(north[0])
+		}
+		n, ne := w, w
+		if north != nil {
+			n = int64(north[x])
+			ne = n
+			if x+1 < width {
+				ne = int64(north[x+1])
+			}
+		}
+		east, west := x, x
+		if x < width-1 {
+			east = x + 1
+		}
+		if x > 0 {
+			west = x - 1
+		}
+		pn, pe, pw := &partsAbove[x], &partsAbove[east], &partsAbove[west]
+		w0 := weightOf(pn[0]+pe[0]+pw[0], 0)
+		w1 := weightOf(pn[1]+pe[1]+pw[1], 1)
+		w2 := weightOf(pn[2]+pe[2]+pw[2], 1)
+		w3 := weightOf(pn[3]+pe[3]+pw[3], 1)
+		tn, tnw, tne := int64(above[x]), int64(above[west]), int64(above[east])
+		property := tw
+		if abs64(tn) > abs64(property) {
+			property = tn
+		}
+		if abs64(tnw) > abs64(property) {
+			property = tnw
+		}
+		if abs64(tne) > abs64(property) {
+			property = tne
+		}
+		n8, w8, ne8 := n<<3, w<<3, ne<<3
+		p0 := w8 + ne8 - n8
+		p1 := n8 - (tn+tw+tne)*16>>5
+		p2 := w8 - (tn+tw+tnw)*10>>5
+		p3 := n8 - (tnw+tn+tne)*7>>5
+
+		log := uint(mathbits.Len32(w0+w1+w2+w3)-5) & 31
+		w0, w1, w2, w3 = w0>>log, w1>>log, w2>>log, w3>>log
+		sum := w0 + w1 + w2 + w3
+		all := int64(sum>>1) - 1 + p0*int64(w0) + p1*int64(w1) + p2*int64(w2) + p3*int64(w3)
+		all = all * int64(reciprocals[(sum-1)&63]) >> 24
+		if (tn^tw)|(tn^tnw) <= 0 {
+			all = max(min(w8, ne8, n8), min(all, max(w8, ne8, n8)))
+		}
+		leaf := leaves[max(-mostWeighted, min(int32(property), mostWeighted))+mostWeighted]
+		v := sample(x, leaf, int32((all+3)>>3))
+
+		now[x], w = v, int64(v)
+		v8 := w << 3
+		e[x] = int32(all - v8)
+		tw = int64(e[x])
+		errs := [4]uint32{
+			uint32((abs64(p0-v8) + 3) >> 3), uint32((abs64(p1-v8) + 3) >> 3),
+			uint32((abs64(p2-v8) + 3) >> 3), uint32((abs64(p3-v8) + 3) >> 3),
+		}
+		parts[x] = errs
+		next := &partsAbove[x+1]
+		next[0] += errs[0]
+		next[1] += errs[1]
+		next[2] += errs[2]
+		next[3] += errs[3]
+	}
+}
+
+// weightTables holds the weights of small errors with the two standard weights of parts.
+var weightTables = func() (tables [2][1024]uint32) {
+	for i, most := range standardWeights.w[:2] {
+		for e := range tables[i] {
+			tables[i][e] = errorWeight(uint64(e), most)
+		}
+	}
+	return tables
+}()
+
+func weightOf(e uint32, part int) uint32 {
+	if e < uint32(len(weightTables[0])) {
+		return weightTables[part][e]
+	}
+	return errorWeight(uint64(e), standardWeights.w[part])
 }
 
 // update tells the weighted predictor the sample.

@@ -14,27 +14,53 @@ func (t Tree) Tokens(stream int, channels []*Channel) []entropy.Token {
 	for _, c := range channels {
 		n += len(c.Samples)
 	}
-	tokens := make([]entropy.Token, 0, n)
+	tokens := make([]entropy.Token, 0, n+2*len(channels))
 	for i, c := range channels {
-		if len(c.Samples) == 0 {
+		if c.Width*c.Height == 0 {
 			continue
 		}
 		tree := t.static(i, stream)
 		if tree[0].Property < 0 && tree[0].Predictor == PredictZero {
-			for _, v := range c.Samples {
-				tokens = append(tokens, entropy.MakeToken(tree[0].Context, bits.Unsigned(v)))
-			}
+			tokens = appendPlain(tokens, tree[0].Context, c)
 			continue
 		}
 		p := newPredictor(tree, &standardWeights, channels, i)
 		for y := range c.Height {
+			row := c.Samples[y*c.Width : (y+1)*c.Width]
+			if p.rows {
+				p.weightedRow(y, func(x int, leaf *Node, guess int32) int32 {
+					v := row[x]
+					tokens = append(tokens, entropy.MakeToken(leaf.Context, bits.Unsigned(v-guess)))
+					return v
+				})
+				continue
+			}
 			p.row(y)
-			for x, v := range c.Samples[y*c.Width : (y+1)*c.Width] {
+			for x, v := range row {
 				leaf, guess := p.predict(x)
 				tokens = append(tokens, entropy.MakeToken(leaf.Context, bits.Unsigned(v-int32(guess))))
 				p.update(x, v)
 			}
 		}
+	}
+	return tokens
+}
+
+// appendPlain appends the tokens of a channel that nothing predicts.
+func appendPlain(tokens []entropy.Token, context int, c *Channel) []entropy.Token {
+	if c.Samples != nil {
+		for _, v := range c.Samples {
+			tokens = append(tokens, entropy.MakeToken(context, bits.Unsigned(v)))
+		}
+		return tokens
+	}
+	for left := c.Width * c.Height; left > 0; {
+		n := min(left, entropy.MaxValue)
+		tokens = append(tokens, entropy.MakeToken(context, 0))
+		if n > 1 {
+			tokens = append(tokens, entropy.Repeat(n-1))
+		}
+		left -= n
 	}
 	return tokens
 }

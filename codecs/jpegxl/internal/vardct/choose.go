@@ -46,8 +46,8 @@ func (m *frame) lumaThresholds() []int32 {
 	n := max(1, min(bits.Len(uint(blocks-1))-bits.Len(uint(fine-1))-7, mostBuckets))
 	offset := m.dcOffsets()[1]
 	var counts [2*maxDC + 1]int
-	for i := 0; i < len(p.Blocks); i += 64 {
-		counts[int32(p.Blocks[i])+offset+maxDC]++
+	for i := range p.Blocks {
+		counts[int32(p.Blocks[i].DC)+offset+maxDC]++
 	}
 	var list []int32
 	sum := 0

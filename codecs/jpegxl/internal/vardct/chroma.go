@@ -3,6 +3,8 @@ package vardct
 import (
 	"math"
 	"math/bits"
+
+	"github.com/pelmill/pelmill/codecs/jpegxl/internal/jpegdata"
 )
 
 // chromaFactors predict the AC coefficients of chroma from those of luma in tiles of
@@ -36,8 +38,11 @@ func (f *chromaFactors) setScale(m *frame) {
 	}
 }
 
-// of returns the factor of a block.
+// of returns the factor of a block of plane c: 0 where there are none.
 func (f *chromaFactors) of(c, x, y int) int32 {
+	if f == nil || c == 1 {
+		return 0
+	}
 	return int32(f.factors[index(c)][y/tileBlocks*f.wide+x/tileBlocks])
 }
 
@@ -48,23 +53,34 @@ func prediction(luma int16, factor, scale int32) int32 {
 	return (int32(luma)*s + 1024) >> 11
 }
 
-// residual makes out a block of chroma without its prediction and returns its end, see
-// [jpegdata.Component].
-func (f *chromaFactors) residual(m *frame, c, x, y int, b, out *[64]int16, end int) int {
-	*out = *b
-	factor := f.of(c, x, y)
-	if factor == 0 {
-		return end
+// dense is the AC coefficients of a block by their places in zigzag order. Those that the
+// mask does not name are zero, whatever stands there.
+type dense struct {
+	mask   uint64
+	values [64]int16
+}
+
+// load takes the coefficients of a block over.
+func (d *dense) load(b *jpegdata.Block, values []int16) {
+	d.mask = b.Mask
+	for m, i := b.Mask, 0; m != 0; m, i = m&(m-1), i+1 {
+		d.values[bits.TrailingZeros64(m)] = values[i]
 	}
-	p := &m.planes[1]
-	at := y*p.Wide + x
-	luma, lumaEnd := p.Blocks[at*64:][:64], int(p.Ends[at])
-	for k := 1; k < lumaEnd; k++ {
-		if luma[k] != 0 {
-			out[k] -= int16(prediction(luma[k], factor, f.scale[index(c)][k]))
+}
+
+// addLuma adds what a block of luma predicts times sign, 1 or -1.
+func (d *dense) addLuma(luma *jpegdata.Block, values []int16, factor int32, scale *[64]int32, sign int16) {
+	for m, i := luma.Mask, 0; m != 0; m, i = m&(m-1), i+1 {
+		k := bits.TrailingZeros64(m)
+		v := sign * int16(prediction(values[i], factor, scale[k]))
+		if d.mask>>k&1 != 0 {
+			v += d.values[k]
+		}
+		d.values[k] = v
+		if d.mask |= 1 << k; v == 0 {
+			d.mask &^= 1 << k
 		}
 	}
-	return max(end, lumaEnd)
 }
 
 // maxScale bounds the steps of luma in steps of chroma, in 1/2048: decoders take no more.
@@ -119,15 +135,20 @@ func (f *chromaFactors) estimate(m *frame, c int, t area) int8 {
 	var xy, xx int64
 	for y := t.y0; y < t.y1; y++ {
 		for x := t.x0; x < t.x1; x++ {
-			a := (*[64]int16)(luma.Blocks[(y*luma.Wide+x)*64:])
-			b := (*[64]int16)(chroma.Blocks[(y*chroma.Wide+x)*64:])
-			for k := range int(luma.Ends[y*luma.Wide+x]) {
-				if a[k] == 0 || k == 0 {
-					continue
+			a, b := &luma.Blocks[y*luma.Wide+x], &chroma.Blocks[y*chroma.Wide+x]
+			if a.Mask == 0 {
+				continue
+			}
+			av, bv := m.values(a), m.values(b)
+			for left, i := a.Mask, 0; left != 0; left, i = left&(left-1), i+1 {
+				k := bits.TrailingZeros64(left)
+				p := pair{luma: av[i], scale: scale[k]}
+				if b.Mask>>k&1 != 0 {
+					p.chroma = bv[bits.OnesCount64(b.Mask&(1<<k-1))]
 				}
-				pairs = append(pairs, pair{a[k], b[k], scale[k]})
-				v := int64(a[k]) * int64(scale[k])
-				xy += v * int64(b[k]) >> 11
+				pairs = append(pairs, p)
+				v := int64(p.luma) * int64(p.scale)
+				xy += v * int64(p.chroma) >> 11
 				xx += v >> 6 * (v >> 6) >> 10
 			}
 		}
@@ -136,24 +157,28 @@ func (f *chromaFactors) estimate(m *frame, c int, t area) int8 {
 		return 0
 	}
 	const least = 48 // that a factor must save, in half bits
-	best, lowest := int64(0), pairsCost(pairs, 0)-least
+	best, lowest := int64(0), pairsCost(pairs, 0, math.MaxInt)-least
 	guess := max(-126, min(chromaUnit*xy/xx, 126))
 	if guess == 0 {
 		return 0
 	}
 	for _, v := range [4]int64{guess, guess - 1, guess + 1, guess / 2} {
-		if cost := pairsCost(pairs, int32(v)); v != 0 && cost < lowest {
+		if cost := pairsCost(pairs, int32(v), lowest); v != 0 && cost < lowest {
 			best, lowest = v, cost
 		}
 	}
 	return int8(best)
 }
 
-// pairsCost is about what the coefficients of chroma cost with a factor, in half bits. A
-// coefficient that gets too large makes the factor useless.
-func pairsCost(pairs []pair, factor int32) int {
+// pairsCost is about what the coefficients of chroma cost with a factor, in half bits, or
+// something not below enough where it is not. A coefficient that gets too large makes the
+// factor useless.
+func pairsCost(pairs []pair, factor int32, enough int) int {
 	cost := 0
 	for i := range pairs {
+		if cost >= enough {
+			return cost
+		}
 		p := &pairs[i]
 		v := int32(p.chroma)
 		if factor != 0 {

@@ -1,5 +1,11 @@
 package vardct
 
+import (
+	"math"
+
+	"github.com/pelmill/pelmill/codecs/jpegxl/internal/jpegdata"
+)
+
 // Contexts of AC coefficients (ISO/IEC 18181-1, I.3 and I.4).
 const (
 	countContexts = 37  // of the number of coefficients that are not zero, for each block context
@@ -100,30 +106,46 @@ func bucket(thresholds []int32, v int32) int {
 // buckets fills the combination of buckets for each block of an area of the image. Grey
 // images have one plane; the DC of the others is zero. The offsets are those of RGB.
 func (m *frame) buckets(b *blockContexts, a area, out []uint8, offsets *[3]int32) {
-	if b.values() == 1 {
-		clear(out)
-		return
-	}
-	dc := func(c, x, y int) int32 {
-		p := &m.planes[c]
-		if p.Component == nil {
-			return 0
+	clear(out)
+	for _, c := range [3]int{0, 2, 1} {
+		t, p := b.thresholds[c], &m.planes[c]
+		if len(t) == 0 {
+			continue
 		}
-		return int32(p.Blocks[((y>>p.vshift)*p.Wide+x>>p.hshift)*64]) + offsets[c]
-	}
-	i := 0
-	for y := a.y0; y < a.y1; y++ {
-		for x := a.x0; x < a.x1; x++ {
-			v := 0
-			for _, c := range [3]int{0, 2, 1} {
-				if t := b.thresholds[c]; len(t) > 0 {
-					v = v*(len(t)+1) + bucket(t, dc(c, x, y))
-				}
+		i := 0
+		for y := a.y0; y < a.y1; y++ {
+			var row []jpegdata.Block
+			if p.Component != nil {
+				row = p.Blocks[(y>>p.vshift)*p.Wide:][:p.Wide]
 			}
-			out[i] = uint8(v)
-			i++
+			// Neighbours are alike: the last bucket often holds the next DC too.
+			low, high, n := int32(0), int32(-1), 0
+			for x := a.x0; x < a.x1; x++ {
+				v := int32(0)
+				if row != nil {
+					v = int32(row[x>>p.hshift].DC) + offsets[c]
+				}
+				if v < low || v > high {
+					n = bucket(t, v)
+					low, high = bounds(t, n)
+				}
+				out[i] = out[i]*uint8(len(t)+1) + uint8(n)
+				i++
+			}
 		}
 	}
+}
+
+// bounds are the lowest and the highest value in a bucket.
+func bounds(thresholds []int32, n int) (low, high int32) {
+	low, high = math.MinInt32, math.MaxInt32
+	if n > 0 {
+		low = thresholds[n-1] + 1
+	}
+	if n < len(thresholds) {
+		high = thresholds[n]
+	}
+	return low, high
 }
 
 // dcOffsets are what is added to the DC coefficients of RGB images, whose samples have no

@@ -2,6 +2,8 @@ package vardct
 
 import (
 	mathbits "math/bits"
+	"slices"
+	"sync"
 
 	"github.com/pelmill/pelmill/codecs/jpegxl/internal/bits"
 	"github.com/pelmill/pelmill/codecs/jpegxl/internal/entropy"
@@ -44,7 +46,7 @@ func Decode(workers *pool.Pool, stream []byte, f *jpegdata.File, limit int64) (*
 		return nil, err
 	}
 	d := &decoder{workers: workers, frame: &frame{}}
-	if err := d.layOut(h, f, limit); err != nil {
+	if err := d.layOut(h, f, len(stream), limit); err != nil {
 		return nil, err
 	}
 	if err := d.sections(r); err != nil {
@@ -65,10 +67,13 @@ type decoder struct {
 	ac      *entropy.Code
 	sets    int // of distributions
 	chroma  *chromaFactors
+
+	mutex sync.Mutex // of what follows and of the file's values
+	spare [][]int16  // for the values of groups
 }
 
 // layOut sets the geometry and takes memory for coefficients.
-func (d *decoder) layOut(h *header, f *jpegdata.File, limit int64) error {
+func (d *decoder) layOut(h *header, f *jpegdata.File, size int, limit int64) error {
 	f.Width, f.Height = h.width, h.height
 	if len(f.Components) == 1 && !h.ycbcr || len(f.Components) == 1 != h.grey && h.meta.ICC == nil {
 		return malformed("its components are not those of the JPEG file")
@@ -85,6 +90,7 @@ func (d *decoder) layOut(h *header, f *jpegdata.File, limit int64) error {
 		return err
 	}
 	d.frame = newFrame(f, h.ycbcr)
+	f.Values = make([]int16, 0, min(2*size, int(limit/2)))
 	for c := range d.planes {
 		d.planes[c].quant = &d.tables[c]
 	}
@@ -291,6 +297,7 @@ func (d *decoder) readBlockContexts(r *bits.Reader) error {
 		for range r.Read(4) {
 			b.thresholds[c] = append(b.thresholds[c], bits.Signed(r.U32(&limitField)))
 		}
+		slices.Sort(b.thresholds[c]) // only how many of them are below a value matters
 	}
 	if r.Read(4) != 0 {
 		return errNot("its contexts depend on the quantisation of blocks")
@@ -357,7 +364,7 @@ func (d *decoder) setDC(p *plane, in area, ch *modular.Channel) {
 	i := 0
 	for y := in.y0; y < in.y1; y++ {
 		for x := in.x0; x < in.x1; x++ {
-			p.Blocks[(y*p.Wide+x)*64] = int16(ch.Samples[i])
+			p.Blocks[y*p.Wide+x].DC = int16(ch.Samples[i])
 			i++
 		}
 	}
@@ -432,8 +439,8 @@ func (d *decoder) finishDC() {
 		if p.Component == nil || offsets[c] == 0 {
 			continue
 		}
-		for i := 0; i < len(p.Blocks); i += 64 {
-			p.Blocks[i] -= int16(offsets[c])
+		for i := range p.Blocks {
+			p.Blocks[i].DC -= int16(offsets[c])
 		}
 	}
 	if d.chroma != nil {
@@ -493,9 +500,60 @@ type groupReader struct {
 	r        *bits.Reader
 	d        *entropy.Decoder
 	clusters []uint8
+	values   []int16 // of the group
+	block    dense
 }
 
 func (g *groupReader) read(a area) error {
+	g.values = g.takeSpare()
+	err := g.coefficients(a)
+	if err == nil {
+		g.keep(a)
+	}
+	g.giveSpare(g.values)
+	return err
+}
+
+func (d *decoder) takeSpare() []int16 {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	n := len(d.spare)
+	if n == 0 {
+		return nil
+	}
+	v := d.spare[n-1]
+	d.spare = d.spare[:n-1]
+	return v[:0]
+}
+
+func (d *decoder) giveSpare(v []int16) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.spare = append(d.spare, v)
+}
+
+// keep appends the values of a group to those of the file.
+func (g *groupReader) keep(a area) {
+	g.mutex.Lock()
+	base := uint32(len(g.file.Values))
+	g.file.Values = append(g.file.Values, g.values...)
+	g.mutex.Unlock()
+	for c := range g.planes {
+		p := &g.planes[c]
+		if p.Component == nil {
+			continue
+		}
+		in := a.of(p)
+		for y := in.y0; y < in.y1; y++ {
+			row := p.Blocks[y*p.Wide+in.x0 : y*p.Wide+in.x1]
+			for i := range row {
+				row[i].Start += base
+			}
+		}
+	}
+}
+
+func (g *groupReader) coefficients(a area) error {
 	buckets := make([]uint8, a.wide()*a.high())
 	offsets := g.dcOffsets()
 	g.buckets(g.blocks, a, buckets, &offsets)
@@ -527,12 +585,17 @@ func (g *groupReader) read(a area) error {
 				if p.Component == nil {
 					continue
 				}
-				at := sy*p.Wide + sx
-				if err := g.block((*[64]int16)(p.Blocks[at*64:at*64+64]), &p.Ends[at], &g.orders[c], context, int(count)); err != nil {
+				if err := g.readBlock(&g.orders[c], context, int(count)); err != nil {
 					return err
 				}
-				if c == 2 && g.chroma != nil {
-					g.addLuma(sx, sy)
+				if factor := g.chroma.of(c, sx, sy); factor != 0 {
+					luma := &g.planes[1].Blocks[sy*p.Wide+sx]
+					g.block.addLuma(luma, g.values[luma.Start:], factor, &g.chroma.scale[index(c)], 1)
+				}
+				b := &p.Blocks[sy*p.Wide+sx]
+				b.Mask, b.Start = g.block.mask, uint32(len(g.values))
+				for m := b.Mask; m != 0; m &= m - 1 {
+					g.values = append(g.values, g.block.values[mathbits.TrailingZeros64(m)])
 				}
 			}
 		}
@@ -543,10 +606,12 @@ func (g *groupReader) read(a area) error {
 	return g.d.End()
 }
 
-// block reads the coefficients of a block.
-func (g *groupReader) block(b *[64]int16, end *uint8, order *[64]uint8, context, left int) error {
+// readBlock reads the coefficients of a block.
+func (g *groupReader) readBlock(order *[64]uint8, context, left int) error {
 	n := g.blocks.count
 	clusters := g.clusters[n*countContexts+coefContexts*context:][:coefContexts]
+	b := &g.block
+	b.mask = 0
 	before := 1
 	if left > 4 {
 		before = 0
@@ -562,32 +627,11 @@ func (g *groupReader) block(b *[64]int16, end *uint8, order *[64]uint8, context,
 				return malformed("a coefficient is too large")
 			}
 			place := order[k] & 63
-			b[place] = int16(bits.Signed(u))
-			*end = max(*end, place+1)
+			b.values[place] = int16(bits.Signed(u))
+			b.mask |= 1 << place
 			before = 1
 			left--
 		}
 	}
 	return nil
-}
-
-// addLuma adds what luma predicts to a block of both chroma planes.
-func (g *groupReader) addLuma(x, y int) {
-	p := &g.planes[1]
-	at := y*p.Wide + x
-	luma, lumaEnd := p.Blocks[at*64:][:64], p.Ends[at]
-	for _, c := range [2]int{0, 2} {
-		factor := g.chroma.of(c, x, y)
-		if factor == 0 {
-			continue
-		}
-		p := &g.planes[c]
-		b := p.Blocks[at*64:][:64]
-		p.Ends[at] = max(p.Ends[at], lumaEnd)
-		for k := 1; k < int(lumaEnd); k++ {
-			if luma[k] != 0 {
-				b[k] += int16(prediction(luma[k], factor, g.chroma.scale[index(c)][k]))
-			}
-		}
-	}
 }

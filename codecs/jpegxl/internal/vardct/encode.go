@@ -1,6 +1,8 @@
 package vardct
 
 import (
+	mathbits "math/bits"
+
 	"github.com/pelmill/pelmill/codecs/jpegxl/internal/bits"
 	"github.com/pelmill/pelmill/codecs/jpegxl/internal/entropy"
 	"github.com/pelmill/pelmill/codecs/jpegxl/internal/jpegdata"
@@ -20,12 +22,13 @@ const (
 func Encode(workers *pool.Pool, f *jpegdata.File, meta *Metadata) ([]byte, error) {
 	ycbcr := colourTransform(f)
 	m := newFrame(f, ycbcr)
-	if err := m.check(workers, f.Large); err != nil {
+	if err := m.check(f.Large); err != nil {
 		return nil, err
 	}
 	e := &encoder{frame: m, workers: workers, blocks: m.chooseContexts()}
 	e.estimateChroma()
 	e.chooseOrders()
+	e.setPlaces()
 	w := &bits.Writer{}
 	writeHeaders(w, m, len(f.Components) == 1, meta)
 	writeFrameHeader(w, m)
@@ -54,45 +57,30 @@ func colourTransform(f *jpegdata.File) bool {
 }
 
 // check refuses what the format cannot hold.
-func (m *frame) check(workers *pool.Pool, large bool) error {
-	offsets := m.dcOffsets()
-	var errs [3]error
+func (m *frame) check(large bool) error {
 	for c := range m.planes {
-		p := &m.planes[c]
-		if p.Component == nil {
-			continue
-		}
-		if !m.ycbcr && p.H*p.V > 1 {
+		if p := &m.planes[c]; p.Component != nil && !m.ycbcr && p.H*p.V > 1 {
 			return container.Unsupported("its components are R, G and B with sampling factors of %d x %d: the format holds 1 x 1", p.H, p.V)
 		}
-		if !large {
-			continue
-		}
-		bad := make([]bool, p.High)
-		workers.Spans(p.High, 16, func(lo, hi int) {
-			for y := lo; y < hi; y++ {
-				row := p.Blocks[y*p.Wide*64 : (y+1)*p.Wide*64]
-				for i := 0; i < len(row); i += 64 {
-					if dc := int32(row[i]) + offsets[c]; dc > maxDC || dc < -maxDC {
-						bad[y] = true
-					}
-					for _, v := range row[i+1 : i+64] {
-						if uint16(v+maxAC) > 2*maxAC {
-							bad[y] = true
-						}
-					}
-				}
-			}
-		})
-		for _, b := range bad {
-			if b {
-				errs[c] = container.Unsupported("a coefficient is larger than the format holds")
-			}
+	}
+	if !large {
+		return nil
+	}
+	tooLarge := container.Unsupported("a coefficient is larger than the format holds")
+	for _, v := range m.file.Values {
+		if uint16(v+maxAC) > 2*maxAC {
+			return tooLarge
 		}
 	}
-	for _, err := range errs {
-		if err != nil {
-			return err
+	offsets := m.dcOffsets()
+	for c := range m.planes {
+		if m.planes[c].Component == nil {
+			continue
+		}
+		for i := range m.planes[c].Blocks {
+			if dc := int32(m.planes[c].Blocks[i].DC) + offsets[c]; dc > maxDC || dc < -maxDC {
+				return tooLarge
+			}
 		}
 	}
 	return nil
@@ -104,8 +92,17 @@ type encoder struct {
 	workers *pool.Pool
 	blocks  *blockContexts
 	order   [3][64]uint8 // of each plane: place in a JPEG block of each coefficient
+	places  [3][64]uint8 // the inverse
 	custom  bool         // an order is not that of the standard
 	chroma  *chromaFactors
+}
+
+func (e *encoder) setPlaces() {
+	for c := range e.order {
+		for i, place := range e.order[c] {
+			e.places[c][place] = uint8(i)
+		}
+	}
 }
 
 func standardOrders() (o [3][64]uint8) {
@@ -123,7 +120,7 @@ func (e *encoder) write(w *bits.Writer) {
 
 	lf := e.planeStreams(lfGroups)
 	tokens := make([][]entropy.Token, groups)
-	e.workers.Each(groups, func(i int) { tokens[i] = e.groupTokens(e.area(i, along, groupBlocks)) })
+	e.workers.Each(groups, func(i int) { tokens[i] = e.groupTokens(e.area(i, along, groupBlocks), nil) })
 	ac := entropy.NewCode(e.workers, allContexts*e.blocks.count, tokens...)
 
 	n := 2 + lfGroups + groups
@@ -134,7 +131,7 @@ func (e *encoder) write(w *bits.Writer) {
 	e.writeGlobal(sections[0], lf)
 	e.writeACGlobal(sections[1+lfGroups], lf, ac, groups)
 	e.workers.Each(lfGroups, func(i int) { lf.write(sections[1+i], i) })
-	e.workers.Each(groups, func(i int) { ac.WriteTokens(sections[2+lfGroups+i], tokens[i]) })
+	e.workers.Spans(groups, entropy.Lanes, func(lo, hi int) { ac.WriteStreams(sections[2+lfGroups+lo:2+lfGroups+hi], tokens[lo:hi]) })
 
 	if groups == 1 {
 		all := &bits.Writer{}
@@ -275,7 +272,7 @@ func (e *encoder) dcChannels(a area) []*modular.Channel {
 		i := 0
 		for y := in.y0; y < in.y1; y++ {
 			for x := in.x0; x < in.x1; x++ {
-				ch.Samples[i] = int32(p.Blocks[(y*p.Wide+x)*64]) + offsets[c]
+				ch.Samples[i] = int32(p.Blocks[y*p.Wide+x].DC) + offsets[c]
 				i++
 			}
 		}
@@ -297,7 +294,7 @@ func (e *encoder) metadataChannels(a area) []*modular.Channel {
 			}
 		}
 	}
-	return []*modular.Channel{cb, cr, modular.NewChannel(a.wide()*a.high(), 2), modular.NewChannel(a.wide(), a.high())}
+	return []*modular.Channel{cb, cr, {Width: a.wide() * a.high(), Height: 2}, {Width: a.wide(), Height: a.high()}}
 }
 
 // tableChannels are the tables of quantisation.
@@ -353,18 +350,17 @@ func smallTree(channels []*modular.Channel) *modular.Decision {
 	return best
 }
 
-// groupTokens are the AC coefficients of a group.
-func (e *encoder) groupTokens(a area) []entropy.Token {
+// groupTokens appends the AC coefficients of a group.
+func (e *encoder) groupTokens(a area, tokens []entropy.Token) []entropy.Token {
 	buckets := make([]uint8, a.wide()*a.high())
 	offsets := e.dcOffsets()
 	e.buckets(e.blocks, a, buckets, &offsets)
 	var counts [3][2][groupBlocks]uint8 // of coefficients, in this row and the one above
 	var maps [3][]uint8
-	var residual [64]int16
+	var d dense
 	for c := range maps {
 		maps[c] = e.blocks.of(c)
 	}
-	tokens := make([]entropy.Token, 0, a.wide()*a.high()*16)
 	for y := a.y0; y < a.y1; y++ {
 		for x := a.x0; x < a.x1; x++ {
 			for _, c := range codingOrder {
@@ -385,43 +381,69 @@ func (e *encoder) groupTokens(a area) []entropy.Token {
 					tokens = append(tokens, entropy.MakeToken(context+e.blocks.count*countContext(predicted), 0))
 					continue
 				}
-				at := sy*p.Wide + sx
-				b, end := (*[64]int16)(p.Blocks[at*64:at*64+64]), int(p.Ends[at])
-				if c != 1 && e.chroma != nil {
-					end = e.chroma.residual(e.frame, c, sx, sy, b, &residual, end)
-					b = &residual
+				b := &p.Blocks[sy*p.Wide+sx]
+				var list scanned
+				if factor := e.chroma.of(c, x, y); factor != 0 {
+					d.load(b, e.values(b))
+					luma := &e.planes[1].Blocks[sy*p.Wide+sx]
+					d.addLuma(luma, e.values(luma), factor, &e.chroma.scale[index(c)], -1)
+					list.scan(d.mask, &d.values, &e.places[c])
+				} else {
+					list.scanBlock(b.Mask, e.values(b), &e.places[c])
 				}
-				tokens, row[gx] = e.blockTokens(tokens, b[:], end, &e.order[c], context, predicted)
+				row[gx] = uint8(mathbits.OnesCount64(list.mask))
+				tokens = list.tokens(tokens, e.blocks.count, context, predicted)
 			}
 		}
 	}
 	return tokens
 }
 
-// blockTokens appends the AC coefficients of a block and returns their number.
-func (e *encoder) blockTokens(tokens []entropy.Token, b []int16, end int, order *[64]uint8, context, predicted int) ([]entropy.Token, uint8) {
-	left := 0
-	for _, v := range b[min(1, end):end] {
-		if v != 0 {
-			left++
-		}
+// scanned is the AC coefficients of a block by their places in the order of coding.
+type scanned struct {
+	mask   uint64
+	values [64]int16 // those that the mask names
+}
+
+func (s *scanned) scanBlock(mask uint64, values []int16, places *[64]uint8) {
+	for i := 0; mask != 0; mask, i = mask&(mask-1), i+1 {
+		at := places[mathbits.TrailingZeros64(mask)] & 63
+		s.values[at] = values[i]
+		s.mask |= 1 << at
 	}
-	count := left
-	n := e.blocks.count
-	tokens = append(tokens, entropy.MakeToken(context+n*countContext(predicted), uint32(count)))
+}
+
+func (s *scanned) scan(mask uint64, values *[64]int16, places *[64]uint8) {
+	for ; mask != 0; mask &= mask - 1 {
+		k := mathbits.TrailingZeros64(mask) & 63
+		at := places[k] & 63
+		s.values[at] = values[k]
+		s.mask |= 1 << at
+	}
+}
+
+// tokens appends the tokens of the block: the number of its coefficients, then all up to
+// the last that is not zero.
+func (s *scanned) tokens(tokens []entropy.Token, n, context, predicted int) []entropy.Token {
+	left := mathbits.OnesCount64(s.mask)
+	tokens = append(tokens, entropy.MakeToken(context+n*countContext(predicted), uint32(left)))
 	base := n*countContexts + coefContexts*context
 	before := 1
 	if left > 4 {
 		before = 0
 	}
-	for k := 1; left > 0; k++ {
-		v := int32(b[order[k]])
-		tokens = append(tokens, entropy.MakeToken(base+int(leftContext[left]+placeContext[k])+before, bits.Unsigned(v)))
-		before = 0
-		if v != 0 {
-			before = 1
-			left--
+	k := 1
+	for m := s.mask; m != 0; m &= m - 1 {
+		at := mathbits.TrailingZeros64(m) & 63
+		own := base + int(leftContext[left])
+		for ; k < at; k++ {
+			tokens = append(tokens, entropy.MakeToken(own+int(placeContext[k])+before, 0))
+			before = 0
 		}
+		tokens = append(tokens, entropy.MakeToken(own+int(placeContext[at])+before, bits.Unsigned(int32(s.values[at]))))
+		before = 1
+		left--
+		k++
 	}
-	return tokens, uint8(count)
+	return tokens
 }

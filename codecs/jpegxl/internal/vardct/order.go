@@ -2,6 +2,7 @@ package vardct
 
 import (
 	"cmp"
+	mathbits "math/bits"
 	"slices"
 
 	"github.com/pelmill/pelmill/codecs/jpegxl/internal/bits"
@@ -38,11 +39,9 @@ func (e *encoder) chooseOrders() {
 // not zero, in steps of 1/256 of the blocks: smaller differences are not worth an exchange.
 func (p *plane) usedCoefficients(e *encoder) (counts [64]int) {
 	blocks := 0
-	for i := 0; i < len(p.Ends); i += 3 {
-		for k, v := range p.Blocks[i*64:][:p.Ends[i]] {
-			if v != 0 {
-				counts[k]++
-			}
+	for i := 0; i < len(p.Blocks); i += 3 {
+		for m := p.Blocks[i].Mask; m != 0; m &= m - 1 {
+			counts[mathbits.TrailingZeros64(m)]++
 		}
 		blocks++
 	}

@@ -46,6 +46,7 @@ type plane struct {
 
 // frame is the geometry of an image.
 type frame struct {
+	file          *jpegdata.File
 	width, height int
 	wide, high    int // blocks of the whole image, those included that pad the last MCUs
 	ycbcr         bool
@@ -65,7 +66,7 @@ func component(c, components int, ycbcr bool) int {
 
 // newFrame lays the components of a file out. All tables are there.
 func newFrame(f *jpegdata.File, ycbcr bool) *frame {
-	m := &frame{width: f.Width, height: f.Height, ycbcr: ycbcr}
+	m := &frame{file: f, width: f.Width, height: f.Height, ycbcr: ycbcr}
 	h, v := 1, 1
 	for _, c := range f.Components {
 		h, v = max(h, c.H), max(v, c.V)
@@ -179,5 +180,8 @@ var transposed = func() (table [64]uint8) {
 	}
 	return table
 }()
+
+// values are the AC coefficients of a block that are not zero.
+func (m *frame) values(b *jpegdata.Block) []int16 { return m.file.Values[b.Start:] }
 
 func malformed(format string, args ...any) error { return fmt.Errorf(format, args...) }
