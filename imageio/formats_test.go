@@ -68,6 +68,7 @@ func TestKinds(t *testing.T) {
 		{"empty", nil, false, "the file is empty"},
 		{"text", []byte("hello\n"), true, "its first bytes are those of no format"},
 		{"zeros", make([]byte, 4096), true, "its first bytes are those of no format"},
+		{"two bytes of jpeg", []byte("\xff\xd8 and a text"), true, "its first bytes are those of no format"},
 		{"pdf", []byte("%PDF-1.7\n"), true, "PDF"},
 		{"heic", []byte("\x00\x00\x00\x18ftypheic\x00\x00"), true, "heic"},
 		{"jpeg 2000", []byte("\x00\x00\x00\x0cjP  \r\n\x87\n"), false, "no codestream"},

@@ -67,7 +67,7 @@ import (
 
 // Version rises whenever files are read that were refused before, or the other way
 // round: what was found out about a file with another version may no longer hold.
-const Version = 4
+const Version = 5
 
 // Header is what a file says about its image, after orientation.
 type Header struct {
@@ -176,7 +176,7 @@ var formats = []struct {
 }{
 	{DICOM, dicom.Is, openDICOM}, // its preamble may make it a TIFF file too
 	{"png", prefix("\x89PNG\r\n\x1a\n"), openPNG},
-	{"jpeg", prefix("\xff\xd8\xff"), openJPEG},
+	{"jpeg", matchJPEG, openJPEG},
 	{"pnm", matchPNM, openPNM},
 	{"tiff", matchTIFF, openTIFF},
 	{"bmp", prefix("BM"), openBMP},

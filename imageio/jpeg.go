@@ -14,6 +14,19 @@ import (
 // 14 bits).
 const jpegScans = 1000
 
+// matchJPEG takes what begins with SOI and a marker, or with stray bytes and a whole
+// segment between the two, which libjpeg passes over too.
+func matchJPEG(data []byte) bool {
+	if !segments.Match(data) || len(data) < 3 {
+		return false
+	}
+	if data[2] == 0xff {
+		return true
+	}
+	s, _, err := segments.Next(data, 2)
+	return err == nil && s.Marker >= segments.SOF0 && s.Marker <= segments.COM
+}
+
 func openJPEG(data []byte, lim Limits) (*opened, error) {
 	p := &opened{}
 	head, err := jpeg.ReadHeader(data)

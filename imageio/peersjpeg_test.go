@@ -327,6 +327,7 @@ func TestPeersJPEGOddFiles(t *testing.T) {
 	}{
 		{"no Huffman tables", without(plain, 0xc4), 0},
 		{"fill bytes", before(before(plain, 0xdb, "\xff\xff\xff"), 0xd9, "\xff\xff"), 0},
+		{"stray bytes behind SOI", before(plain, 0xe0, "stray"), 2},
 		{"stray bytes between segments", before(plain, 0xc0, "stray"), 2},
 		{"stray bytes behind the scan", before(plain, 0xd9, strings.Repeat("\x00", 20)), 2},
 		{"stray bytes before a restart marker", before(encoded(t, m, "cjpeg -restart 1"), 0xd1, "\x12\x34"), 2},

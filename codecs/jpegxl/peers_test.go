@@ -75,6 +75,8 @@ func kinds(t testing.TB) map[string][]byte {
 		"16-bit steps":      made(small, "-quality", "1"),
 		"tail":              append(bytes.Clone(tran("-optimize")), "what follows the end \xff\xd8"...),
 		"standard library":  sample,
+		"height told twice": toldTwice(),
+		"stray bytes":       slices.Concat(sample[:2], []byte("stray \xff\x00"), sample[2:]),
 	}
 	if testing.Short() {
 		for _, name := range []string{"optimised", "progressive", "restarts", "rgb", "grey", "tail"} {
@@ -82,6 +84,13 @@ func kinds(t testing.TB) map[string][]byte {
 		}
 	}
 	return files
+}
+
+// toldTwice is a file with a segment DNL behind its scan, though its SOF has the height.
+func toldTwice() []byte {
+	end := len(sample) - 2
+	height := sample[bytes.Index(sample, []byte("\xff\xc0"))+5:][:2]
+	return slices.Concat(sample[:end], []byte("\xff\xdc\x00\x04"), height, sample[end:])
 }
 
 // beyond are files that cjxl refuses and the format holds, by means of bytes between segments.

@@ -119,8 +119,6 @@ func refused(marker byte) error {
 		return unsupported("its frames are hierarchical")
 	case marker >= 0xc9 && marker <= 0xcf:
 		return unsupported("its coding is arithmetic")
-	case marker == 0xdc:
-		return unsupported("its height is told behind the first scan (DNL)")
 	}
 	return nil
 }
