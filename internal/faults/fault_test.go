@@ -26,6 +26,7 @@ func inAFolder(run func(t *testing.T)) func(t *testing.T, gw *services.Store) {
 // onFolders needs no store, only Redis for some. The longest come first here and in onS3.
 var onFolders = []fault{
 	{"codec that kills the process", inAFolder(killingCodec)},
+	{"worker of codec auto killed", inAFolder(killAutoWorkers)},
 	{"SIGKILL", inAFolder(interrupted(syscall.SIGKILL, -1))},
 	{"SIGINT", inAFolder(interrupted(syscall.SIGINT, 130))},
 	{"full disk of a cluster", inAFolder(fullDiskOfACluster)},

@@ -62,3 +62,34 @@ func killWorkers(t *testing.T, gw *services.Store) {
 		t.Errorf("%d chunks were taken back from killed workers; %d kills were meant to hit work", lost, kills)
 	}
 }
+
+// killAutoWorkers kills the only worker of a job with codec auto, twice, while it stores results of several codecs.
+func killAutoWorkers(t *testing.T) {
+	tr := inFolders(t, faults.Mixed(21, 240, 96)).withRedis()
+	tr.codec = []string{"--codec", "auto"}
+	tr.extra = []string{"--chunk-objects", "10", "--tpslimit", "30"}
+	id := tr.submit()
+	tr.scheduler()
+	w := tr.worker()
+	before := 0
+	for i := range 2 {
+		faults.Until(t, limit, "results", func() bool { return !w.Running() || tr.results() > before })
+		if n := tr.count(jobs.Folder(id).Report()); n != 0 {
+			t.Fatalf("the job ended before kill %d; it is too small", i+1)
+		}
+		w.Kill()
+		before = faults.Whole(t, tr.to, nil)
+		if before == 0 || before == len(tr.sources) {
+			t.Errorf("%d of %d results at kill %d", before, len(tr.sources), i+1)
+		}
+		w = tr.worker()
+	}
+	faults.Run(t, 0, tr.env, program(t, "cmd/pelmill"), "set", tr.target, id, "tpslimit=0", "--redis", tr.redis.URL())
+	by := map[string]int{}
+	for _, r := range tr.ended(id).Results {
+		by[r.Codec]++
+	}
+	if by["jpegxl"] != 80 || by["webp"] != 160 {
+		t.Errorf("results by codec %v, want 80 by jpegxl and 160 by webp", by)
+	}
+}

@@ -63,7 +63,8 @@ type trial struct {
 	disk           string          // folder of this machine where the target's objects lie
 	env            []string
 	redis          *services.RedisServer // nil: embedded
-	extra          []string              // flags of compress and submit
+	codec          []string              // flags of compress and submit for the codec; nil: vq
+	extra          []string              // more of them
 }
 
 // inFolders prepares a trial on two folders.
@@ -120,7 +121,11 @@ func (tr *trial) withRedis(args ...string) *trial {
 
 // flags are those of compress and submit. Few codewords keep small images smaller than their sources.
 func (tr *trial) flags(verb string) []string {
-	return append([]string{verb, tr.source, tr.target, "--codec", "vq", "-o", "n=16"}, tr.extra...)
+	args := []string{verb, tr.source, tr.target, "--codec", "vq", "-o", "n=16"}
+	if tr.codec != nil {
+		args = append(args[:3], tr.codec...)
+	}
+	return append(args, tr.extra...)
 }
 
 func (tr *trial) submit() (id string) {
@@ -234,7 +239,11 @@ func (tr *trial) left(id string) string {
 
 func (tr *trial) check(id string, earlier ...string) *faults.Checked {
 	tr.t.Helper()
-	return faults.Check(tr.t, tr.to, vq(tr.t), tr.sources, id, earlier...)
+	c := vq(tr.t)
+	if tr.codec != nil {
+		c = nil // each record names its own
+	}
+	return faults.Check(tr.t, tr.to, c, tr.sources, id, earlier...)
 }
 
 func vq(t *testing.T) codec.Codec {
