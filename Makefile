@@ -256,7 +256,7 @@ $(TOOLS)/pynetdicom-$(PYNETDICOM):
 
 # What the project promises in numbers, in the order of its parts. The large ones run once; they make their own data
 # and compare both sides within one run.
-bench: services ## print the promised numbers: search, rate, sizes against cwebp and pngquant, reading against libpng, listing, pipeline, a million objects, idle nights, readers of the API, small objects on S3 (SCALE=1: 200,000)
+bench: services ## print the promised numbers: search, rate, sizes against cwebp and pngquant, reading against libpng, listing, JPEG archives against cjxl, pipeline, a million objects, idle nights, readers of the API, small objects on S3 (SCALE=1: 200,000)
 	go test -run '^$$' -bench 'Search|Kodak' -benchtime $(BENCHTIME) -timeout 20m ./codecs/vq
 	go test -run '^$$' -bench Pngquant -benchtime 1x -timeout 20m ./codecs/neuquant
 	go test -run '^$$' -bench Libpng -benchtime 1x -timeout 20m ./imageio
@@ -266,6 +266,8 @@ bench: services ## print the promised numbers: search, rate, sizes against cwebp
 	PELMILL_SIZES=1 go test -run 'SetsOfTheFormat' -v -timeout 20m ./codecs/pcwt/internal/train
 	go test -run '^$$' -bench Tables -benchtime 1x -timeout 20m ./codecs/pcwt
 	go test -run '^$$' -bench OneCore -benchtime $(BENCHTIME) -timeout 20m ./codecs/pcwt
+	go test -run '^$$' -bench Peers -benchtime 1x -timeout 20m ./codecs/jpegxl
+	go test -run '^$$' -bench JPEGArchive -benchtime 1x -timeout 40m ./cmd/pelmill
 	go test -run '^$$' -bench Walk80k -benchtime 1x -timeout 20m ./storage
 	go test -run '^$$' -bench 'Pipeline|TinyObjects|DICOM' -benchtime 1x -timeout 30m ./worker
 	go test -run '^$$' -bench Series -benchtime 1x -timeout 20m ./worker/series
