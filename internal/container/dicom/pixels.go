@@ -94,38 +94,36 @@ func (m *Image) Containers(img *raster.Image) []byte {
 }
 
 // extended reports whether every sample is that of BitsStored bits, extended by zeros or by its sign.
+// With 2^(BitsStored-1) added, a sample extended by its sign is one extended by zeros.
 func (m *Image) extended(pix []byte) bool {
 	free := m.Allocated - m.Stored
-	switch {
-	case free == 0:
+	if free == 0 {
 		return true
-	case m.Allocated == 8 && m.Signed:
-		for _, v := range pix {
-			if int8(v<<free)>>free != int8(v) {
-				return false
-			}
-		}
-	case m.Allocated == 8:
-		all := byte(0)
-		for _, v := range pix {
-			all |= v
-		}
-		return all>>m.Stored == 0
-	case m.Signed:
-		for i := 0; i < len(pix); i += 2 {
-			if v := int16(binary.LittleEndian.Uint16(pix[i:])); v<<free>>free != v {
-				return false
-			}
-		}
-	default:
-		all := uint16(0)
-		for i := 0; i < len(pix); i += 2 {
-			all |= binary.LittleEndian.Uint16(pix[i:])
-		}
-		return all>>m.Stored == 0
 	}
-	return true
+	bias := uint64(0)
+	if m.Signed {
+		bias = 1 << (m.Stored - 1)
+	}
+	unit := uint64(0x0101010101010101) // 1 in each sample
+	if m.Allocated == 16 {
+		unit = 0x0001000100010001
+	}
+	tops, bias, high := unit<<(m.Allocated-1), unit*bias, unit*(1<<m.Allocated-1<<m.Stored)
+	all := uint64(0)
+	for ; len(pix) >= 8; pix = pix[8:] {
+		all |= addEach(binary.LittleEndian.Uint64(pix), bias, tops)
+	}
+	if len(pix) > 0 {
+		var rest [8]byte
+		copy(rest[:], pix)
+		x := addEach(binary.LittleEndian.Uint64(rest[:]), bias, tops)
+		all |= x & (1<<(8*len(pix)) - 1)
+	}
+	return all&high == 0
 }
+
+// addEach adds numbers side by side in words, each modulo its own range. tops are the highest bits of the numbers.
+func addEach(x, y, tops uint64) uint64 { return (x&^tops + y&^tops) ^ (x^y)&tops }
 
 // Shell is the file without the bytes of its native pixel data: what stands before them and
 // behind them. ok is false where the pixel data do not stand in the file as they are.
