@@ -157,7 +157,10 @@ func verify(ctx context.Context, b *Bucket, key string, r *blob.Reader, want *Ob
 			sum = md5OfETag(now.ETag)
 		}
 	}
-	if got := md5.Sum(data); sum != nil && string(got[:]) != string(sum) {
+	if sum == nil {
+		return nil
+	}
+	if got := md5.Sum(data); string(got[:]) != string(sum) {
 		return fmt.Errorf("MD5 %x, store lists %x: %w", got, sum, errMismatch)
 	}
 	return nil
