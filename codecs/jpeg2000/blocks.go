@@ -2,6 +2,7 @@ package jpeg2000
 
 import (
 	"image"
+	"sync"
 	"sync/atomic"
 
 	"github.com/pelmill/pelmill/codecs/internal/wavelet"
@@ -25,6 +26,8 @@ type blockScratch struct {
 	block        codestream.Block
 	buffer       []byte
 }
+
+var blockScratches = sync.Pool{New: func() any { return new(blockScratch) }}
 
 // storeBlock puts coefficients as [codestream.Block] has them into rows of a plane.
 type storeBlock[T wavelet.Sample] struct {
@@ -60,11 +63,8 @@ func decodeBlocks[T wavelet.Sample](d *decoder, t *codestream.TileComponent, pre
 	var failed atomic.Bool
 	errs := make([]error, len(tasks))
 	d.pool.Spans(len(tasks), blocksAtOnce, func(lo, hi int) {
-		s, ok := d.scratch.Get().(*blockScratch)
-		if !ok {
-			s = &blockScratch{}
-		}
-		defer d.scratch.Put(s)
+		s := blockScratches.Get().(*blockScratch)
+		defer blockScratches.Put(s)
 		for i := lo; i < hi && !failed.Load(); i++ {
 			if errs[i] = decodeTask(s, t.Coding, bits, &tasks[i], store); errs[i] != nil {
 				failed.Store(true)

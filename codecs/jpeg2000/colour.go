@@ -31,8 +31,11 @@ func (d *decoder) finishTransformed(p *codestream.Params, parts []part) {
 	})
 }
 
-// finish inverts the level shift of component c of a tile and stores its samples.
+// finish inverts the level shift of component c of a tile and stores its samples, but for those that are stored.
 func (d *decoder) finish(c int, p part) {
+	if p.floats.Samples == nil {
+		return
+	}
 	d.pool.Spans(p.area.Dy(), rowsAtOnce, func(lo, hi int) {
 		row := newRow(p.area.Dx())
 		for y := lo; y < hi; y++ {
@@ -46,17 +49,30 @@ func newRow(width int) []int32 { return make([]int32, width) }
 // storeRow shifts the level of row y of a part, clamps it to the range of the component and
 // stores it.
 func (d *decoder) storeRow(c, y int, p *part, row []int32) {
-	component := d.stream.Size.Components[c]
-	shift, lo, hi := int32(1)<<(component.Bits-1), int32(0), int32(1)<<component.Bits-1
-	if component.Signed {
-		shift, lo, hi = 0, -shift, shift-1
-	}
 	if p.ints.Samples != nil {
-		clampInts(row, p.ints.Row(y), shift, lo, hi)
-	} else {
-		clampFloats(row, p.floats.Row(y), shift, lo, hi)
+		d.storeInts(c, p.area.Min.X, p.area.Min.Y+y, p.ints.Row(y))
+		return
 	}
+	shift, lo, hi := d.level(c)
+	clampFloats(row, p.floats.Row(y), shift, lo, hi)
 	d.store(c, p.area.Min.X, p.area.Min.Y+y, row)
+}
+
+// storeInts is storeRow of a row that begins at (x, y), which it changes.
+func (d *decoder) storeInts(c, x, y int, row []int32) {
+	shift, lo, hi := d.level(c)
+	clampInts(row, shift, lo, hi)
+	d.store(c, x, y, row)
+}
+
+// level is the level shift of a component, and its least and greatest sample.
+func (d *decoder) level(c int) (shift, lo, hi int32) {
+	component := d.stream.Size.Components[c]
+	half := int32(1) << (component.Bits - 1)
+	if component.Signed {
+		return 0, -half, half - 1
+	}
+	return half, 0, 2*half - 1
 }
 
 // inverseRCT is equations G-6 to G-8: Y, Cb, Cr become R, G, B.
@@ -80,10 +96,10 @@ func inverseICT(c0, c1, c2 []float32) {
 	}
 }
 
-func clampInts(dst, src []int32, shift, lo, hi int32) {
-	dst = dst[:len(src)]
-	for i, v := range src {
-		dst[i] = min(max(v+shift, lo), hi)
+// clampIntsGo adds shift and holds the sums between lo and hi.
+func clampIntsGo(row []int32, shift, lo, hi int32) {
+	for i, v := range row {
+		row[i] = min(max(v+shift, lo), hi)
 	}
 }
 

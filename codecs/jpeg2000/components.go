@@ -3,12 +3,12 @@ package jpeg2000
 import (
 	"context"
 	"image"
-	"sync"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/internal/wavelet"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/packet"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/slab"
 	"github.com/pelmill/pelmill/codecs/pool"
 )
 
@@ -31,29 +31,10 @@ type decoder struct {
 	// storeRCT likewise takes the first three components before the inverse of RCT and of the
 	// level shift; nil: there is no such way.
 	storeRCT func(x, y int, c0, c1, c2 []int32)
-
-	scratch sync.Pool // *blockScratch
-	ints    transforms[int32]
-	floats  transforms[float32]
-}
-
-// transforms are wavelet transforms that goroutines take and give back.
-type transforms[T wavelet.Sample] struct {
-	filter *wavelet.Filter[T]
-	pool   sync.Pool
-}
-
-func (t *transforms[T]) take() *wavelet.Transform[T] {
-	if w, ok := t.pool.Get().(*wavelet.Transform[T]); ok {
-		return w
-	}
-	return wavelet.New(t.filter, wavelet.ColumnsFirst)
 }
 
 func newDecoder(ctx context.Context, p *pool.Pool, s *codestream.Stream, reduce int, windows []image.Rectangle, store func(c, x, y int, samples []int32)) *decoder {
-	d := &decoder{ctx: ctx, pool: p, stream: s, reduce: reduce, windows: windows, store: store}
-	d.ints.filter, d.floats.filter = wavelet.LeGall53(), wavelet.Daubechies97()
-	return d
+	return &decoder{ctx: ctx, pool: p, stream: s, reduce: reduce, windows: windows, store: store}
 }
 
 // Tiles of fewer samples are decoded several at a time.
@@ -149,17 +130,21 @@ func (d *decoder) tile(t int) error {
 		if areas[c].Empty() {
 			continue
 		}
-		if parts[c], err = d.component(&tile.Components[c], precincts[c], areas[c]); err != nil {
+		together := params.MCT && c <= 2
+		if parts[c], err = d.component(&tile.Components[c], precincts[c], areas[c], together); err != nil {
 			return err
 		}
 		precincts[c] = nil
 		switch {
-		case !params.MCT || c > 2:
+		case !together:
 			d.finish(c, parts[c])
 		case c < 2:
 			continue
 		default:
 			d.finishTransformed(params, parts[:3])
+		}
+		for i := range parts {
+			parts[i].give()
 		}
 		clear(parts)
 	}
@@ -186,20 +171,38 @@ func (d *decoder) checkTile(tile *codestream.Tile, p *codestream.Params) error {
 }
 
 // part is the part of a tile-component that is wanted: area, at the reduced resolution, as
-// integers or floats.
+// integers or floats. Its memory is of a pool.
 type part struct {
 	area   image.Rectangle
 	ints   wavelet.Plane[int32]
 	floats wavelet.Plane[float32]
+
+	intMemory   *slab.Slab[int32]
+	floatMemory *slab.Slab[float32]
 }
 
-func (d *decoder) component(t *codestream.TileComponent, precincts [][]*packet.Precinct, area image.Rectangle) (part, error) {
+// give gives the memory back.
+func (p *part) give() {
+	if p.intMemory != nil {
+		intTransforms.givePlanes(p.intMemory)
+	}
+	if p.floatMemory != nil {
+		floatTransforms.givePlanes(p.floatMemory)
+	}
+}
+
+// component decodes a part of a tile-component. Integers that no other component is joined with are stored
+// row by row as they are made, and the part has none.
+func (d *decoder) component(t *codestream.TileComponent, precincts [][]*packet.Precinct, area image.Rectangle, together bool) (part, error) {
 	p := part{area: area}
 	var err error
-	if t.Coding.Transform == codestream.Reversible53 {
-		p.ints, err = synthesize(d, t, precincts, area, &d.ints, reach53, storeIndices)
-	} else {
-		p.floats, err = synthesize(d, t, precincts, area, &d.floats, reach97, storeProducts)
+	switch {
+	case t.Coding.Transform != codestream.Reversible53:
+		p.floats, p.floatMemory, err = synthesize(d, t, precincts, area, &floatTransforms, reach97, storeProducts, nil)
+	case together:
+		p.ints, p.intMemory, err = synthesize(d, t, precincts, area, &intTransforms, reach53, storeIndices, nil)
+	default:
+		_, p.intMemory, err = synthesize(d, t, precincts, area, &intTransforms, reach53, storeIndices, func(y int, row []int32) { d.storeInts(t.Index, area.Min.X, y, row) })
 	}
 	return p, err
 }

@@ -196,11 +196,25 @@ func (e *encoder) tile(main *codestream.Main, index int) (*codedTile, error) {
 	if e.options.irreversible() {
 		return e.encodeBlocks(main, tile, e.quantized(tile, e.irreversibleBands(main, tile)))
 	}
-	planes := loadTile(e.workers, e.image, tile.Bounds, main.Params.MCT)
-	bands := make([][][]wavelet.Plane[int32], len(planes))
-	for c := range planes {
-		bands[c] = analyse(e.workers, &tile.Components[c], planes[c], wavelet.LeGall53)
-		planes[c] = wavelet.Plane[int32]{}
+	// The image is level shifted as its rows are split, but for those of RCT, which are split one component after the other.
+	var planes []wavelet.Plane[int32]
+	if main.Params.MCT {
+		planes = loadTile(e.workers, e.image, tile.Bounds, true)
+	}
+	samples := 0
+	for c := range tile.Components {
+		samples += bandSamples(&tile.Components[c])
+	}
+	memory := intTransforms.takePlanes(samples)
+	defer intTransforms.givePlanes(memory)
+	bands := make([][][]wavelet.Plane[int32], len(tile.Components))
+	for c := range bands {
+		src := imageRows(e.image, c, tile.Bounds.Min)
+		if planes != nil {
+			src = rowsOf(planes[c])
+			planes[c] = wavelet.Plane[int32]{}
+		}
+		bands[c] = analyse(e.workers, &tile.Components[c], src, &intTransforms, memory)
 	}
 	return e.encodeBlocks(main, tile, bands)
 }

@@ -101,9 +101,12 @@ func (o *output) store(c, x, y int, samples []int32) {
 	if ch := o.place[c]; ch >= 0 {
 		n := o.shape.Channels
 		at := ((ch/n*o.shape.Height+y-o.area.Min.Y)*o.shape.Width+x-o.area.Min.X)*n + ch%n
-		if o.words != nil {
+		switch {
+		case o.words != nil && n == 1:
+			putWords(o.words[at:], samples)
+		case o.words != nil:
 			put(o.words[at:], n, samples)
-		} else {
+		default:
 			put(o.bytes[at:], n, samples)
 		}
 		return
@@ -125,6 +128,14 @@ func put[T byte | uint16](dst []T, n int, samples []int32) {
 	}
 	for i, v := range samples {
 		dst[i*n] = T(v)
+	}
+}
+
+// putWordsGo is put at a distance of 1.
+func putWordsGo(dst []uint16, samples []int32) {
+	dst = dst[:len(samples)]
+	for i, v := range samples {
+		dst[i] = uint16(v)
 	}
 }
 

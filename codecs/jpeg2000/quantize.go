@@ -3,6 +3,7 @@ package jpeg2000
 import (
 	"github.com/pelmill/pelmill/codecs/internal/wavelet"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/slab"
 )
 
 // indexFraction is the number of bits below quantizer indices that distortions of passes
@@ -34,7 +35,10 @@ func (e *encoder) irreversibleBands(main *codestream.Main, tile *codestream.Tile
 	out := make([][][]wavelet.Plane[float32], len(planes))
 	for c := range planes {
 		planes[c] = wavelet.Plane[int32]{}
-		out[c] = analyse(e.workers, &tile.Components[c], floats[c], wavelet.Daubechies97)
+		t := &tile.Components[c]
+		memory := new(slab.Slab[float32])
+		memory.Reserve(bandSamples(t))
+		out[c] = analyse(e.workers, t, rowsOf(floats[c]), &floatTransforms, memory)
 		floats[c] = wavelet.Plane[float32]{}
 	}
 	return out

@@ -8,6 +8,7 @@ type Transform[T Sample] struct {
 
 	rows    [ringRows]line[T]
 	work    line[T]
+	out     []T    // a row on its way to a sink
 	scratch [2][]T // LL bands between levels
 }
 
@@ -30,12 +31,18 @@ func (t *Transform[T]) ForwardLevel(bands Bands[T], src Plane[T], px, py int) {
 // first to last-1 of src correspond: row y of src becomes row y/2 of LL and HL, or of LH and HH. Parts may be
 // computed at the same time, by a transform each.
 func (t *Transform[T]) ForwardRows(bands Bands[T], src Plane[T], px, py, first, last int) {
-	if src.Width == 0 || src.Height == 0 {
+	t.ForwardFrom(bands, src.Width, src.Height, src.Row, px, py, first, last)
+}
+
+// ForwardFrom is ForwardRows of a plane that need not be in memory: source returns its row y, until the next call.
+// It is called once for each row that is wanted, in their order.
+func (t *Transform[T]) ForwardFrom(bands Bands[T], width, height int, source func(y int) []T, px, py, first, last int) {
+	if width == 0 || height == 0 {
 		return
 	}
-	t.layOut(src.Width, px)
+	t.layOut(width, px)
 	load := func(y int, row *line[T]) {
-		row.split(src.Row(y))
+		row.split(source(y))
 		if t.order == RowsFirst {
 			t.forwardLine(row)
 		}
@@ -49,7 +56,7 @@ func (t *Transform[T]) ForwardRows(bands Bands[T], src Plane[T], px, py, first, 
 		copy(low, row.low())
 		copy(high, row.high())
 	}
-	t.columns(src.Height, py, first, last, true, load, store)
+	t.columns(height, py, first, last, true, load, store)
 }
 
 // InverseLevel joins bands to dst, which must not overlap them.
@@ -60,10 +67,27 @@ func (t *Transform[T]) InverseLevel(dst Plane[T], bands Bands[T], px, py int) {
 // InverseRows is the part of InverseLevel that writes the rows from first to last-1 of dst. Parts may be computed at the
 // same time, by a transform each.
 func (t *Transform[T]) InverseRows(dst Plane[T], bands Bands[T], px, py, first, last int) {
-	if dst.Width == 0 || dst.Height == 0 {
+	t.inverseRows(bands, dst.Width, dst.Height, px, py, first, last, func(y int, row *line[T]) { row.join(dst.Row(y)) })
+}
+
+// InverseTo is InverseRows for a plane that need not be in memory: sink takes its row y, which is the transform's again
+// after the call.
+func (t *Transform[T]) InverseTo(width, height int, sink func(y int, row []T), bands Bands[T], px, py, first, last int) {
+	if cap(t.out) < width {
+		t.out = make([]T, width)
+	}
+	t.inverseRows(bands, width, height, px, py, first, last, func(y int, row *line[T]) {
+		out := t.out[:width]
+		row.join(out)
+		sink(y, out)
+	})
+}
+
+func (t *Transform[T]) inverseRows(bands Bands[T], width, height int, px, py, first, last int, joined func(y int, row *line[T])) {
+	if width == 0 || height == 0 {
 		return
 	}
-	t.layOut(dst.Width, px)
+	t.layOut(width, px)
 	load := func(y int, row *line[T]) {
 		low, high := bands.rows(y, py)
 		copy(row.low(), low)
@@ -77,9 +101,9 @@ func (t *Transform[T]) InverseRows(dst Plane[T], bands Bands[T], px, py, first, 
 			row = t.workOn(row)
 			t.inverseLine(row)
 		}
-		row.join(dst.Row(y))
+		joined(y, row)
 	}
-	t.columns(dst.Height, py, first, last, false, load, store)
+	t.columns(height, py, first, last, false, load, store)
 }
 
 // rows are the rows of two bands to which row y of the plane corresponds.
