@@ -59,7 +59,7 @@ type encodeTask struct {
 	weight   float64 // of squared errors of coefficients
 }
 
-var blockEncoders = sync.Pool{New: func() any { return new(bitplane.Encoder) }}
+var blockEncoders = sync.Pool{New: func() any { return bitplane.NewPair() }}
 
 // encodeBlocks encodes the code-blocks of a tile, but for those that are in the cache,
 // which gets the others. bands are the planes of the subbands by
@@ -84,9 +84,18 @@ func (e *encoder) encodeBlocks(main *codestream.Main, tile *codestream.Tile, ban
 			todo = append(todo, t)
 		}
 	}
-	e.workers.Each(len(todo), func(i int) {
-		if e.ctx.Err() == nil {
-			*todo[i].out = encodeBlock(&todo[i])
+	// Two blocks at a time are faster than one, unless cores wait for blocks.
+	atOnce := 1
+	if main.Params.Components[0].Style&codestream.HT == 0 && len(todo) >= pairsFrom*e.workers.Size() {
+		atOnce = 2
+	}
+	e.workers.Spans(len(todo), atOnce, func(lo, hi int) {
+		switch {
+		case e.ctx.Err() != nil:
+		case hi-lo == 2:
+			*todo[lo].out, *todo[lo+1].out = encodePair(&todo[lo], &todo[lo+1])
+		default:
+			*todo[lo].out = encodeBlock(&todo[lo])
 		}
 	})
 	if e.cache != nil {
@@ -138,14 +147,36 @@ func encodeBlock(t *encodeTask) *codedBlock {
 	if t.key.style&codestream.HT != 0 {
 		return encodeHTBlock(t)
 	}
-	e := blockEncoders.Get().(*bitplane.Encoder)
-	defer blockEncoders.Put(e)
+	p := blockEncoders.Get().(*bitplane.Pair)
+	defer blockEncoders.Put(p)
+	e, b := &p.First, t.block()
 	e.Fraction, e.Measure = t.fraction, t.measured
+	return t.coded(e.Encode(b.Samples, b.Stride, b.Width, b.Height, b.Orientation, t.key.style))
+}
+
+// pairsFrom is how many code-blocks there have to be for each goroutine if they are encoded in pairs.
+const pairsFrom = 4
+
+// encodePair is encodeBlock for two blocks of Part 1 of one style.
+func encodePair(t, u *encodeTask) (first, second *codedBlock) {
+	p := blockEncoders.Get().(*bitplane.Pair)
+	defer blockEncoders.Put(p)
+	p.First.Fraction, p.First.Measure = t.fraction, t.measured
+	p.Second.Fraction, p.Second.Measure = u.fraction, u.measured
+	a, b := p.Encode(t.block(), u.block(), t.key.style)
+	return t.coded(a), u.coded(b)
+}
+
+func (t *encodeTask) block() bitplane.Block {
 	p := t.plane
-	c := e.Encode(p.Samples, p.Stride, p.Width, p.Height, t.key.orientation, t.key.style)
+	return bitplane.Block{Samples: p.Samples, Stride: p.Stride, Width: p.Width, Height: p.Height, Orientation: t.key.orientation}
+}
+
+// coded is the block that was encoded as c.
+func (t *encodeTask) coded(c bitplane.Coded) *codedBlock {
 	b := &codedBlock{planes: c.Planes, coded: c.Planes, data: bytes.Clone(c.Data), passes: slices.Clone(c.Passes)}
 	if t.measured {
-		b.weigh(energy(p), t.weight)
+		b.weigh(energy(t.plane), t.weight)
 	}
 	return b
 }

@@ -20,8 +20,8 @@ type Encoder struct {
 
 	words
 	sliced   sliced
-	isSliced bool // the block is in sliced, not in words and data
-	mq       mq.Encoder
+	isSliced bool        // the block is in sliced, not in words and data
+	mq       *mq.Encoder // nil before the first block
 	zero     *[512]uint8
 	causal   bool
 	symbols  []mq.Symbol // the decisions of a pass
@@ -66,6 +66,16 @@ func (e *Encoder) Encode(src []int32, stride, w, h int, o codestream.Orientation
 // EncodeSlices is Encode for a code-block of d slices, which begin slice coefficients
 // apart. With its height made a multiple of four it has at most 2^18 of them.
 func (e *Encoder) EncodeSlices(src []int32, stride, slice, w, h, d int, o codestream.Orientation, style codestream.BlockStyle) Coded {
+	t := e.begin(src, stride, slice, w, h, d, o, style)
+	t.finish()
+	return t.coded()
+}
+
+// begin takes in a block and returns its passes.
+func (e *Encoder) begin(src []int32, stride, slice, w, h, d int, o codestream.Orientation, style codestream.BlockStyle) turn {
+	if e.mq == nil {
+		e.mq = new(mq.Encoder)
+	}
 	e.zero = &zeroTable[o&3]
 	e.causal = style&codestream.Causal != 0
 	e.passes, e.marks = e.passes[:0], e.marks[:0]
@@ -77,11 +87,47 @@ func (e *Encoder) EncodeSlices(src []int32, stride, slice, w, h, d int, o codest
 	} else {
 		planes = e.start(src, stride, slice, w, h, d)
 	}
-	for i := range 3*planes - 2 {
-		e.pass(i, planes, style)
-	}
-	return Coded{planes, e.mq.Bytes(), e.passes}
+	return turn{encoder: e, style: style, planes: planes, pass: -1}
 }
+
+// turn is a block on its way through its passes.
+type turn struct {
+	encoder *Encoder
+	style   codestream.BlockStyle
+	planes  int
+	pass    int         // that is at work
+	rest    []mq.Symbol // of its decisions
+}
+
+// more says whether decisions are left. Where those of a pass are coded it goes on to the next one.
+func (t *turn) more() bool {
+	passes := max(0, 3*t.planes-2)
+	for len(t.rest) == 0 && t.pass < passes {
+		if t.pass >= 0 {
+			t.encoder.closePass(t.pass, t.pass == passes-1, t.style)
+		}
+		if t.pass++; t.pass < passes {
+			t.encoder.decide(t.pass, t.planes, t.style)
+			t.encoder.openPass(t.pass, t.style)
+			t.rest = t.encoder.symbols
+		}
+	}
+	return len(t.rest) > 0
+}
+
+// finish codes what is left.
+func (t *turn) finish() {
+	for t.more() {
+		if rawPass(t.pass, t.style) {
+			t.encoder.mq.EncodeRaw(t.rest)
+		} else {
+			t.encoder.mq.Encode(t.rest)
+		}
+		t.rest = nil
+	}
+}
+
+func (t *turn) coded() Coded { return Coded{t.planes, t.encoder.mq.Bytes(), t.encoder.passes} }
 
 // slices says whether a block is to be sliced.
 func (e *Encoder) slices(w, h, d int, style codestream.BlockStyle) bool {
@@ -122,8 +168,8 @@ func (e *Encoder) load(src []int32, stride, w, h, z int) uint32 {
 	return all
 }
 
-// pass encodes pass i.
-func (e *Encoder) pass(i, planes int, style codestream.BlockStyle) {
+// decide writes down the decisions of pass i.
+func (e *Encoder) decide(i, planes int, style codestream.BlockStyle) {
 	kind, plane := passAt(i)
 	e.plane = uint(planes - 1 - plane + e.Fraction)
 	if !e.isSliced && (kind == propagation || i == 0) {
@@ -147,7 +193,6 @@ func (e *Encoder) pass(i, planes int, style codestream.BlockStyle) {
 		const u = mq.Uniform << 1
 		e.symbols = append(e.symbols, u|1, u, u|1, u) // D.5
 	}
-	e.code(i, i == 3*planes-3, style)
 }
 
 // slicedPass writes down the decisions of a pass of a sliced block.
@@ -165,23 +210,21 @@ func (e *Encoder) slicedPass(k kind) {
 	e.symbols = write(slices.Grow(e.symbols[:0], mostSymbols*len(b.groups)), b.groups)
 }
 
-// code codes the decisions of pass i, which may be the last one, and starts and ends
-// codeword segments (D.4).
-func (e *Encoder) code(i int, last bool, style codestream.BlockStyle) {
-	raw := rawPass(i, style)
+// openPass begins pass i, whose decisions are known, and with it a codeword segment where there is to be one (D.4).
+func (e *Encoder) openPass(i int, style codestream.BlockStyle) {
 	start := i == 0 || e.passes[i-1].Terminated
 	e.passes = append(e.passes, Pass{Distortion: e.distortion()})
 	switch {
-	case raw && start:
+	case start && rawPass(i, style):
 		e.mq.StartRaw()
 	case start:
 		e.mq.Start()
 	}
-	if raw {
-		e.mq.EncodeRaw(e.symbols)
-	} else {
-		e.mq.Encode(e.symbols)
-	}
+}
+
+// closePass ends pass i, which may be the last one, when its decisions are coded.
+func (e *Encoder) closePass(i int, last bool, style codestream.BlockStyle) {
+	raw := rawPass(i, style)
 	e.marks = append(e.marks, e.mq.Mark())
 	if raw {
 		e.passes[i].Length = e.mq.RawLen()
