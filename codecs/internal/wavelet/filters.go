@@ -7,6 +7,11 @@ type Filter[T Sample] struct {
 	scaled bool
 	low    T // factors of the forward transform after its steps
 	high   T
+
+	// Where they are not nil, both directions of a row of at least two samples whose first coordinate is even, from
+	// low- and high-pass samples to others elsewhere.
+	splitRow func(low, high, lows, highs []T)
+	joinRow  func(lows, highs, low, high []T)
 }
 
 // step adds to every sample of one parity a function of its neighbours, which have the other.
@@ -28,10 +33,41 @@ func (f *Filter[T]) String() string { return f.name }
 //	high[n] = x[2n+1] - floor((x[2n] + x[2n+2]) / 2)
 //	low[n]  = x[2n] + floor((high[n-1] + high[n] + 2) / 4)
 func LeGall53() *Filter[int32] {
-	return &Filter[int32]{name: "5/3", steps: []step[int32]{
+	return &Filter[int32]{name: "5/3", splitRow: split53, joinRow: join53, steps: []step[int32]{
 		twoTaps(1, 0, 1, -1, lift2),
 		twoTaps(0, 2, 2, +1, lift2),
 	}}
+}
+
+// split53 makes low and high of the samples at even and odd coordinates.
+func split53(low, high, evens, odds []int32) {
+	inside := min(len(odds), len(evens)-1)
+	lift2Of(high[:inside], odds, evens, evens[1:], 0, 1, -1)
+	if inside < len(odds) {
+		high[inside] = odds[inside] - (evens[inside]+evens[inside])>>1 // the neighbours are one
+	}
+	updateRow53(low, evens, high, +1)
+}
+
+// join53 is the inverse of split53.
+func join53(evens, odds, low, high []int32) {
+	updateRow53(evens, low, high, -1)
+	inside := min(len(odds), len(evens)-1)
+	lift2Of(odds[:inside], high, evens, evens[1:], 0, 1, +1)
+	if inside < len(odds) {
+		odds[inside] = high[inside] + (evens[inside]+evens[inside])>>1
+	}
+}
+
+// updateRow53 is the update with high-pass samples, whose extension is the first and, where there are fewer of them, the
+// last one again.
+func updateRow53(dst, src, high []int32, sign int32) {
+	both := min(len(src), len(high))
+	dst[0] = src[0] + sign*((2*high[0]+2)>>2)
+	lift2Of(dst[1:both], src[1:], high, high[1:], 2, 2, sign)
+	if both < len(src) {
+		dst[both] = src[both] + sign*((2*high[both-1]+2)>>2)
+	}
 }
 
 // LeGall53Narrow is LeGall53 on 16 bits.

@@ -10,6 +10,14 @@ func lift2Go[T int16 | int32](dst, a, b []T, round, shift, sign int32) {
 	}
 }
 
+// lift2OfGo is lift2Go for what is added to src and not to dst, which must not overlap the others.
+func lift2OfGo(dst, src, a, b []int32, round, shift, sign int32) {
+	src, a, b = src[:len(dst)], a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = src[i] + sign*((a[i]+b[i]+round)>>(shift&31))
+	}
+}
+
 // lift4Go adds outer * ((sign * (9 (a + b) - (c + d)) + round) >> shift) to dst. The signs are
 // 1 or -1.
 func lift4Go(dst, a, b, c, d []int32, sign, round, shift, outer int32) {

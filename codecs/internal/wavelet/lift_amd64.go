@@ -14,6 +14,9 @@ var hasAVX2 = features.X86.HasAVX2
 //go:noescape
 func lift2AVX2(dst, a, b *int32, n int, round, shift, sign int32)
 
+//go:noescape
+func lift2OfAVX2(dst, src, a, b *int32, n int, round, shift, sign int32)
+
 // Those for 16 bits take a positive multiple of 16.
 
 //go:noescape
@@ -56,6 +59,16 @@ func lift2(dst, a, b []int32, round, shift, sign int32) {
 		lift2AVX2(&dst[0], &a[0], &b[0], n, round, shift, sign)
 	}
 	lift2Go(dst[n:], a[n:], b[n:], round, shift, sign)
+}
+
+// lift2Of is lift2OfGo.
+func lift2Of(dst, src, a, b []int32, round, shift, sign int32) {
+	n := whole(len(dst))
+	if n > 0 {
+		_, _, _ = src[n-1], a[n-1], b[n-1]
+		lift2OfAVX2(&dst[0], &src[0], &a[0], &b[0], n, round, shift, sign)
+	}
+	lift2OfGo(dst[n:], src[n:], a[n:], b[n:], round, shift, sign)
 }
 
 // lift2Narrow is lift2Go.

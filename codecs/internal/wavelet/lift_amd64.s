@@ -30,6 +30,37 @@ eight:
 	VZEROUPPER
 	RET
 
+// func lift2OfAVX2(dst, src, a, b *int32, n int, round, shift, sign int32)
+TEXT ·lift2OfAVX2(SB), NOSPLIT, $0-52
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), R8
+	MOVQ a+16(FP), SI
+	MOVQ b+24(FP), DX
+	MOVQ n+32(FP), CX
+	MOVL round+40(FP), AX
+	VMOVD AX, X4
+	VPBROADCASTD X4, Y4
+	MOVL shift+44(FP), AX
+	VMOVD AX, X5
+	MOVL sign+48(FP), AX
+	VMOVD AX, X6
+	VPBROADCASTD X6, Y6
+	XORQ AX, AX
+
+eight:
+	VMOVDQU (SI)(AX*4), Y0
+	VPADDD  (DX)(AX*4), Y0, Y0
+	VPADDD  Y4, Y0, Y0
+	VPSRAD  X5, Y0, Y0
+	VPSIGND Y6, Y0, Y0
+	VPADDD  (R8)(AX*4), Y0, Y0
+	VMOVDQU Y0, (DI)(AX*4)
+	ADDQ    $8, AX
+	CMPQ    AX, CX
+	JLT     eight
+	VZEROUPPER
+	RET
+
 // func lift4AVX2(dst, a, b, c, d *int32, n int, sign, round, shift, outer int32)
 TEXT ·lift4AVX2(SB), NOSPLIT, $0-64
 	MOVQ dst+0(FP), DI

@@ -18,3 +18,7 @@ func scale[T Sample](dst []T, k T) { scaleGo(dst, k) }
 
 func deinterleave[T Sample](even, odd, src []T) { deinterleaveGo(even, odd, src) }
 func interleave[T Sample](dst, even, odd []T)   { interleaveGo(dst, even, odd) }
+
+func lift2Of(dst, src, a, b []int32, round, shift, sign int32) {
+	lift2OfGo(dst, src, a, b, round, shift, sign)
+}

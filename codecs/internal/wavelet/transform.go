@@ -47,12 +47,17 @@ func (t *Transform[T]) ForwardFrom(bands Bands[T], width, height int, source fun
 			t.forwardLine(row)
 		}
 	}
+	direct := t.filter.splitRow != nil && t.order == ColumnsFirst && px == 0 && width > 1
 	store := func(y int, row *line[T]) {
+		low, high := bands.rows(y, py)
+		if direct {
+			t.filter.splitRow(low, high, row.low(), row.high())
+			return
+		}
 		if t.order == ColumnsFirst {
 			row = t.workOn(row)
 			t.forwardLine(row)
 		}
-		low, high := bands.rows(y, py)
 		copy(low, row.low())
 		copy(high, row.high())
 	}
@@ -88,8 +93,13 @@ func (t *Transform[T]) inverseRows(bands Bands[T], width, height int, px, py, fi
 		return
 	}
 	t.layOut(width, px)
+	direct := t.filter.joinRow != nil && t.order == ColumnsFirst && px == 0 && width > 1
 	load := func(y int, row *line[T]) {
 		low, high := bands.rows(y, py)
+		if direct {
+			t.filter.joinRow(row.low(), row.high(), low, high)
+			return
+		}
 		copy(row.low(), low)
 		copy(row.high(), high)
 		if t.order == ColumnsFirst {
