@@ -23,7 +23,8 @@ type encoder struct {
 	v     [2*maxSide + slack]uint32 // of a row of quads, quad after quad
 	rows  [2][maxSide + slack]int32 // the samples, filled up with zeros
 
-	out [maxSegment + slack]byte
+	vlcOut [2*maxQuads*17/16 + slack]byte // the VLC stream with its gaps, at the end
+	out    [maxSegment + slack]byte
 }
 
 // packed is bits in order, the first lowest, without gaps.

@@ -29,6 +29,15 @@ func (m *melReader) bit() uint32 {
 	return m.bits >> m.count & 1
 }
 
+// zero says whether the next event is 0, which most are.
+func (m *melReader) zero() bool {
+	if m.zeros > 0 {
+		m.zeros--
+		return true
+	}
+	return !m.event()
+}
+
 // event decodes the next event.
 func (m *melReader) event() bool {
 	if m.zeros == 0 && !m.one {

@@ -21,8 +21,8 @@ const (
 //	    | u1   | u0   |      | suffix0 | suffix | prefix |
 //
 // prefix and suffix are the bits of both, suffix0 those of the first's suffix; u0 and u1
-// are what the suffixes are added to.
-var uPair = func() (t [6 << 6]uint32) {
+// are what the suffixes are added to. Two more modes spare a check.
+var uPair = func() (t [8 << 6]uint32) {
 	for mode := range uint32(6) {
 		for next := range uint32(64) {
 			var prefix, suffix, suffix0, u0, u1 uint32
@@ -63,29 +63,34 @@ const (
 // extendedU is the least sum of base and suffix that has an extension, less 5 of its base.
 const extendedU = 28
 
-// uValues decodes u of both quads at bit at of the VLC stream.
-func (d *decoder) uValues(mode uint32, at uint) (u0, u1 uint32, next uint) {
-	w := d.vlcBits(at)
-	e := uPair[mode<<6|uint32(w)&63]
+// uValues decodes u of both quads at the front of w, 34 bits of the VLC stream, and returns how many bits it took.
+func uValues(mode uint32, w uint64) (u0, u1 uint32, used uint) {
+	e := uPair[(mode<<6|uint32(w)&63)&511]
 	prefix, suffix, suffix0 := uint(e&15), uint(e>>4&15), uint(e>>8&15)
 	w >>= prefix
-	at += prefix + suffix
+	used = prefix + suffix
 	s0 := uint32(w) & (1<<suffix0 - 1)
 	s1 := uint32(w>>suffix0) & (1<<(suffix-suffix0) - 1)
 	u0, u1 = e>>16&15+s0, e>>20&15+s1
 	if max(s0, s1) >= extendedU {
-		w >>= suffix
-		if s0 >= extendedU {
-			u0 += uint32(w&15) << 2
-			w >>= 4
-			at += 4
-		}
-		if s1 >= extendedU {
-			u1 += uint32(w&15) << 2
-			at += 4
-		}
+		more0, more1, more := extensions(s0, s1, w>>suffix)
+		return u0 + more0, u1 + more1, used + more
 	}
-	return u0, u1, at
+	return u0, u1, used
+}
+
+// extensions decodes what the extensions at the front of w add to u of both quads.
+func extensions(s0, s1 uint32, w uint64) (more0, more1 uint32, used uint) {
+	if s0 >= extendedU {
+		more0 = uint32(w&15) << 2
+		w >>= 4
+		used = 4
+	}
+	if s1 >= extendedU {
+		more1 = uint32(w&15) << 2
+		used += 4
+	}
+	return more0, more1, used
 }
 
 // vlcBits is at least 57 bits of the VLC stream from bit at.
@@ -123,8 +128,8 @@ func (d *decoder) firstRow(row []uint32) {
 				mode = modeBothLarge
 			}
 		}
-		u0, u1, next := d.uValues(mode, at)
-		at = next
+		u0, u1, used := uValues(mode, d.vlcBits(at))
+		at += used
 		row[q] = quadWord(t0, u0)
 		if q+1 < len(row) {
 			row[q+1] = quadWord(t1, u1)
@@ -134,35 +139,51 @@ func (d *decoder) firstRow(row []uint32) {
 }
 
 // nextRow decodes patterns and u of a further row of quads. above holds the row above,
-// with one quad more at each side.
+// with one quad more at each side. All that is read of a pair lies in one word of the stream.
 func (d *decoder) nextRow(row, above []uint32) {
 	at := d.at
-	above = above[:len(row)+2]
+	above = above[:len(row)+3]
+	table := &vlcDecode[1]
 	left := uint32(0)
+	west, north := above[0], above[1]
 	for q := 0; q < len(row); q += 2 {
 		w := d.vlcBits(at)
-		n := above[q+1]
-		context := (above[q]>>3|n>>1)&1 | (left>>2|left>>3)&1<<1 | (n>>3|above[q+2]>>1)&1<<2
-		t0, t1 := uint32(vlcDecode[1][context<<7|uint32(w&127)]), uint32(0)
-		if context == 0 && !d.mel.event() {
+		east, far := above[q+2], above[q+3]
+		context := (west>>3|north>>1)&1 | (left>>2|left>>3)&1<<1 | (north>>3|east>>1)&1<<2
+		t0, t1 := uint32(table[(context<<7|uint32(w&127))&1023]), uint32(0)
+		if context == 0 && d.mel.zero() {
 			t0 = 0
 		}
-		at += uint(t0 & 7)
-		w >>= t0 & 7
+		length := uint(t0 & 7)
+		w >>= length
 		left = t0 >> 4 & 15
 		if q+1 < len(row) {
-			context = (n>>3|above[q+2]>>1)&1 | (left>>2|left>>3)&1<<1 | (above[q+2]>>3|above[q+3]>>1)&1<<2
-			t1 = uint32(vlcDecode[1][context<<7|uint32(w&127)])
-			if context == 0 && !d.mel.event() {
+			context = (north>>3|east>>1)&1 | (left>>2|left>>3)&1<<1 | (east>>3|far>>1)&1<<2
+			t1 = uint32(table[(context<<7|uint32(w&127))&1023])
+			if context == 0 && d.mel.zero() {
 				t1 = 0
 			}
-			at += uint(t1 & 7)
+			w >>= t1 & 7
+			length += uint(t1 & 7)
 			left = t1 >> 4 & 15
 		}
 		u0, u1 := uint32(0), uint32(0)
 		if mode := t0>>3&1 | t1>>2&2; mode != modeNone {
-			u0, u1, at = d.uValues(mode, at)
+			// This is uValues, which the compiler does not inline.
+			e := uPair[(mode<<6|uint32(w)&63)&511]
+			prefix, suffix, suffix0 := uint(e&15), uint(e>>4&15), uint(e>>8&15)
+			w >>= prefix
+			length += prefix + suffix
+			s0 := uint32(w) & (1<<suffix0 - 1)
+			s1 := uint32(w>>suffix0) & (1<<(suffix-suffix0) - 1)
+			u0, u1 = e>>16&15+s0, e>>20&15+s1
+			if max(s0, s1) >= extendedU {
+				more0, more1, more := extensions(s0, s1, w>>suffix)
+				u0, u1, length = u0+more0, u1+more1, length+more
+			}
 		}
+		at += length
+		west, north = east, far
 		row[q] = quadWord(t0, u0)
 		if q+1 < len(row) {
 			row[q+1] = quadWord(t1, u1)

@@ -55,11 +55,10 @@ func (e *encoder) segment() []byte {
 	n += copy(e.out[n:], e.mel.out[:e.mel.n])
 	suffix := e.mel.n
 
-	// VLC grows downwards; here it gets its gaps upwards and is turned around.
 	p := &e.vlc
 	binary.LittleEndian.PutUint64(p.bytes[p.at:], p.bits)
-	var vlc [2*maxQuads*17/16 + slack]byte
-	length, last, used := stuffVLC(vlc[:], p.bytes[:], 8*p.at+int(p.wait))
+	vlc := e.vlcOut[:]
+	length, last, used := stuffVLC(vlc, p.bytes[:], 8*p.at+int(p.wait))
 
 	// The last byte of MEL and that of VLC may be one, if the bits of both agree.
 	mel := e.mel.byte << e.mel.left
@@ -78,13 +77,10 @@ func (e *encoder) segment() []byte {
 			n++
 			suffix++
 		}
-		vlc[length] = last
 		length++
+		vlc[len(vlc)-length] = last
 	}
-	for i := range length {
-		e.out[n+i] = vlc[length-1-i]
-	}
-	n += length
+	n += copy(e.out[n:], vlc[len(vlc)-length:])
 	suffix += length
 	e.out[n-1] = byte(suffix >> 4)
 	e.out[n-2] = e.out[n-2]&0xf0 | byte(suffix&15)
@@ -126,10 +122,11 @@ func (e *encoder) stuffMagSgn() int {
 }
 
 // stuffVLC writes the complete bytes of a VLC stream of total bits with its gaps to out,
-// from the byte that the end of Scup will take on, and returns their number, and what is
-// in the last byte and how many bits of it are used. It reads 8 bytes beyond the bits.
+// downwards from its end, where the end of Scup will take one on, and returns their number, and what is
+// in the last byte and how many bits of it are used. It reads 8 bytes beyond the bits, and writes one beyond its own.
 func stuffVLC(out, in []byte, total int) (n int, rest byte, used uint) {
-	out[0] = 0xff
+	end := len(out)
+	out[end-1] = 0xff
 	n = 1
 	last := byte(0xff)
 	// The lower half of the first byte is of Scup and counts as ones.
@@ -138,6 +135,13 @@ func stuffVLC(out, in []byte, total int) (n int, rest byte, used uint) {
 		x |= binary.LittleEndian.Uint64(in[at>>3:]) >> (at & 7) << have
 		left := total - at + have // bits from the first of this byte on
 		switch {
+		case have == 0 && left >= 56 && !anyOnes((x|topBits)&^(0xff<<56)):
+			// None of seven bytes is one that a gap is for.
+			binary.BigEndian.PutUint64(out[end-n-8:], x)
+			n += 7
+			at += 56
+			last = byte(x >> 48)
+			continue
 		case left >= 7 && last > 0x8f && x&0x7f == 0x7f:
 			last = 0x7f
 			at += 7 - have
@@ -147,7 +151,7 @@ func stuffVLC(out, in []byte, total int) (n int, rest byte, used uint) {
 		default:
 			return n, byte(x) & (1<<left - 1), uint(left)
 		}
-		out[n] = last
 		n++
+		out[end-n] = last
 	}
 }
