@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -157,6 +158,8 @@ func (k *jobContext) verifyDICOM(ctx context.Context, run codec.Run, o *object) 
 		return unverified("the file is not what its transfer syntax says: %w", err)
 	}
 	run.Device = nil
+	var memory frameMemory
+	run.Alloc = memory.alloc
 	for z := 0; z < len(proof.Frames); z += framesAtOnce {
 		part := proof.Frames[z:min(z+framesAtOnce, len(proof.Frames))]
 		decoded := k.codec.Decode(ctx, run, part, nil)
@@ -172,6 +175,7 @@ func (k *jobContext) verifyDICOM(ctx context.Context, run codec.Run, o *object) 
 				return unverified("frame %d decodes to another one", z+i+1)
 			}
 		}
+		memory.giveBack()
 	}
 	r.DecodedHash, r.Verified = r.PixelHash, verifyFull
 	if k.spec.Verify != verifyFull {
@@ -179,6 +183,41 @@ func (k *jobContext) verifyDICOM(ctx context.Context, run codec.Run, o *object) 
 	}
 	k.noteDICOM(o, proof)
 	return nil
+}
+
+// frameMemory lends memory for frames that are compared and not kept. The next ones find it in the cache.
+type frameMemory struct {
+	mu   sync.Mutex
+	lent []*[]byte
+}
+
+// frames holds *[]byte.
+var frames sync.Pool
+
+// mostFrame is the longest memory that is kept.
+const mostFrame = 8 << 20
+
+// alloc is [codec.Run].Alloc.
+func (f *frameMemory) alloc(n int) []byte {
+	b, ok := frames.Get().(*[]byte)
+	if !ok || cap(*b) < n {
+		b = new([]byte)
+		*b = make([]byte, n)
+	}
+	f.mu.Lock()
+	f.lent = append(f.lent, b)
+	f.mu.Unlock()
+	return (*b)[:n]
+}
+
+// giveBack ends what was lent: no frame that lies in it is used any more.
+func (f *frameMemory) giveBack() {
+	for _, b := range f.lent {
+		if cap(*b) <= mostFrame {
+			frames.Put(b)
+		}
+	}
+	f.lent = f.lent[:0]
 }
 
 // framesAtOnce is how many frames are decoded at once, so that no more than these are held.

@@ -105,7 +105,7 @@ func decode(ctx context.Context, run codec.Run, data []byte, view codec.View) (m
 		return nil, err
 	}
 	o := p.newOutput(area, view.Reduce)
-	o.take()
+	o.take(run)
 	d := newDecoder(ctx, run.Pool, p.stream, view.Reduce, o.windows, o.store)
 	if o.rgb8() {
 		d.storeRCT = o.storeRGB8

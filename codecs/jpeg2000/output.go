@@ -2,7 +2,9 @@ package jpeg2000
 
 import (
 	"image"
+	"unsafe"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -17,6 +19,7 @@ type output struct {
 	shape raster.Shape
 	bytes []byte   // samples of up to 8 bits
 	words []uint16 // samples of more
+	pix   []byte   // the memory of words, where the caller lent it
 	place []int    // by component, where it becomes a channel as it is: the channel, counted through slices; -1 otherwise
 
 	planes [][]int32 // by component, where it does not
@@ -56,11 +59,26 @@ func (o *output) direct() bool {
 	return !o.sycc
 }
 
-// take takes memory for the samples.
-func (o *output) take() {
-	if o.shape.Bits > 8 {
-		o.words = make([]uint16, o.shape.Samples())
-	} else {
+// take takes memory for the samples, that of the caller if there is some. It is cleared, so that nothing shows what
+// was in it before.
+func (o *output) take(run codec.Run) {
+	var lent []byte
+	if run.Alloc != nil {
+		if lent = run.Alloc(o.shape.Size()); lent != nil {
+			lent = lent[:o.shape.Size()]
+			clear(lent)
+		}
+	}
+	switch {
+	case o.shape.Bits > 8:
+		if o.words = wordsOf(lent); o.words != nil {
+			o.pix = lent
+		} else {
+			o.words = make([]uint16, o.shape.Samples())
+		}
+	case lent != nil:
+		o.bytes = lent
+	default:
 		o.bytes = make([]byte, o.shape.Samples())
 	}
 	if o.direct() {
@@ -74,6 +92,19 @@ func (o *output) take() {
 		w := o.windows[ch.component]
 		o.planes[ch.component] = make([]int32, w.Dx()*w.Dy())
 	}
+}
+
+// wordsOf is memory as little-endian samples of 16 bits; nil where it cannot be that.
+func wordsOf(b []byte) []uint16 {
+	if len(b) == 0 {
+		return nil
+	}
+	m := raster.Image{Shape: raster.Shape{Width: len(b) / 2, Height: 1, Depth: 1, Channels: 1, Bits: 16}, Pix: b}
+	words := m.Uint16()
+	if unsafe.Pointer(&words[0]) != unsafe.Pointer(&b[0]) {
+		return nil // a copy
+	}
+	return words
 }
 
 // window is the part of component c, at the reduced resolution, that the samples of area
@@ -141,7 +172,10 @@ func putWordsGo(dst []uint16, samples []int32) {
 
 // image is the finished image.
 func (o *output) image() *raster.Image {
-	if o.words != nil {
+	switch {
+	case o.pix != nil:
+		return &raster.Image{Shape: o.shape, Pix: o.pix}
+	case o.words != nil:
 		return raster.FromUint16(o.shape, o.words)
 	}
 	return &raster.Image{Shape: o.shape, Pix: o.bytes}
