@@ -27,6 +27,8 @@ type PutOptions struct {
 	// Metadata goes with the object where the store keeps some; folders drop it. Keys are [a-z][a-z0-9_]*, values
 	// short ASCII: S3 has room for 2 KB in all. Put adds "sha256" of the content unless it is there.
 	Metadata map[string]string
+	// SHA256 is that of the content, from callers who have it already; nil: Put computes it.
+	SHA256 []byte
 	// ContentType is the media type; empty means application/octet-stream.
 	ContentType string
 	// ModTime is that of what the object was made from; zero: none. A file gets it as its own time, elsewhere it is the
@@ -57,9 +59,13 @@ func Put(ctx context.Context, b *Bucket, key string, data []byte, opts *PutOptio
 	if opts == nil {
 		opts = &PutOptions{}
 	}
-	md, sha := md5.Sum(data), sha256.Sum256(data)
-	res := PutResult{Size: int64(len(data)), MD5: md[:], SHA256: sha[:]}
-	meta := map[string]string{"sha256": hex.EncodeToString(sha[:])}
+	md, sha := md5.Sum(data), opts.SHA256
+	if sha == nil {
+		sum := sha256.Sum256(data)
+		sha = sum[:]
+	}
+	res := PutResult{Size: int64(len(data)), MD5: md[:], SHA256: sha}
+	meta := map[string]string{"sha256": hex.EncodeToString(sha)}
 	maps.Copy(meta, opts.Metadata)
 	carryTime(meta, opts.ModTime)
 	cond := &condition{match: opts.IfMatch}

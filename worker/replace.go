@@ -2,6 +2,8 @@ package worker
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 
 	"github.com/pelmill/pelmill/jobs"
@@ -32,12 +34,14 @@ func (c *chunk) put(ctx context.Context, e *jobs.Entry, key string, data []byte,
 	defer c.w.storing()()
 	limited, cancel := context.WithTimeout(ctx, c.w.opts.ObjectTimeout)
 	defer cancel()
+	o := *opts
 	if c.intends() {
-		if err := c.intend(limited, e, key, int64(len(data)), sumOf(data)); err != nil {
+		sum := sha256.Sum256(data)
+		if err := c.intend(limited, e, key, int64(len(data)), hex.EncodeToString(sum[:])); err != nil {
 			return storage.PutResult{}, c.writeFault(ctx, err, len(data))
 		}
+		o.SHA256 = sum[:]
 	}
-	o := *opts
 	for range replaceTries {
 		put, err := storage.Put(limited, c.target, key, data, &o)
 		var there *storage.ExistsError
