@@ -1,7 +1,6 @@
 package jpeg2000
 
 import (
-	"bytes"
 	"image"
 	"slices"
 	"sync"
@@ -89,14 +88,21 @@ func (e *encoder) encodeBlocks(main *codestream.Main, tile *codestream.Tile, ban
 	if main.Params.Components[0].Style&codestream.HT == 0 && len(todo) >= pairsFrom*e.workers.Size() {
 		atOnce = 2
 	}
+	made := make([]codedBlock, len(todo))
+	for i := range todo {
+		*todo[i].out = &made[i]
+	}
+	chunks := codedChunks{size: min(mostChunk, roomForBlock*(len(todo)+1))}
 	e.workers.Spans(len(todo), atOnce, func(lo, hi int) {
+		chunk := chunks.take()
 		switch {
 		case e.ctx.Err() != nil:
 		case hi-lo == 2:
-			*todo[lo].out, *todo[lo+1].out = encodePair(&todo[lo], &todo[lo+1])
+			chunk = encodePair(&todo[lo], &todo[lo+1], chunk)
 		default:
-			*todo[lo].out = encodeBlock(&todo[lo])
+			chunk = encodeBlock(&todo[lo], chunk)
 		}
+		chunks.give(chunk)
 	})
 	if e.cache != nil {
 		for _, t := range todo {
@@ -143,28 +149,66 @@ func unitOf(p *codestream.Params, t *codestream.TileComponent, band *codestream.
 	return unit
 }
 
-func encodeBlock(t *encodeTask) *codedBlock {
+// codedChunks are memory for the bytes of code-blocks, which are many and small. A goroutine appends those of a
+// block to a chunk that it has for itself.
+type codedChunks struct {
+	size int
+
+	mu   sync.Mutex
+	list [][]byte
+}
+
+// A chunk is made for as many blocks as there are, of the size that is usual, and is given up when there may be no more
+// room for one.
+const (
+	roomForBlock = 4 << 10
+	mostChunk    = 64 << 10
+)
+
+func (c *codedChunks) take() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := len(c.list)
+	if n == 0 {
+		return make([]byte, 0, c.size)
+	}
+	chunk := c.list[n-1]
+	c.list = c.list[:n-1]
+	return chunk
+}
+
+func (c *codedChunks) give(chunk []byte) {
+	if cap(chunk)-len(chunk) < roomForBlock {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = append(c.list, chunk)
+}
+
+// encodeBlock encodes a block. Its bytes are appended to chunk, which is returned.
+func encodeBlock(t *encodeTask, chunk []byte) []byte {
 	if t.key.style&codestream.HT != 0 {
-		return encodeHTBlock(t)
+		return encodeHTBlock(t, chunk)
 	}
 	p := blockEncoders.Get().(*bitplane.Pair)
 	defer blockEncoders.Put(p)
 	e, b := &p.First, t.block()
 	e.Fraction, e.Measure = t.fraction, t.measured
-	return t.coded(e.Encode(b.Samples, b.Stride, b.Width, b.Height, b.Orientation, t.key.style))
+	return t.coded(e.Encode(b.Samples, b.Stride, b.Width, b.Height, b.Orientation, t.key.style), chunk)
 }
 
 // pairsFrom is how many code-blocks there have to be for each goroutine if they are encoded in pairs.
 const pairsFrom = 4
 
 // encodePair is encodeBlock for two blocks of Part 1 of one style.
-func encodePair(t, u *encodeTask) (first, second *codedBlock) {
+func encodePair(t, u *encodeTask, chunk []byte) []byte {
 	p := blockEncoders.Get().(*bitplane.Pair)
 	defer blockEncoders.Put(p)
 	p.First.Fraction, p.First.Measure = t.fraction, t.measured
 	p.Second.Fraction, p.Second.Measure = u.fraction, u.measured
 	a, b := p.Encode(t.block(), u.block(), t.key.style)
-	return t.coded(a), u.coded(b)
+	return u.coded(b, t.coded(a, chunk))
 }
 
 func (t *encodeTask) block() bitplane.Block {
@@ -172,22 +216,25 @@ func (t *encodeTask) block() bitplane.Block {
 	return bitplane.Block{Samples: p.Samples, Stride: p.Stride, Width: p.Width, Height: p.Height, Orientation: t.key.orientation}
 }
 
-// coded is the block that was encoded as c.
-func (t *encodeTask) coded(c bitplane.Coded) *codedBlock {
-	b := &codedBlock{planes: c.Planes, coded: c.Planes, data: bytes.Clone(c.Data), passes: slices.Clone(c.Passes)}
+// coded makes the block of what was encoded as c, and appends its bytes to chunk.
+func (t *encodeTask) coded(c bitplane.Coded, chunk []byte) []byte {
+	b := *t.out
+	n := len(chunk)
+	chunk = append(chunk, c.Data...)
+	*b = codedBlock{planes: c.Planes, coded: c.Planes, data: chunk[n:len(chunk):len(chunk)], passes: slices.Clone(c.Passes)}
 	if t.measured {
 		b.weigh(energy(t.plane), t.weight)
 	}
-	return b
+	return chunk
 }
 
 // encodeHTBlock encodes the one coding pass that there is, of bit-plane 0.
-func encodeHTBlock(t *encodeTask) *codedBlock {
+func encodeHTBlock(t *encodeTask, chunk []byte) []byte {
 	p := t.plane
-	data, planes := ht.Encode(nil, p.Samples, p.Stride, p.Width, p.Height)
-	b := new(codedBlock)
-	b.setHT(data, planes, make([]bitplane.Pass, 1))
-	return b
+	n := len(chunk)
+	chunk, planes := ht.Encode(chunk, p.Samples, p.Stride, p.Width, p.Height)
+	(*t.out).setHT(chunk[n:len(chunk):len(chunk)], planes, make([]bitplane.Pass, 1))
+	return chunk
 }
 
 // setHT sets the block to what a cleanup pass codes, if the magnitudes have any bit-plane.
