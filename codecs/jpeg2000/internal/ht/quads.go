@@ -105,23 +105,23 @@ func (d *decoder) firstRow(row []uint32) {
 	for q := 0; q < len(row); q += 2 {
 		w := d.vlcBits(at)
 		context := left>>1&7 | left&1
-		t0, t1 := uint32(vlcDecode[0][context<<7|uint32(w&127)]), uint32(0)
+		t0, t1 := uint32(quadDecode[0][context<<7|uint32(w&127)]), uint32(0)
 		if context == 0 && !d.mel.event() {
 			t0 = 0
 		}
-		at += uint(t0 & 7)
-		w >>= t0 & 7
-		left = t0 >> 4 & 15
+		at += uint(t0 >> 12 & 7)
+		w >>= t0 >> 12 & 7
+		left = t0 & 15
 		if q+1 < len(row) {
 			context = left>>1 | left&1
-			t1 = uint32(vlcDecode[0][context<<7|uint32(w&127)])
+			t1 = uint32(quadDecode[0][context<<7|uint32(w&127)])
 			if context == 0 && !d.mel.event() {
 				t1 = 0
 			}
-			at += uint(t1 & 7)
-			left = t1 >> 4 & 15
+			at += uint(t1 >> 12 & 7)
+			left = t1 & 15
 		}
-		mode := t0>>3&1 | t1>>2&2
+		mode := t0>>15 | t1>>15<<1
 		if mode == modeBoth {
 			mode = modeBothSmall
 			if d.mel.event() {
@@ -143,7 +143,7 @@ func (d *decoder) firstRow(row []uint32) {
 func (d *decoder) nextRow(row, above []uint32) {
 	at := d.at
 	above = above[:len(row)+3]
-	table := &vlcDecode[1]
+	table := &quadDecode[1]
 	left := uint32(0)
 	west, north := above[0], above[1]
 	for q := 0; q < len(row); q += 2 {
@@ -154,21 +154,21 @@ func (d *decoder) nextRow(row, above []uint32) {
 		if context == 0 && d.mel.zero() {
 			t0 = 0
 		}
-		length := uint(t0 & 7)
+		length := uint(t0 >> 12 & 7)
 		w >>= length
-		left = t0 >> 4 & 15
+		left = t0 & 15
 		if q+1 < len(row) {
 			context = (north>>3|east>>1)&1 | (left>>2|left>>3)&1<<1 | (east>>3|far>>1)&1<<2
 			t1 = uint32(table[(context<<7|uint32(w&127))&1023])
 			if context == 0 && d.mel.zero() {
 				t1 = 0
 			}
-			w >>= t1 & 7
-			length += uint(t1 & 7)
-			left = t1 >> 4 & 15
+			w >>= t1 >> 12 & 7
+			length += uint(t1 >> 12 & 7)
+			left = t1 & 15
 		}
 		u0, u1 := uint32(0), uint32(0)
-		if mode := t0>>3&1 | t1>>2&2; mode != modeNone {
+		if mode := t0>>15 | t1>>15<<1; mode != modeNone {
 			// This is uValues, which the compiler does not inline.
 			e := uPair[(mode<<6|uint32(w)&63)&511]
 			prefix, suffix, suffix0 := uint(e&15), uint(e>>4&15), uint(e>>8&15)
@@ -192,7 +192,5 @@ func (d *decoder) nextRow(row, above []uint32) {
 	d.at = at
 }
 
-// quadWord makes the word of a quad of an entry of vlcDecode and u.
-func quadWord(t, u uint32) uint32 {
-	return t>>4&15 | t>>12<<quadKnown | t>>8&15<<quadOnes | u<<quadU
-}
+// quadWord makes the word of a quad of an entry of quadDecode and u.
+func quadWord(t, u uint32) uint32 { return t&0xfff | u<<quadU }

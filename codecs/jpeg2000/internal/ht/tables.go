@@ -28,6 +28,19 @@ var vlcDecode = func() (t [2][1024]uint16) {
 	return t
 }()
 
+// quadDecode is vlcDecode in the order of the words of the decoder, see quadKnown:
+//
+//	bit    15    14    12 11     8 7      4 3      0
+//	    |offset| length  |  e_1   |  e_k   |  rho   |
+var quadDecode = func() (t [2][1024]uint16) {
+	for table := range t {
+		for i, e := range vlcDecode[table] {
+			t[table][i] = e>>4&15 | e>>12<<quadKnown | e>>8&15<<quadOnes | e&7<<12 | e>>3&1<<15
+		}
+	}
+	return t
+}()
+
 // vlcEncode gives, at context<<8 | rho<<4 | eps, where eps are the samples whose exponent
 // is U, or 0 if u is,
 //
