@@ -195,7 +195,7 @@ type frameMemory struct {
 var frames sync.Pool
 
 // mostFrame is the longest memory that is kept.
-const mostFrame = 8 << 20
+const mostFrame = 2 << 20
 
 // alloc is [codec.Run].Alloc.
 func (f *frameMemory) alloc(n int) []byte {

@@ -15,7 +15,7 @@ func (o *Options) encodeMemory(s raster.Shape) (encode, file int64) {
 	}
 	planes := int64(s.Bits + 4)
 	file = samples*planes/8 + samples/64 + o.headers(s) + 4<<10
-	perSample := int64(9) // samples and subbands, of one component both
+	perSample := int64(10) // samples, where RCT is, and the subbands of all levels
 	if o.irreversible() {
 		perSample = 17 // as integers, as floats, and both of the subbands
 	}

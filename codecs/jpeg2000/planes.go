@@ -41,7 +41,7 @@ func (t *transforms[T]) takePlanes(samples int) *slab.Slab[T] {
 
 // mostKept are the samples of planes that are kept for the next image. What is larger is rare, and its pages cost
 // little beside the work on it.
-const mostKept = 3 << 19
+const mostKept = 1 << 20
 
 func (t *transforms[T]) givePlanes(s *slab.Slab[T]) {
 	if s.Reset(); s.Size() <= mostKept {

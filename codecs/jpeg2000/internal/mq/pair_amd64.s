@@ -1,30 +1,32 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// DECISION codes the decision at *symbols with the contexts at an offset of R8. Where bits of C complete a byte, it goes
-// to complete with R13 bits to shift by, of which ct has been taken off, and returns to behind.
+// DECISION codes the decision at *symbols with the contexts at an offset of R8. R11 is the context, R12 its state, R13
+// Qe and then the bits to shift by, R10 says whether the decision is the less probable symbol, and then with 1 that its
+// part of the interval is the lower one, and R14 is the state that follows if there is to renormalize. Where bits of C
+// complete a byte, it goes to complete, and comes back to behind.
 #define DECISION(symbols, contexts, a, c, ct, complete, behind) \
 	MOVBLZX (symbols), R10; \
 	MOVL    R10, R11; \
-	SHRL    $1, R11;                      \
+	SHRL    $1, R11; \
 	ANDL    $31, R11; \
-	MOVQ    contexts(R8)(R11*8), R12;     \
+	MOVQ    contexts(R8)(R11*8), R12; \
 	MOVQ    R12, R13; \
-	SHRQ    $const_qeShift, R13;          \
+	SHRQ    $const_qeShift, R13; \
 	XORL    R12, R10; \
-	ANDL    $1, R10;                      \
+	ANDL    $1, R10; \
 	SUBL    R13, a; \
 	MOVBLZX R12, R14; \
 	LEAQ    (R10)(R14*2), R14; \
-	MOVQ    Pair_next(R8)(R14*8), R14;    \
+	MOVQ    Pair_next(R8)(R14*8), R14; \
 	LEAL    (c)(R13*1), DX; \
 	CMPL    a, R13; \
-	ADCL    $0, R10;                      \
+	ADCL    $0, R10; \
 	CMPL    R10, $1; \
 	CMOVLNE DX, c; \
 	CMOVLEQ R13, a; \
 	LZCNTL  a, R13; \
-	SUBL    $16, R13;                     \
+	SUBL    $16, R13; \
 	CMOVQEQ R12, R14; \
 	MOVQ    R14, contexts(R8)(R11*8); \
 	SHLXL   R13, a, a; \
