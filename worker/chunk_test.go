@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -111,6 +112,78 @@ func TestTwoDeliveriesAtOnce(t *testing.T) {
 		t.Errorf("counts %+v, %v, want 20", counts, err)
 	}
 	j.results()
+}
+
+// A chunk that is delivered twice at once, with a source that changes between the deliveries, leaves the result that is
+// recorded: a delivery replaces nothing of another one, whose records may be stored already or be on their way.
+func TestADeliveryReplacesNothingThatAnotherRecorded(t *testing.T) {
+	for name, target := range map[string]string{"metadata": "mem://target", "folder": t.TempDir()} {
+		t.Run(name, func(t *testing.T) {
+			first, second := &fake{}, &fake{}
+			j := newJob(t, "mem://source", target, first, nil).queued()
+			j.photos(1, 16).plan()
+			w := j.worker(Options{}, second)
+			hasRead, recorded, ended := make(chan struct{}), make(chan struct{}), make(chan error)
+			second.encode = func(context.Context, *gpu.Device, *raster.Image) ([]byte, error, bool) {
+				close(hasRead)
+				<-recorded
+				return nil, nil, false
+			}
+			first.encode = func(context.Context, *gpu.Device, *raster.Image) ([]byte, error, bool) {
+				j.put("p/0000.png", png(t, photo(100, 17, 16, 3)))
+				go func() { ended <- j.chunk(w, 0) }()
+				<-hasRead
+				return nil, nil, false
+			}
+			j.compress(first)
+			close(recorded)
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			r := j.results()["p/0000.png"]
+			data, err := j.target.ReadAll(j.ctx, r.Target)
+			if err != nil || sumOf(data) != r.TargetSHA256 {
+				t.Errorf("%s: SHA-256 %s, %v; the record of %d x %d has %s", r.Target, sumOf(data), err, r.Width, r.Height, r.TargetSHA256)
+			}
+			p, _, err := j.conn.Job(j.spec.ID).Progress(j.ctx)
+			if err != nil || p.Counts.Objects != 1 || p.Counts.Compressed != 1 {
+				t.Errorf("counts %+v, %v, want one object", p.Counts, err)
+			}
+		})
+	}
+}
+
+// A worker that comes back to its chunk when its job has ended, and a later one has made the result anew of what the source is by
+// then, does not put back what it has read.
+func TestALateWorkerReplacesNothingOfALaterJob(t *testing.T) {
+	for name, target := range map[string]string{"metadata": "mem://target", "folder": t.TempDir()} {
+		t.Run(name, func(t *testing.T) {
+			late, next := &fake{}, &fake{}
+			j := newJob(t, "mem://source", target, late, nil)
+			j.photos(1, 16).plan()
+			k := newJobIn(t, j.buckets, "mem://source", target, next, func(s *jobs.Spec) { s.ID = jobs.NewID(time.Now().Add(time.Minute)) })
+			ends := func(j *job) {
+				j.write(jobs.Folder(j.spec.ID).Report(), []byte(`{"job":"`+j.spec.ID+`","state":"done"}`))
+			}
+			late.encode = func(context.Context, *gpu.Device, *raster.Image) ([]byte, error, bool) {
+				ends(j)
+				j.put("p/0000.png", png(t, photo(100, 17, 16, 3)))
+				k.plan()
+				k.compress(next)
+				ends(k)
+				return nil, nil, false
+			}
+			j.compress(late)
+			made, old := k.results()["p/0000.png"], j.results()["p/0000.png"]
+			if old.Class != class.Exists || !strings.Contains(old.Error, k.spec.ID) {
+				t.Errorf("the late worker records %s (%s: %s), want exists and the later job", old.Outcome, old.Class, old.Error)
+			}
+			data, err := j.target.ReadAll(j.ctx, made.Target)
+			if err != nil || sumOf(data) != made.TargetSHA256 {
+				t.Errorf("%s: SHA-256 %s, %v; the later job has recorded %s", made.Target, sumOf(data), err, made.TargetSHA256)
+			}
+		})
+	}
 }
 
 func TestCommitWhenTheShardAppearsMeanwhile(t *testing.T) {

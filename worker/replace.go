@@ -95,7 +95,7 @@ func (c *chunk) mayReplace(ctx context.Context, e *jobs.Entry, key string, there
 	id, same := there.Metadata[metaJob], !c.anothers(e, there.Metadata)
 	switch {
 	case id == c.task.Job && same:
-		return nil
+		return faultf(jobs.OutcomeFailed, class.Changed, "%q was made from another version of the source by an earlier delivery of the chunk, which may have recorded it: retry", key)
 	case id == c.task.Job:
 		return faultf(jobs.OutcomeFailed, class.Exists, "%q is the result of another object of this job: compress one of the two into another target", key)
 	}
@@ -105,6 +105,8 @@ func (c *chunk) mayReplace(ctx context.Context, e *jobs.Entry, key string, there
 		return err
 	case owner.unfinished:
 		return c.owned(key, id, owner.spec.Source)
+	case same && id > c.task.Job && !c.spec.Overwrite:
+		return c.later(key, id)
 	case same || c.spec.Overwrite:
 		return nil
 	}
@@ -143,8 +145,13 @@ func (c *chunk) mayReplaceByRecords(ctx context.Context, e *jobs.Entry, key stri
 	}
 	if owner.record.Key == e.Key && jobs.SameSource(owner.spec.Source, c.spec.Source) {
 		made := jobs.Version{Job: owner.spec.ID, Size: size, SHA256: owner.record.TargetSHA256}
-		if _, same, err := c.recorded(ctx, []jobs.Version{made}, key, there); same || err != nil {
+		switch _, same, err := c.recorded(ctx, []jobs.Version{made}, key, there); {
+		case err != nil:
 			return err
+		case same && owner.spec.ID > c.task.Job:
+			return c.later(key, owner.spec.ID)
+		case same:
+			return nil
 		}
 	}
 	return c.foreign(key, owner.spec.ID, owner.spec.Source)
@@ -178,6 +185,12 @@ func (c *chunk) recorded(ctx context.Context, versions []jobs.Version, key strin
 func (c *chunk) owned(key, job, source string) error {
 	return faultf(jobs.OutcomeFailed, class.Exists, "%q belongs to job %s from %s, which has not ended: wait for it, or end it with: pelmill cancel %s %s",
 		key, job, source, c.target.URL, job)
+}
+
+// later is the fault where there is the result of a later job of the same source. A worker may come back to its chunk when its job
+// has long ended and another one has made the result anew.
+func (c *chunk) later(key, job string) error {
+	return faultf(jobs.OutcomeFailed, class.Exists, "%q is the result of the later job %s of the same source: give --overwrite to replace it", key, job)
 }
 
 // foreign is the fault where there is the result of another source object.
