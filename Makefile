@@ -285,13 +285,14 @@ sizes: ## print the size of the program as images have it, without each store an
 bench-all: services ## run every benchmark; BENCH=regexp and BENCHTIME choose
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -p 1 -timeout 60m ./...
 
-fuzz: ## run every fuzz target for FUZZTIME
+# A target that fails does not keep the others from running.
+fuzz: ## run every fuzz target for FUZZTIME, and print executions and new coverage of each and of all
 	@for pkg in $$(go list ./...); do \
 		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 			echo "$$pkg $$target"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg 2>&1 || true; \
 		done; \
-	done
+	done | go run ./internal/fuzzlog
 
 clean: ## remove what was built and installed
 	rm -rf bin $(TOOLS)
