@@ -24,7 +24,7 @@ ORTHANC   := 1.10.1
 # Commands that tests run, each with the Debian package that brings it. Only what is missing is installed: a Node.js from
 # elsewhere brings npm with it and conflicts with Debian's.
 COMMANDS  := gdcmconv:libgdcm-tools clang-19:clang-19 redis-server:redis-server redis-cli:redis-tools node:nodejs npm:npm dwebp:webp cwebp:webp opj_compress:libopenjp2-tools opj_decompress:libopenjp2-tools xz:xz-utils \
-             pngtopnm:netpbm tiffcp:libtiff-tools identify:imagemagick pngquant:pngquant \
+             strace:strace pngtopnm:netpbm tiffcp:libtiff-tools identify:imagemagick pngquant:pngquant \
              djpeg:libjpeg-turbo-progs cjpeg:libjpeg-turbo-progs jpegtran:libjpeg-turbo-progs cjxl:libjxl-tools djxl:libjxl-tools gifbuild:giflib-tools chromium:chromium dcmdump:dcmtk storescu:dcmtk echoscu:dcmtk
 
 TOOLS     := $(CURDIR)/.tools
@@ -59,7 +59,7 @@ include deploy/tools.mk
 CARDS     := $(patsubst %/,./%,$(sort $(dir $(wildcard gpu/*.cu codecs/*/*.cu))))
 ONCARDS   := ./cmd/pelmill
 
-.PHONY: help build sbom vulnerabilities kernels test test-deploy deploy-tools containers test-gpu gpu-bundle bench-gpu services commands check unit race bench bench-all fuzz clean sizes
+.PHONY: help build sbom vulnerabilities kernels test test-deploy deploy-tools containers test-gpu gpu-bundle bench-gpu services commands check unit race bench bench-all fuzz chaos clean sizes
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -293,6 +293,11 @@ fuzz: ## run every fuzz target for FUZZTIME, and print executions and new covera
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg 2>&1 || true; \
 		done; \
 	done | go run ./internal/fuzzlog
+
+# What was done is kept in CHAOS_STATE, ~/.cache/pelmill/chaos.json by default, so that runs add up.
+chaos: services ## inject faults for hours, each printed, and go on where the last run ended (CHAOS=row,... SCALE=0.1 CHAOS_TIME=1h CHAOS_STATE=file PELMILL_SEED=n)
+	PELMILL_CHAOS="$(or $(CHAOS),all)" SCALE="$(SCALE)" CHAOS_TIME="$(CHAOS_TIME)" CHAOS_STATE="$(CHAOS_STATE)" \
+		go test -count 1 -timeout 0 -v -run '^TestChaos$$' ./internal/faults
 
 clean: ## remove what was built and installed
 	rm -rf bin $(TOOLS)

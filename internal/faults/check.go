@@ -37,6 +37,8 @@ type Checked struct {
 	Report  jobs.Report
 	Results map[string]jobs.Result // of this job, by source key
 	Entries map[string]jobs.Entry  // planned in this job, by source key
+
+	known map[string]jobs.Result // by source key, of earlier jobs
 }
 
 // Check fails the test unless job id in target has ended in state done and says the truth about sources, which are
@@ -55,40 +57,78 @@ type Checked struct {
 // record names. A source that its record says comes back does so.
 func Check(t testing.TB, target *storage.Bucket, c codec.Codec, sources []Source, id string, earlier ...string) *Checked {
 	t.Helper()
-	k := &check{t: t, ctx: context.Background(), target: target, codec: c}
-	found := k.job(id)
-	known := map[string]jobs.Result{}
-	for _, e := range earlier {
+	return CheckTogether(t, target, c, Part{sources, id, earlier})[0]
+}
+
+// Part is one of the jobs that share a target, with its own source.
+type Part struct {
+	Sources []Source // all objects of the source
+	ID      string
+	Earlier []string // jobs of the same source that did what this one skipped
+}
+
+// CheckTogether is [Check] of a target into which the jobs of several sources have written. A result that two of them
+// want is that of one, and the other has a record that says so.
+func CheckTogether(t testing.TB, target *storage.Bucket, c codec.Codec, parts ...Part) (all []*Checked) {
+	t.Helper()
+	k := &check{t: t, ctx: context.Background(), target: target, codec: c, owner: map[string]string{}}
+	for _, p := range parts {
+		all = append(all, k.part(p))
+	}
+	for i, p := range parts {
+		for _, s := range p.Sources {
+			if r, ok := all[i].Results[s.Key]; ok {
+				k.object(&all[i].Spec, s, r, all[i].Entries[s.Key])
+			} else if r, ok := all[i].known[s.Key]; ok {
+				k.object(&all[i].Spec, s, r, jobs.Entry{})
+			}
+		}
+	}
+	want := map[string]bool{}
+	for key := range k.owner {
+		want[key] = true
+	}
+	k.strays(want)
+	return all
+}
+
+// part reads the records of a job, and whose each result is.
+func (k *check) part(p Part) *Checked {
+	k.t.Helper()
+	found := k.job(p.ID)
+	found.known = map[string]jobs.Result{}
+	for _, e := range p.Earlier {
 		for key, r := range k.job(e).Results {
 			if r.Outcome == jobs.OutcomeCompressed || r.Outcome == jobs.OutcomeKept {
-				known[key] = r
+				found.known[key] = r
 			}
 		}
 	}
 	if found.Report.State != jobs.StateDone {
-		t.Errorf("job %s ended as %q (%s), want done", id, found.Report.State, found.Report.Reason)
+		k.t.Errorf("job %s ended as %q (%s), want done", p.ID, found.Report.State, found.Report.Reason)
 	}
-	if found.Plan.Objects != int64(len(sources)) {
-		t.Errorf("the plan has %d objects, want %d", found.Plan.Objects, len(sources))
+	if found.Plan.Objects != int64(len(p.Sources)) {
+		k.t.Errorf("the plan has %d objects, want %d", found.Plan.Objects, len(p.Sources))
 	}
-	if int64(len(found.Results))+found.Plan.Skipped != int64(len(sources)) {
-		t.Errorf("%d records and %d skipped, want together %d", len(found.Results), found.Plan.Skipped, len(sources))
+	if int64(len(found.Results))+found.Plan.Skipped != int64(len(p.Sources)) {
+		k.t.Errorf("%d records and %d skipped, want together %d", len(found.Results), found.Plan.Skipped, len(p.Sources))
 	}
-	want := map[string]bool{}
-	for _, s := range sources {
+	for _, s := range p.Sources {
 		r, ok := found.Results[s.Key]
 		if !ok {
-			if r, ok = known[s.Key]; !ok {
-				t.Errorf("%s has no record", s.Key)
+			if r, ok = found.known[s.Key]; !ok {
+				k.t.Errorf("%s has no record", s.Key)
 				continue
 			}
 		}
-		k.object(&found.Spec, s, r, found.Entries[s.Key])
-		if r.Outcome == jobs.OutcomeCompressed {
-			want[r.Target] = true
+		if r.Outcome != jobs.OutcomeCompressed {
+			continue
 		}
+		if other, twice := k.owner[r.Target]; twice {
+			k.t.Errorf("%s is the result of two sources: of %s in job %s, and of %s", r.Target, s.Key, p.ID, other)
+		}
+		k.owner[r.Target] = s.Key + " in job " + p.ID
 	}
-	k.strays(want)
 	return found
 }
 
@@ -97,6 +137,7 @@ type check struct {
 	ctx    context.Context
 	target *storage.Bucket
 	codec  codec.Codec
+	owner  map[string]string // of each result: its source, by the key of the target
 }
 
 // job reads one job and checks that what it says of itself agrees.
@@ -193,6 +234,26 @@ func (k *check) shards(id string, f *Checked, merged []jobs.Result) {
 	}
 }
 
+// Records gives what the shards of a job say, which may not have ended, by source key.
+func Records(t testing.TB, target *storage.Bucket, id string) map[string]jobs.Result {
+	t.Helper()
+	k := &check{t: t, ctx: context.Background(), target: target}
+	found := map[string]jobs.Result{}
+	for _, key := range k.list(jobs.Folder(id).Results()) {
+		line := 0
+		lines(k, key, func(raw json.RawMessage) error {
+			if line++; line == 1 {
+				return nil
+			}
+			var r jobs.Result
+			err := json.Unmarshal(raw, &r)
+			found[r.Key] = r
+			return err
+		})
+	}
+	return found
+}
+
 func (k *check) failed(id string, f *Checked, merged []jobs.Result) {
 	k.t.Helper()
 	var want, got []string
@@ -262,7 +323,11 @@ func (k *check) object(spec *jobs.Spec, s Source, r jobs.Result, e jobs.Entry) {
 				k.t.Errorf("%s: options %q: %v", s.Key, spec.Options, err)
 				return
 			}
-			if ok, err := k.target.Exists(k.ctx, e.TargetKey(c.Info().Extension)); ok || err != nil {
+			key := e.TargetKey(c.Info().Extension)
+			if k.owner[key] != "" {
+				return // of another source
+			}
+			if ok, err := k.target.Exists(k.ctx, key); ok || err != nil {
 				k.t.Errorf("%s: %s, but its target exists: %v, %v", s.Key, r.Outcome, ok, err)
 			}
 		}

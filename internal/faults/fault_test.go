@@ -34,12 +34,17 @@ var onFolders = []fault{
 	{"codec that panics", inAFolder(panickingCodec)},
 	{"codec that ignores cancellation", inAFolder(deafCodec)},
 	{"poison images", inAFolder(poisonImages)},
+	{"soak", inAFolder(smallSoak)},
+	{"flipped bits", inAFolder(small(flips, 24))},
+	{"disk errors", inAFolder(small(diskErrors, 6))},
 	{"two runs at once", inAFolder(twoRuns)},
 	{"read-only target", inAFolder(readOnly)},
 }
 
 // onS3 runs on versitygw, with a proxy between.
 var onS3 = []fault{
+	{"worker stopped", func(t *testing.T, gw *services.Store) { stopsOn(t, gw, 2, newLedger()) }},
+	{"orphaned tasks", func(t *testing.T, gw *services.Store) { orphansOn(t, gw, 2, newLedger()) }},
 	{"scheduler killed", killScheduler},
 	{"workers killed", killWorkers},
 	{"two schedulers", twoSchedulers},
@@ -53,12 +58,20 @@ var onS3 = []fault{
 	{"store full", refusedWrites(faults.Full, "no space left (XMinioStorageFull)")},
 	{"storage refuses", badStorage(faults.Rule{Fault: faults.Refuse, Share: 0.3})},
 	{"source changes", changingSource},
+	{"source changes at each request", func(t *testing.T, gw *services.Store) { changesOn(t, gw, 8, newLedger()) }},
+	twoSourcesAtOnce,
 	{"storage cuts", badStorage(faults.Rule{Fault: faults.CutBody, Share: 0.3, Match: faults.Reads})},
 	{"storage flips", badStorage(faults.Rule{Fault: faults.FlipBit, Share: 0.2, Match: faults.Reads})},
 	{"storage flips bare", badStorage(faults.Rule{Fault: faults.FlipBit, Share: 0.2, Match: faults.Reads, Bare: true})},
 	{"storage drops writes", badStorage(faults.Rule{Fault: faults.DropWrite, Share: 0.2, Match: faults.Writes})},
 	{"storage drops answers", badStorage(faults.Rule{Fault: faults.DropAnswer, Share: 0.2, Match: faults.Writes})},
 }
+
+// twoSourcesAtOnce runs on each kind of store.
+var twoSourcesAtOnce = fault{"two sources", func(t *testing.T, gw *services.Store) { twoSources(t, gw, newLedger()) }}
+
+// onGCS and onAzure run on emulators, with a proxy between that speaks their languages.
+var onGCS, onAzure = []fault{twoSourcesAtOnce}, []fault{twoSourcesAtOnce}
 
 // TestFaults begins the faults in their order, atOnce side by side.
 func TestFaults(t *testing.T) {
@@ -79,5 +92,7 @@ func TestFaults(t *testing.T) {
 	services.AtOnce(t, nil,
 		services.Case{Name: "folders", Run: group(onFolders, func(testing.TB) *services.Store { return nil })},
 		services.Case{Name: "S3", Run: group(onS3, services.VersityGW)},
+		services.Case{Name: "GCS", Run: group(onGCS, services.FakeGCS)},
+		services.Case{Name: "Azure", Run: group(onAzure, services.Azurite)},
 	)
 }

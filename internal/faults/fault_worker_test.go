@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/internal/faults"
 	"github.com/pelmill/pelmill/internal/seed"
 	"github.com/pelmill/pelmill/internal/services"
@@ -66,7 +67,7 @@ func killWorkers(t *testing.T, gw *services.Store) {
 // killAutoWorkers kills the only worker of a job with codec auto, twice, while it stores results of several codecs.
 func killAutoWorkers(t *testing.T) {
 	tr := inFolders(t, faults.Mixed(21, 240, 96)).withRedis()
-	tr.codec = []string{"--codec", "auto"}
+	tr.codec = codecs.Auto
 	tr.extra = []string{"--chunk-objects", "10", "--tpslimit", "30"}
 	id := tr.submit()
 	tr.scheduler()

@@ -73,6 +73,12 @@ func Image(seed uint64, key string, w, h int) Source {
 	return Source{Key: key, Data: encodePNG(m), Image: m}
 }
 
+// RawImage is Image as PPM, whose bytes are the samples: what a lossless codec makes of it is smaller.
+func RawImage(seed uint64, key string, w, h int) Source {
+	m := photograph(rand.New(rand.NewPCG(seed, 0)), w, h, 3)
+	return Source{Key: key, Data: encodePNM(m), Image: m}
+}
+
 func photograph(rng *rand.Rand, w, h, channels int) *raster.Image {
 	m := raster.New(w, h, 1, channels, 8)
 	cx, cy, r := rng.Float64()*float64(w), rng.Float64()*float64(h), float64(min(w, h))*(0.1+0.3*rng.Float64())

@@ -36,3 +36,23 @@ func (p *Process) CPU() (time.Duration, error) {
 	}
 	return sum, nil
 }
+
+// Takes is the resident memory of the process in bytes, and how many files it has open.
+func (p *Process) Takes() (memory int64, files int, err error) {
+	dir := fmt.Sprintf("/proc/%d/", p.cmd.Process.Pid)
+	text, err := os.ReadFile(dir + "statm") // in pages: size, resident, ...
+	if err != nil {
+		return 0, 0, fmt.Errorf("faults: memory of %s: %w", p.name, err)
+	}
+	if fields := bytes.Fields(text); len(fields) > 1 {
+		memory, err = strconv.ParseInt(string(fields[1]), 10, 64)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("faults: memory of %s: %q: %w", p.name, text, err)
+	}
+	open, err := os.ReadDir(dir + "fd")
+	if err != nil {
+		return 0, 0, fmt.Errorf("faults: open files of %s: %w", p.name, err)
+	}
+	return memory * int64(os.Getpagesize()), len(open), nil
+}

@@ -14,3 +14,8 @@ func dieWithParent() *syscall.SysProcAttr { return nil }
 func (p *Process) CPU() (time.Duration, error) {
 	return 0, errors.New("faults: the CPU time of a running process is read on Linux only")
 }
+
+// Takes is what the process takes of the machine, which is known on Linux only.
+func (p *Process) Takes() (memory int64, files int, err error) {
+	return 0, 0, errors.New("faults: the memory of a running process is read on Linux only")
+}

@@ -6,13 +6,17 @@ import (
 	"context"
 	"crypto/md5"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log"
 	"math/rand/v2"
+	"mime"
+	"mime/multipart"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"strconv"
@@ -28,21 +32,27 @@ import (
 type Fault int
 
 const (
-	Refuse     Fault = iota // 503 SlowDown; the store does not see the call
-	CutBody                 // the answer's body ends in the middle and the connection closes
-	FlipBit                 // one bit of the answer's body is inverted
-	DropWrite               // a PUT is answered as done; the store does not see it
-	DropAnswer              // the store does the call, the connection closes without an answer
-	Delay                   // the call takes longer
-	Forbid                  // 403 AccessDenied; the store does not see the call
-	Full                    // 507 XMinioStorageFull; the store does not see the call
+	Refuse       Fault = iota // 503 SlowDown; the store does not see the call
+	CutBody                   // the answer's body ends in the middle and the connection closes
+	FlipBit                   // one bit of the answer's body is inverted
+	DropWrite                 // a write is answered as done; the store does not have the object
+	DropAnswer                // the store does the call, the connection closes without an answer
+	Delay                     // the call takes longer
+	Forbid                    // 403 AccessDenied; the store does not see the call
+	Full                      // 507 XMinioStorageFull; the store does not see the call
+	Throttle                  // 429 with Retry-After; the store does not see the call
+	Hang                      // half of the answer's body comes, then nothing, and the connection stays open
+	Conflict                  // 409, as where two conditional writes race; the store does not see the call
+	Precondition              // 412, as where the object exists; the store does not see the call
 )
 
-var faultNames = [...]string{"refuse", "cut body", "flip bit", "drop write", "drop answer", "delay", "forbid", "full"}
+var faultNames = [...]string{"refuse", "cut body", "flip bit", "drop write", "drop answer", "delay", "forbid", "full",
+	"throttle", "hang", "conflict", "precondition"}
 
 func (f Fault) String() string { return faultNames[f] }
 
-// Call is what a rule sees of a request, in the path style of S3.
+// Call is what a rule sees of a request, in the words of S3, whatever the store speaks: PUT writes an object, GET with a
+// key reads one, HEAD asks what is known of it, GET without a key lists.
 type Call struct {
 	Method, Bucket, Key string
 	Query               url.Values
@@ -59,7 +69,7 @@ func Reads(c Call) bool {
 
 // Writes matches the writing of objects in one call.
 func Writes(c Call) bool {
-	return c.Method == http.MethodPut && c.Key != "" && !c.Query.Has("uploadId") && !c.Query.Has("partNumber")
+	return c.Method == http.MethodPut && c.Key != "" && !c.Query.Has("uploadId") && !c.Query.Has("partNumber") && c.Query.Get("comp") == ""
 }
 
 // Rule does one fault to a share of the calls it matches.
@@ -74,10 +84,20 @@ type Rule struct {
 	Each  int             // stop after so many faults on equal calls (method, path and query); 0: never
 }
 
-// Proxy forwards S3 calls to a store and does to them what its rules say. Host and path stay as the client sent
+// Objects is a store past the proxy, from which [DropWrite] takes what a store other than S3 has taken.
+type Objects interface {
+	Remove(bucket, key string) error
+	Has(bucket, key string) bool
+}
+
+// Proxy forwards calls to a store and does to them what its rules say. Host and path stay as the client sent
 // them, so that signatures stay valid. It is safe for concurrent use.
 type Proxy struct {
 	URL string // http://127.0.0.1:port
+
+	kind    string // scheme of the store: s3, gs or azblob
+	objects Objects
+	hook    func(Call)
 
 	mu    sync.Mutex
 	rng   *rand.Rand
@@ -94,17 +114,23 @@ type faultKey struct{}
 
 // NewProxy starts a proxy in front of the store at target, an http URL, and stops it when the test ends. The faults
 // fall by the seed of the test, in the order of the calls.
-func NewProxy(t testing.TB, target string) *Proxy {
+func NewProxy(t testing.TB, target string) *Proxy { return NewProxyOf(t, target, "s3", nil) }
+
+// NewProxyOf is NewProxy for a store of a kind: s3, gs or azblob. objects is needed for DropWrite where
+// the store is not S3.
+func NewProxyOf(t testing.TB, target, kind string, objects Objects) *Proxy {
 	t.Helper()
 	to, err := url.Parse(target)
 	if err != nil {
 		t.Fatalf("faults: proxy target: %v", err)
 	}
-	p := &Proxy{rng: seed.Rand(t), done: map[Fault]int{}}
+	p := &Proxy{kind: kind, objects: objects, rng: seed.Rand(t), done: map[Fault]int{}}
 	forward := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(to)
-			r.Out.Host = r.In.Host
+			if kind != "gs" { // which signs nothing, and whose emulator answers to its own name only
+				r.Out.Host = r.In.Host
+			}
 		},
 		// Compression would add an Accept-Encoding that the client did not sign.
 		Transport:      &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
@@ -149,6 +175,23 @@ func (p *Proxy) Set(rules ...Rule) {
 			p.left[i] = -1
 		}
 	}
+}
+
+// Before has fn called before each call is forwarded, from the goroutine of the call.
+func (p *Proxy) Before(fn func(Call)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hook = fn
+}
+
+// All is how many faults were done so far.
+func (p *Proxy) All() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, done := range p.done {
+		n += done
+	}
+	return n
 }
 
 // Done is how often a fault was done so far.
@@ -205,7 +248,14 @@ func (p *Proxy) count(f Fault) {
 }
 
 func (p *Proxy) serve(forward http.Handler, w http.ResponseWriter, r *http.Request) {
-	wait, rule := p.draw(callOf(r))
+	c := p.callOf(r)
+	p.mu.Lock()
+	hook := p.hook
+	p.mu.Unlock()
+	if hook != nil {
+		hook(c)
+	}
+	wait, rule := p.draw(c)
 	if wait > 0 {
 		select {
 		case <-time.After(wait):
@@ -218,12 +268,16 @@ func (p *Proxy) serve(forward http.Handler, w http.ResponseWriter, r *http.Reque
 		return
 	}
 	switch rule.Fault {
-	case Refuse, Forbid, Full:
+	case Refuse, Forbid, Full, Throttle, Conflict, Precondition:
 		p.count(rule.Fault)
-		refuse(w, r, rule.Fault)
+		p.refuse(w, r, rule.Fault)
 	case DropWrite:
-		p.count(DropWrite)
-		pretend(w, r)
+		if p.kind == "s3" {
+			p.count(DropWrite)
+			pretend(w, r)
+			return
+		}
+		p.loseWrite(forward, w, r, c)
 	case DropAnswer:
 		p.count(DropAnswer)
 		forward.ServeHTTP(discard{http.Header{}}, r)
@@ -233,28 +287,121 @@ func (p *Proxy) serve(forward http.Handler, w http.ResponseWriter, r *http.Reque
 	}
 }
 
-// refuse answers a call with an error of S3.
-func refuse(w http.ResponseWriter, r *http.Request, f Fault) {
+// loseWrite lets the store do a write that creates an object, and removes the object before the client hears of it. What
+// replaces an object is only forwarded: a store that loses what it had before keeps no promise that a client could hold.
+func (p *Proxy) loseWrite(forward http.Handler, w http.ResponseWriter, r *http.Request, c Call) {
+	if p.objects == nil || p.objects.Has(c.Bucket, c.Key) {
+		forward.ServeHTTP(w, r)
+		return
+	}
+	answer := finalAnswer{httptest.NewRecorder()}
+	forward.ServeHTTP(answer, r)
+	if answer.Code/100 == 2 && p.objects.Remove(c.Bucket, c.Key) == nil {
+		p.count(DropWrite)
+	}
+	for name, values := range answer.Header() {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(answer.Code)
+	w.Write(answer.Body.Bytes())
+}
+
+// finalAnswer keeps an answer, without what a store says before it, such as 100 Continue.
+type finalAnswer struct{ *httptest.ResponseRecorder }
+
+func (a finalAnswer) WriteHeader(status int) {
+	if status >= http.StatusOK {
+		a.ResponseRecorder.WriteHeader(status)
+	}
+}
+
+// refuse answers a call with an error in the store's own words.
+func (p *Proxy) refuse(w http.ResponseWriter, r *http.Request, f Fault) {
 	answer := map[Fault]struct {
-		status        int
-		code, message string
+		status             int
+		s3, azure, message string
 	}{
-		Refuse: {http.StatusServiceUnavailable, "SlowDown", "Please reduce your request rate."},
-		Forbid: {http.StatusForbidden, "AccessDenied", "Access Denied."},
-		Full:   {http.StatusInsufficientStorage, "XMinioStorageFull", "Storage backend has reached its minimum free drive threshold."},
+		Refuse:       {http.StatusServiceUnavailable, "SlowDown", "ServerBusy", "Please reduce your request rate."},
+		Forbid:       {http.StatusForbidden, "AccessDenied", "AuthorizationFailure", "Access Denied."},
+		Full:         {http.StatusInsufficientStorage, "XMinioStorageFull", "AccountBeingCreated", "Storage backend has reached its minimum free drive threshold."},
+		Throttle:     {http.StatusTooManyRequests, "TooManyRequests", "ServerBusy", "Slow down."},
+		Conflict:     {http.StatusConflict, "ConditionalRequestConflict", "OperationTimedOut", "A conflicting conditional operation is currently in progress."},
+		Precondition: {http.StatusPreconditionFailed, "PreconditionFailed", "ConditionNotMet", "At least one of the preconditions you specified did not hold."},
 	}[f]
 	io.Copy(io.Discard, r.Body)
+	if f == Throttle {
+		w.Header().Set("Retry-After", "0")
+	}
+	if p.kind == "gs" {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(answer.status)
+		fmt.Fprintf(w, `{"error":{"code":%d,"message":%q}}`, answer.status, answer.message)
+		return
+	}
+	code := answer.s3
+	if p.kind == "azblob" {
+		code = answer.azure
+		w.Header().Set("x-ms-error-code", code)
+	}
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(answer.status)
-	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>%s</Code><Message>%s</Message></Error>`, answer.code, answer.message)
+	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>%s</Code><Message>%s</Message></Error>`, code, answer.message)
 }
 
-func callOf(r *http.Request) Call {
-	bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	return Call{Method: r.Method, Bucket: bucket, Key: key, Query: r.URL.Query()}
+// callOf reads a request in the language of the store.
+func (p *Proxy) callOf(r *http.Request) Call {
+	c := Call{Method: r.Method, Query: r.URL.Query()}
+	path := strings.TrimPrefix(r.URL.Path, "/")
+	switch p.kind {
+	case "gs":
+		api, isAPI := strings.CutPrefix(strings.TrimPrefix(strings.TrimPrefix(path, "upload/"), "resumable/upload/"), "storage/v1/b/")
+		if !isAPI { // the XML API, by which objects are read
+			c.Bucket, c.Key, _ = strings.Cut(path, "/")
+			return c
+		}
+		c.Bucket, c.Key, _ = strings.Cut(api, "/o")
+		c.Key = strings.TrimPrefix(c.Key, "/")
+		switch {
+		case r.Method == http.MethodPost && strings.HasPrefix(path, "upload/"):
+			c.Method, c.Key = http.MethodPut, nameOf(r)
+		case r.Method == http.MethodGet && c.Key != "" && c.Query.Get("alt") != "media":
+			c.Method = http.MethodHead
+		}
+	case "azblob":
+		_, path, _ = strings.Cut(path, "/") // the account
+		fallthrough
+	default:
+		c.Bucket, c.Key, _ = strings.Cut(path, "/")
+	}
+	return c
 }
 
-// spoil changes the body of an answer that suffers CutBody or FlipBit.
+// nameOf finds the object's name in an upload to Google: in the query, or in the first part of the body.
+func nameOf(r *http.Request) string {
+	if name := r.URL.Query().Get("name"); name != "" {
+		return name
+	}
+	body, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), r.Body))
+	if err != nil {
+		return ""
+	}
+	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	part, err := multipart.NewReader(bytes.NewReader(body), params["boundary"]).NextPart()
+	if err != nil {
+		return ""
+	}
+	var object struct{ Name string }
+	if json.NewDecoder(part).Decode(&object) != nil {
+		return ""
+	}
+	return object.Name
+}
+
+// spoil changes the body of an answer that suffers CutBody, FlipBit or Hang.
 func (p *Proxy) spoil(resp *http.Response) error {
 	rule, _ := resp.Request.Context().Value(faultKey{}).(*Rule)
 	if rule == nil || resp.StatusCode/100 != 2 || resp.ContentLength <= 0 {
@@ -264,18 +411,37 @@ func (p *Proxy) spoil(resp *http.Response) error {
 	switch rule.Fault {
 	case CutBody:
 		resp.Body = &cutBody{resp.Body, resp.ContentLength / 2}
+	case Hang:
+		resp.Body = &hungBody{resp.Body, resp.ContentLength / 2, resp.Request.Context()}
 	case FlipBit:
 		p.mu.Lock()
 		bit := p.rng.Int64N(8 * resp.ContentLength)
 		p.mu.Unlock()
 		resp.Body = &flipBody{resp.Body, bit}
 		for name := range resp.Header {
-			if rule.Bare && strings.HasPrefix(name, "X-Amz-Checksum-") {
+			if rule.Bare && (strings.HasPrefix(name, "X-Amz-Checksum-") || name == "X-Goog-Hash" || name == "Content-Md5") {
 				resp.Header.Del(name)
 			}
 		}
 	}
 	return nil
+}
+
+// hungBody gives left bytes and then nothing, until the client goes.
+type hungBody struct {
+	io.ReadCloser
+	left   int64
+	client context.Context
+}
+
+func (b *hungBody) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		<-b.client.Done()
+		return 0, b.client.Err()
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
 }
 
 // cutBody fails after left bytes.

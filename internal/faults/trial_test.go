@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -63,8 +64,9 @@ type trial struct {
 	disk           string          // folder of this machine where the target's objects lie
 	env            []string
 	redis          *services.RedisServer // nil: embedded
-	codec          []string              // flags of compress and submit for the codec; nil: vq
-	extra          []string              // more of them
+	extra          []string              // flags of compress and submit
+	codec          string                // empty: vq with few codewords; auto: each record names its own
+	options        []string              // of vq; nil: n=16, which keeps small images smaller than their sources
 }
 
 // inFolders prepares a trial on two folders.
@@ -79,21 +81,53 @@ func inFolders(t *testing.T, sources []faults.Source) *trial {
 	return tr.fill()
 }
 
-// inBuckets prepares a trial on two buckets of gw behind a proxy of its own.
+// inBuckets prepares a trial on two buckets of gw, of whatever kind it is, behind a proxy of its own.
 func inBuckets(t *testing.T, gw *services.Store, sources []faults.Source) *trial {
 	t.Helper()
-	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-", "#", "-").Replace(t.Name()))
 	name = name[max(0, len(name)-40):] // a bucket's name has at most 63 letters
 	name = strings.Trim(name, "-")
-	gw.NewBucket(name + "-src")
-	gw.NewBucket(name + "-dst")
-	tr := &trial{t: t, sources: sources, proxy: faults.NewProxy(t, gw.Endpoint)}
-	tr.env = append(slices.Clone(gw.Env), "PELMILL_S3_ENDPOINT="+tr.proxy.URL)
-	tr.source, tr.target = gw.URL(name+"-src"), gw.URL(name+"-dst")
-	tr.disk = filepath.Join(gw.Root, name+"-dst")
+	src, dst := gw.NewBucket(name+"-src"), gw.NewBucket(name+"-dst")
+	tr := &trial{t: t, sources: sources, source: src, target: dst}
 	tr.fill()
-	tr.source, tr.target = "s3://"+name+"-src", "s3://"+name+"-dst"
+	kind := tr.to.Kind()
+	tr.proxy = faults.NewProxyOf(t, gw.Endpoint, kind, tr)
+	tr.env = append(slices.Clone(gw.Env), through(gw, kind, tr.proxy.URL)...)
+	if kind == "s3" {
+		tr.disk = filepath.Join(gw.Root, name+"-dst")
+	}
+	tr.source, tr.target = kind+"://"+name+"-src", kind+"://"+name+"-dst"
 	return tr
+}
+
+// through is what has a process reach a store of a kind by way of a proxy.
+func through(gw *services.Store, kind, proxy string) []string {
+	host := strings.TrimPrefix(proxy, "http://")
+	switch kind {
+	case "gs":
+		return []string{"STORAGE_EMULATOR_HOST=" + host}
+	case "azblob":
+		return []string{"AZURE_STORAGE_DOMAIN=" + host, "AZURE_STORAGE_PROTOCOL=http", "AZURE_STORAGE_IS_LOCAL_EMULATOR=true"}
+	}
+	return []string{"PELMILL_S3_ENDPOINT=" + proxy}
+}
+
+// bucket is the source or the target, past the proxy, by the name of its bucket.
+func (tr *trial) bucket(name string) *storage.Bucket {
+	if strings.HasSuffix(name, "-src") {
+		return tr.from
+	}
+	return tr.to
+}
+
+// Remove and Has are what the proxy loses writes by.
+func (tr *trial) Remove(bucket, key string) error {
+	return tr.bucket(bucket).Delete(context.Background(), key)
+}
+
+func (tr *trial) Has(bucket, key string) bool {
+	ok, err := tr.bucket(bucket).Exists(context.Background(), key)
+	return ok || err != nil
 }
 
 func (tr *trial) fill() *trial {
@@ -119,11 +153,14 @@ func (tr *trial) withRedis(args ...string) *trial {
 	return tr
 }
 
-// flags are those of compress and submit. Few codewords keep small images smaller than their sources.
+// flags are those of compress and submit.
 func (tr *trial) flags(verb string) []string {
-	args := []string{verb, tr.source, tr.target, "--codec", "vq", "-o", "n=16"}
-	if tr.codec != nil {
-		args = append(args[:3], tr.codec...)
+	args := []string{verb, tr.source, tr.target, "--codec", cmp.Or(tr.codec, "vq")}
+	if tr.codec == "" && tr.options == nil {
+		args = append(args, "-o", "n=16")
+	}
+	for _, o := range tr.options {
+		args = append(args, "-o", o)
 	}
 	return append(args, tr.extra...)
 }
@@ -197,8 +234,16 @@ func (tr *trial) reached(id string, want jobs.State) {
 }
 
 // count is the number of objects in a folder of the target, or 1 for an object that is there. It looks at the disk of
-// the store, which is faster than asking it, to hit a moment.
-func (tr *trial) count(key string) int {
+// the store where it has one, which is faster than asking it, to hit a moment.
+func (tr *trial) count(key string) (n int) {
+	if tr.disk == "" {
+		for _, k := range faults.Keys(tr.t, tr.to) {
+			if k == key || strings.HasPrefix(k, strings.TrimSuffix(key, "/")+"/") {
+				n++
+			}
+		}
+		return n
+	}
 	path := filepath.Join(tr.disk, filepath.FromSlash(key))
 	if entries, err := os.ReadDir(path); err == nil {
 		return len(entries)
@@ -239,16 +284,18 @@ func (tr *trial) left(id string) string {
 
 func (tr *trial) check(id string, earlier ...string) *faults.Checked {
 	tr.t.Helper()
-	c := vq(tr.t)
-	if tr.codec != nil {
-		c = nil // each record names its own
-	}
-	return faults.Check(tr.t, tr.to, c, tr.sources, id, earlier...)
+	return faults.Check(tr.t, tr.to, codecOf(tr.t, tr.codec), tr.sources, id, earlier...)
 }
 
-func vq(t *testing.T) codec.Codec {
+func vq(t *testing.T) codec.Codec { return codecOf(t, "") }
+
+// codecOf finds a codec by its name; empty is vq, and auto gives none.
+func codecOf(t *testing.T, name string) codec.Codec {
 	t.Helper()
-	c, err := codecs.Find("vq")
+	if name == codecs.Auto {
+		return nil
+	}
+	c, err := codecs.Find(cmp.Or(name, "vq"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,11 @@
-// Command faultworker is a pelmill worker for the fault tests. Its codec is vq, except that images of three widths
-// bring out what a codec must not do:
+// Command faultworker is a pelmill worker for the fault tests. Its codec is vq or that of -codec, except that images of some
+// widths bring out what a codec must not do:
 //
 //	33    it panics
 //	34    it sleeps for -sleep and ignores the end of its context
 //	35    it ends the process with SIGKILL, as the kernel does when memory runs out
 //	36    it panics where nobody recovers, which ends the process with the stacks of all goroutines
+//	41    its file has one wrong bit, drawn from -seed, another one each time
 //
 // It ends with code 99 when more images are being encoded at once than -cpu allows.
 package main
@@ -14,8 +15,10 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"os/signal"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -38,12 +41,14 @@ func run() error {
 	redis := flag.String("redis", os.Getenv("PELMILL_REDIS"), "Redis `URL`")
 	cpu := flag.Int("cpu", 2, "pictures encoded at once")
 	sleep := flag.Duration("sleep", time.Second, "how long a codec that ignores its context does so")
+	name := flag.String("codec", "vq", "`name` of the codec")
+	seed := flag.Uint64("seed", 0, "where the wrong bits come from")
 	timeout := flag.Duration("timeout", 30*time.Second, "longest time for one picture")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	vq, err := codecs.Find("vq")
+	c, err := codecs.Find(*name)
 	if err != nil {
 		return err
 	}
@@ -60,7 +65,7 @@ func run() error {
 		Grace:         time.Second,
 		ObjectTimeout: *timeout,
 		Log:           slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Codecs:        []codec.Codec{&faulty{Codec: vq, most: int64(*cpu), sleep: *sleep}},
+		Codecs:        []codec.Codec{&faulty{Codec: c, most: int64(*cpu), sleep: *sleep, bits: rand.New(rand.NewPCG(*seed, 37))}},
 	})
 	if err != nil {
 		return err
@@ -68,12 +73,15 @@ func run() error {
 	return w.Run(ctx)
 }
 
-// faulty is vq with faults in Encode.
+// faulty is a codec with faults in Encode.
 type faulty struct {
 	codec.Codec
 	most   int64
 	sleep  time.Duration
 	active atomic.Int64
+
+	mu   sync.Mutex
+	bits *rand.Rand
 }
 
 func (c *faulty) Encode(ctx context.Context, run codec.Run, items []codec.Item, opts codec.Options) []codec.Encoded {
@@ -98,5 +106,14 @@ func (c *faulty) Encode(ctx context.Context, run codec.Run, items []codec.Item, 
 			select {}
 		}
 	}
-	return c.Codec.Encode(ctx, run, items, opts)
+	out := c.Codec.Encode(ctx, run, items, opts)
+	for i, m := range codec.Images(items) {
+		if data := out[i].Data; m.Width == 41 && len(data) > 0 {
+			c.mu.Lock()
+			bit := c.bits.IntN(8 * len(data))
+			c.mu.Unlock()
+			data[bit/8] ^= 1 << (bit % 8)
+		}
+	}
+	return out
 }
