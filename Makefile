@@ -73,7 +73,7 @@ kernels: ## compile the kernels to PTX with clang 19
 test: services check unit race containers ## install what tests need, then check and run everything
 
 check: ## format, vet, a build without CGO, and the licences of all modules
-	@unformatted=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); \
+	@unformatted=$$(find . -path ./.tools -prune -o -path ./bin -prune -o -name '*.go' -exec gofmt -l {} +); \
 	if [[ -n "$$unformatted" ]]; then echo "not in gofmt's format:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	CGO_ENABLED=0 go build ./...
