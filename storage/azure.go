@@ -174,7 +174,18 @@ func (z *azureBucket) NewRangeReader(ctx context.Context, key string, offset, le
 			return nil, err
 		}
 	}
-	return &azureReader{resp.Body, attrs, asETag(trimETag(string(value(resp.ETag))))}, nil
+	sum := resp.ContentMD5
+	if resp.ContentRange != nil {
+		sum = resp.BlobContentMD5 // the other one is that of the range
+	}
+	etag := asETag(trimETag(string(value(resp.ETag))))
+	return &azureReader{resp.Body, attrs, func(i any) bool {
+		if stored, ok := i.(*storedMD5); ok {
+			stored.MD5 = sum
+			return true
+		}
+		return etag(i)
+	}}, nil
 }
 
 // azureWriter uploads in Close, or, through gocloud's Bucket.Upload, without a copy of the content.

@@ -26,7 +26,7 @@ type GetResult struct {
 // Get reads a whole object into memory.
 //
 // An object of more than limit bytes (negative: no limit) is a *TooLargeError before anything is read. As many bytes
-// arrive as the store announced, and with the MD5 that it lists, or it is an error; a connection that breaks is taken
+// arrive as the store announced, and with the MD5 that it lists or sends along, or it is an error; a connection that breaks is taken
 // up again where it broke, and is not given up while it brings more. With want, which is what a listing said (zero fields are not looked at), an object that is
 // no longer that one is ErrChanged. A file that changed while it was read is ErrChanged too; without want it is read again.
 func Get(ctx context.Context, b *Bucket, key string, limit int64, want *Object) (GetResult, error) {
@@ -136,7 +136,7 @@ func changed(b *Bucket, want *Object, now GetResult) error {
 }
 
 // verify proves that the bytes are those of the object: a file must not have changed meanwhile, and where a store
-// lists an MD5 the bytes must have it.
+// lists an MD5, or gives one with what is read, the bytes must have it.
 func verify(ctx context.Context, b *Bucket, key string, r *blob.Reader, want *Object, now GetResult, data []byte) error {
 	if b.kind == "file" {
 		a, err := b.Attributes(ctx, key)
@@ -157,6 +157,10 @@ func verify(ctx context.Context, b *Bucket, key string, r *blob.Reader, want *Ob
 			sum = md5OfETag(now.ETag)
 		}
 	}
+	var stored storedMD5
+	if sum == nil && r.As(&stored) {
+		sum = stored.MD5
+	}
 	if sum == nil {
 		return nil
 	}
@@ -165,6 +169,10 @@ func verify(ctx context.Context, b *Bucket, key string, r *blob.Reader, want *Ob
 	}
 	return nil
 }
+
+// storedMD5 is what a driver of this package fills through As on a reader: the MD5 of the whole object that the store
+// gives with what is read.
+type storedMD5 struct{ MD5 []byte }
 
 // readerETag returns the identity of the object being read, in the form that listings have it.
 func readerETag(r *blob.Reader) string {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -103,4 +105,41 @@ func TestS3BehindABadNetwork(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// A flipped bit on the way from Azure is noticed by the MD5 that comes with a blob, also where a connection that broke
+// is taken up again.
+func TestReadsFromAzureAreChecked(t *testing.T) {
+	s := services.Azurite(t)
+	bs := storage.NewBuckets()
+	defer bs.Close()
+	bs.Retry = storage.Retry{Attempts: 8, Initial: time.Millisecond, Max: 5 * time.Millisecond}
+	direct := s.NewBucket("checked")
+	proxy := faults.NewProxyOf(t, s.Endpoint, "azblob", nil)
+	host := func(u string) string { return url.QueryEscape(strings.TrimPrefix(u, "http://")) }
+	b, err := bs.Open(t.Context(), strings.Replace(direct, host(s.Endpoint), host(proxy.URL), 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := make([]byte, 300_000)
+	rand.NewChaCha8([32]byte{1}).Read(data)
+	if _, err := storage.Put(t.Context(), b, "k", data, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		rules []faults.Rule
+	}{
+		{"a bit", []faults.Rule{{Fault: faults.FlipBit, Share: 1, Match: faults.Reads, Each: 2}}},
+		{"a broken connection, then a bit", []faults.Rule{{Fault: faults.CutBody, Share: 1, Match: faults.Reads, Each: 1}, {Fault: faults.FlipBit, Share: 1, Match: faults.Reads, Each: 2}}},
+	} {
+		proxy.Set(c.rules...)
+		if got, err := storage.Get(t.Context(), b, "k", -1, nil); err != nil || !bytes.Equal(got.Data, data) {
+			t.Errorf("%s: %d bytes that are not those that were stored, %v", c.name, len(got.Data), err)
+		}
+	}
+	proxy.Set(faults.Rule{Fault: faults.FlipBit, Share: 1, Match: faults.Reads})
+	if _, err := storage.Get(t.Context(), b, "k", -1, nil); err == nil || !strings.Contains(err.Error(), "MD5") {
+		t.Errorf("bits that flip in every answer: %v, want an error about the MD5", err)
+	}
 }

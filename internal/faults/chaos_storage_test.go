@@ -20,16 +20,19 @@ import (
 )
 
 // flipped are the rules by which reads from a kind of store come with a wrong bit that can be noticed: S3 gives the
-// MD5 as the ETag. The emulators of Google and Azure give no checksum with what is read; there the connection is what is
-// relied on, which is TLS outside of tests.
+// MD5 as the ETag, and Azure beside it. The emulator of Google gives no checksum with what is read; there the connection
+// is what is relied on, which is TLS outside of tests.
 func flipped(kind string) []faults.Rule {
-	if kind != "s3" {
-		return nil
+	flip := faults.Rule{Fault: faults.FlipBit, Share: 0.3, Match: faults.Reads}
+	bare := flip
+	bare.Bare = true
+	switch kind {
+	case "s3":
+		return []faults.Rule{bare, flip}
+	case "azblob":
+		return []faults.Rule{flip}
 	}
-	return []faults.Rule{
-		{Fault: faults.FlipBit, Share: 0.3, Match: faults.Reads, Bare: true},
-		{Fault: faults.FlipBit, Share: 0.3, Match: faults.Reads},
-	}
+	return nil
 }
 
 // storageRules are the ways in which a store of a kind fails one operation, each by itself.
