@@ -46,6 +46,7 @@ func (c *chunk) series(ctx context.Context, o *object, whole bool) error {
 	}
 	if slices.ContainsFunc(o.partData(), func(data []byte) bool { return dicom.Is(data) || dicom.Bare(data) }) {
 		o.record.SourceFormat = imageio.DICOM
+		o.logKey = c.w.logKey(o.entry.Key, imageio.DICOM)
 	}
 	if err := c.groupSeries(ctx, o); err != nil {
 		return err

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/jpeg2000"
+	"github.com/pelmill/pelmill/worker/series/seriestest"
 )
 
 // readTrace gives the spans of a closed trace by the process and thread that they are
@@ -138,6 +140,29 @@ func TestTraceOfAJob(t *testing.T) {
 			if count[want] != objects {
 				t.Errorf("device %v: %d objects in %q, want %d: %v", device, count[want], want, objects, count)
 			}
+		}
+	}
+}
+
+// The name of a patient in a key is in no trace, whether the source is a DICOM file, whatever its name, or a series.
+func TestTracesNameNoPatient(t *testing.T) {
+	files := seriestest.Slices(3, nil)
+	j, e := seriesJob(t, files)
+	j.plan(e)
+	one := newJob(t, "mem://source", "mem://target", jpeg2000.Codec{}, nil)
+	one.put("patient/ct", mr(32, 32).file())
+	one.plan()
+	for name, j := range map[string]*job{"series": j, "file": one} {
+		var out bytes.Buffer
+		tr := NewTrace(&out)
+		if err := j.chunk(j.worker(Options{Trace: tr}, jpeg2000.Codec{}), 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := tr.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if text := out.String(); strings.Contains(text, "patient") || !strings.Contains(text, "hmac:") {
+			t.Errorf("%s: the trace has the key, or no hash of it: %s", name, text)
 		}
 	}
 }

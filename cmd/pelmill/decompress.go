@@ -119,16 +119,16 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 			return err
 		}
 	}
+	trace, endTrace, err := openTrace(d.trace)
+	if err != nil {
+		return err
+	}
 	name := rand.Text()
 	end, _ := d.p.announce("decompress", name, src.URL, dst.URL)
 	defer end()
 	shown := d.p.display(d.stats)
 	var mu sync.Mutex
 	var sum jobs.Counts
-	trace, endTrace, err := openTrace(d.trace)
-	if err != nil {
-		return err
-	}
 	start := time.Now()
 	counts, err := worker.Decompress(ctx, src, dst, &worker.DecompressOptions{
 		Device: device, CPU: d.encoders, Memory: memory, Timeout: d.timeout, Format: d.format, View: view, Overwrite: d.overwrite, Sniff: d.sniff,

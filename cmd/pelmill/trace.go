@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/pflag"
@@ -20,7 +21,7 @@ func openTrace(path string) (trace *worker.Trace, end func(error) error, err err
 	if path == "" {
 		return nil, func(err error) error { return err }, nil
 	}
-	f, err := os.Create(path)
+	f, err := createTrace(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--trace: %w", err)
 	}
@@ -40,4 +41,30 @@ func openTrace(path string) (trace *worker.Trace, end func(error) error, err err
 		}
 		return err
 	}, nil
+}
+
+// traceBegins is what each timeline begins with.
+const traceBegins = "[\n{\"name\":\"process_name\""
+
+// createTrace opens the file of a timeline. An earlier timeline there is replaced, and nothing else: whoever mistypes
+// the name of a file must not lose it.
+func createTrace(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+		head := make([]byte, len(traceBegins))
+		if _, err = io.ReadFull(f, head); err != nil || string(head) != traceBegins {
+			err = fmt.Errorf("%s exists and is no timeline: name another file", path)
+		} else if err = f.Truncate(0); err == nil {
+			_, err = f.Seek(0, io.SeekStart)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
