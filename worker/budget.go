@@ -20,16 +20,18 @@ const (
 	budgetShare = 0.75
 )
 
-// programPages is how much of the program's own file lies in memory while it works: the
-// kernel counts it as the process's, and Go's runtime does not.
-const programPages = 48 << 20
+// programPages is how much of the program's own file lies in memory while it works, 50 to
+// 80 MB as the kernel has its pages at hand: it counts them as the process's, and Go's
+// runtime does not.
+const programPages = 64 << 20
 
 // MinMemory is the least memory that a process can be given.
 const MinMemory = 80 << 20
 
 // RuntimeMemory is what Go's runtime may hold of the memory of a process
-// ([runtime/debug.SetMemoryLimit]), so that the whole process stays within it.
-func RuntimeMemory(memory int64) int64 { return memory - programPages }
+// ([runtime/debug.SetMemoryLimit]), so that the whole process stays within it: with little
+// memory two fifths, as the collector would have no end with less.
+func RuntimeMemory(memory int64) int64 { return max(memory-programPages, memory*2/5) }
 
 // budgetOf is what files and images may take of the memory of a process.
 func budgetOf(memory int64) int64 { return int64(float64(memory-ownMemory) * budgetShare) }
