@@ -60,7 +60,7 @@ var rows = []row{
 	{22, "no driver, or an old one", "no library, code 222", "I7", []string{"gpu/gputest: TestAProcessWithoutADriver", "gpu/gputest: TestRefusedKernelsAreOneSentence"}, nil},
 	{23, "poison images", "bombs, cut files, headers that lie", "I6", []string{"internal/faults: TestFaults/poison images", "imageio: TestBombs", "imageio: TestBadFiles"}, nil},
 	{24, "codec panics or never ends", "a codec that does", "I4 I7", []string{"internal/faults: TestFaults/codec that panics", "internal/faults: TestFaults/codec that ignores cancellation", "internal/faults: TestFaults/codec that kills the process"}, nil},
-	{25, "clocks differ", "a worker whose clock is an hour off, or jumps by one", "I3 I4 I5", []string{"queue: TestReapBelievesRedisClock", "queue: TestClockSkew"}, nil},
+	{25, "clocks differ", "the clock of Redis is an hour off that of a worker", "I3 I4 I5", []string{"queue: TestReapBelievesRedisClock", "queue: TestClockSkew"}, nil},
 	{26, "process asked to end", "SIGINT and SIGTERM in the middle of work", "I4", []string{"internal/faults: TestFaults/SIGINT", "worker: TestDrainAndContinue"}, nil},
 	{27, "two schedulers", "one of them killed, at random and at each moment of a job", "I4 I5", []string{"internal/faults: TestFaults/two schedulers", "internal/faults: TestFaults/scheduler killed", "scheduler: TestALeaderThatHangsIsReplaced", "scheduler: TestTwoSchedulersCountOnce"}, []string{"kills"}},
 	{28, "source changes", "replaced, restored and removed at each request of a job, and all the time", "I3", []string{"internal/faults: TestFaults/source changes", "internal/faults: TestFaults/source changes at each request", "worker: TestChangedSource"}, []string{"changes"}},
