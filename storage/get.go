@@ -30,6 +30,12 @@ type GetResult struct {
 // up again where it broke, and is not given up while it brings more. With want, which is what a listing said (zero fields are not looked at), an object that is
 // no longer that one is ErrChanged. A file that changed while it was read is ErrChanged too; without want it is read again.
 func Get(ctx context.Context, b *Bucket, key string, limit int64, want *Object) (GetResult, error) {
+	return GetInto(ctx, b, key, limit, want, func(n int64) []byte { return make([]byte, n) })
+}
+
+// GetInto is Get into memory of the caller's: alloc returns n bytes of any content, and is called again where an attempt
+// begins anew. After an error nothing is written to any of it any more.
+func GetInto(ctx context.Context, b *Bucket, key string, limit int64, want *Object, alloc func(n int64) []byte) (GetResult, error) {
 	if limit < 0 {
 		limit = math.MaxInt64
 	}
@@ -65,7 +71,7 @@ func Get(ctx context.Context, b *Bucket, key string, limit int64, want *Object) 
 			return fmt.Errorf("object changed while it was read: %w", errMismatch)
 		}
 		if part == nil {
-			part = make([]byte, 0, now.Size)
+			part = alloc(now.Size)[:0:now.Size]
 		}
 		got = now
 		n, err := io.ReadFull(r, part[len(part):cap(part)])

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"sync"
 	"time"
 
 	"gocloud.dev/blob"
@@ -143,6 +144,9 @@ func upload(ctx context.Context, b *Bucket, key string, data []byte, wo *blob.Wr
 	return false, err
 }
 
+// readBuffers are what objects are read back into.
+var readBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+
 // check compares the object under key with data: by size, then by the MD5 that the store computed, else by reading.
 // What Azure lists as MD5 was computed by it only if it was not sent along, as we do not.
 func check(ctx context.Context, b *Bucket, key string, data []byte, want *PutResult, ours bool) (Object, map[string]string, error) {
@@ -167,7 +171,9 @@ func check(ctx context.Context, b *Bucket, key string, data []byte, want *PutRes
 		return now, a.Metadata, err
 	}
 	defer r.Close()
-	buf := make([]byte, min(len(data)+1, 256<<10))
+	buffer := readBuffers.Get().(*[256 << 10]byte)
+	defer readBuffers.Put(buffer)
+	buf := buffer[:min(len(data)+1, len(buffer))]
 	for rest := data; ; {
 		n, err := r.Read(buf)
 		if n > len(rest) || !bytes.Equal(buf[:n], rest[:n]) {
