@@ -46,7 +46,8 @@ var (
 // blocksAtOnce are the code-blocks that one goroutine takes at a time.
 const blocksAtOnce = 4
 
-// decodeBlocks decodes the code-blocks that lie in the parts of the subbands.
+// decodeBlocks decodes the code-blocks that lie in the parts of the subbands, whose planes may hold anything before. What no
+// code-block of them covers is zero.
 func decodeBlocks[T wavelet.Sample](d *decoder, t *codestream.TileComponent, precincts [][]*packet.Precinct, parts []resolution[T], store storeBlock[T]) error {
 	var tasks []blockTask[T]
 	for r := range parts {
@@ -56,6 +57,11 @@ func decodeBlocks[T wavelet.Sample](d *decoder, t *codestream.TileComponent, pre
 			}
 			for i := range p.Bands {
 				tasks = appendTasks(tasks, &p.Bands[i], &parts[r].bands[i])
+			}
+		}
+		for i := range parts[r].bands {
+			if b := &parts[r].bands[i]; b.covered < len(b.plane.Samples) {
+				clear(b.plane.Samples) // precincts that were not read
 			}
 		}
 	}
@@ -91,6 +97,8 @@ func appendTasks[T wavelet.Sample](tasks []blockTask[T], band *packet.Band, into
 		for x := range g.Blocks.X {
 			if area := g.Block(x, y); area.Overlaps(into.area) {
 				tasks = append(tasks, blockTask[T]{band, y*g.Blocks.X + x, area, into})
+				seen := area.Intersect(into.area)
+				into.covered += seen.Dx() * seen.Dy()
 			}
 		}
 	}
@@ -104,8 +112,15 @@ func decodeTask[T wavelet.Sample](s *blockScratch, c *codestream.Coding, bits in
 	b.Width, b.Height, b.Orientation = t.area.Dx(), t.area.Dy(), subband.Orientation
 	coded, buffer, err := t.band.Coded(t.index, c.Style, subband.Planes, b, s.buffer)
 	s.buffer = buffer
-	if err != nil || !coded {
+	if err != nil {
 		return err
+	}
+	area := t.area.Intersect(t.into.area)
+	if !coded {
+		for y := area.Min.Y; y < area.Max.Y; y++ {
+			clear(t.into.plane.Row(y - t.into.area.Min.Y)[area.Min.X-t.into.area.Min.X:][:area.Dx()])
+		}
+		return nil
 	}
 	if t.area.In(t.into.area) && store.whole != nil && b.Style&codestream.HT != 0 && c.ROIShift == 0 {
 		at := t.area.Min.Sub(t.into.area.Min)
@@ -125,7 +140,6 @@ func decodeTask[T wavelet.Sample](s *blockScratch, c *codestream.Coding, bits in
 		unshift(coefficients, c.ROIShift)
 	}
 	step := stepSize(subband, bits)
-	area := t.area.Intersect(t.into.area)
 	for y := area.Min.Y; y < area.Max.Y; y++ {
 		src := coefficients[(y-t.area.Min.Y)*b.Width+area.Min.X-t.area.Min.X:][:area.Dx()]
 		store.row(t.into.plane.Row(y - t.into.area.Min.Y)[area.Min.X-t.into.area.Min.X:][:len(src)], src, step)

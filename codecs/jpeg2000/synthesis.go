@@ -26,6 +26,7 @@ type bandPart[T wavelet.Sample] struct {
 	subband *codestream.Subband
 	area    image.Rectangle // in samples of the subband
 	plane   wavelet.Plane[T]
+	covered int // samples of area that lie in code-blocks which were read
 }
 
 // synthesize decodes the code-blocks that the area of a tile-component depends on and joins
@@ -143,7 +144,6 @@ func newResolutionPart[T wavelet.Sample](r *codestream.Resolution, area image.Re
 			b.area = codestream.SubbandOf(area, b.subband.Orientation)
 		}
 		b.plane = newPlane(memory, b.area)
-		clear(b.plane.Samples) // code-blocks that are not coded
 		part.bands[i] = b
 	}
 	return part
