@@ -69,6 +69,9 @@ func (c *chunk) compress(ctx context.Context, o *object, whole bool) error {
 			return cerr
 		}
 	}
+	if err == nil {
+		o.reuseData()
+	}
 	return err
 }
 

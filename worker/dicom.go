@@ -171,7 +171,9 @@ func (k *jobContext) verifyDICOM(ctx context.Context, run codec.Run, o *object) 
 			switch {
 			case d.Err != nil:
 				return unverified("frame %d does not decode: %w", z+i+1, d.Err)
-			case !d.Image.Same(want.Shape) || !bytes.Equal(d.Image.Pix, want.Pix) || !proof.SourceHas(z+i, m.Containers(d.Image)):
+			case !proof.SourceHas(z+i, m.Containers(want)):
+				return unverified("frame %d was read as another one than its source has", z+i+1)
+			case !d.Image.Same(want.Shape) || !bytes.Equal(d.Image.Pix, want.Pix):
 				return unverified("frame %d decodes to another one", z+i+1)
 			}
 		}
@@ -185,25 +187,15 @@ func (k *jobContext) verifyDICOM(ctx context.Context, run codec.Run, o *object) 
 	return nil
 }
 
-// frameMemory lends memory for frames that are compared and not kept. The next ones find it in the cache.
+// frameMemory lends memory for frames that are compared and not kept.
 type frameMemory struct {
 	mu   sync.Mutex
 	lent []*[]byte
 }
 
-// frames holds *[]byte.
-var frames sync.Pool
-
-// mostFrame is the longest memory that is kept.
-const mostFrame = 2 << 20
-
 // alloc is [codec.Run].Alloc.
 func (f *frameMemory) alloc(n int) []byte {
-	b, ok := frames.Get().(*[]byte)
-	if !ok || cap(*b) < n {
-		b = new([]byte)
-		*b = make([]byte, n)
-	}
+	b := takeBytes(n)
 	f.mu.Lock()
 	f.lent = append(f.lent, b)
 	f.mu.Unlock()
@@ -213,11 +205,50 @@ func (f *frameMemory) alloc(n int) []byte {
 // giveBack ends what was lent: no frame that lies in it is used any more.
 func (f *frameMemory) giveBack() {
 	for _, b := range f.lent {
-		if cap(*b) <= mostFrame {
-			frames.Put(b)
-		}
+		giveBytes(b)
 	}
 	f.lent = f.lent[:0]
+}
+
+// usedBytes holds *[]byte: memory for files and frames that the next ones find in the cache, and whose pages are not new.
+var usedBytes sync.Pool
+
+// mostUsed is the longest memory that is kept.
+const mostUsed = 2 << 20
+
+// takeBytes returns memory of at least n bytes, of any content.
+func takeBytes(n int) *[]byte {
+	if n <= mostUsed {
+		if b, ok := usedBytes.Get().(*[]byte); ok && cap(*b) >= n {
+			return b
+		}
+	}
+	b := make([]byte, n)
+	return &b
+}
+
+// giveBytes gives memory back that nobody uses any more.
+func giveBytes(b *[]byte) {
+	if cap(*b) <= mostUsed {
+		usedBytes.Put(b)
+	}
+}
+
+// allocData is the alloc of [storage.GetInto] for the file of a source.
+func (o *object) allocData(n int64) []byte {
+	o.lent = takeBytes(int(n))
+	return (*o.lent)[:n]
+}
+
+// reuseData lets the memory of o's file be used again. What becomes of a DICOM file at its first attempt was
+// copied from it, and no call that was given up reads it any more; of other objects somebody may still do so.
+func (o *object) reuseData() {
+	if o.lent == nil || o.dicom == nil || o.attempts != 1 || o.kept() {
+		return
+	}
+	b := o.lent
+	o.release()
+	giveBytes(b)
 }
 
 // framesAtOnce is how many frames are decoded at once, so that no more than these are held.

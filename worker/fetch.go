@@ -64,7 +64,8 @@ func (c *chunk) fetch(ctx context.Context, o *object, whole bool) error {
 			return faultf(jobs.OutcomeRejected, class.Limit, "the file has %d bytes and the limit is %d", e.Size, limit)
 		}
 		err := c.w.get(ctx, o, whole, e.Size, func(ctx context.Context) (storage.GetResult, error) {
-			return storage.Get(ctx, c.source, e.Key, limit, &storage.Object{Key: e.Key, Size: e.Size, ETag: e.ETag, ModTime: e.ModTime})
+			want := &storage.Object{Key: e.Key, Size: e.Size, ETag: e.ETag, ModTime: e.ModTime}
+			return storage.GetInto(ctx, c.source, e.Key, limit, want, o.allocData)
 		})
 		var f *fault
 		switch {

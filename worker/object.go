@@ -54,6 +54,7 @@ type object struct {
 
 	by      *jobContext    // of a source that is compressed: the job, with the codec that was chosen for it
 	data    []byte         // of the source
+	lent    *[]byte        // the memory of data, where it may be used again
 	held    *share         // of the memory
 	head    imageio.Header // of the source; only its shape where that is the file of a codec
 	codec   codec.Codec    // whose file the source is
@@ -191,7 +192,7 @@ func (o *object) givenUp(err error) error {
 // release gives the memory of o back.
 func (o *object) release() {
 	o.held.release()
-	o.data, o.dicom, o.series, o.image, o.file, o.decoded, o.failure = nil, nil, nil, nil, nil, nil, nil
+	o.data, o.lent, o.dicom, o.series, o.image, o.file, o.decoded, o.failure = nil, nil, nil, nil, nil, nil, nil, nil
 }
 
 // in runs the work of a stage and measures it.
