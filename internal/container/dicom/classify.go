@@ -83,6 +83,10 @@ func (f *File) Check() error {
 	if err := f.describe(); err != nil {
 		return err
 	}
+	if f.Syntax.Encoding.Order == binary.BigEndian && f.Image.Allocated > 8 && e.VR != "OW" {
+		// By their value representation they are bytes in no order of words (PS3.5 6.2), by the syntax words (A.3).
+		return leave(ReasonShape, "its samples of %d bits are %s, which leaves open in which order their bytes are", f.Image.Allocated, e.VR)
+	}
 	if err := f.Image.check(f.Syntax.Coding); err != nil {
 		return err
 	}

@@ -417,6 +417,22 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// Big-endian samples of 16 bits have the order of their bytes as OW only.
+func TestBigEndianBytes(t *testing.T) {
+	for vr, why := range map[string]string{"OW": "", "OB": ReasonShape, "UN": ReasonShape} {
+		s := small().with(set{PixelData: element(PixelData, VR(vr), make([]byte, 12))})
+		f, err := Open(wrap("1.2.840.10008.1.2.2", transcribed(s.bytes(), false, binary.BigEndian)), 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = f.Check()
+		var left *LeftAlone
+		if why == "" && err != nil || why != "" && (!errors.As(err, &left) || left.Why != why) {
+			t.Errorf("%s: %v, want %q", vr, err, why)
+		}
+	}
+}
+
 // A file that is cut anywhere is refused or, behind its last byte of pixel data, found to be whole.
 func TestTruncation(t *testing.T) {
 	file := wrap(ExplicitLittle, small().bytes())
