@@ -113,11 +113,12 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 	if err != nil {
 		return err
 	}
-	var origin func(string) (worker.Origin, bool)
-	if d.format == "source" {
-		if origin, err = origins(ctx, &scheduler.Client{Buckets: buckets}, src.URL); err != nil {
-			return err
-		}
+	origin, err := origins(ctx, &scheduler.Client{Buckets: buckets}, src.URL, d.format == "source")
+	if err != nil && d.format == "source" {
+		return err
+	}
+	if err != nil {
+		fmt.Fprintf(d.p.stderr, "pelmill: warning: %s; without its records a DICOM file is found by its name, or with --sniff\n", sentence(err))
 	}
 	trace, endTrace, err := openTrace(d.trace)
 	if err != nil {
@@ -158,12 +159,17 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 }
 
 // origins reads what the records of a target say that its objects were made from: some
-// 150 bytes of memory for each.
-func origins(ctx context.Context, client *scheduler.Client, target string) (func(string) (worker.Origin, bool), error) {
+// 150 bytes of memory for each. Without all it is only which of them are DICOM files.
+func origins(ctx context.Context, client *scheduler.Client, target string, all bool) (func(string) (worker.Origin, bool), error) {
 	found := map[string]worker.Origin{}
 	err := client.Claims(ctx, target, "", func(c jobs.Claim) error {
-		if _, newer := found[c.Target]; c.Target != "" && !newer && c.Owner == nil {
-			found[c.Target] = worker.Origin{Key: c.Key, Format: c.SourceFormat, ModTime: c.ModTime, Copy: c.Outcome != jobs.OutcomeCompressed, DICOM: c.Exact == "dicom"}
+		_, newer := found[c.Target]
+		switch isDICOM := c.Exact == "dicom"; {
+		case c.Target == "" || newer || c.Owner != nil:
+		case !all && isDICOM:
+			found[c.Target] = worker.Origin{DICOM: true}
+		case all:
+			found[c.Target] = worker.Origin{Key: c.Key, Format: c.SourceFormat, ModTime: c.ModTime, Copy: c.Outcome != jobs.OutcomeCompressed, DICOM: isDICOM}
 		}
 		return nil
 	})
