@@ -68,6 +68,9 @@ func Open(data []byte, inflated int64) (*File, error) {
 	if f.Meta, err = ReadMeta(data); err != nil {
 		return nil, err
 	}
+	if rest := len(data) - f.Meta.End; rest == 0 || rest < 8 && f.Meta.Syntax == "" {
+		return nil, container.Malformed("it ends with its file meta information")
+	}
 	if f.Meta.Syntax == "" {
 		return nil, leave(ReasonSyntax, "it does not say its transfer syntax")
 	}

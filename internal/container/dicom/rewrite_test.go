@@ -445,6 +445,10 @@ func TestTruncation(t *testing.T) {
 		if err == nil && n != whole {
 			t.Errorf("cut to %d of %d bytes it is taken", n, len(file))
 		}
+		var bad *container.FormatError
+		if n <= mustOpen(t, file).Meta.End && !errors.As(err, &bad) {
+			t.Errorf("cut to %d bytes, in its file meta information: %v", n, err)
+		}
 	}
 }
 
