@@ -33,15 +33,22 @@ var blockScratches = sync.Pool{New: func() any { return new(blockScratch) }}
 type storeBlock[T wavelet.Sample] struct {
 	row func(dst []T, src []int32, step float32)
 
-	// whole decodes an HT code-block without a region of interest, rows stride apart, with
+	// whole decodes a code-block without a region of interest, rows stride apart, with
 	// the same numbers; nil: there is no such way.
 	whole func(dst []T, stride int, b *codestream.Block) error
 }
 
 var (
-	storeIndices  = storeBlock[int32]{storeInts, ht.DecodeIndices}
+	storeIndices  = storeBlock[int32]{storeInts, decodeIndices}
 	storeProducts = storeBlock[float32]{storeFloats, nil}
 )
+
+func decodeIndices(dst []int32, stride int, b *codestream.Block) error {
+	if b.Style&codestream.HT != 0 {
+		return ht.DecodeIndices(dst, stride, b)
+	}
+	return bitplane.DecodeIndices(dst, stride, b)
+}
 
 // blocksAtOnce are the code-blocks that one goroutine takes at a time.
 const blocksAtOnce = 4
@@ -122,7 +129,7 @@ func decodeTask[T wavelet.Sample](s *blockScratch, c *codestream.Coding, bits in
 		}
 		return nil
 	}
-	if t.area.In(t.into.area) && store.whole != nil && b.Style&codestream.HT != 0 && c.ROIShift == 0 {
+	if t.area.In(t.into.area) && store.whole != nil && c.ROIShift == 0 {
 		at := t.area.Min.Sub(t.into.area.Min)
 		p := t.into.plane.Crop(at.X, at.Y, b.Width, b.Height)
 		return store.whole(p.Samples, p.Stride, b)

@@ -213,3 +213,32 @@ func FuzzEncode(f *testing.F) {
 		checkBlock(t, new(bitplane.Encoder), v, width, h, 1, codestream.Orientation(style>>6), codestream.BlockStyle(style&63))
 	})
 }
+
+// TestDecodeIndices compares the indices with the coefficients, in rows that are wider than the block.
+func TestDecodeIndices(t *testing.T) {
+	var e bitplane.Encoder
+	r := rand.New(rand.NewPCG(53, 0))
+	for _, size := range sizes {
+		w, h := size[0], size[1]
+		if w*((h+3)&^3) > 4096 {
+			continue
+		}
+		c := e.Encode(coefficients(r, w*h, 9), w, w, h, 0, 0)
+		stride := w + 3
+		for _, passes := range []int{len(c.Passes), len(c.Passes) / 2, 0} {
+			b := block(c, passes, w, h, 0, 0)
+			whole, indices := make([]int32, stride*h-3), make([]int32, stride*h-3)
+			if err := bitplane.Decode(whole, stride, b); err != nil {
+				t.Fatal(err)
+			}
+			if err := bitplane.DecodeIndices(indices, stride, b); err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range whole {
+				if indices[i] != v/2 {
+					t.Fatalf("%dx%d, %d passes: index %d is %d, the coefficient %d", w, h, passes, i, indices[i], v)
+				}
+			}
+		}
+	}
+}

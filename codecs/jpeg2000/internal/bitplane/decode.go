@@ -53,9 +53,23 @@ func Decode(dst []int32, stride int, b *codestream.Block) error {
 	return DecodeSlices(dst, stride, 0, 1, b)
 }
 
+// DecodeIndices decodes a code-block to quantizer indices: the numbers that Decode gives,
+// divided by two towards zero.
+func DecodeIndices(dst []int32, stride int, b *codestream.Block) error {
+	if b.Width*((b.Height+3)&^3) > maxSamples {
+		return codec.Malformedf("jpeg2000: a code-block of %dx%d coefficients", b.Width, b.Height)
+	}
+	return decode(dst, stride, 0, 1, b, (*decoder).halvesTo)
+}
+
 // DecodeSlices is Decode for a code-block of n slices of b.Width by b.Height coefficients,
 // which begin slice coefficients apart in dst.
 func DecodeSlices(dst []int32, stride, slice, n int, b *codestream.Block) error {
+	return decode(dst, stride, slice, n, b, (*decoder).copyTo)
+}
+
+// decode decodes a block, and lets put write the coefficients of each slice into rows of dst.
+func decode(dst []int32, stride, slice, n int, b *codestream.Block, put func(d *decoder, dst []int32, stride, w, h, z int)) error {
 	planes := b.Planes - b.ZeroPlanes
 	if err := check(b, n, planes); err != nil {
 		return err
@@ -77,7 +91,7 @@ func DecodeSlices(dst []int32, stride, slice, n int, b *codestream.Block) error 
 		pass += s.Passes
 	}
 	for z := range n {
-		d.copyTo(dst[z*slice:], stride, b.Width, b.Height, z)
+		put(d, dst[z*slice:], stride, b.Width, b.Height, z)
 	}
 	return nil
 }
@@ -174,11 +188,42 @@ func (d *decoder) uniform(r int64) (int64, uint64) {
 // copyTo puts the coefficients of slice z into rows.
 func (d *decoder) copyTo(dst []int32, stride, w, h, z int) {
 	data := d.data[z*d.slice*4*w:]
+	for ; h >= 4; h -= 4 {
+		a, b, c, e := dst[:w], dst[stride:][:w], dst[2*stride:][:w], dst[3*stride:][:w]
+		for x := range a {
+			v := (*[4]int32)(data[4*x:])
+			a[x], b[x], c[x], e[x] = v[0], v[1], v[2], v[3]
+		}
+		if data = data[4*w:]; h > 4 {
+			dst = dst[4*stride:]
+		}
+	}
 	for y := range h {
 		row := dst[y*stride:][:w]
-		from := data[y/4*4*w+y%4:]
 		for x := range row {
-			row[x] = from[4*x]
+			row[x] = data[4*x+y]
+		}
+	}
+}
+
+// halvesTo is copyTo for the coefficients divided by two towards zero.
+func (d *decoder) halvesTo(dst []int32, stride, w, h, z int) {
+	half := func(v int32) int32 { return (v - v>>31) >> 1 }
+	data := d.data[z*d.slice*4*w:]
+	for ; h >= 4; h -= 4 {
+		a, b, c, e := dst[:w], dst[stride:][:w], dst[2*stride:][:w], dst[3*stride:][:w]
+		for x := range a {
+			v := (*[4]int32)(data[4*x:])
+			a[x], b[x], c[x], e[x] = half(v[0]), half(v[1]), half(v[2]), half(v[3])
+		}
+		if data = data[4*w:]; h > 4 {
+			dst = dst[4*stride:]
+		}
+	}
+	for y := range h {
+		row := dst[y*stride:][:w]
+		for x := range row {
+			row[x] = half(data[4*x+y])
 		}
 	}
 }
