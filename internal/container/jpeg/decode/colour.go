@@ -32,8 +32,8 @@ func rgb(to []byte, lines *[4][]byte) {
 	}
 }
 
-// yCbCr converts by the equations of JFIF (T.871, 7), Q16.
-func yCbCr(to []byte, lines *[4][]byte) {
+// yCbCrGo converts by the equations of JFIF (T.871, 7), Q16.
+func yCbCrGo(to []byte, lines *[4][]byte) {
 	n := len(to) / 3
 	ys, cbs, crs := lines[0][:n], lines[1][:n], lines[2][:n]
 	for i, v := range ys {

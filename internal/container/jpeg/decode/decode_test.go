@@ -37,6 +37,15 @@ func reference1(in [8]int64, shift uint) (out [8]int64) {
 	return out
 }
 
+// unitSteps leaves coefficients as they are.
+var unitSteps = func() *quantTable {
+	q := new(quantTable)
+	for k := range 64 {
+		q.set(k, 1)
+	}
+	return q
+}()
+
 func reference(b *block) (out [64]byte) {
 	var w [8][8]int64
 	for x := range 8 {
@@ -73,18 +82,17 @@ func TestBasis(t *testing.T) {
 // All three transforms give the samples of the reference where no sum overflows.
 func TestInverse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	q := unitSteps
 	for n := range 20000 {
 		var b block
 		for range n % 12 {
-			b.put(rng.IntN(64)>>rng.IntN(6), int32(rng.IntN(900)-450)>>rng.IntN(8), &q)
+			b.put(rng.IntN(64)>>rng.IntN(6), int16(rng.IntN(900)-450)>>rng.IntN(8), unitSteps)
 		}
-		b.put(0, int32(rng.IntN(2048)-1024), &q)
+		b.put(0, int16(rng.IntN(2048)-1024), unitSteps)
 		if b.sum > narrow {
 			t.Fatalf("a sum of %d", b.sum)
 		}
 		want := reference(&b)
-		for name, f := range map[string]func(*block, []byte, int){"inverse": inverse, "inverseWide": inverseWide} {
+		for name, f := range map[string]func(*block, []byte, int){"inverseNarrow": inverseNarrow, "inverseWide": inverseWide} {
 			got := make([]byte, 64)
 			f(&b, got, 8)
 			if !bytes.Equal(got, want[:]) {
@@ -101,18 +109,18 @@ func TestInverse(t *testing.T) {
 	}
 }
 
-// At the bound of inverse no sum leaves the widths of inverseWide: the signs that
+// At the bound of inverseNarrow no sum leaves the widths of inverseWide: the signs that
 // make the largest sums give equal samples.
 func TestNarrow(t *testing.T) {
 	for y := range 8 {
 		for x := range 8 {
 			for _, v := range []int32{narrow, -narrow} {
 				var b block
-				b.put(0, 0, &unitSteps)
+				b.put(0, 0, unitSteps)
 				b.coefficients[8*y+x] = v
 				b.set |= 1 << (8*y + x)
 				got, want := make([]byte, 64), make([]byte, 64)
-				inverse(&b, got, 8)
+				inverseNarrow(&b, got, 8)
 				inverseWide(&b, want, 8)
 				if !bytes.Equal(got, want) {
 					t.Errorf("coefficient %d, %d of %d: %v, want %v", x, y, v, got, want)

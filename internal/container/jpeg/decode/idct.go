@@ -31,20 +31,26 @@ const narrow = 5800
 // column holds the index of every coefficient of a column as set bits.
 const column = 0x0101010101010101
 
-// inverse transforms b into block x, y of the component.
-func (c *component) inverse(b *block, x, y int) {
-	to := c.rows[8*y%c.ringRows*c.stride+8*x:]
+// inverse transforms coefficients that are not dequantized into block x, y of the component.
+func (c *component) inverse(from *[64]int16, x, y int) {
+	inverse(from, c.quant, c.rows[8*y%c.ringRows*c.stride+8*x:], c.stride)
+}
+
+// inverseGo dequantizes and transforms a block.
+func inverseGo(from *[64]int16, q *quantTable, to []byte, stride int) {
+	var b block
+	b.load(from, q)
 	switch {
 	case b.sum > narrow:
-		inverseWide(b, to, c.stride)
+		inverseWide(&b, to, stride)
 	case b.set&^1 == 0:
-		flat(b.coefficients[0], to, c.stride)
+		flat(b.coefficients[0], to, stride)
 	default:
-		inverse(b, to, c.stride)
+		inverseNarrow(&b, to, stride)
 	}
 }
 
-// flat is inverse for a block that has only a DC coefficient.
+// flat is inverseNarrow for a block that has only a DC coefficient.
 func flat(dc int32, to []byte, stride int) {
 	v := uint64(clamp8((dc+4)>>3+128)) * 0x0101010101010101
 	for range 7 {
@@ -68,9 +74,9 @@ func clamp8(v int32) byte {
 	return byte(v)
 }
 
-// inverse transforms a block whose sum is at most narrow. Its results are those
+// inverseNarrow transforms a block whose sum is at most narrow. Its results are those
 // of inverseWide, which is slower.
-func inverse(b *block, to []byte, stride int) {
+func inverseNarrow(b *block, to []byte, stride int) {
 	var w [64]int32 // rows of column results, Q2
 	in := &b.coefficients
 	for x := range 8 {

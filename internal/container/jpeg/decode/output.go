@@ -56,11 +56,9 @@ func (d *decoder) finish() error {
 }
 
 func (d *decoder) inverseRow(c *component, row int) {
-	b := &d.s.block
 	for y := row * c.v; y < min((row+1)*c.v, c.blocksHigh); y++ {
 		for x := range c.blocksWide {
-			b.load(c.coefficient(x, y), c.quant)
-			c.inverse(b, x, y)
+			c.inverse(c.coefficient(x, y), x, y)
 		}
 	}
 }

@@ -15,7 +15,6 @@ type scanState struct {
 	left        int // MCUs before the next restart marker
 	nextRestart int
 	dc, ac      [4]*huffmanTable // by component of the scan
-	block       block
 	unquantized [64]int16
 	progressive func(i int, to *[64]int16) error // decodes one block of a progressive scan
 }
@@ -197,35 +196,19 @@ func (d *decoder) decodeBlock(i int, c *component, x, y int) error {
 		case d.arithmetic:
 			return d.arithmeticSequential(i, to)
 		}
-		if err := s.sequential(i, &unitSteps); err != nil {
-			return err
-		}
-		for n := range to {
-			if s.block.set>>n&1 != 0 {
-				to[n] = int16(s.block.coefficients[n])
-			}
-		}
-		return nil
+		return s.sequential(i, to)
 	}
+	to := &s.unquantized
+	*to = [64]int16{}
 	if d.arithmetic {
-		s.unquantized = [64]int16{}
-		if err := d.arithmeticSequential(i, &s.unquantized); err != nil {
+		if err := d.arithmeticSequential(i, to); err != nil {
 			return err
 		}
-		s.block.load(&s.unquantized, c.quant)
-	} else if err := s.sequential(i, c.quant); err != nil {
+	} else if err := s.sequential(i, to); err != nil {
 		return err
 	}
 	if x < c.blocksWide && y < c.blocksHigh {
-		c.inverse(&s.block, x, y)
+		c.inverse(to, x, y)
 	}
 	return nil
 }
-
-// unitSteps leaves coefficients as they are.
-var unitSteps = func() (q quantTable) {
-	for i := range q {
-		q[i] = 1
-	}
-	return q
-}()

@@ -85,12 +85,11 @@ func (d *decoder) dqt(body []byte) error {
 		table := new(quantTable)
 		for k := range 64 {
 			if size == 64 {
-				table[k] = int32(body[1+k])
+				table.set(k, uint16(body[1+k]))
 			} else {
-				table[k] = int32(binary.BigEndian.Uint16(body[1+2*k:]))
+				table.set(k, binary.BigEndian.Uint16(body[1+2*k:]))
 			}
 		}
-		table.fill()
 		d.quant[id] = table
 		body = body[1+size:]
 	}

@@ -25,17 +25,15 @@ func (d *decoder) table(class int, id byte) (*huffmanTable, error) {
 	return t, t.prepare(class == 0)
 }
 
-// sequential decodes a block of component i of the scan into s.block (T.81,
-// F.2.2.1 and F.2.2.2).
-func (s *scanState) sequential(i int, q *quantTable) error {
-	b := &s.block
-	b.clear()
+// sequential decodes a block of component i of the scan (T.81, F.2.2.1 and
+// F.2.2.2). Coefficients that are zero are left as they are.
+func (s *scanState) sequential(i int, to *[64]int16) error {
 	diff, ok := s.difference(i)
 	if !ok {
 		return errNoCode
 	}
 	s.prediction[i] += diff
-	b.put(0, int32(int16(s.prediction[i])), q)
+	to[0] = int16(s.prediction[i])
 
 	r := &s.bits
 	t := s.ac[i]
@@ -52,7 +50,7 @@ func (s *scanState) sequential(i int, q *quantTable) error {
 			acc <<= drop & 63
 			n -= int(drop)
 			k += int(e >> 12 & 15)
-			b.put(k, e>>20, q)
+			to[zigzag[k&127]&63] = int16(e >> 20)
 			continue
 		}
 		symbol := e >> 8 & 255
@@ -79,7 +77,7 @@ func (s *scanState) sequential(i int, q *quantTable) error {
 		v := int32(acc >> (64 - size))
 		acc <<= size
 		n -= int(size)
-		b.put(k, extend(v, int(size)), q)
+		to[zigzag[k&127]&63] = int16(extend(v, int(size)))
 	}
 	r.acc, r.n = acc, n
 	return nil

@@ -14,7 +14,7 @@ func (d *decoder) smoothing() bool {
 			return false
 		}
 		for k := range 10 {
-			if c.quant[k] == 0 {
+			if c.quant.zigzag[k] == 0 {
 				return false
 			}
 			open = open || k > 0 && c.lowestBit[k] != 0
@@ -59,7 +59,6 @@ func (d *decoder) smoothRow(c *component, row int) {
 	if dcOnly {
 		kernels = &dcEstimates
 	}
-	b := &d.s.block
 	var dc [25]int32
 	for y := row * c.v; y < min((row+1)*c.v, c.blocksHigh); y++ {
 		rows := d.window(c, row, y)
@@ -79,10 +78,9 @@ func (d *decoder) smoothRow(c *component, row int) {
 				if k == 0 {
 					lowestBit = -1
 				}
-				to[zigzag[k]] = kernels[k].estimate(&dc, int64(c.quant[0]), int64(c.quant[k]), lowestBit)
+				to[zigzag[k]] = kernels[k].estimate(&dc, int64(c.quant.zigzag[0]), int64(c.quant.zigzag[k]), lowestBit)
 			}
-			b.load(to, c.quant)
-			c.inverse(b, x, y)
+			c.inverse(to, x, y)
 		}
 	}
 }

@@ -65,8 +65,8 @@ func (c *component) upsampled(y int) []byte {
 	return c.line
 }
 
-// doubleWidth rounds halves down for even places and up for odd ones.
-func doubleWidth(to, from []byte) {
+// doubleWidthGo rounds halves down for even places and up for odd ones.
+func doubleWidthGo(to, from []byte) {
 	n := len(from)
 	to = to[:2*n]
 	to[0] = from[0]
@@ -85,7 +85,7 @@ func doubleWidth(to, from []byte) {
 	to[2*n-1] = byte(this)
 }
 
-func doubleHeight(to, near, far []byte, lower int) {
+func doubleHeightGo(to, near, far []byte, lower int) {
 	far = far[:len(near)]
 	to = to[:len(near)]
 	for i, v := range near {
@@ -93,8 +93,8 @@ func doubleHeight(to, near, far []byte, lower int) {
 	}
 }
 
-// doubleBoth weights columns first, Q2, then rows, Q4.
-func doubleBoth(to, near, far []byte) {
+// doubleBothGo weights columns first, Q2, then rows, Q4.
+func doubleBothGo(to, near, far []byte) {
 	n := len(near)
 	far = far[:n]
 	to = to[:2*n]
