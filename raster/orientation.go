@@ -34,15 +34,54 @@ func Orient(m *Image, o int) *Image {
 		case 8:
 			start, dx, dy = right, row, -px
 		}
-		j := 0
-		for y := 0; y < u.Height; y++ {
-			i := start + y*dy
-			for x := 0; x < u.Width; x++ {
-				copy(dst[j:j+px], src[i:i+px])
-				j += px
-				i += dx
+		if o < 5 {
+			for y := range u.Height {
+				gather(dst[y*row:(y+1)*row], src, start+y*dy, dx, px)
+			}
+			continue
+		}
+		// Rows of the one are columns of the other: in tiles, whose rows stay in the cache.
+		for top := 0; top < u.Height; top += tileRows {
+			for left := 0; left < u.Width; left += tileColumns {
+				width := min(tileColumns, u.Width-left)
+				for y := top; y < min(top+tileRows, u.Height); y++ {
+					gather(dst[(y*u.Width+left)*px:][:width*px], src, start+y*dy+left*dx, dx, px)
+				}
 			}
 		}
 	}
 	return &u
+}
+
+// tileRows and tileColumns are the sides of the tiles in which Orient transposes, in pixels of the upright image.
+const (
+	tileRows    = 32
+	tileColumns = 128
+)
+
+// gather fills to with pixels of so many bytes, which are at from, from+step and so on of src.
+func gather(to, src []byte, from, step, bytes int) {
+	switch bytes {
+	case 1:
+		for j := range to {
+			to[j] = src[from]
+			from += step
+		}
+	case 3:
+		for ; len(to) >= 3; to = to[3:] {
+			p := src[from : from+3 : from+3]
+			to[0], to[1], to[2] = p[0], p[1], p[2]
+			from += step
+		}
+	case 4:
+		for ; len(to) >= 4; to = to[4:] {
+			*(*[4]byte)(to) = *(*[4]byte)(src[from:])
+			from += step
+		}
+	default:
+		for ; len(to) > 0; to = to[bytes:] {
+			copy(to[:bytes], src[from:from+bytes])
+			from += step
+		}
+	}
 }
