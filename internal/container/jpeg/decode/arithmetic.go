@@ -109,22 +109,22 @@ func (d *decoder) startArithmetic() error {
 	}
 	switch {
 	case s.first == 0 && s.high == 0:
-		s.progressive = func(i int, to *[64]int16) error {
+		s.progressive = func(i int, to *[64]int16, _ *uint64) error {
 			err := d.arithmeticDC(i)
 			to[0] = int16(s.prediction[i] << s.low)
 			return err
 		}
 	case s.first == 0:
-		s.progressive = func(_ int, to *[64]int16) error {
+		s.progressive = func(_ int, to *[64]int16, _ *uint64) error {
 			to[0] |= int16(s.arith.fair() << s.low)
 			return nil
 		}
 	case s.high == 0:
-		s.progressive = func(_ int, to *[64]int16) error {
+		s.progressive = func(_ int, to *[64]int16, _ *uint64) error {
 			return d.arithmeticAC(s.components[0].ac, s.first, s.last, s.low, to)
 		}
 	default:
-		s.progressive = func(_ int, to *[64]int16) error { return s.arithmeticRefine(to) }
+		s.progressive = func(_ int, to *[64]int16, _ *uint64) error { return s.arithmeticRefine(to) }
 	}
 	return nil
 }

@@ -98,6 +98,7 @@ func Decode(data []byte, h *Header, pix []byte) error {
 	if len(pix) != h.Width*h.Height*min(h.Components, 3) {
 		return malformed("a buffer of %d bytes is not for %d x %d samples", len(pix), h.Width, h.Height)
 	}
+	several := false // scans, by the first one
 	for started := false; ; started = true {
 		marker, err := d.segments()
 		if err != nil {
@@ -108,13 +109,14 @@ func Decode(data []byte, h *Header, pix []byte) error {
 			return malformed("it holds no scan")
 		case marker == segments.EOI:
 			return d.finish()
-		case started && !d.multiple:
+		case started && !several:
 			return malformed("a scan follows the only scan that its frame has")
 		case !started:
 			if d.width != h.Width || d.height != h.Height || len(d.components) != h.Components {
 				return malformed("its frame is not that of its header")
 			}
 			d.start()
+			several = d.multiple
 		}
 		if err := d.scan(); err != nil {
 			return err

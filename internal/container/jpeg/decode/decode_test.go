@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -259,5 +260,23 @@ func ofOurKinds(t *testing.T, err error) {
 	var u UnsupportedError
 	if !errors.As(err, &f) && !errors.As(err, &u) {
 		t.Fatalf("error %v is of type %T", err, err)
+	}
+}
+
+// A scan of fewer components behind the only scan of a frame is refused: nothing is kept that it could go on with.
+func TestScanBehindTheOnlyOne(t *testing.T) {
+	var b bytes.Buffer
+	if err := stdjpeg.Encode(&b, image.NewRGBA(image.Rect(0, 0, 20, 20)), nil); err != nil {
+		t.Fatal(err)
+	}
+	data := bytes.TrimSuffix(b.Bytes(), []byte{0xff, 0xd9})
+	data = append(data, "\xff\xda\x00\x08\x01\x01\x00\x00\x3f\x00\x00\x00\xff\xd9"...)
+	h, err := ReadHeader(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = Decode(data, h, make([]byte, 3*20*20))
+	if err == nil || !strings.Contains(err.Error(), "only scan") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -47,6 +47,7 @@ type component struct {
 	blocksWide, blocksHigh int // in blocks that hold samples
 	paddedWide, paddedHigh int // in blocks, whole MCUs
 	coefficients           []int16
+	known                  []uint64 // by block: a bit for each AC coefficient that is not 0, in zigzag order; of progressive Huffman scans
 	lowestBit              [64]int8 // lowest bit decoded of each coefficient, in zigzag order; -1 for none
 	rows                   []byte   // the samples of two rows of MCUs, used as a ring
 	stride, ringRows       int
@@ -130,14 +131,14 @@ func (c *component) measure(d *decoder) error {
 }
 
 // memory bounds what Decode holds besides its result: two rows of MCUs, and the
-// coefficients of all components where there may be several scans.
+// coefficients of all components, with the masks of those that are not 0, where there may be several scans.
 func (d *decoder) memory() int64 {
 	var n int64
 	for i := range d.components {
 		c := &d.components[i]
 		n += int64(c.stride)*int64(c.ringRows) + int64(d.width+16)
 		if d.multiple {
-			n += 2 * 64 * int64(c.paddedWide) * int64(c.paddedHigh)
+			n += (2*64 + 8) * int64(c.paddedWide) * int64(c.paddedHigh)
 		}
 	}
 	return n
@@ -151,6 +152,9 @@ func (d *decoder) start() {
 		c.line = make([]byte, d.width+16)
 		if d.multiple {
 			c.coefficients = make([]int16, 64*c.paddedWide*c.paddedHigh)
+			if d.progressive && !d.arithmetic {
+				c.known = make([]uint64, c.paddedWide*c.paddedHigh)
+			}
 		}
 	}
 	if !d.progressive && !d.arithmetic {

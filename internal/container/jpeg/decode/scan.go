@@ -16,7 +16,11 @@ type scanState struct {
 	nextRestart int
 	dc, ac      [4]*huffmanTable // by component of the scan
 	unquantized [64]int16
-	progressive func(i int, to *[64]int16) error // decodes one block of a progressive scan
+	band        uint64 // a bit for each coefficient from first to last
+
+	// progressive decodes one block of a progressive scan. Known has a bit for each coefficient that is not 0; it is nil with
+	// arithmetic coding.
+	progressive func(i int, to *[64]int16, known *uint64) error
 }
 
 // sos reads the parameters of a scan.
@@ -110,8 +114,14 @@ func (d *decoder) scan() error {
 // of the frame (T.81, A.2.2).
 func (d *decoder) singleRow(row int) error {
 	c := d.s.components[0]
+	skipping := c.known != nil && d.s.first > 0 && d.restartInterval == 0
 	for y := row * c.v; y < min((row+1)*c.v, c.blocksHigh); y++ {
-		for x := range c.blocksWide {
+		for x := 0; x < c.blocksWide; x++ {
+			if skipping && d.s.endOfBand > 0 {
+				if x = d.s.skip(c.known[y*c.paddedWide:][:c.blocksWide], x); x == c.blocksWide {
+					break
+				}
+			}
 			if err := d.interval(); err != nil {
 				return err
 			}
@@ -124,6 +134,22 @@ func (d *decoder) singleRow(row int) error {
 		}
 	}
 	return nil
+}
+
+// skip passes over blocks of a row from x on of which a run of ends of band leaves nothing to decode, and returns where
+// it stopped.
+func (s *scanState) skip(known []uint64, x int) int {
+	end := min(len(known), x+int(s.endOfBand))
+	from := x
+	if s.high == 0 {
+		x = end
+	} else {
+		for x < end && known[x]&s.band == 0 {
+			x++
+		}
+	}
+	s.endOfBand -= int32(x - from)
+	return x
 }
 
 // interleavedRow decodes one row of MCUs of several components (T.81, A.2.3).
@@ -192,7 +218,11 @@ func (d *decoder) decodeBlock(i int, c *component, x, y int) error {
 		to := (*[64]int16)(c.coefficients[64*(y*c.paddedWide+x):])
 		switch {
 		case d.progressive:
-			return s.progressive(i, to)
+			var known *uint64
+			if c.known != nil {
+				known = &c.known[y*c.paddedWide+x]
+			}
+			return s.progressive(i, to, known)
 		case d.arithmetic:
 			return d.arithmeticSequential(i, to)
 		}
