@@ -33,7 +33,7 @@ var zstd = "github.com/klauspost/compress/zstd"
 
 // rules is a statement of policy. A folder that is not listed may not exist.
 var rules = map[string]rule{
-	"raster":  {},
+	"raster":  {foreign: []string{"golang.org/x/sys/cpu"}},
 	"jobs":    {ours: []string{"raster"}},
 	"gpu":     {foreign: []string{"gorgonia.org/cu"}},
 	"imageio": {ours: []string{"raster", "internal/container/...", "codecs/codec", "codecs/jpeg2000", "codecs/pool"}, foreign: []string{"golang.org/x/image", "github.com/klauspost/compress"}},

@@ -22,11 +22,7 @@ func PSNR(a, b *Image) (float64, error) {
 	a, b = asSeen(a), asSeen(b)
 	var sum uint64
 	if a.Bits <= 8 && !a.Signed {
-		pa, pb := a.Pix, b.Pix[:len(a.Pix)]
-		for i, v := range pa {
-			d := int32(v) - int32(pb[i])
-			sum += uint64(d * d)
-		}
+		sum = squares(a.Pix, b.Pix[:len(a.Pix)])
 	} else {
 		for i, n := 0, a.Samples(); i < n; i++ {
 			d := int64(a.Sample(i) - b.Sample(i))
@@ -41,10 +37,20 @@ func PSNR(a, b *Image) (float64, error) {
 	return 10 * math.Log10(float64(peak*peak)/mse), nil
 }
 
+// squaresGo is the sum of squared differences.
+func squaresGo(a, b []byte) (sum uint64) {
+	b = b[:len(a)]
+	for i, v := range a {
+		d := int32(v) - int32(b[i])
+		sum += uint64(d * d)
+	}
+	return sum
+}
+
 // asSeen is m with its colours multiplied by alpha and rounded; m itself where it has
-// no alpha, or signed samples, whose alpha has no meaning.
+// no alpha, or signed samples, whose alpha has no meaning, or where it is opaque.
 func asSeen(m *Image) *Image {
-	if !m.Alpha() || m.Signed {
+	if !m.Alpha() || m.Signed || opaque(m) {
 		return m
 	}
 	out := *m
@@ -54,10 +60,16 @@ func asSeen(m *Image) *Image {
 		for i := 0; i < len(m.Pix); i += n {
 			from, to := m.Pix[i:i+n], out.Pix[i:i+n]
 			alpha := uint32(from[n-1])
+			to[n-1] = from[n-1]
+			if peak == 255 {
+				for c, v := range from[:n-1] {
+					to[c] = byte((uint32(v)*alpha + 127) / 255)
+				}
+				continue
+			}
 			for c, v := range from[:n-1] {
 				to[c] = byte((uint32(v)*alpha + peak/2) / peak)
 			}
-			to[n-1] = from[n-1]
 		}
 		return &out
 	}
@@ -71,6 +83,19 @@ func asSeen(m *Image) *Image {
 		copy(to[2*n-2:], from[2*n-2:])
 	}
 	return &out
+}
+
+// opaque reports whether no pixel of an image with alpha of 8 bits lets anything through.
+func opaque(m *Image) bool {
+	if m.Bits != 8 {
+		return false
+	}
+	for i := m.Channels - 1; i < len(m.Pix); i += m.Channels {
+		if m.Pix[i] != 255 {
+			return false
+		}
+	}
+	return true
 }
 
 // ssimWindow and ssimStride give the windows of SSIM: 8 x 8 samples, every
@@ -101,6 +126,13 @@ func SSIM(a, b *Image) (float64, error) {
 	var windows int
 	for z := 0; z < a.Depth; z++ {
 		sa, sb := a.Slice(z), b.Slice(z)
+		if totals, n, ok := ssimBytes(sa, sb, c1, c2); ok {
+			for _, t := range totals[:ch] {
+				total += t
+				windows += n
+			}
+			continue
+		}
 		for c := 0; c < ch; c++ {
 			t, n := ssimPlane(sa, sb, c, c1, c2)
 			total += t

@@ -144,6 +144,48 @@ func TestPSNRAnchor(t *testing.T) {
 	}
 }
 
+// The kernels give the very numbers of their twins, for all widths and heights around their steps.
+func TestQualityKernels(t *testing.T) {
+	for channels := 1; channels <= 4; channels++ {
+		for w := 8; w < 60; w++ {
+			h := 8 + (w*7+channels)%13
+			a, b := filled(w, h, 1+w%2, channels, 8, false, uint32(w)), filled(w, h, 1+w%2, channels, 8, false, uint32(w+channels))
+			for i := range a.Pix {
+				switch w % 4 {
+				case 0: // the largest sums
+					a.Pix[i], b.Pix[i] = a.Pix[i]|0xf0, b.Pix[i]|0xf8
+				case 1:
+					b.Pix[i] = a.Pix[i] ^ b.Pix[i]&3
+				}
+			}
+			values := func() [2]float64 {
+				s, err := SSIM(a, b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, err := PSNR(a, b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return [2]float64{s, p}
+			}
+			restore := setVector(false)
+			want := values()
+			restore()
+			if got := values(); got != want {
+				t.Errorf("%s: SSIM and PSNR %v, want %v", a.Shape, got, want)
+			}
+		}
+	}
+	white, black := make([]byte, 3<<20), make([]byte, 3<<20)
+	for i := range white {
+		white[i] = 255
+	}
+	if got := squares(white, black); got != 3<<20*255*255 {
+		t.Errorf("the sum of 3 Mi squares is %d", got)
+	}
+}
+
 func BenchmarkQuality(b *testing.B) {
 	x, y := filled(768, 512, 1, 3, 8, false, 1), filled(768, 512, 1, 3, 8, false, 2)
 	for name, f := range map[string]func(a, b *Image) (float64, error){"psnr": PSNR, "ssim": SSIM} {
