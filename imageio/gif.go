@@ -95,17 +95,25 @@ func gifAnimation(f *gif.File) raster.Animation {
 // fromGIF takes a slice of each frame as it is drawn. Alpha is left out where
 // nothing stays transparent.
 func fromGIF(f *gif.File) (*raster.Image, error) {
-	m := raster.New(f.Width, f.Height, len(f.Frames), 4, 8)
+	var m *raster.Image
 	z := 0
 	for canvas, err := range f.Slices() {
 		if err != nil {
 			return nil, err
 		}
+		if len(f.Frames) == 1 {
+			// Nothing is drawn or disposed of behind it.
+			m = adopt(f.Width, f.Height, 4, 8, canvas)
+			break
+		}
+		if m == nil {
+			m = raster.New(f.Width, f.Height, len(f.Frames), 4, 8)
+		}
 		copy(m.Slice(z).Pix, canvas)
 		z++
 	}
-	for i := 3; i < len(m.Pix); i += 4 {
-		if m.Pix[i] != 255 {
+	for i := 0; i+4 <= len(m.Pix); i += 4 {
+		if m.Pix[i+3] != 255 {
 			return m, nil
 		}
 	}

@@ -1,6 +1,7 @@
 package imageio
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"strings"
 
@@ -65,6 +66,11 @@ func openPNM(data []byte, lim Limits) (*opened, error) {
 	}
 	p.DecodedBytes = int64(p.Size()) + overhead
 	p.decode = func() (*raster.Image, error) {
+		if len(heads) == 1 && first.maxval == 255 && !first.ascii() {
+			// The samples are those of the file. A copy by append is not cleared before.
+			n := int(first.bytes())
+			return adopt(p.Width, p.Height, p.Channels, p.Bits, append([]byte(nil), data[first.start:first.start+n]...)), nil
+		}
 		m := raster.New(p.Width, p.Height, p.Depth, p.Channels, p.Bits)
 		for z := range heads {
 			if err := readPNMSamples(m.Slice(z), data, &heads[z]); err != nil {
@@ -230,12 +236,14 @@ func readPNMSamples(m *raster.Image, data []byte, h *pnmHead) error {
 			}
 		}
 	case h.maxval > 255:
-		src = src[:len(m.Pix)]
-		for i := 0; i+1 < len(src); i += 2 {
-			if v := int(src[i])<<8 | int(src[i+1]); v > h.maxval {
+		// Samples below a power of two have no higher bit together.
+		if int(swapped(m.Pix, src)) <= h.maxval {
+			return nil
+		}
+		for i := range m.Samples() {
+			if v := int(binary.LittleEndian.Uint16(m.Pix[2*i:])); v > h.maxval {
 				return overMaxval(v, h)
 			}
-			m.Pix[i], m.Pix[i+1] = src[i+1], src[i]
 		}
 	default:
 		copy(m.Pix, src)

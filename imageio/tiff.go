@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/pelmill/pelmill/internal/container/exif"
+	"github.com/pelmill/pelmill/internal/container/png/inflate"
 	"github.com/pelmill/pelmill/internal/container/tiff"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -248,6 +249,12 @@ func (t *tiffPage) memory() int64 {
 		n += min(most, reversedMost(n))
 	}
 	n += t.frameMemory
+	switch t.compression {
+	case tiffDeflate, tiffDeflateOld:
+		n += inflate.Overhead + inflateStep
+	case tiffLZW:
+		n += 6 * lzwCodes
+	}
 	if t.converts() {
 		n += int64(t.width) * int64(t.height) * int64(t.kept) * int64((t.bits+7)/8)
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/image/ccitt"
 	"golang.org/x/image/tiff/lzw"
 
+	"github.com/pelmill/pelmill/internal/container/png/inflate"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -19,7 +20,9 @@ type tiffWork struct {
 	block    []byte // a strip or tile, decompressed
 	reversed []byte // the same, compressed, where the file stores bits in reverse
 	native   []byte // samples of the file that are not those of the image
-	inflate  io.ReadCloser
+	strings  *lzwStrings
+	fast     *inflate.Reader
+	inflate  io.ReadCloser // for what fast does not take
 }
 
 // decode fills dst, one slice, from the strips or tiles of the page.
@@ -88,9 +91,7 @@ func (t *tiffPage) decompress(raw []byte, n, rows int, work *tiffWork) ([]byte, 
 	case tiffPackBits:
 		err = unpackBits(block, raw)
 	case tiffLZW:
-		z := lzwReader(raw)
-		_, err = io.ReadFull(z, block)
-		z.Close()
+		err = work.unpackLZW(block, raw)
 	case tiffDeflate, tiffDeflateOld:
 		err = work.unzip(block, raw)
 	case tiffG3, tiffG4:
@@ -120,14 +121,60 @@ func reversedMost(n int64) int64 { return 8*n + 4096 }
 // does: codes then began at the lowest bit, and the first, a clear code, gives
 // the bytes 0 and 1. Their width also grew one code later.
 func lzwReader(raw []byte) io.ReadCloser {
-	if len(raw) >= 2 && raw[0] == 0 && raw[1]&1 != 0 {
+	if earlyLZW(raw) {
 		return oldlzw.NewReader(bytes.NewReader(raw), oldlzw.LSB, 8)
 	}
 	return lzw.NewReader(bytes.NewReader(raw), lzw.MSB, 8)
 }
 
+func earlyLZW(raw []byte) bool { return len(raw) >= 2 && raw[0] == 0 && raw[1]&1 != 0 }
+
+// unpackLZW fills block. What the fast decoder does not take is left to the others, which know what is wrong with it.
+func (w *tiffWork) unpackLZW(block, raw []byte) error {
+	if !earlyLZW(raw) {
+		if w.strings == nil {
+			w.strings = new(lzwStrings)
+		}
+		if w.strings.unpack(block, raw) {
+			return nil
+		}
+	}
+	z := lzwReader(raw)
+	defer z.Close()
+	_, err := io.ReadFull(z, block)
+	return err
+}
+
+// inflateStep is how much is inflated before it is copied, in bytes.
+const inflateStep = 32 << 10
+
+// inflated fills block from a stream that holds that and nothing else, and returns false where it does not.
+func (w *tiffWork) inflated(block, raw []byte) bool {
+	next := func() ([]byte, bool) {
+		piece := raw
+		raw = nil
+		return piece, len(piece) > 0
+	}
+	if w.fast == nil {
+		w.fast = inflate.New(next, int64(len(block)), inflateStep)
+	} else {
+		w.fast.Reset(next, int64(len(block)), inflateStep)
+	}
+	for len(block) > 0 {
+		b, err := w.fast.Next(min(len(block), inflateStep))
+		if err != nil {
+			return false
+		}
+		block = block[copy(block, b):]
+	}
+	return w.fast.End() == nil
+}
+
 // unzip fills block and verifies the checksum where the data end with it.
 func (w *tiffWork) unzip(block, raw []byte) error {
+	if w.inflated(block, raw) {
+		return nil
+	}
 	src := bytes.NewReader(raw)
 	var err error
 	if w.inflate == nil {
@@ -184,15 +231,62 @@ func (t *tiffPage) addLeft(block []byte) {
 	for ; len(block) >= stride; block = block[stride:] {
 		row := block[:stride]
 		if t.bits == 8 {
-			for i := n; i < len(row); i++ {
-				row[i] += row[i-n]
-			}
+			addBytes(row, n)
 			continue
+		}
+		if (n == 3 || n == 4) && t.order == binary.ByteOrder(binary.LittleEndian) {
+			row = addWords(row, n)
 		}
 		for i := 2 * n; i+1 < len(row); i += 2 {
 			t.order.PutUint16(row[i:], t.order.Uint16(row[i:])+t.order.Uint16(row[i-2*n:]))
 		}
 	}
+}
+
+// addBytes adds to each byte of a row the sum n bytes before it.
+func addBytes(row []byte, n int) {
+	if n == 3 && len(row) >= 4 {
+		var sum uint32
+		v := binary.LittleEndian.Uint32(row)
+		for {
+			const low = 0x7f7f7f7f
+			sum = (sum&low + v&low) ^ (sum^v)&^low
+			if len(row) < 7 {
+				break
+			}
+			// The fourth byte is the next pixel's, which is read before.
+			next := binary.LittleEndian.Uint32(row[3:])
+			binary.LittleEndian.PutUint32(row, sum&0xffffff|v&^0xffffff)
+			row, v = row[3:], next
+		}
+		row[0], row[1], row[2] = byte(sum), byte(sum>>8), byte(sum>>16)
+		row = row[3:]
+		for i := range row[:min(3, len(row))] {
+			row[i] += byte(sum >> (8 * i))
+		}
+		return
+	}
+	for i := n; i < len(row); i++ {
+		row[i] += row[i-n]
+	}
+}
+
+// addWords does the same for little-endian words, up to the last pixels, which it returns with the one before them.
+func addWords(row []byte, n int) []byte {
+	pixel := ^uint64(0) >> (64 - 16*n)
+	var sum uint64
+	done := 0
+	if len(row) < 8 {
+		return row
+	}
+	for v := binary.LittleEndian.Uint64(row); done+8+2*n <= len(row); done += 2 * n {
+		const low = 0x7fff7fff7fff7fff
+		sum = (sum&low + v&low) ^ (sum^v)&^low
+		next := binary.LittleEndian.Uint64(row[done+2*n:])
+		binary.LittleEndian.PutUint64(row[done:], sum&pixel|v&^pixel)
+		v = next
+	}
+	return row[max(0, done-2*n):]
 }
 
 // place writes the samples of a strip or tile at (x, y), and leaves out what lies
@@ -209,11 +303,23 @@ func (t *tiffPage) place(m *raster.Image, block []byte, x, y, slot int) {
 		switch {
 		case t.bits == 8 && len(slots) == m.Channels:
 			copy(m.Pix[at:at+cols*m.Channels], src)
+		case t.bits == 8 && len(slots) == 1:
+			dst := m.Pix[at+slot:]
+			for j, v := range src[:cols] {
+				dst[j*m.Channels] = v
+			}
 		case t.bits == 8:
 			for i, slot := range slots[:min(len(slots), t.planes)] {
 				for j, k := at+slot, i; slot >= 0 && k < cols*len(slots); j, k = j+m.Channels, k+len(slots) {
 					m.Pix[j] = src[k]
 				}
+			}
+		case t.bits == 16 && m.Bits == 16 && len(slots) == m.Channels && t.photometric != tiffWhiteIsZero:
+			dst := m.Pix[2*at:][:2*cols*m.Channels]
+			if t.order == binary.ByteOrder(binary.LittleEndian) {
+				copy(dst, src)
+			} else {
+				swapped(dst, src)
 			}
 		default:
 			t.placeRow(m, src, at, cols, slots)

@@ -78,8 +78,15 @@ func (z *lzw) decode(dst, blocks []byte, size int, mode container.Mode) error {
 // was made end with the first byte that is put there.
 func repeat(dst []byte, pos, from, n int) {
 	const short = 16 // bytes that a loop moves sooner than a call
-	if n > short && from+n <= pos {
-		copy(dst[pos:pos+n], dst[from:])
+	if from+n <= pos {
+		if n > short || pos+short > len(dst) {
+			copy(dst[pos:pos+n], dst[from:])
+			return
+		}
+		// What is written behind the string is written over later.
+		a, b := binary.LittleEndian.Uint64(dst[from:]), binary.LittleEndian.Uint64(dst[from+8:])
+		binary.LittleEndian.PutUint64(dst[pos:], a)
+		binary.LittleEndian.PutUint64(dst[pos+8:], b)
 		return
 	}
 	src, to := dst[from:from+n], dst[pos:pos+n]

@@ -79,9 +79,21 @@ const (
 // New returns a reader of a stream of size bytes, of which callers ask at most largest at a time.
 // The pieces of the stream are what next returns, until it returns false.
 func New(next func() ([]byte, bool), size int64, largest int) *Reader {
+	r := &Reader{}
+	r.Reset(next, size, largest)
+	return r
+}
+
+// Reset makes r a reader of another stream, as New does, with the memory that it has.
+func (r *Reader) Reset(next func() ([]byte, bool), size int64, largest int) {
 	// One byte more than the stream holds, so that the end of its last block is reached below the limit.
-	n := min(size+1, int64(window+room+largest)) + slack
-	return &Reader{next: next, buf: make([]byte, n), total: size, left: size, sum: 1, block: start}
+	n := int(min(size+1, int64(window+room+largest)) + slack)
+	if cap(r.buf) < n {
+		r.buf = make([]byte, n)
+	}
+	r.next, r.in, r.pos, r.bits, r.count = next, nil, 0, 0, 0
+	r.buf, r.read, r.out, r.total, r.left = r.buf[:n], 0, 0, size, size
+	r.sum, r.block, r.last, r.stored = 1, start, false, 0
 }
 
 // Next returns the next n bytes. They are valid until the next call.
