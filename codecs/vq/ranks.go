@@ -2,7 +2,6 @@ package vq
 
 import (
 	"math/bits"
-	"slices"
 
 	"github.com/pelmill/pelmill/codecs/pool"
 )
@@ -124,29 +123,50 @@ func nextGo(keys []uint32, from uint32) uint32 {
 	return from + step
 }
 
-// inTurn is the place from which on a picker counts keys by classes.
-const inTurn = 32
+// belowGo counts the keys that are less than t.
+func belowGo(keys []uint32, t uint32) int {
+	var n uint32
+	for _, s := range keys {
+		_, less := bits.Sub32(s, t, 0)
+		n += less
+	}
+	return int(n)
+}
 
-// picker finds the r-th least of many side keys. A count of keys by their leading
-// bits, four steps to an octave, shows which few of them can be the one.
+// keysInGo appends the keys from lo on that are less than lo + span.
+func keysInGo(out, keys []uint32, lo, span uint32) []uint32 {
+	for _, s := range keys {
+		if s-lo < span {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+const (
+	// inTurn is the place from which on a picker narrows down where a key can be, which
+	// takes about as long as to find so many one after the other.
+	inTurn = 6
+
+	// fewKeys is how many keys are put into order to find the one.
+	fewKeys = 8
+)
+
+// picker finds the r-th least of many side keys.
 type picker struct {
-	keys  []uint32
-	some  []uint32
-	count [33 * 4]uint16
+	keys []uint32
+	few  [fewKeys]uint32
+
+	// usual is what the last key was whose place has so many bits: where the search for
+	// the next one begins.
+	usual [indexBits + 1]uint32
 }
 
-func newPicker(n int) *picker { return &picker{keys: make([]uint32, n), some: make([]uint32, n)} }
+func newPicker(n int) *picker { return &picker{keys: make([]uint32, n)} }
 
-// octave is a class of keys that rises with the key. The sum of both mismatches
-// leaves room for the 4.
-func octave(s uint32) int {
-	s += 4
-	l := bits.Len32(s)
-	return l<<2 | int(s>>((l-3)&31)&3)
-}
-
-// nth is the r-th least of p.keys, counted from 0. No two are equal. The first few
-// are found one after the other.
+// nth is the r-th least of p.keys, counted from 0. No two are equal. The first few are
+// found one after the other. Of the others the bounds of the key are moved together, by
+// the number of keys below a key between them, until few are left.
 func (p *picker) nth(r int) uint32 {
 	if r < inTurn {
 		s := next(p.keys, 0)
@@ -155,37 +175,42 @@ func (p *picker) nth(r int) uint32 {
 		}
 		return s
 	}
-	clear(p.count[:])
-	for _, s := range p.keys {
-		p.count[octave(s)]++
-	}
-	class := 0
-	for r >= int(p.count[class]) {
-		r -= int(p.count[class])
-		class++
-	}
-	n := 0
-	for _, s := range p.keys {
-		p.some[n] = s
-		if octave(s) == class {
-			n++
+	usual := &p.usual[bits.Len(uint(r))]
+	// There are below keys less than lo, at most r, and upTo less than hi, more than r.
+	lo, hi := uint32(0), ^uint32(0)
+	below, upTo := 0, len(p.keys)
+	for t, half := *usual, false; upTo-below > fewKeys; half = !half {
+		if t <= lo || t >= hi {
+			t = lo + (hi-lo)/2
+		}
+		if n := belowIn(p.keys, t); n <= r {
+			lo, below = t, n
+		} else {
+			hi, upTo = t, n
+		}
+		switch {
+		case hi == ^uint32(0):
+			t = lo + lo/2
+		case lo == 0:
+			t = hi - hi/4
+		case half: // so that an uneven distribution costs twice the halvings at most
+			t = lo + (hi-lo)/2
+		default:
+			t = lo + uint32(uint64(hi-lo)*uint64(2*(r-below)+1)/uint64(2*(upTo-below)))
 		}
 	}
-	some := p.some[:n]
-	if n > 32 {
-		slices.Sort(some)
-		return some[r]
-	}
+	few := keysIn(p.few[:0], p.keys, lo, hi-lo)
 	for i := 0; ; i++ {
 		least := i
-		for j := i + 1; j < len(some); j++ {
-			if some[j] < some[least] {
+		for j := i + 1; j < len(few); j++ {
+			if few[j] < few[least] {
 				least = j
 			}
 		}
-		if i == r {
-			return some[least]
+		few[i], few[least] = few[least], few[i]
+		if i == r-below {
+			*usual = few[i]
+			return few[i]
 		}
-		some[i], some[least] = some[least], some[i]
 	}
 }

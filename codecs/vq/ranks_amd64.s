@@ -88,3 +88,59 @@ count:
 	MOVQ R8, lesser+32(FP)
 	VZEROUPPER
 	RET
+
+// func belowAVX2(keys *uint32, eights int, t uint32) int
+TEXT ·belowAVX2(SB), NOSPLIT, $0-32
+	MOVQ keys+0(FP), SI
+	MOVQ eights+8(FP), CX
+	LEAQ (CX*8), R8
+	MOVL t+16(FP), AX
+	VMOVD AX, X3
+	VPBROADCASTD X3, Y3
+	VPXOR Y4, Y4, Y4       // -1 for every key that is not less
+below:
+	VMOVDQU (SI), Y0
+	VPMAXUD Y0, Y3, Y2
+	VPCMPEQD Y0, Y2, Y2
+	VPADDD Y2, Y4, Y4
+	ADDQ $32, SI
+	DECQ CX
+	JNZ  below
+	VEXTRACTI128 $1, Y4, X2
+	VPADDD X2, X4, X4
+	VPSHUFD $0x4e, X4, X2
+	VPADDD X2, X4, X4
+	VPSHUFD $0xb1, X4, X2
+	VPADDD X2, X4, X4
+	VMOVD X4, AX
+	MOVLQSX AX, AX
+	ADDQ AX, R8
+	MOVQ R8, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func keysInAVX2(hits *uint8, keys *uint32, eights int, lo, span uint32)
+TEXT ·keysInAVX2(SB), NOSPLIT, $0-32
+	MOVQ hits+0(FP), DI
+	MOVQ keys+8(FP), SI
+	MOVQ eights+16(FP), CX
+	MOVL lo+24(FP), AX
+	VMOVD AX, X3
+	VPBROADCASTD X3, Y3
+	MOVL span+28(FP), AX
+	VMOVD AX, X4
+	VPBROADCASTD X4, Y4
+from:
+	VMOVDQU (SI), Y0
+	VPSUBD Y3, Y0, Y0
+	VPMAXUD Y0, Y4, Y1
+	VPCMPEQD Y0, Y1, Y1    // -1 for every key that is not in the span
+	VMOVMSKPS Y1, AX
+	NOTL AX
+	MOVB AX, (DI)
+	ADDQ $32, SI
+	INCQ DI
+	DECQ CX
+	JNZ  from
+	VZEROUPPER
+	RET

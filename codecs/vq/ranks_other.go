@@ -9,3 +9,7 @@ func rank(up, left []uint32, x int) (place int, least uint32) {
 func sideKeys(up, left, keys []uint32) uint32 { return sideKeysGo(up, left, keys) }
 
 func next(keys []uint32, from uint32) uint32 { return nextGo(keys, from) }
+
+func belowIn(keys []uint32, t uint32) int { return belowGo(keys, t) }
+
+func keysIn(out, keys []uint32, lo, span uint32) []uint32 { return keysInGo(out, keys, lo, span) }

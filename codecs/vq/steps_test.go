@@ -208,10 +208,20 @@ func TestRankKernels(t *testing.T) {
 					t.Fatalf("n=%d: next from %d is %d, want %d", n, from, a, b)
 				}
 			}
+			for _, t0 := range []uint32{0, from, from + 1, 1 << 31, 1<<32 - 1} {
+				if a, b := belowIn(want, t0), belowGo(want, t0); a != b {
+					t.Fatalf("n=%d: %d keys below %d, want %d", n, a, t0, b)
+				}
+				if a, b := keysIn(nil, want, from, t0-from), keysInGo(nil, want, from, t0-from); !slices.Equal(a, b) {
+					t.Fatalf("n=%d: keys %d from %d up to %d, want %d", n, a, from, t0, b)
+				}
+			}
 			slices.Sort(want)
-			p := &picker{keys: got, some: make([]uint32, n)}
-			if a := p.nth(x); a != want[x] {
-				t.Fatalf("n=%d: key %d in order is %d, want %d", n, x, a, want[x])
+			p := &picker{keys: got}
+			for _, x := range []int{x, r.IntN(n), 0, n - 1} {
+				if a := p.nth(x); a != want[x] {
+					t.Fatalf("n=%d: key %d in order is %d, want %d", n, x, a, want[x])
+				}
 			}
 		}
 	}
