@@ -11,7 +11,12 @@ import (
 
 // loadImage reads an 8-bit image. Without exact, pixels of alpha 0 become 0 in all channels.
 func loadImage(c *pool.Pool, m *raster.Image, exact bool) format.Pixels {
-	p := format.Pixels{W: m.Width, H: m.Height, ARGB: make([]uint32, m.Width*m.Height)}
+	return loadInto(make([]uint32, m.Width*m.Height), c, m, exact)
+}
+
+// loadInto is loadImage into memory that has as many pixels.
+func loadInto(argb []uint32, c *pool.Pool, m *raster.Image, exact bool) format.Pixels {
+	p := format.Pixels{W: m.Width, H: m.Height, ARGB: argb}
 	c.Spans(len(p.ARGB), loadPixels, func(lo, hi int) {
 		out := p.ARGB[lo:hi]
 		loadSamples(out, m.Pix[lo*m.Channels:hi*m.Channels], m.Channels)
@@ -41,7 +46,11 @@ func loadSamples(out []uint32, src []byte, channels int) {
 			out[i] = uint32(s[1])<<24 | uint32(s[0])*0x010101
 		}
 	case 3:
-		for i := range out {
+		last := len(out) - 1 // the others have a byte behind them
+		for i := range out[:max(last, 0)] {
+			out[i] = 0xff000000 | binary.BigEndian.Uint32(src[3*i:])>>8
+		}
+		for i := max(last, 0); i < len(out); i++ {
 			s := src[3*i : 3*i+3 : 3*i+3]
 			out[i] = 0xff000000 | uint32(s[0])<<16 | uint32(s[1])<<8 | uint32(s[2])
 		}

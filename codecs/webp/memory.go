@@ -1,9 +1,11 @@
 package webp
 
 import (
+	"slices"
+	"sync"
+
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
-	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -37,7 +39,7 @@ func (Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec.M
 		meta = int64(len(m.Meta.ICC) + len(m.Meta.EXIF) + len(m.Meta.XMP))
 	}
 	search := searchMemory[o.effort]
-	if m != nil && o.nearLossless == 100 && photograph(loadImage(pool.Of(1), m, o.exact)) {
+	if m != nil && o.nearLossless == 100 && photograph(m, o.exact) {
 		search = photoMemory[o.effort]
 	}
 	return codec.Memory{
@@ -47,8 +49,14 @@ func (Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec.M
 	}
 }
 
-// photograph says what choose finds of p.
-func photograph(p format.Pixels) bool {
-	seen := search.Analyse(p, search.AnalysisPixels)
+// photograph says what choose finds of m.
+func photograph(m *raster.Image, exact bool) bool {
+	memory := looked.Get().(*[]uint32)
+	defer looked.Put(memory)
+	*memory = slices.Grow((*memory)[:0], m.Width*m.Height)[:m.Width*m.Height]
+	seen := search.Analyse(loadInto(*memory, pool.Of(1), m, exact), search.AnalysisPixels)
 	return seen.IsPhoto()
 }
+
+// looked has the pixels of images that were looked at.
+var looked = sync.Pool{New: func() any { return new([]uint32) }}

@@ -30,16 +30,30 @@ var (
 // startLengths are rough costs of the symbols of runs, for the first choice.
 var startLengths = [19]uint8{4, 6, 6, 5, 5, 4, 4, 4, 4, 4, 4, 5, 6, 6, 7, 7, 4, 4, 4}
 
-// runs codes lengths with the fewest bits where meta has the lengths of the codes.
-func runs(out []run, lengths []uint8, meta *[19]uint8) []run {
-	last := uint8(8)
+// same is n neighbours of one length.
+type same struct {
+	n      int32
+	length uint8
+}
+
+// neighbours divides lengths.
+func neighbours(lengths []uint8) []same {
+	out := make([]same, 0, len(lengths))
 	for i := 0; i < len(lengths); {
 		v := lengths[i]
-		n := 1
-		for i+n < len(lengths) && lengths[i+n] == v {
-			n++
+		from := i
+		for i++; i < len(lengths) && lengths[i] == v; i++ {
 		}
-		i += n
+		out = append(out, same{int32(i - from), v})
+	}
+	return out
+}
+
+// runs codes lengths with the fewest bits where meta has the lengths of the codes.
+func runs(out []run, lengths []same, meta *[19]uint8) []run {
+	last := uint8(8)
+	for _, s := range lengths {
+		n, v := int(s.n), s.length
 		if v == 0 {
 			out = zeros(out, n, meta)
 			continue
@@ -49,7 +63,9 @@ func runs(out []run, lengths []uint8, meta *[19]uint8) []run {
 			last = v
 			n--
 		}
-		out = repeats(out, n, v, repeatLength, meta)
+		if n > 0 {
+			out = repeats(out, n, v, repeatLength, meta)
+		}
 	}
 	return out
 }
@@ -62,18 +78,28 @@ func cost(symbol uint8, meta *[19]uint8) int {
 	return int(meta[symbol] + runExtra[symbol])
 }
 
-// repeats codes n times v, with symbol where that is cheaper.
-func repeats(out []run, n int, v, symbol uint8, meta *[19]uint8) []run {
-	best, bestCost := 0, 1<<30
-	for k := 0; k*runLeast[symbol] <= n; k++ {
-		single := max(0, n-k*runMost[symbol])
-		if c := k*cost(symbol, meta) + single*cost(v, meta); c < bestCost {
-			best, bestCost = k, c
-		}
-		if single == 0 {
-			break
+// bestRepeats returns how many runs of symbol, the fewest, code n times v with the fewest
+// bits, and these. The cost of k runs is linear in k as long as each is as long as can be,
+// so that none is best, or as many as fit, or one more where those can share n.
+func bestRepeats(n int, v, symbol uint8, meta *[19]uint8) (runs, bits int) {
+	run, single := cost(symbol, meta), cost(v, meta)
+	most := runMost[symbol]
+	bits = n * single
+	k := n / most
+	if c := k*run + (n-k*most)*single; k > 0 && c < bits {
+		runs, bits = k, c
+	}
+	if k++; k*most-n < most && k*runLeast[symbol] <= n {
+		if c := k * run; c < bits {
+			runs, bits = k, c
 		}
 	}
+	return runs, bits
+}
+
+// repeats codes n times v, with symbol where that is cheaper.
+func repeats(out []run, n int, v, symbol uint8, meta *[19]uint8) []run {
+	best, _ := bestRepeats(n, v, symbol, meta)
 	single := max(0, n-best*runMost[symbol])
 	out = longRuns(out, n-single, best, symbol)
 	for range single {
@@ -97,12 +123,8 @@ func zeros(out []run, n int, meta *[19]uint8) []run {
 	best, bestCost := 0, 1<<30
 	for long := 0; long*runLeast[repeatZeros] <= n; long++ {
 		rest := max(0, n-long*runMost[repeatZeros])
-		c := long * cost(repeatZeros, meta)
-		least := 1 << 30
-		for short := 0; short*runLeast[repeatZero] <= rest; short++ {
-			least = min(least, short*cost(repeatZero, meta)+max(0, rest-short*runMost[repeatZero])*cost(0, meta))
-		}
-		if c += least; c < bestCost {
+		_, c := bestRepeats(rest, 0, repeatZero, meta)
+		if c += long * cost(repeatZeros, meta); c < bestCost {
 			best, bestCost = long, c
 		}
 		if rest == 0 {
@@ -160,10 +182,11 @@ func describe(lengths []uint8) (d description) {
 	d = single
 	// With the zeros at the end and without, from the costs of a usual code and from
 	// those of this one without runs.
+	all := neighbours(lengths)
 	for _, n := range [2]int{len(lengths), end} {
 		for _, meta := range [2][19]uint8{startLengths, single.meta} {
 			for range 2 {
-				e := description{runs: runs(make([]run, 0, n), lengths[:n], &meta)}
+				e := description{runs: runs(make([]run, 0, n), all, &meta)}
 				e.code(n < len(lengths))
 				if e.Bits < d.Bits {
 					d = e
@@ -177,6 +200,7 @@ func describe(lengths []uint8) (d description) {
 		if end == len(lengths) {
 			break
 		}
+		all = all[:len(all)-1]
 	}
 	return d
 }
@@ -192,7 +216,7 @@ func (d *description) code(short bool) {
 	for _, r := range d.runs {
 		counts[r.symbol]++
 	}
-	copy(d.meta[:], CodeLengths(counts[:], maxMetaLength))
+	codeLengths(counts[:], maxMetaLength, d.meta[:], new([lengthsMemory]uint64))
 	d.stored = 19
 	for d.stored > 4 && d.meta[codeLengthOrder[d.stored-1]] == 0 {
 		d.stored--

@@ -1,6 +1,7 @@
 package bitstream
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -15,60 +16,109 @@ const (
 // length 1.
 func CodeLengths(counts []uint32, most int) []uint8 {
 	lengths := make([]uint8, len(counts))
-	n := 0
+	codeLengths(counts, most, lengths, nil)
+	return lengths
+}
+
+// lengthsMemory is what codeLengths needs for the code of the lengths of codes.
+const lengthsMemory = 19 * memoryASymbol
+
+const memoryASymbol = 4 // leaves, nodes, their depths, and parents of both
+
+// codeLengths sets lengths, all 0, to those that CodeLengths returns. memory may be nil.
+func codeLengths(counts []uint32, most int, lengths []uint8, memory *[lengthsMemory]uint64) {
+	n, all := 0, uint32(0)
 	for _, c := range counts {
+		all |= c
 		if c > 0 {
 			n++
 		}
 	}
 	if n == 0 {
-		return lengths
+		return
+	}
+	var room []uint64
+	if memory != nil && len(counts)*memoryASymbol <= len(memory) {
+		room = memory[:n*memoryASymbol]
+	} else {
+		room = make([]uint64, n*memoryASymbol)
 	}
 	// Leaves by count and then symbol, which has 12 bits.
-	memory := make([]uint64, 3*n)
-	leaves, nodes := memory[:0:n], memory[n:2*n]
+	leaves, nodes, depth := room[:0:n], room[n:2*n], room[2*n:3*n]
 	for s, c := range counts {
 		if c > 0 {
 			leaves = append(leaves, uint64(c)<<12|uint64(s))
 		}
 	}
-	slices.Sort(leaves)
+	sortLeaves(leaves, nodes, bits.Len32(all))
 	if n == 1 {
 		lengths[leaves[0]&4095] = 1
-		return lengths
+		return
 	}
 	// Huffman's algorithm with two queues, leaves and nodes in the order in which they
 	// are made. Of equal weights the leaf goes first, which keeps codes short.
-	parent := make([]int32, 2*n) // of leaves and then of nodes
+	parent := room[3*n:] // of leaves in the low half, of nodes in the high half
 	for k, i, j := 0, 0, 0; k < n-1; k++ {
 		sum := uint64(0)
 		for range 2 {
 			if j >= k || i < n && leaves[i]>>12 <= nodes[j] {
 				sum += leaves[i] >> 12
-				parent[i] = int32(k)
+				parent[i] = parent[i]&^math.MaxUint32 | uint64(k)
 				i++
 			} else {
 				sum += nodes[j]
-				parent[n+j] = int32(k)
+				parent[j] = parent[j]&math.MaxUint32 | uint64(k)<<32
 				j++
 			}
 		}
 		nodes[k] = sum
 	}
-	depth := memory[2*n:]
 	depth[n-2] = 0
 	for k := n - 3; k >= 0; k-- {
-		depth[k] = depth[parent[n+k]] + 1
+		depth[k] = depth[parent[k]>>32] + 1
 	}
 	// The rarest leaf is as deep as any.
-	if depth[parent[0]]+1 > uint64(most) {
+	if depth[uint32(parent[0])]+1 > uint64(most) {
 		limitedLengths(leaves, most, lengths)
-		return lengths
+		return
 	}
 	for i, l := range leaves {
-		lengths[l&4095] = uint8(depth[parent[i]] + 1)
+		lengths[l&4095] = uint8(depth[uint32(parent[i])] + 1)
 	}
-	return lengths
+}
+
+// sortLeaves sorts leaves of counts of so many bits, which are in the order of their symbols.
+// next is memory of the same size.
+func sortLeaves(leaves, next []uint64, countBits int) {
+	const (
+		digit = 8
+		few   = 48 // that are sorted sooner by comparing
+	)
+	if len(leaves) < few || countBits > 2*digit {
+		slices.Sort(leaves)
+		return
+	}
+	// By the low digit of the counts to next and by the high one back.
+	var low, high [1 << digit]uint16
+	for _, v := range leaves {
+		low[v>>12&(1<<digit-1)]++
+		high[v>>(12+digit)&(1<<digit-1)]++
+	}
+	a, b := uint16(0), uint16(0)
+	for i := range low {
+		low[i], a = a, a+low[i]
+		high[i], b = b, b+high[i]
+	}
+	for _, v := range leaves {
+		at := &low[v>>12&(1<<digit-1)]
+		next[*at] = v
+		*at++
+	}
+	for _, v := range next[:len(leaves)] {
+		at := &high[v>>(12+digit)&(1<<digit-1)]
+		leaves[*at] = v
+		*at++
+	}
 }
 
 // limitedLengths is CodeLengths where Huffman's code is too deep, by the package-merge

@@ -29,15 +29,65 @@ const (
 	AnalysisPixels = 1 << 18
 )
 
-// Analyse looks at about most pixels of p, or at all where most is 0.
+// Analyse looks at about most pixels of p, or at all where most is 0. It leaves green and
+// spatial to weigh.
 func Analyse(p format.Pixels, most int) Analysis {
 	a := Analysis{colours: transform.PaletteOf(p.ARGB)}
-	var h [2][4][256]uint32
-	table := make([]uint32, 1<<repeatBits)
-	step := 1
-	if most > 0 {
-		step = max(1, (p.W*p.H+most-1)/most)
+	table := new([1 << repeatBits]uint32)
+	step := analysisRows(p, most)
+	for y := 0; y < p.H; y += step {
+		row := p.ARGB[y*p.W:][:p.W]
+		above := row
+		if y > 0 {
+			above = p.ARGB[(y-1)*p.W:][:p.W]
+		}
+		a.pixels += len(row)
+		// The first pixel has no neighbour to the left in its row: it equals itself there,
+		// but for the very first one.
+		left := row[0]
+		if y == 0 {
+			left = ^left
+		}
+		x := 0
+		for ; x+3 < len(row); x++ {
+			v := row[x]
+			l, t := left, above[x]
+			left = v
+			if v == l || v == t && y > 0 {
+				a.equal++
+				continue
+			}
+			key := v*0x9e3779b1 ^ row[x+1]*0x85ebca6b ^ row[x+2]*0xc2b2ae35 ^ row[x+3]*0x27d4eb2f
+			key = (key ^ key>>15) * 0x2c1b3c6d
+			at := &table[key>>(32-repeatBits)]
+			if *at == key {
+				a.repeats++
+			}
+			*at = key
+		}
+		for ; x < len(row); x++ {
+			v := row[x]
+			if v == left || v == above[x] && y > 0 {
+				a.equal++
+			}
+			left = v
+		}
 	}
+	return a
+}
+
+// analysisRows is of how many rows of p an analysis of about most pixels looks at one.
+func analysisRows(p format.Pixels, most int) int {
+	if most == 0 {
+		return 1
+	}
+	return max(1, (p.W*p.H+most-1)/most)
+}
+
+// weigh adds green and spatial to what Analyse has found of the same pixels.
+func (a *Analysis) weigh(p format.Pixels, most int) {
+	var h [2][4][256]uint32
+	step := analysisRows(p, most)
 	for y := 0; y < p.H; y += step {
 		row := p.ARGB[y*p.W:][:p.W]
 		above := row
@@ -46,20 +96,10 @@ func Analyse(p format.Pixels, most int) Analysis {
 		}
 		left := row[0]
 		for x, v := range row {
-			a.pixels++
 			l, t := left, above[x]
 			left = v
 			if v == l && (x > 0 || y > 0) || v == t && y > 0 {
-				a.equal++
 				continue
-			}
-			if x+3 < len(row) {
-				key := (v*0x9e3779b1 ^ row[x+1]*0x85ebca6b ^ row[x+2]*0xc2b2ae35 ^ row[x+3]*0x27d4eb2f)
-				key = (key ^ key>>15) * 0x2c1b3c6d
-				if table[key>>(32-repeatBits)] == key {
-					a.repeats++
-				}
-				table[key>>(32-repeatBits)] = key
 			}
 			g := transform.SubtractGreenFrom(v)
 			s := transform.Subtract(g, transform.Average(transform.SubtractGreenFrom(l), transform.SubtractGreenFrom(t)))
@@ -71,12 +111,12 @@ func Analyse(p format.Pixels, most int) Analysis {
 			}
 		}
 	}
+	a.green, a.spatial = 0, 0
 	for n, out := range []*uint64{&a.green, &a.spatial} {
 		for k := range h[n] {
 			*out += entropy.IdealBits(h[n][k][:])
 		}
 	}
-	return a
 }
 
 // The limits below came with the code for graphics and are to tell the Kodak photographs

@@ -58,6 +58,7 @@ func Choose(ctx context.Context, c *pool.Pool, d Steps, p format.Pixels, alpha b
 		}
 		return s.best, nil
 	}
+	seen.weigh(p, AnalysisPixels)
 	return s.graphic(&seen)
 }
 
