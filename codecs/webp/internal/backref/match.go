@@ -1,6 +1,8 @@
 package backref
 
 import (
+	"math/bits"
+
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 
@@ -31,6 +33,7 @@ type Matcher struct {
 	Near  []int    // distances in pixels that are always tried, by rising distance code
 	run   []uint16 // how many pixels after a position equal it, at most maxRun
 	Prev  []int32  // the latest earlier position of the same key, or -1
+	same  []uint32 // bit k: the pixel equals that at distance Near[k] before it; nil: not known
 	depth int      // how many of them are tried
 }
 
@@ -44,10 +47,42 @@ func NewMatcher(p format.Pixels, near, depth int) *Matcher {
 		}
 	}
 	m.run = runs16(p.ARGB)
+	if len(m.Near) <= 32 && len(p.ARGB) <= samePixels {
+		m.same = sameAsNear(p.ARGB, m.Near)
+	}
 	if depth > 0 {
 		m.link()
 	}
 	return m
+}
+
+// samePixels bounds the images of which a matcher knows which pixels equal near ones: the
+// small ones that describe another image. Of others it would be 4 bytes a pixel.
+const samePixels = 1 << 18
+
+// sameAsNear says of each pixel which of the pixels at near distances before it equal it.
+func sameAsNear(argb []uint32, near []int) []uint32 {
+	const part = 1 << 12 // pixels whose bits stay in the nearest cache
+	out := make([]uint32, len(argb))
+	for lo := 0; lo < len(argb); lo += part {
+		hi := min(lo+part, len(argb))
+		for k, d := range near {
+			if d < hi {
+				equalBefore(out[:hi], argb[:hi], max(lo, d), d, 1<<k)
+			}
+		}
+	}
+	return out
+}
+
+// equalBeforeGo sets bit in bits of each pixel from the given one on that equals the pixel
+// at distance before it, of which there is one.
+func equalBeforeGo(bits, argb []uint32, from, distance int, bit uint32) {
+	for i := from; i < len(argb); i++ {
+		if argb[i] == argb[i-distance] {
+			bits[i] |= bit
+		}
+	}
 }
 
 // runs16 says of each pixel how many after it equal it, at most maxRun.
@@ -140,6 +175,33 @@ func agreeing(argb []uint32, i, j, most int) int {
 	return k
 }
 
+// tryNear looks at the candidate of position i at distance Near[k], where two pixels agree
+// and at most most may. It returns its length or, where that is not more, best.
+func (f *Finder) tryNear(i, k, best, most int) int {
+	d := f.Matcher.Near[k]
+	length := 0
+	if d == 1 {
+		length = min(int(f.run[i-1]), most)
+	} else {
+		to := f.near[k].to
+		if to <= i || f.near[k].from > i {
+			to = i
+		}
+		length = to - i
+		if length < most {
+			length += agreeing(f.p.ARGB, i+length, i+length-d, most-length)
+		}
+		length = min(length, most)
+		f.near[k].from, f.near[k].to = i, i+length
+	}
+	// Distance codes rise along the list, so a candidate must be longer than the last.
+	if length <= best {
+		return best
+	}
+	f.out = append(f.out, newCandidate(uint32(length), f.Codes.Code(d)))
+	return length
+}
+
 // At returns the candidates of position i by rising length. They are valid until the
 // next call.
 func (f *Finder) At(i int) []Candidate {
@@ -151,29 +213,16 @@ func (f *Finder) At(i int) []Candidate {
 	}
 	v0, v1 := argb[i], argb[i+1]
 	best := 1
-	for k, d := range f.Matcher.Near {
-		if d > i || argb[i-d] != v0 || argb[i-d+1] != v1 {
-			continue
+	if f.same != nil {
+		for set := f.same[i] & f.same[i+1]; set != 0 && best < f.stop && best < most; set &= set - 1 {
+			best = f.tryNear(i, bits.TrailingZeros32(set), best, most)
 		}
-		length := 0
-		if d == 1 {
-			length = min(int(f.run[i-1]), most)
-		} else {
-			to := f.near[k].to
-			if to <= i || f.near[k].from > i {
-				to = i
+	} else {
+		for k, d := range f.Matcher.Near {
+			if d > i || argb[i-d] != v0 || argb[i-d+1] != v1 {
+				continue
 			}
-			length = to - i
-			if length < most {
-				length += agreeing(argb, i+length, i+length-d, most-length)
-			}
-			length = min(length, most)
-			f.near[k].from, f.near[k].to = i, i+length
-		}
-		// Distance codes rise along the list, so a candidate must be longer than the last.
-		if length > best {
-			f.out = append(f.out, newCandidate(uint32(length), f.Codes.Code(d)))
-			if best = length; best >= f.stop || best == most {
+			if best = f.tryNear(i, k, best, most); best >= f.stop || best == most {
 				break
 			}
 		}

@@ -2,6 +2,7 @@ package backref
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
@@ -40,6 +41,53 @@ func TestCandidatesAreCopies(t *testing.T) {
 					if p.ARGB[j] != p.ARGB[j-d] {
 						t.Fatalf("%dx%d: position %d: %v differs at %d", p.W, p.H, i, c, j-i)
 					}
+				}
+			}
+		}
+	}
+}
+
+// A matcher that knows which near pixels are the same finds what it finds by looking at them.
+func TestCandidatesOfSmallImages(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, shape := range testimages.Shapes {
+		for _, colours := range []int{1, 2, 14} {
+			p := testimages.Drawn(r, shape[0], shape[1], colours)
+			n := len(p.ARGB)
+			m := NewMatcher(p, 24, 16)
+			plain := *m
+			plain.same = nil
+			a, b := NewFinder(m, n, 256), NewFinder(&plain, n, 256)
+			for i := range n {
+				if got, want := a.At(i), b.At(i); !slices.Equal(got, want) {
+					t.Fatalf("%dx%d, %d colours: position %d: %v, want %v", p.W, p.H, colours, i, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestEqualBefore(t *testing.T) {
+	if !vectors {
+		t.Skip("SKIPPED: no AVX2 here")
+	}
+	r := rand.New(rand.NewPCG(7, 8))
+	for n := range 70 {
+		argb := make([]uint32, n)
+		for i := range argb {
+			argb[i] = r.Uint32N(3)
+		}
+		for _, d := range []int{1, 2, 7, 8, 9, 33} {
+			for from := d; from <= min(n, d+9); from++ {
+				got, want := make([]uint32, n), make([]uint32, n)
+				for i := range got {
+					got[i] = r.Uint32N(4)
+				}
+				copy(want, got)
+				equalBefore(got, argb, from, d, 4)
+				equalBeforeGo(want, argb, from, d, 4)
+				if !slices.Equal(got, want) {
+					t.Fatalf("%d pixels from %d at distance %d: %d, want %d", n, from, d, got, want)
 				}
 			}
 		}

@@ -23,9 +23,15 @@ func (w *bitWriter) put(v uint64, n uint) {
 // append appends everything that o holds. It leaves o unusable.
 func (w *bitWriter) append(o *bitWriter) {
 	rest := o.out
-	for ; len(rest) >= 4; rest = rest[4:] {
-		w.put(uint64(binary.LittleEndian.Uint32(rest)), 32)
+	room, held, n := w.reserve(8 * len(rest))
+	at := 0
+	for ; len(rest) >= 8; rest = rest[8:] {
+		v := binary.LittleEndian.Uint64(rest)
+		binary.LittleEndian.PutUint64(room[at:], held|v<<n)
+		held = v >> (64 - n)
+		at += 8
 	}
+	w.commit(at, held, n)
 	for _, b := range rest {
 		w.put(uint64(b), 8)
 	}
