@@ -2,6 +2,7 @@ package backref
 
 import (
 	"math/bits"
+	"sync"
 
 	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
@@ -51,10 +52,15 @@ type CacheCounts struct {
 // chooseCache returns the bits of the cache with which the literals and cached pixels of a
 // parse take least; its backward references stay.
 func chooseCache(p format.Pixels, q *format.Parse, hits []uint8) int {
-	counts := new(CacheCounts)
+	counts := cacheCounts.Get().(*CacheCounts)
+	defer cacheCounts.Put(counts)
+	*counts = CacheCounts{}
 	counts.count(p, q, hits)
 	return counts.Best()
 }
+
+// cacheCounts are counts that nobody uses: making them takes longer than to count a small image.
+var cacheCounts = sync.Pool{New: func() any { return new(CacheCounts) }}
 
 func (n *CacheCounts) count(p format.Pixels, q *format.Parse, hits []uint8) {
 	for i := 0; i < len(p.ARGB); i++ {
@@ -83,14 +89,17 @@ func (n *CacheCounts) count(p format.Pixels, q *format.Parse, hits []uint8) {
 
 // Best returns the bits of the best cache.
 func (n *CacheCounts) Best() int {
+	var none [4][256]uint32
 	best, choice := uint64(1<<63), 0
 	sum := n.colours[0]
 	var hashes [1 << format.MaxCacheBits]uint32 // of the pixels that a cache has
 	var some [format.MaxCacheBits + 1]bool      // whether a cache has pixels that no smaller one has
 	for m := range n.hashes {
+		if some[m] = n.colours[m] != none; !some[m] {
+			continue
+		}
 		for h, v := range n.hashes[m] {
 			hashes[h] += v
-			some[m] = some[m] || v > 0
 		}
 	}
 	for b := format.MaxCacheBits; b >= 0; b-- {

@@ -85,7 +85,8 @@ func (b *Band) cheapest(q *Parser, out *format.Parse, g format.EntropyImage, cos
 		tw = (p.W + 1<<g.Bits - 1) >> g.Bits
 	}
 	if b.costs == nil {
-		b.costs = make([]uint32, costBlock+2*format.MaxLength+2)
+		// A band of one block has no position behind its end.
+		b.costs = make([]uint32, min(costBlock+2*format.MaxLength, b.Hi-b.Lo)+2)
 	}
 	cost := b.costs
 	for k := range cost {

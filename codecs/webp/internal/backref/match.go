@@ -1,7 +1,9 @@
 package backref
 
 import (
+	"math"
 	"math/bits"
+	"sync"
 
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
@@ -101,15 +103,40 @@ func runs16(argb []uint32) []uint16 {
 	return out
 }
 
+// latestPositions has the latest position of each key. What it has of one image stands below
+// base in the next one, so that it need not be cleared.
+type latestPositions struct {
+	at   [1 << KeyBits]int32
+	base int32 // of the present image, whose position i is base + i
+	end  int32 // base of the next one
+}
+
+// latest are tables that nobody uses: making one takes longer than to link a small image.
+var latest = sync.Pool{New: func() any { return &latestPositions{end: 1} }}
+
+// begin takes the table for an image of n pixels.
+func (l *latestPositions) begin(n int) {
+	if int64(l.end)+int64(n) > math.MaxInt32 {
+		*l = latestPositions{end: 1}
+	}
+	l.base, l.end = l.end, l.end+int32(n)
+}
+
+// swap returns the latest position of key k, or -1, and makes it i.
+func (l *latestPositions) swap(k uint32, i int) int32 {
+	before := max(l.at[k]-l.base, -1)
+	l.at[k] = l.base + int32(i)
+	return before
+}
+
 // link fills prev.
 func (m *Matcher) link() {
 	argb := m.p.ARGB
 	n := len(argb)
 	m.Prev = make([]int32, n)
-	last := new([1 << KeyBits]int32)
-	for i := range last {
-		last[i] = -1
-	}
+	last := latest.Get().(*latestPositions)
+	defer latest.Put(last)
+	last.begin(n)
 	for i := 0; i < n; {
 		r := int(m.run[i])
 		if i+r+1 >= n || i+2 >= n || r == maxRun {
@@ -120,8 +147,7 @@ func (m *Matcher) link() {
 		if r == 0 {
 			k := argb[i]*0x9e3779b1 ^ argb[i+1]*0x85ebca6b ^ argb[i+2]*0xc2b2ae35
 			k = (k ^ k>>15) * 0x2c1b3c6d >> (32 - KeyBits)
-			m.Prev[i] = last[k]
-			last[k] = int32(i)
+			m.Prev[i] = last.swap(k, i)
 			i++
 			continue
 		}
@@ -129,8 +155,7 @@ func (m *Matcher) link() {
 		for prev := m.Prev[i : i+r]; r > 0; r-- {
 			k := ends ^ uint32(r)*0x27d4eb2f
 			k = (k ^ k>>15) * 0x2c1b3c6d >> (32 - KeyBits)
-			prev[len(prev)-r] = last[k]
-			last[k] = int32(i)
+			prev[len(prev)-r] = last.swap(k, i)
 			i++
 		}
 	}
