@@ -35,7 +35,7 @@ import (
 )
 
 // version rises whenever the bytes of any file change.
-const version = 1
+const version = 2
 
 // Limits of what is read.
 const (

@@ -66,6 +66,9 @@ func farthest(workers *pool.Pool, hists []histogram, used []int, of []uint8) []h
 		centres = append(centres, c)
 		workers.Spans(len(used), 256, func(lo, hi int) {
 			for j := lo; j < hi; j++ {
+				if least[j] < newCluster && len(used) > 1024 {
+					continue // it is near enough, and moves to the best cluster later
+				}
 				if d := hists[used[j]].distance(&c); d < least[j] {
 					least[j] = d
 					of[used[j]] = uint8(n)

@@ -42,8 +42,8 @@ var smallLogs = func() (table [4096]int64) {
 	return table
 }()
 
-// nLog is n*log2(n) in 1/65536 bit.
-func nLog(n uint32) int64 {
+// NLog is n*log2(n) in 1/65536 bit.
+func NLog(n uint32) int64 {
 	if n < uint32(len(smallLogs)) {
 		return smallLogs[n]
 	}
@@ -72,9 +72,9 @@ func newHistogram(counts []uint32) histogram {
 	var sum int64
 	for _, c := range h.counts {
 		h.total += c
-		sum += nLog(c)
+		sum += NLog(c)
 	}
-	h.entropy = nLog(h.total) - sum
+	h.entropy = NLog(h.total) - sum
 	return h
 }
 
@@ -89,12 +89,12 @@ func (h *histogram) distance(o *histogram) int64 {
 	}
 	var sum int64
 	for i, c := range b {
-		sum += nLog(c + a[i])
+		sum += NLog(c + a[i])
 	}
 	for _, c := range a[len(b):] {
-		sum += nLog(c)
+		sum += NLog(c)
 	}
-	return nLog(h.total+o.total) - sum - h.entropy - o.entropy
+	return NLog(h.total+o.total) - sum - h.entropy - o.entropy
 }
 
 // plus is the histogram of the tokens of both, in counts of its own.

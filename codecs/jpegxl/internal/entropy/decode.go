@@ -21,6 +21,7 @@ type Code struct {
 	symbols []encoderSymbol // stride for each cluster
 	stride  int
 	places  []uint16 // 4096 for each cluster
+	bases   []uint32 // of the symbols of each context
 }
 
 // ReadCode reads the distributions of contexts.

@@ -50,8 +50,8 @@ var smallTokens = func() (table [256]smallToken) {
 	return table
 }()
 
-// symbolOf is the token of any integer.
-func symbolOf(v uint32) uint32 {
+// SymbolOf is the token of any integer.
+func SymbolOf(v uint32) uint32 {
 	if v < uint32(len(smallTokens)) {
 		return uint32(smallTokens[v] & 0xff)
 	}
@@ -76,7 +76,17 @@ func NewCode(workers *pool.Pool, contexts int, streams ...[]Token) *Code {
 	for _, v := range largest {
 		largest[0] |= v
 	}
-	alphabet := int(symbolOf(largest[0])) + 1
+	return newCode(workers, largest[0], contexts, spans)
+}
+
+// NewCodeUpTo is NewCode for tokens whose integers are known to be at most largest.
+func NewCodeUpTo(workers *pool.Pool, largest uint32, contexts int, streams ...[]Token) *Code {
+	return newCode(workers, largest, contexts, divide(streams))
+}
+
+func newCode(workers *pool.Pool, largest uint32, contexts int, spans [][]Token) *Code {
+	parts := max(1, min(len(spans), workers.Size()))
+	alphabet := int(SymbolOf(largest)) + 1
 	counts := make([][]uint32, parts)
 	workers.Each(parts, func(p int) {
 		counts[p] = make([]uint32, contexts*alphabet)
@@ -128,7 +138,7 @@ func count(counts []uint32, alphabet int, tokens []Token) {
 			counts[at] += t.value()
 			continue
 		}
-		at = t.context()*alphabet + int(symbolOf(t.value()))
+		at = t.context()*alphabet + int(SymbolOf(t.value()))
 		counts[at]++
 	}
 }
@@ -149,6 +159,10 @@ func (c *Code) distribute(sums []histogram) {
 		c.freqs[i] = freqs.freqs
 		c.headers = append(c.headers, freqs)
 		c.setEncoder(i)
+	}
+	c.bases = make([]uint32, len(c.clusters))
+	for i, k := range c.clusters {
+		c.bases[i] = uint32(int(k) * longest)
 	}
 }
 
@@ -294,7 +308,7 @@ func (c *Code) write(l *lane, t Token) {
 	} else {
 		sym, raw, length = standard.token(v)
 	}
-	symbol := &c.symbols[int(c.clusters[t.context()])*c.stride+int(sym)]
+	symbol := &c.symbols[c.bases[t.context()]+sym]
 	state, freq := l.state, symbol.freq
 	// shed is 16 where state>>20 >= freq, else 0.
 	shed := uint(int64(uint64(freq)<<(32-logTotal)-1-uint64(state))>>63) & 16

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/jpegxl/internal/bits"
+	"github.com/pelmill/pelmill/codecs/pool"
 )
 
 // planes are channels of several sizes with smooth and noisy samples.
@@ -41,12 +42,25 @@ func tree(seed uint64) Tree {
 	return list[0].Tree()
 }
 
+// splits returns a balanced tree over the values of a property whose leaves all have one
+// predictor. Values rise.
+func splits(property int, values []int32, predictor int) *Decision {
+	if len(values) == 0 {
+		return &Decision{Predictor: predictor}
+	}
+	m := len(values) / 2
+	return &Decision{Property: property, Split: values[m],
+		Above: splits(property, values[m+1:], predictor),
+		Below: splits(property, values[:m], predictor)}
+}
+
 func TestChannelsComeBack(t *testing.T) {
 	for seed := range uint64(40) {
 		channels := planes(seed)
 		for name, tree := range map[string]Tree{
 			"zero":     (&Decision{}).Tree(),
-			"weighted": Splits(PropertyWeighted, []int32{-100, -20, -3, 0, 3, 20, 100}, PredictWeighted).Tree(),
+			"weighted": splits(PropertyWeighted, []int32{-100, -20, -3, 0, 3, 20, 100}, PredictWeighted).Tree(),
+			"learned":  Learn(pool.Of(2), [][]*Channel{channels, planes(seed + 1)}).Tree(),
 			"all":      tree(seed),
 		} {
 			if tree.check() != nil {
@@ -83,29 +97,84 @@ func FuzzRead(f *testing.F) {
 
 // TestWeightedRows holds the fast way through a channel against the one sample for sample.
 func TestWeightedRows(t *testing.T) {
-	for seed := range uint64(40) {
-		for _, c := range planes(seed) {
+	weighted := splits(PropertyWeighted, []int32{-100, -20, -3, 0, 3, 20, 100}, PredictWeighted).Tree()
+	for seed := range uint64(60) {
+		channels := planes(seed)
+		for i, c := range channels {
 			if len(c.Samples) == 0 {
 				continue
 			}
-			tree := Splits(PropertyWeighted, []int32{-100, -20, -3, 0, 3, 20, 100}, PredictWeighted).Tree()
-			slow := newPredictor(tree, &standardWeights, []*Channel{c}, 0)
-			fast := newPredictor(tree, &standardWeights, []*Channel{c}, 0)
-			if !fast.rows {
-				t.Fatal("the tree has no fast way")
+			compareWays(t, weighted, channels, i)
+			compareWays(t, rowTree(seed), channels, i)
+		}
+	}
+}
+
+// rowTree decides on all properties and has all predictors that the fast way knows.
+func rowTree(seed uint64) Tree {
+	r := rand.New(rand.NewPCG(seed, 4))
+	var list []*Decision
+	for p := range 13 {
+		if p != 9 {
+			list = append(list, &Decision{Predictor: p})
+		}
+	}
+	properties := []int{2, 3, 4, 5, 6, 7, 9, 10, 11, 12, PropertyWeighted, 19, 23}
+	for len(list) > 1 {
+		list = append(list[2:], &Decision{Property: properties[r.IntN(len(properties))], Split: r.Int32N(60) - 30, Above: list[0], Below: list[1]})
+	}
+	return list[0].Tree()
+}
+
+func compareWays(t *testing.T, tree Tree, channels []*Channel, i int) {
+	slow := newPredictor(tree, &standardWeights, channels, i)
+	if slow.weighted == nil {
+		slow.weighted = newWeightedState(&standardWeights, channels[i].Width)
+	}
+	fast := newPredictor(tree, &standardWeights, channels, i)
+	if !fast.rows {
+		t.Fatal("the tree has no fast way")
+	}
+	c := channels[i]
+	for y := range c.Height {
+		slow.row(y)
+		row := c.Samples[y*c.Width : (y+1)*c.Width]
+		fast.weightedRow(y, func(x int, leaf *Node, guess int32) int32 {
+			want, wanted := slow.predict(x)
+			if leaf != want && *leaf != *want || int64(guess) != wanted {
+				t.Fatalf("%d, %d: leaf %+v predicts %d, want %+v and %d", x, y, *leaf, guess, *want, wanted)
 			}
-			for y := range c.Height {
-				slow.row(y)
-				row := c.Samples[y*c.Width : (y+1)*c.Width]
-				fast.weightedRow(y, func(x int, leaf *Node, guess int32) int32 {
-					want, wanted := slow.predict(x)
-					if leaf != want && *leaf != *want || int64(guess) != wanted {
-						t.Fatalf("seed %d: %d, %d: leaf %+v predicts %d, want %+v and %d", seed, x, y, *leaf, guess, *want, wanted)
-					}
-					slow.update(x, row[x])
-					return row[x]
-				})
+			slow.update(x, row[x])
+			return row[x]
+		})
+	}
+}
+
+// TestLearnedTree: the tree is the same with any number of goroutines, takes fewer bits than
+// one leaf where there is something to learn, and has channels of any size.
+func TestLearnedTree(t *testing.T) {
+	for _, size := range [][2]int{{1, 1}, {7, 15}, {9, 16}, {300, 17}, {700, 331}} {
+		channels := []*Channel{NewChannel(size[0], size[1]), NewChannel((size[0]+1)/2, (size[1]+1)/2), NewChannel(size[0], size[1])}
+		r := rand.New(rand.NewPCG(uint64(size[0]), 5))
+		for i, c := range channels {
+			for j := range c.Samples {
+				c.Samples[j] = int32(j%c.Width*i) + r.Int32N(1+int32(40*(j%c.Width)/c.Width))
 			}
+		}
+		length := func(tree Tree) int {
+			w := &bits.Writer{}
+			Write(w, tree, channels)
+			return w.Len()
+		}
+		learned := Learn(pool.Of(1), [][]*Channel{channels}).Tree()
+		if other := Learn(pool.Of(3), [][]*Channel{channels}).Tree(); !slices.Equal(learned, other) {
+			t.Errorf("%v: another tree with three goroutines", size)
+		}
+		if plain := length((&Decision{Predictor: PredictWeighted}).Tree()); length(learned) > plain+128 || size[1] > 100 && length(learned) > plain*9/10 {
+			t.Errorf("%v: %d bits, without learning %d", size, length(learned), plain)
+		}
+		if err := learned.check(); err != nil {
+			t.Errorf("%v: %v", size, err)
 		}
 	}
 }

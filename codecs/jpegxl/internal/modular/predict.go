@@ -20,6 +20,7 @@ type predictor struct {
 	values   []int32        // of the properties
 	leaves   []*Node        // by the weighted property, where the tree decides on nothing else
 	rows     bool           // weightedRow does what this tree wants
+	residual [][]int32      // of each earlier channel: what its clamped gradient leaves, in this row
 
 	y        int
 	now      []int32 // row y
@@ -41,12 +42,32 @@ func newPredictor(tree Tree, h *weights, channels []*Channel, index int) *predic
 	p.values = make([]int32, max(ownProperties+perChannel*earlier, ownProperties))
 	if weighted {
 		p.leaves = tree.weightedLeaves()
-		p.rows = p.leaves != nil && *h == standardWeights
-		for _, n := range tree {
-			p.rows = p.rows && (n.Property >= 0 || n.Predictor == PredictWeighted)
+	}
+	p.rows = *h == standardWeights && tree.fitsRows()
+	if p.rows {
+		if p.weighted == nil {
+			p.weighted = newWeightedState(h, p.channel.Width)
+		}
+		for range p.earlier {
+			p.residual = append(p.residual, make([]int32, p.channel.Width))
 		}
 	}
 	return p
+}
+
+// fitsRows says whether a tree of more than one leaf has only what weightedRow knows.
+func (t Tree) fitsRows() bool {
+	for _, n := range t {
+		switch {
+		case n.Property == 8 || n.Property == 13 || n.Property == 14:
+			return false
+		case n.Property >= ownProperties && (n.Property-ownProperties)%perChannel != 3:
+			return false
+		case n.Property < 0 && (n.Predictor == 9 || n.Predictor == 13):
+			return false
+		}
+	}
+	return len(t) > 1 || t[0].Predictor == PredictWeighted
 }
 
 // row begins a row.
@@ -199,16 +220,20 @@ func (p *predictor) predict(x int) (*Node, int64) {
 	return n, predictOne(n.Predictor, &a, weighted)
 }
 
-// weightedRow goes through row y of a channel whose tree decides on the weighted property
-// only, and whose leaves have the weighted predictor with the standard weights: it is what
-// predict and update do for each sample. Sample is told leaf and prediction at each place
-// and returns the sample there.
+// weightedRow goes through row y of a channel whose tree has no more than fitsRows allows,
+// with the standard weights: it is what predict and update do for each sample. Sample is
+// told leaf and prediction at each place and returns the sample there.
 func (p *predictor) weightedRow(y int, sample func(x int, leaf *Node, guess int32) int32) {
 	p.row(y)
 	s, width := p.weighted, p.channel.Width
 	e, above := s.e[:width+2], s.above[:width+2]
 	parts, partsAbove := s.s[:width+2], s.sAbove[:width+2]
-	leaves := (*[2*mostWeighted + 1]*Node)(p.leaves)
+	var leaves *[2*mostWeighted + 1]*Node
+	if p.leaves != nil {
+		leaves = (*[2*mostWeighted + 1]*Node)(p.leaves)
+	} else {
+		p.earlierRow(y)
+	}
 	now, north := p.now[:width], p.n1
 	var w, tw int64
 	for x := range now {
@@ -260,8 +285,17 @@ func (p *predictor) weightedRow(y int, sample func(x int, leaf *Node, guess int3
 		if (tn^tw)|(tn^tnw) <= 0 {
 			all = max(min(w8, ne8, n8), min(all, max(w8, ne8, n8)))
 		}
-		leaf := leaves[max(-mostWeighted, min(int32(property), mostWeighted))+mostWeighted]
-		v := sample(x, leaf, int32((all+3)>>3))
+		var leaf *Node
+		guess := int32((all + 3) >> 3)
+		if leaves != nil {
+			leaf = leaves[max(-mostWeighted, min(int32(property), mostWeighted))+mostWeighted]
+		} else {
+			leaf = p.leaf(x, int32(property), int32(n), int32(w), int32(ne))
+		}
+		if leaf.Predictor != PredictWeighted {
+			guess = p.other(leaf.Predictor, x, int32(n), int32(w), int32(ne))
+		}
+		v := sample(x, leaf, guess)
 
 		now[x], w = v, int64(v)
 		v8 := w << 3
@@ -277,6 +311,62 @@ func (p *predictor) weightedRow(y int, sample func(x int, leaf *Node, guess int3
 		next[1] += errs[1]
 		next[2] += errs[2]
 		next[3] += errs[3]
+	}
+}
+
+// corner is the sample above and to the left of x (H.3).
+func (p *predictor) corner(x int, w int32) int32 {
+	if p.n1 == nil || x == 0 {
+		return w
+	}
+	return p.n1[x-1]
+}
+
+// leaf walks the tree for the sample at x.
+func (p *predictor) leaf(x int, weighted, n, w, ne int32) *Node {
+	nw := p.corner(x, w)
+	v := (*[ownProperties]int32)(p.values)
+	v[2], v[3], v[4], v[5], v[6], v[7] = int32(p.y), int32(x), abs(n), abs(w), n, w
+	v[9], v[10], v[11], v[12], v[15] = w+n-nw, w-nw, nw-n, n-ne, weighted
+	for i, r := range p.residual {
+		p.values[ownProperties+perChannel*i+3] = r[x]
+	}
+	at := &p.tree[0]
+	for at.Property >= 0 {
+		next := at.Child + 1
+		if at.Property < len(p.values) && p.values[at.Property] > at.Split || at.Property >= len(p.values) && 0 > at.Split {
+			next = at.Child
+		}
+		at = &p.tree[next]
+	}
+	return at
+}
+
+// other is the prediction of another predictor than the weighted one.
+func (p *predictor) other(predictor, x int, n, w, ne int32) int32 {
+	a := around{n: n, w: w, ne: ne, nw: p.corner(x, w)}
+	return int32(predictOne(predictor, &a, 0))
+}
+
+// earlierRow fills the residuals of row y of the earlier channels.
+func (p *predictor) earlierRow(y int) {
+	for i, out := range p.residual {
+		c := p.earlier[i]
+		row := c.Samples[y*c.Width:][:c.Width]
+		if y == 0 {
+			left := int32(0)
+			for x, s := range row {
+				out[x] = s - left
+				left = s
+			}
+			continue
+		}
+		above := c.Samples[(y-1)*c.Width:][:c.Width]
+		left, corner := int32(0), int32(0)
+		for x, s := range row {
+			out[x] = s - clampedGradient(left, above[x], corner)
+			left, corner = s, above[x]
+		}
 	}
 }
 

@@ -132,15 +132,3 @@ func (d *Decision) Tree() Tree {
 	}
 	return t
 }
-
-// Splits returns a balanced tree over the values of a property whose leaves all have one
-// predictor. Values rise.
-func Splits(property int, values []int32, predictor int) *Decision {
-	if len(values) == 0 {
-		return &Decision{Predictor: predictor}
-	}
-	m := len(values) / 2
-	return &Decision{Property: property, Split: values[m],
-		Above: Splits(property, values[m+1:], predictor),
-		Below: Splits(property, values[:m], predictor)}
-}

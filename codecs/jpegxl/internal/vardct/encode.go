@@ -1,8 +1,6 @@
 package vardct
 
 import (
-	mathbits "math/bits"
-
 	"github.com/pelmill/pelmill/codecs/jpegxl/internal/bits"
 	"github.com/pelmill/pelmill/codecs/jpegxl/internal/entropy"
 	"github.com/pelmill/pelmill/codecs/jpegxl/internal/jpegdata"
@@ -119,9 +117,8 @@ func (e *encoder) write(w *bits.Writer) {
 	groups, lfGroups := along*down, lfAlong*lfDown
 
 	lf := e.planeStreams(lfGroups)
-	tokens := make([][]entropy.Token, groups)
-	e.workers.Each(groups, func(i int) { tokens[i] = e.groupTokens(e.area(i, along, groupBlocks), nil) })
-	ac := entropy.NewCode(e.workers, allContexts*e.blocks.count, tokens...)
+	tokens, largest := e.acTokens(groups, along)
+	ac := entropy.NewCodeUpTo(e.workers, largest, allContexts*e.blocks.count, tokens...)
 
 	n := 2 + lfGroups + groups
 	sections := make([]*bits.Writer, n)
@@ -222,7 +219,7 @@ func (e *encoder) planeStreams(lfGroups int) *planeStreams {
 	along, _ := e.lfGroups()
 	channels := make([][]*modular.Channel, lfGroups)
 	e.workers.Each(lfGroups, func(i int) { channels[i] = e.dcChannels(e.area(i, along, lfGroupBlocks)) })
-	dc := e.chooseTree(channels)
+	dc := modular.Learn(e.workers, channels)
 	s.tree = (&modular.Decision{Property: modular.PropertyStream, Split: int32(lfGroups),
 		Above: &modular.Decision{Property: modular.PropertyStream, Split: int32(tables - 1),
 			Above: &modular.Decision{Predictor: modular.PredictGradient},
@@ -308,142 +305,4 @@ func (e *encoder) tableChannels() []*modular.Channel {
 		out = append(out, ch)
 	}
 	return out
-}
-
-// chooseTree returns the tree of DC coefficients.
-func (e *encoder) chooseTree(channels [][]*modular.Channel) *modular.Decision {
-	n := 0
-	for _, group := range channels {
-		for _, ch := range group {
-			n += len(ch.Samples)
-		}
-	}
-	if n < smallPlanes {
-		return smallTree(channels[0])
-	}
-	cuts := []int32{-500, -392, -255, -191, -127, -95, -63, -47, -31, -23, -15, -11, -7, -4, -3, -1, 0, 1, 3, 5, 7, 11, 15, 23, 31, 47, 63, 95, 127, 191, 255, 392, 500}
-	return &modular.Decision{Property: modular.PropertyChannel, Split: 0,
-		Above: modular.Splits(modular.PropertyWeighted, cuts, modular.PredictWeighted),
-		Below: modular.Splits(modular.PropertyWeighted, cuts, modular.PredictWeighted)}
-}
-
-// smallPlanes is the number of DC coefficients below which a tree may cost more than it
-// saves.
-const smallPlanes = 1 << 13
-
-// smallTree is the tree for few samples of one LF group that takes the fewest bits.
-func smallTree(channels []*modular.Channel) *modular.Decision {
-	var best *modular.Decision
-	lowest := 0
-	for _, cuts := range [][]int32{{}, {0}, {-31, -7, 0, 7, 31}, {-127, -63, -31, -15, -7, -3, 0, 3, 7, 15, 31, 63, 127}} {
-		for _, predictor := range []int{modular.PredictWeighted, modular.PredictGradient} {
-			d := modular.Splits(modular.PropertyWeighted, cuts, predictor)
-			for _, tree := range []*modular.Decision{d, {Property: modular.PropertyChannel, Split: 0, Above: d, Below: d}} {
-				w := &bits.Writer{}
-				modular.Write(w, tree.Tree(), channels)
-				if best == nil || w.Len() < lowest {
-					best, lowest = tree, w.Len()
-				}
-			}
-		}
-	}
-	return best
-}
-
-// groupTokens appends the AC coefficients of a group.
-func (e *encoder) groupTokens(a area, tokens []entropy.Token) []entropy.Token {
-	buckets := make([]uint8, a.wide()*a.high())
-	offsets := e.dcOffsets()
-	e.buckets(e.blocks, a, buckets, &offsets)
-	var counts [3][2][groupBlocks]uint8 // of coefficients, in this row and the one above
-	var maps [3][]uint8
-	var d dense
-	for c := range maps {
-		maps[c] = e.blocks.of(c)
-	}
-	for y := a.y0; y < a.y1; y++ {
-		for x := a.x0; x < a.x1; x++ {
-			for _, c := range codingOrder {
-				p := &e.planes[c]
-				sx, sy := x>>p.hshift, y>>p.vshift
-				if sx<<p.hshift != x || sy<<p.vshift != y {
-					continue
-				}
-				gx, gy := sx-a.x0>>p.hshift, sy-a.y0>>p.vshift
-				row := counts[c][gy&1][:]
-				var above []uint8
-				if gy > 0 {
-					above = counts[c][1-gy&1][:]
-				}
-				context := int(maps[c][buckets[(y-a.y0)*a.wide()+x-a.x0]])
-				predicted := predictCount(row, above, gx)
-				if p.Component == nil {
-					tokens = append(tokens, entropy.MakeToken(context+e.blocks.count*countContext(predicted), 0))
-					continue
-				}
-				b := &p.Blocks[sy*p.Wide+sx]
-				var list scanned
-				if factor := e.chroma.of(c, x, y); factor != 0 {
-					d.load(b, e.values(b))
-					luma := &e.planes[1].Blocks[sy*p.Wide+sx]
-					d.addLuma(luma, e.values(luma), factor, &e.chroma.scale[index(c)], -1)
-					list.scan(d.mask, &d.values, &e.places[c])
-				} else {
-					list.scanBlock(b.Mask, e.values(b), &e.places[c])
-				}
-				row[gx] = uint8(mathbits.OnesCount64(list.mask))
-				tokens = list.tokens(tokens, e.blocks.count, context, predicted)
-			}
-		}
-	}
-	return tokens
-}
-
-// scanned is the AC coefficients of a block by their places in the order of coding.
-type scanned struct {
-	mask   uint64
-	values [64]int16 // those that the mask names
-}
-
-func (s *scanned) scanBlock(mask uint64, values []int16, places *[64]uint8) {
-	for i := 0; mask != 0; mask, i = mask&(mask-1), i+1 {
-		at := places[mathbits.TrailingZeros64(mask)] & 63
-		s.values[at] = values[i]
-		s.mask |= 1 << at
-	}
-}
-
-func (s *scanned) scan(mask uint64, values *[64]int16, places *[64]uint8) {
-	for ; mask != 0; mask &= mask - 1 {
-		k := mathbits.TrailingZeros64(mask) & 63
-		at := places[k] & 63
-		s.values[at] = values[k]
-		s.mask |= 1 << at
-	}
-}
-
-// tokens appends the tokens of the block: the number of its coefficients, then all up to
-// the last that is not zero.
-func (s *scanned) tokens(tokens []entropy.Token, n, context, predicted int) []entropy.Token {
-	left := mathbits.OnesCount64(s.mask)
-	tokens = append(tokens, entropy.MakeToken(context+n*countContext(predicted), uint32(left)))
-	base := n*countContexts + coefContexts*context
-	before := 1
-	if left > 4 {
-		before = 0
-	}
-	k := 1
-	for m := s.mask; m != 0; m &= m - 1 {
-		at := mathbits.TrailingZeros64(m) & 63
-		own := base + int(leftContext[left])
-		for ; k < at; k++ {
-			tokens = append(tokens, entropy.MakeToken(own+int(placeContext[k])+before, 0))
-			before = 0
-		}
-		tokens = append(tokens, entropy.MakeToken(own+int(placeContext[at])+before, bits.Unsigned(int32(s.values[at]))))
-		before = 1
-		left--
-		k++
-	}
-	return tokens
 }
