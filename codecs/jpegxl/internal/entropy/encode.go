@@ -248,11 +248,7 @@ func (c *Code) WriteStreams(writers []*bits.Writer, streams [][]Token) {
 		for _, l := range active {
 			left = min(left, len(l.tokens))
 		}
-		for range left {
-			for _, l := range active {
-				c.writeLast(l)
-			}
-		}
+		c.writeLast(active, left)
 		active = slices.DeleteFunc(active, func(l *lane) bool { return len(l.tokens) == 0 })
 	}
 	for i, w := range writers {
@@ -272,58 +268,58 @@ type lane struct {
 	words  []uint32
 }
 
-// writeLast writes the last token that is left, unless a repetition was written with it.
-func (c *Code) writeLast(l *lane) {
-	if len(l.tokens) == 0 {
-		return
+// writeLast writes the last n tokens of each lane, all of which have as many.
+func (c *Code) writeLast(lanes []*lane, n int) {
+	symbols, bases, places := c.symbols, c.bases, c.places
+	for range n {
+		for _, l := range lanes {
+			last := len(l.tokens) - 1
+			t := l.tokens[last]
+			l.tokens = l.tokens[:last]
+			if t.repeats() {
+				c.expand(l, int(t.value()))
+				continue
+			}
+			v := t.value()
+			var sym, raw uint32
+			var length uint
+			if v < uint32(len(smallTokens)) {
+				small := smallTokens[v]
+				sym, raw, length = uint32(small&0xff), uint32(small>>16), uint(small>>8&0xff)
+			} else {
+				sym, raw, length = standard.token(v)
+			}
+			symbol := &symbols[bases[t.context()]+sym]
+			state, freq := l.state, symbol.freq
+			// shed is 16 where state>>20 >= freq, else 0.
+			shed := uint(int64(uint64(freq)<<(32-logTotal)-1-uint64(state))>>63) & 16
+			acc := (l.acc<<(length&31)|uint64(raw))<<shed | uint64(state&(1<<shed-1))
+			l.acc = acc
+			bits := l.n + length + shed
+			if bits >= 32 {
+				bits -= 32
+				l.words = append(l.words, uint32(acc>>(bits&31)))
+			}
+			l.n = bits
+			state >>= shed
+			q := state
+			if symbol.reciprocal != 0 {
+				high, _ := mathbits.Mul64(uint64(state), symbol.reciprocal)
+				q = uint32(high)
+			}
+			l.state = q<<logTotal | uint32(places[symbol.first+state-q*freq])
+		}
 	}
-	t := l.tokens[len(l.tokens)-1]
-	l.tokens = l.tokens[:len(l.tokens)-1]
-	if t.repeats() {
-		c.repeat(l, int(t.value()))
-		return
-	}
-	c.write(l, t)
 }
 
-// repeat writes the last token that is left n times, without taking it. The only symbol
-// of a distribution takes no bits.
-func (c *Code) repeat(l *lane, n int) {
+// expand replaces a repetition of the last token that is left by n tokens. The only symbol
+// of a distribution takes no bits, and needs no tokens.
+func (c *Code) expand(l *lane, n int) {
 	t := l.tokens[len(l.tokens)-1]
 	if v := t.value(); v < 1<<standard.split && c.freqs[c.clusters[t.context()]][v] == total {
 		return
 	}
-	for range n {
-		c.write(l, t)
-	}
-}
-
-func (c *Code) write(l *lane, t Token) {
-	v := t.value()
-	var sym, raw uint32
-	var length uint
-	if v < uint32(len(smallTokens)) {
-		small := smallTokens[v]
-		sym, raw, length = uint32(small&0xff), uint32(small>>16), uint(small>>8&0xff)
-	} else {
-		sym, raw, length = standard.token(v)
-	}
-	symbol := &c.symbols[c.bases[t.context()]+sym]
-	state, freq := l.state, symbol.freq
-	// shed is 16 where state>>20 >= freq, else 0.
-	shed := uint(int64(uint64(freq)<<(32-logTotal)-1-uint64(state))>>63) & 16
-	l.acc = (l.acc<<(length&31)|uint64(raw))<<shed | uint64(state&(1<<shed-1))
-	if l.n += length + shed; l.n >= 32 {
-		l.n -= 32
-		l.words = append(l.words, uint32(l.acc>>(l.n&31)))
-	}
-	state >>= shed
-	q := state
-	if symbol.reciprocal != 0 {
-		high, _ := mathbits.Mul64(uint64(state), symbol.reciprocal)
-		q = uint32(high)
-	}
-	l.state = q<<logTotal | uint32(c.places[symbol.first+state-q*freq])
+	l.tokens = slices.Concat(l.tokens, slices.Repeat([]Token{t}, n))
 }
 
 // WriteMap writes a map of contexts that stands alone; see [Map].
