@@ -100,10 +100,12 @@ func beyond(t testing.TB) map[string][]byte {
 	table := append([]byte("\xff\xdb\x00\x43\x00"), bytes.Repeat([]byte{7}, 64)...)
 	again := slices.Concat(photo[:at], table, photo[at:])
 	long := slices.Concat(photo, bytes.Repeat([]byte("a film \xff\xd9 behind the picture "), 160<<10))
+	scanless := treeFile(t, "codecs/jpegxl/testdata/scanless.jpg")
 	if testing.Short() {
-		return map[string][]byte{"a table defined twice": again}
+		return map[string][]byte{"a table defined twice": again, "no scan": scanless}
 	}
 	return map[string][]byte{
+		"no scan":                     scanless,
 		"a table defined twice":       again,
 		"5 MB behind the end":         long,
 		"standard library, grey":      made(t, 90, 70, 80, true, true),

@@ -61,15 +61,16 @@ type Header struct {
 	Memory int64
 }
 
-// ReadHeader reads the segments of a file up to its first scan.
+// ReadHeader reads the segments of a file up to its first scan, or to its end: a file without
+// a scan has a header, though nothing can be decoded.
 func ReadHeader(data []byte) (*Header, error) {
 	d := &decoder{data: data}
 	first, err := d.segments()
 	if err != nil {
 		return nil, err
 	}
-	if first != segments.SOS {
-		return nil, malformed("it holds no scan")
+	if first != segments.SOS && len(d.components) == 0 {
+		return nil, malformed("it holds no frame")
 	}
 	return &Header{Width: d.width, Height: d.height, Components: len(d.components), Memory: d.memory()}, nil
 }
