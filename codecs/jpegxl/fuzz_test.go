@@ -6,15 +6,24 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/jpegxl/internal/jpegdata"
 )
 
 // small are JPEG files of several kinds that are short enough to be changed bit by bit.
 func small(t testing.TB) [][]byte {
 	return [][]byte{
 		sample, made(t, 1, 1, 50, false, false), made(t, 9, 7, 90, true, true), made(t, 40, 24, 30, false, false),
-		treeFile(t, "imageio/testdata/good/progressive.jpg"), treeFile(t, "imageio/testdata/good/two-scans.jpg"),
+		treeFile(t, "codecs/jpegxl/testdata/scanless.jpg"), treeFile(t, "imageio/testdata/good/progressive.jpg"), treeFile(t, "imageio/testdata/good/two-scans.jpg"),
 	}
 }
+
+// Inputs of fuzzing stay small, so that many are tried: bytes of a file, pixels, and bytes
+// for the coefficients of a JPEG file.
+const (
+	fuzzBytes        = 1 << 16
+	fuzzPixels       = 1 << 16
+	fuzzCoefficients = 1 << 20
+)
 
 // FuzzEncode takes any bytes for a JPEG file: from what is made of it some JPEG file comes back, or an error.
 func FuzzEncode(f *testing.F) {
@@ -22,6 +31,13 @@ func FuzzEncode(f *testing.F) {
 		f.Add(source)
 	}
 	f.Fuzz(func(t *testing.T, source []byte) {
+		if len(source) > fuzzBytes {
+			return
+		}
+		if _, err := jpegdata.Read(source, fuzzCoefficients); err != nil {
+			checkError(t, codec.FromContainer("jpegxl", err))
+			return
+		}
 		e := Codec{}.Encode(context.Background(), codec.Run{}, []codec.Item{{Source: codec.Source{Format: "jpeg", Data: source}}}, nil)[0]
 		if e.Err != nil {
 			checkError(t, e.Err)
@@ -40,7 +56,10 @@ func FuzzRestore(f *testing.F) {
 		f.Add(encoded(f, source))
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
-		if h, err := (Codec{}).Header(file); err != nil || h.Memory > 1<<28 {
+		if len(file) > fuzzBytes {
+			return
+		}
+		if h, err := (Codec{}).Header(file); err != nil || h.Width*h.Height > fuzzPixels {
 			return
 		}
 		if e := (Codec{}).Restore(context.Background(), codec.Run{}, [][]byte{file})[0]; e.Err != nil {
