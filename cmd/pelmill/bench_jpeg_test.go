@@ -12,34 +12,46 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/pelmill/pelmill/internal/faults"
 	"github.com/pelmill/pelmill/jobs"
 )
 
-// BenchmarkJPEGArchive compresses JPEG files of 2 Mpx with codec jpegxl, 200 of them or as
-// many as JPEGS says, and prints what the stages take: "encode%" and the like are shares of
-// the time of all objects. Where encode and verify are nearly all of it, the cores are the
-// limit; where fetch or store are, the storage is.
+// archivedJPEGs is how many files BenchmarkJPEGArchive has at SCALE=1.
+const archivedJPEGs = 10_000
+
+// BenchmarkJPEGArchive compresses JPEG files of 2 Mpx with codec jpegxl. SCALE is the share
+// of 10,000 files, by default 0.02. It prints what the stages take: "encode%" and the like
+// are shares of the time of all objects. Where encode and verify are nearly all of it, the
+// cores are the limit; where fetch or store are, the storage is. "outside-s" is what the
+// command takes before and after its job ran, and "MiB" what was resident at most.
 func BenchmarkJPEGArchive(b *testing.B) {
-	n := 200
-	if s := os.Getenv("JPEGS"); s != "" {
-		if _, err := fmt.Sscan(s, &n); err != nil {
-			b.Fatalf("JPEGS=%s: %v", s, err)
+	scale := 0.02
+	if text := os.Getenv("SCALE"); text != "" {
+		var err error
+		if scale, err = strconv.ParseFloat(text, 64); err != nil || scale <= 0 {
+			b.Fatalf("SCALE=%s: want a number above 0", text)
 		}
 	}
+	n := max(20, int(scale*archivedJPEGs))
 	dir := b.TempDir()
 	size := writeJPEGs(b, dir, n)
-	var seconds float64
+	var seconds, wall float64
 	var counts jobs.Counts
 	stages := map[string]float64{}
 	for b.Loop() {
 		target := b.TempDir()
 		p := &program{stdout: io.Discard, stderr: io.Discard, env: func(string) (string, bool) { return "", false }}
+		start := time.Now()
 		if code := p.run(b.Context(), []string{"compress", dir, target, "--codec", "jpegxl", "-q"}); code != 0 {
 			b.Fatalf("exit code %d", code)
 		}
+		wall += time.Since(start).Seconds()
 		reports, _ := filepath.Glob(filepath.Join(target, filepath.FromSlash(jobs.JobsDir), "*", "report.json"))
 		if len(reports) != 1 {
 			b.Fatalf("%d reports", len(reports))
@@ -69,9 +81,19 @@ func BenchmarkJPEGArchive(b *testing.B) {
 		b.ReportMetric(100*s/all, stage+"%")
 	}
 	b.ReportMetric(float64(b.N*n)/seconds, "objects/s")
+	b.ReportMetric((wall-seconds)/float64(b.N), "outside-s")
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(usage.Maxrss)/1024, "MiB")
 	b.ReportMetric(float64(b.N*size)/1e6/seconds, "MB/s")
 	b.ReportMetric(100*(1-float64(counts.BytesOut)/float64(counts.BytesIn)), "saving%")
 }
+
+// distinctJPEGs is how many pictures writeJPEGs makes: further files are these with another
+// comment.
+const distinctJPEGs = 200
 
 // writeJPEGs writes n photographs of 1920 x 1080 samples, put together from parts of the
 // Kodak pictures, or made where there are none, and returns their bytes.
@@ -99,7 +121,17 @@ func writeJPEGs(b *testing.B, dir string, n int) (size int) {
 	const width, height = 1920, 1080
 	m := image.NewRGBA(image.Rect(0, 0, width, height))
 	rng := rand.New(rand.NewPCG(19, 1))
+	var made [][]byte
 	for i := range n {
+		if i >= distinctJPEGs {
+			comment := fmt.Sprintf("\xff\xfe\x00\x0a%08d", i)
+			file := slices.Concat(made[i%distinctJPEGs][:2], []byte(comment), made[i%distinctJPEGs][2:])
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%05d.jpg", i)), file, 0o666); err != nil {
+				b.Fatal(err)
+			}
+			size += len(file)
+			continue
+		}
 		for y := -rng.IntN(400); y < height; {
 			high := 0
 			for x := -rng.IntN(400); x < width; {
@@ -117,6 +149,7 @@ func writeJPEGs(b *testing.B, dir string, n int) (size int) {
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%05d.jpg", i)), out.Bytes(), 0o666); err != nil {
 			b.Fatal(err)
 		}
+		made = append(made, out.Bytes())
 		size += out.Len()
 	}
 	return size
