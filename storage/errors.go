@@ -62,6 +62,10 @@ func Temporary(err error) bool {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout, 509:
 		return true
+	case http.StatusConflict:
+		if googleStatus(err) != 0 { // another request changes the object or its metadata; the other stores say with a code what is in the way
+			return true
+		}
 	}
 	switch errorCode(err) {
 	case "ConditionalRequestConflict", "OperationAborted", // S3: two writers at once

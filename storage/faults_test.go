@@ -442,6 +442,8 @@ func TestErrorClasses(t *testing.T) {
 		{&smithy.GenericAPIError{Code: "NoSuchBucket"}, false, true, false},
 		{&googleapi.Error{Code: 429}, true, false, false},
 		{&googleapi.Error{Code: 503}, true, false, false},
+		{&googleapi.Error{Code: 409}, true, false, false},
+		{&azcore.ResponseError{StatusCode: 409, ErrorCode: "BlobImmutableDueToPolicy"}, false, false, false},
 		{&googleapi.Error{Code: 403}, false, true, false},
 		{&googleapi.Error{Code: 400}, false, false, false},
 		{&azcore.ResponseError{StatusCode: 503, ErrorCode: "ServerBusy"}, true, false, false},

@@ -49,9 +49,9 @@ func storageRules(kind string) (all []faults.Rule) {
 	}, append(flipped(kind), conflicts(kind, faults.Writes)...)...)
 }
 
-// conflicts is the answer of S3 where conditional writes race; other stores have none that says to try again.
+// conflicts is the answer of S3 and Google where writes race; Azure has none that says to try again.
 func conflicts(kind string, match func(faults.Call) bool) []faults.Rule {
-	if kind != "s3" {
+	if kind == "azblob" {
 		return nil
 	}
 	return []faults.Rule{{Fault: faults.Conflict, Share: 0.3, Match: match}}
