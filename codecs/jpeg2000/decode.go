@@ -37,7 +37,7 @@ func decodeOnDevice(ctx context.Context, run codec.Run, files [][]byte, view cod
 	defer reading.Wait()
 	pixels := make([]int, len(files))
 	d.workers.Each(len(all), func(j int) { pixels[all[j]] = viewPixels(files[all[j]], view) })
-	batches := fileBatching(files).Divide(all, func(i int) int { return pixels[i] })
+	batches := divideFiles(files, all, pixels)
 	d.beside = min(len(batches), besideEachOther)
 	run.Device.Run(ctx, batches, gpu.Work{
 		Device: d.decode,

@@ -66,7 +66,7 @@ const (
 	decodeThreads = 64
 
 	// passWarps is how many warps of the decoder of Part 1 a multiprocessor is to have at once.
-	passWarps = 14
+	passWarps = 10
 
 	tileWidth  = 64 // samples that a block of threads transforms
 	tileHeight = 32

@@ -2,6 +2,7 @@ package jpeg2000
 
 import (
 	"image"
+	"math/bits"
 	"slices"
 	"unsafe"
 
@@ -155,30 +156,49 @@ func (p *devicePasses) words() int {
 	return (int(p.Width) + 7) / 8 * ((int(p.Height) + 3) / 4) * int(p.Depth)
 }
 
-// passClasses are how many classes of code-blocks there are by what they take: by bytes in units of
-// passUnit, the longest first.
-const passUnit, passClasses = 64, 512
-
-func passClass(bytes uint32) int { return passClasses - 1 - min(int(bytes)/passUnit, passClasses-1) }
-
-// passOrder is where the code-blocks of lists go, the next of each class, by lists: those of a warp
-// are to take about as long, and those that take longest begin.
-func passOrder(lists []*passList, each func(n int, f func(i int))) [][passClasses]int {
-	next := make([][passClasses]int, len(lists))
-	each(len(lists), func(k int) {
-		for _, n := range lists[k].bytes {
-			next[k][passClass(n)]++
-		}
-	})
-	at := 0
-	for c := range passClasses {
-		for k := range next {
-			n := next[k][c]
-			next[k][c] = at
-			at += n
+// passOrder is where the code-blocks of lists go, n in all, one list after the other: those of a warp
+// are to have as many passes, which they begin together, and as many bytes, and those that take longest
+// begin.
+func passOrder(lists []*passList, n int) []int32 {
+	const digit = 11 // bits, of a key two, so that a list is sorted by counting
+	most := uint32(0)
+	for _, l := range lists {
+		for _, bytes := range l.bytes {
+			most = max(most, bytes)
 		}
 	}
-	return next
+	shift := max(0, bits.Len32(most)-(2*digit-7)) // 7 bits are for the passes
+	keys, order := make([]uint32, 0, n), make([]int32, n)
+	for _, l := range lists {
+		for i := range l.blocks {
+			keys = append(keys, 1<<(2*digit)-1-(l.blocks[i].Passes<<(2*digit-7)|l.bytes[i]>>shift))
+		}
+	}
+	for i := range order {
+		order[i] = int32(i)
+	}
+	sorted := make([]int32, n)
+	for _, low := range []int{0, digit} {
+		var next [1 << digit]int32
+		for _, k := range keys {
+			next[k>>low%(1<<digit)]++
+		}
+		at := int32(0)
+		for d, count := range next {
+			next[d] = at
+			at += count
+		}
+		for _, i := range order {
+			d := &next[keys[i]>>low%(1<<digit)]
+			sorted[*d] = i
+			*d++
+		}
+		order, sorted = sorted, order
+	}
+	for at, i := range order {
+		sorted[i] = int32(at)
+	}
+	return sorted
 }
 
 // passLanes is how many lanes of a warp have a code-block, of n: as few as let the multiprocessors,
@@ -194,11 +214,11 @@ func (b *batch) passLanes(n int) int {
 // the components of each list are.
 func (b *batch) decodePasses(lists []*passList, bases func(list, component int) gpu.Ptr) error {
 	n, coded, work, segments, words := 0, gpu.Layout{}, 0, 0, 0
-	type start struct{ coded, work, segments int }
+	type start struct{ coded, work, segments, block int }
 	starts := make([]start, len(lists))
 	var parts []gpu.Part
 	for k, l := range lists {
-		starts[k] = start{coded.Take(l.coded), work, segments}
+		starts[k] = start{coded.Take(l.coded), work, segments, n}
 		for _, p := range l.parts {
 			parts = append(parts, gpu.Part{At: starts[k].coded + p.At, Bytes: p.Bytes})
 		}
@@ -233,7 +253,7 @@ func (b *batch) decodePasses(lists []*passList, bases func(list, component int) 
 	if err != nil {
 		return err
 	}
-	next := passOrder(lists, b.pool.First().Each)
+	order := passOrder(lists, n)
 	b.pool.First().Each(len(lists), func(k int) {
 		l, s := lists[k], starts[k]
 		copy(passes[s.segments:], l.segments)
@@ -242,15 +262,14 @@ func (b *batch) decodePasses(lists []*passList, bases func(list, component int) 
 			for i >= l.components[c] {
 				c++
 			}
-			at := &next[k][passClass(l.bytes[i])]
+			at := int(order[s.block+i])
 			d := l.blocks[i]
 			d.Data += data.Ptr + gpu.Ptr(s.coded)
 			d.Segments += index.Ptr + gpu.Ptr(4*s.segments)
 			d.Bits += memory.Ptr + gpu.Ptr(s.work)
-			d.Memory = memory.Ptr + gpu.Ptr(work+*at/lanes*group+*at%lanes*size)
+			d.Memory = memory.Ptr + gpu.Ptr(work+at/lanes*group+at%lanes*size)
 			d.Coefficients += bases(k, c)
-			blocks[*at] = d
-			*at++
+			blocks[at] = d
 		}
 	})
 	if err := b.stream.Upload(list, 0, gpu.Bytes(blocks)); err != nil {

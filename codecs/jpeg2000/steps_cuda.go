@@ -44,14 +44,32 @@ func hasPart1(files [][]byte) bool {
 	return false
 }
 
-// fileBatching is the division of a call's files. Decoding a code-block of Part 1 takes a thread
-// 20 milliseconds, be they few or as many as there are in 64 megapixels, so that batches are as few
-// as a card needs to begin with one while others are copied.
-func fileBatching(files [][]byte) gpu.Batching {
+// htFileBatching is that for files with High Throughput code-blocks: few images are as many batches as
+// there are lanes.
+var htFileBatching = gpu.Batching{Calls: 16, Least: 13 << 19, Most: 32 << 20, Items: 512}
+
+// passFileBatching is that for files with code-blocks of Part 1. Decoding one takes a thread some
+// milliseconds, be they few or as many as there are in 64 megapixels, so that batches are as few as a card
+// needs to begin with one while others are copied.
+var passFileBatching = gpu.Batching{Calls: 6, Least: 16 << 20, Most: 96 << 20, Items: 4096}
+
+// divideFiles divides files of a call, of which pixels says how large each is, into batches that are
+// about as large as each other: the last of them ends the call.
+func divideFiles(files [][]byte, list, pixels []int) [][]int {
+	b := htFileBatching
 	if hasPart1(files) {
-		return gpu.Batching{Calls: 6, Least: 16 << 20, Most: 96 << 20, Items: passBatching.Items}
+		b = passFileBatching
 	}
-	return batching
+	all, largest := 0, 0
+	for _, i := range list {
+		all, largest = all+pixels[i], max(largest, pixels[i])
+	}
+	if most := min(max(all/b.Calls, b.Least), b.Most); all > most {
+		n := (all + most - 1) / most
+		even := min(all/n+largest, b.Most)
+		b.Least, b.Most = even, even
+	}
+	return b.Divide(list, func(i int) int { return pixels[i] })
 }
 
 // besideEachOther is how many batches a device has at once, with lanes as they are by default.
