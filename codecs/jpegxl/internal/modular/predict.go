@@ -297,7 +297,11 @@ func (p *predictor) weightedRow(y int, sample func(x int, leaf *Node, guess int3
 		}
 		v := sample(x, leaf, guess)
 
-		now[x], w = v, int64(v)
+		// When a tree is learned, other bands read this row: samples that are there already are not written.
+		if now[x] != v {
+			now[x] = v
+		}
+		w = int64(v)
 		v8 := w << 3
 		e[x] = int32(all - v8)
 		tw = int64(e[x])
