@@ -72,7 +72,8 @@ func TestKinds(t *testing.T) {
 		{"pdf", []byte("%PDF-1.7\n"), true, "PDF"},
 		{"heic", []byte("\x00\x00\x00\x18ftypheic\x00\x00"), true, "heic"},
 		{"jpeg 2000", []byte("\x00\x00\x00\x0cjP  \r\n\x87\n"), false, "no codestream"},
-		{"dicom", append(append(make([]byte, 128), "DICM"...), 2, 0, 0, 0), true, "transfer syntax"},
+		{"dicom cut in its meta information", append(append(make([]byte, 128), "DICM"...), 2, 0, 0, 0), false, "ends with its file meta information"},
+		{"dicom without a transfer syntax", append(append(make([]byte, 128), "DICM"...), "\x08\x00\x60\x00CS\x02\x00CT"...), true, "transfer syntax"},
 		{"gzip of text", zip([]byte("hello")), true, "gzip"},
 		{"big tiff", []byte("II+\x00\x08\x00\x00\x00"), false, "ends in the middle"},
 
