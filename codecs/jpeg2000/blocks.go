@@ -73,26 +73,36 @@ func decodeBlocks[T wavelet.Sample](d *decoder, t *codestream.TileComponent, pre
 		}
 	}
 	bits := d.stream.Size.Components[t.Index].Bits
-	var failed atomic.Bool
+	// The error is that of the first malformed code-block, whoever finds another one earlier: spans begin in their order, and
+	// those before it go on.
+	var end atomic.Int64
+	end.Store(int64(len(tasks)))
 	errs := make([]error, len(tasks))
 	d.pool.Spans(len(tasks), blocksAtOnce, func(lo, hi int) {
 		s := blockScratches.Get().(*blockScratch)
 		defer blockScratches.Put(s)
-		for i := lo; i < hi && !failed.Load(); i++ {
+		for i := lo; i < hi && int64(i) < end.Load(); i++ {
 			if errs[i] = decodeTask(s, t.Coding, bits, &tasks[i], store); errs[i] != nil {
-				failed.Store(true)
+				lower(&end, int64(i))
 			}
 		}
 		if d.ctx.Err() != nil {
-			failed.Store(true)
+			end.Store(0)
 		}
 	})
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
+	if err := d.ctx.Err(); err != nil {
+		return err
 	}
-	return d.ctx.Err()
+	if i := end.Load(); i < int64(len(tasks)) {
+		return errs[i]
+	}
+	return nil
+}
+
+// lower makes v at most n.
+func lower(v *atomic.Int64, n int64) {
+	for old := v.Load(); n < old && !v.CompareAndSwap(old, n); old = v.Load() {
+	}
 }
 
 func appendTasks[T wavelet.Sample](tasks []blockTask[T], band *packet.Band, into *bandPart[T]) []blockTask[T] {
