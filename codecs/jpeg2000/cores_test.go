@@ -63,3 +63,22 @@ func TestTheFirstErrorCounts(t *testing.T) {
 		t.Errorf("the error is %v", got)
 	}
 }
+
+// However many tiles and trials an image has, no more pieces of memory for the bytes of code-blocks are left with room in them
+// than there are goroutines.
+func TestChunksServeTheWholeImage(t *testing.T) {
+	m := pattern(shape(360, 270, 3, 8, false))
+	for _, pairs := range [][]string{{"tile=100x60", "block=4x16"}, {"effort=best"}, {"mode=ht", "tile=120x90"}} {
+		o, err := Codec{}.Options(pairs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &encoder{ctx: t.Context(), workers: pool.Of(4), image: m, options: o.(*Options)}
+		if _, err := e.chosen(); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(e.chunks.list); n == 0 || n > e.workers.Size() {
+			t.Errorf("%q: %d pieces of memory are left for %d goroutines", pairs, n, e.workers.Size())
+		}
+	}
+}

@@ -108,6 +108,7 @@ type encoder struct {
 	image   *raster.Image
 	options *Options
 	cache   blockCache // nil without trials
+	chunks  codedChunks
 }
 
 // choice is what an encoder may choose.

@@ -92,9 +92,9 @@ func (e *encoder) encodeBlocks(main *codestream.Main, tile *codestream.Tile, ban
 	for i := range todo {
 		*todo[i].out = &made[i]
 	}
-	chunks := codedChunks{size: min(mostChunk, roomForBlock*(len(todo)+1))}
+	size := min(mostChunk, roomForBlock*(len(todo)+1))
 	e.workers.Spans(len(todo), atOnce, func(lo, hi int) {
-		chunk := chunks.take()
+		chunk := e.chunks.take(size)
 		switch {
 		case e.ctx.Err() != nil:
 		case hi-lo == 2:
@@ -102,7 +102,7 @@ func (e *encoder) encodeBlocks(main *codestream.Main, tile *codestream.Tile, ban
 		default:
 			chunk = encodeBlock(&todo[lo], chunk)
 		}
-		chunks.give(chunk)
+		e.chunks.give(chunk)
 	})
 	if e.cache != nil {
 		for _, t := range todo {
@@ -150,10 +150,9 @@ func unitOf(p *codestream.Params, t *codestream.TileComponent, band *codestream.
 }
 
 // codedChunks are memory for the bytes of code-blocks, which are many and small. A goroutine appends those of a
-// block to a chunk that it has for itself.
+// block to a chunk that it has for itself. Those of an image are one after the other's, of all tiles and trials: each may
+// be small, and as many chunks as there are goroutines would be left with little in them.
 type codedChunks struct {
-	size int
-
 	mu   sync.Mutex
 	list [][]byte
 }
@@ -165,12 +164,13 @@ const (
 	mostChunk    = 64 << 10
 )
 
-func (c *codedChunks) take() []byte {
+// take returns a chunk with room for a block, a new one of so many bytes if there is none.
+func (c *codedChunks) take(size int) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := len(c.list)
 	if n == 0 {
-		return make([]byte, 0, c.size)
+		return make([]byte, 0, size)
 	}
 	chunk := c.list[n-1]
 	c.list = c.list[:n-1]
