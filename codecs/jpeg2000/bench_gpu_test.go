@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -149,8 +150,8 @@ type cardRow struct {
 }
 
 // benchmarkCard prints how fast images in pinned memory become files, and these images again, with
-// results in pinned memory that is used again and again, as the benchmark of nvJPEG2000 has them,
-// and in new memory; with what is required, the rates of nvJPEG2000 where its benchmark is at hand,
+// results in pinned memory that is used again and again, as the benchmark of nvJPEG2000 has them, a
+// call alone and with others at the same time, and in new memory; with what is required, the rates of nvJPEG2000 where its benchmark is at hand,
 // and those of the CPU with all its cores.
 func benchmarkCard(b *testing.B, mode string, rows []cardRow) {
 	dev := gputest.Device(b, nil)
@@ -169,6 +170,8 @@ func benchmarkCard(b *testing.B, mode string, rows []cardRow) {
 		encode, decode, size := r.rates(b, codec.Run{Device: dev, Alloc: results.Alloc}, results, o, images, 8)
 		fmt.Printf("%-24s %-10s %9.2f %9s %9.2f %9s %8.3f\n", name, "this", rate(encode), r.encode, rate(decode), r.decode, 8*float64(size)/pixels)
 		results.Free()
+		encode, decode = r.ratesAtOnce(b, dev, o, images, 6)
+		fmt.Printf("%-24s %-10s %9.2f %9s %9.2f %9s\n", name, fmt.Sprint(callsAtOnce, " calls"), rate(encode), r.encode, rate(decode), r.decode)
 		encode, decode, _ = r.rates(b, codec.Run{Device: dev}, nil, o, images, 6)
 		fmt.Printf("%-24s %-10s %9.2f %9s %9.2f\n", name, "new memory", rate(encode), "", rate(decode))
 		if encode, decode, err := r.nvJPEG2000(b, mode, images[0]); err != nil {
@@ -228,6 +231,57 @@ func (r *cardRow) rates(b *testing.B, run codec.Run, results *gputest.Results, o
 		}
 	}
 	return encode, decode, total(files)
+}
+
+// callsAtOnce is how many calls for a card the worker has at a time.
+const callsAtOnce = 2
+
+// ratesAtOnce is the time that a call takes, of several that each of callsAtOnce goroutines makes one after the
+// other, of encoding the images and of decoding their files: the best of some rounds.
+func (r *cardRow) ratesAtOnce(b *testing.B, dev *gpu.Device, o codec.Options, images []*raster.Image, rounds int) (encode, decode time.Duration) {
+	const calls = 3 // of a goroutine in a round
+	var files, samples [callsAtOnce]gputest.Results
+	var coded [callsAtOnce][][]byte
+	for k := range callsAtOnce {
+		files[k].Device, samples[k].Device = dev, dev
+		defer files[k].Free()
+		defer samples[k].Free()
+	}
+	each := func(call func(k int)) time.Duration {
+		start := time.Now()
+		var all sync.WaitGroup
+		for k := range callsAtOnce {
+			all.Go(func() {
+				for range calls {
+					call(k)
+				}
+			})
+		}
+		all.Wait()
+		return time.Since(start) / (calls * callsAtOnce)
+	}
+	encode, decode = time.Hour, time.Hour
+	for range rounds {
+		encode = min(encode, each(func(k int) {
+			files[k].Reuse()
+			coded[k] = coded[k][:0]
+			for _, e := range (Codec{}).Encode(b.Context(), codec.Run{Device: dev, Alloc: files[k].Alloc}, codec.Items(images...), o) {
+				if e.Err != nil {
+					b.Error(e.Err)
+				}
+				coded[k] = append(coded[k], e.Data)
+			}
+		}))
+		decode = min(decode, each(func(k int) {
+			samples[k].Reuse()
+			for _, d := range (Codec{}).Decode(b.Context(), codec.Run{Device: dev, Alloc: samples[k].Alloc}, coded[k], nil) {
+				if d.Err != nil {
+					b.Error(d.Err)
+				}
+			}
+		}))
+	}
+	return encode, decode
 }
 
 // benchImage is made of photographs side by side where they are at hand, as the benchmark

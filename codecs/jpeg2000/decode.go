@@ -5,10 +5,12 @@ import (
 	"sync"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/volume"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/internal/container"
 	"github.com/pelmill/pelmill/internal/container/exif"
+	"github.com/pelmill/pelmill/internal/container/jp2"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -36,7 +38,9 @@ func decodeOnDevice(ctx context.Context, run codec.Run, files [][]byte, view cod
 	reading.Go(d.read)
 	defer reading.Wait()
 	pixels := make([]int, len(files))
-	d.workers.Each(len(all), func(j int) { pixels[all[j]] = viewPixels(files[all[j]], view) })
+	for _, i := range all {
+		pixels[i] = batchPixels(files[i], view)
+	}
 	batches := divideFiles(files, all, pixels)
 	d.beside = min(len(batches), besideEachOther)
 	run.Device.Run(ctx, batches, gpu.Work{
@@ -60,6 +64,19 @@ func decodeOnDevice(ctx context.Context, run codec.Run, files [][]byte, view cod
 		},
 	})
 	return out
+}
+
+// batchPixels is viewPixels of a file for the division of a call into batches. Every lane waits for it, so that of
+// whole images of up to four components it believes the marker segment SIZ.
+func batchPixels(file []byte, view codec.View) int {
+	if view == (codec.View{}) {
+		if boxes, err := jp2.Parse(file); err == nil {
+			if w, h, ok := codestream.ImageSize(boxes.Codestream); ok && max(w, h) <= maxSide {
+				return max(1, w*h)
+			}
+		}
+	}
+	return viewPixels(file, view)
 }
 
 // viewPixels is the number of pixels of a view, 1 if it has none that can be decoded.

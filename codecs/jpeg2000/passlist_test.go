@@ -3,8 +3,12 @@ package jpeg2000
 import (
 	"cmp"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/pelmill/pelmill/codecs/codec"
 )
 
 // The code-blocks of lists change places only: those with more passes come first, among them
@@ -48,7 +52,7 @@ func TestPassOrder(t *testing.T) {
 }
 
 // The batches of a call are about as large as each other, and none is larger than it may be.
-func TestDivideFiles(t *testing.T) {
+func TestDivideEvenly(t *testing.T) {
 	for n := range 300 {
 		r := rand.New(rand.NewPCG(uint64(n), 4))
 		var list, pixels []int
@@ -60,7 +64,7 @@ func TestDivideFiles(t *testing.T) {
 				pixels[i] = 1 + r.IntN(most)
 			}
 		}
-		batches := divideFiles(nil, list, pixels)
+		batches := divideEvenly(passFileBatching, list, pixels)
 		var all []int
 		least, largest := 1<<40, 0
 		for _, b := range batches {
@@ -70,11 +74,39 @@ func TestDivideFiles(t *testing.T) {
 			}
 			all, least, largest = append(all, b...), min(least, size), max(largest, size)
 		}
-		if !slices.Equal(all, list) || largest > max(htFileBatching.Most, most) {
+		if !slices.Equal(all, list) || largest > max(passFileBatching.Most, most) {
 			t.Fatalf("case %d: %d files of at most %d pixels, a batch of %d", n, len(list), most, largest)
 		}
 		if same && len(list) < 100 && least < largest-len(batches)*most {
 			t.Fatalf("case %d: batches of %d and of %d pixels, of files of %d", n, least, largest, most)
+		}
+	}
+}
+
+// For a division, images have their pixels, and files that cannot be decoded some number.
+func TestBatchPixels(t *testing.T) {
+	names, err := filepath.Glob("testdata/*.j*")
+	if err != nil || len(names) == 0 {
+		t.Fatal("no golden files", err)
+	}
+	for _, name := range names {
+		file, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := open(file)
+		for _, v := range []codec.View{{}, {Reduce: 1}} {
+			if err != nil || p.slices > 1 {
+				break // of Part 10, and slices count as the components that they are
+			}
+			if got, want := batchPixels(file, v), viewPixels(file, v); got != want {
+				t.Errorf("%s: %d pixels, want %d", name, got, want)
+			}
+		}
+		for n := range min(len(file), 200) {
+			if batchPixels(file[:n], codec.View{}) < 1 {
+				t.Errorf("%s cut to %d bytes: no pixels", name, n)
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"image"
 	"math"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -44,22 +45,25 @@ func hasPart1(files [][]byte) bool {
 	return false
 }
 
-// htFileBatching is that for files with High Throughput code-blocks: few images are as many batches as
-// there are lanes.
-var htFileBatching = gpu.Batching{Calls: 16, Least: 13 << 19, Most: 32 << 20, Items: 512}
+// htFileBatching is that for files with High Throughput code-blocks: few images are twice as many batches
+// as there are lanes, whose headers are read by and by, and large ones a batch each.
+var htFileBatching = gpu.Batching{Calls: 16, Least: 3 << 20, Most: 32 << 20, Items: 512}
 
 // passFileBatching is that for files with code-blocks of Part 1. Decoding one takes a thread some
 // milliseconds, be they few or as many as there are in 64 megapixels, so that batches are as few as a card
 // needs to begin with one while others are copied.
 var passFileBatching = gpu.Batching{Calls: 6, Least: 16 << 20, Most: 96 << 20, Items: 4096}
 
-// divideFiles divides files of a call, of which pixels says how large each is, into batches that are
-// about as large as each other: the last of them ends the call.
+// divideFiles divides files of a call, of which pixels says how large each is, into batches.
 func divideFiles(files [][]byte, list, pixels []int) [][]int {
-	b := htFileBatching
 	if hasPart1(files) {
-		b = passFileBatching
+		return divideEvenly(passFileBatching, list, pixels)
 	}
+	return htFileBatching.Divide(list, func(i int) int { return pixels[i] })
+}
+
+// divideEvenly makes batches that are about as large as each other: the last of them ends the call.
+func divideEvenly(b gpu.Batching, list, pixels []int) [][]int {
 	all, largest := 0, 0
 	for _, i := range list {
 		all, largest = all+pixels[i], max(largest, pixels[i])
@@ -341,6 +345,7 @@ func newDeviceDecoder(ctx context.Context, run codec.Run, workers *pool.Pool, fi
 func (d *deviceDecoder) read() {
 	d.workers.Each(len(d.files), func(i int) {
 		defer close(d.ready[i])
+		runtime.Gosched() // a lane that comes back from the driver needs one of the cores, all of which read
 		if d.ctx.Err() == nil {
 			d.decoded[i] = prepareDecoding(d.files[i], d.view)
 		}

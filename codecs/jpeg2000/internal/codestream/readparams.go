@@ -1,6 +1,7 @@
 package codestream
 
 import (
+	"encoding/binary"
 	"image"
 	"slices"
 
@@ -40,6 +41,19 @@ func readSize(s *segment) (Size, error) {
 		}
 	}
 	return z, z.check()
+}
+
+// ImageSize is the size of the image on the reference grid as a codestream begins, with SOC and SIZ, of one to four
+// components. Nothing else is read: the rest may be malformed.
+func ImageSize(data []byte) (width, height int, ok bool) {
+	const components = 40 // where their number is
+	if len(data) < components+2 || Marker(binary.BigEndian.Uint16(data)) != SOC || Marker(binary.BigEndian.Uint16(data[2:])) != SIZ {
+		return 0, 0, false
+	}
+	n := binary.BigEndian.Uint16(data[components:])
+	number := func(at int) int { return int(binary.BigEndian.Uint32(data[at:])) }
+	width, height = number(8)-number(16), number(12)-number(20)
+	return width, height, n >= 1 && n <= 4 && width > 0 && height > 0
 }
 
 // check holds the rectangles against each other (B.2, B.3).

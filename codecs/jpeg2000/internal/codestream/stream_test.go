@@ -142,6 +142,26 @@ func TestPackedHeaders(t *testing.T) {
 	}
 }
 
+// The size that is read of the beginning of a codestream is that of its header.
+func TestImageSize(t *testing.T) {
+	for name, m := range mains() {
+		file := build(m, []byte{1, 2, 3})
+		parsed, err := Parse(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, few := parsed.Size.Image.Size(), len(parsed.Size.Components) <= 4
+		if w, h, ok := ImageSize(file); ok != few || ok && image.Pt(w, h) != want {
+			t.Errorf("%s: %d x %d, %v, and %v", name, w, h, ok, want)
+		}
+		for n := range 42 {
+			if _, _, ok := ImageSize(file[:n]); ok {
+				t.Errorf("%s: a size of %d bytes", name, n)
+			}
+		}
+	}
+}
+
 func TestBrokenHeaders(t *testing.T) {
 	good := build(mains()["grey"], []byte{1, 2, 3})
 	change := func(at int, v ...byte) []byte {
