@@ -17,6 +17,7 @@ import (
 const (
 	firstDelay   = time.Second // after an error, doubled up to mostDelay
 	mostDelay    = time.Minute
+	mostOffline  = 5 * time.Second // most where Redis did not answer: what it has lost is fed again after that
 	controlEvery = 2 * time.Second // control.json is read, or every ten ticks if that is shorter
 )
 
@@ -51,7 +52,7 @@ func (s *Scheduler) drive(ctx context.Context, log *slog.Logger, id, target stri
 	delivering.Go(func() { notices.run(nctx) })
 	defer delivering.Wait()
 	defer stop()
-	delay := firstDelay
+	var tries delays
 	for {
 		d := &drive{s: s, log: log, f: folder{b: b, id: id, before: s.before}, notices: notices}
 		began := time.Now()
@@ -69,9 +70,7 @@ func (s *Scheduler) drive(ctx context.Context, log *slog.Logger, id, target stri
 		if errors.Is(err, errKilled) || errors.As(err, &denied) {
 			return err
 		}
-		if time.Since(began) > mostDelay {
-			delay = firstDelay
-		}
+		delay := tries.after(err, time.Since(began))
 		if block, ok := blockOf(err); ok {
 			err = d.wait(ctx, block, delay)
 			if ctx.Err() != nil {
@@ -83,8 +82,24 @@ func (s *Scheduler) drive(ctx context.Context, log *slog.Logger, id, target stri
 			d.note(ctx, err.Error())
 			sleep(ctx, delay)
 		}
-		delay = min(2*delay, mostDelay)
 	}
+}
+
+// delays are the waits between the tries of a job that ends in errors.
+type delays struct{ next time.Duration }
+
+// after is how long to wait after a try that took so long and ended with err. Redis may go away again and again: that
+// makes no wait longer, as nothing is known of why the job did not move in between.
+func (d *delays) after(err error, took time.Duration) time.Duration {
+	if took > mostDelay || d.next == 0 {
+		d.next = firstDelay
+	}
+	delay := d.next
+	if errors.Is(err, queue.ErrUnreachable) {
+		delay = min(delay, mostOffline)
+	}
+	d.next = min(2*delay, mostDelay)
+	return delay
 }
 
 // errKilled is what tests let a write fail with, to stand for the end of the

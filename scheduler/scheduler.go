@@ -25,6 +25,7 @@ const (
 	leaseTime    = 15 * time.Second // of a lead; a scheduler that dies is replaced after it
 	scanEvery    = time.Minute      // for unfinished jobs in the targets given to Run
 	reapEvery    = 5 * time.Second
+	reapLead     = 8 * time.Second  // of the lead of who repairs the queues; short, as the tasks of lost workers wait for it
 	workersEvery = 10 * time.Second // the number of slots is looked up
 	heavyAtOnce  = 2                // jobs that are listed, planned or merged at once; bounds memory
 	smallWindow  = 256              // of the embedded queue
@@ -360,7 +361,7 @@ func (s *Scheduler) lead(ctx context.Context, id, target string, fence int64) {
 // reap repairs the queues. One scheduler at a time does it.
 func (s *Scheduler) reap(ctx context.Context) {
 	for ; ctx.Err() == nil; sleep(ctx, reapEvery) {
-		_, ok, err := s.conn.Lead(ctx, "reaper", s.opts.Holder, s.lease)
+		_, ok, err := s.conn.Lead(ctx, "reaper", s.opts.Holder, reapLead)
 		if err != nil || !ok {
 			continue
 		}

@@ -97,6 +97,20 @@ func TestProgressMovesByObjects(t *testing.T) {
 	}
 }
 
+// A Redis that does not answer is no failure of a chunk, however often that happens: the chunk is tried again soon.
+func TestRedisAwayIsNoFailureOfAChunk(t *testing.T) {
+	c := &fake{}
+	j := newJob(t, "mem://source", "mem://target", c, nil).queued()
+	j.photos(3, 8).plan()
+	w := j.worker(Options{}, c)
+	j.conn.Close()
+	for _, attempt := range []int{1, strayAttempts, 100} {
+		if err := w.handle(j.ctx, j.tasks[0], attempt); !errors.Is(err, queue.ErrLater) {
+			t.Errorf("attempt %d: %v, want %v", attempt, err, queue.ErrLater)
+		}
+	}
+}
+
 // Without Redis the objects are done all the same, and their shard is stored.
 func TestRedisGoesAway(t *testing.T) {
 	var j *job

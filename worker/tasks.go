@@ -75,6 +75,10 @@ func (w *Worker) handle(ctx context.Context, t jobs.Task, attempt int) error {
 	case errors.Is(err, queue.ErrLater):
 		log.Debug("chunk put off, its job is blocked")
 		return queue.ErrLater
+	case errors.Is(err, queue.ErrUnreachable):
+		// Not the chunk has failed. As one that has, it would wait for up to a minute, and in the end stop its job.
+		log.Info("chunk put off, the queue does not answer", "error", err)
+		return queue.ErrLater
 	case errors.As(err, &denied):
 		return w.deny(ctx, t, attempt, denied)
 	case errors.Is(err, errNoChunk), errors.Is(err, errNoJob) && attempt >= strayAttempts:
