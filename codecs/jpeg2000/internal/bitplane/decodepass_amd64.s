@@ -371,12 +371,31 @@ column:
 	TESTL $0x3FFFF, R12
 	JNZ sample
 
-	// The run-length of a column of four with nothing significant around it.
+	// The run-length of a column of four with nothing significant around it. That nothing becomes so is so probable
+	// that it is worth branches: mostly it takes Qe off A and C, with nothing to renormalize.
 	MOVL $const_runLengthContext, AX
 	CONTEXT(AX)
+	MOVQ (R14), DX
+	MOVQ DX, BP
+	ANDQ $-256, BP // Qe
+	MOVQ R9, AX
+	SUBQ BP, AX
+	BTQ $62, AX // A - Qe is at least 0x8000
+	JCC rare
+	CMPQ R10, BP
+	JCS rare
+	MOVQ AX, R9
+	SUBQ BP, R10
+	TESTL $1, DX
+	JZ nextColumn
+	JMP run
+
+rare:
 	DECODE
 	TESTL AX, AX
 	JZ nextColumn
+
+run:
 	MOVL $const_uniformContext, AX
 	CONTEXT(AX)
 	DECODE
