@@ -146,8 +146,8 @@ type step struct {
 	to   model
 }
 
-// explore visits every state that can be reached, calls check with each, and returns how many there are. The first violation is
-// shown with the steps that lead to it.
+// explore visits every state that can be reached, looks for broken promises in each, and returns how many there are. The first
+// violation is shown with the steps that lead to it. From each state all jobs must still be able to end without another fault.
 func explore(t *testing.T, size modelSize) int {
 	t.Helper()
 	var first model
@@ -164,6 +164,7 @@ func explore(t *testing.T, size modelSize) int {
 	}
 	seen := map[model]int{first: 0}
 	states, visits := []model{first}, []visit{{-1, "start"}}
+	var moves []move
 	trace := func(i int) string {
 		var names []string
 		for ; i >= 0; i = visits[i].from {
@@ -179,14 +180,71 @@ func explore(t *testing.T, size modelSize) int {
 			t.Errorf("%s: %s after\n  %s\nin %+v", size.name, why, trace(i), m)
 			return len(states)
 		}
-		for _, s := range append(next, faults...) {
-			if _, ok := seen[s.to]; !ok {
-				seen[s.to] = len(states)
+		for n, s := range append(next, faults...) {
+			to, ok := seen[s.to]
+			if !ok {
+				to = len(states)
+				seen[s.to] = to
 				states, visits = append(states, s.to), append(visits, visit{i, s.name})
+			}
+			if n < len(next) {
+				moves = append(moves, move{int32(i), int32(to)})
 			}
 		}
 	}
+	if i := endless(states, moves, &size); i >= 0 {
+		t.Errorf("%s: I5: without another fault no order of steps ends all jobs after\n  %s\nin %+v", size.name, trace(i), states[i])
+	}
 	return len(states)
+}
+
+// move is a step that is no fault, between states by their numbers.
+type move struct{ from, to int32 }
+
+// endless finds the first state from which no moves lead to the end of all jobs: work that is at rest undone, also where
+// processes go on looking for ever. -1: there is none.
+func endless(states []model, moves []move, size *modelSize) int {
+	first := make([]int32, len(states)+1) // of the moves to a state, in sorted
+	for _, m := range moves {
+		first[m.to+1]++
+	}
+	for i := range states {
+		first[i+1] += first[i]
+	}
+	sorted, at := make([]int32, len(moves)), slices.Clone(first)
+	for _, m := range moves {
+		sorted[at[m.to]] = m.from
+		at[m.to]++
+	}
+	ends := make([]bool, len(states))
+	var open []int32
+	for i := range states {
+		if states[i].ended(size) {
+			ends[i] = true
+			open = append(open, int32(i))
+		}
+	}
+	for len(open) > 0 {
+		i := open[len(open)-1]
+		open = open[:len(open)-1]
+		for _, from := range sorted[first[i]:first[i+1]] {
+			if !ends[from] {
+				ends[from] = true
+				open = append(open, from)
+			}
+		}
+	}
+	return slices.Index(ends, false)
+}
+
+// ended reports whether all jobs have ended and Redis has nothing of them.
+func (m *model) ended(size *modelSize) bool {
+	for j := range size.sources {
+		if job := &m.jobs[j]; !job.submitted || job.report == stateNone || job.meta {
+			return false
+		}
+	}
+	return true
 }
 
 // wrong says which promise a state breaks; empty for none. stuck: nothing moves any more without a fault.
