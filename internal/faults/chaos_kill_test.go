@@ -118,7 +118,9 @@ func kills(t *testing.T, size int, l *ledger) {
 	id := tr.submit()
 	watch := watchRecovery(tr, id, l)
 	defer watch.end()
-	start := []func() *faults.Process{tr.scheduler, tr.scheduler, tr.worker, tr.worker, tr.worker}
+	// Where Redis keeps nothing, only the target tells schedulers of the job that were all killed before they had looked.
+	scheduler := func() *faults.Process { return tr.scheduler(tr.target) }
+	start := []func() *faults.Process{scheduler, scheduler, tr.worker, tr.worker, tr.worker}
 	var all []*faults.Process
 	for _, s := range start {
 		all = append(all, s())

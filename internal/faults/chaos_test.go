@@ -258,8 +258,12 @@ func (h *totals) take(l *ledger, of uint64, ok bool) {
 	h.Recovery = max(h.Recovery, l.recovery.Seconds())
 }
 
-// roundSeed is the seed of a driver's round.
+// roundSeed is the seed of a driver's round. That of the first is the seed of the night, so that a round is repeated by
+// its own seed and an empty state.
 func roundSeed(of uint64, name string, round uint64) uint64 {
+	if round == 0 {
+		return of
+	}
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d %s %d", of, name, round)
 	return h.Sum64()
@@ -286,7 +290,7 @@ func (n *night) print() {
 		}
 		fmt.Printf("| %s | %d | %s | %d of %d | %s |\n", d.name, h.Counts[countFaults], d.unit, len(h.Failed), h.Rounds, strings.Join(more, ", "))
 		for _, s := range h.Failed {
-			fmt.Printf("failed: CHAOS=%q %s=%d\n", d.name, seed.Variable, s)
+			fmt.Printf("failed, again with: make chaos CHAOS=%q %s=%d CHAOS_STATE=$(mktemp -u)\n", d.name, seed.Variable, s)
 		}
 	}
 }

@@ -177,9 +177,10 @@ func (tr *trial) pelmill(name string, args ...string) *faults.Process {
 	return faults.Start(tr.t, name, tr.env, program(tr.t, "cmd/pelmill"), args...)
 }
 
-func (tr *trial) scheduler() *faults.Process {
+// scheduler starts a scheduler, which looks for unfinished jobs in the targets.
+func (tr *trial) scheduler(targets ...string) *faults.Process {
 	tr.t.Helper()
-	return tr.pelmill("scheduler", "scheduler", "--redis", tr.redis.URL())
+	return tr.pelmill("scheduler", append([]string{"scheduler", "--redis", tr.redis.URL()}, targets...)...)
 }
 
 func (tr *trial) worker() *faults.Process {
