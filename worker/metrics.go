@@ -125,11 +125,17 @@ func (w *Worker) logKey(key, format string) string {
 		sum := sha256.Sum256([]byte(key))
 		return "sha256:" + hex.EncodeToString(sum[:8])
 	case strings.HasPrefix(format, "dicom") || dicomName(key):
-		m := hmac.New(sha256.New, processKey())
-		m.Write([]byte(key))
-		return "hmac:" + hex.EncodeToString(m.Sum(nil)[:8])
+		return HashKey(key)
 	}
 	return key
+}
+
+// HashKey is a keyed hash in place of an object's key. It is the same as long as the process lives, and the one that its
+// log has for a DICOM file.
+func HashKey(key string) string {
+	m := hmac.New(sha256.New, processKey())
+	m.Write([]byte(key))
+	return "hmac:" + hex.EncodeToString(m.Sum(nil)[:8])
 }
 
 // processKey is what keys of DICOM files are hashed with: names of patients could be guessed from plain hashes.

@@ -39,7 +39,8 @@ type Verdict struct {
 	FoundSize   int64  `json:"found_size,omitempty"`   // bytes that are there and not what was recorded
 	FoundSHA256 string `json:"found_sha256,omitempty"` // of them
 
-	Parts []string `json:"-"` // keys of the parts of a series
+	Format string   `json:"-"` // of the source, as the record has it
+	Parts  []string `json:"-"` // keys of the parts of a series
 }
 
 // What can be wrong with a target.
@@ -149,7 +150,7 @@ func (v *verification) object(ctx context.Context, o *object) (alone bool, err e
 	case o.needsToBeAlone(err):
 		return true, nil
 	}
-	verdict := Verdict{Key: o.claim.Key, Target: o.claim.Target, Job: o.claim.Job, FoundSize: o.found.Size, FoundSHA256: o.found.SHA256}
+	verdict := Verdict{Key: o.claim.Key, Target: o.claim.Target, Job: o.claim.Job, Format: o.claim.SourceFormat, FoundSize: o.found.Size, FoundSHA256: o.found.SHA256}
 	for _, p := range o.claim.Parts {
 		verdict.Parts = append(verdict.Parts, p.Key)
 	}

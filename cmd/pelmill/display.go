@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +15,10 @@ import (
 
 	"github.com/pelmill/pelmill/internal/plain"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/raster"
+	"github.com/pelmill/pelmill/scheduler/report"
+	"github.com/pelmill/pelmill/worker"
 )
 
 // snapshot is where a piece of work stands.
@@ -184,19 +188,39 @@ func (d *display) object(r jobs.Result) {
 		}
 	case d.p.quiet:
 	case d.p.verbose:
-		d.say(d.p.objectText(r))
+		d.say(d.p.objectText(nameless(r)))
 	case bad || r.Outcome == jobs.OutcomeUnsupported:
 		d.mu.Lock()
 		d.shown++
 		n := d.shown
 		d.mu.Unlock()
 		if n <= shownFailures {
-			d.say(d.p.objectText(r))
+			d.say(d.p.objectText(nameless(r)))
 		}
 		if n == shownFailures {
 			d.say("further ones are not shown here; pelmill report --failed lists them, -v shows all")
 		}
 	}
+}
+
+// nameless is the record with keyed hashes in place of the keys of a medical image, which may name a patient: what a
+// terminal shows while work goes on ends in logs. A text that may have a key gives way to its class.
+// pelmill report tells both.
+func nameless(r jobs.Result) jobs.Result {
+	if !report.Medical(&r) {
+		return r
+	}
+	if r.Error != "" && (r.Outcome == jobs.OutcomeFailed || r.Class == class.Key || strings.Contains(r.Error, path.Base(r.Key))) {
+		r.Error = r.Class + "; pelmill report has the text"
+	}
+	if strings.Contains(r.Note, path.Base(r.Key)) {
+		r.Note = ""
+	}
+	r.Key = worker.HashKey(r.Key)
+	if r.Target != "" {
+		r.Target = worker.HashKey(r.Target)
+	}
+	return r
 }
 
 // say prints a line above the bar.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/jobs/class"
+	"github.com/pelmill/pelmill/worker"
 )
 
 // buffer is a bytes.Buffer that several goroutines may use.
@@ -154,5 +155,30 @@ func TestThinSpreads(t *testing.T) {
 	}
 	if got := thin([]string{"a"}, 3); len(got) != 1 {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestDisplayHasNoNamesOfMedicalImages: what is shown while work goes on ends in logs.
+func TestDisplayHasNoNamesOfMedicalImages(t *testing.T) {
+	for _, r := range []jobs.Result{
+		{Key: "DOE^JANE.dcm", Outcome: jobs.OutcomeRejected, Class: "malformed", Error: "it goes over the end"},
+		{Key: "a/DOE^JANE", SourceFormat: "dicom", Outcome: jobs.OutcomeUnsupported, Class: "format", Error: "padding-bits: bits are used"},
+		{Key: "a/DOE^JANE", SourceFormat: "dicom", Outcome: jobs.OutcomeFailed, Class: "storage", Error: "get \"a/DOE^JANE\": away"},
+		{Key: "a/DOE^JANE", SourceFormat: "dicom", Outcome: jobs.OutcomeUnsupported, Class: "key", Error: "no room for DOE"},
+		{Key: "a/DOE^JANE.nii.gz", Outcome: jobs.OutcomeRejected, Class: "malformed", Error: "DOE^JANE.nii.gz is damaged"},
+		{Key: "DOE^JANE.dcm", Target: "DOE^JANE.dcm", Outcome: jobs.OutcomeCompressed},
+		{Key: "DOE^JANE.dcm", Target: "DOE^JANE.dcm", Outcome: jobs.OutcomeKept, Note: "DOE^JANE.dcm was there"},
+	} {
+		var errs buffer
+		d := (&program{stderr: &errs, verbose: true}).display(time.Hour)
+		d.object(r)
+		d.close()
+		text := errs.String()
+		if strings.Contains(text, "DOE") || !strings.Contains(text, worker.HashKey(r.Key)) {
+			t.Errorf("%q", text)
+		}
+		if content := r.Outcome != jobs.OutcomeFailed && r.Class != "key" && !strings.Contains(r.Error, "DOE"); content != strings.Contains(text, r.Error) {
+			t.Errorf("%q", text)
+		}
 	}
 }

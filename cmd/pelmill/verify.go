@@ -207,15 +207,16 @@ func (c *checking) run(ctx context.Context, keys map[string]bool) (worker.Verify
 
 // show shows one result: a bad one, and with -v every one.
 func (v *verification) show(d *display, o worker.Verdict) {
+	r := nameless(jobs.Result{Key: o.Key, Target: o.Target, SourceFormat: o.Format, Outcome: jobs.OutcomeFailed, Class: o.Problem, Error: o.Error})
 	switch {
 	case o.Problem == "" && !v.p.verbose:
 	case v.p.json:
 		v.p.emit(verdictEvent{"object", o})
 	case v.p.quiet:
 	case o.Problem == "":
-		d.say("good: " + v.p.name(o.Target))
+		d.say("good: " + v.p.name(r.Target))
 	default:
-		d.say(fmt.Sprintf("%s: %s: %s", o.Problem, v.p.name(o.Target), o.Error))
+		d.say(fmt.Sprintf("%s: %s: %s", o.Problem, v.p.name(r.Target), r.Error))
 	}
 }
 
