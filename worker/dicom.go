@@ -195,7 +195,7 @@ type frameMemory struct {
 
 // alloc is [codec.Run].Alloc.
 func (f *frameMemory) alloc(n int) []byte {
-	b := takeBytes(n)
+	b := takeBytes(&usedFrames, n)
 	f.mu.Lock()
 	f.lent = append(f.lent, b)
 	f.mu.Unlock()
@@ -205,21 +205,23 @@ func (f *frameMemory) alloc(n int) []byte {
 // giveBack ends what was lent: no frame that lies in it is used any more.
 func (f *frameMemory) giveBack() {
 	for _, b := range f.lent {
-		giveBytes(b)
+		giveBytes(&usedFrames, b)
 	}
 	f.lent = f.lent[:0]
 }
 
-// usedBytes holds *[]byte: memory for files and frames that the next ones find in the cache, and whose pages are not new.
-var usedBytes sync.Pool
+// usedFiles and usedFrames hold *[]byte: memory for files and frames that the next ones find in the cache, and whose pages
+// are not new. What nobody uses is garbage to the collector, as [Options].Memory counts it.
+var usedFiles, usedFrames sync.Pool
 
 // mostUsed is the longest memory that is kept.
 const mostUsed = 2 << 20
 
-// takeBytes returns memory of at least n bytes, of any content.
-func takeBytes(n int) *[]byte {
+// takeBytes returns memory of at least n bytes, of any content. It is at most an eighth longer, so that an
+// object holds about what the budget has counted for it.
+func takeBytes(used *sync.Pool, n int) *[]byte {
 	if n <= mostUsed {
-		if b, ok := usedBytes.Get().(*[]byte); ok && cap(*b) >= n {
+		if b, ok := used.Get().(*[]byte); ok && n <= cap(*b) && cap(*b) <= n+n/8 {
 			return b
 		}
 	}
@@ -228,15 +230,15 @@ func takeBytes(n int) *[]byte {
 }
 
 // giveBytes gives memory back that nobody uses any more.
-func giveBytes(b *[]byte) {
+func giveBytes(used *sync.Pool, b *[]byte) {
 	if cap(*b) <= mostUsed {
-		usedBytes.Put(b)
+		used.Put(b)
 	}
 }
 
 // allocData is the alloc of [storage.GetInto] for the file of a source.
 func (o *object) allocData(n int64) []byte {
-	o.lent = takeBytes(int(n))
+	o.lent = takeBytes(&usedFiles, int(n))
 	return (*o.lent)[:n]
 }
 
@@ -248,7 +250,7 @@ func (o *object) reuseData() {
 	}
 	b := o.lent
 	o.release()
-	giveBytes(b)
+	giveBytes(&usedFiles, b)
 }
 
 // framesAtOnce is how many frames are decoded at once, so that no more than these are held.
