@@ -9,11 +9,11 @@ import (
 	"image/color"
 	"image/gif"
 	"slices"
+	"sync"
 	"time"
 
-	"github.com/klauspost/compress/zlib"
-
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/neuquant/internal/deflate"
 	"github.com/pelmill/pelmill/internal/container/exif"
 	"github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/raster"
@@ -99,17 +99,10 @@ func (c *channelKinds) marked(mark int) int {
 	return n
 }
 
-// order is a rule to sort the entries of a palette by.
-type order int
-
-const (
-	byLuma order = iota
-	byUse
-)
-
 // sorted returns the entries that are in use, those that are not opaque first, so that
-// tRNS is short.
-func sorted(palette []uint32, use []int, by order) []uint8 {
+// tRNS is short, and of the others those of most pixels, so that the description of a prefix
+// code of indices is short.
+func sorted(palette []uint32, use []int) []uint8 {
 	var list []uint8
 	for i, n := range use {
 		if n > 0 {
@@ -119,14 +112,10 @@ func sorted(palette []uint32, use []int, by order) []uint8 {
 	luma := func(v uint32) int { return 299*int(v&255) + 587*int(v>>8&255) + 114*int(v>>16&255) }
 	slices.SortFunc(list, func(i, j uint8) int {
 		a, b := palette[i], palette[j]
-		var first int
 		if a>>24 == 255 != (b>>24 == 255) {
 			return cmp.Compare(a>>24, b>>24)
 		}
-		if by == byUse {
-			first = cmp.Compare(use[j], use[i])
-		}
-		return cmp.Or(first, cmp.Compare(luma(a), luma(b)), cmp.Compare(a, b), cmp.Compare(i, j))
+		return cmp.Or(cmp.Compare(use[j], use[i]), cmp.Compare(luma(a), luma(b)), cmp.Compare(a, b), cmp.Compare(i, j))
 	})
 	return list
 }
@@ -136,37 +125,10 @@ func sorted(palette []uint32, use []int, by order) []uint8 {
 const channelsChunk = "chNs"
 
 // png writes the file. There is one frame.
-//
-// All orders of a palette have the same repeats and the same lengths of codes, so that
-// they differ by some bytes a block, and by the luck of the search. Level 9 takes
-// longer than level 8, and pays where there are many repeats, but not always there.
 func (p *indexed) png() ([]byte, error) {
-	use := p.census(0)
-	tries := []struct {
-		by    order
-		level int
-	}{{byUse, 8}, {byLuma, 8}, {byUse, 9}}
-	var best []byte
-	var list []uint8
-	for _, try := range tries {
-		l := sorted(p.palettes[0], use, try.by)
-		rows := p.rows(l)
-		data, err := deflate(rows, try.level)
-		if err != nil {
-			return nil, fmt.Errorf("neuquant: png: %w", err)
-		}
-		if best == nil || len(data) < len(best) {
-			best, list = data, l
-		}
-		if len(rows) > smallRows && len(best) > len(rows)*3/8 {
-			break
-		}
-	}
-	return p.assemble(list, best)
+	list := sorted(p.palettes[0], p.census(0))
+	return p.assemble(list, compress(p.rows(list)))
 }
-
-// smallRows are bytes of rows that are soon tried every way.
-const smallRows = 1 << 16
 
 // depth is the least count of bits for n values, of those that PNG has.
 func depth(n int) int {
@@ -207,19 +169,14 @@ func (p *indexed) rows(list []uint8) []byte {
 	return out
 }
 
-func deflate(data []byte, level int) ([]byte, error) {
-	var b bytes.Buffer
-	z, err := zlib.NewWriterLevel(&b, level)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := z.Write(data); err != nil {
-		return nil, err
-	}
-	if err := z.Close(); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+// encoders are of pictures before, so that their tables are used again.
+var encoders = sync.Pool{New: func() any { return new(deflate.Encoder) }}
+
+// compress returns data as a zlib stream.
+func compress(data []byte) []byte {
+	e := encoders.Get().(*deflate.Encoder)
+	defer encoders.Put(e)
+	return e.Append(nil, data)
 }
 
 // assemble returns the file of deflated rows, for a palette of the entries of list.
@@ -246,11 +203,7 @@ func (p *indexed) assemble(list []uint8, rows []byte) ([]byte, error) {
 	out := append(make([]byte, 0, len(rows)+len(p.meta.ICC)+len(p.meta.EXIF)+2048), png.Signature...)
 	out = png.Append(out, "IHDR", head[:])
 	if p.meta.ICC != nil {
-		icc, err := deflate(p.meta.ICC, zlib.BestCompression)
-		if err != nil {
-			return nil, fmt.Errorf("neuquant: png: write profile: %w", err)
-		}
-		out = png.Append(out, "iCCP", append([]byte("icc\x00\x00"), icc...))
+		out = png.Append(out, "iCCP", append([]byte("icc\x00\x00"), compress(p.meta.ICC)...))
 	}
 	out = png.Append(out, "PLTE", plte)
 	if trns != nil {
@@ -310,7 +263,7 @@ func (p *indexed) animation(holes bool) ([]byte, error) {
 	tables := make([]color.Palette, len(p.palettes))
 	lists := make([][256]uint8, len(p.palettes)) // new indices
 	for i, palette := range p.palettes {
-		for at, v := range sorted(palette, p.census(i), byUse) {
+		for at, v := range sorted(palette, p.census(i)) {
 			c := palette[v]
 			if c < opaque && at > 0 { // GIF has one such entry
 				continue

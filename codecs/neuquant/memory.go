@@ -4,14 +4,15 @@ import (
 	"runtime"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/neuquant/internal/deflate"
 	"github.com/pelmill/pelmill/raster"
 )
 
 const (
-	tableMemory  = 6 << 20  // lookups, palettes, the deflate window
-	partMemory   = 14 << 20 // of a goroutine's table of bins: see binTable; its list doubles as it grows
-	binMemory    = 24 << 20 // of all bins
-	countedBytes = 72       // of a bin, for images with fewer pixels than bins
+	tableMemory  = 6<<20 + deflate.Memory // lookups, palettes, the encoder of a PNG file
+	partMemory   = 14 << 20               // of a goroutine's table of bins: see binTable; its list doubles as it grows
+	binMemory    = 24 << 20               // of all bins
+	countedBytes = 72                     // of a bin, for images with fewer pixels than bins
 )
 
 // Memory is that of the colours of each pixel, their indices and the file, and of the

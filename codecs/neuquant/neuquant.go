@@ -40,7 +40,7 @@ import (
 )
 
 // version rises whenever the bytes of any file change.
-const version = 1
+const version = 2
 
 // maxSide is that of GIF, and of what a program can be expected to open.
 const maxSide = 65535
