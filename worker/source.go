@@ -45,21 +45,52 @@ func sourceFault(err error) error {
 
 // verifySource restores the source from the result and compares it. No option leaves that
 // out. A source that does not come back, because it holds what no decoder looks at, or is
-// damaged, stays as it is, and so does one with which the codec is wrong.
+// damaged, stays as it is, and so does one with which the codec is wrong: it would not come
+// back from another result either. That is a verdict for good, so all is done twice for it,
+// which tells it from a result that a machine has damaged.
 func (k *jobContext) verifySource(ctx context.Context, run codec.Run, o *object) error {
 	return o.in(stageVerify, func() error {
-		source, err := restoreOne(ctx, run, k.exact, o.file)
-		switch {
-		case ctx.Err() != nil:
+		back, err := k.comesBack(ctx, run, o)
+		if ctx.Err() != nil {
 			return context.Cause(ctx)
-		case err != nil:
-			return faultf(jobs.OutcomeUnsupported, class.Image, "%s: the file does not come back from what is made of it: %w", k.info.Name, err)
-		case !bytes.Equal(source, o.data):
-			return faultf(jobs.OutcomeUnsupported, class.Image, "%s: the file has irregular code that the format cannot hold: other bytes would come back", k.info.Name)
+		}
+		if !back {
+			return k.neverComesBack(ctx, run, o, err)
 		}
 		o.record.Verified, o.record.Exact = "full", k.exact.SourceFormat()
 		return nil
 	})
+}
+
+// comesBack reports whether the source comes back from its result.
+func (k *jobContext) comesBack(ctx context.Context, run codec.Run, o *object) (bool, error) {
+	source, err := restoreOne(ctx, run, k.exact, o.file)
+	return err == nil && bytes.Equal(source, o.data), err
+}
+
+// neverComesBack is the fault of an object whose source did not come back, with the error of
+// that: of the source, where the same result is made of it again and the source does not come
+// back from that either, else of the attempt.
+func (k *jobContext) neverComesBack(ctx context.Context, run codec.Run, o *object, first error) error {
+	item := codec.Item{Source: codec.Source{Format: o.head.Format, Data: o.data}}
+	made := k.codec.Encode(ctx, run, []codec.Item{item}, k.options)
+	same := len(made) == 1 && made[0].Err == nil && bytes.Equal(made[0].Data, o.file)
+	made = nil // its memory is needed to restore
+	back := false
+	if same {
+		back, _ = k.comesBack(ctx, run, o)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case !same:
+		return unverified("%s: the file does not come back from what was made of it, and something else is made of it now", k.info.Name)
+	case back:
+		return unverified("%s: the file came back from what was made of it only when that was tried again", k.info.Name)
+	case first != nil:
+		return faultf(jobs.OutcomeUnsupported, class.Image, "%s: the file does not come back from what is made of it: %w", k.info.Name, first)
+	}
+	return faultf(jobs.OutcomeUnsupported, class.Image, "%s: the file has irregular code that the format cannot hold: other bytes would come back", k.info.Name)
 }
 
 // restoreOne restores the source of one file.

@@ -2,9 +2,11 @@ package worker
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -67,5 +69,64 @@ func TestSourcesThatDoNotComeBack(t *testing.T) {
 			!sound && (r.Outcome != jobs.OutcomeUnsupported || r.Class != class.Image || r.Target != "" || !strings.Contains(r.Error, "come back")) {
 			t.Errorf("%s: %s %s, %q, exact %q", key, r.Outcome, r.Class, r.Error, r.Exact)
 		}
+	}
+}
+
+// faultySource is a codec on a machine that flips a bit of some of what it makes and restores, another one each time.
+type faultySource struct {
+	jpegxl.Codec
+	flipsMade, flipsBack func(call int64) bool // calls from 1; nil: none
+	made, back           atomic.Int64
+}
+
+func (f *faultySource) Encode(ctx context.Context, run codec.Run, items []codec.Item, opts codec.Options) []codec.Encoded {
+	out := f.Codec.Encode(ctx, run, items, opts)
+	if n := f.made.Add(1); f.flipsMade != nil && f.flipsMade(n) {
+		data := out[0].Data
+		data[len(data)-8*int(n)] ^= 1 // the last hundred bytes hold nothing that restoring ignores
+	}
+	return out
+}
+
+func (f *faultySource) Restore(ctx context.Context, run codec.Run, files [][]byte) []codec.Encoded {
+	out := f.Codec.Restore(ctx, run, files)
+	if n := f.back.Add(1); f.flipsBack != nil && f.flipsBack(n) && out[0].Err == nil {
+		out[0].Data[len(out[0].Data)/2] ^= 1
+	}
+	return out
+}
+
+// A bit that flips in a result, or while its source is restored, is a failure of the attempt and no verdict on the source:
+// another attempt ends well, and what fails in each of them can be retried.
+func TestFlippedBitsAreNoVerdictOnASource(t *testing.T) {
+	source, err := os.ReadFile("../imageio/testdata/good/progressive.jpg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	once := func(call int64) bool { return call == 1 }
+	always := func(int64) bool { return true }
+	for _, test := range []struct {
+		name     string
+		codec    *faultySource
+		outcome  jobs.Outcome
+		attempts int
+	}{
+		{"in a result", &faultySource{flipsMade: once}, jobs.OutcomeCompressed, 2},
+		{"in each result", &faultySource{flipsMade: always}, jobs.OutcomeFailed, maxAttempts},
+		{"in a source that is restored", &faultySource{flipsBack: once}, jobs.OutcomeCompressed, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			j := newJob(t, "mem://source", "mem://target", test.codec, nil)
+			j.put("sound.jpg", source)
+			j.plan()
+			j.compress(test.codec)
+			r := j.results()["sound.jpg"]
+			if r.Outcome != test.outcome || r.Attempts != test.attempts || r.Verdict != "" {
+				t.Errorf("%s after %d attempts, verdict %q (%s); want %s after %d and no verdict", r.Outcome, r.Attempts, r.Verdict, r.Error, test.outcome, test.attempts)
+			}
+			if r.Outcome == jobs.OutcomeFailed && r.Class != class.Verify {
+				t.Errorf("class %q, want %q", r.Class, class.Verify)
+			}
+		})
 	}
 }
