@@ -36,7 +36,7 @@ func TestConformanceOnADevice(t *testing.T) {
 		d := newDeviceDecoder(t.Context(), codec.Run{Device: dev}, pool.New(), files)
 		d.view, d.beside = view, 1
 		var reading sync.WaitGroup
-		reading.Go(d.read)
+		reading.Go(d.readAll)
 		for i, name := range names {
 			if err := dev.Do(t.Context(), func(l *gpu.Lane) error { return d.decode(l, []int{i}) }); err != nil {
 				t.Fatalf("%s at 1/%d: %v", name, 1<<reduce, err)

@@ -35,7 +35,7 @@ func decodeOnDevice(ctx context.Context, run codec.Run, files [][]byte, view cod
 	d := newDeviceDecoder(ctx, run, run.Cores(), files)
 	d.view = view
 	var reading sync.WaitGroup
-	reading.Go(d.read)
+	reading.Go(d.readAll)
 	defer reading.Wait()
 	pixels := make([]int, len(files))
 	for _, i := range all {

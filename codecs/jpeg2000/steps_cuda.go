@@ -328,28 +328,38 @@ type deviceDecoder struct {
 	files   [][]byte
 	view    codec.View
 	beside  int              // batches that lanes have at once
-	ready   []chan struct{}  // by file: closed when its headers and packets are read
+	begun   []atomic.Bool    // by file: somebody reads its headers and packets
+	ready   []chan struct{}  // by file: closed when they are read
 	decoded []*deviceDecoded // by file: nil if a device does not decode it
 }
 
 func newDeviceDecoder(ctx context.Context, run codec.Run, workers *pool.Pool, files [][]byte) *deviceDecoder {
-	d := &deviceDecoder{device: run.Device, ctx: ctx, run: run, workers: workers, files: files, ready: make([]chan struct{}, len(files)), decoded: make([]*deviceDecoded, len(files))}
+	d := &deviceDecoder{device: run.Device, ctx: ctx, run: run, workers: workers, files: files,
+		begun: make([]atomic.Bool, len(files)), ready: make([]chan struct{}, len(files)), decoded: make([]*deviceDecoded, len(files))}
 	for i := range d.ready {
 		d.ready[i] = make(chan struct{})
 	}
 	return d
 }
 
-// read reads the headers and packets of all files, in their order, while lanes decode those
+// readAll reads the headers and packets of all files, in their order, while lanes decode those
 // that are read.
-func (d *deviceDecoder) read() {
+func (d *deviceDecoder) readAll() {
 	d.workers.Each(len(d.files), func(i int) {
-		defer close(d.ready[i])
 		runtime.Gosched() // a lane that comes back from the driver needs one of the cores, all of which read
-		if d.ctx.Err() == nil {
-			d.decoded[i] = prepareDecoding(d.files[i], d.view)
-		}
+		d.read(i)
 	})
+}
+
+// read reads the headers and packets of file i, unless somebody has begun with it.
+func (d *deviceDecoder) read(i int) {
+	if !d.begun[i].CompareAndSwap(false, true) {
+		return
+	}
+	defer close(d.ready[i])
+	if d.ctx.Err() == nil {
+		d.decoded[i] = prepareDecoding(d.files[i], d.view)
+	}
 }
 
 // deviceDecoded is a file that is decoded on a device.
@@ -369,6 +379,9 @@ func (d *deviceDecoder) decode(l *gpu.Lane, list []int) error {
 	var tiles []*deviceTile
 	into := make(map[*raster.Image][]byte)
 	memory := new(sharedHost)
+	for _, i := range slices.Backward(list) {
+		d.read(i) // rather than wait: cores take a while to wake up
+	}
 	for _, i := range list {
 		<-d.ready[i]
 		if f := d.decoded[i]; f != nil {
