@@ -140,7 +140,9 @@ gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a 
 		go test -c $(GOTAGS) -ldflags '-s -w' -o bin/gpu-bundle/$$dir/$$(basename $$dir).bench $$dir; \
 	done
 	go build $(GOTAGS) -ldflags '-s -w' -o bin/gpu-bundle/pelmill ./cmd/pelmill
-	@if [[ -d ../shared/data/kodak ]]; then mkdir -p bin/shared/data && cp -rn ../shared/data/kodak bin/shared/data/; fi
+	@for data in kodak volumes; do \
+		if [[ -d ../shared/data/$$data ]]; then mkdir -p bin/shared/data && cp -rn ../shared/data/$$data bin/shared/data/; fi; \
+	done
 	@if [[ -d ../shared/data/jpeg2000 ]]; then mkdir -p bin/shared/data/jpeg2000 && cp ../shared/data/jpeg2000/limits.csv bin/shared/data/jpeg2000/ && \
 		xz -dc ../shared/data/jpeg2000/conformance.tar.xz >bin/shared/data/jpeg2000/conformance.tar; fi
 	mkdir -p bin/gpu-bundle/testdata && cp -r testdata/images bin/gpu-bundle/testdata/
@@ -261,6 +263,7 @@ bench: services ## print the promised numbers: search, rate, sizes against cwebp
 	go test -run '^$$' -bench Pngquant -benchtime 1x -timeout 20m ./codecs/neuquant
 	go test -run '^$$' -bench 'Libpng|Libjpeg|Copies' -benchtime 1x -timeout 20m ./imageio
 	go test -run '^$$' -bench 'OpenJPEG|OpenJPH|Sizes' -benchtime 1x -timeout 20m ./codecs/jpeg2000
+	go test -run '^$$' -bench Paper -benchtime 1x -timeout 20m ./codecs/jpeg2000/internal/volume
 	go test -run '^$$' -bench 'Cwebp|Libwebp' -benchtime 1x -timeout 60m ./codecs/webp
 	PELMILL_SIZES=1 go test -run 'Sizes' -v -timeout 20m ./codecs/pcwt
 	PELMILL_SIZES=1 go test -run 'SetsOfTheFormat' -v -timeout 20m ./codecs/pcwt/internal/train
