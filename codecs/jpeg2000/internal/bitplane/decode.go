@@ -212,7 +212,7 @@ func (d *decoder) halvesTo(dst []int32, stride, w, h, z int) {
 	data := d.data[z*d.slice*4*w:]
 	for ; h >= 4; h -= 4 {
 		a, b, c, e := dst[:w], dst[stride:][:w], dst[2*stride:][:w], dst[3*stride:][:w]
-		for x := range a {
+		for x := halves(dst, stride, w, data); x < w; x++ {
 			v := (*[4]int32)(data[4*x:])
 			a[x], b[x], c[x], e[x] = half(v[0]), half(v[1]), half(v[2]), half(v[3])
 		}
