@@ -17,7 +17,7 @@ import (
 // hashed, coded, proved and stored, with gdcmconv of the same files, a process for each, which proves
 // nothing. Rates are native bytes per second of CPU time, of the system's too, so that they are those of one core
 // and what else runs on the machine counts little; "x-gdcmconv" is the rate over that of gdcmconv --j2k in the
-// same run. The instance is 693_UNCR of the test data, without it one that is made.
+// same run. The files of both lie in TMPDIR, whose file system's time counts. The instance is 693_UNCR of the test data, without it one that is made.
 func BenchmarkDICOM(b *testing.B) {
 	const instances = 32
 	file, err := os.ReadFile("../../shared/data/dicom/693_UNCR.dcm")
