@@ -260,7 +260,7 @@ $(TOOLS)/pynetdicom-$(PYNETDICOM):
 # and compare both sides within one run.
 bench: services ## print the promised numbers: search, rate, sizes against cwebp and pngquant, reading against libpng and libjpeg-turbo, listing, JPEG archives against cjxl, pipeline, a million objects, idle nights, readers of the API, small objects on S3 (SCALE=1: 200,000)
 	go test -run '^$$' -bench 'Search|Kodak' -benchtime $(BENCHTIME) -timeout 20m ./codecs/vq
-	go test -run '^$$' -bench Pngquant -benchtime 1x -timeout 20m ./codecs/neuquant
+	go test -run '^$$' -bench 'Pngquant|Graphics' -benchtime 1x -timeout 20m ./codecs/neuquant
 	go test -run '^$$' -bench 'Libpng|Libjpeg|Copies' -benchtime 1x -timeout 20m ./imageio
 	go test -run '^$$' -bench 'OpenJPEG|OpenJPH|Sizes' -benchtime 1x -timeout 20m ./codecs/jpeg2000
 	go test -run '^$$' -bench Paper -benchtime 1x -timeout 20m ./codecs/jpeg2000/internal/volume

@@ -97,6 +97,38 @@ func BenchmarkPngquant(b *testing.B) {
 	}
 }
 
+// BenchmarkGraphics prints PSNR and bytes of each drawing of the graphics set beside
+// pngquant's, which leaves ICC profiles out, and on one core the processor time of all.
+func BenchmarkGraphics(b *testing.B) {
+	files, _ := filepath.Glob(filepath.Join("..", "..", "..", "shared", "data", "graphics", "*.png"))
+	if len(files) == 0 {
+		b.Skip("NOT MEASURED: ../shared/data/graphics, which is no part of the project, is absent")
+	}
+	if _, err := exec.LookPath("pngquant"); err != nil {
+		b.Skip("NOT MEASURED: pngquant is not installed")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for b.Loop() {
+		fmt.Printf("\n%d drawings, and pngquant --nofs --speed 4\n%-28s %8s %8s %7s %9s %9s %7s\n", len(files), "", "PSNR dB", "theirs", "", "bytes", "theirs", "")
+		var mine, theirs total
+		leastGain, mostMore, gain, compared := math.Inf(1), math.Inf(-1), 0.0, 0
+		for _, f := range files {
+			m, p := ours(b, []string{f}, []string{"metadata=strip"}), pngquant(b, []string{f}, "4")
+			better, more := m.psnr-p.psnr, 100*(float64(m.bytes)/float64(p.bytes)-1)
+			fmt.Printf("%-28s %8.2f %8.2f %+7.2f %9d %9d %+6.1f%%\n", strings.TrimSuffix(filepath.Base(f), ".png"), m.psnr, p.psnr, better, m.bytes, p.bytes, more)
+			mostMore, leastGain = max(mostMore, more), min(leastGain, better)
+			if max(m.psnr, p.psnr) < raster.Identical {
+				gain += better
+				compared++
+			}
+			mine.bytes, theirs.bytes = mine.bytes+m.bytes, theirs.bytes+p.bytes
+			mine.cpu, theirs.cpu = mine.cpu+m.cpu, theirs.cpu+p.cpu
+		}
+		fmt.Printf("worst %+.2f dB and %+.1f %%; mean of %d that are not exact %+.2f dB; %d bytes beside %d, %.2f s beside %.2f s\n",
+			leastGain, mostMore, compared, gain/float64(compared), mine.bytes, theirs.bytes, mine.cpu.Seconds(), theirs.cpu.Seconds())
+	}
+}
+
 const repeats = 4 // of the files where all cores work
 
 // onAllCores returns how long it takes to make files of files, with the default options
@@ -141,6 +173,9 @@ func (t *total) take(b *testing.B, n int, m *raster.Image, file []byte) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	if got.Channels != m.Channels { // pngquant leaves channels out and adds some
+		m, got = inColour(m), inColour(got)
+	}
 	p, err := raster.PSNR(m, got)
 	if err != nil {
 		b.Fatal(err)
@@ -156,6 +191,13 @@ func (t *total) take(b *testing.B, n int, m *raster.Image, file []byte) {
 	t.ssim += s / float64(n)
 	t.least = min(t.least, p)
 	t.bytes += len(file)
+}
+
+// inColour is m with four channels.
+func inColour(m *raster.Image) *raster.Image {
+	list, out := load(m), raster.New(m.Width, m.Height, 1, 4, 8)
+	put(out.Pix, 4, func(i int) uint32 { return list[i] })
+	return out
 }
 
 func ours(b *testing.B, files, pairs []string) (t total) {

@@ -24,11 +24,7 @@ func (d *paletteScope) dither(ctx context.Context, c *pool.Pool, o *Options, wid
 	v := &dithering{paletteScope: d, width: width, height: height, first: first, out: make([]uint8, d.all.n())}
 	v.one = len(d.parts) == 1 && !d.clear
 	for i, entries := range of {
-		k := otherPart
-		if d.parts[i].opaque {
-			k = opaquePart
-		}
-		v.finders[k] = newFinder(entries)
+		v.finders[d.parts[i].kind()] = newFinder(entries)
 	}
 	if o.dither == ordered {
 		v.ordered(ctx, c)

@@ -99,7 +99,7 @@ func encode(ctx context.Context, c *pool.Pool, s steps, batch []*raster.Image, i
 	for j := range jobs {
 		for _, scope := range jobs[j].scopes {
 			for _, p := range scope.problems() {
-				p.mapped = o.dither == noDither
+				p.mapped = o.dither == noDither && scope.counted == nil
 				list = append(list, p.problem)
 			}
 		}
@@ -191,7 +191,7 @@ func (d *paletteScope) finish(ctx context.Context, c *pool.Pool, o *Options, m *
 		p := &d.parts[i]
 		if p.exact != nil {
 			entries[i] = p.exact
-			if o.dither == noDither {
+			if o.dither == noDither && d.counted == nil {
 				indices[i] = places(&p.problem, p.exact)
 			}
 			continue
@@ -202,8 +202,17 @@ func (d *paletteScope) finish(ctx context.Context, c *pool.Pool, o *Options, m *
 		entries[i], indices[i] = solved[0].entries, solved[0].index
 		solved = solved[1:]
 	}
+	if d.counted != nil {
+		if entries, err = d.refineExactly(ctx, c, entries, o.refine); err != nil {
+			return nil, nil, err
+		}
+	}
 	palette, first := d.palette(entries)
-	if o.dither == noDither {
+	switch {
+	case o.dither == noDither && d.counted != nil:
+		index, err = d.mapCounted(ctx, c, entries, first)
+		return palette, index, err
+	case o.dither == noDither:
 		return palette, d.join(indices, first), nil
 	}
 	index, err = d.dither(ctx, c, o, m.Width, m.Height, entries, first)

@@ -13,10 +13,12 @@ const (
 	partMemory   = 14 << 20               // of a goroutine's table of bins: see binTable; its list doubles as it grows
 	binMemory    = 24 << 20               // of all bins
 	countedBytes = 72                     // of a bin, for images with fewer pixels than bins
+	colourBytes  = 80                     // of a colour that is counted, its tables and lists, which double as they grow
 )
 
 // Memory is that of the colours of each pixel, their indices and the file, and of the
-// bins in which colours are counted, of which each goroutine has a table.
+// bins in which colours are counted, of which each goroutine has a table, and of the colours
+// that are counted one by one.
 func (c Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec.Memory {
 	o, err := resolve(opts)
 	if err != nil {
@@ -35,12 +37,20 @@ func (c Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec
 	if s.Channels < 3 {
 		bins = min(bins, 1<<20)
 	}
+	colours := int64(mostCounted)
+	if s.Alpha() {
+		colours = mostCountedParts
+	}
+	if o.own {
+		colours *= int64(max(1, s.Depth)) // all frames are solved together
+	}
+	colours = min(n, colours)
 	var meta int64
 	if m != nil {
 		meta = int64(len(m.Meta.ICC) + len(m.Meta.EXIF))
 	}
 	return codec.Memory{
-		Encode: n*pixel + bins + tableMemory + meta,
+		Encode: n*pixel + bins + colours*colourBytes + tableMemory + meta,
 		Decode: decodeMemory(n, s.Channels, o.gif) + meta,
 		File:   n + n/2 + tableMemory + meta,
 	}

@@ -9,7 +9,8 @@
 // Dekker's training in his integers and with his constants, on every colour component
 // and alpha. The paper's threads race for the network, so that its results change from run
 // to run; ours does not. After the training come passes of k-means, which the paper does
-// not have, and every pixel gets the nearest entry, found exactly.
+// not have, and every pixel gets the nearest entry, found exactly. Palettes of drawings, which
+// have few colours, are then refined by how often each colour occurs.
 //
 // # Images
 //

@@ -16,12 +16,21 @@ type paletteScope struct {
 	changed bool     // there were partly transparent pixels, and the file has none
 	clear   bool     // the last entry is that of fully transparent pixels
 	parts   []part   // of the opaque ones first; none where exact
+	counted *counted // the colours of all, where they are few enough and entries are refined
 }
 
 // part is the pixels of a part and its entries where they need no search.
 type part struct {
 	problem
 	exact []uint32 // all colours, where they are no more than the entries
+}
+
+// kind is that of the pixels of a part.
+func (p *part) kind() int {
+	if p.opaque {
+		return opaquePart
+	}
+	return otherPart
 }
 
 // newPaletteScope reads the pixels of m, and divides them and the colours of a palette into
@@ -41,6 +50,13 @@ func newPaletteScope(m *raster.Image, o *Options) *paletteScope {
 		return d
 	}
 	d.divide(o.colours)
+	most := mostCounted
+	if len(d.parts) > 1 {
+		most = mostCountedParts
+	}
+	if o.refine > 0 && len(d.problems()) > 0 {
+		d.counted = count(&d.all, most)
+	}
 	return d
 }
 
@@ -298,10 +314,7 @@ func (d *paletteScope) problems() (list []*part) {
 // the kinds starts. of are the entries of the parts.
 func (d *paletteScope) palette(of [][]uint32) (palette []uint32, first [3]uint8) {
 	for i, entries := range of {
-		k := otherPart
-		if d.parts[i].opaque {
-			k = opaquePart
-		}
+		k := d.parts[i].kind()
 		first[k] = uint8(len(palette))
 		for _, e := range entries {
 			if k == otherPart {
@@ -324,11 +337,7 @@ func (d *paletteScope) join(index [][]uint8, first [3]uint8) []uint8 {
 	}
 	var from [3][]uint8
 	for i, list := range index {
-		if d.parts[i].opaque {
-			from[opaquePart] = list
-		} else {
-			from[otherPart] = list
-		}
+		from[d.parts[i].kind()] = list
 	}
 	out := make([]uint8, len(d.all.values))
 	for i, v := range d.all.values {

@@ -96,6 +96,9 @@ func refIndexed(m *raster.Image, o *Options) []uint32 {
 			}
 		}
 	}
+	if o.refine > 0 && (d1 > k1 || d2 > k2) { // not so many colours that they are not counted
+		refExactly(parts, &entries, 4*o.refine)
+	}
 	out := make([]uint32, len(list))
 	sums := make([][4]int, len(list))
 	for i, c := range list {

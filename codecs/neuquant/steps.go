@@ -13,6 +13,8 @@ import "context"
 //	bins*     problem                  occupied bins, their means   colour
 //	refine*   bins, entries            entries                      bin, summed in integers
 //	map*      problem, entries         index of each colour         colour
+//	count     pixels                   each colour's count          scope
+//	exactly   counts, entries          entries, of both parts       colour, summed in integers
 //	dither    pixels, entries          index of each pixel          row
 //	join      indices of the problems  palette, indices             pixel
 //	format    palette, indices         PNG or GIF file              frame
