@@ -3,6 +3,7 @@ package jpegxl
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,6 +53,10 @@ func kinds(t testing.TB) map[string][]byte {
 	if err := os.WriteFile(scans, []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	bands := filepath.Join(t.TempDir(), "bands")
+	if err := os.WriteFile(bands, []byte(threeEach()), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	tran := func(args ...string) []byte {
 		return run(t, photo, "jpegtran", append([]string{"-copy", "all"}, args...)...)
 	}
@@ -59,24 +64,26 @@ func kinds(t testing.TB) map[string][]byte {
 	small := run(t, photo, "djpeg", "-pnm", "-scale", "1/8")
 	made := func(pnm []byte, args ...string) []byte { return run(t, pnm, "cjpeg", args...) }
 	files := map[string][]byte{
-		"photo":             photo,
-		"optimised":         tran("-optimize"),
-		"progressive":       tran("-progressive"),
-		"scans":             tran("-scans", scans),
-		"restarts":          tran("-restart", "1"),
-		"restarts in scans": tran("-progressive", "-restart", "7b"),
-		"grey":              tran("-grayscale"),
-		"grey progressive":  tran("-grayscale", "-progressive"),
-		"rgb":               made(pixels, "-rgb", "-quality", "90"),
-		"small 4:4:4":       made(small, "-sample", "1x1", "-quality", "95"),
-		"small 4:4:0":       made(small, "-sample", "1x2"),
-		"small 4:2:2":       made(small, "-sample", "2x1", "-quality", "100"),
-		"small 4:2:0":       made(small, "-sample", "2x2", "-quality", "5"),
-		"16-bit steps":      made(small, "-quality", "1"),
-		"tail":              append(bytes.Clone(tran("-optimize")), "what follows the end \xff\xd8"...),
-		"standard library":  sample,
-		"height told twice": toldTwice(),
-		"stray bytes":       slices.Concat(sample[:2], []byte("stray \xff\x00"), sample[2:]),
+		"photo":              photo,
+		"optimised":          tran("-optimize"),
+		"progressive":        tran("-progressive"),
+		"scans":              tran("-scans", scans),
+		"narrow bands":       made(halfNoise(), "-quality", "95", "-scans", bands),
+		"restarts":           tran("-restart", "1"),
+		"restarts in scans":  tran("-progressive", "-restart", "7b"),
+		"grey":               tran("-grayscale"),
+		"grey progressive":   tran("-grayscale", "-progressive"),
+		"rgb":                made(pixels, "-rgb", "-quality", "90"),
+		"small 4:4:4":        made(small, "-sample", "1x1", "-quality", "95"),
+		"small 4:4:0":        made(small, "-sample", "1x2"),
+		"small 4:2:2":        made(small, "-sample", "2x1", "-quality", "100"),
+		"small 4:2:2, 4:4:0": made(small, "-sample", "2x2,2x1,1x2"),
+		"small 4:2:0":        made(small, "-sample", "2x2", "-quality", "5"),
+		"16-bit steps":       made(small, "-quality", "1"),
+		"tail":               append(bytes.Clone(tran("-optimize")), "what follows the end \xff\xd8"...),
+		"standard library":   sample,
+		"height told twice":  toldTwice(),
+		"stray bytes":        slices.Concat(sample[:2], []byte("stray \xff\x00"), sample[2:]),
 	}
 	if testing.Short() {
 		for _, name := range []string{"optimised", "progressive", "restarts", "rgb", "grey", "tail"} {
@@ -84,6 +91,29 @@ func kinds(t testing.TB) map[string][]byte {
 		}
 	}
 	return files
+}
+
+// threeEach is a script of scans that have three AC coefficients each.
+func threeEach() string {
+	script := "0: 0-0, 0, 0;\n"
+	for k := 1; k < 64; k += 3 {
+		script += fmt.Sprintf("0: %d-%d, 0, 0;\n", k, k+2)
+	}
+	return script
+}
+
+// halfNoise is a grey picture of noise beside an even area.
+func halfNoise() []byte {
+	const side = 512
+	pixels := bytes.Repeat([]byte{128}, side*side)
+	seed := uint32(1)
+	for i := range pixels {
+		if i%side < side/2 {
+			seed = seed*1664525 + 1013904223
+			pixels[i] = byte(seed >> 24)
+		}
+	}
+	return append(fmt.Appendf(nil, "P5 %d %d 255\n", side, side), pixels...)
 }
 
 // toldTwice is a file with a segment DNL behind its scan, though its SOF has the height.
@@ -119,6 +149,28 @@ func TestBeyond(t *testing.T) {
 	dir := t.TempDir()
 	for name, source := range beyond(t) {
 		djxlRestores(t, dir, name, source, encoded(t, source))
+	}
+}
+
+// TestPaddedRestarts: intervals between restart markers that end with zeros are refused, as
+// djxl does not take so many padding bits.
+func TestPaddedRestarts(t *testing.T) {
+	need(t, "jpegtran", "libjpeg-turbo-progs")
+	source := run(t, treeFile(t, "testdata/images/landscape.jpg"), "jpegtran", "-restart", "1")
+	refused := 0
+	for i := 2; i < len(source); i++ {
+		if source[i-1] != 0xff || source[i]&0xf8 != 0xd0 || source[i-2] == 0 {
+			continue
+		}
+		changed := bytes.Clone(source)
+		changed[i-2] &^= 1 // which pads, unless the interval ends with a byte
+		e := Codec{}.Encode(context.Background(), codec.Run{}, []codec.Item{{Source: codec.Source{Format: "jpeg", Data: changed}}}, nil)[0]
+		if e.Err != nil && strings.Contains(e.Err.Error(), "padding bits, some of them 0") {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("no file is refused")
 	}
 }
 

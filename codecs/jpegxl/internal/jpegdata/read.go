@@ -368,6 +368,10 @@ func (r *reader) finish() error {
 		if len(r.padding) > maxPadding {
 			return unsupported("it has %d padding bits, and the format holds %d", len(r.padding), maxPadding)
 		}
+		// libjxl's decoder counts one interval for each scan: it does not know yet how many there are.
+		if len(r.padding) > 7*len(f.Scans) {
+			return unsupported("it has %d padding bits, some of them 0, between restart markers: decoders take 7 of each scan", len(r.padding))
+		}
 		f.Padding = r.padding
 	}
 	f.Kinds = make([]Kind, len(f.Apps))

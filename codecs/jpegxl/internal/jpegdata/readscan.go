@@ -172,7 +172,9 @@ func (d *scanReader) compact() {
 		list := r.file.Components[i].Blocks
 		for j := range list {
 			b := &list[j]
-			if b.Mask != 0 {
+			if b.Mask == 0 {
+				b.Start = 0 // it may lie beyond the values that are left
+			} else {
 				own := d.values[b.Start:][:bits.OnesCount64(b.Mask)]
 				b.Start = uint32(len(values))
 				values = append(values, own...)
