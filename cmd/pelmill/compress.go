@@ -98,6 +98,9 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 			}
 			defer l.stop()
 			l.places = []string{spec.Source, spec.Target}
+			if text := noKernels(spec.Codec); text != "" && l.worker.Device() != nil && !p.quiet && !p.json {
+				l.display.say(text)
+			}
 			if spec, err = l.continueOrSubmit(ctx, j, spec); err != nil {
 				return err
 			}

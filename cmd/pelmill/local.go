@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs"
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/scheduler"
@@ -78,6 +80,18 @@ func (p *program) startLocal(ctx context.Context, c *cluster, w *workerFlags, de
 	}
 	l.sched = scheduler.New(conn, c.buckets, &scheduler.Options{Log: log, Memory: opts.Memory, Notify: c.notify})
 	return l, nil
+}
+
+// noKernels says that a card is of no use to a codec, or is empty.
+func noKernels(name string) string {
+	c, err := codecs.Find(name)
+	if err != nil {
+		return ""
+	}
+	if _, exact := c.(codec.SourceCodec); !exact {
+		return ""
+	}
+	return fmt.Sprintf("on the CPU: %s has no kernels", name)
 }
 
 // result counts and shows an object that the worker has done.

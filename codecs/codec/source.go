@@ -8,8 +8,9 @@ import "context"
 // an [*UnsupportedError], as is a sound source that the codec's files cannot hold; a
 // damaged one is a [*FormatError]. Of other damaged sources, and of those that hold what no
 // decoder looks at, Encode makes a file from which other bytes come back: so a file is
-// proved by Restore before anything is done with it. The methods are safe for concurrent
-// use.
+// proved by Restore before anything is done with it. Its work is done on the CPU whatever
+// [Run.Device] is, and batches for a device are not made of its items. The methods are safe
+// for concurrent use.
 type SourceCodec interface {
 	Codec
 
