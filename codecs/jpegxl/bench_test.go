@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/jpegxl/internal/vardct"
 	"github.com/pelmill/pelmill/codecs/pool"
 )
 
@@ -30,16 +31,24 @@ func photos(b testing.TB) map[string][]byte {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := pack(pool.Of(1), data); err == nil {
+		if _, err := pack(pool.Of(1), data, vardct.Default); err == nil {
 			files[strings.TrimSuffix(filepath.Base(name), ".jpg")] = data
 		}
 	}
 	return files
 }
 
-// proved encodes a source and gives its file if the source comes back from it.
+// proved encodes a source, with the effort that PELMILL_EFFORT names, and gives its file if
+// the source comes back from it.
 func proved(run codec.Run, source []byte) []codec.Encoded {
-	out := Codec{}.Encode(context.Background(), run, []codec.Item{{Source: codec.Source{Format: "jpeg", Data: source}}}, nil)
+	var opts codec.Options
+	if effort := os.Getenv("PELMILL_EFFORT"); effort != "" {
+		var err error
+		if opts, err = (Codec{}).Options([]string{"effort=" + effort}); err != nil {
+			return []codec.Encoded{{Err: err}}
+		}
+	}
+	out := Codec{}.Encode(context.Background(), run, []codec.Item{{Source: codec.Source{Format: "jpeg", Data: source}}}, opts)
 	if out[0].Err != nil {
 		return out
 	}
@@ -69,7 +78,7 @@ func BenchmarkEncode(b *testing.B) {
 func BenchmarkDecode(b *testing.B) {
 	run := codec.Run{Pool: pool.Of(1)}
 	for name, source := range photos(b) {
-		file, err := pack(pool.Of(1), source)
+		file, err := pack(pool.Of(1), source, vardct.Default)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/jpegxl/internal/vardct"
 	"github.com/pelmill/pelmill/codecs/pool"
 )
 
@@ -14,16 +15,20 @@ func (Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, opts
 	out := make([]codec.Encoded, len(items))
 	workers := run.Cores()
 	workers.Each(len(items), func(i int) {
-		if _, ok := opts.(*Options); opts != nil && !ok {
+		o, ok := opts.(*Options)
+		if opts != nil && !ok {
 			out[i].Err = fmt.Errorf("jpegxl: options of another codec: %T", opts)
 			return
 		}
-		out[i].Data, out[i].Err = encode(ctx, workers, items[i].Source)
+		if o == nil {
+			o = &defaults
+		}
+		out[i].Data, out[i].Err = encode(ctx, workers, items[i].Source, o.effort)
 	})
 	return out
 }
 
-func encode(ctx context.Context, workers *pool.Pool, source codec.Source) ([]byte, error) {
+func encode(ctx context.Context, workers *pool.Pool, source codec.Source, effort vardct.Effort) ([]byte, error) {
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -34,7 +39,7 @@ func encode(ctx context.Context, workers *pool.Pool, source codec.Source) ([]byt
 	case len(source.Data) > maxSource:
 		return nil, codec.Unsupportedf("jpegxl: a JPEG file of %d bytes; the codec takes %d", len(source.Data), maxSource)
 	}
-	file, err := pack(workers, source.Data)
+	file, err := pack(workers, source.Data, effort)
 	if err != nil {
 		return nil, codec.FromContainer("jpegxl: the JPEG file", err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/jpegxl/internal/jpegdata"
+	"github.com/pelmill/pelmill/codecs/jpegxl/internal/vardct"
 )
 
 // small are JPEG files of several kinds that are short enough to be changed bit by bit.
@@ -25,7 +26,8 @@ const (
 	fuzzCoefficients = 1 << 20
 )
 
-// FuzzEncode takes any bytes for a JPEG file: from what is made of it some JPEG file comes back, or an error.
+// FuzzEncode takes any bytes for a JPEG file: from what is made of it some JPEG file comes back, or an error. Efforts
+// take turns by the number of bytes.
 func FuzzEncode(f *testing.F) {
 	for _, source := range small(f) {
 		f.Add(source)
@@ -38,7 +40,8 @@ func FuzzEncode(f *testing.F) {
 			checkError(t, codec.FromContainer("jpegxl", err))
 			return
 		}
-		e := Codec{}.Encode(context.Background(), codec.Run{}, []codec.Item{{Source: codec.Source{Format: "jpeg", Data: source}}}, nil)[0]
+		opts := &Options{effort: vardct.Effort(len(source) % len(efforts))}
+		e := Codec{}.Encode(context.Background(), codec.Run{}, []codec.Item{{Source: codec.Source{Format: "jpeg", Data: source}}}, opts)[0]
 		if e.Err != nil {
 			checkError(t, e.Err)
 			return

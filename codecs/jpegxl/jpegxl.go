@@ -63,7 +63,8 @@ func (Codec) Info() codec.Info {
 		Accepts: codec.Accepts{Channels: []int{1, 3}, MinBits: 8, MaxBits: 8, MaxSide: maxSide, Instead: codec.Instead{
 			Bits: "use --codec webp, jpeg2000 or pcwt", Signed: "use --codec jpeg2000 or pcwt", Slices: "use --codec jpeg2000 or pcwt", Side: "use --codec jpeg2000",
 		}},
-		Keeps: []string{raster.AttributeICC, raster.AttributeEXIF, raster.AttributeXMP, raster.AttributeDensity, raster.AttributeText},
+		Keeps:   []string{raster.AttributeICC, raster.AttributeEXIF, raster.AttributeXMP, raster.AttributeDensity, raster.AttributeText},
+		Options: optionInfo,
 	}
 }
 

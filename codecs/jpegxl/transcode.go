@@ -11,7 +11,7 @@ import (
 )
 
 // pack makes a JPEG XL file from a JPEG file.
-func pack(workers *pool.Pool, jpeg []byte) ([]byte, error) {
+func pack(workers *pool.Pool, jpeg []byte, effort vardct.Effort) ([]byte, error) {
 	f, err := jpegdata.Read(jpeg, coefficients(len(jpeg)))
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func pack(workers *pool.Pool, jpeg []byte) ([]byte, error) {
 	if out.jbrd, err = f.AppendBox(nil); err != nil {
 		return nil, err
 	}
-	if out.codestream, err = vardct.Encode(workers, f, meta); err != nil {
+	if out.codestream, err = vardct.Encode(workers, f, meta, effort); err != nil {
 		return nil, err
 	}
 	return out.write(), nil

@@ -7,20 +7,28 @@ import (
 )
 
 const (
-	// newCluster is how much the tokens of a context must cost more with any cluster
-	// there is for the context to begin one.
-	newCluster = 48 * bit
-
 	// fewTokens is the number of tokens below which a context is no centre.
 	fewTokens = 24
+)
 
-	mostClusters = 96
-	refinements  = 2 // passes that move contexts to the cluster with the lowest cost
+// Clustering says how clusters are looked for; nil is the default.
+type Clustering struct {
+	newCluster int64 // what a context's tokens must cost more with every cluster for it to begin one
+	most       int   // clusters
+	passes     int   // that move contexts to the cluster with the lowest cost
+}
+
+var defaultClustering = Clustering{newCluster: 48 * bit, most: 96, passes: 2}
+
+// FastClustering and ThoroughClustering take a part of the time and several times as long.
+var (
+	FastClustering     = &Clustering{newCluster: 48 * bit, most: 64, passes: 1}
+	ThoroughClustering = &Clustering{newCluster: 38 * bit, most: 128, passes: 8}
 )
 
 // cluster groups contexts whose distributions are alike: it returns the cluster of each
 // context and the tokens of each cluster.
-func cluster(workers *pool.Pool, hists []histogram) ([]uint8, []histogram) {
+func (how *Clustering) cluster(workers *pool.Pool, hists []histogram) ([]uint8, []histogram) {
 	used := make([]int, 0, len(hists))
 	for i := range hists {
 		if hists[i].total > 0 {
@@ -40,8 +48,8 @@ func cluster(workers *pool.Pool, hists []histogram) ([]uint8, []histogram) {
 	if len(large) == 0 {
 		large = used
 	}
-	centres := farthest(workers, hists, large, of)
-	for range refinements {
+	centres := how.farthest(workers, hists, large, of)
+	for range how.passes {
 		centres = reassign(workers, hists, used, of, centres)
 	}
 	centres = mergeClusters(of, used, centres)
@@ -50,7 +58,7 @@ func cluster(workers *pool.Pool, hists []histogram) ([]uint8, []histogram) {
 
 // farthest takes as centres the largest context, then again and again the one that the
 // centres so far suit least, and puts every context to the nearest.
-func farthest(workers *pool.Pool, hists []histogram, used []int, of []uint8) []histogram {
+func (how *Clustering) farthest(workers *pool.Pool, hists []histogram, used []int, of []uint8) []histogram {
 	least := make([]int64, len(used))
 	next := 0
 	for j, i := range used {
@@ -66,7 +74,7 @@ func farthest(workers *pool.Pool, hists []histogram, used []int, of []uint8) []h
 		centres = append(centres, c)
 		workers.Spans(len(used), 256, func(lo, hi int) {
 			for j := lo; j < hi; j++ {
-				if least[j] < newCluster && len(used) > 1024 {
+				if least[j] < how.newCluster && len(used) > 1024 {
 					continue // it is near enough, and moves to the best cluster later
 				}
 				if d := hists[used[j]].distance(&c); d < least[j] {
@@ -81,7 +89,7 @@ func farthest(workers *pool.Pool, hists []histogram, used []int, of []uint8) []h
 				next = j
 			}
 		}
-		if least[next] < newCluster || len(centres) == mostClusters {
+		if least[next] < how.newCluster || len(centres) == how.most {
 			return gather(hists, used, of, len(centres))
 		}
 	}

@@ -22,6 +22,7 @@ type Code struct {
 	stride  int
 	places  []uint16 // 4096 for each cluster
 	bases   []uint32 // of the symbols of each context
+	cost    int64    // of all tokens without their raw bits, in 1/65536 bit
 }
 
 // ReadCode reads the distributions of contexts.

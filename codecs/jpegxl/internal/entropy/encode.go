@@ -60,7 +60,7 @@ func SymbolOf(v uint32) uint32 {
 }
 
 // NewCode makes distributions for the tokens of all streams.
-func NewCode(workers *pool.Pool, contexts int, streams ...[]Token) *Code {
+func NewCode(workers *pool.Pool, how *Clustering, contexts int, streams ...[]Token) *Code {
 	spans := divide(streams)
 	parts := max(1, min(len(spans), workers.Size()))
 	largest := make([]uint32, parts)
@@ -76,15 +76,15 @@ func NewCode(workers *pool.Pool, contexts int, streams ...[]Token) *Code {
 	for _, v := range largest {
 		largest[0] |= v
 	}
-	return newCode(workers, largest[0], contexts, spans)
+	return newCode(workers, how, largest[0], contexts, spans)
 }
 
 // NewCodeUpTo is NewCode for tokens whose integers are known to be at most largest.
-func NewCodeUpTo(workers *pool.Pool, largest uint32, contexts int, streams ...[]Token) *Code {
-	return newCode(workers, largest, contexts, divide(streams))
+func NewCodeUpTo(workers *pool.Pool, how *Clustering, largest uint32, contexts int, streams ...[]Token) *Code {
+	return newCode(workers, how, largest, contexts, divide(streams))
 }
 
-func newCode(workers *pool.Pool, largest uint32, contexts int, spans [][]Token) *Code {
+func newCode(workers *pool.Pool, how *Clustering, largest uint32, contexts int, spans [][]Token) *Code {
 	parts := max(1, min(len(spans), workers.Size()))
 	alphabet := int(SymbolOf(largest)) + 1
 	counts := make([][]uint32, parts)
@@ -103,9 +103,12 @@ func newCode(workers *pool.Pool, largest uint32, contexts int, spans [][]Token) 
 	for i := range hists {
 		hists[i] = newHistogram(counts[0][i*alphabet : (i+1)*alphabet])
 	}
+	if how == nil {
+		how = &defaultClustering
+	}
 	c := &Code{}
 	var sums []histogram
-	c.clusters, sums = cluster(workers, hists)
+	c.clusters, sums = how.cluster(workers, hists)
 	c.configs = slices.Repeat([]config{standard}, len(sums))
 	c.distribute(sums)
 	return c
@@ -158,6 +161,11 @@ func (c *Code) distribute(sums []histogram) {
 		freqs := chooseFreqs(&sums[i])
 		c.freqs[i] = freqs.freqs
 		c.headers = append(c.headers, freqs)
+		for s, n := range sums[i].counts {
+			if n > 0 {
+				c.cost += int64(n) * (logTotal*bit - log2(uint32(freqs.freqs[s])))
+			}
+		}
 		c.setEncoder(i)
 	}
 	c.bases = make([]uint32, len(c.clusters))
@@ -197,6 +205,14 @@ func (c *Code) setEncoder(k int) {
 			offset++
 		}
 	}
+}
+
+// Bits is what the distributions and the tokens take but for their raw bits, of which equal
+// integers have as many with every code.
+func (c *Code) Bits() int64 {
+	w := &bits.Writer{}
+	c.WriteHeader(w)
+	return int64(w.Len()) + c.cost/bit
 }
 
 // WriteHeader writes the distributions.
@@ -346,7 +362,7 @@ func writeMap(w *bits.Writer, clusters []uint8, n int) {
 		for i, v := range values {
 			tokens[i] = MakeToken(0, uint32(v))
 		}
-		code := NewCode(pool.Of(1), 1, tokens)
+		code := NewCode(pool.Of(1), nil, 1, tokens)
 		code.WriteHeader(o)
 		code.WriteTokens(o, tokens)
 		if best == nil || o.Len() < best.Len() {

@@ -6,7 +6,7 @@
 //	d := code.Decoder(r, 0)
 //	v := d.Read(context)
 //
-//	code := entropy.NewCode(workers, contexts, streams...) // distributions for tokens
+//	code := entropy.NewCode(workers, nil, contexts, streams...) // distributions for tokens
 //	code.WriteHeader(w)
 //	code.WriteTokens(w, stream)
 //

@@ -65,7 +65,7 @@ func TestRepetitions(t *testing.T) {
 		}
 		var want, got bits.Writer
 		for w, streams := range map[*bits.Writer][][]Token{&want: list, &got: runs} {
-			code := NewCode(pool.Of(1), 3, streams...)
+			code := NewCode(pool.Of(1), nil, 3, streams...)
 			code.WriteHeader(w)
 			for _, s := range streams {
 				code.WriteTokens(w, s)
@@ -81,7 +81,7 @@ func TestTokensComeBack(t *testing.T) {
 	for seed := range uint64(60) {
 		contexts := []int{1, 2, 7, 40, 600}[seed%5]
 		list := streams(seed, contexts, []int{0, 3, 100, 5000}[seed%4])
-		code := NewCode(pool.Of(1), contexts, list...)
+		code := NewCode(pool.Of(1), nil, contexts, list...)
 		w := &bits.Writer{}
 		code.WriteHeader(w)
 		for _, s := range list {
@@ -128,7 +128,7 @@ func TestTwoHalves(t *testing.T) {
 func FuzzReadCode(f *testing.F) {
 	for seed := range uint64(8) {
 		list := streams(seed, 9, 200)
-		code := NewCode(pool.Of(1), 9, list...)
+		code := NewCode(pool.Of(1), nil, 9, list...)
 		w := &bits.Writer{}
 		code.WriteHeader(w)
 		code.WriteTokens(w, list[0])

@@ -61,12 +61,7 @@ type learner struct {
 // samples. A node is divided by the decision that saves the most bits, as long as that is
 // more than it costs.
 func Learn(workers *pool.Pool, streams [][]*Channel) *Decision {
-	n := 0
-	for _, channels := range streams {
-		for _, c := range channels {
-			n += len(c.Samples)
-		}
-	}
+	n := count(streams)
 	bands, picked := pick(streams, ceil(n, max(leastSamples, min(n/4, mostSamples))))
 	if picked == 0 {
 		return &Decision{Predictor: PredictGradient}
@@ -83,6 +78,16 @@ func Learn(workers *pool.Pool, streams [][]*Channel) *Decision {
 		all[q] = q
 	}
 	return l.divide(l.samples, all)
+}
+
+// count is the number of samples of streams.
+func count(streams [][]*Channel) (n int) {
+	for _, channels := range streams {
+		for _, c := range channels {
+			n += len(c.Samples)
+		}
+	}
+	return n
 }
 
 // pick picks one of so many bands, and returns the number of their samples.
@@ -142,25 +147,33 @@ func (l *learner) collect(b *band) {
 	}
 }
 
-// place chooses the cuts of a property, which leave about equal numbers of samples between
-// them, and finds the samples' places.
+// place chooses the cuts of a property and finds the samples' places.
 func (l *learner) place(q int) {
-	var counts [2*largestValue + 1]int
-	for _, v := range l.values[q] {
-		counts[int(v)+largestValue]++
-	}
-	var places [len(counts)]uint8
-	sum := 0
-	for v, c := range counts {
-		n := len(l.cuts[q])
-		places[v] = uint8(n)
-		if sum += c; c > 0 && n < mostCuts && sum < len(l.samples) && sum*(mostCuts+1) >= len(l.samples)*(n+1) {
-			l.cuts[q] = append(l.cuts[q], int32(v)-largestValue)
-		}
-	}
+	var places placeTable
+	l.cuts[q] = places.cut(l.values[q])
 	for i, v := range l.values[q] {
 		l.samples[i].places[q] = places[int(v)+largestValue]
 	}
+}
+
+// placeTable holds the place between cuts of each value of a property, from -largestValue on.
+type placeTable [2*largestValue + 1]uint8
+
+// cut chooses cuts that leave about equal numbers of values between them.
+func (p *placeTable) cut(values []int16) (cuts []int32) {
+	var counts [len(p)]int
+	for _, v := range values {
+		counts[int(v)+largestValue]++
+	}
+	sum := 0
+	for v, c := range counts {
+		n := len(cuts)
+		p[v] = uint8(n)
+		if sum += c; c > 0 && n < mostCuts && sum < len(values) && sum*(mostCuts+1) >= len(values)*(n+1) {
+			cuts = append(cuts, int32(v)-largestValue)
+		}
+	}
+	return cuts
 }
 
 // divide returns the tree of some of the samples, which it sorts by their leaves.

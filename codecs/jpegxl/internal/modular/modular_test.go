@@ -42,25 +42,15 @@ func tree(seed uint64) Tree {
 	return list[0].Tree()
 }
 
-// splits returns a balanced tree over the values of a property whose leaves all have one
-// predictor. Values rise.
-func splits(property int, values []int32, predictor int) *Decision {
-	if len(values) == 0 {
-		return &Decision{Predictor: predictor}
-	}
-	m := len(values) / 2
-	return &Decision{Property: property, Split: values[m],
-		Above: splits(property, values[m+1:], predictor),
-		Below: splits(property, values[:m], predictor)}
-}
-
 func TestChannelsComeBack(t *testing.T) {
 	for seed := range uint64(40) {
 		channels := planes(seed)
 		for name, tree := range map[string]Tree{
 			"zero":     (&Decision{}).Tree(),
 			"weighted": splits(PropertyWeighted, []int32{-100, -20, -3, 0, 3, 20, 100}, PredictWeighted).Tree(),
+			"fixed":    Fixed(pool.Of(2), [][]*Channel{channels, planes(seed + 1)}).Tree(),
 			"learned":  Learn(pool.Of(2), [][]*Channel{channels, planes(seed + 1)}).Tree(),
+			"searched": Search(pool.Of(2), [][]*Channel{channels, planes(seed + 1)}).Tree(),
 			"all":      tree(seed),
 		} {
 			if tree.check() != nil {
@@ -153,7 +143,7 @@ func compareWays(t *testing.T, tree Tree, channels []*Channel, i int) {
 // TestLearnedTree: the tree is the same with any number of goroutines, takes fewer bits than
 // one leaf where there is something to learn, and has channels of any size.
 func TestLearnedTree(t *testing.T) {
-	for _, size := range [][2]int{{1, 1}, {7, 15}, {9, 16}, {300, 17}, {700, 331}} {
+	for _, size := range [][2]int{{1, 1}, {7, 15}, {9, 16}, {300, 17}, {200, 101}, {700, 331}} {
 		channels := []*Channel{NewChannel(size[0], size[1]), NewChannel((size[0]+1)/2, (size[1]+1)/2), NewChannel(size[0], size[1])}
 		r := rand.New(rand.NewPCG(uint64(size[0]), 5))
 		for i, c := range channels {
@@ -166,15 +156,21 @@ func TestLearnedTree(t *testing.T) {
 			Write(w, tree, channels)
 			return w.Len()
 		}
-		learned := Learn(pool.Of(1), [][]*Channel{channels}).Tree()
-		if other := Learn(pool.Of(3), [][]*Channel{channels}).Tree(); !slices.Equal(learned, other) {
-			t.Errorf("%v: another tree with three goroutines", size)
-		}
-		if plain := length((&Decision{Predictor: PredictWeighted}).Tree()); length(learned) > plain+128 || size[1] > 100 && length(learned) > plain*9/10 {
-			t.Errorf("%v: %d bits, without learning %d", size, length(learned), plain)
-		}
-		if err := learned.check(); err != nil {
-			t.Errorf("%v: %v", size, err)
+		plain := length((&Decision{Predictor: PredictWeighted}).Tree())
+		for name, make := range map[string]func(*pool.Pool, [][]*Channel) *Decision{"Learn": Learn, "Search": Search} {
+			if name == "Search" && size[0] > 300 {
+				continue // it takes long
+			}
+			tree := make(pool.Of(1), [][]*Channel{channels}).Tree()
+			if other := make(pool.Of(3), [][]*Channel{channels}).Tree(); !slices.Equal(tree, other) {
+				t.Errorf("%s, %v: another tree with three goroutines", name, size)
+			}
+			if length(tree) > plain+128 || size[1] > 300 && length(tree) > plain*9/10 || size[1] > 100 && length(tree) > plain*19/20 {
+				t.Errorf("%s, %v: %d bits, without learning %d", name, size, length(tree), plain)
+			}
+			if err := tree.check(); err != nil {
+				t.Errorf("%s, %v: %v", name, size, err)
+			}
 		}
 	}
 }

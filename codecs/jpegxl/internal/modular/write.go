@@ -82,7 +82,7 @@ func (t Tree) Write(w *bits.Writer) {
 			entropy.MakeToken(contextMultiplierLog, uint32(log)),
 			entropy.MakeToken(contextMultiplierBits, uint32(m>>log-1)))
 	}
-	code := entropy.NewCode(pool.Of(1), treeContexts, tokens)
+	code := entropy.NewCode(pool.Of(1), nil, treeContexts, tokens)
 	code.WriteHeader(w)
 	code.WriteTokens(w, tokens)
 }
@@ -102,7 +102,7 @@ func Write(w *bits.Writer, t Tree, channels []*Channel) {
 	w.U32(&bits.Count, 0)
 	t.Write(w)
 	tokens := t.Tokens(0, channels)
-	code := entropy.NewCode(pool.Of(1), t.Contexts(), tokens)
+	code := entropy.NewCode(pool.Of(1), nil, t.Contexts(), tokens)
 	code.WriteHeader(w)
 	code.WriteTokens(w, tokens)
 }

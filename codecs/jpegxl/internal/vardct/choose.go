@@ -1,16 +1,20 @@
 package vardct
 
-import "math/bits"
+import (
+	mathbits "math/bits"
+
+	"github.com/pelmill/pelmill/codecs/jpegxl/internal/bits"
+)
 
 // mostBuckets is the number of DC buckets that fill the 16 contexts that a map may have:
 // 8 of luma, and 4 of each plane of chroma, which shares one between two buckets.
 const mostBuckets = 8
 
 // chooseContexts chooses the block contexts: by plane, and by the DC coefficient of luma,
-// whose buckets hold equal numbers of blocks.
-func (m *frame) chooseContexts() *blockContexts {
+// of which there are so many buckets.
+func (m *frame) chooseContexts(buckets int) *blockContexts {
 	b := &blockContexts{}
-	b.thresholds[1] = m.lumaThresholds()
+	b.thresholds[1] = m.lumaThresholds(buckets)
 	n := b.values()
 	half := (n + 1) / 2
 	for at := range 3 { // Y, Cb, Cr
@@ -33,17 +37,54 @@ func (m *frame) chooseContexts() *blockContexts {
 	return b
 }
 
-// lumaThresholds divides the DC coefficients of luma. There are more buckets the more
-// blocks there are and the finer the lowest frequencies are quantised, for then the more
-// coefficients there are to code.
-func (m *frame) lumaThresholds() []int32 {
+// lumaBuckets is a number of buckets for the DC coefficients of luma. There are more the
+// more blocks there are and the finer the lowest frequencies are quantised, for then the
+// more coefficients there are to code.
+func (m *frame) lumaBuckets() int {
 	p := &m.planes[1]
 	blocks := p.Wide * p.High
 	fine := 0
 	for _, q := range p.quant[1:6] {
 		fine += int(q)
 	}
-	n := max(1, min(bits.Len(uint(blocks-1))-bits.Len(uint(fine-1))-7, mostBuckets))
+	return max(1, min(mathbits.Len(uint(blocks-1))-mathbits.Len(uint(fine-1))-7, mostBuckets))
+}
+
+// tryContexts chooses the number of buckets that takes the fewest bits near the one that
+// there is: fewer, or else more, one by one, as long as that saves any.
+func (e *encoder) tryContexts() {
+	cost := func(b *blockContexts) int64 {
+		e.blocks = b
+		w := &bits.Writer{}
+		b.write(w)
+		_, code := e.acCode()
+		return code.Bits() + int64(w.Len())
+	}
+	from := e.lumaBuckets()
+	best := e.blocks
+	lowest := cost(best)
+	for _, step := range [2]int{-1, 1} {
+		kept := best
+		for n := from + step; n >= 1 && n <= mostBuckets; n += step {
+			b := e.chooseContexts(n)
+			c := cost(b)
+			if c >= lowest {
+				break
+			}
+			lowest, best = c, b
+		}
+		if best != kept {
+			break
+		}
+	}
+	e.blocks = best
+}
+
+// lumaThresholds divides the DC coefficients of luma into n buckets of equal numbers of
+// blocks, or fewer where many are equal.
+func (m *frame) lumaThresholds(n int) []int32 {
+	p := &m.planes[1]
+	blocks := p.Wide * p.High
 	offset := m.dcOffsets()[1]
 	var counts [2*maxDC + 1]int
 	for i := range p.Blocks {

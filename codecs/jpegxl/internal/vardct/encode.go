@@ -15,18 +15,42 @@ const (
 	maxAC = 4095
 )
 
+// Effort is how long a small codestream is looked for.
+type Effort int
+
+// Fast does without trees learned from the image, and Best looks at every sample to learn
+// one and tries numbers of block contexts.
+const (
+	Default Effort = iota
+	Fast
+	Best
+)
+
+// learn returns the way to a tree of DC coefficients.
+func (e Effort) learn() func(*pool.Pool, [][]*modular.Channel) *modular.Decision {
+	return [...]func(*pool.Pool, [][]*modular.Channel) *modular.Decision{modular.Learn, modular.Fixed, modular.Search}[e]
+}
+
+// clustering returns how contexts are put together.
+func (e Effort) clustering() *entropy.Clustering {
+	return [...]*entropy.Clustering{nil, entropy.FastClustering, entropy.ThoroughClustering}[e]
+}
+
 // Encode returns the codestream of a file's coefficients. The error is a
 // [*container.UnsupportedError] where the format cannot hold them.
-func Encode(workers *pool.Pool, f *jpegdata.File, meta *Metadata) ([]byte, error) {
+func Encode(workers *pool.Pool, f *jpegdata.File, meta *Metadata, effort Effort) ([]byte, error) {
 	ycbcr := colourTransform(f)
 	m := newFrame(f, ycbcr)
 	if err := m.check(f.Large); err != nil {
 		return nil, err
 	}
-	e := &encoder{frame: m, workers: workers, blocks: m.chooseContexts()}
+	e := &encoder{frame: m, workers: workers, effort: effort, blocks: m.chooseContexts(m.lumaBuckets())}
 	e.estimateChroma()
 	e.chooseOrders()
 	e.setPlaces()
+	if effort == Best {
+		e.tryContexts()
+	}
 	w := &bits.Writer{}
 	writeHeaders(w, m, len(f.Components) == 1, meta)
 	writeFrameHeader(w, m)
@@ -88,6 +112,7 @@ func (m *frame) check(large bool) error {
 type encoder struct {
 	*frame
 	workers *pool.Pool
+	effort  Effort
 	blocks  *blockContexts
 	order   [3][64]uint8 // of each plane: place in a JPEG block of each coefficient
 	places  [3][64]uint8 // the inverse
@@ -117,8 +142,7 @@ func (e *encoder) write(w *bits.Writer) {
 	groups, lfGroups := along*down, lfAlong*lfDown
 
 	lf := e.planeStreams(lfGroups)
-	tokens, largest := e.acTokens(groups, along)
-	ac := entropy.NewCodeUpTo(e.workers, largest, allContexts*e.blocks.count, tokens...)
+	tokens, ac := e.acCode()
 
 	n := 2 + lfGroups + groups
 	sections := make([]*bits.Writer, n)
@@ -143,6 +167,13 @@ func (e *encoder) write(w *bits.Writer) {
 		list[i] = s.Bytes()
 	}
 	writeSections(w, list)
+}
+
+// acCode returns the tokens of the AC coefficients of all groups, and a code for them.
+func (e *encoder) acCode() ([][]entropy.Token, *entropy.Code) {
+	along, down := e.groups()
+	tokens, largest := e.acTokens(along*down, along)
+	return tokens, entropy.NewCodeUpTo(e.workers, e.effort.clustering(), largest, allContexts*e.blocks.count, tokens...)
 }
 
 // writeGlobal writes LfGlobal (I.2).
@@ -219,7 +250,7 @@ func (e *encoder) planeStreams(lfGroups int) *planeStreams {
 	along, _ := e.lfGroups()
 	channels := make([][]*modular.Channel, lfGroups)
 	e.workers.Each(lfGroups, func(i int) { channels[i] = e.dcChannels(e.area(i, along, lfGroupBlocks)) })
-	dc := modular.Learn(e.workers, channels)
+	dc := e.effort.learn()(e.workers, channels)
 	s.tree = (&modular.Decision{Property: modular.PropertyStream, Split: int32(lfGroups),
 		Above: &modular.Decision{Property: modular.PropertyStream, Split: int32(tables - 1),
 			Above: &modular.Decision{Predictor: modular.PredictGradient},
@@ -235,7 +266,7 @@ func (e *encoder) planeStreams(lfGroups int) *planeStreams {
 	})
 	s.tables = s.tree.Tokens(tables, e.tableChannels())
 	all := append(append([][]entropy.Token{s.tables}, s.dc...), s.meta...)
-	s.code = entropy.NewCode(e.workers, s.tree.Contexts(), all...)
+	s.code = entropy.NewCode(e.workers, e.effort.clustering(), s.tree.Contexts(), all...)
 	return s
 }
 

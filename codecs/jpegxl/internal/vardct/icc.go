@@ -117,7 +117,7 @@ func writeICC(w *bits.Writer, icc []byte) {
 		b1, b2 = b, b1
 	}
 	w.U64(uint64(len(form)))
-	code := entropy.NewCode(pool.Of(1), iccContexts, tokens)
+	code := entropy.NewCode(pool.Of(1), nil, iccContexts, tokens)
 	code.WriteHeader(w)
 	code.WriteTokens(w, tokens)
 }

@@ -71,7 +71,7 @@ func (e *encoder) writeOrders(w *bits.Writer) {
 		v := e.moves(c)
 		tokens = appendPermutation(tokens, v[:], 1)
 	}
-	code := entropy.NewCode(pool.Of(1), permutationContexts, tokens)
+	code := entropy.NewCode(pool.Of(1), nil, permutationContexts, tokens)
 	code.WriteHeader(w)
 	code.WriteTokens(w, tokens)
 }

@@ -2,7 +2,7 @@
 // the quantised coefficients of a JPEG file: one frame of 8 x 8 DCTs with the file's own
 // tables of quantisation, its subsampling and no filters.
 //
-//	stream, err := vardct.Encode(workers, file, &vardct.Metadata{ICC: icc})
+//	stream, err := vardct.Encode(workers, file, &vardct.Metadata{ICC: icc}, vardct.Default)
 //	meta, err := vardct.Decode(workers, stream, file, limit)
 //
 // # Parts of a frame
