@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"syscall"
@@ -28,8 +29,9 @@ const archivedJPEGs = 10_000
 // BenchmarkJPEGArchive compresses JPEG files of 2 Mpx with codec jpegxl. SCALE is the share
 // of 10,000 files, by default 0.02. It prints what the stages take: "encode%" and the like
 // are shares of the time of all objects. Where encode and verify are nearly all of it, the
-// cores are the limit; where fetch or store are, the storage is. "outside-s" is what the
-// command takes before and after its job ran, and "MiB" what was resident at most.
+// cores are the limit; where fetch or store are, the storage is. It says so, with the share
+// of their time that cores had work ("busy%"). "outside-s" is what the command takes before
+// and after its job ran, and "MiB" what was resident at most.
 func BenchmarkJPEGArchive(b *testing.B) {
 	scale := 0.02
 	if text := os.Getenv("SCALE"); text != "" {
@@ -80,6 +82,15 @@ func BenchmarkJPEGArchive(b *testing.B) {
 	for stage, s := range stages {
 		b.ReportMetric(100*s/all, stage+"%")
 	}
+	busy := (stages["encode"] + stages["verify"] + stages["read"]) / seconds / float64(runtime.GOMAXPROCS(0))
+	b.ReportMetric(100*busy, "busy%")
+	limit := "the cores"
+	if busy < 0.8 {
+		limit = "reading or storing"
+	}
+	b.Logf("%d files of %.2f MB, %d cores: the limit is %s; a file takes %.0f ms to encode, %.0f ms to prove, %.1f ms to read and %.1f ms to store",
+		n, float64(size)/1e6/float64(n), runtime.GOMAXPROCS(0), limit, 1e3*stages["encode"]/float64(b.N*n), 1e3*stages["verify"]/float64(b.N*n),
+		1e3*stages["fetch"]/float64(b.N*n), 1e3*stages["store"]/float64(b.N*n))
 	b.ReportMetric(float64(b.N*n)/seconds, "objects/s")
 	b.ReportMetric((wall-seconds)/float64(b.N), "outside-s")
 	var usage syscall.Rusage
