@@ -1,18 +1,21 @@
 package jpegxl
 
 import (
+	"context"
 	"crypto/sha256"
 	"flag"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/pelmill/pelmill/codecs/codec"
 )
 
 var update = flag.Bool("update", false, "write testdata/golden.txt anew")
 
 // TestGolden keeps the bytes of files: a list of sources of the tree with the size and the
-// SHA-256 of the file that each becomes.
+// SHA-256 of the file that each becomes, and of one with each other effort.
 func TestGolden(t *testing.T) {
 	var got strings.Builder
 	for _, name := range []string{
@@ -21,6 +24,15 @@ func TestGolden(t *testing.T) {
 	} {
 		file := encoded(t, treeFile(t, name))
 		fmt.Fprintf(&got, "%s %d %x\n", name, len(file), sha256.Sum256(file))
+	}
+	for _, effort := range []string{"fast", "best"} {
+		const name = "testdata/images/landscape.jpg"
+		opts, err := Codec{}.Options([]string{"effort=" + effort})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := Codec{}.Encode(context.Background(), codec.Run{}, []codec.Item{{Source: codec.Source{Format: "jpeg", Data: treeFile(t, name)}}}, opts)[0]
+		fmt.Fprintf(&got, "%s %s %d %x\n", name, effort, len(e.Data), sha256.Sum256(e.Data))
 	}
 	const path = "testdata/golden.txt"
 	if *update {
