@@ -3,6 +3,7 @@ package jpegxl
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -53,8 +54,8 @@ func kinds(t testing.TB) map[string][]byte {
 	if err := os.WriteFile(scans, []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	bands := filepath.Join(t.TempDir(), "bands")
-	if err := os.WriteFile(bands, []byte(threeEach()), 0o600); err != nil {
+	bands, approximations := filepath.Join(t.TempDir(), "bands"), filepath.Join(t.TempDir(), "approximations")
+	if err := errors.Join(os.WriteFile(bands, []byte(threeEach()), 0o600), os.WriteFile(approximations, []byte(tenBits()), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	tran := func(args ...string) []byte {
@@ -62,24 +63,29 @@ func kinds(t testing.TB) map[string][]byte {
 	}
 	pixels := run(t, photo, "djpeg", "-pnm")
 	small := run(t, photo, "djpeg", "-pnm", "-scale", "1/8")
-	made := func(pnm []byte, args ...string) []byte { return run(t, pnm, "cjpeg", args...) }
+	encode := func(pnm []byte, args ...string) []byte { return run(t, pnm, "cjpeg", args...) }
 	files := map[string][]byte{
 		"photo":              photo,
 		"optimised":          tran("-optimize"),
 		"progressive":        tran("-progressive"),
 		"scans":              tran("-scans", scans),
-		"narrow bands":       made(halfNoise(), "-quality", "95", "-scans", bands),
+		"narrow bands":       encode(halfNoise(), "-quality", "95", "-scans", bands),
+		"ten bits":           encode(small, "-quality", "95", "-scans", approximations),
+		"fill bytes":         filled(),
+		"many segments":      slices.Concat(sample[:2], bytes.Repeat([]byte("\xff\xe5\x00\x06abcd\xff\xfe\x00\x03x"), 1000), sample[2:]),
+		"one row":            made(t, 65500, 1, 60, false, true),
+		"one column":         made(t, 1, 65500, 60, false, true),
 		"restarts":           tran("-restart", "1"),
 		"restarts in scans":  tran("-progressive", "-restart", "7b"),
 		"grey":               tran("-grayscale"),
 		"grey progressive":   tran("-grayscale", "-progressive"),
-		"rgb":                made(pixels, "-rgb", "-quality", "90"),
-		"small 4:4:4":        made(small, "-sample", "1x1", "-quality", "95"),
-		"small 4:4:0":        made(small, "-sample", "1x2"),
-		"small 4:2:2":        made(small, "-sample", "2x1", "-quality", "100"),
-		"small 4:2:2, 4:4:0": made(small, "-sample", "2x2,2x1,1x2"),
-		"small 4:2:0":        made(small, "-sample", "2x2", "-quality", "5"),
-		"16-bit steps":       made(small, "-quality", "1"),
+		"rgb":                encode(pixels, "-rgb", "-quality", "90"),
+		"small 4:4:4":        encode(small, "-sample", "1x1", "-quality", "95"),
+		"small 4:4:0":        encode(small, "-sample", "1x2"),
+		"small 4:2:2":        encode(small, "-sample", "2x1", "-quality", "100"),
+		"small 4:2:2, 4:4:0": encode(small, "-sample", "2x2,2x1,1x2"),
+		"small 4:2:0":        encode(small, "-sample", "2x2", "-quality", "5"),
+		"16-bit steps":       encode(small, "-quality", "1"),
 		"tail":               append(bytes.Clone(tran("-optimize")), "what follows the end \xff\xd8"...),
 		"standard library":   sample,
 		"height told twice":  toldTwice(),
@@ -100,6 +106,22 @@ func threeEach() string {
 		script += fmt.Sprintf("0: %d-%d, 0, 0;\n", k, k+2)
 	}
 	return script
+}
+
+// tenBits is a script of scans whose first ones leave ten bits of each coefficient out.
+func tenBits() string {
+	script := "0 1 2: 0-0, 0, 10; 0: 1-63, 0, 10; 1: 1-63, 0, 10; 2: 1-63, 0, 10;\n"
+	for low := 9; low >= 0; low-- {
+		script += fmt.Sprintf("0 1 2: 0-0, %[1]d, %[2]d; 0: 1-63, %[1]d, %[2]d; 1: 1-63, %[1]d, %[2]d; 2: 1-63, %[1]d, %[2]d;\n", low+1, low)
+	}
+	return script
+}
+
+// filled is a file with fill bytes before two markers.
+func filled() []byte {
+	end := len(sample) - 2
+	table := bytes.Index(sample, []byte("\xff\xdb"))
+	return slices.Concat(sample[:table], []byte("\xff\xff\xff"), sample[table:end], []byte("\xff"), sample[end:])
 }
 
 // halfNoise is a grey picture of noise beside an even area.
