@@ -361,7 +361,7 @@ func (s *Scheduler) lead(ctx context.Context, id, target string, fence int64) {
 // reap repairs the queues. One scheduler at a time does it.
 func (s *Scheduler) reap(ctx context.Context) {
 	for ; ctx.Err() == nil; sleep(ctx, reapEvery) {
-		_, ok, err := s.conn.Lead(ctx, "reaper", s.opts.Holder, reapLead)
+		_, ok, err := s.conn.Lead(ctx, "reaper", s.opts.Holder, min(reapLead, s.lease))
 		if err != nil || !ok {
 			continue
 		}
