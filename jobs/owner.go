@@ -30,7 +30,8 @@ type Claim struct {
 
 // Damage is a result that is not as it was recorded: a line of [Damaged].
 type Damage struct {
-	Key     string `json:"key"`    // of the source
+	Key     string `json:"key"` // of the source
+	Format  string `json:"source_format,omitempty"`
 	Job     string `json:"job"`    // that recorded the result
 	Target  string `json:"target"` // where it is
 	Problem string `json:"problem"`

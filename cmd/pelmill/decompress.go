@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"path"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/scheduler/report"
 	"github.com/pelmill/pelmill/storage"
 	"github.com/pelmill/pelmill/worker"
 )
@@ -113,7 +116,7 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 	if err != nil {
 		return err
 	}
-	origin, err := origins(ctx, &scheduler.Client{Buckets: buckets}, src.URL, d.format == "source")
+	from, err := origins(ctx, &scheduler.Client{Buckets: buckets}, src.URL, d.format == "source")
 	if err != nil && d.format == "source" {
 		return err
 	}
@@ -128,12 +131,17 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 	end, _ := d.p.announce("decompress", name, src.URL, dst.URL)
 	defer end()
 	shown := d.p.display(d.stats)
+	shown.texts = "--json has the text"
+	shown.medical = func(r *jobs.Result) bool {
+		before := jobs.Result{Key: strings.TrimSuffix(r.Key, path.Ext(r.Key))} // as compress names what is not DICOM
+		return from[r.Key].medical || report.Medical(&before)
+	}
 	var mu sync.Mutex
 	var sum jobs.Counts
 	start := time.Now()
 	counts, err := worker.Decompress(ctx, src, dst, &worker.DecompressOptions{
 		Device: device, CPU: d.encoders, Memory: memory, Timeout: d.timeout, Format: d.format, View: view, Overwrite: d.overwrite, Sniff: d.sniff,
-		Origin: origin, Buckets: buckets, Name: name, Trace: trace,
+		Origin: from.of, Buckets: buckets, Name: name, Trace: trace,
 		Filter: func(key string) bool { return keep(storage.Object{Key: key, Size: -1}) },
 		OnResult: func(r jobs.Result) {
 			mu.Lock()
@@ -158,25 +166,37 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 	return d.end(counts, time.Since(start).Seconds(), device.Name())
 }
 
+// origin is what an object of a target was made from.
+type origin struct {
+	worker.Origin
+	known   bool // Origin is
+	medical bool // the source is a medical image, whose name may be a patient's
+}
+
+// originsByKey are the origins of a target's objects.
+type originsByKey map[string]origin
+
+func (f originsByKey) of(key string) (worker.Origin, bool) { return f[key].Origin, f[key].known }
+
 // origins reads what the records of a target say that its objects were made from: some
-// 150 bytes of memory for each. Without all it is only which of them are DICOM files.
-func origins(ctx context.Context, client *scheduler.Client, target string, all bool) (func(string) (worker.Origin, bool), error) {
-	found := map[string]worker.Origin{}
+// 150 bytes of memory for each. Without all it is only which of them are DICOM files, and of medical images.
+func origins(ctx context.Context, client *scheduler.Client, target string, all bool) (originsByKey, error) {
+	found := originsByKey{}
 	err := client.Claims(ctx, target, "", func(c jobs.Claim) error {
 		_, newer := found[c.Target]
-		switch isDICOM := c.Exact == "dicom"; {
+		isDICOM := c.Exact == "dicom"
+		medical := isDICOM || report.Medical(&c.Result)
+		switch {
 		case c.Target == "" || newer || c.Owner != nil:
-		case !all && isDICOM:
-			found[c.Target] = worker.Origin{DICOM: true}
 		case all:
-			found[c.Target] = worker.Origin{Key: c.Key, Format: c.SourceFormat, ModTime: c.ModTime, Copy: c.Outcome != jobs.OutcomeCompressed, DICOM: isDICOM}
+			o := worker.Origin{Key: c.Key, Format: c.SourceFormat, ModTime: c.ModTime, Copy: c.Outcome != jobs.OutcomeCompressed, DICOM: isDICOM}
+			found[c.Target] = origin{o, true, medical}
+		case medical:
+			found[c.Target] = origin{worker.Origin{DICOM: isDICOM}, isDICOM, true}
 		}
 		return nil
 	})
-	return func(key string) (worker.Origin, bool) {
-		o, ok := found[key]
-		return o, ok
-	}, err
+	return found, err
 }
 
 // end prints the summary and gives the exit code.

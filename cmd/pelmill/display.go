@@ -41,8 +41,10 @@ type snapshot struct {
 // terminal, a line every so often elsewhere, nothing with -q, and events on
 // stdout with --json. It is safe for concurrent use.
 type display struct {
-	p     *program
-	every time.Duration // between lines and between events
+	p       *program
+	every   time.Duration           // between lines and between events
+	medical func(*jobs.Result) bool // besides [report.Medical]; nil: none
+	texts   string                  // where the texts of errors are that are not shown
 
 	mu      sync.Mutex
 	bars    *mpb.Progress // nil without a bar
@@ -61,7 +63,7 @@ const shownFailures = 20
 
 // display starts showing; the caller ends it with close.
 func (p *program) display(every time.Duration) *display {
-	d := &display{p: p, every: every, said: time.Now()}
+	d := &display{p: p, every: every, said: time.Now(), texts: "pelmill report has the text"}
 	if p.screen != nil && !p.quiet && !p.json {
 		d.bars = mpb.New(mpb.WithOutput(p.screen), mpb.WithRefreshRate(150*time.Millisecond), mpb.WithAutoRefresh())
 		d.bar = d.bars.New(0, mpb.BarStyle().Lbound("[").Filler("=").Tip(">").Padding(" ").Rbound("]"),
@@ -188,14 +190,14 @@ func (d *display) object(r jobs.Result) {
 		}
 	case d.p.quiet:
 	case d.p.verbose:
-		d.say(d.p.objectText(nameless(r)))
+		d.say(d.p.objectText(d.named(r)))
 	case bad || r.Outcome == jobs.OutcomeUnsupported:
 		d.mu.Lock()
 		d.shown++
 		n := d.shown
 		d.mu.Unlock()
 		if n <= shownFailures {
-			d.say(d.p.objectText(nameless(r)))
+			d.say(d.p.objectText(d.named(r)))
 		}
 		if n == shownFailures {
 			d.say("further ones are not shown here; pelmill report --failed lists them, -v shows all")
@@ -203,15 +205,19 @@ func (d *display) object(r jobs.Result) {
 	}
 }
 
-// nameless is the record with keyed hashes in place of the keys of a medical image, which may name a patient: what a
-// terminal shows while work goes on ends in logs. A text that may have a key gives way to its class.
-// pelmill report tells both.
-func nameless(r jobs.Result) jobs.Result {
-	if !report.Medical(&r) {
-		return r
+// named is the record as it is shown: of a medical image without names.
+func (d *display) named(r jobs.Result) jobs.Result {
+	if report.Medical(&r) || d.medical != nil && d.medical(&r) {
+		return nameless(r, d.texts)
 	}
+	return r
+}
+
+// nameless is the record with keyed hashes in place of the keys of a medical image, which may name a patient: what a
+// terminal shows while work goes on ends in logs. A text that may have a key gives way to its class and to where it is.
+func nameless(r jobs.Result, where string) jobs.Result {
 	if r.Error != "" && (r.Outcome == jobs.OutcomeFailed || r.Class == class.Key || strings.Contains(r.Error, path.Base(r.Key))) {
-		r.Error = r.Class + "; pelmill report has the text"
+		r.Error = r.Class + "; " + where
 	}
 	if strings.Contains(r.Note, path.Base(r.Key)) {
 		r.Note = ""

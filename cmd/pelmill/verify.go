@@ -13,6 +13,7 @@ import (
 	"github.com/pelmill/pelmill/internal/plain"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/scheduler/report"
 	"github.com/pelmill/pelmill/storage"
 	"github.com/pelmill/pelmill/worker"
 )
@@ -186,7 +187,7 @@ func (c *checking) run(ctx context.Context, keys map[string]bool) (worker.Verify
 			sum.Objects++
 			if o.Problem != "" {
 				sum.Failed++
-				damaged = append(damaged, jobs.Damage{Key: o.Key, Job: o.Job, Target: o.Target, Problem: o.Problem, Error: o.Error,
+				damaged = append(damaged, jobs.Damage{Key: o.Key, Format: o.Format, Job: o.Job, Target: o.Target, Problem: o.Problem, Error: o.Error,
 					Size: o.FoundSize, SHA256: o.FoundSHA256, Parts: o.Parts})
 			}
 			now := sum
@@ -207,7 +208,10 @@ func (c *checking) run(ctx context.Context, keys map[string]bool) (worker.Verify
 
 // show shows one result: a bad one, and with -v every one.
 func (v *verification) show(d *display, o worker.Verdict) {
-	r := nameless(jobs.Result{Key: o.Key, Target: o.Target, SourceFormat: o.Format, Outcome: jobs.OutcomeFailed, Class: o.Problem, Error: o.Error})
+	r := jobs.Result{Key: o.Key, Target: o.Target, SourceFormat: o.Format, Outcome: jobs.OutcomeFailed, Class: o.Problem, Error: o.Error}
+	if report.Medical(&r) {
+		r = nameless(r, jobs.Damaged+" in the target has the text")
+	}
 	switch {
 	case o.Problem == "" && !v.p.verbose:
 	case v.p.json:
