@@ -38,8 +38,12 @@ func decodeOnDevice(ctx context.Context, run codec.Run, files [][]byte, view cod
 	reading.Go(d.readAll)
 	defer reading.Wait()
 	pixels := make([]int, len(files))
-	for _, i := range all {
-		pixels[i] = batchPixels(files[i], view)
+	if view == (codec.View{}) {
+		for _, i := range all {
+			pixels[i] = batchPixels(files[i])
+		}
+	} else {
+		d.workers.Each(len(all), func(j int) { pixels[all[j]] = viewPixels(files[all[j]], view) })
 	}
 	batches := divideFiles(files, all, pixels)
 	d.beside = min(len(batches), besideEachOther)
@@ -66,17 +70,15 @@ func decodeOnDevice(ctx context.Context, run codec.Run, files [][]byte, view cod
 	return out
 }
 
-// batchPixels is viewPixels of a file for the division of a call into batches. Every lane waits for it, so that of
-// whole images of up to four components it believes the marker segment SIZ.
-func batchPixels(file []byte, view codec.View) int {
-	if view == (codec.View{}) {
-		if boxes, err := jp2.Parse(file); err == nil {
-			if w, h, ok := codestream.ImageSize(boxes.Codestream); ok && max(w, h) <= maxSide {
-				return max(1, w*h)
-			}
+// batchPixels is viewPixels of the whole image of a file for the division of a call into batches. Every lane waits for it,
+// so that of images of up to four components it believes the marker segment SIZ.
+func batchPixels(file []byte) int {
+	if boxes, err := jp2.Parse(file); err == nil {
+		if w, h, ok := codestream.ImageSize(boxes.Codestream); ok && max(w, h) <= maxSide {
+			return max(1, w*h)
 		}
 	}
-	return viewPixels(file, view)
+	return viewPixels(file, codec.View{})
 }
 
 // viewPixels is the number of pixels of a view, 1 if it has none that can be decoded.
