@@ -52,7 +52,11 @@ func (Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec.M
 // photograph says what choose finds of m.
 func photograph(m *raster.Image, exact bool) bool {
 	memory := looked.Get().(*[]uint32)
-	defer looked.Put(memory)
+	defer func() {
+		if cap(*memory) <= mostLooked {
+			looked.Put(memory)
+		}
+	}()
 	*memory = slices.Grow((*memory)[:0], m.Width*m.Height)[:m.Width*m.Height]
 	seen := search.Analyse(loadInto(*memory, pool.Of(1), m, exact), search.AnalysisPixels)
 	return seen.IsPhoto()
@@ -60,3 +64,6 @@ func photograph(m *raster.Image, exact bool) bool {
 
 // looked has the pixels of images that were looked at.
 var looked = sync.Pool{New: func() any { return new([]uint32) }}
+
+// mostLooked is how many pixels are kept at most: no budget knows of them.
+const mostLooked = 1 << 20
