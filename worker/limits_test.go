@@ -98,7 +98,7 @@ func TestLimitsAreTakenOnce(t *testing.T) {
 				// The object takes its share when it may go on in a second, and looks at its chunk meanwhile.
 				time.AfterFunc(100*time.Millisecond, func() { c.limited.Store(0) })
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			if err := c.throttle(ctx, 1, 0, 0); err != nil {
 				t.Errorf("the object waits: %v", err)

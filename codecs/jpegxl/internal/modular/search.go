@@ -30,7 +30,7 @@ type search struct {
 	cost    int64 // of a node, in 1/65536 bit, for the samples that are looked at
 }
 
-// Search returns a tree as [Learn] does, with smaller streams and for several times as long:
+// Search returns a tree as [Learn] does, with smaller streams and for about ten times as long:
 // it looks at all samples, and weighs a decision with the best predictor on either side.
 func Search(workers *pool.Pool, streams [][]*Channel) *Decision {
 	n := count(streams)
