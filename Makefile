@@ -12,6 +12,7 @@ GOVULNCHECK := v1.9.0
 IMAGECODECS := 2026.3.6
 OPENHTJ2K := 0.4.2
 PYDICOM   := 3.0.2
+PILLOW    := 13.0.0
 PYLIBJPEG_OPENJPEG := 2.5.0
 PLAYWRIGHT := 1.65.1
 AXE       := 4.14.1
@@ -59,7 +60,7 @@ include deploy/tools.mk
 CARDS     := $(patsubst %/,./%,$(sort $(dir $(wildcard gpu/*.cu codecs/*/*.cu))))
 ONCARDS   := ./cmd/pelmill
 
-.PHONY: help build sbom vulnerabilities kernels test test-deploy deploy-tools containers test-gpu gpu-bundle bench-gpu services commands check unit race bench bench-all fuzz chaos clean sizes
+.PHONY: help build sbom vulnerabilities kernels test test-deploy deploy-tools containers test-gpu gpu-bundle bench-gpu services commands check unit race bench bench-all fuzz chaos corpora clean sizes
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -233,6 +234,13 @@ $(TOOLS)/orthanc-$(ORTHANC):
 	printf '%s\n' '#!/bin/sh' 'dir=$$(dirname "$$(readlink -f "$$0")")/../orthanc' 'LD_LIBRARY_PATH=$$(echo "$$dir"/usr/lib/*-linux-gnu) exec "$$dir/usr/sbin/Orthanc" "$$@"' >$(TOOLS)/bin/orthanc; \
 	chmod +x $(TOOLS)/bin/orthanc; rm -f $(TOOLS)/orthanc-*; touch $@
 
+# What package corpora compares pictures with, in a folder of Python's own.
+services: $(TOOLS)/pillow-$(PILLOW)
+$(TOOLS)/pillow-$(PILLOW):
+	@python3 -m venv $(TOOLS)/pillow && $(TOOLS)/pillow/bin/pip install -q pillow==$(PILLOW) || \
+		{ rm -rf $(TOOLS)/pillow; echo "pillow not installed: Python 3.10 or later with venv and pip is needed"; exit 0; }; \
+	rm -f $(TOOLS)/pillow-*; touch $@
+
 # Requests made from the description of the HTTP API, in a folder of Python's own.
 $(TOOLS)/schemathesis-$(SCHEMATHESIS):
 	@python3 -m venv $(TOOLS)/schemathesis && $(TOOLS)/schemathesis/bin/pip install -q schemathesis==$(SCHEMATHESIS) || \
@@ -301,6 +309,11 @@ fuzz: ## run every fuzz target for FUZZTIME, and print executions and new covera
 chaos: services ## inject faults for hours, each printed, and go on where the last run ended (CHAOS=row,... SCALE=0.1 CHAOS_TIME=1h CHAOS_STATE=file PELMILL_SEED=n)
 	PELMILL_CHAOS="$(or $(CHAOS),all)" SCALE="$(SCALE)" CHAOS_TIME="$(CHAOS_TIME)" CHAOS_STATE="$(CHAOS_STATE)" \
 		go test -count 1 -timeout 0 -v -run '^TestChaos$$' ./internal/faults
+
+# Nothing is downloaded but Pillow: the projects lie in FOLDER as owner+name or name, or are named and skipped.
+corpora: $(TOOLS)/pillow-$(PILLOW) ## send images of other projects through every codec, and compare with Pillow (CORPORA=FOLDER EVERY=n)
+	@[[ -d "$(CORPORA)" ]] || { echo "CORPORA=FOLDER names where the projects of internal/corpora/projects.go lie"; exit 1; }
+	PELMILL_CORPORA="$(abspath $(CORPORA))" EVERY="$(EVERY)" go test -count 1 -timeout 0 -v -run '^TestCorpora$$' ./internal/corpora
 
 clean: ## remove what was built and installed
 	rm -rf bin $(TOOLS)
