@@ -5,6 +5,7 @@ package webp
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // sharedData is the folder of a data set beside the repository.
@@ -171,5 +173,34 @@ func BenchmarkWrite(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		s.Write(testimages.Pools[0])
+	}
+}
+
+// BenchmarkSmall measures images of 27 x 27 pixels, whose PNG files have about 1.8 KB, with the default options, one image a
+// call as a job has them: what a call takes beside its pixels.
+func BenchmarkSmall(b *testing.B) {
+	for _, c := range []struct {
+		name  string
+		noise int
+	}{{"photograph", 12}, {"graphic", 0}} {
+		b.Run(c.name, func(b *testing.B) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+			r := rand.New(rand.NewPCG(1, 2))
+			m := raster.New(27, 27, 1, 3, 8)
+			for i := range m.Pix {
+				x, y := i/3%27, i/3/27
+				m.Pix[i] = byte(60 + 2*x + 3*y + x/9*y/9*20)
+				if c.noise > 0 {
+					m.Pix[i] += byte(r.IntN(c.noise))
+				}
+			}
+			var run codec.Run
+			b.ReportAllocs()
+			for b.Loop() {
+				if e := (Codec{}).Encode(context.Background(), run, codec.Items(m), nil)[0]; e.Err != nil {
+					b.Fatal(e.Err)
+				}
+			}
+		})
 	}
 }

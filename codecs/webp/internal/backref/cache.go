@@ -53,13 +53,14 @@ type CacheCounts struct {
 // parse take least; its backward references stay.
 func chooseCache(p format.Pixels, q *format.Parse, hits []uint8) int {
 	counts := cacheCounts.Get().(*CacheCounts)
-	defer cacheCounts.Put(counts)
-	*counts = CacheCounts{}
 	counts.count(p, q, hits)
-	return counts.Best()
+	best := counts.Best()
+	counts.clear()
+	cacheCounts.Put(counts)
+	return best
 }
 
-// cacheCounts are counts that nobody uses: making them takes longer than to count a small image.
+// cacheCounts are counts that nobody uses, all of them 0: making them takes longer than to count a small image.
 var cacheCounts = sync.Pool{New: func() any { return new(CacheCounts) }}
 
 func (n *CacheCounts) count(p format.Pixels, q *format.Parse, hits []uint8) {
@@ -89,37 +90,44 @@ func (n *CacheCounts) count(p format.Pixels, q *format.Parse, hits []uint8) {
 
 // Best returns the bits of the best cache.
 func (n *CacheCounts) Best() int {
-	var none [4][256]uint32
-	best, choice := uint64(1<<63), 0
 	sum := n.colours[0]
-	var hashes [1 << format.MaxCacheBits]uint32 // of the pixels that a cache has
-	var some [format.MaxCacheBits + 1]bool      // whether a cache has pixels that no smaller one has
+	var some [format.MaxCacheBits + 1]bool // whether a cache has pixels that no smaller one has
+
+	// The alphabet that a cache is coded with: green, lengths, and the entries of the cache. These are the hashes of the
+	// pixels that it has, folded to its bits.
+	const entries = 256 + 24
+	var alphabet [entries + 1<<format.MaxCacheBits]uint32
+	copy(alphabet[256:], n.lengths[:])
+	cache := alphabet[entries:]
 	for m := range n.hashes {
-		if some[m] = n.colours[m] != none; !some[m] {
+		if some[m] = n.has(m); !some[m] {
 			continue
 		}
 		for h, v := range n.hashes[m] {
-			hashes[h] += v
+			cache[h] += v
 		}
 	}
+	best, choice := uint64(1<<63), 0
+	var others uint64 // the size of alpha, red and blue
 	for b := format.MaxCacheBits; b >= 0; b-- {
 		// Literals with b bits are the pixels that b bits do not have.
-		green := append([]uint32(nil), sum[3][:]...)
-		green = append(green, n.lengths[:]...)
-		if b > 0 {
-			folded := make([]uint32, 1<<b)
-			for h, v := range hashes {
-				folded[h>>(format.MaxCacheBits-b)] += v
-			}
-			green = append(green, folded...)
+		if b == format.MaxCacheBits || some[b+1] {
+			copy(alphabet[:], sum[3][:])
+			others = entropy.AlphabetSize(sum[0][:]) + entropy.AlphabetSize(sum[1][:]) + entropy.AlphabetSize(sum[2][:])
 		}
-		cost := entropy.AlphabetSize(green) + entropy.AlphabetSize(sum[0][:]) + entropy.AlphabetSize(sum[1][:]) + entropy.AlphabetSize(sum[2][:])
-		if cost < best {
+		used := entries
+		if b > 0 {
+			used += 1 << b
+		}
+		if cost := others + entropy.AlphabetSize(alphabet[:used]); cost < best {
 			best, choice = cost, b
+		}
+		if b == 0 {
+			break
 		}
 		if some[b] {
 			for h, v := range n.hashes[b] {
-				hashes[h] -= v
+				cache[h>>(format.MaxCacheBits-b)] -= v
 			}
 			for c := range sum {
 				for s, v := range n.colours[b][c] {
@@ -127,8 +135,26 @@ func (n *CacheCounts) Best() int {
 				}
 			}
 		}
+		for i := range cache[:1<<(b-1)] {
+			cache[i] = cache[2*i] + cache[2*i+1]
+		}
 	}
 	return choice
+}
+
+// has reports whether there are pixels that a cache of b bits has and no smaller one.
+func (n *CacheCounts) has(b int) bool { return n.colours[b] != [4][256]uint32{} }
+
+// clear makes all counts 0. Most caches of a small image have no pixels of their own, and the counts of all take
+// longer to clear than such an image takes to count.
+func (n *CacheCounts) clear() {
+	for b := range n.colours {
+		if n.has(b) {
+			clear(n.colours[b][:])
+			clear(n.hashes[b][:])
+		}
+	}
+	clear(n.lengths[:])
 }
 
 // SetCache gives the parse p of in a cache of bits; its backward references stay.
