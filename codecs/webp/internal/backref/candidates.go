@@ -1,7 +1,7 @@
 package backref
 
 // candidateStore keeps the candidates of positions. It grows by blocks of one size, so that
-// nothing moves to larger memory.
+// nothing moves to larger memory but the only block of a small image, which begins with as many as a band keeps.
 type candidateStore struct {
 	blocks [][]Candidate // of at most keptBlock: for each position how many it has, then these
 }
@@ -23,7 +23,7 @@ func (c *candidateStore) add(list []Candidate, most int) (at uint32, ok bool) {
 		if (n+1)*keptBlock > max(most, keptBlock) {
 			return 0, false
 		}
-		c.blocks = append(c.blocks, make([]Candidate, 0, keptBlock))
+		c.blocks = append(c.blocks, make([]Candidate, 0, min(most, keptBlock)))
 		n++
 	}
 	block := &c.blocks[n-1]

@@ -1,6 +1,8 @@
 package search
 
 import (
+	"sync"
+
 	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
@@ -33,7 +35,9 @@ const (
 // spatial to weigh.
 func Analyse(p format.Pixels, most int) Analysis {
 	a := Analysis{colours: transform.PaletteOf(p.ARGB)}
-	table := new([1 << repeatBits]uint32)
+	table := repeats.Get().(*[1 << repeatBits]uint32)
+	defer repeats.Put(table)
+	clear(table[:])
 	step := analysisRows(p, most)
 	for y := 0; y < p.H; y += step {
 		row := p.ARGB[y*p.W:][:p.W]
@@ -75,6 +79,9 @@ func Analyse(p format.Pixels, most int) Analysis {
 	}
 	return a
 }
+
+// repeats are tables of Analyse that nobody uses: new ones take longer to make than a small image takes to look at.
+var repeats = sync.Pool{New: func() any { return new([1 << repeatBits]uint32) }}
 
 // analysisRows is of how many rows of p an analysis of about most pixels looks at one.
 func analysisRows(p format.Pixels, most int) int {
