@@ -18,8 +18,9 @@
 //   - hash: two codecs were given different pictures of one file.
 //   - pixels: what a lossless codec gave back, read by Pillow, is not what Pillow reads from the source.
 //
-// A picture that every lossless codec left as it is, because its result would be larger, is written by imageio instead, if
-// it has the hash that the codecs' records name, and compared in the same way.
+// A picture that every lossless codec left as it is, because its result would be larger, or gave back as NIfTI, which Pillow
+// does not read, is written by imageio instead, if it has the hash that the codecs' records name, and compared in the same
+// way.
 //
 // A finding is explained when [Exceptions] has a reason for it.
 //
@@ -28,5 +29,6 @@
 // Both files are turned upright, and palettes, grey, and 1 bit become RGBA of 8 bits; the colours of fully transparent
 // pixels are not looked at. Grey of 16 bits is compared with all of its bits, other samples of 16 bits by their upper 8,
 // because Pillow has no more of them. Every frame is compared. Pictures that Pillow does not read, or only as CMYK, YCbCr, Lab or
-// floating point, which pelmill converts to RGB or refuses, have no reference and are not counted as compared.
+// floating point, which pelmill converts to RGB or refuses, have no reference and are not counted as compared; nor have
+// those GIF and PNG animations that compare.py names, which Pillow draws in another way than browsers.
 package corpora

@@ -57,12 +57,23 @@ type Exception struct {
 // Exceptions are those of Projects.
 var Exceptions = []Exception{
 	{"google/wuffs", "peacock.progressive.scan0*.jpeg", "pixels", smoothing},
-	{"python-pillow/Pillow", "dispose_bgnd_rgba.gif", "pixels", background},
+	{"python-pillow/Pillow", "12bit.cropped.tif", "pixels", scaled},
+	{"python-pillow/Pillow", "9bit.j2k", "pixels", scaled},
+	{"python-pillow/Pillow", "apng/blend_op_over_near_transparent.png", "pixels", blended},
+	{"python-pillow/Pillow", "apng/mode_16bit.png", "pixels", blended},
+	{"python-pillow/Pillow", "apng/mode_grayscale_alpha.png", "pixels", blended},
+	{"python-pillow/Pillow", "apng/mode_palette_1bit_alpha.png", "pixels", blended},
+	{"python-pillow/Pillow", "apng/dispose_op_previous*.png", "pixels", "Pillow has another last frame when it was asked for the earlier ones than without; imageio has that of its own tests"},
+	{"python-pillow/Pillow", "balloon.jpf", "pixels", "JPEG 2000 with the 9/7 wavelet and the irreversible colour transform, whose results are not the same in all decoders: 1 apart"},
+	{"python-pillow/Pillow", "dispose_bgnd*.gif", "pixels", background},
+	{"python-pillow/Pillow", "*.mpo", "pixels", "imageio reads the JPEG image at the beginning, Pillow the other ones behind it too"},
 }
 
 // Reasons of several exceptions.
 const (
 	smoothing  = "a progressive file without its last scans: imageio gives djpeg 2.1's pixels, Pillow's libjpeg-turbo 3 smooths blocks otherwise"
+	scaled     = "samples of 9 to 15 bits, which the PNG file that comes back has spread over 16 bits by another rule than Pillow"
+	blended    = "a frame drawn over another one (APNG_BLEND_OP_OVER): Pillow mixes the alphas too, and makes opaque pixels transparent"
 	background = "a frame that is replaced by the background: imageio clears it as browsers do, Pillow fills it with a colour of the palette"
 )
 
