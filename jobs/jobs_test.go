@@ -272,6 +272,28 @@ func TestCountsAddUp(t *testing.T) {
 	}
 }
 
+// Results that do not say whether a second decoder read them, as those of earlier versions and of codecs without one, are in
+// neither number of the share, and so is what is not in the target.
+func TestTheSecondDecodersShare(t *testing.T) {
+	agreed := Result{Outcome: OutcomeCompressed, SecondDecoder: "agreed"}
+	leftOut := Result{Outcome: OutcomeCompressed, SecondDecoder: "left out"}
+	failed := Result{Outcome: OutcomeFailed, SecondDecoder: "agreed"}
+	silent := Result{Outcome: OutcomeCompressed}
+	var sums, other Sums
+	for _, r := range []Result{agreed, leftOut, leftOut, failed, silent} {
+		sums.Add(&r)
+	}
+	other.Add(&agreed)
+	sums.Plus(&other)
+	if want := (SecondDecoder{Checked: 2, Of: 4}); sums.SecondDecoder != want {
+		t.Errorf("the share is %+v, want %+v", sums.SecondDecoder, want)
+	}
+	line, err := json.Marshal(Sums{})
+	if err != nil || string(line) != "{}" {
+		t.Errorf("sums of nothing are %s (%v)", line, err)
+	}
+}
+
 func TestFieldsNameEveryCounterAsJSONDoes(t *testing.T) {
 	var c Counts
 	n := int64(0)

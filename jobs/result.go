@@ -79,7 +79,13 @@ type Result struct {
 	Exact   string   `json:"exact,omitempty"`
 	Changed []string `json:"changed,omitempty"` // tags, such as "(7FE0,0010)"; never a value
 
-	Verified string             `json:"verified,omitempty"` // full, device or off: what was done
+	Verified string `json:"verified,omitempty"` // full, device or off: what was done
+
+	// SecondDecoder says of what was decoded whether a decoder of other authors made the same image: "agreed", or
+	// "left out" where the file was not of the share that both decode. It is empty where the codec has no
+	// such decoder, where nothing was decoded, and in records of earlier versions.
+	SecondDecoder string `json:"second_decoder,omitempty"`
+
 	Device   string             `json:"device,omitempty"`
 	Seconds  map[string]float64 `json:"seconds,omitempty"` // by stage: fetch, read, encode, verify, store
 	Attempts int                `json:"attempts,omitempty"`
@@ -209,6 +215,31 @@ func (r *Report) InTarget() int64 {
 	return n
 }
 
+// SecondDecoder counts the results that a decoder of other authors made the same image of as the codec's own.
+type SecondDecoder struct {
+	Checked int64 `json:"checked"`
+	Of      int64 `json:"of"` // results that were decoded and that such a decoder is there for
+}
+
+// secondAgreed is [Result].SecondDecoder of what both decoders made the same image of.
+const secondAgreed = "agreed"
+
+// Add counts one record. Those that do not say, as of earlier versions, are in neither number.
+func (s *SecondDecoder) Add(r *Result) {
+	if r.Outcome != OutcomeCompressed || r.SecondDecoder == "" {
+		return
+	}
+	s.Of++
+	if r.SecondDecoder == secondAgreed {
+		s.Checked++
+	}
+}
+
+// Plus adds o to s.
+func (s *SecondDecoder) Plus(o SecondDecoder) {
+	s.Checked, s.Of = s.Checked+o.Checked, s.Of+o.Of
+}
+
 // Shard is the first line of a result shard. Its counts are the sum of the
 // records behind it.
 type Shard struct {
@@ -227,10 +258,13 @@ type Shard struct {
 type Sums struct {
 	Classes map[string]int64   `json:"classes,omitempty"` // objects by the class of their error
 	Stages  map[string]float64 `json:"stages,omitempty"`  // seconds by stage, summed over objects
+
+	SecondDecoder SecondDecoder `json:"second_decoder,omitzero"`
 }
 
 // Add adds a record.
 func (s *Sums) Add(r *Result) {
+	s.SecondDecoder.Add(r)
 	if r.Class != "" {
 		if s.Classes == nil {
 			s.Classes = map[string]int64{}
@@ -247,6 +281,7 @@ func (s *Sums) Add(r *Result) {
 
 // Plus adds other sums.
 func (s *Sums) Plus(other *Sums) {
+	s.SecondDecoder.Plus(other.SecondDecoder)
 	for class, n := range other.Classes {
 		if s.Classes == nil {
 			s.Classes = map[string]int64{}
@@ -282,8 +317,9 @@ type Report struct {
 	Dropped    map[string]int64   `json:"dropped,omitempty"` // objects by the attribute that their file could not keep
 	PSNR       float64            `json:"psnr,omitempty"`    // mean, lossy only
 	SSIM       float64            `json:"ssim,omitempty"`
-	Stages     map[string]float64 `json:"stages,omitempty"` // seconds by stage, summed over objects
-	Seconds    float64            `json:"seconds"`          // from the first chunk to the report
+	Stages     map[string]float64 `json:"stages,omitempty"`        // seconds by stage, summed over objects
+	Second     SecondDecoder      `json:"second_decoder,omitzero"` // of what the codec has such a decoder for
+	Seconds    float64            `json:"seconds"`                 // from the first chunk to the report
 	Devices    []string           `json:"devices,omitempty"`
 	Results    []string           `json:"results,omitempty"`     // keys of the merged records
 	FailedList string             `json:"failed_list,omitempty"` // key of failed.jsonl, empty where nothing failed

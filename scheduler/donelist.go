@@ -283,7 +283,7 @@ func (l *doneList) end(ctx context.Context) error {
 	report := jobs.Report{
 		Job: l.spec.ID, State: jobs.StateDone, Reason: fmt.Sprintf("what is left of %d pruned jobs", l.spec.Pruned),
 		Source: l.spec.Source, Target: l.spec.Target, Codec: l.spec.Codec, Version: l.spec.Version, Options: l.spec.Options,
-		Chunks: len(plan.Chunks), Attempted: len(plan.Chunks), Counts: l.sum.counts, Left: l.sum.left, Classes: l.sum.classes, Dropped: l.sum.dropped,
+		Chunks: len(plan.Chunks), Attempted: len(plan.Chunks), Counts: l.sum.counts, Left: l.sum.left, Classes: l.sum.classes, Dropped: l.sum.dropped, Second: l.sum.second,
 		Results: l.results, Finished: l.finished,
 	}
 	for _, o := range []struct {

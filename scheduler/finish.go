@@ -139,7 +139,7 @@ func (d *drive) finish(ctx context.Context, end ending) error {
 		report.Counts.Objects += end.plan.Skipped
 		report.Counts.Skipped += end.plan.Skipped
 	}
-	report.Classes, report.Dropped, report.Stages, report.Left = sum.classes, sum.dropped, sum.stages, sum.left
+	report.Classes, report.Dropped, report.Stages, report.Left, report.Second = sum.classes, sum.dropped, sum.stages, sum.left, sum.second
 	if end.plan != nil {
 		report.Known, report.Links = end.plan.Known, end.plan.Links
 		for outcome, n := range end.plan.Known {

@@ -36,6 +36,7 @@ type tally struct {
 	left    map[jobs.Outcome]int64 // objects with nothing in the target
 	stages  map[string]float64
 	devices map[string]bool
+	second  jobs.SecondDecoder
 	psnr    float64 // sum over differ
 	ssim    float64 // sum over lossy
 	lossy   int64
@@ -68,6 +69,7 @@ func (t *tally) add(line []byte) error {
 
 func (t *tally) count(r *jobs.Result) {
 	t.counts.Add(r)
+	t.second.Add(r)
 	if r.Class != "" {
 		t.classes[r.Class]++
 	}
@@ -96,6 +98,7 @@ func (t *tally) count(r *jobs.Result) {
 // plus adds everything but the lines and what belongs to one shard.
 func (t *tally) plus(o *tally) {
 	t.counts.Plus(o.counts)
+	t.second.Plus(o.second)
 	for k, v := range o.classes {
 		t.classes[k] += v
 	}

@@ -312,7 +312,7 @@ func (k *jobContext) decodeOn(ctx context.Context, run codec.Run, batch []*objec
 	for i, o := range batch {
 		o.spend(stageVerify, each)
 		o.decoded = decoded[i].Image
-		o.record.Verified = verifyDevice
+		o.record.Verified, o.record.SecondDecoder = verifyDevice, string(decoded[i].Second)
 		if err := decoded[i].Err; err != nil {
 			o.failure = unverified("the result does not decode: %w", err)
 		}
@@ -347,7 +347,7 @@ func (k *jobContext) verify(ctx context.Context, run codec.Run, o *object) error
 		if err := out[0].Err; err != nil {
 			return unverified("the result does not decode: %w", err)
 		}
-		o.record.Verified = verifyFull
+		o.record.Verified, o.record.SecondDecoder = verifyFull, string(out[0].Second)
 		return k.compare(o, out[0].Image)
 	})
 }

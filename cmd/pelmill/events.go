@@ -82,14 +82,15 @@ type summaryEvent struct {
 	Known    map[jobs.Outcome]int64 `json:"known,omitempty"`  // of skipped: what an earlier run judged so and that has nothing in the target
 	Why      string                 `json:"nothing_compressed,omitempty"`
 
-	PSNR       float64 `json:"psnr,omitempty"`
-	SSIM       float64 `json:"ssim,omitempty"`
-	Seconds    float64 `json:"seconds"`
-	Device     string  `json:"device"`
-	Report     string  `json:"report,omitempty"`
-	FailedList string  `json:"failed_list,omitempty"`
-	Links      int64   `json:"links"` // symbolic links of the source, skipped
-	Reason     string  `json:"reason,omitempty"`
+	PSNR       float64            `json:"psnr,omitempty"`
+	SSIM       float64            `json:"ssim,omitempty"`
+	Second     jobs.SecondDecoder `json:"second_decoder,omitzero"`
+	Seconds    float64            `json:"seconds"`
+	Device     string             `json:"device"`
+	Report     string             `json:"report,omitempty"`
+	FailedList string             `json:"failed_list,omitempty"`
+	Links      int64              `json:"links"` // symbolic links of the source, skipped
+	Reason     string             `json:"reason,omitempty"`
 }
 
 // emit prints v as one line of JSON. Infinite and other numbers without a JSON

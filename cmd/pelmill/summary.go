@@ -20,7 +20,7 @@ func (p *program) summary(r jobs.Report) error {
 		e := summaryEvent{
 			Type: "summary", Job: r.Job, State: r.State, Reason: r.Reason, Counts: r.Counts, Attributes: r.Dropped, Saving: r.Counts.Saving(),
 			InTarget: r.InTarget(), Left: r.Left, Known: r.Known, Why: nothingCompressed(r), Links: r.Links, Strict: r.Strict,
-			PSNR: r.PSNR, SSIM: r.SSIM, Seconds: r.Seconds, Device: strings.Join(r.Devices, ", "),
+			PSNR: r.PSNR, SSIM: r.SSIM, Second: r.Second, Seconds: r.Seconds, Device: strings.Join(r.Devices, ", "),
 			Report: place(r.Target, jobs.Folder(r.Job).Report()),
 		}
 		if r.FailedList != "" {
@@ -45,6 +45,9 @@ func (p *program) summary(r jobs.Report) error {
 		table = append(table, []string{"  quality", "identical"})
 	case r.PSNR > 0:
 		table = append(table, []string{"  quality", fmt.Sprintf("PSNR %.2f dB, SSIM %.4f (means)", r.PSNR, r.SSIM)})
+	}
+	if s := r.Second; s.Of > 0 {
+		table = append(table, []string{"  checked", fmt.Sprintf("by a second decoder too: %s of %s", countText(s.Checked), countText(s.Of))})
 	}
 	if r.Counts.Dropped > 0 {
 		table = append(table, []string{"  dropped", droppedText(r.Counts.Dropped, r.Dropped)})

@@ -199,9 +199,20 @@ type Encoded struct {
 
 // Decoded is the answer to one file of a batch: Image, or Err.
 type Decoded struct {
-	Image *raster.Image
-	Err   error
+	Image  *raster.Image
+	Err    error
+	Second Second
 }
+
+// Second says whether a decoder of other authors made the same image of a file as the codec's own. It is
+// kept in records.
+type Second string
+
+const (
+	SecondNone    Second = ""         // the codec has no such decoder for the file
+	SecondLeftOut Second = "left out" // it has, but the file is not of the share that both decode
+	SecondAgreed  Second = "agreed"   // both made the same image; where they do not, Err says so
+)
 
 // Field is one line of a description.
 type Field struct {

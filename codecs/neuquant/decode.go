@@ -23,28 +23,30 @@ import (
 func (Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, _ codec.Assets) []codec.Decoded {
 	out := make([]codec.Decoded, len(files))
 	run.Cores().Each(len(files), func(i int) {
-		out[i].Image, out[i].Err = decode(ctx, files[i])
+		out[i] = decode(ctx, files[i])
 	})
 	return out
 }
 
-func decode(ctx context.Context, data []byte) (m *raster.Image, err error) {
+func decode(ctx context.Context, data []byte) (d codec.Decoded) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return codec.Decoded{Err: err}
 	}
 	f, err := open(data)
 	if err != nil {
-		return nil, err
+		return codec.Decoded{Err: err}
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			m, err = nil, codec.Malformedf("neuquant: the decoder gave up: %v", p)
+			d = codec.Decoded{Err: codec.Malformedf("neuquant: the decoder gave up: %v", p)}
 		}
 	}()
 	if f.gif != nil {
-		return f.decodeGIF()
+		d.Image, d.Err = f.decodeGIF()
+		return d
 	}
-	return f.decodePNG()
+	d.Image, d.Second, d.Err = f.decodePNG()
+	return d
 }
 
 // Bounds of what a file may ask for.
@@ -139,19 +141,22 @@ func (f *file) openPNG(data []byte) error {
 	return nil
 }
 
-func (f *file) decodePNG() (*raster.Image, error) {
+// decodePNG returns the image, and whether the standard library made the same pixels.
+func (f *file) decodePNG() (*raster.Image, codec.Second, error) {
 	src, err := f.png.Decode()
 	if err != nil {
-		return nil, codec.FromContainer("neuquant: the PNG file", err)
+		return nil, codec.SecondNone, codec.FromContainer("neuquant: the PNG file", err)
 	}
 	p, ok := src.(*image.Paletted)
 	if !ok || p.Rect.Dx() != f.width || p.Rect.Dy() != f.height || p.Stride != f.width {
-		return nil, codec.Malformedf("neuquant: the PNG file holds a %T of %v for %d x %d pixels", src, src.Bounds(), f.width, f.height)
+		return nil, codec.SecondNone, codec.Malformedf("neuquant: the PNG file holds a %T of %v for %d x %d pixels", src, src.Bounds(), f.width, f.height)
 	}
 	table := entriesOf(p.Palette)
+	second := codec.SecondLeftOut
 	if standard(p.Pix) {
+		second = codec.SecondAgreed
 		if err := f.compare(p, &table); err != nil {
-			return nil, err
+			return nil, codec.SecondNone, err
 		}
 	}
 	var used [256]bool
@@ -166,7 +171,7 @@ func (f *file) decodePNG() (*raster.Image, error) {
 	}
 	n, err := f.channels(&c)
 	if err != nil {
-		return nil, err
+		return nil, codec.SecondNone, err
 	}
 	m := raster.New(f.width, f.height, 1, n, 8)
 	if n == 3 {
@@ -178,7 +183,7 @@ func (f *file) decodePNG() (*raster.Image, error) {
 	// A profile that does not inflate is dropped, as other readers do: it is not part of
 	// the image.
 	icc, _ := f.profile.Bytes(maxProfile)
-	return exif.Attach(m, raster.Meta{ICC: icc, EXIF: f.exif, Orientation: turn}), nil
+	return exif.Attach(m, raster.Meta{ICC: icc, EXIF: f.exif, Orientation: turn}), second, nil
 }
 
 // standardShare says that one PNG file of so many is decoded by the standard library as well, and both results are

@@ -2,6 +2,7 @@ package neuquant
 
 import (
 	"context"
+	"image"
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -29,6 +30,9 @@ func TestStandardDecoderTakesAShare(t *testing.T) {
 		if d.Err != nil || d.Image.Hash() != m.Hash() {
 			t.Fatalf("file %d comes back as another picture (%v)", i, d.Err)
 		}
+		if want := wantSecond(t, e.Data); d.Second != want {
+			t.Errorf("file %d: the second decoder is said to have %q, want %q", i, d.Second, want)
+		}
 		indices := make([]byte, 16)
 		for j := range indices {
 			indices[j] = byte(i * j)
@@ -40,4 +44,20 @@ func TestStandardDecoderTakesAShare(t *testing.T) {
 	if want := files / standardShare; chosen < want/3 || chosen > want*3 {
 		t.Errorf("%d of %d files were chosen, want about %d", chosen, files, want)
 	}
+}
+
+// wantSecond is what decoding a PNG file says of the second decoder.
+func wantSecond(t *testing.T, data []byte) codec.Second {
+	f, err := open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := f.png.DecodeStandard()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if standard(src.(*image.Paletted).Pix) {
+		return codec.SecondAgreed
+	}
+	return codec.SecondLeftOut
 }

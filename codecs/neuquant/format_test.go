@@ -102,11 +102,11 @@ func (p *indexed) image() *raster.Image {
 
 func mustDecode(t testing.TB, data []byte) *raster.Image {
 	t.Helper()
-	m, err := decode(t.Context(), data)
-	if err != nil {
-		t.Fatal(err)
+	d := decode(t.Context(), data)
+	if d.Err != nil {
+		t.Fatal(d.Err)
 	}
-	return m
+	return d.Image
 }
 
 // chunks are the names of a PNG file's chunks, and their bodies.
@@ -410,7 +410,7 @@ func TestRefusedFiles(t *testing.T) {
 		"text":       {[]byte("nothing of the kind"), "neither"},
 		"empty":      {nil, "neither"},
 	} {
-		_, err := decode(t.Context(), c.data)
+		err := decode(t.Context(), c.data).Err
 		var f *codec.FormatError
 		var u *codec.UnsupportedError
 		if !errors.As(err, &f) && !errors.As(err, &u) || !strings.Contains(err.Error(), c.want) {

@@ -16,31 +16,31 @@ import (
 func (Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, _ codec.Assets) []codec.Decoded {
 	out := make([]codec.Decoded, len(files))
 	run.Cores().Each(len(files), func(i int) {
-		out[i].Image, out[i].Err = decode(ctx, files[i])
+		out[i] = decode(ctx, files[i])
 	})
 	return out
 }
 
-func decode(ctx context.Context, data []byte) (*raster.Image, error) {
+func decode(ctx context.Context, data []byte) codec.Decoded {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return codec.Decoded{Err: err}
 	}
 	f, err := open(data)
 	if err != nil {
-		return nil, err
+		return codec.Decoded{Err: err}
 	}
-	rgba, err := f.decode()
+	rgba, second, err := f.decode()
 	if err != nil {
-		return nil, err
+		return codec.Decoded{Err: err}
 	}
 	m := store(f.width, f.height, rgba, f.alpha, f.colour)
 	// Files of others may hold the image lying.
 	turn := exif.Orientation(f.exif)
-	return exif.Attach(m, raster.Meta{ICC: f.icc, EXIF: f.exif, XMP: f.xmp, Orientation: turn}), nil
+	return codec.Decoded{Image: exif.Attach(m, raster.Meta{ICC: f.icc, EXIF: f.exif, XMP: f.xmp, Orientation: turn}), Second: second}
 }
 
-// decode returns the pixels as bytes R, G, B, A.
-func (f *file) decode() (rgba []byte, err error) {
+// decode returns the pixels as bytes R, G, B, A, and whether both decoders made them.
+func (f *file) decode() (rgba []byte, second codec.Second, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = codec.Malformedf("webp: the decoder gave up: %v", p)
@@ -51,22 +51,25 @@ func (f *file) decode() (rgba []byte, err error) {
 	if checked {
 		m, err := f.source.DecodeForeign()
 		if err != nil {
-			return nil, codec.Malformedf("webp: %v", err)
+			return nil, second, codec.Malformedf("webp: %v", err)
 		}
 		if want, err = f.hash(m); err != nil {
-			return nil, err
+			return nil, second, err
 		}
 	}
 	m, err := f.source.Decode()
 	if err != nil {
-		return nil, codec.Malformedf("webp: %v", err)
+		return nil, second, codec.Malformedf("webp: %v", err)
 	}
+	second = codec.SecondLeftOut
 	if checked {
 		if got, err := f.hash(m); err != nil || got != want {
-			return nil, codec.Malformedf("webp: two decoders make different pictures of it (%v)", err)
+			return nil, codec.SecondNone, codec.Malformedf("webp: two decoders make different pictures of it (%v)", err)
 		}
+		second = codec.SecondAgreed
 	}
-	return f.pixels(m)
+	rgba, err = f.pixels(m)
+	return rgba, second, err
 }
 
 // pixels are those of a decoded image.

@@ -8,7 +8,7 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// One file of foreignShare, more or less, is decoded twice, and comes back like the others.
+// One file of foreignShare, more or less, is decoded twice, which the answer says, and comes back like the others.
 func TestForeignDecoderTakesAShare(t *testing.T) {
 	const files = 600
 	o, err := Codec{}.Options([]string{"effort=1"})
@@ -29,12 +29,17 @@ func TestForeignDecoderTakesAShare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		want := codec.SecondLeftOut
 		if foreign(f.bitstream) {
 			chosen++
+			want = codec.SecondAgreed
 		}
 		d := Codec{}.Decode(context.Background(), codec.Run{}, [][]byte{e.Data}, nil)[0]
 		if d.Err != nil || d.Image.Hash() != m.Hash() {
 			t.Fatalf("file %d comes back as another picture (%v)", i, d.Err)
+		}
+		if d.Second != want {
+			t.Errorf("file %d: the second decoder is said to have %q, want %q", i, d.Second, want)
 		}
 	}
 	if want := files / foreignShare; chosen < want/3 || chosen > want*3 {

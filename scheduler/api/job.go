@@ -54,7 +54,8 @@ type Job struct {
 
 	Stages   map[string]float64 `json:"stages,omitempty" doc:"Seconds by stage, summed over objects of chunks that are done"`
 	Classes  map[string]int64   `json:"classes,omitempty" doc:"Objects by the class of their error"`
-	Partial  bool               `json:"classes_partial,omitempty" doc:"Stages and classes are not those of all chunks yet"`
+	Second   jobs.SecondDecoder `json:"second_decoder,omitzero" doc:"Results that a decoder of other authors made the same picture of as the codec's own, of those that there is one for"`
+	Partial  bool               `json:"classes_partial,omitempty" doc:"Stages, classes and the second decoder's share are not those of all chunks yet"`
 	Timeline []TimelinePoint    `json:"timeline,omitempty" doc:"What was done after so many seconds of work"`
 	Command  string             `json:"command" doc:"The equal command line"`
 }
@@ -85,7 +86,7 @@ func newJob(target string, s *scheduler.Status, sums *jobs.Sums, partial bool) J
 		j.Ended = &t
 	}
 	if sums != nil {
-		j.Stages, j.Classes, j.Partial = maps.Clone(sums.Stages), maps.Clone(sums.Classes), partial
+		j.Stages, j.Classes, j.Second, j.Partial = maps.Clone(sums.Stages), maps.Clone(sums.Classes), sums.SecondDecoder, partial
 	}
 	for _, p := range s.Pace.Points {
 		j.Timeline = append(j.Timeline, TimelinePoint{p.At, p.Objects, p.Bytes, p.In, p.Out})

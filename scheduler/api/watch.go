@@ -186,7 +186,7 @@ func (w *watch) see(ctx context.Context) (Job, error) {
 	if err != nil {
 		return newJob(w.target, &s, &w.sums.Sums, w.sums.Partial), nil // failed without a report
 	}
-	return newJob(w.target, &s, &jobs.Sums{Stages: report.Stages, Classes: report.Classes}, false), nil
+	return newJob(w.target, &s, &jobs.Sums{Stages: report.Stages, Classes: report.Classes, SecondDecoder: report.Second}, false), nil
 }
 
 // newest is the text of the newest look; nil where there is none yet, or it went wrong.

@@ -196,6 +196,9 @@ func (v *view) outcomes() {
 	if n := v.p.identical; n > 0 {
 		v.Verified = append(v.Verified, row{"of them the same as their source, sample by sample", quantity.Count(n)})
 	}
+	if s := v.p.second; s.Of > 0 {
+		v.Verified = append(v.Verified, row{"of them decoded to the same picture by a second decoder, of other authors", quantity.Count(s.Checked) + " of " + quantity.Count(s.Of)})
+	}
 }
 
 type groupRow struct {

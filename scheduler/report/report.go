@@ -45,7 +45,8 @@ type Page struct {
 	devices   map[string]*device
 	stages    map[string]float64 // seconds, summed over objects
 	verified  map[string]int64   // compressed objects by how they were verified
-	identical int64              // of them, those whose decoded image is the source's, sample by sample
+	second    jobs.SecondDecoder // of verified, those that a second decoder was held against
+	identical int64              // of verified, those whose decoded image is the source's, sample by sample
 	lossy     int64              // those with a PSNR
 	ratio     histogram          // of log2
 	psnr      histogram
@@ -115,6 +116,7 @@ func (p *Page) compressed(r *jobs.Result, o *object) {
 		how = "off"
 	}
 	p.verified[how]++
+	p.second.Add(r)
 	if r.DecodedHash != "" && r.DecodedHash == r.PixelHash {
 		p.identical++
 	}

@@ -171,6 +171,8 @@ func TestVerdicts(t *testing.T) {
 	lossless := jobs.Result{Outcome: jobs.OutcomeCompressed, Verified: "full", PixelHash: "p", DecodedHash: "p", Size: 2, TargetSize: 1}
 	unchecked := jobs.Result{Outcome: jobs.OutcomeCompressed, Verified: "off", Size: 2, TargetSize: 1}
 	wrong := jobs.Result{Outcome: jobs.OutcomeFailed, Class: "verify", Error: "another picture"}
+	twice, once := lossless, lossless
+	twice.SecondDecoder, once.SecondDecoder = "agreed", "left out"
 	for _, c := range []struct {
 		name    string
 		state   jobs.State
@@ -182,6 +184,7 @@ func TestVerdicts(t *testing.T) {
 		{"one not", jobs.StateDone, []jobs.Result{lossless, unchecked}, "attention", []string{"1 of 2 results verified", "1 result not verified, as the job asked"}},
 		{"a mismatch", jobs.StateDone, []jobs.Result{lossless, wrong}, "bad", []string{"1 of 1 result verified", "1 result did not decode", "1 of 2 objects failed"}},
 		{"cancelled", jobs.StateCancelled, []jobs.Result{lossless}, "bad", []string{"1 of 1 result verified", "cancelled before its end"}},
+		{"two decoders", jobs.StateDone, []jobs.Result{twice, once, once}, "good", []string{"A second decoder, of other authors, made the same picture of 1 of 3 results.", ">1 of 3<"}},
 		{"nothing", jobs.StateDone, nil, "good", []string{"No new results"}},
 	} {
 		p, j := sample(0)

@@ -82,6 +82,9 @@ func (v *view) how(d *verdict, checked int64) {
 	case v.p.lossy > 0 && v.job.Spec.MinPSNR > 0:
 		d.Text = append(d.Text, fmt.Sprintf("Every one of them has a PSNR of %g dB or more.", v.job.Spec.MinPSNR))
 	}
+	if s := v.p.second; s.Of > 0 {
+		d.Text = append(d.Text, fmt.Sprintf("A second decoder, of other authors, made the same picture of %s of %s.", quantity.Count(s.Checked), quantity.Plural(s.Of, "result")))
+	}
 	if n := v.p.verified["off"]; n > 0 {
 		d.Text = append(d.Text, quantity.Plural(n, "result")+" "+hows["off"]+".")
 	}
