@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -207,6 +208,11 @@ func TestDamagedAPNG(t *testing.T) {
 	}
 	if h, err := ReadHeader(good, &Limits{Frames: 1}); err != nil || h.Frames || h.Note == "" {
 		t.Errorf("over the limit of frames: %+v, %v", h, err)
+	}
+	for first, note := range map[bool]string{true: "", false: "beside the one that viewers"} {
+		if h, err := ReadHeader(apng(t, 6, 5, first, 0, parts[:1]), nil); err != nil || h.Frames || !strings.Contains(h.Note, note) || note == "" && h.Note != "" {
+			t.Errorf("one frame, which is the image: %v: %+v, %v", first, h, err)
+		}
 	}
 	change := func(kind string, which, at int, value byte) []byte {
 		var out []byte

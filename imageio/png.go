@@ -41,6 +41,8 @@ func openPNG(data []byte, lim Limits) (*opened, error) {
 		}
 	} else if f.Frames > 1 {
 		p.Note = fmt.Sprintf("it is an animation of %d pictures that breaks a rule or a limit, of which the one was read that viewers without animation show", f.Frames)
+	} else if f.Frames == 1 && onlyFrameApart(data) {
+		p.Note = "it is an animation of one picture beside the one that viewers without animation show, which was read"
 	}
 	meta.EXIF = f.EXIF
 	limit := profileLimit(f.ICC.Data)
@@ -84,6 +86,19 @@ func animation(f *png.File, lim Limits) (png.Animation, bool) {
 		return png.Animation{}, false
 	}
 	return f.Animation()
+}
+
+// onlyFrameApart reports whether the only frame of an animation is another picture than the image of the file.
+func onlyFrameApart(data []byte) bool {
+	for c, err := range png.Chunks(data) {
+		if err != nil {
+			return false
+		}
+		if c.Kind == "fdAT" {
+			return true
+		}
+	}
+	return false
 }
 
 // profileLimit is the most that an iCCP chunk may inflate to. Profiles are tables

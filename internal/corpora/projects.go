@@ -64,6 +64,9 @@ var Exceptions = []Exception{
 	{"python-pillow/Pillow", "apng/mode_grayscale_alpha.png", "pixels", blended},
 	{"python-pillow/Pillow", "apng/mode_palette_1bit_alpha.png", "pixels", blended},
 	{"python-pillow/Pillow", "apng/dispose_op_previous*.png", "pixels", "Pillow has another last frame when it was asked for the earlier ones than without; imageio has that of its own tests"},
+	{"python-pillow/Pillow", "apng/single_frame_default.png", "pixels", beside},
+	{"python-pillow/Pillow", "apng/split_fdat*.png", "pixels", beside},
+	{"python-pillow/Pillow", "apng/syntax_num_frames_low.png", "pixels", beside},
 	{"python-pillow/Pillow", "balloon.jpf", "pixels", "JPEG 2000 with the 9/7 wavelet and the irreversible colour transform, whose results are not the same in all decoders: 1 apart"},
 	{"python-pillow/Pillow", "dispose_bgnd*.gif", "pixels", background},
 	{"python-pillow/Pillow", "*.mpo", "pixels", "imageio reads the JPEG image at the beginning, Pillow the other ones behind it too"},
@@ -74,6 +77,7 @@ const (
 	smoothing  = "a progressive file without its last scans: imageio gives djpeg 2.1's pixels, Pillow's libjpeg-turbo 3 smooths blocks otherwise"
 	scaled     = "samples of 9 to 15 bits, which the PNG file that comes back has spread over 16 bits by another rule than Pillow"
 	blended    = "a frame drawn over another one (APNG_BLEND_OP_OVER): Pillow mixes the alphas too, and makes opaque pixels transparent"
+	beside     = "an animation of one frame beside the image: imageio reads the image and its note says so, Pillow reads the frame"
 	background = "a frame that is replaced by the background: imageio clears it as browsers do, Pillow fills it with a colour of the palette"
 )
 
