@@ -30,6 +30,8 @@ const smallObjects = 200_000
 
 // BenchmarkSmallObjects is a job over many objects of about 1.8 KB on an S3 server, with a scheduler, three
 // workers and Redis as processes of their own, all on this machine. SCALE is the share of 200,000 objects, by default 0.01.
+// The server keeps connections open, as stores do: by default it ends them with each answer, and every request begins with
+// a new one.
 // It prints
 //
 //	plan            from the submission to the plan, with listing and sample
@@ -52,7 +54,7 @@ func BenchmarkSmallObjects(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		c := &storeBench{b: b, program: program, store: services.VersityGW(b)}
+		c := &storeBench{b: b, program: program, store: services.VersityGWWith(b, "--keep-alive")}
 		c.requests(min(2000, n))
 		c.runs(n)
 	}
