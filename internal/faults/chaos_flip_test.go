@@ -61,7 +61,8 @@ func flips(t *testing.T, size int, l *ledger) {
 		l.add("caught", int64(caught))
 		l.add("harmless: the right image comes back", int64(harmless))
 		l.say("%s %s: %d bits flipped, %d caught, %d harmless", c.name, strings.Join(c.options, " "), caught+harmless, caught, harmless)
-		if caught == 0 {
+		// A single one may be harmless, as one in seventy is.
+		if caught == 0 && len(bad) > 1 {
 			t.Errorf("%s: no flipped bit was caught", c.name)
 		}
 		w.Kill()
