@@ -136,6 +136,15 @@ func seeds(f *testing.F) {
 	}
 }
 
+// A sequence that is longer than the data set has no UIDs behind it.
+func TestDataSetUIDsOfACutSequence(t *testing.T) {
+	for _, length := range []string{"\x01\x00\x00\x00", "\x00\x00\x00\x08", "\xfe\xff\xff\xff"} {
+		if u, err := DataSetUIDs([]byte("\x00\x00\x00\x00SQ\x00\x00"+length), "1.2.840.10008.1.2.1"); err == nil {
+			t.Errorf("length %x: %+v, want an error", length, u)
+		}
+	}
+}
+
 // FuzzWalk: no panic, and every element lies inside of its parent and behind the one before.
 func FuzzWalk(f *testing.F) {
 	seeds(f)

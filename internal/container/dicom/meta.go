@@ -104,13 +104,13 @@ func DataSetUIDs(data []byte, syntax string) (UIDs, error) {
 		if e.Tag > sopInstance {
 			return u, nil
 		}
+		if !e.Undefined && e.End > len(data) {
+			return u, overEnd(&e, len(data))
+		}
 		if at = e.End; e.Undefined || e.VR == "SQ" {
 			if at, err = w.skip(&e, len(data)); err != nil {
 				return u, err
 			}
-		}
-		if at > len(data) {
-			return u, overEnd(&e, len(data))
 		}
 		switch e.Tag {
 		case sopClass:

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"image"
 	"image/color"
+	"sync"
 
 	"github.com/pelmill/pelmill/internal/container"
 	"github.com/pelmill/pelmill/internal/container/png/inflate"
@@ -57,8 +58,10 @@ func (f *File) indices() (image.Image, bool) {
 	// The palette is as long as an entry of it is named by a colour, an alpha or an index.
 	table := f.entries()
 	n := max(len(f.Palette.Body())/3, len(f.Transparency.Body()))
-	for _, v := range m.Pix {
-		n = max(n, int(v)+1)
+	if n < len(table) {
+		for _, v := range m.Pix {
+			n = max(n, int(v)+1)
+		}
 	}
 	alphas := len(f.Transparency.Body())
 	m.Palette = make(color.Palette, n)
@@ -217,6 +220,9 @@ func (p pass) size(width, height int) (int, int) {
 // rowBytes is the length of a row in the file, without the byte for its filter.
 func (s *scan) rowBytes(width int) int { return int((int64(width)*int64(s.bits) + 7) / 8) }
 
+// readers are used again, because the tables of one are 36 KB, many times a small image.
+var readers = sync.Pool{New: func() any { return new(inflate.Reader) }}
+
 // read inflates and unfilters all rows to pixels of size bytes.
 func (s *scan) read(pix []byte, size int) bool {
 	passes := whole
@@ -229,7 +235,12 @@ func (s *scan) read(pix []byte, size int) bool {
 			total += int64(h) * int64(1+s.rowBytes(w))
 		}
 	}
-	z := inflate.New(s.next, total, min(4*(1+s.rowBytes(s.width)), 64<<10))
+	z := readers.Get().(*inflate.Reader)
+	z.Reset(s.next, total, min(4*(1+s.rowBytes(s.width)), 64<<10))
+	defer func() {
+		z.Reset(nil, 0, 0) // lets go of the file
+		readers.Put(z)
+	}()
 	for _, p := range passes {
 		w, h := p.size(s.width, s.height)
 		if w < 1 || h < 1 {
