@@ -1,6 +1,7 @@
 package imageio
 
 import (
+	"image"
 	"time"
 
 	"github.com/pelmill/pelmill/internal/container/exif"
@@ -13,9 +14,10 @@ import (
 type frame struct {
 	x, y          int
 	width, height int
-	over          bool // it is blended over what is there, and else takes its place
-	clear         bool // its place becomes transparent after its time
-	restore       bool // what was there before comes back after its time
+	over          bool            // it is blended over what is there, and else takes its place
+	clear         bool            // its place becomes transparent after its time
+	restore       bool            // what was there before comes back after its time
+	fresh         image.Rectangle // of the canvas, where it takes its place even if it is blended elsewhere
 	decode        func() (*raster.Image, error)
 }
 
@@ -89,8 +91,13 @@ func draw(canvas, src *raster.Image, f *frame, blend func(dst, src *raster.Image
 			copy(canvas.Pix[i*size:], src.Pix[j*size:][:row*size])
 			continue
 		}
-		for end := j + row; j < end; i, j = i+canvas.Channels, j+canvas.Channels {
-			blend(canvas, src, i, j)
+		for x := f.x; x < f.x+f.width; x++ {
+			if image.Pt(x, f.y+y).In(f.fresh) {
+				copy(canvas.Pix[i*size:(i+canvas.Channels)*size], src.Pix[j*size:])
+			} else {
+				blend(canvas, src, i, j)
+			}
+			i, j = i+canvas.Channels, j+canvas.Channels
 		}
 	}
 }
@@ -128,6 +135,19 @@ func blendWebP(dst, src *raster.Image, i, j int) {
 		d[c] = byte((uint32(s[c])*a + uint32(d[c])*under) * scale >> 24)
 	}
 	d[3] = byte(sum)
+}
+
+// freshWebP is where libwebp does not blend the frame that follows f, because f left it transparent: the place of f, or the
+// whole canvas if there was nothing but f. Blending with what is transparent would make colours less by 1.
+func freshWebP(f *frame, p raster.Shape) image.Rectangle {
+	canvas, place := image.Rect(0, 0, p.Width, p.Height), image.Rect(f.x, f.y, f.x+f.width, f.y+f.height)
+	switch {
+	case !f.clear:
+		return image.Rectangle{}
+	case f.fresh == canvas:
+		return canvas
+	}
+	return place
 }
 
 func setSample(m *raster.Image, i int, v int64) {
@@ -195,6 +215,7 @@ func openAnimatedWebP(data []byte, lim Limits) (*opened, error) {
 	var most int64
 	var frames []frame
 	var delays []time.Duration
+	fresh := image.Rect(0, 0, p.Width, p.Height)
 	for i := range a.Frames {
 		f := &a.Frames[i]
 		shape := Header{Shape: raster.Shape{Width: f.Shape.Width, Height: f.Shape.Height, Depth: 1, Channels: 3, Bits: 8}}
@@ -207,7 +228,7 @@ func openAnimatedWebP(data []byte, lim Limits) (*opened, error) {
 		most = max(most, webpMemory(&shape, f.Lossy, len(f.Bitstream)))
 		delays = append(delays, f.Delay)
 		frames = append(frames, frame{
-			x: f.X, y: f.Y, width: f.Shape.Width, height: f.Shape.Height, over: f.Over, clear: f.Clear,
+			x: f.X, y: f.Y, width: f.Shape.Width, height: f.Shape.Height, over: f.Over, clear: f.Clear, fresh: fresh,
 			decode: func() (*raster.Image, error) {
 				src, err := f.Decode()
 				if err != nil {
@@ -216,6 +237,7 @@ func openAnimatedWebP(data []byte, lim Limits) (*opened, error) {
 				return fromWebP(src, shape.Channels)
 			},
 		})
+		fresh = freshWebP(&frames[i], p.Shape)
 	}
 	p.DecodedBytes += most + overhead
 	meta := raster.Meta{ICC: a.ICC, EXIF: a.EXIF}

@@ -418,6 +418,22 @@ func TestAnimatedWebPFrames(t *testing.T) {
 			t.Errorf("frame %d: %v, want %v", z, m.Slice(z).Pix, want[z])
 		}
 	}
+	// It does not blend where it knows that nothing is below, in the first frame and where the one before was cleared:
+	// with a weight of 2^24 / 100, without its fraction, 200 becomes 199.
+	thin := vp8l(pixel(200, 100, 3, 100))
+	m, err = Decode(animatedWebP(t, 3, 1, 2, []webpFrame{frame(0, 0, thin), frame(1, 2, thin), frame(0, 2, thin)}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for z, want := range [][]byte{
+		{200, 100, 3, 100, 0, 0, 0, 0, 0, 0, 0, 0},
+		{200, 100, 3, 100, 0, 0, 0, 0, 199, 99, 2, 100},
+		{200, 100, 3, 100, 0, 0, 0, 0, 200, 100, 3, 100},
+	} {
+		if !bytes.Equal(m.Slice(z).Pix, want) {
+			t.Errorf("thin frame %d: %v, want %v", z, m.Slice(z).Pix, want)
+		}
+	}
 	for name, data := range map[string][]byte{
 		"a frame outside":           animatedWebP(t, 2, 1, 0, []webpFrame{frame(0, 2, under)}),
 		"no frame":                  animatedWebP(t, 2, 1, 0, nil),

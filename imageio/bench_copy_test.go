@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -59,15 +60,20 @@ func BenchmarkCopies(b *testing.B) {
 	swapCopy := func(m *raster.Image) func() {
 		return func() {
 			keep = make([]byte, len(m.Pix))
-			swapped(keep, m.Pix)
+			raster.SwapBytes(keep, m.Pix)
 		}
 	}
 	gifData := by(rgb, "convert %s gif:%s")
+	text := []byte("P3 3000 2000 255\n")
+	for i, v := range rgb.Pix {
+		text = append(strconv.AppendInt(text, int64(v), 10), " \n"[min(1, i%17/16)])
+	}
 	files := []struct {
 		name string
 		data []byte
 		peer func()
 	}{
+		{"pnm, text, beside its bytes", text, func() { keep = append([]byte(nil), text...) }},
 		{"pnm, 8 bits", enc(rgb, "pnm"), plainCopy(rgb)},
 		{"pnm, 16 bits", enc(rgb16, "pnm"), swapCopy(rgb16)},
 		{"pnm, 12 bits grey", enc(deep, "pnm"), swapCopy(deep)},

@@ -48,31 +48,8 @@ func greyAlpha(pix []byte) []byte {
 
 // swap16 turns big-endian samples into little-endian ones.
 func swap16(pix []byte) []byte {
-	swapped(pix, pix)
+	raster.SwapBytes(pix, pix)
 	return pix
-}
-
-// swapped fills to with samples of 16 bits whose bytes are swapped, and returns all of them, one over the other by OR.
-// Both may be the same memory.
-func swapped(to, from []byte) (any uint16) {
-	from = from[:len(to)]
-	var all uint64
-	for ; len(from) >= 8; to, from = to[8:], from[8:] {
-		const low = 0x00ff00ff00ff00ff
-		v := binary.LittleEndian.Uint64(from)
-		v = v>>8&low | v&low<<8
-		all |= v
-		binary.LittleEndian.PutUint64(to, v)
-	}
-	all |= all >> 32
-	all |= all >> 16
-	any = uint16(all)
-	for i := 0; i+1 < len(from); i += 2 {
-		v := binary.BigEndian.Uint16(from[i:])
-		any |= v
-		binary.LittleEndian.PutUint16(to[i:], v)
-	}
-	return any
 }
 
 // dropFourth16 packs big-endian RGBx to little-endian RGB.

@@ -343,6 +343,10 @@ func agree(t *testing.T, data []byte, lim *Limits) {
 	if int64(m.Size()) > h.DecodedBytes {
 		t.Fatalf("%d bytes of samples, the header says %d", m.Size(), h.DecodedBytes)
 	}
+	// Samples that a reader leaves out would be those of other memory.
+	if again, err := Decode(data, lim); err != nil || !bytes.Equal(m.Pix, again.Pix) {
+		t.Fatalf("decoded again it differs (%v)", err)
+	}
 }
 
 func FuzzDecode(f *testing.F) {

@@ -12,7 +12,7 @@ import (
 //
 //	png   one image, unsigned, 8 or 16 bits; ICC profile and EXIF block are written
 //	pnm   unsigned, any bits; PGM for grey, PPM for RGB, PAM with alpha; several slices follow one another
-//	tiff  anything of 8 bits or more; a slice is a page; the ICC profile is written
+//	tiff  anything of 8 bits or more, and what is signed of any bits; a slice is a page; the ICC profile is written
 //	nii   8 or 16 bits grey, signed or not, and 8 bits RGB or RGBA; spacing is written
 //
 // [Decode] of the result gives the samples of m, bit for bit. m is not changed.
@@ -76,7 +76,7 @@ func FormatFor(m *raster.Image) string {
 		return "png"
 	case m.Depth > 1 && !m.Frames && nifti:
 		return "nii"
-	case m.Bits >= 8 && (m.Depth > 1 || m.Signed):
+	case m.Signed || m.Bits >= 8 && m.Depth > 1:
 		return "tiff"
 	}
 	return "pnm"

@@ -107,6 +107,7 @@ func exceptions(t *testing.T) []exception {
 
 		{"pnm", "bytes behind the picture", []byte("P5 1 1 255\nxtail"), shows, rejects, "they may be samples of a wrong header"},
 		{"pnm", "CMYK", []byte("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE CMYK\nENDHDR\nabcd"), refuses, unsupports, "the fourth sample is no alpha"},
+		{"pnm", "a thumbnail of xv", []byte("P7 332\n#END_OF_COMMENTS\n1 1 255\nx"), refuses, unsupports, "another format with the first bytes of PAM"},
 		{"pnm", "a sample above maxval", []byte("P2 1 1 100 101 "), refuses, rejects, "the header is wrong or the sample"},
 	}
 }

@@ -107,7 +107,7 @@ func fromGIF(f *gif.File) (*raster.Image, error) {
 			break
 		}
 		if m == nil {
-			m = raster.New(f.Width, f.Height, len(f.Frames), 4, 8)
+			m = raster.Unfilled(raster.Shape{Width: f.Width, Height: f.Height, Depth: len(f.Frames), Channels: 4, Bits: 8})
 		}
 		copy(m.Slice(z).Pix, canvas)
 		z++

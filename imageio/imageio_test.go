@@ -198,3 +198,27 @@ func slowly(img image.Image, channels, bits int) *raster.Image {
 	}
 	return m
 }
+
+// What a JPEG 2000 file can hold is written whatever its bits and sign: signed samples below 8 bits, too, find a format.
+func TestSignedSamplesOfFewBits(t *testing.T) {
+	for bits := 1; bits < 8; bits++ {
+		for channels := 1; channels <= 4; channels++ {
+			for _, depth := range []int{1, 3} {
+				m := pattern(5, 3, depth, channels, bits)
+				m.Signed, m.Frames = true, depth > 1
+				for i, v := range m.Pix {
+					m.Pix[i] = byte(int8(v<<(8-bits)) >> (8 - bits))
+				}
+				data, err := Encode(m, FormatFor(m))
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := Decode(data, nil)
+				if err != nil {
+					t.Fatalf("%s: %v", m.Shape, err)
+				}
+				same(t, got, m)
+			}
+		}
+	}
+}

@@ -53,7 +53,7 @@ func openJPEG(data []byte, lim Limits) (*opened, error) {
 	p.turn(&meta)
 	p.attributes(segments.Attributes(data))
 	p.decode = func() (*raster.Image, error) {
-		m := raster.New(head.Width, head.Height, 1, min(head.Components, 3), 8)
+		m := raster.Unfilled(raster.Shape{Width: head.Width, Height: head.Height, Depth: 1, Channels: min(head.Components, 3), Bits: 8})
 		if err := jpeg.Decode(data, head, m.Pix); err != nil {
 			return nil, err
 		}

@@ -71,7 +71,7 @@ func openPNM(data []byte, lim Limits) (*opened, error) {
 			n := int(first.bytes())
 			return adopt(p.Width, p.Height, p.Channels, p.Bits, append([]byte(nil), data[first.start:first.start+n]...)), nil
 		}
-		m := raster.New(p.Width, p.Height, p.Depth, p.Channels, p.Bits)
+		m := raster.Unfilled(p.Shape)
 		for z := range heads {
 			if err := readPNMSamples(m.Slice(z), data, &heads[z]); err != nil {
 				return nil, err
@@ -199,6 +199,9 @@ func (h *pnmHead) readPAM(s *pnmScanner) error {
 			if strings.HasPrefix(name, "#") {
 				continue
 			}
+			if name == "332" && tuple == "" && h.width == 0 {
+				return unsupported("pnm", "a thumbnail of xv, which begins like PAM, is not read")
+			}
 			return rejected("pnm", "its header has a line %.20q", name)
 		}
 		n := pnmScanner{data: []byte(strings.TrimSpace(value) + " ")}
@@ -237,7 +240,7 @@ func readPNMSamples(m *raster.Image, data []byte, h *pnmHead) error {
 		}
 	case h.maxval > 255:
 		// Samples below a power of two have no higher bit together.
-		if int(swapped(m.Pix, src)) <= h.maxval {
+		if int(raster.SwapBytes(m.Pix, src)) <= h.maxval {
 			return nil
 		}
 		for i := range m.Samples() {
@@ -275,9 +278,12 @@ func readPNMText(m *raster.Image, data []byte, h *pnmHead) error {
 			m.Pix[i] = bit - 1
 			continue
 		}
-		v, err := s.number()
-		if err != nil {
-			return err
+		v, ok := s.plain()
+		if !ok {
+			var err error
+			if v, err = s.number(); err != nil {
+				return err
+			}
 		}
 		if v > h.maxval {
 			return overMaxval(v, h)
@@ -319,6 +325,38 @@ func (s *pnmScanner) comment() {
 	for s.at < len(s.data) && s.data[s.at] != '\n' && s.data[s.at] != '\r' {
 		s.at++
 	}
+}
+
+// plain is number for one of at most three digits behind at most one space, with a byte behind it. It moves only if it
+// finds that.
+func (s *pnmScanner) plain() (v int, ok bool) {
+	if len(s.data)-s.at < 5 {
+		return 0, false
+	}
+	p := (*[5]byte)(s.data[s.at:])
+	at := 0
+	if pnmSpace(p[0]) {
+		at = 1
+	}
+	d := p[at] - '0'
+	if d > 9 {
+		return 0, false
+	}
+	v = int(d)
+	at++
+	if d = p[at] - '0'; d <= 9 {
+		v = v*10 + int(d)
+		at++
+		if d = p[at] - '0'; d <= 9 {
+			v = v*10 + int(d)
+			at++
+			if p[at]-'0' <= 9 {
+				return 0, false
+			}
+		}
+	}
+	s.at += at
+	return v, true
 }
 
 func (s *pnmScanner) number() (int, error) {

@@ -62,6 +62,7 @@ func TestPNMErrors(t *testing.T) {
 		{"five channels", "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 5\nMAXVAL 255\nENDHDR\nabcde", "5 channels"},
 		{"CMYK", "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE CMYK\nENDHDR\nabcd", "4 channels of the type"},
 		{"RGB and something", "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB\nENDHDR\nabcd", "4 channels of the type"},
+		{"thumbnail of xv", "P7 332\n#END_OF_COMMENTS\n1 1 255\nx", "a thumbnail of xv"},
 		{"endless line", "P7\n" + strings.Repeat("x", 9000), "line without end"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -109,8 +109,7 @@ func openTIFF(data []byte, lim Limits) (*opened, error) {
 	p.attributes(structure.Attributes(pages.first))
 	p.decode = func() (*raster.Image, error) {
 		first := pages.list[0]
-		m := &raster.Image{Shape: raster.Shape{Width: first.width, Height: first.height, Depth: p.Depth, Channels: p.Channels, Bits: p.Bits, Signed: p.Signed}}
-		m.Pix = make([]byte, m.Size())
+		m := raster.Unfilled(raster.Shape{Width: first.width, Height: first.height, Depth: p.Depth, Channels: p.Channels, Bits: p.Bits, Signed: p.Signed})
 		var work tiffWork
 		for z, page := range pages.list {
 			if err := page.decode(m.Slice(z), &work); err != nil {

@@ -3,9 +3,7 @@ package imageio
 import (
 	"bytes"
 	oldlzw "compress/lzw"
-	"encoding/binary"
 	"io"
-	"math/bits"
 
 	"github.com/klauspost/compress/zlib"
 	"golang.org/x/image/ccitt"
@@ -17,9 +15,11 @@ import (
 
 // tiffWork is the memory that pages of a file share.
 type tiffWork struct {
-	block    []byte // a strip or tile, decompressed
-	reversed []byte // the same, compressed, where the file stores bits in reverse
-	native   []byte // samples of the file that are not those of the image
+	block    []byte       // a strip or tile, decompressed
+	direct   []byte       // where the image has the samples of the strip as they are, if it does
+	reversed []byte       // the same, compressed, where the file stores bits in reverse
+	native   []byte       // samples of the file that are not those of the image
+	samples  *[256]uint64 // of a byte, the first in the lowest byte; nil for pages that do without
 	strings  *lzwStrings
 	fast     *inflate.Reader
 	inflate  io.ReadCloser // for what fast does not take
@@ -35,19 +35,12 @@ func (t *tiffPage) decode(dst *raster.Image, work *tiffWork) error {
 		}
 		into.Pix = work.native[:into.Size()]
 	}
-	across, down := t.across(), t.down()
-	for i := range t.blocks() {
-		slot := t.slot(i)
-		if slot < 0 {
-			continue
-		}
-		offset, count := t.extent(i)
-		rows := t.rows(i)
-		block, err := t.decompress(t.data[offset:offset+count], rows*t.rowBytes(), rows, work)
-		if err != nil {
+	if t.interleaves(into) {
+		if err := t.interleave(into); err != nil {
 			return err
 		}
-		t.place(into, block, i%across*t.blockW, i/across%down*t.blockH, slot)
+	} else if err := t.decodeBlocks(into, work); err != nil {
+		return err
 	}
 	switch {
 	case t.photometric == tiffPalette:
@@ -61,6 +54,30 @@ func (t *tiffPage) decode(dst *raster.Image, work *tiffWork) error {
 	return nil
 }
 
+// decodeBlocks decompresses one strip or tile after the other and puts its samples to their places.
+func (t *tiffPage) decodeBlocks(into *raster.Image, work *tiffWork) error {
+	across, down := t.across(), t.down()
+	work.samples = t.samplesOfBytes(into)
+	for i := range t.blocks() {
+		slot := t.slot(i)
+		if slot < 0 {
+			continue
+		}
+		offset, count := t.extent(i)
+		rows := t.rows(i)
+		x, y := i%across*t.blockW, i/across%down*t.blockH
+		work.direct = t.rowsOf(into, y, rows)
+		block, err := t.decompress(t.data[offset:offset+count], rows*t.rowBytes(), rows, work)
+		if err != nil {
+			return err
+		}
+		if len(work.direct) == 0 || &work.direct[0] != &block[0] {
+			t.place(into, block, x, y, slot, work.samples)
+		}
+	}
+	return nil
+}
+
 // decompress returns the n bytes of a strip or tile, valid until the next call.
 // A block that holds fewer is an error; what it holds beyond is ignored, as
 // encoders pad.
@@ -68,9 +85,7 @@ func (t *tiffPage) decompress(raw []byte, n, rows int, work *tiffWork) ([]byte, 
 	if t.reversed {
 		raw = raw[:min(int64(len(raw)), reversedMost(int64(n)))]
 		work.reversed = append(work.reversed[:0], raw...)
-		for i, v := range work.reversed {
-			work.reversed[i] = bits.Reverse8(v)
-		}
+		reverseBits(work.reversed)
 		raw = work.reversed
 	}
 	if t.compression == tiffNone {
@@ -82,10 +97,13 @@ func (t *tiffPage) decompress(raw []byte, n, rows int, work *tiffWork) ([]byte, 
 	if t.compression == tiffJPEG {
 		return t.decodeJPEG(raw, n, work)
 	}
-	if cap(work.block) < n {
-		work.block = make([]byte, t.rowBytes()*t.blockH)
+	block := work.direct
+	if len(block) != n {
+		if cap(work.block) < n {
+			work.block = make([]byte, t.rowBytes()*t.blockH)
+		}
+		block = work.block[:n]
 	}
-	block := work.block[:n]
 	var err error
 	switch t.compression {
 	case tiffPackBits:
@@ -193,247 +211,4 @@ func (w *tiffWork) unzip(block, raw []byte) error {
 		return err
 	}
 	return nil
-}
-
-// unpackBits undoes PackBits (TIFF 6.0, section 9): a byte n of 0 to 127 is
-// followed by n+1 bytes as they are, one of -127 to -1 by a byte to repeat 1-n
-// times.
-func unpackBits(dst, src []byte) error {
-	for len(dst) > 0 {
-		if len(src) < 2 {
-			return io.ErrUnexpectedEOF
-		}
-		n := int(int8(src[0]))
-		src = src[1:]
-		switch {
-		case n >= 0:
-			n = min(n+1, len(dst))
-			if n > len(src) {
-				return io.ErrUnexpectedEOF
-			}
-			copy(dst, src[:n])
-			dst, src = dst[n:], src[n:]
-		case n != -128:
-			n = min(1-n, len(dst))
-			for i := range dst[:n] {
-				dst[i] = src[0]
-			}
-			dst, src = dst[n:], src[1:]
-		}
-	}
-	return nil
-}
-
-// addLeft undoes horizontal differencing (TIFF 6.0, section 14).
-func (t *tiffPage) addLeft(block []byte) {
-	n := t.perBlock()
-	stride := t.rowBytes()
-	for ; len(block) >= stride; block = block[stride:] {
-		row := block[:stride]
-		if t.bits == 8 {
-			addBytes(row, n)
-			continue
-		}
-		if (n == 3 || n == 4) && t.order == binary.ByteOrder(binary.LittleEndian) {
-			row = addWords(row, n)
-		}
-		for i := 2 * n; i+1 < len(row); i += 2 {
-			t.order.PutUint16(row[i:], t.order.Uint16(row[i:])+t.order.Uint16(row[i-2*n:]))
-		}
-	}
-}
-
-// addBytes adds to each byte of a row the sum n bytes before it.
-func addBytes(row []byte, n int) {
-	if n == 3 && len(row) >= 4 {
-		var sum uint32
-		v := binary.LittleEndian.Uint32(row)
-		for {
-			const low = 0x7f7f7f7f
-			sum = (sum&low + v&low) ^ (sum^v)&^low
-			if len(row) < 7 {
-				break
-			}
-			// The fourth byte is the next pixel's, which is read before.
-			next := binary.LittleEndian.Uint32(row[3:])
-			binary.LittleEndian.PutUint32(row, sum&0xffffff|v&^0xffffff)
-			row, v = row[3:], next
-		}
-		row[0], row[1], row[2] = byte(sum), byte(sum>>8), byte(sum>>16)
-		row = row[3:]
-		for i := range row[:min(3, len(row))] {
-			row[i] += byte(sum >> (8 * i))
-		}
-		return
-	}
-	for i := n; i < len(row); i++ {
-		row[i] += row[i-n]
-	}
-}
-
-// addWords does the same for little-endian words, up to the last pixels, which it returns with the one before them.
-func addWords(row []byte, n int) []byte {
-	pixel := ^uint64(0) >> (64 - 16*n)
-	var sum uint64
-	done := 0
-	if len(row) < 8 {
-		return row
-	}
-	for v := binary.LittleEndian.Uint64(row); done+8+2*n <= len(row); done += 2 * n {
-		const low = 0x7fff7fff7fff7fff
-		sum = (sum&low + v&low) ^ (sum^v)&^low
-		next := binary.LittleEndian.Uint64(row[done+2*n:])
-		binary.LittleEndian.PutUint64(row[done:], sum&pixel|v&^pixel)
-		v = next
-	}
-	return row[max(0, done-2*n):]
-}
-
-// place writes the samples of a strip or tile at (x, y), and leaves out what lies
-// beyond the image. In a file with planes they are those of one channel, slot.
-func (t *tiffPage) place(m *raster.Image, block []byte, x, y, slot int) {
-	cols, rows := min(t.blockW, t.width-x), min(len(block)/t.rowBytes(), t.height-y)
-	slots := t.slots
-	if t.planar {
-		slots = []int{slot}
-	}
-	for r := range rows {
-		src := block[r*t.rowBytes():][:t.rowBytes()]
-		at := ((y+r)*m.Width + x) * m.Channels
-		switch {
-		case t.bits == 8 && len(slots) == m.Channels:
-			copy(m.Pix[at:at+cols*m.Channels], src)
-		case t.bits == 8 && len(slots) == 1:
-			dst := m.Pix[at+slot:]
-			for j, v := range src[:cols] {
-				dst[j*m.Channels] = v
-			}
-		case t.bits == 8:
-			for i, slot := range slots[:min(len(slots), t.planes)] {
-				for j, k := at+slot, i; slot >= 0 && k < cols*len(slots); j, k = j+m.Channels, k+len(slots) {
-					m.Pix[j] = src[k]
-				}
-			}
-		case t.bits == 16 && m.Bits == 16 && len(slots) == m.Channels && t.photometric != tiffWhiteIsZero:
-			dst := m.Pix[2*at:][:2*cols*m.Channels]
-			if t.order == binary.ByteOrder(binary.LittleEndian) {
-				copy(dst, src)
-			} else {
-				swapped(dst, src)
-			}
-		default:
-			t.placeRow(m, src, at, cols, slots)
-		}
-		if t.bits == 8 && t.photometric == tiffWhiteIsZero {
-			for i := at; i < at+cols*m.Channels && slots[0] == 0; i += m.Channels {
-				m.Pix[i] = ^m.Pix[i]
-			}
-		}
-	}
-}
-
-// placeRow writes the samples of cols pixels of other than 8 bits to the given
-// places in each. Samples of less than 16 bits are packed, the first in the
-// highest bits.
-func (t *tiffPage) placeRow(m *raster.Image, src []byte, at, cols int, slots []int) {
-	most := uint32(1)<<t.bits - 1
-	widen := uint32(1)
-	if t.bits < 8 && m.Bits == 8 {
-		widen = 255 / most
-	}
-	whiteIsZero := t.photometric == tiffWhiteIsZero
-	var acc uint32
-	var have, next int
-	for range cols {
-		for _, slot := range slots {
-			var v uint32
-			if t.bits == 16 {
-				v = uint32(t.order.Uint16(src[next:]))
-				next += 2
-			} else {
-				for have < t.bits {
-					acc = acc<<8 | uint32(src[next])
-					next++
-					have += 8
-				}
-				have -= t.bits
-				v = acc >> have & most
-			}
-			if slot < 0 {
-				continue
-			}
-			if whiteIsZero && slot == 0 {
-				v = most - v
-			}
-			v *= widen
-			if t.signed && v > most/2 {
-				v |= ^most
-			}
-			if j := at + slot; m.Bits > 8 {
-				binary.LittleEndian.PutUint16(m.Pix[2*j:], uint16(v))
-			} else {
-				m.Pix[j] = byte(v)
-			}
-		}
-		at += m.Channels
-	}
-}
-
-// lookUp replaces indices by the colours of the map, of which, as in libtiff, the
-// high 8 of 16 bits count, unless no value uses them. Alpha stays.
-func (t *tiffPage) lookUp(dst *raster.Image, native []byte) {
-	n := 1 << t.bits
-	shift := 0
-	for i := range 3 * n {
-		if t.colours.Int(t.order, i) > 255 {
-			shift = 8
-		}
-	}
-	var table [256][3]byte
-	for i := range n {
-		for c := range 3 {
-			table[i][c] = byte(t.colours.Int(t.order, i+c*n) >> shift)
-		}
-	}
-	most := 1<<t.bits - 1
-	for i, j := 0, 0; j < len(native); i, j = i+dst.Channels, j+t.kept {
-		copy(dst.Pix[i:i+3], table[native[j]][:])
-		if t.alpha {
-			dst.Pix[i+3] = byte(int(native[j+1]) * 255 / most)
-		}
-	}
-}
-
-// fromCMYK converts with the rounding of libtiff, and keeps alpha.
-func (t *tiffPage) fromCMYK(dst *raster.Image, native []byte) {
-	for i, j := 0, 0; j < len(native); i, j = i+dst.Channels, j+t.kept {
-		s := native[j : j+t.kept : j+t.kept]
-		k := 255 - uint32(s[3])
-		for c := range 3 {
-			dst.Pix[i+c] = byte((255 - uint32(s[c])) * k / 255)
-		}
-		if t.alpha {
-			dst.Pix[i+3] = s[4]
-		}
-	}
-}
-
-// divideAlpha turns premultiplied colours into straight ones, rounded to
-// nearest. Where alpha is zero there is nothing to recover.
-func divideAlpha(m *raster.Image) {
-	most := 1<<m.Bits - 1
-	for i := 0; i < m.Samples(); i += m.Channels {
-		a := m.Sample(i + m.Channels - 1)
-		if a == 0 || a == most {
-			continue
-		}
-		for c := i; c < i+m.Channels-1; c++ {
-			v := min((m.Sample(c)*most+a/2)/a, most)
-			if m.Bits > 8 {
-				binary.LittleEndian.PutUint16(m.Pix[2*c:], uint16(v))
-			} else {
-				m.Pix[c] = byte(v)
-			}
-		}
-	}
 }

@@ -11,11 +11,12 @@ import (
 )
 
 // encodeTIFF writes a page per slice: little-endian, one deflated strip a page,
-// the bits of the image. Samples of 9 to 15 bits are packed, since a reader
-// must find their number again.
+// the bits of the image. Samples of other than 8 and 16 bits are packed, since a reader
+// must find their number again. Unsigned ones below 8 bits are not written: readers
+// spread them to 8.
 func encodeTIFF(m *raster.Image) ([]byte, error) {
-	if m.Bits < 8 {
-		return nil, unsupported("tiff", "%s cannot be written, want 8 bits or more", m.Shape)
+	if m.Bits < 8 && !m.Signed {
+		return nil, unsupported("tiff", "%s cannot be written, want 8 bits or more, or signed samples", m.Shape)
 	}
 	b := []byte("II*\x00\x00\x00\x00\x00")
 	link := 4 // the place of the offset of the next directory
