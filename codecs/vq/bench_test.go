@@ -201,3 +201,59 @@ func eachBench(b *testing.B, f func(*testing.B, *raster.Image, *Options)) {
 		})
 	}
 }
+
+// BenchmarkIndexTable codes and decodes the index tables of the Kodak images on one core
+// and reports nanoseconds per block.
+func BenchmarkIndexTable(b *testing.B) {
+	c := pool.Of(1)
+	o, err := Codec{}.resolve(nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var list []*analysis
+	var coded [][]byte
+	blocks := 0
+	for n := 1; n <= 24; n++ {
+		m, ok := kodak(b, n)
+		if !ok {
+			continue
+		}
+		one, err := cpuSteps{c}.analyse(context.Background(), []*raster.Image{m}, o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		one[0].header.n, one[0].header.chroma = one[0].books.luma.n(), one[0].books.chroma.n()
+		data, err := encodeTables(context.Background(), c, one[0])
+		if err != nil {
+			b.Fatal(err)
+		}
+		list, coded = append(list, one[0]), append(coded, data)
+		for _, s := range one[0].symbols {
+			blocks += len(s)
+		}
+	}
+	if list == nil {
+		b.Skip("SKIPPED: ../shared/data/kodak is absent")
+	}
+	run := func(name string, f func(a *analysis, data []byte) error) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				for i, a := range list {
+					if err := f(a, coded[i]); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(blocks), "ns/block")
+		})
+	}
+	run("step=code", func(a *analysis, _ []byte) error {
+		_, err := encodeTables(context.Background(), c, a)
+		return err
+	})
+	run("step=decode", func(a *analysis, data []byte) error {
+		_, err := decodeTables(context.Background(), c, a.header, a.books, data)
+		return err
+	})
+}

@@ -54,18 +54,32 @@ func (m *numberModel) encode(e *rangeEncoder, v int) {
 }
 
 func (m *numberModel) decode(d *rangeDecoder) int {
-	l := 0
-	for l < 16 && d.decode(&m.length[l]) == 1 {
-		l++
+	l, v := 0, 1
+	width, code := d.width, d.code
+	for l < 16 && v == 1 {
+		b := &m.length[l]
+		width, code, v = narrow(width, code, uint32(b.zero))
+		if width < 1<<24 {
+			width, code = d.refill(width, code)
+		}
+		b.update(v)
+		l += v
 	}
+	n := 1
+	for i := l - 2; i >= 0; i-- {
+		b := &m.below[l][i]
+		width, code, v = narrow(width, code, uint32(b.zero))
+		if width < 1<<24 {
+			width, code = d.refill(width, code)
+		}
+		b.update(v)
+		n = n<<1 | v
+	}
+	d.width, d.code = width, code
 	if l == 0 {
 		return 0
 	}
-	v := 1
-	for i := l - 2; i >= 0; i-- {
-		v = v<<1 | d.decode(&m.below[l][i])
-	}
-	return v
+	return n
 }
 
 // bookModel is the adaptive state for one codebook.

@@ -198,8 +198,7 @@ func (h *header) leastTable() int64 {
 		if h.raw() {
 			n += rawSize(g, h.codewords(i))
 		} else {
-			step := max(1, segmentBlocks/g.cols)
-			n += int64((g.rows+step-1)/step) * (4 + rangeTail)
+			n += g.segmentCount() * (4 + rangeTail)
 		}
 	}
 	return n * int64(h.d)

@@ -1,6 +1,9 @@
 package vq
 
 import (
+	"runtime"
+	"unsafe"
+
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -9,8 +12,12 @@ import (
 // tables, the sums of a training.
 const tableMemory = 4 << 20
 
+// modelMemory is that of the model for the ranks of a segment.
+const modelMemory = int64(unsafe.Sizeof(rankModel{})) + rankGroups*contextCount*int64(unsafe.Sizeof(estimates{}))
+
 // Memory is that of the planes, of their blocks, and of an index and a key for each
-// block, and of the tables of ranks, which grow with the square of the codebook.
+// block, of the tables of ranks, which grow with the square of the codebook, and of the
+// models for segments that are coded at the same time.
 func (Codec) Memory(s raster.Shape, _ *raster.Image, opts codec.Options) codec.Memory {
 	o, _ := opts.(*Options)
 	if o == nil {
@@ -29,7 +36,7 @@ func (Codec) Memory(s raster.Shape, _ *raster.Image, opts codec.Options) codec.M
 	blocks := samples/int64(h.block.k()) + 1
 	return codec.Memory{
 		// Planes, blocks, and of each block a key, twice an index, a symbol.
-		Encode: 2*samples + int64(s.Samples()) + 16*blocks + h.ranks() + tableMemory,
+		Encode: 2*samples + int64(s.Samples()) + 16*blocks + h.ranks() + h.models() + tableMemory,
 		Decode: h.decodeMemory(),
 		File:   2*blocks + tableMemory,
 	}
@@ -48,16 +55,29 @@ func (h *header) ranks() int64 {
 	if h.raw() {
 		return 0
 	}
-	n := 8 * int64(h.n) * int64(h.n)
+	n := 8 * int64(h.n) * int64(rankerRow(h.n))
 	if h.colour() {
-		n += 8 * int64(h.chroma) * int64(h.chroma)
+		n += 8 * int64(h.chroma) * int64(rankerRow(h.chroma))
 	}
 	return n
 }
 
-// decodeMemory is that of the image, of the planes of a slice, and of the indices.
+// models is the memory of the models for the ranks: each core codes a segment at a time.
+func (h *header) models() int64 {
+	if h.raw() {
+		return 0
+	}
+	var segments int64
+	for _, s := range h.planeSizes() {
+		segments += h.block.grid(s[0], s[1]).segmentCount()
+	}
+	return min(segments*int64(h.d), int64(runtime.GOMAXPROCS(0))) * modelMemory
+}
+
+// decodeMemory is that of the image, of the planes of a slice, of the indices, and of
+// what decodes them.
 func (h *header) decodeMemory() int64 {
 	samples := h.samples()
 	image := int64(h.w) * int64(h.h) * int64(h.d) * int64(h.channels())
-	return image + samples/int64(h.d) + 4*samples/int64(h.block.k()) + h.ranks() + tableMemory
+	return image + samples/int64(h.d) + 4*samples/int64(h.block.k()) + h.ranks() + h.models() + tableMemory
 }

@@ -113,20 +113,32 @@ func (d *rangeDecoder) decode(b *bit) int {
 
 // get is the inverse of rangeEncoder.put.
 func (d *rangeDecoder) get(zero uint32) int {
-	bound := uint32(uint64(d.width) * uint64(zero) >> 16)
-	v := 0
-	if d.code < bound {
-		d.width = bound
-	} else {
-		d.code -= bound
-		d.width -= bound
-		v = 1
+	width, code, v := narrow(d.width, d.code, zero)
+	if width < 1<<24 {
+		width, code = d.refill(width, code)
 	}
-	for d.width < 1<<24 {
-		d.width <<= 8
-		d.code = d.code<<8 | uint32(d.next())
-	}
+	d.width, d.code = width, code
 	return v
+}
+
+// narrow decides what is 0 with a probability of zero/65536, and returns what is left of
+// width and code. Loops over decisions call it and refill, and so keep both out of memory,
+// where every decision would wait for the one before to be written and read.
+func narrow(width, code, zero uint32) (w, c uint32, v int) {
+	bound := uint32(uint64(width) * uint64(zero) >> 16)
+	if code < bound {
+		return bound, code, 0
+	}
+	return width - bound, code - bound, 1
+}
+
+// refill makes a width below 1<<24 larger with the next bytes.
+func (d *rangeDecoder) refill(width, code uint32) (w, c uint32) {
+	for width < 1<<24 {
+		width <<= 8
+		code = code<<8 | uint32(d.next())
+	}
+	return width, code
 }
 
 // exact reports whether the decoder has consumed its input to the last byte and

@@ -16,45 +16,96 @@ import (
 // mismatch and index make one 32-bit side key, the sum of an entry of each table:
 //
 //	side key = mismatch << 12 | index = up[u*n+c] + left[l*n+c]
+//
+// Behind the entries of a row there are some for no codeword up to a multiple of sixteen,
+// the number that vector instructions take at once; their keys are all ones, more than any
+// codeword's.
 type ranker struct {
 	n     int
-	up    []uint32 // N x N: lower edge of codeword u against upper edge of c, and c
-	left  []uint32 // N x N: right edge of codeword l against left edge of c
-	index []uint32 // N: c alone, for blocks without a neighbour above
-	zero  []uint32 // N: for blocks without a neighbour to the left
+	row   int      // entries of a row
+	up    []uint32 // N rows: lower edge of codeword u against upper edge of c, and c
+	left  []uint32 // N rows: right edge of codeword l against left edge of c
+	index []uint32 // a row: c alone, for blocks without a neighbour above
+	zero  []uint32 // a row: for blocks without a neighbour to the left
 	span  []uint16 // N: greatest less least sample
 }
 
+// rankerRow is the number of entries of a row for n codewords.
+func rankerRow(n int) int { return (n + 15) &^ 15 }
+
 func newRanker(c *pool.Pool, book *codebook) *ranker {
-	n, k, p, q := book.n(), book.k(), book.p, book.q
+	n, p, q := book.n(), book.p, book.q
+	row := rankerRow(n)
 	r := &ranker{
-		n: n, up: make([]uint32, n*n), left: make([]uint32, n*n),
-		index: make([]uint32, n), zero: make([]uint32, n), span: make([]uint16, n),
+		n: n, row: row, up: make([]uint32, n*row), left: make([]uint32, n*row),
+		index: make([]uint32, row), zero: make([]uint32, row), span: make([]uint16, n),
+	}
+	for x := range r.index {
+		r.index[x] = uint32(x)
+	}
+	above, left := newEdges(row, q), newEdges(row, p)
+	for x := range n {
+		w := book.word(x)
+		above.set(x, w, 1)
+		left.set(x, w, q)
 	}
 	c.Spans(n, 16, func(lo, hi int) {
 		for u := lo; u < hi; u++ {
-			a := book.word(u)
-			r.index[u] = uint32(u)
-			r.span[u] = span(a)
-			lower := a[(p-1)*q:]
-			up, left := r.up[u*n:][:n], r.left[u*n:][:n]
-			for x := range n {
-				b := book.words[x*k:][:k]
-				var s, t uint32
-				for j, v := range lower {
-					d := int32(v) - int32(b[j])
-					s += uint32(d * d)
-				}
-				for i := 0; i < k; i += q {
-					d := int32(a[i+q-1]) - int32(b[i])
-					t += uint32(d * d)
-				}
-				up[x] = s<<indexBits | uint32(x)
-				left[x] = t << indexBits
+			w := book.word(u)
+			r.span[u] = span(w)
+			above.differences(r.up[u*row:][:row], r.index, w[(p-1)*q:], 1)
+			left.differences(r.left[u*row:][:row], r.zero, w[q-1:], q)
+			for x := n; x < row; x++ {
+				r.up[u*row+x], r.left[u*row+x] = ^uint32(0), 0
 			}
 		}
 	})
+	for x := n; x < row; x++ {
+		r.index[x] = ^uint32(0)
+	}
 	return r
+}
+
+// edges is one edge of each codeword of a row, two samples in 32 bits: the first two of all
+// codewords, then the next two, and so on.
+type edges struct {
+	row   int
+	pairs []uint32
+}
+
+func newEdges(row, samples int) *edges { return &edges{row, make([]uint32, row*samples/2)} }
+
+// set takes the edge of codeword x, whose samples are step apart from w[0] on.
+func (e *edges) set(x int, w []byte, step int) {
+	for i := range len(e.pairs) / e.row {
+		e.pairs[i*e.row+x] = pair(w[2*i*step], w[(2*i+1)*step])
+	}
+}
+
+func pair(a, b byte) uint32 { return uint32(a) | uint32(b)<<16 }
+
+// differences adds to base, for each codeword, the sum of the squared differences of its
+// edge to the samples that are step apart from w[0] on, shifted by indexBits.
+func (e *edges) differences(out, base []uint32, w []byte, step int) {
+	var edge [4]uint32
+	n := len(e.pairs) / e.row
+	for i := range n {
+		edge[i] = pair(w[2*i*step], w[(2*i+1)*step])
+	}
+	differences(out, base, e.pairs, edge[:n])
+}
+
+// differencesGo is edges.differences for pairs of samples.
+func differencesGo(out, base, pairs, edge []uint32) {
+	for x := range out {
+		var s uint32
+		for i, v := range edge {
+			p := pairs[i*len(out)+x]
+			a, b := int32(v&0xffff)-int32(p&0xffff), int32(v>>16)-int32(p>>16)
+			s += uint32(a*a) + uint32(b*b)
+		}
+		out[x] = s<<indexBits + base[x]
+	}
 }
 
 // span is the difference of the greatest and the least sample.
@@ -73,12 +124,12 @@ func (k *ranker) edges(table []uint16, cols, first, r, c int) (up, left []uint32
 	up, left = k.index, k.zero
 	if r > first {
 		u := int(table[at-cols])
-		up = k.up[u*k.n:][:k.n]
+		up = k.up[u*k.row:][:k.row]
 		activity += int(k.span[u])
 	}
 	if c > 0 {
 		u := int(table[at-1])
-		left = k.left[u*k.n:][:k.n]
+		left = k.left[u*k.row:][:k.row]
 		activity += int(k.span[u])
 	}
 	return up, left, activity
@@ -145,41 +196,77 @@ func keysInGo(out, keys []uint32, lo, span uint32) []uint32 {
 
 const (
 	// inTurn is the place from which on a picker narrows down where a key can be, which
-	// takes about as long as to find so many one after the other.
-	inTurn = 6
+	// takes about as long as to find so many one after the other; inTurnVectors is that
+	// where there are vectorRanks.
+	inTurn        = 6
+	inTurnVectors = 2
 
-	// fewKeys is how many keys are put into order to find the one.
-	fewKeys = 8
+	// fewKeys is how many keys are put into order to find the one; sortedKeys is that
+	// where there are vectorRanks.
+	fewKeys    = 8
+	sortedKeys = 16
+
+	// boundByMinima is the place up to which the least keys of sixteen parts bound a key
+	// so closely that few are less.
+	boundByMinima = 11
 )
 
 // picker finds the r-th least of many side keys.
 type picker struct {
-	keys []uint32
-	few  [fewKeys]uint32
+	n     int      // codewords
+	keys  []uint32 // a row of them
+	least uint32
+	few   [fewKeys]uint32
+
+	// minima are the least keys of sixteen parts, and near has room for those that bounds
+	// leave. They serve vectorRanks.
+	minima [sortedKeys]uint32
+	near   []uint32
 
 	// usual is what the last key was whose place has so many bits: where the search for
 	// the next one begins.
 	usual [indexBits + 1]uint32
 }
 
-func newPicker(n int) *picker { return &picker{keys: make([]uint32, n)} }
+func newPicker(n int) *picker {
+	row := rankerRow(n)
+	return &picker{n: n, keys: make([]uint32, row), near: make([]uint32, row+sortedKeys)}
+}
 
-// nth is the r-th least of p.keys, counted from 0. No two are equal. The first few are
+// fill makes the keys from two rows of a ranker and returns the least.
+func (p *picker) fill(up, left []uint32) uint32 {
+	p.least = sideKeys(up, left, p.keys, &p.minima)
+	return p.least
+}
+
+// nth is the r-th least of the keys, counted from 0. No two are equal. The first few are
 // found one after the other. Of the others the bounds of the key are moved together, by
 // the number of keys below a key between them, until few are left.
 func (p *picker) nth(r int) uint32 {
-	if r < inTurn {
-		s := next(p.keys, 0)
+	turns, few := inTurn, fewKeys
+	if vectorRanks {
+		turns, few = inTurnVectors+1, sortedKeys
+	}
+	if r < turns {
+		s := p.least
 		for range r {
 			s = next(p.keys, s+1)
 		}
 		return s
 	}
-	usual := &p.usual[bits.Len(uint(r))]
 	// There are below keys less than lo, at most r, and upTo less than hi, more than r.
 	lo, hi := uint32(0), ^uint32(0)
-	below, upTo := 0, len(p.keys)
-	for t, half := *usual, false; upTo-below > fewKeys; half = !half {
+	below, upTo := 0, p.n
+	if vectorRanks && r <= boundByMinima {
+		// As many keys as there are such minima, and so r + 1 of them, are less than hi.
+		if s := pick(&p.minima, r); s != hi {
+			if hi, upTo = s+1, compress(p.near, p.keys, 0, s+1); upTo <= few {
+				return pick((*[sortedKeys]uint32)(p.near), r)
+			}
+		}
+	}
+	usual := &p.usual[bits.Len(uint(r))]
+	for t, half := *usual, false; upTo-below > few; half = !half {
 		if t <= lo || t >= hi {
 			t = lo + (hi-lo)/2
 		}
@@ -199,7 +286,17 @@ func (p *picker) nth(r int) uint32 {
 			t = lo + uint32(uint64(hi-lo)*uint64(2*(r-below)+1)/uint64(2*(upTo-below)))
 		}
 	}
-	few := keysIn(p.few[:0], p.keys, lo, hi-lo)
+	if vectorRanks {
+		compress(p.near, p.keys, lo, hi-lo)
+		*usual = pick((*[sortedKeys]uint32)(p.near), r-below)
+	} else {
+		*usual = ordered(keysIn(p.few[:0], p.keys, lo, hi-lo), r-below)
+	}
+	return *usual
+}
+
+// ordered is the r-th least of few keys, which it puts into order up to there.
+func ordered(few []uint32, r int) uint32 {
 	for i := 0; ; i++ {
 		least := i
 		for j := i + 1; j < len(few); j++ {
@@ -208,8 +305,7 @@ func (p *picker) nth(r int) uint32 {
 			}
 		}
 		few[i], few[least] = few[least], few[i]
-		if i == r-below {
-			*usual = few[i]
+		if i == r {
 			return few[i]
 		}
 	}

@@ -6,10 +6,18 @@ func rank(up, left []uint32, x int) (place int, least uint32) {
 	return rankGo(up, left, up[x]+left[x])
 }
 
-func sideKeys(up, left, keys []uint32) uint32 { return sideKeysGo(up, left, keys) }
+func sideKeys(up, left, keys []uint32, _ *[sortedKeys]uint32) uint32 {
+	return sideKeysGo(up, left, keys)
+}
 
 func next(keys []uint32, from uint32) uint32 { return nextGo(keys, from) }
 
 func belowIn(keys []uint32, t uint32) int { return belowGo(keys, t) }
 
 func keysIn(out, keys []uint32, lo, span uint32) []uint32 { return keysInGo(out, keys, lo, span) }
+
+// compress and pick are for machines with vectorRanks.
+func compress(_, _ []uint32, _, _ uint32) int { return 0 }
+func pick(*[sortedKeys]uint32, int) uint32    { return 0 }
+
+func differences(out, base, pairs, edge []uint32) { differencesGo(out, base, pairs, edge) }

@@ -114,12 +114,21 @@ type segment struct {
 // segments cuts the table into segments of as many rows as hold segmentBlocks
 // blocks, at least one.
 func (g grid) segments() []segment {
-	step := max(1, segmentBlocks/g.cols)
+	step := g.segmentRows()
 	var s []segment
 	for r := 0; r < g.rows; r += step {
 		s = append(s, segment{r, min(step, g.rows-r)})
 	}
 	return s
+}
+
+// segmentRows is how many rows a segment has, but for the last one.
+func (g grid) segmentRows() int { return max(1, segmentBlocks/g.cols) }
+
+// segmentCount is the number of segments.
+func (g grid) segmentCount() int64 {
+	step := g.segmentRows()
+	return int64((g.rows + step - 1) / step)
 }
 
 // vectors are M blocks of K samples, one after the other.

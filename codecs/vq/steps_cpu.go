@@ -2,6 +2,8 @@ package vq
 
 import (
 	"context"
+	"encoding/binary"
+	"sync"
 
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/raster"
@@ -109,24 +111,77 @@ func (c cpuSteps) train(ctx context.Context, sets [][]byte, o *Options) ([]*code
 }
 
 func (c cpuSteps) expand(ctx context.Context, h *header, books *bookPair, table [][]uint16, m *raster.Image) error {
-	list := books.list()
+	list, sizes := books.list(), h.planeSizes()
 	var at [2]int
 	for z := range h.d {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var ps []plane
-		for i, s := range h.planeSizes() {
-			book := min(i, 1)
-			p := newPlane(s[0], s[1])
-			n := h.block.grid(s[0], s[1]).blocks()
-			expand(c.pool, table[book][at[book]:][:n], list[book], p)
+		var parts [][]uint16 // of each plane
+		for i, s := range sizes {
+			book, n := min(i, 1), h.block.grid(s[0], s[1]).blocks()
+			parts = append(parts, table[book][at[book]:][:n])
 			at[book] += n
-			ps = append(ps, p)
 		}
-		merge(c.pool, m.Slice(z), ps, h.half())
+		slice := m.Slice(z)
+		if !h.colour() {
+			expand(c.pool, parts[0], list[0], plane{h.w, h.h, slice.Pix})
+			continue
+		}
+		c.pool.Spans(h.h, h.bandRows(), func(lo, hi int) { c.expandBand(h, list, parts, slice, lo, hi) })
 	}
 	return nil
+}
+
+// bandRows is how many rows of a colour image are expanded at a time, so that the planes
+// of a band stay in the cache until they are merged. They are whole blocks of all planes.
+func (h *header) bandRows() int { return 8 * h.block.p }
+
+// maxKeptBand is the size of the largest buffer for a band that is kept for the next, which
+// serves images up to 10,000 pixels wide.
+const maxKeptBand = 1 << 20
+
+// bands are buffers for the planes of a band that nobody uses.
+var bands = sync.Pool{New: func() any { return new([]byte) }}
+
+// expandBand writes rows lo to hi-1 of a slice in colour, of whose planes parts are the
+// index tables. Row lo begins a block of every plane.
+func (c cpuSteps) expandBand(h *header, list []*codebook, parts [][]uint16, m *raster.Image, lo, hi int) {
+	buffer := bands.Get().(*[]byte)
+	defer func() {
+		if cap(*buffer) <= maxKeptBand {
+			bands.Put(buffer)
+		}
+	}()
+	// A half of an odd number of rows or columns is rounded up.
+	chromaRows := hi - lo
+	if h.half() {
+		chromaRows = (hi+1)/2 - lo/2
+	}
+	sizes := h.planeSizes()
+	n := sizes[0][0] * (hi - lo)
+	for _, size := range sizes[1:] {
+		n += size[0] * chromaRows
+	}
+	if cap(*buffer) < n {
+		*buffer = make([]byte, n)
+	}
+	room := (*buffer)[:n]
+	ps := make([]plane, len(parts))
+	for i, size := range sizes {
+		first, rows := lo, hi-lo
+		if i > 0 && h.half() {
+			first, rows = lo/2, chromaRows
+		}
+		p := plane{size[0], rows, room[:size[0]*rows]}
+		room = room[len(p.pix):]
+		cols := h.block.grid(size[0], size[1]).cols
+		expand(c.pool, parts[i][first/h.block.p*cols:], list[min(i, 1)], p)
+		ps[i] = p
+	}
+	part := raster.Image{Shape: m.Shape, Pix: m.Pix[3*m.Width*lo : 3*m.Width*hi]}
+	part.Height = hi - lo
+	merge(c.pool, &part, ps, h.half())
 }
 
 // cpuBlocks is blocks in memory: all blocks of planes, or those to train on.
@@ -286,14 +341,10 @@ func halve(c *pool.Pool, a plane) plane {
 	return b
 }
 
-// merge is the inverse of planes, into slice m. Chroma of half size is
+// merge is the inverse of planes, into slice m in colour. Chroma of half size is
 // repeated. Sums that leave 0 to 255 are clipped.
 func merge(c *pool.Pool, m *raster.Image, ps []plane, half bool) {
 	w, h := m.Width, m.Height
-	if m.Channels == 1 {
-		copy(m.Pix, ps[0].pix)
-		return
-	}
 	shift := 0
 	if half {
 		shift = 1
@@ -303,16 +354,20 @@ func merge(c *pool.Pool, m *raster.Image, ps []plane, half bool) {
 			luma := ps[0].pix[y*w:][:w]
 			co := ps[1].pix[(y>>shift)*ps[1].w:][:ps[1].w]
 			cg := ps[2].pix[(y>>shift)*ps[2].w:][:ps[2].w]
-			out := m.Pix[3*y*w:][:3*w]
-			for x, l := range luma {
-				o, e := 2*int(co[x>>shift])-256, 2*int(cg[x>>shift])-256
-				t := int(l) - e>>1
-				b := t - o>>1
-				s := out[3*x : 3*x+3 : 3*x+3]
-				s[0], s[1], s[2] = clip(b+o), clip(e+t), clip(b)
-			}
+			mergeRow(m.Pix[3*y*w:][:3*w], luma, co, cg, shift)
 		}
 	})
+}
+
+// mergeRowGo is merge for a row. Samples of chroma are for 1<<shift pixels.
+func mergeRowGo(rgb, luma, co, cg []byte, shift int) {
+	for x, l := range luma {
+		o, e := 2*int(co[x>>shift])-256, 2*int(cg[x>>shift])-256
+		t := int(l) - e>>1
+		b := t - o>>1
+		s := rgb[3*x : 3*x+3 : 3*x+3]
+		s[0], s[1], s[2] = clip(b+o), clip(e+t), clip(b)
+	}
 }
 
 func clip(v int) byte { return byte(min(max(v, 0), 255)) }
@@ -350,14 +405,35 @@ func expand(c *pool.Pool, table []uint16, book *codebook, a plane) {
 		for r := lo; r < hi; r++ {
 			line := table[r*g.cols:][:g.cols]
 			for i := 0; i < s.p && r*s.p+i < a.h; i++ {
-				row := a.pix[(r*s.p+i)*a.w:][:a.w]
-				for b, x := range line {
-					from := int(x)*k + i*s.q
-					copy(row[b*s.q:], book.words[from:from+s.q])
-				}
+				expandRow(a.pix[(r*s.p+i)*a.w:][:a.w], line, book.words[i*s.q:], k, s.q)
 			}
 		}
 	})
+}
+
+// expandRow writes a row of the blocks of a line: q samples of each codeword, which begin k
+// after those of the codeword before it. The sizes that there are have a loop each, since
+// the time of a copy of unknown length is many times that of a known one.
+func expandRow(row []byte, line []uint16, words []byte, k, q int) {
+	le := binary.LittleEndian
+	whole := line[:len(row)/q]
+	switch q {
+	case 2:
+		for b, x := range whole {
+			le.PutUint16(row[2*b:], le.Uint16(words[int(x)*k:]))
+		}
+	case 4:
+		for b, x := range whole {
+			le.PutUint32(row[4*b:], le.Uint32(words[int(x)*k:]))
+		}
+	case 8:
+		for b, x := range whole {
+			le.PutUint64(row[8*b:], le.Uint64(words[int(x)*k:]))
+		}
+	}
+	if n := len(whole); n < len(line) {
+		copy(row[n*q:], words[int(line[n])*k:])
+	}
 }
 
 // search finds the nearest codeword of every block, exactly: the least key of

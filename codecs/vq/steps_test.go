@@ -2,6 +2,7 @@ package vq
 
 import (
 	"bytes"
+	"context"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -115,6 +116,49 @@ func TestBlocksAndExpand(t *testing.T) {
 	}
 }
 
+// Images that are expanded in bands are those of whole planes.
+func TestExpandInBands(t *testing.T) {
+	c := cpuSteps{pool.New()}
+	r := rand.New(rand.NewPCG(19, 20))
+	for name, s := range shapes {
+		for _, size := range [][3]int{{1, 1, 1}, {5, 3, 2}, {33, 2*8*s.p + 1, 2}, {17, 8 * s.p, 1}, {40, 3*8*s.p - 1, 3}} {
+			for _, flags := range []byte{0, flagColour, flagColour | flagHalf} {
+				h := &header{flags: flags, block: s, w: size[0], h: size[1], d: size[2]}
+				books := &bookPair{luma: &codebook{shape: s, words: testVectors(r, s.k(), 20)}}
+				if h.colour() {
+					books.chroma = &codebook{shape: s, words: testVectors(r, s.k(), 10)}
+				}
+				var table [2][]uint16
+				want := raster.New(h.w, h.h, h.d, h.channels(), 8)
+				for z := range h.d {
+					var ps []plane
+					for i, size := range h.planeSizes() {
+						book, p := min(i, 1), newPlane(size[0], size[1])
+						own := make([]uint16, s.grid(p.w, p.h).blocks())
+						for j := range own {
+							own[j] = uint16(r.IntN(books.list()[book].n()))
+						}
+						expand(c.pool, own, books.list()[book], p)
+						table[book], ps = append(table[book], own...), append(ps, p)
+					}
+					if slice := want.Slice(z); h.colour() {
+						merge(c.pool, slice, ps, h.half())
+					} else {
+						copy(slice.Pix, ps[0].pix)
+					}
+				}
+				got := raster.New(h.w, h.h, h.d, h.channels(), 8)
+				if err := c.expand(context.Background(), h, books, table[:], got); err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(got.Pix, want.Pix) {
+					t.Fatalf("%s, %v, flags %d: bands differ from whole planes", name, size, flags)
+				}
+			}
+		}
+	}
+}
+
 func TestGather(t *testing.T) {
 	c := pool.New()
 	r := rand.New(rand.NewPCG(5, 6))
@@ -166,7 +210,7 @@ func TestRanks(t *testing.T) {
 			where := [][4]int{{1, 1, int(table[1]), int(table[2])}, {0, 0, -1, -1}, {0, 1, -1, int(table[0])}, {1, 0, int(table[0]), -1}}[r.IntN(4)]
 			up, left, _ := k.edges(table, 2, 0, where[0], where[1])
 			order, least := refSides(words, s.p, s.q, where[2], where[3])
-			side := sideKeys(up, left, p.keys)
+			side := p.fill(up, left)
 			if int(side>>indexBits) != least || int(side&(1<<indexBits-1)) != order[0] {
 				t.Fatalf("%s %v: least side key is (%d, %d), want (%d, %d)", name, where, side>>indexBits, side&(1<<indexBits-1), least, order[0])
 			}
@@ -182,11 +226,11 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// What runs on AVX2 gives what Go gives, for all lengths around its groups of eight
-// and keys up to the greatest.
+// What runs on vector instructions gives what Go gives, for all lengths around their groups
+// of eight or sixteen and keys up to the greatest.
 func TestRankKernels(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
-	for n := 1; n < 70; n++ {
+	for n := 1; n < 300; n += 1 + n/70*37 {
 		up, left := make([]uint32, n), make([]uint32, n)
 		for range 50 {
 			scale := uint32(1) << (4 + r.IntN(16))
@@ -199,7 +243,7 @@ func TestRankKernels(t *testing.T) {
 				t.Fatalf("n=%d: rank is (%d, %d), want (%d, %d)", n, place, least, p, l)
 			}
 			got, want := make([]uint32, n), make([]uint32, n)
-			if a, b := sideKeys(up, left, got), sideKeysGo(up, left, want); a != b || !slices.Equal(got, want) {
+			if a, b := sideKeys(up, left, got, new([sortedKeys]uint32)), sideKeysGo(up, left, want); a != b || !slices.Equal(got, want) {
 				t.Fatalf("n=%d: side keys %v with least %d, want %v with %d", n, got, a, want, b)
 			}
 			from := want[r.IntN(n)]
@@ -217,11 +261,60 @@ func TestRankKernels(t *testing.T) {
 				}
 			}
 			slices.Sort(want)
-			p := &picker{keys: got}
+			p := newPicker(n)
+			row := [2][]uint32{slices.Clone(up), slices.Clone(left)}
+			for range rankerRow(n) - n {
+				row[0], row[1] = append(row[0], ^uint32(0)), append(row[1], 0)
+			}
+			p.fill(row[0], row[1])
 			for _, x := range []int{x, r.IntN(n), 0, n - 1} {
 				if a := p.nth(x); a != want[x] {
 					t.Fatalf("n=%d: key %d in order is %d, want %d", n, x, a, want[x])
 				}
+			}
+		}
+	}
+}
+
+// Rows of pixels and of edges come out the same with vector instructions and without, with
+// sums of colours far beyond 0 and 255.
+func TestRowKernels(t *testing.T) {
+	r := rand.New(rand.NewPCG(17, 18))
+	noise := func(n int) []byte {
+		out := make([]byte, n)
+		for i := range out {
+			out[i] = byte(r.Uint32()) | byte(-r.IntN(2)) // one in two is 255
+		}
+		return out
+	}
+	for w := 1; w < 100; w++ {
+		for shift := range 2 {
+			c := (w + shift) >> shift
+			luma, co, cg := noise(w), noise(c), noise(c)
+			got, want := make([]byte, 3*w), make([]byte, 3*w)
+			mergeRow(got, luma, co, cg, shift)
+			mergeRowGo(want, luma, co, cg, shift)
+			if !bytes.Equal(got, want) {
+				t.Fatalf("%d pixels, chroma of 1/%d: %v, want %v", w, 1<<shift, got, want)
+			}
+		}
+	}
+	for row := 16; row <= 64; row += 16 {
+		for n := 1; n <= 4; n *= 2 {
+			pairs, edge, base := make([]uint32, n*row), make([]uint32, n), make([]uint32, row)
+			for _, list := range [][]uint32{pairs, edge} {
+				for i := range list {
+					list[i] = pair(noise(1)[0], noise(1)[0])
+				}
+			}
+			for i := range base {
+				base[i] = r.Uint32N(maxCodewords)
+			}
+			got, want := make([]uint32, row), make([]uint32, row)
+			differences(got, base, pairs, edge)
+			differencesGo(want, base, pairs, edge)
+			if !slices.Equal(got, want) {
+				t.Fatalf("%d codewords, %d pairs: %v, want %v", row, n, got, want)
 			}
 		}
 	}

@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package vq
+
+func mergeRow(rgb, luma, co, cg []byte, shift int) { mergeRowGo(rgb, luma, co, cg, shift) }

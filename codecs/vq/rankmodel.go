@@ -1,0 +1,285 @@
+package vq
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// The adaptive state of ranks is laid out so that a vector instruction takes the decisions
+// of a rank side by side: the estimates and weights of a decision are its own, so that the
+// probabilities of all decisions that a rank may take follow from its contexts alone,
+// before the first of them is coded.
+//
+// Decisions are in groups of eight lanes:
+//
+//	group  lanes 0 to 7
+//	0      steps 0 to 7 of the unary bit length
+//	1-4    bits below the leading one of ranks of 2 bits (lanes 0-2) and 3 (lanes 4-6), then 4 and 5, 6 and 7, 8 and 9
+//	5      steps 8 to 11 of the unary bit length, in lanes 0 to 3
+//	6-7    bits below the leading one of ranks of 10 and 11, and of 12 bits
+//
+// Of three lanes for a length the first is for the bit below the leading one, the second
+// for the next bit after 0, and the third for it after 1.
+const (
+	lanes      = 8
+	longUnary  = 5 // group of the steps from the ninth on
+	rankGroups = 8
+)
+
+// below is the group and the first lane of the bits below the leading one of ranks of
+// length bits, 2 at least.
+func below(length int) (group, lane int) {
+	group = length / 2
+	if length >= 10 {
+		group++
+	}
+	return group, length % 2 * 4
+}
+
+// estimates are those of the decisions of a group in one context. They fill a line of the
+// cache.
+type estimates struct {
+	zero  [lanes]uint16 // probability that the decision is 0, in 1/65536
+	log   [lanes]int16  // stretch of it
+	seen  [lanes]uint16 // decisions so far, at most adaptLimit
+	stamp uint64        // of the model that they belong to
+	_     [8]byte
+}
+
+// mixer says which estimates those of the present rank are, and what they come to. The
+// functions in assembly know where its fields are, and those of estimates.
+type mixer struct {
+	contexts [mixed]int   // of the present rank
+	stamp    uint64       // estimates with another are those of a model before
+	zero     [lanes]int32 // probability that a decision of the present group is 0, in 1/65536
+}
+
+// rankModel is the adaptive state for the ranks of one segment.
+type rankModel struct {
+	mixer
+	estimates []estimates // by group, then by context
+	weights   [rankGroups][mixed][lanes]int32
+	low       [indexBits + 1][indexBits]bit
+	most      int // bit length of the greatest rank
+
+	vectors bool // mixLanes and learnLanes take all lanes of a group at once
+
+	at [mixed]*estimates // of the present group in the contexts of the present rank, where there are no vectors
+}
+
+// rankModels are models that nobody uses: making one takes longer than coding the ranks of
+// a small image.
+var rankModels = sync.Pool{New: func() any { return &rankModel{estimates: make([]estimates, rankGroups*contextCount)} }}
+
+const (
+	mixStart = 16384 // first weight of an estimate, 1/4 in 1/65536
+	mixShift = 15    // rate of the weights
+)
+
+// firstEstimates are those of a context in which nothing has been coded.
+var firstEstimates = func() (e estimates) {
+	for i := range e.zero {
+		e.zero[i] = 1 << 15
+		e.log[i] = stretch[1<<15>>4]
+	}
+	return e
+}()
+
+// newRankModel gives a model for n codewords. Whoever has it puts it back into rankModels.
+func newRankModel(n int) *rankModel {
+	m := rankModels.Get().(*rankModel)
+	m.stamp++
+	m.most, m.vectors = bits.Len(uint(n-1)), vectorRanks
+	for g := range m.weights {
+		for c := range m.weights[g] {
+			for i := range m.weights[g][c] {
+				m.weights[g][c][i] = mixStart
+			}
+		}
+	}
+	for i := range m.low {
+		for j := range m.low[i] {
+			m.low[i][j] = bit{zero: 1 << 15}
+		}
+	}
+	return m
+}
+
+// enter sets the contexts of a rank: a and l are the bit lengths of the activity and
+// of the least mismatch, best is its codeword, left to upRight are the bit lengths of
+// the ranks around.
+func (m *rankModel) enter(a, l, best int, left, up, upLeft, upRight uint8) {
+	s := min((2*int(left)+2*int(up)+int(upLeft)+int(upRight)+2)/4, surrounds-1)
+	m.contexts = [mixed]int{
+		contextStart[0] + a*mismatches + l,
+		contextStart[1] + l*surrounds + s,
+		contextStart[2] + a*surrounds + s,
+		contextStart[3] + best,
+	}
+}
+
+// open makes group the present one. Estimates that nothing was coded with are reset when
+// they are first needed, since most contexts of a small image never are.
+func (m *rankModel) open(group int) {
+	of := m.of(group)
+	if m.vectors {
+		mixLanes(&m.mixer, of, &m.weights[group])
+		return
+	}
+	for i, c := range &m.contexts {
+		e := &of[c]
+		if e.stamp != m.stamp {
+			*e = firstEstimates
+			e.stamp = m.stamp
+		}
+		m.at[i] = e
+	}
+}
+
+// of is the estimates of a group in all contexts.
+func (m *rankModel) of(group int) *[contextCount]estimates {
+	return (*[contextCount]estimates)(m.estimates[group*contextCount:])
+}
+
+// probability is that of the decision in a lane of the present group being 0, in 1/65536:
+// the mean of the log odds of the estimates by the weights of the decision. Where there
+// are vector instructions open has worked it out.
+func (m *rankModel) probability(group, lane int) uint32 {
+	if !m.vectors {
+		m.mix(group, lane)
+	}
+	return uint32(m.zero[lane])
+}
+
+// mix is mixLanes for one lane. It and learnLane are written without loops: where there are
+// no vector instructions, the index coder spends its time in them.
+func (m *rankModel) mix(group, lane int) {
+	lane %= lanes
+	w := &m.weights[group]
+	sum := int64(w[0][lane])*int64(m.at[0].log[lane]) + int64(w[1][lane])*int64(m.at[1].log[lane]) +
+		int64(w[2][lane])*int64(m.at[2].log[lane]) + int64(w[3][lane])*int64(m.at[3].log[lane])
+	zero := squash(int32(min(max(sum>>16, -2047), 2047)))
+	m.zero[lane] = min(max(zero, probMin), 65536-probMin)
+}
+
+// learn moves weights and estimates after the decisions in the lanes of the bits of coded,
+// which were 1 where ones has a bit. Nothing may have changed since open.
+func (m *rankModel) learn(group int, coded, ones uint) {
+	if m.vectors {
+		learnLanes(&m.mixer, m.of(group), &m.weights[group], uint64(coded), uint64(ones))
+		return
+	}
+	for ; coded != 0; coded &= coded - 1 {
+		lane := bits.TrailingZeros(coded) % lanes
+		m.learnLane(group, lane, int32(ones>>lane&1))
+	}
+}
+
+// learnLane is learn for one lane.
+func (m *rankModel) learnLane(group, lane int, v int32) {
+	lane %= lanes
+	w := &m.weights[group]
+	e0, e1, e2, e3 := m.at[0], m.at[1], m.at[2], m.at[3]
+	miss := 65536&(v-1) - m.zero[lane] // 65536 less for 0
+	w[0][lane] += int32(e0.log[lane]) * miss >> mixShift
+	w[1][lane] += int32(e1.log[lane]) * miss >> mixShift
+	w[2][lane] += int32(e2.log[lane]) * miss >> mixShift
+	w[3][lane] += int32(e3.log[lane]) * miss >> mixShift
+	e0.zero[lane], e0.seen[lane] = updated(e0.zero[lane], e0.seen[lane], v)
+	e1.zero[lane], e1.seen[lane] = updated(e1.zero[lane], e1.seen[lane], v)
+	e2.zero[lane], e2.seen[lane] = updated(e2.zero[lane], e2.seen[lane], v)
+	e3.zero[lane], e3.seen[lane] = updated(e3.zero[lane], e3.seen[lane], v)
+	e0.log[lane], e1.log[lane] = stretch[e0.zero[lane]>>4], stretch[e1.zero[lane]>>4]
+	e2.log[lane], e3.log[lane] = stretch[e2.zero[lane]>>4], stretch[e3.zero[lane]>>4]
+}
+
+// updated is an estimate after decision v; see [bit.update].
+func updated(zero, seen uint16, v int32) (z, s uint16) {
+	p, minus := int32(zero), -v
+	way := ((65536&^minus - p) ^ minus) - minus
+	step := int32(uint32(way) * uint32(adaptRate[seen&63]) >> 16)
+	p += (step ^ minus) - minus
+	return uint16(min(max(p, probMin), 65536-probMin)), min(seen+1, adaptLimit)
+}
+
+// encode codes rank r.
+func (m *rankModel) encode(e *rangeEncoder, r int) {
+	length := bits.Len(uint(r))
+	for group, first := 0, 0; ; group, first = longUnary, lanes {
+		m.open(group)
+		ones := min(length-first, lanes)
+		for i := range ones {
+			e.put(m.probability(group, i), 1)
+		}
+		if ones == lanes && first+lanes < m.most {
+			m.learn(group, 1<<lanes-1, 1<<lanes-1)
+			continue
+		}
+		coded := uint(1)<<ones - 1
+		if length < m.most {
+			e.put(m.probability(group, ones), 0)
+			coded |= 1 << ones
+		}
+		m.learn(group, coded, 1<<ones-1)
+		break
+	}
+	if length < 2 {
+		return
+	}
+	group, lane := below(length)
+	m.open(group)
+	v := r >> (length - 2) & 1
+	e.put(m.probability(group, lane), v)
+	coded, ones := uint(1)<<lane, uint(v)<<lane
+	if length > 2 {
+		lane += 1 + v
+		v = r >> (length - 3) & 1
+		e.put(m.probability(group, lane), v)
+		coded, ones = coded|1<<lane, ones|uint(v)<<lane
+	}
+	m.learn(group, coded, ones)
+	for i := length - 4; i >= 0; i-- {
+		e.encode(&m.low[length][i], r>>i&1)
+	}
+}
+
+// decode is the inverse of encode.
+func (m *rankModel) decode(d *rangeDecoder) int {
+	length := 0
+	for group, first := 0, 0; ; group, first = longUnary, lanes {
+		m.open(group)
+		most := min(m.most-first, lanes)
+		n := 0
+		for n < most && d.get(m.probability(group, n)) == 1 {
+			n++
+		}
+		length = first + n
+		coded := uint(1)<<n - 1
+		if n < most {
+			coded |= 1 << n
+		}
+		m.learn(group, coded, 1<<n-1)
+		if n < lanes || length == m.most {
+			break
+		}
+	}
+	if length < 2 {
+		return length
+	}
+	group, lane := below(length)
+	m.open(group)
+	v := d.get(m.probability(group, lane))
+	r := 2 | v
+	coded, ones := uint(1)<<lane, uint(v)<<lane
+	if length > 2 {
+		lane += 1 + v
+		v = d.get(m.probability(group, lane))
+		r = r<<1 | v
+		coded, ones = coded|1<<lane, ones|uint(v)<<lane
+	}
+	m.learn(group, coded, ones)
+	for i := length - 4; i >= 0; i-- {
+		r = r<<1 | d.decode(&m.low[length][i])
+	}
+	return r
+}

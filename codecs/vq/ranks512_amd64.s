@@ -1,0 +1,179 @@
+#include "textflag.h"
+
+// The least of the sixteen lanes of Z1, into AX.
+#define LEAST16 \
+	VEXTRACTI64X4 $1, Z1, Y2 \
+	VPMINUD Y2, Y1, Y1       \
+	VEXTRACTI128 $1, Y1, X2  \
+	VPMINUD X2, X1, X1       \
+	VPSHUFD $0x4e, X1, X2    \
+	VPMINUD X2, X1, X1       \
+	VPSHUFD $0xb1, X1, X2    \
+	VPMINUD X2, X1, X1       \
+	VMOVD   X1, AX
+
+// func sideKeysAVX512(keys, up, left *uint32, sixteens int, minima *[16]uint32) uint32
+TEXT ·sideKeysAVX512(SB), NOSPLIT, $0-44
+	MOVQ keys+0(FP), DI
+	MOVQ up+8(FP), SI
+	MOVQ left+16(FP), DX
+	MOVQ sixteens+24(FP), CX
+	MOVQ minima+32(FP), R8
+	VPTERNLOGD $0xff, Z1, Z1, Z1
+sum:
+	VMOVDQU32 (SI), Z0
+	VPADDD (DX), Z0, Z0
+	VMOVDQU32 Z0, (DI)
+	VPMINUD Z0, Z1, Z1
+	ADDQ $64, SI
+	ADDQ $64, DX
+	ADDQ $64, DI
+	DECQ CX
+	JNZ  sum
+	VMOVDQU32 Z1, (R8)
+	LEAST16
+	MOVL AX, ret+40(FP)
+	VZEROUPPER
+	RET
+
+// func nextAVX512(keys *uint32, sixteens int, from uint32) uint32
+TEXT ·nextAVX512(SB), NOSPLIT, $0-28
+	MOVQ keys+0(FP), SI
+	MOVQ sixteens+8(FP), CX
+	MOVL from+16(FP), AX
+	VPBROADCASTD AX, Z3
+	VPTERNLOGD $0xff, Z1, Z1, Z1
+next:
+	VMOVDQU32 (SI), Z0
+	VPSUBD Z3, Z0, Z0
+	VPMINUD Z0, Z1, Z1
+	ADDQ $64, SI
+	DECQ CX
+	JNZ  next
+	LEAST16
+	MOVL AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func rankAVX512(up, left *uint32, sixteens int, mine uint32) (lesser int, least uint32)
+TEXT ·rankAVX512(SB), NOSPLIT, $0-44
+	MOVQ up+0(FP), SI
+	MOVQ left+8(FP), DX
+	MOVQ sixteens+16(FP), CX
+	MOVL mine+24(FP), AX
+	VPBROADCASTD AX, Z3
+	VPTERNLOGD $0xff, Z1, Z1, Z1
+	VMOVDQA64 Z1, Z5       // -1
+	VPXORQ Z4, Z4, Z4      // -1 for every side key that is less
+count:
+	VMOVDQU32 (SI), Z0
+	VPADDD (DX), Z0, Z0
+	VPMINUD Z0, Z1, Z1
+	VPCMPUD $1, Z3, Z0, K1
+	VPADDD Z5, Z4, K1, Z4
+	ADDQ $64, SI
+	ADDQ $64, DX
+	DECQ CX
+	JNZ  count
+	LEAST16
+	MOVL AX, least+40(FP)
+	VEXTRACTI64X4 $1, Z4, Y2
+	VPADDD Y2, Y4, Y4
+	VEXTRACTI128 $1, Y4, X2
+	VPADDD X2, X4, X4
+	VPSHUFD $0x4e, X4, X2
+	VPADDD X2, X4, X4
+	VPSHUFD $0xb1, X4, X2
+	VPADDD X2, X4, X4
+	VMOVD X4, AX
+	NEGL AX
+	MOVQ AX, lesser+32(FP)
+	VZEROUPPER
+	RET
+
+// func belowAVX512(keys *uint32, sixteens int, t uint32) int
+TEXT ·belowAVX512(SB), NOSPLIT, $0-32
+	MOVQ keys+0(FP), SI
+	MOVQ sixteens+8(FP), CX
+	MOVL t+16(FP), AX
+	VPBROADCASTD AX, Z3
+	XORL DX, DX
+below:
+	VPCMPUD $6, (SI), Z3, K1 // t is greater
+	KMOVW K1, AX
+	POPCNTL AX, AX
+	ADDQ AX, DX
+	ADDQ $64, SI
+	DECQ CX
+	JNZ  below
+	MOVQ DX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func compressAVX512(out, keys *uint32, sixteens int, lo, span uint32) int
+TEXT ·compressAVX512(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), DI
+	MOVQ keys+8(FP), SI
+	MOVQ sixteens+16(FP), CX
+	MOVL lo+24(FP), AX
+	VPBROADCASTD AX, Z3
+	MOVL span+28(FP), AX
+	VPBROADCASTD AX, Z4
+	VPTERNLOGD $0xff, Z5, Z5, Z5
+	MOVQ DI, R8
+from:
+	VMOVDQU32 (SI), Z0
+	VPSUBD Z3, Z0, Z1
+	VPCMPUD $1, Z4, Z1, K1
+	VMOVDQA64 Z5, Z2
+	VPCOMPRESSD Z0, K1, Z2 // with all ones behind the keys
+	VMOVDQU32 Z2, (DI)
+	KMOVW K1, AX
+	POPCNTL AX, AX
+	LEAQ (DI)(AX*4), DI
+	ADDQ $64, SI
+	DECQ CX
+	JNZ  from
+	SUBQ R8, DI
+	SHRQ $2, DI
+	MOVQ DI, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// Counts in Z1, for each lane of Z0, the key n lanes further on where that is less.
+#define LESS(n, K, T, C) \
+	VALIGND $n, Z0, Z0, T  \
+	VPCMPUD $1, Z0, T, K   \
+	VPSUBD  Z5, C, K, C
+
+// func selectAVX512(keys *uint32, r uint32) uint32
+TEXT ·selectAVX512(SB), NOSPLIT, $0-20
+	MOVQ keys+0(FP), SI
+	MOVL r+8(FP), AX
+	VPBROADCASTD AX, Z4
+	VMOVDQU32 (SI), Z0
+	VPTERNLOGD $0xff, Z5, Z5, Z5 // -1
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	LESS(1, K1, Z6, Z1)
+	LESS(2, K2, Z7, Z2)
+	LESS(3, K3, Z8, Z1)
+	LESS(4, K4, Z9, Z2)
+	LESS(5, K1, Z6, Z1)
+	LESS(6, K2, Z7, Z2)
+	LESS(7, K3, Z8, Z1)
+	LESS(8, K4, Z9, Z2)
+	LESS(9, K1, Z6, Z1)
+	LESS(10, K2, Z7, Z2)
+	LESS(11, K3, Z8, Z1)
+	LESS(12, K4, Z9, Z2)
+	LESS(13, K1, Z6, Z1)
+	LESS(14, K2, Z7, Z2)
+	LESS(15, K3, Z8, Z1)
+	VPADDD Z2, Z1, Z1
+	VPCMPEQD Z4, Z1, K1
+	VPCOMPRESSD Z0, K1, Z5 // all ones where no lane has r less
+	VMOVD X5, AX
+	MOVL AX, ret+16(FP)
+	VZEROUPPER
+	RET
