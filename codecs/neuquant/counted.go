@@ -38,6 +38,9 @@ type counted struct {
 
 // count counts the colours of p, or returns nil if they are more than most.
 func count(p *problem, most int) *counted {
+	if p.exceeds(most) {
+		return nil
+	}
 	t := &counted{}
 	t.resize(10)
 	last, at := ^p.at(0), uint32(0)
@@ -63,6 +66,32 @@ func count(p *problem, most int) *counted {
 		}
 	}
 	return t
+}
+
+const (
+	// probed is of how many pixels one is looked at to find out soon that there are many
+	// colours: neighbours of a photograph are alike, and those in some distance are not.
+	probed = 8
+
+	markBits = 17 // of a hash of a colour that has a mark
+)
+
+// exceeds reports whether some pixels alone are known to have more colours than most: as many
+// have different hashes.
+func (p *problem) exceeds(most int) bool {
+	n := p.n()
+	if n/probed <= most || most >= 1<<markBits {
+		return false
+	}
+	var marks [1 << markBits / 64]uint64
+	different := uint64(0)
+	for i := 0; i < n; i += probed {
+		h := p.at(i) * 0x9e3779b1 >> (32 - markBits)
+		word := &marks[h/64]
+		different += ^*word >> (h % 64) & 1
+		*word |= 1 << (h % 64)
+	}
+	return different > uint64(most)
 }
 
 // resize makes 1<<bits slots.

@@ -81,6 +81,25 @@ func TestCountIsEveryColour(t *testing.T) {
 	}
 }
 
+// Pixels of no more colours than most never exceed them, and those of a photograph do soon.
+func TestExceeds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, colours := range []int{1, 300, mostCounted, mostCounted + 1, 4 * mostCounted, 1 << 20} {
+		p := problem{values: make([]uint32, 1<<18)}
+		for i := range p.values {
+			p.values[i] = uint32(rng.IntN(colours))*0x01000193 | opaqueAlpha
+		}
+		different := map[uint32]bool{}
+		for _, v := range p.values {
+			different[v] = true
+		}
+		got := p.exceeds(mostCounted)
+		if got && len(different) <= mostCounted || !got && colours >= 4*mostCounted {
+			t.Errorf("%d colours: exceeds %v", len(different), got)
+		}
+	}
+}
+
 // The refinement by exact counts gives no worse palette than it was given, of as many
 // entries, with at least one for each part, whatever the number of goroutines.
 func TestExactRefinementIsNoWorse(t *testing.T) {

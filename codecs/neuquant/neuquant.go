@@ -41,7 +41,7 @@ import (
 )
 
 // version rises whenever the bytes of any file change.
-const version = 2
+const version = 3
 
 // maxSide is that of GIF, and of what a program can be expected to open.
 const maxSide = 65535

@@ -371,15 +371,17 @@ func unpremultiply(v uint32) uint32 {
 
 // used counts the entries that occur in frames.
 func used(frames [][]uint8) int {
-	var seen [maxEntries / 64]uint64
+	var seen [maxEntries]bool // adding to a set of bits waits for memory at each pixel
 	for _, f := range frames {
 		for _, k := range f {
-			seen[k/64] |= 1 << (k % 64)
+			seen[k] = true
 		}
 	}
 	n := 0
-	for _, word := range seen {
-		n += bits.OnesCount64(word)
+	for _, is := range seen {
+		if is {
+			n++
+		}
 	}
 	return n
 }

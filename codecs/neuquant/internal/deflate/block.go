@@ -9,16 +9,23 @@ type histogram struct {
 	distances [distances]uint32
 }
 
-// count sets the histogram to that of tokens.
+// count sets the histogram to that of tokens. Literals are first counted as distances of 1,
+// because what a token is cannot be foretold.
 func (h *histogram) count(tokens []token) {
+	var counts [2][512]uint32 // adding to one counter again and again waits for memory
 	*h = histogram{}
-	for _, t := range tokens {
-		if t&matchBit == 0 {
-			h.symbols[t&255]++
-			continue
-		}
-		h.symbols[257+int(lengthSymbol[t>>16&255])]++
-		h.distances[distanceSymbol(int(t&0xffff)+1)]++
+	var far [32]uint32
+	matches := uint32(0)
+	for i, t := range tokens {
+		counts[i&1][t>>16&511]++
+		matches += uint32(t / matchBit)
+		far[distanceSymbol(int(t&0xffff)+1)&31]++
+	}
+	copy(h.distances[:], far[:])
+	h.distances[0] -= uint32(len(tokens)) - matches
+	for i := range 256 {
+		h.symbols[i] = counts[0][i] + counts[1][i]
+		h.symbols[257+int(lengthSymbol[i])] += counts[0][256+i] + counts[1][256+i]
 	}
 }
 
@@ -114,8 +121,8 @@ type blockWriter struct {
 	symbolLengths   [symbols + 2]uint8 // those of the fixed code describe two more
 	distanceLengths [distances + 2]uint8
 	symbolCodes     [symbols]uint32 // of literals and the end: the bits from 8 up, and how many
-	distanceCodes   [distances]uint32
-	matches         [maxMatch - minMatch + 1]uint32 // of lengths, with their extra bits
+	distanceCodes   [32]uint32
+	firsts          [512]uint32 // of literals, and of lengths with their extra bits
 
 	ops []uint16 // of the description: symbols of the code of lengths, and extra bits from 8 up
 	code
@@ -331,36 +338,32 @@ func (w *blockWriter) writeDescription() {
 // tokens writes the tokens and the end of the block, for which there is room.
 func (w *blockWriter) tokens(tokens []token) {
 	assign(w.symbolCodes[:], w.symbolLengths[:])
-	assign(w.distanceCodes[:], w.distanceLengths[:])
-	for i := range w.matches {
-		s := lengthSymbol[i]
+	assign(w.distanceCodes[:distances], w.distanceLengths[:])
+	copy(w.firsts[:256], w.symbolCodes[:])
+	for i, s := range lengthSymbol {
 		c := w.symbolCodes[257+int(s)]
-		w.matches[i] = c + uint32(i+minMatch-int(lengthBase[s]))<<(8+c&255) + uint32(lengthExtra[s])
+		w.firsts[256+i] = c + uint32(i+minMatch-int(lengthBase[s]))<<(8+c&255) + uint32(lengthExtra[s])
 	}
 	out, at := w.out[:cap(w.out)], len(w.out)
 	acc, n := w.bits, w.n
 	for _, t := range tokens {
-		if t&matchBit == 0 {
-			c := w.symbolCodes[t&255]
-			acc |= uint64(c>>8) << n
-			n += uint(c & 255)
-		} else {
-			c := w.matches[t>>16&255]
-			acc |= uint64(c>>8) << n
-			n += uint(c & 255)
-			d := uint(t & 0xffff)
-			s := distanceSymbol(int(d) + 1)
-			c = w.distanceCodes[s]
-			acc |= uint64(c>>8) << n
-			n += uint(c & 255)
-			e := uint(distanceExtra[s])
-			acc |= uint64(d&(1<<e-1)) << n
-			n += e
-		}
+		c := w.firsts[t>>16&511]
+		acc |= uint64(c>>8) << (n & 63)
+		n += uint(c & 255)
+		// Of a literal, no bits of a distance.
+		match := -uint32(t / matchBit)
+		d := uint32(t & 0xffff)
+		s := distanceSymbol(int(d) + 1)
+		c = w.distanceCodes[s] & match
+		acc |= uint64(c>>8) << (n & 63)
+		n += uint(c & 255)
+		e := uint32(distanceExtra[s]) & match
+		acc |= uint64(d&(1<<(e&31)-1)) << (n & 63)
+		n += uint(e)
 		// 7 bits are left at most, and the next token has 48 at most.
 		binary.LittleEndian.PutUint64(out[at:], acc)
 		at += int(n >> 3)
-		acc >>= n &^ 7
+		acc >>= n &^ 7 & 63
 		n &= 7
 	}
 	w.out, w.bits, w.n = out[:at], acc, n

@@ -3,13 +3,17 @@
 //
 // # What it does
 //
-// Strings that occurred before are looked for in hash chains of bounded depth. A position
-// in a run of equal bytes is in the chain of those that have as many of the same byte
-// before them, because else the background of drawings would fill one chain. A match is
-// taken where it costs fewer bits than its bytes as literals, by what symbols cost in
-// the tokens before, and where the next position has none that is better. Blocks end
-// where the statistics of symbols change, and each is stored, or coded with the fixed
-// code or one of its own, whichever is shortest.
+// Of each position the nearest strings of three, four and six bytes that occurred before are
+// looked at, and where eight bytes are the same, more of them in a hash chain of bounded
+// depth. A position in a run of equal bytes is in the chain of those that have as many of the
+// same byte before them, because else the background of drawings would fill one chain. Of a
+// chunk of bytes those literals and matches are taken that cost fewest bits together, by what
+// symbols cost in the tokens before; only a match of [goodMatch] bytes is taken at once. Blocks
+// end where the statistics of symbols change, and each is stored, or coded with the fixed code
+// or one of its own, whichever is shortest.
+//
+// What a photograph has next looks like chance, so that the loops over its bytes and tokens
+// have no branch that depends on them.
 //
 // # Guarantees
 //
@@ -30,6 +34,7 @@ const (
 )
 
 const (
+	chunkBytes    = 1 << 10 // that are searched and planned at once
 	maxTokens     = 1 << 17 // that are held before their blocks are written
 	segmentTokens = 1 << 11 // of the shortest block but the last
 	maxSegments   = maxTokens / segmentTokens
@@ -37,13 +42,13 @@ const (
 
 // Memory is the bytes that an Encoder holds at most: its tables, the tokens and segments, and
 // the lists in which codes are made.
-const Memory = 4<<maxHashBits + 4<<maxShortBits + 2*windowSize + 4*maxTokens + maxSegments*(4*alphabet+32) + 96<<10
+const Memory = 4<<maxHashBits + 2<<maxShortBits + 2*windowSize + 16*chunkBytes + 4*maxTokens + maxSegments*(4*alphabet+32) + 96<<10
 
 // Encoder holds the tables of a compression, to be used again. It is not for several
 // goroutines at a time. The zero value is ready.
 type Encoder struct {
 	finder
-	costs  costs
+	planner
 	tokens []token
 	list   []segment
 	blocks blockWriter
@@ -61,21 +66,18 @@ func (e *Encoder) Append(dst, data []byte) []byte {
 		at = e.parse(from)
 		e.write(from, at == len(data))
 	}
-	e.data = nil
+	e.data, e.scan.data = nil, nil
 	return binary.BigEndian.AppendUint32(w.end(), adler32.Checksum(data))
 }
 
-// token is a literal, or matchBit, the length and the distance, each less its least value.
+// token is a literal, or a match with its length and its distance, each less its least value.
 //
-//	bit  31     23..16        15..0
-//	     match  length - 3    distance - 1, or the literal
+//	bit  24     23..16        15..0
+//	     0      the literal   0
+//	     1      length - 3    distance - 1
 type token uint32
 
-const matchBit = 1 << 31
-
-func match(length, distance int) token {
-	return matchBit | token(length-minMatch)<<16 | token(distance-1)
-}
+const matchBit = 1 << 24
 
 // segment is tokens that are in one block: some thousand, and later those of neighbours.
 type segment struct {

@@ -192,12 +192,12 @@ func TestMemoryIsWhatAnEncoderHolds(t *testing.T) {
 	for _, kind := range kinds {
 		e.Append(nil, dataOf(rng, kind, 500000))
 	}
-	held := int(unsafe.Sizeof(*e)) + 4*(cap(e.head)+cap(e.short)+cap(e.tokens)+cap(e.blocks.leaves)) +
+	held := int(unsafe.Sizeof(*e)) + int(unsafe.Sizeof(*e.tables)) + 4*(cap(e.tokens)+cap(e.blocks.leaves)) +
 		cap(e.list)*int(unsafe.Sizeof(segment{})) + 8*cap(e.blocks.sums) + 2*cap(e.blocks.ops) + 8*maxBits*2*symbols
 	if held > Memory {
 		t.Errorf("%d bytes held, want %d at most", held, Memory)
 	}
-	if e.data != nil || e.blocks.out != nil {
+	if e.data != nil || e.scan.data != nil || e.blocks.out != nil {
 		t.Error("the encoder keeps data or stream")
 	}
 }

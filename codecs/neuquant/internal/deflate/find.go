@@ -6,59 +6,87 @@ import (
 )
 
 const (
-	maxHashBits  = 15 // of heads of chains
+	maxHashBits  = 15 // of the tables of four and of six bytes
 	minHashBits  = 9
-	maxShortBits = 13 // of strings of three bytes
+	maxShortBits = 13 // of the table of three bytes
 
 	// maxShort is the distance up to which a match of three bytes can be worth its bits.
 	maxShort = 1 << 13
+
+	wordBytes = 8 // that are compared at once
 )
 
-// finder finds strings that occurred before. A position is held as one more than it is, so
-// that 0 means none.
+// A key is a match of a position with a string before it: its length from 16 up, and below
+// it windowSize less the distance. Of two keys the larger one is the longer match, or of
+// equals the nearer.
+const oneByte = 1 << 16
+
+// tables is where strings were last. Where none was, position 0 stands, whose bytes are
+// compared like any other's, and all that is out of the window is moved to its edge: what
+// a table says is a place to compare, and never taken on trust.
+type tables struct {
+	three [1 << maxShortBits]uint16 // by a hash of three bytes
+	four  [1 << maxHashBits]uint16  // of four
+	six   [1 << maxHashBits]uint16  // of six: the heads of chains
+	next  [windowSize]uint16        // of a position modulo the window, how far before it the next of its chain is
+}
+
+// finder finds strings that occurred before.
 type finder struct {
 	data []byte
+	*tables
 
-	head              []uint32           // of a hash of four bytes, the last position
-	short             []uint32           // of a hash of three bytes
-	next              [windowSize]uint16 // of a position modulo the window, how far before it the next of its chain is; 0: none
-	shift, shortShift uint32
+	shift, shortShift uint64 // of hashes
 
-	run int // end of the run of equal bytes that was looked at last
+	scan  scan
+	known int // positions before this one are in the tables
+	run   int // end of the run of equal bytes that was looked at last
+
+	// Of the positions of a chunk: the key of the longest match that was found, and the larger
+	// key of the nearest strings of three and of four bytes, which often costs less.
+	longest, nearest [chunkBytes]uint32
 }
 
 // reset forgets what was before. Short data get short tables, because clearing them takes
 // longer than the search.
 func (f *finder) reset(data []byte) {
-	f.data, f.run = data, 0
+	f.data, f.run, f.known = data, 0, 0
 	n := min(max(bits.Len(uint(len(data))), minHashBits), maxHashBits)
 	s := min(n, maxShortBits)
-	if f.head == nil {
-		f.head, f.short = make([]uint32, 1<<maxHashBits), make([]uint32, 1<<maxShortBits)
+	if f.tables == nil {
+		f.tables = new(tables)
 	}
-	clear(f.head[:1<<n])
-	clear(f.short[:1<<s])
-	f.shift, f.shortShift = uint32(32-n), uint32(32-s)
+	clear(f.three[:1<<s])
+	clear(f.four[:1<<n])
+	clear(f.six[:1<<n])
+	f.next[0] = windowSize
+	f.shift, f.shortShift = uint64(64-n), uint64(64-s)
 }
 
-// hash is that of the four bytes v at position at, or of the length of the run that begins
-// there.
-func (f *finder) hash(v uint32, at int) uint32 {
-	if v == bits.RotateLeft32(v, 8) {
+// factor is the golden ratio of 2^64, which spreads strings over a table.
+const factor = 0x9e3779b97f4a7c15
+
+// hashes are those of the first three, four and six of the eight bytes x at position at. In
+// a run of equal bytes the last one is that of how far the run goes, because else the
+// background of a drawing would fill one chain.
+func (f *finder) hashes(x uint64, at int) (three, four, six uint64) {
+	y := x << 16
+	if x == bits.RotateLeft64(x, 8) {
 		if at >= f.run {
-			f.run = at + 4 + equal(f.data[at:], f.data[at+4:])
+			f.run = at + wordBytes + equal(f.data[at:], f.data[at+wordBytes:])
 		}
-		v = v<<16 ^ uint32(min(f.run-at, maxMatch)) + 0x5bd1
+		y ^= uint64(min(f.run-at, maxMatch)) << 36
 	}
-	return v * 0x9e3779b1 >> f.shift
+	three = x << 40 * factor >> (f.shortShift & 63)
+	four = x << 32 * factor >> (f.shift & 63)
+	six = y * factor >> (f.shift & 63)
+	return three & (1<<maxShortBits - 1), four & (1<<maxHashBits - 1), six & (1<<maxHashBits - 1)
 }
-
-func shortHash(v, shift uint32) uint32 { return v << 8 * 0x9e3779b1 >> shift }
 
 // equal is how many bytes a and b, which is not longer, begin with in common.
 func equal(a, b []byte) int {
 	n := 0
-	for ; len(b)-n >= 8; n += 8 {
+	for ; len(b)-n >= wordBytes; n += wordBytes {
 		if x := binary.LittleEndian.Uint64(a[n:]) ^ binary.LittleEndian.Uint64(b[n:]); x != 0 {
 			return n + bits.TrailingZeros64(x)/8
 		}
@@ -69,89 +97,20 @@ func equal(a, b []byte) int {
 	return n
 }
 
-// insert makes the positions from at to end-1 known.
-func (f *finder) insert(at, end int) {
-	end = min(end, len(f.data)-3)
-	for ; at < end; at++ {
-		v := binary.LittleEndian.Uint32(f.data[at:])
-		f.short[shortHash(v, f.shortShift)] = uint32(at + 1)
-		f.link(f.hash(v, at), at)
+// searched is the end of the positions that have a whole word, which alone are searched.
+func (f *finder) searched() int { return len(f.data) - wordBytes + 1 }
+
+// insert makes the positions before end known.
+func (f *finder) insert(end int) {
+	end = min(end, f.searched())
+	for at := f.known; at < end; at++ {
+		three, four, six := f.hashes(binary.LittleEndian.Uint64(f.data[at:]), at)
+		f.next[at%windowSize] = uint16(back(at, f.six[six], windowSize))
+		f.three[three], f.four[four], f.six[six] = uint16(at), uint16(at), uint16(at)
 	}
+	f.known = max(f.known, end)
 }
 
-// link puts a position at the head of its chain and returns the one that was there before,
-// plus one.
-func (f *finder) link(h uint32, at int) int {
-	before := int(f.head[h])
-	f.head[h] = uint32(at + 1)
-	back := at + 1 - before
-	if before == 0 || back > windowSize {
-		back, before = 0, 0
-	}
-	f.next[at%windowSize] = uint16(back)
-	return before
-}
-
-// find makes the position known and returns the longest match there that is longer than
-// best, of equals the nearest, or no length. It looks at depth strings at most; one that
-// has many bytes in common counts as several, so that the time for a position is bounded.
-func (f *finder) find(at, best, depth int) (length, distance int) {
-	data := f.data
-	if at+4 > len(data) {
-		return 0, 0
-	}
-	here := data[at:]
-	if len(here) > maxMatch {
-		here = here[:maxMatch]
-	}
-	v := binary.LittleEndian.Uint32(here)
-	s := shortHash(v, f.shortShift)
-	near := int(f.short[s])
-	f.short[s] = uint32(at + 1)
-	p := f.link(f.hash(v, at), at) - 1
-	if best >= len(here) {
-		return 0, 0
-	}
-	if best < minMatch {
-		best = minMatch - 1
-		if back := at + 1 - near; near > 0 && back <= maxShort && (v^binary.LittleEndian.Uint32(data[near-1:]))<<8 == 0 {
-			best, length, distance = minMatch, minMatch, back
-		}
-	}
-	// In a run the byte before is a match as far as the run goes, and its chain has no other
-	// position of the same run.
-	if f.run > at && at > 0 && data[at-1] == data[at] && v == bits.RotateLeft32(v, 8) {
-		if n := min(f.run-at, len(here)); n > best {
-			if best, length, distance = n, n, 1; n == len(here) {
-				return length, distance
-			}
-		}
-	}
-	best = max(best, minMatch)
-	if best >= len(here) {
-		return length, distance
-	}
-	tail := binary.LittleEndian.Uint32(here[best-3:])
-	for p >= 0 && depth > 0 {
-		depth--
-		if binary.LittleEndian.Uint32(data[p+best-3:]) == tail && binary.LittleEndian.Uint32(data[p:]) == v {
-			n := 4 + equal(data[p+4:], here[4:])
-			depth -= n >> 4
-			if n > best {
-				best, length, distance = n, n, at-p
-				if n == len(here) {
-					break
-				}
-				tail = binary.LittleEndian.Uint32(here[best-3:])
-			}
-		}
-		back := int(f.next[p%windowSize])
-		if back == 0 {
-			break
-		}
-		if p -= back; at-p > windowSize {
-			break
-		}
-	}
-	return length, distance
-}
+// back is how far before position at the last one is whose lowest bits these are, and most
+// at most. It is not before the data, as the lowest bits of a table are 0 at first.
+func back(at int, low uint16, most int) int { return min(int(uint16(at)-1-low)+1, most) }

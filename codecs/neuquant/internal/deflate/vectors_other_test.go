@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package deflate
+
+func setVector(bool) func() { return func() {} }
