@@ -39,7 +39,7 @@ import (
 )
 
 // version rises whenever the bytes of any file change.
-const version = 1
+const version = 2
 
 // Codec is the jpeg2000 codec. It has no state.
 type Codec struct{}

@@ -157,10 +157,14 @@ struct ArithmeticEncoder {
 	__device__ uint32_t truncate(const EncoderMark &m) const
 	{
 		constexpr uint32_t carry = 27 + 24;
-		uint64_t limit = (uint64_t)(m.c + m.a) << ((m.ct_last >> 8) + carry - 27);
+		uint32_t up = (m.ct_last >> 8) + carry - 27;
+		uint64_t lowest = (uint64_t)m.c << up, limit = (uint64_t)(m.c + m.a) << up;
 		uint64_t number = (uint64_t)(byte(m.n) - (m.ct_last & 0xff)) << carry;
 		uint32_t at = m.n, place = carry, v = byte(at);
-		while (at < n && number + ((uint64_t)1 << place) > limit) {
+		for (;;) {
+			uint64_t ones = number + ((uint64_t)1 << place); // with ones behind it
+			if (at >= n || (ones <= limit && ones > lowest))
+				break;
 			if (v == 0xff)
 				place++; // the next byte overlaps
 			v = byte(++at);

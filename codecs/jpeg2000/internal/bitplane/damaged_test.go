@@ -19,7 +19,7 @@ func TestDamagedBlocks(t *testing.T) {
 	}
 	for style := range codestream.BlockStyle(64) {
 		for n := range each {
-			b := bitplanetest.Block(rand.New(rand.NewPCG(uint64(style), uint64(n))), style, 32)
+			b := bitplanetest.Block(rand.New(rand.NewPCG(uint64(style), uint64(n))), style, 64)
 			got := make([]int32, b.Width*b.Height)
 			if err := bitplane.Decode(got, b.Width, b); err != nil {
 				t.Fatalf("style %#x, block %d: %v", style, n, err)

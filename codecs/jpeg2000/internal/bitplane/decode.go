@@ -19,6 +19,10 @@ type decoder struct {
 	zero     *[512]uint8 // the contexts of zero coding
 	causal   bool
 
+	// What the words hold of samples that were visited and refined is in flags while inFlags, see flags.go.
+	flags   []flags
+	inFlags bool
+
 	// The coefficients as Decode returns them, by stripes, in a stripe by columns.
 	data []int32
 }
@@ -129,6 +133,7 @@ func (d *decoder) start(b *codestream.Block, n int) {
 	d.zero = &zeroTable[b.Orientation&3]
 	d.causal = b.Style&codestream.Causal != 0
 	d.contexts.Reset()
+	d.flags, d.inFlags = d.flags[:0], false
 }
 
 // segment decodes the passes of a codeword segment, of which the first is pass.

@@ -173,6 +173,7 @@ func (d *decoder) cleanupGo(p uint) {
 
 // rawPropagation is the significance propagation in the bypass: bits and signs as they are.
 func (d *decoder) rawPropagation(p uint) {
+	d.toWords()
 	for s := range d.stripes {
 		valid, row, start := d.valid(s), d.stripe(s), d.row(s)
 		data := d.data[s*4*len(row):][:4*len(row)]
@@ -200,6 +201,7 @@ func (d *decoder) rawPropagation(p uint) {
 
 // rawRefinement is refinement in the bypass.
 func (d *decoder) rawRefinement(p uint) {
+	d.toWords()
 	for s := range d.stripes {
 		row := d.stripe(s)
 		data := d.data[s*4*len(row):][:4*len(row)]

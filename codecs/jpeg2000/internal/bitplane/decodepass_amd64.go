@@ -16,7 +16,8 @@ const (
 	uniformContext     = mq.Uniform
 )
 
-// passArgs is a coding pass for the assembly, which keeps the arithmetic decoder in registers.
+// passArgs is a coding pass for the assembly, which keeps the arithmetic decoder in registers. Pointers move on with
+// the pass.
 type passArgs struct {
 	// The arithmetic decoder, see [mq.Registers], with A and C as in the standard.
 	a, c uint64
@@ -30,19 +31,21 @@ type passArgs struct {
 	zero      *[512]uint8
 	sign      *[256]uint8
 
-	word    *uint64 // of the first column of the stripe
-	columns int     // bytes to the row of words of the next stripe
-	width   int     // bytes of the words of a stripe
-	stripes int     // that are left
-	valid   uint64  // perSample of the samples that the stripe has
-	last    uint64  // of the last one
-	data    *int32  // the samples of the stripe
+	// The 16 columns at work, and the bytes that each of the pointers moves on by behind those of a stripe.
+	word                          *uint64
+	flags                         *flags
+	data                          *int32
+	nextWord, nextFlags, nextData int
+	columns, row                  int    // bytes from the word and from flags to those of the stripe below
+	width                         int    // flags of a stripe
+	rest                          int    // of them that are left
+	stripes                       int    // that are left
+	last, right                   uint64 // samples that the last stripe has, and the last flags of each stripe
+	valid                         uint64 // samples that the flags at work have
 
-	value int64 // of a sample that becomes significant, or half of the bit-plane
-
-	end   uint64 // of the stripe: the address behind its words
-	shift uint64 // what twice the address of a word lacks to that of its samples
+	value int64  // of a sample that becomes significant, or half of the bit-plane
 	flip  uint64 // bit 0 is what the sign is coded relative to
+	runs  uint64 // the first samples of columns with a run-length
 
 	_      uint64
 	unread [2]uint64 // with the word in front: in place of words of other stripes
@@ -53,12 +56,16 @@ func (d *decoder) inAssembly(k kind, value int64) bool {
 	if !useAssembly || d.causal || d.slice != d.stripes {
 		return false
 	}
+	d.toFlags()
 	r := d.mq.Registers()
+	n, w := d.flagsWidth(), d.columns-2
 	p := passArgs{
 		a: r.A, c: r.C, t: r.T, left: len(r.Data),
 		contexts: &d.contexts, following: mq.Following(), zero: d.zero, sign: &signTable,
-		word: &d.word[d.row(0)+1], columns: 8 * d.columns, width: 8 * (d.columns - 2), stripes: d.stripes,
-		valid: perSample, last: d.last, data: &d.data[0], value: value,
+		word: &d.word[d.row(0)+1], flags: &d.flags[d.flagsRow(0)], data: &d.data[0],
+		nextWord: 8 * (d.columns - 16*n), nextFlags: 2 * flagsBytes, nextData: 16 * (w - 16*n),
+		columns: 8 * d.columns, row: flagsBytes * (n + 2), width: n, stripes: d.stripes,
+		last: d.lastRows(), right: ^uint64(0) >> (64*n - 4*w), value: value,
 	}
 	if len(r.Data) > 0 {
 		p.from = &r.Data[0]

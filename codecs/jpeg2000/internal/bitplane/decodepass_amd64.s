@@ -1,145 +1,6 @@
 #include "textflag.h"
 #include "go_asm.h"
-
-// In all passes DI is the passArgs, R8 the states that follow, R9 to R11 are A, C and t of the arithmetic
-// decoder, R12 is the word of the column at BX, R13 what is to do in it, and CX the place of the sample in it.
-// DECODE changes AX, DX, BP, R14 and R15.
-
-#define LOAD \
-	MOVQ passArgs_following(DI), R8 \
-	MOVQ passArgs_a(DI), R9 \
-	MOVQ passArgs_c(DI), R10 \
-	MOVQ passArgs_t(DI), R11
-
-#define STORE \
-	MOVQ R9, passArgs_a(DI) \
-	MOVQ R10, passArgs_c(DI) \
-	MOVQ R11, passArgs_t(DI)
-
-// STRIPE begins a stripe: BX is its first word, SI the samples that it has.
-#define STRIPE \
-	MOVQ passArgs_word(DI), BX \
-	MOVQ passArgs_data(DI), AX \
-	SUBQ BX, AX \
-	SUBQ BX, AX \
-	MOVQ AX, passArgs_shift(DI) \
-	MOVQ passArgs_width(DI), AX \
-	ADDQ BX, AX \
-	MOVQ AX, passArgs_end(DI) \
-	MOVQ passArgs_valid(DI), SI \
-	CMPQ passArgs_stripes(DI), $1 \
-	CMOVQEQ passArgs_last(DI), SI
-
-// NEXT moves on to the next stripe, of which the zero flag says whether there is none.
-#define NEXT \
-	MOVQ passArgs_columns(DI), AX \
-	ADDQ AX, passArgs_word(DI) \
-	MOVQ passArgs_width(DI), AX \
-	ADDQ AX, AX \
-	ADDQ AX, passArgs_data(DI) \
-	DECQ passArgs_stripes(DI)
-
-// CONTEXT makes R14 the address of the state of a context.
-#define CONTEXT(number) \
-	MOVQ passArgs_contexts(DI), R14 \
-	LEAQ (R14)(number*8), R14
-
-// DECODE decides in the context at R14: AX is the bit (Figures C.15 to C.18). No branch depends on the bit, nor on
-// whether there is to renormalize: neither can be predicted.
-#define DECODE \
-	MOVQ (R14), DX \
-	MOVQ DX, BP \
-	ANDQ $-256, BP \ // Qe
-	SUBQ BP, R9 \
-	CMPQ R9, BP \
-	SBBL R15, R15 \ // the lower part is the MPS's, as it is the longer one
-	MOVQ R10, AX \
-	SUBQ BP, R10 \
-	CMOVQCS AX, R10 \ // C is in the lower part, of length Qe
-	CMOVQCS BP, R9 \
-	SBBL AX, AX \
-	XORL R15, AX \
-	ANDL $1, AX \ // the less probable symbol
-	MOVBLZX DX, R15 \
-	LEAQ (AX)(R15*2), R15 \
-	MOVQ (R8)(R15*8), R15 \
-	LZCNTQ R9, BP \
-	DECL BP \ // bits to shift by
-	CMOVQEQ DX, R15 \
-	MOVQ R15, (R14) \
-	ANDL $1, DX \
-	XORL DX, AX \
-	SHLXQ BP, R9, R9 \
-	SHLXQ BP, R10, R10 \
-	SUBQ BP, R11 \
-	JPL 2(PC) \
-	CALL fill<>(SB)
-
-// SIGN decodes the sign of the sample that CX is the place of: AX.
-#define SIGN \
-	SHRXQ CX, R12, AX \
-	MOVL AX, DX \
-	SHRQ $19, AX \
-	ANDL $0xAA, DX \
-	ANDL $0x55, AX \
-	ORL DX, AX \
-	MOVQ passArgs_sign(DI), DX \
-	MOVBLZX (DX)(AX*1), AX \
-	MOVQ AX, passArgs_flip(DI) \
-	SHRL $1, AX \
-	CONTEXT(AX) \
-	DECODE
-
-// MARK makes the sample that CX is the place of significant, with the sign AX: its word, those beside it and
-// its coefficient. DX is the mark.
-#define MARK \
-	XORL passArgs_flip(DI), AX \
-	ANDL $1, AX \
-	MOVQ AX, DX \
-	SHLQ $22, DX \
-	ORQ $16, DX \
-	SHLXQ CX, DX, DX \
-	ORQ DX, R12 \
-	MOVQ DX, BP \
-	ADDQ BP, BP \
-	ORQ BP, -8(BX) \
-	MOVQ DX, BP \
-	SHRQ $1, BP \
-	ORQ BP, 8(BX) \
-	NEGQ AX \
-	MOVQ passArgs_value(DI), BP \
-	XORQ AX, BP \
-	SUBQ AX, BP \
-	LEAQ (BX)(BX*1), R15 \
-	ADDQ passArgs_shift(DI), R15 \
-	IMUL3L $11, CX, AX \
-	SHRL $5, AX \
-	MOVL BP, (R15)(AX*4)
-
-// MARKROWS tells the words of the stripe above or below of the sample that was marked last, or, where it has
-// no neighbours there, words that nobody reads.
-#define MARKROWS \
-	MOVQ DX, BP \
-	SHRQ $4, BP \
-	SHRXQ CX, BP, BP \ // 1 and the sign
-	MOVQ passArgs_columns(DI), R14 \
-	LEAQ (BX)(R14*1), R15 \
-	LEAQ passArgs_unread(DI), AX \
-	CMPL CX, $9 \
-	CMOVQNE AX, R15 \
-	MOVQ BX, AX \
-	SUBQ R14, AX \
-	XORL R14, R14 \
-	MOVL $15, DX \
-	TESTL CX, CX \
-	CMOVQEQ AX, R15 \
-	CMOVLEQ DX, R14 \
-	SHLXQ R14, BP, BP \
-	ORQ BP, 8(R15) \
-	ADDQ BP, BP \
-	ORQ BP, (R15) \
-	ADDQ BP, BP \
-	ORQ BP, -8(R15)
+#include "decodepass_amd64.h"
 
 // fill adds bytes of the stream to R10 (mq.Decoder.fill). It changes DX, BP, R14 and R15.
 TEXT fill<>(SB), NOSPLIT, $8-0
@@ -222,68 +83,54 @@ TEXT ·propagationBMI(SB), NOSPLIT, $16-8
 stripe:
 	STRIPE
 
-column:
-	MOVQ (BX), R12
-	MOVL R12, AX
-	ANDL $0x3FFFF, AX
-	JZ nextColumn
-	MOVL AX, DX
-	SHRL $1, DX
-	MOVL AX, BP
-	SHRL $2, BP
-	ORL DX, AX
-	ORL BP, AX
-	MOVL AX, DX
-	SHRL $3, DX
-	MOVL AX, BP
-	SHRL $6, BP
-	ORL DX, AX
-	ORL BP, AX
-	MOVQ R12, DX
-	SHRQ $4, DX
-	ANDNQ AX, DX, R13
-	ANDQ SI, R13
-	JZ nextColumn
+group:
+	NEIGHBOURS
+	ANDNQ R13, DX, R13
+	VALID
+	ANDQ AX, R13
+	MOVQ R13, flags_visited(BP)
+	JZ nextGroup
+	MOVQ AX, passArgs_valid(DI)
+	MOVQ passArgs_word(DI), BX
 
 sample:
-	TZCNTQ R13, CX
+	TZCNTQ R13, SI
 	BLSRQ R13, R13
-	LEAQ 37(CX), AX
-	BTSQ AX, R12
-	SHRXQ CX, R12, AX
-	ANDL $0x1FF, AX
-	MOVQ passArgs_zero(DI), DX
-	MOVBLZX (DX)(AX*1), AX
-	CONTEXT(AX)
-	DECODE
+	PLACE
+	ZERO
 	TESTL AX, AX
 	JZ nextSample
 	SIGN
 	MARK
+
+	// The neighbours behind it belong to the pass, too: of samples 0 to 3 of a column 1, 4 and 5, twice 1 and 3 to 5, and
+	// 3 and 4 samples behind.
+	MOVL SI, AX
+	ANDL $3, AX
+	SHLL $3, AX
+	MOVL $0x183A3A32, R14
+	SHRXL AX, R14, R14
+	MOVBLZX R14, R14
+	SHLXQ SI, R14, R14
+	MOVQ flags_significant(BP), AX
+	ANDNQ R14, AX, R14
+	ANDQ passArgs_valid(DI), R14
+	ORQ R14, R13
+	ORQ R14, flags_visited(BP)
 	MARKROWS
-	MOVQ R12, R15
-	SHRQ $4, R15
-	MOVL $8, AX
-	SHLXQ CX, AX, AX
-	ANDNQ AX, R15, AX
-	ANDQ SI, AX
-	ORQ AX, R13
 
 nextSample:
 	TESTQ R13, R13
 	JNZ sample
-	MOVQ R12, (BX)
 
-nextColumn:
-	ADDQ $8, BX
-	CMPQ BX, passArgs_end(DI)
-	JB column
+nextGroup:
 	NEXT
-	JNZ stripe
 	STORE
 	RET
 
 // func refinementBMI(p *passArgs)
+//
+// R12 are the samples that were refined before, BX those with significant neighbours, and CX is the first coefficient.
 TEXT ·refinementBMI(SB), NOSPLIT, $16-8
 	MOVQ p+0(FP), DI
 	LOAD
@@ -291,59 +138,49 @@ TEXT ·refinementBMI(SB), NOSPLIT, $16-8
 stripe:
 	STRIPE
 
-column:
-	MOVQ (BX), R12
-	MOVQ R12, R13
-	MOVQ R12, AX
-	SHRQ $4, R13
-	SHRQ $37, AX
-	ANDNQ R13, AX, R13
-	ANDQ $0x249, R13 // perSample
-	JZ nextColumn
-	MOVQ R13, AX
-	SHLQ $36, AX
-	ORQ R12, AX
-	MOVQ AX, (BX) // refined from now on
+group:
+	MOVQ passArgs_flags(DI), BP
+	MOVQ flags_significant(BP), AX
+	MOVQ flags_visited(BP), DX
+	ANDNQ AX, DX, AX
+	JZ nextGroup
+	MOVQ AX, passArgs_runs(DI)
+	NEIGHBOURS
+	MOVQ R13, BX
+	MOVQ passArgs_runs(DI), R13
+	MOVQ flags_refined(BP), R12
+	ORQ R13, flags_refined(BP)
+	MOVQ passArgs_data(DI), CX
 
 sample:
-	TZCNTQ R13, CX
+	TZCNTQ R13, SI
 	BLSRQ R13, R13
-	SHRXQ CX, R12, AX
-	XORL DX, DX
-	TESTL $0x1EF, AX // around
-	SETNE DX
+	SHRXQ SI, BX, DX
+	ANDL $1, DX
 	ADDL $const_refinementContexts, DX
 	MOVL $const_refinementContexts+2, BP
-	BTQ $36, AX
+	BTQ SI, R12
 	CMOVLCS BP, DX
 	CONTEXT(DX)
 	DECODE
 	// The half below the plane above becomes the bit and the half below that.
-	LEAQ (BX)(BX*1), R15
-	ADDQ passArgs_shift(DI), R15
-	IMUL3L $11, CX, CX
-	SHRL $5, CX
 	MOVQ passArgs_value(DI), BP
 	NEGL AX
 	LEAL (BP)(BP*1), DX
 	ANDL DX, AX
 	SUBL BP, AX
-	MOVL (R15)(CX*4), BP
+	MOVL (CX)(SI*4), BP
 	MOVL BP, DX
 	SARL $31, DX
 	XORL DX, AX
 	SUBL DX, AX
 	ADDL AX, BP
-	MOVL BP, (R15)(CX*4)
+	MOVL BP, (CX)(SI*4)
 	TESTQ R13, R13
 	JNZ sample
 
-nextColumn:
-	ADDQ $8, BX
-	CMPQ BX, passArgs_end(DI)
-	JB column
+nextGroup:
 	NEXT
-	JNZ stripe
 	STORE
 	RET
 
@@ -355,24 +192,64 @@ TEXT ·cleanupBMI(SB), NOSPLIT, $16-8
 stripe:
 	STRIPE
 
-column:
-	MOVQ (BX), R12
-	MOVQ R12, R13
-	MOVQ R12, AX
-	SHRQ $4, R13
-	SHRQ $37, AX
-	ORQ AX, R13
-	NOTQ R13
-	ANDQ $0x249, R13 // perSample
-	ANDQ SI, R13
-	JZ endColumn
-	CMPQ R13, $0x249
-	JNE sample
-	TESTL $0x3FFFF, R12
+group:
+	NEIGHBOURS
+	VALID
+	ORQ DX, R13
+	ANDNQ AX, R13, R14 // with nothing significant in them and around them
+	MOVQ R14, R15
+	SHRQ $1, R15
+	ANDQ R15, R14
+	MOVQ R14, R15
+	SHRQ $2, R15
+	ANDQ R15, R14
+	ANDQ SI, R14 // columns of four such samples, by their first one
+	MOVQ R14, passArgs_runs(DI)
+	MOVQ flags_visited(BP), R13
+	ORQ DX, R13
+	ANDNQ AX, R13, R13
+	MOVQ $0, flags_visited(BP) // nothing is visited any more
+	TESTQ R13, R13
+	JZ nextGroup
+	MOVQ passArgs_word(DI), BX
+
+sample:
+	TZCNTQ R13, SI
+	BLSRQ R13, R13
+	MOVQ passArgs_runs(DI), AX
+	BTQ SI, AX
+	JCS column
+	PLACE
+	ZERO
+	TESTL AX, AX
+	JZ nextSample
+
+significant:
+	SIGN
+	MARK
+	MARKROWS
+	MOVL SI, AX // the column behind it has no run-length
+	ORL $3, AX
+	INCL AX
+	MOVQ passArgs_runs(DI), DX
+	BTRQ AX, DX
+	MOVQ DX, passArgs_runs(DI)
+
+nextSample:
+	TESTQ R13, R13
 	JNZ sample
+
+nextGroup:
+	NEXT
+	STORE
+	RET
 
 	// The run-length of a column of four with nothing significant around it. That nothing becomes so is so probable
 	// that it is worth branches: mostly it takes Qe off A and C, with nothing to renormalize.
+column:
+	MOVL $14, AX
+	SHLXQ SI, AX, AX
+	ANDNQ R13, AX, R13
 	MOVL $const_runLengthContext, AX
 	CONTEXT(AX)
 	MOVQ (R14), DX
@@ -387,60 +264,29 @@ column:
 	MOVQ AX, R9
 	SUBQ BP, R10
 	TESTL $1, DX
-	JZ nextColumn
+	JZ nextSample
 	JMP run
 
 rare:
 	DECODE
 	TESTL AX, AX
-	JZ nextColumn
+	JZ nextSample
 
 run:
 	MOVL $const_uniformContext, AX
 	CONTEXT(AX)
 	DECODE
-	LEAL (AX)(AX*1), CX
+	LEAL (SI)(AX*2), SI
 	MOVL $const_uniformContext, AX
 	CONTEXT(AX)
 	DECODE
-	ORL AX, CX
-	LEAL (CX)(CX*2), CX
+	ADDL AX, SI // the first sample that becomes significant; those behind it are decided on
 	MOVQ $-2, AX
+	SHLXQ SI, AX, DX
+	MOVL SI, CX
+	ORL $3, CX
 	SHLXQ CX, AX, AX
-	ANDQ AX, R13
+	ANDNQ DX, AX, DX
+	ORQ DX, R13
+	PLACE
 	JMP significant
-
-sample:
-	TZCNTQ R13, CX
-	BLSRQ R13, R13
-	SHRXQ CX, R12, AX
-	ANDL $0x1FF, AX
-	MOVQ passArgs_zero(DI), DX
-	MOVBLZX (DX)(AX*1), AX
-	CONTEXT(AX)
-	DECODE
-	TESTL AX, AX
-	JZ nextSample
-
-significant:
-	SIGN
-	MARK
-	MARKROWS
-
-nextSample:
-	TESTQ R13, R13
-	JNZ sample
-
-endColumn:
-	MOVQ $(0x249<<37), AX // nothing is visited any more
-	ANDNQ R12, AX, R12
-	MOVQ R12, (BX)
-
-nextColumn:
-	ADDQ $8, BX
-	CMPQ BX, passArgs_end(DI)
-	JB column
-	NEXT
-	JNZ stripe
-	STORE
-	RET

@@ -26,6 +26,10 @@ func FuzzDecodePasses(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, shape uint64) {
 		r := rand.New(rand.NewPCG(shape, 1))
 		b := &codestream.Block{Width: 1 + r.IntN(64), Height: 1 + r.IntN(64), Planes: 1 + r.IntN(codestream.MaxPlanes), Orientation: codestream.Orientation(r.IntN(4))}
+		if r.IntN(4) == 0 {
+			b.Width = 1 + r.IntN(1024)
+			b.Height = 1 + r.IntN(min(1024, maxSamples/b.Width&^3))
+		}
 		if shape&1 != 0 { // what an encoder makes
 			src := make([]int32, b.Width*b.Height)
 			for i := range src {
@@ -45,10 +49,19 @@ func FuzzDecodePasses(f *testing.F) {
 				data, rest = data[n:], rest-passes
 			}
 		}
-		for _, style := range []codestream.BlockStyle{codestream.Reset, codestream.SegmentMark} {
+		for _, style := range []codestream.BlockStyle{codestream.Reset, codestream.SegmentMark, codestream.Bypass} {
 			if r.IntN(4) == 0 {
 				b.Style |= style
 			}
+		}
+		if b.Style&codestream.Bypass != 0 { // segments of one pass are all with arithmetic coding or all without
+			var segments []codestream.Segment
+			for _, s := range b.Segments {
+				for i := range s.Passes {
+					segments = append(segments, codestream.Segment{Data: s.Data[min(i, len(s.Data)):], Passes: 1})
+				}
+			}
+			b.Segments = segments
 		}
 		if len(b.Segments) == 0 || b.Segments[0].Passes == 0 {
 			return

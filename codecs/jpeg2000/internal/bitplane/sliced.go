@@ -23,7 +23,7 @@ type sliced struct {
 	stripes int
 	last    uint64   // the samples of a column of the last stripe, in all columns
 	right   uint64   // the samples of the last word of a stripe
-	bits    []uint64 // of magnitudes, by plane, stripe and word
+	bits    []uint64 // of magnitudes, by plane, and there as rows of words without those above and below
 
 	// Rows of words, with a row of zeros above the first stripe and below the last.
 	sign    []uint64
@@ -32,6 +32,7 @@ type sliced struct {
 	after   []uint64 // significant after its significance propagation
 	whole   []uint64 // significant after its cleanup
 	visited []uint64 // coded by its significance propagation
+	inside  []uint64 // samples that the block has
 
 	groups []group
 	orient codestream.Orientation
@@ -48,6 +49,9 @@ const (
 	slicedWidth = 64
 	slicedWords = 256
 )
+
+// wordsBeyond is the number of words that the assembly may read behind the rows of a block.
+const wordsBeyond = 16
 
 // group holds the decisions on 64 samples, in words that have a bit for each of them. A sample has
 // up to four, in this order. A context's number and the decision are one number, a [mq.Symbol].
@@ -68,15 +72,21 @@ func (b *sliced) start(src []int32, stride, w, h int, o codestream.Orientation) 
 	b.row = b.width + 2
 	b.last = row0 * (1<<(uint(h-1)&3+1) - 1)
 	b.right = ^uint64(0) >> (64 - 4*(uint(w-1)&15+1))
-	n := b.row * (b.stripes + 2)
-	for _, rows := range []*[]uint64{&b.sign, &b.refined, &b.before, &b.after, &b.whole, &b.visited} {
+	n := b.row*(b.stripes+2) + wordsBeyond
+	for _, rows := range []*[]uint64{&b.sign, &b.refined, &b.before, &b.after, &b.whole, &b.visited, &b.inside} {
 		*rows = slices.Grow((*rows)[:0], n)[:n]
 		clear(*rows)
 	}
+	for s := range b.stripes {
+		for j := range b.width {
+			b.at(b.inside, s)[j+1] = b.valid(s, j)
+		}
+	}
 	planes := planesOf(src, stride, w, h)
-	words := b.width * b.stripes
+	words := b.row * b.stripes
 	b.bits = slices.Grow(b.bits[:0], planes*words)[:planes*words]
-	b.groups = slices.Grow(b.groups[:0], words)
+	clear(b.bits)
+	b.groups = slices.Grow(b.groups[:0], b.width*b.stripes+1)
 	if planes > 0 {
 		b.slice(src, stride, w, h, planes)
 	}
@@ -85,11 +95,10 @@ func (b *sliced) start(src []int32, stride, w, h int, o codestream.Orientation) 
 
 // sliceGo is slice: it fills bits and sign.
 func (b *sliced) sliceGo(src []int32, stride, w, h, planes int) {
-	clear(b.bits)
-	words := b.width * b.stripes
+	words := b.row * b.stripes
 	for y := range h {
 		for x, v := range src[y*stride:][:w] {
-			at, shift := y/4*b.width+x/16, uint(x%16*4+y%4)
+			at, shift := y/4*b.row+1+x/16, uint(x%16*4+y%4)
 			m := v
 			if v < 0 {
 				b.sign[(y/4+1)*b.row+1+x/16] |= 1 << shift
@@ -119,7 +128,7 @@ func (b *sliced) at(rows []uint64, s int) []uint64 { return rows[(s+1)*b.row:][:
 
 // plane returns the bits of stripe s in bit-plane p.
 func (b *sliced) plane(p uint, s int) []uint64 {
-	return b.bits[(int(p)*b.stripes+s)*b.width:][:b.width]
+	return b.bits[(int(p)*b.stripes+s)*b.row+1:][:b.width]
 }
 
 // The samples below, above, left and right of those of a word: those of the same column that come from
@@ -206,13 +215,11 @@ func (n *scanned) signs(bits *[4]uint64, sign, above, below []uint64, j int) {
 	bits[3] = h & vp
 }
 
-// propagation finds the decisions of the significance propagation pass (D.3.1) of bit-plane p.
-func (b *sliced) propagation(p uint) {
-	b.groups = b.groups[:0]
+// propagate finds the samples of the significance propagation pass (D.3.1) of bit-plane p and what is significant after it.
+func (b *sliced) propagate(p uint) {
 	for s := range b.stripes {
 		before, after := b.at(b.before, s), b.at(b.after, s)
 		above, below := b.at(b.after, s-1), b.at(b.before, s+1)
-		sign, signAbove, signBelow := b.at(b.sign, s), b.at(b.sign, s-1), b.at(b.sign, s+1)
 		visited, plane := b.at(b.visited, s), b.plane(p, s)
 		carry := uint64(0) // samples of the first column with one left of them that has become significant
 		for i, ones := range plane {
@@ -238,6 +245,21 @@ func (b *sliced) propagation(p uint) {
 			carry = beside >> 60
 			visited[j] = members
 			after[j] = f | fresh
+		}
+	}
+}
+
+// propagationGo is propagation: it finds the decisions of the pass behind propagate.
+func (b *sliced) propagationGo(p uint) {
+	b.groups = b.groups[:0]
+	for s := range b.stripes {
+		before, after := b.at(b.before, s), b.at(b.after, s)
+		above, below := b.at(b.after, s-1), b.at(b.before, s+1)
+		sign, signAbove, signBelow := b.at(b.sign, s), b.at(b.sign, s-1), b.at(b.sign, s+1)
+		visited := b.at(b.visited, s)
+		for i, ones := range b.plane(p, s) {
+			j := i + 1
+			members := visited[j]
 			if members == 0 {
 				continue
 			}
@@ -245,10 +267,10 @@ func (b *sliced) propagation(p uint) {
 			n.around(before, after, above, below, j)
 			b.groups = b.groups[:len(b.groups)+1]
 			g := &b.groups[len(b.groups)-1]
-			g.First, g.Second, g.Run = members, fresh, 0
+			g.First, g.Second, g.Run = members, members&ones, 0
 			g.Number[0], g.Number[5] = ones, 0
 			n.zero(&g.Number, b.orient)
-			if fresh != 0 {
+			if g.Second != 0 {
 				n.signs(&g.Sign, sign, signAbove, signBelow, j)
 			}
 		}
@@ -285,8 +307,17 @@ func (b *sliced) refinement(p uint) {
 	}
 }
 
-// cleanup finds the decisions of the cleanup pass (D.3.4) of bit-plane p.
-func (b *sliced) cleanup(p uint) {
+// complete finds what is significant after the cleanup pass (D.3.4) of bit-plane p.
+func (b *sliced) complete(p uint) {
+	n := b.row * b.stripes
+	ones, before, whole := b.bits[int(p)*n:][:n], b.after[b.row:][:n], b.whole[b.row:][:n]
+	for k, w := range ones {
+		whole[k] = before[k] | w
+	}
+}
+
+// cleanupGo is cleanup: it finds the decisions of the pass behind complete.
+func (b *sliced) cleanupGo(p uint) {
 	b.groups = b.groups[:0]
 	for s := range b.stripes {
 		before, after := b.at(b.after, s), b.at(b.whole, s)
@@ -296,7 +327,6 @@ func (b *sliced) cleanup(p uint) {
 		for i, ones := range plane {
 			j := i + 1
 			members := b.valid(s, i) &^ before[j] &^ visited[j]
-			after[j] = before[j] | ones
 			if members == 0 {
 				continue
 			}

@@ -12,3 +12,13 @@ func planesOf(src []int32, stride, w, h int) int { return planesOfGo(src, stride
 func (b *sliced) slice(src []int32, stride, w, h, planes int) { b.sliceGo(src, stride, w, h, planes) }
 
 func write(out []mq.Symbol, groups []group) []mq.Symbol { return writeGo(out, groups) }
+
+func (b *sliced) propagation(p uint) {
+	b.propagate(p)
+	b.propagationGo(p)
+}
+
+func (b *sliced) cleanup(p uint) {
+	b.complete(p)
+	b.cleanupGo(p)
+}

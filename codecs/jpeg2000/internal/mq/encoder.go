@@ -117,15 +117,16 @@ func (e *Encoder) Mark() Mark {
 // decisions before m, given that it makes up ones behind them (D.4.1). The segment must
 // have been flushed.
 //
-// With ones behind it a part of the stream is a number not below that of the stream, and
-// decodes the decisions if it stays below C + A of the place. All numbers here have the
-// last bit of byte m.n at bit carry.
+// A part of the stream with ones behind it is a number that decodes the decisions if it is
+// from C of the place to below C + A. It can be below C although the stream is not: a byte
+// behind 0xFF overlaps it, so that what was cut off may have come to more than ones. All
+// numbers here have the last bit of byte m.n at bit carry.
 func (e *Encoder) Truncate(m Mark) int {
 	const carry = 27 + 24
-	limit := uint64(m.c+m.a) << (uint(m.ct) + carry - 27)
+	least, limit := uint64(m.c)<<(uint(m.ct)+carry-27), uint64(m.c+m.a)<<(uint(m.ct)+carry-27)
 	number := uint64(e.out[m.n]-m.last) << carry
 	n, place, last := m.n, uint(carry), e.out[m.n]
-	for n < len(e.out)-1 && number+1<<place > limit {
+	for n < len(e.out)-1 && (number+1<<place > limit || number+1<<place <= least) {
 		if last == 0xFF {
 			place++ // the next byte overlaps
 		}
