@@ -36,9 +36,8 @@ type same struct {
 	length uint8
 }
 
-// neighbours divides lengths.
-func neighbours(lengths []uint8) []same {
-	out := make([]same, 0, len(lengths))
+// neighbours divides lengths, and appends the parts to out.
+func neighbours(out []same, lengths []uint8) []same {
 	for i := 0; i < len(lengths); {
 		v := lengths[i]
 		from := i
@@ -174,7 +173,7 @@ func describe(lengths []uint8) (d description) {
 	for end > 0 && lengths[end-1] == 0 {
 		end--
 	}
-	single := description{runs: make([]run, end)}
+	single := description{runs: make([]run, end, len(lengths))}
 	for i, l := range lengths[:end] {
 		single.runs[i].symbol = l
 	}
@@ -182,14 +181,20 @@ func describe(lengths []uint8) (d description) {
 	d = single
 	// With the zeros at the end and without, from the costs of a usual code and from
 	// those of this one without runs.
-	all := neighbours(lengths)
+	var room [256 + 24]same // of all symbols but those of a cache, see RFC 9649, 6.2.3
+	all := room[:0]
+	if len(lengths) > len(room) {
+		all = make([]same, 0, len(lengths))
+	}
+	all = neighbours(all, lengths)
+	spare := make([]run, 0, len(lengths)) // where the next try is made, as d has the best one
 	for _, n := range [2]int{len(lengths), end} {
 		for _, meta := range [2][19]uint8{startLengths, single.meta} {
 			for range 2 {
-				e := description{runs: runs(make([]run, 0, n), all, &meta)}
+				e := description{runs: runs(spare, all, &meta)}
 				e.code(n < len(lengths))
 				if e.Bits < d.Bits {
-					d = e
+					d, spare = e, d.runs[:0]
 				}
 				if e.meta == meta {
 					break
