@@ -543,6 +543,14 @@ func testLead(t *testing.T, c *Conn) {
 	if lead("b", time.Minute) != 0 {
 		t.Fatal("two holders")
 	}
+	fence := leadKeys("job:1")[1]
+	if ttl := c.Redis().TTL(ctx, fence).Val(); ttl < 6*24*time.Hour || ttl > 8*24*time.Hour {
+		t.Errorf("the fence is remembered for %v", ttl)
+	}
+	c.Redis().Persist(ctx, fence) // as earlier versions had it
+	if lead("a", time.Minute) != a || c.Redis().TTL(ctx, fence).Val() <= 0 {
+		t.Error("a renewed lock has a fence that is remembered for ever")
+	}
 	if _, ok, _ := c.Lead(ctx, "job:2", "b", time.Minute); !ok {
 		t.Fatal("locks are not independent")
 	}
