@@ -27,7 +27,11 @@ type Bucket struct {
 	links  *links // how its links are followed; nil: not at all
 	prefix string // what blob.PrefixedBucket puts before every key, "" or ending in "/"
 	retry  Retry
+	put    putter // writes what it can in one request; nil: everything goes through Bucket
 }
+
+// putter writes an object as the options and the ETag to match say, or reports that it does not write such an object.
+type putter func(ctx context.Context, key string, data []byte, wo *blob.WriterOptions, match string) (done bool, err error)
 
 // Kind returns "file", "mem", "s3", "gs" or "azblob".
 func (b *Bucket) Kind() string { return b.kind }
@@ -119,6 +123,7 @@ func (bs *Buckets) dial(ctx context.Context, b *Bucket, u *url.URL) error {
 	}
 	b.store = store
 	b.Bucket = inner
+	b.put = putterS3(inner, u, b.prefix)
 	if b.prefix != "" {
 		b.Bucket = blob.PrefixedBucket(inner, b.prefix)
 	}

@@ -27,9 +27,13 @@ type fileBucket struct {
 	replacing sync.Mutex // held with the lock on replaceLock
 }
 
-// driverCode classifies the errors of the file and memory drivers for gocloud.
+// driverCode classifies the errors of the file and memory drivers for gocloud, and those of clients that are called
+// without it.
 func driverCode(err error) gcerrors.ErrorCode {
+	var own interface{ errorKind() gcerrors.ErrorCode }
 	switch {
+	case errors.As(err, &own):
+		return own.errorKind()
 	case errors.Is(err, errLink):
 		return gcerrors.InvalidArgument
 	case errors.Is(err, errMemNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):

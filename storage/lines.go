@@ -20,10 +20,14 @@ type Lines struct {
 	raw []byte
 }
 
+// linesWindow is how far back the encoder looks, in bytes: what it takes itself is twice that, which is new memory for each
+// object of lines. The records of a thousand objects are about as long, and are as small as with the encoder's own 8 MiB.
+const linesWindow = 1 << 20
+
 // Frame appends one frame that holds the given lines and returns where it lies.
 func Frame[T any](l *Lines, lines []T) (offset, length int64, err error) {
 	if l.enc == nil {
-		if l.enc, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)); err != nil {
+		if l.enc, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(linesWindow)); err != nil {
 			return 0, 0, fmt.Errorf("storage: zstd encoder: %w", err)
 		}
 	}

@@ -132,11 +132,17 @@ func upload(ctx context.Context, b *Bucket, key string, data []byte, wo *blob.Wr
 			return true, nil
 		}
 	}
-	err = b.Upload(ctx, key, bytes.NewReader(data), wo)
+	done := false
+	if b.put != nil {
+		done, err = b.put(ctx, key, data, wo, cond.match)
+	}
+	if !done {
+		err = b.Upload(ctx, key, bytes.NewReader(data), wo)
+	}
 	switch {
 	case err == nil:
 		return false, nil
-	case (wo.IfNotExist || cond.match != "") && gcerrors.Code(err) == gcerrors.FailedPrecondition:
+	case (wo.IfNotExist || cond.match != "") && (gcerrors.Code(err) == gcerrors.FailedPrecondition || driverCode(err) == gcerrors.FailedPrecondition):
 		return true, nil
 	case cond.match != "" && IsNotExist(err) && !Unreachable(err):
 		return false, fmt.Errorf("object to replace is gone (%w): %w", errMismatch, err) // the next attempt creates it

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
@@ -75,12 +74,8 @@ func tuneS3(ctx context.Context, plain *s3.Client, u *url.URL, r Retry) (*blob.B
 		o.HTTPClient = client.WithTransportOptions(func(t *http.Transport) { t.MaxIdleConns, t.MaxIdleConnsPerHost = idleConnections, idleConnections })
 	}
 	encodedKeys(&o)
-	opts := &s3blob.Options{KMSEncryptionID: u.Query().Get("kmskeyid"), RequestChecksumCalculation: o.RequestChecksumCalculation}
-	for _, known := range s3types.ServerSideEncryption("").Values() {
-		if strings.EqualFold(string(known), u.Query().Get("ssetype")) {
-			opts.EncryptionType = known
-		}
-	}
+	opts := &s3blob.Options{RequestChecksumCalculation: o.RequestChecksumCalculation}
+	opts.EncryptionType, opts.KMSEncryptionID = encryptionS3(u)
 	return s3blob.OpenBucket(ctx, s3.New(o), u.Host, opts)
 }
 
