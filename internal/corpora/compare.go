@@ -12,7 +12,7 @@ import (
 //go:embed compare.py
 var compareScript string
 
-// pair is a file of a project and what came back for it.
+// pair is a file of a project and what came back for it, or nothing where only its outcome is compared.
 type pair struct {
 	file   *file
 	codec  string
@@ -22,7 +22,7 @@ type pair struct {
 
 // answer is what compare.py says of a pair.
 type answer struct {
-	Result string `json:"result"` // equal, differs, none
+	Result string `json:"result"` // equal, differs, none; without a file that came back: reads, warns, refuses, none
 	Detail string `json:"detail"`
 }
 

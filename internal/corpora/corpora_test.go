@@ -37,7 +37,7 @@ func TestCorpora(t *testing.T) {
 		t.Skip("left out without PELMILL_CORPORA, which make corpora sets")
 	}
 	r := runner(t)
-	r.Exceptions = corpora.Exceptions
+	r.Exceptions, r.Libraries = corpora.Exceptions, corpora.Libraries
 	if s := os.Getenv("EVERY"); s != "" {
 		var err error
 		if r.Every, err = strconv.Atoi(s); err != nil || r.Every < 1 {
@@ -93,6 +93,9 @@ func TestImagesOfOurOwn(t *testing.T) {
 		grey = append(grey, byte(i/32+i%32))
 	}
 	write("maxval.pgm", grey)
+	// Pillow does not look for bytes behind a picture, and has no PAM.
+	write("tail.pgm", []byte("P5 1 1 255\nxtail"))
+	write("grey.pam", append([]byte("P7\nWIDTH 32\nHEIGHT 32\nDEPTH 1\nMAXVAL 127\nENDHDR\n"), grey[len(grey)-32*32:]...))
 
 	var log strings.Builder
 	r.Log = &log
@@ -102,7 +105,7 @@ func TestImagesOfOurOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rows) != 1 || rows[0].Files != 8 || rows[0].Compared != 6 || rows[0].Differed != 1 {
+	if len(rows) != 1 || rows[0].Files != 10 || rows[0].Compared != 6 || rows[0].Differed != 1 || rows[0].Judged != 9 || rows[0].Disagreed != 2 {
 		t.Errorf("got %+v", rows)
 	}
 	for outcome, least := range map[jobs.Outcome]int{"compressed": 15, "kept": 3, "unsupported": 6, "rejected": 6} {
@@ -110,25 +113,40 @@ func TestImagesOfOurOwn(t *testing.T) {
 			t.Errorf("%d %s, want at least %d", got, outcome, least)
 		}
 	}
-	found := rows[0].Unexplained
-	if len(found) == 0 || slices.ContainsFunc(found, func(f corpora.Finding) bool { return f.Path != "maxval.pgm" || f.Kind != "pixels" }) {
-		t.Errorf("findings %+v", found)
+	found := map[string]string{}
+	for _, f := range rows[0].Unexplained {
+		found[f.Path+" "+f.Kind] = f.Detail
+	}
+	if len(found) != 3 || found["maxval.pgm pixels"] == "" || found["grey.pam read"] == "" ||
+		found["tail.pgm rejected"] != "pnm: 4 bytes follow the picture and are none, Pillow reads PPM as L" {
+		t.Errorf("findings %q", found)
 	}
 	if want := "NOT TESTED: nobody/nothing is not in "; !strings.Contains(log.String(), want) {
 		t.Errorf("no %q in\n%s", want, &log)
 	}
 
 	r.Codecs = []string{"jpeg2000"} // webp does not take the 7 bits
-	r.Exceptions = []corpora.Exception{{Project: "somebody/images", Path: "max*.pgm", Kind: "pixels", Reason: "Pillow scales"}}
+	r.Exceptions = []corpora.Exception{
+		{Project: "somebody/images", Path: "max*.pgm", Kind: "pixels", Reason: "Pillow scales"},
+		{Kind: "rejected", Detail: `^pnm: \d+ bytes follow the picture`, Reason: "other samples"},
+		{Path: "*.pam", Kind: "read", Reason: "no PAM"},
+	}
 	if rows, err = r.Run(t.Context(), folder, []corpora.Project{project}); err != nil {
 		t.Fatal(err)
 	}
 	if len(rows[0].Unexplained) != 0 || rows[0].Differed != 1 || !strings.Contains(log.String(), "(Pillow scales)") {
 		t.Errorf("with an exception: %+v\n%s", rows[0], &log)
 	}
+	// The library of the format has the last word.
+	for line, disagreed := range map[string]int{"true": 1, "false": 1, "echo no sample >&2": 0} {
+		r.Libraries = map[string]string{"pnm": line}
+		if rows, err = r.Run(t.Context(), folder, []corpora.Project{project}); err != nil || rows[0].Judged != 9 || rows[0].Disagreed != disagreed {
+			t.Errorf("with a library that is %q: %+v, %v", line, rows, err)
+		}
+	}
 	var table strings.Builder
 	corpora.Print(&table, rows)
-	if !strings.Contains(table.String(), "somebody/images  0123456  8 ") {
+	if !strings.Contains(table.String(), "somebody/images  0123456  10 ") {
 		t.Errorf("table\n%s", &table)
 	}
 }

@@ -17,6 +17,9 @@
 //   - bytes: a codec that gives files back gave back another one.
 //   - hash: two codecs were given different pictures of one file.
 //   - pixels: what a lossless codec gave back, read by Pillow, is not what Pillow reads from the source.
+//   - rejected: no codec was given the samples of a file that Pillow, and the library of its format, show without a warning.
+//   - unsupported: the same of a file that may be sound, which Pillow reads without a warning.
+//   - read: codecs were given the samples of a file that Pillow and the library of its format refuse.
 //
 // A picture that every lossless codec left as it is, because its result would be larger, or gave back as NIfTI, which Pillow
 // does not read, is written by imageio instead, if it has the hash that the codecs' records name, and compared in the same
@@ -27,8 +30,10 @@
 // # What is compared
 //
 // Both files are turned upright, and palettes, grey, and 1 bit become RGBA of 8 bits; the colours of fully transparent
-// pixels are not looked at. Grey of 16 bits is compared with all of its bits, other samples of 16 bits by their upper 8,
-// because Pillow has no more of them. Every frame is compared. Pictures that Pillow does not read, or only as CMYK, YCbCr, Lab or
+// pixels are not looked at. Grey of 9 to 16 bits is compared with all of its bits, other samples of 16 bits by their upper 8,
+// because Pillow has no more of them. Every frame is compared, but for reduced copies in TIFF files and the pictures behind
+// the first one of JPEG files, which are not frames. Where decoders may round in their own way, samples may be apart by what
+// compare.py allows, at most 2. Pictures that Pillow does not read, or only as CMYK, YCbCr, Lab or
 // floating point, which pelmill converts to RGB or refuses, have no reference and are not counted as compared; nor have
-// those GIF and PNG animations that compare.py names, which Pillow draws in another way than browsers.
+// those PNG, GIF and TIFF files that compare.py names, which Pillow draws in another way than browsers or the format's library.
 package corpora

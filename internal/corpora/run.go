@@ -32,7 +32,8 @@ type Runner struct {
 	Memory     int64         // bytes of address space of a process
 	Time       time.Duration // of a process
 	Exceptions []Exception
-	Log        io.Writer // of findings and of projects that are not there
+	Libraries  map[string]string // see [Libraries]
+	Log        io.Writer         // of findings and of projects that are not there
 }
 
 // Finding is something that should not be.
@@ -50,6 +51,8 @@ type Row struct {
 	Outcomes    map[jobs.Outcome]int // over all codecs
 	Compared    int                  // files that Pillow had a reference for
 	Differed    int                  // of them
+	Judged      int                  // files whose outcome was compared with what Pillow does with them
+	Disagreed   int                  // of them
 	Unexplained []Finding
 }
 
@@ -59,6 +62,10 @@ type file struct {
 	name   string // on this machine
 	hash   string // of the source's samples
 	pixels bool   // what a lossless codec gave back was compared
+
+	format  string       // as imageio calls it, where a codec was given its samples
+	outcome jobs.Outcome // where imageio did not read it
+	reason  string       // why it did not
 }
 
 // Run sends the files of all projects that lie in folder through the codecs.
@@ -87,13 +94,13 @@ func Print(w io.Writer, rows []Row) {
 	for _, o := range outcomes {
 		fmt.Fprintf(tw, "\t%s", o)
 	}
-	fmt.Fprintln(tw, "\tcompared\tdiffered\tunexplained")
+	fmt.Fprintln(tw, "\tcompared\tdiffered\tjudged\tdisagreed\tunexplained")
 	for _, row := range rows {
 		fmt.Fprintf(tw, "%s\t%.7s\t%d", row.Project.Name, row.Project.Commit+"-", row.Files)
 		for _, o := range outcomes {
 			fmt.Fprintf(tw, "\t%d", row.Outcomes[o])
 		}
-		fmt.Fprintf(tw, "\t%d\t%d\t%d\n", row.Compared, row.Differed, len(row.Unexplained))
+		fmt.Fprintf(tw, "\t%d\t%d\t%d\t%d\t%d\n", row.Compared, row.Differed, row.Judged, row.Disagreed, len(row.Unexplained))
 	}
 	tw.Flush()
 }
@@ -124,6 +131,9 @@ func (r *Runner) project(ctx context.Context, p Project, dir string) (Row, error
 			}
 		}
 		if err := x.kept(ctx, part); err != nil {
+			return row, err
+		}
+		if err := x.judge(ctx, part); err != nil {
 			return row, err
 		}
 	}
@@ -218,6 +228,7 @@ func (x *run) batch(ctx context.Context, codec string, lossless bool, files []*f
 			continue
 		}
 		x.row.Outcomes[result.Outcome]++
+		f.note(result)
 		if result.Outcome == jobs.OutcomeFailed {
 			x.find(f, codec, "failed", "%s: %s", result.Class, result.Error)
 		}
@@ -315,7 +326,7 @@ type trouble struct{ kind, detail string }
 func (r *Runner) pelmill(ctx context.Context, n int, args ...string) ([]*jobs.Result, *trouble, error) {
 	limit, cancel := context.WithTimeout(ctx, r.Time)
 	defer cancel()
-	cmd := r.limited(limit, r.Program, append(args, "--json", "-v", "--memory", strconv.FormatInt(r.Memory/4, 10))...)
+	cmd := r.limited(limit, r.Program, append(args, "--json", "--show-keys", "-v", "--memory", strconv.FormatInt(r.Memory/4, 10))...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -331,7 +342,7 @@ func (r *Runner) pelmill(ctx context.Context, n int, args ...string) ([]*jobs.Re
 		return nil, &trouble{"hang", fmt.Sprintf("%s does not end within %v", args[0], r.Time)}, nil
 	case strings.Contains(text, "out of memory") || strings.Contains(text, "cannot allocate memory"):
 		return nil, &trouble{"memory", fmt.Sprintf("%s: %s", args[0], fatal(text))}, nil
-	case code != 0 && code != 3 && code != 4: // all well, some not done, nothing to do
+	case code != 0 && code != 3 && code != 4 && code != 5: // all well, some not done, nothing to do, a result that is not its image
 		return nil, &trouble{"crash", fmt.Sprintf("%s: exit code %d: %s", args[0], code, fatal(text))}, nil
 	}
 	results, err := outcomes(&stdout, n)
