@@ -12,10 +12,12 @@ type Deletion struct {
 // Deleted is a result that was deleted from a target because its source is gone, or has
 // another result in its place. Its fields but Source are those of a [Result].
 type Deleted struct {
-	Target       string `json:"target"`
+	KeyHash      string `json:"key_hash,omitempty"`
+	Sealed       string `json:"sealed,omitempty"`
+	Target       string `json:"target,omitempty"`
 	TargetSize   int64  `json:"target_size"`
 	TargetSHA256 string `json:"target_sha256"`
-	Key          string `json:"key"`
+	Key          string `json:"key,omitempty"`
 	Source       string `json:"source"` // canonical bucket URL
 	Job          string `json:"job"`    // whose record it is
 }

@@ -56,13 +56,15 @@ func (p *Pin) Mismatch(size int64, etag string) string {
 
 // Part is one object of a source as it was when it was listed.
 type Part struct {
-	Key     string    `json:"key"`
+	Key     string    `json:"key,omitempty"`
 	Size    int64     `json:"size"` // bytes; -1 where not known
 	ETag    string    `json:"etag,omitempty"`
 	ModTime time.Time `json:"mod_time,omitzero"`
 	Missing bool      `json:"missing,omitempty"` // it was not found in the source
 	Pin     *Pin      `json:"pin,omitempty"`     // the version that the user's manifest names; without it the series is not taken
 	SHA256  string    `json:"sha256,omitempty"`  // in a record: of its bytes
+
+	KeyHash string `json:"key_hash,omitempty"` // in the record of a medical image: a keyed hash of Key
 }
 
 // Bounds of a series. A manifest, a chunk and a record hold it in one line.

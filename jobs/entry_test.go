@@ -11,7 +11,7 @@ import (
 
 func series() Entry {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	e := Entry{Key: "scan/7", Parts: []Part{{"scan/1.dcm", 10, "a", at, false, nil, ""}, {"scan/2.dcm", 20, "b", at, false, nil, ""}, {"scan/3.dcm", 30, "c", at, false, nil, ""}}}
+	e := Entry{Key: "scan/7", Parts: []Part{{"scan/1.dcm", 10, "a", at, false, nil, "", ""}, {"scan/2.dcm", 20, "b", at, false, nil, "", ""}, {"scan/3.dcm", 30, "c", at, false, nil, "", ""}}}
 	e.Sum()
 	return e
 }

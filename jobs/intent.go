@@ -7,9 +7,11 @@ import "fmt"
 // result is stored, later jobs of the same source know by it what lies there: a file of
 // exactly this content was made from this source object. Its fields are those of a [Result].
 type Intent struct {
-	Key          string  `json:"key"`
+	KeyHash      string  `json:"key_hash,omitempty"`
+	Sealed       string  `json:"sealed,omitempty"`
+	Key          string  `json:"key,omitempty"`
 	Outcome      Outcome `json:"outcome"` // compressed or kept
-	Target       string  `json:"target"`
+	Target       string  `json:"target,omitempty"`
 	TargetSize   int64   `json:"target_size"`
 	TargetSHA256 string  `json:"target_sha256"`
 }

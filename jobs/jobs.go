@@ -35,6 +35,7 @@
 //	    report.json                the totals; its existence ends the job
 //	.pelmill/assets/<sha256>       shared codebooks
 //	.pelmill/damaged.jsonl         results that the last verification found damaged
+//	.pelmill/site.key              key of hashes and sealed keys in records of medical images
 //	.pelmill/series.key            key of the hashes in names of series, of --group series:headers
 //	.pelmill/probe/<id>-<process>  for a moment, to find out whether the target takes writes
 package jobs

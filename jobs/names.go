@@ -39,6 +39,9 @@ const Prune = Root + "prune.json"
 // SeriesKey is the key of the keyed hashes that name series by their Series Instance UID.
 const SeriesKey = Root + "series.key"
 
+// SiteKey is the key that the keys of medical images are hashed and sealed with in the records of a target.
+const SiteKey = Root + "site.key"
+
 // Given is the folder below a job's that holds the user's manifest.
 const Given = "given/"
 

@@ -30,10 +30,12 @@ type Claim struct {
 
 // Damage is a result that is not as it was recorded: a line of [Damaged].
 type Damage struct {
-	Key     string `json:"key"` // of the source
+	KeyHash string `json:"key_hash,omitempty"` // of a medical image, which is written without keys and texts
+	Sealed  string `json:"sealed,omitempty"`   // of a medical image: what is left out, encrypted
+	Key     string `json:"key,omitempty"`      // of the source
 	Format  string `json:"source_format,omitempty"`
-	Job     string `json:"job"`    // that recorded the result
-	Target  string `json:"target"` // where it is
+	Job     string `json:"job"`              // that recorded the result
+	Target  string `json:"target,omitempty"` // where it is
 	Problem string `json:"problem"`
 	Error   string `json:"error,omitempty"`
 	Size    int64  `json:"found_size,omitempty"`   // of what is there instead

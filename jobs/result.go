@@ -26,9 +26,14 @@ func Outcomes() []Outcome { return slices.Clone(outcomes[:]) }
 
 var outcomes = [...]Outcome{OutcomeCompressed, OutcomeKept, OutcomeSkipped, OutcomeUnsupported, OutcomeRejected, OutcomeFailed}
 
-// Result is the record of one object: a line of JSON in a result shard.
+// Result is the record of one object: a line of JSON in a result shard. That of a medical image, see [Result.Medical], is
+// written without keys: see [Result.Written]. In memory it has them.
 type Result struct {
-	Key     string    `json:"key"`
+	Key        string `json:"key,omitempty"`
+	KeyHash    string `json:"key_hash,omitempty"`    // of a medical image: a keyed hash of Key
+	Sealed     string `json:"sealed,omitempty"`      // of a medical image: its [Names], encrypted
+	TargetHash string `json:"target_hash,omitempty"` // of a medical image: a keyed hash of Target
+
 	ETag    string    `json:"etag,omitempty"`
 	Size    int64     `json:"size"`
 	ModTime time.Time `json:"mod_time,omitzero"`
@@ -47,8 +52,10 @@ type Result struct {
 	Fingerprint  string `json:"fingerprint,omitempty"`
 	Verdict      string `json:"verdict,omitempty"` // of what is unsupported or rejected and will be so again, see [Spec.Verdict] and [Spec.QualityVerdict]
 
-	PixelHash   string `json:"pixel_hash,omitempty"`   // of the source image
-	DecodedHash string `json:"decoded_hash,omitempty"` // of the decoded result; equal to PixelHash where lossless
+	PixelHash string `json:"pixel_hash,omitempty"` // of the source image
+	// DecodedHash is that of the decoded result, and equal to PixelHash where that is lossless. A lossy result that a device
+	// has decoded has none: nothing could tell a bit that changed on the way from the device.
+	DecodedHash string `json:"decoded_hash,omitempty"`
 
 	SourceFormat string `json:"source_format,omitempty"` // as imageio calls it, such as "tiff"
 

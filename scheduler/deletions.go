@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -77,10 +78,24 @@ func deletionName(at time.Time) string {
 	return at.Format("20060102-150405") + "-" + strings.ToLower(rand.Text()[:8])
 }
 
+// writeDeletionList writes what results, which it changes, are in files: those of medical images are sealed.
 func (f folder) writeDeletionList(ctx context.Context, key string, at time.Time, results []jobs.Deleted) error {
 	var lines storage.Lines
 	if _, _, err := storage.Frame(&lines, []jobs.Deletion{{At: at, Results: len(results)}}); err != nil {
 		return err
+	}
+	names := sitekey.NewWriter(f.b)
+	for i := range results {
+		if results[i].KeyHash == "" {
+			continue
+		}
+		key, err := names.Key(ctx)
+		if err == nil {
+			err = key.SealDeleted(&results[i])
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if _, _, err := storage.Frame(&lines, results); err != nil {
 		return err

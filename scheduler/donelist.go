@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -162,7 +163,8 @@ func (r *pruning) write(ctx context.Context, stay *sorter, p *Pruned) error {
 
 // newList begins the done-list of that number.
 func (r *pruning) newList(ctx context.Context, number int) (*doneList, error) {
-	l := &doneList{f: folder{b: r.b, before: r.before}, sum: newTally()}
+	l := &doneList{f: folder{b: r.b, before: r.before}, sum: newTally(), names: newNames(ctx, r.b)}
+	l.merged.names = l.names.Reader
 	for i := range r.all {
 		j := &r.all[i]
 		if !j.ends || j.list != number {
@@ -215,6 +217,7 @@ type doneList struct {
 	chunks   chunkWriter
 	merged   merging
 	results  []string
+	names    *names
 	sum      *tally
 	shard    []byte // lines of the chunk at work
 	counts   jobs.Counts
@@ -240,6 +243,10 @@ func (l *doneList) add(ctx context.Context, line []byte) error {
 			return err
 		}
 	}
+	line, err := l.names.line(ctx, &r, line)
+	if err != nil {
+		return err
+	}
 	l.shard = append(append(l.shard, line...), '\n')
 	l.counts.Add(&r)
 	l.bytes += max(r.Size, 0)
@@ -253,7 +260,7 @@ func (l *doneList) endShard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	data, err := compressed(slices.Concat(head, []byte("\n"), l.shard))
+	data, err := compressed(slices.Concat(head, []byte("\n"), l.shard), l.names.Reader)
 	if err != nil {
 		return err
 	}
@@ -298,8 +305,8 @@ func (l *doneList) end(ctx context.Context) error {
 }
 
 // compressed is data as one zstd frame.
-func compressed(data []byte) ([]byte, error) {
-	var m merging
+func compressed(data []byte, names *sitekey.Reader) ([]byte, error) {
+	m := merging{names: names}
 	m.raw, m.lines = data, 1
 	err := m.endFrame()
 	return m.data, err

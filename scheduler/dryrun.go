@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 )
 
@@ -55,7 +56,7 @@ func (c *Client) DryRun(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 	} else {
 		lacking := int64(0)
 		err = sortManifest(&named, func(fn func(jobs.Entry) error) error {
-			return parseManifest(manifest, format, spec.Source, func(e jobs.Entry) error {
+			return parseManifest(manifest, format, spec.Source, sitekey.NewReader(ctx, target), func(e jobs.Entry) error {
 				if !complete(&e) {
 					lacking++
 				}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -17,6 +18,8 @@ import (
 // record is what planning needs of a [jobs.Result].
 type record struct {
 	Key          string       `json:"key"`
+	KeyHash      string       `json:"key_hash,omitempty"` // of a medical image
+	SourceFormat string       `json:"source_format,omitempty"`
 	Size         int64        `json:"size"`
 	Outcome      jobs.Outcome `json:"outcome"`
 	Target       string       `json:"target,omitempty"`
@@ -163,8 +166,9 @@ func shardLines(ctx context.Context, b *storage.Bucket, id string, partial bool,
 			part = part[1:]
 		}
 	}
+	names := sitekey.NewReader(ctx, b)
 	return inOrder(ctx, len(all), func(ctx context.Context, i int) (lines [][]byte, err error) {
-		err = rawLines(ctx, b, all[i].key, func(line []byte) error {
+		err = rawLinesWith(ctx, b, names, all[i].key, func(line []byte) error {
 			if !isHeader(line) {
 				lines = append(lines, append([]byte(nil), line...))
 			}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/queue"
@@ -214,6 +215,13 @@ func (w *worker) chunk(ctx context.Context, task jobs.Task, attempt int) error {
 	var lines storage.Lines
 	if _, _, err := storage.Frame(&lines, []jobs.Shard{header}); err != nil {
 		return err
+	}
+	names := sitekey.NewWriter(b)
+	for i := range results {
+		if err := names.Result(ctx, &results[i]); err != nil {
+			return err
+		}
+		results[i] = results[i].Written()
 	}
 	if _, _, err := storage.Frame(&lines, results); err != nil {
 		return err

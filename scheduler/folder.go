@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -274,17 +275,33 @@ func (r *rangeReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// rawLines inflates an object of JSON lines piece by piece and gives its lines;
-// a line is valid until the next.
+// rawLines inflates an object of JSON lines of a target piece by piece and gives its lines, those of medical images with
+// the names that are sealed in them; a line is valid until the next.
 func rawLines(ctx context.Context, b *storage.Bucket, key string, fn func(line []byte) error) error {
+	return rawLinesWith(ctx, b, sitekey.NewReader(ctx, b), key, fn)
+}
+
+// rawLinesWith is [rawLines] for who reads many objects of a target.
+func rawLinesWith(ctx context.Context, b *storage.Bucket, names *sitekey.Reader, key string, fn func(line []byte) error) error {
 	r, err := openObject(ctx, b, key)
 	if err != nil {
 		return err
 	}
-	if err := storage.EachLine(r, fn); err != nil {
+	if err := storage.EachLine(r, opened(names, fn)); err != nil {
 		return fmt.Errorf("scheduler: read %s: %s: %w", b.URL, key, err)
 	}
 	return nil
+}
+
+// opened passes lines of records on with the names that are sealed in them.
+func opened(names *sitekey.Reader, fn func(line []byte) error) func(line []byte) error {
+	return func(line []byte) error {
+		line, err := names.Line(line)
+		if err != nil {
+			return err
+		}
+		return fn(line)
+	}
 }
 
 // plainLines is [rawLines] for an object that is not compressed.
@@ -295,6 +312,7 @@ func plainLines(ctx context.Context, b *storage.Bucket, key string, fn func(line
 	}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 16<<10), jobs.MaxFrameText)
+	fn = opened(sitekey.NewReader(ctx, b), fn)
 	for lines.Scan() {
 		if len(lines.Bytes()) > 0 {
 			if err := fn(lines.Bytes()); err != nil {

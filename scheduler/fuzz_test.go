@@ -69,6 +69,12 @@ func FuzzJobJSON(f *testing.F) {
 
 // FuzzShard reads shards as the scheduler does: header alone, and all of it.
 func FuzzShard(f *testing.F) {
+	buckets := storage.NewBuckets()
+	f.Cleanup(func() { buckets.Close() })
+	target, err := buckets.Open(f.Context(), "mem://target")
+	if err != nil {
+		f.Fatal(err)
+	}
 	var lines storage.Lines
 	head := jobs.Shard{Job: fuzzJob, Chunk: 3, Counts: jobs.Counts{Objects: 1, Compressed: 1}}
 	storage.Frame(&lines, []jobs.Shard{head})
@@ -83,7 +89,7 @@ func FuzzShard(f *testing.F) {
 				t.Errorf("%+v", h)
 			}
 		}
-		if sum, err := tallyShard(data); err == nil && (sum.counts.Objects > jobs.MaxChunkObjects || sum.counts.Objects < sum.counts.Failed) {
+		if sum, err := tallyShard(t.Context(), data, newNames(t.Context(), target)); err == nil && (sum.counts.Objects > jobs.MaxChunkObjects || sum.counts.Objects < sum.counts.Failed) {
 			t.Errorf("%+v", sum.counts)
 		}
 	})

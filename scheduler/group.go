@@ -1,17 +1,13 @@
 package scheduler
 
 import (
-	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"path"
 
 	"github.com/pelmill/pelmill/internal/container/dicom"
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -62,7 +58,7 @@ func (c *Client) group(ctx context.Context, spec jobs.Spec, format string, dry b
 	}
 	var batch []jobs.Entry
 	flush := func() error {
-		err := inOrder(ctx, len(batch), func(ctx context.Context, i int) (string, error) { return hash.series(ctx, source, &batch[i]) },
+		err := inOrder(ctx, len(batch), func(ctx context.Context, i int) (string, error) { return seriesKey(ctx, hash, source, &batch[i]) },
 			func(i int, key string) error {
 				if key == "" {
 					return fn(batch[i])
@@ -91,38 +87,19 @@ func folderSeries(key string) string {
 	return rootSeries
 }
 
-// seriesHash is the secret of keyed hashes: nobody who sees the name of a series in a log
-// or a report finds out by trying which UID it has.
-type seriesHash [32]byte
-
-// openSeriesHash reads the secret of a target, and makes it at first; dry, one for this
-// process alone.
-func openSeriesHash(ctx context.Context, target *storage.Bucket, dry bool) (h seriesHash, err error) {
-	got, err := storage.Get(ctx, target, jobs.SeriesKey, 1<<10, nil)
-	if storage.IsNotExist(err) {
-		rand.Read(h[:])
-		if dry {
-			return h, nil
-		}
-		_, err = storage.Put(ctx, target, jobs.SeriesKey, []byte(hex.EncodeToString(h[:])+"\n"), nil)
-		var exists *storage.ExistsError
-		if !errors.As(err, &exists) {
-			return h, err
-		}
-		got, err = storage.Get(ctx, target, jobs.SeriesKey, 1<<10, nil)
+// openSeriesHash reads the key of a target that names of series are made with, so that nobody who sees such a name in a log or a
+// report finds out by trying which UID it has. It is made at first; dry, it is one of this process alone then.
+func openSeriesHash(ctx context.Context, target *storage.Bucket, dry bool) (*sitekey.Key, error) {
+	key, err := sitekey.Open(ctx, target, jobs.SeriesKey, !dry)
+	if dry && errors.Is(err, sitekey.ErrNone) {
+		return sitekey.OfProcess(), nil
 	}
-	if err != nil {
-		return h, err
-	}
-	if n, err := hex.Decode(h[:], bytes.TrimSpace(got.Data)); err != nil || n != len(h) {
-		return h, fmt.Errorf("scheduler: %s of the target is no key of 64 hexadecimal digits", jobs.SeriesKey)
-	}
-	return h, nil
+	return key, err
 }
 
-// series is the key of the series that an object belongs to; empty where its
+// seriesKey is the key of the series that an object belongs to; empty where its
 // beginning does not say.
-func (h *seriesHash) series(ctx context.Context, source *storage.Bucket, e *jobs.Entry) (string, error) {
+func seriesKey(ctx context.Context, hash *sitekey.Key, source *storage.Bucket, e *jobs.Entry) (string, error) {
 	if e.Size == 0 || e.Bad != "" {
 		return "", nil
 	}
@@ -133,7 +110,7 @@ func (h *seriesHash) series(ctx context.Context, source *storage.Bucket, e *jobs
 	head, err := storage.GetRange(ctx, source, e.Key, 0, n)
 	if err != nil {
 		if storage.Unreachable(err) {
-			return "", err
+			return "", withoutName(err, e.Key)
 		}
 		return "", nil // it fails as an object of its own, with the reason
 	}
@@ -141,7 +118,6 @@ func (h *seriesHash) series(ctx context.Context, source *storage.Bucket, e *jobs
 	if err != nil || uid == "" {
 		return "", nil
 	}
-	m := hmac.New(sha256.New, h[:])
-	m.Write([]byte(uid))
-	return rootSeries + "-" + hex.EncodeToString(m.Sum(nil)[:16]), nil
+	sum := hash.Sum(uid)
+	return rootSeries + "-" + hex.EncodeToString(sum[:16]), nil
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -17,6 +19,7 @@ func intents(ctx context.Context, b *storage.Bucket, id string, to *sorter) erro
 	if b.Kind() != "file" {
 		return nil // results say themselves whose they are
 	}
+	names := sitekey.NewReader(ctx, b)
 	return walk(ctx, b, jobs.Folder(id).Intents(), "", func(o storage.Object) error {
 		got, err := storage.Get(ctx, b, o.Key, largest, nil)
 		if storage.IsNotExist(err) && !storage.Unreachable(err) {
@@ -26,11 +29,18 @@ func intents(ctx context.Context, b *storage.Bucket, id string, to *sorter) erro
 			return err
 		}
 		for line := range bytes.Lines(got.Data) {
+			line, err := names.Line(line)
+			if errors.Is(err, sitekey.ErrSealed) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
 			var i jobs.Intent
 			if json.Unmarshal(line, &i) != nil || i.Key == "" || i.Target == "" || i.TargetSHA256 == "" {
 				continue
 			}
-			rec := record{Key: i.Key, Outcome: i.Outcome, Target: i.Target, TargetSize: i.TargetSize, TargetSHA256: i.TargetSHA256, Job: id}
+			rec := record{Key: i.Key, KeyHash: i.KeyHash, Outcome: i.Outcome, Target: i.Target, TargetSize: i.TargetSize, TargetSHA256: i.TargetSHA256, Job: id}
 			value, err := json.Marshal(&rec)
 			if err == nil {
 				err = to.add([]byte(rec.Key), value)

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/jobs/class"
 )
@@ -28,9 +29,9 @@ const (
 
 // parseManifest calls fn for each entry of a manifest, in its order. Sizes that
 // are not given are -1. A gzip file is inflated. Rows of an inventory that lie
-// outside the source's prefix, or are no current version, are left out. The
-// memory that it takes is bounded, whatever the manifest holds.
-func parseManifest(r io.Reader, format, source string, fn func(jobs.Entry) error) error {
+// outside the source's prefix, or are no current version, are left out. names opens the
+// keys that are sealed in lines of records. The memory that it takes is bounded, whatever the manifest holds.
+func parseManifest(r io.Reader, format, source string, names *sitekey.Reader, fn func(jobs.Entry) error) error {
 	buf := bufio.NewReaderSize(r, 64<<10)
 	if magic, _ := buf.Peek(2); string(magic) == "\x1f\x8b" {
 		z, err := gzip.NewReader(buf)
@@ -54,7 +55,7 @@ func parseManifest(r io.Reader, format, source string, fn func(jobs.Entry) error
 	case CSV, Inventory:
 		return newTable(u, format == Inventory).parse(buf, fn)
 	case JSONL:
-		return eachRecord(buf, u, longestJSON, jsonEntry, fn)
+		return eachRecord(buf, u, longestJSON, func(line []byte, folder bool) (jobs.Entry, error) { return jsonEntry(line, folder, names) }, fn)
 	case FilesFrom:
 		return eachRecord(buf, u, longestRecord, fileEntry, fn)
 	}
@@ -123,9 +124,10 @@ func (o *jsonObject) entry(folder bool) jobs.Entry {
 	return e
 }
 
-func jsonEntry(line []byte, folder bool) (jobs.Entry, error) {
+func jsonEntry(line []byte, folder bool, names *sitekey.Reader) (jobs.Entry, error) {
 	var v struct {
 		jsonObject
+		Sealed  string       `json:"sealed"`
 		Parts   []jsonObject `json:"parts"`
 		Outcome jobs.Outcome `json:"outcome"`
 		Class   string       `json:"class"`
@@ -136,6 +138,19 @@ func jsonEntry(line []byte, folder bool) (jobs.Entry, error) {
 	}
 	if err := json.Unmarshal(line, &v); err != nil {
 		return jobs.Entry{}, fmt.Errorf("is not JSON of an object (%w)", err)
+	}
+	if v.Key == "" && v.Sealed != "" {
+		text, err := names.Unseal(v.Sealed)
+		v.Parts = nil
+		if err == nil {
+			err = json.Unmarshal([]byte(text), &v)
+		}
+		if errors.Is(err, sitekey.ErrSealed) {
+			return jobs.Entry{}, fmt.Errorf("has a key that was sealed for another target, or with a %s that this one had before", jobs.SiteKey)
+		}
+		if err != nil {
+			return jobs.Entry{}, err
+		}
 	}
 	if v.Key == "" {
 		return jobs.Entry{}, errors.New("has no key")

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -50,7 +51,7 @@ func TestBadLinesAreSingleFailedObjects(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			err := parseManifest(strings.NewReader(tt.text), tt.format, tt.source, func(e jobs.Entry) error {
+			err := parseManifest(strings.NewReader(tt.text), tt.format, tt.source, sitekey.OfProcess().Reader(), func(e jobs.Entry) error {
 				text := e.Key
 				if e.Bad != "" {
 					text = "!" + e.Bad
@@ -71,12 +72,12 @@ func TestBadLinesAreSingleFailedObjects(t *testing.T) {
 
 func TestManifestsThatAreNone(t *testing.T) {
 	for text, want := range map[string]string{"\xff\xfea\x00\n\x00": "UTF-16", "\xfe\xff\x00a": "UTF-16", "\x1f\x8bx": "manifest"} {
-		err := parseManifest(strings.NewReader(text), FilesFrom, "file:///s", func(jobs.Entry) error { return nil })
+		err := parseManifest(strings.NewReader(text), FilesFrom, "file:///s", sitekey.OfProcess().Reader(), func(jobs.Entry) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
-	if err := parseManifest(strings.NewReader("a"), "xml", "file:///s", nil); err == nil {
+	if err := parseManifest(strings.NewReader("a"), "xml", "file:///s", sitekey.OfProcess().Reader(), nil); err == nil {
 		t.Error("format xml is accepted")
 	}
 }
@@ -105,7 +106,7 @@ func TestManifestMemoryIsBounded(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		bad, n := 0, 0
-		err := parseManifest(r, format, "s3://b", func(e jobs.Entry) error {
+		err := parseManifest(r, format, "s3://b", sitekey.OfProcess().Reader(), func(e jobs.Entry) error {
 			n++
 			if e.Bad != "" {
 				bad++
@@ -156,7 +157,7 @@ func TestJobWithBadLinesEnds(t *testing.T) {
 	var s sorter
 	defer s.close()
 	if err := sortManifest(&s, func(fn func(jobs.Entry) error) error {
-		return parseManifest(strings.NewReader(lines), FilesFrom, r.source, fn)
+		return parseManifest(strings.NewReader(lines), FilesFrom, r.source, sitekey.OfProcess().Reader(), fn)
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +191,7 @@ func FuzzParseManifest(f *testing.F) {
 		var s sorter
 		defer s.close()
 		err := sortManifest(&s, func(fn func(jobs.Entry) error) error {
-			return parseManifest(strings.NewReader(text), formats[uint(format)%4], source, func(e jobs.Entry) error {
+			return parseManifest(strings.NewReader(text), formats[uint(format)%4], source, sitekey.OfProcess().Reader(), func(e jobs.Entry) error {
 				if e.Key == "" || e.Size < -1 || !utf8.ValidString(e.Key) || !utf8.ValidString(e.Bad) || len(e.Key) > longestGiven+3*len(text) {
 					t.Errorf("entry %+v", e)
 				}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/scheduler/report"
@@ -52,10 +53,18 @@ func newTally() *tally {
 	return &tally{classes: map[string]int64{}, dropped: map[string]int64{}, left: map[jobs.Outcome]int64{}, stages: map[string]float64{}, devices: map[string]bool{}}
 }
 
-// add counts a record and keeps it.
-func (t *tally) add(line []byte) error {
+// add counts a record and keeps it. That of a medical image is kept as it is written: names opens it, or seals what an
+// earlier version has left open.
+func (t *tally) add(ctx context.Context, line []byte, names *names) error {
+	opened, err := names.Line(line)
+	if err != nil {
+		return err
+	}
 	var r jobs.Result
-	if err := json.Unmarshal(line, &r); err != nil {
+	if err := json.Unmarshal(opened, &r); err != nil {
+		return err
+	}
+	if line, err = names.line(ctx, &r, line); err != nil {
 		return err
 	}
 	t.count(&r)
@@ -125,7 +134,8 @@ func (d *drive) merge(ctx context.Context, chunks []int, totals *jobs.Report, pa
 		return nil, fmt.Errorf("scheduler: list of failures: %w", temporary(err))
 	}
 	defer failed.Close()
-	out := &merging{put: func(n int, data []byte) error {
+	names := newNames(ctx, d.f.b)
+	out := &merging{names: names.Reader, put: func(n int, data []byte) error {
 		key := jobs.Folder(d.f.id).Merged(n)
 		totals.Results = append(totals.Results, key)
 		page.File(key, int64(len(data)), hexSum(sha256.Sum256(data)))
@@ -134,7 +144,7 @@ func (d *drive) merge(ctx context.Context, chunks []int, totals *jobs.Report, pa
 	sum, failedSum := newTally(), sha256.New()
 	toFailed := io.MultiWriter(failed, failedSum)
 	err = inOrder(ctx, len(chunks), func(ctx context.Context, i int) (*tally, error) {
-		return readShard(ctx, d.f, chunks[i])
+		return readShard(ctx, d.f, chunks[i], names)
 	}, func(i int, t *tally) error {
 		if t.uneven {
 			d.log.Error("the header of a result shard does not count its records, the report does", "chunk", chunks[i])
@@ -168,13 +178,13 @@ func (d *drive) merge(ctx context.Context, chunks []int, totals *jobs.Report, pa
 }
 
 // readShard reads the records of a chunk.
-func readShard(ctx context.Context, f folder, chunk int) (*tally, error) {
+func readShard(ctx context.Context, f folder, chunk int, names *names) (*tally, error) {
 	key := jobs.Folder(f.id).Result(chunk)
 	got, err := storage.Get(ctx, f.b, key, largest, nil)
 	if err != nil {
 		return nil, err
 	}
-	t, err := tallyShard(got.Data)
+	t, err := tallyShard(ctx, got.Data, names)
 	if err != nil {
 		return nil, fmt.Errorf("scheduler: %s: %w", key, err)
 	}
@@ -183,7 +193,7 @@ func readShard(ctx context.Context, f folder, chunk int) (*tally, error) {
 
 // tallyShard reads a header and its records, which are no more than a chunk has
 // objects.
-func tallyShard(data []byte) (*tally, error) {
+func tallyShard(ctx context.Context, data []byte, names *names) (*tally, error) {
 	t := newTally()
 	h := &t.header
 	n := 0
@@ -194,7 +204,7 @@ func tallyShard(data []byte) (*tally, error) {
 		case n > 1+jobs.MaxChunkObjects:
 			err = fmt.Errorf("more than %d records", jobs.MaxChunkObjects)
 		default:
-			err = t.add(line)
+			err = t.add(ctx, line, names)
 		}
 		if err != nil {
 			err = fmt.Errorf("line %d: %w", n, err)
@@ -244,6 +254,7 @@ func (d *drive) putFile(ctx context.Context, key string, file *os.File, size int
 
 // merging writes lines in parts, each of several frames.
 type merging struct {
+	names   *sitekey.Reader
 	put     func(part int, data []byte) error
 	enc     *zstd.Encoder
 	raw     []byte // lines of the next frame
@@ -283,7 +294,7 @@ func (m *merging) endFrame() error {
 	}
 	offset := int64(len(m.data))
 	m.data = m.enc.EncodeAll(m.raw, m.data)
-	if err := m.index.add(m.raw, offset, int64(len(m.data))-offset); err != nil {
+	if err := m.index.add(m.raw, offset, int64(len(m.data))-offset, m.names); err != nil {
 		return err
 	}
 	m.entries += m.lines
@@ -292,8 +303,12 @@ func (m *merging) endFrame() error {
 }
 
 func (m *merging) endPart() error {
-	m.data = m.index.appendTo(m.data)
-	err := m.put(m.parts, m.data)
+	file, err := m.index.appendTo(m.data, m.names)
+	if err != nil {
+		return err
+	}
+	m.data = file
+	err = m.put(m.parts, m.data)
 	m.parts++
 	m.data, m.entries, m.index = m.data[:0], 0, recordIndex{}
 	return err

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -29,6 +30,7 @@ type objectStatus struct {
 
 	known      map[jobs.Outcome]int64 // of the done objects, those with a verdict and nothing in the target
 	knownLines merging                // their records, where they are kept
+	names      *sitekey.Writer        // of the target
 
 	folders map[string]bool // folders of the source that are called as a result may be: "a.vq" of "a.vq/b.png"
 
@@ -57,8 +59,8 @@ func findStatus(ctx context.Context, spec *jobs.Spec, extensions jobs.Extensions
 var errOldNames = errors.New("scheduler: a result has a name of an earlier version")
 
 func findStatusWithin(ctx context.Context, spec *jobs.Spec, extensions jobs.Extensions, target *storage.Bucket, all entries, h history, inPlace bool, mem memory, putKnown func(part int, data []byte) error) (*objectStatus, error) {
-	f := &objectStatus{inPlace: inPlace, folders: map[string]bool{}, known: map[jobs.Outcome]int64{}}
-	f.knownLines.put = putKnown
+	f := &objectStatus{names: sitekey.NewWriter(target), inPlace: inPlace, folders: map[string]bool{}, known: map[jobs.Outcome]int64{}}
+	f.knownLines.put, f.knownLines.names = putKnown, sitekey.NewReader(ctx, target)
 	check := mem.sorter() // candidates by target key
 	defer check.close()
 	checked, err := f.join(ctx, spec, extensions, target, all, h, mem, &check)
@@ -136,7 +138,7 @@ func (f *objectStatus) join(ctx context.Context, spec *jobs.Spec, extensions job
 		if !more || old.key != e.Key {
 			return nil
 		}
-		lookUp, err := f.match(spec, extensions, e, line, old.records, check)
+		lookUp, err := f.match(ctx, spec, extensions, e, line, old.records, check)
 		if err != nil {
 			return err
 		}
@@ -178,7 +180,7 @@ func hasName(records []record, extensions jobs.Extensions) bool {
 
 // match looks at the records of one line; true means that its target has to be
 // looked up.
-func (f *objectStatus) match(spec *jobs.Spec, extensions jobs.Extensions, e jobs.Entry, line int64, records []record, check *sorter) (bool, error) {
+func (f *objectStatus) match(ctx context.Context, spec *jobs.Spec, extensions jobs.Extensions, e jobs.Entry, line int64, records []record, check *sorter) (bool, error) {
 	if e.Missing || e.Bad != "" || e.Pin.Mismatch(e.Size, e.ETag) != "" {
 		return false, nil
 	}
@@ -191,7 +193,7 @@ func (f *objectStatus) match(spec *jobs.Spec, extensions jobs.Extensions, e jobs
 	}
 	if r.Target == "" {
 		f.finish(line, e.Size)
-		return false, f.remember(spec, e, &r)
+		return false, f.remember(ctx, spec, e, &r)
 	}
 	size := r.TargetSize
 	if size == 0 && r.Outcome != jobs.OutcomeCompressed {
@@ -210,18 +212,23 @@ func (f *objectStatus) match(spec *jobs.Spec, extensions jobs.Extensions, e jobs
 
 // remember counts and keeps the verdict of an earlier job on a line that has nothing
 // in the target.
-func (f *objectStatus) remember(spec *jobs.Spec, e jobs.Entry, r *record) error {
+func (f *objectStatus) remember(ctx context.Context, spec *jobs.Spec, e jobs.Entry, r *record) error {
 	f.known[r.Outcome]++
 	if f.knownLines.put == nil {
 		return nil
 	}
-	line, err := json.Marshal(&jobs.Result{
+	known := jobs.Result{
 		Key: e.Key, ETag: e.ETag, Size: max(e.Size, 0), ModTime: e.ModTime, Parts: e.Parts,
-		Outcome: r.Outcome, Class: r.Class, Error: r.Error, Fingerprint: r.Fingerprint, Verdict: r.Verdict,
+		SourceFormat: r.SourceFormat, KeyHash: r.KeyHash, Outcome: r.Outcome, Class: r.Class, Error: r.Error, Fingerprint: r.Fingerprint, Verdict: r.Verdict,
 		Codec: spec.Codec, Version: spec.Version, Options: spec.Options,
-	})
+	}
+	if err := f.names.Result(ctx, &known); err != nil {
+		return err
+	}
+	known = known.Written()
+	line, err := json.Marshal(&known)
 	if err != nil {
-		return fmt.Errorf("scheduler: verdict on %q: %w", e.Key, err)
+		return fmt.Errorf("scheduler: verdict on an object: %w", err)
 	}
 	return f.knownLines.add(append(line, '\n'))
 }

@@ -272,7 +272,7 @@ func (s *orphanSearch) prove(ctx context.Context, d *doomed) (why string, err er
 	case storage.IsNotExist(err) && !storage.Unreachable(err):
 		return "it is gone, too", nil
 	case err != nil:
-		return "", err
+		return "", withoutName(err, c.Target)
 	case !d.made(metadata["pelmill_source"]):
 		return "it is the result of another source", nil
 	}

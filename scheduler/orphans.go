@@ -10,6 +10,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -189,6 +190,7 @@ func (s *orphanSearch) readRecords(ctx context.Context) error {
 			return err
 		}
 	}
+	names := sitekey.NewReader(ctx, s.b)
 	for i := range s.jobs {
 		j := &s.jobs[i]
 		for ; len(deleted) > 0 && deleted[0].at.After(j.wrote()); deleted = deleted[1:] {
@@ -203,6 +205,9 @@ func (s *orphanSearch) readRecords(ctx context.Context) error {
 			var r jobs.Result
 			if err == nil {
 				err = json.Unmarshal(line, &r)
+			}
+			if err == nil {
+				err = names.Complete(&r)
 			}
 			if err == nil && r.Target != "" && r.Outcome != jobs.OutcomeFailed && (s.opts.Ignore == nil || !s.opts.Ignore(r.Target)) {
 				err = add(s.claim(j, &r))
@@ -219,7 +224,7 @@ func (s *orphanSearch) readRecords(ctx context.Context) error {
 func (s *orphanSearch) claim(j *pruneJob, r *jobs.Result) claimRecord {
 	c := claimRecord{From: s.source(j.spec.Source), MD5: r.TargetMD5}
 	c.Target, c.TargetSize, c.TargetSHA256 = r.Target, r.TargetSize, r.TargetSHA256
-	c.Key, c.Job, c.Source = r.Key, j.spec.ID, j.spec.Source
+	c.Key, c.KeyHash, c.Job, c.Source = r.Key, r.KeyHash, j.spec.ID, j.spec.Source
 	if r.Outcome != jobs.OutcomeCompressed && r.TargetSHA256 == "" { // a copy, in records of earlier versions
 		c.TargetSize, c.TargetSHA256 = r.Size, r.SHA256
 	}
@@ -396,7 +401,7 @@ func (l *listingInOrder) has(key string) (bool, error) {
 		case err != nil:
 			return false, err
 		case ok && o.Key <= l.object.Key:
-			return false, fmt.Errorf("the listing is not in key order, %q comes after %q", o.Key, l.object.Key)
+			return false, outOfOrder("the listing", o.Key, l.object.Key)
 		}
 		l.object, l.end = o, !ok
 	}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/storage"
@@ -109,7 +110,7 @@ func TestFilterAges(t *testing.T) {
 func entriesOf(t *testing.T, format, source, text string) []string {
 	t.Helper()
 	var out []string
-	err := parseManifest(strings.NewReader(text), format, source, func(e jobs.Entry) error {
+	err := parseManifest(strings.NewReader(text), format, source, sitekey.OfProcess().Reader(), func(e jobs.Entry) error {
 		out = append(out, fmt.Sprintf("%s|%d|%s", e.Key, e.Size, e.ETag))
 		return nil
 	})

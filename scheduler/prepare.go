@@ -122,7 +122,7 @@ func (p *preparation) skip(key string) bool {
 func (p *preparation) take(e jobs.Entry) error {
 	p.seen++
 	if e.Key <= p.at.LastKey {
-		return fmt.Errorf("scheduler: the listing of %s is not in key order, %q comes after %q", p.spec.Source, e.Key, p.at.LastKey)
+		return outOfOrder("scheduler: the listing of "+p.spec.Source, e.Key, p.at.LastKey)
 	}
 	p.at.LastKey = e.Key
 	if e.Bad == "" && !p.filter.keep(e.Key, e.Size, e.ModTime) {
@@ -279,7 +279,7 @@ func (p *preparation) lookUp(ctx context.Context, batch []jobs.Entry, seriesOnly
 		if storage.NoPlace(err) {
 			return answer{bad: err.Error()}, nil
 		}
-		return answer{o: o, ok: err == nil}, err
+		return answer{o: o, ok: err == nil}, withoutName(err, lacking[i].key)
 	}, func(i int, a answer) error {
 		if a.bad != "" {
 			lacking[i].entry.Bad = a.bad

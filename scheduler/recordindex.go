@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"strings"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -21,7 +23,8 @@ import (
 //	length of the frames and the last key                 4 bytes
 //	"pmix"                                                4 bytes
 //
-// Numbers of 4 bytes are little-endian. Files of earlier versions have none and are read whole.
+// Numbers of 4 bytes are little-endian. Files of earlier versions have none and are read whole. The key of a medical image is
+// a zero byte, which is in no other key, and its sealed form, see package sitekey.
 const (
 	indexMagic   = 0x184D2A5B
 	indexName    = "pmix"
@@ -35,12 +38,15 @@ type recordIndex struct {
 	frames []recordFrame
 	last   string // key of the file; empty: there is no index
 	size   int64  // of the file in bytes
+
+	lastSealed bool // last is the key of a medical image
 }
 
 type recordFrame struct {
 	offset int64
 	length int64
 	first  string // key
+	sealed bool   // it is that of a medical image
 }
 
 // bytes is about the memory that an index takes.
@@ -53,38 +59,81 @@ func (x *recordIndex) bytes() int {
 }
 
 // add adds a frame of lines, which begin where the one before it ended.
-func (x *recordIndex) add(lines []byte, offset, length int64) error {
-	first, _, err := lineKey(lines[:bytes.IndexByte(lines, '\n')])
+func (x *recordIndex) add(lines []byte, offset, length int64, names *sitekey.Reader) error {
+	first, err := names.Line(lines[:bytes.IndexByte(lines, '\n')])
 	if err != nil {
 		return err
 	}
 	trimmed := bytes.TrimSuffix(lines, []byte("\n"))
-	if x.last, _, err = lineKey(trimmed[bytes.LastIndexByte(trimmed, '\n')+1:]); err != nil {
+	last, err := names.Line(trimmed[bytes.LastIndexByte(trimmed, '\n')+1:])
+	if err != nil {
 		return err
 	}
-	x.frames = append(x.frames, recordFrame{offset, length, first})
+	f := recordFrame{offset: offset, length: length}
+	if f.first, _, err = lineKey(first); err != nil {
+		return err
+	}
+	if x.last, _, err = lineKey(last); err != nil {
+		return err
+	}
+	f.sealed, x.lastSealed = bytes.Contains(first, sealedKey), bytes.Contains(last, sealedKey)
+	x.frames = append(x.frames, f)
 	return nil
 }
 
+// sealedKey is in a line that was sealed.
+var sealedKey = []byte(`,"key_hash":"`)
+
 // appendTo appends the index as a frame to a file.
-func (x *recordIndex) appendTo(file []byte) []byte {
+func (x *recordIndex) appendTo(file []byte, names *sitekey.Reader) ([]byte, error) {
 	var body []byte
+	text := func(key string, sealed bool) (err error) {
+		if key, err = sealedText(key, sealed, names); err == nil {
+			body = append(binary.AppendUvarint(body, uint64(len(key))), key...)
+		}
+		return err
+	}
 	for _, f := range x.frames {
 		body = binary.AppendUvarint(body, uint64(f.length))
-		body = append(binary.AppendUvarint(body, uint64(len(f.first))), f.first...)
+		if err := text(f.first, f.sealed); err != nil {
+			return nil, err
+		}
 	}
-	body = append(binary.AppendUvarint(body, uint64(len(x.last))), x.last...)
+	if err := text(x.last, x.lastSealed); err != nil {
+		return nil, err
+	}
 	file = binary.LittleEndian.AppendUint32(file, indexMagic)
 	file = binary.LittleEndian.AppendUint32(file, uint32(len(body)+indexTrailer))
 	file = append(file, body...)
 	file = binary.LittleEndian.AppendUint32(file, crc32.ChecksumIEEE(body))
 	file = binary.LittleEndian.AppendUint32(file, uint32(len(body)))
-	return append(file, indexName...)
+	return append(file, indexName...), nil
+}
+
+// sealedMark begins a key that is sealed, where keys stand by themselves. No key of an object has a zero byte.
+const sealedMark = "\x00"
+
+// sealedText is a key as it stands in an index or a cursor.
+func sealedText(key string, seal bool, names *sitekey.Reader) (string, error) {
+	if !seal {
+		return key, nil
+	}
+	sealed, err := names.Seal(key)
+	return sealedMark + sealed, err
+}
+
+// openedText is the inverse of [sealedText].
+func openedText(text string, names *sitekey.Reader) (key string, sealed bool, err error) {
+	if text, sealed = strings.CutPrefix(text, sealedMark); !sealed {
+		return text, false, nil
+	}
+	key, err = names.Unseal(text)
+	return key, true, err
 }
 
 // parseIndex reads the index at the end of a file of so many bytes, of which tail is the end. more is how many bytes of
 // the end it takes, where tail is too short. Without an index, or with a damaged one, ok is false.
-func parseIndex(tail []byte, size int64) (x recordIndex, more int64, ok bool) {
+func parseIndex(tail []byte, size int64, names *sitekey.Reader) (x recordIndex, more int64, ok bool) {
 	x.size = size
 	at := len(tail) - indexTrailer
 	if at < 0 || string(tail[at+8:]) != indexName {
@@ -102,14 +151,14 @@ func parseIndex(tail []byte, size int64) (x recordIndex, more int64, ok bool) {
 	if crc32.ChecksumIEEE(body) != binary.LittleEndian.Uint32(tail[at:]) {
 		return x, 0, false
 	}
-	text := func() (string, bool) {
+	text := func() (key string, sealed, ok bool) {
 		n, used := binary.Uvarint(body)
 		if used <= 0 || n > uint64(len(body)-used) {
-			return "", false
+			return "", false, false
 		}
-		s := string(body[used : used+int(n)])
+		key, sealed, err := openedText(string(body[used:used+int(n)]), names)
 		body = body[used+int(n):]
-		return s, true
+		return key, sealed, err == nil
 	}
 	records, offset := size-whole, int64(0)
 	for offset < records {
@@ -118,18 +167,18 @@ func parseIndex(tail []byte, size int64) (x recordIndex, more int64, ok bool) {
 			return x, 0, false
 		}
 		body = body[used:]
-		first, ok := text()
+		first, sealed, ok := text()
 		if !ok || len(x.frames) > 0 && first < x.frames[len(x.frames)-1].first {
 			return x, 0, false
 		}
-		x.frames = append(x.frames, recordFrame{offset, int64(n), first})
+		x.frames = append(x.frames, recordFrame{offset, int64(n), first, sealed})
 		offset += int64(n)
 	}
-	last, ok := text()
+	last, sealed, ok := text()
 	if !ok || len(body) > 0 || len(x.frames) == 0 || last < x.frames[len(x.frames)-1].first {
 		return x, 0, false
 	}
-	x.last = last
+	x.last, x.lastSealed = last, sealed
 	return x, 0, true
 }
 
@@ -143,12 +192,13 @@ func readIndex(ctx context.Context, b *storage.Bucket, key string) (*recordIndex
 	if err != nil {
 		return nil, err
 	}
-	x, more, _ := parseIndex(tail, o.Size)
+	names := sitekey.NewReader(ctx, b)
+	x, more, _ := parseIndex(tail, o.Size, names)
 	if more > 0 {
 		if tail, err = storage.GetRange(ctx, b, key, o.Size-more, more); err != nil {
 			return nil, err
 		}
-		x, _, _ = parseIndex(tail, o.Size)
+		x, _, _ = parseIndex(tail, o.Size, names)
 	}
 	return &x, nil
 }
@@ -181,9 +231,10 @@ func (x *recordIndex) spans(want *keyRanges) (spans [][2]int64) {
 
 // linesWithin gives the lines of a file of merged records whose keys are in the ranges.
 func linesWithin(ctx context.Context, b *storage.Bucket, key string, x *recordIndex, want *keyRanges, fn func(line []byte) error) error {
+	fn = opened(sitekey.NewReader(ctx, b), within(want, fn))
 	for _, s := range x.spans(want) {
 		r := &rangeReader{ctx: ctx, b: b, key: key, at: s[0], size: s[1]}
-		if err := storage.EachLine(r, within(want, fn)); err != nil {
+		if err := storage.EachLine(r, fn); err != nil {
 			return fmt.Errorf("scheduler: read %s: %s: %w", b.URL, key, err)
 		}
 	}

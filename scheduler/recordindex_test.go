@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -88,12 +89,21 @@ func TestRecordsAreFoundByKey(t *testing.T) {
 
 // FuzzRecordIndex holds what parseIndex lets through against what is read by it.
 func FuzzRecordIndex(f *testing.F) {
-	x := recordIndex{frames: []recordFrame{{0, 5, "a"}, {5, 6, "b"}}, last: "c"}
-	f.Add(x.appendTo(make([]byte, 11)))
-	f.Add(x.appendTo(nil))
+	x := recordIndex{frames: []recordFrame{{0, 5, "a", false}, {5, 6, "b", false}}, last: "c"}
+	names := sitekey.New([32]byte{1}).Reader()
+	sealed := recordIndex{frames: []recordFrame{{0, 5, "a", true}, {5, 6, "b", false}}, last: "c", lastSealed: true}
+	for _, x := range []recordIndex{x, sealed} {
+		for _, file := range [][]byte{make([]byte, 11), nil} {
+			file, err := x.appendTo(file, names)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(file)
+		}
+	}
 	f.Add([]byte("pmix"))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		got, more, ok := parseIndex(file, int64(len(file)))
+		got, more, ok := parseIndex(file, int64(len(file)), names)
 		if !ok {
 			if more > int64(len(file)) {
 				t.Errorf("%d bytes of %d are wanted", more, len(file))
@@ -110,8 +120,8 @@ func FuzzRecordIndex(f *testing.F) {
 		if end > int64(len(file)) || got.last == "" && len(got.frames) == 0 {
 			t.Fatalf("%+v of %d bytes", got, len(file))
 		}
-		if again := got.appendTo(file[:end:end]); !bytes.Equal(again, file) {
-			x, _, ok := parseIndex(again, int64(len(again)))
+		if again, err := got.appendTo(file[:end:end], names); err != nil || !bytes.Equal(again, file) {
+			x, _, ok := parseIndex(again, int64(len(again)), names)
 			if !ok || !slices.Equal(x.frames, got.frames) || x.last != got.last {
 				t.Errorf("%+v, written again %+v", got, x)
 			}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -17,7 +18,7 @@ import (
 type RecordQuery struct {
 	Outcomes []jobs.Outcome // nil: all
 	Class    string         // of the error; empty: any
-	Prefix   string         // of the key
+	Prefix   string         // of the key; of a medical image the whole key
 	Known    bool           // in place of the job's own records those that [Client.Known] gives
 	Cursor   string         // of the page before; empty: the first page
 	Limit    int            // most records of the page
@@ -75,6 +76,11 @@ func (c *Client) Records(ctx context.Context, target, id string, q RecordQuery) 
 		return page, err
 	}
 	first := max(0, slices.Index(objects, at.Object))
+	names := sitekey.NewReader(ctx, b)
+	medical := false // the key of the cursor is that of a medical image
+	if at.Key, medical, err = openedText(at.Key, names); err != nil {
+		return page, fmt.Errorf("scheduler: %w", ErrCursor)
+	}
 	scanned := 0
 	for _, object := range objects[first:] {
 		lines := rawLines
@@ -87,6 +93,8 @@ func (c *Client) Records(ctx context.Context, target, id string, q RecordQuery) 
 			}
 			var r struct {
 				Key     string       `json:"key"`
+				KeyHash string       `json:"key_hash"`
+				Format  string       `json:"source_format"`
 				Outcome jobs.Outcome `json:"outcome"`
 				Class   string       `json:"class"`
 			}
@@ -97,17 +105,24 @@ func (c *Client) Records(ctx context.Context, target, id string, q RecordQuery) 
 				return nil
 			}
 			if len(page.Records) == q.Limit || scanned == pageScan {
-				page.Next = at.String()
+				next := at
+				if next.Key, err = sealedText(at.Key, medical, names); err != nil {
+					return err
+				}
+				page.Next = next.String()
 				return errEnough
 			}
 			scanned++
-			at = cursor{object, r.Key}
-			if !strings.HasPrefix(r.Key, q.Prefix) || q.Class != "" && r.Class != q.Class || q.Outcomes != nil && !slices.Contains(q.Outcomes, r.Outcome) {
+			at, medical = cursor{object, r.Key}, (&jobs.Result{Key: r.Key, KeyHash: r.KeyHash, SourceFormat: r.Format}).Medical()
+			if !q.has(r.Key, medical) || q.Class != "" && r.Class != q.Class || q.Outcomes != nil && !slices.Contains(q.Outcomes, r.Outcome) {
 				return nil
 			}
 			var full jobs.Result
 			if err := json.Unmarshal(line, &full); err != nil {
 				return fmt.Errorf("scheduler: records of job %s: %w", id, err)
+			}
+			if err := names.Complete(&full); err != nil {
+				return err
 			}
 			page.Records = append(page.Records, full)
 			return nil
@@ -120,6 +135,15 @@ func (c *Client) Records(ctx context.Context, target, id string, q RecordQuery) 
 		}
 	}
 	return page, nil
+}
+
+// has reports whether the prefix that is asked for is that of a key. The key of a medical image has to be known as a whole, so
+// that it is not found out letter by letter.
+func (q *RecordQuery) has(key string, medical bool) bool {
+	if medical && q.Prefix != "" {
+		return key == q.Prefix
+	}
+	return strings.HasPrefix(key, q.Prefix)
 }
 
 // recordObjects gives the keys of the objects that hold the wanted records, in the order of their keys.

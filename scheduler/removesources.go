@@ -243,7 +243,7 @@ func (s *sourceRemoval) look(ctx context.Context, c *candidate) error {
 		case storage.IsNotExist(err) && !storage.Unreachable(err):
 			continue
 		case err != nil:
-			return fmt.Errorf("scheduler: remove sources: %w", err)
+			return fmt.Errorf("scheduler: remove sources: %w", withoutName(err, key))
 		}
 		c.objects = append(c.objects, o)
 		if _, inside := c.at.overlap.TargetKey(key); inside {
@@ -349,7 +349,7 @@ func (s *sourceRemoval) remove(ctx context.Context, all []candidate) error {
 // deleted is the record of a removal.
 func (c *candidate) deleted() jobs.Deleted {
 	r := &c.claim.Result
-	return jobs.Deleted{Target: r.Target, TargetSize: r.TargetSize, TargetSHA256: r.TargetSHA256, Key: r.Key, Source: c.source, Job: c.claim.Job}
+	return jobs.Deleted{KeyHash: r.KeyHash, Target: r.Target, TargetSize: r.TargetSize, TargetSHA256: r.TargetSHA256, Key: r.Key, Source: c.source, Job: c.claim.Job}
 }
 
 // tell counts a source and passes it on.

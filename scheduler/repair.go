@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -27,8 +28,18 @@ func (c *Client) KeepDamage(ctx context.Context, target string, found []jobs.Dam
 	}
 	var lines bytes.Buffer
 	enc := json.NewEncoder(&lines)
-	for i := range found {
-		if err := enc.Encode(&found[i]); err != nil {
+	names := sitekey.NewWriter(b)
+	for _, d := range found {
+		if d.Medical() {
+			key, err := names.Key(ctx)
+			if err == nil {
+				err = key.SealDamage(&d)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := enc.Encode(&d); err != nil {
 			return fmt.Errorf("scheduler: list of damaged results: %w", err)
 		}
 	}
@@ -50,10 +61,14 @@ func (c *Client) Damage(ctx context.Context, target string) (found []jobs.Damage
 	if err != nil {
 		return nil, err
 	}
-	lines := json.NewDecoder(bytes.NewReader(got.Data))
-	for lines.More() {
+	names := sitekey.NewReader(ctx, b)
+	for line := range bytes.Lines(got.Data) {
 		var d jobs.Damage
-		if err := lines.Decode(&d); err != nil {
+		line, err := names.Line(line)
+		if err == nil {
+			err = json.Unmarshal(line, &d)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("scheduler: %s: %s: line %d: %w", b.URL, jobs.Damaged, len(found)+1, err)
 		}
 		found = append(found, d)

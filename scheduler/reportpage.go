@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pelmill/pelmill/internal/build"
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler/report"
 	"github.com/pelmill/pelmill/storage"
@@ -96,15 +97,19 @@ func (c *Client) StoredReportPage(ctx context.Context, target, id string, hashKe
 
 // pageRecords adds the records of a merged file.
 func pageRecords(ctx context.Context, b *storage.Bucket, key string, page *report.Page) error {
+	names := sitekey.NewReader(ctx, b)
 	return hashed(ctx, b, key, page, func(r io.Reader) error {
-		return storage.EachLine(r, func(line []byte) error {
+		return storage.EachLine(r, opened(names, func(line []byte) error {
 			var rec jobs.Result
 			if err := json.Unmarshal(line, &rec); err != nil {
 				return err
 			}
+			if err := names.Complete(&rec); err != nil {
+				return err
+			}
 			page.Record(&rec)
 			return nil
-		})
+		}))
 	})
 }
 

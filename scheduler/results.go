@@ -203,7 +203,7 @@ func (r *results) matches(ctx context.Context, v *result, o storage.Object) (boo
 	if storage.IsNotExist(err) && !storage.Unreachable(err) {
 		return false, nil
 	}
-	return metadata["pelmill_fingerprint"] != "", err
+	return metadata["pelmill_fingerprint"] != "", withoutName(err, o.Key)
 }
 
 // digest is a hexadecimal MD5; nil where it is none.

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 )
 
@@ -52,7 +53,7 @@ func (c *Client) Retry(ctx context.Context, target, id string, classes []string,
 	return c.submit(ctx, spec, func(source string, fn func(jobs.Entry) error) error {
 		some, found := ofClasses(list, classes)
 		defer some.Close()
-		if err := parseManifest(some, JSONL, source, fn); err != nil {
+		if err := parseManifest(some, JSONL, source, sitekey.NewReader(ctx, b), fn); err != nil {
 			return err
 		}
 		if found.Load() == 0 {

@@ -68,7 +68,7 @@ func (p *planning) fetch(ctx context.Context, r *codecs.Resolved, e jobs.Entry, 
 	got, err := storage.Get(ctx, p.source, e.Key, min(sampleFile, p.memory.images()/2), nil)
 	if err != nil {
 		if ctx.Err() != nil || storage.Unreachable(err) {
-			return item, by, 0, nil, err
+			return item, by, 0, nil, withoutName(err, e.Key)
 		}
 		return item, by, 0, err, nil
 	}

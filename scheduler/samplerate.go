@@ -98,7 +98,7 @@ func (p *planning) oneOfSample(ctx context.Context, run codec.Run, r *codecs.Res
 	if p.folder == nil {
 		for range 2 {
 			if _, err := storage.Get(ctx, p.source, e.Key, sampleFile, nil); err != nil {
-				return false, err
+				return false, withoutName(err, e.Key)
 			}
 		}
 		return false, nil

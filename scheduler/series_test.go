@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/storage"
@@ -18,7 +19,7 @@ func givenKeys(t *testing.T, text, format, source string) []string {
 	s := memory(0).sorter()
 	defer s.close()
 	err := sortManifest(&s, func(fn func(jobs.Entry) error) error {
-		return parseManifest(strings.NewReader(text), format, source, fn)
+		return parseManifest(strings.NewReader(text), format, source, sitekey.OfProcess().Reader(), fn)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 )
@@ -323,12 +324,16 @@ func (c *Client) Results(ctx context.Context, target, id string, fn func(jobs.Re
 	if err != nil {
 		return err
 	}
+	names := sitekey.NewReader(ctx, b)
 	for line, err := range records(ctx, b, id, false) {
 		var r jobs.Result
 		if err == nil {
 			if err = json.Unmarshal(line, &r); err != nil {
 				err = fmt.Errorf("scheduler: records of job %s: %w", id, err)
 			}
+		}
+		if err == nil {
+			err = names.Complete(&r)
 		}
 		if err != nil {
 			return err
@@ -351,11 +356,15 @@ func (c *Client) Known(ctx context.Context, target, id string, fn func(jobs.Resu
 	if err != nil || !ok {
 		return err
 	}
+	names := sitekey.NewReader(ctx, b)
 	for n := range plan.KnownParts {
 		err := rawLines(ctx, b, jobs.Folder(id).Known(n), func(line []byte) error {
 			var r jobs.Result
 			if err := json.Unmarshal(line, &r); err != nil {
 				return fmt.Errorf("scheduler: known verdicts of job %s: %w", id, err)
+			}
+			if err := names.Complete(&r); err != nil {
+				return err
 			}
 			return fn(r)
 		})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler/notify"
 	"github.com/pelmill/pelmill/storage"
@@ -44,7 +45,11 @@ func (c *Client) Submit(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 		return c.submit(ctx, spec, nil)
 	}
 	return c.submit(ctx, spec, func(source string, fn func(jobs.Entry) error) error {
-		return parseManifest(manifest, format, source, fn)
+		target, err := c.Buckets.Open(ctx, spec.Target)
+		if err != nil {
+			return err
+		}
+		return parseManifest(manifest, format, source, sitekey.NewReader(ctx, target), fn)
 	})
 }
 

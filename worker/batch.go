@@ -117,6 +117,7 @@ func (o *object) unawait() {
 
 // do runs the codec for o in a batch.
 func (b *batcher) do(ctx context.Context, o *object) error {
+	defer o.delivery.waits()()
 	try := *o
 	q := &queued{try: &try, ctx: ctx, done: make(chan error, 1)}
 	b.p.queued.Add(1)

@@ -80,7 +80,8 @@ type share struct {
 	file, images int64 // held
 	size         int64 // of the file
 	whole        bool
-	loans        []*loan // in which images of the object lie
+	delivery     *delivery // of the object, see there
+	loans        []*loan   // in which images of the object lie
 }
 
 // take waits for the bytes of a file; whole also for all the others. The error is
@@ -131,6 +132,7 @@ func (s *share) image(ctx context.Context, read, n int64) error {
 	case n > s.b.imageMax():
 		return errWhole
 	}
+	defer s.delivery.waits()()
 	if err := s.b.acquire(ctx, s.b.images, n); err != nil {
 		return err
 	}

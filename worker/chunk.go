@@ -27,16 +27,17 @@ var errCancelled = errors.New("job was cancelled")
 // chunk is the work on one task.
 type chunk struct {
 	*jobContext
-	w       *Worker
-	task    jobs.Task
-	at      jobs.Chunk // where the entries are, by the plan
-	attempt int        // delivery, from 1
-	age     int64      // for CPU tokens
-	start   time.Time
-	entries []jobs.Entry
-	flights *flights
-	fail    context.CancelCauseFunc
-	limited atomic.Int64 // since when the limits hold that hold for the job, see throttle; 0: none does
+	w        *Worker
+	task     jobs.Task
+	at       jobs.Chunk // where the entries are, by the plan
+	attempt  int        // delivery, from 1
+	age      int64      // for CPU tokens
+	start    time.Time
+	entries  []jobs.Entry
+	flights  *flights
+	delivery *delivery // nil: nobody watches
+	fail     context.CancelCauseFunc
+	limited  atomic.Int64 // since when the limits hold that hold for the job, see throttle; 0: none does
 
 	mu      sync.Mutex
 	records []*jobs.Result          // by position in the chunk; nil: not done
@@ -50,7 +51,7 @@ type chunk struct {
 // newObject returns object i at the start of its way.
 func (c *chunk) newObject(i int) *object {
 	key := c.w.logKey(c.entries[i].Key, "")
-	return &object{index: i, entry: c.entries[i], attempts: 1, age: c.age, job: c.task.Job, logKey: key}
+	return &object{index: i, entry: c.entries[i], attempts: 1, age: c.age, job: c.task.Job, delivery: c.delivery, logKey: key}
 }
 
 // Chunk works on one chunk of a job whose specification is known. It returns nil
@@ -61,18 +62,20 @@ func (w *Worker) Chunk(ctx context.Context, spec jobs.Spec, source, target *stor
 	if err != nil {
 		return err
 	}
-	return w.run(ctx, k, t, attempt)
+	return w.run(ctx, k, t, attempt, nil)
 }
 
-func (w *Worker) run(ctx context.Context, k *jobContext, t jobs.Task, attempt int) error {
+func (w *Worker) run(ctx context.Context, k *jobContext, t jobs.Task, attempt int, d *delivery) error {
 	w.metrics.inflight.Inc()
 	defer w.metrics.inflight.Dec()
 	at, err := w.tasks.plans.chunk(ctx, k.target, t)
 	if err != nil {
 		return err
 	}
-	c := &chunk{jobContext: k, w: w, task: t, at: at, attempt: attempt, age: w.age.Add(1)}
+	c := &chunk{jobContext: k, w: w, task: t, at: at, attempt: attempt, age: w.age.Add(1), delivery: d}
+	held := d.isHeld() // the run that is waited for is watched by itself
 	made, err := w.runs.enter(ctx, t.ID())
+	held()
 	if err != nil {
 		return queue.ErrHandBack
 	}
@@ -120,7 +123,7 @@ func (w *Worker) run(ctx context.Context, k *jobContext, t jobs.Task, attempt in
 	case errors.Is(err, errBlocked):
 		return queue.ErrLater
 	}
-	return fmt.Errorf("worker: chunk %s: %w", t.ID(), err)
+	return fmt.Errorf("worker: chunk %s: %w", t.ID(), c.nameless(err))
 }
 
 // doneBefore finds out whether the chunk needs no work: it is committed, or its
@@ -161,6 +164,7 @@ func (c *chunk) open(ctx context.Context) error {
 		return err
 	}
 	c.records = make([]*jobs.Result, len(c.entries))
+	c.expects()
 	if err := c.readPartial(ctx); err != nil {
 		return err
 	}
@@ -247,11 +251,26 @@ func (c *chunk) work(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// expects tells the watchdog how large the objects are.
+func (c *chunk) expects() {
+	for i := range c.entries {
+		c.delivery.expects(c.entries[i].Size)
+	}
+}
+
+// enter waits until an object is registered in flight.
+func (c *chunk) enter(ctx context.Context, o *object) error {
+	defer c.delivery.waits()()
+	return c.flights.enter(ctx, o.index)
+}
+
 // oneOfMany does an object among others. With a device more chunks are at work than
 // it can do at once, so that batches are filled: the oldest go first.
 func (c *chunk) oneOfMany(ctx context.Context, o *object) {
 	if c.w.device != nil {
-		if c.w.inWork.Acquire(ctx, c.age) != nil {
+		waited := c.delivery.waits()
+		err := c.w.inWork.Acquire(ctx, c.age)
+		if waited(); err != nil {
 			return
 		}
 		defer c.w.inWork.Release()
@@ -282,7 +301,7 @@ func (c *chunk) alone(ctx context.Context) {
 			o.attempts, o.record = o.deaths, c.blank(o.index)
 			o.record.Outcome, o.record.Class = jobs.OutcomeFailed, class.Crash
 			o.record.Error = fmt.Sprintf("worker processes died %d times while the object was in work, twice of these it was alone", o.deaths)
-			c.record(o)
+			c.record(ctx, o)
 			continue
 		}
 		c.object(ctx, o)
@@ -310,7 +329,7 @@ func (c *chunk) savePartials(ctx context.Context, over <-chan struct{}) {
 				return
 			}
 			if err != nil && ctx.Err() == nil {
-				c.w.log.Warn("cannot store a partial shard", "job", c.task.Job, "chunk", c.task.Index, "error", err)
+				c.w.log.Warn("cannot store a partial shard", "job", c.task.Job, "chunk", c.task.Index, "error", c.nameless(err))
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/queue"
@@ -243,7 +244,7 @@ func (j *job) partial(want int) {
 		j.t.Fatal(err)
 	}
 	n := 0
-	if _, err := parseShard(got.Data, func(*jobs.Result) { n++ }); err != nil || n != want {
+	if _, err := parseShard(got.Data, sitekey.NewReader(j.ctx, j.target), func(*jobs.Result) { n++ }); err != nil || n != want {
 		j.t.Errorf("partial shard with %d records, %v, want %d", n, err, want)
 	}
 }

@@ -53,7 +53,7 @@ func (c *chunk) object(ctx context.Context, o *object) {
 			o.record.Verdict = c.spec.Verdict(o.entry)
 		}
 	}
-	c.record(o)
+	c.record(ctx, o)
 }
 
 // compress takes an object through its stages, with a share of the memory or with the
@@ -61,6 +61,7 @@ func (c *chunk) object(ctx context.Context, o *object) {
 func (c *chunk) compress(ctx context.Context, o *object, whole bool) error {
 	o.record = c.blank(o.index)
 	o.spent = [len(o.spent)]time.Duration{}
+	defer o.delivery.enters(o, "")
 	defer o.release()
 	err := c.stages(ctx, o, whole)
 	var f *fault
@@ -84,19 +85,28 @@ func (c *chunk) stages(ctx context.Context, o *object, whole bool) error {
 	if len(o.entry.Parts) > 0 {
 		return c.series(ctx, o, whole)
 	}
-	if err := o.in(stageFetch, func() error { return c.fetch(ctx, o, whole) }); err != nil {
+	err := o.in(stageFetch, func() error {
+		err := c.fetch(ctx, o, whole)
+		if dicom.Is(o.data) || dicom.Bare(o.data) { // also of what is rejected: its key may name a patient
+			o.record.SourceFormat = imageio.DICOM
+			o.logKey = c.w.logKey(o.entry.Key, imageio.DICOM)
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
+	o.delivery.enters(o, stageHeader)
 	if err := c.header(ctx, o); err != nil {
 		return err
 	}
-	if err := c.flights.enter(ctx, o.index); err != nil {
+	if err := c.enter(ctx, o); err != nil {
 		return err
 	}
 	defer c.flights.end(o.index)
 	o.started = c.flights.started
 	defer o.begins()
-	err := c.w.attempts(ctx, o, attempt{before: o.by.read, call: o.by.encode, after: o.by.verify})
+	err = c.w.attempts(ctx, o, attempt{before: o.by.read, call: o.by.encode, after: o.by.verify})
 	if err != nil {
 		return err
 	}
@@ -129,9 +139,6 @@ func (c *chunk) checkKeys(e *jobs.Entry) error {
 // header chooses the codec by the header of the source where the job does not name one,
 // refuses what it does not take, and takes the memory for the image.
 func (c *chunk) header(ctx context.Context, o *object) error {
-	if dicom.Is(o.data) {
-		o.record.SourceFormat = imageio.DICOM // also of what is rejected: its key may name a patient
-	}
 	head, err := imageio.ReadHeader(o.data, c.limits())
 	if err != nil {
 		return readFault(err)
@@ -247,6 +254,7 @@ func (k *jobContext) encode(ctx context.Context, run codec.Run, batch []*object)
 	items := make([]codec.Item, len(batch))
 	for i, o := range batch {
 		o.stage = stageEncode
+		o.delivery.enters(o, stageEncode)
 		items[i] = codec.Item{Image: o.image, Source: codec.Source{Format: o.head.Format, Data: o.data}}
 	}
 	start := time.Now()
@@ -300,6 +308,7 @@ func (k *jobContext) decodeOn(ctx context.Context, run codec.Run, batch []*objec
 	files := make([][]byte, len(batch))
 	for i, o := range batch {
 		o.stage = stageVerify
+		o.delivery.enters(o, stageVerify)
 		files[i] = o.file
 	}
 	start := time.Now()
@@ -384,15 +393,24 @@ func (k *jobContext) compare(o *object, m *raster.Image) (err error) {
 		return unverified("the result decodes to %s, the picture is %s", shape, o.image.Shape)
 	}
 	for _, name := range o.image.Meta.Lost(&m.Meta) {
-		if slices.Contains(k.info.Keeps, name) {
+		switch {
+		case !slices.Contains(k.info.Keeps, name):
+		case name == raster.AttributeDensity && m.Meta.Density == (raster.Density{}):
+			// Formats have a density as a ratio of small numbers, which not every density is: then they have none.
+			if !slices.Contains(o.record.Dropped, name) {
+				o.record.Dropped = append(o.record.Dropped, name)
+			}
+		default:
 			return unverified("the result does not keep the attribute %s of the picture", name)
 		}
 	}
-	r := &o.record
-	r.DecodedHash = m.Hash()
+	r, hash := &o.record, m.Hash()
+	if hash == r.PixelHash || r.Verified != verifyDevice {
+		r.DecodedHash = hash
+	}
 	lossless := k.info.KeepsImages(k.options)
 	switch {
-	case r.DecodedHash == r.PixelHash:
+	case hash == r.PixelHash:
 		if !lossless {
 			r.PSNR, r.SSIM = raster.Identical, 1
 		}
@@ -407,9 +425,11 @@ func (k *jobContext) compare(o *object, m *raster.Image) (err error) {
 		return unverified("%w", err)
 	}
 	if r.PSNR < k.spec.MinPSNR {
-		// The same image gives the same quality in every attempt.
-		return faultf(jobs.OutcomeRejected, class.Quality, "the result has a PSNR of %.2f dB, below the floor of %.4g dB: other options may suit the picture better, a lossless codec does, and a lower --min-psnr or 0 takes it as it is",
+		f := faultf(jobs.OutcomeRejected, class.Quality, "the result has a PSNR of %.2f dB, below the floor of %.4g dB: other options may suit the picture better, a lossless codec does, and a lower --min-psnr or 0 takes it as it is",
 			r.PSNR, k.spec.MinPSNR)
+		// The same image has the same quality each time, unless a card erred: the CPU has the last word.
+		f.again, f.alone = o.batches != nil && !o.alone, o.batches != nil && !o.alone
+		return f
 	}
 	return nil
 }
@@ -441,17 +461,17 @@ func (c *chunk) store(ctx context.Context, o *object) error {
 	if err := c.throttle(ctx, storeRequests, 0, int64(len(data))); err != nil {
 		return err
 	}
-	put, err := c.put(ctx, &o.entry, key, data, c.putOptions(o, media))
+	put, err := c.put(ctx, o, key, data, c.putOptions(o, media))
 	if err != nil {
 		return err
 	}
 	stored(r, key, put)
-	if err := c.deleteSuperseded(ctx, &o.entry, key); err != nil {
+	if err := c.deleteSuperseded(ctx, o, key); err != nil {
 		return err
 	}
 	if r.Outcome == jobs.OutcomeCompressed {
 		if o.image != nil && o.dicom == nil {
-			r.Dropped = o.by.info.Dropped(&o.image.Meta)
+			r.Dropped = append(o.by.info.Dropped(&o.image.Meta), r.Dropped...) // and those of compare
 		}
 		r.Ratio = float64(r.RawBytes) / float64(put.Size)
 		r.BPP = 8 * float64(put.Size) / float64(r.Pixels())
@@ -487,25 +507,6 @@ const maxMetadata = 512
 func stored(r *jobs.Result, key string, put storage.PutResult) {
 	r.Target, r.TargetSize = key, put.Size
 	r.TargetSHA256, r.TargetMD5 = hex.EncodeToString(put.SHA256), hex.EncodeToString(put.MD5)
-}
-
-// record keeps the one record of an object, and reports it.
-func (c *chunk) record(o *object) {
-	o.record.Attempts, o.record.Seconds = o.attempts, o.seconds()
-	for i, d := range o.spent {
-		if d > 0 {
-			c.w.metrics.stage(stageNames[i]).Observe(d.Seconds())
-		}
-	}
-	r := new(jobs.Result) // a copy: the object is not kept
-	*r = o.record
-	c.mu.Lock()
-	c.records[o.index] = r
-	c.counts.Add(r)
-	c.made[r.Key] = r
-	c.done++
-	c.mu.Unlock()
-	c.w.report(c.task.Job, r)
 }
 
 // sumOf is the SHA-256 of data in lower-case hexadecimal.

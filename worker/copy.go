@@ -22,7 +22,7 @@ func (c *chunk) copyOther(ctx context.Context, o *object) error {
 			if err := c.throttle(ctx, storeRequests, 0, int64(len(o.data))); err != nil {
 				return err
 			}
-			put, err := c.put(ctx, e, e.Key, o.data, c.putOptions(o, ""))
+			put, err := c.put(ctx, o, e.Key, o.data, c.putOptions(o, ""))
 			if err == nil {
 				stored(r, e.Key, put)
 			}
@@ -38,13 +38,16 @@ func (c *chunk) copyLarge(ctx context.Context, o *object) error {
 	if err := c.throttle(ctx, fetchRequests+storeRequests, max(e.Size, 0), max(e.Size, 0)); err != nil {
 		return err
 	}
-	if err := take(ctx, c.w.stores); err != nil {
+	o.delivery.expects(e.Size) // a manifest may not have said it
+	waited := o.delivery.waits()
+	err := take(ctx, c.w.stores)
+	if waited(); err != nil {
 		return err
 	}
 	defer c.w.storing()()
 	opts := c.putOptions(o, "")
 	if c.intends() {
-		opts.BeforeStore = func(sum string, size int64) error { return c.intend(ctx, e, e.Key, size, sum) }
+		opts.BeforeStore = func(sum string, size int64) error { return c.intend(ctx, o, e.Key, size, sum) }
 	}
 	want := &storage.Object{Key: e.Key, Size: e.Size, ETag: e.ETag, ModTime: e.ModTime}
 	for range replaceTries {

@@ -79,6 +79,39 @@ func batchEndsWithItsLastChunk(t *testing.T) {
 	}
 }
 
+// A device that made a result of low quality is not believed: the CPU has the last word. What a device decodes of a lossy
+// result says how like the image it is, and nothing of its exact samples.
+func TestTheCPUJudgesTheQuality(t *testing.T) {
+	c := &fake{lossy: true}
+	c.encode = func(_ context.Context, dev *gpu.Device, m *raster.Image) ([]byte, error, bool) {
+		if dev == nil || m.Width != 9 { // 9: none of the self-test
+			return nil, nil, false
+		}
+		wrong := *m
+		wrong.Pix = make([]byte, len(m.Pix))
+		if m.Height == 5 {
+			copy(wrong.Pix, m.Pix)
+			wrong.Pix[0] ^= 1
+		}
+		c.images.Store(wrong.Hash(), &wrong)
+		return []byte("fake " + wrong.Hash()), nil, true
+	}
+	j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.MinPSNR, s.Verify = 40, "device" })
+	j.put("low.png", png(t, photo(1, 9, 7, 3)))
+	j.put("near.png", png(t, photo(2, 9, 5, 3)))
+	j.plan()
+	if err := j.chunk(j.deviceWorker(Options{}, c), 0); err != nil {
+		t.Fatal(err)
+	}
+	low, near := j.results()["low.png"], j.results()["near.png"]
+	if low.Outcome != jobs.OutcomeCompressed || low.Attempts != 2 || low.Verified != "full" || low.DecodedHash != low.PixelHash {
+		t.Errorf("%s in attempt %d, verified %q, decodes to %q of %q (%s)", low.Outcome, low.Attempts, low.Verified, low.DecodedHash, low.PixelHash, low.Error)
+	}
+	if near.Outcome != jobs.OutcomeCompressed || near.Attempts != 1 || near.Verified != "device" || near.DecodedHash != "" || near.PSNR < 40 {
+		t.Errorf("%s in attempt %d, verified %q, decodes to %q, %v dB (%s)", near.Outcome, near.Attempts, near.Verified, near.DecodedHash, near.PSNR, near.Error)
+	}
+}
+
 // Metrics have the device, and the log has memory that is short, once.
 func TestDeviceInMetricsAndLog(t *testing.T) {
 	var log bytes.Buffer

@@ -70,6 +70,17 @@
 // minute, or when objects wait for so long for memory that such calls hold and none is
 // given to any, the work ends with [ErrStuck], and the process should be replaced.
 //
+// What else hangs, where neither the limit of codecs nor that of storage holds, is met by a watchdog: where nothing of a chunk
+// moves for ObjectTimeout, 7 minutes and four seconds for each MB of its largest object, and it waits neither for what moves
+// elsewhere in the process nor for the limits of its job, the log and /readyz say which objects are in which stage, and the chunk ends
+// with a failure, so that it is delivered again. One that has not ended a minute later ends [Worker.Run] with [ErrStuck].
+//
+// # When the queue does not answer
+//
+// A chunk whose requests are not answered is put off and is no failure, as long as that lasts. The worker says so on /readyz and
+// in a counter. Where it happens to a chunk 30 times in a row its job is blocked with that reason, which its status
+// shows, until the scheduler has seen that its stores answer.
+//
 // # When the target refuses writes
 //
 // A target that is full, read-only or forbidden blocks the job, see [jobs.Block]:
@@ -89,6 +100,8 @@
 //	pelmill_chunk_inflight           chunks in work
 //	pelmill_stuck_encoders           see above
 //	pelmill_redis_errors_total       calls to Redis that failed
+//	pelmill_chunks_put_off_total     chunks that were put off as the queue did not answer
+//	pelmill_chunks_without_progress_total  chunks of which nothing moved and that were given back
 //	pelmill_storage_retries_total    operations of storage that were tried again
 //	pelmill_gpu_batches_total        batches of images for cards
 //	pelmill_gpu_pictures_total       images in them

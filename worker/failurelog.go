@@ -34,7 +34,10 @@ func (w *Worker) logResult(job string, r *jobs.Result) {
 		return
 	}
 	bad := r.Outcome == jobs.OutcomeFailed || r.Outcome == jobs.OutcomeRejected
-	key := w.logKey(r.Key, r.SourceFormat)
+	key := r.KeyHash
+	if key == "" || w.opts.LogKey != nil {
+		key = w.logKey(r.Key, r.SourceFormat)
+	}
 	attrs := []any{"job", job, "key", key, "outcome", string(r.Outcome), "class", r.Class}
 	if key == r.Key { // else the text may have the key
 		attrs = append(attrs, "error", r.Error)

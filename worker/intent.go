@@ -12,10 +12,19 @@ import (
 func (c *chunk) intends() bool { return c.target.Kind() == "file" }
 
 // intend writes down what is about to be stored in a folder, see [jobs.Intent]: so many bytes with this SHA-256.
-func (c *chunk) intend(ctx context.Context, e *jobs.Entry, key string, size int64, sum string) error {
-	intent := jobs.Intent{Key: e.Key, Outcome: jobs.OutcomeCompressed, Target: key, TargetSize: size, TargetSHA256: sum}
-	if key == e.Key {
+func (c *chunk) intend(ctx context.Context, o *object, key string, size int64, sum string) error {
+	intent := jobs.Intent{Key: o.entry.Key, Outcome: jobs.OutcomeCompressed, Target: key, TargetSize: size, TargetSHA256: sum}
+	if key == o.entry.Key {
 		intent.Outcome = jobs.OutcomeKept
+	}
+	if o.record.Medical() {
+		names, err := c.names.Key(ctx)
+		if err != nil {
+			return err
+		}
+		if err := names.SealIntent(&intent); err != nil {
+			return err
+		}
 	}
 	line, err := json.Marshal(&intent)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/raster"
@@ -248,7 +249,7 @@ func (j *job) results() map[string]jobs.Result {
 			j.t.Fatal(err)
 		}
 		var counts jobs.Counts
-		head, err := parseShard(got.Data, func(r *jobs.Result) {
+		head, err := parseShard(got.Data, sitekey.NewReader(j.ctx, j.target), func(r *jobs.Result) {
 			if _, twice := all[r.Key]; twice {
 				j.t.Errorf("%s has two records", r.Key)
 			}

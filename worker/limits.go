@@ -19,6 +19,7 @@ func (c *chunk) throttle(ctx context.Context, requests int, down, up int64) erro
 	if c.w.conn == nil || c.limited.Load() == 0 {
 		return nil
 	}
+	defer c.delivery.isHeld()()
 	for {
 		wait, since, err := c.w.conn.Job(c.task.Job).Take(ctx, requests, down, up)
 		if err != nil {

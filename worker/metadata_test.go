@@ -14,7 +14,8 @@ import (
 // hold has to come back.
 func TestMetadataIsPartOfTheProof(t *testing.T) {
 	photo := photo(1, 33, 17, 3)
-	photo.Meta = raster.Meta{ICC: []byte("profile"), XMP: []byte("<x/>"), Text: []raster.Text{{Key: "Author", Value: "somebody"}}}
+	photo.Meta = raster.Meta{ICC: []byte("profile"), XMP: []byte("<x/>"), Text: []raster.Text{{Key: "Author", Value: "somebody"}},
+		Density: raster.Density{X: 1000, Y: 2000, Unit: raster.Metre}}
 	without := func(change func(m *raster.Meta)) func(*raster.Image) (*raster.Image, error, bool) {
 		return func(m *raster.Image) (*raster.Image, error, bool) {
 			out := *m
@@ -28,11 +29,13 @@ func TestMetadataIsPartOfTheProof(t *testing.T) {
 		dropped []string
 		fails   string
 	}{
-		"nothing is kept":                      {nil, nil, []string{"icc", "xmp", "text"}, ""},
-		"all is kept":                          {[]string{"text", "icc", "xmp"}, nil, nil, ""},
+		"nothing is kept":                      {nil, nil, []string{"icc", "xmp", "density", "text"}, ""},
+		"all is kept":                          {[]string{"text", "icc", "xmp", "density"}, nil, nil, ""},
+		"a density that has no form":           {[]string{"text", "density"}, without(func(m *raster.Meta) { m.Density = raster.Density{} }), []string{"icc", "xmp", "density"}, ""},
+		"another density comes back":           {[]string{"text", "density"}, without(func(m *raster.Meta) { m.Density.X++ }), nil, "the attribute density"},
 		"one is lost":                          {[]string{"icc", "xmp"}, without(func(m *raster.Meta) { m.XMP = nil }), nil, "the attribute xmp"},
 		"one comes back other":                 {[]string{"icc"}, without(func(m *raster.Meta) { m.ICC = []byte("other") }), nil, "the attribute icc"},
-		"what is not kept may come back other": {[]string{"icc"}, without(func(m *raster.Meta) { m.XMP = nil }), []string{"xmp", "text"}, ""},
+		"what is not kept may come back other": {[]string{"icc"}, without(func(m *raster.Meta) { m.XMP = nil }), []string{"xmp", "density", "text"}, ""},
 	} {
 		f := &fake{keeps: c.keeps, decode: c.decode}
 		j := newJob(t, "mem://source", "mem://target", f, nil)

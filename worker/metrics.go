@@ -2,17 +2,14 @@ package worker
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"strings"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/pelmill/pelmill/internal/build"
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/jobs/class"
 )
@@ -29,6 +26,9 @@ type metrics struct {
 	chunks   prometheus.Histogram
 	inflight prometheus.Gauge
 	redis    prometheus.Counter
+
+	noProgress prometheus.Counter // chunks that the watchdog ended
+	putOff     prometheus.Counter // chunks that were put off as the queue did not answer
 }
 
 func newMetrics(w *Worker) *metrics {
@@ -47,9 +47,11 @@ func newMetrics(w *Worker) *metrics {
 			Buckets: []float64{1, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64}}),
 		chunks: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "pelmill_chunk_seconds", Help: "Time for a chunk.", Buckets: prometheus.ExponentialBuckets(0.1, 2, 13)}),
-		inflight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pelmill_chunk_inflight", Help: "Chunks in work."}),
-		redis:    prometheus.NewCounter(prometheus.CounterOpts{Name: "pelmill_redis_errors_total", Help: "Calls to Redis that failed."}),
-		stages:   map[string]prometheus.Observer{},
+		inflight:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "pelmill_chunk_inflight", Help: "Chunks in work."}),
+		noProgress: prometheus.NewCounter(prometheus.CounterOpts{Name: "pelmill_chunks_without_progress_total", Help: "Chunks that were given back because nothing of them moved."}),
+		putOff:     prometheus.NewCounter(prometheus.CounterOpts{Name: "pelmill_chunks_put_off_total", Help: "Chunks that were put off because the queue did not answer."}),
+		redis:      prometheus.NewCounter(prometheus.CounterOpts{Name: "pelmill_redis_errors_total", Help: "Calls to Redis that failed."}),
+		stages:     map[string]prometheus.Observer{},
 	}
 	stages := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "pelmill_stage_seconds", Help: "Time of one object in a stage.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 18)},
@@ -65,7 +67,7 @@ func newMetrics(w *Worker) *metrics {
 		ConstLabels: prometheus.Labels{"version": build.Version(), "commit": build.Commit(), "device": w.device.Name()}}, func() float64 { return 1 })
 	stuck := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "pelmill_stuck_encoders", Help: "Encoders held by a codec that does not end."}, func() float64 { return float64(w.guards.stuck.Load() + w.laneGuards.stuck.Load()) })
-	m.registry.MustRegister(m.objects, m.failures, m.bytes, stages, m.ratio, m.chunks, m.inflight, m.redis, info, stuck,
+	m.registry.MustRegister(m.objects, m.failures, m.bytes, stages, m.ratio, m.chunks, m.inflight, m.redis, m.noProgress, m.putOff, info, stuck,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pelmill_ready", Help: "1: the process does what it is for; 0: /readyz says why not.",
 			ConstLabels: prometheus.Labels{"process": "worker"}}, func() float64 {
 			if len(w.unready(context.Background())) > 0 {
@@ -121,26 +123,15 @@ func (w *Worker) logKey(key, format string) string {
 	switch {
 	case w.opts.LogKey != nil:
 		return w.opts.LogKey(key)
+	case (&jobs.Result{Key: key, SourceFormat: format}).Medical():
+		return HashKey(key)
 	case w.opts.HashKeys:
 		sum := sha256.Sum256([]byte(key))
 		return "sha256:" + hex.EncodeToString(sum[:8])
-	case strings.HasPrefix(format, "dicom") || dicomName(key):
-		return HashKey(key)
 	}
 	return key
 }
 
 // HashKey is a keyed hash in place of an object's key. It is the same as long as the process lives, and the one that its
-// log has for a DICOM file.
-func HashKey(key string) string {
-	m := hmac.New(sha256.New, processKey())
-	m.Write([]byte(key))
-	return "hmac:" + hex.EncodeToString(m.Sum(nil)[:8])
-}
-
-// processKey is what keys of DICOM files are hashed with: names of patients could be guessed from plain hashes.
-var processKey = sync.OnceValue(func() []byte {
-	key := make([]byte, 32)
-	rand.Read(key)
-	return key
-})
+// log has for a medical image. Names of patients could be guessed from plain hashes.
+func HashKey(key string) string { return sitekey.OfProcess().Name(key) }

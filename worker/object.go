@@ -42,6 +42,7 @@ type object struct {
 	deaths     int          // of processes, with the object in flight
 	age        int64        // of its chunk: the lowest gets the next core
 	job        string       // for the log
+	delivery   *delivery    // of its chunk; nil: none, or nobody watches it
 	logKey     string       // the key as the log may have it
 
 	batches *batcher                       // of the device; nil: the CPU
@@ -72,6 +73,7 @@ type object struct {
 // Stages whose time is measured, as in [jobs.Result].Seconds and in metrics.
 const (
 	stageFetch  = "fetch"
+	stageHeader = "header" // whose time is not measured
 	stageRead   = "read"
 	stageEncode = "encode"
 	stageVerify = "verify"
@@ -122,7 +124,7 @@ func (o *object) needsToBeAlone(err error) bool {
 
 // again returns the object at the start of its last attempt.
 func (o *object) again() *object {
-	return &object{index: o.index, entry: o.entry, claim: o.claim, origin: o.origin, deaths: o.deaths, age: o.age, job: o.job, logKey: o.logKey,
+	return &object{index: o.index, entry: o.entry, claim: o.claim, origin: o.origin, deaths: o.deaths, age: o.age, job: o.job, delivery: o.delivery, logKey: o.logKey,
 		attempts: o.attempts + 1, alone: true}
 }
 
@@ -198,8 +200,10 @@ func (o *object) release() {
 // in runs the work of a stage and measures it.
 func (o *object) in(stage string, work func() error) error {
 	o.stage = stage
+	o.delivery.enters(o, stage)
 	start := time.Now()
 	err := work()
+	o.delivery.moves()
 	o.spend(stage, time.Since(start))
 	o.traced(stage, start, 1)
 	return err

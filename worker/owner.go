@@ -14,6 +14,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -308,7 +309,7 @@ func readRecords(ctx context.Context, b *storage.Bucket, id string, chunk int) (
 	if err != nil {
 		return shard, err
 	}
-	_, err = parseShard(got.Data, func(r *jobs.Result) {
+	_, err = parseShard(got.Data, sitekey.NewReader(ctx, b), func(r *jobs.Result) {
 		shard.records[r.Key] = written{r.Key, r.Target, r.TargetSize, r.TargetSHA256}
 	})
 	return shard, err

@@ -140,12 +140,16 @@ func (p *pipeline) starved() bool {
 // get reads the bytes of an object with a share of the memory for size bytes, or with
 // the whole of it. On success o has both until it is released.
 func (p *pipeline) get(ctx context.Context, o *object, whole bool, size int64, read func(context.Context) (storage.GetResult, error)) error {
+	waited := o.delivery.waits()
 	held, err := p.budget.take(ctx, size, whole)
 	if err != nil {
+		waited()
 		return err
 	}
 	o.held = held
-	if err := take(ctx, p.fetches); err != nil {
+	held.delivery = o.delivery
+	err = take(ctx, p.fetches)
+	if waited(); err != nil {
 		o.release()
 		return err
 	}
@@ -231,7 +235,9 @@ func (p *pipeline) each(ctx context.Context, list func(func(*object) error) erro
 // a copy of o, which becomes o when work succeeds: a call that was given up may still
 // change its copy, but never o.
 func (p *pipeline) onCore(ctx context.Context, o *object, work func(context.Context, *object) error) error {
-	if err := p.cores.Acquire(ctx, o.age); err != nil {
+	waited := o.delivery.waits()
+	err := p.cores.Acquire(ctx, o.age)
+	if waited(); err != nil {
 		return err
 	}
 	o.begins()
@@ -243,7 +249,7 @@ func (p *pipeline) onCore(ctx context.Context, o *object, work func(context.Cont
 		row.leave()
 		p.cores.Release()
 	}
-	err := p.guards.run(ctx, end, func(ctx context.Context) (err error) {
+	err = p.guards.run(ctx, end, func(ctx context.Context) (err error) {
 		defer func() {
 			if v := recover(); v != nil {
 				p.log.Warn("a codec or reader panicked", "job", o.job, "key", o.logKey, "stage", try.stage, "panic", v, "stack", string(debug.Stack()))

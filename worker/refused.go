@@ -56,7 +56,7 @@ func (c *chunk) refusesAll(ctx context.Context) bool {
 // counts as failed, so that it is tried again more and more rarely.
 func (c *chunk) putOff(ctx context.Context, r *storage.RefusedError) error {
 	if c.w.conn == nil {
-		return fmt.Errorf("worker: chunk %s: %w", c.task.ID(), r)
+		return fmt.Errorf("worker: chunk %s: %w", c.task.ID(), c.nameless(r))
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lateTime)
 	defer cancel()
@@ -66,9 +66,9 @@ func (c *chunk) putOff(ctx context.Context, r *storage.RefusedError) error {
 	}
 	err := c.w.conn.Job(c.task.Job).Block(ctx, jobs.Block{Cause: jobs.BlockTarget, Reason: reason, Bytes: r.Bytes})
 	if err != nil {
-		return fmt.Errorf("worker: chunk %s: %w", c.task.ID(), errors.Join(r, err))
+		return fmt.Errorf("worker: chunk %s: %w", c.task.ID(), c.nameless(errors.Join(r, err)))
 	}
-	c.w.log.Warn("the target refuses writes, the job waits", "job", c.task.Job, "chunk", c.task.Index, "error", r.Err)
+	c.w.log.Warn("the target refuses writes, the job waits", "job", c.task.Job, "chunk", c.task.Index, "error", c.nameless(r.Err))
 	return queue.ErrLater
 }
 

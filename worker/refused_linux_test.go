@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	codecs "github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/queue"
@@ -150,7 +151,7 @@ func (j *job) shardsSoFar() (all []jobs.Result) {
 				continue
 			}
 			if err == nil {
-				_, err = parseShard(got.Data, func(r *jobs.Result) { all = append(all, *r) })
+				_, err = parseShard(got.Data, sitekey.OfProcess().Reader(), func(r *jobs.Result) { all = append(all, *r) })
 			}
 			if err != nil {
 				j.t.Fatal(err)

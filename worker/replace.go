@@ -27,23 +27,25 @@ const replaceTries = 8
 // [chunk.spareSources] allows it, and only as long as it stays what was looked at.
 // The same bytes are a success, unless they are the result of another source
 // object: a key has one owner, who may replace it later.
-func (c *chunk) put(ctx context.Context, e *jobs.Entry, key string, data []byte, opts *storage.PutOptions) (storage.PutResult, error) {
-	if err := take(ctx, c.w.stores); err != nil {
+func (c *chunk) put(ctx context.Context, o *object, key string, data []byte, opts *storage.PutOptions) (storage.PutResult, error) {
+	waited := c.delivery.waits()
+	err := take(ctx, c.w.stores)
+	if waited(); err != nil {
 		return storage.PutResult{}, err
 	}
 	defer c.w.storing()()
 	limited, cancel := context.WithTimeout(ctx, c.w.opts.ObjectTimeout)
 	defer cancel()
-	o := *opts
+	e, options := &o.entry, *opts
 	if c.intends() {
 		sum := sha256.Sum256(data)
-		if err := c.intend(limited, e, key, int64(len(data)), hex.EncodeToString(sum[:])); err != nil {
+		if err := c.intend(limited, o, key, int64(len(data)), hex.EncodeToString(sum[:])); err != nil {
 			return storage.PutResult{}, c.writeFault(ctx, err, len(data))
 		}
-		o.SHA256 = sum[:]
+		options.SHA256 = sum[:]
 	}
 	for range replaceTries {
-		put, err := storage.Put(limited, c.target, key, data, &o)
+		put, err := storage.Put(limited, c.target, key, data, &options)
 		var there *storage.ExistsError
 		switch {
 		case errors.As(err, &there):
@@ -59,9 +61,9 @@ func (c *chunk) put(ctx context.Context, e *jobs.Entry, key string, data []byte,
 		var f *fault
 		switch {
 		case err == nil:
-			o.IfMatch = there.Object.ETag
+			options.IfMatch = there.Object.ETag
 		case errors.Is(err, storage.ErrChanged):
-			o.IfMatch = ""
+			options.IfMatch = ""
 		case errors.As(err, &f):
 			return storage.PutResult{}, f
 		default:

@@ -65,7 +65,10 @@ func selfTest(ctx context.Context, c codec.Codec, dev *gpu.Device) error {
 		if dev != nil {
 			devices = append(devices, dev)
 			other := c.Encode(ctx, codec.Run{Device: dev}, codec.Items(m), nil)
-			if len(other) != 1 || other[0].Err != nil || !bytes.Equal(other[0].Data, file.Data) {
+			if len(other) == 1 && other[0].Err != nil {
+				return fmt.Errorf("encode %s on %s: %w", m.Shape, dev.Name(), other[0].Err)
+			}
+			if len(other) != 1 || !bytes.Equal(other[0].Data, file.Data) {
 				return fmt.Errorf("encode %s: device %s gives another file than the CPU", m.Shape, dev.Name())
 			}
 		}

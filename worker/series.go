@@ -51,7 +51,7 @@ func (c *chunk) series(ctx context.Context, o *object, whole bool) error {
 	if err := c.groupSeries(ctx, o); err != nil {
 		return err
 	}
-	if err := c.flights.enter(ctx, o.index); err != nil {
+	if err := c.enter(ctx, o); err != nil {
 		return err
 	}
 	defer c.flights.end(o.index)

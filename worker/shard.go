@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/storage"
@@ -17,6 +18,35 @@ const maxShard = 64 << 20
 
 // commitTime is how long a commit is tried while Redis does not answer.
 const commitTime = time.Minute
+
+// record keeps the one record of an object, and reports it. That of a medical image gets its hashes before anybody sees it;
+// where they cannot be made, the chunk fails.
+func (c *chunk) record(ctx context.Context, o *object) {
+	if o.record.Medical() {
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.w.opts.ObjectTimeout) // what is done is recorded also when ctx has ended
+		err := c.names.Result(late, &o.record)
+		cancel()
+		if err != nil {
+			c.fail(err)
+			return
+		}
+	}
+	o.record.Attempts, o.record.Seconds = o.attempts, o.seconds()
+	for i, d := range o.spent {
+		if d > 0 {
+			c.w.metrics.stage(stageNames[i]).Observe(d.Seconds())
+		}
+	}
+	r := new(jobs.Result) // a copy: the object is not kept
+	*r = o.record
+	c.mu.Lock()
+	c.records[o.index] = r
+	c.counts.Add(r)
+	c.made[r.Key] = r
+	c.done++
+	c.mu.Unlock()
+	c.w.report(c.task.Job, r)
+}
 
 // commit stores the result shard and counts it. Where another worker stored one
 // before, that one is counted.
@@ -86,10 +116,10 @@ func (c *chunk) shard(whole bool) ([]byte, jobs.Shard, error) {
 	head := jobs.Shard{Job: c.task.Job, Chunk: c.task.Index, Worker: c.w.name, Attempt: c.attempt,
 		Seconds: time.Since(c.start).Seconds(), At: time.Now().UTC(), Sums: &jobs.Sums{}}
 	c.mu.Lock()
-	records := make([]*jobs.Result, 0, len(c.records))
+	records := make([]jobs.Result, 0, len(c.records))
 	for i, r := range c.records {
 		if r != nil {
-			records = append(records, r)
+			records = append(records, r.Written())
 			head.Counts.Add(r)
 			head.Sums.Add(r)
 		} else if whole {
@@ -118,12 +148,12 @@ func (c *chunk) readShard(ctx context.Context) (head jobs.Shard, ok bool, err er
 	if err != nil {
 		return head, false, err
 	}
-	head, err = parseShard(got.Data, nil)
+	head, err = parseShard(got.Data, nil, nil)
 	return head, err == nil, err
 }
 
-// parseShard reads a shard: a header line, then records, which fn gets.
-func parseShard(data []byte, fn func(*jobs.Result)) (jobs.Shard, error) {
+// parseShard reads a shard: a header line, then records, which names opens and fn gets. Without fn only the header is read.
+func parseShard(data []byte, names *sitekey.Reader, fn func(*jobs.Result)) (jobs.Shard, error) {
 	var head jobs.Shard
 	n := 0
 	err := storage.DecodeLines(data, func(line json.RawMessage) error {
@@ -140,8 +170,12 @@ func parseShard(data []byte, fn func(*jobs.Result)) (jobs.Shard, error) {
 		if fn == nil {
 			return nil
 		}
+		record, err := names.Line(line)
+		if err != nil {
+			return err
+		}
 		r := new(jobs.Result)
-		if err := json.Unmarshal(line, r); err != nil {
+		if err := json.Unmarshal(record, r); err != nil {
 			return err
 		}
 		fn(r)
@@ -190,15 +224,21 @@ func (c *chunk) readPartial(ctx context.Context) error {
 		return err
 	}
 	byKey := map[string]*jobs.Result{}
-	if _, err := parseShard(got.Data, func(r *jobs.Result) { byKey[r.Key] = r }); err != nil {
+	names := sitekey.NewReader(ctx, c.target)
+	if _, err := parseShard(got.Data, names, func(r *jobs.Result) { byKey[r.Key] = r }); err != nil {
 		c.w.log.Warn("cannot read a partial shard", "job", c.task.Job, "chunk", c.task.Index, "error", err)
 		return nil
 	}
 	for i := range c.entries {
-		if r := byKey[c.entries[i].Key]; r != nil {
-			c.records[i] = r
-			c.done++
+		r := byKey[c.entries[i].Key]
+		if r == nil {
+			continue
 		}
+		if err := c.names.Result(ctx, r); err != nil { // one that an earlier version wrote
+			return err
+		}
+		c.records[i] = r
+		c.done++
 	}
 	c.saved = c.done
 	return nil

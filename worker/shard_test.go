@@ -3,6 +3,7 @@ package worker
 import (
 	"testing"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -22,7 +23,7 @@ func FuzzParseShard(f *testing.F) {
 	f.Add(lines.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		n := 0
-		_, err := parseShard(data, func(r *jobs.Result) {
+		_, err := parseShard(data, sitekey.OfProcess().Reader(), func(r *jobs.Result) {
 			if r == nil {
 				t.Error("a record that is nil")
 			}

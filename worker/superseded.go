@@ -18,7 +18,8 @@ import (
 // object names byte for byte is deleted, where it could be replaced as well, and a list of
 // deletions is written before, so that no record tells of a result that is gone. What must not
 // be replaced stays. Under the key of the source nothing is deleted.
-func (c *chunk) deleteSuperseded(ctx context.Context, e *jobs.Entry, stored string) error {
+func (c *chunk) deleteSuperseded(ctx context.Context, o *object, stored string) error {
+	e := &o.entry
 	if c.choices == nil || len(e.Old) == 0 {
 		return nil
 	}
@@ -28,14 +29,15 @@ func (c *chunk) deleteSuperseded(ctx context.Context, e *jobs.Entry, stored stri
 		if key == stored || key == e.Key {
 			continue
 		}
-		if err := c.deleteSupersededAt(ctx, e, key); err != nil {
+		if err := c.deleteSupersededAt(ctx, o, key); err != nil {
 			return c.writeFault(ctx, err, 0)
 		}
 	}
 	return nil
 }
 
-func (c *chunk) deleteSupersededAt(ctx context.Context, e *jobs.Entry, key string) error {
+func (c *chunk) deleteSupersededAt(ctx context.Context, by *object, key string) error {
+	e := &by.entry
 	o, metadata, err := storage.Stat(ctx, c.target, key)
 	if storage.IsNotExist(err) && !storage.Unreachable(err) {
 		return nil
@@ -63,6 +65,15 @@ func (c *chunk) deleteSupersededAt(ctx context.Context, e *jobs.Entry, key strin
 		return err
 	}
 	deleted := jobs.Deleted{Target: key, TargetSize: old.Size, TargetSHA256: old.SHA256, Key: e.Key, Source: c.spec.Source, Job: old.Job}
+	if by.record.Medical() {
+		names, err := c.names.Key(ctx)
+		if err != nil {
+			return err
+		}
+		if err := names.SealDeleted(&deleted); err != nil {
+			return err
+		}
+	}
 	if _, _, err := storage.Frame(&lines, []jobs.Deleted{deleted}); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/storage"
@@ -44,6 +45,7 @@ type jobContext struct {
 	assets         codec.Assets
 	batches        *batcher // of the device; nil on the CPU
 	sources        *SourceGuard
+	names          *sitekey.Writer // of the target
 }
 
 // keptJobs bounds what is kept of jobs; a worker has chunks of few jobs at a time.
@@ -60,13 +62,21 @@ var errNoJob = errors.New("there is no such job")
 // handle is the queue's handler.
 func (w *Worker) handle(ctx context.Context, t jobs.Task, attempt int) error {
 	log := w.log.With("job", t.Job, "chunk", t.Index)
-	k, err := w.job(ctx, t.Job)
+	watched, d, leave := w.watchdog.watch(ctx, t)
+	defer leave()
+	k, err := w.job(watched, t.Job)
 	if err == nil {
-		err = w.run(ctx, k, t, attempt)
+		err = w.run(watched, k, t, attempt, d)
+	}
+	if cause := context.Cause(watched); err != nil && ctx.Err() == nil && errors.Is(cause, errNoProgress) {
+		// It counts as a failure, so that a job that can never go on is stopped in the end, with this reason.
+		log.Warn("chunk failed and will be tried again", "attempt", attempt, "error", cause)
+		return fmt.Errorf("worker: chunk %s: %w", t.ID(), cause)
 	}
 	var denied *deniedError
 	switch {
 	case err == nil:
+		w.putOffs.done(t)
 		w.trouble.Store(nil)
 		return nil
 	case errors.Is(err, queue.ErrHandBack) || ctx.Err() != nil:
@@ -76,8 +86,7 @@ func (w *Worker) handle(ctx context.Context, t jobs.Task, attempt int) error {
 		log.Debug("chunk put off, its job is blocked")
 		return queue.ErrLater
 	case errors.Is(err, queue.ErrUnreachable):
-		// Not the chunk has failed. As one that has, it would wait for up to a minute, and in the end stop its job.
-		log.Info("chunk put off, the queue does not answer", "error", err)
+		w.unanswered(ctx, t, err)
 		return queue.ErrLater
 	case errors.As(err, &denied):
 		return w.deny(ctx, t, attempt, denied)
@@ -119,7 +128,7 @@ func (w *Worker) readJob(ctx context.Context, id string) (*jobContext, error) {
 // prepare resolves a specification.
 func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *storage.Bucket) (*jobContext, error) {
 	spec.Defaults()
-	k := &jobContext{spec: spec, source: source, target: target}
+	k := &jobContext{spec: spec, source: source, target: target, names: sitekey.NewWriter(target)}
 	resolved, err := codecs.Resolve(w.codecs, spec.Codec, spec.Version, spec.Options)
 	if err != nil {
 		return nil, fmt.Errorf("worker: job %s: %w", spec.ID, err)

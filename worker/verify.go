@@ -30,8 +30,11 @@ type VerifyOptions struct {
 // Verdict is what VerifyTarget found of one object. Problem is empty where all is
 // well.
 type Verdict struct {
-	Key     string `json:"key"`
-	Target  string `json:"target"`
+	Key        string `json:"key,omitempty"`
+	KeyHash    string `json:"key_hash,omitempty"` // of a medical image: see [jobs.Result]
+	Target     string `json:"target,omitempty"`
+	TargetHash string `json:"target_hash,omitempty"`
+
 	Problem string `json:"problem,omitempty"` // missing, size, content, decode, image, replaced, unknown, storage or memory
 	Error   string `json:"error,omitempty"`   // one sentence
 
@@ -150,7 +153,7 @@ func (v *verification) object(ctx context.Context, o *object) (alone bool, err e
 	case o.needsToBeAlone(err):
 		return true, nil
 	}
-	verdict := Verdict{Key: o.claim.Key, Target: o.claim.Target, Job: o.claim.Job, Format: o.claim.SourceFormat, FoundSize: o.found.Size, FoundSHA256: o.found.SHA256}
+	verdict := Verdict{Key: o.claim.Key, KeyHash: o.claim.KeyHash, Target: o.claim.Target, TargetHash: o.claim.TargetHash, Job: o.claim.Job, Format: o.claim.SourceFormat, FoundSize: o.found.Size, FoundSHA256: o.found.SHA256}
 	for _, p := range o.claim.Parts {
 		verdict.Parts = append(verdict.Parts, p.Key)
 	}

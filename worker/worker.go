@@ -74,6 +74,8 @@ type Worker struct {
 	recent   recent
 	states   jobStates // of the other jobs of targets
 	owners   *owners
+	watchdog *watchdog
+	putOffs  putOffs
 }
 
 // fewestObjects is what chunks of a small job have: with a device so many chunks are
@@ -122,6 +124,7 @@ func newWorker(conn *queue.Conn, buckets *storage.Buckets, o Options, device *gp
 		w.others = &otherSpecs{conn: conn, buckets: buckets}
 	}
 	w.runs = newRuns()
+	w.watchdog = newWatchdog(w.patience)
 	w.owners = newOwners(w.codecs, w.states, w.tasks.plans)
 	return w
 }
@@ -197,7 +200,17 @@ func (w *Worker) Run(ctx context.Context) error {
 	reporting, over := context.WithCancel(context.WithoutCancel(ctx)) // also while chunks end
 	var beside sync.WaitGroup
 	beside.Go(func() { w.reportProgress(reporting) })
-	if err = w.watch(ctx); err != nil {
+	serving, stuck := context.WithCancelCause(ctx)
+	defer stuck(nil)
+	beside.Go(func() {
+		if err := w.watchChunks(reporting); err != nil {
+			stuck(err)
+		}
+	})
+	if err = w.watch(serving); err == nil && ctx.Err() == nil {
+		err = context.Cause(serving)
+	}
+	if err != nil {
 		err = fmt.Errorf("worker: %w", err)
 	}
 	w.draining.Store(true)

@@ -119,6 +119,7 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 	traceFlag(cmd.Flags(), &w.trace)
 	c.flags(cmd.Flags())
 	statsFlag(cmd, &stats)
+	p.keysFlag(cmd.Flags())
 	return cmd
 }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler"
-	"github.com/pelmill/pelmill/scheduler/report"
 	"github.com/pelmill/pelmill/storage"
 	"github.com/pelmill/pelmill/worker"
 )
@@ -59,6 +59,7 @@ that holds no such part or resolution is a failure (code 3).
 	d.viewFlags.register(flags)
 	d.filterFlags.patterns(flags)
 	statsFlag(cmd, &d.stats)
+	d.p.keysFlag(cmd.Flags())
 	return cmd
 }
 
@@ -131,11 +132,8 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 	end, _ := d.p.announce("decompress", name, src.URL, dst.URL)
 	defer end()
 	shown := d.p.display(d.stats)
-	shown.texts = "--json has the text"
-	shown.medical = func(r *jobs.Result) bool {
-		before := jobs.Result{Key: strings.TrimSuffix(r.Key, path.Ext(r.Key))} // as compress names what is not DICOM
-		return from[r.Key].medical || report.Medical(&before)
-	}
+	shown.texts = "--show-keys shows the text"
+	names := sitekey.NewReader(ctx, src)
 	var mu sync.Mutex
 	var sum jobs.Counts
 	start := time.Now()
@@ -148,6 +146,12 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 			sum.Add(&r)
 			now := sum
 			mu.Unlock()
+			before := jobs.Result{Key: strings.TrimSuffix(r.Key, path.Ext(r.Key))} // as compress names what is not DICOM
+			if from[r.Key].medical || before.Medical() || r.Medical() {
+				if err := names.Hash(&r); err != nil {
+					sitekey.OfProcess().Reader().Hash(&r) // the key of the records cannot be read; this one needs no reading
+				}
+			}
 			shown.object(r)
 			shown.update(snapshot{state: jobs.StateRunning, counts: now})
 		},
@@ -185,7 +189,7 @@ func origins(ctx context.Context, client *scheduler.Client, target string, all b
 	err := client.Claims(ctx, target, "", func(c jobs.Claim) error {
 		_, newer := found[c.Target]
 		isDICOM := c.Exact == "dicom"
-		medical := isDICOM || report.Medical(&c.Result)
+		medical := isDICOM || c.Result.Medical()
 		switch {
 		case c.Target == "" || newer || c.Owner != nil:
 		case all:

@@ -1,24 +1,23 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/spf13/pflag"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/pelmill/pelmill/internal/plain"
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
-	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/raster"
-	"github.com/pelmill/pelmill/scheduler/report"
-	"github.com/pelmill/pelmill/worker"
 )
 
 // snapshot is where a piece of work stands.
@@ -41,10 +40,9 @@ type snapshot struct {
 // terminal, a line every so often elsewhere, nothing with -q, and events on
 // stdout with --json. It is safe for concurrent use.
 type display struct {
-	p       *program
-	every   time.Duration           // between lines and between events
-	medical func(*jobs.Result) bool // besides [report.Medical]; nil: none
-	texts   string                  // where the texts of errors are that are not shown
+	p     *program
+	every time.Duration // between lines and between events
+	texts string        // where the texts of errors are that are not shown
 
 	mu      sync.Mutex
 	bars    *mpb.Progress // nil without a bar
@@ -63,7 +61,7 @@ const shownFailures = 20
 
 // display starts showing; the caller ends it with close.
 func (p *program) display(every time.Duration) *display {
-	d := &display{p: p, every: every, said: time.Now(), texts: "pelmill report has the text"}
+	d := &display{p: p, every: every, said: time.Now(), texts: "pelmill report --show-keys has the text"}
 	if p.screen != nil && !p.quiet && !p.json {
 		d.bars = mpb.New(mpb.WithOutput(p.screen), mpb.WithRefreshRate(150*time.Millisecond), mpb.WithAutoRefresh())
 		d.bar = d.bars.New(0, mpb.BarStyle().Lbound("[").Filler("=").Tip(">").Padding(" ").Rbound("]"),
@@ -186,18 +184,18 @@ func (d *display) object(r jobs.Result) {
 	switch {
 	case d.p.json:
 		if bad || d.p.verbose {
-			d.p.emit(objectEvent{"object", r})
+			d.p.emit(objectEvent{"object", d.p.shown(r, d.texts)})
 		}
 	case d.p.quiet:
 	case d.p.verbose:
-		d.say(d.p.objectText(d.named(r)))
+		d.say(d.p.objectText(d.p.shown(r, d.texts)))
 	case bad || r.Outcome == jobs.OutcomeUnsupported:
 		d.mu.Lock()
 		d.shown++
 		n := d.shown
 		d.mu.Unlock()
 		if n <= shownFailures {
-			d.say(d.p.objectText(d.named(r)))
+			d.say(d.p.objectText(d.p.shown(r, d.texts)))
 		}
 		if n == shownFailures {
 			d.say("further ones are not shown here; pelmill report --failed lists them, -v shows all")
@@ -205,28 +203,21 @@ func (d *display) object(r jobs.Result) {
 	}
 }
 
-// named is the record as it is shown: of a medical image without names.
-func (d *display) named(r jobs.Result) jobs.Result {
-	if report.Medical(&r) || d.medical != nil && d.medical(&r) {
-		return nameless(r, d.texts)
+// shown is the record as people and programs see it: that of a medical image with hashes in place of its keys, which may
+// name a patient, unless --show-keys is given. where says where a text is that may have a key.
+func (p *program) shown(r jobs.Result, where string) jobs.Result {
+	if p.showKeys {
+		return r
 	}
-	return r
+	if err := sitekey.OfProcess().Reader().Complete(&r); err != nil {
+		panic(err) // it reads nothing
+	}
+	return r.Shown(where)
 }
 
-// nameless is the record with keyed hashes in place of the keys of a medical image, which may name a patient: what a
-// terminal shows while work goes on ends in logs. A text that may have a key gives way to its class and to where it is.
-func nameless(r jobs.Result, where string) jobs.Result {
-	if r.Error != "" && (r.Outcome == jobs.OutcomeFailed || r.Class == class.Key || strings.Contains(r.Error, path.Base(r.Key))) {
-		r.Error = r.Class + "; " + where
-	}
-	if strings.Contains(r.Note, path.Base(r.Key)) {
-		r.Note = ""
-	}
-	r.Key = worker.HashKey(r.Key)
-	if r.Target != "" {
-		r.Target = worker.HashKey(r.Target)
-	}
-	return r
+// keysFlag lets a verb show keys of medical images.
+func (p *program) keysFlag(fs *pflag.FlagSet) {
+	fs.BoolVar(&p.showKeys, "show-keys", false, "show keys of DICOM and NIfTI objects, which may name patients, in place of their hashes")
 }
 
 // say prints a line above the bar.
@@ -257,12 +248,12 @@ func (d *display) close() {
 
 // objectText says what became of an object.
 func (p *program) objectText(r jobs.Result) string {
-	key := p.name(r.Key)
+	key, target := p.name(cmp.Or(r.Key, r.KeyHash)), p.name(cmp.Or(r.Target, r.TargetHash))
 	switch {
 	case r.Error != "":
 		return fmt.Sprintf("%s: %s: %s", r.Outcome, key, r.Error)
 	case r.Outcome == jobs.OutcomeCompressed:
-		s := fmt.Sprintf("%s: %s -> %s: %s to %s", r.Outcome, key, p.name(r.Target), bytesText(r.Size), bytesText(r.TargetSize))
+		s := fmt.Sprintf("%s: %s -> %s: %s to %s", r.Outcome, key, target, bytesText(r.Size), bytesText(r.TargetSize))
 		switch {
 		case r.PSNR == raster.Identical:
 			s += ", identical"

@@ -81,6 +81,7 @@ type program struct {
 	prices     *jobs.Prices // of --prices; nil: none
 	verbose    bool
 	strict     bool // of verbs that have --strict
+	showKeys   bool // of verbs that have --show-keys
 
 	printing sync.Mutex // one line of stdout at a time
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
+	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler"
 	"github.com/pelmill/pelmill/scheduler/intake/instances"
 	"github.com/pelmill/pelmill/storage"
@@ -52,6 +55,7 @@ Results that were deleted before need no source; where nothing is left to find, 
 	fs.BoolVar(&o.doDelete, "delete", false, "delete them")
 	fs.BoolVarP(&o.yes, "yes", "y", false, "with --delete: do not ask")
 	o.allow.sources(fs)
+	p.keysFlag(fs)
 	return cmd
 }
 
@@ -92,7 +96,9 @@ func (p *program) findOrphans(ctx context.Context, dst string, o *orphanFlags) e
 		_, err := guard.InSource(ctx, key)
 		return err
 	}
-	opts.Found, opts.Left = p.showOrphan, p.showOrphan
+	names := sitekey.NewReader(ctx, b)
+	show := func(o scheduler.Orphan) error { return p.showOrphan(o, names) }
+	opts.Found, opts.Left = show, show
 	if o.doDelete {
 		opts.Delete = func(sum scheduler.Orphans) (bool, error) { return o.yes || p.confirmed(ctx, sum, target), nil }
 	}
@@ -103,24 +109,48 @@ func (p *program) findOrphans(ctx context.Context, dst string, o *orphanFlags) e
 
 // orphanEvent is a result whose source is gone, as --json prints it.
 type orphanEvent struct {
-	Type   string `json:"type"` // "orphan"
-	Target string `json:"target"`
-	Key    string `json:"key"`    // of the source
+	Type string `json:"type"` // "orphan"
+	named
 	Source string `json:"source"` // bucket
 	Job    string `json:"job"`
 	Size   int64  `json:"size"`
 	Left   string `json:"left,omitempty"` // why it is not deleted
 }
 
-func (p *program) showOrphan(o scheduler.Orphan) error {
+// named is an object with its result: of a medical image by hashes.
+type named struct {
+	Target     string `json:"target,omitempty"`
+	TargetHash string `json:"target_hash,omitempty"`
+	Key        string `json:"key,omitempty"` // of the source
+	KeyHash    string `json:"key_hash,omitempty"`
+}
+
+// nameObject gives the names of an object as they are shown, and a text about it.
+func (p *program) nameObject(d *jobs.Deleted, text string, names *sitekey.Reader) (named, string, error) {
+	r := jobs.Result{Key: d.Key, Target: d.Target, Outcome: jobs.OutcomeRejected, Class: "it cannot be shown", Error: text}
+	if d.KeyHash != "" {
+		if err := names.Hash(&r); err != nil {
+			return named{}, "", err
+		}
+	}
+	r = p.shown(r, "--show-keys shows why")
+	return named{r.Target, r.TargetHash, r.Key, r.KeyHash}, r.Error, nil
+}
+
+func (p *program) showOrphan(o scheduler.Orphan, names *sitekey.Reader) error {
+	n, left, err := p.nameObject(&o.Deleted, o.Left, names)
+	if err != nil {
+		return err
+	}
+	target, key := p.name(cmp.Or(n.Target, n.TargetHash)), p.name(cmp.Or(n.Key, n.KeyHash))
 	switch {
 	case p.json:
-		return p.emit(orphanEvent{"orphan", o.Target, o.Key, o.Source, o.Job, o.TargetSize, o.Left})
+		return p.emit(orphanEvent{"orphan", n, o.Source, o.Job, o.TargetSize, left})
 	case p.quiet:
 	case o.Left != "":
-		fmt.Fprintf(p.stdout, "left: %s: %s\n", p.name(o.Target), o.Left)
+		fmt.Fprintf(p.stdout, "left: %s: %s\n", target, left)
 	default:
-		fmt.Fprintf(p.stdout, "orphan: %s, %s, of %s\n", p.name(o.Target), bytesText(o.TargetSize), p.name(o.Key))
+		fmt.Fprintf(p.stdout, "orphan: %s, %s, of %s\n", target, bytesText(o.TargetSize), key)
 	}
 	return nil
 }

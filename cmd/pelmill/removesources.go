@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/scheduler"
 	"github.com/pelmill/pelmill/scheduler/intake/instances"
 	"github.com/pelmill/pelmill/storage"
@@ -61,6 +63,7 @@ Sources are opened in the store of DST, and where --source and --allow say.`,
 	fs.IntVar(&o.encoders, "encoders", 0, "pictures decoded at once; 0 is one a core")
 	o.allow.sources(fs)
 	memoryFlags(fs, &o.memory, &o.timeout)
+	p.keysFlag(fs)
 	return cmd
 }
 
@@ -69,7 +72,7 @@ func (p *program) proveSources(ctx context.Context, dst string, o *removeFlags) 
 	if err != nil {
 		return &exit{exitUsage, err}
 	}
-	opts := &scheduler.RemoveOptions{Evidence: scheduler.Evidence(o.evidence), Found: p.showSource}
+	opts := &scheduler.RemoveOptions{Evidence: scheduler.Evidence(o.evidence)}
 	if o.source != "" {
 		if opts.Source, err = storage.Canonical(o.source); err != nil {
 			return &exit{exitUsage, err}
@@ -92,6 +95,12 @@ func (p *program) proveSources(ctx context.Context, dst string, o *removeFlags) 
 	if err := o.allow.onlyNamed(buckets, target, opts.Source); err != nil {
 		return err
 	}
+	b, err := buckets.Open(ctx, target)
+	if err != nil {
+		return err
+	}
+	names := sitekey.NewReader(ctx, b)
+	opts.Found = func(o scheduler.SourceObject) error { return p.showSource(o, names) }
 	opts.Keep = func(key string) string {
 		if _, received := instances.Series(key); received {
 			return "pelmill intake has received it: pelmill originals removes it"
@@ -125,27 +134,31 @@ func (p *program) proveSources(ctx context.Context, dst string, o *removeFlags) 
 
 // sourceEvent is a source with a result, as --json prints it.
 type sourceEvent struct {
-	Type    string `json:"type"` // "source"
-	Key     string `json:"key"`
+	Type string `json:"type"` // "source"
+	named
 	Source  string `json:"source"` // bucket
-	Target  string `json:"target"`
 	Job     string `json:"job"`
 	Size    int64  `json:"size"`
 	Left    string `json:"left,omitempty"` // why it stays
 	Removed bool   `json:"removed"`
 }
 
-func (p *program) showSource(o scheduler.SourceObject) error {
+func (p *program) showSource(o scheduler.SourceObject, names *sitekey.Reader) error {
+	n, left, err := p.nameObject(&o.Deleted, o.Left, names)
+	if err != nil {
+		return err
+	}
+	key := p.name(cmp.Or(n.Key, n.KeyHash))
 	switch {
 	case p.json:
-		return p.emit(sourceEvent{"source", o.Key, o.Source, o.Target, o.Job, o.Size, o.Left, o.Removed})
+		return p.emit(sourceEvent{"source", n, o.Source, o.Job, o.Size, left, o.Removed})
 	case p.quiet:
 	case o.Left != "":
-		fmt.Fprintf(p.stdout, "left: %s: %s\n", p.name(o.Key), o.Left)
+		fmt.Fprintf(p.stdout, "left: %s: %s\n", key, left)
 	case o.Removed:
-		fmt.Fprintf(p.stdout, "removed: %s, %s\n", p.name(o.Key), bytesText(o.Size))
+		fmt.Fprintf(p.stdout, "removed: %s, %s\n", key, bytesText(o.Size))
 	default:
-		fmt.Fprintf(p.stdout, "proved: %s, %s\n", p.name(o.Key), bytesText(o.Size))
+		fmt.Fprintf(p.stdout, "proved: %s, %s\n", key, bytesText(o.Size))
 	}
 	return nil
 }

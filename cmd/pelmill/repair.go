@@ -71,7 +71,7 @@ func (v *verification) repairAll(ctx context.Context, c *checking, damaged []job
 		if reason := why[d.Key]; reason != "" {
 			text = "not made anew, " + reason
 		}
-		v.show(shown, worker.Verdict{Key: d.Key, Format: d.Format, Target: d.Target, Problem: d.Problem, Error: text, Job: d.Job})
+		v.show(shown, worker.Verdict{Key: d.Key, KeyHash: d.KeyHash, Format: d.Format, Target: d.Target, Problem: d.Problem, Error: text, Job: d.Job})
 	}
 	return left, nil
 }

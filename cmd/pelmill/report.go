@@ -25,7 +25,8 @@ func (p *program) report() *cobra.Command {
 outcomes: compressed, kept, unsupported, rejected, failed; of kept, unsupported and rejected
 ones also those that the job skipped because an earlier one had found that. --failed lists the
 objects that failed or were rejected, --all every object of the job; with --json these are the
-full records.
+full records. Keys of DICOM and NIfTI objects, which may name patients, are hashed; --show-keys
+shows them.
 
 Beside the report lies report.html for people: the verdict, saving by folder and type, how
 ratio, PSNR and SSIM are distributed, throughput over time, stages, devices, the worst and the
@@ -34,6 +35,9 @@ no other. --html makes it anew, also of jobs that have none. Names of DICOM and 
 hashed in it, with --hash-keys all names.`,
 		func(cmd *cobra.Command, c *cluster, r ref) error {
 			ctx := cmd.Context()
+			if p.showKeys && c.server.url != "" {
+				return usagef("--show-keys needs the target: the server of --server does not give keys of DICOM and NIfTI objects away")
+			}
 			wanted, err := wantedOutcomes(outcomes, failed, all)
 			if err != nil {
 				return err
@@ -63,9 +67,9 @@ hashed in it, with --hash-keys all names.`,
 					return nil
 				}
 				if p.json {
-					return p.emit(objectEvent{"object", o})
+					return p.emit(objectEvent{"object", p.shown(o, "--show-keys shows the text")})
 				}
-				_, err := fmt.Fprintln(p.stdout, plain.Line(p.objectText(o)))
+				_, err := fmt.Fprintln(p.stdout, plain.Line(p.objectText(p.shown(o, "--show-keys shows the text"))))
 				return err
 			}
 			if err := c.jobs.Results(ctx, r.target, r.id, show); err != nil || len(outcomes) == 0 {
@@ -74,6 +78,7 @@ hashed in it, with --hash-keys all names.`,
 			return c.jobs.Known(ctx, r.target, r.id, show)
 		})
 	cmd.Flags().StringSliceVar(&outcomes, "outcome", nil, "list the objects with these `OUTCOMES`, separated by commas")
+	p.keysFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&failed, "failed", false, "list the objects that failed or were rejected")
 	cmd.Flags().BoolVar(&all, "all", false, "list every object")
 	cmd.Flags().StringVar(&html, "html", "", "write the report for people to the new `FILE`")
@@ -104,6 +109,10 @@ func wantedOutcomes(names []string, failed, all bool) (wanted []jobs.Outcome, er
 func (p *program) reportEnd(ctx context.Context, c *cluster, r ref, s scheduler.Status) error {
 	report, err := c.jobs.Report(ctx, r.target, r.id)
 	if err != nil {
+		// The state is written before the report.
+		if s.State.Reason != "" && s.State.Limit {
+			return &exit{exitLimit, fmt.Errorf("job %s stopped: %s", r.id, s.State.Reason)}
+		}
 		if s.State.Reason != "" {
 			return fmt.Errorf("job %s %s: %s", r.id, s.State.State, strings.TrimSuffix(s.State.Reason, "."))
 		}

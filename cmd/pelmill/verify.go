@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +12,9 @@ import (
 
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/internal/plain"
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler"
-	"github.com/pelmill/pelmill/scheduler/report"
 	"github.com/pelmill/pelmill/storage"
 	"github.com/pelmill/pelmill/worker"
 )
@@ -49,6 +50,7 @@ with the list of the last verification, with --redis on a cluster.`,
 	memoryFlags(flags, &v.memory, &v.timeout)
 	traceFlag(flags, &v.trace)
 	statsFlag(cmd, &v.stats)
+	v.p.keysFlag(flags)
 	return cmd
 }
 
@@ -64,6 +66,7 @@ type verification struct {
 	trace    string
 	repair   bool
 	allow    allowFlag // sources, for repair
+	names    *sitekey.Reader
 }
 
 // verdictEvent is what --json prints of a result.
@@ -108,6 +111,7 @@ func (v *verification) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	v.names = sitekey.NewReader(ctx, target)
 	only := ""
 	if len(args) == 2 {
 		only = args[1]
@@ -187,7 +191,7 @@ func (c *checking) run(ctx context.Context, keys map[string]bool) (worker.Verify
 			sum.Objects++
 			if o.Problem != "" {
 				sum.Failed++
-				damaged = append(damaged, jobs.Damage{Key: o.Key, Format: o.Format, Job: o.Job, Target: o.Target, Problem: o.Problem, Error: o.Error,
+				damaged = append(damaged, jobs.Damage{Key: o.Key, KeyHash: o.KeyHash, Format: o.Format, Job: o.Job, Target: o.Target, Problem: o.Problem, Error: o.Error,
 					Size: o.FoundSize, SHA256: o.FoundSHA256, Parts: o.Parts})
 			}
 			now := sum
@@ -209,18 +213,24 @@ func (c *checking) run(ctx context.Context, keys map[string]bool) (worker.Verify
 // show shows one result: a bad one, and with -v every one.
 func (v *verification) show(d *display, o worker.Verdict) {
 	r := jobs.Result{Key: o.Key, Target: o.Target, SourceFormat: o.Format, Outcome: jobs.OutcomeFailed, Class: o.Problem, Error: o.Error}
-	if report.Medical(&r) {
-		r = nameless(r, jobs.Damaged+" in the target has the text")
+	if o.KeyHash != "" || r.Medical() {
+		if err := v.names.Hash(&r); err != nil {
+			sitekey.OfProcess().Reader().Hash(&r) // the key of the records cannot be read; this one needs no reading
+		}
+		if r = v.p.shown(r, "--show-keys shows the text"); !v.p.showKeys {
+			o.Key, o.KeyHash, o.Target, o.TargetHash, o.Error = "", r.KeyHash, "", r.TargetHash, r.Error
+		}
 	}
+	target := v.p.name(cmp.Or(r.Target, r.TargetHash))
 	switch {
 	case o.Problem == "" && !v.p.verbose:
 	case v.p.json:
 		v.p.emit(verdictEvent{"object", o})
 	case v.p.quiet:
 	case o.Problem == "":
-		d.say("good: " + v.p.name(r.Target))
+		d.say("good: " + target)
 	default:
-		d.say(fmt.Sprintf("%s: %s: %s", o.Problem, v.p.name(r.Target), r.Error))
+		d.say(fmt.Sprintf("%s: %s: %s", o.Problem, target, r.Error))
 	}
 }
 

@@ -24,6 +24,7 @@ be done for a minute because the target, Redis or a temporary folder takes no mo
 			return p.follow(cmd.Context(), c, r, stats)
 		})
 	statsFlag(cmd, &stats)
+	p.keysFlag(cmd.Flags())
 	return cmd
 }
 

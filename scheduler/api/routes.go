@@ -63,7 +63,7 @@ type failuresIn struct {
 // PageParams choose records.
 type PageParams struct {
 	Class  string `query:"class" maxLength:"64" doc:"With this class of error"`
-	Prefix string `query:"prefix" maxLength:"1024" doc:"Of the key"`
+	Prefix string `query:"prefix" maxLength:"1024" doc:"Of the key; of a DICOM or NIfTI object the whole key"`
 	Cursor string `query:"cursor" maxLength:"8192" pattern:"^[A-Za-z0-9_-]*$" doc:"next_cursor of the page before"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Most results of the page"`
 }
@@ -121,11 +121,11 @@ func (a *API) readRoutes(h huma.API) {
 			}
 			q := in.query(outcomes...)
 			q.Known = in.Known
-			return answerWith(a.Results(ctx, in.ID, q))
+			return answerWith(nameless(a.Results(ctx, in.ID, q)))
 		})
 	huma.Register(h, operation("list-failures", http.MethodGet, "/v1/jobs/{id}/failures", "The records of objects that failed or were rejected", notFound),
 		func(ctx context.Context, in *failuresIn) (*of[ResultPage], error) {
-			return answerWith(a.Results(ctx, in.ID, in.query(jobs.OutcomeFailed, jobs.OutcomeRejected)))
+			return answerWith(nameless(a.Results(ctx, in.ID, in.query(jobs.OutcomeFailed, jobs.OutcomeRejected))))
 		})
 	type nothing struct{}
 	huma.Register(h, operation("list-workers", http.MethodGet, "/v1/workers", "The workers of the cluster"),

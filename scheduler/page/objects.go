@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -42,8 +43,8 @@ func (p *page) present(id string, r jobs.Result) object {
 	if r.Size > 0 && r.TargetSize > 0 {
 		o.Saving = 1 - float64(r.TargetSize)/float64(r.Size)
 	}
-	if p.opts.HashKeys || report.Medical(&r) {
-		o.Name, o.Text = report.Hashed(r.Key), class.Meaning(r.Class)
+	if p.opts.HashKeys || r.Medical() {
+		o.Name, o.Text = cmp.Or(r.KeyHash, report.Hashed(r.Key)), class.Meaning(r.Class)
 		return o
 	}
 	o.Link = "/jobs/" + id + "/object?" + url.Values{"key": {r.Key}}.Encode()

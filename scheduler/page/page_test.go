@@ -44,7 +44,7 @@ func TestViews(t *testing.T) {
 	r.want(200, "/jobs/"+id, nil, "Every object was attempted", "Outcomes", "malformed", "the source is damaged", "Retry these", "Retry all failures", `name="class" value="malformed"`, "pelmill submit file:", "Report", `data-live`)
 	r.want(200, "/workers", nil, "working", "cpu")
 	r.want(200, "/new", nil, "Allowed places", "webp (lossless)", `name="token" value="page-`)
-	_, body := r.want(200, "/jobs/"+id+"/objects", nil, "a/one.png", "&lt;b&gt;", "sha256:")
+	_, body := r.want(200, "/jobs/"+id+"/objects", nil, "a/one.png", "&lt;b&gt;", "hmac:")
 	if strings.Contains(body, "patient") || strings.Contains(body, "<b>") {
 		t.Errorf("the list of objects has what it must not: %s", body)
 	}

@@ -9,7 +9,7 @@ import (
 
 // object is what lists show of an object.
 type object struct {
-	key          string
+	key, hash    string
 	size, target int64 // bytes of source and result
 	psnr, ssim   float64
 	seconds      float64 // of all stages
@@ -51,8 +51,8 @@ type reason struct {
 
 // failed is an object that was not compressed.
 type failed struct {
-	key, text string
-	attempts  int
+	key, hash, text string
+	attempts        int
 }
 
 // bad reports whether such objects are failures, which are listed one by one.
@@ -79,7 +79,7 @@ func (p *Page) reason(r *jobs.Result) {
 	v.objects++
 	v.bytes += max(r.Size, 0)
 	if key.bad() && len(v.first) < failures {
-		v.first = append(v.first, failed{r.Key, cut(r.Error), r.Attempts})
+		v.first = append(v.first, failed{r.Key, r.KeyHash, cut(r.Error), r.Attempts})
 	}
 }
 

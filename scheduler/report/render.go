@@ -84,15 +84,15 @@ type row struct{ Name, Value string }
 // widest is how many characters of a name or a value are shown.
 const widest = 120
 
-// name renders a key.
-func (v *view) name(key string) string {
+// name renders a key. hash is that of the key of a medical image.
+func (v *view) name(key, hash string) string {
 	if v.hashed {
-		return Hashed(key)
+		return cmp.Or(hash, Hashed(key))
 	}
 	return plain.Shorten(plain.Name(key), widest)
 }
 
-// Hashed is what stands for a key that may name a patient.
+// Hashed is what stands for a key where keys are hashed that name no patient.
 func Hashed(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return "sha256:" + hex.EncodeToString(sum[:8])
@@ -228,7 +228,7 @@ func (v *view) groups() {
 	}
 	if !v.hashed {
 		for _, g := range at.top {
-			v.Folders = append(v.Folders, groupView(v.name(g.name), &g))
+			v.Folders = append(v.Folders, groupView(v.name(g.name, ""), &g))
 		}
 		if n := at.count - int64(len(at.top)); n > 0 {
 			v.Folders = append(v.Folders, groupView(quantity.Plural(n, "more folder"), &at.rest))
@@ -352,7 +352,7 @@ func (v *view) rankings() {
 		}
 		r := rankingView{Title: k.title, Lossy: lossy}
 		for _, o := range k.list {
-			row := rankingRow{Key: v.name(o.key), In: quantity.Bytes(o.size), Out: "–", Saving: "–", PSNR: "–", SSIM: "–", Seconds: quantity.Seconds(o.seconds)}
+			row := rankingRow{Key: v.name(o.key, o.hash), In: quantity.Bytes(o.size), Out: "–", Saving: "–", PSNR: "–", SSIM: "–", Seconds: quantity.Seconds(o.seconds)}
 			if o.target > 0 && o.size > 0 {
 				row.Out, row.Saving = quantity.Bytes(o.target), quantity.Percent(o.saving())
 			}
@@ -395,7 +395,7 @@ func (v *view) reasons() {
 				continue
 			}
 			f := r.first[i]
-			row := failureRow{v.name(f.key), plain.Shorten(plain.Name(r.class), 30), plain.Shorten(plain.Line(f.text), 2*widest), quantity.Count(int64(f.attempts))}
+			row := failureRow{v.name(f.key, f.hash), plain.Shorten(plain.Name(r.class), 30), plain.Shorten(plain.Line(f.text), 2*widest), quantity.Count(int64(f.attempts))}
 			if v.hashed {
 				row.Text = class.Meaning(r.class) // the text may have the key
 			}

@@ -19,10 +19,6 @@
 package report
 
 import (
-	"path"
-	"slices"
-	"strings"
-
 	"github.com/pelmill/pelmill/jobs"
 )
 
@@ -80,7 +76,7 @@ func New() *Page {
 // exact then.
 func (p *Page) Record(r *jobs.Result) {
 	p.records++
-	if Medical(r) {
+	if r.Medical() {
 		p.medical = true
 	}
 	for i := range p.folders {
@@ -99,7 +95,7 @@ func (p *Page) Record(r *jobs.Result) {
 		within(p.devices, r.Device).add(r)
 	}
 	p.reason(r)
-	o := object{key: r.Key, size: r.Size, target: r.TargetSize, psnr: r.PSNR, ssim: r.SSIM, seconds: seconds}
+	o := object{key: r.Key, hash: r.KeyHash, size: r.Size, target: r.TargetSize, psnr: r.PSNR, ssim: r.SSIM, seconds: seconds}
 	p.largest.add(&o)
 	if seconds > 0 {
 		p.slowest.add(&o)
@@ -134,14 +130,6 @@ func (p *Page) compressed(r *jobs.Result, o *object) {
 			p.lowest.add(o)
 		}
 	}
-}
-
-// Medical reports whether the key of a source may name a patient: it was read as DICOM or
-// NIfTI, or its name says so.
-func Medical(r *jobs.Result) bool {
-	format, key := strings.ToLower(r.SourceFormat), strings.TrimSuffix(strings.ToLower(r.Key), ".gz")
-	return strings.HasPrefix(format, "dicom") || strings.HasPrefix(format, "nifti") ||
-		slices.Contains([]string{".dcm", ".dicom", ".nii", ".hdr"}, path.Ext(key)) || strings.HasSuffix(key, "dicomdir")
 }
 
 // file is one of the job's files, by which somebody else can see that none was changed.

@@ -195,7 +195,7 @@ func (s *Store) note(from Sender, rec Receipt, h header, st *staged, why error) 
 		kind, text string
 	}{{&line.Instance, "instance", h.instance}, {&line.Series, "series", h.series}, {&line.Study, "study", h.study}} {
 		if u.text != "" {
-			*u.to = s.hash.of(u.kind, u.text)
+			*u.to = s.hash.Hash(u.kind, u.text)
 		}
 	}
 	return s.audit.add(line)
@@ -210,4 +210,4 @@ func (s *Store) refused(from Sender, rec Receipt, h header, st *staged, why erro
 func (s *Store) Note(line Line) error { return s.audit.add(line) }
 
 // Hash is the keyed hash of a text of some kind, for the audit trail and for logs.
-func (s *Store) Hash(kind, text string) string { return s.hash.of(kind, text) }
+func (s *Store) Hash(kind, text string) string { return s.hash.Hash(kind, text) }

@@ -60,7 +60,7 @@ func (s *Store) Examine(ctx context.Context) (c Condition, err error) {
 
 // writable creates, reads and deletes an object of the spool.
 func (s *Store) writable(ctx context.Context) error {
-	key, text := root+"tmp/spool-"+s.hash.of("probe", s.staging), "pelmill doctor"
+	key, text := root+"tmp/spool-"+s.hash.Hash("probe", s.staging), "pelmill doctor"
 	_, err := storage.Put(ctx, s.spool, key, []byte(text), nil)
 	if err == nil {
 		var got storage.GetResult

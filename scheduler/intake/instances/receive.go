@@ -68,7 +68,7 @@ func (s *Store) receive(ctx context.Context, from Sender, r io.Reader, expect Ex
 		rec.Outcome = Refused
 		return rec, fmt.Errorf("instances: %w", err)
 	}
-	n := name{s.hash.of("instance", h.instance), s.hash.of("series", h.series), hex.EncodeToString(data.Sum(nil))[:hashDigits]}
+	n := name{s.hash.Hash("instance", h.instance), s.hash.Hash("series", h.series), hex.EncodeToString(data.Sum(nil))[:hashDigits]}
 	defer s.lock(n.uid)()
 	if kept, err = s.keep(ctx, st, n, &rec); err == nil {
 		err = s.note(from, rec, h, st, nil)
@@ -222,7 +222,7 @@ func (e *Expect) check(h *header) error {
 
 // Committed reports whether an instance of a UID is stored, with its bytes, and of which SOP Class.
 func (s *Store) Committed(ctx context.Context, instance string) (class string, ok bool, err error) {
-	uid := s.hash.of("instance", instance)
+	uid := s.hash.Hash("instance", instance)
 	defer s.lock(uid)()
 	versions, err := s.versions(ctx, uid)
 	if err != nil {

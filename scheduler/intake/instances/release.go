@@ -93,7 +93,7 @@ func (s *Store) original(ctx context.Context, h Held) (there bool, err error) {
 	var found string
 	err = storage.Walk(ctx, s.spool, nil, func(p storage.Page) error {
 		for _, o := range p.Objects {
-			if o.Size == h.Bytes && s.hash.of("key", o.Key) == h.Object {
+			if o.Size == h.Bytes && s.hash.Hash("key", o.Key) == h.Object {
 				found = o.Key
 			}
 		}

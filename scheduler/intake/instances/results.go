@@ -39,7 +39,7 @@ func (s *Store) nameObject(line *Line, key string) {
 		line.Object, line.Instance, line.Series = key, n.uid, n.series
 		return
 	}
-	line.Object = s.hash.of("key", key)
+	line.Object = s.hash.Hash("key", key)
 }
 
 // isolates gives the reason for which the source of a result belongs into quarantine; empty: it does not.
@@ -55,7 +55,7 @@ func isolates(r *jobs.Result) Reason {
 
 // isolateObject copies an object of the source into quarantine.
 func (s *Store) isolateObject(ctx context.Context, job string, reason Reason, r *jobs.Result) error {
-	name := s.hash.of("key", r.Key)
+	name := s.hash.Hash("key", r.Key)
 	if _, ok := Series(r.Key); ok {
 		name = path.Base(r.Key)
 	}
@@ -71,5 +71,5 @@ func (s *Store) isolateObject(ctx context.Context, job string, reason Reason, r 
 	}
 	s.budget.settle(0, put.Size)
 	s.metrics.quarantined.WithLabelValues(string(reason)).Inc()
-	return s.record(ctx, key, Isolated{Time: now(), Reason: reason, Bytes: put.Size, SHA256: hexOf(put.SHA256), Object: s.hash.of("key", r.Key), Job: job})
+	return s.record(ctx, key, Isolated{Time: now(), Reason: reason, Bytes: put.Size, SHA256: hexOf(put.SHA256), Object: s.hash.Hash("key", r.Key), Job: job})
 }

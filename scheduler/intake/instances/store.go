@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -45,7 +46,7 @@ var ErrNone = errors.New("instances: nothing that receives instances or has --au
 type Store struct {
 	spool, target *storage.Bucket
 	opts          Options
-	hash          hasher
+	hash          *sitekey.Key
 	budget        budget
 	audit         *audit
 	metrics       *metrics
@@ -72,7 +73,7 @@ func Open(ctx context.Context, spool, target *storage.Bucket, opts *Options) (*S
 	s.metrics = newMetrics(s)
 	s.budget = budget{most: s.opts.Budget, floor: s.opts.Floor, free: s.opts.Free}
 	var err error
-	if s.hash, err = openHasher(ctx, target, !s.opts.Existing); err != nil {
+	if s.hash, err = openSiteKey(ctx, target, !s.opts.Existing); err != nil {
 		return nil, err
 	}
 	if err := s.Count(ctx); err != nil {
