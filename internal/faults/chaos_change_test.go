@@ -27,7 +27,8 @@ const (
 func changesOn(t *testing.T, gw *services.Store, size int, l *ledger) {
 	rng := seed.Rand(t)
 	calls := 0
-	t.Run("none", func(t *testing.T) { calls = changing(t, gw, -1, 0, rng.Uint64(), l) })
+	w := drawWork(t, rng, l)
+	t.Run("none", func(t *testing.T) { calls = changing(t, gw, w, -1, 0, rng.Uint64(), l) })
 	if t.Failed() || calls == 0 {
 		return
 	}
@@ -38,18 +39,18 @@ func changesOn(t *testing.T, gw *services.Store, size int, l *ledger) {
 			at = i*calls/size + rng.IntN(calls/size)
 		}
 		images := rng.Uint64()
-		t.Run(fmt.Sprint(i), func(t *testing.T) { changing(t, gw, at, way, images, l) })
+		t.Run(fmt.Sprint(i), func(t *testing.T) { changing(t, gw, w, at, way, images, l) })
 	}
 }
 
 // changing compresses three images of which the second changes before request number at. Whatever is recorded must be true of
 // the version that it names, and one more run must bring the target to what the source is by then.
-func changing(t *testing.T, gw *services.Store, at, way int, images uint64, l *ledger) (calls int) {
-	tr := inBuckets(t, gw, faults.Images(images, 3, 40))
+func changing(t *testing.T, gw *services.Store, w work, at, way int, images uint64, l *ledger) (calls int) {
+	tr := w.of(inBuckets(t, gw, w.sources(images, 3, 40)))
 	l.add(countImages, 3)
 	s := &tr.sources[1]
 	old := *s
-	now := faults.Image(images+1, s.Key, 44, 36)
+	now := w.version(images+1, s.Key, 48)
 	var n atomic.Int64
 	tr.proxy.Before(func(faults.Call) {
 		i := int(n.Add(1)) - 1

@@ -108,7 +108,8 @@ const (
 // a job runs.
 func kills(t *testing.T, size int, l *ledger) {
 	rng := seed.Rand(t)
-	tr := anywhere(t, rng, l, faults.Images(rng.Uint64(), 22*size, 64))
+	w := drawWork(t, rng, l)
+	tr := w.of(anywhere(t, rng, l, w.sources(rng.Uint64(), 22*size, 64)))
 	var redis []string
 	if rng.IntN(2) == 0 {
 		redis = []string{"--appendonly", "yes"}
@@ -151,7 +152,8 @@ func kills(t *testing.T, size int, l *ledger) {
 // killedRuns kills compress without --redis again and again; all runs together are one job.
 func killedRuns(t *testing.T, size int, l *ledger) {
 	rng := seed.Rand(t)
-	tr := anywhere(t, rng, l, faults.Images(rng.Uint64(), 20*size, 64))
+	w := drawWork(t, rng, l)
+	tr := w.of(anywhere(t, rng, l, w.sources(rng.Uint64(), 20*size, 64)))
 	tr.extra = []string{"--chunk-objects", "10"}
 	for i := range size {
 		p := tr.pelmill("compress", append(tr.flags("compress"), long...)...)
@@ -167,11 +169,12 @@ func killedRuns(t *testing.T, size int, l *ledger) {
 			if code := p.Wait(t, limit); code != 0 {
 				t.Errorf("run %d ended by itself with code %d, want 0", i, code)
 			}
-			break
+			tr.check(tr.job())
+			return
 		}
 		l.fault("SIGKILL compress, run %d", i)
 		p.Kill()
-		faults.Whole(t, tr.to, vq(t))
+		tr.whole()
 	}
 	if code := tr.pelmill("compress", append(tr.flags("compress"), rest...)...).Wait(t, limit); code != 0 {
 		t.Errorf("last run: exit code %d, want 0", code)

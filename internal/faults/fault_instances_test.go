@@ -34,6 +34,8 @@ func TestInstancesSayNothing(t *testing.T) {
 	s := &secrets{t: t, marks: map[string]string{"UIDs": "3680043.10.999.7"}, found: map[string]bool{}}
 	patient := faults.Patient{Name: s.mark("a name")[:20], ID: s.mark("a number")[:20], Accession: s.mark("an accession number")[:16]}
 	s.marks["a name"], s.marks["a number"], s.marks["an accession number"] = patient.Name, patient.ID, patient.Accession
+	folder, file := s.mark("a folder"), s.mark("a file")
+	s.lists = true
 	r, h := services.Redis(t), newHook(t)
 	source, target, grouped := t.TempDir(), t.TempDir(), t.TempDir()
 	for i := range 12 {
@@ -48,7 +50,10 @@ func TestInstancesSayNothing(t *testing.T) {
 		case 11: // another value representation, and no end
 			data = bytes.Replace(data, []byte("PN"), []byte("SQ"), 1)
 		}
-		name := filepath.Join(source, fmt.Sprintf("series-%d", i/8), fmt.Sprintf("%02d.dcm", i))
+		name := filepath.Join(source, fmt.Sprintf("%s-%d", folder, i/8), fmt.Sprintf("%s-%02d", file, i))
+		if i%3 != 0 { // others are known by their content
+			name += ".dcm"
+		}
 		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +79,11 @@ func TestInstancesSayNothing(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), pelmill, args...)
 		cmd.Env = env
 		out, _ := cmd.CombinedOutput()
-		s.search("pelmill "+strings.Join(args, " "), out)
+		said := out
+		for _, arg := range args { // a verb may repeat what it was given
+			said = bytes.ReplaceAll(said, []byte(arg), nil)
+		}
+		s.search("pelmill "+strings.Join(args, " "), said)
 		return string(out)
 	}
 	submit := func(to string, more ...string) string {
@@ -91,20 +100,23 @@ func TestInstancesSayNothing(t *testing.T) {
 	series := submit(grouped, "--group", "series", "-o", "container=jp3d")
 	faults.Until(t, limit, "the notifications", func() bool { _, n := h.came(); return n == 2 })
 	failed := run("report", target, id, "--failed")
+	if shown, err := exec.CommandContext(t.Context(), pelmill, "report", target, id, "--failed", "--show-keys").Output(); err != nil || strings.Count(string(shown), file) < 3 {
+		t.Errorf("--show-keys: %s, %v", shown, err)
+	}
 	if strings.Count(failed, "rejected") < 3 {
 		t.Errorf("want 3 objects that are rejected: %s", failed)
 	}
 	html, audited, back := filepath.Join(t.TempDir(), "report.html"), t.TempDir(), t.TempDir()
-	for _, args := range [][]string{{"report", target, id, "--failed", "--json"}, {"report", target, id, "--all"}, {"report", target, id, "--all", "--json"}, {"report", grouped, series, "--all", "--json"},
+	for _, args := range [][]string{{"report", target, id, "--failed", "--json"}, {"remove-sources", target}, {"remove-sources", target, "--json"}, {"report", target, id, "--all"}, {"report", target, id, "--all", "--json"}, {"report", grouped, series, "--all", "--json"},
 		{"report", target, id, "--html", html}, {"status", target, "-v"}, {"status", target, "--json"}, {"jobs", "--json"}, {"workers"}, {"verify", target, "-v"}, {"verify", grouped, "-v", "--json"},
 		{"retry", target, id, "--class", "malformed", "--yes", "-v"}, {"watch", target, "-v"}, {"orphans", target}, {"orphans", grouped}, {"doctor", source, target}, {"prune", target, "--keep-last", "1"},
-		{"decompress", target, back, "-v"}, {"decompress", grouped, back, "-v", "--overwrite"}, {"decompress", filepath.Join(source, "series-1"), back, "-v"},
+		{"decompress", target, back, "-v"}, {"decompress", grouped, back, "-v", "--overwrite"}, {"decompress", filepath.Join(source, folder+"-1"), back, "-v"},
 		{"compress", source, audited, "--codec", "jpeg2000", "--audit", "--redis", "", "-v"}, {"compress", source, audited, "--codec", "webp", "--redis", "", "-v", "--json"}, {"quarantine", source, audited, "--json"},
 		{"plan", target, id}, {"submit", source, target, "--codec", "jpeg2000", "--dry-run", "--sample", "8", "--json"}} {
 		run(args...)
 	}
-	files, err := filepath.Glob(filepath.Join(source, "*", "*.dcm"))
-	results, err2 := filepath.Glob(filepath.Join(target, "*", "*.dcm"))
+	files, err := filepath.Glob(filepath.Join(source, "*", "*"))
+	results, err2 := filepath.Glob(filepath.Join(target, folder+"*", "*"))
 	volumes, err3 := filepath.Glob(filepath.Join(grouped, "*.jp3d"))
 	if err != nil || err2 != nil || err3 != nil || len(files) != 12 || len(results) != 12 || len(volumes) == 0 {
 		t.Fatalf("%d files, %d results, %d volumes", len(files), len(results), len(volumes))
@@ -135,13 +147,13 @@ func TestInstancesSayNothing(t *testing.T) {
 	}
 
 	// A worker that ends while it has instances in memory writes the stacks of all that runs.
-	more := t.TempDir()
+	more, killed := t.TempDir(), t.TempDir()
 	for i := range 200 {
-		if err := os.WriteFile(filepath.Join(more, fmt.Sprintf("%03d", i)), faults.NewInstance(7, i, 256, 256, patient).Data, 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(more, fmt.Sprintf("%s-%03d", file, i)), faults.NewInstance(7, i, 256, 256, patient).Data, 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
-	busy := faults.Start(t, "compress", env, pelmill, "compress", more, t.TempDir(), "--codec", "jpeg2000", "--redis", "", "-v")
+	busy := faults.Start(t, "compress", env, pelmill, "compress", more, killed, "--codec", "jpeg2000", "--redis", "", "-v")
 	faults.Until(t, limit, "its first results", func() bool { return busy.Stderr() != "" || !busy.Running() })
 	processes = append(processes, busy)
 	processes = append(processes, s.receives(t, env, pelmill, address(), address(), patient))
@@ -161,7 +173,7 @@ func TestInstancesSayNothing(t *testing.T) {
 	h.mu.Unlock()
 	buckets := storage.NewBuckets()
 	defer buckets.Close()
-	for _, dir := range []string{target, grouped} {
+	for _, dir := range []string{target, grouped, killed} {
 		s.searchBucket(t, buckets, "file://"+dir, jobs.Root)
 	}
 	s.searchBucket(t, buckets, "file://"+audited, jobs.Root+"jobs/", jobs.Root+"intake/")
@@ -171,7 +183,7 @@ func TestInstancesSayNothing(t *testing.T) {
 	}
 	// The search finds what it looks for.
 	probe := &secrets{t: &testing.T{}, marks: s.marks, found: map[string]bool{}}
-	probe.search("a file", faults.NewInstance(7, 1, 8, 8, patient).Data)
+	probe.search("a file", append(faults.NewInstance(7, 1, 8, 8, patient).Data, folder+file...))
 	if len(probe.found) != len(s.marks) {
 		t.Errorf("the search finds %d of %d", len(probe.found), len(s.marks))
 	}

@@ -42,7 +42,8 @@ import (
 type secrets struct {
 	t     *testing.T
 	marks map[string]string
-	seen  int // bytes that were searched
+	seen  int  // bytes that were searched
+	lists bool // keys of objects are secrets, but in lists of work
 
 	mu    sync.Mutex
 	found map[string]bool
@@ -317,6 +318,9 @@ func (s *secrets) request(client *http.Client, method, url, token string) {
 	s.search(method+" "+url+", headers", []byte(fmt.Sprint(response.Header)))
 }
 
+// workLists are the objects that say what there is to do: what a bucket lists, before any of it was read.
+var workLists = regexp.MustCompile(`^\.pelmill/jobs/[^/]+/(listing\.json$|manifest/|given/|chunks/)`)
+
 // searchBucket searches every object with one of the prefixes in a bucket, inflated where it is compressed, and its key and
 // metadata.
 func (s *secrets) searchBucket(t *testing.T, buckets *storage.Buckets, url string, prefixes ...string) {
@@ -333,6 +337,9 @@ func (s *secrets) searchBucket(t *testing.T, buckets *storage.Buckets, url strin
 	objects := 0
 	search := func(p storage.Page) error {
 		for _, o := range p.Objects {
+			if s.lists && workLists.MatchString(o.Key) {
+				continue
+			}
 			got, err := storage.Get(t.Context(), b, o.Key, -1, nil)
 			if err != nil {
 				return err
@@ -349,6 +356,7 @@ func (s *secrets) searchBucket(t *testing.T, buckets *storage.Buckets, url strin
 			}
 			objects++
 			s.search("the object "+o.Key, data)
+			s.search("the object "+o.Key+" as it is stored", got.Data) // with what inflating passes over
 			s.search("metadata of "+o.Key, fmt.Append(nil, o.Key, metadata))
 		}
 		return nil
@@ -358,7 +366,7 @@ func (s *secrets) searchBucket(t *testing.T, buckets *storage.Buckets, url strin
 			t.Error(err)
 		}
 	}
-	if objects < 10 {
+	if objects < 10 && !s.lists || objects < 5 { // without the lists there are fewer
 		t.Errorf("%d objects", objects)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"image"
-	"image/jpeg"
 	"image/png"
 	"math"
 	"math/rand/v2"
@@ -39,30 +38,6 @@ func Images(seed uint64, n, side int) []Source {
 			data, ext = encodePNG(m), ".png"
 		}
 		all[i] = Source{Key: fmt.Sprintf("%c/%05d%s", 'a'+i%3, i, ext), Data: data, Image: m}
-	}
-	return all
-}
-
-// Mixed is Images with every third as a JPEG file. A codec without loss may keep some of them.
-func Mixed(seed uint64, n, side int) []Source {
-	all := Images(seed, n, side)
-	for i := range all {
-		all[i].Want = []jobs.Outcome{jobs.OutcomeCompressed, jobs.OutcomeKept}
-	}
-	for i := 0; i < n; i += 3 {
-		s := &all[i]
-		m := s.Image
-		pic := image.NewRGBA(image.Rect(0, 0, m.Width, m.Height))
-		for j := range m.Width * m.Height {
-			p := m.Pix[j*m.Channels:]
-			copy(pic.Pix[4*j:], []byte{p[0], p[m.Channels/2], p[m.Channels-1], 255})
-		}
-		var out bytes.Buffer
-		if err := jpeg.Encode(&out, pic, &jpeg.Options{Quality: 60 + i%40}); err != nil {
-			panic(err) // to memory, of an image of ours
-		}
-		s.Key, s.Data = fmt.Sprintf("%c/%05d.jpg", 'a'+i%3, i), out.Bytes()
-		s.Image = raster.New(m.Width, m.Height, 1, 3, 8) // what it decodes to is not compared
 	}
 	return all
 }

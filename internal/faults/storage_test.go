@@ -88,6 +88,31 @@ func TestStorageThroughFaults(t *testing.T) {
 	}
 }
 
+// TestStoresAreReachedThroughAProxy opens buckets of this process as storageFaultsOn does, after buckets past the proxy, which must
+// not decide where the later ones lead to.
+func TestStoresAreReachedThroughAProxy(t *testing.T) {
+	for _, s := range stores[1:] {
+		t.Run(s.name, func(t *testing.T) {
+			gw := s.start(t)
+			past := openBucket(t, gw.NewBucket("proxied"))
+			if _, err := past.Exists(t.Context(), "any"); err != nil {
+				t.Fatal(err)
+			}
+			p := faults.NewProxyOf(t, gw.Endpoint, s.name, direct{t, past})
+			buckets := storage.NewBuckets()
+			t.Cleanup(func() { buckets.Close() })
+			buckets.S3Endpoint = p.URL
+			b, err := buckets.Open(t.Context(), proxied(t, gw, s.name, "proxied", p.URL))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if put, get := putAndGet(t, b, past, "one"); put != 1 || get != 1 || p.Calls() == 0 {
+				t.Errorf("%d puts, %d gets and %d calls through the proxy, want one, one and some", put, get, p.Calls())
+			}
+		})
+	}
+}
+
 // putAndGet counts its successes. An error is allowed, a wrong success is not.
 func putAndGet(t *testing.T, through, direct *storage.Bucket, key string) (put, get int32) {
 	ctx := t.Context()

@@ -7,10 +7,13 @@
 //	36    it panics where nobody recovers, which ends the process with the stacks of all goroutines
 //	41    its file has one wrong bit, drawn from -seed, another one each time
 //
+// With -flip-all every file has such a bit, also those of sources that are not decoded, but for those of the self-test.
+//
 // It ends with code 99 when more images are being encoded at once than -cpu allows.
 package main
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -43,6 +46,7 @@ func run() error {
 	sleep := flag.Duration("sleep", time.Second, "how long a codec that ignores its context does so")
 	name := flag.String("codec", "vq", "`name` of the codec")
 	seed := flag.Uint64("seed", 0, "where the wrong bits come from")
+	all := flag.Bool("flip-all", false, "a wrong bit in every file")
 	timeout := flag.Duration("timeout", 30*time.Second, "longest time for one picture")
 	flag.Parse()
 
@@ -65,7 +69,7 @@ func run() error {
 		Grace:         time.Second,
 		ObjectTimeout: *timeout,
 		Log:           slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Codecs:        []codec.Codec{&faulty{Codec: c, most: int64(*cpu), sleep: *sleep, bits: rand.New(rand.NewPCG(*seed, 37))}},
+		Codecs:        []codec.Codec{faultyOf(&faulty{Codec: c, most: int64(*cpu), sleep: *sleep, all: *all, bits: rand.New(rand.NewPCG(*seed, 37))})},
 	})
 	if err != nil {
 		return err
@@ -78,10 +82,50 @@ type faulty struct {
 	codec.Codec
 	most   int64
 	sleep  time.Duration
+	all    bool // files have a wrong bit
 	active atomic.Int64
 
 	mu   sync.Mutex
 	bits *rand.Rand
+}
+
+// faultySource is a faulty codec that keeps sources.
+type faultySource struct {
+	*faulty
+	source codec.SourceCodec
+}
+
+func (c faultySource) SourceFormat() string { return c.source.SourceFormat() }
+func (c faultySource) SourceSample() []byte { return c.source.SourceSample() }
+func (c faultySource) Restore(ctx context.Context, run codec.Run, files [][]byte) []codec.Encoded {
+	return c.source.Restore(ctx, run, files)
+}
+
+// faultyOf is what the worker gets: a codec that keeps sources where c does.
+func faultyOf(c *faulty) codec.Codec {
+	if source, ok := c.Codec.(codec.SourceCodec); ok {
+		return faultySource{c, source}
+	}
+	return c
+}
+
+// flips reports whether the file of an item gets a wrong bit.
+func (c *faulty) flips(i codec.Item) bool {
+	if !c.all {
+		return width(i) == 41
+	}
+	if source, ok := c.Codec.(codec.SourceCodec); ok {
+		return !bytes.Equal(i.Source.Data, source.SourceSample())
+	}
+	return i.Image.Width != 37 || i.Image.Height != 29 // the image of worker.SelfTest
+}
+
+// width is that of an item's image, or 0 of a source that is not decoded.
+func width(i codec.Item) int {
+	if i.Image == nil {
+		return 0
+	}
+	return i.Image.Width
 }
 
 func (c *faulty) Encode(ctx context.Context, run codec.Run, items []codec.Item, opts codec.Options) []codec.Encoded {
@@ -90,8 +134,8 @@ func (c *faulty) Encode(ctx context.Context, run codec.Run, items []codec.Item, 
 		fmt.Fprintf(os.Stderr, "faultworker: %d pictures encoded at once, want at most %d\n", n, c.most)
 		os.Exit(99)
 	}
-	for _, m := range codec.Images(items) {
-		switch m.Width {
+	for _, i := range items {
+		switch width(i) {
 		case 33:
 			panic("faultworker: picture of width 33")
 		case 34:
@@ -107,8 +151,8 @@ func (c *faulty) Encode(ctx context.Context, run codec.Run, items []codec.Item, 
 		}
 	}
 	out := c.Codec.Encode(ctx, run, items, opts)
-	for i, m := range codec.Images(items) {
-		if data := out[i].Data; m.Width == 41 && len(data) > 0 {
+	for i := range items {
+		if data := out[i].Data; len(data) > 0 && c.flips(items[i]) {
 			c.mu.Lock()
 			bit := c.bits.IntN(8 * len(data))
 			c.mu.Unlock()
