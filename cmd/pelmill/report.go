@@ -109,7 +109,7 @@ func wantedOutcomes(names []string, failed, all bool) (wanted []jobs.Outcome, er
 func (p *program) reportEnd(ctx context.Context, c *cluster, r ref, s scheduler.Status) error {
 	report, err := c.jobs.Report(ctx, r.target, r.id)
 	if err != nil {
-		// The state is written before the report.
+		// Who wrote the state was killed before it wrote the report.
 		if s.State.Reason != "" && s.State.Limit {
 			return &exit{exitLimit, fmt.Errorf("job %s stopped: %s", r.id, s.State.Reason)}
 		}

@@ -101,7 +101,7 @@ func (p *program) await(ctx context.Context, c *cluster, r ref, d *display, live
 		}
 		if s.State.State.Terminal() {
 			d.update(snapshotOf(s))
-			return s, nil
+			return s, c.awaitReport(ctx, r)
 		}
 		if err := waits.over(s); err != nil {
 			return s, err
@@ -133,6 +133,25 @@ func (p *program) await(ctx context.Context, c *cluster, r ref, d *display, live
 			}
 		}
 	}
+}
+
+// reportWait is how long a job that has ended is given to write its report.
+const reportWait = 30 * time.Second
+
+// awaitReport waits for the report of a job that has ended. The state of a failed job is written before it, and who
+// writes it may be of this process and end with it. Where nobody does within reportWait, the job's scheduler was killed.
+func (c *cluster) awaitReport(ctx context.Context, r ref) error {
+	for end := time.Now().Add(reportWait); time.Now().Before(end); {
+		if _, err := c.jobs.Report(ctx, r.target, r.id); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(lookLocal / 2):
+		}
+	}
+	return nil
 }
 
 // reported looks whether a job has its report, which is its end. It is cheaper
