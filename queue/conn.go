@@ -31,6 +31,7 @@ type Conn struct {
 	feed     *asynq.Client
 	inspect  *asynq.Inspector
 	embedded *miniredis.Miniredis // nil: a real Redis
+	changes  *changes             // made here; nil: a real Redis
 
 	mu   sync.Mutex
 	seen [jobs.Priorities]snapshot // see Enqueue
@@ -97,7 +98,7 @@ func (c *Conn) embed() error {
 	if err := m.StartAddr("127.0.0.1:0"); err != nil {
 		return fmt.Errorf("queue: start the embedded queue: %w", err)
 	}
-	c.embedded = m
+	c.embedded, c.changes = m, newChanges()
 	c.address = &address{kind: single, hosts: []string{m.Addr()}, password: password, inProcess: true}
 	return nil
 }

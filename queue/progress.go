@@ -82,6 +82,9 @@ func (j Job) commit(ctx context.Context, index int, counts jobs.Counts) (committ
 	if n < 0 {
 		return jobLost, fmt.Errorf("queue: %s: no such chunk", what)
 	}
+	if j.conn.changes != nil {
+		tell(j.conn.changes.of(j.id))
+	}
 	return committed(n), nil
 }
 

@@ -18,6 +18,9 @@ func (j Job) Register(ctx context.Context, target string) error {
 
 // Unregister forgets a job's target. It is idempotent.
 func (j Job) Unregister(ctx context.Context) error {
+	if j.conn.changes != nil {
+		j.conn.changes.forget(j.id)
+	}
 	return fail("unregister "+j.id, j.conn.rdb.HDel(ctx, registry, j.id).Err())
 }
 

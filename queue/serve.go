@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -21,7 +22,7 @@ import (
 type ServerOptions struct {
 	Concurrency     int           // handlers at once; 0: 1
 	ShutdownTimeout time.Duration // for handlers to end on their own; 0: 30 s
-	Poll            time.Duration // between looks at empty queues; 0: 1 s, 50 ms embedded
+	Poll            time.Duration // between looks at empty queues; 0: 1 s, 50 ms embedded, where a task that this process adds is seen at once
 	Log             *slog.Logger  // nil: none
 	Priorities      []int         // to serve; empty: all
 	Device          string        // shown by Workers
@@ -56,6 +57,7 @@ type Server struct {
 	end     context.CancelFunc
 	hold    sync.WaitGroup // the announcer
 	drain   sync.Once
+	drained chan struct{} // closed when no more tasks are taken
 	close   sync.Once
 }
 
@@ -64,7 +66,7 @@ type Server struct {
 // end of its context keeps its slot until it returns. A panic in a handler is an
 // error. The caller must call Shutdown, and after it Close of the connection.
 func (c *Conn) Serve(opts *ServerOptions, handler Handler) (*Server, error) {
-	s := &Server{conn: c, handler: handler}
+	s := &Server{conn: c, handler: handler, drained: make(chan struct{})}
 	if opts != nil {
 		s.opts = *opts
 	}
@@ -74,16 +76,21 @@ func (c *Conn) Serve(opts *ServerOptions, handler Handler) (*Server, error) {
 	s.slots = make(chan struct{}, s.opts.Concurrency)
 	s.stop, s.end = context.WithCancel(context.Background())
 	s.rdb = c.address.client()
-	s.rdb.AddHook(guard{wait: s.opts.Poll, stop: s.stop})
 	queues := map[string]int{}
 	for _, p := range s.opts.Priorities {
 		queues[queueName(p)] = p + 1
 	}
+	check := s.opts.Poll
+	if c.Embedded() {
+		check = embeddedCheck
+		s.rdb.AddHook(dequeues{queues: len(queues), poll: s.opts.Poll, fed: c.changes.fed, drain: s.drained, empty: new(atomic.Int64)})
+	}
+	s.rdb.AddHook(guard{wait: s.opts.Poll, stop: s.stop}) // within the hook above, whose waits have no limit
 	s.asynq = asynq.NewServerFromRedisClient(s.rdb, asynq.Config{
 		Concurrency:              s.opts.Concurrency,
 		Queues:                   queues,
 		StrictPriority:           true,
-		TaskCheckInterval:        s.opts.Poll,
+		TaskCheckInterval:        check,
 		DelayedTaskCheckInterval: max(500*time.Millisecond, min(s.opts.Poll, time.Second)),
 		ShutdownTimeout:          handBackTime, // Shutdown has waited already
 		RetryDelayFunc:           retryDelay,
@@ -214,7 +221,12 @@ func (s *Server) settle(ctx context.Context) {
 }
 
 // Drain stops taking tasks. Handlers go on.
-func (s *Server) Drain() { s.drain.Do(s.asynq.Stop) }
+func (s *Server) Drain() {
+	s.drain.Do(func() {
+		close(s.drained)
+		s.asynq.Stop()
+	})
+}
 
 // Shutdown stops taking tasks, waits up to ShutdownTimeout for handlers to
 // return, then ends their context and waits 10 seconds more for them to hand

@@ -81,6 +81,9 @@ func (q Tasks) enqueue(ctx context.Context, t jobs.Task) error {
 	if errors.Is(err, asynq.ErrTaskIDConflict) {
 		return fmt.Errorf("queue: %s: %w", what, ErrQueued)
 	}
+	if err == nil && q.conn.changes != nil {
+		tell(q.conn.changes.fed)
+	}
 	return fail(what, err)
 }
 

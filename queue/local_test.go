@@ -1,0 +1,129 @@
+package queue
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/pelmill/pelmill/jobs"
+)
+
+// look is asynq's request for a task of a priority, as it goes to the hooks of a client.
+func look(priority int) redis.Cmder {
+	return redis.NewCmd(context.Background(), "evalsha", "a0b1", 4, asynqKey(priority, "pending"), asynqKey(priority, "paused"),
+		asynqKey(priority, "active"), asynqKey(priority, "lease"), 1, asynqKey(priority, "t:"))
+}
+
+// After a turn over empty queues the next one waits for a task of this process, for the time of a poll or for the end of
+// the server, by a clock that only waiting moves. Nothing else waits.
+func TestRequestsForTasksWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const poll = 50 * time.Second
+		fed, drain := make(chan struct{}, 1), make(chan struct{})
+		d := dequeues{queues: 2, poll: poll, fed: fed, drain: drain, empty: new(atomic.Int64)}
+		answer := error(redis.Nil)
+		process := d.ProcessHook(func(context.Context, redis.Cmder) error { return answer })
+		took := func(cmd redis.Cmder) time.Duration {
+			start := time.Now()
+			if err := process(t.Context(), cmd); err != answer {
+				t.Errorf("the answer is %v, want %v", err, answer)
+			}
+			return time.Since(start)
+		}
+		steps := []struct {
+			what   string
+			before func()
+			first  time.Duration // the turn's first request waits
+		}{
+			{"the first turn", func() {}, 0},
+			{"the turn after an empty one", func() {}, poll},
+			{"a task that is added", func() { time.AfterFunc(time.Second, func() { tell(fed); tell(fed) }) }, time.Second},
+			{"tasks that were added meanwhile", func() { tell(fed) }, 0},
+			{"the turn after them", func() {}, poll},
+			{"the end of the server", func() { time.AfterFunc(2*time.Second, func() { close(drain) }) }, 2 * time.Second},
+			{"a turn after the end", func() {}, 0},
+		}
+		for _, s := range steps {
+			s.before()
+			if got := took(look(1)); got != s.first {
+				t.Errorf("%s: the request waits for %v, want %v", s.what, got, s.first)
+			}
+			if got := took(redis.NewCmd(t.Context(), "evalsha", "a0b1", 2, "asynq:{x}:pending", "asynq:{x}:active")); got != 0 {
+				t.Errorf("%s: another script waits for %v", s.what, got)
+			}
+			if got := took(look(0)); got != 0 {
+				t.Errorf("%s: the second queue is looked at after %v", s.what, got)
+			}
+		}
+
+		d.drain, d.fed = make(chan struct{}), make(chan struct{}) // of a server whose queues are not empty
+		process = d.ProcessHook(func(context.Context, redis.Cmder) error { return answer })
+		took(look(1))
+		answer = nil
+		for range 5 {
+			if got := took(look(1)); got != 0 {
+				t.Errorf("a queue that had a task is looked at after %v", got)
+			}
+		}
+	})
+}
+
+// A server on the embedded Redis takes tasks although the next look at idle queues is an hour away, and ends before it.
+func TestEmbeddedServerNeedsNoPoll(t *testing.T) {
+	c := open(t, "")
+	got := make(chan int)
+	s := serve(t, c, ServerOptions{Poll: time.Hour, Concurrency: 2}, func(ctx context.Context, task jobs.Task, attempt int) error {
+		got <- task.Index
+		return nil
+	})
+	for i := range 5 {
+		enqueue(t, c, i%jobs.Priorities, task(i))
+		if n := <-got; n != i {
+			t.Errorf("task %d, want %d", n, i)
+		}
+	}
+	empty(t, c)
+	s.Shutdown()
+}
+
+// Who waits for the commits of a job is told once for all of them, until the job is unregistered. Of another process's
+// Redis nobody is told anything.
+func TestCommittedTells(t *testing.T) {
+	c := open(t, "")
+	job := c.Job("job")
+	if err := job.Init(t.Context(), 3, nil, jobs.Counts{}); err != nil {
+		t.Fatal(err)
+	}
+	told := func(job Job) bool {
+		select {
+		case <-job.Committed():
+			return true
+		default:
+			return false
+		}
+	}
+	if told(job) {
+		t.Error("told before a commit")
+	}
+	for i := range 2 {
+		if err := job.Commit(t.Context(), i, jobs.Counts{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if told(c.Job("other")) || !told(job) || told(job) {
+		t.Error("want the job told once, and no other one")
+	}
+	if err := job.Unregister(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(c.changes.committed); n != 1 {
+		t.Errorf("%d jobs are kept, want that which was not unregistered", n)
+	}
+	if (&Conn{}).Job("job").Committed() != nil {
+		t.Error("commits are told of a Redis that is another process")
+	}
+}
