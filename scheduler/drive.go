@@ -268,7 +268,11 @@ func (d *drive) leave(ctx context.Context, report jobs.Report) error {
 	if err := d.s.conn.Job(d.f.id).Forget(ctx); err != nil {
 		return err
 	}
-	if d.notices.release(); d.notices.waiting() {
+	d.notices.release()
+	if d.s.opts.Ended != nil {
+		d.s.opts.Ended(d.f.id)
+	}
+	if d.notices.waiting() {
 		d.left = &report
 		return nil
 	}
@@ -292,12 +296,14 @@ func (d *drive) prepare(ctx context.Context) (plan jobs.Plan, err error) {
 	if d.control.Want == jobs.WantCancel {
 		return plan, errCancel
 	}
-	if err := d.set(ctx, jobs.StatePreparing, "waits for other jobs to be prepared"); err != nil {
-		return plan, err
-	}
-	release, err := d.s.acquire(ctx)
-	if err != nil {
-		return plan, err
+	release, ok := d.s.tryAcquire()
+	if !ok {
+		if err := d.set(ctx, jobs.StatePreparing, "waits for other jobs to be prepared"); err != nil {
+			return plan, err
+		}
+		if release, err = d.s.acquire(ctx); err != nil {
+			return plan, err
+		}
 	}
 	defer release()
 	if err := d.set(ctx, jobs.StatePreparing, ""); err != nil {
@@ -342,6 +348,16 @@ func (d *drive) prepare(ctx context.Context) (plan jobs.Plan, err error) {
 	d.codec = p.resolved
 	d.log.Info("job is planned", "objects", plan.Objects, "skipped", plan.Skipped, "chunks", len(plan.Chunks))
 	return plan, nil
+}
+
+// tryAcquire takes one of the few places for what needs much memory if one is free.
+func (s *Scheduler) tryAcquire() (release func(), ok bool) {
+	select {
+	case s.heavy <- struct{}{}:
+		return func() { <-s.heavy }, true
+	default:
+		return nil, false
+	}
 }
 
 // acquire waits for one of the few places for what needs much memory.

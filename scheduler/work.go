@@ -55,8 +55,9 @@ func (d *drive) work(ctx context.Context, plan *jobs.Plan) error {
 		w.held, w.cursor = false, 0
 		return w.withdraw(ctx)
 	}
+	committed := d.s.conn.Job(d.f.id).Committed()
 	var err error
-	for ; ; sleep(ctx, d.s.opts.Tick) {
+	for ; ; w.rest(ctx, committed) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -110,6 +111,17 @@ func (d *drive) work(ctx context.Context, plan *jobs.Plan) error {
 		if err != nil {
 			return err
 		}
+	}
+}
+
+// rest waits for the next look at the job: for a tick, or until a worker of this process has committed a chunk.
+func (w *work) rest(ctx context.Context, committed <-chan struct{}) {
+	tick := time.NewTimer(w.s.opts.Tick)
+	defer tick.Stop()
+	select {
+	case <-ctx.Done():
+	case <-tick.C:
+	case <-committed:
 	}
 }
 
