@@ -146,5 +146,6 @@
 //
 // # Self-test
 //
-// [SelfTest] tries a codec on the CPU and on a device.
+// [SelfTest] tries a codec on the CPU and on a device. [Worker.Run] tries all of them before it takes the first chunk or,
+// with TestOnUse, those of a job when it first sees the job.
 package worker

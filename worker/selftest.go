@@ -2,8 +2,13 @@ package worker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -44,6 +49,47 @@ func SelfTest(ctx context.Context, c codec.Codec, dev *gpu.Device) error {
 		return fmt.Errorf("self-test of codec %s: %w", c.Info().Name, err)
 	}
 	return nil
+}
+
+// keptCodecs is more than there are.
+const keptCodecs = 64
+
+// errUnfit means that a codec has failed its self-test: this process must do nothing with it.
+var errUnfit = errors.New("the codec does not work here")
+
+// test runs the self-tests of codecs side by side, each once.
+func (w *Worker) test(ctx context.Context, all ...codec.Codec) error {
+	errs := make([]error, len(all))
+	var tests sync.WaitGroup
+	for i, c := range all {
+		tests.Go(func() {
+			_, errs[i] = w.works.get(ctx, c.Info().Name, func(ctx context.Context) (bool, error) {
+				err := SelfTest(ctx, c, w.device)
+				return err == nil, err
+			})
+		})
+	}
+	tests.Wait()
+	return cmp.Or(errs...)
+}
+
+// testOf tests the codecs of a job. The error, which ends Run, is an errUnfit unless ctx has ended.
+func (w *Worker) testOf(ctx context.Context, k *jobContext) error {
+	var all []codec.Codec
+	for _, one := range append(slices.Collect(maps.Values(k.choices)), k) {
+		if one.codec != nil {
+			all = append(all, one.codec)
+		}
+	}
+	err := w.test(ctx, all...)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	select {
+	case w.unfit <- err:
+	default:
+	}
+	return fmt.Errorf("%w: %w", errUnfit, err)
 }
 
 func selfTest(ctx context.Context, c codec.Codec, dev *gpu.Device) error {

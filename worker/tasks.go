@@ -79,7 +79,7 @@ func (w *Worker) handle(ctx context.Context, t jobs.Task, attempt int) error {
 		w.putOffs.done(t)
 		w.trouble.Store(nil)
 		return nil
-	case errors.Is(err, queue.ErrHandBack) || ctx.Err() != nil:
+	case errors.Is(err, queue.ErrHandBack) || errors.Is(err, errUnfit) || ctx.Err() != nil:
 		log.Info("chunk handed back")
 		return queue.ErrHandBack
 	case errors.Is(err, queue.ErrLater):
@@ -122,7 +122,25 @@ func (w *Worker) readJob(ctx context.Context, id string) (*jobContext, error) {
 	if err != nil {
 		return nil, fmt.Errorf("worker: job %s: %w", id, err)
 	}
-	return w.prepare(ctx, spec, source, target)
+	k, err := w.prepare(ctx, spec, source, target)
+	if err == nil && w.opts.TestOnUse {
+		err = w.testOf(ctx, k)
+	}
+	return k, err
+}
+
+// readRegistered reads the jobs that are registered, so that their codecs are tested and the device has their kernels while
+// the scheduler lists and plans. What goes wrong is said where a chunk needs the job.
+func (w *Worker) readRegistered(ctx context.Context) {
+	registered, err := w.conn.Jobs(ctx)
+	for id := range registered {
+		if err == nil && ctx.Err() == nil {
+			_, err = w.job(ctx, id)
+		}
+	}
+	if err != nil {
+		w.log.Debug("a job cannot be read before its first chunk", "error", err)
+	}
 }
 
 // prepare resolves a specification.

@@ -16,6 +16,7 @@ import (
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/jobs/class"
+	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -54,6 +55,66 @@ func TestSelfTest(t *testing.T) {
 	if err := j.worker(Options{}, c).Run(t.Context()); err == nil {
 		t.Error("a worker serves with a codec that fails its self-test")
 	}
+}
+
+// With TestOnUse a codec is tested once, when the first job that needs it is seen: one that is registered before it has a
+// chunk. A codec that no job needs is not tested, and one that fails ends the worker before it has done anything.
+func TestSelfTestOnUse(t *testing.T) {
+	tested := int64(len((&fake{}).Info().Accepts.Channels)) // images of the self-test
+	for name, works := range map[string]bool{"a codec that works": true, "a codec that fails": false} {
+		t.Run(name, func(t *testing.T) {
+			c := &fake{encode: func(context.Context, *gpu.Device, *raster.Image) ([]byte, error, bool) {
+				return nil, errors.New("no"), !works
+			}}
+			j := newJob(t, "mem://source", "mem://target", c, nil).queued()
+			j.photos(3, 8).plan()
+			w := j.worker(Options{TestOnUse: true}, c, renamed{&fake{encode: func(context.Context, *gpu.Device, *raster.Image) ([]byte, error, bool) {
+				t.Error("a codec is tested that no job needs")
+				return nil, nil, false
+			}}})
+			ctx, cancel := context.WithCancel(j.ctx)
+			over := make(chan error, 1)
+			go func() { over <- w.Run(ctx) }()
+			defer cancel()
+			if !works {
+				if err := j.conn.Tasks(0).Enqueue(j.ctx, j.tasks[0]); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-over; err == nil || !strings.Contains(err.Error(), "self-test of codec fake") {
+					t.Errorf("the worker ends with %v, want the self-test that failed", err)
+				}
+				if done, err := j.conn.Job(j.spec.ID).IsDone(j.ctx, 0); done || err != nil {
+					t.Errorf("the chunk is done: %v, %v", done, err)
+				}
+				return
+			}
+			until(t, "the self-test before the first chunk", func() bool { return c.encoded.Load() == tested })
+			for range 2 {
+				if err := j.conn.Tasks(0).Enqueue(j.ctx, j.tasks[0]); err != nil && !errors.Is(err, queue.ErrQueued) {
+					t.Fatal(err)
+				}
+			}
+			if counts := j.wait(); counts.Compressed != 3 {
+				t.Errorf("%+v, want 3 compressed", counts)
+			}
+			cancel()
+			if err := <-over; err != nil {
+				t.Error(err)
+			}
+			if n := c.encoded.Load(); n != tested+3 {
+				t.Errorf("%d images were encoded, want %d of the self-test and 3 of the job", n, tested)
+			}
+		})
+	}
+}
+
+// renamed is a codec under another name.
+type renamed struct{ *fake }
+
+func (r renamed) Info() codec.Info {
+	info := r.fake.Info()
+	info.Name = "renamed"
+	return info
 }
 
 func TestHealth(t *testing.T) {

@@ -39,6 +39,7 @@ type Options struct {
 	OnResult      func(jobs.Result) // called once for every record made here, one at a time, also where a chunk is delivered again; nil: none
 	Trace         *Trace            // gets a timeline of the work; nil: none
 	MetricsListen string            // host:port of health, metrics and pprof; empty: none; without a host: loopback
+	TestOnUse     bool              // a codec is tested before the first chunk that needs it, not all of them before any
 	HashKeys      bool              // log the first digits of a key's SHA-256 instead of the key
 
 	// LogKey is how a key appears in the log; what is no longer the key is logged without the text of its error. nil:
@@ -61,6 +62,8 @@ type Worker struct {
 	age      atomic.Int64 // of chunks: lower is older
 	probing  sync.Mutex   // held while a write to a target is probed
 	tested   atomic.Bool
+	works    *cache[bool] // codecs that have passed their self-test, by name
+	unfit    chan error   // has the error of a self-test of a chunk's codec
 	draining atomic.Bool
 	trouble  atomic.Pointer[string] // storage that could not be reached, until a chunk succeeds
 	reported sync.Mutex             // held while OnResult runs
@@ -123,6 +126,7 @@ func newWorker(conn *queue.Conn, buckets *storage.Buckets, o Options, device *gp
 	if conn != nil && !conn.Embedded() {
 		w.others = &otherSpecs{conn: conn, buckets: buckets}
 	}
+	w.works, w.unfit = newCache[bool](keptCodecs), make(chan error, 1)
 	w.runs = newRuns()
 	w.watchdog = newWatchdog(w.patience)
 	w.owners = newOwners(w.codecs, w.states, w.tasks.plans)
@@ -169,14 +173,14 @@ func fill[T int | int64 | time.Duration](to *T, value T) {
 
 // Run tests the codecs, then serves chunks until ctx ends, and returns after the
 // chunks it had finished or were handed back within Grace. It returns an error
-// where it cannot start, [ErrStuck], or one that wraps [gpu.ErrFatal] when its
-// card is lost: the process must then be replaced.
+// where it cannot start or a codec fails its test, [ErrStuck], or one that wraps [gpu.ErrFatal]
+// when its card is lost: the process must then be replaced.
 func (w *Worker) Run(ctx context.Context) error {
 	if w.conn == nil {
 		return errors.New("worker: run: there is no queue")
 	}
-	for _, c := range w.codecs {
-		if err := SelfTest(ctx, c, w.device); err != nil {
+	if !w.opts.TestOnUse {
+		if err := w.test(ctx, w.codecs...); err != nil {
 			return fmt.Errorf("worker: %w", err)
 		}
 	}
@@ -207,6 +211,16 @@ func (w *Worker) Run(ctx context.Context) error {
 			stuck(err)
 		}
 	})
+	if w.opts.TestOnUse {
+		beside.Go(func() { w.readRegistered(serving) })
+		beside.Go(func() {
+			select {
+			case err := <-w.unfit:
+				stuck(err)
+			case <-reporting.Done():
+			}
+		})
+	}
 	if err = w.watch(serving); err == nil && ctx.Err() == nil {
 		err = context.Cause(serving)
 	}
@@ -216,6 +230,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.draining.Store(true)
 	server.Shutdown()
 	over()
+	stuck(nil)
 	beside.Wait()
 	w.lender.close()
 	w.log.Info("worker ends", w.deviceWork()...)
