@@ -89,17 +89,15 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 				p.hintAllow(spec)
 				return audited(p.follow(ctx, c, ref{spec.Target, spec.ID}, stats))
 			}
-			if err := c.readable(ctx, spec.Source); err != nil {
-				return err
-			}
 			l, err := p.startLocal(ctx, c, w, spec.Device, stats)
 			if err != nil {
 				return err
 			}
 			defer l.stop()
 			l.places = []string{spec.Source, spec.Target}
-			if text := noKernels(spec.Codec); text != "" && l.worker.Device() != nil && !p.quiet && !p.json {
-				l.display.say(text)
+			l.kernels = noKernels(spec.Codec)
+			if err := c.readable(ctx, spec.Source); err != nil {
+				return err
 			}
 			if spec, err = l.continueOrSubmit(ctx, j, spec); err != nil {
 				return err

@@ -188,7 +188,7 @@ func (p *program) intakeHere(ctx context.Context, c *cluster, spec jobs.Spec, op
 		return err
 	}
 	c.conn, c.client.Conn = conn, conn // c closes it
-	local.Device, local.Grace, local.Log = spec.Device, localGrace, opts.Log
+	local.Device, local.Grace, local.Log, local.TestOnUse = spec.Device, localGrace, opts.Log, true
 	wk, err := worker.New(conn, c.buckets, local)
 	if err != nil {
 		return err

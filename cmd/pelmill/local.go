@@ -20,7 +20,11 @@ import (
 type local struct {
 	p        *program
 	c        *cluster
-	worker   *worker.Worker
+	opened   chan struct{}  // closed when the worker has its device, or has none and openErr
+	worker   *worker.Worker // to be used after that
+	openErr  error          //
+	ended    chan struct{}  // has a value when the report of the job is written
+	kernels  string         // said where a card is opened that is of no use to the job's codec
 	sched    *scheduler.Scheduler
 	display  *display
 	places   []string // that the command line names: nothing else is opened for a job
@@ -52,7 +56,9 @@ func (c *cluster) readable(ctx context.Context, source string) error {
 	return err
 }
 
-// startLocal prepares to run jobs of c here. The caller stops it.
+// startLocal prepares to run jobs of c here. The device is opened meanwhile, which takes longer than listing a folder does:
+// only where the command line insists on a card does startLocal wait for it, so that nothing is written without one.
+// The caller stops it.
 func (p *program) startLocal(ctx context.Context, c *cluster, w *workerFlags, device string, stats time.Duration) (*local, error) {
 	opts, err := w.options()
 	if err != nil {
@@ -63,23 +69,61 @@ func (p *program) startLocal(ctx context.Context, c *cluster, w *workerFlags, de
 		return nil, err
 	}
 	c.conn, c.client.Conn = conn, conn // c closes it
-	l := &local{p: p, c: c, display: p.display(stats)}
+	l := &local{p: p, c: c, display: p.display(stats), opened: make(chan struct{}), ended: make(chan struct{}, 1)}
 	l.display.hold()
 	log := p.loggerTo(l.display, false)
 	if opts.Trace, l.endTrace, err = openTrace(w.trace); err != nil {
 		l.display.close()
 		return nil, err
 	}
-	opts.Device, opts.Grace, opts.Log, opts.OnResult = device, localGrace, log, l.result
-	if l.worker, err = worker.New(conn, c.buckets, opts); err != nil {
-		l.display.close()
-		return nil, l.endTrace(err)
+	opts.Device, opts.Grace, opts.Log, opts.OnResult, opts.TestOnUse = device, localGrace, log, l.result, true
+	newWorker := p.newWorker
+	if newWorker == nil {
+		newWorker = worker.New
 	}
-	if why := l.worker.WhyCPU(); why != nil && !p.quiet && !p.json {
-		l.display.say("on the CPU: " + why.Error())
+	go func() {
+		defer close(l.opened)
+		l.worker, l.openErr = newWorker(conn, c.buckets, opts)
+	}()
+	if insists(device) {
+		if <-l.opened; l.openErr != nil {
+			l.display.close()
+			return nil, l.endTrace(l.openErr)
+		}
 	}
-	l.sched = scheduler.New(conn, c.buckets, &scheduler.Options{Log: log, Memory: opts.Memory, Notify: c.notify})
+	l.sched = scheduler.New(conn, c.buckets, &scheduler.Options{Log: log, Memory: opts.Memory, Notify: c.notify, Ended: l.reported})
 	return l, nil
+}
+
+// insists reports whether a device of the command line is a card.
+func insists(device string) bool { return device != "" && device != "auto" && device != "cpu" }
+
+// reported is called by the scheduler when the job has its report.
+func (l *local) reported(string) {
+	select {
+	case l.ended <- struct{}{}:
+	default:
+	}
+}
+
+// serve waits for the device and runs the worker.
+func (l *local) serve(ctx context.Context) error {
+	select {
+	case <-l.opened:
+	case <-ctx.Done():
+		return nil
+	}
+	if l.openErr != nil {
+		return l.openErr
+	}
+	if !l.p.quiet && !l.p.json {
+		if why := l.worker.WhyCPU(); why != nil {
+			l.display.say("on the CPU: " + why.Error())
+		} else if l.kernels != "" && l.worker.Device() != nil {
+			l.display.say(l.kernels)
+		}
+	}
+	return l.worker.Run(ctx)
 }
 
 // noKernels says that a card is of no use to a codec, or is empty.
@@ -133,8 +177,8 @@ func (l *local) work(ctx context.Context, r ref, source string) (scheduler.Statu
 	work, cancel := context.WithCancel(ctx)
 	l.cancel = cancel
 	l.running.Go(func() { l.note(cancel, "scheduler", l.sched.Run(work)) }) // of this job only, not of others in the target
-	l.running.Go(func() { l.note(cancel, "worker", l.worker.Run(work)) })
-	status, err := l.p.await(work, l.c, r, l.display, l.counts)
+	l.running.Go(func() { l.note(cancel, "worker", l.serve(work)) })
+	status, err := l.p.await(work, l.c, r, l.display, l.counts, l.ended)
 	l.stop()
 	var signal *interrupted
 	switch {

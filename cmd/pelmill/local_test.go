@@ -1,6 +1,20 @@
 package main
 
-import "testing"
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/internal/faults"
+	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/storage"
+	"github.com/pelmill/pelmill/worker"
+)
 
 // TestNoKernels: of the codecs that keep source files the user is told that a card is of no
 // use; a choice by kind has codecs with kernels too.
@@ -9,5 +23,79 @@ func TestNoKernels(t *testing.T) {
 		if got := noKernels(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
+	}
+}
+
+// The source is listed and the job planned while the device is still being opened.
+func TestTheDeviceIsOpenedWhileTheJobIsPlanned(t *testing.T) {
+	source, target, to, images := folders(t, 3)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	var stderr bytes.Buffer
+	p := &program{stdout: &bytes.Buffer{}, stderr: &stderr, env: os.LookupEnv}
+	p.newWorker = func(conn *queue.Conn, buckets *storage.Buckets, opts *worker.Options) (*worker.Worker, error) {
+		faults.Until(t, limit, "a plan before the device is open", func() bool {
+			plans, err := filepath.Glob(filepath.Join(target, ".pelmill/jobs/*/plan.json"))
+			return err == nil && len(plans) == 1
+		})
+		return worker.New(conn, buckets, opts)
+	}
+	if code := p.run(t.Context(), []string{"compress", source, target, "--codec", "webp", "--device", "auto", "-q"}); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, &stderr)
+	}
+	results := 0
+	err := storage.Walk(t.Context(), to, nil, func(page storage.Page) error {
+		for _, o := range page.Objects {
+			if strings.HasSuffix(o.Key, ".webp") {
+				results++
+			}
+		}
+		return nil
+	})
+	if err != nil || results != len(images) {
+		t.Errorf("%d results of %d images, %v", results, len(images), err)
+	}
+}
+
+// A card that the command line insists on is there before anything is written. Where only the choice of a device fails,
+// the job is left to be continued; an interrupt does not wait for a driver that hangs.
+func TestADeviceThatDoesNotOpen(t *testing.T) {
+	hung := make(chan struct{})
+	defer close(hung)
+	for _, test := range []struct {
+		device string
+		open   error // nil: it hangs, and an interrupt comes
+		code   int
+		text   string
+		leaves bool // a job
+	}{
+		{"cuda:0", gpu.ErrNoDevice, exitNoDevice, gpu.ErrNoDevice.Error(), false},
+		{"auto", errors.New("the driver hangs"), exitError, "the driver hangs", true},
+		{"auto", nil, exitInterrupted, "interrupted", true},
+	} {
+		source, target, _, _ := folders(t, 1)
+		t.Setenv("XDG_CACHE_HOME", t.TempDir())
+		var stderr bytes.Buffer
+		ctx, cancel := context.WithCancelCause(t.Context())
+		p := &program{stdout: &bytes.Buffer{}, stderr: &stderr, env: os.LookupEnv}
+		p.newWorker = func(*queue.Conn, *storage.Buckets, *worker.Options) (*worker.Worker, error) {
+			if test.open == nil {
+				faults.Until(t, limit, "a plan", func() bool {
+					plans, err := filepath.Glob(filepath.Join(target, ".pelmill/jobs/*/plan.json"))
+					return err == nil && len(plans) == 1
+				})
+				cancel(&interrupted{signal: os.Interrupt})
+				<-hung
+			}
+			return nil, test.open
+		}
+		code := p.run(ctx, []string{"compress", source, target, "--codec", "webp", "--device", test.device, "-q"})
+		if code != test.code || !strings.Contains(stderr.String(), test.text) {
+			t.Errorf("%s, %v: exit code %d, want %d, with %q in\n%s", test.device, test.open, code, test.code, test.text, &stderr)
+		}
+		left, err := filepath.Glob(filepath.Join(target, ".pelmill/jobs/*/spec.json"))
+		if err != nil || (len(left) == 1) != test.leaves {
+			t.Errorf("%s, %v: left %v, %v", test.device, test.open, left, err)
+		}
+		cancel(nil)
 	}
 }

@@ -32,6 +32,9 @@ import (
 
 	"github.com/pelmill/pelmill/internal/plain"
 	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/storage"
+	"github.com/pelmill/pelmill/worker"
 )
 
 func main() { os.Exit(mainCode()) }
@@ -84,6 +87,9 @@ type program struct {
 	showKeys   bool // of verbs that have --show-keys
 
 	printing sync.Mutex // one line of stdout at a time
+
+	// newWorker opens the device of a worker of this process; nil but in tests: worker.New
+	newWorker func(*queue.Conn, *storage.Buckets, *worker.Options) (*worker.Worker, error)
 }
 
 // interrupted is why the context of a run ends on a signal.

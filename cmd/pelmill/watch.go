@@ -31,7 +31,7 @@ be done for a minute because the target, Redis or a temporary folder takes no mo
 // follow watches a job that others do.
 func (p *program) follow(ctx context.Context, c *cluster, r ref, stats time.Duration) error {
 	d := p.display(stats)
-	status, err := p.await(ctx, c, r, d, nil)
+	status, err := p.await(ctx, c, r, d, nil, nil)
 	d.close()
 	var signal *interrupted
 	switch {
@@ -61,8 +61,9 @@ const (
 )
 
 // await shows a job on d until it ends. live, where given, counts the objects
-// that this process has done, ahead of the chunks that are committed.
-func (p *program) await(ctx context.Context, c *cluster, r ref, d *display, live func() jobs.Counts) (scheduler.Status, error) {
+// that this process has done, ahead of the chunks that are committed, and ended has a value when this process has
+// written the job's report.
+func (p *program) await(ctx context.Context, c *cluster, r ref, d *display, live func() jobs.Counts, ended <-chan struct{}) (scheduler.Status, error) {
 	every := lookRemote
 	if live != nil {
 		every = lookLocal
@@ -109,7 +110,8 @@ func (p *program) await(ctx context.Context, c *cluster, r ref, d *display, live
 		if s.BudgetUsed() {
 			return s, &exit{exitLimit, fmt.Errorf("job %s is paused: %s", r.id, s.State.Reason)}
 		}
-		for next := start.Add(max(every, lookShare*time.Since(start))); ; {
+		over := false
+		for next := start.Add(max(every, lookShare*time.Since(start))); !over; {
 			now := snapshotOf(s)
 			if live != nil {
 				now.workers = 0 // this process
@@ -129,6 +131,8 @@ func (p *program) await(ctx context.Context, c *cluster, r ref, d *display, live
 			select {
 			case <-ctx.Done():
 				return s, context.Cause(ctx)
+			case <-ended:
+				over = true
 			case <-time.After(min(lookLocal, time.Until(next))):
 			}
 		}

@@ -45,7 +45,7 @@ func TestTheReportOfAFailedJobIsAwaited(t *testing.T) {
 	c := &cluster{jobs: &failedJob{missing: 2}}
 	d := p.display(time.Hour)
 	defer d.close()
-	status, err := p.await(t.Context(), c, ref{id: "job"}, d, nil)
+	status, err := p.await(t.Context(), c, ref{id: "job"}, d, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestTheReportOfAFailedJobIsAwaited(t *testing.T) {
 	stop := errors.New("stop")
 	cancel(stop)
 	c.jobs = &failedJob{missing: 1 << 30}
-	if _, err := p.await(ctx, c, ref{id: "job"}, d, nil); !errors.Is(err, stop) {
+	if _, err := p.await(ctx, c, ref{id: "job"}, d, nil, nil); !errors.Is(err, stop) {
 		t.Errorf("an interrupted wait ends with %v", err)
 	}
 }
