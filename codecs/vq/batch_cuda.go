@@ -32,6 +32,7 @@ type blockSet struct {
 
 	table   []uint16
 	symbols []symbol
+	coded   [][]byte // by segment
 }
 
 func (d *deviceSteps) newBatch(images []*raster.Image, o *Options) *batch {
@@ -67,6 +68,9 @@ func (b *batch) analyses() []*analysis {
 		}
 		a.table = append(a.table, s.table)
 		a.symbols = append(a.symbols, s.symbols)
+		if s.coded != nil {
+			a.coded = append(a.coded, s.coded)
+		}
 	}
 	return list
 }

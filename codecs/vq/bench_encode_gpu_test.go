@@ -78,7 +78,7 @@ func ascending(n int) []int {
 }
 
 // stages prints how long one batch of a call takes in each of its stages, alone on the
-// card, and the coding of its indices.
+// card, and the making of its files.
 func stages(b *testing.B, dev *gpu.Device, images []*raster.Image, o *Options) {
 	batches := batching(o).Divide(ascending(len(images)), func(i int) int { return images[i].Size() })
 	list := images[:len(batches[0])]
@@ -107,7 +107,7 @@ func stages(b *testing.B, dev *gpu.Device, images []*raster.Image, o *Options) {
 		took[4] = time.Since(begin)
 	}
 	passes(b, dev, list, o)
-	fmt.Printf("  a batch of %d pictures: to the card %.2f ms, training %.2f, indices %.2f, symbols or tables %.2f, coding on the CPU %.2f\n",
+	fmt.Printf("  a batch of %d pictures: to the card %.2f ms, training %.2f, indices %.2f, streams or tables %.2f, files %.2f\n",
 		len(list), took[0].Seconds()*1e3, took[1].Seconds()*1e3, took[2].Seconds()*1e3, took[3].Seconds()*1e3, took[4].Seconds()*1e3)
 }
 

@@ -77,8 +77,8 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 }
 
 // batching is how images are divided into batches, by bytes of their samples. Those that
-// train codebooks of their own make some batches, so that the indices of one are coded
-// while the next ones train, but none so small that a device trains it in no less time
+// train codebooks of their own make some batches, so that the files of one are written
+// and verified while the next ones train, but none so small that a device trains it in no less time
 // than a larger one. For those that share a codebook a batch is large enough for copies
 // at the full speed of the link, and small enough that a call makes several, of which
 // one is copied while another is searched (benchmarks BenchmarkCardEncode and
@@ -139,6 +139,7 @@ type analysis struct {
 	books   *bookPair
 	table   [][]uint16 // of luma and chroma, all slices, for the plain index table
 	symbols [][]symbol // likewise, for the coded one
+	coded   [][][]byte // or its streams, those of luma and of chroma by slice, plane and downwards
 }
 
 // piece is one coded part of the index section: a segment of a plane's table, of
@@ -206,13 +207,16 @@ func encodeTables(ctx context.Context, c *pool.Pool, a *analysis) ([]byte, error
 		}
 		return out, nil
 	}
-	list := pieces(h, a.symbols)
-	coded := make([][]byte, len(list))
-	c.Each(len(list), func(i int) {
-		if p := list[i]; ctx.Err() == nil {
-			coded[i] = encodeSegment(p.table, p.grid.cols, p.segment, h.codewords(p.book))
-		}
-	})
+	coded := streams(h, a.coded)
+	if coded == nil {
+		list := pieces(h, a.symbols)
+		coded = make([][]byte, len(list))
+		c.Each(len(list), func(i int) {
+			if p := list[i]; ctx.Err() == nil {
+				coded[i] = encodeSegment(p.table, p.grid.cols, p.segment, h.codewords(p.book))
+			}
+		})
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -221,6 +225,23 @@ func encodeTables(ctx context.Context, c *pool.Pool, a *analysis) ([]byte, error
 		out = binary.LittleEndian.AppendUint32(out, uint32(len(b)))
 	}
 	return append(out, bytes.Join(coded, nil)...), nil
+}
+
+// streams puts the streams of luma and of chroma into their order in the file, which is that of
+// pieces.
+func streams(h *header, coded [][][]byte) (list [][]byte) {
+	if coded == nil {
+		return nil
+	}
+	var next [2]int
+	for range h.d {
+		for i, s := range h.planeSizes() {
+			book, n := min(i, 1), int(h.block.grid(s[0], s[1]).segmentCount())
+			list = append(list, coded[book][next[book]:][:n]...)
+			next[book] += n
+		}
+	}
+	return list
 }
 
 // Train makes a codebook file from the blocks of all images of the sample that

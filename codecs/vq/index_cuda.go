@@ -181,46 +181,6 @@ func (b *batch) renumber(counts [][]uint32) error {
 	return b.putBooks()
 }
 
-// code brings the index tables to the host, as the index coder takes them.
-func (b *batch) code(context.Context) error {
-	if b.options.raw {
-		parts := make([]gpu.Part, len(b.sets))
-		for i, s := range b.sets {
-			s.table = make([]uint16, s.m)
-			parts[i] = gpu.Part{At: int(b.entries[i].Table - b.tables.Ptr), Bytes: gpu.Bytes(s.table)}
-		}
-		return b.staging.Download(parts, b.tables, b.tables.Size)
-	}
-	if err := b.sides(); err != nil {
-		return err
-	}
-	var room gpu.Layout
-	for i, s := range b.sets {
-		b.entries[i].Symbols = gpu.Ptr(room.Take(4 * s.m))
-	}
-	symbols, err := b.stream.Zeros(room.Size)
-	if err != nil {
-		return err
-	}
-	parts := make([]gpu.Part, len(b.sets))
-	for i, s := range b.sets {
-		s.symbols = make([]symbol, s.m)
-		parts[i] = gpu.Part{At: int(b.entries[i].Symbols), Bytes: gpu.Bytes(s.symbols)}
-		e := &b.entries[i]
-		e.Symbols += symbols.Ptr
-		e.Rows, e.Cols, e.Step = uint32(s.grid.rows), uint32(s.grid.cols), uint32(s.grid.segments()[0].rows)
-		e.Shift = uint32(bestShift(s.book.n()))
-	}
-	list, err := put(b.deviceSteps, b.entries)
-	if err != nil {
-		return err
-	}
-	if err := launch(b.deviceSteps, "vq_ranks", b.extents(), &listParams{list.Ptr}); err != nil {
-		return err
-	}
-	return b.staging.Download(parts, symbols, room.Size)
-}
-
 // sides makes, once for each codebook, what the index coder has to know of neighbours.
 func (b *batch) sides() error {
 	var room gpu.Layout

@@ -10,4 +10,5 @@
 #include "start.cuh"
 #include "shift.cuh"
 #include "index.cuh"
+#include "code.cuh"
 #include "decode.cuh"

@@ -26,6 +26,8 @@ type extent struct {
 	words  int // codewords N
 	k      int // samples of a block
 	pixels int // to expand
+	coders int // blocks of threads that code segments
+	shared int // bytes of shared memory of each
 }
 
 // kernels is all kernels. Those of training and of index tables have a row of blocks for
@@ -71,6 +73,10 @@ var kernels = gpu.Table[extent]{Module: &module, Kernels: map[string]gpu.Entry[e
 	"vq_renumber": {Params: listParams{}, Threads: func(e *extent) int { return e.blocks }},
 	"vq_sides":    {Params: listParams{}, Threads: func(e *extent) int { return e.words * e.words }},
 	"vq_ranks":    {Params: listParams{}, Threads: func(e *extent) int { return warp * e.blocks }},
+
+	"vq_code": {Params: codeParams{}, Grid: func(_ *gpu.Info, one []extent) gpu.Grid {
+		return gpu.Grid{Blocks: [3]int{one[0].coders}, Threads: [3]int{2 * warp}, Shared: one[0].shared}
+	}},
 
 	"vq_expand": {Params: expandParams{}, Threads: func(e *extent) int { return e.pixels }},
 	"vq_expand_grey": {Params: expandGreyParams{}, Grid: func(info *gpu.Info, one []extent) gpu.Grid {
@@ -210,6 +216,53 @@ type (
 		P       uint32
 		Q       uint32
 		Unused  uint32
+	}
+)
+
+// The index coder on a device: see code.cuh.
+const (
+	chunkBlocks    = 32 // that the model is ahead of the range coder
+	chunkDecisions = chunkBlocks * (2*indexBits - 1)
+	mixedPlaces    = 4*indexBits - 3 // decisions of ranks of any length, but for those that are not mixed
+)
+
+type (
+	// deviceSegment is a segment of an index table to code.
+	deviceSegment struct {
+		Out      gpu.Ptr `cuda:"uint8_t"`        // room
+		Symbols  gpu.Ptr `cuda:"const uint32_t"` // blocks
+		Blocks   uint32
+		Cols     uint32 // blocks of a row
+		N        uint32 // codewords
+		Contexts uint32
+		Room     uint32
+		Unused   uint32
+	}
+
+	// deviceTables are the tables of the index coder.
+	deviceTables struct {
+		Logistic [65]int32
+		Stretch  [4096]int16
+		Rates    [64]uint16
+	}
+
+	// deviceCoder is the state of a segment in shared memory. The estimates of mixed decisions follow it, or are in
+	// global memory.
+	deviceCoder struct {
+		Tables    deviceTables                        `cuda:"Tables"`
+		Weights   [mixedPlaces * mixed]int32          // of the estimates of each place
+		Low       [(indexBits + 1) * indexBits]uint32 // estimates of the bits that are not mixed, by length, then by bit
+		Counts    [2]uint32                           // decisions of two chunks
+		Decisions [2 * chunkDecisions]uint32
+	}
+
+	codeParams struct {
+		Estimates gpu.Ptr `cuda:"uint32_t"` // words of each block of threads; null: in shared memory
+		Lengths   gpu.Ptr `cuda:"uint32_t"` // count
+		List      gpu.Ptr `cuda:"const Segment"`
+		Tables    gpu.Ptr `cuda:"const Tables"`
+		Count     uint32
+		Words     uint32
 	}
 )
 

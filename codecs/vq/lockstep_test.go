@@ -122,13 +122,24 @@ func lockstep(d *deviceSteps, r *rand.Rand) error {
 	if err := lockstepTables(b, want); err != nil {
 		return err
 	}
-	if err := b.code(ctx); err != nil {
+	on, err := b.ranks()
+	if err != nil {
 		return err
+	}
+	if err := b.takeSymbols(on); err != nil {
+		return err
+	}
+	coded, err := b.codeSegments()
+	if err != nil || !coded {
+		return fmt.Errorf("the streams have room: %v, %w", coded, err)
 	}
 	list := b.analyses()
 	for i, s := range b.sets {
 		symbols := want[i].symbols(s.book, s.grid)
 		if err := differ("symbols", s.symbols, symbols); err != nil {
+			return fmt.Errorf("%s: %w", b.describe(s), err)
+		}
+		if err := lockstepStreams(s); err != nil {
 			return fmt.Errorf("%s: %w", b.describe(s), err)
 		}
 		list[s.image].table[s.which] = want[i].table()
@@ -147,6 +158,20 @@ func lockstep(d *deviceSteps, r *rand.Rand) error {
 		}
 	}
 	return nil
+}
+
+// lockstepStreams compares the streams of a set with those of its symbols.
+func lockstepStreams(s *blockSet) error {
+	next := 0
+	for at := 0; at < s.m; at += s.grid.blocks() {
+		for _, part := range s.grid.segments() {
+			if err := differ("streams", s.coded[next], encodeSegment(s.symbols[at:], s.grid.cols, part, s.book.n())); err != nil {
+				return fmt.Errorf("segment %d: %w", next, err)
+			}
+			next++
+		}
+	}
+	return differ("streams", []int{len(s.coded)}, []int{next})
 }
 
 func (b *batch) describe(s *blockSet) string {

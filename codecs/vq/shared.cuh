@@ -13,6 +13,20 @@ constexpr uint32_t search_threads = 256;
 constexpr uint32_t search_many = 1024; // blocks for a block of threads
 constexpr uint32_t search_many_64 = 512; // likewise, of 64 samples
 constexpr uint32_t search_few = 256; // likewise, where there are few
+constexpr uint32_t activities = 10; // bit lengths of an activity
+constexpr uint32_t mismatches = 22; // and of a mismatch
+constexpr uint32_t surrounds = 13;
+constexpr uint32_t mixed = 4; // contexts of a decision
+constexpr uint32_t context_start_1 = 220;
+constexpr uint32_t context_start_2 = 506;
+constexpr uint32_t context_start_3 = 636;
+constexpr uint32_t no_rank = 2; // bit length that stands for the rank of a missing neighbour
+constexpr uint32_t mix_start = 16384; // first weight of an estimate
+constexpr uint32_t mix_shift = 15; // rate of the weights
+constexpr uint32_t prob_min = 32; // of a probability, in 1/65536
+constexpr uint32_t adapt_limit = 60; // of the decisions that an estimate counts
+constexpr uint32_t chunk_blocks = 32; // that the model is ahead of the range coder
+constexpr uint32_t chunk_decisions = 736;
 
 // Image is an image and where its blocks go.
 struct Image {
@@ -289,3 +303,67 @@ static_assert(__builtin_offsetof(ExpandGreyParams, width) == 24, "Width");
 static_assert(__builtin_offsetof(ExpandGreyParams, height) == 28, "Height");
 static_assert(__builtin_offsetof(ExpandGreyParams, n) == 32, "N");
 static_assert(__builtin_offsetof(ExpandGreyParams, unused) == 36, "Unused");
+
+// Segment is a segment of an index table to code.
+struct Segment {
+	uint8_t *out; // room
+	const uint32_t *symbols; // blocks
+	uint32_t blocks;
+	uint32_t cols; // blocks of a row
+	uint32_t n; // codewords
+	uint32_t contexts;
+	uint32_t room;
+	uint32_t unused;
+};
+static_assert(sizeof(Segment) == 40, "Segment");
+static_assert(__builtin_offsetof(Segment, out) == 0, "Out");
+static_assert(__builtin_offsetof(Segment, symbols) == 8, "Symbols");
+static_assert(__builtin_offsetof(Segment, blocks) == 16, "Blocks");
+static_assert(__builtin_offsetof(Segment, cols) == 20, "Cols");
+static_assert(__builtin_offsetof(Segment, n) == 24, "N");
+static_assert(__builtin_offsetof(Segment, contexts) == 28, "Contexts");
+static_assert(__builtin_offsetof(Segment, room) == 32, "Room");
+static_assert(__builtin_offsetof(Segment, unused) == 36, "Unused");
+
+// Tables are the tables of the index coder.
+struct Tables {
+	int32_t logistic[65];
+	int16_t stretch[4096];
+	uint16_t rates[64];
+};
+static_assert(sizeof(Tables) == 8580, "Tables");
+static_assert(__builtin_offsetof(Tables, logistic) == 0, "Logistic");
+static_assert(__builtin_offsetof(Tables, stretch) == 260, "Stretch");
+static_assert(__builtin_offsetof(Tables, rates) == 8452, "Rates");
+
+// Coder is the state of a segment in shared memory. The estimates of mixed decisions follow it, or are in
+// global memory.
+struct Coder {
+	Tables tables;
+	int32_t weights[180]; // of the estimates of each place
+	uint32_t low[156]; // estimates of the bits that are not mixed, by length, then by bit
+	uint32_t counts[2]; // decisions of two chunks
+	uint32_t decisions[1472];
+};
+static_assert(sizeof(Coder) == 15820, "Coder");
+static_assert(__builtin_offsetof(Coder, tables) == 0, "Tables");
+static_assert(__builtin_offsetof(Coder, weights) == 8580, "Weights");
+static_assert(__builtin_offsetof(Coder, low) == 9300, "Low");
+static_assert(__builtin_offsetof(Coder, counts) == 9924, "Counts");
+static_assert(__builtin_offsetof(Coder, decisions) == 9932, "Decisions");
+
+struct CodeParams {
+	uint32_t *estimates; // words of each block of threads; null: in shared memory
+	uint32_t *lengths; // count
+	const Segment *list;
+	const Tables *tables;
+	uint32_t count;
+	uint32_t words;
+};
+static_assert(sizeof(CodeParams) == 40, "CodeParams");
+static_assert(__builtin_offsetof(CodeParams, estimates) == 0, "Estimates");
+static_assert(__builtin_offsetof(CodeParams, lengths) == 8, "Lengths");
+static_assert(__builtin_offsetof(CodeParams, list) == 16, "List");
+static_assert(__builtin_offsetof(CodeParams, tables) == 24, "Tables");
+static_assert(__builtin_offsetof(CodeParams, count) == 32, "Count");
+static_assert(__builtin_offsetof(CodeParams, words) == 36, "Words");

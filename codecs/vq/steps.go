@@ -26,7 +26,7 @@ import (
 //	nearest*   codewords                  N keys of other codewords         codeword
 //	shift*     the last four              N codewords for the next pass     pair of cells
 //	ranks*     index table, codewords     M symbols                         block
-//	code       symbols                    bytes                             segment
+//	code*      symbols                    bytes                             segment
 //	decode     bytes, codewords           index table                       segment
 //	expand*    index table, codewords     plane (Algorithm 2)               row of blocks
 //	image*   planes                     image                           row
@@ -37,7 +37,7 @@ import (
 // of a device, with the same results.
 type steps interface {
 	// analyse finds the codebooks and the index tables of images: everything up to the
-	// coding of the tables. It does not change the images.
+	// coding of the tables, and on a device that, too. It does not change the images.
 	analyse(ctx context.Context, images []*raster.Image, o *Options) ([]*analysis, error)
 
 	// sample returns the blocks of m that the training of a shared codebook looks at, of

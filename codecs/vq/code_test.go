@@ -1,0 +1,176 @@
+package vq
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pelmill/pelmill/gpu"
+)
+
+// codeOnCPU makes a program of vq_code as it stands, which runs each of its threads on the
+// CPU.
+func codeOnCPU(t *testing.T) string {
+	compiler, err := exec.LookPath("clang++-19")
+	if err != nil && os.Getenv("PELMILL_TEST") == "require" {
+		t.Fatalf("clang++-19 is needed: %v", err)
+	}
+	if err != nil {
+		t.Skipf("NOT TESTED what vq_code does: %v", err)
+	}
+	dir := t.TempDir()
+	cuda := strings.NewReplacer(
+		"#include <__clang_cuda_builtin_vars.h>\n", "",
+		"#define __device__ __attribute__((device))", "#define __device__",
+		"#define __global__ __attribute__((global))", "#define __global__",
+		"#define __shared__ __attribute__((shared))", "#define __shared__",
+		"#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))", "#define __launch_bounds__(...)",
+	)
+	for _, name := range []string{
+		"gpu/include/base.cuh", "gpu/include/warp.cuh",
+		"codecs/vq/vectors.cuh", "codecs/vq/shared.cuh", "codecs/vq/code.cuh",
+	} {
+		text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, []byte(cuda.Replace(string(text))), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := filepath.Join(dir, "code")
+	args := []string{
+		"-std=c++17", "-O1", "-fsanitize=undefined", "-fsanitize-trap=all", "-pthread", "-w",
+		"-I", dir, "-o", program, filepath.Join("testdata", "code.cpp"),
+	}
+	if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// A codedSegment is a segment of a table, and what vq_code is told of it.
+type codedSegment struct {
+	symbols []symbol
+	cols, n int
+	room    int
+}
+
+// The index coder of the card gives the bytes of encodeSegment: for segments of all kinds, some
+// after others with the same memory, which may be shared or global, and where there is too
+// little room it counts what there would be.
+func TestCodeKernel(t *testing.T) {
+	program := codeOnCPU(t)
+	for _, global := range []bool{false, true} {
+		t.Run(fmt.Sprintf("global=%v", global), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(8, 1))
+			var list []codedSegment
+			words := 0
+			for _, n := range []int{1, 2, 3, 5, 8, 17, 64, 65, 255, 256, 257, 1000, 4096} {
+				for _, cols := range []int{1, 2, 31, 32, 33, 100} {
+					s := codedSegment{cols: cols, n: n}
+					for kind, blocks := r.IntN(4), cols*(1+r.IntN(40)); blocks > 0; blocks-- {
+						rank := r.IntN(n)
+						switch kind {
+						case 1:
+							rank = min(rank, r.IntN(4), r.IntN(4))
+						case 2:
+							rank = n - 1
+						case 3:
+							rank = blocks / 100 % 2 * rank
+						}
+						// The greatest contexts, and few that are seen often.
+						activity, mismatch, best := r.IntN(activities), r.IntN(21), r.IntN(n)
+						if kind&1 != 0 {
+							activity, mismatch, best = 3, 9, best%3
+						}
+						s.symbols = append(s.symbols, symbol(rank|best>>bestShift(n)<<12|mismatch<<20|activity<<25))
+					}
+					s.room = 4*len(s.symbols) + 8
+					if r.IntN(10) == 0 {
+						s.room = r.IntN(8)
+					}
+					list = append(list, s)
+					words = max(words, codeWords(n))
+				}
+			}
+			got := runCode(t, program, list, 5, words, global)
+			for i, s := range list {
+				want := encodeSegment(s.symbols, s.cols, segment{0, len(s.symbols) / s.cols}, s.n)
+				n := min(len(want), s.room)
+				if got[i].length != len(want) || !bytes.Equal(got[i].bytes[:n], want[:n]) {
+					t.Fatalf("segment %d, %d codewords, %d blocks, %d columns: %d bytes, want %d; or others", i, s.n, len(s.symbols), s.cols, got[i].length, len(want))
+				}
+			}
+		})
+	}
+}
+
+type codeResult struct {
+	length int
+	bytes  []byte
+}
+
+// runCode codes the segments with the program.
+func runCode(t *testing.T, program string, list []codedSegment, blocks, words int, global bool) []codeResult {
+	le := binary.LittleEndian
+	var in bytes.Buffer
+	put := func(v ...int) {
+		for _, v := range v {
+			in.Write(le.AppendUint32(nil, uint32(v)))
+		}
+	}
+	put(len(list), blocks, words)
+	if global {
+		put(1)
+	} else {
+		put(0)
+	}
+	in.Write(gpu.Bytes([]deviceTables{coderTables}))
+	for _, s := range list {
+		put(len(s.symbols), s.cols, s.n, codeContexts(s.n), s.room)
+		in.Write(gpu.Bytes(s.symbols))
+	}
+	var out, errs bytes.Buffer
+	cmd := exec.Command(program)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = &in, &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%.3000s", err, errs.Bytes())
+	}
+	var results []codeResult
+	for _, s := range list {
+		length := int(le.Uint32(out.Next(4)))
+		results = append(results, codeResult{length, bytes.Clone(out.Next(s.room))})
+	}
+	return results
+}
+
+// Contexts and places are as many as the greatest that the coder computes, and no more.
+func TestCodeWords(t *testing.T) {
+	for n := 1; n <= maxCodewords; n++ {
+		if got, want := codeContexts(n), contextStart[3]+(n-1)>>bestShift(n)+1; got != want {
+			t.Fatalf("%d codewords: %d contexts, want %d", n, got, want)
+		}
+		places := 0
+		for length := 1; length <= bits.Len(uint(n-1)); length++ {
+			places++
+			if length > 1 {
+				places += 3
+			}
+		}
+		if got, want := codeWords(n), codeContexts(n)*places; got != want {
+			t.Fatalf("%d codewords: %d words, want %d", n, got, want)
+		}
+	}
+}
