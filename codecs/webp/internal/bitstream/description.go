@@ -119,6 +119,14 @@ func longRuns(out []run, n, k int, symbol uint8) []run {
 
 // zeros codes n zeros.
 func zeros(out []run, n int, meta *[19]uint8) []run {
+	long := longZeros(n, meta)
+	rest := max(0, n-long*runMost[repeatZeros])
+	return repeats(longRuns(out, n-rest, long, repeatZeros), rest, 0, repeatZero, meta)
+}
+
+// longZeros returns how many runs of repeatZeros, the fewest, code n zeros with the fewest
+// bits, the others by runs of repeatZero.
+func longZeros(n int, meta *[19]uint8) int {
 	best, bestCost := 0, 1<<30
 	for long := 0; long*runLeast[repeatZeros] <= n; long++ {
 		rest := max(0, n-long*runMost[repeatZeros])
@@ -130,8 +138,59 @@ func zeros(out []run, n int, meta *[19]uint8) []run {
 			break
 		}
 	}
-	rest := max(0, n-best*runMost[repeatZeros])
-	return repeats(longRuns(out, n-rest, best, repeatZeros), rest, 0, repeatZero, meta)
+	return best
+}
+
+// tally is how many runs there are of each symbol, and how many in all.
+type tally struct {
+	counts [19]uint32
+	runs   int
+}
+
+// add counts n runs of symbol.
+func (t *tally) add(symbol uint8, n int) {
+	t.counts[symbol] += uint32(n)
+	t.runs += n
+}
+
+// repeats counts what the function of that name codes.
+func (t *tally) repeats(n int, v, symbol uint8, meta *[19]uint8) {
+	if n < runLeast[repeatLength] { // the least of all runs
+		t.add(v, n)
+		return
+	}
+	best, _ := bestRepeats(n, v, symbol, meta)
+	t.add(symbol, best)
+	t.add(v, max(0, n-best*runMost[symbol]))
+}
+
+// zeros counts what the function of that name codes.
+func (t *tally) zeros(n int, meta *[19]uint8) {
+	long := 0
+	if n >= runLeast[repeatZeros] {
+		long = longZeros(n, meta)
+	}
+	t.add(repeatZeros, long)
+	t.repeats(max(0, n-long*runMost[repeatZeros]), 0, repeatZero, meta)
+}
+
+// tallyRuns counts what runs codes.
+func tallyRuns(lengths []same, meta *[19]uint8) (t tally) {
+	last := uint8(8)
+	for _, s := range lengths {
+		n, v := int(s.n), s.length
+		if v == 0 {
+			t.zeros(n, meta)
+			continue
+		}
+		if v != last {
+			t.add(v, 1)
+			last = v
+			n--
+		}
+		t.repeats(n, v, repeatLength, meta)
+	}
+	return t
 }
 
 // description is a prefix code as it is written.
@@ -140,13 +199,22 @@ type description struct {
 	simple  int       // how many, 0 for a normal code
 	meta    [19]uint8 // lengths of the code length code
 	stored  int       // how many of them are written
-	runs    []run
-	short   bool // the number of runs is written, because zeros follow that are not
-	Bits    int  // of all
+	lengths []uint8   // that are written, which the caller of describe keeps as they are
+	single  bool      // each of them by itself, else in the runs that are best with chosen
+	chosen  [19]uint8 // lengths of a code length code
+	runs    int       // how many
+	short   bool      // the number of runs is written, because zeros follow that are not
+	Bits    int       // of all
 }
 
 // describe finds a short way to write the prefix code of the given lengths.
-func describe(lengths []uint8) (d description) {
+func describe(lengths []uint8) description {
+	m := memories.Get().(*codeMemory)
+	defer memories.Put(m)
+	return m.describe(lengths)
+}
+
+func (m *codeMemory) describe(lengths []uint8) (d description) {
 	used := 0
 	for s, l := range lengths {
 		if l > 0 {
@@ -169,32 +237,36 @@ func describe(lengths []uint8) (d description) {
 		}
 		return d
 	}
-	end := len(lengths)
-	for end > 0 && lengths[end-1] == 0 {
-		end--
+	all := neighbours(m.alike[:0], lengths)
+	end, body := len(lengths), all
+	if last := all[len(all)-1]; last.length == 0 {
+		end -= int(last.n)
+		body = all[:len(all)-1]
 	}
-	single := description{runs: make([]run, end, len(lengths))}
-	for i, l := range lengths[:end] {
-		single.runs[i].symbol = l
+	t := tally{runs: end}
+	for _, s := range body {
+		t.counts[s.length] += uint32(s.n)
 	}
-	single.code(end < len(lengths))
-	d = single
+	d = description{lengths: lengths[:end], single: true}
+	m.code(&d, &t, end < len(lengths))
 	// With the zeros at the end and without, from the costs of a usual code and from
-	// those of this one without runs.
-	var room [256 + 24]same // of all symbols but those of a cache, see RFC 9649, 6.2.3
-	all := room[:0]
-	if len(lengths) > len(room) {
-		all = make([]same, 0, len(lengths))
-	}
-	all = neighbours(all, lengths)
-	spare := make([]run, 0, len(lengths)) // where the next try is made, as d has the best one
+	// those of this one without runs. Both begin with the same runs.
+	starts := [2][19]uint8{startLengths, d.meta}
+	first := [2]tally{tallyRuns(body, &starts[0]), tallyRuns(body, &starts[1])}
 	for _, n := range [2]int{len(lengths), end} {
-		for _, meta := range [2][19]uint8{startLengths, single.meta} {
-			for range 2 {
-				e := description{runs: runs(spare, all, &meta)}
-				e.code(n < len(lengths))
+		for i, meta := range starts {
+			t := first[i]
+			if len(all) > len(body) {
+				t.zeros(len(lengths)-end, &meta)
+			}
+			for try := range 2 {
+				if try > 0 {
+					t = tallyRuns(all, &meta)
+				}
+				e := description{lengths: lengths[:n], chosen: meta}
+				m.code(&e, &t, n < len(lengths))
 				if e.Bits < d.Bits {
-					d, spare = e, d.runs[:0]
+					d = e
 				}
 				if e.meta == meta {
 					break
@@ -205,37 +277,34 @@ func describe(lengths []uint8) (d description) {
 		if end == len(lengths) {
 			break
 		}
-		all = all[:len(all)-1]
+		all = body
 	}
 	return d
 }
 
-// code makes the code length code of the runs and counts bits. Where runs are left out
-// behind them, zeros, their number is written.
-func (d *description) code(short bool) {
-	if d.short = short; short && len(d.runs) < 2 {
+// code makes the code length code of the runs of d, which t counts, and counts bits. Where
+// runs are left out behind them, zeros, their number is written.
+func (m *codeMemory) code(d *description, t *tally, short bool) {
+	d.runs = t.runs
+	if d.short = short; short && d.runs < 2 {
 		d.Bits = 1 << 30 // their number cannot be written
 		return
 	}
-	var counts [19]uint32
-	for _, r := range d.runs {
-		counts[r.symbol]++
-	}
-	codeLengths(counts[:], maxMetaLength, d.meta[:], new([lengthsMemory]uint64))
+	m.codeLengths(t.counts[:], maxMetaLength, d.meta[:])
 	d.stored = 19
 	for d.stored > 4 && d.meta[codeLengthOrder[d.stored-1]] == 0 {
 		d.stored--
 	}
 	d.Bits = 1 + 4 + 3*d.stored + 1
 	kinds := 0
-	for s, n := range counts {
+	for s, n := range t.counts {
 		d.Bits += int(n) * int(d.meta[s]+runExtra[s])
 		if n > 0 {
 			kinds++
 		}
 	}
 	if kinds == 1 { // takes no bits
-		d.Bits -= len(d.runs)
+		d.Bits -= d.runs
 	}
 	if d.short {
 		d.Bits += 3 + int(d.countBits())
@@ -244,13 +313,47 @@ func (d *description) code(short bool) {
 
 // countBits is the size of the number of runs less 2: even, 2 to 16.
 func (d *description) countBits() uint {
-	return max(2, (uint(bits.Len(uint(len(d.runs)-2)))+1)&^1)
+	return max(2, (uint(bits.Len(uint(d.runs-2)))+1)&^1)
 }
 
 // CodeLengthBits is the cost of writing the prefix code of the given lengths, in bits.
 func CodeLengthBits(lengths []uint8) int {
 	d := describe(lengths)
 	return d.Bits
+}
+
+// MostCodeLengthBits is what CodeLengthBits of the code for counts does not exceed: that of a
+// simple code, or of all lengths up to the last one in 4 bits each, for which a code length
+// code has room.
+func MostCodeLengthBits(counts []uint32) int {
+	end := len(counts)
+	for end > 0 && counts[end-1] == 0 {
+		end--
+	}
+	used := 0
+	for _, c := range counts[:end] {
+		if c > 0 {
+			if used++; used > 2 {
+				break
+			}
+		}
+	}
+	if used <= 2 && end <= 256 {
+		return 4 + 7 + 8
+	}
+	return 1 + 4 + 3*19 + 1 + 3 + 16 + 4*end
+}
+
+// list returns the runs.
+func (d *description) list() []run {
+	out := make([]run, 0, len(d.lengths))
+	if !d.single {
+		return runs(out, neighbours(make([]same, 0, len(d.lengths)), d.lengths), &d.chosen)
+	}
+	for _, l := range d.lengths {
+		out = append(out, run{symbol: l})
+	}
+	return out
 }
 
 // write writes the prefix code (RFC 9649, 3.7.2.1).
@@ -268,13 +371,13 @@ func (d *description) write(w *bitWriter) {
 		n := d.countBits()
 		w.put(1, 1)
 		w.put(uint64(n/2-1), 3)
-		w.put(uint64(len(d.runs)-2), n)
+		w.put(uint64(d.runs-2), n)
 	} else {
 		w.put(0, 1)
 	}
 	var codes [19]Code
 	makeCodes(d.meta[:], codes[:])
-	for _, r := range d.runs {
+	for _, r := range d.list() {
 		c := codes[r.symbol]
 		w.put(uint64(c>>4), uint(c&15))
 		w.put(uint64(r.extra), uint(runExtra[r.symbol]))

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/pelmill/pelmill/codecs/codectest"
 )
 
 // No number of runs takes fewer bits than the one that bestRepeats looks up, and no smaller
@@ -35,10 +37,22 @@ func TestBestRepeats(t *testing.T) {
 	}
 }
 
+func TestCodeLengthBitsAreBounded(t *testing.T) {
+	r := rand.New(rand.NewPCG(35, 36))
+	for _, n := range []int{1, 2, 40, 256, 280, 280 + 2, 280 + 2048} {
+		for range codectest.Rounds(300) {
+			counts := testCounts(r, n)
+			if bits, most := CodeLengthBits(CodeLengths(counts, MaxCodeLength)), MostCodeLengthBits(counts); bits > most {
+				t.Fatalf("counts %v: %d bits, at most %d", counts, bits, most)
+			}
+		}
+	}
+}
+
 func TestSortLeaves(t *testing.T) {
 	r := rand.New(rand.NewPCG(33, 34))
-	for _, n := range []int{0, 1, 47, 48, 49, 256, 2328} {
-		for _, bits := range []int{1, 8, 9, 16, 17, 32} {
+	for _, n := range []int{0, 1, 19, 20, 21, 47, 48, 49, 256, 2328} {
+		for _, bits := range []int{1, 2, 7, 8, 9, 15, 16, 17, 32} {
 			leaves := make([]uint64, n)
 			for s := range leaves {
 				leaves[s] = uint64(r.Uint32()>>(32-bits))<<12 | uint64(s)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 )
 
 const (
@@ -11,79 +12,98 @@ const (
 	maxMetaLength = 7  // of a code length's code
 )
 
+// mostSymbols is the largest alphabet: green, lengths and the largest colour cache.
+const mostSymbols = 256 + 24 + 1<<11
+
+// codeMemory is what making a code takes. Its contents do not matter before or after.
+type codeMemory struct {
+	leaves, next [mostSymbols + 1]uint64 // one more than there are, to end the queue
+	nodes        [mostSymbols]uint64     // weights
+	parent       [2 * mostSymbols]uint16 // of leaves, and behind these of nodes
+	depth        [mostSymbols]uint8      // of nodes
+	alike        [mostSymbols]same       // of a description
+}
+
+// memories are those that nobody uses: clearing one takes longer than to make a code.
+var memories = sync.Pool{New: func() any { return new(codeMemory) }}
+
 // CodeLengths returns the lengths of an optimal prefix code for counts of which no
 // code is longer than most. Symbols that do not occur have length 0; a lone symbol has
 // length 1.
 func CodeLengths(counts []uint32, most int) []uint8 {
 	lengths := make([]uint8, len(counts))
-	codeLengths(counts, most, lengths, nil)
+	SetCodeLengths(lengths, counts, most)
 	return lengths
 }
 
-// lengthsMemory is what codeLengths needs for the code of the lengths of codes.
-const lengthsMemory = 19 * memoryASymbol
+// SetCodeLengths sets lengths, one for each of counts, to those that CodeLengths returns.
+func SetCodeLengths(lengths []uint8, counts []uint32, most int) {
+	m := memories.Get().(*codeMemory)
+	defer memories.Put(m)
+	m.codeLengths(counts, most, lengths)
+}
 
-const memoryASymbol = 4 // leaves, nodes, their depths, and parents of both
-
-// codeLengths sets lengths, all 0, to those that CodeLengths returns. memory may be nil.
-func codeLengths(counts []uint32, most int, lengths []uint8, memory *[lengthsMemory]uint64) {
+// codeLengths is SetCodeLengths.
+func (m *codeMemory) codeLengths(counts []uint32, most int, lengths []uint8) {
+	clear(lengths)
 	n, all := 0, uint32(0)
-	for _, c := range counts {
+	// Leaves by count and then symbol, which has 12 bits. Whether a symbol occurs is no
+	// branch, as it cannot be foreseen.
+	for s, c := range counts {
 		all |= c
+		m.leaves[n] = uint64(c)<<12 | uint64(s)
 		if c > 0 {
 			n++
 		}
 	}
-	if n == 0 {
+	leaves := m.leaves[:n+1]
+	switch n {
+	case 0:
 		return
-	}
-	var room []uint64
-	if memory != nil && len(counts)*memoryASymbol <= len(memory) {
-		room = memory[:n*memoryASymbol]
-	} else {
-		room = make([]uint64, n*memoryASymbol)
-	}
-	// Leaves by count and then symbol, which has 12 bits.
-	leaves, nodes, depth := room[:0:n], room[n:2*n], room[2*n:3*n]
-	for s, c := range counts {
-		if c > 0 {
-			leaves = append(leaves, uint64(c)<<12|uint64(s))
-		}
-	}
-	sortLeaves(leaves, nodes, bits.Len32(all))
-	if n == 1 {
+	case 1:
 		lengths[leaves[0]&4095] = 1
 		return
 	}
-	// Huffman's algorithm with two queues, leaves and nodes in the order in which they
-	// are made. Of equal weights the leaf goes first, which keeps codes short.
-	parent := room[3*n:] // of leaves in the low half, of nodes in the high half
-	for k, i, j := 0, 0, 0; k < n-1; k++ {
-		sum := uint64(0)
-		for range 2 {
-			if j >= k || i < n && leaves[i]>>12 <= nodes[j] {
-				sum += leaves[i] >> 12
-				parent[i] = parent[i]&^math.MaxUint32 | uint64(k)
-				i++
-			} else {
-				sum += nodes[j]
-				parent[j] = parent[j]&math.MaxUint32 | uint64(k)<<32
-				j++
-			}
-		}
-		nodes[k] = sum
-	}
+	sortLeaves(leaves[:n], m.next[:n], bits.Len32(all))
+	m.join(n)
+	parent, depth := m.parent[:2*n-2], m.depth[:n-1]
 	depth[n-2] = 0
 	for k := n - 3; k >= 0; k-- {
-		depth[k] = depth[parent[k]>>32] + 1
+		depth[k] = depth[parent[n+k]] + 1
 	}
 	// The rarest leaf is as deep as any.
-	if depth[uint32(parent[0])]+1 > uint64(most) {
-		limitedLengths(leaves, most, lengths)
+	if int(depth[parent[0]])+1 > most {
+		limitedLengths(leaves[:n], most, lengths)
 		return
 	}
-	for i, l := range leaves {
-		lengths[l&4095] = uint8(depth[uint32(parent[i])] + 1)
+	for i, l := range leaves[:n] {
+		lengths[l&4095] = depth[parent[i]] + 1
+	}
+}
+
+// join makes the n - 1 nodes of Huffman's algorithm for n sorted leaves with two queues,
+// leaves and nodes in the order in which they are made. Of equal weights the leaf goes
+// first, which keeps codes short. Which queue goes first cannot be foreseen, so there is no
+// branch: the comparison becomes a mask.
+func (m *codeMemory) join(n int) {
+	leaves, nodes, parent := m.leaves[:n+1], m.nodes[:n], m.parent[:2*n]
+	leaves[n] = math.MaxUint64
+	for k := range nodes {
+		nodes[k] = math.MaxUint64
+	}
+	i, j := uint64(0), uint64(0)
+	for k := range n - 1 {
+		sum := uint64(0)
+		for range 2 {
+			leaf, node := leaves[i]>>12, nodes[j]
+			_, less := bits.Sub64(node, leaf, 0) // 1 where the node goes first
+			mask := -less
+			sum += leaf ^ (leaf^node)&mask
+			parent[i^(i^(uint64(n)+j))&mask] = uint16(k)
+			i += 1 - less
+			j += less
+		}
+		nodes[k] = sum
 	}
 }
 
@@ -91,18 +111,21 @@ func codeLengths(counts []uint32, most int, lengths []uint8, memory *[lengthsMem
 // next is memory of the same size.
 func sortLeaves(leaves, next []uint64, countBits int) {
 	const (
-		digit = 8
-		few   = 48 // that are sorted sooner by comparing
+		mostDigit = 8
+		few       = 20 // that are sorted sooner by comparing
 	)
-	if len(leaves) < few || countBits > 2*digit {
+	digit := max(1, (countBits+1)/2)
+	if digit > mostDigit || len(leaves) < few {
 		slices.Sort(leaves)
 		return
 	}
 	// By the low digit of the counts to next and by the high one back.
-	var low, high [1 << digit]uint16
+	var lows, highs [1 << mostDigit]uint16
+	low, high := lows[:1<<digit], highs[:1<<digit]
+	mask, shift := uint64(1)<<digit-1, 12+digit
 	for _, v := range leaves {
-		low[v>>12&(1<<digit-1)]++
-		high[v>>(12+digit)&(1<<digit-1)]++
+		low[v>>12&mask]++
+		high[v>>shift&mask]++
 	}
 	a, b := uint16(0), uint16(0)
 	for i := range low {
@@ -110,12 +133,12 @@ func sortLeaves(leaves, next []uint64, countBits int) {
 		high[i], b = b, b+high[i]
 	}
 	for _, v := range leaves {
-		at := &low[v>>12&(1<<digit-1)]
+		at := &low[v>>12&mask]
 		next[*at] = v
 		*at++
 	}
 	for _, v := range next[:len(leaves)] {
-		at := &high[v>>(12+digit)&(1<<digit-1)]
+		at := &high[v>>shift&mask]
 		leaves[*at] = v
 		*at++
 	}
@@ -191,15 +214,19 @@ func canonical(lengths []uint8) []uint16 {
 // weighs, of one for counts evened out where neighbours are alike, whose lengths make
 // longer runs.
 func BestCode(counts []uint32) ([]uint8, description) {
-	best := CodeLengths(counts, MaxCodeLength)
-	d := describe(best)
+	m := memories.Get().(*codeMemory)
+	defer memories.Put(m)
+	best := make([]uint8, len(counts))
+	m.codeLengths(counts, MaxCodeLength, best)
+	d := m.describe(best)
 	body := CodedBits(best, counts)
 	if 8*d.Bits < body || d.simple > 0 {
 		return best, d
 	}
 	for _, tolerance := range [...]uint32{2, 5, 8} {
-		lengths := CodeLengths(smoothedCounts(counts, tolerance), MaxCodeLength)
-		if e, b := describe(lengths), CodedBits(lengths, counts); e.Bits+b < d.Bits+body {
+		lengths := make([]uint8, len(counts))
+		m.codeLengths(smoothedCounts(counts, tolerance), MaxCodeLength, lengths)
+		if e, b := m.describe(lengths), CodedBits(lengths, counts); e.Bits+b < d.Bits+body {
 			best, d, body = lengths, e, b
 		}
 	}

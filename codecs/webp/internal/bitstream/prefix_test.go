@@ -240,11 +240,11 @@ func TestRunsSave(t *testing.T) {
 		if d.simple > 0 {
 			continue
 		}
-		single := description{}
+		single, all := description{}, tally{}
 		for _, l := range lengths {
-			single.runs = append(single.runs, run{symbol: l})
+			all.add(l, 1)
 		}
-		single.code(false)
+		new(codeMemory).code(&single, &all, false)
 		if d.Bits > single.Bits {
 			t.Errorf("%v: %d bits with runs, %d without", lengths, d.Bits, single.Bits)
 		}
