@@ -86,42 +86,73 @@ func IdealCosts(hist []uint32, out []uint16) {
 	}
 }
 
+// AlphabetCosts is IdealCosts for one alphabet.
 func AlphabetCosts(counts []uint32, out []uint16) {
+	all := idealCodeOf(counts)
+	for i, v := range counts {
+		out[i] = costBelow(all, v)
+	}
+}
+
+// idealCodeOf is the logarithm of three times the sum of counts, and half the last bit of a
+// cost, to round by.
+func idealCodeOf(counts []uint32) uint32 {
 	n := uint64(0)
 	for _, v := range counts {
 		n += uint64(v)
 	}
-	all := log2(max(3*n, 1))
-	for i, v := range counts {
-		own := log2(max(3*uint64(v), 1))
-		out[i] = uint16(min((all-own+1<<(Log2Bits-CostBits-1))>>(Log2Bits-CostBits), MaxCost))
-	}
+	return log2(max(3*n, 1)) + 1<<(Log2Bits-CostBits-1)
 }
+
+// costBelow is what a symbol costs that occurs v times, by the result of idealCodeOf.
+func costBelow(all, v uint32) uint16 {
+	own := uint32(0)
+	if v < uint32(len(fewLog2)) {
+		own = fewLog2[v]
+	} else {
+		own = log2(3 * uint64(v))
+	}
+	return uint16(min((all-own)>>(Log2Bits-CostBits), MaxCost))
+}
+
+// fewLog2[v] is the logarithm of 3v, or of 1 for 0: most counts of a group are small.
+// fewLog2[1] is log2(3) = 1.58496 * 65536 = 103872.
+var fewLog2 = func() (t [256]uint32) {
+	for v := range t {
+		t[v] = log2(max(3*uint64(v), 1))
+	}
+	return t
+}()
 
 // CodeCosts sets out[s] to what symbol s costs in the prefix code that hist gets, in
 // 1/256 bit; symbols without a code cost as by IdealCosts, but not less than the longest
 // code.
 func CodeCosts(hist []uint32, out []uint16) {
-	IdealCosts(hist, out)
+	var room [format.CacheAt]uint8
 	for _, p := range format.Alphabets(len(hist)) {
-		lengths := bitstream.CodeLengths(hist[p[0]:p[1]], bitstream.MaxCodeLength)
+		counts, costs := hist[p[0]:p[1]], out[p[0]:p[1]]
+		var lengths []uint8
+		if len(counts) <= len(room) {
+			lengths = room[:len(counts)]
+		} else {
+			lengths = make([]uint8, len(counts))
+		}
+		bitstream.SetCodeLengths(lengths, counts, bitstream.MaxCodeLength)
 		used, most := 0, uint8(0)
 		for _, l := range lengths {
 			if l > 0 {
 				used++
-				most = max(most, l)
 			}
+			most = max(most, l)
+		}
+		// By length; a lone symbol takes no bits.
+		var by [bitstream.MaxCodeLength + 1]uint16
+		by[0] = max(costBelow(idealCodeOf(counts), 0), uint16(most)<<CostBits)
+		for l := 1; l < len(by) && used > 1; l++ {
+			by[l] = uint16(l) << CostBits
 		}
 		for i, l := range lengths {
-			at := p[0] + i
-			switch {
-			case l == 0:
-				out[at] = max(out[at], uint16(most)<<CostBits)
-			case used == 1:
-				out[at] = 0
-			default:
-				out[at] = uint16(l) << CostBits
-			}
+			costs[i] = by[l&(1<<4-1)]
 		}
 	}
 }

@@ -3,8 +3,10 @@ package entropy
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 
@@ -88,5 +90,55 @@ func TestCodeCostsAreTheLengthsOfTheCode(t *testing.T) {
 	}
 	if out[format.GreenAt+3] < 512 {
 		t.Errorf("an unseen symbol costs %d, less than the longest code", out[format.GreenAt+3])
+	}
+}
+
+// The costs by code lengths are those of IdealCosts with the symbols that have a code put in.
+func TestCodeCostsAreIdealCostsForUnusedSymbols(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, n := range []int{format.CacheAt, format.CacheAt + 2, format.CacheAt + 2048} {
+		for range 200 {
+			hist, got, want := make([]uint32, n), make([]uint16, n), make([]uint16, n)
+			for range r.IntN(3 * n) {
+				hist[r.IntN(1+r.IntN(n))] += 1 + r.Uint32()>>(2+r.IntN(30))
+			}
+			CodeCosts(hist, got)
+			for _, p := range format.Alphabets(n) {
+				counts := hist[p[0]:p[1]]
+				total := uint64(0)
+				for _, v := range counts {
+					total += uint64(v)
+				}
+				lengths := bitstream.CodeLengths(counts, bitstream.MaxCodeLength)
+				used := 0
+				for _, l := range lengths {
+					used += int(min(l, 1))
+				}
+				for i, l := range lengths {
+					ideal := min((log2(max(3*total, 1))-log2(max(3*uint64(counts[i]), 1))+128)>>8, MaxCost)
+					switch v := &want[p[0]+i]; {
+					case l == 0:
+						*v = max(uint16(ideal), uint16(slices.Max(lengths))<<8)
+					case used > 1:
+						*v = uint16(l) << 8
+					}
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("%d symbols %v: %v, want %v", n, hist, got, want)
+			}
+			IdealCosts(hist, got)
+			for _, p := range format.Alphabets(n) {
+				total := uint64(0)
+				for _, v := range hist[p[0]:p[1]] {
+					total += uint64(v)
+				}
+				for i, v := range hist[p[0]:p[1]] {
+					if ideal := uint16(min((log2(max(3*total, 1))-log2(max(3*uint64(v), 1))+128)>>8, MaxCost)); got[p[0]+i] != ideal {
+						t.Fatalf("%d of %d cost %d, want %d", v, total, got[p[0]+i], ideal)
+					}
+				}
+			}
+		}
 	}
 }
