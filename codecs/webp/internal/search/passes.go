@@ -237,32 +237,60 @@ const leastFlat = 8
 // would lose in the next best groups, which is their regret. The regrets hold only while all
 // other groups stay, so no more than an eighth of the groups go in a pass, those first whose
 // end saves most.
+//
+// Codes are made only of groups that may be next by the most that their codes can take: most
+// groups lose more than that.
 func (s *Passes) giveUpGroups(counts []uint32, regrets []uint64) {
 	n := s.search.Symbols()
-	gain := make([]int64, len(counts))
-	s.pool.Spans(len(counts), 1, func(k, _ int) {
+	gain := func(k int, of func(counts []uint32) int) int64 {
+		return int64(codeLengthsBits(s.counts[k*n:][:n], of))<<entropy.CostBits - int64(regrets[k])
+	}
+	most := make([]int64, len(counts))
+	for k := range counts {
 		if counts[k] > 0 {
-			gain[k] = int64(codeLengthsBits(s.counts[k*n:][:n]))<<entropy.CostBits - int64(regrets[k])
+			most[k] = gain(k, bitstream.MostCodeLengthBits)
 		}
-	})
-	for range (len(counts) + 7) / 8 {
-		worst := 0
-		for k, g := range gain {
-			if g > gain[worst] {
-				worst = k
-			}
-		}
-		if gain[worst] <= 0 {
-			return
-		}
-		counts[worst], gain[worst] = 0, 0
+	}
+	for _, k := range largestGains(most, (len(counts)+7)/8, func(k int) int64 { return gain(k, codeLengthBits) }) {
+		counts[k] = 0
 	}
 }
 
-// codeLengthsBits is how many bits the description of the five codes of a group takes.
-func codeLengthsBits(hist []uint32) (n int) {
+// largestGains returns the places of the n largest gains above 0, the largest first and of
+// equal ones the first. gain is asked for a place only where the gain may be the next: most
+// has what it does not exceed, and is changed.
+func largestGains(most []int64, n int, gain func(k int) int64) (list []int) {
+	exact := make([]bool, len(most))
+	for len(list) < n {
+		next := 0
+		for k, g := range most {
+			if g > most[next] {
+				next = k
+			}
+		}
+		switch {
+		case most[next] <= 0:
+			return list
+		case exact[next]:
+			list = append(list, next)
+			most[next] = 0
+		default:
+			most[next], exact[next] = gain(next), true
+		}
+	}
+	return list
+}
+
+// codeLengthsBits is how many bits the descriptions of the five codes of a group take, by
+// what one takes for some counts.
+func codeLengthsBits(hist []uint32, of func(counts []uint32) int) (n int) {
 	for _, p := range format.WrittenAlphabets(len(hist)) {
-		n += bitstream.CodeLengthBits(bitstream.CodeLengths(hist[p[0]:p[1]], bitstream.MaxCodeLength))
+		n += of(hist[p[0]:p[1]])
 	}
 	return n
+}
+
+// codeLengthBits is how many bits the description of the code for counts takes.
+func codeLengthBits(counts []uint32) int {
+	return bitstream.CodeLengthBits(bitstream.CodeLengths(counts, bitstream.MaxCodeLength))
 }
