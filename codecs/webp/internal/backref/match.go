@@ -30,13 +30,14 @@ const (
 // Matcher has what the search for candidates needs of one image. It does not change after
 // NewMatcher, and bands share it.
 type Matcher struct {
-	p     format.Pixels
-	Codes format.DistanceCodes
-	Near  []int    // distances in pixels that are always tried, by rising distance code
-	run   []uint16 // how many pixels after a position equal it, at most maxRun
-	Prev  []int32  // the latest earlier position of the same key, or -1
-	same  []uint32 // bit k: the pixel equals that at distance Near[k] before it; nil: not known
-	depth int      // how many of them are tried
+	p         format.Pixels
+	Codes     format.DistanceCodes
+	Near      []int    // distances in pixels that are always tried, by rising distance code
+	nearCodes []uint32 // their distance codes
+	run       []uint16 // how many pixels after a position equal it, at most maxRun
+	Prev      []int32  // the latest earlier position of the same key, or -1
+	same      []uint32 // bit k: the pixel equals that at distance Near[k] before it; nil: not known
+	depth     int      // how many of them are tried
 }
 
 // NewMatcher prepares the search of p at the distances of codes up to near and at depth
@@ -46,6 +47,7 @@ func NewMatcher(p format.Pixels, near, depth int) *Matcher {
 	for code := 1; code <= near; code++ {
 		if d := format.NearDistance(code, p.W); m.Codes.Code(d) == uint32(code) {
 			m.Near = append(m.Near, d)
+			m.nearCodes = append(m.nearCodes, uint32(code))
 		}
 	}
 	m.run = runs16(p.ARGB)
@@ -223,9 +225,43 @@ func (f *Finder) tryNear(i, k, best, most int) int {
 	if length <= best {
 		return best
 	}
-	f.out = append(f.out, newCandidate(uint32(length), f.Codes.Code(d)))
+	f.out = append(f.out, newCandidate(uint32(length), f.nearCodes[k]))
 	return length
 }
+
+// allNear looks at all candidates of position i at near distances, of which same knows which
+// pixels agree. It returns the length of the longest, or 1.
+func (f *Finder) allNear(i, most int) int {
+	same := f.same[i : i+most]
+	set := same[0] & same[1]
+	best := 1
+	// set has the distances at which the first n pixels agree. The lowest of them is the next
+	// candidate, with as many pixels as it stays in the set.
+	for n := 2; set != 0; n++ {
+		if n == togetherPixels && n < most {
+			for ; set != 0 && best < f.stop && best < most; set &= set - 1 {
+				best = f.tryNear(i, bits.TrailingZeros32(set), best, most)
+			}
+			break
+		}
+		longer := uint32(0)
+		if n < most {
+			longer = set & same[n]
+		}
+		if lowest := set & -set; longer&lowest == 0 {
+			f.out = append(f.out, newCandidate(uint32(n), f.nearCodes[bits.TrailingZeros32(lowest)]))
+			if best = n; best >= f.stop || best == most {
+				break
+			}
+		}
+		set = longer
+	}
+	return best
+}
+
+// togetherPixels is up to which length near candidates are found all at once. Longer ones are
+// remembered from position to position.
+const togetherPixels = 24
 
 // At returns the candidates of position i by rising length. They are valid until the
 // next call.
@@ -239,9 +275,7 @@ func (f *Finder) At(i int) []Candidate {
 	v0, v1 := argb[i], argb[i+1]
 	best := 1
 	if f.same != nil {
-		for set := f.same[i] & f.same[i+1]; set != 0 && best < f.stop && best < most; set &= set - 1 {
-			best = f.tryNear(i, bits.TrailingZeros32(set), best, most)
-		}
+		best = f.allNear(i, most)
 	} else {
 		for k, d := range f.Matcher.Near {
 			if d > i || argb[i-d] != v0 || argb[i-d+1] != v1 {
