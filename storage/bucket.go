@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"weak"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/driver"
 )
@@ -39,7 +42,8 @@ func (b *Bucket) Kind() string { return b.kind }
 // Dir returns the folder of a file bucket, "" for the other kinds.
 func (b *Bucket) Dir() string { return b.dir }
 
-// Buckets opens each bucket once per process. It is safe for concurrent use.
+// Buckets opens each bucket once for as long as anybody holds it, and keeps those opened last, so that who asks again and again
+// for one that nobody holds finds its connections. It is safe for concurrent use.
 type Buckets struct {
 	// Retry bounds how temporary errors are tried again. It is read when a bucket is opened.
 	Retry Retry
@@ -57,18 +61,28 @@ type Buckets struct {
 	again atomic.Int64
 
 	mu     sync.Mutex
-	open   map[string]*Bucket
+	open   map[string]weak.Pointer[Bucket] // by URL; some may be of buckets that are gone
+	most   int                             // of open, at which those that are gone are looked for
+	recent *lru.Cache[string, *Bucket]     // that were opened last, by URL
 	mems   map[string]*memBucket
 	closed bool
 }
 
+// keptBuckets bounds the buckets that are kept although nobody holds them: a process that runs for long may see a new target with
+// every job. Nothing of a bucket has to be closed: connections that nobody uses end by themselves.
+const keptBuckets = 64
+
 // NewBuckets returns an empty set of buckets with default settings.
 func NewBuckets() *Buckets {
-	return &Buckets{open: map[string]*Bucket{}, mems: map[string]*memBucket{}}
+	recent, err := lru.New[string, *Bucket](keptBuckets)
+	if err != nil {
+		panic(err) // the bound is not below 1
+	}
+	return &Buckets{open: map[string]weak.Pointer[Bucket]{}, most: 2 * keptBuckets, recent: recent, mems: map[string]*memBucket{}}
 }
 
-// Open returns the bucket at a path or URL, the same one for the same canonical URL. It does not look whether the
-// bucket exists; a folder is created by the first Put. What Allow forbids is a *NotAllowedError.
+// Open returns the bucket at a path or URL, the same one for the same canonical URL while anybody holds it. It does not look
+// whether the bucket exists; a folder is created by the first Put. What Allow forbids is a *NotAllowedError.
 func (bs *Buckets) Open(ctx context.Context, rawURL string) (*Bucket, error) {
 	if err := bs.Allow.Check(rawURL); err != nil {
 		return nil, err
@@ -82,7 +96,8 @@ func (bs *Buckets) Open(ctx context.Context, rawURL string) (*Bucket, error) {
 	if bs.closed {
 		return nil, fmt.Errorf("storage: open %s: buckets are closed", u)
 	}
-	if b := bs.open[u.String()]; b != nil {
+	if b := bs.open[u.String()].Value(); b != nil {
+		bs.recent.Add(b.URL, b)
 		return b, nil
 	}
 	b := &Bucket{URL: u.String(), kind: u.Scheme, retry: bs.Retry.withDefaults()}
@@ -90,15 +105,26 @@ func (bs *Buckets) Open(ctx context.Context, rawURL string) (*Bucket, error) {
 	if err := bs.dial(ctx, b, u); err != nil {
 		return nil, fmt.Errorf("storage: open %s: %w", u, err)
 	}
-	bs.open[b.URL] = b
+	bs.forget()
+	bs.open[b.URL] = weak.Make(b)
+	bs.recent.Add(b.URL, b)
 	return b, nil
+}
+
+// forget drops the entries of buckets that are gone, once there are twice as many as were left the last time. The lock is held.
+func (bs *Buckets) forget() {
+	if len(bs.open) < bs.most {
+		return
+	}
+	maps.DeleteFunc(bs.open, func(_ string, b weak.Pointer[Bucket]) bool { return b.Value() == nil })
+	bs.most = max(2*keptBuckets, 2*len(bs.open))
 }
 
 func (bs *Buckets) dial(ctx context.Context, b *Bucket, u *url.URL) error {
 	if u.Scheme == "file" {
 		b.dir = filepath.FromSlash(u.Path)
 		b.links = bs.CopyLinks.of(b.URL)
-		b.Bucket = blob.NewBucket(&fileBucket{dir: b.dir, links: b.links})
+		b.Bucket = blob.NewBucket(newFileBucket(b.dir, b.links))
 		return nil
 	}
 	if p := strings.Trim(u.Path, "/"); p != "" {
@@ -144,10 +170,13 @@ func (bs *Buckets) Close() error {
 	defer bs.mu.Unlock()
 	bs.closed = true
 	var errs []error
-	for _, b := range bs.open {
-		errs = append(errs, b.Bucket.Close())
+	for _, open := range bs.open {
+		if b := open.Value(); b != nil {
+			errs = append(errs, b.Bucket.Close())
+		}
 	}
 	clear(bs.open)
+	bs.recent.Purge()
 	clear(bs.mems)
 	return errors.Join(errs...)
 }

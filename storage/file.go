@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"unicode/utf8"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"gocloud.dev/blob/driver"
 	"gocloud.dev/gcerrors"
 )
@@ -21,10 +22,21 @@ import (
 // writes a second file beside each object, does not sync, and walks from the root for every page of a listing.
 type fileBucket struct {
 	dir   string
-	links *links   // how links below dir are followed; nil: not at all
-	swept sync.Map // folders in which temporary files of dead processes were looked for; each once, before the first write
+	links *links                       // how links below dir are followed; nil: not at all
+	swept *lru.Cache[string, struct{}] // folders in which temporary files of dead processes were looked for, before the first write
 
 	replacing sync.Mutex // held with the lock on replaceLock
+}
+
+// keptSwept bounds the folders that a bucket remembers as swept. One that is written to after so many others is swept again.
+const keptSwept = 1 << 14
+
+func newFileBucket(dir string, links *links) *fileBucket {
+	swept, err := lru.New[string, struct{}](keptSwept)
+	if err != nil {
+		panic(err) // the bound is not below 1
+	}
+	return &fileBucket{dir: dir, links: links, swept: swept}
 }
 
 // driverCode classifies the errors of the file and memory drivers for gocloud, and those of clients that are called

@@ -66,7 +66,7 @@ func (t *tempFile) discard() {
 
 // sweepOnce sweeps a folder, which real names, before the first write to it.
 func (f *fileBucket) sweepOnce(dir, real string) {
-	if _, done := f.swept.LoadOrStore(real, true); !done {
+	if done, _ := f.swept.ContainsOrAdd(real, struct{}{}); !done {
 		sweepTemps(dir)
 	}
 }
