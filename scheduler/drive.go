@@ -47,7 +47,8 @@ func (s *Scheduler) drive(ctx context.Context, log *slog.Logger, id, target stri
 		return err
 	}
 	notices := newNotices(s, folder{b: b, id: id, before: s.before})
-	nctx, stop := context.WithCancel(ctx)
+	// They end after the job's driving and not with ctx: what is told of the end of a job may go only once its report is stored.
+	nctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var delivering sync.WaitGroup
 	delivering.Go(func() { notices.run(nctx) })
 	defer delivering.Wait()
@@ -256,8 +257,9 @@ func (d *drive) ended(ctx context.Context) (bool, error) {
 	return false, d.write(ctx, next)
 }
 
-// leave removes an ended job from Redis.
+// leave removes an ended job from Redis. Its report is stored, so that its notices may go, whatever happens here.
 func (d *drive) leave(ctx context.Context, report jobs.Report) error {
+	d.notices.release()
 	if d.state.State != report.State {
 		next := d.state
 		next.State, next.Reason, next.Finished = report.State, report.Reason, report.Finished
@@ -268,7 +270,6 @@ func (d *drive) leave(ctx context.Context, report jobs.Report) error {
 	if err := d.s.conn.Job(d.f.id).Forget(ctx); err != nil {
 		return err
 	}
-	d.notices.release()
 	if d.s.opts.Ended != nil {
 		d.s.opts.Ended(d.f.id)
 	}

@@ -185,6 +185,7 @@ func (d *drive) finish(ctx context.Context, end ending) error {
 	if err := d.putReport(ctx, report, page); err != nil {
 		return err
 	}
+	d.notices.release() // now: a process that has seen the report may end, which ends ctx, and tells of the end of its job before
 	if end.state != jobs.StateFailed {
 		if err := d.write(ctx, next); err != nil {
 			return err

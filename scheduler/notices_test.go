@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,4 +74,40 @@ func TestPausesAndEndsAreTold(t *testing.T) {
 		}
 	}
 	r.wait("the job to leave the queue", func() bool { all, err := r.conn.Jobs(r.ctx); return err == nil && len(all) == 0 })
+}
+
+// A process that does a job itself ends once it has seen the job's report, with what its scheduler still does. The end is told
+// all the same: nobody else would tell of it.
+func TestTheEndIsToldByAProcessThatEndsWithIt(t *testing.T) {
+	t.Parallel()
+	for _, outcome := range []jobs.Outcome{jobs.OutcomeCompressed, jobs.OutcomeFailed} {
+		t.Run(string(outcome), func(t *testing.T) {
+			t.Parallel()
+			var came atomic.Int64
+			receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { came.Add(1) }))
+			defer receiver.Close()
+			r := newRig(t)
+			r.worker.outcome = func(jobs.Entry) jobs.Outcome { return outcome }
+			r.worker.start(t, 2)
+			r.fill(40)
+			sender := notify.New(notify.Options{Secrets: notify.Secrets{[]byte(strings.Repeat("x", 32))}, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+			s := r.scheduler(&Options{Notify: sender})
+			ctx, end := context.WithCancel(r.ctx)
+			defer end()
+			s.before = func(key string) error {
+				if strings.HasSuffix(key, "/report.json!") {
+					end()
+					time.Sleep(100 * time.Millisecond) // whatever looks only at the end of ctx has seen it then
+				}
+				return nil
+			}
+			r.submit(func(s2 *jobs.Spec) { s2.ChunkObjects, s2.Notify = 2, []string{receiver.URL} })
+			if err := s.Run(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if n := came.Load(); n != 1 {
+				t.Errorf("the end was told %d times, want once", n)
+			}
+		})
+	}
 }
