@@ -53,10 +53,6 @@ func TestMeta(t *testing.T) {
 	if err != nil || m.Syntax != ExplicitLittle || m.Class != "1.2.3.4" || m.Instance != "1.2.3.4.5" || len(m.Elements) != 5 {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	u, err := DataSetUIDs(file[m.End:], m.Syntax)
-	if want := (UIDs{"1.2.3.4", "1.2.3.4.5", ExplicitLittle}); err != nil || u != want {
-		t.Errorf("%+v, %v", u, err)
-	}
 	wrong := bytes.Clone(file)
 	wrong[headerBytes+8] = 3 // the length of the group says nothing
 	if m, err := ReadMeta(wrong); err != nil || m.Syntax != ExplicitLittle {
@@ -136,15 +132,6 @@ func seeds(f *testing.F) {
 	}
 }
 
-// A sequence that is longer than the data set has no UIDs behind it.
-func TestDataSetUIDsOfACutSequence(t *testing.T) {
-	for _, length := range []string{"\x01\x00\x00\x00", "\x00\x00\x00\x08", "\xfe\xff\xff\xff"} {
-		if u, err := DataSetUIDs([]byte("\x00\x00\x00\x00SQ\x00\x00"+length), "1.2.840.10008.1.2.1"); err == nil {
-			t.Errorf("length %x: %+v, want an error", length, u)
-		}
-	}
-}
-
 // FuzzWalk: no panic, and every element lies inside of its parent and behind the one before.
 func FuzzWalk(f *testing.F) {
 	seeds(f)
@@ -153,7 +140,7 @@ func FuzzWalk(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_, _ = DataSetUIDs(data[m.End:], m.Syntax)
+		_, _ = SeriesUID(data)
 		for _, enc := range []Encoding{explicitLittle, implicitLittle, explicitBig} {
 			order := &inOrder{t: t}
 			w := walker{data: data, enc: enc, visitor: order}

@@ -85,39 +85,3 @@ type UIDs struct {
 	Class, Instance string // SOP Class UID (0008,0016) and SOP Instance UID (0008,0018) of the data set
 	Syntax          string // Transfer Syntax UID
 }
-
-// DataSetUIDs reads the two UIDs of a data set in the given transfer syntax, as far as they
-// stand in it before any element of a group above 0008. Where they do not they are empty.
-// data may end behind them. A deflated data set has to be inflated before.
-func DataSetUIDs(data []byte, syntax string) (UIDs, error) {
-	u := UIDs{Syntax: syntax}
-	s, ok := SyntaxOf(syntax)
-	if !ok {
-		s.Encoding = explicitLittle
-	}
-	w := walker{data: data, enc: s.Encoding}
-	for at := 0; len(data)-at >= 8; {
-		e, err := w.header(at, len(data))
-		if err != nil {
-			return u, err
-		}
-		if e.Tag > sopInstance {
-			return u, nil
-		}
-		if !e.Undefined && e.End > len(data) {
-			return u, overEnd(&e, len(data))
-		}
-		if at = e.End; e.Undefined || e.VR == "SQ" {
-			if at, err = w.skip(&e, len(data)); err != nil {
-				return u, err
-			}
-		}
-		switch e.Tag {
-		case sopClass:
-			u.Class = text(data[e.Value:e.End])
-		case sopInstance:
-			u.Instance = text(data[e.Value:e.End])
-		}
-	}
-	return u, nil
-}
