@@ -36,6 +36,8 @@ RACE      := $(patsubst %,./%/...,$(wildcard codecs storage queue scheduler work
 # go test shows why a test was left out with -v only.
 TESTLOG   := go run ./internal/testlog
 FUZZTIME  ?= 20s
+# Packages whose tests mostly wait ask for more tests at once than there are cores, which fuzzing would take over.
+FUZZCORES ?= $(shell getconf _NPROCESSORS_ONLN)
 BENCHTIME ?= 1s
 BENCH     ?= .
 
@@ -298,14 +300,15 @@ sizes: ## print the size of the program as images have it, without each store an
 bench-all: services ## run every benchmark; BENCH=regexp and BENCHTIME choose
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -p 1 -timeout 60m ./...
 
-# A target that fails does not keep the others from running.
-fuzz: ## run every fuzz target for FUZZTIME, and print executions and new coverage of each and of all
-	@for pkg in $$(go list ./...); do \
-		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+# A target that fails does not keep the others from running. What was done is kept in FUZZ_STATE, ~/.cache/pelmill/fuzz.json by
+# default, so that runs add up; the targets that had the least time are first.
+fuzz: ## run fuzz targets for FUZZTIME each, print executions and new coverage, and go on where the last run was cut (FUZZ=regexp of "PACKAGE TARGET" FUZZCORES=n FUZZ_STATE=file)
+	@go run ./internal/fuzzlog -state "$(FUZZ_STATE)" -only "$(FUZZ)" targets | ( \
+		trap 'exit 130' INT; \
+		while read -r pkg target; do \
 			echo "$$pkg $$target"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x $$pkg 2>&1 || true; \
-		done; \
-	done | go run ./internal/fuzzlog
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x -parallel $(FUZZCORES) $$pkg 2>&1 </dev/null || true; \
+		done ) | go run ./internal/fuzzlog -state "$(FUZZ_STATE)" report
 
 # What was done is kept in CHAOS_STATE, ~/.cache/pelmill/chaos.json by default, so that runs add up.
 chaos: services ## inject faults for hours, each printed, and go on where the last run ended (CHAOS=row,... SCALE=0.1 CHAOS_TIME=1h CHAOS_STATE=file PELMILL_SEED=n)

@@ -1,80 +1,93 @@
-// Command fuzzlog reads what "make fuzz" prints, a line "PACKAGE FUZZTARGET" before the output of each target, and shows it with
-// a line for each target at the end: how many inputs were executed, and how many of them were new, which means that they
-// reached code that none had reached before. The last line is the sum. It ends with code 1 when a target failed.
+// Command fuzzlog adds up what "make fuzz" does. What was executed is kept in a file, so that runs add up.
+//
+//	fuzzlog -state FILE -only REGEXP targets   lists the fuzz targets, those first that had the least time
+//	fuzzlog -state FILE report                 reads what fuzzing them prints
+//
+// A target is a line "PACKAGE FUZZTARGET", which also begins what it prints. The report repeats that with a line for each target
+// as soon as it has ended: how many inputs were executed, how many of them were new, which means that they reached code that
+// none had reached before, how many were executed a second, and the sum of the targets so far. The last lines are the sums of
+// this run and of all. It ends with code 1 when a target failed.
 package main
 
 import (
-	"bufio"
+	"bytes"
+	"flag"
 	"fmt"
-	"io"
 	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
 	"regexp"
-	"strconv"
 )
 
 func main() {
-	failed, err := report(os.Stdin, os.Stdout)
+	file := flag.String("state", "", "`FILE` of what earlier runs did; empty: fuzz.json in the user's cache")
+	only := flag.String("only", "", "`REGEXP` of the targets to list")
+	flag.Parse()
+	ok, err := run(flag.Arg(0), *file, *only)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "fuzzlog:", err)
 	}
-	if failed || err != nil {
+	if !ok || err != nil {
 		os.Exit(1)
 	}
 }
 
-// target is one fuzz target.
-type target struct {
-	name       string
-	executions int64
-	added      int64 // inputs that reached something new
-	failed     bool
+func run(verb, file, only string) (ok bool, err error) {
+	if file == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return false, err
+		}
+		file = filepath.Join(cache, "pelmill", "fuzz.json")
+	}
+	switch verb {
+	case "targets":
+		chosen, err := regexp.Compile(only)
+		if err != nil {
+			return false, err
+		}
+		before, err := readState(file)
+		if err != nil {
+			return false, err
+		}
+		names, err := targets("./...")
+		if err != nil {
+			return false, err
+		}
+		return list(os.Stdout, names, chosen, before)
+	case "report":
+		// An interrupt also ends the target that runs, and what it has done until then is to be counted.
+		signal.Ignore(os.Interrupt)
+		failed, err := report(os.Stdin, os.Stdout, file)
+		return !failed, err
+	}
+	return false, fmt.Errorf("what to do is %q, want targets or report", verb)
 }
 
-var (
-	begins   = regexp.MustCompile(`^(\S+ Fuzz\w*)$`)
-	progress = regexp.MustCompile(`^fuzz: elapsed: .*, execs: (\d+) \(.*\), new interesting: (\d+) \(total: \d+\)`)
-	fails    = regexp.MustCompile(`^(FAIL|--- FAIL)`)
-)
+var declares = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(`)
 
-func report(in io.Reader, out io.Writer) (failed bool, err error) {
-	var all []*target
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		line := lines.Text()
-		now := &target{}
-		if len(all) > 0 {
-			now = all[len(all)-1]
-		}
-		if m := begins.FindStringSubmatch(line); m != nil {
-			all = append(all, &target{name: m[1]})
-			continue
-		}
-		if m := progress.FindStringSubmatch(line); m != nil {
-			// The numbers are those since the start of the target, and a later line has the larger ones.
-			if now.executions, err = strconv.ParseInt(m[1], 10, 64); err == nil {
-				now.added, err = strconv.ParseInt(m[2], 10, 64)
-			}
-			if err != nil {
-				return failed, err
-			}
-			continue
-		}
-		if fails.MatchString(line) {
-			now.failed, failed = true, true
-		}
-		fmt.Fprintln(out, line)
+// targets finds the fuzz targets of packages in the files of their tests, which is faster than compiling them.
+func targets(packages string) (names []string, err error) {
+	const tests = `{{range .TestGoFiles}}{{$.ImportPath}} {{$.Dir}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$.ImportPath}} {{$.Dir}}/{{.}}{{"\n"}}{{end}}`
+	cmd := exec.Command("go", "list", "-f", tests, packages)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
 	}
-	var sum target
-	for _, t := range all {
-		state := ""
-		if t.failed {
-			state = ", FAILED"
+	for line := range bytes.Lines(out) {
+		pkg, path, ok := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
+		if !ok {
+			continue // between packages
 		}
-		fmt.Fprintf(out, "%12d executions, %6d new: %s%s\n", t.executions, t.added, t.name, state)
-		sum.executions += t.executions
-		sum.added += t.added
+		data, err := os.ReadFile(string(path))
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range declares.FindAllSubmatch(data, -1) {
+			names = append(names, fmt.Sprintf("%s %s", pkg, m[1]))
+		}
 	}
-	fmt.Fprintf(out, "%12d executions, %6d new: %d targets\n", sum.executions, sum.added, len(all))
-	return failed, lines.Err()
+	return names, nil
 }
