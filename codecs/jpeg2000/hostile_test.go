@@ -5,10 +5,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/internal/allocated"
 )
 
 // Files are cut at each marker and at each byte of their headers, and each byte there takes
@@ -54,17 +54,13 @@ const (
 // checkHostile reads and decodes a file whose byte at a place was changed, or that ends there.
 func checkHostile(t *testing.T, name string, at int, file []byte) {
 	t.Helper()
-	var before, header, decoded runtime.MemStats
-	runtime.ReadMemStats(&before)
-	h, err := Codec{}.Header(file)
-	runtime.ReadMemStats(&header)
-	if took := header.TotalAlloc - before.TotalAlloc; took > hostileHeader {
+	var h codec.Header
+	var err error
+	if took, more := allocated.MoreThan(hostileHeader, func() { h, err = Codec{}.Header(file) }); more {
 		t.Errorf("%s, byte %d: headers take %d bytes", name, at, took)
 	}
 	if err == nil && h.Memory <= hostileDecode {
-		_, err = decodeOne(t, file, codec.View{})
-		runtime.ReadMemStats(&decoded)
-		if took := int64(decoded.TotalAlloc - header.TotalAlloc); took > hostileGarbage*h.Memory {
+		if took, more := allocated.MoreThan(uint64(hostileGarbage*h.Memory), func() { _, err = decodeOne(t, file, codec.View{}) }); more {
 			t.Errorf("%s, byte %d: decoding takes %d bytes, and the header says %d", name, at, took, h.Memory)
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
-	"runtime"
 	"slices"
 	"testing"
 
+	"github.com/pelmill/pelmill/internal/allocated"
 	"github.com/pelmill/pelmill/internal/container"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -131,12 +131,8 @@ func FuzzParse(f *testing.F) {
 		f.Add(slices.Concat(data[:at], []byte{0, 0, 0, byte(4 + len(box))}, []byte(box), data[at:]))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		check(t, "fuzz", data)
-		runtime.ReadMemStats(&after)
 		// 16,384 components and 1,024 x 255 entries of a palette are the most that a few bytes promise.
-		if took := after.TotalAlloc - before.TotalAlloc; took > uint64(4<<20+64*len(data)) {
+		if took, more := allocated.MoreThan(uint64(4<<20+64*len(data)), func() { check(t, "fuzz", data) }); more {
 			t.Errorf("boxes of %d bytes take %d bytes", len(data), took)
 		}
 	})

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/internal/allocated"
 )
 
 // Reading headers takes no more than this: some for any file, which may have 65,535 tiles, and so many times its bytes. Each
@@ -18,14 +18,10 @@ const (
 	memoryOfByte = 64
 )
 
-// checkMemory runs f, which reads a file with headers of so many tile-components.
+// checkMemory runs f, which reads a file with headers of so many tile-components, once or twice.
 func checkMemory(t *testing.T, bytes, tileComponents int, f func()) {
 	t.Helper()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(memoryOfAny+memoryOfByte*(bytes+4*tileComponents)) {
+	if took, more := allocated.MoreThan(uint64(memoryOfAny+memoryOfByte*(bytes+4*tileComponents)), f); more {
 		t.Errorf("%d bytes of headers of %d tile-components take %d bytes", bytes, tileComponents, took)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
-	"runtime"
 	"slices"
 	"testing"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/bitplane"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
 	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/internal/allocated"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -422,11 +422,10 @@ func FuzzRead(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		h, body, err := parse(data)
-		runtime.ReadMemStats(&after)
-		if took := after.TotalAlloc - before.TotalAlloc; took > uint64(1<<20+64*len(data)) {
+		var h *header
+		var body []byte
+		var err error
+		if took, more := allocated.MoreThan(uint64(1<<20+64*len(data)), func() { h, body, err = parse(data) }); more {
 			t.Errorf("headers in %d bytes take %d bytes", len(data), took)
 		}
 		if err != nil {
