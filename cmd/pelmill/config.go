@@ -117,6 +117,11 @@ func readConfig(file string, known map[string]bool) (map[string]setting, error) 
 	if err != nil {
 		return nil, usagef("config: %w", err)
 	}
+	return parseConfig(file, data, known)
+}
+
+// parseConfig is readConfig of a file that has been read.
+func parseConfig(file string, data []byte, known map[string]bool) (map[string]setting, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(data, &root); err != nil {
 		return nil, usagef("config: %s: %w", file, err)

@@ -198,6 +198,7 @@ func sequences(t *testing.T, text string) (stored []string, failed map[string]fl
 	return stored, failed
 }
 
+// openStore opens a spool and a target below a folder, or as buckets in memory below "mem:/".
 func openStore(t testing.TB, dir string) *instances.Store {
 	t.Helper()
 	buckets := storage.NewBuckets()
