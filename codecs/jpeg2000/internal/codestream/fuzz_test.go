@@ -84,7 +84,7 @@ const (
 
 // withSegment is a codestream of a tile in two tile-parts, with a marker segment in some of its headers.
 func withSegment(components int, m Marker, at where, segment, body []byte) []byte {
-	main := mains()["grey"]
+	main := grey()
 	main.Params = *params(components, 5)
 	main.Size.Components = slices.Repeat(main.Size.Components, components)
 	add := func(b []byte, here bool) []byte {
@@ -190,7 +190,7 @@ func FuzzLengthsComeBack(f *testing.F) {
 		if sum > 1<<22 || len(lengths) == 0 {
 			return
 		}
-		m := mains()["grey"]
+		m := grey()
 		b, tlm := AppendTLM(AppendMain(nil, m), 1)
 		start := len(b)
 		b = AppendSOD(AppendPLT(AppendSOT(b, 0, 0, 0, 1), lengths))

@@ -10,8 +10,13 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 )
 
+// grey is the main header of an image of one tile and one component.
+func grey() *Main {
+	return &Main{Size: Size{Image: image.Rect(0, 0, 100, 80), Tile: image.Pt(100, 80), Components: []Component{{Bits: 10, Step: image.Pt(1, 1)}}}, Params: *params(1, 5)}
+}
+
 func mains() map[string]*Main {
-	grey := &Main{Size: Size{Image: image.Rect(0, 0, 100, 80), Tile: image.Pt(100, 80), Components: []Component{{Bits: 10, Step: image.Pt(1, 1)}}}, Params: *params(1, 5)}
+	grey := grey()
 	many := &Main{Size: Size{Image: image.Rect(3, 5, 1000, 800), Tile: image.Pt(128, 200), TileOrigin: image.Pt(1, 2)}, Params: *params(300, 2)}
 	for i := range 300 {
 		many.Size.Components = append(many.Size.Components, Component{Bits: 1 + i%38, Signed: i%2 == 1, Step: image.Pt(1+i%3, 1+i%2)})
@@ -59,7 +64,7 @@ func TestHeadersComeBack(t *testing.T) {
 
 // The header that another encoder writes for 10 bits and 5 levels.
 func TestHeaderOfKnownBytes(t *testing.T) {
-	m := mains()["grey"]
+	m := grey()
 	for i := range m.Params.Components[0].Quantization.Steps {
 		m.Params.Components[0].Quantization.Steps[i].Exponent = []int{11, 11, 12}[i%3]
 	}
@@ -79,7 +84,7 @@ func TestHeaderOfKnownBytes(t *testing.T) {
 // What is said of a component goes before what is said of all, and a tile's before the
 // main header's, in any order of markers.
 func TestPrecedenceOfParameters(t *testing.T) {
-	m := mains()["grey"]
+	m := grey()
 	m.Size.Components = append(m.Size.Components, m.Size.Components[0])
 	m.Params = *params(2, 1)
 	m.Params.Components[1].Levels = 0
@@ -122,7 +127,7 @@ func TestPrecedenceOfParameters(t *testing.T) {
 
 // Packet headers of PPM belong to tile-parts, wherever the segments of PPM end.
 func TestPackedHeaders(t *testing.T) {
-	m := mains()["grey"]
+	m := grey()
 	m.Size.Tile = image.Pt(50, 80)
 	m.Size.Tile.X = 50
 	b := AppendMain(nil, m)
@@ -163,7 +168,7 @@ func TestImageSize(t *testing.T) {
 }
 
 func TestBrokenHeaders(t *testing.T) {
-	good := build(mains()["grey"], []byte{1, 2, 3})
+	good := build(grey(), []byte{1, 2, 3})
 	change := func(at int, v ...byte) []byte {
 		b := bytes.Clone(good)
 		copy(b[at:], v)
