@@ -51,13 +51,13 @@ var quadDecode = func() (t [2][1024]uint16) {
 // bits of MagSgn; of several the last of the table.
 var vlcEncode = func() (t [2][2048]uint16) {
 	for table, rows := range cxtVLC {
-		for index := range t[table] {
-			context, rho, eps := uint8(index>>8), uint8(index>>4&15), uint8(index&15)
-			most := -1
-			for _, r := range rows {
-				fits := r.context == context && r.rho == rho && r.offset == min(eps, 1) && eps&r.ek == r.e1
-				if n := bits.OnesCount8(r.ek); fits && n >= most {
-					most = n
+		var most [2048]int // exponents that the entry tells, and 1
+		for _, r := range rows {
+			n := 1 + bits.OnesCount8(r.ek)
+			for eps := range uint8(16) {
+				index := int(r.context)<<8 | int(r.rho)<<4 | int(eps)
+				if r.offset == min(eps, 1) && eps&r.ek == r.e1 && n >= most[index] {
+					most[index] = n
 					t[table][index] = uint16(r.ek)<<12 | uint16(r.codeword)<<4 | uint16(r.length)
 				}
 			}
