@@ -214,41 +214,15 @@ func describe(lengths []uint8) description {
 	return m.describe(lengths)
 }
 
-func (m *codeMemory) describe(lengths []uint8) (d description) {
-	used := 0
-	for s, l := range lengths {
-		if l > 0 {
-			if used < 2 {
-				d.symbols[used] = s
-			}
-			if used++; used > 2 {
-				break
-			}
-		}
-	}
-	if used <= 2 && (used == 0 || d.symbols[used-1] < 256) {
-		d.simple = max(used, 1)
-		d.Bits = 4
-		if d.symbols[0] > 1 {
-			d.Bits += 7
-		}
-		if used == 2 {
-			d.Bits += 8
-		}
+func (m *codeMemory) describe(lengths []uint8) description {
+	d, all := m.describeSingly(lengths)
+	if d.simple > 0 {
 		return d
 	}
-	all := neighbours(m.alike[:0], lengths)
-	end, body := len(lengths), all
-	if last := all[len(all)-1]; last.length == 0 {
-		end -= int(last.n)
+	end, body := len(d.lengths), all
+	if end < len(lengths) {
 		body = all[:len(all)-1]
 	}
-	t := tally{runs: end}
-	for _, s := range body {
-		t.counts[s.length] += uint32(s.n)
-	}
-	d = description{lengths: lengths[:end], single: true}
-	m.code(&d, &t, end < len(lengths))
 	// With the zeros at the end and without, from the costs of a usual code and from
 	// those of this one without runs. Both begin with the same runs.
 	starts := [2][19]uint8{startLengths, d.meta}
@@ -280,6 +254,45 @@ func (m *codeMemory) describe(lengths []uint8) (d description) {
 		all = body
 	}
 	return d
+}
+
+// describeSingly describes a prefix code without runs, and returns the parts of its lengths.
+func (m *codeMemory) describeSingly(lengths []uint8) (d description, all []same) {
+	used := 0
+	for s, l := range lengths {
+		if l > 0 {
+			if used < 2 {
+				d.symbols[used] = s
+			}
+			if used++; used > 2 {
+				break
+			}
+		}
+	}
+	if used <= 2 && (used == 0 || d.symbols[used-1] < 256) {
+		d.simple = max(used, 1)
+		d.Bits = 4
+		if d.symbols[0] > 1 {
+			d.Bits += 7
+		}
+		if used == 2 {
+			d.Bits += 8
+		}
+		return d, nil
+	}
+	all = neighbours(m.alike[:0], lengths)
+	end, body := len(lengths), all
+	if last := all[len(all)-1]; last.length == 0 {
+		end -= int(last.n)
+		body = all[:len(all)-1]
+	}
+	t := tally{runs: end}
+	for _, s := range body {
+		t.counts[s.length] += uint32(s.n)
+	}
+	d = description{lengths: lengths[:end], single: true}
+	m.code(&d, &t, end < len(lengths))
+	return d, all
 }
 
 // code makes the code length code of the runs of d, which t counts, and counts bits. Where
@@ -322,7 +335,16 @@ func CodeLengthBits(lengths []uint8) int {
 	return d.Bits
 }
 
-// MostCodeLengthBits is what CodeLengthBits of the code for counts does not exceed: that of a
+// SingleLengthBits is the cost of writing the prefix code of the given lengths without runs,
+// which CodeLengthBits does not exceed.
+func SingleLengthBits(lengths []uint8) int {
+	m := memories.Get().(*codeMemory)
+	defer memories.Put(m)
+	d, _ := m.describeSingly(lengths)
+	return d.Bits
+}
+
+// MostCodeLengthBits is what SingleLengthBits of the code for counts does not exceed: that of a
 // simple code, or of all lengths up to the last one in 4 bits each, for which a code length
 // code has room.
 func MostCodeLengthBits(counts []uint32) int {

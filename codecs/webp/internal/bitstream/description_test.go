@@ -42,8 +42,9 @@ func TestCodeLengthBitsAreBounded(t *testing.T) {
 	for _, n := range []int{1, 2, 40, 256, 280, 280 + 2, 280 + 2048} {
 		for range codectest.Rounds(300) {
 			counts := testCounts(r, n)
-			if bits, most := CodeLengthBits(CodeLengths(counts, MaxCodeLength)), MostCodeLengthBits(counts); bits > most {
-				t.Fatalf("counts %v: %d bits, at most %d", counts, bits, most)
+			lengths := CodeLengths(counts, MaxCodeLength)
+			if bits, single, most := CodeLengthBits(lengths), SingleLengthBits(lengths), MostCodeLengthBits(counts); bits > single || single > most {
+				t.Fatalf("counts %v: %d bits, %d without runs, at most %d", counts, bits, single, most)
 			}
 		}
 	}

@@ -238,29 +238,42 @@ const leastFlat = 8
 // other groups stay, so no more than an eighth of the groups go in a pass, those first whose
 // end saves most.
 //
-// Codes are made only of groups that may be next by the most that their codes can take: most
-// groups lose more than that.
+// Codes are made, and the best descriptions of these looked for, only of groups that may be
+// next by the most that they can take: most groups lose more than that.
 func (s *Passes) giveUpGroups(counts []uint32, regrets []uint64) {
 	n := s.search.Symbols()
-	gain := func(k int, of func(counts []uint32) int) int64 {
-		return int64(codeLengthsBits(s.counts[k*n:][:n], of))<<entropy.CostBits - int64(regrets[k])
-	}
-	most := make([]int64, len(counts))
-	for k := range counts {
-		if counts[k] > 0 {
-			most[k] = gain(k, bitstream.MostCodeLengthBits)
+	gain := func(k, step int) int64 {
+		if counts[k] == 0 {
+			return 0
 		}
+		return int64(codeLengthsBits(s.counts[k*n:][:n], codeBits[step]))<<entropy.CostBits - int64(regrets[k])
 	}
-	for _, k := range largestGains(most, (len(counts)+7)/8, func(k int) int64 { return gain(k, codeLengthBits) }) {
+	for _, k := range largestGains(len(counts), (len(counts)+7)/8, len(codeBits), gain) {
 		counts[k] = 0
 	}
 }
 
-// largestGains returns the places of the n largest gains above 0, the largest first and of
-// equal ones the first. gain is asked for a place only where the gain may be the next: most
-// has what it does not exceed, and is changed.
-func largestGains(most []int64, n int, gain func(k int) int64) (list []int) {
-	exact := make([]bool, len(most))
+// codeBits is how many bits the description of the code for counts takes, in steps: none
+// gives less than the next one, which takes longer, and the last is exact.
+var codeBits = [...]func(counts []uint32) int{
+	bitstream.MostCodeLengthBits,
+	func(counts []uint32) int {
+		return bitstream.SingleLengthBits(bitstream.CodeLengths(counts, bitstream.MaxCodeLength))
+	},
+	func(counts []uint32) int {
+		return bitstream.CodeLengthBits(bitstream.CodeLengths(counts, bitstream.MaxCodeLength))
+	},
+}
+
+// largestGains returns up to n of the places below size with the largest gains above 0, the
+// largest first and of equal ones the first. gain gives no less than the gain of a place
+// in each of some steps, in the last one the gain itself, and is asked for a further step only where
+// the place may be the next.
+func largestGains(size, n, steps int, gain func(k, step int) int64) (list []int) {
+	most, step := make([]int64, size), make([]int, size)
+	for k := range most {
+		most[k] = gain(k, 0)
+	}
 	for len(list) < n {
 		next := 0
 		for k, g := range most {
@@ -268,15 +281,15 @@ func largestGains(most []int64, n int, gain func(k int) int64) (list []int) {
 				next = k
 			}
 		}
-		switch {
-		case most[next] <= 0:
-			return list
-		case exact[next]:
-			list = append(list, next)
-			most[next] = 0
-		default:
-			most[next], exact[next] = gain(next), true
+		if most[next] <= 0 {
+			break
 		}
+		if step[next]++; step[next] < steps {
+			most[next] = gain(next, step[next])
+			continue
+		}
+		list = append(list, next)
+		most[next] = 0
 	}
 	return list
 }
@@ -288,9 +301,4 @@ func codeLengthsBits(hist []uint32, of func(counts []uint32) int) (n int) {
 		n += of(hist[p[0]:p[1]])
 	}
 	return n
-}
-
-// codeLengthBits is how many bits the description of the code for counts takes.
-func codeLengthBits(counts []uint32) int {
-	return bitstream.CodeLengthBits(bitstream.CodeLengths(counts, bitstream.MaxCodeLength))
 }

@@ -10,11 +10,17 @@ import (
 func TestLargestGains(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
-		gain, most := make([]int64, 1+r.IntN(40)), make([]int64, 0, 40)
+		gain := make([]int64, 1+r.IntN(40))
+		steps := 1 + r.IntN(3)
+		bounds := make([][]int64, steps)
 		var want []int
 		for k := range gain {
 			gain[k] = int64(r.IntN(1+r.IntN(30))) - 10
-			most = append(most, gain[k]+int64(r.IntN(12)))
+			bound := gain[k]
+			for s := steps - 1; s >= 0; s-- {
+				bounds[s] = append(bounds[s], bound)
+				bound += int64(r.IntN(12))
+			}
 			if gain[k] > 0 {
 				want = append(want, k)
 			}
@@ -22,7 +28,7 @@ func TestLargestGains(t *testing.T) {
 		slices.SortStableFunc(want, func(a, b int) int { return cmp.Compare(gain[b], gain[a]) })
 		n := r.IntN(len(gain) + 1)
 		want = want[:min(n, len(want))]
-		if got := largestGains(most, n, func(k int) int64 { return gain[k] }); !slices.Equal(got, want) {
+		if got := largestGains(len(gain), n, steps, func(k, step int) int64 { return bounds[step][k] }); !slices.Equal(got, want) {
 			t.Fatalf("the %d largest of %v: %v, want %v", n, gain, got, want)
 		}
 	}
