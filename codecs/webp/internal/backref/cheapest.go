@@ -32,11 +32,17 @@ type referenceCosts struct {
 	distance [40]uint16
 }
 
-func newReferenceCosts(t []uint16) *referenceCosts {
+// newReferenceCosts are those by a cost table for lengths up to most.
+func newReferenceCosts(t []uint16, most int) *referenceCosts {
 	c := new(referenceCosts)
-	for l := 1; l <= format.MaxLength; l++ {
+	for l := 1; l <= most; {
 		s, _, n := format.Prefix(uint32(l))
-		c.length[l] = t[format.LengthAt+s] + uint16(n)<<8
+		cost := t[format.LengthAt+s] + uint16(n)<<8
+		// The 1<<n lengths with this symbol follow one another.
+		end := min(l+1<<n, most+1)
+		for ; l < end; l++ {
+			c.length[l] = cost
+		}
 	}
 	for s := range c.distance {
 		n := 0
@@ -78,7 +84,7 @@ func (b *Band) cheapest(q *Parser, out *format.Parse, g format.EntropyImage, cos
 	p := q.p
 	references := make([]*referenceCosts, len(costs))
 	for k := range references {
-		references[k] = newReferenceCosts(costs[k])
+		references[k] = newReferenceCosts(costs[k], min(b.Hi-b.Lo, format.MaxLength))
 	}
 	tw := 0
 	if g.Bits > 0 {
