@@ -68,7 +68,7 @@ func (m *numberModel) decode(d *rangeDecoder) int {
 	n := 1
 	for i := l - 2; i >= 0; i-- {
 		b := &m.below[l][i]
-		width, code, v = narrow(width, code, uint32(b.zero))
+		width, code, v = narrowEvenly(width, code, uint32(b.zero))
 		if width < 1<<24 {
 			width, code = d.refill(width, code)
 		}

@@ -57,7 +57,7 @@ type mixer struct {
 // rankModel is the adaptive state for the ranks of one segment.
 type rankModel struct {
 	mixer
-	estimates []estimates // by group, then by context
+	estimates *[rankGroups][contextCount]estimates
 	weights   [rankGroups][mixed][lanes]int32
 	low       [indexBits + 1][indexBits]bit
 	most      int // bit length of the greatest rank
@@ -69,7 +69,7 @@ type rankModel struct {
 
 // rankModels are models that nobody uses: making one takes longer than coding the ranks of
 // a small image.
-var rankModels = sync.Pool{New: func() any { return &rankModel{estimates: make([]estimates, rankGroups*contextCount)} }}
+var rankModels = sync.Pool{New: func() any { return &rankModel{estimates: new([rankGroups][contextCount]estimates)} }}
 
 const (
 	mixStart = 16384 // first weight of an estimate, 1/4 in 1/65536
@@ -138,7 +138,7 @@ func (m *rankModel) open(group int) {
 
 // of is the estimates of a group in all contexts.
 func (m *rankModel) of(group int) *[contextCount]estimates {
-	return (*[contextCount]estimates)(m.estimates[group*contextCount:])
+	return &m.estimates[group]
 }
 
 // probability is that of the decision in a lane of the present group being 0, in 1/65536:
@@ -245,13 +245,17 @@ func (m *rankModel) encode(e *rangeEncoder, r int) {
 
 // decode is the inverse of encode.
 func (m *rankModel) decode(d *rangeDecoder) int {
+	width, code := d.width, d.code
 	length := 0
 	for group, first := 0, 0; ; group, first = longUnary, lanes {
 		m.open(group)
 		most := min(m.most-first, lanes)
 		n := 0
-		for n < most && d.get(m.probability(group, n)) == 1 {
-			n++
+		for v := 1; n < most && v == 1; n += v {
+			width, code, v = narrow(width, code, m.probability(group, n))
+			if width < 1<<24 {
+				width, code = d.refill(width, code)
+			}
 		}
 		length = first + n
 		coded := uint(1)<<n - 1
@@ -264,22 +268,36 @@ func (m *rankModel) decode(d *rangeDecoder) int {
 		}
 	}
 	if length < 2 {
+		d.width, d.code = width, code
 		return length
 	}
 	group, lane := below(length)
 	m.open(group)
-	v := d.get(m.probability(group, lane))
+	width, code, v := narrowEvenly(width, code, m.probability(group, lane))
+	if width < 1<<24 {
+		width, code = d.refill(width, code)
+	}
 	r := 2 | v
 	coded, ones := uint(1)<<lane, uint(v)<<lane
 	if length > 2 {
 		lane += 1 + v
-		v = d.get(m.probability(group, lane))
+		width, code, v = narrowEvenly(width, code, m.probability(group, lane))
+		if width < 1<<24 {
+			width, code = d.refill(width, code)
+		}
 		r = r<<1 | v
 		coded, ones = coded|1<<lane, ones|uint(v)<<lane
 	}
 	m.learn(group, coded, ones)
 	for i := length - 4; i >= 0; i-- {
-		r = r<<1 | d.decode(&m.low[length][i])
+		b := &m.low[length][i]
+		width, code, v = narrowEvenly(width, code, uint32(b.zero))
+		if width < 1<<24 {
+			width, code = d.refill(width, code)
+		}
+		b.update(v)
+		r = r<<1 | v
 	}
+	d.width, d.code = width, code
 	return r
 }

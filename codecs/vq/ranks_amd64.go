@@ -88,6 +88,9 @@ func sideKeys(up, left, keys []uint32, minima *[sortedKeys]uint32) uint32 {
 	default:
 		least = sideKeysAVX2(&keys[0], &up[0], &left[0], n/8)
 	}
+	if n == len(up) {
+		return least
+	}
 	return min(least, sideKeysGo(up[n:], left[n:], keys[n:]))
 }
 
@@ -100,6 +103,9 @@ func next(keys []uint32, from uint32) uint32 {
 	default:
 		step = nextAVX2(&keys[0], n/8, from)
 	}
+	if n == len(keys) {
+		return from + step
+	}
 	return from + min(step, nextGo(keys[n:], from)-from)
 }
 
@@ -111,6 +117,9 @@ func belowIn(keys []uint32, t uint32) int {
 		below = belowAVX512(&keys[0], n/16, t)
 	default:
 		below = belowAVX2(&keys[0], n/8, t)
+	}
+	if n == len(keys) {
+		return below
 	}
 	return below + belowGo(keys[n:], t)
 }
