@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -149,6 +150,13 @@ func kills(t *testing.T, size int, l *ledger) {
 	tr.ended(id)
 }
 
+// over reports whether the target has a job that has its report. That is its end, also where the process was killed before it
+// ended: a next run would find everything done and be a job of its own.
+func (tr *trial) over() bool {
+	tr.t.Helper()
+	return slices.ContainsFunc(tr.jobs(), func(id string) bool { return tr.count(jobs.Folder(id).Report()) == 1 })
+}
+
 // killedRuns kills compress without --redis again and again; all runs together are one job.
 func killedRuns(t *testing.T, size int, l *ledger) {
 	rng := seed.Rand(t)
@@ -175,6 +183,10 @@ func killedRuns(t *testing.T, size int, l *ledger) {
 		l.fault("SIGKILL compress, run %d", i)
 		p.Kill()
 		tr.whole()
+		if tr.over() {
+			tr.check(tr.job())
+			return
+		}
 	}
 	if code := tr.pelmill("compress", append(tr.flags("compress"), rest...)...).Wait(t, limit); code != 0 {
 		t.Errorf("last run: exit code %d, want 0", code)
@@ -294,4 +306,16 @@ func orphansOn(t *testing.T, gw *services.Store, size int, l *ledger) {
 	if found == 0 {
 		t.Errorf("the scheduler says nothing of %d tasks without a lease", n)
 	}
+}
+
+// A run that is killed after it has written its report, and before it ends, leaves a job that is whole.
+func TestKilledAfterTheReport(t *testing.T) {
+	tr := inFolders(t, faults.Images(11, 20, 64))
+	p := tr.pelmill("compress", tr.flags("compress")...)
+	faults.Until(t, limit, "the report", func() bool { return tr.over() || !p.Running() })
+	p.Kill()
+	if !tr.over() {
+		t.Fatal("the run ended without a report")
+	}
+	tr.check(tr.job())
 }
