@@ -220,18 +220,25 @@ func (s *scan) plain(g *group) bool {
 	return true
 }
 
-// tiled decodes an image whose tiles have groups of their own: as far as the edge of a tile at once. A
-// backward reference may go beyond.
+// tiled decodes an image whose tiles have groups of their own: as many tiles of a row at once as follow one another
+// with the same group. A backward reference may go beyond.
 func (s *scan) tiled(all []group, numbers []byte, size uint) bool {
 	across := tiles(s.width, size)
-	for s.at < len(s.pix) {
-		y := s.at / 4 / s.width
-		x := s.at/4 - y*s.width
-		i := 4 * ((y>>size)*across + x>>size)
-		g := &all[int(numbers[i])<<8|int(numbers[i+1])]
-		edge := min(s.width, (x>>size+1)<<size)
-		if !s.run(g, s.at+4*(edge-x)) || s.exhausted() {
+	number := binary.BigEndian.Uint16
+	for x, y := 0, 0; s.at < len(s.pix); {
+		row := numbers[4*(y>>size)*across:][:4*across]
+		tile := x >> size
+		k := number(row[4*tile:])
+		for tile++; tile < across && number(row[4*tile:]) == k; tile++ {
+		}
+		edge := min(s.width, tile<<size)
+		to := s.at + 4*(edge-x)
+		if !s.run(&all[k], to) || s.exhausted() {
 			return false
+		}
+		if x = edge; x == s.width || s.at != to {
+			y = s.at / 4 / s.width
+			x = s.at/4 - y*s.width
 		}
 	}
 	return true
