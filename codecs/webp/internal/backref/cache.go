@@ -143,7 +143,10 @@ func (n *CacheCounts) Best() int {
 }
 
 // has reports whether there are pixels that a cache of b bits has and no smaller one.
-func (n *CacheCounts) has(b int) bool { return n.colours[b] != [4][256]uint32{} }
+func (n *CacheCounts) has(b int) bool {
+	// Each pixel counts in every channel, so green tells.
+	return n.colours[b][3] != [256]uint32{}
+}
 
 // clear makes all counts 0. Most caches of a small image have no pixels of their own, and the counts of all take
 // longer to clear than such an image takes to count.

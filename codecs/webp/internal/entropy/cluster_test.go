@@ -54,3 +54,22 @@ func TestTileListsHaveTheSymbolsOfTheTiles(t *testing.T) {
 		}
 	}
 }
+
+func TestAlphabetSizeTakesEverySymbolThatOccurs(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for n := range 300 {
+		counts := make([]uint32, n)
+		for range r.IntN(1 + n) {
+			counts[r.IntN(n)] = r.Uint32N(3)
+		}
+		want := newSizeEstimate(0)
+		for i, v := range counts {
+			if v > 0 {
+				want.add(i, v)
+			}
+		}
+		if got := AlphabetSize(counts); got != want.size() {
+			t.Fatalf("counts %v: %d, want %d", counts, got, want.size())
+		}
+	}
+}
