@@ -113,7 +113,7 @@ func (h *hostParts) file(b *testing.B, name string) {
 	var p *indexed
 	h.part("encode: palette and indices", func() {
 		j := &job{image: m, scopes: []*paletteScope{scope}, solutions: [][]solution{solved}}
-		p, _, err = j.indexed(ctx, c, o)
+		p, _, err = j.index(ctx, c, o)
 	})
 	check(err)
 	var list []uint8

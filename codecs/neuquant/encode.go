@@ -88,6 +88,11 @@ type job struct {
 	image     *raster.Image
 	scopes    []*paletteScope // one, or one for each frame
 	solutions [][]solution
+
+	// Of the PNG file that is made of it.
+	indexed *indexed
+	list    []uint8 // entries of the palette in their order there
+	rows    []byte
 }
 
 // encode makes the files of the images with the numbers items, whose problems s solves
@@ -118,7 +123,20 @@ func encode(ctx context.Context, c *pool.Pool, s steps, batch []*raster.Image, i
 			solved = solved[n:]
 		}
 	}
-	c.Each(len(items), func(j int) { out[items[j]] = jobs[j].file(ctx, c, o) })
+	c.Each(len(items), func(j int) { out[items[j]] = jobs[j].place(ctx, c, o) })
+	if o.gif {
+		return
+	}
+	rows := make([][]byte, len(items))
+	for j := range jobs {
+		rows[j] = jobs[j].rows
+	}
+	parsed := s.parse(ctx, rows)
+	c.Each(len(items), func(j int) {
+		if e := &out[items[j]]; e.Err == nil {
+			e.Data, e.Err = jobs[j].png(&parsed[j])
+		}
+	})
 }
 
 // readScopes reads an image, or each of its frames, and divides it into problems.
@@ -133,26 +151,37 @@ func (j *job) readScopes(m *raster.Image, o *Options) {
 	}
 }
 
-// file makes the file of an image whose problems are solved.
-func (j *job) file(ctx context.Context, c *pool.Pool, o *Options) codec.Encoded {
-	p, facts, err := j.indexed(ctx, c, o)
+// place makes the GIF file of an image whose problems are solved, or the rows of its PNG file.
+func (j *job) place(ctx context.Context, c *pool.Pool, o *Options) codec.Encoded {
+	p, facts, err := j.index(ctx, c, o)
 	if err != nil {
 		return codec.Encoded{Err: err}
 	}
-	write := p.png
 	if o.gif {
-		write = p.gif
+		data, err := p.gif()
+		if err != nil {
+			return codec.Encoded{Err: err}
+		}
+		return codec.Encoded{Data: data, Facts: facts}
 	}
-	data, err := write()
-	if err != nil {
-		return codec.Encoded{Err: err}
-	}
-	return codec.Encoded{Data: data, Facts: facts}
+	j.indexed, j.list = p, sorted(p.palettes[0], p.census(0))
+	j.rows = p.rows(j.list)
+	j.image, j.scopes, j.solutions = nil, nil, nil // what the rows are made of is not needed while they wait
+	return codec.Encoded{Facts: facts}
 }
 
-// indexed makes the palettes and the indices of an image, and says how many entries the
+// png makes the PNG file of an image whose rows are parsed, and lets go of them.
+func (j *job) png(parsed *parsedRows) ([]byte, error) {
+	defer func() { *j, *parsed = job{}, parsedRows{} }()
+	if parsed.err != nil {
+		return nil, parsed.err
+	}
+	return j.indexed.assemble(j.list, parsed.stream(j.rows))
+}
+
+// index makes the palettes and the indices of an image, and says how many entries the
 // largest palette uses and whether the image is whole.
-func (j *job) indexed(ctx context.Context, c *pool.Pool, o *Options) (*indexed, []codec.Field, error) {
+func (j *job) index(ctx context.Context, c *pool.Pool, o *Options) (*indexed, []codec.Field, error) {
 	m := j.image
 	p := &indexed{width: m.Width, height: m.Height, channels: m.Channels}
 	if !o.strip {

@@ -124,12 +124,6 @@ func sorted(palette []uint32, use []int) []uint8 {
 // ancillary, private and safe to copy (PNG specification, 5.4).
 const channelsChunk = "chNs"
 
-// png writes the file. There is one frame.
-func (p *indexed) png() ([]byte, error) {
-	list := sorted(p.palettes[0], p.census(0))
-	return p.assemble(list, compress(p.rows(list)))
-}
-
 // depth is the least count of bits for n values, of those that PNG has.
 func depth(n int) int {
 	switch {

@@ -421,3 +421,9 @@ func TestRefusedFiles(t *testing.T) {
 		}
 	}
 }
+
+// png is the file of one frame.
+func (p *indexed) png() ([]byte, error) {
+	list := sorted(p.palettes[0], p.census(0))
+	return p.assemble(list, compress(p.rows(list)))
+}

@@ -3,6 +3,7 @@ package neuquant
 import (
 	_ "embed"
 
+	"github.com/pelmill/pelmill/codecs/neuquant/internal/deflate"
 	"github.com/pelmill/pelmill/gpu"
 )
 
@@ -11,6 +12,9 @@ var kernels75 string
 
 //go:embed ptx/kernels_80.ptx
 var kernels80 string
+
+//go:embed ptx/parse.ptx
+var parse75 string
 
 // kernels is the steps on a device, with minima of a warp in one instruction from compute
 // capability 8.0 on. Their grids follow from the problems of a batch.
@@ -89,3 +93,37 @@ type (
 		Passes uint32
 	}
 )
+
+// streamKernels is the parse of deflate on a device.
+var streamKernels = gpu.Table[deviceStream]{
+	Module: &gpu.Module{Name: "neuquant-parse", Variants: []string{parse75}},
+	Kernels: map[string]gpu.Entry[deviceStream]{
+		"nq_look":  {Params: listParams{}, Grid: streamGrid},
+		"nq_parse": {Params: listParams{}, Grid: streamGrid},
+	},
+}
+
+// streamGrid has a warp for each stream.
+func streamGrid(_ *gpu.Info, batch []deviceStream) gpu.Grid {
+	return gpu.Grid{Blocks: [3]int{len(batch)}, Threads: [3]int{warp}}
+}
+
+const (
+	hashTables  = 2<<deflate.MaxShortBits + 4<<deflate.MaxHashBits // bytes
+	segmentSize = 4 * (4 + deflate.Symbols + deflate.Distances)
+)
+
+// deviceStream is the rows of an image that are parsed. Words of four bytes are read around them.
+type deviceStream struct {
+	Data     gpu.Ptr `cuda:"const uint8_t"` // n
+	Tables   gpu.Ptr `cuda:"uint16_t"`      // where a hash of three, of four and of six bytes was last; zero before
+	Near     gpu.Ptr `cuda:"uint32_t"`      // n: the larger key of the nearest strings of three and of four bytes
+	Chained  gpu.Ptr `cuda:"uint32_t"`      // n: the key of that of six bytes
+	Tokens   gpu.Ptr `cuda:"uint32_t"`      // n
+	Segments gpu.Ptr `cuda:"Segment"`       // most
+	Counts   gpu.Ptr `cuda:"uint32_t"`      // of the tokens and the segments; 0 where the steps did not suffice
+	N        uint32  // bytes
+	Most     uint32  // segments
+	Steps    uint32  // in chains that the whole parse may take
+	Unused   uint32
+}

@@ -45,6 +45,9 @@ func (c Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec
 		colours *= int64(max(1, s.Depth)) // all frames are solved together
 	}
 	colours = min(n, colours)
+	if n <= mostStream {
+		pixel += 5 // tokens that a device finds, and counts of their symbols
+	}
 	var meta int64
 	if m != nil {
 		meta = int64(len(m.Meta.ICC) + len(m.Meta.EXIF))

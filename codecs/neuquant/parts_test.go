@@ -234,7 +234,7 @@ func TestImagesAreTheReference(t *testing.T) {
 			}
 			j.solutions = append(j.solutions, cpuSteps{c}.solve(context.Background(), list, &o))
 		}
-		got, _, err := j.indexed(context.Background(), c, &o)
+		got, _, err := j.index(context.Background(), c, &o)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

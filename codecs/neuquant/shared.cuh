@@ -11,6 +11,20 @@ constexpr uint32_t thread_colours = 8; // that a thread of nq_bins and nq_map ta
 constexpr uint32_t train_warps = 4; // of a block of nq_train, each with a problem of its own
 constexpr uint32_t refine_threads = 512; // of a block of nq_refine, which has a problem
 constexpr uint32_t network_words = 1312; // of the state of a training between launches
+constexpr uint32_t look_threads = 32; // of a block of nq_look and nq_parse, which has a stream
+constexpr uint32_t chunk_bytes = 1024; // that are searched and planned at once
+constexpr uint32_t most_tokens = 131072; // between two ends of segments that are written
+constexpr uint32_t segment_tokens = 2048; // of the shortest segment but the last
+constexpr uint32_t most_segments = 64; // that are joined
+constexpr uint32_t least_hash_bits = 9;
+constexpr uint32_t long_hash_bits = 15; // of the tables of four and of six bytes
+constexpr uint32_t short_hash_bits = 13; // of the table of three bytes
+constexpr uint32_t most_short = 8192; // distance of a match of three bytes
+constexpr uint32_t search_depth = 100;
+constexpr uint32_t search_depth_behind = 4;
+constexpr uint32_t good_match = 64; // that is taken at once
+constexpr uint32_t symbol_count = 286; // of literals, the end of a block and lengths
+constexpr uint32_t distance_symbols = 30;
 
 // Problem is a problem of a batch. Colours are R, G, B, A from the lowest byte up. What lies behind the last colour,
 // up to a multiple of 256 bytes, may be read, and the index there be written.
@@ -74,3 +88,46 @@ static_assert(__builtin_offsetof(TrainParams, count) == 8, "Count");
 static_assert(__builtin_offsetof(TrainParams, first) == 12, "First");
 static_assert(__builtin_offsetof(TrainParams, most) == 16, "Most");
 static_assert(__builtin_offsetof(TrainParams, unused) == 20, "Unused");
+
+struct Segment {
+	uint32_t tokens;
+	uint32_t bytes;
+	uint32_t ends;
+	uint32_t unused;
+	uint32_t symbols[286];
+	uint32_t distances[30];
+};
+static_assert(sizeof(Segment) == 1280, "Segment");
+static_assert(__builtin_offsetof(Segment, tokens) == 0, "Tokens");
+static_assert(__builtin_offsetof(Segment, bytes) == 4, "Bytes");
+static_assert(__builtin_offsetof(Segment, ends) == 8, "Ends");
+static_assert(__builtin_offsetof(Segment, unused) == 12, "Unused");
+static_assert(__builtin_offsetof(Segment, symbols) == 16, "Symbols");
+static_assert(__builtin_offsetof(Segment, distances) == 1160, "Distances");
+
+// Stream is the rows of an image that are parsed. Words of four bytes are read around them.
+struct Stream {
+	const uint8_t *data; // n
+	uint16_t *tables; // where a hash of three, of four and of six bytes was last; zero before
+	uint32_t *near; // n: the larger key of the nearest strings of three and of four bytes
+	uint32_t *chained; // n: the key of that of six bytes
+	uint32_t *tokens; // n
+	Segment *segments; // most
+	uint32_t *counts; // of the tokens and the segments; 0 where the steps did not suffice
+	uint32_t n; // bytes
+	uint32_t most; // segments
+	uint32_t steps; // in chains that the whole parse may take
+	uint32_t unused;
+};
+static_assert(sizeof(Stream) == 72, "Stream");
+static_assert(__builtin_offsetof(Stream, data) == 0, "Data");
+static_assert(__builtin_offsetof(Stream, tables) == 8, "Tables");
+static_assert(__builtin_offsetof(Stream, near) == 16, "Near");
+static_assert(__builtin_offsetof(Stream, chained) == 24, "Chained");
+static_assert(__builtin_offsetof(Stream, tokens) == 32, "Tokens");
+static_assert(__builtin_offsetof(Stream, segments) == 40, "Segments");
+static_assert(__builtin_offsetof(Stream, counts) == 48, "Counts");
+static_assert(__builtin_offsetof(Stream, n) == 56, "N");
+static_assert(__builtin_offsetof(Stream, most) == 60, "Most");
+static_assert(__builtin_offsetof(Stream, steps) == 64, "Steps");
+static_assert(__builtin_offsetof(Stream, unused) == 68, "Unused");

@@ -3,7 +3,7 @@ package neuquant
 import "context"
 
 // The steps of the codec, in the order in which they run. Those marked with a star are
-// behind the interface steps: in Go in train.go, bins.go, refine.go and map.go, and on a
+// behind the interface steps: in Go in train.go, bins.go, refine.go, map.go and internal/deflate, and on a
 // device in the kernels of the same names, which steps_cuda.go launches for all problems
 // of a batch.
 //
@@ -17,6 +17,7 @@ import "context"
 //	exactly   counts, entries          entries, of both parts       colour, summed in integers
 //	dither    pixels, entries          index of each pixel          row
 //	join      indices of the problems  palette, indices             pixel
+//	parse*    rows of a PNG file       literals and matches         file
 //	format    palette, indices         PNG or GIF file              frame
 
 // A colour is 4 bytes R, G, B, A from the lowest byte of a uint32 up.
@@ -50,6 +51,10 @@ type steps interface {
 	// solve answers item i of list with item i of the result: it trains a network,
 	// refines its neurons and, where indices are wanted, maps each colour to the nearest.
 	solve(ctx context.Context, list []problem, o *Options) []solution
+
+	// parse parses the rows of PNG files, item i of list into item i of the result, as far as
+	// that is better done for many files at once. The streams are the same in any case.
+	parse(ctx context.Context, list [][]byte) []parsedRows
 }
 
 // n is the number of colours.

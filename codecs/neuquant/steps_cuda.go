@@ -14,9 +14,10 @@ type deviceSteps struct {
 	device *gpu.Device
 	pool   *pool.Pool
 
-	trainer trainer           // who trains
-	most    int               // problems of a batch; 0: as many as serve best
-	note    func(what string) // told what has just ended, step by step; nil: nobody
+	trainer  trainer           // who trains
+	most     int               // problems of a batch; 0: as many as serve best
+	parseAll bool              // even where the cores would be sooner
+	note     func(what string) // told what has just ended, step by step; nil: nobody
 }
 
 const (

@@ -66,14 +66,13 @@ func entropy(n []uint32) int {
 	return sum
 }
 
-// write writes the tokens, which begin at a position of the data, as blocks.
-func (e *Encoder) write(at int, last bool) {
-	list := join(e.list)
-	tokens := e.tokens
+// segments writes the tokens of data as blocks.
+func (w *blockWriter) segments(list []segment, data []byte, tokens []token, last bool) {
+	list = join(list)
 	for i := range list {
 		s := &list[i]
-		e.blocks.block(e.data[at:at+s.bytes], tokens[:s.tokens], &s.histogram, last && i == len(list)-1)
-		tokens, at = tokens[s.tokens:], at+s.bytes
+		w.block(data[:s.bytes], tokens[:s.tokens], &s.histogram, last && i == len(list)-1)
+		tokens, data = tokens[s.tokens:], data[s.bytes:]
 	}
 }
 
@@ -347,6 +346,9 @@ func (w *blockWriter) tokens(tokens []token) {
 	out, at := w.out[:cap(w.out)], len(w.out)
 	acc, n := w.bits, w.n
 	for _, t := range tokens {
+		if len(out)-at < 8 { // only where counts that a device made are not those of the tokens
+			out = append(out, make([]byte, len(out)+8)...)
+		}
 		c := w.firsts[t>>16&511]
 		acc |= uint64(c>>8) << (n & 63)
 		n += uint(c & 255)

@@ -56,18 +56,24 @@ type Encoder struct {
 
 // Append appends data as a zlib stream to dst.
 func (e *Encoder) Append(dst, data []byte) []byte {
-	// 32 KiB of window, and the mark of thorough compression (RFC 1950, 2.2).
-	dst = append(dst, 0x78, 0xda)
 	w := &e.blocks
-	w.reset(dst)
-	e.finder.reset(data)
-	e.costs.reset(data)
+	w.reset(append(dst, header...))
+	e.begin(data)
 	for from, at := 0, -1; at < len(data); from = at {
 		at = e.parse(from)
-		e.write(from, at == len(data))
+		w.segments(e.list, data[from:at], e.tokens, at == len(data))
 	}
 	e.data, e.scan.data = nil, nil
 	return binary.BigEndian.AppendUint32(w.end(), adler32.Checksum(data))
+}
+
+// header says 32 KiB of window and thorough compression (RFC 1950, 2.2).
+const header = "\x78\xda"
+
+// begin makes ready to parse data.
+func (e *Encoder) begin(data []byte) {
+	e.finder.reset(data)
+	e.costs.reset(data)
 }
 
 // token is a literal, or a match with its length and its distance, each less its least value.
@@ -75,7 +81,7 @@ func (e *Encoder) Append(dst, data []byte) []byte {
 //	bit  24     23..16        15..0
 //	     0      the literal   0
 //	     1      length - 3    distance - 1
-type token uint32
+type token = uint32
 
 const matchBit = 1 << 24
 
