@@ -32,11 +32,13 @@ const (
 	batchesOfCall         = 6
 )
 
-// batching divides n problems.
+// batching divides n problems into batches of like size: the cores would train a small rest.
 func (d *deviceSteps) batching(n int) gpu.Batching {
 	most := d.most
 	if most == 0 {
 		most = min(max((n+batchesOfCall-1)/batchesOfCall, leastBatch), mostBatch)
+		batches := max(1, (n+most-1)/most)
+		most = max(1, (n+batches-1)/batches)
 	}
 	return gpu.Batching{Most: mostColours, Items: most}
 }

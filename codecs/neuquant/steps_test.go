@@ -245,3 +245,30 @@ func TestSolveEndsWithTheContext(t *testing.T) {
 		t.Errorf("error %v", s[0].err)
 	}
 }
+
+// Problems are divided into batches of like size.
+func TestBatchesOfProblemsHaveLikeSizes(t *testing.T) {
+	d := new(deviceSteps)
+	for n, want := range map[int]int{0: 1, 1: 1, 64: 64, 65: 33, 300: 60, 384: 64, 1200: 200, 4096: 512, 4097: 456} {
+		if got := d.batching(n).Items; got != want {
+			t.Errorf("%d problems: batches of %d, want %d", n, got, want)
+		}
+	}
+}
+
+// A device parses where all cores together would take longer, and what is not too long.
+func TestWhoParses(t *testing.T) {
+	d := &deviceSteps{pool: pool.Of(16)}
+	for _, c := range []struct {
+		streams, bytes int
+		want           bool
+	}{{1, 400000, false}, {100, 400000, false}, {120, 400000, true}, {300, 100, true}} {
+		list, items := make([][]byte, c.streams), make([]int, c.streams)
+		for i := range list {
+			list[i], items[i] = make([]byte, c.bytes), i
+		}
+		if got := d.worthParsing(list, items); got != c.want {
+			t.Errorf("%d streams of %d bytes: %v", c.streams, c.bytes, got)
+		}
+	}
+}
