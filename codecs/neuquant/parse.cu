@@ -71,7 +71,7 @@ DEVICE uint32_t last_before(uint16_t *table, uint32_t hash, bool busy, uint32_t 
 // near, chained: of each position of a stream that begins a whole word. One warp a stream.
 KERNEL __launch_bounds__(look_threads) nq_look(const Stream *list)
 {
-	const Stream &p = list[blockIdx.x];
+	const Stream p = list[blockIdx.x];
 	const uint64_t factor = 0x9e3779b97f4a7c15u;
 	const uint8_t *data = p.data;
 	uint16_t *three = p.tables, *four = three + (1u << short_hash_bits), *six = four + (1u << long_hash_bits);
@@ -138,6 +138,7 @@ struct Parse {
 	uint32_t longest[chunk_bytes], nearest[chunk_bytes]; // keys of the positions of a chunk
 	uint32_t steps[chunk_bytes];                         // the first token of the cheapest from each position on
 	uint32_t least[chunk_bytes + 1];                     // what they cost
+	uint32_t whole[chunk_bytes], shorter[chunk_bytes], near[chunk_bytes]; // costs of matches: the longest, the same a byte shorter, the nearest
 	uint32_t literal[256], length[longest_match + 1], distance[distance_symbols]; // costs in 1/16 bit, with extra bits
 	uint32_t symbols[symbol_count], distances[distance_symbols];                  // of the tokens of a segment
 	uint8_t fractions[256];                                                       // logarithms of 1 + i/256 in 1/256
@@ -197,6 +198,8 @@ DEVICE void reset_costs(Parse &s, const Stream &p)
 		s.fractions[i] = (uint8_t)bits;
 		s.symbols[i] = 0;
 	}
+	for (uint32_t i = lane(); i <= chunk_bytes; i += warp_size)
+		s.least[i] = 0; // what is no match looks at it too
 	sync_warp(); // the counts are 0
 	uint32_t head = least(p.n, window);
 	for (uint32_t i = lane(); i < head; i += warp_size)
@@ -281,29 +284,36 @@ DEVICE void search(Parse &s, const Stream &p, uint32_t first, uint32_t end, uint
 	s.end = end;
 }
 
-// The cost of a match of a length and a distance less 1 that begins at position i, and its token below.
-DEVICE uint64_t match_cost(const Parse &s, uint32_t i, uint32_t length, uint32_t far, uint32_t cost)
+// Sets the costs of what may begin at each of n positions, and makes of keys lengths, which end within n, from 16 up and
+// distances less 1 below. All lanes of the warp call.
+DEVICE void prepare(Parse &s, const uint8_t *data, uint32_t n)
 {
-	return (uint64_t)(s.length[length] + cost + s.least[i + length]) << 32 | (match_bit + (length - least_match) * one_byte + far);
+	for (uint32_t i = lane(); i < n; i += warp_size) {
+		uint32_t k = s.longest[i], l = least(k >> 16, n - i), far = (window - 1 - (k & 0xffff)) & 0x7fff;
+		uint32_t cost = s.distance[distance_symbol(far)];
+		s.longest[i] = l << 16 | far;
+		s.whole[i] = cost + s.length[l];
+		s.shorter[i] = l == 0 ? never : cost + s.length[l - 1];
+		k = s.nearest[i], l = least(k >> 16, n - i), far = (window - 1 - (k & 0xffff)) & 0x7fff;
+		s.nearest[i] = l << 16 | far;
+		s.near[i] = s.distance[distance_symbol(far)] + s.length[l];
+		s.steps[i] = s.literal[data[i]] << 8 | data[i];
+	}
+	sync_warp(); // the costs are there
 }
 
-// Sets the steps for n bytes, see planGo. Lane 0 calls.
-DEVICE void plan(Parse &s, const uint8_t *data, uint32_t n)
+// Sets the steps for n bytes, see planGo. What is no match costs too much to be taken. Lane 0 calls.
+DEVICE void plan(Parse &s, uint32_t n)
 {
 	uint32_t next = 0;
 	s.least[n] = 0;
 	for (uint32_t i = n; i-- > 0;) {
-		uint64_t best = (uint64_t)(next + s.literal[data[i]]) << 32 | (uint64_t)data[i] << 16;
-		uint32_t k = s.longest[i], l = least(k >> 16, n - i), far = (window - 1 - (k & 0xffff)) & 0x7fff;
-		if (l >= least_match) {
-			uint32_t cost = s.distance[distance_symbol(far)];
-			best = least(best, match_cost(s, i, l, far, cost));
-			if (l > least_match)
-				best = least(best, match_cost(s, i, l - 1, far, cost));
-		}
-		k = s.nearest[i], l = least(k >> 16, n - i), far = (window - 1 - (k & 0xffff)) & 0x7fff;
-		if (l >= least_match)
-			best = least(best, match_cost(s, i, l, far, s.distance[distance_symbol(far)]));
+		uint32_t literal = s.steps[i], k = s.longest[i], l = k >> 16, t = k + match_bit - least_match * one_byte;
+		uint64_t best = (uint64_t)(next + (literal >> 8)) << 32 | (literal & 255) << 16;
+		best = least(best, (uint64_t)(s.whole[i] + s.least[i + l]) << 32 | t);
+		best = least(best, (uint64_t)(s.shorter[i] + s.least[i + greatest(l, 1) - 1]) << 32 | (t - one_byte));
+		k = s.nearest[i], t = k + match_bit - least_match * one_byte;
+		best = least(best, (uint64_t)(s.near[i] + s.least[i + (k >> 16)]) << 32 | t);
 		next = (uint32_t)(best >> 32);
 		s.least[i] = next, s.steps[i] = (uint32_t)best;
 	}
@@ -313,7 +323,7 @@ DEVICE void plan(Parse &s, const uint8_t *data, uint32_t n)
 KERNEL __launch_bounds__(look_threads) nq_parse(const Stream *list)
 {
 	__shared__ Parse s;
-	const Stream &p = list[blockIdx.x];
+	const Stream p = list[blockIdx.x];
 	uint32_t n = p.n, searched = n < word_bytes ? 0 : n - word_bytes + 1;
 	uint32_t steps = p.steps; // of lane 0
 	uint32_t at = 0, segments = 0, written = 0; // written: tokens
@@ -332,8 +342,12 @@ KERNEL __launch_bounds__(look_threads) nq_parse(const Stream *list)
 			if (lane() == 0) {
 				search(s, p, at, end, searched, steps);
 				s.spent = steps == 0 ? 1 : 0;
-				end = s.end;
-				plan(s, p.data + at, end - at);
+			}
+			sync_warp(); // the longest matches are there
+			end = s.end;
+			prepare(s, p.data + at, end - at);
+			if (lane() == 0) {
+				plan(s, end - at);
 				uint32_t to = written;
 				for (uint32_t i = 0; i < end - at;) {
 					uint32_t t = s.steps[i];
