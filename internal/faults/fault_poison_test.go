@@ -63,7 +63,9 @@ func deafCodec(t *testing.T) {
 	tr.extra = []string{"--chunk-objects", "15"}
 	id := tr.submit()
 	tr.scheduler()
-	w := tr.faultWorker("-timeout", "5s", "-sleep", "12s")
+	// The time holds for every image, also for one that waits for a core of a busy machine, and is far above what that takes. Both
+	// encoders are held for less than the worker waits before it ends itself, a minute more than that time.
+	w := tr.faultWorker("-timeout", "20s", "-sleep", "30s")
 	tr.classes(id, want)
 	if !w.Running() {
 		t.Error("the worker ended; 99 would mean more pictures at once than it has encoders")
