@@ -133,9 +133,16 @@ func encode(ctx context.Context, c *pool.Pool, s steps, batch []*raster.Image, i
 	}
 	parsed := s.parse(ctx, rows)
 	c.Each(len(items), func(j int) {
-		if e := &out[items[j]]; e.Err == nil {
-			e.Data, e.Err = jobs[j].png(&parsed[j])
+		e := &out[items[j]]
+		if e.Err != nil {
+			return
 		}
+		data, err := jobs[j].png(&parsed[j])
+		if err != nil {
+			*e = codec.Encoded{Err: err}
+			return
+		}
+		e.Data = data
 	})
 }
 
