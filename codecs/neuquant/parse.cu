@@ -2,6 +2,10 @@
 // strings a position is compared with follows from the bytes before it alone, so that a warp looks for those of 32 positions
 // at a time. What is taken of them is a chain of decisions, in which the first lane goes from position to position: an image
 // takes long, and a thousand images hardly longer.
+//
+// Memory of a stream: its bytes, with at least eight behind them; tables of the last position of each hash, modulo 65,536; the
+// keys of each position, which nq_look writes and nq_parse reads by chunks into shared memory; tokens; and segments. Lanes of a
+// warp share a stream and streams share nothing, so that all barriers are those of a warp.
 #include "shared.cuh"
 #include "../../gpu/include/warp.cuh"
 
@@ -19,7 +23,7 @@ DEVICE uint32_t greatest(uint32_t a, uint32_t b) { return a > b ? a : b; }
 // Which lanes have the same v. All lanes of the warp call.
 DEVICE uint32_t same_lanes(uint32_t v) { return (uint32_t)__nvvm_match_any_sync_i32(whole_warp, (int)v); }
 
-// The four bytes from p on, of words that begin on multiples of four.
+// The eight bytes from at on, of words of four that begin on multiples of four: up to three bytes behind them are read.
 DEVICE uint64_t load_word(const uint8_t *data, uint64_t at)
 {
 	const uint32_t *words = (const uint32_t *)(data + (at & ~(uint64_t)3));
