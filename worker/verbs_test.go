@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -28,6 +29,7 @@ func TestSelfTest(t *testing.T) {
 	if err := SelfTest(t.Context(), &fake{}, &gpu.Device{}); err != nil {
 		t.Error(err)
 	}
+	var onDevice atomic.Int64
 	for name, c := range map[string]*fake{
 		"panics": {encode: func(context.Context, *gpu.Device, *raster.Image) ([]byte, error, bool) { panic("boo") }},
 		"fails": {encode: func(context.Context, *gpu.Device, *raster.Image) ([]byte, error, bool) {
@@ -40,6 +42,9 @@ func TestSelfTest(t *testing.T) {
 		"nothing":       {decode: func(m *raster.Image) (*raster.Image, error, bool) { return nil, nil, true }},
 		"another file on the device": {encode: func(_ context.Context, dev *gpu.Device, _ *raster.Image) ([]byte, error, bool) {
 			return []byte("other"), nil, dev != nil
+		}},
+		"another file on the device for one of several": {encode: func(_ context.Context, dev *gpu.Device, _ *raster.Image) ([]byte, error, bool) {
+			return []byte("other"), nil, dev != nil && onDevice.Add(1) == selfTestBatch
 		}},
 	} {
 		if err := SelfTest(t.Context(), c, &gpu.Device{}); err == nil {
