@@ -182,10 +182,15 @@ func (d *drive) finish(ctx context.Context, end ending) error {
 	if err := d.notifyEnd(ctx, &report, end.limit); err != nil {
 		return err
 	}
+	// A process that has seen the report may end, which ends ctx, also before the report is read back. It tells of the end of its job
+	// all the same.
 	if err := d.putReport(ctx, report, page); err != nil {
+		if ctx.Err() != nil && d.reported(ctx) {
+			d.notices.release()
+		}
 		return err
 	}
-	d.notices.release() // now: a process that has seen the report may end, which ends ctx, and tells of the end of its job before
+	d.notices.release()
 	if end.state != jobs.StateFailed {
 		if err := d.write(ctx, next); err != nil {
 			return err
@@ -193,4 +198,12 @@ func (d *drive) finish(ctx context.Context, end ending) error {
 	}
 	d.log.Info("report is written", "counts", report.Counts, "seconds", report.Seconds)
 	return d.leave(ctx, report)
+}
+
+// reported looks whether the job has a report, also when ctx has ended.
+func (d *drive) reported(ctx context.Context) bool {
+	looking, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+	defer cancel()
+	there, err := exists(looking, d.f.b, jobs.Folder(d.f.id).Report())
+	return err == nil && there
 }

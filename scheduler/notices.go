@@ -18,7 +18,7 @@ import (
 
 // Delivery of notifications.
 const (
-	storeTime   = 10 * time.Second // to store what came of an attempt
+	storeTime   = 10 * time.Second // to store what came of an attempt, or to look for a report
 	unsignedFor = time.Minute      // between two looks of a scheduler without secrets
 	mostNotices = 1 << 20          // bytes of a stored notice
 	resumeEvery = 10 * time.Second // a failed job with notices to deliver is looked at, whether it goes on

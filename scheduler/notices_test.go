@@ -15,6 +15,7 @@ import (
 
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler/notify"
+	"github.com/pelmill/pelmill/storage"
 )
 
 // A budget that is used up is told once, a second one again, and the end after them.
@@ -80,22 +81,39 @@ func TestPausesAndEndsAreTold(t *testing.T) {
 // all the same: nobody else would tell of it.
 func TestTheEndIsToldByAProcessThatEndsWithIt(t *testing.T) {
 	t.Parallel()
-	for _, outcome := range []jobs.Outcome{jobs.OutcomeCompressed, jobs.OutcomeFailed} {
-		t.Run(string(outcome), func(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		outcome jobs.Outcome
+		ends    string // end of the key, before or after the write of which the process ends
+	}{
+		{"done", jobs.OutcomeCompressed, "/report.json!"},
+		{"failed", jobs.OutcomeFailed, "/report.json!"},
+		{"before the report is read back", jobs.OutcomeCompressed, "/report.json"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			var came atomic.Int64
 			receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { came.Add(1) }))
 			defer receiver.Close()
 			r := newRig(t)
-			r.worker.outcome = func(jobs.Entry) jobs.Outcome { return outcome }
+			r.worker.outcome = func(jobs.Entry) jobs.Outcome { return test.outcome }
 			r.worker.start(t, 2)
 			r.fill(40)
 			sender := notify.New(notify.Options{Secrets: notify.Secrets{[]byte(strings.Repeat("x", 32))}, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+			to, err := r.buckets.Open(r.ctx, r.target)
+			if err != nil {
+				t.Fatal(err)
+			}
 			s := r.scheduler(&Options{Notify: sender})
 			ctx, end := context.WithCancel(r.ctx)
 			defer end()
 			s.before = func(key string) error {
-				if strings.HasSuffix(key, "/report.json!") {
+				if strings.HasSuffix(key, test.ends) {
+					if test.ends == "/report.json" { // a write that the end meets before it returns
+						if _, err := storage.Put(r.ctx, to, key, []byte("{}\n"), nil); err != nil {
+							t.Error(err)
+						}
+					}
 					end()
 					time.Sleep(100 * time.Millisecond) // whatever looks only at the end of ctx has seen it then
 				}

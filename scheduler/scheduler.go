@@ -48,7 +48,7 @@ type Options struct {
 	HashKeys      bool             // report.html has hashes in place of object keys, whatever the sources are
 	MetricsListen string           // host:port of health, metrics and pprof; empty: none; without a host: loopback
 	Notify        *notify.Sender   // of notifications; nil: they wait for a scheduler that has one
-	Ended         func(job string) // called when a job of this scheduler has its report; nil: none
+	Ended         func(job string) // called when a job of this scheduler has its report, after an error again; nil: none
 }
 
 // Scheduler drives jobs. Any number of schedulers can run on one Redis.
