@@ -304,7 +304,8 @@ sizes: ## print the size of the program as images have it, without each store an
 bench-all: services ## run every benchmark; BENCH=regexp and BENCHTIME choose
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -p 1 -timeout 60m ./...
 
-# A target that fails does not keep the others from running. What was done is kept in FUZZ_STATE, ~/.cache/pelmill/fuzz.json by
+# A target that fails does not keep the others from running; one that does not build, or that is killed, does not say FAIL itself.
+# What was done is kept in FUZZ_STATE, ~/.cache/pelmill/fuzz.json by
 # default, so that runs add up; the targets that had the least time are first.
 fuzz: ## run fuzz targets for FUZZTIME each, print executions and new coverage, and go on where the last run was cut (FUZZ=regexp of "PACKAGE TARGET" FUZZCORES=n FUZZ_STATE=file)
 	@mkdir -p bin/fuzz
@@ -314,7 +315,7 @@ fuzz: ## run fuzz targets for FUZZTIME each, print executions and new coverage, 
 			echo "$$pkg $$target"; \
 			( go test -c $(FUZZED:%=-gcflags=%=-d=libfuzzer) -o bin/fuzz/ $$pkg && cd "$${pkg#github.com/pelmill/pelmill/}" && \
 				"$(CURDIR)/bin/fuzz/$${pkg##*/}.test" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) \
-				-test.fuzzminimizetime 20x -test.parallel $(FUZZCORES) -test.fuzzcachedir "$$(go env GOCACHE)/fuzz/$$pkg" ) </dev/null 2>&1 || true; \
+				-test.fuzzminimizetime 20x -test.parallel $(FUZZCORES) -test.fuzzcachedir "$$(go env GOCACHE)/fuzz/$$pkg" ) </dev/null 2>&1 || [ $$? = 130 ] || echo FAIL; \
 		done ) | go run ./internal/fuzzlog -state "$(FUZZ_STATE)" report
 
 # What was done is kept in CHAOS_STATE, ~/.cache/pelmill/chaos.json by default, so that runs add up.
