@@ -38,7 +38,7 @@ func tell(c chan struct{}) {
 }
 
 // of gives the channel of a job's commits.
-func (c *changes) of(job string) chan struct{} {
+func (c *changes) of(job string) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.committed[job] == nil {
@@ -47,14 +47,23 @@ func (c *changes) of(job string) chan struct{} {
 	return c.committed[job]
 }
 
+// commit tells of a commit where somebody waits for the job's: a chunk may be committed once more after its job has ended.
+func (c *changes) commit(job string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.committed[job] != nil {
+		tell(c.committed[job])
+	}
+}
+
 func (c *changes) forget(job string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.committed, job)
 }
 
-// Committed has a value when a chunk of the job was committed since the last value was received. It is nil, which has
-// none ever, where Redis is another process. It is for one receiver, and until the job is unregistered.
+// Committed has a value when a chunk of the job was committed since the last value was received, or since the first call.
+// It is nil, which has none ever, where Redis is another process. It is for one receiver, and until the job is unregistered.
 func (j Job) Committed() <-chan struct{} {
 	if j.conn.changes == nil {
 		return nil

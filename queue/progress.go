@@ -83,7 +83,7 @@ func (j Job) commit(ctx context.Context, index int, counts jobs.Counts) (committ
 		return jobLost, fmt.Errorf("queue: %s: no such chunk", what)
 	}
 	if j.conn.changes != nil {
-		tell(j.conn.changes.of(j.id))
+		j.conn.changes.commit(j.id)
 	}
 	return committed(n), nil
 }
