@@ -305,8 +305,8 @@ bench-all: services ## run every benchmark; BENCH=regexp and BENCHTIME choose
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -p 1 -timeout 60m ./...
 
 # A target that fails does not keep the others from running; one that does not build, or that is killed, does not say FAIL itself.
-# What was done is kept in FUZZ_STATE, ~/.cache/pelmill/fuzz.json by
-# default, so that runs add up; the targets that had the least time are first.
+# What was done is kept in FUZZ_STATE, ~/.cache/pelmill/fuzz.json by default, so that runs add up; the targets that had the least
+# time are first.
 fuzz: ## run fuzz targets for FUZZTIME each, print executions and new coverage, and go on where the last run was cut (FUZZ=regexp of "PACKAGE TARGET" FUZZCORES=n FUZZ_STATE=file)
 	@mkdir -p bin/fuzz
 	@go run ./internal/fuzzlog -state "$(FUZZ_STATE)" -only "$(FUZZ)" targets | ( \
