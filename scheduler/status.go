@@ -14,6 +14,9 @@ import (
 	"github.com/pelmill/pelmill/queue"
 )
 
+// NoWorker is why a job does not move that no process works on.
+const NoWorker = "no worker is connected"
+
 // Status is where a job stands.
 type Status struct {
 	Spec    jobs.Spec
@@ -237,7 +240,7 @@ func (c *Client) why(ctx context.Context, st *Status, qerr error) string {
 	}
 	switch {
 	case len(st.Workers) == 0:
-		return "no worker is connected"
+		return NoWorker
 	case taking == 0:
 		return fmt.Sprintf("all %d workers are stopping", len(st.Workers))
 	case st.Depth.Pending == 0 && st.Depth.Active == 0 && st.Depth.Retry > 0:

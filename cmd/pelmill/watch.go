@@ -115,6 +115,9 @@ func (p *program) await(ctx context.Context, c *cluster, r ref, d *display, live
 			now := snapshotOf(s)
 			if live != nil {
 				now.workers = 0 // this process
+				if now.why == scheduler.NoWorker {
+					now.why = "waits for the device"
+				}
 				ahead := base
 				ahead.Plus(live())
 				if ahead.Objects > now.counts.Objects && ahead.Objects <= now.total {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/scheduler"
+	"github.com/pelmill/pelmill/storage"
 )
 
 // failedJob is a job over its limit of failures, whose report comes only after it was asked for some times.
@@ -63,5 +64,36 @@ func TestTheReportOfAFailedJobIsAwaited(t *testing.T) {
 	c.jobs = &failedJob{missing: 1 << 30}
 	if _, err := p.await(ctx, c, ref{id: "job"}, d, nil, nil); !errors.Is(err, stop) {
 		t.Errorf("an interrupted wait ends with %v", err)
+	}
+}
+
+// waitingJob waits for a worker at the first look and has failed at the next one.
+type waitingJob struct {
+	failedJob
+	looked bool
+}
+
+func (j *waitingJob) Status(ctx context.Context, target, id string) (scheduler.Status, error) {
+	st, err := j.failedJob.Status(ctx, target, id)
+	if !j.looked {
+		j.looked, st.State.State, st.Why = true, jobs.StateRunning, scheduler.NoWorker
+	}
+	return st, err
+}
+
+// A command that does a job itself has no worker before its device is open, and says so.
+func TestTheDeviceIsWaitedFor(t *testing.T) {
+	var stdout bytes.Buffer
+	p := &program{json: true, stdout: &stdout, stderr: &bytes.Buffer{}}
+	c := &cluster{jobs: &waitingJob{}, buckets: storage.NewBuckets()}
+	defer c.buckets.Close()
+	d := p.display(time.Hour)
+	defer d.close()
+	live := func() jobs.Counts { return jobs.Counts{} }
+	if _, err := p.await(t.Context(), c, ref{target: "mem://target", id: "job"}, d, live, nil); err != nil {
+		t.Fatal(err)
+	}
+	if text := stdout.String(); !strings.Contains(text, "waits for the device") || strings.Contains(text, scheduler.NoWorker) {
+		t.Errorf("printed:\n%s", text)
 	}
 }
