@@ -12,9 +12,14 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// Decode restores the images of lossless WebP files, of any encoder, on the CPU.
+// Decode restores the images of lossless WebP files, of any encoder.
 func (Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, _ codec.Assets) []codec.Decoded {
 	out := make([]codec.Decoded, len(files))
+	if run.Device != nil {
+		d := &deviceDecoder{ctx: ctx, run: run, cores: run.Cores(), files: files, out: out}
+		d.decode()
+		return out
+	}
 	run.Cores().Each(len(files), func(i int) {
 		out[i] = decode(ctx, files[i])
 	})
@@ -33,10 +38,12 @@ func decode(ctx context.Context, data []byte) codec.Decoded {
 	if err != nil {
 		return codec.Decoded{Err: err}
 	}
-	m := store(f.width, f.height, rgba, f.alpha, f.colour)
-	// Files of others may hold the image lying.
-	turn := exif.Orientation(f.exif)
-	return codec.Decoded{Image: exif.Attach(m, raster.Meta{ICC: f.icc, EXIF: f.exif, XMP: f.xmp, Orientation: turn}), Second: second}
+	return codec.Decoded{Image: f.attach(store(f.width, f.height, rgba, f.alpha, f.colour)), Second: second}
+}
+
+// attach gives an image the file's attributes. Files of others may hold it lying: then it is turned.
+func (f *file) attach(m *raster.Image) *raster.Image {
+	return exif.Attach(m, raster.Meta{ICC: f.icc, EXIF: f.exif, XMP: f.xmp, Orientation: exif.Orientation(f.exif)})
 }
 
 // decode returns the pixels as bytes R, G, B, A, and whether both decoders made them.

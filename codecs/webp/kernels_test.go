@@ -1,6 +1,7 @@
 package webp
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/webp/internal/backref"
@@ -9,6 +10,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
+	"github.com/pelmill/pelmill/internal/container/webp/lossless"
 )
 
 // shared is what Go and the kernels share.
@@ -59,14 +61,37 @@ var shared = gputest.Header{
 	Structs: []gputest.Struct{{Name: "Slot", Value: slot{}}},
 }
 
+// coded is what Go and the kernels of the decoder share.
+var coded = gputest.Header{
+	Include: "../../gpu/include/base.cuh",
+	Constants: []gputest.Constant{
+		{Name: "predictor", Value: lossless.Predictor, Note: "kinds of transforms"},
+		{Name: "cross_colour", Value: lossless.CrossColour},
+		{Name: "subtract_green", Value: lossless.SubtractGreen},
+		{Name: "literals", Value: lossless.Literals, Note: "symbols of green below this are literals"},
+		{Name: "lengths", Value: lossless.Lengths, Note: "and so many from there on lengths"},
+		{Name: "near_codes", Value: lossless.Near, Note: "distance codes that stand for neighbours"},
+		{Name: "max_cache_bits", Value: format.MaxCacheBits},
+		{Name: "first_bits", Value: lossless.FirstBits, Note: "that a first table is looked up with, at most"},
+		{Name: "shared_words", Value: sharedWords},
+		{Name: "predictor_rows", Value: predictorRows},
+	},
+	Structs: []gputest.Struct{
+		{Name: "ImageState", Value: imageState{}}, {Name: "Group", Value: codedGroup{}},
+		{Name: "Transform", Value: codedTransform{}}, {Name: "CodedImage", Value: codedImage{}},
+	},
+}
+
 func TestKernelsAreCompiled(t *testing.T) {
 	gputest.Shared(t, "shared.cuh", shared)
 	gputest.Kernels(t, "kernels.cu", 75)
+	gputest.Shared(t, "coded.cuh", coded)
+	gputest.Kernels(t, "decode.cu", 75)
 }
 
 // The table has all kernels, and each takes its parameters where the Go structs put them.
 func TestKernelTable(t *testing.T) {
-	if err := kernels.Check(); err != nil {
+	if err := errors.Join(kernels.Check(), decoderKernels.Check()); err != nil {
 		t.Error(err)
 	}
 }

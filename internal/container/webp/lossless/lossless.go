@@ -68,34 +68,12 @@ const signature = 0x2f
 // Decode decodes a bitstream. Callers have held its size against their limits: beyond 6 bytes for each of its
 // pixels, and 12 for each tile of 4 x 4 pixels, it holds no more than Overhead.
 func Decode(bitstream []byte) (pix []byte, width, height int, ok bool) {
-	d := &decoder{data: bitstream}
-	head := d.take(8)
-	width, height = int(d.take(14))+1, int(d.take(14))+1
-	d.take(1) // says whether alpha is used, which the pixels say too
-	if head != signature || d.take(3) != 0 || d.exhausted() {
-		return nil, 0, 0, false
-	}
-	d.most = (width*height + tablesOverhead) / 4
-	var transforms []transform
-	var seen [4]bool
-	w := width
-	for d.take(1) == 1 {
-		t, ok := d.transform(w, height)
-		if !ok || seen[t.kind] {
-			return nil, 0, 0, false
-		}
-		seen[t.kind] = true
-		transforms = append(transforms, t)
-		if t.kind == colourIndexing {
-			w = tiles(w, t.bits)
-		}
-	}
-	pix, ok = d.image(w, height, true)
+	s, ok := Open(bitstream)
 	if !ok {
 		return nil, 0, 0, false
 	}
-	d.tables = nil
-	return invert(pix, transforms, height), width, height, true
+	pix, ok = s.Decode()
+	return pix, s.Width, s.Height, ok
 }
 
 const (
@@ -130,7 +108,7 @@ func (d *decoder) groups(width, height int, top bool, cache uint) (all []group, 
 	n := 1
 	if top && d.take(1) == 1 {
 		size = uint(d.take(3)) + 2
-		if numbers, ok = d.image(tiles(width, size), tiles(height, size), false); !ok {
+		if numbers, ok = d.image(tiles(width, size), tiles(height, size)); !ok {
 			return nil, nil, 0, false
 		}
 		for i := 0; i < len(numbers); i += 4 {
@@ -172,30 +150,45 @@ func hash(pixel uint32, cache uint) uint32 {
 	return bits.RotateLeft32(bits.ReverseBytes32(pixel), -8) * 0x1e35a7bd >> (32 - cache)
 }
 
-// image decodes an image coded with prefix codes, backward references and a colour cache (RFC 9649, 3.6.2).
-func (d *decoder) image(width, height int, top bool) (pix []byte, ok bool) {
-	var cache uint
-	var colours []uint32
-	if d.take(1) == 1 {
-		if cache = uint(d.take(4)); cache < 1 || cache > 11 {
-			return nil, false
-		}
-		colours = make([]uint32, 1<<cache)
+// cacheBits reads the size of a colour cache (RFC 9649, 3.6.2.3); 0 is none.
+func (d *decoder) cacheBits() (cache uint, ok bool) {
+	if d.take(1) == 0 {
+		return 0, true
+	}
+	cache = uint(d.take(4))
+	return cache, cache >= 1 && cache <= 11
+}
+
+// image decodes an image of a transform or of the numbers of groups, which has one group itself (RFC 9649, 3.6.2).
+func (d *decoder) image(width, height int) (pix []byte, ok bool) {
+	cache, ok := d.cacheBits()
+	if !ok {
+		return nil, false
 	}
 	mark := len(d.tables)
-	all, numbers, size, ok := d.groups(width, height, top, cache)
+	all, _, _, ok := d.groups(width, height, false, cache)
 	if !ok || d.exhausted() {
 		return nil, false
 	}
-	pix = make([]byte, 4*width*height)
-	s := scan{decoder: d, pix: pix, width: width, cache: cache, colours: colours}
+	pix, ok = d.pixels(width, height, all, nil, 0, cache)
+	d.tables = d.tables[:mark]
+	return pix, ok
+}
+
+// pixels decodes the pixels of an image, whose groups were read: numbers are those of its tiles of 1<<size pixels, nil
+// where there is one group.
+func (d *decoder) pixels(width, height int, all []group, numbers []byte, size, cache uint) ([]byte, bool) {
+	s := scan{decoder: d, pix: make([]byte, 4*width*height), width: width, cache: cache}
+	if cache > 0 {
+		s.colours = make([]uint32, 1<<cache)
+	}
+	ok := false
 	if numbers == nil {
 		ok = s.plain(&all[0])
 	} else {
 		ok = s.tiled(all, numbers, size)
 	}
-	d.tables = d.tables[:mark]
-	return pix, ok && !d.exhausted()
+	return s.pix, ok && !d.exhausted()
 }
 
 // scan is the decoding of the pixels of one image.

@@ -24,7 +24,7 @@ func (d *decoder) transform(width, height int) (t transform, ok bool) {
 	switch t.kind {
 	case predictor, crossColour:
 		t.bits = uint(d.take(3)) + 2
-		if t.pix, ok = d.image(tiles(width, t.bits), tiles(height, t.bits), false); !ok {
+		if t.pix, ok = d.image(tiles(width, t.bits), tiles(height, t.bits)); !ok {
 			return t, false
 		}
 		for i := 1; t.kind == predictor && i < len(t.pix); i += 4 {
@@ -42,7 +42,7 @@ func (d *decoder) transform(width, height int) (t transform, ok bool) {
 		case n <= 16:
 			t.bits = 1
 		}
-		pix, ok := d.image(n, 1, false)
+		pix, ok := d.image(n, 1)
 		if !ok {
 			return t, false
 		}
