@@ -311,6 +311,38 @@ func TestKernels(t *testing.T) {
 	}
 }
 
+// The kernel of whole tiles predicts each of them by its mode, and writes nothing else.
+func TestTiles(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for round := range 3000 {
+		side := 16 << rng.IntN(4)
+		tiles := 1 + rng.IntN(6)
+		modes := make([]byte, 4*tiles)
+		for i := range modes {
+			modes[i] = byte(rng.IntN(predictors) | rng.IntN(16)<<4)
+			if round < predictors {
+				modes[i] = byte(round)
+			}
+		}
+		row, up := make([]byte, 4+tiles*side+16), make([]byte, tiles*side+8)
+		for _, b := range [][]byte{row, up} {
+			small := rng.Uint32() & 7
+			for i := range b {
+				b[i] = byte(rng.Uint32()) >> small
+			}
+		}
+		want := bytes.Clone(row)
+		predictTiles(row, up, modes, tiles, side)
+		for i := range tiles {
+			at := i * side
+			predictGo(int(modes[4*i]&15), want[4+at:4+at+side], want[at:], up[at:])
+		}
+		if !bytes.Equal(row, want) {
+			t.Fatalf("%d tiles of %d bytes differ, modes %v", tiles, side, modes)
+		}
+	}
+}
+
 // Predictions are those of RFC 9649, 3.5.1, channel by channel.
 func TestPredictors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))

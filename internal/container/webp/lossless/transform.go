@@ -160,12 +160,28 @@ func (t *transform) predicted(pix []byte, y int) {
 	for i := range 4 {
 		row[i] += up[i]
 	}
-	tile := t.pix[4*(y>>t.bits)*tiles(t.width, t.bits)+1:]
+	modes := t.pix[4*(y>>t.bits)*tiles(t.width, t.bits)+1:]
 	side := 4 << t.bits
-	for from := 4; from < line; {
-		to := min(line, (from/side+1)*side)
-		predict(int(tile[4*(from/side)]&15), row[from:to], row[from-4:], up[from-4:])
-		from = to
+	part := func(from, to int) {
+		predict(int(modes[4*(from/side)]&15), row[from:to], row[from-4:], up[from-4:])
+	}
+	// The first tile lacks the first pixel, and the last one may be narrower.
+	first, last := min(line, side), line/side*side
+	part(4, first)
+	if first < last {
+		predictTiles(row[first-4:], up[first-4:], modes[4:], (last-first)/side, side)
+	}
+	if last >= first && last < line {
+		part(last, line)
+	}
+}
+
+// predictTilesGo adds predictions to tiles of side bytes. Left begins one pixel before them, and up one pixel before what is
+// above them. Modes are 4 bytes apart.
+func predictTilesGo(left, up, modes []byte, tiles, side int) {
+	for i := range tiles {
+		at := i * side
+		predict(int(modes[4*i]&15), left[4+at:4+at+side], left[at:], up[at:])
 	}
 }
 

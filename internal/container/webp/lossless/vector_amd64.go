@@ -51,6 +51,9 @@ func predict12AVX2(row, left, up *byte, n int)
 func predict13AVX2(row, left, up *byte, n int)
 
 //go:noescape
+func predictTilesAVX2(row, up, modes *byte, tiles, blocks int)
+
+//go:noescape
 func literalsBMI2(s *scan, codes *group, to int)
 
 // literals decodes literals of a group up to a place, the next other symbol, or the last bytes of the data.
@@ -79,6 +82,17 @@ func addColour(row []byte, greenToRed, greenToBlue, redToBlue int8) {
 		addColourAVX2(&row[0], n/block, factor(greenToRed)|factor(greenToBlue)<<16, factor(redToBlue)<<16)
 	}
 	addColourGo(row[n:], greenToRed, greenToBlue, redToBlue)
+}
+
+// predictTiles is predictTilesGo.
+func predictTiles(left, up, modes []byte, tiles, side int) {
+	if !vector || tiles == 0 {
+		predictTilesGo(left, up, modes, tiles, side)
+		return
+	}
+	// What the kernel needs last.
+	_, _, _ = left[tiles*side+3], up[tiles*side+7], modes[4*(tiles-1)]
+	predictTilesAVX2(&left[4], &up[0], &modes[0], tiles, side/16)
 }
 
 // predict is predictGo.

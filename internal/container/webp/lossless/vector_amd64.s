@@ -354,6 +354,234 @@ pixel:
 	JNZ  pixel
 	RET
 
+// Kernels of whole tiles. DI is the row, DX what is above the pixel to its left, X0 that pixel, CX how many
+// blocks of four pixels the tile has, at least 1; X15 holds ones. They leave DI and DX behind the tile and X0 at its
+// last pixel, with zeros above it.
+
+// NEXT goes to the next block, or back.
+#define NEXT(block) \
+	ADDQ $16, DI \
+	ADDQ $16, DX \
+	DECQ CX      \
+	JNZ  block   \
+	RET
+
+// BLOCK adds the predictions in X4 to four residuals.
+#define BLOCK(block) \
+	VPADDB  (DI), X4, X4   \
+	VMOVDQU X4, (DI)       \
+	VPSRLDQ $12, X4, X0    \
+	NEXT(block)
+
+// ONE adds the prediction in X4 to the residual at place at.
+#define ONE(at) \
+	VMOVD  at(DI), X5  \
+	VPADDB X5, X4, X0  \
+	VMOVD  X0, at(DI)
+
+TEXT tile0<>(SB), NOSPLIT|NOFRAME, $0
+	VPXOR  X4, X4, X4
+	VPCMPEQD X4, X4, X4
+	VPSLLD $24, X4, X6
+
+block:
+	VMOVDQA X6, X4
+	BLOCK(block)
+
+TEXT tile1<>(SB), NOSPLIT|NOFRAME, $0
+block:
+	VPSHUFD $0, X0, X0
+	VMOVDQU (DI), X4
+	VPSLLDQ $4, X4, X1
+	VPADDB  X1, X4, X4
+	VPSLLDQ $8, X4, X1
+	VPADDB  X1, X4, X4
+	VPADDB  X0, X4, X4
+	VMOVDQU X4, (DI)
+	VPSRLDQ $12, X4, X0
+	NEXT(block)
+
+TEXT tile2<>(SB), NOSPLIT|NOFRAME, $0
+block:
+	VMOVDQU 4(DX), X4
+	BLOCK(block)
+
+TEXT tile3<>(SB), NOSPLIT|NOFRAME, $0
+block:
+	VMOVDQU 8(DX), X4
+	BLOCK(block)
+
+TEXT tile4<>(SB), NOSPLIT|NOFRAME, $0
+block:
+	VMOVDQU (DX), X4
+	BLOCK(block)
+
+#define MEAN_LEFT_RIGHT(at) \
+	VMOVD 4+at(DX), X2          \
+	VMOVD 8+at(DX), X3          \
+	AVERAGE(X0, X3, X4, X6)     \
+	AVERAGE(X4, X2, X4, X6)     \
+	ONE(at)
+
+TEXT tile5<>(SB), NOSPLIT|NOFRAME, $0
+block:
+	MEAN_LEFT_RIGHT(0)
+	MEAN_LEFT_RIGHT(4)
+	MEAN_LEFT_RIGHT(8)
+	MEAN_LEFT_RIGHT(12)
+	NEXT(block)
+
+#define MEAN_LEFT(from, at) \
+	VMOVD from+at(DX), X2       \
+	AVERAGE(X0, X2, X4, X6)     \
+	ONE(at)
+
+TEXT tile6<>(SB), NOSPLIT|NOFRAME, $0
+block:
+	MEAN_LEFT(0, 0)
+	MEAN_LEFT(0, 4)
+	MEAN_LEFT(0, 8)
+	MEAN_LEFT(0, 12)
+	NEXT(block)
+
+TEXT tile7<>(SB), NOSPLIT|NOFRAME, $0
+block:
+	MEAN_LEFT(4, 0)
+	MEAN_LEFT(4, 4)
+	MEAN_LEFT(4, 8)
+	MEAN_LEFT(4, 12)
+	NEXT(block)
+
+TEXT tile8<>(SB), NOSPLIT|NOFRAME, $0
+block:
+	VMOVDQU (DX), X1
+	VMOVDQU 4(DX), X2
+	AVERAGE(X1, X2, X4, X6)
+	BLOCK(block)
+
+TEXT tile9<>(SB), NOSPLIT|NOFRAME, $0
+block:
+	VMOVDQU 4(DX), X1
+	VMOVDQU 8(DX), X2
+	AVERAGE(X1, X2, X4, X6)
+	BLOCK(block)
+
+#define MEAN_OF_FOUR(at) \
+	VMOVD at(DX), X1            \
+	VMOVD 4+at(DX), X2          \
+	VMOVD 8+at(DX), X3          \
+	AVERAGE(X2, X3, X7, X8)     \
+	AVERAGE(X0, X1, X4, X6)     \
+	AVERAGE(X4, X7, X4, X6)     \
+	ONE(at)
+
+TEXT tile10<>(SB), NOSPLIT|NOFRAME, $0
+block:
+	MEAN_OF_FOUR(0)
+	MEAN_OF_FOUR(4)
+	MEAN_OF_FOUR(8)
+	MEAN_OF_FOUR(12)
+	NEXT(block)
+
+#define SELECTED(at) \
+	VMOVD     at(DX), X1     \
+	VMOVD     4+at(DX), X2   \
+	VPSADBW   X1, X2, X6     \
+	VPSADBW   X1, X0, X7     \
+	VPCMPGTD  X6, X7, X7     \
+	VPBLENDVB X7, X0, X2, X4 \
+	ONE(at)
+
+TEXT tile11<>(SB), NOSPLIT|NOFRAME, $0
+block:
+	SELECTED(0)
+	SELECTED(4)
+	SELECTED(8)
+	SELECTED(12)
+	NEXT(block)
+
+#define FULL(at) \
+	VMOVD     at(DX), X1     \
+	VMOVD     4+at(DX), X2   \
+	VPMOVZXBW X1, X1         \
+	VPMOVZXBW X2, X2         \
+	VPSUBW    X1, X2, X2     \
+	VPMOVZXBW X0, X4         \
+	VPADDW    X2, X4, X4     \
+	VPACKUSWB X4, X4, X4     \
+	ONE(at)
+
+TEXT tile12<>(SB), NOSPLIT|NOFRAME, $0
+block:
+	FULL(0)
+	FULL(4)
+	FULL(8)
+	FULL(12)
+	NEXT(block)
+
+#define HALF(at) \
+	VMOVD     4+at(DX), X2    \
+	AVERAGE(X0, X2, X4, X6)   \
+	VMOVD     at(DX), X1      \
+	VPMOVZXBW X1, X1          \
+	VPMOVZXBW X4, X4          \
+	VPSUBW    X1, X4, X6      \
+	VPSRLW    $15, X6, X7     \
+	VPADDW    X7, X6, X6      \
+	VPSRAW    $1, X6, X6      \
+	VPADDW    X6, X4, X4      \
+	VPACKUSWB X4, X4, X4      \
+	ONE(at)
+
+TEXT tile13<>(SB), NOSPLIT|NOFRAME, $0
+block:
+	HALF(0)
+	HALF(4)
+	HALF(8)
+	HALF(12)
+	NEXT(block)
+
+DATA tileKernels<>+0(SB)/8, $tile0<>(SB)
+DATA tileKernels<>+8(SB)/8, $tile1<>(SB)
+DATA tileKernels<>+16(SB)/8, $tile2<>(SB)
+DATA tileKernels<>+24(SB)/8, $tile3<>(SB)
+DATA tileKernels<>+32(SB)/8, $tile4<>(SB)
+DATA tileKernels<>+40(SB)/8, $tile5<>(SB)
+DATA tileKernels<>+48(SB)/8, $tile6<>(SB)
+DATA tileKernels<>+56(SB)/8, $tile7<>(SB)
+DATA tileKernels<>+64(SB)/8, $tile8<>(SB)
+DATA tileKernels<>+72(SB)/8, $tile9<>(SB)
+DATA tileKernels<>+80(SB)/8, $tile10<>(SB)
+DATA tileKernels<>+88(SB)/8, $tile11<>(SB)
+DATA tileKernels<>+96(SB)/8, $tile12<>(SB)
+DATA tileKernels<>+104(SB)/8, $tile13<>(SB)
+GLOBL tileKernels<>(SB), RODATA, $112
+
+// func predictTilesAVX2(row, up, modes *byte, tiles, blocks int)
+//
+// The modes, 4 bytes apart, are below 14 in their lowest four bits. Tiles of 4 blocks and more are seldom, so a
+// kernel for each mode is called tile by tile.
+TEXT ·predictTilesAVX2(SB), NOSPLIT, $8-40
+	MOVQ row+0(FP), DI
+	MOVQ up+8(FP), DX
+	MOVQ modes+16(FP), SI
+	MOVQ tiles+24(FP), R8
+	MOVQ blocks+32(FP), R9
+	VMOVD -4(DI), X0
+	VPBROADCASTD ones<>(SB), X15
+	LEAQ tileKernels<>(SB), R10
+
+tile:
+	MOVBLZX (SI), AX
+	ANDL $15, AX
+	MOVQ R9, CX
+	MOVQ (R10)(AX*8), AX
+	CALL AX
+	ADDQ $4, SI
+	DECQ R8
+	JNZ  tile
+	RET
+
 // SECOND looks the entry e up in its second table.
 #define SECOND(e, tmp) \
 	MOVL  e, tmp        \
