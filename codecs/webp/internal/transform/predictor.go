@@ -26,6 +26,9 @@ type residualRows [ModeCount][span]uint32
 // takes the lowest. A tile must not be larger than those of mul and of g. Pixels whose length
 // is not 0 are not counted; length may be nil.
 func ChooseModes(c *pool.Pool, p *format.Pixels, bits, skip int, modeCosts *[ModeCount]uint32, mul *Multipliers, g *entropy.CostTables, length []uint16, mode []uint8) {
+	if g.Opaque && skip == 1 && length == nil && chooseBlocks(c, p, bits, modeCosts, mul, g, mode) {
+		return
+	}
 	tw := format.Tiles(p.W, bits)
 	c.Spans(format.Tiles(p.H, bits), 1, func(ty, _ int) {
 		sums := make([][ModeCount]uint32, tw)

@@ -111,6 +111,11 @@ func colourInverse(v, m uint32) uint32 {
 
 // eachWay runs a test with vector instructions, if there are any, and without.
 func eachWay(t *testing.T, test func(t *testing.T)) {
+	if hasVBMI {
+		t.Run("vbmi", test)
+		hasVBMI = false
+		defer func() { hasVBMI = true }()
+	}
 	if hasAVX2 {
 		t.Run("avx2", test)
 		hasAVX2 = false

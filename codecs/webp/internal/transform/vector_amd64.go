@@ -25,6 +25,41 @@ func opaqueSumsAVX2(sums, rows *uint32, n int, table *uint16)
 //go:noescape
 func channelCostAVX2(px *uint32, n int, toBlue, greens uint32, table *uint16, shift uint64) uint32
 
+// hasVBMI says whether blocks are worked on with AVX-512; tests run both ways.
+var hasVBMI = cpu.X86.HasAVX512VBMI && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL
+
+//go:noescape
+func predictBlockVBMI(out *residualBlock, cur, left, top, topLeft, topRight *uint32, stride int, order *[64]byte)
+
+//go:noescape
+func recolourBlockVBMI(r *residualBlock, greenToRed, greenToBlue, redToBlue uint32)
+
+//go:noescape
+func chooseBlockVBMI(modes *[8]uint8, r *residualBlock, t *byteCosts, own *uint32, one uint64)
+
+// predictBlock sets out to the residuals of a block by all modes. Of the pixels and of those that predict them, rows are stride
+// pixels apart.
+func predictBlock(out *residualBlock, cur, left, top, topLeft, topRight *uint32, stride int) {
+	predictBlockVBMI(out, cur, left, top, topLeft, topRight, 4*stride, &blockOrder)
+}
+
+// recolourBlock transforms the residuals of a block by the multipliers m.
+func recolourBlock(r *residualBlock, m uint32) {
+	wide := func(v uint32) uint32 { return uint32(uint16(int16(int8(v)) << 3)) }
+	recolourBlockVBMI(r, wide(m), wide(m>>8), wide(m>>16))
+}
+
+// chooseBlock returns the mode that costs least of each tile of a block, twice, or of all four together where the block is one
+// tile. It may change r.
+func chooseBlock(r *residualBlock, t *byteCosts, own *[ModeCount]uint32, one bool) (modes [8]uint8) {
+	together := uint64(0)
+	if one {
+		together = 1
+	}
+	chooseBlockVBMI(&modes, r, t, &own[0], together)
+	return modes
+}
+
 // predictRow is predictRowGo.
 func predictRow(cur, up []uint32, at int, rows *residualRows) {
 	if n := len(cur) - 1; hasAVX2 && n >= 8 {

@@ -6,7 +6,14 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
 )
 
-var hasAVX2 = false
+var hasAVX2, hasVBMI = false, false
+
+// Nothing calls these where hasVBMI is false.
+func predictBlock(out *residualBlock, cur, left, top, topLeft, topRight *uint32, stride int) {}
+func recolourBlock(r *residualBlock, m uint32)                                               {}
+func chooseBlock(r *residualBlock, t *byteCosts, own *[ModeCount]uint32, one bool) (modes [8]uint8) {
+	return modes
+}
 
 func predictRow(cur, up []uint32, at int, rows *residualRows) { predictRowGo(cur, up, at, rows) }
 
