@@ -1,6 +1,8 @@
 package entropy
 
 import (
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/pelmill/pelmill/codecs/pool"
@@ -22,13 +24,17 @@ type LiteralCosts [format.LengthAt]uint16
 
 func (g *CostTables) Table(k int) []uint16 { return g.Costs[k*g.Symbols:][:g.Symbols] }
 
+// GroupAt returns the group of pixel (x, y).
+func (g *CostTables) GroupAt(x, y int) int {
+	if g.Entropy.Bits == 0 {
+		return 0
+	}
+	return int(g.Entropy.Group[y>>g.Entropy.Bits*g.Columns+x>>g.Entropy.Bits])
+}
+
 // LiteralsAt returns the costs of literals for pixel (x, y).
 func (g *CostTables) LiteralsAt(x, y int) *LiteralCosts {
-	k := 0
-	if g.Entropy.Bits > 0 {
-		k = int(g.Entropy.Group[y>>g.Entropy.Bits*g.Columns+x>>g.Entropy.Bits])
-	}
-	return (*LiteralCosts)(g.Costs[k*g.Symbols:])
+	return (*LiteralCosts)(g.Costs[g.GroupAt(x, y)*g.Symbols:])
 }
 
 // tileSymbols appends to list the symbols of the pixels of tile (tx, ty) of 1<<bits:
@@ -183,11 +189,34 @@ func Histograms(c *pool.Pool, p *format.Pixels, parse *format.Parse, opaque bool
 		bits = 7
 	}
 	tw, th := format.Tiles(p.W, bits), format.Tiles(p.H, bits)
-	// A part for each goroutine: a histogram of many groups is larger than the rows.
-	part := max(1, (th+c.Size()-1)/c.Size())
+	// A part for each goroutine, but none of few pixels: the histograms of many groups are larger than some rows.
+	part := max(1, (th+c.Size()-1)/c.Size(), countedPixels/(p.W<<bits))
 	sums := make([][]uint32, (th+part-1)/part)
 	c.Spans(th, part, func(from, to int) {
 		h := make([]uint32, n*symbols)
+		if parse.Length == nil && opaque {
+			sums[from/part] = h
+			twice := literalCounts.Get().(*[]literalCount)
+			defer literalCounts.Put(twice)
+			*twice = slices.Grow((*twice)[:0], n)[:n]
+			clear(*twice)
+			for ty := from; ty < to; ty++ {
+				for tx := range tw {
+					k := 0
+					if g.Bits > 0 {
+						k = int(g.Group[ty*tw+tx])
+					}
+					(*twice)[k].add(p, bits, tx, ty)
+				}
+			}
+			for k := range *twice {
+				own := h[k*symbols:][:format.LengthAt]
+				for s, v := range &(*twice)[k] {
+					own[s] = v[0] + v[1]
+				}
+			}
+			return
+		}
 		var list []uint16
 		for ty := from; ty < to; ty++ {
 			for tx := range tw {
@@ -196,10 +225,6 @@ func Histograms(c *pool.Pool, p *format.Pixels, parse *format.Parse, opaque bool
 					k = int(g.Group[ty*tw+tx])
 				}
 				own := h[k*symbols:][:symbols]
-				if parse.Length == nil && opaque {
-					countLiterals(own, p, bits, tx, ty)
-					continue
-				}
 				list = tileSymbols(list[:0], p, parse, opaque, bits, tx, ty)
 				for _, v := range list {
 					own[v]++
@@ -227,15 +252,34 @@ func literalTileCost(t *LiteralCosts, p *format.Pixels, bits, tx, ty int) (s uin
 	return s
 }
 
-// countLiterals counts the symbols of an opaque tile of literals, without a list of them.
-func countLiterals(hist []uint32, p *format.Pixels, bits, tx, ty int) {
-	h := (*[format.CacheAt]uint32)(hist)
+// countedPixels is the least that a goroutine counts, unless there are fewer.
+const countedPixels = 1 << 17
+
+// literalCount counts literals twice, neighbours in different counts: many are equal, and a count that was just written has to be
+// waited for.
+type literalCount [format.LengthAt][2]uint32
+
+// literalCounts are those that nobody uses.
+var literalCounts = sync.Pool{New: func() any { return new([]literalCount) }}
+
+// add counts the symbols of an opaque tile of literals, without a list of them.
+func (h *literalCount) add(p *format.Pixels, bits, tx, ty int) {
 	x0, x1 := tx<<bits, min(p.W, (tx+1)<<bits)
 	for y := ty << bits; y < min(p.H, (ty+1)<<bits); y++ {
-		for _, v := range p.ARGB[y*p.W+x0 : y*p.W+x1] {
-			h[format.RedAt+v>>16&255]++
-			h[format.GreenAt+v>>8&255]++
-			h[format.BlueAt+v&255]++
+		line := p.ARGB[y*p.W+x0 : y*p.W+x1]
+		for ; len(line) >= 2; line = line[2:] {
+			v, w := line[0], line[1]
+			h[format.RedAt+v>>16&255][0]++
+			h[format.RedAt+w>>16&255][1]++
+			h[format.GreenAt+v>>8&255][0]++
+			h[format.GreenAt+w>>8&255][1]++
+			h[format.BlueAt+v&255][0]++
+			h[format.BlueAt+w&255][1]++
+		}
+		for _, v := range line {
+			h[format.RedAt+v>>16&255][0]++
+			h[format.GreenAt+v>>8&255][0]++
+			h[format.BlueAt+v&255][0]++
 		}
 	}
 }
