@@ -1,6 +1,8 @@
 package transform
 
 import (
+	"math/bits"
+
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
@@ -131,11 +133,7 @@ func chooseBlocks(c *pool.Pool, p *format.Pixels, bits int, modeCosts *[ModeCoun
 					recolourBlock(r, m)
 				}
 			}
-			k := 0
-			if g.Entropy.Bits > 0 {
-				k = int(g.Entropy.Group[y>>g.Entropy.Bits*g.Columns+x>>g.Entropy.Bits])
-			}
-			best := chooseBlock(r, &costs[k], modeCosts, bits == blockBits)
+			best := chooseBlock(r, &costs[g.GroupAt(x, y)], modeCosts, bits == blockBits)
 			if bits == blockBits {
 				mode[by*tw+x>>bits] = best[0]
 				continue
@@ -148,4 +146,29 @@ func chooseBlocks(c *pool.Pool, p *format.Pixels, bits int, modeCosts *[ModeCoun
 		}
 	})
 	return true
+}
+
+// sampleVector is up to 64 residuals of a tile that lie in one group: their channels, which of them there are, and the costs of
+// the group. Kernels know where its parts are.
+type sampleVector struct {
+	green, red, blue [blockSide * blockSide]byte
+	valid            uint64
+	table            *byteCosts
+}
+
+// add appends residuals of a group to the vectors of a sample.
+func (s *tileSample) add(px []uint32, t *byteCosts) {
+	for len(px) > 0 {
+		last := len(s.vectors) - 1
+		if last < 0 || s.vectors[last].table != t || s.vectors[last].valid == ^uint64(0) {
+			s.vectors = append(s.vectors, sampleVector{table: t})
+			last++
+		}
+		v := &s.vectors[last]
+		at := bits.OnesCount64(v.valid)
+		n := min(len(px), blockSide*blockSide-at)
+		splitPixels(v, at, px[:n])
+		v.valid |= 1<<(at+n) - 1 // of 64 all, as the shift gives 0
+		px = px[n:]
+	}
 }

@@ -204,9 +204,8 @@ mode:
 	VZEROUPPER
 	RET
 
-// LOOK sets Z23 to the low and Z25 to the high parts of the costs of the residuals of a mode.
-#define LOOK(at) \
-	VMOVDQU64 (at)(DI), Z22      \
+// LOOKUP sets Z23 to the low and Z25 to the high parts of the costs of the bytes in Z22, by the tables in Z0 to Z7.
+#define LOOKUP \
 	VPMOVB2M  Z22, K1            \
 	VMOVDQA64 Z22, Z23           \
 	VPERMI2B  Z1, Z0, Z23        \
@@ -218,7 +217,12 @@ mode:
 	VPERMI2B  Z7, Z6, Z22        \
 	VMOVDQU8  Z22, K1, Z25
 
-#define TABLES(at) \
+// LOOK is LOOKUP for the residuals of a mode.
+#define LOOK(at) \
+	VMOVDQU64 (at)(DI), Z22      \
+	LOOKUP
+
+#define TABLES(at) /* of a channel */ \
 	VMOVDQU64 (at+0)(SI), Z0     \
 	VMOVDQU64 (at+64)(SI), Z1    \
 	VMOVDQU64 (at+128)(SI), Z2   \
@@ -296,5 +300,128 @@ compare:
 	MOVQ modes+0(FP), DI
 	VPMOVDB Y31, X31
 	VMOVQ X31, (DI)
+	VZEROUPPER
+	RET
+
+// SAMPLE goes to the tables of the vector at SI where they are others than those in the registers.
+#define SAMPLE(at, same) \
+	MOVQ 200(SI), R8             \
+	CMPQ R8, R9                  \
+	JEQ  same                    \
+	MOVQ R8, R9                  \
+	VMOVDQU64 (at+0)(R8), Z0     \
+	VMOVDQU64 (at+64)(R8), Z1    \
+	VMOVDQU64 (at+128)(R8), Z2   \
+	VMOVDQU64 (at+192)(R8), Z3   \
+	VMOVDQU64 (at+256)(R8), Z4   \
+	VMOVDQU64 (at+320)(R8), Z5   \
+	VMOVDQU64 (at+384)(R8), Z6   \
+	VMOVDQU64 (at+448)(R8), Z7
+
+// ADDUP adds the costs of the bytes in Z22, as far as they are valid, to Z20 and Z21, and goes to the next vector.
+#define ADDUP(next) \
+	KMOVQ      192(SI), K2       \
+	LOOKUP                       \
+	VMOVDQU8.Z Z23, K2, Z23      \
+	VMOVDQU8.Z Z25, K2, Z25      \
+	VPSADBW    Z14, Z23, Z23     \
+	VPSADBW    Z14, Z25, Z25     \
+	VPADDQ     Z23, Z20, Z20     \
+	VPADDQ     Z25, Z21, Z21     \
+	ADDQ       $208, SI          \
+	DECQ       CX                \
+	JNZ        next              \
+	VPSLLQ     $6, Z21, Z21      \
+	VPADDQ     Z21, Z20, Z20     \
+	VEXTRACTI64X4 $1, Z20, Y21   \
+	VPADDQ     Y21, Y20, Y20     \
+	VEXTRACTI64X2 $1, Y20, X21   \
+	VPADDQ     X21, X20, X20     \
+	VPSHUFD    $0x4e, X20, X21   \
+	VPADDQ     X21, X20, X20     \
+	VMOVQ      X20, AX
+
+// func redCostVBMI(v *sampleVector, n int, greenToRed uint32) uint32
+TEXT ·redCostVBMI(SB), NOSPLIT, $0-28
+	MOVQ v+0(FP), SI
+	MOVQ n+8(FP), CX
+	MOVL greenToRed+16(FP), AX
+	VPBROADCASTW AX, Z10
+	MOVL $0x00ff00ff, AX
+	VPBROADCASTD AX, Z13
+	VPXORQ Z14, Z14, Z14
+	VPXORQ Z20, Z20, Z20
+	VPXORQ Z21, Z21, Z21
+	XORL R9, R9
+
+next:
+	SAMPLE(1024, same)
+same:
+	VMOVDQU64 (SI), Z22
+	VPUNPCKLBW Z22, Z14, Z23
+	VPUNPCKHBW Z22, Z14, Z24
+	VPMULHW Z10, Z23, Z23
+	VPMULHW Z10, Z24, Z24
+	VPANDQ Z13, Z23, Z23
+	VPANDQ Z13, Z24, Z24
+	VPACKUSWB Z24, Z23, Z23
+	VMOVDQU64 64(SI), Z22
+	VPSUBB Z23, Z22, Z22
+	ADDUP(next)
+	MOVL AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func blueCostVBMI(v *sampleVector, n int, greenToBlue, redToBlue uint32) uint32
+TEXT ·blueCostVBMI(SB), NOSPLIT, $0-28
+	MOVQ v+0(FP), SI
+	MOVQ n+8(FP), CX
+	MOVL greenToBlue+16(FP), AX
+	VPBROADCASTW AX, Z11
+	MOVL redToBlue+20(FP), AX
+	VPBROADCASTW AX, Z12
+	MOVL $0x00ff00ff, AX
+	VPBROADCASTD AX, Z13
+	VPXORQ Z14, Z14, Z14
+	VPXORQ Z20, Z20, Z20
+	VPXORQ Z21, Z21, Z21
+	XORL R9, R9
+
+next:
+	SAMPLE(0, same)
+same:
+	VMOVDQU64 (SI), Z22
+	VPUNPCKLBW Z22, Z14, Z23
+	VPUNPCKHBW Z22, Z14, Z24
+	VMOVDQU64 64(SI), Z22
+	VPUNPCKLBW Z22, Z14, Z25
+	VPUNPCKHBW Z22, Z14, Z26
+	VPMULHW Z11, Z23, Z23
+	VPMULHW Z11, Z24, Z24
+	VPMULHW Z12, Z25, Z25
+	VPMULHW Z12, Z26, Z26
+	VPADDW Z25, Z23, Z23
+	VPADDW Z26, Z24, Z24
+	VPANDQ Z13, Z23, Z23
+	VPANDQ Z13, Z24, Z24
+	VPACKUSWB Z24, Z23, Z23
+	VMOVDQU64 128(SI), Z22
+	VPSUBB Z23, Z22, Z22
+	ADDUP(next)
+	MOVL AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func splitEightVBMI(v *sampleVector, at int, px *uint32)
+TEXT ·splitEightVBMI(SB), NOSPLIT, $0-24
+	MOVQ v+0(FP), DI
+	ADDQ at+8(FP), DI
+	MOVQ px+16(FP), SI
+	VMOVDQU (SI), Y0
+	VPMOVDB Y0, 128(DI)
+	VPSRLD $8, Y0, Y0
+	VPMOVDB Y0, (DI)
+	VPSRLD $8, Y0, Y0
+	VPMOVDB Y0, 64(DI)
 	VZEROUPPER
 	RET

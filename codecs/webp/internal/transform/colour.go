@@ -1,6 +1,8 @@
 package transform
 
 import (
+	"sync"
+
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
@@ -92,8 +94,14 @@ var ColourSteps = []int{16, 8, 4, 2, 1}
 // of the steps in turn at most twice to the best of the four neighbours at that distance.
 // Pixels whose length is not 0 are not counted; length may be nil.
 func ChooseMultipliers(c *pool.Pool, w, h int, r []uint32, skip int, steps []int, own *MultiplierCosts, g *entropy.CostTables, length []uint16, m *Multipliers) {
+	var blocks []byteCosts
+	if hasVBMI {
+		blocks = newByteCosts(g)
+	}
 	c.Spans(len(m.Element), 1, func(q, _ int) {
-		s := sampleTile(w, h, r, m.Bits, q%m.Columns, q/m.Columns, skip, g, length)
+		s := samples.Get().(*tileSample)
+		defer samples.Put(s)
+		s.take(w, h, r, m.Bits, q%m.Columns, q/m.Columns, skip, g, length, blocks)
 		e := m.Element[q]
 		e = s.searchRed(e, steps, own)
 		m.Element[q] = s.searchBlue(e, steps, own)
@@ -101,11 +109,12 @@ func ChooseMultipliers(c *pool.Pool, w, h int, r []uint32, skip int, steps []int
 }
 
 // tileSample is the residuals of a tile, or some rows of them, by runs that lie in the
-// same group.
+// same group; or the same in vectors.
 type tileSample struct {
-	px   []uint32
-	runs []sampleRun
-	skip uint32
+	px      []uint32
+	runs    []sampleRun
+	vectors []sampleVector
+	skip    uint32
 }
 
 type sampleRun struct {
@@ -113,10 +122,13 @@ type sampleRun struct {
 	table *entropy.LiteralCosts
 }
 
-// sampleTile goes through the tiles of groups in a tile, one after the other, so that
-// runs are long.
-func sampleTile(w, h int, r []uint32, bits, tx, ty, skip int, g *entropy.CostTables, length []uint16) *tileSample {
-	s := &tileSample{skip: uint32(skip), px: make([]uint32, 0, 1<<(2*bits)/skip)}
+// samples are those that nobody uses. Their contents do not matter.
+var samples = sync.Pool{New: func() any { return new(tileSample) }}
+
+// take goes through the tiles of groups in a tile, one after the other, so that
+// runs are long. Where blocks has the costs of the groups, it makes vectors.
+func (s *tileSample) take(w, h int, r []uint32, bits, tx, ty, skip int, g *entropy.CostTables, length []uint16, blocks []byteCosts) {
+	s.px, s.runs, s.vectors, s.skip = s.px[:0], s.runs[:0], s.vectors[:0], uint32(skip)
 	x1, y1 := min(w, (tx+1)<<bits), min(h, (ty+1)<<bits)
 	side := 1 << bits
 	if g.Entropy.Bits > 0 {
@@ -126,17 +138,30 @@ func sampleTile(w, h int, r []uint32, bits, tx, ty, skip int, g *entropy.CostTab
 	for top := y0; top < y1; top += side {
 		for x := tx << bits; x < x1; x += side {
 			end := min(x1, x+side)
+			k := g.GroupAt(x, top)
 			for y := y0 + (top-y0+skip-1)/skip*skip; y < min(y1, top+side); y += skip {
 				line := r[y*w+x : y*w+end]
-				if l := masked(length, y*w+x, end-x); l == nil {
+				l := masked(length, y*w+x, end-x)
+				switch {
+				case l == nil && blocks != nil:
+					s.add(line, &blocks[k])
+				case l == nil:
 					s.px = append(s.px, line...)
-				} else {
+				default:
 					for i, v := range line {
-						if l[i] == 0 {
+						if l[i] != 0 {
+							continue
+						}
+						if blocks != nil {
+							s.add(line[i:i+1], &blocks[k])
+						} else {
 							s.px = append(s.px, v)
 						}
 					}
 				}
+			}
+			if blocks != nil {
+				continue
 			}
 			t := g.LiteralsAt(x, top)
 			if n := len(s.runs); n > 0 && s.runs[n-1].table == t {
@@ -146,17 +171,28 @@ func sampleTile(w, h int, r []uint32, bits, tx, ty, skip int, g *entropy.CostTab
 			}
 		}
 	}
-	return s
 }
 
 // red is what all red residuals cost with green-to-red a, in 1/256 bit.
 func (s *tileSample) red(a int, own *MultiplierCosts) uint32 {
-	return s.cost(uint32(uint8(a)), format.RedAt)*s.skip + uint32(own[2][uint8(a)])
+	var sum uint32
+	if len(s.vectors) > 0 {
+		sum = redCost(s.vectors, a)
+	} else {
+		sum = s.cost(uint32(uint8(a)), format.RedAt)
+	}
+	return sum*s.skip + uint32(own[2][uint8(a)])
 }
 
 // blue is what all blue residuals cost with green-to-blue a and red-to-blue b.
 func (s *tileSample) blue(a, b int, own *MultiplierCosts) uint32 {
-	return s.cost(uint32(uint8(a))<<8|uint32(uint8(b))<<16, format.BlueAt)*s.skip + uint32(own[1][uint8(a)]) + uint32(own[0][uint8(b)])
+	var sum uint32
+	if len(s.vectors) > 0 {
+		sum = blueCost(s.vectors, a, b)
+	} else {
+		sum = s.cost(uint32(uint8(a))<<8|uint32(uint8(b))<<16, format.BlueAt)
+	}
+	return sum*s.skip + uint32(own[1][uint8(a)]) + uint32(own[0][uint8(b)])
 }
 
 // cost is what the residuals cost, after the transform, in the channel whose symbols begin

@@ -37,6 +37,40 @@ func recolourBlockVBMI(r *residualBlock, greenToRed, greenToBlue, redToBlue uint
 //go:noescape
 func chooseBlockVBMI(modes *[8]uint8, r *residualBlock, t *byteCosts, own *uint32, one uint64)
 
+//go:noescape
+func redCostVBMI(v *sampleVector, n int, greenToRed uint32) uint32
+
+//go:noescape
+func blueCostVBMI(v *sampleVector, n int, greenToBlue, redToBlue uint32) uint32
+
+//go:noescape
+func splitEightVBMI(v *sampleVector, at int, px *uint32)
+
+// times8 is a multiplier as the kernels of blocks want it.
+func times8(m int) uint32 { return uint32(uint16(m << 3)) }
+
+// redCost is what the red residuals of vectors cost with green-to-red a.
+func redCost(list []sampleVector, a int) uint32 {
+	return redCostVBMI(&list[0], len(list), times8(a))
+}
+
+// blueCost is what the blue ones cost with green-to-blue a and red-to-blue b.
+func blueCost(list []sampleVector, a, b int) uint32 {
+	return blueCostVBMI(&list[0], len(list), times8(a), times8(b))
+}
+
+// splitPixels writes the channels of pixels from place at of a vector on.
+func splitPixels(v *sampleVector, at int, px []uint32) {
+	for ; len(px) >= 8; px = px[8:] {
+		_ = v.green[at+7]
+		splitEightVBMI(v, at, &px[0])
+		at += 8
+	}
+	for i, u := range px {
+		v.green[at+i], v.red[at+i], v.blue[at+i] = byte(u>>8), byte(u>>16), byte(u)
+	}
+}
+
 // predictBlock sets out to the residuals of a block by all modes. Of the pixels and of those that predict them, rows are stride
 // pixels apart.
 func predictBlock(out *residualBlock, cur, left, top, topLeft, topRight *uint32, stride int) {
@@ -45,8 +79,7 @@ func predictBlock(out *residualBlock, cur, left, top, topLeft, topRight *uint32,
 
 // recolourBlock transforms the residuals of a block by the multipliers m.
 func recolourBlock(r *residualBlock, m uint32) {
-	wide := func(v uint32) uint32 { return uint32(uint16(int16(int8(v)) << 3)) }
-	recolourBlockVBMI(r, wide(m), wide(m>>8), wide(m>>16))
+	recolourBlockVBMI(r, times8(int(int8(m))), times8(int(int8(m>>8))), times8(int(int8(m>>16))))
 }
 
 // chooseBlock returns the mode that costs least of each tile of a block, twice, or of all four together where the block is one

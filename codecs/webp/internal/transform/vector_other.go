@@ -15,6 +15,10 @@ func chooseBlock(r *residualBlock, t *byteCosts, own *[ModeCount]uint32, one boo
 	return modes
 }
 
+func redCost(list []sampleVector, a int) uint32        { return 0 }
+func blueCost(list []sampleVector, a, b int) uint32    { return 0 }
+func splitPixels(v *sampleVector, at int, px []uint32) {}
+
 func predictRow(cur, up []uint32, at int, rows *residualRows) { predictRowGo(cur, up, at, rows) }
 
 func transformColourRows(rows *residualRows, lo, hi int, m uint32) {
