@@ -46,6 +46,8 @@ func loadSamples(out []uint32, src []byte, channels int) {
 			out[i] = uint32(s[1])<<24 | uint32(s[0])*0x010101
 		}
 	case 3:
+		n := loadRGB(out, src)
+		out, src = out[n:], src[3*n:]
 		last := len(out) - 1 // the others have a byte behind them
 		for i := range out[:max(last, 0)] {
 			out[i] = 0xff000000 | binary.BigEndian.Uint32(src[3*i:])>>8
@@ -86,7 +88,7 @@ func store(w, h int, rgba []byte, alpha, colour bool) *raster.Image {
 		}
 	case 3:
 		// Two pixels at a time. What is written behind them has been read.
-		i := 0
+		i := storeRGB(rgba[:4*n])
 		for ; i+2 <= n; i += 2 {
 			v := binary.LittleEndian.Uint64(rgba[4*i:])
 			binary.LittleEndian.PutUint64(rgba[3*i:], v&0xffffff|v>>8&0xffffff000000)

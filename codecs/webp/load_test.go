@@ -20,7 +20,29 @@ func TestExactKeepsHiddenColours(t *testing.T) {
 }
 
 func TestStoreIsTheInverseOfLoad(t *testing.T) {
+	if vectors {
+		t.Run("vectors", storeIsTheInverseOfLoad)
+		vectors = false
+		defer func() { vectors = true }()
+	}
+	t.Run("go", storeIsTheInverseOfLoad)
+}
+
+func storeIsTheInverseOfLoad(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 24))
+	for n := 1; n < 70; n++ {
+		m := imageOf(r, "noise", n, 1, 3)
+		got := make([]uint32, n)
+		loadSamples(got, m.Pix, 3)
+		for i, v := range got {
+			if want := 0xff000000 | uint32(m.Pix[3*i])<<16 | uint32(m.Pix[3*i+1])<<8 | uint32(m.Pix[3*i+2]); v != want {
+				t.Fatalf("pixel %d of %d: %08x, want %08x", i, n, v, want)
+			}
+		}
+		if back := store(n, 1, rgba(m).Pix, false, true); back.Hash() != m.Hash() {
+			t.Fatalf("%d pixels come back as others", n)
+		}
+	}
 	for _, kind := range kinds {
 		for channels := 1; channels <= 4; channels++ {
 			m := imageOf(r, kind, 13, 7, channels)

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
@@ -35,9 +36,13 @@ const (
 // spatial to weigh.
 func Analyse(p format.Pixels, most int) Analysis {
 	a := Analysis{colours: transform.PaletteOf(p.ARGB)}
-	table := repeats.Get().(*[1 << repeatBits]uint32)
-	defer repeats.Put(table)
+	memory := repeats.Get().(*repeatMemory)
+	defer repeats.Put(memory)
+	table := &memory.table
 	clear(table[:])
+	if p.W <= mostKeys {
+		memory.keys = slices.Grow(memory.keys[:0], p.W)[:p.W]
+	}
 	step := analysisRows(p, most)
 	for y := 0; y < p.H; y += step {
 		row := p.ARGB[y*p.W:][:p.W]
@@ -59,15 +64,19 @@ func Analyse(p format.Pixels, most int) Analysis {
 			left = v
 			if v == l || v == t && y > 0 {
 				a.equal++
-				continue
+			} else {
+				a.meet(table, analysisKey(row[x:]))
 			}
-			key := v*0x9e3779b1 ^ row[x+1]*0x85ebca6b ^ row[x+2]*0xc2b2ae35 ^ row[x+3]*0x27d4eb2f
-			key = (key ^ key>>15) * 0x2c1b3c6d
-			at := &table[key>>(32-repeatBits)]
-			if *at == key {
-				a.repeats++
+			// The others of a row together, but for its end.
+			if x == 0 && y > 0 && p.W <= mostKeys {
+				n, pixels := analysisKeys(memory.keys, row, above)
+				for _, key := range memory.keys[:n] {
+					a.meet(table, key)
+				}
+				a.equal += pixels - n
+				x += pixels
+				left = row[x]
 			}
-			*at = key
 		}
 		for ; x < len(row); x++ {
 			v := row[x]
@@ -80,8 +89,32 @@ func Analyse(p format.Pixels, most int) Analysis {
 	return a
 }
 
-// repeats are tables of Analyse that nobody uses: new ones take longer to make than a small image takes to look at.
-var repeats = sync.Pool{New: func() any { return new([1 << repeatBits]uint32) }}
+// analysisKey is the key of the first of four pixels.
+func analysisKey(px []uint32) uint32 {
+	key := px[0]*0x9e3779b1 ^ px[1]*0x85ebca6b ^ px[2]*0xc2b2ae35 ^ px[3]*0x27d4eb2f
+	return (key ^ key>>15) * 0x2c1b3c6d
+}
+
+// meet counts a pixel with a key that occurred before.
+func (a *Analysis) meet(table *[1 << repeatBits]uint32, key uint32) {
+	at := &table[key>>(32-repeatBits)]
+	if *at == key {
+		a.repeats++
+	}
+	*at = key
+}
+
+// repeatMemory is what Analyse needs: the keys that occurred, and those of a row.
+type repeatMemory struct {
+	table [1 << repeatBits]uint32
+	keys  []uint32
+}
+
+// mostKeys is the widest row whose keys are made together; no image that is taken is wider.
+const mostKeys = 1 << 14
+
+// repeats are memories of Analyse that nobody uses: new ones take longer to make than a small image takes to look at.
+var repeats = sync.Pool{New: func() any { return new(repeatMemory) }}
 
 // analysisRows is of how many rows of p an analysis of about most pixels looks at one.
 func analysisRows(p format.Pixels, most int) int {
