@@ -303,7 +303,12 @@ func (m *codeMemory) code(d *description, t *tally, short bool) {
 		d.Bits = 1 << 30 // their number cannot be written
 		return
 	}
-	m.codeLengths(t.counts[:], maxMetaLength, d.meta[:])
+	// One description after the other often has the same runs.
+	if t.counts != m.metaCounts {
+		m.codeLengths(t.counts[:], maxMetaLength, m.meta[:])
+		m.metaCounts = t.counts
+	}
+	d.meta = m.meta
 	d.stored = 19
 	for d.stored > 4 && d.meta[codeLengthOrder[d.stored-1]] == 0 {
 		d.stored--

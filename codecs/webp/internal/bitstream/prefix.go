@@ -15,8 +15,12 @@ const (
 // mostSymbols is the largest alphabet: green, lengths and the largest colour cache.
 const mostSymbols = 256 + 24 + 1<<11
 
-// codeMemory is what making a code takes. Its contents do not matter before or after.
+// codeMemory is what making a code takes. Its contents do not matter before or after, but meta has the lengths of the code length
+// code for metaCounts.
 type codeMemory struct {
+	metaCounts [19]uint32
+	meta       [19]uint8
+
 	leaves, next [mostSymbols + 1]uint64 // one more than there are, to end the queue
 	nodes        [mostSymbols]uint64     // weights
 	parent       [2 * mostSymbols]uint16 // of leaves, and behind these of nodes
@@ -150,41 +154,37 @@ func sortLeaves(leaves, next []uint64, countBits int) {
 // often it was.
 func limitedLengths(leaves []uint64, most int, lengths []uint8) {
 	n := len(leaves)
-	type item struct {
-		weight uint64
-		leaf   int // -1 for a package
-	}
-	rows := make([][]item, most)
-	for r := range rows {
-		var packages []uint64
-		if r > 0 {
-			for last := rows[r-1]; len(last) > 1; last = last[2:] {
-				packages = append(packages, last[0].weight+last[1].weight)
-			}
-		}
-		row := make([]item, 0, n+len(packages))
-		for l := 0; l < n || len(packages) > 0; {
-			if len(packages) == 0 || l < n && leaves[l]>>12 <= packages[0] {
-				row = append(row, item{leaves[l] >> 12, l})
+	take := 2*n - 2
+	// The weights of a row and of the one before, as far as they may be bought, and which items of all rows are packages.
+	weights := make([]uint64, 2*take)
+	row, last := weights[:0:take], weights[take:take]
+	packages := make([]bool, most*take)
+	for r := range most {
+		row, last = last[:0], row
+		l, k := 0, 0
+		for len(row) < take && (l < n || 2*k+1 < len(last)) {
+			if 2*k+1 >= len(last) || l < n && leaves[l]>>12 <= last[2*k]+last[2*k+1] {
+				row = append(row, leaves[l]>>12)
 				l++
 			} else {
-				row = append(row, item{packages[0], -1})
-				packages = packages[1:]
+				packages[r*take+len(row)] = true
+				row = append(row, last[2*k]+last[2*k+1])
+				k++
 			}
 		}
-		rows[r] = row
 	}
-	take := 2*n - 2
+	want := take
 	for r := most - 1; r >= 0; r-- {
-		packages := 0
-		for _, it := range rows[r][:take] {
-			if it.leaf < 0 {
-				packages++
+		packed, l := 0, 0
+		for _, is := range packages[r*take:][:want] {
+			if is {
+				packed++
 			} else {
-				lengths[leaves[it.leaf]&4095]++
+				lengths[leaves[l]&4095]++
+				l++
 			}
 		}
-		take = 2 * packages
+		want = 2 * packed
 	}
 }
 

@@ -242,28 +242,39 @@ const leastFlat = 8
 // next by the most that they can take: most groups lose more than that.
 func (s *Passes) giveUpGroups(counts []uint32, regrets []uint64) {
 	n := s.search.Symbols()
+	var lengths []uint8 // of the codes of groups that were looked at closer
 	gain := func(k, step int) int64 {
 		if counts[k] == 0 {
 			return 0
 		}
-		return int64(codeLengthsBits(s.counts[k*n:][:n], codeBits[step]))<<entropy.CostBits - int64(regrets[k])
+		hist := s.counts[k*n:][:n]
+		bits := 0
+		for _, p := range format.WrittenAlphabets(n) {
+			if step == 0 {
+				bits += bitstream.MostCodeLengthBits(hist[p[0]:p[1]])
+				continue
+			}
+			if lengths == nil {
+				lengths = make([]uint8, len(s.counts))
+			}
+			of := lengths[k*n:][p[0]:p[1]]
+			if step == 1 {
+				bitstream.SetCodeLengths(of, hist[p[0]:p[1]], bitstream.MaxCodeLength)
+				bits += bitstream.SingleLengthBits(of)
+			} else {
+				bits += bitstream.CodeLengthBits(of)
+			}
+		}
+		return int64(bits)<<entropy.CostBits - int64(regrets[k])
 	}
-	for _, k := range largestGains(len(counts), (len(counts)+7)/8, len(codeBits), gain) {
+	for _, k := range largestGains(len(counts), (len(counts)+7)/8, codeBitsSteps, gain) {
 		counts[k] = 0
 	}
 }
 
-// codeBits is how many bits the description of the code for counts takes, in steps: none
+// codeBitsSteps is in how many steps giveUpGroups finds out how many bits the descriptions of the codes of a group take: none
 // gives less than the next one, which takes longer, and the last is exact.
-var codeBits = [...]func(counts []uint32) int{
-	bitstream.MostCodeLengthBits,
-	func(counts []uint32) int {
-		return bitstream.SingleLengthBits(bitstream.CodeLengths(counts, bitstream.MaxCodeLength))
-	},
-	func(counts []uint32) int {
-		return bitstream.CodeLengthBits(bitstream.CodeLengths(counts, bitstream.MaxCodeLength))
-	},
-}
+const codeBitsSteps = 3
 
 // largestGains returns up to n of the places below size with the largest gains above 0, the
 // largest first and of equal ones the first. gain gives no less than the gain of a place
@@ -292,13 +303,4 @@ func largestGains(size, n, steps int, gain func(k, step int) int64) (list []int)
 		most[next] = 0
 	}
 	return list
-}
-
-// codeLengthsBits is how many bits the descriptions of the five codes of a group take, by
-// what one takes for some counts.
-func codeLengthsBits(hist []uint32, of func(counts []uint32) int) (n int) {
-	for _, p := range format.WrittenAlphabets(len(hist)) {
-		n += of(hist[p[0]:p[1]])
-	}
-	return n
 }
