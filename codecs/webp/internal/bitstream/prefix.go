@@ -155,36 +155,48 @@ func sortLeaves(leaves, next []uint64, countBits int) {
 func limitedLengths(leaves []uint64, most int, lengths []uint8) {
 	n := len(leaves)
 	take := 2*n - 2
-	// The weights of a row and of the one before, as far as they may be bought, and which items of all rows are packages.
-	weights := make([]uint64, 2*take)
-	row, last := weights[:0:take], weights[take:take]
-	packages := make([]bool, most*take)
-	for r := range most {
-		row, last = last[:0], row
-		l, k := 0, 0
-		for len(row) < take && (l < n || 2*k+1 < len(last)) {
-			if 2*k+1 >= len(last) || l < n && leaves[l]>>12 <= last[2*k]+last[2*k+1] {
-				row = append(row, leaves[l]>>12)
-				l++
-			} else {
-				packages[r*take+len(row)] = true
-				row = append(row, last[2*k]+last[2*k+1])
-				k++
-			}
-		}
+	// Weights are below 1<<47: counts have 32 bits, and an item has less than 1<<15 of them. What is behind the last one is heavier.
+	const (
+		noLeaf    = math.MaxUint64 >> 12
+		noPackage = 1 << 60
+	)
+	memory := make([]uint64, n+1+2*(take+2))
+	counts, row, last := memory[:n+1], memory[n+1:][:take+2], memory[n+1+take+2:]
+	for i, v := range leaves {
+		counts[i] = v >> 12
 	}
-	want := take
+	counts[n] = noLeaf
+	packages := make([]uint8, most*take) // 1 for those among the items of all rows, as far as they may be bought
+	before := 0                          // items of the row before
+	last[0], last[1] = noPackage, noPackage
+	for r := range most {
+		size := min(take, n+before/2)
+		is := packages[r*take:][:size]
+		l, k := uint64(0), uint64(0)
+		for i := range is {
+			// As in join, no branch.
+			leaf, pack := counts[l], last[2*k]+last[2*k+1]
+			_, less := bits.Sub64(pack, leaf, 0) // 1 where the package goes first
+			row[i] = leaf ^ (leaf^pack)&-less
+			is[i] = uint8(less)
+			l += 1 - less
+			k += less
+		}
+		row[size], row[size+1] = noPackage, noPackage
+		row, last, before = last, row, size
+	}
+	bought := take
 	for r := most - 1; r >= 0; r-- {
 		packed, l := 0, 0
-		for _, is := range packages[r*take:][:want] {
-			if is {
+		for _, is := range packages[r*take:][:bought] {
+			if is != 0 {
 				packed++
 			} else {
 				lengths[leaves[l]&4095]++
 				l++
 			}
 		}
-		want = 2 * packed
+		bought = 2 * packed
 	}
 }
 

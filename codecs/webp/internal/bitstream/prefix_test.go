@@ -250,3 +250,75 @@ func TestRunsSave(t *testing.T) {
 		}
 	}
 }
+
+// packageMerge is limitedLengths as its paper has it, with a list for each row.
+func packageMerge(leaves []uint64, most int, lengths []uint8) {
+	n := len(leaves)
+	type item struct {
+		weight uint64
+		leaf   int // -1 for a package
+	}
+	rows := make([][]item, most)
+	for r := range rows {
+		var packages []uint64
+		if r > 0 {
+			for last := rows[r-1]; len(last) > 1; last = last[2:] {
+				packages = append(packages, last[0].weight+last[1].weight)
+			}
+		}
+		for l := 0; l < n || len(packages) > 0; {
+			if len(packages) == 0 || l < n && leaves[l]>>12 <= packages[0] {
+				rows[r] = append(rows[r], item{leaves[l] >> 12, l})
+				l++
+			} else {
+				rows[r] = append(rows[r], item{packages[0], -1})
+				packages = packages[1:]
+			}
+		}
+	}
+	take := 2*n - 2
+	for r := most - 1; r >= 0; r-- {
+		packages := 0
+		for _, it := range rows[r][:take] {
+			if it.leaf < 0 {
+				packages++
+			} else {
+				lengths[leaves[it.leaf]&4095]++
+			}
+		}
+		take = 2 * packages
+	}
+}
+
+// The lengths are those of the paper's algorithm, also where several are optimal.
+func TestLimitedLengths(t *testing.T) {
+	r := rand.New(rand.NewPCG(41, 42))
+	for range 3000 {
+		most := MaxCodeLength
+		n := 2 + r.IntN(300)
+		if r.IntN(2) == 0 {
+			most, n = maxMetaLength, 2+r.IntN(18)
+		}
+		leaves := make([]uint64, n)
+		for i := range leaves {
+			leaves[i] = (1 + uint64(r.Uint32())>>r.IntN(32)) << 12
+		}
+		if r.IntN(4) == 0 { // the deepest code there is
+			a, b := uint64(1), uint64(1)
+			for i := range leaves[:min(n, 45)] {
+				leaves[i] = min(a, 1<<32-1) << 12
+				a, b = b, a+b
+			}
+		}
+		slices.Sort(leaves)
+		for i := range leaves {
+			leaves[i] |= uint64(i)
+		}
+		got, want := make([]uint8, n), make([]uint8, n)
+		limitedLengths(leaves, most, got)
+		packageMerge(leaves, most, want)
+		if !slices.Equal(got, want) {
+			t.Fatalf("%d leaves of at most %d bits: %v, want %v", n, most, got, want)
+		}
+	}
+}

@@ -127,16 +127,12 @@ var fewLog2 = func() (t [256]uint32) {
 // CodeCosts sets out[s] to what symbol s costs in the prefix code that hist gets, in
 // 1/256 bit; symbols without a code cost as by IdealCosts, but not less than the longest
 // code.
-func CodeCosts(hist []uint32, out []uint16) {
-	var room [format.CacheAt]uint8
+func CodeCosts(hist []uint32, out []uint16) { CodeCostsAndLengths(hist, out, make([]uint8, len(hist))) }
+
+// CodeCostsAndLengths is CodeCosts, and sets lengths to those of the codes.
+func CodeCostsAndLengths(hist []uint32, out []uint16, lengths []uint8) {
 	for _, p := range format.Alphabets(len(hist)) {
-		counts, costs := hist[p[0]:p[1]], out[p[0]:p[1]]
-		var lengths []uint8
-		if len(counts) <= len(room) {
-			lengths = room[:len(counts)]
-		} else {
-			lengths = make([]uint8, len(counts))
-		}
+		counts, costs, lengths := hist[p[0]:p[1]], out[p[0]:p[1]], lengths[p[0]:p[1]]
 		bitstream.SetCodeLengths(lengths, counts, bitstream.MaxCodeLength)
 		used, most := 0, uint8(0)
 		for _, l := range lengths {

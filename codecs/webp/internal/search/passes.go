@@ -33,6 +33,7 @@ type Passes struct {
 	MultiplierCosts transform.MultiplierCosts
 	counts          []uint32 // histograms of all groups, one after the other
 	Tables          []uint16 // costs made of them
+	lengths         []uint8  // of the codes that made the costs; nil: ideal codes did
 }
 
 // NewPasses begins with costs that prefer no mode, and no colour transform.
@@ -137,9 +138,18 @@ func (s *Passes) colours() {
 
 // MakeTables makes the cost tables of all groups from their histograms.
 func (s *Passes) MakeTables(by func(hist []uint32, out []uint16)) {
-	s.counts = s.search.Histograms()
+	s.counts, s.lengths = s.search.Histograms(), nil
 	s.Tables = make([]uint16, len(s.counts))
 	s.pool.Spans(len(s.counts), s.search.Symbols(), func(lo, hi int) { by(s.counts[lo:hi], s.Tables[lo:hi]) })
+}
+
+// makeCodeTables is MakeTables by the lengths of prefix codes, which it keeps.
+func (s *Passes) makeCodeTables() {
+	s.counts = s.search.Histograms()
+	s.Tables, s.lengths = make([]uint16, len(s.counts)), make([]uint8, len(s.counts))
+	s.pool.Spans(len(s.counts), s.search.Symbols(), func(lo, hi int) {
+		entropy.CodeCostsAndLengths(s.counts[lo:hi], s.Tables[lo:hi], s.lengths[lo:hi])
+	})
 }
 
 // grouping chooses the group of each tile, and modes and multipliers anew by the costs of
@@ -152,10 +162,11 @@ func (s *Passes) grouping(ctx context.Context) error {
 		return nil
 	}
 	s.MakeTables(entropy.IdealCosts)
-	first, joint, by := p.GroupPasses, p.Joint, entropy.CodeCosts
+	first, joint, makeTables := p.GroupPasses, p.Joint, s.makeCodeTables
 	sparse := s.sparse()
 	if sparse {
-		first, joint, by = min(first, sparseGroupPasses), min(joint, sparseJoint), entropy.IdealCosts
+		first, joint = min(first, sparseGroupPasses), min(joint, sparseJoint)
+		makeTables = func() { s.MakeTables(entropy.IdealCosts) }
 	}
 	g := entropy.StartGroups(s.search.TileCosts(p.Group, s.Tables), s.flatTiles(), n)
 	g.Bits = p.Group
@@ -171,13 +182,13 @@ func (s *Passes) grouping(ctx context.Context) error {
 		if i < first {
 			s.MakeTables(entropy.IdealCosts)
 		} else {
-			s.MakeTables(by)
+			makeTables()
 			s.modes(1)
 			if i < first+p.JointColours {
-				s.MakeTables(by)
+				makeTables()
 				s.colours()
 			}
-			s.MakeTables(by)
+			makeTables()
 		}
 		var regrets []uint64
 		counts, regrets = s.search.AssignGroups(entropy.GroupCosts(counts, n), p.Near, s.Tables)
@@ -242,7 +253,7 @@ const leastFlat = 8
 // next by the most that they can take: most groups lose more than that.
 func (s *Passes) giveUpGroups(counts []uint32, regrets []uint64) {
 	n := s.search.Symbols()
-	var lengths []uint8 // of the codes of groups that were looked at closer
+	lengths := s.lengths // or of the codes of groups that were looked at closer
 	gain := func(k, step int) int64 {
 		if counts[k] == 0 {
 			return 0
@@ -259,7 +270,9 @@ func (s *Passes) giveUpGroups(counts []uint32, regrets []uint64) {
 			}
 			of := lengths[k*n:][p[0]:p[1]]
 			if step == 1 {
-				bitstream.SetCodeLengths(of, hist[p[0]:p[1]], bitstream.MaxCodeLength)
+				if s.lengths == nil {
+					bitstream.SetCodeLengths(of, hist[p[0]:p[1]], bitstream.MaxCodeLength)
+				}
 				bits += bitstream.SingleLengthBits(of)
 			} else {
 				bits += bitstream.CodeLengthBits(of)
