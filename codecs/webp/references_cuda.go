@@ -42,11 +42,8 @@ type deviceReferenceSearch struct {
 func (d *deviceSteps) newReferenceSearch(p format.Pixels, of search.PredictorSearch) (*deviceReferenceSearch, error) {
 	c := &deviceReferenceSearch{batch: d.batch, p: p}
 	c.slot = slot{Width: uint32(p.W), Height: uint32(p.H), Opaque: 1, GroupCount: 1}
-	for _, v := range p.ARGB {
-		if v>>24 != 255 {
-			c.slot.Opaque = 0
-			break
-		}
+	if !opaque(d.batch.pool, p) {
+		c.slot.Opaque = 0
 	}
 	if of != nil {
 		c.predictors = of.(*devicePredictorSearch)
@@ -101,7 +98,7 @@ func (c *deviceReferenceSearch) withParse(r *request, g format.EntropyImage) *re
 		c.groupOf = slices.Clone(g.Group)
 	}
 	if c.changed {
-		list := referencesOf(c.parse)
+		list := referencesOf(c.batch.pool, c.parse)
 		part, set := len(r.uploads), r.set
 		r.uploads = append(r.uploads, gpu.Bytes(list))
 		r.set = func(s *slot, at []gpu.Ptr) {
@@ -141,19 +138,26 @@ func (c *deviceReferenceSearch) withParse(r *request, g format.EntropyImage) *re
 
 // referencesOf lists the backward references of a parse: where each begins, and its
 // distance code - 1 << 12 | length.
-func referencesOf(q *format.Parse) []uint32 {
-	var list []uint32
-	for i := 0; i < len(q.Length); {
-		l := q.Length[i]
-		if l == 0 || l == format.Cached {
-			i++
-			continue
+func referencesOf(c *pool.Pool, q *format.Parse) []uint32 {
+	lists := make([][]uint32, pieces(len(q.Length), listedPixels))
+	c.Spans(len(q.Length), listedPixels, func(from, to int) {
+		var list []uint32
+		for i := q.FirstFrom(from); i < to; {
+			l := q.Length[i]
+			if l == 0 || l == format.Cached {
+				i++
+				continue
+			}
+			list = append(list, uint32(i), (q.Value[i]-1)<<12|uint32(l))
+			i += int(l)
 		}
-		list = append(list, uint32(i), (q.Value[i]-1)<<12|uint32(l))
-		i += int(l)
-	}
-	return list
+		lists[from/listedPixels] = list
+	})
+	return slices.Concat(lists...)
 }
+
+// listedPixels is of how many pixels a goroutine lists the references at a time.
+const listedPixels = 1 << 18
 
 func (c *deviceReferenceSearch) Image() format.Pixels { return c.p }
 func (c *deviceReferenceSearch) Workers() *pool.Pool  { return c.batch.pool }

@@ -1,6 +1,8 @@
 package webp
 
 import (
+	"sync/atomic"
+
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/codecs/webp/internal/backref"
 	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
@@ -42,14 +44,22 @@ type memoryPredictorSearch struct {
 // newMemoryPredictorSearch begins with p, which it keeps and does not change, and no
 // transform. Pixels whose length in parse is not 0 are coded as parse says.
 func newMemoryPredictorSearch(c *pool.Pool, p format.Pixels, parse format.Parse) *memoryPredictorSearch {
-	v := &memoryPredictorSearch{pool: c, source: p, parse: parse, opaque: true, coded: p}
-	for _, a := range p.ARGB {
-		if a>>24 != 255 {
-			v.opaque = false
-			break
+	return &memoryPredictorSearch{pool: c, source: p, parse: parse, opaque: opaque(c, p), coded: p}
+}
+
+// opaque reports whether all pixels have alpha 255.
+func opaque(c *pool.Pool, p format.Pixels) bool {
+	var other atomic.Bool
+	c.Spans(len(p.ARGB), loadPixels, func(from, to int) {
+		all := ^uint32(0)
+		for _, v := range p.ARGB[from:to] {
+			all &= v
 		}
-	}
-	return v
+		if all < format.OpaqueBlack {
+			other.Store(true)
+		}
+	})
+	return !other.Load()
 }
 
 func (v *memoryPredictorSearch) Size() (w, h int) { return v.source.W, v.source.H }
