@@ -41,6 +41,11 @@ func (g *CostTables) LiteralsAt(x, y int) *LiteralCosts {
 // what its cost adds up, and what the histogram of its group counts.
 func tileSymbols(list []uint16, p *format.Pixels, parse *format.Parse, opaque bool, bits, tx, ty int) []uint16 {
 	x0, x1 := tx<<bits, min(p.W, (tx+1)<<bits)
+	if parse.Length == nil && opaque && bits == 3 && x1-x0 == 8 && (ty+1)<<bits <= p.H {
+		if all, ok := literalSymbols(list, p.ARGB[ty<<bits*p.W+x0:], p.W); ok {
+			return all
+		}
+	}
 	for y := ty << bits; y < min(p.H, (ty+1)<<bits); y++ {
 		at := y*p.W + x0
 		line := p.ARGB[at : y*p.W+x1]

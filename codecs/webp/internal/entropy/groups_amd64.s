@@ -59,3 +59,53 @@ done:
 	VMOVDQU Y2, 32(DI)
 	VZEROUPPER
 	RET
+
+DATA blueGreenAt<>+0(SB)/4, $0x03280200 // GreenAt, BlueAt
+GLOBL blueGreenAt<>(SB), RODATA|NOPTR, $4
+DATA redsAt<>+0(SB)/4, $0x01000100 // RedAt, twice
+GLOBL redsAt<>(SB), RODATA|NOPTR, $4
+
+// func literalSymbolsAVX2(list *uint16, px *uint32, stride, pairs int)
+//
+// Two rows of eight pixels at a time: blue and green of each row, and red of both.
+TEXT ·literalSymbolsAVX2(SB), NOSPLIT, $0-32
+	MOVQ list+0(FP), DI
+	MOVQ px+8(FP), SI
+	MOVQ stride+16(FP), R8
+	SHLQ $2, R8
+	MOVQ pairs+24(FP), CX
+	VPBROADCASTD blueGreenAt<>(SB), Y8
+	VPBROADCASTD redsAt<>(SB), Y9
+	VPCMPEQD Y10, Y10, Y10
+	VPSRLD $24, Y10, Y10 // 0x000000ff
+	VPSLLD $8, Y10, Y11  // 0x0000ff00
+
+pair:
+	VMOVDQU (SI), Y0
+	VMOVDQU (SI)(R8*1), Y1
+	VPAND  Y11, Y0, Y2
+	VPSLLD $8, Y2, Y2
+	VPAND  Y10, Y0, Y3
+	VPOR   Y2, Y3, Y3
+	VPADDW Y8, Y3, Y3
+	VMOVDQU Y3, (DI)
+	VPAND  Y11, Y1, Y2
+	VPSLLD $8, Y2, Y2
+	VPAND  Y10, Y1, Y3
+	VPOR   Y2, Y3, Y3
+	VPADDW Y8, Y3, Y3
+	VMOVDQU Y3, 32(DI)
+	VPSRLD $16, Y0, Y0
+	VPAND  Y10, Y0, Y0
+	VPSRLD $16, Y1, Y1
+	VPAND  Y10, Y1, Y1
+	VPSLLD $16, Y1, Y1
+	VPOR   Y1, Y0, Y0
+	VPADDW Y9, Y0, Y0
+	VMOVDQU Y0, 64(DI)
+	LEAQ (SI)(R8*2), SI
+	ADDQ $96, DI
+	DECQ CX
+	JNZ  pair
+	VZEROUPPER
+	RET

@@ -189,3 +189,37 @@ func bothWays(t *testing.T, test func(t *testing.T)) {
 	}
 	t.Run("go", test)
 }
+
+// A tile has the same symbols both ways, and opaque images the same counts but for alpha.
+func TestSymbolsOfOpaqueTiles(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 6))
+	kept := vectors
+	defer func() { vectors = kept }()
+	for _, size := range testimages.Sizes {
+		p := testimages.Texture(r, size[0], size[1], false)
+		for _, bits := range []int{2, 3, 4} {
+			g := format.EntropyImage{Bits: bits, Groups: 5, Group: make([]uint16, format.Tiles(p.W, bits)*format.Tiles(p.H, bits))}
+			for i := range g.Group {
+				g.Group[i] = uint16(r.IntN(5))
+			}
+			for tile := range g.Group {
+				var lists [2][]uint16
+				for i, way := range []bool{kept, false} {
+					vectors = way
+					lists[i] = tileSymbols([]uint16{7}, &p, &format.Parse{}, true, bits, tile%format.Tiles(p.W, bits), tile/format.Tiles(p.W, bits))
+					slices.Sort(lists[i][1:])
+				}
+				if !slices.Equal(lists[0], lists[1]) {
+					t.Fatalf("%dx%d, tile %d of %d: other symbols", p.W, p.H, tile, 1<<bits)
+				}
+			}
+			want, got := Histograms(testimages.Pools[0], &p, &format.Parse{}, false, g), Histograms(testimages.Pools[0], &p, &format.Parse{}, true, g)
+			for k := range g.Groups {
+				clear(want[k*format.CacheAt:][:format.RedAt])
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("%dx%d, tiles of %d: other counts", p.W, p.H, 1<<bits)
+			}
+		}
+	}
+}
