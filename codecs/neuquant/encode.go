@@ -207,8 +207,14 @@ func (j *job) index(ctx context.Context, c *pool.Pool, o *Options) (*indexed, []
 		}
 		p.palettes = append(p.palettes, palette)
 		p.frames = append(p.frames, frames...)
-		most = max(most, used(frames))
 		exact = exact && d.exact != nil && !d.changed
+	}
+	for i := range p.palettes {
+		used := 0
+		for _, n := range p.census(i) {
+			used += min(n, 1)
+		}
+		most = max(most, used)
 	}
 	return p, []codec.Field{
 		{Name: "colours", Value: strconv.Itoa(most)},

@@ -27,13 +27,25 @@ type indexed struct {
 	channels      int        // of the source
 	meta          raster.Meta
 	timing        raster.Animation // of the frames
+	counts        [][]int          // see census; nil where that was not asked for
 }
 
 // opaque is the alpha of a palette entry that hides what is behind it.
 const opaque = 0xff << 24
 
-// census counts the pixels of each entry of palette i.
+// census is the number of pixels of each entry of palette i. Palettes and frames stay as they are
+// after the first call for it.
 func (p *indexed) census(i int) []int {
+	if p.counts == nil {
+		p.counts = make([][]int, len(p.palettes))
+	}
+	if p.counts[i] == nil {
+		p.counts[i] = p.count(i)
+	}
+	return p.counts[i]
+}
+
+func (p *indexed) count(i int) []int {
 	n := make([]int, 256)
 	for z, frame := range p.frames {
 		if z == i || len(p.palettes) == 1 {

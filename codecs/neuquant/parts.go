@@ -368,20 +368,3 @@ func unpremultiply(v uint32) uint32 {
 	scale := func(c uint32) uint32 { return min(255, (c*255+a/2)/a) }
 	return scale(v&255) | scale(v>>8&255)<<8 | scale(v>>16&255)<<16 | a<<24
 }
-
-// used counts the entries that occur in frames.
-func used(frames [][]uint8) int {
-	var seen [maxEntries]bool // adding to a set of bits waits for memory at each pixel
-	for _, f := range frames {
-		for _, k := range f {
-			seen[k] = true
-		}
-	}
-	n := 0
-	for _, is := range seen {
-		if is {
-			n++
-		}
-	}
-	return n
-}
