@@ -41,7 +41,11 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 		return out
 	}
 	onDevice := &deviceSteps{device: run.Device, pool: workers}
-	batches := batching.Divide(taken, func(i int) int { return batch[i].Samples() })
+	samples := 0
+	for _, i := range taken {
+		samples += batch[i].Samples()
+	}
+	batches := batching(len(taken), samples).Divide(taken, func(i int) int { return batch[i].Samples() })
 	// Goroutines that wait for the device do not count as workers.
 	pool.Of(min(len(batches), batchesAtOnce)).Each(len(batches), func(b int) {
 		encode(ctx, workers, onDevice, batch, batches[b], o, out)
@@ -62,11 +66,16 @@ func partlyTransparent(m *raster.Image) bool {
 	return false
 }
 
-// batching is how images are divided into batches, by samples: the files of one are
-// written while a device solves another, but none is so small that a device solves it in
-// no less time than a larger one. Training takes the same time for some hundred images as
-// for one, and 64 MiB are 85 images of 512 x 512.
-var batching = gpu.Batching{Calls: 4, Least: 64 << 20, Most: 1 << 30}
+// batching divides n images of so many samples together into batches of like size: the files of
+// one are written while a device solves another, but none is so small that a device solves it
+// in no less time than a larger one. Training takes the same time for some hundred images as
+// for one, and 40 MiB are 53 images of 512 x 512.
+func batching(n, samples int) gpu.Batching {
+	const least, most, calls = 40 << 20, 1 << 30, 4
+	size := min(max(samples/calls, least), most)
+	batches := max(1, (samples+size/2)/size)
+	return gpu.Batching{Items: (n + batches - 1) / batches, Most: most}
+}
 
 // batchesAtOnce bounds the memory of problems that wait: one batch is read and one is
 // written while a device solves a third.

@@ -19,6 +19,10 @@ const (
 	deviceSample = 310
 )
 
+// coresShared is how many times the cores' time for many images counts where they could do what
+// a device does: they have others to read and to check meanwhile.
+const coresShared = 4
+
 // chooseTrainer decides for the batch: a few problems are trained sooner by the cores.
 func (b *batch) chooseTrainer() trainer {
 	if b.trainer != trainWhereFaster {
@@ -30,7 +34,7 @@ func (b *batch) chooseTrainer() trainer {
 		all, longest = all+n, max(longest, n)
 	}
 	workers := min(b.pool.Size(), len(b.entry))
-	if max(all/workers, longest)*coreSample < longest*deviceSample {
+	if max(coresShared*all/workers, longest)*coreSample < longest*deviceSample {
 		return trainOnHost
 	}
 	return trainOnDevice
