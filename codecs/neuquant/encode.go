@@ -140,13 +140,13 @@ func encode(ctx context.Context, c *pool.Pool, s steps, batch []*raster.Image, i
 	for j := range jobs {
 		rows[j] = jobs[j].rows
 	}
-	parsed := s.parse(ctx, rows)
+	streams := s.deflate(ctx, rows)
 	c.Each(len(items), func(j int) {
 		e := &out[items[j]]
 		if e.Err != nil {
 			return
 		}
-		data, err := jobs[j].png(&parsed[j])
+		data, err := jobs[j].png(&streams[j])
 		if err != nil {
 			*e = codec.Encoded{Err: err}
 			return
@@ -186,13 +186,13 @@ func (j *job) place(ctx context.Context, c *pool.Pool, o *Options) codec.Encoded
 	return codec.Encoded{Facts: facts}
 }
 
-// png makes the PNG file of an image whose rows are parsed, and lets go of them.
-func (j *job) png(parsed *parsedRows) ([]byte, error) {
-	defer func() { *j, *parsed = job{}, parsedRows{} }()
-	if parsed.err != nil {
-		return nil, parsed.err
+// png makes the PNG file of an image whose rows are deflated, or are left to it, and lets go of them.
+func (j *job) png(d *deflated) ([]byte, error) {
+	defer func() { *j, *d = job{}, deflated{} }()
+	if d.err != nil {
+		return nil, d.err
 	}
-	return j.indexed.assemble(j.list, parsed.stream(j.rows))
+	return j.indexed.assemble(j.list, d.stream(j.rows))
 }
 
 // index makes the palettes and the indices of an image, and says how many entries the

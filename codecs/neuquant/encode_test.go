@@ -17,13 +17,13 @@ type failingParse struct {
 	err error
 }
 
-func (f failingParse) parse(_ context.Context, list [][]byte) []parsedRows {
-	out := make([]parsedRows, len(list))
+func (f failingParse) deflate(_ context.Context, list [][]byte) []deflated {
+	out := make([]deflated, len(list))
 	out[1].err = f.err
 	return out
 }
 
-// An image whose rows are not parsed fails alone, with its error and nothing else.
+// An image whose rows are not deflated fails alone, with its error and nothing else.
 func TestParseOfOneImageFails(t *testing.T) {
 	var batch []*raster.Image
 	for i := range 3 {

@@ -16,6 +16,9 @@ var kernels80 string
 //go:embed ptx/parse.ptx
 var parse75 string
 
+//go:embed ptx/pack.ptx
+var pack75 string
+
 // kernels is the steps on a device, with minima of a warp in one instruction from compute
 // capability 8.0 on. Their grids follow from the problems of a batch.
 var kernels = gpu.Table[deviceProblem]{
@@ -98,32 +101,73 @@ type (
 var streamKernels = gpu.Table[deviceStream]{
 	Module: &gpu.Module{Name: "neuquant-parse", Variants: []string{parse75}},
 	Kernels: map[string]gpu.Entry[deviceStream]{
-		"nq_look":  {Params: listParams{}, Grid: streamGrid},
-		"nq_parse": {Params: listParams{}, Grid: streamGrid},
+		"nq_hash": {Params: listParams{}, Threads: (*deviceStream).positionThreads},
+		"nq_look": {Params: listParams{}, Grid: func(_ *gpu.Info, batch []deviceStream) gpu.Grid {
+			return gpu.Grid{Blocks: [3]int{len(batch), 1 + 2<<(deflate.MaxHashBits-lookBits)}, Threads: [3]int{warp}}
+		}},
+		"nq_compare":  {Params: listParams{}, Threads: (*deviceStream).positionThreads},
+		"nq_lengthen": {Params: listParams{}, Threads: (*deviceStream).positionThreads},
+		"nq_divide": {Params: listParams{}, Grid: func(_ *gpu.Info, batch []deviceStream) gpu.Grid {
+			return gpu.Grid{Blocks: [3]int{len(batch)}, Threads: [3]int{warp}}
+		}},
+		"nq_search": {Params: listParams{}, Threads: func(e *deviceStream) int { return warp * (int(e.N)/deflate.ChunkBytes + 1) }},
+		"nq_parse": {Params: listParams{}, Grid: func(_ *gpu.Info, batch []deviceStream) gpu.Grid {
+			return gpu.Grid{Blocks: [3]int{len(batch)}, Threads: [3]int{parseThreads}}
+		}},
 	},
 }
 
-// streamGrid has a warp for each stream.
-func streamGrid(_ *gpu.Info, batch []deviceStream) gpu.Grid {
-	return gpu.Grid{Blocks: [3]int{len(batch)}, Threads: [3]int{warp}}
+// packKernels is how tokens become a stream on a device.
+var packKernels = gpu.Table[devicePack]{
+	Module: &gpu.Module{Name: "neuquant-pack", Variants: []string{pack75}},
+	Kernels: map[string]gpu.Entry[devicePack]{
+		"nq_pack": {Params: listParams{}, Grid: func(_ *gpu.Info, batch []devicePack) gpu.Grid {
+			return gpu.Grid{Blocks: [3]int{len(batch)}, Threads: [3]int{packThreads}}
+		}},
+	},
 }
 
+// parseKernels is the kernels in the order in which they run.
+var parseKernels = []string{"nq_hash", "nq_look", "nq_compare", "nq_lengthen", "nq_divide", "nq_search", "nq_parse"}
+
 const (
-	hashTables  = 2<<deflate.MaxShortBits + 4<<deflate.MaxHashBits // bytes
-	segmentSize = 4 * (4 + deflate.Symbols + deflate.Distances)
+	packThreads   = 256 // of a block of nq_pack, which has a block of a stream
+	parseThreads  = 128 // of a block of nq_parse, which has a stream
+	plannedChunks = 5   // that nq_parse plans at the same time: as many as there is shared memory for
+
+	lookBits      = 14 // of the hashes whose table a warp of nq_look has in shared memory
+	hashesOfPlace = 3
+	chunkSize     = 3 * 4 // bytes of a chunk that is found
+	segmentSize   = 4 * (4 + deflate.Symbols + deflate.Distances)
+	countsSize    = 16
 )
+
+func (e *deviceStream) positionThreads() int { return int(e.N) }
 
 // deviceStream is the rows of an image that are parsed. Words of four bytes are read around them.
 type deviceStream struct {
 	Data     gpu.Ptr `cuda:"const uint8_t"` // n
-	Tables   gpu.Ptr `cuda:"uint16_t"`      // where a hash of three, of four and of six bytes was last; zero before
+	Hashes   gpu.Ptr `cuda:"uint16_t"`      // 3 x room: of three, of four and of six bytes
+	Places   gpu.Ptr `cuda:"uint16_t"`      // 3 x room: where they were before
 	Near     gpu.Ptr `cuda:"uint32_t"`      // n: the larger key of the nearest strings of three and of four bytes
 	Chained  gpu.Ptr `cuda:"uint32_t"`      // n: the key of that of six bytes
+	Longest  gpu.Ptr `cuda:"uint32_t"`      // n: the key of the longest match
+	Good     gpu.Ptr `cuda:"uint32_t"`      // n bits: whether a good match may begin there
+	Chunks   gpu.Ptr `cuda:"uint32_t"`      // three words each
 	Tokens   gpu.Ptr `cuda:"uint32_t"`      // n
 	Segments gpu.Ptr `cuda:"Segment"`       // most
-	Counts   gpu.Ptr `cuda:"uint32_t"`      // of the tokens and the segments; 0 where the steps did not suffice
+	Counts   gpu.Ptr `cuda:"uint32_t"`      // of the tokens, the segments and the chunks; 0 where the steps did not suffice
 	N        uint32  // bytes
+	Room     uint32  // of the hashes of one length, n or more
 	Most     uint32  // segments
-	Steps    uint32  // in chains that the whole parse may take
-	Unused   uint32
+	Steps    uint32  // that the search for where chunks begin may take
+}
+
+// devicePack is a block of a stream whose tokens are written.
+type devicePack struct {
+	Tokens gpu.Ptr `cuda:"const uint32_t"` // of the stream
+	Out    gpu.Ptr `cuda:"uint32_t"`       // words: the stream from its first byte on
+	Block  gpu.Ptr `cuda:"const Block"`
+	Words  uint32
+	Unused uint32
 }

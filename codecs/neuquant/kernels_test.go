@@ -19,7 +19,11 @@ var shared = gputest.Header{
 		{Name: "train_warps", Value: trainWarps, Note: "of a block of nq_train, each with a problem of its own"},
 		{Name: "refine_threads", Value: refineThreads, Note: "of a block of nq_refine, which has a problem"},
 		{Name: "network_words", Value: networkWords, Note: "of the state of a training between launches"},
-		{Name: "look_threads", Value: warp, Note: "of a block of nq_look and nq_parse, which has a stream"},
+		{Name: "look_threads", Value: warp, Note: "of a block of nq_look and nq_divide, which has a stream"},
+		{Name: "look_bits", Value: lookBits, Note: "of the hashes whose table a warp of nq_look has in shared memory"},
+		{Name: "parse_threads", Value: parseThreads, Note: "of a block of nq_parse, which has a stream"},
+		{Name: "pack_threads", Value: packThreads, Note: "of a block of nq_pack, which has a block of a stream"},
+		{Name: "planned_chunks", Value: plannedChunks, Note: "that nq_parse plans at the same time"},
 		{Name: "chunk_bytes", Value: deflate.ChunkBytes, Note: "that are searched and planned at once"},
 		{Name: "most_tokens", Value: deflate.MaxTokens, Note: "between two ends of segments that are written"},
 		{Name: "segment_tokens", Value: deflate.SegmentTokens, Note: "of the shortest segment but the last"},
@@ -34,13 +38,14 @@ var shared = gputest.Header{
 		{Name: "symbol_count", Value: deflate.Symbols, Note: "of literals, the end of a block and lengths"},
 		{Name: "distance_symbols", Value: deflate.Distances},
 	},
-	Structs: []gputest.Struct{{Name: "Problem", Value: deviceProblem{}}, {Name: "TrainParams", Value: trainParams{}}, {Name: "Segment", Value: deflate.Segment{}}, {Name: "Stream", Value: deviceStream{}}},
+	Structs: []gputest.Struct{{Name: "Problem", Value: deviceProblem{}}, {Name: "TrainParams", Value: trainParams{}}, {Name: "Segment", Value: deflate.Segment{}}, {Name: "Stream", Value: deviceStream{}}, {Name: "Block", Value: deflate.Block{}}, {Name: "Pack", Value: devicePack{}}},
 }
 
 func TestKernelsAreCompiled(t *testing.T) {
 	gputest.Shared(t, "shared.cuh", shared)
 	gputest.Kernels(t, "kernels.cu", 75, 80)
 	gputest.Kernels(t, "parse.cu", 75)
+	gputest.Kernels(t, "pack.cu", 75)
 }
 
 // The table has all kernels, and each takes its parameters where the Go structs put them.
@@ -49,6 +54,9 @@ func TestKernelTable(t *testing.T) {
 		t.Error(err)
 	}
 	if err := streamKernels.Check(); err != nil {
+		t.Error(err)
+	}
+	if err := packKernels.Check(); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,24 +1,26 @@
-// The parse of deflate: the rows of an image become literals and matches, as the package internal/deflate finds them. Which
-// strings a position is compared with follows from the bytes before it alone, so that a warp looks for those of 32 positions
-// at a time. What is taken of them is a chain of decisions, in which the first lane goes from position to position: an image
-// takes long, and a thousand images hardly longer.
+// The parse of deflate: the rows of an image become literals and matches, as the package internal/deflate finds them.
 //
-// Memory of a stream: its bytes, with at least eight behind them; tables of the last position of each hash, modulo 65,536; the
-// keys of each position, which nq_look writes and nq_parse reads by chunks into shared memory; tokens; and segments. Lanes of a
-// warp share a stream and streams share nothing, so that all barriers are those of a warp.
-#include "shared.cuh"
+// Most of it is work on single positions: which strings a position is compared with follows from the bytes before it alone, and
+// so does the longest match of a search that nothing went before (nq_hash to nq_lengthen). Where chunks begin follows from the
+// good matches, which are few (nq_divide); then the chunks of a stream are searched at the same time (nq_search). What is taken
+// of the matches depends on what symbols cost, which a segment learns of the one before, and is a chain of decisions from the last
+// byte of a chunk to the first. nq_parse makes those of some chunks at the same time, each in a lane, as if all of them were
+// of one segment, and drops those that are not. The host makes the codes, and knows where each block begins, and nq_pack writes
+// the tokens there.
+//
+// Memory of a stream: its bytes, with at least sixteen behind them; of each position three hashes, the positions that they lead to,
+// modulo 65,536, and three keys; a bit of each position that a good match may begin at; chunks; tokens; and segments. Streams
+// share nothing.
+#include "symbols.cuh"
 #include "../../gpu/include/warp.cuh"
 
 // A key is the length of a match from 16 up, and below it the window less the distance.
 constexpr uint32_t one_byte = 1u << 16;
 constexpr uint32_t window = 1u << 15;
 constexpr uint32_t word_bytes = 8;
-constexpr uint32_t least_match = 3, longest_match = 258;
-constexpr uint32_t match_bit = 1u << 24;
-constexpr uint32_t never = 1u << 20; // what a length costs that no match has
+constexpr uint32_t never = 1023; // what a match costs that is none: more than four literals
 
 DEVICE void count(uint32_t *p) { __nvvm_atom_add_gen_i((int *)p, 1); }
-DEVICE uint32_t greatest(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 // Which lanes have the same v. All lanes of the warp call.
 DEVICE uint32_t same_lanes(uint32_t v) { return (uint32_t)__nvvm_match_any_sync_i32(whole_warp, (int)v); }
@@ -52,6 +54,84 @@ DEVICE uint32_t equal(const uint8_t *data, uint64_t a, uint64_t b, uint32_t most
 	return n;
 }
 
+// How many bytes from a and from b on are the same, most at most, which is 258 or less. All lanes of the warp call and hold the
+// result.
+DEVICE uint32_t equal_of_warp(const uint8_t *data, uint64_t a, uint64_t b, uint32_t most)
+{
+	for (uint32_t first = 0; first < most; first += word_bytes * warp_size) {
+		uint32_t at = first + word_bytes * lane(), n = word_bytes;
+		if (at < most)
+			n = least(equal_bytes(load_word(data, a + at) ^ load_word(data, b + at)), most - at);
+		uint32_t ends = ballot(at < most && n < word_bytes);
+		if (ends != 0) {
+			uint32_t from = (uint32_t)__builtin_ctz(ends);
+			return first + word_bytes * from + broadcast(n, from);
+		}
+	}
+	return most;
+}
+
+// The first position of the thread's warp in a kernel whose warps take 32 positions at a time, and how many all take.
+DEVICE uint32_t warp_first() { return (uint32_t)thread() & ~(warp_size - 1); }
+DEVICE uint32_t grid_threads() { return gridDim.x * blockDim.x; }
+
+// The end of the positions that begin a whole word, which alone are searched.
+DEVICE uint32_t searched(const Stream &p) { return p.n < word_bytes ? 0 : p.n - word_bytes + 1; }
+
+// hashes: of three, four and six bytes from each position on.
+KERNEL nq_hash(const Stream *list)
+{
+	const Stream p = list[blockIdx.y];
+	const uint64_t factor = 0x9e3779b97f4a7c15u;
+	const uint8_t *data = p.data;
+	uint32_t n = p.n;
+	uint32_t bits = least(greatest(32 - (uint32_t)__builtin_clz(n | 1), least_hash_bits), long_hash_bits);
+	uint32_t shift = 64 - bits, short_shift = 64 - least(bits, short_hash_bits);
+	for (uint32_t at = (uint32_t)thread(); at < searched(p); at += grid_threads()) {
+		uint64_t x = load_word(data, at), y = x << 16;
+		if (x == (x << 8 | x >> 56)) {
+			uint32_t run = word_bytes;
+			if (n - at > word_bytes)
+				run += equal(data, at, at + word_bytes, least(n - at - word_bytes, longest_match - word_bytes));
+			y ^= (uint64_t)run << 36;
+		}
+		p.hashes[at] = (uint16_t)((x << 40) * factor >> short_shift);
+		p.hashes[p.room + at] = (uint16_t)((x << 32) * factor >> shift);
+		p.hashes[2 * p.room + at] = (uint16_t)(y * factor >> shift);
+	}
+}
+
+// places: the position before that each hash leads to, by its lowest 16 bits. One warp a stream and part of its tables, as much as
+// there is shared memory for, which goes from the first position to the last.
+KERNEL __launch_bounds__(look_threads) nq_look(const Stream *list)
+{
+	__shared__ uint16_t s_table[1u << look_bits];
+	constexpr uint32_t parts = 1u << (long_hash_bits - look_bits); // of the table of four bytes, and of that of six
+	const Stream p = list[blockIdx.x];
+	uint32_t which = (blockIdx.y + parts - 1) / parts, part = which == 0 ? 0 : (blockIdx.y - 1) % parts, end = searched(p);
+	const uint16_t *hashes = p.hashes + which * p.room;
+	uint16_t *places = p.places + which * p.room;
+	for (uint32_t i = lane(); i < 1u << look_bits; i += warp_size)
+		s_table[i] = 0;
+	sync_warp(); // the table is empty
+	auto load = [&](uint32_t at) { return at < end ? hashes[at] : ~0u; };
+	uint32_t next = load(lane()), later = load(lane() + warp_size);
+	for (uint32_t from = 0; from < end; from += warp_size) {
+		uint32_t at = from + lane(), hash = next;
+		next = later, later = load(at + 2 * warp_size); // while the table is waited for
+		bool busy = hash >> look_bits == part;          // not behind the end
+		uint32_t slot = hash & ((1u << look_bits) - 1);
+		uint32_t same = same_lanes(busy ? slot : ~lane()), before = same & ((1u << lane()) - 1);
+		uint32_t low = before == 0 ? s_table[slot] : (at - lane() + 31 - (uint32_t)__builtin_clz(before | 1)) & 0xffff;
+		sync_warp(); // all have read
+		if (busy && same >> lane() == 1)
+			s_table[slot] = (uint16_t)at;
+		if (busy)
+			places[at] = (uint16_t)low;
+		sync_warp(); // all have written
+	}
+}
+
 // The key of the string whose lowest bits of the position are low, within a distance of most.
 DEVICE uint32_t key_of(const uint8_t *data, uint32_t at, uint64_t x, uint32_t low, uint32_t most)
 {
@@ -59,59 +139,25 @@ DEVICE uint32_t key_of(const uint8_t *data, uint32_t at, uint64_t x, uint32_t lo
 	return equal_bytes(x ^ load_word(data, at - distance)) << 16 | (window - distance);
 }
 
-// Puts the position of the lane into a table, and returns the one that the table had under its hash, as if the lanes came one
-// after the other. All lanes of the warp call; those that are not busy have no position.
-DEVICE uint32_t last_before(uint16_t *table, uint32_t hash, bool busy, uint32_t at)
+// near, chained: of each position; 0 of the first, and of those that do not begin a whole word.
+KERNEL nq_compare(const Stream *list)
 {
-	uint32_t same = same_lanes(busy ? hash : ~lane()), before = same & ((1u << lane()) - 1);
-	uint32_t low = busy && before == 0 ? table[hash] : (at - lane() + 31 - (uint32_t)__builtin_clz(before | 1)) & 0xffff;
-	sync_warp(); // all have read
-	if (busy && same >> lane() == 1)
-		table[hash] = (uint16_t)at;
-	sync_warp(); // all have written
-	return low;
-}
-
-// near, chained: of each position of a stream that begins a whole word. One warp a stream.
-KERNEL __launch_bounds__(look_threads) nq_look(const Stream *list)
-{
-	const Stream p = list[blockIdx.x];
-	const uint64_t factor = 0x9e3779b97f4a7c15u;
+	const Stream p = list[blockIdx.y];
 	const uint8_t *data = p.data;
-	uint16_t *three = p.tables, *four = three + (1u << short_hash_bits), *six = four + (1u << long_hash_bits);
-	uint32_t n = p.n, searched = n < word_bytes ? 0 : n - word_bytes + 1;
-	uint32_t bits = 32 - (uint32_t)__builtin_clz(n | 1);
-	bits = least(greatest(bits, least_hash_bits), long_hash_bits);
-	uint32_t shift = 64 - bits, short_shift = 64 - least(bits, short_hash_bits);
-	for (uint32_t from = 0; from < searched; from += warp_size) {
-		uint32_t at = from + lane();
-		bool busy = at < searched;
-		uint64_t x = busy ? load_word(data, at) : 0, y = x << 16;
-		if (busy && x == (x << 8 | x >> 56)) {
-			uint32_t run = word_bytes;
-			if (n - at > word_bytes)
-				run += equal(data, at, at + word_bytes, least(n - at - word_bytes, longest_match - word_bytes));
-			y ^= (uint64_t)run << 36;
+	for (uint32_t at = (uint32_t)thread(); at < p.n; at += grid_threads()) {
+		uint32_t near = 0, chained = 0;
+		if (at != 0 && at < searched(p)) {
+			uint64_t x = load_word(data, at);
+			near = greatest(key_of(data, at, x, p.places[at], most_short), key_of(data, at, x, p.places[p.room + at], window));
+			chained = key_of(data, at, x, p.places[2 * p.room + at], window);
 		}
-		uint32_t low3 = last_before(three, (uint32_t)((x << 40) * factor >> short_shift), busy, at);
-		uint32_t low4 = last_before(four, (uint32_t)((x << 32) * factor >> shift), busy, at);
-		uint32_t low6 = last_before(six, (uint32_t)(y * factor >> shift), busy, at);
-		if (!busy)
-			continue;
-		if (at == 0) {
-			p.near[0] = p.chained[0] = 0;
-			continue;
-		}
-		p.near[at] = greatest(key_of(data, at, x, low3, most_short), key_of(data, at, x, low4, window));
-		p.chained[at] = key_of(data, at, x, low6, window);
+		p.near[at] = near, p.chained[at] = chained;
 	}
 }
 
-// The key of a match a byte later.
-DEVICE uint32_t less_one(uint32_t key) { return greatest(key, one_byte) - one_byte; }
-
-// The key of the longest match at a position, see long of finder. steps is how many more strings of chains may be looked at.
-DEVICE uint32_t long_match(const Stream &p, uint32_t at, uint32_t key, uint32_t chained, int32_t depth, uint32_t &steps)
+// The key of the longest match at a position, see long of finder. How many bytes are the same is a function's to say. steps are
+// how many more strings may be looked at.
+template <typename Equal> DEVICE uint32_t long_match(const Stream &p, uint32_t at, uint32_t key, uint32_t chained, int32_t depth, uint32_t &steps, Equal equal)
 {
 	const uint8_t *data = p.data;
 	uint32_t most = least(longest_match, p.n - at);
@@ -137,16 +183,143 @@ DEVICE uint32_t long_match(const Stream &p, uint32_t at, uint32_t key, uint32_t 
 	return best << 16 | (window - distance);
 }
 
-// What a warp has in shared memory.
+// longest, good: of each position the longest match if the position before is in none, and whether that is a good one.
+KERNEL nq_lengthen(const Stream *list)
+{
+	const Stream p = list[blockIdx.y];
+	for (uint32_t from = warp_first(); from < p.n; from += grid_threads()) {
+		uint32_t at = from + lane(), key = 0, steps = ~0u;
+		if (at < p.n) {
+			uint32_t chained = p.chained[at];
+			key = greatest(p.near[at], chained);
+			if (key >= word_bytes * one_byte)
+				key = long_match(p, at, key, chained, search_depth, steps, equal);
+			p.longest[at] = key;
+		}
+		uint32_t good = ballot(key >= good_match * one_byte);
+		if (lane() == 0)
+			p.good[from / warp_size] = good;
+	}
+}
+
+// The key of a match so many bytes later.
+DEVICE uint32_t later(uint32_t key, uint32_t bytes) { return greatest(key, bytes * one_byte) - bytes * one_byte; }
+
+// Sets the longest matches of the chunk from at on up to end, or up to a good match; end becomes where that begins. Returns the
+// key of the good match, or 0. It takes a step for 32 positions, and ends where there are none left. All lanes of the warp call
+// and hold the result.
+//
+// Keys of 32 positions at a time are those of their own or go on from one before, as a running maximum says, up to the
+// first of which a longer match is looked for; with that the next one is found.
+DEVICE uint32_t search(const Stream &p, uint32_t at, uint32_t &end, uint32_t &steps)
+{
+	uint32_t before = 0; // key of what goes on from the position before the lanes'
+	for (; at < end && steps > 0; at += warp_size) {
+		steps--;
+		uint32_t i = at + lane(), chained = 0, own = 0, alone = 0;
+		if (i < end) {
+			chained = p.chained[i], alone = p.longest[i];
+			own = greatest(p.near[i], chained);
+		}
+		uint32_t key = own, goes = 0, from = 0; // from: the first lane that is not decided
+		for (;;) {
+			uint32_t most = key + lane() * one_byte; // a key counted from lane 0 on
+			for (uint32_t d = 1; d < warp_size; d *= 2) {
+				uint32_t other = shuffle_up(most, d);
+				most = lane() >= d ? greatest(most, other) : most;
+			}
+			goes = shuffle_up(most, 1);
+			goes = later(lane() == 0 ? before : greatest(goes, before), lane());
+			uint32_t found = ballot(lane() >= from && own >= word_bytes * one_byte && (own & 0xffff) != (goes & 0xffff));
+			if (found == 0) {
+				before = later(greatest(broadcast(most, warp_size - 1), before), warp_size);
+				break;
+			}
+			uint32_t l = (uint32_t)__builtin_ctz(found);
+			uint32_t longer = broadcast(alone, l), behind = broadcast(goes, l);
+			if (behind > broadcast(own, l))
+				longer = long_match(p, at + l, behind, broadcast(chained, l), search_depth_behind, steps, equal_of_warp);
+			if (longer >= good_match * one_byte) {
+				if (lane() < l)
+					p.longest[i] = greatest(key, goes);
+				end = at + l;
+				return longer;
+			}
+			key = lane() == l ? longer : key;
+			from = l + 1;
+		}
+		if (i < end)
+			p.longest[i] = greatest(key, goes);
+	}
+	return 0;
+}
+
+// A chunk has its first byte, the end of those that are planned, and the key of the good match behind them or 0.
+constexpr uint32_t chunk_words = 3;
+constexpr uint32_t is_searched = 1u << 31; // in the key
+
+// chunks, counts: where the chunks of a stream are; no chunk where that would take too long. One warp a stream, which searches
+// the chunks that may have a good match.
+KERNEL __launch_bounds__(look_threads) nq_divide(const Stream *list)
+{
+	const Stream p = list[blockIdx.x];
+	uint32_t at = 0, chunk = 0, steps = p.steps;
+	while (at < p.n && steps > 0) {
+		uint32_t end = least(at + chunk_bytes, p.n), good = 0;
+		bool any = false;
+		for (uint32_t from = at & ~(warp_size - 1); from < end; from += warp_size * warp_size) {
+			uint32_t first = from + lane() * warp_size, bits = first < end ? p.good[first / warp_size] : 0;
+			if (first < at)
+				bits &= ~0u << (at - first);
+			if (first < end && end - first < warp_size)
+				bits &= (1u << (end - first)) - 1;
+			any = any || ballot(bits != 0) != 0;
+		}
+		uint32_t start = at;
+		if (any)
+			good = search(p, at, end, steps);
+		if (lane() == 0) {
+			uint32_t *to = p.chunks + chunk_words * chunk;
+			to[0] = start, to[1] = end, to[2] = good | (any ? is_searched : 0);
+		}
+		chunk++;
+		at = end + (good >> 16);
+	}
+	if (lane() == 0)
+		p.counts[2] = steps > 0 ? chunk : 0;
+}
+
+// longest: of the chunks that are not searched yet. One warp a chunk.
+KERNEL nq_search(const Stream *list)
+{
+	const Stream p = list[blockIdx.y];
+	for (uint32_t i = warp_first() / warp_size; i < p.counts[2]; i += grid_threads() / warp_size) {
+		const uint32_t *chunk = p.chunks + chunk_words * i;
+		uint32_t end = chunk[1], steps = ~0u;
+		if ((chunk[2] & is_searched) == 0)
+			search(p, chunk[0], end, steps);
+	}
+}
+
+// A place is a position of a chunk that is planned. Before, it holds costs in 1/16 bit, of the longest match, of the same a byte
+// shorter and of the nearest match, each of 10 bits; whether the token of the last is less than those of the others, of which the
+// shorter has the lesser; the cost of a literal; and the lengths. Afterwards the cost of all that follows stands in the place
+// of the costs, and below it what was chosen.
+//
+//	bits 0..9   10..19   20..29  30..31  32..39   40..48  49..52
+//	     whole  shorter  near    rank    literal  length  length of the nearest
+//	     0..2   3..31
+//	     choice cost
+constexpr uint32_t choice_bits = 3;
+enum : uint32_t { take_literal = 0, take_shorter = 2, take_whole = 4 }; // odd: the nearest match
+
+// What a block has in shared memory.
 struct Parse {
-	uint32_t longest[chunk_bytes], nearest[chunk_bytes]; // keys of the positions of a chunk
-	uint32_t steps[chunk_bytes];                         // the first token of the cheapest from each position on
-	uint32_t least[chunk_bytes + 1];                     // what they cost
-	uint32_t whole[chunk_bytes], shorter[chunk_bytes], near[chunk_bytes]; // costs of matches: the longest, the same a byte shorter, the nearest
-	uint32_t literal[256], length[longest_match + 1], distance[distance_symbols]; // costs in 1/16 bit, with extra bits
-	uint32_t symbols[symbol_count], distances[distance_symbols];                  // of the tokens of a segment
-	uint8_t fractions[256];                                                       // logarithms of 1 + i/256 in 1/256
-	uint32_t end, good, tokens, spent;
+	uint64_t places[planned_chunks][chunk_bytes + 3]; // three behind the last byte, for matches that are none
+	uint32_t tokens[planned_chunks];                  // of each chunk
+	uint32_t symbols[symbol_count], distances[distance_symbols];                // of the tokens of a segment
+	uint16_t literal[256], length[longest_match + 1], distance[distance_symbols]; // costs in 1/16 bit, with extra bits
+	uint8_t fractions[256];                                                     // logarithms of 1 + i/256 in 1/256
 };
 
 // The logarithm of n > 0 in 1/256 bit.
@@ -156,41 +329,30 @@ DEVICE uint32_t log2_of(const Parse &s, uint32_t n)
 	return k << 8 | s.fractions[(k > 8 ? n >> (k - 8) : n << (8 - k)) & 255];
 }
 
-// The symbol of a distance less 1, and of a length, less 257, with their extra bits (RFC 1951, 3.2.5).
-DEVICE uint32_t distance_symbol(uint32_t d)
-{
-	if (d < 4)
-		return d;
-	uint32_t n = 31 - (uint32_t)__builtin_clz(d);
-	return 2 * n + (d >> (n - 1) & 1);
-}
-DEVICE uint32_t distance_extra(uint32_t symbol) { return symbol < 4 ? 0 : symbol / 2 - 1; }
-DEVICE uint32_t length_symbol(uint32_t length)
-{
-	uint32_t l = length - least_match;
-	if (l < 8 || length == longest_match)
-		return l < 8 ? l : 28;
-	uint32_t n = 31 - (uint32_t)__builtin_clz(l);
-	return 4 * (n - 1) + (l >> (n - 2) & 3);
-}
-DEVICE uint32_t length_extra(uint32_t symbol) { return symbol < 8 || symbol == 28 ? 0 : symbol / 4 - 1; }
-
-// Sets the costs of lengths and distances by those of their symbols. All lanes of the warp call.
+// Sets the costs of lengths and distances by those of their symbols. All threads of the block call, as of reset_costs and finish.
 template <typename L, typename D> DEVICE void set_costs(Parse &s, L of_length, D of_distance)
 {
-	for (uint32_t l = lane(); l <= longest_match; l += warp_size) {
+	for (uint32_t l = threadIdx.x; l <= longest_match; l += blockDim.x) {
 		uint32_t symbol = length_symbol(greatest(l, least_match));
-		s.length[l] = l < least_match ? never : of_length(symbol) + 16 * length_extra(symbol);
+		s.length[l] = (uint16_t)(of_length(symbol) + 16 * length_extra(symbol));
 	}
-	for (uint32_t d = lane(); d < distance_symbols; d += warp_size)
-		s.distance[d] = of_distance(d) + 16 * distance_extra(d);
-	sync_warp(); // the costs are there
+	for (uint32_t d = threadIdx.x; d < distance_symbols; d += blockDim.x)
+		s.distance[d] = (uint16_t)(of_distance(d) + 16 * distance_extra(d));
 }
 
-// Costs before the first segment, see reset of costs. All lanes of the warp call, as of learn and finish.
+DEVICE void clear_counts(Parse &s)
+{
+	for (uint32_t i = threadIdx.x; i < symbol_count; i += blockDim.x)
+		s.symbols[i] = 0;
+	for (uint32_t i = threadIdx.x; i < distance_symbols; i += blockDim.x)
+		s.distances[i] = 0;
+	sync_block(); // the counts are 0
+}
+
+// Costs before the first segment, see reset of costs.
 DEVICE void reset_costs(Parse &s, const Stream &p)
 {
-	for (uint32_t i = lane(); i < 256; i += warp_size) {
+	for (uint32_t i = threadIdx.x; i < 256; i += blockDim.x) {
 		uint64_t x = (uint64_t)(256 + i) << 22;
 		uint32_t bits = 0;
 		for (uint32_t k = 0; k < 8; k++) {
@@ -200,181 +362,198 @@ DEVICE void reset_costs(Parse &s, const Stream &p)
 				x >>= 1, bits |= 1;
 		}
 		s.fractions[i] = (uint8_t)bits;
-		s.symbols[i] = 0;
 	}
-	for (uint32_t i = lane(); i <= chunk_bytes; i += warp_size)
-		s.least[i] = 0; // what is no match looks at it too
-	sync_warp(); // the counts are 0
+	clear_counts(s);
 	uint32_t head = least(p.n, window);
-	for (uint32_t i = lane(); i < head; i += warp_size)
+	for (uint32_t i = threadIdx.x; i < head; i += blockDim.x)
 		count(&s.symbols[p.data[i]]);
-	sync_warp(); // the counts are whole
-	for (uint32_t i = lane(); i < 256; i += warp_size) {
+	sync_block(); // the counts are whole
+	for (uint32_t i = threadIdx.x; i < 256; i += blockDim.x) {
 		uint32_t cost = (log2_of(s, head + 256) - log2_of(s, s.symbols[i] + 1)) / 16;
-		s.literal[i] = least(greatest(cost, 56u), 9 * 16u);
+		s.literal[i] = (uint16_t)least(greatest(cost, 56u), 9 * 16u);
 	}
 	set_costs(s, [](uint32_t) { return 5 * 16u; }, [](uint32_t) { return 5 * 16u; });
+	sync_block(); // the costs are there
+	clear_counts(s);
 }
 
-// Costs of the segment whose symbols are counted.
-DEVICE void learn(Parse &s)
+// Writes a segment, whose symbols are counted, and sets the costs by it.
+DEVICE void finish(Parse &s, const Stream &p, uint32_t segment, uint32_t tokens, uint32_t bytes, bool ends)
 {
-	uint32_t all = 0, far = 0;
-	for (uint32_t i = lane(); i < symbol_count; i += warp_size)
-		all += s.symbols[i];
-	for (uint32_t i = lane(); i < distance_symbols; i += warp_size)
-		far += s.distances[i];
-	all = broadcast(warp_sum(all), 0);
-	far = broadcast(warp_sum(far), 0);
-	auto cost = [&s](uint32_t sum, uint32_t count) { return least(log2_of(s, sum + 1) - log2_of(s, count + 1), 13u << 8) / 16; };
-	for (uint32_t i = lane(); i < 256; i += warp_size)
-		s.literal[i] = greatest(cost(all, s.symbols[i]), 8u);
-	set_costs(s, [&](uint32_t l) { return cost(all, s.symbols[257 + l]); }, [&](uint32_t d) { return cost(far, s.distances[d]); });
-}
-
-// Writes a segment of the tokens first to end-1, and learns of it.
-DEVICE void finish(Parse &s, const Stream &p, uint32_t segment, uint32_t first, uint32_t end, uint32_t bytes, bool ends)
-{
-	for (uint32_t i = lane(); i < symbol_count; i += warp_size)
-		s.symbols[i] = 0;
-	for (uint32_t i = lane(); i < distance_symbols; i += warp_size)
-		s.distances[i] = 0;
-	sync_warp(); // the counts are 0
-	for (uint32_t i = first + lane(); i < end; i += warp_size) {
-		uint32_t t = p.tokens[i], v = t >> 16 & 255;
-		if (t < match_bit) {
-			count(&s.symbols[v]);
-			continue;
-		}
-		count(&s.symbols[257 + length_symbol(v + least_match)]);
-		count(&s.distances[distance_symbol(t & 0x7fff)]);
-	}
-	sync_warp(); // the counts are whole
+	sync_block(); // the counts are whole
 	if (segment < p.most) {
 		Segment &to = p.segments[segment];
-		for (uint32_t i = lane(); i < symbol_count; i += warp_size)
+		for (uint32_t i = threadIdx.x; i < symbol_count; i += blockDim.x)
 			to.symbols[i] = s.symbols[i];
-		for (uint32_t i = lane(); i < distance_symbols; i += warp_size)
+		for (uint32_t i = threadIdx.x; i < distance_symbols; i += blockDim.x)
 			to.distances[i] = s.distances[i];
-		if (lane() == 0)
-			to.tokens = end - first, to.bytes = bytes, to.ends = ends ? 1 : 0, to.unused = 0;
+		if (threadIdx.x == 0)
+			to.tokens = tokens, to.bytes = bytes, to.ends = ends ? 1 : 0, to.unused = 0;
 	}
-	learn(s);
+	uint32_t matches = broadcast(warp_sum(lane() < distance_symbols ? s.distances[lane()] : 0), 0);
+	auto cost = [&s](uint32_t sum, uint32_t count) { return least(log2_of(s, sum + 1) - log2_of(s, count + 1), 13u << 8) / 16; };
+	for (uint32_t i = threadIdx.x; i < 256; i += blockDim.x)
+		s.literal[i] = (uint16_t)greatest(cost(tokens, s.symbols[i]), 8u);
+	set_costs(s, [&](uint32_t l) { return cost(tokens, s.symbols[257 + l]); }, [&](uint32_t d) { return cost(matches, s.distances[d]); });
+	sync_block(); // the costs are there
+	clear_counts(s);
 }
 
-// Sets the longest matches of a chunk from first on, up to one that a good match begins at, see search of finder. Lane 0 calls.
-DEVICE void search(Parse &s, const Stream &p, uint32_t first, uint32_t end, uint32_t searched, uint32_t &steps)
+// A distance less 1 of a key.
+DEVICE uint32_t far_of(uint32_t key) { return (window - 1 - (key & 0xffff)) & 0x7fff; }
+
+// Makes places of the n positions from first on. All threads of the block call.
+DEVICE void prepare(const Parse &s, const Stream &p, uint64_t *places, uint32_t first, uint32_t n)
 {
-	uint32_t before = 0, at = first;
-	s.good = 0;
-	for (; at < end && at < searched; at++) {
-		uint32_t i = at - first, chained = s.longest[i], key = greatest(s.nearest[i], chained);
-		if (key >= word_bytes * one_byte && (key & 0xffff) != (before & 0xffff)) {
-			key = greatest(key, before);
-			key = long_match(p, at, key, chained, key == before ? search_depth_behind : search_depth, steps);
-			if (key >= good_match * one_byte) {
-				s.good = key, s.end = at;
-				return;
-			}
+	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) {
+		uint32_t longest = p.longest[first + i], near = p.near[first + i], literal = s.literal[p.data[first + i]];
+		uint32_t l = least(longest >> 16, n - i), whole = never, shorter = never, far = far_of(longest);
+		if (l >= least_match) {
+			uint32_t cost = s.distance[distance_symbol(far)];
+			whole = cost + s.length[l];
+			if (l > least_match)
+				shorter = cost + s.length[l - 1];
 		}
-		key = greatest(key, before);
-		s.longest[i] = key;
-		before = less_one(key);
+		uint32_t m = least(near >> 16, n - i), nearest = never, distance = far_of(near);
+		if (m >= least_match)
+			nearest = s.distance[distance_symbol(distance)] + s.length[m];
+		// Of equal costs the least token is taken: the shorter match, or the nearer.
+		uint32_t token = m << 16 | distance, rank = (token > ((l - 1) << 16 | far) ? 1 : 0) + (token > (l << 16 | far) ? 1 : 0);
+		l = greatest(l, least_match), m = greatest(m, 2u);
+		uint32_t low = whole | shorter << 10 | nearest << 20 | rank << 30;
+		places[i] = (uint64_t)(literal | l << 8 | m << 17) << 32 | low;
 	}
-	for (; at < end; at++) {
-		s.longest[at - first] = before, s.nearest[at - first] = 0;
-		before = less_one(before);
-	}
-	s.end = end;
+	if (threadIdx.x < 3)
+		places[n + threadIdx.x] = 0;
 }
 
-// Sets the costs of what may begin at each of n positions, and makes of keys lengths, which end within n, from 16 up and
-// distances less 1 below. All lanes of the warp call.
-DEVICE void prepare(Parse &s, const uint8_t *data, uint32_t n)
+// What the best costs that begins at a place, with what was chosen in the lowest bits.
+DEVICE uint32_t best_match(const uint32_t *cost, uint32_t i, uint64_t place)
 {
-	for (uint32_t i = lane(); i < n; i += warp_size) {
-		uint32_t k = s.longest[i], l = least(k >> 16, n - i), far = (window - 1 - (k & 0xffff)) & 0x7fff;
-		uint32_t cost = s.distance[distance_symbol(far)];
-		s.longest[i] = l << 16 | far;
-		s.whole[i] = cost + s.length[l];
-		s.shorter[i] = l == 0 ? never : cost + s.length[l - 1];
-		k = s.nearest[i], l = least(k >> 16, n - i), far = (window - 1 - (k & 0xffff)) & 0x7fff;
-		s.nearest[i] = l << 16 | far;
-		s.near[i] = s.distance[distance_symbol(far)] + s.length[l];
-		s.steps[i] = s.literal[data[i]] << 8 | data[i];
-	}
-	sync_warp(); // the costs are there
+	constexpr uint32_t mask = ~((1u << choice_bits) - 1);
+	uint32_t low = (uint32_t)place, high = (uint32_t)(place >> 32);
+	uint32_t l = high >> 8 & 511, m = high >> 17;
+	uint32_t whole = (cost[2 * (i + l)] & mask) + ((low & 1023) << choice_bits | take_whole);
+	uint32_t shorter = (cost[2 * (i + l) - 2] & mask) + ((low >> 10 & 1023) << choice_bits | take_shorter);
+	uint32_t near = (cost[2 * (i + m)] & mask) + ((low >> 20 & 1023) << choice_bits | low >> 30 << 1 | 1);
+	return least(least(whole, shorter), near);
 }
 
-// Sets the steps for n bytes, see planGo. What is no match costs too much to be taken. Lane 0 calls.
-DEVICE void plan(Parse &s, uint32_t n)
+// Chooses what begins at each of n places, from the last to the first, see planGo. One lane calls. Matches have two bytes
+// at least, also those that are none, so that two places are decided at a time but for their literals.
+DEVICE void plan(uint64_t *places, uint32_t n)
 {
-	uint32_t next = 0;
-	s.least[n] = 0;
-	for (uint32_t i = n; i-- > 0;) {
-		uint32_t literal = s.steps[i], k = s.longest[i], l = k >> 16, t = k + match_bit - least_match * one_byte;
-		uint64_t best = (uint64_t)(next + (literal >> 8)) << 32 | (literal & 255) << 16;
-		best = least(best, (uint64_t)(s.whole[i] + s.least[i + l]) << 32 | t);
-		best = least(best, (uint64_t)(s.shorter[i] + s.least[i + greatest(l, 1) - 1]) << 32 | (t - one_byte));
-		k = s.nearest[i], t = k + match_bit - least_match * one_byte;
-		best = least(best, (uint64_t)(s.near[i] + s.least[i + (k >> 16)]) << 32 | t);
-		next = (uint32_t)(best >> 32);
-		s.least[i] = next, s.steps[i] = (uint32_t)best;
+	constexpr uint32_t mask = ~((1u << choice_bits) - 1);
+	uint32_t *cost = (uint32_t *)places;
+	uint32_t next = 0, i = n;
+	uint64_t first = i > 0 ? places[i - 1] : 0, second = i > 1 ? places[i - 2] : 0;
+	for (; i > 1; i -= 2) {
+		uint64_t a = first, b = second;
+		first = places[i > 2 ? i - 3 : 0], second = places[i > 3 ? i - 4 : 0]; // ahead of what needs them
+		uint32_t best_a = best_match(cost, i - 1, a), best_b = best_match(cost, i - 2, b);
+		best_a = least(best_a, next + (((uint32_t)(a >> 32) & 255) << choice_bits));
+		best_b = least(best_b, (best_a & mask) + (((uint32_t)(b >> 32) & 255) << choice_bits));
+		cost[2 * i - 2] = best_a, cost[2 * i - 4] = best_b;
+		next = best_b & mask;
+	}
+	if (i == 1)
+		cost[0] = least(best_match(cost, 0, first), next + (((uint32_t)(first >> 32) & 255) << choice_bits));
+}
+
+// Goes from the first of n places to the last of those that tokens begin at, and writes them, with their choice and their length,
+// behind each other over the places that it has left behind. Returns how many there are. One lane calls.
+//
+//	bits 0..9      10..12  13..21
+//	     position  choice  length
+DEVICE uint32_t walk(uint64_t *places, uint32_t n)
+{
+	uint32_t tokens = 0;
+	for (uint32_t i = 0; i < n;) {
+		uint64_t place = places[i];
+		uint32_t choice = (uint32_t)place & 7, l = (uint32_t)(place >> 40) & 511, m = (uint32_t)(place >> 49) & 15;
+		uint32_t length = choice == take_literal ? 1 : choice == take_whole ? l : choice == take_shorter ? l - 1 : m;
+		places[tokens++] = i | choice << 10 | length << 13;
+		i += length;
+	}
+	return tokens;
+}
+
+// Counts the symbols of a token and writes it.
+DEVICE void emit(Parse &s, uint32_t *to, uint32_t token)
+{
+	uint32_t v = token >> 16 & 255;
+	if (token < match_bit) {
+		count(&s.symbols[v]);
+	} else {
+		count(&s.symbols[257 + length_symbol(v + least_match)]);
+		count(&s.distances[distance_symbol(token & 0x7fff)]);
+	}
+	*to = token;
+}
+
+// Writes the tokens of a planned chunk from first on. All threads of the block call.
+DEVICE void emit_chunk(Parse &s, const Stream &p, const uint64_t *places, uint32_t first, uint32_t n, uint32_t *to)
+{
+	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) {
+		uint32_t v = (uint32_t)places[i], at = first + (v & 1023), choice = v >> 10 & 7, length = v >> 13, token;
+		if (choice == take_literal)
+			token = (uint32_t)p.data[at] << 16;
+		else
+			token = match_bit | (length - least_match) << 16 | far_of((choice & 1) != 0 ? p.near[at] : p.longest[at]);
+		emit(s, to + i, token);
 	}
 }
 
-// tokens, segments, counts: of the rows of a stream, or counts of 0 where that would take too long. One warp a stream.
-KERNEL __launch_bounds__(look_threads) nq_parse(const Stream *list)
+// tokens, segments, counts: of the rows of a stream, or counts of 0 where that would take too long. One block a stream.
+KERNEL __launch_bounds__(parse_threads) nq_parse(const Stream *list)
 {
 	__shared__ Parse s;
 	const Stream p = list[blockIdx.x];
-	uint32_t n = p.n, searched = n < word_bytes ? 0 : n - word_bytes + 1;
-	uint32_t steps = p.steps; // of lane 0
-	uint32_t at = 0, segments = 0, written = 0; // written: tokens
+	uint32_t chunks = p.counts[2];
+	uint32_t chunk = 0, segments = 0, written = 0; // written: tokens
+	uint32_t began = 0, first = 0;                 // of the segment: byte and token
+	uint32_t start = 0, before = 0;                // token and segment of those that are written together
 	reset_costs(s, p);
-	do {
-		uint32_t began = at, first = written, start = written, before = segments;
-		while (at < n && written - start <= most_tokens - chunk_bytes) {
-			if (written - first >= segment_tokens && segments - before < most_segments - 1) {
-				finish(s, p, segments++, first, written, at - began, false);
-				began = at, first = written;
+	while (chunk < chunks) {
+		uint32_t planned = least(planned_chunks, chunks - chunk);
+		for (uint32_t k = 0; k < planned; k++) {
+			const uint32_t *c = p.chunks + chunk_words * (chunk + k);
+			prepare(s, p, s.places[k], c[0], c[1] - c[0]);
+		}
+		sync_block(); // the places are there
+		if (threadIdx.x < planned) {
+			const uint32_t *c = p.chunks + chunk_words * (chunk + threadIdx.x);
+			uint64_t *places = s.places[threadIdx.x];
+			plan(places, c[1] - c[0]);
+			s.tokens[threadIdx.x] = walk(places, c[1] - c[0]);
+		}
+		sync_block(); // the tokens are there
+		for (uint32_t k = 0; k < planned;) {
+			const uint32_t *c = p.chunks + chunk_words * chunk;
+			emit_chunk(s, p, s.places[k], c[0], s.tokens[k], p.tokens + written);
+			written += s.tokens[k++];
+			uint32_t good = c[2] & ~is_searched;
+			if (good != 0) {
+				if (threadIdx.x == 0)
+					emit(s, p.tokens + written, match_bit | ((good >> 16) - least_match) << 16 | far_of(good));
+				written++;
 			}
-			uint32_t end = least(at + chunk_bytes, n);
-			for (uint32_t i = at + lane(); i < end && i < searched; i += warp_size)
-				s.longest[i - at] = p.chained[i], s.nearest[i - at] = p.near[i];
-			sync_warp(); // the keys are there
-			if (lane() == 0) {
-				search(s, p, at, end, searched, steps);
-				s.spent = steps == 0 ? 1 : 0;
-			}
-			sync_warp(); // the longest matches are there
-			end = s.end;
-			prepare(s, p.data + at, end - at);
-			if (lane() == 0) {
-				plan(s, end - at);
-				uint32_t to = written;
-				for (uint32_t i = 0; i < end - at;) {
-					uint32_t t = s.steps[i];
-					p.tokens[to++] = t;
-					i += t < match_bit ? 1 : (t >> 16 & 255) + least_match;
-				}
-				if (s.good != 0)
-					p.tokens[to++] = match_bit | ((s.good >> 16) - least_match) << 16 | (window - 1 - (s.good & 0xffff));
-				s.tokens = to;
-			}
-			sync_warp(); // the tokens are there
-			written = s.tokens;
-			at = s.end + (s.good >> 16);
-			bool spent = s.spent != 0;
-			sync_warp(); // before s is used again
-			if (spent) {
-				if (lane() == 0)
-					p.counts[0] = p.counts[1] = 0;
-				return;
+			if (++chunk == chunks)
+				break;
+			bool full = written - start > most_tokens - chunk_bytes;
+			if (full || (written - first >= segment_tokens && segments - before < most_segments - 1)) {
+				uint32_t next = c[chunk_words];
+				finish(s, p, segments++, written - first, next - began, full);
+				began = next, first = written;
+				if (full)
+					start = written, before = segments;
+				break; // the chunks behind were planned with other costs
 			}
 		}
-		finish(s, p, segments++, first, written, at - began, true);
-	} while (at < n);
-	if (lane() == 0)
+		sync_block(); // before the places are used again
+	}
+	if (chunks > 0)
+		finish(s, p, segments++, written - first, p.n - began, true);
+	if (threadIdx.x == 0)
 		p.counts[0] = written, p.counts[1] = segments;
 }

@@ -5,7 +5,9 @@ package neuquant
 import (
 	"bytes"
 	"math/rand/v2"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/neuquant/internal/deflate"
@@ -14,22 +16,22 @@ import (
 	"github.com/pelmill/pelmill/gpu/gputest"
 )
 
-// A device parses as Go does, many streams of all sizes at once.
-func TestLockstepParse(t *testing.T) {
+// A device deflates as Go does, many streams of all sizes at once.
+func TestLockstepDeflate(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	list := parseStreams(rand.New(rand.NewPCG(35, 36)))
 	d := &deviceSteps{device: dev, pool: pool.New(), parseAll: true}
 	left := 0
-	for i, p := range d.parse(t.Context(), list) {
+	for i, p := range d.deflate(t.Context(), list) {
 		if p.err != nil {
 			t.Fatal(p.err)
 		}
-		if p.tokens == nil {
+		if p.data == nil {
 			left++
 			continue
 		}
-		if err := sameParse(list[i], p.tokens); err != nil {
-			t.Errorf("stream %d: %v", i, err)
+		if want := new(deflate.Encoder).Append(nil, list[i]); !bytes.Equal(p.data, want) {
+			t.Errorf("stream %d of %d bytes: other bytes (%d, want %d)", i, len(list[i]), len(p.data), len(want))
 		}
 	}
 	if left > len(list)/10 {
@@ -38,13 +40,13 @@ func TestLockstepParse(t *testing.T) {
 	t.Logf("%d streams, of which %d are left to the host, on %s", len(list), left, dev.Name())
 }
 
-// A device with too little memory parses what fits.
-func TestParseInLittleMemory(t *testing.T) {
+// A device with too little memory deflates what fits.
+func TestDeflateInLittleMemory(t *testing.T) {
 	list := parseStreams(rand.New(rand.NewPCG(37, 38)))[:160]
 	for memory := int64(100 << 10); memory < 64<<20; memory *= 5 {
 		dev := gputest.Device(t, &gpu.Options{Lanes: 1, Memory: memory})
 		d := &deviceSteps{device: dev, pool: pool.New(), parseAll: true}
-		for i, p := range d.parse(t.Context(), list) {
+		for i, p := range d.deflate(t.Context(), list) {
 			if p.err != nil {
 				t.Fatal(p.err)
 			}
@@ -55,8 +57,8 @@ func TestParseInLittleMemory(t *testing.T) {
 	}
 }
 
-// Files are the same where a device parses, also those of photographs where they are at hand.
-func TestFilesParsedOnCard(t *testing.T) {
+// Files are the same where a device deflates, also those of photographs where they are at hand.
+func TestFilesDeflatedOnCard(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	batch := append(mixedImages(40), devicePhotos(t)...)
 	want := Codec{}.Encode(t.Context(), codec.Run{}, codec.Items(batch...), nil)
@@ -73,25 +75,35 @@ func TestFilesParsedOnCard(t *testing.T) {
 	}
 }
 
-// BenchmarkCardParse is the parse of many photographs' rows at once: for deviceByte.
-func BenchmarkCardParse(b *testing.B) {
+// BenchmarkCardDeflate is deflate of many photographs' rows at once, for deviceByte, and what its kernels take one after the other.
+func BenchmarkCardDeflate(b *testing.B) {
 	dev := gputest.Device(b, nil)
 	rows := streamOfPhotograph(b)
 	for _, n := range []int{1, 64, 300} {
-		b.Run(map[int]string{1: "1", 64: "64", 300: "300"}[n], func(b *testing.B) {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			list := make([][]byte, n)
 			for i := range list {
 				list[i] = rows
 			}
 			d := &deviceSteps{device: dev, pool: pool.New(), parseAll: true}
-			b.SetBytes(int64(n * len(rows)))
-			for b.Loop() {
-				for _, p := range d.parse(b.Context(), list) {
-					if p.err != nil || p.tokens == nil {
+			run := func() {
+				for _, p := range d.deflate(b.Context(), list) {
+					if p.err != nil || p.data == nil {
 						b.Fatalf("a stream is left to the host: %v", p.err)
 					}
 				}
 			}
+			b.SetBytes(int64(n * len(rows)))
+			for b.Loop() {
+				run()
+			}
+			last := time.Now()
+			d.note = func(what string) {
+				now := time.Now()
+				b.ReportMetric(ms(now.Sub(last)), "ms-"+what)
+				last = now
+			}
+			run()
 		})
 	}
 }

@@ -3,6 +3,7 @@ package neuquant
 import (
 	"bytes"
 	"context"
+	"crypto/subtle"
 	"encoding/binary"
 	"fmt"
 	"image"
@@ -100,8 +101,8 @@ func streamOfPhotograph(t testing.TB) (rows []byte) {
 	return rows
 }
 
-// emulated compiles the kernels of the parse for the CPU and returns a function that runs them.
-func emulated(t *testing.T) func(steps uint32, list [][]byte) []deflate.Parsed {
+// compiled compiles the kernels of deflate for the CPU and returns the name of the program that runs them.
+func compiled(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "parse")
 	source := filepath.Join("testdata", "emulated")
@@ -112,6 +113,12 @@ func emulated(t *testing.T) func(steps uint32, list [][]byte) []deflate.Parsed {
 		}
 		t.Skipf("NOT TESTED: the kernels do not compile for the CPU: %v\n%s", err, text)
 	}
+	return program
+}
+
+// emulated returns a function that parses with the kernels.
+func emulated(t *testing.T) func(steps uint32, list [][]byte) []deflate.Parsed {
+	program := compiled(t)
 	return func(steps uint32, list [][]byte) []deflate.Parsed {
 		t.Helper()
 		var in []byte
@@ -194,8 +201,51 @@ func TestKernelsParsePhotographAsGo(t *testing.T) {
 // Where the steps do not suffice, the kernels say so.
 func TestKernelsStopWhereStepsEnd(t *testing.T) {
 	run := emulated(t)
-	data := stream(rand.New(rand.NewPCG(33, 34)), 3, 30000)
-	if p := run(1000, [][]byte{data})[0]; p.Tokens != nil && len(p.Tokens) != 0 || len(p.Segments) != 0 {
+	data := stream(rand.New(rand.NewPCG(33, 34)), 5, 30000)
+	copy(data[20000:], data[5000:10000])
+	if p := run(10, [][]byte{data})[0]; p.Tokens != nil && len(p.Tokens) != 0 || len(p.Segments) != 0 {
 		t.Errorf("%d tokens, %d segments", len(p.Tokens), len(p.Segments))
+	}
+}
+
+// The kernel that packs tokens, compiled for the CPU, writes the streams of Go.
+func TestKernelPacksAsGo(t *testing.T) {
+	program := compiled(t)
+	rng := rand.New(rand.NewPCG(39, 40))
+	list := append(parseStreams(rng), stream(rng, 8, 300000))
+	var in []byte
+	var streams [][]byte
+	for _, data := range list {
+		e := new(deflate.Encoder)
+		p := e.Parse(data)
+		out, blocks, ok := e.Lay(data, p.Segments)
+		if !ok {
+			t.Fatalf("%d bytes: not laid", len(data))
+		}
+		streams = append(streams, out)
+		for _, v := range []uint32{uint32(len(blocks)), uint32(len(p.Tokens)), uint32(len(out)+3) / 4} {
+			in = binary.LittleEndian.AppendUint32(in, v)
+		}
+		for _, v := range p.Tokens {
+			in = binary.LittleEndian.AppendUint32(in, v)
+		}
+		in, _ = binary.Append(in, binary.LittleEndian, blocks)
+	}
+	cmd := exec.Command(program, "pack")
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), os.Stderr
+	packed, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, data := range list {
+		n := len(streams[i])
+		subtle.XORBytes(streams[i], streams[i], packed[:n])
+		packed = packed[(n+3)&^3:]
+		if want := new(deflate.Encoder).Append(nil, data); !bytes.Equal(streams[i], want) {
+			t.Errorf("stream %d of %d bytes: other bytes", i, len(data))
+		}
+	}
+	if len(packed) != 0 {
+		t.Errorf("%d bytes are left", len(packed))
 	}
 }

@@ -11,7 +11,11 @@ constexpr uint32_t thread_colours = 8; // that a thread of nq_bins and nq_map ta
 constexpr uint32_t train_warps = 4; // of a block of nq_train, each with a problem of its own
 constexpr uint32_t refine_threads = 512; // of a block of nq_refine, which has a problem
 constexpr uint32_t network_words = 1312; // of the state of a training between launches
-constexpr uint32_t look_threads = 32; // of a block of nq_look and nq_parse, which has a stream
+constexpr uint32_t look_threads = 32; // of a block of nq_look and nq_divide, which has a stream
+constexpr uint32_t look_bits = 14; // of the hashes whose table a warp of nq_look has in shared memory
+constexpr uint32_t parse_threads = 128; // of a block of nq_parse, which has a stream
+constexpr uint32_t pack_threads = 256; // of a block of nq_pack, which has a block of a stream
+constexpr uint32_t planned_chunks = 5; // that nq_parse plans at the same time
 constexpr uint32_t chunk_bytes = 1024; // that are searched and planned at once
 constexpr uint32_t most_tokens = 131072; // between two ends of segments that are written
 constexpr uint32_t segment_tokens = 2048; // of the shortest segment but the last
@@ -108,26 +112,65 @@ static_assert(__builtin_offsetof(Segment, distances) == 1160, "Distances");
 // Stream is the rows of an image that are parsed. Words of four bytes are read around them.
 struct Stream {
 	const uint8_t *data; // n
-	uint16_t *tables; // where a hash of three, of four and of six bytes was last; zero before
+	uint16_t *hashes; // 3 x room: of three, of four and of six bytes
+	uint16_t *places; // 3 x room: where they were before
 	uint32_t *near; // n: the larger key of the nearest strings of three and of four bytes
 	uint32_t *chained; // n: the key of that of six bytes
+	uint32_t *longest; // n: the key of the longest match
+	uint32_t *good; // n bits: whether a good match may begin there
+	uint32_t *chunks; // three words each
 	uint32_t *tokens; // n
 	Segment *segments; // most
-	uint32_t *counts; // of the tokens and the segments; 0 where the steps did not suffice
+	uint32_t *counts; // of the tokens, the segments and the chunks; 0 where the steps did not suffice
 	uint32_t n; // bytes
+	uint32_t room; // of the hashes of one length, n or more
 	uint32_t most; // segments
-	uint32_t steps; // in chains that the whole parse may take
+	uint32_t steps; // that the search for where chunks begin may take
+};
+static_assert(sizeof(Stream) == 104, "Stream");
+static_assert(__builtin_offsetof(Stream, data) == 0, "Data");
+static_assert(__builtin_offsetof(Stream, hashes) == 8, "Hashes");
+static_assert(__builtin_offsetof(Stream, places) == 16, "Places");
+static_assert(__builtin_offsetof(Stream, near) == 24, "Near");
+static_assert(__builtin_offsetof(Stream, chained) == 32, "Chained");
+static_assert(__builtin_offsetof(Stream, longest) == 40, "Longest");
+static_assert(__builtin_offsetof(Stream, good) == 48, "Good");
+static_assert(__builtin_offsetof(Stream, chunks) == 56, "Chunks");
+static_assert(__builtin_offsetof(Stream, tokens) == 64, "Tokens");
+static_assert(__builtin_offsetof(Stream, segments) == 72, "Segments");
+static_assert(__builtin_offsetof(Stream, counts) == 80, "Counts");
+static_assert(__builtin_offsetof(Stream, n) == 88, "N");
+static_assert(__builtin_offsetof(Stream, room) == 92, "Room");
+static_assert(__builtin_offsetof(Stream, most) == 96, "Most");
+static_assert(__builtin_offsetof(Stream, steps) == 100, "Steps");
+
+struct Block {
+	uint32_t bit;
+	uint32_t first;
+	uint32_t tokens;
+	uint32_t bits;
+	uint32_t firsts[512];
+	uint32_t distances[32];
+};
+static_assert(sizeof(Block) == 2192, "Block");
+static_assert(__builtin_offsetof(Block, bit) == 0, "Bit");
+static_assert(__builtin_offsetof(Block, first) == 4, "First");
+static_assert(__builtin_offsetof(Block, tokens) == 8, "Tokens");
+static_assert(__builtin_offsetof(Block, bits) == 12, "Bits");
+static_assert(__builtin_offsetof(Block, firsts) == 16, "Firsts");
+static_assert(__builtin_offsetof(Block, distances) == 2064, "Distances");
+
+// Pack is a block of a stream whose tokens are written.
+struct Pack {
+	const uint32_t *tokens; // of the stream
+	uint32_t *out; // words: the stream from its first byte on
+	const Block *block;
+	uint32_t words;
 	uint32_t unused;
 };
-static_assert(sizeof(Stream) == 72, "Stream");
-static_assert(__builtin_offsetof(Stream, data) == 0, "Data");
-static_assert(__builtin_offsetof(Stream, tables) == 8, "Tables");
-static_assert(__builtin_offsetof(Stream, near) == 16, "Near");
-static_assert(__builtin_offsetof(Stream, chained) == 24, "Chained");
-static_assert(__builtin_offsetof(Stream, tokens) == 32, "Tokens");
-static_assert(__builtin_offsetof(Stream, segments) == 40, "Segments");
-static_assert(__builtin_offsetof(Stream, counts) == 48, "Counts");
-static_assert(__builtin_offsetof(Stream, n) == 56, "N");
-static_assert(__builtin_offsetof(Stream, most) == 60, "Most");
-static_assert(__builtin_offsetof(Stream, steps) == 64, "Steps");
-static_assert(__builtin_offsetof(Stream, unused) == 68, "Unused");
+static_assert(sizeof(Pack) == 32, "Pack");
+static_assert(__builtin_offsetof(Pack, tokens) == 0, "Tokens");
+static_assert(__builtin_offsetof(Pack, out) == 8, "Out");
+static_assert(__builtin_offsetof(Pack, block) == 16, "Block");
+static_assert(__builtin_offsetof(Pack, words) == 24, "Words");
+static_assert(__builtin_offsetof(Pack, unused) == 28, "Unused");

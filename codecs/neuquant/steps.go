@@ -17,7 +17,7 @@ import "context"
 //	exactly   counts, entries          entries, of both parts       colour, summed in integers
 //	dither    pixels, entries          index of each pixel          row
 //	join      indices of the problems  palette, indices             pixel
-//	parse*    rows of a PNG file       literals and matches         file
+//	deflate*  rows of a PNG file       zlib stream                  position, chunk, file
 //	format    palette, indices         PNG or GIF file              frame
 
 // A colour is 4 bytes R, G, B, A from the lowest byte of a uint32 up.
@@ -52,9 +52,9 @@ type steps interface {
 	// refines its neurons and, where indices are wanted, maps each colour to the nearest.
 	solve(ctx context.Context, list []problem, o *Options) []solution
 
-	// parse parses the rows of PNG files, item i of list into item i of the result, as far as
-	// that is better done for many files at once. The streams are the same in any case.
-	parse(ctx context.Context, list [][]byte) []parsedRows
+	// deflate makes zlib streams of the rows of PNG files, item i of list into item i of the
+	// result, as far as that is better done for many files at once. They are the same in any case.
+	deflate(ctx context.Context, list [][]byte) []deflated
 }
 
 // n is the number of colours.

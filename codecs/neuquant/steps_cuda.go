@@ -125,12 +125,12 @@ const (
 )
 
 // mark tells that what began with the last mark has ended.
-func (b *batch) mark(what string) error {
-	if b.note == nil {
+func (d *deviceSteps) mark(l *gpu.Lane, what string) error {
+	if d.note == nil {
 		return nil
 	}
-	err := b.lane.Sync()
-	b.note(what)
+	err := l.Sync()
+	d.note(what)
 	return err
 }
 
@@ -238,7 +238,7 @@ func (b *batch) load() (err error) {
 	if err := b.staging.Upload(b.colours, b.upBytes, b.up); err != nil {
 		return err
 	}
-	return b.mark("upload")
+	return b.mark(b.lane, "upload")
 }
 
 // from is the address of the list from problem i on.
@@ -258,7 +258,7 @@ func (b *batch) train() error {
 				return err
 			}
 		}
-		if err := b.mark("train"); err != nil {
+		if err := b.mark(b.lane, "train"); err != nil {
 			return err
 		}
 	}
@@ -275,7 +275,7 @@ func (b *batch) train() error {
 	if err := b.lane.Stream(0).Upload(b.palette, 0, gpu.Bytes(all)); err != nil {
 		return err
 	}
-	return b.mark("train")
+	return b.mark(b.lane, "train")
 }
 
 // collect lists the occupied bins.
@@ -295,7 +295,7 @@ func (b *batch) collect() error {
 			}
 		}
 	}
-	return b.mark("bins")
+	return b.mark(b.lane, "bins")
 }
 
 // refine moves the entries to where they serve best, and maps the colours to them.
@@ -308,7 +308,7 @@ func (b *batch) refine() error {
 		if err := gpu.LaunchFor(&kernels, s, "nq_refine", b.entry, &refineParams{b.from(0), uint32(n)}); err != nil {
 			return err
 		}
-		if err := b.mark("refine"); err != nil {
+		if err := b.mark(b.lane, "refine"); err != nil {
 			return err
 		}
 	}
@@ -318,7 +318,7 @@ func (b *batch) refine() error {
 	if err := gpu.LaunchFor(&kernels, s, "nq_map", b.entry, &listParams{b.from(0)}); err != nil {
 		return err
 	}
-	return b.mark("map")
+	return b.mark(b.lane, "map")
 }
 
 // fetch brings the solutions to the host.
@@ -348,5 +348,5 @@ func (b *batch) fetch() ([]solution, error) {
 	for i, p := range b.problems {
 		out[i].entries = all[maxEntries*i:][:p.entries:p.entries]
 	}
-	return out, b.mark("download")
+	return out, b.mark(b.lane, "download")
 }

@@ -2,6 +2,7 @@ package neuquant
 
 import (
 	"context"
+	"crypto/subtle"
 	"encoding/binary"
 
 	"github.com/pelmill/pelmill/codecs/neuquant/internal/deflate"
@@ -9,20 +10,22 @@ import (
 )
 
 const (
-	// mostStream bytes bound the time of a launch, since a stream is parsed by one warp.
+	// mostStream bytes bound the time of a launch, since a stream is parsed by one block.
 	mostStream = 1 << 21
 
-	// What one byte takes to parse, in nanoseconds: on a core, and on a device, on which all
-	// streams of a batch are parsed at the same time.
+	// What one byte takes, in nanoseconds: on a core to parse, and on a device to deflate, on
+	// which all streams of a batch are parsed at the same time (BenchmarkCardDeflate, 64).
 	coreByte   = 36
-	deviceByte = 250
+	deviceByte = 100
 
-	// batchBytes of streams take 13 times as much memory of a device (place).
-	batchBytes = 1 << 28
+	// batchBytes of streams take 30 times as much memory of a device (place).
+	batchBytes = 1 << 27
 
-	// freeSteps in chains, and one for each byte, are what a parse on a device may take: those
-	// of a photograph need less, and where there are more strings alike, cores are sooner.
-	freeSteps = 1 << 16
+	// freeSteps, and one for so many bytes, are what a device may take to find where chunks
+	// begin: those of a photograph need less, and where there are more long matches, cores are
+	// sooner.
+	freeSteps = 1 << 12
+	stepBytes = 16
 )
 
 // worthParsing decides whether a device is sooner than the cores.
@@ -31,12 +34,12 @@ func (d *deviceSteps) worthParsing(list [][]byte, items []int) bool {
 	for _, i := range items {
 		all, longest = all+len(list[i]), max(longest, len(list[i]))
 	}
-	return d.parseAll || all/d.pool.Size()*coreByte > longest*deviceByte
+	return d.parseAll || coresShared*all/d.pool.Size()*coreByte > longest*deviceByte
 }
 
-// parse parses the rows of a batch's files together.
-func (d *deviceSteps) parse(ctx context.Context, list [][]byte) []parsedRows {
-	out := make([]parsedRows, len(list))
+// deflate deflates the rows of a batch's files together.
+func (d *deviceSteps) deflate(ctx context.Context, list [][]byte) []deflated {
+	out := make([]deflated, len(list))
 	var items []int
 	for i, rows := range list {
 		if len(rows) > 0 && len(rows) <= mostStream {
@@ -49,92 +52,116 @@ func (d *deviceSteps) parse(ctx context.Context, list [][]byte) []parsedRows {
 	batches := gpu.Batching{Most: batchBytes}.Divide(items, func(i int) int { return len(list[i]) })
 	d.device.Run(ctx, batches, gpu.Work{
 		Device: func(l *gpu.Lane, items []int) error {
-			b := &streamBatch{lane: l, staging: gpu.Staging{Lane: l, Spans: d.pool.Spans}}
+			b := &streamBatch{deviceSteps: d, lane: l, staging: gpu.Staging{Lane: l, Spans: d.pool.Spans}}
 			for _, i := range items {
 				b.rows = append(b.rows, list[i])
 			}
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)
 			}
-			parsed, err := b.parse()
-			for j, p := range parsed {
-				out[items[j]].tokens = p
+			streams, err := b.deflate()
+			for j, data := range streams {
+				out[items[j]].data = data
 			}
 			return err
 		},
-		CPU: func([]int) {}, // who makes the stream parses
+		CPU: func([]int) {}, // who writes the file deflates
 		Failed: func(items []int, err error) {
 			for _, i := range items {
-				out[i] = parsedRows{err: err}
+				out[i] = deflated{err: err}
 			}
 		},
 	})
 	return out
 }
 
-// streamBatch is rows that a lane parses together.
+// streamBatch is rows that a lane deflates together.
 type streamBatch struct {
+	*deviceSteps
 	lane    *gpu.Lane
 	staging gpu.Staging
 	rows    [][]byte
 	entry   []deviceStream // of each
 
-	data, tables, keys, tokens, segments, counts *gpu.Buffer
+	data, hashes, keys, chunks, tokens, segments, counts, packed, codes *gpu.Buffer
 
-	up                       []gpu.Part
-	upBytes                  int
-	tokenBytes, segmentBytes int
+	up                    []gpu.Part
+	upBytes, segmentBytes int
+
+	out    [][]byte          // streams, without their tokens at first
+	blocks [][]deflate.Block // of each
 }
 
-// parse returns the tokens of each stream; nil of those that a device is not to parse.
-func (b *streamBatch) parse() ([]*deflate.Parsed, error) {
-	if err := b.place(); err != nil {
+// deflate returns the stream of each of the rows; nil of those that a device is not to parse.
+func (b *streamBatch) deflate() ([][]byte, error) {
+	if err := b.parse(); err != nil {
 		return nil, err
 	}
+	if err := b.lay(); err != nil {
+		return nil, err
+	}
+	return b.out, b.pack()
+}
+
+// parse makes tokens of the rows.
+func (b *streamBatch) parse() error {
+	if err := b.place(); err != nil {
+		return err
+	}
 	s := b.lane.Stream(0)
-	// Zero is where tables begin, and what is read and not written.
-	for _, buffer := range []*gpu.Buffer{b.data, b.tables, b.tokens, b.segments, b.counts} {
+	// What is read and not written is zero.
+	for _, buffer := range []*gpu.Buffer{b.data, b.segments, b.counts} {
 		if err := s.Fill(buffer, 0, buffer.Size, 0); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	list, err := s.Put(gpu.Bytes(b.entry))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.staging.Upload(b.data, b.upBytes, b.up); err != nil {
-		return nil, err
+		return err
 	}
-	for _, kernel := range []string{"nq_look", "nq_parse"} {
+	if err := b.mark(b.lane, "upload"); err != nil {
+		return err
+	}
+	for _, kernel := range parseKernels {
 		if err := gpu.LaunchFor(&streamKernels, s, kernel, b.entry, &listParams{list.Ptr}); err != nil {
-			return nil, err
+			return err
+		}
+		if err := b.mark(b.lane, kernel); err != nil {
+			return err
 		}
 	}
-	return b.fetch()
+	return nil
 }
 
 // place takes memory.
 func (b *streamBatch) place() error {
-	var data, tables, keys, tokens, segments gpu.Layout
+	var data, hashes, keys, chunks, tokens, segments gpu.Layout
 	b.entry = make([]deviceStream, len(b.rows))
 	for i, rows := range b.rows {
 		e, n := &b.entry[i], len(rows)
-		e.N, e.Most, e.Steps = uint32(n), uint32(deflate.SegmentsOf(n)), uint32(n+freeSteps)
-		at := data.Take(n + 8) // words are read whole
+		e.N, e.Most, e.Steps = uint32(n), uint32(deflate.SegmentsOf(n)), uint32(n/stepBytes+freeSteps)
+		e.Room = uint32(n+7) &^ 7
+		at := data.Take(n + 16) // words are read whole
 		e.Data = gpu.Ptr(at)
 		b.up = append(b.up, gpu.Part{At: at, Bytes: rows})
-		e.Tables = gpu.Ptr(tables.Take(hashTables))
-		e.Near, e.Chained = gpu.Ptr(keys.Take(4*n)), gpu.Ptr(keys.Take(4*n))
+		e.Hashes = gpu.Ptr(hashes.Take(2 * hashesOfPlace * int(e.Room)))
+		e.Places = gpu.Ptr(hashes.Take(2 * hashesOfPlace * int(e.Room)))
+		e.Near, e.Chained, e.Longest = gpu.Ptr(keys.Take(4*n)), gpu.Ptr(keys.Take(4*n)), gpu.Ptr(keys.Take(4*n))
+		e.Good = gpu.Ptr(chunks.Take(n/8 + 4))
+		e.Chunks = gpu.Ptr(chunks.Take(chunkSize * (n/deflate.GoodMatch + 2)))
 		e.Tokens = gpu.Ptr(tokens.Take(4 * n))
 		e.Segments = gpu.Ptr(segments.Take(segmentSize * int(e.Most)))
 	}
-	b.upBytes, b.tokenBytes, b.segmentBytes = data.Size, tokens.Size, segments.Size
+	b.upBytes, b.segmentBytes = data.Size, segments.Size
 	for _, r := range []struct {
 		buffer **gpu.Buffer
 		size   int
 	}{
-		{&b.data, data.Size}, {&b.tables, tables.Size}, {&b.keys, keys.Size},
-		{&b.tokens, tokens.Size}, {&b.segments, segments.Size}, {&b.counts, 8 * len(b.rows)},
+		{&b.data, data.Size}, {&b.hashes, hashes.Size}, {&b.keys, keys.Size}, {&b.chunks, chunks.Size},
+		{&b.tokens, tokens.Size}, {&b.segments, segments.Size}, {&b.counts, countsSize * len(b.rows)},
 	} {
 		if err := b.lane.Room(r.buffer, r.size); err != nil {
 			return err
@@ -142,37 +169,113 @@ func (b *streamBatch) place() error {
 	}
 	for i := range b.entry {
 		e := &b.entry[i]
-		e.Data, e.Tables, e.Tokens, e.Segments = e.Data+b.data.Ptr, e.Tables+b.tables.Ptr, e.Tokens+b.tokens.Ptr, e.Segments+b.segments.Ptr
-		e.Near, e.Chained = e.Near+b.keys.Ptr, e.Chained+b.keys.Ptr
-		e.Counts = b.counts.Ptr + gpu.Ptr(8*i)
+		e.Data, e.Tokens, e.Segments = e.Data+b.data.Ptr, e.Tokens+b.tokens.Ptr, e.Segments+b.segments.Ptr
+		e.Hashes, e.Places = e.Hashes+b.hashes.Ptr, e.Places+b.hashes.Ptr
+		e.Near, e.Chained, e.Longest = e.Near+b.keys.Ptr, e.Chained+b.keys.Ptr, e.Longest+b.keys.Ptr
+		e.Good, e.Chunks = e.Good+b.chunks.Ptr, e.Chunks+b.chunks.Ptr
+		e.Counts = b.counts.Ptr + gpu.Ptr(countsSize*i)
 	}
 	return nil
 }
 
-// fetch brings the tokens to the host.
-func (b *streamBatch) fetch() ([]*deflate.Parsed, error) {
-	counts := make([]byte, 8*len(b.rows))
+// lay makes the streams but for their tokens.
+func (b *streamBatch) lay() error {
+	counts := make([]byte, countsSize*len(b.rows))
 	if err := b.staging.Download([]gpu.Part{{Bytes: counts}}, b.counts, len(counts)); err != nil {
-		return nil, err
+		return err
 	}
-	out := make([]*deflate.Parsed, len(b.rows))
-	var tokens, segments []gpu.Part
+	segments := make([][]deflate.Segment, len(b.rows))
+	var down []gpu.Part
 	for i := range b.entry {
 		e := &b.entry[i]
-		n, of := binary.NativeEndian.Uint32(counts[8*i:]), binary.NativeEndian.Uint32(counts[8*i+4:])
+		n, of := binary.NativeEndian.Uint32(counts[countsSize*i:]), binary.NativeEndian.Uint32(counts[countsSize*i+4:])
 		if n == 0 || n > e.N || of == 0 || of > e.Most {
 			continue
 		}
-		p := &deflate.Parsed{Tokens: make([]uint32, n), Segments: make([]deflate.Segment, of)}
-		tokens = append(tokens, gpu.Part{At: int(e.Tokens - b.tokens.Ptr), Bytes: gpu.Bytes(p.Tokens)})
-		segments = append(segments, gpu.Part{At: int(e.Segments - b.segments.Ptr), Bytes: gpu.Bytes(p.Segments)})
-		out[i] = p
+		segments[i] = make([]deflate.Segment, of)
+		down = append(down, gpu.Part{At: int(e.Segments - b.segments.Ptr), Bytes: gpu.Bytes(segments[i])})
 	}
-	if len(tokens) == 0 {
-		return out, nil
+	if err := b.staging.Download(down, b.segments, b.segmentBytes); err != nil {
+		return err
 	}
-	if err := b.staging.Download(tokens, b.tokens, b.tokenBytes); err != nil {
-		return nil, err
+	b.out, b.blocks = make([][]byte, len(b.rows)), make([][]deflate.Block, len(b.rows))
+	b.pool.Each(len(b.rows), func(i int) {
+		list := segments[i]
+		tokens := 0
+		for j := range list {
+			tokens += int(list[j].Tokens)
+		}
+		if tokens != int(binary.NativeEndian.Uint32(counts[countsSize*i:])) || tokens == 0 {
+			return
+		}
+		e := encoders.Get().(*deflate.Encoder)
+		defer encoders.Put(e)
+		if data, blocks, ok := e.Lay(b.rows[i], list); ok {
+			b.out[i], b.blocks[i] = data, blocks
+		}
+	})
+	return b.mark(b.lane, "lay")
+}
+
+// pack writes the tokens of the streams.
+func (b *streamBatch) pack() error {
+	var words, blocks gpu.Layout
+	var entry []devicePack
+	var up, down []gpu.Part
+	packed := make([][]byte, len(b.out))
+	for i, data := range b.out {
+		if data == nil {
+			continue
+		}
+		n := (len(data) + 3) / 4
+		packed[i] = make([]byte, len(data))
+		at := words.Take(4 * n)
+		down = append(down, gpu.Part{At: at, Bytes: packed[i]})
+		if len(b.blocks[i]) == 0 { // all are stored
+			continue
+		}
+		list := gpu.Bytes(b.blocks[i])
+		first := blocks.Take(len(list))
+		up = append(up, gpu.Part{At: first, Bytes: list})
+		for j := range b.blocks[i] {
+			entry = append(entry, devicePack{
+				Tokens: b.entry[i].Tokens, Out: gpu.Ptr(at), Block: gpu.Ptr(first + j*len(list)/len(b.blocks[i])), Words: uint32(n),
+			})
+		}
 	}
-	return out, b.staging.Download(segments, b.segments, b.segmentBytes)
+	if len(entry) == 0 {
+		return nil
+	}
+	s := b.lane.Stream(0)
+	if err := b.lane.Room(&b.packed, words.Size); err != nil {
+		return err
+	}
+	if err := b.lane.Room(&b.codes, blocks.Size); err != nil {
+		return err
+	}
+	for i := range entry {
+		e := &entry[i]
+		e.Out, e.Block = e.Out+b.packed.Ptr, e.Block+b.codes.Ptr
+	}
+	if err := s.Fill(b.packed, 0, b.packed.Size, 0); err != nil {
+		return err
+	}
+	list, err := s.Put(gpu.Bytes(entry))
+	if err != nil {
+		return err
+	}
+	if err := b.staging.Upload(b.codes, blocks.Size, up); err != nil {
+		return err
+	}
+	if err := gpu.LaunchFor(&packKernels, s, "nq_pack", entry, &listParams{list.Ptr}); err != nil {
+		return err
+	}
+	if err := b.mark(b.lane, "nq_pack"); err != nil {
+		return err
+	}
+	if err := b.staging.Download(down, b.packed, words.Size); err != nil {
+		return err
+	}
+	b.pool.Each(len(b.out), func(i int) { subtle.XORBytes(b.out[i], b.out[i], packed[i]) }) // one of the two is 0 wherever the other is not
+	return b.mark(b.lane, "download")
 }

@@ -66,13 +66,13 @@ func entropy(n []uint32) int {
 	return sum
 }
 
-// segments writes the tokens of data as blocks.
-func (w *blockWriter) segments(list []segment, data []byte, tokens []token, last bool) {
+// segments writes the tokens of data, from number first on, as blocks.
+func (w *blockWriter) segments(list []segment, data []byte, first int, last bool) {
 	list = join(list)
 	for i := range list {
 		s := &list[i]
-		w.block(data[:s.bytes], tokens[:s.tokens], &s.histogram, last && i == len(list)-1)
-		tokens, data = tokens[s.tokens:], data[s.bytes:]
+		w.block(data[:s.bytes], first, s.tokens, &s.histogram, last && i == len(list)-1)
+		first, data = first+s.tokens, data[s.bytes:]
 	}
 }
 
@@ -117,6 +117,9 @@ type blockWriter struct {
 	bits uint64 // that are not yet written, from the lowest up
 	n    uint   // of them
 
+	all   []token  // of which blocks take some
+	later *[]Block // where tokens are written later: their places; else nil
+
 	symbolLengths   [symbols + 2]uint8 // those of the fixed code describe two more
 	distanceLengths [distances + 2]uint8
 	symbolCodes     [symbols]uint32 // of literals and the end: the bits from 8 up, and how many
@@ -127,7 +130,7 @@ type blockWriter struct {
 	code
 }
 
-func (w *blockWriter) reset(out []byte) { w.out, w.bits, w.n = out, 0, 0 }
+func (w *blockWriter) reset(out []byte) { w.out, w.bits, w.n, w.later = out, 0, 0, nil }
 
 // end fills the last byte and gives the stream away.
 func (w *blockWriter) end() []byte {
@@ -156,8 +159,8 @@ const (
 	dynamic
 )
 
-// block writes the tokens of data as the shortest of the three types of blocks.
-func (w *blockWriter) block(data []byte, tokens []token, h *histogram, last bool) {
+// block writes tokens of data, n from number first on, as the shortest of the three types of blocks.
+func (w *blockWriter) block(data []byte, first, n int, h *histogram, last bool) {
 	final := uint64(0)
 	if last {
 		final = 1
@@ -179,7 +182,8 @@ func (w *blockWriter) block(data []byte, tokens []token, h *histogram, last bool
 	}
 	w.code.lengths(w.symbolLengths[:symbols], h.symbols[:], maxBits)
 	w.code.lengths(w.distanceLengths[:distances], h.distances[:], maxBits)
-	dynamicBits := extra + w.describe()
+	description := w.describe()
+	dynamicBits := extra + description
 	for i, n := range h.symbols {
 		dynamicBits += int(n) * int(w.symbolLengths[i])
 	}
@@ -191,7 +195,9 @@ func (w *blockWriter) block(data []byte, tokens []token, h *histogram, last bool
 		return
 	}
 	w.grow(min(fixedBits, dynamicBits)/8 + 64)
+	size := dynamicBits - description
 	if fixedBits <= dynamicBits {
+		size = fixedBits
 		w.put(final|fixed<<1, 3)
 		for i := range w.symbolLengths {
 			w.symbolLengths[i] = fixedLength(i)
@@ -205,7 +211,14 @@ func (w *blockWriter) block(data []byte, tokens []token, h *histogram, last bool
 		clear(w.distanceLengths[distances:])
 		w.writeDescription()
 	}
-	w.tokens(tokens)
+	w.assign()
+	c := w.symbolCodes[endOfBlock]
+	if w.later != nil {
+		w.leave(first, n, size-int(c&255))
+	} else {
+		w.tokens(w.all[first : first+n])
+	}
+	w.put(uint64(c>>8), uint(c&255))
 }
 
 // fixedLength is that of a symbol's fixed code (RFC 1951, 3.2.6).
@@ -334,8 +347,8 @@ func (w *blockWriter) writeDescription() {
 	}
 }
 
-// tokens writes the tokens and the end of the block, for which there is room.
-func (w *blockWriter) tokens(tokens []token) {
+// assign makes the codes of which the lengths are known.
+func (w *blockWriter) assign() {
 	assign(w.symbolCodes[:], w.symbolLengths[:])
 	assign(w.distanceCodes[:distances], w.distanceLengths[:])
 	copy(w.firsts[:256], w.symbolCodes[:])
@@ -343,6 +356,10 @@ func (w *blockWriter) tokens(tokens []token) {
 		c := w.symbolCodes[257+int(s)]
 		w.firsts[256+i] = c + uint32(i+minMatch-int(lengthBase[s]))<<(8+c&255) + uint32(lengthExtra[s])
 	}
+}
+
+// tokens writes the tokens, for which there is room.
+func (w *blockWriter) tokens(tokens []token) {
 	out, at := w.out[:cap(w.out)], len(w.out)
 	acc, n := w.bits, w.n
 	for _, t := range tokens {
@@ -369,6 +386,4 @@ func (w *blockWriter) tokens(tokens []token) {
 		n &= 7
 	}
 	w.out, w.bits, w.n = out[:at], acc, n
-	c := w.symbolCodes[endOfBlock]
-	w.put(uint64(c>>8), uint(c&255))
 }

@@ -61,7 +61,8 @@ func (e *Encoder) Append(dst, data []byte) []byte {
 	e.begin(data)
 	for from, at := 0, -1; at < len(data); from = at {
 		at = e.parse(from)
-		w.segments(e.list, data[from:at], e.tokens, at == len(data))
+		w.all = e.tokens
+		w.segments(e.list, data[from:at], 0, at == len(data))
 	}
 	e.data, e.scan.data = nil, nil
 	return binary.BigEndian.AppendUint32(w.end(), adler32.Checksum(data))

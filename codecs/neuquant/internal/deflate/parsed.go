@@ -46,6 +46,17 @@ type Segment struct {
 // SegmentsOf is the most segments that n bytes make.
 func SegmentsOf(n int) int { return n/segmentTokens + n/(maxTokens-chunkBytes) + 2 }
 
+// Block is tokens that are written into a stream from a bit of it on, counted from the lowest of its first byte, and their
+// codes: the bits from 8 up, and how many.
+type Block struct {
+	Bit       uint32
+	First     uint32      // token
+	Tokens    uint32      // of them
+	Bits      uint32      // that they take
+	Firsts    [512]uint32 // of literals, and of lengths with their extra bits
+	Distances [32]uint32  // of the symbols of distances
+}
+
 // Parse finds the tokens of data.
 func (e *Encoder) Parse(data []byte) *Parsed {
 	p := new(Parsed)
@@ -67,39 +78,83 @@ func (e *Encoder) Parse(data []byte) *Parsed {
 // Parse, or by a device. It reports false, and the stream is void, where p cannot be that
 // of any such data.
 func (e *Encoder) AppendParsed(dst, data []byte, p *Parsed) ([]byte, bool) {
-	tokens, bytes := 0, 0
-	for i := range p.Segments {
-		s := &p.Segments[i]
+	if tokensOf(p.Segments) != len(p.Tokens) {
+		return dst, false
+	}
+	return e.appendSegments(dst, data, p.Segments, p.Tokens, nil)
+}
+
+// Lay makes the zlib stream of data that a device has parsed, but for the tokens, whose
+// places are 0 in it, and says what belongs there. It reports false where the segments cannot
+// be those of data.
+func (e *Encoder) Lay(data []byte, segments []Segment) (stream []byte, blocks []Block, ok bool) {
+	stream, ok = e.appendSegments(nil, data, segments, nil, &blocks)
+	return stream, blocks, ok
+}
+
+func tokensOf(list []Segment) (n int) {
+	for i := range list {
+		n += int(list[i].Tokens)
+	}
+	return n
+}
+
+// appendSegments writes tokens, or leaves room for them and says where.
+func (e *Encoder) appendSegments(dst, data []byte, segments []Segment, tokens []token, later *[]Block) ([]byte, bool) {
+	bytes := 0
+	for i := range segments {
+		s := &segments[i]
 		if sum(s.Symbols[:]) != s.Tokens || s.Tokens > maxTokens || s.Tokens > s.Bytes {
 			return dst, false
 		}
-		tokens, bytes = tokens+int(s.Tokens), bytes+int(s.Bytes)
+		bytes += int(s.Bytes)
 	}
-	if n := len(p.Segments); n == 0 || p.Segments[n-1].Ends != 1 || tokens != len(p.Tokens) || bytes != len(data) {
+	if n := len(segments); n == 0 || segments[n-1].Ends != 1 || bytes != len(data) || len(data) > maxLaid && later != nil {
 		return dst, false
 	}
 	w := &e.blocks
 	w.reset(append(dst, header...))
-	list, first, at, from := e.list[:0], 0, 0, 0 // first token and byte of the list
+	w.all, w.later = tokens, later
+	defer func() { w.all, w.later = nil, nil }()
+	list, first, next, at, from := e.list[:0], 0, 0, 0, 0 // first token and byte of the list
 	if cap(list) == 0 {
 		list = make([]segment, 0, maxSegments)
 	}
-	tokens = 0
-	for i := range p.Segments {
-		s := &p.Segments[i]
+	for i := range segments {
+		s := &segments[i]
 		if len(list) == maxSegments {
 			return dst, false
 		}
 		list = append(list, segment{tokens: int(s.Tokens), bytes: int(s.Bytes), histogram: histogram{s.Symbols, s.Distances}})
 		last := &list[len(list)-1]
 		last.cost = last.histogram.cost()
-		tokens, at = tokens+int(s.Tokens), at+int(s.Bytes)
+		next, at = next+int(s.Tokens), at+int(s.Bytes)
 		if s.Ends == 0 {
 			continue
 		}
-		w.segments(list, data[from:at], p.Tokens[first:tokens], at == len(data))
-		list, first, from = list[:0], tokens, at
+		w.segments(list, data[from:at], first, at == len(data))
+		list, first, from = list[:0], next, at
 	}
 	e.list = list
 	return binary.BigEndian.AppendUint32(w.end(), adler32.Checksum(data)), true
+}
+
+// maxLaid bytes at most are laid, so that a bit of their stream has a number of 32 bits also where counts are wrong: a token has
+// 48 bits at most, and a byte no more than one token.
+const maxLaid = 1 << 26
+
+// leave leaves room for size bits of tokens, n from number first on.
+func (w *blockWriter) leave(first, n, size int) {
+	b := Block{Bit: uint32(8*len(w.out) + int(w.n)), First: uint32(first), Tokens: uint32(n), Bits: uint32(size), Firsts: w.firsts, Distances: w.distanceCodes}
+	*w.later = append(*w.later, b)
+	all := int(w.n) + size
+	if all >= 8 {
+		w.out = append(w.out, byte(w.bits))
+		w.bits = 0
+		n := len(w.out)
+		w.grow(all/8 - 1)
+		w.out = w.out[:n+all/8-1]
+		clear(w.out[n:])
+	}
+	w.n = uint(all % 8)
 }

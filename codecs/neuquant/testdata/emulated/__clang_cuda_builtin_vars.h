@@ -11,7 +11,7 @@
 struct Place {
 	uint32_t x, y, z;
 };
-static Place threadIdx, blockIdx, blockDim = {32, 1, 1};
+static Place threadIdx, blockIdx, blockDim = {32, 1, 1}, gridDim = {1, 1, 1};
 
 namespace emulated
 {
@@ -117,5 +117,11 @@ static inline int __nvvm_atom_add_gen_i(int *p, int v)
 {
 	int before = *p;
 	*p += v;
+	return before;
+}
+static inline int __nvvm_atom_or_gen_i(int *p, int v)
+{
+	int before = *p;
+	*p |= v;
 	return before;
 }
