@@ -207,12 +207,22 @@ func (f *file) compare(m *image.Paletted, table *[256]uint32) error {
 
 // expand writes the colours of indices as three channels.
 func expand(pix, indices []byte, table *[256]uint32) {
-	last := len(indices) - 1
-	for i, v := range indices[:last] {
-		binary.LittleEndian.PutUint32(pix[3*i:], table[v]) // the fourth byte is written over by the next pixel
+	var rgb [256]uint64
+	for v, c := range table {
+		rgb[v] = uint64(c & 0xffffff)
 	}
-	c := table[indices[last]]
-	pix[3*last], pix[3*last+1], pix[3*last+2] = byte(c), byte(c>>8), byte(c>>16)
+	// Eight pixels are three whole words.
+	for ; len(indices) >= 8; pix, indices = pix[24:], indices[8:] {
+		v, to := indices[:8:8], pix[:24:24]
+		c, f := rgb[v[2]], rgb[v[5]]
+		binary.LittleEndian.PutUint64(to, rgb[v[0]]|rgb[v[1]]<<24|c<<48)
+		binary.LittleEndian.PutUint64(to[8:], c>>16|rgb[v[3]]<<8|rgb[v[4]]<<32|f<<56)
+		binary.LittleEndian.PutUint64(to[16:], f>>8|rgb[v[6]]<<16|rgb[v[7]]<<40)
+	}
+	for i, v := range indices {
+		c := rgb[v]
+		pix[3*i], pix[3*i+1], pix[3*i+2] = byte(c), byte(c>>8), byte(c>>16)
+	}
 }
 
 // channels is the number of channels for the colours, within the limit of samples.

@@ -1,8 +1,10 @@
 package neuquant
 
 import (
+	"bytes"
 	"context"
 	"image"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -60,4 +62,24 @@ func wantSecond(t *testing.T, data []byte) codec.Second {
 		return codec.SecondAgreed
 	}
 	return codec.SecondLeftOut
+}
+
+// Indices of every count become the colours of their entries, and nothing is written behind them.
+func TestExpand(t *testing.T) {
+	rng := rand.New(rand.NewPCG(51, 52))
+	var table [256]uint32
+	for i := range table {
+		table[i] = rng.Uint32()
+	}
+	for n := range 60 {
+		indices, got, want := make([]byte, n), make([]byte, 3*n+9), make([]byte, 3*n+9)
+		for i := range indices {
+			indices[i] = byte(rng.Uint32())
+			c := table[indices[i]]
+			want[3*i], want[3*i+1], want[3*i+2] = byte(c), byte(c>>8), byte(c>>16)
+		}
+		if expand(got[:3*n], indices, &table); !bytes.Equal(got, want) {
+			t.Errorf("%d indices become %v, want %v", n, got, want)
+		}
+	}
 }
