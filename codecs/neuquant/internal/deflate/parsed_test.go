@@ -65,6 +65,13 @@ func TestWrongTokensDoNoHarm(t *testing.T) {
 		if _, ok := e.AppendParsed(nil, data, p); !ok {
 			refused++
 		}
+		if out, blocks, ok := e.Lay(data, p.Segments); ok {
+			for _, b := range blocks {
+				if int(b.Bit)+int(b.Bits) > 8*len(out) {
+					t.Fatalf("%d bits from bit %d on of %d bytes", b.Bits, b.Bit, len(out))
+				}
+			}
+		}
 	}
 	if refused == 0 {
 		t.Error("none was refused")
