@@ -13,7 +13,7 @@ import (
 const tableMemory = 4 << 20
 
 // modelMemory is that of the model for the ranks of a segment.
-const modelMemory = int64(unsafe.Sizeof(rankModel{})) + rankGroups*contextCount*int64(unsafe.Sizeof(estimates{}))
+const modelMemory = int64(unsafe.Sizeof(rankModel{})) + rankGroups*contextCount*int64(unsafe.Sizeof(estimates{})) + contextCount*4
 
 // Memory is that of the planes, of their blocks, and of an index and a key for each
 // block, of the tables of ranks, which grow with the square of the codebook, and of the

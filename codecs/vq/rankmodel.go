@@ -37,39 +37,37 @@ func below(length int) (group, lane int) {
 }
 
 // estimates are those of the decisions of a group in one context. They fill a line of the
-// cache.
+// cache. The functions in assembly know how they lie.
 type estimates struct {
-	zero  [lanes]uint16 // probability that the decision is 0, in 1/65536
-	log   [lanes]int16  // stretch of it
-	seen  [lanes]uint16 // decisions so far, at most adaptLimit
-	stamp uint64        // of the model that they belong to
-	_     [8]byte
-}
-
-// mixer says which estimates those of the present rank are, and what they come to. The
-// functions in assembly know where its fields are, and those of estimates.
-type mixer struct {
-	contexts [mixed]int   // of the present rank
-	stamp    uint64       // estimates with another are those of a model before
-	zero     [lanes]int32 // probability that a decision of the present group is 0, in 1/65536
+	log  [lanes]int32  // stretch of the next
+	zero [lanes]uint16 // probability that the decision is 0, in 1/65536
+	seen [lanes]uint16 // decisions so far, at most adaptLimit
 }
 
 // rankModel is the adaptive state for the ranks of one segment.
 type rankModel struct {
-	mixer
-	estimates *[rankGroups][contextCount]estimates
-	weights   [rankGroups][mixed][lanes]int32
-	low       [indexBits + 1][indexBits]bit
-	most      int // bit length of the greatest rank
+	contexts [mixed]int   // of the present rank
+	odds     [lanes]int32 // log odds of the decisions of the present group
+	weights  [rankGroups][mixed][lanes]int32
 
-	vectors bool // mixLanes and learnLanes take all lanes of a group at once
+	estimates *[contextCount][rankGroups]estimates
+	stamps    *[contextCount]uint32
+	stamp     uint32 // estimates of contexts with another are those of a model before
+	groups    int    // groups that ranks need
+
+	low  [indexBits + 1][indexBits]bit
+	most int // bit length of the greatest rank
+
+	vectors bool // step and decode take all lanes of a group at once
 
 	at [mixed]*estimates // of the present group in the contexts of the present rank, where there are no vectors
 }
 
 // rankModels are models that nobody uses: making one takes longer than coding the ranks of
 // a small image.
-var rankModels = sync.Pool{New: func() any { return &rankModel{estimates: new([rankGroups][contextCount]estimates)} }}
+var rankModels = sync.Pool{New: func() any {
+	return &rankModel{estimates: new([contextCount][rankGroups]estimates), stamps: new([contextCount]uint32)}
+}}
 
 const (
 	mixStart = 16384 // first weight of an estimate, 1/4 in 1/65536
@@ -80,7 +78,7 @@ const (
 var firstEstimates = func() (e estimates) {
 	for i := range e.zero {
 		e.zero[i] = 1 << 15
-		e.log[i] = stretch[1<<15>>4]
+		e.log[i] = int32(stretch[1<<15>>4])
 	}
 	return e
 }()
@@ -88,8 +86,15 @@ var firstEstimates = func() (e estimates) {
 // newRankModel gives a model for n codewords. Whoever has it puts it back into rankModels.
 func newRankModel(n int) *rankModel {
 	m := rankModels.Get().(*rankModel)
-	m.stamp++
+	if m.stamp++; m.stamp == 0 {
+		*m.stamps = [contextCount]uint32{}
+		m.stamp = 1
+	}
 	m.most, m.vectors = bits.Len(uint(n-1)), vectorRanks
+	m.groups = rankGroups
+	if m.most <= lanes {
+		m.groups = m.most/2 + 1
+	}
 	for g := range m.weights {
 		for c := range m.weights[g] {
 			for i := range m.weights[g][c] {
@@ -116,59 +121,70 @@ func (m *rankModel) enter(a, l, best int, left, up, upLeft, upRight uint8) {
 		contextStart[2] + a*surrounds + s,
 		contextStart[3] + best,
 	}
-}
-
-// open makes group the present one. Estimates that nothing was coded with are reset when
-// they are first needed, since most contexts of a small image never are.
-func (m *rankModel) open(group int) {
-	of := m.of(group)
-	if m.vectors {
-		mixLanes(&m.mixer, of, &m.weights[group])
-		return
-	}
-	for i, c := range &m.contexts {
-		e := &of[c]
-		if e.stamp != m.stamp {
-			*e = firstEstimates
-			e.stamp = m.stamp
+	for _, c := range &m.contexts {
+		if m.stamps[c] != m.stamp {
+			m.reset(c)
 		}
-		m.at[i] = e
 	}
 }
 
-// of is the estimates of a group in all contexts.
-func (m *rankModel) of(group int) *[contextCount]estimates {
-	return &m.estimates[group]
-}
-
-// probability is that of the decision in a lane of the present group being 0, in 1/65536:
-// the mean of the log odds of the estimates by the weights of the decision. Where there
-// are vector instructions open has worked it out.
-func (m *rankModel) probability(group, lane int) uint32 {
-	if !m.vectors {
-		m.mix(group, lane)
+// reset makes the estimates of a context those of a new model. It is done when they are first
+// needed, since most contexts of a small image never are.
+func (m *rankModel) reset(context int) {
+	m.stamps[context] = m.stamp
+	e := &m.estimates[context]
+	for group := range e[:m.groups] {
+		e[group] = firstEstimates
 	}
-	return uint32(m.zero[lane])
 }
 
-// mix is mixLanes for one lane. It and learnLane are written without loops: where there are
+// open makes group the present one.
+func (m *rankModel) open(group int) {
+	for i, c := range &m.contexts {
+		m.at[i] = &m.estimates[c][group]
+	}
+}
+
+// probability is that of the decision in a lane of the present group being 0, in 1/65536, for
+// its log odds.
+func (m *rankModel) probability(lane int) uint32 {
+	return uint32(squashed[m.odds[lane]+2048])
+}
+
+// openProbability is probability of a lane that nothing was worked out for.
+func (m *rankModel) openProbability(group, lane int) uint32 {
+	m.mix(group, lane)
+	return m.probability(lane)
+}
+
+// mix works out the log odds of one lane: the mean of those of the estimates by the weights of
+// the decision. It and learnLane are written without loops: where there are
 // no vector instructions, the index coder spends its time in them.
 func (m *rankModel) mix(group, lane int) {
 	lane %= lanes
 	w := &m.weights[group]
 	sum := int64(w[0][lane])*int64(m.at[0].log[lane]) + int64(w[1][lane])*int64(m.at[1].log[lane]) +
 		int64(w[2][lane])*int64(m.at[2].log[lane]) + int64(w[3][lane])*int64(m.at[3].log[lane])
-	zero := squash(int32(min(max(sum>>16, -2047), 2047)))
-	m.zero[lane] = min(max(zero, probMin), 65536-probMin)
+	m.odds[lane] = int32(min(max(sum>>16, -2047), 2047))
+}
+
+// step sets the log odds of the lanes of a group where coded has a bit, and moves the
+// weights and estimates after decisions there that are 1 where ones has a bit.
+func (m *rankModel) step(group int, coded, ones uint) {
+	if m.vectors {
+		stepLanes(m, group, coded, ones)
+		return
+	}
+	m.open(group)
+	for c := coded; c != 0; c &= c - 1 {
+		m.mix(group, bits.TrailingZeros(c))
+	}
+	m.learn(group, coded, ones)
 }
 
 // learn moves weights and estimates after the decisions in the lanes of the bits of coded,
 // which were 1 where ones has a bit. Nothing may have changed since open.
 func (m *rankModel) learn(group int, coded, ones uint) {
-	if m.vectors {
-		learnLanes(&m.mixer, m.of(group), &m.weights[group], uint64(coded), uint64(ones))
-		return
-	}
 	for ; coded != 0; coded &= coded - 1 {
 		lane := bits.TrailingZeros(coded) % lanes
 		m.learnLane(group, lane, int32(ones>>lane&1))
@@ -180,17 +196,17 @@ func (m *rankModel) learnLane(group, lane int, v int32) {
 	lane %= lanes
 	w := &m.weights[group]
 	e0, e1, e2, e3 := m.at[0], m.at[1], m.at[2], m.at[3]
-	miss := 65536&(v-1) - m.zero[lane] // 65536 less for 0
-	w[0][lane] += int32(e0.log[lane]) * miss >> mixShift
-	w[1][lane] += int32(e1.log[lane]) * miss >> mixShift
-	w[2][lane] += int32(e2.log[lane]) * miss >> mixShift
-	w[3][lane] += int32(e3.log[lane]) * miss >> mixShift
+	miss := 65536&(v-1) - int32(m.probability(lane)) // 65536 less for 0
+	w[0][lane] += e0.log[lane] * miss >> mixShift
+	w[1][lane] += e1.log[lane] * miss >> mixShift
+	w[2][lane] += e2.log[lane] * miss >> mixShift
+	w[3][lane] += e3.log[lane] * miss >> mixShift
 	e0.zero[lane], e0.seen[lane] = updated(e0.zero[lane], e0.seen[lane], v)
 	e1.zero[lane], e1.seen[lane] = updated(e1.zero[lane], e1.seen[lane], v)
 	e2.zero[lane], e2.seen[lane] = updated(e2.zero[lane], e2.seen[lane], v)
 	e3.zero[lane], e3.seen[lane] = updated(e3.zero[lane], e3.seen[lane], v)
-	e0.log[lane], e1.log[lane] = stretch[e0.zero[lane]>>4], stretch[e1.zero[lane]>>4]
-	e2.log[lane], e3.log[lane] = stretch[e2.zero[lane]>>4], stretch[e3.zero[lane]>>4]
+	e0.log[lane], e1.log[lane] = stretch32[e0.zero[lane]>>4], stretch32[e1.zero[lane]>>4]
+	e2.log[lane], e3.log[lane] = stretch32[e2.zero[lane]>>4], stretch32[e3.zero[lane]>>4]
 }
 
 // updated is an estimate after decision v; see [bit.update].
@@ -206,38 +222,39 @@ func updated(zero, seen uint16, v int32) (z, s uint16) {
 func (m *rankModel) encode(e *rangeEncoder, r int) {
 	length := bits.Len(uint(r))
 	for group, first := 0, 0; ; group, first = longUnary, lanes {
-		m.open(group)
-		ones := min(length-first, lanes)
-		for i := range ones {
-			e.put(m.probability(group, i), 1)
+		n := min(length-first, lanes)
+		ones := uint(1)<<n - 1
+		ends := n < lanes && length < m.most
+		coded := ones
+		if ends {
+			coded |= 1 << n
 		}
-		if ones == lanes && first+lanes < m.most {
-			m.learn(group, 1<<lanes-1, 1<<lanes-1)
-			continue
+		m.step(group, coded, ones)
+		for i := range n {
+			e.put(m.probability(i), 1)
 		}
-		coded := uint(1)<<ones - 1
-		if length < m.most {
-			e.put(m.probability(group, ones), 0)
-			coded |= 1 << ones
+		if ends {
+			e.put(m.probability(n), 0)
 		}
-		m.learn(group, coded, 1<<ones-1)
-		break
+		if n < lanes || first+lanes >= m.most {
+			break
+		}
 	}
 	if length < 2 {
 		return
 	}
 	group, lane := below(length)
-	m.open(group)
 	v := r >> (length - 2) & 1
-	e.put(m.probability(group, lane), v)
 	coded, ones := uint(1)<<lane, uint(v)<<lane
+	next := lane + 1 + v
 	if length > 2 {
-		lane += 1 + v
-		v = r >> (length - 3) & 1
-		e.put(m.probability(group, lane), v)
-		coded, ones = coded|1<<lane, ones|uint(v)<<lane
+		coded, ones = coded|1<<next, ones|uint(r>>(length-3)&1)<<next
 	}
-	m.learn(group, coded, ones)
+	m.step(group, coded, ones)
+	e.put(m.probability(lane), v)
+	if length > 2 {
+		e.put(m.probability(next), r>>(length-3)&1)
+	}
 	for i := length - 4; i >= 0; i-- {
 		e.encode(&m.low[length][i], r>>i&1)
 	}
@@ -245,6 +262,13 @@ func (m *rankModel) encode(e *rangeEncoder, r int) {
 
 // decode is the inverse of encode.
 func (m *rankModel) decode(d *rangeDecoder) int {
+	if m.vectors {
+		r, length := decodeTop(m, d)
+		if length > 3 {
+			r = m.decodeLow(d, r, length)
+		}
+		return r
+	}
 	width, code := d.width, d.code
 	length := 0
 	for group, first := 0, 0; ; group, first = longUnary, lanes {
@@ -252,7 +276,7 @@ func (m *rankModel) decode(d *rangeDecoder) int {
 		most := min(m.most-first, lanes)
 		n := 0
 		for v := 1; n < most && v == 1; n += v {
-			width, code, v = narrow(width, code, m.probability(group, n))
+			width, code, v = narrow(width, code, m.openProbability(group, n))
 			if width < 1<<24 {
 				width, code = d.refill(width, code)
 			}
@@ -273,7 +297,7 @@ func (m *rankModel) decode(d *rangeDecoder) int {
 	}
 	group, lane := below(length)
 	m.open(group)
-	width, code, v := narrowEvenly(width, code, m.probability(group, lane))
+	width, code, v := narrowEvenly(width, code, m.openProbability(group, lane))
 	if width < 1<<24 {
 		width, code = d.refill(width, code)
 	}
@@ -281,7 +305,7 @@ func (m *rankModel) decode(d *rangeDecoder) int {
 	coded, ones := uint(1)<<lane, uint(v)<<lane
 	if length > 2 {
 		lane += 1 + v
-		width, code, v = narrowEvenly(width, code, m.probability(group, lane))
+		width, code, v = narrowEvenly(width, code, m.openProbability(group, lane))
 		if width < 1<<24 {
 			width, code = d.refill(width, code)
 		}
@@ -289,6 +313,14 @@ func (m *rankModel) decode(d *rangeDecoder) int {
 		coded, ones = coded|1<<lane, ones|uint(v)<<lane
 	}
 	m.learn(group, coded, ones)
+	d.width, d.code = width, code
+	return m.decodeLow(d, r, length)
+}
+
+// decodeLow decodes the bits below the three highest of a rank of length bits, if there are any;
+// r is those.
+func (m *rankModel) decodeLow(d *rangeDecoder, r, length int) int {
+	width, code, v := d.width, d.code, 0
 	for i := length - 4; i >= 0; i-- {
 		b := &m.low[length][i]
 		width, code, v = narrowEvenly(width, code, uint32(b.zero))

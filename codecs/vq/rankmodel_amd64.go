@@ -15,18 +15,16 @@ var logisticStart, logisticRise = func() (start, rise [64]uint16) {
 }()
 
 //go:noescape
-func mixAVX512(m *mixer, of *estimates, weights *[mixed][lanes]int32)
+func stepAVX512(m *rankModel, group, coded, ones uint64)
 
 //go:noescape
-func learnAVX512(m *mixer, of *estimates, weights *[mixed][lanes]int32, coded, ones uint64)
+func decodeAVX512(m *rankModel, d *rangeDecoder) (top, length int)
 
-// mixLanes sets the probabilities of the lanes of a group, and resets the estimates that
-// nothing was coded with.
-func mixLanes(m *mixer, of *[contextCount]estimates, weights *[mixed][lanes]int32) {
-	mixAVX512(m, &of[0], weights)
+// stepLanes is [rankModel.step] for machines with vectorRanks.
+func stepLanes(m *rankModel, group int, coded, ones uint) {
+	stepAVX512(m, uint64(group), uint64(coded), uint64(ones))
 }
 
-// learnLanes is [rankModel.learn].
-func learnLanes(m *mixer, of *[contextCount]estimates, weights *[mixed][lanes]int32, coded, ones uint64) {
-	learnAVX512(m, &of[0], weights, coded, ones)
-}
+// decodeTop decodes the bit length of a rank and its three highest bits, as far as it has them.
+// It is for machines with vectorRanks.
+func decodeTop(m *rankModel, d *rangeDecoder) (top, length int) { return decodeAVX512(m, d) }

@@ -4,6 +4,6 @@ package vq
 
 const vectorRanks = false
 
-func mixLanes(*mixer, *[contextCount]estimates, *[mixed][lanes]int32) {}
-
-func learnLanes(*mixer, *[contextCount]estimates, *[mixed][lanes]int32, uint64, uint64) {}
+// stepLanes and decodeTop are for machines with vectorRanks.
+func stepLanes(*rankModel, int, uint, uint)                 {}
+func decodeTop(*rankModel, *rangeDecoder) (top, length int) { return 0, 0 }

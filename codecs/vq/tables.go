@@ -77,3 +77,19 @@ var stretch = func() (t [4096]int16) {
 	}
 	return t
 }()
+
+// stretch32 is stretch for vector instructions.
+var stretch32 = func() (t [4096]int32) {
+	for v, x := range stretch {
+		t[v] = int32(x)
+	}
+	return t
+}()
+
+// squashed[x+2048] is squash(x), within the limits of a probability.
+var squashed = func() (t [4096]uint16) {
+	for x := int32(-2047); x <= 2047; x++ {
+		t[x+2048] = uint16(min(max(squash(x), probMin), 65536-probMin))
+	}
+	return t
+}()
