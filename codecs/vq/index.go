@@ -79,11 +79,11 @@ func bestShift(n int) int { return max(0, bits.Len(uint(n-1))-8) }
 
 // ranks makes the symbols of the rows of one segment of a table.
 func ranks(table []uint16, cols int, s segment, k *ranker, out []symbol) {
-	shift := bestShift(k.n)
+	p, shift := newPicker(k.n), bestShift(k.n)
 	for r := s.first; r < s.first+s.rows; r++ {
 		for c := range cols {
-			up, left, activity := k.edges(table, cols, s.first, r, c)
-			place, least := rank(up, left, int(table[r*cols+c]))
+			above, left, activity := k.around(table, cols, s.first, r, c)
+			place, least := k.place(p, above, left, int(table[r*cols+c]))
 			out[r*cols+c] = makeSymbol(place, least, activity, shift)
 		}
 	}
@@ -116,8 +116,8 @@ func decodeSegment(in []byte, table []uint16, cols int, s segment, k *ranker) bo
 	for r := s.first; r < s.first+s.rows; r++ {
 		a.newRow()
 		for c := range cols {
-			up, left, activity := k.edges(table, cols, s.first, r, c)
-			side := p.fill(up, left)
+			above, left, activity := k.around(table, cols, s.first, r, c)
+			side := p.fill(k, above, left)
 			a.enter(m, c, bits.Len(uint(activity)), bits.Len32(side>>indexBits), int(side&(1<<indexBits-1))>>shift)
 			place := m.decode(d)
 			if place >= k.n {

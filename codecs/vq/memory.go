@@ -50,16 +50,24 @@ func (h *header) samples() (n int64) {
 	return n
 }
 
-// ranks is the memory of the tables that order codewords: see ranker.
+// ranks is the memory of what orders codewords, as a rule tables: see ranker.
 func (h *header) ranks() int64 {
 	if h.raw() {
 		return 0
 	}
-	n := 8 * int64(h.n) * int64(rankerRow(h.n))
+	n := rankerMemory(h.n)
 	if h.colour() {
-		n += 8 * int64(h.chroma) * int64(rankerRow(h.chroma))
+		n += rankerMemory(h.chroma)
 	}
 	return n
+}
+
+func rankerMemory(n int) int64 {
+	each := 8 * rankerRow(n)
+	if vectorRanks {
+		each = 96
+	}
+	return int64(n) * int64(each)
 }
 
 // models is the memory of the models for the ranks: each core codes a segment at a time.

@@ -2,6 +2,7 @@ package vq
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/pelmill/pelmill/codecs/pool"
 )
@@ -20,6 +21,9 @@ import (
 // Behind the entries of a row there are some for no codeword up to a multiple of sixteen,
 // the number that vector instructions take at once; their keys are all ones, more than any
 // codeword's.
+//
+// Where there are vectorRanks, there are no tables: the mismatches are worked out from the
+// edges, which stay in the cache where the tables would not. See edgeVectors.
 type ranker struct {
 	n     int
 	row   int      // entries of a row
@@ -28,18 +32,26 @@ type ranker struct {
 	index []uint32 // a row: c alone, for blocks without a neighbour above
 	zero  []uint32 // a row: for blocks without a neighbour to the left
 	span  []uint16 // N: greatest less least sample
+
+	vectors *edgeVectors // in place of up, left, index and zero
 }
 
 // rankerRow is the number of entries of a row for n codewords.
 func rankerRow(n int) int { return (n + 15) &^ 15 }
 
-func newRanker(c *pool.Pool, book *codebook) *ranker {
+func newRanker(c *pool.Pool, book *codebook, vectors bool) *ranker {
 	n, p, q := book.n(), book.p, book.q
 	row := rankerRow(n)
-	r := &ranker{
-		n: n, row: row, up: make([]uint32, n*row), left: make([]uint32, n*row),
-		index: make([]uint32, row), zero: make([]uint32, row), span: make([]uint16, n),
+	r := &ranker{n: n, row: row, span: make([]uint16, n)}
+	if vectors {
+		for x := range n {
+			r.span[x] = span(book.word(x))
+		}
+		r.vectors = newEdgeVectors(book)
+		return r
 	}
+	r.up, r.left = make([]uint32, n*row), make([]uint32, n*row)
+	r.index, r.zero = make([]uint32, row), make([]uint32, row)
 	for x := range r.index {
 		r.index[x] = uint32(x)
 	}
@@ -117,22 +129,160 @@ func span(w []byte) uint16 {
 	return uint16(hi - lo)
 }
 
-// edges are the two table rows for column c of row r of an index table, in a segment
-// that begins at row first, and the activity of the two neighbours.
-func (k *ranker) edges(table []uint16, cols, first, r, c int) (up, left []uint32, activity int) {
+// around are the codewords above and to the left, -1 where there is none, for column c of row r
+// of an index table, in a segment that begins at row first, and the activity of the two.
+func (k *ranker) around(table []uint16, cols, first, r, c int) (above, left, activity int) {
 	at := r*cols + c
-	up, left = k.index, k.zero
+	above, left = -1, -1
 	if r > first {
-		u := int(table[at-cols])
-		up = k.up[u*k.row:][:k.row]
-		activity += int(k.span[u])
+		above = int(table[at-cols])
+		activity += int(k.span[above])
 	}
 	if c > 0 {
-		u := int(table[at-1])
-		left = k.left[u*k.row:][:k.row]
-		activity += int(k.span[u])
+		left = int(table[at-1])
+		activity += int(k.span[left])
 	}
-	return up, left, activity
+	return above, left, activity
+}
+
+// rows are the two table rows for the codewords above and to the left, which are -1 if there is
+// none.
+func (k *ranker) rows(above, left int) (u, l []uint32) {
+	u, l = k.index, k.zero
+	if above >= 0 {
+		u = k.up[above*k.row:][:k.row]
+	}
+	if left >= 0 {
+		l = k.left[left*k.row:][:k.row]
+	}
+	return u, l
+}
+
+// place is the place of codeword x in the order beside the codewords above and to the left, and
+// the least side key. It uses p.
+func (k *ranker) place(p *picker, above, left, x int) (place int, least uint32) {
+	if k.vectors == nil {
+		u, l := k.rows(above, left)
+		return rank(u, l, x)
+	}
+	least = p.fill(k, above, left)
+	return belowIn(p.keys, p.keys[x]), least
+}
+
+// edgeVectors are the upper and left edges of codewords for vector instructions, and the lower
+// and right ones for when the codeword is a neighbour.
+//
+// With x for the samples around a block and c for the edges of a codeword, side keys are
+//
+//	|c|^2 << 12 | index    +    (|x|^2 + odd - 254 (sum of x) + 2 (127 - c).x) << 12
+//
+// where odd is |x|^2 modulo 2, so that half of what is in brackets is an integer: 127 - c has a
+// sign and x has none, as the instruction wants it. All keys beside the same neighbours are
+// odd << 12 too great, and in the same order.
+type edgeVectors struct {
+	quads int // four samples each, of an edge
+	// words is 127 - c by groups of sixteen codewords: four samples of each, upper edge first. Edges
+	// of two samples have two more that are 0, and codewords that there are not have 0.
+	words []byte
+
+	// base is |c|^2 << 12 | index of each codeword, without edges where there is no neighbour
+	// above (not bit 0 of the first index) or to the left (not bit 1).
+	base [4][]uint32
+
+	neighbours []neighbour
+}
+
+// neighbour is a codeword as the one above or to the left of others.
+type neighbour struct {
+	lower, right         uint64 // edges
+	lowerNorm, rightNorm uint32 // sums of their squares
+	lowerSum, rightSum   uint32
+}
+
+func newEdgeVectors(book *codebook) *edgeVectors {
+	n, p, q := book.n(), book.p, book.q
+	row := rankerRow(n)
+	v := &edgeVectors{quads: (max(p, q) + 3) / 4, neighbours: make([]neighbour, n)}
+	v.words = make([]byte, row*8*v.quads)
+	for kind := range v.base {
+		v.base[kind] = make([]uint32, row)
+	}
+	for x := range n {
+		w := book.word(x)
+		b := &v.neighbours[x]
+		b.lower, b.lowerNorm, b.lowerSum = edge(w[(p-1)*q:], q, 1)
+		b.right, b.rightNorm, b.rightSum = edge(w[q-1:], p, q)
+		upper, upperNorm, _ := edge(w, q, 1)
+		left, leftNorm, _ := edge(w, p, q)
+		for i, samples := range [2]int{q, p} {
+			e := [2]uint64{upper, left}[i]
+			for j := range samples {
+				to := (x/16*2+i)*v.quads + j/4
+				v.words[to*64+x%16*4+j%4] = 127 - byte(e>>(8*j))
+			}
+		}
+		for kind := range v.base {
+			key := uint32(x)
+			if kind&1 != 0 {
+				key += upperNorm << indexBits
+			}
+			if kind&2 != 0 {
+				key += leftNorm << indexBits
+			}
+			v.base[kind][x] = key
+		}
+	}
+	return v
+}
+
+// edge packs n samples that are step apart, and gives the sum of their squares and their sum.
+func edge(w []byte, n, step int) (packed uint64, norm, sum uint32) {
+	for j := range n {
+		s := uint32(w[j*step])
+		packed |= uint64(s) << (8 * j)
+		norm += s * s
+		sum += s
+	}
+	return packed, norm, sum
+}
+
+// beside is what edgeKeys needs to know of the codewords above and to the left, which are -1 if
+// there is none, and by how much all keys are too great.
+func (v *edgeVectors) beside(above, left int) (base []uint32, lower, right uint64, half, over uint32) {
+	var kind int
+	var norm, sum uint32
+	if above >= 0 {
+		b := &v.neighbours[above]
+		kind, lower, norm, sum = 1, b.lower, b.lowerNorm, b.lowerSum
+	}
+	if left >= 0 {
+		b := &v.neighbours[left]
+		kind, right, norm, sum = kind|2, b.right, norm+b.rightNorm, sum+b.rightSum
+	}
+	return v.base[kind], lower, right, (norm+1)/2 - 127*sum, norm & 1 << indexBits
+}
+
+// edgeKeysGo writes the side keys of n codewords, and the least of sixteen parts of them. It
+// returns the least of all.
+func edgeKeysGo(keys []uint32, words []byte, base []uint32, n, quads int, lower, right uint64, half uint32, minima *[sortedKeys]uint32) (least uint32) {
+	for i := range minima {
+		minima[i] = ^uint32(0)
+	}
+	for x := range keys {
+		if keys[x] = ^uint32(0); x >= n {
+			continue
+		}
+		sum := half
+		for i, e := range [2]uint64{lower, right} {
+			for j := range 4 * quads {
+				to := (x/16*2+i)*quads + j/4
+				sum += uint32(int32(int8(words[to*64+x%16*4+j%4])) * int32(e>>(8*j)&255))
+			}
+		}
+		keys[x] = base[x] + sum<<(indexBits+1)
+		minima[x%16] = min(minima[x%16], keys[x])
+	}
+	return slices.Min(minima[:])
 }
 
 // rankGo counts the side keys that are less than mine and finds the least, the
@@ -233,8 +383,20 @@ func newPicker(n int) *picker {
 	return &picker{n: n, keys: make([]uint32, row), near: make([]uint32, row+sortedKeys)}
 }
 
-// fill makes the keys from two rows of a ranker and returns the least.
-func (p *picker) fill(up, left []uint32) uint32 {
+// fill makes the keys beside the codewords above and to the left, which are -1 if there is none.
+// It returns the least, as it is without what all keys of edgeVectors are too great.
+func (p *picker) fill(k *ranker, above, left int) uint32 {
+	if k.vectors == nil {
+		return p.fillRows(k.rows(above, left))
+	}
+	v := k.vectors
+	base, lower, right, half, over := v.beside(above, left)
+	p.least = edgeKeys(p.keys, v.words, base, k.n, v.quads, lower, right, half, &p.minima)
+	return p.least - over
+}
+
+// fillRows makes the keys from two rows of a ranker and returns the least.
+func (p *picker) fillRows(up, left []uint32) uint32 {
 	p.least = sideKeys(up, left, p.keys, &p.minima)
 	return p.least
 }

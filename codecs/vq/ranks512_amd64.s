@@ -36,6 +36,76 @@ sum:
 	VZEROUPPER
 	RET
 
+// The keys of sixteen codewords from their bases at DX, into Z0; PRODUCTS adds the products of
+// their edges at SI.
+#define EDGEKEYS(PRODUCTS) \
+	VMOVDQA32 Z12, Z0    \
+	PRODUCTS             \
+	VPSLLD $13, Z0, Z0   \
+	VPADDD (DX), Z0, Z0
+
+#define ONEQUAD \
+	VPDPBUSD (SI), Z8, Z0    \
+	VPDPBUSD 64(SI), Z10, Z0
+
+#define TWOQUADS \
+	VPDPBUSD (SI), Z8, Z0     \
+	VPDPBUSD 64(SI), Z9, Z0   \
+	VPDPBUSD 128(SI), Z10, Z0 \
+	VPDPBUSD 192(SI), Z11, Z0
+
+#define EDGELOOP(PRODUCTS, STEP, FROM, LAST) \
+	DECQ CX                \
+	JZ   LAST              \
+FROM:                          \
+	EDGEKEYS(PRODUCTS)     \
+	VMOVDQU32 Z0, (DI)     \
+	VPMINUD Z0, Z1, Z1     \
+	ADDQ $STEP, SI         \
+	ADDQ $64, DX           \
+	ADDQ $64, DI           \
+	DECQ CX                \
+	JNZ  FROM              \
+LAST:                          \
+	EDGEKEYS(PRODUCTS)
+
+// func edgeKeysVNNI(keys *uint32, words *byte, base *uint32, sixteens int, last uint32, quads int, lower, right uint64, half uint32, minima *[16]uint32) uint32
+TEXT ·edgeKeysVNNI(SB), NOSPLIT, $0-84
+	MOVQ keys+0(FP), DI
+	MOVQ words+8(FP), SI
+	MOVQ base+16(FP), DX
+	MOVQ sixteens+24(FP), CX
+	MOVQ lower+48(FP), AX
+	VPBROADCASTD AX, Z8
+	SHRQ $32, AX
+	VPBROADCASTD AX, Z9
+	MOVQ right+56(FP), AX
+	VPBROADCASTD AX, Z10
+	SHRQ $32, AX
+	VPBROADCASTD AX, Z11
+	MOVL half+64(FP), AX
+	VPBROADCASTD AX, Z12
+	MOVL last+32(FP), AX
+	KMOVW AX, K1
+	VPTERNLOGD $0xff, Z1, Z1, Z1
+	VMOVDQA64 Z1, Z2
+	CMPQ quads+40(FP), $1
+	JNE  two
+	EDGELOOP(ONEQUAD, 128, one16, onelast)
+	JMP  last16
+two:
+	EDGELOOP(TWOQUADS, 256, two16, twolast)
+last16:
+	VMOVDQA32 Z0, K1, Z2 // all ones behind the codewords
+	VMOVDQU32 Z2, (DI)
+	VPMINUD Z2, Z1, Z1
+	MOVQ minima+72(FP), R8
+	VMOVDQU32 Z1, (R8)
+	LEAST16
+	MOVL AX, ret+80(FP)
+	VZEROUPPER
+	RET
+
 // func nextAVX512(keys *uint32, sixteens int, from uint32) uint32
 TEXT ·nextAVX512(SB), NOSPLIT, $0-28
 	MOVQ keys+0(FP), SI

@@ -50,6 +50,14 @@ func differences(out, base, pairs, edge []uint32) {
 	edgesAVX2(&out[0], &base[0], &pairs[0], &edge[0], len(edge), len(out)/8)
 }
 
+//go:noescape
+func edgeKeysVNNI(keys *uint32, words *byte, base *uint32, sixteens int, last uint32, quads int, lower, right uint64, half uint32, minima *[sortedKeys]uint32) uint32
+
+// edgeKeys is edgeKeysGo for machines with vectorRanks.
+func edgeKeys(keys []uint32, words []byte, base []uint32, n, quads int, lower, right uint64, half uint32, minima *[sortedKeys]uint32) uint32 {
+	return edgeKeysVNNI(&keys[0], &words[0], &base[0], len(keys)/16, 1<<((n-1)%16+1)-1, quads, lower, right, half, minima)
+}
+
 // The functions below hand whole groups of sixteen to AVX-512 or of eight to AVX2, where
 // they exist, and the rest to the functions in Go.
 

@@ -21,3 +21,7 @@ func compress(_, _ []uint32, _, _ uint32) int { return 0 }
 func pick(*[sortedKeys]uint32, int) uint32    { return 0 }
 
 func differences(out, base, pairs, edge []uint32) { differencesGo(out, base, pairs, edge) }
+
+func edgeKeys(keys []uint32, words []byte, base []uint32, n, quads int, lower, right uint64, half uint32, minima *[sortedKeys]uint32) uint32 {
+	return edgeKeysGo(keys, words, base, n, quads, lower, right, half, minima)
+}

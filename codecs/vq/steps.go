@@ -177,7 +177,7 @@ type codebook struct {
 // ranker returns the side-match order of a finished codebook. A shared codebook
 // makes it once for all images.
 func (b *codebook) ranker(c *pool.Pool) *ranker {
-	b.once.Do(func() { b.side = newRanker(c, b) })
+	b.once.Do(func() { b.side = newRanker(c, b, vectorRanks) })
 	return b.side
 }
 

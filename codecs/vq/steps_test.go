@@ -202,24 +202,74 @@ func TestRanks(t *testing.T) {
 		for i := range 40 {
 			words = append(words, book.word(i))
 		}
-		k := newRanker(c, book)
+		rankers := []*ranker{newRanker(c, book, false)}
+		if vectorRanks {
+			rankers = append(rankers, newRanker(c, book, true))
+		} else {
+			t.Log("this machine has not the vector instructions: tables only")
+		}
 		p := newPicker(40)
 		table := make([]uint16, 4)
-		for range codectest.Rounds(200) {
+		for round := range codectest.Rounds(400) {
+			k := rankers[round%len(rankers)]
 			table[1], table[2] = uint16(r.IntN(40)), uint16(r.IntN(40))
 			where := [][4]int{{1, 1, int(table[1]), int(table[2])}, {0, 0, -1, -1}, {0, 1, -1, int(table[0])}, {1, 0, int(table[0]), -1}}[r.IntN(4)]
-			up, left, _ := k.edges(table, 2, 0, where[0], where[1])
+			above, left, _ := k.around(table, 2, 0, where[0], where[1])
 			order, least := refSides(words, s.p, s.q, where[2], where[3])
-			side := p.fill(up, left)
+			side := p.fill(k, above, left)
 			if int(side>>indexBits) != least || int(side&(1<<indexBits-1)) != order[0] {
 				t.Fatalf("%s %v: least side key is (%d, %d), want (%d, %d)", name, where, side>>indexBits, side&(1<<indexBits-1), least, order[0])
 			}
 			for place, x := range order {
-				if got, l := rank(up, left, x); got != place || l != side {
+				if got, l := k.place(p, above, left, x); got != place || l != side {
 					t.Fatalf("%s %v: codeword %d has place %d, want %d", name, where, x, got, place)
 				}
 				if got := int(p.nth(place) & (1<<indexBits - 1)); got != x {
 					t.Fatalf("%s %v: place %d has codeword %d, want %d", name, where, place, got, x)
+				}
+			}
+		}
+	}
+}
+
+// Side keys from the edges are those from the tables, for all numbers of codewords around groups of
+// sixteen, all neighbours and samples up to the greatest; and so are the least of sixteen parts.
+func TestEdgeKeys(t *testing.T) {
+	c := pool.New()
+	for name, s := range shapes {
+		r := rand.New(rand.NewPCG(7, uint64(s.k())))
+		for _, n := range []int{1, 2, 15, 16, 17, 31, 32, 33, 47, 64, 100, 255, 256, 257} {
+			book := &codebook{shape: s, words: make([]byte, n*s.k())}
+			for i := range book.words {
+				book.words[i] = []byte{0, 255, byte(r.IntN(256)), byte(r.IntN(256))}[r.IntN(4)]
+			}
+			tables, v := newRanker(c, book, false), newEdgeVectors(book)
+			for range 20 {
+				above, left := r.IntN(n+1)-1, r.IntN(n+1)-1
+				base, lower, right, half, over := v.beside(above, left)
+				want := make([]uint32, rankerRow(n))
+				u, l := tables.rows(above, left)
+				var parts [sortedKeys]uint32
+				for i := range parts {
+					parts[i] = ^uint32(0)
+				}
+				for x := range want {
+					if want[x] = ^uint32(0); x < n {
+						want[x] = u[x] + l[x] + over
+					}
+					parts[x%16] = min(parts[x%16], want[x])
+				}
+				for way, f := range map[string]func([]uint32, []byte, []uint32, int, int, uint64, uint64, uint32, *[sortedKeys]uint32) uint32{
+					"Go": edgeKeysGo, "vectors": edgeKeys,
+				} {
+					if way == "vectors" && !vectorRanks {
+						continue
+					}
+					got, minima := make([]uint32, len(want)), [sortedKeys]uint32{}
+					least := f(got, v.words, base, n, v.quads, lower, right, half, &minima)
+					if !slices.Equal(got, want) || minima != parts || least != slices.Min(want) {
+						t.Fatalf("%s, %d codewords beside %d and %d, %s: keys %d, want %d; least %d, of parts %d, want %d", name, n, above, left, way, got, want, least, minima, parts)
+					}
 				}
 			}
 		}
@@ -266,7 +316,7 @@ func TestRankKernels(t *testing.T) {
 			for range rankerRow(n) - n {
 				row[0], row[1] = append(row[0], ^uint32(0)), append(row[1], 0)
 			}
-			p.fill(row[0], row[1])
+			p.fillRows(row[0], row[1])
 			for _, x := range []int{x, r.IntN(n), 0, n - 1} {
 				if a := p.nth(x); a != want[x] {
 					t.Fatalf("n=%d: key %d in order is %d, want %d", n, x, a, want[x])
