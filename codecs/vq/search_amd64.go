@@ -1,15 +1,17 @@
 package vq
 
+import "encoding/binary"
+
 // The vector kernels of search. Both go through the whole codebook in the order of
 // distance<<shift | index as one number of 32 bits, whose least is found lane by lane
 // without a branch; see steps.go for why that is exact. They differ only in how they
 // form the distance.
 
 //go:noescape
-func searchAVX2(keys *uint32, pts *byte, norms *uint32, fours int, words *int16, base *uint32, groups, k int, shift uint64)
+func searchAVX2(keys *key, pts *byte, norms *uint32, fours int, words *int16, base *uint32, groups, k int, shift uint64)
 
 //go:noescape
-func searchVNNI(keys *uint32, pts *byte, halves *uint32, eights int, words *byte, base *uint32, groups, k int, shift uint64)
+func searchVNNI(keys *key, pts *byte, norms *uint32, eights int, words *byte, base *uint32, groups, k int, shift uint64)
 
 func cpuid(leaf, sub uint32) (a, b, c, d uint32)
 
@@ -111,10 +113,15 @@ func (v *vectorFinder) lay(book *codebook, first, n int) chunk {
 			}
 			c.base[i] = norm(w)<<v.shift + uint32(index)
 		} else {
-			for j, s := range w {
-				c.bytes[(group*v.k/4+j/4)*64+4*lane+j%4] = s
+			to := c.bytes[group*v.k*16+4*lane:]
+			var norm, sum uint32
+			for j := 0; j < len(w); j += 4 {
+				a, b, c, d := uint32(w[j]), uint32(w[j+1]), uint32(w[j+2]), uint32(w[j+3])
+				binary.LittleEndian.PutUint32(to[16*j:], a|b<<8|c<<16|d<<24)
+				norm += a*a + b*b + c*c + d*d
+				sum += a + b + c + d
 			}
-			c.base[i] = (norm(w)-254*uint32(sum(w)))<<v.shift + uint32(index)
+			c.base[i] = (norm-254*sum)<<v.shift + uint32(index)
 		}
 	}
 	return c
@@ -122,37 +129,16 @@ func (v *vectorFinder) lay(book *codebook, first, n int) chunk {
 
 // find sets keys to the least key of each of the blocks, at most blocksAtOnce.
 func (v *vectorFinder) find(b vectors, keys []key) {
-	const most = 8 // blocks that a kernel takes at a time
-	var raw [blocksAtOnce]uint32
-	var norms [blocksAtOnce]uint32
-	var tail [most * maxBlock]byte
-	odd := v.kernel == kernelVNNI
-	n := len(keys)
-	for i, s := range b.norms[:n] {
-		if odd {
-			s = (s + 1) / 2
-		}
-		norms[i] = s
+	if len(v.chunks) == 1 && v.shift == indexBits {
+		v.run(keys, b, &v.chunks[0])
+		return
 	}
-	at := 4
-	if odd {
-		at = 8
-	}
-	whole := n / at * at
-	copy(tail[:], b.samples[whole*v.k:n*v.k])
-	for i, c := range v.chunks {
-		if whole > 0 {
-			v.run(&raw[0], &b.samples[0], &norms[0], whole/at, c)
-		}
-		if whole < n {
-			v.run(&raw[whole], &tail[0], &norms[whole], 1, c)
-		}
-		for j, r := range raw[:n] {
-			d := r >> v.shift
-			if odd {
-				d -= b.norms[j] & 1
-			}
-			k := makeKey(d, c.first+int(r&(1<<v.shift-1)))
+	var raw [blocksAtOnce]key
+	for i := range v.chunks {
+		c := &v.chunks[i]
+		v.run(raw[:len(keys)], b, c)
+		for j, r := range raw[:len(keys)] {
+			k := makeKey(uint32(r>>v.shift), c.first+int(r&(1<<v.shift-1)))
 			if i == 0 || k < keys[j] {
 				keys[j] = k
 			}
@@ -160,10 +146,35 @@ func (v *vectorFinder) find(b vectors, keys []key) {
 	}
 }
 
-func (v *vectorFinder) run(raw *uint32, pts *byte, norms *uint32, times int, c chunk) {
+// run sets keys to the least keys of the blocks among the codewords of a chunk, as a kernel
+// makes them: distance<<shift | index.
+func (v *vectorFinder) run(keys []key, b vectors, c *chunk) {
+	const most = 8 // blocks that a kernel takes at a time
+	at := 4
+	if v.kernel == kernelVNNI {
+		at = 8
+	}
+	n := len(keys)
+	whole := n / at * at
+	if whole > 0 {
+		v.kernelRun(&keys[0], &b.samples[0], &b.norms[0], whole/at, c)
+	}
+	if whole == n {
+		return
+	}
+	var last [most]key
+	var norms [most]uint32
+	var tail [most * maxBlock]byte
+	copy(tail[:], b.samples[whole*v.k:n*v.k])
+	copy(norms[:], b.norms[whole:n])
+	v.kernelRun(&last[0], &tail[0], &norms[0], 1, c)
+	copy(keys[whole:], last[:])
+}
+
+func (v *vectorFinder) kernelRun(keys *key, pts *byte, norms *uint32, times int, c *chunk) {
 	if v.kernel == kernelAVX2 {
-		searchAVX2(raw, pts, norms, times, &c.wide[0], &c.base[0], len(c.base)/v.lanes, v.k, uint64(v.shift))
+		searchAVX2(keys, pts, norms, times, &c.wide[0], &c.base[0], len(c.base)/v.lanes, v.k, uint64(v.shift))
 	} else {
-		searchVNNI(raw, pts, norms, times, &c.bytes[0], &c.base[0], len(c.base)/v.lanes, v.k, uint64(v.shift)+1)
+		searchVNNI(keys, pts, norms, times, &c.bytes[0], &c.base[0], len(c.base)/v.lanes, v.k, uint64(v.shift)+1)
 	}
 }

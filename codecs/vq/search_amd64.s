@@ -18,7 +18,7 @@ TEXT ·xgetbv(SB), NOSPLIT, $0-4
 	MOVL AX, ret+0(FP)
 	RET
 
-// func searchAVX2(keys *uint32, pts *byte, norms *uint32, fours int, words *int16, base *uint32, groups, k int, shift uint64)
+// func searchAVX2(keys *key, pts *byte, norms *uint32, fours int, words *int16, base *uint32, groups, k int, shift uint64)
 //
 // Four blocks at a time against eight codewords: Y0-Y3 hold |x|^2 - 2 x.c of the four
 // blocks, Y8-Y11 the least keys so far, Y12-Y15 |x|^2. The blocks lie on the stack as
@@ -115,22 +115,25 @@ pair:
 	VPMINUD Y3, Y1, Y1
 	VEXTRACTI128 $1, Y1, X2
 	VPMINUD X2, X1, X1
-	VMOVDQU X1, (DI)
-	ADDQ $16, DI
+	VPMOVZXDQ X1, Y1
+	VMOVDQU Y1, (DI)
+	ADDQ $32, DI
 	DECQ CX
 	JNZ  four
 	VZEROUPPER
 	RET
 
-// func searchVNNI(keys *uint32, pts *byte, halves *uint32, eights int, words *byte, base *uint32, groups, k int, shift uint64)
+// func searchVNNI(keys *key, pts *byte, norms *uint32, eights int, words *byte, base *uint32, groups, k int, shift uint64)
 //
 // Eight blocks at a time against sixteen codewords: Z0-Z7 hold ceil(|x|^2 / 2) +
 // c.(127 - x) of the eight blocks, Z8-Z15 the least keys so far, Z16-Z23 the first
-// summand. The blocks lie on the stack as 127 - x, signed.
-TEXT ·searchVNNI(SB), NOSPLIT, $512-72
+// summand. The blocks lie on the stack as 127 - x, signed, and behind them the first
+// summands, and 1 << (shift - 1) for those that were rounded up, which the keys are too
+// great by.
+TEXT ·searchVNNI(SB), NOSPLIT, $576-72
 	MOVQ keys+0(FP), DI
 	MOVQ pts+8(FP), SI
-	MOVQ halves+16(FP), DX
+	MOVQ norms+16(FP), DX
 	MOVQ eights+24(FP), CX
 	MOVQ k+56(FP), R8
 	LEAQ (R8)(R8*2), R9    // 3 k
@@ -139,6 +142,7 @@ TEXT ·searchVNNI(SB), NOSPLIT, $512-72
 	VMOVQ shift+64(FP), X30
 	MOVL $0x7f7f7f7f, AX
 	VPBROADCASTD AX, Y31
+	VPTERNLOGD $0xff, Y29, Y29, Y29 // -1
 
 eight:
 	// 8 k samples; 8 k is a multiple of 32.
@@ -152,14 +156,23 @@ flip:
 	CMPQ R11, R12
 	JB   flip
 
-	VPBROADCASTD 0(DX), Z16
-	VPBROADCASTD 4(DX), Z17
-	VPBROADCASTD 8(DX), Z18
-	VPBROADCASTD 12(DX), Z19
-	VPBROADCASTD 16(DX), Z20
-	VPBROADCASTD 20(DX), Z21
-	VPBROADCASTD 24(DX), Z22
-	VPBROADCASTD 28(DX), Z23
+	VMOVDQU32 (DX), Y0
+	VPSUBD Y29, Y0, Y1
+	VPSRLD $1, Y1, Y1
+	VMOVDQU32 Y1, 512(SP)
+	VPSLLD $31, Y0, Y0
+	VPSRLD $31, Y0, Y0
+	VPSLLD X30, Y0, Y0
+	VPSRLD $1, Y0, Y0
+	VMOVDQU32 Y0, 544(SP)
+	VPBROADCASTD 512(SP), Z16
+	VPBROADCASTD 516(SP), Z17
+	VPBROADCASTD 520(SP), Z18
+	VPBROADCASTD 524(SP), Z19
+	VPBROADCASTD 528(SP), Z20
+	VPBROADCASTD 532(SP), Z21
+	VPBROADCASTD 536(SP), Z22
+	VPBROADCASTD 540(SP), Z23
 	ADDQ $32, DX
 	VPTERNLOGD $0xff, Z8, Z8, Z8
 	VMOVDQA32 Z8, Z9
@@ -259,7 +272,9 @@ quad:
 	VPMINUD Y3, Y1, Y1
 	VEXTRACTI128 $1, Y1, X2
 	VPMINUD X2, X1, X1
-	VMOVDQU X1, (DI)
+	VPSUBD 544(SP), X1, X1
+	VPMOVZXDQ X1, Y1
+	VMOVDQU Y1, (DI)
 
 	VPUNPCKLDQ Y13, Y12, Y0
 	VPUNPCKHDQ Y13, Y12, Y1
@@ -272,8 +287,10 @@ quad:
 	VPMINUD Y3, Y1, Y1
 	VEXTRACTI128 $1, Y1, X2
 	VPMINUD X2, X1, X1
-	VMOVDQU X1, 16(DI)
-	ADDQ $32, DI
+	VPSUBD 560(SP), X1, X1
+	VPMOVZXDQ X1, Y1
+	VMOVDQU Y1, 32(DI)
+	ADDQ $64, DI
 	DECQ CX
 	JNZ  eight
 	VZEROUPPER

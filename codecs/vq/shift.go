@@ -1,8 +1,9 @@
 package vq
 
 import (
+	"cmp"
 	"math/bits"
-	"sort"
+	"slices"
 
 	"github.com/pelmill/pelmill/codecs/pool"
 )
@@ -64,11 +65,21 @@ func shift(b *cpuBlocks, book *codebook, t *cells, bold, over int) {
 
 // sorted lists 0 to n-1 by ascending value, equals by index.
 func sorted(n int, value func(i int) uint64) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
+	type entry struct {
+		value uint64
+		i     int
 	}
-	sort.SliceStable(list, func(i, j int) bool { return value(list[i]) < value(list[j]) })
+	entries := make([]entry, n)
+	for i := range entries {
+		entries[i] = entry{value(i), i}
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.value, b.value), a.i-b.i)
+	})
+	list := make([]int, n)
+	for i, e := range entries {
+		list[i] = e.i
+	}
 	return list
 }
 
@@ -76,14 +87,17 @@ func sorted(n int, value func(i int) uint64) []int {
 func groups(keys []key, count []uint32) [][]int32 {
 	all := make([]int32, len(keys))
 	g := make([][]int32, len(count))
-	at := 0
+	next := make([]uint32, len(count)) // where in all the next block of a cell goes
+	at := uint32(0)
 	for i, n := range count {
-		g[i] = all[at : at : at+int(n)]
-		at += int(n)
+		next[i] = at
+		g[i] = all[at : at+n : at+n]
+		at += n
 	}
 	for i, k := range keys {
 		x := k.index()
-		g[x] = append(g[x], int32(i))
+		all[next[x]] = int32(i)
+		next[x]++
 	}
 	return g
 }

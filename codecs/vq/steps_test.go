@@ -160,23 +160,44 @@ func TestExpandInBands(t *testing.T) {
 }
 
 func TestGather(t *testing.T) {
-	c := pool.New()
 	r := rand.New(rand.NewPCG(5, 6))
-	b := newVectors(c, 16, testVectors(r, 16, 3000))
-	keys := make([]key, b.m())
-	for i := range keys {
-		keys[i] = makeKey(uint32(r.IntN(1000)), r.IntN(7))
-	}
-	got := gather(c, b, keys, 8)
-	want := newCells(8, 16)
-	for i, k := range keys {
-		want.count[k.index()]++
-		for j, v := range b.at(i) {
-			want.sum[16*k.index()+j] += uint64(v)
+	for _, k := range []int{4, 8, 16, 64} {
+		for _, m := range []int{1, 2, 3000} {
+			for _, cores := range []int{1, 3} {
+				c := pool.Of(cores)
+				b := newVectors(c, k, testVectors(r, k, m))
+				keys := make([]key, b.m())
+				for i := range keys {
+					keys[i] = makeKey(r.Uint32N(1<<22), r.IntN(7))
+				}
+				got := gather(c, b, keys, 8)
+				want := newCells(8, k)
+				for i, x := range keys {
+					want.count[x.index()]++
+					for j, v := range b.at(i) {
+						want.sum[k*x.index()+j] += uint64(v)
+					}
+				}
+				if !slices.Equal(got.count, want.count) || !slices.Equal(got.sum, want.sum) {
+					t.Errorf("gather of %d blocks of %d samples differs from one plain loop", m, k)
+				}
+			}
 		}
 	}
-	if !slices.Equal(got.count, want.count) || !slices.Equal(got.sum, want.sum) {
-		t.Error("gather differs from one plain loop")
+}
+
+// Sums of more blocks than surely fit into 32 bits are moved in time.
+func TestPartialCells(t *testing.T) {
+	s := &partialCells{count: make([]uint32, 2), sum: []uint32{1 << 31, 5, 0, 1<<32 - 1}}
+	s.count[1], s.blocks = 7, maxPartial
+	total := newCells(2, 2)
+	total.take(s)
+	total.take(s)
+	if !slices.Equal(total.sum, []uint64{1 << 31, 5, 0, 1<<32 - 1}) || !slices.Equal(total.count, []uint32{0, 7}) || s.blocks != 0 {
+		t.Errorf("%v, then %v", total, s)
+	}
+	if maxPartial > (1<<32-1)/255 {
+		t.Error("sums of maxPartial blocks of samples of 255 do not fit into 32 bits")
 	}
 }
 
