@@ -120,6 +120,10 @@ func nearest(c *pool.Pool, book *codebook) []key {
 	}
 	for bit := range width {
 		var sides [2]side
+		for i := range sides {
+			sides[i].list = make([]int, 0, n)
+			sides[i].words.samples = make([]byte, 0, len(book.words))
+		}
 		for i := range n {
 			s := &sides[i>>bit&1]
 			s.list = append(s.list, i)
@@ -160,8 +164,9 @@ type half struct {
 
 // cut divides the blocks of a cell by two means. The start is the block that was
 // farthest from the codeword, the first of several, and its mirror image. total are
-// the sums of the samples of all blocks of the cell.
-func cut(b vectors, keys []key, members []int32, word []byte, total []uint64) half {
+// the sums of the samples of all blocks of the cell. The codewords lie in room, which has
+// space for both.
+func cut(b vectors, keys []key, members []int32, word []byte, total []uint64, room []byte) half {
 	k := b.k
 	far, most := 0, uint32(0)
 	for _, m := range members {
@@ -172,12 +177,14 @@ func cut(b vectors, keys []key, members []int32, word []byte, total []uint64) ha
 	if most == 0 {
 		return half{}
 	}
-	h := half{a: append([]byte(nil), b.at(far)...), b: make([]byte, k)}
+	h := half{a: room[:k:k], b: room[k : 2*k : 2*k]}
+	copy(h.a, b.at(far))
 	for j := range k {
 		h.b[j] = clip(2*int(word[j]) - int(h.a[j]))
 	}
-	sums := make([]uint32, k) // of the blocks nearer to b
-	way := make([]int16, k)
+	var sumsRoom [maxBlock]uint32
+	var wayRoom [maxBlock]int16
+	sums, way := sumsRoom[:k], wayRoom[:k] // sums of the blocks nearer to b
 	for range cutPasses {
 		clear(sums)
 		// Block x is nearer to b than to a where 2 x.(b - a) > |b|^2 - |a|^2.

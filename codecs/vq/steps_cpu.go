@@ -216,8 +216,9 @@ func (b *cpuBlocks) gather(n int) *cells { return gather(b.pool, b.vectors, b.ke
 func (b *cpuBlocks) halves(book *codebook, t *cells) []half {
 	members := groups(b.keys, t.count)
 	h := make([]half, book.n())
+	room := make([]byte, 2*len(book.words))
 	b.pool.Each(len(h), func(i int) {
-		h[i] = cut(b.vectors, b.keys, members[i], book.word(i), t.sum[i*b.k:][:b.k])
+		h[i] = cut(b.vectors, b.keys, members[i], book.word(i), t.sum[i*b.k:][:b.k], room[2*i*b.k:][:2*b.k])
 	})
 	return h
 }
