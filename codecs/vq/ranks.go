@@ -358,7 +358,7 @@ const (
 
 	// boundByMinima is the place up to which the least keys of sixteen parts bound a key
 	// so closely that few are less.
-	boundByMinima = 11
+	boundByMinima = 40
 )
 
 // picker finds the r-th least of many side keys.
@@ -419,11 +419,17 @@ func (p *picker) nth(r int) uint32 {
 	// There are below keys less than lo, at most r, and upTo less than hi, more than r.
 	lo, hi := uint32(0), ^uint32(0)
 	below, upTo := 0, p.n
+	keys := p.keys
 	if vectorRanks && r <= boundByMinima {
-		// As many keys as there are such minima, and so r + 1 of them, are less than hi.
-		if s := pick(&p.minima, r); s != hi {
-			if hi, upTo = s+1, compress(p.near, p.keys, 0, s+1); upTo <= few {
+		// As many keys as there are such minima are less than s + 1, and as a rule two to four
+		// times as many.
+		if s := pick(&p.minima, min(r, sortedKeys-1)); s != hi {
+			if n := compress(p.near, keys, 0, s+1); n <= r {
+				lo, below = s+1, n
+			} else if hi, upTo = s+1, n; n <= few {
 				return pick((*[sortedKeys]uint32)(p.near), r)
+			} else {
+				keys = p.near[:rankerRow(n)]
 			}
 		}
 	}
@@ -432,7 +438,7 @@ func (p *picker) nth(r int) uint32 {
 		if t <= lo || t >= hi {
 			t = lo + (hi-lo)/2
 		}
-		if n := belowIn(p.keys, t); n <= r {
+		if n := belowIn(keys, t); n <= r {
 			lo, below = t, n
 		} else {
 			hi, upTo = t, n
@@ -449,7 +455,7 @@ func (p *picker) nth(r int) uint32 {
 		}
 	}
 	if vectorRanks {
-		compress(p.near, p.keys, lo, hi-lo)
+		compress(p.near, keys, lo, hi-lo) // also in place
 		*usual = pick((*[sortedKeys]uint32)(p.near), r-below)
 	} else {
 		*usual = ordered(keysIn(p.few[:0], p.keys, lo, hi-lo), r-below)

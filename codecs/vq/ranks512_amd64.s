@@ -204,6 +204,7 @@ from:
 	ADDQ $64, SI
 	DECQ CX
 	JNZ  from
+	VMOVDQU32 Z5, (DI)
 	SUBQ R8, DI
 	SHRQ $2, DI
 	MOVQ DI, ret+32(FP)

@@ -133,9 +133,9 @@ func belowIn(keys []uint32, t uint32) int {
 }
 
 // compress writes to out, which has room for sixteen more than there are keys, the keys
-// from lo on that are less than lo + span, and after the last of them all ones up to a
-// multiple of sixteen at least. The number of keys is a multiple of sixteen. It is for
-// machines with vectorRanks.
+// from lo on that are less than lo + span, and after the last of them sixteen times all ones. The
+// number of keys is a multiple of sixteen, and they may lie where out begins. It is for machines
+// with vectorRanks.
 func compress(out, keys []uint32, lo, span uint32) int {
 	return compressAVX512(&out[0], &keys[0], len(keys)/16, lo, span)
 }
