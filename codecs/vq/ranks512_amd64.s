@@ -36,37 +36,36 @@ sum:
 	VZEROUPPER
 	RET
 
-// The keys of sixteen codewords from their bases at DX, into Z0; PRODUCTS adds the products of
-// their edges at SI.
+// The keys of sixteen codewords from their bases, into Z0; PRODUCTS adds the products of their
+// edges. SI, DX and DI are the edges, bases and keys of the last sixteen, R9 how many bytes of keys
+// there are from these to those, as a negative number.
 #define EDGEKEYS(PRODUCTS) \
 	VMOVDQA32 Z12, Z0    \
 	PRODUCTS             \
 	VPSLLD $13, Z0, Z0   \
-	VPADDD (DX), Z0, Z0
+	VPADDD (DX)(R9*1), Z0, Z0
 
 #define ONEQUAD \
-	VPDPBUSD (SI), Z8, Z0    \
-	VPDPBUSD 64(SI), Z10, Z0
+	VPDPBUSD (SI)(R9*2), Z8, Z0    \
+	VPDPBUSD 64(SI)(R9*2), Z10, Z0
 
 #define TWOQUADS \
-	VPDPBUSD (SI), Z8, Z0     \
-	VPDPBUSD 64(SI), Z9, Z0   \
-	VPDPBUSD 128(SI), Z10, Z0 \
-	VPDPBUSD 192(SI), Z11, Z0
+	VPDPBUSD (SI)(R9*4), Z8, Z0     \
+	VPDPBUSD 64(SI)(R9*4), Z9, Z0   \
+	VPDPBUSD 128(SI)(R9*4), Z10, Z0 \
+	VPDPBUSD 192(SI)(R9*4), Z11, Z0
 
-#define EDGELOOP(PRODUCTS, STEP, FROM, LAST) \
-	DECQ CX                \
-	JZ   LAST              \
-FROM:                          \
-	EDGEKEYS(PRODUCTS)     \
-	VMOVDQU32 Z0, (DI)     \
-	VPMINUD Z0, Z1, Z1     \
-	ADDQ $STEP, SI         \
-	ADDQ $64, DX           \
-	ADDQ $64, DI           \
-	DECQ CX                \
-	JNZ  FROM              \
-LAST:                          \
+#define EDGELOOP(PRODUCTS, TIMES, FROM, LAST) \
+	LEAQ (SI)(CX*TIMES), SI \
+	TESTQ R9, R9            \
+	JZ   LAST               \
+FROM:                           \
+	EDGEKEYS(PRODUCTS)      \
+	VMOVDQU32 Z0, (DI)(R9*1) \
+	VPMINUD Z0, Z1, Z1      \
+	ADDQ $64, R9            \
+	JNZ  FROM               \
+LAST:                           \
 	EDGEKEYS(PRODUCTS)
 
 // func edgeKeysVNNI(keys *uint32, words *byte, base *uint32, sixteens int, last uint32, quads int, lower, right uint64, half uint32, minima *[16]uint32) uint32
@@ -89,12 +88,18 @@ TEXT ·edgeKeysVNNI(SB), NOSPLIT, $0-84
 	KMOVW AX, K1
 	VPTERNLOGD $0xff, Z1, Z1, Z1
 	VMOVDQA64 Z1, Z2
+	DECQ CX
+	SHLQ $6, CX
+	ADDQ CX, DX
+	ADDQ CX, DI
+	MOVQ CX, R9
+	NEGQ R9
 	CMPQ quads+40(FP), $1
 	JNE  two
-	EDGELOOP(ONEQUAD, 128, one16, onelast)
+	EDGELOOP(ONEQUAD, 2, one16, onelast)
 	JMP  last16
 two:
-	EDGELOOP(TWOQUADS, 256, two16, twolast)
+	EDGELOOP(TWOQUADS, 4, two16, twolast)
 last16:
 	VMOVDQA32 Z0, K1, Z2 // all ones behind the codewords
 	VMOVDQU32 Z2, (DI)
