@@ -5,5 +5,3 @@ package vq
 func sumBeyond(b vectors, members []int32, way []int16, limit int32, sums []uint32) (count uint32) {
 	return sumBeyondGo(b, members, way, limit, sums)
 }
-
-func addBlocks(sums, count []uint32, b vectors, keys []key) { addBlocksGo(sums, count, b, keys) }

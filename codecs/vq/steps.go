@@ -9,7 +9,7 @@ import (
 )
 
 // The steps of the codec, in the order in which they run. The steps marked with a star are
-// behind the interface steps: in Go in steps_cpu.go, train.go, start.go and shift.go, and
+// behind the interface steps: in Go in steps_cpu.go, train.go, start.go, gather.go and shift.go, and
 // on a device in kernels.cu with its parts, which the files named _cuda.go launch
 // for all images of a batch, with the same numbers. The others run strictly in sequence,
 // and on the CPU.
