@@ -22,10 +22,13 @@ const Built = true
 
 // Device is one card or several of one machine. A nil *Device stands for the CPU.
 type Device struct {
-	name  string
 	opts  Options
-	cards []*card
+	found []*card // that the driver shows and that are to be used
 	jobs  chan *job
+
+	opened  chan struct{} // closed when cards and refused are final; nil: it was never opened
+	cards   []*card       // that have lanes
+	refused error         // why there is none
 
 	closing chan struct{} // closed by Close
 	closed  sync.Once
@@ -59,7 +62,14 @@ func (d *Device) Name() string {
 	if d == nil {
 		return "cpu"
 	}
-	return d.name
+	switch cards := d.Cards(); len(cards) {
+	case 0:
+		return ""
+	case 1:
+		return cards[0].Name
+	default:
+		return strconv.Itoa(len(cards)) + " x " + cards[0].Name
+	}
 }
 
 // driverError makes an [Error] of a driver's code.
@@ -165,6 +175,29 @@ func Open(spec string) (*Device, error) { return OpenWith(spec, nil) }
 
 // OpenWith is [Open] with options; nil means defaults.
 func OpenWith(spec string, o *Options) (*Device, error) {
+	d, err := StartWith(spec, o)
+	if d == nil || err != nil {
+		return nil, err
+	}
+	err = d.Opened(context.Background())
+	var hang *HangError
+	switch _, insists, _ := parse(spec); {
+	case err == nil:
+		return d, nil
+	case !insists && !errors.As(err, &hang):
+		return nil, nil
+	}
+	return nil, err
+}
+
+// Start is [Open] for callers who have something else to do meanwhile. It returns as soon as the
+// cards are known, with the errors of Open where there is none, and makes their contexts and lanes
+// beside the caller, which takes the driver as long again. [Device.Opened] waits for that, and so
+// does whatever needs a lane.
+func Start(spec string) (*Device, error) { return StartWith(spec, nil) }
+
+// StartWith is [Start] with options; nil means defaults.
+func StartWith(spec string, o *Options) (*Device, error) {
 	if spec == "cpu" {
 		return nil, nil
 	}
@@ -172,32 +205,60 @@ func OpenWith(spec string, o *Options) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := open(index, o)
+	d, err := begin(index, o, func(err error) error { return unusable(spec, err) })
 	var hang *HangError
 	switch {
 	case err == nil:
 		return d, nil
-	case errors.As(err, &hang):
+	case errors.As(err, &hang) || insists:
 		return nil, err
-	case !insists:
-		return nil, nil
-	case errors.Is(err, ErrNoDevice):
-		return nil, fmt.Errorf("gpu: open %q: %w", spec, err)
 	}
-	return nil, fmt.Errorf("gpu: open %q: %v: %w", spec, err, ErrNoDevice)
+	return nil, nil
 }
 
-// open starts the lanes of card index, or of all cards where it is negative. Cards
-// that fail are left out as long as one remains.
+// open is [OpenWith] for card index, with the driver's own errors.
 func open(index int, o *Options) (*Device, error) {
-	d := newDevice(o)
-	if err := d.asking(func() error { return d.open(index) }); err != nil {
-		return nil, err
+	d, err := begin(index, o, func(err error) error { return err })
+	if err == nil {
+		err = d.Opened(context.Background())
 	}
+	return d, err
+}
+
+// begin looks for card index, or for all cards where it is negative, and starts their lanes beside
+// the caller. say words the errors of both.
+func begin(index int, o *Options, say func(error) error) (*Device, error) {
+	d := newDevice(o)
+	if err := d.asking(func() error { return d.find(index) }); err != nil {
+		return nil, say(err)
+	}
+	go func() {
+		defer close(d.opened)
+		var cards []*card // a call that was given up may still change it
+		if err := d.asking(func() (err error) { cards, err = d.start(); return err }); err != nil {
+			d.refused = say(err)
+			return
+		}
+		d.cards = cards
+	}()
 	return d, nil
 }
 
-func (d *Device) open(index int) error {
+// unusable says of an error which device could not be opened: it wraps [ErrNoDevice], unless the
+// driver hangs.
+func unusable(spec string, err error) error {
+	var hang *HangError
+	switch {
+	case errors.As(err, &hang):
+		return err
+	case errors.Is(err, ErrNoDevice):
+		return fmt.Errorf("gpu: open %q: %w", spec, err)
+	}
+	return fmt.Errorf("gpu: open %q: %v: %w", spec, err, ErrNoDevice)
+}
+
+// find looks for card index, or for all cards where it is negative.
+func (d *Device) find(index int) error {
 	cards, err := d.list()
 	if err != nil {
 		return err
@@ -208,29 +269,62 @@ func (d *Device) open(index int) error {
 	if index >= 0 {
 		cards = cards[index : index+1]
 	}
+	d.found, d.opened = cards, make(chan struct{})
+	return nil
+}
+
+// start starts the lanes of the cards that were found. Cards that fail are left out as long as one
+// remains.
+func (d *Device) start() (cards []*card, err error) {
 	var refused error
-	for _, c := range cards {
-		if err := d.start(c); err != nil {
+	for _, c := range d.found {
+		if err := d.startCard(c); err != nil {
 			if lost := d.Err(); lost != nil {
-				return lost
+				return nil, lost
 			}
 			refused = errors.Join(refused, err)
 			continue
 		}
-		d.cards = append(d.cards, c)
+		cards = append(cards, c)
 	}
-	if len(d.cards) == 0 {
-		return refused
+	if len(cards) == 0 {
+		return nil, refused
 	}
-	d.name = d.cards[0].Name
-	if n := len(d.cards); n > 1 {
-		d.name = strconv.Itoa(n) + " x " + d.name
+	return cards, nil
+}
+
+// Opened waits until the device can be used, and says why it cannot: the error wraps [ErrNoDevice],
+// is a [*HangError], or the cause of the end of ctx. The CPU can be used at once.
+func (d *Device) Opened(ctx context.Context) error {
+	if d == nil || d.opened == nil {
+		return nil
+	}
+	select {
+	case <-d.opened:
+		return d.refused
+	default:
+	}
+	select {
+	case <-d.opened:
+		return d.refused
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// usable is [Device.Opened] for calls that have no context and for what names itself in the error.
+func (d *Device) usable(ctx context.Context, what string) error {
+	if err := d.Opened(ctx); err != nil {
+		return err
+	}
+	if d == nil || d.cards == nil {
+		return fmt.Errorf("gpu: %s a device that is not open: %w", what, ErrNoDevice)
 	}
 	return nil
 }
 
-// start makes a card's context and its lanes.
-func (d *Device) start(c *card) error {
+// startCard makes a card's context and its lanes.
+func (d *Device) startCard(c *card) error {
 	err := d.ask(c.Index, "cuDevicePrimaryCtxRetain", func() (err error) { c.ctx, err = retainContext(c.dev); return err })
 	if err != nil {
 		return err
@@ -255,13 +349,20 @@ func (d *Device) start(c *card) error {
 	return err
 }
 
-// Cards describes the cards of the device; nil for the CPU.
+// Cards describes the cards of the device; nil for the CPU. Those that do not open are among them
+// until [Device.Opened] returns.
 func (d *Device) Cards() []Info {
 	if d == nil {
 		return nil
 	}
+	cards := d.found
+	select {
+	case <-d.opened:
+		cards = d.cards
+	default:
+	}
 	var infos []Info
-	for _, c := range d.cards {
+	for _, c := range cards {
 		infos = append(infos, c.Info)
 	}
 	return infos
@@ -294,12 +395,12 @@ func (d *Device) judge(card int, call, kernel string, err error) error {
 	return err
 }
 
-// Close waits for running batches and frees everything. After a fatal error it does
+// Close waits until the device is open and for running batches, and frees everything. After a fatal error it does
 // nothing but return that error: the driver is not to be called any more. No Do may
 // begin after Close.
 func (d *Device) Close() error {
-	if d == nil || d.cards == nil {
-		return nil
+	if d.usable(context.Background(), "close") != nil {
+		return d.Err()
 	}
 	d.closed.Do(func() { close(d.closing) })
 	ended := make(chan struct{})
@@ -385,8 +486,8 @@ type job struct {
 // in f goes on in the caller. After a call of the driver that hung, Do returns while f
 // is still in it: then the process must end.
 func (d *Device) Do(ctx context.Context, f func(*Lane) error) error {
-	if d == nil || d.cards == nil {
-		return fmt.Errorf("gpu: a batch for a device that is not open: %w", ErrNoDevice)
+	if err := d.usable(ctx, "a batch for"); err != nil {
+		return err
 	}
 	j := &job{f: f, end: make(chan struct{})}
 	select {

@@ -4,7 +4,6 @@ package gpu
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -17,8 +16,8 @@ const (
 // Links measures the speed of the link of each card, in both directions, while the
 // device is otherwise idle. The best of some copies counts.
 func (d *Device) Links(ctx context.Context) ([]Link, error) {
-	if d == nil || d.cards == nil {
-		return nil, fmt.Errorf("gpu: measure links: %w", ErrNoDevice)
+	if err := d.usable(ctx, "measure links of"); err != nil {
+		return nil, err
 	}
 	var links []Link
 	err := d.onEach(ctx, func(l *Lane) error {

@@ -4,6 +4,7 @@ package gpu
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"unsafe"
@@ -65,8 +66,8 @@ type Host struct {
 // can be read into it before a batch begins. The error wraps [ErrOutOfMemory] where
 // they do not fit.
 func (d *Device) Host(n int) (*Host, error) {
-	if d == nil || d.cards == nil {
-		return nil, fmt.Errorf("gpu: pinned memory of a device that is not open: %w", ErrNoDevice)
+	if err := d.usable(context.Background(), "pinned memory of"); err != nil {
+		return nil, err
 	}
 	if err := d.Err(); err != nil {
 		return nil, err

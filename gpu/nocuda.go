@@ -46,6 +46,15 @@ func OpenWith(spec string, _ *Options) (*Device, error) {
 	return nil, err
 }
 
+// Start is [Open] for callers who have something else to do meanwhile: builds without CUDA open nothing.
+func Start(spec string) (*Device, error) { return OpenWith(spec, nil) }
+
+// StartWith is [Start] with options; nil means defaults.
+func StartWith(spec string, o *Options) (*Device, error) { return OpenWith(spec, o) }
+
+// Opened is nil in builds without CUDA.
+func (d *Device) Opened(context.Context) error { return nil }
+
 // Cards describes the cards of the device; nil for the CPU.
 func (d *Device) Cards() []Info { return nil }
 

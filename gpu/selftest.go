@@ -38,8 +38,8 @@ const selfTestBlock = 256 // threads
 // SelfTest runs every helper of include/ on each card, on sizes around those of warps,
 // blocks and tiles, and compares the results with the same in Go.
 func (d *Device) SelfTest(ctx context.Context) error {
-	if d == nil || d.cards == nil {
-		return fmt.Errorf("gpu: self-test: %w", ErrNoDevice)
+	if err := d.usable(ctx, "self-test of"); err != nil {
+		return err
 	}
 	return d.onEach(ctx, func(l *Lane) error {
 		for _, n := range []int{1, 31, 32, 33, 255, 256, 257, 8191, 8193, 300_001} {

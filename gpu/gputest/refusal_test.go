@@ -3,6 +3,7 @@
 package gputest_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -162,5 +163,75 @@ func TestAProcessWithoutADriver(t *testing.T) {
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("%s: %v\n%s", kind, err, out)
 		}
+	}
+}
+
+// TestStartReturnsWhileTheCardOpens: a caller of Start knows the card before it has lanes, and
+// whatever needs a lane waits for them, or hears why there are none. Close waits too.
+func TestStartReturnsWhileTheCardOpens(t *testing.T) {
+	fake.Reset()
+	d := open(t, nil)
+	opened := fake.Calls
+	closed(t, d)
+
+	fake.Reset()
+	fake.HangAt, fake.Hang = opened, 1 // the last call of all
+	d, err := gpu.Start("cuda")
+	if err != nil || d.Name() != "Fake 0" || len(d.Cards()) != 1 {
+		t.Fatalf("%v, %s with cards %v", err, d.Name(), d.Cards())
+	}
+	gone, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("the caller has gone"))
+	for what, err := range map[string]error{
+		"Opened": d.Opened(gone), "Do": d.Do(gone, func(*gpu.Lane) error { t.Error("a batch runs on a card that is not open"); return nil }),
+	} {
+		if err == nil || err.Error() != "the caller has gone" {
+			t.Errorf("%s of a card that is being opened: %v", what, err)
+		}
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- d.Do(t.Context(), func(*gpu.Lane) error { return nil }) }()
+	select {
+	case err := <-ran:
+		t.Errorf("a batch ran before the card was open: %v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	fake.Hang = 0
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
+	closed(t, d)
+
+	// A card that is there and refuses to be used.
+	for _, spec := range []string{"cuda", "auto"} {
+		fake.Reset()
+		fake.FailAt, fake.Code, fake.Sticky = opened, 2, 1
+		d, err := gpu.Start(spec)
+		if err != nil || d == nil {
+			t.Fatal(err)
+		}
+		for what, err := range map[string]error{"Opened": d.Opened(t.Context()), "Do": d.Do(t.Context(), func(*gpu.Lane) error { return nil })} {
+			if !errors.Is(err, gpu.ErrNoDevice) || !strings.Contains(err.Error(), spec) {
+				t.Errorf("%s of a card that does not open: %v", what, err)
+			}
+		}
+		if _, err := d.Host(1); !errors.Is(err, gpu.ErrNoDevice) {
+			t.Errorf("pinned memory of it: %v", err)
+		}
+		if d.Name() != "" || d.Cards() != nil || d.Close() != nil {
+			t.Errorf("it is %q with cards %v", d.Name(), d.Cards())
+		}
+	}
+
+	fake.Reset()
+	fake.Cards = 0
+	if d, err := gpu.Start("cuda"); d != nil || !errors.Is(err, gpu.ErrNoDevice) {
+		t.Errorf("without a card: %v, %v", d, err)
+	}
+	if d, err := gpu.Start("auto"); d != nil || err != nil {
+		t.Errorf("without a card: %v, %v", d, err)
+	}
+	if d, err := gpu.Start("cpu"); d != nil || err != nil || d.Opened(t.Context()) != nil {
+		t.Errorf("the CPU: %v, %v", d, err)
 	}
 }
