@@ -2,18 +2,19 @@ package worker
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/pelmill/pelmill/gpu"
 )
 
-// openDevice opens what spec names. Where auto finds no card the device is nil, and
-// why says so.
-func openDevice(spec string) (d *gpu.Device, why, err error) {
+// openDevice opens what spec names with [gpu.Open] or [gpu.Start]. Where auto finds no
+// card the device is nil, and why says so.
+func openDevice(spec string, open func(string) (*gpu.Device, error)) (d *gpu.Device, why, err error) {
 	if spec != "" && spec != "auto" {
-		d, err = gpu.Open(spec)
+		d, err = open(spec)
 		return d, nil, err
 	}
-	d, err = gpu.Open("cuda")
+	d, err = open("cuda")
 	if errors.Is(err, gpu.ErrNoDevice) {
 		return nil, err, nil
 	}
@@ -22,6 +23,15 @@ func openDevice(spec string) (d *gpu.Device, why, err error) {
 
 // Device is what this worker runs codecs on; nil is the CPU.
 func (w *Worker) Device() *gpu.Device { return w.device }
+
+// Close waits until the device is open and frees what it holds. Run has returned.
+func (w *Worker) Close() error {
+	w.lender.close()
+	if err := w.device.Close(); err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
+	return nil
+}
 
 // WhyCPU is why the device "auto" became the CPU; nil where it did not.
 func (w *Worker) WhyCPU() error { return w.why }

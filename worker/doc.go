@@ -115,7 +115,8 @@
 // The device "auto" is the CPU where there is no usable card; the log says why,
 // once, and [Worker.WhyCPU] does. What does not fit into the memory of a card is
 // tried in halves, and image by image on the CPU; the log says each once. A
-// driver that hangs while it is opened is an error also with "auto".
+// driver that hangs while it is opened is an error also with "auto". With TestOnUse a card that is there and does not open
+// ends Run with [gpu.ErrNoDevice]; whoever asked for "auto" goes on with a worker on the CPU.
 //
 // # When a card is lost
 //
@@ -147,5 +148,6 @@
 // # Self-test
 //
 // [SelfTest] tries a codec on the CPU and on a device. [Worker.Run] tries all of them before it takes the first chunk or,
-// with TestOnUse, those of a job when it first sees the job.
+// with TestOnUse, those of a job when it first sees the job: objects are fetched and read meanwhile, and wait before the
+// codec gets them. So they do while the driver opens the device.
 package worker

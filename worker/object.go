@@ -129,7 +129,8 @@ func (o *object) again() *object {
 }
 
 // attempt makes one attempt: on the CPU with one core from the beginning to the end, or
-// in a batch on the device with a core before it and one after it.
+// in a batch on the device with a core before it and one after it. What comes before the codec
+// does not wait for its self-test.
 func (p *pipeline) attempt(ctx context.Context, o *object, a attempt) error {
 	cpu := codec.Run{Pool: p.cores}
 	before := func(try *object) error {
@@ -143,6 +144,9 @@ func (p *pipeline) attempt(ctx context.Context, o *object, a attempt) error {
 	}
 	if o.batches == nil || o.alone {
 		o.record.Device = cpu.Device.Name()
+		if err := o.tested(ctx); err != nil {
+			return err
+		}
 		return p.onCore(ctx, o, func(ctx context.Context, try *object) error {
 			if err := before(try); err != nil {
 				return err
@@ -164,10 +168,23 @@ func (p *pipeline) attempt(ctx context.Context, o *object, a attempt) error {
 			return err
 		}
 	}
+	if err := o.tested(ctx); err != nil {
+		return err
+	}
 	if err := o.batches.do(ctx, o); err != nil {
 		return err
 	}
 	return p.onCore(ctx, o, func(ctx context.Context, try *object) error { return a.after(ctx, cpu, try) })
+}
+
+// tested waits until the codec may be used: only then is the device open, whose driver may take as
+// long as reading the first objects does.
+func (o *object) tested(ctx context.Context) error {
+	if o.by == nil || o.by.tested == nil {
+		return nil
+	}
+	defer o.delivery.waits()()
+	return o.by.tested(ctx)
 }
 
 // begins says that o has got its first core, or never will.

@@ -34,13 +34,14 @@ type pipeline struct {
 	stores     chan struct{} // objects being stored
 	trace      *Trace        // of all of them; nil: none
 
-	lost    func() error     // says that the device is lost to this process
-	stats   func() gpu.Stats // of the device
-	queued  atomic.Int64     // objects that wait for the device
-	formed  atomic.Int64     // batches for the device
-	batched atomic.Int64     // images in them
-	halved  sync.Once        // the log says that memory on the device is short
-	left    sync.Once        // and that images are done on the CPU
+	opened  func(context.Context) error // waits until the device can be used
+	lost    func() error                // says that the device is lost to this process
+	stats   func() gpu.Stats            // of the device
+	queued  atomic.Int64                // objects that wait for the device
+	formed  atomic.Int64                // batches for the device
+	batched atomic.Int64                // images in them
+	halved  sync.Once                   // the log says that memory on the device is short
+	left    sync.Once                   // and that images are done on the CPU
 }
 
 // pipelineOptions are those of newPipeline; all are set but the device and the log.
@@ -72,7 +73,7 @@ func newPipeline(o pipelineOptions) *pipeline {
 		budget: newBudget(o.memory, o.device != nil), guards: newGuards(o.timeout, o.log),
 		laneGuards: newGuards(o.timeout, o.log), patience: o.timeout + time.Minute,
 		lanes: make(chan struct{}, lanes), fetches: make(chan struct{}, o.fetchers), stores: make(chan struct{}, o.fetchers),
-		lost: o.device.Err, stats: o.device.Stats,
+		opened: o.device.Opened, lost: o.device.Err, stats: o.device.Stats,
 	}
 	if o.device != nil {
 		// Those in batches at work, and those that are being collected.

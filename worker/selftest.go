@@ -61,13 +61,16 @@ const keptCodecs = 64
 // errUnfit means that a codec has failed its self-test: this process must do nothing with it.
 var errUnfit = errors.New("the codec does not work here")
 
-// test runs the self-tests of codecs side by side, each once.
+// test runs the self-tests of codecs side by side, each once, as soon as the device is open.
 func (w *Worker) test(ctx context.Context, all ...codec.Codec) error {
 	errs := make([]error, len(all))
 	var tests sync.WaitGroup
 	for i, c := range all {
 		tests.Go(func() {
 			_, errs[i] = w.works.get(ctx, c.Info().Name, func(ctx context.Context) (bool, error) {
+				if err := w.opened(ctx); err != nil {
+					return false, err
+				}
 				err := SelfTest(ctx, c, w.device)
 				return err == nil, err
 			})
@@ -77,14 +80,18 @@ func (w *Worker) test(ctx context.Context, all ...codec.Codec) error {
 	return cmp.Or(errs...)
 }
 
-// testOf tests the codecs of a job. The error, which ends Run, is an errUnfit unless ctx has ended.
-func (w *Worker) testOf(ctx context.Context, k *jobContext) error {
-	var all []codec.Codec
+// codecs are those that a job may need.
+func (k *jobContext) codecs() (all []codec.Codec) {
 	for _, one := range append(slices.Collect(maps.Values(k.choices)), k) {
 		if one.codec != nil {
 			all = append(all, one.codec)
 		}
 	}
+	return all
+}
+
+// testFor tests codecs that a job needs. The error, which ends Run, is an errUnfit unless ctx has ended.
+func (w *Worker) testFor(ctx context.Context, all ...codec.Codec) error {
 	err := w.test(ctx, all...)
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -101,42 +108,47 @@ func selfTest(ctx context.Context, c codec.Codec, dev *gpu.Device) error {
 	if exact, ok := c.(codec.SourceCodec); ok {
 		return selfTestSource(ctx, exact)
 	}
-	for _, channels := range info.Accepts.Channels {
-		m := testImage(channels, info.Accepts.MaxBits)
-		files := c.Encode(ctx, codec.Run{}, codec.Items(m), nil)
-		if err := one(len(files), "file", m); err != nil {
+	kinds := info.Accepts.Channels
+	errs := make([]error, len(kinds))
+	pool.New().Each(len(kinds), func(i int) { errs[i] = selfTestKind(ctx, c, dev, testImage(kinds[i], info.Accepts.MaxBits)) })
+	return cmp.Or(errs...)
+}
+
+// selfTestKind tests a codec with images like m.
+func selfTestKind(ctx context.Context, c codec.Codec, dev *gpu.Device, m *raster.Image) error {
+	files := c.Encode(ctx, codec.Run{}, codec.Items(m), nil)
+	if err := one(len(files), "file", m); err != nil {
+		return err
+	}
+	file := files[0]
+	if file.Err != nil {
+		return fmt.Errorf("encode %s: %w", m.Shape, file.Err)
+	}
+	devices := []*gpu.Device{nil}
+	if dev != nil {
+		devices = append(devices, dev)
+		// One core for so many images: what codecs leave to the cores where those are sooner is done on the device.
+		same := slices.Repeat([]*raster.Image{m}, selfTestBatch)
+		others := c.Encode(ctx, codec.Run{Device: dev, Pool: pool.Of(1)}, codec.Items(same...), nil)
+		if len(others) != len(same) {
+			return fmt.Errorf("encode %s on %s: %d files, want %d", m.Shape, dev.Name(), len(others), len(same))
+		}
+		for _, other := range others {
+			if other.Err != nil {
+				return fmt.Errorf("encode %s on %s: %w", m.Shape, dev.Name(), other.Err)
+			}
+			if !bytes.Equal(other.Data, file.Data) {
+				return fmt.Errorf("encode %s: device %s gives another file than the CPU", m.Shape, dev.Name())
+			}
+		}
+	}
+	for _, d := range devices {
+		images := c.Decode(ctx, codec.Run{Device: d}, [][]byte{file.Data}, nil)
+		if err := one(len(images), "picture", m); err != nil {
 			return err
 		}
-		file := files[0]
-		if file.Err != nil {
-			return fmt.Errorf("encode %s: %w", m.Shape, file.Err)
-		}
-		devices := []*gpu.Device{nil}
-		if dev != nil {
-			devices = append(devices, dev)
-			// One core for so many images: what codecs leave to the cores where those are sooner is done on the device.
-			same := slices.Repeat([]*raster.Image{m}, selfTestBatch)
-			others := c.Encode(ctx, codec.Run{Device: dev, Pool: pool.Of(1)}, codec.Items(same...), nil)
-			if len(others) != len(same) {
-				return fmt.Errorf("encode %s on %s: %d files, want %d", m.Shape, dev.Name(), len(others), len(same))
-			}
-			for _, other := range others {
-				if other.Err != nil {
-					return fmt.Errorf("encode %s on %s: %w", m.Shape, dev.Name(), other.Err)
-				}
-				if !bytes.Equal(other.Data, file.Data) {
-					return fmt.Errorf("encode %s: device %s gives another file than the CPU", m.Shape, dev.Name())
-				}
-			}
-		}
-		for _, d := range devices {
-			images := c.Decode(ctx, codec.Run{Device: d}, [][]byte{file.Data}, nil)
-			if err := one(len(images), "picture", m); err != nil {
-				return err
-			}
-			if err := near(m, images[0], info.Lossless); err != nil {
-				return fmt.Errorf("decode %s on %s: %w", m.Shape, d.Name(), err)
-			}
+		if err := near(m, images[0], c.Info().Lossless); err != nil {
+			return fmt.Errorf("decode %s on %s: %w", m.Shape, d.Name(), err)
 		}
 	}
 	return nil

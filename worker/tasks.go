@@ -43,7 +43,8 @@ type jobContext struct {
 	extensions     jobs.Extensions        // that results can have
 	choices        map[string]*jobContext // by [codecs.Resolved.ID], where a codec is chosen for each source; else nil
 	assets         codec.Assets
-	batches        *batcher // of the device; nil on the CPU
+	batches        *batcher                    // of the device; nil on the CPU
+	tested         func(context.Context) error // waits until the codec has passed its self-test; nil: it has
 	sources        *SourceGuard
 	names          *sitekey.Writer // of the target
 }
@@ -122,20 +123,20 @@ func (w *Worker) readJob(ctx context.Context, id string) (*jobContext, error) {
 	if err != nil {
 		return nil, fmt.Errorf("worker: job %s: %w", id, err)
 	}
-	k, err := w.prepare(ctx, spec, source, target)
-	if err == nil && w.opts.TestOnUse {
-		err = w.testOf(ctx, k)
-	}
-	return k, err
+	return w.prepare(ctx, spec, source, target)
 }
 
 // readRegistered reads the jobs that are registered, so that their codecs are tested and the device has their kernels while
-// the scheduler lists and plans. What goes wrong is said where a chunk needs the job.
+// the scheduler lists and plans, and while the first objects are read. What goes wrong is said where an object needs the codec.
 func (w *Worker) readRegistered(ctx context.Context) {
 	registered, err := w.conn.Jobs(ctx)
 	for id := range registered {
-		if err == nil && ctx.Err() == nil {
-			_, err = w.job(ctx, id)
+		if err != nil || ctx.Err() != nil {
+			break
+		}
+		var k *jobContext
+		if k, err = w.job(ctx, id); err == nil {
+			err = w.testFor(ctx, k.codecs()...)
 		}
 	}
 	if err != nil {
@@ -165,13 +166,13 @@ func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *st
 		return nil, fmt.Errorf("worker: job %s: %w", spec.ID, err)
 	}
 	k.extensions = resolved.Extensions()
-	k.use(w.pipeline, resolved, onDevice)
+	k.use(w, resolved, onDevice)
 	if resolved.Codec == nil {
 		k.choices = map[string]*jobContext{}
 		for _, r := range resolved.Choices() {
 			one := *k
 			one.choices = nil
-			one.use(w.pipeline, r, onDevice)
+			one.use(w, r, onDevice)
 			k.choices[r.ID()] = &one
 		}
 	}
@@ -179,11 +180,14 @@ func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *st
 }
 
 // use puts in a codec with options, or what one is chosen from.
-func (k *jobContext) use(p *pipeline, r codecs.Resolved, onDevice bool) {
-	k.resolved, k.codec, k.options, k.info, k.batches = r, r.Codec, r.Options, r.Info(), nil
+func (k *jobContext) use(w *Worker, r codecs.Resolved, onDevice bool) {
+	k.resolved, k.codec, k.options, k.info, k.batches, k.tested = r, r.Codec, r.Options, r.Info(), nil, nil
 	k.exact, _ = k.codec.(codec.SourceCodec)
 	if onDevice && k.codec != nil && k.exact == nil {
-		k.batches = newBatcher(p, k.info.Name, k.spec.ID, k.encode)
+		k.batches = newBatcher(w.pipeline, k.info.Name, k.spec.ID, k.encode)
+	}
+	if w.opts.TestOnUse && k.codec != nil {
+		k.tested = func(ctx context.Context) error { return w.testFor(ctx, r.Codec) }
 	}
 }
 

@@ -39,7 +39,7 @@ type Options struct {
 	OnResult      func(jobs.Result) // called once for every record made here, one at a time, also where a chunk is delivered again; nil: none
 	Trace         *Trace            // gets a timeline of the work; nil: none
 	MetricsListen string            // host:port of health, metrics and pprof; empty: none; without a host: loopback
-	TestOnUse     bool              // a codec is tested before the first chunk that needs it, not all of them before any
+	TestOnUse     bool              // the device is opened and codecs are tested while the first objects that need them are read, not before any
 	HashKeys      bool              // log the first digits of a key's SHA-256 instead of the key
 
 	// LogKey is how a key appears in the log; what is no longer the key is logged without the text of its error. nil:
@@ -85,10 +85,11 @@ type Worker struct {
 // at work that even their objects fill its batches.
 const fewestObjects = 16
 
-// New opens the device and prepares a worker; it starts nothing. conn may be nil
+// New opens the device and prepares a worker; it starts nothing else. conn may be nil
 // for a worker of which only [Worker.Chunk] is called: it then has no protection
 // against crashes and commits nothing. A device that is insisted on and missing
-// gives [gpu.ErrNoDevice].
+// gives [gpu.ErrNoDevice]. With TestOnUse New returns once the cards are known, and a
+// card that does not open ends Run with that error, also with auto.
 func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, error) {
 	var o Options
 	if opts != nil {
@@ -97,7 +98,11 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	if err := o.defaults(); err != nil {
 		return nil, err
 	}
-	device, why, err := openDevice(o.Device)
+	open := gpu.Open
+	if o.TestOnUse {
+		open = gpu.Start
+	}
+	device, why, err := openDevice(o.Device, open)
 	if err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
@@ -173,7 +178,7 @@ func fill[T int | int64 | time.Duration](to *T, value T) {
 
 // Run tests the codecs, then serves chunks until ctx ends, and returns after the
 // chunks it had finished or were handed back within Grace. It returns an error
-// where it cannot start or a codec fails its test, [ErrStuck], or one that wraps [gpu.ErrFatal]
+// where it cannot start, the device does not open or a codec fails its test, [ErrStuck], or one that wraps [gpu.ErrFatal]
 // when its card is lost: the process must then be replaced.
 func (w *Worker) Run(ctx context.Context) error {
 	if w.conn == nil {

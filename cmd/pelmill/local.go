@@ -9,6 +9,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/scheduler"
@@ -20,11 +21,12 @@ import (
 type local struct {
 	p        *program
 	c        *cluster
-	opened   chan struct{}  // closed when the worker has its device, or has none and openErr
+	made     chan struct{}  // closed when the worker knows its cards, or there is makeErr
 	worker   *worker.Worker // to be used after that
-	openErr  error          //
-	ended    chan struct{}  // has a value when the report of the job is written
-	kernels  string         // said where a card is opened that is of no use to the job's codec
+	makeErr  error
+	onCPU    func() (*worker.Worker, error) // makes another worker where the card does not open; nil: a card is insisted on
+	ended    chan struct{}                  // has a value when the report of the job is written
+	kernels  string                         // said where a card is opened that is of no use to the job's codec
 	sched    *scheduler.Scheduler
 	display  *display
 	places   []string // that the command line names: nothing else is opened for a job
@@ -56,9 +58,9 @@ func (c *cluster) readable(ctx context.Context, source string) error {
 	return err
 }
 
-// startLocal prepares to run jobs of c here. The device is opened meanwhile, which takes longer than listing a folder does:
-// only where the command line insists on a card does startLocal wait for it, so that nothing is written without one.
-// The caller stops it.
+// startLocal prepares to run jobs of c here. The device is opened meanwhile, which takes longer than listing a folder does.
+// Where the command line insists on a card startLocal waits until the cards are known, so that nothing is written without
+// one; that a card which is there opens is waited for only when the first objects are read. The caller stops it.
 func (p *program) startLocal(ctx context.Context, c *cluster, w *workerFlags, device string, stats time.Duration) (*local, error) {
 	opts, err := w.options()
 	if err != nil {
@@ -69,7 +71,7 @@ func (p *program) startLocal(ctx context.Context, c *cluster, w *workerFlags, de
 		return nil, err
 	}
 	c.conn, c.client.Conn = conn, conn // c closes it
-	l := &local{p: p, c: c, display: p.display(stats), opened: make(chan struct{}), ended: make(chan struct{}, 1)}
+	l := &local{p: p, c: c, display: p.display(stats), made: make(chan struct{}), ended: make(chan struct{}, 1)}
 	l.display.hold()
 	log := p.loggerTo(l.display, false)
 	if opts.Trace, l.endTrace, err = openTrace(w.trace); err != nil {
@@ -81,14 +83,21 @@ func (p *program) startLocal(ctx context.Context, c *cluster, w *workerFlags, de
 	if newWorker == nil {
 		newWorker = worker.New
 	}
+	if !insists(device) {
+		l.onCPU = func() (*worker.Worker, error) {
+			without := *opts
+			without.Device = "cpu"
+			return newWorker(conn, c.buckets, &without)
+		}
+	}
 	go func() {
-		defer close(l.opened)
-		l.worker, l.openErr = newWorker(conn, c.buckets, opts)
+		defer close(l.made)
+		l.worker, l.makeErr = newWorker(conn, c.buckets, opts)
 	}()
 	if insists(device) {
-		if <-l.opened; l.openErr != nil {
+		if <-l.made; l.makeErr != nil {
 			l.display.close()
-			return nil, l.endTrace(l.openErr)
+			return nil, l.endTrace(l.makeErr)
 		}
 	}
 	l.sched = scheduler.New(conn, c.buckets, &scheduler.Options{Log: log, Memory: opts.Memory, Notify: c.notify, Ended: l.reported})
@@ -106,24 +115,58 @@ func (l *local) reported(string) {
 	}
 }
 
-// serve waits for the device and runs the worker.
+// serve waits for the worker and runs it. Where its card does not open after all, and no card is insisted on, another
+// one runs on the CPU: nothing was encoded by then.
 func (l *local) serve(ctx context.Context) error {
 	select {
-	case <-l.opened:
+	case <-l.made:
 	case <-ctx.Done():
 		return nil
 	}
-	if l.openErr != nil {
-		return l.openErr
+	if l.makeErr != nil {
+		return l.makeErr
 	}
+	if why := l.worker.WhyCPU(); why != nil {
+		l.sayCPU(why)
+	} else if l.kernels != "" && l.worker.Device() != nil && !l.p.quiet && !l.p.json {
+		l.display.say(l.kernels)
+	}
+	run := l.p.runWorker
+	if run == nil {
+		run = (*worker.Worker).Run
+	}
+	why := run(l.worker, ctx)
+	if l.onCPU == nil || !errors.Is(why, gpu.ErrNoDevice) || ctx.Err() != nil {
+		return why
+	}
+	w, err := l.onCPU()
+	if err != nil {
+		return err
+	}
+	l.sayCPU(why)
+	return run(w, ctx)
+}
+
+// sayCPU says why the device "auto" is the CPU.
+func (l *local) sayCPU(why error) {
 	if !l.p.quiet && !l.p.json {
-		if why := l.worker.WhyCPU(); why != nil {
-			l.display.say("on the CPU: " + why.Error())
-		} else if l.kernels != "" && l.worker.Device() != nil {
-			l.display.say(l.kernels)
-		}
+		l.display.say("on the CPU: " + why.Error())
 	}
-	return l.worker.Run(ctx)
+}
+
+// close stops l and gives the device back, for a process that goes on with another job. It waits for a device that is
+// still being opened, unless the process is to end.
+func (l *local) close(ctx context.Context) error {
+	l.stop()
+	select {
+	case <-l.made:
+	case <-ctx.Done():
+		return nil
+	}
+	if l.makeErr != nil {
+		return nil // the job has ended with it
+	}
+	return l.worker.Close()
 }
 
 // noKernels says that a card is of no use to a codec, or is empty.

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/internal/faults"
@@ -42,18 +45,26 @@ func TestTheDeviceIsOpenedWhileTheJobIsPlanned(t *testing.T) {
 	if code := p.run(t.Context(), []string{"compress", source, target, "--codec", "webp", "--device", "auto", "-q"}); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, &stderr)
 	}
-	results := 0
-	err := storage.Walk(t.Context(), to, nil, func(page storage.Page) error {
+	if n := resultsIn(t, to); n != len(images) {
+		t.Errorf("%d results of %d images", n, len(images))
+	}
+}
+
+// resultsIn counts the results in a target.
+func resultsIn(t *testing.T, target *storage.Bucket) (n int) {
+	t.Helper()
+	err := storage.Walk(t.Context(), target, nil, func(page storage.Page) error {
 		for _, o := range page.Objects {
 			if strings.HasSuffix(o.Key, ".webp") {
-				results++
+				n++
 			}
 		}
 		return nil
 	})
-	if err != nil || results != len(images) {
-		t.Errorf("%d results of %d images, %v", results, len(images), err)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return n
 }
 
 // A card that the command line insists on is there before anything is written. Where only the choice of a device fails,
@@ -97,5 +108,80 @@ func TestADeviceThatDoesNotOpen(t *testing.T) {
 			t.Errorf("%s, %v: left %v, %v", test.device, test.open, left, err)
 		}
 		cancel(nil)
+	}
+}
+
+// A card that is there and does not open is no usable device where one is insisted on; else the CPU does the job, and one
+// line says why.
+func TestACardThatDoesNotOpenAfterAll(t *testing.T) {
+	for _, test := range []struct {
+		device string
+		code   int
+		runs   []string // devices of the workers
+	}{
+		{"cuda", exitNoDevice, []string{"cuda"}},
+		{"auto", exitOK, []string{"auto", "cpu"}},
+	} {
+		source, target, to, images := folders(t, 2)
+		t.Setenv("XDG_CACHE_HOME", t.TempDir())
+		var stderr bytes.Buffer
+		var runs []string
+		p := &program{stdout: &bytes.Buffer{}, stderr: &stderr, env: os.LookupEnv}
+		p.newWorker = func(conn *queue.Conn, buckets *storage.Buckets, opts *worker.Options) (*worker.Worker, error) {
+			runs = append(runs, opts.Device)
+			own := *opts
+			own.Device = "cpu"
+			return worker.New(conn, buckets, &own)
+		}
+		p.runWorker = func(w *worker.Worker, ctx context.Context) error {
+			if len(runs) == 1 {
+				return fmt.Errorf("worker: the card is taken: %w", gpu.ErrNoDevice)
+			}
+			return w.Run(ctx)
+		}
+		code := p.run(t.Context(), []string{"compress", source, target, "--codec", "webp", "--device", test.device})
+		said := strings.Count(stderr.String(), "on the CPU: worker: the card is taken")
+		if code != test.code || !slices.Equal(runs, test.runs) || said != len(runs)-1 {
+			t.Errorf("%s: exit code %d, want %d, workers %v, said %d times:\n%s", test.device, code, test.code, runs, said, &stderr)
+		}
+		if n := resultsIn(t, to); test.code == exitOK && n != len(images) {
+			t.Errorf("%s: %d results of %d images", test.device, n, len(images))
+		}
+	}
+}
+
+// A process that goes on with another job waits for its device, also where the job has ended first, and for none when it
+// is to end.
+func TestCloseWaitsForTheDevice(t *testing.T) {
+	open := make(chan struct{})
+	p := &program{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}, env: os.LookupEnv, quiet: true}
+	p.newWorker = func(conn *queue.Conn, buckets *storage.Buckets, opts *worker.Options) (*worker.Worker, error) {
+		<-open
+		return worker.New(conn, buckets, opts)
+	}
+	c := &cluster{p: p}
+	if err := c.open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	l, err := p.startLocal(t.Context(), c, &workerFlags{}, "auto", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := l.close(ended); err != nil {
+		t.Error(err)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- l.close(t.Context()) }()
+	select {
+	case err := <-closed:
+		t.Errorf("it did not wait: %v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(open)
+	if err := <-closed; err != nil {
+		t.Error(err)
 	}
 }

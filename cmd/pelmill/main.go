@@ -90,6 +90,7 @@ type program struct {
 
 	// newWorker opens the device of a worker of this process; nil but in tests: worker.New
 	newWorker func(*queue.Conn, *storage.Buckets, *worker.Options) (*worker.Worker, error)
+	runWorker func(*worker.Worker, context.Context) error // nil but in tests: worker.Worker.Run
 }
 
 // interrupted is why the context of a run ends on a signal.

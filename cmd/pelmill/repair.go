@@ -115,6 +115,7 @@ func (v *verification) runRepair(ctx context.Context, spec jobs.Spec) error {
 	}
 	l.places = append([]string{spec.Target, store}, v.allow.prefixes...)
 	status, err := l.work(ctx, ref{spec.Target, spec.ID}, spec.Source)
+	err = errors.Join(err, l.close(ctx))
 	if err == nil && status.State.State == jobs.StateFailed {
 		err = fmt.Errorf("repair %s failed: %s", spec.ID, status.State.Reason)
 	}

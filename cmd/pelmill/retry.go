@@ -105,7 +105,7 @@ of JOB, and makes these results anew.`,
 					}
 					defer l.stop()
 					l.places = append([]string{r.target, store}, c.allow.prefixes...)
-					return l.finish(ctx, ref{spec.Target, spec.ID}, spec.Source)
+					return errors.Join(l.finish(ctx, ref{spec.Target, spec.ID}, spec.Source), l.close(ctx))
 				})
 			}
 			report, err := c.jobs.Report(ctx, r.target, r.id)
