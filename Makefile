@@ -124,7 +124,7 @@ test-gpu: ## run the tests that need a card, also under compute-sanitizer where 
 	@if command -v compute-sanitizer >/dev/null; then $(MAKE) gpu-bundle && bin/gpu-bundle/run sanitize; \
 	else echo "NOT TESTED: compute-sanitizer is not installed"; fi
 
-bench-gpu: ## run the benchmarks that need a card
+bench-gpu: ## run the benchmarks that need a card, the whole command among them (SCALE=1: 1,200 PNG)
 	PELMILL_GPU=require go test $(GOTAGS) -run '^$$' -bench Card -benchtime $(BENCHTIME) -p 1 -timeout 60m $(CARDS) $(ONCARDS)
 
 # The binaries run in folders like those of their packages, with the sources of kernels and what the tests read: the shared
@@ -147,7 +147,7 @@ gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a 
 		go test -c $(GOTAGS) -ldflags '-s -w' -o bin/gpu-bundle/$$dir/$$(basename $$dir).bench $$dir; \
 	done
 	go build $(GOTAGS) -ldflags '-s -w' -o bin/gpu-bundle/pelmill ./cmd/pelmill
-	@for data in kodak volumes; do \
+	@for data in kodak graphics volumes; do \
 		if [[ -d ../shared/data/$$data ]]; then mkdir -p bin/shared/data && cp -rn ../shared/data/$$data bin/shared/data/; fi; \
 	done
 	@if [[ -d ../shared/data/jpeg2000 ]]; then mkdir -p bin/shared/data/jpeg2000 && cp ../shared/data/jpeg2000/limits.csv bin/shared/data/jpeg2000/ && \

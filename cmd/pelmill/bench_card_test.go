@@ -2,19 +2,25 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
-	"runtime/pprof"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs"
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/internal/faults"
@@ -22,94 +28,161 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// cardImages is how many images BenchmarkCardCompress compresses, of 768 x 512 RGB.
-const cardImages = 480
+// cardImages is how many images BenchmarkCardCompress compresses at SCALE=1, of 768 x 512 RGB.
+const cardImages = 1200
 
-// BenchmarkCardCompress is the whole command on uncompressed images on the local disk:
-// on all cores, and on the machine's cards with the results decoded there. Both targets
-// must hold the same bytes. It prints both rates and what the stages of the objects took,
-// added up over objects that are at work side by side; waiting between stages is in none.
-// In a profile the label "device" tells the two runs apart.
+// The codecs of BenchmarkCardCompress, with what the card's run must be against the CPU's of the same build, and what it
+// must be against seconds that 16 cores took for 1,200 files of PNG before the pipeline was rebuilt.
+var cardCodecs = []struct {
+	name           string
+	cpu            float64
+	before, faster float64
+}{
+	{"webp", 3, 15.2, 6},
+	{"vq", 4, 9.0, 8},
+	{"neuquant", 2.5, 6.8, 5},
+}
+
+// cardShare is the share of the codec's own rate that the whole command must reach from uncompressed images.
+const cardShare = 0.6
+
+// BenchmarkCardCompress is the whole command on files on the local disk, codec by codec: PNG with full verification on
+// the machine's cards and on all its cores, which must give the same bytes, and uncompressed images with verification on
+// the cards; beside them the rate of the codec alone on the cards, from memory and with no check. It prints what each
+// took, the processor seconds, and the shares of the stages of all objects; waiting between stages is in none. At the
+// end one image of 25 Mpx is alone on the card: the codec, and the whole command. SCALE is the share of 1,200 files.
 func BenchmarkCardCompress(b *testing.B) {
 	dev := gputest.Device(b, nil)
-	dir := b.TempDir()
-	pixels := writeImages(b, dir)
+	n := max(24, int(benchScale(b, 1)*cardImages))
+	images := kodakImages(b)
+	png, pnm := b.TempDir(), b.TempDir()
+	mpx := writeImages(b, png, "png", images, n)
+	writeImages(b, pnm, "pnm", images, n)
+	few := b.TempDir()
+	writeImages(b, few, "pnm", images, 24)
 	for b.Loop() {
-		cpu := runCompress(b, dir, "--device", "cpu")
-		card := runCompress(b, dir, "--device", "cuda", "--verify", "device")
-		sameResults(b, cpu.target, card.target)
-		fmt.Printf("\npelmill compress, vq, %d PNM pictures of 768 x 512 RGB on local disk, %d cores, %s\n", cardImages, runtime.GOMAXPROCS(0), dev.Name())
-		for _, r := range []*compressRun{cpu, card} {
-			r.print(pixels)
+		fmt.Printf("\npelmill compress, %d pictures, %.0f Mpx, on local disk, %d cores, %s\n", n, mpx, runtime.GOMAXPROCS(0), dev.Name())
+		fmt.Printf("%-9s %-28s %8s %8s %8s   %s\n", "codec", "run", "s", "CPU s", "Mpx/s", "share of the time of all objects in fetch, read, encode, verify, store")
+		for _, c := range cardCodecs {
+			runCompress(b, few, 24, c.name, "auto", "device") // the driver compiles kernels for the first process on a card
+			card := runCompress(b, png, n, c.name, "auto", "full")
+			cpu := runCompress(b, png, n, c.name, "cpu", "full")
+			sameResults(b, cpu.target, card.target, n)
+			flat := runCompress(b, pnm, n, c.name, "auto", "device")
+			alone := codecAlone(b, dev, c.name, images)
+			card.print(c.name, "PNG, card, full", mpx)
+			cpu.print(c.name, "PNG, CPU, full", mpx)
+			flat.print(c.name, "PNM, card, device", mpx)
+			fmt.Printf("%-9s %-28s %26.1f\n", c.name, "codec alone on the card", alone)
+			versus, share := cpu.took.Seconds()/card.took.Seconds(), mpx/flat.took.Seconds()/alone
+			fmt.Printf("%-9s the card is %.2f times the CPU (required %v); %.2f times 16 cores before (%v); from PNM %.0f %% of the codec's own rate (%.0f)\n",
+				c.name, versus, c.cpu, c.before*float64(n)/cardImages/card.took.Seconds(), c.faster, 100*share, 100*cardShare)
+			b.ReportMetric(versus, c.name+"-x-cpu")
+			b.ReportMetric(100*share, c.name+"-%-of-codec")
 		}
-		ratio := cpu.took.Seconds() / card.took.Seconds()
-		fmt.Printf("the card's run is %.2f times as fast as that of the CPU\n", ratio)
-		b.ReportMetric(cardImages/cpu.took.Seconds(), "cpu-objects/s")
-		b.ReportMetric(cardImages/card.took.Seconds(), "card-objects/s")
-		b.ReportMetric(ratio, "x-cpu")
+		largeAlone(b, dev, "photograph", 0.1, images, 1)
+		largeAlone(b, dev, "graphics", 0.4, sharedImages(b, "graphics"), 0)
 	}
 }
 
-// writeImages makes the sources and returns the bytes of their samples: the Kodak
-// images, each time moved a row further down, or made ones where those are missing.
-func writeImages(b *testing.B, dir string) (pixels int) {
+// benchScale is SCALE from the environment, or scale.
+func benchScale(b *testing.B, scale float64) float64 {
 	b.Helper()
-	kodak, _ := filepath.Glob("../../../shared/data/kodak/*.png")
-	if len(kodak) == 0 {
-		b.Log("NO KODAK PICTURES in ../shared/data/kodak: the pictures are made instead")
-	}
-	var known []*raster.Image
-	for i := range 24 {
-		m := faults.Image(uint64(i), "", 768, 512).Image
-		if len(kodak) > 0 {
-			data, err := os.ReadFile(kodak[i%len(kodak)])
-			if err != nil {
-				b.Fatal(err)
-			}
-			if m, err = imageio.Decode(data, nil); err != nil {
-				b.Fatal(err)
-			}
+	if text := os.Getenv("SCALE"); text != "" {
+		var err error
+		if scale, err = strconv.ParseFloat(text, 64); err != nil || scale <= 0 {
+			b.Fatalf("SCALE=%s: want a number above 0", text)
 		}
-		known = append(known, m)
 	}
-	for i := range cardImages {
-		m := *known[i%len(known)]
-		down := i / len(known) * m.Width * m.Channels
-		m.Pix = append(bytes.Clone(m.Pix[down:]), m.Pix[:down]...)
-		data, err := imageio.Encode(&m, "pnm")
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%03d.ppm", i)), data, 0o666)
+	return scale
+}
+
+// sharedImages are the PNG images of a set beside the tree; none where it is absent.
+func sharedImages(b *testing.B, set string) (list []*raster.Image) {
+	b.Helper()
+	files, _ := filepath.Glob(filepath.Join("../../../shared/data", set, "*.png"))
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		m, err := imageio.Decode(data, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if m.Channels == 3 && m.Bits == 8 {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// kodakImages are the Kodak images, or made ones where those are missing.
+func kodakImages(b *testing.B) []*raster.Image {
+	b.Helper()
+	list := sharedImages(b, "kodak")
+	if len(list) == 0 {
+		b.Log("NO KODAK PICTURES in ../shared/data/kodak: the pictures are made instead")
+		for i := range 24 {
+			list = append(list, faults.Image(uint64(i), "", 768, 512).Image)
+		}
+	}
+	return list
+}
+
+// writeImages makes n files of the images, and returns how many million pixels they have. The Kodak files stay as they are
+// where they are wanted.
+func writeImages(b *testing.B, dir, format string, known []*raster.Image, n int) (mpx float64) {
+	b.Helper()
+	var files [][]byte
+	originals, _ := filepath.Glob(filepath.Join("../../../shared/data/kodak/*." + format))
+	for i, m := range known {
+		data, err := imageio.Encode(m, format)
+		if len(originals) == len(known) {
+			data, err = os.ReadFile(originals[i])
 		}
 		if err != nil {
 			b.Fatal(err)
 		}
-		pixels += len(m.Pix)
+		files = append(files, data)
 	}
-	return pixels
+	for i := range n {
+		m := known[i%len(known)]
+		mpx += float64(m.Width*m.Height) / 1e6
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%04d.%s", i, format)), files[i%len(known)], 0o666); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return mpx
 }
 
 // compressRun is what one run of the command came to.
 type compressRun struct {
-	target string
-	took   time.Duration // from the call to its return
-	report jobs.Report
-	device string // what the worker said of its device, if anything
+	target    string
+	took, cpu time.Duration // of the process
+	report    jobs.Report
+	device    string // what the worker said of its device, if anything
 }
 
-func runCompress(b *testing.B, dir string, flags ...string) *compressRun {
+// runCompress compresses the n files of a folder with a process of its own, whose start counts.
+func runCompress(b *testing.B, dir string, n int, name, device, verify string, flags ...string) *compressRun {
 	b.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
 	r := &compressRun{target: b.TempDir()}
 	var said bytes.Buffer
-	p := &program{stdout: io.Discard, stderr: &said, env: func(string) (string, bool) { return "", false }}
-	code := 0
-	pprof.Do(b.Context(), pprof.Labels("device", flags[1]), func(ctx context.Context) {
-		start := time.Now()
-		code = p.run(ctx, append([]string{"compress", dir, r.target, "--codec", "vq", "-v"}, flags...))
-		r.took = time.Since(start)
-	})
-	if code != 0 {
-		b.Fatalf("%v: exit code %d\n%s", flags, code, said.Bytes())
+	cmd := exec.CommandContext(b.Context(), self, append([]string{"compress", dir, r.target, "--codec", name, "--device", device, "--verify", verify, "-v"}, flags...)...)
+	cmd.Args[0] = "pelmill" // what TestMain goes by
+	settings := func(s string) bool { return strings.HasPrefix(s, "PELMILL_") }
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), settings), fmt.Sprintf("GOMAXPROCS=%d", runtime.GOMAXPROCS(0)))
+	cmd.Stderr = &said
+	start := time.Now()
+	if err := cmd.Run(); err != nil {
+		b.Fatalf("%s on %s: %v\n%s", name, device, err, said.Bytes())
 	}
+	r.took, r.cpu = time.Since(start), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()
 	for line := range strings.Lines(said.String()) {
 		if _, after, ok := strings.Cut(line, `msg="worker ends" `); ok {
 			r.device = strings.TrimSpace(after)
@@ -123,31 +196,127 @@ func runCompress(b *testing.B, dir string, flags ...string) *compressRun {
 	if err == nil {
 		err = json.Unmarshal(data, &r.report)
 	}
-	if err != nil || r.report.Counts.Compressed != cardImages {
-		b.Fatalf("%v: %+v, %v", flags, r.report.Counts, err)
+	if err != nil || r.report.Counts.Compressed != int64(n) {
+		b.Fatalf("%s on %s: %+v, %v", name, device, r.report.Counts, err)
 	}
 	return r
 }
 
-func (r *compressRun) print(pixels int) {
-	s := r.took.Seconds()
-	fmt.Printf("%s: %.2f s for the command, %.2f s of it the job: %.1f objects/s, %.1f MB/s of pixels\n",
-		strings.Join(r.report.Devices, ", "), s, r.report.Seconds, cardImages/s, float64(pixels)/s/1e6)
-	sum := 0.0
+// print prints the run as a row of the table.
+func (r *compressRun) print(name, what string, mpx float64) {
+	sum, shares := 0.0, ""
 	for _, v := range r.report.Stages {
 		sum += v
 	}
 	for _, stage := range []string{"fetch", "read", "encode", "verify", "store"} {
-		v := r.report.Stages[stage]
-		fmt.Printf("  %-6s %8.2f s %5.1f %%\n", stage, v, 100*v/sum)
+		shares += fmt.Sprintf(" %4.1f %%", 100*r.report.Stages[stage]/sum)
 	}
-	if r.device != "" {
-		fmt.Printf("  %s\n", r.device)
-	}
+	fmt.Printf("%-9s %-28s %8.2f %8.1f %8.1f  %s  %s\n", name, what, r.took.Seconds(), r.cpu.Seconds(), mpx/r.took.Seconds(), shares, r.device)
 }
 
-// sameResults compares the results in two targets, byte for byte.
-func sameResults(b *testing.B, want, got string) {
+// Calls of the codec as a worker makes them.
+const (
+	aloneCalls = 2  // at once
+	aloneBatch = 64 // images
+)
+
+// codecAlone is the rate of a codec on a device in Mpx/s, from images in memory: of the best of some rounds of calls.
+func codecAlone(b *testing.B, dev *gpu.Device, name string, known []*raster.Image) (best float64) {
+	b.Helper()
+	c, err := codecs.Find(name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var batch []*raster.Image
+	mpx := 0.0
+	for i := range aloneBatch {
+		m := known[i%len(known)]
+		batch = append(batch, m)
+		mpx += float64(m.Width*m.Height) / 1e6
+	}
+	cores := pool.Shared(runtime.GOMAXPROCS(0))
+	for range 3 {
+		const calls = 4 // of each
+		var all sync.WaitGroup
+		start := time.Now()
+		for range aloneCalls {
+			all.Go(func() {
+				for range calls {
+					for _, e := range c.Encode(b.Context(), codec.Run{Device: dev, Pool: cores.First()}, codec.Items(batch...), nil) {
+						if e.Err != nil {
+							b.Error(e.Err)
+						}
+					}
+				}
+			})
+		}
+		all.Wait()
+		best = max(best, aloneCalls*calls*mpx/time.Since(start).Seconds())
+	}
+	return best
+}
+
+// largeAlone prints what one image of 6144 x 4096, tiles of known ones, takes with webp on a device: the best of some
+// calls of the codec, and of the command.
+func largeAlone(b *testing.B, dev *gpu.Device, what string, required float64, known []*raster.Image, noise byte) {
+	b.Helper()
+	if len(known) == 0 {
+		b.Logf("NOT MEASURED: %s of 25 Mpx, as ../shared/data has no images for it", what)
+		return
+	}
+	m := tiled(known, 6144, 4096, noise)
+	c, err := codecs.Find("webp")
+	if err != nil {
+		b.Fatal(err)
+	}
+	dir := b.TempDir()
+	data, err := imageio.Encode(m, "pnm")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "large.ppm"), data, 0o666)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	alone, command := time.Hour, time.Hour
+	for range 5 {
+		start := time.Now()
+		if e := c.Encode(b.Context(), codec.Run{Device: dev, Pool: pool.New()}, codec.Items(m), nil)[0]; e.Err != nil {
+			b.Fatal(e.Err)
+		}
+		alone = min(alone, time.Since(start))
+	}
+	for range 2 {
+		command = min(command, runCompress(b, dir, 1, "webp", "auto", "full").took)
+	}
+	fmt.Printf("webp      one picture of 25 Mpx, %s: %.3f s on the card (required %v), %.2f s the command with reading PNM and full verification\n",
+		what, alone.Seconds(), required, command.Seconds())
+}
+
+// tiled lays known images side by side in rows, each as often as there is room. With noise, 1, the lowest bits are random,
+// so that no two tiles are the same, which no photograph has.
+func tiled(known []*raster.Image, width, height int, noise byte) *raster.Image {
+	m := raster.New(width, height, 1, 3, 8)
+	next, row := 0, 0
+	for y := 0; y < height; y += row {
+		row = height
+		for x := 0; x < width; next++ {
+			tile := known[next%len(known)]
+			w, h := min(tile.Width, width-x), min(tile.Height, height-y)
+			for line := range h {
+				copy(m.Pix[3*((y+line)*width+x):][:3*w], tile.Pix[3*line*tile.Width:])
+			}
+			x, row = x+w, min(row, tile.Height)
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range m.Pix {
+		m.Pix[i] ^= byte(random.Uint32()) & noise
+	}
+	return m
+}
+
+// sameResults compares the n results in two targets, byte for byte.
+func sameResults(b *testing.B, want, got string, results int) {
 	b.Helper()
 	own := filepath.Clean(jobs.Root)
 	n := 0
@@ -175,7 +344,7 @@ func sameResults(b *testing.B, want, got string) {
 		}
 		return err
 	})
-	if err != nil || n != cardImages {
+	if err != nil || n != results {
 		b.Fatalf("%d results compared: %v", n, err)
 	}
 }
