@@ -62,6 +62,7 @@ type object struct {
 	dicom   *dicomSource   // nil where the source is no DICOM file
 	series  *series.Plan   // of a series that is compressed
 	image   *raster.Image  // that the codec gets or gave
+	sum     uint64         // of the samples of image as they were read, see pixelSum; 0: not taken
 	file    []byte         // to be stored
 	format  string         // of file
 	decoded *raster.Image  // from file by the device, for verification

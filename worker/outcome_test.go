@@ -376,3 +376,48 @@ func TestOptionsThatChooseFiles(t *testing.T) {
 		}
 	}
 }
+
+// An encoder that changes the image which it gets is noticed, although its result decodes to what is there then: it is
+// held against the samples that were read.
+func TestAnEncoderThatChangesItsImage(t *testing.T) {
+	c := &fake{encode: func(_ context.Context, _ *gpu.Device, m *raster.Image) ([]byte, error, bool) {
+		m.Pix[len(m.Pix)/2] ^= 1
+		return nil, nil, false
+	}}
+	j := newJob(t, "mem://source", "mem://target", c, nil)
+	j.put("a.png", png(t, photo(1, 9, 7, 3)))
+	j.plan()
+	if err := j.chunk(j.worker(Options{}, c), 0); err != nil {
+		t.Fatal(err)
+	}
+	r := j.results()["a.png"]
+	if r.Outcome != jobs.OutcomeFailed || r.Class != class.Verify || r.Target != "" {
+		t.Errorf("%s, class %q: %s; target %q", r.Outcome, r.Class, r.Error, r.Target)
+	}
+}
+
+// What is not hashed again has the hash of what was read, and one sample that differs is another hash.
+func TestSameSamples(t *testing.T) {
+	m := photo(1, 9, 7, 3)
+	o := &object{image: m, sum: pixelSum(m)}
+	same := *m
+	same.Pix = bytes.Clone(m.Pix)
+	if !o.sameSamples(&same) {
+		t.Error("a copy is said to be other than what was read")
+	}
+	for i := range same.Pix {
+		same.Pix[i] ^= 0x80
+		if o.sameSamples(&same) {
+			t.Errorf("sample %d differs, and it is said to be the same", i)
+		}
+		same.Pix[i] ^= 0x80
+	}
+	m.Pix[0] ^= 1
+	same.Pix[0] ^= 1
+	if o.sameSamples(&same) {
+		t.Error("both were changed since the image was read, and it is said to be the same")
+	}
+	if (&object{image: m}).sameSamples(m) {
+		t.Error("no sum was taken of the image, and it is said to be the same")
+	}
+}
