@@ -76,8 +76,9 @@ func newPipeline(o pipelineOptions) *pipeline {
 		opened: o.device.Opened, lost: o.device.Err, stats: o.device.Stats,
 	}
 	if o.device != nil {
-		// Those in batches at work, and those that are being collected.
-		p.window += (lanes + 1) * batchImages
+		// Those in batches at work, and as many that are being collected: cores read them while the driver opens the
+		// device, and while the first batches are there.
+		p.window += (2*lanes + 2) * batchImages
 		p.lender = newLender(o.device, p.budget.loans)
 	}
 	return p
