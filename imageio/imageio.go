@@ -61,6 +61,7 @@ import (
 	"github.com/pelmill/pelmill/internal/container/dicom"
 	"github.com/pelmill/pelmill/internal/container/gif"
 	"github.com/pelmill/pelmill/internal/container/jp2"
+	"github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/internal/container/webp"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -97,6 +98,11 @@ type opened struct {
 	Header
 	decode func() (*raster.Image, error)
 	fewer  bool // samples may turn out to need fewer channels than the header says
+
+	// stream gives the samples as they are in the file, and decodeWith is decode with samples that it was given; both nil
+	// where the format or the file is not for this.
+	stream     func() (*png.Stream, bool)
+	decodeWith func(samples *raster.Image) (*raster.Image, error)
 
 	meta          func() raster.Meta    // what decode attaches; nil: nothing
 	metadata      []container.Attribute // to be attached to the image
@@ -143,7 +149,12 @@ func Decode(data []byte, limits *Limits) (m *raster.Image, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err = p.decode()
+	return p.image()
+}
+
+// image decodes a file and holds the image against its header.
+func (p *opened) image() (*raster.Image, error) {
+	m, err := p.decode()
 	if err != nil {
 		return nil, classify(p.Format, err)
 	}

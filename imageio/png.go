@@ -34,8 +34,10 @@ func openPNG(data []byte, lim Limits) (*opened, error) {
 	p.DecodedBytes = pngMemory(&p.Header, &head)
 	channels := p.Channels
 	samples := func() (*raster.Image, error) { return decodePNG(f, channels) }
+	p.stream = f.Stream
 	var meta raster.Meta
 	if a, ok := animation(f, lim); ok {
+		p.stream = nil
 		if samples, meta.Animation, err = p.openAPNG(f, &a, lim, len(data)); err != nil {
 			return nil, err
 		}
@@ -61,8 +63,9 @@ func openPNG(data []byte, lim Limits) (*opened, error) {
 		if err != nil {
 			return nil, err
 		}
-		return exif.Attach(m, p.meta()), nil
+		return p.decodeWith(m)
 	}
+	p.decodeWith = func(m *raster.Image) (*raster.Image, error) { return exif.Attach(m, p.meta()), nil }
 	return p, nil
 }
 

@@ -6,6 +6,9 @@ const adlerMost = 5552
 
 const adlerModulus = 65521
 
+// Adler is the checksum of RFC 1950, 9, of p.
+func Adler(p []byte) uint32 { return adler(1, p) }
+
 // adlerGo goes on with a checksum of RFC 1950, 9.
 func adlerGo(sum uint32, p []byte) uint32 {
 	a, b := sum&0xffff, sum>>16
