@@ -34,6 +34,10 @@ type batcher struct {
 
 	queue   chan *queued
 	awaited *atomic.Int64 // objects that come next; shared by the batchers of a process that has one a codec
+	lanes   chan struct{} // batches at work at once
+	waiting *atomic.Int64 // objects that wait
+	formed  *atomic.Int64 // batches
+	batched *atomic.Int64 // objects in them
 
 	mu    sync.Mutex
 	users int           // chunks
@@ -79,7 +83,8 @@ func (q *queued) giveBack() {
 }
 
 func newBatcher(p *pipeline, name, job string, call func(context.Context, codec.Run, []*object) error) *batcher {
-	return &batcher{p: p, name: name, job: job, call: call, queue: make(chan *queued, 2*batchImages), awaited: new(atomic.Int64)}
+	return &batcher{p: p, name: name, job: job, call: call, queue: make(chan *queued, 2*batchImages), awaited: new(atomic.Int64),
+		lanes: p.lanes, waiting: &p.queued, formed: &p.formed, batched: &p.batched}
 }
 
 // join lets a chunk use the batcher until it calls what is returned.
@@ -120,18 +125,20 @@ func (b *batcher) do(ctx context.Context, o *object) error {
 	defer o.delivery.waits()()
 	try := *o
 	q := &queued{try: &try, ctx: ctx, done: make(chan error, 1)}
-	b.p.queued.Add(1)
+	b.waiting.Add(1)
 	select {
 	case b.queue <- q:
-		o.unawait()
+		if o.batches == b {
+			o.unawait()
+		}
 	case <-ctx.Done():
-		b.p.queued.Add(-1)
+		b.waiting.Add(-1)
 		return context.Cause(ctx)
 	}
 	select {
 	case err := <-q.done:
 		if err == nil {
-			try.awaited, try.row = false, nil
+			try.awaited, try.row = o.awaited, nil
 			*o = try
 			o.held.loans = append(o.held.loans, q.loans...)
 			return o.failure
@@ -155,7 +162,7 @@ func (b *batcher) run(over <-chan struct{}) {
 				return
 			}
 		}
-		b.p.lanes <- struct{}{}
+		b.lanes <- struct{}{}
 		var batch []*queued
 		batch, next = b.collect(first)
 		go b.launch(batch)
@@ -224,9 +231,9 @@ func (b *batcher) launch(batch []*queued) {
 	p := b.p
 	ctx, cancel := together(batch)
 	defer cancel()
-	p.formed.Add(1)
-	p.batched.Add(int64(len(batch)))
-	p.queued.Add(-int64(len(batch)))
+	b.formed.Add(1)
+	b.batched.Add(int64(len(batch)))
+	b.waiting.Add(-int64(len(batch)))
 	tries := make([]*object, len(batch))
 	for i, q := range batch {
 		tries[i] = q.try
@@ -239,7 +246,7 @@ func (b *batcher) launch(batch []*queued) {
 	end := func() {
 		row.span(b.name, start, map[string]any{"objects": len(batch)})
 		row.leave()
-		<-p.lanes
+		<-b.lanes
 	}
 	err := p.laneGuards.run(ctx, end, func(ctx context.Context) (err error) {
 		defer func() {
@@ -275,7 +282,7 @@ func (b *batcher) launch(batch []*queued) {
 			q.answer(err, nil)
 			continue
 		}
-		q.answer(nil, lent.of(q.try.image, q.try.decoded))
+		q.answer(nil, lent.of(q.try.image, q.try.decoded, q.try.streamed()))
 	}
 }
 

@@ -164,6 +164,7 @@ func (c *chunk) header(ctx context.Context, o *object) error {
 	}
 	if !o.alone {
 		o.batches = k.batches
+		o.streams = o.batches != nil && imageio.MayStream(o.data)
 	}
 	if k.exact != nil {
 		n := k.sourceMemory(&head)
@@ -224,7 +225,7 @@ func (k *jobContext) read(o *object) error {
 	}
 	return o.in(stageRead, func() error {
 		o.record.Note = o.head.Note
-		m, err := imageio.Decode(o.data, k.limits())
+		m, err := k.sourceImage(o)
 		if err != nil {
 			return readFault(err)
 		}
@@ -245,6 +246,19 @@ func (k *jobContext) read(o *object) error {
 		o.record.Animation = jobs.NewAnimation(m.Meta.Animation)
 		return o.held.shrink(max(k.readMemory(&o.head), k.workMemory(m.Shape, m, o.batches != nil)))
 	})
+}
+
+// sourceImage is the image of a source, from the samples that a device has read where it did.
+func (k *jobContext) sourceImage(o *object) (*raster.Image, error) {
+	if o.stream != nil {
+		return o.stream.Decode()
+	}
+	start := time.Now()
+	m, err := imageio.Decode(o.data, k.limits())
+	if o.streams {
+		k.reading.onHost(o, time.Since(start))
+	}
+	return m, err
 }
 
 // encode makes the files of a batch. A device decodes them at once where it is to

@@ -6,7 +6,7 @@
 //
 //	fetch   read the source whole; up to Fetchers at once
 //	header  hold it against limits, and wait for the memory that the image takes
-//	read    decode the file
+//	read    decode the file; a device decodes PNG files in batches while more wait for a core than it takes time for
 //	encode  run the codec: on the CPU one image at a time, on a device in batches
 //	verify  decode the result and compare it with the image
 //	store   create the target, once, proven by its checksum
@@ -105,6 +105,7 @@
 //	pelmill_storage_retries_total    operations of storage that were tried again
 //	pelmill_gpu_batches_total        batches of images for cards
 //	pelmill_gpu_pictures_total       images in them
+//	pelmill_gpu_sources_total        images whose source file a card has read
 //	pelmill_gpu_busy_seconds_total   time in which cards had work
 //	pelmill_gpu_memory_bytes         memory held on cards
 //	pelmill_gpu_out_of_memory_total  parts of batches that did not fit into it

@@ -53,20 +53,22 @@ type object struct {
 	spent   [len(stageNames)]time.Duration // by stage
 	row     *traceRow                      // of the core or lane that o is on; nil: none, or no trace
 
-	by      *jobContext    // of a source that is compressed: the job, with the codec that was chosen for it
-	data    []byte         // of the source
-	lent    *[]byte        // the memory of data, where it may be used again
-	held    *share         // of the memory
-	head    imageio.Header // of the source; only its shape where that is the file of a codec
-	codec   codec.Codec    // whose file the source is
-	dicom   *dicomSource   // nil where the source is no DICOM file
-	series  *series.Plan   // of a series that is compressed
-	image   *raster.Image  // that the codec gets or gave
-	sum     uint64         // of the samples of image as they were read, see pixelSum; 0: not taken
-	file    []byte         // to be stored
-	format  string         // of file
-	decoded *raster.Image  // from file by the device, for verification
-	failure error          // of the codec, for this object of a batch
+	by      *jobContext     // of a source that is compressed: the job, with the codec that was chosen for it
+	data    []byte          // of the source
+	lent    *[]byte         // the memory of data, where it may be used again
+	held    *share          // of the memory
+	head    imageio.Header  // of the source; only its shape where that is the file of a codec
+	codec   codec.Codec     // whose file the source is
+	dicom   *dicomSource    // nil where the source is no DICOM file
+	series  *series.Plan    // of a series that is compressed
+	streams bool            // a device may read the source
+	stream  *imageio.Stream // of the source, with the samples that a device has read; nil: there are none
+	image   *raster.Image   // that the codec gets or gave
+	sum     uint64          // of the samples of image as they were read, see pixelSum; 0: not taken
+	file    []byte          // to be stored
+	format  string          // of file
+	decoded *raster.Image   // from file by the device, for verification
+	failure error           // of the codec, for this object of a batch
 
 	record jobs.Result
 }
@@ -165,6 +167,13 @@ func (p *pipeline) attempt(ctx context.Context, o *object, a attempt) error {
 	defer o.unawait()
 	if a.before != nil {
 		o.await()
+		o.stream = nil // of an earlier attempt, which may have lost the memory
+		if p.reading.chosen(o) {
+			if err := p.reading.batches.do(ctx, o); err != nil {
+				p.reading.missed()
+				return err
+			}
+		}
 		if err := p.onCore(ctx, o, func(_ context.Context, try *object) error { return before(try) }); err != nil {
 			return err
 		}
@@ -212,7 +221,7 @@ func (o *object) givenUp(err error) error {
 // release gives the memory of o back.
 func (o *object) release() {
 	o.held.release()
-	o.data, o.lent, o.dicom, o.series, o.image, o.file, o.decoded, o.failure = nil, nil, nil, nil, nil, nil, nil, nil
+	o.data, o.lent, o.dicom, o.series, o.stream, o.image, o.file, o.decoded, o.failure = nil, nil, nil, nil, nil, nil, nil, nil, nil
 }
 
 // in runs the work of a stage and measures it.

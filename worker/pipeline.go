@@ -33,6 +33,7 @@ type pipeline struct {
 	fetches    chan struct{} // objects being fetched
 	stores     chan struct{} // objects being stored
 	trace      *Trace        // of all of them; nil: none
+	reading    *deviceReader // of sources; nil: the CPU
 
 	opened  func(context.Context) error // waits until the device can be used
 	lost    func() error                // says that the device is lost to this process
@@ -80,6 +81,7 @@ func newPipeline(o pipelineOptions) *pipeline {
 		// device, and while the first batches are there.
 		p.window += (2*lanes + 2) * batchImages
 		p.lender = newLender(o.device, p.budget.loans)
+		p.reading = newDeviceReader(p)
 	}
 	return p
 }
@@ -249,6 +251,7 @@ func (p *pipeline) onCore(ctx context.Context, o *object, work func(context.Cont
 	end := func() {
 		row.span("object", start, nil)
 		row.leave()
+		p.reading.onCore(time.Since(start))
 		p.cores.Release()
 	}
 	err = p.guards.run(ctx, end, func(ctx context.Context) (err error) {

@@ -45,6 +45,7 @@ type jobContext struct {
 	assets         codec.Assets
 	batches        *batcher                    // of the device; nil on the CPU
 	tested         func(context.Context) error // waits until the codec has passed its self-test; nil: it has
+	reading        *deviceReader
 	sources        *SourceGuard
 	names          *sitekey.Writer // of the target
 }
@@ -181,7 +182,7 @@ func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *st
 
 // use puts in a codec with options, or what one is chosen from.
 func (k *jobContext) use(w *Worker, r codecs.Resolved, onDevice bool) {
-	k.resolved, k.codec, k.options, k.info, k.batches, k.tested = r, r.Codec, r.Options, r.Info(), nil, nil
+	k.resolved, k.codec, k.options, k.info, k.batches, k.tested, k.reading = r, r.Codec, r.Options, r.Info(), nil, nil, w.reading
 	k.exact, _ = k.codec.(codec.SourceCodec)
 	if onDevice && k.codec != nil && k.exact == nil {
 		k.batches = newBatcher(w.pipeline, k.info.Name, k.spec.ID, k.encode)
@@ -205,6 +206,9 @@ func (k *jobContext) join() (leave func()) {
 	for _, one := range append(slices.Collect(maps.Values(k.choices)), k) {
 		if one.batches != nil {
 			all = append(all, one.batches.join())
+			if len(all) == 1 {
+				all = append(all, one.reading.batches.join())
+			}
 		}
 	}
 	return func() {

@@ -1,0 +1,172 @@
+package worker
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/imageio/device"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// deviceReader has a device read sources while there is more to do than the cores can. It is never set: what cores and
+// device take is measured all the time, and decides for each object. A nil *deviceReader reads nothing.
+type deviceReader struct {
+	p       *pipeline
+	batches *batcher
+
+	waiting, formed, batched atomic.Int64
+	images                   atomic.Int64 // that the device has read
+
+	mu      sync.Mutex
+	core    mean      // seconds of a core in a row, for whatever
+	host    mean      // seconds of a core for a byte of samples
+	beside  mean      // seconds of a core to open a file for the device, for a byte of samples
+	device  mean      // seconds of a batch
+	loaded  bool      // the kernels are
+	failed  bool      // a batch has, for a reason that lasts
+	trying  bool      // a batch that tells how long one takes is under way
+	renewed time.Time // when device was
+}
+
+// mean is a running mean of the last values.
+type mean struct{ value float64 }
+
+// meanShare is the weight of a new value.
+const meanShare = 1. / 16
+
+func (m *mean) add(v float64) {
+	if m.value == 0 {
+		m.value = v
+	}
+	m.value += (v - m.value) * meanShare
+}
+
+// renewal is how long it is believed what a batch takes: a device that was slow is tried again with one image.
+const renewal = time.Second
+
+func newDeviceReader(p *pipeline) *deviceReader {
+	r := &deviceReader{p: p}
+	r.batches = newBatcher(p, "sources", "", r.readBatch)
+	// Lanes of its own, so that a batch that is encoded does not wait for one that is read.
+	r.batches.lanes = make(chan struct{}, max(1, len(p.device.Cards())))
+	r.batches.waiting, r.batches.formed, r.batches.batched = &r.waiting, &r.formed, &r.batched
+	return r
+}
+
+// read is how many images the device has read.
+func (r *deviceReader) read() int64 {
+	if r == nil {
+		return 0
+	}
+	return r.images.Load()
+}
+
+// chosen decides whether the device reads the source of o, which is about to ask for a core. It does where o waits for a core for
+// longer than the device takes: then the cores are what all wait for, and each byte that they do not inflate is gained. It does
+// not where as many wait for the device as well.
+func (r *deviceReader) chosen(o *object) bool {
+	if r == nil || !o.streams {
+		return false
+	}
+	cores := r.p.cores.Size()
+	busy, waiting := r.p.cores.Load()
+	if busy < cores || waiting == 0 || r.p.queued.Load() >= batchImages {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.trying || r.failed {
+		return false
+	}
+	wait := float64(waiting) * r.core.value / float64(cores)
+	if !r.loaded || time.Since(r.renewed) > renewal {
+		r.trying = wait > 0
+		return r.trying
+	}
+	batches := 1 + float64(r.waiting.Load())/batchImages + float64(len(r.batches.lanes))/2/float64(cap(r.batches.lanes))
+	return wait > batches*r.device.value && r.beside.value < r.host.value
+}
+
+// missed learns that a chosen object did not come to its batch.
+func (r *deviceReader) missed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.trying = false
+}
+
+// onCore learns that something has had a core for so long.
+func (r *deviceReader) onCore(d time.Duration) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.core.add(d.Seconds())
+}
+
+// onHost learns what a core has taken for the source of o.
+func (r *deviceReader) onHost(o *object, d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.host.add(d.Seconds() / float64(max(1, o.head.Size())))
+}
+
+// readBatch lets the device read the sources of a batch. What it does not take, and what it fails with, is read by a core.
+func (r *deviceReader) readBatch(ctx context.Context, run codec.Run, batch []*object) error {
+	start := time.Now()
+	streams := make([]*imageio.Stream, len(batch))
+	var opening, bytes atomic.Int64
+	run.Pool.Each(len(batch), func(i int) {
+		begin := time.Now()
+		o := batch[i]
+		o.stage, o.failure = stageRead, nil
+		o.delivery.enters(o, stageRead)
+		if s, ok := imageio.OpenStream(o.data, o.by.limits()); ok {
+			streams[i] = s
+			bytes.Add(int64(s.Size()))
+		}
+		opening.Add(int64(time.Since(begin)))
+	})
+	if slices.ContainsFunc(batch, func(o *object) bool { return o.by.spec.Verify == verifyDevice }) {
+		run.Alloc = nil // what is lent is for the images that the device decodes
+	}
+	done, err := device.Decode(ctx, run, streams)
+	took := time.Since(start)
+	failed := err != nil && ctx.Err() == nil && r.p.lost() == nil
+	if failed {
+		r.p.log.Warn("the device does not read sources any more, cores do", "error", err)
+	}
+	each := took / time.Duration(len(batch))
+	batch[0].traced(stageRead, start, len(batch))
+	for i, o := range batch {
+		o.spend(stageRead, each)
+		o.streams = done[i]
+		if done[i] {
+			o.stream = streams[i]
+			r.images.Add(1)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.loaded && err == nil {
+		r.device.add(took.Seconds())
+		r.beside.add(time.Duration(opening.Load()).Seconds() / float64(max(1, bytes.Load())))
+		r.renewed = time.Now()
+	}
+	r.loaded, r.trying = true, false // the first batch has loaded the kernels, and tells nothing
+	r.failed = r.failed || failed
+	return nil
+}
+
+// streamed is an image in the memory of the samples that a device has read, nil where it has not.
+func (o *object) streamed() *raster.Image {
+	if o.stream == nil {
+		return nil
+	}
+	return &raster.Image{Pix: o.stream.Samples()}
+}
