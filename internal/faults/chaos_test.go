@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/internal/filelock"
 	"github.com/pelmill/pelmill/internal/seed"
 )
 
@@ -134,6 +135,14 @@ func TestChaos(t *testing.T) {
 	}
 	run := chosenDrivers(t, chosen)
 	file := statePath(t)
+	switch unlock, err := filelock.Try(file); {
+	case errors.Is(err, filelock.ErrHeld):
+		t.Fatalf("another run keeps what it does in %s, with the same seeds: give this one a CHAOS_STATE of its own", file)
+	case err == nil:
+		defer unlock()
+	case !errors.Is(err, errors.ErrUnsupported):
+		t.Fatal(err)
+	}
 	n := readNight(t, file)
 	fmt.Printf("seed %d (%s), state in %s\n", n.Seed, seed.Variable, file)
 	end := time.Now().Add(length)

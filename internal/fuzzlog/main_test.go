@@ -1,12 +1,16 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/pelmill/pelmill/internal/filelock"
 )
 
 const printed = `example.com/a FuzzOne
@@ -59,6 +63,37 @@ func TestReportOfARunThatWasCut(t *testing.T) {
 		if got := s.Targets[name]; got == nil || *got != w {
 			t.Errorf("%s: %+v, want %+v", name, got, w)
 		}
+	}
+}
+
+// Runs at the same time add to one file, and it has the sums of all.
+func TestRunsAtOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "fuzz.json")
+	unlock, err := filelock.Lock(file)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("NOT TESTED: this system has no flock(2)")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 25 {
+				if err := addTo(file, "p FuzzA", totals{Executions: 1000, New: 1, Seconds: 1}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	s, err := readState(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := s.Targets["p FuzzA"], (totals{Executions: 200_000, New: 200, Seconds: 200}); got == nil || *got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+
+	"github.com/pelmill/pelmill/internal/filelock"
 )
 
 // state is what all runs have done together. It is kept in a file.
@@ -51,8 +53,15 @@ func readState(file string) (*state, error) {
 	return s, nil
 }
 
-// addTo adds what a target did to the file. It is read again for that, as another run may have added something meanwhile.
+// addTo adds what a target did to the file. It is read again for that, as another run may have added something meanwhile, and
+// none does until it is written.
 func addTo(file, name string, more totals) error {
+	unlock, err := filelock.Lock(file)
+	if err == nil {
+		defer unlock()
+	} else if !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
 	s, err := readState(file)
 	if err != nil {
 		return err
