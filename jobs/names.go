@@ -40,6 +40,7 @@ const Prune = Root + "prune.json"
 const SeriesKey = Root + "series.key"
 
 // SiteKey is the key that the keys of medical images are hashed and sealed with in the records of a target.
+// Where the target speaks S3, each key that was made for it lies under this name too, with a point and a hash of the key behind.
 const SiteKey = Root + "site.key"
 
 // Given is the folder below a job's that holds the user's manifest.

@@ -137,7 +137,7 @@ func (r *Reader) Line(line []byte) ([]byte, error) {
 	if key == nil {
 		return nil, fmt.Errorf("sitekey: %s has lost %s, without which the keys of its records of medical images cannot be read: bring it back", r.b.URL, jobs.SiteKey)
 	}
-	names, err := key.Unseal(string(rest[:end]))
+	names, err := r.unseal(key, string(rest[:end]))
 	if err != nil && r.b != nil {
 		err = fmt.Errorf("%w; if %s of %s was lost and made anew, add the line of the earlier one to it", err, jobs.SiteKey, r.b.URL)
 	}
@@ -187,8 +187,31 @@ func (r *Reader) Unseal(sealed string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := cmp.Or(key, OfProcess()).Unseal(sealed)
+	text, err := r.unseal(cmp.Or(key, OfProcess()), sealed)
 	return string(text), err
+}
+
+// unseal opens a text with the key, or with one that another process made for the same target at the same time.
+func (r *Reader) unseal(key *Key, sealed string) ([]byte, error) {
+	text, err := key.Unseal(sealed)
+	if err == nil || r.b == nil || r.b.Kind() != "s3" {
+		return text, err
+	}
+	others, lerr := copies(r.ctx, r.b)
+	if lerr != nil {
+		return nil, errors.Join(err, lerr)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.key == nil {
+		return text, err
+	}
+	with := *r.key
+	with.former = append(slices.Clone(with.former), others...)
+	if text, err = with.Unseal(sealed); err == nil {
+		r.key = &with // the next text of that process is opened at once
+	}
+	return text, err
 }
 
 // Writer seals what is written to a target. It makes the key of the target when the first record of a medical image comes.

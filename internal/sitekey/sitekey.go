@@ -4,6 +4,11 @@
 // A key is 32 random bytes in an object of a bucket, as hexadecimal digits. Whoever makes it first has made it for all.
 // Further lines of the object are keys that it had before, where it was lost and made anew: they only open what was sealed.
 //
+// A store that speaks S3 may ignore that an object is to be created only where none is, and says nothing of it. Then two that
+// make the key at once may each use their own, and the object has the last one. So a key that texts are sealed with lies there in a second
+// object too, before anybody can use it: its name has a hash of the key, and no other key is ever written to it. What the key
+// of the bucket does not open is opened by those.
+//
 //	key, err := sitekey.Open(ctx, target, jobs.SiteKey, true)
 //	key.SealResult(&record)       // in memory: the keys, their hashes, and the keys sealed
 //	line := record.Written()      // in a file: hashes, and the keys sealed
@@ -33,6 +38,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -65,7 +71,15 @@ func Open(ctx context.Context, b *storage.Bucket, name string, create bool) (*Ke
 	if storage.IsNotExist(err) && create {
 		var secret [32]byte
 		rand.Read(secret[:])
-		_, err = storage.Put(ctx, b, name, []byte(hex.EncodeToString(secret[:])+"\n"), nil)
+		line := []byte(hex.EncodeToString(secret[:]) + "\n")
+		if b.Kind() == "s3" && name == jobs.SiteKey { // nothing is sealed with other keys
+			// It stays where another one was first: that others have not read this one meanwhile is not known.
+			sum := sha256.Sum256(line)
+			if _, err := storage.Put(ctx, b, copyPrefix+hex.EncodeToString(sum[:])[:hashDigits], line, nil); err != nil {
+				return nil, err
+			}
+		}
+		_, err = storage.Put(ctx, b, name, line, nil)
 		if exists := (*storage.ExistsError)(nil); !errors.As(err, &exists) {
 			return New(secret), err
 		}
@@ -82,6 +96,29 @@ func Open(ctx context.Context, b *storage.Bucket, name string, create bool) (*Ke
 		return nil, fmt.Errorf("sitekey: %s: %s is no key of 64 hexadecimal digits", b.URL, name)
 	}
 	return key, nil
+}
+
+// copyPrefix begins the names of the second objects of keys.
+const copyPrefix = jobs.SiteKey + "."
+
+// copies reads the keys that were made for a target and lie beside the one in use.
+func copies(ctx context.Context, b *storage.Bucket) (keys []*Key, err error) {
+	err = storage.Walk(ctx, b, &storage.WalkOptions{Prefix: copyPrefix}, func(p storage.Page) error {
+		for _, o := range p.Objects {
+			got, err := storage.Get(ctx, b, o.Key, 1<<10, nil)
+			if storage.IsNotExist(err) && !storage.Unreachable(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if key, err := parse(got.Data); err == nil {
+				keys = append(keys, key)
+			}
+		}
+		return nil
+	})
+	return keys, err
 }
 
 // parse makes a key of the content of its object.
