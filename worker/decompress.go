@@ -66,8 +66,8 @@ var imageExtensions = map[string]string{"png": ".png", "tiff": ".tif", "nii": ".
 // a/b.png.vq becomes a/b.png, unless another file of src could become that, or src and dst overlap.
 // Nothing else that is there is replaced; a picture file that is there already with the
 // same bytes is skipped. Each picture file is decoded again and compared before it is
-// stored. With Overwrite everything is replaced but what lies in src or is read by work
-// that runs. Where dst lies in src, it is left out of what is read.
+// stored. With Overwrite everything is replaced but what lies in src, is read by work
+// that runs or was stored by this call for another file. Where dst lies in src, it is left out of what is read.
 //
 // The counts are those of a job, with the roles of source and target exchanged.
 // Shared assets are looked for in src and then in dst. The error is one of the
@@ -116,6 +116,7 @@ type decompression struct {
 	src, dst *storage.Bucket
 	sources  *SourceGuard
 	own      *ownImages
+	claims   keyClaims
 	counts   jobs.Counts // guarded by mu
 }
 
@@ -379,7 +380,7 @@ func (d *decompression) storeAs(ctx context.Context, o *object, target string) e
 		return err
 	}
 	end := d.storing()
-	put, err := d.put(ctx, target, o.file, o.origin.ModTime)
+	put, err := d.put(ctx, target, o.entry.Key, o.file, o.origin.ModTime)
 	end()
 	if err != nil {
 		return d.writeFault(ctx, err)

@@ -3,6 +3,8 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
+	"hash/maphash"
 	"strings"
 	"sync"
 	"time"
@@ -10,16 +12,20 @@ import (
 	"github.com/pelmill/pelmill/storage"
 )
 
-// put stores a picture file. What is there is replaced only where the user wants it and
-// nobody reads it: there are no records that could prove that an earlier run made it
+// put stores a picture file of the object at from. What is there is replaced only where the user wants it, nobody reads it and
+// no other object of this run has become it: there are no records that could prove that an earlier run made it
 // from the same file.
-func (d *decompression) put(ctx context.Context, key string, image []byte, made time.Time) (storage.PutResult, error) {
+func (d *decompression) put(ctx context.Context, key, from string, image []byte, made time.Time) (storage.PutResult, error) {
+	first := !d.opts.Overwrite || d.claims.claim(key, from)
 	d.own.begin(key)
 	put, err := storage.Put(ctx, d.dst, key, image, &storage.PutOptions{ModTime: made})
 	d.own.end(key, err == nil && !put.Existed)
 	var exists *storage.ExistsError
 	if !d.opts.Overwrite || !errors.As(err, &exists) {
 		return put, err
+	}
+	if !first {
+		return put, fmt.Errorf("%w, and another object of this run has that name", exists)
 	}
 	switch inSource, err := d.sources.InSource(ctx, key); {
 	case err != nil:
@@ -28,6 +34,29 @@ func (d *decompression) put(ctx context.Context, key string, image []byte, made 
 		return put, d.sources.refused(key)
 	}
 	return storage.Put(ctx, d.dst, key, image, &storage.PutOptions{Overwrite: true, ModTime: made})
+}
+
+// keyClaims says which object of a run was the first to become a key, by hashes of both, as there may be millions. Where two
+// hashes are equal, which chance does not bring about, an object is not stored and says so.
+type keyClaims struct {
+	mu   sync.Mutex
+	seed maphash.Seed
+	by   map[uint64]uint64
+}
+
+// claim reports whether the object at from is the first that becomes key. It may be asked again.
+func (c *keyClaims) claim(key, from string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.by == nil {
+		c.seed, c.by = maphash.MakeSeed(), map[uint64]uint64{}
+	}
+	k, f := maphash.String(c.seed, key), maphash.String(c.seed, from)
+	by, taken := c.by[k]
+	if !taken {
+		c.by[k] = f
+	}
+	return !taken || by == f
 }
 
 // ownImages are the picture files of a run that lie in the source of the run, so that

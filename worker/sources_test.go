@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/internal/services"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/raster"
 	"github.com/pelmill/pelmill/storage"
 )
 
@@ -179,6 +181,59 @@ func TestDecompressSparesSources(t *testing.T) {
 		}
 		if len(got) != 2 {
 			t.Errorf("%s to %s: %v", tt.source, tt.target, got)
+		}
+	}
+}
+
+// Two results of which both become one picture file: with Overwrite the run replaces what was there before, and never the
+// picture file that it made of the other one.
+func TestDecompressReplacesNothingOfItsOwn(t *testing.T) {
+	alone(t)
+	for range 20 { // the order is that of the scheduler
+		c := &fake{}
+		j := newJob(t, "mem://a", "mem://b", c, nil)
+		keys := []string{"x.FAKE", "x.fake"}
+		pictures := map[string]*raster.Image{}
+		for i, key := range keys {
+			m := photo(uint64(i)+1, 20, 20, 3)
+			pictures[key] = m
+			c.images.Store(m.Hash(), m)
+			j.put(key, []byte("fake "+m.Hash()))
+		}
+		if _, err := storage.Put(j.ctx, j.target, "x.png", []byte("what an earlier run left"), nil); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]jobs.Result{}
+		_, err := Decompress(j.ctx, j.source, j.target, &DecompressOptions{Overwrite: true, Codecs: []codec.Codec{c}, Buckets: j.buckets,
+			OnResult: func(r jobs.Result) { got[r.Key] = r }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := storage.Get(j.ctx, j.target, "x.png", -1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := imageio.Decode(data.Data, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := 0
+		for _, key := range keys {
+			switch r := got[key]; r.Outcome {
+			case jobs.OutcomeCompressed:
+				if done++; m.Hash() != pictures[key].Hash() {
+					t.Errorf("%s is done, and x.png is not its picture", key)
+				}
+			case jobs.OutcomeFailed:
+				if r.Class != class.Exists {
+					t.Errorf("%s: %s: %s", key, r.Class, r.Error)
+				}
+			default:
+				t.Errorf("%s is %s", key, r.Outcome)
+			}
+		}
+		if done != 1 {
+			t.Fatalf("%d of two results became x.png, want 1: %v", done, got)
 		}
 	}
 }
