@@ -56,6 +56,26 @@ func (p *opened) attributes(list iter.Seq[container.Attribute]) {
 	}
 }
 
+// withoutInks drops a profile of CMYK, whose samples were converted to RGB: it would say of these that they are inks. list are
+// the attributes of the file, which come back without it.
+func (p *opened) withoutInks(meta *raster.Meta, list iter.Seq[container.Attribute]) iter.Seq[container.Attribute] {
+	const space = 16 // where a profile names the colour space of its samples (ICC.1:2022, 7.2.8)
+	if len(meta.ICC) < space+4 || string(meta.ICC[space:space+4]) != "CMYK" {
+		return list
+	}
+	meta.ICC = nil
+	if p.Note == "" {
+		p.Note = "it was read without its ICC profile, which is of CMYK, while its samples became RGB"
+	}
+	return func(yield func(container.Attribute) bool) {
+		for a := range list {
+			if a.Kind != container.ICC && !yield(a) {
+				return
+			}
+		}
+	}
+}
+
 // has adds an attribute to the names in the header.
 func (p *opened) has(kind container.Kind) {
 	name := map[container.Kind]string{

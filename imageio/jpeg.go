@@ -50,8 +50,9 @@ func openJPEG(data []byte, lim Limits) (*opened, error) {
 			meta.EXIF = a.Data
 		}
 	}
+	attributes := p.withoutInks(&meta, segments.Attributes(data))
 	p.turn(&meta)
-	p.attributes(segments.Attributes(data))
+	p.attributes(attributes)
 	p.decode = func() (*raster.Image, error) {
 		m := raster.Unfilled(raster.Shape{Width: head.Width, Height: head.Height, Depth: 1, Channels: min(head.Components, 3), Bits: 8})
 		if err := jpeg.Decode(data, head, m.Pix); err != nil {

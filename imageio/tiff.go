@@ -105,8 +105,9 @@ func openTIFF(data []byte, lim Limits) (*opened, error) {
 	p.DecodedBytes += int64(p.Size()) + most + overhead
 	p.Note = pages.note()
 	meta := pages.meta
+	attributes := p.withoutInks(&meta, structure.Attributes(pages.first))
 	p.turn(&meta)
-	p.attributes(structure.Attributes(pages.first))
+	p.attributes(attributes)
 	p.decode = func() (*raster.Image, error) {
 		first := pages.list[0]
 		m := raster.Unfilled(raster.Shape{Width: first.width, Height: first.height, Depth: p.Depth, Channels: p.Channels, Bits: p.Bits, Signed: p.Signed})

@@ -102,6 +102,7 @@ var Exceptions = []Exception{
 	{"", "", "rejected", "^pnm: .* bytes follow the picture", "bytes behind a picture may be samples of a wrong header"},
 	{"", "", "rejected", "^jpeg2000: (component .* quantization steps|a code-block has more|the codestream has no tile|the file: its box ihdr)", "files that the standard forbids and whose samples are not all there; OpenJPEG shows what is left without a word"},
 	{"", "", "unsupported", "^bmp: ", "16 bits, bit fields, run lengths, bytes between the palette and the pixels, and the headers of OS/2 and of versions 2 and 3, which imageio does not have"},
+	{"", "", "unsupported", "Pillow reads PPM as F$", "PFM, whose samples are floating point, which imageio does not have"},
 	{"", "", "unsupported", "^gif: a frame without colours", "a palette that is nowhere in the file: every viewer chooses other colours"},
 	{"", "", "unsupported", "^jpeg2000: ", "colour spaces and sizes that the codec jpeg2000 does not have"},
 	{"", "", "unsupported", "^jpeg: lossless JPEG", "the lossless process, which imageio has for DICOM only"},
