@@ -56,8 +56,10 @@ CC        := $(shell go env CC)
 CUDA      := $(shell [[ "$$(go env CGO_ENABLED)" == 1 ]] && command -v $(CC) >/dev/null && echo yes)
 ifdef CUDA
 GOTAGS    := -tags cuda
-export CGO_CFLAGS ?= -O2 -g
-override CGO_CFLAGS += -I$(CURDIR)/gpu/driver
+# No flag names this folder, and the linker gives no build ID, which would have the folder in it: builds of one commit are equal
+# wherever they are made.
+export CGO_CFLAGS ?= -O2
+export CPATH := $(CURDIR)/gpu/driver$(CPATH:%=:%)
 endif
 
 include deploy/tools.mk
@@ -72,7 +74,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
 
 build: ## bin/pelmill, with CUDA support where a C compiler is there
-	go build $(GOTAGS) -trimpath -o bin/pelmill ./cmd/pelmill
+	go build $(GOTAGS) -trimpath -ldflags -buildid= -o bin/pelmill ./cmd/pelmill
 
 kernels: ## compile the kernels to PTX with clang 19
 	PELMILL_KERNELS=write go test -count 1 -run '^TestKernelsAreCompiled$$' $(CARDS)

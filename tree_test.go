@@ -273,28 +273,41 @@ func testsOf(t *testing.T, folder string) string {
 	return all.String()
 }
 
-// Two builds of the same sources, made in different folders with caches of their own, are equal to the last byte.
+// Two builds of the same sources, made in different folders, are equal to the last byte, also with CUDA support where a C
+// compiler is there.
 func TestBuildsAreReproducible(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT TESTED: -short: builds are reproducible")
 	}
-	var builds [2][]byte
-	for i := range builds {
-		file := filepath.Join(t.TempDir(), "pelmill")
-		dir := "."
-		if i == 1 {
-			dir = filepath.Join(t.TempDir(), "elsewhere")
-			if err := os.CopyFS(dir, sources{os.DirFS(".")}); err != nil {
-				t.Fatal(err)
-			}
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+	if err := os.CopyFS(elsewhere, sources{os.DirFS(".")}); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("without CUDA", func(t *testing.T) { equalBuilds(t, "0", elsewhere) })
+	t.Run("with CUDA", func(t *testing.T) {
+		if _, err := exec.LookPath("cc"); err != nil {
+			t.Skipf("NOT TESTED: CUDA support needs a C compiler: %v", err)
 		}
-		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", file, "./cmd/pelmill")
+		equalBuilds(t, "1", elsewhere, "-tags", "cuda")
+	})
+}
+
+// equalBuilds builds the program here and elsewhere as the Makefile does.
+func equalBuilds(t *testing.T, cgo, elsewhere string, flags ...string) {
+	t.Helper()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var builds [2][]byte
+	for i, dir := range []string{here, elsewhere} {
+		file := filepath.Join(t.TempDir(), "pelmill")
+		cmd := exec.Command("go", append(append([]string{"build"}, flags...), "-trimpath", "-ldflags", "-buildid=", "-buildvcs=false", "-o", file, "./cmd/pelmill")...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo, "CGO_CFLAGS=-O2", "CPATH="+filepath.Join(dir, "gpu", "driver"))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("build %d: %v\n%s", i+1, err, out)
 		}
-		var err error
 		if builds[i], err = os.ReadFile(file); err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@
 // always succeeds and does nothing; [Open] loads the library, fills the table,
 // initialises the driver and reports the truth. An empty libcuda.a in lib/ satisfies
 // cu's -lcuda, and cu compiles against our own declarations in cuda.h, for which
-// CGO_CFLAGS must name this folder. "make build" does.
+// CPATH must name this folder. "make build" does.
 //
 // The package also has the few calls that cu lacks: pinned host memory, function
 // attributes, names of errors, PCI addresses and the launch with packed parameters.
