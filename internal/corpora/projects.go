@@ -96,6 +96,8 @@ var Exceptions = []Exception{
 	{"uclouvain/openjpeg-data", "conformance/file[27].jp2", "pixels", "", "sYCC, whose conversion Pillow leaves out or rounds otherwise"},
 	{"uclouvain/openjpeg-data", "nonregression/Marrin.jp2", "pixels", "", "the 9/7 wavelet for opacity: where it is 1 or 0, the colours count or do not"},
 	{"uclouvain/openjpeg-data", "nonregression/_00042.j2k", "pixels", "", "12 bits that Pillow cuts wrongly to 8; imageio and opj_decompress are 1 apart"},
+	{"uclouvain/openjpeg-data", "nonregression/issue135.j2k", "pixels", "", "its second layer gives a code-block more than 65,535 bytes, at which FFmpeg stops; decoders read different noise there"},
+	{"uclouvain/openjpeg-data", "nonregression/kodak_2layers_lrcp.j2c", "pixels", "", "its second layer is as that of issue135.j2k"},
 
 	// Classes of files, of every project.
 	{"", "", "rejected", "over the limit|encoded bytes ask for", "over a limit that keeps a hostile file from taking a worker's memory; the record says so"},
