@@ -37,6 +37,8 @@ type rates struct {
 const (
 	mostRise    = 8 << 20
 	mostCPURise = 1.25
+
+	soakParts = 12 // whose mean memory a line is laid through
 )
 
 // soak does job after job with the same processes, for size minutes.
@@ -46,7 +48,7 @@ func soak(t *testing.T, size int, l *ledger) {
 	for _, name := range slices.Sorted(maps.Keys(memory)) {
 		samples := memory[name]
 		late := samples[len(samples)/4:]
-		slope, off := slopeOf(late)
+		slope, off := slopeOf(means(late, soakParts))
 		over := late[len(late)-1].at - late[0].at
 		fmt.Printf("soak: %s: %.1f MB after the first quarter, %.1f MB at the end, slope %.2f MB an hour, standard error %.2f, %d files, %.1f s of CPU\n", name,
 			float64(late[0].bytes)/1e6, float64(late[len(late)-1].bytes)/1e6, slope*3600/1e6, off*3600/1e6, late[len(late)-1].files, late[len(late)-1].cpu.Seconds())
@@ -178,6 +180,23 @@ func slopeOf(samples []sample) (slope, off float64) {
 	}
 	slope = xy / xx
 	return slope, math.Sqrt(max(0, yy-slope*xy) / (n - 2) / xx)
+}
+
+// means are the mean samples of n parts of equal length. The memory after one job depends on that after the one before, so that a
+// line through single samples seems surer than it is.
+func means(samples []sample, n int) []sample {
+	if len(samples) < 2*n {
+		return samples
+	}
+	parts := make([]sample, n)
+	for i := range parts {
+		part := samples[i*len(samples)/n : (i+1)*len(samples)/n]
+		for _, s := range part {
+			parts[i].at += s.at / time.Duration(len(part))
+			parts[i].bytes += s.bytes / int64(len(part))
+		}
+	}
+	return parts
 }
 
 func middle(rates []float64) float64 {

@@ -41,7 +41,7 @@ var drivers = []driver{
 	{"disk errors", "system calls failed", 40, 500, diskErrors},
 	{"flips", "bits flipped", 600, 60_000, flips},
 	{"changes", "changes of a source", 200, 1000, changes},
-	{"soak", "minutes", 60, 1440, soak},
+	{"soak", "minutes", 180, 1440, soak},
 }
 
 // ledger counts what a driver did and what became of it.
