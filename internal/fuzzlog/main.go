@@ -2,6 +2,7 @@
 //
 //	fuzzlog -state FILE -only REGEXP targets   lists the fuzz targets, those first that had the least time
 //	fuzzlog -state FILE report                 reads what fuzzing them prints
+//	fuzzlog overlay PACKAGE DIR                writes tests that are fuzzed by package fuzzloop, and DIR/overlay.json
 //
 // A target is a line "PACKAGE FUZZTARGET", which also begins what it prints. The report repeats that with a line for each target
 // as soon as it has ended: how many inputs were executed, how many of them were new, which means that they reached code that
@@ -24,7 +25,7 @@ func main() {
 	file := flag.String("state", "", "`FILE` of what earlier runs did; empty: fuzz.json in the user's cache")
 	only := flag.String("only", "", "`REGEXP` of the targets to list")
 	flag.Parse()
-	ok, err := run(flag.Arg(0), *file, *only)
+	ok, err := run(flag.Args(), *file, *only)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "fuzzlog:", err)
 	}
@@ -33,7 +34,7 @@ func main() {
 	}
 }
 
-func run(verb, file, only string) (ok bool, err error) {
+func run(args []string, file, only string) (ok bool, err error) {
 	if file == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
@@ -41,8 +42,12 @@ func run(verb, file, only string) (ok bool, err error) {
 		}
 		file = filepath.Join(cache, "pelmill", "fuzz.json")
 	}
-	switch verb {
-	case "targets":
+	verb := ""
+	if len(args) > 0 {
+		verb = args[0]
+	}
+	switch {
+	case verb == "targets":
 		chosen, err := regexp.Compile(only)
 		if err != nil {
 			return false, err
@@ -56,13 +61,15 @@ func run(verb, file, only string) (ok bool, err error) {
 			return false, err
 		}
 		return list(os.Stdout, names, chosen, before)
-	case "report":
+	case verb == "overlay" && len(args) == 3:
+		return true, overlay(args[1], args[2])
+	case verb == "report":
 		// An interrupt also ends the target that runs, and what it has done until then is to be counted.
 		signal.Ignore(os.Interrupt)
 		failed, err := report(os.Stdin, os.Stdout, file)
 		return !failed, err
 	}
-	return false, fmt.Errorf("what to do is %q, want targets or report", verb)
+	return false, fmt.Errorf("what to do is %q, want targets, report or overlay PACKAGE DIR", args)
 }
 
 var declares = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(`)
