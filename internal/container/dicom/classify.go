@@ -21,7 +21,7 @@ const (
 	ReasonEncapsulate = "encapsulation"     // encapsulated data under a native transfer syntax, or the reverse
 	ReasonNested      = "nested-pixel-data" // an icon, say, whose coding is that of the transfer syntax
 	ReasonSignature   = "digital-signature" // it covers the pixel data as they are coded
-	ReasonDuplicate   = "duplicate-element" // of those that the rewriter reads
+	ReasonDuplicate   = "duplicate-element" // of those that the rewriter reads, or of the file meta information
 	ReasonCodestream  = "codestream"        // of the source, which does not go with the data set
 	ReasonDecoder     = "decoder"           // there is none for the transfer syntax
 	ReasonBare        = "no-preamble"       // a data set, or file meta information, without preamble
@@ -72,6 +72,14 @@ func (f *File) Check() error {
 		if f.count[t] > 1 {
 			return leave(ReasonDuplicate, "it has the element %v %d times", t, f.count[t])
 		}
+	}
+	meta := map[Tag]bool{}
+	for i := range f.Meta.Elements {
+		t := f.Meta.Elements[i].Tag
+		if meta[t] {
+			return leave(ReasonDuplicate, "it has the element %v of the file meta information twice", t)
+		}
+		meta[t] = true
 	}
 	e := f.PixelElement()
 	if e.Undefined != f.Syntax.Encapsulated() {

@@ -433,6 +433,19 @@ func TestBigEndianBytes(t *testing.T) {
 	}
 }
 
+// File meta information with an element twice is not rewritten: a reader may take either.
+func TestMetaTwice(t *testing.T) {
+	file := wrap(ExplicitLittle, element(0x00020016, "AE", []byte("HERE")), element(0x00020016, "AE", []byte("THERE ")), small().bytes())
+	f, err := Open(file, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left *LeftAlone
+	if err := f.Check(); !errors.As(err, &left) || left.Why != ReasonDuplicate {
+		t.Errorf("%v, want %q", err, ReasonDuplicate)
+	}
+}
+
 // A file that is cut anywhere is refused or, behind its last byte of pixel data, found to be whole.
 func TestTruncation(t *testing.T) {
 	file := wrap(ExplicitLittle, small().bytes())
