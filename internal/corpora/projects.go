@@ -80,6 +80,8 @@ var Exceptions = []Exception{
 	{"image-rs/image", "images/bmp/images/*V5_A8_R8_G8_B8_Rgb*.bmp", "pixels", "", alphaMask},
 	{"image-rs/image", "images/bmp/images/lenient/V5_A8_R8_G8_B8_Rgb*.bmp", "pixels", "", alphaMask},
 	{"image-rs/image", "images/png/apng/wpt/fcTL-dispose-in-region-previous.png", "pixels", "", previous},
+	{"haraldk/TwelveMonkeys", "imageio-tiff/src/test/resources/tiff/a33.tif", "pixels", "", "an orientation of type BYTE, which libtiff and imageio follow and Pillow does not"},
+	{"haraldk/TwelveMonkeys", "imageio-tiff/src/test/resources/tiff/scan-lzw-8bit-colormap.tiff", "pixels", "", "a colour map of 8 bits in 16: imageio gives libtiff's pixels, Pillow makes all black"},
 	{"libgd/libgd", "gif/unitialized_memory_read.gif", "pixels", "", "indices beyond the palette, which imageio leaves transparent as browsers do, and Pillow makes black"},
 	{"python-pillow/Pillow", "apng/blend_op_over_near_transparent.png", "pixels", "", blended},
 	{"python-pillow/Pillow", "apng/mode_16bit.png", "pixels", "", blended},
