@@ -71,7 +71,7 @@ func parse(raw string) (*url.URL, error) {
 			}
 		}
 	}
-	u.RawQuery = q.Encode()
+	u.RawQuery, u.ForceQuery = q.Encode(), false
 	return u, nil
 }
 

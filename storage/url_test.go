@@ -26,6 +26,8 @@ func TestCanonical(t *testing.T) {
 		"mem://name":             "mem://name",
 		"s3://bucket/":           "s3://bucket",
 		"s3://bucket/a/b/":       "s3://bucket/a/b",
+		"s3://bucket/a?":         "s3://bucket/a",
+		"gs://bucket?#part":      "gs://bucket",
 		"s3://bucket?use_path_style=true&endpoint=http://h:1&region=r": "s3://bucket?endpoint=http%3A%2F%2Fh%3A1&region=r&use_path_style=true",
 		"s3://key:pass@bucket/a?secret_access_key=x&region=r":          "s3://bucket/a?region=r",
 		"s3://bucket?endpoint=http://u:p@h:1/":                         "s3://bucket?endpoint=http%3A%2F%2Fh%3A1%2F",
