@@ -1,0 +1,237 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pelmill/pelmill/gpu/driver"
+)
+
+// list asks the driver for its cards.
+func (d *Device) list() ([]*card, error) {
+	var refused error
+	err := d.ask(-1, "cuInit", func() error { refused = driver.Open(driver.Library); return nil })
+	switch {
+	case err != nil:
+		return nil, err
+	case errors.Is(refused, driver.ErrNoLibrary):
+		return nil, fmt.Errorf("%w: %w", refused, ErrNoDevice)
+	case refused != nil:
+		return nil, fmt.Errorf("cuInit: %v: %w", refused, ErrNoDevice)
+	}
+	var cards []*card
+	err = d.ask(-1, "cuDeviceGetCount", func() error {
+		n, err := deviceCount()
+		if err != nil {
+			refused = fmt.Errorf("cuDeviceGetCount: %v: %w", err, ErrNoDevice)
+		}
+		cards = make([]*card, n)
+		return nil
+	})
+	if err = cmp.Or(err, refused); err != nil {
+		return nil, err
+	}
+	if len(cards) == 0 {
+		return nil, fmt.Errorf("the driver shows no card: %w", ErrNoDevice)
+	}
+	for i := range cards {
+		err := d.ask(i, "cuDeviceGetAttribute", func() error {
+			info, dev, err := describe(i)
+			if err != nil {
+				refused = fmt.Errorf("%v: %w", err, ErrNoDevice)
+			}
+			cards[i] = &card{Info: info, version: driverVersion(), dev: dev, modules: make(map[*Module]*loaded)}
+			return nil
+		})
+		if err = cmp.Or(err, refused); err != nil {
+			return nil, err
+		}
+	}
+	return cards, nil
+}
+
+// Open returns the device that spec names: "auto" (all cards where there are any, else
+// the CPU), "cpu", "cuda" (all cards) or "cuda:N" (one card). It returns an error that
+// wraps [ErrNoDevice] when spec insists on a card and there is none. Cards that cannot
+// run this program's kernels do not count.
+func Open(spec string) (*Device, error) { return OpenWith(spec, nil) }
+
+// OpenWith is [Open] with options; nil means defaults.
+func OpenWith(spec string, o *Options) (*Device, error) {
+	d, err := StartWith(spec, o)
+	if d == nil || err != nil {
+		return nil, err
+	}
+	err = d.Opened(context.Background())
+	var hang *HangError
+	switch _, insists, _ := parse(spec); {
+	case err == nil:
+		return d, nil
+	case !insists && !errors.As(err, &hang):
+		return nil, nil
+	}
+	return nil, err
+}
+
+// Start is [Open] for callers who have something else to do meanwhile. It returns as soon as the
+// cards are known, with the errors of Open where there is none, and makes their contexts and lanes
+// beside the caller, which takes the driver as long again. [Device.Opened] waits for that, and so
+// does whatever needs a lane.
+func Start(spec string) (*Device, error) { return StartWith(spec, nil) }
+
+// StartWith is [Start] with options; nil means defaults.
+func StartWith(spec string, o *Options) (*Device, error) {
+	if spec == "cpu" {
+		return nil, nil
+	}
+	index, insists, err := parse(spec)
+	if err != nil {
+		return nil, err
+	}
+	d, err := begin(index, o, func(err error) error { return unusable(spec, err) })
+	var hang *HangError
+	switch {
+	case err == nil:
+		return d, nil
+	case errors.As(err, &hang) || insists:
+		return nil, err
+	}
+	return nil, nil
+}
+
+// open is [OpenWith] for card index, with the driver's own errors.
+func open(index int, o *Options) (*Device, error) {
+	d, err := begin(index, o, func(err error) error { return err })
+	if err == nil {
+		err = d.Opened(context.Background())
+	}
+	return d, err
+}
+
+// begin looks for card index, or for all cards where it is negative, and starts their lanes beside
+// the caller. say words the errors of both.
+func begin(index int, o *Options, say func(error) error) (*Device, error) {
+	d := newDevice(o)
+	if err := d.asking(func() error { return d.find(index) }); err != nil {
+		return nil, say(err)
+	}
+	go func() {
+		defer close(d.opened)
+		var cards []*card // a call that was given up may still change it
+		if err := d.asking(func() (err error) { cards, err = d.start(); return err }); err != nil {
+			d.refused = say(err)
+			return
+		}
+		d.cards = cards
+	}()
+	return d, nil
+}
+
+// unusable says of an error which device could not be opened: it wraps [ErrNoDevice], unless the
+// driver hangs.
+func unusable(spec string, err error) error {
+	var hang *HangError
+	switch {
+	case errors.As(err, &hang):
+		return err
+	case errors.Is(err, ErrNoDevice):
+		return fmt.Errorf("gpu: open %q: %w", spec, err)
+	}
+	return fmt.Errorf("gpu: open %q: %v: %w", spec, err, ErrNoDevice)
+}
+
+// find looks for card index, or for all cards where it is negative.
+func (d *Device) find(index int) error {
+	cards, err := d.list()
+	if err != nil {
+		return err
+	}
+	if index >= len(cards) {
+		return fmt.Errorf("there are cards 0 to %d: %w", len(cards)-1, ErrNoDevice)
+	}
+	if index >= 0 {
+		cards = cards[index : index+1]
+	}
+	d.found, d.opened = cards, make(chan struct{})
+	return nil
+}
+
+// start starts the lanes of the cards that were found. Cards that fail are left out as long as one
+// remains.
+func (d *Device) start() (cards []*card, err error) {
+	var refused error
+	for _, c := range d.found {
+		if err := d.startCard(c); err != nil {
+			if lost := d.Err(); lost != nil {
+				return nil, lost
+			}
+			refused = errors.Join(refused, err)
+			continue
+		}
+		cards = append(cards, c)
+	}
+	if len(cards) == 0 {
+		return nil, refused
+	}
+	return cards, nil
+}
+
+// Opened waits until the device can be used, and says why it cannot: the error wraps [ErrNoDevice],
+// is a [*HangError], or the cause of the end of ctx. The CPU can be used at once.
+func (d *Device) Opened(ctx context.Context) error {
+	if d == nil || d.opened == nil {
+		return nil
+	}
+	select {
+	case <-d.opened:
+		return d.refused
+	default:
+	}
+	select {
+	case <-d.opened:
+		return d.refused
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// usable is [Device.Opened] for calls that have no context and for what names itself in the error.
+func (d *Device) usable(ctx context.Context, what string) error {
+	if err := d.Opened(ctx); err != nil {
+		return err
+	}
+	if d == nil || d.cards == nil {
+		return fmt.Errorf("gpu: %s a device that is not open: %w", what, ErrNoDevice)
+	}
+	return nil
+}
+
+// startCard makes a card's context and its lanes.
+func (d *Device) startCard(c *card) error {
+	err := d.ask(c.Index, "cuDevicePrimaryCtxRetain", func() (err error) { c.ctx, err = retainContext(c.dev); return err })
+	if err != nil {
+		return err
+	}
+	ready, verdict := make(chan error), make(chan error, d.opts.lanes(c.Memory))
+	for range d.opts.lanes(c.Memory) {
+		l := &Lane{dev: d, card: c}
+		c.lanes = append(c.lanes, l)
+		c.running.Add(1)
+		go l.loop(ready, verdict)
+		if err = <-ready; err != nil {
+			break
+		}
+	}
+	for range d.opts.lanes(c.Memory) {
+		verdict <- err
+	}
+	if err != nil && d.Err() == nil {
+		c.running.Wait()
+		releaseContext(c.dev)
+	}
+	return err
+}
