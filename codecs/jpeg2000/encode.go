@@ -26,6 +26,9 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 		if out[i].Err = err; err == nil {
 			out[i].Err = info.Check(items[i].Image.Shape)
 		}
+		if out[i].Err == nil && o.boxed() {
+			out[i].Err = checkProfile(items[i].Image.Meta.ICC)
+		}
 		switch {
 		case out[i].Err != nil:
 		case !o.part10() && items[i].Image.Channels*items[i].Image.Depth > maxComponents:

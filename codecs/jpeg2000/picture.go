@@ -162,12 +162,21 @@ func (p *picture) colours(n int) (int, error) {
 		return 3, nil
 	case c.Method == jp2.MethodEnumerated:
 		return 0, codec.Unsupportedf("jpeg2000: the enumerated colour space %d; sRGB, greyscale and sYCC are decoded", c.Space)
-	case c.Method == jp2.MethodICC && len(c.ICC) >= 20 && slices.Contains(otherSpaces, string(c.ICC[16:20])):
-		return 0, codec.Unsupportedf("jpeg2000: an ICC profile of the colour space %q; grey and RGB are decoded", c.ICC[16:20])
+	case c.Method == jp2.MethodICC && checkProfile(c.ICC) != nil:
+		return 0, checkProfile(c.ICC)
 	case of != 1 && of != 3:
 		return 0, codec.Unsupportedf("jpeg2000: %d components; images of 1 to 4 are decoded", n)
 	}
 	return of, nil
+}
+
+// checkProfile refuses a profile of other colours than the samples of grey and RGB that are coded here. A file may
+// hold one for its samples by mistake; decoders of JPEG 2000 would take these for inks.
+func checkProfile(icc []byte) error {
+	if len(icc) < 20 || !slices.Contains(otherSpaces, string(icc[16:20])) {
+		return nil
+	}
+	return codec.Unsupportedf("jpeg2000: an ICC profile of the colour space %q; those of grey and RGB are coded", icc[16:20])
 }
 
 // otherSpaces are colour spaces of ICC profiles that are neither grey nor RGB (ICC.1:2022,
