@@ -2,6 +2,8 @@ package dicom
 
 import (
 	"encoding/binary"
+
+	"github.com/pelmill/pelmill/internal/container"
 )
 
 // transcriber writes a data set of another encoding anew, with explicit value representations in
@@ -39,6 +41,9 @@ func (t *transcriber) element(e *Element, depth int, enc Encoding) error {
 	}
 	if depth == 0 && (t.planar == nil || e.Header != t.planar.Header) {
 		if replaced, ours := t.file.replace(e, t.rewriting); ours {
+			if e.Tag != PixelData && nests(e) {
+				return hasItems(e)
+			}
 			if replaced != nil {
 				t.out = replaced(t.out)
 			}
@@ -46,6 +51,8 @@ func (t *transcriber) element(e *Element, depth int, enc Encoding) error {
 		}
 	}
 	switch {
+	case e.Tag.groupLength() && nests(e):
+		return hasItems(e)
 	case e.Tag.groupLength():
 	case e.Undefined && e.VR == "UN":
 		// Its items are implicit, here as in the source (PS3.5 6.2.2, note 3), wherever it
@@ -71,9 +78,14 @@ func (t *transcriber) element(e *Element, depth int, enc Encoding) error {
 	return nil
 }
 
+// hasItems is the error of an element that is left out or replaced, and whose items would remain.
+func hasItems(e *Element) error {
+	return container.Malformed("element %v has items where a value has to be", e.Tag)
+}
+
 // inside counts the sequences inside of one that was copied.
 func (t *transcriber) inside(e *Element, enc Encoding) {
-	if e.VR == "SQ" || e.Undefined {
+	if nests(e) {
 		t.verbatim++
 	}
 }

@@ -433,6 +433,27 @@ func TestBigEndianBytes(t *testing.T) {
 	}
 }
 
+// What is left out or replaced has no items: they would stand in what is written, without the sequence around them.
+func TestItemsOfWhatIsLeftOut(t *testing.T) {
+	items := join(marker(itemTag, 0), marker(sequenceEnd, 0))
+	for _, tag := range []Tag{0x00280000, 0x00090000, extendedOffsets} {
+		set := small().with(set{tag: join(appendTag(nil, tag), []byte("\xff\xff\xff\xff"), items)})
+		for in := range set {
+			if in != tag {
+				set[in] = transcribed(set[in], true, binary.LittleEndian)
+			}
+		}
+		f := mustOpen(t, wrap("1.2.840.10008.1.2", set.bytes()))
+		if err := f.Check(); err != nil {
+			t.Fatalf("%v: %v", tag, err)
+		}
+		_, err := f.Rewrite(&Rewriting{Syntax: JPEG2000, Photometric: f.Image.Photometric, Frames: make([][]byte, f.Image.Frames)})
+		if bad := (*container.FormatError)(nil); !errors.As(err, &bad) {
+			t.Errorf("%v: %v", tag, err)
+		}
+	}
+}
+
 // File meta information with an element twice is not rewritten: a reader may take either.
 func TestMetaTwice(t *testing.T) {
 	file := wrap(ExplicitLittle, element(0x00020016, "AE", []byte("HERE")), element(0x00020016, "AE", []byte("THERE ")), small().bytes())

@@ -127,7 +127,7 @@ func (w *walker) elements(at, end, depth int, delimited bool) (int, error) {
 				return 0, err
 			}
 		}
-		if at = e.End; w.nests(&e) {
+		if at = e.End; nests(&e) {
 			if at, err = w.sequence(&e, end, depth); err != nil {
 				return 0, err
 			}
@@ -147,7 +147,7 @@ func (w *walker) beginsWithItem(e *Element) bool {
 
 // nests reports whether an element has items: a sequence, or a value that ends with a
 // delimiter.
-func (w *walker) nests(e *Element) bool { return e.VR == "SQ" || e.Undefined }
+func nests(e *Element) bool { return e.VR == "SQ" || e.Undefined }
 
 // skip returns the offset behind an element that nests.
 func (w *walker) skip(e *Element, end int) (int, error) {
