@@ -81,6 +81,12 @@ func (f *File) Check() error {
 		}
 		meta[t] = true
 	}
+	for i := range f.Elements {
+		// Of one order of bytes it is a text, of the other one it is not.
+		if e := &f.Elements[i]; e.Tag == photometric && f.Syntax.Encoding.Order == binary.BigEndian && e.VR.number() > 1 {
+			return leave(ReasonShape, "its photometric interpretation has the value representation %s", e.VR)
+		}
+	}
 	e := f.PixelElement()
 	if e.Undefined != f.Syntax.Encapsulated() {
 		return leave(ReasonEncapsulate, "its pixel data are not as the transfer syntax %s has them", f.Syntax.Name)

@@ -147,15 +147,7 @@ func appendLittle(out, value []byte, vr VR, enc Encoding) []byte {
 	if enc.Order == binary.LittleEndian {
 		return append(out, value...)
 	}
-	n := 1
-	switch vr {
-	case "US", "SS", "OW", "AT":
-		n = 2
-	case "UL", "SL", "FL", "OF", "OL":
-		n = 4
-	case "FD", "OD", "OV", "SV", "UV":
-		n = 8
-	}
+	n := vr.number()
 	at := 0
 	for ; at+n <= len(value); at += n {
 		for i := range n {
@@ -163,4 +155,17 @@ func appendLittle(out, value []byte, vr VR, enc Encoding) []byte {
 		}
 	}
 	return append(out, value[at:]...)
+}
+
+// number is the size in bytes of the numbers of a value that the order of bytes turns; 1 for text and bytes.
+func (v VR) number() int {
+	switch v {
+	case "US", "SS", "OW", "AT":
+		return 2
+	case "UL", "SL", "FL", "OF", "OL":
+		return 4
+	case "FD", "OD", "OV", "SV", "UV":
+		return 8
+	}
+	return 1
 }

@@ -454,6 +454,29 @@ func TestItemsOfWhatIsLeftOut(t *testing.T) {
 	}
 }
 
+// A text that a big-endian file calls numbers is left alone: written in little endian its letters would be turned.
+func TestPhotometricOfNumbers(t *testing.T) {
+	for vr, why := range map[VR]string{"CS": "", "UN": "", "SS": ReasonShape} {
+		big := small()
+		for tag := range big {
+			big[tag] = transcribed(big[tag], false, binary.BigEndian)
+		}
+		big[photometric] = join([]byte("\x00\x28\x00\x04"), []byte(vr))
+		if vr.long() {
+			big[photometric] = append(big[photometric], 0, 0, 0, 0)
+		}
+		big[photometric] = append(append(big[photometric], 0, 12), "MONOCHROME2 "...)
+		f, err := Open(wrap("1.2.840.10008.1.2.2", big.bytes()), 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = f.Check()
+		if left := (*LeftAlone)(nil); why == "" && err != nil || why != "" && (!errors.As(err, &left) || left.Why != why) {
+			t.Errorf("%s: %v, want %q", vr, err, why)
+		}
+	}
+}
+
 // File meta information with an element twice is not rewritten: a reader may take either.
 func TestMetaTwice(t *testing.T) {
 	file := wrap(ExplicitLittle, element(0x00020016, "AE", []byte("HERE")), element(0x00020016, "AE", []byte("THERE ")), small().bytes())
