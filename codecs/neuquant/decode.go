@@ -159,16 +159,7 @@ func (f *file) decodePNG() (*raster.Image, codec.Second, error) {
 			return nil, codec.SecondNone, err
 		}
 	}
-	var used [256]bool
-	for _, v := range p.Pix {
-		used[v] = true
-	}
-	var c channelKinds
-	for v, is := range used {
-		if is {
-			c.add(table[v])
-		}
-	}
+	c := kindsOf(p.Pix, &table)
 	n, err := f.channels(&c)
 	if err != nil {
 		return nil, codec.SecondNone, err
@@ -205,8 +196,34 @@ func (f *file) compare(m *image.Paletted, table *[256]uint32) error {
 	return nil
 }
 
-// expand writes the colours of indices as three channels.
-func expand(pix, indices []byte, table *[256]uint32) {
+// kindsAtOnce is how many pixels kindsOf looks at before it looks at their colours.
+const kindsAtOnce = 1 << 12
+
+// kindsOf is what the colours of indices are. Once it is what all entries together are, nothing can
+// be added, so that of most images only the first pixels are looked at.
+func kindsOf(indices []byte, table *[256]uint32) (c channelKinds) {
+	var all channelKinds
+	for _, v := range table {
+		all.add(v)
+	}
+	var used [256]bool
+	for len(indices) > 0 && c != all {
+		n := min(len(indices), kindsAtOnce)
+		for _, v := range indices[:n] {
+			used[v] = true
+		}
+		indices = indices[n:]
+		for v, is := range used {
+			if is {
+				c.add(table[v])
+			}
+		}
+	}
+	return c
+}
+
+// expandGo writes the colours of indices as three channels.
+func expandGo(pix, indices []byte, table *[256]uint32) {
 	var rgb [256]uint64
 	for v, c := range table {
 		rgb[v] = uint64(c & 0xffffff)

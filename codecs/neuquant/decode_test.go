@@ -66,20 +66,64 @@ func wantSecond(t *testing.T, data []byte) codec.Second {
 
 // Indices of every count become the colours of their entries, and nothing is written behind them.
 func TestExpand(t *testing.T) {
-	rng := rand.New(rand.NewPCG(51, 52))
-	var table [256]uint32
-	for i := range table {
-		table[i] = rng.Uint32()
-	}
-	for n := range 60 {
-		indices, got, want := make([]byte, n), make([]byte, 3*n+9), make([]byte, 3*n+9)
-		for i := range indices {
-			indices[i] = byte(rng.Uint32())
-			c := table[indices[i]]
-			want[3*i], want[3*i+1], want[3*i+2] = byte(c), byte(c>>8), byte(c>>16)
+	defer func(has bool) { hasVBMI = has }(hasVBMI)
+	for _, vectors := range []bool{false, true} {
+		if vectors && !hasVBMI {
+			t.Log("SKIPPED: this machine has no AVX-512 VBMI")
+			continue
 		}
-		if expand(got[:3*n], indices, &table); !bytes.Equal(got, want) {
-			t.Errorf("%d indices become %v, want %v", n, got, want)
+		hasVBMI = vectors
+		rng := rand.New(rand.NewPCG(51, 52))
+		var table [256]uint32
+		for i := range table {
+			table[i] = rng.Uint32()
+		}
+		for n := range 1100 {
+			if n > 80 && n%64 > 1 && n%64 < 63 && n%7 > 0 {
+				continue
+			}
+			indices, got, want := make([]byte, n), make([]byte, 3*n+9), make([]byte, 3*n+9)
+			for i := range indices {
+				indices[i] = byte(rng.Uint32())
+				c := table[indices[i]]
+				want[3*i], want[3*i+1], want[3*i+2] = byte(c), byte(c>>8), byte(c>>16)
+			}
+			if expand(got[:3*n], indices, &table); !bytes.Equal(got, want) {
+				t.Errorf("%d indices become %v, want %v", n, got, want)
+			}
+		}
+	}
+}
+
+// What the colours of an image are is what those of its pixels are, wherever they lie, and not what
+// those of entries are that no pixel has.
+func TestKinds(t *testing.T) {
+	grey, colour, clear := uint32(opaque|0x101010), uint32(opaque|0x102030), uint32(0x7f101010)
+	for _, c := range []struct {
+		name    string
+		entries []uint32
+		use     []int // how many pixels in turn have the entry
+		want    channelKinds
+	}{
+		{"grey", []uint32{grey}, []int{9000}, channelKinds{}},
+		{"grey of a palette with colours", []uint32{grey, colour, clear}, []int{3 * kindsAtOnce}, channelKinds{}},
+		{"colour at the end", []uint32{grey, colour, clear}, []int{3*kindsAtOnce - 1, 1}, channelKinds{chromatic: true}},
+		{"all at the end", []uint32{grey, colour, clear}, []int{2 * kindsAtOnce, 1, 1}, channelKinds{true, true}},
+		{"clear first", []uint32{clear, grey, colour}, []int{1, 2*kindsAtOnce + 5}, channelKinds{clear: true}},
+		{"one pixel", []uint32{colour, clear}, []int{1}, channelKinds{chromatic: true}},
+		{"one pixel more than are looked at", []uint32{grey, colour}, []int{kindsAtOnce, 1}, channelKinds{chromatic: true}},
+	} {
+		var table [256]uint32
+		for i := range table {
+			table[i] = opaque
+		}
+		copy(table[:], c.entries)
+		var indices []byte
+		for v, n := range c.use {
+			indices = append(indices, bytes.Repeat([]byte{byte(v)}, n)...)
+		}
+		if got := kindsOf(indices, &table); got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
 }
