@@ -2,8 +2,11 @@ package raster
 
 import "golang.org/x/sys/cpu"
 
-// vector lets tests run both ways.
-var vector = cpu.X86.HasAVX2
+// vector and vector512 let tests run all ways.
+var (
+	vector    = cpu.X86.HasAVX2
+	vector512 = cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VBMI && cpu.X86.HasAVX512VNNI
+)
 
 //go:noescape
 func squaresAVX2(a, b *byte, blocks int) uint64
@@ -19,6 +22,12 @@ func greyCellsAVX2(cells, sums *uint32, n int)
 
 //go:noescape
 func windowsAVX2(indices *float64, above, cells *uint32, quantity, next int, constants *[2]float64, n int)
+
+//go:noescape
+func windowsAVX512(indices *float64, above, cells *uint32, quantity, next int, constants *[2]float64, n int)
+
+//go:noescape
+func cellsVNNI(cells *uint32, quantity int, a, b *byte, row, step, n int, full, last uint64, places *[64]byte)
 
 // squares is squaresGo.
 func squares(a, b []byte) (sum uint64) {
@@ -56,38 +65,50 @@ func ssimBytes(a, b *Image, c1, c2 float64) (totals [4]float64, windows int, ok 
 	// Kernels read and write up to a vector behind the last column and cell.
 	const behind = 32
 	sumsEach, cellsEach := used+behind, across*words+behind
-	sums := make([]uint32, quantities*sumsEach)
 	above, cells := make([]uint32, quantities*cellsEach), make([]uint32, quantities*cellsEach)
-	indices := make([]float64, 4*vectors)
+	indices := make([]float64, 4*vectors+4)
 	constants := [2]float64{c1, c2}
+	var sums []uint32
+	wide := newWideCells(channels, used)
+	if !vector512 {
+		sums = make([]uint32, quantities*sumsEach)
+	}
 	for y := 0; y+ssimStride <= a.Height; y += ssimStride {
 		pa, pb := a.Pix[y*row:], b.Pix[y*row:]
-		fourRowsAVX2(&sums[0], 4*sumsEach, &pa[0], &pb[0], row, used/8)
-		for i := used &^ 7; i < used; i++ {
-			var s ssimSums
-			for j := i; j < i+ssimStride*row; j += row {
-				s.add(int64(pa[j]), int64(pb[j]))
+		if vector512 {
+			cellsVNNI(&cells[0], 4*cellsEach, &pa[0], &pb[0], row, wide.step, wide.n, wide.full, wide.last, &wide.places)
+		} else {
+			fourRowsAVX2(&sums[0], 4*sumsEach, &pa[0], &pb[0], row, used/8)
+			for i := used &^ 7; i < used; i++ {
+				var s ssimSums
+				for j := i; j < i+ssimStride*row; j += row {
+					s.add(int64(pa[j]), int64(pb[j]))
+				}
+				for q, v := range [quantities]int64{s.s1, s.s2, s.s11, s.s22, s.s12} {
+					sums[q*sumsEach+i] = uint32(v)
+				}
 			}
-			for q, v := range [quantities]int64{s.s1, s.s2, s.s11, s.s22, s.s12} {
-				sums[q*sumsEach+i] = uint32(v)
-			}
-		}
-		for q := range quantities {
-			if channels == 1 {
-				greyCellsAVX2(&cells[q*cellsEach], &sums[q*sumsEach], (across+3)/4)
-			} else {
-				cellsAVX2(&cells[q*cellsEach], &sums[q*sumsEach], channels, across)
+			for q := range quantities {
+				if channels == 1 {
+					greyCellsAVX2(&cells[q*cellsEach], &sums[q*sumsEach], (across+3)/4)
+				} else {
+					cellsAVX2(&cells[q*cellsEach], &sums[q*sumsEach], channels, across)
+				}
 			}
 		}
 		if y > 0 {
-			windowsAVX2(&indices[0], &above[0], &cells[0], 4*cellsEach, 4*words, &constants, vectors)
+			if vector512 {
+				windowsAVX512(&indices[0], &above[0], &cells[0], 4*cellsEach, 4*words, &constants, (vectors+1)/2)
+			} else {
+				windowsAVX2(&indices[0], &above[0], &cells[0], 4*cellsEach, 4*words, &constants, vectors)
+			}
 			if windows += across - 1; channels == 1 {
 				for _, v := range indices[:across-1] {
 					totals[0] += v
 				}
 			} else {
 				t := totals
-				for i := 0; i+4 <= len(indices); i += 4 {
+				for i := 0; i < 4*vectors; i += 4 {
 					v := indices[i : i+4 : i+4]
 					t[0] += v[0]
 					t[1] += v[1]
@@ -100,4 +121,31 @@ func ssimBytes(a, b *Image, c1, c2 float64) (totals [4]float64, windows int, ok 
 		above, cells = cells, above
 	}
 	return totals, windows, true
+}
+
+// wideCells is how cellsVNNI takes a row of cells.
+type wideCells struct {
+	step, n    int    // bytes of sixteen words, and how many times so many
+	full, last uint64 // a bit for each byte, of the last time for those that there are
+	places     [64]byte
+}
+
+// newWideCells is for rows of used bytes in whole cells.
+func newWideCells(channels, used int) (w wideCells) {
+	cell, pixels := 1, 4*channels // words of a cell, bytes of four pixels
+	if channels > 1 {
+		cell = 4
+	}
+	w.step = 16 / cell * pixels
+	w.n = (used + w.step - 1) / w.step
+	w.full, w.last = 1<<w.step-1, 1<<(used-(w.n-1)*w.step)-1
+	for i := range w.places {
+		// Byte i is of sample i%4 of word i/4. A word of no channel has the first one.
+		word, channel := i/4/cell, i/4%cell
+		if channel >= channels {
+			channel = 0
+		}
+		w.places[i] = byte(word*pixels + i%4*channels + channel)
+	}
+	return w
 }

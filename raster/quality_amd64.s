@@ -223,5 +223,143 @@ windows:
 	VZEROUPPER
 	RET
 
+// WINDOW512 is WINDOW for eight windows.
+#define WINDOW512(offset, to) \
+	VMOVDQU (SI)(offset*1), Y0; \
+	VPADDD (R11)(offset*1), Y0, Y0; \
+	VPADDD (DX)(offset*1), Y0, Y0; \
+	VPADDD (R12)(offset*1), Y0, Y0; \
+	VCVTDQ2PD Y0, to; \
+	VMULPD Z15, to, to
+
+// func windowsAVX512(indices *float64, above, cells *uint32, quantity, next int, constants *[2]float64, n int)
+//
+// What windowsAVX2 does, of eight windows n times.
+TEXT ·windowsAVX512(SB), NOSPLIT, $0-56
+	MOVQ indices+0(FP), DI
+	MOVQ above+8(FP), SI
+	MOVQ cells+16(FP), DX
+	MOVQ quantity+24(FP), R9
+	MOVQ next+32(FP), BX
+	MOVQ constants+40(FP), R8
+	MOVQ n+48(FP), CX
+	LEAQ (SI)(BX*1), R11
+	LEAQ (DX)(BX*1), R12
+	XORQ AX, AX
+	LEAQ (R9)(R9*1), R10
+	LEAQ (R9)(R9*2), R13
+	LEAQ (R10)(R10*1), BX
+	VBROADCASTSD perWindow<>(SB), Z15
+	VBROADCASTSD (R8), Z14
+	VBROADCASTSD 8(R8), Z13
+
+windows8:
+	WINDOW512(AX, Z1)
+	WINDOW512(R9, Z2)
+	WINDOW512(R10, Z3)
+	WINDOW512(R13, Z4)
+	WINDOW512(BX, Z5)
+	VMULPD Z1, Z1, Z6  // m1*m1
+	VMULPD Z2, Z2, Z7  // m2*m2
+	VMULPD Z2, Z1, Z8  // m1*m2
+	VSUBPD Z6, Z3, Z3  // v1
+	VSUBPD Z7, Z4, Z4  // v2
+	VSUBPD Z8, Z5, Z5  // cov
+	VADDPD Z1, Z1, Z9  // 2*m1
+	VMULPD Z2, Z9, Z9  // 2*m1*m2
+	VADDPD Z14, Z9, Z9
+	VADDPD Z5, Z5, Z5
+	VADDPD Z13, Z5, Z5
+	VMULPD Z5, Z9, Z9
+	VADDPD Z7, Z6, Z6
+	VADDPD Z14, Z6, Z6
+	VADDPD Z4, Z3, Z3
+	VADDPD Z13, Z3, Z3
+	VMULPD Z3, Z6, Z6
+	VDIVPD Z6, Z9, Z9
+	VMOVUPD Z9, (DI)
+	ADDQ $64, DI
+	ADDQ $32, SI
+	ADDQ $32, DX
+	ADDQ $32, R11
+	ADDQ $32, R12
+	DECQ CX
+	JNZ  windows8
+	VZEROUPPER
+	RET
+
+// FOURTH adds the samples of a row of both images, their squares and their products to Z0 to Z4: four samples of one
+// channel to each word. A sample has no sign and the one it is multiplied by has one, as the instruction wants it, when
+// 128 is taken from that.
+#define FOURTH(rowA, rowB) \
+	VMOVDQU8.Z rowA, K1, Z5; \
+	VMOVDQU8.Z rowB, K1, Z6; \
+	VPERMB Z5, Z15, Z5; \
+	VPERMB Z6, Z15, Z6; \
+	VPXORD Z14, Z5, Z7; \
+	VPXORD Z14, Z6, Z8; \
+	VPDPBUSD Z13, Z5, Z0; \
+	VPDPBUSD Z13, Z6, Z1; \
+	VPDPBUSD Z7, Z5, Z2; \
+	VPDPBUSD Z8, Z6, Z3; \
+	VPDPBUSD Z8, Z5, Z4
+
+// func cellsVNNI(cells *uint32, quantity int, a, b *byte, row, step, n int, full, last uint64, places *[64]byte)
+//
+// The sums of sixteen words of cells, n times, from step bytes of four rows, which are row bytes apart: five arrays that
+// are quantity bytes apart. full has a bit for each of these bytes and last for those that there are the last time. places
+// says where the samples of a word lie.
+TEXT ·cellsVNNI(SB), NOSPLIT, $0-80
+	MOVQ cells+0(FP), DI
+	MOVQ quantity+8(FP), R9
+	MOVQ a+16(FP), SI
+	MOVQ b+24(FP), DX
+	MOVQ row+32(FP), BX
+	MOVQ step+40(FP), R12
+	MOVQ n+48(FP), CX
+	KMOVQ full+56(FP), K1
+	KMOVQ last+64(FP), K2
+	MOVQ places+72(FP), AX
+	VMOVDQU64 (AX), Z15
+	LEAQ (BX)(BX*2), R8
+	LEAQ (R9)(R9*2), R10
+	MOVL $128, AX
+	VPBROADCASTB AX, Z14
+	MOVL $1, AX
+	VPBROADCASTB AX, Z13
+
+words16:
+	CMPQ CX, $1
+	JNE  whole
+	KMOVQ K2, K1
+
+whole:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	FOURTH((SI), (DX))
+	FOURTH((SI)(BX*1), (DX)(BX*1))
+	FOURTH((SI)(BX*2), (DX)(BX*2))
+	FOURTH((SI)(R8*1), (DX)(R8*1))
+	VPSLLD $7, Z0, Z5 // what the 128 took
+	VPSLLD $7, Z1, Z6
+	VPADDD Z5, Z2, Z2
+	VPADDD Z6, Z3, Z3
+	VPADDD Z5, Z4, Z4
+	VMOVDQU32 Z0, (DI)
+	VMOVDQU32 Z1, (DI)(R9*1)
+	VMOVDQU32 Z2, (DI)(R9*2)
+	VMOVDQU32 Z3, (DI)(R10*1)
+	VMOVDQU32 Z4, (DI)(R9*4)
+	ADDQ R12, SI
+	ADDQ R12, DX
+	ADDQ $64, DI
+	DECQ CX
+	JNZ  words16
+	VZEROUPPER
+	RET
+
 DATA perWindow<>+0(SB)/8, $0.015625
 GLOBL perWindow<>(SB), RODATA|NOPTR, $8
