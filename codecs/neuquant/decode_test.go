@@ -64,7 +64,7 @@ func wantSecond(t *testing.T, data []byte) codec.Second {
 	return codec.SecondLeftOut
 }
 
-// Indices of every count become the colours of their entries, and nothing is written behind them.
+// Indices of every count become the colours or the numbers of their entries, and nothing is written behind them.
 func TestExpand(t *testing.T) {
 	defer func(has bool) { hasVBMI = has }(hasVBMI)
 	for _, vectors := range []bool{false, true} {
@@ -89,6 +89,18 @@ func TestExpand(t *testing.T) {
 				want[3*i], want[3*i+1], want[3*i+2] = byte(c), byte(c>>8), byte(c>>16)
 			}
 			if expand(got[:3*n], indices, &table); !bytes.Equal(got, want) {
+				t.Errorf("%d indices become %v, want %v", n, got, want)
+			}
+			var to [256]uint8
+			for i := range to {
+				to[i] = uint8(table[i])
+			}
+			clear(got)
+			clear(want)
+			for i, v := range indices {
+				want[i] = to[v]
+			}
+			if renumber(got[:n], indices, &to); !bytes.Equal(got, want) {
 				t.Errorf("%d indices become %v, want %v", n, got, want)
 			}
 		}

@@ -163,9 +163,7 @@ func (p *indexed) rows(list []uint8) []byte {
 		row, line := p.frames[0][y*p.width:][:p.width], out[y*stride+1:][:stride-1]
 		switch bits {
 		case 8:
-			for x, v := range row {
-				line[x] = to[v]
-			}
+			renumber(line, row, &to)
 		default:
 			for x, v := range row {
 				line[x*bits>>3] |= to[v] << (8 - bits - x*bits&7)
@@ -173,6 +171,14 @@ func (p *indexed) rows(list []uint8) []byte {
 		}
 	}
 	return out
+}
+
+// renumberGo writes to[v] for each index v.
+func renumberGo(out, indices []byte, to *[256]uint8) {
+	out = out[:len(indices)]
+	for i, v := range indices {
+		out[i] = to[v]
+	}
 }
 
 // encoders are of pictures before, so that their tables are used again.

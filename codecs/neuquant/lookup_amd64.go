@@ -8,7 +8,10 @@ var hasVBMI = features.X86.HasAVX512BW && features.X86.HasAVX512VBMI
 //go:noescape
 func expandVBMI(pix, indices *byte, blocks int, components *[3][256]byte)
 
-// expandBlock is how many pixels the kernel takes at a time.
+//go:noescape
+func renumberVBMI(out, indices *byte, blocks int, to *[256]uint8)
+
+// expandBlock is how many pixels the kernels take at a time.
 const expandBlock = 64
 
 // expandPlaces says where a sample comes from, for the three vectors of the samples of expandBlock
@@ -35,4 +38,14 @@ func expand(pix, indices []byte, table *[256]uint32) {
 		pix, indices = pix[3*n:], indices[n:]
 	}
 	expandGo(pix, indices, table)
+}
+
+// renumber is renumberGo.
+func renumber(out, indices []byte, to *[256]uint8) {
+	n := 0
+	if hasVBMI && len(indices) >= expandBlock {
+		n = len(indices) / expandBlock * expandBlock
+		renumberVBMI(&out[:n][0], &indices[0], n/expandBlock, to)
+	}
+	renumberGo(out[n:], indices[n:], to)
 }

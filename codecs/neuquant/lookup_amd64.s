@@ -60,3 +60,26 @@ block:
 	JNZ  block
 	VZEROUPPER
 	RET
+
+// func renumberVBMI(out, indices *byte, blocks int, to *[256]uint8)
+TEXT ·renumberVBMI(SB), NOSPLIT, $0-32
+	MOVQ out+0(FP), DI
+	MOVQ indices+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	MOVQ to+24(FP), DX
+	VMOVDQU64 0(DX), Z16
+	VMOVDQU64 64(DX), Z17
+	VMOVDQU64 128(DX), Z18
+	VMOVDQU64 192(DX), Z19
+
+indices:
+	VMOVDQU64 (SI), Z0
+	VPMOVB2M  Z0, K1
+	COMPONENT(Z16, Z17, Z18, Z19, Z1)
+	VMOVDQU64 Z1, (DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	DECQ CX
+	JNZ  indices
+	VZEROUPPER
+	RET
