@@ -405,6 +405,10 @@ func expand(c *pool.Pool, table []uint16, book *codebook, a plane) {
 	c.Spans(g.rows, rowsAtOnce, func(lo, hi int) {
 		for r := lo; r < hi; r++ {
 			line := table[r*g.cols:][:g.cols]
+			if s == (shape{4, 4}) && r*4+4 <= a.h {
+				expandFour(a.pix[r*4*a.w:][:4*a.w], line, book.words)
+				continue
+			}
 			for i := 0; i < s.p && r*s.p+i < a.h; i++ {
 				expandRow(a.pix[(r*s.p+i)*a.w:][:a.w], line, book.words[i*s.q:], k, s.q)
 			}
@@ -434,6 +438,30 @@ func expandRow(row []byte, line []uint16, words []byte, k, q int) {
 	}
 	if n := len(whole); n < len(line) {
 		copy(row[n*q:], words[int(line[n])*k:])
+	}
+}
+
+// expandFour writes the four rows of a line of blocks of 4 x 4 samples at once, for which a codeword is
+// read once.
+func expandFour(rows []byte, line []uint16, words []byte) {
+	le := binary.LittleEndian
+	w := len(rows) / 4
+	r0, r1, r2, r3 := rows[:w], rows[w:][:w], rows[2*w:][:w], rows[3*w:][:w]
+	n := w / 4
+	for b, x := range line[:n] {
+		word := words[int(x)*16:][:16]
+		upper, lower := le.Uint64(word), le.Uint64(word[8:])
+		le.PutUint32(r0[4*b:], uint32(upper))
+		le.PutUint32(r1[4*b:], uint32(upper>>32))
+		le.PutUint32(r2[4*b:], uint32(lower))
+		le.PutUint32(r3[4*b:], uint32(lower>>32))
+	}
+	if n < len(line) {
+		word := words[int(line[n])*16:][:16]
+		copy(r0[4*n:], word[:4])
+		copy(r1[4*n:], word[4:8])
+		copy(r2[4*n:], word[8:12])
+		copy(r3[4*n:], word[12:16])
 	}
 }
 

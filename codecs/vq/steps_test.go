@@ -116,6 +116,31 @@ func TestBlocksAndExpand(t *testing.T) {
 	}
 }
 
+// Four rows of blocks at once are those row by row, of planes of all widths and heights.
+func TestExpandFour(t *testing.T) {
+	r := rand.New(rand.NewPCG(29, 30))
+	c, s := pool.Of(1), shape{4, 4}
+	for _, n := range []int{1, 7, 300} {
+		book := &codebook{shape: s, words: testVectors(r, s.k(), n)}
+		for w := 1; w < 40; w++ {
+			for h := 1; h < 14; h++ {
+				g := s.grid(w, h)
+				table := make([]uint16, g.blocks())
+				for i := range table {
+					table[i] = uint16(r.IntN(n))
+				}
+				want, got := newPlane(w, h), newPlane(w, h)
+				for y := range h {
+					expandRow(want.pix[y*w:][:w], table[y/4*g.cols:][:g.cols], book.words[y%4*4:], s.k(), 4)
+				}
+				if expand(c, table, book, got); !bytes.Equal(got.pix, want.pix) {
+					t.Fatalf("%d x %d, %d codewords: four rows at once differ", w, h, n)
+				}
+			}
+		}
+	}
+}
+
 // Images that are expanded in bands are those of whole planes.
 func TestExpandInBands(t *testing.T) {
 	c := cpuSteps{pool.New()}
