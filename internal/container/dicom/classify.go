@@ -82,8 +82,12 @@ func (f *File) Check() error {
 		meta[t] = true
 	}
 	for i := range f.Elements {
-		// Of one order of bytes it is a text, of the other one it is not.
-		if e := &f.Elements[i]; e.Tag == photometric && f.Syntax.Encoding.Order == binary.BigEndian && e.VR.number() > 1 {
+		switch e := &f.Elements[i]; {
+		case e.Tag.Group() == 2:
+			// At its beginning a reader would take it for a part of that.
+			return container.Malformed("its data set has the element %v, which is one of the file meta information", e.Tag)
+		case e.Tag == photometric && f.Syntax.Encoding.Order == binary.BigEndian && e.VR.number() > 1:
+			// Of one order of bytes it is a text, of the other one it is not.
 			return leave(ReasonShape, "its photometric interpretation has the value representation %s", e.VR)
 		}
 	}
