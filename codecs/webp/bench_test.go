@@ -17,6 +17,8 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/codecs/webp/internal/backref"
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 	"github.com/pelmill/pelmill/imageio"
@@ -203,4 +205,48 @@ func BenchmarkSmall(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkSmallImages measures the parses of the small images that describe the photographs of a set: their modes, multipliers
+// and entropy images. A pixel is one of the small images.
+func BenchmarkSmallImages(b *testing.B) {
+	files, _ := filepath.Glob(filepath.Join(sharedData("kodak"), "*.png"))
+	if len(files) == 0 {
+		b.Skipf("SKIPPED: %s is absent", sharedData("kodak"))
+	}
+	workers := pool.Of(1)
+	var small []format.Pixels
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			b.Fatal(err)
+		}
+		m, err := imageio.Decode(data, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		s, err := search.Photo(context.Background(), workers, cpuSteps{workers}, loadImage(workers, m, true), defaults.effort)
+		if err != nil {
+			b.Fatal(err)
+		}
+		s.Small = func(p format.Pixels) format.Parse {
+			small = append(small, p)
+			return backref.ParseSmall(p)
+		}
+		s.Write(workers)
+	}
+	pixels := 0
+	for _, p := range small {
+		pixels += len(p.ARGB)
+	}
+	b.ReportAllocs()
+	rounds, from := 0, cpuTime(syscall.RUSAGE_SELF)
+	for b.Loop() {
+		for _, p := range small {
+			backref.ParseSmall(p)
+		}
+		rounds++
+	}
+	b.ReportMetric(float64((cpuTime(syscall.RUSAGE_SELF)-from).Nanoseconds())/float64(rounds*pixels), "cpu-ns/pixel")
+	b.ReportMetric(float64(pixels)/float64(len(small)), "pixels/image")
 }

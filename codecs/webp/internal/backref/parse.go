@@ -4,6 +4,8 @@
 //	Matcher, Finder    match.go            candidates: the references that may begin at a position
 //	Parser.greedy      parse.go            a first parse, by fixed ideas of what pixels cost
 //	Parser.Cheapest    cheapest.go         a parse that costs least, by the symbols of the one before
+//	byteFinder         bytefinder.go       the same candidates, of images that describe another one
+//	listed             listed.go           the same parses, of such images, with vectors
 //	ChooseCache        cache.go            which pixels caches have, and the best size of the cache
 //	ReferenceSearch    referencesearch.go  the steps over all pixels, in memory or on a device
 //	ReferencePlans     plans.go            how much of it each effort does
@@ -30,6 +32,7 @@ type Band struct {
 	Found  *FoundCandidates // what a device has found; nil: find looks for candidates
 	find   *Finder
 	costs  []uint32 // memory of Cheapest
+	listed *listed  // nil: candidates are not listed
 
 	// kept has the candidates of positions that were looked at. first is by position: 2
 	// more than where they begin in kept, 1 where there are none, 0 where they are not
@@ -146,6 +149,10 @@ const (
 // none where it is 0.
 func (b *Band) bestGain(i int, hits []uint8) (Candidate, int) {
 	var best Candidate
+	if l := b.listed; l != nil && l.ends[i-b.Lo] != notListed {
+		g := l.best[i-b.Lo]
+		return g.c, int(g.gain)
+	}
 	gain, saved, seen := 0, 0, 0
 	for _, c := range b.At(i) {
 		for ; seen < min(int(c.length()), weighedPixels); seen++ {
@@ -238,6 +245,13 @@ func parseOne(p format.Pixels, plan ReferencePlan) format.Parse {
 		return format.Parse{}
 	}
 	s := &bitstream.Stream{Pixels: p}
-	NewParser(NewMemoryReferenceSearch(p), plan).whole(s, plan, 0)
+	q := NewParser(NewMemoryReferenceSearch(p), plan)
+	if plan.costPasses > 0 && plan.AllLengthsTo == windowPixels && len(p.ARGB) <= samePixels {
+		b := q.Bands[0]
+		if b.listed = b.lists(q.Hits, plan.LongReference); b.listed != nil {
+			defer b.listed.release()
+		}
+	}
+	q.whole(s, plan, 0)
 	return s.Parse
 }

@@ -1,0 +1,287 @@
+package backref
+
+import (
+	"math/bits"
+	"slices"
+	"sync"
+
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
+)
+
+// listed is a small image with the candidates of its positions one after the other, and the
+// memory of its parses by costs. The parses are those of Band.cheapest, in an order that suits
+// vectors: what can be known of a position before its cost is known is made beforehand.
+type listed struct {
+	list []Candidate  // of all positions that have them here, and behind them a window of others
+	at   []uint32     // by position: where its candidates begin in list
+	ends []uint32     // by position: bit l-1 where a candidate has l pixels; or notListed, or longer
+	best []listedGain // by position: what a greedy parse takes
+
+	literals  []uint32 // by position: what its pixel costs as a literal or in the cache
+	distances []uint32 // what the distance codes of list cost
+
+	// step is by position, and has the last step of the cheapest way to it: its length, and
+	// the distance code where it is a reference, as a candidate has them.
+	step []uint32
+	cost []uint32 // by position, from the first one of a block on
+}
+
+// listedGain is what Band.bestGain returns.
+type listedGain struct {
+	c    Candidate
+	gain int32
+}
+
+const (
+	// windowPixels is up to which length all lengths of the candidates of a position are
+	// tried at once.
+	windowPixels = 16
+
+	longer    = 1 << 16 // in ends: there is a longer candidate
+	notListed = 2 << 16 // in ends: the candidates are not in list
+)
+
+// lists returns the candidates of all positions of a band, but for those inside long
+// references, which a parse mostly need not look at. It is nil where they are too many.
+func (b *Band) lists(hits []uint8, longReference int) *listed {
+	n := b.Hi - b.Lo
+	l := listedMemory.Get().(*listed)
+	l.list = slices.Grow(l.list[:0], 3*n+windowPixels)
+	l.at, l.ends, l.best = sized(l.at, n), sized(l.ends, n), sized(l.best, n)
+	// The memory of steps, as long as there are none, has the bits of all pixels before a position in a greedy parse.
+	l.step = sized(l.step, n+windowPixels+1)
+	saved := l.step
+	saved[0] = 0
+	for i, h := range hits[b.Lo:b.Hi] {
+		saved[i+1] = saved[i] + uint32(savedBits[h])
+	}
+	bytes := newByteFinder(b.find)
+	if bytes != nil {
+		defer bytes.release()
+	}
+	for i := 0; i < n; i++ {
+		before := len(l.list)
+		l.at[i] = uint32(before)
+		if bytes != nil {
+			l.list = bytes.appendAt(l.list, b.Lo+i)
+		} else {
+			l.list = append(l.list, b.find.At(b.Lo+i)...)
+		}
+		found := l.list[before:]
+		if len(l.list) > keptCandidates*n {
+			l.release()
+			return nil
+		}
+		ends, long := uint32(0), 1
+		best := listedGain{}
+		for _, c := range found {
+			m := min(c.length(), weighedPixels)
+			gain := int32(saved[i+int(m)]-saved[i]+equalBits*(c.length()-m)-extraBits(c.code())-extraBits(c.length())) - referenceBits
+			if gain > best.gain {
+				best = listedGain{c, gain}
+			}
+			if k := int(c.length()); k <= windowPixels {
+				ends |= 1 << (k - 1)
+			} else {
+				ends |= longer
+				if k >= longReference {
+					long = k
+				}
+			}
+		}
+		l.ends[i], l.best[i] = ends, best
+		for ; long > 1 && i+1 < n; long-- {
+			i++
+			l.at[i], l.ends[i] = uint32(len(l.list)), notListed
+		}
+	}
+	l.list = append(l.list, make([]Candidate, windowPixels)...)
+	l.literals = sized(l.literals, n)
+	l.distances = sized(l.distances, len(l.list))
+	l.cost = sized(l.cost, min(costBlock+2*format.MaxLength, n)+2+windowPixels)
+	return l
+}
+
+// listedMemory is what no image uses: making it takes longer than to fill it.
+var listedMemory = sync.Pool{New: func() any { return new(listed) }}
+
+// mostKept is how many candidates the memory that is kept has room for: no budget knows of it.
+const mostKept = 1 << 18
+
+// release gives back the memory.
+func (l *listed) release() {
+	if cap(l.list) <= mostKept {
+		listedMemory.Put(l)
+	}
+}
+
+// sized is list, or a new one, with n elements of any contents.
+func sized[E any](list []E, n int) []E { return slices.Grow(list[:0], n)[:n] }
+
+// savedBits is how many bits a pixel takes, by the smallest cache that has it, in a greedy parse.
+var savedBits = func() (t [256]uint8) {
+	for h := range t {
+		switch {
+		case h <= 1:
+			t[h] = equalBits
+		case h <= format.MaxCacheBits:
+			t[h] = cachedBits
+		default:
+			t[h] = literalBits
+		}
+	}
+	return t
+}()
+
+// extraBits is how many extra bits a length or a distance code has.
+func extraBits(v uint32) uint32 { return uint32(max(bits.Len32(v-1), 2) - 2) }
+
+// of returns the candidates of position i of the band.
+func (l *listed) of(b *Band, i int) []Candidate {
+	if l.ends[i] == notListed {
+		return b.At(b.Lo + i)
+	}
+	to := len(l.list) - windowPixels
+	if i+1 < len(l.at) {
+		to = int(l.at[i+1])
+	}
+	return l.list[l.at[i]:to]
+}
+
+// symbolCosts fills literals and distances.
+func (l *listed) symbolCosts(pixels []uint32, hits []uint8, cacheBits int, t []uint16, distance *[40]uint16) {
+	shift := format.MaxCacheBits - cacheBits
+	literal := (*[format.CacheAt]uint16)(t)
+	_, _ = hits[:len(pixels)], l.literals[:len(pixels)]
+	for i, v := range pixels {
+		c := uint32(literal[format.AlphaAt+v>>24]) + uint32(literal[format.RedAt+v>>16&255]) + uint32(literal[format.BlueAt+v&255]) + uint32(literal[format.GreenAt+v>>8&255])
+		if int(hits[i]) <= cacheBits {
+			c = uint32(t[format.CacheAt+format.CacheHash(v)>>shift])
+		}
+		l.literals[i] = c
+	}
+	for i, c := range l.list {
+		s, _, _ := format.Prefix(c.code())
+		l.distances[i] = uint32(distance[s])
+	}
+}
+
+// cheapestListed is cheapest for one prefix code group, where all lengths up to windowPixels
+// are tried and then the longest of each length code.
+func (b *Band) cheapestListed(q *Parser, out *format.Parse, t []uint16, longReference int) {
+	l, n := b.listed, b.Hi-b.Lo
+	references := newReferenceCosts(t, min(n, format.MaxLength))
+	pixels, hits := q.p.ARGB[b.Lo:b.Hi], q.Hits[b.Lo:b.Hi]
+	l.symbolCosts(pixels, hits, out.CacheBits, t, &references.distance)
+	for k := range l.cost {
+		l.cost[k] = noCost
+	}
+	l.cost[0] = costStart
+	base := 0
+	cost, step, length := l.cost, l.step, &references.length
+	coverEnd, coverAt, coverCost, coverCode := 0, 0, uint32(0), uint32(0)
+	for i := 0; i < n; {
+		if i-base >= costBlock {
+			low := cost[i-base] - costStart
+			coverCost -= low
+			k := copy(cost, cost[i-base:])
+			for j, c := range cost[:k] {
+				if c != noCost {
+					cost[j] = c - low
+				}
+			}
+			for j := k; j < len(cost); j++ {
+				cost[j] = noCost
+			}
+			base = i
+		}
+		if coverEnd <= i+1 {
+			if k := l.window(i, base, min(n, base+costBlock), length); k > i {
+				i = k
+				continue
+			}
+		}
+		at := i - base
+		here := cost[at]
+		if c := here + l.literals[i]; c < cost[at+1] {
+			cost[at+1], step[i+1] = c, 1
+		}
+		from := uint32(2)
+		for _, c := range l.of(b, i) {
+			code := c.code()
+			s, _, _ := format.Prefix(code)
+			start := here + uint32(references.distance[s])
+			try := func(l uint32) {
+				if n := start + uint32(length[l]); n < cost[at+int(l)] {
+					cost[at+int(l)], step[i+int(l)] = n, uint32(newCandidate(l, code))
+					if l == c.length() && int(l) >= longReference && i+int(l) >= coverEnd {
+						coverEnd, coverAt, coverCost, coverCode = i+int(l), i, start, code
+					}
+				}
+			}
+			to := c.length()
+			if int(to) >= longReference {
+				for l := max(from, to-longEnds); l <= to; l++ {
+					try(l)
+				}
+				from = to + 1
+				continue
+			}
+			for l := from; l <= to; {
+				try(l)
+				if l < windowPixels || l == to {
+					l++
+				} else {
+					l = min(nextLongest[l], to)
+				}
+			}
+			from = to + 1
+		}
+		k := 1
+		for i+k < coverEnd-longEnds && cost[at+k] >= coverCost+uint32(length[i+k-coverAt]) {
+			k++
+		}
+		if i+k < coverEnd {
+			if n := coverCost + uint32(length[i+k-coverAt]); cost[at+k] >= noCost || n < cost[at+k] {
+				cost[at+k], step[i+k] = n, uint32(newCandidate(uint32(i+k-coverAt), coverCode))
+			}
+		}
+		i += k
+	}
+	// Back along the steps.
+	shift := format.MaxCacheBits - out.CacheBits
+	for i := n; i > 0; {
+		c := Candidate(step[i])
+		i -= int(c.length())
+		switch {
+		case c.length() > 1:
+			out.SetReference(b.Lo+i, c.length(), c.code())
+		case int(hits[i]) <= out.CacheBits:
+			out.Length[b.Lo+i], out.Value[b.Lo+i] = format.Cached, format.CacheHash(pixels[i])>>shift
+		}
+	}
+}
+
+// windowGo goes on from position i to the first one that has a longer candidate or is not
+// listed, or to end, and returns it. Costs are those from position base on.
+func (l *listed) windowGo(i, base, end int, length *[format.MaxLength + 1]uint16) int {
+	for ; i < end && l.ends[i] < longer; i++ {
+		cost, step := l.cost[i-base:][:windowPixels+1], l.step[i:][:windowPixels+1]
+		here := cost[0]
+		if c := here + l.literals[i]; c < cost[1] {
+			cost[1], step[1] = c, 1
+		}
+		ends, from := l.ends[i], 2
+		for k := l.at[i]; ends != 0; k++ {
+			to := bits.TrailingZeros32(ends) + 1
+			start := here + l.distances[k]
+			for ; from <= to; from++ {
+				if c := start + uint32(length[from]); c < cost[from] {
+					cost[from], step[from] = c, uint32(l.list[k])&^format.MaxLength|uint32(from)
+				}
+			}
+			ends &= ends - 1
+		}
+	}
+	return i
+}

@@ -1,0 +1,11 @@
+//go:build !amd64
+
+package backref
+
+import "github.com/pelmill/pelmill/codecs/webp/internal/format"
+
+var windows = false
+
+func (l *listed) window(i, base, end int, length *[format.MaxLength + 1]uint16) int {
+	return l.windowGo(i, base, end, length)
+}
