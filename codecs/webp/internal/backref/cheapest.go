@@ -81,10 +81,6 @@ var nextLongest = func() (t [format.MaxLength + 1]uint32) {
 // its own shorter lengths are the cheapest way to the positions inside it, they are stepped
 // over (coverEnd and so on).
 func (b *Band) cheapest(q *Parser, out *format.Parse, g format.EntropyImage, costs [][]uint16, longReference, allLengthsTo int) {
-	if b.listed != nil && len(costs) == 1 && allLengthsTo == windowPixels {
-		b.cheapestListed(q, out, costs[0], longReference)
-		return
-	}
 	p := q.p
 	references := make([]*referenceCosts, len(costs))
 	for k := range references {

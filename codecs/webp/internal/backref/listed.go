@@ -17,6 +17,8 @@ type listed struct {
 	ends []uint32     // by position: bit l-1 where a candidate has l pixels; or notListed, or longer
 	best []listedGain // by position: what a greedy parse takes
 
+	symbols []uint8 // of the distance codes of list
+
 	literals  []uint32 // by position: what its pixel costs as a literal or in the cache
 	distances []uint32 // what the distance codes of list cost
 
@@ -96,6 +98,10 @@ func (b *Band) lists(hits []uint8, longReference int) *listed {
 		}
 	}
 	l.list = append(l.list, make([]Candidate, windowPixels)...)
+	l.symbols = sized(l.symbols, len(l.list))
+	for i, c := range l.list {
+		l.symbols[i] = prefixSymbol(c.code())
+	}
 	l.literals = sized(l.literals, n)
 	l.distances = sized(l.distances, len(l.list))
 	l.cost = sized(l.cost, min(costBlock+2*format.MaxLength, n)+2+windowPixels)
@@ -136,6 +142,17 @@ var savedBits = func() (t [256]uint8) {
 // extraBits is how many extra bits a length or a distance code has.
 func extraBits(v uint32) uint32 { return uint32(max(bits.Len32(v-1), 2) - 2) }
 
+// prefixSymbol is the symbol that format.Prefix gives, without a branch.
+func prefixSymbol(v uint32) uint8 {
+	v--
+	h := uint32(bits.Len32(v|2)) - 1
+	s := 2*h + v>>((h-1)&31)&1
+	if v < 2 {
+		s = v
+	}
+	return uint8(s)
+}
+
 // of returns the candidates of position i of the band.
 func (l *listed) of(b *Band, i int) []Candidate {
 	if l.ends[i] == notListed {
@@ -153,16 +170,22 @@ func (l *listed) symbolCosts(pixels []uint32, hits []uint8, cacheBits int, t []u
 	shift := format.MaxCacheBits - cacheBits
 	literal := (*[format.CacheAt]uint16)(t)
 	_, _ = hits[:len(pixels)], l.literals[:len(pixels)]
+	// Whether a pixel is in the cache cannot be foreseen, so both costs are looked up.
+	cached := t[format.LengthAt:][:1]
+	if cacheBits > 0 {
+		cached = t[format.CacheAt:][:1<<cacheBits]
+	}
 	for i, v := range pixels {
 		c := uint32(literal[format.AlphaAt+v>>24]) + uint32(literal[format.RedAt+v>>16&255]) + uint32(literal[format.BlueAt+v&255]) + uint32(literal[format.GreenAt+v>>8&255])
+		d := uint32(cached[int(format.CacheHash(v)>>shift)&(len(cached)-1)])
 		if int(hits[i]) <= cacheBits {
-			c = uint32(t[format.CacheAt+format.CacheHash(v)>>shift])
+			c = d
 		}
 		l.literals[i] = c
 	}
-	for i, c := range l.list {
-		s, _, _ := format.Prefix(c.code())
-		l.distances[i] = uint32(distance[s])
+	out := l.distances[:len(l.symbols)]
+	for i, s := range l.symbols {
+		out[i] = uint32(distance[min(s, 39)])
 	}
 }
 
@@ -256,7 +279,9 @@ func (b *Band) cheapestListed(q *Parser, out *format.Parse, t []uint16, longRefe
 		switch {
 		case c.length() > 1:
 			out.SetReference(b.Lo+i, c.length(), c.code())
-		case int(hits[i]) <= out.CacheBits:
+		case int(hits[i]) > out.CacheBits:
+			out.Length[b.Lo+i] = 0
+		default:
 			out.Length[b.Lo+i], out.Value[b.Lo+i] = format.Cached, format.CacheHash(pixels[i])>>shift
 		}
 	}

@@ -108,3 +108,11 @@ func TestWindow(t *testing.T) {
 		}
 	}
 }
+
+func TestPrefixSymbol(t *testing.T) {
+	for v := uint32(1); v < 1<<20; v = v + 1 + v/64 {
+		if want, _, _ := format.Prefix(v); uint32(prefixSymbol(v)) != want {
+			t.Fatalf("%d: %d, want %d", v, prefixSymbol(v), want)
+		}
+	}
+}

@@ -36,9 +36,10 @@ type Band struct {
 
 	// kept has the candidates of positions that were looked at. first is by position: 2
 	// more than where they begin in kept, 1 where there are none, 0 where they are not
-	// kept. A nil first keeps nothing.
+	// kept. It is nil until something is kept.
 	kept  candidateStore
 	first []uint32
+	keeps bool // else nothing is
 }
 
 // bandPixels is the least size of a band, so that several cores parse a large image.
@@ -70,8 +71,11 @@ func (b *Band) At(i int) []Candidate {
 	if b.Found != nil {
 		return b.Found.at(i - b.Lo)
 	}
-	if b.first == nil {
+	if !b.keeps {
 		return b.find.At(i)
+	}
+	if b.first == nil {
+		b.first = make([]uint32, b.Hi-b.Lo)
 	}
 	switch k := b.first[i-b.Lo]; k {
 	case 0:
@@ -184,7 +188,12 @@ func (q *Parser) Start(s *bitstream.Stream) {
 
 // parseByCosts parses by the costs of the symbols of the parse before.
 func (q *Parser) parseByCosts(s *bitstream.Stream, plan ReferencePlan) {
-	s.Parse = q.Cheapest(s.Parse.CacheBits, s.Entropy, entropy.CostsOf(q.V.Histograms(s.Entropy)), plan.LongReference, plan.AllLengthsTo)
+	costs := entropy.CostsOf(q.V.Histograms(s.Entropy))
+	if b := q.Bands[0]; b.listed != nil && len(costs) == 1 {
+		b.cheapestListed(q, &s.Parse, costs[0], plan.LongReference) // in the memory of the parse before
+	} else {
+		s.Parse = q.Cheapest(s.Parse.CacheBits, s.Entropy, costs, plan.LongReference, plan.AllLengthsTo)
+	}
 	q.V.SetParse(&s.Parse)
 }
 

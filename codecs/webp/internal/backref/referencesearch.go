@@ -75,9 +75,7 @@ func (v *MemoryReferenceSearch) Bands(plan ReferencePlan) []*Band {
 	list := NewBands(v.P)
 	for _, b := range list {
 		b.find = NewFinder(m, b.Hi, plan.StopLength)
-		if plan.costPasses+plan.groupPasses > 0 {
-			b.first = make([]uint32, b.Hi-b.Lo)
-		}
+		b.keeps = plan.costPasses+plan.groupPasses > 0
 	}
 	return list
 }
