@@ -28,7 +28,7 @@ func BenchmarkSteps(b *testing.B) {
 		})
 	}
 	step("fill", func() { v.SetModes(3, search.FirstMode) })
-	step("histogram", func() { s.MakeTables(entropy.IdealCosts) })
+	step("histogram", func() { v.counts = nil; s.MakeTables(entropy.IdealCosts) })
 	modes := make([]uint8, len(p.ARGB))
 	own := s.ModeCosts
 	for bits := 2; bits <= 4; bits++ {
@@ -53,7 +53,7 @@ func BenchmarkSteps(b *testing.B) {
 	g := entropy.StartGroups(cost, make([]bool, len(cost)), 32)
 	g.Bits = 3
 	v.SetEntropyImage(g)
-	step("histograms", func() { v.Histograms() })
+	step("histograms", func() { v.counts = nil; v.Histograms() })
 	s.MakeTables(entropy.IdealCosts)
 	step("cost", func() { s.MakeTables(entropy.IdealCosts) })
 	step("code-cost", func() { s.MakeTables(entropy.CodeCosts) })

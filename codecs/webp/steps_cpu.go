@@ -37,6 +37,10 @@ type memoryPredictorSearch struct {
 	multipliers *transform.Multipliers // nil: no colour transform
 	entropy     format.EntropyImage
 
+	// counts are the histograms of coded by the groups that are in countedBy; nil: coded has changed.
+	counts    []uint32
+	countedBy format.EntropyImage
+
 	residual []uint32      // after the predictor
 	coded    format.Pixels // and after the colour transform; the same memory where there is none
 }
@@ -102,6 +106,7 @@ func (v *memoryPredictorSearch) transform() {
 }
 
 func (v *memoryPredictorSearch) transformColours() {
+	v.counts = nil
 	if v.multipliers != nil {
 		transform.ApplyMultipliers(v.pool, v.source.W, v.residual, v.multipliers, v.coded.ARGB)
 	}
@@ -152,7 +157,19 @@ func (v *memoryPredictorSearch) AssignGroups(own []uint32, near int, tables []ui
 }
 
 func (v *memoryPredictorSearch) Histograms() []uint32 {
-	return entropy.Histograms(v.pool, &v.coded, &v.parse, v.opaque, v.entropy)
+	g, by := v.entropy, &v.countedBy
+	moved := false
+	if v.counts != nil && g.Bits > 0 && g.Bits == by.Bits && g.Groups == by.Groups {
+		var counts []uint32
+		if counts, moved = entropy.MovedHistograms(v.pool, &v.coded, &v.parse, v.opaque, g, by.Group, v.counts); moved {
+			v.counts = counts
+		}
+	}
+	if !moved {
+		v.counts = entropy.Histograms(v.pool, &v.coded, &v.parse, v.opaque, g)
+	}
+	v.countedBy = format.EntropyImage{Bits: g.Bits, Groups: g.Groups, Group: append(by.Group[:0], g.Group...)}
+	return v.counts
 }
 
 func (v *memoryPredictorSearch) Result() (*search.Choices, error) {

@@ -246,6 +246,48 @@ func Histograms(c *pool.Pool, p *format.Pixels, parse *format.Parse, opaque bool
 	return sums[0]
 }
 
+// MovedHistograms is Histograms, from the counts that it returned of the same symbols when tiles were in the groups before, of
+// which there were as many: the symbols of the tiles that moved change places. ok is false where so many have moved that
+// counting takes no longer.
+func MovedHistograms(c *pool.Pool, p *format.Pixels, parse *format.Parse, opaque bool, g format.EntropyImage, before []uint16, counts []uint32) (moved []uint32, ok bool) {
+	n := 0
+	for t, k := range g.Group {
+		if k != before[t] {
+			n++
+		}
+	}
+	if 3*n > len(before) {
+		return nil, false
+	}
+	symbols := parse.Symbols()
+	tw, th := format.Tiles(p.W, g.Bits), format.Tiles(p.H, g.Bits)
+	part := max(1, (th+c.Size()-1)/c.Size(), countedPixels/(p.W<<g.Bits))
+	changes := make([][]uint32, (th+part-1)/part)
+	c.Spans(th, part, func(from, to int) {
+		h := make([]uint32, len(counts)) // modulo 1<<32
+		var list []uint16
+		for t := from * tw; t < to*tw; t++ {
+			if g.Group[t] == before[t] {
+				continue
+			}
+			old, own := h[int(before[t])*symbols:][:symbols], h[int(g.Group[t])*symbols:][:symbols]
+			list = tileSymbols(list[:0], p, parse, opaque, g.Bits, t%tw, t/tw)
+			for _, v := range list {
+				old[v]--
+				own[v]++
+			}
+		}
+		changes[from/part] = h
+	})
+	moved = slices.Clone(counts)
+	for _, h := range changes {
+		for i, v := range h {
+			moved[i] += v
+		}
+	}
+	return moved, true
+}
+
 // literalTileCost is the cost of an opaque tile of literals, without a list of its symbols.
 func literalTileCost(t *LiteralCosts, p *format.Pixels, bits, tx, ty int) (s uint32) {
 	x0, x1 := tx<<bits, min(p.W, (tx+1)<<bits)

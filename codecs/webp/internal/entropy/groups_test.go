@@ -223,3 +223,44 @@ func TestSymbolsOfOpaqueTiles(t *testing.T) {
 		}
 	}
 }
+
+func TestMovedHistograms(t *testing.T) { bothWays(t, movedHistograms) }
+
+func movedHistograms(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 9))
+	const groups = 5
+	for _, size := range append(testimages.Sizes, [2]int{97, 61}) {
+		for _, alpha := range []bool{false, true} {
+			p := testimages.Texture(r, size[0], size[1], alpha)
+			for _, how := range []format.Parse{{}, testimages.SomeParse(r, len(p.ARGB))} {
+				for _, bits := range []int{2, 3, 5} {
+					g := format.EntropyImage{Bits: bits, Groups: groups, Group: make([]uint16, format.Tiles(p.W, bits)*format.Tiles(p.H, bits))}
+					for i := range g.Group {
+						g.Group[i] = uint16(r.IntN(groups))
+					}
+					for _, c := range testimages.Pools {
+						for _, share := range []int{1, 2, 5, 20, 1 << 20} {
+							counts, before := Histograms(c, &p, &how, !alpha, g), slices.Clone(g.Group)
+							moves := 0
+							for i, k := range g.Group {
+								if r.IntN(share) == 0 {
+									g.Group[i] = uint16(r.IntN(groups))
+								}
+								if g.Group[i] != k {
+									moves++
+								}
+							}
+							got, ok := MovedHistograms(c, &p, &how, !alpha, g, before, counts)
+							if ok != (3*moves <= len(before)) {
+								t.Fatalf("%dx%d: %d of %d tiles moved, and it says %v", p.W, p.H, moves, len(before), ok)
+							}
+							if want := Histograms(c, &p, &how, !alpha, g); ok && !slices.Equal(got, want) {
+								t.Fatalf("%dx%d, tiles of 2^%d: other counts where %d tiles moved", p.W, p.H, bits, moves)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
