@@ -103,10 +103,19 @@ func (b *byteFinder) appendAt(list []Candidate, i int) []Candidate {
 	}
 	// A far one has three pixels or more. Which is longer cannot be foreseen, so each is written and few are kept.
 	list = slices.Grow(list, len(before))
-	n := uint(len(list))
 	out := list[:cap(list)]
+	n := len(list) + b.far(out[len(list):], before, i, most, max(best, 2))
+	for k, c := range out[len(list):n] {
+		out[len(list)+k] = newCandidate(c.length(), f.Codes.Code(int(c>>12)))
+	}
+	return out[:n]
+}
+
+// farGo writes the far candidates of position i that are longer than longest and than those before them to out, which has room
+// for all, with distances instead of distance codes. It returns how many these are.
+func (b *byteFinder) farGo(out []Candidate, before []int32, i, most, longest int) int {
 	here := binary.LittleEndian.Uint64(b.pixel[i:])
-	longest := uint64(max(best, 2))
+	n, top := uint(0), uint64(longest)
 	for k := len(before) - 1; k >= 0; k-- {
 		j := int(before[k])
 		length := uint64(bits.TrailingZeros64(here^binary.LittleEndian.Uint64(b.pixel[j:]))) / 8
@@ -114,19 +123,15 @@ func (b *byteFinder) appendAt(list []Candidate, i int) []Candidate {
 			length += uint64(b.agreeing(i, j, most))
 		}
 		length = min(length, uint64(most))
-		// Of which distance it is instead of which code.
 		out[n] = Candidate(uint64(i-j)<<12 | length)
-		_, more := bits.Sub64(longest, length, 0)
+		_, more := bits.Sub64(top, length, 0)
 		n += uint(more)
-		longest += (length - longest) & -more
-		if longest >= uint64(f.stop) {
+		top += (length - top) & -more
+		if top >= uint64(b.stop) {
 			break
 		}
 	}
-	for k, c := range out[len(list):n] {
-		out[len(list)+k] = newCandidate(c.length(), f.Codes.Code(int(c>>12)))
-	}
-	return out[:n]
+	return int(n)
 }
 
 // agreeing is how many pixels behind a word agree from i and from j on, if it is not the end.

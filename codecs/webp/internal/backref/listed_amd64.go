@@ -38,3 +38,20 @@ func (l *listed) window(i, base, end int, length *[format.MaxLength + 1]uint16) 
 		&l.ends[0], &l.literals[0], &l.step[0], &l.list[l.at[i]], &l.distances[l.at[i]], &l.cost[i-base], &length[1], i, end,
 	})
 }
+
+// farWords says whether far uses BMI1; tests run both ways.
+var farWords = cpu.X86.HasBMI1
+
+// farBMI1 is farGo, from the end of a chain of count positions on.
+//
+//go:noescape
+func farBMI1(out *Candidate, pixel *uint8, end *int32, count, i, most, longest, stop int) int
+
+// far is farGo.
+func (b *byteFinder) far(out []Candidate, before []int32, i, most, longest int) int {
+	if !farWords || len(before) == 0 {
+		return b.farGo(out, before, i, most, longest)
+	}
+	_, _ = out[len(before)-1], b.pixel[i+most+wordPixels-1]
+	return farBMI1(&out[0], &b.pixel[0], &before[len(before)-1], len(before), i, most, longest, b.stop)
+}

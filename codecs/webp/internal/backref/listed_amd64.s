@@ -105,3 +105,72 @@ done:
 	VZEROUPPER
 	MOVQ SI, ret+8(FP)
 	RET
+
+// func farBMI1(out *Candidate, pixel *uint8, end *int32, count, i, most, longest, stop int) int
+//
+// Which candidate is longer than those before cannot be foreseen: each is written, and the place of the next one depends on
+// the carry of a comparison.
+TEXT ·farBMI1(SB), NOSPLIT, $0-72
+	MOVQ out+0(FP), DI
+	MOVQ pixel+8(FP), SI
+	MOVQ end+16(FP), R8
+	MOVQ count+24(FP), CX
+	MOVQ i+32(FP), R9
+	MOVQ most+40(FP), R10
+	MOVQ longest+48(FP), R11
+	MOVQ stop+56(FP), R12
+	MOVQ (SI)(R9*1), R13
+
+candidate:
+	MOVLQSX (R8), AX
+	SUBQ    $4, R8
+	MOVQ    (SI)(AX*1), DX
+	XORQ    R13, DX
+	JZ      words
+	TZCNTQ  DX, DX
+	SHRQ    $3, DX
+
+agree:
+	CMPQ    DX, R10
+	CMOVQGT R10, DX
+	MOVQ    R9, BX
+	SUBQ    AX, BX
+	SHLQ    $12, BX
+	ORQ     DX, BX
+	MOVL    BX, (DI)
+	CMPQ    R11, DX
+	CMOVQCS DX, R11
+	SBBQ    BX, BX
+	SHLQ    $2, BX
+	SUBQ    BX, DI
+	CMPQ    R11, R12
+	JGE     done
+	DECQ    CX
+	JNZ     candidate
+
+done:
+	SUBQ out+0(FP), DI
+	SHRQ $2, DI
+	MOVQ DI, ret+64(FP)
+	RET
+
+	// BX: how many pixels agree.
+words:
+	MOVQ $8, BX
+
+word:
+	MOVQ BX, DX
+	CMPQ BX, R10
+	JGE  agree
+	LEAQ (SI)(BX*1), R14
+	MOVQ (R14)(R9*1), DX
+	XORQ (R14)(AX*1), DX
+	JNZ  last
+	ADDQ $8, BX
+	JMP  word
+
+last:
+	TZCNTQ DX, DX
+	SHRQ   $3, DX
+	ADDQ   BX, DX
+	JMP    agree

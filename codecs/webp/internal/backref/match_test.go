@@ -96,6 +96,13 @@ func TestEqualBefore(t *testing.T) {
 
 // Candidates in an image of one channel are those that are found pixel by pixel.
 func TestByteFinder(t *testing.T) {
+	defer func(v bool) { farWords = v }(farWords)
+	for _, farWords = range []bool{false, farWords} {
+		byteFinderFindsTheSame(t)
+	}
+}
+
+func byteFinderFindsTheSame(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for _, shape := range append(testimages.Shapes, [2]int{16, 1}, [2]int{17, 1}, [2]int{96, 64}) {
 		for _, colours := range []int{1, 2, 14, 200} {
