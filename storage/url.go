@@ -65,14 +65,23 @@ func parse(raw string) (*url.URL, error) {
 			continue
 		}
 		for i, v := range values {
-			if e, err := url.Parse(v); err == nil && e.User != nil {
-				e.User = nil
-				values[i] = e.String()
-			}
+			values[i] = withoutUser(v)
 		}
 	}
 	u.RawQuery, u.ForceQuery = q.Encode(), false
 	return u, nil
+}
+
+// withoutUser removes user names and passwords from a value that is a URL. Without the first one another can be one.
+func withoutUser(v string) string {
+	for {
+		e, err := url.Parse(v)
+		if err != nil || e.User == nil {
+			return v
+		}
+		e.User = nil
+		v = e.String()
+	}
 }
 
 // parseFile reads file://path. The path may be relative after "file://./", may hold "?" and "#" only escaped.

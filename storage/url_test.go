@@ -31,6 +31,7 @@ func TestCanonical(t *testing.T) {
 		"s3://bucket?use_path_style=true&endpoint=http://h:1&region=r": "s3://bucket?endpoint=http%3A%2F%2Fh%3A1&region=r&use_path_style=true",
 		"s3://key:pass@bucket/a?secret_access_key=x&region=r":          "s3://bucket/a?region=r",
 		"s3://bucket?endpoint=http://u:p@h:1/":                         "s3://bucket?endpoint=http%3A%2F%2Fh%3A1%2F",
+		"s3://bucket?endpoint=//x@//u:p@h":                             "s3://bucket?endpoint=%2F%2Fh",
 		"gs://bucket/x?access_id=i":                                    "gs://bucket/x?access_id=i",
 		"azblob://c?storage_account=a&sas=x&sig=y&AccountKey=z":        "azblob://c?storage_account=a",
 	} {
