@@ -31,7 +31,9 @@ func (w *work) reconcile(ctx context.Context) error {
 		err := w.s.conn.Tasks(w.fedTo).Enqueue(ctx, w.task(chunk))
 		switch {
 		case err == nil:
-			w.log.Debug("chunk was not in the queue, fed again", "chunk", chunk)
+			if err := w.fedAgain(ctx, chunk); err != nil {
+				return err
+			}
 		case !errors.Is(err, queue.ErrQueued):
 			return err
 		case w.depth.Archived > 0:
@@ -50,6 +52,21 @@ func (w *work) reconcile(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// fedAgain takes a chunk back that was done when it was fed again. A worker commits it before the queue hears of its end, so that
+// this look is later than both; the task would wait in the queue of a job that is paused.
+func (w *work) fedAgain(ctx context.Context, chunk int) error {
+	done, err := w.s.conn.Job(w.f.id).IsDone(ctx, chunk)
+	if err != nil {
+		return err
+	}
+	if !done {
+		w.log.Debug("chunk was not in the queue, fed again", "chunk", chunk)
+		return nil
+	}
+	_, err = w.s.conn.Tasks(w.fedTo).Withdraw(ctx, []jobs.Task{w.task(chunk)})
+	return err
 }
 
 // archived blocks the job where the queue has given one of its chunks up: no
