@@ -43,7 +43,7 @@ FUZZCORES ?= $(shell getconf _NPROCESSORS_ONLN)
 FUZZED    := github.com/pelmill/pelmill/... encoding/... compress/... image/... mime/... net/textproto net/url go.yaml.in/... \
              golang.org/x/image/... github.com/klauspost/compress/... github.com/bmatcuk/doublestar/...
 # Go's own engine has a process for each core and gives each input a test of its own. ENGINE=loop executes them in one process,
-# ten times as many a second where a target takes microseconds; it needs Linux.
+# seven to twelve times as many a second where a target takes a microsecond or two; it needs Linux.
 ifeq ($(ENGINE),loop)
 FUZZBUILD  = go run ./internal/fuzzlog overlay $$pkg bin/fuzz/loop && go test -c -tags fuzzloop -overlay bin/fuzz/loop/overlay.json -ldflags=-checklinkname=0 \
              $(FUZZED:%=-gcflags=%=-d=libfuzzer) -gcflags=github.com/pelmill/pelmill/internal/fuzzloop= -o bin/fuzz/ $$pkg
