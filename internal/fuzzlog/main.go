@@ -76,12 +76,9 @@ var declares = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(`)
 
 // targets finds the fuzz targets of packages in the files of their tests, which is faster than compiling them.
 func targets(packages string) (names []string, err error) {
-	const tests = `{{range .TestGoFiles}}{{$.ImportPath}} {{$.Dir}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$.ImportPath}} {{$.Dir}}/{{.}}{{"\n"}}{{end}}`
-	cmd := exec.Command("go", "list", "-f", tests, packages)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
+	out, err := testFiles(packages)
 	if err != nil {
-		return nil, fmt.Errorf("go list: %w", err)
+		return nil, err
 	}
 	for line := range bytes.Lines(out) {
 		pkg, path, ok := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
@@ -97,4 +94,16 @@ func targets(packages string) (names []string, err error) {
 		}
 	}
 	return names, nil
+}
+
+// testFiles lists the files of the tests of packages, a line each: the package's import path, a space, and the file's path.
+func testFiles(packages string) ([]byte, error) {
+	const tests = `{{range .TestGoFiles}}{{$.ImportPath}} {{$.Dir}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$.ImportPath}} {{$.Dir}}/{{.}}{{"\n"}}{{end}}`
+	cmd := exec.Command("go", "list", "-f", tests, packages)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	return out, nil
 }

@@ -3,12 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 )
@@ -18,12 +16,9 @@ const loopPackage = "github.com/pelmill/pelmill/internal/fuzzloop"
 // overlay writes the files of a package's tests that have fuzz targets into dir, with fuzzloop.Run(f, target) in place of
 // f.Fuzz(target), and overlay.json, which has the compiler read them.
 func overlay(pkg, dir string) error {
-	const tests = `{{range .TestGoFiles}}{{$.Dir}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$.Dir}}/{{.}}{{"\n"}}{{end}}`
-	cmd := exec.Command("go", "list", "-f", tests, pkg)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
+	out, err := testFiles(pkg)
 	if err != nil {
-		return fmt.Errorf("go list: %w", err)
+		return err
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -33,11 +28,12 @@ func overlay(pkg, dir string) error {
 		return err
 	}
 	replace := map[string]string{}
-	for path := range bytes.Lines(out) {
-		path := string(bytes.TrimSpace(path))
-		if path == "" {
-			continue
+	for line := range bytes.Lines(out) {
+		_, file, ok := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
+		if !ok {
+			continue // between packages
 		}
+		path := string(file)
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -105,6 +106,21 @@ func TestLoop(t *testing.T) {
 			}
 		})
 	}
+	t.Run("left by another target", func(t *testing.T) {
+		dir := t.TempDir()
+		last := filepath.Join(dir, "cache", "FuzzStands.last")
+		for _, size := range []byte{9, 40, 0xff} { // of what the file says to hold
+			if err := os.MkdirAll(filepath.Dir(last), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(last, append([]byte{size, 0, 0, 0, 0, 0, 0, 0}, bytes.Repeat([]byte{0xff}, 300)...), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if out, ok := fuzz(t, dir, "FuzzStands", "100x"); !ok || len(cases(dir, "FuzzStands")) != 0 {
+				t.Errorf("%d bytes: %v:\n%s", size, ok, out)
+			}
+		}
+	})
 	t.Run("dies", func(t *testing.T) {
 		dir := t.TempDir()
 		out, ok := fuzz(t, dir, "FuzzDies", "20000000x")

@@ -411,30 +411,37 @@ func (l *loop) remember() {
 
 func (l *loop) forget() { binary.LittleEndian.PutUint64(l.last, 0) }
 
-// remembered is the input that remember has stored.
+// remembered is the input that remember has stored. It is false where there is none, and where a target of other values has left it.
 func (l *loop) remembered() (vals []any, ok bool) {
-	if binary.LittleEndian.Uint64(l.last) == 0 {
+	end := binary.LittleEndian.Uint64(l.last)
+	if end < 8 || end > uint64(len(l.last)) {
 		return nil, false
 	}
-	at := 8
+	rest := l.last[8:end]
 	for _, kind := range l.types {
+		if len(rest) < 8 {
+			return nil, false
+		}
+		n := binary.LittleEndian.Uint64(rest)
 		v := reflect.New(kind)
 		switch p := v.Interface().(type) {
-		case *[]byte:
-			n := int(binary.LittleEndian.Uint64(l.last[at:]))
-			*p = bytes.Clone(l.last[at+8 : at+8+n])
-			at += 8 + n
-		case *string:
-			n := int(binary.LittleEndian.Uint64(l.last[at:]))
-			*p = string(l.last[at+8 : at+8+n])
-			at += 8 + n
+		case *[]byte, *string:
+			if n > uint64(len(rest)-8) {
+				return nil, false
+			}
+			if b, ok := p.(*[]byte); ok {
+				*b = bytes.Clone(rest[8 : 8+n])
+			} else {
+				*p.(*string) = string(rest[8 : 8+n])
+			}
+			rest = rest[8+n:]
 		default:
-			copy(unsafe.Slice((*byte)(v.UnsafePointer()), kind.Size()), l.last[at:])
-			at += 8
+			copy(unsafe.Slice((*byte)(v.UnsafePointer()), kind.Size()), rest)
+			rest = rest[8:]
 		}
 		vals = append(vals, v.Elem().Interface())
 	}
-	return vals, true
+	return vals, len(rest) == 0
 }
 
 // scalar is the memory of a number or a truth value, as a little-endian number.
