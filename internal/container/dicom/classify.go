@@ -76,6 +76,10 @@ func (f *File) Check() error {
 	meta := map[Tag]bool{}
 	for i := range f.Meta.Elements {
 		t := f.Meta.Elements[i].Tag
+		if f.Meta.Elements[i].VR == "SQ" {
+			// The standard has none there (PS3.10 7.1), and not every reader can walk over one.
+			return container.Malformed("its file meta information has a sequence, %v", t)
+		}
 		if meta[t] {
 			return leave(ReasonDuplicate, "it has the element %v of the file meta information twice", t)
 		}

@@ -490,6 +490,18 @@ func TestMetaTwice(t *testing.T) {
 	}
 }
 
+// File meta information with a sequence is malformed, whatever the rest of the file is.
+func TestMetaSequence(t *testing.T) {
+	f, err := Open(wrap(ExplicitLittle, element(0x00020102, "SQ", nil), small().bytes()), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bad *container.FormatError
+	if err := f.Check(); !errors.As(err, &bad) {
+		t.Errorf("%v, want a malformed file", err)
+	}
+}
+
 // A file that is cut anywhere is refused or, behind its last byte of pixel data, found to be whole.
 func TestTruncation(t *testing.T) {
 	file := wrap(ExplicitLittle, small().bytes())
