@@ -35,6 +35,7 @@ type batcher struct {
 	queue   chan *queued
 	awaited *atomic.Int64 // objects that come next; shared by the batchers of a process that has one a codec
 	lanes   chan struct{} // batches at work at once
+	spare   chan struct{} // and beside them, while cores are idle; nil: none
 	waiting *atomic.Int64 // objects that wait
 	formed  *atomic.Int64 // batches
 	batched *atomic.Int64 // objects in them
@@ -84,7 +85,7 @@ func (q *queued) giveBack() {
 
 func newBatcher(p *pipeline, name, job string, call func(context.Context, codec.Run, []*object) error) *batcher {
 	return &batcher{p: p, name: name, job: job, call: call, queue: make(chan *queued, 2*batchImages), awaited: new(atomic.Int64),
-		lanes: p.lanes, waiting: &p.queued, formed: &p.formed, batched: &p.batched}
+		lanes: p.lanes, spare: p.spare, waiting: &p.queued, formed: &p.formed, batched: &p.batched}
 }
 
 // join lets a chunk use the batcher until it calls what is returned.
@@ -162,10 +163,36 @@ func (b *batcher) run(over <-chan struct{}) {
 				return
 			}
 		}
-		b.lanes <- struct{}{}
+		lane := b.lane()
 		var batch []*queued
 		batch, next = b.collect(first)
-		go b.launch(batch)
+		go b.launch(batch, lane)
+	}
+}
+
+// lane waits for a lane and takes it. It returns where to give it back.
+func (b *batcher) lane() chan struct{} {
+	select {
+	case b.lanes <- struct{}{}:
+		return b.lanes
+	default:
+	}
+	look := time.NewTicker(spareLook)
+	defer look.Stop()
+	for {
+		select {
+		case b.lanes <- struct{}{}:
+			return b.lanes
+		case <-look.C:
+		}
+		if busy, waiting := b.p.cores.Load(); busy >= b.p.cores.Size() || waiting > 0 || b.waiting.Load() < batchImages {
+			continue
+		}
+		select {
+		case b.spare <- struct{}{}:
+			return b.spare
+		default:
+		}
 	}
 }
 
@@ -226,8 +253,8 @@ func together(batch []*queued) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// launch runs the codec for a batch with the lane that the caller has taken.
-func (b *batcher) launch(batch []*queued) {
+// launch runs the codec for a batch with the lane that the caller has taken, and gives it back.
+func (b *batcher) launch(batch []*queued, lane chan struct{}) {
 	p := b.p
 	ctx, cancel := together(batch)
 	defer cancel()
@@ -246,7 +273,7 @@ func (b *batcher) launch(batch []*queued) {
 	end := func() {
 		row.span(b.name, start, map[string]any{"objects": len(batch)})
 		row.leave()
-		<-b.lanes
+		<-lane
 	}
 	err := p.laneGuards.run(ctx, end, func(ctx context.Context) (err error) {
 		defer func() {

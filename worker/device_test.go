@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,6 +57,49 @@ func TestBatchesCrossChunks(t *testing.T) {
 	}
 	if images, formed := w.batched.Load(), w.formed.Load(); images != 160 || formed < 3 {
 		t.Errorf("%d pictures in %d batches", images, formed)
+	}
+}
+
+// A batch that finds all lanes taken gets a spare one while a whole batch waits and cores are idle.
+func TestSpareLanesAreForIdleCores(t *testing.T) { synctest.Test(t, spareLanesAreForIdleCores) }
+
+func spareLanesAreForIdleCores(t *testing.T) {
+	cores := pool.Shared(2)
+	b := &batcher{p: &pipeline{cores: cores}, lanes: make(chan struct{}, 2), spare: make(chan struct{}, 1), waiting: new(atomic.Int64)}
+	b.waiting.Store(batchImages)
+	for range 2 {
+		if b.lane() != b.lanes {
+			t.Fatal("a spare lane was taken while another was free")
+		}
+	}
+	takes := func() chan chan struct{} {
+		got := make(chan chan struct{}, 1)
+		go func() { got <- b.lane() }()
+		time.Sleep(time.Second)
+		return got
+	}
+	for range 2 {
+		if err := cores.Acquire(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := takes()
+	if len(got) > 0 {
+		t.Error("a batch got a spare lane while all cores were at work")
+	}
+	b.waiting.Store(batchImages - 1)
+	cores.Release()
+	if time.Sleep(time.Second); len(got) > 0 {
+		t.Error("a batch got a spare lane before a whole one waited")
+	}
+	b.waiting.Store(batchImages)
+	if lane := <-got; lane != b.spare {
+		t.Error("a batch got a lane that was taken")
+	}
+	got = takes()
+	<-b.lanes
+	if lane := <-got; lane != b.lanes {
+		t.Error("a batch got a spare lane twice")
 	}
 }
 

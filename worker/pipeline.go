@@ -30,6 +30,7 @@ type pipeline struct {
 	laneGuards *guards       // and on the device
 	patience   time.Duration // while calls that do not end hold everything
 	lanes      chan struct{} // batches on the device at once
+	spare      chan struct{} // and beside them, while cores are idle
 	fetches    chan struct{} // objects being fetched
 	stores     chan struct{} // objects being stored
 	trace      *Trace        // of all of them; nil: none
@@ -60,6 +61,13 @@ type pipelineOptions struct {
 // on the card while the results of another are coded.
 const batchLanes = 2
 
+// spareLanes is how many more there are while a whole batch waits and cores are idle: those at work wait for the card, or
+// for each other where a codec leaves much to the cores.
+const spareLanes = 2
+
+// spareLook is how often a batch that waits for a lane looks whether cores are idle.
+const spareLook = 2 * time.Millisecond
+
 // defaultFetchers is how many objects are fetched at once, and as many stored.
 const defaultFetchers = 16
 
@@ -67,13 +75,14 @@ func newPipeline(o pipelineOptions) *pipeline {
 	if o.log == nil {
 		o.log = slog.New(slog.DiscardHandler)
 	}
-	lanes := batchLanes * max(1, len(o.device.Cards()))
+	cards := max(1, len(o.device.Cards()))
+	lanes := batchLanes * cards
 	p := &pipeline{
 		device: o.device, log: o.log, trace: o.trace,
 		window: o.fetchers + 2*o.cpu, cpu: o.cpu, cores: pool.Shared(o.cpu),
 		budget: newBudget(o.memory, o.device != nil), guards: newGuards(o.timeout, o.log),
 		laneGuards: newGuards(o.timeout, o.log), patience: o.timeout + time.Minute,
-		lanes: make(chan struct{}, lanes), fetches: make(chan struct{}, o.fetchers), stores: make(chan struct{}, o.fetchers),
+		lanes: make(chan struct{}, lanes), spare: make(chan struct{}, spareLanes*cards), fetches: make(chan struct{}, o.fetchers), stores: make(chan struct{}, o.fetchers),
 		opened: o.device.Opened, lost: o.device.Err, stats: o.device.Stats,
 	}
 	if o.device != nil {
@@ -130,8 +139,8 @@ func (p *pipeline) waiting() map[string]any {
 	return map[string]any{"cores at work": busy, "for a core": waiting, "for memory": p.budget.waiting.Load(), "for the device": p.queued.Load()}
 }
 
-// stuck reports whether calls that do not end hold every core, or every lane of the
-// device.
+// stuck reports whether calls that do not end hold every core, or as many lanes of the
+// device as there always are.
 func (p *pipeline) stuck() bool {
 	return p.guards.stuck.Load() >= int64(p.cpu) || p.device != nil && p.laneGuards.stuck.Load() >= int64(cap(p.lanes))
 }

@@ -53,7 +53,7 @@ func newDeviceReader(p *pipeline) *deviceReader {
 	r := &deviceReader{p: p}
 	r.batches = newBatcher(p, "sources", "", r.readBatch)
 	// Lanes of its own, so that a batch that is encoded does not wait for one that is read.
-	r.batches.lanes = make(chan struct{}, max(1, len(p.device.Cards())))
+	r.batches.lanes, r.batches.spare = make(chan struct{}, max(1, len(p.device.Cards()))), nil
 	r.batches.waiting, r.batches.formed, r.batches.batched = &r.waiting, &r.formed, &r.batched
 	return r
 }
