@@ -32,10 +32,20 @@ func memoryFlags(fs *pflag.FlagSet, memory *size, timeout *time.Duration) {
 	fs.DurationVar(timeout, "object-timeout", 0, "longest time for one picture; 0 is 10 minutes")
 }
 
-// gcPercent is how much garbage may gather before it is collected, in percent of what is in
-// use, as long as the limit of the memory is far. Images of a few kilobytes keep so little in
-// use that with Go's 100 % a sixth of the processor time goes into collections.
-const gcPercent = 400
+// Garbage may gather until there is as much of it as is in use, counted with a reserve that nobody touches: images of a few
+// kilobytes keep so little in use that without it a sixth of the processor time goes into collections, and every page that a
+// heap grows by is cleared by the kernel first, which for large images takes longer than collecting sooner.
+const gcReserve = 64 << 20
+
+// With little memory there is no reserve, and garbage may gather until it is so many percent of what is in use, as long as the
+// limit of the memory is far.
+const (
+	reserveMemory = 16 * gcReserve // from which on there is one
+	gcPercent     = 400
+)
+
+// reserve is the reserve of the process, which takes addresses and no memory.
+var reserve []byte
 
 // checkMemory checks the values of memoryFlags and returns the memory. It sets the limit
 // of the collector by it, so that garbage is collected in time to stay within.
@@ -52,11 +62,16 @@ func checkMemory(memory size, timeout time.Duration) (int64, error) {
 		n = worker.DefaultMemory()
 	}
 	limit := worker.RuntimeMemory(n)
+	if os.Getenv("GOGC") == "" {
+		if n < reserveMemory {
+			debug.SetGCPercent(gcPercent)
+		} else if reserve == nil {
+			reserve = make([]byte, gcReserve)
+		}
+	}
+	limit += int64(len(reserve))                      // the runtime takes it for memory in use
 	if now := debug.SetMemoryLimit(-1); limit < now { // GOMEMLIMIT may be less
 		debug.SetMemoryLimit(limit)
-	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
 	}
 	return n, nil
 }
