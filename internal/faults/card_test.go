@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +25,7 @@ import (
 // testdata/flipcard.c. Neither Go nor a C compiler nor Redis is needed there.
 type card struct {
 	pelmill, library string
-	selfTest         int64 // copies from the card before the first object
+	selfTest         int64 // copies from the card before the second object
 }
 
 const (
@@ -42,7 +43,7 @@ func aCard(t *testing.T) *card {
 		t.Skipf("NOT TESTED ON A CARD: %s names no folder with pelmill and flipcard.so", cardVariable)
 	}
 	c := &card{pelmill: filepath.Join(dir, "pelmill"), library: filepath.Join(dir, "flipcard.so")}
-	tr := inFolders(t, []faults.Source{{Key: "a.txt", Data: []byte("no picture")}})
+	tr := inFolders(t, faults.Images(1, 1, 32)) // without an image no card is asked
 	tr.codec = "webp"
 	if _, n, text := c.compress(t, tr); n.Copies == 0 {
 		t.Fatalf("nothing was copied from a card: %s", text)
@@ -50,6 +51,29 @@ func aCard(t *testing.T) *card {
 		c.selfTest = n.Copies
 	}
 	return c
+}
+
+// cards is how many cards pelmill finds sound.
+func (c *card) cards(t *testing.T) (n int) {
+	t.Helper()
+	p := faults.Start(t, "doctor", nil, c.pelmill, "doctor")
+	p.Wait(t, limit) // what else it finds is no matter here
+	for strings.Contains(p.Stdout(), fmt.Sprintf("device cuda:%d", n)) {
+		n++
+	}
+	return n
+}
+
+// moment is a number of copies from the card in the middle of a job: it does the same job first, into another target.
+func (c *card) moment(t *testing.T, rng *rand.Rand, w work, tr *trial) int64 {
+	t.Helper()
+	same := w.of(inFolders(t, tr.sources))
+	same.extra = tr.extra
+	exit, found, text := c.compress(t, same)
+	if exit != 0 {
+		t.Fatalf("exit code %d: %s", exit, text)
+	}
+	return found.Copies/4 + rng.Int64N(found.Copies/2)
 }
 
 // compress runs pelmill on the card, with settings of the library, and gives what that counted.
@@ -180,7 +204,7 @@ func TestCardIsLostInTheMiddle(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %d", w.name, code), func(t *testing.T) {
 				tr := w.of(inFolders(t, w.sources(rng.Uint64(), 300, 32)))
 				tr.extra = []string{"--chunk-objects", "50"}
-				at := c.selfTest + rng.Int64N(12)
+				at := c.moment(t, rng, w, tr)
 				exit, found, text := c.compress(t, tr, fmt.Sprint("FLIP_CODE=", code), fmt.Sprint("FLIP_LOST=", at))
 				if found.Lost == 0 {
 					t.Skipf("the job was done in %d copies, before the card was lost", found.Copies)
@@ -196,5 +220,84 @@ func TestCardIsLostInTheMiddle(t *testing.T) {
 				tr.check(ids[len(ids)-1], ids[:len(ids)-1]...)
 			})
 		}
+	}
+}
+
+// TestEachCardOfSeveralIsLost has one card of a machine answer with a fatal code in the middle of a job that all of them do, and then
+// has a process that sees only the others end the job.
+func TestEachCardOfSeveralIsLost(t *testing.T) {
+	c := aCard(t)
+	n := c.cards(t)
+	if n < 2 {
+		t.Skipf("NOT TESTED ON SEVERAL CARDS: this machine has %d", n)
+	}
+	rng := seed.Rand(t)
+	for lost := range n {
+		var others []string
+		for i := range n {
+			if i != lost {
+				others = append(others, strconv.Itoa(i))
+			}
+		}
+		for _, w := range onCards(t) {
+			t.Run(fmt.Sprintf("%s card %d", w.name, lost), func(t *testing.T) {
+				tr := w.of(inFolders(t, w.sources(rng.Uint64(), 300, 32)))
+				tr.extra = []string{"--chunk-objects", "20"}
+				at := c.moment(t, rng, w, tr)
+				exit, found, text := c.compress(t, tr, "FLIP_CODE=719", fmt.Sprint("FLIP_LOST=", at), fmt.Sprint("FLIP_CARD=", lost))
+				if found.Lost == 0 {
+					t.Skipf("the job was done in %d copies, before the card was lost", found.Copies)
+				}
+				if exit == 0 || !strings.Contains(text, "lost") && !strings.Contains(text, "(719)") {
+					t.Errorf("exit code %d with a card that was lost: %s", exit, text)
+				}
+				tr.whole()
+				if exit, _, text := c.compress(t, tr, "CUDA_VISIBLE_DEVICES="+strings.Join(others, ",")); exit != 0 {
+					t.Errorf("the next process, without card %d: exit code %d: %s", lost, exit, text)
+				}
+				ids := tr.jobs()
+				tr.check(ids[len(ids)-1], ids[:len(ids)-1]...)
+			})
+		}
+	}
+}
+
+// TestWorkerOfEachCardIsKilled has a worker of its own for each card of a machine, and kills one after the other while a job goes on.
+func TestWorkerOfEachCardIsKilled(t *testing.T) {
+	const kills = 4 // of each
+	c := aCard(t)
+	n := c.cards(t)
+	if n < 2 {
+		t.Skipf("NOT TESTED ON SEVERAL CARDS: this machine has %d", n)
+	}
+	rng := seed.Rand(t)
+	tr := inFolders(t, faults.Images(rng.Uint64(), 6_000, 96)).withRedis()
+	tr.codec, tr.extra = "webp", []string{"--chunk-objects", "50", "--tpslimit", "250"}
+	id := tr.submit()
+	scheduler := tr.scheduler()
+	start := func(card int) *faults.Process { return tr.worker("--device", fmt.Sprintf("cuda:%d", card)) }
+	var workers []*faults.Process
+	for i := range n {
+		workers = append(workers, start(i))
+	}
+	for i := range kills * n {
+		w := workers[i%n]
+		faults.Until(t, limit, "the worker serves", func() bool { return strings.Contains(w.Stderr(), "worker serves") })
+		time.Sleep(time.Duration(rng.Int64N(int64(2 * time.Second)))) // which moment the kill hits is the test
+		if n := tr.count(jobs.Folder(id).Report()); n != 0 {
+			t.Fatalf("the job ended before kill %d; it is too small", i+1)
+		}
+		w.Kill()
+		workers[i%n] = start(i % n)
+	}
+	tr.ended(id)
+	lost := 0
+	for _, m := range expired.FindAllStringSubmatch(scheduler.Stderr(), -1) {
+		n, _ := strconv.Atoi(m[1])
+		lost += n
+	}
+	fmt.Printf("cards: %d kills, %d chunks taken back from killed workers, %d images\n", kills*n, lost, len(tr.sources))
+	if lost < kills*n/2 {
+		t.Errorf("%d chunks were taken back from killed workers; %d kills were meant to hit work", lost, kills*n)
 	}
 }

@@ -122,7 +122,8 @@ func kills(t *testing.T, size int, l *ledger) {
 	defer watch.end()
 	// Where Redis keeps nothing, only the target tells schedulers of the job that were all killed before they had looked.
 	scheduler := func() *faults.Process { return tr.scheduler(tr.target) }
-	start := []func() *faults.Process{scheduler, scheduler, tr.worker, tr.worker, tr.worker}
+	worker := func() *faults.Process { return tr.worker() }
+	start := []func() *faults.Process{scheduler, scheduler, worker, worker, worker}
 	var all []*faults.Process
 	for _, s := range start {
 		all = append(all, s())

@@ -42,8 +42,12 @@ var build = map[string]func() (string, error){
 	"internal/faults/faultworker": sync.OnceValues(func() (string, error) { return faults.Build(binaries, "internal/faults/faultworker") }),
 }
 
+// program compiles a program. On a machine with a card it is the one in the folder that cardVariable names.
 func program(t *testing.T, pkg string) string {
 	t.Helper()
+	if dir := os.Getenv(cardVariable); dir != "" && pkg == "cmd/pelmill" {
+		return filepath.Join(dir, "pelmill")
+	}
 	path, err := build[pkg]()
 	if err != nil {
 		t.Fatal(err)
@@ -183,9 +187,9 @@ func (tr *trial) scheduler(targets ...string) *faults.Process {
 	return tr.pelmill("scheduler", append([]string{"scheduler", "--redis", tr.redis.URL()}, targets...)...)
 }
 
-func (tr *trial) worker() *faults.Process {
+func (tr *trial) worker(flags ...string) *faults.Process {
 	tr.t.Helper()
-	return tr.pelmill("worker", "worker", "--redis", tr.redis.URL())
+	return tr.pelmill("worker", append([]string{"worker", "--redis", tr.redis.URL()}, flags...)...)
 }
 
 func (tr *trial) faultWorker(args ...string) *faults.Process {

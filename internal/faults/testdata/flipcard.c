@@ -3,7 +3,8 @@
  *
  * FLIP_STATE names a file with counters, which it makes: copies, flips, and calls that were answered with FLIP_CODE.
  * FLIP_AFTER copies are left alone first, those of the self-test; then one in FLIP_EVERY is hit, drawn from FLIP_SEED.
- * FLIP_CODE is a result of the driver with which, from copy FLIP_LOST on, every copy and every wait is answered: a lost card. */
+ * FLIP_CODE is a result of the driver with which, from copy FLIP_LOST on, every copy and every wait is answered: a lost card.
+ * FLIP_CARD is the index of the only card that is lost; without it all are. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -20,13 +21,16 @@ typedef int (*down_async)(void *, address, size_t, void *);
 typedef int (*down)(void *, address, size_t);
 typedef int (*up)(address, const void *, size_t);
 typedef int (*wait_stream)(void *);
+typedef int (*current_card)(int *);
 
 static struct counters { int64_t copies, flips, lost; } *state, none;
 static down_async real_down_async;
 static down real_down;
 static up real_up;
 static wait_stream real_wait;
+static current_card real_card;
 static uint64_t after, every, seed, code, lost_at;
+static int one_card, card_chosen;
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 static uint64_t number(const char *name) {
@@ -37,6 +41,7 @@ static uint64_t number(const char *name) {
 __attribute__((constructor)) static void begin(void) {
 	after = number("FLIP_AFTER"), every = number("FLIP_EVERY"), seed = number("FLIP_SEED");
 	code = number("FLIP_CODE"), lost_at = number("FLIP_LOST");
+	one_card = getenv("FLIP_CARD") != NULL, card_chosen = (int)number("FLIP_CARD");
 	state = &none;
 	const char *path = getenv("FLIP_STATE");
 	int file = path ? open(path, O_RDWR | O_CREAT, 0666) : -1;
@@ -56,6 +61,8 @@ static uint64_t draw(void) {
 
 static int is_lost(void) {
 	if (!code || state->copies < (int64_t)lost_at) return 0;
+	int card = -1;
+	if (one_card && (real_card(&card) || card != card_chosen)) return 0;
 	state->lost++;
 	return 1;
 }
@@ -100,11 +107,13 @@ void *dlsym(void *handle, const char *name) {
 		real_down = real(handle, "cuMemcpyDtoH_v2");
 		real_up = real(handle, "cuMemcpyHtoD_v2");
 		real_wait = real(handle, "cuStreamSynchronize");
-		if (real_down && real_up && real_wait) return flipping_down;
+		real_card = real(handle, "cuCtxGetDevice");
+		if (real_down && real_up && real_wait && real_card) return flipping_down;
 	}
 	if (found && !strcmp(name, "cuStreamSynchronize")) {
 		real_wait = found;
-		return losing_wait;
+		real_card = real(handle, "cuCtxGetDevice");
+		if (real_card) return losing_wait;
 	}
 	return found;
 }
