@@ -69,7 +69,7 @@ func BenchmarkCardCompress(b *testing.B) {
 			cpu := runCompress(b, png, n, c.name, "cpu", "full")
 			sameResults(b, cpu.target, card.target, n)
 			flat := runCompress(b, pnm, n, c.name, "auto", "device")
-			alone := codecAlone(b, dev, c.name, images)
+			alone := codecAlone(b, dev, c.name, images, aloneCalls)
 			card.print(c.name, "PNG, card, full", mpx)
 			cpu.print(c.name, "PNG, CPU, full", mpx)
 			flat.print(c.name, "PNM, card, device", mpx)
@@ -82,6 +82,58 @@ func BenchmarkCardCompress(b *testing.B) {
 		}
 		largeAlone(b, dev, "photograph", 0.1, images, 1)
 		largeAlone(b, dev, "graphics", 0.4, sharedImages(b, "graphics"), 0)
+	}
+}
+
+// cardsScale is how many times the images of BenchmarkCardCompress several cards compress.
+const cardsScale = 4
+
+// cardsFaster is what two cards must be against one.
+const cardsFaster = 1.8
+
+// BenchmarkCardsCompress is the whole command from uncompressed images on the local disk, on the first card of a machine and on all of
+// them; with the first card also on its share of the cores, as a machine with one card has. Beside them the rates of the codecs alone,
+// from memory. The results of all runs are the same bytes.
+func BenchmarkCardsCompress(b *testing.B) {
+	all := gputest.Device(b, nil)
+	cards := len(all.Cards())
+	if cards < 2 {
+		b.Skipf("NOT MEASURED ON SEVERAL CARDS: this machine has %d", cards)
+	}
+	one, err := gpu.Open("cuda:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer one.Close()
+	n := max(24, int(benchScale(b, 1)*cardsScale*cardImages))
+	images := kodakImages(b)
+	pnm, few := b.TempDir(), b.TempDir()
+	mpx := writeImages(b, pnm, "pnm", images, n)
+	writeImages(b, few, "pnm", images, 24)
+	share := fmt.Sprintf("GOMAXPROCS=%d", runtime.GOMAXPROCS(0)/cards)
+	for b.Loop() {
+		fmt.Printf("\npelmill compress, %d pictures, %.0f Mpx of PNM, on local disk, %d cores, %s\n", n, mpx, runtime.GOMAXPROCS(0), all.Name())
+		for _, c := range cardCodecs {
+			runCompress(b, few, 24, c.name, "auto", "device") // the driver compiles kernels for the first process on a card
+			for _, verify := range []string{"device", "off"} {
+				flags := []string{"--verify", verify}
+				cut := runIn(b, []string{share}, pnm, n, c.name, "cuda:0", flags...)
+				first := runIn(b, nil, pnm, n, c.name, "cuda:0", flags...)
+				both := runIn(b, nil, pnm, n, c.name, "cuda", flags...)
+				sameResults(b, first.target, both.target, n)
+				cut.print(c.name, "one card, its cores, "+verify, mpx)
+				first.print(c.name, "one card, all cores, "+verify, mpx)
+				both.print(c.name, fmt.Sprintf("%d cards, %s", cards, verify), mpx)
+				fmt.Printf("%-9s %d cards are %.2f times one with its share of the cores, %.2f times one with all of them (required of two %v)\n",
+					c.name, cards, cut.took.Seconds()/both.took.Seconds(), first.took.Seconds()/both.took.Seconds(), cardsFaster)
+				b.ReportMetric(cut.took.Seconds()/both.took.Seconds(), c.name+"-"+verify+"-x-one")
+				for _, r := range []*compressRun{cut, first, both} {
+					os.RemoveAll(r.target)
+				}
+			}
+			single, together := codecAlone(b, one, c.name, images, aloneCalls), codecAlone(b, all, c.name, images, cards*aloneCalls)
+			fmt.Printf("%-9s codec alone, from memory: %.0f and %.0f Mpx/s, %.2f times\n", c.name, single, together, together/single)
+		}
 	}
 }
 
@@ -167,16 +219,23 @@ type compressRun struct {
 // runCompress compresses the n files of a folder with a process of its own, whose start counts.
 func runCompress(b *testing.B, dir string, n int, name, device, verify string, flags ...string) *compressRun {
 	b.Helper()
+	return runIn(b, nil, dir, n, name, device, append([]string{"--verify", verify}, flags...)...)
+}
+
+// runIn is runCompress with variables of the environment.
+func runIn(b *testing.B, env []string, dir string, n int, name, device string, flags ...string) *compressRun {
+	b.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)
 	}
 	r := &compressRun{target: b.TempDir()}
 	var said bytes.Buffer
-	cmd := exec.CommandContext(b.Context(), self, append([]string{"compress", dir, r.target, "--codec", name, "--device", device, "--verify", verify, "-v"}, flags...)...)
+	cmd := exec.CommandContext(b.Context(), self, append([]string{"compress", dir, r.target, "--codec", name, "--device", device, "-v"}, flags...)...)
 	cmd.Args[0] = "pelmill" // what TestMain goes by
 	settings := func(s string) bool { return strings.HasPrefix(s, "PELMILL_") }
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), settings), fmt.Sprintf("GOMAXPROCS=%d", runtime.GOMAXPROCS(0)))
+	cmd.Env = append(cmd.Env, env...)
 	cmd.Stderr = &said
 	start := time.Now()
 	if err := cmd.Run(); err != nil {
@@ -216,12 +275,12 @@ func (r *compressRun) print(name, what string, mpx float64) {
 
 // Calls of the codec as a worker makes them.
 const (
-	aloneCalls = 2  // at once
+	aloneCalls = 2  // at once on a card
 	aloneBatch = 64 // images
 )
 
 // codecAlone is the rate of a codec on a device in Mpx/s, from images in memory: of the best of some rounds of calls.
-func codecAlone(b *testing.B, dev *gpu.Device, name string, known []*raster.Image) (best float64) {
+func codecAlone(b *testing.B, dev *gpu.Device, name string, known []*raster.Image, atOnce int) (best float64) {
 	b.Helper()
 	c, err := codecs.Find(name)
 	if err != nil {
@@ -239,7 +298,7 @@ func codecAlone(b *testing.B, dev *gpu.Device, name string, known []*raster.Imag
 		const calls = 4 // of each
 		var all sync.WaitGroup
 		start := time.Now()
-		for range aloneCalls {
+		for range atOnce {
 			all.Go(func() {
 				for range calls {
 					for _, e := range c.Encode(b.Context(), codec.Run{Device: dev, Pool: cores.First()}, codec.Items(batch...), nil) {
@@ -251,7 +310,7 @@ func codecAlone(b *testing.B, dev *gpu.Device, name string, known []*raster.Imag
 			})
 		}
 		all.Wait()
-		best = max(best, aloneCalls*calls*mpx/time.Since(start).Seconds())
+		best = max(best, float64(atOnce*calls)*mpx/time.Since(start).Seconds())
 	}
 	return best
 }
