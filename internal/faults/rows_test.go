@@ -36,7 +36,7 @@ type row struct {
 // rows are all kinds of faults that pelmill is tried against. Card faults (3, 17 to 20, 22) are injected by the driver that
 // is a fake, see gpu/gputest, and on a machine with a card by "make test-gpu".
 var rows = []row{
-	{1, "worker killed", "SIGKILL at random and at named moments", "I4 I5", []string{"internal/faults: TestFaults/workers killed", "internal/faults: TestFaults/SIGKILL", "scheduler: TestAJobSurvivesADeathAtEveryWrite", "worker: TestKilledCopiesAreReplaced"}, []string{"kills", "killed runs"}},
+	{1, "worker killed", "SIGKILL at random and at named moments", "I4 I5", []string{"internal/faults: TestFaults/workers killed", "internal/faults: TestFaults/SIGKILL", "scheduler: TestAJobSurvivesADeathAtEveryWrite", "worker: TestKilledCopiesAreReplaced", "internal/faults: TestWorkerOfEachCardIsKilled"}, []string{"kills", "killed runs"}},
 	{2, "worker stopped past its lease", "SIGSTOP until its chunks are another's, SIGCONT before and after the end of the job", "I4 I5 I7", []string{"internal/faults: TestFaults/worker stopped", "worker: TestLostLeaseReportsNothingTwice"}, []string{"stops"}},
 	{3, "process of a card ends", "a fatal code at each call of the driver", "I5 I7", []string{"gpu/gputest: TestAnErrorAtAnyCallLeavesNothingBehind", "worker: TestALostCardEndsTheWorker"}, nil},
 	{4, "Redis restarted", "SIGKILL, with an append-only file", "I4 I5", []string{"internal/faults: TestFaults/redis restarted", "queue: TestOutageAtCompletion"}, []string{"kills"}},
@@ -54,7 +54,7 @@ var rows = []row{
 	{16, "fsync or rename fails", "EIO by strace, to each call and to some", "I7", []string{"internal/faults: TestFaults/disk errors"}, []string{"disk errors"}},
 	{17, "device memory exhausted", "code 2 at each call of the driver", "I6", []string{"gpu/gputest: TestOutOfMemoryHalvesTheBatch", "gpu/gputest: TestAFullCardIsNotFatal"}, nil},
 	{18, "sticky error of a card", "the codes after which a process must end, at each call of the driver", "I7", []string{"gpu/gputest: TestAnErrorAtAnyCallLeavesNothingBehind", "worker: TestALostCardEndsTheWorker"}, nil},
-	{19, "card lost", "codes 46, 101, 214 and 999 of the driver", "I7", []string{"worker: TestALostCardEndsTheWorker", "gpu/gputest: TestUnusableCardsAreRefusedInOneSentence", "internal/faults: TestCardIsLostInTheMiddle"}, nil},
+	{19, "card lost", "codes 46, 101, 214 and 999 of the driver", "I7", []string{"worker: TestALostCardEndsTheWorker", "gpu/gputest: TestUnusableCardsAreRefusedInOneSentence", "internal/faults: TestCardIsLostInTheMiddle", "internal/faults: TestEachCardOfSeveralIsLost"}, nil},
 	{20, "card hangs", "the driver does not come back", "I5 I7", []string{"gpu/gputest: TestAHangEndsInTheWatchdog"}, nil},
 	{21, "silently wrong result", "one bit of a codec's output is flipped", "I7", []string{"internal/faults: TestFaults/flipped bits", "internal/faults: TestCardThatFlipsBits", "worker: TestSelfTest"}, []string{"flips"}},
 	{22, "no driver, or an old one", "no library, code 222", "I7", []string{"gpu/gputest: TestAProcessWithoutADriver", "gpu/gputest: TestRefusedKernelsAreOneSentence"}, nil},
