@@ -45,11 +45,11 @@ FUZZED    := github.com/pelmill/pelmill/... encoding/... compress/... image/... 
 # Go's own engine has a process for each core and gives each input a test of its own. ENGINE=loop executes them in one process,
 # seven to twelve times as many a second where a target takes a microsecond or two; it needs Linux.
 ifeq ($(ENGINE),loop)
-FUZZBUILD  = go run ./internal/fuzzlog overlay $$pkg bin/fuzz/loop && go test -c -tags fuzzloop -overlay bin/fuzz/loop/overlay.json -ldflags=-checklinkname=0 \
+FUZZBUILD  = go run ./internal/fuzzlog overlay $$pkg bin/fuzz/loop && go test -c -tags fuzzloop$(CUDA:yes=,cuda) -overlay bin/fuzz/loop/overlay.json -ldflags=-checklinkname=0 \
              $(FUZZED:%=-gcflags=%=-d=libfuzzer) -gcflags=github.com/pelmill/pelmill/internal/fuzzloop= -o bin/fuzz/ $$pkg
 FUZZRUN    = -test.run "^$$target\$$"
 else
-FUZZBUILD  = go test -c $(FUZZED:%=-gcflags=%=-d=libfuzzer) -o bin/fuzz/ $$pkg
+FUZZBUILD  = go test -c $(GOTAGS) $(FUZZED:%=-gcflags=%=-d=libfuzzer) -o bin/fuzz/ $$pkg
 FUZZRUN    = -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzzminimizetime 20x -test.parallel $(FUZZCORES)
 endif
 BENCHTIME ?= 1s

@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/codectest"
 	"github.com/pelmill/pelmill/raster"
 )
 
-// FuzzEncode encodes any samples in any shape without loss: the file must give the same image back.
+// FuzzEncode encodes any samples in any shape without loss: the file must give the same image back, and the cards of the machine,
+// if any, must make the same file.
 func FuzzEncode(f *testing.F) {
 	f.Add(uint8(9), uint8(7), uint8(1), uint8(1), uint8(8), false, []byte("some samples"))
 	f.Add(uint8(33), uint8(1), uint8(1), uint8(3), uint8(8), true, []byte{0, 255, 1})
@@ -38,6 +40,9 @@ func FuzzEncode(f *testing.F) {
 		}
 		if !out.Image.Same(m.Shape) || !bytes.Equal(out.Image.Pix, m.Pix) {
 			t.Errorf("%s comes back as another image, %s", m.Shape, out.Image.Shape)
+		}
+		if err := codectest.SameOnCards(Codec{}, m, o, e); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -63,12 +63,16 @@ func imageOf(r *rand.Rand, kind string, w, h, frames, channels int) *raster.Imag
 
 // roundTrip says what is wrong with the file of m and the options: it must hold what our
 // decoder and the standard one agree on, be exact where it says so, leave opaque what is
-// opaque and transparent what is transparent, and have no more colours than asked for.
+// opaque and transparent what is transparent, and have no more colours than asked for. The cards of the machine, if any, must make
+// the same file.
 func roundTrip(m *raster.Image, o *Options) error {
 	ctx := context.Background()
 	e := Codec{}.Encode(ctx, codec.Run{}, codec.Items(m), o)[0]
 	if e.Err != nil {
 		return e.Err
+	}
+	if err := codectest.SameOnCards(Codec{}, m, o, e); err != nil {
+		return err
 	}
 	d := Codec{}.Decode(ctx, codec.Run{}, [][]byte{e.Data}, nil)[0]
 	if d.Err != nil {

@@ -74,12 +74,15 @@ func imageOf(r *rand.Rand, kind string, w, h, channels int) *raster.Image {
 	return m
 }
 
-// roundTrip says what is wrong with the file of m and the options.
+// roundTrip says what is wrong with the file of m and the options. The cards of the machine, if any, must make the same file.
 func roundTrip(m *raster.Image, o *Options) error {
 	ctx := context.Background()
 	e := Codec{}.Encode(ctx, codec.Run{}, codec.Items(m), o)[0]
 	if e.Err != nil {
 		return e.Err
+	}
+	if err := codectest.SameOnCards(Codec{}, m, o, e); err != nil {
+		return err
 	}
 	d := Codec{}.Decode(ctx, codec.Run{}, [][]byte{e.Data}, nil)[0]
 	if d.Err != nil {

@@ -1,0 +1,42 @@
+package codectest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// cards are those of the machine, or nil. They stay open until the process ends: a target of fuzzing has an image a millisecond.
+var cards = sync.OnceValues(func() (*gpu.Device, error) { return gpu.Open("auto") })
+
+// SameOnCards says what the machine's cards make of an image, or of the file that want has of it, that is not what the CPU makes of
+// it. The codec leaves nothing to the cores that a card can do. Without a card there is nothing to say.
+func SameOnCards(c codec.Codec, m *raster.Image, o codec.Options, want codec.Encoded) error {
+	dev, err := cards()
+	if dev == nil || err != nil {
+		return err
+	}
+	ctx, run := context.Background(), codec.Run{Device: dev, Pool: pool.Of(1)}
+	for _, e := range c.Encode(ctx, run, codec.Items(m, m), o) {
+		if fmt.Sprint(e.Err) != fmt.Sprint(want.Err) || !bytes.Equal(e.Data, want.Data) {
+			return fmt.Errorf("encode %s with %q: %s gives other bytes than the CPU (%v, %v)", m.Shape, o, dev.Name(), e.Err, want.Err)
+		}
+	}
+	if want.Err != nil {
+		return nil
+	}
+	there, here := c.Decode(ctx, run, [][]byte{want.Data}, nil)[0], c.Decode(ctx, codec.Run{}, [][]byte{want.Data}, nil)[0]
+	switch {
+	case there.Err != nil || here.Err != nil:
+		return fmt.Errorf("decode %s: %v on %s, %v on the CPU", m.Shape, there.Err, dev.Name(), here.Err)
+	case !there.Image.Same(here.Image.Shape) || !bytes.Equal(there.Image.Pix, here.Image.Pix):
+		return fmt.Errorf("decode %s with %q: %s gives another image than the CPU", m.Shape, o, dev.Name())
+	}
+	return nil
+}
