@@ -73,7 +73,7 @@ func (c *card) moment(t *testing.T, rng *rand.Rand, w work, tr *trial) int64 {
 	if exit != 0 {
 		t.Fatalf("exit code %d: %s", exit, text)
 	}
-	return found.Copies/4 + rng.Int64N(found.Copies/2)
+	return found.Copies/4 + rng.Int64N(max(1, found.Copies/2))
 }
 
 // compress runs pelmill on the card, with settings of the library, and gives what that counted.
