@@ -103,6 +103,26 @@ func spareLanesAreForIdleCores(t *testing.T) {
 	}
 }
 
+// Calls on the device that do not end leave a worker nothing to do only where no other batch is at work.
+func TestStuckLanes(t *testing.T) {
+	for _, c := range []struct {
+		calls, lanes, spare int
+		want                bool
+	}{{0, 0, 0, false}, {1, 1, 0, false}, {1, 2, 0, false}, {2, 2, 0, true}, {2, 2, 1, false}, {2, 0, 2, true}, {3, 2, 1, true}, {3, 2, 2, false}, {4, 2, 2, true}} {
+		p := &pipeline{device: new(gpu.Device), cpu: 1, guards: new(guards), laneGuards: new(guards), lanes: make(chan struct{}, 2), spare: make(chan struct{}, 2)}
+		p.laneGuards.stuck.Store(int64(c.calls))
+		for range c.lanes {
+			p.lanes <- struct{}{}
+		}
+		for range c.spare {
+			p.spare <- struct{}{}
+		}
+		if got := p.stuck(); got != c.want {
+			t.Errorf("%d calls do not end, %d lanes and %d spare ones are taken: stuck is %v", c.calls, c.lanes, c.spare, got)
+		}
+	}
+}
+
 // A cancelled chunk leaves its batch to those of other chunks.
 func TestABatchEndsWithItsLastChunk(t *testing.T) { synctest.Test(t, batchEndsWithItsLastChunk) }
 

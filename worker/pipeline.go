@@ -139,10 +139,14 @@ func (p *pipeline) waiting() map[string]any {
 	return map[string]any{"cores at work": busy, "for a core": waiting, "for memory": p.budget.waiting.Load(), "for the device": p.queued.Load()}
 }
 
-// stuck reports whether calls that do not end hold every core, or as many lanes of the
-// device as there always are.
+// stuck reports whether calls that do not end hold every core, or every lane of the
+// device that is taken and no fewer than there always are.
 func (p *pipeline) stuck() bool {
-	return p.guards.stuck.Load() >= int64(p.cpu) || p.device != nil && p.laneGuards.stuck.Load() >= int64(cap(p.lanes))
+	if p.guards.stuck.Load() >= int64(p.cpu) {
+		return true
+	}
+	taken := max(cap(p.lanes), len(p.lanes)+len(p.spare))
+	return p.device != nil && p.laneGuards.stuck.Load() >= int64(taken)
 }
 
 // starved reports whether objects wait for memory while calls that do not end hold some.
