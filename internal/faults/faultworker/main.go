@@ -56,6 +56,10 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	tested, err := selfTestImages(ctx, c)
+	if err != nil {
+		return err
+	}
 	conn, err := queue.Open(ctx, *redis, nil)
 	if err != nil {
 		return err
@@ -69,7 +73,9 @@ func run() error {
 		Grace:         time.Second,
 		ObjectTimeout: *timeout,
 		Log:           slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Codecs:        []codec.Codec{faultyOf(&faulty{Codec: c, most: int64(*cpu), sleep: *sleep, all: *all, bits: rand.New(rand.NewPCG(*seed, 37))})},
+		Codecs: []codec.Codec{faultyOf(&faulty{
+			Codec: c, tested: tested, most: int64(*cpu), sleep: *sleep, all: *all, bits: rand.New(rand.NewPCG(*seed, 37)),
+		})},
 	})
 	if err != nil {
 		return err
@@ -80,6 +86,7 @@ func run() error {
 // faulty is a codec with faults in Encode.
 type faulty struct {
 	codec.Codec
+	tested map[string]bool // images of the self-test, which have no faults
 	most   int64
 	sleep  time.Duration
 	all    bool // files have a wrong bit
@@ -117,7 +124,32 @@ func (c *faulty) flips(i codec.Item) bool {
 	if source, ok := c.Codec.(codec.SourceCodec); ok {
 		return !bytes.Equal(i.Source.Data, source.SourceSample())
 	}
-	return i.Image.Width != 37 || i.Image.Height != 29 // the image of worker.SelfTest
+	return !c.tested[i.Image.Hash()]
+}
+
+// recorder is a codec that keeps the hashes of the images which it encodes.
+type recorder struct {
+	codec.Codec
+	mu     sync.Mutex
+	hashes map[string]bool
+}
+
+func (r *recorder) Encode(ctx context.Context, run codec.Run, items []codec.Item, opts codec.Options) []codec.Encoded {
+	r.mu.Lock()
+	for _, i := range items {
+		r.hashes[i.Image.Hash()] = true
+	}
+	r.mu.Unlock()
+	return r.Codec.Encode(ctx, run, items, opts)
+}
+
+// selfTestImages has the hashes of the images with which a worker tests c.
+func selfTestImages(ctx context.Context, c codec.Codec) (map[string]bool, error) {
+	if _, ok := c.(codec.SourceCodec); ok {
+		return nil, nil // it is tested with its SourceSample
+	}
+	r := &recorder{Codec: c, hashes: map[string]bool{}}
+	return r.hashes, worker.SelfTest(ctx, r, nil)
 }
 
 // width is that of an item's image, or 0 of a source that is not decoded.
