@@ -117,6 +117,7 @@ type Stats struct {
 	Batches  int64         // calls of [Device.Do] that ended
 	Busy     time.Duration // with at least one batch on a lane
 	LaneTime time.Duration // of batches, added up
+	Waited   time.Duration // with at least one lane that waits for its card, added up over cards; see [Lane.Light]
 	Halved   int64         // batches that did not fit into the memory and were halved
 	Left     int64         // items that did not fit alone
 }

@@ -30,6 +30,7 @@ type Lane struct {
 	spare    []cuEvent
 	moved    []cuEvent // behind the copies of the lane on each link
 	launched []string  // kernels since the last wait
+	light    bool      // see Light
 
 	at    place
 	names atomic.Pointer[string] // kernels since the last wait, for whom watches
@@ -44,6 +45,10 @@ func (l *Lane) Budget() int64 { return l.memory.budget }
 // Stream returns stream 0 or 1 of the lane. What is put into one stream runs in that
 // order; between the two only events order anything.
 func (l *Lane) Stream(i int) *Stream { return &l.streams[i] }
+
+// Light says that the batch leaves most of the card to others while it waits for it, so that its waits do not
+// count in [Stats].
+func (l *Lane) Light() { l.light = true }
 
 // Sync waits for both streams. All copies have then arrived.
 func (l *Lane) Sync() error {
@@ -208,6 +213,7 @@ func (l *Lane) run(j *job) {
 	if err := l.Sync(); err != nil && j.err == nil {
 		j.err = err
 	}
+	l.light = false
 	if l.dev.Err() != nil {
 		return
 	}

@@ -13,6 +13,13 @@ type stats struct {
 	Stats            // but for what is under way
 	active int       // batches under way
 	since  time.Time // when active was last 0
+	waits  []wait    // for each card, by its index
+}
+
+// wait is how many lanes wait for a card, and since when at least one does.
+type wait struct {
+	lanes int
+	since time.Time
 }
 
 // Stats tells what the device has done so far; zero for the CPU.
@@ -25,6 +32,11 @@ func (d *Device) Stats() Stats {
 	s := d.stats.Stats
 	if d.stats.active > 0 {
 		s.Busy += time.Since(d.stats.since)
+	}
+	for _, w := range d.stats.waits {
+		if w.lanes > 0 {
+			s.Waited += time.Since(w.since)
+		}
 	}
 	return s
 }
@@ -45,6 +57,27 @@ func (s *stats) begin() (end func()) {
 		s.LaneTime += now.Sub(start)
 		if s.active--; s.active == 0 {
 			s.Busy += now.Sub(s.since)
+		}
+	}
+}
+
+// waiting notes that a lane begins to wait for a card and returns what notes the end of the wait.
+func (s *stats) waiting(card int) (end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.waits) <= card {
+		s.waits = append(s.waits, wait{})
+	}
+	w := &s.waits[card]
+	if w.lanes++; w.lanes == 1 {
+		w.since = time.Now()
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		w := &s.waits[card]
+		if w.lanes--; w.lanes == 0 {
+			s.Waited += time.Since(w.since)
 		}
 	}
 }

@@ -67,6 +67,9 @@ const patience = 100 * time.Microsecond
 // Sync waits until the stream has come to rest. It also reports errors of kernels that
 // ran since the last wait.
 func (s *Stream) Sync() error {
+	if !s.lane.light {
+		defer s.lane.dev.stats.waiting(s.lane.card.Index)()
+	}
 	err := s.lane.do("cuStreamSynchronize", "", func() error {
 		for start := time.Now(); !restsStream(s.stream) && time.Since(start) < patience; {
 		}

@@ -31,6 +31,9 @@ type deviceReader struct {
 	failed  bool      // a batch has, for a reason that lasts
 	trying  bool      // a batch that tells how long one takes is under way
 	renewed time.Time // when device was
+	working float64   // share of the time in which batches that are encoded waited for the cards
+	looked  time.Time // when working was found out
+	waited  time.Duration
 }
 
 // mean is a running mean of the last values.
@@ -68,19 +71,20 @@ func (r *deviceReader) read() int64 {
 
 // chosen decides whether the device reads the source of o, which is about to ask for a core. It does where o waits for a core for
 // longer than the device takes: then the cores are what all wait for, and each byte that they do not inflate is gained. It does
-// not where as many wait for the device as well.
+// not where as many wait for the device as well, and the device has no time for them: they may wait as long for the cores, which code
+// what it has found.
 func (r *deviceReader) chosen(o *object) bool {
 	if r == nil || !o.streams {
 		return false
 	}
 	cores := r.p.cores.Size()
 	busy, waiting := r.p.cores.Load()
-	if busy < cores || waiting == 0 || r.p.queued.Load() >= batchImages {
+	if busy < cores || waiting == 0 {
 		return false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.trying || r.failed {
+	if r.trying || r.failed || r.p.queued.Load() >= batchImages && r.load() > mostLoad {
 		return false
 	}
 	wait := float64(waiting) * r.core.value / float64(cores)
@@ -90,6 +94,23 @@ func (r *deviceReader) chosen(o *object) bool {
 	}
 	batches := 1 + float64(r.waiting.Load())/batchImages + float64(len(r.batches.lanes))/2/float64(cap(r.batches.lanes))
 	return wait > batches*r.device.value && r.beside.value < r.host.value
+}
+
+// mostLoad is the share of the time above which a device has no time to read while others wait for it.
+const mostLoad = 1. / 2
+
+// loadLook is how long the load of the device is looked at.
+const loadLook = 20 * time.Millisecond
+
+// load is the share of the last moments in which the cards worked for batches that are encoded or decoded. It needs the lock.
+func (r *deviceReader) load() float64 {
+	now := time.Now()
+	if d := now.Sub(r.looked); d >= loadLook {
+		waited := r.p.stats().Waited
+		r.working = (waited - r.waited).Seconds() / d.Seconds() / float64(max(1, len(r.p.device.Cards())))
+		r.looked, r.waited = now, waited
+	}
+	return r.working
 }
 
 // missed learns that a chosen object did not come to its batch.

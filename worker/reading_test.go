@@ -17,7 +17,8 @@ func TestTheDeviceReadsWhatCoresHaveNoTimeFor(t *testing.T) {
 	const cores, many = 2, 100
 	o := &object{streams: true, head: imageio.Header{Shape: raster.Shape{Width: 1000, Height: 1000, Depth: 1, Channels: 1, Bits: 8}}}
 	ready := func() *deviceReader {
-		r := newDeviceReader(&pipeline{cores: pool.Shared(cores), lanes: make(chan struct{}, 2)})
+		r := newDeviceReader(&pipeline{cores: pool.Shared(cores), lanes: make(chan struct{}, 2), stats: (*gpu.Device)(nil).Stats})
+		r.looked = time.Now().Add(-time.Second)
 		r.onCore(10 * time.Millisecond)
 		r.onHost(o, 7*time.Millisecond)
 		r.loaded, r.renewed = true, time.Now()
@@ -36,7 +37,14 @@ func TestTheDeviceReadsWhatCoresHaveNoTimeFor(t *testing.T) {
 		{name: "cores are free", busy: 1},
 		{name: "few wait", busy: cores, waiting: 1},
 		{name: "another format", busy: cores, waiting: many, object: &object{}},
-		{name: "all wait for the device", busy: cores, waiting: many, change: func(r *deviceReader) { r.p.queued.Store(2 * batchImages) }},
+		{name: "all wait for the device", busy: cores, waiting: many, change: func(r *deviceReader) {
+			r.p.queued.Store(2 * batchImages)
+			r.p.stats = func() gpu.Stats { return gpu.Stats{Waited: 800 * time.Millisecond} }
+		}},
+		{name: "all wait for the device, which waits for cores", busy: cores, waiting: many, want: true, change: func(r *deviceReader) {
+			r.p.queued.Store(2 * batchImages)
+			r.p.stats = func() gpu.Stats { return gpu.Stats{Waited: 200 * time.Millisecond} }
+		}},
 		{name: "the device is slow", busy: cores, waiting: many, change: func(r *deviceReader) { r.device = mean{60} }},
 		{name: "reading costs as much", busy: cores, waiting: many, change: func(r *deviceReader) { r.beside = r.host }},
 		{name: "it has failed", busy: cores, waiting: many, change: func(r *deviceReader) { r.failed = true }},

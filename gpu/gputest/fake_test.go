@@ -415,7 +415,21 @@ func TestStatsCountWork(t *testing.T) {
 		}
 	}
 	s := d.Stats()
-	if s.Batches != 3 || s.Memory != fake.Bytes || s.Memory == 0 || s.Busy <= 0 || s.LaneTime != s.Busy || s.Halved != 0 || s.Left != 0 {
+	if s.Waited <= 0 || s.Waited > s.Busy {
+		t.Errorf("lanes waited %v of %v for the card", s.Waited, s.Busy)
+	}
+	light := func(l *gpu.Lane) error {
+		l.Light()
+		return batch(l, pixels)
+	}
+	if err := d.Do(t.Context(), light); err != nil {
+		t.Fatal(err)
+	}
+	if after := d.Stats(); after.Waited != s.Waited || after.Busy == s.Busy {
+		t.Errorf("a batch that leaves the card to others: %+v, before it %+v", after, s)
+	}
+	s = d.Stats()
+	if s.Batches != 4 || s.Memory != fake.Bytes || s.Memory == 0 || s.Busy <= 0 || s.LaneTime != s.Busy || s.Halved != 0 || s.Left != 0 {
 		t.Errorf("%+v with %d bytes on the card", s, fake.Bytes)
 	}
 	// In 16 MiB: all four are halved, and so are both halves; the last does not fit alone.

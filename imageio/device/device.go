@@ -131,6 +131,7 @@ type batch struct {
 
 // decode fills the streams that keep the rules, and returns the sums by which they are proved.
 func (b *batch) decode() (sound []bool, sums []imageSums, err error) {
+	b.lane.Light() // a warp for each stream
 	s := b.lane.Stream(0)
 	if b.sums, err = s.Zeros(imageSumsBytes * len(b.streams)); err != nil {
 		return nil, nil, err
