@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
@@ -31,6 +32,8 @@ func newOpening(t *testing.T) *opening {
 	o.job = newJob(t, "mem://source", "mem://target", o.codec, nil).queued()
 	o.photos(openingObjects, 8).plan()
 	o.w = o.deviceWorker(Options{TestOnUse: true, Grace: 10 * time.Millisecond}, o.codec)
+	o.w.ahead = openingObjects
+	o.w.inWork = pool.Shared(2 + o.w.ahead)
 	answer := make(chan struct{})
 	var opened error
 	go func() {
@@ -84,6 +87,7 @@ func TestObjectsAreReadWhileTheDeviceOpens(t *testing.T) {
 	if counts := o.wait(); counts.Compressed != openingObjects {
 		t.Errorf("%+v, want %d compressed", counts, openingObjects)
 	}
+	until(t, "the places for reading ahead to be taken", func() bool { busy, _ := o.w.inWork.Load(); return busy == o.w.ahead })
 	o.endWork()
 	if err := <-o.over; err != nil {
 		t.Error(err)

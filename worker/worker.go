@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"runtime"
 	"strconv"
@@ -58,6 +59,7 @@ type Worker struct {
 	codecs  []codec.Codec
 	why     error      // for which auto became the CPU
 	inWork  *pool.Pool // with a device: places for objects of all chunks at work, the oldest first
+	ahead   int        // how many of these places there are only until the device is open
 
 	age      atomic.Int64 // of chunks: lower is older
 	probing  sync.Mutex   // held while a write to a target is probed
@@ -84,6 +86,10 @@ type Worker struct {
 // fewestObjects is what chunks of a small job have: with a device so many chunks are
 // at work that even their objects fill its batches.
 const fewestObjects = 16
+
+// aheadPerCore is how many objects more are at work for each core until the device is open: a core reads about as many
+// photographs while a driver opens a card, and has nothing else to do.
+const aheadPerCore = 64
 
 // New opens the device and prepares a worker; it starts nothing else. conn may be nil
 // for a worker of which only [Worker.Chunk] is called: it then has no protection
@@ -125,7 +131,10 @@ func newWorker(conn *queue.Conn, buckets *storage.Buckets, o Options, device *gp
 		chunks = max(2, w.window/fewestObjects)
 	}
 	fill(&w.opts.Chunks, chunks)
-	w.inWork = pool.Shared(w.window)
+	if device != nil && o.TestOnUse {
+		w.ahead = aheadPerCore * o.CPU
+	}
+	w.inWork = pool.Shared(w.window + w.ahead)
 	w.metrics, w.failures = newMetrics(w), newFailureLog()
 	w.tasks, w.states = newTasks(), newJobStates()
 	if conn != nil && !conn.Embedded() {
@@ -218,6 +227,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	})
 	if w.opts.TestOnUse {
 		beside.Go(func() { w.readRegistered(serving) })
+		beside.Go(func() { w.endReadingAhead(serving) })
 		beside.Go(func() {
 			select {
 			case err := <-w.unfit:
@@ -240,6 +250,18 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.lender.close()
 	w.log.Info("worker ends", w.deviceWork()...)
 	return err
+}
+
+// endReadingAhead takes the places for objects that are read while the device opens, as soon as it has.
+func (w *Worker) endReadingAhead(ctx context.Context) {
+	if w.opened(ctx) != nil {
+		return
+	}
+	for range w.ahead {
+		if w.inWork.Acquire(ctx, math.MinInt64) != nil {
+			return
+		}
+	}
 }
 
 // report gives a record to the metrics, the log and the caller.
