@@ -39,7 +39,7 @@ type Device struct {
 	hosts []*Host // those that last until Free, by their addresses
 
 	stats   stats
-	opening place
+	listing place // of whoever looks for the cards
 }
 
 // card is a card with its primary context and what is loaded into it.
@@ -54,6 +54,7 @@ type card struct {
 	mu      sync.Mutex
 	modules map[*Module]*loaded
 	links   [2]link // to the card and from it
+	opening place   // of whoever starts the card
 }
 
 // Name is the device's name in records: "cpu" for nil.
@@ -85,7 +86,7 @@ func driverError(card int, call, kernel string, err error) error {
 func List() ([]Info, error) {
 	d := newDevice(nil)
 	var infos []Info
-	err := d.asking(func() error {
+	err := d.asking([]*place{&d.listing}, func() error {
 		cards, err := d.list()
 		for _, c := range cards {
 			infos = append(infos, c.Info)

@@ -102,14 +102,14 @@ func (c *card) tryKernels(d *Device) error {
 		return fmt.Errorf("card %d: %w", c.Index, err)
 	}
 	v, module := list[0], cuModule{}
-	err = d.ask(c.Index, "cuModuleLoadData", func() (err error) { module, err = loadModule(v.text); return err })
+	err = d.ask(&c.opening, c.Index, "cuModuleLoadData", func() (err error) { module, err = loadModule(v.text); return err })
 	if refused := c.refused(&selfTestModule, v, err); refused != nil {
 		return refused
 	}
 	if err != nil {
 		return err
 	}
-	return d.ask(c.Index, "cuModuleUnload", func() error { return unloadModule(module) })
+	return d.ask(&c.opening, c.Index, "cuModuleUnload", func() error { return unloadModule(module) })
 }
 
 // Blocks is how many blocks of the kernel a multiprocessor holds at once.

@@ -135,7 +135,7 @@ func (l *Lane) loop(ready chan<- error, verdict <-chan error) {
 // whether the driver takes kernels.
 func (l *Lane) begin() error {
 	d, at := l.dev, l.card.Index
-	if err := d.ask(at, "cuCtxSetCurrent", func() error { return setContext(l.card.ctx) }); err != nil {
+	if err := d.ask(&l.card.opening, at, "cuCtxSetCurrent", func() error { return setContext(l.card.ctx) }); err != nil {
 		return err
 	}
 	if l == l.card.lanes[0] {
@@ -146,7 +146,7 @@ func (l *Lane) begin() error {
 	budget := d.opts.Memory
 	if budget <= 0 {
 		var free int64
-		if err := d.ask(at, "cuMemGetInfo", func() (err error) { free, err = memoryInfo(); return err }); err != nil {
+		if err := d.ask(&l.card.opening, at, "cuMemGetInfo", func() (err error) { free, err = memoryInfo(); return err }); err != nil {
 			return err
 		}
 		budget = free / 4 * 3
@@ -160,7 +160,7 @@ func (l *Lane) begin() error {
 	l.memory.note = d.stats.held
 	for i := range l.streams {
 		var s cuStream
-		if err := d.ask(at, "cuStreamCreate", func() (err error) { s, err = makeStream(); return err }); err != nil {
+		if err := d.ask(&l.card.opening, at, "cuStreamCreate", func() (err error) { s, err = makeStream(); return err }); err != nil {
 			if i > 0 && d.Err() == nil {
 				destroyStream(l.streams[0].stream)
 			}
@@ -169,7 +169,7 @@ func (l *Lane) begin() error {
 		l.streams[i] = Stream{lane: l, stream: s}
 	}
 	for range l.card.links {
-		if err := d.ask(at, "cuEventCreate", func() error {
+		if err := d.ask(&l.card.opening, at, "cuEventCreate", func() error {
 			e, err := makeEvent()
 			if err == nil {
 				l.moved = append(l.moved, e)

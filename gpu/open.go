@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/pelmill/pelmill/gpu/driver"
 )
@@ -14,7 +15,7 @@ import (
 // list asks the driver for its cards.
 func (d *Device) list() ([]*card, error) {
 	var refused error
-	err := d.ask(-1, "cuInit", func() error { refused = driver.Open(driver.Library); return nil })
+	err := d.ask(&d.listing, -1, "cuInit", func() error { refused = driver.Open(driver.Library); return nil })
 	switch {
 	case err != nil:
 		return nil, err
@@ -24,7 +25,7 @@ func (d *Device) list() ([]*card, error) {
 		return nil, fmt.Errorf("cuInit: %v: %w", refused, ErrNoDevice)
 	}
 	var cards []*card
-	err = d.ask(-1, "cuDeviceGetCount", func() error {
+	err = d.ask(&d.listing, -1, "cuDeviceGetCount", func() error {
 		n, err := deviceCount()
 		if err != nil {
 			refused = fmt.Errorf("cuDeviceGetCount: %v: %w", err, ErrNoDevice)
@@ -39,7 +40,7 @@ func (d *Device) list() ([]*card, error) {
 		return nil, fmt.Errorf("the driver shows no card: %w", ErrNoDevice)
 	}
 	for i := range cards {
-		err := d.ask(i, "cuDeviceGetAttribute", func() error {
+		err := d.ask(&d.listing, i, "cuDeviceGetAttribute", func() error {
 			info, dev, err := describe(i)
 			if err != nil {
 				refused = fmt.Errorf("%v: %w", err, ErrNoDevice)
@@ -116,13 +117,17 @@ func open(index int, o *Options) (*Device, error) {
 // the caller. say words the errors of both.
 func begin(index int, o *Options, say func(error) error) (*Device, error) {
 	d := newDevice(o)
-	if err := d.asking(func() error { return d.find(index) }); err != nil {
+	if err := d.asking([]*place{&d.listing}, func() error { return d.find(index) }); err != nil {
 		return nil, say(err)
 	}
 	go func() {
 		defer close(d.opened)
 		var cards []*card // a call that was given up may still change it
-		if err := d.asking(func() (err error) { cards, err = d.start(); return err }); err != nil {
+		places := make([]*place, len(d.found))
+		for i, c := range d.found {
+			places[i] = &c.opening
+		}
+		if err := d.asking(places, func() (err error) { cards, err = d.start(); return err }); err != nil {
 			d.refused = say(err)
 			return
 		}
@@ -160,22 +165,25 @@ func (d *Device) find(index int) error {
 	return nil
 }
 
-// start starts the lanes of the cards that were found. Cards that fail are left out as long as one
-// remains.
+// start starts the lanes of the cards that were found, side by side: the driver takes long for each. Cards that fail are left
+// out as long as one remains.
 func (d *Device) start() (cards []*card, err error) {
-	var refused error
-	for _, c := range d.found {
-		if err := d.startCard(c); err != nil {
-			if lost := d.Err(); lost != nil {
-				return nil, lost
-			}
-			refused = errors.Join(refused, err)
-			continue
+	errs := make([]error, len(d.found))
+	var starts sync.WaitGroup
+	for i, c := range d.found {
+		starts.Go(func() { errs[i] = d.startCard(c) })
+	}
+	starts.Wait()
+	if lost := d.Err(); lost != nil {
+		return nil, lost
+	}
+	for i, c := range d.found {
+		if errs[i] == nil {
+			cards = append(cards, c)
 		}
-		cards = append(cards, c)
 	}
 	if len(cards) == 0 {
-		return nil, refused
+		return nil, errors.Join(errs...)
 	}
 	return cards, nil
 }
@@ -212,7 +220,7 @@ func (d *Device) usable(ctx context.Context, what string) error {
 
 // startCard makes a card's context and its lanes.
 func (d *Device) startCard(c *card) error {
-	err := d.ask(c.Index, "cuDevicePrimaryCtxRetain", func() (err error) { c.ctx, err = retainContext(c.dev); return err })
+	err := d.ask(&c.opening, c.Index, "cuDevicePrimaryCtxRetain", func() (err error) { c.ctx, err = retainContext(c.dev); return err })
 	if err != nil {
 		return err
 	}

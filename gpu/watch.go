@@ -75,20 +75,20 @@ func (d *Device) lanesHang(now time.Time) error {
 }
 
 // ask makes a call of the driver before the device is open: by whatever goroutine, one
-// at a time. It refuses where a call was given up.
-func (d *Device) ask(card int, call string, f func() error) error {
+// at a time for each place. It refuses where a call was given up.
+func (d *Device) ask(at *place, card int, call string, f func() error) error {
 	if err := d.Err(); err != nil {
 		return err
 	}
-	err := d.opening.in(card, call, f)
+	err := at.in(card, call, f)
 	if lost := d.Err(); lost != nil {
 		return lost
 	}
 	return driverError(card, call, "", err)
 }
 
-// asking runs f, which asks the driver, and gives it up where a call hangs.
-func (d *Device) asking(f func() error) error {
+// asking runs f, which asks the driver in some places, and gives it up where a call hangs.
+func (d *Device) asking(in []*place, f func() error) error {
 	var err error
 	end := make(chan struct{})
 	go func() {
@@ -96,8 +96,10 @@ func (d *Device) asking(f func() error) error {
 		err = f()
 	}()
 	d.watch(end, func(now time.Time) error {
-		if e := d.opening.hangs(now, d.opts.Hang); e != nil {
-			return e
+		for _, p := range in {
+			if e := p.hangs(now, d.opts.Hang); e != nil {
+				return e
+			}
 		}
 		return nil
 	})

@@ -132,6 +132,38 @@ func TestAHangWhileOpeningEndsInTheWatchdog(t *testing.T) {
 	}
 }
 
+// TestCardsAreOpenedSideBySide: one card gets all that it needs while the driver takes its time for the other one.
+func TestCardsAreOpenedSideBySide(t *testing.T) {
+	fake.Reset()
+	fake.Cards = 2
+	if _, err := gpu.List(); err != nil {
+		t.Fatal(err)
+	}
+	listing := fake.Calls
+	fake.Reset()
+	fake.Cards = 2
+	d := open(t, &gpu.Options{Lanes: 2})
+	each := (fake.Calls - listing) / 2
+	closed(t, d)
+
+	fake.Reset()
+	fake.Cards, fake.HangAt, fake.Hang = 2, listing+1, 1
+	d, err := gpu.StartWith("cuda", &gpu.Options{Lanes: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(10 * time.Second); fake.Calls < listing+1+each; time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("%d calls while the first for a card does not return, want %d", fake.Calls, listing+1+each)
+		}
+	}
+	fake.Hang = 0
+	if err := d.Opened(t.Context()); err != nil || len(d.Cards()) != 2 {
+		t.Errorf("%d cards, %v", len(d.Cards()), err)
+	}
+	closed(t, d)
+}
+
 // attributes is how many calls describe a card, which are watched as one.
 const attributes = 10
 
