@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -62,7 +63,7 @@ func BenchmarkCardCompress(b *testing.B) {
 	writeImages(b, few, "pnm", images, 24)
 	for b.Loop() {
 		fmt.Printf("\npelmill compress, %d pictures, %.0f Mpx, on local disk, %d cores, %s\n", n, mpx, runtime.GOMAXPROCS(0), dev.Name())
-		fmt.Printf("%-9s %-28s %8s %8s %8s   %s\n", "codec", "run", "s", "CPU s", "Mpx/s", "share of the time of all objects in fetch, read, encode, verify, store")
+		printHeads()
 		for _, c := range cardCodecs {
 			runCompress(b, few, 24, c.name, "auto", "device") // the driver compiles kernels for the first process on a card
 			card := runCompress(b, png, n, c.name, "auto", "full")
@@ -212,6 +213,9 @@ func writeImages(b *testing.B, dir, format string, known []*raster.Image, n int)
 type compressRun struct {
 	target    string
 	took, cpu time.Duration // of the process
+	system    time.Duration // of cpu: in the kernel
+	faults    int64         // pages of memory used for the first time
+	memory    int64         // bytes at most
 	report    jobs.Report
 	device    string // what the worker said of its device, if anything
 }
@@ -241,7 +245,10 @@ func runIn(b *testing.B, env []string, dir string, n int, name, device string, f
 	if err := cmd.Run(); err != nil {
 		b.Fatalf("%s on %s: %v\n%s", name, device, err, said.Bytes())
 	}
-	r.took, r.cpu = time.Since(start), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()
+	r.took, r.cpu, r.system = time.Since(start), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), cmd.ProcessState.SystemTime()
+	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		r.faults, r.memory = u.Minflt, u.Maxrss<<10
+	}
 	for line := range strings.Lines(said.String()) {
 		if _, after, ok := strings.Cut(line, `msg="worker ends" `); ok {
 			r.device = strings.TrimSpace(after)
@@ -261,6 +268,12 @@ func runIn(b *testing.B, env []string, dir string, n int, name, device string, f
 	return r
 }
 
+// printHeads prints the heads of the columns of print.
+func printHeads() {
+	fmt.Printf("%-9s %-28s %8s %8s %8s %8s %8s %8s   %s\n", "codec", "run", "s", "CPU s", "Mpx/s", "kernel s", "k faults", "MB",
+		"share of the time of all objects in fetch, read, encode, verify, store")
+}
+
 // print prints the run as a row of the table.
 func (r *compressRun) print(name, what string, mpx float64) {
 	sum, shares := 0.0, ""
@@ -270,7 +283,8 @@ func (r *compressRun) print(name, what string, mpx float64) {
 	for _, stage := range []string{"fetch", "read", "encode", "verify", "store"} {
 		shares += fmt.Sprintf(" %4.1f %%", 100*r.report.Stages[stage]/sum)
 	}
-	fmt.Printf("%-9s %-28s %8.2f %8.1f %8.1f  %s  %s\n", name, what, r.took.Seconds(), r.cpu.Seconds(), mpx/r.took.Seconds(), shares, r.device)
+	fmt.Printf("%-9s %-28s %8.2f %8.1f %8.1f %8.2f %8.1f %8.0f  %s  %s\n", name, what, r.took.Seconds(), r.cpu.Seconds(), mpx/r.took.Seconds(), r.system.Seconds(),
+		float64(r.faults)/1e3, float64(r.memory)/1e6, shares, r.device)
 }
 
 // Calls of the codec as a worker makes them.

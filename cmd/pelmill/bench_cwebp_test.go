@@ -54,7 +54,8 @@ func BenchmarkCompressCwebp(b *testing.B) {
 			}
 		}
 	}
-	fmt.Printf("\n%-9s %-28s %8s %8s %8s\n", "codec", "run", "s", "CPU s", "Mpx/s")
+	fmt.Println()
+	printHeads()
 	ours.print("webp", "PNG, 2 cores, full", mpx)
 	fmt.Printf("%-9s %-28s %8.2f %8.1f %8.1f\n", "cwebp -z 6", "PNG, 2 processes, none", theirs.Seconds(), theirCPU.Seconds(), mpx/theirs.Seconds())
 	b.ReportMetric(theirs.Seconds()/ours.took.Seconds(), "ratio")
