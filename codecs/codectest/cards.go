@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -31,12 +32,17 @@ func SameOnCards(c codec.Codec, m *raster.Image, o codec.Options, want codec.Enc
 	if want.Err != nil {
 		return nil
 	}
-	there, here := c.Decode(ctx, run, [][]byte{want.Data}, nil)[0], c.Decode(ctx, codec.Run{}, [][]byte{want.Data}, nil)[0]
-	switch {
-	case there.Err != nil || here.Err != nil:
-		return fmt.Errorf("decode %s: %v on %s, %v on the CPU", m.Shape, there.Err, dev.Name(), here.Err)
-	case !there.Image.Same(here.Image.Shape) || !bytes.Equal(there.Image.Pix, here.Image.Pix):
-		return fmt.Errorf("decode %s with %q: %s gives another image than the CPU", m.Shape, o, dev.Name())
+	here := c.Decode(ctx, codec.Run{}, [][]byte{want.Data}, nil)[0]
+	for _, there := range c.Decode(ctx, run, slices.Repeat([][]byte{want.Data}, cardCopies), nil) {
+		switch {
+		case there.Err != nil || here.Err != nil:
+			return fmt.Errorf("decode %s: %v on %s, %v on the CPU", m.Shape, there.Err, dev.Name(), here.Err)
+		case !there.Image.Same(here.Image.Shape) || !bytes.Equal(there.Image.Pix, here.Image.Pix):
+			return fmt.Errorf("decode %s with %q: %s gives another image than the CPU", m.Shape, o, dev.Name())
+		}
 	}
 	return nil
 }
+
+// cardCopies of a file are so many that a card decodes them sooner than a core.
+const cardCopies = 12

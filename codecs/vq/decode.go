@@ -9,20 +9,18 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
-	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
 )
 
 // Decode restores the images of files. Files with a shared codebook ask assets
 // for it.
 func (Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, assets codec.Assets) []codec.Decoded {
-	out := make([]codec.Decoded, len(files))
-	workers := run.Cores()
-	shared := &sharedBooks{assets: assets, known: make(map[string]*bookPair)}
-	workers.Each(len(files), func(i int) {
-		out[i].Image, out[i].Err = decode(ctx, run.Device, workers, files[i], shared)
-	})
-	return out
+	d := &fileDecoder{
+		ctx: ctx, run: run, cores: run.Cores(), out: make([]codec.Decoded, len(files)), opened: make([]*openedFile, len(files)),
+		shared: &sharedBooks{assets: assets, known: make(map[string]*bookPair)},
+	}
+	d.decode(files)
+	return d.out
 }
 
 // sharedBooks are the shared codebooks of a batch, each read once.
@@ -57,7 +55,15 @@ func (s *sharedBooks) get(ctx context.Context, hash string) (*bookPair, error) {
 	return b, nil
 }
 
-func decode(ctx context.Context, dev *gpu.Device, c *pool.Pool, data []byte, shared *sharedBooks) (*raster.Image, error) {
+// openedFile is a file whose index section has not been decoded.
+type openedFile struct {
+	*header
+	books *bookPair
+	index []byte // the section
+}
+
+// open reads a file up to its index section.
+func open(ctx context.Context, data []byte, shared *sharedBooks) (*openedFile, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -73,15 +79,24 @@ func decode(ctx context.Context, dev *gpu.Device, c *pool.Pool, data []byte, sha
 	if err != nil {
 		return nil, err
 	}
-	table, err := decodeTables(ctx, c, h, books, index)
+	return &openedFile{h, books, index}, nil
+}
+
+// image is the image of a file, whose samples are to be written to pix.
+func (h *header) image(pix []byte) *raster.Image {
+	m := &raster.Image{Shape: raster.Shape{Width: h.w, Height: h.h, Depth: h.d, Channels: h.channels(), Bits: 8, Frames: h.flags&flagFrames != 0}, Pix: pix}
+	m.Meta.Spacing = h.spacing
+	return m
+}
+
+// decode is the image of the file, made on the CPU. alloc gives memory for its samples.
+func (f *openedFile) decode(ctx context.Context, c *pool.Pool, alloc func(n int) []byte) (*raster.Image, error) {
+	table, err := decodeTables(ctx, c, f.header, f.books, f.index)
 	if err != nil {
 		return nil, err
 	}
-	m := raster.New(h.w, h.h, h.d, h.channels(), 8)
-	m.Frames = h.flags&flagFrames != 0
-	m.Meta.Spacing = h.spacing
-	err = onOne(ctx, dev, c, func(s steps) error { return s.expand(ctx, h, books, table, m) })
-	if err != nil {
+	m := f.image(alloc(f.w * f.h * f.d * f.channels()))
+	if err := (cpuSteps{c}).expand(ctx, f.header, f.books, table, m); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -122,14 +137,8 @@ func (h *header) books(ctx context.Context, section []byte, shared *sharedBooks)
 // decodeTables reads the index section into the tables of luma and of chroma.
 func decodeTables(ctx context.Context, c *pool.Pool, h *header, books *bookPair, in []byte) ([][]uint16, error) {
 	var table [][]uint16
-	for i, s := range h.planeSizes() {
-		n := h.block.grid(s[0], s[1]).blocks() * h.d
-		switch i {
-		case 0:
-			table = append(table, make([]uint16, n))
-		case 1:
-			table = append(table, make([]uint16, 2*n))
-		}
+	for _, n := range h.tableSizes() {
+		table = append(table, make([]uint16, n))
 	}
 	list := pieces(h, table)
 	if h.raw() {
@@ -149,17 +158,9 @@ func decodeTables(ctx context.Context, c *pool.Pool, h *header, books *bookPair,
 		}
 		return table, nil
 	}
-	coded := make([][]byte, len(list))
-	body := in[4*len(list):]
-	for i := range list {
-		size := binary.LittleEndian.Uint32(in[4*i:])
-		if size < rangeTail || uint64(size) > uint64(len(body)) {
-			return nil, codec.Malformedf("vq: segment %d of %d bytes", i, size)
-		}
-		coded[i], body = body[:size:size], body[size:]
-	}
-	if len(body) > 0 {
-		return nil, codec.Malformedf("vq: %d bytes after the index table", len(body))
+	coded, err := segmentStreams(in, len(list))
+	if err != nil {
+		return nil, err
 	}
 	book := books.list()
 	var damaged atomic.Bool
@@ -176,4 +177,30 @@ func decodeTables(ctx context.Context, c *pool.Pool, h *header, books *bookPair,
 		return nil, codec.Malformedf("vq: the index table is damaged")
 	}
 	return table, ctx.Err()
+}
+
+// tableSizes are the entries of the tables of luma and, where there is colour, of chroma, of all slices.
+func (h *header) tableSizes() (sizes []int) {
+	for i, s := range h.planeSizes() {
+		if n := h.block.grid(s[0], s[1]).blocks() * h.d; i < 2 {
+			sizes = append(sizes, (1+i)*n)
+		}
+	}
+	return sizes
+}
+
+// segmentStreams are the streams of n segments of a coded index section.
+func segmentStreams(in []byte, n int) ([][]byte, error) {
+	streams, body := make([][]byte, n), in[4*n:]
+	for i := range streams {
+		size := binary.LittleEndian.Uint32(in[4*i:])
+		if size < rangeTail || uint64(size) > uint64(len(body)) {
+			return nil, codec.Malformedf("vq: segment %d of %d bytes", i, size)
+		}
+		streams[i], body = body[:size:size], body[size:]
+	}
+	if len(body) > 0 {
+		return nil, codec.Malformedf("vq: %d bytes after the index table", len(body))
+	}
+	return streams, nil
 }

@@ -155,17 +155,32 @@ type piece[T any] struct {
 // then by plane, then downwards. table holds the entries of luma and of chroma.
 func pieces[T any](h *header, table [][]T) []piece[T] {
 	var list []piece[T]
+	for _, p := range h.places() {
+		list = append(list, piece[T]{p.book, p.grid, table[p.book][p.at:][:p.grid.blocks()], p.segment})
+	}
+	return list
+}
+
+// place is where a segment is in the tables of a file.
+type place struct {
+	book int  // 0 luma, 1 chroma
+	at   int  // entry with which the table of its plane begins
+	grid grid // of the plane
+	segment
+}
+
+// places are those of all segments, in their order in the file.
+func (h *header) places() []place {
+	var list []place
 	var at [2]int
 	sizes := h.planeSizes()
 	for range h.d {
 		for i, s := range sizes {
-			book := min(i, 1)
-			g := h.block.grid(s[0], s[1])
-			t := table[book][at[book]:][:g.blocks()]
-			at[book] += g.blocks()
+			book, g := min(i, 1), h.block.grid(s[0], s[1])
 			for _, seg := range g.segments() {
-				list = append(list, piece[T]{book, g, t, seg})
+				list = append(list, place{book, at[book], g, seg})
 			}
+			at[book] += g.blocks()
 		}
 	}
 	return list

@@ -11,4 +11,5 @@
 #include "shift.cuh"
 #include "index.cuh"
 #include "code.cuh"
+#include "segments.cuh"
 #include "decode.cuh"

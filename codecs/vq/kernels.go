@@ -26,7 +26,7 @@ type extent struct {
 	words  int // codewords N
 	k      int // samples of a block
 	pixels int // to expand
-	coders int // blocks of threads that code segments
+	coders int // blocks of threads that code or decode segments
 	shared int // bytes of shared memory of each
 }
 
@@ -76,6 +76,11 @@ var kernels = gpu.Table[extent]{Module: &module, Kernels: map[string]gpu.Entry[e
 
 	"vq_code": {Params: codeParams{}, Grid: func(_ *gpu.Info, one []extent) gpu.Grid {
 		return gpu.Grid{Blocks: [3]int{one[0].coders}, Threads: [3]int{2 * warp}, Shared: one[0].shared}
+	}},
+
+	"vq_edges": {Params: listParams{}, Threads: func(e *extent) int { return e.words }},
+	"vq_decode": {Params: decodeParams{}, Grid: func(_ *gpu.Info, one []extent) gpu.Grid {
+		return gpu.Grid{Blocks: [3]int{one[0].coders}, Threads: [3]int{warp}, Shared: one[0].shared}
 	}},
 
 	"vq_expand": {Params: expandParams{}, Threads: func(e *extent) int { return e.pixels }},
@@ -263,6 +268,52 @@ type (
 		Tables    gpu.Ptr `cuda:"const Tables"`
 		Count     uint32
 		Words     uint32
+	}
+)
+
+// The index decoder on a device: see segments.cuh.
+type (
+	// deviceBook is a codebook, and what the index decoder has to know of its codewords: see vq_edges.
+	deviceBook struct {
+		Words          gpu.Ptr `cuda:"const uint8_t"` // n x p x q
+		Edges          gpu.Ptr `cuda:"uint32_t"`      // n x 4
+		Neighbours     gpu.Ptr `cuda:"uint32_t"`      // n x 4
+		MoreEdges      gpu.Ptr `cuda:"uint32_t"`      // n x 2; null but for blocks of 8x8
+		MoreNeighbours gpu.Ptr `cuda:"uint32_t"`      // n x 2; likewise
+		N              uint32
+		P              uint32
+		Q              uint32
+		Unused         uint32
+	}
+
+	// deviceStream is the stream of a segment of an index table.
+	deviceStream struct {
+		In      gpu.Ptr `cuda:"const uint8_t"` // length
+		Table   gpu.Ptr `cuda:"uint16_t"`      // blocks, of the segment
+		Row     gpu.Ptr `cuda:"uint32_t"`      // cols, for the last row that was decoded
+		Book    gpu.Ptr `cuda:"const Book"`
+		Damaged gpu.Ptr `cuda:"uint32_t"` // set to 1 where the bytes are not those of a segment
+		Length  uint32
+		Blocks  uint32
+		Cols    uint32 // blocks of a row
+		Unused  uint32
+	}
+
+	// deviceDecoder is what a warp has in shared memory. Side keys and the estimates of mixed decisions follow it, or the estimates
+	// are in global memory.
+	deviceDecoder struct {
+		Tables deviceTables `cuda:"Tables"`
+		Near   [warp]uint32 // keys among which is the one that is looked for
+	}
+
+	decodeParams struct {
+		Estimates gpu.Ptr `cuda:"uint32_t"` // words of each block of threads; null: in shared memory
+		List      gpu.Ptr `cuda:"const Stream"`
+		Tables    gpu.Ptr `cuda:"const Tables"`
+		Count     uint32
+		Words     uint32 // of estimates
+		Most      uint32 // codewords of a codebook
+		Unused    uint32
 	}
 )
 

@@ -44,6 +44,8 @@ var shared = gputest.Header{
 		{Name: "ExpandGreyParams", Value: expandGreyParams{}},
 		{Name: "Segment", Value: deviceSegment{}}, {Name: "Tables", Value: deviceTables{}},
 		{Name: "Coder", Value: deviceCoder{}}, {Name: "CodeParams", Value: codeParams{}},
+		{Name: "Book", Value: deviceBook{}}, {Name: "Stream", Value: deviceStream{}},
+		{Name: "Decoder", Value: deviceDecoder{}}, {Name: "DecodeParams", Value: decodeParams{}},
 	},
 }
 

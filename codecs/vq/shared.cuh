@@ -367,3 +367,77 @@ static_assert(__builtin_offsetof(CodeParams, list) == 16, "List");
 static_assert(__builtin_offsetof(CodeParams, tables) == 24, "Tables");
 static_assert(__builtin_offsetof(CodeParams, count) == 32, "Count");
 static_assert(__builtin_offsetof(CodeParams, words) == 36, "Words");
+
+// Book is a codebook, and what the index decoder has to know of its codewords: see vq_edges.
+struct Book {
+	const uint8_t *words; // n x p x q
+	uint32_t *edges; // n x 4
+	uint32_t *neighbours; // n x 4
+	uint32_t *more_edges; // n x 2; null but for blocks of 8x8
+	uint32_t *more_neighbours; // n x 2; likewise
+	uint32_t n;
+	uint32_t p;
+	uint32_t q;
+	uint32_t unused;
+};
+static_assert(sizeof(Book) == 56, "Book");
+static_assert(__builtin_offsetof(Book, words) == 0, "Words");
+static_assert(__builtin_offsetof(Book, edges) == 8, "Edges");
+static_assert(__builtin_offsetof(Book, neighbours) == 16, "Neighbours");
+static_assert(__builtin_offsetof(Book, more_edges) == 24, "MoreEdges");
+static_assert(__builtin_offsetof(Book, more_neighbours) == 32, "MoreNeighbours");
+static_assert(__builtin_offsetof(Book, n) == 40, "N");
+static_assert(__builtin_offsetof(Book, p) == 44, "P");
+static_assert(__builtin_offsetof(Book, q) == 48, "Q");
+static_assert(__builtin_offsetof(Book, unused) == 52, "Unused");
+
+// Stream is the stream of a segment of an index table.
+struct Stream {
+	const uint8_t *in; // length
+	uint16_t *table; // blocks, of the segment
+	uint32_t *row; // cols, for the last row that was decoded
+	const Book *book;
+	uint32_t *damaged; // set to 1 where the bytes are not those of a segment
+	uint32_t length;
+	uint32_t blocks;
+	uint32_t cols; // blocks of a row
+	uint32_t unused;
+};
+static_assert(sizeof(Stream) == 56, "Stream");
+static_assert(__builtin_offsetof(Stream, in) == 0, "In");
+static_assert(__builtin_offsetof(Stream, table) == 8, "Table");
+static_assert(__builtin_offsetof(Stream, row) == 16, "Row");
+static_assert(__builtin_offsetof(Stream, book) == 24, "Book");
+static_assert(__builtin_offsetof(Stream, damaged) == 32, "Damaged");
+static_assert(__builtin_offsetof(Stream, length) == 40, "Length");
+static_assert(__builtin_offsetof(Stream, blocks) == 44, "Blocks");
+static_assert(__builtin_offsetof(Stream, cols) == 48, "Cols");
+static_assert(__builtin_offsetof(Stream, unused) == 52, "Unused");
+
+// Decoder is what a warp has in shared memory. Side keys and the estimates of mixed decisions follow it, or the estimates
+// are in global memory.
+struct Decoder {
+	Tables tables;
+	uint32_t near[32]; // keys among which is the one that is looked for
+};
+static_assert(sizeof(Decoder) == 8708, "Decoder");
+static_assert(__builtin_offsetof(Decoder, tables) == 0, "Tables");
+static_assert(__builtin_offsetof(Decoder, near) == 8580, "Near");
+
+struct DecodeParams {
+	uint32_t *estimates; // words of each block of threads; null: in shared memory
+	const Stream *list;
+	const Tables *tables;
+	uint32_t count;
+	uint32_t words; // of estimates
+	uint32_t most; // codewords of a codebook
+	uint32_t unused;
+};
+static_assert(sizeof(DecodeParams) == 40, "DecodeParams");
+static_assert(__builtin_offsetof(DecodeParams, estimates) == 0, "Estimates");
+static_assert(__builtin_offsetof(DecodeParams, list) == 8, "List");
+static_assert(__builtin_offsetof(DecodeParams, tables) == 16, "Tables");
+static_assert(__builtin_offsetof(DecodeParams, count) == 24, "Count");
+static_assert(__builtin_offsetof(DecodeParams, words) == 28, "Words");
+static_assert(__builtin_offsetof(DecodeParams, most) == 32, "Most");
+static_assert(__builtin_offsetof(DecodeParams, unused) == 36, "Unused");

@@ -11,7 +11,7 @@ import (
 // The steps of the codec, in the order in which they run. The steps marked with a star are
 // behind the interface steps: in Go in steps_cpu.go, train.go, start.go, gather.go and shift.go, and
 // on a device in kernels.cu with its parts, which the files named _cuda.go launch
-// for all images of a batch, with the same numbers. The others run strictly in sequence,
+// for all images of a batch, with the same numbers; decode is in decode.go and decode_cuda.go. The others run strictly in sequence,
 // and on the CPU.
 //
 //	step       input                      output                            unit of parallel work
@@ -27,7 +27,7 @@ import (
 //	shift*     the last four              N codewords for the next pass     pair of cells
 //	ranks*     index table, codewords     M symbols                         block
 //	code*      symbols                    bytes                             segment
-//	decode     bytes, codewords           index table                       segment
+//	decode*    bytes, codewords           index table                       segment
 //	expand*    index table, codewords     plane (Algorithm 2)               row of blocks
 //	image*   planes                     image                           row
 //

@@ -118,12 +118,7 @@ func (d *deviceSteps) train(ctx context.Context, sets [][]byte, o *Options) ([]*
 }
 
 func (d *deviceSteps) expand(ctx context.Context, h *header, books *bookPair, table [][]uint16, m *raster.Image) error {
-	p := expandParams{
-		Width: uint32(h.w), Height: uint32(h.h), Channels: uint32(h.channels()), P: uint32(h.block.p), Q: uint32(h.block.q),
-	}
-	if h.half() {
-		p.Half = 1
-	}
+	p := h.expanding()
 	for i, book := range books.list() {
 		entries, err := d.lane.Device(2 * len(table[i]))
 		if err != nil {
@@ -142,6 +137,22 @@ func (d *deviceSteps) expand(ctx context.Context, h *header, books *bookPair, ta
 			p.Chroma, p.ChromaWords, p.NChroma = entries.Ptr, words.Ptr, uint32(book.n())
 		}
 	}
+	return d.expandBands(ctx, h, p, m)
+}
+
+// expanding is what expands the tables of a file, but for where these and the codewords are.
+func (h *header) expanding() expandParams {
+	p := expandParams{
+		Width: uint32(h.w), Height: uint32(h.h), Channels: uint32(h.channels()), P: uint32(h.block.p), Q: uint32(h.block.q),
+	}
+	if h.half() {
+		p.Half = 1
+	}
+	return p
+}
+
+// expandBands expands and downloads some rows at a time.
+func (d *deviceSteps) expandBands(ctx context.Context, h *header, p expandParams, m *raster.Image) error {
 	// Whole rows of blocks at a time, down through all slices.
 	line := h.w * h.channels()
 	step := max(h.block.p, d.band/line/h.block.p*h.block.p)

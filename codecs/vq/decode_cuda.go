@@ -1,0 +1,411 @@
+package vq
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"unsafe"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// What a block of an index table takes to decode, in nanoseconds: on a core, and on a device, on which the segments of all files of a
+// batch are decoded at the same time, each by one warp.
+const (
+	coreBlock   = 240
+	deviceBlock = 600
+)
+
+// decoding is how files are divided into batches, by samples.
+var decoding = gpu.Batching{Most: 128 << 20}
+
+// fileDecoder decodes the files of a call. With a device it leaves to the CPU what is damaged, so that the CPU says in which way, and all of
+// it where the cores are sooner.
+type fileDecoder struct {
+	ctx    context.Context
+	run    codec.Run
+	cores  *pool.Pool
+	shared *sharedBooks
+	opened []*openedFile // nil where out has an error
+	out    []codec.Decoded
+
+	always bool // on the device also where the cores are sooner; for tests
+}
+
+func (d *fileDecoder) decode(files [][]byte) {
+	if d.run.Device == nil {
+		d.cores.Each(len(files), func(i int) {
+			if d.open(i, files[i]) {
+				d.onCPU([]int{i})
+			}
+		})
+		return
+	}
+	d.cores.Each(len(files), func(i int) { d.open(i, files[i]) })
+	var all []int
+	for i, f := range d.opened {
+		if f != nil {
+			all = append(all, i)
+		}
+	}
+	if !d.always && !d.sooner(all) {
+		d.onCPU(all)
+		return
+	}
+	batches := decoding.Divide(all, func(i int) int { return d.opened[i].w * d.opened[i].h * d.opened[i].d * d.opened[i].channels() })
+	d.run.Device.Run(d.ctx, batches, gpu.Work{
+		Device: d.onDevice,
+		CPU:    d.onCPU,
+		Failed: func(items []int, err error) {
+			for _, i := range items {
+				d.out[i] = codec.Decoded{Err: err}
+			}
+		},
+	})
+}
+
+// open opens a file, and reports whether that went well.
+func (d *fileDecoder) open(i int, data []byte) bool {
+	f, err := open(d.ctx, data, d.shared)
+	if err != nil {
+		d.out[i].Err = err
+		return false
+	}
+	d.opened[i] = f
+	return true
+}
+
+// sooner says whether a device decodes files in less time than the cores that have nothing else to do.
+func (d *fileDecoder) sooner(items []int) bool {
+	busy, _ := d.cores.Load()
+	all, largest := 0, 0
+	for _, i := range items {
+		f := d.opened[i]
+		for k, s := range f.planeSizes() {
+			g := f.block.grid(s[0], s[1])
+			all += g.blocks() * f.d
+			if !f.raw() && f.codewords(min(k, 1)) > 1 {
+				largest = max(largest, min(g.rows, g.segmentRows())*g.cols)
+			}
+		}
+	}
+	return largest*deviceBlock < all/max(1, d.cores.Size()-busy)*coreBlock
+}
+
+func (d *fileDecoder) onCPU(items []int) {
+	d.cores.Each(len(items), func(j int) {
+		i := items[j]
+		d.out[i] = codec.Decoded{}
+		d.out[i].Image, d.out[i].Err = d.opened[i].decode(d.ctx, d.cores, d.run.Bytes)
+	})
+}
+
+// onDevice decodes items on a lane, all together.
+func (d *fileDecoder) onDevice(l *gpu.Lane, items []int) error {
+	if d.ctx.Err() != nil {
+		return context.Cause(d.ctx)
+	}
+	files := make([]*openedFile, len(items))
+	for j, i := range items {
+		files[j] = d.opened[i]
+	}
+	s := newDeviceSteps(l, d.cores)
+	b, err := s.decodeTables(d.ctx, files)
+	if err != nil {
+		return err
+	}
+	var whole, damaged []int // of the batch, and of the call
+	for j, i := range items {
+		if b.damaged[j] != 0 {
+			damaged = append(damaged, i)
+			continue
+		}
+		whole = append(whole, j)
+		d.out[i] = codec.Decoded{Image: files[j].image(d.run.Bytes(files[j].w * files[j].h * files[j].d * files[j].channels()))}
+	}
+	if err := b.expand(d.ctx, whole, func(j int) *raster.Image { return d.out[items[j]].Image }); err != nil {
+		return err
+	}
+	d.onCPU(damaged)
+	return nil
+}
+
+// tableBatch is index tables of files on a device.
+type tableBatch struct {
+	*deviceSteps
+	files   []*openedFile
+	words   map[*codebook]gpu.Ptr
+	tables  [][]gpu.Ptr // of luma and of chroma of each file
+	damaged []uint32    // of each file: not 0 where a segment is
+}
+
+// decodeTables decodes the index tables of files, those of a batch. Its errors are of the device and of plain tables.
+func (d *deviceSteps) decodeTables(ctx context.Context, files []*openedFile) (*tableBatch, error) {
+	b := &tableBatch{deviceSteps: d, files: files, tables: make([][]gpu.Ptr, len(files)), damaged: make([]uint32, len(files))}
+	books, known, err := b.putBooks()
+	if err != nil {
+		return nil, err
+	}
+	var tables gpu.Layout
+	for i, f := range files {
+		for _, n := range f.tableSizes() {
+			b.tables[i] = append(b.tables[i], gpu.Ptr(tables.Take(2*n)))
+		}
+	}
+	all, err := d.lane.Device(max(1, tables.Size))
+	if err != nil {
+		return nil, err
+	}
+	for i := range b.tables {
+		for k := range b.tables[i] {
+			b.tables[i][k] += all.Ptr
+		}
+	}
+	if err := b.putPlain(ctx, all); err != nil {
+		return nil, err
+	}
+	list, err := b.putStreams(books)
+	if err != nil || len(list) == 0 {
+		return b, err
+	}
+	states, err := d.stream.Zeros(4 * len(files))
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		list[i].Damaged += states.Ptr
+	}
+	// The longest first, so that none begins when all others come to their ends.
+	slices.SortStableFunc(list, func(a, b deviceStream) int { return cmp.Compare(b.Blocks, a.Blocks) })
+	if err := b.launchDecode(list, known); err != nil {
+		return nil, err
+	}
+	found, err := d.download(states, 4*len(files))
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range gpu.View[uint32](found) {
+		b.damaged[i] |= v
+	}
+	return b, nil
+}
+
+// bookSizes is the books of a batch, each once, and what the index decoder needs room for.
+type bookSizes struct {
+	extents     []extent
+	most, words int // codewords of a book at most, and estimates
+}
+
+// putBooks brings the codebooks to the device, each once, and has the index decoder's tables of them made. It returns where they are
+// on the device.
+func (b *tableBatch) putBooks() (at map[*codebook]gpu.Ptr, sizes *bookSizes, err error) {
+	sizes = new(bookSizes)
+	var words, tables gpu.Layout
+	var list []deviceBook
+	var books []*codebook
+	b.words, at = map[*codebook]gpu.Ptr{}, map[*codebook]gpu.Ptr{}
+	for _, f := range b.files {
+		for _, book := range f.books.list() {
+			if _, ok := at[book]; ok {
+				continue
+			}
+			n := book.n()
+			e := deviceBook{
+				Words: gpu.Ptr(words.Take(len(book.words))), Edges: gpu.Ptr(tables.Take(16 * n)), Neighbours: gpu.Ptr(tables.Take(16 * n)),
+				N: uint32(n), P: uint32(book.p), Q: uint32(book.q),
+			}
+			if max(book.p, book.q) > 4 {
+				e.MoreEdges, e.MoreNeighbours = gpu.Ptr(tables.Take(8*n)), gpu.Ptr(tables.Take(8*n))
+			}
+			at[book] = gpu.Ptr(len(list)) * gpu.Ptr(unsafe.Sizeof(e))
+			list, books = append(list, e), append(books, book)
+			sizes.extents = append(sizes.extents, extent{words: n})
+			sizes.most, sizes.words = max(sizes.most, n), max(sizes.words, decodeWords(n, book.shape))
+		}
+	}
+	all := make([]byte, words.Size)
+	for i, book := range books {
+		copy(all[list[i].Words:], book.words)
+	}
+	put, err := b.stream.Put(all)
+	if err != nil {
+		return nil, nil, err
+	}
+	known, err := b.lane.Device(tables.Size)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range list {
+		e := &list[i]
+		e.Words += put.Ptr
+		b.words[books[i]] = e.Words
+		e.Edges, e.Neighbours = e.Edges+known.Ptr, e.Neighbours+known.Ptr
+		if max(e.P, e.Q) > 4 {
+			e.MoreEdges, e.MoreNeighbours = e.MoreEdges+known.Ptr, e.MoreNeighbours+known.Ptr
+		}
+	}
+	entries, err := b.stream.Put(gpu.Bytes(list))
+	if err != nil {
+		return nil, nil, err
+	}
+	for book := range at {
+		at[book] += entries.Ptr
+	}
+	return at, sizes, launch(b.deviceSteps, "vq_edges", sizes.extents, &listParams{entries.Ptr})
+}
+
+// putPlain brings the plain index tables to their places in all.
+func (b *tableBatch) putPlain(ctx context.Context, all *gpu.Buffer) error {
+	var parts []gpu.Part
+	for i, f := range b.files {
+		if !f.raw() {
+			continue
+		}
+		table, err := decodeTables(ctx, b.pool, f.header, f.books, f.index)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			b.damaged[i] = 1
+			continue
+		}
+		for k, entries := range table {
+			parts = append(parts, gpu.Part{At: int(b.tables[i][k] - all.Ptr), Bytes: gpu.Bytes(entries)})
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	last := parts[len(parts)-1]
+	return b.staging.Upload(all, last.At+len(last.Bytes), parts)
+}
+
+// putStreams brings the streams of segments to the device. Where they say that they are damaged is not on the device yet.
+func (b *tableBatch) putStreams(books map[*codebook]gpu.Ptr) ([]deviceStream, error) {
+	var list []deviceStream
+	var parts []gpu.Part
+	var data, rows gpu.Layout
+	for i, f := range b.files {
+		if f.raw() {
+			continue
+		}
+		places := f.places()
+		streams, err := segmentStreams(f.index, len(places))
+		if err != nil {
+			b.damaged[i] = 1
+			continue
+		}
+		for k, p := range places {
+			from := p.at + p.first*p.grid.cols
+			list = append(list, deviceStream{
+				In: gpu.Ptr(data.Size), Length: uint32(len(streams[k])), Row: gpu.Ptr(rows.Take(4 * p.grid.cols)),
+				Table: b.tables[i][p.book] + gpu.Ptr(2*from), Book: books[f.books.list()[p.book]],
+				Damaged: gpu.Ptr(4 * i), Blocks: uint32(p.rows * p.grid.cols), Cols: uint32(p.grid.cols),
+			})
+			parts = append(parts, gpu.Part{At: data.Take(len(streams[k])), Bytes: streams[k]})
+		}
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	in, err := b.lane.Device(data.Size)
+	if err != nil {
+		return nil, err
+	}
+	row, err := b.lane.Device(rows.Size)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		list[i].In, list[i].Row = list[i].In+in.Ptr, list[i].Row+row.Ptr
+	}
+	last := parts[len(parts)-1]
+	return list, b.staging.Upload(in, last.At+len(last.Bytes), parts)
+}
+
+// launchDecode launches the index decoder for the segments, with their estimates in shared memory where a block of
+// threads has enough of it.
+func (b *tableBatch) launchDecode(list []deviceStream, books *bookSizes) error {
+	info := b.lane.Card()
+	p := &decodeParams{Count: uint32(len(list)), Words: uint32(books.words), Most: uint32(books.most)}
+	decoder := extent{coders: min(len(list), 4*info.Multiprocessors), shared: int(unsafe.Sizeof(deviceDecoder{})) + 4*books.most}
+	if decoder.shared+4*books.words <= info.SharedMemory {
+		decoder.shared += 4 * books.words
+	} else {
+		estimates, err := b.lane.Device(4 * books.words * decoder.coders)
+		if err != nil {
+			return err
+		}
+		p.Estimates = estimates.Ptr
+	}
+	streams, err := put(b.deviceSteps, list)
+	if err != nil {
+		return err
+	}
+	tables, err := put(b.deviceSteps, []deviceTables{coderTables})
+	if err != nil {
+		return err
+	}
+	p.List, p.Tables = streams.Ptr, tables.Ptr
+	return launch(b.deviceSteps, "vq_decode", []extent{decoder}, p)
+}
+
+// expand makes the images of files of the batch, and brings them to the host.
+func (b *tableBatch) expand(ctx context.Context, files []int, image func(i int) *raster.Image) error {
+	var pixels gpu.Layout
+	parts := make([]gpu.Part, len(files))
+	for k, i := range files {
+		m := image(i)
+		if len(m.Pix) > b.band {
+			if err := b.expandBands(ctx, b.files[i].header, b.expanding(i), m); err != nil {
+				return err
+			}
+			continue
+		}
+		parts[k] = gpu.Part{At: pixels.Take(len(m.Pix)), Bytes: m.Pix}
+	}
+	parts = slices.DeleteFunc(parts, func(p gpu.Part) bool { return p.Bytes == nil })
+	if len(parts) == 0 {
+		return ctx.Err()
+	}
+	all, err := b.stream.Zeros(pixels.Size) // all bytes between two images may come to the host
+	if err != nil {
+		return err
+	}
+	next := 0
+	for _, i := range files {
+		if len(image(i).Pix) > b.band {
+			continue
+		}
+		p := b.expanding(i)
+		p.Pixels = all.Ptr + gpu.Ptr(parts[next].At)
+		next++
+		if err := b.expandRows(b.files[i].header, p, 0, b.files[i].h*b.files[i].d); err != nil {
+			return err
+		}
+	}
+	for _, p := range parts {
+		if !b.lane.Pinned(p.Bytes) {
+			last := parts[len(parts)-1]
+			return b.staging.Download(parts, all, last.At+len(last.Bytes))
+		}
+	}
+	if err := b.stream.DownloadParts(parts, all); err != nil {
+		return err
+	}
+	return b.stream.Sync()
+}
+
+// expanding is what expands the tables of a file of the batch.
+func (b *tableBatch) expanding(i int) expandParams {
+	f := b.files[i]
+	p := f.expanding()
+	p.Luma, p.Words, p.N = b.tables[i][0], b.words[f.books.luma], uint32(f.books.luma.n())
+	if f.colour() {
+		p.Chroma, p.ChromaWords, p.NChroma = b.tables[i][1], b.words[f.books.chroma], uint32(f.books.chroma.n())
+	}
+	return p
+}

@@ -1,0 +1,136 @@
+package vq
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"testing"
+
+	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/gpu/gputest"
+)
+
+// randomStream is a segment of a random index table, coded.
+type randomStream struct {
+	book         *codebook
+	cols, blocks int
+	stream       []byte
+}
+
+// newRandomStream has codewords of many kinds, and indices that follow their neighbours more or less.
+func newRandomStream(r *rand.Rand) randomStream {
+	s := []shape{{2, 2}, {4, 2}, {4, 4}, {8, 8}}[r.IntN(4)]
+	n := 1 + r.IntN(40)
+	switch r.IntN(8) {
+	case 0:
+		n = 1 + r.IntN(4)
+	case 1:
+		n = 33 + r.IntN(400)
+	case 2:
+		n = []int{256, 257, 1000, 4095, 4096}[r.IntN(5)]
+	}
+	book := finished(&codebook{shape: s, words: testVectors(r, s.k(), n)})
+	n = book.n()
+	cols, rows := 1+r.IntN(1+r.IntN(30)), 1+r.IntN(12)
+	table := make([]uint16, cols*rows)
+	k := book.ranker(pool.New())
+	p := newPicker(n)
+	near := 1 + r.IntN(min(n, 1<<r.IntN(12)))
+	for i := range table {
+		above, left, _ := k.around(table, cols, 0, i/cols, i%cols)
+		p.fill(k, above, left)
+		place := r.IntN(1 + r.IntN(near))
+		table[i] = uint16(p.nth(place) & (1<<indexBits - 1))
+	}
+	symbols := make([]symbol, len(table))
+	ranks(table, cols, segment{0, rows}, k, symbols)
+	return randomStream{book, cols, len(table), encodeSegment(symbols, cols, segment{0, rows}, n)}
+}
+
+// damage changes the stream as transfers and disks do, or not at all.
+func (c *randomStream) damage(r *rand.Rand) {
+	c.stream = slices.Clone(c.stream)
+	switch r.IntN(6) {
+	case 0:
+		c.stream[r.IntN(len(c.stream))] ^= 1 << r.IntN(8)
+	case 1:
+		c.stream = c.stream[:r.IntN(len(c.stream)+1)]
+	case 2:
+		c.stream = append(c.stream, byte(r.Uint32()))
+	case 3:
+		for i := range c.stream {
+			c.stream[i] = byte(r.Uint32())
+		}
+	}
+}
+
+// The kernels that decode segments do what decodeSegment does, for sound streams and for damaged ones: run on a CPU, where the
+// lanes of a warp take turns.
+func TestSegmentsAreDecodedByKernels(t *testing.T) {
+	program := gputest.CPUProgram(t, "../..", "testdata/segments.cc", "codecs/vq/segments.cuh", "codecs/vq/code.cuh", "codecs/vq/vectors.cuh",
+		"codecs/vq/shared.cuh", "gpu/include/base.cuh", "gpu/include/warp.cuh")
+	r := rand.New(rand.NewPCG(40, 41))
+	count := 400
+	if testing.Short() {
+		count = 60
+	}
+	var list []randomStream
+	var in bytes.Buffer
+	for i := range count {
+		c := newRandomStream(r)
+		if i%2 == 1 {
+			c.damage(r)
+		}
+		list = append(list, c)
+		sharedMemory := 0
+		if decodeWords(c.book.n(), c.book.shape) < 100<<10 {
+			sharedMemory = r.IntN(2)
+		}
+		for _, v := range []int{c.book.n(), c.book.p, c.book.q, c.cols, c.blocks, len(c.stream), sharedMemory, 0} {
+			binary.Write(&in, binary.LittleEndian, uint32(v))
+		}
+		in.Write(c.book.words)
+		in.Write(c.stream)
+		if i == 0 {
+			in.Write(gpu.Bytes([]deviceTables{coderTables}))
+		}
+	}
+	cmd := exec.Command(program)
+	cmd.Stdin = &in
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v after %d bytes\n%s", err, len(out), errs.Bytes())
+	}
+	sound := 0
+	for i, c := range list {
+		damaged, got := binary.LittleEndian.Uint32(out), make([]uint16, c.blocks)
+		out = out[4:]
+		for k := range got {
+			got[k] = binary.LittleEndian.Uint16(out[2*k:])
+		}
+		out = out[2*c.blocks:]
+		want := make([]uint16, c.blocks)
+		whole := decodeSegment(c.stream, want, c.cols, segment{0, c.blocks / c.cols}, c.book.ranker(pool.New()))
+		if whole != (damaged == 0) {
+			t.Fatalf("segment %d, %d codewords of %s, %d blocks in rows of %d, %d bytes: damaged %d, on the CPU whole %v",
+				i, c.book.n(), c.book.shape, c.blocks, c.cols, len(c.stream), damaged, whole)
+		}
+		if whole {
+			sound++
+			for k := range want {
+				if got[k] != want[k] {
+					t.Fatalf("segment %d, %d codewords of %s, %d blocks in rows of %d: index %d is %d, want %d",
+						i, c.book.n(), c.book.shape, c.blocks, c.cols, k, got[k], want[k])
+				}
+			}
+		}
+	}
+	if sound < count/2 {
+		t.Errorf("only %d of %d segments are sound", sound, count)
+	}
+}

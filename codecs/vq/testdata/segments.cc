@@ -1,0 +1,92 @@
+// Runs the index decoder's kernels on a CPU: see cpu.h.
+//
+// Input: for each segment eight words of 32 bits (codewords, rows and columns of a block, blocks of a row, blocks, bytes of the stream,
+// 1 for estimates in shared memory, 0), the codewords, and the stream. Output: for each one whether it is damaged, as a word, and its
+// table. An access behind a buffer ends the program, because no memory is there.
+
+#include "cpu.h"
+
+extern "C" {
+alignas(16) uint32_t s_memory[128 << 10];
+}
+
+#include "segments.cuh"
+
+static Book book;
+static Stream stream;
+static DecodeParams params;
+
+static void read(void *to, size_t n)
+{
+	if (fread(to, 1, n, stdin) != n)
+		exit(1);
+}
+
+// Behind the memory that a launch would bring lies a mark that must stay.
+constexpr uint32_t mark = 0x5a5aa5a5;
+
+int main()
+{
+	uint32_t head[8];
+	while (fread(head, 4, 8, stdin) == 8) {
+		uint32_t n = head[0], p = head[1], q = head[2], cols = head[3], blocks = head[4], length = head[5];
+		bool more = p > 4 || q > 4, shared = head[6] == 1;
+		uint32_t lengths = bit_length((p + q) * 255 * 255) + 1, most = bit_length(n - 1);
+		uint32_t contexts = (activities + surrounds) * lengths + activities * surrounds + ((n - 1) >> (most > 8 ? most - 8 : 0)) + 1;
+		uint32_t words = contexts * places(most);
+		Guarded codewords(n * p * q), in(length), table(2 * blocks), row(4 * cols), estimates(4 * words);
+		Guarded edges(16 * n), neighbours(16 * n), more_edges(8 * n), more_neighbours(8 * n);
+		read(codewords.at, n * p * q);
+		read(in.at, length);
+		book = Book{};
+		book.words = (uint8_t *)codewords.at;
+		book.edges = (uint32_t *)edges.at;
+		book.neighbours = (uint32_t *)neighbours.at;
+		book.more_edges = more ? (uint32_t *)more_edges.at : nullptr;
+		book.more_neighbours = more ? (uint32_t *)more_neighbours.at : nullptr;
+		book.n = n;
+		book.p = p;
+		book.q = q;
+		static uint32_t damaged;
+		damaged = 0;
+		stream = Stream{};
+		stream.in = (uint8_t *)in.at;
+		stream.table = (uint16_t *)table.at;
+		stream.row = (uint32_t *)row.at;
+		stream.book = &book;
+		stream.damaged = &damaged;
+		stream.length = length;
+		stream.blocks = blocks;
+		stream.cols = cols;
+		static Tables tables;
+		static bool known;
+		if (!known)
+			read(&tables, sizeof tables);
+		known = true;
+		params = DecodeParams{};
+		params.estimates = shared ? nullptr : (uint32_t *)estimates.at;
+		params.list = &stream;
+		params.tables = &tables;
+		params.count = 1;
+		params.words = words;
+		params.most = n;
+		uint32_t brought = sizeof(Decoder) / 4 + n + (shared ? words : 0);
+		if (brought >= sizeof s_memory / 4)
+			die("too much shared memory");
+		s_memory[brought] = mark;
+		gridDim = {(n + 31) / 32, 1, 1};
+		for (blockIdx.x = 0; blockIdx.x < gridDim.x; blockIdx.x++) {
+			body = [] { vq_edges(&book); };
+			run_block(32);
+		}
+		gridDim = {1, 1, 1};
+		blockIdx.x = 0;
+		body = [] { vq_decode(params); };
+		run_block(32);
+		if (s_memory[brought] != mark)
+			die("writes behind shared memory");
+		fwrite(&damaged, 4, 1, stdout);
+		fwrite(table.at, 2, blocks, stdout);
+	}
+	return 0;
+}
