@@ -37,19 +37,18 @@ var rules = map[string]rule{
 	"jobs":    {ours: []string{"raster"}},
 	"gpu":     {foreign: []string{"gorgonia.org/cu"}},
 	"imageio": {ours: []string{"raster", "internal/container/...", "codecs/codec", "codecs/jpeg2000", "codecs/pool"}, foreign: []string{"golang.org/x/image", "github.com/klauspost/compress"}},
-	// Below imageio because files are opened there, and apart from it because it needs a device.
-	"imageio/device": {ours: []string{"gpu", "raster", "imageio", "internal/container/...", "codecs/codec"}},
-	"codecs":         {ours: []string{"raster", "gpu", "internal/seed", "internal/container/..."}, foreign: []string{"golang.org/x/sys/cpu", "github.com/klauspost/compress/zlib", "github.com/andybalholm/brotli"}},
-	"storage":        {foreign: []string{"gocloud.dev", "github.com/aws", "cloud.google.com/go/storage", "google.golang.org/api", "github.com/Azure", "github.com/cenkalti/backoff/v5", "golang.org/x/sys/unix", "github.com/hashicorp/golang-lru/v2", zstd}},
-	"queue":          {ours: []string{"jobs"}, foreign: []string{"github.com/hibiken/asynq", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"}},
+	"codecs":  {ours: []string{"raster", "gpu", "internal/seed", "internal/container/..."}, foreign: []string{"golang.org/x/sys/cpu", "github.com/klauspost/compress/zlib", "github.com/andybalholm/brotli"}},
+	"storage": {foreign: []string{"gocloud.dev", "github.com/aws", "cloud.google.com/go/storage", "google.golang.org/api", "github.com/Azure", "github.com/cenkalti/backoff/v5", "golang.org/x/sys/unix", "github.com/hashicorp/golang-lru/v2", zstd}},
+	"queue":   {ours: []string{"jobs"}, foreign: []string{"github.com/hibiken/asynq", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"}},
 	"scheduler": {ours: []string{"internal/build", "internal/container/dicom", "internal/listener", "internal/plain", "internal/quantity", "internal/sitekey", "internal/thumbnail", "jobs/...", "queue", "storage", "imageio", "codecs", "codecs/codec", "raster"},
 		foreign: []string{"github.com/bmatcuk/doublestar/v4", "github.com/danielgtaylor/huma/v2", "github.com/prometheus/client_golang", "golang.org/x/sys/unix", "gocloud.dev/pubsub", "github.com/nats-io/nats.go", zstd}},
-	"worker": {ours: []string{"internal/build", "internal/container/dicom", "internal/listener", "internal/plain", "internal/sitekey", "jobs/...", "queue", "storage", "imageio", "imageio/device", "raster", "codecs", "codecs/codec", "codecs/pool", "gpu"},
+	"worker": {ours: []string{"internal/build", "internal/container/dicom", "internal/listener", "internal/plain", "internal/sitekey", "jobs/...", "queue", "storage", "imageio", "internal/container/png/device", "raster", "codecs", "codecs/codec", "codecs/pool", "gpu"},
 		foreign: []string{"github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/time/rate", "github.com/hashicorp/golang-lru/v2", "github.com/KimMachineGun/automemlimit/memlimit", zstd}},
 	"cmd": {ours: []string{"internal/container/dicom", "internal/plain", "internal/quantity", "internal/sitekey", "internal/thumbnail", "internal/build", "raster", "jobs/...", "gpu", "imageio", "codecs", "codecs/codec", "storage", "queue", "scheduler/...", "worker", "worker/series"},
 		foreign: []string{"github.com/spf13", "github.com/vbauerster/mpb/v8", "go.yaml.in/yaml/v3", "golang.org/x/term", "golang.org/x/sys/unix"}},
-	"deploy":             {}, // tests only
-	"internal/container": {ours: []string{"raster"}, foreign: []string{"golang.org/x/image", "golang.org/x/sys/cpu", "github.com/klauspost/compress/zlib"}},
+	"deploy":                        {},                                                                    // tests only
+	"internal/container/png/device": {ours: []string{"gpu", "internal/container/png/...", "codecs/codec"}}, // apart from png because it needs a device
+	"internal/container":            {ours: []string{"raster"}, foreign: []string{"golang.org/x/image", "golang.org/x/sys/cpu", "github.com/klauspost/compress/zlib"}},
 	"internal": {ours: []string{"jobs/...", "raster", "storage", "codecs", "codecs/codec", "imageio", "queue", "scheduler", "worker", "gpu"},
 		foreign: []string{"github.com/redis/go-redis/v9", "github.com/prometheus/client_golang", "github.com/aws", "github.com/Azure", "golang.org/x/sys/unix",
 			"github.com/CycloneDX/cyclonedx-go", "github.com/google/licensecheck"}},
@@ -119,7 +118,7 @@ func TestImportsFollowTheTable(t *testing.T) {
 
 // folderOf is the folder whose rule holds for a package.
 func folderOf(path string) string {
-	for _, folder := range []string{"internal/container", "imageio/device"} {
+	for _, folder := range []string{"internal/container/png/device", "internal/container"} {
 		if path == folder || strings.HasPrefix(path, folder+"/") {
 			return folder
 		}

@@ -5,12 +5,11 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// Stream is a PNG file of which only the samples are left to be decoded, which package device does in batches.
+// Stream is a PNG file of which only the samples are left to be decoded, which internal/container/png/device does in batches.
 type Stream struct {
 	*png.Stream
 
-	p   *opened
-	pix []byte // the samples, once they are there
+	p *opened
 }
 
 // MayStream reports, by the header of a file alone, whether [OpenStream] is worth trying.
@@ -33,21 +32,12 @@ func OpenStream(data []byte, limits *Limits) (s *Stream, ok bool) {
 	return &Stream{Stream: z, p: p}, ok
 }
 
-// Size is how many bytes the samples are.
-func (s *Stream) Size() int { return s.Height * s.RowBytes }
-
-// Fill sets the samples, which the image of [Stream.Decode] may keep.
-func (s *Stream) Fill(pix []byte) { s.pix = pix }
-
-// Samples are those that were set.
-func (s *Stream) Samples() []byte { return s.pix }
-
 // Decode returns what [Decode] does, with the samples that were set.
 func (s *Stream) Decode() (m *raster.Image, err error) {
 	defer recovered("decoder", &err)
 	p := *s.p
 	p.decode = func() (*raster.Image, error) {
-		return p.decodeWith(adopt(s.RowBytes/s.PixelBytes, s.Height, s.PixelBytes, 8, s.pix))
+		return p.decodeWith(adopt(s.RowBytes/s.PixelBytes, s.Height, s.PixelBytes, 8, s.Samples()))
 	}
 	return p.image()
 }

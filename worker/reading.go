@@ -9,7 +9,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/imageio"
-	"github.com/pelmill/pelmill/imageio/device"
+	"github.com/pelmill/pelmill/internal/container/png/device"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -140,7 +140,7 @@ func (r *deviceReader) onHost(o *object, d time.Duration) {
 // readBatch lets the device read the sources of a batch. What it does not take, and what it fails with, is read by a core.
 func (r *deviceReader) readBatch(ctx context.Context, run codec.Run, batch []*object) error {
 	start := time.Now()
-	streams := make([]*imageio.Stream, len(batch))
+	streams, coded := make([]*imageio.Stream, len(batch)), make([]*device.Stream, len(batch))
 	var opening, bytes atomic.Int64
 	run.Pool.Each(len(batch), func(i int) {
 		begin := time.Now()
@@ -148,7 +148,7 @@ func (r *deviceReader) readBatch(ctx context.Context, run codec.Run, batch []*ob
 		o.stage, o.failure = stageRead, nil
 		o.delivery.enters(o, stageRead)
 		if s, ok := imageio.OpenStream(o.data, o.by.limits()); ok {
-			streams[i] = s
+			streams[i], coded[i] = s, s.Stream
 			bytes.Add(int64(s.Size()))
 		}
 		opening.Add(int64(time.Since(begin)))
@@ -156,7 +156,7 @@ func (r *deviceReader) readBatch(ctx context.Context, run codec.Run, batch []*ob
 	if slices.ContainsFunc(batch, func(o *object) bool { return o.by.spec.Verify == verifyDevice }) {
 		run.Alloc = nil // what is lent is for the images that the device decodes
 	}
-	done, err := device.Decode(ctx, run, streams)
+	done, err := device.Decode(ctx, run, coded)
 	took := time.Since(start)
 	failed := err != nil && ctx.Err() == nil && r.p.lost() == nil
 	if failed {

@@ -55,7 +55,13 @@ func (f *File) indices() (image.Image, bool) {
 	if !s.read(m.Pix, 1) {
 		return nil, false
 	}
-	// The palette is as long as an entry of it is named by a colour, an alpha or an index.
+	f.nameEntries(m)
+	return m, true
+}
+
+// nameEntries gives an image of indices its palette, which is as long as an entry of it is named by a colour, an alpha or an
+// index.
+func (f *File) nameEntries(m *image.Paletted) {
 	table := f.entries()
 	n := max(len(f.Palette.Body())/3, len(f.Transparency.Body()))
 	if n < len(table) {
@@ -73,7 +79,6 @@ func (f *File) indices() (image.Image, bool) {
 			m.Palette[i] = color.RGBA{R: e[0], G: e[1], B: e[2], A: e[3]}
 		}
 	}
-	return m, true
 }
 
 // entries is the palette. What it lacks is opaque black.

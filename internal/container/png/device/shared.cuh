@@ -1,7 +1,7 @@
 // Code generated from Go structs and constants by make kernels. DO NOT EDIT.
 #pragma once
 
-#include "../../gpu/include/warp.cuh"
+#include "../../../../gpu/include/warp.cuh"
 
 constexpr uint32_t check_threads = 256; // of a block that proves samples
 constexpr uint32_t inflate_threads = 128; // of the block that inflates a stream

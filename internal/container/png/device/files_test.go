@@ -37,6 +37,20 @@ func pngFile(width, height, colour int, stream []byte, most int, extra ...[]byte
 	}
 }
 
+// paletteFile has a palette, and indices of depth bits that may name entries which it lacks.
+func paletteFile(rng *rand.Rand, width, height, depth int) []byte {
+	head := binary.BigEndian.AppendUint32(nil, uint32(width))
+	head = binary.BigEndian.AppendUint32(head, uint32(height))
+	b := png.Append([]byte(png.Signature), "IHDR", append(head, byte(depth), png.Palette, 0, 0, 0))
+	colours := make([]byte, 3*(1+rng.IntN(1<<depth)))
+	for i := range colours {
+		colours[i] = byte(rng.Uint32())
+	}
+	b = png.Append(b, "PLTE", colours)
+	b = png.Append(b, "IDAT", zipped(randomRows(rng, height, (width*depth+7)/8, rng.IntN(3)), 1+rng.IntN(9)))
+	return png.Append(b, "IEND", nil)
+}
+
 // zipped is a zlib stream of rows.
 func zipped(rows []byte, level int) []byte {
 	var b bytes.Buffer
@@ -262,8 +276,8 @@ func handMade() (list []file) {
 // corpus are the files of test data that are PNG.
 func corpus(t testing.TB) (list []file) {
 	t.Helper()
-	for _, pattern := range []string{"../testdata/*.png", "../testdata/*/*.png", "../../internal/container/png/testdata/*.png", "../../internal/container/png/testdata/*/*.png",
-		"../../testdata/*.png", "../../testdata/*/*.png", "../../testdata/*/*/*.png"} {
+	for _, pattern := range []string{"../../../../imageio/testdata/*.png", "../../../../imageio/testdata/*/*.png", "../testdata/*.png", "../testdata/*/*.png",
+		"../../../../testdata/*.png", "../../../../testdata/*/*.png", "../../../../testdata/*/*/*.png"} {
 		names, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -315,6 +329,15 @@ func streamsOf(files []file) (streams []*imageio.Stream, of []file) {
 		}
 	}
 	return streams, of
+}
+
+// coded are the streams as a device takes them.
+func coded(streams []*imageio.Stream) []*png.Stream {
+	list := make([]*png.Stream, len(streams))
+	for i, s := range streams {
+		list[i] = s.Stream
+	}
+	return list
 }
 
 // same compares what came of a stream with what package imageio reads. One that was left to it may be anything, but it says

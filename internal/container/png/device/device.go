@@ -1,19 +1,17 @@
-// Package device decodes image files on a device, many at once.
+// Package device decodes the samples of PNG files on a device, many files at once.
 //
-//	s, ok := imageio.OpenStream(file, limits)    // a file that a device may take
+//	s, ok := file.Stream()                        // of a file that a device may take; or file.IndexStream()
 //	done, err := device.Decode(ctx, run, streams) // fills those that are sound
-//	m, err := s.Decode()                          // the image, as imageio.Decode returns it
 //
-// It takes PNG files with 8 bits a sample and without a palette, a transparent colour, interlacing or animation. The device
-// inflates and unfilters, and holds the stream to every rule; headers, checksums of chunks and all metadata are read by
-// package imageio, with the code that it uses always. Whatever is damaged or unusual is left to [imageio.Decode]: so
-// the device changes neither which files are read nor what is said about others, and the samples are the same.
+// The device inflates and unfilters, and holds the stream to every rule; headers, checksums of chunks and all metadata are read by
+// package png, with the code that is used always. Whatever is damaged or unusual is left to the caller, who reads it as without a
+// device: so the device changes neither which files are read nor what is said about others, and the samples are the same.
 //
 // Nothing that comes from a device is believed: a result is compared with the samples that were read, so if these were wrong nobody
 // would notice. Rows are filtered again from the samples, and must have the checksum that the file has; and the samples that
 // arrive must have the checksum that was made of them with it. The host compares both.
 //
-// Package imageio itself knows no device, because whoever reads a single file has none.
+// Packages png and imageio know no device, because whoever reads a single file has none.
 package device
 
 import (
@@ -23,7 +21,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
-	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/internal/container/png"
 	"github.com/pelmill/pelmill/internal/container/png/inflate"
 )
 
@@ -37,8 +35,11 @@ const (
 	batchBytes = 256 << 20
 )
 
+// Stream is what a device decodes.
+type Stream = png.Stream
+
 // Takes reports whether a device takes a stream.
-func Takes(s *imageio.Stream) bool {
+func Takes(s *png.Stream) bool {
 	n := 0
 	for _, p := range s.Pieces {
 		n += len(p)
@@ -47,8 +48,8 @@ func Takes(s *imageio.Stream) bool {
 }
 
 // Decode fills the streams that are sound, in memory of run.Alloc or new memory, and reports which they are. Others, and those
-// for which the device lacks memory, are left to [imageio.Decode]. The error is one of the device.
-func Decode(ctx context.Context, run codec.Run, streams []*imageio.Stream) (done []bool, err error) {
+// for which the device lacks memory, are left to the caller. The error is one of the device.
+func Decode(ctx context.Context, run codec.Run, streams []*png.Stream) (done []bool, err error) {
 	done = make([]bool, len(streams))
 	var items []int
 	for i, s := range streams {
@@ -108,7 +109,7 @@ func adler(once, often uint64, n int) uint32 {
 }
 
 // proved reports whether the samples of a stream are those that the file has.
-func proved(s *imageio.Stream, sums imageSums) bool {
+func proved(s *png.Stream, sums imageSums) bool {
 	n := s.Size()
 	return adler(sums[0], sums[1], n+s.Height) == s.Checksum() && adler(sums[2], sums[3], n) == inflate.Adler(s.Samples())
 }
@@ -118,7 +119,7 @@ type batch struct {
 	lane    *gpu.Lane
 	run     codec.Run
 	staging gpu.Staging
-	streams []*imageio.Stream
+	streams []*png.Stream
 	entries []deviceImage
 
 	up                    []gpu.Part

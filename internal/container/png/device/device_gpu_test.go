@@ -22,7 +22,7 @@ import (
 
 // kodak are photographs, where they are at hand.
 func kodak(t testing.TB) (list []file) {
-	names, _ := filepath.Glob("../../../shared/data/kodak/*.png")
+	names, _ := filepath.Glob("../../../../../shared/data/kodak/*.png")
 	for _, n := range names {
 		data, err := os.ReadFile(n)
 		if err != nil {
@@ -45,7 +45,7 @@ func TestLockstepPNG(t *testing.T) {
 	for name, files := range map[string][]file{"made": madeFiles(rng), "corpus": corpus(t), "damaged": damagedFiles(rng, damaged), "kodak": kodak(t)} {
 		t.Run(name, func(t *testing.T) {
 			streams, of := streamsOf(files)
-			done, err := Decode(t.Context(), codec.Run{Device: dev, Pool: pool.New()}, streams)
+			done, err := Decode(t.Context(), codec.Run{Device: dev, Pool: pool.New()}, coded(streams))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,13 +54,24 @@ func TestLockstepPNG(t *testing.T) {
 	}
 }
 
+// Indices of a palette are read as samples are.
+func TestIndicesOnCard(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	files, streams := indexFiles(t, rand.New(rand.NewPCG(57, 58)))
+	done, err := Decode(t.Context(), codec.Run{Device: dev, Pool: pool.New()}, streams)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkIndices(t, files, streams, done)
+}
+
 // A device with too little memory reads what fits.
 func TestLittleMemory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(55, 56))
 	streams, of := streamsOf(madeFiles(rng))
 	for memory := int64(100 << 10); memory < 64<<20; memory *= 5 {
 		dev := gputest.Device(t, &gpu.Options{Lanes: 1, Memory: memory})
-		done, err := Decode(t.Context(), codec.Run{Device: dev, Pool: pool.New()}, streams)
+		done, err := Decode(t.Context(), codec.Run{Device: dev, Pool: pool.New()}, coded(streams))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +126,7 @@ func BenchmarkCardPNG(b *testing.B) {
 								hosts = slices.Delete(hosts, i, i+1)
 								return h[:n:n]
 							}}
-							done, err := Decode(b.Context(), run, c.streams)
+							done, err := Decode(b.Context(), run, coded(c.streams))
 							if err != nil || slices.Contains(done, false) {
 								b.Error(err, done)
 							}
@@ -146,7 +157,7 @@ func BenchmarkCardPNGKernels(b *testing.B) {
 			sums := map[string]time.Duration{}
 			for b.Loop() {
 				err := dev.Do(b.Context(), func(l *gpu.Lane) error {
-					t := &batch{lane: l, run: run, staging: gpu.Staging{Lane: l, Spans: run.Cores().Spans}, streams: streams,
+					t := &batch{lane: l, run: run, staging: gpu.Staging{Lane: l, Spans: run.Cores().Spans}, streams: coded(streams),
 						timed: func(kernel string, took time.Duration) { sums[kernel] += took }}
 					_, _, err := t.decode()
 					return err

@@ -8,7 +8,7 @@ import (
 
 // shared is what Go and the kernels share.
 var shared = gputest.Header{
-	Include: "../../gpu/include/warp.cuh",
+	Include: "../../../../gpu/include/warp.cuh",
 	Constants: []gputest.Constant{
 		{Name: "check_threads", Value: checkThreads, Note: "of a block that proves samples"},
 		{Name: "inflate_threads", Value: inflateThreads, Note: "of the block that inflates a stream"},

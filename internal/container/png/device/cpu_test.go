@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/gpu/gputest"
-	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/internal/container/png"
 )
 
 // onCPU compiles the kernels for this machine, and returns a function that fills those streams that are sound.
-func onCPU(t testing.TB) func(streams []*imageio.Stream) []bool {
+func onCPU(t testing.TB) func(streams []*png.Stream) []bool {
 	t.Helper()
-	program := gputest.CPUProgram(t, "../..", "testdata/cpu.cc", "imageio/device/kernels.cu", "imageio/device/inflate.cuh",
-		"imageio/device/unfilter.cuh", "imageio/device/check.cuh", "imageio/device/shared.cuh", "gpu/include/base.cuh", "gpu/include/warp.cuh")
-	return func(streams []*imageio.Stream) []bool {
+	program := gputest.CPUProgram(t, "../../../..", "testdata/cpu.cc", "internal/container/png/device/kernels.cu", "internal/container/png/device/inflate.cuh",
+		"internal/container/png/device/unfilter.cuh", "internal/container/png/device/check.cuh", "internal/container/png/device/shared.cuh", "gpu/include/base.cuh", "gpu/include/warp.cuh")
+	return func(streams []*png.Stream) []bool {
 		var in bytes.Buffer
 		for _, s := range streams {
 			data := bytes.Join(s.Pieces, nil)
