@@ -68,7 +68,7 @@ func hostFile(b *testing.B, h *codectest.HostParts, name string) {
 	h.Bytes += len(file)
 
 	var decoded codec.Decoded
-	h.Part("verify: decode", func() { decoded = decode(ctx, file) })
+	h.Part("verify: decode", func() { decoded = decode(ctx, file, nil) })
 	check(decoded.Err)
 	f, err := png.Open(file, container.Strict)
 	check(err)

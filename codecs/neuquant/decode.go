@@ -18,17 +18,22 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// Decode restores the images of indexed PNG files and of GIF files, of any program, on
-// the CPU.
+// Decode restores the images of indexed PNG files and of GIF files, of any program.
 func (Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, _ codec.Assets) []codec.Decoded {
 	out := make([]codec.Decoded, len(files))
+	if run.Device != nil {
+		d := &deviceDecoder{ctx: ctx, run: run, cores: run.Cores(), files: files, out: out}
+		d.decode()
+		return out
+	}
 	run.Cores().Each(len(files), func(i int) {
-		out[i] = decode(ctx, files[i])
+		out[i] = decode(ctx, files[i], nil)
 	})
 	return out
 }
 
-func decode(ctx context.Context, data []byte) (d codec.Decoded) {
+// decode decodes a file, with the rows of its image where a device has read them.
+func decode(ctx context.Context, data []byte, rows *png.Stream) (d codec.Decoded) {
 	if err := ctx.Err(); err != nil {
 		return codec.Decoded{Err: err}
 	}
@@ -45,7 +50,7 @@ func decode(ctx context.Context, data []byte) (d codec.Decoded) {
 		d.Image, d.Err = f.decodeGIF()
 		return d
 	}
-	d.Image, d.Second, d.Err = f.decodePNG()
+	d.Image, d.Second, d.Err = f.decodePNG(rows)
 	return d
 }
 
@@ -142,10 +147,17 @@ func (f *file) openPNG(data []byte) error {
 }
 
 // decodePNG returns the image, and whether the standard library made the same pixels.
-func (f *file) decodePNG() (*raster.Image, codec.Second, error) {
-	src, err := f.png.Decode()
-	if err != nil {
-		return nil, codec.SecondNone, codec.FromContainer("neuquant: the PNG file", err)
+func (f *file) decodePNG(rows *png.Stream) (*raster.Image, codec.Second, error) {
+	var src image.Image
+	read := false
+	if rows != nil {
+		src, read = f.png.Indexed(rows.Samples())
+	}
+	if !read {
+		var err error
+		if src, err = f.png.Decode(); err != nil {
+			return nil, codec.SecondNone, codec.FromContainer("neuquant: the PNG file", err)
+		}
 	}
 	p, ok := src.(*image.Paletted)
 	if !ok || p.Rect.Dx() != f.width || p.Rect.Dy() != f.height || p.Stride != f.width {
