@@ -9,7 +9,8 @@
 // # How it works
 //
 // Prefix codes are looked up eight bits at a time in tables that lie one behind the other; longer codes go on
-// in a second table. The inverse transforms run over the image together, each one row behind the one before, so that
+// in a second table. Where the processor has BMI2, literals are decoded by a kernel with tables of its own, two look-ups a pixel
+// (literalTable). The inverse transforms run over the image together, each one row behind the one before, so that
 // rows are in the cache; predictors and colours are computed by vectors where the processor has AVX2.
 package lossless
 
@@ -178,15 +179,16 @@ func (d *decoder) image(width, height int) (pix []byte, ok bool) {
 // pixels decodes the pixels of an image, whose groups were read: numbers are those of its tiles of 1<<size pixels, nil
 // where there is one group.
 func (d *decoder) pixels(width, height int, all []group, numbers []byte, size, cache uint) ([]byte, bool) {
-	s := scan{decoder: d, pix: make([]byte, 4*width*height), width: width, cache: cache}
+	s := scan{decoder: d, pix: make([]byte, 4*width*height), width: width, cache: cache, all: all, side: 4 << size}
+	s.tabled = s.literalTables()
 	if cache > 0 {
 		s.colours = make([]uint32, 1<<cache)
 	}
 	ok := false
 	if numbers == nil {
-		ok = s.plain(&all[0])
+		ok = s.plain()
 	} else {
-		ok = s.tiled(all, numbers, size)
+		ok = s.tiled(numbers, size)
 	}
 	return s.pix, ok && !d.exhausted()
 }
@@ -200,13 +202,16 @@ type scan struct {
 	cache   uint
 	colours []uint32 // the colour cache
 	cached  int      // place in pix of the first pixel that is not in the cache
+	all     []group
+	tabled  []literalTable // of the groups; nil: literals are decoded without them
+	side    int            // of a tile, in bytes of a row
 }
 
 // plain decodes an image of one group, some rows at a time, so that an end of the data is noticed soon.
-func (s *scan) plain(g *group) bool {
+func (s *scan) plain() bool {
 	const rows = 16
 	for s.at < len(s.pix) {
-		if !s.run(g, min(len(s.pix), s.at+4*rows*s.width)) || s.exhausted() {
+		if !s.run(0, min(len(s.pix), s.at+4*rows*s.width)) || s.exhausted() {
 			return false
 		}
 	}
@@ -215,18 +220,28 @@ func (s *scan) plain(g *group) bool {
 
 // tiled decodes an image whose tiles have groups of their own: as many tiles of a row at once as follow one another
 // with the same group. A backward reference may go beyond.
-func (s *scan) tiled(all []group, numbers []byte, size uint) bool {
+func (s *scan) tiled(numbers []byte, size uint) bool {
 	across := tiles(s.width, size)
 	number := binary.BigEndian.Uint16
 	for x, y := 0, 0; s.at < len(s.pix); {
 		row := numbers[4*(y>>size)*across:][:4*across]
 		tile := x >> size
 		k := number(row[4*tile:])
+		if s.tabled != nil && s.pos+inputSlack <= len(s.data) {
+			from := s.at
+			s.literals(&s.tabled[k], row[4*tile:], (tile+1)<<size-x, s.width-x)
+			if x += (s.at - from) / 4; x == s.width {
+				x, y = 0, y+1
+				continue
+			}
+			tile = x >> size
+			k = number(row[4*tile:])
+		}
 		for tile++; tile < across && number(row[4*tile:]) == k; tile++ {
 		}
 		edge := min(s.width, tile<<size)
 		to := s.at + 4*(edge-x)
-		if !s.run(&all[k], to) || s.exhausted() {
+		if !s.run(int(k), to) || s.exhausted() {
 			return false
 		}
 		if x = edge; x == s.width || s.at != to {
@@ -237,15 +252,19 @@ func (s *scan) tiled(all []group, numbers []byte, size uint) bool {
 	return true
 }
 
-// run decodes pixels with the codes of a group at least up to a place.
-func (s *scan) run(g *group, to int) bool {
-	d, pix, tables := s.decoder, s.pix, s.tables
-	fast := vector && !g.flat && g.alpha.mask == 0
+// run decodes pixels with the codes of group k at least up to a place.
+func (s *scan) run(k, to int) bool {
+	d, pix, tables, g := s.decoder, s.pix, s.tables, &s.all[k]
+	fast := s.tabled != nil && g.alpha.mask == 0
 	at := s.at
 	for at < to {
 		if fast && d.pos+inputSlack <= len(d.data) {
 			s.at = at
-			s.literals(g, to)
+			if n := (to - at) / 4; g.flat {
+				s.greens(&s.tabled[k], g.fixed, n)
+			} else {
+				s.literals(&s.tabled[k], noNumbers[:], n, n)
+			}
 			if at = s.at; at >= to {
 				break
 			}
@@ -297,8 +316,12 @@ func (s *scan) run(g *group, to int) bool {
 	return true
 }
 
-// inputSlack is how many bytes the kernel may read from where it stands.
-const inputSlack = 8
+// inputSlack is how many bytes the kernels may read from where four pixels begin: these have at most 45 bits each, before the
+// last of them as many bits were taken ahead as there is room for, and a refill reads 8 bytes.
+const inputSlack = 40
+
+// noNumbers stands for those of one tile, which are not read.
+var noNumbers [4]byte
 
 // others decodes red, blue and alpha of a literal. Behind green, which had at most 15 bits, there are 41 left: enough for two of
 // them.

@@ -11,15 +11,25 @@ import (
 	"golang.org/x/image/vp8l"
 )
 
-// bothWays runs a test with the vector code and without.
+// bothWays runs a test with the vector code, also for literals of images that are too small for it, and without.
 func bothWays(t *testing.T, f func(t *testing.T)) {
 	t.Run("go", func(t *testing.T) {
 		defer setVector(false)()
 		f(t)
 	})
 	if vector {
-		t.Run("vector", f)
+		t.Run("vector", func(t *testing.T) {
+			defer setLeastPixels(0)()
+			f(t)
+		})
 	}
+}
+
+// setLeastPixels returns what sets it as before.
+func setLeastPixels(n int) func() {
+	before := leastPixels
+	leastPixels = n
+	return func() { leastPixels = before }
 }
 
 // check holds Decode against golang.org/x/image, and returns which of both took the bitstream.
@@ -406,6 +416,7 @@ func FuzzDecode(f *testing.F) {
 	for range 40 {
 		f.Add(made(rng, 1+rng.IntN(20), 1+rng.IntN(10)))
 	}
+	defer setLeastPixels(0)()
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		if c, err := vp8l.DecodeConfig(bytes.NewReader(stream)); err != nil || c.Width*c.Height > 1<<14 {
 			return

@@ -79,6 +79,7 @@ func Open(bitstream []byte) (*Stream, bool) {
 		return nil, false
 	}
 	d.most = (s.Width*s.Height + tablesOverhead) / 4
+	d.tables = make([]uint32, 0, min(s.Width*s.Height/16, tablesOverhead/4))
 	var seen [4]bool
 	s.CodedWidth = s.Width
 	for d.take(1) == 1 {

@@ -53,12 +53,6 @@ func predict13AVX2(row, left, up *byte, n int)
 //go:noescape
 func predictTilesAVX2(row, up, modes *byte, tiles, blocks int)
 
-//go:noescape
-func literalsBMI2(s *scan, codes *group, to int)
-
-// literals decodes literals of a group up to a place, the next other symbol, or the last bytes of the data.
-func (s *scan) literals(g *group, to int) { literalsBMI2(s, g, to) }
-
 // block is how many bytes the kernels take at once that take more than a pixel.
 const block = 32
 

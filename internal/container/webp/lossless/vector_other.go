@@ -15,5 +15,3 @@ func predict(mode int, row, left, up []byte) { predictGo(mode, row, left, up) }
 func predictTiles(left, up, modes []byte, tiles, side int) {
 	predictTilesGo(left, up, modes, tiles, side)
 }
-
-func (s *scan) literals(*group, int) {}

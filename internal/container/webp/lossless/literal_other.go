@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package lossless
+
+func (s *scan) literals(*literalTable, []byte, int, int) {}
+
+func (s *scan) greens(*literalTable, uint32, int) {}
