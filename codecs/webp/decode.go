@@ -96,7 +96,7 @@ func (f *file) hash(m image.Image) ([sha256.Size]byte, error) {
 // foreignShare says that one file of so many is decoded by golang.org/x/image as well, and both results are
 // compared: the decoder in internal/container/webp/lossless shares no code with the encoder, but its authors. The
 // results are compared by their hashes, so that one of them is in memory at a time.
-const foreignShare = 32
+const foreignShare = 64
 
 // foreign chooses these files by their bytes, so that a file is treated alike whenever it is decoded.
 func foreign(bitstream []byte) bool { return crc32.ChecksumIEEE(bitstream)%foreignShare == 0 }
