@@ -311,12 +311,20 @@ func TestKernels(t *testing.T) {
 			t.Fatalf("green differs over %d pixels", pixels)
 		}
 		for range 20 {
-			a, b, c := int8(rng.Uint32()), int8(rng.Uint32()), int8(rng.Uint32())
-			addColour(row, a, b, c)
-			addColourGo(want, a, b, c)
+			multipliers := noise(4)
+			addColours(row, multipliers, 1, len(row))
+			addColoursGo(want, multipliers, 1, len(row))
 			if !bytes.Equal(row, want) {
-				t.Fatalf("colours differ over %d pixels by %d, %d, %d", pixels, a, b, c)
+				t.Fatalf("colours differ over %d pixels by %d", pixels, multipliers)
 			}
+		}
+		tiles := 1 + rng.IntN(6)
+		row, multipliers := noise(tiles*4*pixels), noise(4*tiles)
+		want = bytes.Clone(row)
+		addColours(row, multipliers, tiles, 4*pixels)
+		addColoursGo(want, multipliers, tiles, 4*pixels)
+		if !bytes.Equal(row, want) {
+			t.Fatalf("colours differ over %d tiles of %d pixels", tiles, pixels)
 		}
 	}
 }

@@ -125,21 +125,27 @@ func addGreenGo(row []byte) {
 
 // coloured undoes the colour transform of a row (RFC 9649, 3.5.2).
 func (t *transform) coloured(row []byte, y int) {
-	tile := t.pix[4*(y>>t.bits)*tiles(t.width, t.bits):]
+	multipliers := t.pix[4*(y>>t.bits)*tiles(t.width, t.bits):]
 	side := 4 << t.bits
-	for len(row) > 0 {
-		n := min(side, len(row))
-		addColour(row[:n], int8(tile[2]), int8(tile[1]), int8(tile[0]))
-		row, tile = row[n:], tile[4:]
+	whole := len(row) / side
+	addColours(row, multipliers, whole, side)
+	if rest := len(row) - whole*side; rest > 0 {
+		addColours(row[whole*side:], multipliers[4*whole:], 1, rest)
 	}
 }
 
-func addColourGo(row []byte, greenToRed, greenToBlue, redToBlue int8) {
-	for i := 0; i < len(row); i += 4 {
-		p := row[i : i+4 : i+4]
-		green := int32(int8(p[1]))
-		p[0] += byte(int32(greenToRed) * green >> 5)
-		p[2] += byte(int32(greenToBlue)*green>>5) + byte(int32(redToBlue)*int32(int8(p[0]))>>5)
+// addColoursGo adds colours to tiles of side bytes. Multipliers are 4 bytes for each of them: red to blue, green to blue,
+// green to red.
+func addColoursGo(row, multipliers []byte, tiles, side int) {
+	for n := range tiles {
+		greenToRed, greenToBlue, redToBlue := int32(int8(multipliers[4*n+2])), int32(int8(multipliers[4*n+1])), int32(int8(multipliers[4*n]))
+		tile := row[n*side:][:side]
+		for i := 0; i < len(tile); i += 4 {
+			p := tile[i : i+4 : i+4]
+			green := int32(int8(p[1]))
+			p[0] += byte(greenToRed * green >> 5)
+			p[2] += byte(greenToBlue*green>>5) + byte(redToBlue*int32(int8(p[0]))>>5)
+		}
 	}
 }
 

@@ -9,7 +9,7 @@ var vector = cpu.X86.HasAVX2 && cpu.X86.HasBMI2
 func addGreenAVX2(row *byte, blocks int)
 
 //go:noescape
-func addColourAVX2(row *byte, blocks int, fromGreen, fromRed uint32)
+func addColoursAVX2(row, multipliers *byte, tiles, blocks int)
 
 //go:noescape
 func predict1AVX2(row, left, up *byte, n int)
@@ -66,16 +66,19 @@ func addGreen(row []byte) {
 	addGreenGo(row[n:])
 }
 
-// addColour is addColourGo. The factors are given 8 times as large, so that the upper half of their product
-// with 256 times a colour is the wanted part of the product.
-func addColour(row []byte, greenToRed, greenToBlue, redToBlue int8) {
+// addColours is addColoursGo. The kernel takes tiles of whole blocks, and of a single tile what are whole blocks.
+func addColours(row, multipliers []byte, tiles, side int) {
 	n := 0
-	if vector && len(row) >= block {
-		n = len(row) &^ (block - 1)
-		factor := func(v int8) uint32 { return uint32(uint16(int16(v) << 3)) }
-		addColourAVX2(&row[0], n/block, factor(greenToRed)|factor(greenToBlue)<<16, factor(redToBlue)<<16)
+	if vector && (tiles == 1 || tiles > 1 && side%block == 0) {
+		if n = side &^ (block - 1); n > 0 {
+			// What the kernel needs last.
+			_, _ = row[tiles*n-1], multipliers[4*tiles-1]
+			addColoursAVX2(&row[0], &multipliers[0], tiles, n/block)
+		}
 	}
-	addColourGo(row[n:], greenToRed, greenToBlue, redToBlue)
+	if n < side {
+		addColoursGo(row[n:], multipliers, tiles, side-n)
+	}
 }
 
 // predictTiles is predictTilesGo.

@@ -18,6 +18,12 @@ GLOBL upperReds<>(SB), RODATA|NOPTR, $16
 DATA lower<>+0(SB)/4, $0x00ff00ff
 GLOBL lower<>(SB), RODATA|NOPTR, $4
 
+// Of a tile's multipliers those of green in the upper halves of both words, and that of red in the upper half of the second.
+DATA fromGreen<>+0(SB)/4, $0x01800280
+GLOBL fromGreen<>(SB), RODATA|NOPTR, $4
+DATA fromRed<>+0(SB)/4, $0x00808080
+GLOBL fromRed<>(SB), RODATA|NOPTR, $4
+
 // func addGreenAVX2(row *byte, blocks int)
 TEXT ·addGreenAVX2(SB), NOSPLIT, $0-16
 	MOVQ row+0(FP), DI
@@ -35,19 +41,28 @@ green:
 	VZEROUPPER
 	RET
 
-// func addColourAVX2(row *byte, blocks int, fromGreen, fromRed uint32)
-TEXT ·addColourAVX2(SB), NOSPLIT, $0-24
+// func addColoursAVX2(row, multipliers *byte, tiles, blocks int)
+//
+// Multipliers are taken 8 times as large, so that the upper half of their product with 256 times a colour is the wanted
+// part of the product.
+TEXT ·addColoursAVX2(SB), NOSPLIT, $0-32
 	MOVQ row+0(FP), DI
-	MOVQ blocks+8(FP), CX
-	MOVL fromGreen+16(FP), AX
-	VMOVD AX, X4
-	VPBROADCASTD X4, Y4
-	MOVL fromRed+20(FP), AX
-	VMOVD AX, X5
-	VPBROADCASTD X5, Y5
+	MOVQ multipliers+8(FP), SI
+	MOVQ tiles+16(FP), DX
+	MOVQ blocks+24(FP), R8
 	VBROADCASTI128 upperGreens<>(SB), Y6
 	VBROADCASTI128 upperReds<>(SB), Y7
 	VPBROADCASTD lower<>(SB), Y8
+	VPBROADCASTD fromGreen<>(SB), Y9
+	VPBROADCASTD fromRed<>(SB), Y10
+
+tile:
+	VPBROADCASTD (SI), Y5
+	VPSHUFB Y9, Y5, Y4
+	VPSRAW  $5, Y4, Y4
+	VPSHUFB Y10, Y5, Y5
+	VPSRAW  $5, Y5, Y5
+	MOVQ R8, CX
 
 colour:
 	VMOVDQU (DI), Y0
@@ -63,6 +78,9 @@ colour:
 	ADDQ $32, DI
 	DECQ CX
 	JNZ  colour
+	ADDQ $4, SI
+	DECQ DX
+	JNZ  tile
 	VZEROUPPER
 	RET
 

@@ -6,8 +6,8 @@ const vector = false
 
 func addGreen(row []byte) { addGreenGo(row) }
 
-func addColour(row []byte, greenToRed, greenToBlue, redToBlue int8) {
-	addColourGo(row, greenToRed, greenToBlue, redToBlue)
+func addColours(row, multipliers []byte, tiles, side int) {
+	addColoursGo(row, multipliers, tiles, side)
 }
 
 func predict(mode int, row, left, up []byte) { predictGo(mode, row, left, up) }
