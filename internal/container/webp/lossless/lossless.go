@@ -17,6 +17,8 @@ package lossless
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/pelmill/pelmill/raster"
 )
 
 // decoder reads one bitstream. Reading beyond the end gives zeros, and is noticed by exhausted.
@@ -179,7 +181,9 @@ func (d *decoder) image(width, height int) (pix []byte, ok bool) {
 // pixels decodes the pixels of an image, whose groups were read: numbers are those of its tiles of 1<<size pixels, nil
 // where there is one group.
 func (d *decoder) pixels(width, height int, all []group, numbers []byte, size, cache uint) ([]byte, bool) {
-	s := scan{decoder: d, pix: make([]byte, 4*width*height), width: width, cache: cache, all: all, side: 4 << size}
+	// Each pixel is written before it is read: backward references begin behind the first one.
+	pix := raster.Unfilled(raster.Shape{Width: width, Height: height, Depth: 1, Channels: 4, Bits: 8}).Pix
+	s := scan{decoder: d, pix: pix, width: width, cache: cache, all: all, side: 4 << size}
 	s.tabled = s.literalTables()
 	if cache > 0 {
 		s.colours = make([]uint32, 1<<cache)
