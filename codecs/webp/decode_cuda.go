@@ -15,7 +15,7 @@ import (
 // What a pixel takes to decode, in nanoseconds: on a core, and on a device, on which all images of a batch are decoded
 // at the same time, each by one warp.
 const (
-	corePixel   = 25
+	corePixel   = 16
 	devicePixel = 150
 )
 
