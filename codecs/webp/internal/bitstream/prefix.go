@@ -21,11 +21,11 @@ type codeMemory struct {
 	metaCounts [19]uint32
 	meta       [19]uint8
 
-	leaves, next [mostSymbols + 1]uint64 // one more than there are, to end the queue
-	nodes        [mostSymbols]uint64     // weights
-	parent       [2 * mostSymbols]uint16 // of leaves, and behind these of nodes
-	depth        [mostSymbols]uint8      // of nodes
-	alike        [mostSymbols]same       // of a description
+	leaves [mostSymbols + 2]uint64 // two more than there are, to end the queue
+	next   [mostSymbols]uint64
+	nodes  [mostSymbols + 2]uint64 // weights
+	taken  [mostSymbols]uint16     // by node: how many nodes it and those before it have joined
+	alike  [mostSymbols]same       // of a description
 }
 
 // memories are those that nobody uses: clearing one takes longer than to make a code.
@@ -40,74 +40,112 @@ func CodeLengths(counts []uint32, most int) []uint8 {
 	return lengths
 }
 
+// CodeShape is what there is to know of a code besides its lengths.
+type CodeShape struct {
+	Used    int    // symbols that occur
+	Longest uint8  // length
+	Sum     uint64 // of the counts
+}
+
 // SetCodeLengths sets lengths, one for each of counts, to those that CodeLengths returns.
-func SetCodeLengths(lengths []uint8, counts []uint32, most int) {
+func SetCodeLengths(lengths []uint8, counts []uint32, most int) CodeShape {
 	m := memories.Get().(*codeMemory)
 	defer memories.Put(m)
-	m.codeLengths(counts, most, lengths)
+	return m.codeLengths(counts, most, lengths)
 }
 
 // codeLengths is SetCodeLengths.
-func (m *codeMemory) codeLengths(counts []uint32, most int, lengths []uint8) {
+func (m *codeMemory) codeLengths(counts []uint32, most int, lengths []uint8) CodeShape {
 	clear(lengths)
-	n, all := 0, uint32(0)
-	// Leaves by count and then symbol, which has 12 bits. Whether a symbol occurs is no
-	// branch, as it cannot be foreseen.
-	for s, c := range counts {
-		all |= c
-		m.leaves[n] = uint64(c)<<12 | uint64(s)
-		if c > 0 {
+	n, all := m.takeLeaves(counts)
+	leaves := m.leaves[:n]
+	switch n {
+	case 0:
+		return CodeShape{}
+	case 1:
+		lengths[leaves[0]&4095] = 1
+		return CodeShape{1, 1, leaves[0] >> 12}
+	}
+	sortLeaves(leaves, m.next[:n], bits.Len32(all))
+	m.join(n)
+	shape := CodeShape{n, 0, m.nodes[n-2]}
+	// Nodes are joined in the order in which they are made, and so are leaves: each level of the tree has the nodes before those
+	// of the level above, and the commonest leaves that are left. The root is the last node.
+	from, inner := n-2, 1 // the first node of a level, and how many nodes it has
+	for end := n; ; {
+		below := 0 // the first node of the next level
+		if from > 0 {
+			below = int(m.taken[from-1])
+		}
+		if shape.Longest++; int(shape.Longest) > most {
+			clear(lengths)
+			limitedLengths(leaves, most, lengths)
+			shape.Longest = uint8(most)
+			return shape
+		}
+		for outer := 2*inner - (from - below); outer > 0; outer-- {
+			end--
+			lengths[leaves[end]&4095] = shape.Longest
+		}
+		if end == 0 {
+			return shape
+		}
+		from, inner = below, from-below
+	}
+}
+
+// takeLeaves makes the leaves of counts, by symbol, which has 12 bits, and the count above. It returns how many there are, and
+// all bits of the counts.
+func (m *codeMemory) takeLeaves(counts []uint32) (n int, all uint32) {
+	// Whether a symbol occurs is no branch, as it cannot be foreseen, but mostly not eight of them together.
+	const together = 8
+	s := 0
+	for ; s+together <= len(counts); s += together {
+		c := (*[together]uint32)(counts[s:])
+		any := c[0] | c[1] | c[2] | c[3] | c[4] | c[5] | c[6] | c[7]
+		if any == 0 {
+			continue
+		}
+		all |= any
+		for k, v := range c {
+			m.leaves[n] = uint64(v)<<12 | uint64(s+k)
+			if v > 0 {
+				n++
+			}
+		}
+	}
+	for ; s < len(counts); s++ {
+		v := counts[s]
+		all |= v
+		m.leaves[n] = uint64(v)<<12 | uint64(s)
+		if v > 0 {
 			n++
 		}
 	}
-	leaves := m.leaves[:n+1]
-	switch n {
-	case 0:
-		return
-	case 1:
-		lengths[leaves[0]&4095] = 1
-		return
-	}
-	sortLeaves(leaves[:n], m.next[:n], bits.Len32(all))
-	m.join(n)
-	parent, depth := m.parent[:2*n-2], m.depth[:n-1]
-	depth[n-2] = 0
-	for k := n - 3; k >= 0; k-- {
-		depth[k] = depth[parent[n+k]] + 1
-	}
-	// The rarest leaf is as deep as any.
-	if int(depth[parent[0]])+1 > most {
-		limitedLengths(leaves[:n], most, lengths)
-		return
-	}
-	for i, l := range leaves[:n] {
-		lengths[l&4095] = depth[parent[i]] + 1
-	}
+	return n, all
 }
 
 // join makes the n - 1 nodes of Huffman's algorithm for n sorted leaves with two queues,
 // leaves and nodes in the order in which they are made. Of equal weights the leaf goes
 // first, which keeps codes short. Which queue goes first cannot be foreseen, so there is no
-// branch: the comparison becomes a mask.
+// branch: the comparisons become masks.
 func (m *codeMemory) join(n int) {
-	leaves, nodes, parent := m.leaves[:n+1], m.nodes[:n], m.parent[:2*n]
-	leaves[n] = math.MaxUint64
-	for k := range nodes {
-		nodes[k] = math.MaxUint64
-	}
+	leaves, nodes, taken := m.leaves[:n+2], m.nodes[:n+1], m.taken[:n-1]
+	leaves[n], leaves[n+1] = math.MaxUint64, math.MaxUint64
+	nodes[0], nodes[1] = math.MaxUint64, math.MaxUint64
 	i, j := uint64(0), uint64(0)
-	for k := range n - 1 {
-		sum := uint64(0)
-		for range 2 {
-			leaf, node := leaves[i]>>12, nodes[j]
-			_, less := bits.Sub64(node, leaf, 0) // 1 where the node goes first
-			mask := -less
-			sum += leaf ^ (leaf^node)&mask
-			parent[i^(i^(uint64(n)+j))&mask] = uint16(k)
-			i += 1 - less
-			j += less
-		}
-		nodes[k] = sum
+	for k := range taken {
+		leaf, leaf2 := leaves[i]>>12, leaves[i+1]>>12
+		node, node2 := nodes[j], nodes[j+1]
+		_, one := bits.Sub64(node, leaf2, 0) // 1 where a node or two are joined
+		_, two := bits.Sub64(node2, leaf, 0) // 1 where two are
+		first := leaf ^ (leaf^node)&-two
+		second := leaf2 ^ (leaf2^node^(node^node2)&-two)&-one
+		nodes[k+2] = math.MaxUint64
+		nodes[k] = first + second
+		i += 2 - one - two
+		j += one + two
+		taken[k] = uint16(j)
 	}
 }
 
@@ -116,35 +154,69 @@ func (m *codeMemory) join(n int) {
 func sortLeaves(leaves, next []uint64, countBits int) {
 	const (
 		mostDigit = 8
-		few       = 20 // that are sorted sooner by comparing
+		few       = 24 // that are sorted sooner by comparing
 	)
 	digit := max(1, (countBits+1)/2)
-	if digit > mostDigit || len(leaves) < few {
+	if len(leaves) <= few {
+		sortFew(leaves)
+		return
+	}
+	if digit > mostDigit {
 		slices.Sort(leaves)
 		return
 	}
-	// By the low digit of the counts to next and by the high one back.
-	var lows, highs [1 << mostDigit]uint16
-	low, high := lows[:1<<digit], highs[:1<<digit]
+	// By the low digit of the counts to next and by the high one back, from both ends at once: the place of a leaf has to be waited
+	// for where the one before had the same digit, and most counts have the same high one.
+	var lows, highs [2][1 << mostDigit]uint16
 	mask, shift := uint64(1)<<digit-1, 12+digit
-	for _, v := range leaves {
-		low[v>>12&mask]++
-		high[v>>shift&mask]++
+	half := len(leaves) / 2
+	for i, v := range leaves[:half] {
+		w := leaves[len(leaves)-1-i]
+		lows[0][v>>12&mask]++
+		lows[1][w>>12&mask]++
+		highs[0][v>>shift&mask]++
+		highs[1][w>>shift&mask]++
 	}
+	if v := leaves[half]; len(leaves)%2 > 0 {
+		lows[0][v>>12&mask]++
+		highs[0][v>>shift&mask]++
+	}
+	// From then on the first place of a digit, and the one behind its last.
 	a, b := uint16(0), uint16(0)
-	for i := range low {
-		low[i], a = a, a+low[i]
-		high[i], b = b, b+high[i]
+	for i := range mask + 1 {
+		nextA, nextB := a+lows[0][i]+lows[1][i], b+highs[0][i]+highs[1][i]
+		lows[0][i], lows[1][i] = a, nextA
+		highs[0][i], highs[1][i] = b, nextB
+		a, b = nextA, nextB
 	}
-	for _, v := range leaves {
-		at := &low[v>>12&mask]
-		next[*at] = v
-		*at++
+	distribute := func(to, from []uint64, places *[2][1 << mostDigit]uint16, shift int) {
+		from = from[:len(to)]
+		for i, v := range from[:half] {
+			at := &places[0][v>>shift&mask]
+			to[*at] = v
+			*at++
+			w := from[len(from)-1-i]
+			at = &places[1][w>>shift&mask]
+			*at--
+			to[*at] = w
+		}
+		if v := from[half]; len(from)%2 > 0 {
+			to[places[0][v>>shift&mask]] = v
+		}
 	}
-	for _, v := range next[:len(leaves)] {
-		at := &high[v>>shift&mask]
-		leaves[*at] = v
-		*at++
+	distribute(next[:len(leaves)], leaves, &lows, 12)
+	distribute(leaves, next, &highs, shift)
+}
+
+// sortFew is sortLeaves by comparing.
+func sortFew(leaves []uint64) {
+	for i := 1; i < len(leaves); i++ {
+		v := leaves[i]
+		k := i
+		for ; k > 0 && leaves[k-1] > v; k-- {
+			leaves[k] = leaves[k-1]
+		}
+		leaves[k] = v
 	}
 }
 

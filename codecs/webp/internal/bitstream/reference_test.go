@@ -51,12 +51,26 @@ func slowCodeLengths(counts []uint32, most int) []uint8 {
 
 func TestCodeLengthsAreThoseOfTheReference(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 42))
-	for _, n := range []int{1, 2, 3, 19, 40, 256, 280} {
+	for _, n := range []int{1, 2, 3, 7, 8, 9, 19, 23, 24, 25, 40, 256, 280} {
 		for range codectest.Rounds(15) {
 			counts := testCounts(r, n)
 			for _, most := range []int{9, MaxCodeLength} {
-				if got, want := CodeLengths(counts, most), slowCodeLengths(counts, most); !slices.Equal(got, want) {
+				got, want := make([]uint8, n), slowCodeLengths(counts, most)
+				for i := range got {
+					got[i] = 77
+				}
+				shape := SetCodeLengths(got, counts, most)
+				if !slices.Equal(got, want) {
 					t.Fatalf("counts %v: lengths %v, want %v", counts, got, want)
+				}
+				wantShape := CodeShape{Longest: slices.Max(want)}
+				for _, c := range counts {
+					if wantShape.Sum += uint64(c); c > 0 {
+						wantShape.Used++
+					}
+				}
+				if shape != wantShape {
+					t.Fatalf("counts %v: %+v, want %+v", counts, shape, wantShape)
 				}
 			}
 		}

@@ -88,19 +88,19 @@ func IdealCosts(hist []uint32, out []uint16) {
 
 // AlphabetCosts is IdealCosts for one alphabet.
 func AlphabetCosts(counts []uint32, out []uint16) {
-	all := idealCodeOf(counts)
+	n := uint64(0)
+	for _, v := range counts {
+		n += uint64(v)
+	}
+	all := idealCodeOf(n)
 	for i, v := range counts {
 		out[i] = costBelow(all, v)
 	}
 }
 
-// idealCodeOf is the logarithm of three times the sum of counts, and half the last bit of a
+// idealCodeOf is the logarithm of three times the sum n of counts, and half the last bit of a
 // cost, to round by.
-func idealCodeOf(counts []uint32) uint32 {
-	n := uint64(0)
-	for _, v := range counts {
-		n += uint64(v)
-	}
+func idealCodeOf(n uint64) uint32 {
 	return log2(max(3*n, 1)) + 1<<(Log2Bits-CostBits-1)
 }
 
@@ -133,18 +133,11 @@ func CodeCosts(hist []uint32, out []uint16) { CodeCostsAndLengths(hist, out, mak
 func CodeCostsAndLengths(hist []uint32, out []uint16, lengths []uint8) {
 	for _, p := range format.Alphabets(len(hist)) {
 		counts, costs, lengths := hist[p[0]:p[1]], out[p[0]:p[1]], lengths[p[0]:p[1]]
-		bitstream.SetCodeLengths(lengths, counts, bitstream.MaxCodeLength)
-		used, most := 0, uint8(0)
-		for _, l := range lengths {
-			if l > 0 {
-				used++
-			}
-			most = max(most, l)
-		}
+		code := bitstream.SetCodeLengths(lengths, counts, bitstream.MaxCodeLength)
 		// By length; a lone symbol takes no bits.
 		var by [bitstream.MaxCodeLength + 1]uint16
-		by[0] = max(costBelow(idealCodeOf(counts), 0), uint16(most)<<CostBits)
-		for l := 1; l < len(by) && used > 1; l++ {
+		by[0] = max(costBelow(idealCodeOf(code.Sum), 0), uint16(code.Longest)<<CostBits)
+		for l := 1; l < len(by) && code.Used > 1; l++ {
 			by[l] = uint16(l) << CostBits
 		}
 		for i, l := range lengths {
