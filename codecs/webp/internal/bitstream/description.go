@@ -219,10 +219,7 @@ func (m *codeMemory) describe(lengths []uint8) description {
 	if d.simple > 0 {
 		return d
 	}
-	end, body := len(d.lengths), all
-	if end < len(lengths) {
-		body = all[:len(all)-1]
-	}
+	end, body := withoutEnd(all, len(lengths))
 	// With the zeros at the end and without, from the costs of a usual code and from
 	// those of this one without runs. Both begin with the same runs.
 	starts := [2][19]uint8{startLengths, d.meta}
@@ -256,8 +253,8 @@ func (m *codeMemory) describe(lengths []uint8) description {
 	return d
 }
 
-// describeSingly describes a prefix code without runs, and returns the parts of its lengths.
-func (m *codeMemory) describeSingly(lengths []uint8) (d description, all []same) {
+// simpleDescription describes the prefix codes that can be written as simple ones.
+func simpleDescription(lengths []uint8) (d description, ok bool) {
 	used := 0
 	for s, l := range lengths {
 		if l > 0 {
@@ -265,27 +262,40 @@ func (m *codeMemory) describeSingly(lengths []uint8) (d description, all []same)
 				d.symbols[used] = s
 			}
 			if used++; used > 2 {
-				break
+				return description{}, false
 			}
 		}
 	}
-	if used <= 2 && (used == 0 || d.symbols[used-1] < 256) {
-		d.simple = max(used, 1)
-		d.Bits = 4
-		if d.symbols[0] > 1 {
-			d.Bits += 7
-		}
-		if used == 2 {
-			d.Bits += 8
-		}
+	if used > 0 && d.symbols[used-1] >= 256 {
+		return description{}, false
+	}
+	d.simple = max(used, 1)
+	d.Bits = 4
+	if d.symbols[0] > 1 {
+		d.Bits += 7
+	}
+	if used == 2 {
+		d.Bits += 8
+	}
+	return d, true
+}
+
+// withoutEnd takes the zeros at the end from the parts of n lengths, and returns how many are left, and their parts.
+func withoutEnd(all []same, n int) (end int, body []same) {
+	if last := all[len(all)-1]; last.length == 0 {
+		return n - int(last.n), all[:len(all)-1]
+	}
+	return n, all
+}
+
+// describeSingly describes a prefix code without runs, and returns the parts of its lengths.
+func (m *codeMemory) describeSingly(lengths []uint8) (d description, all []same) {
+	d, isSimple := simpleDescription(lengths)
+	if isSimple {
 		return d, nil
 	}
 	all = neighbours(m.alike[:0], lengths)
-	end, body := len(lengths), all
-	if last := all[len(all)-1]; last.length == 0 {
-		end -= int(last.n)
-		body = all[:len(all)-1]
-	}
+	end, body := withoutEnd(all, len(lengths))
 	t := tally{runs: end}
 	for _, s := range body {
 		t.counts[s.length] += uint32(s.n)
@@ -340,16 +350,23 @@ func CodeLengthBits(lengths []uint8) int {
 	return d.Bits
 }
 
-// SingleLengthBits is the cost of writing the prefix code of the given lengths without runs,
-// which CodeLengthBits does not exceed.
-func SingleLengthBits(lengths []uint8) int {
+// UsualLengthBits is the cost of writing the prefix code of the given lengths in the runs that suit
+// a usual code, which CodeLengthBits does not exceed by looking for better ones.
+func UsualLengthBits(lengths []uint8) int {
 	m := memories.Get().(*codeMemory)
 	defer memories.Put(m)
-	d, _ := m.describeSingly(lengths)
+	d, isSimple := simpleDescription(lengths)
+	if isSimple {
+		return d.Bits
+	}
+	all := neighbours(m.alike[:0], lengths)
+	_, body := withoutEnd(all, len(lengths))
+	t := tallyRuns(body, &startLengths)
+	m.code(&d, &t, len(body) < len(all))
 	return d.Bits
 }
 
-// MostCodeLengthBits is what SingleLengthBits of the code for counts does not exceed: that of a
+// MostCodeLengthBits is what CodeLengthBits of the code for counts does not exceed: that of a
 // simple code, or of all lengths up to the last one in 4 bits each, for which a code length
 // code has room.
 func MostCodeLengthBits(counts []uint32) int {

@@ -43,8 +43,8 @@ func TestCodeLengthBitsAreBounded(t *testing.T) {
 		for range codectest.Rounds(300) {
 			counts := testCounts(r, n)
 			lengths := CodeLengths(counts, MaxCodeLength)
-			if bits, single, most := CodeLengthBits(lengths), SingleLengthBits(lengths), MostCodeLengthBits(counts); bits > single || single > most {
-				t.Fatalf("counts %v: %d bits, %d without runs, at most %d", counts, bits, single, most)
+			if bits, usual, most := CodeLengthBits(lengths), UsualLengthBits(lengths), MostCodeLengthBits(counts); bits > usual || bits > most {
+				t.Fatalf("counts %v: %d bits, %d by usual runs, at most %d", counts, bits, usual, most)
 			}
 		}
 	}

@@ -273,7 +273,7 @@ func (s *Passes) giveUpGroups(counts []uint32, regrets []uint64) {
 				if s.lengths == nil {
 					bitstream.SetCodeLengths(of, hist[p[0]:p[1]], bitstream.MaxCodeLength)
 				}
-				bits += bitstream.SingleLengthBits(of)
+				bits += bitstream.UsualLengthBits(of)
 			} else {
 				bits += bitstream.CodeLengthBits(of)
 			}
@@ -285,8 +285,8 @@ func (s *Passes) giveUpGroups(counts []uint32, regrets []uint64) {
 	}
 }
 
-// codeBitsSteps is in how many steps giveUpGroups finds out how many bits the descriptions of the codes of a group take: none
-// gives less than the next one, which takes longer, and the last is exact.
+// codeBitsSteps is in how many steps giveUpGroups finds out how many bits the descriptions of the codes of a group take: each
+// takes longer than the one before and is closer, none gives too few, and the last is exact.
 const codeBitsSteps = 3
 
 // largestGains returns up to n of the places below size with the largest gains above 0, the

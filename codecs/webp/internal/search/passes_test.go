@@ -16,11 +16,10 @@ func TestLargestGains(t *testing.T) {
 		var want []int
 		for k := range gain {
 			gain[k] = int64(r.IntN(1+r.IntN(30))) - 10
-			bound := gain[k]
-			for s := steps - 1; s >= 0; s-- {
-				bounds[s] = append(bounds[s], bound)
-				bound += int64(r.IntN(12))
+			for s := range steps - 1 {
+				bounds[s] = append(bounds[s], gain[k]+int64(r.IntN(25)))
 			}
+			bounds[steps-1] = append(bounds[steps-1], gain[k])
 			if gain[k] > 0 {
 				want = append(want, k)
 			}
