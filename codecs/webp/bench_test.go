@@ -152,7 +152,7 @@ func cwebp(b *testing.B, files []string, level int) (t total) {
 	return t
 }
 
-// BenchmarkWrite measures the step from chosen symbols to bits, with its codes.
+// BenchmarkWrite measures the step from chosen symbols and the codes of groups to bits, with the small images.
 func BenchmarkWrite(b *testing.B) {
 	files, _ := filepath.Glob(filepath.Join(sharedData("kodak"), "*.png"))
 	if len(files) == 0 {

@@ -46,6 +46,24 @@ func unpack(t *testing.T, bitstream []byte) format.Pixels {
 	return p
 }
 
+// The codes by which a photograph keeps its groups are those of its pixels.
+func TestPhotosKeepTheCodesOfTheirGroups(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 1))
+	for i, size := range [][2]int{{70, 50}, {260, 130}, {300, 301}} {
+		for effort := range 8 {
+			p := testimages.Texture(r, size[0], size[1], (i+effort)%2 == 0)
+			s, err := search.Photo(context.Background(), testimages.Pools[1], cpuSteps{testimages.Pools[1]}, p, effort)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := s.Write(testimages.Pools[0])
+			if s.Coded = nil; !bytes.Equal(got, s.Write(testimages.Pools[0])) {
+				t.Fatalf("%dx%d, effort %d: other bits", size[0], size[1], effort)
+			}
+		}
+	}
+}
+
 func TestPhotosComeBackAtEveryEffort(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 1))
 	for _, size := range append(testimages.Sizes, [2]int{260, 130}) {

@@ -19,8 +19,9 @@ type Stream struct {
 	Packer        Packer        // nil, or a device that has the pixels and how they are coded
 	Parse         format.Parse
 	Entropy       format.EntropyImage
-	Small         SmallParser // nil: small images are written as literals
-	Written       []byte      // nil: not written yet
+	Coded         []*GroupCodes // of the groups of Entropy; nil: not made yet
+	Small         SmallParser   // nil: small images are written as literals
+	Written       []byte        // nil: not written yet
 }
 
 // SmallParser chooses backward references for one of the small images that describe the
@@ -203,23 +204,39 @@ func differences(palette format.Pixels) format.Pixels {
 // writeSub writes one of the small images that describe the main one, as literals or with
 // backward references, whichever is shorter.
 func (s *Stream) writeSub(c *pool.Pool, w *bitWriter, p format.Pixels) {
-	best := &bitWriter{}
-	(&Stream{Pixels: p}).writeImage(c, best, false)
+	best := &Stream{Pixels: p}
+	best.makeCodes(c)
 	if s.Small != nil && p.Repeats() {
-		t := &bitWriter{}
-		(&Stream{Pixels: p, Parse: s.Small(p)}).writeImage(c, t, false)
-		if t.len() < best.len() {
+		t := &Stream{Pixels: p, Parse: s.Small(p)}
+		if t.makeCodes(c); t.smallBits() < best.smallBits() {
 			best = t
 		}
 	}
-	w.append(best)
+	best.writeImage(c, w, false)
 }
 
 // LiteralImageBits is the size of p, coded as literals with one prefix code group.
 func LiteralImageBits(c *pool.Pool, p format.Pixels) int {
-	w := &bitWriter{}
-	(&Stream{Pixels: p}).writeImage(c, w, false)
-	return w.len()
+	s := &Stream{Pixels: p}
+	s.makeCodes(c)
+	return s.smallBits()
+}
+
+// smallBits is the size of a small image whose codes have been made.
+func (s *Stream) smallBits() int {
+	if s.Parse.CacheBits > 0 {
+		return 1 + 4 + s.Coded[0].Bits
+	}
+	return 1 + s.Coded[0].Bits
+}
+
+// makeCodes makes the codes of the groups.
+func (s *Stream) makeCodes(c *pool.Pool) {
+	if s.Coded == nil {
+		hist := s.Histograms(c)
+		s.Coded = make([]*GroupCodes, s.Entropy.Used())
+		c.Each(len(s.Coded), func(k int) { s.Coded[k] = NewGroupCodes(hist[k]) })
+	}
 }
 
 // writeImage writes the pixels with their cache, groups and codes (RFC 9649, 3.7). Only
@@ -245,36 +262,24 @@ func (s *Stream) writeImage(c *pool.Pool, w *bitWriter, main bool) {
 	} else if main {
 		w.put(0, 1)
 	}
-	hist := s.Histograms(c)
+	s.makeCodes(c)
 	codes := make([][]Code, n)
-	heads := make([]bitWriter, n)
-	c.Each(n, func(k int) {
-		h := hist[k]
-		codes[k] = make([]Code, len(h))
-		for _, part := range format.WrittenAlphabets(len(h)) {
-			lengths, d := BestCode(h[part[0]:part[1]])
-			d.write(&heads[k])
-			makeCodes(lengths, codes[k][part[0]:part[1]])
-		}
-	})
-	for k := range heads {
-		w.append(&heads[k])
+	c.Each(n, func(k int) { codes[k] = s.Coded[k].codes() })
+	for _, g := range s.Coded {
+		g.write(w)
 	}
 	if s.Packer != nil {
-		s.writePacked(c, w, hist, codes)
+		s.writePacked(c, w, codes)
 		return
 	}
 	s.writePixels(c, w, codes)
 }
 
-// writePacked writes the symbols, which hist counts, as the packer has them.
-func (s *Stream) writePacked(c *pool.Pool, w *bitWriter, hist [][]uint32, codes [][]Code) {
+// writePacked writes the symbols as the packer has them.
+func (s *Stream) writePacked(c *pool.Pool, w *bitWriter, codes [][]Code) {
 	size := 0
-	for k, list := range codes {
-		for i, v := range list {
-			size += int(v&15) * int(hist[k][i])
-		}
-		size += int(format.ExtraBitsOf(hist[k]))
+	for _, g := range s.Coded {
+		size += g.symbolBits
 	}
 	room, held, n := w.reserve(size)
 	all := int(n) + size
@@ -290,13 +295,7 @@ type Code uint32
 
 // makeCodes fills codes.
 func makeCodes(lengths []uint8, codes []Code) {
-	used := 0
-	for _, l := range lengths {
-		if l > 0 {
-			used++
-		}
-	}
-	if used < 2 {
+	if usedSymbols(lengths) < 2 {
 		return
 	}
 	for i, c := range canonical(lengths) {

@@ -18,16 +18,17 @@ func (g *EntropyImage) Used() int {
 	return n + 1
 }
 
-// Renumber numbers the groups that tiles use in the order in which they first appear.
-func (g *EntropyImage) Renumber() {
+// Renumber numbers the groups that tiles use in the order in which they first appear. It
+// returns the old number of each.
+func (g *EntropyImage) Renumber() (old []int) {
 	to := make([]uint16, g.Groups)
-	n := uint16(0)
 	for i, k := range g.Group {
 		if to[k] == 0 {
-			n++
-			to[k] = n
+			old = append(old, int(k))
+			to[k] = uint16(len(old))
 		}
 		g.Group[i] = to[k] - 1
 	}
-	g.Groups = int(n)
+	g.Groups = len(old)
+	return old
 }

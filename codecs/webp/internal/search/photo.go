@@ -27,8 +27,9 @@ func Photo(ctx context.Context, c *pool.Pool, d Steps, p format.Pixels, effort i
 	if err != nil {
 		return nil, err
 	}
+	var codes []*bitstream.GroupCodes
 	if n := v.Symbols(); found.Entropy.Groups > 1 {
-		keepIfSmaller(c, &found.Entropy, v.Histograms(), n)
+		codes = keepIfSmaller(c, &found.Entropy, v.Histograms(), n)
 		if found.Packer != nil {
 			v.SetEntropyImage(found.Entropy)
 		}
@@ -39,57 +40,46 @@ func Photo(ctx context.Context, c *pool.Pool, d Steps, p format.Pixels, effort i
 		Transforms: append([]format.Transform{{Kind: format.SubtractGreen}}, found.Transforms(p.W, p.H)...),
 		Pixels:     found.Pixels,
 		Entropy:    found.Entropy,
+		Coded:      codes,
 		Packer:     found.Packer,
 	}, nil
 }
 
 // keepIfSmaller numbers the groups of g anew, or leaves one group where that takes fewer
-// bits in all. hist has the histograms of the groups, of n symbols each.
-func keepIfSmaller(c *pool.Pool, g *format.EntropyImage, hist []uint32, n int) {
+// bits in all, and returns the codes of the groups. hist has the histograms of the groups,
+// of n symbols each. They may do without alpha where there is one value, which takes no bits.
+func keepIfSmaller(c *pool.Pool, g *format.EntropyImage, hist []uint32, n int) []*bitstream.GroupCodes {
 	all := make([]uint32, n)
 	for i, v := range hist {
 		all[i%n] += v
 	}
-	one := prefixGroupBits(all)
-	g.Renumber()
-	bits := make([]int, len(hist)/n)
-	c.Spans(len(hist), n, func(lo, hi int) { bits[lo/n] = prefixGroupBits(hist[lo:hi]) })
+	one := bitstream.NewGroupCodes(all)
+	old := g.Renumber()
+	codes := make([]*bitstream.GroupCodes, len(hist)/n)
+	c.Spans(len(hist), n, func(lo, hi int) { codes[lo/n] = bitstream.NewGroupCodes(hist[lo:hi]) })
 	ids := format.Pixels{W: len(g.Group), H: 1, ARGB: make([]uint32, len(g.Group))}
 	for i, k := range g.Group {
 		ids.ARGB[i] = format.OpaqueBlack | uint32(k)<<8
 	}
 	// Backward references in the entropy image would hardly change the answer.
 	many := bitstream.LiteralImageBits(c, ids) + tileSizeBits
-	for _, b := range bits {
-		many += b
+	for _, k := range codes {
+		many += k.Bits
 	}
-	if g.Groups < 2 || many >= one {
+	if g.Groups < 2 || many >= one.Bits {
 		*g = format.EntropyImage{}
+		return []*bitstream.GroupCodes{one}
 	}
+	kept := make([]*bitstream.GroupCodes, len(old))
+	for k, was := range old {
+		kept[k] = codes[was]
+	}
+	return kept
 }
 
 // tileSizeBits are those of the entropy image's header that say how large its tiles are (RFC
 // 9649, 3.7.2.2).
 const tileSizeBits = 3
-
-// prefixGroupBits is how many bits the codes and the symbols of a group take.
-func prefixGroupBits(hist []uint32) (n int) {
-	for _, p := range format.WrittenAlphabets(len(hist)) {
-		counts := hist[p[0]:p[1]]
-		used := 0
-		for _, v := range counts {
-			if v > 0 {
-				used++
-			}
-		}
-		lengths, d := bitstream.BestCode(counts)
-		n += d.Bits
-		if used > 1 {
-			n += bitstream.CodedBits(lengths, counts)
-		}
-	}
-	return n
-}
 
 // Transforms returns the predictor and, if there is one, the colour transform.
 func (c *Choices) Transforms(w, h int) []format.Transform {

@@ -1,0 +1,63 @@
+package bitstream
+
+import "github.com/pelmill/pelmill/codecs/webp/internal/format"
+
+// GroupCodes are the prefix codes of a group (RFC 9649, 3.7.1), as BestCode finds them for its
+// histogram.
+type GroupCodes struct {
+	Bits int // that the descriptions of the codes take, and all symbols with their extra bits
+
+	symbolBits   int // of these, those of the symbols
+	lengths      []uint8
+	descriptions [5]description
+}
+
+// NewGroupCodes makes the codes of a group.
+func NewGroupCodes(hist []uint32) *GroupCodes {
+	g := &GroupCodes{lengths: make([]uint8, 0, len(hist)), symbolBits: int(format.ExtraBitsOf(hist))}
+	g.Bits = g.symbolBits
+	for i, p := range format.WrittenAlphabets(len(hist)) {
+		counts := hist[p[0]:p[1]]
+		lengths, d := BestCode(counts)
+		if usedSymbols(lengths) > 1 {
+			n := CodedBits(lengths, counts)
+			g.symbolBits += n
+			g.Bits += n
+		}
+		g.Bits += d.Bits
+		g.descriptions[i] = d
+		g.lengths = append(g.lengths, lengths...)
+	}
+	return g
+}
+
+// write writes the codes (RFC 9649, 3.7.2).
+func (g *GroupCodes) write(w *bitWriter) {
+	for i := range g.descriptions {
+		g.descriptions[i].write(w)
+	}
+}
+
+// codes returns the code of each symbol.
+func (g *GroupCodes) codes() []Code {
+	codes := make([]Code, len(g.lengths))
+	lengths := g.lengths
+	for _, p := range format.WrittenAlphabets(len(codes)) {
+		n := p[1] - p[0]
+		makeCodes(lengths[:n], codes[p[0]:p[1]])
+		lengths = lengths[n:]
+	}
+	return codes
+}
+
+// usedSymbols is how many symbols have a code, or 2 for more.
+func usedSymbols(lengths []uint8) (used int) {
+	for _, l := range lengths {
+		if l > 0 {
+			if used++; used > 1 {
+				break
+			}
+		}
+	}
+	return used
+}
