@@ -92,7 +92,7 @@ func TestBatchDoesNotWaitForTheLast(t *testing.T) {
 					}
 				}
 			}
-			_, err := search.Photo(t.Context(), d.pool, v, loadImage(testimages.Pools[0], images[i], true), 1)
+			_, err := search.Photo(t.Context(), d.pool, v, loaded(testimages.Pools[0], images[i], true), 1)
 			others <- err
 		})
 	})
@@ -112,7 +112,7 @@ func TestBatchPanics(t *testing.T) {
 	images := mixedImages(3)
 	dev.Do(t.Context(), func(l *gpu.Lane) error {
 		return newBatch(l, pool.New()).encode(images, &defaults, func(d steps, i int) {
-			d.PredictorSearch(loadImage(testimages.Pools[0], images[i], true))
+			d.PredictorSearch(loaded(testimages.Pools[0], images[i], true))
 			if i == 2 {
 				panic("a search")
 			}

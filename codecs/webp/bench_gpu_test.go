@@ -256,7 +256,7 @@ func residualMosaic(list []*raster.Image, w, h int, out []uint32) {
 	c := pool.New()
 	var parts []format.Pixels
 	for _, m := range list {
-		made, _ := cpuSteps{c}.PredictorSearch(loadImage(testimages.Pools[0], m, true))
+		made, _ := cpuSteps{c}.PredictorSearch(loaded(testimages.Pools[0], m, true))
 		v := made.(*memoryPredictorSearch)
 		v.SetModes(4, search.FirstMode)
 		parts = append(parts, v.coded)

@@ -167,7 +167,7 @@ func BenchmarkWrite(b *testing.B) {
 		b.Fatal(err)
 	}
 	workers := pool.New()
-	s, err := search.Photo(context.Background(), workers, cpuSteps{workers}, loadImage(testimages.Pools[0], m, true), defaults.effort)
+	s, err := search.Photo(context.Background(), workers, cpuSteps{workers}, loaded(testimages.Pools[0], m, true), defaults.effort)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func BenchmarkSmallImages(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		s, err := search.Photo(context.Background(), workers, cpuSteps{workers}, loadImage(workers, m, true), defaults.effort)
+		s, err := search.Photo(context.Background(), workers, cpuSteps{workers}, loaded(workers, m, true), defaults.effort)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -78,7 +78,9 @@ func encode(ctx context.Context, c *pool.Pool, d steps, m *raster.Image, o *Opti
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p := loadImage(c, m, o.exact)
+	memory := memories.Get().(*encoderMemory)
+	defer memory.release()
+	p := loadImage(memory.pixelsOf(m), c, m, o.exact)
 	transform.NearLossless(p, o.nearLossless)
 	if o.nearLossless == 100 {
 		d.setLoaded(p, m)
@@ -88,7 +90,7 @@ func encode(ctx context.Context, c *pool.Pool, d steps, m *raster.Image, o *Opti
 	if err != nil {
 		return nil, err
 	}
-	f := &file{width: m.Width, height: m.Height, alpha: m.Alpha(), colour: colour, bitstream: s.Write(c)}
+	f := &file{width: m.Width, height: m.Height, alpha: m.Alpha(), colour: colour, bitstream: memory.write(c, s)}
 	if s.Packer != nil && s.Packer.Failed() != nil {
 		return nil, s.Packer.Failed()
 	}

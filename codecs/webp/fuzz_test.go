@@ -95,8 +95,8 @@ func roundTrip(m *raster.Image, o *Options) error {
 		return fmt.Errorf("comes back with other samples")
 	}
 	if !o.exact && o.nearLossless == 100 {
-		for i, v := range loadImage(testimages.Pools[0], d.Image, true).ARGB {
-			if w := loadImage(testimages.Pools[0], m, false).ARGB[i]; v != w {
+		for i, v := range loaded(testimages.Pools[0], d.Image, true).ARGB {
+			if w := loaded(testimages.Pools[0], m, false).ARGB[i]; v != w {
 				return fmt.Errorf("pixel %d is %08x, want %08x", i, v, w)
 			}
 		}

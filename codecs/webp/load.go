@@ -9,13 +9,9 @@ import (
 	"github.com/pelmill/pelmill/raster"
 )
 
-// loadImage reads an 8-bit image. Without exact, pixels of alpha 0 become 0 in all channels.
-func loadImage(c *pool.Pool, m *raster.Image, exact bool) format.Pixels {
-	return loadInto(make([]uint32, m.Width*m.Height), c, m, exact)
-}
-
-// loadInto is loadImage into memory that has as many pixels.
-func loadInto(argb []uint32, c *pool.Pool, m *raster.Image, exact bool) format.Pixels {
+// loadImage reads an 8-bit image into argb, which has as many pixels. Without exact, pixels
+// of alpha 0 become 0 in all channels.
+func loadImage(argb []uint32, c *pool.Pool, m *raster.Image, exact bool) format.Pixels {
 	p := format.Pixels{W: m.Width, H: m.Height, ARGB: argb}
 	c.Spans(len(p.ARGB), loadPixels, func(lo, hi int) {
 		out := p.ARGB[lo:hi]

@@ -4,16 +4,23 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/codecs/webp/internal/testimages"
 	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
 	"github.com/pelmill/pelmill/raster"
 )
 
+// loaded is loadImage into new memory.
+func loaded(c *pool.Pool, m *raster.Image, exact bool) format.Pixels {
+	return loadImage(make([]uint32, m.Width*m.Height), c, m, exact)
+}
+
 func TestExactKeepsHiddenColours(t *testing.T) {
 	m := raster.New(2, 1, 1, 4, 8)
 	copy(m.Pix, []byte{1, 2, 3, 0, 4, 5, 6, 1})
 	for exact, want := range map[bool]uint32{true: 0x00010203, false: 0} {
-		if p := loadImage(testimages.Pools[0], m, exact); p.ARGB[0] != want || p.ARGB[1] != 0x01040506 {
+		if p := loaded(testimages.Pools[0], m, exact); p.ARGB[0] != want || p.ARGB[1] != 0x01040506 {
 			t.Errorf("exact=%t: %08x, want %08x and 01040506", exact, p.ARGB, want)
 		}
 	}
@@ -46,7 +53,7 @@ func storeIsTheInverseOfLoad(t *testing.T) {
 	for _, kind := range kinds {
 		for channels := 1; channels <= 4; channels++ {
 			m := imageOf(r, kind, 13, 7, channels)
-			p := loadImage(testimages.Pools[0], m, true)
+			p := loaded(testimages.Pools[0], m, true)
 			got := store(m.Width, m.Height, rgba(m).Pix, m.Alpha(), channels >= 3 && p.Grey())
 			if got.Hash() != m.Hash() {
 				t.Errorf("%s, %s: comes back as %s", kind, m.Shape, got.Shape)
@@ -61,10 +68,10 @@ func TestNearLossless(t *testing.T) {
 	r := rand.New(rand.NewPCG(25, 26))
 	for _, kind := range []string{"noise", "photo", "gradient", "sparse"} {
 		m := imageOf(r, kind, 60, 50, 4)
-		source := loadImage(testimages.Pools[0], m, true)
+		source := loaded(testimages.Pools[0], m, true)
 		last := 0
 		for _, level := range []int{100, 99, 79, 59, 39, 19} {
-			p := loadImage(testimages.Pools[0], m, true)
+			p := loaded(testimages.Pools[0], m, true)
 			transform.NearLossless(p, level)
 			limit := 0
 			if level < 100 {
@@ -94,7 +101,7 @@ func TestNearLossless(t *testing.T) {
 // Images of few colours keep them: rounding would make their palette worse.
 func TestNearLosslessLeavesPalettesAlone(t *testing.T) {
 	m := imageOf(rand.New(rand.NewPCG(27, 28)), "256", 40, 40, 3)
-	p, want := loadImage(testimages.Pools[0], m, true), loadImage(testimages.Pools[0], m, true)
+	p, want := loaded(testimages.Pools[0], m, true), loaded(testimages.Pools[0], m, true)
 	transform.NearLossless(p, 0)
 	if err := samePixels(p, want); err != nil {
 		t.Error(err)

@@ -107,14 +107,14 @@ func differ[T comparable](step string, got, want []T) error {
 
 // lockstep takes an image through random steps on both sides.
 func lockstep(workers *pool.Pool, d search.Steps, r *rand.Rand, m *raster.Image) error {
-	made, _ := cpuSteps{workers}.PredictorSearch(loadImage(testimages.Pools[0], m, true))
+	made, _ := cpuSteps{workers}.PredictorSearch(loaded(testimages.Pools[0], m, true))
 	a := made.(*memoryPredictorSearch)
-	if made, err := d.PredictorSearch(loadImage(testimages.Pools[0], m, true)); err != nil {
+	if made, err := d.PredictorSearch(loaded(testimages.Pools[0], m, true)); err != nil {
 		return err
 	} else if err := lockstepPasses(workers, r, a, made.(*devicePredictorSearch)); err != nil {
 		return err
 	}
-	return lockstepCopies(workers, d, r, loadImage(testimages.Pools[0], m, true))
+	return lockstepCopies(workers, d, r, loaded(testimages.Pools[0], m, true))
 }
 
 // lockstepCopies takes an image, or another one with repeats of its size, through random

@@ -69,7 +69,7 @@ func matchedImages(r *rand.Rand) (list []*matched) {
 	}
 	for range 20 {
 		add(testimages.Drawn(r, 1+r.IntN(150), 1+r.IntN(150), 1+r.IntN(9)))
-		add(loadImage(testimages.Pools[0], oddImage(r), true))
+		add(loaded(testimages.Pools[0], oddImage(r), true))
 	}
 	add(testimages.Drawn(r, 16383, 1, 3))
 	add(testimages.Drawn(r, 1, 16383, 3))
@@ -163,7 +163,7 @@ func (m *matched) lockstep(d search.Steps) error {
 // graphics are the images of a data set, drawn ones where it is absent.
 func graphics(b *testing.B) (list []format.Pixels) {
 	for _, m := range drawings(b) {
-		list = append(list, transform.WithoutGreen(testimages.Pools[0], loadImage(testimages.Pools[0], m, true)))
+		list = append(list, transform.WithoutGreen(testimages.Pools[0], loaded(testimages.Pools[0], m, true)))
 	}
 	r := rand.New(rand.NewPCG(32, 1))
 	for len(list) < 8 {

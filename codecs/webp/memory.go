@@ -6,6 +6,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -51,19 +52,48 @@ func (Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec.M
 
 // photograph says what choose finds of m.
 func photograph(m *raster.Image, exact bool) bool {
-	memory := looked.Get().(*[]uint32)
-	defer func() {
-		if cap(*memory) <= mostLooked {
-			looked.Put(memory)
-		}
-	}()
-	*memory = slices.Grow((*memory)[:0], m.Width*m.Height)[:m.Width*m.Height]
-	seen := search.Analyse(loadInto(*memory, pool.Of(1), m, exact), search.AnalysisPixels)
+	memory := memories.Get().(*encoderMemory)
+	defer memory.release()
+	seen := search.Analyse(loadImage(memory.pixelsOf(m), pool.Of(1), m, exact), search.AnalysisPixels)
 	return seen.IsPhoto()
 }
 
-// looked has the pixels of images that were looked at.
-var looked = sync.Pool{New: func() any { return new([]uint32) }}
+// encoderMemory is what an image needs from its samples to its file: new memory would have to
+// be cleared.
+type encoderMemory struct {
+	pixels    []uint32
+	bitstream []byte
+}
 
-// mostLooked is how many pixels are kept at most: no budget knows of them.
-const mostLooked = 1 << 20
+// memories are those that nobody uses.
+var memories = sync.Pool{New: func() any { return new(encoderMemory) }}
+
+// mostKept is how many bytes of a kind are kept at most: no budget knows of them.
+const mostKept = 4 << 20
+
+// release gives back the memory, which nothing refers to any more.
+func (e *encoderMemory) release() {
+	if 4*cap(e.pixels) > mostKept {
+		e.pixels = nil
+	}
+	if cap(e.bitstream) > mostKept {
+		e.bitstream = nil
+	}
+	memories.Put(e)
+}
+
+// pixelsOf is memory for the pixels of m, with any contents.
+func (e *encoderMemory) pixelsOf(m *raster.Image) []uint32 {
+	n := m.Width * m.Height
+	e.pixels = slices.Grow(e.pixels[:0], n)[:n]
+	return e.pixels
+}
+
+// write returns the bitstream of s, which is there until release.
+func (e *encoderMemory) write(c *pool.Pool, s *bitstream.Stream) []byte {
+	if s.Written != nil {
+		return s.Written
+	}
+	e.bitstream = s.WriteInto(e.bitstream, c)
+	return e.bitstream
+}

@@ -88,7 +88,7 @@ func dwebp(t testing.TB, file []byte) *raster.Image {
 // rgba is m as RGBA.
 func rgba(m *raster.Image) *raster.Image {
 	out := raster.New(m.Width, m.Height, 1, 4, 8)
-	for i, v := range loadImage(testimages.Pools[0], m, true).ARGB {
+	for i, v := range loaded(testimages.Pools[0], m, true).ARGB {
 		out.Pix[4*i], out.Pix[4*i+1], out.Pix[4*i+2], out.Pix[4*i+3] = byte(v>>16), byte(v>>8), byte(v), byte(v>>24)
 	}
 	return out
@@ -164,7 +164,7 @@ func TestPeersReadRandomStreams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := loadImage(testimages.Pools[0], dwebp(t, data), true)
+		got := loaded(testimages.Pools[0], dwebp(t, data), true)
 		if err := samePixels(got, want); err != nil {
 			t.Errorf("stream %d: %v", seed, err)
 		}

@@ -158,11 +158,14 @@ func (s *Stream) count(from, end int, hist []uint32) {
 }
 
 // Write returns the VP8L bitstream (RFC 9649, 3.4 to 3.8).
-func (s *Stream) Write(c *pool.Pool) []byte {
+func (s *Stream) Write(c *pool.Pool) []byte { return s.WriteInto(nil, c) }
+
+// WriteInto is Write into memory, as far as the bitstream has room there, unless it is written already.
+func (s *Stream) WriteInto(memory []byte, c *pool.Pool) []byte {
 	if s.Written != nil {
 		return s.Written
 	}
-	w := &bitWriter{}
+	w := &bitWriter{out: memory[:0]}
 	w.put(format.Signature, 8)
 	w.put(uint64(s.Width-1), 14)
 	w.put(uint64(s.Height-1), 14)

@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"slices"
 
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
@@ -34,6 +35,7 @@ type Passes struct {
 	counts          []uint32 // histograms of all groups, one after the other
 	Tables          []uint16 // costs made of them
 	lengths         []uint8  // of the codes that made the costs; nil: ideal codes did
+	lengthMemory    []uint8
 }
 
 // NewPasses begins with costs that prefer no mode, and no colour transform.
@@ -136,17 +138,29 @@ func (s *Passes) colours() {
 	}
 }
 
-// MakeTables makes the cost tables of all groups from their histograms.
+// MakeTables makes the cost tables of all groups from their histograms, in the memory of the
+// tables before.
 func (s *Passes) MakeTables(by func(hist []uint32, out []uint16)) {
-	s.counts, s.lengths = s.search.Histograms(), nil
-	s.Tables = make([]uint16, len(s.counts))
+	s.count()
 	s.pool.Spans(len(s.counts), s.search.Symbols(), func(lo, hi int) { by(s.counts[lo:hi], s.Tables[lo:hi]) })
+}
+
+// count takes the histograms, and memory for tables.
+func (s *Passes) count() {
+	s.counts, s.lengths = s.search.Histograms(), nil
+	s.Tables = slices.Grow(s.Tables[:0], len(s.counts))[:len(s.counts)]
+}
+
+// newLengths is memory for the lengths of the codes of all groups.
+func (s *Passes) newLengths() []uint8 {
+	s.lengthMemory = slices.Grow(s.lengthMemory[:0], len(s.counts))[:len(s.counts)]
+	return s.lengthMemory
 }
 
 // makeCodeTables is MakeTables by the lengths of prefix codes, which it keeps.
 func (s *Passes) makeCodeTables() {
-	s.counts = s.search.Histograms()
-	s.Tables, s.lengths = make([]uint16, len(s.counts)), make([]uint8, len(s.counts))
+	s.count()
+	s.lengths = s.newLengths()
 	s.pool.Spans(len(s.counts), s.search.Symbols(), func(lo, hi int) {
 		entropy.CodeCostsAndLengths(s.counts[lo:hi], s.Tables[lo:hi], s.lengths[lo:hi])
 	})
@@ -266,7 +280,7 @@ func (s *Passes) giveUpGroups(counts []uint32, regrets []uint64) {
 				continue
 			}
 			if lengths == nil {
-				lengths = make([]uint8, len(s.counts))
+				lengths = s.newLengths()
 			}
 			of := lengths[k*n:][p[0]:p[1]]
 			if step == 1 {
