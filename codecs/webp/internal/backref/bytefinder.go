@@ -14,7 +14,8 @@ import (
 // chain lie one after the other, so that none has to be read to find the next.
 type byteFinder struct {
 	*Finder
-	pixel []uint8 // that channel, and behind it bytes that mean nothing
+	pixel []uint8 // that channel, or numbers of colours, and behind it bytes that mean nothing
+	bytes []uint8 // memory for it
 	chain []int32 // the positions of all chains, each from the first one on
 	at    []int32 // by position: where it lies in chain
 	depth []uint8 // by position: how many positions before it in chain are tried
@@ -28,23 +29,34 @@ const wordPixels = 8
 // byteFinders are those that nobody uses.
 var byteFinders = sync.Pool{New: func() any { return new(byteFinder) }}
 
-// newByteFinder returns nil where pixels differ in several channels.
-func newByteFinder(f *Finder) *byteFinder {
+// newByteFinder returns nil where pixels differ in several channels. few has the colours of the
+// image, where it is not nil.
+func newByteFinder(f *Finder, few *fewColours) *byteFinder {
 	argb := f.p.ARGB
-	differ := uint32(0)
-	for _, v := range argb {
-		differ |= v ^ argb[0]
+	shift := 0
+	if few == nil {
+		differ := uint32(0)
+		for _, v := range argb {
+			differ |= v ^ argb[0]
+		}
+		if shift = bits.TrailingZeros32(differ) &^ 7 & 31; differ>>shift > 255 {
+			return nil
+		}
 	}
-	shift := bits.TrailingZeros32(differ) &^ 7 & 31
-	if differ>>shift > 255 || f.same == nil || f.Prev == nil || f.Matcher.depth > 255 {
+	if f.same == nil || f.Prev == nil || f.Matcher.depth > 255 {
 		return nil
 	}
 	b := byteFinders.Get().(*byteFinder)
 	n := len(argb)
 	b.Finder = f
-	b.pixel = sized(b.pixel, n+wordPixels)
-	for i, v := range argb {
-		b.pixel[i] = uint8(v >> shift)
+	if few != nil {
+		b.pixel = few.memory.number
+	} else {
+		b.bytes = sized(b.bytes, n+wordPixels)
+		b.pixel = b.bytes
+		for i, v := range argb {
+			b.pixel[i] = uint8(v >> shift)
+		}
 	}
 	b.chain, b.at, b.depth, b.key, b.size = sized(b.chain, n), sized(b.at, n), sized(b.depth, n), sized(b.key, n), b.size[:0]
 	for i, before := range f.Prev {
@@ -73,7 +85,7 @@ func newByteFinder(f *Finder) *byteFinder {
 
 // release gives back the memory.
 func (b *byteFinder) release() {
-	b.Finder = nil
+	b.Finder, b.pixel = nil, nil
 	if cap(b.chain) <= mostKept {
 		byteFinders.Put(b)
 	}

@@ -17,7 +17,8 @@ type listed struct {
 	ends []uint32     // by position: bit l-1 where a candidate has l pixels; or notListed, or longer
 	best []listedGain // by position: what a greedy parse takes
 
-	symbols []uint8 // of the distance codes of list
+	few     *fewColours // nil: there are more or others
+	symbols []uint8     // of the distance codes of list
 
 	literals  []uint32 // by position: what its pixel costs as a literal or in the cache
 	distances []uint32 // what the distance codes of list cost
@@ -44,8 +45,9 @@ const (
 )
 
 // lists returns the candidates of all positions of a band, but for those inside long
-// references, which a parse mostly need not look at. It is nil where they are too many.
-func (b *Band) lists(hits []uint8, longReference int) *listed {
+// references, which a parse mostly need not look at. It is nil where they are too many. few has
+// the colours of the image, where it is not nil.
+func (b *Band) lists(hits []uint8, few *fewColours, longReference int) *listed {
 	n := b.Hi - b.Lo
 	l := listedMemory.Get().(*listed)
 	l.list = slices.Grow(l.list[:0], 3*n+windowPixels)
@@ -57,7 +59,8 @@ func (b *Band) lists(hits []uint8, longReference int) *listed {
 	for i, h := range hits[b.Lo:b.Hi] {
 		saved[i+1] = saved[i] + uint32(savedBits[h])
 	}
-	bytes := newByteFinder(b.find)
+	l.few = few
+	bytes := newByteFinder(b.find, few)
 	if bytes != nil {
 		defer bytes.release()
 	}
@@ -116,6 +119,7 @@ const mostKept = 1 << 18
 
 // release gives back the memory.
 func (l *listed) release() {
+	l.few = nil
 	if cap(l.list) <= mostKept {
 		listedMemory.Put(l)
 	}
@@ -167,6 +171,14 @@ func (l *listed) of(b *Band, i int) []Candidate {
 
 // symbolCosts fills literals and distances.
 func (l *listed) symbolCosts(pixels []uint32, hits []uint8, cacheBits int, t []uint16, distance *[40]uint16) {
+	out := l.distances[:len(l.symbols)]
+	for i, s := range l.symbols {
+		out[i] = uint32(distance[min(s, 39)])
+	}
+	if l.few != nil {
+		l.few.symbolCosts(l.literals, cacheBits, t)
+		return
+	}
 	shift := format.MaxCacheBits - cacheBits
 	literal := (*[format.CacheAt]uint16)(t)
 	_, _ = hits[:len(pixels)], l.literals[:len(pixels)]
@@ -183,14 +195,11 @@ func (l *listed) symbolCosts(pixels []uint32, hits []uint8, cacheBits int, t []u
 		}
 		l.literals[i] = c
 	}
-	out := l.distances[:len(l.symbols)]
-	for i, s := range l.symbols {
-		out[i] = uint32(distance[min(s, 39)])
-	}
 }
 
 // cheapestListed is cheapest for one prefix code group, where all lengths up to windowPixels
-// are tried and then the longest of each length code.
+// are tried and then the longest of each length code. It leaves it to SetCache to note which
+// pixels are in the cache.
 func (b *Band) cheapestListed(q *Parser, out *format.Parse, t []uint16, longReference int) {
 	l, n := b.listed, b.Hi-b.Lo
 	references := newReferenceCosts(t, min(n, format.MaxLength))
@@ -272,17 +281,13 @@ func (b *Band) cheapestListed(q *Parser, out *format.Parse, t []uint16, longRefe
 		i += k
 	}
 	// Back along the steps.
-	shift := format.MaxCacheBits - out.CacheBits
 	for i := n; i > 0; {
 		c := Candidate(step[i])
 		i -= int(c.length())
-		switch {
-		case c.length() > 1:
+		if c.length() > 1 {
 			out.SetReference(b.Lo+i, c.length(), c.code())
-		case int(hits[i]) > out.CacheBits:
+		} else {
 			out.Length[b.Lo+i] = 0
-		default:
-			out.Length[b.Lo+i], out.Value[b.Lo+i] = format.Cached, format.CacheHash(pixels[i])>>shift
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestListedParses(t *testing.T) {
 				plain.whole(want, smallPlan, 0)
 				for _, windows = range []bool{false, true} {
 					q := NewParser(NewMemoryReferenceSearch(p), smallPlan)
-					if q.Bands[0].listed = q.Bands[0].lists(q.Hits, smallPlan.LongReference); q.Bands[0].listed == nil {
+					if q.Bands[0].listed = q.Bands[0].lists(q.Hits, nil, smallPlan.LongReference); q.Bands[0].listed == nil {
 						t.Logf("%dx%d, %d colours: too many candidates", p.W, p.H, colours)
 						continue
 					}
@@ -70,7 +70,7 @@ func TestWindow(t *testing.T) {
 		for _, colours := range []int{2, 5, 14} {
 			p := uneven(r, n, 1, colours)
 			q := NewParser(NewMemoryReferenceSearch(p), smallPlan)
-			l := q.Bands[0].lists(q.Hits, smallPlan.LongReference)
+			l := q.Bands[0].lists(q.Hits, nil, smallPlan.LongReference)
 			var length [format.MaxLength + 1]uint16
 			for i := range length {
 				length[i] = uint16(r.IntN(1 << 13))

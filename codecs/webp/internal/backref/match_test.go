@@ -115,23 +115,25 @@ func byteFinderFindsTheSame(t *testing.T) {
 					n := len(p.ARGB)
 					m := NewMatcher(p, 24, 16)
 					f := NewFinder(m, n, 256)
-					b := newByteFinder(NewFinder(m, n, 256))
-					if b == nil {
-						t.Fatalf("%dx%d, %d colours: not taken", p.W, p.H, colours)
-					}
-					for i := range n {
-						if got, want := b.appendAt(nil, i), f.At(i); !slices.Equal(got, want) {
-							t.Fatalf("%dx%d, %d colours: position %d: %v, want %v", p.W, p.H, colours, i, got, want)
+					for _, few := range []*fewColours{nil, newFewColours(p)} {
+						b := newByteFinder(NewFinder(m, n, 256), few)
+						if b == nil {
+							t.Fatalf("%dx%d, %d colours: not taken", p.W, p.H, colours)
 						}
+						for i := range n {
+							if got, want := b.appendAt(nil, i), f.At(i); !slices.Equal(got, want) {
+								t.Fatalf("%dx%d, %d colours: position %d: %v, want %v", p.W, p.H, colours, i, got, want)
+							}
+						}
+						b.release()
 					}
-					b.release()
 				}
 			}
 		}
 	}
 	p := format.Pixels{W: 20, H: 1, ARGB: make([]uint32, 20)}
 	p.ARGB[7] = 0x0101
-	if newByteFinder(NewFinder(NewMatcher(p, 24, 16), 20, 256)) != nil {
+	if newByteFinder(NewFinder(NewMatcher(p, 24, 16), 20, 256), nil) != nil {
 		t.Fatal("two channels are taken for one")
 	}
 }

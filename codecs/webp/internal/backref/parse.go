@@ -4,7 +4,8 @@
 //	Matcher, Finder    match.go            candidates: the references that may begin at a position
 //	Parser.greedy      parse.go            a first parse, by fixed ideas of what pixels cost
 //	Parser.Cheapest    cheapest.go         a parse that costs least, by the symbols of the one before
-//	byteFinder         bytefinder.go       the same candidates, of images that describe another one
+//	fewColours         fewcolours.go       the search in most images that describe another one
+//	byteFinder         bytefinder.go       the same candidates, of such images
 //	listed             listed.go           the same parses, of such images, with vectors
 //	ChooseCache        cache.go            which pixels caches have, and the best size of the cache
 //	ReferenceSearch    referencesearch.go  the steps over all pixels, in memory or on a device
@@ -254,13 +255,23 @@ func parseOne(p format.Pixels, plan ReferencePlan) format.Parse {
 		return format.Parse{}
 	}
 	s := &bitstream.Stream{Pixels: p}
-	q := NewParser(NewMemoryReferenceSearch(p), plan)
+	few := newFewColours(p)
+	var v ReferenceSearch = few
+	if few == nil {
+		v = NewMemoryReferenceSearch(p)
+	} else {
+		defer few.release()
+	}
+	q := NewParser(v, plan)
 	if plan.costPasses > 0 && plan.AllLengthsTo == windowPixels && len(p.ARGB) <= samePixels {
 		b := q.Bands[0]
-		if b.listed = b.lists(q.Hits, plan.LongReference); b.listed != nil {
+		if b.listed = b.lists(q.Hits, few, plan.LongReference); b.listed != nil {
 			defer b.listed.release()
 		}
 	}
 	q.whole(s, plan, 0)
+	if few != nil {
+		few.finish()
+	}
 	return s.Parse
 }

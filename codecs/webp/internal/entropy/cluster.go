@@ -33,8 +33,8 @@ const (
 	FirstDigits     = 4                   // of the count before the first: 8 to 15
 )
 
-// sizeEstimate estimates how many bits a code and the symbols that it codes take.
-type sizeEstimate struct {
+// SizeEstimate estimates how many bits a code and the symbols that it codes take.
+type SizeEstimate struct {
 	counts, logs uint64 // sums over symbols of n, and of n log2(n) times 65536
 	description  uint64 // of the code, 1/65536 bit
 	used         int    // symbols
@@ -42,13 +42,13 @@ type sizeEstimate struct {
 	last         int    // binary digits of its count
 }
 
-// newSizeEstimate is that of no symbol yet of an alphabet that starts at first.
-func newSizeEstimate(first int) sizeEstimate { return sizeEstimate{next: first, last: FirstDigits} }
+// NewSizeEstimate is that of no symbol yet of an alphabet that starts at first.
+func NewSizeEstimate(first int) SizeEstimate { return SizeEstimate{next: first, last: FirstDigits} }
 
 var lengthSizes = [3]uint64{SameLengthSize, NextLengthSize, OtherLengthSize}
 
-// add takes the next symbol that occurs, v times.
-func (c *sizeEstimate) add(symbol int, v uint32) {
+// Add takes the next symbol that occurs, v times.
+func (c *SizeEstimate) Add(symbol int, v uint32) {
 	n := bits.Len32(v)
 	c.description += unusedSize(symbol-c.next) + lengthSizes[min(max(n-c.last, c.last-n), 2)]
 	c.next, c.last = symbol+1, n
@@ -58,16 +58,16 @@ func (c *sizeEstimate) add(symbol int, v uint32) {
 }
 
 // addAll takes the symbols from first on, as often as counts says.
-func (c *sizeEstimate) addAll(first int, counts []uint32) {
+func (c *SizeEstimate) addAll(first int, counts []uint32) {
 	for i, v := range counts {
 		if v > 0 {
-			c.add(first+i, v)
+			c.Add(first+i, v)
 		}
 	}
 }
 
-// size is the estimate in 1/65536 bit.
-func (c *sizeEstimate) size() uint64 {
+// Size is the estimate in 1/65536 bit.
+func (c *SizeEstimate) Size() uint64 {
 	if c.used < 2 {
 		return LoneSymbolSize
 	}
@@ -76,7 +76,7 @@ func (c *sizeEstimate) size() uint64 {
 
 // AlphabetSize estimates the bits, times 65536, of a code for counts and of what it codes.
 func AlphabetSize(counts []uint32) uint64 {
-	c := newSizeEstimate(0)
+	c := NewSizeEstimate(0)
 	i := 0
 	for ; i+4 <= len(counts); i += 4 {
 		// Most symbols of a colour cache do not occur, and their neighbours neither.
@@ -85,7 +85,7 @@ func AlphabetSize(counts []uint32) uint64 {
 		}
 	}
 	c.addAll(i, counts[i:])
-	return c.size()
+	return c.Size()
 }
 
 // unusedSize estimates the description of n unused symbols in a row.
@@ -121,7 +121,7 @@ func usedSymbols(h []uint32) symbolSet {
 // inA and inB occur.
 func sumSizeEstimate(a, b []uint32, inA, inB symbolSet) (s uint64) {
 	for _, p := range format.WrittenAlphabets(len(a)) {
-		c := newSizeEstimate(p[0])
+		c := NewSizeEstimate(p[0])
 		for k := p[0] / 64; k <= (p[1]-1)/64; k++ {
 			set := inA[k] | inB[k]
 			if from := p[0] - 64*k; from > 0 {
@@ -132,10 +132,10 @@ func sumSizeEstimate(a, b []uint32, inA, inB symbolSet) (s uint64) {
 			}
 			for ; set != 0; set &= set - 1 {
 				i := 64*k + bits.TrailingZeros64(set)
-				c.add(i, a[i]+b[i])
+				c.Add(i, a[i]+b[i])
 			}
 		}
-		s += c.size()
+		s += c.Size()
 	}
 	return s
 }

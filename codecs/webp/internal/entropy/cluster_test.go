@@ -62,14 +62,14 @@ func TestAlphabetSizeTakesEverySymbolThatOccurs(t *testing.T) {
 		for range r.IntN(1 + n) {
 			counts[r.IntN(n)] = r.Uint32N(3)
 		}
-		want := newSizeEstimate(0)
+		want := NewSizeEstimate(0)
 		for i, v := range counts {
 			if v > 0 {
-				want.add(i, v)
+				want.Add(i, v)
 			}
 		}
-		if got := AlphabetSize(counts); got != want.size() {
-			t.Fatalf("counts %v: %d, want %d", counts, got, want.size())
+		if got := AlphabetSize(counts); got != want.Size() {
+			t.Fatalf("counts %v: %d, want %d", counts, got, want.Size())
 		}
 	}
 }
