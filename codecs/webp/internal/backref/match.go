@@ -92,15 +92,11 @@ func equalBeforeGo(bits, argb []uint32, from, distance int, bit uint32) {
 // runs16 says of each pixel how many after it equal it, at most maxRun.
 func runs16(argb []uint32) []uint16 {
 	out := make([]uint16, len(argb))
-	for i := 0; i < len(argb); {
-		n := 1
-		for i+n < len(argb) && argb[i+n] == argb[i] {
-			n++
-		}
-		for k := range out[i : i+n] {
-			out[i+k] = uint16(min(n-1-k, maxRun))
-		}
-		i += n
+	n := uint32(0)
+	for i := len(argb) - 2; i >= 0; i-- {
+		_, differs := bits.Sub32(0, argb[i]^argb[i+1], 0)
+		n = min(n+1, maxRun) & (differs - 1)
+		out[i] = uint16(n)
 	}
 	return out
 }

@@ -137,3 +137,26 @@ func byteFinderFindsTheSame(t *testing.T) {
 		t.Fatal("two channels are taken for one")
 	}
 }
+
+func TestRuns(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 16))
+	for _, n := range []int{0, 1, 2, 3, 50, maxRun, maxRun + 1, maxRun + 2, 3 * maxRun} {
+		for _, kept := range []int{0, 2, 1 << 14} {
+			argb := make([]uint32, n)
+			for i := range argb {
+				if argb[i] = r.Uint32(); i > 0 && r.IntN(kept+1) > 0 {
+					argb[i] = argb[i-1]
+				}
+			}
+			for i, got := range runs16(argb) {
+				want := 0
+				for i+want+1 < n && argb[i+want+1] == argb[i] && want < maxRun {
+					want++
+				}
+				if int(got) != want {
+					t.Fatalf("%d pixels: %d equal pixel %d, want %d", n, got, i, want)
+				}
+			}
+		}
+	}
+}

@@ -36,16 +36,23 @@ type same struct {
 	length uint8
 }
 
-// neighbours divides lengths, and appends the parts to out.
-func neighbours(out []same, lengths []uint8) []same {
-	for i := 0; i < len(lengths); {
-		v := lengths[i]
-		from := i
-		for i++; i < len(lengths) && lengths[i] == v; i++ {
-		}
-		out = append(out, same{int32(i - from), v})
+// neighbours divides lengths, of which there are some, into parts. They lie in memory, which has
+// room for one more than there are lengths.
+func neighbours(memory []same, lengths []uint8) []same {
+	// Where a part begins cannot be foreseen: each length is noted as the beginning of one, and stays if it differs from the one
+	// before.
+	memory[0] = same{0, lengths[0]}
+	k := 1
+	for i := 1; i < len(lengths); i++ {
+		memory[k] = same{int32(i), lengths[i]}
+		k += int((uint32(lengths[i]^lengths[i-1]) + 255) >> 8)
 	}
-	return out
+	memory[k].n = int32(len(lengths))
+	parts := memory[:k]
+	for i := range parts {
+		parts[i].n = memory[i+1].n - parts[i].n
+	}
+	return parts
 }
 
 // runs codes lengths with the fewest bits where meta has the lengths of the codes.
@@ -294,7 +301,7 @@ func (m *codeMemory) describeSingly(lengths []uint8) (d description, all []same)
 	if isSimple {
 		return d, nil
 	}
-	all = neighbours(m.alike[:0], lengths)
+	all = neighbours(m.alike[:], lengths)
 	end, body := withoutEnd(all, len(lengths))
 	t := tally{runs: end}
 	for _, s := range body {
@@ -359,7 +366,7 @@ func UsualLengthBits(lengths []uint8) int {
 	if isSimple {
 		return d.Bits
 	}
-	all := neighbours(m.alike[:0], lengths)
+	all := neighbours(m.alike[:], lengths)
 	_, body := withoutEnd(all, len(lengths))
 	t := tallyRuns(body, &startLengths)
 	m.code(&d, &t, len(body) < len(all))
@@ -392,7 +399,7 @@ func MostCodeLengthBits(counts []uint32) int {
 func (d *description) list() []run {
 	out := make([]run, 0, len(d.lengths))
 	if !d.single {
-		return runs(out, neighbours(make([]same, 0, len(d.lengths)), d.lengths), &d.chosen)
+		return runs(out, neighbours(make([]same, len(d.lengths)+1), d.lengths), &d.chosen)
 	}
 	for _, l := range d.lengths {
 		out = append(out, run{symbol: l})

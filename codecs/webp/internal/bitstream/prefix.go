@@ -25,7 +25,7 @@ type codeMemory struct {
 	next   [mostSymbols]uint64
 	nodes  [mostSymbols + 2]uint64 // weights
 	taken  [mostSymbols]uint16     // by node: how many nodes it and those before it have joined
-	alike  [mostSymbols]same       // of a description
+	alike  [mostSymbols + 1]same   // of a description
 }
 
 // memories are those that nobody uses: clearing one takes longer than to make a code.
@@ -270,27 +270,6 @@ func limitedLengths(leaves []uint64, most int, lengths []uint8) {
 		}
 		bought = 2 * packed
 	}
-}
-
-// canonical returns the codes of the given lengths, bits reversed so that they can be
-// put as they are (RFC 9649, 3.7.2).
-func canonical(lengths []uint8) []uint16 {
-	var count, next [MaxCodeLength + 2]int
-	for _, l := range lengths {
-		count[l]++
-	}
-	count[0] = 0
-	for l := 1; l <= MaxCodeLength; l++ {
-		next[l+1] = (next[l] + count[l]) << 1
-	}
-	codes := make([]uint16, len(lengths))
-	for s, l := range lengths {
-		if l > 0 {
-			codes[s] = bits.Reverse16(uint16(next[l])) >> (16 - l)
-			next[l]++
-		}
-	}
-	return codes
 }
 
 // BestCode returns the lengths, and how they are written, with the fewest bits for the

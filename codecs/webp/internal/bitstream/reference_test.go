@@ -104,7 +104,7 @@ func slowDescription(lengths []uint8) (best []run, bits int) {
 	for _, n := range []int{len(lengths), end} {
 		for _, meta := range [][19]uint8{startLengths, single} {
 			for range 2 {
-				next := try(runs(nil, neighbours(nil, lengths[:n]), &meta), n)
+				next := try(runs(nil, neighbours(make([]same, n+1), lengths[:n]), &meta), n)
 				if next == meta {
 					break
 				}

@@ -4,6 +4,7 @@ package bitstream
 
 import (
 	"encoding/binary"
+	"math/bits"
 
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
@@ -296,13 +297,26 @@ func (s *Stream) writePacked(c *pool.Pool, w *bitWriter, codes [][]Code) {
 // symbol's has no bits.
 type Code uint32
 
-// makeCodes fills codes.
+// makeCodes fills codes, which are 0, with the canonical ones of the given lengths (RFC 9649,
+// 3.7.2).
 func makeCodes(lengths []uint8, codes []Code) {
 	if usedSymbols(lengths) < 2 {
 		return
 	}
-	for i, c := range canonical(lengths) {
-		codes[i] = Code(c)<<4 | Code(lengths[i])
+	var count, next [MaxCodeLength + 2]uint16
+	for _, l := range lengths {
+		count[l]++
+	}
+	count[0] = 0
+	for l := 1; l <= MaxCodeLength; l++ {
+		next[l+1] = (next[l] + count[l]) << 1
+	}
+	for s, l := range lengths {
+		if l > 0 {
+			// Bits are reversed, so that they can be put as they are.
+			codes[s] = Code(bits.Reverse16(next[l])>>(16-l))<<4 | Code(l)
+			next[l]++
+		}
 	}
 }
 

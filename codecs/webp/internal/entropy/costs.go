@@ -93,6 +93,19 @@ func AlphabetCosts(counts []uint32, out []uint16) {
 		n += uint64(v)
 	}
 	all := idealCodeOf(n)
+	unused := costBelow(all, 0)
+	const together = 8
+	for ; len(counts) >= together; counts, out = counts[together:], out[together:] {
+		c, o := (*[together]uint32)(counts), (*[together]uint16)(out)
+		if c[0]|c[1]|c[2]|c[3]|c[4]|c[5]|c[6]|c[7] == 0 {
+			// Most symbols of a small image do not occur.
+			*o = [together]uint16{unused, unused, unused, unused, unused, unused, unused, unused}
+			continue
+		}
+		for i, v := range c {
+			o[i] = costBelow(all, v)
+		}
+	}
 	for i, v := range counts {
 		out[i] = costBelow(all, v)
 	}

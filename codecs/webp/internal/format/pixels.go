@@ -39,17 +39,21 @@ func (p Pixels) Repeats() bool {
 	if len(p.ARGB) <= smallImage {
 		return len(p.ARGB) > 1
 	}
-	n, left, up := 0, 0, 0
-	for i, v := range p.ARGB {
-		if left++; i == 0 || v != p.ARGB[i-1] {
-			left = 0
-		}
-		if up++; i < p.W || v != p.ARGB[i-p.W] {
-			up = 0
-		}
-		if left >= 4 || up >= 4 {
-			n++
-		}
+	// The low bits of left and up say of the last pixels whether they equal that neighbour. It cannot be foreseen, so there is no
+	// branch.
+	const four = 1<<4 - 1
+	n, left, up, before := uint32(0), uint32(0), uint32(0), ^p.ARGB[0]
+	for _, v := range p.ARGB[:p.W] {
+		left, before = left<<1|same(v, before), v
+		n += (left&four + 1) >> 4
 	}
-	return 8*n > len(p.ARGB)
+	for i, v := range p.ARGB[p.W:] {
+		left, before = left<<1|same(v, before), v
+		up = up<<1 | same(v, p.ARGB[i])
+		n += ((left&four + 1) | (up&four + 1)) >> 4
+	}
+	return 8*int(n) > len(p.ARGB)
 }
+
+// same is 1 where a and b are equal, and else 0.
+func same(a, b uint32) uint32 { return uint32((uint64(a^b) - 1) >> 63) }

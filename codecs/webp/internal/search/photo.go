@@ -50,8 +50,10 @@ func Photo(ctx context.Context, c *pool.Pool, d Steps, p format.Pixels, effort i
 // of n symbols each. They may do without alpha where there is one value, which takes no bits.
 func keepIfSmaller(c *pool.Pool, g *format.EntropyImage, hist []uint32, n int) []*bitstream.GroupCodes {
 	all := make([]uint32, n)
-	for i, v := range hist {
-		all[i%n] += v
+	for group := hist; len(group) > 0; group = group[n:] {
+		for i, v := range group[:n] {
+			all[i] += v
+		}
 	}
 	one := bitstream.NewGroupCodes(all)
 	old := g.Renumber()
