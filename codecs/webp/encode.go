@@ -80,7 +80,7 @@ func encode(ctx context.Context, c *pool.Pool, d steps, m *raster.Image, o *Opti
 	}
 	memory := memories.Get().(*encoderMemory)
 	defer memory.release()
-	p := loadImage(memory.pixelsOf(m), c, m, o.exact)
+	p := loadImage(memory.pixelsOf(m.Width*m.Height), c, m, o.exact)
 	transform.NearLossless(p, o.nearLossless)
 	if o.nearLossless == 100 {
 		d.setLoaded(p, m)

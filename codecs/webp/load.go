@@ -12,19 +12,20 @@ import (
 // loadImage reads an 8-bit image into argb, which has as many pixels. Without exact, pixels
 // of alpha 0 become 0 in all channels.
 func loadImage(argb []uint32, c *pool.Pool, m *raster.Image, exact bool) format.Pixels {
-	p := format.Pixels{W: m.Width, H: m.Height, ARGB: argb}
-	c.Spans(len(p.ARGB), loadPixels, func(lo, hi int) {
-		out := p.ARGB[lo:hi]
-		loadSamples(out, m.Pix[lo*m.Channels:hi*m.Channels], m.Channels)
-		if !exact && m.Alpha() {
-			for i, v := range out {
-				if v < 1<<24 {
-					out[i] = 0
-				}
+	c.Spans(len(argb), loadPixels, func(lo, hi int) { loadFrom(argb[lo:hi], m, lo, exact) })
+	return format.Pixels{W: m.Width, H: m.Height, ARGB: argb}
+}
+
+// loadFrom reads the pixels of m from the given one on.
+func loadFrom(out []uint32, m *raster.Image, from int, exact bool) {
+	loadSamples(out, m.Pix[from*m.Channels:(from+len(out))*m.Channels], m.Channels)
+	if !exact && m.Alpha() {
+		for i, v := range out {
+			if v < 1<<24 {
+				out[i] = 0
 			}
 		}
-	})
-	return p
+	}
 }
 
 // loadPixels is how many pixels a goroutine takes at a time.

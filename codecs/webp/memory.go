@@ -7,6 +7,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
+	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -50,11 +51,20 @@ func (Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec.M
 	}
 }
 
-// photograph says what choose finds of m.
+// photograph says what choose finds of m. Of a large image some rows say it.
 func photograph(m *raster.Image, exact bool) bool {
 	memory := memories.Get().(*encoderMemory)
 	defer memory.release()
-	seen := search.Analyse(loadImage(memory.pixelsOf(m), pool.Of(1), m, exact), search.AnalysisPixels)
+	if rows := search.SampledRows(m.Width, m.Height, search.AnalysisPixels); rows != nil {
+		p := format.Pixels{W: m.Width, H: len(rows), ARGB: memory.pixelsOf(m.Width * len(rows))}
+		for i, y := range rows {
+			loadFrom(p.ARGB[i*p.W:][:p.W], m, y*p.W, exact)
+		}
+		if photo, sure := search.IsPhotoBy(p); sure {
+			return photo
+		}
+	}
+	seen := search.Analyse(loadImage(memory.pixelsOf(m.Width*m.Height), pool.Of(1), m, exact), search.AnalysisPixels)
 	return seen.IsPhoto()
 }
 
@@ -82,9 +92,8 @@ func (e *encoderMemory) release() {
 	memories.Put(e)
 }
 
-// pixelsOf is memory for the pixels of m, with any contents.
-func (e *encoderMemory) pixelsOf(m *raster.Image) []uint32 {
-	n := m.Width * m.Height
+// pixelsOf is memory for n pixels, with any contents.
+func (e *encoderMemory) pixelsOf(n int) []uint32 {
 	e.pixels = slices.Grow(e.pixels[:0], n)[:n]
 	return e.pixels
 }

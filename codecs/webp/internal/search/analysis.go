@@ -36,6 +36,39 @@ const (
 // spatial to weigh.
 func Analyse(p format.Pixels, most int) Analysis {
 	a := Analysis{colours: transform.PaletteOf(p.ARGB)}
+	a.look(p, analysisRows(p.W, p.H, most))
+	return a
+}
+
+// SampledRows are the rows of an image of w x h pixels by which IsPhotoBy judges it: those that
+// Analyse looks at, and the ones above them. It returns nil where these are most rows.
+func SampledRows(w, h, most int) (rows []int) {
+	step := analysisRows(w, h, most)
+	if step < 4 {
+		return nil
+	}
+	for y := 0; y < h; y += step {
+		if y > 0 {
+			rows = append(rows, y-1)
+		}
+		rows = append(rows, y)
+	}
+	return rows
+}
+
+// IsPhotoBy reports what IsPhoto does of an image of which p has the SampledRows. It is sure
+// where no other row could change that.
+func IsPhotoBy(p format.Pixels) (photo, sure bool) {
+	var a Analysis
+	a.look(p, 2)
+	if !a.IsPhoto() {
+		return false, true
+	}
+	return true, transform.PaletteOf(p.ARGB) == nil
+}
+
+// look looks at one of step rows of p.
+func (a *Analysis) look(p format.Pixels, step int) {
 	memory := repeats.Get().(*repeatMemory)
 	defer repeats.Put(memory)
 	table := &memory.table
@@ -43,7 +76,6 @@ func Analyse(p format.Pixels, most int) Analysis {
 	if p.W <= mostKeys {
 		memory.keys = slices.Grow(memory.keys[:0], p.W)[:p.W]
 	}
-	step := analysisRows(p, most)
 	for y := 0; y < p.H; y += step {
 		row := p.ARGB[y*p.W:][:p.W]
 		above := row
@@ -86,7 +118,6 @@ func Analyse(p format.Pixels, most int) Analysis {
 			left = v
 		}
 	}
-	return a
 }
 
 // analysisKey is the key of the first of four pixels.
@@ -116,18 +147,18 @@ const mostKeys = 1 << 14
 // repeats are memories of Analyse that nobody uses: new ones take longer to make than a small image takes to look at.
 var repeats = sync.Pool{New: func() any { return new(repeatMemory) }}
 
-// analysisRows is of how many rows of p an analysis of about most pixels looks at one.
-func analysisRows(p format.Pixels, most int) int {
+// analysisRows is of how many rows of w x h pixels an analysis of about most pixels looks at one.
+func analysisRows(w, h, most int) int {
 	if most == 0 {
 		return 1
 	}
-	return max(1, (p.W*p.H+most-1)/most)
+	return max(1, (w*h+most-1)/most)
 }
 
 // weigh adds green and spatial to what Analyse has found of the same pixels.
 func (a *Analysis) weigh(p format.Pixels, most int) {
 	var h [2][4][256]uint32
-	step := analysisRows(p, most)
+	step := analysisRows(p.W, p.H, most)
 	for y := 0; y < p.H; y += step {
 		row := p.ARGB[y*p.W:][:p.W]
 		above := row

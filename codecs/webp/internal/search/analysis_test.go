@@ -33,3 +33,39 @@ func TestAnalyseBothWays(t *testing.T) {
 		}
 	}
 }
+
+// Some rows say of an image what all do, wherever they are sure.
+func TestIsPhotoByRows(t *testing.T) {
+	r := rand.New(rand.NewPCG(33, 34))
+	seen := map[[2]bool]int{}
+	for range 2000 {
+		p := format.Pixels{W: 1 + r.IntN(120), H: 1 + r.IntN(90)}
+		p.ARGB = make([]uint32, p.W*p.H)
+		colours, run := 1+r.IntN(1+r.IntN(5000)), 1+r.IntN(3)
+		for i := range p.ARGB {
+			p.ARGB[i] = uint32(r.IntN(colours)) * 0x01020305
+			if i > p.W && r.IntN(run) > 0 {
+				p.ARGB[i] = p.ARGB[i-[]int{1, p.W}[r.IntN(2)]]
+			}
+		}
+		most := 1 + r.IntN(2000)
+		rows := SampledRows(p.W, p.H, most)
+		if rows == nil {
+			continue
+		}
+		part := format.Pixels{W: p.W, H: len(rows)}
+		for _, y := range rows {
+			part.ARGB = append(part.ARGB, p.ARGB[y*p.W:][:p.W]...)
+		}
+		a := Analyse(p, most)
+		photo, sure := IsPhotoBy(part)
+		if seen[[2]bool{photo, sure}]++; sure && photo != a.IsPhoto() {
+			t.Fatalf("%d x %d pixels, %d rows: %v, want %v", p.W, p.H, len(rows), photo, !photo)
+		}
+	}
+	for _, how := range [][2]bool{{true, true}, {true, false}, {false, true}} {
+		if seen[how] < 20 {
+			t.Errorf("images by photo and sure: %v", seen)
+		}
+	}
+}
