@@ -93,13 +93,12 @@ func AlphabetCosts(counts []uint32, out []uint16) {
 		n += uint64(v)
 	}
 	all := idealCodeOf(n)
-	unused := costBelow(all, 0)
-	const together = 8
-	for ; len(counts) >= together; counts, out = counts[together:], out[together:] {
-		c, o := (*[together]uint32)(counts), (*[together]uint16)(out)
+	unused := eightTimes(costBelow(all, 0))
+	for ; len(counts) >= 8; counts, out = counts[8:], out[8:] {
+		c, o := (*[8]uint32)(counts), (*[8]uint16)(out)
 		if c[0]|c[1]|c[2]|c[3]|c[4]|c[5]|c[6]|c[7] == 0 {
 			// Most symbols of a small image do not occur.
-			*o = [together]uint16{unused, unused, unused, unused, unused, unused, unused, unused}
+			*o = unused
 			continue
 		}
 		for i, v := range c {
@@ -110,6 +109,8 @@ func AlphabetCosts(counts []uint32, out []uint16) {
 		out[i] = costBelow(all, v)
 	}
 }
+
+func eightTimes(v uint16) [8]uint16 { return [8]uint16{v, v, v, v, v, v, v, v} }
 
 // idealCodeOf is the logarithm of three times the sum n of counts, and half the last bit of a
 // cost, to round by.
