@@ -13,9 +13,9 @@
 //
 // The bits are held in a 64-bit word, which is filled eight bytes at a time. A look-up in a table
 // of 2^12 entries gives one literal, two literals, or a length with its extra bits; codes that are
-// longer go on in a second table. On amd64 with AVX2 and BMI2 the loop is in assembly, and decodes
-// up to four entries between two fillings; the loop in Go is its twin, and does the first and last
-// bytes of every piece.
+// longer go on in a second table. On amd64 with AVX2 and BMI2 the loop is in assembly, and takes
+// literals and matches in the same instructions, without a branch; the loop in Go is its twin, and does
+// the first and last bytes of every piece.
 package inflate
 
 import (

@@ -5,6 +5,10 @@ import "golang.org/x/sys/cpu"
 // vector lets tests run both ways.
 var vector = cpu.X86.HasAVX2 && cpu.X86.HasBMI2
 
+// manyLiterals is how many entries with literals follow one another before more of them are likely
+// enough for a branch.
+const manyLiterals = 6
+
 //go:noescape
 func fastBMI2(r *Reader, limit int) fastResult
 

@@ -1,9 +1,9 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// repeat[d] are the places of a pattern of d bytes in 16 bytes.
-DATA repeat<>+0x00(SB)/8, $0x0000000000000000
-DATA repeat<>+0x08(SB)/8, $0x0000000000000000
+// repeat[d] are the places of a pattern of d bytes in 16 bytes; repeat[0] leaves them as they are.
+DATA repeat<>+0x00(SB)/8, $0x0706050403020100
+DATA repeat<>+0x08(SB)/8, $0x0f0e0d0c0b0a0908
 DATA repeat<>+0x10(SB)/8, $0x0000000000000000
 DATA repeat<>+0x18(SB)/8, $0x0000000000000000
 DATA repeat<>+0x20(SB)/8, $0x0100010001000100
@@ -55,11 +55,11 @@ GLOBL steps<>(SB), RODATA|NOPTR, $16
 	ADDQ  CX, SI       \
 	ORL   $56, R9
 
-// LOOKUP puts the entry of the next bits into AX.
+// LOOKUP puts the index of the entry of the next bits into R11 and the entry into AX.
 #define LOOKUP \
-	MOVL R8, DX             \
-	ANDL $const_litMask, DX \
-	MOVL (R10)(DX*4), AX
+	MOVL R8, R11             \
+	ANDL $const_litMask, R11 \
+	MOVL (R10)(R11*4), AX
 
 // LITERALS writes the one or two literals of the entry in AX.
 #define LITERALS \
@@ -72,28 +72,28 @@ GLOBL steps<>(SB), RODATA|NOPTR, $16
 	ANDL  $3, AX     \
 	ADDQ  AX, DI
 
-// VALUE puts the base of the entry in AX, and the extra bits, into DX, and drops the code and these bits.
-#define VALUE \
-	BZHIQ AX, R8, DX \
-	MOVL  AX, CX     \
-	SHRL  $8, CX     \
-	SHRXQ CX, DX, DX \
-	SHRL  $8, CX     \
-	ADDL  CX, DX     \
-	SHRXQ AX, R8, R8 \
-	SUBL  AX, R9
-
 // func fastBMI2(r *Reader, limit int) fastResult
 //
-//	SI  next byte of the input    R12  the last place where the loop may begin
-//	DI  next byte of the output   R13  the first place where it may not
+// Whether literals or a match come next is as a rule no better known than the fall of a coin, and a branch that
+// is guessed wrongly costs more than all work on a symbol. So loop takes both in the same instructions:
+// literals are a match whose source is their entry in the table and whose distance takes no bits. Behind
+// many literals more of them are likely: literals then takes only these, as there each waits for less.
+//
+// loop begins with the entry of the next bits looked up, for which the bits that are left before REFILL are
+// enough: of 56 bits the longest length and a distance of the first table take 20 and 22, and an index 12.
+//
+//	SI  next byte of the input    inputEnd  the last place where the loop may begin
+//	DI  next byte of the output   R13  repeat
 //	R8  bits    R9  how many      R10  first table    R14  start of the output
-//	AX  entry   BX  length        DX   distance       R11  repeat
-TEXT ·fastBMI2(SB), NOSPLIT, $0-24
+//	AX  entry   R11 its index, then its literals      R15  bits behind its code
+//	BX  length  DX  distance      CX  all ones for a match, 0 for literals
+//	BP  source  R12 entries with literals since the last match
+TEXT ·fastBMI2(SB), NOSPLIT, $16-24
 	MOVQ r+0(FP), R10
 	MOVQ Reader_in(R10), SI
 	MOVQ Reader_in+8(R10), R12
 	LEAQ -const_inputSlack(SI)(R12*1), R12
+	MOVQ R12, inputEnd-8(SP)
 	ADDQ Reader_pos(R10), SI
 	MOVQ Reader_buf(R10), R14
 	MOVQ R14, R13
@@ -103,12 +103,86 @@ TEXT ·fastBMI2(SB), NOSPLIT, $0-24
 	MOVQ Reader_bits(R10), R8
 	MOVQ Reader_count(R10), R9
 	LEAQ Reader_lit(R10), R10
-	LEAQ repeat<>(SB), R11
+	XORL R12, R12
+	MOVQ R13, outputEnd-16(SP)
+	LEAQ repeat<>(SB), R13
+	REFILL
+	LOOKUP
 
 loop:
-	CMPQ SI, R12
+	CMPQ SI, inputEnd-8(SP)
 	JA   limits
-	CMPQ DI, R13
+	CMPQ DI, outputEnd-16(SP)
+	JAE  limits
+	REFILL
+	TESTL $const_flagSpecial, AX
+	JNZ  special
+
+symbol:
+	SHRXQ AX, R8, R15
+	MOVL R15, DX
+	ANDL $const_distMask, DX
+	MOVL (Reader_dist-Reader_lit)(R10)(DX*4), DX
+	LEAQ 2(R10)(R11*4), R11 // the literals in the entry
+	BZHIQ AX, R8, BX
+	SUBL AX, R9
+	MOVL AX, CX
+	SHRL $8, CX
+	SHRXQ CX, BX, BX
+	MOVL AX, BP
+	SHRL $16, BP
+	ADDL BP, BX
+	ANDL $3, CX
+	TESTL $const_flagOther, AX
+	CMOVLEQ CX, BX
+	MOVL AX, CX
+	SHLL $16, CX
+	SARL $31, CX
+	ANDL CX, DX
+	TESTL $const_flagSpecial, DX
+	JNZ  longDistance
+
+distance:
+	SHRXQ DX, R15, R8
+	SUBL DX, R9
+	BZHIQ DX, R15, R15
+	MOVL R8, AX
+	ANDL $const_litMask, AX
+	MOVL DX, BP
+	SHRL $8, BP
+	SHRXQ BP, R15, R15
+	SHRL $16, DX
+	ADDL R15, DX
+	MOVQ DI, BP
+	SUBQ DX, BP
+	CMPQ BP, R14
+	JB   damaged
+	TESTL CX, CX
+	CMOVQEQ R11, BP
+	MOVL AX, R11
+	MOVL (R10)(AX*4), AX
+	CMPL DX, $16
+	SBBL R15, R15
+	ANDL DX, R15
+	SHLL $4, R15
+	VMOVDQU (BP), X0
+	VPSHUFB (R13)(R15*1), X0, X0
+	VMOVDQU X0, (DI)
+	ADDQ BX, DI
+	CMPL BX, $16
+	JA   long
+
+next:
+	INCL R12
+	NOTL CX
+	ANDL CX, R12
+	CMPL R12, $const_manyLiterals
+	JB   loop
+
+literals:
+	CMPQ SI, inputEnd-8(SP)
+	JA   limits
+	CMPQ DI, outputEnd-16(SP)
 	JAE  limits
 	REFILL
 	LOOKUP
@@ -127,56 +201,40 @@ loop:
 	TESTL $const_flagOther, AX
 	JNZ  other
 	LITERALS
-	JMP  loop
+	JMP  literals
 
 other:
-	TESTL $const_flagSpecial, AX
-	JNZ  special
+	XORL R12, R12
+	JMP  loop
 
-match:
-	VALUE
-	MOVL DX, BX
-	REFILL
-	MOVL R8, DX
-	ANDL $const_distMask, DX
-	MOVL (Reader_dist-Reader_lit)(R10)(DX*4), AX
-	TESTL $const_flagSpecial, AX
-	JNZ  specialDistance
-
-distance:
-	VALUE
-	MOVQ DI, CX
-	SUBQ DX, CX
-	CMPQ CX, R14
-	JB   damaged
-	LEAQ (DI)(BX*1), AX
-	CMPQ DX, $16
-	JB   near
+long:
+	TESTL R15, R15
+	JNZ  near
+	MOVQ DI, R15
+	SUBQ BX, R15
 
 far:
-	MOVOU (CX), X0
-	MOVOU X0, (DI)
-	ADDQ  $16, CX
-	ADDQ  $16, DI
-	CMPQ  DI, AX
-	JB    far
-	MOVQ  AX, DI
-	JMP   loop
+	ADDQ $16, BP
+	ADDQ $16, R15
+	VMOVDQU (BP), X0
+	VMOVDQU X0, (R15)
+	LEAQ 16(R15), BX
+	CMPQ BX, DI
+	JB   far
+	JMP  next
 
 near:
-	MOVOU (CX), X0
-	LEAQ  steps<>(SB), CX
-	MOVBLZX (CX)(DX*1), CX
-	SHLQ  $4, DX
-	PSHUFB (R11)(DX*1), X0
+	MOVQ DI, BP
+	SUBQ BX, BP
+	LEAQ steps<>(SB), BX
+	MOVBLZX (BX)(DX*1), BX
 
 pattern:
-	MOVOU X0, (DI)
-	ADDQ  CX, DI
-	CMPQ  DI, AX
-	JB    pattern
-	MOVQ  AX, DI
-	JMP   loop
+	ADDQ BX, BP
+	VMOVDQU X0, (BP)
+	CMPQ BP, DI
+	JB   pattern
+	JMP  next
 
 special:
 	MOVL AX, CX
@@ -184,15 +242,13 @@ special:
 	CMPL CX, $const_kindLonger
 	JNE  endOrDamaged
 	SHRL $16, AX
-	MOVL R8, DX
-	SHRL $const_litBits, DX
-	ANDL $const_litSecondMask, DX
-	ADDL DX, AX
-	MOVL (R10)(AX*4), AX
-	TESTL $const_flagOther, AX
-	JZ   literal
+	MOVL R8, R11
+	SHRL $const_litBits, R11
+	ANDL $const_litSecondMask, R11
+	ADDL AX, R11
+	MOVL (R10)(R11*4), AX
 	TESTL $const_flagSpecial, AX
-	JZ   match
+	JZ   symbol
 	MOVL AX, CX
 	ANDL $const_kindMask, CX
 
@@ -204,22 +260,22 @@ endOrDamaged:
 	MOVQ $const_fastEnd, AX
 	JMP  done
 
-literal:
-	LITERALS
-	JMP  loop
-
-specialDistance:
-	MOVL AX, CX
-	ANDL $const_kindMask, CX
-	CMPL CX, $const_kindLonger
+longDistance:
+	MOVL DX, AX
+	ANDL $const_kindMask, AX
+	CMPL AX, $const_kindLonger
 	JNE  damaged
-	SHRL $16, AX
-	MOVL R8, DX
-	SHRL $const_distBits, DX
-	ANDL $const_distSecondMask, DX
-	ADDL DX, AX
-	MOVL (Reader_dist-Reader_lit)(R10)(AX*4), AX
-	TESTL $const_flagSpecial, AX
+	MOVQ R15, R8
+	REFILL
+	SHRL $16, DX
+	MOVL R8, AX
+	SHRL $const_distBits, AX
+	ANDL $const_distSecondMask, AX
+	ADDL AX, DX
+	MOVL (Reader_dist-Reader_lit)(R10)(DX*4), DX
+	MOVQ R8, R15
+	MOVL $-1, CX
+	TESTL $const_flagSpecial, DX
 	JZ   distance
 
 damaged:
