@@ -23,7 +23,8 @@ package deflate
 
 import (
 	"encoding/binary"
-	"hash/adler32"
+
+	"github.com/pelmill/pelmill/internal/container/png/inflate"
 )
 
 // Limits of the format (RFC 1951, 2 and 3.2.5).
@@ -65,7 +66,7 @@ func (e *Encoder) Append(dst, data []byte) []byte {
 		w.segments(e.list, data[from:at], 0, at == len(data))
 	}
 	e.data, e.scan.data = nil, nil
-	return binary.BigEndian.AppendUint32(w.end(), adler32.Checksum(data))
+	return binary.BigEndian.AppendUint32(w.end(), inflate.Adler(data))
 }
 
 // header says 32 KiB of window and thorough compression (RFC 1950, 2.2).

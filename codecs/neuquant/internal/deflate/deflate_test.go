@@ -53,7 +53,7 @@ func dataOf(rng *rand.Rand, kind string, n int) []byte {
 	return out
 }
 
-func inflate(stream []byte) ([]byte, error) {
+func inflated(stream []byte) ([]byte, error) {
 	r, err := zlib.NewReader(bytes.NewReader(stream))
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func TestDataComeBack(t *testing.T) {
 				t.Fatalf("%s, %d bytes: what was before the stream is gone", kind, n)
 			}
 			stream = stream[len("before"):]
-			got, err := inflate(stream)
+			got, err := inflated(stream)
 			if err != nil || !bytes.Equal(got, data) {
 				t.Fatalf("%s, %d bytes: come back as %d bytes, %v", kind, n, len(got), err)
 			}
@@ -280,7 +280,7 @@ func FuzzAppend(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, times uint16) {
 		data = bytes.Repeat(data, 1+int(times)%16)
 		stream := new(Encoder).Append(nil, data)
-		got, err := inflate(stream)
+		got, err := inflated(stream)
 		if err != nil || !bytes.Equal(got, data) {
 			t.Fatalf("%d bytes come back as %d, %v", len(data), len(got), err)
 		}

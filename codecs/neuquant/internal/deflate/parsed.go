@@ -2,7 +2,8 @@ package deflate
 
 import (
 	"encoding/binary"
-	"hash/adler32"
+
+	"github.com/pelmill/pelmill/internal/container/png/inflate"
 )
 
 // What a device needs to parse as an [Encoder] does.
@@ -136,7 +137,7 @@ func (e *Encoder) appendSegments(dst, data []byte, segments []Segment, tokens []
 		list, first, from = list[:0], next, at
 	}
 	e.list = list
-	return binary.BigEndian.AppendUint32(w.end(), adler32.Checksum(data)), true
+	return binary.BigEndian.AppendUint32(w.end(), inflate.Adler(data)), true
 }
 
 // maxLaid bytes at most are laid, so that a bit of their stream has a number of 32 bits also where counts are wrong: a token has
