@@ -53,17 +53,17 @@ func (h *histogram) cost() int {
 }
 
 func entropy(n []uint32) int {
-	all, sum := 0, 0
+	all, sum, occur := 0, 0, uint32(0)
 	for _, v := range n {
-		if v > 0 {
-			all += int(v)
-			sum += symbolCost - int(v)*int(log2(v))
-		}
+		// No branch: which symbols occur nobody could foretell. Where v is 0 log2 means nothing.
+		all += int(v)
+		sum += int(v) * int(log2(v))
+		occur += (v | -v) >> 31
 	}
 	if all > 0 {
-		sum += all * int(log2(uint32(all)))
+		sum = all*int(log2(uint32(all))) - sum
 	}
-	return sum
+	return sum + symbolCost*int(occur)
 }
 
 // segments writes the tokens of data, from number first on, as blocks.

@@ -272,6 +272,43 @@ func TestTablesAreTheSpecifications(t *testing.T) {
 	}
 }
 
+// Logarithms, and what follows from them, are those of integers.
+func TestLogarithms(t *testing.T) {
+	check := func(n uint32) {
+		if n == 0 {
+			return
+		}
+		if got, want := log2(n), refLog2(n); got != want {
+			t.Fatalf("logarithm of %d: %d, want %d", n, got, want)
+		}
+	}
+	for n := range uint32(1 << 18) {
+		check(n)
+	}
+	rng := rand.New(rand.NewPCG(19, 20))
+	for k := range 32 {
+		check(1<<k - 1)
+		check(1 << k)
+		check(1<<k + 1)
+		for range 1000 {
+			check(rng.Uint32() >> k)
+		}
+	}
+	check(1<<32 - 1)
+	counts := make([]uint32, symbols)
+	for range 200 {
+		for i := range counts {
+			counts[i] = rng.Uint32() >> (15 + rng.IntN(18))
+		}
+		if got, want := entropy(counts), refEntropy(counts); got != want {
+			t.Fatalf("entropy %d, want %d", got, want)
+		}
+	}
+	if got := entropy(make([]uint32, 9)); got != 0 {
+		t.Errorf("nothing takes %d", got)
+	}
+}
+
 func FuzzAppend(f *testing.F) {
 	rng := rand.New(rand.NewPCG(15, 16))
 	for _, kind := range kinds {

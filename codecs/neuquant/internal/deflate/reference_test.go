@@ -1,5 +1,7 @@
 package deflate
 
+import "math/bits"
+
 // refLengthCost is the least sum of counts times lengths of any prefix code of at most limit
 // bits, by trying all of them.
 func refLengthCost(counts []uint32, limit int) int {
@@ -31,4 +33,36 @@ func refDistanceSymbol(distance int) int {
 		}
 	}
 	return -1
+}
+
+// refLog2 is log2 by integers alone.
+func refLog2(n uint32) uint32 {
+	k := bits.Len32(n) - 1
+	x := uint64(n) << 30 >> k // 1 to 2 in 2^-30
+	x = x >> 22 << 22
+	v := uint32(k)
+	for range 8 {
+		x = x * x >> 30
+		v <<= 1
+		if x >= 2<<30 {
+			x >>= 1
+			v |= 1
+		}
+	}
+	return v
+}
+
+// refEntropy adds up what each symbol takes.
+func refEntropy(n []uint32) int {
+	all, sum := 0, 0
+	for _, v := range n {
+		if v > 0 {
+			all += int(v)
+			sum += symbolCost - int(v)*int(refLog2(v))
+		}
+	}
+	if all > 0 {
+		sum += all * int(refLog2(uint32(all)))
+	}
+	return sum
 }

@@ -1,6 +1,9 @@
 package deflate
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // Alphabets (RFC 1951, 3.2.5 to 3.2.7).
 const (
@@ -70,18 +73,16 @@ func distanceSymbol(distance int) int {
 	return int(distanceSymbols[256+d>>7&255])
 }
 
-// log2 is the logarithm of n > 0 in 1/256 bit.
+// log2 is the logarithm of n > 0 in 1/256 bit. A floating point number has the whole part as its
+// exponent and below it what the fraction is looked up by.
 func log2(n uint32) uint32 {
-	k := bits.Len32(n) - 1
-	if k > 8 {
-		return uint32(k)<<8 + uint32(fractions[n>>(k-8)&255])
-	}
-	return uint32(k)<<8 + uint32(fractions[n<<(8-k)&255])
+	v := uint32(math.Float64bits(float64(n)) >> 44)
+	return v - 1023<<8 + uint32(beyond[v&255])
 }
 
-// fractions are the logarithms of 1 + i/256 in 1/256, by squaring: the square of a number
-// of at least the root of 2 is at least 2, and the bit of its logarithm is set.
-var fractions = func() (of [256]uint8) {
+// beyond is by how much the logarithms of 1 + i/256 in 1/256 are over i. They are found by squaring: the
+// square of a number of at least the root of 2 is at least 2, and the bit of its logarithm is set.
+var beyond = func() (of [256]uint8) {
 	for i := range of {
 		x := uint64(256+i) << 22 // 1 to 2 in 2^-30
 		for range 8 {
@@ -92,6 +93,7 @@ var fractions = func() (of [256]uint8) {
 				of[i] |= 1
 			}
 		}
+		of[i] -= uint8(i)
 	}
 	return of
 }()
