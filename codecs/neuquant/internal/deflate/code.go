@@ -8,6 +8,7 @@ import (
 // code is the memory in which codes are made, and the description of a block's codes.
 type code struct {
 	leaves []uint32 // of the symbols that occur, by how often: that from 9 up, and the symbol
+	room   [symbols]uint32
 	sums   []uint64 // of the inner nodes and, after that, of packages
 	lists  [maxBits][]uint64
 
@@ -40,10 +41,44 @@ func (c *code) lengths(out []uint8, counts []uint32, limit int) {
 		}
 		return
 	}
-	slices.Sort(c.leaves)
+	c.sort()
 	if c.huffman(out) > limit {
 		c.packages(out, limit)
 	}
+}
+
+// fewLeaves is up to how many leaves comparing them takes less time than counting.
+const fewLeaves = 48
+
+// sort puts the leaves, which are by symbol, into order by how often these occur.
+func (c *code) sort() {
+	if len(c.leaves) <= fewLeaves {
+		slices.Sort(c.leaves)
+		return
+	}
+	from, to := c.leaves, c.room[:len(c.leaves)]
+	all := uint32(0)
+	for _, l := range from {
+		all |= l
+	}
+	for shift := 9; all>>shift != 0; shift += 8 {
+		var at [256]uint16
+		for _, l := range from {
+			at[l>>(shift&31)&255]++
+		}
+		n := uint16(0)
+		for i, k := range at {
+			at[i] = n
+			n += k
+		}
+		for _, l := range from {
+			p := &at[l>>(shift&31)&255]
+			to[*p] = l
+			*p++
+		}
+		from, to = to, from
+	}
+	copy(c.leaves, from)
 }
 
 // huffman sets the lengths of Huffman's code and returns the longest (Moffat and

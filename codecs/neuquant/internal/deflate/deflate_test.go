@@ -253,6 +253,24 @@ func TestLongCodesAreLimited(t *testing.T) {
 	}
 }
 
+// Leaves are in order, however many there are and however often they occur.
+func TestLeavesAreInOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 22))
+	var c code
+	for n := range symbols + 1 {
+		for _, shift := range []int{9, 15, 20, 24, 31} {
+			c.leaves = c.leaves[:0]
+			for i := range n {
+				c.leaves = append(c.leaves, rng.Uint32()>>shift<<9|uint32(i))
+			}
+			want := slices.Sorted(slices.Values(c.leaves))
+			if c.sort(); !slices.Equal(c.leaves, want) {
+				t.Fatalf("%d leaves with counts of %d bits are not in order", n, 32-shift)
+			}
+		}
+	}
+}
+
 func TestTablesAreTheSpecifications(t *testing.T) {
 	for d := 1; d <= windowSize; d++ {
 		if got, want := distanceSymbol(d), refDistanceSymbol(d); got != want {
