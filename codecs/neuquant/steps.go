@@ -79,8 +79,8 @@ func (p *problem) span(lo, hi int, room []uint32) []uint32 {
 	return room
 }
 
-// unpack makes colours of samples.
-func unpack(out []uint32, samples []byte) {
+// unpackGo makes colours of samples.
+func unpackGo(out []uint32, samples []byte) {
 	samples = samples[:3*len(out)]
 	n := len(out)
 	// Four bytes at a time, as long as there are four.

@@ -153,6 +153,29 @@ func eachWay(t *testing.T, f func(t *testing.T)) {
 	t.Run("go", f)
 }
 
+// Samples become colours, however many there are, and nothing is written behind them.
+func TestUnpack(t *testing.T) {
+	eachWay(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(31, 32))
+		for n := range 100 {
+			p := problem{samples: make([]byte, 3*n), opaque: true}
+			for i := range p.samples {
+				p.samples[i] = byte(rng.Uint32())
+			}
+			out := make([]uint32, n+1)
+			unpack(out[:n], p.samples)
+			for i := range n {
+				if out[i] != p.at(i) {
+					t.Fatalf("colour %d of %d is %08x, want %08x", i, n, out[i], p.at(i))
+				}
+			}
+			if out[n] != 0 {
+				t.Fatalf("%d colours: %08x behind them", n, out[n])
+			}
+		}
+	})
+}
+
 func TestTwoIsTheReference(t *testing.T) {
 	eachWay(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(9, 10))

@@ -11,6 +11,20 @@ func learnAVX2(w *network, list *uint32, n int, alpha bool)
 //go:noescape
 func twoAVX2(keys, seconds, colours *uint32, n int, groups *entryGroup, count int)
 
+//go:noescape
+func unpackAVX2(out *uint32, samples *byte, eights int)
+
+// unpack is unpackGo.
+func unpack(out []uint32, samples []byte) {
+	// The kernel reads four bytes beyond the samples of eight colours.
+	if eights := (len(out) - 2) / 8; hasAVX2 && eights > 0 {
+		_ = samples[8*3*eights+3]
+		unpackAVX2(&out[0], &samples[0], eights)
+		out, samples = out[8*eights:], samples[8*3*eights:]
+	}
+	unpackGo(out, samples)
+}
+
 // learn is learnGo. The alpha of opaque samples does not move and decides nothing.
 func (w *network) learn(list []uint32, opaque bool) {
 	if !hasAVX2 {

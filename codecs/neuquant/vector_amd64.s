@@ -236,3 +236,32 @@ entries:
 	JNZ colour
 	VZEROUPPER
 	RET
+
+// fours is where the samples of four colours go; the places of their alpha get 0.
+DATA fours<>+0(SB)/8, $0x8005040380020100
+DATA fours<>+8(SB)/8, $0x800b0a0980080706
+GLOBL fours<>(SB), RODATA|NOPTR, $16
+
+DATA opaque<>+0(SB)/4, $0xff000000
+GLOBL opaque<>(SB), RODATA|NOPTR, $4
+
+// func unpackAVX2(out *uint32, samples *byte, eights int)
+TEXT ·unpackAVX2(SB), NOSPLIT, $0-24
+	MOVQ out+0(FP), DI
+	MOVQ samples+8(FP), SI
+	MOVQ eights+16(FP), CX
+	VBROADCASTI128 fours<>(SB), Y1
+	VPBROADCASTD opaque<>(SB), Y2
+
+colours:
+	VMOVDQU (SI), X0
+	VINSERTI128 $1, 12(SI), Y0, Y0
+	VPSHUFB Y1, Y0, Y0
+	VPOR Y2, Y0, Y0
+	VMOVDQU Y0, (DI)
+	ADDQ $24, SI
+	ADDQ $32, DI
+	DECQ CX
+	JNZ  colours
+	VZEROUPPER
+	RET
