@@ -32,7 +32,7 @@
 // goroutines, in any batch, with a device or without, and on any machine.
 //
 // Decode reads indexed PNG files and GIF files of any program, by decoders that share no code with
-// the encoder; one PNG file of 32 is read by the standard library as well, and both must agree.
+// the encoder; one PNG file of 64 is read by the standard library as well, and both must agree.
 package neuquant
 
 import (
