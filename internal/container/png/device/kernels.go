@@ -11,7 +11,7 @@ var kernels75 string
 
 // kernels is the steps on a device.
 var kernels = gpu.Table[deviceImage]{
-	Module: &gpu.Module{Name: "imageio", Variants: []string{kernels75}},
+	Module: &gpu.Module{Name: "png", Variants: []string{kernels75}},
 	Kernels: map[string]gpu.Entry[deviceImage]{
 		"png_inflate":  {Params: listParams{}, Block: inflateThreads, Threads: func(*deviceImage) int { return inflateThreads }},
 		"png_unfilter": {Params: listParams{}, Block: warp, Threads: func(*deviceImage) int { return warp }},
