@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
+	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
@@ -42,6 +44,23 @@ func SameOnCards(c codec.Codec, m *raster.Image, o codec.Options, want codec.Enc
 		}
 	}
 	return nil
+}
+
+// SameDecoded compares what a device decodes with what the CPU does: images with their attributes, errors, and whether a decoder of other
+// authors agreed.
+func SameDecoded(t testing.TB, want, got []codec.Decoded) {
+	t.Helper()
+	for i := range want {
+		w, g := &want[i], &got[i]
+		switch {
+		case (w.Err == nil) != (g.Err == nil) || w.Err != nil && w.Err.Error() != g.Err.Error():
+			t.Errorf("file %d: error %v, on the CPU %v", i, g.Err, w.Err)
+		case w.Second != g.Second:
+			t.Errorf("file %d: second decoder %q, on the CPU %q", i, g.Second, w.Second)
+		case w.Err == nil && !reflect.DeepEqual(w.Image, g.Image):
+			t.Errorf("file %d: %v is not the image of the CPU, %v", i, g.Image.Shape, w.Image.Shape)
+		}
+	}
 }
 
 // cardCopies of a file are so many that a card decodes them sooner than a core.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"reflect"
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -59,35 +58,19 @@ func decodeOn(ctx context.Context, dev *gpu.Device, files [][]byte) []codec.Deco
 	return d.out
 }
 
-// sameDecoded compares what a device gives with what the CPU does: images, errors and whether the standard library agreed.
-func sameDecoded(t *testing.T, want, got []codec.Decoded) {
-	t.Helper()
-	for i := range want {
-		w, g := &want[i], &got[i]
-		switch {
-		case (w.Err == nil) != (g.Err == nil) || w.Err != nil && w.Err.Error() != g.Err.Error():
-			t.Errorf("file %d: error %v, on the CPU %v", i, g.Err, w.Err)
-		case w.Second != g.Second:
-			t.Errorf("file %d: second decoder %q, on the CPU %q", i, g.Second, w.Second)
-		case w.Err == nil && !reflect.DeepEqual(w.Image, g.Image):
-			t.Errorf("file %d: %v is not the image of the CPU, %v", i, g.Image.Shape, w.Image.Shape)
-		}
-	}
-}
-
 // A device decodes files of all kinds, and refuses damaged ones, as the CPU does: many at once and few, and where its memory is short.
 func TestDeviceDecodes(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	files := codedFiles(t)
 	want := Codec{}.Decode(t.Context(), codec.Run{}, files, nil)
-	sameDecoded(t, want, decodeOn(t.Context(), dev, files))
-	sameDecoded(t, want, Codec{}.Decode(t.Context(), codec.Run{Device: dev}, files, nil))
+	codectest.SameDecoded(t, want, decodeOn(t.Context(), dev, files))
+	codectest.SameDecoded(t, want, Codec{}.Decode(t.Context(), codec.Run{Device: dev}, files, nil))
 	for _, n := range []int{1, 2, 7} {
-		sameDecoded(t, want[:n], decodeOn(t.Context(), dev, files[:n]))
+		codectest.SameDecoded(t, want[:n], decodeOn(t.Context(), dev, files[:n]))
 	}
 	for memory := int64(20 << 10); memory < 32<<20; memory *= 5 {
 		dev := gputest.Device(t, &gpu.Options{Lanes: 1, Memory: memory})
-		sameDecoded(t, want, decodeOn(t.Context(), dev, files))
+		codectest.SameDecoded(t, want, decodeOn(t.Context(), dev, files))
 	}
 }
 

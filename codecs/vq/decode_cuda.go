@@ -142,7 +142,7 @@ type tableBatch struct {
 	damaged []uint32    // of each file: not 0 where a segment is
 }
 
-// decodeTables decodes the index tables of files, those of a batch. Its errors are of the device and of plain tables.
+// decodeTables decodes the index tables of files, those of a batch. Its errors are of the device, or the end of ctx.
 func (d *deviceSteps) decodeTables(ctx context.Context, files []*openedFile) (*tableBatch, error) {
 	b := &tableBatch{deviceSteps: d, files: files, tables: make([][]gpu.Ptr, len(files)), damaged: make([]uint32, len(files))}
 	books, known, err := b.putBooks()

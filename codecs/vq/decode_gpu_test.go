@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -91,20 +90,6 @@ func decodeOn(ctx context.Context, dev *gpu.Device, files [][]byte, asset []byte
 	return d.out
 }
 
-// sameDecoded compares what a device gives with what the CPU does: images and errors.
-func sameDecoded(t *testing.T, want, got []codec.Decoded) {
-	t.Helper()
-	for i := range want {
-		w, g := &want[i], &got[i]
-		switch {
-		case (w.Err == nil) != (g.Err == nil) || w.Err != nil && w.Err.Error() != g.Err.Error():
-			t.Errorf("file %d: error %v, on the CPU %v", i, g.Err, w.Err)
-		case w.Err == nil && !reflect.DeepEqual(w.Image, g.Image):
-			t.Errorf("file %d: %v is not the image of the CPU, %v", i, g.Image.Shape, w.Image.Shape)
-		}
-	}
-}
-
 // A device decodes files of all kinds, and refuses damaged ones, as the CPU does: many at once and few, into memory of the caller's,
 // and where its own memory is short.
 func TestDeviceDecodes(t *testing.T) {
@@ -120,9 +105,9 @@ func TestDeviceDecodes(t *testing.T) {
 	if failed == 0 || failed == len(files) {
 		t.Fatalf("%d of %d files are damaged for the CPU", failed, len(files))
 	}
-	sameDecoded(t, want, decodeOn(t.Context(), dev, files, asset, nil))
+	codectest.SameDecoded(t, want, decodeOn(t.Context(), dev, files, asset, nil))
 	for _, n := range []int{1, 2, 7} {
-		sameDecoded(t, want[:n], decodeOn(t.Context(), dev, files[:n], asset, nil))
+		codectest.SameDecoded(t, want[:n], decodeOn(t.Context(), dev, files[:n], asset, nil))
 	}
 	var hosts []*gpu.Host
 	defer func() {
@@ -131,7 +116,7 @@ func TestDeviceDecodes(t *testing.T) {
 		}
 	}()
 	lend := make(chan struct{}, 1)
-	sameDecoded(t, want, decodeOn(t.Context(), dev, files, asset, func(n int) []byte {
+	codectest.SameDecoded(t, want, decodeOn(t.Context(), dev, files, asset, func(n int) []byte {
 		lend <- struct{}{}
 		defer func() { <-lend }()
 		h, err := dev.Host(n)
@@ -144,7 +129,7 @@ func TestDeviceDecodes(t *testing.T) {
 	}))
 	for memory := int64(20 << 10); memory < 64<<20; memory *= 5 {
 		dev := gputest.Device(t, &gpu.Options{Lanes: 1, Memory: memory})
-		sameDecoded(t, want, decodeOn(t.Context(), dev, files, asset, nil))
+		codectest.SameDecoded(t, want, decodeOn(t.Context(), dev, files, asset, nil))
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -78,22 +77,6 @@ func decodeOn(ctx context.Context, dev *gpu.Device, files [][]byte, alloc func(i
 	return out
 }
 
-// sameDecoded compares what a device gives with what the CPU does: images, attributes, errors and which decoders agreed.
-func sameDecoded(t *testing.T, want, got []codec.Decoded) {
-	t.Helper()
-	for i := range want {
-		w, g := &want[i], &got[i]
-		switch {
-		case (w.Err == nil) != (g.Err == nil) || w.Err != nil && w.Err.Error() != g.Err.Error():
-			t.Errorf("file %d: error %v, on the CPU %v", i, g.Err, w.Err)
-		case w.Second != g.Second:
-			t.Errorf("file %d: second decoder %q, on the CPU %q", i, g.Second, w.Second)
-		case w.Err == nil && !reflect.DeepEqual(w.Image, g.Image):
-			t.Errorf("file %d: %v is not the image of the CPU, %v", i, g.Image.Shape, w.Image.Shape)
-		}
-	}
-}
-
 // A device decodes files of all kinds, and refuses damaged ones, as the CPU does.
 func TestDeviceDecodes(t *testing.T) {
 	dev := gputest.Device(t, nil)
@@ -108,10 +91,10 @@ func TestDeviceDecodes(t *testing.T) {
 	if failed == 0 || failed == len(files) {
 		t.Fatalf("%d of %d files are damaged for the CPU", failed, len(files))
 	}
-	sameDecoded(t, want, decodeOn(t.Context(), dev, files, nil))
-	sameDecoded(t, want, Codec{}.Decode(t.Context(), codec.Run{Device: dev}, files, nil))
+	codectest.SameDecoded(t, want, decodeOn(t.Context(), dev, files, nil))
+	codectest.SameDecoded(t, want, Codec{}.Decode(t.Context(), codec.Run{Device: dev}, files, nil))
 	for _, n := range []int{1, 2, 7} {
-		sameDecoded(t, want[:n], decodeOn(t.Context(), dev, files[:n], nil))
+		codectest.SameDecoded(t, want[:n], decodeOn(t.Context(), dev, files[:n], nil))
 	}
 	// Into pinned memory of the caller's.
 	var hosts []*gpu.Host
@@ -121,7 +104,7 @@ func TestDeviceDecodes(t *testing.T) {
 		}
 	}()
 	lend := make(chan struct{}, 1)
-	sameDecoded(t, want, decodeOn(t.Context(), dev, files, func(n int) []byte {
+	codectest.SameDecoded(t, want, decodeOn(t.Context(), dev, files, func(n int) []byte {
 		lend <- struct{}{}
 		defer func() { <-lend }()
 		h, err := dev.Host(n)
@@ -140,7 +123,7 @@ func TestDeviceDecodesInLittleMemory(t *testing.T) {
 	want := Codec{}.Decode(t.Context(), codec.Run{}, files, nil)
 	for memory := int64(20 << 10); memory < 32<<20; memory *= 5 {
 		dev := gputest.Device(t, &gpu.Options{Lanes: 1, Memory: memory})
-		sameDecoded(t, want, decodeOn(t.Context(), dev, files, nil))
+		codectest.SameDecoded(t, want, decodeOn(t.Context(), dev, files, nil))
 	}
 }
 
