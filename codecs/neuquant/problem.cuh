@@ -1,17 +1,13 @@
-// What the steps have in common: colours of a problem, and a warp's minimum.
+// What the steps have in common: colours of a problem.
 #pragma once
 
 #include "shared.cuh"
-#include "../../gpu/include/warp.cuh"
+#include "../../gpu/include/alllanes.cuh"
 
 typedef uint32_t words2 __attribute__((ext_vector_type(2)));
 typedef uint32_t words4 __attribute__((ext_vector_type(4)));
 
 DEVICE uint32_t add_to(uint32_t *p, uint32_t v) { return (uint32_t)__nvvm_atom_add_gen_i((int *)p, (int)v); }
-DEVICE uint32_t exchange(uint32_t v, uint32_t with) // value of the lane whose number differs by the bits of with
-{
-	return (uint32_t)__nvvm_shfl_sync_bfly_i32(whole_warp, (int)v, (int)with, warp_size - 1);
-}
 DEVICE uint32_t from_lane(uint32_t v, uint32_t from) { return broadcast(v, from); } // which may differ by lane
 DEVICE uint32_t component(uint32_t v, uint32_t t) { return v >> (8 * t) & 255; }
 
@@ -38,18 +34,4 @@ DEVICE void four_colours(const Problem &p, uint32_t i, uint32_t (&x)[4])
 	x[1] = funnel_right(a, b, 24) | opaque_alpha;
 	x[2] = funnel_right(b, c, 16) | opaque_alpha;
 	x[3] = c >> 8 | opaque_alpha;
-}
-
-// The least of the warp in all lanes.
-DEVICE uint32_t warp_min(uint32_t v)
-{
-#if __CUDA_ARCH__ >= 800
-	uint32_t m;
-	asm volatile("redux.sync.min.u32 %0, %1, 0xffffffff;" : "=r"(m) : "r"(v));
-	return m;
-#else
-	for (uint32_t d = warp_size / 2; d > 0; d /= 2)
-		v = least(v, exchange(v, d));
-	return v;
-#endif
 }

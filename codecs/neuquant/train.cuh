@@ -119,8 +119,8 @@ template <int C> DEVICE void train(const Problem &p, words4 *net, uint32_t first
 				fair = least(fair, (biased & ~255u) | index);
 				frequency[m] -= (frequency[m] >> 16) << 6;
 			}
-			near = warp_min(near);
-			fair = warp_min(fair);
+			near = least_of_all(near);
+			fair = least_of_all(fair);
 			uint32_t first_winner = near & 255, winner = fair & 255;
 #pragma unroll
 			for (uint32_t m = 0; m < neurons; m++)

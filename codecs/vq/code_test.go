@@ -6,59 +6,12 @@ import (
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/gpu/gputest"
 )
-
-// codeOnCPU makes a program of vq_code as it stands, which runs each of its threads on the
-// CPU.
-func codeOnCPU(t *testing.T) string {
-	compiler, err := exec.LookPath("clang++-19")
-	if err != nil && os.Getenv("PELMILL_TEST") == "require" {
-		t.Fatalf("clang++-19 is needed: %v", err)
-	}
-	if err != nil {
-		t.Skipf("NOT TESTED what vq_code does: %v", err)
-	}
-	dir := t.TempDir()
-	cuda := strings.NewReplacer(
-		"#include <__clang_cuda_builtin_vars.h>\n", "",
-		"#define __device__ __attribute__((device))", "#define __device__",
-		"#define __global__ __attribute__((global))", "#define __global__",
-		"#define __shared__ __attribute__((shared))", "#define __shared__",
-		"#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))", "#define __launch_bounds__(...)",
-	)
-	for _, name := range []string{
-		"gpu/include/base.cuh", "gpu/include/warp.cuh",
-		"codecs/vq/vectors.cuh", "codecs/vq/shared.cuh", "codecs/vq/code.cuh",
-	} {
-		text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		to := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(to, []byte(cuda.Replace(string(text))), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	program := filepath.Join(dir, "code")
-	args := []string{
-		"-std=c++17", "-O1", "-fsanitize=undefined", "-fsanitize-trap=all", "-pthread", "-w",
-		"-I", dir, "-o", program, filepath.Join("testdata", "code.cpp"),
-	}
-	if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return program
-}
 
 // A codedSegment is a segment of a table, and what vq_code is told of it.
 type codedSegment struct {
@@ -71,7 +24,8 @@ type codedSegment struct {
 // after others with the same memory, which may be shared or global, and where there is too
 // little room it counts what there would be.
 func TestCodeKernel(t *testing.T) {
-	program := codeOnCPU(t)
+	program := gputest.CPUProgram(t, "../..", "testdata/code.cc", "codecs/vq/code.cuh", "codecs/vq/vectors.cuh", "codecs/vq/shared.cuh",
+		"gpu/include/base.cuh", "gpu/include/warp.cuh", "gpu/include/alllanes.cuh")
 	for _, global := range []bool{false, true} {
 		t.Run(fmt.Sprintf("global=%v", global), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(8, 1))

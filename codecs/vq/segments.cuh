@@ -67,34 +67,6 @@ KERNEL vq_edges(const Book *__restrict__ list)
 	}
 }
 
-// Least v of the warp. All lanes hold the result.
-DEVICE uint32_t least_of_all(uint32_t v)
-{
-#if __CUDA_ARCH__ >= 800
-	uint32_t m;
-	asm volatile("redux.sync.min.u32 %0, %1, 0xffffffff;" : "=r"(m) : "r"(v));
-	return m;
-#else
-	for (uint32_t d = warp_size / 2; d > 0; d /= 2)
-		v = least(v, exchange(v, d));
-	return v;
-#endif
-}
-
-// Sum of v over the warp. All lanes hold the result.
-DEVICE uint32_t sum_of_all(uint32_t v)
-{
-#if __CUDA_ARCH__ >= 800
-	uint32_t m;
-	asm volatile("redux.sync.add.u32 %0, %1, 0xffffffff;" : "=r"(m) : "r"(v));
-	return m;
-#else
-	for (uint32_t d = warp_size / 2; d > 0; d /= 2)
-		v += exchange(v, d);
-	return v;
-#endif
-}
-
 // The first lane in which p holds; there is one.
 DEVICE uint32_t first_lane(bool p) { return (uint32_t)__builtin_ctz(ballot(p) | 1u << 31); }
 

@@ -71,7 +71,7 @@ func (c *randomStream) damage(r *rand.Rand) {
 // lanes of a warp take turns.
 func TestSegmentsAreDecodedByKernels(t *testing.T) {
 	program := gputest.CPUProgram(t, "../..", "testdata/segments.cc", "codecs/vq/segments.cuh", "codecs/vq/code.cuh", "codecs/vq/vectors.cuh",
-		"codecs/vq/shared.cuh", "gpu/include/base.cuh", "gpu/include/warp.cuh")
+		"codecs/vq/shared.cuh", "gpu/include/base.cuh", "gpu/include/warp.cuh", "gpu/include/alllanes.cuh")
 	r := rand.New(rand.NewPCG(40, 41))
 	count := 400
 	if testing.Short() {

@@ -1,7 +1,7 @@
 // Pixels as 0xAARRGGBB and what the transforms do to them (RFC 9649, 3.5). Any thread calls, each for itself.
 #pragma once
 
-#include "../../gpu/include/warp.cuh"
+#include "../../gpu/include/alllanes.cuh"
 #include "shared.cuh"
 
 // a - b in every channel.
@@ -103,7 +103,3 @@ DEVICE uint32_t apply_multipliers(uint32_t v, uint32_t multipliers)
 
 DEVICE uint32_t add_to(uint32_t *p, uint32_t v) { return (uint32_t)__nvvm_atom_add_gen_i((int *)p, (int)v); }
 DEVICE void add_to(uint64_t *p, uint64_t v) { __nvvm_atom_add_gen_ll((long long *)p, (long long)v); }
-DEVICE uint32_t exchange(uint32_t v, uint32_t with) // value of the lane whose number differs by the bits of with
-{
-	return (uint32_t)__nvvm_shfl_sync_bfly_i32(whole_warp, (int)v, (int)with, warp_size - 1);
-}

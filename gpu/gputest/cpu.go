@@ -65,7 +65,7 @@ func CPUProgram(t testing.TB, up, source string, files ...string) string {
 	put(filepath.Join(dir, "__clang_cuda_builtin_vars.h"), nil)
 	program := filepath.Join(dir, "kernels")
 	args := append([]string{"-x", "c++", "-std=c++17", "-O2", "-g", "-w", "-fno-exceptions", "-fsanitize=undefined", "-fsanitize-trap=all"}, include...)
-	out, err := exec.Command(path, append(args, "-o", program, source)...).CombinedOutput()
+	out, err := exec.Command(path, append(args, "-o", program, source, "-lstdc++")...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
