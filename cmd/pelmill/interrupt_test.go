@@ -156,3 +156,20 @@ func TestInterruptedWatchLeavesTheJob(t *testing.T) {
 		t.Errorf("status %s", text)
 	}
 }
+
+// A process that ends at once after its signal has said that the signal came: 1,000 times.
+func TestWhatASignalBeginsIsSaid(t *testing.T) {
+	for range 1000 {
+		ctx, cancel := context.WithCancel(t.Context())
+		said := false
+		stop := whenEnded(ctx, func() { said = true })
+		cancel()
+		stop()
+		if !said {
+			t.Fatal("nothing was said")
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	whenEnded(ctx, func() { t.Error("said without a signal") })()
+	cancel()
+}

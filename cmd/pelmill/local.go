@@ -212,7 +212,7 @@ func (l *local) work(ctx context.Context, r ref, source string) (scheduler.Statu
 	end, announced := l.p.announce("compress", r.id, source, r.target)
 	defer end()
 	defer l.hold(ctx, r, announced)()
-	defer context.AfterFunc(ctx, func() {
+	defer whenEnded(ctx, func() {
 		if !l.p.quiet && !l.p.json {
 			l.display.say(fmt.Sprintf("%v: what is at work has %v to end", context.Cause(ctx), localGrace))
 		}

@@ -83,16 +83,30 @@ whoever can write to Redis cannot send it elsewhere.
 	return cmd
 }
 
-// logSignal has a log line written when a signal ends ctx. The caller calls stop when there
-// is nothing more to end.
+// logSignal has a log line written when a signal ends ctx. The caller calls stop once, when
+// there is nothing more to end.
 func logSignal(ctx context.Context, log *slog.Logger, then string) (stop func()) {
-	off := context.AfterFunc(ctx, func() {
+	return whenEnded(ctx, func() {
 		var came *interrupted
 		if errors.As(context.Cause(ctx), &came) {
 			log.Info("a signal came: "+then, "signal", came.signal.String())
 		}
 	})
-	return func() { off() }
+}
+
+// whenEnded has say called when ctx ends. The caller calls stop once: a process that ends
+// quickly would otherwise be gone before say has run, so stop waits for it.
+func whenEnded(ctx context.Context, say func()) (stop func()) {
+	said := make(chan struct{})
+	off := context.AfterFunc(ctx, func() {
+		defer close(said)
+		say()
+	})
+	return func() {
+		if !off() {
+			<-said
+		}
+	}
 }
 
 // served is the end of a verb that runs until a signal: being asked to stop by
