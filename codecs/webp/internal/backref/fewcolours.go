@@ -26,7 +26,7 @@ const mostColours = 64
 
 // fewMemory is the memory of a fewColours. Its contents do not matter before or after.
 type fewMemory struct {
-	number []uint8 // by pixel: that of its colour, and behind them wordPixels of others
+	number []uint8 // by pixel: that of its colour
 	hit    []uint8 // by pixel: see CacheHits
 
 	counts    [16][mostColours]uint32 // how often colours are outside backward references, by the low bits of their hits
@@ -63,7 +63,7 @@ func newFewColours(p format.Pixels) *fewColours {
 	}
 	f := &fewColours{memory: fewMemories.Get().(*fewMemory), colours: colours, byHash: make([]uint8, len(colours))}
 	m := f.memory
-	m.number = sized(m.number, len(p.ARGB)+wordPixels)
+	m.number = sized(m.number, len(p.ARGB))
 	for i, v := range p.ARGB {
 		m.number[i] = number[v>>8&255]
 	}

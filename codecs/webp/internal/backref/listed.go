@@ -12,13 +12,14 @@ import (
 // memory of its parses by costs. The parses are those of Band.cheapest, in an order that suits
 // vectors: what can be known of a position before its cost is known is made beforehand.
 type listed struct {
-	list []Candidate  // of all positions that have them here, and behind them a window of others
-	at   []uint32     // by position: where its candidates begin in list
-	ends []uint32     // by position: bit l-1 where a candidate has l pixels; or notListed, or longer
+	list []Candidate  // of all positions, and behind them a window of others
+	left []uint32     // by position: how many candidates it and those behind it have
+	ends []uint32     // by position: bit l-1 where a candidate has l pixels; or longer
 	best []listedGain // by position: what a greedy parse takes
 
 	few     *fewColours // nil: there are more or others
 	symbols []uint8     // of the distance codes of list
+	memory  []Candidate // of list, which is at its end
 
 	literals  []uint32 // by position: what its pixel costs as a literal or in the cache
 	distances []uint32 // what the distance codes of list cost
@@ -40,18 +41,23 @@ const (
 	// tried at once.
 	windowPixels = 16
 
-	longer    = 1 << 16 // in ends: there is a longer candidate
-	notListed = 2 << 16 // in ends: the candidates are not in list
+	longer = 1 << 16 // in ends: there is a longer candidate
+
+	// nearLanes is at how many distances pixels are compared at once.
+	nearLanes = 16
 )
 
-// lists returns the candidates of all positions of a band, but for those inside long
-// references, which a parse mostly need not look at. It is nil where they are too many. few has
-// the colours of the image, where it is not nil.
-func (b *Band) lists(hits []uint8, few *fewColours, longReference int) *listed {
+// lists returns the candidates of all positions of a band, of which all are near ones. It is
+// nil where they are too many. few has the colours of the image, where it is not nil.
+func (b *Band) lists(hits []uint8, few *fewColours) *listed {
+	f := b.find
 	n := b.Hi - b.Lo
+	if f.same == nil || f.Prev != nil || len(f.Near) > nearLanes {
+		return nil
+	}
 	l := listedMemory.Get().(*listed)
-	l.list = slices.Grow(l.list[:0], 3*n+windowPixels)
-	l.at, l.ends, l.best = sized(l.at, n), sized(l.ends, n), sized(l.best, n)
+	l.few = few
+	l.left, l.ends, l.best = sized(l.left, n), sized(l.ends, n), sized(l.best, n)
 	// The memory of steps, as long as there are none, has the bits of all pixels before a position in a greedy parse.
 	l.step = sized(l.step, n+windowPixels+1)
 	saved := l.step
@@ -59,48 +65,28 @@ func (b *Band) lists(hits []uint8, few *fewColours, longReference int) *listed {
 	for i, h := range hits[b.Lo:b.Hi] {
 		saved[i+1] = saved[i] + uint32(savedBits[h])
 	}
-	l.few = few
-	bytes := newByteFinder(b.find, few)
-	if bytes != nil {
-		defer bytes.release()
+	a := nearSearch{i: n, stop: uint32(f.stop)}
+	for k, code := range f.nearCodes {
+		a.candidate[k] = newCandidate(0, code)
+		a.bits[k] = int32(referenceBits + extraBits(code))
 	}
-	for i := 0; i < n; i++ {
-		before := len(l.list)
-		l.at[i] = uint32(before)
-		if bytes != nil {
-			l.list = bytes.appendAt(l.list, b.Lo+i)
-		} else {
-			l.list = append(l.list, b.find.At(b.Lo+i)...)
+	if l.memory = l.memory[:cap(l.memory)]; len(l.memory) < 2*n+2*windowPixels {
+		l.memory = make([]Candidate, 2*n+2*windowPixels)
+	}
+	for a.at = len(l.memory) - windowPixels; ; {
+		if l.near(&a, f.same[b.Lo:b.Hi], saved); a.i == 0 {
+			break
 		}
-		found := l.list[before:]
-		if len(l.list) > keptCandidates*n {
+		used := l.memory[a.at:]
+		if len(used) > keptCandidates*n {
 			l.release()
 			return nil
 		}
-		ends, long := uint32(0), 1
-		best := listedGain{}
-		for _, c := range found {
-			m := min(c.length(), weighedPixels)
-			gain := int32(saved[i+int(m)]-saved[i]+equalBits*(c.length()-m)-extraBits(c.code())-extraBits(c.length())) - referenceBits
-			if gain > best.gain {
-				best = listedGain{c, gain}
-			}
-			if k := int(c.length()); k <= windowPixels {
-				ends |= 1 << (k - 1)
-			} else {
-				ends |= longer
-				if k >= longReference {
-					long = k
-				}
-			}
-		}
-		l.ends[i], l.best[i] = ends, best
-		for ; long > 1 && i+1 < n; long-- {
-			i++
-			l.at[i], l.ends[i] = uint32(len(l.list)), notListed
-		}
+		l.memory = make([]Candidate, 2*len(l.memory))
+		a.at = len(l.memory) - len(used)
+		copy(l.memory[a.at:], used)
 	}
-	l.list = append(l.list, make([]Candidate, windowPixels)...)
+	l.list = l.memory[a.at:]
 	l.symbols = sized(l.symbols, len(l.list))
 	for i, c := range l.list {
 		l.symbols[i] = prefixSymbol(c.code())
@@ -109,6 +95,50 @@ func (b *Band) lists(hits []uint8, few *fewColours, longReference int) *listed {
 	l.distances = sized(l.distances, len(l.list))
 	l.cost = sized(l.cost, min(costBlock+2*format.MaxLength, n)+2+windowPixels)
 	return l
+}
+
+// nearSearch is what goes from position to position in the search for near candidates, from
+// the last position to the first.
+type nearSearch struct {
+	candidate [nearLanes]Candidate // by distance: one without a length
+	bits      [nearLanes]int32     // by distance: what greedy parses take a reference to cost, without its length
+	agree     [nearLanes]uint32    // by distance: how many pixels agree from position i on, at most MaxLength
+	left      uint32               // how many candidates there are
+	stop      uint32               // a candidate of this length ends those of its position
+	at        int                  // where they begin in memory
+	i         int                  // the position that was last
+}
+
+// nearGo goes on to position 0, or to where memory has not room for the candidates of one more.
+// same says of the pixels which of those at near distances equal them.
+func (l *listed) nearGo(a *nearSearch, same, saved []uint32) {
+	for a.i > 0 && a.at >= nearLanes {
+		a.i--
+		i := a.i
+		var found [nearLanes]Candidate
+		n, longest, ends, best := 0, uint32(1), uint32(0), listedGain{}
+		for k := range a.agree {
+			r := uint32(0)
+			if same[i]>>k&1 != 0 {
+				r = min(a.agree[k]+1, format.MaxLength)
+			}
+			if a.agree[k] = r; r <= longest || longest >= a.stop {
+				continue
+			}
+			longest = r
+			found[n] = a.candidate[k] | Candidate(r)
+			ends |= 1 << (min(r, windowPixels+1) - 1)
+			m := min(r, weighedPixels)
+			if gain := int32(saved[i+int(m)]-saved[i]+equalBits*(r-m)-extraBits(r)) - a.bits[k]; gain > best.gain {
+				best = listedGain{found[n], gain}
+			}
+			n++
+		}
+		a.at -= n
+		copy(l.memory[a.at:], found[:n])
+		a.left += uint32(n)
+		l.left[i], l.ends[i], l.best[i] = a.left, ends, best
+	}
 }
 
 // listedMemory is what no image uses: making it takes longer than to fill it.
@@ -120,7 +150,8 @@ const mostKept = 1 << 18
 // release gives back the memory.
 func (l *listed) release() {
 	l.few = nil
-	if cap(l.list) <= mostKept {
+	l.list = nil
+	if cap(l.memory) <= mostKept {
 		listedMemory.Put(l)
 	}
 }
@@ -158,15 +189,13 @@ func prefixSymbol(v uint32) uint8 {
 }
 
 // of returns the candidates of position i of the band.
-func (l *listed) of(b *Band, i int) []Candidate {
-	if l.ends[i] == notListed {
-		return b.At(b.Lo + i)
+func (l *listed) of(i int) []Candidate {
+	end := len(l.list) - windowPixels
+	to := end
+	if i+1 < len(l.left) {
+		to -= int(l.left[i+1])
 	}
-	to := len(l.list) - windowPixels
-	if i+1 < len(l.at) {
-		to = int(l.at[i+1])
-	}
-	return l.list[l.at[i]:to]
+	return l.list[end-int(l.left[i]) : to]
 }
 
 // symbolCosts fills literals and distances.
@@ -239,7 +268,7 @@ func (b *Band) cheapestListed(q *Parser, out *format.Parse, t []uint16, longRefe
 			cost[at+1], step[i+1] = c, 1
 		}
 		from := uint32(2)
-		for _, c := range l.of(b, i) {
+		for _, c := range l.of(i) {
 			code := c.code()
 			s, _, _ := format.Prefix(code)
 			start := here + uint32(references.distance[s])
@@ -292,8 +321,8 @@ func (b *Band) cheapestListed(q *Parser, out *format.Parse, t []uint16, longRefe
 	}
 }
 
-// windowGo goes on from position i to the first one that has a longer candidate or is not
-// listed, or to end, and returns it. Costs are those from position base on.
+// windowGo goes on from position i to the first one that has a longer candidate, or to end,
+// and returns it. Costs are those from position base on.
 func (l *listed) windowGo(i, base, end int, length *[format.MaxLength + 1]uint16) int {
 	for ; i < end && l.ends[i] < longer; i++ {
 		cost, step := l.cost[i-base:][:windowPixels+1], l.step[i:][:windowPixels+1]
@@ -302,7 +331,7 @@ func (l *listed) windowGo(i, base, end int, length *[format.MaxLength + 1]uint16
 			cost[1], step[1] = c, 1
 		}
 		ends, from := l.ends[i], 2
-		for k := l.at[i]; ends != 0; k++ {
+		for k := len(l.list) - windowPixels - int(l.left[i]); ends != 0; k++ {
 			to := bits.TrailingZeros32(ends) + 1
 			start := here + l.distances[k]
 			for ; from <= to; from++ {

@@ -6,8 +6,8 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 
-// windows says whether window uses AVX-512; tests run both ways.
-var windows = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VPOPCNTDQ && cpu.X86.HasPOPCNT
+// windows says whether window and near use AVX-512; tests run both ways.
+var windows = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VPOPCNTDQ && cpu.X86.HasAVX512CD && cpu.X86.HasPOPCNT
 
 // windowArguments are those of windowAVX512. All pointers but cost are of position 0 of the band.
 type windowArguments struct {
@@ -34,24 +34,26 @@ func (l *listed) window(i, base, end int, length *[format.MaxLength + 1]uint16) 
 	}
 	// What the last position reads last. The candidates of position i are followed by a window of others.
 	_, _, _, _, _ = l.ends[end-1], l.literals[end-1], l.step[end+windowPixels], l.cost[end-base+windowPixels], l.distances[len(l.list)-1]
+	at := len(l.list) - windowPixels - int(l.left[i])
 	return windowAVX512(&windowArguments{
-		&l.ends[0], &l.literals[0], &l.step[0], &l.list[l.at[i]], &l.distances[l.at[i]], &l.cost[i-base], &length[1], i, end,
+		&l.ends[0], &l.literals[0], &l.step[0], &l.list[at], &l.distances[at], &l.cost[i-base], &length[1], i, end,
 	})
 }
 
-// farWords says whether far uses BMI1; tests run both ways.
-var farWords = cpu.X86.HasBMI1
-
-// farBMI1 is farGo, from the end of a chain of count positions on.
+// nearAVX512 is nearGo. All pointers but memory are of position 0; that is where memory begins.
 //
 //go:noescape
-func farBMI1(out *Candidate, pixel *uint8, end *int32, count, i, most, longest, stop int) int
+func nearAVX512(a *nearSearch, same, saved, left, ends *uint32, best *listedGain, memory *Candidate)
 
-// far is farGo.
-func (b *byteFinder) far(out []Candidate, before []int32, i, most, longest int) int {
-	if !farWords || len(before) == 0 {
-		return b.farGo(out, before, i, most, longest)
+// near is nearGo.
+func (l *listed) near(a *nearSearch, same, saved []uint32) {
+	if !windows {
+		l.nearGo(a, same, saved)
+		return
 	}
-	_, _ = out[len(before)-1], b.pixel[i+most+wordPixels-1]
-	return farBMI1(&out[0], &b.pixel[0], &before[len(before)-1], len(before), i, most, longest, b.stop)
+	if a.i > 0 {
+		// What the last position reads and writes last.
+		_, _, _, _, _, _ = same[a.i-1], saved[a.i+windowPixels-1], l.left[a.i-1], l.ends[a.i-1], l.best[a.i-1], l.memory[a.at-1]
+		nearAVX512(a, &same[0], &saved[0], &l.left[0], &l.ends[0], &l.best[0], &l.memory[0])
+	}
 }

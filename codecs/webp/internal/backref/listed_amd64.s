@@ -106,71 +106,151 @@ done:
 	MOVQ SI, ret+8(FP)
 	RET
 
-// func farBMI1(out *Candidate, pixel *uint8, end *int32, count, i, most, longest, stop int) int
+// func nearAVX512(a *nearSearch, same, saved, left, ends *uint32, best *listedGain, memory *Candidate)
 //
-// Which candidate is longer than those before cannot be foreseen: each is written, and the place of the next one depends on
-// the carry of a comparison.
-TEXT ·farBMI1(SB), NOSPLIT, $0-72
-	MOVQ out+0(FP), DI
-	MOVQ pixel+8(FP), SI
-	MOVQ end+16(FP), R8
-	MOVQ count+24(FP), CX
-	MOVQ i+32(FP), R9
-	MOVQ most+40(FP), R10
-	MOVQ longest+48(FP), R11
-	MOVQ stop+56(FP), R12
-	MOVQ (SI)(R9*1), R13
+// A lane is a near distance. Z0 has how many pixels agree from the present position on; what is found of a position does not
+// depend on that of another one besides.
+TEXT ·nearAVX512(SB), NOSPLIT, $0-56
+	MOVQ a+0(FP), AX
+	MOVQ same+8(FP), R8
+	MOVQ saved+16(FP), R9
+	MOVQ left+24(FP), R10
+	MOVQ ends+32(FP), R11
+	MOVQ best+40(FP), R12
+	MOVQ memory+48(FP), R13
 
-candidate:
-	MOVLQSX (R8), AX
-	SUBQ    $4, R8
-	MOVQ    (SI)(AX*1), DX
-	XORQ    R13, DX
-	JZ      words
-	TZCNTQ  DX, DX
-	SHRQ    $3, DX
+	VMOVDQU32 0(AX), Z16   // candidates without a length
+	VMOVDQU32 64(AX), Z17  // bits
+	VMOVDQU32 128(AX), Z0  // agree
+	MOVL      192(AX), BX  // left
+	VPBROADCASTD 196(AX), Z18 // stop
+	MOVQ      200(AX), DI  // at
+	MOVQ      208(AX), SI  // i
 
-agree:
-	CMPQ    DX, R10
-	CMOVQGT R10, DX
-	MOVQ    R9, BX
-	SUBQ    AX, BX
-	SHLQ    $12, BX
-	ORQ     DX, BX
-	MOVL    BX, (DI)
-	CMPQ    R11, DX
-	CMOVQCS DX, R11
-	SBBQ    BX, BX
-	SHLQ    $2, BX
-	SUBQ    BX, DI
-	CMPQ    R11, R12
-	JGE     done
-	DECQ    CX
-	JNZ     candidate
+	VPXORD       Z31, Z31, Z31
+	MOVL         $1, CX
+	VPBROADCASTD CX, Z19
+	MOVL         $16, CX
+	VPBROADCASTD CX, Z20
+	MOVL         $4095, CX
+	VPBROADCASTD CX, Z21
+	MOVL         $30, CX
+	VPBROADCASTD CX, Z22
+	VMOVDQU32    windowLanes<>(SB), Z23
+	VPSUBD       Z23, Z20, Z23 // 15 less the number of the lane
+
+
+position:
+	CMPQ SI, $0
+	JE   done
+	CMPQ DI, $16
+	JLT  done
+	DECQ SI
+	MOVL (R8)(SI*4), DX
+	KMOVW DX, K1
+	VPADDD.Z Z19, Z0, K1, Z0
+	VPMINUD  Z21, Z0, Z0
+
+	// A candidate has two pixels or more.
+	VPCMPUD $6, Z19, Z0, K2
+	KORTESTW K2, K2
+	JZ none
+
+	// Z1: the longest of the lanes below, which a candidate is longer than.
+	VALIGND $15, Z31, Z0, Z1
+	VPMAXUD Z19, Z1, Z1
+	VALIGND $15, Z31, Z1, Z2
+	VPMAXUD Z2, Z1, Z1
+	VALIGND $14, Z31, Z1, Z2
+	VPMAXUD Z2, Z1, Z1
+	VALIGND $12, Z31, Z1, Z2
+	VPMAXUD Z2, Z1, Z1
+	VALIGND $8, Z31, Z1, Z2
+	VPMAXUD Z2, Z1, Z1
+	VPCMPUD $6, Z1, Z0, K2
+	VPCMPUD $1, Z18, Z1, K2, K2
+
+	VPORD       Z16, Z0, Z3
+	VPCOMPRESSD Z3, K2, Z4
+	KMOVW       K2, CX
+	POPCNTL     CX, CX
+	SUBQ        CX, DI
+	ADDL        CX, BX
+	MOVL        $1, DX
+	SHLL        CX, DX
+	DECL        DX
+	KMOVW       DX, K3
+	VMOVDQU32   Z4, K3, (R13)(DI*4)
+
+	// Z6: their pixels that are looked at; Z5: the bits of ends.
+	VPMINUD  Z20, Z0, Z6
+	VPSUBD   Z19, Z0, Z7
+	VPMINUD  Z20, Z7, Z5
+	VPSLLVD.Z Z5, Z19, K2, Z5
+
+	// Z9: what each saves, Z10: that and the number of the lane, the lowest first.
+	VPSUBD       Z19, Z6, Z8
+	VMOVDQU32    4(R9)(SI*4), Z9
+	VPERMD       Z9, Z8, Z9
+	VPSUBD.BCST  (R9)(SI*4), Z9, Z9
+	VPSUBD       Z6, Z0, Z8
+	VPADDD       Z8, Z9, Z9
+	VPADDD       Z8, Z8, Z8
+	VPADDD       Z8, Z9, Z9
+	VPLZCNTD     Z7, Z7
+	VPSUBD       Z7, Z22, Z7
+	VPMAXSD      Z31, Z7, Z7
+	VPADDD       Z17, Z7, Z7
+	VPSUBD       Z7, Z9, Z9
+	VPCMPD       $6, Z31, Z9, K2, K2
+	VPSLLD       $4, Z9, Z10
+	VPORD.Z      Z23, Z10, K2, Z10
+
+	VEXTRACTI64X4 $1, Z5, Y6
+	VEXTRACTI64X4 $1, Z10, Y11
+	VPOR          Y6, Y5, Y5
+	VPMAXUD       Y11, Y10, Y10
+	VEXTRACTI128  $1, Y5, X6
+	VEXTRACTI128  $1, Y10, X11
+	VPOR          X6, X5, X5
+	VPMAXUD       X11, X10, X10
+	VPSHUFD       $0x4e, X5, X6
+	VPSHUFD       $0x4e, X10, X11
+	VPOR          X6, X5, X5
+	VPMAXUD       X11, X10, X10
+	VPSHUFD       $0xb1, X5, X6
+	VPSHUFD       $0xb1, X10, X11
+	VPOR          X6, X5, X5
+	VPMAXUD       X11, X10, X10
+	VMOVD         X5, (R11)(SI*4)
+	MOVL          BX, (R10)(SI*4)
+	VMOVD         X10, DX
+	TESTL         DX, DX
+	JZ            nothing
+	MOVL          DX, CX
+	NOTL          CX
+	ANDL          $15, CX
+	SHRL          $4, DX
+	VMOVD         CX, X11
+	VPERMD        Z3, Z11, Z3
+	VMOVD         X3, CX
+	SHLQ          $32, DX
+	ORQ           DX, CX
+	MOVQ          CX, (R12)(SI*8)
+	JMP           position
+
+none:
+	MOVL $0, (R11)(SI*4)
+	MOVL BX, (R10)(SI*4)
+
+nothing:
+	MOVQ $0, (R12)(SI*8)
+	JMP  position
 
 done:
-	SUBQ out+0(FP), DI
-	SHRQ $2, DI
-	MOVQ DI, ret+64(FP)
+	VMOVDQU32 Z0, 128(AX)
+	MOVL      BX, 192(AX)
+	MOVQ      DI, 200(AX)
+	MOVQ      SI, 208(AX)
+	VZEROUPPER
 	RET
-
-	// BX: how many pixels agree.
-words:
-	MOVQ $8, BX
-
-word:
-	MOVQ BX, DX
-	CMPQ BX, R10
-	JGE  agree
-	LEAQ (SI)(BX*1), R14
-	MOVQ (R14)(R9*1), DX
-	XORQ (R14)(AX*1), DX
-	JNZ  last
-	ADDQ $8, BX
-	JMP  word
-
-last:
-	TZCNTQ DX, DX
-	SHRQ   $3, DX
-	ADDQ   BX, DX
-	JMP    agree

@@ -45,7 +45,7 @@ func TestListedParses(t *testing.T) {
 				plain.whole(want, smallPlan, 0)
 				for _, windows = range []bool{false, true} {
 					q := NewParser(NewMemoryReferenceSearch(p), smallPlan)
-					if q.Bands[0].listed = q.Bands[0].lists(q.Hits, nil, smallPlan.LongReference); q.Bands[0].listed == nil {
+					if q.Bands[0].listed = q.Bands[0].lists(q.Hits, nil); q.Bands[0].listed == nil {
 						t.Logf("%dx%d, %d colours: too many candidates", p.W, p.H, colours)
 						continue
 					}
@@ -70,7 +70,7 @@ func TestWindow(t *testing.T) {
 		for _, colours := range []int{2, 5, 14} {
 			p := uneven(r, n, 1, colours)
 			q := NewParser(NewMemoryReferenceSearch(p), smallPlan)
-			l := q.Bands[0].lists(q.Hits, nil, smallPlan.LongReference)
+			l := q.Bands[0].lists(q.Hits, nil)
 			var length [format.MaxLength + 1]uint16
 			for i := range length {
 				length[i] = uint16(r.IntN(1 << 13))
@@ -104,6 +104,43 @@ func TestWindow(t *testing.T) {
 			// Costs of positions that are done matter no longer.
 			if from := got - base; !slices.Equal(gotCost[from:], l.cost[from:]) || !slices.Equal(gotStep, l.step) {
 				t.Fatalf("%d pixels from %d to %d: other costs or steps", n, i, end)
+			}
+		}
+	}
+}
+
+// The candidates of listed are those of Finder.At, in vectors and without, also where their memory must grow again and again.
+func TestNearCandidates(t *testing.T) {
+	defer func(v bool) { windows = v }(windows)
+	r := rand.New(rand.NewPCG(15, 16))
+	for _, shape := range append(testimages.Shapes, [2]int{16, 1}, [2]int{17, 1}, [2]int{2, 500}, [2]int{96, 64}, [2]int{311, 217}) {
+		for _, colours := range []int{1, 2, 3, 14, 300} {
+			for _, p := range []format.Pixels{testimages.Drawn(r, shape[0], shape[1], colours), uneven(r, shape[0], shape[1], colours)} {
+				for _, windows = range []bool{false, true} {
+					q := NewParser(NewMemoryReferenceSearch(p), smallPlan)
+					b := q.Bands[0]
+					listedMemory.Put(&listed{memory: make([]Candidate, 1+r.IntN(50))})
+					l := b.lists(q.Hits, nil)
+					if l == nil {
+						t.Fatalf("%dx%d, %d colours: not listed", p.W, p.H, colours)
+					}
+					for i := range p.ARGB {
+						want := b.find.At(i)
+						if got := l.of(i); !slices.Equal(got, want) {
+							t.Fatalf("%dx%d, %d colours, in vectors %v: position %d: %v, want %v", p.W, p.H, colours, windows, i, got, want)
+						}
+						ends := uint32(0)
+						for _, c := range want {
+							ends |= 1 << (min(c.length(), windowPixels+1) - 1)
+						}
+						b.listed = nil
+						c, gain := b.bestGain(i, q.Hits)
+						if got := (listedGain{c, int32(gain)}); l.ends[i] != ends || l.best[i] != got {
+							t.Fatalf("%dx%d, %d colours, in vectors %v: position %d: ends %b, best %v, want %b, %v", p.W, p.H, colours, windows, i, l.ends[i], l.best[i], ends, got)
+						}
+					}
+					l.release()
+				}
 			}
 		}
 	}

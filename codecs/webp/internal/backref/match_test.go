@@ -94,50 +94,6 @@ func TestEqualBefore(t *testing.T) {
 	}
 }
 
-// Candidates in an image of one channel are those that are found pixel by pixel.
-func TestByteFinder(t *testing.T) {
-	defer func(v bool) { farWords = v }(farWords)
-	for _, farWords = range []bool{false, farWords} {
-		byteFinderFindsTheSame(t)
-	}
-}
-
-func byteFinderFindsTheSame(t *testing.T) {
-	r := rand.New(rand.NewPCG(9, 10))
-	for _, shape := range append(testimages.Shapes, [2]int{16, 1}, [2]int{17, 1}, [2]int{96, 64}) {
-		for _, colours := range []int{1, 2, 14, 200} {
-			for channel := range 4 {
-				drawn := testimages.Drawn(r, shape[0], shape[1], colours)
-				for i, v := range drawn.ARGB {
-					drawn.ARGB[i] = 0x12345678&^(255<<(8*channel)) | v&(255<<(8*channel))
-				}
-				for _, p := range []format.Pixels{drawn, uneven(r, shape[0], shape[1], colours)} {
-					n := len(p.ARGB)
-					m := NewMatcher(p, 24, 16)
-					f := NewFinder(m, n, 256)
-					for _, few := range []*fewColours{nil, newFewColours(p)} {
-						b := newByteFinder(NewFinder(m, n, 256), few)
-						if b == nil {
-							t.Fatalf("%dx%d, %d colours: not taken", p.W, p.H, colours)
-						}
-						for i := range n {
-							if got, want := b.appendAt(nil, i), f.At(i); !slices.Equal(got, want) {
-								t.Fatalf("%dx%d, %d colours: position %d: %v, want %v", p.W, p.H, colours, i, got, want)
-							}
-						}
-						b.release()
-					}
-				}
-			}
-		}
-	}
-	p := format.Pixels{W: 20, H: 1, ARGB: make([]uint32, 20)}
-	p.ARGB[7] = 0x0101
-	if newByteFinder(NewFinder(NewMatcher(p, 24, 16), 20, 256), nil) != nil {
-		t.Fatal("two channels are taken for one")
-	}
-}
-
 func TestRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 16))
 	for _, n := range []int{0, 1, 2, 3, 50, maxRun, maxRun + 1, maxRun + 2, 3 * maxRun} {
