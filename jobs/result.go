@@ -48,7 +48,7 @@ type Result struct {
 	Target       string `json:"target,omitempty"`
 	TargetSize   int64  `json:"target_size,omitempty"`
 	TargetSHA256 string `json:"target_sha256,omitempty"`
-	TargetMD5    string `json:"target_md5,omitempty"` // hexadecimal; what listings of many stores show
+	TargetMD5    string `json:"target_md5,omitempty"` // hexadecimal; what listings of many stores show; empty in folders
 	Fingerprint  string `json:"fingerprint,omitempty"`
 	Verdict      string `json:"verdict,omitempty"` // of what is unsupported or rejected and will be so again, see [Spec.Verdict] and [Spec.QualityVerdict]
 

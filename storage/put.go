@@ -42,10 +42,11 @@ type PutOptions struct {
 
 // PutResult tells what is stored now.
 type PutResult struct {
-	ETag        string
-	Size        int64
-	MD5, SHA256 []byte
-	Existed     bool // the same bytes were there already, and nothing was written
+	ETag    string
+	Size    int64
+	MD5     []byte // nil in folders, which know of none
+	SHA256  []byte
+	Existed bool // the same bytes were there already, and nothing was written
 	// Metadata is that of an object that Existed: it tells whose it is. Nil in folders.
 	Metadata map[string]string
 }
@@ -60,12 +61,16 @@ func Put(ctx context.Context, b *Bucket, key string, data []byte, opts *PutOptio
 	if opts == nil {
 		opts = &PutOptions{}
 	}
-	md, sha := md5.Sum(data), opts.SHA256
+	sha := opts.SHA256
 	if sha == nil {
 		sum := sha256.Sum256(data)
 		sha = sum[:]
 	}
-	res := PutResult{Size: int64(len(data)), MD5: md[:], SHA256: sha}
+	res := PutResult{Size: int64(len(data)), SHA256: sha}
+	if b.kind != "file" {
+		sum := md5.Sum(data)
+		res.MD5 = sum[:]
+	}
 	meta := map[string]string{"sha256": hex.EncodeToString(sha)}
 	maps.Copy(meta, opts.Metadata)
 	carryTime(meta, opts.ModTime)
