@@ -88,6 +88,13 @@ func IdealCosts(hist []uint32, out []uint16) {
 
 // AlphabetCosts is IdealCosts for one alphabet.
 func AlphabetCosts(counts []uint32, out []uint16) {
+	if !wideCosts(counts, out) {
+		alphabetCostsGo(counts, out)
+	}
+}
+
+// alphabetCostsGo is AlphabetCosts.
+func alphabetCostsGo(counts []uint32, out []uint16) {
 	n := uint64(0)
 	for _, v := range counts {
 		n += uint64(v)
@@ -154,9 +161,14 @@ func CodeCostsAndLengths(hist []uint32, out []uint16, lengths []uint8) {
 		for l := 1; l < len(by) && code.Used > 1; l++ {
 			by[l] = uint16(l) << CostBits
 		}
-		for i, l := range lengths {
-			costs[i] = by[l&(1<<4-1)]
-		}
+		costsByLength(costs, lengths, &by)
+	}
+}
+
+// costsByLengthGo sets costs to those of codes of the given lengths.
+func costsByLengthGo(costs []uint16, lengths []uint8, by *[bitstream.MaxCodeLength + 1]uint16) {
+	for i, l := range lengths {
+		costs[i] = by[l%uint8(len(by))]
 	}
 }
 

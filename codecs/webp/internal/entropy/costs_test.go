@@ -142,3 +142,39 @@ func TestCodeCostsAreIdealCostsForUnusedSymbols(t *testing.T) {
 		}
 	}
 }
+
+// Cost tables are the same in vectors, of counts of all sizes and of alphabets around those that vectors take at once.
+func TestCostsInVectors(t *testing.T) {
+	defer func(v bool) { wide = v }(wide)
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, n := range []int{0, 1, 14, 15, 16, 17, 31, 32, 33, 40, 256, 280, 280 + 2048, 5000} {
+		for range 200 {
+			counts, lengths := make([]uint32, n), make([]uint8, n)
+			bits, often := r.IntN(33), r.IntN(5)
+			for i := range counts {
+				if r.IntN(5) <= often {
+					counts[i] = uint32(r.Uint64N(1 << bits))
+				}
+				lengths[i] = uint8(r.IntN(bitstream.MaxCodeLength + 1))
+			}
+			var by [bitstream.MaxCodeLength + 1]uint16
+			for l := range by {
+				by[l] = uint16(r.Uint32())
+			}
+			costs, byLength := make([]uint16, n), make([]uint16, n)
+			alphabetCostsGo(counts, costs)
+			costsByLengthGo(byLength, lengths, &by)
+			for _, wide = range []bool{false, true} {
+				// What follows must stay.
+				got := make([]uint16, n+1)
+				got[n] = 7777
+				if AlphabetCosts(counts, got[:n]); !slices.Equal(got[:n], costs) || got[n] != 7777 {
+					t.Fatalf("vectors %t, counts %v: %v, want %v", wide, counts, got, costs)
+				}
+				if costsByLength(got[:n], lengths, &by); !slices.Equal(got[:n], byLength) || got[n] != 7777 {
+					t.Fatalf("vectors %t, lengths %v: %v, want %v", wide, lengths, got, byLength)
+				}
+			}
+		}
+	}
+}
