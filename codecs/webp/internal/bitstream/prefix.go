@@ -21,7 +21,8 @@ type codeMemory struct {
 	metaCounts [19]uint32
 	meta       [19]uint8
 
-	leaves [mostSymbols + 2]uint64 // two more than there are, to end the queue
+	leaves [mostSymbols + 2]uint64  // two more than there are, to end the queue
+	packed [mostSymbols + 16]uint32 // leaves, and behind them what vectors write
 	next   [mostSymbols]uint64
 	nodes  [mostSymbols + 2]uint64 // weights
 	taken  [mostSymbols]uint16     // by node: how many nodes it and those before it have joined
@@ -57,7 +58,7 @@ func SetCodeLengths(lengths []uint8, counts []uint32, most int) CodeShape {
 // codeLengths is SetCodeLengths.
 func (m *codeMemory) codeLengths(counts []uint32, most int, lengths []uint8) CodeShape {
 	clear(lengths)
-	n, all := m.takeLeaves(counts)
+	n := m.sortedLeaves(counts)
 	leaves := m.leaves[:n]
 	switch n {
 	case 0:
@@ -66,7 +67,6 @@ func (m *codeMemory) codeLengths(counts []uint32, most int, lengths []uint8) Cod
 		lengths[leaves[0]&4095] = 1
 		return CodeShape{1, 1, leaves[0] >> 12}
 	}
-	sortLeaves(leaves, m.next[:n], bits.Len32(all))
 	m.join(n)
 	shape := CodeShape{n, 0, m.nodes[n-2]}
 	// Nodes are joined in the order in which they are made, and so are leaves: each level of the tree has the nodes before those
@@ -92,6 +92,16 @@ func (m *codeMemory) codeLengths(counts []uint32, most int, lengths []uint8) Cod
 		}
 		from, inner = below, from-below
 	}
+}
+
+// sortedLeaves makes the leaves of counts, the lightest first, and returns how many there are.
+func (m *codeMemory) sortedLeaves(counts []uint32) int {
+	if n, ok := m.vectorLeaves(counts); ok {
+		return n
+	}
+	n, all := m.takeLeaves(counts)
+	sortLeaves(m.leaves[:n], m.next[:n], bits.Len32(all))
+	return n
 }
 
 // takeLeaves makes the leaves of counts, by symbol, which has 12 bits, and the count above. It returns how many there are, and

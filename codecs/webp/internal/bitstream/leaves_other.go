@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package bitstream
+
+var vectors = false
+
+func (m *codeMemory) vectorLeaves([]uint32) (n int, ok bool) { return 0, false }
