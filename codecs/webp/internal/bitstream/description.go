@@ -1,6 +1,9 @@
 package bitstream
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // codeLengthOrder is the order in which the lengths of the code length code are
 // written (RFC 9649, 3.7.2.1.2).
@@ -373,26 +376,67 @@ func UsualLengthBits(lengths []uint8) int {
 	return d.Bits
 }
 
-// MostCodeLengthBits is what CodeLengthBits of the code for counts does not exceed: that of a
-// simple code, or of all lengths up to the last one in 4 bits each, for which a code length
-// code has room.
-func MostCodeLengthBits(counts []uint32) int {
-	end := len(counts)
-	for end > 0 && counts[end-1] == 0 {
-		end--
-	}
-	used := 0
-	for _, c := range counts[:end] {
-		if c > 0 {
-			if used++; used > 2 {
-				break
-			}
+// occurringGo sets the bits of the symbols that occur, 64 in each of masks.
+func occurringGo(masks []uint64, counts []uint32) {
+	for k := 0; 64*k < len(counts); k++ {
+		masks[k] = 0
+		for i, v := range counts[64*k : min(64*k+64, len(counts))] {
+			masks[k] |= uint64((uint64(v)+math.MaxUint32)>>32) << i
 		}
 	}
-	if used <= 2 && end <= 256 {
-		return 4 + 7 + 8
+}
+
+// MostCodeLengthBits is what CodeLengthBits of the code for counts does not exceed: that of a
+// simple code or, of any other, the less of two: all lengths up to the last one in 4 bits each, for
+// which a code length code has room, or the runs that suit a usual code, in a code length code of 2
+// bits for a zero, 3 and 4 bits for the two kinds of runs of zeros, and 5 for anything else.
+func MostCodeLengthBits(counts []uint32) int {
+	var memory [(mostSymbols + 63) / 64]uint64
+	masks := memory[:(len(counts)+63)/64]
+	occurring(masks, counts)
+	const (
+		header = 1 + 4 + 3*19 + 1 // all but the runs
+		number = 3 + 16           // how many there are
+	)
+	used, first, end := 0, 0, 0
+	runs := header
+	for k, mask := range masks {
+		zeros := ^mask
+		if left := len(counts) - 64*k; left < 64 {
+			zeros &= 1<<left - 1
+		}
+		if mask != 0 {
+			if used == 0 {
+				first = 64*k + bits.TrailingZeros64(mask)
+			}
+			end = 64*k + bits.Len64(mask)
+			n := bits.OnesCount64(mask)
+			used += n
+			runs += 5 * n
+		}
+		if zeros == 0 {
+			continue
+		}
+		// One or two zeros are by themselves, up to ten take 3 + 3 bits, and more 4 + 7. One of these that goes on in the next
+		// 64 symbols counts as two, which may be a bit less.
+		starts := zeros &^ (zeros << 1)
+		two := zeros & (zeros >> 1)
+		three := two & (zeros >> 2)
+		four := two & (two >> 2)
+		eleven := four & (four >> 4) & (four >> 7)
+		runs += 2*(bits.OnesCount64(starts)+bits.OnesCount64(starts&two)+bits.OnesCount64(starts&three)) + 5*bits.OnesCount64(starts&eleven) + 1
 	}
-	return 1 + 4 + 3*19 + 1 + 3 + 16 + 4*end
+	if used <= 2 && end <= 256 {
+		simple := 4
+		if first > 1 {
+			simple += 7
+		}
+		if used == 2 {
+			simple += 8
+		}
+		return simple
+	}
+	return min(runs, header+number+4*end)
 }
 
 // list returns the runs.

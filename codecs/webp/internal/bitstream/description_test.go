@@ -42,6 +42,13 @@ func TestCodeLengthBitsAreBounded(t *testing.T) {
 	for _, n := range []int{1, 2, 40, 256, 280, 280 + 2, 280 + 2048} {
 		for range codectest.Rounds(300) {
 			counts := testCounts(r, n)
+			if r.IntN(2) == 0 { // with runs of zeros
+				for i := r.IntN(20); i < n; {
+					end := min(n, i+1+r.IntN(1+r.IntN(200)))
+					clear(counts[i:end])
+					i = end + 1 + r.IntN(1+r.IntN(100))
+				}
+			}
 			lengths := CodeLengths(counts, MaxCodeLength)
 			if bits, usual, most := CodeLengthBits(lengths), UsualLengthBits(lengths), MostCodeLengthBits(counts); bits > usual || bits > most {
 				t.Fatalf("counts %v: %d bits, %d by usual runs, at most %d", counts, bits, usual, most)

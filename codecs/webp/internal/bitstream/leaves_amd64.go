@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// vectors says whether leaves are made with AVX-512; tests run both ways.
+// vectors says whether leaves and masks of symbols are made with AVX-512; tests run both ways.
 var vectors = cpu.X86.HasAVX512F && cpu.X86.HasPOPCNT
 
 const (
@@ -36,4 +36,17 @@ func (m *codeMemory) vectorLeaves(counts []uint32) (n int, ok bool) {
 		sortLeaves(m.leaves[:n], m.next[:n], bits.Len32(all))
 	}
 	return n, true
+}
+
+//go:noescape
+func occurringAVX512(masks *uint64, counts *uint32, n int)
+
+// occurring is occurringGo.
+func occurring(masks []uint64, counts []uint32) {
+	if !vectors || len(counts) == 0 {
+		occurringGo(masks, counts)
+		return
+	}
+	_ = masks[(len(counts)-1)/64]
+	occurringAVX512(&masks[0], &counts[0], len(counts))
 }

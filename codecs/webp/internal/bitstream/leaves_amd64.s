@@ -308,3 +308,57 @@ halves:
 done:
 	VZEROUPPER
 	RET
+
+// func occurringAVX512(masks *uint64, counts *uint32, n int)
+TEXT ·occurringAVX512(SB), NOSPLIT, $0-24
+	MOVQ masks+0(FP), DI
+	MOVQ counts+8(FP), SI
+	MOVQ n+16(FP), CX
+
+	// Of each 64 counts a mask, of the rest one with 0 for those that there are not.
+word:
+	CMPQ CX, $64
+	JLT  rest
+	VMOVDQU32 (SI), Z0
+	VMOVDQU32 64(SI), Z1
+	VMOVDQU32 128(SI), Z2
+	VMOVDQU32 192(SI), Z3
+	VPTESTMD  Z0, Z0, K1
+	VPTESTMD  Z1, Z1, K2
+	VPTESTMD  Z2, Z2, K3
+	VPTESTMD  Z3, Z3, K4
+	KMOVW     K1, 0(DI)
+	KMOVW     K2, 2(DI)
+	KMOVW     K3, 4(DI)
+	KMOVW     K4, 6(DI)
+	ADDQ $256, SI
+	ADDQ $8, DI
+	SUBQ $64, CX
+	JMP  word
+
+rest:
+	TESTQ CX, CX
+	JEQ   done
+	MOVQ  $0, (DI)
+
+part:
+	MOVL $0xffff, AX
+	CMPQ CX, $16
+	JGE  whole
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+
+whole:
+	KMOVW       AX, K2
+	VMOVDQU32.Z (SI), K2, Z0
+	VPTESTMD    Z0, Z0, K1
+	KMOVW       K1, (DI)
+	ADDQ        $64, SI
+	ADDQ        $2, DI
+	SUBQ        $16, CX
+	JGT         part
+
+done:
+	VZEROUPPER
+	RET

@@ -43,3 +43,31 @@ func TestSortedLeaves(t *testing.T) {
 		}
 	}
 }
+
+func TestOccurring(t *testing.T) {
+	defer func(v bool) { vectors = v }(vectors)
+	r := rand.New(rand.NewPCG(47, 48))
+	for _, n := range leafSizes {
+		for range codectest.Rounds(50) {
+			counts := make([]uint32, n)
+			for s := range counts {
+				counts[s] = r.Uint32() >> r.IntN(40)
+			}
+			for _, vectors = range []bool{false, true} {
+				masks := make([]uint64, (n+63)/64+1)
+				for k := range masks {
+					masks[k] = 1234567
+				}
+				occurring(masks, counts)
+				for s := range 64 * (len(masks) - 1) {
+					if got, want := masks[s/64]>>(s%64)&1 > 0, s < n && counts[s] > 0; got != want {
+						t.Fatalf("vectors %t, %d counts: symbol %d occurs %t, want %t", vectors, n, s, got, want)
+					}
+				}
+				if masks[len(masks)-1] != 1234567 {
+					t.Fatalf("vectors %t, %d counts: a mask behind the last one is set", vectors, n)
+				}
+			}
+		}
+	}
+}
