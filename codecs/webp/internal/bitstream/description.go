@@ -151,58 +151,6 @@ func longZeros(n int, meta *[19]uint8) int {
 	return best
 }
 
-// tally is how many runs there are of each symbol, and how many in all.
-type tally struct {
-	counts [19]uint32
-	runs   int
-}
-
-// add counts n runs of symbol.
-func (t *tally) add(symbol uint8, n int) {
-	t.counts[symbol] += uint32(n)
-	t.runs += n
-}
-
-// repeats counts what the function of that name codes.
-func (t *tally) repeats(n int, v, symbol uint8, meta *[19]uint8) {
-	if n < runLeast[repeatLength] { // the least of all runs
-		t.add(v, n)
-		return
-	}
-	best, _ := bestRepeats(n, v, symbol, meta)
-	t.add(symbol, best)
-	t.add(v, max(0, n-best*runMost[symbol]))
-}
-
-// zeros counts what the function of that name codes.
-func (t *tally) zeros(n int, meta *[19]uint8) {
-	long := 0
-	if n >= runLeast[repeatZeros] {
-		long = longZeros(n, meta)
-	}
-	t.add(repeatZeros, long)
-	t.repeats(max(0, n-long*runMost[repeatZeros]), 0, repeatZero, meta)
-}
-
-// tallyRuns counts what runs codes.
-func tallyRuns(lengths []same, meta *[19]uint8) (t tally) {
-	last := uint8(8)
-	for _, s := range lengths {
-		n, v := int(s.n), s.length
-		if v == 0 {
-			t.zeros(n, meta)
-			continue
-		}
-		if v != last {
-			t.add(v, 1)
-			last = v
-			n--
-		}
-		t.repeats(n, v, repeatLength, meta)
-	}
-	return t
-}
-
 // description is a prefix code as it is written.
 type description struct {
 	symbols [2]int    // of a simple code
@@ -225,56 +173,74 @@ func describe(lengths []uint8) description {
 }
 
 func (m *codeMemory) describe(lengths []uint8) description {
-	d, all := m.describeSingly(lengths)
-	if d.simple > 0 {
+	d, isSimple := simpleDescription(lengths)
+	if isSimple {
 		return d
 	}
-	end, body := withoutEnd(all, len(lengths))
+	p := divide(m.alike[:], lengths)
+	d = m.describeSingly(&p, lengths)
 	// With the zeros at the end and without, from the costs of a usual code and from
 	// those of this one without runs. Both begin with the same runs.
 	starts := [2][19]uint8{startLengths, d.meta}
-	first := [2]tally{tallyRuns(body, &starts[0]), tallyRuns(body, &starts[1])}
-	for _, n := range [2]int{len(lengths), end} {
+	first := [2]tally{p.tally(&starts[0]), p.tally(&starts[1])}
+	for _, n := range [2]int{len(lengths), p.end} {
+		var seen [4]described
+		tried := 0
 		for i, meta := range starts {
-			t := first[i]
-			if len(all) > len(body) {
-				t.zeros(len(lengths)-end, &meta)
+			if i > 0 && first[0] == first[1] && n == p.end {
+				break // what follows is the same, too
 			}
 			for try := range 2 {
-				if try > 0 {
-					t = tallyRuns(all, &meta)
+				t := &seen[tried].tally
+				if try == 0 {
+					*t = first[i]
+				} else {
+					*t = p.tally(&meta)
 				}
-				e := description{lengths: lengths[:n], chosen: meta}
-				m.code(&e, &t, n < len(lengths))
-				if e.Bits < d.Bits {
-					d = e
+				if n > p.end {
+					t.zeros(n-p.end, &meta)
 				}
-				if e.meta == meta {
+				k := 0
+				for seen[k].tally != *t {
+					k++
+				}
+				if k == tried {
+					e := description{lengths: lengths[:n], chosen: meta}
+					m.code(&e, t, n < len(lengths))
+					if e.Bits < d.Bits {
+						d = e
+					}
+					seen[k].meta = e.meta
+					tried++
+				}
+				if seen[k].meta == meta {
 					break
 				}
-				meta = e.meta
+				meta = seen[k].meta
 			}
 		}
-		if end == len(lengths) {
+		if p.end == len(lengths) {
 			break
 		}
-		all = body
 	}
 	return d
+}
+
+// described is a tally that describe has tried, and the lengths of the best code length code for it.
+type described struct {
+	tally tally
+	meta  [19]uint8
 }
 
 // simpleDescription describes the prefix codes that can be written as simple ones.
 func simpleDescription(lengths []uint8) (d description, ok bool) {
 	used := 0
-	for s, l := range lengths {
-		if l > 0 {
-			if used < 2 {
-				d.symbols[used] = s
-			}
-			if used++; used > 2 {
-				return description{}, false
-			}
+	for s := nextUsed(lengths, 0); s < len(lengths); s = nextUsed(lengths, s+1) {
+		if used == 2 {
+			return description{}, false
 		}
+		d.symbols[used] = s
+		used++
 	}
 	if used > 0 && d.symbols[used-1] >= 256 {
 		return description{}, false
@@ -290,29 +256,15 @@ func simpleDescription(lengths []uint8) (d description, ok bool) {
 	return d, true
 }
 
-// withoutEnd takes the zeros at the end from the parts of n lengths, and returns how many are left, and their parts.
-func withoutEnd(all []same, n int) (end int, body []same) {
-	if last := all[len(all)-1]; last.length == 0 {
-		return n - int(last.n), all[:len(all)-1]
+// describeSingly describes the prefix code with the given parts of lengths without runs.
+func (m *codeMemory) describeSingly(p *lengthParts, lengths []uint8) description {
+	t := p.single
+	for _, s := range p.long {
+		t.add(s.length, int(s.n))
 	}
-	return n, all
-}
-
-// describeSingly describes a prefix code without runs, and returns the parts of its lengths.
-func (m *codeMemory) describeSingly(lengths []uint8) (d description, all []same) {
-	d, isSimple := simpleDescription(lengths)
-	if isSimple {
-		return d, nil
-	}
-	all = neighbours(m.alike[:], lengths)
-	end, body := withoutEnd(all, len(lengths))
-	t := tally{runs: end}
-	for _, s := range body {
-		t.counts[s.length] += uint32(s.n)
-	}
-	d = description{lengths: lengths[:end], single: true}
-	m.code(&d, &t, end < len(lengths))
-	return d, all
+	d := description{lengths: lengths[:p.end], single: true}
+	m.code(&d, &t, p.end < len(lengths))
+	return d
 }
 
 // code makes the code length code of the runs of d, which t counts, and counts bits. Where
@@ -369,10 +321,9 @@ func UsualLengthBits(lengths []uint8) int {
 	if isSimple {
 		return d.Bits
 	}
-	all := neighbours(m.alike[:], lengths)
-	_, body := withoutEnd(all, len(lengths))
-	t := tallyRuns(body, &startLengths)
-	m.code(&d, &t, len(body) < len(all))
+	p := divide(m.alike[:], lengths)
+	t := p.tally(&startLengths)
+	m.code(&d, &t, p.end < len(lengths))
 	return d.Bits
 }
 

@@ -1,6 +1,7 @@
 package bitstream
 
 import (
+	"encoding/binary"
 	"math"
 	"math/bits"
 	"slices"
@@ -287,27 +288,53 @@ func limitedLengths(leaves []uint64, most int, lengths []uint8) {
 // weighs, of one for counts evened out where neighbours are alike, whose lengths make
 // longer runs.
 func BestCode(counts []uint32) ([]uint8, description) {
+	lengths := make([]uint8, len(counts))
+	d, _ := setBestCode(lengths, counts)
+	return lengths, d
+}
+
+// setBestCode sets lengths, one for each of counts, to those that BestCode returns. It returns how they are written, in the memory
+// of lengths, and CodedBits.
+func setBestCode(lengths []uint8, counts []uint32) (d description, body int) {
 	m := memories.Get().(*codeMemory)
 	defer memories.Put(m)
-	best := make([]uint8, len(counts))
-	m.codeLengths(counts, MaxCodeLength, best)
-	d := m.describe(best)
-	body := CodedBits(best, counts)
+	m.codeLengths(counts, MaxCodeLength, lengths)
+	d = m.describe(lengths)
+	body = CodedBits(lengths, counts)
 	if 8*d.Bits < body || d.simple > 0 {
-		return best, d
+		return d, body
 	}
+	best := lengths
 	for _, tolerance := range [...]uint32{2, 5, 8} {
-		lengths := make([]uint8, len(counts))
-		m.codeLengths(smoothedCounts(counts, tolerance), MaxCodeLength, lengths)
-		if e, b := m.describe(lengths), CodedBits(lengths, counts); e.Bits+b < d.Bits+body {
-			best, d, body = lengths, e, b
+		smoothed, other := smoothedCounts(counts, tolerance)
+		if !other {
+			continue
+		}
+		tried := make([]uint8, len(counts))
+		m.codeLengths(smoothed, MaxCodeLength, tried)
+		if slices.Equal(tried, best) {
+			continue
+		}
+		if e, b := m.describe(tried), CodedBits(tried, counts); e.Bits+b < d.Bits+body {
+			best, d, body = tried, e, b
 		}
 	}
-	return best, d
+	copy(lengths, best)
+	d.lengths = lengths[:len(d.lengths)]
+	return d, body
 }
 
 // CodedBits is the bits that the symbols take, if more than one is used.
 func CodedBits(lengths []uint8, counts []uint32) (n int) {
+	for ; len(lengths) >= 8 && len(counts) >= 8; lengths, counts = lengths[8:], counts[8:] {
+		l, c := (*[8]uint8)(lengths), (*[8]uint32)(counts)
+		if binary.LittleEndian.Uint64(l[:]) == 0 {
+			continue
+		}
+		for i, v := range c {
+			n += int(v) * int(l[i])
+		}
+	}
 	for i, c := range counts {
 		n += int(c) * int(lengths[i])
 	}
@@ -315,9 +342,8 @@ func CodedBits(lengths []uint8, counts []uint32) (n int) {
 }
 
 // smoothedCounts replaces the counts of four neighbours or more, none of them 0, that differ by
-// no more than tolerance sixteenths of their mean, or 1, by the mean.
-func smoothedCounts(counts []uint32, tolerance uint32) []uint32 {
-	out := slices.Clone(counts)
+// no more than tolerance sixteenths of their mean, or 1, by the mean. It says whether any of them is another one then.
+func smoothedCounts(counts []uint32, tolerance uint32) (out []uint32, other bool) {
 	for i := 0; i < len(counts); {
 		sum, least, most := uint64(counts[i]), counts[i], counts[i]
 		j := i + 1
@@ -329,12 +355,15 @@ func smoothedCounts(counts []uint32, tolerance uint32) []uint32 {
 			}
 			sum, least, most = sum+uint64(c), lo, hi
 		}
-		if n := uint64(j - i); n >= 4 {
+		if n := uint64(j - i); n >= 4 && least < most {
+			if !other {
+				out, other = slices.Clone(counts), true
+			}
 			for k := i; k < j; k++ {
 				out[k] = uint32((sum + n/2) / n)
 			}
 		}
 		i = j
 	}
-	return out
+	return out, other
 }
