@@ -1,6 +1,7 @@
 package backref
 
 import (
+	"iter"
 	"math/bits"
 	"sync"
 
@@ -103,8 +104,10 @@ func (n *CacheCounts) Best() int {
 		if some[m] = n.has(m); !some[m] {
 			continue
 		}
-		for h, v := range n.hashes[m] {
-			cache[h] += v
+		for at, some := range eights(n.hashes[m][:]) {
+			for h, v := range some {
+				cache[at+h] += v
+			}
 		}
 	}
 	best, choice := uint64(1<<63), 0
@@ -126,12 +129,16 @@ func (n *CacheCounts) Best() int {
 			break
 		}
 		if some[b] {
-			for h, v := range n.hashes[b] {
-				cache[h>>(format.MaxCacheBits-b)] -= v
+			for at, some := range eights(n.hashes[b][:]) {
+				for h, v := range some {
+					cache[(at+h)>>(format.MaxCacheBits-b)] -= v
+				}
 			}
 			for c := range sum {
-				for s, v := range n.colours[b][c] {
-					sum[c][s] += v
+				for at, some := range eights(n.colours[b][c][:]) {
+					for s, v := range some {
+						sum[c][at+s] += v
+					}
 				}
 			}
 		}
@@ -140,6 +147,19 @@ func (n *CacheCounts) Best() int {
 		}
 	}
 	return choice
+}
+
+// eights goes over counts, of which there are a multiple of eight, but for eights that are all 0: a small image has few pixels
+// that only caches of one size have.
+func eights(counts []uint32) iter.Seq2[int, *[8]uint32] {
+	return func(yield func(at int, some *[8]uint32) bool) {
+		for at := 0; at+8 <= len(counts); at += 8 {
+			c := (*[8]uint32)(counts[at:])
+			if c[0]|c[1]|c[2]|c[3]|c[4]|c[5]|c[6]|c[7] != 0 && !yield(at, c) {
+				return
+			}
+		}
+	}
 }
 
 // has reports whether there are pixels that a cache of b bits has and no smaller one.

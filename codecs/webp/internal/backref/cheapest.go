@@ -32,17 +32,18 @@ type referenceCosts struct {
 	distance [40]uint16
 }
 
-// newReferenceCosts are those by a cost table for lengths up to most.
-func newReferenceCosts(t []uint16, most int) *referenceCosts {
-	c := new(referenceCosts)
+// set makes them those by a cost table, for lengths up to most.
+func (c *referenceCosts) set(t []uint16, most int) {
 	for l := 1; l <= most; {
 		s, _, n := format.Prefix(uint32(l))
-		cost := t[format.LengthAt+s] + uint16(n)<<8
 		// The 1<<n lengths with this symbol follow one another.
 		end := min(l+1<<n, most+1)
-		for ; l < end; l++ {
-			c.length[l] = cost
+		same := c.length[l:end]
+		same[0] = t[format.LengthAt+s] + uint16(n)<<8
+		for k := 1; k < len(same); k *= 2 {
+			copy(same[k:], same[:k])
 		}
+		l = end
 	}
 	for s := range c.distance {
 		n := 0
@@ -51,7 +52,6 @@ func newReferenceCosts(t []uint16, most int) *referenceCosts {
 		}
 		c.distance[s] = t[format.DistanceAt+s] + uint16(n)<<8
 	}
-	return c
 }
 
 // nextLongest has, by length, the longest length with the symbol that the length one pixel
@@ -84,7 +84,8 @@ func (b *Band) cheapest(q *Parser, out *format.Parse, g format.EntropyImage, cos
 	p := q.p
 	references := make([]*referenceCosts, len(costs))
 	for k := range references {
-		references[k] = newReferenceCosts(costs[k], min(b.Hi-b.Lo, format.MaxLength))
+		references[k] = new(referenceCosts)
+		references[k].set(costs[k], min(b.Hi-b.Lo, format.MaxLength))
 	}
 	tw := 0
 	if g.Bits > 0 {

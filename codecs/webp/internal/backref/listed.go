@@ -28,6 +28,8 @@ type listed struct {
 	// the distance code where it is a reference, as a candidate has them.
 	step []uint32
 	cost []uint32 // by position, from the first one of a block on
+
+	references referenceCosts
 }
 
 // listedGain is what Band.bestGain returns.
@@ -231,7 +233,8 @@ func (l *listed) symbolCosts(pixels []uint32, hits []uint8, cacheBits int, t []u
 // pixels are in the cache.
 func (b *Band) cheapestListed(q *Parser, out *format.Parse, t []uint16, longReference int) {
 	l, n := b.listed, b.Hi-b.Lo
-	references := newReferenceCosts(t, min(n, format.MaxLength))
+	references := &l.references
+	references.set(t, min(n, format.MaxLength))
 	pixels, hits := q.p.ARGB[b.Lo:b.Hi], q.Hits[b.Lo:b.Hi]
 	l.symbolCosts(pixels, hits, out.CacheBits, t, &references.distance)
 	for k := range l.cost {

@@ -34,7 +34,7 @@ type Matcher struct {
 	Codes     format.DistanceCodes
 	Near      []int    // distances in pixels that are always tried, by rising distance code
 	nearCodes []uint32 // their distance codes
-	run       []uint16 // how many pixels after a position equal it, at most maxRun
+	run       []uint16 // how many pixels after a position equal it, at most maxRun; nil: not known yet
 	Prev      []int32  // the latest earlier position of the same key, or -1
 	same      []uint32 // bit k: the pixel equals that at distance Near[k] before it; nil: not known
 	depth     int      // how many of them are tried
@@ -50,9 +50,11 @@ func NewMatcher(p format.Pixels, near, depth int) *Matcher {
 			m.nearCodes = append(m.nearCodes, uint32(code))
 		}
 	}
-	m.run = runs16(p.ARGB)
 	if len(m.Near) <= 32 && len(p.ARGB) <= samePixels {
 		m.same = sameAsNear(p.ARGB, m.Near)
+	}
+	if m.same == nil || depth > 0 {
+		m.run = runs16(p.ARGB)
 	}
 	if depth > 0 {
 		m.link()
@@ -204,6 +206,9 @@ func (f *Finder) tryNear(i, k, best, most int) int {
 	d := f.Matcher.Near[k]
 	length := 0
 	if d == 1 {
+		if f.run == nil {
+			f.run = runs16(f.p.ARGB) // the image has one band, as it is small
+		}
 		length = min(int(f.run[i-1]), most)
 	} else {
 		to := f.near[k].to
