@@ -28,7 +28,7 @@ const (
 )
 
 // Matcher has what the search for candidates needs of one image. It does not change after
-// NewMatcher, and bands share it.
+// NewMatcher where there are several bands, which share it.
 type Matcher struct {
 	p         format.Pixels
 	Codes     format.DistanceCodes

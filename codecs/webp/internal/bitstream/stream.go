@@ -125,16 +125,14 @@ func (s *Stream) Histograms(c *pool.Pool) [][]uint32 {
 func (s *Stream) count(from, end int, hist []uint32) {
 	size := s.Parse.Symbols()
 	next := s.Parse.FirstFrom(from * s.Pixels.W)
+	if s.Parse.Length == nil && s.Entropy.Bits == 0 {
+		countLiterals(s.Pixels.ARGB[from*s.Pixels.W:end*s.Pixels.W], (*[format.CacheAt]uint32)(hist))
+		return
+	}
 	s.groupSpans(from, end, func(lo, hi, k int) {
 		h := hist[k*size:][:size]
 		if s.Parse.Length == nil {
-			h := (*[format.CacheAt]uint32)(h)
-			for _, v := range s.Pixels.ARGB[lo:hi] {
-				h[format.AlphaAt+v>>24]++
-				h[format.RedAt+v>>16&255]++
-				h[format.BlueAt+v&255]++
-				h[format.GreenAt+v>>8&255]++
-			}
+			countLiterals(s.Pixels.ARGB[lo:hi], (*[format.CacheAt]uint32)(h))
 			return
 		}
 		for ; next < hi; next++ {
@@ -156,6 +154,44 @@ func (s *Stream) count(from, end int, hist []uint32) {
 			}
 		}
 	})
+}
+
+// countLiterals adds the symbols of pixels to h. Many images that describe another one differ in green alone.
+func countLiterals(argb []uint32, h *[format.CacheAt]uint32) {
+	differ := uint32(0)
+	for _, v := range argb {
+		differ |= v ^ argb[0]
+	}
+	if differ&^0xff00 != 0 {
+		for _, v := range argb {
+			h[format.AlphaAt+v>>24]++
+			h[format.RedAt+v>>16&255]++
+			h[format.BlueAt+v&255]++
+			h[format.GreenAt+v>>8&255]++
+		}
+		return
+	}
+	if len(argb) == 0 {
+		return
+	}
+	n, v := uint32(len(argb)), argb[0]
+	h[format.AlphaAt+v>>24] += n
+	h[format.RedAt+v>>16&255] += n
+	h[format.BlueAt+v&255] += n
+	// Neighbours count in different places: a count that was just written has to be waited for.
+	var green [4][256]uint32
+	for ; len(argb) >= len(green); argb = argb[len(green):] {
+		green[0][argb[0]>>8&255]++
+		green[1][argb[1]>>8&255]++
+		green[2][argb[2]>>8&255]++
+		green[3][argb[3]>>8&255]++
+	}
+	for _, v := range argb {
+		green[0][v>>8&255]++
+	}
+	for i := range green[0] {
+		h[format.GreenAt+i] += green[0][i] + green[1][i] + green[2][i] + green[3][i]
+	}
 }
 
 // Write returns the VP8L bitstream (RFC 9649, 3.4 to 3.8).
@@ -304,19 +340,17 @@ func makeCodes(lengths []uint8, codes []Code) {
 		return
 	}
 	var count, next [MaxCodeLength + 2]uint16
-	for _, l := range lengths {
-		count[l]++
+	for s := nextUsed(lengths, 0); s < len(lengths); s = nextUsed(lengths, s+1) {
+		count[lengths[s]]++
 	}
-	count[0] = 0
 	for l := 1; l <= MaxCodeLength; l++ {
 		next[l+1] = (next[l] + count[l]) << 1
 	}
-	for s, l := range lengths {
-		if l > 0 {
-			// Bits are reversed, so that they can be put as they are.
-			codes[s] = Code(bits.Reverse16(next[l])>>(16-l))<<4 | Code(l)
-			next[l]++
-		}
+	for s := nextUsed(lengths, 0); s < len(lengths); s = nextUsed(lengths, s+1) {
+		// Bits are reversed, so that they can be put as they are.
+		l := lengths[s]
+		codes[s] = Code(bits.Reverse16(next[l])>>(16-l))<<4 | Code(l)
+		next[l]++
 	}
 }
 
@@ -367,7 +401,12 @@ func (s *Stream) writeRow(w *bitWriter, y, next int, codes [][]Code) int {
 		for ; next < hi; next++ {
 			switch l := s.Parse.Length[next]; l {
 			case 0:
-				at, held, n = writeLiterals(room, at, held, n, s.Pixels.ARGB[next:next+1], (*[format.CacheAt]Code)(t))
+				end := next + 1
+				for end < hi && s.Parse.Length[end] == 0 {
+					end++
+				}
+				at, held, n = writeLiterals(room, at, held, n, s.Pixels.ARGB[next:end], (*[format.CacheAt]Code)(t))
+				next = end - 1
 			case format.Cached:
 				c := t[format.CacheAt+s.Parse.Value[next]]
 				held |= uint64(c>>4) << n
