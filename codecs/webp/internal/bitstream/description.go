@@ -1,6 +1,7 @@
 package bitstream
 
 import (
+	"encoding/binary"
 	"math"
 	"math/bits"
 )
@@ -40,22 +41,32 @@ type same struct {
 }
 
 // neighbours divides lengths, of which there are some, into parts. They lie in memory, which has
-// room for one more than there are lengths.
+// room for as many as there are lengths.
 func neighbours(memory []same, lengths []uint8) []same {
-	// Where a part begins cannot be foreseen: each length is noted as the beginning of one, and stays if it differs from the one
-	// before.
-	memory[0] = same{0, lengths[0]}
-	k := 1
-	for i := 1; i < len(lengths); i++ {
-		memory[k] = same{int32(i), lengths[i]}
-		k += int((uint32(lengths[i]^lengths[i-1]) + 255) >> 8)
+	start, k := 0, 0
+	part := func(end int) {
+		memory[k] = same{int32(end - start), lengths[start]}
+		start = end
+		k++
 	}
-	memory[k].n = int32(len(lengths))
-	parts := memory[:k]
-	for i := range parts {
-		parts[i].n = memory[i+1].n - parts[i].n
+	// Eight at a time: a byte of differs is not 0, but below 16, where a length differs from the one before.
+	i, before := 0, uint64(lengths[0])
+	for ; i+8 <= len(lengths); i += 8 {
+		v := binary.LittleEndian.Uint64(lengths[i:])
+		differs := v ^ (v<<8 | before)
+		before = v >> 56
+		for differs = (differs + 0x7f7f7f7f7f7f7f7f) & 0x8080808080808080; differs != 0; differs &= differs - 1 {
+			part(i + bits.TrailingZeros64(differs)/8)
+		}
 	}
-	return parts
+	for ; i < len(lengths); i++ {
+		if v := uint64(lengths[i]); v != before {
+			part(i)
+			before = v
+		}
+	}
+	part(len(lengths))
+	return memory[:k]
 }
 
 // runs codes lengths with the fewest bits where meta has the lengths of the codes.
@@ -390,11 +401,11 @@ func MostCodeLengthBits(counts []uint32) int {
 	return min(runs, header+number+4*end)
 }
 
-// list returns the runs.
-func (d *description) list() []run {
-	out := make([]run, 0, len(d.lengths))
+// list returns the runs, in the memory of m.
+func (d *description) list(m *codeMemory) []run {
+	out := m.runs[:0]
 	if !d.single {
-		return runs(out, neighbours(make([]same, len(d.lengths)+1), d.lengths), &d.chosen)
+		return runs(out, neighbours(m.alike[:], d.lengths), &d.chosen)
 	}
 	for _, l := range d.lengths {
 		out = append(out, run{symbol: l})
@@ -423,7 +434,9 @@ func (d *description) write(w *bitWriter) {
 	}
 	var codes [19]Code
 	makeCodes(d.meta[:], codes[:])
-	for _, r := range d.list() {
+	m := memories.Get().(*codeMemory)
+	defer memories.Put(m)
+	for _, r := range d.list(m) {
 		c := codes[r.symbol]
 		w.put(uint64(c>>4), uint(c&15))
 		w.put(uint64(r.extra), uint(runExtra[r.symbol]))

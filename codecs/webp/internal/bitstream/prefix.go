@@ -27,7 +27,8 @@ type codeMemory struct {
 	next   [mostSymbols]uint64
 	nodes  [mostSymbols + 2]uint64 // weights
 	taken  [mostSymbols]uint16     // by node: how many nodes it and those before it have joined
-	alike  [mostSymbols + 1]same   // of a description
+	alike  [mostSymbols]same       // of a description
+	runs   [mostSymbols]run        // of a description
 }
 
 // memories are those that nobody uses: clearing one takes longer than to make a code.

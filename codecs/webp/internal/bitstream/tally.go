@@ -1,10 +1,5 @@
 package bitstream
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
-
 // tally is how many runs there are of each symbol, and how many in all.
 type tally struct {
 	counts [19]uint32
@@ -47,47 +42,26 @@ type lengthParts struct {
 	end  int    // how many lengths there are but for the zeros at the end, which are in neither
 }
 
-// divide finds the parts of lengths, of which some are not 0. They lie in memory, which has room for one more than there are
-// lengths.
+// divide finds the parts of lengths, of which some are not 0, in memory as neighbours does.
 func divide(memory []same, lengths []uint8) lengthParts {
 	p := lengthParts{end: len(lengths)}
 	for lengths[p.end-1] == 0 {
 		p.end--
 	}
-	lengths = lengths[:p.end]
-	last, start, k := uint8(8), 0, 0
-	part := func(end int) {
-		v, n := lengths[start], end-start
-		start = end
-		if v != last && v > 0 {
-			last = v
-			p.single.counts[v]++
-			n--
+	last, k := uint8(8), 0
+	for _, s := range neighbours(memory, lengths[:p.end]) {
+		if s.length != last && s.length > 0 {
+			last = s.length
+			p.single.counts[last]++
+			s.n--
 		}
-		if n < runLeast[repeatLength] { // the least of all runs
-			p.single.counts[v] += uint32(n)
-			return
-		}
-		memory[k] = same{int32(n), v}
-		k++
-	}
-	// Eight neighbours at a time: a byte of differs is not 0, but below 16, where a length differs from the one before.
-	i, before := 0, uint64(lengths[0])
-	for ; i+8 <= len(lengths); i += 8 {
-		v := binary.LittleEndian.Uint64(lengths[i:])
-		differs := v ^ (v<<8 | before)
-		before = v >> 56
-		for differs = (differs + 0x7f7f7f7f7f7f7f7f) & 0x8080808080808080; differs != 0; differs &= differs - 1 {
-			part(i + bits.TrailingZeros64(differs)/8)
+		if int(s.n) < runLeast[repeatLength] { // the least of all runs
+			p.single.counts[s.length] += uint32(s.n)
+		} else {
+			memory[k] = s
+			k++
 		}
 	}
-	for ; i < len(lengths); i++ {
-		if v := uint64(lengths[i]); v != before {
-			part(i)
-			before = v
-		}
-	}
-	part(len(lengths))
 	p.long = memory[:k]
 	for _, n := range p.single.counts {
 		p.single.runs += int(n)
