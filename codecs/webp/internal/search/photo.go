@@ -5,6 +5,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
+	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 )
 
@@ -51,11 +52,11 @@ func Photo(ctx context.Context, c *pool.Pool, d Steps, p format.Pixels, effort i
 func keepIfSmaller(c *pool.Pool, g *format.EntropyImage, hist []uint32, n int) []*bitstream.GroupCodes {
 	all := make([]uint32, n)
 	for group := hist; len(group) > 0; group = group[n:] {
-		for i, v := range group[:n] {
-			all[i] += v
+		of := group[:len(all)]
+		for i := range all {
+			all[i] += of[i]
 		}
 	}
-	one := bitstream.NewGroupCodes(all)
 	old := g.Renumber()
 	codes := make([]*bitstream.GroupCodes, len(hist)/n)
 	c.Spans(len(hist), n, func(lo, hi int) { codes[lo/n] = bitstream.NewGroupCodes(hist[lo:hi]) })
@@ -68,15 +69,34 @@ func keepIfSmaller(c *pool.Pool, g *format.EntropyImage, hist []uint32, n int) [
 	for _, k := range codes {
 		many += k.Bits
 	}
-	if g.Groups < 2 || many >= one.Bits {
-		*g = format.EntropyImage{}
-		return []*bitstream.GroupCodes{one}
+	if g.Groups < 2 || many >= leastBits(all) {
+		// Most photographs are so much smaller with groups that the codes without need not be made.
+		if one := bitstream.NewGroupCodes(all); g.Groups < 2 || many >= one.Bits {
+			*g = format.EntropyImage{}
+			return []*bitstream.GroupCodes{one}
+		}
 	}
 	kept := make([]*bitstream.GroupCodes, len(old))
 	for k, was := range old {
 		kept[k] = codes[was]
 	}
 	return kept
+}
+
+// leastBits is not more than the bits of the codes of a group and its symbols.
+func leastBits(hist []uint32) int {
+	bits := uint64(0)
+	for _, p := range format.WrittenAlphabets(len(hist)) {
+		counts := hist[p[0]:p[1]]
+		n := uint64(0)
+		for _, v := range counts {
+			n += uint64(v)
+		}
+		// Of the logarithms of the sum and of the counts each is within 1.25 of the true one.
+		ideal := entropy.IdealBits(counts)
+		bits += ideal - min(ideal, 3*n)
+	}
+	return int(bits >> entropy.Log2Bits)
 }
 
 // tileSizeBits are those of the entropy image's header that say how large its tiles are (RFC
