@@ -19,6 +19,7 @@ type fewColours struct {
 	colours []uint32 // by rising green
 	byHash  []uint8  // numbers of colours by rising hash
 	counted bool     // the counts in memory are those of the parse
+	next    bool     // or of the parse that is set next
 }
 
 // mostColours is how many bytes two vectors of AVX2 have.
@@ -113,7 +114,7 @@ func (f *fewColours) release() {
 	}
 }
 
-func (f *fewColours) SetParse(q *format.Parse) { f.parse, f.counted = q, false }
+func (f *fewColours) SetParse(q *format.Parse) { f.parse, f.counted, f.next = q, f.next, false }
 
 // count counts the parse.
 func (f *fewColours) count() {
@@ -121,22 +122,36 @@ func (f *fewColours) count() {
 		return
 	}
 	f.counted = true
-	m := f.memory
-	clear(m.counts[:])
-	clear(m.lengths[:])
-	clear(m.distances[:])
-	length, hit, number := f.parse.Length, m.hit, m.number
-	for i := 0; i < len(length) && i < len(hit) && i < len(number); i++ {
-		if l := length[i]; l > 0 && l < format.Cached {
-			s, _, _ := format.Prefix(uint32(l))
-			m.lengths[s]++
-			s, _, _ = format.Prefix(f.parse.Value[i])
-			m.distances[s]++
+	f.memory.clearCounts()
+	for i := 0; i < len(f.parse.Length); i++ {
+		if l := f.parse.Length[i]; l > 0 && l < format.Cached {
+			f.memory.countReference(uint32(l), f.parse.Value[i])
 			i += int(l) - 1
 			continue
 		}
-		m.counts[hit[i]&15][number[i]%mostColours]++
+		f.memory.countPixel(i)
 	}
+}
+
+// begin begins to count a parse that is being made, and is set next. It returns the memory that counts.
+func (f *fewColours) begin() *fewMemory {
+	f.counted, f.next = false, true
+	f.memory.clearCounts()
+	return f.memory
+}
+
+func (m *fewMemory) clearCounts() {
+	clear(m.counts[:])
+	clear(m.lengths[:])
+	clear(m.distances[:])
+}
+
+// countPixel counts pixel i, outside backward references.
+func (m *fewMemory) countPixel(i int) { m.counts[m.hit[i]&15][m.number[i]%mostColours]++ }
+
+func (m *fewMemory) countReference(length, code uint32) {
+	m.lengths[prefixSymbol(length)%uint8(len(m.lengths))]++
+	m.distances[prefixSymbol(code)%uint8(len(m.distances))]++
 }
 
 // ChooseCache is CacheCounts.Best of the parse.

@@ -124,3 +124,38 @@ func TestSmallParses(t *testing.T) {
 		}
 	}
 }
+
+// What a parse counts while it is made is what it has in the end.
+func TestCountsOfParses(t *testing.T) {
+	r := rand.New(rand.NewPCG(65, 66))
+	for range 60 {
+		p := greens(r, 16+r.IntN(6000), 1+r.IntN(mostColours), format.OpaqueBlack)
+		few := newFewColours(p)
+		q := NewParser(few, smallPlan)
+		b := q.Bands[0]
+		if b.listed = b.lists(q.Hits, few); b.listed == nil {
+			t.Fatal("too many candidates")
+		}
+		s := &bitstream.Stream{Pixels: p}
+		check := func(step string) {
+			if !few.counted {
+				t.Fatalf("%s: nothing is counted", step)
+			}
+			got := *few.memory
+			few.counted = false
+			few.count()
+			if want := few.memory; got.counts != want.counts || got.lengths != want.lengths || got.distances != want.distances {
+				t.Fatalf("%d pixels, %s: other counts", len(p.ARGB), step)
+			}
+		}
+		q.Start(s)
+		check("greedy")
+		for range 2 {
+			q.parseByCosts(s, smallPlan)
+			check("by costs")
+			q.V.SetCache(q.V.ChooseCache())
+		}
+		b.listed.release()
+		few.release()
+	}
+}

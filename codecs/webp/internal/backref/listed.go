@@ -312,14 +312,24 @@ func (b *Band) cheapestListed(q *Parser, out *format.Parse, t []uint16, longRefe
 		}
 		i += k
 	}
-	// Back along the steps.
+	// Back along the steps. They have to be waited for, which leaves time to count them.
+	var few *fewMemory
+	if l.few != nil {
+		few = l.few.begin()
+	}
 	for i := n; i > 0; {
 		c := Candidate(step[i])
 		i -= int(c.length())
 		if c.length() > 1 {
 			out.SetReference(b.Lo+i, c.length(), c.code())
-		} else {
-			out.Length[b.Lo+i] = 0
+			if few != nil {
+				few.countReference(c.length(), c.code())
+			}
+			continue
+		}
+		out.Length[b.Lo+i] = 0
+		if few != nil {
+			few.countPixel(b.Lo + i)
 		}
 	}
 }

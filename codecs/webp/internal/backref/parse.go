@@ -116,6 +116,10 @@ func (q *Parser) each(f func(b *Band)) {
 }
 
 func (b *Band) greedy(out *format.Parse, hits []uint8) {
+	var few *fewMemory
+	if b.listed != nil && b.listed.few != nil {
+		few = b.listed.few.begin()
+	}
 	c, gain := b.bestGain(b.Lo, hits)
 	for i := b.Lo; i < b.Hi; {
 		var next Candidate
@@ -124,11 +128,17 @@ func (b *Band) greedy(out *format.Parse, hits []uint8) {
 			next, more = b.bestGain(i+1, hits)
 		}
 		if gain <= 0 || more > gain {
+			if few != nil {
+				few.countPixel(i)
+			}
 			c, gain = next, more
 			i++
 			continue
 		}
 		out.SetReference(i, c.length(), c.code())
+		if few != nil {
+			few.countReference(c.length(), c.code())
+		}
 		if i += int(c.length()); i < b.Hi {
 			c, gain = b.bestGain(i, hits)
 		}
