@@ -2,6 +2,7 @@ package bitstream
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codectest"
@@ -47,6 +48,41 @@ func TestCountLiterals(t *testing.T) {
 			}
 			if countLiterals(argb, &got); got != want {
 				t.Fatalf("%d pixels that differ in %08x: %v, want %v", n, differ, got, want)
+			}
+		}
+	}
+}
+
+// The symbols of a parse are counted one by one, also where pixels differ in green alone.
+func TestHistogramsOfParses(t *testing.T) {
+	r := rand.New(rand.NewPCG(55, 56))
+	for _, size := range append(testimages.Sizes, [2]int{600, 500}) {
+		for _, differ := range []uint32{0, 0xff00, 0xff00ff} {
+			p := format.Pixels{W: size[0], H: size[1], ARGB: make([]uint32, size[0]*size[1])}
+			for i := range p.ARGB {
+				p.ARGB[i] = 0x80402010&^differ | r.Uint32()&differ
+			}
+			s := &Stream{Pixels: p, Parse: testimages.SomeParse(r, len(p.ARGB))}
+			want := make([]uint32, s.Parse.Symbols())
+			for i := 0; i < len(p.ARGB); i++ {
+				switch l := s.Parse.Length[i]; l {
+				case 0:
+					v := p.ARGB[i]
+					want[format.AlphaAt+v>>24]++
+					want[format.RedAt+v>>16&255]++
+					want[format.BlueAt+v&255]++
+					want[format.GreenAt+v>>8&255]++
+				case format.Cached:
+					want[format.CacheAt+s.Parse.Value[i]]++
+				default:
+					countReference(want, uint32(l), s.Parse.Value[i])
+					i += int(l) - 1
+				}
+			}
+			for _, c := range testimages.Pools {
+				if got := s.Histograms(c)[0]; !slices.Equal(got, want) {
+					t.Fatalf("%dx%d, %08x: other counts", size[0], size[1], differ)
+				}
 			}
 		}
 	}

@@ -90,110 +90,6 @@ func (s *Stream) bands(c *pool.Pool, f func(band, from, end int)) (n int) {
 	return n
 }
 
-// Histograms counts the symbols of each group.
-func (s *Stream) Histograms(c *pool.Pool) [][]uint32 {
-	if s.Packer != nil {
-		return s.Packer.Counts()
-	}
-	n, size := max(s.Entropy.Groups, s.Entropy.Used()), s.Parse.Symbols()
-	parts := make([][]uint32, min(c.Size(), s.bands(c, nil)))
-	free := make(chan int, len(parts)) // parts that nobody counts in
-	for i := range parts {
-		free <- i
-	}
-	s.bands(c, func(_, from, end int) {
-		p := <-free
-		if parts[p] == nil {
-			parts[p] = make([]uint32, n*size)
-		}
-		s.count(from, end, parts[p])
-		free <- p
-	})
-	for _, part := range parts[1:] {
-		for i, v := range part {
-			parts[0][i] += v
-		}
-	}
-	out := make([][]uint32, n)
-	for k := range out {
-		out[k] = parts[0][k*size:][:size]
-	}
-	return out
-}
-
-// count adds the symbols of rows to hist, which has those of each group in turn.
-func (s *Stream) count(from, end int, hist []uint32) {
-	size := s.Parse.Symbols()
-	next := s.Parse.FirstFrom(from * s.Pixels.W)
-	if s.Parse.Length == nil && s.Entropy.Bits == 0 {
-		countLiterals(s.Pixels.ARGB[from*s.Pixels.W:end*s.Pixels.W], (*[format.CacheAt]uint32)(hist))
-		return
-	}
-	s.groupSpans(from, end, func(lo, hi, k int) {
-		h := hist[k*size:][:size]
-		if s.Parse.Length == nil {
-			countLiterals(s.Pixels.ARGB[lo:hi], (*[format.CacheAt]uint32)(h))
-			return
-		}
-		for ; next < hi; next++ {
-			switch l := s.Parse.Length[next]; l {
-			case 0:
-				v := s.Pixels.ARGB[next]
-				h[format.AlphaAt+v>>24]++
-				h[format.RedAt+v>>16&255]++
-				h[format.BlueAt+v&255]++
-				h[format.GreenAt+v>>8&255]++
-			case format.Cached:
-				h[format.CacheAt+s.Parse.Value[next]]++
-			default:
-				c, _, _ := format.Prefix(uint32(l))
-				h[format.LengthAt+c]++
-				c, _, _ = format.Prefix(s.Parse.Value[next])
-				h[format.DistanceAt+c]++
-				next += int(l) - 1
-			}
-		}
-	})
-}
-
-// countLiterals adds the symbols of pixels to h. Many images that describe another one differ in green alone.
-func countLiterals(argb []uint32, h *[format.CacheAt]uint32) {
-	differ := uint32(0)
-	for _, v := range argb {
-		differ |= v ^ argb[0]
-	}
-	if differ&^0xff00 != 0 {
-		for _, v := range argb {
-			h[format.AlphaAt+v>>24]++
-			h[format.RedAt+v>>16&255]++
-			h[format.BlueAt+v&255]++
-			h[format.GreenAt+v>>8&255]++
-		}
-		return
-	}
-	if len(argb) == 0 {
-		return
-	}
-	n, v := uint32(len(argb)), argb[0]
-	h[format.AlphaAt+v>>24] += n
-	h[format.RedAt+v>>16&255] += n
-	h[format.BlueAt+v&255] += n
-	// Neighbours count in different places: a count that was just written has to be waited for.
-	var green [4][256]uint32
-	for ; len(argb) >= len(green); argb = argb[len(green):] {
-		green[0][argb[0]>>8&255]++
-		green[1][argb[1]>>8&255]++
-		green[2][argb[2]>>8&255]++
-		green[3][argb[3]>>8&255]++
-	}
-	for _, v := range argb {
-		green[0][v>>8&255]++
-	}
-	for i := range green[0] {
-		h[format.GreenAt+i] += green[0][i] + green[1][i] + green[2][i] + green[3][i]
-	}
-}
-
 // Write returns the VP8L bitstream (RFC 9649, 3.4 to 3.8).
 func (s *Stream) Write(c *pool.Pool) []byte { return s.WriteInto(nil, c) }
 
@@ -434,7 +330,21 @@ func (s *Stream) writeRow(w *bitWriter, y, next int, codes [][]Code) int {
 // writeLiterals stores pixels from room[at] on, of which n bits are held, less than 8,
 // and returns what follows.
 func writeLiterals(room []byte, at int, held uint64, n uint, argb []uint32, t *[format.CacheAt]Code) (int, uint64, uint) {
-	if t[format.AlphaAt+argb[0]>>24] == 0 { // the only alpha there is
+	if v := argb[0]; t[format.AlphaAt+v>>24]|t[format.RedAt+v>>16&255]|t[format.BlueAt+v&255] == 0 { // the only ones there are
+		for ; len(argb) >= 3; argb = argb[3:] {
+			// At most 45 bits, to at most 7.
+			for _, v := range argb[:3] {
+				g := t[format.GreenAt+v>>8&255]
+				held |= uint64(g>>4) << (n & 63)
+				n += uint(g & 15)
+			}
+			binary.LittleEndian.PutUint64(room[at:], held)
+			at += int(n >> 3)
+			held >>= n &^ 7 & 63
+			n &= 7
+		}
+	}
+	if len(argb) > 0 && t[format.AlphaAt+argb[0]>>24] == 0 { // the only alpha there is
 		for _, v := range argb {
 			held, n = putColour(held, n, v, t)
 			binary.LittleEndian.PutUint64(room[at:], held)
