@@ -38,11 +38,7 @@ func (c *referenceCosts) set(t []uint16, most int) {
 		s, _, n := format.Prefix(uint32(l))
 		// The 1<<n lengths with this symbol follow one another.
 		end := min(l+1<<n, most+1)
-		same := c.length[l:end]
-		same[0] = t[format.LengthAt+s] + uint16(n)<<8
-		for k := 1; k < len(same); k *= 2 {
-			copy(same[k:], same[:k])
-		}
+		fill(c.length[l:end], t[format.LengthAt+s]+uint16(n)<<8)
 		l = end
 	}
 	for s := range c.distance {

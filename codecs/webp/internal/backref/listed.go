@@ -161,6 +161,14 @@ func (l *listed) release() {
 // sized is list, or a new one, with n elements of any contents.
 func sized[E any](list []E, n int) []E { return slices.Grow(list[:0], n)[:n] }
 
+// fill sets all of list, which is not empty, to v.
+func fill[E any](list []E, v E) {
+	list[0] = v
+	for n := 1; n < len(list); n *= 2 {
+		copy(list[n:], list[:n])
+	}
+}
+
 // savedBits is how many bits a pixel takes, by the smallest cache that has it, in a greedy parse.
 var savedBits = func() (t [256]uint8) {
 	for h := range t {
@@ -237,9 +245,7 @@ func (b *Band) cheapestListed(q *Parser, out *format.Parse, t []uint16, longRefe
 	references.set(t, min(n, format.MaxLength))
 	pixels, hits := q.p.ARGB[b.Lo:b.Hi], q.Hits[b.Lo:b.Hi]
 	l.symbolCosts(pixels, hits, out.CacheBits, t, &references.distance)
-	for k := range l.cost {
-		l.cost[k] = noCost
-	}
+	fill(l.cost, noCost)
 	l.cost[0] = costStart
 	base := 0
 	cost, step, length := l.cost, l.step, &references.length

@@ -35,8 +35,8 @@ func TestSmallBits(t *testing.T) {
 // Literals are counted one by one, also where all of them differ in green alone.
 func TestCountLiterals(t *testing.T) {
 	r := rand.New(rand.NewPCG(53, 54))
-	for _, n := range []int{0, 1, 2, 3, 4, 5, 100} {
-		for _, differ := range []uint32{0, 0xff00, 0xff, 0xff0000, 0xff000000, 0xffffffff} {
+	for _, n := range []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 100} {
+		for _, differ := range []uint32{0, 0xff00, 1, 0xff, 0xff0000, 0xff000000, 0x80000000, 0xffffffff} {
 			argb, same := make([]uint32, n), r.Uint32()
 			var got, want [format.CacheAt]uint32
 			for i := range argb {
@@ -45,6 +45,10 @@ func TestCountLiterals(t *testing.T) {
 				for at, symbol := range map[int]uint32{format.AlphaAt: v >> 24, format.RedAt: v >> 16, format.BlueAt: v, format.GreenAt: v >> 8} {
 					want[at+int(symbol&255)]++
 				}
+			}
+			differs := slices.ContainsFunc(argb, func(v uint32) bool { return (v^argb[0])&^0xff00 != 0 })
+			if onlyGreen(argb) == differs {
+				t.Fatalf("%08x differ in more than green: %t", argb, differs)
 			}
 			if countLiterals(argb, &got); got != want {
 				t.Fatalf("%d pixels that differ in %08x: %v, want %v", n, differ, got, want)

@@ -138,9 +138,15 @@ func countLiterals(argb []uint32, h *[format.CacheAt]uint32) {
 
 // onlyGreen reports whether pixels differ in green alone.
 func onlyGreen(argb []uint32) bool {
-	differ := uint32(0)
+	if len(argb) == 0 {
+		return true
+	}
+	differ, first := uint32(0), argb[0]
+	for ; len(argb) >= 4; argb = argb[4:] {
+		differ |= (argb[0] ^ first) | (argb[1] ^ first) | (argb[2] ^ first) | (argb[3] ^ first)
+	}
 	for _, v := range argb {
-		differ |= v ^ argb[0]
+		differ |= v ^ first
 	}
 	return differ&^0xff00 == 0
 }
