@@ -1,20 +1,23 @@
 package lossless
 
-// literalBits is how many bits the tables of literals are looked up with. More bits find more literals, in
-// tables that less often are in the nearest cache.
-const literalBits = 9
+// How many bits the tables of literals are looked up with. More bits find more literals, in tables that less often are in
+// the nearest cache.
+const (
+	greenBits   = 8
+	literalBits = 9 // red and blue together
+)
 
 // literalTable is what the kernel decodes most literals of a group with: by one look-up for green and one for red
-// and blue together. Each of them waits for the length that the one before it found, so the lengths lie apart
-// from the symbols, for which nothing waits: those of all groups of a photograph then are in the nearest cache.
+// and blue together. Each of them waits for the length that the one before it found. The lengths of red and blue lie
+// apart from their symbols, for which nothing waits: what is waited for in all groups of a photograph then is in the
+// nearest cache.
 type literalTable struct {
-	greenLengths   [1 << literalBits]uint8 // of a code, or long
-	redBlueLengths [1 << literalBits]uint8 // of both codes together, or long
-	greens         [1 << literalBits]uint8
-	redBlues       [1 << literalBits][2]uint8
-	codes          [3]code // green, red and blue, for what is long
-	alpha          uint32  // of all literals, in its place in a pixel
-	coded          uint32  // 1: alpha has a code, and the kernel stops before the group
+	greens         [1 << greenBits]uint16   // the length of a code, or long, and the symbol in the upper half
+	redBlueLengths [1 << literalBits]uint8  // of both codes together, or long
+	redBlues       [1 << literalBits]uint32 // a pixel without green; of what is long, red and in the place of green its entry in a first table
+	codes          [3]code                  // green, red and blue, for what is long
+	alpha          uint32                   // of all literals, in its place in a pixel
+	coded          uint32                   // 1: alpha has a code, and the kernel stops before the group
 	_              [8]uint32
 }
 
@@ -22,7 +25,7 @@ type literalTable struct {
 const long = 1 << 7
 
 // tableBytes is the size of a literalTable.
-const tableBytes = 5<<literalBits + 64
+const tableBytes = 2<<greenBits + 5<<literalBits + 64
 
 // leastPixels is how many pixels an image has for each of its groups, at least, that has tables for literals: so
 // many that they soon repay their making. Tests set it to 0.
@@ -31,7 +34,7 @@ var leastPixels = 2048
 // literalTables makes the tables of all groups. It returns nil where they are not worth their making, or would take
 // more than Decode says.
 func (s *scan) literalTables() []literalTable {
-	pixels := len(s.pix) / 4
+	pixels := s.width * s.height
 	if !vector || pixels < leastPixels*len(s.all) || 4*cap(s.tables)+tableBytes*len(s.all) > 2*pixels+tablesOverhead {
 		return nil
 	}
@@ -52,12 +55,9 @@ func (d *decoder) fill(t *literalTable, g *group) {
 	t.alpha = d.tables[g.alpha.at] >> 8 << 24
 	greens := d.tables[g.green.at:][:g.green.mask+1]
 	for i := range t.greens {
+		// What goes on in a second table has more bits.
 		e := greens[uint32(i)&g.green.mask]
-		if e&longer != 0 {
-			e = d.tables[e>>8+uint32(i)>>first&(1<<(e&15)-1)]
-		}
-		t.greenLengths[i] = uint8(e&31 | over(e&31, literalBits) | over(e>>8, literals-1))
-		t.greens[i] = uint8(e >> 8)
+		t.greens[i] = uint16(e&(31|longer) | over(e>>8, literals-1) | e>>8<<8)
 	}
 	// What goes on in a second table is long, though nine bits may hold it: that is seldom.
 	reds, blues := d.tables[g.red.at:][:g.red.mask+1], d.tables[g.blue.at:][:g.blue.mask+1]
@@ -65,8 +65,13 @@ func (d *decoder) fill(t *literalTable, g *group) {
 		red := reds[uint32(i)&g.red.mask]
 		blue := blues[uint32(i)>>(red&31)&g.blue.mask]
 		n := red&31 + blue&31
-		t.redBlueLengths[i] = uint8(n | over(n, literalBits) | (red|blue)&longer)
-		t.redBlues[i] = [2]uint8{uint8(red >> 8), uint8(blue >> 8)}
+		n |= over(n, literalBits) | (red|blue)&longer
+		t.redBlueLengths[i] = uint8(n)
+		second := blue >> 8 << 16
+		if n >= long {
+			second = red & (31 | longer) << 8
+		}
+		t.redBlues[i] = red>>8&255 | second | t.alpha
 	}
 }
 

@@ -2,6 +2,6 @@
 
 package lossless
 
-func (s *scan) literals(*literalTable, []byte, int, int) {}
+func (s *scan) literals(*literalTable, []uint32, int, int) {}
 
 func (s *scan) greens(*literalTable, uint32, int) {}

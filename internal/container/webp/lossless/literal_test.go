@@ -34,7 +34,7 @@ func literalScan(rng *rand.Rand, noise []byte) (s *scan, numbers []byte, size ui
 		numbers[i] = byte(rng.IntN(2))
 	}
 	d = &decoder{data: noise, tables: d.tables}
-	s = &scan{decoder: d, pix: make([]byte, 4*width*height), width: width, cache: cache, all: all, side: 4 << size}
+	s = &scan{decoder: d, pix: make([]byte, 4*width*height), width: width, height: height, cache: cache, all: all, side: 4 << size}
 	if cache > 0 {
 		s.colours = make([]uint32, 1<<cache)
 	}
@@ -75,7 +75,8 @@ func TestLiterals(t *testing.T) {
 				greens += s.at - to
 			} else {
 				tile := x >> size
-				s.literals(&s.tabled[numbers[4*tile+1]], numbers[4*tile:], (tile+1)<<size-x, n)
+				s.follow(numbers[:4*tiles(s.width, size)])
+				s.literals(&s.tabled[numbers[4*tile+1]], s.next[tile:], (tile+1)<<size-x, n)
 				rows += s.at - to
 			}
 		}
@@ -111,7 +112,7 @@ func TestTableBytes(t *testing.T) {
 // Images whose tables would take more than Decode says have none.
 func TestLiteralTablesHaveALimit(t *testing.T) {
 	defer setLeastPixels(0)()
-	s := &scan{decoder: &decoder{}, pix: make([]byte, 4*100), all: make([]group, 100)}
+	s := &scan{decoder: &decoder{}, width: 10, height: 10, all: make([]group, 100)}
 	if s.literalTables() != nil {
 		t.Error("100 pixels have 100 tables")
 	}

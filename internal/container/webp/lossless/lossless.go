@@ -183,7 +183,7 @@ func (d *decoder) image(width, height int) (pix []byte, ok bool) {
 func (d *decoder) pixels(width, height int, all []group, numbers []byte, size, cache uint) ([]byte, bool) {
 	// Each pixel is written before it is read: backward references begin behind the first one.
 	pix := raster.Unfilled(raster.Shape{Width: width, Height: height, Depth: 1, Channels: 4, Bits: 8}).Pix
-	s := scan{decoder: d, pix: pix, width: width, cache: cache, all: all, side: 4 << size}
+	s := scan{decoder: d, pix: pix, width: width, height: height, cache: cache, all: all, side: 4 << size}
 	s.tabled = s.literalTables()
 	if cache > 0 {
 		s.colours = make([]uint32, 1<<cache)
@@ -200,15 +200,18 @@ func (d *decoder) pixels(width, height int, all []group, numbers []byte, size, c
 // scan is the decoding of the pixels of one image.
 type scan struct {
 	*decoder
-	pix     []byte
-	at      int // place in pix of the next pixel
-	width   int
-	cache   uint
-	colours []uint32 // the colour cache
-	cached  int      // place in pix of the first pixel that is not in the cache
-	all     []group
-	tabled  []literalTable // of the groups; nil: literals are decoded without them
-	side    int            // of a tile, in bytes of a row
+	pix      []byte
+	at       int // place in pix of the next pixel
+	width    int
+	height   int
+	cache    uint
+	colours  []uint32 // the colour cache
+	cached   int      // place in pix of the first pixel that is not in the cache
+	all      []group
+	tabled   []literalTable // of the groups; nil: literals are decoded without them
+	side     int            // of a tile, in bytes of a row
+	next     []uint32       // see literals: of a row of tiles, from the second on
+	followed *byte          // number of the first of these tiles
 }
 
 // plain decodes an image of one group, some rows at a time, so that an end of the data is noticed soon.
@@ -222,21 +225,34 @@ func (s *scan) plain() bool {
 	return true
 }
 
-// tiled decodes an image whose tiles have groups of their own: as many tiles of a row at once as follow one another
-// with the same group. A backward reference may go beyond.
+// tiled decodes an image whose tiles have groups of their own.
 func (s *scan) tiled(numbers []byte, size uint) bool {
+	for s.at < len(s.pix) {
+		y := s.at / 4 / s.width
+		if !s.row(numbers, size, s.at/4-y*s.width, y) {
+			return false
+		}
+	}
+	return true
+}
+
+// row decodes row y from column x on: as many tiles at once as follow one another with the same group. It ends early where a
+// backward reference has gone beyond these.
+func (s *scan) row(numbers []byte, size uint, x, y int) bool {
 	across := tiles(s.width, size)
+	row := numbers[4*(y>>size)*across:][:4*across]
 	number := binary.BigEndian.Uint16
-	for x, y := 0, 0; s.at < len(s.pix); {
-		row := numbers[4*(y>>size)*across:][:4*across]
+	for x < s.width {
 		tile := x >> size
 		k := number(row[4*tile:])
 		if s.tabled != nil && s.pos+inputSlack <= len(s.data) {
+			if s.followed != &row[0] {
+				s.follow(row)
+			}
 			from := s.at
-			s.literals(&s.tabled[k], row[4*tile:], (tile+1)<<size-x, s.width-x)
+			s.literals(&s.tabled[k], s.next[tile:], (tile+1)<<size-x, s.width-x)
 			if x += (s.at - from) / 4; x == s.width {
-				x, y = 0, y+1
-				continue
+				break
 			}
 			tile = x >> size
 			k = number(row[4*tile:])
@@ -248,12 +264,21 @@ func (s *scan) tiled(numbers []byte, size uint) bool {
 		if !s.run(int(k), to) || s.exhausted() {
 			return false
 		}
-		if x = edge; x == s.width || s.at != to {
-			y = s.at / 4 / s.width
-			x = s.at/4 - y*s.width
+		if s.at != to {
+			break
 		}
+		x = edge
 	}
 	return true
+}
+
+// follow sets next to what is behind the tiles of a row. Nothing is behind the last one.
+func (s *scan) follow(numbers []byte) {
+	s.followed, s.next = &numbers[0], s.next[:0]
+	for i := 4; i < len(numbers); i += 4 {
+		s.next = append(s.next, tableBytes*uint32(binary.BigEndian.Uint16(numbers[i:])))
+	}
+	s.next = append(s.next, 0)
 }
 
 // run decodes pixels with the codes of group k at least up to a place.
@@ -267,7 +292,7 @@ func (s *scan) run(k, to int) bool {
 			if n := (to - at) / 4; g.flat {
 				s.greens(&s.tabled[k], g.fixed, n)
 			} else {
-				s.literals(&s.tabled[k], noNumbers[:], n, n)
+				s.literals(&s.tabled[k], alone[:], n, n)
 			}
 			if at = s.at; at >= to {
 				break
@@ -320,12 +345,12 @@ func (s *scan) run(k, to int) bool {
 	return true
 }
 
-// inputSlack is how many bytes the kernels may read from where four pixels begin: these have at most 45 bits each, before the
+// inputSlack is how many bytes the kernels may read from where eight pixels begin: these have at most 45 bits each, before the
 // last of them as many bits were taken ahead as there is room for, and a refill reads 8 bytes.
-const inputSlack = 40
+const inputSlack = 64
 
-// noNumbers stands for those of one tile, which are not read.
-var noNumbers [4]byte
+// alone is what is behind a tile that is the only one.
+var alone [1]uint32
 
 // others decodes red, blue and alpha of a literal. Behind green, which had at most 15 bits, there are 41 left: enough for two of
 // them.
