@@ -34,11 +34,11 @@ func decode(ctx context.Context, data []byte) codec.Decoded {
 	if err != nil {
 		return codec.Decoded{Err: err}
 	}
-	rgba, second, err := f.decode()
+	m, second, err := f.decode()
 	if err != nil {
 		return codec.Decoded{Err: err}
 	}
-	return codec.Decoded{Image: f.attach(store(f.width, f.height, rgba, f.alpha, f.colour)), Second: second}
+	return codec.Decoded{Image: f.attach(m), Second: second}
 }
 
 // attach gives an image the file's attributes. Files of others may hold it lying: then it is turned.
@@ -46,8 +46,8 @@ func (f *file) attach(m *raster.Image) *raster.Image {
 	return exif.Attach(m, raster.Meta{ICC: f.icc, EXIF: f.exif, XMP: f.xmp, Orientation: exif.Orientation(f.exif)})
 }
 
-// decode returns the pixels as bytes R, G, B, A, and whether both decoders made them.
-func (f *file) decode() (rgba []byte, second codec.Second, err error) {
+// decode returns the image without the file's attributes, and whether both decoders made it.
+func (f *file) decode() (decoded *raster.Image, second codec.Second, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = codec.Malformedf("webp: the decoder gave up: %v", p)
@@ -55,6 +55,11 @@ func (f *file) decode() (rgba []byte, second codec.Second, err error) {
 	}()
 	var want [sha256.Size]byte
 	checked := foreign(f.bitstream)
+	if !checked && !f.alpha {
+		if rgb, ok := f.source.DecodeRGB(); ok && len(rgb) == 3*f.width*f.height {
+			return storeOpaque(f.width, f.height, rgb, f.colour), codec.SecondLeftOut, nil
+		}
+	}
 	if checked {
 		m, err := f.source.DecodeForeign()
 		if err != nil {
@@ -75,8 +80,11 @@ func (f *file) decode() (rgba []byte, second codec.Second, err error) {
 		}
 		second = codec.SecondAgreed
 	}
-	rgba, err = f.pixels(m)
-	return rgba, second, err
+	rgba, err := f.pixels(m)
+	if err != nil {
+		return nil, second, err
+	}
+	return store(f.width, f.height, rgba, f.alpha, f.colour), second, nil
 }
 
 // pixels are those of a decoded image.

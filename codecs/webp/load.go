@@ -97,3 +97,19 @@ func store(w, h int, rgba []byte, alpha, colour bool) *raster.Image {
 	m.Pix = rgba[: n*m.Channels : n*m.Channels]
 	return m
 }
+
+// storeOpaque is store without alpha, for pixels of bytes R, G, B.
+func storeOpaque(w, h int, rgb []byte, colour bool) *raster.Image {
+	m := &raster.Image{Shape: raster.Shape{Width: w, Height: h, Depth: 1, Channels: 3, Bits: 8}, Pix: rgb}
+	for i := 0; i < len(rgb) && !colour; i += 3 {
+		colour = rgb[i] != rgb[i+1] || rgb[i] != rgb[i+2]
+	}
+	if !colour {
+		m.Channels = 1
+		for i := range w * h {
+			rgb[i] = rgb[3*i]
+		}
+		m.Pix = rgb[: w*h : w*h]
+	}
+	return m
+}

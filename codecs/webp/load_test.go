@@ -58,6 +58,18 @@ func storeIsTheInverseOfLoad(t *testing.T) {
 			if got.Hash() != m.Hash() {
 				t.Errorf("%s, %s: comes back as %s", kind, m.Shape, got.Shape)
 			}
+			if m.Alpha() {
+				continue
+			}
+			var rgb []byte
+			for i, v := range rgba(m).Pix {
+				if i%4 < 3 {
+					rgb = append(rgb, v)
+				}
+			}
+			if got := storeOpaque(m.Width, m.Height, rgb, channels >= 3 && p.Grey()); got.Hash() != m.Hash() {
+				t.Errorf("%s, %s: comes back without alpha as %s", kind, m.Shape, got.Shape)
+			}
 		}
 	}
 }

@@ -212,5 +212,11 @@ func (f *File) Decode() (image.Image, error) {
 	return webp.Decode(f.lossySource(&s))
 }
 
+// DecodeRGB decodes a lossless file without alpha: bytes R, G, B. It returns false for files that only Decode reads, if any does.
+func (f *File) DecodeRGB() (pix []byte, ok bool) {
+	pix, _, _, ok = lossless.DecodeRGB(f.Bitstream)
+	return pix, ok
+}
+
 // DecodeForeign decodes a lossless file with golang.org/x/image, which shares nothing with this module.
 func (f *File) DecodeForeign() (image.Image, error) { return vp8l.Decode(bytes.NewReader(f.Bitstream)) }

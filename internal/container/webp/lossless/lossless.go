@@ -11,7 +11,8 @@
 // Prefix codes are looked up eight bits at a time in tables that lie one behind the other; longer codes go on
 // in a second table. Where the processor has BMI2, literals are decoded by a kernel with tables of its own, two look-ups a pixel
 // (literalTable). The inverse transforms run over the image together, each one row behind the one before, so that
-// rows are in the cache; predictors and colours are computed by vectors where the processor has AVX2.
+// rows are in the cache, and follow the prefix codes at once where an image has no backward references (rows); predictors
+// and colours are computed by vectors where the processor has AVX2.
 package lossless
 
 import (
@@ -28,8 +29,9 @@ type decoder struct {
 	bits  uint64
 	count uint
 
-	tables []uint32 // of all prefix codes
-	most   int      // entries that tables may have
+	tables  []uint32 // of all prefix codes
+	most    int      // entries that tables may have
+	largest int      // symbol of the last code that was read
 }
 
 // refill brings the bits to 56 or more.
@@ -79,6 +81,16 @@ func Decode(bitstream []byte) (pix []byte, width, height int, ok bool) {
 	return pix, s.Width, s.Height, ok
 }
 
+// DecodeRGB is Decode without alpha: pixels of bytes R, G, B.
+func DecodeRGB(bitstream []byte) (pix []byte, width, height int, ok bool) {
+	s, ok := Open(bitstream)
+	if !ok {
+		return nil, 0, 0, false
+	}
+	pix, ok = s.RGB()
+	return pix, s.Width, s.Height, ok
+}
+
 const (
 	tablesOverhead = 128 << 10
 	// Overhead is what Decode takes besides what it says for pixels and tiles.
@@ -94,6 +106,8 @@ type group struct {
 	// fixed is red, blue and alpha where all literals have the same, and flat says that they have.
 	fixed uint32
 	flat  bool
+	// literal says that the code for green has nothing but literals.
+	literal bool
 }
 
 // Alphabets (RFC 9649, 3.7.2.1).
@@ -138,6 +152,9 @@ func (d *decoder) groups(width, height int, top bool, cache uint) (all []group, 
 			}
 			if *c, ok = d.code(alphabet); !ok {
 				return nil, nil, 0, false
+			}
+			if j == 0 {
+				g.literal = d.largest < literals
 			}
 		}
 		if g.red.mask|g.blue.mask|g.alpha.mask == 0 {

@@ -38,6 +38,9 @@ func check(t *testing.T, stream []byte) (ours, theirs bool) {
 	m, err := vp8l.Decode(bytes.NewReader(stream))
 	pix, w, h, ok := Decode(stream)
 	if !ok {
+		if _, _, _, ok := DecodeRGB(stream); ok {
+			t.Fatal("it is read without alpha only")
+		}
 		return false, err == nil
 	}
 	if err != nil {
@@ -47,13 +50,19 @@ func check(t *testing.T, stream []byte) (ours, theirs bool) {
 	if w != want.Rect.Dx() || h != want.Rect.Dy() || !bytes.Equal(pix, want.Pix) {
 		t.Fatalf("%d x %d pixels are others than golang.org/x/image reads", w, h)
 	}
+	rgb, w, h, ok := DecodeRGB(stream)
+	packGo(pix, pix, false)
+	if !ok || w != want.Rect.Dx() || h != want.Rect.Dy() || !bytes.Equal(rgb, pix[:3*w*h]) {
+		t.Fatalf("%d x %d pixels without alpha are others (%v)", w, h, ok)
+	}
 	return true, true
 }
 
 // writer writes bits, the first in the lowest place.
 type writer struct {
-	out  []byte
-	free uint
+	out     []byte
+	free    uint
+	literal bool // codes have nothing but literals
 }
 
 func (w *writer) put(v uint32, n uint) {
@@ -69,7 +78,7 @@ func (w *writer) put(v uint32, n uint) {
 // made is a bitstream of random parts that keep the rules: transforms, codes, and noise for pixels. Only a backward
 // reference may reach too far.
 func made(rng *rand.Rand, width, height int) []byte {
-	w := &writer{}
+	w := &writer{literal: rng.IntN(3) == 0}
 	w.put(0x2f, 8)
 	w.put(uint32(width-1), 14)
 	w.put(uint32(height-1), 14)
@@ -195,7 +204,7 @@ func (w *writer) codes(rng *rand.Rand, cache uint, symbols int) {
 		}
 		all := make([]byte, alphabet)
 		var n []byte
-		for n = []byte{1, 1}; len(n) < min(symbols, alphabet); {
+		for n = []byte{1, 1}; len(n) < min(symbols, alphabet, literals); {
 			j := rng.IntN(len(n))
 			if rng.IntN(3) == 0 {
 				j = len(n) - 1
@@ -207,7 +216,11 @@ func (w *writer) codes(rng *rand.Rand, cache uint, symbols int) {
 				break
 			}
 		}
-		for j, s := range rng.Perm(alphabet)[:len(n)] {
+		used := alphabet
+		if w.literal {
+			used = min(used, literals)
+		}
+		for j, s := range rng.Perm(used)[:len(n)] {
 			all[s] = n[j]
 		}
 		// Sixteen lengths of four bits each, so that any of them is written in four bits.
@@ -233,18 +246,23 @@ func (w *writer) codes(rng *rand.Rand, cache uint, symbols int) {
 func TestRandomBitstreams(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
-		taken := 0
+		taken, byRow, tiled := 0, 0, 0
 		for range 1500 {
-			ours, theirs := check(t, made(rng, 1+rng.IntN(90), 1+rng.IntN(40)))
+			stream := made(rng, 1+rng.IntN(90), 1+rng.IntN(40))
+			ours, theirs := check(t, stream)
 			if ours != theirs {
 				t.Fatal("golang.org/x/image takes a bitstream that is not taken")
 			}
 			if ours {
 				taken++
+				if s, _ := Open(stream); s.rowByRow() {
+					byRow++
+					tiled += min(len(s.Numbers), 1)
+				}
 			}
 		}
-		if taken < 300 {
-			t.Errorf("only %d bitstreams were sound", taken)
+		if taken < 300 || byRow < 100 || tiled < 30 {
+			t.Errorf("only %d bitstreams were sound, %d of these without backward references, of which %d have tiles", taken, byRow, tiled)
 		}
 	})
 }
@@ -309,6 +327,16 @@ func TestKernels(t *testing.T) {
 		addGreenGo(want)
 		if !bytes.Equal(row, want) {
 			t.Fatalf("green differs over %d pixels", pixels)
+		}
+		for _, green := range []bool{false, true} {
+			out, packed := noise(3*pixels+5), make([]byte, 3*pixels)
+			copied, behind := bytes.Clone(row), bytes.Clone(out[3*pixels:])
+			packGo(packed, row, green)
+			pack(out[:3*pixels], row, green)
+			pack(copied, copied, green)
+			if !bytes.Equal(out[:3*pixels], packed) || !bytes.Equal(out[3*pixels:], behind) || !bytes.Equal(copied[:3*pixels], packed) {
+				t.Fatalf("%d packed pixels differ", pixels)
+			}
 		}
 		for range 20 {
 			multipliers := noise(4)

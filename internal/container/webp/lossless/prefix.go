@@ -82,7 +82,8 @@ func (d *decoder) simple(alphabet int) (code, bool) {
 	if two {
 		symbols[1] = d.take(8)
 	}
-	if int(max(symbols[0], symbols[1])) >= alphabet {
+	d.largest = int(max(symbols[0], symbols[1]))
+	if d.largest >= alphabet {
 		return code{}, false
 	}
 	c := code{at: uint32(len(d.tables))}
@@ -114,6 +115,7 @@ func (d *decoder) build(lengths []byte) (code, bool) {
 	if symbols == 1 {
 		for s, n := range lengths {
 			if n > 0 {
+				d.largest = s
 				d.tables = append(d.tables, uint32(s)<<8)
 			}
 		}
@@ -126,13 +128,16 @@ func (d *decoder) build(lengths []byte) (code, bool) {
 	for n := 1; n <= longest; n++ {
 		from[n+1] = from[n] + count[n]
 	}
+	largest := 0
 	var sorted [len([literals + lengthsOfAll]byte{})]uint16
 	for s, n := range lengths {
 		if n > 0 {
+			largest = s
 			sorted[from[n]] = uint16(s)
 			from[n]++
 		}
 	}
+	d.largest = largest
 	// Codes are stored with their first bit lowest, so that tables are indexed by the reversed code.
 	wide := min(most, first)
 	if at+1<<wide > d.most {

@@ -72,26 +72,33 @@ func invert(pix []byte, transforms []transform, height int) []byte {
 		}
 		stages := transforms[m:n]
 		for y := 0; y < height+len(stages)-1; y++ {
-			for k := range stages {
-				t := &stages[len(stages)-1-k]
-				row := y - k
-				if row < 0 || row >= height {
-					continue
-				}
-				line := 4 * t.width
-				switch t.kind {
-				case predictor:
-					t.predicted(pix, row)
-				case crossColour:
-					t.coloured(pix[row*line:][:line], row)
-				case subtractGreen:
-					addGreen(pix[row*line:][:line])
-				}
-			}
+			undo(pix, 0, stages, y, height)
 		}
 		n = m
 	}
 	return pix
+}
+
+// undo undoes the transforms of rows of which pix has those from the given one on: the last one of row y, and each other one of
+// the row before.
+func undo(pix []byte, from int, transforms []transform, y, height int) {
+	for k := range transforms {
+		t := &transforms[len(transforms)-1-k]
+		row := y - k
+		if row < 0 || row >= height {
+			continue
+		}
+		line := 4 * t.width
+		at := (row - from) * line
+		switch t.kind {
+		case predictor:
+			t.predicted(pix, at, row)
+		case crossColour:
+			t.coloured(pix[at:][:line], row)
+		case subtractGreen:
+			addGreen(pix[at:][:line])
+		}
+	}
 }
 
 // colours puts colours in the places of indices (RFC 9649, 3.5.4), of which several may share a pixel.
@@ -113,6 +120,19 @@ func (t *transform) colours(pix []byte, height int) []byte {
 		}
 	}
 	return out
+}
+
+// packGo takes alpha out of pixels, to which green is added first where it was subtracted. Both may begin at the same place.
+func packGo(out, rgba []byte, green bool) {
+	for i := 0; i < len(rgba)/4; i++ {
+		p := rgba[4*i : 4*i+4 : 4*i+4]
+		r, g, b := p[0], p[1], p[2]
+		if green {
+			r, b = r+g, b+g
+		}
+		o := out[3*i : 3*i+3 : 3*i+3]
+		o[0], o[1], o[2] = r, g, b
+	}
 }
 
 func addGreenGo(row []byte) {
@@ -152,17 +172,17 @@ func addColoursGo(row, multipliers []byte, tiles, side int) {
 // predictors is how many predictors there are (RFC 9649, 3.5.1).
 const predictors = 14
 
-// predicted undoes the predictors of a row.
-func (t *transform) predicted(pix []byte, y int) {
+// predicted undoes the predictors of row y, which lies behind the one above it in pix.
+func (t *transform) predicted(pix []byte, at, y int) {
 	line := 4 * t.width
-	row := pix[y*line:][:line]
+	row := pix[at:][:line]
 	if y == 0 {
 		row[3]--
 		predictGo(1, row[4:], row, nil)
 		return
 	}
 	// The row above goes on with the first pixel of the row itself, which is above and to the right of the last.
-	up := pix[(y-1)*line:][:line+4]
+	up := pix[at-line:][:line+4]
 	for i := range 4 {
 		row[i] += up[i]
 	}

@@ -9,6 +9,9 @@ var vector = cpu.X86.HasAVX2 && cpu.X86.HasBMI2
 func addGreenAVX2(row *byte, blocks int)
 
 //go:noescape
+func packAVX2(out, rgba *byte, blocks int, green bool)
+
+//go:noescape
 func addColoursAVX2(row, multipliers *byte, tiles, blocks int)
 
 //go:noescape
@@ -64,6 +67,18 @@ func addGreen(row []byte) {
 		addGreenAVX2(&row[0], n/block)
 	}
 	addGreenGo(row[n:])
+}
+
+// pack is packGo. The kernel writes four bytes more than it packs.
+func pack(out, rgba []byte, green bool) {
+	n := 0
+	if vector {
+		if n = min(len(rgba)/block, (len(out)-4)/(3*block/4)); n > 0 {
+			packAVX2(&out[0], &rgba[0], n, green)
+		}
+		n = max(n, 0)
+	}
+	packGo(out[3*block/4*n:], rgba[block*n:], green)
 }
 
 // addColours is addColoursGo. The kernel takes tiles of whole blocks, and of a single tile what are whole blocks.

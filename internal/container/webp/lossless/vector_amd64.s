@@ -41,6 +41,52 @@ green:
 	VZEROUPPER
 	RET
 
+// Of four pixels the bytes R, G, B, and green for all of them but itself.
+DATA packed<>+0(SB)/8, $0x0908060504020100
+DATA packed<>+8(SB)/8, $0x808080800e0d0c0a
+GLOBL packed<>(SB), RODATA|NOPTR, $16
+DATA packedGreens<>+0(SB)/8, $0x8009058005018001
+DATA packedGreens<>+8(SB)/8, $0x808080800d800d09
+GLOBL packedGreens<>(SB), RODATA|NOPTR, $16
+
+// func packAVX2(out, rgba *byte, blocks int, green bool)
+//
+// Both may be the same memory: what is written behind eight pixels has been read.
+TEXT ·packAVX2(SB), NOSPLIT, $0-25
+	MOVQ out+0(FP), DI
+	MOVQ rgba+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	VBROADCASTI128 packed<>(SB), Y2
+	CMPB green+24(FP), $0
+	JEQ  eight
+	VBROADCASTI128 packedGreens<>(SB), Y3
+
+green:
+	VMOVDQU (SI), Y0
+	VPSHUFB Y3, Y0, Y1
+	VPSHUFB Y2, Y0, Y0
+	VPADDB  Y1, Y0, Y0
+	VMOVDQU X0, (DI)
+	VEXTRACTI128 $1, Y0, 12(DI)
+	ADDQ $32, SI
+	ADDQ $24, DI
+	DECQ CX
+	JNZ  green
+	VZEROUPPER
+	RET
+
+eight:
+	VMOVDQU (SI), Y0
+	VPSHUFB Y2, Y0, Y0
+	VMOVDQU X0, (DI)
+	VEXTRACTI128 $1, Y0, 12(DI)
+	ADDQ $32, SI
+	ADDQ $24, DI
+	DECQ CX
+	JNZ  eight
+	VZEROUPPER
+	RET
+
 // func addColoursAVX2(row, multipliers *byte, tiles, blocks int)
 //
 // Multipliers are taken 8 times as large, so that the upper half of their product with 256 times a colour is the wanted

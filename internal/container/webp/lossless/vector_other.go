@@ -6,6 +6,8 @@ const vector = false
 
 func addGreen(row []byte) { addGreenGo(row) }
 
+func pack(out, rgba []byte, green bool) { packGo(out, rgba, green) }
+
 func addColours(row, multipliers []byte, tiles, side int) {
 	addColoursGo(row, multipliers, tiles, side)
 }
