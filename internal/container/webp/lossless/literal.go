@@ -35,10 +35,10 @@ var leastPixels = 2048
 // more than Decode says.
 func (s *scan) literalTables() []literalTable {
 	pixels := s.width * s.height
-	if !vector || pixels < leastPixels*len(s.all) || 4*cap(s.tables)+tableBytes*len(s.all) > 2*pixels+tablesOverhead {
+	if !vector || pixels < leastPixels*len(s.all) || 5*len(s.tables)+tableBytes*len(s.all) > 2*pixels+tablesOverhead {
 		return nil
 	}
-	made := make([]literalTable, len(s.all))
+	made := s.scratch.literalTables(len(s.all))
 	for i := range made {
 		s.fill(&made[i], &s.all[i])
 	}
@@ -48,8 +48,7 @@ func (s *scan) literalTables() []literalTable {
 // fill makes the tables of a group.
 func (d *decoder) fill(t *literalTable, g *group) {
 	t.codes = [3]code{g.green, g.red, g.blue}
-	if g.alpha.mask != 0 {
-		t.coded = 1
+	if t.coded = min(g.alpha.mask, 1); t.coded != 0 {
 		return
 	}
 	t.alpha = d.tables[g.alpha.at] >> 8 << 24

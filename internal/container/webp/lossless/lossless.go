@@ -18,8 +18,6 @@ package lossless
 import (
 	"encoding/binary"
 	"math/bits"
-
-	"github.com/pelmill/pelmill/raster"
 )
 
 // decoder reads one bitstream. Reading beyond the end gives zeros, and is noticed by exhausted.
@@ -32,6 +30,8 @@ type decoder struct {
 	tables  []uint32 // of all prefix codes
 	most    int      // entries that tables may have
 	largest int      // symbol of the last code that was read
+
+	scratch *scratch // nil: new memory is taken
 }
 
 // refill brings the bits to 56 or more.
@@ -83,11 +83,13 @@ func Decode(bitstream []byte) (pix []byte, width, height int, ok bool) {
 
 // DecodeRGB is Decode without alpha: pixels of bytes R, G, B.
 func DecodeRGB(bitstream []byte) (pix []byte, width, height int, ok bool) {
-	s, ok := Open(bitstream)
-	if !ok {
-		return nil, 0, 0, false
+	m := scratches.Get().(*scratch)
+	s, ok := open(bitstream, m)
+	if ok {
+		pix, ok = s.RGB()
 	}
-	pix, ok = s.RGB()
+	m.release(&s.decoder)
+	scratches.Put(m)
 	return pix, s.Width, s.Height, ok
 }
 
@@ -199,7 +201,7 @@ func (d *decoder) image(width, height int) (pix []byte, ok bool) {
 // where there is one group.
 func (d *decoder) pixels(width, height int, all []group, numbers []byte, size, cache uint) ([]byte, bool) {
 	// Each pixel is written before it is read: backward references begin behind the first one.
-	pix := raster.Unfilled(raster.Shape{Width: width, Height: height, Depth: 1, Channels: 4, Bits: 8}).Pix
+	pix := d.scratch.pixels(width, height)
 	s := scan{decoder: d, pix: pix, width: width, height: height, cache: cache, all: all, side: 4 << size}
 	s.tabled = s.literalTables()
 	if cache > 0 {

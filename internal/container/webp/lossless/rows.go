@@ -47,7 +47,7 @@ func (s *Stream) rows() ([]byte, bool) {
 	}
 	// Each transform but the first that is undone is one row behind the one before, and a predictor needs one more.
 	behind, late := len(stages), max(len(stages)-1, 0)
-	window := make([]byte, (windowRows+behind)*line)
+	window := d.scratch.pixels(s.Width, windowRows+behind)
 	scan := scan{decoder: d, pix: window, width: s.Width, height: s.Height, all: s.all, side: 4 << s.TileBits}
 	scan.tabled = scan.literalTables()
 	// In the window row y lies behind the rows before it that transforms still need.
@@ -77,6 +77,5 @@ func (s *Stream) rows() ([]byte, bool) {
 		}
 		copy(window, window[n*line:][:behind*line])
 	}
-	d.tables = nil
 	return pix, !d.exhausted()
 }

@@ -70,22 +70,35 @@ func NearDistance(code, width int) int { return distance(code, width) }
 
 // Open reads a bitstream up to its pixels. What holds for [Decode] holds for it.
 func Open(bitstream []byte) (*Stream, bool) {
-	s := &Stream{Data: bitstream, decoder: decoder{data: bitstream}}
+	s, ok := open(bitstream, nil)
+	if !ok {
+		return nil, false
+	}
+	return s, true
+}
+
+// open is Open with memory that the stream uses until it is released.
+func open(bitstream []byte, m *scratch) (*Stream, bool) {
+	s := &Stream{Data: bitstream, decoder: decoder{data: bitstream, scratch: m}}
 	d := &s.decoder
 	head := d.take(8)
 	s.Width, s.Height = int(d.take(14))+1, int(d.take(14))+1
 	d.take(1) // says whether alpha is used, which the pixels say too
 	if head != signature || d.take(3) != 0 || d.exhausted() {
-		return nil, false
+		return s, false
 	}
 	d.most = (s.Width*s.Height + tablesOverhead) / 4
-	d.tables = make([]uint32, 0, min(s.Width*s.Height/16, tablesOverhead/4))
+	if m != nil && m.tables != nil {
+		d.tables = m.tables
+	} else {
+		d.tables = make([]uint32, 0, min(s.Width*s.Height/16, tablesOverhead/4))
+	}
 	var seen [4]bool
 	s.CodedWidth = s.Width
 	for d.take(1) == 1 {
 		t, ok := d.transform(s.CodedWidth, s.Height)
 		if !ok || seen[t.kind] {
-			return nil, false
+			return s, false
 		}
 		seen[t.kind] = true
 		s.transforms = append(s.transforms, t)
@@ -95,11 +108,11 @@ func Open(bitstream []byte) (*Stream, bool) {
 	}
 	cache, ok := d.cacheBits()
 	if !ok {
-		return nil, false
+		return s, false
 	}
 	all, numbers, size, ok := d.groups(s.CodedWidth, s.Height, true, cache)
 	if !ok || d.exhausted() {
-		return nil, false
+		return s, false
 	}
 	s.all, s.Numbers, s.TileBits, s.CacheBits = all, numbers, int(size), int(cache)
 	return s, true
@@ -124,6 +137,7 @@ func (s *Stream) Describe() {
 // Decode decodes the pixels: bytes R, G, B, A. It is to be called once.
 func (s *Stream) Decode() ([]byte, bool) {
 	d := &s.decoder
+	d.scratch = nil // the pixels are the caller's
 	pix, ok := d.pixels(s.CodedWidth, s.Height, s.all, s.Numbers, uint(s.TileBits), uint(s.CacheBits))
 	if !ok {
 		return nil, false
