@@ -31,6 +31,11 @@ type decoder struct {
 	most    int      // entries that tables may have
 	largest int      // symbol of the last code that was read
 
+	// Of the code that is being read.
+	lengths [mostSymbols]byte   // of the symbols that are used
+	used    [mostSymbols]uint16 // these in their order
+	sorted  [mostSymbols]uint16 // and by their lengths
+
 	scratch *scratch // nil: new memory is taken
 }
 

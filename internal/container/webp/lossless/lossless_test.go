@@ -438,7 +438,7 @@ func TestClaims(t *testing.T) {
 		t.Error("a header alone is taken")
 	}
 	d := &decoder{most: 100}
-	if _, ok := d.build(bytes.Repeat([]byte{8}, 256)); ok {
+	if _, ok := d.of(bytes.Repeat([]byte{8}, 256)); ok {
 		t.Error("a table is larger than the limit")
 	}
 }

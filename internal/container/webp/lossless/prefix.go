@@ -28,16 +28,16 @@ func (d *decoder) code(alphabet int) (code, bool) {
 		short[s] = byte(d.take(3))
 	}
 	mark := len(d.tables)
-	c, ok := d.build(short[:])
+	c, ok := d.of(short[:])
 	if !ok {
 		return code{}, false
 	}
-	var all [literals + lengths + 1<<11]byte
-	out := all[:alphabet]
 	most := alphabet
+	var count [longest + 2]int
+	n := 0
 	if d.take(1) == 1 {
-		n := 2 + 2*d.take(3)
-		if most = 2 + int(d.take(uint(n))); most > alphabet {
+		wide := 2 + 2*d.take(3)
+		if most = 2 + int(d.take(uint(wide))); most > alphabet {
 			return code{}, false
 		}
 	}
@@ -63,16 +63,17 @@ func (d *decoder) code(alphabet int) (code, bool) {
 		}
 		if v != 0 {
 			before = v
-			for range times {
-				out[i] = v
-				i++
+			count[v] += times
+			for j := range times {
+				d.lengths[i+j] = v
+				d.used[n] = uint16(i + j)
+				n++
 			}
-			continue
 		}
 		i += times
 	}
 	d.tables = d.tables[:mark]
-	return d.build(out)
+	return d.build(n, &count)
 }
 
 // simple reads a code of one or two symbols.
@@ -96,29 +97,36 @@ func (d *decoder) simple(alphabet int) (code, bool) {
 	return c, len(d.tables) <= d.most
 }
 
-// build appends the tables of the code with the given lengths. It returns false for lengths of no complete code, and
-// where the tables would get too large.
-func (d *decoder) build(lengths []byte) (code, bool) {
+// of is build for the given lengths, of which some may be 0.
+func (d *decoder) of(lengths []byte) (code, bool) {
 	var count [longest + 2]int
-	for _, n := range lengths {
-		count[n]++
+	n := 0
+	for s, v := range lengths {
+		if v > 0 {
+			count[v]++
+			d.lengths[s] = v
+			d.used[n] = uint16(s)
+			n++
+		}
 	}
-	taken, most, symbols := 0, 0, 0
+	return d.build(n, &count)
+}
+
+// build appends the tables of a code. Its symbols are the first ones in used, in their order, and count is how many of them
+// have each length. It returns false for lengths of no complete code, and where the tables would get too large.
+func (d *decoder) build(symbols int, count *[longest + 2]int) (code, bool) {
+	taken, most := 0, 0
 	for n := 1; n <= longest; n++ {
 		taken += count[n] << (longest - n)
-		symbols += count[n]
 		if count[n] > 0 {
 			most = n
 		}
 	}
+	used := d.used[:symbols]
 	at := len(d.tables)
 	if symbols == 1 {
-		for s, n := range lengths {
-			if n > 0 {
-				d.largest = s
-				d.tables = append(d.tables, uint32(s)<<8)
-			}
-		}
+		d.largest = int(used[0])
+		d.tables = append(d.tables, uint32(used[0])<<8)
 		return code{at: uint32(at)}, len(d.tables) <= d.most
 	}
 	if taken != 1<<longest {
@@ -128,16 +136,13 @@ func (d *decoder) build(lengths []byte) (code, bool) {
 	for n := 1; n <= longest; n++ {
 		from[n+1] = from[n] + count[n]
 	}
-	largest := 0
-	var sorted [len([literals + lengthsOfAll]byte{})]uint16
-	for s, n := range lengths {
-		if n > 0 {
-			largest = s
-			sorted[from[n]] = uint16(s)
-			from[n]++
-		}
+	d.largest = int(used[symbols-1])
+	sorted := &d.sorted
+	for _, s := range used {
+		n := d.lengths[s]
+		sorted[from[n]] = s
+		from[n]++
 	}
-	d.largest = largest
 	// Codes are stored with their first bit lowest, so that tables are indexed by the reversed code.
 	wide := min(most, first)
 	if at+1<<wide > d.most {
@@ -191,8 +196,8 @@ func (d *decoder) build(lengths []byte) (code, bool) {
 	return code{at: uint32(at), mask: 1<<wide - 1}, true
 }
 
-// lengthsOfAll is the largest alphabet less the literals.
-const lengthsOfAll = lengths + 1<<11
+// mostSymbols is the size of the largest alphabet.
+const mostSymbols = literals + lengths + 1<<11
 
 var zeros [1 << first]uint32
 
