@@ -1,3 +1,4 @@
+#include "go_asm.h"
 #include "textflag.h"
 
 // windowLanes are the numbers of the 16 lanes of a window, from 1 on: lengths in pixels.
@@ -119,13 +120,13 @@ TEXT ·nearAVX512(SB), NOSPLIT, $0-56
 	MOVQ best+40(FP), R12
 	MOVQ memory+48(FP), R13
 
-	VMOVDQU32 0(AX), Z16   // candidates without a length
-	VMOVDQU32 64(AX), Z17  // bits
-	VMOVDQU32 128(AX), Z0  // agree
-	MOVL      192(AX), BX  // left
-	VPBROADCASTD 196(AX), Z18 // stop
-	MOVQ      200(AX), DI  // at
-	MOVQ      208(AX), SI  // i
+	VMOVDQU32 nearSearch_candidate(AX), Z16
+	VMOVDQU32 nearSearch_bits(AX), Z17
+	VMOVDQU32 nearSearch_agree(AX), Z0
+	MOVL      nearSearch_left(AX), BX
+	VPBROADCASTD nearSearch_stop(AX), Z18
+	MOVQ      nearSearch_at(AX), DI
+	MOVQ      nearSearch_i(AX), SI
 
 	VPXORD       Z31, Z31, Z31
 	MOVL         $1, CX
@@ -248,9 +249,9 @@ nothing:
 	JMP  position
 
 done:
-	VMOVDQU32 Z0, 128(AX)
-	MOVL      BX, 192(AX)
-	MOVQ      DI, 200(AX)
-	MOVQ      SI, 208(AX)
+	VMOVDQU32 Z0, nearSearch_agree(AX)
+	MOVL      BX, nearSearch_left(AX)
+	MOVQ      DI, nearSearch_at(AX)
+	MOVQ      SI, nearSearch_i(AX)
 	VZEROUPPER
 	RET

@@ -43,7 +43,7 @@ func TestListedParses(t *testing.T) {
 				plain := NewParser(NewMemoryReferenceSearch(p), smallPlan)
 				want := &bitstream.Stream{Pixels: p}
 				plain.whole(want, smallPlan, 0)
-				for _, windows = range []bool{false, true} {
+				for _, windows = range []bool{false, windows} {
 					q := NewParser(NewMemoryReferenceSearch(p), smallPlan)
 					if q.Bands[0].listed = q.Bands[0].lists(q.Hits, nil); q.Bands[0].listed == nil {
 						t.Logf("%dx%d, %d colours: too many candidates", p.W, p.H, colours)
@@ -116,7 +116,7 @@ func TestNearCandidates(t *testing.T) {
 	for _, shape := range append(testimages.Shapes, [2]int{16, 1}, [2]int{17, 1}, [2]int{2, 500}, [2]int{96, 64}, [2]int{311, 217}) {
 		for _, colours := range []int{1, 2, 3, 14, 300} {
 			for _, p := range []format.Pixels{testimages.Drawn(r, shape[0], shape[1], colours), uneven(r, shape[0], shape[1], colours)} {
-				for _, windows = range []bool{false, true} {
+				for _, windows = range []bool{false, windows} {
 					q := NewParser(NewMemoryReferenceSearch(p), smallPlan)
 					b := q.Bands[0]
 					listedMemory.Put(&listed{memory: make([]Candidate, 1+r.IntN(50))})

@@ -164,7 +164,7 @@ func TestCostsInVectors(t *testing.T) {
 			costs, byLength := make([]uint16, n), make([]uint16, n)
 			alphabetCostsGo(counts, costs)
 			costsByLengthGo(byLength, lengths, &by)
-			for _, wide = range []bool{false, true} {
+			for _, wide = range []bool{false, wide} {
 				// What follows must stay.
 				got := make([]uint16, n+1)
 				got[n] = 7777
