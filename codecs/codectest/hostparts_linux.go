@@ -2,8 +2,10 @@ package codectest
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"math"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -11,6 +13,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/pelmill/pelmill/raster"
 )
 
 // HostParts is what the parts of the host's work on files take, for all of them.
@@ -60,6 +64,29 @@ func (h *HostParts) Part(name string, f func()) {
 		h.order = append(h.order, name)
 	}
 	h.took[name] += least
+}
+
+// Source measures what every codec takes from the bytes of a file to its pixels, which decode reads, and returns these.
+func (h *HostParts) Source(b *testing.B, file string, decode func(data []byte) (*raster.Image, error)) *raster.Image {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var m *raster.Image
+	h.Part("fetch: hash of the source", func() { sha256.Sum256(data) })
+	h.Part("read: PNG", func() { m, err = decode(data) })
+	if err != nil {
+		b.Fatalf("%s: %v", file, err)
+	}
+	h.Part("read: hash of the pixels", func() { m.Hash() })
+	h.Pixels += m.Width * m.Height
+	return m
+}
+
+// Stored measures what every codec takes to store a file.
+func (h *HostParts) Stored(file []byte) {
+	h.Part("store: hash of the file", func() { sha256.Sum256(file) })
+	h.Bytes += len(file)
 }
 
 // threadTime is the processor time of this thread.

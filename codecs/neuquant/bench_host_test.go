@@ -4,8 +4,6 @@ package neuquant
 
 import (
 	"context"
-	"crypto/sha256"
-	"os"
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -28,23 +26,13 @@ func BenchmarkHost(b *testing.B) {
 
 // hostFile measures the parts of one file.
 func hostFile(b *testing.B, h *codectest.HostParts, name string) {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		b.Fatal(err)
-	}
 	check := func(err error) {
 		if err != nil {
 			b.Fatal(err)
 		}
 	}
 	ctx, c, o := context.Background(), pool.Of(1), &defaults
-	m, err := imageio.Decode(data, nil)
-	check(err)
-	h.Pixels += m.Width * m.Height
-	h.Part("fetch: hash of the source", func() { sha256.Sum256(data) })
-	h.Part("read: PNG", func() { _, err = imageio.Decode(data, nil) })
-	check(err)
-	h.Part("read: hash of the pixels", func() { m.Hash() })
+	m := h.Source(b, name, func(data []byte) (*raster.Image, error) { return imageio.Decode(data, nil) })
 
 	var scope *paletteScope
 	h.Part("encode: colours counted", func() { scope = newPaletteScope(m, o) })
@@ -52,6 +40,7 @@ func hostFile(b *testing.B, h *codectest.HostParts, name string) {
 	problems[0].mapped = true
 	solved := cpuSteps{c}.solve(ctx, problems, o)
 	var p *indexed
+	var err error
 	h.Part("encode: palette and indices", func() {
 		j := &job{image: m, scopes: []*paletteScope{scope}, solutions: [][]solution{solved}}
 		p, _, err = j.index(ctx, c, o)
@@ -64,7 +53,6 @@ func hostFile(b *testing.B, h *codectest.HostParts, name string) {
 	h.Part("encode: deflate", func() { deflated = compress(rows) })
 	h.Part("encode: chunks", func() { file, err = p.assemble(list, deflated) })
 	check(err)
-	h.Bytes += len(file)
 
 	var decoded codec.Decoded
 	h.Part("verify: decode", func() { decoded = decode(ctx, file, nil) })
@@ -78,5 +66,5 @@ func hostFile(b *testing.B, h *codectest.HostParts, name string) {
 	check(err)
 	h.Part("verify: SSIM", func() { _, err = raster.SSIM(m, decoded.Image) })
 	check(err)
-	h.Part("store: hash of the file", func() { sha256.Sum256(file) })
+	h.Stored(file)
 }

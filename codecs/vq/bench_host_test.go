@@ -4,8 +4,6 @@ package vq
 
 import (
 	"context"
-	"crypto/sha256"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -32,10 +30,6 @@ func BenchmarkHost(b *testing.B) {
 
 // hostFile measures the parts of one file.
 func hostFile(b *testing.B, h *codectest.HostParts, name string) {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		b.Fatal(err)
-	}
 	check := func(err error) {
 		if err != nil {
 			b.Fatal(err)
@@ -44,13 +38,7 @@ func hostFile(b *testing.B, h *codectest.HostParts, name string) {
 	ctx, c := context.Background(), pool.Of(1)
 	o, err := Codec{}.resolve(nil)
 	check(err)
-	m, err := imageio.Decode(data, nil)
-	check(err)
-	h.Pixels += m.Width * m.Height
-	h.Part("fetch: hash of the source", func() { sha256.Sum256(data) })
-	h.Part("read: PNG", func() { _, err = imageio.Decode(data, nil) })
-	check(err)
-	h.Part("read: hash of the pixels", func() { m.Hash() })
+	m := h.Source(b, name, func(data []byte) (*raster.Image, error) { return imageio.Decode(data, nil) })
 
 	known, err := cpuSteps{c}.analyse(ctx, []*raster.Image{m}, o)
 	check(err)
@@ -64,7 +52,6 @@ func hostFile(b *testing.B, h *codectest.HostParts, name string) {
 	}
 	h.Part("encode: codebooks, file", func() { _, err = assemble(ctx, c, a) })
 	check(err)
-	h.Bytes += len(file)
 
 	head, err := parseHeader(file)
 	check(err)
@@ -94,5 +81,5 @@ func hostFile(b *testing.B, h *codectest.HostParts, name string) {
 	check(err)
 	h.Part("verify: SSIM", func() { _, err = raster.SSIM(m, decoded) })
 	check(err)
-	h.Part("store: hash of the file", func() { sha256.Sum256(file) })
+	h.Stored(file)
 }

@@ -5,8 +5,6 @@ package webp
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -19,6 +17,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
 	"github.com/pelmill/pelmill/codecs/webp/internal/transform"
 	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/raster"
 )
 
 // BenchmarkHost prints what each part of the host's work on a photograph takes where a card
@@ -35,23 +34,13 @@ func BenchmarkHost(b *testing.B) {
 
 // hostFile measures the parts of one file.
 func hostFile(b *testing.B, h *codectest.HostParts, name string) {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		b.Fatal(err)
-	}
 	check := func(err error) {
 		if err != nil {
 			b.Fatal(err)
 		}
 	}
 	ctx, c, o := context.Background(), pool.Of(1), &defaults
-	m, err := imageio.Decode(data, nil)
-	check(err)
-	h.Pixels += m.Width * m.Height
-	h.Part("fetch: hash of the source", func() { sha256.Sum256(data) })
-	h.Part("read: PNG", func() { _, err = imageio.Decode(data, nil) })
-	check(err)
-	h.Part("read: hash of the pixels", func() { m.Hash() })
+	m := h.Source(b, name, func(data []byte) (*raster.Image, error) { return imageio.Decode(data, nil) })
 
 	var p format.Pixels
 	memory := make([]uint32, m.Width*m.Height)
@@ -59,6 +48,7 @@ func hostFile(b *testing.B, h *codectest.HostParts, name string) {
 	h.Part("encode: search (of it: analysis)", func() { search.Analyse(p, search.AnalysisPixels) })
 	card := &recordedSteps{cpuSteps: cpuSteps{c}}
 	var s *bitstream.Stream
+	var err error
 	choose := func() { s, err = search.Choose(ctx, c, card, p, m.Alpha(), o.effort) }
 	choose()
 	check(err)
@@ -83,7 +73,6 @@ func hostFile(b *testing.B, h *codectest.HostParts, name string) {
 	f := file{width: m.Width, height: m.Height, alpha: m.Alpha(), colour: true, bitstream: bits}
 	h.Part("encode: container", func() { made, err = f.write() })
 	check(err)
-	h.Bytes += len(made)
 
 	var decoded codec.Decoded
 	h.Part("verify: decode", func() { decoded = decode(ctx, made) })
@@ -93,7 +82,7 @@ func hostFile(b *testing.B, h *codectest.HostParts, name string) {
 	if !same {
 		b.Fatalf("%s: other pixels", name)
 	}
-	h.Part("store: hash of the file", func() { sha256.Sum256(made) })
+	h.Stored(made)
 }
 
 // recordedSteps is the steps of one photograph on the CPU, whose results are kept and given again.

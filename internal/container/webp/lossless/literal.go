@@ -35,6 +35,7 @@ var leastPixels = 2048
 // more than Decode says.
 func (s *scan) literalTables() []literalTable {
 	pixels := s.width * s.height
+	// Tables that grow have room for a quarter more than they need at most.
 	if !vector || pixels < leastPixels*len(s.all) || 5*len(s.tables)+tableBytes*len(s.all) > 2*pixels+tablesOverhead {
 		return nil
 	}
