@@ -69,7 +69,7 @@ func codedFiles(t testing.TB) (files [][]byte, asset []byte) {
 		damaged[r.IntN(len(damaged))] ^= 1 << r.IntN(8)
 		files = append(files, damaged)
 		damaged = bytes.Clone(whole) // with the checksum that goes with it
-		if h, err := parseHeader(damaged); err == nil {
+		if h, err := parseHeader(damaged); err == nil && h.tableSize > 0 {
 			index := damaged[len(damaged)-4-int(h.tableSize):][:h.tableSize]
 			index[r.IntN(len(index))] ^= 1 << r.IntN(8)
 			sum := checksum(index)
