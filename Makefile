@@ -149,6 +149,9 @@ gpu-bundle: ## bin/gpu-bundle.tar.gz: tests and benchmarks for a machine with a 
 		mkdir -p bin/gpu-bundle/$$dir; \
 		echo go test -c $(GOTAGS) $$dir; \
 		go test -c $(GOTAGS) -ldflags '-s -w' -o bin/gpu-bundle/$$dir/$$(basename $$dir).test $$dir; \
+		if grep -q 'func FuzzEncode(' $$dir/*_test.go; then \
+			go test -c $(GOTAGS) -fuzz '^FuzzEncode$$' -ldflags '-s -w' -o bin/gpu-bundle/$$dir/$$(basename $$dir).fuzz $$dir; \
+		fi; \
 		for f in $$dir/testdata $$dir/include $$dir/*.go $$dir/*.cu $$dir/*.cuh $$dir/ptx; do \
 			if [[ -e "$$f" ]]; then cp -r "$$f" bin/gpu-bundle/$$dir/; fi; \
 		done; \
