@@ -141,8 +141,9 @@ func ReadMeta(data []byte, limits *Limits) (h Header, m raster.Meta, err error) 
 }
 
 // Decode reads a file into samples. It does what [ReadHeader] does first, so
-// that callers need ReadHeader only to plan their memory. The result does not
-// share memory with data. Errors are [*RejectedError] or [*UnsupportedError].
+// that callers need ReadHeader only to plan their memory. The result may share the
+// memory of data, which does not change as long as the result is in use. Errors are
+// [*RejectedError] or [*UnsupportedError].
 func Decode(data []byte, limits *Limits) (m *raster.Image, err error) {
 	defer recovered("decoder", &err)
 	p, err := open(data, limits)

@@ -64,13 +64,15 @@ func openPNM(data []byte, lim Limits) (*opened, error) {
 	} else if int64(len(data)-first.start) < int64(p.Pixels())*int64(p.Channels) {
 		return nil, cutShort("pnm")
 	}
+	if len(heads) == 1 && first.maxval == 255 && !first.ascii() {
+		p.DecodedBytes = overhead
+		p.decode = func() (*raster.Image, error) { // whose samples are those of the file
+			return adopt(p.Width, p.Height, p.Channels, p.Bits, data[first.start:]), nil
+		}
+		return p, nil
+	}
 	p.DecodedBytes = int64(p.Size()) + overhead
 	p.decode = func() (*raster.Image, error) {
-		if len(heads) == 1 && first.maxval == 255 && !first.ascii() {
-			// The samples are those of the file. A copy by append is not cleared before.
-			n := int(first.bytes())
-			return adopt(p.Width, p.Height, p.Channels, p.Bits, append([]byte(nil), data[first.start:first.start+n]...)), nil
-		}
 		m := raster.Unfilled(p.Shape)
 		for z := range heads {
 			if err := readPNMSamples(m.Slice(z), data, &heads[z]); err != nil {

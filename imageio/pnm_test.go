@@ -73,3 +73,15 @@ func TestPNMErrors(t *testing.T) {
 		})
 	}
 }
+
+// The samples of a binary file of 8 bits are not copied.
+func TestPNMSharesTheFile(t *testing.T) {
+	data := []byte("P6 3 2 255\n123456789abcdefghi")
+	m, err := Decode(data, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := len(data) - len(m.Pix); &m.Pix[0] != &data[at] || cap(m.Pix) != len(m.Pix) {
+		t.Errorf("%d samples of capacity %d are not the file's last %d bytes", len(m.Pix), cap(m.Pix), len(data)-at)
+	}
+}
