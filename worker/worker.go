@@ -83,13 +83,22 @@ type Worker struct {
 	putOffs  putOffs
 }
 
-// fewestObjects is what chunks of a small job have: with a device so many chunks are
-// at work that even their objects fill its batches.
-const fewestObjects = 16
+// fewestObjects is what chunks of a small job have where they are photographs of a megabyte: with a device so many chunks
+// are at work that even their objects fill its batches and those that cores read and verify meanwhile.
+const fewestObjects = 4
 
 // aheadPerCore is how many objects more are at work for each core until the device is open: a core reads about as many
 // photographs while a driver opens a card, and has nothing else to do.
 const aheadPerCore = 64
+
+// Of the memory of a process with a device, which part at the beginning of its heap gets large pages.
+const (
+	heapShare = 4
+	heapMost  = 2 << 30
+)
+
+// heapLaid is done when it has.
+var heapLaid sync.Once
 
 // New opens the device and prepares a worker; it starts nothing else. conn may be nil
 // for a worker of which only [Worker.Chunk] is called: it then has no protection
@@ -111,6 +120,13 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	device, why, err := openDevice(o.Device, open)
 	if err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
+	}
+	if device != nil {
+		heapLaid.Do(func() {
+			if err := layHeap(min(o.Memory/heapShare, heapMost)); err != nil {
+				o.Log.Debug("the heap has pages of the usual size", "error", err)
+			}
+		})
 	}
 	w := newWorker(conn, buckets, o, device)
 	w.why = why
