@@ -69,12 +69,13 @@ type Scheduler struct {
 	looked  atomic.Int64 // when the queue last answered, in nanoseconds since 1970; 0: never
 	address string       // of the listener
 
-	mu      sync.Mutex
-	driving map[string]bool // jobs that this process leads
-	views   map[string]view // of them
-	ended   map[string]bool // jobs in the targets of Run that need nothing
-	denials map[string]denial
-	slots   int // of all workers
+	mu       sync.Mutex
+	driving  map[string]bool // jobs that this process leads
+	views    map[string]view // of them
+	ended    map[string]bool // jobs in the targets of Run that need nothing
+	denials  map[string]denial
+	slots    int // of all workers
+	cutSlots int // of them, those that a small job is cut for
 
 	sent notifications
 	past *pastJobs
@@ -391,12 +392,17 @@ func (s *Scheduler) countSlots(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	n := 0
+	n, cut := 0, 0
 	for _, w := range workers {
 		n += w.Concurrency
+		if w.Device == "" || w.Device == "cpu" {
+			cut += w.Concurrency
+		} else {
+			cut += (w.Concurrency + cardSlots - 1) / cardSlots
+		}
 	}
 	s.mu.Lock()
-	s.slots = n
+	s.slots, s.cutSlots = n, cut
 	s.mu.Unlock()
 }
 
@@ -434,10 +440,14 @@ func machines(ctx context.Context, conn *queue.Conn) (workers, cores int) {
 	return workers, cores
 }
 
-// planSlots is how many chunks can run at once, for cutting a small job.
+// cardSlots is how many slots a worker with a card has for each chunk that makes it work: it takes so many that even small chunks fill
+// its batches.
+const cardSlots = 4
+
+// planSlots is how many chunks a small job should be cut into, at least, for those that work at once.
 func (s *Scheduler) planSlots(ctx context.Context) int {
 	s.countSlots(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return max(s.slots, runtime.GOMAXPROCS(0))
+	return max(s.cutSlots, runtime.GOMAXPROCS(0))
 }
