@@ -21,9 +21,11 @@ const Built = true
 
 // Device is one card or several of one machine. A nil *Device stands for the CPU.
 type Device struct {
-	opts  Options
-	found []*card // that the driver shows and that are to be used
-	jobs  chan *job
+	opts Options
+	jobs chan *job
+
+	listed chan struct{} // closed when found is final, if there are cards
+	found  []*card       // that the driver shows and that are to be used
 
 	opened  chan struct{} // closed when cards and refused are final; nil: it was never opened
 	cards   []*card       // that have lanes
@@ -62,10 +64,10 @@ func (d *Device) Name() string {
 	if d == nil {
 		return "cpu"
 	}
-	switch cards := d.Cards(); len(cards) {
-	case 0:
+	switch cards := d.Cards(); {
+	case len(cards) == 0 || cards[0].Name == "":
 		return ""
-	case 1:
+	case len(cards) == 1:
 		return cards[0].Name
 	default:
 		return strconv.Itoa(len(cards)) + " x " + cards[0].Name
@@ -125,16 +127,22 @@ func newDevice(o *Options) *Device {
 }
 
 // Cards describes the cards of the device; nil for the CPU. Those that do not open are among them
-// until [Device.Opened] returns.
+// until [Device.Opened] returns. Those that are presumed have no name yet.
 func (d *Device) Cards() []Info {
 	if d == nil {
 		return nil
 	}
-	cards := d.found
+	var cards []*card
 	select {
 	case <-d.opened:
 		cards = d.cards
 	default:
+		select {
+		case <-d.listed:
+			cards = d.found
+		default:
+			return make([]Info, d.opts.Presume)
+		}
 	}
 	var infos []Info
 	for _, c := range cards {

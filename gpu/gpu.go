@@ -78,6 +78,8 @@ package gpu
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -124,16 +126,30 @@ type Stats struct {
 
 // Options of [OpenWith]. Zero fields mean the defaults.
 type Options struct {
-	Lanes  int           // per card; 3, or one for each 16 GiB of its memory, but no more than 6
+	Lanes  int           // per card; 3, or one for each 12 GiB of its memory, but no more than 6
 	Memory int64         // budget of device memory per card in bytes; three quarters of what is free
 	Pinned int64         // budget of pinned host memory in bytes; 4 GiB
 	Hang   time.Duration // how long a call of the driver may take; 60 s
+
+	// Presume is how many cards there probably are, see [Shown]: then [StartWith] does not wait until the driver has listed them, which
+	// takes it 0.1 s. 0: it waits.
+	Presume int
+}
+
+// Shown is how many cards the system shows by their files, which a container has of those that it may use. It is 0 where the environment
+// says which cards are to be used, and where it is not known.
+func Shown() int {
+	if _, chosen := os.LookupEnv("CUDA_VISIBLE_DEVICES"); chosen || !Built {
+		return 0
+	}
+	files, _ := filepath.Glob("/dev/nvidia[0-9]*")
+	return len(files)
 }
 
 const (
 	leastLanes    = 3
 	mostLanes     = 6 // by default
-	laneMemory    = 16 << 30
+	laneMemory    = 12 << 30
 	defaultPinned = 4 << 30
 	defaultHang   = 60 * time.Second
 )

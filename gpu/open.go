@@ -84,7 +84,8 @@ func OpenWith(spec string, o *Options) (*Device, error) {
 // does whatever needs a lane.
 func Start(spec string) (*Device, error) { return StartWith(spec, nil) }
 
-// StartWith is [Start] with options; nil means defaults.
+// StartWith is [Start] with options; nil means defaults. With [Options.Presume] it returns at once: that
+// there are no cards after all is then an error of [Device.Opened].
 func StartWith(spec string, o *Options) (*Device, error) {
 	if spec == "cpu" {
 		return nil, nil
@@ -117,12 +118,29 @@ func open(index int, o *Options) (*Device, error) {
 // the caller. say words the errors of both.
 func begin(index int, o *Options, say func(error) error) (*Device, error) {
 	d := newDevice(o)
-	if err := d.asking([]*place{&d.listing}, func() error { return d.find(index) }); err != nil {
-		return nil, say(err)
+	d.opened, d.listed = make(chan struct{}), make(chan struct{})
+	find := func() error {
+		var found []*card // a call that was given up may still change it
+		if err := d.asking([]*place{&d.listing}, func() (err error) { found, err = d.find(index); return err }); err != nil {
+			return say(err)
+		}
+		d.found = found
+		close(d.listed)
+		return nil
+	}
+	if d.opts.Presume == 0 {
+		if err := find(); err != nil {
+			return nil, err
+		}
 	}
 	go func() {
 		defer close(d.opened)
-		var cards []*card // a call that was given up may still change it
+		if d.opts.Presume > 0 {
+			if d.refused = find(); d.refused != nil {
+				return
+			}
+		}
+		var cards []*card // here too
 		places := make([]*place, len(d.found))
 		for i, c := range d.found {
 			places[i] = &c.opening
@@ -150,19 +168,18 @@ func unusable(spec string, err error) error {
 }
 
 // find looks for card index, or for all cards where it is negative.
-func (d *Device) find(index int) error {
+func (d *Device) find(index int) ([]*card, error) {
 	cards, err := d.list()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if index >= len(cards) {
-		return fmt.Errorf("there are cards 0 to %d: %w", len(cards)-1, ErrNoDevice)
+		return nil, fmt.Errorf("there are cards 0 to %d: %w", len(cards)-1, ErrNoDevice)
 	}
 	if index >= 0 {
 		cards = cards[index : index+1]
 	}
-	d.found, d.opened = cards, make(chan struct{})
-	return nil
+	return cards, nil
 }
 
 // start starts the lanes of the cards that were found, side by side: the driver takes long for each. Cards that fail are left

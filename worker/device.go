@@ -10,7 +10,7 @@ import (
 // openDevice opens what spec names with [gpu.Open] or [gpu.Start]. Where auto finds no
 // card the device is nil, and why says so.
 func openDevice(spec string, open func(string) (*gpu.Device, error)) (d *gpu.Device, why, err error) {
-	if spec != "" && spec != "auto" {
+	if !isAuto(spec) {
 		d, err = open(spec)
 		return d, nil, err
 	}
@@ -20,6 +20,8 @@ func openDevice(spec string, open func(string) (*gpu.Device, error)) (d *gpu.Dev
 	}
 	return d, nil, err
 }
+
+func isAuto(spec string) bool { return spec == "" || spec == "auto" }
 
 // Device is what this worker runs codecs on; nil is the CPU.
 func (w *Worker) Device() *gpu.Device { return w.device }

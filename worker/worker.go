@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,8 +104,8 @@ var heapLaid sync.Once
 // New opens the device and prepares a worker; it starts nothing else. conn may be nil
 // for a worker of which only [Worker.Chunk] is called: it then has no protection
 // against crashes and commits nothing. A device that is insisted on and missing
-// gives [gpu.ErrNoDevice]. With TestOnUse New returns once the cards are known, and a
-// card that does not open ends Run with that error, also with auto.
+// gives [gpu.ErrNoDevice]. With TestOnUse New returns once the cards are known, with
+// auto also where the system shows some, and a card that does not open ends Run with that error, also with auto.
 func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, error) {
 	var o Options
 	if opts != nil {
@@ -115,7 +116,11 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	}
 	open := gpu.Open
 	if o.TestOnUse {
-		open = gpu.Start
+		var opts gpu.Options
+		if isAuto(o.Device) {
+			opts.Presume = gpu.Shown()
+		}
+		open = func(spec string) (*gpu.Device, error) { return gpu.StartWith(spec, &opts) }
 	}
 	device, why, err := openDevice(o.Device, open)
 	if err != nil {
@@ -220,8 +225,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	defer stop()
+	device := cmp.Or(w.device.Name(), "cuda") // a card that has no name until it is open
 	server, err := w.conn.Serve(&queue.ServerOptions{
-		Concurrency: w.opts.Chunks, ShutdownTimeout: w.opts.Grace, Log: w.log, Device: w.device.Name(),
+		Concurrency: w.opts.Chunks, ShutdownTimeout: w.opts.Grace, Log: w.log, Device: device,
 		Passing: passes, Stats: w.announced,
 	}, w.handle)
 	if err != nil {
@@ -230,7 +236,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if w.why != nil {
 		w.log.Info("no card is used", "reason", w.why)
 	}
-	w.log.Info("worker serves", "device", w.device.Name(), "encoders", w.opts.CPU, "chunks", w.opts.Chunks, "memory", w.opts.Memory)
+	w.log.Info("worker serves", "device", device, "encoders", w.opts.CPU, "chunks", w.opts.Chunks, "memory", w.opts.Memory)
 	reporting, over := context.WithCancel(context.WithoutCancel(ctx)) // also while chunks end
 	var beside sync.WaitGroup
 	beside.Go(func() { w.reportProgress(reporting) })
@@ -272,6 +278,9 @@ func (w *Worker) Run(ctx context.Context) error {
 func (w *Worker) endReadingAhead(ctx context.Context) {
 	if w.opened(ctx) != nil {
 		return
+	}
+	if w.device != nil {
+		w.log.Info("device is open", "device", w.device.Name())
 	}
 	for range w.ahead {
 		if w.inWork.Acquire(ctx, math.MinInt64) != nil {

@@ -267,3 +267,55 @@ func TestStartReturnsWhileTheCardOpens(t *testing.T) {
 		t.Errorf("the CPU: %v, %v", d, err)
 	}
 }
+
+// Cards that are presumed are waited for as those that are known, also where there are others, or none.
+func TestPresumedCards(t *testing.T) {
+	fake.Reset()
+	fake.Cards, fake.HangAt, fake.Hang = 2, 1, 1 // the first call that lists them
+	d, err := gpu.StartWith("cuda", &gpu.Options{Presume: 3, Lanes: 2})
+	if err != nil || d.Name() != "" || len(d.Cards()) != 3 {
+		t.Fatalf("%v, %q with cards %v before they are known", err, d.Name(), d.Cards())
+	}
+	gone, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, errors.New("the caller has gone"))
+	defer cancel()
+	if err := d.Opened(gone); err == nil || err.Error() != "the caller has gone" {
+		t.Errorf("before the cards are known: %v", err)
+	}
+	fake.Hang = 0
+	if err := d.Opened(t.Context()); err != nil || d.Name() != "2 x Fake 0" || len(d.Cards()) != 2 {
+		t.Errorf("%v, %q with cards %v", err, d.Name(), d.Cards())
+	}
+	if err := d.Do(t.Context(), func(*gpu.Lane) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	closed(t, d)
+
+	fake.Reset()
+	fake.Cards = 0
+	if d, err = gpu.StartWith("cuda", &gpu.Options{Presume: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Opened(t.Context()); !errors.Is(err, gpu.ErrNoDevice) || !strings.Contains(err.Error(), "no card") {
+		t.Errorf("without a card: %v", err)
+	}
+	if err := d.Do(t.Context(), func(*gpu.Lane) error { return nil }); !errors.Is(err, gpu.ErrNoDevice) {
+		t.Errorf("a batch without a card: %v", err)
+	}
+	if d.Name() != "" || d.Cards() != nil || d.Close() != nil {
+		t.Errorf("without a card it is %q with cards %v", d.Name(), d.Cards())
+	}
+
+	fake.Reset()
+	fake.HangAt, fake.Hang = 1, 1
+	if d, err = gpu.StartWith("cuda", &gpu.Options{Presume: 1, Hang: 20 * time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	var hang *gpu.HangError
+	if err := d.Opened(t.Context()); !errors.As(err, &hang) {
+		t.Errorf("a driver that hangs: %v", err)
+	}
+	fake.Hang = 0
+	for fake.Inside > 0 {
+		time.Sleep(time.Millisecond)
+	}
+}
