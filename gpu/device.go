@@ -54,9 +54,9 @@ type card struct {
 	lanes   []*Lane
 	running sync.WaitGroup // the lanes' goroutines
 	mu      sync.Mutex
-	modules map[*Module]*loaded
-	links   [2]link // to the card and from it
-	opening place   // of whoever starts the card
+	modules map[*Module]*loaded // once the lanes have ended: those on the card
+	links   [2]link             // to the card and from it
+	opening place               // of whoever starts the card
 }
 
 // Name is the device's name in records: "cpu" for nil.

@@ -10,10 +10,14 @@ import (
 	"github.com/pelmill/pelmill/gpu/driver"
 )
 
-// loaded is a module on a card.
+// loaded is a module on a card, or on its way there.
 type loaded struct {
+	ready   chan struct{} // closed when err, module and layouts are final
+	err     error         // why it is not there
 	module  cuModule
 	layouts map[string]layout
+
+	mu      sync.Mutex
 	kernels map[string]*Kernel
 }
 
@@ -29,19 +33,15 @@ type Kernel struct {
 }
 
 // Kernel returns a kernel by its name in the PTX. The module is loaded on its first
-// use on a card, which takes up to 0.1 s where the driver has to compile it.
+// use on a card, which takes seconds where the driver has to compile it: meanwhile only
+// lanes that ask for the same module wait.
 func (l *Lane) Kernel(m *Module, name string) (*Kernel, error) {
-	c := l.card
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	on := c.modules[m]
-	if on == nil {
-		var err error
-		if on, err = l.load(m); err != nil {
-			return nil, err
-		}
-		c.modules[m] = on
+	on, err := l.module(m)
+	if err != nil {
+		return nil, err
 	}
+	on.mu.Lock()
+	defer on.mu.Unlock()
 	if k := on.kernels[name]; k != nil {
 		return k, nil
 	}
@@ -50,7 +50,7 @@ func (l *Lane) Kernel(m *Module, name string) (*Kernel, error) {
 		return nil, fmt.Errorf("gpu: module %s has no kernel %s", m.Name, name)
 	}
 	k := &Kernel{name: name, layout: lay, shared: plainShared}
-	err := l.do("cuModuleGetFunction", name, func() (err error) { k.function, err = findFunction(on.module, name); return err })
+	err = l.do("cuModuleGetFunction", name, func() (err error) { k.function, err = findFunction(on.module, name); return err })
 	if err != nil {
 		return nil, err
 	}
@@ -58,16 +58,58 @@ func (l *Lane) Kernel(m *Module, name string) (*Kernel, error) {
 	return k, nil
 }
 
+// module returns a module that is on the card. One lane loads it while others that ask
+// for it wait; where it fails, each of them tries for itself, one after the other.
+func (l *Lane) module(m *Module) (*loaded, error) {
+	c := l.card
+	for {
+		c.mu.Lock()
+		on := c.modules[m]
+		if on == nil {
+			on = &loaded{ready: make(chan struct{}), err: errNotLoaded, kernels: make(map[string]*Kernel)}
+			c.modules[m] = on
+			c.mu.Unlock()
+			return on, l.bring(m, on)
+		}
+		c.mu.Unlock()
+		select {
+		case <-on.ready:
+			if on.err == nil {
+				return on, nil
+			}
+		case <-l.dev.dead: // the lane that loads it may never come back
+			return nil, l.dev.Err()
+		}
+	}
+}
+
+// errNotLoaded is the error of a module whose loading ended in a panic.
+var errNotLoaded = errors.New("gpu: a module was not loaded")
+
+// bring loads a module that the card has as one on its way, and takes it off the card's
+// list where that fails, before those who wait for it look there again.
+func (l *Lane) bring(m *Module, on *loaded) error {
+	defer close(on.ready)
+	defer func() {
+		if on.err != nil {
+			l.card.mu.Lock()
+			defer l.card.mu.Unlock()
+			delete(l.card.modules, m)
+		}
+	}()
+	on.err = l.load(m, on)
+	return on.err
+}
+
 // load loads the best variant that the driver takes.
-func (l *Lane) load(m *Module) (*loaded, error) {
+func (l *Lane) load(m *Module, on *loaded) error {
 	list, err := m.choose(l.card.Capability(), l.card.version)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	on := &loaded{kernels: make(map[string]*Kernel)}
 	for _, v := range list {
 		if on.layouts, err = layouts(v.text); err != nil {
-			return nil, err
+			return err
 		}
 		err = l.do("cuModuleLoadData", m.Name, func() (err error) { on.module, err = loadModule(v.text); return err })
 		refused := l.card.refused(m, v, err)
@@ -76,10 +118,7 @@ func (l *Lane) load(m *Module) (*loaded, error) {
 		}
 		err = refused
 	}
-	if err != nil {
-		return nil, err
-	}
-	return on, nil
+	return err
 }
 
 // refused is what stands in the way where the driver did not take a variant of a
