@@ -256,9 +256,11 @@ func (d *Device) with(c *card, f func() error) error {
 // job is a batch on its way through a lane.
 type job struct {
 	f        func(*Lane) error
-	end      chan struct{} // closed when err and panicked are final
+	apart    bool          // the driver gives it each block of its memory
+	end      chan struct{} // closed when what follows is final
 	err      error
 	panicked any
+	hindered bool // it may have found the memory if it had been apart
 }
 
 // Do runs f on a free lane and waits for it. f owns the lane until it returns and must
@@ -269,10 +271,14 @@ type job struct {
 // in f goes on in the caller. After a call of the driver that hung, Do returns while f
 // is still in it: then the process must end.
 func (d *Device) Do(ctx context.Context, f func(*Lane) error) error {
+	return d.do(ctx, &job{f: f, end: make(chan struct{})})
+}
+
+// do is Do for a job.
+func (d *Device) do(ctx context.Context, j *job) error {
 	if err := d.usable(ctx, "a batch for"); err != nil {
 		return err
 	}
-	j := &job{f: f, end: make(chan struct{})}
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -317,7 +323,11 @@ func (d *Device) Split(ctx context.Context, n int, f func(l *Lane, from, to int)
 		if p.from == p.to {
 			continue
 		}
-		err := d.Do(ctx, func(l *Lane) error { return f(l, p.from, p.to) })
+		j := &job{f: func(l *Lane) error { return f(l, p.from, p.to) }, end: make(chan struct{})}
+		err := d.do(ctx, j)
+		if errors.Is(err, ErrOutOfMemory) && !errors.Is(err, ErrFatal) && j.hindered {
+			err = d.do(ctx, &job{f: j.f, apart: true, end: make(chan struct{})})
+		}
 		switch {
 		case err == nil:
 		case !errors.Is(err, ErrOutOfMemory) || errors.Is(err, ErrFatal):

@@ -51,7 +51,8 @@
 // # Memory
 //
 // Device memory and pinned memory come from pools with a budget in bytes and are
-// kept for the next batch. What does not fit, by budget or by the card, is
+// kept for the next batch; small pieces of device memory are cut from slabs, because the
+// driver takes long for each that it gives. What does not fit, by budget or by the card, is
 // [ErrOutOfMemory]; [Device.Split] answers it with halves of the batch.
 //
 // # Errors
@@ -134,6 +135,10 @@ type Options struct {
 	// Presume is how many cards there probably are, see [Shown]: then [StartWith] does not wait until the driver has listed them, which
 	// takes it 0.1 s. 0: it waits.
 	Presume int
+
+	// Apart lets the driver give each piece of device memory by itself, so that a checker of memory sees what reaches beyond
+	// its end. Otherwise small ones are cut from larger ones.
+	Apart bool
 }
 
 // Shown is how many cards the system shows by their files, which a container has of those that it may use. It is 0 where the environment

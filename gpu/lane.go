@@ -158,6 +158,9 @@ func (l *Lane) begin() error {
 		},
 		func(p Ptr) error { return l.do("cuMemFree", "", func() error { return memFree(p) }) })
 	l.memory.note = d.stats.held
+	if !d.opts.Apart {
+		l.memory.cutting(func(base Ptr, bytes int) Ptr { return base + Ptr(bytes) })
+	}
 	for i := range l.streams {
 		var s cuStream
 		if err := d.ask(&l.card.opening, at, "cuStreamCreate", func() (err error) { s, err = makeStream(); return err }); err != nil {
@@ -206,8 +209,17 @@ func (l *Lane) run(j *job) {
 				j.panicked = fmt.Sprintf("%v\n\n%s", p, debug.Stack())
 			}
 		}()
+		if j.apart {
+			// All that is held is idle, slabs with it: what follows has the whole budget.
+			l.memory.apart = true
+			if j.err = l.memory.trim(0); j.err != nil {
+				return
+			}
+		}
 		j.err = j.f(l)
 	}()
+	j.hindered = l.memory.hindered
+	l.memory.apart, l.memory.hindered = false, false
 	// Memory goes back only once nothing on the card uses it any more. After a fatal
 	// error it stays where it is: the process ends.
 	if err := l.Sync(); err != nil && j.err == nil {
@@ -228,4 +240,5 @@ func (l *Lane) run(j *job) {
 	for _, e := range events {
 		l.spare = append(l.spare, e.event)
 	}
+	l.memory.settle()
 }

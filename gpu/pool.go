@@ -8,19 +8,30 @@ import (
 )
 
 // pool keeps blocks of one kind of memory for reuse. It never holds more bytes than
-// its budget, idle ones included. Not safe for concurrent use.
-type pool[T any] struct {
+// its budget, idle ones and what slabs have beyond blocks included. Not safe for
+// concurrent use.
+type pool[T comparable] struct {
 	what   string // for messages
 	budget int64
 	held   int64       // bytes taken from the driver
-	idle   map[int][]T // by their sizes
+	idle   map[int][]T // blocks by their sizes
 	alloc  func(n int) (T, error)
 	free   func(T) error
 	note   func(n int) // told how much held grew; nil: nobody
+
+	slabs    *slabs[T] // that small blocks are cut from; nil: the driver gives each block
+	apart    bool      // the driver gives each block for now
+	hindered bool      // a block did not fit that may have done without slabs
 }
 
-func newPool[T any](what string, budget int64, alloc func(int) (T, error), free func(T) error) *pool[T] {
+func newPool[T comparable](what string, budget int64, alloc func(int) (T, error), free func(T) error) *pool[T] {
 	return &pool[T]{what: what, budget: budget, idle: make(map[int][]T), alloc: alloc, free: free}
+}
+
+// cutting lets the pool cut small blocks from slabs. offset is the address so many bytes
+// behind another one.
+func (p *pool[T]) cutting(offset func(T, int) T) {
+	p.slabs = newSlabs(p.budget/slabShare, offset)
 }
 
 // sizes are eighths of powers of two, so that a block is at most an eighth larger than
@@ -49,27 +60,67 @@ func (p *pool[T]) take(n int) (T, int, error) {
 		p.idle[size] = list[:len(list)-1]
 		return list[len(list)-1], size, nil
 	}
+	if block, ok := p.cut(size); ok {
+		return block, size, nil
+	}
 	if err := p.trim(p.budget - int64(size)); err != nil {
 		return none, 0, err
 	}
-	if p.held+int64(size) > p.budget {
-		return none, 0, p.exhausted(n)
-	}
-	block, err := p.alloc(size)
-	if errors.Is(err, ErrOutOfMemory) && p.held > 0 {
+	block, err := p.fresh(size)
+	if errors.Is(err, ErrOutOfMemory) {
 		before := p.held
 		if err := p.trim(0); err != nil {
 			return none, 0, err
 		}
 		if p.held < before {
-			block, err = p.alloc(size)
+			block, err = p.fresh(size)
 		}
 	}
 	if err != nil {
+		// What is idle now lies in slabs that have other blocks.
+		lost := p.slabs.spare() + p.idleBytes()
+		if errors.Is(err, ErrOutOfMemory) && lost > 0 && p.held-lost+int64(size) <= p.budget {
+			p.hindered = true
+		}
 		return none, 0, err
 	}
-	p.grow(size)
 	return block, size, nil
+}
+
+// cut returns a block of a slab, if one has room for it.
+func (p *pool[T]) cut(size int) (block T, ok bool) {
+	if p.apart {
+		return block, false
+	}
+	return p.slabs.cut(size)
+}
+
+// fresh returns a block of memory that the pool did not hold: of another slab, or one
+// that the driver gives by itself.
+func (p *pool[T]) fresh(size int) (T, error) {
+	var none T
+	if n := p.slabs.next(size, p.budget-p.held); n > 0 && !p.apart {
+		base, err := p.alloc(n)
+		switch {
+		case err == nil:
+			p.grow(n)
+			p.slabs.add(base, n)
+			block, _ := p.slabs.cut(size)
+			return block, nil
+		case !errors.Is(err, ErrOutOfMemory):
+			return none, err
+		}
+		p.slabs.full = true
+	}
+	if p.held+int64(size) > p.budget {
+		return none, p.exhausted(size)
+	}
+	block, err := p.alloc(size)
+	if err != nil {
+		return none, err
+	}
+	p.grow(size)
+	return block, nil
 }
 
 func (p *pool[T]) grow(n int) {
@@ -80,7 +131,7 @@ func (p *pool[T]) grow(n int) {
 }
 
 func (p *pool[T]) exhausted(n int) error {
-	return fmt.Errorf("gpu: %d bytes of %s do not fit, %d of %d in use: %w", n, p.what, p.held-p.idleBytes(), p.budget, ErrOutOfMemory)
+	return fmt.Errorf("gpu: %d bytes of %s do not fit, %d of %d in use: %w", n, p.what, p.held-p.idleBytes()-p.slabs.spare(), p.budget, ErrOutOfMemory)
 }
 
 // give takes back a block of the size that take reported.
@@ -94,9 +145,19 @@ func (p *pool[T]) idleBytes() int64 {
 	return n
 }
 
-// trim frees idle blocks, the largest first, until at most target bytes are held or
-// none is idle. A block whose freeing failed is gone too.
+// trim frees idle blocks, the largest first, and then slabs with only idle ones, until at
+// most target bytes are held or nothing is left of them. What it failed to free is gone
+// too.
 func (p *pool[T]) trim(target int64) error {
+	var all error
+	for _, at := range p.drop(target) {
+		all = errors.Join(all, p.free(at))
+	}
+	return all
+}
+
+// drop is what trim frees, which the pool has no more.
+func (p *pool[T]) drop(target int64) (gone []T) {
 	if p.held <= target {
 		return nil
 	}
@@ -105,17 +166,69 @@ func (p *pool[T]) trim(target int64) error {
 		sizes = append(sizes, size)
 	}
 	slices.Sort(sizes)
-	var all error
 	for _, size := range slices.Backward(sizes) {
-		for list := p.idle[size]; len(list) > 0 && p.held > target; list = p.idle[size] {
-			block := list[len(list)-1]
-			p.idle[size] = list[:len(list)-1]
+		p.keep(size, func(block T) bool {
+			if p.held <= target || p.slabs.of(block) != nil {
+				return true
+			}
 			p.grow(-size)
-			all = errors.Join(all, p.free(block))
-		}
-		if len(p.idle[size]) == 0 {
-			delete(p.idle, size)
+			gone = append(gone, block)
+			return false
+		})
+	}
+	if p.slabs == nil || p.held <= target {
+		return gone
+	}
+	// A block of a slab that has others goes neither to the driver nor to the gaps of the
+	// slab: the driver waits for whatever still uses what it frees, and a gap does not.
+	idle := make(map[*slab[T]]int)
+	for _, list := range p.idle {
+		for _, block := range list {
+			idle[p.slabs.of(block)]++
 		}
 	}
-	return all
+	for _, s := range slices.Backward(slices.Clone(p.slabs.list)) {
+		if p.held <= target || idle[s] < s.blocks {
+			continue
+		}
+		for size := range p.idle {
+			p.keep(size, func(block T) bool {
+				if p.slabs.of(block) != s {
+					return true
+				}
+				p.slabs.put(block, size)
+				return false
+			})
+		}
+		p.slabs.remove(s)
+		p.grow(-s.size)
+		gone = append(gone, s.base)
+	}
+	return gone
+}
+
+// keep drops the idle blocks of a size for which f is false.
+func (p *pool[T]) keep(size int, f func(block T) bool) {
+	p.idle[size] = slices.DeleteFunc(p.idle[size], func(block T) bool { return !f(block) })
+	if len(p.idle[size]) == 0 {
+		delete(p.idle, size)
+	}
+}
+
+// settle puts idle blocks of slabs back into them, where they make room for blocks of
+// other sizes. Nothing on the card uses an idle block any more.
+func (p *pool[T]) settle() {
+	if p.slabs == nil {
+		return
+	}
+	p.slabs.full = false
+	for size := range p.idle {
+		p.keep(size, func(block T) bool {
+			if p.slabs.of(block) == nil {
+				return true
+			}
+			p.slabs.put(block, size)
+			return false
+		})
+	}
 }

@@ -59,7 +59,7 @@ func (d *Device) SelfTest(ctx context.Context) error {
 // onEach runs f once on every card, one after the other.
 func (d *Device) onEach(ctx context.Context, f func(*Lane) error) error {
 	for _, c := range d.cards {
-		one, err := open(c.Index, &Options{Lanes: 1, Pinned: d.opts.Pinned, Memory: d.opts.Memory, Hang: d.opts.Hang})
+		one, err := open(c.Index, &Options{Lanes: 1, Pinned: d.opts.Pinned, Memory: d.opts.Memory, Hang: d.opts.Hang, Apart: d.opts.Apart})
 		if err != nil {
 			if errors.Is(err, ErrFatal) {
 				d.poison(err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"sync"
@@ -16,7 +17,9 @@ import (
 )
 
 // cards are those of the machine, or nil. They stay open until the process ends: a target of fuzzing has an image a millisecond.
-var cards = sync.OnceValues(func() (*gpu.Device, error) { return gpu.Open("auto") })
+var cards = sync.OnceValues(func() (*gpu.Device, error) {
+	return gpu.OpenWith("auto", &gpu.Options{Apart: os.Getenv("PELMILL_SANITIZE") != ""}) // see package gputest
+})
 
 // SameOnCards says what the machine's cards make of an image, or of the file that want has of it, that is not what the CPU makes of
 // it. The codec leaves nothing to the cores that a card can do. Without a card there is nothing to say.
