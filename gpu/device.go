@@ -36,7 +36,7 @@ type Device struct {
 	dead    chan struct{} // closed once failure is set
 	failure atomic.Pointer[error]
 
-	mu    sync.Mutex
+	mu    sync.Mutex // never held in the driver
 	host  *pool[unsafe.Pointer]
 	hosts []*Host // those that last until Free, by their addresses
 
@@ -118,12 +118,22 @@ func newDevice(o *Options) *Device {
 		d.opts.Hang = defaultHang
 	}
 	d.host = newPool("pinned memory", d.opts.Pinned,
-		func(n int) (unsafe.Pointer, error) {
-			p, err := hostAlloc(n)
-			return p, d.judge(-1, "cuMemHostAlloc", "", err)
+		func(n int) (p unsafe.Pointer, err error) {
+			err = d.unlocked(func() error { p, err = hostAlloc(n); return d.judge(-1, "cuMemHostAlloc", "", err) })
+			return p, err
 		},
-		func(p unsafe.Pointer) error { return d.judge(-1, "cuMemFreeHost", "", hostFree(p)) })
+		func(p unsafe.Pointer) error {
+			return d.unlocked(func() error { return d.judge(-1, "cuMemFreeHost", "", hostFree(p)) })
+		})
 	return d
+}
+
+// unlocked runs f without d.mu, which the caller holds: the driver takes long to pin
+// memory, and lanes ask meanwhile for what is pinned.
+func (d *Device) unlocked(f func() error) error {
+	d.mu.Unlock()
+	defer d.mu.Lock()
+	return f()
 }
 
 // Cards describes the cards of the device; nil for the CPU. Those that do not open are among them

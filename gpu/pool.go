@@ -9,7 +9,8 @@ import (
 
 // pool keeps blocks of one kind of memory for reuse. It never holds more bytes than
 // its budget, idle ones and what slabs have beyond blocks included. Not safe for
-// concurrent use.
+// concurrent use, but where alloc and free let go of a lock that protects it, others may
+// use it until they return.
 type pool[T comparable] struct {
 	what   string // for messages
 	budget int64
@@ -68,11 +69,11 @@ func (p *pool[T]) take(n int) (T, int, error) {
 	}
 	block, err := p.fresh(size)
 	if errors.Is(err, ErrOutOfMemory) {
-		before := p.held
-		if err := p.trim(0); err != nil {
+		gone := p.drop(0)
+		if err := p.freeAll(gone); err != nil {
 			return none, 0, err
 		}
-		if p.held < before {
+		if len(gone) > 0 {
 			block, err = p.fresh(size)
 		}
 	}
@@ -100,10 +101,9 @@ func (p *pool[T]) cut(size int) (block T, ok bool) {
 func (p *pool[T]) fresh(size int) (T, error) {
 	var none T
 	if n := p.slabs.next(size, p.budget-p.held); n > 0 && !p.apart {
-		base, err := p.alloc(n)
+		base, err := p.get(n)
 		switch {
 		case err == nil:
-			p.grow(n)
 			p.slabs.add(base, n)
 			block, _ := p.slabs.cut(size)
 			return block, nil
@@ -115,12 +115,17 @@ func (p *pool[T]) fresh(size int) (T, error) {
 	if p.held+int64(size) > p.budget {
 		return none, p.exhausted(size)
 	}
-	block, err := p.alloc(size)
+	return p.get(size)
+}
+
+// get takes n bytes from the driver, for which there is room.
+func (p *pool[T]) get(n int) (T, error) {
+	p.grow(n) // before others look for room
+	at, err := p.alloc(n)
 	if err != nil {
-		return none, err
+		p.grow(-n)
 	}
-	p.grow(size)
-	return block, nil
+	return at, err
 }
 
 func (p *pool[T]) grow(n int) {
@@ -148,9 +153,11 @@ func (p *pool[T]) idleBytes() int64 {
 // trim frees idle blocks, the largest first, and then slabs with only idle ones, until at
 // most target bytes are held or nothing is left of them. What it failed to free is gone
 // too.
-func (p *pool[T]) trim(target int64) error {
+func (p *pool[T]) trim(target int64) error { return p.freeAll(p.drop(target)) }
+
+func (p *pool[T]) freeAll(gone []T) error {
 	var all error
-	for _, at := range p.drop(target) {
+	for _, at := range gone {
 		all = errors.Join(all, p.free(at))
 	}
 	return all
