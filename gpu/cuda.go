@@ -137,9 +137,11 @@ func memAlloc(n int) (Ptr, error) {
 	return Ptr(p), code(err)
 }
 
-func memFree(p Ptr) error                     { return code(cu.MemFree(cu.DevicePtr(p))) }
-func hostFree(p unsafe.Pointer) error         { return code(cu.MemFreeHost(p)) }
-func hostAlloc(n int) (unsafe.Pointer, error) { return driver.HostAlloc(n) }
+func memFree(p Ptr) error                        { return code(cu.MemFree(cu.DevicePtr(p))) }
+func hostFree(p unsafe.Pointer) error            { return code(cu.MemFreeHost(p)) }
+func hostAlloc(n int) (unsafe.Pointer, error)    { return driver.HostAlloc(n) }
+func hostRegister(p unsafe.Pointer, n int) error { return driver.HostRegister(p, n) }
+func hostUnregister(p unsafe.Pointer) error      { return driver.HostUnregister(p) }
 
 func copyUp(dst Ptr, src []byte, s cuStream) error {
 	return code(cu.MemcpyHtoDAsync(cu.DevicePtr(dst), unsafe.Pointer(&src[0]), int64(len(src)), s))

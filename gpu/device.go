@@ -38,6 +38,7 @@ type Device struct {
 
 	mu    sync.Mutex // never held in the driver
 	host  *pool[unsafe.Pointer]
+	pages pages   // that host's memory is made of
 	hosts []*Host // those that last until Free, by their addresses
 
 	stats   stats
@@ -119,12 +120,14 @@ func newDevice(o *Options) *Device {
 	}
 	d.host = newPool("pinned memory", d.opts.Pinned,
 		func(n int) (p unsafe.Pointer, err error) {
-			err = d.unlocked(func() error { p, err = hostAlloc(n); return d.judge(-1, "cuMemHostAlloc", "", err) })
+			err = d.unlocked(func() error { p, err = d.pages.alloc(d, n); return err })
 			return p, err
 		},
-		func(p unsafe.Pointer) error {
-			return d.unlocked(func() error { return d.judge(-1, "cuMemFreeHost", "", hostFree(p)) })
-		})
+		func(p unsafe.Pointer) error { return d.unlocked(func() error { return d.pages.free(d, p) }) })
+	d.pages.mapped = make(map[unsafe.Pointer][]byte)
+	d.host.cutting(hostSlabs, func(base unsafe.Pointer, bytes int) unsafe.Pointer { return unsafe.Add(base, bytes) })
+	came := sync.NewCond(&d.mu)
+	d.host.resting, d.host.wait, d.host.came = true, came.Wait, came.Broadcast
 	return d
 }
 

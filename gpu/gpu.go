@@ -51,8 +51,8 @@
 // # Memory
 //
 // Device memory and pinned memory come from pools with a budget in bytes and are
-// kept for the next batch; small pieces of device memory are cut from slabs, because the
-// driver takes long for each that it gives. What does not fit, by budget or by the card, is
+// kept for the next batch; small pieces are cut from slabs, because the driver takes long
+// for each that it gives. What does not fit, by budget or by the card, is
 // [ErrOutOfMemory]; [Device.Split] answers it with halves of the batch.
 //
 // # Errors

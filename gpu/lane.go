@@ -159,7 +159,7 @@ func (l *Lane) begin() error {
 		func(p Ptr) error { return l.do("cuMemFree", "", func() error { return memFree(p) }) })
 	l.memory.note = d.stats.held
 	if !d.opts.Apart {
-		l.memory.cutting(func(base Ptr, bytes int) Ptr { return base + Ptr(bytes) })
+		l.memory.cutting(deviceSlabs, func(base Ptr, bytes int) Ptr { return base + Ptr(bytes) })
 	}
 	for i := range l.streams {
 		var s cuStream

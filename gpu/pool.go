@@ -23,6 +23,11 @@ type pool[T comparable] struct {
 	slabs    *slabs[T] // that small blocks are cut from; nil: the driver gives each block
 	apart    bool      // the driver gives each block for now
 	hindered bool      // a block did not fit that may have done without slabs
+	resting  bool      // nothing uses a block any more when it is given back
+
+	// Where others use the pool while it waits for the driver: wait lets them, and returns
+	// after one of them has called came. nil: nobody does.
+	wait, came func()
 }
 
 func newPool[T comparable](what string, budget int64, alloc func(int) (T, error), free func(T) error) *pool[T] {
@@ -31,8 +36,8 @@ func newPool[T comparable](what string, budget int64, alloc func(int) (T, error)
 
 // cutting lets the pool cut small blocks from slabs. offset is the address so many bytes
 // behind another one.
-func (p *pool[T]) cutting(offset func(T, int) T) {
-	p.slabs = newSlabs(p.budget/slabShare, offset)
+func (p *pool[T]) cutting(sizes slabSizes, offset func(T, int) T) {
+	p.slabs = newSlabs(sizes, p.budget, offset)
 }
 
 // sizes are eighths of powers of two, so that a block is at most an eighth larger than
@@ -57,12 +62,18 @@ func (p *pool[T]) take(n int) (T, int, error) {
 		return none, 0, p.exhausted(n)
 	}
 	size := blockSize(n)
-	if list := p.idle[size]; len(list) > 0 {
-		p.idle[size] = list[:len(list)-1]
-		return list[len(list)-1], size, nil
-	}
-	if block, ok := p.cut(size); ok {
-		return block, size, nil
+	for {
+		if list := p.idle[size]; len(list) > 0 {
+			p.idle[size] = list[:len(list)-1]
+			return list[len(list)-1], size, nil
+		}
+		if block, ok := p.cut(size); ok {
+			return block, size, nil
+		}
+		if p.wait == nil || !p.slabs.expects(size) {
+			break
+		}
+		p.wait()
 	}
 	if err := p.trim(p.budget - int64(size)); err != nil {
 		return none, 0, err
@@ -101,10 +112,9 @@ func (p *pool[T]) cut(size int) (block T, ok bool) {
 func (p *pool[T]) fresh(size int) (T, error) {
 	var none T
 	if n := p.slabs.next(size, p.budget-p.held); n > 0 && !p.apart {
-		base, err := p.get(n)
+		err := p.getSlab(n)
 		switch {
 		case err == nil:
-			p.slabs.add(base, n)
 			block, _ := p.slabs.cut(size)
 			return block, nil
 		case !errors.Is(err, ErrOutOfMemory):
@@ -128,6 +138,22 @@ func (p *pool[T]) get(n int) (T, error) {
 	return at, err
 }
 
+// getSlab makes n bytes from the driver a slab.
+func (p *pool[T]) getSlab(n int) error {
+	p.slabs.coming = true
+	defer func() {
+		p.slabs.coming = false
+		if p.came != nil {
+			p.came()
+		}
+	}()
+	base, err := p.get(n)
+	if err == nil {
+		p.slabs.add(base, n)
+	}
+	return err
+}
+
 func (p *pool[T]) grow(n int) {
 	p.held += int64(n)
 	if p.note != nil {
@@ -140,7 +166,13 @@ func (p *pool[T]) exhausted(n int) error {
 }
 
 // give takes back a block of the size that take reported.
-func (p *pool[T]) give(block T, size int) { p.idle[size] = append(p.idle[size], block) }
+func (p *pool[T]) give(block T, size int) {
+	if p.resting && p.slabs.of(block) != nil {
+		p.slabs.put(block, size)
+		return
+	}
+	p.idle[size] = append(p.idle[size], block)
+}
 
 func (p *pool[T]) idleBytes() int64 {
 	var n int64

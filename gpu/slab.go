@@ -2,25 +2,28 @@ package gpu
 
 import "slices"
 
-// A call of the driver for memory takes longer than what many batches do with a block of some KiB, and is made under a lock
-// that all lanes share. So blocks up to mostCut are cut from slabs. A slab is as large as those before it together, within
-// limits: a small image does not take much, and a large batch takes few calls.
-const (
-	mostCut   = 8 << 20
-	leastSlab = 16 << 20
-	mostSlab  = 128 << 20
+// slabSizes says which blocks of a kind of memory are cut from slabs, in bytes. A slab is as large as those before it together,
+// within limits: a small image does not take much, and a large batch takes few calls.
+type slabSizes struct {
+	mostCut     int // of a block in a slab
+	least, most int // of a slab; least is no less than mostCut
 
 	// Slabs have this part of a pool's budget at most, for what they hold beyond blocks is lost to larger ones. A pool
-	// with less than slabShare*leastSlab has none.
-	slabShare = 8
+	// with less than share*least has none.
+	share int64
+}
 
-	// Blocks in a slab begin at multiples of this, as those of the driver do.
-	slabAlign = 512
-)
+// deviceSlabs are there because a call of the driver for device memory takes longer than what many batches do with a block of
+// some KiB, and is made under a lock that all lanes share.
+var deviceSlabs = slabSizes{mostCut: 8 << 20, least: 16 << 20, most: 128 << 20, share: 8}
+
+// slabAlign is what the places of blocks in a slab are multiples of, as are the addresses that the driver gives.
+const slabAlign = 512
 
 // slabs is which parts of larger pieces of memory are blocks. It knows them by their addresses and touches neither them nor
 // the driver. A nil *slabs has none.
 type slabs[T comparable] struct {
+	slabSizes
 	limit  int64                     // bytes of all slabs at most
 	offset func(base T, bytes int) T // is the address so many bytes behind another one
 
@@ -29,6 +32,7 @@ type slabs[T comparable] struct {
 	total  int64        // bytes of all slabs
 	unused int64        // of these, bytes in no block
 	full   bool         // the driver has no memory for another one
+	coming bool         // another one is on its way
 }
 
 type slab[T comparable] struct {
@@ -46,15 +50,15 @@ type cut[T comparable] struct {
 	at int
 }
 
-func newSlabs[T comparable](limit int64, offset func(T, int) T) *slabs[T] {
-	return &slabs[T]{limit: limit, offset: offset, cuts: make(map[T]cut[T])}
+func newSlabs[T comparable](sizes slabSizes, budget int64, offset func(T, int) T) *slabs[T] {
+	return &slabs[T]{slabSizes: sizes, limit: budget / sizes.share, offset: offset, cuts: make(map[T]cut[T])}
 }
 
 func slabAligned(n int) int { return (n + slabAlign - 1) &^ (slabAlign - 1) }
 
 // cut returns a block of size bytes, if a slab has room for it.
 func (s *slabs[T]) cut(size int) (block T, ok bool) {
-	if s == nil || size > mostCut {
+	if s == nil || size > s.mostCut {
 		return block, false
 	}
 	n := slabAligned(size)
@@ -107,14 +111,14 @@ func (s *slabs[T]) put(block T, size int) {
 // next is how large another slab is to be for a block of size bytes where there is room for so many bytes; 0: there is to be
 // none.
 func (s *slabs[T]) next(size int, room int64) int {
-	if s == nil || s.full || size > mostCut {
+	if s == nil || s.full || s.coming || size > s.mostCut {
 		return 0
 	}
-	n := leastSlab
-	for n < mostSlab && int64(n) < s.total {
+	n := s.least
+	for n < s.most && int64(n) < s.total {
 		n *= 2
 	}
-	for ; n >= leastSlab; n /= 2 {
+	for ; n >= s.least; n /= 2 {
 		if int64(n) <= room && s.total+int64(n) <= s.limit {
 			return n
 		}
@@ -144,3 +148,6 @@ func (s *slabs[T]) spare() int64 {
 	}
 	return s.unused
 }
+
+// expects says whether a slab is on its way that may have room for a block of size bytes.
+func (s *slabs[T]) expects(size int) bool { return s != nil && s.coming && size <= s.mostCut }

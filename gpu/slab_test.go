@@ -47,7 +47,7 @@ func (s *space) free(at int) error {
 // pooled is a pool with slabs over a space.
 func pooled(s *space, budget int64) *pool[int] {
 	p := newPool("memory", budget, s.alloc, s.free)
-	p.cutting(func(base, bytes int) int { return base + bytes })
+	p.cutting(deviceSlabs, func(base, bytes int) int { return base + bytes })
 	return p
 }
 
@@ -120,7 +120,7 @@ func TestBlocksOfSlabsStayApart(t *testing.T) {
 				apart(t, s, p, out)
 			}
 		}
-		if most := c.budget / slabShare / leastSlab; (slabs > 0) != (most > 0) {
+		if most := c.budget / deviceSlabs.share / int64(deviceSlabs.least); (slabs > 0) != (most > 0) {
 			t.Errorf("budget %d: %d slabs", c.budget, slabs)
 		}
 		for len(out) > 0 {
@@ -185,10 +185,10 @@ func TestManySmallBlocksTakeFewCalls(t *testing.T) {
 	}
 	s = newSpace()
 	p = pooled(s, 8<<30)
-	if _, _, err := p.take(1000); err != nil || s.bytes > leastSlab {
+	if _, _, err := p.take(1000); err != nil || s.bytes > int64(deviceSlabs.least) {
 		t.Errorf("%v, %d bytes for 1000", err, s.bytes)
 	}
-	if at, size, err := p.take(mostCut + 1); err != nil || s.taken[at] != size {
+	if at, size, err := p.take(deviceSlabs.mostCut + 1); err != nil || s.taken[at] != size {
 		t.Errorf("%v, a large block of %d is in an allocation of %d", err, size, s.taken[at])
 	}
 }
@@ -198,12 +198,12 @@ func TestWhereNoSlabFitsABlockMay(t *testing.T) {
 	s := newSpace()
 	refuse := true
 	p := newPool("memory", 1<<30, func(n int) (int, error) {
-		if s.full = refuse && n >= leastSlab; s.full {
+		if s.full = refuse && n >= deviceSlabs.least; s.full {
 			return 0, &Error{Card: -1, Call: "cuMemAlloc", Code: codeOutOfMemory}
 		}
 		return s.alloc(n)
 	}, s.free)
-	p.cutting(func(base, bytes int) int { return base + bytes })
+	p.cutting(deviceSlabs, func(base, bytes int) int { return base + bytes })
 	for range 3 {
 		at, size, err := p.take(1000)
 		if err != nil || s.taken[at] != size {
@@ -249,7 +249,7 @@ func TestGapsWaitForTheEndOfABatch(t *testing.T) {
 	for _, b := range blocks[:2] {
 		p.give(b.at, b.size)
 	}
-	if err := p.trim(0); err != nil || p.held != leastSlab {
+	if err := p.trim(0); err != nil || p.held != int64(deviceSlabs.least) {
 		t.Fatalf("%v, %d bytes held", err, p.held)
 	}
 	at, size, err := p.take(5 << 20)
@@ -266,7 +266,7 @@ func TestGapsWaitForTheEndOfABatch(t *testing.T) {
 		p.give(b.at, b.size)
 	}
 	p.settle()
-	if err := p.trim(leastSlab); err != nil {
+	if err := p.trim(int64(deviceSlabs.least)); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

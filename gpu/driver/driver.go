@@ -82,6 +82,15 @@ func HostAlloc(n int) (unsafe.Pointer, error) {
 	return p, err
 }
 
+// HostRegister pins n bytes of memory that the caller has mapped, so that every context
+// may copy from and to it, until HostUnregister. A context must be current.
+func HostRegister(p unsafe.Pointer, n int) error {
+	return result(C.cuMemHostRegister(p, C.size_t(n), C.CU_MEMHOSTREGISTER_PORTABLE))
+}
+
+// HostUnregister ends what HostRegister began.
+func HostUnregister(p unsafe.Pointer) error { return result(C.cuMemHostUnregister(p)) }
+
 // SetMaxShared lets the function use up to n bytes of dynamic shared memory, which
 // is needed above 48 KiB.
 func SetMaxShared(function unsafe.Pointer, n int) error {

@@ -28,6 +28,8 @@ type Fake struct {
 	Memory     int64 // bytes per card
 	RefusePTX  int64 // code that loading a module returns
 
+	RefusePages int64 // code that pinning pages that are there returns
+
 	Calls  int64 // so far
 	FailAt int64 // number of the call that returns Code; 0: none
 	Code   int64
@@ -39,11 +41,12 @@ type Fake struct {
 	// What exists.
 	Contexts, Streams, Events, Modules, Blocks, Bytes, Pinned int64
 
-	Wrong    int64    // uses of what does not exist, copies outside their memory, calls without a context
-	Launches int64    // so far
-	Grid     [7]int64 // of the last launch: blocks, threads, bytes of shared memory
-	Size     int64    // of its parameters, bytes
-	Params   [256]byte
+	Wrong      int64    // uses of what does not exist, copies outside their memory, calls without a context
+	Registered int64    // times that pages that are there were pinned, so far
+	Launches   int64    // so far
+	Grid       [7]int64 // of the last launch: blocks, threads, bytes of shared memory
+	Size       int64    // of its parameters, bytes
+	Params     [256]byte
 }
 
 // Reset makes a sound machine with one card and no counts. Nothing may be open.

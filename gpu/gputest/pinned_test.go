@@ -3,6 +3,7 @@
 package gputest_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -109,4 +110,133 @@ func TestPinnedMemoryIsSharedByMany(t *testing.T) {
 	}
 	h.Free()
 	closed(t, d)
+}
+
+// TestSmallPinnedMemoryComesFromSlabs: pieces have bytes of their own, the card copies from them, and few calls make them.
+func TestSmallPinnedMemoryComesFromSlabs(t *testing.T) {
+	fake.Reset()
+	d := open(t, &gpu.Options{Lanes: 1})
+	r := rand.New(rand.NewPCG(8, 9))
+	var hosts []*gpu.Host
+	var want [][]byte
+	for i := range 500 {
+		if i%3 == 2 {
+			k := r.IntN(len(hosts))
+			hosts[k].Free()
+			hosts, want = append(hosts[:k], hosts[k+1:]...), append(want[:k], want[k+1:]...)
+		}
+		h, err := d.Host(1 + r.IntN(1<<18))
+		if err != nil {
+			t.Fatal(err)
+		}
+		copy(h.Bytes, bytes.Repeat([]byte{byte(i), byte(i >> 8), 3, 5, 7}, len(h.Bytes)/5+1))
+		hosts, want = append(hosts, h), append(want, bytes.Clone(h.Bytes))
+	}
+	if fake.Pinned > 8 || fake.Registered != fake.Pinned {
+		t.Errorf("%d calls for 500 pieces, %d of them for pages that are there", fake.Pinned, fake.Registered)
+	}
+	err := d.Do(t.Context(), func(l *gpu.Lane) error {
+		b, err := l.Device(1 << 18)
+		if err != nil {
+			return err
+		}
+		for i, h := range hosts {
+			got := make([]byte, len(want[i]))
+			if err := errors.Join(l.Stream(0).Upload(b, 0, h.Bytes), l.Stream(0).Download(got, b, 0), l.Sync()); err != nil {
+				return err
+			}
+			if !l.Pinned(h.Bytes) || !bytes.Equal(got, want[i]) {
+				t.Errorf("piece %d of %d bytes: pinned %v, or other bytes", i, len(got), l.Pinned(h.Bytes))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, h := range hosts {
+		h.Free()
+	}
+	// A large piece begins a huge page, and takes a call.
+	before := fake.Registered
+	h, err := d.Host(5<<20 - 1)
+	if err != nil || fake.Registered != before+1 || len(h.Bytes) != 5<<20-1 {
+		t.Fatalf("%v, %d calls for a large piece", err, fake.Registered-before)
+	}
+	h.Bytes[len(h.Bytes)-1] = 1
+	h.Free()
+	closed(t, d)
+}
+
+// TestASlabOnItsWayIsWaitedFor by those who need a small piece: it has room for all.
+func TestASlabOnItsWayIsWaitedFor(t *testing.T) {
+	for _, refused := range []int64{0, 2} {
+		fake.Reset()
+		d := open(t, &gpu.Options{Lanes: 1})
+		fake.HangAt, fake.Hang = fake.Calls+2, 1
+		if refused != 0 { // of both: the driver neither pins what is there nor has memory for a slab
+			fake.RefusePages, fake.FailAt, fake.Code = 801, fake.HangAt+20, 2
+		}
+		hosts := make(chan *gpu.Host, 20)
+		var all sync.WaitGroup
+		take := func() {
+			h, err := d.Host(1000)
+			if err != nil {
+				t.Error(err)
+			}
+			hosts <- h
+		}
+		all.Go(take)
+		until(t, "the slab is on its way", func() bool { return fake.Inside == 1 && fake.Calls == fake.HangAt })
+		for range 19 {
+			all.Go(take)
+		}
+		until(t, "all wait", func() bool { return fake.Calls == fake.HangAt+19 }) // cuCtxSetCurrent
+		time.Sleep(2 * time.Millisecond)
+		if len(hosts) != 0 || fake.Calls != fake.HangAt+19 {
+			t.Errorf("%d pieces before the slab is there, %d calls", len(hosts), fake.Calls-fake.HangAt)
+		}
+		fake.Hang = 0
+		all.Wait()
+		close(hosts)
+		if refused == 0 && fake.Pinned != 1 || refused != 0 && fake.Pinned != 20 {
+			t.Errorf("refused %d: %d calls for 20 pieces", refused, fake.Pinned)
+		}
+		for h := range hosts {
+			h.Free()
+		}
+		closed(t, d)
+	}
+}
+
+// TestWhatTheDriverDoesNotPinItMakes: pages that are there are offered to it once.
+func TestWhatTheDriverDoesNotPinItMakes(t *testing.T) {
+	fake.Reset()
+	fake.RefusePages = 801
+	d := open(t, &gpu.Options{Lanes: 1})
+	var hosts []*gpu.Host
+	for i, want := range []int64{3, 2, 2} { // with cuCtxSetCurrent
+		before := fake.Calls
+		h, err := d.Host((5 + i) << 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts = append(hosts, h)
+		if n := fake.Calls - before; n != want || fake.Pinned != int64(i+1) || fake.Registered != 0 {
+			t.Errorf("piece %d: %d calls, want %d; %d pinned, of them %d of pages that are there", i, n, want, fake.Pinned, fake.Registered)
+		}
+	}
+	for _, h := range hosts {
+		h.Free()
+	}
+	closed(t, d)
+
+	// A card that is lost while it pins.
+	fake.Reset()
+	fake.RefusePages = 700
+	d = open(t, &gpu.Options{Lanes: 1})
+	if _, err := d.Host(5 << 20); !errors.Is(err, gpu.ErrFatal) || d.Err() == nil || fake.Pinned != 0 {
+		t.Errorf("%v, %d pinned", err, fake.Pinned)
+	}
+	d.Close()
 }

@@ -22,6 +22,7 @@ struct control {
 	long long capability; /* 75 */
 	long long memory;     /* bytes per card */
 	long long refuse_ptx; /* what cuModuleLoadData returns */
+	long long refuse_pages; /* what cuMemHostRegister returns */
 
 	long long calls;   /* so far */
 	long long fail_at; /* number of the call that fails; 0: none */
@@ -33,6 +34,7 @@ struct control {
 
 	long long contexts, streams, events, modules, blocks, bytes, pinned; /* that exist */
 	long long wrong;    /* uses of what does not exist, copies outside their memory, calls without a context */
+	long long registered; /* so far */
 	long long launches;
 	long long grid[7];  /* of the last launch: blocks, threads, shared memory */
 	long long size;     /* of its parameters in bytes */
@@ -44,7 +46,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local void *current;
 
 /* Everything that exists, by its address. */
-enum kind { CONTEXT, STREAM, EVENT, MODULE, FUNCTION, MEMORY, HOST };
+enum kind { CONTEXT, STREAM, EVENT, MODULE, FUNCTION, MEMORY, HOST, REGISTERED };
 
 struct thing {
 	enum kind kind;
@@ -295,6 +297,33 @@ result cuMemFreeHost(void *at)
 	ENTER_FREE;
 	if (exists(HOST, at, 1, NULL)) {
 		free(at);
+		control->pinned--;
+	}
+	return leave(code);
+}
+
+result cuMemHostRegister_v2(void *at, size_t n, unsigned flags)
+{
+	(void)flags;
+	ENTER(1);
+	if (control->refuse_pages != 0)
+		return leave((result)control->refuse_pages);
+	/* Pages that are not mapped are an error here too. */
+	if ((size_t)at % 4096 != 0 || madvise(at, n, MADV_NORMAL) != 0)
+		control->wrong++;
+	add(REGISTERED, at, n);
+	control->pinned++;
+	control->registered++;
+	return leave(0);
+}
+
+result cuMemHostUnregister(void *at)
+{
+	ENTER_FREE;
+	size_t n;
+	if (exists(REGISTERED, at, 1, &n)) {
+		if (madvise(at, n, MADV_NORMAL) != 0)
+			control->wrong++;
 		control->pinned--;
 	}
 	return leave(code);
