@@ -59,11 +59,11 @@ type pipelineOptions struct {
 
 // batchLanes is how many batches are at work at once for each card, so that one is
 // on the card while the results of another are coded.
-const batchLanes = 2
+const batchLanes = 3
 
 // spareLanes is how many more there are while a whole batch waits and cores are idle: those at work wait for the card, or
 // for each other where a codec leaves much to the cores.
-const spareLanes = 2
+const spareLanes = 3
 
 // spareLook is how often a batch that waits for a lane looks whether cores are idle.
 const spareLook = 2 * time.Millisecond
