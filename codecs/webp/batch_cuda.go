@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
@@ -343,7 +344,7 @@ func (b *batch) download(requests []*request, p *places) error {
 	end := 0
 	for i, r := range requests {
 		if r.result > 0 {
-			r.got = make([]byte, r.result)
+			r.got = codec.Uncleared(r.result)
 			end = p.results[i] + r.result
 			parts = append(parts, gpu.Part{At: p.results[i], Bytes: r.got})
 		}
