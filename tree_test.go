@@ -33,7 +33,7 @@ var zstd = "github.com/klauspost/compress/zstd"
 
 // rules is a statement of policy. A folder that is not listed may not exist.
 var rules = map[string]rule{
-	"raster":  {foreign: []string{"golang.org/x/sys/cpu"}},
+	"raster":  {ours: []string{"internal/sha256pair"}, foreign: []string{"golang.org/x/sys/cpu"}},
 	"jobs":    {ours: []string{"raster"}},
 	"gpu":     {foreign: []string{"gorgonia.org/cu"}},
 	"imageio": {ours: []string{"raster", "internal/container/...", "codecs/codec", "codecs/jpeg2000", "codecs/pool"}, foreign: []string{"golang.org/x/image", "github.com/klauspost/compress"}},
@@ -50,7 +50,7 @@ var rules = map[string]rule{
 	"internal/container/png/device": {ours: []string{"gpu", "internal/container/png/...", "codecs/codec"}}, // apart from png because it needs a device
 	"internal/container":            {ours: []string{"raster"}, foreign: []string{"golang.org/x/image", "golang.org/x/sys/cpu", "github.com/klauspost/compress/zlib"}},
 	"internal": {ours: []string{"jobs/...", "raster", "storage", "codecs", "codecs/codec", "imageio", "queue", "scheduler", "worker", "gpu"},
-		foreign: []string{"github.com/redis/go-redis/v9", "github.com/prometheus/client_golang", "github.com/aws", "github.com/Azure", "golang.org/x/sys/unix",
+		foreign: []string{"github.com/redis/go-redis/v9", "github.com/prometheus/client_golang", "github.com/aws", "github.com/Azure", "golang.org/x/sys/cpu", "golang.org/x/sys/unix",
 			"github.com/CycloneDX/cyclonedx-go", "github.com/google/licensecheck"}},
 }
 
