@@ -26,6 +26,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"hash"
+
+	"github.com/pelmill/pelmill/internal/sha256pair"
 )
 
 // Image is a 2D image or a volume. The zero value is not valid; use [New].
@@ -65,6 +68,22 @@ func (m *Image) Slice(z int) *Image {
 // six shape fields as little-endian uint32 (width, height, depth, channels,
 // bits, signed as 0 or 1) behind the tag "pelmill1", and then over Pix.
 func (m *Image) Hash() string {
+	h := m.hashShape()
+	h.Write(m.Pix)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// HashWith is [Image.Hash] and the SHA-256 of data. Both at once take less time than one
+// after the other.
+func (m *Image) HashWith(data []byte) (hash string, sum [sha256.Size]byte) {
+	h, d := m.hashShape(), sha256.New()
+	sha256pair.Write(h, d, m.Pix, data)
+	d.Sum(sum[:0])
+	return hex.EncodeToString(h.Sum(nil)), sum
+}
+
+// hashShape is the hash of an image before the samples.
+func (m *Image) hashShape() hash.Hash {
 	var head [8 + 6*4]byte
 	copy(head[:], "pelmill1")
 	signed := 0
@@ -76,8 +95,7 @@ func (m *Image) Hash() string {
 	}
 	h := sha256.New()
 	h.Write(head[:])
-	h.Write(m.Pix)
-	return hex.EncodeToString(h.Sum(nil))
+	return h
 }
 
 // Sample returns sample i of Pix as its numeric value.

@@ -1,6 +1,8 @@
 package raster
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"image/color"
 	"math"
@@ -92,6 +94,17 @@ func TestHashGolden(t *testing.T) {
 	} {
 		if got := c.m.Hash(); got != c.want {
 			t.Errorf("%s: hash %s, want %s", c.m.Shape, got, c.want)
+		}
+	}
+}
+
+func TestHashWith(t *testing.T) {
+	for _, m := range []*Image{New(1, 1, 1, 1, 8), filled(7, 5, 3, 1, 12, true, 2), filled(170, 90, 1, 3, 8, false, 4)} {
+		for _, n := range []int{0, 1, 4096, 10007, 100000} {
+			data := bytes.Repeat([]byte("seven b"), n/7+1)[:n]
+			if hash, sum := m.HashWith(data); hash != m.Hash() || sum != sha256.Sum256(data) {
+				t.Errorf("%s with %d bytes: %s and %x", m.Shape, n, hash, sum)
+			}
 		}
 	}
 }

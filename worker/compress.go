@@ -1,14 +1,11 @@
 package worker
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"hash/maphash"
 	"net/url"
 	"path"
 	"slices"
@@ -98,6 +95,7 @@ func (c *chunk) stages(ctx context.Context, o *object, whole bool) error {
 	if err != nil {
 		return err
 	}
+	defer o.sumSource() // of what is not read
 	o.delivery.enters(o, stageHeader)
 	if err := c.header(ctx, o); err != nil {
 		return err
@@ -221,6 +219,7 @@ func (k *jobContext) read(o *object) error {
 		return o.in(stageRead, o.readDICOM)
 	}
 	if k.exact != nil {
+		o.sumSource()
 		return nil
 	}
 	return o.in(stageRead, func() error {
@@ -242,7 +241,7 @@ func (k *jobContext) read(o *object) error {
 			o.note("the alpha channel is opaque everywhere and was left out")
 		}
 		o.image, o.sum = m, pixelSum(m)
-		o.record.Shape, o.record.RawBytes, o.record.PixelHash = m.Shape, int64(len(m.Pix)), m.Hash()
+		o.record.Shape, o.record.RawBytes, o.record.PixelHash = m.Shape, int64(len(m.Pix)), o.hashImage()
 		o.record.Animation = jobs.NewAnimation(m.Meta.Animation)
 		return o.held.shrink(max(k.readMemory(&o.head), k.workMemory(m.Shape, m, o.batches != nil)))
 	})
@@ -460,19 +459,6 @@ func unverified(format string, args ...any) error {
 	return f
 }
 
-// pixelSeed makes sums that no image can be made to fit.
-var pixelSeed = maphash.MakeSeed()
-
-// pixelSum tells whether the samples of an image have changed since another sum was taken in this process. It takes a
-// quarter of the time of their hash.
-func pixelSum(m *raster.Image) uint64 { return maphash.Bytes(pixelSeed, m.Pix) }
-
-// sameSamples reports whether m, of o's shape, has the samples that were read, and so the hash that is in the record. What
-// has changed o's image since, an encoder or the memory, is noticed, as it would be by the hash.
-func (o *object) sameSamples(m *raster.Image) bool {
-	return o.sum != 0 && bytes.Equal(m.Pix, o.image.Pix) && pixelSum(m) == o.sum
-}
-
 // store creates the target, or does what is asked for where the result is not
 // smaller than the source. What it may replace is decided in replace.go.
 func (c *chunk) store(ctx context.Context, o *object) error {
@@ -539,10 +525,4 @@ const maxMetadata = 512
 func stored(r *jobs.Result, key string, put storage.PutResult) {
 	r.Target, r.TargetSize = key, put.Size
 	r.TargetSHA256, r.TargetMD5 = hex.EncodeToString(put.SHA256), hex.EncodeToString(put.MD5)
-}
-
-// sumOf is the SHA-256 of data in lower-case hexadecimal.
-func sumOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

@@ -69,13 +69,21 @@ func (c *chunk) headerDICOM(ctx context.Context, o *object) error {
 	return o.held.image(ctx, h.DecodedBytes, max(h.DecodedBytes, work))
 }
 
-// readDICOM decodes the frames of the source.
+// readDICOM decodes the frames of the source and records their hash.
 func (o *object) readDICOM() error {
+	if err := o.decodeDICOM(); err != nil {
+		return err
+	}
+	o.record.PixelHash = o.hashImage()
+	return nil
+}
+
+func (o *object) decodeDICOM() error {
 	m, err := imageio.DecodeDICOM(o.dicom.file)
 	if err != nil {
 		return readFault(err)
 	}
-	o.image, o.record.PixelHash = m, m.Hash()
+	o.image = m
 	return nil
 }
 

@@ -132,6 +132,9 @@ func TestDICOM(t *testing.T) {
 			if strings.Contains(fmt.Sprintf("%+v", r), "MARKED") {
 				t.Errorf("%s: a value is in the record", key)
 			}
+			if sum := sumOf(sources[key]); r.SHA256 != sum {
+				t.Errorf("%s: SHA-256 %q of the source, want %s", key, r.SHA256, sum)
+			}
 			if r.Outcome != jobs.OutcomeCompressed {
 				if r.Target != "" {
 					if got, err := j.target.ReadAll(j.ctx, key); err != nil || !bytes.Equal(got, sources[key]) {

@@ -36,7 +36,7 @@ func (v *verification) verifyDICOM(ctx context.Context, o *object) error {
 	if err := v.openDICOM(ctx, o, 0); err != nil {
 		return problem(ProblemDecode, "%w", err)
 	}
-	read := func(o *object) error { return o.in(stageRead, o.readDICOM) }
+	read := func(o *object) error { return o.in(stageRead, o.decodeDICOM) } // compare hashes it
 	return v.attempts(ctx, o, attempt{before: read, call: decodedAlready, after: v.compare})
 }
 

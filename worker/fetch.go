@@ -23,7 +23,7 @@ const (
 	changeWait = 50 * time.Millisecond
 )
 
-// fetch reads the source and takes the memory for it. Where the source is no longer
+// fetch reads the source and takes the memory for it. The SHA-256 is left to [object.sumSource]. Where the source is no longer
 // what the entry says, it reads what is there now and changes the entry.
 func (c *chunk) fetch(ctx context.Context, o *object, whole bool) error {
 	e := &o.entry
@@ -71,7 +71,6 @@ func (c *chunk) fetch(ctx context.Context, o *object, whole bool) error {
 		switch {
 		case err == nil && int64(len(o.data)) == e.Size:
 			o.record.ETag, o.record.Size, o.record.ModTime = e.ETag, e.Size, e.ModTime
-			o.record.SHA256 = sumOf(o.data)
 			return nil
 		case err == nil:
 			o.release() // an empty object that has grown

@@ -17,9 +17,9 @@ import (
 // object is one object on its way from fetch to record. The stages fill it in this
 // order:
 //
-//	fetch    data and held; in record the size and SHA-256 of the source
+//	fetch    data and held; in record the size of the source
 //	header   head and by, or codec, and memory for the image; in record the shape
-//	read     image: from the source (compress), or from the codec's file
+//	read     image: from the source (compress), or from the codec's file; in record the SHA-256 of the source
 //	encode   file: by the codec (compress), or one that shows the image (decompress)
 //	verify   in record the hashes and the quality
 //	store    in record the target

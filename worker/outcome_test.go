@@ -110,9 +110,9 @@ func everyObjectGetsItsOutcome(t *testing.T) {
 	}
 	ok := want{jobs.OutcomeCompressed, "", 1}
 	failed := func(class string, attempts int) want { return want{jobs.OutcomeFailed, class, attempts} }
-	wants := map[string]want{}
+	wants, sums := map[string]want{}, map[string]string{}
 	add := func(key string, data []byte, w want) {
-		wants[key] = w
+		wants[key], sums[key] = w, sumOf(data)
 		j.put(key, data)
 	}
 	add("good.png", good, ok)
@@ -173,8 +173,11 @@ func everyObjectGetsItsOutcome(t *testing.T) {
 		if err != nil || exists != (r.Outcome == jobs.OutcomeCompressed || key == "taken.png") {
 			t.Errorf("%s: %s, target exists: %v, %v", key, r.Outcome, exists, err)
 		}
-		if r.Outcome == jobs.OutcomeCompressed && (r.Verified != "full" || r.DecodedHash != r.PixelHash || r.Fingerprint == "" || r.TargetSHA256 == "" || r.SHA256 == "") {
+		if r.Outcome == jobs.OutcomeCompressed && (r.Verified != "full" || r.DecodedHash != r.PixelHash || r.Fingerprint == "" || r.TargetSHA256 == "") {
 			t.Errorf("%s: record lacks proof: %+v", key, r)
+		}
+		if r.SHA256 != sums[key] { // also of what was not read
+			t.Errorf("%s: SHA-256 %q of the source, want %q", key, r.SHA256, sums[key])
 		}
 	}
 	if r := got["opaque.png"]; r.Note == "" || r.Channels != 3 {

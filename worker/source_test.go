@@ -44,6 +44,9 @@ func TestSourcesThatDoNotComeBack(t *testing.T) {
 	records, kept := j.results(), 0
 	for key, data := range damaged {
 		r := records[key]
+		if r.SHA256 != sumOf(data) {
+			t.Errorf("%s: SHA-256 %q of the source, want %s", key, r.SHA256, sumOf(data))
+		}
 		if r.Outcome != jobs.OutcomeCompressed {
 			if r.Target != "" || r.Outcome != jobs.OutcomeUnsupported && r.Outcome != jobs.OutcomeRejected && r.Outcome != jobs.OutcomeKept {
 				t.Errorf("%s: %s, %q in the target: %s", key, r.Outcome, r.Target, r.Error)
