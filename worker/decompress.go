@@ -213,6 +213,7 @@ func (d *decompression) decompress(ctx context.Context, o *object, whole bool) e
 	if err := o.in(stageFetch, func() error { return d.fetch(ctx, o, whole) }); err != nil {
 		return err
 	}
+	defer o.sumSource() // of what does not become a picture
 	if err := d.describe(ctx, o); err != nil {
 		return err
 	}
@@ -245,7 +246,7 @@ func (d *decompression) decompress(ctx context.Context, o *object, whole bool) e
 	return o.in(stageStore, func() error { return d.store(ctx, o) })
 }
 
-// fetch reads the file and takes the memory for it.
+// fetch reads the file and takes the memory for it. The SHA-256 is left to [object.sumSource].
 func (d *decompression) fetch(ctx context.Context, o *object, whole bool) error {
 	size := o.entry.Size
 	if size > maxFile {
@@ -258,7 +259,7 @@ func (d *decompression) fetch(ctx context.Context, o *object, whole bool) error 
 	var f *fault
 	switch {
 	case err == nil:
-		o.record.Size, o.record.SHA256 = int64(len(o.data)), sumOf(o.data)
+		o.record.Size = int64(len(o.data))
 		return nil
 	case errors.As(err, &f):
 		return err
@@ -319,7 +320,7 @@ const deflateTables = 2 << 20 // bytes, for both ways
 // encode makes a picture file of the image, decodes that and compares it.
 func (d *decompression) encode(_ context.Context, _ codec.Run, o *object) (err error) {
 	r := &o.record
-	hash := o.image.Hash()
+	hash := o.hashImage()
 	err = o.in(stageEncode, func() (err error) {
 		if o.format = d.opts.Format; o.format == formatSource {
 			o.format = ""
@@ -346,9 +347,11 @@ func (d *decompression) encode(_ context.Context, _ codec.Run, o *object) (err e
 		if err != nil {
 			return faultf(jobs.OutcomeFailed, class.Verify, "the picture file does not decode: %w", err)
 		}
-		if again.Hash() != hash {
+		decoded, sum := again.HashWith(o.file)
+		if decoded != hash {
 			return faultf(jobs.OutcomeFailed, class.Verify, "the picture file decodes to another picture")
 		}
+		o.fileSum = sum[:]
 		r.PixelHash, r.DecodedHash, r.Verified = hash, hash, "full"
 		r.Shape, r.RawBytes = o.image.Shape, int64(len(o.image.Pix))
 		r.Dropped = o.image.Meta.Lost(&again.Meta)
@@ -380,7 +383,7 @@ func (d *decompression) storeAs(ctx context.Context, o *object, target string) e
 		return err
 	}
 	end := d.storing()
-	put, err := d.put(ctx, target, o.entry.Key, o.file, o.origin.ModTime)
+	put, err := d.put(ctx, target, o)
 	end()
 	if err != nil {
 		return d.writeFault(ctx, err)

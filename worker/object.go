@@ -66,6 +66,7 @@ type object struct {
 	image   *raster.Image   // that the codec gets or gave
 	sum     uint64          // of the samples of image as they were read, see pixelSum; 0: not taken
 	file    []byte          // to be stored
+	fileSum []byte          // its SHA-256; nil: was not computed
 	format  string          // of file
 	decoded *raster.Image   // from file by the device, for verification
 	failure error           // of the codec, for this object of a batch
@@ -221,7 +222,7 @@ func (o *object) givenUp(err error) error {
 // release gives the memory of o back.
 func (o *object) release() {
 	o.held.release()
-	o.data, o.lent, o.dicom, o.series, o.stream, o.image, o.file, o.decoded, o.failure = nil, nil, nil, nil, nil, nil, nil, nil, nil
+	o.data, o.lent, o.dicom, o.series, o.stream, o.image, o.file, o.fileSum, o.decoded, o.failure = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
 }
 
 // in runs the work of a stage and measures it.

@@ -7,18 +7,18 @@ import (
 	"hash/maphash"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/pelmill/pelmill/storage"
 )
 
-// put stores a picture file of the object at from. What is there is replaced only where the user wants it, nobody reads it and
+// put stores the picture file of o under key. What is there is replaced only where the user wants it, nobody reads it and
 // no other object of this run has become it: there are no records that could prove that an earlier run made it
 // from the same file.
-func (d *decompression) put(ctx context.Context, key, from string, image []byte, made time.Time) (storage.PutResult, error) {
-	first := !d.opts.Overwrite || d.claims.claim(key, from)
+func (d *decompression) put(ctx context.Context, key string, o *object) (storage.PutResult, error) {
+	first := !d.opts.Overwrite || d.claims.claim(key, o.entry.Key)
+	opts := storage.PutOptions{SHA256: o.fileSum, ModTime: o.origin.ModTime}
 	d.own.begin(key)
-	put, err := storage.Put(ctx, d.dst, key, image, &storage.PutOptions{ModTime: made})
+	put, err := storage.Put(ctx, d.dst, key, o.file, &opts)
 	d.own.end(key, err == nil && !put.Existed)
 	var exists *storage.ExistsError
 	if !d.opts.Overwrite || !errors.As(err, &exists) {
@@ -33,7 +33,8 @@ func (d *decompression) put(ctx context.Context, key, from string, image []byte,
 	case inSource:
 		return put, d.sources.refused(key)
 	}
-	return storage.Put(ctx, d.dst, key, image, &storage.PutOptions{Overwrite: true, ModTime: made})
+	opts.Overwrite = true
+	return storage.Put(ctx, d.dst, key, o.file, &opts)
 }
 
 // keyClaims says which object of a run was the first to become a key, by hashes of both, as there may be millions. Where two

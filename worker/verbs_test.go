@@ -247,12 +247,20 @@ func TestDecompress(t *testing.T) {
 			t.Errorf("%s: %+v, %v", key, r, err)
 			continue
 		}
+		if r.TargetSHA256 != sumOf(data) {
+			t.Errorf("%s: SHA-256 %s of the picture file, want %s", key, r.TargetSHA256, sumOf(data))
+		}
 		m, err := imageio.Decode(data, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if rec := records[jobs.Stem(key, ".vq")+".png"]; rec.Key != "" && m.Hash() != rec.DecodedHash {
 			t.Errorf("%s is not the picture that was verified", target)
+		}
+	}
+	for key, r := range results {
+		if data, err := j.target.ReadAll(j.ctx, key); err != nil || r.SHA256 != sumOf(data) {
+			t.Errorf("%s: SHA-256 %s, want %s, %v", key, r.SHA256, sumOf(data), err)
 		}
 	}
 	if r := results["taken.vq"]; r.Class != class.Exists {
