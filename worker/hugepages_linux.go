@@ -3,9 +3,8 @@ package worker
 import (
 	"fmt"
 	"runtime"
+	"syscall"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // layHeap lets the heap begin with about n bytes of addresses for which the kernel may use pages of 2 MiB. With a device hundreds of images
@@ -30,7 +29,7 @@ const hugePage = 2 << 20
 func adviseHugePages(b []byte) error {
 	first := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) & (hugePage - 1))
 	whole := b[first : first+(len(b)-first)&^(hugePage-1)]
-	if err := unix.Madvise(whole, unix.MADV_HUGEPAGE); err != nil {
+	if err := syscall.Madvise(whole, syscall.MADV_HUGEPAGE); err != nil {
 		return fmt.Errorf("madvise %d bytes of the heap: %w", len(whole), err)
 	}
 	return nil
