@@ -20,12 +20,14 @@ const (
 )
 
 // batchWait is how long a batch with a free lane waits for objects that are about to
-// come: some images at once take a card little longer than one.
+// come: some images at once take a card little longer than one. While every card has
+// another batch it waits as long for any.
 const batchWait = 20 * time.Millisecond
 
 // batcher collects objects into batches for the device: those of a job, of all its
 // chunks at work, or those of a codec. While all lanes are busy a batch grows; when
-// one is free it takes the objects that are about to come as well, and starts.
+// one is free it takes the objects that are about to come as well, and starts. Where no
+// card is without work it waits a little for others.
 type batcher struct {
 	p    *pipeline
 	name string // of the codec
@@ -201,9 +203,10 @@ func (b *batcher) collect(first *queued) (batch []*queued, next *queued) {
 	patience := time.NewTimer(batchWait)
 	defer patience.Stop()
 	batch, bytes := []*queued{first}, first.try.size()
+	busy := len(b.lanes)+len(b.spare) > b.p.cards // its own is one of those that are taken
 	for len(batch) < batchImages {
 		// Asked before the queue: an object is in it before it is no longer awaited.
-		awaited := b.awaited.Load() > 0
+		awaited := busy || b.awaited.Load() > 0
 		var q *queued
 		select {
 		case q = <-b.queue:

@@ -33,6 +33,7 @@ func TestBatchesCrossChunks(t *testing.T) {
 	j.photos(160, 8).plan()
 	w := j.deviceWorker(Options{CPU: 4, Chunks: 10}, c)
 	w.window, w.inWork = 160, pool.Shared(160)
+	w.lanes, w.spare = make(chan struct{}, 2), make(chan struct{})
 	k, err := w.job(j.ctx, j.spec.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -100,6 +101,38 @@ func spareLanesAreForIdleCores(t *testing.T) {
 	<-b.lanes
 	if lane := <-got; lane != b.lanes {
 		t.Error("a batch got a spare lane twice")
+	}
+}
+
+// A batch that another one keeps the card busy for waits for objects that nobody has announced; one for an idle card does not.
+func TestBatchesGrowWhileTheCardIsBusy(t *testing.T) { synctest.Test(t, batchesGrowWhileTheCardIsBusy) }
+
+func batchesGrowWhileTheCardIsBusy(t *testing.T) {
+	for taken, want := range map[int]struct {
+		objects int
+		after   time.Duration
+	}{1: {1, 0}, 2: {3, batchWait}, 3: {3, batchWait}} {
+		b := &batcher{p: &pipeline{cards: 1}, queue: make(chan *queued, batchImages), awaited: new(atomic.Int64), lanes: make(chan struct{}, 2), spare: make(chan struct{}, 1)}
+		for i := range taken {
+			if i < cap(b.lanes) {
+				b.lanes <- struct{}{}
+			} else {
+				b.spare <- struct{}{}
+			}
+		}
+		object := func() *queued { return &queued{try: &object{image: raster.New(1, 1, 1, 1, 8)}} }
+		go func() {
+			for range 2 {
+				time.Sleep(batchWait / 4)
+				b.queue <- object()
+			}
+		}()
+		start := time.Now()
+		batch, next := b.collect(object())
+		if took := time.Since(start); len(batch) != want.objects || next != nil || took != want.after {
+			t.Errorf("%d lanes are taken: %d objects after %v, want %d after %v", taken, len(batch), took, want.objects, want.after)
+		}
+		time.Sleep(batchWait)
 	}
 }
 

@@ -29,6 +29,7 @@ type pipeline struct {
 	mismatches atomic.Int64  // attempts whose result did not decode to the image
 	laneGuards *guards       // and on the device
 	patience   time.Duration // while calls that do not end hold everything
+	cards      int           // of the device, at least 1
 	lanes      chan struct{} // batches on the device at once
 	spare      chan struct{} // and beside them, while cores are idle
 	fetches    chan struct{} // objects being fetched
@@ -82,7 +83,7 @@ func newPipeline(o pipelineOptions) *pipeline {
 		window: o.fetchers + 2*o.cpu, cpu: o.cpu, cores: pool.Shared(o.cpu),
 		budget: newBudget(o.memory, o.device != nil), guards: newGuards(o.timeout, o.log),
 		laneGuards: newGuards(o.timeout, o.log), patience: o.timeout + time.Minute,
-		lanes: make(chan struct{}, lanes), spare: make(chan struct{}, spareLanes*cards), fetches: make(chan struct{}, o.fetchers), stores: make(chan struct{}, o.fetchers),
+		cards: cards, lanes: make(chan struct{}, lanes), spare: make(chan struct{}, spareLanes*cards), fetches: make(chan struct{}, o.fetchers), stores: make(chan struct{}, o.fetchers),
 		opened: o.device.Opened, lost: o.device.Err, stats: o.device.Stats,
 	}
 	if o.device != nil {
