@@ -116,8 +116,8 @@
 // The device "auto" is the CPU where there is no usable card; the log says why,
 // once, and [Worker.WhyCPU] does. What does not fit into the memory of a card is
 // tried in halves, and image by image on the CPU; the log says each once. A
-// driver that hangs while it is opened is an error also with "auto". With TestOnUse a card that is there and does not open
-// ends Run with [gpu.ErrNoDevice]; whoever asked for "auto" goes on with a worker on the CPU.
+// driver that hangs while it is opened is an error also with "auto". With TestOnUse a card that is there and does not open,
+// and with Presume one that the system shows and the driver does not, ends Run with [gpu.ErrNoDevice]; whoever asked for "auto" goes on with a worker on the CPU.
 //
 // # When a card is lost
 //

@@ -42,6 +42,7 @@ type Options struct {
 	Trace         *Trace            // gets a timeline of the work; nil: none
 	MetricsListen string            // host:port of health, metrics and pprof; empty: none; without a host: loopback
 	TestOnUse     bool              // the device is opened and codecs are tested while the first objects that need them are read, not before any
+	Presume       bool              // with TestOnUse and auto New does not wait for the driver to list its cards where the system shows some: see [gpu.Shown]
 	HashKeys      bool              // log the first digits of a key's SHA-256 instead of the key
 
 	// LogKey is how a key appears in the log; what is no longer the key is logged without the text of its error. nil:
@@ -104,8 +105,9 @@ var heapLaid sync.Once
 // New opens the device and prepares a worker; it starts nothing else. conn may be nil
 // for a worker of which only [Worker.Chunk] is called: it then has no protection
 // against crashes and commits nothing. A device that is insisted on and missing
-// gives [gpu.ErrNoDevice]. With TestOnUse New returns once the cards are known, with
-// auto also where the system shows some, and a card that does not open ends Run with that error, also with auto.
+// gives [gpu.ErrNoDevice]. With TestOnUse New returns once the cards are known, and a
+// card that does not open ends Run with that error, also with auto. So do cards that were
+// presumed and are not there: the caller goes on with a worker on the CPU.
 func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, error) {
 	var o Options
 	if opts != nil {
@@ -117,7 +119,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	open := gpu.Open
 	if o.TestOnUse {
 		var opts gpu.Options
-		if isAuto(o.Device) {
+		if o.Presume && isAuto(o.Device) {
 			opts.Presume = gpu.Shown()
 		}
 		open = func(spec string) (*gpu.Device, error) { return gpu.StartWith(spec, &opts) }
