@@ -21,8 +21,11 @@ const (
 
 // batchWait is how long a batch with a free lane waits for objects that are about to
 // come: some images at once take a card little longer than one. While every card has
-// another batch it waits as long for any.
-const batchWait = 20 * time.Millisecond
+// another batch it waits for any, for busyWait.
+const (
+	batchWait = 20 * time.Millisecond
+	busyWait  = 50 * time.Millisecond
+)
 
 // batcher collects objects into batches for the device: those of a job, of all its
 // chunks at work, or those of a codec. While all lanes are busy a batch grows; when
@@ -200,10 +203,13 @@ func (b *batcher) lane() chan struct{} {
 
 // collect forms a batch, and returns the object that it took and that does not fit.
 func (b *batcher) collect(first *queued) (batch []*queued, next *queued) {
-	patience := time.NewTimer(batchWait)
+	busy, wait := len(b.lanes)+len(b.spare) > b.p.cards, batchWait // its own lane is one of those that are taken
+	if busy {
+		wait = busyWait
+	}
+	patience := time.NewTimer(wait)
 	defer patience.Stop()
 	batch, bytes := []*queued{first}, first.try.size()
-	busy := len(b.lanes)+len(b.spare) > b.p.cards // its own is one of those that are taken
 	for len(batch) < batchImages {
 		// Asked before the queue: an object is in it before it is no longer awaited.
 		awaited := busy || b.awaited.Load() > 0

@@ -111,7 +111,7 @@ func batchesGrowWhileTheCardIsBusy(t *testing.T) {
 	for taken, want := range map[int]struct {
 		objects int
 		after   time.Duration
-	}{1: {1, 0}, 2: {3, batchWait}, 3: {3, batchWait}} {
+	}{1: {1, 0}, 2: {3, busyWait}, 3: {3, busyWait}} {
 		b := &batcher{p: &pipeline{cards: 1}, queue: make(chan *queued, batchImages), awaited: new(atomic.Int64), lanes: make(chan struct{}, 2), spare: make(chan struct{}, 1)}
 		for i := range taken {
 			if i < cap(b.lanes) {
@@ -123,7 +123,7 @@ func batchesGrowWhileTheCardIsBusy(t *testing.T) {
 		object := func() *queued { return &queued{try: &object{image: raster.New(1, 1, 1, 1, 8)}} }
 		go func() {
 			for range 2 {
-				time.Sleep(batchWait / 4)
+				time.Sleep(busyWait / 4)
 				b.queue <- object()
 			}
 		}()
@@ -132,7 +132,7 @@ func batchesGrowWhileTheCardIsBusy(t *testing.T) {
 		if took := time.Since(start); len(batch) != want.objects || next != nil || took != want.after {
 			t.Errorf("%d lanes are taken: %d objects after %v, want %d after %v", taken, len(batch), took, want.objects, want.after)
 		}
-		time.Sleep(batchWait)
+		time.Sleep(busyWait)
 	}
 }
 
