@@ -23,8 +23,9 @@ const (
 	changeWait = 50 * time.Millisecond
 )
 
-// fetch reads the source and takes the memory for it. The SHA-256 is left to [object.sumSource]. Where the source is no longer
-// what the entry says, it reads what is there now and changes the entry.
+// fetch reads the source and takes the memory for it. Where the source is no longer
+// what the entry says, it reads what is there now and changes the entry. The SHA-256 is
+// left to [object.sumSource].
 func (c *chunk) fetch(ctx context.Context, o *object, whole bool) error {
 	e := &o.entry
 	if e.Missing {

@@ -118,11 +118,11 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	}
 	open := gpu.Open
 	if o.TestOnUse {
-		var opts gpu.Options
+		var start gpu.Options
 		if o.Presume && isAuto(o.Device) {
-			opts.Presume = gpu.Shown()
+			start.Presume = gpu.Shown()
 		}
-		open = func(spec string) (*gpu.Device, error) { return gpu.StartWith(spec, &opts) }
+		open = func(spec string) (*gpu.Device, error) { return gpu.StartWith(spec, &start) }
 	}
 	device, why, err := openDevice(o.Device, open)
 	if err != nil {
