@@ -170,7 +170,7 @@ func (b *batcher) run(over <-chan struct{}) {
 		}
 		lane := b.lane()
 		var batch []*queued
-		batch, next = b.collect(first)
+		batch, next = b.collect(first, over)
 		go b.launch(batch, lane)
 	}
 }
@@ -201,8 +201,9 @@ func (b *batcher) lane() chan struct{} {
 	}
 }
 
-// collect forms a batch, and returns the object that it took and that does not fit.
-func (b *batcher) collect(first *queued) (batch []*queued, next *queued) {
+// collect forms a batch, and returns the object that it took and that does not fit. It waits for no object once over is
+// closed, as then nobody is left who could bring one.
+func (b *batcher) collect(first *queued, over <-chan struct{}) (batch []*queued, next *queued) {
 	busy, wait := len(b.lanes)+len(b.spare) > b.p.cards, batchWait // its own lane is one of those that are taken
 	if busy {
 		wait = busyWait
@@ -223,6 +224,8 @@ func (b *batcher) collect(first *queued) (batch []*queued, next *queued) {
 			select {
 			case q = <-b.queue:
 			case <-patience.C:
+				return batch, nil
+			case <-over:
 				return batch, nil
 			}
 		}

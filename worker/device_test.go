@@ -128,12 +128,28 @@ func batchesGrowWhileTheCardIsBusy(t *testing.T) {
 			}
 		}()
 		start := time.Now()
-		batch, next := b.collect(object())
+		batch, next := b.collect(object(), nil)
 		if took := time.Since(start); len(batch) != want.objects || next != nil || took != want.after {
 			t.Errorf("%d lanes are taken: %d objects after %v, want %d after %v", taken, len(batch), took, want.objects, want.after)
 		}
 		time.Sleep(busyWait)
 	}
+}
+
+// Nobody waits for objects of a job that has ended.
+func TestBatchesOfAJobThatEndedDoNotGrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &batcher{p: &pipeline{cards: 1}, queue: make(chan *queued, batchImages), awaited: new(atomic.Int64), lanes: make(chan struct{}, 2), spare: make(chan struct{}, 1)}
+		b.lanes <- struct{}{}
+		b.lanes <- struct{}{}
+		over := make(chan struct{})
+		time.AfterFunc(busyWait/4, func() { close(over) })
+		start := time.Now()
+		batch, _ := b.collect(&queued{try: &object{image: raster.New(1, 1, 1, 1, 8)}}, over)
+		if took := time.Since(start); len(batch) != 1 || took != busyWait/4 {
+			t.Errorf("%d objects after %v, want the one that was there after %v", len(batch), took, busyWait/4)
+		}
+	})
 }
 
 // Calls on the device that do not end leave a worker nothing to do only where no other batch is at work.
