@@ -49,6 +49,11 @@ func (b Batching) Divide(items []int, size func(item int) int) [][]int {
 // Work is what a codec does with the items of its batches, which it knows by number. Of
 // the functions several run at the same time, each for other items.
 type Work struct {
+	// Light says that the batches leave most of a card to others, for whom they are not worth waiting either: a warp
+	// does what takes long. Each card has one lane more for such batches, whose kernels come before those of others and whose
+	// waits do not count in [Stats].
+	Light bool
+
 	// Device does items on a lane, all together. Where it ends in [ErrOutOfMemory] it is
 	// called again with parts of them.
 	Device func(l *Lane, items []int) error
@@ -105,7 +110,7 @@ func (d *Device) Run(ctx context.Context, batches [][]int, w Work) {
 
 // runBatch does a batch and calls began once it has a lane, if it gets one.
 func (d *Device) runBatch(ctx context.Context, items []int, w Work, began func()) {
-	alone, err := d.Split(ctx, len(items), func(l *Lane, from, to int) error {
+	alone, err := d.split(ctx, len(items), w.Light, func(l *Lane, from, to int) error {
 		began()
 		return w.Device(l, items[from:to])
 	})

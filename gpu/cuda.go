@@ -113,7 +113,6 @@ func retainContext(d cuDevice) (cuContext, error) {
 
 func releaseContext(d cuDevice) error       { return code(d.ReleasePrimaryCtx()) }
 func setContext(ctx cuContext) error        { return code(cu.SetCurrentContext(ctx)) }
-func makeStream() (cuStream, error)         { s, err := cu.MakeStream(streamFlags); return s, code(err) }
 func destroyStream(s cuStream) error        { return code(s.Destroy()) }
 func restsStream(s cuStream) bool           { return s.Query() == nil }
 func waitStream(s cuStream) error           { return code(s.Synchronize()) }
@@ -121,6 +120,19 @@ func makeEvent() (cuEvent, error)           { e, err := cu.MakeEvent(eventFlags)
 func destroyEvent(e cuEvent) error          { return code(cu.DestroyEvent(&e)) }
 func record(e cuEvent, s cuStream) error    { return code(e.Record(s)) }
 func waitEvent(s cuStream, e cuEvent) error { return code(s.Wait(e, 0)) }
+
+// firstPriority is beyond any that cards know: the driver takes the first that there is.
+const firstPriority = -1 << 10
+
+// makeStream makes a stream. Blocks of kernels in one that comes first are started before those of others.
+func makeStream(first bool) (s cuStream, err error) {
+	if first {
+		s, err = cu.MakeStreamWithPriority(firstPriority, streamFlags)
+	} else {
+		s, err = cu.MakeStream(streamFlags)
+	}
+	return s, code(err)
+}
 
 func elapsed(a, b cuEvent) (milliseconds float64, err error) {
 	ms, err := a.Elapsed(b)

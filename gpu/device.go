@@ -21,8 +21,9 @@ const Built = true
 
 // Device is one card or several of one machine. A nil *Device stands for the CPU.
 type Device struct {
-	opts Options
-	jobs chan *job
+	opts      Options
+	jobs      chan *job
+	lightJobs chan *job // see [Work.Light]
 
 	listed chan struct{} // closed when found is final, if there are cards
 	found  []*card       // that the driver shows and that are to be used
@@ -108,7 +109,7 @@ func List() ([]Info, error) {
 
 // newDevice is a device without cards, with options or nil.
 func newDevice(o *Options) *Device {
-	d := &Device{jobs: make(chan *job), closing: make(chan struct{}), dead: make(chan struct{})}
+	d := &Device{jobs: make(chan *job), lightJobs: make(chan *job), closing: make(chan struct{}), dead: make(chan struct{})}
 	if o != nil {
 		d.opts = *o
 	}
@@ -270,6 +271,7 @@ func (d *Device) with(c *card, f func() error) error {
 type job struct {
 	f        func(*Lane) error
 	apart    bool          // the driver gives it each block of its memory
+	light    bool          // see [Work.Light]
 	end      chan struct{} // closed when what follows is final
 	err      error
 	panicked any
@@ -299,8 +301,12 @@ func (d *Device) do(ctx context.Context, j *job) error {
 		return d.Err()
 	default:
 	}
+	jobs := d.jobs
+	if j.light {
+		jobs = d.lightJobs
+	}
 	select {
-	case d.jobs <- j:
+	case jobs <- j:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-d.dead:
@@ -329,6 +335,11 @@ func (d *Device) do(ctx context.Context, j *job) error {
 // that do not even fit alone, for the CPU, or the first other error. f may run more
 // than once for an item.
 func (d *Device) Split(ctx context.Context, n int, f func(l *Lane, from, to int) error) (left []int, err error) {
+	return d.split(ctx, n, false, f)
+}
+
+// split is Split, on lanes for light work or others.
+func (d *Device) split(ctx context.Context, n int, light bool, f func(l *Lane, from, to int) error) (left []int, err error) {
 	type part struct{ from, to int }
 	for parts := []part{{0, n}}; len(parts) > 0; {
 		p := parts[len(parts)-1]
@@ -336,10 +347,10 @@ func (d *Device) Split(ctx context.Context, n int, f func(l *Lane, from, to int)
 		if p.from == p.to {
 			continue
 		}
-		j := &job{f: func(l *Lane) error { return f(l, p.from, p.to) }, end: make(chan struct{})}
+		j := &job{f: func(l *Lane) error { return f(l, p.from, p.to) }, light: light, end: make(chan struct{})}
 		err := d.do(ctx, j)
 		if errors.Is(err, ErrOutOfMemory) && !errors.Is(err, ErrFatal) && j.hindered {
-			err = d.do(ctx, &job{f: j.f, apart: true, end: make(chan struct{})})
+			err = d.do(ctx, &job{f: j.f, apart: true, light: light, end: make(chan struct{})})
 		}
 		switch {
 		case err == nil:

@@ -44,7 +44,7 @@
 //
 // A lane is a goroutine that is locked to its thread and its card, with two streams
 // and its own device memory. A card has a few of them, so that copies of one batch
-// overlap the kernels of another. A batch runs on whichever lane of whichever card is
+// overlap the kernels of another, and one for batches of [Work.Light]. A batch runs on whichever lane of whichever card is
 // free. Everything a batch takes from its lane goes back when its function returns,
 // after both streams have come to rest; Free gives it back earlier.
 //
@@ -120,14 +120,14 @@ type Stats struct {
 	Batches  int64         // calls of [Device.Do] that ended
 	Busy     time.Duration // with at least one batch on a lane
 	LaneTime time.Duration // of batches, added up
-	Waited   time.Duration // with at least one lane that waits for its card, added up over cards; see [Lane.Light]
+	Waited   time.Duration // with at least one lane that waits for its card, added up over cards, but for [Work.Light]
 	Halved   int64         // batches that did not fit into the memory and were halved
 	Left     int64         // items that did not fit alone
 }
 
 // Options of [OpenWith]. Zero fields mean the defaults.
 type Options struct {
-	Lanes  int           // per card; 3, or one for each 12 GiB of its memory, but no more than 6
+	Lanes  int           // per card, beside the one for light work; 3, or one for each 12 GiB of its memory, but no more than 6
 	Memory int64         // budget of device memory per card in bytes; three quarters of what is free
 	Pinned int64         // budget of pinned host memory in bytes; 4 GiB
 	Hang   time.Duration // how long a call of the driver may take; 60 s
@@ -166,6 +166,18 @@ func (o *Options) lanes(memory int64) int {
 		return o.Lanes
 	}
 	return int(max(leastLanes, min(memory/laneMemory, mostLanes)))
+}
+
+// lightMemory is what a lane for light work has of a card's budget, but no more than an eighth.
+const lightMemory = 1 << 30
+
+// share is the budget of a lane where that of its card is as large.
+func (o *Options) share(budget, memory int64, light bool) int64 {
+	own := min(budget/8, lightMemory)
+	if light {
+		return own
+	}
+	return (budget - own) / int64(o.lanes(memory))
 }
 
 // Ptr is an address in device memory.

@@ -30,7 +30,7 @@ type Lane struct {
 	spare    []cuEvent
 	moved    []cuEvent // behind the copies of the lane on each link
 	launched []string  // kernels since the last wait
-	light    bool      // see Light
+	light    bool      // see [Work.Light]
 
 	at    place
 	names atomic.Pointer[string] // kernels since the last wait, for whom watches
@@ -45,10 +45,6 @@ func (l *Lane) Budget() int64 { return l.memory.budget }
 // Stream returns stream 0 or 1 of the lane. What is put into one stream runs in that
 // order; between the two only events order anything.
 func (l *Lane) Stream(i int) *Stream { return &l.streams[i] }
-
-// Light says that the batch leaves most of the card to others while it waits for it, so that its waits do not
-// count in [Stats].
-func (l *Lane) Light() { l.light = true }
 
 // Sync waits for both streams. All copies have then arrived.
 func (l *Lane) Sync() error {
@@ -117,6 +113,10 @@ func (l *Lane) loop(ready chan<- error, verdict <-chan error) {
 		l.end()
 		return
 	}
+	jobs := l.dev.jobs
+	if l.light {
+		jobs = l.dev.lightJobs
+	}
 	for {
 		select {
 		case <-l.dev.dead:
@@ -124,7 +124,7 @@ func (l *Lane) loop(ready chan<- error, verdict <-chan error) {
 		case <-l.dev.closing:
 			l.ended = l.end()
 			return
-		case j := <-l.dev.jobs:
+		case j := <-jobs:
 			l.run(j)
 			close(j.end)
 		}
@@ -151,7 +151,7 @@ func (l *Lane) begin() error {
 		}
 		budget = free / 4 * 3
 	}
-	l.memory = newPool("device memory", budget/int64(d.opts.lanes(l.card.Memory)),
+	l.memory = newPool("device memory", d.opts.share(budget, l.card.Memory, l.light),
 		func(n int) (p Ptr, err error) {
 			err = l.do("cuMemAlloc", "", func() error { p, err = memAlloc(n); return err })
 			return p, err
@@ -161,9 +161,13 @@ func (l *Lane) begin() error {
 	if !d.opts.Apart {
 		l.memory.cutting(deviceSlabs, func(base Ptr, bytes int) Ptr { return base + Ptr(bytes) })
 	}
+	call := "cuStreamCreate"
+	if l.light {
+		call = "cuStreamCreateWithPriority"
+	}
 	for i := range l.streams {
 		var s cuStream
-		if err := d.ask(&l.card.opening, at, "cuStreamCreate", func() (err error) { s, err = makeStream(); return err }); err != nil {
+		if err := d.ask(&l.card.opening, at, call, func() (err error) { s, err = makeStream(l.light); return err }); err != nil {
 			if i > 0 && d.Err() == nil {
 				destroyStream(l.streams[0].stream)
 			}
@@ -225,7 +229,6 @@ func (l *Lane) run(j *job) {
 	if err := l.Sync(); err != nil && j.err == nil {
 		j.err = err
 	}
-	l.light = false
 	if l.dev.Err() != nil {
 		return
 	}

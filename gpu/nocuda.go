@@ -78,7 +78,11 @@ func (d *Device) Do(context.Context, func(*Lane) error) error {
 }
 
 // Split leaves all items to the CPU in builds without CUDA.
-func (d *Device) Split(_ context.Context, n int, _ func(l *Lane, from, to int) error) (left []int, err error) {
+func (d *Device) Split(ctx context.Context, n int, f func(l *Lane, from, to int) error) (left []int, err error) {
+	return d.split(ctx, n, false, f)
+}
+
+func (d *Device) split(_ context.Context, n int, _ bool, _ func(l *Lane, from, to int) error) (left []int, err error) {
 	for i := range n {
 		left = append(left, i)
 	}

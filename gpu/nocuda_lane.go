@@ -34,7 +34,6 @@ func (*Lane) Event() (*Event, error)                  { return nil, errNotBuilt 
 func (*Lane) Kernel(*Module, string) (*Kernel, error) { return nil, errNotBuilt }
 
 func (*Lane) Pinned([]byte) bool { return false }
-func (*Lane) Light()             {}
 
 func (*Stream) Upload(*Buffer, int, []byte) error          { return errNotBuilt }
 func (*Stream) Download([]byte, *Buffer, int) error        { return errNotBuilt }

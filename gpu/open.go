@@ -241,9 +241,10 @@ func (d *Device) startCard(c *card) error {
 	if err != nil {
 		return err
 	}
-	ready, verdict := make(chan error), make(chan error, d.opts.lanes(c.Memory))
-	for range d.opts.lanes(c.Memory) {
-		l := &Lane{dev: d, card: c}
+	n := d.opts.lanes(c.Memory) + 1
+	ready, verdict := make(chan error), make(chan error, n)
+	for i := range n {
+		l := &Lane{dev: d, card: c, light: i == n-1}
 		c.lanes = append(c.lanes, l)
 		c.running.Add(1)
 		go l.loop(ready, verdict)
@@ -251,7 +252,7 @@ func (d *Device) startCard(c *card) error {
 			break
 		}
 	}
-	for range d.opts.lanes(c.Memory) {
+	for range n {
 		verdict <- err
 	}
 	if err != nil && d.Err() == nil {

@@ -41,6 +41,7 @@ type Fake struct {
 	// What exists.
 	Contexts, Streams, Events, Modules, Blocks, Bytes, Pinned int64
 
+	First      int64    // streams whose kernels come before those of others, so far
 	Wrong      int64    // uses of what does not exist, copies outside their memory, calls without a context
 	Registered int64    // times that pages that are there were pinned, so far
 	Launches   int64    // so far

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -418,13 +420,11 @@ func TestStatsCountWork(t *testing.T) {
 	if s.Waited <= 0 || s.Waited > s.Busy {
 		t.Errorf("lanes waited %v of %v for the card", s.Waited, s.Busy)
 	}
-	light := func(l *gpu.Lane) error {
-		l.Light()
-		return batch(l, pixels)
-	}
-	if err := d.Do(t.Context(), light); err != nil {
-		t.Fatal(err)
-	}
+	d.Run(t.Context(), [][]int{{0}}, gpu.Work{
+		Light:  true,
+		Device: func(l *gpu.Lane, _ []int) error { return batch(l, pixels) },
+		Failed: func(_ []int, err error) { t.Fatal(err) },
+	})
 	if after := d.Stats(); after.Waited != s.Waited || after.Busy == s.Busy {
 		t.Errorf("a batch that leaves the card to others: %+v, before it %+v", after, s)
 	}
@@ -446,6 +446,42 @@ func TestStatsCountWork(t *testing.T) {
 		t.Errorf("%+v with %d bytes on the card, %v", s, fake.Bytes, err)
 	}
 	closed(t, d)
+}
+
+// Light work waits for no lane that other batches have, nor is it in their way.
+func TestLightWorkHasItsOwnLanes(t *testing.T) {
+	fake.Reset()
+	fake.Cards = 2
+	d := open(t, &gpu.Options{Lanes: 2, Memory: 16 << 20})
+	if fake.Streams != 2*2*(2+1) || fake.First != 2*2 {
+		t.Errorf("%d streams, of which %d come first", fake.Streams, fake.First)
+	}
+	var budgets []int64
+	begin, end := make(chan int64), make(chan struct{})
+	stays := func(l *gpu.Lane, _ []int) error {
+		begin <- l.Budget()
+		<-end
+		return batch(l, pixels)
+	}
+	failed := func(_ []int, err error) { t.Error(err) }
+	var others, light sync.WaitGroup
+	defer func() { others.Wait(); light.Wait(); closed(t, d) }()
+	others.Go(func() {
+		d.Run(t.Context(), [][]int{{0}, {1}, {2}, {3}}, gpu.Work{Device: stays, Failed: failed})
+	})
+	for range 4 {
+		budgets = append(budgets, <-begin)
+	}
+	light.Go(func() {
+		d.Run(t.Context(), [][]int{{0}, {1}}, gpu.Work{Light: true, Device: stays, Failed: failed})
+	})
+	for range 2 {
+		budgets = append(budgets, <-begin)
+	}
+	if want := []int64{7 << 20, 7 << 20, 7 << 20, 7 << 20, 2 << 20, 2 << 20}; !slices.Equal(budgets, want) {
+		t.Errorf("budgets %v, want %v", budgets, want)
+	}
+	close(end)
 }
 
 func TestSeveralCardsShareTheBatches(t *testing.T) {

@@ -79,7 +79,7 @@ func TestSlabsChangeNoBatch(t *testing.T) {
 // TestSlabsThatAreInTheWayAreLeftOut: a batch that a slab has no room for is tried once more without one.
 func TestSlabsThatAreInTheWayAreLeftOut(t *testing.T) {
 	fake.Reset()
-	d := open(t, &gpu.Options{Lanes: 1, Memory: 128 << 20})
+	d := open(t, &gpu.Options{Lanes: 1, Memory: 147 << 20})
 	var blocks []int64
 	left, err := d.Split(t.Context(), 1, func(l *gpu.Lane, _, _ int) error {
 		for _, n := range []int{1000, 120 << 20} {

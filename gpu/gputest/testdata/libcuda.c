@@ -33,6 +33,7 @@ struct control {
 	long long inside;  /* calls under way */
 
 	long long contexts, streams, events, modules, blocks, bytes, pinned; /* that exist */
+	long long first;    /* streams so far whose kernels come before those of others */
 	long long wrong;    /* uses of what does not exist, copies outside their memory, calls without a context */
 	long long registered; /* so far */
 	long long launches;
@@ -356,6 +357,12 @@ static result use(enum kind kind, void *handle)
 }
 
 result cuStreamCreate(void **stream, unsigned flags) { (void)flags; return make(STREAM, stream, &control->streams); }
+result cuStreamCreateWithPriority(void **stream, unsigned flags, int priority)
+{
+	if (priority < 0)
+		++control->first;
+	return cuStreamCreate(stream, flags);
+}
 result cuStreamDestroy_v2(void *stream) { return destroy(STREAM, stream, &control->streams); }
 result cuStreamSynchronize(void *stream) { return use(STREAM, stream); }
 result cuStreamQuery(void *stream) { return use(STREAM, stream); }

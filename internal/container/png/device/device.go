@@ -64,6 +64,7 @@ func Decode(ctx context.Context, run codec.Run, streams []*png.Stream) (done []b
 	failures := make(chan error, len(batches))
 	sums := make([]imageSums, len(streams))
 	run.Device.Run(ctx, batches, gpu.Work{
+		Light: true, // a warp inflates a stream
 		Device: func(l *gpu.Lane, items []int) error {
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)
@@ -132,7 +133,6 @@ type batch struct {
 
 // decode fills the streams that keep the rules, and returns the sums by which they are proved.
 func (b *batch) decode() (sound []bool, sums []imageSums, err error) {
-	b.lane.Light() // a warp for each stream
 	s := b.lane.Stream(0)
 	if b.sums, err = s.Zeros(imageSumsBytes * len(b.streams)); err != nil {
 		return nil, nil, err
