@@ -26,10 +26,10 @@ type deviceReader struct {
 	core    mean      // seconds of a core in a row, for whatever
 	host    mean      // seconds of a core for a byte of samples
 	beside  mean      // seconds of a core to open a file for the device, for a byte of samples
-	device  mean      // seconds of a batch
+	device  mean      // seconds from batch to batch
 	loaded  bool      // the kernels are
 	failed  bool      // a batch has, for a reason that lasts
-	trying  bool      // a batch that tells how long one takes is under way
+	trying  bool      // an image that loads the kernels, or tells anew how long a batch takes, is under way
 	renewed time.Time // when device was
 	working float64   // share of the time in which batches that are encoded waited for the cards
 	looked  time.Time // when working was found out
@@ -39,15 +39,24 @@ type deviceReader struct {
 // mean is a running mean of the last values.
 type mean struct{ value float64 }
 
-// meanShare is the weight of a new value.
-const meanShare = 1. / 16
+// Weights of a new value: of objects there are many, of batches few.
+const (
+	objectShare = 1. / 16
+	batchShare  = 1. / 4
+)
 
-func (m *mean) add(v float64) {
+func (m *mean) add(v, share float64) {
 	if m.value == 0 {
 		m.value = v
 	}
-	m.value += (v - m.value) * meanShare
+	m.value += (v - m.value) * share
 }
+
+// presumed is how many seconds a batch takes as long as none but the first was measured, which loads the kernels.
+const presumed = 0.05
+
+// readLanes is how many batches are at work for each card: one is opened while the card has another.
+const readLanes = 2
 
 // renewal is how long it is believed what a batch takes: a device that was slow is tried again with one image.
 const renewal = time.Second
@@ -55,8 +64,8 @@ const renewal = time.Second
 func newDeviceReader(p *pipeline) *deviceReader {
 	r := &deviceReader{p: p}
 	r.batches = newBatcher(p, "sources", "", r.readBatch)
-	// Lanes of its own, so that a batch that is encoded does not wait for one that is read.
-	r.batches.lanes, r.batches.spare = make(chan struct{}, max(1, len(p.device.Cards()))), nil
+	// Lanes of its own, as the device has for such batches: none that is encoded waits for one that is read, nor the other way round.
+	r.batches.lanes, r.batches.spare = make(chan struct{}, readLanes*p.cards), nil
 	r.batches.waiting, r.batches.formed, r.batches.batched = &r.waiting, &r.formed, &r.batched
 	return r
 }
@@ -92,12 +101,14 @@ func (r *deviceReader) chosen(o *object) bool {
 		r.trying = wait > 0
 		return r.trying
 	}
-	batches := 1 + float64(r.waiting.Load())/batchImages + float64(len(r.batches.lanes))/2/float64(cap(r.batches.lanes))
-	return wait > batches*r.device.value && r.beside.value < r.host.value
+	// Those at work are half done, on the mean.
+	cards := float64(r.p.cards)
+	ahead := float64(r.waiting.Load())/batchImages + max(0, float64(len(r.batches.lanes))-cards/2)
+	return wait > (1+ahead/cards)*r.device.value && r.beside.value < r.host.value
 }
 
 // mostLoad is the share of the time above which a device has no time to read while others wait for it.
-const mostLoad = 1. / 2
+const mostLoad = 3. / 4
 
 // loadLook is how long the load of the device is looked at.
 const loadLook = 20 * time.Millisecond
@@ -127,19 +138,19 @@ func (r *deviceReader) onCore(d time.Duration) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.core.add(d.Seconds())
+	r.core.add(d.Seconds(), objectShare)
 }
 
 // onHost learns what a core has taken for the source of o.
 func (r *deviceReader) onHost(o *object, d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.host.add(d.Seconds() / float64(max(1, o.head.Size())))
+	r.host.add(d.Seconds()/float64(max(1, o.head.Size())), objectShare)
 }
 
 // readBatch lets the device read the sources of a batch. What it does not take, and what it fails with, is read by a core.
 func (r *deviceReader) readBatch(ctx context.Context, run codec.Run, batch []*object) error {
-	start := time.Now()
+	start, atWork := time.Now(), len(r.batches.lanes)
 	streams, coded := make([]*imageio.Stream, len(batch)), make([]*device.Stream, len(batch))
 	var opening, bytes atomic.Int64
 	run.Pool.Each(len(batch), func(i int) {
@@ -162,10 +173,10 @@ func (r *deviceReader) readBatch(ctx context.Context, run codec.Run, batch []*ob
 	if failed {
 		r.p.log.Warn("the device does not read sources any more, cores do", "error", err)
 	}
-	each := took / time.Duration(len(batch))
+	share := took / time.Duration(len(batch))
 	batch[0].traced(stageRead, start, len(batch))
 	for i, o := range batch {
-		o.spend(stageRead, each)
+		o.spend(stageRead, share)
 		o.streams = done[i]
 		if done[i] {
 			o.stream = streams[i]
@@ -174,14 +185,27 @@ func (r *deviceReader) readBatch(ctx context.Context, run codec.Run, batch []*ob
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.loaded && err == nil {
-		r.device.add(took.Seconds())
-		r.beside.add(time.Duration(opening.Load()).Seconds() / float64(max(1, bytes.Load())))
-		r.renewed = time.Now()
+	if err == nil {
+		r.beside.add(time.Duration(opening.Load()).Seconds()/float64(max(1, bytes.Load())), batchShare)
+		r.learn(took, atWork)
 	}
-	r.loaded, r.trying = true, false // the first batch has loaded the kernels, and tells nothing
+	r.loaded, r.trying = true, false
 	r.failed = r.failed || failed
 	return nil
+}
+
+// learn learns what a batch took that was one of so many at work. It needs the lock.
+func (r *deviceReader) learn(took time.Duration, atWork int) {
+	each := took.Seconds() / max(1, float64(atWork)/float64(r.p.cards)) // they end one after the other
+	switch {
+	case !r.loaded:
+		r.device = mean{min(each, presumed)}
+	case r.trying:
+		r.device = mean{each}
+	default:
+		r.device.add(each, batchShare)
+	}
+	r.renewed = time.Now()
 }
 
 // streamed is an image in the memory of the samples that a device has read, nil where it has not.

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"log/slog"
+	"math"
 	"testing"
 	"time"
 
@@ -17,13 +18,12 @@ func TestTheDeviceReadsWhatCoresHaveNoTimeFor(t *testing.T) {
 	const cores, many = 2, 100
 	o := &object{streams: true, head: imageio.Header{Shape: raster.Shape{Width: 1000, Height: 1000, Depth: 1, Channels: 1, Bits: 8}}}
 	ready := func() *deviceReader {
-		r := newDeviceReader(&pipeline{cores: pool.Shared(cores), lanes: make(chan struct{}, 2), stats: (*gpu.Device)(nil).Stats})
+		r := newDeviceReader(&pipeline{cards: 1, cores: pool.Shared(cores), lanes: make(chan struct{}, 2), stats: (*gpu.Device)(nil).Stats})
 		r.looked = time.Now().Add(-time.Second)
 		r.onCore(10 * time.Millisecond)
 		r.onHost(o, 7*time.Millisecond)
 		r.loaded, r.renewed = true, time.Now()
-		r.device.add(0.04)
-		r.beside.add(1e-10)
+		r.device, r.beside = mean{0.04}, mean{1e-10}
 		return r
 	}
 	for _, c := range []struct {
@@ -44,6 +44,11 @@ func TestTheDeviceReadsWhatCoresHaveNoTimeFor(t *testing.T) {
 		{name: "all wait for the device, which waits for cores", busy: cores, waiting: many, want: true, change: func(r *deviceReader) {
 			r.p.queued.Store(2 * batchImages)
 			r.p.stats = func() gpu.Stats { return gpu.Stats{Waited: 200 * time.Millisecond} }
+		}},
+		{name: "batches are ahead", busy: cores, waiting: many, change: func(r *deviceReader) { r.waiting.Store(12 * batchImages) }},
+		{name: "batches are ahead, of several cards", busy: cores, waiting: many, want: true, change: func(r *deviceReader) {
+			r.waiting.Store(12 * batchImages)
+			r.p.cards = 2
 		}},
 		{name: "the device is slow", busy: cores, waiting: many, change: func(r *deviceReader) { r.device = mean{60} }},
 		{name: "reading costs as much", busy: cores, waiting: many, change: func(r *deviceReader) { r.beside = r.host }},
@@ -80,9 +85,40 @@ func TestTheDeviceReadsWhatCoresHaveNoTimeFor(t *testing.T) {
 	}
 }
 
+// What a batch takes is learned from all but the first, which may have waited for the compiler of the driver.
+func TestTheDeviceReaderLearnsWhatABatchTakes(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		loaded, trying bool
+		took           time.Duration
+		atWork, cards  int
+		want           float64
+	}{
+		{name: "the first", took: time.Minute, atWork: 1, cards: 1, want: presumed},
+		{name: "the first, at once", took: time.Millisecond, atWork: 1, cards: 1, want: 0.001},
+		{name: "another", loaded: true, took: 1040 * time.Millisecond, atWork: 1, cards: 1, want: 0.04 + batchShare},
+		{name: "a trial", loaded: true, trying: true, took: time.Second, atWork: 1, cards: 1, want: 1},
+		{name: "two on one card", loaded: true, took: 80 * time.Millisecond, atWork: 2, cards: 1, want: 0.04},
+		{name: "two on two cards", loaded: true, took: 40 * time.Millisecond, atWork: 2, cards: 2, want: 0.04},
+		{name: "one on two cards", loaded: true, took: 40 * time.Millisecond, atWork: 1, cards: 2, want: 0.04},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newDeviceReader(&pipeline{cards: c.cards, lanes: make(chan struct{}, 2)})
+			r.loaded, r.trying = c.loaded, c.trying
+			if c.loaded {
+				r.device = mean{0.04}
+			}
+			r.learn(c.took, c.atWork)
+			if math.Abs(r.device.value-c.want) > 1e-9 || r.renewed.IsZero() {
+				t.Errorf("%v s, want %v", r.device.value, c.want)
+			}
+		})
+	}
+}
+
 // What a device does not read, because of the file or of the device, is left to a core.
 func TestCoresReadWhatTheDeviceDoesNot(t *testing.T) {
-	r := newDeviceReader(&pipeline{cores: pool.Shared(2), lanes: make(chan struct{}, 2), lost: func() error { return nil }, log: slog.New(slog.DiscardHandler)})
+	r := newDeviceReader(&pipeline{cards: 1, cores: pool.Shared(2), lanes: make(chan struct{}, 2), lost: func() error { return nil }, log: slog.New(slog.DiscardHandler)})
 	by := &jobContext{reading: r}
 	file, err := imageio.Encode(raster.New(20, 10, 1, 3, 8), "png")
 	if err != nil {
