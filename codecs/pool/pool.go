@@ -59,6 +59,31 @@ func (p *Pool) Acquire(ctx context.Context, age int64) error { return p.slots.ac
 // Release gives back what Acquire took.
 func (p *Pool) Release() { p.slots.release() }
 
+// Work runs f as one of the pool's goroutines, for which it waits before all others. The caller is none of them.
+func (p *Pool) Work(f func()) {
+	p.slots.acquireFirst()
+	defer p.slots.release()
+	f()
+}
+
+// Rest runs f, which only waits, while others have the goroutine of the caller, who has it back before all others when
+// Rest returns.
+func (p *Pool) Rest(f func()) {
+	p.slots.release()
+	defer p.slots.acquireFirst()
+	f()
+}
+
+// Lend is Rest for the caller of a codec, who has a goroutine to lend unless it works beside those of the pool; see
+// [Pool.First].
+func (p *Pool) Lend(f func()) {
+	if p.first {
+		f()
+		return
+	}
+	p.Rest(f)
+}
+
 // Each calls f(0) to f(n-1), on the calling goroutine and on as many others as are
 // free, also those that become so meanwhile, and returns when all calls have. The
 // caller itself always goes on, so calls of Each inside f cannot lock each other

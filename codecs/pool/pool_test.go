@@ -42,13 +42,14 @@ func TestRunsEverythingOnceAndPassesPanics(t *testing.T) {
 }
 
 // atOnce counts how many goroutines are at work at once.
-type atOnce struct{ now, most atomic.Int64 }
+type atOnce struct{ now, most, ran atomic.Int64 }
 
 func (a *atOnce) work(do func()) {
 	n := a.now.Add(1)
 	for most := a.most.Load(); n > most && !a.most.CompareAndSwap(most, n); most = a.most.Load() {
 	}
 	do()
+	a.ran.Add(1)
 	a.now.Add(-1)
 }
 
@@ -242,6 +243,98 @@ func TestAcquireGoesByAge(t *testing.T) {
 			t.Errorf("%d goroutines are free, want 1", p.slots.free)
 		}
 	})
+}
+
+// Who works beside the pool's goroutines waits for one of them, before all images, and lets others have it while it rests.
+func TestWorkAndRest(t *testing.T) {
+	for name, p := range map[string]*Pool{"any": Shared(2), "first": Shared(2).First()} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &Pool{slots: newSlots(2, 2), first: p.first}
+				const n = 5
+				var now atOnce
+				var all sync.WaitGroup
+				answer := make(chan struct{})
+				for range n {
+					all.Go(func() {
+						p.Work(func() {
+							now.work(func() {})
+							p.Rest(func() { <-answer })
+							now.work(func() {})
+						})
+					})
+				}
+				synctest.Wait()
+				if busy, waiting := p.Load(); busy != 0 || waiting != 0 {
+					t.Errorf("%d goroutines are at work and %d wait while all rest", busy, waiting)
+				}
+				for range 2 {
+					if err := p.Acquire(t.Context(), 0); err != nil {
+						t.Fatal(err)
+					}
+				}
+				image := make(chan struct{})
+				all.Go(func() {
+					if err := p.Acquire(t.Context(), 0); err != nil {
+						t.Error(err)
+					}
+					if got := now.ran.Load(); got != 2*n {
+						t.Errorf("an image comes after %d of %d pieces of work", got, 2*n)
+					}
+					close(image)
+					p.Release()
+				})
+				synctest.Wait()
+				close(answer)
+				synctest.Wait()
+				if busy, waiting := p.Load(); busy != 2 || waiting != n+1 {
+					t.Errorf("%d goroutines are at work and %d wait, want 2 and %d", busy, waiting, n+1)
+				}
+				p.Release()
+				<-image
+				p.Release()
+				all.Wait()
+				if most := now.most.Load(); most > 2 {
+					t.Errorf("%d at once", most)
+				}
+				if p.slots.free != 2 {
+					t.Errorf("%d goroutines are free, want 2", p.slots.free)
+				}
+			})
+		})
+	}
+}
+
+// The caller of a codec lends the goroutine that it has.
+func TestLend(t *testing.T) {
+	for name, c := range map[string]struct {
+		pool       *Pool
+		busy, lent int
+	}{"its own": {Of(1), 1, 0}, "beside": {Shared(1).First(), 0, 0}} {
+		t.Run(name, func(t *testing.T) {
+			load := func(want int) {
+				t.Helper()
+				if busy, _ := c.pool.Load(); busy != want {
+					t.Errorf("%d goroutines are at work, want %d", busy, want)
+				}
+			}
+			load(c.busy)
+			c.pool.Lend(func() {
+				load(c.lent)
+				c.pool.Work(func() { load(c.lent + 1) })
+			})
+			load(c.busy)
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Error("no panic")
+					}
+				}()
+				c.pool.Lend(func() { panic("boo") })
+			}()
+			load(c.busy)
+		})
+	}
 }
 
 // BenchmarkEach is what sharing out tiny pieces of work costs.

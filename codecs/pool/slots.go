@@ -95,6 +95,15 @@ func (s *slots) acquire(ctx context.Context, age int64) error {
 	return context.Cause(ctx)
 }
 
+// acquireFirst waits for a goroutine before all images, however long.
+func (s *slots) acquireFirst() {
+	s.mu.Lock()
+	granted := make(chan struct{})
+	s.request(firstInLine, func() { close(granted) })
+	s.mu.Unlock()
+	<-granted
+}
+
 // release gives a goroutine back: to the first in line, if somebody waits.
 func (s *slots) release() {
 	s.mu.Lock()

@@ -17,7 +17,8 @@ import (
 // every step that it wants from the device. When all searches that still run have sent
 // one, or some have waited for long, the lane does what they want: their data goes to the
 // device in one copy, every kernel runs once for all images that need it, and the results
-// come back in one copy. In between the searches make tables and codes on all cores.
+// come back in one copy. In between the searches make tables and codes on all cores: each has one of the pool's goroutines,
+// before the images that wait for one, but not while it waits for the lane.
 type batch struct {
 	lane    *gpu.Lane
 	stream  *gpu.Stream
@@ -149,7 +150,7 @@ func (b *batch) encode(images []*raster.Image, o *Options, encode func(d steps, 
 				}
 				b.ended <- p
 			}()
-			encode(&deviceSteps{batch: b, exact: o.exact}, i)
+			b.pool.Work(func() { encode(&deviceSteps{batch: b, exact: o.exact}, i) })
 		}()
 	}
 	var failed error
@@ -191,8 +192,10 @@ func (b *batch) encode(images []*raster.Image, o *Options, encode func(d steps, 
 // send hands a request to the lane and returns when the step is done.
 func (b *batch) send(r *request) error {
 	r.done = make(chan struct{})
-	b.requests <- r
-	<-r.done
+	b.pool.Rest(func() {
+		b.requests <- r
+		<-r.done
+	})
 	return r.err
 }
 

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,7 +85,7 @@ func TestBatchDoesNotWaitForTheLast(t *testing.T) {
 	images := mixedImages(3)
 	others := make(chan error, len(images))
 	err := dev.Do(t.Context(), func(l *gpu.Lane) error {
-		d := newBatch(l, pool.New())
+		d := newBatch(l, pool.Shared(4))
 		return d.encode(images, &defaults, func(v steps, i int) {
 			if i == 0 {
 				for range len(images) - 1 {
@@ -101,6 +103,59 @@ func TestBatchDoesNotWaitForTheLast(t *testing.T) {
 	}
 }
 
+// Searches have no more goroutines than the pool, and none while they wait for the lane.
+func TestSearchesShareThePool(t *testing.T) {
+	const n, cores = 9, 2
+	c := pool.Shared(cores)
+	b := &batch{pool: c.First(), requests: make(chan *request), ended: make(chan any)}
+	var now, most atomic.Int64
+	var answered sync.WaitGroup
+	lane := func() {
+		var list []*request
+		for range n {
+			list = append(list, <-b.requests)
+		}
+		if busy, waiting := c.Load(); busy != 0 || waiting != 0 {
+			t.Errorf("%d searches are at work and %d wait for a core while all wait for the lane", busy, waiting)
+		}
+		for _, r := range list {
+			close(r.done)
+		}
+	}
+	answered.Go(lane)
+	search := func() {
+		k := now.Add(1)
+		for m := most.Load(); k > m && !most.CompareAndSwap(m, k); m = most.Load() {
+		}
+		time.Sleep(time.Millisecond)
+		now.Add(-1)
+	}
+	ended := make(chan error)
+	for range n {
+		go func() {
+			var err error
+			c.Work(func() {
+				search()
+				err = b.send(new(request))
+				search()
+			})
+			ended <- err
+		}()
+	}
+	for range n {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	answered.Wait()
+	if err := b.encode(make([]*raster.Image, n), &defaults, func(steps, int) { search() }); err != nil {
+		t.Error(err)
+	}
+	if most.Load() > cores {
+		t.Errorf("%d searches at once on %d cores", most.Load(), cores)
+	}
+}
+
 // A panic in the search of one image reaches the caller, and holds up no other.
 func TestBatchPanics(t *testing.T) {
 	dev := gputest.Device(t, nil)
@@ -111,7 +166,7 @@ func TestBatchPanics(t *testing.T) {
 	}()
 	images := mixedImages(3)
 	dev.Do(t.Context(), func(l *gpu.Lane) error {
-		return newBatch(l, pool.New()).encode(images, &defaults, func(d steps, i int) {
+		return newBatch(l, pool.Shared(4)).encode(images, &defaults, func(d steps, i int) {
 			d.PredictorSearch(loaded(testimages.Pools[0], images[i], true))
 			if i == 2 {
 				panic("a search")

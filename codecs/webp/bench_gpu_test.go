@@ -169,7 +169,7 @@ func paperRow(b *testing.B, dev *gpu.Device, list []*raster.Image, w, h int) err
 	defer elements.Free()
 	var quick, inKernels time.Duration
 	err = dev.Do(context.Background(), func(l *gpu.Lane) error {
-		c := &devicePredictorSearch{batch: newBatch(l, pool.New()), w: w, h: h}
+		c := &devicePredictorSearch{batch: newBatch(l, pool.Shared(runtime.GOMAXPROCS(0))), w: w, h: h}
 		if err := c.take(4*n, &c.residual, &c.coloured); err != nil {
 			return err
 		}
@@ -397,7 +397,7 @@ func shares(b *testing.B, dev *gpu.Device, batch []*raster.Image, o *Options) {
 	begin := time.Now()
 	last := begin
 	err := dev.Do(context.Background(), func(l *gpu.Lane) error {
-		d := newBatch(l, pool.New())
+		d := newBatch(l, pool.Shared(runtime.GOMAXPROCS(0)))
 		begin = time.Now()
 		last = begin
 		d.note = func(what string) {

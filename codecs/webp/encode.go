@@ -31,7 +31,7 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 	}
 	workers := run.Cores()
 	batches := batching.Divide(taken, func(i int) int { return batch[i].Width * batch[i].Height })
-	run.Device.Run(ctx, batches, gpu.Work{
+	work := gpu.Work{
 		Device: func(l *gpu.Lane, items []int) error {
 			images := make([]*raster.Image, len(items))
 			for j, i := range items {
@@ -53,7 +53,12 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 				out[i] = codec.Encoded{Err: err}
 			}
 		},
-	})
+	}
+	if run.Device == nil {
+		run.Device.Run(ctx, batches, work)
+	} else {
+		workers.Lend(func() { run.Device.Run(ctx, batches, work) })
+	}
 	return out
 }
 

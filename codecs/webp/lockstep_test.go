@@ -39,7 +39,7 @@ func TestLockstep(t *testing.T) {
 		}
 		errs := make([]error, members)
 		err := dev.Do(t.Context(), func(l *gpu.Lane) error {
-			return newBatch(l, pool.New()).encode(images, o, func(d steps, i int) {
+			return newBatch(l, pool.Shared(4)).encode(images, o, func(d steps, i int) {
 				errs[i] = lockstep(workers, d, rand.New(rand.NewPCG(uint64(first), uint64(1000+i))), images[i])
 			})
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 
@@ -106,7 +107,7 @@ func TestLockstepCandidates(t *testing.T) {
 		}
 		errs := make([]error, len(list))
 		err := dev.Do(t.Context(), func(l *gpu.Lane) error {
-			return newBatch(l, pool.New()).encode(make([]*raster.Image, len(list)), &defaults, func(d steps, i int) {
+			return newBatch(l, pool.Shared(runtime.GOMAXPROCS(0))).encode(make([]*raster.Image, len(list)), &defaults, func(d steps, i int) {
 				errs[i] = list[i].lockstep(d)
 			})
 		})
@@ -230,7 +231,7 @@ func cardCandidates(b *testing.B, dev *gpu.Device, what string, list []format.Pi
 	took := map[string]time.Duration{}
 	var order []string
 	card := func(l *gpu.Lane) error {
-		d := newBatch(l, pool.New())
+		d := newBatch(l, pool.Shared(runtime.GOMAXPROCS(0)))
 		last := time.Now()
 		d.kernels = true
 		d.note = func(what string) {
