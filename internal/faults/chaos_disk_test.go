@@ -48,7 +48,7 @@ func diskErrors(t *testing.T, size int, l *ledger) {
 			}
 		}
 		code := tr.pelmill("compress", tr.flags("compress")...).Wait(t, limit)
-		if code == 1 { // it has ended a job that had failed before, and says so
+		if code == 1 || code == 3 { // it has ended a job that had failed before, or some of whose objects had, and says so
 			code = tr.pelmill("compress", tr.flags("compress")...).Wait(t, limit)
 		}
 		if code != 0 && code != 4 {
