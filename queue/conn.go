@@ -31,6 +31,7 @@ type Conn struct {
 	feed     *asynq.Client
 	inspect  *asynq.Inspector
 	embedded *miniredis.Miniredis // nil: a real Redis
+	clock    *ttlClock            // of the embedded one
 	changes  *changes             // made here; nil: a real Redis
 
 	mu   sync.Mutex
@@ -87,18 +88,17 @@ func (c *Conn) check(ctx context.Context, timeout time.Duration) error {
 }
 
 // embed starts a Redis in the process: on loopback with a password that only
-// this process knows, TTLs running with the clock.
+// this process knows, TTLs running with the clock, to [ttlTick].
 func (c *Conn) embed() error {
 	var secret [24]byte
 	rand.Read(secret[:])
 	password := hex.EncodeToString(secret[:])
 	m := miniredis.NewMiniRedis()
 	m.RequireAuth(password) // before it listens
-	m.ClockTTL(true)
 	if err := m.StartAddr("127.0.0.1:0"); err != nil {
 		return fmt.Errorf("queue: start the embedded queue: %w", err)
 	}
-	c.embedded, c.changes = m, newChanges()
+	c.embedded, c.changes, c.clock = m, newChanges(), newTTLClock(m)
 	c.address = &address{kind: single, hosts: []string{m.Addr()}, password: password, inProcess: true}
 	return nil
 }
@@ -107,6 +107,7 @@ func (c *Conn) embed() error {
 func (c *Conn) Close() error {
 	err := c.rdb.Close()
 	if c.embedded != nil {
+		c.clock.stop()
 		c.embedded.Close()
 	}
 	if err != nil {

@@ -163,11 +163,17 @@ func TestEmbeddedIsPrivate(t *testing.T) {
 func TestEmbeddedExpires(t *testing.T) {
 	c := open(t, "")
 	ctx := t.Context()
-	if err := c.Redis().Set(ctx, "k", "v", time.Minute).Err(); err != nil {
-		t.Fatal(err)
+	for key, ttl := range map[string]time.Duration{"short": 2 * ttlTick, "long": time.Hour} {
+		if err := c.Redis().Set(ctx, key, "v", ttl).Err(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	c.embedded.SetTime(time.Now().Add(2 * time.Minute))
-	if n := c.Redis().Exists(ctx, "k").Val(); n != 0 {
-		t.Error("a key outlived its time")
+	for deadline := time.Now().Add(time.Minute); c.Redis().Exists(ctx, "short").Val() != 0; time.Sleep(ttlTick / 5) {
+		if time.Now().After(deadline) {
+			t.Fatal("a key outlived its time by a minute")
+		}
+	}
+	if left := c.Redis().TTL(ctx, "long").Val(); left <= 0 || left > time.Hour {
+		t.Errorf("%v are left of an hour", left)
 	}
 }

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,8 +22,8 @@ func look(priority int) redis.Cmder {
 func TestRequestsForTasksWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const poll = 50 * time.Second
-		fed, drain := make(chan struct{}, 1), make(chan struct{})
-		d := dequeues{queues: 2, poll: poll, fed: fed, drain: drain, empty: new(atomic.Int64)}
+		c, drain := newChanges(), make(chan struct{})
+		d := newDequeues(2, poll, c, drain)
 		answer := error(redis.Nil)
 		process := d.ProcessHook(func(context.Context, redis.Cmder) error { return answer })
 		took := func(cmd redis.Cmder) time.Duration {
@@ -41,8 +40,8 @@ func TestRequestsForTasksWait(t *testing.T) {
 		}{
 			{"the first turn", func() {}, 0},
 			{"the turn after an empty one", func() {}, poll},
-			{"a task that is added", func() { time.AfterFunc(time.Second, func() { tell(fed); tell(fed) }) }, time.Second},
-			{"tasks that were added meanwhile", func() { tell(fed) }, 0},
+			{"a task that is added", func() { time.AfterFunc(time.Second, func() { tell(c.fed); tell(c.fed) }) }, time.Second},
+			{"tasks that were added meanwhile", func() { tell(c.fed) }, 0},
 			{"the turn after them", func() {}, poll},
 			{"the end of the server", func() { time.AfterFunc(2*time.Second, func() { close(drain) }) }, 2 * time.Second},
 			{"a turn after the end", func() {}, 0},
@@ -60,15 +59,82 @@ func TestRequestsForTasksWait(t *testing.T) {
 			}
 		}
 
-		d.drain, d.fed = make(chan struct{}), make(chan struct{}) // of a server whose queues are not empty
+		d = newDequeues(2, poll, newChanges(), make(chan struct{})) // of a server whose queues are not empty
 		process = d.ProcessHook(func(context.Context, redis.Cmder) error { return answer })
 		took(look(1))
 		answer = nil
+		d.changes.touch(queueName(1))
 		for range 5 {
 			if got := took(look(1)); got != 0 {
 				t.Errorf("a queue that had a task is looked at after %v", got)
 			}
 		}
+	})
+}
+
+// For each task asynq asks all queues before the task's. Those that had none are asked again when somebody has touched
+// them, and after the time of a poll.
+func TestQueuesWithoutTasksAreNotAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const poll = 50 * time.Millisecond
+		tasks := map[string]int{queueName(0): 4}
+		requests := map[string]int{}
+		var meanwhile func()
+		d := newDequeues(2, poll, newChanges(), nil)
+		process := d.ProcessHook(func(_ context.Context, cmd redis.Cmder) error {
+			queue := queueOf(cmd)
+			if !looksForTask(cmd) {
+				return nil
+			}
+			requests[queue]++
+			if meanwhile != nil {
+				meanwhile()
+			}
+			if tasks[queue] == 0 {
+				return redis.Nil
+			}
+			tasks[queue]--
+			return nil
+		})
+		turn := func() (priority int) {
+			for _, priority := range []int{1, 0} {
+				if process(t.Context(), look(priority)) == nil {
+					return priority
+				}
+			}
+			return -1
+		}
+		check := func(what string, got, priority, asked1, asked0 int) {
+			t.Helper()
+			if got != priority || requests[queueName(1)] != asked1 || requests[queueName(0)] != asked0 {
+				t.Errorf("%s: a task of priority %d, the queues were asked %v, want %d and %d, %d", what, got, requests, priority, asked1, asked0)
+			}
+			clear(requests)
+		}
+		check("the first task", turn(), 0, 1, 1)
+		check("the second", turn(), 0, 0, 1)
+
+		tasks[queueName(1)] = 1
+		d.changes.touch(queueName(1))
+		check("one of a higher priority", turn(), 1, 1, 0)
+		check("and none", turn(), 0, 1, 1)
+
+		tasks[queueName(1)] = 1
+		process(t.Context(), redis.NewCmd(t.Context(), "evalsha", "a0b1", 2, asynqKey(1, "active"), asynqKey(1, "pending")))
+		check("one that asynq has moved", turn(), 1, 1, 0)
+
+		meanwhile = func() {
+			meanwhile = nil
+			d.changes.touch(queueName(1))
+		}
+		check("one that is added while its queue is asked", turn(), 0, 1, 1)
+		tasks[queueName(1)] = 1
+		check("and seen at once", turn(), 1, 1, 0)
+
+		check("no task", turn(), -1, 1, 1)
+		tasks[queueName(1)] = 1 // by another process, if there were one
+		time.Sleep(poll)
+		check("after a poll", turn(), 1, 1, 0)
 	})
 }
 

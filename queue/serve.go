@@ -9,7 +9,6 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -83,7 +82,7 @@ func (c *Conn) Serve(opts *ServerOptions, handler Handler) (*Server, error) {
 	check := s.opts.Poll
 	if c.Embedded() {
 		check = embeddedCheck
-		s.rdb.AddHook(dequeues{queues: len(queues), poll: s.opts.Poll, fed: c.changes.fed, drain: s.drained, empty: new(atomic.Int64)})
+		s.rdb.AddHook(newDequeues(len(queues), s.opts.Poll, c.changes, s.drained))
 	}
 	s.rdb.AddHook(guard{wait: s.opts.Poll, stop: s.stop}) // within the hook above, whose waits have no limit
 	s.asynq = asynq.NewServerFromRedisClient(s.rdb, asynq.Config{

@@ -82,6 +82,7 @@ func (q Tasks) enqueue(ctx context.Context, t jobs.Task) error {
 		return fmt.Errorf("queue: %s: %w", what, ErrQueued)
 	}
 	if err == nil && q.conn.changes != nil {
+		q.conn.changes.touch(queueName(q.priority))
 		tell(q.conn.changes.fed)
 	}
 	return fail(what, err)
