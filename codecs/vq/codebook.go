@@ -31,39 +31,69 @@ type numberModel struct {
 	below  [17][16]bit
 }
 
-func (m *numberModel) reset() {
+// freshNumbers is the state before any number.
+var freshNumbers = func() (m numberModel) {
 	for i := range m.length {
 		m.length[i] = bit{zero: 1 << 15}
 		for j := range m.below[i] {
 			m.below[i][j] = bit{zero: 1 << 15}
 		}
 	}
-}
+	return m
+}()
 
+// encode is e.encode for each decision of v, with the state of e out of memory, where every
+// decision would wait for the one before to be written and read.
 func (m *numberModel) encode(e *rangeEncoder, v int) {
 	l := bits.Len(uint(v))
+	low, width := e.low, e.width
 	for i := range l {
-		e.encode(&m.length[i], 1)
+		b := &m.length[i]
+		bound := uint32(uint64(width) * uint64(b.zero) >> 16)
+		low, width = low+uint64(bound), width-bound
+		if width < 1<<24 {
+			low, width = e.renew(low, width)
+		}
+		b.updateOne()
 	}
 	if l < 16 {
-		e.encode(&m.length[l], 0)
+		b := &m.length[l]
+		width = uint32(uint64(width) * uint64(b.zero) >> 16)
+		if width < 1<<24 {
+			low, width = e.renew(low, width)
+		}
+		b.updateZero()
 	}
 	for i := l - 2; i >= 0; i-- {
-		e.encode(&m.below[l][i], v>>i&1)
+		b := &m.below[l][i]
+		low, width = widen(low, width, uint32(b.zero), v>>i&1)
+		if width < 1<<24 {
+			low, width = e.renew(low, width)
+		}
+		b.update(v >> i & 1)
 	}
+	e.low, e.width = low, width
 }
 
 func (m *numberModel) decode(d *rangeDecoder) int {
-	l, v := 0, 1
+	l, v := 0, 0
 	width, code := d.width, d.code
-	for l < 16 && v == 1 {
+	for l < 16 {
 		b := &m.length[l]
-		width, code, v = narrow(width, code, uint32(b.zero))
+		bound := uint32(uint64(width) * uint64(b.zero) >> 16)
+		if code < bound {
+			if width = bound; width < 1<<24 {
+				width, code = d.refill(width, code)
+			}
+			b.updateZero()
+			break
+		}
+		width, code = width-bound, code-bound
 		if width < 1<<24 {
 			width, code = d.refill(width, code)
 		}
-		b.update(v)
-		l += v
+		b.updateOne()
+		l++
 	}
 	n := 1
 	for i := l - 2; i >= 0; i-- {
@@ -91,33 +121,55 @@ type bookModel struct {
 const bookContexts = 8
 
 func newBookModel() *bookModel {
-	m := new(bookModel)
-	m.step.reset()
+	m := &bookModel{step: freshNumbers}
 	for i := range m.residual {
-		m.residual[i].reset()
+		m.residual[i] = freshNumbers
 	}
 	return m
 }
+
+// position is where in its codeword a sample is, as predict needs it.
+type position struct {
+	row, column bool   // whether there is one before
+	rest, known uint32 // reciprocals of how many samples there are from here on, and up to here: see divide
+}
+
+// positions are those of all samples of a codeword.
+func (s shape) positions() []position {
+	list := make([]position, s.k())
+	for j := range list {
+		list[j] = position{row: j >= s.q, column: j%s.q > 0, rest: reciprocal(s.k() - j), known: reciprocal(j + 1)}
+	}
+	return list
+}
+
+// reciprocal is 1/n in 1/2^24, rounded up, for n of at most 64.
+func reciprocal(n int) uint32 { return uint32((1<<24 + n - 1) / n) }
+
+// divide is x/n by the reciprocal of n: rounding up makes it too great by less than x*n/2^24/n, which no quotient of
+// an x of at most mostDivided notices. A division takes longer than all the rest of a guess.
+func divide(x int, reciprocal uint32) int { return int(uint64(x) * uint64(reciprocal) >> 24) }
+
+const mostDivided = 1<<18 - 1
 
 // predict guesses sample j of a codeword whose samples before j are known and
 // whose samples add up to total; it also gives the context of the error. The
 // guess is the mean of what is left of the total and of the neighbours' forecast,
 // left + up - upper left limited to the two (MED, as in LOCO-I).
-func predict(w []byte, s shape, j int, left int, size int) (guess, context int) {
-	rest := left / (s.k() - j)
-	r, c := j/s.q, j%s.q
+func predict(w []byte, q, j int, at *position, left, size int) (guess, context int) {
+	rest := divide(min(left, mostDivided), at.rest) // more is in damaged files only, where the guess is 255 anyway
 	local := rest
 	switch {
-	case r > 0 && c > 0:
-		a, b, x := int(w[j-1]), int(w[j-s.q]), int(w[j-s.q-1])
+	case at.row && at.column:
+		a, b, x := int(w[j-1]), int(w[j-q]), int(w[j-q-1])
 		local = min(max(a+b-x, min(a, b)), max(a, b))
-	case c > 0:
+	case at.column:
 		local = int(w[j-1])
-	case r > 0:
-		local = int(w[j-s.q])
+	case at.row:
+		local = int(w[j-q])
 	}
 	guess = min((local+rest+1)>>1, 255)
-	return guess, min(bits.Len(uint(size/(j+1))), bookContexts-1)
+	return guess, min(bits.Len(uint(divide(size, at.known))), bookContexts-1)
 }
 
 // encodeBook codes a finished codebook: for each codeword the step of its sum from
@@ -125,6 +177,7 @@ func predict(w []byte, s shape, j int, left int, size int) (guess, context int) 
 // which the sum gives.
 func encodeBook(e *rangeEncoder, b *codebook) {
 	m := newBookModel()
+	positions := b.positions()
 	last := 0
 	for i := range b.n() {
 		w := b.word(i)
@@ -133,7 +186,7 @@ func encodeBook(e *rangeEncoder, b *codebook) {
 		last = total
 		left, size := total, 0
 		for j := range len(w) - 1 {
-			guess, ctx := predict(w, b.shape, j, left, size)
+			guess, ctx := predict(w, b.q, j, &positions[j], left, size)
 			d := int(w[j]) - guess
 			m.residual[ctx].encode(e, fold(d))
 			size += max(d, -d)
@@ -146,7 +199,7 @@ func encodeBook(e *rangeEncoder, b *codebook) {
 // of a finished codebook.
 func decodeBook(d *rangeDecoder, s shape, n int) (*codebook, error) {
 	m := newBookModel()
-	k := s.k()
+	k, positions := s.k(), s.positions()
 	b := &codebook{shape: s, words: make([]byte, n*k)}
 	last := 0
 	for i := range n {
@@ -154,7 +207,7 @@ func decodeBook(d *rangeDecoder, s shape, n int) (*codebook, error) {
 		w := b.word(i)
 		left, size := total, 0
 		for j := range k - 1 {
-			guess, ctx := predict(w, s, j, left, size)
+			guess, ctx := predict(w, s.q, j, &positions[j], left, size)
 			v := guess + unfold(m.residual[ctx].decode(d))
 			if v < 0 || v > 255 || v > left {
 				return nil, codec.Malformedf("vq: codeword %d: sample %d is out of range", i, j)

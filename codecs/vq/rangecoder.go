@@ -24,6 +24,22 @@ func (b *bit) update(v int) {
 	b.seen = min(b.seen+1, adaptLimit)
 }
 
+// updateZero is update(0).
+func (b *bit) updateZero() {
+	p := uint32(b.zero)
+	p += (65536 - p) * uint32(adaptRate[b.seen&63]) >> 16
+	b.zero = uint16(min(p, 65536-probMin))
+	b.seen = min(b.seen+1, adaptLimit)
+}
+
+// updateOne is update(1).
+func (b *bit) updateOne() {
+	p := uint32(b.zero)
+	p -= p * uint32(adaptRate[b.seen&63]) >> 16
+	b.zero = uint16(max(p, probMin))
+	b.seen = min(b.seen+1, adaptLimit)
+}
+
 // rangeEncoder appends to out. The zero value is not ready; use newRangeEncoder.
 type rangeEncoder struct {
 	out    []byte
@@ -46,14 +62,28 @@ func (e *rangeEncoder) encode(b *bit, v int) {
 
 // put codes decision v, which is 0 with a probability of zero/65536.
 func (e *rangeEncoder) put(zero uint32, v int) {
-	bound := uint32(uint64(e.width) * uint64(zero) >> 16)
-	one := -uint32(v) // all ones or 0: a branch on v could not be foreseen
-	e.low += uint64(bound & one)
-	e.width = bound + (e.width-2*bound)&one
-	for e.width < 1<<24 {
-		e.width <<= 8
+	e.low, e.width = widen(e.low, e.width, zero, v)
+	if e.width < 1<<24 {
+		e.low, e.width = e.renew(e.low, e.width)
+	}
+}
+
+// widen adds decision v to low and width, without a branch on it, which could not be foreseen.
+// Loops over decisions call it and renew, as those of a decoder call narrow and refill.
+func widen(low uint64, width, zero uint32, v int) (l uint64, w uint32) {
+	bound := uint32(uint64(width) * uint64(zero) >> 16)
+	one := -uint32(v) // all ones or 0
+	return low + uint64(bound&one), bound + (width-2*bound)&one
+}
+
+// renew makes a width below 1<<24 larger: the first bytes of low are written.
+func (e *rangeEncoder) renew(low uint64, width uint32) (l uint64, w uint32) {
+	e.low = low
+	for width < 1<<24 {
+		width <<= 8
 		e.shift()
 	}
+	return e.low, width
 }
 
 func (e *rangeEncoder) shift() {
