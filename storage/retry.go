@@ -72,15 +72,21 @@ func (r Retry) do(ctx context.Context, f func(a *attempt) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	var last error
+	began := time.Now()
+	advanced, last := r.once(ctx, f)
+	if last == nil { // as nearly always: what follows is not prepared in vain
+		return nil
+	}
+	left := r.Elapsed - time.Since(began)
 	first, tries := true, 0 // tries since the last advance
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		if !first && r.again != nil {
-			r.again.Add(1)
+		if !first {
+			if r.again != nil {
+				r.again.Add(1)
+			}
+			advanced, last = r.once(ctx, f)
 		}
 		first = false
-		var advanced bool
-		advanced, last = r.once(ctx, f)
 		if tries++; advanced && r.Attempts > 1 {
 			tries = 0
 		}
@@ -90,7 +96,7 @@ func (r Retry) do(ctx context.Context, f func(a *attempt) error) error {
 		return struct{}{}, last
 	},
 		backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: r.Initial, RandomizationFactor: 1, Multiplier: 2, MaxInterval: r.Max}),
-		backoff.WithMaxElapsedTime(r.Elapsed))
+		backoff.WithMaxElapsedTime(max(left, 1))) // 0 is no bound
 	if err == nil {
 		return nil
 	}
