@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"weak"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -30,11 +32,27 @@ type Bucket struct {
 	links  *links // how its links are followed; nil: not at all
 	prefix string // what blob.PrefixedBucket puts before every key, "" or ending in "/"
 	retry  Retry
-	put    putter // writes what it can in one request; nil: everything goes through Bucket
+	direct direct // nil: everything goes through Bucket
 }
 
-// putter writes an object as the options and the ETag to match say, or reports that it does not write such an object.
-type putter func(ctx context.Context, key string, data []byte, wo *blob.WriterOptions, match string) (done bool, err error)
+// direct is the client of a store without gocloud before it, which has spans, metrics, a finalizer and copies for each request.
+// done reports whether it takes such an object at all; others are left to gocloud's driver.
+type direct interface {
+	// put writes an object as the options and the ETag to match say, in one request.
+	put(ctx context.Context, key string, data []byte, wo *blob.WriterOptions, match string) (done bool, err error)
+	// stat is what [Stat] returns.
+	stat(ctx context.Context, key string) (o Object, metadata map[string]string, done bool, err error)
+	// open opens a whole object.
+	open(ctx context.Context, key string) (r objectReader, done bool, err error)
+}
+
+// objectReader reads an object; a [blob.Reader] is one.
+type objectReader interface {
+	io.ReadCloser
+	Size() int64
+	ModTime() time.Time
+	As(i any) bool
+}
 
 // Kind returns "file", "mem", "s3", "gs" or "azblob".
 func (b *Bucket) Kind() string { return b.kind }
@@ -149,7 +167,7 @@ func (bs *Buckets) dial(ctx context.Context, b *Bucket, u *url.URL) error {
 	}
 	b.store = store
 	b.Bucket = inner
-	b.put = putterS3(inner, u, b.prefix)
+	b.direct = directS3(inner, u, b.prefix)
 	if b.prefix != "" {
 		b.Bucket = blob.PrefixedBucket(inner, b.prefix)
 	}

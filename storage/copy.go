@@ -47,21 +47,20 @@ func Copy(ctx context.Context, src *Bucket, key string, dst *Bucket, to string, 
 		if err != nil {
 			return err
 		}
-		a, err := dst.Attributes(ctx, to)
+		now, found, err := stat(ctx, dst, to)
 		if err != nil {
 			return err
 		}
-		now := statOf(dst, to, a)
 		same := string(there.sha256) == string(sum.sha256)
 		switch {
 		case !same && refused && wrote == "":
-			return &ExistsError{URL: dst.URL, Key: to, Object: now, Metadata: a.Metadata}
+			return &ExistsError{URL: dst.URL, Key: to, Object: now, Metadata: found}
 		case !same:
 			return fmt.Errorf("read back: SHA-256 %x, want %x: %w", there.sha256, sum.sha256, errMismatch)
 		}
 		res = PutResult{ETag: now.ETag, Size: size, MD5: sum.md5, SHA256: sum.sha256}
 		if refused && wrote == "" {
-			res.Existed, res.Metadata = true, a.Metadata
+			res.Existed, res.Metadata = true, found
 		}
 		return nil
 	})
@@ -82,13 +81,13 @@ type digests struct{ md5, sha256 []byte }
 func stream(ctx *attempt, src *Bucket, key string, dst *Bucket, to string, from *Object, wo *blob.WriterOptions, cond *condition,
 	beforeStore func(sha256 string, size int64) error) (sum digests, size int64, refused bool, err error) {
 	if cond.match != "" {
-		a, err := dst.Attributes(ctx, to)
+		now, _, err := stat(ctx, dst, to)
 		switch {
 		case IsNotExist(err) && !Unreachable(err):
 			wo.IfNotExist, cond.match = true, ""
 		case err != nil:
 			return sum, 0, false, err
-		case statOf(dst, to, a).ETag != cond.match:
+		case now.ETag != cond.match:
 			return sum, 0, true, nil
 		}
 	} else if wo.IfNotExist {

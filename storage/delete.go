@@ -25,17 +25,16 @@ func Delete(ctx context.Context, b *Bucket, key string) error {
 func DeleteVersion(ctx context.Context, b *Bucket, o Object) error {
 	cond := &condition{match: o.ETag}
 	err := b.retry.do(ctx, func(ctx *attempt) error {
-		a, err := b.Attributes(ctx, o.Key)
+		now, metadata, err := stat(ctx, b, o.Key)
 		if err != nil {
 			return err
 		}
-		now := statOf(b, o.Key, a)
 		if now.ETag == o.ETag {
 			if err = b.DeleteWithOptions(ctx, o.Key, &blob.DeleteOptions{BeforeDelete: cond.set}); gcerrors.Code(err) != gcerrors.FailedPrecondition {
 				return err
 			}
 		}
-		return &ExistsError{URL: b.URL, Key: o.Key, Object: now, Metadata: a.Metadata}
+		return &ExistsError{URL: b.URL, Key: o.Key, Object: now, Metadata: metadata}
 	})
 	switch exists, ok := err.(*ExistsError); {
 	case ok:

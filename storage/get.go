@@ -101,7 +101,12 @@ func GetInto(ctx context.Context, b *Bucket, key string, limit int64, want *Obje
 
 // openReader opens an object from offset on. On S3 gocloud asks for some keys in an escaped form, which is that of
 // objects written through it; objects of others have the key itself.
-func openReader(ctx context.Context, b *Bucket, key string, offset int64) (*blob.Reader, error) {
+func openReader(ctx context.Context, b *Bucket, key string, offset int64) (objectReader, error) {
+	if b.direct != nil && offset == 0 {
+		if r, done, err := b.direct.open(ctx, key); done {
+			return r, err
+		}
+	}
 	r, err := b.NewRangeReader(ctx, key, offset, -1, asStored)
 	if b.kind != "s3" || !escaped(key) || !IsNotExist(err) {
 		return r, err
@@ -143,7 +148,7 @@ func changed(b *Bucket, want *Object, now GetResult) error {
 
 // verify proves that the bytes are those of the object: a file must not have changed meanwhile, and where a store
 // lists an MD5, or gives one with what is read, the bytes must have it.
-func verify(ctx context.Context, b *Bucket, key string, r *blob.Reader, want *Object, now GetResult, data []byte) error {
+func verify(ctx context.Context, b *Bucket, key string, r objectReader, want *Object, now GetResult, data []byte) error {
 	if b.kind == "file" {
 		a, err := b.Attributes(ctx, key)
 		switch {
@@ -181,7 +186,7 @@ func verify(ctx context.Context, b *Bucket, key string, r *blob.Reader, want *Ob
 type storedMD5 struct{ MD5 []byte }
 
 // readerETag returns the identity of the object being read, in the form that listings have it.
-func readerETag(r *blob.Reader) string {
+func readerETag(r objectReader) string {
 	etag, _ := etagAs(r.As)
 	return etag
 }

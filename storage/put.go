@@ -127,19 +127,19 @@ func Put(ctx context.Context, b *Bucket, key string, data []byte, opts *PutOptio
 // upload writes an object as the condition allows. refused: another one is there, which stays.
 func upload(ctx context.Context, b *Bucket, key string, data []byte, wo *blob.WriterOptions, cond *condition) (refused bool, err error) {
 	if cond.match != "" {
-		a, err := b.Attributes(ctx, key)
+		now, _, err := stat(ctx, b, key)
 		switch {
 		case IsNotExist(err) && !Unreachable(err):
 			wo.IfNotExist, cond.match = true, ""
 		case err != nil:
 			return false, err
-		case statOf(b, key, a).ETag != cond.match:
+		case now.ETag != cond.match:
 			return true, nil
 		}
 	}
 	done := false
-	if b.put != nil {
-		done, err = b.put(ctx, key, data, wo, cond.match)
+	if b.direct != nil {
+		done, err = b.direct.put(ctx, key, data, wo, cond.match)
 	}
 	if !done {
 		err = b.Upload(ctx, key, bytes.NewReader(data), wo)
@@ -161,25 +161,24 @@ var readBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 // check compares the object under key with data: by size, then by the MD5 that the store computed, else by reading.
 // What Azure lists as MD5 was computed by it only if it was not sent along, as we do not.
 func check(ctx context.Context, b *Bucket, key string, data []byte, want *PutResult, ours bool) (Object, map[string]string, error) {
-	a, err := b.Attributes(ctx, key)
+	now, metadata, err := stat(ctx, b, key)
 	if err != nil {
 		return Object{}, nil, err
 	}
-	now := statOf(b, key, a)
 	if b.kind == "azblob" && !ours {
 		now.MD5 = nil
 	}
 	switch {
 	case now.Size != want.Size:
-		return now, a.Metadata, fmt.Errorf("%d bytes stored, want %d: %w", now.Size, want.Size, errMismatch)
+		return now, metadata, fmt.Errorf("%d bytes stored, want %d: %w", now.Size, want.Size, errMismatch)
 	case now.MD5 != nil && bytes.Equal(now.MD5, want.MD5):
-		return now, a.Metadata, nil
+		return now, metadata, nil
 	case now.MD5 != nil:
-		return now, a.Metadata, fmt.Errorf("MD5 %x stored, want %x: %w", now.MD5, want.MD5, errMismatch)
+		return now, metadata, fmt.Errorf("MD5 %x stored, want %x: %w", now.MD5, want.MD5, errMismatch)
 	}
 	r, err := b.NewReader(ctx, key, asStored)
 	if err != nil {
-		return now, a.Metadata, err
+		return now, metadata, err
 	}
 	defer r.Close()
 	buffer := readBuffers.Get().(*[256 << 10]byte)
@@ -188,16 +187,16 @@ func check(ctx context.Context, b *Bucket, key string, data []byte, want *PutRes
 	for rest := data; ; {
 		n, err := r.Read(buf)
 		if n > len(rest) || !bytes.Equal(buf[:n], rest[:n]) {
-			return now, a.Metadata, fmt.Errorf("other content from byte %d on: %w", len(data)-len(rest), errMismatch)
+			return now, metadata, fmt.Errorf("other content from byte %d on: %w", len(data)-len(rest), errMismatch)
 		}
 		rest = rest[n:]
 		switch {
 		case errors.Is(err, io.EOF) && len(rest) == 0:
-			return now, a.Metadata, nil
+			return now, metadata, nil
 		case errors.Is(err, io.EOF):
-			return now, a.Metadata, fmt.Errorf("%d of %d bytes came back: %w", len(data)-len(rest), len(data), io.ErrUnexpectedEOF)
+			return now, metadata, fmt.Errorf("%d of %d bytes came back: %w", len(data)-len(rest), len(data), io.ErrUnexpectedEOF)
 		case err != nil:
-			return now, a.Metadata, err
+			return now, metadata, err
 		}
 	}
 }

@@ -13,16 +13,28 @@ func Stat(ctx context.Context, b *Bucket, key string) (Object, map[string]string
 	var o Object
 	var metadata map[string]string
 	err := b.retry.do(ctx, func(ctx *attempt) error {
-		a, err := b.Attributes(ctx, key)
-		if err == nil {
-			o, metadata = statOf(b, key, a), a.Metadata
-		}
+		var err error
+		o, metadata, err = stat(ctx, b, key)
 		return err
 	})
 	if err != nil {
 		return Object{}, nil, wrap(b, "stat", key, err)
 	}
 	return o, metadata, nil
+}
+
+// stat is Stat in one attempt.
+func stat(ctx context.Context, b *Bucket, key string) (Object, map[string]string, error) {
+	if b.direct != nil {
+		if o, metadata, done, err := b.direct.stat(ctx, key); done {
+			return o, metadata, err
+		}
+	}
+	a, err := b.Attributes(ctx, key)
+	if err != nil {
+		return Object{}, nil, err
+	}
+	return statOf(b, key, a), a.Metadata, nil
 }
 
 // statOf brings attributes into the form that listings have.
