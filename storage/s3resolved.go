@@ -100,10 +100,6 @@ func (a *authOptions) ResolveAuthSchemes(ctx context.Context, params *s3.AuthRes
 	return a.options, err
 }
 
-// unneeded are the steps of a request whose answer is known, or that do nothing for a bucket that is named by its name.
-var unneeded = []string{"ResolveEndpoint", "S3:ProcessARNResource", "S3:ObjectLambdaEndpoint", "serializeImmutableHostnameBucket",
-	"S3:UpdateEndpoint", "S3:RemoveBucketFromPathMiddleware", "isExpressUserAgent"}
-
 // shorten has requests for an object use what is known. It leaves those as they are that consist of other steps than it
 // knows.
 func (r *resolvedS3) shorten(stack *middleware.Stack) error {
@@ -112,24 +108,28 @@ func (r *resolvedS3) shorten(stack *middleware.Stack) error {
 	default:
 		return nil
 	}
-	for _, id := range unneeded {
-		if _, ok := stack.Serialize.Get(id); !ok {
+	// Between these are steps for endpoints, for access points and for buckets that are named by an ARN.
+	var needed [3]middleware.SerializeMiddleware
+	for i, id := range [len(needed)]string{"putBucketContext", "setOperationInput", "OperationSerializer"} {
+		var ok bool
+		if needed[i], ok = stack.Serialize.Get(id); !ok {
 			return nil
 		}
 	}
-	for _, id := range []string{"ResolveAuthScheme", "GetIdentity", "ResolveEndpointV2", "disableHTTPS", "setLegacyContextSigningOptions", "Signing"} {
-		if _, ok := stack.Finalize.Get(id); !ok {
-			return nil
-		}
+	if _, ok := stack.Finalize.Get("ResolveEndpointV2"); !ok {
+		return nil
 	}
-	for _, id := range unneeded {
-		stack.Serialize.Remove(id)
+	if _, err := stack.Finalize.Swap("Signing", (*signedS3)(r)); err != nil {
+		return nil
 	}
+	stack.Finalize.Swap("ResolveEndpointV2", (*locatedS3)(r))
 	for _, id := range []string{"ResolveAuthScheme", "GetIdentity", "disableHTTPS", "setLegacyContextSigningOptions"} {
 		stack.Finalize.Remove(id)
 	}
-	stack.Finalize.Swap("ResolveEndpointV2", (*locatedS3)(r))
-	stack.Finalize.Swap("Signing", (*signedS3)(r))
+	stack.Serialize.Clear()
+	for _, step := range needed {
+		stack.Serialize.Add(step, middleware.After)
+	}
 	return nil
 }
 
