@@ -18,6 +18,9 @@ func Is(data []byte) bool {
 // preamble: an element of group 0002 or 0008 with the value representation that the standard
 // has for it.
 func Bare(data []byte) bool {
+	if len(data) < 2 || data[0]|data[1] != 2 && data[0]|data[1] != 8 { // the group, in one order of bytes or the other
+		return false
+	}
 	for _, enc := range []Encoding{explicitLittle, implicitLittle, explicitBig} {
 		w := walker{data: data, enc: enc}
 		e, err := w.header(0, len(data))
