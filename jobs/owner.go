@@ -111,7 +111,16 @@ func endpointHost(endpoint string) string {
 func SameSource(a, b string) bool { return a == b || sourceStore(a) == sourceStore(b) }
 
 // SourceID names one source object: the SHA-256 of its store, bucket and key.
-func SourceID(bucket, key string) string {
-	sum := sha256.Sum256([]byte(sourceStore(bucket) + "\x00" + key))
+func SourceID(bucket, key string) string { return StoreOf(bucket).ID(key) }
+
+// SourceStore is what a bucket's URL says of where its objects are, for who names many of them.
+type SourceStore string
+
+// StoreOf is the store of a canonical URL.
+func StoreOf(bucket string) SourceStore { return SourceStore(sourceStore(bucket)) }
+
+// ID is [SourceID] of an object in the store.
+func (s SourceStore) ID(key string) string {
+	sum := sha256.Sum256([]byte(string(s) + "\x00" + key))
 	return hex.EncodeToString(sum[:])
 }

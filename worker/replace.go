@@ -76,14 +76,14 @@ func (c *chunk) put(ctx context.Context, o *object, key string, data []byte, opt
 
 // ownerMetadata says of a result whose it is.
 func (c *chunk) ownerMetadata(e *jobs.Entry, fingerprint string) map[string]string {
-	return map[string]string{metaJob: c.task.Job, metaSource: jobs.SourceID(c.spec.Source, e.Key), metaFingerprint: fingerprint}
+	return map[string]string{metaJob: c.task.Job, metaSource: c.sourceStore.ID(e.Key), metaFingerprint: fingerprint}
 }
 
 // anothers reports whether metadata says that an object was made from another
 // source object than e.
 func (c *chunk) anothers(e *jobs.Entry, metadata map[string]string) bool {
 	id := metadata[metaSource]
-	return id != "" && id != jobs.SourceID(c.spec.Source, e.Key)
+	return id != "" && id != c.sourceStore.ID(e.Key)
 }
 
 // mayReplace decides about what lies under a target key. It is nil where the object may

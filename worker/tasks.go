@@ -35,6 +35,7 @@ func newTasks() tasks {
 type jobContext struct {
 	spec           jobs.Spec
 	source, target *storage.Bucket
+	sourceStore    jobs.SourceStore  // of source
 	codec          codec.Codec       // nil where one is chosen for each source
 	exact          codec.SourceCodec // the codec, where it keeps sources and not images; else nil
 	info           codec.Info
@@ -148,7 +149,7 @@ func (w *Worker) readRegistered(ctx context.Context) {
 // prepare resolves a specification.
 func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *storage.Bucket) (*jobContext, error) {
 	spec.Defaults()
-	k := &jobContext{spec: spec, source: source, target: target, names: sitekey.NewWriter(target)}
+	k := &jobContext{spec: spec, source: source, target: target, sourceStore: jobs.StoreOf(spec.Source), names: sitekey.NewWriter(target)}
 	resolved, err := codecs.Resolve(w.codecs, spec.Codec, spec.Version, spec.Options)
 	if err != nil {
 		return nil, fmt.Errorf("worker: job %s: %w", spec.ID, err)
