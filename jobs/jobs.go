@@ -44,6 +44,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"regexp"
+	"sync"
 	"time"
 )
 
@@ -259,13 +260,31 @@ func ValidID(id string) bool { return idForm.MatchString(id) }
 // idDigits are the letters of base 32 in the order of their bytes.
 const idDigits = "234567abcdefghijklmnopqrstuvwxyz"
 
+// given are the tails of ids that were given for times in a second.
+var given struct {
+	sync.Mutex
+	second int64
+	tails  map[int]bool
+}
+
 // NewID returns an id whose order is the order of submission:
 // "20060102-150405-abcd", in UTC. The tail is the second's fraction in steps of
-// a quarter of a millisecond, 12 bits, and 8 random bits.
+// a quarter of a millisecond, 12 bits, and 8 random bits. As long as it is asked for ids of
+// one second a process gives none twice.
 func NewID(now time.Time) string {
+	given.Lock()
+	defer given.Unlock()
+	if second := now.Unix(); given.second != second {
+		given.second, given.tails = second, map[int]bool{}
+	}
 	var random [1]byte
 	rand.Read(random[:])
 	tail := now.Nanosecond()*4096/1e9<<8 | int(random[0])
+	const tails = 1 << 20
+	for tries := 0; given.tails[tail] && tries < tails; tries++ {
+		tail = (tail + 1) % tails
+	}
+	given.tails[tail] = true
 	id := []byte(now.UTC().Format("20060102-150405-"))
 	for shift := 15; shift >= 0; shift -= 5 {
 		id = append(id, idDigits[tail>>shift&31])

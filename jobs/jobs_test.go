@@ -42,6 +42,18 @@ func TestIDsSortByTimeAndAreValid(t *testing.T) {
 	}
 }
 
+func TestNoIDIsGivenTwice(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	seen := map[string]bool{}
+	for range 2000 {
+		id := NewID(at)
+		if seen[id] || !ValidID(id) || !strings.HasPrefix(id, "20260102-030405-") {
+			t.Fatalf("%q after %d others", id, len(seen))
+		}
+		seen[id] = true
+	}
+}
+
 func TestSpecCheckNamesWhatIsWrong(t *testing.T) {
 	for _, c := range []struct {
 		change func(*Spec)

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -11,9 +12,24 @@ import (
 const registry = "pelmill:jobs"
 
 // Register makes a job known, with the bucket URL of its target. It is
-// idempotent.
+// idempotent. [ErrTaken]: the job of another target has its id, as two may that
+// were submitted in the same quarter of a millisecond.
 func (j Job) Register(ctx context.Context, target string) error {
-	return fail("register "+j.id, j.conn.rdb.HSet(ctx, registry, j.id, target).Err())
+	what := "register " + j.id
+	isNew, err := j.conn.rdb.HSetNX(ctx, registry, j.id, target).Result()
+	if isNew || err != nil {
+		return fail(what, err)
+	}
+	of, err := j.Target(ctx)
+	switch {
+	case err != nil:
+		return err
+	case of == "": // it was unregistered meanwhile
+		return fail(what, j.conn.rdb.HSet(ctx, registry, j.id, target).Err())
+	case of != target:
+		return fmt.Errorf("queue: %s for %s: it is that of a job in %s: %w", what, target, of, ErrTaken)
+	}
+	return nil
 }
 
 // Unregister forgets a job's target. It is idempotent.
