@@ -126,17 +126,15 @@ func (o *object) unawait() {
 	}
 }
 
-// do runs the codec for o in a batch.
-func (b *batcher) do(ctx context.Context, o *object) error {
+// do runs the codec for o in a batch. It calls came once o is in the queue, if it comes there.
+func (b *batcher) do(ctx context.Context, o *object, came func()) error {
 	defer o.delivery.waits()()
 	try := *o
 	q := &queued{try: &try, ctx: ctx, done: make(chan error, 1)}
 	b.waiting.Add(1)
 	select {
 	case b.queue <- q:
-		if o.batches == b {
-			o.unawait()
-		}
+		came()
 	case <-ctx.Done():
 		b.waiting.Add(-1)
 		return context.Cause(ctx)

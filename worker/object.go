@@ -169,20 +169,17 @@ func (p *pipeline) attempt(ctx context.Context, o *object, a attempt) error {
 	if a.before != nil {
 		o.await()
 		o.stream = nil // of an earlier attempt, which may have lost the memory
-		if p.reading.chosen(o) {
-			if err := p.reading.batches.do(ctx, o); err != nil {
-				p.reading.missed()
-				return err
-			}
+		if err := p.awaitReading(ctx, o); err != nil {
+			return err
 		}
-		if err := p.onCore(ctx, o, func(_ context.Context, try *object) error { return before(try) }); err != nil {
+		if err := p.withCore(ctx, o, func(_ context.Context, try *object) error { return before(try) }); err != nil {
 			return err
 		}
 	}
 	if err := o.tested(ctx); err != nil {
 		return err
 	}
-	if err := o.batches.do(ctx, o); err != nil {
+	if err := o.batches.do(ctx, o, o.unawait); err != nil {
 		return err
 	}
 	return p.onCore(ctx, o, func(ctx context.Context, try *object) error { return a.after(ctx, cpu, try) })

@@ -253,11 +253,20 @@ func (p *pipeline) each(ctx context.Context, list func(func(*object) error) erro
 // a copy of o, which becomes o when work succeeds: a call that was given up may still
 // change its copy, but never o.
 func (p *pipeline) onCore(ctx context.Context, o *object, work func(context.Context, *object) error) error {
-	waited := o.delivery.waits()
-	err := p.cores.Acquire(ctx, o.age)
-	if waited(); err != nil {
+	if err := p.awaitCore(ctx, o); err != nil {
 		return err
 	}
+	return p.withCore(ctx, o, work)
+}
+
+// awaitCore waits for a core for o.
+func (p *pipeline) awaitCore(ctx context.Context, o *object) error {
+	defer o.delivery.waits()()
+	return p.cores.Acquire(ctx, o.age)
+}
+
+// withCore is onCore with the core that o has, and gives it back.
+func (p *pipeline) withCore(ctx context.Context, o *object, work func(context.Context, *object) error) error {
 	o.begins()
 	try := *o
 	row, start := p.trace.row(traceCores), time.Now()
@@ -268,7 +277,7 @@ func (p *pipeline) onCore(ctx context.Context, o *object, work func(context.Cont
 		p.reading.onCore(time.Since(start))
 		p.cores.Release()
 	}
-	err = p.guards.run(ctx, end, func(ctx context.Context) (err error) {
+	err := p.guards.run(ctx, end, func(ctx context.Context) (err error) {
 		defer func() {
 			if v := recover(); v != nil {
 				p.log.Warn("a codec or reader panicked", "job", o.job, "key", o.logKey, "stage", try.stage, "panic", v, "stack", string(debug.Stack()))

@@ -1,7 +1,11 @@
 package worker
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"maps"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,7 +18,8 @@ import (
 )
 
 // deviceReader has a device read sources while there is more to do than the cores can. It is never set: what cores and
-// device take is measured all the time, and decides for each object. A nil *deviceReader reads nothing.
+// device take is measured all the time, and decides for the objects that wait for a core to read them. A nil *deviceReader
+// reads nothing.
 type deviceReader struct {
 	p       *pipeline
 	batches *batcher
@@ -23,18 +28,32 @@ type deviceReader struct {
 	images                   atomic.Int64 // that the device has read
 
 	mu      sync.Mutex
-	core    mean      // seconds of a core in a row, for whatever
-	host    mean      // seconds of a core for a byte of samples
-	beside  mean      // seconds of a core to open a file for the device, for a byte of samples
-	device  mean      // seconds from batch to batch
-	loaded  bool      // the kernels are
-	failed  bool      // a batch has, for a reason that lasts
-	trying  bool      // an image that loads the kernels, or tells anew how long a batch takes, is under way
-	renewed time.Time // when device was
-	working float64   // share of the time in which batches that are encoded waited for the cards
-	looked  time.Time // when working was found out
+	line    map[*candidate]struct{} // those that wait for a core
+	came    int64                   // candidates so far
+	taken   int                     // objects that the device has or is about to get
+	core    mean                    // seconds of a core in a row, for whatever
+	host    mean                    // seconds of a core for a byte of samples
+	beside  mean                    // seconds of a core to open a file for the device, for a byte of samples
+	device  mean                    // seconds from batch to batch
+	loaded  bool                    // the kernels are
+	failed  bool                    // a batch has, for a reason that lasts
+	trying  bool                    // an image that loads the kernels, or tells anew how long a batch takes, is under way
+	renewed time.Time               // when device was
+	working float64                 // share of the time in which batches that are encoded waited for the cards
+	looked  time.Time               // when working was found out
 	waited  time.Duration
 }
+
+// candidate is an object whose source a device may read, while it waits for a core. Cores serve the least age first, and among
+// equals those that came first.
+type candidate struct {
+	age, came int64
+	take      context.CancelCauseFunc // ends the wait
+	taken     bool
+}
+
+// errTaken ends the wait for a core of an object that the device reads.
+var errTaken = errors.New("the device reads it")
 
 // mean is a running mean of the last values.
 type mean struct{ value float64 }
@@ -62,7 +81,7 @@ const readLanes = 2
 const renewal = time.Second
 
 func newDeviceReader(p *pipeline) *deviceReader {
-	r := &deviceReader{p: p}
+	r := &deviceReader{p: p, line: map[*candidate]struct{}{}}
 	r.batches = newBatcher(p, "sources", "", r.readBatch)
 	// Lanes of its own, as the device has for such batches: none that is encoded waits for one that is read, nor the other way round.
 	r.batches.lanes, r.batches.spare = make(chan struct{}, readLanes*p.cards), nil
@@ -78,34 +97,116 @@ func (r *deviceReader) read() int64 {
 	return r.images.Load()
 }
 
-// chosen decides whether the device reads the source of o, which is about to ask for a core. It does where o waits for a core for
-// longer than the device takes: then the cores are what all wait for, and each byte that they do not inflate is gained. It does
-// not where as many wait for the device as well, and the device has no time for them: they may wait as long for the cores, which code
-// what it has found.
-func (r *deviceReader) chosen(o *object) bool {
-	if r == nil || !o.streams {
-		return false
+// awaitReading waits for a core that reads the source of o. A device may have read the samples before.
+func (p *pipeline) awaitReading(ctx context.Context, o *object) error {
+	if p.reading == nil || !o.streams {
+		return p.awaitCore(ctx, o)
 	}
-	cores := r.p.cores.Size()
-	busy, waiting := r.p.cores.Load()
-	if busy < cores || waiting == 0 {
-		return false
+	taken, err := p.reading.await(ctx, o)
+	if !taken {
+		return err
 	}
+	if err := p.reading.do(ctx, o); err != nil {
+		return err
+	}
+	return p.awaitCore(ctx, o)
+}
+
+// await waits until o has a core, or until the device takes it.
+func (r *deviceReader) await(ctx context.Context, o *object) (taken bool, err error) {
+	waiting, take := context.WithCancelCause(ctx)
+	defer take(nil)
+	c := &candidate{age: o.age, take: take}
+	r.mu.Lock()
+	c.came = r.came
+	r.came++
+	r.line[c] = struct{}{}
+	r.look()
+	r.mu.Unlock()
+	err = r.p.awaitCore(waiting, o)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.trying || r.failed || r.p.queued.Load() >= batchImages && r.load() > mostLoad {
-		return false
+	delete(r.line, c)
+	switch {
+	case !c.taken:
+		return false, err
+	case errors.Is(err, errTaken):
+		return true, nil
 	}
-	wait := float64(waiting) * r.core.value / float64(cores)
-	if !r.loaded || time.Since(r.renewed) > renewal {
-		r.trying = wait > 0
-		return r.trying
-	}
-	// Those at work are half done, on the mean.
-	cards := float64(r.p.cards)
-	ahead := float64(r.waiting.Load())/batchImages + max(0, float64(len(r.batches.lanes))-cards/2)
-	return wait > (1+ahead/cards)*r.device.value && r.beside.value < r.host.value
+	r.batches.awaited.Add(-1) // it has a core after all, or its end has come
+	r.left()
+	return false, err
 }
+
+// do reads o with others that were taken.
+func (r *deviceReader) do(ctx context.Context, o *object) error {
+	came := sync.OnceFunc(func() { r.batches.awaited.Add(-1) })
+	err := r.batches.do(ctx, o, came)
+	came()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left()
+	return err
+}
+
+// left says that an object that was taken is read, or does not come. It needs the lock.
+func (r *deviceReader) left() {
+	if r.taken--; r.taken == 0 {
+		r.trying = false
+	}
+	r.look()
+}
+
+// look takes those of the line that cores come to last, as many as the device has read before cores would begin. It needs
+// the lock, and is called whenever something has changed.
+func (r *deviceReader) look() {
+	n := r.wanted()
+	if n <= 0 {
+		return
+	}
+	last := slices.SortedFunc(maps.Keys(r.line), func(a, b *candidate) int {
+		return cmp.Or(cmp.Compare(b.age, a.age), cmp.Compare(b.came, a.came))
+	})[:n]
+	r.taken += n
+	r.batches.awaited.Add(int64(n))
+	for _, c := range last {
+		delete(r.line, c)
+		c.taken = true
+		c.take(errTaken)
+	}
+}
+
+// wanted is how many objects of the line the device should take now. It needs the lock.
+//
+// The cores are what all wait for where objects wait for them longer than the device takes to read: then each byte that
+// they do not inflate is gained. The device takes none where as many wait for it as well and it has no time for them: they may wait
+// as long for the cores, which code what it has found.
+func (r *deviceReader) wanted() int {
+	cores := r.p.cores.Size()
+	busy, waiting := r.p.cores.Load()
+	switch {
+	case len(r.line) == 0 || busy < cores || waiting == 0 || r.core.value == 0:
+		return 0
+	case r.trying || r.failed || r.p.queued.Load() >= batchImages && r.load() > mostLoad:
+		return 0
+	case !r.loaded || r.taken == 0 && time.Since(r.renewed) > renewal:
+		r.trying = true
+		return 1
+	case r.beside.value >= r.host.value:
+		return 0
+	}
+	batch := batchImages * float64(r.p.cards)
+	ready := r.device.value * (1 + float64(r.taken)/batch)
+	before := int(math.Ceil(ready / r.core.value * float64(cores))) // to which cores come until then
+	n := min(int(readLanes*batch)-r.taken, waiting-before, len(r.line))
+	if n < leastReading {
+		return 0
+	}
+	return n
+}
+
+// leastReading is how many objects are worth a batch, which takes about as long with fewer.
+const leastReading = batchImages / 4
 
 // mostLoad is the share of the time above which a device has no time to read while others wait for it.
 const mostLoad = 3. / 4
@@ -124,13 +225,6 @@ func (r *deviceReader) load() float64 {
 	return r.working
 }
 
-// missed learns that a chosen object did not come to its batch.
-func (r *deviceReader) missed() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.trying = false
-}
-
 // onCore learns that something has had a core for so long.
 func (r *deviceReader) onCore(d time.Duration) {
 	if r == nil {
@@ -139,6 +233,7 @@ func (r *deviceReader) onCore(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.core.add(d.Seconds(), objectShare)
+	r.look()
 }
 
 // onHost learns what a core has taken for the source of o.
@@ -189,7 +284,7 @@ func (r *deviceReader) readBatch(ctx context.Context, run codec.Run, batch []*ob
 		r.beside.add(time.Duration(opening.Load()).Seconds()/float64(max(1, bytes.Load())), batchShare)
 		r.learn(took, atWork)
 	}
-	r.loaded, r.trying = true, false
+	r.loaded = true
 	r.failed = r.failed || failed
 	return nil
 }
