@@ -23,9 +23,6 @@ var (
 	// ErrQueued: the task is in the queue already, in some state.
 	ErrQueued = errors.New("task is queued already")
 
-	// ErrTaken: another job with the same id is registered.
-	ErrTaken = errors.New("another job has the same id; submit this one once more")
-
 	// ErrHandBack is what a handler returns to give its task back: another
 	// worker gets it at once and it does not count as a failure.
 	ErrHandBack = errors.New("task handed back")

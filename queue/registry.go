@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -12,24 +11,9 @@ import (
 const registry = "pelmill:jobs"
 
 // Register makes a job known, with the bucket URL of its target. It is
-// idempotent. [ErrTaken]: the job of another target has its id, as two may that
-// were submitted in the same quarter of a millisecond.
+// idempotent.
 func (j Job) Register(ctx context.Context, target string) error {
-	what := "register " + j.id
-	isNew, err := j.conn.rdb.HSetNX(ctx, registry, j.id, target).Result()
-	if isNew || err != nil {
-		return fail(what, err)
-	}
-	of, err := j.Target(ctx)
-	switch {
-	case err != nil:
-		return err
-	case of == "": // it was unregistered meanwhile
-		return fail(what, j.conn.rdb.HSet(ctx, registry, j.id, target).Err())
-	case of != target:
-		return fmt.Errorf("queue: %s for %s: it is that of a job in %s: %w", what, target, of, ErrTaken)
-	}
-	return nil
+	return fail("register "+j.id, j.conn.rdb.HSet(ctx, registry, j.id, target).Err())
 }
 
 // Unregister forgets a job's target. It is idempotent.
