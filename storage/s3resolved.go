@@ -100,6 +100,12 @@ func (a *authOptions) ResolveAuthSchemes(ctx context.Context, params *s3.AuthRes
 	return a.options, err
 }
 
+// serializeSteps are those of the SDK that [resolvedS3.shorten] keeps or knows to do nothing for a bucket that is resolved.
+var serializeSteps = []string{
+	"putBucketContext", "setOperationInput", "ResolveEndpoint", "S3:ProcessARNResource", "S3:ObjectLambdaEndpoint", "serializeImmutableHostnameBucket",
+	"OperationSerializer", "S3:UpdateEndpoint", "S3:RemoveBucketFromPathMiddleware", "isExpressUserAgent",
+}
+
 // shorten has requests for an object use what is known. It leaves those as they are that consist of other steps than it
 // knows.
 func (r *resolvedS3) shorten(stack *middleware.Stack) error {
@@ -113,6 +119,11 @@ func (r *resolvedS3) shorten(stack *middleware.Stack) error {
 	for i, id := range [len(needed)]string{"putBucketContext", "setOperationInput", "OperationSerializer"} {
 		var ok bool
 		if needed[i], ok = stack.Serialize.Get(id); !ok {
+			return nil
+		}
+	}
+	for _, id := range stack.Serialize.List() {
+		if !slices.Contains(serializeSteps, id) {
 			return nil
 		}
 	}

@@ -148,6 +148,21 @@ func TestRequestsAreShortened(t *testing.T) {
 	}
 }
 
+// A step that nobody knows stays, and with it all others.
+func TestUnknownStepsOfRequestsStay(t *testing.T) {
+	o := optionsS3(t, "s3://bucket?region=us-east-1")
+	known := resolveS3(t.Context(), s3.New(o), "bucket")
+	ran := 0
+	step := middleware.SerializeMiddlewareFunc("unknown", func(ctx context.Context, in middleware.SerializeInput, next middleware.SerializeHandler) (middleware.SerializeOutput, middleware.Metadata, error) {
+		ran++
+		return next.HandleSerialize(ctx, in)
+	})
+	send(t, o, "bucket", "k", func(stack *middleware.Stack) error { return stack.Serialize.Add(step, middleware.After) }, known.shorten)
+	if ran != 3 {
+		t.Errorf("the step ran for %d of 3 requests", ran)
+	}
+}
+
 // Requests that are not signed by plain keys are resolved one by one.
 func TestNotResolvedOnce(t *testing.T) {
 	o := optionsS3(t, "s3://bucket?region=us-east-1")
