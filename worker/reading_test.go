@@ -58,7 +58,7 @@ func TestTheDeviceReadsWhatCoresHaveNoTimeFor(t *testing.T) {
 		}},
 		{name: "all wait for the device", busy: cores, waiting: many, change: func(r *deviceReader) {
 			r.p.queued.Store(2 * batch)
-			r.p.stats = func() gpu.Stats { return gpu.Stats{Waited: 800 * time.Millisecond} }
+			r.p.stats = func() gpu.Stats { return gpu.Stats{Waited: time.Hour} }
 		}},
 		{name: "all wait for the device, which waits for cores", busy: cores, waiting: many, want: many - 8, change: func(r *deviceReader) {
 			r.p.queued.Store(2 * batch)
