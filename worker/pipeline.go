@@ -92,8 +92,15 @@ func newPipeline(o pipelineOptions) *pipeline {
 		p.window += (2*lanes + 2) * batchImages
 		p.lender = newLender(o.device, p.budget.loans)
 		p.reading = newDeviceReader(p)
+		p.cores.Feeds(p.hungry)
 	}
 	return p
+}
+
+// hungry reports whether the device could take a batch and none is about to come. Then cores read before they check: a card that
+// waits for them now has the last images when they have nothing left to do.
+func (p *pipeline) hungry() bool {
+	return len(p.lanes) < cap(p.lanes) && p.queued.Load() < batchImages
 }
 
 // watch returns nil when ctx ends, [ErrStuck], or the loss of the card.

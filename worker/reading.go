@@ -100,7 +100,7 @@ func (r *deviceReader) read() int64 {
 // awaitReading waits for a core that reads the source of o. A device may have read the samples before.
 func (p *pipeline) awaitReading(ctx context.Context, o *object) error {
 	if p.reading == nil || !o.streams {
-		return p.awaitCore(ctx, o)
+		return p.awaitCoreToFeed(ctx, o)
 	}
 	taken, err := p.reading.await(ctx, o)
 	if !taken {
@@ -109,7 +109,13 @@ func (p *pipeline) awaitReading(ctx context.Context, o *object) error {
 	if err := p.reading.do(ctx, o); err != nil {
 		return err
 	}
-	return p.awaitCore(ctx, o)
+	return p.awaitCoreToFeed(ctx, o)
+}
+
+// awaitCoreToFeed waits for a core that makes o ready for the device.
+func (p *pipeline) awaitCoreToFeed(ctx context.Context, o *object) error {
+	defer o.delivery.waits()()
+	return p.cores.AcquireToFeed(ctx, o.age)
 }
 
 // await waits until o has a core, or until the device takes it.
@@ -123,7 +129,7 @@ func (r *deviceReader) await(ctx context.Context, o *object) (taken bool, err er
 	r.line[c] = struct{}{}
 	r.look()
 	r.mu.Unlock()
-	err = r.p.awaitCore(waiting, o)
+	err = r.p.awaitCoreToFeed(waiting, o)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.line, c)

@@ -54,7 +54,36 @@ func (p *Pool) Load() (busy, waiting int) { return p.slots.load() }
 // Acquire waits until the calling goroutine is one of the pool's. Those that wait are
 // served by age: the lowest first, and among equals in the order in which they came.
 // The error is the cause of the end of ctx. The caller calls Release once.
-func (p *Pool) Acquire(ctx context.Context, age int64) error { return p.slots.acquire(ctx, age) }
+func (p *Pool) Acquire(ctx context.Context, age int64) error {
+	return p.slots.acquire(ctx, age, &p.slots.waiting)
+}
+
+// AcquireToFeed is Acquire for work that gives a device something to do: while hungry says that the device has nothing, it
+// goes before all work of images; see [Pool.Feeds].
+func (p *Pool) AcquireToFeed(ctx context.Context, age int64) error {
+	return p.slots.acquire(ctx, age, &p.slots.feeding)
+}
+
+// Feeds sets hungry, which is called with a lock held: it must not wait, nor call the pool. It is called before anything is
+// acquired.
+func (p *Pool) Feeds(hungry func() bool) { p.slots.hungry = hungry }
+
+// Reserve takes n goroutines, at most all, before all others get one, and keeps them from images until release is called: for
+// short work of many goroutines that are none of the pool's, each of which would wait for those that are.
+func (p *Pool) Reserve(n int) (release func()) {
+	n = min(n, p.Size())
+	// Two that had a part each would wait for each other.
+	p.slots.reserving <- struct{}{}
+	defer func() { <-p.slots.reserving }()
+	for range n {
+		p.slots.acquireFirst()
+	}
+	return func() {
+		for range n {
+			p.slots.release()
+		}
+	}
+}
 
 // Release gives back what Acquire took.
 func (p *Pool) Release() { p.slots.release() }
@@ -161,7 +190,7 @@ func (e *each) findHelper() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !e.over {
-			e.wish = s.request(firstInLine, func() {
+			e.wish = s.request(firstInLine, &s.waiting, func() {
 				e.asking.Store(false)
 				e.start()
 			})

@@ -245,6 +245,105 @@ func TestAcquireGoesByAge(t *testing.T) {
 	})
 }
 
+// Work for a device goes by age among the rest, and before it while the device has nothing to do, but never before what goes first.
+func TestFeedingGoesFirstWhileTheDeviceIsHungry(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		hungry bool
+		want   []string
+	}{
+		{"the device has work", false, []string{"first", "check 1", "feed 2", "check 3", "feed 3", "feed 4"}},
+		{"it has none", true, []string{"first", "feed 2", "feed 3", "feed 4", "check 1", "check 3"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := Shared(1)
+				p.Feeds(func() bool { return c.hungry })
+				if err := p.AcquireToFeed(t.Context(), 1); err != nil {
+					t.Fatal(err)
+				}
+				var order []string // by who has the goroutine
+				var all sync.WaitGroup
+				wait := func(name string, acquire func() error) {
+					all.Go(func() {
+						if err := acquire(); err != nil {
+							t.Error(err)
+						}
+						order = append(order, name)
+						p.Release()
+					})
+					synctest.Wait()
+				}
+				wait("feed 4", func() error { return p.AcquireToFeed(t.Context(), 4) })
+				wait("check 3", func() error { return p.Acquire(t.Context(), 3) })
+				wait("feed 3", func() error { return p.AcquireToFeed(t.Context(), 3) })
+				wait("check 1", func() error { return p.Acquire(t.Context(), 1) })
+				wait("feed 2", func() error { return p.AcquireToFeed(t.Context(), 2) })
+				wait("first", func() error { p.slots.acquireFirst(); return nil })
+				gone := errors.New("gone")
+				short, cancel := context.WithCancelCause(t.Context())
+				all.Go(func() {
+					if err := p.AcquireToFeed(short, 0); !errors.Is(err, gone) {
+						t.Errorf("%v, want the cause of the end", err)
+					}
+				})
+				synctest.Wait()
+				cancel(gone)
+				synctest.Wait()
+				if busy, waiting := p.Load(); busy != 1 || waiting != len(c.want) {
+					t.Errorf("%d at work and %d waiting, want 1 and %d", busy, waiting, len(c.want))
+				}
+				p.Release()
+				all.Wait()
+				if !slices.Equal(order, c.want) {
+					t.Errorf("order %q, want %q", order, c.want)
+				}
+			})
+		})
+	}
+}
+
+// Who takes several goroutines has them before images that wait, and those before the next who does.
+func TestReserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := Shared(4)
+		for range 4 {
+			if err := p.Acquire(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var all sync.WaitGroup
+		var order []string
+		all.Go(func() {
+			if err := p.Acquire(t.Context(), 0); err != nil {
+				t.Error(err)
+			}
+			order = append(order, "image")
+			p.Release()
+		})
+		synctest.Wait()
+		for range 2 {
+			all.Go(func() {
+				release := p.Reserve(9) // all there are
+				order = append(order, "reserved")
+				release()
+			})
+			synctest.Wait()
+		}
+		for range 4 {
+			p.Release()
+			synctest.Wait()
+		}
+		all.Wait()
+		if want := []string{"reserved", "image", "reserved"}; !slices.Equal(order, want) {
+			t.Errorf("order %q, want %q", order, want)
+		}
+		if p.slots.free != 4 {
+			t.Errorf("%d goroutines are free, want 4", p.slots.free)
+		}
+	})
+}
+
 // Who works beside the pool's goroutines waits for one of them, before all images, and lets others have it while it rests.
 func TestWorkAndRest(t *testing.T) {
 	for name, p := range map[string]*Pool{"any": Shared(2), "first": Shared(2).First()} {

@@ -13,12 +13,16 @@ import (
 type slots struct {
 	size int
 
+	reserving chan struct{} // of one: has an element while somebody takes several
+
 	mu      sync.Mutex
 	free    int
-	came    int64 // requests so far
-	waiting requests
+	came    int64       // requests so far
+	waiting requests    // but for those of feeding
+	feeding requests    // whose work gives a device something to do
+	hungry  func() bool // says that the device has nothing to do; nil: there is none
 
-	// Copies of free and len(waiting) that are read without the lock: a reader that
+	// Copies of free and of how many wait that are read without the lock: a reader that
 	// sees an old value looks again before its next piece of work.
 	freeNow, waitingNow atomic.Int64
 }
@@ -26,15 +30,24 @@ type slots struct {
 // request waits for a goroutine.
 type request struct {
 	age, came int64
-	place     int    // in the heap; -1: not in it
-	grant     func() // called with the lock held
+	line      *requests // waiting or feeding
+	place     int       // in the heap; -1: not in it
+	grant     func()    // called with the lock held
+}
+
+// before reports whether r is served before o.
+func (r *request) before(o *request) bool {
+	if r.age != o.age {
+		return r.age < o.age
+	}
+	return r.came < o.came
 }
 
 // firstInLine is the age of requests that are served before all images.
 const firstInLine = math.MinInt64
 
 func newSlots(size, free int) *slots {
-	s := &slots{size: size, free: free}
+	s := &slots{size: size, free: free, reserving: make(chan struct{}, 1)}
 	s.freeNow.Store(int64(free))
 	return s
 }
@@ -46,7 +59,26 @@ func (s *slots) wanted() bool { return s.waitingNow.Load() > 0 }
 func (s *slots) load() (busy, waiting int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.size - s.free, len(s.waiting)
+	return s.size - s.free, s.inLine()
+}
+
+// inLine is how many requests wait. The caller holds the lock, as for all methods below that do not take it.
+func (s *slots) inLine() int { return len(s.waiting) + len(s.feeding) }
+
+// next is the line whose first request is served next: that of work for a device, while it has nothing to do, before all
+// but what goes first.
+func (s *slots) next() *requests {
+	switch {
+	case len(s.feeding) == 0:
+		return &s.waiting
+	case len(s.waiting) == 0:
+		return &s.feeding
+	case s.waiting[0].age != firstInLine && s.hungry != nil && s.hungry():
+		return &s.feeding
+	case s.feeding[0].before(s.waiting[0]):
+		return &s.feeding
+	}
+	return &s.waiting
 }
 
 // tryAcquire takes a goroutine if one is free.
@@ -68,8 +100,8 @@ func (s *slots) takeFree() bool {
 	return true
 }
 
-// acquire waits for a goroutine.
-func (s *slots) acquire(ctx context.Context, age int64) error {
+// acquire waits for a goroutine in one of the lines.
+func (s *slots) acquire(ctx context.Context, age int64, line *requests) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -79,7 +111,7 @@ func (s *slots) acquire(ctx context.Context, age int64) error {
 		return nil
 	}
 	granted := make(chan struct{})
-	r := s.request(age, func() { close(granted) })
+	r := s.request(age, line, func() { close(granted) })
 	s.mu.Unlock()
 	select {
 	case <-granted:
@@ -99,7 +131,7 @@ func (s *slots) acquire(ctx context.Context, age int64) error {
 func (s *slots) acquireFirst() {
 	s.mu.Lock()
 	granted := make(chan struct{})
-	s.request(firstInLine, func() { close(granted) })
+	s.request(firstInLine, &s.waiting, func() { close(granted) })
 	s.mu.Unlock()
 	<-granted
 }
@@ -108,51 +140,44 @@ func (s *slots) acquireFirst() {
 func (s *slots) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.waiting) == 0 {
+	if s.inLine() == 0 {
 		s.free++
 		s.freeNow.Store(int64(s.free))
 		return
 	}
-	r := heap.Pop(&s.waiting).(*request)
-	s.waitingNow.Store(int64(len(s.waiting)))
+	r := heap.Pop(s.next()).(*request)
+	s.waitingNow.Store(int64(s.inLine()))
 	r.grant()
 }
 
-// request puts a request in line. Where a goroutine is free it is granted at once. The
-// caller holds the lock.
-func (s *slots) request(age int64, grant func()) *request {
-	r := &request{age: age, came: s.came, place: -1, grant: grant}
+// request puts a request in a line. Where a goroutine is free it is granted at once.
+func (s *slots) request(age int64, line *requests, grant func()) *request {
+	r := &request{age: age, came: s.came, line: line, place: -1, grant: grant}
 	s.came++
 	if s.takeFree() {
 		grant()
 		return r
 	}
-	heap.Push(&s.waiting, r)
-	s.waitingNow.Store(int64(len(s.waiting)))
+	heap.Push(line, r)
+	s.waitingNow.Store(int64(s.inLine()))
 	return r
 }
 
-// withdraw takes a request out of the line and reports whether it was there. The
-// caller holds the lock.
+// withdraw takes a request out of its line and reports whether it was there.
 func (s *slots) withdraw(r *request) bool {
 	if r == nil || r.place < 0 {
 		return false
 	}
-	heap.Remove(&s.waiting, r.place)
-	s.waitingNow.Store(int64(len(s.waiting)))
+	heap.Remove(r.line, r.place)
+	s.waitingNow.Store(int64(s.inLine()))
 	return true
 }
 
 // requests is a heap for [container/heap].
 type requests []*request
 
-func (h requests) Len() int { return len(h) }
-func (h requests) Less(i, j int) bool {
-	if h[i].age != h[j].age {
-		return h[i].age < h[j].age
-	}
-	return h[i].came < h[j].came
-}
+func (h requests) Len() int           { return len(h) }
+func (h requests) Less(i, j int) bool { return h[i].before(h[j]) }
 func (h requests) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].place, h[j].place = i, j
