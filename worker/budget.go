@@ -45,8 +45,10 @@ func memoryFor(n int64) int64 { return int64(float64(n)/budgetShare) + ownMemory
 // second never keep those from ending that have both. What does not fit into its
 // part takes the whole budget before anything is read, in the same order.
 type budget struct {
+	is             budgetFor
 	memory         int64 // of the process
 	loans          int64 // set aside of it for loans
+	checks         int64 // and for what cores hold of their own while they check what a device has encoded
 	files          *semaphore.Weighted
 	images         *semaphore.Weighted
 	fileMax, total int64
@@ -55,13 +57,47 @@ type budget struct {
 	given   atomic.Int64 // how often memory was given
 }
 
-// newBudget makes the budget of a process; lends says that part of it is set aside for loans.
-func newBudget(memory int64, lends bool) *budget {
-	b := &budget{memory: memory, total: budgetOf(memory)}
-	if lends {
-		b.loans = loanMemory(b.total)
-		b.total -= b.loans
+// checkShare is the part of the budget that is set aside with a device for what cores hold while they check: few images are on
+// cores at once, and many wait, which then take no more than they hold.
+const checkShare = 16
+
+// budgetFor says for what a budget is.
+type budgetFor int
+
+const (
+	forCPU    budgetFor = iota
+	forDevice           // a part is set aside for loans
+	forChecks           // and one for cores that check what the device has encoded
+)
+
+// aside is what is set aside where files and images may take total with it.
+func (f budgetFor) aside(total int64) (loans, checks int64) {
+	if f >= forDevice {
+		loans = loanMemory(total)
 	}
+	if f >= forChecks {
+		checks = total / checkShare
+	}
+	return loans, checks
+}
+
+// around is the total that leaves n.
+func (f budgetFor) around(n int64) int64 {
+	for total := n; ; {
+		loans, checks := f.aside(total)
+		short := n - (total - loans - checks)
+		if short <= 0 {
+			return total
+		}
+		total += short
+	}
+}
+
+// newBudget makes the budget of a process.
+func newBudget(memory int64, is budgetFor) *budget {
+	b := &budget{memory: memory, total: budgetOf(memory), is: is}
+	b.loans, b.checks = is.aside(b.total)
+	b.total -= b.loans + b.checks
 	b.fileMax = b.total / 4
 	b.files = semaphore.NewWeighted(b.fileMax)
 	b.images = semaphore.NewWeighted(b.imageMax())
@@ -69,6 +105,15 @@ func newBudget(memory int64, lends bool) *budget {
 }
 
 func (b *budget) imageMax() int64 { return b.total - b.fileMax }
+
+// beside is what an image takes that a device encodes: waits are what it holds until a core checks it, and core is what it holds
+// then. Where that is more, the difference comes out of what is set aside, if it is enough for all cores at once.
+func (b *budget) beside(waits, core int64, cores int) int64 {
+	if (core-waits)*int64(cores) <= b.checks {
+		return waits
+	}
+	return core
+}
 
 // errWhole says that an object needs the whole budget and has a part of it: it has
 // to give that back, and to begin again with the whole.
@@ -174,10 +219,7 @@ func (s *share) release() {
 
 // tooLarge is the fault of an object that needs more than there is.
 func (b *budget) tooLarge(n int64) error {
-	if b.loans > 0 {
-		n = withLoans(n)
-	}
-	f := faultf(jobs.OutcomeRejected, class.Limit, "%s", TooLarge(memoryFor(n), b.memory))
+	f := faultf(jobs.OutcomeRejected, class.Limit, "%s", TooLarge(memoryFor(b.is.around(n)), b.memory))
 	f.here = true
 	return f
 }

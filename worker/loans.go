@@ -38,9 +38,6 @@ const (
 // loanMemory is what is lent at most where files and images may take total, loans included.
 func loanMemory(total int64) int64 { return min(total/loanShare, loanMost) }
 
-// withLoans is the total that leaves n beside loans.
-func withLoans(n int64) int64 { return min(n+loanMost, n+(n+loanShare-2)/(loanShare-1)) }
-
 func newLender(device *gpu.Device, most int64) *lender {
 	return &lender{most: most, idle: make(map[int][]*loan), pin: func(n int) ([]byte, func(), error) {
 		h, err := device.Host(n)

@@ -236,16 +236,17 @@ func TestLoansAreBounded(t *testing.T) {
 		t.Error("memory is lent that there is not")
 	}
 	for _, n := range []int64{1 << 20, 100 << 20, 30 << 30} {
-		b := newBudget(memoryFor(n), true)
-		if b.total+b.loans > n || b.loans == 0 || b.loans > loanMost {
-			t.Errorf("%d bytes for objects and %d for loans of %d", b.total, b.loans, n)
+		b := newBudget(memoryFor(n), forChecks)
+		if b.total+b.loans+b.checks > n || b.loans == 0 || b.loans > loanMost || b.checks == 0 {
+			t.Errorf("%d bytes for objects, %d for loans and %d for checks of %d", b.total, b.loans, b.checks, n)
 		}
 	}
-	// The memory that a refused object is told to need is enough with loans, too.
-	for _, n := range []int64{1 << 20, 100 << 20, 30 << 30} {
-		need := withLoans(n)
-		if got := need - loanMemory(need); got < n || got > n+2 {
-			t.Errorf("%d bytes leave %d beside loans, want %d", need, got, n)
+	// The memory that a refused object is told to need is enough with what is set aside, too.
+	for _, is := range []budgetFor{forCPU, forDevice, forChecks} {
+		for _, n := range []int64{1, 1 << 20, 100 << 20, 30 << 30} {
+			if got := newBudget(memoryFor(is.around(n))+2, is).total; got < n || got > n+4 {
+				t.Errorf("what is around %d bytes for %d leaves %d", n, is, got)
+			}
 		}
 	}
 }

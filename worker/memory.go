@@ -48,16 +48,22 @@ func (k *jobContext) readMemory(h *imageio.Header) int64 {
 }
 
 // workMemory is what the stages after reading an image of shape s take, the image
-// included: the most that one of them holds. m may be nil: the image is not read yet.
+// included: the most that one of them holds, less what is set aside with a device for those that are on a core.
+// m may be nil: the image is not read yet.
 func (k *jobContext) workMemory(s raster.Shape, m *raster.Image, onDevice bool) int64 {
 	n := int64(s.Size())
 	codec := k.codec.Memory(s, m, k.options)
 	if onDevice && n <= deviceImage {
 		codec.Encode = min(codec.Encode, deviceShare*n)
 	}
-	compare := int64(0)
+	check := codec.File + codec.Decode
 	if s.Alpha() {
-		compare = 2 * n // both images as they are seen
+		check += 2 * n // both images as they are seen
 	}
-	return n + max(codec.Encode, codec.File+codec.Decode+compare)
+	encode := max(codec.Encode, codec.File)
+	if !onDevice {
+		return n + max(encode, check)
+	}
+	p := k.batches.p
+	return n + p.budget.beside(encode, max(encode, check), p.cores.Size())
 }

@@ -50,6 +50,7 @@ type pipeline struct {
 // pipelineOptions are those of newPipeline; all are set but the device and the log.
 type pipelineOptions struct {
 	device   *gpu.Device
+	encodes  bool // and does not only decode
 	cpu      int
 	fetchers int
 	memory   int64
@@ -78,10 +79,16 @@ func newPipeline(o pipelineOptions) *pipeline {
 	}
 	cards := max(1, len(o.device.Cards()))
 	lanes := batchLanes * cards
+	memoryUse := forCPU
+	if o.device != nil {
+		if memoryUse = forDevice; o.encodes {
+			memoryUse = forChecks
+		}
+	}
 	p := &pipeline{
 		device: o.device, log: o.log, trace: o.trace,
 		window: o.fetchers + 2*o.cpu, cpu: o.cpu, cores: pool.Shared(o.cpu),
-		budget: newBudget(o.memory, o.device != nil), guards: newGuards(o.timeout, o.log),
+		budget: newBudget(o.memory, memoryUse), guards: newGuards(o.timeout, o.log),
 		laneGuards: newGuards(o.timeout, o.log), patience: o.timeout + time.Minute,
 		cards: cards, lanes: make(chan struct{}, lanes), spare: make(chan struct{}, spareLanes*cards), fetches: make(chan struct{}, o.fetchers), stores: make(chan struct{}, o.fetchers),
 		opened: o.device.Opened, lost: o.device.Err, stats: o.device.Stats,

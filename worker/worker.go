@@ -143,7 +143,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 // newWorker makes a worker of complete options with a device, nil for the CPU.
 func newWorker(conn *queue.Conn, buckets *storage.Buckets, o Options, device *gpu.Device) *Worker {
 	w := &Worker{conn: conn, buckets: buckets, opts: o, codecs: o.Codecs}
-	w.pipeline = newPipeline(pipelineOptions{device: device, cpu: o.CPU, fetchers: o.Fetchers, memory: o.Memory, timeout: o.ObjectTimeout, log: o.Log, trace: o.Trace})
+	w.pipeline = newPipeline(pipelineOptions{device: device, encodes: true, cpu: o.CPU, fetchers: o.Fetchers, memory: o.Memory, timeout: o.ObjectTimeout, log: o.Log, trace: o.Trace})
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown-host"
