@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"unicode/utf8"
 
@@ -25,7 +26,8 @@ type fileBucket struct {
 	links *links                       // how links below dir are followed; nil: not at all
 	swept *lru.Cache[string, struct{}] // folders in which temporary files of dead processes were looked for, before the first write
 
-	replacing sync.Mutex // held with the lock on replaceLock
+	named     atomic.Bool // the file system has no files without a name
+	replacing sync.Mutex  // held with the lock on replaceLock
 }
 
 // keptSwept bounds the folders that a bucket remembers as swept. One that is written to after so many others is swept again.

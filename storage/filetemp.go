@@ -19,7 +19,43 @@ const (
 // whoever sweeps its folder knows that its writer lives. The lock ends with the process.
 type tempFile struct {
 	*os.File
-	lock *os.File // a second descriptor of the same open file; nil where files cannot be locked
+	lock    *os.File // a second descriptor of the same open file; nil where files cannot be locked
+	unnamed string   // the path of a file that has no name, as long as lock is open; empty: it has one
+}
+
+// path leads to the file until it is discarded, also after it was closed.
+func (t *tempFile) path() string {
+	if t.unnamed != "" {
+		return t.unnamed
+	}
+	return t.Name()
+}
+
+// info gives the facts of the file, also after it was closed.
+func (t *tempFile) info() (fs.FileInfo, error) {
+	if t.unnamed != "" {
+		return t.lock.Stat()
+	}
+	return os.Lstat(t.Name())
+}
+
+// createUnnamed is createTemp for a file that nobody else sees. Where there are no such files it has a name.
+func (f *fileBucket) createUnnamed(dir string) (*tempFile, error) {
+	if f.named.Load() {
+		return createTemp(dir)
+	}
+	t, err := openUnnamed(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeDirs(dir); err != nil {
+			return nil, err
+		}
+		t, err = openUnnamed(dir)
+	}
+	if t == nil && err == nil {
+		f.named.Store(true)
+		return createTemp(dir)
+	}
+	return t, err
 }
 
 // createTemp opens a new file in dir, which it creates if need be, with the permissions that the umask leaves.
@@ -56,9 +92,11 @@ func named(file *os.File, path string) bool {
 	return err == nil && os.SameFile(opened, now)
 }
 
-// discard removes the file's temporary name and ends its lock. Whoever has closed the file calls it once.
+// discard removes the file's temporary name, if it has one, and ends its lock. Whoever has closed the file calls it once.
 func (t *tempFile) discard() {
-	os.Remove(t.Name())
+	if t.unnamed == "" {
+		os.Remove(t.Name())
+	}
 	if t.lock != nil {
 		t.lock.Close()
 	}

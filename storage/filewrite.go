@@ -48,7 +48,11 @@ func (f *fileBucket) NewTypedWriter(ctx context.Context, key, _ string, opts *dr
 		return nil, err
 	}
 	f.sweepOnce(temps.path, temps.real)
-	temp, err := createTemp(temps.path)
+	create := createTemp
+	if opts.IfNotExist && cond.match == "" {
+		create = f.createUnnamed // a name that exists is given by rename(2), for which the file has one
+	}
+	temp, err := create(temps.path)
 	if err != nil {
 		temps.close()
 		return nil, temps.named(err)
@@ -66,7 +70,6 @@ func (w *fileWriter) Write(p []byte) (int, error) {
 
 // Close publishes the object, unless a write failed or the context ended; then, and on any error, nothing stays.
 func (w *fileWriter) Close() error {
-	temp := w.temp.Name()
 	defer w.temps.close()
 	defer w.temp.discard()
 	err := w.err
@@ -88,9 +91,9 @@ func (w *fileWriter) Close() error {
 	}
 	defer dir.close()
 	w.path = dir.file(base)
-	err = w.publish(temp)
+	err = w.publish(w.temp)
 	if errors.Is(err, syscall.EXDEV) {
-		err = w.publishAcross(dir, temp)
+		err = w.publishAcross(dir)
 	}
 	if err == nil {
 		err = syncDir(dir.path)
@@ -98,9 +101,9 @@ func (w *fileWriter) Close() error {
 	return dir.named(w.temps.named(err))
 }
 
-// publishAcross serves a target folder that is a mount point of its own: the bytes move to a temporary file there.
-func (w *fileWriter) publishAcross(dir *fileDir, temp string) error {
-	data, err := os.ReadFile(temp)
+// publishAcross serves a target folder that is a mount point of its own: the bytes move to a temporary file there, which has a name.
+func (w *fileWriter) publishAcross(dir *fileDir) error {
+	data, err := os.ReadFile(w.temp.path())
 	if err != nil {
 		return err
 	}
@@ -120,17 +123,17 @@ func (w *fileWriter) publishAcross(dir *fileDir, temp string) error {
 	if err != nil {
 		return err
 	}
-	return w.publish(near.Name())
+	return w.publish(near)
 }
 
 // publish gives a complete file its name as the condition of the write allows.
-func (w *fileWriter) publish(temp string) error {
-	info, err := os.Lstat(temp)
+func (w *fileWriter) publish(temp *tempFile) error {
+	info, err := temp.info()
 	if err != nil {
 		return err
 	}
 	if w.cond.match != "" {
-		err = w.f.replaceVersion(temp, w.path, w.cond.match)
+		err = w.f.replaceVersion(temp.Name(), w.path, w.cond.match)
 	} else {
 		err = publish(temp, w.path, w.create)
 	}
@@ -148,7 +151,7 @@ func settle(temp *tempFile, carry time.Time) error {
 	if !carry.IsZero() {
 		t = carry
 	}
-	if err := os.Chtimes(temp.Name(), t, t); err != nil {
+	if err := os.Chtimes(temp.path(), t, t); err != nil {
 		return err
 	}
 	return temp.Sync()
@@ -156,16 +159,21 @@ func settle(temp *tempFile, carry time.Time) error {
 
 // publish gives a complete file its name. rename(2) replaces at once; link(2) fails if the name is taken, however
 // many processes try.
-func publish(temp, path string, create bool) error {
+func publish(temp *tempFile, path string, create bool) error {
 	if info, err := os.Lstat(path); err == nil && info.IsDir() {
 		return &fs.PathError{Op: "replace", Path: path, Err: syscall.EISDIR}
 	}
-	if !create {
-		return os.Rename(temp, path)
-	}
-	err := os.Link(temp, path)
-	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS) {
-		err = renameNew(temp, path)
+	var err error
+	switch {
+	case !create:
+		return os.Rename(temp.Name(), path)
+	case temp.unnamed != "":
+		err = temp.link(path)
+	default:
+		err = os.Link(temp.Name(), path)
+		if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS) {
+			err = renameNew(temp.Name(), path)
+		}
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s: %w", path, errExists)
