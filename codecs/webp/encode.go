@@ -65,7 +65,7 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 // batching divides a call into some batches, so that the codes of one are made while
 // kernels of another run, but none so small that a device has done it in no less time
 // than a larger one. Sizes are in pixels.
-var batching = gpu.Batching{Calls: 6, Least: 2 << 20, Most: 16 << 20, Items: 256}
+var batching = gpu.Batching{Calls: 3, Least: 2 << 20, Most: 16 << 20, Items: 256}
 
 func resolve(opts codec.Options) (*Options, error) {
 	if opts == nil {
