@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -107,6 +108,39 @@ func BenchmarkPut(b *testing.B) {
 			}
 		})
 		bs.Close()
+	}
+}
+
+// BenchmarkPutTogether creates objects of 20 KB in one folder from many goroutines, as a job does with its results.
+// cpu-µs/op is the processor time of this process, that of the kernel included.
+func BenchmarkPutTogether(b *testing.B) {
+	data := make([]byte, 20<<10)
+	for _, writers := range []int{1, 16, 64} {
+		b.Run(fmt.Sprint(writers, " writers"), func(b *testing.B) {
+			bs := storage.NewBuckets()
+			defer bs.Close()
+			bk, err := bs.Open(b.Context(), b.TempDir())
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(int64(len(data)))
+			b.ReportAllocs()
+			var next atomic.Int64
+			var all sync.WaitGroup
+			began := cpuTime(b)
+			for range writers {
+				all.Go(func() {
+					for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+						if _, err := storage.Put(b.Context(), bk, fmt.Sprint("out/", i), data, nil); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			all.Wait()
+			b.ReportMetric(float64(cpuTime(b)-began)/1e3/float64(b.N), "cpu-µs/op")
+		})
 	}
 }
 
