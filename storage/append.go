@@ -56,7 +56,7 @@ func AppendSynced(ctx context.Context, b *Bucket, key string, data []byte) error
 	}
 	defer file.Close()
 	if err = file.Sync(); err == nil {
-		err = syncDir(dir.path)
+		err = dir.sync()
 	}
 	if err != nil {
 		return wrap(b, "append to", key, dir.named(err))

@@ -249,7 +249,7 @@ func (f *fileBucket) Delete(_ context.Context, key string, opts *driver.DeleteOp
 	if err != nil {
 		return dir.named(err)
 	}
-	return dir.named(syncDir(dir.path))
+	return dir.sync()
 }
 
 func (f *fileBucket) Copy(ctx context.Context, dst, src string, _ *driver.CopyOptions) error {

@@ -91,8 +91,8 @@ func (f *fileBucket) folder(name string, create bool) (*fileDir, error) {
 	if err := os.Mkdir(parent.file(base), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, parent.named(err)
 	}
-	if err := syncDir(parent.path); err != nil {
-		return nil, parent.named(err)
+	if err := parent.sync(); err != nil {
+		return nil, err
 	}
 	return openFolder(f.dir, name)
 }

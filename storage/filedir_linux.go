@@ -97,6 +97,24 @@ func (d *fileDir) openList(name string) (*fileDir, error) {
 	return &fileDir{path: path, real: real, handle: os.NewFile(uintptr(fd), path)}, nil
 }
 
+// id tells which folder it is, where a handle holds it.
+func (d *fileDir) id() (folderID, bool) {
+	var st unix.Stat_t
+	if d.handle == nil || unix.Fstat(int(d.handle.Fd()), &st) != nil {
+		return folderID{}, false
+	}
+	return folderID{uint64(st.Dev), st.Ino}, true
+}
+
+// openSync opens a folder with a handle for a sync, which the handle itself does not allow.
+func (d *fileDir) openSync() (openedFolder, error) {
+	fd, err := unix.Openat(int(d.handle.Fd()), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: d.real, Err: err}
+	}
+	return os.NewFile(uintptr(fd), d.real), nil
+}
+
 func notFolder(path string) error { return &fs.PathError{Op: "open", Path: path, Err: unix.ENOTDIR} }
 
 // entryInfo is what lstat(2) tells of an entry.

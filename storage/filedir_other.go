@@ -20,6 +20,11 @@ func openFolder(root, name string) (*fileDir, error) { return checkFolder(root, 
 // openList opens a folder of d for reading its entries, the folder itself where name is "".
 func (d *fileDir) openList(name string) (*fileDir, error) { return d.openListByPath(name) }
 
+// id would tell which folder it is. There is no handle to hold it, so syncs of it are not shared.
+func (d *fileDir) id() (folderID, bool) { return folderID{}, false }
+
+func (d *fileDir) openSync() (openedFolder, error) { return os.Open(d.path) }
+
 func notFolder(path string) error { return &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR} }
 
 // info gives the facts of a file among the entries of d.

@@ -96,7 +96,7 @@ func (w *fileWriter) Close() error {
 		err = w.publishAcross(dir)
 	}
 	if err == nil {
-		err = syncDir(dir.path)
+		err = dir.sync()
 	}
 	return dir.named(w.temps.named(err))
 }
@@ -199,17 +199,4 @@ func makeDirs(dir string) error {
 		return err
 	}
 	return syncDir(parent)
-}
-
-// syncDir makes the names in a folder survive a loss of power. File systems that cannot do it say EINVAL.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
-		return err
-	}
-	return nil
 }
