@@ -95,8 +95,12 @@ func (w *fileWriter) Close() error {
 	if errors.Is(err, syscall.EXDEV) {
 		err = w.publishAcross(dir)
 	}
-	if err == nil {
-		err = dir.sync()
+	// A name that is taken is a success where the bytes are the same, but who gave it may have failed to sync it: another
+	// process, or an earlier attempt that had no descriptor left.
+	if err == nil || errors.Is(err, errExists) {
+		if serr := dir.sync(); serr != nil {
+			err = serr
+		}
 	}
 	return dir.named(w.temps.named(err))
 }
