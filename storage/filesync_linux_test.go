@@ -95,7 +95,7 @@ func TestPutsThatAreTraced(t *testing.T) {
 	}
 }
 
-// What the kernel sees: before a file gets its name it was synced, and before Put reports success a sync of the folder
+// What the kernel sees: before a file gets its name it was synced, one that had none at all is synced once more then, and before Put reports success a sync of the folder
 // began after that and succeeded. Where syncs fail, those that they would have served are no success.
 func TestPutsSyncFileAndName(t *testing.T) {
 	strace, err := exec.LookPath("strace")
@@ -106,7 +106,7 @@ func TestPutsSyncFileAndName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			log := filepath.Join(dir, "strace")
-			args := append([]string{"-f", "-qq", "--seccomp-bpf", "-y", "-s", "200", "-o", log, "-e", "trace=fsync,linkat,renameat,write"}, inject...)
+			args := append([]string{"-f", "-qq", "--seccomp-bpf", "-y", "-s", "200", "-o", log, "-e", "trace=fsync,linkat,renameat,write,fcntl"}, inject...)
 			cmd := exec.Command(strace, append(args, os.Args[0], "-test.run", "^TestPutsThatAreTraced$")...)
 			cmd.Env = append(os.Environ(), tracedDir+"="+filepath.Join(dir, "target"))
 			if out, err := cmd.CombinedOutput(); err != nil {
@@ -130,19 +130,26 @@ var tracedCall = regexp.MustCompile(`^(\d+) +(<\.\.\. )?(\w+)(?:\((.*?))?( <unfi
 // checkSyncs reads the calls in the order in which they began and ended.
 func checkSyncs(t *testing.T, log, folder string, faults bool) {
 	type name struct{ temp, key string }
-	begun := map[string]string{} // arguments of the calls that run, by thread and call
-	synced := map[string]bool{}  // temporary files
-	named := map[string]int{}    // keys, with the number of the line after which they had their name
-	began := map[string]int{}    // syncs of the folder that run, with the number of their line, by thread
-	last := -1                   // line where the latest sync of the folder that succeeded had begun
+	begun := map[string]string{}   // arguments of the calls that run, by thread and call
+	synced := map[string]int{}     // files before they have their names, with the number of the line where the latest sync that succeeded had begun
+	unnamed := map[string]string{} // files that have no name, by the descriptor that leads to them
+	linked := map[string]string{}  // and by the key that they got
+	named := map[string]int{}      // keys, with the number of the line after which they had their name
+	began := map[string]int{}      // syncs that run, with the number of their line, by thread
+	last := -1                     // line where the latest sync of the folder that succeeded had begun
 	var syncs, puts, failed int
 	base := func(arg string) name {
 		quoted := regexp.MustCompile(`"([^"]*)"`).FindAllStringSubmatch(arg, -1)
 		if len(quoted) != 2 {
 			return name{}
 		}
-		return name{filepath.Base(quoted[0][1]), filepath.Base(quoted[1][1])}
+		temp := filepath.Base(quoted[0][1])
+		if strings.HasPrefix(quoted[0][1], handles) && unnamed[temp] != "" {
+			temp = unnamed[temp]
+		}
+		return name{temp, filepath.Base(quoted[1][1])}
 	}
+	file := func(arg string) string { return filepath.Base(strings.TrimSuffix(arg, ">")) }
 	for n, line := range strings.Split(log, "\n") {
 		m := tracedCall.FindStringSubmatch(line)
 		if m == nil {
@@ -153,11 +160,9 @@ func checkSyncs(t *testing.T, log, folder string, faults bool) {
 			begun[thread+call] = args
 			switch call {
 			case "fsync":
-				if strings.HasSuffix(args, "<"+folder+">") {
-					began[thread] = n
-				}
+				began[thread] = n
 			case "linkat", "renameat":
-				if of := base(args); strings.HasPrefix(of.key, "key-") && !synced[of.temp] {
+				if of := base(args); strings.HasPrefix(of.key, "key-") && synced[of.temp] == 0 {
 					t.Errorf("%s gets its name before it is synced", of.key)
 				}
 			case "write":
@@ -171,6 +176,8 @@ func checkSyncs(t *testing.T, log, folder string, faults bool) {
 				puts++
 				if at, ok := named[key]; success && (!ok || last < at) {
 					t.Errorf("Put of %s succeeds, and no sync of the folder since it has its name", key)
+				} else if success && linked[key] != "" && synced[linked[key]] < at {
+					t.Errorf("Put of %s succeeds, and the file was not synced since it has a name at all", key)
 				} else if !success {
 					failed++
 				}
@@ -187,9 +194,17 @@ func checkSyncs(t *testing.T, log, folder string, faults bool) {
 				last = max(last, began[thread])
 			}
 		case call == "fsync" && ok:
-			synced[filepath.Base(strings.TrimSuffix(args, ">"))] = true
+			synced[file(args)] = began[thread]
+		case call == "fcntl" && ok && strings.Contains(args, "F_DUPFD"):
+			temp := file(strings.SplitN(args, ",", 2)[0])
+			unnamed[m[6]] = temp
+			delete(synced, temp) // of an earlier file with this number
 		case (call == "linkat" || call == "renameat") && (ok || strings.Contains(m[5], "EEXIST")):
-			named[base(args).key] = n
+			of := base(args)
+			named[of.key] = n
+			if delete(linked, of.key); ok && strings.Contains(args, handles) && call == "linkat" && strings.HasSuffix(of.temp, "(deleted)") {
+				linked[of.key] = of.temp
+			}
 		}
 	}
 	t.Logf("%d puts, of which %d failed, by %d syncs of the folder", puts, failed, syncs)

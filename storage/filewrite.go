@@ -97,12 +97,32 @@ func (w *fileWriter) Close() error {
 	}
 	// A name that is taken is a success where the bytes are the same, but who gave it may have failed to sync it: another
 	// process, or an earlier attempt that had no descriptor left.
-	if err == nil || errors.Is(err, errExists) {
+	taken := errors.Is(err, errExists)
+	if taken {
+		if serr := syncFile(w.path); serr != nil {
+			err = serr
+		}
+	}
+	if err == nil || taken {
 		if serr := dir.sync(); serr != nil {
 			err = serr
 		}
 	}
 	return dir.named(w.temps.named(err))
+}
+
+// syncFile makes a file that somebody else has named survive a loss of power. One that is gone meanwhile, or that this process may
+// not read, is none of its business.
+func syncFile(path string) error {
+	file, err := os.OpenFile(path, openNoFollow, 0)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	if err := file.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
+		return err
+	}
+	return nil
 }
 
 // publishAcross serves a target folder that is a mount point of its own: the bytes move to a temporary file there, which has a name.
