@@ -364,16 +364,25 @@ func (k *jobContext) verify(ctx context.Context, run codec.Run, o *object) error
 		return nil
 	}
 	return o.in(stageVerify, func() error {
-		out := k.codec.Decode(ctx, run, [][]byte{o.file}, k.assets)
-		if len(out) != 1 {
-			return unverified("%s: %d pictures from one file", k.info.Name, len(out))
-		}
-		if err := out[0].Err; err != nil {
-			return unverified("the result does not decode: %w", err)
-		}
-		o.record.Verified, o.record.SecondDecoder = verifyFull, string(out[0].Second)
-		return k.compare(o, out[0].Image)
+		var memory comparedMemory
+		run.Alloc = memory.alloc
+		err := k.verifyFile(ctx, run, o)
+		memory.giveBack()
+		return err
 	})
+}
+
+// verifyFile decodes the result on the CPU and compares it. The decoded image is not used any more then.
+func (k *jobContext) verifyFile(ctx context.Context, run codec.Run, o *object) error {
+	out := k.codec.Decode(ctx, run, [][]byte{o.file}, k.assets)
+	if len(out) != 1 {
+		return unverified("%s: %d pictures from one file", k.info.Name, len(out))
+	}
+	if err := out[0].Err; err != nil {
+		return unverified("the result does not decode: %w", err)
+	}
+	o.record.Verified, o.record.SecondDecoder = verifyFull, string(out[0].Second)
+	return k.compare(o, out[0].Image)
 }
 
 // wanted reports whether the result for key is to be verified. A sample is chosen

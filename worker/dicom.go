@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -166,7 +165,7 @@ func (k *jobContext) verifyDICOM(ctx context.Context, run codec.Run, o *object) 
 		return unverified("the file is not what its transfer syntax says: %w", err)
 	}
 	run.Device = nil
-	var memory frameMemory
+	var memory comparedMemory
 	run.Alloc = memory.alloc
 	for z := 0; z < len(proof.Frames); z += framesAtOnce {
 		part := proof.Frames[z:min(z+framesAtOnce, len(proof.Frames))]
@@ -195,58 +194,9 @@ func (k *jobContext) verifyDICOM(ctx context.Context, run codec.Run, o *object) 
 	return nil
 }
 
-// frameMemory lends memory for frames that are compared and not kept.
-type frameMemory struct {
-	mu   sync.Mutex
-	lent []*[]byte
-}
-
-// alloc is [codec.Run].Alloc.
-func (f *frameMemory) alloc(n int) []byte {
-	b := takeBytes(&usedFrames, n)
-	f.mu.Lock()
-	f.lent = append(f.lent, b)
-	f.mu.Unlock()
-	return (*b)[:n]
-}
-
-// giveBack ends what was lent: no frame that lies in it is used any more.
-func (f *frameMemory) giveBack() {
-	for _, b := range f.lent {
-		giveBytes(&usedFrames, b)
-	}
-	f.lent = f.lent[:0]
-}
-
-// usedFiles and usedFrames hold *[]byte: memory for files and frames that the next ones find in the cache, and whose pages
-// are not new. What nobody uses is garbage to the collector, as [Options].Memory counts it.
-var usedFiles, usedFrames sync.Pool
-
-// mostUsed is the longest memory that is kept.
-const mostUsed = 2 << 20
-
-// takeBytes returns memory of at least n bytes, of any content. It is at most an eighth longer, so that an
-// object holds about what the budget has counted for it.
-func takeBytes(used *sync.Pool, n int) *[]byte {
-	if n <= mostUsed {
-		if b, ok := used.Get().(*[]byte); ok && n <= cap(*b) && cap(*b) <= n+n/8 {
-			return b
-		}
-	}
-	b := make([]byte, n)
-	return &b
-}
-
-// giveBytes gives memory back that nobody uses any more.
-func giveBytes(used *sync.Pool, b *[]byte) {
-	if cap(*b) <= mostUsed {
-		used.Put(b)
-	}
-}
-
 // allocData is the alloc of [storage.GetInto] for the file of a source.
 func (o *object) allocData(n int64) []byte {
-	o.lent = takeBytes(&usedFiles, int(n))
+	o.lent = usedFiles.take(int(n))
 	return (*o.lent)[:n]
 }
 
@@ -258,7 +208,7 @@ func (o *object) reuseData() {
 	}
 	b := o.lent
 	o.release()
-	giveBytes(&usedFiles, b)
+	usedFiles.give(b)
 }
 
 // framesAtOnce is how many frames are decoded at once, so that no more than these are held.

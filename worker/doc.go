@@ -44,7 +44,8 @@
 // With a card a sixteenth of the budget, at most 1 GiB, is set aside for pinned memory that images are
 // decoded into and that is used again, see [codec.Run].Alloc; it is the codec's until its call has ended, and then the
 // object's whose image lies in it. Another sixteenth is for what cores hold while they check results, where it is enough
-// for all cores: then images that wait take no more than they hold.
+// for all cores: then images that wait take no more than they hold. What a check on a core decodes lies in memory that the
+// next one uses again; what is idle of that counts as garbage, and the collector takes it as that.
 //
 // With a card, images of one job, also of several chunks, are encoded together, and
 // files of one codec are decoded together,
