@@ -75,7 +75,7 @@ func hostFile(b *testing.B, h *codectest.HostParts, name string) {
 	check(err)
 
 	var decoded codec.Decoded
-	h.Part("verify: decode", func() { decoded = decode(ctx, made) })
+	h.Part("verify: decode", func() { decoded = decode(ctx, made, codec.Uncleared) })
 	check(decoded.Err)
 	same := false
 	h.Part("verify: compare", func() { same = bytes.Equal(decoded.Image.Pix, m.Pix) })

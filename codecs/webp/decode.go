@@ -21,12 +21,13 @@ func (Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, _ codec.
 		return out
 	}
 	run.Cores().Each(len(files), func(i int) {
-		out[i] = decode(ctx, files[i])
+		out[i] = decode(ctx, files[i], run.Bytes)
 	})
 	return out
 }
 
-func decode(ctx context.Context, data []byte) codec.Decoded {
+// decode decodes a file. alloc gives memory for the samples of an image without alpha.
+func decode(ctx context.Context, data []byte, alloc func(n int) []byte) codec.Decoded {
 	if err := ctx.Err(); err != nil {
 		return codec.Decoded{Err: err}
 	}
@@ -34,7 +35,7 @@ func decode(ctx context.Context, data []byte) codec.Decoded {
 	if err != nil {
 		return codec.Decoded{Err: err}
 	}
-	m, second, err := f.decode()
+	m, second, err := f.decode(alloc)
 	if err != nil {
 		return codec.Decoded{Err: err}
 	}
@@ -47,7 +48,7 @@ func (f *file) attach(m *raster.Image) *raster.Image {
 }
 
 // decode returns the image without the file's attributes, and whether both decoders made it.
-func (f *file) decode() (decoded *raster.Image, second codec.Second, err error) {
+func (f *file) decode(alloc func(n int) []byte) (decoded *raster.Image, second codec.Second, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = codec.Malformedf("webp: the decoder gave up: %v", p)
@@ -56,7 +57,7 @@ func (f *file) decode() (decoded *raster.Image, second codec.Second, err error) 
 	var want [sha256.Size]byte
 	checked := foreign(f.bitstream)
 	if !checked && !f.alpha {
-		if rgb, ok := f.source.DecodeRGB(); ok && len(rgb) == 3*f.width*f.height {
+		if rgb, ok := f.source.DecodeRGB(alloc); ok && len(rgb) == 3*f.width*f.height {
 			return storeOpaque(f.width, f.height, rgb, f.colour), codec.SecondLeftOut, nil
 		}
 	}

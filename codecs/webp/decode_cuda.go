@@ -102,7 +102,7 @@ func (d *deviceDecoder) onCPU(items []int) {
 	d.cores.Each(len(items), func(j int) {
 		i := items[j]
 		d.streams[i] = nil
-		d.out[i] = decode(d.ctx, d.files[i])
+		d.out[i] = decode(d.ctx, d.files[i], codec.Uncleared)
 	})
 }
 

@@ -212,9 +212,10 @@ func (f *File) Decode() (image.Image, error) {
 	return webp.Decode(f.lossySource(&s))
 }
 
-// DecodeRGB decodes a lossless file without alpha: bytes R, G, B. It returns false for files that only Decode reads, if any does.
-func (f *File) DecodeRGB() (pix []byte, ok bool) {
-	pix, _, _, ok = lossless.DecodeRGB(f.Bitstream)
+// DecodeRGB decodes a lossless file without alpha: bytes R, G, B, which may lie in the first bytes of what alloc returns, memory of any
+// content. It returns false for files that only Decode reads, if any does.
+func (f *File) DecodeRGB(alloc func(n int) []byte) (pix []byte, ok bool) {
+	pix, _, _, ok = lossless.DecodeRGB(f.Bitstream, alloc)
 	return pix, ok
 }
 

@@ -30,8 +30,8 @@ func TestLiteralsStayInData(t *testing.T) {
 			noise[i] = byte(rng.Uint32())
 		}
 		s, numbers, size, cache := literalScan(rng, noise)
-		s.decoder.pixels(s.width, len(s.pix)/4/s.width, s.all, numbers, size, cache)
+		s.decoder.pixels(s.scratch.pixels(s.width, len(s.pix)/4/s.width), s.width, len(s.pix)/4/s.width, s.all, numbers, size, cache)
 		s.decoder.pos, s.decoder.bits, s.decoder.count = 0, 0, 0
-		s.decoder.pixels(s.width, len(s.pix)/4/s.width, s.all[:1], nil, 0, cache)
+		s.decoder.pixels(s.scratch.pixels(s.width, len(s.pix)/4/s.width), s.width, len(s.pix)/4/s.width, s.all[:1], nil, 0, cache)
 	}
 }

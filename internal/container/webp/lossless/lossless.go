@@ -86,11 +86,13 @@ func Decode(bitstream []byte) (pix []byte, width, height int, ok bool) {
 	return pix, s.Width, s.Height, ok
 }
 
-// DecodeRGB is Decode without alpha: pixels of bytes R, G, B.
-func DecodeRGB(bitstream []byte) (pix []byte, width, height int, ok bool) {
+// DecodeRGB is Decode without alpha: pixels of bytes R, G, B. alloc gives memory of any content, in the first bytes of which
+// they may lie; nil: new memory.
+func DecodeRGB(bitstream []byte, alloc func(n int) []byte) (pix []byte, width, height int, ok bool) {
 	m := scratches.Get().(*scratch)
 	s, ok := open(bitstream, m)
 	if ok {
+		s.alloc = alloc
 		pix, ok = s.RGB()
 	}
 	m.release(&s.decoder)
@@ -197,16 +199,14 @@ func (d *decoder) image(width, height int) (pix []byte, ok bool) {
 	if !ok || d.exhausted() {
 		return nil, false
 	}
-	pix, ok = d.pixels(width, height, all, nil, 0, cache)
+	pix, ok = d.pixels(d.scratch.pixels(width, height), width, height, all, nil, 0, cache)
 	d.tables = d.tables[:mark]
 	return pix, ok
 }
 
-// pixels decodes the pixels of an image, whose groups were read: numbers are those of its tiles of 1<<size pixels, nil
-// where there is one group.
-func (d *decoder) pixels(width, height int, all []group, numbers []byte, size, cache uint) ([]byte, bool) {
-	// Each pixel is written before it is read: backward references begin behind the first one.
-	pix := d.scratch.pixels(width, height)
+// pixels decodes the pixels of an image, whose groups were read, to pix: numbers are those of its tiles of 1<<size pixels, nil
+// where there is one group. Each pixel is written before it is read: backward references begin behind the first one.
+func (d *decoder) pixels(pix []byte, width, height int, all []group, numbers []byte, size, cache uint) ([]byte, bool) {
 	s := scan{decoder: d, pix: pix, width: width, height: height, cache: cache, all: all, side: 4 << size}
 	s.tabled = s.literalTables()
 	if cache > 0 {

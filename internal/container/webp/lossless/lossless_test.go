@@ -38,7 +38,7 @@ func check(t *testing.T, stream []byte) (ours, theirs bool) {
 	m, err := vp8l.Decode(bytes.NewReader(stream))
 	pix, w, h, ok := Decode(stream)
 	if !ok {
-		if _, _, _, ok := DecodeRGB(stream); ok {
+		if _, _, _, ok := DecodeRGB(stream, nil); ok {
 			t.Fatal("it is read without alpha only")
 		}
 		return false, err == nil
@@ -50,10 +50,20 @@ func check(t *testing.T, stream []byte) (ours, theirs bool) {
 	if w != want.Rect.Dx() || h != want.Rect.Dy() || !bytes.Equal(pix, want.Pix) {
 		t.Fatalf("%d x %d pixels are others than golang.org/x/image reads", w, h)
 	}
-	rgb, w, h, ok := DecodeRGB(stream)
 	packGo(pix, pix, false)
-	if !ok || w != want.Rect.Dx() || h != want.Rect.Dy() || !bytes.Equal(rgb, pix[:3*w*h]) {
-		t.Fatalf("%d x %d pixels without alpha are others (%v)", w, h, ok)
+	var given []byte
+	dirty := func(n int) []byte {
+		given = bytes.Repeat([]byte{0xa5}, n+8)
+		return given[:n:n]
+	}
+	for _, alloc := range []func(n int) []byte{nil, dirty} {
+		rgb, w, h, ok := DecodeRGB(stream, alloc)
+		if !ok || w != want.Rect.Dx() || h != want.Rect.Dy() || !bytes.Equal(rgb, pix[:3*w*h]) {
+			t.Fatalf("%d x %d pixels without alpha are others (%v)", w, h, ok)
+		}
+	}
+	if behind := given[len(given)-8:]; !bytes.Equal(behind, bytes.Repeat([]byte{0xa5}, 8)) {
+		t.Fatal("it is written beside memory that was given")
 	}
 	return true, true
 }

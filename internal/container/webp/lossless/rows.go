@@ -1,7 +1,5 @@
 package lossless
 
-import "github.com/pelmill/pelmill/raster"
-
 // An image without backward references, as photographs mostly are, needs of its coded pixels only the rows whose transforms
 // are not all undone. They then stay in the nearest caches, and no more than the samples is written to memory.
 
@@ -40,7 +38,7 @@ func (s *Stream) rowByRow() bool {
 // rows decodes an image row by row.
 func (s *Stream) rows() ([]byte, bool) {
 	d, line := &s.decoder, 4*s.Width
-	pix := raster.Unfilled(raster.Shape{Width: s.Width, Height: s.Height, Depth: 1, Channels: 3, Bits: 8}).Pix
+	pix := s.memory(s.Width, 3)
 	stages, green := s.transforms, false
 	if len(stages) > 0 && stages[0].kind == subtractGreen {
 		stages, green = stages[1:], true

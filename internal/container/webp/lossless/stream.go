@@ -1,5 +1,7 @@
 package lossless
 
+import "github.com/pelmill/pelmill/raster"
+
 // Stream is a bitstream that was read up to its pixels: what is left is long and simple, the prefix codes of the
 // pixels and the inverse transforms, and may be done by a device. All slices are read only.
 type Stream struct {
@@ -17,6 +19,7 @@ type Stream struct {
 	transforms []transform
 	all        []group
 	decoder    decoder
+	alloc      func(n int) []byte // gives memory for the pixels; nil: they get new memory
 }
 
 // Group is the five prefix codes of RFC 9649, 3.7.1: for each where its first table begins in [Stream.Tables], and which
@@ -138,10 +141,18 @@ func (s *Stream) Describe() {
 func (s *Stream) Decode() ([]byte, bool) {
 	d := &s.decoder
 	d.scratch = nil // the pixels are the caller's
-	pix, ok := d.pixels(s.CodedWidth, s.Height, s.all, s.Numbers, uint(s.TileBits), uint(s.CacheBits))
+	pix, ok := d.pixels(s.memory(s.CodedWidth, 4), s.CodedWidth, s.Height, s.all, s.Numbers, uint(s.TileBits), uint(s.CacheBits))
 	if !ok {
 		return nil, false
 	}
 	d.tables = nil
 	return invert(pix, s.transforms, s.Height), true
+}
+
+// memory is memory of any content for the pixels of rows of such a width, of so many bytes each.
+func (s *Stream) memory(width, bytes int) []byte {
+	if s.alloc != nil {
+		return s.alloc(bytes * width * s.Height)
+	}
+	return raster.Unfilled(raster.Shape{Width: width, Height: s.Height, Depth: 1, Channels: bytes, Bits: 8}).Pix
 }
