@@ -207,9 +207,13 @@ func (f *File) Attributes() iter.Seq[container.Attribute] {
 
 // Decode decodes the samples: an image of one of the types that [png.Decode]
 // returns. Callers have held the shape against their limits.
-func (f *File) Decode() (image.Image, error) {
+func (f *File) Decode() (image.Image, error) { return f.DecodeWith(nil) }
+
+// DecodeWith is Decode with memory that alloc returns, of any content, for the indices of a palette; nil: new memory. The
+// image may lie in other memory.
+func (f *File) DecodeWith(alloc func(n int) []byte) (image.Image, error) {
 	if f.Colour == Palette {
-		if m, ok := f.indices(); ok {
+		if m, ok := f.indices(alloc); ok {
 			return m, nil
 		}
 	}

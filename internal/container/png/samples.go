@@ -19,7 +19,13 @@ import (
 // grey and RGB also; grey of less than 8 bits is scaled to 8 bits, and samples of 16 bits become
 // little-endian. Callers have held the shape against their limits; besides the image it takes [SamplesOverhead] and
 // two rows.
-func (f *File) Samples() (*raster.Image, bool) {
+func (f *File) Samples() (*raster.Image, bool) { return f.samples(unfilled) }
+
+// unfilled returns new memory of any content.
+func unfilled(s raster.Shape) []byte { return raster.Unfilled(s).Pix }
+
+// samples is Samples with the memory that alloc returns.
+func (f *File) samples(alloc func(s raster.Shape) []byte) (*raster.Image, bool) {
 	s, ok := f.open()
 	if !ok {
 		return nil, false
@@ -28,7 +34,7 @@ func (f *File) Samples() (*raster.Image, bool) {
 	if f.Transparency.Kind != "" {
 		m.Channels++
 	}
-	m.Pix = make([]byte, m.Size())
+	m.Pix = alloc(m.Shape)
 	size := m.Channels * m.Bits / 8
 	s.convert = f.converter()
 	if !s.read(m.Pix, size) {
@@ -41,13 +47,18 @@ func (f *File) Samples() (*raster.Image, bool) {
 const SamplesOverhead = inflate.Overhead + 4<<10
 
 // indices decodes the indices of a palette, as Samples decodes samples, to the image that the standard
-// decoder makes of them.
-func (f *File) indices() (image.Image, bool) {
+// decoder makes of them. alloc is that of DecodeWith.
+func (f *File) indices(alloc func(n int) []byte) (image.Image, bool) {
 	s, ok := f.open()
 	if !ok {
 		return nil, false
 	}
-	m := image.NewPaletted(image.Rect(0, 0, s.width, s.height), nil)
+	m := &image.Paletted{Stride: s.width, Rect: image.Rect(0, 0, s.width, s.height)}
+	if alloc != nil {
+		m.Pix = alloc(s.width * s.height)
+	} else {
+		m.Pix = unfilled(raster.Shape{Width: s.width, Height: s.height, Depth: 1, Channels: 1, Bits: 8})
+	}
 	s.convert = nil
 	if f.Depth < 8 {
 		s.convert = func(dst, row []byte, step int) { spread(dst, row, step, f.Depth, 1) }
