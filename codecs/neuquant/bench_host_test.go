@@ -55,7 +55,7 @@ func hostFile(b *testing.B, h *codectest.HostParts, name string) {
 	check(err)
 
 	var decoded codec.Decoded
-	h.Part("verify: decode", func() { decoded = decode(ctx, file, nil) })
+	h.Part("verify: decode", func() { decoded = decode(ctx, file, nil, codec.Uncleared) })
 	check(decoded.Err)
 	f, err := png.Open(file, container.Strict)
 	check(err)

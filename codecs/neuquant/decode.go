@@ -27,13 +27,14 @@ func (Codec) Decode(ctx context.Context, run codec.Run, files [][]byte, _ codec.
 		return out
 	}
 	run.Cores().Each(len(files), func(i int) {
-		out[i] = decode(ctx, files[i], nil)
+		out[i] = decode(ctx, files[i], nil, run.Bytes)
 	})
 	return out
 }
 
-// decode decodes a file, with the rows of its image where a device has read them.
-func decode(ctx context.Context, data []byte, rows *png.Stream) (d codec.Decoded) {
+// decode decodes a file, with the rows of its image where a device has read them. alloc gives memory for the samples and
+// for the indices of a PNG file.
+func decode(ctx context.Context, data []byte, rows *png.Stream, alloc func(n int) []byte) (d codec.Decoded) {
 	if err := ctx.Err(); err != nil {
 		return codec.Decoded{Err: err}
 	}
@@ -50,7 +51,7 @@ func decode(ctx context.Context, data []byte, rows *png.Stream) (d codec.Decoded
 		d.Image, d.Err = f.decodeGIF()
 		return d
 	}
-	d.Image, d.Second, d.Err = f.decodePNG(rows)
+	d.Image, d.Second, d.Err = f.decodePNG(rows, alloc)
 	return d
 }
 
@@ -147,7 +148,7 @@ func (f *file) openPNG(data []byte) error {
 }
 
 // decodePNG returns the image, and whether the standard library made the same pixels.
-func (f *file) decodePNG(rows *png.Stream) (*raster.Image, codec.Second, error) {
+func (f *file) decodePNG(rows *png.Stream, alloc func(n int) []byte) (*raster.Image, codec.Second, error) {
 	var src image.Image
 	read := false
 	if rows != nil {
@@ -155,7 +156,7 @@ func (f *file) decodePNG(rows *png.Stream) (*raster.Image, codec.Second, error) 
 	}
 	if !read {
 		var err error
-		if src, err = f.png.Decode(); err != nil {
+		if src, err = f.png.DecodeWith(alloc); err != nil {
 			return nil, codec.SecondNone, codec.FromContainer("neuquant: the PNG file", err)
 		}
 	}
@@ -176,7 +177,8 @@ func (f *file) decodePNG(rows *png.Stream) (*raster.Image, codec.Second, error) 
 	if err != nil {
 		return nil, codec.SecondNone, err
 	}
-	m := raster.New(f.width, f.height, 1, n, 8)
+	m := &raster.Image{Shape: raster.Shape{Width: f.width, Height: f.height, Depth: 1, Channels: n, Bits: 8}}
+	m.Pix = alloc(m.Size())
 	if n == 3 {
 		expand(m.Pix, p.Pix, &table)
 	} else {

@@ -44,12 +44,12 @@ func (d *deviceDecoder) decode() {
 	}
 	busy, _ := d.cores.Load()
 	if all == 0 || !d.always && largest*inflateDevice >= all/max(1, d.cores.Size()-busy)*inflateCore {
-		d.cores.Each(len(d.files), func(i int) { d.out[i] = decode(d.ctx, d.files[i], nil) })
+		d.cores.Each(len(d.files), func(i int) { d.out[i] = decode(d.ctx, d.files[i], nil, codec.Uncleared) })
 		return
 	}
 	var others sync.WaitGroup
 	others.Go(func() {
-		d.cores.Each(len(beside), func(j int) { d.out[beside[j]] = decode(d.ctx, d.files[beside[j]], nil) })
+		d.cores.Each(len(beside), func(j int) { d.out[beside[j]] = decode(d.ctx, d.files[beside[j]], nil, codec.Uncleared) })
 	})
 	defer others.Wait()
 	run := d.run
@@ -59,11 +59,11 @@ func (d *deviceDecoder) decode() {
 		switch s := streams[i]; {
 		case s == nil:
 		case done[i]:
-			d.out[i] = decode(d.ctx, d.files[i], s)
+			d.out[i] = decode(d.ctx, d.files[i], s, codec.Uncleared)
 		case err != nil:
 			d.out[i] = codec.Decoded{Err: err}
 		default:
-			d.out[i] = decode(d.ctx, d.files[i], nil)
+			d.out[i] = decode(d.ctx, d.files[i], nil, codec.Uncleared)
 		}
 	})
 }

@@ -102,7 +102,7 @@ func (p *indexed) image() *raster.Image {
 
 func mustDecode(t testing.TB, data []byte) *raster.Image {
 	t.Helper()
-	d := decode(t.Context(), data, nil)
+	d := decode(t.Context(), data, nil, codec.Uncleared)
 	if d.Err != nil {
 		t.Fatal(d.Err)
 	}
@@ -410,7 +410,7 @@ func TestRefusedFiles(t *testing.T) {
 		"text":       {[]byte("nothing of the kind"), "neither"},
 		"empty":      {nil, "neither"},
 	} {
-		err := decode(t.Context(), c.data, nil).Err
+		err := decode(t.Context(), c.data, nil, codec.Uncleared).Err
 		var f *codec.FormatError
 		var u *codec.UnsupportedError
 		if !errors.As(err, &f) && !errors.As(err, &u) || !strings.Contains(err.Error(), c.want) {

@@ -251,7 +251,7 @@ func decodes(data []byte) error {
 	if f, err := open(data); err == nil && f.width*f.height*f.frames > 1<<20 {
 		return nil // a large image is no error, but takes its time
 	}
-	d := decode(context.Background(), data, nil)
+	d := decode(context.Background(), data, nil, codec.Uncleared)
 	m, err := d.Image, d.Err
 	if !bytes.Equal(before, data) {
 		return errors.New("decode changed the file")
