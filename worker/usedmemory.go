@@ -68,9 +68,11 @@ func (m *comparedMemory) alloc(n int) []byte {
 	return (*b)[:n:n]
 }
 
-// giveBack ends what was lent: no image that lies in it is used any more.
+// giveBack ends what was lent: no image that lies in it is used any more. It clears it: a decoder that leaves samples out must not
+// find those of an equal image there.
 func (m *comparedMemory) giveBack() {
 	for _, b := range m.lent {
+		clear(*b)
 		usedImages.give(b)
 	}
 	m.lent = m.lent[:0]
