@@ -31,9 +31,12 @@
 //   - Put returns success only after the stored bytes were compared: by the checksum that the store itself
 //     computed, or by reading them again.
 //   - A folder never gets a file beside the results: temporary files live in .pelmill/tmp, on the same file
-//     system, and are synced before they get their name. Those of a killed process are swept before the next
+//     system, and are synced before they get their name. That of a new object has no name at all where the system has
+//     such files, and is gone with its process. Others of a killed process are swept before the next
 //     process writes its first object; a lock tells them from those of a process that lives. Where other machines
 //     may write to the same file system, or locks are not to be had, they are swept after an hour.
+//   - What is in a folder survives a loss of power when Put returns: file and folder are synced. Writers that name
+//     files in one folder at the same time share its syncs.
 //   - Errors that pass (throttling, 5xx, broken connections, short bodies) are retried inside with full jitter,
 //     within the bounds of [Retry]; what comes out is for the caller to decide, by [IsNotExist], [Temporary],
 //     [Unreachable], [Refused], [Full], [ErrChanged], [ExistsError] and [TooLargeError].

@@ -21,6 +21,16 @@ type tempFile struct {
 	*os.File
 	lock    *os.File // a second descriptor of the same open file; nil where files cannot be locked
 	unnamed string   // the path of a file that has no name, as long as lock is open; empty: it has one
+	linked  bool     // it had none and has got one
+}
+
+// syncLinked syncs a file once more that has got its first name: until then the disk may have it as one without names, which a
+// check of a file system without a journal removes after a loss of power, although the folder has its name.
+func (t *tempFile) syncLinked() error {
+	if !t.linked {
+		return nil
+	}
+	return t.lock.Sync()
 }
 
 // path leads to the file until it is discarded, also after it was closed.

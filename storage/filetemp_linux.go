@@ -34,17 +34,16 @@ func openUnnamed(dir string) (*tempFile, error) {
 		return nil, &fs.PathError{Op: "dup", Path: file.Name(), Err: err}
 	}
 	path := handles + strconv.Itoa(second)
-	return &tempFile{File: file, lock: os.NewFile(uintptr(second), path), unnamed: path}, nil
+	return &tempFile{File: file, lock: os.NewFile(uintptr(second), file.Name()), unnamed: path}, nil
 }
 
 // link gives a file that has no name one that nobody has. Where the file system cannot, it says EXDEV, as for a name on another one.
-// The file is synced once more: until then the disk may have it as one without names, which a file system without a journal
-// removes after a loss of power although the folder has its name.
 func (t *tempFile) link(path string) error {
 	err := unix.Linkat(unix.AT_FDCWD, t.unnamed, unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
 	switch {
 	case err == nil:
-		return t.lock.Sync()
+		t.linked = true
+		return nil
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOENT):
 		return fmt.Errorf("%w: %w", syscall.EXDEV, err)
 	}

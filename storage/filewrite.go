@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,13 +99,17 @@ func (w *fileWriter) Close() error {
 	// A name that is taken is a success where the bytes are the same, but who gave it may have failed to sync it: another
 	// process, or an earlier attempt that had no descriptor left.
 	taken := errors.Is(err, errExists)
-	if taken {
-		if serr := syncFile(w.path); serr != nil {
-			err = serr
-		}
-	}
 	if err == nil || taken {
-		if serr := dir.sync(); serr != nil {
+		// Both at the same time: a journal writes down what both ask for at once.
+		file := make(chan error, 1)
+		go func() {
+			if taken {
+				file <- syncFile(w.path)
+			} else {
+				file <- w.temp.syncLinked()
+			}
+		}()
+		if serr := cmp.Or(dir.sync(), <-file); serr != nil {
 			err = serr
 		}
 	}
