@@ -63,7 +63,7 @@ func (f *fileBucket) NewTypedWriter(ctx context.Context, key, _ string, opts *dr
 
 func (w *fileWriter) Write(p []byte) (int, error) {
 	n, err := w.temp.Write(p)
-	if err != nil && w.err == nil {
+	if err = w.temps.named(err); err != nil && w.err == nil {
 		w.err = err
 	}
 	return n, err
