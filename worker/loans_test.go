@@ -244,8 +244,10 @@ func TestLoansAreBounded(t *testing.T) {
 	// The memory that a refused object is told to need is enough with what is set aside, too.
 	for _, is := range []budgetFor{forCPU, forDevice, forChecks} {
 		for _, n := range []int64{1, 1 << 20, 100 << 20, 30 << 30} {
-			if got := newBudget(memoryFor(is.around(n))+2, is).total; got < n || got > n+4 {
-				t.Errorf("what is around %d bytes for %d leaves %d", n, is, got)
+			total := is.around(n)
+			loans, checks := is.aside(total)
+			if got := total - loans - checks; got < n || got > n+2 {
+				t.Errorf("%d bytes around %d for %d leave %d", total, n, is, got)
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -58,7 +59,7 @@ func TestTheDeviceReadsWhatCoresHaveNoTimeFor(t *testing.T) {
 		}},
 		{name: "all wait for the device", busy: cores, waiting: many, change: func(r *deviceReader) {
 			r.p.queued.Store(2 * batch)
-			r.p.stats = func() gpu.Stats { return gpu.Stats{Waited: time.Hour} }
+			r.p.stats = func() gpu.Stats { return gpu.Stats{Waited: 800 * time.Millisecond} }
 		}},
 		{name: "all wait for the device, which waits for cores", busy: cores, waiting: many, want: many - 8, change: func(r *deviceReader) {
 			r.p.queued.Store(2 * batch)
@@ -75,25 +76,27 @@ func TestTheDeviceReadsWhatCoresHaveNoTimeFor(t *testing.T) {
 		{name: "the first, which loads the kernels", busy: cores, waiting: 1, want: 1, change: func(r *deviceReader) { r.loaded = false }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := readerBeside(cores, 0.04)
-			if c.change != nil {
-				c.change(r)
-			}
-			for range c.busy {
-				if err := r.p.cores.Acquire(t.Context(), 0); err != nil {
-					t.Fatal(err)
+			synctest.Test(t, func(t *testing.T) { // whose clock stands still: what is known of the device is of the last second
+				r := readerBeside(cores, 0.04)
+				if c.change != nil {
+					c.change(r)
 				}
-			}
-			for range c.waiting {
-				go func() { r.p.cores.Acquire(t.Context(), 0) }()
-			}
-			until(t, "all to wait", func() bool { _, waiting := r.p.cores.Load(); return waiting == c.waiting })
-			for range cmp.Or(c.line, c.waiting) {
-				r.line[new(candidate)] = struct{}{}
-			}
-			if got := r.wanted(); got != c.want {
-				t.Errorf("%d objects, want %d", got, c.want)
-			}
+				for range c.busy {
+					if err := r.p.cores.Acquire(t.Context(), 0); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range c.waiting {
+					go func() { r.p.cores.Acquire(t.Context(), 0) }()
+				}
+				synctest.Wait()
+				for range cmp.Or(c.line, c.waiting) {
+					r.line[new(candidate)] = struct{}{}
+				}
+				if got := r.wanted(); got != c.want {
+					t.Errorf("%d objects, want %d", got, c.want)
+				}
+			})
 		})
 	}
 }

@@ -25,7 +25,7 @@ const selfTestTime = time.Minute
 // a good one from a bad one.
 const selfTestPSNR = 15
 
-// selfTestCores is the part of the cores that a self-test keeps from images.
+// selfTestCores is the part of the cores that a self-test with a device keeps from images; of few cores none.
 const selfTestCores = 4
 
 // selfTestBatch is how many images of a kind a device encodes at once in a self-test.
@@ -74,9 +74,15 @@ func (w *Worker) test(ctx context.Context, all ...codec.Codec) error {
 				if err := w.opened(ctx); err != nil {
 					return false, err
 				}
-				// All jobs wait for it, and it is many goroutines that wait for each other and for the device: beside cores
-				// that all read, each would wait for Go's scheduler.
-				defer w.cores.Reserve(max(1, w.cores.Size()/selfTestCores))()
+				if w.device != nil {
+					// All jobs wait for it, and it is many goroutines that wait for each other and for the device: beside cores
+					// that all read, each would wait for Go's scheduler.
+					release, err := w.cores.Reserve(ctx, w.cores.Size()/selfTestCores)
+					if err != nil {
+						return false, err
+					}
+					defer release()
+				}
 				err := SelfTest(ctx, c, w.device)
 				return err == nil, err
 			})

@@ -69,20 +69,30 @@ func (p *Pool) AcquireToFeed(ctx context.Context, age int64) error {
 func (p *Pool) Feeds(hungry func() bool) { p.slots.hungry = hungry }
 
 // Reserve takes n goroutines, at most all, before all others get one, and keeps them from images until release is called: for
-// short work of many goroutines that are none of the pool's, each of which would wait for those that are.
-func (p *Pool) Reserve(n int) (release func()) {
-	n = min(n, p.Size())
+// short work of many goroutines that are none of the pool's, each of which would wait for those that are. The error is the cause
+// of the end of ctx; nothing is taken then.
+func (p *Pool) Reserve(ctx context.Context, n int) (release func(), err error) {
 	// Two that had a part each would wait for each other.
-	p.slots.reserving <- struct{}{}
-	defer func() { <-p.slots.reserving }()
-	for range n {
-		p.slots.acquireFirst()
+	select {
+	case p.slots.reserving <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	return func() {
-		for range n {
+	defer func() { <-p.slots.reserving }()
+	taken := 0
+	release = func() {
+		for range taken {
 			p.slots.release()
 		}
 	}
+	for taken < min(n, p.Size()) {
+		if err := p.slots.acquire(ctx, firstInLine, &p.slots.waiting); err != nil {
+			release()
+			return nil, err
+		}
+		taken++
+	}
+	return release, nil
 }
 
 // Release gives back what Acquire took.

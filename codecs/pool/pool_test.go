@@ -324,17 +324,47 @@ func TestReserve(t *testing.T) {
 		synctest.Wait()
 		for range 2 {
 			all.Go(func() {
-				release := p.Reserve(9) // all there are
+				release, err := p.Reserve(t.Context(), 9) // all there are
+				if err != nil {
+					t.Error(err)
+					return
+				}
 				order = append(order, "reserved")
 				release()
 			})
 			synctest.Wait()
 		}
+		gone := errors.New("gone")
+		short, cancel := context.WithCancelCause(t.Context())
+		all.Go(func() {
+			if _, err := p.Reserve(short, 1); !errors.Is(err, gone) {
+				t.Errorf("%v, want the cause of the end", err)
+			}
+		})
+		synctest.Wait()
+		cancel(gone)
 		for range 4 {
 			p.Release()
 			synctest.Wait()
 		}
 		all.Wait()
+		for range 3 { // a part of what is asked for
+			if err := p.Acquire(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		short, cancel = context.WithCancelCause(t.Context())
+		all.Go(func() {
+			if _, err := p.Reserve(short, 2); !errors.Is(err, gone) {
+				t.Errorf("%v, want the cause of the end", err)
+			}
+		})
+		synctest.Wait()
+		cancel(gone)
+		all.Wait()
+		for range 3 {
+			p.Release()
+		}
 		if want := []string{"reserved", "image", "reserved"}; !slices.Equal(order, want) {
 			t.Errorf("order %q, want %q", order, want)
 		}
