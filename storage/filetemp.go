@@ -61,11 +61,14 @@ func (f *fileBucket) createUnnamed(dir string) (*tempFile, error) {
 		}
 		t, err = openUnnamed(dir)
 	}
-	if t == nil && err == nil {
+	switch {
+	case err != nil:
+		return createTemp(dir) // says what is wrong, unless that is with files without a name
+	case t == nil:
 		f.named.Store(true)
 		return createTemp(dir)
 	}
-	return t, err
+	return t, nil
 }
 
 // createTemp opens a new file in dir, which it creates if need be, with the permissions that the umask leaves.

@@ -37,14 +37,15 @@ func openUnnamed(dir string) (*tempFile, error) {
 	return &tempFile{File: file, lock: os.NewFile(uintptr(second), file.Name()), unnamed: path}, nil
 }
 
-// link gives a file that has no name one that nobody has. Where the file system cannot, it says EXDEV, as for a name on another one.
+// link gives a file that has no name one that nobody has. Where the file system cannot or a policy of the system
+// does not let files without a name be linked, it says EXDEV, as for a name on another file system.
 func (t *tempFile) link(path string) error {
 	err := unix.Linkat(unix.AT_FDCWD, t.unnamed, unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
 	switch {
 	case err == nil:
 		t.linked = true
 		return nil
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOENT):
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOENT):
 		return fmt.Errorf("%w: %w", syscall.EXDEV, err)
 	}
 	return &os.LinkError{Op: "link", Old: t.Name(), New: path, Err: err}
