@@ -257,7 +257,7 @@ func TestDamagedAPNG(t *testing.T) {
 
 // animatedWebP packs frames into a file; each is lossless.
 func animatedWebP(t testing.TB, width, height int, plays uint16, frames []webpFrame) []byte {
-	out := webp.Append(webp.Begin(0), "VP8X", webp.Extended(webp.FlagAnimation|webp.FlagAlpha, width, height))
+	out := webp.Append(webp.Begin(nil), "VP8X", webp.Extended(webp.FlagAnimation|webp.FlagAlpha, width, height))
 	out = webp.Append(out, "ANIM", binary.LittleEndian.AppendUint16([]byte{1, 2, 3, 4}, plays))
 	for _, f := range frames {
 		out = webp.Append(out, "ANMF", f.chunk())

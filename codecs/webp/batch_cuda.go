@@ -81,6 +81,7 @@ type request struct {
 	uploads [][]byte                    // data that goes to the device
 	retain  []**gpu.Buffer              // buffers that keep the first of the uploads after the step
 	result  int                         // bytes that come back, zero before the step
+	into    []byte                      // where they come to; nil: to new memory
 	scratch int                         // bytes of zeros beside them
 	set     func(s *slot, at []gpu.Ptr) // notes what holds for this step alone; at is where the uploads are
 	fetch   []region                    // what comes back from stepFetch, one after the other
@@ -347,7 +348,10 @@ func (b *batch) download(requests []*request, p *places) error {
 	end := 0
 	for i, r := range requests {
 		if r.result > 0 {
-			r.got = codec.Uncleared(r.result)
+			if r.got = r.into; r.got == nil {
+				r.got = codec.Uncleared(r.result)
+			}
+			r.got = r.got[:r.result]
 			end = p.results[i] + r.result
 			parts = append(parts, gpu.Part{At: p.results[i], Bytes: r.got})
 		}

@@ -43,8 +43,8 @@ func hostFile(b *testing.B, h *codectest.HostParts, name string) {
 	m := h.Source(b, name, func(data []byte) (*raster.Image, error) { return imageio.Decode(data, nil) })
 
 	var p format.Pixels
-	memory := make([]uint32, m.Width*m.Height)
-	h.Part("encode: pixels loaded", func() { p = loadImage(memory, c, m, o.exact) })
+	pixels := make([]uint32, m.Width*m.Height)
+	h.Part("encode: pixels loaded", func() { p = loadImage(pixels, c, m, o.exact) })
 	h.Part("encode: search (of it: analysis)", func() { search.Analyse(p, search.AnalysisPixels) })
 	card := &recordedSteps{cpuSteps: cpuSteps{c}}
 	var s *bitstream.Stream
@@ -59,19 +59,21 @@ func hostFile(b *testing.B, h *codectest.HostParts, name string) {
 	codes := s.Coded
 	bits := slices.Clone(s.Write(c))
 	s.Packer = &packedBits{s.Histograms(c), make([]byte, len(bits)+64)}
-	var written, made []byte
-	h.Part("encode: bitstream", func() { s.Coded = codes; written = s.WriteInto(written, c) })
+	var made []byte
+	memory := new(encoderMemory)
+	f := file{width: m.Width, height: m.Height, alpha: m.Alpha(), colour: true, bitstream: bits}
+	h.Part("encode: bitstream, file", func() { s.Coded = codes; _, err = memory.write(c, &f, s) })
+	check(err)
 	small := s.Small
 	var images []format.Pixels
 	s.Small = func(p format.Pixels) format.Parse { images = append(images, p); return small(p) }
 	s.Write(c)
-	h.Part("encode: bitstream (of it: small images)", func() {
+	h.Part("encode: bitstream, file (of it: small images)", func() {
 		for _, p := range images {
 			small(p)
 		}
 	})
-	f := file{width: m.Width, height: m.Height, alpha: m.Alpha(), colour: true, bitstream: bits}
-	h.Part("encode: container", func() { made, err = f.write() })
+	made, err = f.write()
 	check(err)
 
 	var decoded codec.Decoded
@@ -188,6 +190,6 @@ type packedBits struct {
 func (p *packedBits) Counts() [][]uint32 { return p.counts }
 func (p *packedBits) Failed() error      { return nil }
 func (p *packedBits) Release()           {}
-func (p *packedBits) Pack(codes [][]bitstream.Code, first, size int) []byte {
-	return p.bits[:(first+size+7)/8]
+func (p *packedBits) Pack(out []byte, codes [][]bitstream.Code, first, size int) {
+	copy(out, p.bits[:(first+size+7)/8])
 }

@@ -95,12 +95,13 @@ func encode(ctx context.Context, c *pool.Pool, d steps, m *raster.Image, o *Opti
 	if err != nil {
 		return nil, err
 	}
-	f := &file{width: m.Width, height: m.Height, alpha: m.Alpha(), colour: colour, bitstream: memory.write(c, s)}
-	if s.Packer != nil && s.Packer.Failed() != nil {
-		return nil, s.Packer.Failed()
-	}
+	f := &file{width: m.Width, height: m.Height, alpha: m.Alpha(), colour: colour}
 	if !o.strip {
 		f.icc, f.exif, f.xmp = m.Meta.ICC, exif.Upright(m.Meta.EXIF), m.Meta.XMP
 	}
-	return f.write()
+	data, err := memory.write(c, f, s)
+	if s.Packer != nil && s.Packer.Failed() != nil {
+		return nil, s.Packer.Failed()
+	}
+	return data, err
 }

@@ -1,7 +1,6 @@
 package webp
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -9,6 +8,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
+	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -68,11 +68,11 @@ func photograph(m *raster.Image, exact bool) bool {
 	return seen.IsPhoto()
 }
 
-// encoderMemory is what an image needs from its samples to its file: new memory would have to
-// be cleared.
+// encoderMemory is what an image needs from its samples to its file, used again by the next one:
+// the kernel clears each page of new memory.
 type encoderMemory struct {
-	pixels    []uint32
-	bitstream []byte
+	pixels []uint32
+	file   []byte
 }
 
 // memories are those that nobody uses.
@@ -86,23 +86,26 @@ func (e *encoderMemory) release() {
 	if 4*cap(e.pixels) > mostKept {
 		e.pixels = nil
 	}
-	if cap(e.bitstream) > mostKept {
-		e.bitstream = nil
-	}
 	memories.Put(e)
 }
 
 // pixelsOf is memory for n pixels, with any contents.
 func (e *encoderMemory) pixelsOf(n int) []uint32 {
-	e.pixels = slices.Grow(e.pixels[:0], n)[:n]
-	return e.pixels
+	if cap(e.pixels) < n {
+		e.pixels = gpu.View[uint32](codec.Uncleared(4 * n))
+	}
+	return e.pixels[:n]
 }
 
-// write returns the bitstream of s, which is there until release.
-func (e *encoderMemory) write(c *pool.Pool, s *bitstream.Stream) []byte {
-	if s.Written != nil {
-		return s.Written
+// write returns f with the bitstream of s, in memory of its own. A large file, of which there would be two for a while, is
+// not copied there.
+func (e *encoderMemory) write(c *pool.Pool, f *file, s *bitstream.Stream) ([]byte, error) {
+	out, err := f.writeInto(e.file, func(out []byte) []byte { return s.AppendTo(out, f.behind(), c) })
+	if err != nil || cap(out) > mostKept {
+		return out[:len(out):len(out)], err
 	}
-	e.bitstream = s.WriteInto(e.bitstream, c)
-	return e.bitstream
+	e.file = out
+	data := codec.Uncleared(len(out))
+	copy(data, out)
+	return data, nil
 }

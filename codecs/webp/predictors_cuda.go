@@ -239,10 +239,10 @@ func (c *devicePredictorSearch) Counts() [][]uint32 {
 	return out
 }
 
-func (c *devicePredictorSearch) Pack(codes [][]bitstream.Code, first, size int) []byte {
+func (c *devicePredictorSearch) Pack(out []byte, codes [][]bitstream.Code, first, size int) {
 	words, blocks := pieces(first+size, 32), pieces(c.w*c.h, packPixels*gpu.BlockThreads)
-	return c.do(&request{
-		step: stepPackLiterals, uploads: [][]byte{gpu.Bytes(slices.Concat(codes...))}, result: 4 * max(1, words), scratch: 8 * (1 + blocks),
+	c.do(&request{
+		step: stepPackLiterals, uploads: [][]byte{gpu.Bytes(slices.Concat(codes...))}, result: 4 * max(1, words), into: out, scratch: 8 * (1 + blocks),
 		set: func(s *slot, at []gpu.Ptr) {
 			s.Codes, s.First, s.Words = at[0], uint64(first), uint64(words)
 		},

@@ -269,9 +269,9 @@ type devicePacker struct {
 
 func (c *devicePacker) Counts() [][]uint32 { return c.Histograms(c.g)[:c.g.Used()] }
 
-func (c *devicePacker) Pack(codes [][]bitstream.Code, first, size int) []byte {
+func (c *devicePacker) Pack(out []byte, codes [][]bitstream.Code, first, size int) {
 	words, blocks := pieces(first+size, 32), pieces(len(c.p.ARGB), packPixels*gpu.BlockThreads)
-	r := c.withParse(&request{step: stepPackReferences, result: 4 * max(1, words), scratch: 8 * (1 + blocks)}, c.g)
+	r := c.withParse(&request{step: stepPackReferences, result: 4 * max(1, words), into: out, scratch: 8 * (1 + blocks)}, c.g)
 	part, set := len(r.uploads), r.set
 	r.uploads = append(r.uploads, gpu.Bytes(slices.Concat(codes...)))
 	r.set = func(s *slot, at []gpu.Ptr) {
@@ -280,5 +280,5 @@ func (c *devicePacker) Pack(codes [][]bitstream.Code, first, size int) []byte {
 			set(s, at)
 		}
 	}
-	return c.do(r)
+	c.do(r)
 }

@@ -23,14 +23,21 @@ type file struct {
 	source         *webpfile.File // of a file that was opened
 }
 
-// write returns the file. Blocks of metadata make it an extended one.
+// write returns the file.
 func (f *file) write() ([]byte, error) {
-	const heads = 12 + 6*8 + 10 + 4 // of RIFF, of six chunks, VP8X, and padding
-	size := heads + len(f.bitstream) + len(f.icc) + len(f.exif) + len(f.xmp)
-	if int64(size) > webpfile.MaxFile {
-		return nil, codec.Unsupportedf("webp: a file of %d bytes; the container takes at most 4 GiB", size)
-	}
-	out := webpfile.Begin(size)
+	return f.writeInto(make([]byte, 0, 12+8+len(f.bitstream)+f.behind()), func(out []byte) []byte { return append(out, f.bitstream...) })
+}
+
+// behind is how many bytes follow the bitstream at most.
+func (f *file) behind() int {
+	const heads = 3*8 + 3 // of chunks, and padding, also that of the bitstream
+	return heads + len(f.exif) + len(f.xmp)
+}
+
+// writeInto returns the file with the bitstream that body appends to what it is given. It lies in memory, as far as that
+// has room. Blocks of metadata make it an extended one.
+func (f *file) writeInto(memory []byte, body func(out []byte) []byte) ([]byte, error) {
+	out := webpfile.Begin(memory)
 	if f.icc != nil || f.exif != nil || f.xmp != nil {
 		var flags byte
 		for _, flag := range []struct {
@@ -46,7 +53,7 @@ func (f *file) write() ([]byte, error) {
 	if f.icc != nil {
 		out = webpfile.Append(out, "ICCP", f.icc)
 	}
-	out = webpfile.Append(out, "VP8L", f.bitstream)
+	out = webpfile.AppendBy(out, "VP8L", body)
 	if f.exif != nil {
 		out = webpfile.Append(out, "EXIF", f.exif)
 	}
@@ -55,6 +62,9 @@ func (f *file) write() ([]byte, error) {
 	}
 	if f.colour {
 		out = webpfile.Append(out, colourChunk, nil)
+	}
+	if int64(len(out)) > webpfile.MaxFile {
+		return nil, codec.Unsupportedf("webp: a file of %d bytes; the container takes at most 4 GiB", len(out))
 	}
 	return webpfile.Finish(out), nil
 }

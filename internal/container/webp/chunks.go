@@ -91,17 +91,25 @@ func Find(data []byte, kind string) (Chunk, bool) {
 	return Chunk{}, false
 }
 
-// Begin returns the beginning of a file, with room for so many bytes, to which
-// [Append] adds chunks until [Finish].
-func Begin(room int) []byte {
-	return append(make([]byte, 0, room), "RIFF\x00\x00\x00\x00WEBP"...)
+// Begin returns the beginning of a file, in memory as far as that has room, to which
+// [Append] and [AppendBy] add chunks until [Finish].
+func Begin(memory []byte) []byte {
+	return append(memory[:0], "RIFF\x00\x00\x00\x00WEBP"...)
 }
 
 // Append appends a chunk with its padding to a file.
 func Append(file []byte, kind string, body []byte) []byte {
-	file = binary.LittleEndian.AppendUint32(append(file, kind...), uint32(len(body)))
-	file = append(file, body...)
-	return append(file, make([]byte, len(body)&1)...)
+	return AppendBy(file, kind, func(file []byte) []byte { return append(file, body...) })
+}
+
+// AppendBy is [Append] for a body that body appends to what it is given.
+func AppendBy(file []byte, kind string, body func(file []byte) []byte) []byte {
+	file = append(append(file, kind...), 0, 0, 0, 0)
+	first := len(file)
+	file = body(file)
+	n := len(file) - first
+	binary.LittleEndian.PutUint32(file[first-4:], uint32(n))
+	return append(file, make([]byte, n&1)...)
 }
 
 // Finish writes the size of a file, which has at most [MaxFile] bytes, into its

@@ -44,7 +44,7 @@ var pixel = []byte{Signature, 0, 0, 0, 0, 0}
 
 // file is a file of chunks, given as pairs of kind and body.
 func file(chunks ...string) []byte {
-	b := Begin(0)
+	b := Begin(nil)
 	for i := 0; i < len(chunks); i += 2 {
 		b = Append(b, chunks[i], []byte(chunks[i+1]))
 	}
@@ -104,7 +104,7 @@ func TestDamagedFiles(t *testing.T) {
 		"no picture":                    {file("VP8X", extended(0)), false, false, false},
 		"a chunk too long":              {Finish(append(bytes.Clone(good), "ABCD\xff\xff\xff\xff"...)), false, false, false},
 		"stray bytes":                   {Finish(append(bytes.Clone(good), "ABC"...)), true, false, false},
-		"stray bytes before a picture":  {Finish(append(Begin(0), "ABC"...)), false, false, false},
+		"stray bytes before a picture":  {Finish(append(Begin(nil), "ABC"...)), false, false, false},
 		"two pictures":                  {file("VP8L", string(pixel), "VP8L", string(pixel)), false, false, false},
 		"a short VP8X":                  {file("VP8X", "123456789", "VP8L", string(pixel)), false, false, false},
 		"a long VP8X":                   {file("VP8X", extended(0)+"x", "VP8L", string(pixel)), true, false, false},

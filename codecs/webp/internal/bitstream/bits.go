@@ -1,12 +1,17 @@
 package bitstream
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+)
 
 // bitWriter packs bits from the least significant on, as RFC 9649, 3.1 reads them.
 type bitWriter struct {
-	out  []byte
-	held uint64 // bits not yet in out
-	n    uint   // how many, less than 32
+	out    []byte
+	held   uint64 // bits not yet in out
+	n      uint   // how many, less than 32
+	behind int    // bytes that somebody else appends
 }
 
 // put appends the low n bits of v, at most 32.
@@ -38,6 +43,21 @@ func (w *bitWriter) append(o *bitWriter) {
 	w.put(o.held, o.n)
 }
 
+// beyond is how many bytes of room there are behind reserved bits, so that eight bytes at a time may be stored.
+const beyond = 16
+
+// grow makes room for n more bits, of the whole rest of what is written, and for what is behind. Where that takes new memory, it is of
+// this size.
+func (w *bitWriter) grow(n int) {
+	at := len(w.out)
+	need := at + int(w.n+7)/8 + (n+7)/8 + beyond + w.behind
+	if cap(w.out) < need {
+		grown := codec.Uncleared(need)[:at]
+		copy(grown, w.out)
+		w.out = grown
+	}
+}
+
 // reserve makes room for n more bits and returns it, from the first byte that is not
 // full yet, with the bits of that byte. The caller stores what it adds there, eight bytes
 // at a time where it likes, and reports it to commit.
@@ -48,7 +68,7 @@ func (w *bitWriter) reserve(n int) (room []byte, held uint64, bits uint) {
 		w.n -= 8
 	}
 	at := len(w.out)
-	need := at + (n+7)/8 + 16
+	need := at + (n+7)/8 + beyond
 	if cap(w.out) < need {
 		grown := make([]byte, at, 2*need)
 		copy(grown, w.out)

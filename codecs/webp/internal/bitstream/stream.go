@@ -30,15 +30,15 @@ type Stream struct {
 type SmallParser func(p format.Pixels) format.Parse
 
 // Packer has the pixels of a stream and their parse on a device, and writes their symbols
-// there. Where the device fails, the methods return anything of the right size, and Failed
+// there. Where the device fails, the methods give anything of the right size, and Failed
 // the error.
 type Packer interface {
 	// Counts returns the histograms of the groups.
 	Counts() [][]uint32
 
-	// Pack returns the symbols of all pixels by the codes of the groups, size bits in
-	// all, behind first bits of 0.
-	Pack(codes [][]Code, first, size int) []byte
+	// Pack writes to out the symbols of all pixels by the codes of the groups, size bits in
+	// all, behind first bits of 0, and what fills them up to 32 bits.
+	Pack(out []byte, codes [][]Code, first, size int)
 
 	Failed() error
 
@@ -91,14 +91,14 @@ func (s *Stream) bands(c *pool.Pool, f func(band, from, end int)) (n int) {
 }
 
 // Write returns the VP8L bitstream (RFC 9649, 3.4 to 3.8).
-func (s *Stream) Write(c *pool.Pool) []byte { return s.WriteInto(nil, c) }
+func (s *Stream) Write(c *pool.Pool) []byte { return s.AppendTo(nil, 0, c) }
 
-// WriteInto is Write into memory, as far as the bitstream has room there, unless it is written already.
-func (s *Stream) WriteInto(memory []byte, c *pool.Pool) []byte {
+// AppendTo is Write behind what is in out, with room for so many bytes behind it.
+func (s *Stream) AppendTo(out []byte, behind int, c *pool.Pool) []byte {
 	if s.Written != nil {
-		return s.Written
+		return append(out, s.Written...)
 	}
-	w := &bitWriter{out: memory[:0]}
+	w := &bitWriter{out: out, behind: behind}
 	w.put(format.Signature, 8)
 	w.put(uint64(s.Width-1), 14)
 	w.put(uint64(s.Height-1), 14)
@@ -205,22 +205,22 @@ func (s *Stream) writeImage(c *pool.Pool, w *bitWriter, main bool) {
 		g.write(w)
 	}
 	if s.Packer != nil {
-		s.writePacked(c, w, codes)
+		s.writePacked(w, codes)
 		return
 	}
 	s.writePixels(c, w, codes)
 }
 
 // writePacked writes the symbols as the packer has them.
-func (s *Stream) writePacked(c *pool.Pool, w *bitWriter, codes [][]Code) {
+func (s *Stream) writePacked(w *bitWriter, codes [][]Code) {
 	size := 0
 	for _, g := range s.Coded {
 		size += g.symbolBits
 	}
+	w.grow(size)
 	room, held, n := w.reserve(size)
 	all := int(n) + size
-	packed := s.Packer.Pack(codes, int(n), size)[:(all+7)/8]
-	c.Spans(len(packed), 1<<20, func(lo, hi int) { copy(room[lo:hi], packed[lo:hi]) })
+	s.Packer.Pack(room, codes, int(n), size)
 	room[0] |= byte(held)
 	w.commit(all/8, uint64(room[all/8])&(1<<(all%8)-1), uint(all%8))
 }
@@ -263,6 +263,11 @@ func (s *Stream) writePixels(c *pool.Pool, w *bitWriter, codes [][]Code) {
 	}
 	parts := make([]bitWriter, n)
 	s.bands(c, func(i, from, end int) { s.writeBand(&parts[i], from, end, codes) })
+	size := 0
+	for i := range parts {
+		size += parts[i].len()
+	}
+	w.grow(size)
 	for i := range parts {
 		w.append(&parts[i])
 	}
