@@ -49,6 +49,7 @@
 //	asynq:{pelmill-p<n>}:*      asynq's, one queue for each priority
 //	pelmill:{pelmill-p<n>}:leases  what the reaper saw last
 //	pelmill:jobs                hash: job to target
+//	pelmill:claim:<job>         that a submission has the id, for an hour or until the job leaves the queue
 //	pelmill:workers             hash: host:pid to device
 //	pelmill:worker-stats        hash: host:pid to what the process says of itself
 //	pelmill:{<job>}:meta        hash: chunks

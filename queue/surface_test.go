@@ -22,6 +22,7 @@ var surface = []struct {
 	test func(t *testing.T, c *Conn)
 }{
 	{"registry", testRegistry},
+	{"an id is claimed once", testClaim},
 	{"enqueue is idempotent", testEnqueue},
 	{"a half lost task does not block its id", testHalfLost},
 	{"withdraw leaves active tasks", testWithdraw},
@@ -76,6 +77,41 @@ func testRegistry(t *testing.T, c *Conn) {
 	}
 	if target, err := c.Job("b").Target(ctx); err != nil || target != "file:///t" {
 		t.Fatalf("target %q, %v", target, err)
+	}
+}
+
+func testClaim(t *testing.T, c *Conn) {
+	var all sync.WaitGroup
+	var had atomic.Int64
+	for range 20 {
+		all.Go(func() {
+			ok, err := c.Job("a").Claim(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			if ok {
+				had.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if had.Load() != 1 {
+		t.Errorf("%d submissions have the id", had.Load())
+	}
+	if ok, err := c.Job("b").Claim(t.Context()); err != nil || !ok {
+		t.Errorf("another id: %t, %v", ok, err)
+	}
+	if all, err := c.Jobs(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("claimed ids are registered: %v, %v", all, err)
+	}
+	if left, err := c.Redis().TTL(t.Context(), "pelmill:claim:a").Result(); err != nil || left <= 0 || left > claimTime {
+		t.Errorf("the claim lasts %s more, %v", left, err)
+	}
+	if err := c.Job("a").Unregister(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := c.Job("a").Claim(t.Context()); err != nil || !ok {
+		t.Errorf("an id whose job has left the queue: %t, %v", ok, err)
 	}
 }
 

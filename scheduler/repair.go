@@ -173,7 +173,7 @@ func damaged(found []jobs.Damage) func(fn func(jobs.Entry) error) error {
 
 // submitEntries submits a job of these entries of its source.
 func (c *Client) submitEntries(ctx context.Context, spec jobs.Spec, list func(fn func(jobs.Entry) error) error) (jobs.Spec, error) {
-	if _, err := c.complete(ctx, &spec); err != nil {
+	if _, err := c.completeNew(ctx, &spec); err != nil {
 		return spec, err
 	}
 	b, err := c.Buckets.Open(ctx, spec.Target)

@@ -56,7 +56,7 @@ func (c *Client) Submit(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 // submit is Submit with the entries of a manifest, which given passes to fn for a canonical source; nil: the
 // source is listed.
 func (c *Client) submit(ctx context.Context, spec jobs.Spec, given func(source string, fn func(jobs.Entry) error) error) (jobs.Spec, error) {
-	asset, err := c.complete(ctx, &spec)
+	asset, err := c.completeNew(ctx, &spec)
 	if err != nil {
 		return spec, err
 	}
@@ -170,6 +170,25 @@ func (c *Client) copies(ctx context.Context, spec *jobs.Spec) error {
 		err = fmt.Errorf("scheduler: larger or others copy: source %s and target %s are the same", spec.Source, spec.Target)
 	}
 	return err
+}
+
+// idTries is how many ids are tried. It is rare that one is taken.
+const idTries = 16
+
+// completeNew is complete for a job that is about to be stored. An id that it makes is no other submission's to the queue: of those
+// to the queue in this process [jobs.NewID] gives each another one.
+func (c *Client) completeNew(ctx context.Context, spec *jobs.Spec) (asset []byte, err error) {
+	made := spec.ID == ""
+	if asset, err = c.complete(ctx, spec); err != nil || !made || c.Conn == nil || c.Conn.Embedded() {
+		return asset, err
+	}
+	for range idTries {
+		if ok, err := c.Conn.Job(spec.ID).Claim(ctx); ok || err != nil {
+			return asset, err
+		}
+		spec.ID = jobs.NewID(spec.Created)
+	}
+	return nil, fmt.Errorf("scheduler: %d ids for a job of %s are taken by other submissions; submit it again", idTries, spec.Created)
 }
 
 // differs names what two submissions with one token do not have in common; empty where
