@@ -167,7 +167,7 @@ func (bs *Buckets) dial(ctx context.Context, b *Bucket, u *url.URL) error {
 	}
 	b.store = store
 	b.Bucket = inner
-	b.direct = directS3(inner, u, b.prefix)
+	b.direct = directS3(ctx, inner, u, b.prefix)
 	if b.prefix != "" {
 		b.Bucket = blob.PrefixedBucket(inner, b.prefix)
 	}

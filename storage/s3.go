@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
@@ -77,9 +76,6 @@ func tuneS3(ctx context.Context, plain *s3.Client, u *url.URL, r Retry) (*blob.B
 	encodedKeys(&o)
 	opts := &s3blob.Options{RequestChecksumCalculation: o.RequestChecksumCalculation}
 	opts.EncryptionType, opts.KMSEncryptionID = encryptionS3(u)
-	if known := resolveS3(ctx, s3.New(o), u.Host); known != nil {
-		o.APIOptions = append(slices.Clip(o.APIOptions), known.shorten)
-	}
 	return s3blob.OpenBucket(ctx, s3.New(o), u.Host, opts)
 }
 

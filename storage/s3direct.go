@@ -27,17 +27,19 @@ const onePart = 16 << 20
 // client, a goroutine and a copy of the content.
 type objectsS3 struct {
 	client         *s3.Client
+	requests       *requestsS3 // for what needs no more than a plain request; nil: the client makes all
 	bucket, prefix string
 	encryption     s3types.ServerSideEncryption
 	key            string // of the encryption; empty: none of one's own
 }
 
 // directS3 is nil for buckets of other stores.
-func directS3(b *blob.Bucket, u *url.URL, prefix string) direct {
+func directS3(ctx context.Context, b *blob.Bucket, u *url.URL, prefix string) direct {
 	c := &objectsS3{bucket: u.Host, prefix: prefix}
 	if !b.As(&c.client) {
 		return nil
 	}
+	c.requests = prepareS3(ctx, c.client, c.bucket)
 	c.encryption, c.key = encryptionS3(u)
 	return c
 }
@@ -74,10 +76,34 @@ func (c *objectsS3) put(ctx context.Context, key string, data []byte, wo *blob.W
 		match = `"` + match + `"`
 		in.IfMatch = &match
 	}
+	if len(data) < smallPut {
+		switch resp, err := c.requests.send(ctx, putS3, name, data, headerOfPut(in)); {
+		case err != nil:
+			return true, &s3Error{err}
+		case resp != nil:
+			drain(resp.Body)
+			return true, nil
+		}
+	}
 	if _, err := c.client.PutObject(ctx, in); err != nil {
 		return true, &s3Error{err}
 	}
 	return true, nil
+}
+
+// headerOfPut is what of a request to write an object depends on that object, besides its content.
+func headerOfPut(in *s3.PutObjectInput) http.Header {
+	h := make(http.Header, len(in.Metadata)+4)
+	for name, value := range map[string]*string{"Content-Type": in.ContentType, "If-None-Match": in.IfNoneMatch, "If-Match": in.IfMatch,
+		"X-Amz-Server-Side-Encryption": (*string)(&in.ServerSideEncryption), "X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id": in.SSEKMSKeyId} {
+		if aws.ToString(value) != "" {
+			h[name] = []string{*value}
+		}
+	}
+	for k, v := range in.Metadata {
+		h.Set("X-Amz-Meta-"+k, v)
+	}
+	return h
 }
 
 func (c *objectsS3) stat(ctx context.Context, key string) (o Object, metadata map[string]string, done bool, err error) {
@@ -85,9 +111,29 @@ func (c *objectsS3) stat(ctx context.Context, key string) (o Object, metadata ma
 	if !plain {
 		return o, nil, false, nil
 	}
-	head, err := c.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &c.bucket, Key: &name})
+	var head s3.HeadObjectOutput
+	resp, err := c.requests.send(ctx, headS3, name, nil, nil)
 	if err != nil {
 		return o, nil, true, &s3Error{err}
+	}
+	if resp != nil {
+		resp.Body.Close()
+		head.ETag, head.ContentLength, head.LastModified = describedS3(resp)
+		head.ServerSideEncryption, head.SSECustomerAlgorithm = encryptedS3(resp)
+		for name, values := range resp.Header {
+			if k, ok := strings.CutPrefix(name, "X-Amz-Meta-"); ok {
+				if head.Metadata == nil {
+					head.Metadata = map[string]string{}
+				}
+				head.Metadata[k] = values[0]
+			}
+		}
+	} else {
+		answer, err := c.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &c.bucket, Key: &name})
+		if err != nil {
+			return o, nil, true, &s3Error{err}
+		}
+		head = *answer
 	}
 	if len(head.Metadata) > 0 {
 		metadata = make(map[string]string, len(head.Metadata))
@@ -114,11 +160,46 @@ func (c *objectsS3) open(ctx context.Context, key string) (r objectReader, done 
 	if !plain {
 		return nil, false, nil
 	}
+	resp, err := c.requests.send(ctx, getS3, name, nil, nil)
+	if err != nil {
+		return nil, true, &s3Error{err}
+	}
+	if resp != nil {
+		got := &s3.GetObjectOutput{}
+		got.ETag, got.ContentLength, got.LastModified = describedS3(resp)
+		got.ServerSideEncryption, got.SSECustomerAlgorithm = encryptedS3(resp)
+		if c.requests.summed() {
+			resp.Body = summed(resp)
+		}
+		return &readerS3{resp.Body, got}, true, nil
+	}
 	got, err := c.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &c.bucket, Key: &name})
 	if err != nil {
 		return nil, true, &s3Error{err}
 	}
 	return &readerS3{got.Body, got}, true, nil
+}
+
+// describedS3 is what an answer says of an object; nil where it does not.
+func describedS3(resp *http.Response) (etag *string, size *int64, modified *time.Time) {
+	if text := resp.Header.Get("Etag"); text != "" {
+		etag = &text
+	}
+	if resp.ContentLength >= 0 {
+		size = &resp.ContentLength
+	}
+	if at, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil {
+		modified = &at
+	}
+	return etag, size, modified
+}
+
+// encryptedS3 is how an answer says that an object is encrypted.
+func encryptedS3(resp *http.Response) (kind s3types.ServerSideEncryption, customer *string) {
+	if text := resp.Header.Get("X-Amz-Server-Side-Encryption-Customer-Algorithm"); text != "" {
+		customer = &text
+	}
+	return s3types.ServerSideEncryption(resp.Header.Get("X-Amz-Server-Side-Encryption")), customer
 }
 
 // readerS3 is an object that is read.
@@ -127,7 +208,14 @@ type readerS3 struct {
 	object *s3.GetObjectOutput
 }
 
-func (r *readerS3) Size() int64        { return aws.ToInt64(r.object.ContentLength) }
+// Size is that of the object in bytes, or -1 where the store does not tell it.
+func (r *readerS3) Size() int64 {
+	if r.object.ContentLength == nil {
+		return -1
+	}
+	return *r.object.ContentLength
+}
+
 func (r *readerS3) ModTime() time.Time { return aws.ToTime(r.object.LastModified) }
 
 // As gives the object as gocloud's driver does.

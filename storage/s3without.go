@@ -13,7 +13,7 @@ func openS3(context.Context, *url.URL, *url.URL, Retry) (*blob.Bucket, string, e
 	return nil, "", leftOut("s3", "nos3")
 }
 
-func directS3(*blob.Bucket, *url.URL, string) direct { return nil }
+func directS3(context.Context, *blob.Bucket, *url.URL, string) direct { return nil }
 
 func readAsS3(func(any) bool, string)              {}
 func matchS3(func(any) bool, string)               {}

@@ -11,6 +11,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -40,6 +41,7 @@ const smallObjects = 200_000
 //	requests        an object, of a job of at most 2,000 objects with a proxy in front of the store that counts
 //	second run      over the same objects, from the submission to its end
 //	changed         a run after 1 % of the objects changed, which must compress these and no others
+//	compress        the same objects by one compress without a cluster, with the CPU time of the process an object
 func BenchmarkSmallObjects(b *testing.B) {
 	scale := 0.01
 	if text := os.Getenv("SCALE"); text != "" {
@@ -57,6 +59,7 @@ func BenchmarkSmallObjects(b *testing.B) {
 		c := &storeBench{b: b, program: program, store: services.VersityGWWith(b, "--keep-alive")}
 		c.requests(min(2000, n))
 		c.runs(n)
+		c.compress(n)
 	}
 }
 
@@ -213,4 +216,23 @@ func (c *storeBench) runs(n int) {
 		changed++
 	}
 	again("changed", changed)
+}
+
+// compress measures what an object costs the process that compresses it.
+func (c *storeBench) compress(n int) {
+	c.fill("alone", 0, n)
+	for _, name := range []string{"vq", "webp"} {
+		c.store.NewBucket("alone-" + name)
+		cmd := exec.Command(c.program, "compress", "s3://alone", "s3://alone-"+name, "--codec", name, "--json")
+		cmd.Env = append(os.Environ(), "PELMILL_S3_ENDPOINT="+c.store.Endpoint)
+		began := time.Now()
+		out, err := cmd.Output()
+		took := time.Since(began)
+		if err != nil || !bytes.Contains(out, fmt.Appendf(nil, `"compressed":%d,`, n)) {
+			c.b.Fatalf("%v: %v\n%s", cmd, err, out[max(0, len(out)-2000):])
+		}
+		cpu := (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds() * 1000 / float64(n)
+		fmt.Printf("compress with %s: %.1f s, %.3f ms of CPU an object\n", name, took.Seconds(), cpu)
+		c.b.ReportMetric(cpu, name+"-cpu-ms/object")
+	}
 }
