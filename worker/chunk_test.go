@@ -218,7 +218,7 @@ func TestCancelledJob(t *testing.T) {
 		}
 		return nil, nil, false
 	}}
-	j = newJob(t, "mem://source", "mem://target", c, nil).queued()
+	j = newJob(t, "mem://source", "mem://target", c, nil).queuedInRedis()
 	j.photos(12, 8).plan()
 	w := j.worker(Options{CPU: 1}, c)
 	for range 2 { // the second delivery does not even begin
@@ -269,7 +269,7 @@ func TestDrainAndContinue(t *testing.T) {
 		}
 		return nil, nil, false
 	}}
-	j := newJob(t, "mem://source", "mem://target", c, nil).queued()
+	j := newJob(t, "mem://source", "mem://target", c, nil).queuedInRedis()
 	j.photos(10, 8).plan()
 	if err := j.conn.Tasks(0).Enqueue(j.ctx, j.tasks[0]); err != nil {
 		t.Fatal(err)
@@ -302,7 +302,7 @@ func TestObjectsThatEndedProcesses(t *testing.T) {
 	var mu sync.Mutex
 	var order []int // widths
 	c := &fake{}
-	j := newJob(t, "mem://source", "mem://target", c, nil).queued()
+	j := newJob(t, "mem://source", "mem://target", c, nil).queuedInRedis()
 	for i := range 12 {
 		j.put(fmt.Sprintf("%02d.png", i), png(t, photo(1, 10+i, 8, 3)))
 	}

@@ -44,7 +44,11 @@ const (
 )
 
 func newFlights(w *Worker, t jobs.Task) *flights {
-	return &flights{w: w, conn: w.conn, task: t, wake: make(chan struct{}, 1), inFlight: map[int]bool{}}
+	conn := w.conn
+	if conn != nil && conn.Embedded() { // lost with the process whose end the flights would tell
+		conn = nil
+	}
+	return &flights{w: w, conn: conn, task: t, wake: make(chan struct{}, 1), inFlight: map[int]bool{}}
 }
 
 // deaths gives how often a process died with each object in flight.

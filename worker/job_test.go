@@ -14,6 +14,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/imageio"
+	"github.com/pelmill/pelmill/internal/services"
 	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
@@ -70,7 +71,18 @@ func (j *job) open(url string) *storage.Bucket {
 // queued gives the job an embedded queue.
 func (j *job) queued() *job {
 	j.t.Helper()
-	conn, err := queue.Open(j.ctx, "", nil)
+	return j.queuedAt("")
+}
+
+// queuedInRedis gives the job a queue that is not lost with the process.
+func (j *job) queuedInRedis() *job {
+	j.t.Helper()
+	return j.queuedAt(services.Redis(j.t).URL())
+}
+
+func (j *job) queuedAt(redis string) *job {
+	j.t.Helper()
+	conn, err := queue.Open(j.ctx, redis, nil)
 	if err != nil {
 		j.t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func TestStuckWorkerEnds(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	c := misbehaving(release)
-	j := newJob(t, "mem://source", "mem://target", c, nil).queued()
+	j := newJob(t, "mem://source", "mem://target", c, nil).queuedInRedis()
 	j.put("unresponsive.png", png(t, photo(1, unresponsive, 9, 3)))
 	j.photos(3, 8).plan()
 	if err := j.conn.Tasks(0).Enqueue(j.ctx, j.tasks[0]); err != nil {
