@@ -52,8 +52,14 @@ func (k *jobContext) readMemory(h *imageio.Header) int64 {
 // m may be nil: the image is not read yet.
 func (k *jobContext) workMemory(s raster.Shape, m *raster.Image, onDevice bool) int64 {
 	n := int64(s.Size())
+	bounded := onDevice && n <= deviceImage
+	if bounded && m != nil {
+		// What the samples say would bring less than the bound for no codec, and takes a core some time.
+		without := *m
+		without.Pix, m = nil, &without
+	}
 	codec := k.codec.Memory(s, m, k.options)
-	if onDevice && n <= deviceImage {
+	if bounded {
 		codec.Encode = min(codec.Encode, deviceShare*n)
 	}
 	check := codec.File + codec.Decode

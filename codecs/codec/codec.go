@@ -40,7 +40,8 @@ type Codec interface {
 	Header(file []byte) (Header, error)
 
 	// Memory says what the codec holds for an image of the shape s, or for m, which
-	// may be nil and otherwise has that shape: that may be less. opts is as for Encode.
+	// may be nil and otherwise has that shape: that may be less. Where m has no samples
+	// only its attributes count. opts is as for Encode.
 	Memory(s raster.Shape, m *raster.Image, opts Options) Memory
 }
 

@@ -37,6 +37,11 @@ func (s *suite) testMemory(t *testing.T) {
 					repeat(m)
 				}
 				says, known := s.codec.Memory(m.Shape, nil, o), s.codec.Memory(m.Shape, m, o)
+				empty := *m
+				empty.Pix = nil
+				if without := s.codec.Memory(m.Shape, &empty, o); without != says {
+					t.Errorf("%s with %q, without samples and attributes: %+v, and %+v for its shape", m.Shape, o, without, says)
+				}
 				if known.Encode > says.Encode {
 					t.Errorf("%s with %q: %d bytes to encode it and %d for its shape", m.Shape, o, known.Encode, says.Encode)
 				}

@@ -41,7 +41,7 @@ func (Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec.M
 		meta = int64(len(m.Meta.ICC) + len(m.Meta.EXIF) + len(m.Meta.XMP))
 	}
 	search := searchMemory[o.effort]
-	if m != nil && o.nearLossless == 100 && photograph(m, o.exact) {
+	if m != nil && len(m.Pix) > 0 && o.nearLossless == 100 && photograph(m, o.exact) {
 		search = photoMemory[o.effort]
 	}
 	return codec.Memory{
