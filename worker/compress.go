@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -240,7 +241,10 @@ func (k *jobContext) read(o *object) error {
 			m = opaque
 			o.note("the alpha channel is opaque everywhere and was left out")
 		}
-		o.image, o.sum = m, pixelSum(m)
+		o.image = m
+		if k.info.KeepsImages(k.options) {
+			o.sum = pixelSum(m)
+		}
 		o.record.Shape, o.record.RawBytes, o.record.PixelHash = m.Shape, int64(len(m.Pix)), o.hashImage()
 		o.record.Animation = jobs.NewAnimation(m.Meta.Animation)
 		return o.held.shrink(max(k.readMemory(&o.head), k.workMemory(m.Shape, m, o.batches != nil)))
@@ -430,7 +434,11 @@ func (k *jobContext) compare(o *object, m *raster.Image) (err error) {
 	}
 	r, lossless := &o.record, k.info.KeepsImages(k.options)
 	hash := r.PixelHash
-	if !lossless || !o.sameSamples(m) {
+	switch {
+	case lossless && o.sameSamples(m):
+	case !lossless && r.Verified == verifyDevice && !bytes.Equal(m.Pix, o.image.Pix):
+		hash = "" // another one, which no record has
+	default:
 		hash = m.Hash()
 	}
 	if hash == r.PixelHash || r.Verified != verifyDevice {
