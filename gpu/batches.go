@@ -50,8 +50,8 @@ func (b Batching) Divide(items []int, size func(item int) int) [][]int {
 // the functions several run at the same time, each for other items.
 type Work struct {
 	// Light says that the batches leave most of a card to others, for whom they are not worth waiting either: a warp
-	// does what takes long. Each card has one lane more for such batches, whose kernels come before those of others and whose
-	// waits do not count in [Stats].
+	// does what takes long. Each card has some lanes more for such batches, whose kernels come before those of others and
+	// whose waits do not count in [Stats].
 	Light bool
 
 	// Device does items on a lane, all together. Where it ends in [ErrOutOfMemory] it is

@@ -44,7 +44,7 @@
 //
 // A lane is a goroutine that is locked to its thread and its card, with two streams
 // and its own device memory. A card has a few of them, so that copies of one batch
-// overlap the kernels of another, and one for batches of [Work.Light]. A batch runs on whichever lane of whichever card is
+// overlap the kernels of another, and some for batches of [Work.Light]. A batch runs on whichever lane of whichever card is
 // free. Everything a batch takes from its lane goes back when its function returns,
 // after both streams have come to rest; Free gives it back earlier.
 //
@@ -127,7 +127,7 @@ type Stats struct {
 
 // Options of [OpenWith]. Zero fields mean the defaults.
 type Options struct {
-	Lanes  int           // per card, beside the one for light work; 3, or one for each 12 GiB of its memory, but no more than 6
+	Lanes  int           // per card, beside those for light work; 3, or one for each 12 GiB of its memory, but no more than 6
 	Memory int64         // budget of device memory per card in bytes; three quarters of what is free
 	Pinned int64         // budget of pinned host memory in bytes; 4 GiB
 	Hang   time.Duration // how long a call of the driver may take; 60 s
@@ -168,14 +168,19 @@ func (o *Options) lanes(memory int64) int {
 	return int(max(leastLanes, min(memory/laneMemory, mostLanes)))
 }
 
-// lightMemory is what a lane for light work has of a card's budget, but no more than an eighth.
-const lightMemory = 1 << 30
+const (
+	// lightLanes is how many lanes of a card are for light work: a batch of it takes about as long beside others as alone.
+	lightLanes = 3
+
+	// lightMemory is what they have together of a card's budget, but no more than an eighth.
+	lightMemory = 3 << 30
+)
 
 // share is the budget of a lane where that of its card is as large.
 func (o *Options) share(budget, memory int64, light bool) int64 {
 	own := min(budget/8, lightMemory)
 	if light {
-		return own
+		return own / lightLanes
 	}
 	return (budget - own) / int64(o.lanes(memory))
 }

@@ -241,10 +241,11 @@ func (d *Device) startCard(c *card) error {
 	if err != nil {
 		return err
 	}
-	n := d.opts.lanes(c.Memory) + 1
+	usual := d.opts.lanes(c.Memory)
+	n := usual + lightLanes
 	ready, verdict := make(chan error), make(chan error, n)
 	for i := range n {
-		l := &Lane{dev: d, card: c, light: i == n-1}
+		l := &Lane{dev: d, card: c, light: i >= usual}
 		c.lanes = append(c.lanes, l)
 		c.running.Add(1)
 		go l.loop(ready, verdict)

@@ -74,8 +74,8 @@ func (m *mean) add(v, share float64) {
 // presumed is how many seconds a batch takes as long as none but the first was measured, which loads the kernels.
 const presumed = 0.05
 
-// readLanes is how many batches are at work for each card: one is opened while the card has another.
-const readLanes = 2
+// readLanes is how many batches are at work for each card: one is opened while the card has others.
+const readLanes = 4
 
 // renewal is how long it is believed what a batch takes: a device that was slow is tried again with one image.
 const renewal = time.Second

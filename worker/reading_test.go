@@ -51,7 +51,8 @@ func TestTheDeviceReadsWhatCoresHaveNoTimeFor(t *testing.T) {
 		{name: "few wait", busy: cores, waiting: 8 + batch/4 - 1},
 		{name: "some wait", busy: cores, waiting: 8 + batch/4, want: batch / 4},
 		{name: "others wait, whose source no device reads", busy: cores, waiting: many, line: 30, want: 30},
-		{name: "the device has one batch", busy: cores, waiting: many, want: batch, change: func(r *deviceReader) { r.taken = batch }},
+		{name: "the device has one batch", busy: cores, waiting: many, want: many - 16, change: func(r *deviceReader) { r.taken = batch }},
+		{name: "the device has all but one of its batches", busy: cores, waiting: many, want: batch, change: func(r *deviceReader) { r.taken = (readLanes - 1) * batch }},
 		{name: "the device has as many as it can", busy: cores, waiting: many, change: func(r *deviceReader) { r.taken = readLanes * batch }},
 		{name: "one of two cards has a batch", busy: cores, waiting: many, want: many - 12, change: func(r *deviceReader) {
 			r.p.cards = 2

@@ -453,7 +453,7 @@ func TestLightWorkHasItsOwnLanes(t *testing.T) {
 	fake.Reset()
 	fake.Cards = 2
 	d := open(t, &gpu.Options{Lanes: 2, Memory: 16 << 20})
-	if fake.Streams != 2*2*(2+1) || fake.First != 2*2 {
+	if fake.Streams != 2*2*(2+3) || fake.First != 2*2*3 {
 		t.Errorf("%d streams, of which %d come first", fake.Streams, fake.First)
 	}
 	var budgets []int64
@@ -473,12 +473,13 @@ func TestLightWorkHasItsOwnLanes(t *testing.T) {
 		budgets = append(budgets, <-begin)
 	}
 	light.Go(func() {
-		d.Run(t.Context(), [][]int{{0}, {1}}, gpu.Work{Light: true, Device: stays, Failed: failed})
+		d.Run(t.Context(), [][]int{{0}, {1}, {2}, {3}, {4}, {5}}, gpu.Work{Light: true, Device: stays, Failed: failed})
 	})
-	for range 2 {
+	for range 6 {
 		budgets = append(budgets, <-begin)
 	}
-	if want := []int64{7 << 20, 7 << 20, 7 << 20, 7 << 20, 2 << 20, 2 << 20}; !slices.Equal(budgets, want) {
+	const other, own = 7 << 20, 2 << 20 / 3
+	if want := []int64{other, other, other, other, own, own, own, own, own, own}; !slices.Equal(budgets, want) {
 		t.Errorf("budgets %v, want %v", budgets, want)
 	}
 	close(end)
