@@ -309,7 +309,7 @@ func (k *jobContext) take(o *object, e codec.Encoded) error {
 	case len(e.Data) == 0:
 		return codecFault(fmt.Errorf("%s: an empty file", k.info.Name))
 	}
-	o.file = e.Data
+	o.file, o.expect = e.Data, e.Expect
 	if !o.kept() && len(e.Facts) > 0 {
 		o.record.Facts = make(map[string]string, len(e.Facts))
 		for _, f := range e.Facts {
@@ -378,6 +378,7 @@ func (k *jobContext) verify(ctx context.Context, run codec.Run, o *object) error
 
 // verifyFile decodes the result on the CPU and compares it. The decoded image is not used any more then.
 func (k *jobContext) verifyFile(ctx context.Context, run codec.Run, o *object) error {
+	run.Expect, o.expect = []any{o.expect}, nil
 	out := k.codec.Decode(ctx, run, [][]byte{o.file}, k.assets)
 	if len(out) != 1 {
 		return unverified("%s: %d pictures from one file", k.info.Name, len(out))

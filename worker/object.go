@@ -67,6 +67,7 @@ type object struct {
 	sum     uint64          // of the samples of image as they were read, see pixelSum; 0: not taken
 	file    []byte          // to be stored
 	fileSum []byte          // its SHA-256; nil: was not computed
+	expect  any             // of a decoder of file, see [codec.Encoded]
 	format  string          // of file
 	decoded *raster.Image   // from file by the device, for verification
 	failure error           // of the codec, for this object of a batch

@@ -196,6 +196,9 @@ type Encoded struct {
 	Data  []byte
 	Facts []Field // what the record should keep of the file; names in lower case, no image content
 	Err   error
+
+	// Expect is what a Decode of Data may be given as [Run.Expect]; nil: there is nothing.
+	Expect any
 }
 
 // Decoded is the answer to one file of a batch: Image, or Err.

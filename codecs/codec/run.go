@@ -23,6 +23,19 @@ type Run struct {
 	// of new memory takes longer than to decode. A codec may make results in memory of its own
 	// instead. Calls are at the same time.
 	Alloc func(n int) []byte
+
+	// Expect is what Encode gave with each of the files of a Decode, or nil; it may have fewer entries than there are files, or none.
+	// A decoder that finds in a file what is expected of it takes less time. It reads the whole file all the same, and gives the
+	// image or the error that it gives without.
+	Expect []any
+}
+
+// Expected is what is expected of file i of a Decode.
+func (r Run) Expected(i int) any {
+	if i < len(r.Expect) {
+		return r.Expect[i]
+	}
+	return nil
 }
 
 // Cores returns the caller's pool, or a new one where the caller has none.

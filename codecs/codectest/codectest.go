@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
@@ -110,6 +111,9 @@ func (s *suite) encode(t *testing.T, m *raster.Image, o codec.Options) []byte {
 		d := s.codec.Encode(context.Background(), codec.Run{Device: s.opts.Device}, codec.Items(m), o)
 		if len(d) != 1 || d[0].Err != nil || !bytes.Equal(d[0].Data, e[0].Data) {
 			t.Fatalf("encode %s with %q: %s gives other bytes than the CPU (%v)", m.Shape, o, s.opts.Device.Name(), answerErr(d))
+		}
+		if !reflect.DeepEqual(d[0].Expect, e[0].Expect) {
+			t.Fatalf("encode %s with %q: %s expects something else of the file than the CPU", m.Shape, o, s.opts.Device.Name())
 		}
 	}
 	return e[0].Data
@@ -300,7 +304,7 @@ func (s *suite) testBatch(t *testing.T) {
 }
 
 // testSameBytes encodes and decodes with 1, 2 and 8 goroutines, forwards and
-// backwards, twice; under -short with 1 and 8 goroutines.
+// backwards, twice; under -short with 1 and 8 goroutines. Every second time the decoder is given what the encoder expects.
 func (s *suite) testSameBytes(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	goroutines := []int{1, 2, 8, 2}
@@ -315,17 +319,20 @@ func (s *suite) testSameBytes(t *testing.T) {
 		}
 		var want [][]byte
 		var hashes []string
-		for _, procs := range goroutines {
+		for round, procs := range goroutines {
 			runtime.GOMAXPROCS(procs)
-			files := make([][]byte, len(batch))
+			files, expect := make([][]byte, len(batch)), make([]any, len(batch))
 			for i, e := range s.codec.Encode(context.Background(), codec.Run{}, codec.Items(batch...), o) {
 				if e.Err != nil {
 					t.Fatalf("%q: item %d: %v", o, i, e.Err)
 				}
-				files[i] = e.Data
+				files[i], expect[i] = e.Data, e.Expect
+			}
+			if round%2 == 0 {
+				expect = nil
 			}
 			var got []string
-			for i, d := range s.codec.Decode(context.Background(), codec.Run{}, files, nil) {
+			for i, d := range s.codec.Decode(context.Background(), codec.Run{Expect: expect}, files, nil) {
 				if d.Err != nil {
 					t.Fatalf("%q: item %d: %v", o, i, d.Err)
 				}

@@ -70,7 +70,9 @@ func hostFile(b *testing.B, h *codectest.HostParts, name string) {
 		book.ranker(c)
 	}
 	var table [][]uint16
-	h.Part("verify: index tables", func() { table, err = decodeTables(ctx, c, head, books, index) })
+	h.Part("verify: index tables", func() { table, err = decodeTables(ctx, c, head, books, index, a.table) })
+	check(err)
+	h.Part("(not of it: index tables of which nothing is expected)", func() { _, err = decodeTables(ctx, c, head, books, index, nil) })
 	check(err)
 	decoded := raster.New(m.Width, m.Height, 1, 3, 8)
 	h.Part("verify: blocks, colours", func() { err = cpuSteps{c}.expand(ctx, head, books, table, decoded) })

@@ -253,7 +253,7 @@ func BenchmarkIndexTable(b *testing.B) {
 		return err
 	})
 	run("step=decode", func(a *analysis, data []byte) error {
-		_, err := decodeTables(context.Background(), c, a.header, a.books, data)
+		_, err := decodeTables(context.Background(), c, a.header, a.books, data, nil)
 		return err
 	})
 }

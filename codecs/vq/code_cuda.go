@@ -7,15 +7,10 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 )
 
-// code brings the index tables to the host: as they are, or coded.
+// code brings the index tables to the host as they are, and where they are to be coded also coded.
 func (b *batch) code(context.Context) error {
-	if b.options.raw {
-		parts := make([]gpu.Part, len(b.sets))
-		for i, s := range b.sets {
-			s.table = make([]uint16, s.m)
-			parts[i] = gpu.Part{At: int(b.entries[i].Table - b.tables.Ptr), Bytes: gpu.Bytes(s.table)}
-		}
-		return b.staging.Download(parts, b.tables, b.tables.Size)
+	if err := b.takeTables(); err != nil || b.options.raw {
+		return err
 	}
 	symbols, err := b.ranks()
 	if err != nil {
@@ -25,6 +20,16 @@ func (b *batch) code(context.Context) error {
 		return err
 	}
 	return b.takeSymbols(symbols)
+}
+
+// takeTables brings the index tables to the host.
+func (b *batch) takeTables() error {
+	parts := make([]gpu.Part, len(b.sets))
+	for i, s := range b.sets {
+		s.table = make([]uint16, s.m)
+		parts[i] = gpu.Part{At: int(b.entries[i].Table - b.tables.Ptr), Bytes: gpu.Bytes(s.table)}
+	}
+	return b.staging.Download(parts, b.tables, b.tables.Size)
 }
 
 // ranks makes the symbols of the sets.

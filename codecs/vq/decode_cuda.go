@@ -69,7 +69,7 @@ func (d *fileDecoder) decode(files [][]byte) {
 
 // open opens a file, and reports whether that went well.
 func (d *fileDecoder) open(i int, data []byte) bool {
-	f, err := open(d.ctx, data, d.shared)
+	f, err := open(d.ctx, data, d.run.Expected(i), d.shared)
 	if err != nil {
 		d.out[i].Err = err
 		return false
@@ -264,7 +264,7 @@ func (b *tableBatch) putPlain(ctx context.Context, all *gpu.Buffer) error {
 		if !f.raw() {
 			continue
 		}
-		table, err := decodeTables(ctx, b.pool, f.header, f.books, f.index)
+		table, err := decodeTables(ctx, b.pool, f.header, f.books, f.index, nil)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

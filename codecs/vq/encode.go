@@ -43,7 +43,7 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 				out[i].Err = err
 				return
 			}
-			out[i].Data, out[i].Err = assemble(ctx, workers, list[0])
+			out[i] = finish(ctx, workers, list[0])
 		})
 	}
 	batches := batching(o).Divide(taken, func(i int) int { return batch[i].Size() })
@@ -62,7 +62,7 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 		Host: func(items []int) {
 			workers.Each(len(items), func(j int) {
 				i := items[j]
-				out[i].Data, out[i].Err = assemble(ctx, workers, known[i])
+				out[i] = finish(ctx, workers, known[i])
 				known[i] = nil
 			})
 		},
@@ -137,7 +137,7 @@ func check(m *raster.Image, o *Options) error {
 type analysis struct {
 	header  *header
 	books   *bookPair
-	table   [][]uint16 // of luma and chroma, all slices, for the plain index table
+	table   [][]uint16 // of luma and chroma, all slices
 	symbols [][]symbol // likewise, for the coded one
 	coded   [][][]byte // or its streams, those of luma and of chroma by slice, plane and downwards
 }
@@ -184,6 +184,15 @@ func (h *header) places() []place {
 		}
 	}
 	return list
+}
+
+// finish is the answer for an image.
+func finish(ctx context.Context, c *pool.Pool, a *analysis) codec.Encoded {
+	data, err := assemble(ctx, c, a)
+	if err != nil {
+		return codec.Encoded{Err: err}
+	}
+	return codec.Encoded{Data: data, Expect: expected(a.table)}
 }
 
 // assemble codes the index tables and writes the file.

@@ -135,8 +135,8 @@ func lockstep(d *deviceSteps, r *rand.Rand) error {
 	}
 	list := b.analyses()
 	for i, s := range b.sets {
-		symbols := want[i].symbols(s.book, s.grid)
-		if err := differ("symbols", s.symbols, symbols); err != nil {
+		known := symbols(want[i].pool, want[i].table(), s.book, s.grid)
+		if err := differ("symbols", s.symbols, known); err != nil {
 			return fmt.Errorf("%s: %w", b.describe(s), err)
 		}
 		if err := lockstepStreams(s); err != nil {

@@ -38,7 +38,7 @@ func (Codec) Memory(s raster.Shape, _ *raster.Image, opts codec.Options) codec.M
 		// Planes, blocks, and of each block a key, twice an index, a symbol.
 		Encode: 2*samples + int64(s.Samples()) + 16*blocks + h.ranks() + h.models() + tableMemory,
 		Decode: h.decodeMemory(),
-		File:   2*blocks + tableMemory,
+		File:   4*blocks + tableMemory, // and its index table, see expected
 	}
 }
 

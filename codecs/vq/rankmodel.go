@@ -48,7 +48,13 @@ type estimates struct {
 type rankModel struct {
 	contexts [mixed]int   // of the present rank
 	odds     [lanes]int32 // log odds of the decisions of the present group
-	weights  [rankGroups][mixed][lanes]int32
+
+	// chances are the probabilities of decisions being 0 as stepBoth leaves them for the lanes of group 0, with room for the other
+	// decisions of a rank behind them; chancesBelow those of the other group.
+	chances      [2 * lanes]uint32
+	chancesBelow [lanes]uint32
+
+	weights [rankGroups][mixed][lanes]int32
 
 	estimates *[contextCount][rankGroups]estimates
 	stamps    *[contextCount]uint32

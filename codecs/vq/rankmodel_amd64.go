@@ -25,6 +25,15 @@ func stepLanes(m *rankModel, group int, coded, ones uint) {
 	stepAVX512(m, uint64(group), uint64(coded), uint64(ones))
 }
 
+//go:noescape
+func stepBothAVX512(m *rankModel, coded, ones, group, below, belowOnes uint64)
+
+// stepBoth is step for group 0, and for two lanes at most of another group, with below and belowOnes in place of coded and ones. It
+// sets the chances in place of the odds. It is for machines with vectorRanks.
+func stepBoth(m *rankModel, coded, ones uint, group int, below, belowOnes uint) {
+	stepBothAVX512(m, uint64(coded), uint64(ones), uint64(group), uint64(below), uint64(belowOnes))
+}
+
 // decodeTop decodes the bit length of a rank and its three highest bits, as far as it has them.
 // It is for machines with vectorRanks.
 func decodeTop(m *rankModel, d *rangeDecoder) (top, length int) { return decodeAVX512(m, d) }

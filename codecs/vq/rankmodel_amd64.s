@@ -175,6 +175,18 @@ LANE:                                                       \
 	VMOVDQU Y5, estimates_log(R11)(I*1)                 \
 DONE:
 
+// LOGODDS for the lane of the lowest bit of B, if there is one, which it takes away: without a branch that nobody could foresee.
+#define LOWESTLOGODDS(B) \
+	TZCNTQ B, CX                                        \
+	BLSIQ B, AX                                         \
+	KMOVD AX, K4                                        \
+	ANDL $7, CX                                         \
+	LOGODD(64(SP)(CX*2), Y11)                           \
+	LOGODD(80(SP)(CX*2), Y3)                            \
+	LOGODD(96(SP)(CX*2), Y13)                           \
+	LOGODD(112(SP)(CX*2), Y5)                           \
+	BLSRQ B, B
+
 // Registers of decodeAVX512 beside those above:
 //
 //	R12, R13  width and code of the range decoder
@@ -259,6 +271,54 @@ TEXT ·stepAVX512(SB), NOSPLIT, $64-32
 	MIX(SI, rankModel_odds(DI), Y10, Z10, Y12, Z12, Z22, Z23, Z21)
 	LEARN(SI, 0(SP), Z10, Z12, Z22, Z23, Z21)
 	LOGODDS(SI, BX, 0, 16, 32, 48, Y10, Z10, Y12, Z12, lane, done)
+	VZEROUPPER
+	RET
+
+// func stepBothAVX512(m *rankModel, coded, ones, group, below, belowOnes uint64)
+//
+// The registers of both groups are those of decodeAVX512; 0(SP) has what LEARN leaves of group 0, and 64(SP) of the other.
+TEXT ·stepBothAVX512(SB), NOSPLIT, $128-48
+	MOVQ m+0(FP), DI
+	MOVQ coded+8(FP), BX
+	MOVQ ones+16(FP), CX
+	MOVQ group+24(FP), DX
+	XORL SI, SI
+	CONTEXTS
+	LOWERHALVES
+	IMUL3L $0x01010101, BX, AX
+	IMUL3L $0x01010101, CX, CX
+	KMOVD AX, K1
+	KMOVD CX, K2
+	SHLQ $6, DX
+	MIX(SI, rankModel_odds(DI), Y10, Z10, Y12, Z12, Z22, Z23, Z21)
+	VMOVDQU32 Y21, rankModel_chances(DI)
+	TESTQ DX, DX
+	JZ   single
+	MIX(DX, rankModel_odds(DI), Y11, Z11, Y13, Z13, Z26, Z27, Z25)
+	VMOVDQU32 Y25, rankModel_chancesBelow(DI)
+	LEARN(SI, 0(SP), Z10, Z12, Z22, Z23, Z21)
+	MOVQ below+32(FP), R12
+	MOVQ belowOnes+40(FP), CX
+	IMUL3L $0x01010101, R12, AX
+	IMUL3L $0x01010101, CX, CX
+	KMOVD AX, K1
+	KMOVD CX, K2
+	LEARN(DX, 64(SP), Z11, Z13, Z26, Z27, Z25)
+	LOGODDS(SI, BX, 0, 16, 32, 48, Y10, Z10, Y12, Z12, lane0, learned0)
+	LEAQ ·stretch32(SB), R13
+	VEXTRACTI64X4 $1, Z11, Y3
+	VEXTRACTI64X4 $1, Z13, Y5
+	LOWESTLOGODDS(R12)
+	LOWESTLOGODDS(R12)
+	VMOVDQU Y11, estimates_log(R8)(DX*1)
+	VMOVDQU Y3, estimates_log(R9)(DX*1)
+	VMOVDQU Y13, estimates_log(R10)(DX*1)
+	VMOVDQU Y5, estimates_log(R11)(DX*1)
+	VZEROUPPER
+	RET
+single:
+	LEARN(SI, 0(SP), Z10, Z12, Z22, Z23, Z21)
+	LOGODDS(SI, BX, 0, 16, 32, 48, Y10, Z10, Y12, Z12, lane1, learned1)
 	VZEROUPPER
 	RET
 

@@ -285,6 +285,22 @@ func edgeKeysGo(keys []uint32, words []byte, base []uint32, n, quads int, lower,
 	return slices.Min(minima[:])
 }
 
+// edgePlaceGo counts the codewords whose side keys are less than that of codeword x, and finds the least of all.
+func edgePlaceGo(words []byte, base []uint32, n, quads int, lower, right uint64, half uint32, x int) (place int, least uint32) {
+	var minima [sortedKeys]uint32
+	keys := make([]uint32, len(base))
+	least = edgeKeysGo(keys, words, base, n, quads, lower, right, half, &minima)
+	return belowGo(keys, keys[x]), least
+}
+
+// place is the place of codeword x in the order beside the codewords above and to the left, and the least side key. The
+// encoder has another way to it, see [ranker.place].
+func (v *edgeVectors) place(n, above, left, x int) (place int, least uint32) {
+	base, lower, right, half, over := v.beside(above, left)
+	place, least = edgePlace(v.words, base, n, v.quads, lower, right, half, x)
+	return place, least - over
+}
+
 // rankGo counts the side keys that are less than mine and finds the least, the
 // greatest number there is for none. For codeword x and mine = up[x] + left[x], the
 // count is the place of x in the order (the function rank).

@@ -111,6 +111,91 @@ last16:
 	VZEROUPPER
 	RET
 
+// Counts in Z4, by lanes, the keys of Z0 that are less than those of Z3, and keeps the least of them in Z1.
+#define PLACES \
+	VPMINUD Z0, Z1, Z1       \
+	VPCMPUD $1, Z3, Z0, K3   \
+	VPSUBD  Z5, Z4, K3, Z4
+
+// The key of the codeword of lane CX beside R9 into all lanes of Z3, and then all keys but those of the last sixteen codewords,
+// which are left in Z0; DI is where R9 begins.
+#define PLACELOOP(PRODUCTS, TIMES, FROM, LAST) \
+	LEAQ (SI)(BX*TIMES), SI       \
+	EDGEKEYS(PRODUCTS)            \
+	VPCOMPRESSD.Z Z0, K2, Z3      \
+	VPBROADCASTD X3, Z3           \
+	MOVQ DI, R9                   \
+	TESTQ R9, R9                  \
+	JZ   LAST                     \
+FROM:                                 \
+	EDGEKEYS(PRODUCTS)            \
+	PLACES                        \
+	ADDQ $64, R9                  \
+	JNZ  FROM                     \
+LAST:                                 \
+	EDGEKEYS(PRODUCTS)
+
+// func edgePlaceVNNI(words *byte, base *uint32, sixteens int, last uint32, quads int, lower, right uint64, half uint32, x int) (place int, least uint32)
+TEXT ·edgePlaceVNNI(SB), NOSPLIT, $0-84
+	MOVQ words+0(FP), SI
+	MOVQ base+8(FP), DX
+	MOVQ sixteens+16(FP), BX
+	MOVQ lower+40(FP), AX
+	VPBROADCASTD AX, Z8
+	SHRQ $32, AX
+	VPBROADCASTD AX, Z9
+	MOVQ right+48(FP), AX
+	VPBROADCASTD AX, Z10
+	SHRQ $32, AX
+	VPBROADCASTD AX, Z11
+	MOVL half+56(FP), AX
+	VPBROADCASTD AX, Z12
+	MOVL last+24(FP), AX
+	KMOVW AX, K1
+	VPTERNLOGD $0xff, Z1, Z1, Z1
+	VMOVDQA64 Z1, Z2
+	VMOVDQA64 Z1, Z5     // -1
+	VPXORQ Z4, Z4, Z4
+	DECQ BX
+	SHLQ $6, BX
+	ADDQ BX, DX
+	MOVQ BX, DI
+	NEGQ DI
+	MOVQ x+64(FP), CX
+	MOVL $1, AX
+	SHLXL CX, AX, AX // by CX modulo 32
+	MOVL AX, R10
+	SHRL $16, R10
+	ORL  R10, AX     // the lane of sixteen
+	KMOVW AX, K2
+	SHRQ $4, CX
+	SHLQ $6, CX
+	LEAQ (DI)(CX*1), R9
+	CMPQ quads+32(FP), $1
+	JNE  two
+	PLACELOOP(ONEQUAD, 2, one16, onelast)
+	JMP  last16
+two:
+	PLACELOOP(TWOQUADS, 4, two16, twolast)
+last16:
+	VMOVDQA32 Z0, K1, Z2 // all ones behind the codewords
+	VMOVDQA64 Z2, Z0
+	PLACES
+	VEXTRACTI64X4 $1, Z4, Y3
+	VPADDD Y3, Y4, Y4
+	VEXTRACTI128 $1, Y4, X3
+	VPADDD X3, X4, X4
+	VPSHUFD $0x4e, X4, X3
+	VPADDD X3, X4, X4
+	VPSHUFD $0xb1, X4, X3
+	VPADDD X3, X4, X4
+	VMOVD X4, AX
+	MOVQ AX, place+72(FP)
+	LEAST16
+	MOVL AX, least+80(FP)
+	VZEROUPPER
+	RET
+
 // func nextAVX512(keys *uint32, sixteens int, from uint32) uint32
 TEXT ·nextAVX512(SB), NOSPLIT, $0-28
 	MOVQ keys+0(FP), SI

@@ -58,6 +58,14 @@ func edgeKeys(keys []uint32, words []byte, base []uint32, n, quads int, lower, r
 	return edgeKeysVNNI(&keys[0], &words[0], &base[0], len(keys)/16, 1<<((n-1)%16+1)-1, quads, lower, right, half, minima)
 }
 
+//go:noescape
+func edgePlaceVNNI(words *byte, base *uint32, sixteens int, last uint32, quads int, lower, right uint64, half uint32, x int) (place int, least uint32)
+
+// edgePlace is edgePlaceGo for machines with vectorRanks.
+func edgePlace(words []byte, base []uint32, n, quads int, lower, right uint64, half uint32, x int) (place int, least uint32) {
+	return edgePlaceVNNI(&words[0], &base[0], len(base)/16, 1<<((n-1)%16+1)-1, quads, lower, right, half, x)
+}
+
 // The functions below hand whole groups of sixteen to AVX-512 or of eight to AVX2, where
 // they exist, and the rest to the functions in Go.
 

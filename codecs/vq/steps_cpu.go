@@ -45,12 +45,13 @@ func (c cpuSteps) analyseImage(ctx context.Context, m *raster.Image, o *Options)
 		} else {
 			a.books.chroma = book
 		}
+		table := b.table()
+		a.table = append(a.table, table)
 		if h.raw() {
-			a.table = append(a.table, b.table())
 			continue
 		}
 		size := h.planeSizes()[i]
-		a.symbols = append(a.symbols, b.symbols(book, h.block.grid(size[0], size[1])))
+		a.symbols = append(a.symbols, symbols(c.pool, table, book, h.block.grid(size[0], size[1])))
 	}
 	return a, nil
 }
@@ -258,10 +259,9 @@ func (b *cpuBlocks) table() []uint16 {
 	return t
 }
 
-// symbols is the table as the index coder takes it; each plane has the grid g and the
+// symbols is the table t as the index coder takes it; each plane has the grid g and the
 // codebook is finished.
-func (b *cpuBlocks) symbols(book *codebook, g grid) []symbol {
-	t := b.table()
+func symbols(c *pool.Pool, t []uint16, book *codebook, g grid) []symbol {
 	out := make([]symbol, len(t))
 	type part struct {
 		plane int
@@ -273,8 +273,8 @@ func (b *cpuBlocks) symbols(book *codebook, g grid) []symbol {
 			parts = append(parts, part{p * g.blocks(), s})
 		}
 	}
-	side := book.ranker(b.pool)
-	b.pool.Each(len(parts), func(i int) {
+	side := book.ranker(c)
+	c.Each(len(parts), func(i int) {
 		p := parts[i]
 		ranks(t[p.plane:][:g.blocks()], g.cols, p.segment, side, out[p.plane:])
 	})
