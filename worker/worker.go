@@ -96,7 +96,7 @@ const aheadPerCore = 64
 // Of the memory of a process with a device, which part at the beginning of its heap gets large pages.
 const (
 	heapShare = 4
-	heapMost  = 2 << 30
+	heapMost  = 4 << 30
 )
 
 // heapLaid is done when it has.
