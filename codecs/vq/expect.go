@@ -66,8 +66,8 @@ func expectSegment(in []byte, table []uint16, cols int, s segment, k *ranker) bo
 
 // expect decodes a rank and reports whether it is r. If not, neither m nor d is of use any more. It is for machines with vectorRanks.
 //
-// The decisions of r are known, and follow from it in the order in which the processor comes to them: so the loop over them all is the
-// only branch that it cannot foresee.
+// The decisions of r are known before the first of them is decoded: no branch waits for the stream, and those that depend on r are taken
+// early.
 func (m *rankModel) expect(d *rangeDecoder, r int) bool {
 	length := bits.Len(uint(r))
 	if length >= lanes && m.most > lanes {
