@@ -169,18 +169,22 @@ func (o *Options) lanes(memory int64) int {
 }
 
 const (
-	// lightLanes is how many lanes of a card are for light work: a batch of it takes about as long beside others as alone.
-	lightLanes = 3
+	mostLight = 3
 
-	// lightMemory is what they have together of a card's budget, but no more than an eighth.
-	lightMemory = 3 << 30
+	// lightMemory is what a lane for light work has of a card's budget, but all together no more than an eighth.
+	lightMemory = 1 << 30
 )
+
+// lightLanes are those for light work of a card with so many bytes of memory. A batch of it takes about as long beside others as
+// alone, but a lane with less memory would have to halve it.
+func lightLanes(memory int64) int { return int(max(1, min(memory/laneMemory, mostLight))) }
 
 // share is the budget of a lane where that of its card is as large.
 func (o *Options) share(budget, memory int64, light bool) int64 {
-	own := min(budget/8, lightMemory)
+	n := int64(lightLanes(memory))
+	own := min(budget/8, n*lightMemory)
 	if light {
-		return own / lightLanes
+		return own / n
 	}
 	return (budget - own) / int64(o.lanes(memory))
 }

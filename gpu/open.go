@@ -242,7 +242,7 @@ func (d *Device) startCard(c *card) error {
 		return err
 	}
 	usual := d.opts.lanes(c.Memory)
-	n := usual + lightLanes
+	n := usual + lightLanes(c.Memory)
 	ready, verdict := make(chan error), make(chan error, n)
 	for i := range n {
 		l := &Lane{dev: d, card: c, light: i >= usual}

@@ -453,7 +453,7 @@ func TestLightWorkHasItsOwnLanes(t *testing.T) {
 	fake.Reset()
 	fake.Cards = 2
 	d := open(t, &gpu.Options{Lanes: 2, Memory: 16 << 20})
-	if fake.Streams != 2*2*(2+3) || fake.First != 2*2*3 {
+	if fake.Streams != 2*2*(2+1) || fake.First != 2*2 {
 		t.Errorf("%d streams, of which %d come first", fake.Streams, fake.First)
 	}
 	var budgets []int64
@@ -473,16 +473,51 @@ func TestLightWorkHasItsOwnLanes(t *testing.T) {
 		budgets = append(budgets, <-begin)
 	}
 	light.Go(func() {
-		d.Run(t.Context(), [][]int{{0}, {1}, {2}, {3}, {4}, {5}}, gpu.Work{Light: true, Device: stays, Failed: failed})
+		d.Run(t.Context(), [][]int{{0}, {1}}, gpu.Work{Light: true, Device: stays, Failed: failed})
 	})
-	for range 6 {
+	for range 2 {
 		budgets = append(budgets, <-begin)
 	}
-	const other, own = 7 << 20, 2 << 20 / 3
-	if want := []int64{other, other, other, other, own, own, own, own, own, own}; !slices.Equal(budgets, want) {
+	if want := []int64{7 << 20, 7 << 20, 7 << 20, 7 << 20, 2 << 20, 2 << 20}; !slices.Equal(budgets, want) {
 		t.Errorf("budgets %v, want %v", budgets, want)
 	}
 	close(end)
+}
+
+// A card with much memory has more lanes for light work, which have together what one would have.
+func TestLargeCardsHaveMoreLanesForLightWork(t *testing.T) {
+	for _, c := range []struct {
+		memory int64
+		lanes  int64
+	}{{1 << 30, 1}, {16 << 30, 1}, {24 << 30, 2}, {36 << 30, 3}, {80 << 30, 3}} {
+		fake.Reset()
+		fake.Memory = c.memory
+		d := open(t, &gpu.Options{Lanes: 1, Memory: 24 << 20})
+		if fake.Streams != 2*(1+c.lanes) || fake.First != 2*c.lanes {
+			t.Errorf("%d bytes: %d streams, of which %d come first, want %d lanes for light work", c.memory, fake.Streams, fake.First, c.lanes)
+		}
+		begin, end := make(chan int64), make(chan struct{})
+		var items [][]int
+		for i := range int(c.lanes) {
+			items = append(items, []int{i})
+		}
+		var light sync.WaitGroup
+		light.Go(func() {
+			d.Run(t.Context(), items, gpu.Work{Light: true, Failed: func(_ []int, err error) { t.Error(err) }, Device: func(l *gpu.Lane, _ []int) error {
+				begin <- l.Budget()
+				<-end
+				return nil
+			}})
+		})
+		for range c.lanes {
+			if got, want := <-begin, 3<<20/c.lanes; got != want {
+				t.Errorf("%d bytes: a budget of %d, want %d", c.memory, got, want)
+			}
+		}
+		close(end)
+		light.Wait()
+		closed(t, d)
+	}
 }
 
 func TestSeveralCardsShareTheBatches(t *testing.T) {
