@@ -12,6 +12,18 @@
 	VPMINUD X2, X1, X1       \
 	VMOVD   X1, AX
 
+// The sum of the sixteen lanes of Z4, into AX.
+#define SUM16 \
+	VEXTRACTI64X4 $1, Z4, Y2 \
+	VPADDD Y2, Y4, Y4        \
+	VEXTRACTI128 $1, Y4, X2  \
+	VPADDD X2, X4, X4        \
+	VPSHUFD $0x4e, X4, X2    \
+	VPADDD X2, X4, X4        \
+	VPSHUFD $0xb1, X4, X2    \
+	VPADDD X2, X4, X4        \
+	VMOVD X4, AX
+
 // func sideKeysAVX512(keys, up, left *uint32, sixteens int, minima *[16]uint32) uint32
 TEXT ·sideKeysAVX512(SB), NOSPLIT, $0-44
 	MOVQ keys+0(FP), DI
@@ -35,6 +47,20 @@ sum:
 	MOVL AX, ret+40(FP)
 	VZEROUPPER
 	RET
+
+// The edges beside a block from R10 and R11 into Z8 to Z11, what is the same for all keys from R12 into Z12, and the lanes of the last
+// sixteen codewords that there are from R13 into K1. Z1 and Z2 become all ones.
+#define NEIGHBOURS \
+	VPBROADCASTD R10, Z8         \
+	SHRQ $32, R10                \
+	VPBROADCASTD R10, Z9         \
+	VPBROADCASTD R11, Z10        \
+	SHRQ $32, R11                \
+	VPBROADCASTD R11, Z11        \
+	VPBROADCASTD R12, Z12        \
+	KMOVW R13, K1                \
+	VPTERNLOGD $0xff, Z1, Z1, Z1 \
+	VMOVDQA64 Z1, Z2
 
 // The keys of sixteen codewords from their bases, into Z0; PRODUCTS adds the products of their
 // edges. SI, DX and DI are the edges, bases and keys of the last sixteen, R9 how many bytes of keys
@@ -74,20 +100,11 @@ TEXT ·edgeKeysVNNI(SB), NOSPLIT, $0-84
 	MOVQ words+8(FP), SI
 	MOVQ base+16(FP), DX
 	MOVQ sixteens+24(FP), CX
-	MOVQ lower+48(FP), AX
-	VPBROADCASTD AX, Z8
-	SHRQ $32, AX
-	VPBROADCASTD AX, Z9
-	MOVQ right+56(FP), AX
-	VPBROADCASTD AX, Z10
-	SHRQ $32, AX
-	VPBROADCASTD AX, Z11
-	MOVL half+64(FP), AX
-	VPBROADCASTD AX, Z12
-	MOVL last+32(FP), AX
-	KMOVW AX, K1
-	VPTERNLOGD $0xff, Z1, Z1, Z1
-	VMOVDQA64 Z1, Z2
+	MOVQ lower+48(FP), R10
+	MOVQ right+56(FP), R11
+	MOVL half+64(FP), R12
+	MOVL last+32(FP), R13
+	NEIGHBOURS
 	DECQ CX
 	SHLQ $6, CX
 	ADDQ CX, DX
@@ -140,20 +157,11 @@ TEXT ·edgePlaceVNNI(SB), NOSPLIT, $0-84
 	MOVQ words+0(FP), SI
 	MOVQ base+8(FP), DX
 	MOVQ sixteens+16(FP), BX
-	MOVQ lower+40(FP), AX
-	VPBROADCASTD AX, Z8
-	SHRQ $32, AX
-	VPBROADCASTD AX, Z9
-	MOVQ right+48(FP), AX
-	VPBROADCASTD AX, Z10
-	SHRQ $32, AX
-	VPBROADCASTD AX, Z11
-	MOVL half+56(FP), AX
-	VPBROADCASTD AX, Z12
-	MOVL last+24(FP), AX
-	KMOVW AX, K1
-	VPTERNLOGD $0xff, Z1, Z1, Z1
-	VMOVDQA64 Z1, Z2
+	MOVQ lower+40(FP), R10
+	MOVQ right+48(FP), R11
+	MOVL half+56(FP), R12
+	MOVL last+24(FP), R13
+	NEIGHBOURS
 	VMOVDQA64 Z1, Z5     // -1
 	VPXORQ Z4, Z4, Z4
 	DECQ BX
@@ -181,15 +189,7 @@ last16:
 	VMOVDQA32 Z0, K1, Z2 // all ones behind the codewords
 	VMOVDQA64 Z2, Z0
 	PLACES
-	VEXTRACTI64X4 $1, Z4, Y3
-	VPADDD Y3, Y4, Y4
-	VEXTRACTI128 $1, Y4, X3
-	VPADDD X3, X4, X4
-	VPSHUFD $0x4e, X4, X3
-	VPADDD X3, X4, X4
-	VPSHUFD $0xb1, X4, X3
-	VPADDD X3, X4, X4
-	VMOVD X4, AX
+	SUM16
 	MOVQ AX, place+72(FP)
 	LEAST16
 	MOVL AX, least+80(FP)
@@ -237,15 +237,7 @@ count:
 	JNZ  count
 	LEAST16
 	MOVL AX, least+40(FP)
-	VEXTRACTI64X4 $1, Z4, Y2
-	VPADDD Y2, Y4, Y4
-	VEXTRACTI128 $1, Y4, X2
-	VPADDD X2, X4, X4
-	VPSHUFD $0x4e, X4, X2
-	VPADDD X2, X4, X4
-	VPSHUFD $0xb1, X4, X2
-	VPADDD X2, X4, X4
-	VMOVD X4, AX
+	SUM16
 	NEGL AX
 	MOVQ AX, lesser+32(FP)
 	VZEROUPPER
