@@ -99,6 +99,6 @@ KERNEL webp_apply_multipliers(const Slot *__restrict__ slots)
 	uint64_t i = thread();
 	if (image.multipliers == nullptr || i >= (uint64_t)image.width * image.height)
 		return;
-	uint32_t x = (uint32_t)(i % image.width), y = (uint32_t)(i / image.width);
+	uint32_t x = (uint32_t)i % image.width, y = (uint32_t)i / image.width;
 	image.coded[i] = apply_multipliers(image.residual[i], multipliers_at(image, x, y));
 }

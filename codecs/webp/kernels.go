@@ -26,7 +26,10 @@ var kernels = gpu.Table[slot]{
 		"webp_tile_costs":      {Params: slotParams{}, Threads: (*slot).tileThreads},
 		"webp_costs_by_symbol": {Params: slotParams{}, Threads: func(s *slot) int { return int(s.Symbols) * costWords(int(s.GroupCount)) }},
 		"webp_assign_groups":   {Params: slotParams{}, Threads: (*slot).tileThreads},
-		"webp_histograms":      {Params: slotParams{}, Threads: func(s *slot) int { return pieces(s.pixels(), histogramPixels) }},
+		"webp_count_tiles":     {Params: slotParams{}, Threads: (*slot).groupTiles},
+		"webp_place_groups":    {Params: slotParams{}, Threads: func(*slot) int { return warp }},
+		"webp_order_tiles":     {Params: slotParams{}, Threads: (*slot).groupTiles},
+		"webp_histograms":      {Params: slotParams{}, Threads: (*slot).histogramThreads},
 
 		"webp_equal":            {Params: slotParams{}, Threads: func(s *slot) int { return warp * s.words() }},
 		"webp_reach":            {Params: slotParams{}, Threads: func(s *slot) int { return s.words() * int(s.Rows) }},
@@ -73,10 +76,12 @@ const (
 
 	// Pixels that one thread takes.
 	packPixels      = 4
-	histogramPixels = 16
+	histogramPixels = 32
 	offsetPixels    = 8
 
 	stripPixels = 4 // of a row of a tile that a thread of webp_choose_modes takes at a time
+
+	histogramTiles = 128 // that a block of webp_histograms counts
 
 	// Pixels of a chunk and entries of its table, of the hash chains (match.cuh) and of the
 	// colour caches (cache.cuh).
@@ -98,6 +103,7 @@ type slot struct {
 	Multipliers     gpu.Ptr   `cuda:"uint32_t"`       // by tile of colour_bits; null: no colour transform
 	MultiplierCosts gpu.Ptr   `cuda:"const uint16_t"` // 3 x 256, 1/256 bit: red-to-blue, green-to-blue, green-to-red
 	Groups          gpu.Ptr   `cuda:"uint16_t"`       // by tile of group_bits: its prefix code group; null: there is one
+	Order           gpu.Ptr   `cuda:"uint32_t"`       // the tiles of groups, those of a group side by side; null: there is one group
 	Costs           gpu.Ptr   `cuda:"const uint16_t"` // by group and symbol, 1/256 bit
 	GroupCosts      gpu.Ptr   `cuda:"const uint32_t"` // by group, 1/256 bit: of naming it in the entropy image
 	Result          gpu.Ptr   `cuda:"uint32_t"`       // what the kernel's comment says, zero before
@@ -160,8 +166,19 @@ func (s *slot) tiles(bits uint32) int {
 	return format.Tiles(int(s.Width), int(bits)) * format.Tiles(int(s.Height), int(bits))
 }
 
-// tileThreads is a warp for each tile of the entropy image.
-func (s *slot) tileThreads() int { return warp * s.tiles(s.GroupBits) }
+// groupTiles is how many tiles the entropy image has.
+func (s *slot) groupTiles() int { return s.tiles(s.GroupBits) }
+
+// tileThreads is a warp for each of these.
+func (s *slot) tileThreads() int { return warp * s.groupTiles() }
+
+// histogramThreads is a block for some tiles where these are in order, and a thread for some pixels where there is one group.
+func (s *slot) histogramThreads() int {
+	if s.Order == 0 {
+		return pieces(s.pixels(), histogramPixels)
+	}
+	return gpu.BlockThreads * pieces(s.groupTiles(), histogramTiles)
+}
 
 // modeThreads is as many for each tile of the predictor as it has strips, a warp at most.
 func (s *slot) modeThreads() int {
@@ -179,4 +196,4 @@ func (s *slot) words() int { return pieces(s.pixels(), 32) }
 
 // costWords is how many words the costs of a symbol in n groups take: cost_words of
 // entropy.cuh.
-func costWords(n int) int { return (n + 63) / 64 * 32 }
+func costWords(n int) int { return (n + 15) / 16 * 8 }

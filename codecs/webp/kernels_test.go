@@ -52,6 +52,7 @@ var shared = gputest.Header{
 		{Name: "block_threads", Value: gpu.BlockThreads},
 		{Name: "image_block", Value: imageBlock, Note: "threads of a block that has a whole image"},
 		{Name: "strip_pixels", Value: stripPixels, Note: "of a row that a thread of webp_choose_modes takes at a time: tiles are never narrower"},
+		{Name: "histogram_tiles", Value: histogramTiles, Note: "that a block of webp_histograms counts"},
 		{Name: "pack_pixels", Value: packPixels, Note: "of a thread of the packing kernels, one after the other"},
 		{Name: "offset_pixels", Value: offsetPixels, Note: "of a thread of webp_offsets"},
 		{Name: "link_pixels", Value: linkPixels, Note: "of a chunk of the hash chains"},

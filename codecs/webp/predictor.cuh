@@ -85,7 +85,7 @@ KERNEL webp_residuals(const Slot *__restrict__ slots)
 	uint64_t i = thread();
 	if (i >= (uint64_t)image.width * image.height)
 		return;
-	uint32_t x = (uint32_t)(i % image.width), y = (uint32_t)(i / image.width);
+	uint32_t x = (uint32_t)i % image.width, y = (uint32_t)i / image.width;
 	uint32_t p;
 	if (inside(x, y))
 		p = predicted(image.modes[(uint64_t)(y >> image.mode_bits) * tiles(image.width, image.mode_bits) + (x >> image.mode_bits)],

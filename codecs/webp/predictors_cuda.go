@@ -22,6 +22,7 @@ type devicePredictorSearch struct {
 
 	argb, residual, coloured   *gpu.Buffer // 4 bytes a pixel
 	modes, multipliers, groups *gpu.Buffer // by tile: 1, 4 and 2 bytes; nil: none
+	order                      *gpu.Buffer // the tiles of groups, 4 bytes each
 }
 
 // newPredictorSearch brings p to the device. Where p is what was loaded from an image, its
@@ -69,7 +70,7 @@ func (c *devicePredictorSearch) take(n int, buffers ...**gpu.Buffer) error {
 	}
 	s := &c.slot
 	s.Argb, s.Residual, s.Coded = at(c.argb), at(c.residual), at(c.coloured)
-	s.Modes, s.Multipliers, s.Groups = at(c.modes), at(c.multipliers), at(c.groups)
+	s.Modes, s.Multipliers, s.Groups, s.Order = at(c.modes), at(c.multipliers), at(c.groups), at(c.order)
 	if c.coloured == nil {
 		s.Coded = s.Residual
 	}
@@ -157,21 +158,31 @@ func (c *devicePredictorSearch) SetEntropyImage(g format.EntropyImage) {
 	c.entropy = format.EntropyImage{Bits: g.Bits, Groups: g.Groups}
 	c.slot.GroupBits, c.slot.GroupCount = uint32(g.Bits), uint32(max(1, g.Groups))
 	if g.Bits == 0 {
-		c.groups, c.slot.Groups = nil, 0 // the memory goes back with the batch
+		c.groups, c.order, c.slot.Groups, c.slot.Order = nil, nil, 0, 0 // the memory goes back with the batch
 		return
 	}
 	c.do(&request{
-		step: stepSetGroups, uploads: [][]byte{gpu.Bytes(g.Group)}, retain: []**gpu.Buffer{&c.groups},
-		reserve: func() error { return c.take(2*len(g.Group), &c.groups) },
+		step: stepSetGroups, uploads: [][]byte{gpu.Bytes(g.Group)}, retain: []**gpu.Buffer{&c.groups}, scratch: 4 * int(c.slot.GroupCount),
+		reserve: func() error {
+			if err := c.take(2*len(g.Group), &c.groups); err != nil {
+				return err
+			}
+			return c.take(4*len(g.Group), &c.order)
+		},
+		set: func(s *slot, _ []gpu.Ptr) { s.Counts = s.Scratch },
 	})
 }
 
 func (c *devicePredictorSearch) AssignGroups(own []uint32, near int, tables []uint16) (counts []uint32, regrets []uint64) {
 	n := len(own)
 	even := (n + 1) / 2 * 2 // words before those of 64 bits
+	costs := 4 * c.Symbols() * costWords(n)
 	got := c.do(&request{
-		step: stepAssignGroups, uploads: [][]byte{gpu.Bytes(own), gpu.Bytes(tables)}, result: 4*even + 8*n, scratch: 4 * c.Symbols() * costWords(n),
-		set: func(s *slot, at []gpu.Ptr) { s.GroupCosts, s.Costs, s.Near = at[0], at[1], uint32(near) },
+		step: stepAssignGroups, uploads: [][]byte{gpu.Bytes(own), gpu.Bytes(tables)}, result: 4*even + 8*n, scratch: costs + 4*n,
+		set: func(s *slot, at []gpu.Ptr) {
+			s.GroupCosts, s.Costs, s.Near = at[0], at[1], uint32(near)
+			s.Counts = s.Scratch + gpu.Ptr(costs)
+		},
 	})
 	return gpu.View[uint32](got[:4*n]), gpu.View[uint64](got[4*even:])
 }
@@ -253,7 +264,7 @@ func (c *devicePredictorSearch) Failed() error { return c.err }
 
 // Release gives back what the search has on the device. It is not used any more.
 func (c *devicePredictorSearch) Release() {
-	c.batch.discard(c.argb, c.residual, c.coloured, c.modes, c.multipliers, c.groups)
+	c.batch.discard(c.argb, c.residual, c.coloured, c.modes, c.multipliers, c.groups, c.order)
 }
 
 func (c *devicePredictorSearch) Transformed() format.Pixels {

@@ -38,6 +38,7 @@ constexpr uint32_t max_start_groups = 32; // that a clustering starts with
 constexpr uint32_t block_threads = 256;
 constexpr uint32_t image_block = 1024; // threads of a block that has a whole image
 constexpr uint32_t strip_pixels = 4; // of a row that a thread of webp_choose_modes takes at a time: tiles are never narrower
+constexpr uint32_t histogram_tiles = 128; // that a block of webp_histograms counts
 constexpr uint32_t pack_pixels = 4; // of a thread of the packing kernels, one after the other
 constexpr uint32_t offset_pixels = 8; // of a thread of webp_offsets
 constexpr uint32_t link_pixels = 65536; // of a chunk of the hash chains
@@ -56,6 +57,7 @@ struct Slot {
 	uint32_t *multipliers; // by tile of colour_bits; null: no colour transform
 	const uint16_t *multiplier_costs; // 3 x 256, 1/256 bit: red-to-blue, green-to-blue, green-to-red
 	uint16_t *groups; // by tile of group_bits: its prefix code group; null: there is one
+	uint32_t *order; // the tiles of groups, those of a group side by side; null: there is one group
 	const uint16_t *costs; // by group and symbol, 1/256 bit
 	const uint32_t *group_costs; // by group, 1/256 bit: of naming it in the entropy image
 	uint32_t *result; // what the kernel's comment says, zero before
@@ -98,7 +100,7 @@ struct Slot {
 	uint32_t reference_count; // backward references
 	uint32_t unused;
 };
-static_assert(sizeof(Slot) == 344, "Slot");
+static_assert(sizeof(Slot) == 352, "Slot");
 static_assert(__builtin_offsetof(Slot, source) == 0, "Source");
 static_assert(__builtin_offsetof(Slot, argb) == 8, "Argb");
 static_assert(__builtin_offsetof(Slot, residual) == 16, "Residual");
@@ -108,44 +110,45 @@ static_assert(__builtin_offsetof(Slot, mode_costs) == 40, "ModeCosts");
 static_assert(__builtin_offsetof(Slot, multipliers) == 48, "Multipliers");
 static_assert(__builtin_offsetof(Slot, multiplier_costs) == 56, "MultiplierCosts");
 static_assert(__builtin_offsetof(Slot, groups) == 64, "Groups");
-static_assert(__builtin_offsetof(Slot, costs) == 72, "Costs");
-static_assert(__builtin_offsetof(Slot, group_costs) == 80, "GroupCosts");
-static_assert(__builtin_offsetof(Slot, result) == 88, "Result");
-static_assert(__builtin_offsetof(Slot, codes) == 96, "Codes");
-static_assert(__builtin_offsetof(Slot, scratch) == 104, "Scratch");
-static_assert(__builtin_offsetof(Slot, length) == 112, "Length");
-static_assert(__builtin_offsetof(Slot, value) == 120, "Value");
-static_assert(__builtin_offsetof(Slot, hits) == 128, "Hits");
-static_assert(__builtin_offsetof(Slot, counts) == 136, "Counts");
-static_assert(__builtin_offsetof(Slot, tables) == 144, "Tables");
-static_assert(__builtin_offsetof(Slot, distances) == 152, "Distances");
-static_assert(__builtin_offsetof(Slot, distance_codes) == 160, "DistanceCodes");
-static_assert(__builtin_offsetof(Slot, ends) == 168, "Ends");
-static_assert(__builtin_offsetof(Slot, equal) == 176, "Equal");
-static_assert(__builtin_offsetof(Slot, reach) == 184, "Reach");
-static_assert(__builtin_offsetof(Slot, prev) == 192, "Prev");
-static_assert(__builtin_offsetof(Slot, offsets) == 200, "Offsets");
-static_assert(__builtin_offsetof(Slot, references) == 208, "References");
-static_assert(__builtin_offsetof(Slot, words) == 216, "Words");
-static_assert(__builtin_offsetof(Slot, first) == 224, "First");
-static_assert(__builtin_offsetof(Slot, width) == 232, "Width");
-static_assert(__builtin_offsetof(Slot, height) == 236, "Height");
-static_assert(__builtin_offsetof(Slot, channels) == 240, "Channels");
-static_assert(__builtin_offsetof(Slot, exact) == 244, "Exact");
-static_assert(__builtin_offsetof(Slot, opaque) == 248, "Opaque");
-static_assert(__builtin_offsetof(Slot, mode_bits) == 252, "ModeBits");
-static_assert(__builtin_offsetof(Slot, colour_bits) == 256, "ColourBits");
-static_assert(__builtin_offsetof(Slot, group_bits) == 260, "GroupBits");
-static_assert(__builtin_offsetof(Slot, group_count) == 264, "GroupCount");
-static_assert(__builtin_offsetof(Slot, symbols) == 268, "Symbols");
-static_assert(__builtin_offsetof(Slot, near) == 272, "Near");
-static_assert(__builtin_offsetof(Slot, skip) == 276, "Skip");
-static_assert(__builtin_offsetof(Slot, count) == 280, "Count");
-static_assert(__builtin_offsetof(Slot, steps) == 284, "Steps");
-static_assert(__builtin_offsetof(Slot, cache_bits) == 316, "CacheBits");
-static_assert(__builtin_offsetof(Slot, rows) == 320, "Rows");
-static_assert(__builtin_offsetof(Slot, bands) == 324, "Bands");
-static_assert(__builtin_offsetof(Slot, depth) == 328, "Depth");
-static_assert(__builtin_offsetof(Slot, stop_length) == 332, "StopLength");
-static_assert(__builtin_offsetof(Slot, reference_count) == 336, "ReferenceCount");
-static_assert(__builtin_offsetof(Slot, unused) == 340, "Unused");
+static_assert(__builtin_offsetof(Slot, order) == 72, "Order");
+static_assert(__builtin_offsetof(Slot, costs) == 80, "Costs");
+static_assert(__builtin_offsetof(Slot, group_costs) == 88, "GroupCosts");
+static_assert(__builtin_offsetof(Slot, result) == 96, "Result");
+static_assert(__builtin_offsetof(Slot, codes) == 104, "Codes");
+static_assert(__builtin_offsetof(Slot, scratch) == 112, "Scratch");
+static_assert(__builtin_offsetof(Slot, length) == 120, "Length");
+static_assert(__builtin_offsetof(Slot, value) == 128, "Value");
+static_assert(__builtin_offsetof(Slot, hits) == 136, "Hits");
+static_assert(__builtin_offsetof(Slot, counts) == 144, "Counts");
+static_assert(__builtin_offsetof(Slot, tables) == 152, "Tables");
+static_assert(__builtin_offsetof(Slot, distances) == 160, "Distances");
+static_assert(__builtin_offsetof(Slot, distance_codes) == 168, "DistanceCodes");
+static_assert(__builtin_offsetof(Slot, ends) == 176, "Ends");
+static_assert(__builtin_offsetof(Slot, equal) == 184, "Equal");
+static_assert(__builtin_offsetof(Slot, reach) == 192, "Reach");
+static_assert(__builtin_offsetof(Slot, prev) == 200, "Prev");
+static_assert(__builtin_offsetof(Slot, offsets) == 208, "Offsets");
+static_assert(__builtin_offsetof(Slot, references) == 216, "References");
+static_assert(__builtin_offsetof(Slot, words) == 224, "Words");
+static_assert(__builtin_offsetof(Slot, first) == 232, "First");
+static_assert(__builtin_offsetof(Slot, width) == 240, "Width");
+static_assert(__builtin_offsetof(Slot, height) == 244, "Height");
+static_assert(__builtin_offsetof(Slot, channels) == 248, "Channels");
+static_assert(__builtin_offsetof(Slot, exact) == 252, "Exact");
+static_assert(__builtin_offsetof(Slot, opaque) == 256, "Opaque");
+static_assert(__builtin_offsetof(Slot, mode_bits) == 260, "ModeBits");
+static_assert(__builtin_offsetof(Slot, colour_bits) == 264, "ColourBits");
+static_assert(__builtin_offsetof(Slot, group_bits) == 268, "GroupBits");
+static_assert(__builtin_offsetof(Slot, group_count) == 272, "GroupCount");
+static_assert(__builtin_offsetof(Slot, symbols) == 276, "Symbols");
+static_assert(__builtin_offsetof(Slot, near) == 280, "Near");
+static_assert(__builtin_offsetof(Slot, skip) == 284, "Skip");
+static_assert(__builtin_offsetof(Slot, count) == 288, "Count");
+static_assert(__builtin_offsetof(Slot, steps) == 292, "Steps");
+static_assert(__builtin_offsetof(Slot, cache_bits) == 324, "CacheBits");
+static_assert(__builtin_offsetof(Slot, rows) == 328, "Rows");
+static_assert(__builtin_offsetof(Slot, bands) == 332, "Bands");
+static_assert(__builtin_offsetof(Slot, depth) == 336, "Depth");
+static_assert(__builtin_offsetof(Slot, stop_length) == 340, "StopLength");
+static_assert(__builtin_offsetof(Slot, reference_count) == 344, "ReferenceCount");
+static_assert(__builtin_offsetof(Slot, unused) == 348, "Unused");

@@ -39,6 +39,9 @@ DEVICE uint32_t warp_total(uint32_t v)
 
 DEVICE uint64_t warp_total(uint64_t v) { return broadcast(warp_sum(v), 0); }
 
+// Value v of lane from, 0 to 31, which may differ by lane.
+DEVICE uint32_t from_lane(uint32_t v, uint32_t from) { return broadcast(v, from); }
+
 // The lanes that hold the same v as the own. All lanes of the warp call.
 DEVICE uint32_t same_lanes(uint32_t v) { return (uint32_t)__nvvm_match_any_sync_i32(whole_warp, v); }
 
@@ -75,11 +78,11 @@ DEVICE void carry(uint32_t *tables, uint32_t entries, uint32_t chunks, uint32_t 
 struct Tile {
 	uint32_t x, y, w, h; // what lies in the image
 
-	__device__ Tile(const Slot &image, uint32_t bits, uint64_t tile)
+	__device__ Tile(const Slot &image, uint32_t bits, uint64_t number)
 	{
-		uint32_t columns = tiles(image.width, bits);
-		x = (uint32_t)(tile % columns) << bits;
-		y = (uint32_t)(tile / columns) << bits;
+		uint32_t columns = tiles(image.width, bits), tile = (uint32_t)number;
+		x = tile % columns << bits;
+		y = tile / columns << bits;
 		w = least(image.width - x, 1u << bits);
 		h = least(image.height - y, 1u << bits);
 	}

@@ -43,9 +43,11 @@ func (b *batch) start(s step, list []*request, slots []slot, results []int, para
 		return b.launch(slots, params, "webp_choose_multipliers", "webp_apply_multipliers")
 	case stepTileCosts:
 		return b.launch(slots, params, "webp_tile_costs")
-	case stepSetGroups, stepPixels: // what goes to the device stays there
+	case stepPixels: // what goes to the device stays there
+	case stepSetGroups:
+		return b.launch(slots, params, "webp_count_tiles", "webp_place_groups", "webp_order_tiles")
 	case stepAssignGroups:
-		return b.launch(slots, params, "webp_costs_by_symbol", "webp_assign_groups")
+		return b.launch(slots, params, "webp_costs_by_symbol", "webp_assign_groups", "webp_count_tiles", "webp_place_groups", "webp_order_tiles")
 	case stepHistograms:
 		return b.launch(slots, params, "webp_histograms")
 	case stepChains:
