@@ -119,8 +119,8 @@ const (
 	binBytes     = 16 << binBits
 	alphaBytes   = 4 << binBits
 
-	// launchSamples bounds the training of a launch: at 310 ns a sample (deviceSample)
-	// to 0.16 s.
+	// launchSamples bounds the training of a launch: at 226 ns a sample (deviceSample)
+	// to 0.12 s.
 	launchSamples = 1 << 19
 )
 

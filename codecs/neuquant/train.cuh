@@ -23,6 +23,21 @@ DEVICE uint32_t add_difference(uint32_t a, uint32_t b, uint32_t c)
 	return d;
 }
 
+// A frequency less its 1024th part; both are scaled by 64.
+DEVICE uint32_t less_share(uint32_t frequency)
+{
+	uint32_t to; // written out, so that what the comparisons do not use multiplies
+	asm("mad.lo.s32 %0, %1, -64, %2;" : "=r"(to) : "r"(frequency >> 16), "r"(frequency));
+	return to;
+}
+
+// The frequency of a neuron, with what its winner gains.
+DEVICE uint32_t add_where_equal(uint32_t frequency, uint32_t index, uint32_t winner)
+{
+	asm("{ .reg .pred p; setp.eq.u32 p, %1, %2; @p add.u32 %0, %0, 4096; }" : "+r"(frequency) : "r"(index), "r"(winner));
+	return frequency;
+}
+
 // Weights of the lane's distance from the winner, in 1/2^18: that of the winner is alpha, those at the radius and beyond 0.
 DEVICE int32_t weight_at(int32_t alpha, int32_t radius)
 {
@@ -61,13 +76,13 @@ struct Fetched {
 };
 
 // Trains with samples first to end-1 of all. C is the number of components that differ: 3 of opaque colours. net is shared
-// memory of the warp, the components of all neurons.
+// memory of the warp, the components of all neurons, and behind them room for what is none.
 template <int C> DEVICE void train(const Problem &p, words4 *net, uint32_t first, uint32_t end)
 {
 	const uint8_t *samples = p.samples;
 	const uint32_t *values = p.values;
-	uint32_t n = p.n, k = p.k, cycle = p.cycle, decay = p.decay;
-	uint32_t frequency[neurons];
+	uint32_t n = same_for_all(p.n), k = same_for_all(p.k), cycle = same_for_all(p.cycle), decay = same_for_all(p.decay);
+	uint32_t frequency[neurons], index[neurons];
 	uint32_t start = 65536 / k, l = lane();
 	// -(start << 6) modulo 256, and what rounds up.
 	uint32_t round = (192 - (start << 6)) & 192;
@@ -77,13 +92,14 @@ template <int C> DEVICE void train(const Problem &p, words4 *net, uint32_t first
 #pragma unroll
 	for (uint32_t m = 0; m < neurons; m++) {
 		uint32_t i = m * warp_size + l, v = (i << 12) / k << 8;
+		index[m] = from_lane(i, l); // else the compiler makes it of that of the first each time
 		words4 c = {i < k ? v : absent, i < k ? v : 0, i < k ? v : 0, i < k && C == 4 ? v : 0};
 		net[i] = first == 0 ? c : state[i];
 		frequency[m] = first == 0 ? start << 6 : p.network[(4 * neurons + m) * warp_size + l];
 	}
 	if (first != 0) {
 		const uint32_t *rest = p.network + 5 * neurons * warp_size;
-		alpha = (int32_t)rest[0], radius = (int32_t)rest[1], left = rest[2];
+		alpha = (int32_t)same_for_all(rest[0]), radius = (int32_t)same_for_all(rest[1]), left = same_for_all(rest[2]);
 	}
 	int32_t weight = weight_at(alpha, radius);
 	uint32_t reach = radius >> 6 > 1 ? (uint32_t)radius >> 6 : 1; // neurons at this distance and beyond stay
@@ -106,40 +122,34 @@ template <int C> DEVICE void train(const Problem &p, words4 *net, uint32_t first
 			uint32_t near = ~0u, fair = ~0u;
 #pragma unroll
 			for (uint32_t m = 0; m < neurons; m++) {
-				uint32_t index = m * warp_size + l;
-				words4 c = net[index];
-				uint32_t key = add_difference(c.x, v[0], index);
+				words4 c = net[m * warp_size + l];
+				uint32_t key = add_difference(c.x, v[0], index[m]);
 				key = add_difference(c.y, v[1], key);
 				key = add_difference(c.z, v[2], key);
 				if (C == 4)
 					key = add_difference(c.w, v[3], key);
 				near = least(near, key);
 				// The index is taken off before the mask, which else could carry.
-				uint32_t biased = key + frequency[m] + (round - index);
-				fair = least(fair, (biased & ~255u) | index);
-				frequency[m] -= (frequency[m] >> 16) << 6;
+				fair = least(fair, ((key + frequency[m] + (round - index[m])) & ~255u) | index[m]);
+				frequency[m] = less_share(frequency[m]);
 			}
-			near = least_of_all(near);
-			fair = least_of_all(fair);
-			uint32_t first_winner = near & 255, winner = fair & 255;
+			uint32_t first_winner = least_of_all(near) & 255, winner = least_of_all(fair) & 255;
 #pragma unroll
 			for (uint32_t m = 0; m < neurons; m++)
-				frequency[m] += m * warp_size + l == first_winner ? 64 << 6 : 0;
-			// A lane for each neuron that moves. All lanes go round equally often.
-			for (uint32_t j = l; j - l < 2 * reach - 1; j += warp_size) {
+				frequency[m] = add_where_equal(frequency[m], index[m], first_winner);
+			// A lane for each neuron that moves; the others move what is no neuron. All lanes go round equally often.
+			for (uint32_t first_of = 0; first_of < 2 * reach - 1; first_of += warp_size) {
+				uint32_t j = first_of + l, i = winner + j - (reach - 1);
 				int32_t d = (int32_t)(j - (reach - 1));
-				uint32_t i = winner + (uint32_t)d;
-				d = d < 0 ? -d : d;
-				int32_t w = (int32_t)from_lane((uint32_t)weight, (uint32_t)d & (warp_size - 1));
-				if (j < 2 * reach - 1 && i < k) {
-					words4 c = net[i];
-					c.x = moved(c.x, v[0], w);
-					c.y = moved(c.y, v[1], w);
-					c.z = moved(c.z, v[2], w);
-					if (C == 4)
-						c.w = moved(c.w, v[3], w);
-					net[i] = c;
-				}
+				int32_t w = (int32_t)from_lane((uint32_t)weight, (uint32_t)(d < 0 ? -d : d) & (warp_size - 1));
+				words4 *at = net + (j < 2 * reach - 1 && i < k ? i : most_entries);
+				words4 c = *at;
+				c.x = moved(c.x, v[0], w);
+				c.y = moved(c.y, v[1], w);
+				c.z = moved(c.z, v[2], w);
+				if (C == 4)
+					c.w = moved(c.w, v[3], w);
+				*at = c;
 			}
 			if (--left == 0) {
 				alpha -= alpha / (int32_t)decay;
@@ -178,16 +188,17 @@ template <int C> DEVICE void train(const Problem &p, words4 *net, uint32_t first
 // large image takes long; what the next one needs is in network. One warp a problem, blocks of train_warps warps.
 KERNEL __launch_bounds__(train_warps *warp_size) nq_train(TrainParams params)
 {
-	__shared__ words4 s_net[train_warps * most_entries];
-	uint32_t i = blockIdx.x * train_warps + warp(), first = params.first;
+	__shared__ words4 s_net[train_warps * (most_entries + 1)];
+	uint32_t i = same_for_all(blockIdx.x * train_warps + warp()), first = params.first;
 	if (i >= params.count)
 		return;
 	const Problem &p = params.list[i];
-	if (first >= p.cycles)
+	uint32_t cycles = same_for_all(p.cycles);
+	if (first >= cycles)
 		return;
-	uint32_t end = params.most < p.cycles - first ? first + params.most : p.cycles;
-	words4 *net = s_net + warp() * most_entries;
-	if (p.opaque != 0)
+	uint32_t end = params.most < cycles - first ? first + params.most : cycles;
+	words4 *net = s_net + warp() * (most_entries + 1);
+	if (same_for_all(p.opaque) != 0)
 		train<3>(p, net, first, end);
 	else
 		train<4>(p, net, first, end);

@@ -10,13 +10,13 @@ const (
 )
 
 // What one sample of a training takes, in nanoseconds, with 256 entries: on a core of the
-// host of an H200 ("train-1" of BenchmarkSteps), and on that device for a lone problem
-// ("training" of BenchmarkCardSteps: 306 to 322). Problems of a batch train at the same
+// host of an H200 ("train-1" of BenchmarkSteps), and on a device for a lone problem
+// ("training" of BenchmarkCardSteps on an H100). Problems of a batch train at the same
 // time, since each is a chain of samples in a warp of its own: 512 of them take twice as
 // long as one, which is far from where the cores are faster.
 const (
 	coreSample   = 90
-	deviceSample = 310
+	deviceSample = 226
 )
 
 // coresShared is how many times the cores' time for many images counts where they could do what
