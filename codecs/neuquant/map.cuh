@@ -1,10 +1,12 @@
-// Nearest entries. With distance = |x|^2 + |c|^2 - 2 x.c, the first of the nearest entries has the least key
-// (|c|^2 << 8 | index) - (x.c << 9): one dot product, one multiplication and addition, one minimum.
+// Nearest entries. With distance = |x|^2 + |c|^2 - 2 x.c, the first of the nearest entries has the greatest key
+// (x.c << 9) - (|c|^2 << 8 | index): one dot product, one shift and addition, one maximum.
 #pragma once
 
 #include "problem.cuh"
 
 constexpr uint32_t map_groups = thread_colours / 4; // of four colours that a thread takes
+
+constexpr int32_t farthest = -0x7fffffff; // a key that no entry has
 
 DEVICE int32_t least_signed(int32_t a, int32_t b) { return a < b ? a : b; }
 DEVICE int32_t greatest_signed(int32_t a, int32_t b) { return a > b ? a : b; }
@@ -12,20 +14,18 @@ DEVICE int32_t greatest_signed(int32_t a, int32_t b) { return a > b ? a : b; }
 // What a key is made of: the entry and its own part. Behind the last come entries that are never nearest.
 DEVICE words2 palette_entry(uint32_t colour, uint32_t index, uint32_t k)
 {
-	words2 e = {0, 0x7fffffff};
+	words2 e = {0, (uint32_t)farthest};
 	if (index < k)
-		e.x = colour, e.y = dp4a(colour, colour, 0) << 8 | index;
+		e.x = colour, e.y = 0 - (dp4a(colour, colour, 0) << 8 | index);
 	return e;
 }
 
-// Written out because a multiplication and addition in one runs beside the minima, and the shift and subtraction that the
-// compiler would make of it on the same units.
-DEVICE int32_t palette_key(uint32_t x, uint32_t colour, uint32_t base)
-{
-	int32_t key;
-	asm("mad.lo.s32 %0, %1, -512, %2;" : "=r"(key) : "r"(dp4a(x, colour, 0)), "r"(base));
-	return key;
-}
+// Some units shift and add, others multiply and add: the compiler gives some keys to each where this is a shift.
+DEVICE int32_t palette_key(uint32_t x, uint32_t colour, uint32_t base) { return (int32_t)((dp4a(x, colour, 0) << 9) + base); }
+
+// What a key says: the index of the entry, and how much farther it is than the colour is from black.
+DEVICE uint32_t key_index(int32_t key) { return (0 - (uint32_t)key) & 255; }
+DEVICE int32_t key_distance(int32_t key) { return (int32_t)(0 - (uint32_t)key) >> 8; }
 
 // index of all colours, where it is not null. A thread takes map_groups times four colours that lie side by side, and all
 // threads read the same entries at the same time; blockIdx.y is the problem.
@@ -47,7 +47,7 @@ KERNEL __launch_bounds__(256) nq_map(const Problem *list)
 		uint32_t i = first + g * step;
 #pragma unroll
 		for (uint32_t q = 0; q < 4; q++)
-			x[g][q] = 0, near[g][q] = 0x7fffffff;
+			x[g][q] = 0, near[g][q] = farthest;
 		if (i < p.n)
 			four_colours(p, i, x[g]);
 	}
@@ -59,8 +59,8 @@ KERNEL __launch_bounds__(256) nq_map(const Problem *list)
 			for (uint32_t g = 0; g < map_groups; g++) {
 #pragma unroll
 				for (uint32_t q = 0; q < 4; q++) {
-					near[g][q] = least_signed(near[g][q], palette_key(x[g][q], e.x, e.y));
-					near[g][q] = least_signed(near[g][q], palette_key(x[g][q], e.z, e.w));
+					near[g][q] = greatest_signed(near[g][q], palette_key(x[g][q], e.x, e.y));
+					near[g][q] = greatest_signed(near[g][q], palette_key(x[g][q], e.z, e.w));
 				}
 			}
 		}
@@ -70,7 +70,7 @@ KERNEL __launch_bounds__(256) nq_map(const Problem *list)
 		uint32_t i = first + g * step, four = 0;
 #pragma unroll
 		for (uint32_t q = 0; q < 4; q++)
-			four |= ((uint32_t)near[g][q] & 255) << (8 * q);
+			four |= key_index(near[g][q]) << (8 * q);
 		if (i < p.n)
 			*(uint32_t *)(p.index + i) = four;
 	}

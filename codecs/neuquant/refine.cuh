@@ -67,23 +67,23 @@ KERNEL __launch_bounds__(refine_threads) nq_refine(const Problem *list, uint32_t
 			// Two bins at a time, so that an entry is read once for both.
 			uint32_t at[2] = {i, i + refine_threads < n ? i + refine_threads : i};
 			uint32_t x[2] = {p.colours[at[0]], p.colours[at[1]]};
-			int32_t near[2] = {0x7fffffff, 0x7fffffff}, next[2] = {0x7fffffff, 0x7fffffff};
+			int32_t near[2] = {farthest, farthest}, next[2] = {farthest, farthest};
 #pragma unroll 4
 			for (uint32_t j = 0; j < filled; j++) {
 				words2 e = s_entries[j];
 #pragma unroll
 				for (uint32_t b = 0; b < 2; b++) {
 					int32_t key = palette_key(x[b], e.x, e.y);
-					next[b] = least_signed(next[b], greatest_signed(near[b], key));
-					near[b] = least_signed(near[b], key);
+					next[b] = greatest_signed(next[b], least_signed(near[b], key));
+					near[b] = greatest_signed(near[b], key);
 				}
 			}
 			for (uint32_t b = 0; b < 2; b++) {
 				if (b == 1 && at[1] == at[0])
 					break;
-				uint32_t of = (uint32_t)near[b] & 255, w = p.weights[at[b]];
+				uint32_t of = key_index(near[b]), w = p.weights[at[b]];
 				int32_t own = (int32_t)dp4a(x[b], x[b], 0);
-				uint32_t d1 = (uint32_t)((near[b] >> 8) + own), d2 = (uint32_t)((next[b] >> 8) + own);
+				uint32_t d1 = (uint32_t)(key_distance(near[b]) + own), d2 = (uint32_t)(key_distance(next[b]) + own);
 				uint32_t base = bin_base(p.numbers[at[b]], opaque);
 				p.nearest[at[b]] = (uint8_t)of;
 				add_to(&s_count[of], w);
