@@ -137,9 +137,9 @@ func solveAll(b *testing.B, d steps, list []problem, o *Options) []solution {
 
 // BenchmarkCardBatch is 4,096 images of 512 x 512 from pixels in host memory to indices
 // in host memory. Limits of an H200: an image is 786,432 bytes on the link, of which
-// about 50 GB/s go, 64,000 images/s. Kernels of a full card take 20.7 microseconds of a
-// image for 26,214 samples, 11.6 for its bins, 6.9 for 6 passes and 9.6 for mapping,
-// 20,500 images/s where none runs beside another one.
+// about 50 GB/s go, 64,000 images/s. Kernels of a full card take 15.0 microseconds of an
+// image for 26,214 samples, 5.2 for its bins, 6.8 for 6 passes and 8.3 for mapping,
+// 28,300 images/s where none runs beside another one.
 func BenchmarkCardBatch(b *testing.B) {
 	const n = 4096
 	src := sources(b)

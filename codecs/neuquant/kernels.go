@@ -27,7 +27,7 @@ var kernels = gpu.Table[deviceProblem]{
 		"nq_train": {Params: trainParams{}, Grid: func(_ *gpu.Info, batch []deviceProblem) gpu.Grid {
 			return gpu.Grid{Blocks: [3]int{(len(batch) + trainWarps - 1) / trainWarps}, Threads: [3]int{warp * trainWarps}}
 		}},
-		"nq_bins":       {Params: listParams{}, Threads: (*deviceProblem).colourThreads},
+		"nq_bins":       {Params: listParams{}, Block: binThreads, Threads: func(p *deviceProblem) int { return (int(p.N) + binColours - 1) / binColours }},
 		"nq_count_bins": {Params: listParams{}, Threads: func(*deviceProblem) int { return warp * binParts }},
 		"nq_list_bins":  {Params: listParams{}, Threads: func(*deviceProblem) int { return warp * binParts }},
 		"nq_refine": {Params: refineParams{}, Grid: func(_ *gpu.Info, batch []deviceProblem) gpu.Grid {
@@ -41,7 +41,9 @@ const (
 	warp          = 32
 	trainWarps    = 4   // of a block of nq_train, each with a problem of its own
 	refineThreads = 512 // of a block of nq_refine, which has a problem
-	threadColours = 8   // that a thread of nq_bins and of nq_map takes
+	threadColours = 8   // that a thread of nq_map takes
+	binThreads    = 512 // of a block of nq_bins
+	binColours    = 16  // that each of them takes
 	binParts      = 256 // parts of the bins, of which a warp counts or lists one
 
 	// networkWords is the state of a training between two launches: four components and
@@ -54,27 +56,28 @@ func (p *deviceProblem) colourThreads() int { return (int(p.N) + threadColours -
 // deviceProblem is a problem of a batch. Colours are R, G, B, A from the lowest byte up. What lies behind the last colour,
 // up to a multiple of 256 bytes, may be read, and the index there be written.
 type deviceProblem struct {
-	Samples gpu.Ptr `cuda:"const uint8_t"`  // n x 3 of opaque colours; null: values
-	Values  gpu.Ptr `cuda:"const uint32_t"` // n
-	Index   gpu.Ptr `cuda:"uint8_t"`        // n: of the nearest entry; null: not wanted
-	Entries gpu.Ptr `cuda:"uint32_t"`       // most_entries
-	Network gpu.Ptr `cuda:"uint32_t"`       // network_words: state of the training, see train.cuh
-	Bins    gpu.Ptr `cuda:"uint64_t"`       // 1 << bin_bits, zero before: see bins.cuh
-	Alphas  gpu.Ptr `cuda:"uint32_t"`       // 1 << bin_bits, zero before; null where all is opaque
-	Counts  gpu.Ptr `cuda:"uint32_t"`       // bin_parts + 1: occupied bins of each part of the bins, and of all
-	Colours gpu.Ptr `cuda:"uint32_t"`       // of the occupied bins, in rising order: the mean
-	Weights gpu.Ptr `cuda:"uint32_t"`       // how many colours
-	Numbers gpu.Ptr `cuda:"uint32_t"`       // the bin
-	Rests   gpu.Ptr `cuda:"uint32_t"`       // 4 sums, of the bits of the components that the number lacks
-	Nearest gpu.Ptr `cuda:"uint8_t"`        // the entry
-	N       uint32  // colours
-	K       uint32  // entries
-	Opaque  uint32  // 1: all colours have alpha 255
-	Cycle   uint32  // samples of a cycle
-	Cycles  uint32  // all samples
-	Stride  uint32  // colours from sample to sample
-	Decay   uint32  // of the learning rate
-	Unused  uint32
+	Samples  gpu.Ptr `cuda:"const uint8_t"`  // n x 3 of opaque colours; null: values
+	Values   gpu.Ptr `cuda:"const uint32_t"` // n
+	Index    gpu.Ptr `cuda:"uint8_t"`        // n: of the nearest entry; null: not wanted
+	Entries  gpu.Ptr `cuda:"uint32_t"`       // most_entries
+	Network  gpu.Ptr `cuda:"uint32_t"`       // network_words: state of the training, see train.cuh
+	Bins     gpu.Ptr `cuda:"uint64_t"`       // 2 << bin_bits, zero before: see bins.cuh
+	Alphas   gpu.Ptr `cuda:"uint32_t"`       // 1 << bin_bits, zero before; null where all is opaque
+	Occupied gpu.Ptr `cuda:"uint32_t"`       // 1 << bin_bits bits, zero before
+	Counts   gpu.Ptr `cuda:"uint32_t"`       // bin_parts + 1: occupied bins of each part of the bins, and of all
+	Colours  gpu.Ptr `cuda:"uint32_t"`       // of the occupied bins, in rising order: the mean
+	Weights  gpu.Ptr `cuda:"uint32_t"`       // how many colours
+	Numbers  gpu.Ptr `cuda:"uint32_t"`       // the bin
+	Rests    gpu.Ptr `cuda:"uint32_t"`       // 4 sums, of the bits of the components that the number lacks
+	Nearest  gpu.Ptr `cuda:"uint8_t"`        // the entry
+	N        uint32  // colours
+	K        uint32  // entries
+	Opaque   uint32  // 1: all colours have alpha 255
+	Cycle    uint32  // samples of a cycle
+	Cycles   uint32  // all samples
+	Stride   uint32  // colours from sample to sample
+	Decay    uint32  // of the learning rate
+	Unused   uint32
 }
 
 // The parameters of the kernels: the list of the batch's problems, and what is the same

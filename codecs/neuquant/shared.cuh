@@ -7,7 +7,9 @@ constexpr uint32_t most_entries = 256; // of a palette
 constexpr uint32_t opaque_alpha = 4278190080;
 constexpr uint32_t bin_bits = 18; // of the number of a bin
 constexpr uint32_t bin_parts = 256; // of the bins, of which a warp counts or lists one
-constexpr uint32_t thread_colours = 8; // that a thread of nq_bins and nq_map takes
+constexpr uint32_t thread_colours = 8; // that a thread of nq_map takes
+constexpr uint32_t bin_threads = 512; // of a block of nq_bins
+constexpr uint32_t bin_colours = 16; // that each of them takes
 constexpr uint32_t train_warps = 4; // of a block of nq_train, each with a problem of its own
 constexpr uint32_t refine_threads = 512; // of a block of nq_refine, which has a problem
 constexpr uint32_t network_words = 1312; // of the state of a training between launches
@@ -38,8 +40,9 @@ struct Problem {
 	uint8_t *index; // n: of the nearest entry; null: not wanted
 	uint32_t *entries; // most_entries
 	uint32_t *network; // network_words: state of the training, see train.cuh
-	uint64_t *bins; // 1 << bin_bits, zero before: see bins.cuh
+	uint64_t *bins; // 2 << bin_bits, zero before: see bins.cuh
 	uint32_t *alphas; // 1 << bin_bits, zero before; null where all is opaque
+	uint32_t *occupied; // 1 << bin_bits bits, zero before
 	uint32_t *counts; // bin_parts + 1: occupied bins of each part of the bins, and of all
 	uint32_t *colours; // of the occupied bins, in rising order: the mean
 	uint32_t *weights; // how many colours
@@ -55,7 +58,7 @@ struct Problem {
 	uint32_t decay; // of the learning rate
 	uint32_t unused;
 };
-static_assert(sizeof(Problem) == 136, "Problem");
+static_assert(sizeof(Problem) == 144, "Problem");
 static_assert(__builtin_offsetof(Problem, samples) == 0, "Samples");
 static_assert(__builtin_offsetof(Problem, values) == 8, "Values");
 static_assert(__builtin_offsetof(Problem, index) == 16, "Index");
@@ -63,20 +66,21 @@ static_assert(__builtin_offsetof(Problem, entries) == 24, "Entries");
 static_assert(__builtin_offsetof(Problem, network) == 32, "Network");
 static_assert(__builtin_offsetof(Problem, bins) == 40, "Bins");
 static_assert(__builtin_offsetof(Problem, alphas) == 48, "Alphas");
-static_assert(__builtin_offsetof(Problem, counts) == 56, "Counts");
-static_assert(__builtin_offsetof(Problem, colours) == 64, "Colours");
-static_assert(__builtin_offsetof(Problem, weights) == 72, "Weights");
-static_assert(__builtin_offsetof(Problem, numbers) == 80, "Numbers");
-static_assert(__builtin_offsetof(Problem, rests) == 88, "Rests");
-static_assert(__builtin_offsetof(Problem, nearest) == 96, "Nearest");
-static_assert(__builtin_offsetof(Problem, n) == 104, "N");
-static_assert(__builtin_offsetof(Problem, k) == 108, "K");
-static_assert(__builtin_offsetof(Problem, opaque) == 112, "Opaque");
-static_assert(__builtin_offsetof(Problem, cycle) == 116, "Cycle");
-static_assert(__builtin_offsetof(Problem, cycles) == 120, "Cycles");
-static_assert(__builtin_offsetof(Problem, stride) == 124, "Stride");
-static_assert(__builtin_offsetof(Problem, decay) == 128, "Decay");
-static_assert(__builtin_offsetof(Problem, unused) == 132, "Unused");
+static_assert(__builtin_offsetof(Problem, occupied) == 56, "Occupied");
+static_assert(__builtin_offsetof(Problem, counts) == 64, "Counts");
+static_assert(__builtin_offsetof(Problem, colours) == 72, "Colours");
+static_assert(__builtin_offsetof(Problem, weights) == 80, "Weights");
+static_assert(__builtin_offsetof(Problem, numbers) == 88, "Numbers");
+static_assert(__builtin_offsetof(Problem, rests) == 96, "Rests");
+static_assert(__builtin_offsetof(Problem, nearest) == 104, "Nearest");
+static_assert(__builtin_offsetof(Problem, n) == 112, "N");
+static_assert(__builtin_offsetof(Problem, k) == 116, "K");
+static_assert(__builtin_offsetof(Problem, opaque) == 120, "Opaque");
+static_assert(__builtin_offsetof(Problem, cycle) == 124, "Cycle");
+static_assert(__builtin_offsetof(Problem, cycles) == 128, "Cycles");
+static_assert(__builtin_offsetof(Problem, stride) == 132, "Stride");
+static_assert(__builtin_offsetof(Problem, decay) == 136, "Decay");
+static_assert(__builtin_offsetof(Problem, unused) == 140, "Unused");
 
 // TrainParams is what nq_train takes.
 struct TrainParams {

@@ -113,11 +113,11 @@ type batch struct {
 }
 
 const (
-	// binsTogether is how many problems have bins at a time, 4 MiB each: enough to fill a
-	// device, and not much more than the 50 MiB of cache of an H200.
-	binsTogether = 32
-	binBytes     = 16 << binBits
-	alphaBytes   = 4 << binBits
+	// binsTogether is how many problems have bins at a time, 4 MiB each of which little is touched: enough to fill a device.
+	binsTogether  = 32
+	binBytes      = 16 << binBits
+	alphaBytes    = 4 << binBits
+	occupiedBytes = (1 << binBits) / 8
 
 	// launchSamples bounds the training of a launch: at 226 ns a sample (deviceSample)
 	// to 0.12 s.
@@ -175,7 +175,7 @@ func (b *batch) place() error {
 		if b.options.refine == 0 {
 			continue
 		}
-		binned = binBytes
+		binned = binBytes + occupiedBytes
 		if !p.opaque {
 			alphas = alphaBytes
 		}
@@ -213,8 +213,9 @@ func (b *batch) place() error {
 			continue
 		}
 		e.Bins = b.bins.Ptr + gpu.Ptr(i%together*binBytes)
+		e.Occupied = b.bins.Ptr + gpu.Ptr(together*binBytes+i%together*occupiedBytes)
 		if !p.opaque {
-			e.Alphas = b.bins.Ptr + gpu.Ptr(together*binBytes+i%together*alphaBytes)
+			e.Alphas = b.bins.Ptr + gpu.Ptr(together*(binBytes+occupiedBytes)+i%together*alphaBytes)
 		}
 		for _, at := range []*gpu.Ptr{&e.Counts, &e.Colours, &e.Weights, &e.Numbers, &e.Rests, &e.Nearest} {
 			*at += b.found.Ptr
@@ -284,11 +285,11 @@ func (b *batch) collect() error {
 		return nil
 	}
 	s := b.lane.Stream(1)
+	if err := s.Fill(b.bins, 0, b.bins.Size, 0); err != nil {
+		return err
+	}
 	for lo := 0; lo < len(b.entry); lo += binsTogether {
 		hi := min(len(b.entry), lo+binsTogether)
-		if err := s.Fill(b.bins, 0, b.bins.Size, 0); err != nil {
-			return err
-		}
 		for _, kernel := range []string{"nq_bins", "nq_count_bins", "nq_list_bins"} {
 			if err := gpu.LaunchFor(&kernels, s, kernel, b.entry[lo:hi], &listParams{b.from(lo)}); err != nil {
 				return err
