@@ -46,6 +46,20 @@ func (b Batching) Divide(items []int, size func(item int) int) [][]int {
 	return batches
 }
 
+// Share is b for a call that begins, of those that are at work on the device: all of them together have as many batches for each card as b
+// has Calls. The host's part of one call then runs beside the device's part of another, and a device does fewer, larger batches in
+// less time. The caller calls end when its batches are done.
+func (d *Device) Share(b Batching) (own Batching, end func()) {
+	if d == nil {
+		return b, func() {}
+	}
+	calls := int(d.calls.Add(1))
+	if b.Calls > 0 {
+		b.Calls = max(1, b.Calls*max(1, len(d.Cards()))/calls)
+	}
+	return b, func() { d.calls.Add(-1) }
+}
+
 // Work is what a codec does with the items of its batches, which it knows by number. Of
 // the functions several run at the same time, each for other items.
 type Work struct {

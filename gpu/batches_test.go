@@ -31,6 +31,35 @@ func TestItemsAreDividedIntoBatchesOfNeighbours(t *testing.T) {
 	}
 }
 
+// Calls that are at work at the same time have together as many batches as one has alone.
+func TestCallsShareBatches(t *testing.T) {
+	d := new(Device)
+	var ends []func()
+	for i, want := range []int{6, 3, 2, 1, 1, 1, 1} {
+		b, end := d.Share(Batching{Calls: 6, Most: 5})
+		if b != (Batching{Calls: want, Most: 5}) {
+			t.Errorf("%d calls at work: %+v, want %d batches", i+1, b, want)
+		}
+		ends = append(ends, end)
+	}
+	if b, end := d.Share(Batching{Most: 5}); b != (Batching{Most: 5}) {
+		t.Errorf("as few as allowed: %+v", b)
+	} else {
+		ends = append(ends, end)
+	}
+	for _, end := range ends {
+		end()
+	}
+	b, end := d.Share(Batching{Calls: 6})
+	if end(); b.Calls != 6 {
+		t.Errorf("after all others: %+v", b)
+	}
+	b, end = (*Device)(nil).Share(Batching{Calls: 6})
+	if end(); b.Calls != 6 {
+		t.Errorf("without a device: %+v", b)
+	}
+}
+
 func TestWithoutADeviceTheCPUDoesAllItems(t *testing.T) {
 	var d *Device
 	var got [][]int

@@ -42,6 +42,7 @@ type Device struct {
 	pages pages   // that host's memory is made of
 	hosts []*Host // those that last until Free, by their addresses
 
+	calls   atomic.Int64 // see [Device.Share]
 	stats   stats
 	listing place // of whoever looks for the cards
 }

@@ -6,8 +6,8 @@
 // # How a codec uses it
 //
 // A codec has a [Table] of its kernels: their parameters, and how many threads an item
-// of a batch takes. It divides the items of a call into batches with [Batching.Divide],
-// and [Device.Run] does the batches on lanes and leaves the rest to the CPU:
+// of a batch takes. It divides the items of a call into batches with [Batching.Divide], fewer where other calls are at work
+// ([Device.Share]), and [Device.Run] does the batches on lanes and leaves the rest to the CPU:
 //
 //	var kernels = gpu.Table[sizes]{Module: &module, Kernels: map[string]gpu.Entry[sizes]{
 //		"codec_step": {Params: stepParams{}, Threads: func(s *sizes) int { return s.pixels }},

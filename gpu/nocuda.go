@@ -5,6 +5,7 @@ package gpu
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 )
 
 // Built reports whether this build can use CUDA at all.
@@ -14,7 +15,8 @@ var errNotBuilt = fmt.Errorf("this build has no CUDA support: %w", ErrNoDevice)
 
 // Device is one card or several. A nil *Device stands for the CPU.
 type Device struct {
-	name string
+	name  string
+	calls atomic.Int64
 }
 
 // Name is the device's name in records: "cpu" for nil.

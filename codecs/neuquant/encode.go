@@ -45,7 +45,9 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 	for _, i := range taken {
 		samples += batch[i].Samples()
 	}
-	batches := batching(len(taken), samples).Divide(taken, func(i int) int { return batch[i].Samples() })
+	share, end := run.Device.Share(gpu.Batching{Calls: batchesAlone})
+	defer end()
+	batches := batching(len(taken), samples, share.Calls).Divide(taken, func(i int) int { return batch[i].Samples() })
 	// Goroutines that wait for the device do not count as workers.
 	pool.Of(min(len(batches), batchesAtOnce)).Each(len(batches), func(b int) {
 		encode(ctx, workers, onDevice, batch, batches[b], o, out)
@@ -66,16 +68,19 @@ func partlyTransparent(m *raster.Image) bool {
 	return false
 }
 
-// batching divides n images of so many samples together into batches of like size: the files of
-// one are written while a device solves another, but none is so small that a device solves it
+// batching divides n images of so many samples together into at most count batches of like size, and more where these would be too
+// large: the files of one are written while a device solves another, but none is so small that a device solves it
 // in no less time than a larger one. Training takes the same time for some hundred images as
 // for one, and 40 MiB are 53 images of 512 x 512.
-func batching(n, samples int) gpu.Batching {
-	const least, most, calls = 40 << 20, 1 << 30, 4
-	size := min(max(samples/calls, least), most)
+func batching(n, samples, count int) gpu.Batching {
+	const least, most = 40 << 20, 1 << 30
+	size := min(max(samples/count, least), most)
 	batches := max(1, (samples+size/2)/size)
 	return gpu.Batching{Items: (n + batches - 1) / batches, Most: most}
 }
+
+// batchesAlone is how many batches a call makes at most that is alone on the device.
+const batchesAlone = 4
 
 // batchesAtOnce bounds the memory of problems that wait: one batch is read and one is
 // written while a device solves a third.

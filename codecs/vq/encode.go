@@ -46,7 +46,9 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 			out[i] = finish(ctx, workers, list[0])
 		})
 	}
-	batches := batching(o).Divide(taken, func(i int) int { return batch[i].Size() })
+	share, end := run.Device.Share(batching(o))
+	defer end()
+	batches := share.Divide(taken, func(i int) int { return batch[i].Size() })
 	run.Device.Run(ctx, batches, gpu.Work{
 		Device: func(l *gpu.Lane, items []int) error {
 			images := make([]*raster.Image, len(items))
@@ -87,7 +89,7 @@ func batching(o *Options) gpu.Batching {
 	if o.books != nil {
 		return gpu.Batching{Most: 32 << 20}
 	}
-	return gpu.Batching{Calls: 6, Least: 4 << 20, Most: 16 << 20}
+	return gpu.Batching{Calls: 6, Least: 4 << 20, Most: 96 << 20}
 }
 
 // onOne runs f once: on a lane of dev, or on the CPU where dev is nil or has not the

@@ -30,7 +30,9 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 		}
 	}
 	workers := run.Cores()
-	batches := batching.Divide(taken, func(i int) int { return batch[i].Width * batch[i].Height })
+	share, end := run.Device.Share(batching)
+	defer end()
+	batches := share.Divide(taken, func(i int) int { return batch[i].Width * batch[i].Height })
 	work := gpu.Work{
 		Device: func(l *gpu.Lane, items []int) error {
 			images := make([]*raster.Image, len(items))
@@ -65,7 +67,7 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 // batching divides a call into some batches, so that the codes of one are made while
 // kernels of another run, but none so small that a device has done it in no less time
 // than a larger one. Sizes are in pixels.
-var batching = gpu.Batching{Calls: 3, Least: 2 << 20, Most: 16 << 20, Items: 256}
+var batching = gpu.Batching{Calls: 3, Least: 2 << 20, Most: 32 << 20, Items: 256}
 
 func resolve(opts codec.Options) (*Options, error) {
 	if opts == nil {
