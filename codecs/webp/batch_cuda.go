@@ -85,6 +85,7 @@ type request struct {
 	scratch int                         // bytes of zeros beside them
 	set     func(s *slot, at []gpu.Ptr) // notes what holds for this step alone; at is where the uploads are
 	fetch   []region                    // what comes back from stepFetch, one after the other
+	then    *request                    // of the same image, whose step comes after this one in the same go; nil: none
 	wait    time.Duration               // how long the lane waits for requests of other searches at most
 
 	// The answer.
@@ -99,7 +100,7 @@ type region struct {
 	at, size int
 }
 
-// step is what a batch does in one go.
+// step is what a batch does in one go. Steps of one image that are asked for together are done in this order.
 type step int
 
 const (
@@ -158,12 +159,16 @@ func (b *batch) encode(images []*raster.Image, o *Options, encode func(d steps, 
 	var panicked any
 	for live := len(images); live > 0; {
 		var list []*request
+		searches := 0 // that have sent those of list
 		var late <-chan time.Time
 		var due time.Time // when late comes
-		for waiting := true; waiting && len(list) < live; {
+		for waiting := true; waiting && searches < live; {
 			select {
 			case r := <-b.requests:
-				list = append(list, r)
+				searches++
+				for next := r; next != nil; next = next.then {
+					list = append(list, next)
+				}
 				if t := time.Now().Add(r.wait); late == nil || t.Before(due) {
 					late, due = time.After(r.wait), t
 				}
@@ -180,8 +185,9 @@ func (b *batch) encode(images []*raster.Image, o *Options, encode func(d steps, 
 			failed = b.do(list)
 		}
 		for _, r := range list {
-			r.err = failed
-			close(r.done)
+			if r.err = failed; r.done != nil {
+				close(r.done)
+			}
 		}
 	}
 	if panicked != nil {
@@ -190,7 +196,7 @@ func (b *batch) encode(images []*raster.Image, o *Options, encode func(d steps, 
 	return failed
 }
 
-// send hands a request to the lane and returns when the step is done.
+// send hands a request, and those that come after it, to the lane and returns when their steps are done.
 func (b *batch) send(r *request) error {
 	r.done = make(chan struct{})
 	b.pool.Rest(func() {

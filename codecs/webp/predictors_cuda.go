@@ -3,6 +3,7 @@ package webp
 import (
 	"slices"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/webp/internal/bitstream"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/codecs/webp/internal/search"
@@ -23,6 +24,9 @@ type devicePredictorSearch struct {
 	argb, residual, coloured   *gpu.Buffer // 4 bytes a pixel
 	modes, multipliers, groups *gpu.Buffer // by tile: 1, 4 and 2 bytes; nil: none
 	order                      *gpu.Buffer // the tiles of groups, 4 bytes each
+
+	counted []uint32  // the histograms as everything is now; nil: not counted yet
+	memory  [2][]byte // of these and of those before, which a caller may still read
 }
 
 // newPredictorSearch brings p to the device. Where p is what was loaded from an image, its
@@ -89,17 +93,38 @@ func (c *devicePredictorSearch) do(r *request) []byte {
 	return r.got
 }
 
+// count asks for the histograms.
+func (c *devicePredictorSearch) count() *request {
+	n := 4 * int(c.slot.GroupCount*c.slot.Symbols)
+	c.memory[0], c.memory[1] = c.memory[1], c.memory[0]
+	if cap(c.memory[0]) < n {
+		c.memory[0] = codec.Uncleared(n)
+	}
+	return &request{step: stepHistograms, slot: &c.slot, result: n, into: c.memory[0][:n]}
+}
+
+// change has a step done that changes residuals or groups, and counts what it leads to in the same go: nothing else is ever
+// asked for before that.
+func (c *devicePredictorSearch) change(r *request) []byte {
+	r.then = c.count()
+	got := c.do(r)
+	if c.counted = nil; c.err == nil {
+		c.counted = gpu.View[uint32](r.then.got)
+	}
+	return got
+}
+
 func (c *devicePredictorSearch) Size() (w, h int) { return c.w, c.h }
 func (c *devicePredictorSearch) Symbols() int     { return new(format.Parse).Symbols() }
 func (c *devicePredictorSearch) opaque() bool     { return c.slot.Opaque != 0 }
-func (c *devicePredictorSearch) count(bits int) int {
+func (c *devicePredictorSearch) tiles(bits int) int {
 	return format.Tiles(c.w, bits) * format.Tiles(c.h, bits)
 }
 
 func (c *devicePredictorSearch) SetModes(bits int, mode uint8) {
 	c.slot.ModeBits = uint32(bits)
-	c.do(&request{step: stepTransform, reserve: func() error {
-		if err := c.take(c.count(bits), &c.modes); err != nil {
+	c.change(&request{step: stepTransform, reserve: func() error {
+		if err := c.take(c.tiles(bits), &c.modes); err != nil {
 			return err
 		}
 		return c.batch.stream.Fill(c.modes, 0, c.modes.Size, mode)
@@ -108,9 +133,9 @@ func (c *devicePredictorSearch) SetModes(bits int, mode uint8) {
 
 func (c *devicePredictorSearch) ChooseModes(bits, skip int, own *[transform.ModeCount]uint32, tables []uint16) (counts [transform.ModeCount]uint32) {
 	c.slot.ModeBits = uint32(bits)
-	got := c.do(&request{
+	got := c.change(&request{
 		step: stepChooseModes, uploads: [][]byte{gpu.Bytes(own[:]), gpu.Bytes(tables)}, result: 4 * transform.ModeCount,
-		reserve: func() error { return c.take(c.count(bits), &c.modes) },
+		reserve: func() error { return c.take(c.tiles(bits), &c.modes) },
 		set:     func(s *slot, at []gpu.Ptr) { s.ModeCosts, s.Costs, s.Skip = at[0], at[1], uint32(skip) },
 	})
 	copy(counts[:], gpu.View[uint32](got))
@@ -121,13 +146,13 @@ func (c *devicePredictorSearch) ChooseMultipliers(bits, skip int, steps []int, o
 	fresh := c.multipliers == nil || c.slot.ColourBits != uint32(bits)
 	c.slot.ColourBits = uint32(bits)
 	costs := slices.Concat(own[0][:], own[1][:], own[2][:])
-	got := c.do(&request{
+	got := c.change(&request{
 		step: stepChooseMultipliers, uploads: [][]byte{gpu.Bytes(costs), gpu.Bytes(tables)}, result: 4 * 3 * 256,
 		reserve: func() error {
 			if err := c.take(4*c.w*c.h, &c.coloured); err != nil {
 				return err
 			}
-			if err := c.take(4*c.count(bits), &c.multipliers); err != nil || !fresh {
+			if err := c.take(4*c.tiles(bits), &c.multipliers); err != nil || !fresh {
 				return err
 			}
 			return c.batch.stream.Fill(c.multipliers, 0, c.multipliers.Size, 0)
@@ -149,13 +174,13 @@ func (c *devicePredictorSearch) ChooseMultipliers(bits, skip int, steps []int, o
 
 func (c *devicePredictorSearch) TileCosts(bits int, table []uint16) []uint32 {
 	return gpu.View[uint32](c.do(&request{
-		step: stepTileCosts, uploads: [][]byte{gpu.Bytes(table)}, result: 4 * c.count(bits),
+		step: stepTileCosts, uploads: [][]byte{gpu.Bytes(table)}, result: 4 * c.tiles(bits),
 		set: func(s *slot, at []gpu.Ptr) { s.Costs, s.GroupBits = at[0], uint32(bits) },
 	}))
 }
 
 func (c *devicePredictorSearch) SetEntropyImage(g format.EntropyImage) {
-	c.entropy = format.EntropyImage{Bits: g.Bits, Groups: g.Groups}
+	c.entropy, c.counted = format.EntropyImage{Bits: g.Bits, Groups: g.Groups}, nil
 	c.slot.GroupBits, c.slot.GroupCount = uint32(g.Bits), uint32(max(1, g.Groups))
 	if g.Bits == 0 {
 		c.groups, c.order, c.slot.Groups, c.slot.Order = nil, nil, 0, 0 // the memory goes back with the batch
@@ -177,7 +202,7 @@ func (c *devicePredictorSearch) AssignGroups(own []uint32, near int, tables []ui
 	n := len(own)
 	even := (n + 1) / 2 * 2 // words before those of 64 bits
 	costs := 4 * c.Symbols() * costWords(n)
-	got := c.do(&request{
+	got := c.change(&request{
 		step: stepAssignGroups, uploads: [][]byte{gpu.Bytes(own), gpu.Bytes(tables)}, result: 4*even + 8*n, scratch: costs + 4*n,
 		set: func(s *slot, at []gpu.Ptr) {
 			s.GroupCosts, s.Costs, s.Near = at[0], at[1], uint32(near)
@@ -188,7 +213,10 @@ func (c *devicePredictorSearch) AssignGroups(own []uint32, near int, tables []ui
 }
 
 func (c *devicePredictorSearch) Histograms() []uint32 {
-	return gpu.View[uint32](c.do(&request{step: stepHistograms, result: 4 * int(c.slot.GroupCount*c.slot.Symbols)}))
+	if c.counted == nil {
+		c.counted = gpu.View[uint32](c.do(c.count()))
+	}
+	return c.counted
 }
 
 // fetch returns what buffers hold; nil for those that are nil.
@@ -238,7 +266,7 @@ func (c *devicePredictorSearch) Result() (*search.Choices, error) {
 func (c *devicePredictorSearch) Counts() [][]uint32 {
 	n := c.Symbols()
 	var out [][]uint32
-	for list := c.Histograms(); len(list) > 0; list = list[n:] {
+	for list := slices.Clone(c.Histograms()); len(list) > 0; list = list[n:] {
 		h := list[:n:n]
 		if c.opaque() {
 			for _, v := range h[format.RedAt:format.BlueAt] {

@@ -44,7 +44,7 @@ type PredictorSearch interface {
 	// many tiles each group has, and the sum of their regrets.
 	AssignGroups(own []uint32, near int, tables []uint16) (counts []uint32, regrets []uint64)
 
-	// Histograms counts the symbols of each group.
+	// Histograms counts the symbols of each group. What it returns stays as it is until two more passes are made.
 	Histograms() []uint32
 
 	// Result returns what was chosen.
