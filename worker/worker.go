@@ -93,11 +93,9 @@ const fewestObjects = 4
 // photographs while a driver opens a card, and has nothing else to do.
 const aheadPerCore = 64
 
-// Of the memory of a process with a device, which part at the beginning of its heap gets large pages.
-const (
-	heapShare = 4
-	heapMost  = 4 << 30
-)
+// heapPerCore is how many bytes of the heap of a process with a device get large pages for each core, as far as these are no more than
+// three quarters of its memory: the more cores, the more objects are at work.
+const heapPerCore = 384 << 20
 
 // heapLaid is done when it has.
 var heapLaid sync.Once
@@ -130,7 +128,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	}
 	if device != nil {
 		heapLaid.Do(func() {
-			if err := layHeap(min(o.Memory/heapShare, heapMost)); err != nil {
+			if err := layHeap(min(o.Memory/4*3, heapPerCore*int64(o.CPU))); err != nil {
 				o.Log.Debug("the heap has pages of the usual size", "error", err)
 			}
 		})
