@@ -304,8 +304,28 @@ func (c *chunk) alone(ctx context.Context) {
 			c.record(ctx, o)
 			continue
 		}
-		c.object(ctx, o)
+		if o.deaths == 0 {
+			c.object(ctx, o)
+			continue
+		}
+		if c.suspect(ctx, o) != nil {
+			return
+		}
 	}
+}
+
+// suspect does an object that was in flight when a process died, while no other such object of any chunk is in flight here: if it
+// ends this process, too, nobody else is taken to be to blame. The error is the cause of the end of ctx.
+func (c *chunk) suspect(ctx context.Context, o *object) error {
+	waited := c.delivery.waits()
+	err := take(ctx, c.w.suspects)
+	if waited(); err != nil {
+		return err
+	}
+	defer func() { <-c.w.suspects }()
+	c.object(ctx, o)
+	c.flights.settle(ctx)
+	return nil
 }
 
 // maxDeaths is how often a process may die with the object in flight: once among

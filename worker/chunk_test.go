@@ -491,3 +491,58 @@ func TestALostCardEndsTheWorker(t *testing.T) {
 		t.Errorf("%v, want that the worker ends", err)
 	}
 }
+
+// What was in flight when a process died is alone among all chunks of a process: one that ends the next process as well must not
+// have another one blamed for it.
+func TestCrashCandidatesOfTwoChunksAreNotInFlightTogether(t *testing.T) {
+	c := &fake{}
+	j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.ChunkObjects = 16 }).queuedInRedis()
+	for i := range 32 {
+		j.put(fmt.Sprintf("%02d.png", i), png(t, photo(1, 10+i, 8, 3)))
+	}
+	j.plan()
+	var seen atomic.Int64
+	c.encode = func(_ context.Context, _ *gpu.Device, m *raster.Image) ([]byte, error, bool) {
+		i := m.Width - 10
+		if m.Height != 8 || i%16 > 2 {
+			return nil, nil, false
+		}
+		seen.Add(1)
+		for range 10 {
+			flights, err := j.conn.Job(j.spec.ID).Flights(j.ctx, 1-i/16)
+			if err != nil {
+				return nil, err, true
+			}
+			for object, n := range flights {
+				if object <= 2 && n > 1 {
+					t.Errorf("object %d is encoded while object %d of the other chunk is in flight", i, object+16*(1-i/16))
+				}
+			}
+			time.Sleep(time.Millisecond)
+		}
+		return nil, nil, false
+	}
+	for chunk := range 2 {
+		if err := j.conn.Job(j.spec.ID).Begin(j.ctx, chunk, []int{0, 1, 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := j.worker(Options{CPU: 4}, c)
+	var both sync.WaitGroup
+	for chunk := range 2 {
+		both.Go(func() {
+			if err := j.chunk(w, chunk); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+	if n := seen.Load(); n != 6 {
+		t.Errorf("%d crash candidates were encoded, want 6", n)
+	}
+	for key, r := range j.results() {
+		if r.Outcome != jobs.OutcomeCompressed {
+			t.Errorf("%s: %s %s", key, r.Outcome, r.Class)
+		}
+	}
+}

@@ -133,7 +133,7 @@
 // Before objects enter the codec they are registered in flight at the queue, many in
 // one round trip. What
 // was in flight when a process died runs after everything else of the chunk, one
-// at a time. Who is in flight alone at two more deaths is recorded as failed, class
+// at a time and while no such object of another chunk does in this process. Who is in flight alone at two more deaths is recorded as failed, class
 // crash. Without Redis the work goes on without this protection.
 //
 // Every few seconds the records so far are stored as a partial shard, so that a

@@ -23,10 +23,11 @@ type flights struct {
 
 	mu         sync.Mutex
 	waiting    []registration
-	registered int          // objects that are registered and have no core yet
-	inFlight   map[int]bool // objects that are registered and whose end is not
-	ended      []int        // objects that were in flight and whose end is to be registered
-	oneByOne   bool         // the end of an object is registered before the next one enters
+	registered int             // objects that are registered and have no core yet
+	inFlight   map[int]bool    // objects that are registered and whose end is not
+	ended      []int           // objects that were in flight and whose end is to be registered
+	oneByOne   bool            // the end of an object is registered before the next one enters
+	settling   []chan struct{} // of those who wait until all ends are registered
 
 	pauseUntil time.Time // Redis did not answer and is not asked before; only run has it
 }
@@ -106,6 +107,22 @@ func (f *flights) end(index int) {
 	f.mu.Unlock()
 }
 
+// settle waits until the ends of all objects are registered, or Redis did not answer.
+func (f *flights) settle(ctx context.Context) {
+	if f.conn == nil {
+		return
+	}
+	done := make(chan struct{})
+	f.mu.Lock()
+	f.settling = append(f.settling, done)
+	f.mu.Unlock()
+	f.signal()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
 func (f *flights) signal() {
 	select {
 	case f.wake <- struct{}{}:
@@ -123,6 +140,7 @@ func (f *flights) run(over <-chan struct{}) {
 		select {
 		case <-f.wake:
 			f.registerWaiting()
+			f.registerSettling()
 		case <-over:
 			f.mu.Lock()
 			for i := range f.inFlight {
@@ -167,6 +185,21 @@ func (f *flights) registerWaiting() {
 	f.mu.Unlock()
 	if many {
 		f.registerEnds()
+	}
+}
+
+// registerSettling registers all ends for those who wait for that.
+func (f *flights) registerSettling() {
+	f.mu.Lock()
+	settling := f.settling
+	f.settling = nil
+	f.mu.Unlock()
+	if len(settling) == 0 {
+		return
+	}
+	f.registerEnds()
+	for _, done := range settling {
+		close(done)
 	}
 }
 

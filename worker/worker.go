@@ -66,8 +66,9 @@ type Worker struct {
 	age      atomic.Int64 // of chunks: lower is older
 	probing  sync.Mutex   // held while a write to a target is probed
 	tested   atomic.Bool
-	works    *cache[bool] // codecs that have passed their self-test, by name
-	unfit    chan error   // has the error of a self-test of a chunk's codec
+	suspects chan struct{} // holds a value while an object is in work that was when a process died
+	works    *cache[bool]  // codecs that have passed their self-test, by name
+	unfit    chan error    // has the error of a self-test of a chunk's codec
 	draining atomic.Bool
 	trouble  atomic.Pointer[string] // storage that could not be reached, until a chunk succeeds
 	reported sync.Mutex             // held while OnResult runs
@@ -161,6 +162,7 @@ func newWorker(conn *queue.Conn, buckets *storage.Buckets, o Options, device *gp
 	if conn != nil && !conn.Embedded() {
 		w.others = &otherSpecs{conn: conn, buckets: buckets}
 	}
+	w.suspects = make(chan struct{}, 1)
 	w.works, w.unfit = newCache[bool](keptCodecs), make(chan error, 1)
 	w.runs = newRuns()
 	w.watchdog = newWatchdog(w.patience)
