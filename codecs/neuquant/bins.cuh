@@ -8,6 +8,7 @@
 // A problem has less than 2^27 colours, so that no sum reaches 2^32. All are zero before, and the list leaves them so.
 #pragma once
 
+#include "../../gpu/include/atomic.cuh"
 #include "problem.cuh"
 
 constexpr uint32_t bin_part = (1u << bin_bits) / bin_parts; // bins that a warp takes: a word of occupied for each lane
@@ -26,16 +27,6 @@ DEVICE uint32_t bin_base(uint32_t number, bool opaque)
 	if (opaque)
 		return (number >> 10 & 0xfc) | (number << 4 & 0xfc00) | (number << 18 & 0xfc0000) | opaque_alpha;
 	return (number >> 10 & 0xf8) | (number << 3 & 0xf800) | (number << 16 & 0xf80000) | number << 29;
-}
-
-DEVICE void add_global(uint64_t *p, uint64_t v)
-{
-	asm volatile("red.global.add.u64 [%0], %1;" : : "l"(p), "l"(v) : "memory");
-}
-
-DEVICE void add_global(uint32_t *p, uint32_t v)
-{
-	asm volatile("red.global.add.u32 [%0], %1;" : : "l"(p), "r"(v) : "memory");
 }
 
 DEVICE void set_global(uint32_t *p, uint32_t bits)

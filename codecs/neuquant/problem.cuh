@@ -8,7 +8,6 @@ typedef uint32_t words2 __attribute__((ext_vector_type(2)));
 typedef uint32_t words4 __attribute__((ext_vector_type(4)));
 
 DEVICE uint32_t add_to(uint32_t *p, uint32_t v) { return (uint32_t)__nvvm_atom_add_gen_i((int *)p, (int)v); }
-DEVICE uint32_t from_lane(uint32_t v, uint32_t from) { return broadcast(v, from); } // which may differ by lane
 
 // Value v, which all lanes of the warp have, so that the compiler knows that they have the same.
 DEVICE uint32_t same_for_all(uint32_t v) { return least_of_all(v); }

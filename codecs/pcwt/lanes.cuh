@@ -19,9 +19,6 @@
 
 DEVICE uint32_t ones(uint32_t v) { return (uint32_t)__builtin_popcount(v); }
 
-// Value v of a lane.
-DEVICE uint32_t from_lane(uint32_t v, uint32_t i) { return (uint32_t)__nvvm_shfl_sync_idx_i32(whole_warp, (int)v, (int)i, warp_size - 1); }
-
 struct Lanes {
 	uint32_t log_lanes, log_group;
 	uint32_t thread; // in the group

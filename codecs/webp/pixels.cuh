@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../../gpu/include/alllanes.cuh"
+#include "../../gpu/include/atomic.cuh"
 #include "shared.cuh"
 
 // a - b in every channel.
@@ -103,9 +104,3 @@ DEVICE uint32_t apply_multipliers(uint32_t v, uint32_t multipliers)
 
 DEVICE uint32_t add_to(uint32_t *p, uint32_t v) { return (uint32_t)__nvvm_atom_add_gen_i((int *)p, (int)v); }
 DEVICE void add_to(uint64_t *p, uint64_t v) { __nvvm_atom_add_gen_ll((long long *)p, (long long)v); }
-
-// Adds v in global memory, and nobody reads what was there.
-DEVICE void add_global(uint32_t *p, uint32_t v)
-{
-	asm volatile("red.global.add.u32 [%0], %1;" : : "l"(p), "r"(v) : "memory");
-}

@@ -39,9 +39,6 @@ DEVICE uint32_t warp_total(uint32_t v)
 
 DEVICE uint64_t warp_total(uint64_t v) { return broadcast(warp_sum(v), 0); }
 
-// Value v of lane from, 0 to 31, which may differ by lane.
-DEVICE uint32_t from_lane(uint32_t v, uint32_t from) { return broadcast(v, from); }
-
 // The lanes that hold the same v as the own. All lanes of the warp call.
 DEVICE uint32_t same_lanes(uint32_t v) { return (uint32_t)__nvvm_match_any_sync_i32(whole_warp, v); }
 

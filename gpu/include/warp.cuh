@@ -40,6 +40,9 @@ DEVICE uint64_t broadcast(uint64_t v, uint32_t from)
 	return (uint64_t)high << 32 | low;
 }
 
+// Value v of lane from, 0 to 31, which may differ by lane.
+DEVICE uint32_t from_lane(uint32_t v, uint32_t from) { return broadcast(v, from); }
+
 // Bit i is whether p holds in lane i. All lanes hold the result.
 DEVICE uint32_t ballot(bool p) { return (uint32_t)__nvvm_vote_ballot_sync(whole_warp, p); }
 
