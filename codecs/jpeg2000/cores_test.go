@@ -73,12 +73,15 @@ func TestChunksServeTheWholeImage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := &encoder{ctx: t.Context(), workers: pool.Of(4), image: m, options: o.(*Options)}
-		if _, err := e.chosen(); err != nil {
-			t.Fatal(err)
-		}
-		if n := len(e.chunks.list); n == 0 || n > e.workers.Size() {
-			t.Errorf("%q: %d pieces of memory are left for %d goroutines", pairs, n, e.workers.Size())
+		for _, workers := range []int{1, 4} {
+			e := &encoder{ctx: t.Context(), workers: pool.Of(workers), image: m, options: o.(*Options)}
+			if _, err := e.chosen(); err != nil {
+				t.Fatal(err)
+			}
+			// Of several goroutines none may have anything left: that depends on which one encodes which blocks.
+			if n := len(e.chunks.list); n > workers || workers == 1 && n != 1 {
+				t.Errorf("%q: %d pieces of memory are left for %d goroutines", pairs, n, workers)
+			}
 		}
 	}
 }
