@@ -46,7 +46,7 @@ func (s *suite) testMemory(t *testing.T) {
 					t.Errorf("%s with %q: %d bytes to encode it and %d for its shape", m.Shape, o, known.Encode, says.Encode)
 				}
 				var e []codec.Encoded
-				took := peak(func() { e = s.codec.Encode(context.Background(), codec.Run{}, codec.Items(m), o) })
+				took := peak(known.Encode, func() { e = s.codec.Encode(context.Background(), codec.Run{}, codec.Items(m), o) })
 				if err := answerErr(e); err != nil {
 					t.Fatal(err)
 				}
@@ -57,8 +57,9 @@ func (s *suite) testMemory(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				took = peak(func() { s.codec.Decode(context.Background(), codec.Run{}, [][]byte{e[0].Data}, nil) })
-				if took > min(h.Memory, says.Decode) {
+				allowed := min(h.Memory, says.Decode)
+				took = peak(allowed, func() { s.codec.Decode(context.Background(), codec.Run{}, [][]byte{e[0].Data}, nil) })
+				if took > allowed {
 					t.Errorf("%s %s with %q: decoding took %d bytes, the header says %d and the codec %d", name, m.Shape, o, took, h.Memory, says.Decode)
 				}
 			}
@@ -75,8 +76,21 @@ func repeat(m *raster.Image) {
 	}
 }
 
-// peak is the most that f adds to the objects of the heap.
-func peak(f func()) int64 {
+// peak is the most that f adds to the objects of the heap. Garbage that the collector has not come to is among them, more of
+// it where other programs take the processor, but what f holds is there each time: where it is more than allowed, the least
+// of three times counts.
+func peak(allowed int64, f func()) int64 {
+	least := peakOnce(f)
+	for range 2 {
+		if least <= allowed {
+			break
+		}
+		least = min(least, peakOnce(f))
+	}
+	return least
+}
+
+func peakOnce(f func()) int64 {
 	runtime.GC()
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	now := func() int64 {
