@@ -1,6 +1,9 @@
 package deflate
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // histogram is how often each symbol occurs in tokens; the end of the block is not among
 // them.
@@ -39,6 +42,20 @@ func (h *histogram) add(o *histogram) {
 	}
 }
 
+// extra is the number of the extra bits of lengths and distances.
+func (h *histogram) extra() (bits int) {
+	for i, n := range lengthExtra {
+		bits += int(n) * int(h.symbols[257+i])
+	}
+	for i, n := range distanceExtra {
+		bits += int(n) * int(h.distances[i])
+	}
+	return bits
+}
+
+// blockRoom is more than what a block takes beside the description of its codes and its tokens.
+const blockRoom = 64
+
 const (
 	// What the description of a code takes, in 1/256 bit, for each symbol that occurs and
 	// for each block.
@@ -69,6 +86,9 @@ func entropy(n []uint32) int {
 // segments writes the tokens of data, from number first on, as blocks.
 func (w *blockWriter) segments(list []segment, data []byte, first int, last bool) {
 	list = join(list)
+	if w.later != nil {
+		*w.later = slices.Grow(*w.later, len(list))
+	}
 	for i := range list {
 		s := &list[i]
 		w.block(data[:s.bytes], first, s.tokens, &s.histogram, last && i == len(list)-1)
@@ -166,13 +186,7 @@ func (w *blockWriter) block(data []byte, first, n int, h *histogram, last bool) 
 		final = 1
 	}
 	h.symbols[endOfBlock]++
-	extra := 0
-	for i, n := range lengthExtra {
-		extra += int(n) * int(h.symbols[257+i])
-	}
-	for i, n := range distanceExtra {
-		extra += int(n) * int(h.distances[i])
-	}
+	extra := h.extra()
 	fixedBits := extra
 	for i, n := range h.symbols {
 		fixedBits += int(n) * int(fixedLength(i))
@@ -194,7 +208,7 @@ func (w *blockWriter) block(data []byte, first, n int, h *histogram, last bool) 
 		w.store(data, final)
 		return
 	}
-	w.grow(min(fixedBits, dynamicBits)/8 + 64)
+	w.grow(min(fixedBits, dynamicBits)/8 + blockRoom)
 	size := dynamicBits - description
 	if fixedBits <= dynamicBits {
 		size = fixedBits

@@ -50,9 +50,10 @@ const Memory = 4<<maxHashBits + 2<<maxShortBits + 2*windowSize + 16*chunkBytes +
 type Encoder struct {
 	finder
 	planner
-	tokens []token
-	list   []segment
-	blocks blockWriter
+	tokens    []token
+	list      []segment
+	estimates []int // costs of the segments that a device has found
+	blocks    blockWriter
 }
 
 // Append appends data as a zlib stream to dst.

@@ -2,6 +2,7 @@ package deflate
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/pelmill/pelmill/internal/container/png/inflate"
 )
@@ -102,19 +103,24 @@ func tokensOf(list []Segment) (n int) {
 
 // appendSegments writes tokens, or leaves room for them and says where.
 func (e *Encoder) appendSegments(dst, data []byte, segments []Segment, tokens []token, later *[]Block) ([]byte, bool) {
-	bytes := 0
+	bytes, bits := 0, 0
+	e.estimates = e.estimates[:0]
 	for i := range segments {
 		s := &segments[i]
 		if sum(s.Symbols[:]) != s.Tokens || s.Tokens > maxTokens || s.Tokens > s.Bytes {
 			return dst, false
 		}
 		bytes += int(s.Bytes)
+		h := histogram{s.Symbols, s.Distances}
+		e.estimates = append(e.estimates, h.cost())
+		bits += e.estimates[i]/256 + h.extra()
 	}
 	if n := len(segments); n == 0 || segments[n-1].Ends != 1 || bytes != len(data) || len(data) > maxLaid && later != nil {
 		return dst, false
 	}
 	w := &e.blocks
-	w.reset(append(dst, header...))
+	// Room for all of it: joined, segments take less than one by one, and where codes take more than the bytes these are stored.
+	w.reset(append(slices.Grow(dst, min(bits/8, len(data))+len(data)/64+blockRoom), header...))
 	w.all, w.later = tokens, later
 	defer func() { w.all, w.later = nil, nil }()
 	list, first, next, at, from := e.list[:0], 0, 0, 0, 0 // first token and byte of the list
@@ -128,7 +134,7 @@ func (e *Encoder) appendSegments(dst, data []byte, segments []Segment, tokens []
 		}
 		list = append(list, segment{tokens: int(s.Tokens), bytes: int(s.Bytes), histogram: histogram{s.Symbols, s.Distances}})
 		last := &list[len(list)-1]
-		last.cost = last.histogram.cost()
+		last.cost = e.estimates[i]
 		next, at = next+int(s.Tokens), at+int(s.Bytes)
 		if s.Ends == 0 {
 			continue
