@@ -69,29 +69,48 @@ func count(p *problem, most int) *counted {
 }
 
 const (
-	// probed is of how many pixels one is looked at to find out soon that there are many
-	// colours: neighbours of a photograph are alike, and those in some distance are not.
+	// probed is of how many pixels one is looked at first: neighbours of a photograph are alike, and those in some distance
+	// are not.
 	probed = 8
 
-	markBits = 17 // of a hash of a colour that has a mark
+	probes   = 1 << 10 // that are made without a look at what they have found
+	markBits = 17      // of a hash of a colour that has a mark
 )
 
-// exceeds reports whether some pixels alone are known to have more colours than most: as many
-// have different hashes.
+// marks is the hashes of the colours that were met.
+type marks [1 << markBits / 64]uint64
+
+// exceeds reports whether p is soon known to have more colours than most, as many have different hashes. It goes over the pixels in
+// steps, first one of probed, and then the others, unless these had so few colours that all may have no more than most.
 func (p *problem) exceeds(most int) bool {
 	n := p.n()
 	if n/probed <= most || most >= 1<<markBits {
 		return false
 	}
-	var marks [1 << markBits / 64]uint64
-	different := uint64(0)
-	for i := 0; i < n; i += probed {
-		h := p.at(i) * 0x9e3779b1 >> (32 - markBits)
-		word := &marks[h/64]
-		different += ^*word >> (h % 64) & 1
+	var met marks
+	different := 0
+	for first := range probed {
+		for lo := first; lo < n; lo += probes * probed {
+			if different += met.add(p, lo, min(n, lo+probes*probed)); different > most {
+				return true
+			}
+		}
+		if different <= most/2 {
+			break
+		}
+	}
+	return false
+}
+
+// add marks the colours of pixels lo, lo+probed, ..., below hi, and returns how many hashes are new.
+func (m *marks) add(p *problem, lo, hi int) (different int) {
+	for ; lo < hi; lo += probed {
+		h := p.at(lo) * 0x9e3779b1 >> (32 - markBits)
+		word := &m[h/64]
+		different += int(^*word >> (h % 64) & 1)
 		*word |= 1 << (h % 64)
 	}
-	return different > uint64(most)
+	return different
 }
 
 // resize makes 1<<bits slots.
