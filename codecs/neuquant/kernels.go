@@ -53,8 +53,8 @@ const (
 
 func (p *deviceProblem) colourThreads() int { return (int(p.N) + threadColours - 1) / threadColours }
 
-// deviceProblem is a problem of a batch. Colours are R, G, B, A from the lowest byte up. What lies behind the last colour,
-// up to a multiple of 256 bytes, may be read, and the index there be written.
+// deviceProblem is a problem of a batch. Colours are R, G, B, A from the lowest byte up. Colours are read and indices written
+// in groups of four, also where the last colours are no whole group.
 type deviceProblem struct {
 	Samples  gpu.Ptr `cuda:"const uint8_t"`  // n x 3 of opaque colours; null: values
 	Values   gpu.Ptr `cuda:"const uint32_t"` // n

@@ -32,8 +32,8 @@ constexpr uint32_t good_match = 64; // that is taken at once
 constexpr uint32_t symbol_count = 286; // of literals, the end of a block and lengths
 constexpr uint32_t distance_symbols = 30;
 
-// Problem is a problem of a batch. Colours are R, G, B, A from the lowest byte up. What lies behind the last colour,
-// up to a multiple of 256 bytes, may be read, and the index there be written.
+// Problem is a problem of a batch. Colours are R, G, B, A from the lowest byte up. Colours are read and indices written
+// in groups of four, also where the last colours are no whole group.
 struct Problem {
 	const uint8_t *samples; // n x 3 of opaque colours; null: values
 	const uint32_t *values; // n

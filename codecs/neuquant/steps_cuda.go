@@ -166,7 +166,8 @@ func (b *batch) place() error {
 		if p.values != nil {
 			bytes, at = gpu.Bytes(p.values), &e.Values
 		}
-		*at = gpu.Ptr(colours.Take(len(bytes)))
+		// The last group of four colours may end behind the bytes that Take rounds up to.
+		*at = gpu.Ptr(colours.Take(len(bytes) + 3*3))
 		b.up = append(b.up, gpu.Part{At: int(*at), Bytes: bytes})
 		if p.mapped {
 			e.Index = gpu.Ptr(index.Take(n))
