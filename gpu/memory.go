@@ -108,6 +108,17 @@ func (l *Lane) Pinned(b []byte) bool {
 	return first+uintptr(len(b)) <= uintptr(h.block)+uintptr(h.size)
 }
 
+// pins says whether b lies in pinned memory of the lane or of [Device.Host].
+func (l *Lane) pins(b []byte) bool {
+	first := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	for _, h := range l.hosts {
+		if at := uintptr(h.block); first >= at && first+uintptr(len(b)) <= at+uintptr(h.size) {
+			return true
+		}
+	}
+	return l.Pinned(b)
+}
+
 // hostAt is the first of the hosts that does not begin before an address, and whether it begins
 // there. The caller holds d.mu.
 func (d *Device) hostAt(address uintptr) (i int, begins bool) {

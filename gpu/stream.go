@@ -35,6 +35,12 @@ func (s *Stream) Download(dst []byte, src *Buffer, off int) error {
 	if err != nil || len(dst) == 0 {
 		return err
 	}
+	if !s.lane.pins(dst) {
+		// Else the driver waits for the stream in the call of the copy, with a lock held that all lanes of the card need.
+		if err := s.Sync(); err != nil {
+			return err
+		}
+	}
 	return s.lane.do("cuMemcpyDtoHAsync", "", func() error { return copyDown(dst, p, s.stream) })
 }
 

@@ -217,3 +217,53 @@ func TestRunLeavesWhatDoesNotFitToTheCPU(t *testing.T) {
 	}()
 	closed(t, d)
 }
+
+// TestCopiesKeepNobodyFromTheDriver: a copy to memory that is not pinned is begun when the stream has come to rest, and others are
+// waited for by nobody.
+func TestCopiesKeepNobodyFromTheDriver(t *testing.T) {
+	fake.Reset()
+	d := open(t, &gpu.Options{Lanes: 1})
+	shared, err := d.Host(1 << 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shared.Free()
+	if err := d.Do(t.Context(), func(l *gpu.Lane) error {
+		s := l.Stream(0)
+		own, err := l.Host(1 << 10)
+		if err != nil {
+			return err
+		}
+		b, err := s.Zeros(1 << 10)
+		if err != nil {
+			return err
+		}
+		for _, c := range []struct {
+			what string
+			to   []byte
+			most int64 // calls of the driver
+		}{
+			{"pinned memory of the lane", own.Bytes[512:], 1}, {"pinned memory", shared.Bytes[:512], 1}, {"other memory", make([]byte, 512), 3},
+		} {
+			if err := s.Fill(b, 0, b.Size, 7); err != nil {
+				return err
+			}
+			before := fake.Calls
+			if err := s.Download(c.to, b, 0); err != nil {
+				return err
+			}
+			if calls := fake.Calls - before; calls > c.most {
+				t.Errorf("%s: %d calls of the driver, want %d", c.what, calls, c.most)
+			}
+			if c.to[511] != 7 {
+				t.Errorf("%s: the copy ends with %d", c.what, c.to[511])
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if fake.Held != 0 {
+		t.Errorf("%d copies waited within the driver", fake.Held)
+	}
+}

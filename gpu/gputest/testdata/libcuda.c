@@ -35,6 +35,7 @@ struct control {
 	long long contexts, streams, events, modules, blocks, bytes, pinned; /* that exist */
 	long long first;    /* streams so far whose kernels come before those of others */
 	long long wrong;    /* uses of what does not exist, copies outside their memory, calls without a context */
+	long long held;     /* copies to memory that is not pinned from streams that nobody has waited for */
 	long long registered; /* so far */
 	long long launches;
 	long long grid[7];  /* of the last launch: blocks, threads, shared memory */
@@ -54,6 +55,7 @@ struct thing {
 	size_t size;
 	struct thing *next;
 	void *at;
+	int busy; /* a stream that nobody has waited for since it got something to do */
 };
 
 static struct thing *things;
@@ -61,7 +63,7 @@ static struct thing *things;
 static void add(enum kind kind, void *at, size_t size)
 {
 	struct thing *t = malloc(sizeof *t);
-	*t = (struct thing){kind, size, things, at};
+	*t = (struct thing){kind, size, things, at, 0};
 	things = t;
 }
 
@@ -92,6 +94,28 @@ static int inside(address at, size_t n)
 			return 1;
 	control->wrong++;
 	return 0;
+}
+
+/* The stream, which has something to do from now on. */
+static void works(const void *stream)
+{
+	exists(STREAM, stream, 0, NULL);
+	for (struct thing *t = things; t != NULL; t = t->next)
+		if (t->kind == STREAM && t->at == stream)
+			t->busy = 1;
+}
+
+/* What a real driver does with a copy to memory that is not pinned: it waits for the stream, and lets nobody else in meanwhile. */
+static void holds(const void *stream, const void *to, size_t n)
+{
+	int busy = 0;
+	for (struct thing *t = things; t != NULL; t = t->next) {
+		if ((t->kind == HOST || t->kind == REGISTERED) && to >= t->at && n <= t->size && (size_t)((char *)to - (char *)t->at) <= t->size - n)
+			return;
+		if (t->kind == STREAM && t->at == stream)
+			busy = t->busy;
+	}
+	control->held += busy;
 }
 
 /* The start of every counted call. What it returns is what the call returns unless it is 0. */
@@ -364,8 +388,19 @@ result cuStreamCreateWithPriority(void **stream, unsigned flags, int priority)
 	return cuStreamCreate(stream, flags);
 }
 result cuStreamDestroy_v2(void *stream) { return destroy(STREAM, stream, &control->streams); }
-result cuStreamSynchronize(void *stream) { return use(STREAM, stream); }
-result cuStreamQuery(void *stream) { return use(STREAM, stream); }
+
+result cuStreamSynchronize(void *stream)
+{
+	ENTER(1);
+	exists(STREAM, stream, 0, NULL);
+	for (struct thing *t = things; t != NULL; t = t->next)
+		if (t->kind == STREAM && t->at == stream)
+			t->busy = 0;
+	return leave(0);
+}
+
+result cuStreamQuery(void *stream) { return cuStreamSynchronize(stream); }
+
 result cuStreamWaitEvent(void *stream, void *event, unsigned flags) { (void)event, (void)flags; return use(STREAM, stream); }
 result cuEventCreate(void **event, unsigned flags) { (void)flags; return make(EVENT, event, &control->events); }
 result cuEventDestroy_v2(void *event) { return destroy(EVENT, event, &control->events); }
@@ -381,7 +416,7 @@ result cuEventElapsedTime(float *milliseconds, void *start, void *end)
 result cuMemcpyHtoDAsync_v2(address to, const void *from, size_t n, void *stream)
 {
 	ENTER(1);
-	exists(STREAM, stream, 0, NULL);
+	works(stream);
 	if (inside(to, n))
 		memcpy((void *)to, from, n);
 	return leave(0);
@@ -390,7 +425,8 @@ result cuMemcpyHtoDAsync_v2(address to, const void *from, size_t n, void *stream
 result cuMemcpyDtoHAsync_v2(void *to, address from, size_t n, void *stream)
 {
 	ENTER(1);
-	exists(STREAM, stream, 0, NULL);
+	holds(stream, to, n);
+	works(stream);
 	if (inside(from, n))
 		memcpy(to, (void *)from, n);
 	return leave(0);
@@ -399,7 +435,7 @@ result cuMemcpyDtoHAsync_v2(void *to, address from, size_t n, void *stream)
 result cuMemcpyDtoDAsync_v2(address to, address from, size_t n, void *stream)
 {
 	ENTER(1);
-	exists(STREAM, stream, 0, NULL);
+	works(stream);
 	if (inside(to, n) && inside(from, n))
 		memcpy((void *)to, (void *)from, n);
 	return leave(0);
@@ -408,7 +444,7 @@ result cuMemcpyDtoDAsync_v2(address to, address from, size_t n, void *stream)
 result cuMemsetD8Async(address to, unsigned char value, size_t n, void *stream)
 {
 	ENTER(1);
-	exists(STREAM, stream, 0, NULL);
+	works(stream);
 	if (inside(to, n))
 		memset((void *)to, value, n);
 	return leave(0);
@@ -451,7 +487,7 @@ result cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, uns
 {
 	ENTER(1);
 	exists(MODULE, function, 0, NULL);
-	exists(STREAM, stream, 0, NULL);
+	works(stream);
 	if (params != NULL || extra == NULL || extra[0] != (void *)1 || extra[2] != (void *)2 || extra[4] != NULL) {
 		control->wrong++;
 		return leave(1);
