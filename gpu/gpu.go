@@ -132,6 +132,12 @@ type Options struct {
 	Pinned int64         // budget of pinned host memory in bytes; 4 GiB
 	Hang   time.Duration // how long a call of the driver may take; 60 s
 
+	// Connections is how many queues a card has for the streams of its lanes, of which each has two: those that share a queue wait
+	// for each other. The driver takes 10 ms longer to open a card for each, and as long again to close it, so that its own number,
+	// 8, is for processes that end soon, and 32, the most, for those that do not. It goes by the first device of a process, and
+	// where the environment has CUDA_DEVICE_MAX_CONNECTIONS by that. 0: the driver's.
+	Connections int
+
 	// Presume is how many cards there probably are, see [Shown]: then [StartWith] does not wait until the driver has listed them, which
 	// takes it 0.1 s. 0: it waits.
 	Presume int

@@ -94,6 +94,9 @@ const fewestObjects = 4
 // photographs while a driver opens a card, and has nothing else to do.
 const aheadPerCore = 64
 
+// connections are those of a process that goes on with other jobs, the most that there are: see [gpu.Options].
+const connections = 32
+
 // heapPerCore is how many bytes of the heap of a process with a device get large pages for each core, as far as these are no more than
 // three quarters of its memory: the more cores, the more objects are at work.
 const heapPerCore = 384 << 20
@@ -115,8 +118,10 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	if err := o.defaults(); err != nil {
 		return nil, err
 	}
-	open := gpu.Open
-	if o.TestOnUse {
+	open := func(spec string) (*gpu.Device, error) {
+		return gpu.OpenWith(spec, &gpu.Options{Connections: connections})
+	}
+	if o.TestOnUse { // the process ends with its job
 		var start gpu.Options
 		if o.Presume && isAuto(o.Device) {
 			start.Presume = gpu.Shown()

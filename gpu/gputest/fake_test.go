@@ -640,3 +640,24 @@ func TestPageLockedMemoryHasABudget(t *testing.T) {
 	b.Free()
 	closed(t, d)
 }
+
+// TestTheDriverIsSet: a device sets what the driver reads when it starts, but not where the environment has it.
+func TestTheDriverIsSet(t *testing.T) {
+	const loading, connections = "CUDA_MODULE_LOADING", "CUDA_DEVICE_MAX_CONNECTIONS"
+	for _, c := range []struct{ has, want [2]string }{
+		{want: [2]string{"EAGER", "32"}},
+		{has: [2]string{"LAZY", "4"}, want: [2]string{"LAZY", "4"}},
+	} {
+		fake.Reset()
+		for i, name := range []string{loading, connections} {
+			t.Setenv(name, c.has[i])
+			if c.has[i] == "" {
+				os.Unsetenv(name)
+			}
+		}
+		closed(t, open(t, &gpu.Options{Connections: 32}))
+		if got := [2]string{os.Getenv(loading), os.Getenv(connections)}; got != c.want {
+			t.Errorf("with %q it is %q, want %q", c.has, got, c.want)
+		}
+	}
+}
