@@ -127,7 +127,7 @@ type Stats struct {
 
 // Options of [OpenWith]. Zero fields mean the defaults.
 type Options struct {
-	Lanes  int           // per card, beside those for light work; 3, or one for each 12 GiB of its memory, but no more than 6
+	Lanes  int           // per card, beside those for light work; 3, or one for each 8 GiB of its memory, but no more than 9
 	Memory int64         // budget of device memory per card in bytes; three quarters of what is free
 	Pinned int64         // budget of pinned host memory in bytes; 4 GiB
 	Hang   time.Duration // how long a call of the driver may take; 60 s
@@ -159,8 +159,8 @@ func Shown() int {
 
 const (
 	leastLanes    = 3
-	mostLanes     = 6 // by default
-	laneMemory    = 12 << 30
+	mostLanes     = 9 // by default
+	laneMemory    = 8 << 30
 	defaultPinned = 4 << 30
 	defaultHang   = 60 * time.Second
 )
@@ -176,6 +176,7 @@ func (o *Options) lanes(memory int64) int {
 
 const (
 	mostLight = 3
+	lightEach = 12 << 30 // of a card's memory for each lane for light work
 
 	// lightMemory is what a lane for light work has of a card's budget, but all together no more than an eighth.
 	lightMemory = 1 << 30
@@ -183,7 +184,7 @@ const (
 
 // lightLanes are those for light work of a card with so many bytes of memory. A batch of it takes about as long beside others as
 // alone, but a lane with less memory would have to halve it.
-func lightLanes(memory int64) int { return int(max(1, min(memory/laneMemory, mostLight))) }
+func lightLanes(memory int64) int { return int(max(1, min(memory/lightEach, mostLight))) }
 
 // share is the budget of a lane where that of its card is as large.
 func (o *Options) share(budget, memory int64, light bool) int64 {

@@ -484,6 +484,19 @@ func TestLightWorkHasItsOwnLanes(t *testing.T) {
 	close(end)
 }
 
+// A card with much memory has more lanes, without those for light work.
+func TestLargeCardsHaveMoreLanes(t *testing.T) {
+	for _, c := range []struct{ memory, lanes, light int64 }{{8 << 30, 3, 1}, {24 << 30, 3, 2}, {40 << 30, 5, 3}, {79 << 30, 9, 3}, {141 << 30, 9, 3}} {
+		fake.Reset()
+		fake.Memory = c.memory
+		d := open(t, nil)
+		if fake.Streams != 2*(c.lanes+c.light) {
+			t.Errorf("%d bytes: %d streams, want those of %d lanes and of %d for light work", c.memory, fake.Streams, c.lanes, c.light)
+		}
+		closed(t, d)
+	}
+}
+
 // A card with much memory has more lanes for light work, which have together what one would have.
 func TestLargeCardsHaveMoreLanesForLightWork(t *testing.T) {
 	for _, c := range []struct {
