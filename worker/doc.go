@@ -151,6 +151,7 @@
 // # Self-test
 //
 // [SelfTest] tries a codec on the CPU and on a device. [Worker.Run] tries all of them before it takes the first chunk or,
-// with TestOnUse, those of a job when it first sees the job: objects are fetched and read meanwhile, and wait before the
-// codec gets them. So they do while the driver opens the device.
+// with TestOnUse, those of a job when it first sees the job: objects are fetched and read meanwhile, and on a device encoded as
+// soon as it is open. What a device makes waits for the test before it is checked and stored; on the CPU objects wait before the
+// codec gets them.
 package worker

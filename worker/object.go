@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -135,7 +136,8 @@ func (o *object) again() *object {
 
 // attempt makes one attempt: on the CPU with one core from the beginning to the end, or
 // in a batch on the device with a core before it and one after it. What comes before the codec
-// does not wait for its self-test.
+// does not wait for its self-test, and what a device does only for that it is open: nothing of it
+// is used before the test has ended.
 func (p *pipeline) attempt(ctx context.Context, o *object, a attempt) error {
 	cpu := codec.Run{Pool: p.cores}
 	before := func(try *object) error {
@@ -177,17 +179,25 @@ func (p *pipeline) attempt(ctx context.Context, o *object, a attempt) error {
 			return err
 		}
 	}
-	if err := o.tested(ctx); err != nil {
-		return err
+	if err := p.deviceOpened(ctx, o); err != nil {
+		return cmp.Or(o.tested(ctx), err) // which ends the worker
 	}
 	if err := o.batches.do(ctx, o, o.unawait); err != nil {
+		return err
+	}
+	if err := o.tested(ctx); err != nil {
 		return err
 	}
 	return p.onCore(ctx, o, func(ctx context.Context, try *object) error { return a.after(ctx, cpu, try) })
 }
 
-// tested waits until the codec may be used: only then is the device open, whose driver may take as
-// long as reading the first objects does.
+// deviceOpened waits until the device is open, whose driver may take as long as reading the first objects does.
+func (p *pipeline) deviceOpened(ctx context.Context, o *object) error {
+	defer o.delivery.waits()()
+	return p.opened(ctx)
+}
+
+// tested waits until what the codec makes may be used.
 func (o *object) tested(ctx context.Context) error {
 	if o.by == nil || o.by.tested == nil {
 		return nil

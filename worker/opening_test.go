@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +13,8 @@ import (
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
+	"github.com/pelmill/pelmill/raster"
+	"github.com/pelmill/pelmill/storage"
 )
 
 // opening is a worker whose device is being opened, with the objects of its job read.
@@ -80,7 +84,7 @@ func (o *opening) undone() {
 	}
 }
 
-// Objects are read while the device is still being opened. The self-test is before the first batch.
+// Objects are read while the device is still being opened.
 func TestObjectsAreReadWhileTheDeviceOpens(t *testing.T) {
 	o := newOpening(t)
 	o.open <- nil
@@ -145,4 +149,58 @@ func TestTheWorkEndsWhileTheDeviceOpens(t *testing.T) {
 	}
 	o.undone()
 	o.open <- nil
+}
+
+// A device encodes beside the self-test of the codec. Nothing of that is stored before the test has passed, nor where it fails.
+func TestADeviceEncodesBesideTheSelfTest(t *testing.T) {
+	for name, works := range map[string]bool{"a codec that works": true, "a codec that fails": false} {
+		t.Run(name, func(t *testing.T) {
+			o := newOpening(t)
+			verdict := make(chan struct{})
+			var encoded atomic.Int64
+			known := testImage(1, 8).Width
+			o.codec.encode = func(_ context.Context, _ *gpu.Device, m *raster.Image) ([]byte, error, bool) {
+				if m.Width != known {
+					encoded.Add(1)
+					return nil, nil, false
+				}
+				<-verdict
+				return nil, errors.New("no"), !works
+			}
+			o.open <- nil
+			until(t, "all objects to be encoded", func() bool { return encoded.Load() == openingObjects })
+			unstored := func() {
+				t.Helper()
+				done, err := o.conn.Job(o.spec.ID).IsDone(o.ctx, 0)
+				files := 0
+				err = errors.Join(err, storage.Walk(o.ctx, o.target, nil, func(p storage.Page) error {
+					for _, object := range p.Objects {
+						if strings.HasSuffix(object.Key, ".fake") {
+							files++
+						}
+					}
+					return nil
+				}))
+				if done || err != nil || files > 0 {
+					t.Errorf("done %v, %v, with %d files", done, err, files)
+				}
+			}
+			unstored()
+			close(verdict)
+			if !works {
+				if err := <-o.over; err == nil || !strings.Contains(err.Error(), "self-test of codec fake") {
+					t.Errorf("the worker ends with %v", err)
+				}
+				unstored()
+				return
+			}
+			if counts := o.wait(); counts.Compressed != openingObjects {
+				t.Errorf("%+v, want %d compressed", counts, openingObjects)
+			}
+			o.endWork()
+			if err := <-o.over; err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }

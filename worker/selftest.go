@@ -75,7 +75,7 @@ func (w *Worker) test(ctx context.Context, all ...codec.Codec) error {
 					return false, err
 				}
 				if w.device != nil {
-					// All jobs wait for it, and it is many goroutines that wait for each other and for the device: beside cores
+					// The results of all jobs wait for it, and it is many goroutines that wait for each other and for the device: beside cores
 					// that all read, each would wait for Go's scheduler.
 					release, err := w.cores.Reserve(ctx, w.cores.Size()/selfTestCores)
 					if err != nil {
