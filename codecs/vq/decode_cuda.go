@@ -16,7 +16,7 @@ import (
 // batch are decoded at the same time, each by one warp.
 const (
 	coreBlock   = 240
-	deviceBlock = 600
+	deviceBlock = 2000
 )
 
 // decoding is how files are divided into batches, by samples.
@@ -196,7 +196,8 @@ func (d *deviceSteps) decodeTables(ctx context.Context, files []*openedFile) (*t
 // bookSizes is the books of a batch, each once, and what the index decoder needs room for.
 type bookSizes struct {
 	extents     []extent
-	most, words int // codewords of a book at most, and estimates
+	most, words int  // codewords of a book at most, and estimates
+	large       bool // one has blocks of more than four rows or columns
 }
 
 // putBooks brings the codebooks to the device, each once, and has the index decoder's tables of them made. It returns where they are
@@ -218,6 +219,7 @@ func (b *tableBatch) putBooks() (at map[*codebook]gpu.Ptr, sizes *bookSizes, err
 				N: uint32(n), P: uint32(book.p), Q: uint32(book.q),
 			}
 			if max(book.p, book.q) > 4 {
+				sizes.large = true
 				e.MoreEdges, e.MoreNeighbours = gpu.Ptr(tables.Take(8*n)), gpu.Ptr(tables.Take(8*n))
 			}
 			at[book] = gpu.Ptr(len(list)) * gpu.Ptr(unsafe.Sizeof(e))
@@ -326,21 +328,21 @@ func (b *tableBatch) putStreams(books map[*codebook]gpu.Ptr) ([]deviceStream, er
 	return list, b.staging.Upload(in, last.At+len(last.Bytes), parts)
 }
 
-// launchDecode launches the index decoder for the segments, with their estimates in shared memory where a block of
-// threads has enough of it.
+// launchDecode launches the index decoder for the segments. Their estimates are in device memory: few of them are in use at a time,
+// so that they are in the first cache, and shared memory would have room for those of one or two segments on a multiprocessor, which
+// is otherwise idle while each takes step after step.
 func (b *tableBatch) launchDecode(list []deviceStream, books *bookSizes) error {
-	info := b.lane.Card()
-	p := &decodeParams{Count: uint32(len(list)), Words: uint32(books.words), Most: uint32(books.most)}
-	decoder := extent{coders: min(len(list), 4*info.Multiprocessors), shared: int(unsafe.Sizeof(deviceDecoder{})) + 4*books.most}
-	if decoder.shared+4*books.words <= info.SharedMemory {
-		decoder.shared += 4 * books.words
-	} else {
-		estimates, err := b.lane.Device(4 * books.words * decoder.coders)
-		if err != nil {
-			return err
-		}
-		p.Estimates = estimates.Ptr
+	decoder := extent{coders: min(len(list), 4*b.lane.Card().Multiprocessors), shared: int(unsafe.Sizeof(deviceTables{}))}
+	kernel := "vq_decode_256"
+	if books.most > 256 || books.large {
+		kernel = "vq_decode"
+		decoder.shared += 4 * books.most
 	}
+	estimates, err := b.lane.Device(max(1, 4*books.words*decoder.coders)) // books of one codeword need none
+	if err != nil {
+		return err
+	}
+	p := &decodeParams{Estimates: estimates.Ptr, Count: uint32(len(list)), Words: uint32(books.words)}
 	streams, err := put(b.deviceSteps, list)
 	if err != nil {
 		return err
@@ -350,7 +352,7 @@ func (b *tableBatch) launchDecode(list []deviceStream, books *bookSizes) error {
 		return err
 	}
 	p.List, p.Tables = streams.Ptr, tables.Ptr
-	return launch(b.deviceSteps, "vq_decode", []extent{decoder}, p)
+	return launch(b.deviceSteps, kernel, []extent{decoder}, p)
 }
 
 // expand makes the images of files of the batch, and brings them to the host.

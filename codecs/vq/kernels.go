@@ -78,10 +78,9 @@ var kernels = gpu.Table[extent]{Module: &module, Kernels: map[string]gpu.Entry[e
 		return gpu.Grid{Blocks: [3]int{one[0].coders}, Threads: [3]int{2 * warp}, Shared: one[0].shared}
 	}},
 
-	"vq_edges": {Params: listParams{}, Threads: func(e *extent) int { return e.words }},
-	"vq_decode": {Params: decodeParams{}, Grid: func(_ *gpu.Info, one []extent) gpu.Grid {
-		return gpu.Grid{Blocks: [3]int{one[0].coders}, Threads: [3]int{warp}, Shared: one[0].shared}
-	}},
+	"vq_edges":      {Params: listParams{}, Threads: func(e *extent) int { return e.words }},
+	"vq_decode":     {Params: decodeParams{}, Grid: decodingGrid},
+	"vq_decode_256": {Params: decodeParams{}, Grid: decodingGrid},
 
 	"vq_expand": {Params: expandParams{}, Threads: func(e *extent) int { return e.pixels }},
 	"vq_expand_grey": {Params: expandGreyParams{}, Grid: func(info *gpu.Info, one []extent) gpu.Grid {
@@ -107,6 +106,11 @@ const (
 	searchMany64 = 512
 	searchFew    = 256
 )
+
+// decodingGrid has a warp for each decoder.
+func decodingGrid(_ *gpu.Info, one []extent) gpu.Grid {
+	return gpu.Grid{Blocks: [3]int{one[0].coders}, Threads: [3]int{warp}, Shared: one[0].shared}
+}
 
 func oneBlock(*extent) int { return blockThreads }
 
@@ -299,21 +303,12 @@ type (
 		Unused  uint32
 	}
 
-	// deviceDecoder is what a warp has in shared memory. Side keys and the estimates of mixed decisions follow it, or the estimates
-	// are in global memory.
-	deviceDecoder struct {
-		Tables deviceTables `cuda:"Tables"`
-		Near   [warp]uint32 // keys among which is the one that is looked for
-	}
-
 	decodeParams struct {
-		Estimates gpu.Ptr `cuda:"uint32_t"` // words of each block of threads; null: in shared memory
+		Estimates gpu.Ptr `cuda:"uint32_t"` // words of each block of threads
 		List      gpu.Ptr `cuda:"const Stream"`
 		Tables    gpu.Ptr `cuda:"const Tables"`
 		Count     uint32
 		Words     uint32 // of estimates
-		Most      uint32 // codewords of a codebook
-		Unused    uint32
 	}
 )
 

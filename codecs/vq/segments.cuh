@@ -10,7 +10,7 @@
 //   learn      lane i moves estimates and weights of its places, if the rank went by them
 //   nth        the warp finds the key that has so many below it
 //
-// An estimate or a weight is that of one lane alone, and so are the side keys in shared memory: nobody waits for another's.
+// An estimate or a weight is that of one lane alone, and so are the side keys: nobody waits for another's.
 #pragma once
 
 #include "code.cuh"
@@ -20,7 +20,7 @@ constexpr uint32_t no_codeword = ~0u;  // where there is no neighbour
 constexpr uint32_t no_place = ~0u;     // of a decision that was not made
 constexpr uint32_t lane_places = 2;    // that a lane has at most
 constexpr uint32_t lane_lows = 2;      // estimates of bits that are not mixed, likewise
-constexpr uint32_t keys_in_turn = 3;   // the least keys that are found one after the other
+constexpr uint32_t keys_in_turn = 3;   // that are found one after the other where so few are left
 static_assert(index_bits + 3 * (index_bits - 1) <= lane_places * warp_size, "places");
 static_assert((index_bits - 3) * (index_bits - 2) / 2 <= lane_lows * warp_size, "bits that are not mixed");
 
@@ -67,8 +67,8 @@ KERNEL vq_edges(const Book *__restrict__ list)
 	}
 }
 
-// The first lane in which p holds; there is one.
-DEVICE uint32_t first_lane(bool p) { return (uint32_t)__builtin_ctz(ballot(p) | 1u << 31); }
+// About a/b.
+DEVICE float about(float a, float b) { return __nvvm_div_approx_ftz_f(a, b); }
 
 // RangeDecoder is that of rangecoder.go. All lanes hold the same, but for the bytes ahead, of which each has some.
 struct RangeDecoder {
@@ -255,62 +255,99 @@ DEVICE uint32_t decode_rank(RankDecoder &m, RangeDecoder &d, const Tables &t, ui
 	return rank;
 }
 
-// SideKeys is the keys of a block, of which each lane reads and writes its own.
-struct SideKeys {
-	uint32_t *keys; // n
-	uint32_t *near; // a word for each lane
+// SideKeys is the keys of a block. Lane i has those of codewords i, i + 32, ...: K of them in registers, with what they are made
+// from, or where K is 0 in shared memory. K is not 0 where no codebook has more than 32 K codewords, of four rows and columns at
+// most: then a key is less than none, and what takes the place of a codeword that is not there is not.
+template <uint32_t K> struct SideKeys {
+	static constexpr uint32_t none = 1u << 31;
+	uint32_t upper[K], left[K]; // edges
+	uint32_t base[K];           // of the key: what the codeword adds where it has both neighbours
+	uint32_t kept[K];
 	uint32_t n;
-	uint32_t least, own; // of all, and of this lane's; the greatest number there is where a lane has none
-	uint32_t usual;      // in lane i the last key that was narrowed down whose place has i bits
+	uint32_t end;   // no key is greater
+	uint32_t least; // key
+	uint32_t usual; // in lane i the last key that was looked for whose place has i bits
 };
 
+template <> struct SideKeys<0> {
+	uint32_t *keys; // n
+	uint32_t n, end, least, usual;
+};
+
+static_assert(((4 + 4) * 255 * 255 << index_bits) >> 31 == 0, "keys");
+
+DEVICE void begin_keys(SideKeys<0> &s, const Book &b, uint32_t *keys)
+{
+	s.keys = keys;
+	s.n = b.n;
+	s.end = ~0u;
+	s.usual = 0;
+}
+
+template <uint32_t K> DEVICE void begin_keys(SideKeys<K> &s, const Book &b, uint32_t *)
+{
+	s.n = b.n;
+	s.end = s.none;
+	s.usual = 0;
+#pragma unroll
+	for (uint32_t k = 0; k < K; k++) {
+		uint32_t j = lane() + k * warp_size;
+		words4 e = j < s.n ? ((const words4 *)b.edges)[j] : words4{0, 0, 0, 0};
+		s.upper[k] = e.x;
+		s.left[k] = e.y;
+		s.base[k] = j < s.n ? (e.z + e.w) << index_bits | j : s.none;
+	}
+}
+
 // How many keys are less than t. All lanes hold the result.
-DEVICE uint32_t keys_below(const SideKeys &s, uint32_t t)
+template <uint32_t K> DEVICE uint32_t keys_below(const SideKeys<K> &s, uint32_t t)
 {
 	uint32_t count = 0;
-	for (uint32_t j = lane(); j < s.n; j += warp_size)
-		count += s.keys[j] < t ? 1 : 0;
+	if constexpr (K == 0)
+		for (uint32_t j = lane(); j < s.n; j += warp_size)
+			count += s.keys[j] < t ? 1 : 0;
+	else
+#pragma unroll
+		for (uint32_t k = 0; k < K; k++)
+			count += s.kept[k] < t ? 1 : 0;
 	return sum_of_all(count);
 }
 
-// How many of the first count words in near are less than v.
-DEVICE uint32_t near_below(const SideKeys &s, uint32_t count, uint32_t v)
+// The least key that is not less than from. There is one. All lanes hold the result.
+template <uint32_t K> DEVICE uint32_t key_from(const SideKeys<K> &s, uint32_t from)
 {
-	uint32_t lesser = 0;
-	for (uint32_t k = 0; k < count; k++)
-		lesser += s.near[k] < v ? 1 : 0;
-	return lesser;
+	uint32_t step = ~0u;
+	if constexpr (K == 0)
+		for (uint32_t j = lane(); j < s.n; j += warp_size)
+			step = least(step, s.keys[j] - from);
+	else
+#pragma unroll
+		for (uint32_t k = 0; k < K; k++)
+			step = least(step, s.kept[k] - from);
+	return from + least_of_all(step);
 }
 
-// The r-th least key, counted from 0 and below n. All lanes hold the result. See picker.nth.
-DEVICE uint32_t nth(SideKeys &s, uint32_t r)
+// The greatest key that is not greater than from. There is one. All lanes hold the result.
+template <uint32_t K> DEVICE uint32_t key_up_to(const SideKeys<K> &s, uint32_t from)
 {
-	if (r < keys_in_turn) {
-		uint32_t key = s.least;
-		for (uint32_t k = 0; k < r; k++) {
-			uint32_t step = ~0u;
-			for (uint32_t j = lane(); j < s.n; j += warp_size)
-				step = least(step, s.keys[j] - (key + 1));
-			key += 1 + least_of_all(step);
-		}
-		return key;
-	}
+	uint32_t step = ~0u;
+	if constexpr (K == 0)
+		for (uint32_t j = lane(); j < s.n; j += warp_size)
+			step = least(step, from - s.keys[j]);
+	else
+#pragma unroll
+		for (uint32_t k = 0; k < K; k++)
+			step = least(step, from - s.kept[k]);
+	return from - least_of_all(step);
+}
+
+// The r-th least key, counted from 0; 0 < r < n. All lanes hold the result. See picker.nth.
+template <uint32_t K> DEVICE uint32_t nth(SideKeys<K> &s, uint32_t r)
+{
 	// There are below keys less than lo, at most r, and up_to less than hi, more than r.
-	uint32_t lo = 0, hi = ~0u, below = 0, up_to = s.n;
-	if (r < warp_size) {
-		// So many lanes have a key that is not greater than the r-th least of their least ones.
-		s.near[lane()] = s.own;
-		sync_warp(); // near is whole
-		uint32_t bound = broadcast(s.own, first_lane(near_below(s, warp_size, s.own) == r));
-		sync_warp(); // near may be used again
-		if (bound != ~0u) {
-			hi = bound + 1;
-			up_to = keys_below(s, hi);
-		}
-	}
-	uint32_t length = bit_length(r);
+	uint32_t lo = s.least + 1, hi = s.end, below = 1, up_to = s.n, length = bit_length(r);
 	uint32_t t = broadcast(s.usual, length);
-	for (bool half = false; up_to - below > warp_size; half = !half) {
+	for (bool half = false; least(r - below, up_to - 1 - r) >= keys_in_turn; half = !half) {
 		if (t <= lo || t >= hi)
 			t = lo + (hi - lo) / 2;
 		uint32_t count = keys_below(s, t);
@@ -321,39 +358,36 @@ DEVICE uint32_t nth(SideKeys &s, uint32_t r)
 			hi = t;
 			up_to = count;
 		}
-		if (hi == ~0u)
+		if (hi == s.end)
 			t = lo + lo / 2;
-		else if (lo == 0)
-			t = hi - hi / 4;
+		else if (below == 1)
+			t = hi - (hi - lo) / 4;
 		else if (half) // so that an uneven distribution costs twice the halvings at most
 			t = lo + (hi - lo) / 2;
 		else
-			t = lo + (uint32_t)((float)(hi - lo) * ((float)(r - below) + 0.5f) / (float)(up_to - below));
+			t = lo + (uint32_t)((float)(hi - lo) * about((float)(r - below) + 0.5f, (float)(up_to - below)));
 	}
-	uint32_t count = 0;
-	for (uint32_t from = 0; from < s.n; from += warp_size) {
-		uint32_t j = from + lane(), key = j < s.n ? s.keys[j] : ~0u;
-		bool in = key - lo < hi - lo;
-		uint32_t mask = ballot(in);
-		if (in)
-			s.near[count + (uint32_t)__builtin_popcount(mask & ((1u << lane()) - 1))] = key;
-		count += (uint32_t)__builtin_popcount(mask);
+	uint32_t key;
+	if (r - below < keys_in_turn) {
+		key = key_from(s, lo);
+		for (; below < r; below++)
+			key = key_from(s, key + 1);
+	} else {
+		key = key_up_to(s, hi - 1);
+		for (; up_to - 1 > r; up_to--)
+			key = key_up_to(s, key - 1);
 	}
-	sync_warp(); // near is whole
-	uint32_t key = lane() < count ? s.near[lane()] : ~0u;
-	key = broadcast(key, first_lane(lane() < count && near_below(s, count, key) == r - below));
-	sync_warp(); // near may be used again
 	if (lane() == length)
 		s.usual = key;
 	return key;
 }
 
 // Makes the keys beside the codewords above and to the left, of which either may be missing, and the activity of both.
-DEVICE void make_keys(SideKeys &s, const Book &b, uint32_t above, uint32_t beside, uint32_t &activity)
+template <uint32_t K> DEVICE void make_keys(SideKeys<K> &s, const Book &b, uint32_t above, uint32_t beside, uint32_t &activity)
 {
 	words4 u{0, 0, 0, 0}, l{0, 0, 0, 0};
 	words2 more_u{0, 0}, more_l{0, 0};
-	bool more = b.more_edges != nullptr, up = above != no_codeword, left = beside != no_codeword;
+	bool more = K == 0 && b.more_edges != nullptr, up = above != no_codeword, left = beside != no_codeword;
 	if (up) {
 		u = ((const words4 *)b.neighbours)[above];
 		if (more)
@@ -365,25 +399,40 @@ DEVICE void make_keys(SideKeys &s, const Book &b, uint32_t above, uint32_t besid
 			more_l = ((const words2 *)b.more_neighbours)[beside];
 	}
 	activity = (u.z >> span_at) + (l.z >> span_at);
-	uint32_t norms = (u.z & ((1u << span_at) - 1)) + l.w;
-	s.own = ~0u;
-	for (uint32_t j = lane(); j < s.n; j += warp_size) {
-		words4 e = ((const words4 *)b.edges)[j];
-		uint32_t dot = dp4a(e.x, u.x, dp4a(e.y, l.y, 0));
-		if (more) {
-			words2 m = ((const words2 *)b.more_edges)[j];
-			dot = dp4a(m.x, more_u.x, dp4a(m.y, more_l.y, dot));
+	uint32_t norms = (u.z & ((1u << span_at) - 1)) + l.w, own = ~0u;
+	if constexpr (K == 0)
+		for (uint32_t j = lane(); j < s.n; j += warp_size) {
+			words4 e = ((const words4 *)b.edges)[j];
+			uint32_t dot = dp4a(e.x, u.x, dp4a(e.y, l.y, 0));
+			if (more) {
+				words2 m = ((const words2 *)b.more_edges)[j];
+				dot = dp4a(m.x, more_u.x, dp4a(m.y, more_l.y, dot));
+			}
+			uint32_t mismatch = norms + (up ? e.z : 0) + (left ? e.w : 0) - 2 * dot;
+			s.keys[j] = mismatch << index_bits | j;
+			own = least(own, s.keys[j]);
 		}
-		uint32_t mismatch = norms + (up ? e.z : 0) + (left ? e.w : 0) - 2 * dot;
-		uint32_t key = mismatch << index_bits | j;
-		s.keys[j] = key;
-		s.own = least(s.own, key);
-	}
-	s.least = least_of_all(s.own);
+	else if (up && left)
+#pragma unroll
+		for (uint32_t k = 0; k < K; k++) {
+			uint32_t dot = dp4a(s.upper[k], u.x, dp4a(s.left[k], l.y, 0));
+			s.kept[k] = s.base[k] + (norms << index_bits) - (dot << (index_bits + 1));
+			own = least(own, s.kept[k]);
+		}
+	else
+#pragma unroll
+		for (uint32_t k = 0; k < K; k++) {
+			uint32_t j = lane() + k * warp_size;
+			words4 e = j < s.n ? ((const words4 *)b.edges)[j] : words4{0, 0, 0, 0};
+			uint32_t mismatch = norms + (up ? e.z : 0) + (left ? e.w : 0) - 2 * dp4a(e.x, u.x, dp4a(e.y, l.y, 0));
+			s.kept[k] = j < s.n ? mismatch << index_bits | j : s.none;
+			own = least(own, s.kept[k]);
+		}
+	s.least = least_of_all(own);
 }
 
 // Decodes a segment, and reports whether its bytes are those of one.
-DEVICE bool decode_segment(const Stream &x, const Book &b, SideKeys &s, RankDecoder &m, const Tables &t)
+template <uint32_t K> DEVICE bool decode_segment(const Stream &x, const Book &b, SideKeys<K> &s, RankDecoder &m, const Tables &t)
 {
 	uint32_t mismatch_lengths = bit_length((b.p + b.q) * 255 * 255) + 1; // and 0
 	uint32_t starts[mixed] = {0, activities * mismatch_lengths, (activities + surrounds) * mismatch_lengths,
@@ -432,14 +481,12 @@ DEVICE bool decode_segment(const Stream &x, const Book &b, SideKeys &s, RankDeco
 	return d.taken == d.length;
 }
 
-// The index tables of count segments. The launch brings shared memory: a Decoder, the keys of as many codewords as a codebook
-// has at most, and room for estimates unless those are in global memory.
-KERNEL __launch_bounds__(warp_size) vq_decode(DecodeParams e)
+// The index tables of count segments. s_memory is the tables, and where K is 0 the keys of as many codewords as a codebook has at
+// most.
+template <uint32_t K> DEVICE void decode_segments(const DecodeParams &e, uint32_t *s_memory)
 {
-	extern __shared__ __attribute__((aligned(16))) uint32_t s_memory[];
-	Decoder &s = *(Decoder *)s_memory;
-	uint32_t *keys = s_memory + sizeof(Decoder) / sizeof(uint32_t);
-	uint32_t *estimates = e.estimates != nullptr ? e.estimates + (uint64_t)blockIdx.x * e.words : keys + e.most;
+	const Tables &s_tables = *(const Tables *)s_memory;
+	uint32_t *keys = s_memory + sizeof(Tables) / sizeof(uint32_t), *estimates = e.estimates + (uint64_t)blockIdx.x * e.words;
 	for (uint32_t i = lane(); i < sizeof(Tables) / sizeof(uint32_t); i += warp_size)
 		s_memory[i] = ((const uint32_t *)e.tables)[i];
 	for (uint32_t i = blockIdx.x; i < e.count; i += gridDim.x) {
@@ -450,10 +497,24 @@ KERNEL __launch_bounds__(warp_size) vq_decode(DecodeParams e)
 		sync_warp(); // the memory is ready, and the tables are there
 		RankDecoder m;
 		begin_ranks(m, estimates, b.n);
-		SideKeys side{keys, s.near, least(b.n, e.most), 0, 0, 0};
-		bool whole = decode_segment(x, b, side, m, s.tables);
+		SideKeys<K> side;
+		begin_keys(side, b, keys);
+		bool whole = decode_segment(x, b, side, m, s_tables);
 		if (!whole && lane() == 0)
 			*x.damaged = 1;
 		sync_warp(); // the memory may be used again
 	}
+}
+
+KERNEL __launch_bounds__(warp_size) vq_decode(DecodeParams e)
+{
+	extern __shared__ __attribute__((aligned(16))) uint32_t s_memory[];
+	decode_segments<0>(e, s_memory);
+}
+
+// vq_decode for codebooks of at most 256 codewords, of at most four rows and columns.
+KERNEL __launch_bounds__(warp_size) vq_decode_256(DecodeParams e)
+{
+	extern __shared__ __attribute__((aligned(16))) uint32_t s_memory[];
+	decode_segments<256 / warp_size>(e, s_memory);
 }

@@ -85,11 +85,7 @@ func TestSegmentsAreDecodedByKernels(t *testing.T) {
 			c.damage(r)
 		}
 		list = append(list, c)
-		sharedMemory := 0
-		if decodeWords(c.book.n(), c.book.shape) < 100<<10 {
-			sharedMemory = r.IntN(2)
-		}
-		for _, v := range []int{c.book.n(), c.book.p, c.book.q, c.cols, c.blocks, len(c.stream), sharedMemory, 0} {
+		for _, v := range []int{c.book.n(), c.book.p, c.book.q, c.cols, c.blocks, len(c.stream), r.IntN(2)} {
 			binary.Write(&in, binary.LittleEndian, uint32(v))
 		}
 		in.Write(c.book.words)

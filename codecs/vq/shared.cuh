@@ -414,30 +414,16 @@ static_assert(__builtin_offsetof(Stream, blocks) == 44, "Blocks");
 static_assert(__builtin_offsetof(Stream, cols) == 48, "Cols");
 static_assert(__builtin_offsetof(Stream, unused) == 52, "Unused");
 
-// Decoder is what a warp has in shared memory. Side keys and the estimates of mixed decisions follow it, or the estimates
-// are in global memory.
-struct Decoder {
-	Tables tables;
-	uint32_t near[32]; // keys among which is the one that is looked for
-};
-static_assert(sizeof(Decoder) == 8708, "Decoder");
-static_assert(__builtin_offsetof(Decoder, tables) == 0, "Tables");
-static_assert(__builtin_offsetof(Decoder, near) == 8580, "Near");
-
 struct DecodeParams {
-	uint32_t *estimates; // words of each block of threads; null: in shared memory
+	uint32_t *estimates; // words of each block of threads
 	const Stream *list;
 	const Tables *tables;
 	uint32_t count;
 	uint32_t words; // of estimates
-	uint32_t most; // codewords of a codebook
-	uint32_t unused;
 };
-static_assert(sizeof(DecodeParams) == 40, "DecodeParams");
+static_assert(sizeof(DecodeParams) == 32, "DecodeParams");
 static_assert(__builtin_offsetof(DecodeParams, estimates) == 0, "Estimates");
 static_assert(__builtin_offsetof(DecodeParams, list) == 8, "List");
 static_assert(__builtin_offsetof(DecodeParams, tables) == 16, "Tables");
 static_assert(__builtin_offsetof(DecodeParams, count) == 24, "Count");
 static_assert(__builtin_offsetof(DecodeParams, words) == 28, "Words");
-static_assert(__builtin_offsetof(DecodeParams, most) == 32, "Most");
-static_assert(__builtin_offsetof(DecodeParams, unused) == 36, "Unused");

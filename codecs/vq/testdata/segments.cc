@@ -1,7 +1,7 @@
 // Runs the index decoder's kernels on a CPU: see cpu.h.
 //
-// Input: for each segment eight words of 32 bits (codewords, rows and columns of a block, blocks of a row, blocks, bytes of the stream,
-// 1 for estimates in shared memory, 0), the codewords, and the stream. Each is decoded twice by one block of threads. Output: for each
+// Input: for each segment seven words of 32 bits (codewords, rows and columns of a block, blocks of a row, blocks, bytes of the stream,
+// 1 for vq_decode_256 where it can), the codewords, and the stream. Each is decoded twice by one block of threads. Output: for each
 // one whether it is damaged, as a word, and its table. An access behind a buffer ends the program, because no memory is there.
 
 #include "cpu.h"
@@ -27,10 +27,10 @@ constexpr uint32_t mark = 0x5a5aa5a5;
 
 int main()
 {
-	uint32_t head[8];
-	while (fread(head, 4, 8, stdin) == 8) {
+	uint32_t head[7];
+	while (fread(head, 4, 7, stdin) == 7) {
 		uint32_t n = head[0], p = head[1], q = head[2], cols = head[3], blocks = head[4], length = head[5];
-		bool more = p > 4 || q > 4, shared = head[6] == 1;
+		bool more = p > 4 || q > 4, few = !more && n <= 256 && head[6] == 1;
 		uint32_t lengths = bit_length((p + q) * 255 * 255) + 1, most = bit_length(n - 1);
 		uint32_t contexts = (activities + surrounds) * lengths + activities * surrounds + ((n - 1) >> (most > 8 ? most - 8 : 0)) + 1;
 		uint32_t words = contexts * places(most);
@@ -67,13 +67,12 @@ int main()
 			read(&tables, sizeof tables);
 		known = true;
 		params = DecodeParams{};
-		params.estimates = shared ? nullptr : (uint32_t *)estimates.at;
+		params.estimates = (uint32_t *)estimates.at;
 		params.list = streams;
 		params.tables = &tables;
 		params.count = 2;
 		params.words = words;
-		params.most = n;
-		uint32_t brought = sizeof(Decoder) / 4 + n + (shared ? words : 0);
+		uint32_t brought = sizeof(Tables) / 4 + (few ? 0 : n);
 		if (brought >= sizeof s_memory / 4)
 			die("too much shared memory");
 		s_memory[brought] = mark;
@@ -84,7 +83,10 @@ int main()
 		}
 		gridDim = {1, 1, 1};
 		blockIdx.x = 0;
-		body = [] { vq_decode(params); };
+		if (few)
+			body = [] { vq_decode_256(params); };
+		else
+			body = [] { vq_decode(params); };
 		run_block(32);
 		if (s_memory[brought] != mark)
 			die("writes behind shared memory");

@@ -17,6 +17,7 @@ struct Dimension {
 static Dimension threadIdx, blockIdx, blockDim, gridDim;
 
 static void __syncthreads();
+static float __nvvm_div_approx_ftz_f(float a, float b) { return a / b; }
 static void __nvvm_bar_warp_sync(uint32_t);
 static int __nvvm_shfl_sync_down_i32(uint32_t, int, int, int);
 static int __nvvm_shfl_sync_up_i32(uint32_t, int, int, int);
