@@ -27,7 +27,6 @@ static uint32_t __nvvm_vote_ballot_sync(uint32_t, bool);
 static long long __nvvm_atom_add_gen_ll(long long *p, long long v) { *p += v; return *p - v; }
 static int __nvvm_atom_add_gen_i(int *p, int v) { *p += v; return *p - v; }
 
-
 extern "C" void switch_to(void **from, void *to);
 asm(".globl switch_to\nswitch_to:\n"
     "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
@@ -127,6 +126,44 @@ static uint32_t __nvvm_vote_ballot_sync(uint32_t, bool p)
 		all |= (uint32_t)fibers[at / 32 * 32 + i].value << i;
 	meet_warp();
 	return all;
+}
+
+static uint32_t least_of_lanes(uint32_t v)
+{
+	for (int d = 16; d > 0; d /= 2) {
+		uint32_t other = (uint32_t)__nvvm_shfl_sync_bfly_i32(~0u, (int)v, d, 31);
+		v = other < v ? other : v;
+	}
+	return v;
+}
+
+static uint32_t sum_of_lanes(uint32_t v)
+{
+	for (int d = 16; d > 0; d /= 2)
+		v += (uint32_t)__nvvm_shfl_sync_bfly_i32(~0u, (int)v, d, 31);
+	return v;
+}
+
+// The product of a matrix of 16 rows and 4 columns with one of 4 rows and 8 columns, plus base: PTX's mma.m16n8k4. Lane 4g+t has
+// the bits of column t of rows g and g+8 of the first in x0 and x1, of row t of column g of the second in c, and in d and base
+// columns 2t and 2t+1 of row g, then those of row g+8. It ends the program where a factor has more bits than the instruction takes.
+template <typename Base> static void multiply_lanes(float (&d)[4], uint32_t x0, uint32_t x1, uint32_t c, Base base)
+{
+	if (((x0 | x1 | c) & 0x1fff) != 0)
+		die("a factor of more than 11 bits");
+	for (int i = 0; i < 4; i++)
+		d[i] = base[i];
+	for (int k = 0; k < 4; k++) {
+		float row[2], column[2];
+		for (int i = 0; i < 2; i++) {
+			int r = exchange_lanes((int)(i == 0 ? x0 : x1), [=](int lane) { return lane / 4 * 4 + k; });
+			int s = exchange_lanes((int)c, [=](int lane) { return (lane % 4 * 2 + i) * 4 + k; });
+			memcpy(&row[i], &r, 4);
+			memcpy(&column[i], &s, 4);
+		}
+		for (int i = 0; i < 4; i++)
+			d[i] += row[i / 2] * column[i % 2];
+	}
 }
 
 static void run_block(int n)
