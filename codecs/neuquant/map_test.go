@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"os/exec"
 	"testing"
 
 	"github.com/pelmill/pelmill/gpu"
@@ -80,14 +79,7 @@ func testMapKernel(t *testing.T, program string) {
 		}
 		list = append(list, m)
 	}
-	cmd := exec.Command(program)
-	cmd.Stdin = &in
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v after %d bytes\n%s", err, len(out), errs.Bytes())
-	}
+	out := gputest.RunCPU(t, program, in.Bytes())
 	for _, m := range list {
 		entries := refColours(&problem{values: m.entries})
 		for i, v := range m.colours {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
-	"os/exec"
 	"testing"
 
 	"github.com/pelmill/pelmill/gpu"
@@ -96,12 +95,7 @@ func runCode(t *testing.T, program string, list []codedSegment, blocks, words in
 		put(len(s.symbols), s.cols, s.n, codeContexts(s.n), s.room)
 		in.Write(gpu.Bytes(s.symbols))
 	}
-	var out, errs bytes.Buffer
-	cmd := exec.Command(program)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = &in, &out, &errs
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v\n%.3000s", err, errs.Bytes())
-	}
+	out := bytes.NewBuffer(gputest.RunCPU(t, program, in.Bytes()))
 	var results []codeResult
 	for _, s := range list {
 		length := int(le.Uint32(out.Next(4)))

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
-	"os/exec"
 	"slices"
 	"testing"
 
@@ -94,14 +93,7 @@ func TestSegmentsAreDecodedByKernels(t *testing.T) {
 			in.Write(gpu.Bytes([]deviceTables{coderTables}))
 		}
 	}
-	cmd := exec.Command(program)
-	cmd.Stdin = &in
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v after %d bytes\n%s", err, len(out), errs.Bytes())
-	}
+	out := gputest.RunCPU(t, program, in.Bytes())
 	sound := 0
 	for i, c := range list {
 		damaged, got := binary.LittleEndian.Uint32(out), make([]uint16, c.blocks)

@@ -1,6 +1,7 @@
 package gputest
 
 import (
+	"bytes"
 	_ "embed"
 	"os"
 	"os/exec"
@@ -74,4 +75,17 @@ func CPUProgram(t testing.TB, up, source string, files ...string) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return program
+}
+
+// RunCPU runs what [CPUProgram] has made with input on its standard input, and returns what it writes. It ends the test where the
+// program fails, with what it says.
+func RunCPU(t testing.TB, program string, input []byte, args ...string) []byte {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v after %d bytes\n%.3000s", err, out.Len(), errs.Bytes())
+	}
+	return out.Bytes()
 }

@@ -3,7 +3,6 @@ package device
 import (
 	"bytes"
 	"encoding/binary"
-	"os/exec"
 	"testing"
 
 	"github.com/pelmill/pelmill/gpu/gputest"
@@ -24,14 +23,7 @@ func onCPU(t testing.TB) func(streams []*png.Stream) []bool {
 			}
 			in.Write(data)
 		}
-		cmd := exec.Command(program)
-		cmd.Stdin = &in
-		var errs bytes.Buffer
-		cmd.Stderr = &errs
-		got, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, errs.Bytes())
-		}
+		got := gputest.RunCPU(t, program, in.Bytes())
 		done := make([]bool, len(streams))
 		for i, s := range streams {
 			state := binary.LittleEndian.Uint32(got)
