@@ -14,8 +14,8 @@ import (
 	"github.com/pelmill/pelmill/gpu/driver"
 )
 
-// set sets a variable that the driver reads when it starts, unless the environment has it.
-func set(name, value string) {
+// setDefault sets a variable that the driver reads when it starts, unless the environment has it.
+func setDefault(name, value string) {
 	if _, chosen := os.LookupEnv(name); !chosen {
 		_ = os.Setenv(name, value) // the driver does without
 	}
@@ -25,9 +25,9 @@ func set(name, value string) {
 func (d *Device) list() ([]*card, error) {
 	// Else a kernel is loaded when it is first launched, upon which the driver waits for all that is at work on the card, and lets
 	// nobody else in meanwhile.
-	set("CUDA_MODULE_LOADING", "EAGER")
+	setDefault("CUDA_MODULE_LOADING", "EAGER")
 	if d.opts.Connections > 0 {
-		set("CUDA_DEVICE_MAX_CONNECTIONS", strconv.Itoa(d.opts.Connections))
+		setDefault("CUDA_DEVICE_MAX_CONNECTIONS", strconv.Itoa(d.opts.Connections))
 	}
 	var refused error
 	err := d.ask(&d.listing, -1, "cuInit", func() error { refused = driver.Open(driver.Library); return nil })
