@@ -13,7 +13,7 @@ import (
 )
 
 // What a block of an index table takes to decode, in nanoseconds: on a core, and on a device, on which the segments of all files of a
-// batch are decoded at the same time, each by one warp.
+// batch are decoded at the same time, each by one warp, with codebooks of the usual size.
 const (
 	coreBlock   = 240
 	deviceBlock = 2000
@@ -329,7 +329,7 @@ func (b *tableBatch) putStreams(books map[*codebook]gpu.Ptr) ([]deviceStream, er
 }
 
 // launchDecode launches the index decoder for the segments. Their estimates are in device memory: few of them are in use at a time,
-// so that they are in the first cache, and shared memory would have room for those of one or two segments on a multiprocessor, which
+// so that they stay in the L1 cache, and shared memory would have room for those of one or two segments on a multiprocessor, which
 // is otherwise idle while each takes step after step.
 func (b *tableBatch) launchDecode(list []deviceStream, books *bookSizes) error {
 	decoder := extent{coders: min(len(list), 4*b.lane.Card().Multiprocessors), shared: int(unsafe.Sizeof(deviceTables{}))}

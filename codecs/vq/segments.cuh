@@ -67,8 +67,8 @@ KERNEL vq_edges(const Book *__restrict__ list)
 	}
 }
 
-// About a/b.
-DEVICE float about(float a, float b) { return __nvvm_div_approx_ftz_f(a, b); }
+// a/b, but for an error in the last bits: a guess may be any number.
+DEVICE float quotient(float a, float b) { return __nvvm_div_approx_ftz_f(a, b); }
 
 // RangeDecoder is that of rangecoder.go. All lanes hold the same, but for the bytes ahead, of which each has some.
 struct RangeDecoder {
@@ -365,7 +365,7 @@ template <uint32_t K> DEVICE uint32_t nth(SideKeys<K> &s, uint32_t r)
 		else if (half) // so that an uneven distribution costs twice the halvings at most
 			t = lo + (hi - lo) / 2;
 		else
-			t = lo + (uint32_t)((float)(hi - lo) * about((float)(r - below) + 0.5f, (float)(up_to - below)));
+			t = lo + (uint32_t)((float)(hi - lo) * quotient((float)(r - below) + 0.5f, (float)(up_to - below)));
 	}
 	uint32_t key;
 	if (r - below < keys_in_turn) {
