@@ -13,10 +13,12 @@ import (
 )
 
 // What a block of an index table takes to decode, in nanoseconds: on a core, and on a device, on which the segments of all files of a
-// batch are decoded at the same time, each by one warp, with codebooks of the usual size.
+// batch are decoded at the same time, with codebooks of the usual size; and where its index is expected.
 const (
-	coreBlock   = 240
-	deviceBlock = 2000
+	coreBlock      = 240
+	coreExpected   = 140
+	deviceBlock    = 2000
+	deviceExpected = 800
 )
 
 // decoding is how files are divided into batches, by samples.
@@ -45,17 +47,12 @@ func (d *fileDecoder) decode(files [][]byte) {
 		return
 	}
 	d.cores.Each(len(files), func(i int) { d.open(i, files[i]) })
-	var all []int
-	for i, f := range d.opened {
-		if f != nil {
-			all = append(all, i)
-		}
-	}
-	if !d.always && !d.sooner(all) {
-		d.onCPU(all)
+	onCores, onDevice := d.divide()
+	defer d.beside(onCores)()
+	if len(onDevice) == 0 {
 		return
 	}
-	batches := decoding.Divide(all, func(i int) int { return d.opened[i].w * d.opened[i].h * d.opened[i].d * d.opened[i].channels() })
+	batches := decoding.Divide(onDevice, func(i int) int { return d.opened[i].w * d.opened[i].h * d.opened[i].d * d.opened[i].channels() })
 	d.run.Device.Run(d.ctx, batches, gpu.Work{
 		Device: d.onDevice,
 		CPU:    d.onCPU,
@@ -65,6 +62,43 @@ func (d *fileDecoder) decode(files [][]byte) {
 			}
 		},
 	})
+}
+
+// beside decodes items on cores while the caller goes on. What it returns waits for them, and panics where a decoder did.
+func (d *fileDecoder) beside(items []int) (wait func()) {
+	done := make(chan any, 1)
+	go func() {
+		defer func() { done <- recover() }()
+		d.onCPU(items)
+	}()
+	return func() {
+		if p := <-done; p != nil {
+			panic(p)
+		}
+	}
+}
+
+// divide says which of the opened files are decoded on cores, and which at the same time on the device. Those of which the index table is
+// expected and others take different times: among many of the former one of the latter would be what the device waits for.
+func (d *fileDecoder) divide() (onCores, onDevice []int) {
+	var expected, others []int
+	for i, f := range d.opened {
+		switch {
+		case f == nil:
+		case f.want != nil:
+			expected = append(expected, i)
+		default:
+			others = append(others, i)
+		}
+	}
+	for _, items := range [][]int{expected, others} {
+		if d.always || d.sooner(items) {
+			onDevice = append(onDevice, items...)
+		} else {
+			onCores = append(onCores, items...)
+		}
+	}
+	return onCores, onDevice
 }
 
 // open opens a file, and reports whether that went well.
@@ -81,18 +115,22 @@ func (d *fileDecoder) open(i int, data []byte) bool {
 // sooner says whether a device decodes files in less time than the cores that have nothing else to do.
 func (d *fileDecoder) sooner(items []int) bool {
 	busy, _ := d.cores.Load()
-	all, largest := 0, 0
+	all, longest := 0, 0
 	for _, i := range items {
 		f := d.opened[i]
+		core, device := coreBlock, deviceBlock
+		if f.want != nil {
+			core, device = coreExpected, deviceExpected
+		}
 		for k, s := range f.planeSizes() {
 			g := f.block.grid(s[0], s[1])
-			all += g.blocks() * f.d
+			all += core * g.blocks() * f.d
 			if !f.raw() && f.codewords(min(k, 1)) > 1 {
-				largest = max(largest, min(g.rows, g.segmentRows())*g.cols)
+				longest = max(longest, device*min(g.rows, g.segmentRows())*g.cols)
 			}
 		}
 	}
-	return largest*deviceBlock < all/max(1, d.cores.Size()-busy)*coreBlock
+	return longest < all/max(1, d.cores.Size()-busy)
 }
 
 func (d *fileDecoder) onCPU(items []int) {
@@ -164,23 +202,28 @@ func (d *deviceSteps) decodeTables(ctx context.Context, files []*openedFile) (*t
 			b.tables[i][k] += all.Ptr
 		}
 	}
-	if err := b.putPlain(ctx, all); err != nil {
+	if err := b.putTables(ctx, all); err != nil {
 		return nil, err
 	}
-	list, err := b.putStreams(books)
-	if err != nil || len(list) == 0 {
+	expected, others, err := b.putStreams(books)
+	if err != nil || len(expected)+len(others) == 0 {
 		return b, err
 	}
 	states, err := d.stream.Zeros(4 * len(files))
 	if err != nil {
 		return nil, err
 	}
-	for i := range list {
-		list[i].Damaged += states.Ptr
+	for _, list := range [][]deviceStream{expected, others} {
+		for i := range list {
+			list[i].Damaged += states.Ptr
+		}
+		// The longest first, so that none begins when all others come to their ends.
+		slices.SortStableFunc(list, func(a, b deviceStream) int { return cmp.Compare(b.Blocks, a.Blocks) })
 	}
-	// The longest first, so that none begins when all others come to their ends.
-	slices.SortStableFunc(list, func(a, b deviceStream) int { return cmp.Compare(b.Blocks, a.Blocks) })
-	if err := b.launchDecode(list, known); err != nil {
+	if err := b.launchExpect(expected, known); err != nil {
+		return nil, err
+	}
+	if err := b.launchDecode(others, known); err != nil {
 		return nil, err
 	}
 	found, err := d.download(states, 4*len(files))
@@ -259,20 +302,21 @@ func (b *tableBatch) putBooks() (at map[*codebook]gpu.Ptr, sizes *bookSizes, err
 	return at, sizes, launch(b.deviceSteps, "vq_edges", sizes.extents, &listParams{entries.Ptr})
 }
 
-// putPlain brings the plain index tables to their places in all.
-func (b *tableBatch) putPlain(ctx context.Context, all *gpu.Buffer) error {
+// putTables brings the index tables that are plain in files, and those that are expected, to their places in all.
+func (b *tableBatch) putTables(ctx context.Context, all *gpu.Buffer) error {
 	var parts []gpu.Part
 	for i, f := range b.files {
-		if !f.raw() {
-			continue
-		}
-		table, err := decodeTables(ctx, b.pool, f.header, f.books, f.index, nil)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil {
-			b.damaged[i] = 1
-			continue
+		table := [][]uint16(f.want)
+		if f.raw() {
+			var err error
+			table, err = decodeTables(ctx, b.pool, f.header, f.books, f.index, nil)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err != nil {
+				b.damaged[i] = 1
+				continue
+			}
 		}
 		for k, entries := range table {
 			parts = append(parts, gpu.Part{At: int(b.tables[i][k] - all.Ptr), Bytes: gpu.Bytes(entries)})
@@ -285,9 +329,9 @@ func (b *tableBatch) putPlain(ctx context.Context, all *gpu.Buffer) error {
 	return b.staging.Upload(all, last.At+len(last.Bytes), parts)
 }
 
-// putStreams brings the streams of segments to the device. Where they say that they are damaged is not on the device yet.
-func (b *tableBatch) putStreams(books map[*codebook]gpu.Ptr) ([]deviceStream, error) {
-	var list []deviceStream
+// putStreams brings the streams of segments to the device, those of expected tables and others. Where they say that they are damaged is
+// not on the device yet.
+func (b *tableBatch) putStreams(books map[*codebook]gpu.Ptr) (expected, others []deviceStream, err error) {
 	var parts []gpu.Part
 	var data, rows gpu.Layout
 	for i, f := range b.files {
@@ -300,50 +344,85 @@ func (b *tableBatch) putStreams(books map[*codebook]gpu.Ptr) ([]deviceStream, er
 			b.damaged[i] = 1
 			continue
 		}
+		list := &others
+		if f.want != nil {
+			list = &expected
+		}
 		for k, p := range places {
-			from := p.at + p.first*p.grid.cols
-			list = append(list, deviceStream{
-				In: gpu.Ptr(data.Size), Length: uint32(len(streams[k])), Row: gpu.Ptr(rows.Take(4 * p.grid.cols)),
+			from, row := p.at+p.first*p.grid.cols, p.grid.cols
+			if f.want != nil {
+				row *= p.rows
+			}
+			*list = append(*list, deviceStream{
+				In: gpu.Ptr(data.Size), Length: uint32(len(streams[k])), Row: gpu.Ptr(rows.Take(4 * row)),
 				Table: b.tables[i][p.book] + gpu.Ptr(2*from), Book: books[f.books.list()[p.book]],
 				Damaged: gpu.Ptr(4 * i), Blocks: uint32(p.rows * p.grid.cols), Cols: uint32(p.grid.cols),
 			})
 			parts = append(parts, gpu.Part{At: data.Take(len(streams[k])), Bytes: streams[k]})
 		}
 	}
-	if len(list) == 0 {
-		return nil, nil
+	if len(parts) == 0 {
+		return nil, nil, nil
 	}
 	in, err := b.lane.Device(data.Size)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	row, err := b.lane.Device(rows.Size)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	for i := range list {
-		list[i].In, list[i].Row = list[i].In+in.Ptr, list[i].Row+row.Ptr
+	for _, list := range [][]deviceStream{expected, others} {
+		for i := range list {
+			list[i].In, list[i].Row = list[i].In+in.Ptr, list[i].Row+row.Ptr
+		}
 	}
 	last := parts[len(parts)-1]
-	return list, b.staging.Upload(in, last.At+len(last.Bytes), parts)
+	return expected, others, b.staging.Upload(in, last.At+len(last.Bytes), parts)
 }
 
-// launchDecode launches the index decoder for the segments. Their estimates are in device memory: few of them are in use at a time,
-// so that they stay in the L1 cache, and shared memory would have room for those of one or two segments on a multiprocessor, which
-// is otherwise idle while each takes step after step.
-func (b *tableBatch) launchDecode(list []deviceStream, books *bookSizes) error {
-	decoder := extent{coders: min(len(list), 4*b.lane.Card().Multiprocessors), shared: int(unsafe.Sizeof(deviceTables{}))}
-	kernel := "vq_decode_256"
-	if books.most > 256 || books.large {
-		kernel = "vq_decode"
-		decoder.shared += 4 * books.most
+// launchExpect launches what finds out whether the segments are those of their tables.
+func (b *tableBatch) launchExpect(list []deviceStream, books *bookSizes) error {
+	if len(list) == 0 {
+		return nil
 	}
-	estimates, err := b.lane.Device(max(1, 4*books.words*decoder.coders)) // books of one codeword need none
+	streams, err := put(b.deviceSteps, list)
 	if err != nil {
 		return err
 	}
-	p := &decodeParams{Estimates: estimates.Ptr, Count: uint32(len(list)), Words: uint32(books.words)}
+	blocks := make([]extent, len(list))
+	for i := range list {
+		blocks[i].blocks = int(list[i].Blocks)
+	}
+	if err := launch(b.deviceSteps, "vq_places", blocks, &listParams{streams.Ptr}); err != nil {
+		return err
+	}
+	return b.launchDecoder("vq_expect", int(unsafe.Sizeof(deviceExpecting{})), streams, len(list), books)
+}
+
+// launchDecode launches the index decoder for the segments.
+func (b *tableBatch) launchDecode(list []deviceStream, books *bookSizes) error {
+	if len(list) == 0 {
+		return nil
+	}
 	streams, err := put(b.deviceSteps, list)
+	if err != nil {
+		return err
+	}
+	kernel, shared := "vq_decode_256", int(unsafe.Sizeof(deviceTables{}))
+	if books.most > 256 || books.large {
+		kernel = "vq_decode"
+		shared += 4 * books.most
+	}
+	return b.launchDecoder(kernel, shared, streams, len(list), books)
+}
+
+// launchDecoder launches a kernel for count streams, with shared bytes of shared memory. Their estimates are in device memory: few of
+// them are in use at a time, so that they stay in the L1 cache, and shared memory would have room for those of one or two segments
+// on a multiprocessor, which is otherwise idle while each takes step after step.
+func (b *tableBatch) launchDecoder(kernel string, shared int, streams *gpu.Buffer, count int, books *bookSizes) error {
+	decoder := extent{coders: min(count, 4*b.lane.Card().Multiprocessors), shared: shared}
+	estimates, err := b.lane.Device(max(1, 4*books.words*decoder.coders)) // books of one codeword need none
 	if err != nil {
 		return err
 	}
@@ -351,8 +430,9 @@ func (b *tableBatch) launchDecode(list []deviceStream, books *bookSizes) error {
 	if err != nil {
 		return err
 	}
-	p.List, p.Tables = streams.Ptr, tables.Ptr
-	return launch(b.deviceSteps, kernel, []extent{decoder}, p)
+	return launch(b.deviceSteps, kernel, []extent{decoder}, &decodeParams{
+		Estimates: estimates.Ptr, List: streams.Ptr, Tables: tables.Ptr, Count: uint32(count), Words: uint32(books.words),
+	})
 }
 
 // expand makes the images of files of the batch, and brings them to the host.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -18,8 +19,8 @@ import (
 )
 
 // codedFiles are files of images of all kinds with all blocks, plain tables and shared codebooks among them, the Kodak images, and of
-// each some with a flipped bit. The asset is the shared codebook.
-func codedFiles(t testing.TB) (files [][]byte, asset []byte) {
+// each some with a flipped bit; and what the encoder expects of them. The asset is the shared codebook.
+func codedFiles(t testing.TB) (files [][]byte, expect []any, asset []byte) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(8, 9))
 	options := func(pairs ...string) codec.Options {
@@ -38,7 +39,7 @@ func codedFiles(t testing.TB) (files [][]byte, asset []byte) {
 		if e.Err != nil {
 			t.Fatalf("%s, %q: %v", m.Shape, o, e.Err)
 		}
-		files = append(files, e.Data)
+		files, expect = append(files, e.Data), append(expect, e.Expect)
 	}
 	for range codectest.Rounds(300) {
 		m := randomImage(r, 1+2*r.IntN(2))
@@ -64,24 +65,24 @@ func codedFiles(t testing.TB) (files [][]byte, asset []byte) {
 			add(m, options())
 		}
 	}
-	for _, whole := range files {
+	for i, whole := range files {
 		damaged := bytes.Clone(whole)
 		damaged[r.IntN(len(damaged))] ^= 1 << r.IntN(8)
-		files = append(files, damaged)
+		files, expect = append(files, damaged), append(expect, expect[i])
 		damaged = bytes.Clone(whole) // with the checksum that goes with it
 		if h, err := parseHeader(damaged); err == nil && h.tableSize > 0 {
 			index := damaged[len(damaged)-4-int(h.tableSize):][:h.tableSize]
 			index[r.IntN(len(index))] ^= 1 << r.IntN(8)
 			sum := checksum(index)
 			copy(damaged[len(damaged)-4:], []byte{byte(sum), byte(sum >> 8), byte(sum >> 16), byte(sum >> 24)})
-			files = append(files, damaged)
+			files, expect = append(files, damaged), append(expect, expect[i])
 		}
 	}
-	return files, asset
+	return files, expect, asset
 }
 
-func decodeOn(ctx context.Context, dev *gpu.Device, files [][]byte, asset []byte, alloc func(int) []byte) []codec.Decoded {
-	run := codec.Run{Device: dev, Alloc: alloc}
+func decodeOn(ctx context.Context, dev *gpu.Device, files [][]byte, expect []any, asset []byte, alloc func(int) []byte) []codec.Decoded {
+	run := codec.Run{Device: dev, Alloc: alloc, Expect: expect}
 	d := &fileDecoder{
 		ctx: ctx, run: run, cores: run.Cores(), out: make([]codec.Decoded, len(files)), opened: make([]*openedFile, len(files)), always: true,
 		shared: &sharedBooks{assets: func(context.Context, string) ([]byte, error) { return asset, nil }, known: make(map[string]*bookPair)},
@@ -94,8 +95,8 @@ func decodeOn(ctx context.Context, dev *gpu.Device, files [][]byte, asset []byte
 // and where its own memory is short.
 func TestDeviceDecodes(t *testing.T) {
 	dev := gputest.Device(t, nil)
-	files, asset := codedFiles(t)
-	want := decodeOn(t.Context(), nil, files, asset, nil)
+	files, expect, asset := codedFiles(t)
+	want := decodeOn(t.Context(), nil, files, nil, asset, nil)
 	failed := 0
 	for i := range want {
 		if want[i].Err != nil {
@@ -105,9 +106,22 @@ func TestDeviceDecodes(t *testing.T) {
 	if failed == 0 || failed == len(files) {
 		t.Fatalf("%d of %d files are damaged for the CPU", failed, len(files))
 	}
-	codectest.SameDecoded(t, want, decodeOn(t.Context(), dev, files, asset, nil))
+	codectest.SameDecoded(t, want, decodeOn(t.Context(), dev, files, nil, asset, nil))
 	for _, n := range []int{1, 2, 7} {
-		codectest.SameDecoded(t, want[:n], decodeOn(t.Context(), dev, files[:n], asset, nil))
+		codectest.SameDecoded(t, want[:n], decodeOn(t.Context(), dev, files[:n], nil, asset, nil))
+		codectest.SameDecoded(t, want[:n], decodeOn(t.Context(), dev, files[:n], expect, asset, nil))
+	}
+	// What is expected changes nothing, be it right, of another file, or of some only.
+	changed := slices.Clone(expect)
+	for i := range changed {
+		if tables := changed[i].(expected); i%3 == 0 {
+			table := slices.Clone(tables[0])
+			table[i%len(table)] ^= 1
+			changed[i] = append(expected{table}, tables[1:]...)
+		}
+	}
+	for _, e := range [][]any{expect, append(slices.Clone(expect[1:]), expect[0]), expect[:len(expect)/2], changed} {
+		codectest.SameDecoded(t, want, decodeOn(t.Context(), dev, files, e, asset, nil))
 	}
 	var hosts []*gpu.Host
 	defer func() {
@@ -116,7 +130,7 @@ func TestDeviceDecodes(t *testing.T) {
 		}
 	}()
 	lend := make(chan struct{}, 1)
-	codectest.SameDecoded(t, want, decodeOn(t.Context(), dev, files, asset, func(n int) []byte {
+	codectest.SameDecoded(t, want, decodeOn(t.Context(), dev, files, expect, asset, func(n int) []byte {
 		lend <- struct{}{}
 		defer func() { <-lend }()
 		h, err := dev.Host(n)
@@ -129,44 +143,46 @@ func TestDeviceDecodes(t *testing.T) {
 	}))
 	for memory := int64(20 << 10); memory < 64<<20; memory *= 5 {
 		dev := gputest.Device(t, &gpu.Options{Lanes: 1, Memory: memory})
-		codectest.SameDecoded(t, want, decodeOn(t.Context(), dev, files, asset, nil))
+		codectest.SameDecoded(t, want, decodeOn(t.Context(), dev, files, nil, asset, nil))
+		codectest.SameDecoded(t, want, decodeOn(t.Context(), dev, files, expect, asset, nil))
 	}
 }
 
 // A context that has ended is the error of every file.
 func TestDeviceDecodingEndsWithItsContext(t *testing.T) {
 	dev := gputest.Device(t, nil)
-	files, asset := codedFiles(t)
+	files, expect, asset := codedFiles(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for i, d := range decodeOn(ctx, dev, files[:20], asset, nil) {
+	for i, d := range decodeOn(ctx, dev, files[:20], expect, asset, nil) {
 		if !errors.Is(d.Err, context.Canceled) {
 			t.Errorf("file %d: %v", i, d.Err)
 		}
 	}
 }
 
-// BenchmarkCardDecodeFiles decodes the Kodak images in batches on a device, and on all cores.
+// BenchmarkCardDecodeFiles decodes the Kodak images in batches on a device, and on all cores; as they are, and where their index tables
+// are expected.
 func BenchmarkCardDecodeFiles(b *testing.B) {
 	dev := gputest.Device(b, nil)
-	var kodaks [][]byte
+	var kodaks []codec.Encoded
 	o, err := Codec{}.Options(nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	for n := 1; n <= 24; n++ {
 		if m, ok := kodak(b, n); ok {
-			kodaks = append(kodaks, Codec{}.Encode(b.Context(), codec.Run{}, codec.Items(m), o)[0].Data)
+			kodaks = append(kodaks, Codec{}.Encode(b.Context(), codec.Run{}, codec.Items(m), o)[0])
 		}
 	}
 	if len(kodaks) == 0 {
 		b.Skip("NOT MEASURED without Kodak images")
 	}
 	for _, n := range []int{1, 16, 64, 256} {
-		files := make([][]byte, n)
+		files, expect := make([][]byte, n), make([]any, n)
 		pixels := 0
 		for i := range files {
-			files[i] = kodaks[i%len(kodaks)]
+			files[i], expect[i] = kodaks[i%len(kodaks)].Data, kodaks[i%len(kodaks)].Expect
 		}
 		for _, d := range (Codec{}).Decode(b.Context(), codec.Run{}, files, nil) {
 			pixels += d.Image.Pixels()
@@ -175,8 +191,10 @@ func BenchmarkCardDecodeFiles(b *testing.B) {
 			name string
 			run  func()
 		}{
-			{"device", func() { decodeOn(b.Context(), dev, files, nil, nil) }},
+			{"device", func() { decodeOn(b.Context(), dev, files, nil, nil, nil) }},
 			{"cores", func() { Codec{}.Decode(b.Context(), codec.Run{}, files, nil) }},
+			{"device-expected", func() { decodeOn(b.Context(), dev, files, expect, nil, nil) }},
+			{"cores-expected", func() { Codec{}.Decode(b.Context(), codec.Run{Expect: expect}, files, nil) }},
 		} {
 			b.Run(fmt.Sprintf("%s/files=%d", at.name, n), func(b *testing.B) {
 				for b.Loop() {

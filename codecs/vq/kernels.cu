@@ -12,4 +12,5 @@
 #include "index.cuh"
 #include "code.cuh"
 #include "segments.cuh"
+#include "expect.cuh"
 #include "decode.cuh"

@@ -74,13 +74,13 @@ var kernels = gpu.Table[extent]{Module: &module, Kernels: map[string]gpu.Entry[e
 	"vq_sides":    {Params: listParams{}, Threads: func(e *extent) int { return e.words * e.words }},
 	"vq_ranks":    {Params: listParams{}, Threads: func(e *extent) int { return warp * e.blocks }},
 
-	"vq_code": {Params: codeParams{}, Grid: func(_ *gpu.Info, one []extent) gpu.Grid {
-		return gpu.Grid{Blocks: [3]int{one[0].coders}, Threads: [3]int{2 * warp}, Shared: one[0].shared}
-	}},
+	"vq_code": {Params: codeParams{}, Grid: codingGrid(2 * warp)},
 
 	"vq_edges":      {Params: listParams{}, Threads: func(e *extent) int { return e.words }},
-	"vq_decode":     {Params: decodeParams{}, Grid: decodingGrid},
-	"vq_decode_256": {Params: decodeParams{}, Grid: decodingGrid},
+	"vq_decode":     {Params: decodeParams{}, Grid: codingGrid(warp)},
+	"vq_decode_256": {Params: decodeParams{}, Grid: codingGrid(warp)},
+	"vq_places":     {Params: listParams{}, Threads: func(e *extent) int { return warp * e.blocks }},
+	"vq_expect":     {Params: decodeParams{}, Grid: codingGrid(2 * warp)},
 
 	"vq_expand": {Params: expandParams{}, Threads: func(e *extent) int { return e.pixels }},
 	"vq_expand_grey": {Params: expandGreyParams{}, Grid: func(info *gpu.Info, one []extent) gpu.Grid {
@@ -107,9 +107,11 @@ const (
 	searchFew    = 256
 )
 
-// decodingGrid has a warp for each decoder.
-func decodingGrid(_ *gpu.Info, one []extent) gpu.Grid {
-	return gpu.Grid{Blocks: [3]int{one[0].coders}, Threads: [3]int{warp}, Shared: one[0].shared}
+// codingGrid is the grid of coders and decoders of threads each.
+func codingGrid(threads int) func(*gpu.Info, []extent) gpu.Grid {
+	return func(_ *gpu.Info, one []extent) gpu.Grid {
+		return gpu.Grid{Blocks: [3]int{one[0].coders}, Threads: [3]int{threads}, Shared: one[0].shared}
+	}
 }
 
 func oneBlock(*extent) int { return blockThreads }
@@ -275,7 +277,7 @@ type (
 	}
 )
 
-// The index decoder on a device: see segments.cuh.
+// The index decoder on a device: see segments.cuh and expect.cuh.
 type (
 	// deviceBook is a codebook, and what the index decoder has to know of its codewords: see vq_edges.
 	deviceBook struct {
@@ -294,7 +296,7 @@ type (
 	deviceStream struct {
 		In      gpu.Ptr `cuda:"const uint8_t"` // length
 		Table   gpu.Ptr `cuda:"uint16_t"`      // blocks, of the segment
-		Row     gpu.Ptr `cuda:"uint32_t"`      // cols, for the last row that was decoded
+		Row     gpu.Ptr `cuda:"uint32_t"`      // cols, for the last row that was decoded; blocks, the symbols, where a table is expected
 		Book    gpu.Ptr `cuda:"const Book"`
 		Damaged gpu.Ptr `cuda:"uint32_t"` // set to 1 where the bytes are not those of a segment
 		Length  uint32
@@ -309,6 +311,16 @@ type (
 		Tables    gpu.Ptr `cuda:"const Tables"`
 		Count     uint32
 		Words     uint32 // of estimates
+	}
+
+	// deviceExpecting is a chunk of a segment of which the indices are expected, in shared memory, and the decisions of it and of
+	// the one before; see expect.cuh.
+	deviceExpecting struct {
+		Tables    deviceTables `cuda:"Tables"`
+		Counts    [2]uint32    // decisions of two chunks
+		Contexts  [chunkBlocks * mixed]uint32
+		Ranks     [chunkBlocks]uint32
+		Decisions [2 * chunkDecisions]uint32
 	}
 )
 

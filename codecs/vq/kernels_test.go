@@ -45,7 +45,7 @@ var shared = gputest.Header{
 		{Name: "Segment", Value: deviceSegment{}}, {Name: "Tables", Value: deviceTables{}},
 		{Name: "Coder", Value: deviceCoder{}}, {Name: "CodeParams", Value: codeParams{}},
 		{Name: "Book", Value: deviceBook{}}, {Name: "Stream", Value: deviceStream{}},
-		{Name: "DecodeParams", Value: decodeParams{}},
+		{Name: "DecodeParams", Value: decodeParams{}}, {Name: "Expecting", Value: deviceExpecting{}},
 	},
 }
 

@@ -116,11 +116,12 @@ DEVICE RangeDecoder begin_decoder(const uint8_t *in, uint32_t length)
 	return d;
 }
 
-// Decodes what is 0 with a probability of zero/65536.
-DEVICE uint32_t decide(RangeDecoder &d, uint32_t zero)
+// The code from which on a decision is 1 that is 0 with a probability of zero/65536.
+DEVICE uint32_t bound_of(const RangeDecoder &d, uint32_t zero) { return (uint32_t)((uint64_t)d.width * zero >> 16); }
+
+// Takes the part of the range above or below bound.
+DEVICE void narrow(RangeDecoder &d, uint32_t bound, bool one)
 {
-	uint32_t bound = (uint32_t)((uint64_t)d.width * zero >> 16);
-	bool one = d.code >= bound;
 	d.width = one ? d.width - bound : bound;
 	d.code -= one ? bound : 0;
 	while (d.width < 1u << 24) {
@@ -133,6 +134,14 @@ DEVICE uint32_t decide(RangeDecoder &d, uint32_t zero)
 			d.there += 4;
 		}
 	}
+}
+
+// Decodes what is 0 with a probability of zero/65536.
+DEVICE uint32_t decide(RangeDecoder &d, uint32_t zero)
+{
+	uint32_t bound = bound_of(d, zero);
+	bool one = d.code >= bound;
+	narrow(d, bound, one);
 	return one ? 1 : 0;
 }
 
@@ -382,79 +391,112 @@ template <uint32_t K> DEVICE uint32_t nth(SideKeys<K> &s, uint32_t r)
 	return key;
 }
 
-// Makes the keys beside the codewords above and to the left, of which either may be missing, and the activity of both.
-template <uint32_t K> DEVICE void make_keys(SideKeys<K> &s, const Book &b, uint32_t above, uint32_t beside, uint32_t &activity)
+// Neighbours is what the side keys of a block follow from besides the codewords: the codewords above and to the left.
+struct Neighbours {
+	words4 above, beside;           // as vq_edges has them; 0 where there is none
+	words2 more_above, more_beside; // likewise, of blocks of 8x8
+	bool up, left;                  // which there are
+	uint32_t norms;                 // of their edges
+	uint32_t activity;              // of both
+};
+
+DEVICE Neighbours neighbours(const Book &b, uint32_t above, uint32_t beside)
 {
-	words4 u{0, 0, 0, 0}, l{0, 0, 0, 0};
-	words2 more_u{0, 0}, more_l{0, 0};
-	bool more = K == 0 && b.more_edges != nullptr, up = above != no_codeword, left = beside != no_codeword;
-	if (up) {
-		u = ((const words4 *)b.neighbours)[above];
-		if (more)
-			more_u = ((const words2 *)b.more_neighbours)[above];
+	Neighbours s{{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0}, {0, 0}, above != no_codeword, beside != no_codeword, 0, 0};
+	if (s.up) {
+		s.above = ((const words4 *)b.neighbours)[above];
+		if (b.more_edges != nullptr)
+			s.more_above = ((const words2 *)b.more_neighbours)[above];
 	}
-	if (left) {
-		l = ((const words4 *)b.neighbours)[beside];
-		if (more)
-			more_l = ((const words2 *)b.more_neighbours)[beside];
+	if (s.left) {
+		s.beside = ((const words4 *)b.neighbours)[beside];
+		if (b.more_edges != nullptr)
+			s.more_beside = ((const words2 *)b.more_neighbours)[beside];
 	}
-	activity = (u.z >> span_at) + (l.z >> span_at);
-	uint32_t norms = (u.z & ((1u << span_at) - 1)) + l.w, own = ~0u;
+	s.norms = (s.above.z & ((1u << span_at) - 1)) + s.beside.w;
+	s.activity = (s.above.z >> span_at) + (s.beside.z >> span_at);
+	return s;
+}
+
+// The side key of codeword j.
+DEVICE uint32_t side_key(const Book &b, const Neighbours &s, uint32_t j)
+{
+	words4 e = ((const words4 *)b.edges)[j];
+	uint32_t dot = dp4a(e.x, s.above.x, dp4a(e.y, s.beside.y, 0));
+	if (b.more_edges != nullptr) {
+		words2 m = ((const words2 *)b.more_edges)[j];
+		dot = dp4a(m.x, s.more_above.x, dp4a(m.y, s.more_beside.y, dot));
+	}
+	return (s.norms + (s.up ? e.z : 0) + (s.left ? e.w : 0) - 2 * dot) << index_bits | j;
+}
+
+// Makes the keys of a block.
+template <uint32_t K> DEVICE void make_keys(SideKeys<K> &s, const Book &b, const Neighbours &beside)
+{
+	uint32_t own = ~0u;
 	if constexpr (K == 0)
 		for (uint32_t j = lane(); j < s.n; j += warp_size) {
-			words4 e = ((const words4 *)b.edges)[j];
-			uint32_t dot = dp4a(e.x, u.x, dp4a(e.y, l.y, 0));
-			if (more) {
-				words2 m = ((const words2 *)b.more_edges)[j];
-				dot = dp4a(m.x, more_u.x, dp4a(m.y, more_l.y, dot));
-			}
-			uint32_t mismatch = norms + (up ? e.z : 0) + (left ? e.w : 0) - 2 * dot;
-			s.keys[j] = mismatch << index_bits | j;
+			s.keys[j] = side_key(b, beside, j);
 			own = least(own, s.keys[j]);
 		}
-	else if (up && left)
+	else if (beside.up && beside.left)
 #pragma unroll
 		for (uint32_t k = 0; k < K; k++) {
-			uint32_t dot = dp4a(s.upper[k], u.x, dp4a(s.left[k], l.y, 0));
-			s.kept[k] = s.base[k] + (norms << index_bits) - (dot << (index_bits + 1));
+			uint32_t dot = dp4a(s.upper[k], beside.above.x, dp4a(s.left[k], beside.beside.y, 0));
+			s.kept[k] = s.base[k] + (beside.norms << index_bits) - (dot << (index_bits + 1));
 			own = least(own, s.kept[k]);
 		}
 	else
 #pragma unroll
 		for (uint32_t k = 0; k < K; k++) {
 			uint32_t j = lane() + k * warp_size;
-			words4 e = j < s.n ? ((const words4 *)b.edges)[j] : words4{0, 0, 0, 0};
-			uint32_t mismatch = norms + (up ? e.z : 0) + (left ? e.w : 0) - 2 * dp4a(e.x, u.x, dp4a(e.y, l.y, 0));
-			s.kept[k] = j < s.n ? mismatch << index_bits | j : s.none;
+			s.kept[k] = j < s.n ? side_key(b, beside, j) : s.none;
 			own = least(own, s.kept[k]);
 		}
 	s.least = least_of_all(own);
 }
 
+// How much less there is of the codeword of least mismatch in a context, see bestShift.
+DEVICE uint32_t best_shift(uint32_t n)
+{
+	uint32_t most = bit_length(n - 1);
+	return most > 8 ? most - 8 : 0;
+}
+
+// What a context has of the bit lengths of the ranks around a block.
+DEVICE uint32_t surroundings(uint32_t left, uint32_t up, uint32_t up_left, uint32_t up_right)
+{
+	return least((2 * left + 2 * up + up_left + up_right + 2) / 4, surrounds - 1);
+}
+
+// The contexts of a block, from bit lengths of its activity and its least mismatch, the codeword of that, and its surroundings. There
+// are none for mismatches that blocks of the shape cannot have.
+DEVICE void contexts_of(uint32_t *contexts, const Book &b, uint32_t active, uint32_t mismatch, uint32_t best, uint32_t around)
+{
+	uint32_t lengths = bit_length((b.p + b.q) * 255 * 255) + 1; // and 0
+	contexts[0] = active * lengths + mismatch;
+	contexts[1] = activities * lengths + mismatch * surrounds + around;
+	contexts[2] = (activities + surrounds) * lengths + active * surrounds + around;
+	contexts[3] = (activities + surrounds) * lengths + activities * surrounds + best;
+}
+
 // Decodes a segment, and reports whether its bytes are those of one.
 template <uint32_t K> DEVICE bool decode_segment(const Stream &x, const Book &b, SideKeys<K> &s, RankDecoder &m, const Tables &t)
 {
-	uint32_t mismatch_lengths = bit_length((b.p + b.q) * 255 * 255) + 1; // and 0
-	uint32_t starts[mixed] = {0, activities * mismatch_lengths, (activities + surrounds) * mismatch_lengths,
-	                          (activities + surrounds) * mismatch_lengths + activities * surrounds};
-	uint32_t shift = m.most > 8 ? m.most - 8 : 0;
+	uint32_t shift = best_shift(s.n);
 	RangeDecoder d = begin_decoder(x.in, x.length);
 	// Of a codeword that was decoded: its index, and from bit index_bits on the bit length of its rank.
 	uint32_t up = no_codeword, up_right = no_codeword, left = no_codeword;
 	uint32_t up_left_length = no_rank, column = 0;
 	bool under = false; // there is a row above
 	for (uint32_t i = 0; i < x.blocks; i++) {
-		uint32_t activity;
-		make_keys(s, b, up == no_codeword ? up : up & index_mask, left == no_codeword ? left : left & index_mask, activity);
+		Neighbours beside = neighbours(b, up == no_codeword ? up : up & index_mask, left == no_codeword ? left : left & index_mask);
+		make_keys(s, b, beside);
 		uint32_t left_length = left == no_codeword ? no_rank : left >> index_bits;
 		uint32_t up_length = up == no_codeword ? no_rank : up >> index_bits;
 		uint32_t up_right_length = up_right == no_codeword ? no_rank : up_right >> index_bits;
-		uint32_t around = least((2 * left_length + 2 * up_length + up_left_length + up_right_length + 2) / 4, surrounds - 1);
-		uint32_t active = bit_length(activity), mismatch = bit_length(s.least >> index_bits);
-		m.contexts[0] = starts[0] + active * mismatch_lengths + mismatch;
-		m.contexts[1] = starts[1] + mismatch * surrounds + around;
-		m.contexts[2] = starts[2] + active * surrounds + around;
-		m.contexts[3] = starts[3] + ((s.least & index_mask) >> shift);
+		contexts_of(m.contexts, b, bit_length(beside.activity), bit_length(s.least >> index_bits), (s.least & index_mask) >> shift,
+		            surroundings(left_length, up_length, up_left_length, up_right_length));
 
 		uint32_t length, rank = decode_rank(m, d, t, length);
 		if (rank >= s.n)

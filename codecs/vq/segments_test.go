@@ -66,10 +66,23 @@ func (c *randomStream) damage(r *rand.Rand) {
 	}
 }
 
-// The kernels that decode segments do what decodeSegment does, for sound streams and for damaged ones: run on a CPU, where the
-// lanes of a warp take turns.
+// expectation is the table that a stream decodes to, that of a sound one, or one that differs in an index.
+func (c *randomStream) expectation(r *rand.Rand, sound []uint16) []uint16 {
+	table := slices.Clone(sound)
+	decodeSegment(c.stream, table, c.cols, segment{0, c.blocks / c.cols}, c.book.ranker(pool.New()))
+	switch r.IntN(4) {
+	case 0:
+		copy(table, sound)
+	case 1:
+		table[r.IntN(len(table))] = uint16(r.IntN(c.book.n() + 1))
+	}
+	return table
+}
+
+// The kernels that decode segments do what decodeSegment does, for sound streams and for damaged ones, and those that compare them with
+// expected tables find what it finds: run on a CPU, where the lanes of a warp take turns.
 func TestSegmentsAreDecodedByKernels(t *testing.T) {
-	program := gputest.CPUProgram(t, "../..", "testdata/segments.cc", "codecs/vq/segments.cuh", "codecs/vq/code.cuh", "codecs/vq/vectors.cuh",
+	program := gputest.CPUProgram(t, "../..", "testdata/segments.cc", "codecs/vq/expect.cuh", "codecs/vq/segments.cuh", "codecs/vq/code.cuh", "codecs/vq/vectors.cuh",
 		"codecs/vq/shared.cuh", "gpu/include/base.cuh", "gpu/include/warp.cuh", "gpu/include/alllanes.cuh")
 	r := rand.New(rand.NewPCG(40, 41))
 	count := 400
@@ -77,9 +90,12 @@ func TestSegmentsAreDecodedByKernels(t *testing.T) {
 		count = 60
 	}
 	var list []randomStream
+	var wanted [][]uint16
 	var in bytes.Buffer
 	for i := range count {
 		c := newRandomStream(r)
+		sound := make([]uint16, c.blocks)
+		decodeSegment(c.stream, sound, c.cols, segment{0, c.blocks / c.cols}, c.book.ranker(pool.New()))
 		if i%2 == 1 {
 			c.damage(r)
 		}
@@ -89,12 +105,14 @@ func TestSegmentsAreDecodedByKernels(t *testing.T) {
 		}
 		in.Write(c.book.words)
 		in.Write(c.stream)
+		wanted = append(wanted, c.expectation(r, sound))
+		in.Write(gpu.Bytes(wanted[i]))
 		if i == 0 {
 			in.Write(gpu.Bytes([]deviceTables{coderTables}))
 		}
 	}
 	out := gputest.RunCPU(t, program, in.Bytes())
-	sound := 0
+	sound, same := 0, 0
 	for i, c := range list {
 		damaged, got := binary.LittleEndian.Uint32(out), make([]uint16, c.blocks)
 		out = out[4:]
@@ -102,11 +120,19 @@ func TestSegmentsAreDecodedByKernels(t *testing.T) {
 			got[k] = binary.LittleEndian.Uint16(out[2*k:])
 		}
 		out = out[2*c.blocks:]
+		others := binary.LittleEndian.Uint32(out)
+		out = out[4:]
 		want := make([]uint16, c.blocks)
 		whole := decodeSegment(c.stream, want, c.cols, segment{0, c.blocks / c.cols}, c.book.ranker(pool.New()))
 		if whole != (damaged == 0) {
 			t.Fatalf("segment %d, %d codewords of %s, %d blocks in rows of %d, %d bytes: damaged %d, on the CPU whole %v",
 				i, c.book.n(), c.book.shape, c.blocks, c.cols, len(c.stream), damaged, whole)
+		}
+		if is := whole && slices.Equal(want, wanted[i]); is != (others == 0) {
+			t.Fatalf("segment %d, %d codewords of %s, %d blocks in rows of %d, %d bytes: decodes to the expected table: %v, expected on the device: %d",
+				i, c.book.n(), c.book.shape, c.blocks, c.cols, len(c.stream), is, others)
+		} else if is {
+			same++
 		}
 		if whole {
 			sound++
@@ -120,5 +146,8 @@ func TestSegmentsAreDecodedByKernels(t *testing.T) {
 	}
 	if sound < count/2 {
 		t.Errorf("only %d of %d segments are sound", sound, count)
+	}
+	if same < count/4 || same > sound*7/8 {
+		t.Errorf("%d of %d sound segments are expected ones", same, sound)
 	}
 }

@@ -395,7 +395,7 @@ static_assert(__builtin_offsetof(Book, unused) == 52, "Unused");
 struct Stream {
 	const uint8_t *in; // length
 	uint16_t *table; // blocks, of the segment
-	uint32_t *row; // cols, for the last row that was decoded
+	uint32_t *row; // cols, for the last row that was decoded; blocks, the symbols, where a table is expected
 	const Book *book;
 	uint32_t *damaged; // set to 1 where the bytes are not those of a segment
 	uint32_t length;
@@ -427,3 +427,19 @@ static_assert(__builtin_offsetof(DecodeParams, list) == 8, "List");
 static_assert(__builtin_offsetof(DecodeParams, tables) == 16, "Tables");
 static_assert(__builtin_offsetof(DecodeParams, count) == 24, "Count");
 static_assert(__builtin_offsetof(DecodeParams, words) == 28, "Words");
+
+// Expecting is a chunk of a segment of which the indices are expected, in shared memory, and the decisions of it and of
+// the one before; see expect.cuh.
+struct Expecting {
+	Tables tables;
+	uint32_t counts[2]; // decisions of two chunks
+	uint32_t contexts[128];
+	uint32_t ranks[32];
+	uint32_t decisions[1472];
+};
+static_assert(sizeof(Expecting) == 15116, "Expecting");
+static_assert(__builtin_offsetof(Expecting, tables) == 0, "Tables");
+static_assert(__builtin_offsetof(Expecting, counts) == 8580, "Counts");
+static_assert(__builtin_offsetof(Expecting, contexts) == 8588, "Contexts");
+static_assert(__builtin_offsetof(Expecting, ranks) == 9100, "Ranks");
+static_assert(__builtin_offsetof(Expecting, decisions) == 9228, "Decisions");
