@@ -325,10 +325,12 @@ func (o *object) kept() bool { return len(o.file) >= len(o.data) }
 // decodeOn decodes files on the device that made them.
 func (k *jobContext) decodeOn(ctx context.Context, run codec.Run, batch []*object) error {
 	files := make([][]byte, len(batch))
+	run.Expect = make([]any, len(batch))
 	for i, o := range batch {
 		o.stage = stageVerify
 		o.delivery.enters(o, stageVerify)
 		files[i] = o.file
+		run.Expect[i], o.expect = o.expect, nil
 	}
 	start := time.Now()
 	decoded := k.codec.Decode(ctx, run, files, k.assets)

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
@@ -58,6 +59,28 @@ func TestBatchesCrossChunks(t *testing.T) {
 	}
 	if images, formed := w.batched.Load(), w.formed.Load(); images != 160 || formed < 3 {
 		t.Errorf("%d pictures in %d batches", images, formed)
+	}
+}
+
+// A decoder that checks what was just encoded gets what the encoder expects of each file, on cores and on a device.
+func TestChecksKnowWhatToExpect(t *testing.T) {
+	for _, verify := range []string{"full", "device"} {
+		var checked atomic.Int64
+		c := &fake{decoding: func(_ context.Context, run codec.Run, files [][]byte) {
+			for i, file := range files {
+				if run.Expected(i) == "expected of "+string(file) {
+					checked.Add(1)
+				}
+			}
+		}}
+		j := newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.Verify = verify })
+		j.photos(100, 16).plan()
+		if err := j.chunk(j.deviceWorker(Options{CPU: 2}, c), 0); err != nil {
+			t.Fatal(err)
+		}
+		if n := checked.Load(); n != 100 {
+			t.Errorf("--verify %s: %d of 100 files are checked with what is expected of them", verify, n)
+		}
 	}
 }
 

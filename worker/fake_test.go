@@ -91,6 +91,7 @@ func (f *fake) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 		f.images.Store(hash, m)
 		out[i].Data = []byte("fake " + hash)
 		out[i].Facts = []codec.Field{{Name: "hash", Value: hash}}
+		out[i].Expect = "expected of " + string(out[i].Data)
 	}
 	return out
 }
