@@ -94,9 +94,9 @@ func newPipeline(o pipelineOptions) *pipeline {
 		opened: o.device.Opened, lost: o.device.Err, stats: o.device.Stats,
 	}
 	if o.device != nil {
-		// Those in batches at work, and as many that are being collected: cores read them while the driver opens the
-		// device, and while the first batches are there.
-		p.window += (2*lanes + 2) * batchImages
+		// Those in batches at work, and some that are being collected: cores read them while the driver opens the
+		// device, and while batches are there, also on all spare lanes.
+		p.window += (2*lanes + spareLanes*cards + 2) * batchImages
 		p.lender = newLender(o.device, p.budget.loans)
 		p.reading = newDeviceReader(p)
 		p.cores.Feeds(p.hungry)
@@ -104,10 +104,10 @@ func newPipeline(o pipelineOptions) *pipeline {
 	return p
 }
 
-// hungry reports whether the device could take a batch and none is about to come. Then cores read before they check: a card that
+// hungry reports whether the device has not many batches and none is about to come. Then cores read before they check: a card that
 // waits for them now has the last images when they have nothing left to do.
 func (p *pipeline) hungry() bool {
-	return len(p.lanes) < cap(p.lanes) && p.queued.Load() < batchImages
+	return len(p.lanes)+len(p.spare) < cap(p.lanes)+cap(p.spare)/2 && p.queued.Load() < batchImages
 }
 
 // watch returns nil when ctx ends, [ErrStuck], or the loss of the card.
