@@ -188,7 +188,11 @@ func (b *batcher) lane() chan struct{} {
 			return b.lanes
 		case <-look.C:
 		}
-		if busy, waiting := b.p.cores.Load(); busy >= b.p.cores.Size() || waiting > 0 || b.waiting.Load() < batchImages {
+		if busy, waiting := b.p.cores.Load(); busy >= b.p.cores.Size() || waiting > 0 {
+			continue
+		}
+		// Asked before those that wait, among which an object is before it is no longer awaited.
+		if awaited := b.awaited.Load(); awaited > 0 && b.waiting.Load() < batchImages {
 			continue
 		}
 		select {

@@ -84,13 +84,14 @@ func TestChecksKnowWhatToExpect(t *testing.T) {
 	}
 }
 
-// A batch that finds all lanes taken gets a spare one while a whole batch waits and cores are idle.
+// A batch that finds all lanes taken gets a spare one while cores are idle, if it is a whole one or no others come.
 func TestSpareLanesAreForIdleCores(t *testing.T) { synctest.Test(t, spareLanesAreForIdleCores) }
 
 func spareLanesAreForIdleCores(t *testing.T) {
 	cores := pool.Shared(2)
-	b := &batcher{p: &pipeline{cores: cores}, lanes: make(chan struct{}, 2), spare: make(chan struct{}, 1), waiting: new(atomic.Int64)}
+	b := &batcher{p: &pipeline{cores: cores}, lanes: make(chan struct{}, 2), spare: make(chan struct{}, 1), waiting: new(atomic.Int64), awaited: new(atomic.Int64)}
 	b.waiting.Store(batchImages)
+	b.awaited.Store(1)
 	for range 2 {
 		if b.lane() != b.lanes {
 			t.Fatal("a spare lane was taken while another was free")
@@ -119,6 +120,16 @@ func spareLanesAreForIdleCores(t *testing.T) {
 	b.waiting.Store(batchImages)
 	if lane := <-got; lane != b.spare {
 		t.Error("a batch got a lane that was taken")
+	}
+	<-b.spare
+	b.waiting.Store(1)
+	got = takes()
+	if len(got) > 0 {
+		t.Error("a batch got a spare lane while others were about to come")
+	}
+	b.awaited.Store(0)
+	if lane := <-got; lane != b.spare {
+		t.Error("a batch for which nobody waits got a lane that was taken")
 	}
 	got = takes()
 	<-b.lanes

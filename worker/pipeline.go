@@ -63,8 +63,8 @@ type pipelineOptions struct {
 // on the card while the results of another are coded.
 const batchLanes = 3
 
-// spareLanes is how many more there are while a whole batch waits and cores are idle: those at work wait for the card, where one
-// step follows the other in each, or for each other where a codec leaves much to the cores.
+// spareLanes is how many more there are while cores are idle, and a whole batch waits or no other objects come: those at work wait for
+// the card, where one step follows the other in each, or for each other where a codec leaves much to the cores.
 const spareLanes = 6
 
 // spareLook is how often a batch that waits for a lane looks whether cores are idle.
