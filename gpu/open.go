@@ -36,10 +36,13 @@ func (d *Device) list() ([]*card, error) {
 		return nil, err
 	case errors.Is(refused, driver.ErrNoLibrary):
 		return nil, fmt.Errorf("%w: %w", refused, ErrNoDevice)
+	case refused != nil && driver.First() > 0:
+		return nil, fmt.Errorf("cuInit: %v: the driver shows no card %d: %w", refused, driver.First(), ErrNoDevice)
 	case refused != nil:
 		return nil, fmt.Errorf("cuInit: %v: %w", refused, ErrNoDevice)
 	}
 	var cards []*card
+	first := driver.First()
 	err = d.ask(&d.listing, -1, "cuDeviceGetCount", func() error {
 		n, err := deviceCount()
 		if err != nil {
@@ -57,6 +60,7 @@ func (d *Device) list() ([]*card, error) {
 	for i := range cards {
 		err := d.ask(&d.listing, i, "cuDeviceGetAttribute", func() error {
 			info, dev, err := describe(i)
+			info.Index += first
 			if err != nil {
 				refused = fmt.Errorf("%v: %w", err, ErrNoDevice)
 			}
@@ -184,17 +188,18 @@ func unusable(spec string, err error) error {
 
 // find looks for card index, or for all cards where it is negative.
 func (d *Device) find(index int) ([]*card, error) {
+	if d.opts.Only && index >= 0 {
+		driver.ShowOnly(index)
+	}
 	cards, err := d.list()
-	if err != nil {
-		return nil, err
+	if err != nil || index < 0 {
+		return cards, err
 	}
-	if index >= len(cards) {
-		return nil, fmt.Errorf("there are cards 0 to %d: %w", len(cards)-1, ErrNoDevice)
+	first := cards[0].Index
+	if i := index - first; i >= 0 && i < len(cards) {
+		return cards[i : i+1], nil
 	}
-	if index >= 0 {
-		cards = cards[index : index+1]
-	}
-	return cards, nil
+	return nil, fmt.Errorf("there are cards %d to %d: %w", first, first+len(cards)-1, ErrNoDevice)
 }
 
 // start starts the lanes of the cards that were found, side by side: the driver takes long for each. Cards that fail are left

@@ -43,6 +43,7 @@ type Options struct {
 	MetricsListen string            // host:port of health, metrics and pprof; empty: none; without a host: loopback
 	TestOnUse     bool              // the device is opened and codecs are tested while the first objects that need them are read, not before any
 	Presume       bool              // with TestOnUse and auto New does not wait for the driver to list its cards where the system shows some: see [gpu.Shown]
+	Only          bool              // the process opens this device and no other: see [gpu.Options]
 	HashKeys      bool              // log the first digits of a key's SHA-256 instead of the key
 
 	// LogKey is how a key appears in the log; what is no longer the key is logged without the text of its error. nil:
@@ -119,10 +120,10 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 		return nil, err
 	}
 	open := func(spec string) (*gpu.Device, error) {
-		return gpu.OpenWith(spec, &gpu.Options{Connections: connections})
+		return gpu.OpenWith(spec, &gpu.Options{Connections: connections, Only: o.Only})
 	}
 	if o.TestOnUse { // the process ends with its job
-		var start gpu.Options
+		start := gpu.Options{Only: o.Only}
 		if o.Presume && isAuto(o.Device) {
 			start.Presume = gpu.Shown()
 		}

@@ -87,5 +87,5 @@ func (w *workerFlags) options() (*worker.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &worker.Options{CPU: w.encoders, Fetchers: w.transfers, Memory: memory, ObjectTimeout: w.timeout}, nil
+	return &worker.Options{Only: true, CPU: w.encoders, Fetchers: w.transfers, Memory: memory, ObjectTimeout: w.timeout}, nil
 }

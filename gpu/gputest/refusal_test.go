@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/gpu/driver"
+	"github.com/pelmill/pelmill/gpu/gputest"
 )
 
 func TestUnusableCardsAreRefusedInOneSentence(t *testing.T) {
@@ -194,6 +197,79 @@ func TestAProcessWithoutADriver(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("%s: %v\n%s", kind, err, out)
+		}
+	}
+}
+
+// TestTheOnlyCardIsShownAlone runs this binary with a driver that the system finds and that has three cards: whoever has to do with one
+// alone sees no other, by the number that the card has among all, unless the environment says which there are.
+func TestTheOnlyCardIsShownAlone(t *testing.T) {
+	cases := map[string]struct {
+		spec, visible string
+		only          bool
+		name          string // of the card; empty: there is none
+		index, cards  int    // its number, and how many the driver shows
+		says          string
+	}{
+		"only":      {spec: "cuda:2", only: true, name: "Fake 2", index: 2, cards: 1},
+		"first":     {spec: "cuda:0", only: true, name: "Fake 0", index: 0, cards: 1},
+		"not only":  {spec: "cuda:2", name: "Fake 2", index: 2, cards: 3},
+		"all":       {spec: "cuda", only: true, name: "3 x Fake 0", index: 0, cards: 3},
+		"chosen":    {spec: "cuda:0", visible: "1", only: true, name: "Fake 1", index: 0, cards: 1},
+		"not there": {spec: "cuda:3", only: true, says: "the driver shows no card 3"},
+	}
+	if name, child := os.LookupEnv("PELMILL_FAKE_CASE"); child {
+		c := cases[name]
+		d, err := gpu.OpenWith(c.spec, &gpu.Options{Only: c.only, Lanes: 1})
+		if c.name == "" {
+			if !errors.Is(err, gpu.ErrNoDevice) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want it to say %q", err, c.says)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Name() != c.name || d.Cards()[0].Index != c.index {
+			t.Errorf("%s with cards %v, want %s, card %d", d.Name(), d.Cards(), c.name, c.index)
+		}
+		if list, err := gpu.List(); err != nil || len(list) != c.cards {
+			t.Errorf("the driver shows %v, %v, want %d cards", list, err, c.cards)
+		}
+		again, err := gpu.OpenWith(c.spec, nil)
+		if err != nil || again.Name() != c.name {
+			t.Errorf("again: %s, %v", again.Name(), err)
+		}
+		if _, err := gpu.Open("cuda:7"); !errors.Is(err, gpu.ErrNoDevice) || !strings.Contains(err.Error(), "there are cards ") {
+			t.Errorf("card 7: %v", err)
+		}
+		if err := errors.Join(d.Close(), again.Close()); err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	t.Setenv("PELMILL_FAKE_DRIVER", os.Getenv("PELMILL_FAKE_DRIVER")) // which BuildFake changes
+	dir := t.TempDir()
+	f, library, err := gputest.BuildFake(dir)
+	if err == nil {
+		err = os.Rename(library, filepath.Join(dir, driver.Library))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range cases {
+		f.Reset()
+		f.Cards = 3
+		cmd := exec.Command(os.Args[0], "-test.v", "-test.run", "^TestTheOnlyCardIsShownAlone$")
+		cmd.Env = append(os.Environ(), "PELMILL_FAKE_INIT=found", "PELMILL_FAKE_CASE="+name, "LD_LIBRARY_PATH="+dir)
+		if c.visible != "" {
+			cmd.Env = append(cmd.Env, "CUDA_VISIBLE_DEVICES="+c.visible)
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+		if left := f.Left(); left != "" {
+			t.Errorf("%s: %s", name, left)
 		}
 	}
 }

@@ -152,6 +152,8 @@ static result leave(result code)
 /* A call that frees does so even when it fails: real ones return the errors of earlier kernels. */
 #define ENTER_FREE result code = enter(1)
 
+static int hidden; /* cards before those that are shown */
+
 result cuInit(unsigned flags)
 {
 	(void)flags;
@@ -167,6 +169,15 @@ result cuInit(unsigned flags)
 	while (control->hang_at == 0 && ((volatile struct control *)control)->hang)
 		usleep(1000);
 	control->inside--;
+	/* One number at most, which is that of the only card. */
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+	if (visible != NULL) {
+		int only = atoi(visible);
+		if (only >= control->cards)
+			return 100;
+		hidden = only;
+		control->cards = 1;
+	}
 	return (result)control->init;
 }
 
@@ -201,7 +212,7 @@ result cuDeviceGet(int *device, int i)
 result cuDeviceGetName(char *name, int n, int device)
 {
 	ENTER(0);
-	snprintf(name, (size_t)n, "Fake %d", device);
+	snprintf(name, (size_t)n, "Fake %d", device + hidden);
 	return leave(0);
 }
 
