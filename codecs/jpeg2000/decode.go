@@ -2,11 +2,11 @@ package jpeg2000
 
 import (
 	"context"
-	"sync"
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/codestream"
 	"github.com/pelmill/pelmill/codecs/jpeg2000/internal/volume"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/internal/container"
 	"github.com/pelmill/pelmill/internal/container/exif"
@@ -34,9 +34,7 @@ func decodeOnDevice(ctx context.Context, run codec.Run, files [][]byte, view cod
 	(&volumeDecoder{device: run.Device, ctx: ctx, workers: run.Cores(), files: files, decoded: make([]*decodedVolume, len(files))}).run(volumes, out)
 	d := newDeviceDecoder(ctx, run, run.Cores(), files)
 	d.view = view
-	var reading sync.WaitGroup
-	reading.Go(d.readAll)
-	defer reading.Wait()
+	defer pool.Beside(d.readAll)() // lanes read themselves what it does not come to
 	pixels := make([]int, len(files))
 	if view == (codec.View{}) {
 		for _, i := range all {

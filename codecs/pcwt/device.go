@@ -111,14 +111,12 @@ func (e *deviceEncoder) encode(numbers []int) {
 			e.files = append(e.files, &deviceFile{image: i, header: h, alone: len(ways[i]) == 1})
 		}
 	}
-	var beside sync.WaitGroup
-	beside.Go(func() {
+	defer pool.Beside(func() {
 		e.cores.Each(len(left), func(j int) {
 			i := left[j]
 			e.out[i].Data, e.out[i].Err = encode(e.ctx, e.cores, e.images[i], e.o)
 		})
-	})
-	defer beside.Wait()
+	})()
 	size := func(k int) int { return weight(e.images[e.files[k].image].Shape) }
 	e.run.Device.Run(e.ctx, encoding.Divide(taken, size), gpu.Work{
 		Device: e.onDevice,

@@ -57,8 +57,8 @@ func (d *deviceDecoder) decode() {
 	}
 	var beside sync.WaitGroup
 	beside.Go(func() { d.findTiles(taken) })
-	beside.Go(func() { d.onCPU(left) })
 	defer beside.Wait()
+	defer pool.Beside(func() { d.onCPU(left) })()
 	size := func(i int) int { return weight(d.shape(i)) }
 	d.run.Device.Run(d.ctx, decoding.Divide(taken, size), gpu.Work{
 		Device: d.onDevice,
@@ -85,6 +85,7 @@ func (d *deviceDecoder) findTiles(items []int) {
 	d.cores.Each(len(items), func(j int) {
 		i := items[j]
 		defer close(d.ready[i])
+		defer func() { _ = recover() }() // lanes wait for the other files; the CPU, to which this one is left, panics in its caller
 		if d.headers[i].profile == 1 {
 			if c, err := readTiles(d.headers[i], d.files[i], d.view.Reduce); err == nil {
 				d.coded[i] = c

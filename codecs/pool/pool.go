@@ -139,6 +139,21 @@ func (p *Pool) Each(n int, f func(i int)) {
 	e.callerWork()
 }
 
+// Beside calls f while the caller goes on with something else, as with what it waits for a device to do. What it returns waits until f
+// has ended, and panics where f did: in the goroutine of a caller who knows what to do about it. It has to be called.
+func Beside(f func()) (wait func()) {
+	done := make(chan any, 1)
+	go func() {
+		defer func() { done <- recover() }()
+		f()
+	}()
+	return func() {
+		if p := <-done; p != nil {
+			panic(p)
+		}
+	}
+}
+
 // Spans divides n items into pieces of size and calls f with the limits of each.
 func (p *Pool) Spans(n, size int, f func(lo, hi int)) {
 	p.Each((n+size-1)/size, func(i int) {

@@ -475,3 +475,20 @@ func BenchmarkEach(b *testing.B) {
 		p.Each(1000, func(i int) { sink.Add(int64(i)) })
 	}
 }
+
+// What runs beside a caller is waited for, and its panic comes to whoever waits, once.
+func TestBeside(t *testing.T) {
+	hold, ended := make(chan struct{}), false
+	wait := Beside(func() { <-hold; ended = true })
+	close(hold)
+	if wait(); !ended {
+		t.Error("the caller did not wait")
+	}
+	wait = Beside(func() { panic("out of luck") })
+	defer func() {
+		if p := recover(); p != "out of luck" {
+			t.Errorf("the caller hears of %v", p)
+		}
+	}()
+	wait()
+}

@@ -48,7 +48,7 @@ func (d *fileDecoder) decode(files [][]byte) {
 	}
 	d.cores.Each(len(files), func(i int) { d.open(i, files[i]) })
 	onCores, onDevice := d.divide()
-	defer d.beside(onCores)()
+	defer pool.Beside(func() { d.onCPU(onCores) })()
 	if len(onDevice) == 0 {
 		return
 	}
@@ -62,20 +62,6 @@ func (d *fileDecoder) decode(files [][]byte) {
 			}
 		},
 	})
-}
-
-// beside decodes items on cores while the caller goes on. What it returns waits for them, and panics where a decoder did.
-func (d *fileDecoder) beside(items []int) (wait func()) {
-	done := make(chan any, 1)
-	go func() {
-		defer func() { done <- recover() }()
-		d.onCPU(items)
-	}()
-	return func() {
-		if p := <-done; p != nil {
-			panic(p)
-		}
-	}
 }
 
 // divide says which of the opened files are decoded on cores, and which at the same time on the device. Those of which the index table is

@@ -74,16 +74,3 @@ func TestFilesAreDividedAmongCoresAndDevice(t *testing.T) {
 		}
 	}
 }
-
-// A decoder that panics beside a device does so where the caller waits for it, who knows what to do about it.
-func TestDecoderPanicsInItsCaller(t *testing.T) {
-	d := &fileDecoder{ctx: t.Context(), cores: pool.New(), opened: []*openedFile{nil, {}}, out: make([]codec.Decoded, 2)}
-	d.beside(nil)()
-	wait := d.beside([]int{1})
-	defer func() {
-		if recover() == nil {
-			t.Error("nobody hears of the panic")
-		}
-	}()
-	wait()
-}
