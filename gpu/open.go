@@ -36,7 +36,7 @@ func (d *Device) list() ([]*card, error) {
 		return nil, err
 	case errors.Is(refused, driver.ErrNoLibrary):
 		return nil, fmt.Errorf("%w: %w", refused, ErrNoDevice)
-	case refused != nil && driver.First() > 0:
+	case errors.Is(refused, driver.NoDevice) && driver.First() > 0: // the one that was to be shown alone
 		return nil, fmt.Errorf("cuInit: %v: the driver shows no card %d: %w", refused, driver.First(), ErrNoDevice)
 	case refused != nil:
 		return nil, fmt.Errorf("cuInit: %v: %w", refused, ErrNoDevice)

@@ -84,6 +84,9 @@ func open(library string) error {
 // Code is a result of the driver other than success.
 type Code int
 
+// NoDevice says that the driver works and shows no card.
+const NoDevice Code = C.CUDA_ERROR_NO_DEVICE
+
 // Error is the driver's name of the code, or its number where the driver has none.
 func (c Code) Error() string {
 	var name *C.char

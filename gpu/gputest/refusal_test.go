@@ -207,6 +207,7 @@ func TestTheOnlyCardIsShownAlone(t *testing.T) {
 	cases := map[string]struct {
 		spec, visible string
 		only          bool
+		init          int64  // what cuInit returns
 		name          string // of the card; empty: there is none
 		index, cards  int    // its number, and how many the driver shows
 		says          string
@@ -217,6 +218,7 @@ func TestTheOnlyCardIsShownAlone(t *testing.T) {
 		"all":       {spec: "cuda", only: true, name: "3 x Fake 0", index: 0, cards: 3},
 		"chosen":    {spec: "cuda:0", visible: "1", only: true, name: "Fake 1", index: 0, cards: 1},
 		"not there": {spec: "cuda:3", only: true, says: "the driver shows no card 3"},
+		"fails":     {spec: "cuda:2", only: true, init: 803, says: "cuInit: CUDA error 803: no usable device"},
 	}
 	if name, child := os.LookupEnv("PELMILL_FAKE_CASE"); child {
 		c := cases[name]
@@ -259,7 +261,7 @@ func TestTheOnlyCardIsShownAlone(t *testing.T) {
 	}
 	for name, c := range cases {
 		f.Reset()
-		f.Cards = 3
+		f.Cards, f.Init = 3, c.init
 		cmd := exec.Command(os.Args[0], "-test.v", "-test.run", "^TestTheOnlyCardIsShownAlone$")
 		cmd.Env = append(os.Environ(), "PELMILL_FAKE_INIT=found", "PELMILL_FAKE_CASE="+name, "LD_LIBRARY_PATH="+dir)
 		if c.visible != "" {
