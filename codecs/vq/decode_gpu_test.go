@@ -13,6 +13,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/codectest"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
@@ -145,6 +146,49 @@ func TestDeviceDecodes(t *testing.T) {
 		dev := gputest.Device(t, &gpu.Options{Lanes: 1, Memory: memory})
 		codectest.SameDecoded(t, want, decodeOn(t.Context(), dev, files, nil, asset, nil))
 		codectest.SameDecoded(t, want, decodeOn(t.Context(), dev, files, expect, asset, nil))
+	}
+}
+
+// A device finds by itself that streams are those of expected tables, and leaves to the CPU those that are not: decoding alone would not
+// show whether it leaves all of them.
+func TestDeviceFindsExpectedTables(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	for _, text := range [][]string{nil, {"n=2"}, {"n=600", "block=2x2"}, {"block=8x8", "chroma=444"}} {
+		o, err := Codec{}.Options(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, changed := range []bool{false, true} {
+			var files []*openedFile
+			for _, e := range (Codec{}).Encode(t.Context(), codec.Run{}, codec.Items(scene(301, 199, 1, 3), scene(64, 48, 1, 1), scene(9, 200, 1, 3)), o) {
+				if e.Err != nil {
+					t.Fatal(e.Err)
+				}
+				f, err := open(t.Context(), e.Data, nil, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.want = e.Expect.(expected) // also of the share of which nothing is expected
+				if table := f.want[len(f.want)-1]; changed {
+					table[len(table)/2] ^= 1
+				}
+				files = append(files, f)
+			}
+			if err := dev.Do(t.Context(), func(l *gpu.Lane) error {
+				b, err := newDeviceSteps(l, pool.New()).decodeTables(t.Context(), files)
+				if err != nil {
+					return err
+				}
+				for i, damaged := range b.damaged {
+					if (damaged != 0) != changed {
+						t.Errorf("%q, file %d, with a changed index: %v, is left to the CPU: %v", text, i, changed, damaged != 0)
+					}
+				}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/pelmill/pelmill/codecs/pool"
 )
 
-// A device decodes what it has sooner than the cores that are idle: many files, more so if their index tables are expected, and not
-// one whose table is not among them.
+// A device decodes what it has sooner than the cores that are idle: many files, and fewer if their index tables are expected. A single
+// file whose table is not, among many whose tables are, is left to the cores.
 func TestFilesAreDividedAmongCoresAndDevice(t *testing.T) {
 	o, err := Codec{}.Options([]string{"n=16", "passes=1"})
 	if err != nil {
