@@ -40,23 +40,23 @@ const leastBlocks = 64
 
 // write takes from p and q the blocks that both have, and returns what is left of them.
 func (k kernel) write(a, b hash.Hash, p, q []byte) (restP, restQ []byte) {
-	var s, t state
-	p, okP := s.take(a, p)
-	q, okQ := t.take(b, q)
+	var s, t State
+	p, okP := s.Take(a, p)
+	q, okQ := t.Take(b, q)
 	blocks := min(len(p), len(q)) / sha256.BlockSize
 	if !okP || !okQ || blocks == 0 {
 		return p, q
 	}
-	k.blocks(&s.words, &t.words, p, q, blocks)
+	k.blocks(&s.Words, &t.Words, p, q, blocks)
 	n := blocks * sha256.BlockSize
-	s.put(a, n)
-	t.put(b, n)
+	s.Put(a, n)
+	t.Put(b, n)
 	return p[n:], q[n:]
 }
 
-// state is that of a hash between two blocks.
-type state struct {
-	words   [8]uint32
+// State is that of a hash of [sha256.New] between two blocks, for whoever takes blocks in another way.
+type State struct {
+	Words   [8]uint32
 	encoded [encodedSize]byte // as it was taken
 }
 
@@ -72,9 +72,9 @@ const (
 	encodedSize = lengthAt + 8
 )
 
-// take writes to h what completes a block that has begun, as far as p goes, and takes the
+// Take writes to h what completes a block that has begun, as far as p goes, and takes the
 // state. It returns what is left of p. It reports false where the state has another form.
-func (s *state) take(h hash.Hash, p []byte) (rest []byte, ok bool) {
+func (s *State) Take(h hash.Hash, p []byte) (rest []byte, ok bool) {
 	if !s.encode(h) {
 		return p, false
 	}
@@ -85,13 +85,13 @@ func (s *state) take(h hash.Hash, p []byte) (rest []byte, ok bool) {
 			return p, false
 		}
 	}
-	for i := range s.words {
-		s.words[i] = binary.BigEndian.Uint32(s.encoded[wordsAt+4*i:])
+	for i := range s.Words {
+		s.Words[i] = binary.BigEndian.Uint32(s.encoded[wordsAt+4*i:])
 	}
 	return p, true
 }
 
-func (s *state) encode(h hash.Hash) bool {
+func (s *State) encode(h hash.Hash) bool {
 	from, ok := h.(encoding.BinaryAppender)
 	if !ok {
 		return false
@@ -101,11 +101,11 @@ func (s *state) encode(h hash.Hash) bool {
 }
 
 // length is that of the message at the time when the state was taken, in bytes.
-func (s *state) length() uint64 { return binary.BigEndian.Uint64(s.encoded[lengthAt:]) }
+func (s *State) length() uint64 { return binary.BigEndian.Uint64(s.encoded[lengthAt:]) }
 
-// put gives the state to the hash from which it was taken, n bytes later.
-func (s *state) put(h hash.Hash, n int) {
-	for i, w := range s.words {
+// Put gives the state to the hash from which it was taken, n bytes later.
+func (s *State) Put(h hash.Hash, n int) {
+	for i, w := range s.Words {
 		binary.BigEndian.PutUint32(s.encoded[wordsAt+4*i:], w)
 	}
 	binary.BigEndian.PutUint64(s.encoded[lengthAt:], s.length()+uint64(n))
