@@ -75,7 +75,7 @@ endif
 include deploy/tools.mk
 
 # Packages with kernels, and those that have only benchmarks for cards.
-CARDS     := $(patsubst %/,./%,$(sort $(dir $(wildcard gpu/*.cu codecs/*/*.cu internal/container/*/*/*.cu))))
+CARDS     := $(patsubst %/,./%,$(sort $(dir $(wildcard gpu/*.cu codecs/*/*.cu internal/*/*.cu internal/container/*/*/*.cu))))
 ONCARDS   := ./cmd/pelmill
 
 .PHONY: help build sbom vulnerabilities kernels test test-deploy deploy-tools containers test-gpu gpu-bundle bench-gpu services commands check unit race bench bench-all fuzz chaos corpora clean sizes
@@ -96,7 +96,7 @@ check: ## format, vet, a build without CGO, and the licences of all modules
 	if [[ -n "$$unformatted" ]]; then echo "not in gofmt's format:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	CGO_ENABLED=0 go build ./...
-	$(if $(CUDA),go vet $(GOTAGS) ./gpu/... ./codecs/... ./imageio/... ./internal/container/... ./cmd/...,@echo "NOT TESTED: CUDA support needs a C compiler")
+	$(if $(CUDA),go vet $(GOTAGS) ./gpu/... ./codecs/... ./imageio/... ./internal/... ./cmd/...,@echo "NOT TESTED: CUDA support needs a C compiler")
 	$(MAKE) sbom
 
 sbom: ## bin/pelmill.cdx.json: what the program is made of, with licences, as a CycloneDX bill of materials
