@@ -26,7 +26,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"hash"
 
 	"github.com/pelmill/pelmill/internal/sha256pair"
 )
@@ -68,7 +67,8 @@ func (m *Image) Slice(z int) *Image {
 // six shape fields as little-endian uint32 (width, height, depth, channels,
 // bits, signed as 0 or 1) behind the tag "pelmill1", and then over Pix.
 func (m *Image) Hash() string {
-	h := m.hashShape()
+	h := sha256.New()
+	h.Write(m.HashHead())
 	h.Write(m.Pix)
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -76,16 +76,17 @@ func (m *Image) Hash() string {
 // HashWith is [Image.Hash] and the SHA-256 of data. Both at once take less time than one
 // after the other.
 func (m *Image) HashWith(data []byte) (hash string, sum [sha256.Size]byte) {
-	h, d := m.hashShape(), sha256.New()
+	h, d := sha256.New(), sha256.New()
+	h.Write(m.HashHead())
 	sha256pair.Write(h, d, m.Pix, data)
 	d.Sum(sum[:0])
 	return hex.EncodeToString(h.Sum(nil)), sum
 }
 
-// hashShape is the hash of an image before the samples.
-func (m *Image) hashShape() hash.Hash {
-	var head [8 + 6*4]byte
-	copy(head[:], "pelmill1")
+// HashHead is what [Image.Hash] is of before Pix, for whoever computes it in another way.
+func (m *Image) HashHead() []byte {
+	head := make([]byte, 8+6*4)
+	copy(head, "pelmill1")
 	signed := 0
 	if m.Signed {
 		signed = 1
@@ -93,9 +94,7 @@ func (m *Image) hashShape() hash.Hash {
 	for i, v := range []int{m.Width, m.Height, m.Depth, m.Channels, m.Bits, signed} {
 		binary.LittleEndian.PutUint32(head[8+4*i:], uint32(v))
 	}
-	h := sha256.New()
-	h.Write(head[:])
-	return h
+	return head
 }
 
 // Sample returns sample i of Pix as its numeric value.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/internal/container/dicom"
 	"github.com/pelmill/pelmill/jobs"
@@ -96,7 +97,7 @@ func (c *chunk) stages(ctx context.Context, o *object, whole bool) error {
 	if err != nil {
 		return err
 	}
-	defer o.sumSource() // of what is not read
+	defer o.recordSums() // of what is not read, or fails before they are made
 	o.delivery.enters(o, stageHeader)
 	if err := c.header(ctx, o); err != nil {
 		return err
@@ -245,7 +246,10 @@ func (k *jobContext) read(o *object) error {
 		if k.info.KeepsImages(k.options) {
 			o.sum = pixelSum(m)
 		}
-		o.record.Shape, o.record.RawBytes, o.record.PixelHash = m.Shape, int64(len(m.Pix)), o.hashImage()
+		o.record.Shape, o.record.RawBytes, o.record.PixelHash = m.Shape, int64(len(m.Pix)), ""
+		if o.sumsDue = k.summing.takes(o); !o.sumsDue {
+			o.record.PixelHash = o.hashImage()
+		}
 		o.record.Animation = jobs.NewAnimation(m.Meta.Animation)
 		return o.held.shrink(max(k.readMemory(&o.head), k.workMemory(m.Shape, m, o.batches != nil)))
 	})
@@ -279,7 +283,12 @@ func (k *jobContext) encode(ctx context.Context, run codec.Run, batch []*object)
 	start := time.Now()
 	encoding := run
 	encoding.Alloc = nil // a store may still read a file when the object is done
-	encoded := k.codec.Encode(ctx, encoding, items, k.options)
+	encoded := func() []codec.Encoded {
+		if k.summing != nil && run.Device != nil {
+			defer pool.Beside(func() { k.summing.sumBatch(ctx, run, batch) })()
+		}
+		return k.codec.Encode(ctx, encoding, items, k.options)
+	}()
 	if len(encoded) != len(batch) {
 		return codecFault(fmt.Errorf("%s: %d results for a batch of %d", k.info.Name, len(encoded), len(batch)))
 	}

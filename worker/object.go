@@ -66,6 +66,7 @@ type object struct {
 	stream  *imageio.Stream // of the source, with the samples that a device has read; nil: there are none
 	image   *raster.Image   // that the codec gets or gave
 	sum     uint64          // of the samples of image as they were read, see pixelSum; 0: not taken
+	sumsDue bool            // the digests of data and image are left to the device
 	file    []byte          // to be stored
 	fileSum []byte          // its SHA-256; nil: was not computed
 	expect  any             // of a decoder of file, see [codec.Encoded]
@@ -194,7 +195,11 @@ func (p *pipeline) attempt(ctx context.Context, o *object, a attempt) error {
 // deviceOpened waits until the device is open, whose driver may take as long as reading the first objects does.
 func (p *pipeline) deviceOpened(ctx context.Context, o *object) error {
 	defer o.delivery.waits()()
-	return p.opened(ctx)
+	err := p.opened(ctx)
+	if err == nil {
+		p.open.Store(true)
+	}
+	return err
 }
 
 // tested waits until what the codec makes may be used.

@@ -36,6 +36,8 @@ type pipeline struct {
 	stores     chan struct{} // objects being stored
 	trace      *Trace        // of all of them; nil: none
 	reading    *deviceReader // of sources; nil: the CPU
+	summing    *deviceSums   // nil: the CPU
+	open       atomic.Bool   // the device is
 
 	opened  func(context.Context) error // waits until the device can be used
 	lost    func() error                // says that the device is lost to this process

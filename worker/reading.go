@@ -231,6 +231,13 @@ func (r *deviceReader) load() float64 {
 	return r.working
 }
 
+// onCores is how many seconds cores take for objects.
+func (r *deviceReader) onCores(objects int) float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return float64(objects) * r.core.value / float64(r.p.cores.Size())
+}
+
 // onCore learns that something has had a core for so long.
 func (r *deviceReader) onCore(d time.Duration) {
 	if r == nil {

@@ -2,10 +2,14 @@ package worker
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"hash/maphash"
+	"sync/atomic"
 
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/internal/sha256batch"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -44,4 +48,82 @@ func pixelSum(m *raster.Image) uint64 { return maphash.Bytes(pixelSeed, m.Pix) }
 // has changed o's image since, an encoder or the memory, is noticed, as it would be by the hash.
 func (o *object) sameSamples(m *raster.Image) bool {
 	return o.sum != 0 && bytes.Equal(m.Pix, o.image.Pix) && pixelSum(m) == o.sum
+}
+
+// recordSums records the digests of source and image of an object that came to no end, as far as these are there.
+func (o *object) recordSums() {
+	if o.sumsDue && o.image != nil {
+		o.record.PixelHash, o.sumsDue = o.hashImage(), false
+	}
+	o.sumSource()
+}
+
+// deviceSums has a device make the digests of sources and images while it encodes them, where cores have no time for that. No flag
+// decides it. A nil *deviceSums makes none.
+type deviceSums struct {
+	p *pipeline
+
+	// atWork is how many objects have not come to their end.
+	atWork func() int
+
+	// sums makes digests on the device.
+	sums func(context.Context, codec.Run, []sha256batch.Message) ([][sha256.Size]byte, []bool, error)
+
+	made   atomic.Int64 // digests
+	failed atomic.Bool  // a batch has, for a reason that lasts
+}
+
+func newDeviceSums(p *pipeline, atWork func() int) *deviceSums {
+	return &deviceSums{p: p, atWork: atWork, sums: sha256batch.Sums}
+}
+
+// toOpen is how many seconds it takes to open a device, in which cores may have nothing else to do.
+const toOpen = 0.15
+
+// takes reports whether the digests of an object that has been read are left to the device: objects wait for cores, and do so for longer
+// than it takes to open the device, if it is not open.
+func (s *deviceSums) takes(o *object) bool {
+	if s == nil || s.failed.Load() || o.batches == nil || o.alone ||
+		!sha256batch.Takes(sha256batch.Message{Data: o.image.Pix}) || !sha256batch.Takes(sha256batch.Message{Data: o.data}) {
+		return false
+	}
+	_, waiting := s.p.cores.Load()
+	return waiting > 0 && (s.p.open.Load() || s.p.reading.onCores(s.atWork()) > toOpen)
+}
+
+// sumBatch makes the digests of a batch that are due. What the device does not make, cores do.
+func (s *deviceSums) sumBatch(ctx context.Context, run codec.Run, batch []*object) {
+	var due []*object
+	var messages []sha256batch.Message
+	for _, o := range batch {
+		if o.sumsDue {
+			due = append(due, o)
+			messages = append(messages, sha256batch.Message{Data: o.data}, sha256batch.Message{Head: o.image.HashHead(), Data: o.image.Pix})
+		}
+	}
+	if len(due) == 0 {
+		return
+	}
+	sums, done, err := s.sums(ctx, run, messages)
+	if err != nil && ctx.Err() == nil && s.p.lost() == nil && !s.failed.Swap(true) {
+		s.p.log.Warn("the device makes no digests any more, cores do", "error", err)
+	}
+	run.Pool.Each(len(messages), func(i int) {
+		if done[i] {
+			s.made.Add(1)
+		} else {
+			sums[i] = messages[i].Sum()
+		}
+	})
+	for i, o := range due {
+		o.record.SHA256, o.record.PixelHash, o.sumsDue = hex.EncodeToString(sums[2*i][:]), hex.EncodeToString(sums[2*i+1][:]), false
+	}
+}
+
+// count is how many digests the device has made.
+func (s *deviceSums) count() int64 {
+	if s == nil {
+		return 0
+	}
+	return s.made.Load()
 }

@@ -47,6 +47,7 @@ type jobContext struct {
 	batches        *batcher                    // of the device; nil on the CPU
 	tested         func(context.Context) error // waits until the codec has passed its self-test; nil: it has
 	reading        *deviceReader
+	summing        *deviceSums
 	sources        *SourceGuard
 	names          *sitekey.Writer // of the target
 }
@@ -183,7 +184,7 @@ func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *st
 
 // use puts in a codec with options, or what one is chosen from.
 func (k *jobContext) use(w *Worker, r codecs.Resolved, onDevice bool) {
-	k.resolved, k.codec, k.options, k.info, k.batches, k.tested, k.reading = r, r.Codec, r.Options, r.Info(), nil, nil, w.reading
+	k.resolved, k.codec, k.options, k.info, k.batches, k.tested, k.reading, k.summing = r, r.Codec, r.Options, r.Info(), nil, nil, w.reading, w.summing
 	k.exact, _ = k.codec.(codec.SourceCodec)
 	if onDevice && k.codec != nil && k.exact == nil {
 		k.batches = newBatcher(w.pipeline, k.info.Name, k.spec.ID, k.encode)

@@ -163,6 +163,12 @@ func newWorker(conn *queue.Conn, buckets *storage.Buckets, o Options, device *gp
 		w.ahead = aheadPerCore * o.CPU
 	}
 	w.inWork = pool.Shared(w.window + w.ahead)
+	if len(device.Cards()) > 0 {
+		w.summing = newDeviceSums(w.pipeline, func() int {
+			busy, _ := w.inWork.Load()
+			return busy
+		})
+	}
 	w.metrics, w.failures = newMetrics(w), newFailureLog()
 	w.tasks, w.states = newTasks(), newJobStates()
 	if conn != nil && !conn.Embedded() {

@@ -1,0 +1,207 @@
+package worker
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/pool"
+	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/internal/sha256batch"
+	"github.com/pelmill/pelmill/jobs"
+	"github.com/pelmill/pelmill/raster"
+)
+
+// summed runs the only chunk of a job of so many photographs with a device, for which sums makes digests. All of them wait for the only core
+// before the first is read.
+func (j *job) summed(photos int, c codec.Codec, sums func([]sha256batch.Message) ([][sha256.Size]byte, []bool, error)) (map[string]jobs.Result, *deviceSums) {
+	j.t.Helper()
+	w := j.deviceWorker(Options{CPU: 1, Fetchers: photos}, c)
+	w.open.Store(true)
+	w.reading.failed = true // cores read
+	w.summing = newDeviceSums(w.pipeline, func() int { return photos })
+	w.open.Store(true)
+	w.summing.sums = func(_ context.Context, run codec.Run, messages []sha256batch.Message) ([][sha256.Size]byte, []bool, error) {
+		if run.Device == nil {
+			j.t.Error("digests are made without the device")
+		}
+		return sums(messages)
+	}
+	if err := w.cores.Acquire(j.ctx, 0); err != nil {
+		j.t.Fatal(err)
+	}
+	go func() {
+		defer w.cores.Release()
+		until(j.t, "the photographs to wait", func() bool { _, waiting := w.cores.Load(); return waiting == photos })
+	}()
+	if err := j.chunk(w, 0); err != nil {
+		j.t.Fatal(err)
+	}
+	return j.results(), w.summing
+}
+
+// allSums makes all digests, as a device does.
+func allSums(messages []sha256batch.Message) (sums [][sha256.Size]byte, done []bool, err error) {
+	for _, m := range messages {
+		sums, done = append(sums, m.Sum()), append(done, true)
+	}
+	return sums, done, nil
+}
+
+// someSums leaves some of them, as a device does that lacks memory.
+func someSums(messages []sha256batch.Message) (sums [][sha256.Size]byte, done []bool, err error) {
+	sums, done, err = allSums(messages)
+	for i := 0; i < len(done); i += 3 {
+		sums[i], done[i] = [sha256.Size]byte{}, false
+	}
+	return sums, done, err
+}
+
+// noSums is a device that fails.
+func noSums(messages []sha256batch.Message) ([][sha256.Size]byte, []bool, error) {
+	return make([][sha256.Size]byte, len(messages)), make([]bool, len(messages)), errors.New("no")
+}
+
+// Records have the same digests whether cores make them, a device, or both.
+func TestDigestsOfADevice(t *testing.T) {
+	const photos = 70
+	for _, lossy := range []bool{false, true} {
+		for _, verify := range []string{"full", "device", "off"} {
+			t.Run(fmt.Sprintf("lossy=%v/%s", lossy, verify), func(t *testing.T) {
+				c := &fake{lossy: lossy}
+				if lossy {
+					c.decode = func(m *raster.Image) (*raster.Image, error, bool) {
+						other := *m
+						other.Pix = append([]byte(nil), m.Pix...)
+						if m.Width == 20 && m.Pix[0]%2 == 0 { // the others decode to what they were
+							other.Pix[7] ^= 1
+						}
+						return &other, nil, true
+					}
+				}
+				planned := func() *job {
+					return newJob(t, "mem://source", "mem://target", c, func(s *jobs.Spec) { s.Verify = verify }).photos(photos, 20).plan()
+				}
+				j := planned()
+				if err := j.chunk(j.worker(Options{CPU: 2}, c), 0); err != nil {
+					t.Fatal(err)
+				}
+				want := j.results()
+				for _, device := range []struct {
+					name  string
+					sums  func([]sha256batch.Message) ([][sha256.Size]byte, []bool, error)
+					least int64 // digests that it makes
+				}{{"all", allSums, 2 * (photos - 1)}, {"some", someSums, photos}, {"none", noSums, 0}} {
+					got, s := planned().summed(photos, c, device.sums)
+					if made := s.count(); made < device.least || device.least == 0 && made > 0 || s.failed.Load() != (device.least == 0) {
+						t.Errorf("%s: the device has made %d digests, and failed: %v", device.name, made, s.failed.Load())
+					}
+					for key, w := range want {
+						g := got[key]
+						if verify == "device" && w.DecodedHash != w.PixelHash {
+							w.DecodedHash = "" // a device's has none
+						}
+						if g.Outcome != jobs.OutcomeCompressed || g.Attempts != 1 || g.SHA256 != w.SHA256 || g.PixelHash != w.PixelHash || g.DecodedHash != w.DecodedHash ||
+							g.TargetSHA256 != w.TargetSHA256 || g.PSNR != w.PSNR || len(g.SHA256) != 64 || len(g.PixelHash) != 64 {
+							t.Fatalf("%s, %s:\n%+v\nwant\n%+v", device.name, key, g, w)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// An object that fails in its batch has the digests of its source and its picture, too.
+func TestDigestsOfFailures(t *testing.T) {
+	c := &fake{encode: func(_ context.Context, _ *gpu.Device, m *raster.Image) ([]byte, error, bool) {
+		return nil, &codec.UnsupportedError{}, m.Width == 20
+	}}
+	j := newJob(t, "mem://source", "mem://target", c, nil).photos(9, 20).plan()
+	got, _ := j.summed(9, c, allSums)
+	for key, r := range got {
+		data, err := j.source.ReadAll(j.ctx, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Outcome != jobs.OutcomeUnsupported || r.SHA256 != sumOf(data) || len(r.PixelHash) != 64 {
+			t.Errorf("%s: %s, SHA-256 %q, pixel hash %q", key, r.Outcome, r.SHA256, r.PixelHash)
+		}
+	}
+}
+
+// What is due is recorded where an object does not come to a device.
+func TestDigestsThatAreStillDue(t *testing.T) {
+	o := &object{image: photo(1, 20, 20, 3), data: []byte("source"), sumsDue: true}
+	if o.recordSums(); o.record.PixelHash != o.image.Hash() || o.record.SHA256 != sumOf(o.data) {
+		t.Errorf("%+v", o.record)
+	}
+	o = &object{data: []byte("source")}
+	if o.recordSums(); o.record.PixelHash != "" || o.record.SHA256 != sumOf(o.data) {
+		t.Errorf("%+v", o.record)
+	}
+}
+
+// The device makes digests of what fits it, while objects wait for cores.
+func TestTheDeviceMakesDigestsWhileCoresHaveNoTime(t *testing.T) {
+	sized := func(side, data int) *object {
+		return &object{image: raster.New(side, side, 1, 3, 8), data: make([]byte, data), batches: new(batcher)}
+	}
+	for _, c := range []struct {
+		name    string
+		waiting int
+		atWork  int // each for 10 ms, on 2 cores
+		o       *object
+		change  func(s *deviceSums, o *object)
+		want    bool
+	}{
+		{name: "nobody waits", atWork: 1000},
+		{name: "somebody waits", waiting: 1, atWork: 1, want: true},
+		{name: "the device is not open", waiting: 1, atWork: 30, change: func(s *deviceSums, _ *object) { s.p.open.Store(false) }},
+		{name: "the device is open before cores have done what is at work", waiting: 1, atWork: 31, want: true, change: func(s *deviceSums, _ *object) { s.p.open.Store(false) }},
+		{name: "the device has failed", waiting: 1, atWork: 1000, change: func(s *deviceSums, _ *object) { s.failed.Store(true) }},
+		{name: "the object is alone", waiting: 1, atWork: 1, change: func(_ *deviceSums, o *object) { o.alone = true }},
+		{name: "the object is not for the device", waiting: 1, atWork: 1, change: func(_ *deviceSums, o *object) { o.batches = nil }},
+		{name: "a short source", waiting: 1, atWork: 1, o: sized(20, 100)},
+		{name: "a small picture", waiting: 1, atWork: 1, o: sized(2, 1000)},
+		{name: "a long source", waiting: 1, atWork: 1, o: sized(20, 5<<20)},
+		{name: "a large picture", waiting: 1, atWork: 1, o: sized(1500, 1000)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &pipeline{cards: 1, cores: pool.Shared(2), lanes: make(chan struct{}, 2), stats: (*gpu.Device)(nil).Stats}
+				p.reading = newDeviceReader(p)
+				p.reading.onCore(10 * time.Millisecond)
+				p.open.Store(true)
+				s, o := newDeviceSums(p, func() int { return c.atWork }), c.o
+				if o == nil {
+					o = sized(20, 1000)
+				}
+				if c.change != nil {
+					c.change(s, o)
+				}
+				for range 2 {
+					if err := p.cores.Acquire(t.Context(), 0); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range c.waiting {
+					go func() { p.cores.Acquire(t.Context(), 0) }()
+				}
+				synctest.Wait()
+				if got := s.takes(o); got != c.want {
+					t.Errorf("%v, want %v", got, c.want)
+				}
+			})
+		})
+	}
+	var none *deviceSums
+	if none.takes(sized(20, 1000)) || none.count() != 0 {
+		t.Error("no device makes digests")
+	}
+}
