@@ -318,7 +318,7 @@ func (k *jobContext) take(o *object, e codec.Encoded) error {
 	case len(e.Data) == 0:
 		return codecFault(fmt.Errorf("%s: an empty file", k.info.Name))
 	}
-	o.file, o.expect = e.Data, e.Expect
+	o.file, o.fileSum, o.expect = e.Data, nil, e.Expect
 	if !o.kept() && len(e.Facts) > 0 {
 		o.record.Facts = make(map[string]string, len(e.Facts))
 		for _, f := range e.Facts {
@@ -451,7 +451,8 @@ func (k *jobContext) compare(o *object, m *raster.Image) (err error) {
 	case !lossless && r.Verified == verifyDevice && !bytes.Equal(m.Pix, o.image.Pix):
 		hash = "" // another one, which no record has
 	default:
-		hash = m.Hash()
+		decoded, sum := m.HashWith(o.file)
+		hash, o.fileSum = decoded, sum[:]
 	}
 	if hash == r.PixelHash || r.Verified != verifyDevice {
 		r.DecodedHash = hash
@@ -508,7 +509,11 @@ func (c *chunk) store(ctx context.Context, o *object) error {
 	if err := c.throttle(ctx, storeRequests, 0, int64(len(data))); err != nil {
 		return err
 	}
-	put, err := c.put(ctx, o, key, data, c.putOptions(o, media))
+	opts := c.putOptions(o, media)
+	if r.Outcome == jobs.OutcomeCompressed {
+		opts.SHA256 = o.fileSum
+	}
+	put, err := c.put(ctx, o, key, data, opts)
 	if err != nil {
 		return err
 	}

@@ -194,23 +194,6 @@ func (k *jobContext) verifyDICOM(ctx context.Context, run codec.Run, o *object) 
 	return nil
 }
 
-// allocData is the alloc of [storage.GetInto] for the file of a source.
-func (o *object) allocData(n int64) []byte {
-	o.lent = usedFiles.take(int(n))
-	return (*o.lent)[:n]
-}
-
-// reuseData lets the memory of o's file be used again. What becomes of a DICOM file at its first attempt was
-// copied from it, and no call that was given up reads it any more; of other objects somebody may still do so.
-func (o *object) reuseData() {
-	if o.lent == nil || o.dicom == nil || o.attempts != 1 || o.kept() {
-		return
-	}
-	b := o.lent
-	o.release()
-	usedFiles.give(b)
-}
-
 // framesAtOnce is how many frames are decoded at once, so that no more than these are held.
 const framesAtOnce = 16
 

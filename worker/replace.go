@@ -38,11 +38,13 @@ func (c *chunk) put(ctx context.Context, o *object, key string, data []byte, opt
 	defer cancel()
 	e, options := &o.entry, *opts
 	if c.intends() {
-		sum := sha256.Sum256(data)
-		if err := c.intend(limited, o, key, int64(len(data)), hex.EncodeToString(sum[:])); err != nil {
+		if options.SHA256 == nil {
+			sum := sha256.Sum256(data)
+			options.SHA256 = sum[:]
+		}
+		if err := c.intend(limited, o, key, int64(len(data)), hex.EncodeToString(options.SHA256)); err != nil {
 			return storage.PutResult{}, c.writeFault(ctx, err, len(data))
 		}
-		options.SHA256 = sum[:]
 	}
 	for range replaceTries {
 		put, err := storage.Put(limited, c.target, key, data, &options)

@@ -52,6 +52,23 @@ func (u *usedMemory) pool(size int) *sync.Pool {
 	return p.(*sync.Pool)
 }
 
+// allocData is the alloc of [storage.GetInto] for the file of a source.
+func (o *object) allocData(n int64) []byte {
+	o.lent = usedFiles.take(int(n))
+	return (*o.lent)[:n]
+}
+
+// reuseData lets the memory of the file of an object that was compressed be used again. After its first attempt nobody reads it any
+// more, its image included, which may lie there: a call that was given up makes another attempt necessary. A result that is no gain may be the file.
+func (o *object) reuseData() {
+	if o.lent == nil || o.attempts != 1 || o.kept() {
+		return
+	}
+	b := o.lent
+	o.release()
+	usedFiles.give(b)
+}
+
 // comparedMemory lends one call memory for images that are compared and not kept. What is not given back, because the call
 // panicked, is garbage.
 type comparedMemory struct {

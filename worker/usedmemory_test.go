@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/jobs/class"
 	"github.com/pelmill/pelmill/raster"
@@ -162,5 +163,45 @@ func TestChecksUseMemoryAgain(t *testing.T) {
 			close(release)
 			synctest.Wait()
 		}))
+	}
+}
+
+// The memory of a file that was compressed is used for the next ones, also where the image lies in it.
+func TestFilesShareMemory(t *testing.T) {
+	const files = 100
+	c := &fake{}
+	var mu sync.Mutex
+	places := map[*byte]int{}
+	c.encode = func(_ context.Context, _ *gpu.Device, m *raster.Image) ([]byte, error, bool) {
+		if m.Width != 100 { // of the self-test
+			return nil, nil, false
+		}
+		mu.Lock()
+		places[&m.Pix[0]]++
+		mu.Unlock()
+		kept := *m
+		kept.Pix = bytes.Clone(m.Pix)
+		c.images.Store(m.Hash(), &kept)
+		return []byte("fake " + m.Hash()), nil, true
+	}
+	j := newJob(t, "mem://source", "mem://target", c, nil)
+	want := map[string]string{}
+	for i := range files {
+		m := photo(uint64(i), 100, 100, 3)
+		key := fmt.Sprintf("%03d.ppm", i)
+		j.put(key, append([]byte("P6 100 100 255\n"), m.Pix...))
+		want[key] = m.Hash()
+	}
+	j.plan()
+	if err := j.chunk(j.worker(Options{CPU: 1, Fetchers: 1}, c), 0); err != nil {
+		t.Fatal(err)
+	}
+	for key, r := range j.results() {
+		if r.Outcome != jobs.OutcomeCompressed || r.PixelHash != want[key] || r.DecodedHash != want[key] {
+			t.Errorf("%s: %s, hash %s decoded to %s, want %s (%s)", key, r.Outcome, r.PixelHash, r.DecodedHash, want[key], r.Error)
+		}
+	}
+	if len(places) > files*3/4 { // the race detector has pools drop some of what they get
+		t.Errorf("%d files lie in %d places", files, len(places))
 	}
 }
