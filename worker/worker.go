@@ -129,6 +129,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 		}
 		open = func(spec string) (*gpu.Device, error) { return gpu.StartWith(spec, &start) }
 	}
+	defer pool.Beside(growDescriptors)()
 	device, why, err := openDevice(o.Device, open)
 	if err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
