@@ -193,23 +193,33 @@ func (r *deviceReader) wanted() int {
 	switch {
 	case len(r.line) == 0 || busy < cores || waiting == 0 || r.core.value == 0:
 		return 0
-	case r.trying || r.failed || r.p.queued.Load() >= batchImages && r.load() > mostLoad:
+	case r.failed || r.p.queued.Load() >= batchImages && r.load() > mostLoad:
 		return 0
-	case !r.loaded || r.taken == 0 && time.Since(r.renewed) > renewal:
+	case r.taken == 0 && (!r.loaded || time.Since(r.renewed) > renewal):
 		r.trying = true
 		return 1
-	case r.beside.value >= r.host.value:
+	case r.trying && (r.loaded || !r.p.open.Load()):
+		return 0
+	case r.loaded && r.beside.value >= r.host.value:
 		return 0
 	}
 	batch := batchImages * float64(r.p.cards)
-	ready := r.device.value * (1 + float64(r.taken)/batch)
-	before := int(math.Ceil(ready / r.core.value * float64(cores))) // to which cores come until then
+	each := r.device.value
+	if !r.loaded {
+		each = presumed
+	}
+	ready := each * (1 + float64(r.taken)/batch)
+	before := int(math.Ceil(ready / r.core.value * float64(cores) / turns)) // to which cores come until then
 	n := min(int(readLanes*batch)-r.taken, waiting-before, len(r.line))
 	if n < leastReading {
 		return 0
 	}
 	return n
 }
+
+// turns is how often an object has a core, to be read and for its result to be checked: of those that cores come to meanwhile, as many
+// are further on as wait to be read.
+const turns = 2
 
 // leastReading is how many objects are worth a batch, which takes about as long with fewer.
 const leastReading = batchImages / 4
@@ -297,7 +307,9 @@ func (r *deviceReader) readBatch(ctx context.Context, run codec.Run, batch []*ob
 		r.beside.add(time.Duration(opening.Load()).Seconds()/float64(max(1, bytes.Load())), batchShare)
 		r.learn(took, atWork)
 	}
-	r.loaded = true
+	if !r.loaded {
+		r.loaded, r.trying = true, false // others may have been taken since the device is open
+	}
 	r.failed = r.failed || failed
 	return nil
 }

@@ -46,15 +46,15 @@ func TestTheDeviceReadsWhatCoresHaveNoTimeFor(t *testing.T) {
 		change        func(r *deviceReader)
 		want          int
 	}{
-		{name: "all but those that cores read meanwhile", busy: cores, waiting: many, want: many - 8},
+		{name: "all but those that cores read meanwhile", busy: cores, waiting: many, want: many - 4},
 		{name: "cores are free", busy: 1},
-		{name: "few wait", busy: cores, waiting: 8 + batch/4 - 1},
-		{name: "some wait", busy: cores, waiting: 8 + batch/4, want: batch / 4},
+		{name: "few wait", busy: cores, waiting: 4 + batch/4 - 1},
+		{name: "some wait", busy: cores, waiting: 4 + batch/4, want: batch / 4},
 		{name: "others wait, whose source no device reads", busy: cores, waiting: many, line: 30, want: 30},
-		{name: "the device has one batch", busy: cores, waiting: many, want: many - 16, change: func(r *deviceReader) { r.taken = batch }},
+		{name: "the device has one batch", busy: cores, waiting: many, want: many - 8, change: func(r *deviceReader) { r.taken = batch }},
 		{name: "the device has all but one of its batches", busy: cores, waiting: many, want: batch, change: func(r *deviceReader) { r.taken = (readLanes - 1) * batch }},
 		{name: "the device has as many as it can", busy: cores, waiting: many, change: func(r *deviceReader) { r.taken = readLanes * batch }},
-		{name: "one of two cards has a batch", busy: cores, waiting: many, want: many - 12, change: func(r *deviceReader) {
+		{name: "one of two cards has a batch", busy: cores, waiting: many, want: many - 6, change: func(r *deviceReader) {
 			r.p.cards = 2
 			r.taken = batch
 		}},
@@ -62,7 +62,7 @@ func TestTheDeviceReadsWhatCoresHaveNoTimeFor(t *testing.T) {
 			r.p.queued.Store(2 * batch)
 			r.p.stats = func() gpu.Stats { return gpu.Stats{Waited: 800 * time.Millisecond} }
 		}},
-		{name: "all wait for the device, which waits for cores", busy: cores, waiting: many, want: many - 8, change: func(r *deviceReader) {
+		{name: "all wait for the device, which waits for cores", busy: cores, waiting: many, want: many - 4, change: func(r *deviceReader) {
 			r.p.queued.Store(2 * batch)
 			r.p.stats = func() gpu.Stats { return gpu.Stats{Waited: 200 * time.Millisecond} }
 		}},
@@ -75,6 +75,12 @@ func TestTheDeviceReadsWhatCoresHaveNoTimeFor(t *testing.T) {
 		{name: "none, because it will come to its end", busy: cores, waiting: many,
 			change: func(r *deviceReader) { r.device, r.renewed, r.taken = mean{60}, time.Now().Add(-time.Hour), 1 }},
 		{name: "the first, which loads the kernels", busy: cores, waiting: 1, want: 1, change: func(r *deviceReader) { r.loaded = false }},
+		{name: "the first is under way, and the device is not open", busy: cores, waiting: many,
+			change: func(r *deviceReader) { r.loaded, r.trying, r.taken, r.device = false, true, 1, mean{} }},
+		{name: "the first is under way on a device that is open", busy: cores, waiting: many, want: many - 6, change: func(r *deviceReader) {
+			r.loaded, r.trying, r.taken, r.device, r.beside = false, true, 1, mean{}, mean{}
+			r.p.open.Store(true)
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // whose clock stands still: what is known of the device is of the last second
