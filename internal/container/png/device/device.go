@@ -218,17 +218,17 @@ func (b *batch) fetch(states *gpu.Buffer) ([]bool, []imageSums, error) {
 	if err := s.Download(gpu.Bytes(sums), b.sums, 0); err != nil {
 		return nil, nil, err
 	}
+	memory := make([][]byte, len(b.streams))
+	b.run.Cores().Each(len(memory), func(i int) { memory[i] = b.run.Bytes(b.streams[i].Size()) }) // while the device works
 	if err := s.Sync(); err != nil {
 		return nil, nil, err
 	}
 	sound := make([]bool, len(b.streams))
-	memory := make([][]byte, len(b.streams))
 	var pinned, others []gpu.Part
-	for i, z := range b.streams {
+	for i := range b.streams {
 		if sound[i] = binary.NativeEndian.Uint32(words[4*i:]) == 1; !sound[i] {
 			continue
 		}
-		memory[i] = b.run.Bytes(z.Size())
 		part := gpu.Part{At: int(b.entries[i].Samples - b.samples.Ptr), Bytes: memory[i]}
 		if b.lane.Pinned(memory[i]) {
 			pinned = append(pinned, part)
