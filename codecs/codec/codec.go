@@ -5,7 +5,9 @@ package codec
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strings"
 
@@ -199,6 +201,25 @@ type Encoded struct {
 
 	// Expect is what a Decode of Data may be given as [Run.Expect]; nil: there is nothing.
 	Expect any
+
+	// Decoded are the digests of the image that Data decodes to, as a device made them; nil: there are none. See [Run.Digests].
+	Decoded *Digests
+}
+
+// Digests are those of an image that a device has, and the host does not have yet.
+type Digests struct {
+	Image [sha256.Size]byte // what raster.Image.Hash is in hexadecimal
+
+	// Samples is the CRC-32C of Pix that begins with 0 and ends as it is.
+	Samples uint32
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Are reports whether d is of m: whether the samples have the checksum of those that the device had. It takes a tenth of the time
+// of the hash. The caller knows that m has the shape of the image.
+func (d *Digests) Are(m *raster.Image) bool {
+	return d != nil && ^crc32.Update(^uint32(0), castagnoli, m.Pix) == d.Samples
 }
 
 // Decoded is the answer to one file of a batch: Image, or Err.

@@ -28,6 +28,9 @@ type Run struct {
 	// A decoder that finds in a file what is expected of it takes less time. It reads the whole file all the same, and gives the
 	// image or the error that it gives without.
 	Expect []any
+
+	// Digests asks Encode for [Encoded.Decoded], which a device makes of lossy results beside its other work. Codecs may leave them out.
+	Digests bool
 }
 
 // Expected is what is expected of file i of a Decode.

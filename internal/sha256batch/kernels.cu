@@ -1,4 +1,6 @@
-// The kernel sha256: takes whole blocks of the messages of a batch into their states (FIPS 180-4, 6.2.2).
+// The kernels sha256, picture_frame and picture_crc.
+//
+// sha256 takes whole blocks of the messages of a batch into their states (FIPS 180-4, 6.2.2).
 //
 // Each block of a message needs the state that the one before leaves, so a message is no more than two threads: one prepares the
 // words of the next block, while the other does the rounds of the last one. Lane i of both warps of a block of threads has the same
@@ -9,6 +11,13 @@
 //
 // Every message is done twice, by threads that share nothing but what they read: blockIdx.y is the copy. The host compares
 // the two.
+//
+// A picture that lies in the memory of the device is a message there, framed by what the host knows:
+//
+//   head_bytes    bytes            to the end of a block
+//   frame's head  of the samples   rest of the frame: padding (5.1.1)
+//
+// picture_frame writes the frames around the samples, and picture_crc makes checksums of the samples.
 
 #include "shared.cuh"
 
@@ -107,5 +116,79 @@ KERNEL __launch_bounds__(2 * warp_size) sha256(const Message *__restrict__ messa
 #pragma unroll
 		for (uint32_t k = 0; k < state_words; k++)
 			own[k] = state[k];
+	}
+}
+
+constexpr uint32_t most_rest = 72; // of a frame: one bit and the length, and what is missing in a block
+
+// pictures, one a row of blocks, which has one warp. The rows of two pictures write nothing in common.
+KERNEL __launch_bounds__(warp_size) picture_frame(const Picture *__restrict__ pictures)
+{
+	Picture p = pictures[blockIdx.y];
+	uint32_t rest = (uint32_t)(64 * p.blocks - head_bytes - p.bytes);
+	if (p.bytes > 64 * p.blocks - head_bytes || rest > most_rest)
+		return; // sizes that the host never gives
+	for (uint32_t i = lane(); i < head_bytes; i += warp_size)
+		p.message[i] = p.frame[i];
+	for (uint32_t i = lane(); i < rest; i += warp_size)
+		p.message[head_bytes + p.bytes + i] = p.frame[head_bytes + i];
+}
+
+// CRC-32C, the lowest bit of a value being that of the highest power of x.
+constexpr uint32_t crc_polynomial = 0x82f63b78;
+
+// powers[i] is x to the power of 8 * crc_chunk * 2^i.
+__constant__ const uint32_t powers[crc_powers] = {
+	0xb8fdb1e7, 0x88e56f72, 0x74c360a4, 0xe4172b16, 0x0d65762a, 0x35d73a62, 0x28461564, 0xbf455269,
+	0xe2ea32dc, 0xfe7740e6, 0xf946610b, 0x3c204f8f, 0x538586e3, 0x59726915, 0x734d5309,
+};
+
+// The product of a and b modulo the polynomial.
+DEVICE uint32_t crc_product(uint32_t a, uint32_t b)
+{
+	uint32_t p = 0;
+	for (uint32_t bit = 0; bit < 32; bit++) {
+		p ^= b & (0 - (a >> 31));
+		a <<= 1;
+		b = b >> 1 ^ (crc_polynomial & (0 - (b & 1)));
+	}
+	return p;
+}
+
+// crcs: blocks words for each picture, of which the sum modulo 2 is the checksum of its samples that begins with 0 and ends as it
+// is: bytes of 0 in front change nothing. So chunks are counted from the end, and thread k has chunk k, of crc_chunk bytes, but
+// for the last one, which is the first of the picture and may be shorter.
+KERNEL __launch_bounds__(crc_threads) picture_crc(const Picture *__restrict__ pictures, uint32_t *__restrict__ crcs)
+{
+	__shared__ uint32_t s_table[256];
+	__shared__ uint32_t s_warps[most_warps];
+	Picture p = pictures[blockIdx.y];
+	for (uint32_t i = threadIdx.x; i < 256; i += blockDim.x) {
+		uint32_t v = i;
+		for (uint32_t bit = 0; bit < 8; bit++)
+			v = v >> 1 ^ (crc_polynomial & (0 - (v & 1)));
+		s_table[i] = v;
+	}
+	sync_block(); // the table is read by all
+	const uint8_t *samples = p.message + head_bytes;
+	uint64_t behind = thread() * crc_chunk, to = behind < p.bytes ? p.bytes - behind : 0, from = to > crc_chunk ? to - crc_chunk : 0;
+	uint32_t crc = 0;
+	for (uint64_t i = from; i < to; i++)
+		crc = crc >> 8 ^ s_table[(crc ^ samples[i]) & 255];
+	// Of two neighbours the further from the end is the one before.
+	for (uint32_t i = 0, d = 1; d < warp_size; i++, d *= 2)
+		crc ^= crc_product(shuffle_down(crc, d), powers[i]);
+	if (lane() == 0) {
+		uint64_t n = thread() / warp_size; // warps behind
+		for (uint32_t i = 5; i < crc_powers; i++)
+			if (n >> (i - 5) & 1)
+				crc = crc_product(crc, powers[i]);
+		s_warps[warp()] = crc;
+	}
+	sync_block(); // those of all warps are there
+	if (threadIdx.x == 0) {
+		for (uint32_t i = 1; i < blockDim.x / warp_size; i++)
+			crc ^= s_warps[i];
+		crcs[(uint64_t)blockIdx.y * gridDim.x + blockIdx.x] = crc;
 	}
 }

@@ -8,9 +8,12 @@ import (
 
 // shared is what Go and the kernel share.
 var shared = gputest.Header{
-	Include:   "../../gpu/include/warp.cuh",
-	Constants: []gputest.Constant{{Name: "state_words", Value: stateWords}},
-	Structs:   []gputest.Struct{{Name: "Message", Value: deviceMessage{}}},
+	Include: "../../gpu/include/warp.cuh",
+	Constants: []gputest.Constant{
+		{Name: "state_words", Value: stateWords}, {Name: "head_bytes", Value: headBytes},
+		{Name: "crc_threads", Value: crcThreads}, {Name: "crc_chunk", Value: crcChunk}, {Name: "crc_powers", Value: crcPowers},
+	},
+	Structs: []gputest.Struct{{Name: "Message", Value: deviceMessage{}}, {Name: "Picture", Value: devicePicture{}}},
 }
 
 func TestKernelsAreCompiled(t *testing.T) {

@@ -1,10 +1,12 @@
 // Package sha256batch computes many SHA-256 digests at once on a device.
 //
+// Messages are in the memory of the host, see [Sums], or are images that the device makes itself, see [Pictures].
+//
 // Two threads take a message there, some 58 MB a second on an H100, and a device has room for thousands of messages: a batch takes
 // about as long as its longest one, in which cores do something else. Package sha256pair is for one core.
 //
 // Nothing that comes from a device is believed. It makes every digest twice, by threads that share nothing but what they read,
-// and the host makes one of each batch as well.
+// and the host makes one of each batch as well. An image that the host does not have is proved by whoever gets to have it.
 package sha256batch
 
 import (
@@ -37,8 +39,11 @@ const (
 type Message struct{ Head, Data []byte }
 
 // Takes reports whether a device takes a message. A core has done a very short one as soon as it has given it to the device.
-func Takes(m Message) bool {
-	return len(m.Data) >= 2*sha256.BlockSize && len(m.Data) <= mostMessage && !fips140.Enabled() // then digests are those of a validated module
+func Takes(m Message) bool { return takes(len(m.Data)) }
+
+// takes is Takes of a message with so many bytes of data.
+func takes(n int) bool {
+	return n >= 2*sha256.BlockSize && n <= mostMessage && !fips140.Enabled() // then digests are those of a validated module
 }
 
 // Sums returns the digests of messages, and which of them are done. Those that a device does not take or lacks the memory for, and
