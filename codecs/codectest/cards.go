@@ -3,6 +3,7 @@ package codectest
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"reflect"
@@ -68,3 +69,29 @@ func SameDecoded(t testing.TB, want, got []codec.Decoded) {
 
 // cardCopies of a file are so many that a card decodes them sooner than a core.
 const cardCopies = 12
+
+// Digests has a device encode images with digests of what their files decode to, and compares these with the images that the CPU
+// decodes. It returns of how many images there are some.
+func Digests(t testing.TB, dev *gpu.Device, c codec.Codec, images []*raster.Image, o codec.Options, assets codec.Assets) (made int) {
+	t.Helper()
+	ctx := context.Background()
+	want := c.Encode(ctx, codec.Run{}, codec.Items(images...), o)
+	for i, e := range c.Encode(ctx, codec.Run{Device: dev, Digests: true}, codec.Items(images...), o) {
+		if want[i].Decoded != nil {
+			t.Errorf("%q: picture %d, %s: digests without a device", o, i, images[i].Shape)
+		}
+		if fmt.Sprint(e.Err) != fmt.Sprint(want[i].Err) || !bytes.Equal(e.Data, want[i].Data) {
+			t.Errorf("%q: picture %d, %s: other bytes with digests (%v, %v)", o, i, images[i].Shape, e.Err, want[i].Err)
+			continue
+		}
+		if e.Decoded == nil {
+			continue
+		}
+		made++
+		d := c.Decode(ctx, codec.Run{}, [][]byte{e.Data}, assets)[0]
+		if d.Err != nil || hex.EncodeToString(e.Decoded.Image[:]) != d.Image.Hash() || !e.Decoded.Are(d.Image) {
+			t.Errorf("%q: picture %d, %s: other digests (%v)", o, i, images[i].Shape, d.Err)
+		}
+	}
+	return made
+}

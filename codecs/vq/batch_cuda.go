@@ -3,7 +3,9 @@ package vq
 import (
 	"context"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/internal/sha256batch"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -19,6 +21,9 @@ type batch struct {
 	blocks  *gpu.Buffer // of all sets
 	tables  *gpu.Buffer // of all sets
 	entries []deviceIndex
+
+	pictures *sha256batch.Pictures // what the files decode to; nil: nobody asks
+	digests  []*codec.Digests      // of them
 }
 
 // blockSet is the blocks of luma or of chroma of an image of a batch.
@@ -58,6 +63,9 @@ func (b *batch) analyses() []*analysis {
 	list := make([]*analysis, len(b.images))
 	for i, h := range b.headers {
 		list[i] = &analysis{header: h, books: new(bookPair)}
+		if b.digests != nil {
+			list[i].decoded = b.digests[i]
+		}
 	}
 	for _, s := range b.sets {
 		a := list[s.image]
@@ -253,4 +261,47 @@ func (b *deviceBlocks) read(lo, hi int) ([]byte, error) {
 		return nil, err
 	}
 	return out, b.stream.Sync()
+}
+
+// expandAll makes of the index tables what a decoder makes of them, where its digests are wanted: they are made while the tables are
+// coded.
+func (b *batch) expandAll(context.Context) (err error) {
+	if !b.asked {
+		return nil
+	}
+	heads, sizes, sets := make([][]byte, len(b.images)), make([]int, len(b.images)), make([][2]int, len(b.images))
+	for i, m := range b.images {
+		heads[i], sizes[i] = m.HashHead(), len(m.Pix)
+	}
+	for i, s := range b.sets {
+		sets[s.image][s.which] = i
+	}
+	if b.pictures, err = sha256batch.NewPictures(b.lane, heads, sizes); err != nil {
+		return err
+	}
+	for i, h := range b.headers {
+		at := b.pictures.At(i)
+		if at == 0 {
+			continue
+		}
+		p := h.expanding()
+		p.Pixels = at
+		luma, chroma := &b.entries[sets[i][0]], &b.entries[sets[i][1]]
+		p.Luma, p.Words, p.N = luma.Table, luma.Words, luma.N
+		if h.colour() {
+			p.Chroma, p.ChromaWords, p.NChroma = chroma.Table, chroma.Words, chroma.N
+		}
+		if err := b.expandRows(h, p, 0, h.h*h.d); err != nil {
+			return err
+		}
+	}
+	return b.pictures.Start()
+}
+
+// endDigests waits for the digests.
+func (b *batch) endDigests(context.Context) (err error) {
+	if b.pictures != nil {
+		b.digests, err = b.pictures.End()
+	}
+	return err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/codectest"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
 	"github.com/pelmill/pelmill/raster"
@@ -46,6 +47,38 @@ func TestBatch(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A device makes the digests of what its files decode to, of all images that have enough samples.
+func TestDigestsOnCard(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	batch := mixedImages()
+	enough := 0
+	for _, m := range batch {
+		if len(m.Pix) >= 128 {
+			enough++
+		}
+	}
+	for _, pairs := range [][]string{nil, {"index=raw"}, {"n=2", "chroma-n=3"}, {"n=17", "chroma=444", "block=2x2"}, {"n=1000", "chroma-n=20", "block=8x8", "passes=1"}} {
+		if n := codectest.Digests(t, dev, Codec{}, batch, mustOptions(t, pairs...), nil); n != enough {
+			t.Errorf("%q: digests of %d pictures, want %d", pairs, n, enough)
+		}
+	}
+	o := mustOptions(t, sharedSet...)
+	asset, err := Codec{}.Train(t.Context(), codec.Run{}, batch, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared, err := o.WithAsset(asset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	assets := func(context.Context, string) ([]byte, error) { return asset, nil }
+	if n := codectest.Digests(t, dev, Codec{}, batch, shared, assets); n != enough {
+		t.Errorf("a shared codebook: digests of %d pictures, want %d", n, enough)
+	}
+	few := gputest.Device(t, &gpu.Options{Lanes: 1, Memory: 4 << 20})
+	codectest.Digests(t, few, Codec{}, batch, nil, nil)
 }
 
 // A batch whose context ends hands the error to every image.

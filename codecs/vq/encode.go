@@ -55,7 +55,9 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 			for j, i := range items {
 				images[j] = batch[i]
 			}
-			list, err := newDeviceSteps(l, workers).analyse(ctx, images, o)
+			steps := newDeviceSteps(l, workers)
+			steps.asked = run.Digests
+			list, err := steps.analyse(ctx, images, o)
 			for j, a := range list {
 				known[items[j]] = a
 			}
@@ -142,6 +144,7 @@ type analysis struct {
 	table   [][]uint16 // of luma and chroma, all slices
 	symbols [][]symbol // likewise, for the coded one
 	coded   [][][]byte // or its streams, those of luma and of chroma by slice, plane and downwards
+	decoded *codec.Digests
 }
 
 // piece is one coded part of the index section: a segment of a plane's table, of
@@ -194,7 +197,7 @@ func finish(ctx context.Context, c *pool.Pool, a *analysis) codec.Encoded {
 	if err != nil {
 		return codec.Encoded{Err: err}
 	}
-	return codec.Encoded{Data: data, Expect: expected(a.table)}
+	return codec.Encoded{Data: data, Expect: expected(a.table), Decoded: a.decoded}
 }
 
 // assemble codes the index tables and writes the file.

@@ -15,7 +15,8 @@ type deviceSteps struct {
 	stream  *gpu.Stream // the lane's first
 	staging *gpu.Staging
 	kernels *gpu.Table[extent]
-	band    int // bytes of pixels to expand at a time
+	band    int  // bytes of pixels to expand at a time
+	asked   bool // for digests of what the files decode to
 }
 
 // bandBytes bounds the pixels that are expanded at a time: enough for copies at the full
@@ -46,7 +47,7 @@ func (d *deviceSteps) download(b *gpu.Buffer, n int) ([]byte, error) {
 
 func (d *deviceSteps) analyse(ctx context.Context, images []*raster.Image, o *Options) ([]*analysis, error) {
 	b := d.newBatch(images, o)
-	for _, step := range []func(context.Context) error{b.makeBlocks, b.findBooks, b.assign, b.code} {
+	for _, step := range []func(context.Context) error{b.makeBlocks, b.findBooks, b.assign, b.expandAll, b.code, b.endDigests} {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
