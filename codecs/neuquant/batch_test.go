@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/codectest"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/gpu/gputest"
@@ -90,4 +91,37 @@ func TestFilesOnCard(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A device makes the digests of what its files decode to, of colour pictures that have too many colours to be counted.
+func TestDigestsOnCard(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	batch := mixedImages(12)
+	rng := rand.New(rand.NewPCG(7, 8))
+	var noisy []*raster.Image
+	for _, size := range [][2]int{{128, 128}, {101, 333}, {97, 103}, {98, 103}, {99, 103}, {1, 20_000}, {640, 480}} {
+		m := raster.New(size[0], size[1], 1, 3, 8)
+		for i := range m.Pix {
+			m.Pix[i] = byte(rng.Uint32())
+		}
+		noisy = append(noisy, m)
+	}
+	batch = append(batch, noisy...)
+	for _, c := range []struct {
+		pairs []string
+		want  int // digests
+	}{
+		{want: len(noisy)}, {pairs: []string{"colours=17", "refine=1"}, want: len(noisy)},
+		{pairs: []string{"dither=floyd-steinberg"}}, {pairs: []string{"dither=ordered", "colours=2"}},
+	} {
+		o, err := Codec{}.Options(c.pairs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := codectest.Digests(t, dev, Codec{}, batch, o, nil); n != c.want {
+			t.Errorf("%q: digests of %d pictures, want %d", c.pairs, n, c.want)
+		}
+	}
+	few := gputest.Device(t, &gpu.Options{Lanes: 1, Memory: 64 << 20})
+	codectest.Digests(t, few, Codec{}, batch, nil, nil)
 }

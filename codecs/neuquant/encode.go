@@ -40,7 +40,7 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 		})
 		return out
 	}
-	onDevice := &deviceSteps{device: run.Device, pool: workers}
+	onDevice := &deviceSteps{device: run.Device, pool: workers, digests: run.Digests}
 	samples := 0
 	for _, i := range taken {
 		samples += batch[i].Samples()
@@ -119,6 +119,9 @@ func encode(ctx context.Context, c *pool.Pool, s steps, batch []*raster.Image, i
 		for _, scope := range jobs[j].scopes {
 			for _, p := range scope.problems() {
 				p.mapped = o.dither == noDither && scope.counted == nil
+				if p.mapped && len(p.samples) == len(jobs[j].image.Pix) {
+					p.head = jobs[j].image.HashHead()
+				}
 				list = append(list, p.problem)
 			}
 		}
@@ -185,10 +188,14 @@ func (j *job) place(ctx context.Context, c *pool.Pool, o *Options) codec.Encoded
 		}
 		return codec.Encoded{Data: data, Facts: facts}
 	}
+	var decoded *codec.Digests
+	if len(j.solutions) == 1 && len(j.solutions[0]) == 1 {
+		decoded = j.solutions[0][0].digests
+	}
 	j.indexed, j.list = p, sorted(p.palettes[0], p.census(0))
 	j.rows = p.rows(j.list)
 	j.image, j.scopes, j.solutions = nil, nil, nil // what the rows are made of is not needed while they wait
-	return codec.Encoded{Facts: facts}
+	return codec.Encoded{Facts: facts, Decoded: decoded}
 }
 
 // png makes the PNG file of an image whose rows are deflated, or are left to it, and lets go of them.

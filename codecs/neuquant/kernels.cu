@@ -7,3 +7,4 @@
 #include "bins.cuh"
 #include "refine.cuh"
 #include "map.cuh"
+#include "expand.cuh"

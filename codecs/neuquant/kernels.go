@@ -33,7 +33,8 @@ var kernels = gpu.Table[deviceProblem]{
 		"nq_refine": {Params: refineParams{}, Grid: func(_ *gpu.Info, batch []deviceProblem) gpu.Grid {
 			return gpu.Grid{Blocks: [3]int{len(batch)}, Threads: [3]int{refineThreads}}
 		}},
-		"nq_map": {Params: listParams{}, Threads: (*deviceProblem).colourThreads},
+		"nq_map":    {Params: listParams{}, Threads: (*deviceProblem).colourThreads},
+		"nq_expand": {Params: listParams{}, Threads: func(p *deviceProblem) int { return (int(p.N) + 3) / 4 }},
 	},
 }
 
@@ -59,6 +60,7 @@ type deviceProblem struct {
 	Samples  gpu.Ptr `cuda:"const uint8_t"`  // n x 3 of opaque colours; null: values
 	Values   gpu.Ptr `cuda:"const uint32_t"` // n
 	Index    gpu.Ptr `cuda:"uint8_t"`        // n: of the nearest entry; null: not wanted
+	Picture  gpu.Ptr `cuda:"uint8_t"`        // n x 3: the entry of each index; null: not wanted
 	Entries  gpu.Ptr `cuda:"uint32_t"`       // most_entries
 	Network  gpu.Ptr `cuda:"uint32_t"`       // network_words: state of the training, see train.cuh
 	Bins     gpu.Ptr `cuda:"uint64_t"`       // 2 << bin_bits, zero before: see bins.cuh

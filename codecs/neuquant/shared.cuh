@@ -38,6 +38,7 @@ struct Problem {
 	const uint8_t *samples; // n x 3 of opaque colours; null: values
 	const uint32_t *values; // n
 	uint8_t *index; // n: of the nearest entry; null: not wanted
+	uint8_t *picture; // n x 3: the entry of each index; null: not wanted
 	uint32_t *entries; // most_entries
 	uint32_t *network; // network_words: state of the training, see train.cuh
 	uint64_t *bins; // 2 << bin_bits, zero before: see bins.cuh
@@ -58,29 +59,30 @@ struct Problem {
 	uint32_t decay; // of the learning rate
 	uint32_t unused;
 };
-static_assert(sizeof(Problem) == 144, "Problem");
+static_assert(sizeof(Problem) == 152, "Problem");
 static_assert(__builtin_offsetof(Problem, samples) == 0, "Samples");
 static_assert(__builtin_offsetof(Problem, values) == 8, "Values");
 static_assert(__builtin_offsetof(Problem, index) == 16, "Index");
-static_assert(__builtin_offsetof(Problem, entries) == 24, "Entries");
-static_assert(__builtin_offsetof(Problem, network) == 32, "Network");
-static_assert(__builtin_offsetof(Problem, bins) == 40, "Bins");
-static_assert(__builtin_offsetof(Problem, alphas) == 48, "Alphas");
-static_assert(__builtin_offsetof(Problem, occupied) == 56, "Occupied");
-static_assert(__builtin_offsetof(Problem, counts) == 64, "Counts");
-static_assert(__builtin_offsetof(Problem, colours) == 72, "Colours");
-static_assert(__builtin_offsetof(Problem, weights) == 80, "Weights");
-static_assert(__builtin_offsetof(Problem, numbers) == 88, "Numbers");
-static_assert(__builtin_offsetof(Problem, rests) == 96, "Rests");
-static_assert(__builtin_offsetof(Problem, nearest) == 104, "Nearest");
-static_assert(__builtin_offsetof(Problem, n) == 112, "N");
-static_assert(__builtin_offsetof(Problem, k) == 116, "K");
-static_assert(__builtin_offsetof(Problem, opaque) == 120, "Opaque");
-static_assert(__builtin_offsetof(Problem, cycle) == 124, "Cycle");
-static_assert(__builtin_offsetof(Problem, cycles) == 128, "Cycles");
-static_assert(__builtin_offsetof(Problem, stride) == 132, "Stride");
-static_assert(__builtin_offsetof(Problem, decay) == 136, "Decay");
-static_assert(__builtin_offsetof(Problem, unused) == 140, "Unused");
+static_assert(__builtin_offsetof(Problem, picture) == 24, "Picture");
+static_assert(__builtin_offsetof(Problem, entries) == 32, "Entries");
+static_assert(__builtin_offsetof(Problem, network) == 40, "Network");
+static_assert(__builtin_offsetof(Problem, bins) == 48, "Bins");
+static_assert(__builtin_offsetof(Problem, alphas) == 56, "Alphas");
+static_assert(__builtin_offsetof(Problem, occupied) == 64, "Occupied");
+static_assert(__builtin_offsetof(Problem, counts) == 72, "Counts");
+static_assert(__builtin_offsetof(Problem, colours) == 80, "Colours");
+static_assert(__builtin_offsetof(Problem, weights) == 88, "Weights");
+static_assert(__builtin_offsetof(Problem, numbers) == 96, "Numbers");
+static_assert(__builtin_offsetof(Problem, rests) == 104, "Rests");
+static_assert(__builtin_offsetof(Problem, nearest) == 112, "Nearest");
+static_assert(__builtin_offsetof(Problem, n) == 120, "N");
+static_assert(__builtin_offsetof(Problem, k) == 124, "K");
+static_assert(__builtin_offsetof(Problem, opaque) == 128, "Opaque");
+static_assert(__builtin_offsetof(Problem, cycle) == 132, "Cycle");
+static_assert(__builtin_offsetof(Problem, cycles) == 136, "Cycles");
+static_assert(__builtin_offsetof(Problem, stride) == 140, "Stride");
+static_assert(__builtin_offsetof(Problem, decay) == 144, "Decay");
+static_assert(__builtin_offsetof(Problem, unused) == 148, "Unused");
 
 // TrainParams is what nq_train takes.
 struct TrainParams {

@@ -1,6 +1,10 @@
 package neuquant
 
-import "context"
+import (
+	"context"
+
+	"github.com/pelmill/pelmill/codecs/codec"
+)
 
 // The steps of the codec, in the order in which they run. Those marked with a star are
 // behind the interface steps: in Go in train.go, bins.go, refine.go, map.go and internal/deflate, and on a
@@ -13,6 +17,7 @@ import "context"
 //	bins*     problem                  occupied bins, their means   colour
 //	refine*   bins, entries            entries                      bin, summed in integers
 //	map*      problem, entries         index of each colour         colour
+//	expand*   indices, entries         digests of the image         colour, on a device only
 //	count     pixels                   each colour's count          scope
 //	exactly   counts, entries          entries, of both parts       colour, summed in integers
 //	dither    pixels, entries          index of each pixel          row
@@ -35,12 +40,15 @@ type problem struct {
 	entries int  // at most; 1 to 256
 	opaque  bool // all colours have alpha 255
 	mapped  bool // indices are wanted
+
+	head []byte // what the hash of an image has before its samples, where they are all of the image's; nil: they are not
 }
 
 // solution is what was found for a problem.
 type solution struct {
-	entries []uint32 // premultiplied, as in problem.values; as many as problem.entries
-	index   []uint8  // of the nearest entry, for each colour in turn; nil unless mapped
+	entries []uint32       // premultiplied, as in problem.values; as many as problem.entries
+	index   []uint8        // of the nearest entry, for each colour in turn; nil unless mapped
+	digests *codec.Digests // of the image with the entries of the indices, by a device that was asked; nil: there are none
 	err     error
 }
 

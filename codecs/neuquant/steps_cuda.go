@@ -6,6 +6,7 @@ import (
 
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/internal/sha256batch"
 )
 
 // deviceSteps runs the steps on a device: its lanes take batches of problems, so that the
@@ -15,6 +16,7 @@ type deviceSteps struct {
 	pool   *pool.Pool
 
 	trainer  trainer           // who trains
+	digests  bool              // of what the files decode to are wanted
 	most     int               // problems of a batch; 0: as many as serve best
 	parseAll bool              // even where the cores would be sooner
 	note     func(what string) // told what has just ended, step by step; nil: nobody
@@ -107,6 +109,8 @@ type batch struct {
 	bins    *gpu.Buffer // of binsTogether problems
 	network *gpu.Buffer
 	found   *gpu.Buffer // the occupied bins
+
+	pictures *sha256batch.Pictures // what decoders make of the indices
 
 	up, down           []gpu.Part // of colours, of index
 	upBytes, downBytes int
@@ -234,6 +238,9 @@ func (b *batch) load() (err error) {
 			return err
 		}
 	}
+	if err := b.placePictures(); err != nil {
+		return err
+	}
 	if b.list, err = b.lane.Stream(0).Put(gpu.Bytes(b.entry)); err != nil {
 		return err
 	}
@@ -241,6 +248,23 @@ func (b *batch) load() (err error) {
 		return err
 	}
 	return b.mark(b.lane, "upload")
+}
+
+// placePictures takes memory for those of which digests are wanted.
+func (b *batch) placePictures() (err error) {
+	heads, sizes := make([][]byte, len(b.problems)), make([]int, len(b.problems))
+	for i, p := range b.problems {
+		if heads[i] = p.head; b.digests && p.head != nil {
+			sizes[i] = 3 * p.n()
+		}
+	}
+	if b.pictures, err = sha256batch.NewPictures(b.lane, heads, sizes); err != nil {
+		return err
+	}
+	for i := range b.entry {
+		b.entry[i].Picture = b.pictures.At(i)
+	}
+	return nil
 }
 
 // from is the address of the list from problem i on.
@@ -320,7 +344,13 @@ func (b *batch) refine() error {
 	if err := gpu.LaunchFor(&kernels, s, "nq_map", b.entry, &listParams{b.from(0)}); err != nil {
 		return err
 	}
-	return b.mark(b.lane, "map")
+	if err := b.mark(b.lane, "map"); err != nil || b.pictures.None() {
+		return err
+	}
+	if err := gpu.LaunchFor(&kernels, s, "nq_expand", b.entry, &listParams{b.from(0)}); err != nil {
+		return err
+	}
+	return b.pictures.Start()
 }
 
 // fetch brings the solutions to the host.
@@ -349,6 +379,13 @@ func (b *batch) fetch() ([]solution, error) {
 	}
 	for i, p := range b.problems {
 		out[i].entries = all[maxEntries*i:][:p.entries:p.entries]
+	}
+	digests, err := b.pictures.End()
+	if err != nil {
+		return nil, err
+	}
+	for i, d := range digests {
+		out[i].digests = d
 	}
 	return out, b.mark(b.lane, "download")
 }
