@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math/rand/v2"
 	"net/url"
 	"path"
 	"slices"
@@ -283,6 +284,7 @@ func (k *jobContext) encode(ctx context.Context, run codec.Run, batch []*object)
 	start := time.Now()
 	encoding := run
 	encoding.Alloc = nil // a store may still read a file when the object is done
+	encoding.Digests = k.digestsOfResults(run)
 	encoded := func() []codec.Encoded {
 		if k.summing != nil && run.Device != nil {
 			defer pool.Beside(func() { k.summing.sumBatch(ctx, run, batch) })()
@@ -295,9 +297,13 @@ func (k *jobContext) encode(ctx context.Context, run codec.Run, batch []*object)
 	each := time.Since(start) / time.Duration(len(batch))
 	batch[0].traced(stageEncode, start, len(batch))
 	var files []*object
+	proved := rand.IntN(len(batch))
 	for i, o := range batch {
 		o.spend(stageEncode, each)
-		o.failure = k.take(o, encoded[i])
+		if !encoding.Digests {
+			encoded[i].Decoded = nil
+		}
+		o.failure, o.proved = k.take(o, encoded[i]), i == proved
 		if o.failure == nil && !o.kept() {
 			files = append(files, o)
 		}
@@ -318,7 +324,7 @@ func (k *jobContext) take(o *object, e codec.Encoded) error {
 	case len(e.Data) == 0:
 		return codecFault(fmt.Errorf("%s: an empty file", k.info.Name))
 	}
-	o.file, o.fileSum, o.expect = e.Data, nil, e.Expect
+	o.file, o.fileSum, o.expect, o.digests = e.Data, nil, e.Expect, e.Decoded
 	if !o.kept() && len(e.Facts) > 0 {
 		o.record.Facts = make(map[string]string, len(e.Facts))
 		for _, f := range e.Facts {
@@ -451,8 +457,7 @@ func (k *jobContext) compare(o *object, m *raster.Image) (err error) {
 	case !lossless && r.Verified == verifyDevice && !bytes.Equal(m.Pix, o.image.Pix):
 		hash = "" // another one, which no record has
 	default:
-		decoded, sum := m.HashWith(o.file)
-		hash, o.fileSum = decoded, sum[:]
+		hash = k.hashResult(o, m)
 	}
 	if hash == r.PixelHash || r.Verified != verifyDevice {
 		r.DecodedHash = hash

@@ -20,6 +20,8 @@ type fake struct {
 	encode func(ctx context.Context, dev *gpu.Device, m *raster.Image) (file []byte, err error, ok bool)
 	decode func(m *raster.Image) (*raster.Image, error, bool)
 
+	digests func(m *raster.Image) *codec.Digests // that a device makes of what m decodes to, where set
+
 	keeps    []string                                                 // attributes
 	encoding func(run codec.Run)                                      // called by Encode first, where set
 	decoding func(ctx context.Context, run codec.Run, files [][]byte) // called by Decode first, where set
@@ -92,6 +94,9 @@ func (f *fake) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 		out[i].Data = []byte("fake " + hash)
 		out[i].Facts = []codec.Field{{Name: "hash", Value: hash}}
 		out[i].Expect = "expected of " + string(out[i].Data)
+		if run.Digests && f.digests != nil {
+			out[i].Decoded = f.digests(m)
+		}
 	}
 	return out
 }

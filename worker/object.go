@@ -70,6 +70,8 @@ type object struct {
 	file    []byte          // to be stored
 	fileSum []byte          // its SHA-256; nil: was not computed
 	expect  any             // of a decoder of file, see [codec.Encoded]
+	digests *codec.Digests  // of what file decodes to, by the device; nil: there are none
+	proved  bool            // the core makes these as well
 	format  string          // of file
 	decoded *raster.Image   // from file by the device, for verification
 	failure error           // of the codec, for this object of a batch
@@ -235,7 +237,7 @@ func (o *object) givenUp(err error) error {
 // release gives the memory of o back.
 func (o *object) release() {
 	o.held.release()
-	o.data, o.lent, o.dicom, o.series, o.stream, o.image, o.file, o.fileSum, o.decoded, o.failure = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
+	o.data, o.lent, o.dicom, o.series, o.stream, o.image, o.file, o.fileSum, o.digests, o.decoded, o.failure = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
 }
 
 // in runs the work of a stage and measures it.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"hash/maphash"
 	"sync/atomic"
 
@@ -58,7 +59,7 @@ func (o *object) recordSums() {
 	o.sumSource()
 }
 
-// deviceSums has a device make the digests of sources and images while it encodes them, where cores have no time for that. No flag
+// deviceSums has a device make the digests of sources, images and results while it encodes them, where cores have no time for that. No flag
 // decides it. A nil *deviceSums makes none.
 type deviceSums struct {
 	p *pipeline
@@ -91,6 +92,41 @@ func (s *deviceSums) takes(o *object) bool {
 	return waiting > 0 && (s.p.open.Load() || s.p.reading.onCores(s.atWork()) > toOpen)
 }
 
+// digestsOfResults reports whether a device that encodes a batch is asked for the digests of what the files decode to: cores will decode
+// lossy results and compare them, while objects wait for cores.
+func (k *jobContext) digestsOfResults(run codec.Run) bool {
+	if k.summing == nil || run.Device == nil || k.summing.failed.Load() || k.info.KeepsImages(k.options) ||
+		k.spec.Verify == verifyDevice || k.spec.Verify == "off" {
+		return false
+	}
+	_, waiting := k.summing.p.cores.Load()
+	return waiting > 0
+}
+
+// hashResult is the hash of what the result of o has been decoded to: that of the device, where m is the image that the device had. One of
+// each batch is hashed all the same.
+func (k *jobContext) hashResult(o *object, m *raster.Image) string {
+	d := o.digests
+	same := d.Are(m)
+	if same && !o.proved {
+		k.summing.made.Add(1)
+		return hex.EncodeToString(d.Image[:])
+	}
+	hash, sum := m.HashWith(o.file)
+	o.fileSum = sum[:]
+	if d != nil && (!same || hash != hex.EncodeToString(d.Image[:])) {
+		k.summing.fail(fmt.Errorf("%s: the device's digests of a result of %d bytes are wrong", k.info.Name, len(o.file)))
+	}
+	return hash
+}
+
+// fail ends the digests of a device.
+func (s *deviceSums) fail(err error) {
+	if !s.failed.Swap(true) {
+		s.p.log.Warn("the device makes no digests any more, cores do", "error", err)
+	}
+}
+
 // sumBatch makes the digests of a batch that are due. What the device does not make, cores do.
 func (s *deviceSums) sumBatch(ctx context.Context, run codec.Run, batch []*object) {
 	var due []*object
@@ -105,8 +141,8 @@ func (s *deviceSums) sumBatch(ctx context.Context, run codec.Run, batch []*objec
 		return
 	}
 	sums, done, err := s.sums(ctx, run, messages)
-	if err != nil && ctx.Err() == nil && s.p.lost() == nil && !s.failed.Swap(true) {
-		s.p.log.Warn("the device makes no digests any more, cores do", "error", err)
+	if err != nil && ctx.Err() == nil && s.p.lost() == nil {
+		s.fail(err)
 	}
 	run.Pool.Each(len(messages), func(i int) {
 		if done[i] {

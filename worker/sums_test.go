@@ -1,10 +1,14 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,6 +118,86 @@ func TestDigestsOfADevice(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// digestsOf is what a device finds of an image.
+func digestsOf(m *raster.Image) *codec.Digests {
+	d := &codec.Digests{Samples: ^crc32.Update(^uint32(0), crc32.MakeTable(crc32.Castagnoli), m.Pix)}
+	hex.Decode(d.Image[:], []byte(m.Hash()))
+	return d
+}
+
+// The digest of what a lossy result decodes to is that of the device where the core has decoded the same image. Records are the same
+// whoever makes it, and a device whose digests are wrong makes none any more.
+func TestDigestsOfResults(t *testing.T) {
+	const photos = 70
+	changed := func(m *raster.Image) *raster.Image {
+		other := *m
+		other.Pix = bytes.Clone(m.Pix)
+		other.Pix[7] ^= 1
+		return &other
+	}
+	for _, c := range []struct {
+		name    string
+		verify  string
+		digests func(m *raster.Image) *codec.Digests
+		made    int64 // digests of results, at least
+		failed  bool
+	}{
+		{name: "right", verify: "full", digests: func(m *raster.Image) *codec.Digests { return digestsOf(changed(m)) }, made: photos - photos/10},
+		{name: "none", verify: "full", digests: func(*raster.Image) *codec.Digests { return nil }},
+		{name: "of another image", verify: "full", digests: digestsOf, failed: true},
+		{name: "checked by the device", verify: "device", digests: digestsOf},
+		{name: "not checked", verify: "off", digests: digestsOf},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &fake{lossy: true, decode: func(m *raster.Image) (*raster.Image, error, bool) { return changed(m), nil, true }}
+			planned := func() *job {
+				return newJob(t, "mem://source", "mem://target", f, func(s *jobs.Spec) { s.Verify = c.verify }).photos(photos, 20).plan()
+			}
+			j := planned()
+			if err := j.chunk(j.worker(Options{CPU: 2}, f), 0); err != nil {
+				t.Fatal(err)
+			}
+			want := j.results()
+			f.digests = func(m *raster.Image) *codec.Digests {
+				if c.verify != "full" {
+					t.Error("digests are asked for that nobody uses")
+				}
+				return c.digests(m)
+			}
+			got, s := planned().summed(photos, f, allSums)
+			if made := s.count() - 2*(photos-1); made < c.made || s.failed.Load() != c.failed {
+				t.Errorf("the device has made %d digests of results, and failed: %v", made, s.failed.Load())
+			}
+			for key, w := range want {
+				g := got[key]
+				if c.verify == "device" {
+					w.DecodedHash = "" // a device's has none
+				}
+				if g.Outcome != jobs.OutcomeCompressed || g.DecodedHash != w.DecodedHash || g.TargetSHA256 != w.TargetSHA256 || g.PSNR != w.PSNR || len(g.TargetSHA256) != 64 {
+					t.Fatalf("%s:\n%+v\nwant\n%+v", key, g, w)
+				}
+			}
+		})
+	}
+}
+
+// Of the digest that a core makes as well, the core's counts.
+func TestProvedDigestOfAResult(t *testing.T) {
+	k := &jobContext{summing: newDeviceSums(&pipeline{log: slog.New(slog.DiscardHandler)}, nil)}
+	m := raster.New(20, 10, 1, 3, 8)
+	right, wrong := digestsOf(m), digestsOf(m)
+	wrong.Image[5]++
+	for i, d := range []*codec.Digests{nil, right, wrong} {
+		o := &object{digests: d, proved: true, file: []byte("file")}
+		if hash := k.hashResult(o, m); hash != m.Hash() || string(o.fileSum) == "" || k.summing.failed.Load() != (d == wrong) || k.summing.count() != 0 {
+			t.Errorf("digests %d: %s, want %s; %d made by the device, which failed: %v", i, hash, m.Hash(), k.summing.count(), k.summing.failed.Load())
+		}
+	}
+	if hash := k.hashResult(&object{digests: right}, m); hash != m.Hash() || k.summing.count() != 1 {
+		t.Errorf("%s, want %s; %d made by the device", hash, m.Hash(), k.summing.count())
 	}
 }
 
