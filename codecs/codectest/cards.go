@@ -80,7 +80,7 @@ func Digests(t testing.TB, dev *gpu.Device, c codec.Codec, images []*raster.Imag
 		if want[i].Decoded != nil {
 			t.Errorf("%q: picture %d, %s: digests without a device", o, i, images[i].Shape)
 		}
-		if fmt.Sprint(e.Err) != fmt.Sprint(want[i].Err) || !bytes.Equal(e.Data, want[i].Data) {
+		if fmt.Sprint(e.Err) != fmt.Sprint(want[i].Err) || !bytes.Equal(e.Data, want[i].Data) || fmt.Sprint(e.Facts) != fmt.Sprint(want[i].Facts) {
 			t.Errorf("%q: picture %d, %s: other bytes with digests (%v, %v)", o, i, images[i].Shape, e.Err, want[i].Err)
 			continue
 		}

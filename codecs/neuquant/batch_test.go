@@ -93,7 +93,8 @@ func TestFilesOnCard(t *testing.T) {
 	}
 }
 
-// A device makes the digests of what its files decode to, of colour pictures that have too many colours to be counted.
+// A device makes the digests of what its files decode to, of colour pictures that have too many colours to be counted, and the rows of
+// those files that have 8 bits.
 func TestDigestsOnCard(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	batch := mixedImages(12)
@@ -112,6 +113,7 @@ func TestDigestsOnCard(t *testing.T) {
 		want  int // digests
 	}{
 		{want: len(noisy)}, {pairs: []string{"colours=17", "refine=1"}, want: len(noisy)},
+		{pairs: []string{"colours=16", "refine=1"}, want: len(noisy)}, {pairs: []string{"format=gif", "alpha=threshold"}},
 		{pairs: []string{"dither=floyd-steinberg"}}, {pairs: []string{"dither=ordered", "colours=2"}},
 	} {
 		o, err := Codec{}.Options(c.pairs)

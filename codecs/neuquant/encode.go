@@ -119,8 +119,8 @@ func encode(ctx context.Context, c *pool.Pool, s steps, batch []*raster.Image, i
 		for _, scope := range jobs[j].scopes {
 			for _, p := range scope.problems() {
 				p.mapped = o.dither == noDither && scope.counted == nil
-				if p.mapped && len(p.samples) == len(jobs[j].image.Pix) {
-					p.head = jobs[j].image.HashHead()
+				if m := jobs[j].image; p.mapped && !o.gif && len(p.samples) == len(m.Pix) {
+					p.head, p.width = m.HashHead(), m.Width
 				}
 				list = append(list, p.problem)
 			}
@@ -177,6 +177,9 @@ func (j *job) readScopes(m *raster.Image, o *Options) {
 
 // place makes the GIF file of an image whose problems are solved, or the rows of its PNG file.
 func (j *job) place(ctx context.Context, c *pool.Pool, o *Options) codec.Encoded {
+	if len(j.solutions) == 1 && len(j.solutions[0]) == 1 && j.solutions[0][0].file != nil {
+		return j.placeRows(&j.solutions[0][0], o)
+	}
 	p, facts, err := j.index(ctx, c, o)
 	if err != nil {
 		return codec.Encoded{Err: err}
@@ -210,13 +213,7 @@ func (j *job) png(d *deflated) ([]byte, error) {
 // index makes the palettes and the indices of an image, and says how many entries the
 // largest palette uses and whether the image is whole.
 func (j *job) index(ctx context.Context, c *pool.Pool, o *Options) (*indexed, []codec.Field, error) {
-	m := j.image
-	p := &indexed{width: m.Width, height: m.Height, channels: m.Channels}
-	if !o.strip {
-		p.meta = m.Meta
-	}
-	p.timing = m.Meta.Animation
-	most, exact := 0, true
+	m, p, exact := j.image, j.newIndexed(o), true
 	for i, d := range j.scopes {
 		palette, index, err := d.finish(ctx, c, o, m, j.solutions[i])
 		if err != nil {
@@ -230,6 +227,22 @@ func (j *job) index(ctx context.Context, c *pool.Pool, o *Options) (*indexed, []
 		p.frames = append(p.frames, frames...)
 		exact = exact && d.exact != nil && !d.changed
 	}
+	return p, p.facts(exact), nil
+}
+
+// newIndexed is the image without palettes and indices.
+func (j *job) newIndexed(o *Options) *indexed {
+	m := j.image
+	p := &indexed{width: m.Width, height: m.Height, channels: m.Channels, timing: m.Meta.Animation}
+	if !o.strip {
+		p.meta = m.Meta
+	}
+	return p
+}
+
+// facts says how many entries the largest palette uses and whether the image is whole.
+func (p *indexed) facts(whole bool) []codec.Field {
+	most := 0
 	for i := range p.palettes {
 		used := 0
 		for _, n := range p.census(i) {
@@ -237,10 +250,20 @@ func (j *job) index(ctx context.Context, c *pool.Pool, o *Options) (*indexed, []
 		}
 		most = max(most, used)
 	}
-	return p, []codec.Field{
+	return []codec.Field{
 		{Name: "colours", Value: strconv.Itoa(most)},
-		{Name: "exact", Value: strconv.FormatBool(exact)},
-	}, nil
+		{Name: "exact", Value: strconv.FormatBool(whole)},
+	}
+}
+
+// placeRows is place for an image of which a device has made the rows.
+func (j *job) placeRows(s *solution, o *Options) codec.Encoded {
+	p := j.newIndexed(o)
+	p.palettes, p.counts = [][]uint32{s.entries}, [][]int{s.file.census}
+	e := codec.Encoded{Facts: p.facts(false), Decoded: s.digests}
+	j.indexed, j.list, j.rows = p, s.file.list, s.file.rows
+	j.image, j.scopes, j.solutions = nil, nil, nil
+	return e
 }
 
 // finish makes the palette and the indices of a scope of m, of whose problems solved are

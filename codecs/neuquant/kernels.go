@@ -34,6 +34,8 @@ var kernels = gpu.Table[deviceProblem]{
 			return gpu.Grid{Blocks: [3]int{len(batch)}, Threads: [3]int{refineThreads}}
 		}},
 		"nq_map":    {Params: listParams{}, Threads: (*deviceProblem).colourThreads},
+		"nq_census": {Params: listParams{}, Block: maxEntries, Threads: func(p *deviceProblem) int { return (int(p.N) + censusIndices - 1) / censusIndices }},
+		"nq_rows":   {Params: listParams{}, Threads: func(p *deviceProblem) int { return (int(p.N) + 3) / 4 }},
 		"nq_expand": {Params: listParams{}, Threads: func(p *deviceProblem) int { return (int(p.N) + 3) / 4 }},
 	},
 }
@@ -45,6 +47,7 @@ const (
 	threadColours = 8   // that a thread of nq_map takes
 	binThreads    = 512 // of a block of nq_bins
 	binColours    = 16  // that each of them takes
+	censusIndices = 32  // that a thread of nq_census counts
 	binParts      = 256 // parts of the bins, of which a warp counts or lists one
 
 	// networkWords is the state of a training between two launches: four components and
@@ -61,6 +64,9 @@ type deviceProblem struct {
 	Values   gpu.Ptr `cuda:"const uint32_t"` // n
 	Index    gpu.Ptr `cuda:"uint8_t"`        // n: of the nearest entry; null: not wanted
 	Picture  gpu.Ptr `cuda:"uint8_t"`        // n x 3: the entry of each index; null: not wanted
+	Uses     gpu.Ptr `cuda:"uint32_t"`       // most_entries, zero before: indices of each entry; null: not wanted
+	Rows     gpu.Ptr `cuda:"uint8_t"`        // rows of a PNG file, zero before: n/width x (1 + width); null: not wanted
+	Places   gpu.Ptr `cuda:"const uint8_t"`  // most_entries: the place of each entry in the file
 	Entries  gpu.Ptr `cuda:"uint32_t"`       // most_entries
 	Network  gpu.Ptr `cuda:"uint32_t"`       // network_words: state of the training, see train.cuh
 	Bins     gpu.Ptr `cuda:"uint64_t"`       // 2 << bin_bits, zero before: see bins.cuh
@@ -79,7 +85,7 @@ type deviceProblem struct {
 	Cycles   uint32  // all samples
 	Stride   uint32  // colours from sample to sample
 	Decay    uint32  // of the learning rate
-	Unused   uint32
+	Width    uint32  // of the picture that has rows
 }
 
 // The parameters of the kernels: the list of the batch's problems, and what is the same

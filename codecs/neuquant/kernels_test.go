@@ -18,6 +18,7 @@ var shared = gputest.Header{
 		{Name: "thread_colours", Value: threadColours, Note: "that a thread of nq_map takes"},
 		{Name: "bin_threads", Value: binThreads, Note: "of a block of nq_bins"},
 		{Name: "bin_colours", Value: binColours, Note: "that each of them takes"},
+		{Name: "census_indices", Value: censusIndices, Note: "that a thread of nq_census counts"},
 		{Name: "train_warps", Value: trainWarps, Note: "of a block of nq_train, each with a problem of its own"},
 		{Name: "refine_threads", Value: refineThreads, Note: "of a block of nq_refine, which has a problem"},
 		{Name: "network_words", Value: networkWords, Note: "of the state of a training between launches"},

@@ -10,6 +10,7 @@ constexpr uint32_t bin_parts = 256; // of the bins, of which a warp counts or li
 constexpr uint32_t thread_colours = 8; // that a thread of nq_map takes
 constexpr uint32_t bin_threads = 512; // of a block of nq_bins
 constexpr uint32_t bin_colours = 16; // that each of them takes
+constexpr uint32_t census_indices = 32; // that a thread of nq_census counts
 constexpr uint32_t train_warps = 4; // of a block of nq_train, each with a problem of its own
 constexpr uint32_t refine_threads = 512; // of a block of nq_refine, which has a problem
 constexpr uint32_t network_words = 1312; // of the state of a training between launches
@@ -39,6 +40,9 @@ struct Problem {
 	const uint32_t *values; // n
 	uint8_t *index; // n: of the nearest entry; null: not wanted
 	uint8_t *picture; // n x 3: the entry of each index; null: not wanted
+	uint32_t *uses; // most_entries, zero before: indices of each entry; null: not wanted
+	uint8_t *rows; // rows of a PNG file, zero before: n/width x (1 + width); null: not wanted
+	const uint8_t *places; // most_entries: the place of each entry in the file
 	uint32_t *entries; // most_entries
 	uint32_t *network; // network_words: state of the training, see train.cuh
 	uint64_t *bins; // 2 << bin_bits, zero before: see bins.cuh
@@ -57,32 +61,35 @@ struct Problem {
 	uint32_t cycles; // all samples
 	uint32_t stride; // colours from sample to sample
 	uint32_t decay; // of the learning rate
-	uint32_t unused;
+	uint32_t width; // of the picture that has rows
 };
-static_assert(sizeof(Problem) == 152, "Problem");
+static_assert(sizeof(Problem) == 176, "Problem");
 static_assert(__builtin_offsetof(Problem, samples) == 0, "Samples");
 static_assert(__builtin_offsetof(Problem, values) == 8, "Values");
 static_assert(__builtin_offsetof(Problem, index) == 16, "Index");
 static_assert(__builtin_offsetof(Problem, picture) == 24, "Picture");
-static_assert(__builtin_offsetof(Problem, entries) == 32, "Entries");
-static_assert(__builtin_offsetof(Problem, network) == 40, "Network");
-static_assert(__builtin_offsetof(Problem, bins) == 48, "Bins");
-static_assert(__builtin_offsetof(Problem, alphas) == 56, "Alphas");
-static_assert(__builtin_offsetof(Problem, occupied) == 64, "Occupied");
-static_assert(__builtin_offsetof(Problem, counts) == 72, "Counts");
-static_assert(__builtin_offsetof(Problem, colours) == 80, "Colours");
-static_assert(__builtin_offsetof(Problem, weights) == 88, "Weights");
-static_assert(__builtin_offsetof(Problem, numbers) == 96, "Numbers");
-static_assert(__builtin_offsetof(Problem, rests) == 104, "Rests");
-static_assert(__builtin_offsetof(Problem, nearest) == 112, "Nearest");
-static_assert(__builtin_offsetof(Problem, n) == 120, "N");
-static_assert(__builtin_offsetof(Problem, k) == 124, "K");
-static_assert(__builtin_offsetof(Problem, opaque) == 128, "Opaque");
-static_assert(__builtin_offsetof(Problem, cycle) == 132, "Cycle");
-static_assert(__builtin_offsetof(Problem, cycles) == 136, "Cycles");
-static_assert(__builtin_offsetof(Problem, stride) == 140, "Stride");
-static_assert(__builtin_offsetof(Problem, decay) == 144, "Decay");
-static_assert(__builtin_offsetof(Problem, unused) == 148, "Unused");
+static_assert(__builtin_offsetof(Problem, uses) == 32, "Uses");
+static_assert(__builtin_offsetof(Problem, rows) == 40, "Rows");
+static_assert(__builtin_offsetof(Problem, places) == 48, "Places");
+static_assert(__builtin_offsetof(Problem, entries) == 56, "Entries");
+static_assert(__builtin_offsetof(Problem, network) == 64, "Network");
+static_assert(__builtin_offsetof(Problem, bins) == 72, "Bins");
+static_assert(__builtin_offsetof(Problem, alphas) == 80, "Alphas");
+static_assert(__builtin_offsetof(Problem, occupied) == 88, "Occupied");
+static_assert(__builtin_offsetof(Problem, counts) == 96, "Counts");
+static_assert(__builtin_offsetof(Problem, colours) == 104, "Colours");
+static_assert(__builtin_offsetof(Problem, weights) == 112, "Weights");
+static_assert(__builtin_offsetof(Problem, numbers) == 120, "Numbers");
+static_assert(__builtin_offsetof(Problem, rests) == 128, "Rests");
+static_assert(__builtin_offsetof(Problem, nearest) == 136, "Nearest");
+static_assert(__builtin_offsetof(Problem, n) == 144, "N");
+static_assert(__builtin_offsetof(Problem, k) == 148, "K");
+static_assert(__builtin_offsetof(Problem, opaque) == 152, "Opaque");
+static_assert(__builtin_offsetof(Problem, cycle) == 156, "Cycle");
+static_assert(__builtin_offsetof(Problem, cycles) == 160, "Cycles");
+static_assert(__builtin_offsetof(Problem, stride) == 164, "Stride");
+static_assert(__builtin_offsetof(Problem, decay) == 168, "Decay");
+static_assert(__builtin_offsetof(Problem, width) == 172, "Width");
 
 // TrainParams is what nq_train takes.
 struct TrainParams {

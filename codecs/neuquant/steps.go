@@ -18,6 +18,7 @@ import (
 //	refine*   bins, entries            entries                      bin, summed in integers
 //	map*      problem, entries         index of each colour         colour
 //	expand*   indices, entries         digests of the image         colour, on a device only
+//	rows*     indices, entries         rows of a PNG file           index, on a device where it has 8 bits
 //	count     pixels                   each colour's count          scope
 //	exactly   counts, entries          entries, of both parts       colour, summed in integers
 //	dither    pixels, entries          index of each pixel          row
@@ -41,20 +42,31 @@ type problem struct {
 	opaque  bool // all colours have alpha 255
 	mapped  bool // indices are wanted
 
-	head []byte // what the hash of an image has before its samples, where they are all of the image's; nil: they are not
+	// Of colours that are all pixels of a picture of which a PNG file is made: its width, and what its hash has before its samples. 0 and nil:
+	// they are not.
+	width int
+	head  []byte
 }
 
 // solution is what was found for a problem.
 type solution struct {
 	entries []uint32       // premultiplied, as in problem.values; as many as problem.entries
 	index   []uint8        // of the nearest entry, for each colour in turn; nil unless mapped
+	file    *fileRows      // in place of index, by a device for a problem with a width; nil: there are none
 	digests *codec.Digests // of the image with the entries of the indices, by a device that was asked; nil: there are none
 	err     error
 }
 
+// fileRows are the rows of a PNG file of 8 bits, and what they follow from.
+type fileRows struct {
+	census []int   // pixels of each entry
+	list   []uint8 // entries in their order in the file
+	rows   []byte
+}
+
 // steps solves problems. There are two kinds: [cpuSteps] in Go, and [deviceSteps] on a
-// device. The solutions are the same from both, in every batch and with any number of
-// goroutines.
+// device, which may make digests and rows of indices as well. The solutions are the same
+// from both, in every batch and with any number of goroutines.
 type steps interface {
 	// solve answers item i of list with item i of the result: it trains a network,
 	// refines its neurons and, where indices are wanted, maps each colour to the nearest.

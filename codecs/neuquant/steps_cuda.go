@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/internal/sha256batch"
@@ -109,11 +110,16 @@ type batch struct {
 	bins    *gpu.Buffer // of binsTogether problems
 	network *gpu.Buffer
 	found   *gpu.Buffer // the occupied bins
+	uses    *gpu.Buffer // maxEntries counters of each problem with a width
+	rows    *gpu.Buffer
 
 	pictures *sha256batch.Pictures // what decoders make of the indices
 
 	up, down           []gpu.Part // of colours, of index
 	upBytes, downBytes int
+
+	withRows  []int // problems that may have rows, by their numbers
+	rowsBytes int   // of all rows
 }
 
 const (
@@ -153,7 +159,7 @@ func (b *batch) solve(ctx context.Context) ([]solution, error) {
 
 // place takes memory.
 func (b *batch) place() error {
-	var colours, index, networks, found gpu.Layout
+	var colours, index, networks, found, uses, rows gpu.Layout
 	b.entry = make([]deviceProblem, len(b.problems))
 	binned, alphas := 0, 0 // bytes of all bins of a problem
 	for i, p := range b.problems {
@@ -176,6 +182,10 @@ func (b *batch) place() error {
 		if p.mapped {
 			e.Index = gpu.Ptr(index.Take(n))
 		}
+		if p.width > 0 {
+			b.withRows = append(b.withRows, i)
+			e.Width, e.Uses, e.Rows = uint32(p.width), gpu.Ptr(uses.Take(4*maxEntries)), gpu.Ptr(rows.Take(p.rowsBytes()))
+		}
 		e.Network = gpu.Ptr(networks.Take(4 * networkWords))
 		if b.options.refine == 0 {
 			continue
@@ -189,7 +199,7 @@ func (b *batch) place() error {
 		e.Colours, e.Weights, e.Numbers = gpu.Ptr(found.Take(4*most)), gpu.Ptr(found.Take(4*most)), gpu.Ptr(found.Take(4*most))
 		e.Rests, e.Nearest = gpu.Ptr(found.Take(16*most)), gpu.Ptr(found.Take(most))
 	}
-	b.upBytes, b.downBytes = colours.Size, index.Size
+	b.upBytes, b.downBytes, b.rowsBytes = colours.Size, index.Size, rows.Size
 	together := min(len(b.problems), binsTogether)
 	for _, r := range []struct {
 		buffer **gpu.Buffer
@@ -197,6 +207,7 @@ func (b *batch) place() error {
 	}{
 		{&b.colours, colours.Size}, {&b.palette, 4 * maxEntries * len(b.problems)}, {&b.index, index.Size},
 		{&b.network, networks.Size}, {&b.found, found.Size}, {&b.bins, together * (binned + alphas)},
+		{&b.uses, uses.Size}, {&b.rows, rows.Size},
 	} {
 		if err := b.lane.Room(r.buffer, r.size); err != nil {
 			return err
@@ -211,6 +222,9 @@ func (b *batch) place() error {
 		}
 		if p.mapped {
 			e.Index += b.index.Ptr
+		}
+		if p.width > 0 {
+			e.Uses, e.Rows = e.Uses+b.uses.Ptr, e.Rows+b.rows.Ptr
 		}
 		e.Entries = b.palette.Ptr + gpu.Ptr(4*maxEntries*i)
 		e.Network += b.network.Ptr
@@ -233,7 +247,7 @@ func (b *batch) place() error {
 // whole buffers, and kernels write neither the entries that a palette does not have nor
 // what lies between the indices of two problems.
 func (b *batch) load() (err error) {
-	for _, buffer := range []*gpu.Buffer{b.palette, b.index} {
+	for _, buffer := range []*gpu.Buffer{b.palette, b.index, b.uses, b.rows} {
 		if err := b.lane.Stream(0).Fill(buffer, 0, buffer.Size, 0); err != nil {
 			return err
 		}
@@ -344,8 +358,16 @@ func (b *batch) refine() error {
 	if err := gpu.LaunchFor(&kernels, s, "nq_map", b.entry, &listParams{b.from(0)}); err != nil {
 		return err
 	}
-	if err := b.mark(b.lane, "map"); err != nil || b.pictures.None() {
+	if err := b.mark(b.lane, "map"); err != nil {
 		return err
+	}
+	if len(b.withRows) > 0 {
+		if err := gpu.LaunchFor(&kernels, s, "nq_census", b.entry, &listParams{b.from(0)}); err != nil {
+			return err
+		}
+	}
+	if b.pictures.None() {
+		return nil
 	}
 	if err := gpu.LaunchFor(&kernels, s, "nq_expand", b.entry, &listParams{b.from(0)}); err != nil {
 		return err
@@ -357,28 +379,40 @@ func (b *batch) refine() error {
 func (b *batch) fetch() ([]solution, error) {
 	out := make([]solution, len(b.problems))
 	b.pool.Each(len(out), func(i int) {
-		if p := b.problems[i]; p.mapped {
-			// While the device works, the system finds the memory.
-			out[i].index = make([]uint8, p.n())
-			for at := 0; at < p.n(); at += os.Getpagesize() {
-				out[i].index[at] = 0
-			}
+		p := b.problems[i]
+		var memory []byte
+		switch {
+		case p.width > 0:
+			memory = codec.Uncleared(p.rowsBytes())
+			out[i].file = &fileRows{rows: memory}
+		case p.mapped:
+			memory = codec.Uncleared(p.n())
+			out[i].index = memory
+		}
+		// While the device works, the system finds the memory.
+		for at := 0; at < len(memory); at += os.Getpagesize() {
+			memory[at] = 0
 		}
 	})
-	for i, p := range b.problems {
-		if p.mapped {
-			b.down = append(b.down, gpu.Part{At: int(b.entry[i].Index - b.index.Ptr), Bytes: out[i].index})
-		}
-	}
-	if err := b.staging.Download(b.down, b.index, b.downBytes); err != nil {
-		return nil, err
-	}
 	all := make([]uint32, maxEntries*len(b.problems))
 	if err := b.staging.Download([]gpu.Part{{Bytes: gpu.Bytes(all)}}, b.palette, b.palette.Size); err != nil {
 		return nil, err
 	}
 	for i, p := range b.problems {
 		out[i].entries = all[maxEntries*i:][:p.entries:p.entries]
+	}
+	if err := b.makeRows(out); err != nil {
+		return nil, err
+	}
+	for i, s := range out {
+		if s.index != nil {
+			b.down = append(b.down, gpu.Part{At: int(b.entry[i].Index - b.index.Ptr), Bytes: s.index})
+		}
+	}
+	if len(b.down) > 0 {
+		if err := b.staging.Download(b.down, b.index, b.downBytes); err != nil {
+			return nil, err
+		}
 	}
 	digests, err := b.pictures.End()
 	if err != nil {
@@ -388,4 +422,61 @@ func (b *batch) fetch() ([]solution, error) {
 		out[i].digests = d
 	}
 	return out, b.mark(b.lane, "download")
+}
+
+// rowsBytes is how long the rows of a PNG file of 8 bits are, each behind its filter.
+func (p *problem) rowsBytes() int { return p.n() / p.width * (1 + p.width) }
+
+// makeRows makes the rows of files, in the order of entries that the census asks for. Where a file has fewer bits, or the census not as
+// many pixels as the picture, there are none, and the indices are wanted.
+func (b *batch) makeRows(out []solution) error {
+	if len(b.withRows) == 0 {
+		return nil
+	}
+	uses := make([]uint32, maxEntries*len(b.withRows))
+	if err := b.staging.Download([]gpu.Part{{Bytes: gpu.Bytes(uses)}}, b.uses, 4*len(uses)); err != nil {
+		return err
+	}
+	places := make([][maxEntries]uint8, len(b.withRows))
+	b.pool.Each(len(b.withRows), func(j int) {
+		i := b.withRows[j]
+		p, f, pixels := b.problems[i], out[i].file, 0
+		for _, n := range uses[maxEntries*j:][:p.entries] {
+			f.census = append(f.census, int(n))
+			pixels += int(n)
+		}
+		f.list = sorted(out[i].entries, f.census)
+		if pixels != p.n() || depth(len(f.list)) < 8 {
+			out[i].file, out[i].index = nil, make([]uint8, p.n())
+		}
+		for at, v := range f.list {
+			places[j][v] = uint8(at)
+		}
+	})
+	s := b.lane.Stream(0)
+	put, err := s.Put(gpu.Bytes(places))
+	if err != nil {
+		return err
+	}
+	var list []deviceProblem
+	var down []gpu.Part
+	for j, i := range b.withRows {
+		if out[i].file == nil {
+			continue
+		}
+		e := b.entry[i]
+		e.Places = put.Ptr + gpu.Ptr(maxEntries*j)
+		list, down = append(list, e), append(down, gpu.Part{At: int(e.Rows - b.rows.Ptr), Bytes: out[i].file.rows})
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	entries, err := s.Put(gpu.Bytes(list))
+	if err != nil {
+		return err
+	}
+	if err := gpu.LaunchFor(&kernels, s, "nq_rows", list, &listParams{entries.Ptr}); err != nil {
+		return err
+	}
+	return b.staging.Download(down, b.rows, b.rowsBytes)
 }
