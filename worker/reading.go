@@ -198,7 +198,7 @@ func (r *deviceReader) wanted() int {
 	case r.taken == 0 && (!r.loaded || time.Since(r.renewed) > renewal):
 		r.trying = true
 		return 1
-	case r.trying && (r.loaded || !r.p.open.Load()):
+	case r.trying && (r.loaded || !r.p.open.Load()): // others may come behind the first, but not before there is a device
 		return 0
 	case r.loaded && r.beside.value >= r.host.value:
 		return 0

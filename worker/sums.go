@@ -103,12 +103,12 @@ func (k *jobContext) digestsOfResults(run codec.Run) bool {
 	return waiting > 0
 }
 
-// hashResult is the hash of what the result of o has been decoded to: that of the device, where m is the image that the device had. One of
-// each batch is hashed all the same.
+// hashResult is the hash of what the result of o has been decoded to: that of the device, where m is the image that the device had and no
+// digest of the device was wrong yet. One of each batch is hashed all the same.
 func (k *jobContext) hashResult(o *object, m *raster.Image) string {
 	d := o.digests
 	same := d.Are(m)
-	if same && !o.proved {
+	if same && !o.proved && !k.summing.failed.Load() {
 		k.summing.made.Add(1)
 		return hex.EncodeToString(d.Image[:])
 	}

@@ -184,20 +184,24 @@ func TestDigestsOfResults(t *testing.T) {
 	}
 }
 
-// Of the digest that a core makes as well, the core's counts.
+// Of the digest that a core makes as well, the core's counts. Where that of the device is wrong, the core makes all others, too.
 func TestProvedDigestOfAResult(t *testing.T) {
 	k := &jobContext{summing: newDeviceSums(&pipeline{log: slog.New(slog.DiscardHandler)}, nil)}
 	m := raster.New(20, 10, 1, 3, 8)
 	right, wrong := digestsOf(m), digestsOf(m)
 	wrong.Image[5]++
+	if hash := k.hashResult(&object{digests: right}, m); hash != m.Hash() || k.summing.count() != 1 {
+		t.Errorf("%s, want %s; %d made by the device", hash, m.Hash(), k.summing.count())
+	}
 	for i, d := range []*codec.Digests{nil, right, wrong} {
 		o := &object{digests: d, proved: true, file: []byte("file")}
-		if hash := k.hashResult(o, m); hash != m.Hash() || string(o.fileSum) == "" || k.summing.failed.Load() != (d == wrong) || k.summing.count() != 0 {
+		if hash := k.hashResult(o, m); hash != m.Hash() || string(o.fileSum) == "" || k.summing.failed.Load() != (d == wrong) || k.summing.count() != 1 {
 			t.Errorf("digests %d: %s, want %s; %d made by the device, which failed: %v", i, hash, m.Hash(), k.summing.count(), k.summing.failed.Load())
 		}
 	}
-	if hash := k.hashResult(&object{digests: right}, m); hash != m.Hash() || k.summing.count() != 1 {
-		t.Errorf("%s, want %s; %d made by the device", hash, m.Hash(), k.summing.count())
+	o := &object{digests: right, file: []byte("file")}
+	if hash := k.hashResult(o, m); hash != m.Hash() || len(o.fileSum) == 0 || k.summing.count() != 1 {
+		t.Errorf("after a wrong one: %s, want %s; %d made by the device", hash, m.Hash(), k.summing.count())
 	}
 }
 
