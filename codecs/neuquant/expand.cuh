@@ -6,7 +6,7 @@
 // The four indices from i on, which is a multiple of 4. Behind the last one there are some that mean nothing.
 DEVICE uint32_t four_indices(const Problem &p, uint64_t i) { return *(const uint32_t *)(p.index + i); }
 
-// Adds how many indices there are of each entry to p.uses. A thread has census_indices of them; a block counts in shared memory.
+// Adds to p.uses how many indices there are of each entry. A thread has census_indices of them; a block counts in shared memory.
 KERNEL __launch_bounds__(most_entries) nq_census(const Problem *__restrict__ list)
 {
 	__shared__ uint32_t s_uses[most_entries];
@@ -26,8 +26,8 @@ KERNEL __launch_bounds__(most_entries) nq_census(const Problem *__restrict__ lis
 		add_to(&p.uses[threadIdx.x], s_uses[threadIdx.x]);
 }
 
-// The rows of a PNG file of 8 bits, each behind a filter of 0 that is there: the new numbers of the indices. One thread for four of them,
-// which may be in two rows or more.
+// Writes the rows of a PNG file of 8 bits: the place in the file of the entry of each index, each row behind the byte of its filter, which
+// is 0 before. One thread for four indices, which may be in two rows or more.
 KERNEL nq_rows(const Problem *__restrict__ list)
 {
 	const Problem &p = list[blockIdx.y];
@@ -39,7 +39,7 @@ KERNEL nq_rows(const Problem *__restrict__ list)
 		p.rows[i + t + (i + t) / p.width + 1] = p.places[component(four, t)];
 }
 
-// One thread for four colours, of which it writes three words. Behind a picture there is room for those that are no colours.
+// Writes the entry of each index. One thread for four of them, of which it writes three words. Behind a picture there is room for those that are no colours.
 KERNEL nq_expand(const Problem *__restrict__ list)
 {
 	const Problem &p = list[blockIdx.y];
