@@ -3,6 +3,7 @@ package vq
 import (
 	"hash/crc32"
 	"math/bits"
+	"sync"
 )
 
 // expected are the index tables of luma and of chroma that an encoder has found. A decoder to which they are given reads the
@@ -32,6 +33,23 @@ const plainShare = 64
 // unexpected chooses these files by their index sections, so that a file is treated alike whenever it is decoded.
 func unexpected(index []byte) bool { return crc32.ChecksumIEEE(index)%plainShare == 0 }
 
+// expecting is memory for a part of a row of expected indices. What is worked out of all of them at once waits for nothing: the places
+// of indices depend on the table alone, the probabilities of decisions on the places, and width and code on the probabilities.
+type expecting struct {
+	places     [expectBlocks]uint16
+	leasts     [expectBlocks]uint32 // least side keys
+	activities [expectBlocks]uint8  // bit lengths
+	contexts   [expectBlocks][mixed]uint32
+	decisions  [expectBlocks*mostDecisions + lanes]decision
+}
+
+const (
+	expectBlocks  = 128           // of a part
+	mostDecisions = 2 * indexBits // of a rank: its bit length in unary, and the bits below the leading one
+)
+
+var expectings = sync.Pool{New: func() any { return new(expecting) }}
+
 // expectSegment reports whether in is the segment s of table, with every byte and none more. Where it says no, in may be any.
 // It is for machines with vectorRanks, and says no on others.
 func expectSegment(in []byte, table []uint16, cols int, s segment, k *ranker) bool {
@@ -41,21 +59,24 @@ func expectSegment(in []byte, table []uint16, cols int, s segment, k *ranker) bo
 	d := newRangeDecoder(in)
 	m, a := newRankModel(k.n), newAround(cols)
 	defer rankModels.Put(m)
+	e := expectings.Get().(*expecting)
+	defer expectings.Put(e)
 	shift := bestShift(k.n)
 	for r := s.first; r < s.first+s.rows; r++ {
 		a.newRow()
-		for c := range cols {
-			x := int(table[r*cols+c])
-			if x >= k.n {
+		for from := 0; from < cols; from += expectBlocks {
+			blocks := min(cols-from, expectBlocks)
+			if !e.rank(table, cols, s, r, from, blocks, k) {
 				return false
 			}
-			above, left, activity := k.around(table, cols, s.first, r, c)
-			place, side := k.vectors.place(k.n, above, left, x)
-			a.enter(m, c, bits.Len(uint(activity)), bits.Len32(side>>indexBits), int(side&(1<<indexBits-1))>>shift)
-			if !m.expect(d, place) {
+			for i, place := range e.places[:blocks] {
+				least := e.leasts[i]
+				a.find(m, &e.contexts[i], from+i, int(e.activities[i]), bits.Len32(least>>indexBits), int(least&(1<<indexBits-1))>>shift)
+				a.leave(from+i, int(place))
+			}
+			if !d.expect(e.decide(m, blocks)) {
 				return false
 			}
-			a.leave(c, place)
 		}
 		if d.pos > len(in) {
 			return false
@@ -64,67 +85,76 @@ func expectSegment(in []byte, table []uint16, cols int, s segment, k *ranker) bo
 	return d.exact()
 }
 
-// expect decodes a rank and reports whether it is r. If not, neither m nor d is of use any more. It is for machines with vectorRanks.
-//
-// The decisions of r are known before the first of them is decoded: no branch waits for the stream, and those that depend on r are taken
-// early.
-func (m *rankModel) expect(d *rangeDecoder, r int) bool {
-	length := bits.Len(uint(r))
-	if length >= lanes && m.most > lanes {
-		return m.expectLong(d, r, length)
-	}
-	ones := uint(1)<<length - 1
-	coded, n := ones, length
-	if length < m.most {
-		coded, n = coded|1<<length, n+1
-	}
-	if length < 2 {
-		stepBoth(m, coded, ones, 0, 0, 0)
-		return d.expect(m.chances[:n], ones)
-	}
-	group, lane := below(length)
-	v := uint(r) >> (length - 2) & 1
-	if length == 2 {
-		stepBoth(m, coded, ones, group, 1<<lane, v<<lane)
-		m.chances[n] = m.chancesBelow[lane%lanes]
-		return d.expect(m.chances[:n+1], ones|v<<n)
-	}
-	next, second := lane+1+int(v), uint(r)>>(length-3)&1
-	stepBoth(m, coded, ones, group, 1<<lane|1<<next, v<<lane|second<<next)
-	m.chances[n], m.chances[n+1] = m.chancesBelow[lane%lanes], m.chancesBelow[next%lanes]
-	ones |= v<<n | second<<(n+1)
-	n += 2
-	for i := length - 4; i >= 0; i-- {
-		b, v := &m.low[length][i], r>>i&1
-		m.chances[n] = uint32(b.zero)
-		ones |= uint(v) << n
-		n++
-		b.update(v)
-	}
-	return d.expect(m.chances[:n], ones)
-}
-
-// expect decodes decisions that are 0 with the given probabilities in 1/65536, and reports whether they are 1 where ones has a bit
-// and 0 elsewhere.
-func (d *rangeDecoder) expect(zeros []uint32, ones uint) bool {
-	width, code, others := d.width, d.code, uint32(0)
-	for _, zero := range zeros {
-		one := -uint32(ones & 1) // all ones or 0
-		ones >>= 1
-		bound := uint32(uint64(width) * uint64(zero) >> 16)
-		_, less := bits.Sub32(code, bound, 0)
-		others |= (less - 1) ^ one
-		width, code = bound+(width-2*bound)&one, code-bound&one
-		if width < 1<<24 {
-			width, code = d.refill(width, code)
+// rank finds the places of blocks indices of row r, from a column on. It reports whether all are those of codewords.
+func (e *expecting) rank(table []uint16, cols int, s segment, r, from, blocks int, k *ranker) bool {
+	row := table[r*cols:][:cols]
+	for _, x := range row[from:][:blocks] {
+		if int(x) >= k.n {
+			return false
 		}
 	}
-	d.width, d.code = width, code
-	return others == 0
+	var above []uint16
+	if r > s.first {
+		above = table[(r-1)*cols:][:cols]
+	}
+	k.vectors.places(k.n, row, above, from, e.places[:blocks], e.leasts[:blocks])
+	for i := range blocks {
+		_, _, activity := k.around(table, cols, s.first, r, from+i)
+		e.activities[i] = uint8(bits.Len(uint(activity)))
+	}
+	return true
 }
 
-// expectLong is expect for ranks whose length has a second group of steps, or may have one.
-func (m *rankModel) expectLong(d *rangeDecoder, r, length int) bool {
+// decision is one that a range decoder is to decode: how much of width it leaves, in 1/65536, and expectOne where it is 1.
+type decision uint32
+
+const expectOne decision = 1 << 31
+
+// makeDecision makes the decision v, which is 0 with a probability of zero/65536.
+func makeDecision(zero uint32, v uint) decision {
+	one := -decision(v) // all ones or 0
+	return decision(zero) + (65536-2*decision(zero))&one | expectOne&one
+}
+
+// decide moves m after the ranks of blocks, and returns their decisions.
+func (e *expecting) decide(m *rankModel, blocks int) []decision {
+	list := e.decisions[:0]
+	for from := 0; from < blocks; {
+		to := from
+		for to < blocks && (m.most <= lanes || e.places[to] < 1<<(lanes-1)) {
+			to++
+		}
+		if from < to {
+			list = m.decide(list, e.contexts[from:to], e.places[from:to])
+		}
+		if to < blocks {
+			m.contexts = e.contexts[to]
+			list = m.decideLong(list, int(e.places[to]))
+			to++
+		}
+		from = to
+	}
+	return list
+}
+
+// decide moves m after ranks in their contexts, and appends their decisions to list, which has room for them and for lanes more. No
+// bit length has steps of a second group.
+func (m *rankModel) decide(list []decision, contexts [][mixed]uint32, ranks []uint16) []decision {
+	decideTops(m, contexts, ranks, list[len(list):cap(list)])
+	for _, r := range ranks {
+		length := bits.Len16(r)
+		n := bits.OnesCount8(uint8(m.unary[length][0]))
+		if length > 3 {
+			m.decideLow(list[:len(list)+n+2], int(r), length)
+		}
+		list = list[:len(list)+n+max(length-1, 0)]
+	}
+	return list
+}
+
+// decideLong is decide for a rank in the present contexts, whose bit length has steps of a second group.
+func (m *rankModel) decideLong(list []decision, r int) []decision {
+	length := bits.Len(uint(r))
 	more := length - lanes
 	ones := uint(1)<<more - 1
 	coded, n := ones, more
@@ -132,34 +162,51 @@ func (m *rankModel) expectLong(d *rangeDecoder, r, length int) bool {
 		coded, n = coded|1<<more, n+1
 	}
 	m.step(0, 1<<lanes-1, 1<<lanes-1)
-	if !d.expect(m.probabilities(0, lanes), 1<<lanes-1) {
-		return false
+	for i := range lanes {
+		list = append(list, makeDecision(m.probability(i), 1))
 	}
 	m.step(longUnary, coded, ones)
-	if !d.expect(m.probabilities(0, n), ones) {
-		return false
+	for i := range n {
+		list = append(list, makeDecision(m.probability(i), ones>>i&1))
 	}
 	group, lane := below(length)
 	v, second := uint(r)>>(length-2)&1, uint(r)>>(length-3)&1
 	next := lane + 1 + int(v)
 	m.step(group, 1<<lane|1<<next, v<<lane|second<<next)
-	if !d.expect(m.probabilities(lane, 1), v) || !d.expect(m.probabilities(next, 1), second) {
-		return false
-	}
-	for i := length - 4; i >= 0; i-- {
-		b, v := &m.low[length][i], r>>i&1
-		if !d.expect([]uint32{uint32(b.zero)}, uint(v)) {
-			return false
-		}
-		b.update(v)
-	}
-	return true
+	list = append(list, makeDecision(m.probability(lane), v), makeDecision(m.probability(next), second))
+	return m.decideLow(list, r, length)
 }
 
-// probabilities are those of n lanes from lane on, after step.
-func (m *rankModel) probabilities(lane, n int) []uint32 {
-	for i := range n {
-		m.chances[i] = m.probability(lane + i)
+// decideLow is decide for the bits of a rank of length bits below the highest three.
+func (m *rankModel) decideLow(list []decision, r, length int) []decision {
+	for i := length - 4; i >= 0; i-- {
+		b, v := &m.low[length][i], r>>i&1
+		list = append(list, makeDecision(uint32(b.zero), uint(v)))
+		b.update(v)
 	}
-	return m.chances[:n]
+	return list
+}
+
+// expect decodes decisions and reports whether they are those.
+//
+// It takes what each leaves of width and code, and looks only where it reads a byte, and at the end, whether all were those that code
+// stands for. Where one is not, code is no longer less than width, neither then nor after any decision to come, as each takes as much
+// of both, or takes of width alone. Of 64 bits, since code falls below 0 where a decision is told to be 1 and is not.
+func (d *rangeDecoder) expect(list []decision) bool {
+	width, code := uint64(d.width), uint64(d.code)
+	for _, v := range list {
+		one := uint64(int64(int32(v)) >> 31) // all ones or 0
+		left := (width*uint64(v&(1<<17-1)) + one&65535) >> 16
+		code -= (width - left) & one
+		width = left
+		if width < 1<<24 {
+			if code >= width {
+				return false
+			}
+			w, c := d.refill(uint32(width), uint32(code))
+			width, code = uint64(w), uint64(c)
+		}
+	}
+	d.width, d.code = uint32(width), uint32(code)
+	return code < width
 }

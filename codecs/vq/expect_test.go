@@ -1,6 +1,7 @@
 package vq
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -56,8 +57,9 @@ func TestExpectSegment(t *testing.T) {
 	}
 }
 
-// The place of a codeword is how many keys are less than its own, and the least is that of all.
-func TestEdgePlace(t *testing.T) {
+// The place of a codeword is how many keys are less than its own, and the least is that of all: with and without a row above and a column
+// to the left, and from any column on.
+func TestEdgePlaces(t *testing.T) {
 	needsVectorRanks(t)
 	r := rand.New(rand.NewPCG(1, 32))
 	for _, s := range []shape{{2, 2}, {4, 2}, {4, 4}, {8, 8}} {
@@ -66,18 +68,81 @@ func TestEdgePlace(t *testing.T) {
 			n := book.n()
 			k := newRanker(pool.New(), book, true)
 			p := newPicker(n)
-			for range 40 {
-				above, left, x := r.IntN(n+1)-1, r.IntN(n+1)-1, r.IntN(n)
-				least := p.fill(k, above, left)
-				place, got := k.vectors.place(n, above, left, x)
-				if want := belowGo(p.keys, p.keys[x]); place != want || got != least {
-					t.Fatalf("%v, %d codewords, beside %d and %d: codeword %d is in place %d, want %d; the least key is %#x, want %#x", s, n, above, left, x, place, want, got, least)
+			for _, cols := range []int{1, 2, 9} {
+				row, over := make([]uint16, cols), make([]uint16, cols)
+				for c := range row {
+					row[c], over[c] = uint16(r.IntN(n)), uint16(r.IntN(n))
 				}
-				base, lower, right, half, over := k.vectors.beside(above, left)
-				if place, got := edgePlaceGo(k.vectors.words, base, n, k.vectors.quads, lower, right, half, x); place != belowGo(p.keys, p.keys[x]) || got-over != least {
-					t.Fatalf("without vector instructions: place %d, the least key %#x", place, got)
+				for _, above := range [][]uint16{nil, over} {
+					for from := range cols {
+						places, leasts := make([]uint16, cols-from), make([]uint32, cols-from)
+						k.vectors.places(n, row, above, from, places, leasts)
+						for i, x := range row[from:] {
+							up, left := -1, -1
+							if above != nil {
+								up = int(above[from+i])
+							}
+							if from+i > 0 {
+								left = int(row[from+i-1])
+							}
+							least := p.fill(k, up, left)
+							if want := belowGo(p.keys, p.keys[x]); int(places[i]) != want || leasts[i] != least {
+								t.Fatalf("%v, %d codewords, beside %d and %d: codeword %d is in place %d, want %d; the least key is %#x, want %#x", s, n, up, left, x, places[i], want, leasts[i], least)
+							}
+						}
+					}
 				}
 			}
+		}
+	}
+}
+
+// The decisions of ranks are those that an encoder codes, with the same probabilities.
+func TestDecisions(t *testing.T) {
+	needsVectorRanks(t)
+	r := rand.New(rand.NewPCG(1, 35))
+	for _, n := range []int{1, 2, 3, 4, 5, 8, 9, 16, 64, 128, 129, 255, 256, 257, 512, 1000, 2049, 4096} {
+		for _, few := range []bool{false, true} {
+			e, model, other := new(expecting), newRankModel(n), newRankModel(n)
+			want, got := newRangeEncoder(nil), newRangeEncoder(nil)
+			for _, blocks := range []int{1, 2, expectBlocks, expectBlocks - 1, 17, expectBlocks, expectBlocks} {
+				for i := range blocks {
+					rank, contexts := r.IntN(n), 3
+					if few { // as most are: of few bits, in contexts that come again and again
+						rank, contexts = rank>>r.IntN(indexBits), 1
+					}
+					e.places[i] = uint16(rank)
+					var around [4]uint8
+					for j := range around {
+						around[j] = uint8(r.IntN(contexts))
+					}
+					a, l, best := r.IntN(contexts), r.IntN(contexts), r.IntN(min(n, contexts))
+					model.find(&e.contexts[i], a, l, best, around[0], around[1], around[2], around[3])
+					other.find(&other.contexts, a, l, best, around[0], around[1], around[2], around[3])
+					other.encode(want, rank)
+				}
+				for _, d := range e.decide(model, blocks) {
+					zero, v := uint32(d&^expectOne), 0
+					if d&expectOne != 0 {
+						zero, v = 65536-zero, 1
+					}
+					got.put(zero, v)
+				}
+			}
+			if !bytes.Equal(got.finish(), want.finish()) {
+				t.Errorf("%d codewords: the decisions are not those of the encoder", n)
+			}
+			rankModels.Put(model)
+			rankModels.Put(other)
+		}
+	}
+}
+
+// Beyond the odds that bound those of vector instructions, a probability is at its limit.
+func TestMostOdds(t *testing.T) {
+	for x := -2047; x <= 2047; x++ {
+		if got, want := squashed[max(-mostOdds, min(x, mostOdds))+2048], squashed[x+2048]; got != want {
+			t.Errorf("odds of %d: probability %d, want %d", x, got, want)
 		}
 	}
 }

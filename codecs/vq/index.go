@@ -46,8 +46,13 @@ func newAround(cols int) *around {
 
 func (a *around) newRow() { a.left, a.upLeft = noRank, noRank }
 
+// enter makes the contexts of column c the present ones of m.
 func (a *around) enter(m *rankModel, c, activity, mismatch, best int) {
-	m.enter(activity, mismatch, best, a.left, a.row[c+1], a.upLeft, a.row[c+2])
+	a.find(m, &m.contexts, c, activity, mismatch, best)
+}
+
+func (a *around) find(m *rankModel, contexts *[mixed]uint32, c, activity, mismatch, best int) {
+	m.find(contexts, activity, mismatch, best, a.left, a.row[c+1], a.upLeft, a.row[c+2])
 }
 
 func (a *around) leave(c, r int) {

@@ -46,13 +46,8 @@ type estimates struct {
 
 // rankModel is the adaptive state for the ranks of one segment.
 type rankModel struct {
-	contexts [mixed]int   // of the present rank
-	odds     [lanes]int32 // log odds of the decisions of the present group
-
-	// chances are the probabilities of decisions being 0 as stepBoth leaves them for the lanes of group 0, with room for the other
-	// decisions of a rank behind them; chancesBelow those of the other group.
-	chances      [2 * lanes]uint32
-	chancesBelow [lanes]uint32
+	contexts [mixed]uint32 // of the present rank
+	odds     [lanes]int32  // log odds of the decisions of the present group
 
 	weights [rankGroups][mixed][lanes]int32
 
@@ -65,6 +60,9 @@ type rankModel struct {
 	most int // bit length of the greatest rank
 
 	vectors bool // step and decode take all lanes of a group at once
+
+	// unary are the lanes of the steps of a bit length below lanes, and those of them that are 1, in each byte of a word.
+	unary [lanes + 1][2]uint32
 
 	at [mixed]*estimates // of the present group in the contexts of the present rank, where there are no vectors
 }
@@ -97,6 +95,14 @@ func newRankModel(n int) *rankModel {
 		m.stamp = 1
 	}
 	m.most, m.vectors = bits.Len(uint(n-1)), vectorRanks
+	for length := range m.unary {
+		const each = 0x01010101
+		ones := uint32(1)<<length - 1
+		m.unary[length] = [2]uint32{ones * each, ones * each}
+		if length < min(m.most, lanes) {
+			m.unary[length][0] |= each << length
+		}
+	}
 	m.groups = rankGroups
 	if m.most <= lanes {
 		m.groups = m.most/2 + 1
@@ -116,19 +122,20 @@ func newRankModel(n int) *rankModel {
 	return m
 }
 
-// enter sets the contexts of a rank: a and l are the bit lengths of the activity and
+// find finds the contexts of a rank: a and l are the bit lengths of the activity and
 // of the least mismatch, best is its codeword, left to upRight are the bit lengths of
 // the ranks around.
-func (m *rankModel) enter(a, l, best int, left, up, upLeft, upRight uint8) {
+func (m *rankModel) find(contexts *[mixed]uint32, a, l, best int, left, up, upLeft, upRight uint8) {
 	s := min((2*int(left)+2*int(up)+int(upLeft)+int(upRight)+2)/4, surrounds-1)
-	m.contexts = [mixed]int{
-		contextStart[0] + a*mismatches + l,
-		contextStart[1] + l*surrounds + s,
-		contextStart[2] + a*surrounds + s,
-		contextStart[3] + best,
+	c0, c1 := contextStart[0]+a*mismatches+l, contextStart[1]+l*surrounds+s
+	c2, c3 := contextStart[2]+a*surrounds+s, contextStart[3]+best
+	contexts[0], contexts[1], contexts[2], contexts[3] = uint32(c0), uint32(c1), uint32(c2), uint32(c3)
+	stamp := m.stamp
+	if m.stamps[c0] == stamp && m.stamps[c1] == stamp && m.stamps[c2] == stamp && m.stamps[c3] == stamp {
+		return
 	}
-	for _, c := range &m.contexts {
-		if m.stamps[c] != m.stamp {
+	for _, c := range contexts {
+		if m.stamps[c] != stamp {
 			m.reset(c)
 		}
 	}
@@ -136,7 +143,7 @@ func (m *rankModel) enter(a, l, best int, left, up, upLeft, upRight uint8) {
 
 // reset makes the estimates of a context those of a new model. It is done when they are first
 // needed, since most contexts of a small image never are.
-func (m *rankModel) reset(context int) {
+func (m *rankModel) reset(context uint32) {
 	m.stamps[context] = m.stamp
 	e := &m.estimates[context]
 	for group := range e[:m.groups] {

@@ -26,12 +26,13 @@ func stepLanes(m *rankModel, group int, coded, ones uint) {
 }
 
 //go:noescape
-func stepBothAVX512(m *rankModel, coded, ones, group, below, belowOnes uint64)
+func decideAVX512(m *rankModel, contexts *[mixed]uint32, ranks *uint16, n int, out *decision)
 
-// stepBoth is step for group 0, and for two lanes at most of another group, with below and belowOnes in place of coded and ones. It
-// sets the chances in place of the odds. It is for machines with vectorRanks.
-func stepBoth(m *rankModel, coded, ones uint, group int, below, belowOnes uint) {
-	stepBothAVX512(m, uint64(coded), uint64(ones), uint64(group), uint64(below), uint64(belowOnes))
+// decideTops moves m after ranks in their contexts, and writes their decisions to out, but for those of the bits below the highest
+// three, for which it leaves room. Behind them it may write anything, to as many as there are lanes. No bit length of a rank has
+// steps of a second group. It is for machines with vectorRanks.
+func decideTops(m *rankModel, contexts [][mixed]uint32, ranks []uint16, out []decision) {
+	decideAVX512(m, &contexts[0], &ranks[0], len(ranks), &out[0])
 }
 
 // decodeTop decodes the bit length of a rank and its three highest bits, as far as it has them.

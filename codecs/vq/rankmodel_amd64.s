@@ -1,14 +1,12 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-DATA mixDwords<>+0(SB)/4, $2047 // the greatest log odds
-DATA mixDwords<>+4(SB)/4, $-2047
-DATA mixDwords<>+8(SB)/4, $2048
-DATA mixDwords<>+12(SB)/4, $63
-DATA mixDwords<>+16(SB)/4, $32    // probMin
-DATA mixDwords<>+20(SB)/4, $65504 // 65536 - probMin
-DATA mixDwords<>+24(SB)/4, $65536
-GLOBL mixDwords<>(SB), RODATA|NOPTR, $28
+DATA mixDwords<>+0(SB)/4, $const_mostOdds
+DATA mixDwords<>+4(SB)/4, $-const_mostOdds
+DATA mixDwords<>+8(SB)/4, $63
+DATA mixDwords<>+12(SB)/4, $65536
+DATA mixDwords<>+16(SB)/4, $0x80000000 // expectOne
+GLOBL mixDwords<>(SB), RODATA|NOPTR, $20
 
 #define WORDS16(NAME, AT, V) \
 	DATA NAME<>+(AT+0)(SB)/8, V \
@@ -26,24 +24,51 @@ WORDS64(mostWords, $0xffe0ffe0ffe0ffe0)   // 65536 - probMin
 WORDS64(oneWords, $0x0001000100010001)
 WORDS64(limitWords, $0x003c003c003c003c)  // adaptLimit
 
+// The decisions of the group of the bits below the leading one, and those of them that are 1, for the three highest bits of ranks of
+// an even length, or two, and then for those of an odd length: see the function below. Each byte is for the estimates in one context.
+#define BELOW(AT, LANES, ONES) \
+	DATA belowMasks<>+(8*AT+0)(SB)/4, $(LANES*0x01010101) \
+	DATA belowMasks<>+(8*AT+4)(SB)/4, $(ONES*0x01010101)
+
+BELOW(0, 0, 0)
+BELOW(1, 0, 0)
+BELOW(2, 0x01, 0x00)  // 10
+BELOW(3, 0x01, 0x01)  // 11
+BELOW(4, 0x03, 0x00)  // 100
+BELOW(5, 0x03, 0x02)  // 101
+BELOW(6, 0x05, 0x01)  // 110
+BELOW(7, 0x05, 0x05)  // 111
+BELOW(8, 0, 0)
+BELOW(9, 0, 0)
+BELOW(10, 0, 0)
+BELOW(11, 0, 0)
+BELOW(12, 0x30, 0x00) // 100
+BELOW(13, 0x30, 0x20) // 101
+BELOW(14, 0x50, 0x10) // 110
+BELOW(15, 0x50, 0x50) // 111
+GLOBL belowMasks<>(SB), RODATA|NOPTR, $128
+
 // Registers of all functions here:
 //
 //	DI      the model
 //	R8-R11  the estimates of group 0 in the four contexts of the rank
 //	I       a group, in the bytes of its estimates in one context; twice that is what its weights take
 
-// The addresses of the estimates into R8 to R11.
-#define CONTEXT(N, E) \
-	MOVQ (rankModel_contexts+8*N)(DI), E \
-	SHLQ $9, E                           \
-	ADDQ AX, E
-
-#define CONTEXTS \
+// The addresses of the estimates in the four contexts at C into R8 to R11.
+#define CONTEXTS(C) \
 	MOVQ rankModel_estimates(DI), AX \
-	CONTEXT(0, R8)  \
-	CONTEXT(1, R9)  \
-	CONTEXT(2, R10) \
-	CONTEXT(3, R11)
+	MOVL 0(C), R8   \
+	MOVL 4(C), R9   \
+	MOVL 8(C), R10  \
+	MOVL 12(C), R11 \
+	SHLQ $9, R8     \
+	SHLQ $9, R9     \
+	SHLQ $9, R10    \
+	SHLQ $9, R11    \
+	ADDQ AX, R8     \
+	ADDQ AX, R9     \
+	ADDQ AX, R10    \
+	ADDQ AX, R11
 
 // The eight words at OFF in the estimates of each context, one after the other in Z.
 #define ROWS(OFF, I, X, Y, Z) \
@@ -58,19 +83,25 @@ WORDS64(limitWords, $0x003c003c003c003c)  // adaptLimit
 	VEXTRACTI64X2 $2, Z, OFF(R10)(I*1)     \
 	VEXTRACTI64X2 $3, Z, OFF(R11)(I*1)
 
-// The mean log odds of the lanes of a group, as eight numbers of 32 bits at OUT, and the
-// probabilities for them, twice in P. YA and ZA, and YB and ZB, are one register each, which are
-// left with the log odds of the estimates; W0 and W1 with the weights.
+// The weights of a group into W0 and W1, and back.
+#define WEIGHTS(I, W0, W1) \
+	VMOVDQU32 (rankModel_weights+0)(DI)(I*2), W0        \
+	VMOVDQU32 (rankModel_weights+64)(DI)(I*2), W1
+
+#define STOREWEIGHTS(I, W0, W1) \
+	VMOVDQU32 W0, (rankModel_weights+0)(DI)(I*2)        \
+	VMOVDQU32 W1, (rankModel_weights+64)(DI)(I*2)
+
+// The mean log odds of the lanes of a group, as eight numbers of 32 bits in Y2. YA and ZA, and YB and ZB, are one register each,
+// which are left with the log odds of the estimates; W0 and W1 hold the weights.
 //
 // The products of log odds and weights are summed in 64 bits for the even and the odd lanes, and
 // what is left after the shift by 16 bits takes 32.
-#define MIX(I, OUT, YA, ZA, YB, ZB, W0, W1, P) \
+#define MEAN(I, YA, ZA, YB, ZB, W0, W1) \
 	VMOVDQU estimates_log(R8)(I*1), YA                  \
 	VINSERTI64X4 $1, estimates_log(R9)(I*1), ZA, ZA     \
 	VMOVDQU estimates_log(R10)(I*1), YB                 \
 	VINSERTI64X4 $1, estimates_log(R11)(I*1), ZB, ZB    \
-	VMOVDQU32 (rankModel_weights+0)(DI)(I*2), W0        \
-	VMOVDQU32 (rankModel_weights+64)(DI)(I*2), W1       \
 	VPMULDQ W0, ZA, Z2                                  \
 	VPMULDQ W1, ZB, Z3                                  \
 	VPSRLQ $32, ZA, Z0                                  \
@@ -89,43 +120,51 @@ WORDS64(limitWords, $0x003c003c003c003c)  // adaptLimit
 	VPSLLQ $16, Y0, Y0                                  \
 	VPBLENDD $0xaa, Y0, Y2, Y2                          \
 	VPMINSD.BCST mixDwords<>+0(SB), Y2, Y2              \
-	VPMAXSD.BCST mixDwords<>+4(SB), Y2, Y2              \
-	VMOVDQU Y2, OUT                                     \
-	VPADDD.BCST mixDwords<>+8(SB), Y2, Y2               \
+	VPMAXSD.BCST mixDwords<>+4(SB), Y2, Y2
+
+// The lines of logistic for CHANCES: where they begin into S, and how far they rise into R.
+#define LINES(S, R) \
+	VMOVDQU64 ·logisticStart+64(SB), S                  \
+	VMOVDQU64 ·logisticRise+64(SB), R
+
+// The probabilities for the log odds that MEAN has left, twice in P.
+#define CHANCES(S, R, P) \
 	VPSRLD $6, Y2, Y3                                   \
-	VPANDD.BCST mixDwords<>+12(SB), Y2, Y2              \
+	VPANDD.BCST mixDwords<>+8(SB), Y2, Y2               \
 	VMOVDQA64 Z3, Z4                                    \
-	VMOVDQU64 ·logisticStart+0(SB), Z5                  \
-	VMOVDQU64 ·logisticRise+0(SB), Z0                   \
-	VPERMI2W ·logisticRise+64(SB), Z0, Z4               \
-	VPERMI2W.Z ·logisticStart+64(SB), Z5, K7, Z3        \
+	VPERMI2W ·logisticRise+0(SB), R, Z4                 \
+	VPERMI2W.Z ·logisticStart+0(SB), S, K7, Z3          \
 	VPMADDWD Y2, Y4, Y4                                 \
 	VPSRLD $6, Y4, Y4                                   \
 	VPADDD Y4, Y3, Y3                                   \
-	VPMAXUD.BCST mixDwords<>+16(SB), Y3, Y3             \
-	VPMINUD.BCST mixDwords<>+20(SB), Y3, Y3             \
 	VINSERTI64X4 $1, Y3, Z3, P
 
-// The lanes of 32 bits whose lower half MIX keeps.
+// WEIGHTS, MEAN, which goes to OUT, and CHANCES.
+#define MIX(I, OUT, YA, ZA, YB, ZB, W0, W1, P) \
+	WEIGHTS(I, W0, W1)                                  \
+	MEAN(I, YA, ZA, YB, ZB, W0, W1)                     \
+	VMOVDQU Y2, OUT                                     \
+	LINES(Z5, Z0)                                       \
+	CHANCES(Z5, Z0, P)
+
+// The lanes of 32 bits whose lower half CHANCES keeps.
 #define LOWERHALVES \
 	MOVL $0x55555555, AX \
 	KMOVD AX, K7
 
-// Moves the weights and estimates of a group, of which MIX has left the registers, after the
+// Moves the weights, in their registers, and the estimates of a group, of which MEAN and CHANCES have left the registers, after the
 // decisions of K1, which were 1 in K2, of four estimates each. It leaves the probabilities of the
-// estimates, without their lowest 4 bits, at SCRATCH.
-#define LEARN(I, SCRATCH, ZA, ZB, W0, W1, P) \
+// estimates, without their lowest 4 bits, in Z4.
+#define LEARN(I, ZA, ZB, W0, W1, P) \
 	KXORD K1, K2, K3                                    \
-	VPBROADCASTD.Z mixDwords<>+24(SB), K3, Z0           \
+	VPBROADCASTD.Z mixDwords<>+12(SB), K3, Z0           \
 	VPSUBD.Z P, Z0, K1, Z0                              \
 	VPMULLD ZA, Z0, Z1                                  \
 	VPMULLD ZB, Z0, Z2                                  \
 	VPSRAD $15, Z1, Z1                                  \
 	VPSRAD $15, Z2, Z2                                  \
-	VPADDD W0, Z1, Z1                                   \
-	VPADDD W1, Z2, Z2                                   \
-	VMOVDQU32 Z1, (rankModel_weights+0)(DI)(I*2)        \
-	VMOVDQU32 Z2, (rankModel_weights+64)(DI)(I*2)       \
+	VPADDD W0, Z1, W0                                   \
+	VPADDD W1, Z2, W1                                   \
 	VPXORQ Z6, Z6, Z6                                   \
 	ROWS(estimates_zero, I, X4, Y4, Z4)                 \
 	ROWS(estimates_seen, I, X5, Y5, Z5)                 \
@@ -143,8 +182,7 @@ WORDS64(limitWords, $0x003c003c003c003c)  // adaptLimit
 	VPMINUW limitWords<>(SB), Z6, K1, Z5                \
 	STOREROWS(estimates_zero, I, X4, Y4, Z4)            \
 	STOREROWS(estimates_seen, I, X5, Y5, Z5)            \
-	VPSRLW $4, Z4, Z4                                   \
-	VMOVDQU64 Z4, SCRATCH
+	VPSRLW $4, Z4, Z4
 
 // The log odds of one estimate from S, a place in what LEARN left, to the lane of Y that K4 selects.
 #define LOGODD(S, Y) \
@@ -175,17 +213,22 @@ LANE:                                                       \
 	VMOVDQU Y5, estimates_log(R11)(I*1)                 \
 DONE:
 
-// LOGODDS for the lane of the lowest bit of B, if there is one, which it takes away: without a branch that nobody could foresee.
-#define LOWESTLOGODDS(B) \
-	TZCNTQ B, CX                                        \
-	BLSIQ B, AX                                         \
-	KMOVD AX, K4                                        \
-	ANDL $7, CX                                         \
-	LOGODD(64(SP)(CX*2), Y11)                           \
-	LOGODD(80(SP)(CX*2), Y3)                            \
-	LOGODD(96(SP)(CX*2), Y13)                           \
-	LOGODD(112(SP)(CX*2), Y5)                           \
-	BLSRQ B, B
+// The log odds of all estimates of a group, from what LEARN left in Z4, where R13 is stretch32. It takes about as long as LOGODDS for
+// three lanes, but has no branch that nobody could foresee.
+#define ALLLOGODDS(I, YA, ZA, YB, ZB) \
+	VPMOVZXWD Y4, Z0                                    \
+	VEXTRACTI64X4 $1, Z4, Y1                            \
+	VPMOVZXWD Y1, Z1                                    \
+	KXNORW K4, K4, K4                                   \
+	KXNORW K5, K5, K5                                   \
+	VPXORD ZA, ZA, ZA                                   \
+	VPXORD ZB, ZB, ZB                                   \
+	VPGATHERDD (R13)(Z0*4), K4, ZA                      \
+	VPGATHERDD (R13)(Z1*4), K5, ZB                      \
+	VMOVDQU YA, estimates_log(R8)(I*1)                  \
+	VEXTRACTI64X4 $1, ZA, estimates_log(R9)(I*1)        \
+	VMOVDQU YB, estimates_log(R10)(I*1)                 \
+	VEXTRACTI64X4 $1, ZB, estimates_log(R11)(I*1)
 
 // Registers of decodeAVX512 beside those above:
 //
@@ -266,59 +309,102 @@ TEXT ·stepAVX512(SB), NOSPLIT, $64-32
 	IMUL3L $0x01010101, DX, DX
 	KMOVD CX, K1
 	KMOVD DX, K2
-	CONTEXTS
+	LEAQ rankModel_contexts(DI), R12
+	CONTEXTS(R12)
 	LOWERHALVES
 	MIX(SI, rankModel_odds(DI), Y10, Z10, Y12, Z12, Z22, Z23, Z21)
-	LEARN(SI, 0(SP), Z10, Z12, Z22, Z23, Z21)
+	LEARN(SI, Z10, Z12, Z22, Z23, Z21)
+	VMOVDQU64 Z4, 0(SP)
+	STOREWEIGHTS(SI, Z22, Z23)
 	LOGODDS(SI, BX, 0, 16, 32, 48, Y10, Z10, Y12, Z12, lane, done)
 	VZEROUPPER
 	RET
 
-// func stepBothAVX512(m *rankModel, coded, ones, group, below, belowOnes uint64)
+// The decisions of K1, of which those of K2 are 1, for the probabilities in P, into Y14: what they leave of the width, and the highest
+// bit for those that are 1.
+#define DECISIONS(P) \
+	VMOVDQA64 P, Y14                                    \
+	VPBROADCASTD mixDwords<>+12(SB), Y15                \
+	VPSUBD P, Y15, K2, Y14                              \
+	VPORD.BCST mixDwords<>+16(SB), Y14, K2, Y14
+
+// func decideAVX512(m *rankModel, contexts *[mixed]uint32, ranks *uint16, n int, out *decision)
 //
-// The registers of both groups are those of decodeAVX512; 0(SP) has what LEARN leaves of group 0, and 64(SP) of the other.
-TEXT ·stepBothAVX512(SB), NOSPLIT, $128-48
+// The registers of both groups are those of decodeAVX512, and others beside them:
+//
+//	R14, BP   a rank and its contexts
+//	R12       its decisions
+//	R15       its bit length
+//	R13       stretch32, as ALLLOGODDS needs it
+//	Z16, Z17  what LINES leaves
+//	Z22, Z23  the weights of group 0, which stay there until the end
+//
+// 0(SP) is the end of the ranks.
+TEXT ·decideAVX512(SB), NOSPLIT, $8-40
 	MOVQ m+0(FP), DI
-	MOVQ coded+8(FP), BX
-	MOVQ ones+16(FP), CX
-	MOVQ group+24(FP), DX
+	MOVQ contexts+8(FP), BP
+	MOVQ ranks+16(FP), R14
+	MOVQ n+24(FP), AX
+	MOVQ out+32(FP), R12
+	LEAQ (R14)(AX*2), AX
+	MOVQ AX, 0(SP)
 	XORL SI, SI
-	CONTEXTS
-	LOWERHALVES
-	IMUL3L $0x01010101, BX, AX
-	IMUL3L $0x01010101, CX, CX
-	KMOVD AX, K1
-	KMOVD CX, K2
-	SHLQ $6, DX
-	MIX(SI, rankModel_odds(DI), Y10, Z10, Y12, Z12, Z22, Z23, Z21)
-	VMOVDQU32 Y21, rankModel_chances(DI)
-	TESTQ DX, DX
-	JZ   single
-	MIX(DX, rankModel_odds(DI), Y11, Z11, Y13, Z13, Z26, Z27, Z25)
-	VMOVDQU32 Y25, rankModel_chancesBelow(DI)
-	LEARN(SI, 0(SP), Z10, Z12, Z22, Z23, Z21)
-	MOVQ below+32(FP), R12
-	MOVQ belowOnes+40(FP), CX
-	IMUL3L $0x01010101, R12, AX
-	IMUL3L $0x01010101, CX, CX
-	KMOVD AX, K1
-	KMOVD CX, K2
-	LEARN(DX, 64(SP), Z11, Z13, Z26, Z27, Z25)
-	LOGODDS(SI, BX, 0, 16, 32, 48, Y10, Z10, Y12, Z12, lane0, learned0)
 	LEAQ ·stretch32(SB), R13
-	VEXTRACTI64X4 $1, Z11, Y3
-	VEXTRACTI64X4 $1, Z13, Y5
-	LOWESTLOGODDS(R12)
-	LOWESTLOGODDS(R12)
-	VMOVDQU Y11, estimates_log(R8)(DX*1)
-	VMOVDQU Y3, estimates_log(R9)(DX*1)
-	VMOVDQU Y13, estimates_log(R10)(DX*1)
-	VMOVDQU Y5, estimates_log(R11)(DX*1)
-	VZEROUPPER
-	RET
-single:
-	LEARN(SI, 0(SP), Z10, Z12, Z22, Z23, Z21)
-	LOGODDS(SI, BX, 0, 16, 32, 48, Y10, Z10, Y12, Z12, lane1, learned1)
+	LOWERHALVES
+	LINES(Z16, Z17)
+	WEIGHTS(SI, Z22, Z23)
+rank:
+	CONTEXTS(BP)
+	ADDQ $16, BP
+	MOVWLZX (R14), AX
+	MOVL $32, R15
+	LZCNTL AX, AX
+	SUBL AX, R15
+	MEAN(SI, Y10, Z10, Y12, Z12, Z22, Z23)
+	CHANCES(Z16, Z17, Z21)
+	KMOVD (rankModel_unary+0)(DI)(R15*8), K1
+	KMOVD (rankModel_unary+4)(DI)(R15*8), K2
+	DECISIONS(Y21)
+	VMOVDQU32 Y14, (R12)
+	LEARN(SI, Z10, Z12, Z22, Z23, Z21)
+	ALLLOGODDS(SI, Y10, Z10, Y12, Z12)
+	MOVBLZX (rankModel_unary+0)(DI)(R15*8), AX
+	POPCNTL AX, AX
+	LEAQ (R12)(AX*4), R12
+	CMPL R15, $2
+	JCS  next
+
+	// The group of the bits below the leading one, as the function below says, and the three highest bits, or two.
+	MOVL R15, DX
+	SHRL $1, DX
+	SHLL $6, DX
+	XORL AX, AX
+	LEAL -3(R15), CX
+	TESTL CX, CX
+	CMOVLLT AX, CX
+	MOVWLZX (R14), AX
+	SHRXL CX, AX, AX
+	MOVL R15, CX
+	ANDL $1, CX
+	LEAL (AX)(CX*8), CX
+	LEAQ belowMasks<>(SB), AX
+	KMOVD (AX)(CX*8), K1
+	KMOVD 4(AX)(CX*8), K2
+	WEIGHTS(DX, Z26, Z27)
+	MEAN(DX, Y11, Z11, Y13, Z13, Z26, Z27)
+	CHANCES(Z16, Z17, Z25)
+	DECISIONS(Y25)
+	VPCOMPRESSD.Z Y14, K1, Y14
+	VMOVDQU32 X14, (R12)
+	LEAQ -4(R12)(R15*4), R12 // behind those of the bits below, too
+	LEARN(DX, Z11, Z13, Z26, Z27, Z25)
+	STOREWEIGHTS(DX, Z26, Z27)
+	ALLLOGODDS(DX, Y11, Z11, Y13, Z13)
+next:
+	ADDQ $2, R14
+	CMPQ R14, 0(SP)
+	JNE  rank
+	STOREWEIGHTS(SI, Z22, Z23)
 	VZEROUPPER
 	RET
 
@@ -332,7 +418,8 @@ TEXT ·decodeAVX512(SB), NOSPLIT, $176-32
 	MOVQ rangeDecoder_pos(SI), R15
 	MOVQ (rangeDecoder_in+8)(SI), AX
 	MOVQ AX, 128(SP)
-	CONTEXTS
+	LEAQ rankModel_contexts(DI), BP
+	CONTEXTS(BP)
 	LOWERHALVES
 	LEAQ ·squashed+4096(SB), BP
 	XORL SI, SI
@@ -353,7 +440,9 @@ TEXT ·decodeAVX512(SB), NOSPLIT, $176-32
 	// Eight ones, and there may be more.
 	KXNORD K1, K1, K1
 	KXNORD K2, K2, K2
-	LEARN(SI, 64(SP), Z10, Z12, Z22, Z23, Z21)
+	LEARN(SI, Z10, Z12, Z22, Z23, Z21)
+	VMOVDQU64 Z4, 64(SP)
+	STOREWEIGHTS(SI, Z22, Z23)
 	MOVL R12, 136(SP)
 	MOVL R13, 140(SP)
 	MOVL $0xff, BX
@@ -438,7 +527,9 @@ learn:
 	MOVL SI, 160(SP)
 	MOVQ BX, 168(SP)
 	MOVQ 152(SP), SI
-	LEARN(SI, 64(SP), Z10, Z12, Z22, Z23, Z21)
+	LEARN(SI, Z10, Z12, Z22, Z23, Z21)
+	VMOVDQU64 Z4, 64(SP)
+	STOREWEIGHTS(SI, Z22, Z23)
 	MOVQ d+8(FP), AX
 	MOVL R12, rangeDecoder_width(AX)
 	MOVL R13, rangeDecoder_code(AX)
@@ -451,14 +542,18 @@ learn:
 	IMUL3L $0x01010101, AX, AX
 	KMOVD CX, K1
 	KMOVD AX, K2
-	LEARN(DX, 64(SP), Z11, Z13, Z26, Z27, Z25)
+	LEARN(DX, Z11, Z13, Z26, Z27, Z25)
+	VMOVDQU64 Z4, 64(SP)
+	STOREWEIGHTS(DX, Z26, Z27)
 	LOGODDS(DX, BX, 64, 80, 96, 112, Y11, Z11, Y13, Z13, lane2, learned2)
 	VZEROUPPER
 	RET
 
 short:
 	MOVQ CX, top+16(FP)
-	LEARN(SI, 64(SP), Z10, Z12, Z22, Z23, Z21)
+	LEARN(SI, Z10, Z12, Z22, Z23, Z21)
+	VMOVDQU64 Z4, 64(SP)
+	STOREWEIGHTS(SI, Z22, Z23)
 	MOVQ d+8(FP), AX
 	MOVL R12, rangeDecoder_width(AX)
 	MOVL R13, rangeDecoder_code(AX)

@@ -4,7 +4,7 @@ package vq
 
 const vectorRanks = false
 
-// stepLanes, stepBoth and decodeTop are for machines with vectorRanks.
-func stepLanes(*rankModel, int, uint, uint)                 {}
-func stepBoth(*rankModel, uint, uint, int, uint, uint)      {}
-func decodeTop(*rankModel, *rangeDecoder) (top, length int) { return 0, 0 }
+// stepLanes, decideTops and decodeTop are for machines with vectorRanks.
+func stepLanes(*rankModel, int, uint, uint)                        {}
+func decideTops(*rankModel, [][mixed]uint32, []uint16, []decision) {}
+func decodeTop(*rankModel, *rangeDecoder) (top, length int)        { return 0, 0 }

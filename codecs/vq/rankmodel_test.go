@@ -44,7 +44,7 @@ func TestRankModel(t *testing.T) {
 					}
 				}
 				enter := func(m *rankModel, b block) {
-					m.enter(b.activity, b.mismatch, b.best, b.around[0], b.around[1], b.around[2], b.around[3])
+					m.find(&m.contexts, b.activity, b.mismatch, b.best, b.around[0], b.around[1], b.around[2], b.around[3])
 				}
 				var coded [2][]byte
 				for i := range coded {

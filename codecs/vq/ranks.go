@@ -199,6 +199,8 @@ type neighbour struct {
 	lowerSum, rightSum   uint32
 }
 
+const neighbourShift = 5 // a neighbour has 1<<neighbourShift bytes, which the functions in assembly rely on
+
 func newEdgeVectors(book *codebook) *edgeVectors {
 	n, p, q := book.n(), book.p, book.q
 	row := rankerRow(n)
@@ -246,20 +248,30 @@ func edge(w []byte, n, step int) (packed uint64, norm, sum uint32) {
 	return packed, norm, sum
 }
 
+// kindOf is the index of the base for a block that has neighbours above and to the left, or not.
+func kindOf(above, left bool) (kind int) {
+	if above {
+		kind = 1
+	}
+	if left {
+		kind |= 2
+	}
+	return kind
+}
+
 // beside is what edgeKeys needs to know of the codewords above and to the left, which are -1 if
 // there is none, and by how much all keys are too great.
 func (v *edgeVectors) beside(above, left int) (base []uint32, lower, right uint64, half, over uint32) {
-	var kind int
 	var norm, sum uint32
 	if above >= 0 {
 		b := &v.neighbours[above]
-		kind, lower, norm, sum = 1, b.lower, b.lowerNorm, b.lowerSum
+		lower, norm, sum = b.lower, b.lowerNorm, b.lowerSum
 	}
 	if left >= 0 {
 		b := &v.neighbours[left]
-		kind, right, norm, sum = kind|2, b.right, norm+b.rightNorm, sum+b.rightSum
+		right, norm, sum = b.right, norm+b.rightNorm, sum+b.rightSum
 	}
-	return v.base[kind], lower, right, (norm+1)/2 - 127*sum, norm & 1 << indexBits
+	return v.base[kindOf(above >= 0, left >= 0)], lower, right, (norm+1)/2 - 127*sum, norm & 1 << indexBits
 }
 
 // edgeKeysGo writes the side keys of n codewords, and the least of sixteen parts of them. It
@@ -285,20 +297,26 @@ func edgeKeysGo(keys []uint32, words []byte, base []uint32, n, quads int, lower,
 	return slices.Min(minima[:])
 }
 
-// edgePlaceGo counts the codewords whose side keys are less than that of codeword x, and finds the least of all.
-func edgePlaceGo(words []byte, base []uint32, n, quads int, lower, right uint64, half uint32, x int) (place int, least uint32) {
-	var minima [sortedKeys]uint32
-	keys := make([]uint32, len(base))
-	least = edgeKeysGo(keys, words, base, n, quads, lower, right, half, &minima)
-	return belowGo(keys, keys[x]), least
-}
-
-// place is the place of codeword x in the order beside the codewords above and to the left, and the least side key. The
-// encoder has another way to it, see [ranker.place].
-func (v *edgeVectors) place(n, above, left, x int) (place int, least uint32) {
-	base, lower, right, half, over := v.beside(above, left)
-	place, least = edgePlace(v.words, base, n, v.quads, lower, right, half, x)
-	return place, least - over
+// places finds the places of the codewords of row from column from on, as many as places has room for, and the least side keys beside
+// them: above is the row above, nil if there is none. The encoder has another way to it, see [ranker.place].
+func (v *edgeVectors) places(n int, row, above []uint16, from int, places []uint16, leasts []uint32) {
+	if len(places) == 0 {
+		return
+	}
+	if above != nil {
+		above = above[from:]
+	}
+	if from > 0 {
+		edgePlaces(v, n, places, leasts, row[from:][:len(places)], above, row[from-1:])
+		return
+	}
+	edgePlaces(v, n, places, leasts, row[:1], above, nil)
+	if above != nil {
+		above = above[1:]
+	}
+	if rest := len(places) - 1; rest > 0 {
+		edgePlaces(v, n, places[1:], leasts[1:], row[1:][:rest], above, row)
+	}
 }
 
 // rankGo counts the side keys that are less than mine and finds the least, the

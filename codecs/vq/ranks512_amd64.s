@@ -1,3 +1,4 @@
+#include "go_asm.h"
 #include "textflag.h"
 
 // The least of the sixteen lanes of Z1, into AX.
@@ -128,20 +129,21 @@ last16:
 	VZEROUPPER
 	RET
 
-// Counts in Z4, by lanes, the keys of Z0 that are less than those of Z3, and keeps the least of them in Z1.
+// Counts in R12 the keys of Z0 that are less than those of Z3, and keeps the least of them by lanes in Z1.
 #define PLACES \
 	VPMINUD Z0, Z1, Z1       \
 	VPCMPUD $1, Z3, Z0, K3   \
-	VPSUBD  Z5, Z4, K3, Z4
+	KMOVW   K3, AX           \
+	POPCNTL AX, AX           \
+	ADDL    AX, R12
 
-// The key of the codeword of lane CX beside R9 into all lanes of Z3, and then all keys but those of the last sixteen codewords,
-// which are left in Z0; DI is where R9 begins.
-#define PLACELOOP(PRODUCTS, TIMES, FROM, LAST) \
-	LEAQ (SI)(BX*TIMES), SI       \
+// The key of the codeword of lane K2 beside R9 into all lanes of Z3, and then all keys but those of the last sixteen codewords,
+// which are left in Z0; R11 is where R9 begins.
+#define PLACELOOP(PRODUCTS, FROM, LAST) \
 	EDGEKEYS(PRODUCTS)            \
 	VPCOMPRESSD.Z Z0, K2, Z3      \
 	VPBROADCASTD X3, Z3           \
-	MOVQ DI, R9                   \
+	MOVQ R11, R9                  \
 	TESTQ R9, R9                  \
 	JZ   LAST                     \
 FROM:                                 \
@@ -152,47 +154,103 @@ FROM:                                 \
 LAST:                                 \
 	EDGEKEYS(PRODUCTS)
 
-// func edgePlaceVNNI(words *byte, base *uint32, sixteens int, last uint32, quads int, lower, right uint64, half uint32, x int) (place int, least uint32)
-TEXT ·edgePlaceVNNI(SB), NOSPLIT, $0-84
-	MOVQ words+0(FP), SI
-	MOVQ base+8(FP), DX
-	MOVQ sixteens+16(FP), BX
-	MOVQ lower+40(FP), R10
-	MOVQ right+48(FP), R11
-	MOVL half+56(FP), R12
-	MOVL last+24(FP), R13
-	NEIGHBOURS
-	VMOVDQA64 Z1, Z5     // -1
-	VPXORQ Z4, Z4, Z4
+// func edgePlacesVNNI(places *uint16, leasts *uint32, row, above, left *uint16, blocks int, neighbours *neighbour, words *byte, base *uint32, sixteens int, last uint32, quads int)
+//
+//	DI, R8        places and least keys
+//	R14, R15, BP  the index of a block, and those above and to the left, 0 if there is none
+//	BX            blocks that are left
+//	R13           neighbours
+//	R10           by how much all keys of a block are too great
+TEXT ·edgePlacesVNNI(SB), NOSPLIT, $8-96
+	MOVQ places+0(FP), DI
+	MOVQ leasts+8(FP), R8
+	MOVQ row+16(FP), R14
+	MOVQ above+24(FP), R15
+	MOVQ left+32(FP), BP
+	MOVQ neighbours+48(FP), R13
+	MOVQ words+56(FP), SI
+	MOVQ base+64(FP), DX
+	MOVQ sixteens+72(FP), BX
+	MOVL last+80(FP), AX
+	KMOVW AX, K1
 	DECQ BX
 	SHLQ $6, BX
 	ADDQ BX, DX
-	MOVQ BX, DI
-	NEGQ DI
-	MOVQ x+64(FP), CX
+	MOVQ BX, R11
+	NEGQ R11
+	LEAQ (SI)(BX*2), SI
+	CMPQ quads+88(FP), $1
+	JEQ  start
+	LEAQ (SI)(BX*2), SI
+start:
+	MOVQ blocks+40(FP), BX
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+block:
+	XORL R10, R10
+	XORL R12, R12
+	TESTQ BP, BP
+	JZ   above
+	MOVWLZX (BP), AX
+	ADDQ $2, BP
+	SHLQ $const_neighbourShift, AX
+	ADDQ R13, AX
+	VPBROADCASTD neighbour_right(AX), Z10
+	VPBROADCASTD (neighbour_right+4)(AX), Z11
+	MOVL neighbour_rightNorm(AX), R10
+	MOVL neighbour_rightSum(AX), R12
+above:
+	TESTQ R15, R15
+	JZ   edges
+	MOVWLZX (R15), AX
+	ADDQ $2, R15
+	SHLQ $const_neighbourShift, AX
+	ADDQ R13, AX
+	VPBROADCASTD neighbour_lower(AX), Z8
+	VPBROADCASTD (neighbour_lower+4)(AX), Z9
+	ADDL neighbour_lowerNorm(AX), R10
+	ADDL neighbour_lowerSum(AX), R12
+edges:
+	IMUL3L $127, R12, R12
+	LEAL 1(R10), AX
+	SHRL $1, AX
+	SUBL R12, AX
+	VPBROADCASTD AX, Z12
+	ANDL $1, R10
+	SHLL $const_indexBits, R10
+	MOVWLZX (R14), CX
+	ADDQ $2, R14
+	MOVL CX, R9
+	ANDL $15, CX
 	MOVL $1, AX
-	SHLXL CX, AX, AX // by CX modulo 32
-	MOVL AX, R10
-	SHRL $16, R10
-	ORL  R10, AX     // the lane of sixteen
+	SHLXL CX, AX, AX
 	KMOVW AX, K2
-	SHRQ $4, CX
-	SHLQ $6, CX
-	LEAQ (DI)(CX*1), R9
-	CMPQ quads+32(FP), $1
+	SHRL $4, R9
+	SHLQ $6, R9
+	ADDQ R11, R9
+	XORL R12, R12
+	VPTERNLOGD $0xff, Z1, Z1, Z1
+	VPTERNLOGD $0xff, Z2, Z2, Z2
+	CMPQ quads+88(FP), $1
 	JNE  two
-	PLACELOOP(ONEQUAD, 2, one16, onelast)
+	PLACELOOP(ONEQUAD, one16, onelast)
 	JMP  last16
 two:
-	PLACELOOP(TWOQUADS, 4, two16, twolast)
+	PLACELOOP(TWOQUADS, two16, twolast)
 last16:
 	VMOVDQA32 Z0, K1, Z2 // all ones behind the codewords
 	VMOVDQA64 Z2, Z0
 	PLACES
-	SUM16
-	MOVQ AX, place+72(FP)
+	MOVW R12, (DI)
 	LEAST16
-	MOVL AX, least+80(FP)
+	SUBL R10, AX
+	MOVL AX, (R8)
+	ADDQ $2, DI
+	ADDQ $4, R8
+	DECQ BX
+	JNZ  block
 	VZEROUPPER
 	RET
 

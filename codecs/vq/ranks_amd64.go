@@ -3,6 +3,7 @@ package vq
 import (
 	"encoding/binary"
 	"math/bits"
+	"unsafe"
 )
 
 //go:noescape
@@ -59,11 +60,14 @@ func edgeKeys(keys []uint32, words []byte, base []uint32, n, quads int, lower, r
 }
 
 //go:noescape
-func edgePlaceVNNI(words *byte, base *uint32, sixteens int, last uint32, quads int, lower, right uint64, half uint32, x int) (place int, least uint32)
+func edgePlacesVNNI(places *uint16, leasts *uint32, row, above, left *uint16, blocks int, neighbours *neighbour, words *byte, base *uint32, sixteens int, last uint32, quads int)
 
-// edgePlace is edgePlaceGo for machines with vectorRanks.
-func edgePlace(words []byte, base []uint32, n, quads int, lower, right uint64, half uint32, x int) (place int, least uint32) {
-	return edgePlaceVNNI(&words[0], &base[0], len(base)/16, 1<<((n-1)%16+1)-1, quads, lower, right, half, x)
+// edgePlaces finds the places of the blocks of a row and the least side keys beside them. Of above and left, nil if there are none, the
+// first elements belong to the first block. It is for machines with vectorRanks.
+func edgePlaces(v *edgeVectors, n int, places []uint16, leasts []uint32, row, above, left []uint16) {
+	base := v.base[kindOf(above != nil, left != nil)]
+	edgePlacesVNNI(&places[0], &leasts[0], &row[0], unsafe.SliceData(above), unsafe.SliceData(left), len(row), &v.neighbours[0],
+		&v.words[0], &base[0], len(base)/16, 1<<((n-1)%16+1)-1, v.quads)
 }
 
 // The functions below hand whole groups of sixteen to AVX-512 or of eight to AVX2, where

@@ -22,9 +22,8 @@ func pick(*[sortedKeys]uint32, int) uint32    { return 0 }
 
 func differences(out, base, pairs, edge []uint32) { differencesGo(out, base, pairs, edge) }
 
-func edgePlace(words []byte, base []uint32, n, quads int, lower, right uint64, half uint32, x int) (place int, least uint32) {
-	return edgePlaceGo(words, base, n, quads, lower, right, half, x)
-}
+// edgePlaces is for machines with vectorRanks.
+func edgePlaces(*edgeVectors, int, []uint16, []uint32, []uint16, []uint16, []uint16) {}
 
 func edgeKeys(keys []uint32, words []byte, base []uint32, n, quads int, lower, right uint64, half uint32, minima *[sortedKeys]uint32) uint32 {
 	return edgeKeysGo(keys, words, base, n, quads, lower, right, half, minima)

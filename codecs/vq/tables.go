@@ -86,6 +86,9 @@ var stretch32 = func() (t [4096]int32) {
 	return t
 }()
 
+// mostOdds bounds the log odds where vector instructions work them out: beyond it, as beyond -mostOdds, the probability is at its limit.
+const mostOdds = 1952
+
 // squashed[x+2048] is squash(x), within the limits of a probability.
 var squashed = func() (t [4096]uint16) {
 	for x := int32(-2047); x <= 2047; x++ {
