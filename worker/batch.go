@@ -256,15 +256,20 @@ func together(batch []*queued) (context.Context, context.CancelFunc) {
 		seen[q.ctx] = true
 	}
 	left.Store(int64(len(seen)))
+	stops := make([]func() bool, 0, len(seen))
 	for c := range seen {
-		stop := context.AfterFunc(c, func() {
+		stops = append(stops, context.AfterFunc(c, func() {
 			if left.Add(-1) == 0 {
 				cancel()
 			}
-		})
-		context.AfterFunc(ctx, func() { stop() })
+		}))
 	}
-	return ctx, cancel
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel()
+	}
 }
 
 // launch runs the codec for a batch with the lane that the caller has taken, and gives it back.

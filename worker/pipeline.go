@@ -290,8 +290,9 @@ func (p *pipeline) withCore(ctx context.Context, o *object, work func(context.Co
 	end := func() {
 		row.span("object", start, nil)
 		row.leave()
-		p.reading.onCore(time.Since(start))
+		took := time.Since(start)
 		p.cores.Release()
+		p.reading.onCore(took)
 	}
 	err := p.guards.run(ctx, end, func(ctx context.Context) (err error) {
 		defer func() {

@@ -218,8 +218,11 @@ func (b *batch) fetch(states *gpu.Buffer) ([]bool, []imageSums, error) {
 	if err := s.Download(gpu.Bytes(sums), b.sums, 0); err != nil {
 		return nil, nil, err
 	}
+	// While the device works, and on no core: who waits for memory to be pinned would keep it from others.
 	memory := make([][]byte, len(b.streams))
-	b.run.Cores().Each(len(memory), func(i int) { memory[i] = b.run.Bytes(b.streams[i].Size()) }) // while the device works
+	for i := range memory {
+		memory[i] = b.run.Bytes(b.streams[i].Size())
+	}
 	if err := s.Sync(); err != nil {
 		return nil, nil, err
 	}
