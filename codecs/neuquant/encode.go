@@ -203,7 +203,10 @@ func (j *job) place(ctx context.Context, c *pool.Pool, o *Options) codec.Encoded
 
 // png makes the PNG file of an image whose rows are deflated, or are left to it, and lets go of them.
 func (j *job) png(d *deflated) ([]byte, error) {
-	defer func() { *j, *d = job{}, deflated{} }()
+	defer func() {
+		*j = job{}
+		d.free()
+	}()
 	if d.err != nil {
 		return nil, d.err
 	}

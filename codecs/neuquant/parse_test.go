@@ -215,21 +215,21 @@ func TestKernelPacksAsGo(t *testing.T) {
 	list := append(parseStreams(rng), stream(rng, 8, 300000))
 	var in []byte
 	var streams [][]byte
+	var laid deflate.Laid // of one stream after the other: what is left of one shows in no other
 	for _, data := range list {
 		e := new(deflate.Encoder)
 		p := e.Parse(data)
-		out, blocks, ok := e.Lay(data, p.Segments)
-		if !ok {
+		if !e.Lay(&laid, data, p.Segments) {
 			t.Fatalf("%d bytes: not laid", len(data))
 		}
-		streams = append(streams, out)
-		for _, v := range []uint32{uint32(len(blocks)), uint32(len(p.Tokens)), uint32(len(out)+3) / 4} {
+		streams = append(streams, bytes.Clone(laid.Stream))
+		for _, v := range []uint32{uint32(len(laid.Blocks)), uint32(len(p.Tokens)), uint32(len(laid.Stream)+3) / 4} {
 			in = binary.LittleEndian.AppendUint32(in, v)
 		}
 		for _, v := range p.Tokens {
 			in = binary.LittleEndian.AppendUint32(in, v)
 		}
-		in, _ = binary.Append(in, binary.LittleEndian, blocks)
+		in, _ = binary.Append(in, binary.LittleEndian, laid.Blocks)
 	}
 	cmd := exec.Command(program, "pack")
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), os.Stderr

@@ -2,6 +2,7 @@ package neuquant
 
 import (
 	"context"
+	"sync"
 
 	"github.com/pelmill/pelmill/codecs/neuquant/internal/deflate"
 )
@@ -10,6 +11,18 @@ import (
 type deflated struct {
 	data []byte
 	err  error
+	laid *deflate.Laid // whose memory data is; nil: it is its own
+}
+
+// laidStreams are those that nobody needs any more: their memory is used again.
+var laidStreams = sync.Pool{New: func() any { return new(deflate.Laid) }}
+
+// free ends the use of the stream.
+func (d *deflated) free() {
+	if d.laid != nil {
+		laidStreams.Put(d.laid)
+	}
+	*d = deflated{}
 }
 
 // deflate leaves all to who writes the file, which goes from the search of a chunk to its

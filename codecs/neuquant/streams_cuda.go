@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/binary"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/neuquant/internal/deflate"
 	"github.com/pelmill/pelmill/gpu"
 )
@@ -60,8 +61,10 @@ func (d *deviceSteps) deflate(ctx context.Context, list [][]byte) []deflated {
 				return context.Cause(ctx)
 			}
 			streams, err := b.deflate()
-			for j, data := range streams {
-				out[items[j]].data = data
+			for j, l := range streams {
+				if l != nil {
+					out[items[j]] = deflated{data: l.Stream, laid: l}
+				}
 			}
 			return err
 		},
@@ -88,19 +91,18 @@ type streamBatch struct {
 	up                    []gpu.Part
 	upBytes, segmentBytes int
 
-	out    [][]byte          // streams, without their tokens at first
-	blocks [][]deflate.Block // of each
+	laid []*deflate.Laid // of each, without its tokens at first; nil where a device is not to parse the rows
 }
 
 // deflate returns the stream of each of the rows; nil of those that a device is not to parse.
-func (b *streamBatch) deflate() ([][]byte, error) {
+func (b *streamBatch) deflate() ([]*deflate.Laid, error) {
 	if err := b.parse(); err != nil {
 		return nil, err
 	}
 	if err := b.lay(); err != nil {
 		return nil, err
 	}
-	return b.out, b.pack()
+	return b.laid, b.pack()
 }
 
 // parse makes tokens of the rows.
@@ -198,7 +200,7 @@ func (b *streamBatch) lay() error {
 	if err := b.staging.Download(down, b.segments, b.segmentBytes); err != nil {
 		return err
 	}
-	b.out, b.blocks = make([][]byte, len(b.rows)), make([][]deflate.Block, len(b.rows))
+	b.laid = make([]*deflate.Laid, len(b.rows))
 	b.pool.Each(len(b.rows), func(i int) {
 		list := segments[i]
 		tokens := 0
@@ -210,9 +212,12 @@ func (b *streamBatch) lay() error {
 		}
 		e := encoders.Get().(*deflate.Encoder)
 		defer encoders.Put(e)
-		if data, blocks, ok := e.Lay(b.rows[i], list); ok {
-			b.out[i], b.blocks[i] = data, blocks
+		l := laidStreams.Get().(*deflate.Laid)
+		if !e.Lay(l, b.rows[i], list) {
+			laidStreams.Put(l)
+			return
 		}
+		b.laid[i] = l
 	})
 	return b.mark(b.lane, "lay")
 }
@@ -222,24 +227,24 @@ func (b *streamBatch) pack() error {
 	var words, blocks gpu.Layout
 	var entry []devicePack
 	var up, down []gpu.Part
-	packed := make([][]byte, len(b.out))
-	for i, data := range b.out {
-		if data == nil {
+	packed := make([][]byte, len(b.laid))
+	for i, l := range b.laid {
+		if l == nil {
 			continue
 		}
-		n := (len(data) + 3) / 4
-		packed[i] = make([]byte, len(data))
+		n := (len(l.Stream) + 3) / 4
+		packed[i] = codec.Uncleared(len(l.Stream))
 		at := words.Take(4 * n)
 		down = append(down, gpu.Part{At: at, Bytes: packed[i]})
-		if len(b.blocks[i]) == 0 { // all are stored
+		if len(l.Blocks) == 0 { // all are stored
 			continue
 		}
-		list := gpu.Bytes(b.blocks[i])
+		list := gpu.Bytes(l.Blocks)
 		first := blocks.Take(len(list))
 		up = append(up, gpu.Part{At: first, Bytes: list})
-		for j := range b.blocks[i] {
+		for j := range l.Blocks {
 			entry = append(entry, devicePack{
-				Tokens: b.entry[i].Tokens, Out: gpu.Ptr(at), Block: gpu.Ptr(first + j*len(list)/len(b.blocks[i])), Words: uint32(n),
+				Tokens: b.entry[i].Tokens, Out: gpu.Ptr(at), Block: gpu.Ptr(first + j*len(list)/len(l.Blocks)), Words: uint32(n),
 			})
 		}
 	}
@@ -276,6 +281,10 @@ func (b *streamBatch) pack() error {
 	if err := b.staging.Download(down, b.packed, words.Size); err != nil {
 		return err
 	}
-	b.pool.Each(len(b.out), func(i int) { subtle.XORBytes(b.out[i], b.out[i], packed[i]) }) // one of the two is 0 wherever the other is not
+	b.pool.Each(len(b.laid), func(i int) {
+		if l := b.laid[i]; l != nil {
+			subtle.XORBytes(l.Stream, l.Stream, packed[i]) // one of the two is 0 wherever the other is not
+		}
+	})
 	return b.mark(b.lane, "download")
 }

@@ -59,6 +59,12 @@ type Block struct {
 	Distances [32]uint32  // of the symbols of distances
 }
 
+// Laid is a stream without its tokens, and what belongs there.
+type Laid struct {
+	Stream []byte
+	Blocks []Block
+}
+
 // Parse finds the tokens of data.
 func (e *Encoder) Parse(data []byte) *Parsed {
 	p := new(Parsed)
@@ -88,10 +94,12 @@ func (e *Encoder) AppendParsed(dst, data []byte, p *Parsed) ([]byte, bool) {
 
 // Lay makes the zlib stream of data that a device has parsed, but for the tokens, whose
 // places are 0 in it, and says what belongs there. It reports false where the segments cannot
-// be those of data.
-func (e *Encoder) Lay(data []byte, segments []Segment) (stream []byte, blocks []Block, ok bool) {
-	stream, ok = e.appendSegments(nil, data, segments, nil, &blocks)
-	return stream, blocks, ok
+// be those of data. Both are made in l, whose memory is used again.
+func (e *Encoder) Lay(l *Laid, data []byte, segments []Segment) bool {
+	l.Stream, l.Blocks = l.Stream[:0], l.Blocks[:0]
+	stream, ok := e.appendSegments(l.Stream, data, segments, nil, &l.Blocks)
+	l.Stream = stream
+	return ok
 }
 
 func tokensOf(list []Segment) (n int) {

@@ -28,6 +28,7 @@ func TestParsedDataAreTheSameStream(t *testing.T) {
 // Tokens and counts that a device got wrong make a wrong stream or none, and never a panic.
 func TestWrongTokensDoNoHarm(t *testing.T) {
 	rng := rand.New(rand.NewPCG(43, 44))
+	var laid Laid
 	e, refused := new(Encoder), 0
 	for i := range 400 {
 		data := dataOf(rng, kinds[i%len(kinds)], 1+rng.IntN(30000))
@@ -65,10 +66,10 @@ func TestWrongTokensDoNoHarm(t *testing.T) {
 		if _, ok := e.AppendParsed(nil, data, p); !ok {
 			refused++
 		}
-		if out, blocks, ok := e.Lay(data, p.Segments); ok {
-			for _, b := range blocks {
-				if int(b.Bit)+int(b.Bits) > 8*len(out) {
-					t.Fatalf("%d bits from bit %d on of %d bytes", b.Bits, b.Bit, len(out))
+		if e.Lay(&laid, data, p.Segments) {
+			for _, b := range laid.Blocks {
+				if int(b.Bit)+int(b.Bits) > 8*len(laid.Stream) {
+					t.Fatalf("%d bits from bit %d on of %d bytes", b.Bits, b.Bit, len(laid.Stream))
 				}
 			}
 		}
