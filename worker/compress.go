@@ -284,7 +284,7 @@ func (k *jobContext) encode(ctx context.Context, run codec.Run, batch []*object)
 	start := time.Now()
 	encoding := run
 	encoding.Alloc = nil // a store may still read a file when the object is done
-	encoding.Digests = k.digestsOfResults(run)
+	encoding.Digests = k.digestsOfResults(run, len(batch))
 	encoded := func() []codec.Encoded {
 		if k.summing != nil && run.Device != nil {
 			defer pool.Beside(func() { k.summing.sumBatch(ctx, run, batch) })()

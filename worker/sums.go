@@ -92,15 +92,16 @@ func (s *deviceSums) takes(o *object) bool {
 	return waiting > 0 && (s.p.open.Load() || s.p.reading.onCores(s.atWork()) > toOpen)
 }
 
-// digestsOfResults reports whether a device that encodes a batch is asked for the digests of what the files decode to: cores will decode
-// lossy results and compare them, while objects wait for cores.
-func (k *jobContext) digestsOfResults(run codec.Run) bool {
+// digestsOfResults reports whether a device that encodes a batch of n objects is asked for the digests of what the files decode to: cores
+// will decode lossy results and compare them, while objects wait for cores, be it those of the batch for one another.
+func (k *jobContext) digestsOfResults(run codec.Run, n int) bool {
 	if k.summing == nil || run.Device == nil || k.summing.failed.Load() || k.info.KeepsImages(k.options) ||
 		k.spec.Verify == verifyDevice || k.spec.Verify == "off" {
 		return false
 	}
-	_, waiting := k.summing.p.cores.Load()
-	return waiting > 0
+	cores := k.summing.p.cores
+	_, waiting := cores.Load()
+	return waiting > 0 || n > cores.Size()
 }
 
 // hashResult is the hash of what the result of o has been decoded to: that of the device, where m is the image that the device had and no

@@ -184,6 +184,48 @@ func TestDigestsOfResults(t *testing.T) {
 	}
 }
 
+// A device is asked for the digests of results where somebody waits for the cores, or will do so.
+func TestDigestsOfResultsAreAskedFor(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		waiting int
+		batch   int // on 2 cores
+		verify  string
+		failed  bool
+		want    bool
+	}{
+		{name: "nobody waits", batch: 2, verify: "full"},
+		{name: "those of the batch will wait", batch: 3, verify: "full", want: true},
+		{name: "another one waits", waiting: 1, batch: 1, verify: "full", want: true},
+		{name: "the device checks", waiting: 1, batch: 3, verify: "device"},
+		{name: "nobody checks", waiting: 1, batch: 3, verify: "off"},
+		{name: "the device has failed", waiting: 1, batch: 3, verify: "full", failed: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &pipeline{cores: pool.Shared(2)}
+				k := &jobContext{summing: newDeviceSums(p, nil), spec: jobs.Spec{Verify: c.verify}}
+				k.summing.failed.Store(c.failed)
+				for range 2 {
+					if err := p.cores.Acquire(t.Context(), 0); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range c.waiting {
+					go func() { p.cores.Acquire(t.Context(), 0) }()
+				}
+				synctest.Wait()
+				if got := k.digestsOfResults(codec.Run{Device: new(gpu.Device)}, c.batch); got != c.want {
+					t.Errorf("%v, want %v", got, c.want)
+				}
+				if k.digestsOfResults(codec.Run{}, c.batch) {
+					t.Error("a device that there is not is asked")
+				}
+			})
+		})
+	}
+}
+
 // Of the digest that a core makes as well, the core's counts. Where that of the device is wrong, the core makes all others, too.
 func TestProvedDigestOfAResult(t *testing.T) {
 	k := &jobContext{summing: newDeviceSums(&pipeline{log: slog.New(slog.DiscardHandler)}, nil)}
