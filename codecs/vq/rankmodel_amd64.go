@@ -4,6 +4,18 @@ package vq
 // model moved, for all lanes at once. The instructions for it are among those of kernelVNNI.
 var vectorRanks = bestKernel == kernelVNNI
 
+// slowGathers says that log odds are looked up one by one where they are needed, not all of a group together. Together is sooner where it
+// was measured, on the processors that have AVX512_FP16 (Sapphire Rapids and later). Earlier ones of Intel take several times as long for
+// a gather since it lets no data through that others have left behind (INTEL-SA-00828).
+var slowGathers = func() bool {
+	const fp16 = 1 << 23
+	if !vectorRanks {
+		return true
+	}
+	_, _, _, d7 := cpuid(7, 0)
+	return d7&fp16 == 0
+}()
+
 // logisticStart and logisticRise are logistic for VPERMI2W: where each of its lines begins,
 // and how far it rises.
 var logisticStart, logisticRise = func() (start, rise [64]uint16) {

@@ -213,9 +213,10 @@ LANE:                                                       \
 	VMOVDQU Y5, estimates_log(R11)(I*1)                 \
 DONE:
 
-// The log odds of all estimates of a group, from what LEARN left in Z4, where R13 is stretch32. It takes about as long as LOGODDS for
-// three lanes, but has no branch that nobody could foresee.
+// The log odds of all estimates of a group, from what LEARN left in Z4. It takes about as long as LOGODDS for three lanes, but has no
+// branch that nobody could foresee.
 #define ALLLOGODDS(I, YA, ZA, YB, ZB) \
+	LEAQ ·stretch32(SB), R13                            \
 	VPMOVZXWD Y4, Z0                                    \
 	VEXTRACTI64X4 $1, Z4, Y1                            \
 	VPMOVZXWD Y1, Z1                                    \
@@ -335,21 +336,19 @@ TEXT ·stepAVX512(SB), NOSPLIT, $64-32
 //	R14, BP   a rank and its contexts
 //	R12       its decisions
 //	R15       its bit length
-//	R13       stretch32, as ALLLOGODDS needs it
 //	Z16, Z17  what LINES leaves
 //	Z22, Z23  the weights of group 0, which stay there until the end
 //
-// 0(SP) is the end of the ranks.
-TEXT ·decideAVX512(SB), NOSPLIT, $8-40
+// 0(SP) has what LEARN leaves, where gathers are slow; 64(SP) is the end of the ranks.
+TEXT ·decideAVX512(SB), NOSPLIT, $72-40
 	MOVQ m+0(FP), DI
 	MOVQ contexts+8(FP), BP
 	MOVQ ranks+16(FP), R14
 	MOVQ n+24(FP), AX
 	MOVQ out+32(FP), R12
 	LEAQ (R14)(AX*2), AX
-	MOVQ AX, 0(SP)
+	MOVQ AX, 64(SP)
 	XORL SI, SI
-	LEAQ ·stretch32(SB), R13
 	LOWERHALVES
 	LINES(Z16, Z17)
 	WEIGHTS(SI, Z22, Z23)
@@ -367,10 +366,16 @@ rank:
 	DECISIONS(Y21)
 	VMOVDQU32 Y14, (R12)
 	LEARN(SI, Z10, Z12, Z22, Z23, Z21)
-	ALLLOGODDS(SI, Y10, Z10, Y12, Z12)
-	MOVBLZX (rankModel_unary+0)(DI)(R15*8), AX
-	POPCNTL AX, AX
+	MOVBLZX (rankModel_unary+0)(DI)(R15*8), BX
+	POPCNTL BX, AX
 	LEAQ (R12)(AX*4), R12
+	CMPB ·slowGathers(SB), $0
+	JNE  some0
+	ALLLOGODDS(SI, Y10, Z10, Y12, Z12)
+	JMP  learned0
+some0:
+	VMOVDQU64 Z4, 0(SP)
+	LOGODDS(SI, BX, 0, 16, 32, 48, Y10, Z10, Y12, Z12, lane0, learned0)
 	CMPL R15, $2
 	JCS  next
 
@@ -390,6 +395,7 @@ rank:
 	LEAQ belowMasks<>(SB), AX
 	KMOVD (AX)(CX*8), K1
 	KMOVD 4(AX)(CX*8), K2
+	MOVBLZX (AX)(CX*8), BX
 	WEIGHTS(DX, Z26, Z27)
 	MEAN(DX, Y11, Z11, Y13, Z13, Z26, Z27)
 	CHANCES(Z16, Z17, Z25)
@@ -399,10 +405,15 @@ rank:
 	LEAQ -4(R12)(R15*4), R12 // behind those of the bits below, too
 	LEARN(DX, Z11, Z13, Z26, Z27, Z25)
 	STOREWEIGHTS(DX, Z26, Z27)
+	CMPB ·slowGathers(SB), $0
+	JNE  some1
 	ALLLOGODDS(DX, Y11, Z11, Y13, Z13)
-next:
+	JMP  next
+some1:
+	VMOVDQU64 Z4, 0(SP)
+	LOGODDS(DX, BX, 0, 16, 32, 48, Y11, Z11, Y13, Z13, lane1, next)
 	ADDQ $2, R14
-	CMPQ R14, 0(SP)
+	CMPQ R14, 64(SP)
 	JNE  rank
 	STOREWEIGHTS(SI, Z22, Z23)
 	VZEROUPPER
