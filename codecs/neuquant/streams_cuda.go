@@ -61,12 +61,15 @@ func (d *deviceSteps) deflate(ctx context.Context, list [][]byte) []deflated {
 				return context.Cause(ctx)
 			}
 			streams, err := b.deflate()
+			if err != nil {
+				return err // nothing stays of streams whose tokens are missing, when smaller batches follow
+			}
 			for j, l := range streams {
 				if l != nil {
 					out[items[j]] = deflated{data: l.Stream, laid: l}
 				}
 			}
-			return err
+			return nil
 		},
 		CPU: func([]int) {}, // who writes the file deflates
 		Failed: func(items []int, err error) {
@@ -102,7 +105,10 @@ func (b *streamBatch) deflate() ([]*deflate.Laid, error) {
 	if err := b.lay(); err != nil {
 		return nil, err
 	}
-	return b.laid, b.pack()
+	if err := b.pack(); err != nil {
+		return nil, err
+	}
+	return b.laid, nil
 }
 
 // parse makes tokens of the rows.
