@@ -184,6 +184,22 @@ func TestDigestsOfResults(t *testing.T) {
 	}
 }
 
+// busyCores are two that are taken, and for which so many wait.
+func busyCores(t *testing.T, waiting int) *pool.Pool {
+	t.Helper()
+	cores := pool.Shared(2)
+	for range cores.Size() {
+		if err := cores.Acquire(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range waiting {
+		go func() { cores.Acquire(t.Context(), 0) }()
+	}
+	synctest.Wait()
+	return cores
+}
+
 // A device is asked for the digests of results where somebody waits for the cores, or will do so.
 func TestDigestsOfResultsAreAskedFor(t *testing.T) {
 	for _, c := range []struct {
@@ -203,18 +219,8 @@ func TestDigestsOfResultsAreAskedFor(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := &pipeline{cores: pool.Shared(2)}
-				k := &jobContext{summing: newDeviceSums(p, nil), spec: jobs.Spec{Verify: c.verify}}
+				k := &jobContext{summing: newDeviceSums(&pipeline{cores: busyCores(t, c.waiting)}, nil), spec: jobs.Spec{Verify: c.verify}}
 				k.summing.failed.Store(c.failed)
-				for range 2 {
-					if err := p.cores.Acquire(t.Context(), 0); err != nil {
-						t.Fatal(err)
-					}
-				}
-				for range c.waiting {
-					go func() { p.cores.Acquire(t.Context(), 0) }()
-				}
-				synctest.Wait()
 				if got := k.digestsOfResults(codec.Run{Device: new(gpu.Device)}, c.batch); got != c.want {
 					t.Errorf("%v, want %v", got, c.want)
 				}
@@ -304,7 +310,7 @@ func TestTheDeviceMakesDigestsWhileCoresHaveNoTime(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := &pipeline{cards: 1, cores: pool.Shared(2), lanes: make(chan struct{}, 2), stats: (*gpu.Device)(nil).Stats}
+				p := &pipeline{cards: 1, cores: busyCores(t, c.waiting), lanes: make(chan struct{}, 2), stats: (*gpu.Device)(nil).Stats}
 				p.reading = newDeviceReader(p)
 				p.reading.onCore(10 * time.Millisecond)
 				p.open.Store(true)
@@ -315,15 +321,6 @@ func TestTheDeviceMakesDigestsWhileCoresHaveNoTime(t *testing.T) {
 				if c.change != nil {
 					c.change(s, o)
 				}
-				for range 2 {
-					if err := p.cores.Acquire(t.Context(), 0); err != nil {
-						t.Fatal(err)
-					}
-				}
-				for range c.waiting {
-					go func() { p.cores.Acquire(t.Context(), 0) }()
-				}
-				synctest.Wait()
 				if got := s.takes(o); got != c.want {
 					t.Errorf("%v, want %v", got, c.want)
 				}
