@@ -54,7 +54,8 @@ GLOBL belowMasks<>(SB), RODATA|NOPTR, $128
 //	R8-R11  the estimates of group 0 in the four contexts of the rank
 //	I       a group, in the bytes of its estimates in one context; twice that is what its weights take
 
-// The addresses of the estimates in the four contexts at C into R8 to R11.
+// The addresses of the estimates in the four contexts at C into R8 to R11. Those of a context have 512 bytes, a line of the cache for
+// each group.
 #define CONTEXTS(C) \
 	MOVQ rankModel_estimates(DI), AX \
 	MOVL 0(C), R8   \
@@ -122,7 +123,8 @@ GLOBL belowMasks<>(SB), RODATA|NOPTR, $128
 	VPMINSD.BCST mixDwords<>+0(SB), Y2, Y2              \
 	VPMAXSD.BCST mixDwords<>+4(SB), Y2, Y2
 
-// The lines of logistic for CHANCES: where they begin into S, and how far they rise into R.
+// The lines of logistic for CHANCES: where they begin into S, and how far they rise into R. They are looked up by log odds that have a
+// sign, so that those of odds of 0 and more come first, and those of odds below 0 behind them.
 #define LINES(S, R) \
 	VMOVDQU64 ·logisticStart+64(SB), S                  \
 	VMOVDQU64 ·logisticRise+64(SB), R

@@ -199,8 +199,6 @@ type neighbour struct {
 	lowerSum, rightSum   uint32
 }
 
-const neighbourShift = 5 // a neighbour has 1<<neighbourShift bytes, which the functions in assembly rely on
-
 func newEdgeVectors(book *codebook) *edgeVectors {
 	n, p, q := book.n(), book.p, book.q
 	row := rankerRow(n)

@@ -195,7 +195,7 @@ block:
 	JZ   above
 	MOVWLZX (BP), AX
 	ADDQ $2, BP
-	SHLQ $const_neighbourShift, AX
+	IMUL3Q $neighbour__size, AX, AX
 	ADDQ R13, AX
 	VPBROADCASTD neighbour_right(AX), Z10
 	VPBROADCASTD (neighbour_right+4)(AX), Z11
@@ -206,7 +206,7 @@ above:
 	JZ   edges
 	MOVWLZX (R15), AX
 	ADDQ $2, R15
-	SHLQ $const_neighbourShift, AX
+	IMUL3Q $neighbour__size, AX, AX
 	ADDQ R13, AX
 	VPBROADCASTD neighbour_lower(AX), Z8
 	VPBROADCASTD (neighbour_lower+4)(AX), Z9
