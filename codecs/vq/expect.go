@@ -1,6 +1,7 @@
 package vq
 
 import (
+	"bytes"
 	"hash/crc32"
 	"math/bits"
 	"sync"
@@ -34,13 +35,19 @@ const plainShare = 64
 func unexpected(index []byte) bool { return crc32.ChecksumIEEE(index)%plainShare == 0 }
 
 // expecting is memory for a part of a row of expected indices. What is worked out of all of them at once waits for nothing: the places
-// of indices depend on the table alone, the probabilities of decisions on the places, and width and code on the probabilities.
+// of indices and their contexts depend on the table alone, the probabilities of decisions on those, and width and code on the
+// probabilities. The functions in assembly know how it lies.
 type expecting struct {
-	places     [expectBlocks]uint16
-	leasts     [expectBlocks]uint32 // least side keys
-	activities [expectBlocks]uint8  // bit lengths
-	contexts   [expectBlocks][mixed]uint32
-	decisions  [expectBlocks*mostDecisions + lanes]decision
+	// Of each block: its side key; of the samples beside it the sum and that of their squares; the activity. Then half of what is the same
+	// for all keys, and the classes of sums from which and to which codewords come into question: see edgeVectors and edgeOrder.
+	keys, sums, norms, activities [expectBlocks]uint32
+	halves, from, to              [expectBlocks]uint32
+
+	places   [expectBlocks]uint16
+	leasts   [expectBlocks]uint32 // least side keys
+	contexts [mixed][expectBlocks]uint32
+
+	decisions [expectBlocks*mostDecisions + 16]decision
 }
 
 const (
@@ -57,27 +64,26 @@ func expectSegment(in []byte, table []uint16, cols int, s segment, k *ranker) bo
 		return false
 	}
 	d := newRangeDecoder(in)
-	m, a := newRankModel(k.n), newAround(cols)
+	m := newRankModel(k.n)
 	defer rankModels.Put(m)
+	m.resetAll()
 	e := expectings.Get().(*expecting)
 	defer expectings.Put(e)
-	shift := bestShift(k.n)
+	p := newPicker(k.n)
+	above, row := newLengths(cols), newLengths(cols)
 	for r := s.first; r < s.first+s.rows; r++ {
-		a.newRow()
 		for from := 0; from < cols; from += expectBlocks {
 			blocks := min(cols-from, expectBlocks)
-			if !e.rank(table, cols, s, r, from, blocks, k) {
+			if !e.rank(table, cols, s, r, from, blocks, k, p) {
 				return false
 			}
-			for i, place := range e.places[:blocks] {
-				least := e.leasts[i]
-				a.find(m, &e.contexts[i], from+i, int(e.activities[i]), bits.Len32(least>>indexBits), int(least&(1<<indexBits-1))>>shift)
-				a.leave(from+i, int(place))
-			}
+			findContexts(e, above[from:], row[from:], bestShift(k.n), blocks)
 			if !d.expect(e.decide(m, blocks)) {
 				return false
 			}
 		}
+		row[cols+1] = noRank
+		above, row = row, above
 		if d.pos > len(in) {
 			return false
 		}
@@ -85,22 +91,37 @@ func expectSegment(in []byte, table []uint16, cols int, s segment, k *ranker) bo
 	return d.exact()
 }
 
-// rank finds the places of blocks indices of row r, from a column on. It reports whether all are those of codewords.
-func (e *expecting) rank(table []uint16, cols int, s segment, r, from, blocks int, k *ranker) bool {
+// newLengths is memory for the bit lengths of the ranks of a row. Entry c+1 belongs to column c; the first and the one behind the last
+// stand for what lies beyond the table. Behind those there is room for vector instructions, which take sixteen at once.
+func newLengths(cols int) []uint8 {
+	return bytes.Repeat([]byte{noRank}, cols+2+16)
+}
+
+// rank finds the places of blocks indices of row r, from a column on, the least keys and the activities. It reports whether all are
+// those of codewords.
+func (e *expecting) rank(table []uint16, cols int, s segment, r, from, blocks int, k *ranker, p *picker) bool {
 	row := table[r*cols:][:cols]
 	for _, x := range row[from:][:blocks] {
 		if int(x) >= k.n {
 			return false
 		}
 	}
-	var above []uint16
+	alone := blocks // so many have no block above or none to the left
 	if r > s.first {
-		above = table[(r-1)*cols:][:cols]
+		alone = 0
+		if from == 0 {
+			alone = 1
+		}
 	}
-	k.vectors.places(k.n, row, above, from, e.places[:blocks], e.leasts[:blocks])
-	for i := range blocks {
-		_, _, activity := k.around(table, cols, s.first, r, from+i)
-		e.activities[i] = uint8(bits.Len(uint(activity)))
+	for i := range alone {
+		above, left, activity := k.around(table, cols, s.first, r, from+i)
+		e.leasts[i] = p.fill(k, above, left)
+		e.places[i] = uint16(belowIn(p.keys, p.keys[row[from+i]]))
+		e.activities[i] = uint32(activity)
+	}
+	if alone < blocks {
+		at := from + alone
+		findPlaces(e, k.vectors.order(), table[(r-1)*cols+at:][:blocks-alone], row[at-1:], alone)
 	}
 	return true
 }
@@ -116,6 +137,12 @@ func makeDecision(zero uint32, v uint) decision {
 	return decision(zero) + (65536-2*decision(zero))&one | expectOne&one
 }
 
+// leaves is what the decision leaves of a width, and all ones where it is 1.
+func (d decision) leaves(width uint64) (left, one uint64) {
+	one = uint64(int64(int32(d)) >> 31)
+	return (width*uint64(d&(1<<17-1)) + one&65535) >> 16, one
+}
+
 // decide moves m after the ranks of blocks, and returns their decisions.
 func (e *expecting) decide(m *rankModel, blocks int) []decision {
 	list := e.decisions[:0]
@@ -125,29 +152,16 @@ func (e *expecting) decide(m *rankModel, blocks int) []decision {
 			to++
 		}
 		if from < to {
-			list = m.decide(list, e.contexts[from:to], e.places[from:to])
+			list = list[:len(list)+decideRanks(m, e, from, to, list[len(list):cap(list)])]
 		}
 		if to < blocks {
-			m.contexts = e.contexts[to]
+			for c := range m.contexts {
+				m.contexts[c] = e.contexts[c][to]
+			}
 			list = m.decideLong(list, int(e.places[to]))
 			to++
 		}
 		from = to
-	}
-	return list
-}
-
-// decide moves m after ranks in their contexts, and appends their decisions to list, which has room for them and for lanes more. No
-// bit length has steps of a second group.
-func (m *rankModel) decide(list []decision, contexts [][mixed]uint32, ranks []uint16) []decision {
-	decideTops(m, contexts, ranks, list[len(list):cap(list)])
-	for _, r := range ranks {
-		length := bits.Len16(r)
-		n := bits.OnesCount8(uint8(m.unary[length][0]))
-		if length > 3 {
-			m.decideLow(list[:len(list)+n+2], int(r), length)
-		}
-		list = list[:len(list)+n+max(length-1, 0)]
 	}
 	return list
 }
@@ -174,11 +188,6 @@ func (m *rankModel) decideLong(list []decision, r int) []decision {
 	next := lane + 1 + int(v)
 	m.step(group, 1<<lane|1<<next, v<<lane|second<<next)
 	list = append(list, makeDecision(m.probability(lane), v), makeDecision(m.probability(next), second))
-	return m.decideLow(list, r, length)
-}
-
-// decideLow is decide for the bits of a rank of length bits below the highest three.
-func (m *rankModel) decideLow(list []decision, r, length int) []decision {
 	for i := length - 4; i >= 0; i-- {
 		b, v := &m.low[length][i], r>>i&1
 		list = append(list, makeDecision(uint32(b.zero), uint(v)))
@@ -195,8 +204,7 @@ func (m *rankModel) decideLow(list []decision, r, length int) []decision {
 func (d *rangeDecoder) expect(list []decision) bool {
 	width, code := uint64(d.width), uint64(d.code)
 	for _, v := range list {
-		one := uint64(int64(int32(v)) >> 31) // all ones or 0
-		left := (width*uint64(v&(1<<17-1)) + one&65535) >> 16
+		left, one := v.leaves(width)
 		code -= (width - left) & one
 		width = left
 		if width < 1<<24 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -59,40 +60,97 @@ func TestExpectSegment(t *testing.T) {
 
 // The place of a codeword is how many keys are less than its own, and the least is that of all: with and without a row above and a column
 // to the left, and from any column on.
-func TestEdgePlaces(t *testing.T) {
+func TestPlaces(t *testing.T) {
 	needsVectorRanks(t)
 	r := rand.New(rand.NewPCG(1, 32))
 	for _, s := range []shape{{2, 2}, {4, 2}, {4, 4}, {8, 8}} {
 		for _, n := range []int{1, 2, 15, 16, 17, 31, 32, 33, 64, 255, 256, 257, 1000, 4095, 4096} {
-			book := finished(&codebook{shape: s, words: testVectors(r, s.k(), n)})
-			n := book.n()
-			k := newRanker(pool.New(), book, true)
-			p := newPicker(n)
-			for _, cols := range []int{1, 2, 9} {
-				row, over := make([]uint16, cols), make([]uint16, cols)
-				for c := range row {
-					row[c], over[c] = uint16(r.IntN(n)), uint16(r.IntN(n))
+			for _, kind := range []string{"mixed", "alike", "of both ends"} {
+				words := testVectors(r, s.k(), n)
+				for i := range words {
+					switch kind {
+					case "alike": // so that few sums come into question
+						words[i] = byte(i/s.k()*255/n) + byte(r.IntN(3))
+					case "of both ends": // so that mismatches are as great as can be
+						words[i] = byte(-r.IntN(2))
+					}
 				}
-				for _, above := range [][]uint16{nil, over} {
-					for from := range cols {
-						places, leasts := make([]uint16, cols-from), make([]uint32, cols-from)
-						k.vectors.places(n, row, above, from, places, leasts)
-						for i, x := range row[from:] {
-							up, left := -1, -1
-							if above != nil {
-								up = int(above[from+i])
+				book := finished(&codebook{shape: s, words: words})
+				n := book.n()
+				k := newRanker(pool.New(), book, true)
+				p, e := newPicker(n), new(expecting)
+				for _, cols := range []int{1, 2, 9, 40} {
+					table := make([]uint16, 2*cols)
+					for i := range table {
+						if table[i] = uint16(r.IntN(n)); i > 0 && r.IntN(2) == 0 { // near the one before
+							table[i] = uint16(min(int(table[i-1])+r.IntN(3), n-1))
+						}
+					}
+					whole := segment{0, 2}
+					for row := range 2 {
+						for from := range cols {
+							if !e.rank(table, cols, whole, row, from, cols-from, k, p) {
+								t.Fatalf("%v, %d codewords: an index of a codeword is none", s, n)
 							}
-							if from+i > 0 {
-								left = int(row[from+i-1])
+							for i := range cols - from {
+								up, left, activity := k.around(table, cols, 0, row, from+i)
+								x := table[row*cols+from+i]
+								least := p.fill(k, up, left)
+								if want := belowGo(p.keys, p.keys[x]); int(e.places[i]) != want || e.leasts[i] != least || e.activities[i] != uint32(activity) {
+									t.Fatalf("%v, %d codewords %s, beside %d and %d: codeword %d is in place %d, want %d; the least key is %#x, want %#x; activity %d, want %d",
+										s, n, kind, up, left, x, e.places[i], want, e.leasts[i], least, e.activities[i], activity)
+								}
 							}
-							least := p.fill(k, up, left)
-							if want := belowGo(p.keys, p.keys[x]); int(places[i]) != want || leasts[i] != least {
-								t.Fatalf("%v, %d codewords, beside %d and %d: codeword %d is in place %d, want %d; the least key is %#x, want %#x", s, n, up, left, x, places[i], want, leasts[i], least)
+						}
+					}
+					table[len(table)-1] = uint16(n)
+					if e.rank(table, cols, whole, 1, 0, cols, k, p) {
+						t.Errorf("%v, %d codewords: an index of no codeword is one", s, n)
+					}
+				}
+			}
+		}
+	}
+}
+
+// The contexts of ranks are those that an encoder finds, and the bit lengths of a row are those of its ranks.
+func TestContexts(t *testing.T) {
+	needsVectorRanks(t)
+	r := rand.New(rand.NewPCG(1, 36))
+	for _, cols := range []int{1, 2, 15, 16, 17, 127, expectBlocks, expectBlocks + 1, 3*expectBlocks + 7} {
+		for _, n := range []int{2, 64, 256, 257, 4096} {
+			m, a, e := newRankModel(n), newAround(cols), new(expecting)
+			shift := bestShift(n)
+			above, row := newLengths(cols), newLengths(cols)
+			for range 4 {
+				a.newRow()
+				for from := 0; from < cols; from += expectBlocks {
+					blocks := min(cols-from, expectBlocks)
+					for i := range blocks {
+						e.places[i] = uint16(r.IntN(n) >> r.IntN(indexBits))
+						e.leasts[i] = r.Uint32()>>r.IntN(20)<<indexBits | uint32(r.IntN(n))
+						e.activities[i] = r.Uint32N(511) >> r.IntN(9)
+					}
+					findContexts(e, above[from:], row[from:], shift, blocks)
+					for i := range blocks {
+						var want [mixed]uint32
+						least := e.leasts[i]
+						a.find(m, &want, from+i, bits.Len32(e.activities[i]), bits.Len32(least>>indexBits), int(least&(1<<indexBits-1))>>shift)
+						a.leave(from+i, int(e.places[i]))
+						for c := range want {
+							if got := e.contexts[c][i]; got != want[c] {
+								t.Fatalf("%d columns, %d codewords, column %d: context %d is %d, want %d", cols, n, from+i, c, got, want[c])
 							}
 						}
 					}
 				}
+				row[cols+1] = noRank
+				if !bytes.Equal(row[:cols+2], a.row) {
+					t.Fatalf("%d columns: bit lengths %v, want %v", cols, row[:cols+2], a.row)
+				}
+				above, row = row, above
 			}
+			rankModels.Put(m)
 		}
 	}
 }
@@ -117,7 +175,11 @@ func TestDecisions(t *testing.T) {
 						around[j] = uint8(r.IntN(contexts))
 					}
 					a, l, best := r.IntN(contexts), r.IntN(contexts), r.IntN(min(n, contexts))
-					model.find(&e.contexts[i], a, l, best, around[0], around[1], around[2], around[3])
+					var at [mixed]uint32
+					model.find(&at, a, l, best, around[0], around[1], around[2], around[3])
+					for c, context := range at {
+						e.contexts[c][i] = context
+					}
 					other.find(&other.contexts, a, l, best, around[0], around[1], around[2], around[3])
 					other.encode(want, rank)
 				}

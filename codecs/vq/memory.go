@@ -63,11 +63,12 @@ func (h *header) ranks() int64 {
 }
 
 func rankerMemory(n int) int64 {
-	each := 8 * rankerRow(n)
-	if vectorRanks {
-		each = 96
+	if !vectorRanks {
+		return int64(n) * 8 * int64(rankerRow(n))
 	}
-	return int64(n) * int64(each)
+	const words = 2 * 16 // of both edges, in the order of indices and in that of sums
+	each := words + 5*4 + int64(unsafe.Sizeof(neighbour{})) + 2 + 4
+	return int64(rankerRow(n))*each + int64(unsafe.Sizeof(edgeOrder{}))
 }
 
 // models is the memory of the models for the ranks: each core codes a segment at a time.

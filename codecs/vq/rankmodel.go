@@ -56,8 +56,8 @@ type rankModel struct {
 	stamp     uint32 // estimates of contexts with another are those of a model before
 	groups    int    // groups that ranks need
 
-	low  [indexBits + 1][indexBits]bit
-	most int // bit length of the greatest rank
+	low  [indexBits + 1][16]bit // vector instructions take sixteen at once
+	most int                    // bit length of the greatest rank
 
 	vectors bool // step and decode take all lanes of a group at once
 
@@ -148,6 +148,13 @@ func (m *rankModel) reset(context uint32) {
 	e := &m.estimates[context]
 	for group := range e[:m.groups] {
 		e[group] = firstEstimates
+	}
+}
+
+// resetAll is reset for all contexts: what finds contexts in vector code looks for none that is not.
+func (m *rankModel) resetAll() {
+	for c := range m.stamps {
+		m.reset(uint32(c))
 	}
 }
 

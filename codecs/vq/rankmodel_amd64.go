@@ -38,13 +38,13 @@ func stepLanes(m *rankModel, group int, coded, ones uint) {
 }
 
 //go:noescape
-func decideAVX512(m *rankModel, contexts *[mixed]uint32, ranks *uint16, n int, out *decision)
+func decideAVX512(m *rankModel, contexts *uint32, ranks *uint16, n int, out *decision) int
 
-// decideTops moves m after ranks in their contexts, and writes their decisions to out, but for those of the bits below the highest
-// three, for which it leaves room. Behind them it may write anything, to as many as there are lanes. No bit length of a rank has
-// steps of a second group. It is for machines with vectorRanks.
-func decideTops(m *rankModel, contexts [][mixed]uint32, ranks []uint16, out []decision) {
-	decideAVX512(m, &contexts[0], &ranks[0], len(ranks), &out[0])
+// decideRanks moves m after the ranks from first up to end, whose contexts are known, and writes their decisions to out, behind which
+// it may write sixteen more. It returns how many they are. No bit length of a rank has steps of a second group. It is for machines with
+// vectorRanks.
+func decideRanks(m *rankModel, e *expecting, first, end int, out []decision) int {
+	return decideAVX512(m, &e.contexts[0][first], &e.places[first], end-first, &out[0])
 }
 
 // decodeTop decodes the bit length of a rank and its three highest bits, as far as it has them.

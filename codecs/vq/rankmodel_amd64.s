@@ -6,7 +6,24 @@ DATA mixDwords<>+4(SB)/4, $-const_mostOdds
 DATA mixDwords<>+8(SB)/4, $63
 DATA mixDwords<>+12(SB)/4, $65536
 DATA mixDwords<>+16(SB)/4, $0x80000000 // expectOne
-GLOBL mixDwords<>(SB), RODATA|NOPTR, $20
+DATA mixDwords<>+20(SB)/4, $const_probMin
+DATA mixDwords<>+24(SB)/4, $(65536-const_probMin)
+DATA mixDwords<>+28(SB)/4, $1
+DATA mixDwords<>+32(SB)/4, $const_adaptLimit
+GLOBL mixDwords<>(SB), RODATA|NOPTR, $36
+
+// 15 down to 0. Lane by lane from the last n of them on, they put n lanes the other way round.
+#define BACKWARDS(AT, V) DATA backwards<>+AT(SB)/8, V
+
+BACKWARDS(0, $0x0000000e0000000f)
+BACKWARDS(8, $0x0000000c0000000d)
+BACKWARDS(16, $0x0000000a0000000b)
+BACKWARDS(24, $0x0000000800000009)
+BACKWARDS(32, $0x0000000600000007)
+BACKWARDS(40, $0x0000000400000005)
+BACKWARDS(48, $0x0000000200000003)
+BACKWARDS(56, $0x0000000000000001)
+GLOBL backwards<>(SB), RODATA|NOPTR, $128
 
 #define WORDS16(NAME, AT, V) \
 	DATA NAME<>+(AT+0)(SB)/8, V \
@@ -54,14 +71,14 @@ GLOBL belowMasks<>(SB), RODATA|NOPTR, $128
 //	R8-R11  the estimates of group 0 in the four contexts of the rank
 //	I       a group, in the bytes of its estimates in one context; twice that is what its weights take
 
-// The addresses of the estimates in the four contexts at C into R8 to R11. Those of a context have 512 bytes, a line of the cache for
-// each group.
-#define CONTEXTS(C) \
+// The addresses of the estimates in the four contexts from C on, of which each is so many bytes behind the one before, into R8 to R11.
+// Those of a context have 512 bytes, a line of the cache for each group.
+#define CONTEXTS(C, BYTES) \
 	MOVQ rankModel_estimates(DI), AX \
-	MOVL 0(C), R8   \
-	MOVL 4(C), R9   \
-	MOVL 8(C), R10  \
-	MOVL 12(C), R11 \
+	MOVL 0(C), R8           \
+	MOVL BYTES(C), R9       \
+	MOVL (2*BYTES)(C), R10  \
+	MOVL (3*BYTES)(C), R11  \
 	SHLQ $9, R8     \
 	SHLQ $9, R9     \
 	SHLQ $9, R10    \
@@ -313,7 +330,7 @@ TEXT ·stepAVX512(SB), NOSPLIT, $64-32
 	KMOVD CX, K1
 	KMOVD DX, K2
 	LEAQ rankModel_contexts(DI), R12
-	CONTEXTS(R12)
+	CONTEXTS(R12, 4)
 	LOWERHALVES
 	MIX(SI, rankModel_odds(DI), Y10, Z10, Y12, Z12, Z22, Z23, Z21)
 	LEARN(SI, Z10, Z12, Z22, Z23, Z21)
@@ -331,18 +348,43 @@ TEXT ·stepAVX512(SB), NOSPLIT, $64-32
 	VPSUBD P, Y15, K2, Y14                              \
 	VPORD.BCST mixDwords<>+16(SB), Y14, K2, Y14
 
-// func decideAVX512(m *rankModel, contexts *[mixed]uint32, ranks *uint16, n int, out *decision)
+// The decisions of K1, which are 1 in K2, for sixteen bits at B, into Z14, and B moved after them.
+#define BITS(B) \
+	VMOVDQU32 B, Z0                                     \
+	VPSRLD $16, Z0, Z1                                  \
+	VPANDD.BCST mixDwords<>+8(SB), Z1, Z1               \
+	VMOVDQU16.Z Z0, K7, Z2                              \
+	VPBROADCASTD mixDwords<>+12(SB), Z3                 \
+	VPSUBD Z2, Z3, Z3                                   \
+	VMOVDQA64 Z2, Z14                                   \
+	VPORD.BCST mixDwords<>+16(SB), Z3, K2, Z14          \
+	VMOVDQA32 Z2, K2, Z3                                \
+	VMOVDQA64 Z1, Z4                                    \
+	VMOVDQU64 ·adaptRate+0(SB), Z5                      \
+	VPERMI2W ·adaptRate+64(SB), Z5, Z4                  \
+	VPMULHUW Z4, Z3, Z3                                 \
+	VPADDD Z3, Z2, Z4                                   \
+	VPSUBD Z3, Z2, K2, Z4                               \
+	VPMAXUD.BCST mixDwords<>+20(SB), Z4, Z4             \
+	VPMINUD.BCST mixDwords<>+24(SB), Z4, Z4             \
+	VPADDD.BCST mixDwords<>+28(SB), Z1, Z1              \
+	VPMINUD.BCST mixDwords<>+32(SB), Z1, Z1             \
+	VPSLLD $16, Z1, Z1                                  \
+	VPORD Z1, Z4, K1, Z0                                \
+	VMOVDQU32 Z0, B
+
+// func decideAVX512(m *rankModel, contexts *uint32, ranks *uint16, n int, out *decision) int
 //
 // The registers of both groups are those of decodeAVX512, and others beside them:
 //
-//	R14, BP   a rank and its contexts
+//	R14, BP   a rank and the first of its contexts, behind which the others are in arrays of expectBlocks
 //	R12       its decisions
 //	R15       its bit length
 //	Z16, Z17  what LINES leaves
 //	Z22, Z23  the weights of group 0, which stay there until the end
 //
 // 0(SP) has what LEARN leaves, where gathers are slow; 64(SP) is the end of the ranks.
-TEXT ·decideAVX512(SB), NOSPLIT, $72-40
+TEXT ·decideAVX512(SB), NOSPLIT, $72-48
 	MOVQ m+0(FP), DI
 	MOVQ contexts+8(FP), BP
 	MOVQ ranks+16(FP), R14
@@ -355,8 +397,8 @@ TEXT ·decideAVX512(SB), NOSPLIT, $72-40
 	LINES(Z16, Z17)
 	WEIGHTS(SI, Z22, Z23)
 rank:
-	CONTEXTS(BP)
-	ADDQ $16, BP
+	CONTEXTS(BP, (4*const_expectBlocks))
+	ADDQ $4, BP
 	MOVWLZX (R14), AX
 	MOVL $32, R15
 	LZCNTL AX, AX
@@ -410,14 +452,35 @@ some0:
 	CMPB ·slowGathers(SB), $0
 	JNE  some1
 	ALLLOGODDS(DX, Y11, Z11, Y13, Z13)
-	JMP  next
+	JMP  learned1
 some1:
 	VMOVDQU64 Z4, 0(SP)
-	LOGODDS(DX, BX, 0, 16, 32, 48, Y11, Z11, Y13, Z13, lane1, next)
+	LOGODDS(DX, BX, 0, 16, 32, 48, Y11, Z11, Y13, Z13, lane1, learned1)
+	SUBL $3, R15
+	JBE  next
+
+	// The bits below the three highest, whose decisions go where R12 has left room.
+	MOVL $-1, AX
+	BZHIL R15, AX, AX
+	KMOVW AX, K1
+	MOVWLZX (R14), AX
+	KMOVW AX, K2
+	LEAL 3(R15), AX
+	SHLL $6, AX
+	BITS(rankModel_low(DI)(AX*1))
+	LEAQ backwards<>+64(SB), AX
+	NEGQ R15
+	VMOVDQU32 (AX)(R15*4), Z3
+	VPERMD Z14, Z3, Z14 // from the highest bit on
+	VMOVDQU32 Z14, (R12)(R15*4)
+next:
 	ADDQ $2, R14
 	CMPQ R14, 64(SP)
 	JNE  rank
 	STOREWEIGHTS(SI, Z22, Z23)
+	SUBQ out+32(FP), R12
+	SHRQ $2, R12
+	MOVQ R12, ret+40(FP)
 	VZEROUPPER
 	RET
 
@@ -432,7 +495,7 @@ TEXT ·decodeAVX512(SB), NOSPLIT, $176-32
 	MOVQ (rangeDecoder_in+8)(SI), AX
 	MOVQ AX, 128(SP)
 	LEAQ rankModel_contexts(DI), BP
-	CONTEXTS(BP)
+	CONTEXTS(BP, 4)
 	LOWERHALVES
 	LEAQ ·squashed+4096(SB), BP
 	XORL SI, SI

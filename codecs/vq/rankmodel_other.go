@@ -4,7 +4,7 @@ package vq
 
 const vectorRanks = false
 
-// stepLanes, decideTops and decodeTop are for machines with vectorRanks.
-func stepLanes(*rankModel, int, uint, uint)                        {}
-func decideTops(*rankModel, [][mixed]uint32, []uint16, []decision) {}
-func decodeTop(*rankModel, *rangeDecoder) (top, length int)        { return 0, 0 }
+// stepLanes, decideRanks and decodeTop are for machines with vectorRanks.
+func stepLanes(*rankModel, int, uint, uint)                                {}
+func decideRanks(*rankModel, *expecting, int, int, []decision) (count int) { return 0 }
+func decodeTop(*rankModel, *rangeDecoder) (top, length int)                { return 0, 0 }

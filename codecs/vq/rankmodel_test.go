@@ -78,3 +78,27 @@ func TestRankModel(t *testing.T) {
 		}
 	}
 }
+
+// A model that was used before is a new one in every context after resetAll.
+func TestResetAll(t *testing.T) {
+	for _, n := range []int{2, 64, 256, 257, 4096} {
+		m := newRankModel(n)
+		for c := range m.estimates {
+			for g := range m.estimates[c] {
+				m.estimates[c][g] = estimates{}
+			}
+		}
+		m.resetAll()
+		for c := range m.estimates {
+			for g := range m.groups {
+				if m.estimates[c][g] != firstEstimates {
+					t.Fatalf("%d codewords, context %d: the estimates of group %d are those of before", n, c, g)
+				}
+			}
+			if m.stamps[c] != m.stamp {
+				t.Fatalf("%d codewords, context %d: it is not of this model", n, c)
+			}
+		}
+		rankModels.Put(m)
+	}
+}

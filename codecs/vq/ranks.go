@@ -3,6 +3,7 @@ package vq
 import (
 	"math/bits"
 	"slices"
+	"sync"
 
 	"github.com/pelmill/pelmill/codecs/pool"
 )
@@ -180,7 +181,8 @@ func (k *ranker) place(p *picker, above, left, x int) (place int, least uint32) 
 // sign and x has none, as the instruction wants it. All keys beside the same neighbours are
 // odd << 12 too great, and in the same order.
 type edgeVectors struct {
-	quads int // four samples each, of an edge
+	quads   int // four samples each, of an edge
+	samples int // of both edges
 	// words is 127 - c by groups of sixteen codewords: four samples of each, upper edge first. Edges
 	// of two samples have two more that are 0, and codewords that there are not have 0.
 	words []byte
@@ -190,19 +192,24 @@ type edgeVectors struct {
 	base [4][]uint32
 
 	neighbours []neighbour
+
+	once   sync.Once
+	sorted *edgeOrder // made when it is first needed
 }
 
-// neighbour is a codeword as the one above or to the left of others.
+// neighbour is a codeword as the one above or to the left of others, and as one beside such.
 type neighbour struct {
 	lower, right         uint64 // edges
+	upper, left          uint64
 	lowerNorm, rightNorm uint32 // sums of their squares
 	lowerSum, rightSum   uint32
+	span                 uint32
 }
 
 func newEdgeVectors(book *codebook) *edgeVectors {
 	n, p, q := book.n(), book.p, book.q
 	row := rankerRow(n)
-	v := &edgeVectors{quads: (max(p, q) + 3) / 4, neighbours: make([]neighbour, n)}
+	v := &edgeVectors{quads: (max(p, q) + 3) / 4, samples: p + q, neighbours: make([]neighbour, n)}
 	v.words = make([]byte, row*8*v.quads)
 	for kind := range v.base {
 		v.base[kind] = make([]uint32, row)
@@ -212,10 +219,12 @@ func newEdgeVectors(book *codebook) *edgeVectors {
 		b := &v.neighbours[x]
 		b.lower, b.lowerNorm, b.lowerSum = edge(w[(p-1)*q:], q, 1)
 		b.right, b.rightNorm, b.rightSum = edge(w[q-1:], p, q)
-		upper, upperNorm, _ := edge(w, q, 1)
-		left, leftNorm, _ := edge(w, p, q)
+		var upperNorm, leftNorm uint32
+		b.upper, upperNorm, _ = edge(w, q, 1)
+		b.left, leftNorm, _ = edge(w, p, q)
+		b.span = uint32(span(w))
 		for i, samples := range [2]int{q, p} {
-			e := [2]uint64{upper, left}[i]
+			e := [2]uint64{b.upper, b.left}[i]
 			for j := range samples {
 				to := (x/16*2+i)*v.quads + j/4
 				v.words[to*64+x%16*4+j%4] = 127 - byte(e>>(8*j))
@@ -295,26 +304,74 @@ func edgeKeysGo(keys []uint32, words []byte, base []uint32, n, quads int, lower,
 	return slices.Min(minima[:])
 }
 
-// places finds the places of the codewords of row from column from on, as many as places has room for, and the least side keys beside
-// them: above is the row above, nil if there is none. The encoder has another way to it, see [ranker.place].
-func (v *edgeVectors) places(n int, row, above []uint16, from int, places []uint16, leasts []uint32) {
-	if len(places) == 0 {
-		return
+// edgeOrder is the codewords in the order of the sums of the samples along their upper and left edges, by which a decoder that expects an
+// index finds its place among a few of them. With x for the p + q samples around a block and c for the edges of a codeword,
+//
+//	mismatch(c) = |x - c|^2 >= (sum of x - sum of c)^2 / (p + q)
+//
+// so that a codeword whose mismatch is at most that of the expected one, m, has a sum that differs from that of x by the root of (p + q) m
+// at most. Of 256 codewords of a photograph these are 30 to 90, in as many places one after the other. It is for blocks with one above
+// and one to the left.
+type edgeOrder struct {
+	words []byte   // those of edgeVectors, in this order
+	base  []uint32 // base[3] of edgeVectors, in this order
+
+	neighbours []neighbour
+	quads      int
+	samples    uint32 // of both edges
+	most       uint32 // greatest sum there can be
+	last       uint32 // bits of the last sixteen codewords that there are
+
+	// Of eight sums each, the sixteen with the first codeword of such a sum or a greater one, and those with the last of such a sum or a
+	// lesser one.
+	first, through [sumClasses]uint16
+}
+
+const (
+	sumShift   = 3
+	sumClasses = 2*8*255>>sumShift + 1
+)
+
+// order is the order of the codewords of v.
+func (v *edgeVectors) order() *edgeOrder {
+	v.once.Do(func() {
+		n := len(v.neighbours)
+		o := &edgeOrder{
+			words: make([]byte, len(v.words)), base: make([]uint32, len(v.base[3])), neighbours: v.neighbours, quads: v.quads,
+			samples: uint32(v.samples), most: uint32(v.samples) * 255, last: 1<<((n-1)%16+1) - 1,
+		}
+		var counts [sumClasses]int
+		list := make([]uint32, n)
+		for x := range list {
+			sum := sumBytes(v.neighbours[x].upper) + sumBytes(v.neighbours[x].left)
+			counts[sum>>sumShift]++
+			list[x] = sum<<indexBits | uint32(x)
+		}
+		slices.Sort(list)
+		for to, key := range list {
+			from := int(key & (1<<indexBits - 1))
+			o.base[to] = v.base[3][from]
+			for i := range 2 * v.quads {
+				copy(o.words[(to/16*2*v.quads+i)*64+to%16*4:][:4], v.words[(from/16*2*v.quads+i)*64+from%16*4:])
+			}
+		}
+		before := 0
+		for class, count := range counts {
+			o.first[class] = uint16(before / 16)
+			before += count
+			o.through[class] = uint16(max(before-1, 0) / 16)
+		}
+		v.sorted = o
+	})
+	return v.sorted
+}
+
+// sumBytes is the sum of the samples of a packed edge.
+func sumBytes(e uint64) (sum uint32) {
+	for ; e != 0; e >>= 8 {
+		sum += uint32(e & 255)
 	}
-	if above != nil {
-		above = above[from:]
-	}
-	if from > 0 {
-		edgePlaces(v, n, places, leasts, row[from:][:len(places)], above, row[from-1:])
-		return
-	}
-	edgePlaces(v, n, places, leasts, row[:1], above, nil)
-	if above != nil {
-		above = above[1:]
-	}
-	if rest := len(places) - 1; rest > 0 {
-		edgePlaces(v, n, places[1:], leasts[1:], row[1:][:rest], above, row)
-	}
+	return sum
 }
 
 // rankGo counts the side keys that are less than mine and finds the least, the

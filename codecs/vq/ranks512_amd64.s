@@ -64,8 +64,8 @@ sum:
 	VMOVDQA64 Z1, Z2
 
 // The keys of sixteen codewords from their bases, into Z0; PRODUCTS adds the products of their
-// edges. SI, DX and DI are the edges, bases and keys of the last sixteen, R9 how many bytes of keys
-// there are from these to those, as a negative number.
+// edges. SI, DX and DI are edges, bases and keys of some sixteen codewords, and R9 how many bytes of keys
+// there are from those to these.
 #define EDGEKEYS(PRODUCTS) \
 	VMOVDQA32 Z12, Z0    \
 	PRODUCTS             \
@@ -137,103 +137,171 @@ last16:
 	POPCNTL AX, AX           \
 	ADDL    AX, R12
 
-// The key of the codeword of lane K2 beside R9 into all lanes of Z3, and then all keys but those of the last sixteen codewords,
-// which are left in Z0; R11 is where R9 begins.
+// The places of a block among the sixteens of codewords from R9 to CX, but for the last sixteen, whose keys are left in Z0.
 #define PLACELOOP(PRODUCTS, FROM, LAST) \
-	EDGEKEYS(PRODUCTS)            \
-	VPCOMPRESSD.Z Z0, K2, Z3      \
-	VPBROADCASTD X3, Z3           \
-	MOVQ R11, R9                  \
-	TESTQ R9, R9                  \
-	JZ   LAST                     \
+	CMPQ R9, CX                   \
+	JEQ  LAST                     \
 FROM:                                 \
 	EDGEKEYS(PRODUCTS)            \
 	PLACES                        \
 	ADDQ $64, R9                  \
-	JNZ  FROM                     \
+	CMPQ R9, CX                   \
+	JNE  FROM                     \
 LAST:                                 \
 	EDGEKEYS(PRODUCTS)
 
-// func edgePlacesVNNI(places *uint16, leasts *uint32, row, above, left *uint16, blocks int, neighbours *neighbour, words *byte, base *uint32, sixteens int, last uint32, quads int)
+// The codeword of index R into R, of the neighbours at N.
+#define NEIGHBOUR(N, R) \
+	IMUL3Q $neighbour__size, R, R \
+	ADDQ N, R
+
+// func mismatchesAVX512(e *expecting, o *edgeOrder, above, left *uint16, first, end int)
 //
-//	DI, R8        places and least keys
-//	R14, R15, BP  the index of a block, and those above and to the left, 0 if there is none
-//	BX            blocks that are left
-//	R13           neighbours
-//	R10           by how much all keys of a block are too great
-TEXT ·edgePlacesVNNI(SB), NOSPLIT, $8-96
-	MOVQ places+0(FP), DI
-	MOVQ leasts+8(FP), R8
-	MOVQ row+16(FP), R14
-	MOVQ above+24(FP), R15
-	MOVQ left+32(FP), BP
-	MOVQ neighbours+48(FP), R13
-	MOVQ words+56(FP), SI
-	MOVQ base+64(FP), DX
-	MOVQ sixteens+72(FP), BX
-	MOVL last+80(FP), AX
-	KMOVW AX, K1
-	DECQ BX
-	SHLQ $6, BX
-	ADDQ BX, DX
-	MOVQ BX, R11
-	NEGQ R11
-	LEAQ (SI)(BX*2), SI
-	CMPQ quads+88(FP), $1
-	JEQ  start
-	LEAQ (SI)(BX*2), SI
-start:
-	MOVQ blocks+40(FP), BX
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
+//	DI, BX    what is worked out, and the block
+//	SI        neighbours
+//	R14, R15  the indices above and to the left, behind which there is the one of the block
+//	CX, AX    the codewords to the left and above
+//	DX, R12   that of the block, and its index
+TEXT ·mismatchesAVX512(SB), NOSPLIT, $0-48
+	MOVQ e+0(FP), DI
+	MOVQ o+8(FP), SI
+	MOVQ above+16(FP), R14
+	MOVQ left+24(FP), R15
+	MOVQ first+32(FP), BX
+	MOVQ end+40(FP), R11
+	MOVQ edgeOrder_neighbours(SI), SI
+	MOVWLZX (R15), CX
+	NEIGHBOUR(SI, CX)
 block:
-	XORL R10, R10
-	XORL R12, R12
-	TESTQ BP, BP
-	JZ   above
-	MOVWLZX (BP), AX
-	ADDQ $2, BP
-	IMUL3Q $neighbour__size, AX, AX
-	ADDQ R13, AX
-	VPBROADCASTD neighbour_right(AX), Z10
-	VPBROADCASTD (neighbour_right+4)(AX), Z11
-	MOVL neighbour_rightNorm(AX), R10
-	MOVL neighbour_rightSum(AX), R12
-above:
-	TESTQ R15, R15
-	JZ   edges
-	MOVWLZX (R15), AX
+	MOVWLZX (R14), AX
+	MOVWLZX 2(R15), R12
+	MOVL R12, DX
+	NEIGHBOUR(SI, AX)
+	NEIGHBOUR(SI, DX)
+	VMOVQ neighbour_lower(AX), X0
+	VMOVHPS neighbour_right(CX), X0, X0
+	VPMOVZXBW X0, Y0
+	VPMOVZXBW neighbour_upper(DX), Y1 // and the left edge behind it
+	VPSUBW Y1, Y0, Y0
+	VPMADDWD Y0, Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPADDD X1, X0, X0
+	VPSHUFD $0x4e, X0, X1
+	VPADDD X1, X0, X0
+	VPSHUFD $0xb1, X0, X1
+	VPADDD X1, X0, X0
+	VMOVD X0, R8
+	SHLL $const_indexBits, R8
+	ORL R12, R8
+	MOVL R8, expecting_keys(DI)(BX*4)
+	MOVL neighbour_lowerNorm(AX), R8
+	MOVL neighbour_lowerSum(AX), R9
+	MOVL neighbour_span(AX), R10
+	ADDL neighbour_rightNorm(CX), R8
+	ADDL neighbour_rightSum(CX), R9
+	ADDL neighbour_span(CX), R10
+	MOVL R8, expecting_norms(DI)(BX*4)
+	MOVL R9, expecting_sums(DI)(BX*4)
+	MOVL R10, expecting_activities(DI)(BX*4)
+	MOVQ DX, CX
+	ADDQ $2, R14
 	ADDQ $2, R15
-	IMUL3Q $neighbour__size, AX, AX
-	ADDQ R13, AX
+	INCQ BX
+	CMPQ BX, R11
+	JNE block
+	VZEROUPPER
+	RET
+
+// func boundsAVX512(e *expecting, o *edgeOrder, end int)
+TEXT ·boundsAVX512(SB), NOSPLIT, $0-24
+	MOVQ e+0(FP), DI
+	MOVQ o+8(FP), SI
+	MOVQ end+16(FP), CX
+	VPBROADCASTD edgeOrder_samples(SI), Z16
+	VPBROADCASTD edgeOrder_most(SI), Z17
+	MOVL $1, AX
+	VPBROADCASTD AX, Z18
+	VPXORD Z19, Z19, Z19
+	XORL BX, BX
+sixteen:
+	VMOVDQU32 expecting_keys(DI)(BX*4), Z0
+	VMOVDQU32 expecting_norms(DI)(BX*4), Z1
+	VMOVDQU32 expecting_sums(DI)(BX*4), Z2
+	VPSRLD $const_indexBits, Z0, Z3
+	VPMULLD Z16, Z3, Z3    // less than 1<<24, which a float32 holds
+	VCVTDQ2PS Z3, Z3
+	VSQRTPS Z3, Z3
+	VCVTTPS2DQ Z3, Z3
+	VPSUBD Z3, Z2, Z4
+	VPMAXSD Z19, Z4, Z4
+	VPSRLD $const_sumShift, Z4, Z4
+	VMOVDQU32 Z4, expecting_from(DI)(BX*4)
+	VPADDD Z3, Z2, Z4
+	VPMINSD Z17, Z4, Z4
+	VPSRLD $const_sumShift, Z4, Z4
+	VMOVDQU32 Z4, expecting_to(DI)(BX*4)
+	VPADDD Z18, Z1, Z4     // (norm + 1) / 2 - 127 x sum
+	VPSRLD $1, Z4, Z4
+	VPSLLD $7, Z2, Z5
+	VPSUBD Z5, Z4, Z4
+	VPADDD Z2, Z4, Z4
+	VMOVDQU32 Z4, expecting_halves(DI)(BX*4)
+	VPANDD Z18, Z1, Z1     // as all keys are too great where the norm is odd, so is the expected one
+	VPSLLD $const_indexBits, Z1, Z1
+	VPADDD Z1, Z0, Z0
+	VMOVDQU32 Z0, expecting_keys(DI)(BX*4)
+	ADDQ $16, BX
+	CMPQ BX, CX
+	JLT sixteen
+	VZEROUPPER
+	RET
+
+// func placesVNNI(e *expecting, o *edgeOrder, above, left *uint16, first, end int)
+//
+//	DI, BX    what is worked out, and the block
+//	R8        the order
+//	R13       neighbours
+//	R14, R15  the indices above and to the left
+//	R9, CX    the first and the last sixteen codewords that come into question, in bytes of bases
+//	R11       the last sixteen that there are
+TEXT ·placesVNNI(SB), NOSPLIT, $0-48
+	MOVQ e+0(FP), DI
+	MOVQ o+8(FP), R8
+	MOVQ above+16(FP), R14
+	MOVQ left+24(FP), R15
+	MOVQ first+32(FP), BX
+	MOVQ edgeOrder_words(R8), SI
+	MOVQ edgeOrder_base(R8), DX
+	MOVQ (edgeOrder_base+8)(R8), R11
+	SHLQ $2, R11
+	SUBQ $64, R11
+	MOVQ edgeOrder_neighbours(R8), R13
+block:
+	MOVWLZX (R14), AX
+	NEIGHBOUR(R13, AX)
 	VPBROADCASTD neighbour_lower(AX), Z8
 	VPBROADCASTD (neighbour_lower+4)(AX), Z9
-	ADDL neighbour_lowerNorm(AX), R10
-	ADDL neighbour_lowerSum(AX), R12
-edges:
-	IMUL3L $127, R12, R12
-	LEAL 1(R10), AX
-	SHRL $1, AX
-	SUBL R12, AX
-	VPBROADCASTD AX, Z12
-	ANDL $1, R10
-	SHLL $const_indexBits, R10
-	MOVWLZX (R14), CX
-	ADDQ $2, R14
-	MOVL CX, R9
-	ANDL $15, CX
-	MOVL $1, AX
-	SHLXL CX, AX, AX
-	KMOVW AX, K2
-	SHRL $4, R9
+	MOVWLZX (R15), AX
+	NEIGHBOUR(R13, AX)
+	VPBROADCASTD neighbour_right(AX), Z10
+	VPBROADCASTD (neighbour_right+4)(AX), Z11
+	VPBROADCASTD expecting_halves(DI)(BX*4), Z12
+	VPBROADCASTD expecting_keys(DI)(BX*4), Z3
+	MOVL expecting_from(DI)(BX*4), R9
+	MOVL expecting_to(DI)(BX*4), CX
+	MOVWLZX edgeOrder_first(R8)(R9*2), R9
+	MOVWLZX edgeOrder_through(R8)(CX*2), CX
 	SHLQ $6, R9
-	ADDQ R11, R9
+	SHLQ $6, CX
+	MOVL edgeOrder_last(R8), R10
+	MOVL $0xffff, AX
+	CMPQ CX, R11
+	CMOVLNE AX, R10
+	KMOVW R10, K1
 	XORL R12, R12
 	VPTERNLOGD $0xff, Z1, Z1, Z1
 	VPTERNLOGD $0xff, Z2, Z2, Z2
-	CMPQ quads+88(FP), $1
+	CMPQ edgeOrder_quads(R8), $1
 	JNE  two
 	PLACELOOP(ONEQUAD, one16, onelast)
 	JMP  last16
@@ -243,14 +311,99 @@ last16:
 	VMOVDQA32 Z0, K1, Z2 // all ones behind the codewords
 	VMOVDQA64 Z2, Z0
 	PLACES
-	MOVW R12, (DI)
+	MOVW R12, expecting_places(DI)(BX*2)
 	LEAST16
+	MOVL expecting_norms(DI)(BX*4), R10
+	ANDL $1, R10
+	SHLL $const_indexBits, R10
 	SUBL R10, AX
-	MOVL AX, (R8)
-	ADDQ $2, DI
-	ADDQ $4, R8
-	DECQ BX
-	JNZ  block
+	MOVL AX, expecting_leasts(DI)(BX*4)
+	ADDQ $2, R14
+	ADDQ $2, R15
+	INCQ BX
+	CMPQ BX, end+40(FP)
+	JNE block
+	VZEROUPPER
+	RET
+
+// The bit lengths of the lanes of A, of 32 bits, into Z; Z20 holds 32 in each.
+#define LENGTHS(A, Z) \
+	VPLZCNTD A, Z    \
+	VPSUBD Z, Z20, Z
+
+// func contextsAVX512(e *expecting, above, row *uint8, shift, end int)
+//
+//	SI, DX    bit lengths of ranks above and of those of this row, from the column to the left on
+//	Z21-Z23   activities' and mismatches' lengths, and the surrounding ranks'
+//	Z24       the lengths of the ranks of this row, and in its last lane that of the one before
+TEXT ·contextsAVX512(SB), NOSPLIT, $0-40
+	MOVQ e+0(FP), DI
+	MOVQ above+8(FP), SI
+	MOVQ row+16(FP), DX
+	MOVQ end+32(FP), CX
+	MOVL $32, AX
+	VPBROADCASTD AX, Z20
+	MOVL $2, AX
+	VPBROADCASTD AX, Z25
+	MOVL $(const_surrounds-1), AX
+	VPBROADCASTD AX, Z26
+	MOVL $const_mismatches, AX
+	VPBROADCASTD AX, Z27
+	MOVL $const_surrounds, AX
+	VPBROADCASTD AX, Z28
+	MOVL $(const_activities*const_mismatches), AX
+	VPBROADCASTD AX, Z29
+	MOVL $(const_mismatches*const_surrounds), AX
+	VPBROADCASTD AX, Z30
+	MOVL $(const_activities*const_surrounds), AX
+	VPBROADCASTD AX, Z31
+	MOVL $((1<<const_indexBits)-1), AX
+	VPBROADCASTD AX, Z19
+	VPBROADCASTD shift+24(FP), Z18
+	MOVBLZX (DX), AX
+	VPBROADCASTD AX, Z24
+	XORL BX, BX
+sixteen:
+	VPMOVZXWD expecting_places(DI)(BX*2), Z0
+	LENGTHS(Z0, Z0)
+	VALIGND $15, Z24, Z0, Z1                   // left
+	VMOVDQA64 Z0, Z24
+	VPMOVDB Z0, 1(DX)(BX*1)
+	VPMOVZXBD 1(SI)(BX*1), Z2                  // up
+	VPADDD Z2, Z1, Z1
+	VPADDD Z1, Z1, Z1
+	VPMOVZXBD (SI)(BX*1), Z2                   // to the left of that
+	VPADDD Z2, Z1, Z1
+	VPMOVZXBD 2(SI)(BX*1), Z2                  // and to the right
+	VPADDD Z2, Z1, Z1
+	VPADDD Z25, Z1, Z1
+	VPSRLD $2, Z1, Z1
+	VPMINUD Z26, Z1, Z23
+	VMOVDQU32 expecting_activities(DI)(BX*4), Z2
+	LENGTHS(Z2, Z21)
+	VMOVDQU32 expecting_leasts(DI)(BX*4), Z3
+	VPSRLD $const_indexBits, Z3, Z2
+	LENGTHS(Z2, Z22)
+	VPANDD Z19, Z3, Z3
+	VPSRLVD Z18, Z3, Z3                        // the codeword of the least mismatch
+	VPMULLD Z27, Z21, Z0
+	VPADDD Z22, Z0, Z0
+	VMOVDQU32 Z0, (expecting_contexts+0)(DI)(BX*4)
+	VPMULLD Z28, Z22, Z0
+	VPADDD Z23, Z0, Z0
+	VPADDD Z29, Z0, Z0
+	VMOVDQU32 Z0, (expecting_contexts+4*const_expectBlocks)(DI)(BX*4)
+	VPADDD Z30, Z29, Z1
+	VPMULLD Z28, Z21, Z0
+	VPADDD Z23, Z0, Z0
+	VPADDD Z1, Z0, Z0
+	VMOVDQU32 Z0, (expecting_contexts+8*const_expectBlocks)(DI)(BX*4)
+	VPADDD Z31, Z1, Z1
+	VPADDD Z1, Z3, Z3
+	VMOVDQU32 Z3, (expecting_contexts+12*const_expectBlocks)(DI)(BX*4)
+	ADDQ $16, BX
+	CMPQ BX, CX
+	JLT sixteen
 	VZEROUPPER
 	RET
 

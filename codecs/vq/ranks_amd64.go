@@ -3,7 +3,6 @@ package vq
 import (
 	"encoding/binary"
 	"math/bits"
-	"unsafe"
 )
 
 //go:noescape
@@ -60,14 +59,31 @@ func edgeKeys(keys []uint32, words []byte, base []uint32, n, quads int, lower, r
 }
 
 //go:noescape
-func edgePlacesVNNI(places *uint16, leasts *uint32, row, above, left *uint16, blocks int, neighbours *neighbour, words *byte, base *uint32, sixteens int, last uint32, quads int)
+func mismatchesAVX512(e *expecting, o *edgeOrder, above, left *uint16, first, end int)
 
-// edgePlaces finds the places of the blocks of a row and the least side keys beside them. Of above and left, nil if there are none, the
-// first elements belong to the first block. It is for machines with vectorRanks.
-func edgePlaces(v *edgeVectors, n int, places []uint16, leasts []uint32, row, above, left []uint16) {
-	base := v.base[kindOf(above != nil, left != nil)]
-	edgePlacesVNNI(&places[0], &leasts[0], &row[0], unsafe.SliceData(above), unsafe.SliceData(left), len(row), &v.neighbours[0],
-		&v.words[0], &base[0], len(base)/16, 1<<((n-1)%16+1)-1, v.quads)
+//go:noescape
+func boundsAVX512(e *expecting, o *edgeOrder, end int)
+
+//go:noescape
+func placesVNNI(e *expecting, o *edgeOrder, above, left *uint16, first, end int)
+
+//go:noescape
+func contextsAVX512(e *expecting, above, row *uint8, shift, end int)
+
+// findPlaces finds the places, the least side keys and the activities of blocks from first on, which have indices above. Those to the
+// left are in left, and behind the first of them those of the blocks themselves. It is for machines with vectorRanks.
+func findPlaces(e *expecting, o *edgeOrder, above, left []uint16, first int) {
+	end := first + len(above)
+	mismatchesAVX512(e, o, &above[0], &left[0], first, end)
+	boundsAVX512(e, o, end)
+	placesVNNI(e, o, &above[0], &left[0], first, end)
+}
+
+// findContexts finds the contexts of blocks of which the places, least keys and activities are known, and the bit lengths of their ranks.
+// above and row begin with the column to the left of the first block: see newLengths. shift is bestShift. It is for machines with
+// vectorRanks.
+func findContexts(e *expecting, above, row []uint8, shift, blocks int) {
+	contextsAVX512(e, &above[0], &row[0], shift, blocks)
 }
 
 // The functions below hand whole groups of sixteen to AVX-512 or of eight to AVX2, where

@@ -22,8 +22,9 @@ func pick(*[sortedKeys]uint32, int) uint32    { return 0 }
 
 func differences(out, base, pairs, edge []uint32) { differencesGo(out, base, pairs, edge) }
 
-// edgePlaces is for machines with vectorRanks.
-func edgePlaces(*edgeVectors, int, []uint16, []uint32, []uint16, []uint16, []uint16) {}
+// findPlaces and findContexts are for machines with vectorRanks.
+func findPlaces(*expecting, *edgeOrder, []uint16, []uint16, int) {}
+func findContexts(*expecting, []uint8, []uint8, int, int)        {}
 
 func edgeKeys(keys []uint32, words []byte, base []uint32, n, quads int, lower, right uint64, half uint32, minima *[sortedKeys]uint32) uint32 {
 	return edgeKeysGo(keys, words, base, n, quads, lower, right, half, minima)
