@@ -112,7 +112,7 @@ func (m *numberModel) decode(d *rangeDecoder) int {
 	return n
 }
 
-// bookModel is the adaptive state for one codebook.
+// bookModel is the adaptive state for one codebook. The functions in assembly know that the models lie one behind the other.
 type bookModel struct {
 	step     numberModel
 	residual [bookContexts]numberModel
@@ -172,6 +172,10 @@ func predict(w []byte, q, j int, at *position, left, size int) (guess, context i
 	return guess, min(bits.Len(uint(divide(size, at.known))), bookContexts-1)
 }
 
+// number is one that the coder of a codebook codes: in the lower 16 bits, and above them 0 for a step and 1 + i for a residual in
+// context i.
+type number uint32
+
 // encodeBook codes a finished codebook: for each codeword the step of its sum from
 // the one before, and the errors of the guesses for all samples but the last,
 // which the sum gives.
@@ -179,19 +183,48 @@ func encodeBook(e *rangeEncoder, b *codebook) {
 	m := newBookModel()
 	positions := b.positions()
 	last := 0
+	var numbers [maxBlock]number
+	var room []decision
+	if vectorRanks {
+		room = make([]decision, maxBlock*mostOfNumber+16)
+	}
 	for i := range b.n() {
 		w := b.word(i)
 		total := int(sum(w))
-		m.step.encode(e, total-last)
+		numbers[0] = number(total - last)
 		last = total
 		left, size := total, 0
 		for j := range len(w) - 1 {
 			guess, ctx := predict(w, b.q, j, &positions[j], left, size)
 			d := int(w[j]) - guess
-			m.residual[ctx].encode(e, fold(d))
+			numbers[j+1] = number((1+ctx)<<16 | fold(d))
 			size += max(d, -d)
 			left -= int(w[j])
 		}
+		m.encode(e, numbers[:len(w)], room)
+	}
+}
+
+// mostOfNumber is how many decisions a number takes at most.
+const mostOfNumber = 16 + 15
+
+// encode codes numbers. room is for their decisions on machines with vectorRanks, where those are worked out for a number at once, and
+// the coder, in which each waits for the one before, has nothing else to do.
+func (m *bookModel) encode(e *rangeEncoder, numbers []number, room []decision) {
+	if vectorRanks {
+		e.putAll(room[:decideNumbers(m, numbers, room)])
+		return
+	}
+	m.encodeOneByOne(e, numbers)
+}
+
+func (m *bookModel) encodeOneByOne(e *rangeEncoder, numbers []number) {
+	for _, v := range numbers {
+		model := &m.step
+		if kind := v >> 16; kind > 0 {
+			model = &m.residual[kind-1]
+		}
+		model.encode(e, int(v&0xffff))
 	}
 }
 

@@ -111,3 +111,27 @@ func TestPredict(t *testing.T) {
 		}
 	}
 }
+
+// Numbers have the same bytes whether their decisions are worked out for a number at once or one by one.
+func TestNumbersAtOnce(t *testing.T) {
+	needsVectorRanks(t)
+	r := rand.New(rand.NewPCG(1, 37))
+	for _, most := range []int{0, 1, 2, 5, 9, 16} { // bits
+		for _, contexts := range []int{1, 1 + bookContexts} {
+			want, got := newRangeEncoder(nil), newRangeEncoder(nil)
+			one, other := newBookModel(), newBookModel()
+			room := make([]decision, maxBlock*mostOfNumber+16)
+			for range 400 {
+				numbers := make([]number, 1+r.IntN(maxBlock))
+				for i := range numbers {
+					numbers[i] = number(r.IntN(contexts)<<16 | r.IntN(1<<most)>>r.IntN(most+1))
+				}
+				one.encodeOneByOne(want, numbers)
+				other.encode(got, numbers, room)
+			}
+			if !bytes.Equal(got.finish(), want.finish()) || *one != *other {
+				t.Errorf("numbers of up to %d bits in %d contexts: other bytes, or another model, than one by one", most, contexts)
+			}
+		}
+	}
+}

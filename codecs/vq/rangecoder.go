@@ -76,6 +76,21 @@ func widen(low uint64, width, zero uint32, v int) (l uint64, w uint32) {
 	return low + uint64(bound&one), bound + (width-2*bound)&one
 }
 
+// putAll codes decisions.
+func (e *rangeEncoder) putAll(list []decision) {
+	low, width := e.low, uint64(e.width)
+	for _, v := range list {
+		left, one := v.leaves(width)
+		low += (width - left) & one
+		if width = left; width < 1<<24 {
+			var w uint32
+			low, w = e.renew(low, uint32(width))
+			width = uint64(w)
+		}
+	}
+	e.low, e.width = low, uint32(width)
+}
+
 // renew makes a width below 1<<24 larger: the first bytes of low are written.
 func (e *rangeEncoder) renew(low uint64, width uint32) (l uint64, w uint32) {
 	e.low = low

@@ -47,6 +47,15 @@ func decideRanks(m *rankModel, e *expecting, first, end int, out []decision) int
 	return decideAVX512(m, &e.contexts[0][first], &e.places[first], end-first, &out[0])
 }
 
+//go:noescape
+func decideNumbersAVX512(m *bookModel, numbers *number, n int, out *decision) int
+
+// decideNumbers moves m after numbers, and writes their decisions to out, behind which it may write sixteen more. It returns how many
+// they are. It is for machines with vectorRanks.
+func decideNumbers(m *bookModel, numbers []number, out []decision) int {
+	return decideNumbersAVX512(m, &numbers[0], len(numbers), &out[0])
+}
+
 // decodeTop decodes the bit length of a rank and its three highest bits, as far as it has them.
 // It is for machines with vectorRanks.
 func decodeTop(m *rankModel, d *rangeDecoder) (top, length int) { return decodeAVX512(m, d) }

@@ -638,3 +638,62 @@ short:
 	LOGODDS(SI, BX, 64, 80, 96, 112, Y10, Z10, Y12, Z12, lane3, learned3)
 	VZEROUPPER
 	RET
+
+// func decideNumbersAVX512(m *bookModel, numbers *number, n int, out *decision) int
+//
+//	DI, SI, BX  models, numbers and how many of these are left
+//	R12         the decisions
+//	R8          the model of a number
+//	R9, R10     the number, and its bit length
+TEXT ·decideNumbersAVX512(SB), NOSPLIT, $0-40
+	MOVQ m+0(FP), DI
+	MOVQ numbers+8(FP), SI
+	MOVQ n+16(FP), BX
+	MOVQ out+24(FP), R12
+	LOWERHALVES
+	MOVL $-1, R11
+number:
+	MOVWLZX 2(SI), R8
+	IMUL3Q $numberModel__size, R8, R8
+	ADDQ DI, R8
+	MOVWLZX (SI), R9
+	ADDQ $4, SI
+	MOVL $32, R10
+	LZCNTL R9, AX
+	SUBL AX, R10
+
+	// The bit length in unary: sixteen ones have no 0 behind them.
+	BZHIL R10, R11, AX
+	KMOVW AX, K2
+	LEAL 1(AX)(AX*1), AX
+	KMOVW AX, K1
+	MOVWLZX AX, AX
+	POPCNTL AX, CX
+	BITS(numberModel_length(R8))
+	VMOVDQU32 Z14, (R12)
+	LEAQ (R12)(CX*4), R12
+
+	// The bits below the leading one, from the highest on.
+	XORL CX, CX
+	MOVL R10, DX
+	SUBL $1, DX
+	CMOVLCS CX, DX
+	BZHIL DX, R11, AX
+	KMOVW AX, K1
+	KMOVW R9, K2
+	SHLL $6, R10
+	ADDQ R10, R8
+	BITS(numberModel_below(R8))
+	LEAQ backwards<>+64(SB), AX
+	LEAQ (R12)(DX*4), R12
+	NEGQ DX
+	VMOVDQU32 (AX)(DX*4), Z3
+	VPERMD Z14, Z3, Z14
+	VMOVDQU32 Z14, (R12)(DX*4)
+	DECQ BX
+	JNZ number
+	SUBQ out+24(FP), R12
+	SHRQ $2, R12
+	MOVQ R12, ret+32(FP)
+	VZEROUPPER
+	RET
