@@ -36,6 +36,25 @@ type Kernel struct {
 // use on a card, which takes seconds where the driver has to compile it: meanwhile only
 // lanes that ask for the same module wait.
 func (l *Lane) Kernel(m *Module, name string) (*Kernel, error) {
+	// Each launch asks, and would else wait for lanes that find other kernels meanwhile.
+	if k := l.kernels[kernelOf{m, name}]; k != nil {
+		return k, nil
+	}
+	k, err := l.find(m, name)
+	if err == nil {
+		l.kernels[kernelOf{m, name}] = k
+	}
+	return k, err
+}
+
+// kernelOf is a kernel by its module and name.
+type kernelOf struct {
+	module *Module
+	name   string
+}
+
+// find is Kernel for one that the lane has not used before.
+func (l *Lane) find(m *Module, name string) (*Kernel, error) {
 	on, err := l.module(m)
 	if err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ type Lane struct {
 	card    *card
 	streams [2]Stream
 	memory  *pool[Ptr]
+	kernels map[kernelOf]*Kernel // that it has used
 
 	// What the running batch holds.
 	buffers []*Buffer

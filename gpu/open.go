@@ -265,7 +265,7 @@ func (d *Device) startCard(c *card) error {
 	n := usual + lightLanes(c.Memory)
 	ready, verdict := make(chan error), make(chan error, n)
 	for i := range n {
-		l := &Lane{dev: d, card: c, light: i >= usual}
+		l := &Lane{dev: d, card: c, light: i >= usual, kernels: make(map[kernelOf]*Kernel)}
 		c.lanes = append(c.lanes, l)
 		c.running.Add(1)
 		go l.loop(ready, verdict)
