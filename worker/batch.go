@@ -36,6 +36,7 @@ type batcher struct {
 	name string // of the codec
 	job  string // for the log
 	call func(ctx context.Context, run codec.Run, batch []*object) error
+	lent func(o *object) bool // whether call decodes the image of o into memory of the lender's; nil: of none
 
 	queue   chan *queued
 	awaited *atomic.Int64 // objects that come next; shared by the batchers of a process that has one a codec
@@ -285,6 +286,15 @@ func (b *batcher) launch(batch []*queued, lane chan struct{}) {
 		tries[i] = q.try
 	}
 	lent := &loans{from: p.lender}
+	if b.lent != nil {
+		var sizes []int
+		for _, o := range tries {
+			if b.lent(o) {
+				sizes = append(sizes, o.size())
+			}
+		}
+		p.lender.prepare(sizes)
+	}
 	row, start := p.trace.row(traceLanes), time.Now()
 	for _, o := range tries {
 		o.row = row

@@ -50,6 +50,7 @@ func newDecoding(device *gpu.Device, cpu int, memory int64, timeout time.Duratio
 	for _, c := range all {
 		b := newBatcher(d.pipeline, c.Info().Name, "", d.decode)
 		b.awaited = awaited
+		b.lent = func(*object) bool { return true }
 		d.batches[c.Info().Name] = b
 	}
 	return d, nil

@@ -22,10 +22,13 @@ type lender struct {
 	pin  func(n int) (b []byte, free func(), err error) // from the device
 	most int64                                          // bytes held at once, idle ones included
 
-	mu     sync.Mutex
-	held   int64           // bytes
-	idle   map[int][]*loan // by their sizes
-	closed bool            // what comes back is not kept
+	mu        sync.Mutex
+	held      int64           // bytes
+	idle      map[int][]*loan // by their sizes
+	preparing bool            // more are on their way
+	came      *sync.Cond      // some of them, or no more do
+	pins      sync.WaitGroup  // what prepares
+	closed    bool            // what comes back is not kept
 }
 
 // Of the memory for files and images a sixteenth is set aside for loans, and no more than some batches of photographs need: the
@@ -33,26 +36,38 @@ type lender struct {
 const (
 	loanShare = 16
 	loanMost  = 256 << 20
+
+	// Memory for several images at once is pinned in pieces of so many bytes.
+	pieceBytes = 32 << 20
 )
 
 // loanMemory is what is lent at most where files and images may take total, loans included.
 func loanMemory(total int64) int64 { return min(total/loanShare, loanMost) }
 
 func newLender(device *gpu.Device, most int64) *lender {
-	return &lender{most: most, idle: make(map[int][]*loan), pin: func(n int) ([]byte, func(), error) {
+	l := &lender{most: most, idle: make(map[int][]*loan), pin: func(n int) ([]byte, func(), error) {
 		h, err := device.Host(n)
 		if err != nil {
 			return nil, nil, err
 		}
 		return h.Bytes, h.Free, nil
 	}}
+	l.came = sync.NewCond(&l.mu)
+	return l
 }
 
 // loan is memory that somebody uses, or that is idle.
 type loan struct {
 	from  *lender
 	bytes []byte
-	free  func() // gives it to the device
+	piece *piece
+}
+
+// piece is what one or more loans of a size were cut from.
+type piece struct {
+	free func() // gives it to the device
+	all  int    // loans
+	idle int    // of these
 }
 
 // loanSize is n rounded up to eighths of powers of two, so that images of about equal sizes share memory.
@@ -69,9 +84,13 @@ func (l *lender) lend(n int) *loan {
 	size := loanSize(n)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for len(l.idle[size]) == 0 && l.preparing {
+		l.came.Wait()
+	}
 	if list := l.idle[size]; len(list) > 0 {
 		last := list[len(list)-1]
 		l.idle[size] = list[:len(list)-1]
+		last.piece.idle--
 		return last
 	}
 	l.trim(l.most - int64(size))
@@ -83,28 +102,100 @@ func (l *lender) lend(n int) *loan {
 		return nil // the codec has memory of its own, and says what else is wrong with the device
 	}
 	l.held += int64(size)
-	return &loan{from: l, bytes: b, free: free}
+	return &loan{from: l, bytes: b, piece: &piece{free: free, all: 1}}
 }
 
-// trim frees idle memory until at most target bytes are held, the largest first. The caller holds l.mu.
+// prepare has memory for images of these sizes made, most of which a call is about to ask for, where there is not as much idle. It
+// returns at once. Those who ask before it is there wait for it, and not for the driver, which does nothing for others while they do.
+func (l *lender) prepare(sizes []int) {
+	if l == nil {
+		return
+	}
+	wanted := make(map[int]int)
+	for _, n := range sizes {
+		if n > 0 {
+			wanted[loanSize(n)]++
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for size := range wanted {
+		if wanted[size] -= len(l.idle[size]); wanted[size] <= 0 {
+			delete(wanted, size)
+		}
+	}
+	if l.closed || l.preparing || len(wanted) == 0 {
+		return
+	}
+	l.preparing = true
+	l.pins.Go(func() {
+		for size, n := range wanted {
+			for n > 0 {
+				added := l.add(size, min(n, max(1, pieceBytes/size)))
+				if added == 0 {
+					break
+				}
+				n -= added
+			}
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.preparing = false
+		l.came.Broadcast()
+	})
+}
+
+// add makes up to n idle loans of a size at once, as many as there is room for beside what is held, and returns how many.
+func (l *lender) add(size, n int) int {
+	l.mu.Lock()
+	n = min(n, int((l.most-l.held)/int64(size)))
+	if l.closed {
+		n = 0
+	}
+	l.held += int64(n * size)
+	l.mu.Unlock()
+	if n == 0 {
+		return 0
+	}
+	b, free, err := l.pin(n * size)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.held -= int64(n * size)
+		return 0
+	}
+	p := &piece{free: free, all: n, idle: n}
+	for i := range n {
+		l.idle[size] = append(l.idle[size], &loan{from: l, bytes: b[i*size:][:size:size], piece: p})
+	}
+	l.came.Broadcast()
+	return n
+}
+
+// trim frees idle memory until at most target bytes are held, the largest first, as far as pieces of it are idle. The caller holds l.mu.
 func (l *lender) trim(target int64) {
 	for l.held > target {
 		largest := 0
-		for size := range l.idle {
-			largest = max(largest, size)
+		var p *piece
+		for size, list := range l.idle {
+			if size < largest {
+				continue
+			}
+			for _, o := range list {
+				if o.piece.idle == o.piece.all {
+					largest, p = size, o.piece
+				}
+			}
 		}
-		if largest == 0 {
+		if p == nil {
 			return
 		}
-		for list := l.idle[largest]; len(list) > 0 && l.held > target; list = l.idle[largest] {
-			last := list[len(list)-1]
-			l.idle[largest] = list[:len(list)-1]
-			l.held -= int64(len(last.bytes))
-			last.free()
-		}
+		l.idle[largest] = slices.DeleteFunc(l.idle[largest], func(o *loan) bool { return o.piece == p })
 		if len(l.idle[largest]) == 0 {
 			delete(l.idle, largest)
 		}
+		l.held -= int64(largest * p.all)
+		p.free()
 	}
 }
 
@@ -114,8 +205,11 @@ func (l *lender) close() {
 		return
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.closed = true
+	l.mu.Unlock()
+	l.pins.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.trim(0)
 }
 
@@ -129,6 +223,8 @@ func (o *loan) giveBack() {
 	defer l.mu.Unlock()
 	size := len(o.bytes)
 	l.idle[size] = append(l.idle[size], o)
+	o.piece.idle++
+	l.came.Broadcast()
 	if l.closed {
 		l.trim(0)
 	}

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -251,4 +252,85 @@ func TestLoansAreBounded(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Memory for a batch is made in few pieces before its call asks for it, no more than there is room for, and given back whole.
+func TestLoansArePrepared(t *testing.T) {
+	inNoTime(func(t *testing.T) {
+		const size = 4 << 20 // eight in a piece
+		p, l := &pinning{}, newLender(nil, 20*size)
+		p.lend(l)
+		pins, may := 0, make(chan struct{})
+		pin := l.pin
+		l.pin = func(n int) ([]byte, func(), error) {
+			pins++
+			<-may
+			return pin(n)
+		}
+		sizes := []int{size, size - 1, size, size, size, size, size, size, size, size, 100, 0}
+		l.prepare(sizes)
+		l.prepare(sizes) // of another batch, while it is on its way
+		call := &loans{from: l}
+		got := make(chan []byte)
+		go func() { got <- call.alloc(size) }()
+		synctest.Wait()
+		select {
+		case <-got:
+			t.Fatal("memory is lent before the driver has made it")
+		default:
+		}
+		close(may)
+		if b := <-got; len(b) != size {
+			t.Errorf("%d bytes, want %d", len(b), size)
+		}
+		synctest.Wait()
+		if pins != 3 || l.held != 10*size+int64(loanSize(100)) {
+			t.Errorf("%d bytes in %d pieces, want 10 x %d and %d in 3", l.held, pins, size, loanSize(100))
+		}
+		for range 9 {
+			call.alloc(size)
+		}
+		if pins != 3 || call.alloc(size) == nil || pins != 4 {
+			t.Errorf("%d pieces for 11 images, want 4", pins)
+		}
+		call.end()
+		l.prepare(sizes[:9])
+		if l.preparing || pins != 4 {
+			t.Error("memory is made although as much is idle")
+		}
+
+		// Of a piece that is used in part nothing makes room for other sizes.
+		first := &loans{from: l}
+		for range 11 {
+			first.alloc(size)
+		}
+		l.prepare(slices.Repeat([]int{2 * size}, 20))
+		synctest.Wait()
+		if l.held > l.most || p.most > l.most {
+			t.Errorf("%d bytes are held, %d were, of %d at most", l.held, p.most, l.most)
+		}
+		if first.alloc(10*size) != nil {
+			t.Error("memory is lent beyond the bound")
+		}
+		first.end()
+		last := &loans{from: l}
+		if last.alloc(20*size) == nil || p.held != 20*size {
+			t.Errorf("%d bytes are held, want those of one image of the bound", p.held)
+		}
+		last.end()
+
+		// An error of the driver ends the wait, and what is prepared when the lender closes is freed.
+		l.pin = func(int) ([]byte, func(), error) { return nil, nil, gpu.ErrOutOfMemory }
+		l.trim(0)
+		l.prepare(sizes)
+		if b := (&loans{from: l}).alloc(size); b != nil {
+			t.Error("memory is lent that there is not")
+		}
+		l.pin = pin
+		l.prepare(sizes)
+		l.close()
+		if l.prepare(sizes); l.preparing || l.held != 0 || p.held != 0 {
+			t.Errorf("%d bytes are held by a lender that is closed, %d of the device", l.held, p.held)
+		}
+	})(t)
 }

@@ -85,6 +85,7 @@ func newDeviceReader(p *pipeline) *deviceReader {
 	r.batches = newBatcher(p, "sources", "", r.readBatch)
 	// Lanes of its own, as the device has for such batches: none that is encoded waits for one that is read, nor the other way round.
 	r.batches.lanes, r.batches.spare = make(chan struct{}, readLanes*p.cards), nil
+	r.batches.lent = func(o *object) bool { return o.by.spec.Verify != verifyDevice }
 	r.batches.waiting, r.batches.formed, r.batches.batched = &r.waiting, &r.formed, &r.batched
 	return r
 }

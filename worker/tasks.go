@@ -188,6 +188,7 @@ func (k *jobContext) use(w *Worker, r codecs.Resolved, onDevice bool) {
 	k.exact, _ = k.codec.(codec.SourceCodec)
 	if onDevice && k.codec != nil && k.exact == nil {
 		k.batches = newBatcher(w.pipeline, k.info.Name, k.spec.ID, k.encode)
+		k.batches.lent = func(*object) bool { return k.spec.Verify == verifyDevice }
 	}
 	if w.opts.TestOnUse && k.codec != nil {
 		k.tested = func(ctx context.Context) error { return w.testFor(ctx, r.Codec) }
