@@ -41,29 +41,21 @@ WORDS64(mostWords, $0xffe0ffe0ffe0ffe0)   // 65536 - probMin
 WORDS64(oneWords, $0x0001000100010001)
 WORDS64(limitWords, $0x003c003c003c003c)  // adaptLimit
 
-// The decisions of the group of the bits below the leading one, and those of them that are 1, for the three highest bits of ranks of
-// an even length, or two, and then for those of an odd length: see the function below. Each byte is for the estimates in one context.
-#define BELOW(AT, LANES, ONES) \
-	DATA belowMasks<>+(8*AT+0)(SB)/4, $(LANES*0x01010101) \
-	DATA belowMasks<>+(8*AT+4)(SB)/4, $(ONES*0x01010101)
+// The decisions for the highest three bits of a rank, or two, behind the leading one, in four lanes, and those of them that are 1. Each half
+// byte is for the estimates in one context.
+#define BELOW(TOP, LANES, ONES) \
+	DATA belowMasks<>+(4*TOP+0)(SB)/2, $(LANES*0x1111) \
+	DATA belowMasks<>+(4*TOP+2)(SB)/2, $(ONES*0x1111)
 
 BELOW(0, 0, 0)
 BELOW(1, 0, 0)
-BELOW(2, 0x01, 0x00)  // 10
-BELOW(3, 0x01, 0x01)  // 11
-BELOW(4, 0x03, 0x00)  // 100
-BELOW(5, 0x03, 0x02)  // 101
-BELOW(6, 0x05, 0x01)  // 110
-BELOW(7, 0x05, 0x05)  // 111
-BELOW(8, 0, 0)
-BELOW(9, 0, 0)
-BELOW(10, 0, 0)
-BELOW(11, 0, 0)
-BELOW(12, 0x30, 0x00) // 100
-BELOW(13, 0x30, 0x20) // 101
-BELOW(14, 0x50, 0x10) // 110
-BELOW(15, 0x50, 0x50) // 111
-GLOBL belowMasks<>(SB), RODATA|NOPTR, $128
+BELOW(2, 1, 0) // 10
+BELOW(3, 1, 1) // 11
+BELOW(4, 3, 0) // 100
+BELOW(5, 3, 2) // 101
+BELOW(6, 5, 1) // 110
+BELOW(7, 5, 5) // 111
+GLOBL belowMasks<>(SB), RODATA|NOPTR, $32
 
 // Registers of all functions here:
 //
@@ -373,6 +365,21 @@ TEXT ·stepAVX512(SB), NOSPLIT, $64-32
 	VPORD Z1, Z4, K1, Z0                                \
 	VMOVDQU32 Z0, B
 
+// The four words of half a group at OFF in the estimates of each context, one after the other in Y.
+#define HALVES(OFF, X, X2, Y) \
+	VMOVQ OFF(R8)(DX*1), X                              \
+	VMOVHPS OFF(R9)(DX*1), X, X                         \
+	VMOVQ OFF(R10)(DX*1), X2                            \
+	VMOVHPS OFF(R11)(DX*1), X2, X2                      \
+	VINSERTI128 $1, X2, Y, Y
+
+#define STOREHALVES(OFF, X, X2, Y) \
+	VMOVQ X, OFF(R8)(DX*1)                              \
+	VMOVHPS X, OFF(R9)(DX*1)                            \
+	VEXTRACTI128 $1, Y, X2                              \
+	VMOVQ X2, OFF(R10)(DX*1)                            \
+	VMOVHPS X2, OFF(R11)(DX*1)
+
 // func decideAVX512(m *rankModel, contexts *uint32, ranks *uint16, n int, out *decision) int
 //
 // The registers of both groups are those of decodeAVX512, and others beside them:
@@ -423,39 +430,126 @@ some0:
 	CMPL R15, $2
 	JCS  next
 
-	// The group of the bits below the leading one, as the function below says, and the three highest bits, or two.
+	// The half of the group of the bits below the leading one, see the function below, that is for this bit length, with all contexts in one
+	// register: CX, DX and BX are where its log odds, its words and its weights are. AX has the three highest bits, or two.
 	MOVL R15, DX
 	SHRL $1, DX
 	SHLL $6, DX
+	MOVL R15, AX
+	ANDL $1, AX
+	LEAL (DX)(DX*1), BX
+	LEAL (DX)(AX*8), DX
+	SHLL $4, AX
+	ADDL AX, BX
+	LEAL (DX)(AX*1), CX
+	SHRL $1, AX
+	SUBL AX, CX
+	LEAL -3(R15), R13
 	XORL AX, AX
-	LEAL -3(R15), CX
-	TESTL CX, CX
-	CMOVLLT AX, CX
+	TESTL R13, R13
+	CMOVLLT AX, R13
 	MOVWLZX (R14), AX
-	SHRXL CX, AX, AX
-	MOVL R15, CX
-	ANDL $1, CX
-	LEAL (AX)(CX*8), CX
-	LEAQ belowMasks<>(SB), AX
-	KMOVD (AX)(CX*8), K1
-	KMOVD 4(AX)(CX*8), K2
-	MOVBLZX (AX)(CX*8), BX
-	WEIGHTS(DX, Z26, Z27)
-	MEAN(DX, Y11, Z11, Y13, Z13, Z26, Z27)
-	CHANCES(Z16, Z17, Z25)
-	DECISIONS(Y25)
-	VPCOMPRESSD.Z Y14, K1, Y14
+	SHRXL R13, AX, AX
+	LEAQ belowMasks<>(SB), R13
+	KMOVW (R13)(AX*4), K1
+	KMOVW 2(R13)(AX*4), K2
+	VMOVDQU (rankModel_weights+0)(DI)(BX*1), X13
+	VINSERTI128 $1, (rankModel_weights+32)(DI)(BX*1), Y13, Y13
+	VINSERTI64X2 $2, (rankModel_weights+64)(DI)(BX*1), Z13, Z13
+	VINSERTI64X2 $3, (rankModel_weights+96)(DI)(BX*1), Z13, Z13
+	VMOVDQU estimates_log(R8)(CX*1), X11
+	VINSERTI128 $1, estimates_log(R9)(CX*1), Y11, Y11
+	VINSERTI64X2 $2, estimates_log(R10)(CX*1), Z11, Z11
+	VINSERTI64X2 $3, estimates_log(R11)(CX*1), Z11, Z11
+	VPMULDQ Z13, Z11, Z2                   // as in MEAN
+	VPSRLQ $32, Z11, Z0
+	VPSRLQ $32, Z13, Z1
+	VPMULDQ Z1, Z0, Z0
+	VSHUFI64X2 $0x44, Z0, Z2, Z1
+	VSHUFI64X2 $0xee, Z0, Z2, Z3
+	VPADDQ Z3, Z1, Z1
+	VSHUFI64X2 $0xb1, Z1, Z1, Z3
+	VPADDQ Z3, Z1, Z1
+	VEXTRACTI64X2 $2, Z1, X0
+	VPSRLQ $16, X1, X2
+	VPSLLQ $16, X0, X0
+	VPBLENDD $0x0a, X0, X2, X2
+	VPMINSD.BCST mixDwords<>+0(SB), X2, X2
+	VPMAXSD.BCST mixDwords<>+4(SB), X2, X2
+	VPSRLD $6, X2, X3                      // as in CHANCES
+	VPANDD.BCST mixDwords<>+8(SB), X2, X2
+	VMOVDQA64 Z3, Z4
+	VPERMI2W ·logisticRise+0(SB), Z17, Z4
+	VPERMI2W.Z ·logisticStart+0(SB), Z16, K7, Z3
+	VPMADDWD X2, X4, X4
+	VPSRLD $6, X4, X4
+	VPADDD X4, X3, X3
+	VSHUFI64X2 $0, Z3, Z3, Z25
+	VMOVDQA64 X25, X14                     // as in DECISIONS
+	VPBROADCASTD mixDwords<>+12(SB), X15
+	VPSUBD X25, X15, K2, X14
+	VPORD.BCST mixDwords<>+16(SB), X14, K2, X14
+	VPCOMPRESSD.Z X14, K1, X14
 	VMOVDQU32 X14, (R12)
-	LEAQ -4(R12)(R15*4), R12 // behind those of the bits below, too
-	LEARN(DX, Z11, Z13, Z26, Z27, Z25)
-	STOREWEIGHTS(DX, Z26, Z27)
+	LEAQ -4(R12)(R15*4), R12               // behind those of the bits below, too
+	KXORW K1, K2, K3                       // as in LEARN
+	VPBROADCASTD.Z mixDwords<>+12(SB), K3, Z0
+	VPSUBD.Z Z25, Z0, K1, Z0
+	VPMULLD Z11, Z0, Z1
+	VPSRAD $15, Z1, Z1
+	VPADDD Z13, Z1, Z13
+	HALVES(estimates_zero, X4, X5, Y4)
+	HALVES(estimates_seen, X5, X6, Y5)
+	VPXOR Y6, Y6, Y6
+	VMOVDQA64 Z5, Z7
+	VMOVDQU64 ·adaptRate+0(SB), Z8
+	VPERMI2W ·adaptRate+64(SB), Z8, Z7
+	VPSUBW Y4, Y6, Y8
+	VMOVDQU16 Y4, K2, Y8
+	VPMULHUW Y7, Y8, Y8
+	VPADDW Y8, Y4, Y9
+	VPSUBW Y8, Y4, K2, Y9
+	VPMAXUW leastWords<>(SB), Y9, Y9
+	VPMINUW mostWords<>(SB), Y9, K1, Y4
+	VPADDW oneWords<>(SB), Y5, Y6
+	VPMINUW limitWords<>(SB), Y6, K1, Y5
+	STOREHALVES(estimates_zero, X4, X6, Y4)
+	STOREHALVES(estimates_seen, X5, X6, Y5)
+	VMOVDQU X13, (rankModel_weights+0)(DI)(BX*1)
+	VEXTRACTI128 $1, Y13, (rankModel_weights+32)(DI)(BX*1)
+	VEXTRACTI64X2 $2, Z13, (rankModel_weights+64)(DI)(BX*1)
+	VEXTRACTI64X2 $3, Z13, (rankModel_weights+96)(DI)(BX*1)
+	VPSRLW $4, Y4, Y4
+	LEAQ ·stretch32(SB), R13
 	CMPB ·slowGathers(SB), $0
 	JNE  some1
-	ALLLOGODDS(DX, Y11, Z11, Y13, Z13)
+	VPMOVZXWD Y4, Z0
+	KXNORW K4, K4, K4
+	VPXORD Z11, Z11, Z11
+	VPGATHERDD (R13)(Z0*4), K4, Z11
 	JMP  learned1
 some1:
-	VMOVDQU64 Z4, 0(SP)
-	LOGODDS(DX, BX, 0, 16, 32, 48, Y11, Z11, Y13, Z13, lane1, learned1)
+	VMOVDQU Y4, 0(SP)
+	KMOVW K1, BX
+	ANDL $15, BX
+lane1:
+	TZCNTL BX, DX
+	BLSIL BX, AX
+	KMOVW AX, K4
+	LOGODD(0(SP)(DX*2), Z11)
+	KSHIFTLW $4, K4, K4
+	LOGODD(8(SP)(DX*2), Z11)
+	KSHIFTLW $4, K4, K4
+	LOGODD(16(SP)(DX*2), Z11)
+	KSHIFTLW $4, K4, K4
+	LOGODD(24(SP)(DX*2), Z11)
+	BLSRL BX, BX
+	JNZ lane1
+learned1:
+	VMOVDQU X11, estimates_log(R8)(CX*1)
+	VEXTRACTI128 $1, Y11, estimates_log(R9)(CX*1)
+	VEXTRACTI64X2 $2, Z11, estimates_log(R10)(CX*1)
+	VEXTRACTI64X2 $3, Z11, estimates_log(R11)(CX*1)
 	SUBL $3, R15
 	JBE  next
 
