@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"unsafe"
@@ -27,6 +28,38 @@ func TestLayHeap(t *testing.T) {
 	if !strings.Contains(" "+flags+" ", " hg ") {
 		t.Errorf("the flags of the memory are %q", flags)
 	}
+}
+
+// Addresses take no memory, also where some of them were in use before: the runtime clears such memory for those who ask for cleared one.
+func TestLayHeapTakesNoMemory(t *testing.T) {
+	used := make([]byte, 256<<20)
+	for i := range used {
+		used[i] = 1
+	}
+	runtime.KeepAlive(used)
+	used = nil
+	runtime.GC()
+	before := resident(t)
+	if err := layHeap(1 << 30); err != nil {
+		t.Skipf("NOT TESTED: this kernel has no huge pages: %v", err)
+	}
+	if more := resident(t) - before; more > 64<<20 {
+		t.Errorf("%d bytes more are resident after laying out 1 GiB of the heap", more)
+	}
+}
+
+// resident is how much memory of the process is there, as /proc/self/statm has it.
+func resident(t *testing.T) int64 {
+	t.Helper()
+	data, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skipf("NOT TESTED: %v", err)
+	}
+	var size, pages int64
+	if _, err := fmt.Sscan(string(data), &size, &pages); err != nil {
+		t.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
 }
 
 // flagsOf are those of the kernel's mapping around an address, as /proc/self/smaps has them.
