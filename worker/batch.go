@@ -293,7 +293,7 @@ func (b *batcher) launch(batch []*queued, lane chan struct{}) {
 				sizes = append(sizes, o.size())
 			}
 		}
-		p.lender.prepare(sizes)
+		p.lender.prepare(ctx, sizes)
 	}
 	row, start := p.trace.row(traceLanes), time.Now()
 	for _, o := range tries {

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"math/bits"
 	"slices"
 	"sync"
@@ -19,8 +20,9 @@ import (
 // in it, with its share of the memory, see [share]. What no image lies in is given back when the call
 // ends.
 type lender struct {
-	pin  func(n int) (b []byte, free func(), err error) // from the device
-	most int64                                          // bytes held at once, idle ones included
+	opened func(context.Context) error                    // waits until the device can be used
+	pin    func(n int) (b []byte, free func(), err error) // from the device
+	most   int64                                          // bytes held at once, idle ones included
 
 	mu        sync.Mutex
 	held      int64           // bytes
@@ -45,7 +47,7 @@ const (
 func loanMemory(total int64) int64 { return min(total/loanShare, loanMost) }
 
 func newLender(device *gpu.Device, most int64) *lender {
-	l := &lender{most: most, idle: make(map[int][]*loan), pin: func(n int) ([]byte, func(), error) {
+	l := &lender{most: most, opened: device.Opened, idle: make(map[int][]*loan), pin: func(n int) ([]byte, func(), error) {
 		h, err := device.Host(n)
 		if err != nil {
 			return nil, nil, err
@@ -107,7 +109,8 @@ func (l *lender) lend(n int) *loan {
 
 // prepare has memory for images of these sizes made, most of which a call is about to ask for, where there is not as much idle. It
 // returns at once. Those who ask before it is there wait for it, and not for the driver, which does nothing for others while they do.
-func (l *lender) prepare(sizes []int) {
+// ctx is that of the call: once it has ended nothing is waited for that may never come, as a device that opens.
+func (l *lender) prepare(ctx context.Context, sizes []int) {
 	if l == nil {
 		return
 	}
@@ -129,8 +132,9 @@ func (l *lender) prepare(sizes []int) {
 	}
 	l.preparing = true
 	l.pins.Go(func() {
+		err := l.opened(ctx)
 		for size, n := range wanted {
-			for n > 0 {
+			for n > 0 && err == nil && ctx.Err() == nil {
 				added := l.add(size, min(n, max(1, pieceBytes/size)))
 				if added == 0 {
 					break

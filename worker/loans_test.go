@@ -268,8 +268,8 @@ func TestLoansArePrepared(t *testing.T) {
 			return pin(n)
 		}
 		sizes := []int{size, size - 1, size, size, size, size, size, size, size, size, 100, 0}
-		l.prepare(sizes)
-		l.prepare(sizes) // of another batch, while it is on its way
+		l.prepare(t.Context(), sizes)
+		l.prepare(t.Context(), sizes) // of another batch, while it is on its way
 		call := &loans{from: l}
 		got := make(chan []byte)
 		go func() { got <- call.alloc(size) }()
@@ -294,7 +294,7 @@ func TestLoansArePrepared(t *testing.T) {
 			t.Errorf("%d pieces for 11 images, want 4", pins)
 		}
 		call.end()
-		l.prepare(sizes[:9])
+		l.prepare(t.Context(), sizes[:9])
 		if l.preparing || pins != 4 {
 			t.Error("memory is made although as much is idle")
 		}
@@ -304,7 +304,7 @@ func TestLoansArePrepared(t *testing.T) {
 		for range 11 {
 			first.alloc(size)
 		}
-		l.prepare(slices.Repeat([]int{2 * size}, 20))
+		l.prepare(t.Context(), slices.Repeat([]int{2 * size}, 20))
 		synctest.Wait()
 		if l.held > l.most || p.most > l.most {
 			t.Errorf("%d bytes are held, %d were, of %d at most", l.held, p.most, l.most)
@@ -322,14 +322,30 @@ func TestLoansArePrepared(t *testing.T) {
 		// An error of the driver ends the wait, and what is prepared when the lender closes is freed.
 		l.pin = func(int) ([]byte, func(), error) { return nil, nil, gpu.ErrOutOfMemory }
 		l.trim(0)
-		l.prepare(sizes)
+		l.prepare(t.Context(), sizes)
 		if b := (&loans{from: l}).alloc(size); b != nil {
 			t.Error("memory is lent that there is not")
 		}
 		l.pin = pin
-		l.prepare(sizes)
+
+		// A device that does not open holds nobody up once the call has ended.
+		ctx, end := context.WithCancel(t.Context())
+		l.opened = func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }
+		l.prepare(ctx, sizes)
+		synctest.Wait()
+		one := &loans{from: l}
+		go func() { got <- one.alloc(size) }()
+		synctest.Wait()
+		end()
+		if <-got == nil || l.held != size {
+			t.Errorf("%d bytes are held after the end of a call on a device that was not open, want those of one image", l.held)
+		}
+		one.end()
+		l.opened = (*gpu.Device)(nil).Opened
+
+		l.prepare(t.Context(), sizes)
 		l.close()
-		if l.prepare(sizes); l.preparing || l.held != 0 || p.held != 0 {
+		if l.prepare(t.Context(), sizes); l.preparing || l.held != 0 || p.held != 0 {
 			t.Errorf("%d bytes are held by a lender that is closed, %d of the device", l.held, p.held)
 		}
 	})(t)
