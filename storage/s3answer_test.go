@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,8 +24,17 @@ import (
 type answers struct {
 	asked atomic.Int64
 	first []http.HandlerFunc // nil: as a store does
-	data  []byte
-	head  http.Header // goes with the object
+	head  http.Header        // goes with the object
+
+	mu   sync.Mutex // requests come on several connections
+	data []byte
+}
+
+// holds makes data the object.
+func (a *answers) holds(data []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.data = data
 }
 
 func (a *answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -34,17 +44,20 @@ func (a *answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Method == http.MethodPut {
-		a.data = body
+		a.holds(body)
 	}
-	sum := md5.Sum(a.data)
+	a.mu.Lock()
+	data := a.data
+	a.mu.Unlock()
+	sum := md5.Sum(data)
 	w.Header().Set("ETag", `"`+hex.EncodeToString(sum[:])+`"`)
 	w.Header().Set("Last-Modified", "Fri, 27 Nov 2026 08:00:00 GMT")
 	for name, values := range a.head {
 		w.Header()[name] = values
 	}
 	if r.Method != http.MethodPut {
-		w.Header().Set("Content-Length", fmt.Sprint(len(a.data)))
-		w.Write(a.data)
+		w.Header().Set("Content-Length", fmt.Sprint(len(data)))
+		w.Write(data)
 	}
 }
 
@@ -163,7 +176,7 @@ func TestMissingObjectsAreAskedForOnce(t *testing.T) {
 func TestAWriteWithoutAnAnswer(t *testing.T) {
 	a := &answers{}
 	a.first = []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
-		a.data = []byte("content")
+		a.holds([]byte("content"))
 		panic(http.ErrAbortHandler)
 	}, refuse(412, "PreconditionFailed")}
 	if res, err := Put(t.Context(), a.at(t, ""), "k", []byte("content"), nil); err != nil || res.Size != 7 {
