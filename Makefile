@@ -136,7 +136,7 @@ test-gpu: ## run the tests that need a card, also under compute-sanitizer where 
 	@if command -v compute-sanitizer >/dev/null; then $(MAKE) gpu-bundle && bin/gpu-bundle/run sanitize; \
 	else echo "NOT TESTED: compute-sanitizer is not installed"; fi
 
-bench-gpu: ## run the benchmarks that need a card, the whole command among them (SCALE=1: 1,200 PNG)
+bench-gpu: ## run the benchmarks that need a card, the whole command among them (SCALE=1: 1,200 PNG; BEFORE=FILE: beside an earlier program)
 	PELMILL_GPU=require go test $(GOTAGS) -run '^$$' -bench Card -benchtime $(BENCHTIME) -p 1 -timeout 60m $(CARDS) $(ONCARDS)
 
 # The binaries run in folders like those of their packages, with the sources of kernels and what the tests read: the shared

@@ -36,7 +36,8 @@ const cardImages = 1200
 const longJob = 4
 
 // The codecs of BenchmarkCardCompress, with what the card's run must be against the CPU's of the same build, and what it
-// must be against seconds that 16 cores took for 1,200 files of PNG before the pipeline was rebuilt.
+// must be against seconds that 16 cores took for 1,200 files of PNG before the pipeline was rebuilt: on another machine, whose cores may
+// have been faster or slower. Where BEFORE names a program of that time, its run on the machine's own cores counts instead.
 var cardCodecs = []struct {
 	name           string
 	cpu            float64
@@ -84,10 +85,16 @@ func BenchmarkCardCompress(b *testing.B) {
 			flat.print(c.name, "PNM, card, device", mpx)
 			long.print(c.name, fmt.Sprintf("%d times the PNM", longJob), longJob*mpx)
 			fmt.Printf("%-9s %-28s %26.1f\n", c.name, "codec alone on the card", alone)
+			before := c.before * float64(n) / cardImages
+			if program := os.Getenv("BEFORE"); program != "" {
+				old := runProgram(b, program, nil, png, n, c.name, "cpu", "--verify", "full")
+				old.print(c.name, "PNG, CPU, full, before", mpx)
+				before = old.took.Seconds()
+			}
 			versus, share := cpu.took.Seconds()/card.took.Seconds(), mpx/flat.took.Seconds()/alone
 			lasting := longJob * mpx / long.took.Seconds() / alone
 			fmt.Printf("%-9s the card is %.2f times the CPU (required %v); %.2f times 16 cores before (%v); from PNM %.0f %% of the codec's own rate, from %d times as many %.0f %% (%.0f)\n",
-				c.name, versus, c.cpu, c.before*float64(n)/cardImages/card.took.Seconds(), c.faster, 100*share, longJob, 100*lasting, 100*cardShare)
+				c.name, versus, c.cpu, before/card.took.Seconds(), c.faster, 100*share, longJob, 100*lasting, 100*cardShare)
 			b.ReportMetric(versus, c.name+"-x-cpu")
 			b.ReportMetric(100*share, c.name+"-%-of-codec")
 			b.ReportMetric(100*lasting, c.name+"-%-of-codec-long")
@@ -247,9 +254,15 @@ func runIn(b *testing.B, env []string, dir string, n int, name, device string, f
 	if err != nil {
 		b.Fatal(err)
 	}
+	return runProgram(b, self, env, dir, n, name, device, flags...)
+}
+
+// runProgram is runIn for a program that may be another one than this.
+func runProgram(b *testing.B, program string, env []string, dir string, n int, name, device string, flags ...string) *compressRun {
+	b.Helper()
 	r := &compressRun{target: b.TempDir()}
 	var said bytes.Buffer
-	cmd := exec.CommandContext(b.Context(), self, append([]string{"compress", dir, r.target, "--codec", name, "--device", device, "-v"}, flags...)...)
+	cmd := exec.CommandContext(b.Context(), program, append([]string{"compress", dir, r.target, "--codec", name, "--device", device, "-v"}, flags...)...)
 	cmd.Args[0] = "pelmill" // what TestMain goes by
 	settings := func(s string) bool { return strings.HasPrefix(s, "PELMILL_") }
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), settings), fmt.Sprintf("GOMAXPROCS=%d", runtime.GOMAXPROCS(0)))
