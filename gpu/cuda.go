@@ -120,6 +120,8 @@ func makeEvent() (cuEvent, error)           { e, err := cu.MakeEvent(eventFlags)
 func destroyEvent(e cuEvent) error          { return code(cu.DestroyEvent(&e)) }
 func record(e cuEvent, s cuStream) error    { return code(e.Record(s)) }
 func waitEvent(s cuStream, e cuEvent) error { return code(s.Wait(e, 0)) }
+func happened(e cuEvent) bool               { return e.Query() == nil }
+func awaitEvent(e cuEvent) error            { return code(e.Synchronize()) }
 
 // firstPriority is beyond any that cards know: the driver takes the first that there is.
 const firstPriority = -1 << 10

@@ -46,9 +46,10 @@ func (*Stream) Record(*Event) error                        { return errNotBuilt 
 func (*Stream) Wait(*Event) error                          { return errNotBuilt }
 func (*Stream) Time(func() error) (time.Duration, error)   { return 0, errNotBuilt }
 
-func (*Buffer) Free() {}
-func (*Host) Free()   {}
-func (*Event) Free()  {}
+func (*Buffer) Free()      {}
+func (*Host) Free()        {}
+func (*Event) Sync() error { return errNotBuilt }
+func (*Event) Free()       {}
 
 // Launch fails in builds without CUDA.
 func Launch[P any](*Stream, *Kernel, Grid, *P) error { return errNotBuilt }

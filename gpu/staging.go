@@ -15,13 +15,16 @@ type Part struct {
 // Staging copies between host memory and buffers of a lane through two pinned staging
 // buffers, which is several times as fast as a copy of memory that is not pinned: while
 // the device copies one of them, the host fills or empties the other one on all cores.
-// It belongs to one batch.
+// All copies go through stream 0, as one engine does those of a direction one after the other
+// anyway: streams of all lanes share the queues of a card, and one that waits for another one
+// keeps a queue from others meanwhile. It belongs to one batch.
 type Staging struct {
 	Lane  *Lane
 	Spans Spans
 
-	pair [2]*Host // buffer i is used in stream i
-	busy [2]bool  // an upload from it may still be under way
+	pair [2]*Host
+	busy [2]bool   // a copy from or to buffer i may still be under way
+	over [2]*Event // behind that copy; nil: there was none yet
 }
 
 const (
@@ -58,13 +61,29 @@ func (s *Staging) size(n int) (int, error) {
 	return size, nil
 }
 
+// copies has stream 0 copy from or to staging buffer i.
+func (s *Staging) copies(i int, copy func(*Stream) error) error {
+	if s.over[i] == nil {
+		var err error
+		if s.over[i], err = s.Lane.Event(); err != nil {
+			return err
+		}
+	}
+	stream := s.Lane.Stream(0)
+	s.busy[i] = true
+	if err := copy(stream); err != nil {
+		return err
+	}
+	return stream.Record(s.over[i])
+}
+
 // rest waits until staging buffer i is not in use.
 func (s *Staging) rest(i int) error {
 	if !s.busy[i] {
 		return nil
 	}
 	s.busy[i] = false
-	return s.Lane.Stream(i).Sync()
+	return s.over[i].Sync()
 }
 
 // each calls f with what the parts, which ascend, have of bytes lo to hi-1 of a buffer,
@@ -87,17 +106,12 @@ func (s *Staging) each(parts []Part, lo, hi int, f func(bytes []byte, at int)) {
 }
 
 // Upload copies parts, which ascend and end within n bytes, to b. The bytes between them
-// are undefined afterwards. Whatever is put into one of the streams later finds the parts
-// there. They may change as soon as Upload returns, unless all lie in memory of
-// [Device.Host]: then they are copied from there, and stay as they are until the streams
-// have come to rest.
+// are undefined afterwards. What is put into stream 0 later finds the parts there. They may
+// change as soon as Upload returns, unless all lie in memory of [Device.Host]: then they are
+// copied from there, and stay as they are until the stream has come to rest.
 func (s *Staging) Upload(b *Buffer, n int, parts []Part) error {
-	first, second := s.Lane.Stream(0), s.Lane.Stream(1)
 	if s.pinned(parts) {
-		if err := first.UploadParts(b, parts); err != nil {
-			return err
-		}
-		return second.Follow(first)
+		return s.Lane.Stream(0).UploadParts(b, parts)
 	}
 	if n == 0 {
 		return nil
@@ -106,29 +120,17 @@ func (s *Staging) Upload(b *Buffer, n int, parts []Part) error {
 	if err != nil {
 		return err
 	}
-	if size < n {
-		// What stream 0 holds may still use b.
-		if err := second.Follow(first); err != nil {
-			return err
-		}
-	}
 	for i := 0; i*size < n; i++ {
 		if err := s.rest(i % 2); err != nil {
 			return err
 		}
 		lo, hi, to := i*size, min(n, (i+1)*size), s.pair[i%2].Bytes
 		s.each(parts, lo, hi, func(bytes []byte, at int) { copy(to[at:], bytes) })
-		s.busy[i%2] = true
-		if err := s.Lane.Stream(i%2).Upload(b, lo, to[:hi-lo]); err != nil {
+		if err := s.copies(i%2, func(stream *Stream) error { return stream.Upload(b, lo, to[:hi-lo]) }); err != nil {
 			return err
 		}
 	}
-	if size < n {
-		if err := first.Follow(second); err != nil {
-			return err
-		}
-	}
-	return second.Follow(first)
+	return nil
 }
 
 // pinned says whether all parts lie in memory of [Device.Host].
@@ -152,17 +154,11 @@ func (s *Staging) Download(parts []Part, b *Buffer, n int) error {
 	if err != nil {
 		return err
 	}
-	if size < n {
-		if err := s.Lane.Stream(1).Follow(s.Lane.Stream(0)); err != nil {
-			return err
-		}
-	}
 	pieces := (n + size - 1) / size
 	for i := range pieces + 1 {
 		if i < pieces {
 			lo, hi := i*size, min(n, (i+1)*size)
-			s.busy[i%2] = true
-			if err := s.Lane.Stream(i%2).Download(s.pair[i%2].Bytes[:hi-lo], b, lo); err != nil {
+			if err := s.copies(i%2, func(stream *Stream) error { return stream.Download(s.pair[i%2].Bytes[:hi-lo], b, lo) }); err != nil {
 				return err
 			}
 		}

@@ -124,6 +124,19 @@ func (s *Stream) Wait(e *Event) error {
 	return s.lane.do("cuStreamWaitEvent", "", func() error { return waitEvent(s.stream, e.event) })
 }
 
+// Sync waits until the event has happened.
+func (e *Event) Sync() error {
+	l := e.lane
+	if !l.light {
+		defer l.dev.stats.waiting(l.card.Index)()
+	}
+	return l.do("cuEventSynchronize", "", func() error {
+		for start := time.Now(); !happened(e.event) && time.Since(start) < patience; {
+		}
+		return awaitEvent(e.event)
+	})
+}
+
 // Since is the time on the card from event start to e. Both must have happened: the
 // stream has come to rest after them.
 func (e *Event) Since(start *Event) (time.Duration, error) {

@@ -261,6 +261,9 @@ func (b *batch) load() (err error) {
 	if err := b.staging.Upload(b.colours, b.upBytes, b.up); err != nil {
 		return err
 	}
+	if err := b.lane.Stream(1).Follow(b.lane.Stream(0)); err != nil { // for collect
+		return err
+	}
 	return b.mark(b.lane, "upload")
 }
 

@@ -415,6 +415,8 @@ result cuStreamQuery(void *stream) { return cuStreamSynchronize(stream); }
 result cuStreamWaitEvent(void *stream, void *event, unsigned flags) { (void)event, (void)flags; return use(STREAM, stream); }
 result cuEventCreate(void **event, unsigned flags) { (void)flags; return make(EVENT, event, &control->events); }
 result cuEventDestroy_v2(void *event) { return destroy(EVENT, event, &control->events); }
+result cuEventQuery(void *event) { return use(EVENT, event); }
+result cuEventSynchronize(void *event) { return use(EVENT, event); }
 result cuEventRecord(void *event, void *stream) { (void)stream; return use(EVENT, event); }
 
 result cuEventElapsedTime(float *milliseconds, void *start, void *end)
