@@ -123,7 +123,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 		return gpu.OpenWith(spec, &gpu.Options{Connections: connections, Only: o.Only})
 	}
 	if o.TestOnUse { // the process ends with its job
-		start := gpu.Options{Only: o.Only}
+		start := gpu.Options{Only: o.Only, Connections: gpu.FewConnections}
 		if o.Presume && isAuto(o.Device) {
 			start.Presume = gpu.Shown()
 		}
