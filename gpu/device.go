@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -32,10 +33,12 @@ type Device struct {
 	cards   []*card       // that have lanes
 	refused error         // why there is none
 
-	closing chan struct{} // closed by Close
-	closed  sync.Once
-	dead    chan struct{} // closed once failure is set
-	failure atomic.Pointer[error]
+	closing   chan struct{} // closed by Close and Discard
+	closed    sync.Once
+	discarded atomic.Bool   // by Discard
+	released  sync.Once     // the contexts were
+	dead      chan struct{} // closed once failure is set
+	failure   atomic.Pointer[error]
 
 	mu    sync.Mutex // never held in the driver
 	host  *pool[unsafe.Pointer]
@@ -195,8 +198,27 @@ func (d *Device) judge(card int, call, kernel string, err error) error {
 
 // Close waits until the device is open and for running batches, and frees everything. After a fatal error it does
 // nothing but return that error: the driver is not to be called any more. No Do may
-// begin after Close.
+// begin after Close. After [Device.Discard] what is left is pinned memory.
 func (d *Device) Close() error {
+	if err := d.close(d.release); err != nil || d == nil || !d.discarded.Load() {
+		return err
+	}
+	return d.pages.unmap(func(part []byte) bool { return d.used(part) })
+}
+
+// Discard is Close for a process that ends soon, and does beside other work what its end would wait for: all that the device holds
+// goes at once with the contexts of its cards. Pinned memory that [Device.Host] has returned stays readable until the process ends;
+// where some of it is the driver's own and in use, so do the contexts.
+func (d *Device) Discard() error {
+	if d == nil {
+		return nil
+	}
+	d.discarded.Store(true)
+	return d.close(d.discard)
+}
+
+// close ends the lanes and then has release end the contexts.
+func (d *Device) close(release func() error) error {
 	if d.usable(context.Background(), "close") != nil {
 		return d.Err()
 	}
@@ -212,7 +234,8 @@ func (d *Device) Close() error {
 	if err := d.Err(); err != nil {
 		return err
 	}
-	err := d.within("cuDevicePrimaryCtxRelease", d.release)
+	var err error
+	d.released.Do(func() { err = d.within("cuDevicePrimaryCtxRelease", release) })
 	if fatal := d.Err(); fatal != nil {
 		return fatal
 	}
@@ -241,6 +264,31 @@ func (d *Device) release() error {
 		all = errors.Join(all, d.judge(c.Index, "cuDevicePrimaryCtxRelease", "", releaseContext(c.dev)))
 	}
 	return all
+}
+
+// discard ends the contexts of all cards, side by side: the driver takes long for each.
+func (d *Device) discard() error {
+	d.mu.Lock()
+	owned := slices.ContainsFunc(d.hosts, func(h *Host) bool { return !d.pages.made(h.block) })
+	d.mu.Unlock()
+	if owned {
+		return nil
+	}
+	errs := make([]error, len(d.cards))
+	var releases sync.WaitGroup
+	for i, c := range d.cards {
+		releases.Go(func() { errs[i] = d.judge(c.Index, "cuDevicePrimaryCtxRelease", "", releaseContext(c.dev)) })
+	}
+	releases.Wait()
+	return errors.Join(errs...)
+}
+
+// used says whether memory of [Device.Host] lies in part.
+func (d *Device) used(part []byte) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	first := uintptr(unsafe.Pointer(&part[0]))
+	return slices.ContainsFunc(d.hosts, func(h *Host) bool { return uintptr(h.block)-first < uintptr(len(part)) })
 }
 
 // within runs f beside the caller and gives it up as hanging after a while.

@@ -123,7 +123,9 @@ func (l *Lane) loop(ready chan<- error, verdict <-chan error) {
 		case <-l.dev.dead:
 			return
 		case <-l.dev.closing:
-			l.ended = l.end()
+			if !l.dev.discarded.Load() {
+				l.ended = l.end()
+			}
 			return
 		case j := <-jobs:
 			l.run(j)

@@ -69,6 +69,9 @@ func (d *Device) Err() error { return nil }
 // Close does nothing in builds without CUDA.
 func (d *Device) Close() error { return nil }
 
+// Discard does nothing in builds without CUDA.
+func (d *Device) Discard() error { return nil }
+
 // SelfTest fails in builds without CUDA.
 func (d *Device) SelfTest(context.Context) error {
 	return fmt.Errorf("gpu: self-test: %w", errNotBuilt)

@@ -64,6 +64,32 @@ func (s *pages) register(d *Device, n int) (unsafe.Pointer, error) {
 	return p, nil
 }
 
+// made says whether p lies in memory that is not the driver's own.
+func (s *pages) made(p unsafe.Pointer) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, all := range s.mapped {
+		if first := uintptr(unsafe.Pointer(&all[0])); uintptr(p)-first < uintptr(len(all)) {
+			return true
+		}
+	}
+	return false
+}
+
+// unmap gives mappings back that no context pins any more, unless they are used.
+func (s *pages) unmap(used func(all []byte) bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs error
+	for p, all := range s.mapped {
+		if !used(all) {
+			delete(s.mapped, p)
+			errs = errors.Join(errs, syscall.Munmap(all))
+		}
+	}
+	return errs
+}
+
 // touch has the system make the pages of part, on several cores where there are many.
 func touch(part []byte) {
 	var all sync.WaitGroup

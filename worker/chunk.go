@@ -68,10 +68,11 @@ func (w *Worker) Chunk(ctx context.Context, spec jobs.Spec, source, target *stor
 func (w *Worker) run(ctx context.Context, k *jobContext, t jobs.Task, attempt int, d *delivery) error {
 	w.metrics.inflight.Inc()
 	defer w.metrics.inflight.Dec()
-	at, err := w.tasks.plans.chunk(ctx, k.target, t)
+	at, all, err := w.tasks.plans.chunk(ctx, k.target, t)
 	if err != nil {
 		return err
 	}
+	w.lastUse.begins(t, all)
 	c := &chunk{jobContext: k, w: w, task: t, at: at, attempt: attempt, age: w.age.Add(1), delivery: d}
 	held := d.isHeld() // the run that is waited for is watched by itself
 	made, err := w.runs.enter(ctx, t.ID())
@@ -84,6 +85,7 @@ func (w *Worker) run(ctx context.Context, k *jobContext, t jobs.Task, attempt in
 	done, err := c.doneBefore(ctx)
 	if done {
 		c.made = nil
+		w.lastUse.past(at.Objects)
 	}
 	if done || err != nil {
 		return err
@@ -230,6 +232,7 @@ func (c *chunk) work(ctx context.Context) error {
 			todo = append(todo, i)
 		}
 	}
+	c.w.lastUse.past(len(c.records) - len(todo))
 	var next atomic.Int64
 	for range min(c.w.window, len(todo)) {
 		objects.Go(func() {

@@ -28,6 +28,11 @@ import (
 // object brings one object to its record, unless the context ends, the chunk fails, or
 // the object has to be tried again later, alone.
 func (c *chunk) object(ctx context.Context, o *object) {
+	defer func() {
+		if ctx.Err() == nil { // else its call may go on, and nobody waits for more
+			c.w.isPast(o)
+		}
+	}()
 	err := c.compress(ctx, o, false)
 	if errors.Is(err, errWhole) {
 		err = c.compress(ctx, o, true)

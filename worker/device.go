@@ -35,6 +35,18 @@ func (w *Worker) Close() error {
 	return nil
 }
 
+// discardDevice gives the device back for a process that ends soon, when no object needs it any more. It stays where it may not be
+// open yet, where a codec that no object was for is being tested on it, and where calls go on that were given up.
+func (w *Worker) discardDevice() {
+	if !w.open.Load() || w.testing.Load() > 0 || w.laneGuards.stuck.Load() > 0 {
+		return
+	}
+	w.lender.close()
+	if err := w.device.Discard(); err != nil {
+		w.log.Debug("the device could not be given back", "error", err)
+	}
+}
+
 // WhyCPU is why the device "auto" became the CPU; nil where it did not.
 func (w *Worker) WhyCPU() error { return w.why }
 

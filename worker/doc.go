@@ -122,6 +122,12 @@
 // driver that hangs while it is opened is an error also with "auto". With TestOnUse a card that is there and does not open,
 // and with Presume one that the system shows and the driver does not, ends Run with [gpu.ErrNoDevice]; whoever asked for "auto" goes on with a worker on the CPU.
 //
+// # When no object needs the card any more
+//
+// With OneJob the process ends with its job, and the driver takes 0.1 s to take back what a card holds. So the card is given back when
+// the last object of the plan has come from it, while cores check the results. One that fails its check then is made again on the CPU.
+// Where a chunk fails or comes again, or another job is seen, the card stays until the end.
+//
 // # When a card is lost
 //
 // After an error that NVIDIA calls fatal, or a hang, nothing that the card computes

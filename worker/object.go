@@ -40,6 +40,7 @@ type object struct {
 	stemIsName bool         // its picture file gets the key without the codec's extension, if that ends as it should: see pictureNames
 	attempts   int          // the one at work included
 	alone      bool         // nothing else is at work, and no device
+	past       bool         // the device has done its part of it, see lastUse
 	deaths     int          // of processes, with the object in flight
 	age        int64        // of its chunk: the lowest gets the next core
 	job        string       // for the log
@@ -143,6 +144,12 @@ func (o *object) again() *object {
 // is used before the test has ended.
 func (p *pipeline) attempt(ctx context.Context, o *object, a attempt) error {
 	cpu := codec.Run{Pool: p.cores}
+	if o.batches != nil && !o.alone {
+		if !p.lastUse.there(o.past) {
+			o.batches, o.streams = nil, false
+		}
+		o.past = false
+	}
 	before := func(try *object) error {
 		if a.before == nil {
 			return nil
@@ -191,7 +198,16 @@ func (p *pipeline) attempt(ctx context.Context, o *object, a attempt) error {
 	if err := o.tested(ctx); err != nil {
 		return err
 	}
+	p.isPast(o)
 	return p.onCore(ctx, o, func(ctx context.Context, try *object) error { return a.after(ctx, cpu, try) })
+}
+
+// isPast says that o does not need the device any more, unless it is tried again.
+func (p *pipeline) isPast(o *object) {
+	if !o.past && !o.alone {
+		o.past = true
+		p.lastUse.past(1)
+	}
 }
 
 // deviceOpened waits until the device is open, whose driver may take as long as reading the first objects does.

@@ -37,6 +37,7 @@ type pipeline struct {
 	trace      *Trace        // of all of them; nil: none
 	reading    *deviceReader // of sources; nil: the CPU
 	summing    *deviceSums   // nil: the CPU
+	lastUse    *lastUse      // of the device; nil: that is not looked for
 	open       atomic.Bool   // the device is
 
 	opened  func(context.Context) error // waits until the device can be used

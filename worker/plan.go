@@ -25,19 +25,18 @@ func newPlans() plans {
 // errNoChunk means that the plan of a job has no chunk of that number.
 var errNoChunk = errors.New("there is no such chunk")
 
-// chunk finds the place of a task's entries.
-func (p plans) chunk(ctx context.Context, target *storage.Bucket, t jobs.Task) (jobs.Chunk, error) {
-	all, err := p.of(ctx, target, t.Job)
-	if err != nil {
-		return jobs.Chunk{}, fmt.Errorf("worker: plan of job %s: %w", t.Job, err)
+// chunk finds the place of a task's entries among all of its job.
+func (p plans) chunk(ctx context.Context, target *storage.Bucket, t jobs.Task) (at jobs.Chunk, all jobs.Chunks, err error) {
+	if all, err = p.of(ctx, target, t.Job); err != nil {
+		return at, nil, fmt.Errorf("worker: plan of job %s: %w", t.Job, err)
 	}
 	if t.Index < 0 || t.Index >= len(all) {
-		return jobs.Chunk{}, fmt.Errorf("worker: chunk %s: %w: the plan has %d", t.ID(), errNoChunk, len(all))
+		return at, nil, fmt.Errorf("worker: chunk %s: %w: the plan has %d", t.ID(), errNoChunk, len(all))
 	}
 	if err := all[t.Index].Check(); err != nil {
-		return jobs.Chunk{}, fmt.Errorf("worker: chunk %s: %w", t.ID(), err)
+		return at, nil, fmt.Errorf("worker: chunk %s: %w", t.ID(), err)
 	}
-	return all[t.Index], nil
+	return all[t.Index], all, nil
 }
 
 // of gives the chunks of a job.

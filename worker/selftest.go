@@ -71,6 +71,8 @@ func (w *Worker) test(ctx context.Context, all ...codec.Codec) error {
 	for i, c := range all {
 		tests.Go(func() {
 			_, errs[i] = w.works.get(ctx, c.Info().Name, func(ctx context.Context) (bool, error) {
+				w.testing.Add(1)
+				defer w.testing.Add(-1)
 				if err := w.opened(ctx); err != nil {
 					return false, err
 				}

@@ -72,6 +72,9 @@ func (w *Worker) handle(ctx context.Context, t jobs.Task, attempt int) error {
 	if err == nil {
 		err = w.run(watched, k, t, attempt, d)
 	}
+	if err != nil {
+		w.lastUse.fails()
+	}
 	if cause := context.Cause(watched); err != nil && ctx.Err() == nil && errors.Is(cause, errNoProgress) {
 		// It counts as a failure, so that a job that can never go on is stopped in the end, with this reason.
 		log.Warn("chunk failed and will be tried again", "attempt", attempt, "error", cause)

@@ -43,6 +43,7 @@ type Options struct {
 	MetricsListen string            // host:port of health, metrics and pprof; empty: none; without a host: loopback
 	TestOnUse     bool              // the device is opened and codecs are tested while the first objects that need them are read, not before any
 	Presume       bool              // with TestOnUse and auto New does not wait for the driver to list its cards where the system shows some: see [gpu.Shown]
+	OneJob        bool              // with TestOnUse: there is one job, with which Run ends
 	Only          bool              // the process opens this device and no other: see [gpu.Options]
 	HashKeys      bool              // log the first digits of a key's SHA-256 instead of the key
 
@@ -69,6 +70,7 @@ type Worker struct {
 	tested   atomic.Bool
 	suspects chan struct{} // holds a value while an object is in work that was when a process died
 	works    *cache[bool]  // codecs that have passed their self-test, by name
+	testing  atomic.Int64  // self-tests at work
 	unfit    chan error    // has the error of a self-test of a chunk's codec
 	draining atomic.Bool
 	trouble  atomic.Pointer[string] // storage that could not be reached, until a chunk succeeds
@@ -122,8 +124,11 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	open := func(spec string) (*gpu.Device, error) {
 		return gpu.OpenWith(spec, &gpu.Options{Connections: connections, Only: o.Only})
 	}
-	if o.TestOnUse { // the process ends with its job
-		start := gpu.Options{Only: o.Only, Connections: gpu.FewConnections}
+	if o.TestOnUse {
+		start := gpu.Options{Only: o.Only, Connections: connections}
+		if o.OneJob {
+			start.Connections = gpu.FewConnections
+		}
 		if o.Presume && isAuto(o.Device) {
 			start.Presume = gpu.Shown()
 		}
@@ -169,6 +174,9 @@ func newWorker(conn *queue.Conn, buckets *storage.Buckets, o Options, device *gp
 			busy, _ := w.inWork.Load()
 			return busy
 		})
+	}
+	if device != nil && o.OneJob {
+		w.lastUse = &lastUse{giveBack: w.discardDevice}
 	}
 	w.metrics, w.failures = newMetrics(w), newFailureLog()
 	w.tasks, w.states = newTasks(), newJobStates()
@@ -284,6 +292,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	over()
 	stuck(nil)
 	beside.Wait()
+	w.lastUse.wait()
 	w.lender.close()
 	w.log.Info("worker ends", w.deviceWork()...)
 	return err

@@ -78,7 +78,7 @@ func (p *program) startLocal(ctx context.Context, c *cluster, w *workerFlags, de
 		l.display.close()
 		return nil, err
 	}
-	opts.Device, opts.Grace, opts.Log, opts.OnResult, opts.TestOnUse, opts.Presume = device, localGrace, log, l.result, true, true
+	opts.Device, opts.Grace, opts.Log, opts.OnResult, opts.TestOnUse, opts.OneJob, opts.Presume = device, localGrace, log, l.result, true, true, true
 	newWorker := p.newWorker
 	if newWorker == nil {
 		newWorker = worker.New

@@ -240,3 +240,61 @@ func TestWhatTheDriverDoesNotPinItMakes(t *testing.T) {
 	}
 	d.Close()
 }
+
+// TestDiscard: the contexts of all cards end with what they hold, and what is pinned stays readable, unless the driver has made it.
+func TestDiscard(t *testing.T) {
+	for _, refuse := range []int64{0, 801} {
+		fake.Reset()
+		fake.Cards, fake.RefusePages = 2, refuse
+		d := open(t, &gpu.Options{Lanes: 2})
+		used, err := d.Host(5 << 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle, err := d.Host(7 << 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle.Free()
+		for range 4 {
+			if err := d.Do(t.Context(), func(l *gpu.Lane) error { return batch(l, used.Bytes[:100]) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 { // a second call does nothing
+			if err := d.Discard(); err != nil {
+				t.Error(err)
+			}
+		}
+		want := int64(0)
+		if refuse != 0 {
+			want = 2
+		}
+		if fake.Contexts != want || fake.Modules == 0 {
+			t.Errorf("refused %d: %d contexts are left, want %d; %d modules: what goes with a context is not freed before", refuse, fake.Contexts, want, fake.Modules)
+		}
+		for i := range used.Bytes {
+			used.Bytes[i]++
+		}
+		if err := d.Do(t.Context(), func(*gpu.Lane) error { return nil }); !errors.Is(err, gpu.ErrNoDevice) {
+			t.Errorf("a batch behind it: %v", err)
+		}
+		calls := fake.Calls
+		if err := d.Close(); err != nil { // keeps what is used
+			t.Error(err)
+		}
+		used.Bytes[0]++
+		used.Free()
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		if fake.Calls != calls {
+			t.Errorf("%d calls of the driver after its contexts are gone", fake.Calls-calls)
+		}
+	}
+	var none *gpu.Device
+	if err := none.Discard(); err != nil {
+		t.Error(err)
+	}
+	fake.Reset()
+}
