@@ -266,7 +266,8 @@ func (d *Device) release() error {
 	return all
 }
 
-// discard ends the contexts of all cards, side by side: the driver takes long for each.
+// discard ends the contexts of all cards, side by side: the driver takes long for each. What it says of that does not lose a card,
+// whose work is done.
 func (d *Device) discard() error {
 	d.mu.Lock()
 	owned := slices.ContainsFunc(d.hosts, func(h *Host) bool { return !d.pages.made(h.block) })
@@ -277,7 +278,7 @@ func (d *Device) discard() error {
 	errs := make([]error, len(d.cards))
 	var releases sync.WaitGroup
 	for i, c := range d.cards {
-		releases.Go(func() { errs[i] = d.judge(c.Index, "cuDevicePrimaryCtxRelease", "", releaseContext(c.dev)) })
+		releases.Go(func() { errs[i] = driverError(c.Index, "cuDevicePrimaryCtxRelease", "", releaseContext(c.dev)) })
 	}
 	releases.Wait()
 	return errors.Join(errs...)

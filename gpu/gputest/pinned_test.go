@@ -292,6 +292,14 @@ func TestDiscard(t *testing.T) {
 			t.Errorf("%d calls of the driver after its contexts are gone", fake.Calls-calls)
 		}
 	}
+	// A card that fails now has done its work.
+	fake.Reset()
+	d := open(t, &gpu.Options{Lanes: 1})
+	fake.FailAt, fake.Code = fake.Calls+1, 700
+	var e *gpu.Error
+	if err := d.Discard(); !errors.As(err, &e) || e.Call != "cuDevicePrimaryCtxRelease" || d.Err() != nil {
+		t.Errorf("%v, and the device is lost by %v", err, d.Err())
+	}
 	var none *gpu.Device
 	if err := none.Discard(); err != nil {
 		t.Error(err)
