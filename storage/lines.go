@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -15,22 +16,12 @@ import (
 // by itself with [GetRange] and [DecodeLines]; the whole object decodes as the
 // concatenation. The zero value is ready; it is not safe for concurrent use.
 type Lines struct {
-	buf bytes.Buffer
-	enc *zstd.Encoder
+	buf []byte
 	raw []byte
 }
 
-// linesWindow is how far back the encoder looks, in bytes: what it takes itself is twice that, which is new memory for each
-// object of lines. The records of a thousand objects are about as long, and are as small as with the encoder's own 8 MiB.
-const linesWindow = 1 << 20
-
 // Frame appends one frame that holds the given lines and returns where it lies.
 func Frame[T any](l *Lines, lines []T) (offset, length int64, err error) {
-	if l.enc == nil {
-		if l.enc, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(linesWindow)); err != nil {
-			return 0, 0, fmt.Errorf("storage: zstd encoder: %w", err)
-		}
-	}
 	l.raw = l.raw[:0]
 	for i := range lines {
 		b, err := json.Marshal(&lines[i])
@@ -39,20 +30,46 @@ func Frame[T any](l *Lines, lines []T) (offset, length int64, err error) {
 		}
 		l.raw = append(append(l.raw, b...), '\n')
 	}
-	offset = int64(l.buf.Len())
-	l.buf.Write(l.enc.EncodeAll(l.raw, nil))
-	return offset, int64(l.buf.Len()) - offset, nil
+	offset = int64(len(l.buf))
+	if l.buf, err = AppendFrame(l.buf, l.raw); err != nil {
+		return 0, 0, err
+	}
+	return offset, int64(len(l.buf)) - offset, nil
+}
+
+const (
+	// linesWindow is how far back the encoder looks, in bytes. The records of a thousand objects are about as long, and are as small
+	// as with the encoder's own 8 MiB.
+	linesWindow = 1 << 20
+
+	// linesAtOnce is how many frames are encoded at once. For each the encoder keeps 1.7 MB, and twice the window where frames are
+	// longer than a block.
+	linesAtOnce = 4
+)
+
+// linesEncoder is one for the process: a new one takes twenty times as long for the records of a chunk, all of it for its tables.
+var linesEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(linesAtOnce), zstd.WithWindowSize(linesWindow))
+})
+
+// AppendFrame appends to dst a frame that holds lines, each of which ends in a line feed. Several can be made at once.
+func AppendFrame(dst, lines []byte) ([]byte, error) {
+	enc, err := linesEncoder()
+	if err != nil {
+		return dst, fmt.Errorf("storage: zstd encoder: %w", err)
+	}
+	return enc.EncodeAll(lines, dst), nil
 }
 
 // Len is the size of the object so far in bytes.
-func (l *Lines) Len() int { return l.buf.Len() }
+func (l *Lines) Len() int { return len(l.buf) }
 
 // Bytes is the object so far; it is valid until the next call of [Frame] or
 // Reset.
-func (l *Lines) Bytes() []byte { return l.buf.Bytes() }
+func (l *Lines) Bytes() []byte { return l.buf }
 
 // Reset starts a new object.
-func (l *Lines) Reset() { l.buf.Reset() }
+func (l *Lines) Reset() { l.buf = l.buf[:0] }
 
 // What hostile or damaged objects may make a reader hold: a line, and the window of a zstd frame, of which ours have
 // 8 MiB at most. Frames are inflated piece by piece, so that their whole size does not matter to memory.

@@ -3,8 +3,11 @@ package storage
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -54,5 +57,37 @@ func TestLinesWithinABound(t *testing.T) {
 	}
 	if err := DecodeLines(data[:len(data)-2], func(int) error { return nil }); err == nil {
 		t.Error("a frame that was cut off is read")
+	}
+}
+
+// Frames that are made at once are as good as those made one after the other, and each decodes by itself and behind others.
+func TestFramesAreMadeAtOnce(t *testing.T) {
+	const n = 50
+	text := func(i int) []byte {
+		return bytes.Repeat(fmt.Appendf(nil, "\"line of frame %d\"\n", i), 1+i*i*i) // from one to more than a block
+	}
+	frames, errs := make([][]byte, n), make([]error, n)
+	var making sync.WaitGroup
+	for i := range n {
+		making.Go(func() { frames[i], errs[i] = AppendFrame(nil, text(i)) })
+	}
+	making.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	var all, want []byte
+	for i, frame := range frames {
+		one, err := AppendFrame([]byte("before"), text(i))
+		if err != nil || string(one) != "before"+string(frame) {
+			t.Errorf("frame %d is another one beside others (%v)", i, err)
+		}
+		all, want = append(all, frame...), append(want, text(i)...)
+	}
+	var got []byte
+	if err := EachLine(bytes.NewReader(all), func(line []byte) error {
+		got = append(append(got, line...), '\n')
+		return nil
+	}); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes of lines, want %d (%v)", len(got), len(want), err)
 	}
 }
