@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -260,7 +259,7 @@ func (l *doneList) endShard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	data, err := compressed(slices.Concat(head, []byte("\n"), l.shard), l.names.Reader)
+	data, err := storage.AppendFrame(nil, slices.Concat(head, []byte("\n"), l.shard))
 	if err != nil {
 		return err
 	}
@@ -302,12 +301,4 @@ func (l *doneList) end(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// compressed is data as one zstd frame.
-func compressed(data []byte, names *sitekey.Reader) ([]byte, error) {
-	m := merging{names: names}
-	m.raw, m.lines = data, 1
-	err := m.endFrame()
-	return m.data, err
 }

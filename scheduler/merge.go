@@ -9,8 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/klauspost/compress/zstd"
+	"sync"
 
 	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
@@ -252,53 +251,74 @@ func (d *drive) putFile(ctx context.Context, key string, file *os.File, size int
 	return err
 }
 
+// framesAtOnce is how many frames of merged records are compressed side by side.
+const framesAtOnce = 4
+
 // merging writes lines in parts, each of several frames.
 type merging struct {
 	names   *sitekey.Reader
 	put     func(part int, data []byte) error
-	enc     *zstd.Encoder
-	raw     []byte // lines of the next frame
-	lines   int    // of them
+	frames  [framesAtOnce]mergedLines // the first full ones are, and the one behind them is filled
+	full    int
 	data    []byte // frames of the part
 	entries int    // in them
 	parts   int
 	index   recordIndex
 }
 
+// mergedLines are those of a frame.
+type mergedLines struct {
+	raw    []byte
+	lines  int
+	packed []byte // the frame
+	err    error
+}
+
 func (m *merging) add(lines []byte) error {
 	for len(lines) > 0 {
 		end := bytes.IndexByte(lines, '\n') + 1
-		m.raw = append(m.raw, lines[:end]...)
+		f := &m.frames[m.full]
+		f.raw = append(f.raw, lines[:end]...)
 		lines = lines[end:]
-		if m.lines++; m.lines < mergedFrame && len(m.raw) < frameText {
+		if f.lines++; f.lines < mergedFrame && len(f.raw) < frameText/framesAtOnce {
 			continue
 		}
-		if err := m.endFrame(); err != nil {
+		if m.full++; m.full < framesAtOnce {
+			continue
+		}
+		if err := m.endFrames(); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// endFrames compresses the full frames and adds them to the part, which ends when it is large enough.
+func (m *merging) endFrames() error {
+	var packing sync.WaitGroup
+	for i := range m.full {
+		f := &m.frames[i]
+		packing.Go(func() { f.packed, f.err = storage.AppendFrame(f.packed[:0], f.raw) })
+	}
+	packing.Wait()
+	for i := range m.full {
+		f := &m.frames[i]
+		if f.err != nil {
+			return f.err
+		}
+		if err := m.index.add(f.raw, int64(len(m.data)), int64(len(f.packed)), m.names); err != nil {
+			return err
+		}
+		m.data = append(m.data, f.packed...)
+		m.entries += f.lines
+		f.raw, f.lines = f.raw[:0], 0
 		if m.entries >= partEntries || len(m.data) >= mergedBytes {
 			if err := m.endPart(); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
-}
-
-func (m *merging) endFrame() error {
-	if m.enc == nil {
-		var err error
-		if m.enc, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)); err != nil {
-			return fmt.Errorf("scheduler: zstd encoder: %w", err)
-		}
-	}
-	offset := int64(len(m.data))
-	m.data = m.enc.EncodeAll(m.raw, m.data)
-	if err := m.index.add(m.raw, offset, int64(len(m.data))-offset, m.names); err != nil {
-		return err
-	}
-	m.entries += m.lines
-	m.raw, m.lines = m.raw[:0], 0
+	m.full = 0
 	return nil
 }
 
@@ -316,10 +336,11 @@ func (m *merging) endPart() error {
 
 // end writes what is left.
 func (m *merging) end() error {
-	if m.lines > 0 {
-		if err := m.endFrame(); err != nil {
-			return err
-		}
+	if m.full < framesAtOnce && m.frames[m.full].lines > 0 {
+		m.full++
+	}
+	if err := m.endFrames(); err != nil {
+		return err
 	}
 	if m.entries == 0 {
 		return nil
