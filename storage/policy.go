@@ -154,14 +154,17 @@ func (p *Policy) Check(raw string) error {
 		return not("memory belongs to one process")
 	case u.RawQuery != "":
 		return not("its parameters (" + parameters(u) + ") are for the configuration of this process to say")
-	case !bucketForm.MatchString(u.Host):
+	case !isBucket(u.Host):
 		return not("its bucket has no name that a store could give")
 	}
 	return nil
 }
 
-// bucketForm are the names of buckets and containers of all stores; no port, no ARN.
-var bucketForm = regexp.MustCompile(`^[A-Za-z0-9$][A-Za-z0-9._-]{0,254}$`)
+// bucketForm are the names of buckets and containers of all stores, but for their length; no port, no ARN.
+var bucketForm = regexp.MustCompile(`^[A-Za-z0-9$][A-Za-z0-9._-]*$`)
+
+// isBucket says whether a store could give a bucket that name.
+func isBucket(name string) bool { return len(name) <= 255 && bucketForm.MatchString(name) }
 
 // parameters lists the names of a URL's parameters, without values.
 func parameters(u *url.URL) string {
@@ -198,7 +201,7 @@ func (r rule) allows(u *url.URL) (bool, error) {
 		return within(filepath.ToSlash(root), filepath.ToSlash(path)), nil
 	}
 	if r.url.Host == "" {
-		return bucketForm.MatchString(u.Host), nil
+		return isBucket(u.Host), nil
 	}
 	return u.Host == r.url.Host && within(r.url.Path, u.Path), nil
 }

@@ -15,13 +15,15 @@ import (
 // What a process opens on somebody else's word without any configuration.
 func TestPlainPolicy(t *testing.T) {
 	for url, allowed := range map[string]bool{
-		"s3://bucket":                   true,
-		"s3://bucket/a/b":               true,
-		"gs://bucket.with_dots-1":       true,
-		"azblob://$web/x":               true,
-		"s3://bucket?":                  true, // no parameter
-		"s3://user:secret@bucket/x#top": true, // both are dropped
+		"s3://bucket":                      true,
+		"s3://bucket/a/b":                  true,
+		"gs://bucket.with_dots-1":          true,
+		"azblob://$web/x":                  true,
+		"s3://bucket?":                     true, // no parameter
+		"s3://user:secret@bucket/x#top":    true, // both are dropped
+		"s3://" + strings.Repeat("x", 255): true,
 
+		"s3://" + strings.Repeat("x", 256):         false,
 		"s3://bucket?endpoint=http://127.0.0.1:1":  false,
 		"s3://bucket/x?region=eu-1":                false,
 		"s3://bucket?profile=admin":                false,
