@@ -11,7 +11,7 @@ import (
 	"gocloud.dev/blob"
 )
 
-// pageSize is the number of objects that a listing asks a store for at once, the most that S3 gives.
+// pageSize is the number of objects that a listing asks a store for at once if nothing is said, the most that S3 gives.
 const pageSize = 1000
 
 // Object is what a listing tells of an object without asking for it.
@@ -28,6 +28,7 @@ type WalkOptions struct {
 	Prefix     string // only keys that start so; keys below .pelmill/ are listed only if the prefix starts with that
 	StartAfter string // only keys greater than this
 	Token      []byte // of the last Page that was dealt with, from the same URL and options; goes before StartAfter
+	PageSize   int    // objects of a page at most, up to 1,000; 0: 1,000
 }
 
 // Page is up to 1,000 objects in key order. Token continues right after it, in this or another process; after the
@@ -53,6 +54,9 @@ func Walk(ctx context.Context, b *Bucket, opts *WalkOptions, fn func(Page) error
 	var o WalkOptions
 	if opts != nil {
 		o = *opts
+	}
+	if o.PageSize <= 0 || o.PageSize > pageSize {
+		o.PageSize = pageSize
 	}
 	at := walkToken{After: o.StartAfter}
 	if len(o.Token) > 0 {
@@ -89,18 +93,18 @@ func hidden(o WalkOptions, key string, size int64) bool {
 
 func walkFiles(ctx context.Context, b *Bucket, o WalkOptions, at walkToken, fn func(Page) error) error {
 	var fnErr error
-	page := Page{Objects: make([]Object, 0, pageSize)}
+	page := Page{Objects: make([]Object, 0, o.PageSize)}
 	w := fileWalk{ctx: ctx, f: &fileBucket{dir: b.dir, links: b.links}, prefix: o.Prefix, after: at.After, skipOwn: !strings.HasPrefix(o.Prefix, ownDir)}
 	flush := func(t walkToken) error {
 		page.Token, _ = json.Marshal(t)
 		page.Links, w.skipped = w.skipped, 0
 		fnErr = fn(page)
-		page = Page{Objects: make([]Object, 0, pageSize)}
+		page = Page{Objects: make([]Object, 0, o.PageSize)}
 		return fnErr
 	}
 	w.yield = func(key string, info fs.FileInfo) error {
-		if len(page.Objects) == pageSize {
-			if err := flush(walkToken{After: page.Objects[pageSize-1].Key}); err != nil {
+		if len(page.Objects) == o.PageSize {
+			if err := flush(walkToken{After: page.Objects[o.PageSize-1].Key}); err != nil {
 				return err
 			}
 		}
@@ -138,7 +142,7 @@ func listPage(ctx context.Context, b *Bucket, o WalkOptions, at walkToken) (Page
 	var list []*blob.ListObject
 	var native []byte
 	err := b.retry.do(ctx, func(ctx *attempt) (err error) {
-		list, native, err = b.ListPage(ctx, token, pageSize, lo)
+		list, native, err = b.ListPage(ctx, token, o.PageSize, lo)
 		return err
 	})
 	if err != nil {

@@ -51,7 +51,7 @@ func (c *cluster) readable(ctx context.Context, source string) error {
 		return err
 	}
 	enough := errors.New("enough")
-	err = storage.Walk(ctx, b, nil, func(storage.Page) error { return enough })
+	err = storage.Walk(ctx, b, &storage.WalkOptions{PageSize: 1}, func(storage.Page) error { return enough })
 	if errors.Is(err, enough) {
 		return nil
 	}

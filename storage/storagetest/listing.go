@@ -137,6 +137,12 @@ func listing(t *testing.T, s *suite) {
 		opts storage.WalkOptions
 		want []string
 	}{storage.WalkOptions{StartAfter: "a/"}, want[4:]})
+	for _, size := range []int{1, 2, 5, len(want)} {
+		cases = append(cases, struct {
+			opts storage.WalkOptions
+			want []string
+		}{storage.WalkOptions{PageSize: size}, want})
+	}
 	for _, c := range cases {
 		if got := s.keys(t, b, &c.opts); !slices.Equal(got, c.want) {
 			t.Errorf("%+v lists\n%q, want\n%q", c.opts, got, c.want)

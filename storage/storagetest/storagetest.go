@@ -122,6 +122,9 @@ func (s *suite) list(t *testing.T, b *storage.Bucket, opts *storage.WalkOptions)
 	t.Helper()
 	var all []storage.Object
 	if err := storage.Walk(s.ctx, b, opts, func(p storage.Page) error {
+		if n := len(p.Objects); opts != nil && opts.PageSize > 0 && n > opts.PageSize {
+			t.Errorf("a page has %d objects, want %d at most", n, opts.PageSize)
+		}
 		all = append(all, p.Objects...)
 		return nil
 	}); err != nil {
