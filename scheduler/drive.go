@@ -332,14 +332,13 @@ func (d *drive) prepare(ctx context.Context) (plan jobs.Plan, err error) {
 	if err != nil {
 		return plan, err
 	}
-	at, err := prepare(pctx, d.f, &d.spec, d.s.buckets, d.s.opts.Codecs, source, d.s.part)
+	at, all, err := prepare(pctx, d.f, &d.spec, d.s.buckets, d.s.opts.Codecs, source, d.s.part)
 	if err != nil {
 		return plan, fmt.Errorf("scheduler: list the source: %w", err)
 	}
 	d.log.Info("source is listed", "objects", at.Objects, "bytes", at.Bytes, "filtered", at.Filtered)
 	p := &planning{
-		folder: &d.f, spec: &d.spec, resolved: d.codec, source: source, target: d.f.b, at: at, slots: d.s.planSlots(pctx), memory: memory(d.s.opts.Memory), past: d.s.past,
-		all: parts(d.f.b, at.Parts, func(n int) string { return jobs.Folder(d.f.id).Manifest(n) }),
+		folder: &d.f, spec: &d.spec, resolved: d.codec, source: source, target: d.f.b, at: at, all: all, slots: d.s.planSlots(pctx), memory: memory(d.s.opts.Memory), past: d.s.past,
 	}
 	p.endpoint = d.s.buckets.S3Endpoint
 	p.workers, p.cores = machines(pctx, d.s.conn)

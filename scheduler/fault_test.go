@@ -141,7 +141,7 @@ func TestAListingGoesOnAtItsCheckpoint(t *testing.T) {
 			t.Errorf("%s: listing %+v (%v)", at, end, err)
 		}
 		last := ""
-		err = parts(r.bucket(r.target), end.Parts, func(n int) string { return jobs.Folder(spec.ID).Manifest(n) })(r.ctx, func(e jobs.Entry) error {
+		err = manifest(folder{b: r.bucket(r.target), id: spec.ID}, end.Parts)(r.ctx, func(e jobs.Entry) error {
 			if e.Key <= last {
 				return fmt.Errorf("%q after %q", e.Key, last)
 			}

@@ -71,6 +71,23 @@ func parts(b *storage.Bucket, n int, key func(part int) string) entries {
 	}
 }
 
+// manifest is that of a job, of n parts.
+func manifest(f folder, n int) entries {
+	return parts(f.b, n, func(part int) string { return jobs.Folder(f.id).Manifest(part) })
+}
+
+// fromMemory is a manifest in memory.
+func fromMemory(all []jobs.Entry) entries {
+	return func(ctx context.Context, fn func(jobs.Entry) error) error {
+		for _, e := range all {
+			if err := fn(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 // spool is a manifest on the local disk.
 func spool(s *sorter) entries {
 	return func(ctx context.Context, fn func(jobs.Entry) error) error {

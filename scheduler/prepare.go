@@ -19,6 +19,8 @@ const (
 	frameText    = 16 << 20  // bytes after which a frame ends that holds fewer entries, as those of series are long
 	listedAtMost = 1_000_000 // objects between two checkpoints of a listing, whatever the filters leave
 	statAtMost   = 1000      // entries of a user's manifest that are looked up one by one
+	keptEntries  = 5000      // of a manifest that is planned from memory
+	keptText     = 2 << 20   // bytes of their keys and what else they hold
 )
 
 // listing is how far the listing of a source has come: listing.json.
@@ -331,16 +333,17 @@ func objects(ctx context.Context, b *storage.Bucket, after string) iter.Seq2[sto
 }
 
 // prepare writes a job's manifest, continuing where a killed process stopped.
-// It gives the listing where that is complete.
+// It gives the listing where that is complete, and the manifest: from memory where it is small and was listed here, as planning reads it
+// two to four times.
 // part is the number of entries after which a part of the manifest ends.
-func prepare(ctx context.Context, f folder, spec *jobs.Spec, buckets *storage.Buckets, codecs []codec.Codec, source *storage.Bucket, part int) (listing, error) {
+func prepare(ctx context.Context, f folder, spec *jobs.Spec, buckets *storage.Buckets, codecs []codec.Codec, source *storage.Bucket, part int) (listing, entries, error) {
 	at, _, err := getJSON[listing](ctx, f.b, jobs.Folder(f.id).Listing())
 	if err != nil || at.Done {
-		return at, err
+		return at, manifest(f, at.Parts), err
 	}
 	p, err := newPreparation(ctx, buckets, codecs, spec, source, f.b, jobs.Folder(f.id).Spec())
 	if err != nil {
-		return at, err
+		return at, nil, err
 	}
 	defer p.close()
 	at.InPlace = p.at.InPlace
@@ -352,12 +355,20 @@ func prepare(ctx context.Context, f folder, spec *jobs.Spec, buckets *storage.Bu
 		after = jobs.Folder(f.id).Manifest(at.Parts - 1)
 	}
 	if err := f.remove(ctx, dir, after); err != nil {
-		return at, err
+		return at, nil, err
 	}
 	w := &partWriter{parts: at.Parts, put: func(n int, data []byte) error {
 		return f.put(ctx, jobs.Folder(f.id).Manifest(n), data, false)
 	}}
-	p.add = w.add
+	kept, keeps, text := []jobs.Entry(nil), at.Parts == 0, 0
+	p.add = func(e jobs.Entry) error {
+		if text += e.Text(); keeps && len(kept) < keptEntries && text <= keptText {
+			kept = append(kept, e)
+		} else {
+			kept, keeps = nil, false
+		}
+		return w.add(e)
+	}
 	p.full = func() bool { return w.entries >= part }
 	p.checkpoint = func() error {
 		if err := w.end(); err != nil {
@@ -380,5 +391,8 @@ func prepare(ctx context.Context, f folder, spec *jobs.Spec, buckets *storage.Bu
 			err = p.fromGiven(ctx, all, index.Lacking)
 		}
 	}
-	return p.at, err
+	if keeps {
+		return p.at, fromMemory(kept), err
+	}
+	return p.at, manifest(f, p.at.Parts), err
 }

@@ -23,7 +23,7 @@ func (r *rig) listed(id string) []string {
 		r.t.Fatalf("listing of %s: %v, %v", id, ok, err)
 	}
 	keys := []string{}
-	err = parts(b, at.Parts, func(n int) string { return jobs.Folder(id).Manifest(n) })(r.ctx, func(e jobs.Entry) error {
+	err = manifest(folder{b: b, id: id}, at.Parts)(r.ctx, func(e jobs.Entry) error {
 		keys = append(keys, e.Key)
 		return nil
 	})
