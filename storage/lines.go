@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -42,14 +43,14 @@ const (
 	// as with the encoder's own 8 MiB.
 	linesWindow = 1 << 20
 
-	// linesAtOnce is how many frames are encoded at once. For each the encoder keeps 1.7 MB, and twice the window where frames are
+	// linesAtOnce is how many frames are encoded at once, at most. For each the encoder keeps 1.7 MB, and twice the window where frames are
 	// longer than a block.
 	linesAtOnce = 4
 )
 
 // linesEncoder is one for the process: a new one takes twenty times as long for the records of a chunk, all of it for its tables.
 var linesEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(linesAtOnce), zstd.WithWindowSize(linesWindow))
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(min(linesAtOnce, runtime.GOMAXPROCS(0))), zstd.WithWindowSize(linesWindow))
 })
 
 // AppendFrame appends to dst a frame that holds lines, each of which ends in a line feed. Several can be made at once.
