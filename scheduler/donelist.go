@@ -132,6 +132,11 @@ func (r *pruning) write(ctx context.Context, stay *sorter, p *Pruned) error {
 		return err
 	}
 	var list *doneList
+	defer func() {
+		if list != nil {
+			list.merged.wait()
+		}
+	}()
 	number := -1
 	for {
 		rec, ok, err := in.next()

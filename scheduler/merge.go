@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 
 	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
@@ -140,6 +139,7 @@ func (d *drive) merge(ctx context.Context, chunks []int, totals *jobs.Report, pa
 		page.File(key, int64(len(data)), hexSum(sha256.Sum256(data)))
 		return d.f.put(ctx, key, data, true)
 	}}
+	defer out.wait()
 	sum, failedSum := newTally(), sha256.New()
 	toFailed := io.MultiWriter(failed, failedSum)
 	err = inOrder(ctx, len(chunks), func(ctx context.Context, i int) (*tally, error) {
@@ -251,75 +251,78 @@ func (d *drive) putFile(ctx context.Context, key string, file *os.File, size int
 	return err
 }
 
-// framesAtOnce is how many frames of merged records are compressed side by side.
+// framesAtOnce is how many frames of merged records are compressed while later ones are filled.
 const framesAtOnce = 4
 
-// merging writes lines in parts, each of several frames.
+// merging writes lines in parts, each of several frames. Who does not end it waits for what is being compressed.
 type merging struct {
 	names   *sitekey.Reader
 	put     func(part int, data []byte) error
-	frames  [framesAtOnce]mergedLines // the first full ones are, and the one behind them is filled
-	full    int
-	data    []byte // frames of the part
-	entries int    // in them
+	raw     []byte         // lines of the next frame
+	lines   int            // of them
+	packing []*packedFrame // the oldest first
+	data    []byte         // frames of the part
+	entries int            // in them
 	parts   int
 	index   recordIndex
 }
 
-// mergedLines are those of a frame.
-type mergedLines struct {
-	raw    []byte
-	lines  int
-	packed []byte // the frame
-	err    error
+// packedFrame is a frame that is compressed beside others.
+type packedFrame struct {
+	raw   []byte
+	lines int
+	done  chan struct{} // closed when data or err is there
+	data  []byte
+	err   error
 }
 
 func (m *merging) add(lines []byte) error {
 	for len(lines) > 0 {
 		end := bytes.IndexByte(lines, '\n') + 1
-		f := &m.frames[m.full]
-		f.raw = append(f.raw, lines[:end]...)
+		m.raw = append(m.raw, lines[:end]...)
 		lines = lines[end:]
-		if f.lines++; f.lines < mergedFrame && len(f.raw) < frameText/framesAtOnce {
+		if m.lines++; m.lines < mergedFrame && len(m.raw) < frameText/framesAtOnce {
 			continue
 		}
-		if m.full++; m.full < framesAtOnce {
-			continue
-		}
-		if err := m.endFrames(); err != nil {
+		if err := m.endFrame(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// endFrames compresses the full frames and adds them to the part, which ends when it is large enough.
-func (m *merging) endFrames() error {
-	var packing sync.WaitGroup
-	for i := range m.full {
-		f := &m.frames[i]
-		packing.Go(func() { f.packed, f.err = storage.AppendFrame(f.packed[:0], f.raw) })
+// endFrame has the frame compressed that was filled.
+func (m *merging) endFrame() error {
+	f := &packedFrame{raw: m.raw, lines: m.lines, done: make(chan struct{})}
+	m.raw, m.lines = make([]byte, 0, len(m.raw)), 0
+	m.packing = append(m.packing, f)
+	go func() {
+		defer close(f.done)
+		f.data, f.err = storage.AppendFrame(nil, f.raw)
+	}()
+	if len(m.packing) < framesAtOnce {
+		return nil
 	}
-	packing.Wait()
-	for i := range m.full {
-		f := &m.frames[i]
-		if f.err != nil {
-			return f.err
-		}
-		if err := m.index.add(f.raw, int64(len(m.data)), int64(len(f.packed)), m.names); err != nil {
-			return err
-		}
-		m.data = append(m.data, f.packed...)
-		m.entries += f.lines
-		f.raw, f.lines = f.raw[:0], 0
-		if m.entries >= partEntries || len(m.data) >= mergedBytes {
-			if err := m.endPart(); err != nil {
-				return err
-			}
-		}
+	return m.takeFrame()
+}
+
+// takeFrame adds the oldest frame to the part, which ends when it is large enough.
+func (m *merging) takeFrame() error {
+	f := m.packing[0]
+	<-f.done
+	m.packing = m.packing[1:]
+	if f.err != nil {
+		return f.err
 	}
-	m.full = 0
-	return nil
+	if err := m.index.add(f.raw, int64(len(m.data)), int64(len(f.data)), m.names); err != nil {
+		return err
+	}
+	m.data = append(m.data, f.data...)
+	m.entries += f.lines
+	if m.entries < partEntries && len(m.data) < mergedBytes {
+		return nil
+	}
+	return m.endPart()
 }
 
 func (m *merging) endPart() error {
@@ -336,14 +339,26 @@ func (m *merging) endPart() error {
 
 // end writes what is left.
 func (m *merging) end() error {
-	if m.full < framesAtOnce && m.frames[m.full].lines > 0 {
-		m.full++
+	if m.lines > 0 {
+		if err := m.endFrame(); err != nil {
+			return err
+		}
 	}
-	if err := m.endFrames(); err != nil {
-		return err
+	for len(m.packing) > 0 {
+		if err := m.takeFrame(); err != nil {
+			return err
+		}
 	}
 	if m.entries == 0 {
 		return nil
 	}
 	return m.endPart()
+}
+
+// wait waits for frames that nobody needs any more, after an error.
+func (m *merging) wait() {
+	for _, f := range m.packing {
+		<-f.done
+	}
+	m.packing = nil
 }

@@ -83,7 +83,10 @@ func findStatusWithin(ctx context.Context, spec *jobs.Spec, extensions jobs.Exte
 	return f, nil
 }
 
-func (f *objectStatus) close() { f.old.close() }
+func (f *objectStatus) close() {
+	f.knownLines.wait()
+	f.old.close()
+}
 
 // join fills everything but the done bits of lines whose target has to be
 // looked up; those go to check.

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -127,4 +128,48 @@ func FuzzRecordIndex(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Parts of merged records end where they would if one frame were compressed after the other, and an error of a part ends the work with
+// nothing left running.
+func TestMergedRecordsInParts(t *testing.T) {
+	const n = partEntries + (framesAtOnce+2)*mergedFrame + 5
+	record := func(i int) []byte { return fmt.Appendf(nil, `{"key":"k%07d","outcome":"compressed"}`+"\n", i) }
+	var want bytes.Buffer
+	var got []byte
+	var parts []int
+	m := merging{put: func(part int, data []byte) error {
+		lines := 0
+		err := storage.EachLine(bytes.NewReader(data), func(line []byte) error {
+			lines++
+			got = append(append(got, line...), '\n')
+			return nil
+		})
+		parts = append(parts, lines)
+		return err
+	}}
+	for i := range n {
+		want.Write(record(i))
+		if err := m.add(record(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.end(); err != nil {
+		t.Fatal(err)
+	}
+	first := (partEntries + mergedFrame - 1) / mergedFrame * mergedFrame
+	if !slices.Equal(parts, []int{first, n - first}) || !bytes.Equal(got, want.Bytes()) {
+		t.Errorf("parts of %v records, want %d and %d; in order: %v", parts, first, n-first, bytes.Equal(got, want.Bytes()))
+	}
+
+	full := errors.New("the disk is full")
+	m = merging{put: func(int, []byte) error { return full }}
+	var err error
+	for i := 0; i < n && err == nil; i++ {
+		err = m.add(record(i))
+	}
+	m.wait()
+	if !errors.Is(err, full) || len(m.packing) > 0 {
+		t.Errorf("%v, %d frames at work", err, len(m.packing))
+	}
 }
