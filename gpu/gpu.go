@@ -125,10 +125,6 @@ type Stats struct {
 	Left     int64         // items that did not fit alone
 }
 
-// FewConnections is for processes that end soon, see [Options]. With 4 on an H200 a job of a second is as long: what opens and closes
-// sooner then works longer.
-const FewConnections = 6
-
 // Options of [OpenWith]. Zero fields mean the defaults.
 type Options struct {
 	Lanes  int           // per card, beside those for light work; 3, or one for each 8 GiB of its memory, but no more than 9
@@ -136,9 +132,9 @@ type Options struct {
 	Pinned int64         // budget of pinned host memory in bytes; 4 GiB
 	Hang   time.Duration // how long a call of the driver may take; 60 s
 
-	// Connections is how many queues a card has for the streams of its lanes: where more are at work than there are queues, some wait
-	// for each other. The driver takes 8 ms longer to open a card for each of the first, and half as long to close it, so that
-	// FewConnections are for processes that end soon, and 32, the most, for those that do not. It goes by the first device of a
+	// Connections is how many queues a card has for the kernels of its lanes: where more are at work than there are queues, some wait
+	// for each other. The driver takes some milliseconds more to open and to close a card for each, so that its own number is for
+	// processes that end soon, and 32, the most, for those that do not. It goes by the first device of a
 	// process, and where the environment has CUDA_DEVICE_MAX_CONNECTIONS by that. 0: the driver's, which is 8.
 	Connections int
 

@@ -12,36 +12,59 @@ import (
 )
 
 // Stream is a queue of copies and kernels of a lane, which run in their order.
+//
+// The streams of a card share few queues for copies between it and the host, and a copy that is in one keeps those behind it waiting.
+// So such a copy is not put behind kernels: it waits for them before.
 type Stream struct {
 	lane   *Lane
 	stream cuStream
+	works  bool // kernels may be at work that were put into it, or that it waits for
 }
 
-// Upload copies src to dst at off. With pinned src (of a [Host]) it returns at
-// once, and src must stay as it is until the stream has come to rest; otherwise it
+// inlined is how many bytes the driver copies to a card at most among the commands of kernels, without a queue for copies.
+const inlined = 64 << 10
+
+// Upload copies src to dst at off. With pinned src (of a [Host]) it waits for the kernels of the stream only,
+// and src must stay as it is until the stream has come to rest; otherwise it
 // returns when src may change.
 func (s *Stream) Upload(dst *Buffer, off int, src []byte) error {
 	p, err := dst.part(off, len(src))
 	if err != nil || len(src) == 0 {
 		return err
 	}
+	if len(src) > inlined {
+		if err := s.awaitKernels(); err != nil {
+			return err
+		}
+	}
 	return s.lane.do("cuMemcpyHtoDAsync", "", func() error { return copyUp(p, src, s.stream) })
 }
 
-// Download copies from src at off to dst. With pinned dst it returns at once, and
+// Download copies from src at off to dst. With pinned dst it waits for the kernels of the stream only, and
 // dst is valid when the stream has come to rest; otherwise it waits for the copy.
 func (s *Stream) Download(dst []byte, src *Buffer, off int) error {
 	p, err := src.part(off, len(dst))
 	if err != nil || len(dst) == 0 {
 		return err
 	}
-	if !s.lane.pins(dst) {
+	if s.lane.pins(dst) {
+		err = s.awaitKernels()
+	} else {
 		// Else the driver waits for the stream in the call of the copy, with a lock held that all lanes of the card need.
-		if err := s.Sync(); err != nil {
-			return err
-		}
+		err = s.Sync()
+	}
+	if err != nil {
+		return err
 	}
 	return s.lane.do("cuMemcpyDtoHAsync", "", func() error { return copyDown(dst, p, s.stream) })
+}
+
+// awaitKernels waits until no kernel of the stream is at work.
+func (s *Stream) awaitKernels() error {
+	if !s.works {
+		return nil
+	}
+	return s.Sync()
 }
 
 // Copy copies n bytes within the card. The two parts must not overlap.
@@ -82,6 +105,7 @@ func (s *Stream) Sync() error {
 		return waitStream(s.stream)
 	})
 	if err == nil {
+		s.works = false
 		s.lane.rested()
 	}
 	return err
@@ -121,6 +145,7 @@ func (s *Stream) Record(e *Event) error {
 // Wait lets what is put into the stream from now on wait for the event, which may be
 // of the other stream. It does not wait itself.
 func (s *Stream) Wait(e *Event) error {
+	s.works = true
 	return s.lane.do("cuStreamWaitEvent", "", func() error { return waitEvent(s.stream, e.event) })
 }
 
@@ -218,6 +243,7 @@ func Launch[P any](s *Stream, k *Kernel, g Grid, params *P) error {
 		return err
 	}
 	l.ran(k.name)
+	s.works = true
 	return l.do("cuLaunchKernel", k.name, func() error {
 		return driver.Launch(functionHandle(&k.function), streamHandle(&s.stream), size, g.Shared, unsafe.Pointer(params), k.layout.size)
 	})

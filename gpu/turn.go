@@ -20,8 +20,11 @@ const (
 )
 
 // inTurn lets what copies puts into the stream wait for what other lanes have put into theirs for the
-// same link. copies does not wait itself.
+// same link. copies does not wait itself: the kernels of the stream have ended before.
 func (s *Stream) inTurn(direction int, copies func() error) error {
+	if err := s.awaitKernels(); err != nil {
+		return err
+	}
 	l, k := s.lane, &s.lane.card.links[direction]
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -37,7 +40,7 @@ func (s *Stream) inTurn(direction int, copies func() error) error {
 	return l.do("cuEventRecord", "", func() error { return record(k.last, s.stream) })
 }
 
-// UploadParts copies parts, which ascend and lie in memory of [Device.Host], to b, and returns at once. They
+// UploadParts copies parts, which ascend and lie in memory of [Device.Host], to b. It waits for the kernels of the stream only. They
 // stay as they are until the stream has come to rest. Uploads of other lanes that began before come first.
 func (s *Stream) UploadParts(b *Buffer, parts []Part) error {
 	return s.inTurn(linkUp, func() error {
@@ -45,7 +48,7 @@ func (s *Stream) UploadParts(b *Buffer, parts []Part) error {
 	})
 }
 
-// DownloadParts fills parts, which ascend and lie in memory of [Device.Host], from b, and returns at once.
+// DownloadParts fills parts, which ascend and lie in memory of [Device.Host], from b. It waits for the kernels of the stream only.
 // They are valid when the stream has come to rest. Downloads of other lanes that began before come first.
 func (s *Stream) DownloadParts(parts []Part, b *Buffer) error {
 	return s.inTurn(linkDown, func() error {

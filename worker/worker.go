@@ -127,7 +127,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	if o.TestOnUse {
 		start := gpu.Options{Only: o.Only, Connections: connections}
 		if o.OneJob {
-			start.Connections = gpu.FewConnections
+			start.Connections = 0 // the driver's
 		}
 		if o.Presume && isAuto(o.Device) {
 			start.Presume = gpu.Shown()

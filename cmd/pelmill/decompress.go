@@ -103,7 +103,7 @@ func (d *decompression) run(ctx context.Context, source, target string) error {
 	if err != nil {
 		return err
 	}
-	device, err := gpu.OpenWith(d.device, &gpu.Options{Only: true, Connections: gpu.FewConnections})
+	device, err := gpu.OpenWith(d.device, &gpu.Options{Only: true})
 	if err != nil {
 		return err
 	}

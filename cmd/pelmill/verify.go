@@ -100,7 +100,7 @@ func (v *verification) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	device, err := gpu.OpenWith(v.device, &gpu.Options{Only: true, Connections: gpu.FewConnections})
+	device, err := gpu.OpenWith(v.device, &gpu.Options{Only: true})
 	if err != nil {
 		return err
 	}

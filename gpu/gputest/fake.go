@@ -44,6 +44,8 @@ type Fake struct {
 	First      int64    // streams whose kernels come before those of others, so far
 	Wrong      int64    // uses of what does not exist, copies outside their memory, calls without a context
 	Held       int64    // copies to memory that is not pinned from streams that nobody has waited for, so far
+	Behind     int64    // copies of more than 64 KiB to the card, and all from it, behind kernels that nobody has waited for, so far
+	Syncs      int64    // waits for streams, so far
 	Registered int64    // times that pages that are there were pinned, so far
 	Launches   int64    // so far
 	Grid       [7]int64 // of the last launch: blocks, threads, bytes of shared memory
@@ -66,7 +68,7 @@ func (f *Fake) Left() string {
 	}{
 		{"contexts", f.Contexts}, {"streams", f.Streams}, {"events", f.Events}, {"modules", f.Modules},
 		{"blocks of memory", f.Blocks}, {"bytes", f.Bytes}, {"pinned blocks", f.Pinned},
-		{"wrong uses", f.Wrong}, {"copies that keep others from the driver", f.Held},
+		{"wrong uses", f.Wrong}, {"copies that keep others from the driver", f.Held}, {"copies behind kernels", f.Behind},
 	} {
 		if c.n != 0 {
 			s += fmt.Sprintf("%d %s; ", c.n, c.what)

@@ -657,21 +657,23 @@ func TestPageLockedMemoryHasABudget(t *testing.T) {
 
 // TestTheDriverIsSet: a device sets what the driver reads when it starts, but not where the environment has it.
 func TestTheDriverIsSet(t *testing.T) {
-	const loading, connections = "CUDA_MODULE_LOADING", "CUDA_DEVICE_MAX_CONNECTIONS"
-	for _, c := range []struct{ has, want [2]string }{
-		{want: [2]string{"EAGER", "32"}},
-		{has: [2]string{"LAZY", "4"}, want: [2]string{"LAZY", "4"}},
+	names := []string{"CUDA_MODULE_LOADING", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_DEVICE_MAX_COPY_CONNECTIONS"}
+	for _, c := range []struct{ has, want [3]string }{
+		{want: [3]string{"EAGER", "32", "2"}},
+		{has: [3]string{"LAZY", "4", "8"}, want: [3]string{"LAZY", "4", "8"}},
 	} {
 		fake.Reset()
-		for i, name := range []string{loading, connections} {
+		for i, name := range names {
 			t.Setenv(name, c.has[i])
 			if c.has[i] == "" {
 				os.Unsetenv(name)
 			}
 		}
 		closed(t, open(t, &gpu.Options{Connections: 32}))
-		if got := [2]string{os.Getenv(loading), os.Getenv(connections)}; got != c.want {
-			t.Errorf("with %q it is %q, want %q", c.has, got, c.want)
+		for i, name := range names {
+			if got := os.Getenv(name); got != c.want[i] {
+				t.Errorf("with %q %s is %q, want %q", c.has, name, got, c.want[i])
+			}
 		}
 	}
 }

@@ -218,6 +218,73 @@ func TestRunLeavesWhatDoesNotFitToTheCPU(t *testing.T) {
 	closed(t, d)
 }
 
+// TestCopiesWaitForKernelsBefore: no copy between host and card is put behind kernels, which would keep a queue from the copies of
+// other lanes, but for small ones to the card, which need no queue.
+func TestCopiesWaitForKernelsBefore(t *testing.T) {
+	fake.Reset()
+	d := open(t, &gpu.Options{Lanes: 1})
+	const n = 1 << 20
+	shared, err := d.Host(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shared.Free()
+	if err := d.Do(t.Context(), func(l *gpu.Lane) error {
+		s, other := l.Stream(0), l.Stream(1)
+		k, err := l.Kernel(&module, "add")
+		if err != nil {
+			return err
+		}
+		b, err := s.Zeros(n)
+		if err != nil {
+			return err
+		}
+		launch := func(on *gpu.Stream) error {
+			return gpu.Launch(on, k, gpu.Grid{Blocks: [3]int{1}, Threads: [3]int{256}}, &addParams{b.Ptr, b.Ptr, 3, 4, 5})
+		}
+		parts := []gpu.Part{{At: 100, Bytes: shared.Bytes[:n/2]}}
+		for _, c := range []struct {
+			what  string
+			copy  func() error
+			waits bool
+		}{
+			{"a large upload", func() error { return s.Upload(b, 0, shared.Bytes) }, true},
+			{"a small upload", func() error { return s.Upload(b, 0, shared.Bytes[:64<<10]) }, false},
+			{"a download", func() error { return s.Download(shared.Bytes[:8], b, 0) }, true},
+			{"an upload of parts", func() error { return s.UploadParts(b, parts) }, true},
+			{"a download of parts", func() error { return s.DownloadParts(parts, b) }, true},
+		} {
+			for _, before := range []struct {
+				what    string
+				kernels func() error
+				some    bool
+			}{
+				{"nothing", func() error { return nil }, false},
+				{"a kernel", func() error { return launch(s) }, true},
+				{"a kernel of the other stream", func() error { return errors.Join(launch(other), s.Follow(other)) }, true},
+				{"a kernel that was waited for", func() error { return errors.Join(launch(s), s.Sync()) }, false},
+			} {
+				if err := errors.Join(l.Sync(), before.kernels()); err != nil {
+					return err
+				}
+				calls, syncs := fake.Calls, fake.Syncs
+				if err := c.copy(); err != nil {
+					return err
+				}
+				if waited, want := fake.Syncs > syncs, c.waits && before.some; waited != want {
+					t.Errorf("%s after %s: waits %v, want %v (%d calls)", c.what, before.what, waited, want, fake.Calls-calls)
+				}
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if fake.Behind != 0 {
+		t.Errorf("%d copies are behind kernels", fake.Behind)
+	}
+}
+
 // TestCopiesKeepNobodyFromTheDriver: a copy to memory that is not pinned is begun when the stream has come to rest, and others are
 // waited for by nobody.
 func TestCopiesKeepNobodyFromTheDriver(t *testing.T) {

@@ -36,6 +36,8 @@ struct control {
 	long long first;    /* streams so far whose kernels come before those of others */
 	long long wrong;    /* uses of what does not exist, copies outside their memory, calls without a context */
 	long long held;     /* copies to memory that is not pinned from streams that nobody has waited for */
+	long long behind;   /* copies between host and card of more than 64 KiB, or to the host, in streams with kernels that nobody has waited for */
+	long long syncs;    /* waits for streams so far */
 	long long registered; /* so far */
 	long long launches;
 	long long grid[7];  /* of the last launch: blocks, threads, shared memory */
@@ -56,6 +58,7 @@ struct thing {
 	struct thing *next;
 	void *at;
 	int busy; /* a stream that nobody has waited for since it got something to do */
+	int kernels; /* and since it got a kernel */
 };
 
 static struct thing *things;
@@ -63,7 +66,7 @@ static struct thing *things;
 static void add(enum kind kind, void *at, size_t size)
 {
 	struct thing *t = malloc(sizeof *t);
-	*t = (struct thing){kind, size, things, at, 0};
+	*t = (struct thing){kind, size, things, at, 0, 0};
 	things = t;
 }
 
@@ -116,6 +119,22 @@ static void holds(const void *stream, const void *to, size_t n)
 			busy = t->busy;
 	}
 	control->held += busy;
+}
+
+/* A kernel is put into the stream. */
+static void launches(const void *stream)
+{
+	for (struct thing *t = things; t != NULL; t = t->next)
+		if (t->kind == STREAM && t->at == stream)
+			t->kernels = 1;
+}
+
+/* What a real driver does with a copy behind kernels: it keeps a queue from the copies of others. */
+static void follows(const void *stream)
+{
+	for (struct thing *t = things; t != NULL; t = t->next)
+		if (t->kind == STREAM && t->at == stream)
+			control->behind += t->kernels;
 }
 
 /* The start of every counted call. What it returns is what the call returns unless it is 0. */
@@ -403,10 +422,11 @@ result cuStreamDestroy_v2(void *stream) { return destroy(STREAM, stream, &contro
 result cuStreamSynchronize(void *stream)
 {
 	ENTER(1);
+	control->syncs++;
 	exists(STREAM, stream, 0, NULL);
 	for (struct thing *t = things; t != NULL; t = t->next)
 		if (t->kind == STREAM && t->at == stream)
-			t->busy = 0;
+			t->busy = t->kernels = 0;
 	return leave(0);
 }
 
@@ -429,6 +449,8 @@ result cuEventElapsedTime(float *milliseconds, void *start, void *end)
 result cuMemcpyHtoDAsync_v2(address to, const void *from, size_t n, void *stream)
 {
 	ENTER(1);
+	if (n > 64 << 10)
+		follows(stream);
 	works(stream);
 	if (inside(to, n))
 		memcpy((void *)to, from, n);
@@ -439,6 +461,7 @@ result cuMemcpyDtoHAsync_v2(void *to, address from, size_t n, void *stream)
 {
 	ENTER(1);
 	holds(stream, to, n);
+	follows(stream);
 	works(stream);
 	if (inside(from, n))
 		memcpy(to, (void *)from, n);
@@ -501,6 +524,7 @@ result cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, uns
 	ENTER(1);
 	exists(MODULE, function, 0, NULL);
 	works(stream);
+	launches(stream);
 	if (params != NULL || extra == NULL || extra[0] != (void *)1 || extra[2] != (void *)2 || extra[4] != NULL) {
 		control->wrong++;
 		return leave(1);
