@@ -39,7 +39,8 @@ func (f *File) IndexStream() (*Stream, bool) {
 	return s.stream()
 }
 
-// Indexed is the image that [File.Decode] returns, of rows that somebody has made of the file's IndexStream.
+// Indexed is the image that [File.Decode] returns, of rows that somebody has made of the file's IndexStream. The image
+// keeps them as its pixels where each index is a byte.
 func (f *File) Indexed(rows []byte) (image.Image, bool) {
 	s, ok := f.open()
 	n := 0
@@ -49,12 +50,12 @@ func (f *File) Indexed(rows []byte) (image.Image, bool) {
 	if !ok || len(rows) != s.height*n {
 		return nil, false
 	}
-	m := image.NewPaletted(image.Rect(0, 0, s.width, s.height), nil)
-	if f.Depth == 8 {
-		copy(m.Pix, rows)
-	}
-	for y := 0; y < s.height && f.Depth < 8; y++ {
-		spread(m.Pix[y*s.width:][:s.width], rows[y*n:][:n], 1, f.Depth, 1)
+	m := &image.Paletted{Pix: rows, Stride: s.width, Rect: image.Rect(0, 0, s.width, s.height)}
+	if f.Depth < 8 {
+		m.Pix = make([]byte, s.height*s.width)
+		for y := range s.height {
+			spread(m.Pix[y*s.width:][:s.width], rows[y*n:][:n], 1, f.Depth, 1)
+		}
 	}
 	f.nameEntries(m)
 	return m, true
