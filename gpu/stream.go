@@ -21,7 +21,8 @@ type Stream struct {
 	works  bool // kernels may be at work that were put into it, or that it waits for
 }
 
-// inlined is how many bytes the driver copies to a card at most among the commands of kernels, without a queue for copies.
+// inlined is how many bytes of memory that is not pinned the driver copies to a card among the commands of kernels, without a queue for
+// copies.
 const inlined = 64 << 10
 
 // Upload copies src to dst at off. With pinned src (of a [Host]) it waits for the kernels of the stream only,
@@ -32,7 +33,7 @@ func (s *Stream) Upload(dst *Buffer, off int, src []byte) error {
 	if err != nil || len(src) == 0 {
 		return err
 	}
-	if len(src) > inlined {
+	if len(src) > inlined || s.works && s.lane.pins(src) {
 		if err := s.awaitKernels(); err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ type Fake struct {
 	First      int64    // streams whose kernels come before those of others, so far
 	Wrong      int64    // uses of what does not exist, copies outside their memory, calls without a context
 	Held       int64    // copies to memory that is not pinned from streams that nobody has waited for, so far
-	Behind     int64    // copies of more than 64 KiB to the card, and all from it, behind kernels that nobody has waited for, so far
+	Behind     int64    // copies behind kernels that nobody has waited for, but of at most 64 KiB that are not pinned to the card, so far
 	Syncs      int64    // waits for streams, so far
 	Registered int64    // times that pages that are there were pinned, so far
 	Launches   int64    // so far

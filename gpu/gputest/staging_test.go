@@ -219,7 +219,7 @@ func TestRunLeavesWhatDoesNotFitToTheCPU(t *testing.T) {
 }
 
 // TestCopiesWaitForKernelsBefore: no copy between host and card is put behind kernels, which would keep a queue from the copies of
-// other lanes, but for small ones to the card, which need no queue.
+// other lanes, but for small ones to the card of memory that is not pinned, which need no queue.
 func TestCopiesWaitForKernelsBefore(t *testing.T) {
 	fake.Reset()
 	d := open(t, &gpu.Options{Lanes: 1})
@@ -248,8 +248,9 @@ func TestCopiesWaitForKernelsBefore(t *testing.T) {
 			copy  func() error
 			waits bool
 		}{
-			{"a large upload", func() error { return s.Upload(b, 0, shared.Bytes) }, true},
-			{"a small upload", func() error { return s.Upload(b, 0, shared.Bytes[:64<<10]) }, false},
+			{"an upload", func() error { return s.Upload(b, 0, shared.Bytes[:8]) }, true},
+			{"a large upload of other memory", func() error { return s.Upload(b, 0, make([]byte, 64<<10+1)) }, true},
+			{"a small upload of other memory", func() error { return s.Upload(b, 0, make([]byte, 64<<10)) }, false},
 			{"a download", func() error { return s.Download(shared.Bytes[:8], b, 0) }, true},
 			{"an upload of parts", func() error { return s.UploadParts(b, parts) }, true},
 			{"a download of parts", func() error { return s.DownloadParts(parts, b) }, true},

@@ -36,7 +36,7 @@ struct control {
 	long long first;    /* streams so far whose kernels come before those of others */
 	long long wrong;    /* uses of what does not exist, copies outside their memory, calls without a context */
 	long long held;     /* copies to memory that is not pinned from streams that nobody has waited for */
-	long long behind;   /* copies between host and card of more than 64 KiB, or to the host, in streams with kernels that nobody has waited for */
+	long long behind;   /* copies between host and card in streams with kernels that nobody has waited for, but for small ones from memory that is not pinned */
 	long long syncs;    /* waits for streams so far */
 	long long registered; /* so far */
 	long long launches;
@@ -108,17 +108,23 @@ static void works(const void *stream)
 			t->busy = 1;
 }
 
+/* Whether n bytes from the address lie in pinned memory. */
+static int pinned(const void *at, size_t n)
+{
+	for (struct thing *t = things; t != NULL; t = t->next)
+		if ((t->kind == HOST || t->kind == REGISTERED) && at >= t->at && n <= t->size && (size_t)((char *)at - (char *)t->at) <= t->size - n)
+			return 1;
+	return 0;
+}
+
 /* What a real driver does with a copy to memory that is not pinned: it waits for the stream, and lets nobody else in meanwhile. */
 static void holds(const void *stream, const void *to, size_t n)
 {
-	int busy = 0;
-	for (struct thing *t = things; t != NULL; t = t->next) {
-		if ((t->kind == HOST || t->kind == REGISTERED) && to >= t->at && n <= t->size && (size_t)((char *)to - (char *)t->at) <= t->size - n)
-			return;
+	if (pinned(to, n))
+		return;
+	for (struct thing *t = things; t != NULL; t = t->next)
 		if (t->kind == STREAM && t->at == stream)
-			busy = t->busy;
-	}
-	control->held += busy;
+			control->held += t->busy;
 }
 
 /* A kernel is put into the stream. */
@@ -449,7 +455,7 @@ result cuEventElapsedTime(float *milliseconds, void *start, void *end)
 result cuMemcpyHtoDAsync_v2(address to, const void *from, size_t n, void *stream)
 {
 	ENTER(1);
-	if (n > 64 << 10)
+	if (n > 64 << 10 || pinned(from, n))
 		follows(stream);
 	works(stream);
 	if (inside(to, n))
