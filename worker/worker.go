@@ -125,9 +125,9 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 		return gpu.OpenWith(spec, &gpu.Options{Connections: connections, Only: o.Only})
 	}
 	if o.TestOnUse {
-		start := gpu.Options{Only: o.Only, Connections: connections}
-		if o.OneJob {
-			start.Connections = 0 // the driver's
+		start := gpu.Options{Only: o.Only}
+		if !o.OneJob {
+			start.Connections = connections
 		}
 		if o.Presume && isAuto(o.Device) {
 			start.Presume = gpu.Shown()
