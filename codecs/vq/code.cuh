@@ -207,12 +207,13 @@ DEVICE void begin_segment(Coder &s, uint32_t *estimates, uint32_t words)
 }
 
 // The streams of count segments, and their lengths in bytes. A stream that its segment has no room for is cut short. The launch
-// brings shared bytes of shared memory: a Coder, and room for estimates unless those are in global memory.
+// brings a Coder of shared memory. Estimates would leave room there for one block of threads on a multiprocessor, whose two warps do
+// not keep it busy; in global memory those in use stay in the L1 cache.
 KERNEL __launch_bounds__(2 * warp_size) vq_code(CodeParams e)
 {
 	extern __shared__ __attribute__((aligned(16))) uint32_t s_memory[];
 	Coder &s = *(Coder *)s_memory;
-	uint32_t *estimates = e.estimates != nullptr ? e.estimates + (uint64_t)blockIdx.x * e.words : s_memory + sizeof(Coder) / sizeof(uint32_t);
+	uint32_t *estimates = e.estimates + (uint64_t)blockIdx.x * e.words;
 	for (uint32_t i = threadIdx.x; i < sizeof(Tables) / sizeof(uint32_t); i += blockDim.x)
 		s_memory[i] = ((const uint32_t *)e.tables)[i];
 	for (uint32_t i = blockIdx.x; i < e.count; i += gridDim.x) {

@@ -127,19 +127,14 @@ func (b *batch) codeSegments() (bool, error) {
 	return true, nil
 }
 
-// launchCode launches the index coder for the segments, with their estimates in shared memory
-// where a block of threads has enough of it.
+// launchCode launches the index coder for the segments.
 func (b *batch) launchCode(p *codeParams, list []deviceSegment) error {
-	info := b.lane.Card()
-	coder := extent{coders: min(len(list), 4*info.Multiprocessors), shared: int(unsafe.Sizeof(deviceCoder{})) + 4*int(p.Words)}
-	if coder.shared > info.SharedMemory {
-		coder.shared = int(unsafe.Sizeof(deviceCoder{}))
-		estimates, err := b.lane.Device(4 * int(p.Words) * coder.coders)
-		if err != nil {
-			return err
-		}
-		p.Estimates = estimates.Ptr
+	coder := extent{coders: min(len(list), 4*b.lane.Card().Multiprocessors), shared: int(unsafe.Sizeof(deviceCoder{}))}
+	estimates, err := b.lane.Device(max(1, 4*int(p.Words)*coder.coders)) // books of one codeword need none
+	if err != nil {
+		return err
 	}
+	p.Estimates = estimates.Ptr
 	segments, err := put(b.deviceSteps, list)
 	if err != nil {
 		return err

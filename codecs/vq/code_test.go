@@ -3,7 +3,6 @@ package vq
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math/bits"
 	"math/rand/v2"
 	"testing"
@@ -20,53 +19,49 @@ type codedSegment struct {
 }
 
 // The index coder of the card gives the bytes of encodeSegment: for segments of all kinds, some
-// after others with the same memory, which may be shared or global, and where there is too
-// little room it counts what there would be.
+// after others with the same memory, and where there is too little room it counts what there
+// would be.
 func TestCodeKernel(t *testing.T) {
 	program := gputest.CPUProgram(t, "../..", "testdata/code.cc", "codecs/vq/code.cuh", "codecs/vq/vectors.cuh", "codecs/vq/shared.cuh",
 		"gpu/include/base.cuh", "gpu/include/warp.cuh", "gpu/include/alllanes.cuh")
-	for _, global := range []bool{false, true} {
-		t.Run(fmt.Sprintf("global=%v", global), func(t *testing.T) {
-			r := rand.New(rand.NewPCG(8, 1))
-			var list []codedSegment
-			words := 0
-			for _, n := range []int{1, 2, 3, 5, 8, 17, 64, 65, 255, 256, 257, 1000, 4096} {
-				for _, cols := range []int{1, 2, 31, 32, 33, 100} {
-					s := codedSegment{cols: cols, n: n}
-					for kind, blocks := r.IntN(4), cols*(1+r.IntN(40)); blocks > 0; blocks-- {
-						rank := r.IntN(n)
-						switch kind {
-						case 1:
-							rank = min(rank, r.IntN(4), r.IntN(4))
-						case 2:
-							rank = n - 1
-						case 3:
-							rank = blocks / 100 % 2 * rank
-						}
-						// The greatest contexts, and few that are seen often.
-						activity, mismatch, best := r.IntN(activities), r.IntN(21), r.IntN(n)
-						if kind&1 != 0 {
-							activity, mismatch, best = 3, 9, best%3
-						}
-						s.symbols = append(s.symbols, symbol(rank|best>>bestShift(n)<<12|mismatch<<20|activity<<25))
-					}
-					s.room = 4*len(s.symbols) + 8
-					if r.IntN(10) == 0 {
-						s.room = r.IntN(8)
-					}
-					list = append(list, s)
-					words = max(words, codeWords(n))
+	r := rand.New(rand.NewPCG(8, 1))
+	var list []codedSegment
+	words := 0
+	for _, n := range []int{1, 2, 3, 5, 8, 17, 64, 65, 255, 256, 257, 1000, 4096} {
+		for _, cols := range []int{1, 2, 31, 32, 33, 100} {
+			s := codedSegment{cols: cols, n: n}
+			for kind, blocks := r.IntN(4), cols*(1+r.IntN(40)); blocks > 0; blocks-- {
+				rank := r.IntN(n)
+				switch kind {
+				case 1:
+					rank = min(rank, r.IntN(4), r.IntN(4))
+				case 2:
+					rank = n - 1
+				case 3:
+					rank = blocks / 100 % 2 * rank
 				}
-			}
-			got := runCode(t, program, list, 5, words, global)
-			for i, s := range list {
-				want := encodeSegment(s.symbols, s.cols, segment{0, len(s.symbols) / s.cols}, s.n)
-				n := min(len(want), s.room)
-				if got[i].length != len(want) || !bytes.Equal(got[i].bytes[:n], want[:n]) {
-					t.Fatalf("segment %d, %d codewords, %d blocks, %d columns: %d bytes, want %d; or others", i, s.n, len(s.symbols), s.cols, got[i].length, len(want))
+				// The greatest contexts, and few that are seen often.
+				activity, mismatch, best := r.IntN(activities), r.IntN(21), r.IntN(n)
+				if kind&1 != 0 {
+					activity, mismatch, best = 3, 9, best%3
 				}
+				s.symbols = append(s.symbols, symbol(rank|best>>bestShift(n)<<12|mismatch<<20|activity<<25))
 			}
-		})
+			s.room = 4*len(s.symbols) + 8
+			if r.IntN(10) == 0 {
+				s.room = r.IntN(8)
+			}
+			list = append(list, s)
+			words = max(words, codeWords(n))
+		}
+	}
+	got := runCode(t, program, list, 5, words)
+	for i, s := range list {
+		want := encodeSegment(s.symbols, s.cols, segment{0, len(s.symbols) / s.cols}, s.n)
+		n := min(len(want), s.room)
+		if got[i].length != len(want) || !bytes.Equal(got[i].bytes[:n], want[:n]) {
+			t.Fatalf("segment %d, %d codewords, %d blocks, %d columns: %d bytes, want %d; or others", i, s.n, len(s.symbols), s.cols, got[i].length, len(want))
+		}
 	}
 }
 
@@ -76,7 +71,7 @@ type codeResult struct {
 }
 
 // runCode codes the segments with the program.
-func runCode(t *testing.T, program string, list []codedSegment, blocks, words int, global bool) []codeResult {
+func runCode(t *testing.T, program string, list []codedSegment, blocks, words int) []codeResult {
 	le := binary.LittleEndian
 	var in bytes.Buffer
 	put := func(v ...int) {
@@ -85,11 +80,6 @@ func runCode(t *testing.T, program string, list []codedSegment, blocks, words in
 		}
 	}
 	put(len(list), blocks, words)
-	if global {
-		put(1)
-	} else {
-		put(0)
-	}
 	in.Write(gpu.Bytes([]deviceTables{coderTables}))
 	for _, s := range list {
 		put(len(s.symbols), s.cols, s.n, codeContexts(s.n), s.room)

@@ -257,8 +257,7 @@ type (
 		Rates    [64]uint16
 	}
 
-	// deviceCoder is the state of a segment in shared memory. The estimates of mixed decisions follow it, or are in
-	// global memory.
+	// deviceCoder is the state of a segment in shared memory. The estimates of mixed decisions are in global memory.
 	deviceCoder struct {
 		Tables    deviceTables                        `cuda:"Tables"`
 		Weights   [mixedPlaces * mixed]int32          // of the estimates of each place
@@ -268,7 +267,7 @@ type (
 	}
 
 	codeParams struct {
-		Estimates gpu.Ptr `cuda:"uint32_t"` // words of each block of threads; null: in shared memory
+		Estimates gpu.Ptr `cuda:"uint32_t"` // words of each block of threads
 		Lengths   gpu.Ptr `cuda:"uint32_t"` // count
 		List      gpu.Ptr `cuda:"const Segment"`
 		Tables    gpu.Ptr `cuda:"const Tables"`

@@ -336,8 +336,7 @@ static_assert(__builtin_offsetof(Tables, logistic) == 0, "Logistic");
 static_assert(__builtin_offsetof(Tables, stretch) == 260, "Stretch");
 static_assert(__builtin_offsetof(Tables, rates) == 8452, "Rates");
 
-// Coder is the state of a segment in shared memory. The estimates of mixed decisions follow it, or are in
-// global memory.
+// Coder is the state of a segment in shared memory. The estimates of mixed decisions are in global memory.
 struct Coder {
 	Tables tables;
 	int32_t weights[180]; // of the estimates of each place
@@ -353,7 +352,7 @@ static_assert(__builtin_offsetof(Coder, counts) == 9924, "Counts");
 static_assert(__builtin_offsetof(Coder, decisions) == 9932, "Decisions");
 
 struct CodeParams {
-	uint32_t *estimates; // words of each block of threads; null: in shared memory
+	uint32_t *estimates; // words of each block of threads
 	uint32_t *lengths; // count
 	const Segment *list;
 	const Tables *tables;

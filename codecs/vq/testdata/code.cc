@@ -23,7 +23,7 @@ template <typename T> static std::vector<T> read(size_t n)
 
 int main()
 {
-	auto head = read<uint32_t>(4); // segments, blocks of threads, words of estimates, 1 for those in global memory
+	auto head = read<uint32_t>(3); // segments, blocks of threads, words of estimates
 	uint32_t count = head[0], words = head[2];
 	auto tables = read<Tables>(1);
 	std::vector<Segment> list;
@@ -38,7 +38,7 @@ int main()
 	std::vector<uint32_t> lengths(count), estimates((size_t)words * head[1], 0xdeadbeef);
 	for (uint32_t &v : s_memory)
 		v = 0xdeadbeef;
-	params = CodeParams{head[3] != 0 ? estimates.data() : nullptr, lengths.data(), list.data(), tables.data(), count, words};
+	params = CodeParams{estimates.data(), lengths.data(), list.data(), tables.data(), count, words};
 	gridDim.x = head[1];
 	body = [] { vq_code(params); };
 	for (blockIdx.x = 0; blockIdx.x < gridDim.x; blockIdx.x++)
