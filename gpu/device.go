@@ -63,6 +63,8 @@ type card struct {
 	modules map[*Module]*loaded // once the lanes have ended: those on the card
 	links   [2]link             // to the card and from it
 	opening place               // of whoever starts the card
+
+	preparing, pinning place // of those who do that beside the lanes
 }
 
 // Name is the device's name in records: "cpu" for nil.
@@ -129,7 +131,7 @@ func newDevice(o *Options) *Device {
 			return p, err
 		},
 		func(p unsafe.Pointer) error { return d.unlocked(func() error { return d.pages.free(d, p) }) })
-	d.pages.mapped = make(map[unsafe.Pointer][]byte)
+	d.pages.mapped, d.pages.ahead = make(map[unsafe.Pointer][]byte), make(map[int][]chan []byte)
 	d.host.cutting(hostSlabs, func(base unsafe.Pointer, bytes int) unsafe.Pointer { return unsafe.Add(base, bytes) })
 	came := sync.NewCond(&d.mu)
 	d.host.resting, d.host.wait, d.host.came = true, came.Wait, came.Broadcast
@@ -270,7 +272,7 @@ func (d *Device) release() error {
 // whose work is done.
 func (d *Device) discard() error {
 	d.mu.Lock()
-	owned := slices.ContainsFunc(d.hosts, func(h *Host) bool { return !d.pages.made(h.block) })
+	owned := slices.ContainsFunc(d.hosts, func(h *Host) bool { return !d.pages.holds(h.block) })
 	d.mu.Unlock()
 	if owned {
 		return nil

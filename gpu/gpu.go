@@ -138,6 +138,14 @@ type Options struct {
 	// process, and where the environment has CUDA_DEVICE_MAX_CONNECTIONS by that. 0: the driver's, which is 8.
 	Connections int
 
+	// Staging is how many bytes of pinned memory are made for each lane while a card is opened, of which lanes then have their staging
+	// buffers: as much as those of a batch take. 0: they are made when they are needed, while all lanes wait.
+	Staging int
+
+	// Modules are those that will be needed first: they are loaded beside the opening of the lanes. A module that is loaded later keeps
+	// all lanes of the card from the driver until the kernels that are at work have ended.
+	Modules []*Module
+
 	// Presume is how many cards there probably are, see [Shown]: then [StartWith] does not wait until the driver has listed them, which
 	// takes it 0.1 s. 0: it waits.
 	Presume int

@@ -55,10 +55,18 @@ type kernelOf struct {
 
 // find is Kernel for one that the lane has not used before.
 func (l *Lane) find(m *Module, name string) (*Kernel, error) {
-	on, err := l.module(m)
+	on, err := l.card.module(l.dev, m, l.do)
 	if err != nil {
 		return nil, err
 	}
+	return on.kernel(m, name, l.do)
+}
+
+// caller makes one call of the driver: [Lane.do], or that of whoever opens a card.
+type caller func(call, kernel string, f func() error) error
+
+// kernel returns a kernel of the module m that was loaded.
+func (on *loaded) kernel(m *Module, name string, do caller) (*Kernel, error) {
 	on.mu.Lock()
 	defer on.mu.Unlock()
 	if k := on.kernels[name]; k != nil {
@@ -69,7 +77,7 @@ func (l *Lane) find(m *Module, name string) (*Kernel, error) {
 		return nil, fmt.Errorf("gpu: module %s has no kernel %s", m.Name, name)
 	}
 	k := &Kernel{name: name, layout: lay, shared: plainShared}
-	err = l.do("cuModuleGetFunction", name, func() (err error) { k.function, err = findFunction(on.module, name); return err })
+	err := do("cuModuleGetFunction", name, func() (err error) { k.function, err = findFunction(on.module, name); return err })
 	if err != nil {
 		return nil, err
 	}
@@ -77,10 +85,9 @@ func (l *Lane) find(m *Module, name string) (*Kernel, error) {
 	return k, nil
 }
 
-// module returns a module that is on the card. One lane loads it while others that ask
+// module returns a module that is on the card. One caller loads it while others that ask
 // for it wait; where it fails, each of them tries for itself, one after the other.
-func (l *Lane) module(m *Module) (*loaded, error) {
-	c := l.card
+func (c *card) module(d *Device, m *Module, do caller) (*loaded, error) {
 	for {
 		c.mu.Lock()
 		on := c.modules[m]
@@ -88,7 +95,7 @@ func (l *Lane) module(m *Module) (*loaded, error) {
 			on = &loaded{ready: make(chan struct{}), err: errNotLoaded, kernels: make(map[string]*Kernel)}
 			c.modules[m] = on
 			c.mu.Unlock()
-			return on, l.bring(m, on)
+			return on, c.bring(m, on, do)
 		}
 		c.mu.Unlock()
 		select {
@@ -96,8 +103,8 @@ func (l *Lane) module(m *Module) (*loaded, error) {
 			if on.err == nil {
 				return on, nil
 			}
-		case <-l.dev.dead: // the lane that loads it may never come back
-			return nil, l.dev.Err()
+		case <-d.dead: // who loads it may never come back
+			return nil, d.Err()
 		}
 	}
 }
@@ -107,22 +114,22 @@ var errNotLoaded = errors.New("gpu: a module was not loaded")
 
 // bring loads a module that the card has as one on its way, and takes it off the card's
 // list where that fails, before those who wait for it look there again.
-func (l *Lane) bring(m *Module, on *loaded) error {
+func (c *card) bring(m *Module, on *loaded, do caller) error {
 	defer close(on.ready)
 	defer func() {
 		if on.err != nil {
-			l.card.mu.Lock()
-			defer l.card.mu.Unlock()
-			delete(l.card.modules, m)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			delete(c.modules, m)
 		}
 	}()
-	on.err = l.load(m, on)
+	on.err = c.load(m, on, do)
 	return on.err
 }
 
 // load loads the best variant that the driver takes.
-func (l *Lane) load(m *Module, on *loaded) error {
-	list, err := m.choose(l.card.Capability(), l.card.version)
+func (c *card) load(m *Module, on *loaded, do caller) error {
+	list, err := m.choose(c.Capability(), c.version)
 	if err != nil {
 		return err
 	}
@@ -130,14 +137,48 @@ func (l *Lane) load(m *Module, on *loaded) error {
 		if on.layouts, err = layouts(v.text); err != nil {
 			return err
 		}
-		err = l.do("cuModuleLoadData", m.Name, func() (err error) { on.module, err = loadModule(v.text); return err })
-		refused := l.card.refused(m, v, err)
+		err = do("cuModuleLoadData", m.Name, func() (err error) { on.module, err = loadModule(v.text); return err })
+		refused := c.refused(m, v, err)
 		if refused == nil {
 			break
 		}
 		err = refused
 	}
 	return err
+}
+
+// prepare does for the lanes of a card what they would do one after the other, and what keeps all of them from the driver where kernels
+// are at work already: it loads the modules that are expected and finds their kernels. What fails is left to the lane that needs it. A
+// device that is closed does not wait for more than one of them, which the driver may have to compile.
+func (c *card) prepare(d *Device) {
+	if len(d.opts.Modules) == 0 {
+		return
+	}
+	do := func(call, kernel string, f func() error) error {
+		if err := d.Err(); err != nil {
+			return err
+		}
+		return d.judge(c.Index, call, kernel, c.preparing.in(c.Index, call, f))
+	}
+	_ = d.with(c, func() error {
+		for _, m := range d.opts.Modules {
+			select {
+			case <-d.closing:
+				return nil
+			default:
+			}
+			on, err := c.module(d, m, do)
+			if err != nil {
+				continue
+			}
+			for name := range on.layouts {
+				if _, err := on.kernel(m, name, do); err != nil {
+					break
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // refused is what stands in the way where the driver did not take a variant of a

@@ -262,12 +262,18 @@ func (d *Device) usable(ctx context.Context, what string) error {
 }
 
 // startCard makes a card's context and its lanes.
-func (d *Device) startCard(c *card) error {
-	err := d.ask(&c.opening, c.Index, "cuDevicePrimaryCtxRetain", func() (err error) { c.ctx, err = retainContext(c.dev); return err })
+func (d *Device) startCard(c *card) (err error) {
+	usual := d.opts.lanes(c.Memory)
+	pinned := d.pinAhead(usual * d.opts.Staging)
+	defer func() {
+		if err != nil {
+			pinned.giveUp()
+		}
+	}()
+	err = d.ask(&c.opening, c.Index, "cuDevicePrimaryCtxRetain", func() (err error) { c.ctx, err = retainContext(c.dev); return err })
 	if err != nil {
 		return err
 	}
-	usual := d.opts.lanes(c.Memory)
 	n := usual + lightLanes(c.Memory)
 	ready, verdict := make(chan error), make(chan error, n)
 	for i := range n {
@@ -285,6 +291,10 @@ func (d *Device) startCard(c *card) error {
 	if err != nil && d.Err() == nil {
 		c.running.Wait()
 		releaseContext(c.dev)
+	}
+	if err == nil {
+		c.running.Go(func() { pinned.pin(c) })
+		c.running.Go(func() { c.prepare(d) })
 	}
 	return err
 }

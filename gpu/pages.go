@@ -22,6 +22,7 @@ type pages struct {
 	mu      sync.Mutex
 	mapped  map[unsafe.Pointer][]byte // whole mappings, by where their pinned part begins
 	refused bool                      // the driver does not pin what it has not made
+	ahead   map[int][]chan []byte     // mappings that are made before a context is there to pin them, by the bytes that are wanted
 }
 
 // alloc returns n bytes of pinned memory. A context must be current.
@@ -44,16 +45,14 @@ func (s *pages) alloc(d *Device, n int) (unsafe.Pointer, error) {
 
 // register maps and pins n bytes that begin at a multiple of hugePage.
 func (s *pages) register(d *Device, n int) (unsafe.Pointer, error) {
-	all, err := syscall.Mmap(-1, 0, n+hugePage, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
-	if err != nil {
-		return nil, err
+	all := s.made(n)
+	if all == nil {
+		var err error
+		if all, err = mapPages(n); err != nil {
+			return nil, err
+		}
 	}
-	from := -int(uintptr(unsafe.Pointer(&all[0]))) & (hugePage - 1)
-	part := all[from : from+n]
-	_ = syscall.Madvise(part, syscall.MADV_HUGEPAGE) // without it, small pages work as well
-	_ = syscall.Madvise(all, syscall.MADV_DONTFORK)  // the card would go on with the pages of one of the two processes
-	touch(part)
-	p := unsafe.Pointer(&part[0])
+	p := unsafe.Pointer(&pinnedPart(all, n)[0])
 	if err := d.judge(-1, "cuMemHostRegister", "", hostRegister(p, n)); err != nil {
 		_ = syscall.Munmap(all)
 		return nil, err
@@ -64,8 +63,60 @@ func (s *pages) register(d *Device, n int) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// made says whether p lies in memory that is not the driver's own.
-func (s *pages) made(p unsafe.Pointer) bool {
+// mapPages makes n bytes of memory that begin at a multiple of hugePage, see pinnedPart, and its pages.
+func mapPages(n int) (all []byte, err error) {
+	all, err = syscall.Mmap(-1, 0, n+hugePage, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	if err != nil {
+		return nil, err
+	}
+	part := pinnedPart(all, n)
+	_ = syscall.Madvise(part, syscall.MADV_HUGEPAGE) // without it, small pages work as well
+	_ = syscall.Madvise(all, syscall.MADV_DONTFORK)  // the card would go on with the pages of one of the two processes
+	touch(part)
+	return all, nil
+}
+
+// pinnedPart is the part of a mapping of mapPages that is pinned.
+func pinnedPart(all []byte, n int) []byte {
+	from := -int(uintptr(unsafe.Pointer(&all[0]))) & (hugePage - 1)
+	return all[from : from+n]
+}
+
+// begin starts to make memory for an alloc of n bytes, for which no context need be current yet.
+func (s *pages) begin(n int) {
+	made := make(chan []byte, 1)
+	go func() {
+		all, _ := mapPages(n) // nil: alloc tries for itself
+		made <- all
+	}()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ahead[n] = append(s.ahead[n], made)
+}
+
+// drop gives back what begin has made for n bytes.
+func (s *pages) drop(n int) {
+	if all := s.made(n); all != nil {
+		_ = syscall.Munmap(all)
+	}
+}
+
+// made waits for and returns what begin has made for n bytes, or nil.
+func (s *pages) made(n int) []byte {
+	s.mu.Lock()
+	var made chan []byte
+	if list := s.ahead[n]; len(list) > 0 {
+		made, s.ahead[n] = list[0], list[1:]
+	}
+	s.mu.Unlock()
+	if made == nil {
+		return nil
+	}
+	return <-made
+}
+
+// holds says whether p lies in memory that is not the driver's own.
+func (s *pages) holds(p unsafe.Pointer) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, all := range s.mapped {

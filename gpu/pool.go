@@ -140,18 +140,21 @@ func (p *pool[T]) get(n int) (T, error) {
 
 // getSlab makes n bytes from the driver a slab.
 func (p *pool[T]) getSlab(n int) error {
-	p.slabs.coming = true
-	defer func() {
-		p.slabs.coming = false
-		if p.came != nil {
-			p.came()
-		}
-	}()
+	p.slabs.coming++
+	defer p.arrived()
 	base, err := p.get(n)
 	if err == nil {
 		p.slabs.add(base, n)
 	}
 	return err
+}
+
+// arrived ends the waiting for a slab that was on its way.
+func (p *pool[T]) arrived() {
+	p.slabs.coming--
+	if p.came != nil {
+		p.came()
+	}
 }
 
 func (p *pool[T]) grow(n int) {

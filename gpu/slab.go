@@ -24,7 +24,11 @@ const slabAlign = 512
 // the driver. A nil *slabs has none.
 type slabs[T comparable] struct {
 	slabSizes
-	limit  int64                     // bytes of all slabs at most
+	limit int64 // bytes of all slabs at most
+
+	// Blocks up to this size, above mostCut, are cut where a slab has room for them, but none is made for them; 0: there are none.
+	mostShared int
+
 	offset func(base T, bytes int) T // is the address so many bytes behind another one
 
 	list   []*slab[T]
@@ -32,7 +36,7 @@ type slabs[T comparable] struct {
 	total  int64        // bytes of all slabs
 	unused int64        // of these, bytes in no block
 	full   bool         // the driver has no memory for another one
-	coming bool         // another one is on its way
+	coming int          // so many are on their way
 }
 
 type slab[T comparable] struct {
@@ -58,7 +62,7 @@ func slabAligned(n int) int { return (n + slabAlign - 1) &^ (slabAlign - 1) }
 
 // cut returns a block of size bytes, if a slab has room for it.
 func (s *slabs[T]) cut(size int) (block T, ok bool) {
-	if s == nil || size > s.mostCut {
+	if s == nil || size > max(s.mostCut, s.mostShared) {
 		return block, false
 	}
 	n := slabAligned(size)
@@ -111,7 +115,7 @@ func (s *slabs[T]) put(block T, size int) {
 // next is how large another slab is to be for a block of size bytes where there is room for so many bytes; 0: there is to be
 // none.
 func (s *slabs[T]) next(size int, room int64) int {
-	if s == nil || s.full || s.coming || size > s.mostCut {
+	if s == nil || s.full || s.coming > 0 || size > s.mostCut {
 		return 0
 	}
 	n := s.least
@@ -150,4 +154,6 @@ func (s *slabs[T]) spare() int64 {
 }
 
 // expects says whether a slab is on its way that may have room for a block of size bytes.
-func (s *slabs[T]) expects(size int) bool { return s != nil && s.coming && size <= s.mostCut }
+func (s *slabs[T]) expects(size int) bool {
+	return s != nil && s.coming > 0 && size <= max(s.mostCut, s.mostShared)
+}

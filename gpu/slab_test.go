@@ -275,3 +275,34 @@ func TestGapsWaitForTheEndOfABatch(t *testing.T) {
 		}
 	}
 }
+
+// TestLargerBlocksShareASlab: blocks that no slab is made for are cut from one that is there, for as long as it has room.
+func TestLargerBlocksShareASlab(t *testing.T) {
+	s := newSpace()
+	p := pooled(s, 1<<30)
+	p.resting, p.slabs.mostShared = true, 2*deviceSlabs.mostCut
+	base, err := s.alloc(4 * deviceSlabs.mostCut)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.grow(4 * deviceSlabs.mostCut)
+	p.slabs.add(base, 4*deviceSlabs.mostCut)
+	calls := s.calls
+	var lents []lent
+	for i, want := range []int{0, 0, 1, 2} { // calls
+		at, size, err := p.take(2 * deviceSlabs.mostCut)
+		if err != nil || s.calls-calls != want {
+			t.Fatalf("block %d: %v, %d calls, want %d", i, err, s.calls-calls, want)
+		}
+		lents = append(lents, lent{at, size})
+	}
+	for _, l := range lents[:2] {
+		p.give(l.at, l.size)
+	}
+	if _, _, err := p.take(2*deviceSlabs.mostCut + 1); err != nil || s.calls-calls != 3 {
+		t.Errorf("a block that is too large to share: %v, %d calls", err, s.calls-calls)
+	}
+	if _, _, err := p.take(deviceSlabs.mostCut); err != nil || s.calls-calls != 3 {
+		t.Errorf("a block of a slab: %v, %d calls", err, s.calls-calls)
+	}
+}

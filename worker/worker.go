@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,8 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
+	pngdevice "github.com/pelmill/pelmill/internal/container/png/device"
+	"github.com/pelmill/pelmill/internal/sha256batch"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
 	"github.com/pelmill/pelmill/storage"
@@ -43,6 +46,7 @@ type Options struct {
 	MetricsListen string            // host:port of health, metrics and pprof; empty: none; without a host: loopback
 	TestOnUse     bool              // the device is opened and codecs are tested while the first objects that need them are read, not before any
 	Presume       bool              // with TestOnUse and auto New does not wait for the driver to list its cards where the system shows some: see [gpu.Shown]
+	Codec         string            // with TestOnUse: of the first objects, whose kernels are loaded while the device is opened; empty: it is not known
 	OneJob        bool              // with TestOnUse: there is one job, with which Run ends
 	Only          bool              // the process opens this device and no other: see [gpu.Options]
 	HashKeys      bool              // log the first digits of a key's SHA-256 instead of the key
@@ -100,6 +104,13 @@ const aheadPerCore = 64
 // connections are those of a process that goes on with other jobs, the most that there are: see [gpu.Options].
 const connections = 32
 
+// staging is how much pinned memory a lane has from the start, two buffers for the samples of a batch of photographs and two for its
+// results, as far as that is no more than this part of the memory of the process.
+const (
+	staging     = 32 << 20
+	stagingPart = 512
+)
+
 // heapPerCore is how many bytes of the heap of a process with a device get large pages for each core, as far as these are no more than
 // three quarters of its memory: the more cores, the more objects are at work.
 const heapPerCore = 384 << 20
@@ -125,7 +136,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 		return gpu.OpenWith(spec, &gpu.Options{Connections: connections, Only: o.Only})
 	}
 	if o.TestOnUse {
-		start := gpu.Options{Only: o.Only}
+		start := gpu.Options{Only: o.Only, Staging: int(min(staging, o.Memory/stagingPart)), Modules: modules(&o)}
 		if !o.OneJob {
 			start.Connections = connections
 		}
@@ -149,6 +160,19 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 	w := newWorker(conn, buckets, o, device)
 	w.why = why
 	return w, nil
+}
+
+// modules are the kernels that objects of the codec in o need, and those that digests and PNG files do.
+func modules(o *Options) []*gpu.Module {
+	i := slices.IndexFunc(o.Codecs, func(c codec.Codec) bool { return c.Info().Name == o.Codec })
+	if i < 0 {
+		return nil
+	}
+	c, ok := o.Codecs[i].(codec.DeviceCodec)
+	if !ok {
+		return nil
+	}
+	return append(c.Modules(), sha256batch.Module(), pngdevice.Module())
 }
 
 // newWorker makes a worker of complete options with a device, nil for the CPU.

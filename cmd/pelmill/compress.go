@@ -89,7 +89,7 @@ the cluster there and watched; interrupting then ends the watching, not the job.
 				p.hintAllow(spec)
 				return audited(p.follow(ctx, c, ref{spec.Target, spec.ID}, stats))
 			}
-			l, err := p.startLocal(ctx, c, w, spec.Device, stats)
+			l, err := p.startLocal(ctx, c, w, spec.Device, spec.Codec, stats)
 			if err != nil {
 				return err
 			}

@@ -164,7 +164,7 @@ func TestCloseWaitsForTheDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.close()
-	l, err := p.startLocal(t.Context(), c, &workerFlags{}, "auto", time.Hour)
+	l, err := p.startLocal(t.Context(), c, &workerFlags{}, "auto", "", time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,7 @@ func (v *verification) runRepair(ctx context.Context, spec jobs.Spec) error {
 	defer c.close()
 	w := &workerFlags{encoders: v.encoders, memory: v.memory, timeout: v.timeout}
 	quiet := &program{stdout: v.p.stdout, stderr: v.p.stderr, env: v.p.env, s3Endpoint: v.p.s3Endpoint, quiet: true}
-	l, err := quiet.startLocal(ctx, c, w, v.device, v.stats)
+	l, err := quiet.startLocal(ctx, c, w, v.device, spec.Codec, v.stats)
 	if err != nil {
 		return err
 	}

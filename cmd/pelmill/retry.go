@@ -99,7 +99,7 @@ of JOB, and makes these results anew.`,
 						return err
 					}
 					defer own.close()
-					l, err := p.startLocal(ctx, own, w, device, stats)
+					l, err := p.startLocal(ctx, own, w, device, spec.Codec, stats)
 					if err != nil {
 						return err
 					}
@@ -121,7 +121,7 @@ of JOB, and makes these results anew.`,
 			}
 			var l *local
 			if here {
-				if l, err = p.startLocal(ctx, c, w, device, stats); err != nil {
+				if l, err = p.startLocal(ctx, c, w, device, "", stats); err != nil {
 					return err
 				}
 				defer l.stop()

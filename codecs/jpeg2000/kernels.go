@@ -290,3 +290,6 @@ type (
 		Count  uint32
 	}
 )
+
+// Modules are all kernels, see [codec.DeviceCodec].
+func (Codec) Modules() []*gpu.Module { return []*gpu.Module{kernels.Module} }

@@ -182,3 +182,8 @@ type devicePack struct {
 	Words  uint32
 	Unused uint32
 }
+
+// Modules are all kernels, see [codec.DeviceCodec].
+func (Codec) Modules() []*gpu.Module {
+	return []*gpu.Module{kernels.Module, streamKernels.Module, packKernels.Module}
+}

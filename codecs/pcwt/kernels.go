@@ -355,3 +355,6 @@ type deviceModel struct {
 	Offsets    [4]int8 // of HL, LH and HH
 	LogGroup   uint32  // threads that work on a tile
 }
+
+// Modules are all kernels, see [codec.DeviceCodec].
+func (Codec) Modules() []*gpu.Module { return []*gpu.Module{&module} }

@@ -393,3 +393,6 @@ type (
 		Unused uint32
 	}
 )
+
+// Modules are all kernels, see [codec.DeviceCodec].
+func (Codec) Modules() []*gpu.Module { return []*gpu.Module{&module} }

@@ -197,3 +197,6 @@ func (s *slot) words() int { return pieces(s.pixels(), 32) }
 // costWords is how many words the costs of a symbol in n groups take: cost_words of
 // entropy.cuh.
 func costWords(n int) int { return (n + 15) / 16 * 8 }
+
+// Modules are all kernels, see [codec.DeviceCodec].
+func (Codec) Modules() []*gpu.Module { return []*gpu.Module{kernels.Module, decoderKernels.Module} }

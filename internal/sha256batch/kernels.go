@@ -22,6 +22,9 @@ var kernels = gpu.Table[deviceMessage]{
 	},
 }
 
+// Module is the kernels of the package.
+func Module() *gpu.Module { return kernels.Module }
+
 const (
 	warp       = 32
 	copies     = 2 // of each state

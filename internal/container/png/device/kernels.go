@@ -47,3 +47,6 @@ type deviceImage struct {
 type listParams struct {
 	Images, States gpu.Ptr
 }
+
+// Module is the kernels of the package.
+func Module() *gpu.Module { return kernels.Module }
