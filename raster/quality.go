@@ -20,21 +20,29 @@ func PSNR(a, b *Image) (float64, error) {
 		return 0, fmt.Errorf("raster: psnr of %s against %s", b.Shape, a.Shape)
 	}
 	a, b = asSeen(a), asSeen(b)
-	var sum uint64
+	return ratio(a, squaredErrors(a, b)), nil
+}
+
+// squaredErrors is the sum of squared differences of all samples.
+func squaredErrors(a, b *Image) (sum uint64) {
 	if a.Bits <= 8 && !a.Signed {
-		sum = squares(a.Pix, b.Pix[:len(a.Pix)])
-	} else {
-		for i, n := 0, a.Samples(); i < n; i++ {
-			d := int64(a.Sample(i) - b.Sample(i))
-			sum += uint64(d * d)
-		}
+		return squares(a.Pix, b.Pix[:len(a.Pix)])
 	}
+	for i, n := 0, a.Samples(); i < n; i++ {
+		d := int64(a.Sample(i) - b.Sample(i))
+		sum += uint64(d * d)
+	}
+	return sum
+}
+
+// ratio is the PSNR of an image against a, where their squared differences come to sum.
+func ratio(a *Image, sum uint64) float64 {
 	if sum == 0 {
-		return Identical, nil
+		return Identical
 	}
 	peak := float64(int(1)<<a.Bits - 1)
 	mse := float64(sum) / float64(a.Samples())
-	return 10 * math.Log10(float64(peak*peak)/mse), nil
+	return 10 * math.Log10(float64(peak*peak)/mse)
 }
 
 // squaresGo is the sum of squared differences.
@@ -106,13 +114,13 @@ const (
 	ssimStride = 4
 )
 
-// SSIM is the mean structural similarity of b against a (Wang, Bovik, Sheikh and
+// Quality is [PSNR], and the mean structural similarity of b against a (Wang, Bovik, Sheikh and
 // Simoncelli, 2004, eq. 13, K1 = 0.01, K2 = 0.03) over uniform windows and all
 // channels but alpha, by which colours are multiplied first. Window sums are integers, and the mean is taken in raster
-// order, so the number does not depend on the machine.
-func SSIM(a, b *Image) (float64, error) {
+// order, so the numbers do not depend on the machine.
+func Quality(a, b *Image) (psnr, ssim float64, err error) {
 	if !a.Same(b.Shape) {
-		return 0, fmt.Errorf("raster: ssim of %s against %s", b.Shape, a.Shape)
+		return 0, 0, fmt.Errorf("raster: quality of %s against %s", b.Shape, a.Shape)
 	}
 	a, b = asSeen(a), asSeen(b)
 	ch := a.Channels
@@ -124,22 +132,25 @@ func SSIM(a, b *Image) (float64, error) {
 	c2 := (0.03 * peak) * (0.03 * peak)
 	var total float64
 	var windows int
+	var sum uint64
 	for z := 0; z < a.Depth; z++ {
 		sa, sb := a.Slice(z), b.Slice(z)
-		if totals, n, ok := ssimBytes(sa, sb, c1, c2); ok {
+		if totals, n, squared, ok := qualityBytes(sa, sb, c1, c2); ok {
+			sum += squared
 			for _, t := range totals[:ch] {
 				total += t
 				windows += n
 			}
 			continue
 		}
+		sum += squaredErrors(sa, sb)
 		for c := 0; c < ch; c++ {
 			t, n := ssimPlane(sa, sb, c, c1, c2)
 			total += t
 			windows += n
 		}
 	}
-	return total / float64(windows), nil
+	return ratio(a, sum), total / float64(windows), nil
 }
 
 // ssimSums are the integer sums over a part of a window: of the samples of both

@@ -43,18 +43,18 @@ func squares(a, b []byte) (sum uint64) {
 // quantities is how many sums a window has: those of ssimSums.
 const quantities = 5
 
-// ssimBytes sums the index over all windows of each channel of a slice with bytes for samples, or says that it does
-// not. The steps and their order are those of ssimPlane. A row of cells has an array for each quantity, with one
+// qualityBytes sums the index over all windows of each channel of a slice with bytes for samples, and the squared differences of
+// all samples, or says that it does not. It goes once through memory: the rows of cells are in a cache when they are squared. The steps and their order are those of ssimPlane. A row of cells has an array for each quantity, with one
 // word for a cell of a grey image and four, a word for each channel, for others:
 //
 //	grey     cell 0  cell 1  cell 2  cell 3  cell 4 ...
 //	others   cell 0: r g b -   cell 1: r g b -   ...
 //
 // so that four words from any cell on are four windows or one window of all channels.
-func ssimBytes(a, b *Image, c1, c2 float64) (totals [4]float64, windows int, ok bool) {
+func qualityBytes(a, b *Image, c1, c2 float64) (totals [4]float64, windows int, squared uint64, ok bool) {
 	channels := a.Channels
 	if !vector || a.Bits > 8 || a.Signed || channels > 4 || a.Width < ssimWindow || a.Height < ssimWindow {
-		return totals, 0, false
+		return totals, 0, 0, false
 	}
 	across := a.Width / ssimStride
 	row, used := a.Width*channels, across*ssimStride*channels
@@ -73,7 +73,8 @@ func ssimBytes(a, b *Image, c1, c2 float64) (totals [4]float64, windows int, ok 
 	if !vector512 {
 		sums = make([]uint32, quantities*sumsEach)
 	}
-	for y := 0; y+ssimStride <= a.Height; y += ssimStride {
+	y := 0
+	for ; y+ssimStride <= a.Height; y += ssimStride {
 		pa, pb := a.Pix[y*row:], b.Pix[y*row:]
 		if vector512 {
 			cellsVNNI(&cells[0], 4*cellsEach, &pa[0], &pb[0], row, wide.step, wide.n, wide.full, wide.last, &wide.places)
@@ -118,9 +119,11 @@ func ssimBytes(a, b *Image, c1, c2 float64) (totals [4]float64, windows int, ok 
 				totals = t
 			}
 		}
+		squared += squares(pa[:ssimStride*row], pb[:ssimStride*row])
 		above, cells = cells, above
 	}
-	return totals, windows, true
+	squared += squares(a.Pix[y*row:a.Height*row], b.Pix[y*row:a.Height*row])
+	return totals, windows, squared, true
 }
 
 // wideCells is how cellsVNNI takes a row of cells.

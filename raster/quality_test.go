@@ -106,9 +106,12 @@ func TestQuality(t *testing.T) {
 		if want := slowPSNR(a, b); math.Abs(psnr-want) > qualityTolerance*math.Abs(want)+qualityTolerance {
 			t.Errorf("%s: PSNR %v, want %v", a.Shape, psnr, want)
 		}
-		ssim, err := SSIM(a, b)
+		both, ssim, err := Quality(a, b)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if both != psnr {
+			t.Errorf("%s: PSNR %v beside SSIM, %v without", a.Shape, both, psnr)
 		}
 		// Sums of squares of 16-bit samples cancel where the reference
 		// subtracts the mean first.
@@ -127,8 +130,8 @@ func TestQualityOfOtherShapes(t *testing.T) {
 		if _, err := PSNR(a, b); err == nil {
 			t.Errorf("PSNR of %s against %s", b.Shape, a.Shape)
 		}
-		if _, err := SSIM(a, b); err == nil {
-			t.Errorf("SSIM of %s against %s", b.Shape, a.Shape)
+		if _, _, err := Quality(a, b); err == nil {
+			t.Errorf("PSNR and SSIM of %s against %s", b.Shape, a.Shape)
 		}
 	}
 }
@@ -158,8 +161,8 @@ func TestQualityKernels(t *testing.T) {
 					b.Pix[i] = a.Pix[i] ^ b.Pix[i]&3
 				}
 			}
-			values := func() [2]float64 {
-				s, err := SSIM(a, b)
+			values := func() [3]float64 {
+				both, s, err := Quality(a, b)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -167,7 +170,7 @@ func TestQualityKernels(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				return [2]float64{s, p}
+				return [3]float64{s, p, both}
 			}
 			restore := setVector(false)
 			want := values()
@@ -181,8 +184,12 @@ func TestQualityKernels(t *testing.T) {
 					}
 					continue
 				}
-				if got := values(); got != want {
+				got := values()
+				if got != want {
 					t.Errorf("%s, AVX-512 %t: SSIM and PSNR %v, want %v", a.Shape, wide, got, want)
+				}
+				if got[1] != got[2] {
+					t.Errorf("%s, AVX-512 %t: PSNR %v beside SSIM, %v without", a.Shape, wide, got[2], got[1])
 				}
 				restore()
 			}
@@ -199,7 +206,11 @@ func TestQualityKernels(t *testing.T) {
 
 func BenchmarkQuality(b *testing.B) {
 	x, y := filled(768, 512, 1, 3, 8, false, 1), filled(768, 512, 1, 3, 8, false, 2)
-	for name, f := range map[string]func(a, b *Image) (float64, error){"psnr": PSNR, "ssim": SSIM} {
+	both := func(a, b *Image) (float64, error) {
+		_, ssim, err := Quality(a, b)
+		return ssim, err
+	}
+	for name, f := range map[string]func(a, b *Image) (float64, error){"psnr": PSNR, "psnr and ssim": both} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(x.Size()))
 			b.ReportAllocs()
@@ -257,8 +268,8 @@ func TestQualityIsOfWhatIsSeen(t *testing.T) {
 		if math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s: %.4f dB, want %.4f", c.name, got, want)
 		}
-		if s, err := SSIM(a, b); err != nil || (s == 1) != (c.mse == 0) {
-			t.Errorf("%s: SSIM %f, %v", c.name, s, err)
+		if p, s, err := Quality(a, b); err != nil || p != got || (s == 1) != (c.mse == 0) {
+			t.Errorf("%s: %.4f dB and SSIM %f, %v", c.name, p, s, err)
 		}
 		if p, _ := PSNR(b, a); p != got {
 			t.Errorf("%s: %.4f dB the other way, %.4f this way", c.name, p, got)

@@ -248,10 +248,7 @@ func (p *planning) belowFloor(ctx context.Context, run codec.Run, r *codecs.Reso
 	if decoded[0].Err != nil || p.spec.MinPSNR == 0 || r.Info().KeepsImages(r.Options) {
 		return decoded[0].Err
 	}
-	if _, err := raster.SSIM(m, decoded[0].Image); err != nil { // which workers record
-		return err
-	}
-	psnr, err := raster.PSNR(m, decoded[0].Image)
+	psnr, _, err := raster.Quality(m, decoded[0].Image) // as workers do, whose time is to be known
 	if err == nil && psnr < p.spec.MinPSNR {
 		err = fmt.Errorf("scheduler: a PSNR of %.2f dB is below the floor of %.4g dB", psnr, p.spec.MinPSNR)
 	}

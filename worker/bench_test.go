@@ -187,10 +187,7 @@ func direct(ctx context.Context, target *storage.Bucket, c codec.Codec, options 
 		return decoded.Err
 	}
 	if decoded.Image.Hash() != hash {
-		if _, err := raster.PSNR(m, decoded.Image); err != nil {
-			return err
-		}
-		if _, err := raster.SSIM(m, decoded.Image); err != nil {
+		if _, _, err := raster.Quality(m, decoded.Image); err != nil {
 			return err
 		}
 	}

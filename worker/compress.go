@@ -476,10 +476,7 @@ func (k *jobContext) compare(o *object, m *raster.Image) (err error) {
 	case lossless:
 		return unverified("the result decodes to another picture")
 	}
-	if r.PSNR, err = raster.PSNR(o.image, m); err != nil {
-		return unverified("%w", err)
-	}
-	if r.SSIM, err = raster.SSIM(o.image, m); err != nil {
+	if r.PSNR, r.SSIM, err = raster.Quality(o.image, m); err != nil {
 		return unverified("%w", err)
 	}
 	if r.PSNR < k.spec.MinPSNR {

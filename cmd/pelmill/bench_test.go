@@ -121,9 +121,6 @@ func benchOne(ctx context.Context, file string) error {
 		return decoded.Err
 	}
 	decoded.Image.Hash()
-	if _, err := raster.PSNR(m, decoded.Image); err != nil {
-		return err
-	}
-	_, err = raster.SSIM(m, decoded.Image)
+	_, _, err = raster.Quality(m, decoded.Image)
 	return err
 }

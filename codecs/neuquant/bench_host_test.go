@@ -62,9 +62,7 @@ func hostFile(b *testing.B, h *codectest.HostParts, name string) {
 	h.Part("verify: decode (of it: inflate, filters)", func() { _, err = f.Decode() })
 	check(err)
 	h.Part("verify: hash of the pixels", func() { decoded.Image.Hash() })
-	h.Part("verify: PSNR", func() { _, err = raster.PSNR(m, decoded.Image) })
-	check(err)
-	h.Part("verify: SSIM", func() { _, err = raster.SSIM(m, decoded.Image) })
+	h.Part("verify: PSNR and SSIM", func() { _, _, err = raster.Quality(m, decoded.Image) })
 	check(err)
 	h.Stored(file)
 }

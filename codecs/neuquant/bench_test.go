@@ -176,11 +176,7 @@ func (t *total) take(b *testing.B, n int, m *raster.Image, file []byte) {
 	if got.Channels != m.Channels { // pngquant leaves channels out and adds some
 		m, got = inColour(m), inColour(got)
 	}
-	p, err := raster.PSNR(m, got)
-	if err != nil {
-		b.Fatal(err)
-	}
-	s, err := raster.SSIM(m, got)
+	p, s, err := raster.Quality(m, got)
 	if err != nil {
 		b.Fatal(err)
 	}

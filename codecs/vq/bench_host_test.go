@@ -79,9 +79,7 @@ func hostFile(b *testing.B, h *codectest.HostParts, name string) {
 	check(err)
 	h.Part("verify: memory for the image", func() { raster.New(m.Width, m.Height, 1, 3, 8) })
 	h.Part("verify: hash of the pixels", func() { decoded.Hash() })
-	h.Part("verify: PSNR", func() { _, err = raster.PSNR(m, decoded) })
-	check(err)
-	h.Part("verify: SSIM", func() { _, err = raster.SSIM(m, decoded) })
+	h.Part("verify: PSNR and SSIM", func() { _, _, err = raster.Quality(m, decoded) })
 	check(err)
 	h.Stored(file)
 }
