@@ -122,6 +122,10 @@
 // driver that hangs while it is opened is an error also with "auto". With TestOnUse a card that is there and does not open,
 // and with Presume one that the system shows and the driver does not, ends Run with [gpu.ErrNoDevice]; whoever asked for "auto" goes on with a worker on the CPU.
 //
+// With TestOnUse the pinned memory through which lanes copy, 32 MiB for each and no more than memory/512, is made while the device is
+// opened, and with Codec its kernels are loaded as soon as the lanes are there. Lanes that ask the driver for either keep all others
+// from it, and for a module until the kernels that are at work have ended.
+//
 // # When no object needs the card any more
 //
 // With OneJob the process ends with its job, and the driver takes 0.1 s to take back what a card holds. So the card is given back when
