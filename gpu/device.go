@@ -131,7 +131,7 @@ func newDevice(o *Options) *Device {
 			return p, err
 		},
 		func(p unsafe.Pointer) error { return d.unlocked(func() error { return d.pages.free(d, p) }) })
-	d.pages.mapped, d.pages.ahead = make(map[unsafe.Pointer][]byte), make(map[int][]chan []byte)
+	d.pages.mapped = make(map[unsafe.Pointer][]byte)
 	d.host.cutting(hostSlabs, func(base unsafe.Pointer, bytes int) unsafe.Pointer { return unsafe.Add(base, bytes) })
 	came := sync.NewCond(&d.mu)
 	d.host.resting, d.host.wait, d.host.came = true, came.Wait, came.Broadcast

@@ -138,11 +138,11 @@ type Options struct {
 	// process, and where the environment has CUDA_DEVICE_MAX_CONNECTIONS by that. 0: the driver's, which is 8.
 	Connections int
 
-	// Staging is how many bytes of pinned memory are made for each lane while a card is opened, of which lanes then have their staging
-	// buffers: as much as those of a batch take. 0: they are made when they are needed, while all lanes wait.
+	// Staging is how many bytes of pinned memory a card gets for each of its lanes while it is opened, for the staging buffers of a
+	// batch. 0: lanes pin them when they need them, and keep each other from the driver meanwhile.
 	Staging int
 
-	// Modules are those that will be needed first: they are loaded beside the opening of the lanes. A module that is loaded later keeps
+	// Modules are those that will be needed first: they are loaded as soon as the lanes are there. A module that is loaded later keeps
 	// all lanes of the card from the driver until the kernels that are at work have ended.
 	Modules []*Module
 

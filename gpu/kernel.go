@@ -151,7 +151,7 @@ func (c *card) load(m *Module, on *loaded, do caller) error {
 // are at work already: it loads the modules that are expected and finds their kernels. What fails is left to the lane that needs it. A
 // device that is closed does not wait for more than one of them, which the driver may have to compile.
 func (c *card) prepare(d *Device) {
-	if len(d.opts.Modules) == 0 {
+	if len(d.opts.Modules) == 0 || d.Err() != nil {
 		return
 	}
 	do := func(call, kernel string, f func() error) error {

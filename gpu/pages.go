@@ -22,7 +22,6 @@ type pages struct {
 	mu      sync.Mutex
 	mapped  map[unsafe.Pointer][]byte // whole mappings, by where their pinned part begins
 	refused bool                      // the driver does not pin what it has not made
-	ahead   map[int][]chan []byte     // mappings that are made before a context is there to pin them, by the bytes that are wanted
 }
 
 // alloc returns n bytes of pinned memory. A context must be current.
@@ -31,7 +30,7 @@ func (s *pages) alloc(d *Device, n int) (unsafe.Pointer, error) {
 	refused := s.refused
 	s.mu.Unlock()
 	if n >= hugePage && !refused {
-		p, err := s.register(d, n)
+		p, err := s.mapAndRegister(d, n)
 		if p != nil || errors.Is(err, ErrFatal) {
 			return p, err
 		}
@@ -43,15 +42,17 @@ func (s *pages) alloc(d *Device, n int) (unsafe.Pointer, error) {
 	return p, d.judge(-1, "cuMemHostAlloc", "", err)
 }
 
-// register maps and pins n bytes that begin at a multiple of hugePage.
-func (s *pages) register(d *Device, n int) (unsafe.Pointer, error) {
-	all := s.made(n)
-	if all == nil {
-		var err error
-		if all, err = mapPages(n); err != nil {
-			return nil, err
-		}
+// mapAndRegister maps and pins n bytes.
+func (s *pages) mapAndRegister(d *Device, n int) (unsafe.Pointer, error) {
+	all, err := mapPages(n)
+	if err != nil {
+		return nil, err
 	}
+	return s.register(d, all, n)
+}
+
+// register pins the n bytes of a mapping of mapPages, which it takes over. A context must be current.
+func (s *pages) register(d *Device, all []byte, n int) (unsafe.Pointer, error) {
 	p := unsafe.Pointer(&pinnedPart(all, n)[0])
 	if err := d.judge(-1, "cuMemHostRegister", "", hostRegister(p, n)); err != nil {
 		_ = syscall.Munmap(all)
@@ -80,39 +81,6 @@ func mapPages(n int) (all []byte, err error) {
 func pinnedPart(all []byte, n int) []byte {
 	from := -int(uintptr(unsafe.Pointer(&all[0]))) & (hugePage - 1)
 	return all[from : from+n]
-}
-
-// begin starts to make memory for an alloc of n bytes, for which no context need be current yet.
-func (s *pages) begin(n int) {
-	made := make(chan []byte, 1)
-	go func() {
-		all, _ := mapPages(n) // nil: alloc tries for itself
-		made <- all
-	}()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ahead[n] = append(s.ahead[n], made)
-}
-
-// drop gives back what begin has made for n bytes.
-func (s *pages) drop(n int) {
-	if all := s.made(n); all != nil {
-		_ = syscall.Munmap(all)
-	}
-}
-
-// made waits for and returns what begin has made for n bytes, or nil.
-func (s *pages) made(n int) []byte {
-	s.mu.Lock()
-	var made chan []byte
-	if list := s.ahead[n]; len(list) > 0 {
-		made, s.ahead[n] = list[0], list[1:]
-	}
-	s.mu.Unlock()
-	if made == nil {
-		return nil
-	}
-	return <-made
 }
 
 // holds says whether p lies in memory that is not the driver's own.

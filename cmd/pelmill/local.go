@@ -61,7 +61,7 @@ func (c *cluster) readable(ctx context.Context, source string) error {
 // startLocal prepares to run jobs of c here. The device is opened meanwhile, which takes longer than listing a folder does.
 // Where the command line insists on a card startLocal waits until the cards are known, so that nothing is written without
 // one; that a card which is there opens is waited for only when the first objects are read. The caller stops it.
-func (p *program) startLocal(ctx context.Context, c *cluster, w *workerFlags, device, codec string, stats time.Duration) (*local, error) {
+func (p *program) startLocal(ctx context.Context, c *cluster, w *workerFlags, device, codecName string, stats time.Duration) (*local, error) {
 	opts, err := w.options()
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (p *program) startLocal(ctx context.Context, c *cluster, w *workerFlags, de
 		l.display.close()
 		return nil, err
 	}
-	opts.Device, opts.Codec, opts.Grace, opts.Log, opts.OnResult, opts.TestOnUse, opts.OneJob, opts.Presume = device, codec, localGrace, log, l.result, true, true, true
+	opts.Device, opts.Codec, opts.Grace, opts.Log, opts.OnResult, opts.TestOnUse, opts.OneJob, opts.Presume = device, codecName, localGrace, log, l.result, true, true, true
 	newWorker := p.newWorker
 	if newWorker == nil {
 		newWorker = worker.New

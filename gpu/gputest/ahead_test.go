@@ -5,6 +5,7 @@ package gputest_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,10 +26,10 @@ func opening(t *testing.T, lanes int) int64 {
 
 // TestExpectedModulesAreLoadedAhead: a lane that wants a kernel of theirs finds it without the driver.
 func TestExpectedModulesAreLoadedAhead(t *testing.T) {
-	fake.Reset()
+	n := opening(t, 2)
 	d := open(t, &gpu.Options{Lanes: 2, Modules: []*gpu.Module{&module, &beside}})
-	until(t, "both modules are there", func() bool { return fake.Modules == 2 && fake.Inside == 0 })
-	time.Sleep(2 * time.Millisecond)
+	each := int64(1 + strings.Count(module.Variants[0], ".entry")) // calls for a module and its kernels
+	until(t, "both modules and their kernels are there", func() bool { return fake.Calls == n+1+2*each && fake.Inside == 0 })
 	var calls [2]int64
 	for i := range calls {
 		before := fake.Calls
@@ -67,6 +68,7 @@ func TestAnExpectedModuleThatHangs(t *testing.T) {
 	}
 	fake.Hang = 0
 	d.Close()
+	until(t, "the driver returns", func() bool { return fake.Inside == 0 })
 }
 
 // TestExpectedModulesAreNoLongerLoadedWhenTheDeviceIsClosed: Close waits for the one that is being loaded.
@@ -173,6 +175,24 @@ func TestStagingBuffersWithoutMemoryAhead(t *testing.T) {
 		}
 		closed(t, d)
 	}
+
+	// A context that cannot be made current.
+	n := opening(t, 2)
+	fake.FailAt, fake.Code = n+1, 2
+	d := open(t, &gpu.Options{Lanes: 2, Staging: 32 << 20})
+	if err := d.Do(t.Context(), hosts(9<<20, 9<<20)); err != nil || fake.Pinned != 2 {
+		t.Errorf("no context: %v, %d pinned", err, fake.Pinned)
+	}
+	closed(t, d)
+
+	// A card that is lost while it pins: nobody waits for the memory any more.
+	fake.Reset()
+	fake.RefusePages = 700
+	d = open(t, &gpu.Options{Lanes: 2, Staging: 32 << 20})
+	if err := d.Do(t.Context(), hosts(9<<20)); !errors.Is(err, gpu.ErrFatal) || fake.Pinned != 0 {
+		t.Errorf("a card that is lost: %v, %d pinned", err, fake.Pinned)
+	}
+	d.Close()
 
 	// A card whose context does not come.
 	fake.Reset()
