@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"runtime"
 
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/internal/sitekey"
 	"github.com/pelmill/pelmill/jobs"
 )
@@ -70,7 +70,7 @@ func (c *Client) DryRun(ctx context.Context, spec jobs.Spec, manifest io.Reader,
 	if err != nil {
 		return jobs.Plan{}, fmt.Errorf("scheduler: list the source: %w", err)
 	}
-	pl := &planning{spec: &spec, resolved: resolved, source: source, target: target, at: p.at, all: spool(&listed), slots: runtime.GOMAXPROCS(0), memory: memory(c.Memory)}
+	pl := &planning{spec: &spec, resolved: resolved, source: source, target: target, at: p.at, all: spool(&listed), slots: pool.Cores(), memory: memory(c.Memory)}
 	pl.endpoint = c.Buckets.S3Endpoint
 	pl.workers, pl.cores = machines(ctx, c.Conn)
 	return pl.plan(ctx)

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/pelmill/pelmill/codecs"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
 )
@@ -120,7 +120,7 @@ func (p *planning) plan(ctx context.Context) (jobs.Plan, error) {
 	plan.Collisions, plan.Unfit = found.collisions, found.unfit
 	plan.Chunks = append(plan.Chunks, c.chunks...)
 	expect := plan.Expected()
-	expect.Time(plan.Estimate, p.workers, p.cores, runtime.GOMAXPROCS(0))
+	expect.Time(plan.Estimate, p.workers, p.cores, pool.Cores())
 	plan.Expect = &expect
 	plan.At = time.Now().UTC()
 	if p.folder == nil {

@@ -3,13 +3,13 @@ package scheduler
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/storage"
@@ -32,7 +32,7 @@ const (
 func (p *planning) together(ctx context.Context, run codec.Run, r *codecs.Resolved, sample []jobs.Entry) (seconds float64, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	cores := runtime.GOMAXPROCS(0)
+	cores := pool.Cores()
 	var done, next atomic.Int64
 	var all sync.WaitGroup
 	over := make(chan struct{})

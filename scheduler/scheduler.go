@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/internal/listener"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"
@@ -449,5 +449,5 @@ func (s *Scheduler) planSlots(ctx context.Context) int {
 	s.countSlots(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return max(s.cutSlots, runtime.GOMAXPROCS(0))
+	return max(s.cutSlots, pool.Cores())
 }

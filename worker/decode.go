@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/pelmill/pelmill/codecs"
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/jobs/class"
@@ -31,7 +31,7 @@ type decoding struct {
 // newDecoding prepares the decoding of files with assets from these buckets. Values
 // that are 0 or nil have defaults.
 func newDecoding(device *gpu.Device, cpu int, memory int64, timeout time.Duration, all []codec.Codec, assets codec.Assets) (*decoding, error) {
-	fill(&cpu, runtime.GOMAXPROCS(0))
+	fill(&cpu, pool.Cores())
 	fill(&memory, DefaultMemory())
 	fill(&timeout, objectTimeout)
 	if all == nil {

@@ -24,7 +24,7 @@ import (
 // DecompressOptions are those of [Decompress].
 type DecompressOptions struct {
 	Device    *gpu.Device       // nil: CPU
-	CPU       int               // images at once; 0: GOMAXPROCS
+	CPU       int               // images at once; 0: [pool.Cores]
 	Memory    int64             // bytes that the process may take, at least MinMemory; 0: DefaultMemory
 	Timeout   time.Duration     // for decoding one file, and for making and checking its picture file; 0: 10 min
 	Trace     *Trace            // gets a timeline of the work; nil: none

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/imageio"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/jobs/class"
@@ -216,6 +217,7 @@ func (p *pipeline) deviceOpened(ctx context.Context, o *object) error {
 	err := p.opened(ctx)
 	if err == nil {
 		p.open.Store(true)
+		pool.MakeRoom(laneProcs * len(p.device.Cards()))
 	}
 	return err
 }

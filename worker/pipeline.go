@@ -70,6 +70,10 @@ const batchLanes = 3
 // the card, where one step follows the other in each, or for each other where a codec leaves much to the cores.
 const spareLanes = 6
 
+// laneProcs is how many goroutines of a card's lanes run beside those that compute on the cores, see [pool.MakeRoom]. From 6 on more
+// changed nothing for nine lanes beside 16 cores.
+const laneProcs = 6
+
 // spareLook is how often a batch that waits for a lane looks whether cores are idle.
 const spareLook = 2 * time.Millisecond
 

@@ -18,7 +18,7 @@ import (
 // VerifyOptions are those of [VerifyTarget].
 type VerifyOptions struct {
 	Device  *gpu.Device   // nil: CPU
-	CPU     int           // images at once; 0: GOMAXPROCS
+	CPU     int           // images at once; 0: [pool.Cores]
 	Memory  int64         // bytes that the process may take, at least MinMemory; 0: DefaultMemory
 	Timeout time.Duration // for decoding one file; 0: 10 min
 	Trace   *Trace        // gets a timeline of the work; nil: none

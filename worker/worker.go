@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -34,7 +33,7 @@ var ErrStuck = errors.New("codecs that do not end hold every encoder, or the mem
 // Options of [New].
 type Options struct {
 	Device        string            // auto, cpu, cuda or cuda:N; empty: auto
-	CPU           int               // images on the CPU at once; 0: GOMAXPROCS
+	CPU           int               // images on the CPU at once; 0: [pool.Cores]
 	Fetchers      int               // objects fetched at once, and as many stored; 0: 16
 	Memory        int64             // bytes that the process may take, at least MinMemory; 0: DefaultMemory
 	Chunks        int               // chunks at once; 0: 2, with a card as many as fill its batches
@@ -219,7 +218,7 @@ func (o *Options) defaults() error {
 	if o.Fetchers < 0 || o.Chunks < 0 {
 		return fmt.Errorf("worker: %d fetchers, %d chunks: want none below 0", o.Fetchers, o.Chunks)
 	}
-	fill(&o.CPU, runtime.GOMAXPROCS(0))
+	fill(&o.CPU, pool.Cores())
 	fill(&o.Fetchers, defaultFetchers)
 	fill(&o.Memory, DefaultMemory())
 	fill(&o.Grace, DefaultGrace)

@@ -1,10 +1,9 @@
 package neuquant
 
 import (
-	"runtime"
-
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/neuquant/internal/deflate"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -32,7 +31,7 @@ func (c Codec) Memory(s raster.Shape, m *raster.Image, opts codec.Options) codec
 	if s.Alpha() {
 		pixel = 21 // and those of the parts
 	}
-	parts := max(min(int64(runtime.GOMAXPROCS(0)), max(1, n>>18)), (n+binPart-1)/binPart)
+	parts := max(min(int64(pool.Cores()), max(1, n>>18)), (n+binPart-1)/binPart)
 	bins := min(parts*partMemory+binMemory, n*countedBytes)
 	if s.Channels < 3 {
 		bins = min(bins, 1<<20)

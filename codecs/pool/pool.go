@@ -12,7 +12,6 @@ package pool
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -24,8 +23,8 @@ type Pool struct {
 	first bool // see [Pool.First]
 }
 
-// New returns a pool of GOMAXPROCS goroutines, of which the caller is one.
-func New() *Pool { return Of(runtime.GOMAXPROCS(0)) }
+// New returns a pool of as many goroutines as there are [Cores], of which the caller is one.
+func New() *Pool { return Of(Cores()) }
 
 // Of returns a pool of n goroutines, at least one, of which the caller is one.
 func Of(n int) *Pool {

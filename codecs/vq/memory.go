@@ -1,10 +1,10 @@
 package vq
 
 import (
-	"runtime"
 	"unsafe"
 
 	"github.com/pelmill/pelmill/codecs/codec"
+	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -80,7 +80,7 @@ func (h *header) models() int64 {
 	for _, s := range h.planeSizes() {
 		segments += h.block.grid(s[0], s[1]).segmentCount()
 	}
-	return min(segments*int64(h.d), int64(runtime.GOMAXPROCS(0))) * modelMemory
+	return min(segments*int64(h.d), int64(pool.Cores())) * modelMemory
 }
 
 // decodeMemory is that of the image, of the planes of a slice, of the indices, and of
