@@ -37,7 +37,7 @@ var rules = map[string]rule{
 	"jobs":    {ours: []string{"raster"}},
 	"gpu":     {foreign: []string{"gorgonia.org/cu"}},
 	"imageio": {ours: []string{"raster", "internal/container/...", "codecs/codec", "codecs/jpeg2000", "codecs/pool"}, foreign: []string{"golang.org/x/image", "github.com/klauspost/compress"}},
-	"codecs":  {ours: []string{"raster", "gpu", "internal/seed", "internal/container/...", "internal/sha256batch"}, foreign: []string{"golang.org/x/sys/cpu", "github.com/klauspost/compress/zlib", "github.com/andybalholm/brotli"}},
+	"codecs":  {ours: []string{"raster", "gpu", "internal/seed", "internal/comparison", "internal/container/...", "internal/sha256batch"}, foreign: []string{"golang.org/x/sys/cpu", "github.com/klauspost/compress/zlib", "github.com/andybalholm/brotli"}},
 	"storage": {foreign: []string{"gocloud.dev", "github.com/aws", "cloud.google.com/go/storage", "google.golang.org/api", "github.com/Azure", "github.com/cenkalti/backoff/v5", "golang.org/x/sys/unix", "github.com/hashicorp/golang-lru/v2", zstd}},
 	"queue":   {ours: []string{"jobs"}, foreign: []string{"github.com/hibiken/asynq", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"}},
 	"scheduler": {ours: []string{"internal/build", "internal/container/dicom", "internal/listener", "internal/plain", "internal/quantity", "internal/sitekey", "internal/thumbnail", "jobs/...", "queue", "storage", "imageio", "codecs", "codecs/codec", "codecs/pool", "raster"},

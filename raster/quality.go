@@ -20,7 +20,7 @@ func PSNR(a, b *Image) (float64, error) {
 		return 0, fmt.Errorf("raster: psnr of %s against %s", b.Shape, a.Shape)
 	}
 	a, b = asSeen(a), asSeen(b)
-	return ratio(a, squaredErrors(a, b)), nil
+	return ratio(a.Shape, squaredErrors(a, b)), nil
 }
 
 // squaredErrors is the sum of squared differences of all samples.
@@ -35,8 +35,8 @@ func squaredErrors(a, b *Image) (sum uint64) {
 	return sum
 }
 
-// ratio is the PSNR of an image against a, where their squared differences come to sum.
-func ratio(a *Image, sum uint64) float64 {
+// ratio is the PSNR of two images of a shape whose squared differences come to sum.
+func ratio(a Shape, sum uint64) float64 {
 	if sum == 0 {
 		return Identical
 	}
@@ -106,13 +106,25 @@ func opaque(m *Image) bool {
 	return true
 }
 
-// ssimWindow and ssimStride give the windows of SSIM: 8 x 8 samples, every
+// Window and WindowStride give the windows of SSIM: 8 x 8 samples, every
 // fourth row and column. Images narrower than a window use one window of the
 // image's own size.
 const (
-	ssimWindow = 8
-	ssimStride = 4
+	Window       = 8
+	WindowStride = 4
 )
+
+// QualityOf is what [Quality] gives for images of a shape whose sides are no less than [Window], from their sums as somebody else has
+// made them: the squared differences of all samples, and for each slice and, within it, each channel but alpha the sum of the index
+// over all windows in raster order.
+func QualityOf(s Shape, squares uint64, totals []float64) (psnr, ssim float64) {
+	var total float64
+	for _, t := range totals {
+		total += t
+	}
+	windows := len(totals) * (s.Width/WindowStride - 1) * (s.Height/WindowStride - 1)
+	return ratio(s, squares), total / float64(windows)
+}
 
 // Quality is [PSNR], and the mean structural similarity of b against a (Wang, Bovik, Sheikh and
 // Simoncelli, 2004, eq. 13, K1 = 0.01, K2 = 0.03) over uniform windows and all
@@ -150,7 +162,7 @@ func Quality(a, b *Image) (psnr, ssim float64, err error) {
 			windows += n
 		}
 	}
-	return ratio(a, sum), total / float64(windows), nil
+	return ratio(a.Shape, sum), total / float64(windows), nil
 }
 
 // ssimSums are the integer sums over a part of a window: of the samples of both
@@ -178,14 +190,14 @@ func (s *ssimSums) index(n int, c1, c2 float64) float64 {
 }
 
 // ssimPlane sums the index over all windows of a channel. A window is two by two
-// cells of ssimStride samples, and each cell is summed once.
+// cells of WindowStride samples, and each cell is summed once.
 func ssimPlane(a, b *Image, c int, c1, c2 float64) (total float64, windows int) {
-	if a.Width < ssimWindow || a.Height < ssimWindow {
+	if a.Width < Window || a.Height < Window {
 		return ssimNarrow(a, b, c, c1, c2)
 	}
-	across := a.Width / ssimStride
+	across := a.Width / WindowStride
 	above, cells := make([]ssimSums, across), make([]ssimSums, across)
-	for y := 0; y+ssimStride <= a.Height; y += ssimStride {
+	for y := 0; y+WindowStride <= a.Height; y += WindowStride {
 		ssimCells(cells, a, b, y, c)
 		for i := 0; y > 0 && i+1 < across; i++ {
 			var w ssimSums
@@ -196,7 +208,7 @@ func ssimPlane(a, b *Image, c int, c1, c2 float64) (total float64, windows int) 
 				w.s22 += s.s22
 				w.s12 += s.s12
 			}
-			total += w.index(ssimWindow*ssimWindow, c1, c2)
+			total += w.index(Window*Window, c1, c2)
 			windows++
 		}
 		above, cells = cells, above
@@ -208,19 +220,19 @@ func ssimPlane(a, b *Image, c int, c1, c2 float64) (total float64, windows int) 
 func ssimCells(cells []ssimSums, a, b *Image, y, c int) {
 	clear(cells)
 	bytes8 := a.Bits <= 8 && !a.Signed
-	for j := y; j < y+ssimStride; j++ {
+	for j := y; j < y+WindowStride; j++ {
 		i := j*a.Width*a.Channels + c
 		for x := range cells {
 			s := &cells[x]
 			if !bytes8 {
-				for k := 0; k < ssimStride; k, i = k+1, i+a.Channels {
+				for k := 0; k < WindowStride; k, i = k+1, i+a.Channels {
 					s.add(int64(a.Sample(i)), int64(b.Sample(i)))
 				}
 				continue
 			}
 			// Sums of four products of bytes fit 32 bits.
 			var t1, t2, t11, t22, t12 int32
-			for k := 0; k < ssimStride; k, i = k+1, i+a.Channels {
+			for k := 0; k < WindowStride; k, i = k+1, i+a.Channels {
 				p, q := int32(a.Pix[i]), int32(b.Pix[i])
 				t1 += p
 				t2 += q
@@ -240,9 +252,9 @@ func ssimCells(cells []ssimSums, a, b *Image, y, c int) {
 // ssimNarrow takes images with a side of less than a window: windows are as
 // long as that side.
 func ssimNarrow(a, b *Image, c int, c1, c2 float64) (total float64, windows int) {
-	w, h := min(ssimWindow, a.Width), min(ssimWindow, a.Height)
-	for y := 0; y+h <= a.Height; y += ssimStride {
-		for x := 0; x+w <= a.Width; x += ssimStride {
+	w, h := min(Window, a.Width), min(Window, a.Height)
+	for y := 0; y+h <= a.Height; y += WindowStride {
+		for x := 0; x+w <= a.Width; x += WindowStride {
 			var s ssimSums
 			for j := y; j < y+h; j++ {
 				i := (j*a.Width+x)*a.Channels + c

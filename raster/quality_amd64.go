@@ -53,11 +53,11 @@ const quantities = 5
 // so that four words from any cell on are four windows or one window of all channels.
 func qualityBytes(a, b *Image, c1, c2 float64) (totals [4]float64, windows int, squared uint64, ok bool) {
 	channels := a.Channels
-	if !vector || a.Bits > 8 || a.Signed || channels > 4 || a.Width < ssimWindow || a.Height < ssimWindow {
+	if !vector || a.Bits > 8 || a.Signed || channels > 4 || a.Width < Window || a.Height < Window {
 		return totals, 0, 0, false
 	}
-	across := a.Width / ssimStride
-	row, used := a.Width*channels, across*ssimStride*channels
+	across := a.Width / WindowStride
+	row, used := a.Width*channels, across*WindowStride*channels
 	words, vectors := 1, (across+2)/4
 	if channels > 1 {
 		words, vectors = 4, across-1
@@ -74,7 +74,7 @@ func qualityBytes(a, b *Image, c1, c2 float64) (totals [4]float64, windows int, 
 		sums = make([]uint32, quantities*sumsEach)
 	}
 	y := 0
-	for ; y+ssimStride <= a.Height; y += ssimStride {
+	for ; y+WindowStride <= a.Height; y += WindowStride {
 		pa, pb := a.Pix[y*row:], b.Pix[y*row:]
 		if vector512 {
 			cellsVNNI(&cells[0], 4*cellsEach, &pa[0], &pb[0], row, wide.step, wide.n, wide.full, wide.last, &wide.places)
@@ -82,7 +82,7 @@ func qualityBytes(a, b *Image, c1, c2 float64) (totals [4]float64, windows int, 
 			fourRowsAVX2(&sums[0], 4*sumsEach, &pa[0], &pb[0], row, used/8)
 			for i := used &^ 7; i < used; i++ {
 				var s ssimSums
-				for j := i; j < i+ssimStride*row; j += row {
+				for j := i; j < i+WindowStride*row; j += row {
 					s.add(int64(pa[j]), int64(pb[j]))
 				}
 				for q, v := range [quantities]int64{s.s1, s.s2, s.s11, s.s22, s.s12} {
@@ -119,7 +119,7 @@ func qualityBytes(a, b *Image, c1, c2 float64) (totals [4]float64, windows int, 
 				totals = t
 			}
 		}
-		squared += squares(pa[:ssimStride*row], pb[:ssimStride*row])
+		squared += squares(pa[:WindowStride*row], pb[:WindowStride*row])
 		above, cells = cells, above
 	}
 	squared += squares(a.Pix[y*row:a.Height*row], b.Pix[y*row:a.Height*row])

@@ -276,3 +276,31 @@ func TestQualityIsOfWhatIsSeen(t *testing.T) {
 		}
 	}
 }
+
+// The sums of an image's slices and channels give what Quality does.
+func TestQualityOfSums(t *testing.T) {
+	a, b := New(20, 13, 3, 3, 8), New(20, 13, 3, 3, 8)
+	for i := range a.Pix {
+		a.Pix[i], b.Pix[i] = byte(i*i/7), byte(i*i/7+i%5)
+	}
+	var squares uint64
+	var totals []float64
+	for z := range a.Depth {
+		sa, sb := a.Slice(z), b.Slice(z)
+		squares += squaredErrors(sa, sb)
+		for c := range a.Channels {
+			t, _ := ssimPlane(sa, sb, c, (0.01*255)*(0.01*255), (0.03*255)*(0.03*255))
+			totals = append(totals, t)
+		}
+	}
+	wantPSNR, wantSSIM, err := Quality(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if psnr, ssim := QualityOf(a.Shape, squares, totals); psnr != wantPSNR || ssim != wantSSIM {
+		t.Errorf("%v dB, %v; want %v dB, %v", psnr, ssim, wantPSNR, wantSSIM)
+	}
+	if psnr, _ := QualityOf(a.Shape, 0, totals); psnr != Identical {
+		t.Errorf("nothing differs: %v dB", psnr)
+	}
+}

@@ -58,6 +58,7 @@ type Info struct {
 	Lossless  bool     // with every option set, except where [LossyOptions] say otherwise
 	Accepts   Accepts
 	Floor     float64  // dB; a lossy result of a lower PSNR is no success unless the user says otherwise; far below what good ones have
+	Compares  bool     // Decode compares on a device, see [Run.Originals]
 	Keeps     []string // names of the attributes of [raster.Meta] that files hold and Decode gives back unchanged
 	Options   []OptionInfo
 }
@@ -227,6 +228,16 @@ type Decoded struct {
 	Image  *raster.Image
 	Err    error
 	Second Second
+
+	// Compared is how the image differs from the original of [Run.Originals], as a device has found that decoded it; nil: it has not
+	// compared them. Image has no samples then, unless they were asked for.
+	Compared *Comparison
+}
+
+// Comparison is how an image differs from another one of its shape.
+type Comparison struct {
+	Identical  bool    // no sample differs
+	PSNR, SSIM float64 // what [raster.Quality] gives
 }
 
 // Second says whether a decoder of other authors made the same image of a file as the codec's own. It is

@@ -29,6 +29,10 @@ type Run struct {
 	// image or the error that it gives without.
 	Expect []any
 
+	// Originals are the images of which the files of a Decode were made; there may be fewer entries than files, or none. Where a device
+	// decodes a file it may also compare there, and gives [Decoded.Compared] in place of the samples.
+	Originals []Original
+
 	// Digests asks Encode for [Encoded.Decoded], which a device makes of lossy results beside its other work. Codecs may leave them out.
 	Digests bool
 }
@@ -39,6 +43,20 @@ func (r Run) Expected(i int) any {
 		return r.Expect[i]
 	}
 	return nil
+}
+
+// Original is an image of which a file was made, or none.
+type Original struct {
+	Image *raster.Image // not to be changed
+	Fetch bool          // the samples of the decoded image come to the host all the same
+}
+
+// Original is the original of file i of a Decode.
+func (r Run) Original(i int) Original {
+	if i < len(r.Originals) {
+		return r.Originals[i]
+	}
+	return Original{}
 }
 
 // Cores returns the caller's pool, or a new one where the caller has none.

@@ -24,6 +24,7 @@ var cpuWords = []struct {
 	{regexp.MustCompile(`extern __shared__`), "extern"},
 	{regexp.MustCompile(`(?m)^\s*asm\("dp4a\.u32\.u32 .*$`), "\td = c;\n\tfor (int i = 0; i < 32; i += 8)\n\t\td += (a >> i & 255) * (b >> i & 255);"},
 	{regexp.MustCompile(`(?m)^\s*asm\("shf\.r\.clamp\.b32 .*$`), "\td = (uint32_t)(((uint64_t)high << 32 | low) >> (s < 32 ? s : 32));"},
+	{regexp.MustCompile(`(?m)^\s*asm volatile\("red\.global\.add\..*$`), "\t*p += v;"},
 	{regexp.MustCompile(`(?m)^\s*asm volatile\("redux\.sync\.min\.u32 .*$`), "\tm = least_of_lanes(v);"},
 	{regexp.MustCompile(`(?m)^\s*asm volatile\("redux\.sync\.add\.u32 .*$`), "\tm = sum_of_lanes(v);"},
 	{regexp.MustCompile(`(?ms)^\s*asm\("mma\.sync\.aligned\.m16n8k4\..*?\);$`), "\tmultiply_lanes(d, x0, x1, c, base);"},
