@@ -10,9 +10,9 @@ import (
 // TestModulesOfACodec: kernels of the codec come before those for its sources, and where it is not known there are none.
 func TestModulesOfACodec(t *testing.T) {
 	for name, want := range map[string][]string{
-		"vq":       {"vq", "sha256", "png"},
+		"vq":       {"vq", "compare", "sha256", "png"},
 		"neuquant": {"neuquant", "neuquant-parse", "neuquant-pack", "sha256", "png"},
-		"webp":     {"webp", "webp decoder", "sha256", "png"},
+		"webp":     {"webp", "webp decoder", "compare", "sha256", "png"},
 		"pcwt":     {"pcwt", "sha256", "png"},
 		"jpeg2000": {"jpeg2000", "sha256", "png"},
 		"jpegxl":   nil,

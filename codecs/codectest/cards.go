@@ -95,3 +95,61 @@ func Digests(t testing.TB, dev *gpu.Device, c codec.Codec, images []*raster.Imag
 	}
 	return made
 }
+
+// Compared checks what a device finds that compares the images of files with originals. want is what the CPU decodes, and decode has the
+// device decode the files. Some of the images are to come to the host as well, some originals differ from theirs, or have another shape,
+// or are not there. It returns how many were compared.
+func Compared(t testing.TB, want []codec.Decoded, decode func(originals []codec.Original) []codec.Decoded) (compared int) {
+	t.Helper()
+	originals := make([]codec.Original, len(want))
+	for i, w := range want {
+		o := &originals[i]
+		if o.Fetch = i%3 == 1; w.Err != nil || i%7 == 6 {
+			continue
+		}
+		same := *w.Image
+		o.Image = &same
+		switch {
+		case i%4 > 1:
+			same.Pix = bytes.Clone(same.Pix)
+			for k := i % 5; k < len(same.Pix); k += 11 {
+				same.Pix[k] ^= byte(1 + i%6)
+			}
+		case i%5 == 4:
+			o.Image = raster.New(w.Image.Width+1, w.Image.Height, 1, w.Image.Channels, 8)
+		}
+	}
+	got := decode(originals)
+	bare := make([]codec.Decoded, len(want))
+	for i := range got {
+		bare[i] = got[i]
+		c, o := got[i].Compared, originals[i]
+		if bare[i].Compared = nil; c == nil {
+			continue
+		}
+		compared++
+		if want[i].Err != nil || o.Image == nil || !o.Image.Same(want[i].Image.Shape) {
+			t.Errorf("file %d was compared: %+v", i, *c)
+			continue
+		}
+		host := codec.Comparison{Identical: bytes.Equal(o.Image.Pix, want[i].Image.Pix), PSNR: raster.Identical, SSIM: 1}
+		if !host.Identical {
+			var err error
+			if host.PSNR, host.SSIM, err = raster.Quality(o.Image, want[i].Image); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if *c != host {
+			t.Errorf("file %d, %s: the device finds %+v, the host %+v", i, o.Image.Shape, *c, host)
+		}
+		if !o.Fetch {
+			if bare[i].Image.Pix != nil {
+				t.Errorf("file %d, %s: its samples were not asked for", i, o.Image.Shape)
+			}
+			whole := *bare[i].Image
+			whole.Pix, bare[i].Image = want[i].Image.Pix, &whole
+		}
+	}
+	SameDecoded(t, want, bare)
+	return compared
+}

@@ -94,13 +94,16 @@ func (h *header) image(pix []byte) *raster.Image {
 	return m
 }
 
+// size is the bytes of the samples.
+func (h *header) size() int { return h.w * h.h * h.d * h.channels() }
+
 // decode is the image of the file, made on the CPU. alloc gives memory for its samples.
 func (f *openedFile) decode(ctx context.Context, c *pool.Pool, alloc func(n int) []byte) (*raster.Image, error) {
 	table, err := decodeTables(ctx, c, f.header, f.books, f.index, f.want)
 	if err != nil {
 		return nil, err
 	}
-	m := f.image(alloc(f.w * f.h * f.d * f.channels()))
+	m := f.image(alloc(f.size()))
 	if err := (cpuSteps{c}).expand(ctx, f.header, f.books, table, m); err != nil {
 		return nil, err
 	}

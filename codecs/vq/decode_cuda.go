@@ -9,6 +9,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/internal/comparison"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -137,6 +138,17 @@ func (d *fileDecoder) onDevice(l *gpu.Lane, items []int) error {
 		files[j] = d.opened[i]
 	}
 	s := newDeviceSteps(l, d.cores)
+	// The originals first: a copy behind kernels waits for them.
+	originals, at := comparison.Originals(d.run, items, func(j int) raster.Shape {
+		if files[j].size() > s.band {
+			return raster.Shape{} // it is never whole on the device
+		}
+		return files[j].image(nil).Shape
+	})
+	comparing, err := comparison.Begin(l, s.staging, originals)
+	if err != nil {
+		return err
+	}
 	b, err := s.decodeTables(d.ctx, files)
 	if err != nil {
 		return err
@@ -148,10 +160,27 @@ func (d *fileDecoder) onDevice(l *gpu.Lane, items []int) error {
 			continue
 		}
 		whole = append(whole, j)
-		d.out[i] = codec.Decoded{Image: files[j].image(d.run.Bytes(files[j].w * files[j].h * files[j].d * files[j].channels()))}
+		d.out[i] = codec.Decoded{Image: files[j].image(nil)}
+		if at[j] < 0 || d.run.Original(i).Fetch {
+			d.out[i].Image.Pix = d.run.Bytes(files[j].size())
+		}
 	}
-	if err := b.expand(d.ctx, whole, func(j int) *raster.Image { return d.out[items[j]].Image }); err != nil {
+	decoded := make([]gpu.Ptr, len(originals))
+	if err := b.expand(d.ctx, whole, func(j int) []byte { return d.out[items[j]].Image.Pix }, func(j int, pixels gpu.Ptr) {
+		if at[j] >= 0 {
+			decoded[at[j]] = pixels
+		}
+	}, func() error { return comparing.Start(decoded) }); err != nil {
 		return err
+	}
+	compared, err := comparing.End()
+	if err != nil {
+		return err
+	}
+	for _, j := range whole {
+		if at[j] >= 0 {
+			d.out[items[j]].Compared = &compared[at[j]]
+		}
 	}
 	d.onCPU(damaged)
 	return nil
@@ -421,39 +450,47 @@ func (b *tableBatch) launchDecoder(kernel string, shared int, streams *gpu.Buffe
 	})
 }
 
-// expand makes the images of files of the batch, and brings them to the host.
-func (b *tableBatch) expand(ctx context.Context, files []int, image func(i int) *raster.Image) error {
+// expand makes the images of files of the batch, and brings those to the host for which pix has memory. made is told where an image
+// is on the device, unless it is so large that it is made in bands, and behind runs when the kernels that make all of these are in the
+// stream.
+func (b *tableBatch) expand(ctx context.Context, files []int, pix func(i int) []byte, made func(i int, pixels gpu.Ptr), behind func() error) error {
 	var pixels gpu.Layout
-	parts := make([]gpu.Part, len(files))
-	for k, i := range files {
-		m := image(i)
-		if len(m.Pix) > b.band {
-			if err := b.expandBands(ctx, b.files[i].header, b.expanding(i), m); err != nil {
+	var small []int
+	var parts []gpu.Part
+	at := make([]int, len(b.files))
+	for _, i := range files {
+		f := b.files[i]
+		if f.size() > b.band {
+			if err := b.expandBands(ctx, f.header, b.expanding(i), f.image(pix(i))); err != nil {
 				return err
 			}
 			continue
 		}
-		parts[k] = gpu.Part{At: pixels.Take(len(m.Pix)), Bytes: m.Pix}
+		at[i], small = pixels.Take(f.size()), append(small, i)
+		if p := pix(i); p != nil {
+			parts = append(parts, gpu.Part{At: at[i], Bytes: p})
+		}
 	}
-	parts = slices.DeleteFunc(parts, func(p gpu.Part) bool { return p.Bytes == nil })
-	if len(parts) == 0 {
+	if len(small) == 0 {
 		return ctx.Err()
 	}
 	all, err := b.stream.Zeros(pixels.Size) // all bytes between two images may come to the host
 	if err != nil {
 		return err
 	}
-	next := 0
-	for _, i := range files {
-		if len(image(i).Pix) > b.band {
-			continue
-		}
+	for _, i := range small {
 		p := b.expanding(i)
-		p.Pixels = all.Ptr + gpu.Ptr(parts[next].At)
-		next++
+		p.Pixels = all.Ptr + gpu.Ptr(at[i])
 		if err := b.expandRows(b.files[i].header, p, 0, b.files[i].h*b.files[i].d); err != nil {
 			return err
 		}
+		made(i, p.Pixels)
+	}
+	if err := behind(); err != nil {
+		return err
+	}
+	if len(parts) == 0 {
+		return nil
 	}
 	for _, p := range parts {
 		if !b.lane.Pinned(p.Bytes) {

@@ -83,7 +83,11 @@ func codedFiles(t testing.TB) (files [][]byte, expect []any, asset []byte) {
 }
 
 func decodeOn(ctx context.Context, dev *gpu.Device, files [][]byte, expect []any, asset []byte, alloc func(int) []byte) []codec.Decoded {
-	run := codec.Run{Device: dev, Alloc: alloc, Expect: expect}
+	return decodeFor(ctx, codec.Run{Device: dev, Alloc: alloc, Expect: expect}, files, asset)
+}
+
+// decodeFor is decodeOn for a run.
+func decodeFor(ctx context.Context, run codec.Run, files [][]byte, asset []byte) []codec.Decoded {
 	d := &fileDecoder{
 		ctx: ctx, run: run, cores: run.Cores(), out: make([]codec.Decoded, len(files)), opened: make([]*openedFile, len(files)), always: true,
 		shared: &sharedBooks{assets: func(context.Context, string) ([]byte, error) { return asset, nil }, known: make(map[string]*bookPair)},
@@ -189,6 +193,23 @@ func TestDeviceFindsExpectedTables(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// A device compares the images of files with others, also where its memory is short and where it makes large ones in bands.
+func TestDeviceCompares(t *testing.T) {
+	files, expect, asset := codedFiles(t)
+	want := decodeOn(t.Context(), nil, files, nil, asset, nil)
+	for name, o := range map[string]*gpu.Options{"all": nil, "little memory": {Lanes: 1, Memory: 8 << 20}} {
+		t.Run(name, func(t *testing.T) {
+			dev := gputest.Device(t, o)
+			compared := codectest.Compared(t, want, func(originals []codec.Original) []codec.Decoded {
+				return decodeFor(t.Context(), codec.Run{Device: dev, Expect: expect, Originals: originals}, files, asset)
+			})
+			if compared < 20 {
+				t.Errorf("%d of %d files were compared", compared, len(files))
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 
 	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/internal/comparison"
 )
 
 //go:embed ptx/kernels.ptx
@@ -395,4 +396,4 @@ type (
 )
 
 // Modules are all kernels, see [codec.DeviceCodec].
-func (Codec) Modules() []*gpu.Module { return []*gpu.Module{&module} }
+func (Codec) Modules() []*gpu.Module { return []*gpu.Module{&module, comparison.Module()} }

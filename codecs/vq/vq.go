@@ -76,6 +76,7 @@ func (Codec) Info() codec.Info {
 		Version:   formatVersion,
 		Floor:     floor,
 		Accepts:   codec.Accepts{Channels: []int{1, 3}, MinBits: 8, MaxBits: 8, Slices: true, MaxSide: maxSide},
+		Compares:  true,
 		Keeps:     []string{raster.AttributeSpacing},
 		Options:   optionInfo,
 	}

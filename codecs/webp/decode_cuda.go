@@ -8,6 +8,8 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/internal/comparison"
+	"github.com/pelmill/pelmill/internal/container/exif"
 	"github.com/pelmill/pelmill/internal/container/webp/lossless"
 	"github.com/pelmill/pelmill/raster"
 )
@@ -118,33 +120,65 @@ func (d *deviceDecoder) onDevice(l *gpu.Lane, items []int) error {
 			b.state[j].Coloured = 1
 		}
 	}
+	// The originals first: a copy behind kernels waits for them. Whether an image is grey the device finds out.
+	originals, at := comparison.Originals(d.run, items, func(j int) raster.Shape {
+		i := items[j]
+		if exif.Orientation(d.opened[i].exif) > 1 {
+			return raster.Shape{} // the image is turned on the host
+		}
+		return d.image(i, d.run.Original(i).Image.Channels >= 3).Shape
+	})
+	comparing, err := comparison.Begin(l, &b.staging, originals)
+	if err != nil {
+		return err
+	}
 	if err := b.decode(); err != nil {
 		return err
 	}
+	decoded := make([]gpu.Ptr, len(originals))
 	var parts []gpu.Part
 	var broken []int
 	for j, i := range items {
 		if b.state[j].Broken != 0 {
-			broken = append(broken, i)
+			broken, at[j] = append(broken, i), -1
 			continue
 		}
 		m := d.image(i, b.state[j].Coloured != 0)
-		parts = append(parts, gpu.Part{At: int(b.images[j].Samples - b.samples.Ptr), Bytes: m.Pix})
+		if at[j] >= 0 && !m.Same(d.run.Original(i).Image.Shape) {
+			at[j] = -1
+		}
+		if at[j] >= 0 {
+			decoded[at[j]] = b.images[j].Samples
+		}
+		if at[j] < 0 || d.run.Original(i).Fetch {
+			m.Pix = d.run.Bytes(m.Samples())
+			parts = append(parts, gpu.Part{At: int(b.images[j].Samples - b.samples.Ptr), Bytes: m.Pix})
+		}
 		d.out[i] = codec.Decoded{Image: m, Second: codec.SecondLeftOut}
+	}
+	if err := comparing.Start(decoded); err != nil {
+		return err
 	}
 	if err := b.fetch(parts); err != nil {
 		return err
 	}
-	for _, i := range items {
+	compared, err := comparing.End()
+	if err != nil {
+		return err
+	}
+	for j, i := range items {
 		if m, f := d.out[i].Image, d.opened[i]; m != nil {
 			d.out[i].Image = f.attach(m)
+		}
+		if at[j] >= 0 {
+			d.out[i].Compared = &compared[at[j]]
 		}
 	}
 	d.onCPU(broken)
 	return nil
 }
 
-// image is the image of a file, with memory for its samples.
+// image is the image of a file, without samples.
 func (d *deviceDecoder) image(i int, coloured bool) *raster.Image {
 	f := d.opened[i]
 	m := &raster.Image{Shape: raster.Shape{Width: f.width, Height: f.height, Depth: 1, Channels: 1, Bits: 8}}
@@ -154,7 +188,6 @@ func (d *deviceDecoder) image(i int, coloured bool) *raster.Image {
 	if f.alpha {
 		m.Channels++
 	}
-	m.Pix = d.run.Bytes(m.Samples())
 	return m
 }
 

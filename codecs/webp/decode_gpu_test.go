@@ -71,10 +71,28 @@ func kodakFiles(t testing.TB) (files [][]byte) {
 }
 
 func decodeOn(ctx context.Context, dev *gpu.Device, files [][]byte, alloc func(int) []byte) []codec.Decoded {
+	return decodeFor(ctx, codec.Run{Device: dev, Alloc: alloc}, files)
+}
+
+// decodeFor is decodeOn for a run.
+func decodeFor(ctx context.Context, run codec.Run, files [][]byte) []codec.Decoded {
 	out := make([]codec.Decoded, len(files))
-	d := &deviceDecoder{ctx: ctx, run: codec.Run{Device: dev, Alloc: alloc}, cores: pool.New(), files: files, out: out, always: true}
+	d := &deviceDecoder{ctx: ctx, run: run, cores: pool.New(), files: files, out: out, always: true}
 	d.decode()
 	return out
+}
+
+// A device compares the images of files with others.
+func TestDeviceCompares(t *testing.T) {
+	dev := gputest.Device(t, nil)
+	files := codedFiles(t)
+	want := Codec{}.Decode(t.Context(), codec.Run{}, files, nil)
+	compared := codectest.Compared(t, want, func(originals []codec.Original) []codec.Decoded {
+		return decodeFor(t.Context(), codec.Run{Device: dev, Originals: originals}, files)
+	})
+	if compared < 20 {
+		t.Errorf("%d of %d files were compared", compared, len(files))
+	}
 }
 
 // A device decodes files of all kinds, and refuses damaged ones, as the CPU does.

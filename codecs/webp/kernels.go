@@ -6,6 +6,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/webp/internal/entropy"
 	"github.com/pelmill/pelmill/codecs/webp/internal/format"
 	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/internal/comparison"
 )
 
 //go:embed ptx/kernels.ptx
@@ -199,4 +200,6 @@ func (s *slot) words() int { return pieces(s.pixels(), 32) }
 func costWords(n int) int { return (n + 15) / 16 * 8 }
 
 // Modules are all kernels, see [codec.DeviceCodec].
-func (Codec) Modules() []*gpu.Module { return []*gpu.Module{kernels.Module, decoderKernels.Module} }
+func (Codec) Modules() []*gpu.Module {
+	return []*gpu.Module{kernels.Module, decoderKernels.Module, comparison.Module()}
+}

@@ -64,7 +64,8 @@ func (Codec) Info() codec.Info {
 			Slices: "store the slices as pictures of their own first, or use --codec vq where loss is allowed",
 			Side:   "cut the picture into parts first, or use --codec vq where loss is allowed",
 		}},
-		Keeps:   []string{raster.AttributeICC, raster.AttributeEXIF, raster.AttributeXMP},
-		Options: optionInfo,
+		Compares: true,
+		Keeps:    []string{raster.AttributeICC, raster.AttributeEXIF, raster.AttributeXMP},
+		Options:  optionInfo,
 	}
 }
