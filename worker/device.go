@@ -73,6 +73,6 @@ func (w *Worker) deviceWork() []any {
 	}
 	s := w.stats()
 	formed, images := w.formed.Load(), w.batched.Load()
-	return []any{"device", w.device.Name(), "sources", w.reading.read(), "digests", w.summing.count(), "pictures", images, "pictures_a_batch", float64(images) / float64(max(1, formed)),
+	return []any{"device", w.device.Name(), "sources", w.reading.read(), "digests", w.summing.count(), "compared", w.comparing.count(), "pictures", images, "pictures_a_batch", float64(images) / float64(max(1, formed)),
 		"busy_seconds", s.Busy.Seconds(), "waited_seconds", s.Waited.Seconds(), "lane_seconds", s.LaneTime.Seconds(), "lane_batches", s.Batches}
 }

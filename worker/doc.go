@@ -108,6 +108,7 @@
 //	pelmill_gpu_batches_total        batches of images for cards
 //	pelmill_gpu_pictures_total       images in them
 //	pelmill_gpu_sources_total        images whose source file a card has read
+//	pelmill_gpu_compared_total       results that a card has compared with their images, whose samples stayed there
 //	pelmill_gpu_digests_total        digests of sources, images and results that a card has made
 //	pelmill_gpu_busy_seconds_total   time in which cards had work
 //	pelmill_gpu_memory_bytes         memory held on cards

@@ -22,6 +22,8 @@ type fake struct {
 
 	digests func(m *raster.Image) *codec.Digests // that a device makes of what m decodes to, where set
 
+	compare func(o codec.Original, d *codec.Decoded) // of what a device has decoded, with its original, where set
+
 	keeps    []string                                                 // attributes
 	encoding func(run codec.Run)                                      // called by Encode first, where set
 	decoding func(ctx context.Context, run codec.Run, files [][]byte) // called by Decode first, where set
@@ -49,7 +51,7 @@ func (o fakeOptions) Files(info codec.Info) codec.Info {
 }
 
 func (f *fake) Info() codec.Info {
-	return codec.Info{Name: "fake", Extension: ".fake", MediaType: "image/x-fake", Version: 3, Lossless: !f.lossy, Keeps: f.keeps,
+	return codec.Info{Name: "fake", Extension: ".fake", MediaType: "image/x-fake", Version: 3, Lossless: !f.lossy, Keeps: f.keeps, Compares: f.compare != nil,
 		Accepts: codec.Accepts{Channels: []int{1, 3}, MinBits: 8, MaxBits: 8, MaxSide: 1000}}
 }
 
@@ -121,6 +123,9 @@ func (f *fake) Decode(ctx context.Context, run codec.Run, batch [][]byte, _ code
 			if m, err, ok := f.decode(out[i].Image); ok {
 				out[i] = codec.Decoded{Image: m, Err: err}
 			}
+		}
+		if f.compare != nil && run.Device != nil {
+			f.compare(run.Original(i), &out[i])
 		}
 	}
 	return out

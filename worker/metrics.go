@@ -82,6 +82,7 @@ func newMetrics(w *Worker) *metrics {
 		counter("pelmill_gpu_batches_total", "Batches of pictures that were formed for the device.", func() float64 { return float64(w.formed.Load()) }),
 		counter("pelmill_gpu_pictures_total", "Pictures in these batches.", func() float64 { return float64(w.batched.Load()) }),
 		counter("pelmill_gpu_sources_total", "Pictures whose source file was read by the device.", func() float64 { return float64(w.reading.read()) }),
+		counter("pelmill_gpu_compared_total", "Results that the device has compared with their pictures.", func() float64 { return float64(w.comparing.count()) }),
 		counter("pelmill_gpu_digests_total", "SHA-256 of sources, pictures and decoded results that were made by the device.", func() float64 { return float64(w.summing.count()) }),
 		counter("pelmill_gpu_busy_seconds_total", "Time in which cards had work.", func() float64 { return w.stats().Busy.Seconds() }),
 		counter("pelmill_gpu_out_of_memory_total", "Parts of batches that did not fit into the memory of a card.", func() float64 {

@@ -56,27 +56,28 @@ type object struct {
 	spent   [len(stageNames)]time.Duration // by stage
 	row     *traceRow                      // of the core or lane that o is on; nil: none, or no trace
 
-	by      *jobContext     // of a source that is compressed: the job, with the codec that was chosen for it
-	data    []byte          // of the source
-	lent    *[]byte         // the memory of data, where it may be used again
-	held    *share          // of the memory
-	head    imageio.Header  // of the source; only its shape where that is the file of a codec
-	codec   codec.Codec     // whose file the source is
-	dicom   *dicomSource    // nil where the source is no DICOM file
-	series  *series.Plan    // of a series that is compressed
-	streams bool            // a device may read the source
-	stream  *imageio.Stream // of the source, with the samples that a device has read; nil: there are none
-	image   *raster.Image   // that the codec gets or gave
-	sum     uint64          // of the samples of image as they were read, see pixelSum; 0: not taken
-	sumsDue bool            // the digests of data and image are left to the device
-	file    []byte          // to be stored
-	fileSum []byte          // its SHA-256; nil: was not computed
-	expect  any             // of a decoder of file, see [codec.Encoded]
-	digests *codec.Digests  // of what file decodes to, by the device; nil: there are none
-	proved  bool            // the core makes these as well
-	format  string          // of file
-	decoded *raster.Image   // from file by the device, for verification
-	failure error           // of the codec, for this object of a batch
+	by       *jobContext       // of a source that is compressed: the job, with the codec that was chosen for it
+	data     []byte            // of the source
+	lent     *[]byte           // the memory of data, where it may be used again
+	held     *share            // of the memory
+	head     imageio.Header    // of the source; only its shape where that is the file of a codec
+	codec    codec.Codec       // whose file the source is
+	dicom    *dicomSource      // nil where the source is no DICOM file
+	series   *series.Plan      // of a series that is compressed
+	streams  bool              // a device may read the source
+	stream   *imageio.Stream   // of the source, with the samples that a device has read; nil: there are none
+	image    *raster.Image     // that the codec gets or gave
+	sum      uint64            // of the samples of image as they were read, see pixelSum; 0: not taken
+	sumsDue  bool              // the digests of data and image are left to the device
+	file     []byte            // to be stored
+	fileSum  []byte            // its SHA-256; nil: was not computed
+	expect   any               // of a decoder of file, see [codec.Encoded]
+	compared *codec.Comparison // of the image and what file decodes to, by the device; nil: it has not compared them
+	digests  *codec.Digests    // of what file decodes to, by the device; nil: there are none
+	proved   bool              // the core makes these as well
+	format   string            // of file
+	decoded  *raster.Image     // from file by the device, for verification
+	failure  error             // of the codec, for this object of a batch
 
 	record jobs.Result
 }
@@ -255,7 +256,7 @@ func (o *object) givenUp(err error) error {
 // release gives the memory of o back.
 func (o *object) release() {
 	o.held.release()
-	o.data, o.lent, o.dicom, o.series, o.stream, o.image, o.file, o.fileSum, o.digests, o.decoded, o.failure = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
+	o.data, o.lent, o.dicom, o.series, o.stream, o.image, o.file, o.fileSum, o.digests, o.compared, o.decoded, o.failure = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
 }
 
 // in runs the work of a stage and measures it.

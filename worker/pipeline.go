@@ -20,25 +20,26 @@ type pipeline struct {
 	device *gpu.Device // nil: CPU
 	log    *slog.Logger
 
-	window     int           // objects at work at once: of one chunk, or of all without chunks
-	cpu        int           // images on the CPU at once
-	cores      *pool.Pool    // an image takes one, and its codec those that no image waits for
-	budget     *budget       // of memory
-	lender     *lender       // of memory for images that the device decodes; nil: CPU
-	guards     *guards       // of calls of codecs on cores
-	mismatches atomic.Int64  // attempts whose result did not decode to the image
-	laneGuards *guards       // and on the device
-	patience   time.Duration // while calls that do not end hold everything
-	cards      int           // of the device, at least 1
-	lanes      chan struct{} // batches on the device at once
-	spare      chan struct{} // and beside them, while cores are idle
-	fetches    chan struct{} // objects being fetched
-	stores     chan struct{} // objects being stored
-	trace      *Trace        // of all of them; nil: none
-	reading    *deviceReader // of sources; nil: the CPU
-	summing    *deviceSums   // nil: the CPU
-	lastUse    *lastUse      // of the device; nil: that is not looked for
-	open       atomic.Bool   // the device is
+	window     int              // objects at work at once: of one chunk, or of all without chunks
+	cpu        int              // images on the CPU at once
+	cores      *pool.Pool       // an image takes one, and its codec those that no image waits for
+	budget     *budget          // of memory
+	lender     *lender          // of memory for images that the device decodes; nil: CPU
+	guards     *guards          // of calls of codecs on cores
+	mismatches atomic.Int64     // attempts whose result did not decode to the image
+	laneGuards *guards          // and on the device
+	patience   time.Duration    // while calls that do not end hold everything
+	cards      int              // of the device, at least 1
+	lanes      chan struct{}    // batches on the device at once
+	spare      chan struct{}    // and beside them, while cores are idle
+	fetches    chan struct{}    // objects being fetched
+	stores     chan struct{}    // objects being stored
+	trace      *Trace           // of all of them; nil: none
+	reading    *deviceReader    // of sources; nil: the CPU
+	summing    *deviceSums      // nil: the CPU
+	comparing  *deviceComparing // nil: the CPU
+	lastUse    *lastUse         // of the device; nil: that is not looked for
+	open       atomic.Bool      // the device is
 
 	opened  func(context.Context) error // waits until the device can be used
 	lost    func() error                // says that the device is lost to this process

@@ -51,6 +51,15 @@ func (o *object) sameSamples(m *raster.Image) bool {
 	return o.sum != 0 && bytes.Equal(m.Pix, o.image.Pix) && pixelSum(m) == o.sum
 }
 
+// hashOriginal is the hash of o's image as it is in memory now. It needs not be made where the samples have the sum that was taken of
+// them when they were read.
+func (o *object) hashOriginal() string {
+	if o.sum != 0 && pixelSum(o.image) == o.sum {
+		return o.record.PixelHash
+	}
+	return o.image.Hash()
+}
+
 // recordSums records the digests of source and image of an object that came to no end, as far as these are there.
 func (o *object) recordSums() {
 	if o.sumsDue && o.image != nil {

@@ -48,6 +48,7 @@ type jobContext struct {
 	tested         func(context.Context) error // waits until the codec has passed its self-test; nil: it has
 	reading        *deviceReader
 	summing        *deviceSums
+	comparing      *deviceComparing
 	sources        *SourceGuard
 	names          *sitekey.Writer // of the target
 }
@@ -187,11 +188,11 @@ func (w *Worker) prepare(ctx context.Context, spec jobs.Spec, source, target *st
 
 // use puts in a codec with options, or what one is chosen from.
 func (k *jobContext) use(w *Worker, r codecs.Resolved, onDevice bool) {
-	k.resolved, k.codec, k.options, k.info, k.batches, k.tested, k.reading, k.summing = r, r.Codec, r.Options, r.Info(), nil, nil, w.reading, w.summing
+	k.resolved, k.codec, k.options, k.info, k.batches, k.tested, k.reading, k.summing, k.comparing = r, r.Codec, r.Options, r.Info(), nil, nil, w.reading, w.summing, w.comparing
 	k.exact, _ = k.codec.(codec.SourceCodec)
 	if onDevice && k.codec != nil && k.exact == nil {
 		k.batches = newBatcher(w.pipeline, k.info.Name, k.spec.ID, k.encode)
-		k.batches.lent = func(*object) bool { return k.spec.Verify == verifyDevice }
+		k.batches.lent = func(*object) bool { return k.spec.Verify == verifyDevice && !k.compares() }
 	}
 	if w.opts.TestOnUse && k.codec != nil {
 		k.tested = func(ctx context.Context) error { return w.testFor(ctx, r.Codec) }

@@ -198,6 +198,9 @@ func newWorker(conn *queue.Conn, buckets *storage.Buckets, o Options, device *gp
 			return busy
 		})
 	}
+	if device != nil {
+		w.comparing = &deviceComparing{p: w.pipeline}
+	}
 	if device != nil && o.OneJob {
 		w.lastUse = &lastUse{giveBack: w.discardDevice}
 	}
