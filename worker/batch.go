@@ -37,6 +37,7 @@ type batcher struct {
 	job  string // for the log
 	call func(ctx context.Context, run codec.Run, batch []*object) error
 	lent func(o *object) bool // whether call decodes the image of o into memory of the lender's; nil: of none
+	past func(o *object)      // is told of those that have come through, before they go on; nil: nobody is
 
 	queue   chan *queued
 	awaited *atomic.Int64 // objects that come next; shared by the batchers of a process that has one a codec
@@ -332,6 +333,13 @@ func (b *batcher) launch(batch []*queued, lane chan struct{}) {
 	p.sayShortMemory(b.job)
 	if len(batch) > 1 {
 		err = onlyOneToBlame(err)
+	}
+	if b.past != nil && err == nil {
+		for _, o := range tries {
+			if o.failure == nil {
+				b.past(o)
+			}
+		}
 	}
 	for _, q := range batch {
 		if err != nil {

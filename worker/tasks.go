@@ -193,6 +193,11 @@ func (k *jobContext) use(w *Worker, r codecs.Resolved, onDevice bool) {
 	if onDevice && k.codec != nil && k.exact == nil {
 		k.batches = newBatcher(w.pipeline, k.info.Name, k.spec.ID, k.encode)
 		k.batches.lent = func(*object) bool { return k.spec.Verify == verifyDevice && !k.compares() }
+		k.batches.past = func(o *object) {
+			if w.testing.Load() == 0 { // else the device stays until the test has ended, see discardDevice
+				w.isPast(o)
+			}
+		}
 	}
 	if w.opts.TestOnUse && k.codec != nil {
 		k.tested = func(ctx context.Context) error { return w.testFor(ctx, r.Codec) }
