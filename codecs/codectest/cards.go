@@ -14,6 +14,7 @@ import (
 	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/codecs/pool"
 	"github.com/pelmill/pelmill/gpu"
+	"github.com/pelmill/pelmill/internal/comparison"
 	"github.com/pelmill/pelmill/raster"
 )
 
@@ -98,8 +99,8 @@ func Digests(t testing.TB, dev *gpu.Device, c codec.Codec, images []*raster.Imag
 
 // Compared checks what a device finds that compares the images of files with originals. want is what the CPU decodes, and decode has the
 // device decode the files. Some of the images are to come to the host as well, some originals differ from theirs, or have another shape,
-// or are not there. It returns how many were compared.
-func Compared(t testing.TB, want []codec.Decoded, decode func(originals []codec.Original) []codec.Decoded) (compared int) {
+// or are not there. It returns how many were compared, and how many there are that a device takes.
+func Compared(t testing.TB, want []codec.Decoded, decode func(originals []codec.Original) []codec.Decoded) (compared, taken int) {
 	t.Helper()
 	originals := make([]codec.Original, len(want))
 	for i, w := range want {
@@ -109,14 +110,17 @@ func Compared(t testing.TB, want []codec.Decoded, decode func(originals []codec.
 		}
 		same := *w.Image
 		o.Image = &same
+		if i%5 != 4 && comparison.Takes(same.Shape) {
+			taken++
+		}
 		switch {
+		case i%5 == 4:
+			o.Image = raster.New(w.Image.Width+1, w.Image.Height, 1, w.Image.Channels, 8)
 		case i%4 > 1:
 			same.Pix = bytes.Clone(same.Pix)
 			for k := i % 5; k < len(same.Pix); k += 11 {
 				same.Pix[k] ^= byte(1 + i%6)
 			}
-		case i%5 == 4:
-			o.Image = raster.New(w.Image.Width+1, w.Image.Height, 1, w.Image.Channels, 8)
 		}
 	}
 	got := decode(originals)
@@ -151,5 +155,5 @@ func Compared(t testing.TB, want []codec.Decoded, decode func(originals []codec.
 		}
 	}
 	SameDecoded(t, want, bare)
-	return compared
+	return compared, taken
 }

@@ -87,11 +87,11 @@ func TestDeviceCompares(t *testing.T) {
 	dev := gputest.Device(t, nil)
 	files := codedFiles(t)
 	want := Codec{}.Decode(t.Context(), codec.Run{}, files, nil)
-	compared := codectest.Compared(t, want, func(originals []codec.Original) []codec.Decoded {
+	compared, taken := codectest.Compared(t, want, func(originals []codec.Original) []codec.Decoded {
 		return decodeFor(t.Context(), codec.Run{Device: dev, Originals: originals}, files)
 	})
-	if compared < 20 {
-		t.Errorf("%d of %d files were compared", compared, len(files))
+	if compared > taken || compared < taken*3/4 || taken < 10 { // cores decode some, as golang.org/x/image does
+		t.Errorf("%d of %d files were compared, the device takes %d", compared, len(files), taken)
 	}
 }
 
