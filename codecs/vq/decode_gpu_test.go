@@ -206,7 +206,8 @@ func TestDeviceCompares(t *testing.T) {
 			compared, taken := codectest.Compared(t, want, func(originals []codec.Original) []codec.Decoded {
 				return decodeFor(t.Context(), codec.Run{Device: dev, Expect: expect, Originals: originals}, files, asset)
 			})
-			if compared > taken || compared < taken && o == nil || taken < 10 {
+			// Where the index is whole and not the one that is expected, the CPU decodes a file.
+			if compared > taken || compared < taken*3/4 && o == nil || taken < 10 {
 				t.Errorf("%d of %d files were compared, the device takes %d", compared, len(files), taken)
 			}
 		})
