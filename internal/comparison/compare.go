@@ -22,14 +22,19 @@ func Takes(s raster.Shape) bool {
 	return s.Bits == 8 && !s.Signed && s.Channels <= 4 && min(s.Width, s.Height) >= raster.Window
 }
 
+// mostSlices is how many slices a launch takes: the rows of a grid.
+const mostSlices = 1<<16 - 1
+
 // Originals are those of the files of a batch, by their numbers in the call, that a device is to compare: where there is one, of the
-// shape that the file's image has, and [Takes] takes it. at has the place in the list for each file, -1 for others.
+// shape that the file's image has, and [Takes] takes it, as far as they have no more slices together than a launch takes. at has the
+// place in the list for each file, -1 for others.
 func Originals(run codec.Run, items []int, shape func(j int) raster.Shape) (list []*raster.Image, at []int) {
 	at = make([]int, len(items))
+	slices := 0
 	for j, i := range items {
 		at[j] = -1
-		if m := run.Original(i).Image; m != nil && Takes(m.Shape) && m.Same(shape(j)) {
-			at[j], list = len(list), append(list, m)
+		if m := run.Original(i).Image; m != nil && Takes(m.Shape) && m.Same(shape(j)) && slices+m.Depth <= mostSlices {
+			at[j], list, slices = len(list), append(list, m), slices+m.Depth
 		}
 	}
 	return list, at

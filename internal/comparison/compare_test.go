@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/codec"
@@ -122,5 +123,25 @@ func TestTakes(t *testing.T) {
 				t.Errorf("taken: %v", got)
 			}
 		})
+	}
+}
+
+// A device compares what there is, of the right shape, and no more slices than a launch has rows.
+func TestOriginals(t *testing.T) {
+	deep := func(depth int) *raster.Image { return raster.New(8, 8, depth, 1, 8) }
+	images := []*raster.Image{deep(1), nil, deep(2), deep(60_000), raster.New(7, 8, 1, 1, 8), deep(10_000), deep(5532), deep(1)}
+	run := codec.Run{}
+	for _, m := range images {
+		run.Originals = append(run.Originals, codec.Original{Image: m})
+	}
+	items := []int{0, 1, 2, 3, 4, 5, 6, 7, 8} // one more than there are originals
+	list, at := Originals(run, items, func(j int) raster.Shape {
+		if j == 0 {
+			return deep(3).Shape
+		}
+		return images[j].Shape
+	})
+	if want := []int{-1, -1, 0, 1, -1, -1, 2, 3, -1}; !slices.Equal(at, want) || len(list) != 4 {
+		t.Errorf("%v, %d originals; want %v", at, len(list), want)
 	}
 }
