@@ -210,6 +210,9 @@ func declaration(f reflect.StructField) (string, error) {
 		if scalar := scalars[t.Elem().Kind()]; scalar != "" {
 			return fmt.Sprintf("%s %s[%d]", scalar, name, t.Len()), nil
 		}
+		if t.Elem().Kind() == reflect.Struct && tag != "" {
+			return fmt.Sprintf("%s %s[%d]", tag, name, t.Len()), nil
+		}
 	}
 	if scalar := scalars[t.Kind()]; scalar != "" {
 		return scalar + " " + name, nil

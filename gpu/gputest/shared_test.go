@@ -70,6 +70,25 @@ static_assert(__builtin_offsetof(Entry, rest) == 20, "Rest");
 	}
 }
 
+// A struct and an array of structs are declared by the name that their tag gives them.
+func TestStructsInSharedStructs(t *testing.T) {
+	type inner struct{ A, B uint32 }
+	type outer struct {
+		List [3]inner `cuda:"Inner"`
+		One  inner    `cuda:"Inner"`
+	}
+	h := Header{Include: include, Structs: []Struct{{"Inner", inner{}}, {"Outer", outer{}}}}
+	text, err := h.text(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\tInner list[3];\n", "\tInner one;\n", "static_assert(sizeof(Outer) == 32, \"Outer\");\n"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("made\n%s\nwithout %q", text, want)
+		}
+	}
+}
+
 // Two fields of one size that change places on either side alone do not get through: in
 // Go the header is another one, in CUDA the compiler refuses it.
 func TestSwappedFieldsAreNoticed(t *testing.T) {
