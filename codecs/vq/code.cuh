@@ -22,14 +22,17 @@ DEVICE uint32_t places(uint32_t most) { return most < 2 ? most : most + 3 * (mos
 
 DEVICE int32_t limit(int32_t v, int32_t lo, int32_t hi) { return v < lo ? lo : v > hi ? hi : v; }
 
-// The estimate in a word after decision v; see updated in rankmodel.go.
-DEVICE uint32_t updated(const Tables &t, uint32_t word, uint32_t v)
+// The estimate in a word after a decision, of which rates has the rate; see updated in rankmodel.go.
+DEVICE uint32_t moved_by(uint32_t word, uint32_t rate, bool one)
 {
 	uint32_t zero = (word & 0xffff) ^ fresh, seen = word >> 16;
-	uint32_t step = (v != 0 ? zero : 65536 - zero) * t.rates[seen] >> 16;
-	int32_t moved = (int32_t)(v != 0 ? zero - step : zero + step);
+	uint32_t step = (one ? zero : 65536 - zero) * rate >> 16;
+	int32_t moved = (int32_t)(one ? zero - step : zero + step);
 	return ((uint32_t)limit(moved, prob_min, 65536 - prob_min) ^ fresh) | (seen < adapt_limit ? seen + 1 : seen) << 16;
 }
+
+// The estimate in a word after decision v.
+DEVICE uint32_t updated(const Tables &t, uint32_t word, uint32_t v) { return moved_by(word, t.rates[word >> 16], v != 0); }
 
 // The probability in 1/65536 for log odds of x/256.
 DEVICE int32_t squash(const Tables &t, int32_t x)

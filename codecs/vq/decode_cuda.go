@@ -19,7 +19,7 @@ const (
 	coreBlock      = 240
 	coreExpected   = 140
 	deviceBlock    = 2000
-	deviceExpected = 800
+	deviceExpected = 400
 )
 
 // decoding is how files are divided into batches, by samples.
@@ -434,10 +434,10 @@ func (b *tableBatch) launchDecode(list []deviceStream, books *bookSizes) error {
 
 // launchDecoder launches a kernel for count streams, with shared bytes of shared memory. Their estimates are in device memory: few of
 // them are in use at a time, so that they stay in the L1 cache, and shared memory would have room for those of one or two segments
-// on a multiprocessor, which is otherwise idle while each takes step after step.
+// on a multiprocessor, which is otherwise idle while each takes step after step. Behind them each lane of vq_expect has a word.
 func (b *tableBatch) launchDecoder(kernel string, shared int, streams *gpu.Buffer, count int, books *bookSizes) error {
 	decoder := extent{coders: min(count, 4*b.lane.Card().Multiprocessors), shared: shared}
-	estimates, err := b.lane.Device(max(1, 4*books.words*decoder.coders)) // books of one codeword need none
+	estimates, err := b.lane.Device(4 * (books.words + warp) * decoder.coders)
 	if err != nil {
 		return err
 	}

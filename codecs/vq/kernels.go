@@ -81,7 +81,7 @@ var kernels = gpu.Table[extent]{Module: &module, Kernels: map[string]gpu.Entry[e
 	"vq_decode":     {Params: decodeParams{}, Grid: codingGrid(warp)},
 	"vq_decode_256": {Params: decodeParams{}, Grid: codingGrid(warp)},
 	"vq_places":     {Params: listParams{}, Threads: func(e *extent) int { return warp * e.blocks }},
-	"vq_expect":     {Params: decodeParams{}, Grid: codingGrid(2 * warp)},
+	"vq_expect":     {Params: decodeParams{}, Grid: codingGrid(3 * warp)},
 
 	"vq_expand": {Params: expandParams{}, Threads: func(e *extent) int { return e.pixels }},
 	"vq_expand_grey": {Params: expandGreyParams{}, Grid: func(info *gpu.Info, one []extent) gpu.Grid {
@@ -235,7 +235,8 @@ type (
 const (
 	chunkBlocks    = 32 // that the model is ahead of the range coder
 	chunkDecisions = chunkBlocks * (2*indexBits - 1)
-	mixedPlaces    = 4*indexBits - 3 // decisions of ranks of any length, but for those that are not mixed
+	decisionsRoom  = chunkDecisions + warp // with a word of each lane for what is none
+	mixedPlaces    = 4*indexBits - 3       // decisions of ranks of any length, but for those that are not mixed
 )
 
 type (
@@ -313,14 +314,22 @@ type (
 		Words     uint32 // of estimates
 	}
 
-	// deviceExpecting is a chunk of a segment of which the indices are expected, in shared memory, and the decisions of it and of
-	// the one before; see expect.cuh.
+	// devicePrepared is what is known of a block before the model comes to it, where its index is expected; see expect.cuh.
+	devicePrepared struct {
+		Contexts [mixed]uint32 // where their estimates begin
+		Masks    [8]uint32     // of places 0 to 31 a bit for each that is decided, for each that is 1, and both of the bits that are not mixed; then of those behind
+		Place    uint32        // of its first decision among those of the chunk
+		Last     uint32        // of its last decision, and as many further as its bits that are not mixed begin behind the first of all
+		Unused   [2]uint32
+	}
+
+	// deviceExpecting is chunks of a segment of which the indices are expected, in shared memory: two that are prepared, and the
+	// decisions of two.
 	deviceExpecting struct {
+		Prepared  [2 * chunkBlocks]devicePrepared `cuda:"Prepared"`
+		Decisions [2 * decisionsRoom]uint32
 		Tables    deviceTables `cuda:"Tables"`
-		Counts    [2]uint32    // decisions of two chunks
-		Contexts  [chunkBlocks * mixed]uint32
-		Ranks     [chunkBlocks]uint32
-		Decisions [2 * chunkDecisions]uint32
+		Counts    [4]uint32    // decisions of the last chunks
 	}
 )
 

@@ -34,6 +34,9 @@ var shared = gputest.Header{
 		{Name: "adapt_limit", Value: adaptLimit, Note: "of the decisions that an estimate counts"},
 		{Name: "chunk_blocks", Value: chunkBlocks, Note: "that the model is ahead of the range coder"},
 		{Name: "chunk_decisions", Value: chunkDecisions},
+		{Name: "decisions_room", Value: decisionsRoom, Note: "with a word of each lane for what is none"},
+		{Name: "expect_one", Value: uint32(expectOne), Note: "of a decision: it is 1"},
+		{Name: "expect_left", Value: 1<<17 - 1, Note: "of a decision: what it leaves of the range, in 1/65536"},
 	},
 	Structs: []gputest.Struct{
 		{Name: "Image", Value: deviceImage{}}, {Name: "Sample", Value: deviceSample{}}, {Name: "Search", Value: deviceSearch{}}, {Name: "SearchParams", Value: searchParams{}},
@@ -45,7 +48,7 @@ var shared = gputest.Header{
 		{Name: "Segment", Value: deviceSegment{}}, {Name: "Tables", Value: deviceTables{}},
 		{Name: "Coder", Value: deviceCoder{}}, {Name: "CodeParams", Value: codeParams{}},
 		{Name: "Book", Value: deviceBook{}}, {Name: "Stream", Value: deviceStream{}},
-		{Name: "DecodeParams", Value: decodeParams{}}, {Name: "Expecting", Value: deviceExpecting{}},
+		{Name: "DecodeParams", Value: decodeParams{}}, {Name: "Prepared", Value: devicePrepared{}}, {Name: "Expecting", Value: deviceExpecting{}},
 	},
 }
 

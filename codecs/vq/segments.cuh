@@ -119,11 +119,9 @@ DEVICE RangeDecoder begin_decoder(const uint8_t *in, uint32_t length)
 // The code from which on a decision is 1 that is 0 with a probability of zero/65536.
 DEVICE uint32_t bound_of(const RangeDecoder &d, uint32_t zero) { return (uint32_t)((uint64_t)d.width * zero >> 16); }
 
-// Takes the part of the range above or below bound.
-DEVICE void narrow(RangeDecoder &d, uint32_t bound, bool one)
+// Takes the next bytes where the width is small.
+DEVICE void refill(RangeDecoder &d)
 {
-	d.width = one ? d.width - bound : bound;
-	d.code -= one ? bound : 0;
 	while (d.width < 1u << 24) {
 		d.width <<= 8;
 		d.code = d.code << 8 | (uint32_t)(d.next >> 56);
@@ -134,6 +132,14 @@ DEVICE void narrow(RangeDecoder &d, uint32_t bound, bool one)
 			d.there += 4;
 		}
 	}
+}
+
+// Takes the part of the range above or below bound.
+DEVICE void narrow(RangeDecoder &d, uint32_t bound, bool one)
+{
+	d.width = one ? d.width - bound : bound;
+	d.code -= one ? bound : 0;
+	refill(d);
 }
 
 // Decodes what is 0 with a probability of zero/65536.

@@ -27,6 +27,9 @@ constexpr uint32_t prob_min = 32; // of a probability, in 1/65536
 constexpr uint32_t adapt_limit = 60; // of the decisions that an estimate counts
 constexpr uint32_t chunk_blocks = 32; // that the model is ahead of the range coder
 constexpr uint32_t chunk_decisions = 736;
+constexpr uint32_t decisions_room = 768; // with a word of each lane for what is none
+constexpr uint32_t expect_one = 2147483648; // of a decision: it is 1
+constexpr uint32_t expect_left = 131071; // of a decision: what it leaves of the range, in 1/65536
 
 // Image is an image and where its blocks go.
 struct Image {
@@ -427,18 +430,31 @@ static_assert(__builtin_offsetof(DecodeParams, tables) == 16, "Tables");
 static_assert(__builtin_offsetof(DecodeParams, count) == 24, "Count");
 static_assert(__builtin_offsetof(DecodeParams, words) == 28, "Words");
 
-// Expecting is a chunk of a segment of which the indices are expected, in shared memory, and the decisions of it and of
-// the one before; see expect.cuh.
-struct Expecting {
-	Tables tables;
-	uint32_t counts[2]; // decisions of two chunks
-	uint32_t contexts[128];
-	uint32_t ranks[32];
-	uint32_t decisions[1472];
+// Prepared is what is known of a block before the model comes to it, where its index is expected; see expect.cuh.
+struct Prepared {
+	uint32_t contexts[4]; // where their estimates begin
+	uint32_t masks[8]; // of places 0 to 31 a bit for each that is decided, for each that is 1, and both of the bits that are not mixed; then of those behind
+	uint32_t place; // of its first decision among those of the chunk
+	uint32_t last; // of its last decision, and as many further as its bits that are not mixed begin behind the first of all
+	uint32_t unused[2];
 };
-static_assert(sizeof(Expecting) == 15116, "Expecting");
-static_assert(__builtin_offsetof(Expecting, tables) == 0, "Tables");
-static_assert(__builtin_offsetof(Expecting, counts) == 8580, "Counts");
-static_assert(__builtin_offsetof(Expecting, contexts) == 8588, "Contexts");
-static_assert(__builtin_offsetof(Expecting, ranks) == 9100, "Ranks");
-static_assert(__builtin_offsetof(Expecting, decisions) == 9228, "Decisions");
+static_assert(sizeof(Prepared) == 64, "Prepared");
+static_assert(__builtin_offsetof(Prepared, contexts) == 0, "Contexts");
+static_assert(__builtin_offsetof(Prepared, masks) == 16, "Masks");
+static_assert(__builtin_offsetof(Prepared, place) == 48, "Place");
+static_assert(__builtin_offsetof(Prepared, last) == 52, "Last");
+static_assert(__builtin_offsetof(Prepared, unused) == 56, "Unused");
+
+// Expecting is chunks of a segment of which the indices are expected, in shared memory: two that are prepared, and the
+// decisions of two.
+struct Expecting {
+	Prepared prepared[64];
+	uint32_t decisions[1536];
+	Tables tables;
+	uint32_t counts[4]; // decisions of the last chunks
+};
+static_assert(sizeof(Expecting) == 18836, "Expecting");
+static_assert(__builtin_offsetof(Expecting, prepared) == 0, "Prepared");
+static_assert(__builtin_offsetof(Expecting, decisions) == 4096, "Decisions");
+static_assert(__builtin_offsetof(Expecting, tables) == 10240, "Tables");
+static_assert(__builtin_offsetof(Expecting, counts) == 18820, "Counts");

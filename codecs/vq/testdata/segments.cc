@@ -35,7 +35,7 @@ int main()
 		uint32_t lengths = bit_length((p + q) * 255 * 255) + 1, most = bit_length(n - 1);
 		uint32_t contexts = (activities + surrounds) * lengths + activities * surrounds + ((n - 1) >> (most > 8 ? most - 8 : 0)) + 1;
 		uint32_t words = contexts * places(most);
-		Guarded codewords(n * p * q), in(length), table(2 * blocks), again(2 * blocks), row(4 * cols), estimates(4 * words);
+		Guarded codewords(n * p * q), in(length), table(2 * blocks), again(2 * blocks), row(4 * cols), estimates(4 * (words + warp_size));
 		Guarded wanted(2 * blocks), symbols(4 * blocks);
 		Guarded edges(16 * n), neighbours(16 * n), more_edges(8 * n), more_neighbours(8 * n);
 		read(codewords.at, n * p * q);
@@ -112,7 +112,7 @@ int main()
 		static_assert(sizeof(Expecting) + 4 <= sizeof s_memory, "shared memory");
 		s_memory[sizeof(Expecting) / 4] = mark;
 		body = [] { vq_expect(params); };
-		run_block(2 * 32);
+		run_block(3 * 32);
 		if (s_memory[sizeof(Expecting) / 4] != mark)
 			die("writes behind shared memory");
 		if (others[0] != others[1])
