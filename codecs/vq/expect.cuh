@@ -50,8 +50,8 @@ KERNEL vq_places(const Stream *__restrict__ list)
 // The bit length of the rank of block i, where it is there.
 DEVICE uint32_t rank_length(const Stream &x, bool there, uint32_t i) { return there ? bit_length(rank_of(x.row[i])) : no_rank; }
 
-// Prepares the blocks of a chunk from the given one on, of blocks of a row of row places, in lane i the i-th. Returns how many decisions
-// the chunk has.
+// Prepares the blocks of a chunk from the given one on, lane i the i-th of them. most is the bit length of the greatest rank, and row how
+// many places a context has. Returns how many decisions the chunk has.
 DEVICE uint32_t prepare_chunk(Prepared *prepared, const Stream &x, const Book &b, uint32_t first, uint32_t most, uint32_t row)
 {
 	uint32_t i = first + lane(), symbol = 0;
