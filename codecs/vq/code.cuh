@@ -22,7 +22,7 @@ DEVICE uint32_t places(uint32_t most) { return most < 2 ? most : most + 3 * (mos
 
 DEVICE int32_t limit(int32_t v, int32_t lo, int32_t hi) { return v < lo ? lo : v > hi ? hi : v; }
 
-// The estimate in a word after a decision, of which rates has the rate; see updated in rankmodel.go.
+// The estimate in a word after a decision, where rate is that of a word which has counted as many; see updated in rankmodel.go.
 DEVICE uint32_t moved_by(uint32_t word, uint32_t rate, bool one)
 {
 	uint32_t zero = (word & 0xffff) ^ fresh, seen = word >> 16;

@@ -307,7 +307,7 @@ type (
 	}
 
 	decodeParams struct {
-		Estimates gpu.Ptr `cuda:"uint32_t"` // words of each block of threads
+		Estimates gpu.Ptr `cuda:"uint32_t"` // words of each block of threads; in vq_expect one more for each lane
 		List      gpu.Ptr `cuda:"const Stream"`
 		Tables    gpu.Ptr `cuda:"const Tables"`
 		Count     uint32

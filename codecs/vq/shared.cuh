@@ -417,7 +417,7 @@ static_assert(__builtin_offsetof(Stream, cols) == 48, "Cols");
 static_assert(__builtin_offsetof(Stream, unused) == 52, "Unused");
 
 struct DecodeParams {
-	uint32_t *estimates; // words of each block of threads
+	uint32_t *estimates; // words of each block of threads; in vq_expect one more for each lane
 	const Stream *list;
 	const Tables *tables;
 	uint32_t count;
