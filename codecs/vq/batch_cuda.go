@@ -279,6 +279,7 @@ func (b *batch) expandAll(context.Context) (err error) {
 	if b.pictures, err = sha256batch.NewPictures(b.lane, heads, sizes); err != nil {
 		return err
 	}
+	var expanding expansions
 	for i, h := range b.headers {
 		at := b.pictures.At(i)
 		if at == 0 {
@@ -291,9 +292,10 @@ func (b *batch) expandAll(context.Context) (err error) {
 		if h.colour() {
 			p.Chroma, p.ChromaWords, p.NChroma = chroma.Table, chroma.Words, chroma.N
 		}
-		if err := b.expandRows(h, p, 0, h.h*h.d); err != nil {
-			return err
-		}
+		expanding.add(h, p, 0, h.h*h.d)
+	}
+	if err := b.launchExpand(&expanding); err != nil {
+		return err
 	}
 	return b.pictures.Start()
 }

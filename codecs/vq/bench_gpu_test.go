@@ -275,9 +275,11 @@ func BenchmarkCardDecode(b *testing.B) {
 					}
 				}
 				decode := func(i int) error {
-					p := expandParams{Pixels: to.Ptr + gpu.Ptr(i*size), Luma: tables.Ptr + gpu.Ptr(i*size/8), Words: words.Ptr, N: uint32(book.n()),
+					p := deviceExpansion{Pixels: to.Ptr + gpu.Ptr(i*size), Luma: tables.Ptr + gpu.Ptr(i*size/8), Words: words.Ptr, N: uint32(book.n()),
 						Width: 8192, Height: 8192, Channels: 1, P: 4, Q: 4}
-					return d.expandRows(h, p, 0, 8192)
+					var one expansions
+					one.add(h, p, 0, 8192)
+					return d.launchExpand(&one)
 				}
 				took, err := pass(decode)
 				if err != nil {

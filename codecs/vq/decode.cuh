@@ -3,9 +3,10 @@
 
 #include "vectors.cuh"
 
-// Pixels first to first+count-1 of an index table, with the inverse of the colour transform. One thread per pixel.
-KERNEL vq_expand(ExpandParams e)
+// Pixels first to first+count-1 of index tables, with the inverse of the colour transform. One thread per pixel.
+KERNEL vq_expand(const Expansion *__restrict__ list)
 {
+	const Expansion &e = list[blockIdx.y];
 	uint64_t i = thread();
 	if (i >= e.count)
 		return;

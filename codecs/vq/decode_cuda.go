@@ -478,13 +478,15 @@ func (b *tableBatch) expand(ctx context.Context, files []int, pix func(i int) []
 	if err != nil {
 		return err
 	}
+	var expanding expansions
 	for _, i := range small {
 		p := b.expanding(i)
 		p.Pixels = all.Ptr + gpu.Ptr(at[i])
-		if err := b.expandRows(b.files[i].header, p, 0, b.files[i].h*b.files[i].d); err != nil {
-			return err
-		}
+		expanding.add(b.files[i].header, p, 0, b.files[i].h*b.files[i].d)
 		made(i, p.Pixels)
+	}
+	if err := b.launchExpand(&expanding); err != nil {
+		return err
 	}
 	if err := behind(); err != nil {
 		return err
@@ -505,7 +507,7 @@ func (b *tableBatch) expand(ctx context.Context, files []int, pix func(i int) []
 }
 
 // expanding is what expands the tables of a file of the batch.
-func (b *tableBatch) expanding(i int) expandParams {
+func (b *tableBatch) expanding(i int) deviceExpansion {
 	f := b.files[i]
 	p := f.expanding()
 	p.Luma, p.Words, p.N = b.tables[i][0], b.words[f.books.luma], uint32(f.books.luma.n())

@@ -55,6 +55,7 @@ var kernels = gpu.Table[extent]{Module: &module, Kernels: map[string]gpu.Entry[e
 	"vq_search_16_few": {Params: searchParams{}, Block: searchThreads, Threads: searching(searchFew)},
 	"vq_search_64_few": {Params: searchParams{}, Block: searchThreads, Threads: searching(searchFew)},
 
+	"vq_seed":     {Params: listParams{}, Block: blockThreads, Threads: oneBlock},
 	"vq_draw":     {Params: listParams{}, Block: blockThreads, Threads: oneBlock},
 	"vq_approach": {Params: listParams{}, Threads: func(e *extent) int { return e.drawn }},
 	"vq_grow":     {Params: mostParams{}, Block: blockThreads, Threads: oneBlock},
@@ -83,7 +84,7 @@ var kernels = gpu.Table[extent]{Module: &module, Kernels: map[string]gpu.Entry[e
 	"vq_places":     {Params: listParams{}, Threads: func(e *extent) int { return warp * e.blocks }},
 	"vq_expect":     {Params: decodeParams{}, Grid: codingGrid(3 * warp)},
 
-	"vq_expand": {Params: expandParams{}, Threads: func(e *extent) int { return e.pixels }},
+	"vq_expand": {Params: listParams{}, Threads: func(e *extent) int { return e.pixels }},
 	"vq_expand_grey": {Params: expandGreyParams{}, Grid: func(info *gpu.Info, one []extent) gpu.Grid {
 		// Few large blocks of threads, because each brings the codebook: up to 64 KiB.
 		e := &one[0]
@@ -206,6 +207,25 @@ type (
 		N            uint32
 		K            uint32
 		Unused       uint32
+	}
+
+	// deviceExpansion is pixels of an image that its index tables are expanded to.
+	deviceExpansion struct {
+		Pixels      gpu.Ptr `cuda:"uint8_t"`        // count x channels
+		Luma        gpu.Ptr `cuda:"const uint16_t"` // slices x grid of luma
+		Chroma      gpu.Ptr `cuda:"const uint16_t"` // slices x (Co, Cg) x grid of chroma; null for grey
+		Words       gpu.Ptr `cuda:"const uint8_t"`  // n x K
+		ChromaWords gpu.Ptr `cuda:"const uint8_t"`  // n_chroma x K; null for grey
+		First       uint64
+		Count       uint64
+		Width       uint32
+		Height      uint32
+		Channels    uint32 // 1 or 3
+		Half        uint32 // 1: chroma of half width and height
+		P           uint32
+		Q           uint32
+		N           uint32
+		NChroma     uint32
 	}
 
 	// deviceIndex is an index table.
@@ -375,23 +395,6 @@ type (
 		Bold   uint32
 		Over   uint32
 		Unused uint32
-	}
-	expandParams struct {
-		Pixels      gpu.Ptr `cuda:"uint8_t"`        // count x channels
-		Luma        gpu.Ptr `cuda:"const uint16_t"` // slices x grid of luma
-		Chroma      gpu.Ptr `cuda:"const uint16_t"` // slices x (Co, Cg) x grid of chroma; null for grey
-		Words       gpu.Ptr `cuda:"const uint8_t"`  // n x K
-		ChromaWords gpu.Ptr `cuda:"const uint8_t"`  // n_chroma x K; null for grey
-		First       uint64
-		Count       uint64
-		Width       uint32
-		Height      uint32
-		Channels    uint32 // 1 or 3
-		Half        uint32 // 1: chroma of half width and height
-		P           uint32
-		Q           uint32
-		N           uint32
-		NChroma     uint32
 	}
 	expandGreyParams struct {
 		Pixels gpu.Ptr `cuda:"uint8_t"`        // height x width

@@ -255,7 +255,8 @@ static_assert(__builtin_offsetof(ShiftParams, bold) == 12, "Bold");
 static_assert(__builtin_offsetof(ShiftParams, over) == 16, "Over");
 static_assert(__builtin_offsetof(ShiftParams, unused) == 20, "Unused");
 
-struct ExpandParams {
+// Expansion is pixels of an image that its index tables are expanded to.
+struct Expansion {
 	uint8_t *pixels; // count x channels
 	const uint16_t *luma; // slices x grid of luma
 	const uint16_t *chroma; // slices x (Co, Cg) x grid of chroma; null for grey
@@ -272,22 +273,22 @@ struct ExpandParams {
 	uint32_t n;
 	uint32_t n_chroma;
 };
-static_assert(sizeof(ExpandParams) == 88, "ExpandParams");
-static_assert(__builtin_offsetof(ExpandParams, pixels) == 0, "Pixels");
-static_assert(__builtin_offsetof(ExpandParams, luma) == 8, "Luma");
-static_assert(__builtin_offsetof(ExpandParams, chroma) == 16, "Chroma");
-static_assert(__builtin_offsetof(ExpandParams, words) == 24, "Words");
-static_assert(__builtin_offsetof(ExpandParams, chroma_words) == 32, "ChromaWords");
-static_assert(__builtin_offsetof(ExpandParams, first) == 40, "First");
-static_assert(__builtin_offsetof(ExpandParams, count) == 48, "Count");
-static_assert(__builtin_offsetof(ExpandParams, width) == 56, "Width");
-static_assert(__builtin_offsetof(ExpandParams, height) == 60, "Height");
-static_assert(__builtin_offsetof(ExpandParams, channels) == 64, "Channels");
-static_assert(__builtin_offsetof(ExpandParams, half) == 68, "Half");
-static_assert(__builtin_offsetof(ExpandParams, p) == 72, "P");
-static_assert(__builtin_offsetof(ExpandParams, q) == 76, "Q");
-static_assert(__builtin_offsetof(ExpandParams, n) == 80, "N");
-static_assert(__builtin_offsetof(ExpandParams, n_chroma) == 84, "NChroma");
+static_assert(sizeof(Expansion) == 88, "Expansion");
+static_assert(__builtin_offsetof(Expansion, pixels) == 0, "Pixels");
+static_assert(__builtin_offsetof(Expansion, luma) == 8, "Luma");
+static_assert(__builtin_offsetof(Expansion, chroma) == 16, "Chroma");
+static_assert(__builtin_offsetof(Expansion, words) == 24, "Words");
+static_assert(__builtin_offsetof(Expansion, chroma_words) == 32, "ChromaWords");
+static_assert(__builtin_offsetof(Expansion, first) == 40, "First");
+static_assert(__builtin_offsetof(Expansion, count) == 48, "Count");
+static_assert(__builtin_offsetof(Expansion, width) == 56, "Width");
+static_assert(__builtin_offsetof(Expansion, height) == 60, "Height");
+static_assert(__builtin_offsetof(Expansion, channels) == 64, "Channels");
+static_assert(__builtin_offsetof(Expansion, half) == 68, "Half");
+static_assert(__builtin_offsetof(Expansion, p) == 72, "P");
+static_assert(__builtin_offsetof(Expansion, q) == 76, "Q");
+static_assert(__builtin_offsetof(Expansion, n) == 80, "N");
+static_assert(__builtin_offsetof(Expansion, n_chroma) == 84, "NChroma");
 
 struct ExpandGreyParams {
 	uint8_t *pixels; // height x width

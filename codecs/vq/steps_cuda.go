@@ -142,8 +142,8 @@ func (d *deviceSteps) expand(ctx context.Context, h *header, books *bookPair, ta
 }
 
 // expanding is what expands the tables of a file, but for where these and the codewords are.
-func (h *header) expanding() expandParams {
-	p := expandParams{
+func (h *header) expanding() deviceExpansion {
+	p := deviceExpansion{
 		Width: uint32(h.w), Height: uint32(h.h), Channels: uint32(h.channels()), P: uint32(h.block.p), Q: uint32(h.block.q),
 	}
 	if h.half() {
@@ -153,7 +153,7 @@ func (h *header) expanding() expandParams {
 }
 
 // expandBands expands and downloads some rows at a time.
-func (d *deviceSteps) expandBands(ctx context.Context, h *header, p expandParams, m *raster.Image) error {
+func (d *deviceSteps) expandBands(ctx context.Context, h *header, p deviceExpansion, m *raster.Image) error {
 	// Whole rows of blocks at a time, down through all slices.
 	line := h.w * h.channels()
 	step := max(h.block.p, d.band/line/h.block.p*h.block.p)
@@ -168,7 +168,9 @@ func (d *deviceSteps) expandBands(ctx context.Context, h *header, p expandParams
 			return err
 		}
 		rows := min(step, all-row)
-		if err := d.expandRows(h, p, row, rows); err != nil {
+		var band expansions
+		band.add(h, p, row, rows)
+		if err := d.launchExpand(&band); err != nil {
 			return err
 		}
 		part := m.Pix[row*line : (row+rows)*line]
@@ -179,15 +181,42 @@ func (d *deviceSteps) expandBands(ctx context.Context, h *header, p expandParams
 	return nil
 }
 
-// expandRows expands rows of the stack of all slices from the given row on.
-func (d *deviceSteps) expandRows(h *header, p expandParams, row, rows int) error {
-	size := []extent{{pixels: rows * h.w, words: int(p.N)}}
+// expansions is what is expanded together: each kind in one launch, or one after the other where a kernel brings a codebook.
+type expansions struct {
+	list  []deviceExpansion
+	sizes []extent
+
+	grey      []expandGreyParams
+	greySizes []extent
+}
+
+// add adds rows of the stack of all slices from the given row on.
+func (x *expansions) add(h *header, p deviceExpansion, row, rows int) {
+	size := extent{pixels: rows * h.w, words: int(p.N)}
 	if !h.colour() && h.block == (shape{4, 4}) && h.w%16 == 0 && h.h%4 == 0 {
-		return launch(d, "vq_expand_grey", size, &expandGreyParams{
+		x.grey, x.greySizes = append(x.grey, expandGreyParams{
 			Pixels: p.Pixels, Table: p.Luma + gpu.Ptr(2*(row/4)*(h.w/4)), Words: p.Words,
 			Width: p.Width, Height: uint32(rows), N: p.N,
-		})
+		}), append(x.greySizes, size)
+		return
 	}
 	p.First, p.Count = uint64(row)*uint64(h.w), uint64(rows)*uint64(h.w)
-	return launch(d, "vq_expand", size, &p)
+	x.list, x.sizes = append(x.list, p), append(x.sizes, size)
+}
+
+// launchExpand launches what expands all of x.
+func (d *deviceSteps) launchExpand(x *expansions) error {
+	for i := range x.grey {
+		if err := launch(d, "vq_expand_grey", x.greySizes[i:i+1], &x.grey[i]); err != nil {
+			return err
+		}
+	}
+	if len(x.list) == 0 {
+		return nil
+	}
+	list, err := put(d, x.list)
+	if err != nil {
+		return err
+	}
+	return launch(d, "vq_expand", x.sizes, &listParams{list.Ptr})
 }

@@ -145,9 +145,16 @@ func (t *trainer) step(kernel string, most int) error {
 	return launch(t.deviceSteps, kernel, t.extents(most), &mostParams{t.list.Ptr, uint32(most)})
 }
 
-// seed is the function seed. The rounds are as many as the largest codebook takes; the
+// seedAlone is how many codewords a codebook has at most of which a block of threads makes all rounds, in less time than the launches of
+// all rounds take.
+const seedAlone = 512
+
+// seed is the function seed. The rounds of large codebooks are launched one by one, as many as the largest one takes; the
 // others wait.
 func (t *trainer) seed(ctx context.Context) error {
+	if t.most <= seedAlone {
+		return launch(t.deviceSteps, "vq_seed", t.extents(t.most), &listParams{t.list.Ptr})
+	}
 	for n := 0; n < t.most; n += max(1, min(n/seedRounds, t.most-n)) {
 		if err := ctx.Err(); err != nil {
 			return err
