@@ -27,17 +27,20 @@ const (
 	busyWait  = 50 * time.Millisecond
 )
 
+// crowd is how many batches wait for the device where it is what keeps all others.
+const crowd = 3
+
 // batcher collects objects into batches for the device: those of a job, of all its
 // chunks at work, or those of a codec. While all lanes are busy a batch grows; when
 // one is free it takes the objects that are about to come as well, and starts. Where no
-// card is without work it waits a little for others.
+// card is without work it waits a little for others, as long as there are any.
 type batcher struct {
 	p    *pipeline
 	name string // of the codec
 	job  string // for the log
 	call func(ctx context.Context, run codec.Run, batch []*object) error
 	lent func(o *object) bool // whether call decodes the image of o into memory of the lender's; nil: of none
-	past func(o *object)      // is told of those that have come through, before they go on; nil: nobody is
+	past func(o *object)      // is told of those that have come through, before they go on; nil: nobody is, and lastUse counts them elsewhere
 
 	queue   chan *queued
 	awaited *atomic.Int64 // objects that come next; shared by the batchers of a process that has one a codec
@@ -132,10 +135,14 @@ func (o *object) unawait() {
 func (b *batcher) do(ctx context.Context, o *object, came func()) error {
 	defer o.delivery.waits()()
 	try := *o
+	try.came = true // if it comes to be tried
 	q := &queued{try: &try, ctx: ctx, done: make(chan error, 1)}
 	b.waiting.Add(1)
 	select {
 	case b.queue <- q:
+		if b.past != nil {
+			b.p.comes(o)
+		}
 		came()
 	case <-ctx.Done():
 		b.waiting.Add(-1)
@@ -144,7 +151,7 @@ func (b *batcher) do(ctx context.Context, o *object, came func()) error {
 	select {
 	case err := <-q.done:
 		if err == nil {
-			try.awaited, try.row = o.awaited, nil
+			try.awaited, try.came, try.row = o.awaited, o.came, nil
 			*o = try
 			o.held.loans = append(o.held.loans, q.loans...)
 			return o.failure
@@ -185,6 +192,14 @@ func (b *batcher) lane() chan struct{} {
 	look := time.NewTicker(spareLook)
 	defer look.Stop()
 	for {
+		// Objects that wait for cores have no haste where many wait for the card: only what is on a lane comes to its end.
+		if b.waiting.Load() >= crowd*batchImages {
+			select {
+			case b.spare <- struct{}{}:
+				return b.spare
+			default:
+			}
+		}
 		select {
 		case b.lanes <- struct{}{}:
 			return b.lanes
@@ -206,7 +221,7 @@ func (b *batcher) lane() chan struct{} {
 }
 
 // collect forms a batch, and returns the object that it took and that does not fit. It waits for no object once over is
-// closed, as then nobody is left who could bring one.
+// closed, as then nobody is left who could bring one, nor once all that the process has to do have come.
 func (b *batcher) collect(first *queued, over <-chan struct{}) (batch []*queued, next *queued) {
 	busy, wait := len(b.lanes)+len(b.spare) > b.p.cards, batchWait // its own lane is one of those that are taken
 	if busy {
@@ -216,8 +231,8 @@ func (b *batcher) collect(first *queued, over <-chan struct{}) (batch []*queued,
 	defer patience.Stop()
 	batch, bytes := []*queued{first}, first.try.size()
 	for len(batch) < batchImages {
-		// Asked before the queue: an object is in it before it is no longer awaited.
-		awaited := busy || b.awaited.Load() > 0
+		// Asked before the queue: an object is in it before it is no longer awaited, and before it has come.
+		awaited := (busy || b.awaited.Load() > 0) && !(b.past != nil && b.p.lastUse.allCame())
 		var q *queued
 		select {
 		case q = <-b.queue:
@@ -315,7 +330,8 @@ func (b *batcher) launch(batch []*queued, lane chan struct{}) {
 			}
 		}()
 		// The device waits for what the codec does on the CPU.
-		if err := b.call(ctx, codec.Run{Device: p.device, Pool: p.cores.First(), Alloc: lent.alloc}, tries); err != nil {
+		run := codec.Run{Device: p.device, Pool: p.cores.First(), More: b.waiting.Load() >= batchImages, Alloc: lent.alloc}
+		if err := b.call(ctx, run, tries); err != nil {
 			return err
 		}
 		return ctx.Err() // what the codec could not do in time is not the objects' failure

@@ -85,6 +85,7 @@ func (w *Worker) run(ctx context.Context, k *jobContext, t jobs.Task, attempt in
 	done, err := c.doneBefore(ctx)
 	if done {
 		c.made = nil
+		w.lastUse.comes(at.Objects)
 		w.lastUse.past(at.Objects)
 	}
 	if done || err != nil {
@@ -232,6 +233,7 @@ func (c *chunk) work(ctx context.Context) error {
 			todo = append(todo, i)
 		}
 	}
+	c.w.lastUse.comes(len(c.records) - len(todo))
 	c.w.lastUse.past(len(c.records) - len(todo))
 	var next atomic.Int64
 	for range min(c.w.window, len(todo)) {

@@ -84,7 +84,8 @@ func TestChecksKnowWhatToExpect(t *testing.T) {
 	}
 }
 
-// A batch that finds all lanes taken gets a spare one while cores are idle, if it is a whole one or no others come.
+// A batch that finds all lanes taken gets a spare one while cores are idle, if it is a whole one or no others come, and beside busy cores
+// where several wait.
 func TestSpareLanesAreForIdleCores(t *testing.T) { synctest.Test(t, spareLanesAreForIdleCores) }
 
 func spareLanesAreForIdleCores(t *testing.T) {
@@ -111,6 +112,15 @@ func spareLanesAreForIdleCores(t *testing.T) {
 	got := takes()
 	if len(got) > 0 {
 		t.Error("a batch got a spare lane while all cores were at work")
+	}
+	b.waiting.Store(crowd * batchImages)
+	if lane := <-got; lane != b.spare {
+		t.Error("a batch got a lane that was taken")
+	}
+	<-b.spare
+	b.waiting.Store(crowd*batchImages - 1)
+	if got = takes(); len(got) > 0 {
+		t.Error("a batch got a spare lane beside busy cores while few waited")
 	}
 	b.waiting.Store(batchImages - 1)
 	cores.Release()
@@ -184,6 +194,57 @@ func TestBatchesOfAJobThatEndedDoNotGrow(t *testing.T) {
 			t.Errorf("%d objects after %v, want the one that was there after %v", len(batch), took, busyWait/4)
 		}
 	})
+}
+
+// Nobody waits for objects where all that the process has to do have come.
+func TestTheLastBatchDoesNotGrow(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(u *lastUse)
+		want time.Duration
+	}{
+		{"none is to come", func(u *lastUse) { u.comes(2) }, 0},
+		{"one is to come", func(u *lastUse) { u.comes(1) }, busyWait},
+		{"one is tried again", func(u *lastUse) { u.comes(2); u.there(false, true) }, busyWait},
+		{"a chunk may come again", func(u *lastUse) { u.comes(2); u.fails() }, busyWait},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			u := &lastUse{}
+			u.begins(jobs.Task{Job: "a"}, jobs.Chunks{{Objects: 2}})
+			c.do(u)
+			b := &batcher{p: &pipeline{cards: 1, lastUse: u}, queue: make(chan *queued, batchImages), awaited: new(atomic.Int64),
+				lanes: make(chan struct{}, 2), spare: make(chan struct{}, 1), past: func(*object) {}}
+			b.lanes <- struct{}{}
+			b.lanes <- struct{}{}
+			start := time.Now()
+			batch, _ := b.collect(&queued{try: &object{image: raster.New(1, 1, 1, 1, 8)}}, nil)
+			if took := time.Since(start); len(batch) != 1 || took != c.want {
+				t.Errorf("%s: %d objects after %v, want the one that was there after %v", c.name, len(batch), took, c.want)
+			}
+		})
+	}
+}
+
+// A call for the device knows whether others follow at once.
+func TestCallsKnowThatOthersFollow(t *testing.T) {
+	for _, c := range []struct {
+		left int64 // objects that wait
+		want bool
+	}{{0, false}, {batchImages - 1, false}, {batchImages, true}} {
+		var more bool
+		p := newPipeline(pipelineOptions{cpu: 1, fetchers: 1, memory: MinMemory, timeout: time.Minute})
+		b := newBatcher(p, "fake", "", func(_ context.Context, run codec.Run, _ []*object) error {
+			more = run.More
+			return nil
+		})
+		b.waiting.Store(c.left + 1)
+		lane := make(chan struct{}, 1)
+		lane <- struct{}{}
+		b.launch([]*queued{{try: &object{}, ctx: t.Context(), done: make(chan error, 1)}}, lane)
+		if more != c.want {
+			t.Errorf("%d objects wait, and others follow: %v", c.left, more)
+		}
+	}
 }
 
 // Calls on the device that do not end leave a worker nothing to do only where no other batch is at work.

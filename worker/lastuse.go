@@ -8,7 +8,8 @@ import (
 
 // lastUse has the device of a process that ends with its job given back as soon as no object needs it any more: while cores check the
 // last results the driver does what the end of the process would wait for. It goes by the objects of the job's plan. Where a second job
-// is seen, a chunk comes again or fails, the device stays until the end. A nil *lastUse does nothing.
+// is seen, a chunk comes again or fails, the device stays until the end. It knows as well whether any object is still to come to a batch.
+// A nil *lastUse does nothing.
 type lastUse struct {
 	giveBack func()
 
@@ -16,6 +17,7 @@ type lastUse struct {
 	job    string
 	chunks map[int]bool // that have begun
 	left   int          // objects of the job that may still need the device
+	coming int          // those of them that no batch has met yet
 	stays  bool         // the device does
 	gone   bool         // it is, or is about to be
 	ending sync.WaitGroup
@@ -32,6 +34,7 @@ func (u *lastUse) begins(t jobs.Task, all jobs.Chunks) {
 		u.job, u.chunks = t.Job, make(map[int]bool)
 		for i := range all {
 			u.left += all[i].Objects
+			u.coming += all[i].Objects
 		}
 	}
 	if u.job != t.Job || u.chunks[t.Index] {
@@ -50,6 +53,26 @@ func (u *lastUse) fails() {
 	u.stays = true
 }
 
+// comes says that n objects are in the queue of a batch, or will not come there.
+func (u *lastUse) comes(n int) {
+	if u == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.coming -= n
+}
+
+// allCame reports whether no other object can come to a batch.
+func (u *lastUse) allCame() bool {
+	if u == nil {
+		return false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.chunks != nil && !u.stays && u.coming <= 0
+}
+
 // past says that n objects do not need the device any more. With the last of them it is given back.
 func (u *lastUse) past(n int) {
 	if u == nil {
@@ -63,8 +86,8 @@ func (u *lastUse) past(n int) {
 	}
 }
 
-// there reports whether the device is there for an object, which was past if it is tried once more.
-func (u *lastUse) there(past bool) bool {
+// there reports whether the device is there for an object, which was past, and had come to a batch, if it is tried once more.
+func (u *lastUse) there(past, came bool) bool {
 	if u == nil {
 		return true
 	}
@@ -75,6 +98,9 @@ func (u *lastUse) there(past bool) bool {
 	}
 	if past {
 		u.left++
+	}
+	if came {
+		u.coming++
 	}
 	return true
 }

@@ -38,7 +38,7 @@ func TestTheLastUseOfADevice(t *testing.T) {
 		{"one is tried again", func(u *lastUse) {
 			u.begins(first, plan)
 			u.past(4)
-			if !u.there(true) {
+			if !u.there(true, true) {
 				t.Error("it is gone while one needs it")
 			}
 			u.past(1)
@@ -46,13 +46,13 @@ func TestTheLastUseOfADevice(t *testing.T) {
 		{"one is tried again and then past", func(u *lastUse) {
 			u.begins(first, plan)
 			u.past(4)
-			u.there(true)
+			u.there(true, true)
 			u.past(2)
 		}, 1},
 		{"one is tried again too late", func(u *lastUse) {
 			u.begins(first, plan)
 			u.past(5)
-			if u.there(true) || u.there(false) {
+			if u.there(true, true) || u.there(false, false) {
 				t.Error("it is said to be there")
 			}
 			u.past(1)
@@ -86,7 +86,7 @@ func TestTheLastUseOfADevice(t *testing.T) {
 	none.past(9)
 	none.fails()
 	none.wait()
-	if !none.there(true) {
+	if !none.there(true, true) {
 		t.Error("a device that is not looked for is said to be gone")
 	}
 }

@@ -41,6 +41,7 @@ type object struct {
 	stemIsName bool         // its picture file gets the key without the codec's extension, if that ends as it should: see pictureNames
 	attempts   int          // the one at work included
 	alone      bool         // nothing else is at work, and no device
+	came       bool         // to the batches of its codec, see lastUse
 	past       bool         // the device has done its part of it, see lastUse
 	deaths     int          // of processes, with the object in flight
 	age        int64        // of its chunk: the lowest gets the next core
@@ -147,10 +148,10 @@ func (o *object) again() *object {
 func (p *pipeline) attempt(ctx context.Context, o *object, a attempt) error {
 	cpu := codec.Run{Pool: p.cores}
 	if o.batches != nil && !o.alone {
-		if !p.lastUse.there(o.past) {
+		if !p.lastUse.there(o.past, o.came) {
 			o.batches, o.streams = nil, false
 		}
-		o.past = false
+		o.past, o.came = false, false
 	}
 	before := func(try *object) error {
 		if a.before == nil {
@@ -204,8 +205,17 @@ func (p *pipeline) attempt(ctx context.Context, o *object, a attempt) error {
 	return p.onCore(ctx, o, func(ctx context.Context, try *object) error { return a.after(ctx, cpu, try) })
 }
 
+// comes says that o is in the queue of a batch, or will not come there, unless it is tried again.
+func (p *pipeline) comes(o *object) {
+	if !o.came && !o.alone {
+		o.came = true
+		p.lastUse.comes(1)
+	}
+}
+
 // isPast says that o does not need the device any more, unless it is tried again.
 func (p *pipeline) isPast(o *object) {
+	p.comes(o)
 	if !o.past && !o.alone {
 		o.past = true
 		p.lastUse.past(1)

@@ -15,6 +15,9 @@ type Run struct {
 	Device *gpu.Device // nil: the CPU
 	Pool   *pool.Pool  // the caller's cores, which calls at the same time may share; nil: a pool of the call's own
 
+	// More says that other calls for the device follow at once: they keep it busy, so that a call needs not be divided for that.
+	More bool
+
 	// Alloc returns memory of n bytes for the samples of an image or for a file; nil, or where it
 	// returns nil: new memory. What is in it does not matter. It is the caller's: results lie in
 	// it, whole, or it is not used any more when the call returns. With memory of
@@ -57,6 +60,14 @@ func (r Run) Original(i int) Original {
 		return r.Originals[i]
 	}
 	return Original{}
+}
+
+// Share is [gpu.Device.Share] for an Encode.
+func (r Run) Share(b gpu.Batching) (own gpu.Batching, end func()) {
+	if r.More {
+		b.Calls = min(b.Calls, 1)
+	}
+	return r.Device.Share(b)
 }
 
 // Cores returns the caller's pool, or a new one where the caller has none.

@@ -45,7 +45,7 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 	for _, i := range taken {
 		samples += batch[i].Samples()
 	}
-	share, end := run.Device.Share(gpu.Batching{Calls: batchesAlone})
+	share, end := run.Share(gpu.Batching{Calls: batchesAlone})
 	defer end()
 	batches := batching(len(taken), samples, share.Calls).Divide(taken, func(i int) int { return batch[i].Samples() })
 	// Goroutines that wait for the device do not count as workers.

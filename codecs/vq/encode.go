@@ -46,7 +46,7 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 			out[i] = finish(ctx, workers, list[0])
 		})
 	}
-	share, end := run.Device.Share(batching(o))
+	share, end := run.Share(batching(o))
 	defer end()
 	batches := share.Divide(taken, func(i int) int { return batch[i].Size() })
 	run.Device.Run(ctx, batches, gpu.Work{

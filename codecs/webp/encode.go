@@ -30,7 +30,7 @@ func (c Codec) Encode(ctx context.Context, run codec.Run, items []codec.Item, op
 		}
 	}
 	workers := run.Cores()
-	share, end := run.Device.Share(batching)
+	share, end := run.Share(batching)
 	defer end()
 	batches := share.Divide(taken, func(i int) int { return batch[i].Width * batch[i].Height })
 	work := gpu.Work{
