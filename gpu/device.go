@@ -29,6 +29,10 @@ type Device struct {
 	listed chan struct{} // closed when found is final, if there are cards
 	found  []*card       // that the driver shows and that are to be used
 
+	context chan struct{} // closed when first is set
+	first   *card         // whose context was there first
+	makes   sync.Once     // that sets it
+
 	opened  chan struct{} // closed when cards and refused are final; nil: it was never opened
 	cards   []*card       // that have lanes
 	refused error         // why there is none
@@ -43,7 +47,7 @@ type Device struct {
 	mu    sync.Mutex // never held in the driver
 	host  *pool[unsafe.Pointer]
 	pages pages   // that host's memory is made of
-	hosts []*Host // those that last until Free, by their addresses
+	hosts []*Host // those that last until Free and pinned regions, by their addresses
 
 	calls   atomic.Int64 // see [Device.Share]
 	stats   stats
@@ -209,7 +213,8 @@ func (d *Device) Close() error {
 }
 
 // Discard is Close for a process that ends soon, and does beside other work what its end would wait for: all that the device holds
-// goes at once with the contexts of its cards. Pinned memory that [Device.Host] has returned stays readable until the process ends;
+// goes at once with the contexts of its cards. A [Region] stays what it is, and pinned memory that [Device.Host] has returned readable
+// until the process ends;
 // where some of it is the driver's own and in use, so do the contexts.
 func (d *Device) Discard() error {
 	if d == nil {
@@ -255,7 +260,7 @@ func (d *Device) release() error {
 			if i == 0 {
 				d.mu.Lock()
 				defer d.mu.Unlock()
-				err = d.host.trim(0)
+				err = errors.Join(append(d.unpinRegions(), d.host.trim(0))...)
 			}
 			for m, l := range c.modules {
 				err = errors.Join(err, d.judge(c.Index, "cuModuleUnload", m.Name, unloadModule(l.module)))
@@ -272,7 +277,7 @@ func (d *Device) release() error {
 // whose work is done.
 func (d *Device) discard() error {
 	d.mu.Lock()
-	owned := slices.ContainsFunc(d.hosts, func(h *Host) bool { return !d.pages.holds(h.block) })
+	owned := slices.ContainsFunc(d.hosts, func(h *Host) bool { return !h.region && !d.pages.holds(h.block) })
 	d.mu.Unlock()
 	if owned {
 		return nil

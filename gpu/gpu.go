@@ -142,7 +142,7 @@ type Options struct {
 	// batch. 0: lanes pin them when they need them, and keep each other from the driver meanwhile.
 	Staging int
 
-	// Modules are those that will be needed first: they are loaded as soon as the lanes are there. A module that is loaded later keeps
+	// Modules are those that will be needed first: they are loaded while the lanes begin. A module that is loaded later keeps
 	// all lanes of the card from the driver until the kernels that are at work have ended.
 	Modules []*Module
 

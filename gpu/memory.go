@@ -56,10 +56,11 @@ func (b *Buffer) part(off, n int) (Ptr, error) {
 type Host struct {
 	Bytes []byte // valid until Free or, for one of a lane, until the end of the batch
 
-	dev   *Device
-	lane  *Lane // nil: it lasts until Free
-	block unsafe.Pointer
-	size  int
+	dev    *Device
+	lane   *Lane // nil: it lasts until Free
+	region bool  // it is a [Region], and belongs to nobody who could free it
+	block  unsafe.Pointer
+	size   int
 }
 
 // Host returns n bytes of pinned memory that last until Free, so that images
@@ -91,7 +92,7 @@ func (d *Device) Host(n int) (*Host, error) {
 	return h, nil
 }
 
-// Pinned says whether b lies in memory that [Device.Host] has returned: the card copies from and to
+// Pinned says whether b lies in memory that [Device.Host] has returned or [Device.Pin] has pinned: the card copies from and to
 // it by itself.
 func (l *Lane) Pinned(b []byte) bool {
 	first := uintptr(unsafe.Pointer(unsafe.SliceData(b)))

@@ -99,6 +99,22 @@ func (d *Device) Host(int) (*Host, error) {
 	return nil, fmt.Errorf("gpu: pinned memory: %w", errNotBuilt)
 }
 
+// Region is host memory for a device to pin; there is none in builds without CUDA.
+type Region struct {
+	Bytes []byte
+}
+
+// NewRegion fails in builds without CUDA.
+func NewRegion(int) (*Region, error) { return nil, fmt.Errorf("gpu: a region: %w", errNotBuilt) }
+
+// Pin fails in builds without CUDA.
+func (d *Device) Pin(context.Context, *Region) error {
+	return fmt.Errorf("gpu: pin a region: %w", errNotBuilt)
+}
+
+// Free does nothing in builds without CUDA.
+func (r *Region) Free() error { return nil }
+
 // Links fails in builds without CUDA.
 func (d *Device) Links(context.Context) ([]Link, error) {
 	return nil, fmt.Errorf("gpu: measure links: %w", errNotBuilt)

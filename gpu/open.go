@@ -143,7 +143,7 @@ func open(index int, o *Options) (*Device, error) {
 // the caller. say words the errors of both.
 func begin(index int, o *Options, say func(error) error) (*Device, error) {
 	d := newDevice(o)
-	d.opened, d.listed = make(chan struct{}), make(chan struct{})
+	d.opened, d.listed, d.context = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	find := func() error {
 		var found []*card // a call that was given up may still change it
 		if err := d.asking([]*place{&d.listing}, func() (err error) { found, err = d.find(index); return err }); err != nil {
@@ -166,9 +166,9 @@ func begin(index int, o *Options, say func(error) error) (*Device, error) {
 			}
 		}
 		var cards []*card // here too
-		places := make([]*place, len(d.found))
-		for i, c := range d.found {
-			places[i] = &c.opening
+		var places []*place
+		for _, c := range d.found {
+			places = append(places, &c.opening, &c.preparing)
 		}
 		if err := d.asking(places, func() (err error) { cards, err = d.start(); return err }); err != nil {
 			d.refused = say(err)
@@ -274,6 +274,10 @@ func (d *Device) startCard(c *card) (err error) {
 	if err != nil {
 		return err
 	}
+	d.makes.Do(func() {
+		d.first = c
+		close(d.context)
+	})
 	n := usual + lightLanes(c.Memory)
 	ready, verdict := make(chan error), make(chan error, n)
 	for i := range n {
@@ -283,6 +287,9 @@ func (d *Device) startCard(c *card) (err error) {
 		go l.loop(ready, verdict)
 		if err = <-ready; err != nil {
 			break
+		}
+		if i == 0 { // which knows now that the driver takes kernels
+			c.running.Go(func() { c.prepare(d) })
 		}
 	}
 	for range n {
@@ -294,7 +301,6 @@ func (d *Device) startCard(c *card) (err error) {
 	}
 	if err == nil {
 		c.running.Go(func() { pinned.pin(c) })
-		c.running.Go(func() { c.prepare(d) })
 	}
 	return err
 }

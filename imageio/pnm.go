@@ -3,6 +3,7 @@ package imageio
 import (
 	"encoding/binary"
 	"math/bits"
+	"path"
 	"strings"
 
 	"github.com/pelmill/pelmill/raster"
@@ -38,6 +39,16 @@ func matchPNM(data []byte) bool {
 }
 
 func pnmSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
+// Adopts reports whether the name is one of files whose samples [Decode] uses where they are, if they have 8 bits and one picture: those
+// of PNM.
+func Adopts(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".pnm", ".pgm", ".ppm", ".pam":
+		return true
+	}
+	return false
+}
 
 // openPNM reads the header of the first image, and of those that follow it in
 // a binary file: netpbm's files may hold several.

@@ -49,6 +49,7 @@ type budget struct {
 	memory         int64 // of the process
 	loans          int64 // set aside of it for loans
 	checks         int64 // and for what cores hold of their own while they check what a device has encoded
+	sources        int64 // and for sources that a device takes samples from
 	files          *semaphore.Weighted
 	images         *semaphore.Weighted
 	fileMax, total int64
@@ -65,27 +66,31 @@ const checkShare = 16
 type budgetFor int
 
 const (
-	forCPU    budgetFor = iota
-	forDevice           // a part is set aside for loans
-	forChecks           // and one for cores that check what the device has encoded
+	forCPU     budgetFor = iota
+	forDevice            // a part is set aside for loans
+	forChecks            // and one for cores that check what the device has encoded
+	forSources           // and one for sources that are read while the device is opened
 )
 
 // aside is what is set aside where files and images may take total with it.
-func (f budgetFor) aside(total int64) (loans, checks int64) {
+func (f budgetFor) aside(total int64) (loans, checks, sources int64) {
 	if f >= forDevice {
 		loans = loanMemory(total)
 	}
 	if f >= forChecks {
 		checks = total / checkShare
 	}
-	return loans, checks
+	if f >= forSources {
+		sources = min(total/sourceShare, sourceMost)
+	}
+	return loans, checks, sources
 }
 
 // around is the total that leaves n.
 func (f budgetFor) around(n int64) int64 {
 	for total := n; ; {
-		loans, checks := f.aside(total)
-		short := n - (total - loans - checks)
+		loans, checks, sources := f.aside(total)
+		short := n - (total - loans - checks - sources)
 		if short <= 0 {
 			return total
 		}
@@ -96,8 +101,8 @@ func (f budgetFor) around(n int64) int64 {
 // newBudget makes the budget of a process.
 func newBudget(memory int64, is budgetFor) *budget {
 	b := &budget{memory: memory, total: budgetOf(memory), is: is}
-	b.loans, b.checks = is.aside(b.total)
-	b.total -= b.loans + b.checks
+	b.loans, b.checks, b.sources = is.aside(b.total)
+	b.total -= b.loans + b.checks + b.sources
 	b.fileMax = b.total / 4
 	b.files = semaphore.NewWeighted(b.fileMax)
 	b.images = semaphore.NewWeighted(b.imageMax())

@@ -29,9 +29,11 @@ func (w *Worker) Device() *gpu.Device { return w.device }
 // Close waits until the device is open and frees what it holds. Run has returned.
 func (w *Worker) Close() error {
 	w.lender.close()
+	w.sources.close()
 	if err := w.device.Close(); err != nil {
 		return fmt.Errorf("worker: %w", err)
 	}
+	w.sources.free()
 	return nil
 }
 
@@ -42,6 +44,7 @@ func (w *Worker) discardDevice() {
 		return
 	}
 	w.lender.close()
+	w.sources.close()
 	if err := w.device.Discard(); err != nil {
 		w.log.Debug("the device could not be given back", "error", err)
 	}

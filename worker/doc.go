@@ -45,7 +45,9 @@
 // decoded into and that is used again, see [codec.Run].Alloc; it is the codec's until its call has ended, and then the
 // object's whose image lies in it. Another sixteenth is for what cores hold while they check results, where it is enough
 // for all cores: then images that wait take no more than they hold. What a check on a core decodes lies in memory that the
-// next one uses again; what is idle of that counts as garbage, and the collector takes it as that.
+// next one uses again; what is idle of that counts as garbage, and the collector takes it as that. With TestOnUse an eighth,
+// at most 1 GiB, is set aside for sources whose samples are used where they are in the file (PNM): they are read into
+// regions that the device pins while it is opened, and copies from by itself.
 //
 // With a card, images of one job, also of several chunks, are encoded together, and
 // files of one codec are decoded together,
@@ -124,7 +126,7 @@
 // and with Presume one that the system shows and the driver does not, ends Run with [gpu.ErrNoDevice]; whoever asked for "auto" goes on with a worker on the CPU.
 //
 // With TestOnUse the pinned memory through which lanes copy, 32 MiB for each and no more than memory/512, is made while the device is
-// opened, and with Codec its kernels are loaded as soon as the lanes are there. Lanes that ask the driver for either keep all others
+// opened, and with Codec its kernels are loaded while the lanes begin. Lanes that ask the driver for either keep all others
 // from it, and for a module until the kernels that are at work have ended.
 //
 // # When no object needs the card any more

@@ -66,7 +66,7 @@ func (c *chunk) fetch(ctx context.Context, o *object, whole bool) error {
 		}
 		err := c.w.get(ctx, o, whole, e.Size, func(ctx context.Context) (storage.GetResult, error) {
 			want := &storage.Object{Key: e.Key, Size: e.Size, ETag: e.ETag, ModTime: e.ModTime}
-			return storage.GetInto(ctx, c.source, e.Key, limit, want, o.allocData)
+			return storage.GetInto(ctx, c.source, e.Key, limit, want, func(n int64) []byte { return c.allocData(o, n) })
 		})
 		var f *fault
 		switch {

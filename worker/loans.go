@@ -60,9 +60,10 @@ func newLender(device *gpu.Device, most int64) *lender {
 
 // loan is memory that somebody uses, or that is idle.
 type loan struct {
-	from  *lender
-	bytes []byte
-	piece *piece
+	from   *lender
+	bytes  []byte
+	piece  *piece
+	region *sourceRegion // of which it is; nil: it is the lender's
 }
 
 // piece is what one or more loans of a size were cut from.
@@ -220,6 +221,10 @@ func (l *lender) close() {
 // giveBack ends the loan; a nil one is none. Nothing may use its bytes any more.
 func (o *loan) giveBack() {
 	if o == nil {
+		return
+	}
+	if o.region != nil {
+		o.region.giveBack(o)
 		return
 	}
 	l := o.from

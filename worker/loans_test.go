@@ -237,17 +237,17 @@ func TestLoansAreBounded(t *testing.T) {
 		t.Error("memory is lent that there is not")
 	}
 	for _, n := range []int64{1 << 20, 100 << 20, 30 << 30} {
-		b := newBudget(memoryFor(n), forChecks)
-		if b.total+b.loans+b.checks > n || b.loans == 0 || b.loans > loanMost || b.checks == 0 {
-			t.Errorf("%d bytes for objects, %d for loans and %d for checks of %d", b.total, b.loans, b.checks, n)
+		b := newBudget(memoryFor(n), forSources)
+		if b.total+b.loans+b.checks+b.sources > n || b.loans == 0 || b.loans > loanMost || b.checks == 0 || b.sources == 0 || b.sources > sourceMost {
+			t.Errorf("%d bytes for objects, %d for loans, %d for checks and %d for sources of %d", b.total, b.loans, b.checks, b.sources, n)
 		}
 	}
 	// The memory that a refused object is told to need is enough with what is set aside, too.
-	for _, is := range []budgetFor{forCPU, forDevice, forChecks} {
+	for _, is := range []budgetFor{forCPU, forDevice, forChecks, forSources} {
 		for _, n := range []int64{1, 1 << 20, 100 << 20, 30 << 30} {
 			total := is.around(n)
-			loans, checks := is.aside(total)
-			if got := total - loans - checks; got < n || got > n+2 {
+			loans, checks, sources := is.aside(total)
+			if got := total - loans - checks - sources; got < n || got > n+2 {
 				t.Errorf("%d bytes around %d for %d leave %d", total, n, is, got)
 			}
 		}

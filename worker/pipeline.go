@@ -25,6 +25,7 @@ type pipeline struct {
 	cores      *pool.Pool       // an image takes one, and its codec those that no image waits for
 	budget     *budget          // of memory
 	lender     *lender          // of memory for images that the device decodes; nil: CPU
+	sources    *sourceMemory    // for sources that the device takes samples from; nil: there is none
 	guards     *guards          // of calls of codecs on cores
 	mismatches atomic.Int64     // attempts whose result did not decode to the image
 	laneGuards *guards          // and on the device
@@ -55,6 +56,7 @@ type pipeline struct {
 type pipelineOptions struct {
 	device   *gpu.Device
 	encodes  bool // and does not only decode
+	opening  bool // objects are read while the device is opened
 	cpu      int
 	fetchers int
 	memory   int64
@@ -67,8 +69,8 @@ type pipelineOptions struct {
 // on the card while the results of another are coded.
 const batchLanes = 3
 
-// spareLanes is how many more there are while cores are idle, and a whole batch waits or no other objects come: those at work wait for
-// the card, where one step follows the other in each, or for each other where a codec leaves much to the cores.
+// spareLanes is how many more there are while cores are idle, and a whole batch waits or no other objects come, and while several batches
+// wait: those at work wait for the card, where one step follows the other in each, or for each other where a codec leaves much to the cores.
 const spareLanes = 6
 
 // laneProcs is how many goroutines of a card's lanes run beside those that compute on the cores, see [pool.MakeRoom]. From 6 on more
@@ -89,7 +91,10 @@ func newPipeline(o pipelineOptions) *pipeline {
 	lanes := batchLanes * cards
 	memoryUse := forCPU
 	if o.device != nil {
-		if memoryUse = forDevice; o.encodes {
+		switch memoryUse = forDevice; {
+		case o.opening:
+			memoryUse = forSources
+		case o.encodes:
 			memoryUse = forChecks
 		}
 	}
@@ -106,6 +111,9 @@ func newPipeline(o pipelineOptions) *pipeline {
 		// device, and while batches are there, also on all spare lanes.
 		p.window += (2*lanes + spareLanes*cards + 2) * batchImages
 		p.lender = newLender(o.device, p.budget.loans)
+		if p.budget.sources > 0 {
+			p.sources = newSourceMemory(o.device, p.budget.sources, o.log)
+		}
 		p.reading = newDeviceReader(p)
 		p.cores.Feeds(p.hungry)
 	}

@@ -177,7 +177,7 @@ func modules(o *Options) []*gpu.Module {
 // newWorker makes a worker of complete options with a device, nil for the CPU.
 func newWorker(conn *queue.Conn, buckets *storage.Buckets, o Options, device *gpu.Device) *Worker {
 	w := &Worker{conn: conn, buckets: buckets, opts: o, codecs: o.Codecs}
-	w.pipeline = newPipeline(pipelineOptions{device: device, encodes: true, cpu: o.CPU, fetchers: o.Fetchers, memory: o.Memory, timeout: o.ObjectTimeout, log: o.Log, trace: o.Trace})
+	w.pipeline = newPipeline(pipelineOptions{device: device, encodes: true, opening: o.TestOnUse, cpu: o.CPU, fetchers: o.Fetchers, memory: o.Memory, timeout: o.ObjectTimeout, log: o.Log, trace: o.Trace})
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown-host"
@@ -320,6 +320,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	beside.Wait()
 	w.lastUse.wait()
 	w.lender.close()
+	w.sources.close()
 	w.log.Info("worker ends", w.deviceWork()...)
 	return err
 }

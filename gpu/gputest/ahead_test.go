@@ -46,8 +46,8 @@ func TestExpectedModulesAreLoadedAhead(t *testing.T) {
 
 // TestAnExpectedModuleThatFailsIsLeftToLanes: the one behind it is loaded, and a lane that needs it tries again.
 func TestAnExpectedModuleThatFailsIsLeftToLanes(t *testing.T) {
-	n := opening(t, 2)
-	fake.FailAt, fake.Code = n+2, 2
+	fake.Reset()
+	fake.LoadAt, fake.Code = 2, 2 // behind the one that tries whether the driver takes kernels
 	d := open(t, &gpu.Options{Lanes: 2, Modules: []*gpu.Module{&module, &beside}})
 	until(t, "the second module is there", func() bool { return fake.Modules == 1 && fake.Inside == 0 })
 	if err := d.Do(t.Context(), kernelOf(&module)); err != nil || fake.Modules != 2 {
@@ -58,8 +58,8 @@ func TestAnExpectedModuleThatFailsIsLeftToLanes(t *testing.T) {
 
 // TestAnExpectedModuleThatHangs: lanes that need it wait for it no longer than for a call of their own.
 func TestAnExpectedModuleThatHangs(t *testing.T) {
-	n := opening(t, 2)
-	fake.HangAt, fake.Hang = n+2, 1
+	fake.Reset()
+	fake.LoadAt, fake.Hang = 2, 1
 	d := open(t, &gpu.Options{Lanes: 2, Modules: []*gpu.Module{&module}, Hang: 50 * time.Millisecond})
 	until(t, "the load begins", func() bool { return fake.Inside == 1 })
 	var hang *gpu.HangError
@@ -71,11 +71,24 @@ func TestAnExpectedModuleThatHangs(t *testing.T) {
 	until(t, "the driver returns", func() bool { return fake.Inside == 0 })
 }
 
+// TestAnExpectedModuleThatHangsWhereLanesDoNotBegin: nobody waits for ever for a card that is given up.
+func TestAnExpectedModuleThatHangsWhereLanesDoNotBegin(t *testing.T) {
+	n := opening(t, 2)
+	fake.LoadAt, fake.Hang = 2, 1
+	fake.FailAt, fake.Code, fake.Sticky = n-2, 2, 1
+	if d, err := gpu.OpenWith("cuda", &gpu.Options{Lanes: 2, Modules: []*gpu.Module{&module}, Hang: 50 * time.Millisecond}); err == nil {
+		t.Error("it is open")
+		d.Close()
+	}
+	fake.Hang = 0
+	until(t, "the driver returns", func() bool { return fake.Inside == 0 })
+}
+
 // TestExpectedModulesAreNoLongerLoadedWhenTheDeviceIsClosed: Close waits for the one that is being loaded.
 func TestExpectedModulesAreNoLongerLoadedWhenTheDeviceIsClosed(t *testing.T) {
 	calls := func(modules ...*gpu.Module) int64 {
-		n := opening(t, 2)
-		fake.HangAt, fake.Hang = n+2, 1
+		fake.Reset()
+		fake.LoadAt, fake.Hang = 2, 1
 		d := open(t, &gpu.Options{Lanes: 2, Modules: modules})
 		until(t, "the first load begins", func() bool { return fake.Inside == 1 })
 		ended := make(chan struct{})

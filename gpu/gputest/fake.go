@@ -37,6 +37,8 @@ type Fake struct {
 	HangAt int64 // number of the call that does not return while Hang is 1; 0 is cuInit
 	Hang   int64
 	Inside int64 // calls under way
+	LoadAt int64 // number of the load of a module that does not return while Hang is 1, and then returns Code; 0: none
+	Loads  int64 // so far
 
 	// What exists.
 	Contexts, Streams, Events, Modules, Blocks, Bytes, Pinned int64

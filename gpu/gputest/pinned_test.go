@@ -241,6 +241,135 @@ func TestWhatTheDriverDoesNotPinItMakes(t *testing.T) {
 	d.Close()
 }
 
+// TestRegion: memory that is used before the device is open is pinned then, with what is in it, until the device is closed.
+func TestRegion(t *testing.T) {
+	const size = 5<<20 - 1
+	for _, end := range []string{"close", "discard"} {
+		fake.Reset()
+		r, err := gpu.NewRegion(size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Bytes) != size {
+			t.Fatalf("%d bytes of %d", len(r.Bytes), size)
+		}
+		for i := range r.Bytes {
+			r.Bytes[i] = byte(i * 7)
+		}
+		d := open(t, &gpu.Options{Lanes: 1, Pinned: 4 << 20})
+		pinned := func(b []byte) (is bool) {
+			if err := d.Do(t.Context(), func(l *gpu.Lane) error { is = l.Pinned(b); return batch(l, b[:100]) }); err != nil {
+				t.Fatal(err)
+			}
+			return is
+		}
+		if pinned(r.Bytes) {
+			t.Error("it is pinned before anybody pins it")
+		}
+		before := fake.Registered
+		if err := d.Pin(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		if !pinned(r.Bytes) || !pinned(r.Bytes[size-100:]) || fake.Registered != before+1 {
+			t.Errorf("it is not pinned as a whole, by %d calls", fake.Registered-before)
+		}
+		for i := range r.Bytes {
+			if r.Bytes[i] != byte(i*7) {
+				t.Fatalf("byte %d is another one once it is pinned", i)
+			}
+		}
+		if end == "discard" {
+			if err := d.Discard(); err != nil || fake.Contexts != 0 {
+				t.Errorf("%v, %d contexts are left", err, fake.Contexts)
+			}
+			r.Bytes[size-1]++
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		} else {
+			closed(t, d)
+		}
+		r.Bytes[0]++
+		for range 2 { // a second call does nothing
+			if err := r.Free(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if _, err := gpu.NewRegion(0); err == nil {
+		t.Error("a region of no bytes")
+	}
+}
+
+// TestRegionIsPinnedWhileTheDeviceIsOpened, as soon as there is a context; whatever the driver fails with, nobody waits for ever.
+func TestRegionIsPinnedWhileTheDeviceIsOpened(t *testing.T) {
+	r, err := gpu.NewRegion(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Free()
+	n := opening(t, 2)
+	fake.HangAt, fake.Hang = n, 1
+	d, err := gpu.StartWith("cuda", &gpu.Options{Lanes: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the last lane begins", func() bool { return fake.Inside == 1 && fake.Calls == n })
+	if err := d.Pin(t.Context(), r); err != nil || fake.Registered != 1 {
+		t.Errorf("%v, %d calls", err, fake.Registered)
+	}
+	fake.Hang = 0
+	if err := d.Opened(t.Context()); err != nil {
+		t.Error(err)
+	}
+	closed(t, d)
+
+	for at := int64(1); at <= n; at++ {
+		fake.Reset()
+		fake.FailAt, fake.Code = at, 2
+		d, err := gpu.StartWith("cuda", &gpu.Options{Lanes: 2})
+		if err != nil {
+			continue
+		}
+		pinned := make(chan error, 1)
+		go func() { pinned <- d.Pin(t.Context(), r) }()
+		opened := d.Opened(t.Context())
+		var own *gpu.Error // of a call for the region
+		if err := <-pinned; err != nil && opened == nil && !(errors.As(err, &own) && (own.Call == "cuMemHostRegister" || own.Call == "cuCtxSetCurrent")) {
+			t.Errorf("call %d of %d fails: the device is open and the region is not pinned: %v", at, n, err)
+		}
+		d.Close()
+	}
+}
+
+// TestRegionThatIsNotPinned stays memory, whatever stands in the way.
+func TestRegionThatIsNotPinned(t *testing.T) {
+	r, err := gpu.NewRegion(100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Free()
+	fake.Reset()
+	fake.RefusePages = 801
+	d := open(t, &gpu.Options{Lanes: 1})
+	if err := d.Pin(t.Context(), r); err == nil || errors.Is(err, gpu.ErrFatal) {
+		t.Errorf("a driver that does not pin what is there: %v", err)
+	}
+	r.Bytes[99] = 1
+	closed(t, d)
+
+	fake.Reset()
+	fake.RefusePages = 700
+	d = open(t, &gpu.Options{Lanes: 1})
+	if err := d.Pin(t.Context(), r); !errors.Is(err, gpu.ErrFatal) || d.Err() == nil {
+		t.Errorf("a card that is lost meanwhile: %v", err)
+	}
+	if err := d.Pin(t.Context(), r); !errors.Is(err, gpu.ErrFatal) {
+		t.Errorf("a card that is lost: %v", err)
+	}
+	d.Close()
+}
+
 // TestDiscard: the contexts of all cards end with what they hold, and what is pinned stays readable, unless the driver has made it.
 func TestDiscard(t *testing.T) {
 	for _, refuse := range []int64{0, 801} {
