@@ -145,16 +145,24 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 		open = func(spec string) (*gpu.Device, error) { return gpu.StartWith(spec, &start) }
 	}
 	defer pool.Beside(growDescriptors)()
-	device, why, err := openDevice(o.Device, open)
-	if err != nil {
-		return nil, fmt.Errorf("worker: %w", err)
-	}
-	if device != nil {
+	lay := func() {
 		heapLaid.Do(func() {
 			if err := layHeap(min(o.Memory/4*3, heapPerCore*int64(o.CPU))); err != nil {
 				o.Log.Debug("the heap has pages of the usual size", "error", err)
 			}
 		})
+	}
+	laid := func() {}
+	if !isAuto(o.Device) && o.Device != "cpu" {
+		laid = pool.Beside(lay) // while the driver looks for the card: it lets nobody map memory when it makes a context
+	}
+	device, why, err := openDevice(o.Device, open)
+	laid()
+	if err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	if device != nil {
+		lay()
 	}
 	w := newWorker(conn, buckets, o, device)
 	w.why = why
