@@ -76,7 +76,7 @@ commas between values of a repeated flag) or by a key of the YAML file of --conf
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w (pelmill %s --help lists the flags)", err, cmd.Name())
+		return usagef("%w (%s --help lists the flags)", err, cmd.CommandPath())
 	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.configFile, "config", "", "YAML `FILE` with settings; keys are names of flags")
