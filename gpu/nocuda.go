@@ -107,6 +107,12 @@ type Region struct {
 // NewRegion fails in builds without CUDA.
 func NewRegion(int) (*Region, error) { return nil, fmt.Errorf("gpu: a region: %w", errNotBuilt) }
 
+// Part is the n bytes of the region from at on.
+func (r *Region) Part(at, n int) *Region { return &Region{Bytes: r.Bytes[at:][:n:n]} }
+
+// Make does nothing in builds without CUDA.
+func (r *Region) Make() {}
+
 // Pin fails in builds without CUDA.
 func (d *Device) Pin(context.Context, *Region) error {
 	return fmt.Errorf("gpu: pin a region: %w", errNotBuilt)

@@ -66,6 +66,14 @@ func (s *pages) register(d *Device, all []byte, n int) (unsafe.Pointer, error) {
 
 // mapPages makes n bytes of memory that begin at a multiple of hugePage, see pinnedPart, and its pages.
 func mapPages(n int) (all []byte, err error) {
+	if all, err = reservePages(n); err == nil {
+		touch(pinnedPart(all, n))
+	}
+	return all, err
+}
+
+// reservePages is mapPages without the pages, which are made as they are used.
+func reservePages(n int) (all []byte, err error) {
 	all, err = syscall.Mmap(-1, 0, n+hugePage, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	if err != nil {
 		return nil, err
@@ -73,7 +81,6 @@ func mapPages(n int) (all []byte, err error) {
 	part := pinnedPart(all, n)
 	_ = syscall.Madvise(part, syscall.MADV_HUGEPAGE) // without it, small pages work as well
 	_ = syscall.Madvise(all, syscall.MADV_DONTFORK)  // the card would go on with the pages of one of the two processes
-	touch(part)
 	return all, nil
 }
 

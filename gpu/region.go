@@ -15,21 +15,27 @@ import (
 type Region struct {
 	Bytes []byte // zero at first; valid until Free
 
-	all []byte // the mapping
+	all []byte // the mapping; nil: it is a part
 }
 
-// NewRegion makes n bytes and their pages, on several cores: where these are made one by one as they are used, by calls of the system
-// that write into them, the driver waits for each when it makes a context.
+// NewRegion reserves n bytes, which take memory as they are used, or as parts are made.
 func NewRegion(n int) (*Region, error) {
 	if n <= 0 {
 		return nil, fmt.Errorf("gpu: a region of %d bytes", n)
 	}
-	all, err := mapPages(n)
+	all, err := reservePages(n)
 	if err != nil {
 		return nil, fmt.Errorf("gpu: map %d bytes: %w", n, err)
 	}
 	return &Region{Bytes: pinnedPart(all, n), all: all}, nil
 }
+
+// Part is the n bytes of the region from at on, both multiples of 2 MiB. It goes with the region.
+func (r *Region) Part(at, n int) *Region { return &Region{Bytes: r.Bytes[at:][:n:n]} }
+
+// Make makes the pages of a region that nobody uses yet, on several cores. Where they are made one by one as they are used, by calls of the
+// system that write into them, the driver waits for each when it makes a context.
+func (r *Region) Make() { touch(r.Bytes) }
 
 // Pin pins the region for all cards as soon as one of them has a context, while the device may still be opened: from then on
 // [Lane.Pinned] holds for it. It stays pinned until the device is closed or discarded, which must not begin before Pin returns. The
@@ -78,7 +84,7 @@ func (d *Device) unpinRegions() (errs []error) {
 	return errs
 }
 
-// Free gives the memory back. Nobody uses its bytes, and devices that have pinned it are closed or discarded.
+// Free gives the memory back, with all parts. Nobody uses its bytes, and devices that have pinned any of it are closed or discarded.
 func (r *Region) Free() error {
 	if r.all == nil {
 		return nil

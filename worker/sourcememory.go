@@ -12,20 +12,23 @@ import (
 )
 
 // sourceMemory lends memory for files whose samples are used where they are, see [imageio.Adopts]. It comes in regions that a device pins
-// as soon as it is open, also of what was read before: the card takes the samples from there by itself, each time that it needs them,
+// as soon as it can, also of what was read before: the card takes the samples from there by itself, each time that it needs them,
 // where they would else be copied on cores first. A nil *sourceMemory lends nothing.
 type sourceMemory struct {
-	most int64 // bytes of all regions
-	make func(n int) (*gpu.Region, error)
-	pin  func(*gpu.Region) error // waits until the device is open
-	log  *slog.Logger
+	most    int64 // bytes of all regions
+	reserve func(n int) (*gpu.Region, error)
+	pin     func(*gpu.Region) error // waits until the device has a context
+	log     *slog.Logger
+
+	// Addresses for all regions, reserved at once: the driver keeps whoever maps memory waiting, and they it. Of who adds regions.
+	all *gpu.Region
 
 	mu      sync.Mutex
-	regions []*sourceRegion
-	coming  bool       // another one is being made
-	came    *sync.Cond // it is there, or does not come
-	over    bool       // there are no more
-	closed  bool       // nothing is lent any more
+	regions []*sourceRegion // parts of all, in order
+	coming  bool            // another one is being made
+	came    *sync.Cond      // it is there, or does not come
+	over    bool            // there are no more
+	closed  bool            // nothing is lent any more
 	pins    sync.WaitGroup
 	turn    sync.Mutex // of who pins: the driver does one after the other anyway
 }
@@ -55,7 +58,7 @@ const (
 )
 
 func newSourceMemory(device *gpu.Device, most int64, log *slog.Logger) *sourceMemory {
-	s := &sourceMemory{most: most, make: gpu.NewRegion, log: log, pin: func(r *gpu.Region) error { return device.Pin(context.Background(), r) }}
+	s := &sourceMemory{most: most, reserve: gpu.NewRegion, log: log, pin: func(r *gpu.Region) error { return device.Pin(context.Background(), r) }}
 	s.came = sync.NewCond(&s.mu)
 	return s
 }
@@ -101,7 +104,15 @@ func (s *sourceMemory) another() bool {
 // add makes a region and has the device pin it. Where that is refused there are no more; what is lent of one that is not pinned is memory
 // like any other.
 func (s *sourceMemory) add() {
-	region, err := s.make(regionBytes)
+	var err error
+	if s.all == nil {
+		s.all, err = s.reserve(int(s.most / regionBytes * regionBytes))
+	}
+	var region *gpu.Region
+	if err == nil {
+		region = s.all.Part(len(s.regions)*regionBytes, regionBytes) // which nobody else makes longer
+		region.Make()
+	}
 	s.mu.Lock()
 	s.coming = false
 	if err == nil {
@@ -175,22 +186,20 @@ func (s *sourceMemory) close() {
 	s.pins.Wait()
 }
 
-// free gives back the regions of which nothing is lent. It is closed, and the device as well.
+// free gives the regions back, if nothing of them is lent. It is closed, and the device as well.
 func (s *sourceMemory) free() {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.regions = slices.DeleteFunc(s.regions, func(r *sourceRegion) bool {
-		if r.idle < regionBytes {
-			return false
-		}
-		if err := r.region.Free(); err != nil {
-			s.log.Debug("memory for sources stays", "error", err)
-		}
-		return true
-	})
+	if s.all == nil || slices.ContainsFunc(s.regions, func(r *sourceRegion) bool { return r.idle < regionBytes }) {
+		return
+	}
+	if err := s.all.Free(); err != nil {
+		s.log.Debug("memory for sources stays", "error", err)
+	}
+	s.all, s.regions = nil, nil
 }
 
 // allocData is the alloc of [storage.GetInto] for the source of o: memory that a device takes samples from, where it will.

@@ -246,11 +246,12 @@ func TestRegion(t *testing.T) {
 	const size = 5<<20 - 1
 	for _, end := range []string{"close", "discard"} {
 		fake.Reset()
-		r, err := gpu.NewRegion(size)
+		whole, err := gpu.NewRegion(4<<20 + size)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.Bytes) != size {
+		r := whole.Part(4<<20, size)
+		if r.Make(); len(r.Bytes) != size {
 			t.Fatalf("%d bytes of %d", len(r.Bytes), size)
 		}
 		for i := range r.Bytes {
@@ -270,7 +271,7 @@ func TestRegion(t *testing.T) {
 		if err := d.Pin(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
-		if !pinned(r.Bytes) || !pinned(r.Bytes[size-100:]) || fake.Registered != before+1 {
+		if !pinned(r.Bytes) || !pinned(r.Bytes[size-100:]) || pinned(whole.Bytes[:100]) || fake.Registered != before+1 {
 			t.Errorf("it is not pinned as a whole, by %d calls", fake.Registered-before)
 		}
 		for i := range r.Bytes {
@@ -291,7 +292,7 @@ func TestRegion(t *testing.T) {
 		}
 		r.Bytes[0]++
 		for range 2 { // a second call does nothing
-			if err := r.Free(); err != nil {
+			if err := errors.Join(r.Free(), whole.Free()); err != nil {
 				t.Error(err)
 			}
 		}
