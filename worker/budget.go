@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
@@ -220,6 +221,13 @@ func (s *share) release() {
 		l.giveBack()
 	}
 	s.loans = nil
+}
+
+// keepSource has nobody else get the memory of the source: it is stored as it is, and a store may still read it when the object is done.
+func (s *share) keepSource() {
+	if s != nil {
+		s.loans = slices.DeleteFunc(s.loans, func(l *loan) bool { return l.region != nil })
+	}
 }
 
 // tooLarge is the fault of an object that needs more than there is.

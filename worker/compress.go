@@ -525,6 +525,7 @@ func (c *chunk) store(ctx context.Context, o *object) error {
 			return nil
 		}
 		key, data, media = o.entry.Key, o.data, ""
+		o.held.keepSource()
 	}
 	if err := c.throttle(ctx, storeRequests, 0, int64(len(data))); err != nil {
 		return err

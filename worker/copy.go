@@ -22,6 +22,7 @@ func (c *chunk) copyOther(ctx context.Context, o *object) error {
 			if err := c.throttle(ctx, storeRequests, 0, int64(len(o.data))); err != nil {
 				return err
 			}
+			o.held.keepSource()
 			put, err := c.put(ctx, o, e.Key, o.data, c.putOptions(o, ""))
 			if err == nil {
 				stored(r, e.Key, put)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -183,5 +184,44 @@ func TestSourcesThatADeviceTakesSamplesFrom(t *testing.T) {
 	}
 	if s.free(); len(s.regions) != 0 {
 		t.Errorf("of a region only %v is idle when all objects have come to their ends", s.regions[0].gaps)
+	}
+}
+
+// What is stored as it was read lies in memory that nobody else gets: a store may still read it.
+func TestSourcesThatAreStored(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*jobs.Spec)
+		data   string
+		want   jobs.Outcome
+		kept   bool
+	}{
+		"no gain, copied":  {func(s *jobs.Spec) { s.Larger = "copy" }, "P6 4 4 255\n" + strings.Repeat("abc", 16), jobs.OutcomeKept, true},
+		"no gain":          {func(*jobs.Spec) {}, "P6 4 4 255\n" + strings.Repeat("abc", 16), jobs.OutcomeKept, false},
+		"damaged, copied":  {func(s *jobs.Spec) { s.Others = "copy" }, "P6 40 40 255\nshort", jobs.OutcomeRejected, true},
+		"damaged":          {func(*jobs.Spec) {}, "P6 40 40 255\nshort", jobs.OutcomeRejected, false},
+		"a result, stored": {func(s *jobs.Spec) { s.Larger, s.Others = "copy", "copy" }, "P6 40 40 255\n" + strings.Repeat("abc", 1600), jobs.OutcomeCompressed, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var made regions
+			s, f := made.memory(regionBytes), &fake{}
+			j := newJob(t, "mem://source", "mem://target", f, c.change)
+			j.put("it.ppm", []byte(c.data))
+			j.plan()
+			w := j.deviceWorker(Options{CPU: 2}, f)
+			w.sources = s
+			if err := j.chunk(w, 0); err != nil {
+				t.Fatal(err)
+			}
+			if r := j.results()["it.ppm"]; r.Outcome != c.want {
+				t.Errorf("%s (%s), want %s", r.Outcome, r.Error, c.want)
+			}
+			if c.kept {
+				equalBytes(t, j.target, "it.ppm", []byte(c.data))
+			}
+			s.close()
+			if s.free(); len(s.regions) > 0 != c.kept {
+				t.Errorf("%d regions are kept", len(s.regions))
+			}
+		})
 	}
 }
