@@ -81,8 +81,8 @@ func (f budgetFor) aside(total int64) (loans, checks, sources int64) {
 	if f >= forChecks {
 		checks = total / checkShare
 	}
-	if f >= forSources {
-		sources = min(total/sourceShare, sourceMost)
+	if n := min(total/sourceShare, sourceMost); f >= forSources && n >= regionBytes {
+		sources = n
 	}
 	return loans, checks, sources
 }

@@ -238,7 +238,7 @@ func TestLoansAreBounded(t *testing.T) {
 	}
 	for _, n := range []int64{1 << 20, 100 << 20, 30 << 30} {
 		b := newBudget(memoryFor(n), forSources)
-		if b.total+b.loans+b.checks+b.sources > n || b.loans == 0 || b.loans > loanMost || b.checks == 0 || b.sources == 0 || b.sources > sourceMost {
+		if b.total+b.loans+b.checks+b.sources > n || b.loans == 0 || b.loans > loanMost || b.checks == 0 || b.sources > sourceMost || b.sources != 0 != (n >= sourceShare*regionBytes) || b.sources != 0 && b.sources < regionBytes {
 			t.Errorf("%d bytes for objects, %d for loans, %d for checks and %d for sources of %d", b.total, b.loans, b.checks, b.sources, n)
 		}
 	}
