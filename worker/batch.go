@@ -159,6 +159,7 @@ func (b *batcher) do(ctx context.Context, o *object, came func()) error {
 		return o.givenUp(err)
 	case <-ctx.Done():
 		q.leave()
+		o.held.keepSource() // which the call may still read
 		return context.Cause(ctx)
 	}
 }

@@ -223,7 +223,8 @@ func (s *share) release() {
 	s.loans = nil
 }
 
-// keepSource has nobody else get the memory of the source: it is stored as it is, and a store may still read it when the object is done.
+// keepSource has nobody else get the memory of the source, which may still be read when the object is done: by a store, where it is stored
+// as it is, or by a batch that the object has left.
 func (s *share) keepSource() {
 	if s != nil {
 		s.loans = slices.DeleteFunc(s.loans, func(l *loan) bool { return l.region != nil })

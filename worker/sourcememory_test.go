@@ -13,6 +13,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/pelmill/pelmill/codecs/codec"
 	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/raster"
@@ -224,4 +225,37 @@ func TestSourcesThatAreStored(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A batch may still read what an object has left it with: nobody else gets that.
+func TestSourcesOfABatchThatGoesOn(t *testing.T) {
+	var made regions
+	s := made.memory(regionBytes)
+	p := newPipeline(pipelineOptions{cpu: 1, fetchers: 1, memory: MinMemory, timeout: time.Minute})
+	reads, goOn := make(chan struct{}), make(chan struct{})
+	b := newBatcher(p, "fake", "", func(context.Context, codec.Run, []*object) error {
+		close(reads)
+		<-goOn
+		return nil
+	})
+	leave := b.join()
+	defer leave()
+	o := &object{held: &share{loans: []*loan{s.lend(100)}}, image: raster.New(1, 1, 1, 1, 8)}
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() { left <- b.do(ctx, o, func() {}) }()
+	<-reads
+	cancel()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	o.held.release()
+	if s.lend(regionBytes) != nil {
+		t.Error("memory that a batch reads is lent to somebody else")
+	}
+	s.close()
+	if s.free(); len(s.regions) != 1 {
+		t.Error("memory that a batch reads is given to the system")
+	}
+	close(goOn)
 }
