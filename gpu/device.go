@@ -29,9 +29,9 @@ type Device struct {
 	listed chan struct{} // closed when found is final, if there are cards
 	found  []*card       // that the driver shows and that are to be used
 
-	context chan struct{} // closed when first is set
-	first   *card         // whose context was there first
-	makes   sync.Once     // that sets it
+	lanes chan struct{} // closed when first is set
+	first *card         // whose lanes were there first
+	makes sync.Once     // that sets it
 
 	opened  chan struct{} // closed when cards and refused are final; nil: it was never opened
 	cards   []*card       // that have lanes

@@ -143,7 +143,7 @@ func open(index int, o *Options) (*Device, error) {
 // the caller. say words the errors of both.
 func begin(index int, o *Options, say func(error) error) (*Device, error) {
 	d := newDevice(o)
-	d.opened, d.listed, d.context = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	d.opened, d.listed, d.lanes = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	find := func() error {
 		var found []*card // a call that was given up may still change it
 		if err := d.asking([]*place{&d.listing}, func() (err error) { found, err = d.find(index); return err }); err != nil {
@@ -274,10 +274,6 @@ func (d *Device) startCard(c *card) (err error) {
 	if err != nil {
 		return err
 	}
-	d.makes.Do(func() {
-		d.first = c
-		close(d.context)
-	})
 	n := usual + lightLanes(c.Memory)
 	ready, verdict := make(chan error), make(chan error, n)
 	for i := range n {
@@ -300,6 +296,10 @@ func (d *Device) startCard(c *card) (err error) {
 		releaseContext(c.dev)
 	}
 	if err == nil {
+		d.makes.Do(func() {
+			d.first = c
+			close(d.lanes)
+		})
 		c.running.Go(func() { pinned.pin(c) })
 	}
 	return err

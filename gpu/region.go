@@ -37,12 +37,13 @@ func (r *Region) Part(at, n int) *Region { return &Region{Bytes: r.Bytes[at:][:n
 // system that write into them, the driver waits for each when it makes a context.
 func (r *Region) Make() { touch(r.Bytes) }
 
-// Pin pins the region for all cards as soon as one of them has a context, while the device may still be opened: from then on
-// [Lane.Pinned] holds for it. It stays pinned until the device is closed or discarded, which must not begin before Pin returns. The
-// error is that of [Device.Opened] or the driver's, which may pin only what it has made: then the region is memory like any other.
+// Pin pins the region for all cards as soon as one of them has its lanes, while the device may still be opened: from then on
+// [Lane.Pinned] holds for it. Lanes that are made meanwhile would wait in the driver, and what the first batches need with them. The
+// region stays pinned until the device is closed or discarded, which must not begin before Pin returns. The error is that of
+// [Device.Opened] or the driver's, which may pin only what it has made: then the region is memory like any other.
 func (d *Device) Pin(ctx context.Context, r *Region) error {
 	select {
-	case <-d.context:
+	case <-d.lanes:
 	case <-d.opened:
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -17,7 +17,7 @@ import (
 type sourceMemory struct {
 	most    int64 // bytes of all regions
 	reserve func(n int) (*gpu.Region, error)
-	pin     func(*gpu.Region) error // waits until the device has a context
+	pin     func(*gpu.Region) error // waits until a card has its lanes
 	log     *slog.Logger
 
 	// Addresses for all regions, reserved at once: the driver keeps whoever maps memory waiting, and they it. Of who adds regions.

@@ -302,28 +302,55 @@ func TestRegion(t *testing.T) {
 	}
 }
 
-// TestRegionIsPinnedWhileTheDeviceIsOpened, as soon as there is a context; whatever the driver fails with, nobody waits for ever.
+// TestRegionIsPinnedWhileTheDeviceIsOpened, as soon as one card has its lanes and no sooner; whatever the driver fails with, nobody waits
+// for ever.
 func TestRegionIsPinnedWhileTheDeviceIsOpened(t *testing.T) {
 	r, err := gpu.NewRegion(1 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Free()
-	n := opening(t, 2)
-	fake.HangAt, fake.Hang = n, 1
-	d, err := gpu.StartWith("cuda", &gpu.Options{Lanes: 2})
-	if err != nil {
-		t.Fatal(err)
+	var n int64
+	for _, cards := range []int64{2, 1} {
+		fake.Reset()
+		fake.Cards = cards
+		d := open(t, &gpu.Options{Lanes: 2})
+		n = fake.Calls
+		closed(t, d)
+		fake.Reset()
+		fake.Cards, fake.HangAt, fake.Hang = cards, n, 1
+		d, err := gpu.StartWith("cuda", &gpu.Options{Lanes: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		until(t, "the last lane begins", func() bool { return fake.Inside == 1 && fake.Calls == n })
+		pinned := make(chan error, 1)
+		go func() { pinned <- d.Pin(t.Context(), r) }()
+		if cards == 2 {
+			if err := <-pinned; err != nil || fake.Registered != 1 {
+				t.Errorf("one of two cards is open: %v, %d calls", err, fake.Registered)
+			}
+		} else {
+			select {
+			case err := <-pinned:
+				t.Errorf("no card is open: %v", err)
+			case <-time.After(20 * time.Millisecond):
+			}
+			if fake.Registered != 0 || fake.Calls != n {
+				t.Errorf("no card is open: %d calls for the region, %d of %d", fake.Registered, fake.Calls, n)
+			}
+		}
+		fake.Hang = 0
+		if err := d.Opened(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if cards == 1 {
+			if err := <-pinned; err != nil || fake.Registered != 1 {
+				t.Errorf("the card is open: %v, %d calls", err, fake.Registered)
+			}
+		}
+		closed(t, d)
 	}
-	until(t, "the last lane begins", func() bool { return fake.Inside == 1 && fake.Calls == n })
-	if err := d.Pin(t.Context(), r); err != nil || fake.Registered != 1 {
-		t.Errorf("%v, %d calls", err, fake.Registered)
-	}
-	fake.Hang = 0
-	if err := d.Opened(t.Context()); err != nil {
-		t.Error(err)
-	}
-	closed(t, d)
 
 	for at := int64(1); at <= n; at++ {
 		fake.Reset()
