@@ -142,6 +142,11 @@ type Options struct {
 	// batch. 0: lanes pin them when they need them, and keep each other from the driver meanwhile.
 	Staging int
 
+	// Ahead is how many bytes of device memory each lane but those for light work gets while a card is opened, in one piece of which
+	// blocks are cut, if that is no more than an eighth of the lane's budget. 0, or where there is less: lanes take what they need when
+	// they need it, and those that begin at the same time wait for each other in the driver.
+	Ahead int
+
 	// Modules are those that will be needed first: they are loaded while the lanes begin. A module that is loaded later keeps
 	// all lanes of the card from the driver until the kernels that are at work have ended.
 	Modules []*Module

@@ -13,6 +13,9 @@ import (
 	"time"
 )
 
+// spareEvents is how many events a lane has from the start for what its batches wait for.
+const spareEvents = 4
+
 // Lane is a thread with a card's context, two streams and memory of its own. It is
 // valid inside the function that [Device.Do] runs, and only on its goroutine.
 type Lane struct {
@@ -178,11 +181,15 @@ func (l *Lane) begin() error {
 		}
 		l.streams[i] = Stream{lane: l, stream: s}
 	}
-	for range l.card.links {
+	for i := range len(l.card.links) + spareEvents {
 		if err := d.ask(&l.card.opening, at, "cuEventCreate", func() error {
 			e, err := makeEvent()
-			if err == nil {
+			switch {
+			case err != nil:
+			case i < len(l.card.links):
 				l.moved = append(l.moved, e)
+			default:
+				l.spare = append(l.spare, e)
 			}
 			return err
 		}); err != nil {
@@ -192,7 +199,32 @@ func (l *Lane) begin() error {
 			return err
 		}
 	}
+	if err := l.takeAhead(); err != nil {
+		if d.Err() == nil {
+			l.end()
+		}
+		return err
+	}
 	return nil
+}
+
+// takeAhead takes the memory of [Options.Ahead], unless the driver has less.
+func (l *Lane) takeAhead() error {
+	n := l.dev.opts.Ahead
+	if n <= 0 || l.light || l.memory.slabs == nil || int64(n) > l.memory.slabs.limit {
+		return nil
+	}
+	err := l.dev.ask(&l.card.opening, l.card.Index, "cuMemAlloc", func() error {
+		base, err := memAlloc(n)
+		if err == nil {
+			l.memory.ahead(base, n)
+		}
+		return err
+	})
+	if errors.Is(err, ErrOutOfMemory) && !errors.Is(err, ErrFatal) {
+		return nil
+	}
+	return err
 }
 
 // end frees everything of the lane.

@@ -149,6 +149,13 @@ func (p *pool[T]) getSlab(n int) error {
 	return err
 }
 
+// ahead has the pool cut blocks from n bytes from base, which it takes over, as long as there is room for them.
+func (p *pool[T]) ahead(base T, n int) {
+	p.grow(n)
+	p.slabs.add(base, n)
+	p.slabs.mostShared = n
+}
+
 // arrived ends the waiting for a slab that was on its way.
 func (p *pool[T]) arrived() {
 	p.slabs.coming--

@@ -59,12 +59,22 @@ func TestBlocksOfSlabsStayApart(t *testing.T) {
 	for _, c := range []struct {
 		budget int64
 		odds   int
-	}{{32 << 20, 0}, {128 << 20, 0}, {300 << 20, 0}, {1 << 30, 0}, {300 << 20, 3}, {2 << 30, 10}} {
+		ahead  int
+	}{{32 << 20, 0, 0}, {128 << 20, 0, 0}, {300 << 20, 0, 0}, {1 << 30, 0, 0}, {1 << 30, 0, 100 << 20}, {300 << 20, 3, 0}, {300 << 20, 3, 32 << 20}, {2 << 30, 10, 0}} {
 		s := newSpace()
 		s.odds = c.odds
 		p := pooled(s, c.budget)
 		noted := int64(0)
 		p.note = func(n int) { noted += int64(n) }
+		if c.ahead > 0 {
+			s.odds = 0
+			base, err := s.alloc(c.ahead)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.ahead(base, c.ahead)
+			s.odds = c.odds
+		}
 		r := rand.New(rand.NewPCG(uint64(c.budget), uint64(c.odds)))
 		var out []lent
 		inUse := int64(0)

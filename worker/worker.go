@@ -110,6 +110,9 @@ const (
 	stagingPart = 512
 )
 
+// ahead is how much memory of a card a lane has from the start: a batch of photographs takes as much.
+const ahead = 512 << 20
+
 // heapPerCore is how many bytes of the heap of a process with a device get large pages for each core, as far as these are no more than
 // three quarters of its memory: the more cores, the more objects are at work.
 const heapPerCore = 384 << 20
@@ -135,7 +138,7 @@ func New(conn *queue.Conn, buckets *storage.Buckets, opts *Options) (*Worker, er
 		return gpu.OpenWith(spec, &gpu.Options{Connections: connections, Only: o.Only})
 	}
 	if o.TestOnUse {
-		start := gpu.Options{Only: o.Only, Staging: int(min(staging, o.Memory/stagingPart)), Modules: modules(&o)}
+		start := gpu.Options{Only: o.Only, Staging: int(min(staging, o.Memory/stagingPart)), Ahead: ahead, Modules: modules(&o)}
 		if !o.OneJob {
 			start.Connections = connections
 		}

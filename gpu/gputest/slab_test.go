@@ -126,3 +126,94 @@ func TestCheckersOfMemorySeeEachBlock(t *testing.T) {
 		}
 	}
 }
+
+// TestLanesHaveMemoryAhead: blocks of all sizes lie in what a lane has from the start, as long as there is room, and the driver is not
+// asked for any of them. Lanes for light work have none, nor has a lane whose budget is small, or a device that keeps blocks apart.
+func TestLanesHaveMemoryAhead(t *testing.T) {
+	const ahead = 16 << 20
+	blocks := func(sizes ...int) func(*gpu.Lane) error {
+		return func(l *gpu.Lane) error {
+			for _, n := range sizes {
+				if _, err := l.Device(n); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	for _, c := range []struct {
+		what   string
+		o      gpu.Options
+		blocks int64 // of the driver, once the device is open
+	}{
+		{"two lanes", gpu.Options{Lanes: 2, Ahead: ahead}, 2},
+		{"an eighth of the budget", gpu.Options{Lanes: 1, Memory: 10 * ahead, Ahead: ahead}, 1},
+		{"less than an eighth", gpu.Options{Lanes: 1, Memory: 8 * ahead, Ahead: ahead}, 0}, // light lanes have a part of it
+		{"apart", gpu.Options{Lanes: 2, Ahead: ahead, Apart: true}, 0},
+	} {
+		fake.Reset()
+		d := open(t, &c.o)
+		if fake.Blocks != c.blocks || fake.Bytes != c.blocks*ahead || d.Stats().Memory != fake.Bytes {
+			t.Errorf("%s: %d blocks of %d bytes, %d counted", c.what, fake.Blocks, fake.Bytes, d.Stats().Memory)
+		}
+		if c.blocks > 0 {
+			for range 3 {
+				if err := d.Do(t.Context(), blocks(9<<20, 100, 6<<20)); err != nil || fake.Blocks != c.blocks {
+					t.Errorf("%s: %v, %d blocks of the driver", c.what, err, fake.Blocks)
+				}
+			}
+			if err := d.Do(t.Context(), blocks(17<<20)); err != nil || fake.Blocks != c.blocks+1 {
+				t.Errorf("%s: a larger one: %v, %d blocks of the driver", c.what, err, fake.Blocks)
+			}
+			if err := d.Do(t.Context(), func(l *gpu.Lane) error { return batch(l, pixels) }); err != nil {
+				t.Error(err)
+			}
+		}
+		closed(t, d)
+	}
+
+	// Whatever call fails while the device is opened: it opens without the memory that the driver does not have, and leaves nothing where
+	// it does not open.
+	fake.Reset()
+	d := open(t, &gpu.Options{Lanes: 2, Ahead: ahead})
+	n := fake.Calls
+	closed(t, d)
+	refused := 0
+	for at := int64(1); at <= n; at++ {
+		fake.Reset()
+		fake.FailAt, fake.Code = at, 2
+		d, err := gpu.OpenWith("cuda", &gpu.Options{Lanes: 2, Ahead: ahead})
+		if err == nil {
+			if fake.Blocks < 2 {
+				refused++
+			}
+			if err := d.Do(t.Context(), blocks(9<<20, 100)); err != nil {
+				t.Errorf("call %d: %v", at, err)
+			}
+			closed(t, d)
+		} else if fake.Blocks != 0 || fake.Contexts != 0 || fake.Events != 0 || fake.Streams != 0 {
+			t.Errorf("call %d: %d blocks, %d contexts, %d events and %d streams are left", at, fake.Blocks, fake.Contexts, fake.Events, fake.Streams)
+		}
+	}
+	if refused != 2 {
+		t.Errorf("the device was opened %d times without the memory of one of two lanes", refused)
+	}
+}
+
+// TestLanesHaveEventsAhead: a batch that waits for a few events does not ask the driver for them.
+func TestLanesHaveEventsAhead(t *testing.T) {
+	fake.Reset()
+	d := open(t, &gpu.Options{Lanes: 1})
+	events := fake.Events
+	if err := d.Do(t.Context(), func(l *gpu.Lane) error {
+		for range 4 {
+			if _, err := l.Event(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil || fake.Events != events {
+		t.Errorf("%v, %d events of the driver, %d before", err, fake.Events, events)
+	}
+	closed(t, d)
+}
