@@ -40,12 +40,16 @@ func (d *Device) pinAhead(n int) ahead {
 	return a
 }
 
-// pin pins the memory in the context of c. Where it does not come to that, lanes pin what they need.
+// pin pins the memory in the context of c, behind regions: samples that lie there are what a batch needs first. Where it does not come
+// to that, lanes pin what they need.
 func (a ahead) pin(c *card) {
 	if a.n == 0 {
 		return
 	}
 	m := <-a.pages
+	a.d.mu.Lock()
+	a.d.awaitPinning(func(*pinning) bool { return true })
+	a.d.mu.Unlock()
 	if m.err != nil || a.d.Err() != nil {
 		a.over(m, nil)
 		return

@@ -49,6 +49,10 @@ type Device struct {
 	pages pages   // that host's memory is made of
 	hosts []*Host // those that last until Free and pinned regions, by their addresses
 
+	pinnings []*pinning // that have not ended, in the order of the calls
+	pins     bool       // one of them is at it, for all
+	pinned   *sync.Cond // one of them ended
+
 	calls   atomic.Int64 // see [Device.Share]
 	stats   stats
 	listing place // of whoever looks for the cards
@@ -137,6 +141,7 @@ func newDevice(o *Options) *Device {
 		func(p unsafe.Pointer) error { return d.unlocked(func() error { return d.pages.free(d, p) }) })
 	d.pages.mapped = make(map[unsafe.Pointer][]byte)
 	d.host.cutting(hostSlabs, func(base unsafe.Pointer, bytes int) unsafe.Pointer { return unsafe.Add(base, bytes) })
+	d.pinned = sync.NewCond(&d.mu)
 	came := sync.NewCond(&d.mu)
 	d.host.resting, d.host.wait, d.host.came = true, came.Wait, came.Broadcast
 	return d

@@ -92,12 +92,13 @@ func (d *Device) Host(n int) (*Host, error) {
 	return h, nil
 }
 
-// Pinned says whether b lies in memory that [Device.Host] has returned or [Device.Pin] has pinned: the card copies from and to
-// it by itself.
+// Pinned says whether b lies in memory that [Device.Host] has returned or [Device.Pin] has pinned, or pins now, for which it waits: the
+// card copies from and to it by itself.
 func (l *Lane) Pinned(b []byte) bool {
 	first := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	l.dev.mu.Lock()
 	defer l.dev.mu.Unlock()
+	l.dev.awaitPinning(func(p *pinning) bool { return p.at(first) })
 	i, begins := l.dev.hostAt(first)
 	if !begins {
 		i--

@@ -38,10 +38,50 @@ func (r *Region) Part(at, n int) *Region { return &Region{Bytes: r.Bytes[at:][:n
 func (r *Region) Make() { touch(r.Bytes) }
 
 // Pin pins the region for all cards as soon as one of them has its lanes, while the device may still be opened: from then on
-// [Lane.Pinned] holds for it. Lanes that are made meanwhile would wait in the driver, and what the first batches need with them. The
-// region stays pinned until the device is closed or discarded, which must not begin before Pin returns. The error is that of
-// [Device.Opened] or the driver's, which may pin only what it has made: then the region is memory like any other.
+// [Lane.Pinned] holds for it, which waits for that. Lanes that are made meanwhile would wait in the driver, and what the first batches
+// need with them. Regions are pinned in the order of the calls. They stay pinned until the device is closed or discarded, which must not
+// begin before Pin returns. The error is that of [Device.Opened] or the driver's, which may pin only what it has made: then the region is
+// memory like any other.
 func (d *Device) Pin(ctx context.Context, r *Region) error {
+	p := &pinning{region: r}
+	d.mu.Lock()
+	d.pinnings = append(d.pinnings, p)
+	d.mu.Unlock()
+	err := d.lanesMade(ctx)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err != nil && !p.begun {
+		d.ends(p, err)
+	}
+	for !p.ended && d.pins {
+		d.pinned.Wait()
+	}
+	if !p.ended {
+		d.pins = true
+		err := d.unlocked(func() error {
+			return d.within("cuMemHostRegister", func() error { return d.with(d.first, d.pinAll) })
+		})
+		d.pins = false
+		d.ends(p, err)
+	}
+	return p.err
+}
+
+// pinning is a call of [Device.Pin]. The device's mu guards what changes.
+type pinning struct {
+	region       *Region
+	begun, ended bool
+	err          error // of the end
+}
+
+// at says whether an address lies in the region.
+func (p *pinning) at(address uintptr) bool {
+	b := p.region.Bytes
+	return address-uintptr(unsafe.Pointer(unsafe.SliceData(b))) < uintptr(len(b))
+}
+
+// lanesMade waits until one card has its lanes.
+func (d *Device) lanesMade(ctx context.Context) error {
 	select {
 	case <-d.lanes:
 	case <-d.opened:
@@ -50,28 +90,56 @@ func (d *Device) Pin(ctx context.Context, r *Region) error {
 	}
 	select {
 	case <-d.opened:
-		if err := d.usable(ctx, "memory for"); err != nil {
-			return err
-		}
+		return d.usable(ctx, "memory for")
 	default:
+		return nil
 	}
-	if err := d.Err(); err != nil {
-		return err
-	}
-	p := unsafe.Pointer(unsafe.SliceData(r.Bytes))
-	err := d.within("cuMemHostRegister", func() error {
-		return d.with(d.first, func() error {
-			return d.judge(-1, "cuMemHostRegister", "", hostRegister(p, len(r.Bytes)))
-		})
-	})
-	if err != nil {
-		return err
-	}
+}
+
+// pinAll pins all regions that wait for it, on one thread: on busy cores those who wait would take longer to follow each other. A context
+// must be current.
+func (d *Device) pinAll() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	i, _ := d.hostAt(uintptr(p))
-	d.hosts = slices.Insert(d.hosts, i, &Host{Bytes: r.Bytes, dev: d, block: p, size: len(r.Bytes), region: true})
-	return nil
+	for {
+		i := slices.IndexFunc(d.pinnings, func(p *pinning) bool { return !p.begun })
+		if i < 0 {
+			return nil
+		}
+		p := d.pinnings[i]
+		p.begun = true
+		b := p.region.Bytes
+		block := unsafe.Pointer(unsafe.SliceData(b))
+		err := d.unlocked(func() error {
+			if err := d.Err(); err != nil {
+				return err
+			}
+			return d.judge(-1, "cuMemHostRegister", "", hostRegister(block, len(b)))
+		})
+		if err == nil {
+			i, _ := d.hostAt(uintptr(block))
+			d.hosts = slices.Insert(d.hosts, i, &Host{Bytes: b, dev: d, block: block, size: len(b), region: true})
+		}
+		d.ends(p, err)
+	}
+}
+
+// ends says what a call of Pin came to, unless that is known. The caller holds d.mu.
+func (d *Device) ends(p *pinning, err error) {
+	if !p.ended {
+		p.ended, p.err = true, err
+		d.pinnings = slices.DeleteFunc(d.pinnings, func(other *pinning) bool { return other == p })
+	}
+	d.pinned.Broadcast()
+}
+
+// awaitPinning waits until those calls of Pin have ended, of the ones that there are now, that f is true for. The caller holds d.mu.
+func (d *Device) awaitPinning(f func(*pinning) bool) {
+	for _, p := range slices.Clone(d.pinnings) {
+		for f(p) && !p.ended {
+			d.pinned.Wait()
+		}
+	}
 }
 
 // unpinRegions ends what Pin began. A context must be current; the caller holds d.mu.

@@ -17,7 +17,7 @@ import (
 type sourceMemory struct {
 	most    int64 // bytes of all regions
 	reserve func(n int) (*gpu.Region, error)
-	pin     func(*gpu.Region) error // waits until a card has its lanes
+	pin     func(*gpu.Region) error // one after the other; waits until a card has its lanes
 	log     *slog.Logger
 
 	// Addresses for all regions, reserved at once: the driver keeps whoever maps memory waiting, and they it. Of who adds regions.
@@ -30,7 +30,6 @@ type sourceMemory struct {
 	over    bool            // there are no more
 	closed  bool            // nothing is lent any more
 	pins    sync.WaitGroup
-	turn    sync.Mutex // of who pins: the driver does one after the other anyway
 }
 
 // sourceRegion is a region, parts of which are lent.
@@ -123,9 +122,7 @@ func (s *sourceMemory) add() {
 	s.came.Broadcast()
 	s.mu.Unlock()
 	if err == nil {
-		s.turn.Lock()
 		err = s.pin(region)
-		s.turn.Unlock()
 	}
 	if err == nil {
 		return

@@ -370,6 +370,140 @@ func TestRegionIsPinnedWhileTheDeviceIsOpened(t *testing.T) {
 	}
 }
 
+// TestLanesWaitForTheirRegion: while the driver pins one, whoever asks for what lies there waits, and nobody else; regions are pinned in the
+// order of the calls, and staging buffers behind those that wait.
+func TestLanesWaitForTheirRegion(t *testing.T) {
+	whole, err := gpu.NewRegion(6 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer whole.Free()
+	parts := []*gpu.Region{whole.Part(0, 2<<20), whole.Part(2<<20, 2<<20)}
+	n := opening(t, 3)
+	fake.HangAt, fake.Hang = n+2, 1 // the context is made current before
+	d, err := gpu.StartWith("cuda", &gpu.Options{Lanes: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pins := make(chan error, len(parts))
+	for i, r := range parts {
+		go func() { pins <- d.Pin(context.Background(), r) }()
+		if i == 0 {
+			until(t, "the driver pins", func() bool { return fake.Inside == 1 })
+		}
+	}
+	time.Sleep(5 * time.Millisecond) // until the second one waits
+	pinned := func(b []byte) (is bool, err error) {
+		err = d.Do(context.Background(), func(l *gpu.Lane) error { is = l.Pinned(b); return nil })
+		return is, err
+	}
+	type verdict struct {
+		is  bool
+		err error
+	}
+	verdicts := make(chan verdict, len(parts))
+	for _, r := range parts {
+		go func() {
+			is, err := pinned(r.Bytes[100:200])
+			verdicts <- verdict{is, err}
+		}()
+	}
+	if is, err := pinned(whole.Bytes[4<<20:][:100]); is || err != nil {
+		t.Errorf("what nobody pins: %v, %v", is, err)
+	}
+	select {
+	case v := <-verdicts:
+		t.Errorf("a region that is being pinned: %+v", v)
+	case err := <-pins:
+		t.Errorf("a region is pinned: %v", err)
+	case <-time.After(10 * time.Millisecond):
+	}
+	fake.Hang = 0
+	for range parts {
+		if err := <-pins; err != nil {
+			t.Error(err)
+		}
+		if v := <-verdicts; !v.is || v.err != nil {
+			t.Errorf("a region that was pinned meanwhile: %+v", v)
+		}
+	}
+	if fake.Registered != 2 {
+		t.Errorf("%d calls for two regions", fake.Registered)
+	}
+	closed(t, d)
+
+	// A region that is refused is memory like any other, also for those that waited, and the next one is pinned.
+	n = opening(t, 2)
+	fake.FailAt, fake.Code = n+2, 801
+	fake.HangAt, fake.Hang = n+2, 1
+	d = open(t, &gpu.Options{Lanes: 2})
+	for i, r := range parts {
+		go func() { pins <- d.Pin(context.Background(), r) }()
+		if i == 0 {
+			until(t, "the driver pins", func() bool { return fake.Inside == 1 })
+		}
+	}
+	go func() {
+		is, err := pinned(parts[0].Bytes[:100])
+		verdicts <- verdict{is, err}
+	}()
+	time.Sleep(5 * time.Millisecond)
+	fake.Hang = 0
+	failed := 0
+	for range parts {
+		if err := <-pins; err != nil {
+			failed++
+		}
+	}
+	if v := <-verdicts; v.is || v.err != nil || failed != 1 {
+		t.Errorf("a region that is refused: %+v, %d failed", v, failed)
+	}
+	if is, err := pinned(parts[1].Bytes[:100]); !is || err != nil {
+		t.Errorf("the next one: %v, %v", is, err)
+	}
+	closed(t, d)
+
+	// Staging buffers are pinned behind regions that wait: of the calls behind the opening the first one that pins is refused.
+	n = opening(t, 2)
+	fake.HangAt, fake.Hang = n, 1
+	fake.FailAt, fake.Code = n+2, 801
+	d, err = gpu.StartWith("cuda", &gpu.Options{Lanes: 2, Staging: 32 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the last lane begins", func() bool { return fake.Inside == 1 && fake.Calls == n })
+	go func() { pins <- d.Pin(context.Background(), parts[0]) }()
+	time.Sleep(5 * time.Millisecond)
+	fake.Hang = 0
+	if err := <-pins; err == nil {
+		t.Error("a region was pinned behind staging buffers")
+	}
+	if err := d.Do(t.Context(), hosts(9<<20, 100)); err != nil || fake.Pinned != 1 {
+		t.Errorf("staging buffers: %v, %d calls", err, fake.Pinned)
+	}
+	closed(t, d)
+
+	// A driver that hangs ends the wait of all.
+	n = opening(t, 2)
+	fake.HangAt, fake.Hang = n+2, 1
+	d = open(t, &gpu.Options{Lanes: 2, Hang: 50 * time.Millisecond})
+	for _, r := range parts {
+		go func() { pins <- d.Pin(context.Background(), r) }()
+	}
+	until(t, "the driver pins", func() bool { return fake.Inside == 1 })
+	if is, err := pinned(parts[1].Bytes[:100]); is || !errors.Is(err, gpu.ErrFatal) {
+		t.Errorf("a driver that hangs: %v, %v", is, err)
+	}
+	for range parts {
+		if err := <-pins; !errors.Is(err, gpu.ErrFatal) {
+			t.Errorf("a driver that hangs: %v", err)
+		}
+	}
+	d.Close()
+	fake.Hang = 0
+	until(t, "the driver returns", func() bool { return fake.Inside == 0 })
+}
+
 // TestRegionThatIsNotPinned stays memory, whatever stands in the way.
 func TestRegionThatIsNotPinned(t *testing.T) {
 	r, err := gpu.NewRegion(100)
