@@ -80,8 +80,12 @@ const laneProcs = 6
 // spareLook is how often a batch that waits for a lane looks whether cores are idle.
 const spareLook = 2 * time.Millisecond
 
-// defaultFetchers is how many objects are fetched at once, and as many stored.
+// defaultFetchers is how many objects are fetched at once, and as many stored, for each card: each waits for its store or disk most of
+// the time, and two cards have as many results as two machines.
 const defaultFetchers = 16
+
+// fetchersBeside is how many that are beside a device.
+func fetchersBeside(device *gpu.Device) int { return defaultFetchers * max(1, len(device.Cards())) }
 
 func newPipeline(o pipelineOptions) *pipeline {
 	if o.log == nil {

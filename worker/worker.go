@@ -34,7 +34,7 @@ var ErrStuck = errors.New("codecs that do not end hold every encoder, or the mem
 type Options struct {
 	Device        string            // auto, cpu, cuda or cuda:N; empty: auto
 	CPU           int               // images on the CPU at once; 0: [pool.Cores]
-	Fetchers      int               // objects fetched at once, and as many stored; 0: 16
+	Fetchers      int               // objects fetched at once, and as many stored; 0: 16 for each card, and without one
 	Memory        int64             // bytes that the process may take, at least MinMemory; 0: DefaultMemory
 	Chunks        int               // chunks at once; 0: 2, with a card as many as fill its batches
 	Grace         time.Duration     // for chunks to finish when Run ends; 0: DefaultGrace
@@ -187,6 +187,7 @@ func modules(o *Options) []*gpu.Module {
 
 // newWorker makes a worker of complete options with a device, nil for the CPU.
 func newWorker(conn *queue.Conn, buckets *storage.Buckets, o Options, device *gpu.Device) *Worker {
+	fill(&o.Fetchers, fetchersBeside(device))
 	w := &Worker{conn: conn, buckets: buckets, opts: o, codecs: o.Codecs}
 	w.pipeline = newPipeline(pipelineOptions{device: device, encodes: true, opening: o.TestOnUse, cpu: o.CPU, fetchers: o.Fetchers, memory: o.Memory, timeout: o.ObjectTimeout, log: o.Log, trace: o.Trace})
 	host, err := os.Hostname()
@@ -233,7 +234,6 @@ func (o *Options) defaults() error {
 		return fmt.Errorf("worker: %d fetchers, %d chunks: want none below 0", o.Fetchers, o.Chunks)
 	}
 	fill(&o.CPU, pool.Cores())
-	fill(&o.Fetchers, defaultFetchers)
 	fill(&o.Memory, DefaultMemory())
 	fill(&o.Grace, DefaultGrace)
 	fill(&o.ObjectTimeout, objectTimeout)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/pelmill/pelmill/codecs/vq"
+	"github.com/pelmill/pelmill/gpu"
 	"github.com/pelmill/pelmill/jobs"
 )
 
@@ -21,6 +22,22 @@ func TestRunCompressesAJob(t *testing.T) {
 		for key, r := range j.results() {
 			if r.Outcome != jobs.OutcomeCompressed || r.Verified != "full" || r.PSNR < 20 || r.SSIM <= 0 || r.Target != jobs.Stem(key, ".vq")+".vq" {
 				t.Errorf("%s: %+v", key, r)
+			}
+		}
+	}
+}
+
+// TestTransfersForEachCard: without a card, and with one that is not known yet, there are 16 unless the options say otherwise.
+func TestTransfersForEachCard(t *testing.T) {
+	for _, c := range []struct{ asked, want int }{{0, 16}, {3, 3}, {40, 40}} {
+		o := Options{Fetchers: c.asked}
+		if err := o.defaults(); err != nil {
+			t.Fatal(err)
+		}
+		for _, device := range []*gpu.Device{nil, {}} {
+			w := newWorker(nil, nil, o, device)
+			if cap(w.fetches) != c.want || cap(w.stores) != c.want || w.opts.Fetchers != c.want {
+				t.Errorf("%d asked for on %q: %d fetches and %d stores at once, %d in the options", c.asked, device.Name(), cap(w.fetches), cap(w.stores), w.opts.Fetchers)
 			}
 		}
 	}

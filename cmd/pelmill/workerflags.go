@@ -22,7 +22,7 @@ type workerFlags struct {
 
 func (w *workerFlags) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&w.encoders, "encoders", 0, "pictures encoded at once; 0 is one a core")
-	fs.IntVar(&w.transfers, "transfers", 0, "objects fetched at once; 0 chooses")
+	fs.IntVar(&w.transfers, "transfers", 0, "objects fetched at once, and as many stored; 0 is 16, with several cards for each")
 	memoryFlags(fs, &w.memory, &w.timeout)
 }
 
