@@ -60,12 +60,17 @@ ifdef CI
 export PELMILL_TEST ?= require
 endif
 
+# The client of Google's store comes with what gRPC needs for direct paths and their metrics, which its JSON API never uses: a sixth of
+# the program, and a fourth of the time before it does anything.
+LEAN      := disable_grpc_modules
+GOTAGS    := -tags $(LEAN)
+
 # With a C compiler the program is built with CUDA support, which needs neither a toolkit nor a driver: the
 # declarations that gorgonia.org/cu compiles against are ours.
 CC        := $(shell go env CC)
 CUDA      := $(shell [[ "$$(go env CGO_ENABLED)" == 1 ]] && command -v $(CC) >/dev/null && echo yes)
 ifdef CUDA
-GOTAGS    := -tags cuda
+GOTAGS    := -tags cuda,$(LEAN)
 # No flag names this folder, and the linker gives no build ID, which would have the folder in it: builds of one commit are equal
 # wherever they are made.
 export CGO_CFLAGS ?= -O2
@@ -100,7 +105,7 @@ check: ## format, vet, a build without CGO, and the licences of all modules
 	$(MAKE) sbom
 
 sbom: ## bin/pelmill.cdx.json: what the program is made of, with licences, as a CycloneDX bill of materials
-	go run ./internal/sbom cuda ./cmd/pelmill bin/pelmill.cdx.json
+	go run ./internal/sbom cuda,$(LEAN) ./cmd/pelmill bin/pelmill.cdx.json
 
 # It needs the database of vuln.go.dev, which not every machine reaches; so it is not a part of check.
 vulnerabilities: ## ask govulncheck about everything that the program calls

@@ -52,6 +52,38 @@ func TestStoresCanBeLeftOut(t *testing.T) {
 	}
 }
 
+// lean is the build tag that leaves out what Google's client brings for direct paths over gRPC, which its JSON API never uses.
+const lean = "disable_grpc_modules"
+
+// TestProgramsAreLean: whatever builds programs for users has the tag, and without it they would hold what it leaves out.
+func TestProgramsAreLean(t *testing.T) {
+	for name, want := range map[string][]string{
+		"../Makefile": {"LEAN      := " + lean, "-tags $(LEAN)\n", "-tags cuda,$(LEAN)\n", "./internal/sbom cuda,$(LEAN) "},
+		"Dockerfile":  {`-tags "` + lean + `,$TAGS"`, `-tags "cuda,` + lean + `,$TAGS"`},
+	} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range want {
+			if !strings.Contains(string(data), text) {
+				t.Errorf("%s has no %q", name, text)
+			}
+		}
+	}
+	for _, tag := range []string{"", lean} {
+		out, err := output(t.Context(), []string{"CGO_ENABLED=0"}, nil, "go", "list", "-deps", "-tags", tag, "../cmd/pelmill")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, left := range []string{"github.com/envoyproxy/go-control-plane/", "google.golang.org/grpc/xds/"} {
+			if got, want := strings.Contains(out, "\n"+left), tag == ""; got != want {
+				t.Errorf("with the tag %q: packages of %s: %v, want %v", tag, left, got, want)
+			}
+		}
+	}
+}
+
 // BenchmarkSize prints the size of the program as images have it, without each store and without all.
 func BenchmarkSize(b *testing.B) {
 	for _, tags := range []string{"", "nos3", "nogcs", "noazure", "nogcs,noazure", "nos3,noazure", "nos3,nogcs", "nos3,nogcs,noazure"} {
@@ -62,7 +94,7 @@ func BenchmarkSize(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				program := filepath.Join(b.TempDir(), "pelmill")
-				if _, err := output(b.Context(), []string{"CGO_ENABLED=0"}, nil, "go", "build", "-tags", tags, "-trimpath", "-ldflags", "-s -w", "-o", program, "../cmd/pelmill"); err != nil {
+				if _, err := output(b.Context(), []string{"CGO_ENABLED=0"}, nil, "go", "build", "-tags", lean+","+tags, "-trimpath", "-ldflags", "-s -w", "-o", program, "../cmd/pelmill"); err != nil {
 					b.Fatal(err)
 				}
 				info, err := os.Stat(program)
