@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -62,7 +63,7 @@ func (d *Device) Pin(ctx context.Context, r *Region) error {
 			return d.within("cuMemHostRegister", func() error { return d.with(d.first, d.pinAll) })
 		})
 		d.pins = false
-		d.ends(p, err)
+		d.ends(p, cmp.Or(err, d.Err())) // where it began in a call that was given up, nobody else ends it
 	}
 	return p.err
 }

@@ -502,6 +502,31 @@ func TestLanesWaitForTheirRegion(t *testing.T) {
 	d.Close()
 	fake.Hang = 0
 	until(t, "the driver returns", func() bool { return fake.Inside == 0 })
+
+	// Whichever of them it hangs for: the other one was pinned before.
+	n = opening(t, 2)
+	fake.HangAt, fake.Hang = n+3, 1
+	d, err = gpu.StartWith("cuda", &gpu.Options{Lanes: 2, Hang: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range parts {
+		go func() { pins <- d.Pin(context.Background(), r) }()
+	}
+	lost := 0
+	for range parts {
+		if err := <-pins; errors.Is(err, gpu.ErrFatal) {
+			lost++
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+	if lost != 1 || d.Err() == nil {
+		t.Errorf("a driver that hangs for the second of two regions: %d are lost, %v", lost, d.Err())
+	}
+	d.Close()
+	fake.Hang = 0
+	until(t, "the driver returns", func() bool { return fake.Inside == 0 })
 }
 
 // TestRegionThatIsNotPinned stays memory, whatever stands in the way.
