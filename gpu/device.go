@@ -50,7 +50,7 @@ type Device struct {
 	hosts []*Host // those that last until Free and pinned regions, by their addresses
 
 	pinnings []*pinning // that have not ended, in the order of the calls
-	pins     bool       // one of them is at it, for all
+	pins     bool       // one of them does it now, for all
 	pinned   *sync.Cond // one of them ended
 
 	calls   atomic.Int64 // see [Device.Share]

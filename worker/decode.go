@@ -41,7 +41,7 @@ func newDecoding(device *gpu.Device, cpu int, memory int64, timeout time.Duratio
 		return nil, err
 	}
 	d := &decoding{codecs: all, assets: assets}
-	d.pipeline = newPipeline(pipelineOptions{device: device, cpu: cpu, fetchers: fetchersBeside(device), memory: memory, timeout: timeout, log: slog.New(slog.DiscardHandler)})
+	d.pipeline = newPipeline(pipelineOptions{device: device, cpu: cpu, fetchers: fetchersFor(len(device.Cards())), memory: memory, timeout: timeout, log: slog.New(slog.DiscardHandler)})
 	if device == nil {
 		return d, nil
 	}

@@ -84,8 +84,8 @@ const spareLook = 2 * time.Millisecond
 // the time, and two cards have as many results as two machines.
 const defaultFetchers = 16
 
-// fetchersBeside is how many that are beside a device.
-func fetchersBeside(device *gpu.Device) int { return defaultFetchers * max(1, len(device.Cards())) }
+// fetchersFor is how many objects are fetched at once, and as many stored, beside so many cards.
+func fetchersFor(cards int) int { return defaultFetchers * max(1, cards) }
 
 func newPipeline(o pipelineOptions) *pipeline {
 	if o.log == nil {

@@ -187,7 +187,7 @@ func modules(o *Options) []*gpu.Module {
 
 // newWorker makes a worker of complete options with a device, nil for the CPU.
 func newWorker(conn *queue.Conn, buckets *storage.Buckets, o Options, device *gpu.Device) *Worker {
-	fill(&o.Fetchers, fetchersBeside(device))
+	fill(&o.Fetchers, fetchersFor(len(device.Cards())))
 	w := &Worker{conn: conn, buckets: buckets, opts: o, codecs: o.Codecs}
 	w.pipeline = newPipeline(pipelineOptions{device: device, encodes: true, opening: o.TestOnUse, cpu: o.CPU, fetchers: o.Fetchers, memory: o.Memory, timeout: o.ObjectTimeout, log: o.Log, trace: o.Trace})
 	host, err := os.Hostname()

@@ -27,8 +27,13 @@ func TestRunCompressesAJob(t *testing.T) {
 	}
 }
 
-// TestTransfersForEachCard: without a card, and with one that is not known yet, there are 16 unless the options say otherwise.
-func TestTransfersForEachCard(t *testing.T) {
+// TestTransfers: there are 16 for each card and without one, unless the options say otherwise.
+func TestTransfers(t *testing.T) {
+	for cards, want := range []int{16, 16, 32, 48} {
+		if got := fetchersFor(cards); got != want {
+			t.Errorf("%d beside %d cards, want %d", got, cards, want)
+		}
+	}
 	for _, c := range []struct{ asked, want int }{{0, 16}, {3, 3}, {40, 40}} {
 		o := Options{Fetchers: c.asked}
 		if err := o.defaults(); err != nil {
