@@ -116,7 +116,7 @@ vulnerabilities: ## ask govulncheck about everything that the program calls
 unit: export PELMILL_FUZZ ?= 20s
 unit: ## all tests that need no card; whatever a missing server or program leaves out says so
 	go test -json -p 2 -timeout 30m ./... | $(TESTLOG)
-	$(if $(CUDA),go test -json $(GOTAGS) -short -p 2 -timeout 30m $(CARDS) ./gpu/gputest | $(TESTLOG))
+	$(if $(CUDA),go test -json $(GOTAGS) -short -p 2 -timeout 30m $(CARDS) ./gpu/begin ./gpu/gputest | $(TESTLOG))
 
 race:
 	@if [[ "$$(go env CGO_ENABLED)" == 1 ]] && command -v "$$(go env CC)" >/dev/null; then \

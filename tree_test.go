@@ -44,7 +44,7 @@ var rules = map[string]rule{
 		foreign: []string{"github.com/bmatcuk/doublestar/v4", "github.com/danielgtaylor/huma/v2", "github.com/prometheus/client_golang", "golang.org/x/sys/unix", "gocloud.dev/pubsub", "github.com/nats-io/nats.go", zstd}},
 	"worker": {ours: []string{"internal/build", "internal/container/dicom", "internal/listener", "internal/plain", "internal/sitekey", "jobs/...", "queue", "storage", "imageio", "internal/container/png/device", "internal/sha256batch", "raster", "codecs", "codecs/codec", "codecs/pool", "gpu"},
 		foreign: []string{"github.com/prometheus/client_golang", "golang.org/x/sync", "golang.org/x/sys/unix", "golang.org/x/time/rate", "github.com/hashicorp/golang-lru/v2", "github.com/KimMachineGun/automemlimit/memlimit", zstd}},
-	"cmd": {ours: []string{"internal/container/dicom", "internal/plain", "internal/quantity", "internal/sitekey", "internal/thumbnail", "internal/build", "raster", "jobs/...", "gpu", "imageio", "codecs", "codecs/codec", "storage", "queue", "scheduler/...", "worker", "worker/series"},
+	"cmd": {ours: []string{"internal/container/dicom", "internal/plain", "internal/quantity", "internal/sitekey", "internal/thumbnail", "internal/build", "raster", "jobs/...", "gpu", "gpu/begin", "imageio", "codecs", "codecs/codec", "storage", "queue", "scheduler/...", "worker", "worker/series"},
 		foreign: []string{"github.com/spf13", "github.com/vbauerster/mpb/v8", "go.yaml.in/yaml/v3", "golang.org/x/term", "golang.org/x/sys/unix"}},
 	"deploy":                        {},                                                                    // tests only
 	"internal/container/png/device": {ours: []string{"gpu", "internal/container/png/...", "codecs/codec"}}, // apart from png because it needs a device

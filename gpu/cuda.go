@@ -107,7 +107,11 @@ func retainContext(d cuDevice) (cuContext, error) {
 	// Refused where another part of the process holds the context already: then
 	// waiting threads spin, which is slower and not wrong.
 	_ = d.SetPrimaryCtxFlags(contextFlags)
+	held := driver.Held(int(d))
 	ctx, err := d.RetainPrimaryCtx()
+	if held {
+		_ = d.ReleasePrimaryCtx() // a reference too many
+	}
 	return ctx, code(err)
 }
 

@@ -21,19 +21,18 @@ func setDefault(name, value string) {
 	}
 }
 
-// copyConnections is how many queues each engine of a card has for copies.
-const copyConnections = "2"
-
 // list asks the driver for its cards.
 func (d *Device) list() ([]*card, error) {
-	// Else a kernel is loaded when it is first launched, upon which the driver waits for all that is at work on the card, and lets
-	// nobody else in meanwhile.
-	setDefault("CUDA_MODULE_LOADING", "EAGER")
-	// Otherwise each of several engines gets as many queues for copies as there are for kernels, and the driver takes milliseconds for
-	// each. An engine does one copy at a time, and those in its queues wait for nothing but other copies, see [Stream].
-	setDefault("CUDA_DEVICE_MAX_COPY_CONNECTIONS", copyConnections)
-	if d.opts.Connections > 0 {
-		setDefault("CUDA_DEVICE_MAX_CONNECTIONS", strconv.Itoa(d.opts.Connections))
+	if !driver.Begun() { // else the driver has read them, or is about to, and they are as here but for the connections
+		// Else a kernel is loaded when it is first launched, upon which the driver waits for all that is at work on the card, and lets
+		// nobody else in meanwhile.
+		setDefault("CUDA_MODULE_LOADING", driver.ModuleLoading)
+		// Otherwise each of several engines gets as many queues for copies as there are for kernels, and the driver takes milliseconds for
+		// each. An engine does one copy at a time, and those in its queues wait for nothing but other copies, see [Stream].
+		setDefault("CUDA_DEVICE_MAX_COPY_CONNECTIONS", driver.CopyConnections)
+		if d.opts.Connections > 0 {
+			setDefault("CUDA_DEVICE_MAX_CONNECTIONS", strconv.Itoa(d.opts.Connections))
+		}
 	}
 	var refused error
 	err := d.ask(&d.listing, -1, "cuInit", func() error { refused = driver.Open(driver.Library); return nil })

@@ -30,6 +30,7 @@ import (
 
 	"golang.org/x/term"
 
+	_ "github.com/pelmill/pelmill/gpu/begin" // so that a driver starts before main
 	"github.com/pelmill/pelmill/internal/plain"
 	"github.com/pelmill/pelmill/jobs"
 	"github.com/pelmill/pelmill/queue"

@@ -17,6 +17,12 @@ import (
 	"unsafe"
 )
 
+// What the driver is asked for by variables of the environment that are not set: CUDA_MODULE_LOADING and CUDA_DEVICE_MAX_COPY_CONNECTIONS.
+const (
+	ModuleLoading   = C.PELMILL_MODULE_LOADING
+	CopyConnections = C.PELMILL_COPY_CONNECTIONS
+)
+
 // Library is the driver's name in every program; tests load a driver of their own.
 const Library = "libcuda.so.1"
 
@@ -36,11 +42,11 @@ var once struct {
 const visible = "CUDA_VISIBLE_DEVICES"
 
 // ShowOnly has the driver show one card alone, by its number among all of them. It then starts sooner: it takes 0.1 s for each card
-// that it shows. ShowOnly has no effect once [Open] has been called, or where the environment says which cards there are.
+// that it shows. ShowOnly has no effect once the driver has been begun or [Open] called, or where the environment says which cards there are.
 func ShowOnly(card int) {
 	once.Lock()
 	defer once.Unlock()
-	if _, chosen := os.LookupEnv(visible); chosen || once.done {
+	if _, chosen := os.LookupEnv(visible); chosen || once.done || Begun() {
 		return
 	}
 	if os.Setenv(visible, strconv.Itoa(card)) == nil {
@@ -54,6 +60,14 @@ func First() int {
 	defer once.Unlock()
 	return once.first
 }
+
+// Begun reports whether a program had the driver begin before main, by pelmill_begin of table.h: with the variables of the environment that
+// there were then.
+func Begun() bool { return C.pelmill_begun() != 0 }
+
+// Held waits until the driver, if it was begun before main, has made the primary context of a device, and gives the caller the reference to
+// that: true the first time, if there is one.
+func Held(device int) bool { return C.pelmill_held(C.int(device)) != 0 }
 
 // Open loads the library, by name through the system's search path or by its path,
 // and initialises the driver. Only the first call in a process does; all later ones
