@@ -90,15 +90,21 @@ func newDeviceSums(p *pipeline, atWork func() int) *deviceSums {
 // toOpen is how many seconds it takes to open a device, in which cores may have nothing else to do.
 const toOpen = 0.15
 
-// takes reports whether the digests of an object that has been read are left to the device: objects wait for cores, and do so for longer
-// than it takes to open the device, if it is not open.
+// digestLoad is the share of the cores at work from which on an open device makes the digests: goroutines of lanes and stores need the others.
+const digestLoad = 3. / 4
+
+// takes reports whether the digests of an object that has been read are left to the device: cores are busy with other objects, or, if it is
+// not open, objects wait for them and do so for longer than it takes to open it.
 func (s *deviceSums) takes(o *object) bool {
 	if s == nil || s.failed.Load() || o.batches == nil || o.alone ||
 		!sha256batch.Takes(sha256batch.Message{Data: o.image.Pix}) || !sha256batch.Takes(sha256batch.Message{Data: o.data}) {
 		return false
 	}
-	_, waiting := s.p.cores.Load()
-	return waiting > 0 && (s.p.open.Load() || s.p.reading.onCores(s.atWork()) > toOpen)
+	busy, waiting := s.p.cores.Load()
+	if s.p.open.Load() {
+		return float64(busy) >= digestLoad*float64(s.p.cores.Size())
+	}
+	return waiting > 0 && s.p.reading.onCores(s.atWork()) > toOpen
 }
 
 // digestsOfResults reports whether a device that encodes a batch of n objects is asked for the digests of what the files decode to: cores

@@ -185,10 +185,13 @@ func TestDigestsOfResults(t *testing.T) {
 }
 
 // busyCores are two that are taken, and for which so many wait.
-func busyCores(t *testing.T, waiting int) *pool.Pool {
+func busyCores(t *testing.T, waiting int) *pool.Pool { return takenCores(t, 2, 2, waiting) }
+
+// takenCores are some of which so many are taken, and for which so many wait.
+func takenCores(t *testing.T, all, taken, waiting int) *pool.Pool {
 	t.Helper()
-	cores := pool.Shared(2)
-	for range cores.Size() {
+	cores := pool.Shared(all)
+	for range taken {
 		if err := cores.Acquire(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
@@ -283,23 +286,26 @@ func TestDigestsThatAreStillDue(t *testing.T) {
 	}
 }
 
-// The device makes digests of what fits it, while objects wait for cores.
+// The device makes digests of what fits it, while cores are busy, and before it is open while objects wait for them.
 func TestTheDeviceMakesDigestsWhileCoresHaveNoTime(t *testing.T) {
 	sized := func(side, data int) *object {
 		return &object{image: raster.New(side, side, 1, 3, 8), data: make([]byte, data), batches: new(batcher)}
 	}
 	for _, c := range []struct {
 		name    string
+		idle    int // of 8 cores
 		waiting int
-		atWork  int // each for 10 ms, on 2 cores
+		atWork  int // each for 10 ms
 		o       *object
 		change  func(s *deviceSums, o *object)
 		want    bool
 	}{
-		{name: "nobody waits", atWork: 1000},
+		{name: "cores have time", idle: 3, atWork: 1000},
+		{name: "cores are busy", idle: 2, atWork: 1, want: true},
 		{name: "somebody waits", waiting: 1, atWork: 1, want: true},
-		{name: "the device is not open", waiting: 1, atWork: 30, change: func(s *deviceSums, _ *object) { s.p.open.Store(false) }},
-		{name: "the device is open before cores have done what is at work", waiting: 1, atWork: 31, want: true, change: func(s *deviceSums, _ *object) { s.p.open.Store(false) }},
+		{name: "the device is not open, nobody waits", atWork: 1000, change: func(s *deviceSums, _ *object) { s.p.open.Store(false) }},
+		{name: "the device is not open", waiting: 1, atWork: 120, change: func(s *deviceSums, _ *object) { s.p.open.Store(false) }},
+		{name: "the device is open before cores have done what is at work", waiting: 1, atWork: 121, want: true, change: func(s *deviceSums, _ *object) { s.p.open.Store(false) }},
 		{name: "the device has failed", waiting: 1, atWork: 1000, change: func(s *deviceSums, _ *object) { s.failed.Store(true) }},
 		{name: "the object is alone", waiting: 1, atWork: 1, change: func(_ *deviceSums, o *object) { o.alone = true }},
 		{name: "the object is not for the device", waiting: 1, atWork: 1, change: func(_ *deviceSums, o *object) { o.batches = nil }},
@@ -310,7 +316,7 @@ func TestTheDeviceMakesDigestsWhileCoresHaveNoTime(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := &pipeline{cards: 1, cores: busyCores(t, c.waiting), lanes: make(chan struct{}, 2), stats: (*gpu.Device)(nil).Stats}
+				p := &pipeline{cards: 1, cores: takenCores(t, 8, 8-c.idle, c.waiting), lanes: make(chan struct{}, 2), stats: (*gpu.Device)(nil).Stats}
 				p.reading = newDeviceReader(p)
 				p.reading.onCore(10 * time.Millisecond)
 				p.open.Store(true)
