@@ -47,6 +47,7 @@ func memoryFor(n int64) int64 { return int64(float64(n)/budgetShare) + ownMemory
 // part takes the whole budget before anything is read, in the same order.
 type budget struct {
 	is             budgetFor
+	cards          int
 	memory         int64 // of the process
 	loans          int64 // set aside of it for loans
 	checks         int64 // and for what cores hold of their own while they check what a device has encoded
@@ -73,24 +74,24 @@ const (
 	forSources           // and one for sources that are read while the device is opened
 )
 
-// aside is what is set aside where files and images may take total with it.
-func (f budgetFor) aside(total int64) (loans, checks, sources int64) {
+// aside is what is set aside where files and images may take total with it, beside so many cards.
+func (f budgetFor) aside(total int64, cards int) (loans, checks, sources int64) {
 	if f >= forDevice {
 		loans = loanMemory(total)
 	}
 	if f >= forChecks {
 		checks = total / checkShare
 	}
-	if n := min(total/sourceShare, sourceMost); f >= forSources && n >= regionBytes {
+	if n := min(total/sourceShare, sourceMost*int64(max(1, cards))); f >= forSources && n >= regionBytes {
 		sources = n
 	}
 	return loans, checks, sources
 }
 
 // around is the total that leaves n.
-func (f budgetFor) around(n int64) int64 {
+func (f budgetFor) around(n int64, cards int) int64 {
 	for total := n; ; {
-		loans, checks, sources := f.aside(total)
+		loans, checks, sources := f.aside(total, cards)
 		short := n - (total - loans - checks - sources)
 		if short <= 0 {
 			return total
@@ -99,10 +100,10 @@ func (f budgetFor) around(n int64) int64 {
 	}
 }
 
-// newBudget makes the budget of a process.
-func newBudget(memory int64, is budgetFor) *budget {
-	b := &budget{memory: memory, total: budgetOf(memory), is: is}
-	b.loans, b.checks, b.sources = is.aside(b.total)
+// newBudget makes the budget of a process beside so many cards.
+func newBudget(memory int64, is budgetFor, cards int) *budget {
+	b := &budget{memory: memory, total: budgetOf(memory), is: is, cards: cards}
+	b.loans, b.checks, b.sources = is.aside(b.total, cards)
 	b.total -= b.loans + b.checks + b.sources
 	b.fileMax = b.total / 4
 	b.files = semaphore.NewWeighted(b.fileMax)
@@ -233,7 +234,7 @@ func (s *share) keepSource() {
 
 // tooLarge is the fault of an object that needs more than there is.
 func (b *budget) tooLarge(n int64) error {
-	f := faultf(jobs.OutcomeRejected, class.Limit, "%s", TooLarge(memoryFor(b.is.around(n)), b.memory))
+	f := faultf(jobs.OutcomeRejected, class.Limit, "%s", TooLarge(memoryFor(b.is.around(n, b.cards)), b.memory))
 	f.here = true
 	return f
 }

@@ -24,7 +24,7 @@ func TestMemoryForIsTheInverse(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
-	b := newBudget(memoryFor(1000)+1, forCPU)
+	b := newBudget(memoryFor(1000)+1, forCPU, 1)
 	if b.total != 1000 || b.fileMax != 250 || b.imageMax() != 750 {
 		t.Fatalf("%+v, want 1000 bytes, 250 of them for files", b)
 	}
@@ -80,7 +80,7 @@ func TestBudget(t *testing.T) {
 // What is known of an image once it is read gives the rest to others, and refuses
 // what does not fit even alone.
 func TestBudgetOfKnownImages(t *testing.T) {
-	b := newBudget(memoryFor(1000)+1, forCPU)
+	b := newBudget(memoryFor(1000)+1, forCPU, 1)
 	s, err := b.take(t.Context(), 10, false)
 	if err == nil {
 		err = s.image(t.Context(), 100, 700)
@@ -108,7 +108,7 @@ func TestBudgetOfKnownImages(t *testing.T) {
 
 // What cores hold while they check is set aside with a device, where it is enough for all of them.
 func TestBudgetOfChecks(t *testing.T) {
-	b := newBudget(1<<30, forChecks)
+	b := newBudget(1<<30, forChecks, 1)
 	most := b.checks / 4
 	for _, c := range []struct{ waits, core, want int64 }{
 		{1000, 1000, 1000},
@@ -120,7 +120,7 @@ func TestBudgetOfChecks(t *testing.T) {
 			t.Errorf("an image that waits with %d and is checked with %d takes %d, want %d", c.waits, c.core, got, c.want)
 		}
 	}
-	if got := newBudget(1<<30, forDevice).beside(1000, 1001, 1); got != 1001 {
+	if got := newBudget(1<<30, forDevice, 1).beside(1000, 1001, 1); got != 1001 {
 		t.Errorf("%d where nothing is set aside, want what a core holds", got)
 	}
 }

@@ -219,7 +219,7 @@ func TestDICOMProof(t *testing.T) {
 		}
 		c := &chunk{jobContext: k, w: &Worker{pipeline: &pipeline{cpu: 1}}}
 		o := &object{by: k, data: mr(60, 60).file()}
-		if o.held, err = newBudget(1<<30, forCPU).take(t.Context(), int64(len(o.data)), false); err != nil {
+		if o.held, err = newBudget(1<<30, forCPU, 1).take(t.Context(), int64(len(o.data)), false); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.headerDICOM(t.Context(), o); err != nil {

@@ -236,19 +236,26 @@ func TestLoansAreBounded(t *testing.T) {
 	if next.alloc(100) != nil || (&loans{}).alloc(100) != nil {
 		t.Error("memory is lent that there is not")
 	}
-	for _, n := range []int64{1 << 20, 100 << 20, 30 << 30} {
-		b := newBudget(memoryFor(n), forSources)
-		if b.total+b.loans+b.checks+b.sources > n || b.loans == 0 || b.loans > loanMost || b.checks == 0 || b.sources > sourceMost || b.sources != 0 != (n >= sourceShare*regionBytes) || b.sources != 0 && b.sources < regionBytes {
-			t.Errorf("%d bytes for objects, %d for loans, %d for checks and %d for sources of %d", b.total, b.loans, b.checks, b.sources, n)
+	for _, cards := range []int{1, 2, 8} {
+		for _, n := range []int64{1 << 20, 100 << 20, 30 << 30} {
+			b, most := newBudget(memoryFor(n), forSources, cards), int64(cards)*sourceMost
+			if b.total+b.loans+b.checks+b.sources > n || b.loans == 0 || b.loans > loanMost || b.checks == 0 || b.sources > most || b.sources != 0 != (n >= sourceShare*regionBytes) || b.sources != 0 && b.sources < regionBytes {
+				t.Errorf("%d bytes for objects, %d for loans, %d for checks and %d for sources of %d beside %d cards", b.total, b.loans, b.checks, b.sources, n, cards)
+			}
+			if want := min(most, n/sourceShare); n == 30<<30 && (b.sources < want-1 || b.sources > want) {
+				t.Errorf("%d bytes for sources of %d beside %d cards, want some %d", b.sources, n, cards, want)
+			}
 		}
 	}
 	// The memory that a refused object is told to need is enough with what is set aside, too.
 	for _, is := range []budgetFor{forCPU, forDevice, forChecks, forSources} {
-		for _, n := range []int64{1, 1 << 20, 100 << 20, 30 << 30} {
-			total := is.around(n)
-			loans, checks, sources := is.aside(total)
-			if got := total - loans - checks - sources; got < n || got > n+2 {
-				t.Errorf("%d bytes around %d for %d leave %d", total, n, is, got)
+		for _, cards := range []int{1, 2, 8} {
+			for _, n := range []int64{1, 1 << 20, 100 << 20, 30 << 30} {
+				total := is.around(n, cards)
+				loans, checks, sources := is.aside(total, cards)
+				if got := total - loans - checks - sources; got < n || got > n+2 {
+					t.Errorf("%d bytes around %d for %d beside %d cards leave %d", total, n, is, cards, got)
+				}
 			}
 		}
 	}

@@ -105,7 +105,7 @@ func newPipeline(o pipelineOptions) *pipeline {
 	p := &pipeline{
 		device: o.device, log: o.log, trace: o.trace,
 		window: o.fetchers + 2*o.cpu, cpu: o.cpu, cores: pool.Shared(o.cpu),
-		budget: newBudget(o.memory, memoryUse), guards: newGuards(o.timeout, o.log),
+		budget: newBudget(o.memory, memoryUse, cards), guards: newGuards(o.timeout, o.log),
 		laneGuards: newGuards(o.timeout, o.log), patience: o.timeout + time.Minute,
 		cards: cards, lanes: make(chan struct{}, lanes), spare: make(chan struct{}, spareLanes*cards), fetches: make(chan struct{}, o.fetchers), stores: make(chan struct{}, o.fetchers),
 		opened: o.device.Opened, lost: o.device.Err, stats: o.device.Stats,

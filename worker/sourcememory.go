@@ -44,8 +44,8 @@ type sourceRegion struct {
 type gap struct{ at, n int }
 
 const (
-	// Of the memory for files and images this part is set aside for regions, and no more than the objects take that are at work while a
-	// card has work. A gigabyte takes the driver 20 to 30 ms to pin.
+	// Of the memory for files and images this part is set aside for regions, and for each card no more than the objects take that are at
+	// work while it has work. A gigabyte takes the driver 20 to 30 ms to pin.
 	sourceShare = 8
 	sourceMost  = 1 << 30
 
