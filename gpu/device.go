@@ -71,6 +71,7 @@ type card struct {
 	modules map[*Module]*loaded // once the lanes have ended: those on the card
 	links   [2]link             // to the card and from it
 	opening place               // of whoever starts the card
+	ready   atomic.Bool         // lanes are all there
 
 	preparing, pinning place // of those who do that beside the lanes
 }
@@ -231,7 +232,7 @@ func (d *Device) Discard() error {
 
 // close ends the lanes and then has release end the contexts.
 func (d *Device) close(release func() error) error {
-	if d.usable(context.Background(), "close") != nil {
+	if d.usable(context.Background(), d.Opened, "close") != nil {
 		return d.Err()
 	}
 	d.closed.Do(func() { close(d.closing) })
@@ -353,7 +354,7 @@ func (d *Device) Do(ctx context.Context, f func(*Lane) error) error {
 
 // do is Do for a job.
 func (d *Device) do(ctx context.Context, j *job) error {
-	if err := d.usable(ctx, "a batch for"); err != nil {
+	if err := d.usable(ctx, d.Ready, "a batch for"); err != nil {
 		return err
 	}
 	select {

@@ -16,7 +16,7 @@ const (
 // Links measures the speed of the link of each card, in both directions, while the
 // device is otherwise idle. The best of some copies counts.
 func (d *Device) Links(ctx context.Context) ([]Link, error) {
-	if err := d.usable(ctx, "measure links of"); err != nil {
+	if err := d.usable(ctx, d.Opened, "measure links of"); err != nil {
 		return nil, err
 	}
 	var links []Link

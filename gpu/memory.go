@@ -67,7 +67,7 @@ type Host struct {
 // can be read into it before a batch begins. The error wraps [ErrOutOfMemory] where
 // they do not fit.
 func (d *Device) Host(n int) (*Host, error) {
-	if err := d.usable(context.Background(), "pinned memory of"); err != nil {
+	if err := d.usable(context.Background(), d.Ready, "pinned memory of"); err != nil {
 		return nil, err
 	}
 	if err := d.Err(); err != nil {
@@ -75,7 +75,7 @@ func (d *Device) Host(n int) (*Host, error) {
 	}
 	got := make(chan *Host, 1)
 	err := d.within("cuMemHostAlloc", func() error {
-		return d.with(d.cards[0], func() error {
+		return d.with(d.first, func() error {
 			h, err := d.takeHost(n)
 			got <- h
 			return err

@@ -57,6 +57,9 @@ func StartWith(spec string, o *Options) (*Device, error) { return OpenWith(spec,
 // Opened is nil in builds without CUDA.
 func (d *Device) Opened(context.Context) error { return nil }
 
+// Ready is nil in builds without CUDA.
+func (d *Device) Ready(context.Context) error { return nil }
+
 // Cards describes the cards of the device; nil for the CPU.
 func (d *Device) Cards() []Info { return nil }
 

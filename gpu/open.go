@@ -104,8 +104,8 @@ func OpenWith(spec string, o *Options) (*Device, error) {
 
 // Start is [Open] for callers who have something else to do meanwhile. It returns as soon as the
 // cards are known, with the errors of Open where there is none, and makes their contexts and lanes
-// beside the caller, which takes the driver as long again. [Device.Opened] waits for that, and so
-// does whatever needs a lane.
+// beside the caller, which takes the driver as long again. [Device.Opened] waits for that; what needs
+// a lane, and [Device.Ready], wait for the first card.
 func Start(spec string) (*Device, error) { return StartWith(spec, nil) }
 
 // StartWith is [Start] with options; nil means defaults. With [Options.Presume] it returns at once: that
@@ -230,7 +230,7 @@ func (d *Device) start() (cards []*card, err error) {
 	return cards, nil
 }
 
-// Opened waits until the device can be used, and says why it cannot: the error wraps [ErrNoDevice],
+// Opened waits until all cards of the device are open that can be, and says why none can: the error wraps [ErrNoDevice],
 // is a [*HangError], or the cause of the end of ctx. The CPU can be used at once.
 func (d *Device) Opened(ctx context.Context) error {
 	if d == nil || d.opened == nil {
@@ -249,12 +249,33 @@ func (d *Device) Opened(ctx context.Context) error {
 	}
 }
 
-// usable is [Device.Opened] for calls that have no context and for what names itself in the error.
-func (d *Device) usable(ctx context.Context, what string) error {
-	if err := d.Opened(ctx); err != nil {
+// Ready waits until one card of the device is open, which can be used while the driver opens the others: it makes one context after
+// another. The errors are those of [Device.Opened].
+func (d *Device) Ready(ctx context.Context) error {
+	if d == nil || d.opened == nil {
+		return nil
+	}
+	select {
+	case <-d.lanes:
+		return nil
+	default:
+	}
+	select {
+	case <-d.lanes:
+		return nil
+	case <-d.opened:
+		return d.refused
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// usable is what wait returns, [Device.Opened] or [Device.Ready], or that the device was never opened.
+func (d *Device) usable(ctx context.Context, wait func(context.Context) error, what string) error {
+	if err := wait(ctx); err != nil {
 		return err
 	}
-	if d == nil || d.cards == nil {
+	if d == nil || d.first == nil {
 		return fmt.Errorf("gpu: %s a device that is not open: %w", what, ErrNoDevice)
 	}
 	return nil
@@ -295,6 +316,7 @@ func (d *Device) startCard(c *card) (err error) {
 		releaseContext(c.dev)
 	}
 	if err == nil {
+		c.ready.Store(true)
 		d.makes.Do(func() {
 			d.first = c
 			close(d.lanes)

@@ -48,7 +48,7 @@ func (d *Device) Pin(ctx context.Context, r *Region) error {
 	d.mu.Lock()
 	d.pinnings = append(d.pinnings, p)
 	d.mu.Unlock()
-	err := d.lanesMade(ctx)
+	err := d.usable(ctx, d.Ready, "memory for")
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err != nil && !p.begun {
@@ -79,22 +79,6 @@ type pinning struct {
 func (p *pinning) at(address uintptr) bool {
 	b := p.region.Bytes
 	return address-uintptr(unsafe.Pointer(unsafe.SliceData(b))) < uintptr(len(b))
-}
-
-// lanesMade waits until one card has its lanes.
-func (d *Device) lanesMade(ctx context.Context) error {
-	select {
-	case <-d.lanes:
-	case <-d.opened:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	select {
-	case <-d.opened:
-		return d.usable(ctx, "memory for")
-	default:
-		return nil
-	}
 }
 
 // pinAll pins all regions that wait for it, on one thread: on busy cores those who wait would take longer to follow each other. A context

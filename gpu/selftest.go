@@ -38,7 +38,7 @@ const selfTestBlock = 256 // threads
 // SelfTest runs every helper of include/ on each card, on sizes around those of warps,
 // blocks and tiles, and compares the results with the same in Go.
 func (d *Device) SelfTest(ctx context.Context) error {
-	if err := d.usable(ctx, "self-test of"); err != nil {
+	if err := d.usable(ctx, d.Opened, "self-test of"); err != nil {
 		return err
 	}
 	return d.onEach(ctx, func(l *Lane) error {

@@ -64,7 +64,10 @@ func (d *Device) watch(end <-chan struct{}, hangs func(now time.Time) error) {
 
 // lanesHang tells of a call in one of the lanes.
 func (d *Device) lanesHang(now time.Time) error {
-	for _, c := range d.cards {
+	for _, c := range d.found {
+		if !c.ready.Load() {
+			continue
+		}
 		for _, p := range []*place{&c.preparing, &c.pinning} {
 			if err := p.hangs(now, d.opts.Hang); err != nil {
 				return err

@@ -47,7 +47,7 @@ const (
 func loanMemory(total int64) int64 { return min(total/loanShare, loanMost) }
 
 func newLender(device *gpu.Device, most int64) *lender {
-	l := &lender{most: most, opened: device.Opened, idle: make(map[int][]*loan), pin: func(n int) ([]byte, func(), error) {
+	l := &lender{most: most, opened: device.Ready, idle: make(map[int][]*loan), pin: func(n int) ([]byte, func(), error) {
 		h, err := device.Host(n)
 		if err != nil {
 			return nil, nil, err

@@ -42,7 +42,7 @@ type pipeline struct {
 	lastUse    *lastUse         // of the device; nil: that is not looked for
 	open       atomic.Bool      // the device is
 
-	opened  func(context.Context) error // waits until the device can be used
+	opened  func(context.Context) error // waits until a card of the device can be used
 	lost    func() error                // says that the device is lost to this process
 	stats   func() gpu.Stats            // of the device
 	queued  atomic.Int64                // objects that wait for the device
@@ -108,7 +108,7 @@ func newPipeline(o pipelineOptions) *pipeline {
 		budget: newBudget(o.memory, memoryUse, cards), guards: newGuards(o.timeout, o.log),
 		laneGuards: newGuards(o.timeout, o.log), patience: o.timeout + time.Minute,
 		cards: cards, lanes: make(chan struct{}, lanes), spare: make(chan struct{}, spareLanes*cards), fetches: make(chan struct{}, o.fetchers), stores: make(chan struct{}, o.fetchers),
-		opened: o.device.Opened, lost: o.device.Err, stats: o.device.Stats,
+		opened: o.device.Ready, lost: o.device.Err, stats: o.device.Stats,
 	}
 	if o.device != nil {
 		// Those in batches at work, and some that are being collected: cores read them while the driver opens the

@@ -39,6 +39,7 @@ type Fake struct {
 	Inside int64 // calls under way
 	LoadAt int64 // number of the load of a module that does not return while Hang is 1, and then returns Code; 0: none
 	Loads  int64 // so far
+	Slow   int64 // 1 + the card whose context is not made while Hang is 1, and which then returns Code; 0: none
 
 	// What exists.
 	Contexts, Streams, Events, Modules, Blocks, Bytes, Pinned int64

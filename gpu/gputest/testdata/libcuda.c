@@ -33,6 +33,7 @@ struct control {
 	long long inside;  /* calls under way */
 	long long load_at; /* number of the load of a module that does not return while hang is 1, and then returns code; 0: none */
 	long long loads;   /* so far */
+	long long slow;    /* 1 + the card whose context is not made while hang is 1, and which then returns code; 0: none */
 
 	long long contexts, streams, events, modules, blocks, bytes, pinned; /* that exist */
 	long long first;    /* streams so far whose kernels come before those of others */
@@ -291,6 +292,14 @@ result cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags)
 result cuDevicePrimaryCtxRetain(void **context, int device)
 {
 	ENTER(0);
+	if (control->slow == 1 + device) {
+		pthread_mutex_unlock(&lock);
+		while (((volatile struct control *)control)->hang)
+			usleep(1000);
+		pthread_mutex_lock(&lock);
+		if (control->code != 0)
+			return leave((result)control->code);
+	}
 	control->contexts++;
 	*context = (void *)(size_t)(0x1000 + device);
 	return leave(0);
