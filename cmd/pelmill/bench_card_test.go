@@ -89,7 +89,7 @@ func BenchmarkCardCompress(b *testing.B) {
 			fmt.Printf("%-9s %-28s %26.1f\n", c.name, fmt.Sprintf("codec alone, %d calls at once", mostCalls), crowded)
 			before := c.before * float64(n) / cardImages
 			if program := os.Getenv("BEFORE"); program != "" {
-				old := runProgram(b, program, nil, png, n, c.name, "cpu", "--verify", "full")
+				old := runProgram(b, program, b.TempDir(), nil, png, n, c.name, "cpu", "--verify", "full")
 				old.print(c.name, "PNG, CPU, full, before", mpx)
 				before = old.took.Seconds()
 			}
@@ -111,8 +111,9 @@ func BenchmarkCardCompress(b *testing.B) {
 const cardsFaster = 1.8
 
 // BenchmarkCardsCompress is the whole command from uncompressed images on the local disk, on the first card of a machine and on all of
-// them; with the first card also on its share of the cores, as a machine with one card has. Beside them the rates of the codecs alone,
-// from memory. The results of all runs are the same bytes. They stay until the end: ext4 without a journal takes some 50 ns for each
+// them; with the first card also on its share of the cores, as a machine with one card has. Once more the results go to files in memory:
+// a disk of a machine with several cards may be no faster than that of one with one. Beside them the rates of the codecs alone,
+// from memory. The results of all runs are the same bytes. Those on disk stay until the end: ext4 without a journal takes some 50 ns for each
 // file that was deleted in the last minutes before it gives a new one its inode, 1 ms after twenty runs.
 func BenchmarkCardsCompress(b *testing.B) {
 	all := gputest.Device(b, nil)
@@ -134,6 +135,7 @@ func BenchmarkCardsCompress(b *testing.B) {
 	share := fmt.Sprintf("GOMAXPROCS=%d", runtime.GOMAXPROCS(0)/cards)
 	for b.Loop() {
 		fmt.Printf("\npelmill compress, %d pictures, %.0f Mpx of PNM, on local disk, %d cores, %s\n", n, mpx, runtime.GOMAXPROCS(0), all.Name())
+		printHeads()
 		for _, c := range cardCodecs {
 			runCompress(b, few, 24, c.name, "auto", "device") // the driver compiles kernels for the first process on a card
 			var checked *compressRun                          // on one card with its share of the cores, with checks on the card
@@ -153,6 +155,16 @@ func BenchmarkCardsCompress(b *testing.B) {
 					c.name, cards, cut.took.Seconds()/both.took.Seconds(), first.took.Seconds()/both.took.Seconds(), cardsFaster)
 				b.ReportMetric(cut.took.Seconds()/both.took.Seconds(), c.name+"-"+verify+"-x-one")
 			}
+			if memory := memoryFolder(b); memory != "" {
+				cut := runTo(b, filepath.Join(memory, "one"), []string{share}, pnm, n, c.name, "cuda:0", "--verify", "device")
+				both := runTo(b, filepath.Join(memory, "all"), nil, pnm, n, c.name, "cuda", "--verify", "device")
+				sameResults(b, cut.target, both.target, n)
+				cut.print(c.name, "one card, its cores, memory", mpx)
+				both.print(c.name, fmt.Sprintf("%d cards, memory", cards), mpx)
+				fmt.Printf("%-9s %d cards are %.2f times one with its share of the cores where results go to memory\n", c.name, cards, cut.took.Seconds()/both.took.Seconds())
+				b.ReportMetric(cut.took.Seconds()/both.took.Seconds(), c.name+"-memory-x-one")
+				os.RemoveAll(memory)
+			}
 			single, together := codecAlone(b, one, c.name, images, aloneCalls), codecAlone(b, all, c.name, images, cards*aloneCalls)
 			share := mpx / checked.took.Seconds() / single
 			fmt.Printf("%-9s codec alone, from memory: %.0f and %.0f Mpx/s, %.2f times; one card with its cores and checks on it reaches %.0f %% of that (required %.0f)\n",
@@ -160,6 +172,18 @@ func BenchmarkCardsCompress(b *testing.B) {
 			b.ReportMetric(100*share, c.name+"-%-of-codec")
 		}
 	}
+}
+
+// memoryFolder is a new folder whose files lie in memory, empty where the system has none. The caller removes it.
+func memoryFolder(b *testing.B) string {
+	b.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "pelmill-bench-")
+	if err != nil {
+		b.Logf("NOT MEASURED with results in memory: %v", err)
+		return ""
+	}
+	b.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // benchScale is SCALE from the environment, or scale.
@@ -266,17 +290,23 @@ func medianCompress(b *testing.B, dir string, n int, name, device, verify string
 // runIn is runCompress with variables of the environment.
 func runIn(b *testing.B, env []string, dir string, n int, name, device string, flags ...string) *compressRun {
 	b.Helper()
+	return runTo(b, b.TempDir(), env, dir, n, name, device, flags...)
+}
+
+// runTo is runIn with a folder for the results.
+func runTo(b *testing.B, target string, env []string, dir string, n int, name, device string, flags ...string) *compressRun {
+	b.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)
 	}
-	return runProgram(b, self, env, dir, n, name, device, flags...)
+	return runProgram(b, self, target, env, dir, n, name, device, flags...)
 }
 
-// runProgram is runIn for a program that may be another one than this.
-func runProgram(b *testing.B, program string, env []string, dir string, n int, name, device string, flags ...string) *compressRun {
+// runProgram is runTo for a program that may be another one than this.
+func runProgram(b *testing.B, program, target string, env []string, dir string, n int, name, device string, flags ...string) *compressRun {
 	b.Helper()
-	r := &compressRun{target: b.TempDir()}
+	r := &compressRun{target: target}
 	var said bytes.Buffer
 	cmd := exec.CommandContext(b.Context(), program, append([]string{"compress", dir, r.target, "--codec", name, "--device", device, "-v"}, flags...)...)
 	cmd.Args[0] = "pelmill" // what TestMain goes by
@@ -313,7 +343,7 @@ func runProgram(b *testing.B, program string, env []string, dir string, n int, n
 
 // printHeads prints the heads of the columns of print.
 func printHeads() {
-	fmt.Printf("%-9s %-28s %8s %8s %8s %8s %8s %8s   %s\n", "codec", "run", "s", "CPU s", "Mpx/s", "kernel s", "k faults", "MB",
+	fmt.Printf("%-9s %-28s %8s %8s %8s %8s %8s %8s %8s   %s\n", "codec", "run", "s", "CPU s", "Mpx/s", "out MB/s", "kernel s", "k faults", "MB",
 		"share of the time of all objects in fetch, read, encode, verify, store")
 }
 
@@ -326,7 +356,8 @@ func (r *compressRun) print(name, what string, mpx float64) {
 	for _, stage := range []string{"fetch", "read", "encode", "verify", "store"} {
 		shares += fmt.Sprintf(" %4.1f %%", 100*r.report.Stages[stage]/sum)
 	}
-	fmt.Printf("%-9s %-28s %8.2f %8.1f %8.1f %8.2f %8.1f %8.0f  %s  %s\n", name, what, r.took.Seconds(), r.cpu.Seconds(), mpx/r.took.Seconds(), r.system.Seconds(),
+	fmt.Printf("%-9s %-28s %8.2f %8.1f %8.1f %8.1f %8.2f %8.1f %8.0f  %s  %s\n", name, what, r.took.Seconds(), r.cpu.Seconds(), mpx/r.took.Seconds(),
+		float64(r.report.Counts.BytesOut)/1e6/r.took.Seconds(), r.system.Seconds(),
 		float64(r.faults)/1e3, float64(r.memory)/1e6, shares, r.device)
 }
 
