@@ -36,7 +36,8 @@
 // # Builds
 //
 // With the build tag cuda and cgo the package opens NVIDIA's driver when it is first
-// needed (package driver); the program starts without one. In all other builds
+// needed (package driver), or takes over what a program has begun before main (package
+// begin); the program starts without one. In all other builds
 // [Built] is false and [Open] knows only the CPU. What codecs use compiles in every
 // build, so that they need no tags.
 //
