@@ -91,7 +91,7 @@ func newDeviceSums(p *pipeline, atWork func() int) *deviceSums {
 const toOpen = 0.15
 
 // digestLoad is the share of the cores at work from which on an open device makes the digests: goroutines of lanes and stores need the others.
-const digestLoad = 1. / 2
+const digestLoad = 3. / 4
 
 // takes reports whether the digests of an object that has been read are left to the device: cores are busy with other objects, or, if it is
 // not open, objects wait for them and do so for longer than it takes to open it.

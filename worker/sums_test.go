@@ -300,8 +300,8 @@ func TestTheDeviceMakesDigestsWhileCoresHaveNoTime(t *testing.T) {
 		change  func(s *deviceSums, o *object)
 		want    bool
 	}{
-		{name: "cores have time", idle: 5, atWork: 1000},
-		{name: "cores are busy", idle: 4, atWork: 1, want: true},
+		{name: "cores have time", idle: 3, atWork: 1000},
+		{name: "cores are busy", idle: 2, atWork: 1, want: true},
 		{name: "somebody waits", waiting: 1, atWork: 1, want: true},
 		{name: "the device is not open, nobody waits", atWork: 1000, change: func(s *deviceSums, _ *object) { s.p.open.Store(false) }},
 		{name: "the device is not open", waiting: 1, atWork: 120, change: func(s *deviceSums, _ *object) { s.p.open.Store(false) }},
