@@ -1,12 +1,11 @@
 //go:build cuda && cgo
 
+#include "table.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* See gpu/driver/table.h. */
-void pelmill_begin(const char *library);
 
 static int starts(const char *text, const char *with)
 {

@@ -2,6 +2,7 @@
 
 package begin
 
+// #cgo CFLAGS: -I${SRCDIR}/../driver
 // #include <stdlib.h>
 // int pelmill_opens_cards(const char *line, size_t n);
 import "C"
